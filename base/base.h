@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef BASE_BASE_H
+#define BASE_BASE_H
+
+/*
+ * What every room may use: cleanup attributes, little arithmetic, the clock, texts of errors.
+ *
+ * Two kinds of error everywhere: a negative errno means that something broke and is forwarded
+ * unchanged; a positive ROOM_E_... is a documented outcome that the caller handles. Where a person
+ * will read the outcome, the function also fills a struct diag: what, where, how to mend it.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define BASE_ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
+#define BASE_MIN(a, b) ((a) < (b) ? (a) : (b))
+#define BASE_MAX(a, b) ((a) > (b) ? (a) : (b))
+#define BASE_PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
+#define BASE_CACHE_LINE 64
+
+/* base/cleanup.c: owning locals. Use as: _cleanup_free_ char *p = NULL; _cleanup_close_ int fd = -1; */
+void base_freep(void *pointer_to_pointer);
+void base_closep(const int *fd);
+#define _cleanup_free_ __attribute__((cleanup(base_freep)))
+#define _cleanup_close_ __attribute__((cleanup(base_closep)))
+#define _cleanup_(fn) __attribute__((cleanup(fn)))
+
+/* Ownership leaves a cleanup local by an explicit take. */
+#define base_take_ptr(p)                                                                           \
+	({                                                                                         \
+		__typeof__(p) taken_ = (p);                                                        \
+		(p) = NULL;                                                                        \
+		taken_;                                                                            \
+	})
+static inline int base_take_fd(int *fd)
+{
+	int taken = *fd;
+	*fd = -1;
+	return taken;
+}
+
+/* Closes *fd if it is open and sets it to -1; errno is kept. */
+void base_close(int *fd);
+
+static inline uint64_t base_align_up(uint64_t value, uint64_t power_of_two)
+{
+	return (value + power_of_two - 1) & ~(power_of_two - 1);
+}
+uint64_t base_page_size(void);
+
+/* CLOCK_MONOTONIC in ns, the only clock that decides anything. */
+uint64_t base_now_ns(void);
+
+/* A text for a person. Truncated, always terminated, control characters made visible ("\x0a"). */
+struct diag {
+	char text[768];
+};
+void diag_set(struct diag *diag, const char *fmt, ...) BASE_PRINTF(2, 3);
+
+/* Fills size bytes at ret from the kernel's random source. 0 or negative errno. */
+int base_random(void *ret, size_t size);
+
+/* Formats bytes as "1.5 GiB" into ret (>= 32 bytes) and returns it; parses "4096", "64M", "1.5G",
+ * "2GiB" (powers of 1024; no sign). 0, or -EINVAL / -ERANGE and *ret_bytes untouched. */
+char *base_format_bytes(uint64_t bytes, char *ret, size_t size);
+int base_parse_bytes(const char *text, uint64_t *ret_bytes);
+
+/* Copies a UTF-8-or-not name so that it can stand in one line of text: control bytes, '"', '\\' and
+ * invalid UTF-8 become \xNN. Truncated with "..." ; ret always terminated. Returns ret. */
+char *base_quote(const char *name, char *ret, size_t size);
+
+/* memfd of size bytes: CLOEXEC, sealable, mode 0400 for reopening, sparse (no fallocate).
+ * Returns the descriptor (caller owns) or negative errno. */
+int base_memfd(const char *name, uint64_t size);
+
+#endif

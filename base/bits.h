@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef BASE_BITS_H
+#define BASE_BITS_H
+
+/* Bitmaps over grains: n bits in u64 words, bits past n are always 0. Plain storage of the caller. */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+static inline size_t bits_words(uint64_t n)
+{
+	return (size_t)((n + 63) / 64);
+}
+static inline bool bits_test(const uint64_t *bits, uint64_t i)
+{
+	return bits[i / 64] >> (i % 64) & 1;
+}
+static inline void bits_set(uint64_t *bits, uint64_t i)
+{
+	bits[i / 64] |= UINT64_C(1) << (i % 64);
+}
+static inline void bits_clear(uint64_t *bits, uint64_t i)
+{
+	bits[i / 64] &= ~(UINT64_C(1) << (i % 64));
+}
+uint64_t bits_count(const uint64_t *bits, uint64_t n);
+void bits_fill(uint64_t *bits, uint64_t n); /* all n bits 1, the rest of the last word 0 */
+
+#endif

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef BASE_LOG_H
+#define BASE_LOG_H
+
+/*
+ * Structured log lines on stderr of our own programs (never of libaccess):
+ *   2026-11-21T11:22:33.123Z level event key=value key="value with spaces"
+ * Under systemd (JOURNAL_STREAM set) without the time and with a <N> priority prefix. stderr is
+ * written non-blocking when it is a pipe or socket: a blocked sink loses lines and counts them,
+ * never stops a program. Repeated events are limited to 20 a second an event name, the number
+ * left out is told. Not for worker processes after their sandbox is on.
+ */
+
+#include "base/base.h"
+
+enum log_level { LOG_LEVEL_ERROR = 3, LOG_LEVEL_WARN = 4, LOG_LEVEL_INFO = 6, LOG_LEVEL_DEBUG = 7 };
+
+void log_init(const char *program, enum log_level least);
+int log_parse_level(const char *text, enum log_level *ret); /* "error", "warn", "info", "debug" */
+/* log_line(LOG_LEVEL_INFO, "stream-open", "dataset=%s slots=%u", ...): values that may hold spaces
+ * or quotes are passed through base_quote() and put in "" by the caller's format. */
+void log_line(enum log_level level, const char *event, const char *fmt, ...) BASE_PRINTF(3, 4);
+uint64_t log_lost(void);
+
+#endif

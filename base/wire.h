@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef BASE_WIRE_H
+#define BASE_WIRE_H
+
+/*
+ * Control messages: one SOCK_SEQPACKET datagram = head + items {key u16, kind u16, length u32,
+ * bytes}. Unknown keys are ignored, a missing one is an outcome, so minor versions mix. Nothing of
+ * a received message is believed: every length is checked against the datagram before use, numbers
+ * have exactly 8 bytes, strings hold no NUL inside. Little endian, x86-64 and AArch64 alike.
+ * Used client <-> accessd (shmring/proto.h), accessd <-> reader, accessd <-> worker parent.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define WIRE_MAX 196608 /* bytes of the largest message; fits the default socket buffer */
+#define WIRE_MAX_FDS 8
+
+enum { WIRE_E_MISSING = 1, WIRE_E_BAD = 2, WIRE_E_CLOSED = 3, WIRE_E_TRUNCATED_FDS = 4 };
+
+struct wire_out { /* a message under construction; heap buffer, grows; first error sticks */
+	uint8_t *data;
+	size_t size, capacity;
+	int error; /* 0 or negative errno (-EMSGSIZE above WIRE_MAX) */
+	int fds[WIRE_MAX_FDS]; /* borrowed until sent */
+	unsigned n_fds;
+};
+void wire_out_init(struct wire_out *out, uint16_t type);
+void wire_out_fini(struct wire_out *out); /* does not close fds */
+void wire_put_u64(struct wire_out *out, uint16_t key, uint64_t value);
+void wire_put_string(struct wire_out *out, uint16_t key, const char *text);
+void wire_put_bytes(struct wire_out *out, uint16_t key, const void *data, size_t size);
+void wire_put_fd(struct wire_out *out, int fd);
+
+struct wire_in { /* a received message; owns data and the fds not yet taken */
+	uint8_t *data;
+	size_t size;
+	uint16_t type;
+	int fds[WIRE_MAX_FDS];
+	unsigned n_fds;
+	int peer_pid; /* not set here; callers that need credentials use SO_PEERCRED */
+};
+void wire_in_init(struct wire_in *in); /* so that fini is always safe */
+void wire_in_fini(struct wire_in *in); /* closes fds that nobody took */
+/* Checks head and every item of data (copied). 0 or WIRE_E_BAD. The parser the fuzzer drives. */
+int wire_in_parse(struct wire_in *in, const void *data, size_t size);
+/* 0 or WIRE_E_MISSING (also: of another kind), *ret untouched. Strings/bytes borrow from in. */
+int wire_get_u64(const struct wire_in *in, uint16_t key, uint64_t *ret);
+int wire_get_string(const struct wire_in *in, uint16_t key, const char **ret);
+int wire_get_bytes(const struct wire_in *in, uint16_t key, const void **ret, size_t *ret_size);
+/* Takes descriptor number index (order of wire_put_fd): caller owns it. -1 if not there. */
+int wire_take_fd(struct wire_in *in, unsigned index);
+
+/* One datagram out/in. MSG_NOSIGNAL always; flags may add MSG_DONTWAIT.
+ * 0; WIRE_E_CLOSED (peer hung up); recv: WIRE_E_BAD, WIRE_E_TRUNCATED_FDS (descriptor limit hit:
+ * the message is parsed, the fds that came are closed); negative errno (-EAGAIN, ...). */
+int wire_send(int sock, const struct wire_out *out, int flags);
+int wire_recv(int sock, struct wire_in *ret, int flags);
+
+#endif

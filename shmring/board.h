@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SHMRING_BOARD_H
+#define SHMRING_BOARD_H
+
+/*
+ * The board of a stream: geometry, and for each slot what it holds and how far it is filled.
+ * accessd makes it and alone writes it; ranks attach to it read-only and read geometry once.
+ */
+
+#include "base/base.h"
+#include "shmring/layout.h"
+
+enum { BOARD_E_BAD = 1 }; /* the memory is no board, or its numbers contradict each other */
+
+struct board_geometry {
+	uint32_t max_slots, hand, grain, n_fields;
+	uint64_t n_samples, seed;
+	uint8_t dataset[32], stream[32];
+	struct layout_field field[LAYOUT_MAX_FIELDS]; /* offset is set by board_plan() */
+	/* set by board_plan(): */
+	uint64_t slot_stride, slots_bytes, board_bytes;
+	uint64_t slot_offset, status_offset, ids_offset, grains_offset;
+};
+
+/* A mapped board. The pointers are into the mapping; geometry is a private copy. */
+struct board {
+	struct board_geometry geometry;
+	void *map;
+	bool writable;
+};
+
+/* board.c, accessd's side */
+/* Lays out fields in the slot and the arrays in the board. 0, -EOVERFLOW, or BOARD_E_BAD (bad field). */
+int board_plan(struct board_geometry *geometry);
+/* New memfd, mapped writable here, then sealed (also FUTURE_WRITE). 0 or negative errno.
+ * *ret_fd: caller owns, safe to pass on. */
+int board_new(const struct board_geometry *geometry, struct board *ret, int *ret_fd);
+/* New slots memfd of geometry->slots_bytes: sized, not yet reserved, not mapped, not sealed. */
+int board_slots_new(const struct board_geometry *geometry, int *ret_fd);
+/* Reserves slot's memory with fallocate (also after the seal). 0, -ENOSPC, -ENOMEM, ... */
+int board_slots_reserve(int slots_fd, const struct board_geometry *geometry, uint32_t slot);
+/* SHRINK | GROW | FUTURE_WRITE | SEAL: from now on nobody maps it writable. */
+int board_slots_seal(int slots_fd);
+/* Compose: only while no rank holds the slot. ids (count) and grains (n_grains) are copied. */
+void board_slot_begin(struct board *board, uint32_t slot, uint64_t instance, uint64_t lap,
+		      const int64_t *ids, uint32_t count, const uint32_t *grains,
+		      uint32_t n_grains, bool is_private);
+void board_slot_status(struct board *board, uint32_t slot, uint32_t sample, uint8_t status);
+void board_slot_watermark(struct board *board, uint32_t slot, uint32_t watermark); /* release */
+void board_slot_empty(struct board *board, uint32_t slot);
+
+/* board.c, the rank's side */
+/* Maps fd read-only, copies the geometry out and checks every number of it against the size of fd
+ * and against itself. fd stays the caller's. 0, BOARD_E_BAD, negative errno. */
+int board_attach(int fd, struct board *ret);
+void board_detach(struct board *board);
+/* Maps the slots memory read-only (PROT_READ, MAP_SHARED, no prefault); checks seals and size. */
+int board_slots_attach(int slots_fd, const struct board_geometry *geometry, const uint8_t **ret);
+uint32_t board_slot_read_watermark(const struct board *board, uint32_t slot); /* acquire */
+const struct layout_slot *board_slot_of(const struct board *board, uint32_t slot);
+const uint8_t *board_status_of(const struct board *board, uint32_t slot);
+const int64_t *board_ids_of(const struct board *board, uint32_t slot);
+const uint32_t *board_grains_of(const struct board *board, uint32_t slot);
+
+/* First broken rule of the board as text, or NULL. */
+const char *board_check(const struct board *board);
+
+uint64_t layout_dtype_bytes(uint32_t dtype); /* 0 for an unknown one */
+
+#endif

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SHMRING_GRANT_H
+#define SHMRING_GRANT_H
+
+/*
+ * Grant, take, give back: the two sides of a rank's inbox and outbox (layout.h has the states).
+ * A grant is not a pin: untaken grants can always be reclaimed. Everything here is a few loads and
+ * stores; nothing sleeps, nothing enters the kernel.
+ */
+
+#include "base/base.h"
+#include "shmring/layout.h"
+
+enum {
+	GRANT_E_NONE = 1,  /* nothing posted that is not looked at yet */
+	GRANT_E_PINS = 2,  /* the rank holds LAYOUT_MAX_PINS already */
+	GRANT_E_FULL = 3,  /* the ring has no room: ends of old grants are not known yet */
+	GRANT_E_HELD = 4,  /* revoke: the rank has (or may have) taken it; its end will tell */
+	GRANT_E_BAD = 5,   /* memory that is no inbox or outbox */
+};
+
+struct grant { /* private copy of an entry */
+	uint64_t number, instance, epoch;
+	uint32_t slot, first, count, flags;
+};
+
+/* ---- memory (grant.c) ---- */
+/* accessd: makes both memories, mapped here (inbox writable then sealed FUTURE_WRITE; outbox
+ * writable by the rank). 0 or negative errno; fds are the caller's, to pass on and close. */
+int grant_memory_new(struct layout_inbox **ret_inbox, int *ret_inbox_fd,
+		     const struct layout_outbox **ret_outbox, int *ret_outbox_fd);
+void grant_memory_free(struct layout_inbox *inbox, const struct layout_outbox *outbox);
+/* rank: maps inbox read-only, outbox writable; checks magic, version, size. */
+int grant_memory_attach(int inbox_fd, int outbox_fd, const struct layout_inbox **ret_inbox,
+			struct layout_outbox **ret_outbox);
+void grant_memory_detach(const struct layout_inbox *inbox, struct layout_outbox *outbox);
+
+/* ---- the rank's side (grant.c): one thread at a time (the caller's lock) ---- */
+struct grant_rank {
+	const struct layout_inbox *inbox;
+	struct layout_outbox *outbox;
+	uint64_t next;                  /* number of the next grant to look at */
+	uint64_t held[LAYOUT_MAX_PINS]; /* grant numbers, 0: free */
+};
+void grant_rank_init(struct grant_rank *rank, const struct layout_inbox *inbox,
+		     struct layout_outbox *outbox);
+/* Takes the next grant that was not revoked. 0, GRANT_E_NONE, GRANT_E_PINS. */
+int grant_take(struct grant_rank *rank, struct grant *ret);
+/* Would grant_take() find one? (GRANT_E_PINS aside.) */
+bool grant_is_posted(const struct grant_rank *rank);
+/* Gives grant number back (all of it consumed). */
+void grant_release(struct grant_rank *rank, uint64_t number);
+/* Before sleeping: tells accessd to send a wake. The caller then re-checks and sleeps. */
+void grant_arm(struct grant_rank *rank);
+void grant_disarm(struct grant_rank *rank);
+
+/* ---- accessd's side (grant.c): loop thread only ---- */
+enum grant_fate { GRANT_UNTAKEN = 0, GRANT_TAKEN, GRANT_DONE, GRANT_RETURNED, GRANT_RECLAIMED };
+struct grant_server {
+	struct layout_inbox *inbox;
+	const struct layout_outbox *outbox;
+	uint64_t posted;  /* number of the last grant posted */
+	uint64_t settled; /* all grants up to this one have ended */
+	struct grant ledger[LAYOUT_GRANT_RING];
+	uint8_t fate[LAYOUT_GRANT_RING];
+	bool revoked[LAYOUT_GRANT_RING];
+	uint64_t woken; /* last c_armed that was answered with a wake */
+};
+void grant_server_init(struct grant_server *server, struct layout_inbox *inbox,
+		       const struct layout_outbox *outbox);
+/* Posts a grant (number is set in ret_number). 0 or GRANT_E_FULL. */
+int grant_post(struct grant_server *server, const struct grant *grant, uint64_t *ret_number);
+/* Marks it revoked, then looks. 0: reclaimed for good. GRANT_E_HELD: its end will come by poll. */
+int grant_revoke(struct grant_server *server, uint64_t number);
+/* Reads the outbox once and reports each change of fate, oldest first, one a call:
+ * 0 and *ret (fate TAKEN, DONE or RETURNED), or GRANT_E_NONE. DONE is always preceded by TAKEN.
+ * Words that make no sense are ignored (counted in *ret_nonsense if not NULL). */
+int grant_poll(struct grant_server *server, struct grant *ret, enum grant_fate *ret_fate,
+	       uint64_t *ret_nonsense);
+/* Does the rank sleep with an unanswered arm? If so answers it: the caller sends one wake. */
+bool grant_wants_wake(struct grant_server *server);
+bool grant_is_waiting(const struct grant_server *server); /* asleep in oa_next(), as it says */
+/* First broken rule of the ledger as text, or NULL. */
+const char *grant_check(const struct grant_server *server);
+
+#endif
