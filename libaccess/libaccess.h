@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef OA_LIBACCESS_H
+#define OA_LIBACCESS_H
+
+/*
+ * libaccess: batches of preprocessed samples out of read-only shared memory, from accessd.
+ *
+ *   struct oa_error error = {.size = sizeof error};
+ *   struct oa_client *client;
+ *   struct oa_stream *stream;
+ *   struct oa_options options = {.size = sizeof options, .dataset = "/data/train",
+ *                                .pipeline = "imagenet-train", .batch = 256, .epochs = 90};
+ *   if (oa_connect(NULL, &client, &error) || oa_open(client, &options, &stream, &error))
+ *           errx(1, "%s", error.text);
+ *   struct oa_batch *batch;
+ *   int r;
+ *   while ((r = oa_next(stream, 60000, &batch)) == 0) {
+ *           ... oa_batch_field(batch, 0, &field) ...
+ *           oa_release(batch);
+ *   }
+ *   if (r != OA_E_END) errx(1, "%s", oa_error_text(stream));
+ *
+ * Threads: a client and a stream may be used by several threads at once; calls on one stream are
+ * serialised inside, each batch goes to exactly one caller. A batch belongs to whoever got it and may be
+ * released from any thread. oa_error_text() is of the last failed call on that handle by any thread.
+ * Fork: a child must not use its parent's handles: calls return OA_E_FORKED; the child's exit gives
+ * nothing back of the parent's.
+ * The library starts no thread but one short-lived helper a stream that prefaults memory, has no signal
+ * handlers, prints nothing and never exits or aborts the program.
+ *
+ * Return values: 0, a positive OA_E_... (an outcome to handle), or a negative errno (something broke).
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum oa_error_code { /* frozen */
+	OA_E_END = 1,        /* all epochs that were asked for are delivered */
+	OA_E_TIMEOUT = 2,    /* nothing within the time given; the text names the stage that stalls */
+	OA_E_PINS = 3,       /* two slots are held already: release a batch, or open with OA_COPY */
+	OA_E_REFUSED = 4,    /* accessd refuses; the text says what, why and how to mend it */
+	OA_E_MEMORY = 5,     /* refused for memory, with the numbers */
+	OA_E_DATASET = 6,    /* the dataset cannot be opened, or changed under the job */
+	OA_E_PIPELINE = 7,   /* the pipeline's text is wrong; names op and parameter */
+	OA_E_SAMPLE = 8,     /* a sample is bad and the policy is OA_BAD_ERROR, or the budget is spent */
+	OA_E_TOKEN = 9,      /* the token is damaged, foreign or from a newer version */
+	OA_E_VERSION = 10,   /* client and daemon do not understand each other; says which to upgrade */
+	OA_E_UNREACHABLE = 11, /* no daemon, and none could be started */
+	OA_E_PERMISSION = 12,  /* this user may not */
+	OA_E_FORKED = 13,      /* handle of the parent process used in a child */
+	OA_E_INTERRUPTED = 14, /* a signal arrived while waiting (handler ran); call again */
+	OA_E_INVALID = 15,     /* an argument is wrong; the text says which */
+	OA_E_LIMIT = 16,       /* a limit of this process (descriptors, address space) is too low */
+};
+
+enum oa_dtype { OA_U8 = 1, OA_F16 = 2, OA_F32 = 3, OA_I64 = 4 };
+
+enum oa_bad { OA_BAD_ERROR = 0, OA_BAD_SKIP = 1, OA_BAD_SUBSTITUTE = 2 };
+
+enum oa_flags {
+	OA_COPY = 1 << 0,      /* batches are private, writable copies; no pins */
+	OA_DROP_LAST = 1 << 1, /* leave out an epoch's last batch if it is short */
+	OA_POISON = 1 << 2,    /* debugging: check generations at release, fill copies with 0xA5 after it */
+};
+
+struct oa_error {
+	size_t size; /* sizeof(struct oa_error) */
+	int code;
+	char text[768];
+};
+
+struct oa_options {
+	size_t size;          /* sizeof(struct oa_options) */
+	const char *dataset;  /* folder of pictures */
+	const char *pipeline; /* JSON, or "imagenet-train", "imagenet-eval", with "-u8" */
+	uint32_t batch;       /* samples a batch, 1 .. 65536 */
+	uint32_t flags;       /* enum oa_flags */
+	uint64_t epochs;      /* 0: without end */
+	const char *job;      /* name for people; NULL: program name and pid */
+	enum oa_bad bad;      /* policy for bad samples: the same for all jobs of a stream */
+	int64_t bad_budget;   /* bad samples tolerated an epoch; < 0: max(10, n / 100) */
+	uint32_t ranks, rank; /* 0 ranks means 1 */
+	const void *token;    /* of oa_state(): goes on from there */
+	size_t token_size;
+	uint32_t hand;        /* samples a hand holds, when this job opens the stream; 0: by rule */
+	int timeout_ms;       /* of the open itself; 0: 10 minutes, < 0: without end */
+	void (*progress)(void *arg, const char *text, uint64_t done, uint64_t total); /* NULL: none */
+	void *progress_arg;
+};
+
+struct oa_field { /* of a batch; C order */
+	const char *name; /* "image", "label", "index"; lives as long as the stream */
+	enum oa_dtype dtype;
+	uint32_t ndim; /* 1 + dimensions of one sample */
+	const void *data; /* read-only, valid until the batch is released (OA_COPY: writable) */
+	uint64_t shape[5];
+	int64_t strides[5]; /* in bytes */
+	uint64_t bytes;
+};
+
+struct oa_batch_info {
+	size_t size; /* sizeof(struct oa_batch_info) */
+	uint32_t count;       /* samples, = batch but at an epoch's end */
+	uint32_t n_fields;
+	uint64_t epoch, step; /* step counts from 0 in each epoch */
+	const int64_t *ids;   /* count sample ids */
+	uint32_t substituted; /* samples whose pixels are another sample's */
+	uint32_t copied;      /* samples that the library copied together (left-overs) */
+	int is_last;          /* of its epoch */
+};
+
+struct oa_stats {
+	size_t size; /* sizeof(struct oa_stats) */
+	uint64_t samples, batches, epochs, skipped, substituted;
+	uint64_t copied;  /* samples copied because batches do not divide hands */
+	uint64_t wait_ns; /* slept in oa_next() */
+	uint64_t ready_count, ready_ns_total; /* calls that neither slept nor copied */
+	uint64_t reconnects;
+	uint32_t pins;    /* slots held now */
+	uint32_t hand, grain;
+	uint64_t n_samples, epoch;
+	uint64_t outstanding; /* batches not yet released */
+};
+
+struct oa_client;
+struct oa_stream;
+struct oa_batch;
+
+/* socket: path of accessd's socket; NULL: $ACCESS_SOCKET, else the system's /run/accessd/socket, else a
+ * private daemon of this user, started when there is none. Caller owns *ret: oa_disconnect(). */
+int oa_connect(const char *socket, struct oa_client **ret, struct oa_error *error);
+void oa_disconnect(struct oa_client *client); /* its streams go on; NULL is fine */
+/* The node's status as JSON text, which the caller frees with free(). */
+int oa_status(struct oa_client *client, char **ret_json, struct oa_error *error);
+
+int oa_open(struct oa_client *client, const struct oa_options *options, struct oa_stream **ret,
+	    struct oa_error *error);
+/* Batches still held stay valid until they are released. NULL is fine. */
+void oa_close(struct oa_stream *stream);
+
+/* Next batch. timeout_ms < 0: waits without end, 0: never waits. 0 and *ret (caller releases), or
+ * OA_E_END, OA_E_TIMEOUT, OA_E_PINS, OA_E_SAMPLE, OA_E_INTERRUPTED, ... When the daemon is gone it waits,
+ * connects again and goes on, exactly once, within the time given. */
+int oa_next(struct oa_stream *stream, int timeout_ms, struct oa_batch **ret);
+void oa_release(struct oa_batch *batch); /* NULL is fine */
+void oa_batch_info(const struct oa_batch *batch, struct oa_batch_info *ret);
+int oa_batch_field(const struct oa_batch *batch, uint32_t index, struct oa_field *ret); /* OA_E_INVALID */
+
+/* Descriptor that polls readable when oa_next(stream, 0, ...) may find something; stays the
+ * stream's. Arms the wake: call it again before each poll. It may change after a reconnect. */
+int oa_fd(struct oa_stream *stream);
+
+/* Resume token: what oa_next() has returned so far counts as delivered. *size: in room at data, out bytes
+ * written, or needed with -ENOBUFS. */
+int oa_state(struct oa_stream *stream, void *data, size_t *size);
+void oa_stream_stats(struct oa_stream *stream, struct oa_stats *ret);
+const char *oa_error_text(const struct oa_stream *stream); /* of the last failed call; never NULL */
+const char *oa_error_name(int code);                       /* "OA_E_TIMEOUT", or strerror's text */
+const char *oa_version(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef PIPELINE_PIPELINE_H
+#define PIPELINE_PIPELINE_H
+
+/*
+ * From a spec (JSON text) to a compiled pipeline to finished fields. Parsing and inference run in
+ * accessd (and in libaccess's callers through it); running happens in sandboxed workers only.
+ *
+ * The seam for faster kernels: pipeline_compile() looks at the whole list of ops and picks an
+ * *engine* (struct pipeline_engine, engine_*.c); the plain engine runs op after op on libjpeg-turbo's
+ * pixels and is the oracle for every later one. Callers see no difference.
+ */
+
+#include <stddef.h>
+#include "base/base.h"
+#include "base/hash.h"
+
+#define PIPELINE_MAX_OPS 32
+#define PIPELINE_MAX_FIELDS 4
+#define PIPELINE_MAX_TEXT 16384 /* bytes of a spec */
+
+enum { PIPELINE_E_BAD = 1 }; /* diag names the op and the parameter */
+
+/* numbers as in shmring/layout.h's layout_dtype and layout_fail (asserted where both are seen) */
+enum pipeline_dtype { PIPELINE_U8 = 1, PIPELINE_F16 = 2, PIPELINE_F32 = 3, PIPELINE_I64 = 4 };
+enum pipeline_fail { PIPELINE_FAIL_DECODE = 4, PIPELINE_FAIL_REFUSED = 5, PIPELINE_FAIL_MEMORY = 8, PIPELINE_FAIL_OP = 9 };
+
+struct pipeline_field { /* of one sample */
+	char name[32];
+	enum pipeline_dtype dtype;
+	uint32_t ndim;
+	uint64_t shape[4];
+	uint64_t bytes;
+};
+
+struct pipeline; /* compiled, immutable */
+/* The text of a named pipeline ("imagenet-train", "imagenet-eval", with "-u8"), or NULL. */
+const char *pipeline_named(const char *name);
+unsigned pipeline_names(const char *const **ret); /* list of the names */
+/* Parses, validates, infers, compiles. text need not be terminated. 0, PIPELINE_E_BAD, -ENOMEM. */
+int pipeline_compile(const char *text, size_t size, struct pipeline **ret, struct diag *diag);
+void pipeline_free(struct pipeline *pipeline);
+const char *pipeline_canonical(const struct pipeline *pipeline); /* canonical JSON, borrowed */
+void pipeline_hash(const struct pipeline *pipeline, struct hash_id *ret); /* of the canonical text + engine's pixel version */
+bool pipeline_is_random(const struct pipeline *pipeline);
+/* Fields a worker writes, in order ("image", "label"). */
+unsigned pipeline_fields(const struct pipeline *pipeline, const struct pipeline_field **ret);
+
+struct pipeline_run;  /* scratch memory of one worker for one pipeline; not shared */
+struct pipeline_key { /* every random op is a function of this and its index */
+	uint64_t seed, lap, sample;
+};
+struct pipeline_error {
+	enum pipeline_fail stage;
+	int code;
+	char text[48];
+};
+int pipeline_run_new(const struct pipeline *pipeline, struct pipeline_run **ret); /* -ENOMEM */
+void pipeline_run_free(struct pipeline_run *run);
+/* One sample: data (hostile bytes) -> out[f], each fields[f].bytes long, 64-byte aligned at field
+ * starts only. 0 or PIPELINE_E_BAD with *ret_error; out may be partly written then. */
+int pipeline_run_sample(struct pipeline_run *run, const void *data, size_t size, uint32_t label,
+			const struct pipeline_key *key, void *const out[], struct pipeline_error *ret_error);
+
+#endif

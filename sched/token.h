@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SCHED_TOKEN_H
+#define SCHED_TOKEN_H
+
+/*
+ * The resume token (DESIGN.md section 10): where a job stands in its plan, owned by the client, stable
+ * across versions, checksummed, hostile when it comes back. Little endian:
+ * head (magic, format, sizes, n, g, dataset version, epoch, delivered), bitmap of grains of which
+ * nothing was delivered, tail (undelivered samples of begun grains), recent laps, checksum.
+ */
+
+#include <stddef.h>
+#include "base/base.h"
+
+#define TOKEN_MAX_LAPS 64
+
+enum { TOKEN_E_BAD = 1, TOKEN_E_FOREIGN = 2, TOKEN_E_VERSION = 3 };
+
+struct token {
+	uint64_t n;
+	uint32_t grain;
+	uint32_t order;          /* 1: carousel, 2: any (issue-wide numbers, frozen) */
+	uint8_t dataset[32];
+	uint64_t seed;           /* of the stream whose instances `laps` names */
+	uint64_t epoch;          /* epoch it is in */
+	uint64_t epochs;         /* total asked for, 0: without end */
+	uint64_t delivered;      /* samples of this epoch */
+	uint64_t *need;          /* bitmap over ceil(n/g) grains; owned by the token after token_parse() */
+	int64_t *tail;
+	uint32_t n_tail;
+	uint64_t laps[TOKEN_MAX_LAPS]; /* newest last */
+	uint32_t n_laps;
+};
+
+size_t token_size(const struct token *token); /* bytes of token_write() */
+/* Writes into ret (size >= token_size()). Returns bytes written. */
+size_t token_write(const struct token *token, void *ret, size_t size);
+/* Parses hostile bytes: 0, TOKEN_E_BAD, TOKEN_E_VERSION (newer format), -ENOMEM; diag says what.
+ * Everything is checked: bits past the end, ids < n, ids distinct, in grains whose bit is 0, ... */
+int token_parse(const void *data, size_t size, struct token *ret, struct diag *diag);
+/* TOKEN_E_FOREIGN with text when the token is of another dataset version, n or g. */
+int token_fits(const struct token *token, uint64_t n, uint32_t grain, const uint8_t dataset[32],
+	       struct diag *diag);
+void token_fini(struct token *token);
+
+#endif

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef STORAGE_DATASET_H
+#define STORAGE_DATASET_H
+
+/*
+ * The index of a dataset version: one file, mapped. 16 bytes a sample (mtime, size, label) are what
+ * is looked at while training; names (8 bytes of offset and the text) are mapped and touched only by
+ * the reader and by messages. The version is SHA-256 over the label rule and the sorted list of
+ * (relative path, size, mtime in ns). Everything in the file is checked before it is believed.
+ *
+ * Samples are sorted by relative path (bytes). Labels: number of the class folder in the sorted list of
+ * folders that hold at least one picture ... as torchvision's ImageFolder does (sorted top-level
+ * folders); flat folder: label 0, no classes.
+ */
+
+#include "base/base.h"
+#include "base/hash.h"
+
+enum {
+	DATASET_E_BAD = 1,      /* damaged or forged index: rebuild it */
+	DATASET_E_CHANGED = 2,  /* the source is not what the index says; diag names the folder */
+	DATASET_E_EMPTY = 3,    /* no picture found; diag says where and which suffixes count */
+	DATASET_E_REFUSED = 4,  /* cannot be opened or listed; diag names the path and errno */
+	DATASET_E_CANCELLED = 5,
+};
+
+struct dataset; /* a mapped index; immutable, reference counted by its owner alone */
+
+/* dataset.c: mapping an index. fd stays the caller's. Checks magic, sizes, sortedness of offsets,
+ * checksum of the head. 0, DATASET_E_BAD, negative errno. */
+int dataset_map(int fd, struct dataset **ret);
+void dataset_unmap(struct dataset *dataset);
+uint64_t dataset_count(const struct dataset *dataset);
+const struct hash_id *dataset_version(const struct dataset *dataset);
+uint32_t dataset_size_of(const struct dataset *dataset, uint64_t sample); /* bytes of the file */
+int64_t dataset_mtime_of(const struct dataset *dataset, uint64_t sample); /* ns since 1970 */
+uint32_t dataset_label_of(const struct dataset *dataset, uint64_t sample);
+const char *dataset_name_of(const struct dataset *dataset, uint64_t sample); /* relative path */
+uint32_t dataset_classes(const struct dataset *dataset);
+const char *dataset_class_name(const struct dataset *dataset, uint32_t label);
+uint64_t dataset_bytes(const struct dataset *dataset); /* sum of the files' sizes */
+
+/* scan.c: run in the reader process, with its threads. */
+struct scan_progress {
+	void (*tell)(void *arg, uint64_t folders, uint64_t files); /* at most 10 times a second */
+	bool (*cancelled)(void *arg);
+	void *arg;
+};
+/* Lists root (an open directory; stays the caller's) in parallel and writes the index to a sealed
+ * memfd. 0 and *ret_fd (caller owns), DATASET_E_..., negative errno. Symbolic links to files and folders
+ * are followed; loops are found by (device, inode) and refused with their path. Suffixes as
+ * torchvision's IMG_EXTENSIONS (.jpg .jpeg .png .ppm .bmp .pgm .tif .tiff .webp, any case). */
+int scan_build(int root_fd, const char *root_name, unsigned threads,
+	       const struct scan_progress *progress, int *ret_fd, struct diag *diag);
+/* Stats the folders only: 0 unchanged, DATASET_E_CHANGED. */
+int scan_verify(int root_fd, const char *root_name, const struct dataset *dataset, struct diag *diag);
+
+#endif

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef STORAGE_READER_H
+#define STORAGE_READER_H
+
+/*
+ * accessd <-> access-reader: control messages (base/wire.h) over a SOCK_SEQPACKET pair, the reader's
+ * end is descriptor 3. The reader has the user's uid and groups; it alone opens user data. The
+ * stream of work itself goes through lanes (shmring/lane.h), not through messages.
+ *
+ * access-reader --threads N      (descriptor 3: control; dies with its parent)
+ */
+
+#include <stdint.h>
+
+enum reader_message {
+	/* accessd -> reader */
+	READER_START = 1,    /* fd 0: bell, fd 1: eventfd of accessd */
+	READER_OPEN = 2,     /* ID, PATH (absolute), [fd 0: stored index] -> PROGRESS*, OPENED | REFUSED */
+	READER_CANCEL = 3,   /* ID: end the open under way, or close the dataset */
+	READER_ATTACH = 4,   /* ID, LANE; fd 0: lane, fd 1: arena -> ATTACHED | REFUSED */
+	READER_DETACH = 5,   /* LANE -> DETACHED once no thread touches it any more */
+	/* reader -> accessd */
+	READER_PROGRESS = 16, /* ID, FOLDERS, FILES */
+	READER_OPENED = 17,   /* ID, UNCHANGED 0|1, DEVICE, INODE; fd 0: index (sealed memfd) unless UNCHANGED */
+	READER_REFUSED = 18,  /* ID [LANE], CODE (enum of dataset.h or errno as negative in two's complement), TEXT */
+	READER_ATTACHED = 19, /* LANE */
+	READER_DETACHED = 20, /* LANE */
+};
+
+enum reader_key {
+	READER_KEY_ID = 1,      /* u64, accessd's number of the dataset handle */
+	READER_KEY_PATH = 2,    /* string */
+	READER_KEY_LANE = 3,    /* u64 */
+	READER_KEY_FOLDERS = 4, /* u64 */
+	READER_KEY_FILES = 5,   /* u64 */
+	READER_KEY_UNCHANGED = 6,
+	READER_KEY_CODE = 7,
+	READER_KEY_TEXT = 8,
+	READER_KEY_DEVICE = 9,
+	READER_KEY_INODE = 10,
+};
+
+#define READER_CONTROL_FD 3
+
+#endif
