@@ -3,7 +3,7 @@
 #define SHMRING_LAYOUT_H
 
 /*
- * Every byte that two processes share, in one file, frozen by tests/layout_test.c.
+ * Every byte that two processes share, in one file, frozen by tests/shmring/layout_test.c.
  *
  * A member's prefix names its only writer: d_ accessd, c_ the rank (client), r_ the reader, w_ a
  * worker, s_ several (by compare-and-swap). Members without a prefix are written once by accessd
@@ -58,7 +58,7 @@ struct layout_field { /* 128 bytes */
 	uint64_t shape[LAYOUT_MAX_DIMS]; /* of one sample */
 	uint64_t offset;                 /* of the field's array from the start of the slot; 64-aligned */
 	uint64_t sample_bytes;           /* distance between samples in the array */
-	uint64_t spare[2];
+	uint64_t spare[4];
 };
 
 /* ---- board ------------------------------------------------------------------------------------ */
@@ -88,7 +88,7 @@ struct layout_slot { /* 128 bytes */
 	uint64_t reserved3[7];
 };
 
-struct layout_board { /* head, one page; arrays follow at the offsets given here */
+struct layout_board { /* 1280 bytes; arrays follow from LAYOUT_BOARD_HEAD on, where the offsets say */
 	uint64_t magic;
 	uint32_t version, head_bytes;
 	uint64_t bytes;               /* of the whole board */
@@ -107,8 +107,9 @@ struct layout_board { /* head, one page; arrays follow at the offsets given here
 	uint64_t ids_offset;          /* int64_t [max_slots][hand], ids in order of delivery */
 	uint64_t grains_offset;       /* uint32_t [max_slots][hand] (d_grains of them used) */
 	struct layout_field field[LAYOUT_MAX_FIELDS];
-	uint64_t reserved[8];
+	uint64_t reserved[11];
 };
+#define LAYOUT_BOARD_HEAD 4096 /* the arrays start here; d_ words never share a line with the head */
 
 /* ---- inbox and outbox -------------------------------------------------------------------------- */
 
@@ -149,7 +150,7 @@ enum layout_stage { /* what a waiting rank waits for: d_stage, in time-outs and 
 	LAYOUT_STAGE_DRAIN = 7,    /* accessd is shutting down */
 };
 
-struct layout_inbox { /* one page */
+struct layout_inbox { /* 4224 bytes */
 	uint64_t magic;
 	uint32_t version, ring;
 	uint64_t bytes;
@@ -163,7 +164,7 @@ struct layout_inbox { /* one page */
 	struct layout_grant grant[LAYOUT_GRANT_RING] __attribute__((aligned(64)));
 };
 
-struct layout_outbox { /* one page; all of it hostile to accessd */
+struct layout_outbox { /* 704 bytes; all of it hostile to accessd */
 	uint64_t magic;
 	uint32_t version, ring;
 	uint64_t bytes;
@@ -244,11 +245,12 @@ struct layout_block { /* head of a block, 256 bytes */
 	_Atomic uint32_t s_run_hint;   /* tasks below it are not READY, as far as known */
 	uint32_t reserved2[15];
 	_Atomic uint32_t s_ended;      /* tasks that became DONE or FAILED since the block was filled */
-	_Atomic uint32_t d_ring_at;    /* ring accessd when s_ended reaches it */
+	_Atomic uint32_t d_ring_at;    /* ring accessd when s_ended reaches it; UINT32_MAX: never.
+					* Whoever rings exchanges it back: one ring an arm */
 	uint32_t reserved3[14];
 };
 
-struct layout_lane {
+struct layout_lane { /* 128 bytes */
 	uint64_t magic;
 	uint32_t version, n_blocks;
 	uint64_t bytes, arena_bytes;
@@ -272,7 +274,7 @@ struct layout_worker { /* 64 bytes */
 	uint64_t reserved[4];
 };
 
-struct layout_bell {
+struct layout_bell { /* 256 bytes and the workers */
 	uint64_t magic;
 	uint32_t version, max_workers;
 	uint64_t bytes;
@@ -287,5 +289,25 @@ struct layout_bell {
 	uint32_t reserved3[15];
 	struct layout_worker worker[LAYOUT_MAX_WORKERS];
 };
+
+/* ---- frozen sizes (offsets: tests/shmring/layout_test.c) ---------------------------------------- */
+
+#define LAYOUT_SIZE(type, bytes) _Static_assert(sizeof(struct type) == (bytes), #type " is frozen")
+LAYOUT_SIZE(layout_field, 128);
+LAYOUT_SIZE(layout_slot, 128);
+LAYOUT_SIZE(layout_board, 1280);
+LAYOUT_SIZE(layout_grant, 64);
+LAYOUT_SIZE(layout_inbox, 128 + 64 * LAYOUT_GRANT_RING);
+LAYOUT_SIZE(layout_outbox, 192 + 8 * LAYOUT_GRANT_RING);
+LAYOUT_SIZE(layout_task, 192);
+LAYOUT_SIZE(layout_block, 256);
+LAYOUT_SIZE(layout_lane, 128);
+LAYOUT_SIZE(layout_worker, 64);
+LAYOUT_SIZE(layout_bell, 256 + 64 * LAYOUT_MAX_WORKERS);
+#undef LAYOUT_SIZE
+_Static_assert(sizeof(struct layout_board) <= LAYOUT_BOARD_HEAD, "the head ends before the arrays");
+_Static_assert((LAYOUT_GRANT_RING & (LAYOUT_GRANT_RING - 1)) == 0, "k % RING must survive a wrap");
+_Static_assert(ATOMIC_LLONG_LOCK_FREE == 2 && ATOMIC_INT_LOCK_FREE == 2,
+	       "atomics between processes must be lock-free");
 
 #endif
