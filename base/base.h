@@ -20,7 +20,8 @@
 #define BASE_PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
 #define BASE_CACHE_LINE 64
 
-/* base/cleanup.c: owning locals. Use as: _cleanup_free_ char *p = NULL; _cleanup_close_ int fd = -1; */
+/* base/cleanup.c: owning locals. Use as: _cleanup_free_ char *p = NULL; _cleanup_close_ int fd =
+ * -1; */
 void base_freep(void *pointer_to_pointer);
 void base_closep(const int *fd);
 #define _cleanup_free_ __attribute__((cleanup(base_freep)))
@@ -28,11 +29,11 @@ void base_closep(const int *fd);
 #define _cleanup_(fn) __attribute__((cleanup(fn)))
 
 /* Ownership leaves a cleanup local by an explicit take. */
-#define base_take_ptr(p)                                                                           \
-	({                                                                                         \
-		__typeof__(p) taken_ = (p);                                                        \
-		(p) = NULL;                                                                        \
-		taken_;                                                                            \
+#define base_take_ptr(p)                    \
+	({                                  \
+		__typeof__(p) taken_ = (p); \
+		(p) = NULL;                 \
+		taken_;                     \
 	})
 static inline int base_take_fd(int *fd)
 {

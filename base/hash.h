@@ -11,12 +11,12 @@
 struct hash_id {
 	uint8_t bytes[32];
 };
-struct hash; /* a SHA-256 under way */
+struct hash;                     /* a SHA-256 under way */
 int hash_new(struct hash **ret); /* heap; 0 or -ENOMEM */
 void hash_free(struct hash *hash);
 void hash_freep(struct hash **hash);
 void hash_add(struct hash *hash, const void *data, size_t size);
-void hash_add_u64(struct hash *hash, uint64_t value); /* little endian */
+void hash_add_u64(struct hash *hash, uint64_t value);     /* little endian */
 void hash_finish(struct hash *hash, struct hash_id *ret); /* may be called once */
 void hash_of(const void *data, size_t size, struct hash_id *ret);
 char *hash_hex(const struct hash_id *id, char ret[65]);

@@ -22,7 +22,7 @@ enum { WIRE_E_MISSING = 1, WIRE_E_BAD = 2, WIRE_E_CLOSED = 3, WIRE_E_TRUNCATED_F
 struct wire_out { /* a message under construction; heap buffer, grows; first error sticks */
 	uint8_t *data;
 	size_t size, capacity;
-	int error; /* 0 or negative errno (-EMSGSIZE above WIRE_MAX) */
+	int error;             /* 0 or negative errno (-EMSGSIZE above WIRE_MAX) */
 	int fds[WIRE_MAX_FDS]; /* borrowed until sent */
 	unsigned n_fds;
 };

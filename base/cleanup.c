@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * What the cleanup attributes call. An owning local is declared with one of them and set to NULL or
+ * -1 at once; what leaves the function leaves by base_take_ptr() or base_take_fd(). So no error
+ * path has a label, and none can forget one.
+ *
+ * errno is kept: a function may return -errno after its locals have gone.
+ */
+
+#include "base/base.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+void base_freep(void *pointer_to_pointer)
+{
+	free(*(void **)pointer_to_pointer);
+}
+
+void base_close(int *fd)
+{
+	int saved = errno;
+
+	/* Never again after EINTR: Linux has closed it, the number may be another thread's by now.
+	 */
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
+	errno = saved;
+}
+
+void base_closep(const int *fd)
+{
+	int owned = *fd;
+
+	base_close(&owned);
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * The few answers that every room wants from the kernel: page size, clock, random bytes, memory
+ * that can be shared by descriptor.
+ *
+ * A memfd of ours has mode 0400. Its maker maps it writable through the descriptor at hand and
+ * seals it; who reopens it through /proc afterwards, even as the same user, gets it for reading.
+ */
+
+#include "base/base.h"
+
+#include <errno.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#ifndef MFD_NOEXEC_SEAL
+#define MFD_NOEXEC_SEAL 0x0008U
+#endif
+
+uint64_t base_page_size(void)
+{
+	return (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+uint64_t base_now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+int base_random(void *ret, size_t size)
+{
+	uint8_t *at = ret;
+
+	while (size > 0) {
+		ssize_t got = getrandom(at, size, 0);
+
+		if (got < 0 && errno != EINTR)
+			return -errno;
+		if (got > 0) {
+			at += got;
+			size -= (size_t)got;
+		}
+	}
+	return 0;
+}
+
+int base_memfd(const char *name, uint64_t size)
+{
+	_cleanup_close_ int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	/* Where vm.memfd_noexec is 2, one must ask for memory that cannot be executed. */
+	if (fd < 0 && errno == EACCES)
+		fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_NOEXEC_SEAL);
+	if (fd < 0)
+		return -errno;
+	if (size > INT64_MAX)
+		return -EFBIG;
+	if (ftruncate(fd, (off_t)size) < 0 || fchmod(fd, 0400) < 0)
+		return -errno;
+	return base_take_fd(&fd);
+}
