@@ -5,8 +5,8 @@
 /*
  * JSON out (a builder, needs nothing) and JSON in (a tree of values, limited in size and depth,
  * parsed by the foreign library behind base/json_in.c). Numbers are whole up to 2^63 - 1 on the way
- * in. Both are in base/libjson.la, apart from libbase: libaccess needs neither and must not bring a
- * parser into other people's programs.
+ * in. Writing is in libbase, reading in base/libjson.la: libaccess reads no JSON and must not bring
+ * a parser into other people's programs.
  */
 
 #include "base/base.h"
