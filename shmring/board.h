@@ -29,9 +29,12 @@ struct board {
 	bool writable;
 };
 
-/* board.c, accessd's side */
+/* board_plan.c */
 /* Lays out fields in the slot and the arrays in the board. 0, -EOVERFLOW, or BOARD_E_BAD (bad field). */
 int board_plan(struct board_geometry *geometry);
+uint64_t layout_dtype_bytes(uint32_t dtype); /* 0 for an unknown one */
+
+/* board.c, accessd's side */
 /* New memfd, mapped writable here, then sealed (also FUTURE_WRITE). 0 or negative errno.
  * *ret_fd: caller owns, safe to pass on. */
 int board_new(const struct board_geometry *geometry, struct board *ret, int *ret_fd);
@@ -56,6 +59,7 @@ int board_attach(int fd, struct board *ret);
 void board_detach(struct board *board);
 /* Maps the slots memory read-only (PROT_READ, MAP_SHARED, no prefault); checks seals and size. */
 int board_slots_attach(int slots_fd, const struct board_geometry *geometry, const uint8_t **ret);
+void board_slots_detach(const struct board_geometry *geometry, const uint8_t *slots);
 uint32_t board_slot_read_watermark(const struct board *board, uint32_t slot); /* acquire */
 const struct layout_slot *board_slot_of(const struct board *board, uint32_t slot);
 const uint8_t *board_status_of(const struct board *board, uint32_t slot);
@@ -64,7 +68,5 @@ const uint32_t *board_grains_of(const struct board *board, uint32_t slot);
 
 /* First broken rule of the board as text, or NULL. */
 const char *board_check(const struct board *board);
-
-uint64_t layout_dtype_bytes(uint32_t dtype); /* 0 for an unknown one */
 
 #endif

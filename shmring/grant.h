@@ -12,11 +12,11 @@
 #include "shmring/layout.h"
 
 enum {
-	GRANT_E_NONE = 1,  /* nothing posted that is not looked at yet */
-	GRANT_E_PINS = 2,  /* the rank holds LAYOUT_MAX_PINS already */
-	GRANT_E_FULL = 3,  /* the ring has no room: ends of old grants are not known yet */
-	GRANT_E_HELD = 4,  /* revoke: the rank has (or may have) taken it; its end will tell */
-	GRANT_E_BAD = 5,   /* memory that is no inbox or outbox */
+	GRANT_E_NONE = 1, /* nothing posted that is not looked at yet */
+	GRANT_E_PINS = 2, /* the rank holds LAYOUT_MAX_PINS already */
+	GRANT_E_FULL = 3, /* the ring has no room: ends of old grants are not known yet */
+	GRANT_E_HELD = 4, /* revoke: the rank has (or may have) taken it; its end will tell */
+	GRANT_E_BAD = 5,  /* memory that is no inbox or outbox */
 };
 
 struct grant { /* private copy of an entry */
@@ -24,13 +24,15 @@ struct grant { /* private copy of an entry */
 	uint32_t slot, first, count, flags;
 };
 
-/* ---- memory (grant.c) ---- */
+/* ---- memory (grant_memory.c) ---- */
 /* accessd: makes both memories, mapped here (inbox writable then sealed FUTURE_WRITE; outbox
- * writable by the rank). 0 or negative errno; fds are the caller's, to pass on and close. */
+ * writable by the rank). 0 or negative errno; fds are the caller's, to pass on and close. c_next is
+ * 1 from the start: nothing was looked at yet. */
 int grant_memory_new(struct layout_inbox **ret_inbox, int *ret_inbox_fd,
 		     const struct layout_outbox **ret_outbox, int *ret_outbox_fd);
 void grant_memory_free(struct layout_inbox *inbox, const struct layout_outbox *outbox);
-/* rank: maps inbox read-only, outbox writable; checks magic, version, size. */
+/* rank: maps inbox read-only, outbox writable; checks seals, magic, version, size. 0, GRANT_E_BAD,
+ * negative errno. */
 int grant_memory_attach(int inbox_fd, int outbox_fd, const struct layout_inbox **ret_inbox,
 			struct layout_outbox **ret_outbox);
 void grant_memory_detach(const struct layout_inbox *inbox, struct layout_outbox *outbox);
@@ -44,15 +46,18 @@ struct grant_rank {
 };
 void grant_rank_init(struct grant_rank *rank, const struct layout_inbox *inbox,
 		     struct layout_outbox *outbox);
-/* Takes the next grant that was not revoked. 0, GRANT_E_NONE, GRANT_E_PINS. */
+/* Takes the next grant that was not revoked. 0, GRANT_E_NONE, GRANT_E_PINS (also when nothing is
+ * posted: what comes could not be taken). */
 int grant_take(struct grant_rank *rank, struct grant *ret);
 /* Would grant_take() find one? (GRANT_E_PINS aside.) */
 bool grant_is_posted(const struct grant_rank *rank);
-/* Gives grant number back (all of it consumed). */
+/* Gives grant number back (all of it consumed). A number that is not held changes nothing. */
 void grant_release(struct grant_rank *rank, uint64_t number);
 /* Before sleeping: tells accessd to send a wake. The caller then re-checks and sleeps. */
 void grant_arm(struct grant_rank *rank);
 void grant_disarm(struct grant_rank *rank);
+/* After grant_release(): does accessd want a message about it (d_wants_kick)? */
+bool grant_wants_kick(const struct grant_rank *rank);
 
 /* ---- accessd's side (grant.c): loop thread only ---- */
 enum grant_fate { GRANT_UNTAKEN = 0, GRANT_TAKEN, GRANT_DONE, GRANT_RETURNED, GRANT_RECLAIMED };
@@ -64,19 +69,28 @@ struct grant_server {
 	struct grant ledger[LAYOUT_GRANT_RING];
 	uint8_t fate[LAYOUT_GRANT_RING];
 	bool revoked[LAYOUT_GRANT_RING];
-	uint64_t woken; /* last c_armed that was answered with a wake */
+	bool seen[LAYOUT_GRANT_RING];   /* grant_revoke() saw it taken; TAKEN is not reported yet */
+	uint8_t due[LAYOUT_GRANT_RING]; /* its end is known (DONE, RETURNED) but not reported yet */
+	uint64_t woken;                 /* last c_armed that was answered with a wake */
+	/* words that made no sense last, so that each counts once: results, take words, c_next */
+	uint64_t nonsense[LAYOUT_GRANT_RING + LAYOUT_MAX_PINS + 1];
 };
 void grant_server_init(struct grant_server *server, struct layout_inbox *inbox,
 		       const struct layout_outbox *outbox);
 /* Posts a grant (number is set in ret_number). 0 or GRANT_E_FULL. */
 int grant_post(struct grant_server *server, const struct grant *grant, uint64_t *ret_number);
-/* Marks it revoked, then looks. 0: reclaimed for good. GRANT_E_HELD: its end will come by poll. */
+/* Marks it revoked, then looks. 0: reclaimed for good (also if it was before). GRANT_E_HELD: its
+ * end will come by poll. GRANT_E_NONE: it has ended otherwise, or never was. */
 int grant_revoke(struct grant_server *server, uint64_t number);
 /* Reads the outbox once and reports each change of fate, oldest first, one a call:
  * 0 and *ret (fate TAKEN, DONE or RETURNED), or GRANT_E_NONE. DONE is always preceded by TAKEN.
- * Words that make no sense are ignored (counted in *ret_nonsense if not NULL). */
+ * Words that make no sense are ignored; *ret_nonsense (if not NULL) goes up by one for each that
+ * is new. Call until GRANT_E_NONE: words are judged when all that makes sense is absorbed. */
 int grant_poll(struct grant_server *server, struct grant *ret, enum grant_fate *ret_fate,
 	       uint64_t *ret_nonsense);
+/* Asks the rank for a message when it gives something back, until set to false. Then poll once
+ * more. */
+void grant_want_kick(struct grant_server *server, bool wanted);
 /* Does the rank sleep with an unanswered arm? If so answers it: the caller sends one wake. */
 bool grant_wants_wake(struct grant_server *server);
 bool grant_is_waiting(const struct grant_server *server); /* asleep in oa_next(), as it says */

@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * The board: what each slot of a stream holds and how far it is filled.
+ *
+ * Geometry. Whoever attaches copies the head of the board out once, runs board_plan() on the inputs
+ * it finds there and demands that all results agree, so that a board has nothing to say that is not
+ * checked. From then on only the private copy is used for arithmetic.
+ *
+ * Order of writes. A slot is composed while no rank holds it: ids, grains and states are plain
+ * writes, published by the release store of d_instance (B1) and, for the rank that is granted the
+ * slot, by the grant itself (R1 in grant.c). While the slot is being filled accessd writes a
+ * sample's state byte, then moves the watermark with release (B2); ranks load the watermark with
+ * acquire (B3) and look only below it. The pixels are written by workers before they end their
+ * task with release (L3 in lane.c), which accessd acquires before it moves the watermark: the order
+ * is handed on from worker to accessd to rank.
+ *
+ * Rejected: a watermark per field, which nobody needs as a task writes all fields of a sample.
+ */
+
+#include <errno.h>
+#include <string.h>
+
+#include "shmring/board.h"
+#include "shmring/region.h"
+
+/* ---- accessd makes it ---------------------------------------------------------------------- */
+
+static void head_fill(const struct board_geometry *geometry, struct layout_board *head)
+{
+	head->magic = LAYOUT_MAGIC_BOARD;
+	head->version = LAYOUT_VERSION;
+	head->head_bytes = sizeof(*head);
+	head->bytes = geometry->board_bytes;
+	head->slots_bytes = geometry->slots_bytes;
+	head->slot_stride = geometry->slot_stride;
+	head->max_slots = geometry->max_slots;
+	head->hand = geometry->hand;
+	head->grain = geometry->grain;
+	head->n_fields = geometry->n_fields;
+	head->n_samples = geometry->n_samples;
+	head->seed = geometry->seed;
+	memcpy(head->dataset, geometry->dataset, sizeof(head->dataset));
+	memcpy(head->stream, geometry->stream, sizeof(head->stream));
+	head->slot_offset = geometry->slot_offset;
+	head->status_offset = geometry->status_offset;
+	head->ids_offset = geometry->ids_offset;
+	head->grains_offset = geometry->grains_offset;
+	memcpy(head->field, geometry->field, sizeof(head->field));
+}
+
+int board_new(const struct board_geometry *geometry, struct board *ret, int *ret_fd)
+{
+	_cleanup_close_ int fd = -1;
+	void *map;
+	int r = region_new("oneaccess-board", geometry->board_bytes, &map, &fd);
+
+	if (r)
+		return r;
+	head_fill(geometry, map);
+	r = region_seal(fd, REGION_READ_ONLY);
+	if (r) {
+		region_unmap(map, geometry->board_bytes);
+		return r;
+	}
+	*ret = (struct board){.geometry = *geometry, .map = map, .writable = true};
+	*ret_fd = base_take_fd(&fd);
+	return 0;
+}
+
+int board_slots_new(const struct board_geometry *geometry, int *ret_fd)
+{
+	int fd = base_memfd("oneaccess-slots", geometry->slots_bytes);
+
+	if (fd < 0)
+		return fd;
+	*ret_fd = fd;
+	return 0;
+}
+
+int board_slots_reserve(int slots_fd, const struct board_geometry *geometry, uint32_t slot)
+{
+	if (slot >= geometry->max_slots)
+		return -EINVAL;
+	return region_reserve(slots_fd, slot * geometry->slot_stride, geometry->slot_stride);
+}
+
+int board_slots_seal(int slots_fd)
+{
+	return region_seal(slots_fd, REGION_READ_ONLY);
+}
+
+/* ---- where things are ---------------------------------------------------------------------- */
+
+/* accessd's own numbers go straight here; the readers below check theirs first. */
+static void *element_of(const struct board *board, uint64_t offset, uint64_t stride, uint32_t slot)
+{
+	return (uint8_t *)board->map + offset + slot * stride;
+}
+
+static struct layout_slot *slot_of(const struct board *board, uint32_t slot)
+{
+	return element_of(board, board->geometry.slot_offset, sizeof(struct layout_slot), slot);
+}
+
+static uint8_t *status_of(const struct board *board, uint32_t slot)
+{
+	return element_of(board, board->geometry.status_offset, board->geometry.hand, slot);
+}
+
+static int64_t *ids_of(const struct board *board, uint32_t slot)
+{
+	return element_of(board, board->geometry.ids_offset, board->geometry.hand * sizeof(int64_t),
+			  slot);
+}
+
+static uint32_t *grains_of(const struct board *board, uint32_t slot)
+{
+	return element_of(board, board->geometry.grains_offset,
+			  board->geometry.hand * sizeof(uint32_t), slot);
+}
+
+static bool is_slot(const struct board *board, uint32_t slot)
+{
+	return slot < board->geometry.max_slots;
+}
+
+const struct layout_slot *board_slot_of(const struct board *board, uint32_t slot)
+{
+	return is_slot(board, slot) ? slot_of(board, slot) : NULL;
+}
+
+const uint8_t *board_status_of(const struct board *board, uint32_t slot)
+{
+	return is_slot(board, slot) ? status_of(board, slot) : NULL;
+}
+
+const int64_t *board_ids_of(const struct board *board, uint32_t slot)
+{
+	return is_slot(board, slot) ? ids_of(board, slot) : NULL;
+}
+
+const uint32_t *board_grains_of(const struct board *board, uint32_t slot)
+{
+	return is_slot(board, slot) ? grains_of(board, slot) : NULL;
+}
+
+/* ---- accessd writes it --------------------------------------------------------------------- */
+
+void board_slot_begin(struct board *board, uint32_t slot, uint64_t instance, uint64_t lap,
+		      const int64_t *ids, uint32_t count, const uint32_t *grains, uint32_t n_grains,
+		      bool is_private)
+{
+	struct layout_slot *s = slot_of(board, slot);
+
+	board_slot_empty(board, slot);
+	s->d_lap = lap;
+	s->d_count = count;
+	s->d_grains = n_grains;
+	s->d_private = is_private;
+	memset(status_of(board, slot), LAYOUT_SAMPLE_PENDING, count);
+	memcpy(ids_of(board, slot), ids, count * sizeof(*ids));
+	if (n_grains)
+		memcpy(grains_of(board, slot), grains, n_grains * sizeof(*grains));
+	/* B1: release, pairs with the acquire of whoever reads d_instance first (board_check()). */
+	atomic_store_explicit(&s->d_instance, instance, memory_order_release);
+}
+
+void board_slot_status(struct board *board, uint32_t slot, uint32_t sample, uint8_t status)
+{
+	status_of(board, slot)[sample] = status;
+}
+
+void board_slot_watermark(struct board *board, uint32_t slot, uint32_t watermark)
+{
+	/* B2: release of states and pixels below it, pairs with B3. */
+	atomic_store_explicit(&slot_of(board, slot)->d_watermark, watermark, memory_order_release);
+}
+
+void board_slot_empty(struct board *board, uint32_t slot)
+{
+	struct layout_slot *s = slot_of(board, slot);
+
+	atomic_store_explicit(&s->d_instance, 0, memory_order_relaxed);
+	atomic_store_explicit(&s->d_watermark, 0, memory_order_relaxed);
+}
+
+uint32_t board_slot_read_watermark(const struct board *board, uint32_t slot)
+{
+	uint32_t watermark;
+
+	if (!is_slot(board, slot))
+		return 0;
+	/* B3: acquire, pairs with B2. */
+	watermark = atomic_load_explicit(&slot_of(board, slot)->d_watermark, memory_order_acquire);
+	return BASE_MIN(watermark, board->geometry.hand);
+}
+
+/* ---- ranks attach to it -------------------------------------------------------------------- */
+
+static void geometry_of_head(const struct layout_board *head, struct board_geometry *ret)
+{
+	*ret = (struct board_geometry){
+	    .max_slots = head->max_slots,
+	    .hand = head->hand,
+	    .grain = head->grain,
+	    .n_fields = head->n_fields,
+	    .n_samples = head->n_samples,
+	    .seed = head->seed,
+	};
+	memcpy(ret->dataset, head->dataset, sizeof(ret->dataset));
+	memcpy(ret->stream, head->stream, sizeof(ret->stream));
+	memcpy(ret->field, head->field, sizeof(ret->field));
+}
+
+/* Plans again from what the head says and compares: 0 or BOARD_E_BAD. */
+static int head_check(const struct layout_board *head, uint64_t bytes, struct board_geometry *ret)
+{
+	struct layout_board again = *head;
+
+	if (head->magic != LAYOUT_MAGIC_BOARD || head->version != LAYOUT_VERSION)
+		return BOARD_E_BAD;
+	geometry_of_head(head, ret);
+	for (uint32_t i = 0; i < LAYOUT_MAX_FIELDS; i++)
+		if (i < head->n_fields && head->field[i].sample_bytes == 0)
+			return BOARD_E_BAD;
+	if (board_plan(ret))
+		return BOARD_E_BAD;
+	head_fill(ret, &again);
+	if (memcmp(&again, head, sizeof(again)) || head->bytes != bytes)
+		return BOARD_E_BAD;
+	return 0;
+}
+
+int board_attach(int fd, struct board *ret)
+{
+	struct board board = {.writable = false};
+	struct layout_board head;
+	uint64_t bytes;
+	int r = region_size(fd, REGION_READ_ONLY, &bytes);
+
+	if (r)
+		return r < 0 ? r : BOARD_E_BAD;
+	if (bytes < LAYOUT_BOARD_HEAD)
+		return BOARD_E_BAD;
+	r = region_map(fd, bytes, false, &board.map);
+	if (r)
+		return r;
+	memcpy(&head, board.map, sizeof(head));
+	r = head_check(&head, bytes, &board.geometry);
+	if (r) {
+		region_unmap(board.map, bytes);
+		return r;
+	}
+	*ret = board;
+	return 0;
+}
+
+void board_detach(struct board *board)
+{
+	region_unmap(board->map, board->geometry.board_bytes);
+	board->map = NULL;
+}
+
+int board_slots_attach(int slots_fd, const struct board_geometry *geometry, const uint8_t **ret)
+{
+	void *map;
+	int r = region_attach(slots_fd, REGION_READ_ONLY, geometry->slots_bytes, false, &map);
+
+	if (r)
+		return r < 0 ? r : BOARD_E_BAD;
+	*ret = map;
+	return 0;
+}
+
+void board_slots_detach(const struct board_geometry *geometry, const uint8_t *slots)
+{
+	region_unmap(slots, geometry->slots_bytes);
+}
+
+/* ---- the checker --------------------------------------------------------------------------- */
+
+static const char *check_samples(const struct board *board, uint32_t slot, uint32_t watermark)
+{
+	const struct layout_slot *s = slot_of(board, slot);
+	const uint8_t *status = status_of(board, slot);
+	const int64_t *ids = ids_of(board, slot);
+
+	for (uint32_t i = 0; i < s->d_count; i++) {
+		if (status[i] > LAYOUT_SAMPLE_ERROR)
+			return "a sample has a state that does not exist";
+		if (i < watermark && status[i] == LAYOUT_SAMPLE_PENDING)
+			return "a sample below the watermark is not finished";
+		if (ids[i] < 0 || (uint64_t)ids[i] >= board->geometry.n_samples)
+			return "a sample id is outside the dataset";
+	}
+	return NULL;
+}
+
+static const char *check_slot(const struct board *board, uint32_t slot)
+{
+	const struct board_geometry *geometry = &board->geometry;
+	const struct layout_slot *s = slot_of(board, slot);
+	const uint32_t *grains = grains_of(board, slot);
+	uint64_t n_grains = (geometry->n_samples + geometry->grain - 1) / geometry->grain;
+	uint64_t instance = atomic_load_explicit(&s->d_instance, memory_order_acquire);
+	uint32_t watermark = atomic_load_explicit(&s->d_watermark, memory_order_acquire);
+
+	if (instance == 0)
+		return watermark ? "an empty slot has a watermark" : NULL;
+	if (s->d_count == 0 || s->d_count > geometry->hand || s->d_grains > s->d_count)
+		return "a slot's counts are out of bounds";
+	if (s->d_private > 1)
+		return "a slot's private flag is neither 0 nor 1";
+	if (watermark > s->d_count)
+		return "a watermark is above its slot's count";
+	for (uint32_t i = 0; i < s->d_grains; i++)
+		if (grains[i] >= n_grains)
+			return "a grain is outside the dataset";
+	for (uint32_t other = 0; other < slot; other++)
+		if (atomic_load_explicit(&slot_of(board, other)->d_instance,
+					 memory_order_relaxed) == instance)
+			return "two slots hold the same instance";
+	return check_samples(board, slot, watermark);
+}
+
+const char *board_check(const struct board *board)
+{
+	struct board_geometry geometry;
+
+	if (head_check(board->map, board->geometry.board_bytes, &geometry))
+		return "the head of the board contradicts itself";
+	if (memcmp(&geometry, &board->geometry, sizeof(geometry)))
+		return "the head of the board differs from the private copy";
+	for (uint32_t slot = 0; slot < geometry.max_slots; slot++) {
+		const char *broken = check_slot(board, slot);
+
+		if (broken)
+			return broken;
+	}
+	return NULL;
+}

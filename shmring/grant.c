@@ -1,0 +1,440 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * The handshake of grants, both sides of it in one file, as each edge has its partner on the other.
+ *
+ * A grant says "slot s holds what you need", and accessd may want it back at any moment. A rank
+ * takes it by publishing that it does (R1) and then looking again whether it still stands (R2);
+ * accessd takes it back by publishing that (A1) and then looking whether the rank has it (A2). Each
+ * side stores first and loads second, all four sequentially consistent, so at least one of the two
+ * sees the other (the store-buffering pattern, Dekker):
+ *
+ *   rank                                      accessd
+ *   R1  c_take := k|HELD                      A1  d_word[k] := k|REVOKED
+ *   R2  d_word[k] == k|POSTED ? has it        A2  c_take or c_result[k] ? held : reclaimed
+ *       else c_result[k] := k|RETURNED
+ *   R3  c_result[k] := k|DONE, when consumed
+ *   R4  c_take := free
+ *
+ * If both see each other, the rank yields and says RETURNED, and accessd waits for exactly that
+ * word. A reclaimed grant needs no answer, and a late RETURNED for one is no offence.
+ *
+ * The order of looking matters as much. accessd copies c_next first, then the take words, then the
+ * results. A rank stores a grant's result before it uses the take word again, and its take before
+ * it moves c_next, so whoever sees an effect also sees its cause: a take word that moved on implies
+ * its old grant's result, and of three grants seen taken at least one is seen ended. A rank for
+ * which that does not hold has broken the protocol. All its words are hostile: each is copied once,
+ * words that make no sense are counted and change nothing, what was seen once stays so (seen, due),
+ * and no rank can hold more than LAYOUT_MAX_PINS grants, whatever it writes.
+ *
+ * The ledger (struct grant_server) is the truth. Number k + RING is posted only when the end of k
+ * is known, so a word never stands for two grants at once. The handshake is model-checked with all
+ * interleavings in doc/models/grant.pml.
+ *
+ * Rejected: a pin count in shared memory (a dead or hostile rank leaves it wrong for ever); a mutex
+ * between job and daemon (a stopped job stops the node); asking the rank before each eviction.
+ */
+
+#include "shmring/grant.h"
+
+#define RING LAYOUT_GRANT_RING
+#define WORD(number, low) ((number) << 8 | (low))
+#define NUMBER_OF(word) ((word) >> 8)
+#define LOW_OF(word) ((word)&0xff)
+
+/* ---- the rank ------------------------------------------------------------------------------ */
+
+void grant_rank_init(struct grant_rank *rank, const struct layout_inbox *inbox,
+		     struct layout_outbox *outbox)
+{
+	*rank = (struct grant_rank){.inbox = inbox, .outbox = outbox, .next = 1};
+}
+
+/*
+ * Moves *next over revoked grants to the first that stands. A newer number in the place of *next
+ * means that accessd has settled *next (reclaimed it) and reused the place, and all before it.
+ */
+static bool find_posted(const struct layout_inbox *inbox, uint64_t *next)
+{
+	for (;;) {
+		const struct layout_grant *entry = &inbox->grant[*next % RING];
+		/* W2: seq_cst, pairs with A0, after W1: before sleeping, one of the two sees.
+		 * Acquire part: the grant's other words, pairs with A0. */
+		uint64_t word = atomic_load_explicit(&entry->d_word, memory_order_seq_cst);
+		uint64_t number = NUMBER_OF(word);
+
+		if (number < *next)
+			return false;
+		if (number > *next)
+			*next = BASE_MAX(*next + 1, number - BASE_MIN(number, RING - 1));
+		else if (LOW_OF(word) == LAYOUT_GRANT_POSTED)
+			return true;
+		else
+			++*next;
+	}
+}
+
+bool grant_is_posted(const struct grant_rank *rank)
+{
+	uint64_t next = rank->next;
+
+	return find_posted(rank->inbox, &next);
+}
+
+static void end(struct grant_rank *rank, unsigned pin, uint64_t number, enum layout_result result)
+{
+	/* R3: release of the rank's reads of the slot, pairs with A4. */
+	atomic_store_explicit(&rank->outbox->c_result[number % RING], WORD(number, result),
+			      memory_order_release);
+	/* R4: release of R3, pairs with A3; seq_cst before the look for a kick (K2), pairs with K1.
+	 */
+	atomic_store_explicit(&rank->outbox->c_take[pin], WORD(number, LAYOUT_TAKE_FREE),
+			      memory_order_seq_cst);
+}
+
+/* The handshake for one posted grant. false: it was revoked meanwhile, and has been returned. */
+static bool try_take(struct grant_rank *rank, unsigned pin, uint64_t number, struct grant *ret)
+{
+	const struct layout_grant *entry = &rank->inbox->grant[number % RING];
+
+	/* R1: seq_cst store, then R2; pairs with A2. */
+	atomic_store_explicit(&rank->outbox->c_take[pin], WORD(number, LAYOUT_TAKE_HELD),
+			      memory_order_seq_cst);
+	/* R2: seq_cst load after R1; pairs with A1. */
+	if (atomic_load_explicit(&entry->d_word, memory_order_seq_cst) !=
+	    WORD(number, LAYOUT_GRANT_POSTED)) {
+		end(rank, pin, number, LAYOUT_RESULT_RETURNED);
+		return false;
+	}
+	*ret = (struct grant){
+	    .number = number,
+	    .instance = entry->d_instance,
+	    .epoch = entry->d_epoch,
+	    .slot = entry->d_slot,
+	    .first = entry->d_first,
+	    .count = entry->d_count,
+	    .flags = entry->d_flags,
+	};
+	rank->held[pin] = number;
+	return true;
+}
+
+static unsigned find_pin(const struct grant_rank *rank, uint64_t number)
+{
+	unsigned pin = 0;
+
+	while (pin < LAYOUT_MAX_PINS && rank->held[pin] != number)
+		pin++;
+	return pin;
+}
+
+int grant_take(struct grant_rank *rank, struct grant *ret)
+{
+	unsigned pin = find_pin(rank, 0);
+	bool taken = false;
+
+	if (pin == LAYOUT_MAX_PINS)
+		return GRANT_E_PINS;
+	while (!taken && find_posted(rank->inbox, &rank->next))
+		taken = try_take(rank, pin, rank->next++, ret);
+	/* R5: release, after R1: a grant passed over was taken or revoked; pairs with A5. */
+	atomic_store_explicit(&rank->outbox->c_next, rank->next, memory_order_release);
+	return taken ? 0 : GRANT_E_NONE;
+}
+
+void grant_release(struct grant_rank *rank, uint64_t number)
+{
+	unsigned pin = find_pin(rank, number);
+
+	if (number == 0 || pin == LAYOUT_MAX_PINS)
+		return;
+	end(rank, pin, number, LAYOUT_RESULT_DONE);
+	rank->held[pin] = 0;
+}
+
+bool grant_wants_kick(const struct grant_rank *rank)
+{
+	/* K2: seq_cst load after R4, pairs with K1: accessd sees the result or we see its wish. */
+	return atomic_load_explicit(&rank->inbox->d_wants_kick, memory_order_seq_cst);
+}
+
+void grant_arm(struct grant_rank *rank)
+{
+	uint64_t armed = atomic_load_explicit(&rank->outbox->c_armed, memory_order_relaxed);
+
+	/* W1: seq_cst store before the re-check (W2), pairs with W3. */
+	atomic_store_explicit(&rank->outbox->c_armed, armed + 1, memory_order_seq_cst);
+}
+
+void grant_disarm(struct grant_rank *rank)
+{
+	uint64_t armed = atomic_load_explicit(&rank->outbox->c_armed, memory_order_relaxed);
+
+	atomic_store_explicit(&rank->outbox->c_awake, armed, memory_order_release);
+}
+
+/* ---- accessd: the ledger ------------------------------------------------------------------- */
+
+void grant_server_init(struct grant_server *server, struct layout_inbox *inbox,
+		       const struct layout_outbox *outbox)
+{
+	*server = (struct grant_server){.inbox = inbox, .outbox = outbox};
+	server->nonsense[RING + LAYOUT_MAX_PINS] = 1; /* c_next as it is made */
+}
+
+static bool has_ended(const struct grant_server *server, uint64_t number)
+{
+	return server->fate[number % RING] >= GRANT_DONE;
+}
+
+static void settle(struct grant_server *server, uint64_t number, enum grant_fate fate)
+{
+	server->fate[number % RING] = (uint8_t)fate;
+	while (server->settled < server->posted && has_ended(server, server->settled + 1))
+		server->settled++;
+}
+
+int grant_post(struct grant_server *server, const struct grant *grant, uint64_t *ret_number)
+{
+	uint64_t number = server->posted + 1;
+	struct layout_grant *entry = &server->inbox->grant[number % RING];
+
+	if (server->posted - server->settled >= RING)
+		return GRANT_E_FULL;
+	server->ledger[number % RING] = *grant;
+	server->ledger[number % RING].number = number;
+	server->fate[number % RING] = GRANT_UNTAKEN;
+	server->revoked[number % RING] = server->seen[number % RING] = false;
+	server->due[number % RING] = GRANT_UNTAKEN;
+	server->posted = number;
+	entry->d_instance = grant->instance;
+	entry->d_slot = grant->slot;
+	entry->d_first = grant->first;
+	entry->d_count = grant->count;
+	entry->d_flags = grant->flags;
+	entry->d_epoch = grant->epoch;
+	/* A0: release of the entry and of the slot it speaks of, pairs with W2; seq_cst, as the
+	 * rank's arm is looked for after it (W3). */
+	atomic_store_explicit(&entry->d_word, WORD(number, LAYOUT_GRANT_POSTED),
+			      memory_order_seq_cst);
+	atomic_store_explicit(&server->inbox->d_posted, number, memory_order_release);
+	*ret_number = number;
+	return 0;
+}
+
+/* ---- accessd: one look at the outbox --------------------------------------------------------- */
+
+struct look { /* private copy of the words that matter */
+	uint64_t next, take[LAYOUT_MAX_PINS], result[RING];
+};
+
+static void look(const struct grant_server *server, struct look *ret)
+{
+	const struct layout_outbox *outbox = server->outbox;
+
+	/* A5: acquire, before A2; pairs with R5. */
+	ret->next = atomic_load_explicit(&outbox->c_next, memory_order_acquire);
+	/* A2: seq_cst load after A1, pairs with R1. A3: its acquire part, pairs with R4. */
+	for (unsigned pin = 0; pin < LAYOUT_MAX_PINS; pin++)
+		ret->take[pin] = atomic_load_explicit(&outbox->c_take[pin], memory_order_seq_cst);
+	/* A4: acquire, after A3; pairs with R3. */
+	for (unsigned i = 0; i < RING; i++)
+		ret->result[i] = atomic_load_explicit(&outbox->c_result[i], memory_order_acquire);
+}
+
+/* How a grant under way has ended, as far as accessd knows or the outbox says; else UNTAKEN. A
+ * grant that was not revoked cannot come back RETURNED. */
+static enum grant_fate end_of(const struct grant_server *server, const struct look *look,
+			      uint64_t number)
+{
+	uint64_t i = number % RING, result = look->result[i];
+
+	if (server->due[i] != GRANT_UNTAKEN)
+		return server->due[i];
+	if (result == WORD(number, LAYOUT_RESULT_DONE))
+		return GRANT_DONE;
+	if (result == WORD(number, LAYOUT_RESULT_RETURNED) && server->revoked[i])
+		return GRANT_RETURNED;
+	return GRANT_UNTAKEN;
+}
+
+/* Can the rank hold number besides all that it is known to hold? */
+static bool has_pin_for(const struct grant_server *server, const struct look *look, uint64_t number)
+{
+	unsigned held = 0;
+
+	for (uint64_t k = server->settled + 1; k <= server->posted; k++)
+		if (k != number && !has_ended(server, k) &&
+		    (server->fate[k % RING] == GRANT_TAKEN || server->seen[k % RING]) &&
+		    end_of(server, look, k) == GRANT_UNTAKEN)
+			held++;
+	return held < LAYOUT_MAX_PINS;
+}
+
+/* Does the rank hold number, for all that can be known? Lies beyond its pins are not believed. */
+static bool is_held(const struct grant_server *server, const struct look *look, uint64_t number)
+{
+	bool claimed = false;
+
+	if (server->seen[number % RING])
+		return true;
+	for (unsigned pin = 0; pin < LAYOUT_MAX_PINS; pin++)
+		claimed = claimed || look->take[pin] == WORD(number, LAYOUT_TAKE_HELD);
+	return claimed && has_pin_for(server, look, number);
+}
+
+int grant_revoke(struct grant_server *server, uint64_t number)
+{
+	uint64_t i = number % RING;
+	struct look now;
+
+	if (number == 0 || number > server->posted || server->posted - number >= RING)
+		return GRANT_E_NONE;
+	if (has_ended(server, number))
+		return server->fate[i] == GRANT_RECLAIMED ? 0 : GRANT_E_NONE;
+	server->revoked[i] = true;
+	/* A1: seq_cst store, then A2; pairs with R2. */
+	atomic_store_explicit(&server->inbox->grant[i].d_word, WORD(number, LAYOUT_GRANT_REVOKED),
+			      memory_order_seq_cst);
+	if (server->fate[i] == GRANT_TAKEN)
+		return GRANT_E_HELD;
+	look(server, &now);
+	server->due[i] = (uint8_t)end_of(server, &now, number);
+	if (server->due[i] != GRANT_UNTAKEN)
+		return GRANT_E_HELD;
+	server->seen[i] = is_held(server, &now, number);
+	if (server->seen[i])
+		return GRANT_E_HELD;
+	settle(server, number, GRANT_RECLAIMED);
+	return 0;
+}
+
+/* ---- accessd: what has changed --------------------------------------------------------------- */
+
+/* The next fate of a grant under way: UNTAKEN -> TAKEN -> its end. */
+static enum grant_fate fate_now(const struct grant_server *server, const struct look *look,
+				uint64_t number)
+{
+	enum grant_fate fate = server->fate[number % RING];
+	enum grant_fate end = end_of(server, look, number);
+
+	if (fate == GRANT_TAKEN && end != GRANT_UNTAKEN)
+		return end;
+	if (fate == GRANT_UNTAKEN && (end != GRANT_UNTAKEN || is_held(server, look, number)))
+		return GRANT_TAKEN;
+	return fate;
+}
+
+static bool result_makes_sense(const struct grant_server *server, uint64_t i, uint64_t word)
+{
+	uint64_t number = NUMBER_OF(word), result = LOW_OF(word);
+	enum grant_fate fate = server->fate[i];
+
+	if (word == 0)
+		return true;
+	if (number == 0 || number > server->posted || number % RING != i ||
+	    (result != LAYOUT_RESULT_DONE && result != LAYOUT_RESULT_RETURNED))
+		return false;
+	if (server->posted - number >= RING)
+		return true; /* of an earlier grant in this place */
+	if (result == LAYOUT_RESULT_DONE)
+		return fate == GRANT_DONE;
+	return fate == GRANT_RETURNED || fate == GRANT_RECLAIMED;
+}
+
+static bool take_makes_sense(const struct grant_server *server, uint64_t word)
+{
+	uint64_t number = NUMBER_OF(word);
+
+	if (LOW_OF(word) == LAYOUT_TAKE_FREE)
+		return number <= server->posted;
+	if (LOW_OF(word) != LAYOUT_TAKE_HELD || number == 0 || number > server->posted)
+		return false;
+	/* An ended grant may still stand here: the rank is between R3 and R4, or before R2. */
+	return server->posted - number >= RING || server->fate[number % RING] != GRANT_UNTAKEN;
+}
+
+/* The rank may pass over a grant that stands only by taking it. */
+static bool next_makes_sense(const struct grant_server *server, const struct look *look)
+{
+	if (look->next == 0 || look->next > server->posted + 1)
+		return false;
+	for (uint64_t k = server->settled + 1; k < look->next; k++)
+		if (server->fate[k % RING] == GRANT_UNTAKEN && !server->revoked[k % RING])
+			return false;
+	return true;
+}
+
+/* 1 for a word of the outbox that makes no sense and was not counted before. */
+static uint64_t judge(uint64_t *counted, uint64_t word, bool makes_sense)
+{
+	if (makes_sense || *counted == word)
+		return 0;
+	*counted = word;
+	return 1;
+}
+
+static uint64_t count_nonsense(struct grant_server *server, const struct look *look)
+{
+	uint64_t *counted = server->nonsense, n = 0;
+
+	for (uint64_t i = 0; i < RING; i++)
+		n += judge(counted++, look->result[i],
+			   result_makes_sense(server, i, look->result[i]));
+	for (unsigned pin = 0; pin < LAYOUT_MAX_PINS; pin++)
+		n += judge(counted++, look->take[pin], take_makes_sense(server, look->take[pin]));
+	return n + judge(counted, look->next, next_makes_sense(server, look));
+}
+
+int grant_poll(struct grant_server *server, struct grant *ret, enum grant_fate *ret_fate,
+	       uint64_t *ret_nonsense)
+{
+	struct look now;
+	uint64_t nonsense;
+
+	look(server, &now);
+	for (uint64_t k = server->settled + 1; k <= server->posted; k++) {
+		enum grant_fate fate = fate_now(server, &now, k);
+
+		if (fate == server->fate[k % RING])
+			continue;
+		server->due[k % RING] = (uint8_t)end_of(server, &now, k);
+		server->seen[k % RING] = false;
+		*ret = server->ledger[k % RING];
+		*ret_fate = fate;
+		settle(server, k, fate);
+		return 0;
+	}
+	nonsense = count_nonsense(server, &now);
+	if (ret_nonsense)
+		*ret_nonsense += nonsense;
+	return GRANT_E_NONE;
+}
+
+/* ---- accessd: wakes ------------------------------------------------------------------------ */
+
+void grant_want_kick(struct grant_server *server, bool wanted)
+{
+	/* K1: seq_cst store, then a poll (A2); pairs with K2. */
+	atomic_store_explicit(&server->inbox->d_wants_kick, wanted, memory_order_seq_cst);
+}
+
+bool grant_is_waiting(const struct grant_server *server)
+{
+	/* c_awake first: an honest one never runs ahead of c_armed. */
+	uint64_t awake = atomic_load_explicit(&server->outbox->c_awake, memory_order_acquire);
+
+	return atomic_load_explicit(&server->outbox->c_armed, memory_order_acquire) != awake;
+}
+
+bool grant_wants_wake(struct grant_server *server)
+{
+	uint64_t awake = atomic_load_explicit(&server->outbox->c_awake, memory_order_acquire);
+	/* W3: seq_cst load after A0, pairs with W1. */
+	uint64_t armed = atomic_load_explicit(&server->outbox->c_armed, memory_order_seq_cst);
+
+	if (armed == awake || armed == server->woken)
+		return false;
+	server->woken = armed;
+	return true;
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * The checker of a rank's ledger. Tests call it after every step; whatever a rank writes into its
+ * outbox, none of these rules can break.
+ */
+
+#include "shmring/grant.h"
+
+#define RING LAYOUT_GRANT_RING
+
+static const char *check_grant(const struct grant_server *server, uint64_t number)
+{
+	uint64_t i = number % RING, state;
+	uint64_t word = atomic_load_explicit(&server->inbox->grant[i].d_word, memory_order_relaxed);
+	enum grant_fate fate = server->fate[i];
+
+	state = server->revoked[i] ? LAYOUT_GRANT_REVOKED : LAYOUT_GRANT_POSTED;
+	if (server->ledger[i].number != number)
+		return "the ledger holds another grant in this place";
+	if (word != (number << 8 | state))
+		return "the inbox says something else than the ledger";
+	if (fate > GRANT_RECLAIMED)
+		return "a grant has a fate that does not exist";
+	if (fate >= GRANT_RETURNED && !server->revoked[i])
+		return "a grant came back without having been revoked";
+	if (server->seen[i] && (!server->revoked[i] || fate != GRANT_UNTAKEN))
+		return "a grant is marked as seen that is not between revoke and poll";
+	if ((fate == GRANT_DONE || fate == GRANT_RETURNED) && server->due[i] != fate)
+		return "a grant ended otherwise than was seen";
+	if (number <= server->settled && fate < GRANT_DONE)
+		return "a settled grant has not ended";
+	return NULL;
+}
+
+/* The rank holds it, as far as accessd knows. */
+static bool is_pinned(const struct grant_server *server, uint64_t number)
+{
+	uint64_t i = number % RING;
+
+	return server->due[i] == GRANT_UNTAKEN &&
+	       (server->fate[i] == GRANT_TAKEN || server->seen[i]);
+}
+
+const char *grant_check(const struct grant_server *server)
+{
+	uint64_t oldest = server->posted > RING ? server->posted - RING + 1 : 1;
+	unsigned pinned = 0;
+
+	if (server->settled > server->posted || server->posted - server->settled > RING)
+		return "the ledger holds more grants than the ring";
+	if (atomic_load_explicit(&server->inbox->d_posted, memory_order_relaxed) != server->posted)
+		return "d_posted is not the last grant posted";
+	for (uint64_t k = oldest; k <= server->posted; k++) {
+		const char *broken = check_grant(server, k);
+
+		if (broken)
+			return broken;
+		pinned += is_pinned(server, k);
+	}
+	if (pinned > LAYOUT_MAX_PINS)
+		return "a rank holds more grants than it may";
+	if (server->settled < server->posted &&
+	    server->fate[(server->settled + 1) % RING] >= GRANT_DONE)
+		return "a grant has ended but is not settled";
+	return NULL;
+}

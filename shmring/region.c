@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Memory between processes: memfds, never files, never names in /dev/shm.
+ *
+ * A memfd that leaves accessd is reserved (fallocate) and sealed against shrinking and growing, so
+ * that nobody who has mapped it can get SIGBUS, whatever another holder of the descriptor tries.
+ * Memory that ranks may only read is mapped writable by its writer first and then sealed
+ * F_SEAL_FUTURE_WRITE: from then on the kernel refuses every new way to write it (mmap, mprotect,
+ * write, punching holes, userfaultfd, reopening through /proc), for every uid, while the mapping
+ * that exists goes on writing. F_SEAL_SEAL ends the list, so that nobody can add F_SEAL_WRITE.
+ *
+ * Seals are no lock on a descriptor but a property of the memory: they are checked by the side that
+ * receives it, too. An attacher that skipped the check could be handed a memfd that shrinks under
+ * its eyes.
+ */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include "shmring/region.h"
+
+#ifndef F_SEAL_FUTURE_WRITE
+#define F_SEAL_FUTURE_WRITE 0x0010 /* Linux 5.1; older C libraries do not name it */
+#endif
+
+static int seal_bits(enum region_seal seal)
+{
+	int bits = F_SEAL_SHRINK | F_SEAL_GROW;
+
+	return seal == REGION_READ_ONLY ? bits | F_SEAL_FUTURE_WRITE : bits;
+}
+
+int region_reserve(int fd, uint64_t offset, uint64_t bytes)
+{
+	int r;
+
+	if (offset > INT64_MAX || bytes > INT64_MAX - offset)
+		return -EOVERFLOW;
+	do
+		r = fallocate(fd, 0, (off_t)offset, (off_t)bytes);
+	while (r < 0 && errno == EINTR);
+	return r < 0 ? -errno : 0;
+}
+
+int region_seal(int fd, enum region_seal seal)
+{
+	return fcntl(fd, F_ADD_SEALS, seal_bits(seal) | F_SEAL_SEAL) < 0 ? -errno : 0;
+}
+
+int region_map(int fd, uint64_t bytes, bool writable, void **ret_map)
+{
+	int protection = writable ? PROT_READ | PROT_WRITE : PROT_READ;
+	void *map;
+
+	if (bytes == 0 || bytes > SIZE_MAX)
+		return -EINVAL;
+	map = mmap(NULL, (size_t)bytes, protection, MAP_SHARED, fd, 0);
+	if (map == MAP_FAILED)
+		return -errno;
+	*ret_map = map;
+	return 0;
+}
+
+void region_unmap(const volatile void *map, uint64_t bytes)
+{
+	int saved = errno;
+
+	if (map)
+		munmap((void *)(uintptr_t)map, (size_t)bytes);
+	errno = saved;
+}
+
+int region_new(const char *name, uint64_t bytes, void **ret_map, int *ret_fd)
+{
+	_cleanup_close_ int fd = base_memfd(name, bytes);
+	int r;
+
+	if (fd < 0)
+		return fd;
+	r = region_reserve(fd, 0, bytes);
+	if (r)
+		return r;
+	r = region_map(fd, bytes, true, ret_map);
+	if (r)
+		return r;
+	*ret_fd = base_take_fd(&fd);
+	return 0;
+}
+
+int region_size(int fd, enum region_seal seal, uint64_t *ret_bytes)
+{
+	int seals = fcntl(fd, F_GET_SEALS);
+	struct stat st;
+
+	if (seals < 0)
+		return errno == EINVAL ? REGION_E_BAD : -errno;
+	if ((seals & seal_bits(seal)) != seal_bits(seal))
+		return REGION_E_BAD;
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	if (st.st_size <= 0)
+		return REGION_E_BAD;
+	*ret_bytes = (uint64_t)st.st_size;
+	return 0;
+}
+
+int region_attach(int fd, enum region_seal seal, uint64_t bytes, bool writable, void **ret_map)
+{
+	uint64_t size;
+	int r = region_size(fd, seal, &size);
+
+	if (r)
+		return r;
+	if (size != bytes)
+		return REGION_E_BAD;
+	return region_map(fd, bytes, writable, ret_map);
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SHMRING_REGION_H
+#define SHMRING_REGION_H
+
+/*
+ * A region is one memfd of fixed size: made, reserved, sealed, passed on, attached. The rules of
+ * the table in layout.h are kept here and nowhere else. Inside shmring/ only.
+ */
+
+#include "base/base.h"
+
+enum { REGION_E_BAD = 1 }; /* no sealed memfd, or not of this size */
+
+enum region_seal {
+	REGION_SHARED,    /* SHRINK, GROW, SEAL: the size is for ever */
+	REGION_READ_ONLY, /* and FUTURE_WRITE: only mappings that exist by now go on writing */
+};
+
+/* New memfd of bytes, reserved in full and mapped writable. Caller owns *ret_map and *ret_fd.
+ * 0 or negative errno. */
+int region_new(const char *name, uint64_t bytes, void **ret_map, int *ret_fd);
+/* Reserves memory so that no touch of it can fail later. 0, -ENOSPC, -ENOMEM, ... */
+int region_reserve(int fd, uint64_t offset, uint64_t bytes);
+int region_seal(int fd, enum region_seal seal);
+/* Size of a memfd from elsewhere that bears at least these seals. 0, REGION_E_BAD, negative errno.
+ */
+int region_size(int fd, enum region_seal seal, uint64_t *ret_bytes);
+/* Maps all of it, shared; without writable it can never be made writable by mprotect. */
+int region_map(int fd, uint64_t bytes, bool writable, void **ret_map);
+/* region_size() must say exactly bytes, then region_map(). */
+int region_attach(int fd, enum region_seal seal, uint64_t bytes, bool writable, void **ret_map);
+void region_unmap(const volatile void *map, uint64_t bytes); /* NULL is fine; errno is kept */
+
+#endif
