@@ -25,21 +25,26 @@ struct lane_task { /* a claimed task: private copy of what is needed, checked ag
 	uint32_t block, index;
 	uint64_t sample, random_id, arena_offset, lap, seed;
 	uint32_t bytes, label, position, slot, attempt;
+	uint32_t owner; /* who claimed it */
 };
 
-/* ---- memory (lane.c) ---- */
+/* ---- memory (lane_memory.c) ---- */
+/* arena_bytes is rounded up to pages (ret->arena_bytes). The caller owns both fds. 0, LANE_E_BAD
+ * (n_blocks, hand or arena_bytes out of range), negative errno. */
 int lane_new(uint32_t number, uint32_t n_blocks, uint32_t hand, uint64_t arena_bytes,
 	     struct lane *ret, int *ret_lane_fd, int *ret_arena_fd); /* both reserved and sealed */
 int lane_attach(int fd, struct lane *ret); /* LANE_E_BAD, negative errno; fd stays the caller's */
 void lane_detach(struct lane *lane);
+/* 0, LANE_E_BAD (seals, size), negative errno. */
 int lane_arena_attach(int fd, const struct lane *lane, bool writable, uint8_t **ret);
 void lane_arena_detach(const struct lane *lane, uint8_t *arena);
 int bell_new(struct layout_bell **ret, int *ret_fd);
-int bell_attach(int fd, struct layout_bell **ret);
+int bell_attach(int fd, struct layout_bell **ret); /* LANE_E_BAD, negative errno */
 void bell_detach(struct layout_bell *bell);
 
 /* ---- accessd (lane.c) ---- */
-/* A free block for a hand of count tasks, tasks HELD. LANE_E_FULL if none. */
+/* A free block for a hand of count tasks, tasks HELD. LANE_E_FULL if none, LANE_E_BAD if order is 0
+ * or count is not 1 .. hand. order: lowest is served first. */
 int lane_block_begin(struct lane *lane, uint64_t order, uint64_t lap, uint64_t seed, uint32_t slot,
 		     uint32_t count, uint32_t *ret_block);
 /* Fills a HELD task (or one that ended, for a retry) and makes it QUEUED. The caller rings
@@ -53,37 +58,51 @@ enum layout_task_state lane_task_state(const struct lane *lane, uint32_t block, 
 void lane_task_outcome(const struct lane *lane, uint32_t block, uint32_t index,
 		       enum layout_fail *ret_stage, int *ret_code, char ret_text[48],
 		       uint32_t *ret_work_us);
-/* Takes a task from a dead owner: state READING/RUNNING by owner -> FAILED (stage, code) or QUEUED.
- * false if the task was in another state by then. */
+/* Takes a task from a dead owner: state READING/RUNNING by owner -> FAILED (stage, code), QUEUED,
+ * or READY (its bytes are still in the arena). false if the task was in another state by then.
+ * After a death call lane_recount() for every block and bell_ring_all(): the owner may have died
+ * between ending a task and saying so. */
 bool lane_task_take_over(struct lane *lane, uint32_t block, uint32_t index, uint32_t owner,
 			 enum layout_task_state from, enum layout_task_state to,
 			 enum layout_fail stage, int code);
-void lane_block_end(struct lane *lane, uint32_t block); /* all its tasks are FREE from now on */
-void lane_close(struct lane *lane);
-/* Ring accessd (eventfd) when `ended` tasks of the block have ended. */
+/* All its tasks are FREE from now on. None of them may be READING or RUNNING by a live owner. */
+void lane_block_end(struct lane *lane, uint32_t block);
+void lane_close(struct lane *lane); /* nothing is claimed any more */
+/* Ring accessd (eventfd) when `ended` tasks of the block have ended. One ring an arm. Then look
+ * once more (lane_ended()): what ended before the arm does not ring. */
 void lane_ring_at(struct lane *lane, uint32_t block, uint32_t ended);
+/* Ends counted since the block was begun, retries included: says when to look. What has ended is
+ * said by the tasks' states alone: an owner's death may leave the count short (lane_recount()
+ * mends that) or, with a recount beside live owners, too high. */
 uint32_t lane_ended(const struct lane *lane, uint32_t block);
+void lane_recount(struct lane *lane, uint32_t block); /* raises the count to the tasks that ended */
 
 /* ---- reader threads (lane.c) ---- */
 /* Claims the oldest QUEUED task: LANE_E_NONE if none, LANE_E_BAD if its numbers are out of bounds
- * (the task is then FAILED). owner: 1 .. 2^24-1. */
+ * (the task is then FAILED: ring accessd). owner: 1 .. 2^24-1. */
 int lane_claim_read(struct lane *lane, uint32_t owner, struct lane_task *ret);
 /* READING -> READY, or FAILED when stage != LAYOUT_FAIL_NONE. Returns true when accessd must be
- * rung. The caller then rings workers (READY) with bell_ring_workers(). */
+ * rung. The caller then rings workers (READY) with bell_ring_workers(). Changes nothing if the task
+ * is no more this owner's. text: UTF-8 or not, cut to 47 bytes, NULL: none. */
 bool lane_read_done(struct lane *lane, const struct lane_task *task, enum layout_fail stage,
 		    int code, const char *text, uint64_t read_ns);
 
 /* ---- workers (lane.c) ---- */
-int lane_claim_run(struct lane *lane, uint32_t owner, struct lane_task *ret); /* as lane_claim_read */
+/* As lane_claim_read(), of READY tasks; and as lane_read_done(): RUNNING -> DONE or FAILED. */
+int lane_claim_run(struct lane *lane, uint32_t owner, struct lane_task *ret);
 bool lane_run_done(struct lane *lane, const struct lane_task *task, enum layout_fail stage,
 		   int code, const char *text, uint32_t work_us);
 
-/* ---- bell (lane.c) ---- */
-void bell_ring_workers(struct layout_bell *bell);
-void bell_ring_readers(struct layout_bell *bell);
+/* ---- bell (bell.c) ---- */
+void bell_ring_workers(struct layout_bell *bell); /* one task became READY: wakes one sleeper */
+void bell_ring_readers(struct layout_bell *bell); /* tasks became QUEUED: wakes all sleepers */
+/* Wakes everybody, armed or not: after a death, as the dead may have taken a wake along; closing.
+ */
+void bell_ring_all(struct layout_bell *bell);
 uint32_t bell_work_seq(const struct layout_bell *bell); /* before looking for work */
 uint32_t bell_read_seq(const struct layout_bell *bell);
-/* Sleeps until the sequence moved on from seen or timeout_ns went by. No spurious-wake promise. */
+/* Sleeps until the sequence moved on from seen or timeout_ns went by (UINT64_MAX: no limit). No
+ * spurious-wake promise. */
 void bell_sleep_worker(struct layout_bell *bell, uint32_t seen, uint64_t timeout_ns);
 void bell_sleep_reader(struct layout_bell *bell, uint32_t seen, uint64_t timeout_ns);
 /* Should the eventfd be written? Exchanges the armed flag: true once an arm. */
