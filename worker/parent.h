@@ -8,19 +8,23 @@
  * stream's slots writable before accessd seals them, and forks the workers, which inherit the
  * mappings, drop everything else and enter the sandbox.
  *
- * access-worker --workers N --memory BYTES [--nice N] [--fault NAME]   (descriptor 3; dies with accessd)
+ * access-worker --workers N --memory BYTES [--nice N] [--fault NAME]   (descriptor 3; dies with
+ * accessd)
  */
 
 #include <stdint.h>
 
 enum parent_message {
 	/* accessd -> parent */
-	PARENT_START = 1,   /* fd 0: bell, fd 1: eventfd of accessd */
-	PARENT_ADD = 2,     /* LANE, SPEC, STRIDE, SLOTS_BYTES, OFFSETS; fd 0: slots (unsealed), fd 1: lane, fd 2: arena
-			       -> ADDED (mapped; accessd then seals and sends GO) | REFUSED */
-	PARENT_GO = 3,      /* LANE: start workers that know it; older workers finish their task and exit */
-	PARENT_REMOVE = 4,  /* LANE: unmap; workers are replaced by ones that do not know it -> REMOVED */
-	PARENT_KILL = 5,    /* WORKER: SIGKILL it (hung); EXITED follows, a new one is started */
+	PARENT_START = 1, /* fd 0: bell, fd 1: eventfd of accessd */
+	PARENT_ADD = 2,   /* LANE, SPEC, STRIDE, SLOTS_BYTES, OFFSETS; fd 0: slots (unsealed), fd 1:
+			     lane, fd 2: arena
+			     -> ADDED (mapped; accessd then seals and sends GO) | REFUSED */
+	PARENT_GO =
+	    3, /* LANE: start workers that know it; older workers finish their task and exit */
+	PARENT_REMOVE =
+	    4, /* LANE: unmap; workers are replaced by ones that do not know it -> REMOVED */
+	PARENT_KILL = 5, /* WORKER: SIGKILL it (hung); EXITED follows, a new one is started */
 	/* parent -> accessd */
 	PARENT_ADDED = 16,   /* LANE */
 	PARENT_REFUSED = 17, /* LANE, TEXT */
@@ -34,9 +38,11 @@ enum parent_key {
 	PARENT_KEY_SPEC = 2,        /* string: canonical pipeline */
 	PARENT_KEY_STRIDE = 3,      /* u64: bytes from slot to slot */
 	PARENT_KEY_SLOTS_BYTES = 4, /* u64 */
-	PARENT_KEY_OFFSETS = 5,     /* bytes: u64 [fields of the pipeline][2]: offset in the slot, bytes a sample */
-	PARENT_KEY_WORKER = 6,      /* u64: owner number in task words, never used twice by one parent (24 bits) */
-	PARENT_KEY_INDEX = 7,       /* u64: its struct layout_worker in the bell */
+	PARENT_KEY_OFFSETS =
+	    5, /* bytes: u64 [fields of the pipeline][2]: offset in the slot, bytes a sample */
+	PARENT_KEY_WORKER =
+	    6, /* u64: owner number in task words, never used twice by one parent (24 bits) */
+	PARENT_KEY_INDEX = 7, /* u64: its struct layout_worker in the bell */
 	PARENT_KEY_PID = 8,
 	PARENT_KEY_STATUS = 9,
 	PARENT_KEY_CPU_NS = 10,
@@ -44,5 +50,9 @@ enum parent_key {
 };
 
 #define PARENT_CONTROL_FD 3
+
+/* parent.c: the program, after its options were read. Returns its exit status. */
+struct pool_settings;
+int parent_run(const struct pool_settings *settings);
 
 #endif

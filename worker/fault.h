@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef WORKER_FAULT_H
+#define WORKER_FAULT_H
+
+/* Deliberate misbehaviour of workers, for tests: access-worker --fault NAME. */
+
+#include <stdint.h>
+
+enum fault_kind {
+	FAULT_NONE = 0,
+	FAULT_SEGV,     /* "segv:ID": reads address 0 when it runs sample ID */
+	FAULT_LOOP,     /* "loop:ID": computes for ever */
+	FAULT_HOG,      /* "hog:ID": allocates memory without end */
+	FAULT_EXIT,     /* "exit:ID": leaves with status FAULT_EXIT_STATUS */
+	FAULT_STOP,     /* "stop:ID": sleeps for ever */
+	FAULT_ALL_SEGV, /* "all-segv": reads address 0 on every sample */
+};
+#define FAULT_EXIT_STATUS 3
+
+struct fault {
+	enum fault_kind kind;
+	uint64_t sample;
+};
+
+/* 0 or -EINVAL and *ret untouched. */
+int fault_parse(const char *name, struct fault *ret);
+/* Called by a worker before it runs sample; does what the fault says, if it is this one's turn. */
+void fault_strike(const struct fault *fault, uint64_t sample);
+
+#endif

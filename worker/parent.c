@@ -1,0 +1,470 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * The worker parent: one thread, one poll() on two descriptors, accessd's messages and SIGCHLD.
+ * It exists because slots memory can be mapped writable only before accessd seals it, and because
+ * forking workers from accessd would copy everything that accessd knows into the sandboxes.
+ *
+ *   START -> ADD -> ADDED -> (accessd seals) -> GO -> STARTED ...  -> REMOVE -> EXITED ... ->
+ * REMOVED
+ *
+ * Generations: ADD makes a lane that workers of the next generation know; GO begins that one,
+ * unless an earlier GO or REMOVE has. So any number of ADDs costs one change of workers.
+ *
+ * Backpressure: while accessd does not read what it is told, no command is read and no worker is
+ * started, so at most N deaths and one answer wait.
+ *
+ * Its end is the end of its workers (PDEATHSIG), and accessd's end is its own: by PDEATHSIG, by
+ * the hang-up of descriptor 3, and by getppid() for the moment in which neither was there yet. It
+ * never touches a sample's bytes. It ignores the signals that end services: accessd drains first.
+ */
+
+#include "worker/parent.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/wire.h"
+#include "worker/pool.h"
+
+struct parent_letter { /* a message that waits for room in the socket */
+	struct parent_letter *next;
+	struct wire_out out;
+};
+
+struct parent {
+	int signals; /* signalfd: SIGCHLD */
+	bool is_started, is_over;
+	int failure; /* why it is over: 0, or negative errno */
+	struct pool_settings settings;
+	struct layout_bell *bell;
+	struct pool pool;
+	struct workset workset;
+	struct parent_letter *first, *last;
+};
+
+static void parent_end(struct parent *parent, int failure)
+{
+	parent->is_over = true;
+	if (parent->failure == 0)
+		parent->failure = failure;
+}
+
+/* ---- sending ---- */
+
+/* A new letter at the end of the queue, or NULL (then the parent is over). */
+static struct wire_out *parent_write(struct parent *parent, enum parent_message type)
+{
+	struct parent_letter *letter = calloc(1, sizeof(*letter));
+
+	if (letter == NULL) {
+		parent_end(parent, -ENOMEM);
+		return NULL;
+	}
+	wire_out_init(&letter->out, (uint16_t)type);
+	if (parent->last != NULL)
+		parent->last->next = letter;
+	else
+		parent->first = letter;
+	parent->last = letter;
+	return &letter->out;
+}
+
+static void parent_drop_letter(struct parent *parent)
+{
+	struct parent_letter *letter = parent->first;
+
+	parent->first = letter->next;
+	if (parent->first == NULL)
+		parent->last = NULL;
+	wire_out_fini(&letter->out);
+	free(letter);
+}
+
+static void parent_flush(struct parent *parent)
+{
+	while (parent->first != NULL) {
+		int rc = wire_send(PARENT_CONTROL_FD, &parent->first->out, MSG_DONTWAIT);
+
+		if (rc == -EAGAIN || rc == -ENOBUFS)
+			return;
+		if (rc != 0)
+			parent_end(parent, rc == WIRE_E_CLOSED ? 0 : rc);
+		parent_drop_letter(parent);
+	}
+}
+
+static void parent_tell_lane(struct parent *parent, enum parent_message type, uint64_t number,
+			     const char *text)
+{
+	struct wire_out *out = parent_write(parent, type);
+
+	if (out == NULL)
+		return;
+	wire_put_u64(out, PARENT_KEY_LANE, number);
+	if (text != NULL)
+		wire_put_string(out, PARENT_KEY_TEXT, text);
+}
+
+static void parent_tell_started(struct parent *parent, const struct pool_event *event)
+{
+	struct wire_out *out = parent_write(parent, PARENT_STARTED);
+
+	if (out == NULL)
+		return;
+	wire_put_u64(out, PARENT_KEY_WORKER, event->owner);
+	wire_put_u64(out, PARENT_KEY_INDEX, event->index);
+	wire_put_u64(out, PARENT_KEY_PID, (uint64_t)event->pid);
+}
+
+static void parent_tell_exited(struct parent *parent, const struct pool_event *event)
+{
+	struct wire_out *out = parent_write(parent, PARENT_EXITED);
+
+	if (out == NULL)
+		return;
+	wire_put_u64(out, PARENT_KEY_WORKER, event->owner);
+	wire_put_u64(out, PARENT_KEY_INDEX, event->index);
+	wire_put_u64(out, PARENT_KEY_STATUS, (uint64_t)event->status);
+	wire_put_u64(out, PARENT_KEY_CPU_NS, event->cpu_ns);
+}
+
+/* ---- commands ---- */
+
+static void parent_on_start(struct parent *parent, struct wire_in *message)
+{
+	_cleanup_close_ int bell = wire_take_fd(message, 0);
+	_cleanup_close_ int event = wire_take_fd(message, 1);
+	int rc;
+
+	if (parent->is_started || bell < 0 || event < 0) {
+		parent_end(parent, -EPROTO);
+		return;
+	}
+	rc = bell_attach(bell, &parent->bell);
+	if (rc == 0 && dup3(event, WORKER_EVENT_FD, O_CLOEXEC) < 0)
+		rc = -errno;
+	if (rc == 0)
+		rc = pool_init(&parent->pool, &parent->settings, parent->bell, &parent->workset);
+	if (rc != 0)
+		parent_end(parent, rc > 0 ? -EPROTO : rc);
+	parent->is_started = rc == 0;
+}
+
+/* Borrows from message until it is freed. 0 or WIRE_E_MISSING. */
+static int parent_read_add(const struct wire_in *message, struct workset_request *ret)
+{
+	if (wire_get_u64(message, PARENT_KEY_STRIDE, &ret->stride) != 0 ||
+	    wire_get_u64(message, PARENT_KEY_SLOTS_BYTES, &ret->slots_bytes) != 0 ||
+	    wire_get_string(message, PARENT_KEY_SPEC, &ret->spec) != 0)
+		return WIRE_E_MISSING;
+	return wire_get_bytes(message, PARENT_KEY_OFFSETS, &ret->offsets, &ret->offsets_size);
+}
+
+static void parent_on_add(struct parent *parent, struct wire_in *message)
+{
+	_cleanup_close_ int slots = wire_take_fd(message, 0);
+	_cleanup_close_ int lane = wire_take_fd(message, 1);
+	_cleanup_close_ int arena = wire_take_fd(message, 2);
+	struct workset_request request = {.slots_fd = slots, .lane_fd = lane, .arena_fd = arena};
+	struct diag diag = {""};
+	int rc;
+
+	if (wire_get_u64(message, PARENT_KEY_LANE, &request.number) != 0 ||
+	    parent_read_add(message, &request) != 0) {
+		parent_end(parent, -EPROTO);
+		return;
+	}
+	rc = workset_add(&parent->workset, &request, parent->pool.generation + 1, &diag);
+	if (rc < 0)
+		diag_set(&diag, "the workers have no memory for another stream: %s", strerror(-rc));
+	if (rc == 0)
+		parent_tell_lane(parent, PARENT_ADDED, request.number, NULL);
+	else
+		parent_tell_lane(parent, PARENT_REFUSED, request.number, diag.text);
+}
+
+/* The lane that a message names, or NULL (then the parent is over: accessd is confused). */
+static struct workset_lane *parent_named_lane(struct parent *parent, const struct wire_in *message)
+{
+	struct workset_lane *lane = NULL;
+	uint64_t number;
+
+	if (wire_get_u64(message, PARENT_KEY_LANE, &number) == 0)
+		lane = workset_find(&parent->workset, number);
+	if (lane != NULL && !lane->is_leaving)
+		return lane;
+	parent_end(parent, -EPROTO);
+	return NULL;
+}
+
+static void parent_on_go(struct parent *parent, struct wire_in *message)
+{
+	struct workset_lane *lane = parent_named_lane(parent, message);
+
+	if (lane != NULL && lane->known_from > parent->pool.generation)
+		pool_retire(&parent->pool);
+}
+
+static void parent_on_remove(struct parent *parent, struct wire_in *message)
+{
+	struct workset_lane *lane = parent_named_lane(parent, message);
+
+	if (lane == NULL)
+		return;
+	workset_unmap(lane, parent->pool.generation + 1);
+	pool_retire(&parent->pool);
+}
+
+static void parent_on_kill(struct parent *parent, struct wire_in *message)
+{
+	uint64_t owner;
+
+	if (wire_get_u64(message, PARENT_KEY_WORKER, &owner) != 0)
+		parent_end(parent, -EPROTO);
+	else if (pool_kill(&parent->pool, owner))
+		log_line(LOG_LEVEL_DEBUG, "worker-kill", "worker=%llu", (unsigned long long)owner);
+}
+
+static const struct {
+	enum parent_message type;
+	void (*handle)(struct parent *parent, struct wire_in *message);
+} parent_commands[] = {
+    {PARENT_START, parent_on_start},   {PARENT_ADD, parent_on_add},   {PARENT_GO, parent_on_go},
+    {PARENT_REMOVE, parent_on_remove}, {PARENT_KILL, parent_on_kill},
+};
+
+static void parent_obey(struct parent *parent, struct wire_in *message)
+{
+	if (!parent->is_started && message->type != PARENT_START) {
+		parent_end(parent, -EPROTO);
+		return;
+	}
+	for (size_t i = 0; i < BASE_ARRAY_LEN(parent_commands); i++) {
+		if (parent_commands[i].type != message->type)
+			continue;
+		parent_commands[i].handle(parent, message);
+		return;
+	}
+	log_line(LOG_LEVEL_WARN, "parent-unknown-message", "type=%u", message->type);
+}
+
+static void parent_read(struct parent *parent)
+{
+	while (!parent->is_over && parent->first == NULL) {
+		_cleanup_(wire_in_fini) struct wire_in message;
+		int rc;
+
+		wire_in_init(&message);
+		rc = wire_recv(PARENT_CONTROL_FD, &message, MSG_DONTWAIT);
+		if (rc == -EAGAIN)
+			return;
+		if (rc == 0 || rc == WIRE_E_TRUNCATED_FDS)
+			parent_obey(parent, &message);
+		else
+			parent_end(parent, rc == WIRE_E_CLOSED ? 0
+					   : rc == WIRE_E_BAD  ? -EPROTO
+							       : rc);
+		parent_flush(parent);
+	}
+}
+
+/* ---- the pool's news ---- */
+
+static void parent_log_setup(const struct pool_event *event)
+{
+	if (!WIFEXITED(event->status))
+		return;
+	if (WEXITSTATUS(event->status) == WORKER_EXIT_SANDBOX)
+		log_line(
+		    LOG_LEVEL_ERROR, "worker-sandbox",
+		    "text=\"a worker could not enter its sandbox and ran nothing; the kernel needs "
+		    "CONFIG_SECCOMP_FILTER, and a container must allow seccomp()\"");
+	if (WEXITSTATUS(event->status) == WORKER_EXIT_SETUP)
+		log_line(LOG_LEVEL_ERROR, "worker-setup",
+			 "text=\"a worker could not set itself up; look for limits on memory\"");
+}
+
+static void parent_reap(struct parent *parent)
+{
+	struct pool_event event;
+	uint32_t number;
+
+	while (pool_reap(&parent->pool, base_now_ns(), &event) == 0) {
+		parent_log_setup(&event);
+		parent_tell_exited(parent, &event);
+	}
+	while (workset_forget(&parent->workset, pool_oldest(&parent->pool), &number))
+		parent_tell_lane(parent, PARENT_REMOVED, number, NULL);
+}
+
+static void parent_populate(struct parent *parent)
+{
+	while (!parent->is_over && parent->first == NULL) {
+		struct pool_event event;
+		int rc = pool_start(&parent->pool, base_now_ns(), &event);
+
+		if (rc == POOL_E_NONE)
+			return;
+		if (rc == 0) {
+			parent_tell_started(parent, &event);
+			parent_flush(parent);
+		} else if (rc == POOL_E_SPENT) {
+			log_line(
+			    LOG_LEVEL_WARN, "parent-spent",
+			    "text=\"worker numbers are used up; accessd starts another parent\"");
+			parent_end(parent, 0);
+		} else {
+			log_line(LOG_LEVEL_ERROR, "worker-fork",
+				 "error=\"%s\" text=\"look at the limit of processes (TasksMax, "
+				 "ulimit -u)\"",
+				 strerror(-rc));
+		}
+	}
+}
+
+/* ---- the loop ---- */
+
+static int parent_timeout_ms(const struct parent *parent)
+{
+	uint64_t wait_ns;
+
+	if (!parent->is_started || parent->first != NULL)
+		return -1;
+	wait_ns = pool_wait_ns(&parent->pool, base_now_ns());
+	return wait_ns == UINT64_MAX ? -1 : (int)((wait_ns + 999999) / 1000000);
+}
+
+static void parent_turn(struct parent *parent)
+{
+	struct pollfd polled[] = {
+	    {PARENT_CONTROL_FD, parent->first == NULL ? POLLIN : POLLOUT, 0},
+	    {parent->signals, POLLIN, 0},
+	};
+	struct signalfd_siginfo info[8];
+
+	if (poll(polled, BASE_ARRAY_LEN(polled), parent_timeout_ms(parent)) < 0 && errno != EINTR)
+		parent_end(parent, -errno);
+	if (polled[0].revents & (POLLHUP | POLLERR | POLLNVAL))
+		parent_end(parent, 0);
+	if (polled[1].revents & POLLIN && read(parent->signals, info, sizeof(info)) < 0)
+		parent_end(parent, -errno);
+	parent_flush(parent);
+	parent_read(parent);
+	if (!parent->is_started)
+		return;
+	parent_reap(parent);
+	parent_flush(parent);
+	parent_populate(parent);
+}
+
+static void parent_fini(struct parent *parent)
+{
+	if (parent->is_started)
+		pool_fini(&parent->pool);
+	while (parent->first != NULL)
+		parent_drop_letter(parent);
+}
+
+/* ---- becoming the parent ---- */
+
+static int parent_stdio(void)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	if (null < 0 || dup2(null, STDIN_FILENO) < 0 || dup2(null, STDOUT_FILENO) < 0)
+		return -errno;
+	if (null == WORKER_EVENT_FD)
+		return 0; /* holds the eventfd's number until START brings it */
+	if (dup3(null, WORKER_EVENT_FD, O_CLOEXEC) < 0)
+		return -errno;
+	base_close(&null);
+	return 0;
+}
+
+static void parent_open_oom(struct pool_settings *settings)
+{
+	char text[16] = "";
+
+	settings->oom_fd = open("/proc/self/oom_score_adj", O_RDWR | O_CLOEXEC);
+	settings->oom_parent = 0;
+	if (settings->oom_fd >= 0 && read(settings->oom_fd, text, sizeof(text) - 1) > 0)
+		settings->oom_parent = atoi(text);
+}
+
+static int parent_open_signals(int *ret)
+{
+	static const int ignored[] = {SIGHUP, SIGINT, SIGTERM, SIGPIPE, SIGTSTP};
+	sigset_t child;
+	int fd;
+
+	for (size_t i = 0; i < BASE_ARRAY_LEN(ignored); i++)
+		signal(ignored[i], SIG_IGN);
+	sigemptyset(&child);
+	sigaddset(&child, SIGCHLD);
+	if (sigprocmask(SIG_SETMASK, &child, NULL) < 0)
+		return -errno;
+	fd = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (fd < 0)
+		return -errno;
+	*ret = fd;
+	return 0;
+}
+
+/* Before anything worth protecting is mapped. */
+static int parent_become(struct parent *parent, pid_t accessd)
+{
+	int rc;
+
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
+		return -errno;
+	if (getppid() != accessd)
+		return -ESRCH;
+	if (close_range(PARENT_CONTROL_FD + 1, ~0U, 0) < 0)
+		return -errno;
+	rc = parent_stdio();
+	if (rc < 0)
+		return rc;
+	parent_open_oom(&parent->settings);
+	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
+		return -errno;
+	prctl(PR_SET_NAME, "access-parent", 0, 0, 0);
+	return parent_open_signals(&parent->signals);
+}
+
+int parent_run(const struct pool_settings *settings)
+{
+	struct parent *parent = calloc(1, sizeof(*parent));
+	pid_t accessd = getppid();
+	int rc = parent == NULL ? -ENOMEM : 0;
+
+	if (rc == 0) {
+		parent->settings = *settings;
+		rc = parent_become(parent, accessd);
+	}
+	if (rc < 0) {
+		log_line(LOG_LEVEL_ERROR, "parent-setup", "error=\"%s\"", strerror(-rc));
+		free(parent);
+		return EXIT_FAILURE;
+	}
+	while (!parent->is_over)
+		parent_turn(parent);
+	rc = parent->failure;
+	if (rc < 0)
+		log_line(LOG_LEVEL_ERROR, "parent-end",
+			 "error=\"%s\" text=\"accessd starts another parent\"", strerror(-rc));
+	parent_fini(parent);
+	free(parent);
+	return rc < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+}

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * A worker decodes bytes that a stranger may have made to break it. After sandbox_enter() it owns
+ * its heap, the mappings it was born with and one eventfd, and a broken decoder can do no more
+ * than scribble on those: DESIGN.md section 5, doc/decisions/020-sandbox.md.
+ *
+ * The filter is a list of what is allowed; anything else kills the process, which its parent
+ * reports as any other crash. What the rules keep out beyond the obvious:
+ *
+ *   mmap      private, anonymous, never executable; not MAP_GROWSDOWN, which RLIMIT_DATA does not
+ *             count, and nothing shared, for the same reason
+ *   mprotect  not at all: the arena and the generation word stay read-only, no page becomes code
+ *   madvise   advice that only gives memory back or changes page sizes: MADV_REMOVE would punch
+ *             holes into shared memory
+ *   write     to the eventfd alone
+ *   signals   none are handled, so not even rt_sigreturn; abort() dies of its first system call
+ *
+ * The order matters: descriptors are closed while closing is allowed, limits are set before the
+ * filter takes setrlimit away.
+ */
+
+#include "worker/sandbox.h"
+
+#include <errno.h>
+#include <linux/capability.h>
+#include <seccomp.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static int sandbox_close_all_but(int fd)
+{
+	if (fd > 0 && close_range(0, (unsigned)fd - 1, 0) < 0)
+		return -errno;
+	return close_range((unsigned)fd + 1, ~0U, 0) < 0 ? -errno : 0;
+}
+
+static int sandbox_limit(uint64_t memory)
+{
+	const struct {
+		int resource;
+		rlim_t limit;
+	} table[] = {
+	    {RLIMIT_DATA, memory}, {RLIMIT_CORE, 0},    {RLIMIT_NOFILE, 0},
+	    {RLIMIT_NPROC, 0},     {RLIMIT_MEMLOCK, 0}, {RLIMIT_MSGQUEUE, 0},
+	};
+
+	for (size_t i = 0; i < BASE_ARRAY_LEN(table); i++) {
+		const struct rlimit limit = {table[i].limit, table[i].limit};
+
+		if (setrlimit((__rlimit_resource_t)table[i].resource, &limit) < 0)
+			return -errno;
+	}
+	return 0;
+}
+
+/* Only root has anything to lose here; dropping from the bounding set needs CAP_SETPCAP. */
+static int sandbox_drop_capabilities(void)
+{
+	struct __user_cap_header_struct head = {_LINUX_CAPABILITY_VERSION_3, 0};
+	const struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = {{0, 0, 0}, {0, 0, 0}};
+
+	for (int cap = 0; prctl(PR_CAPBSET_READ, cap, 0, 0, 0) >= 0; cap++)
+		if (prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) < 0 && errno != EPERM)
+			return -errno;
+	if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) < 0)
+		return -errno;
+	if (prctl(PR_SET_KEEPCAPS, 0, 0, 0, 0) < 0 && errno != EPERM)
+		return -errno;
+	return syscall(SYS_capset, &head, none) < 0 ? -errno : 0;
+}
+
+/* Allowed whatever the arguments are. */
+static int sandbox_allow_plain(scmp_filter_ctx filter)
+{
+	static const int allowed[] = {
+	    SCMP_SYS(futex),         SCMP_SYS(munmap),      SCMP_SYS(mremap),
+	    SCMP_SYS(brk),           SCMP_SYS(exit),        SCMP_SYS(exit_group),
+	    SCMP_SYS(clock_gettime), SCMP_SYS(sched_yield), SCMP_SYS(restart_syscall),
+	};
+
+	for (size_t i = 0; i < BASE_ARRAY_LEN(allowed); i++) {
+		int rc = seccomp_rule_add(filter, SCMP_ACT_ALLOW, allowed[i], 0);
+
+		if (rc < 0)
+			return rc;
+	}
+	return 0;
+}
+
+static int sandbox_allow_memory(scmp_filter_ctx filter)
+{
+	static const int advice[] = {MADV_NORMAL, MADV_DONTNEED, MADV_FREE, MADV_HUGEPAGE,
+				     MADV_NOHUGEPAGE};
+	const scmp_datum_t kind = MAP_TYPE | MAP_ANONYMOUS | MAP_GROWSDOWN;
+	int rc = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(mmap), 2,
+				  SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0),
+				  SCMP_A3(SCMP_CMP_MASKED_EQ, kind, MAP_PRIVATE | MAP_ANONYMOUS));
+
+	for (size_t i = 0; rc == 0 && i < BASE_ARRAY_LEN(advice); i++)
+		rc = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(madvise), 1,
+				      SCMP_A2(SCMP_CMP_EQ, (scmp_datum_t)advice[i], 0));
+	return rc;
+}
+
+static int sandbox_load_filter(int event_fd)
+{
+	scmp_filter_ctx filter = seccomp_init(SCMP_ACT_KILL_PROCESS);
+	int rc;
+
+	if (filter == NULL)
+		return -ENOMEM;
+	rc = seccomp_attr_set(filter, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS);
+	if (rc == 0)
+		rc = sandbox_allow_plain(filter);
+	if (rc == 0)
+		rc = sandbox_allow_memory(filter);
+	if (rc == 0)
+		rc = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(write), 1,
+				      SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)event_fd, 0));
+	if (rc == 0)
+		rc = seccomp_load(filter); /* sets no_new_privs, too */
+	seccomp_release(filter);
+	return rc;
+}
+
+int sandbox_enter(const struct sandbox_limits *limits)
+{
+	int rc = sandbox_close_all_but(limits->event_fd);
+
+	if (rc == 0)
+		rc = sandbox_drop_capabilities();
+	if (rc == 0)
+		rc = sandbox_limit(limits->memory);
+	return rc == 0 ? sandbox_load_filter(limits->event_fd) : rc;
+}
+
+bool sandbox_is_strict(void)
+{
+	return true;
+}

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * A worker: claims READY tasks of the lanes it was born with, runs the pipeline from arena to slot
+ * and says how it went, until its generation is over. It is a process of its own so that whatever
+ * a picture does to a decoder happens to one task; it never reports its own death, hang or size:
+ * accessd sees those from outside (its entry in the bell, PARENT_EXITED).
+ *
+ * Sleeping without losing a wake: the bell's sequence is read before the generation and the lanes
+ * are looked at, and the sleep returns at once if it has moved since.
+ *
+ * Its entry in the bell is written started-first, so that whoever reads a task's word reads the
+ * start of that task or of a later one, never of an earlier one: nobody looks hung who is not.
+ *
+ * Nothing here is trusted with more than the worker's own memory: the generation word and the
+ * arena are mapped read-only and the sandbox has no mprotect().
+ */
+
+#include "worker/worker.h"
+
+#include <malloc.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "worker/sandbox.h"
+
+#define WORKER_SLEEP_NS UINT64_C(1000000000)
+#define WORKER_HEAP_STEP (8 << 20) /* larger blocks are mapped and given back one by one */
+#define WORKER_HEAP_SPARE (16 << 20)
+
+_Static_assert((int)PIPELINE_FAIL_DECODE == (int)LAYOUT_FAIL_DECODE, "one set of numbers");
+_Static_assert((int)PIPELINE_FAIL_REFUSED == (int)LAYOUT_FAIL_REFUSED, "one set of numbers");
+_Static_assert((int)PIPELINE_FAIL_MEMORY == (int)LAYOUT_FAIL_MEMORY, "one set of numbers");
+_Static_assert((int)PIPELINE_FAIL_OP == (int)LAYOUT_FAIL_OP, "one set of numbers");
+
+struct worker_lane {
+	const struct workset_lane *set;
+	struct lane lane;             /* own copy: its private state is this worker's */
+	struct pipeline_run *scratch; /* made when the lane's first task comes */
+};
+
+struct worker {
+	const struct worker_setup *setup;
+	struct layout_worker *entry;
+	struct worker_lane *lane; /* [count] */
+	unsigned count, next;
+};
+
+/* ---- the entry in the bell ---- */
+
+static void worker_entry_begin(struct worker *worker, uint32_t lane_number,
+			       const struct lane_task *task, uint64_t now_ns)
+{
+	uint64_t word = (uint64_t)lane_number << 48 | (uint64_t)task->block << 40 |
+			(uint64_t)task->index << 8 | 1;
+
+	/* E1: relaxed; E2 publishes it. */
+	atomic_store_explicit(&worker->entry->w_started_ns, now_ns, memory_order_relaxed);
+	/* E2: release, pairs with the acquire of whoever looks for hung workers (accessd). */
+	atomic_store_explicit(&worker->entry->w_task, word, memory_order_release);
+}
+
+static void worker_entry_end(struct worker *worker, uint64_t work_ns)
+{
+	struct layout_worker *entry = worker->entry;
+
+	/* Counters with one writer, for eyes only: no order needed. */
+	atomic_store_explicit(&entry->w_task, 0, memory_order_relaxed);
+	atomic_store_explicit(&entry->w_done,
+			      atomic_load_explicit(&entry->w_done, memory_order_relaxed) + 1,
+			      memory_order_relaxed);
+	atomic_store_explicit(&entry->w_busy_ns,
+			      atomic_load_explicit(&entry->w_busy_ns, memory_order_relaxed) +
+				  work_ns,
+			      memory_order_relaxed);
+}
+
+/* ---- one task ---- */
+
+static void worker_fail(struct pipeline_error *ret, enum pipeline_fail stage, int code,
+			const char *text)
+{
+	*ret = (struct pipeline_error){.stage = stage, .code = code};
+	strncpy(ret->text, text, sizeof(ret->text) - 1);
+}
+
+static int worker_need_scratch(struct worker_lane *lane, struct pipeline_error *ret_error)
+{
+	if (lane->scratch != NULL || pipeline_run_new(lane->set->pipeline, &lane->scratch) == 0)
+		return 0;
+	worker_fail(ret_error, PIPELINE_FAIL_MEMORY, 0, "no memory for the pipeline");
+	return PIPELINE_E_BAD;
+}
+
+/* 0, or PIPELINE_E_BAD and *ret_error. */
+static int worker_run(const struct worker_setup *setup, struct worker_lane *lane,
+		      const struct lane_task *task, struct pipeline_error *ret_error)
+{
+	const struct pipeline_key key = {task->seed, task->lap, task->random_id};
+	void *out[PIPELINE_MAX_FIELDS];
+
+	if (!workset_outputs(lane->set, task, out)) {
+		worker_fail(ret_error, PIPELINE_FAIL_REFUSED, 0, "no such slot or position");
+		return PIPELINE_E_BAD;
+	}
+	if (worker_need_scratch(lane, ret_error) != 0)
+		return PIPELINE_E_BAD;
+	fault_strike(setup->fault, task->sample);
+	return pipeline_run_sample(lane->scratch, lane->set->arena + task->arena_offset,
+				   task->bytes, task->label, &key, out, ret_error);
+}
+
+static void worker_ring_accessd(const struct worker *worker)
+{
+	const uint64_t one = 1;
+
+	/* Fails only when the counter is full: then accessd is awake anyway. */
+	if (bell_take_event_arm(worker->setup->bell) &&
+	    write(WORKER_EVENT_FD, &one, sizeof(one)) < 0)
+		return;
+}
+
+static void worker_do(struct worker *worker, struct worker_lane *lane, const struct lane_task *task)
+{
+	struct pipeline_error error = {.code = 0};
+	uint64_t started_ns = base_now_ns(), work_ns;
+	enum layout_fail stage = LAYOUT_FAIL_NONE;
+
+	worker_entry_begin(worker, lane->set->number, task, started_ns);
+	if (worker_run(worker->setup, lane, task, &error) != 0)
+		stage = (enum layout_fail)error.stage;
+	work_ns = base_now_ns() - started_ns;
+	if (lane_run_done(&lane->lane, task, stage, error.code,
+			  stage == LAYOUT_FAIL_NONE ? "" : error.text,
+			  (uint32_t)BASE_MIN(work_ns / 1000, UINT32_MAX)))
+		worker_ring_accessd(worker);
+	worker_entry_end(worker, work_ns);
+}
+
+/* ---- the loop ---- */
+
+/* One task of the next lane that has any. */
+static bool worker_turn(struct worker *worker)
+{
+	for (unsigned n = 0; n < worker->count; n++) {
+		unsigned i = (worker->next + n) % worker->count;
+		struct lane_task task;
+		int rc = lane_claim_run(&worker->lane[i].lane, worker->setup->owner, &task);
+
+		if (rc == LANE_E_NONE)
+			continue;
+		worker->next = i + 1;
+		if (rc == 0)
+			worker_do(worker, &worker->lane[i], &task);
+		else
+			worker_ring_accessd(worker); /* the claim made the task FAILED */
+		return true;
+	}
+	return false;
+}
+
+static void worker_loop(struct worker *worker)
+{
+	const struct worker_setup *setup = worker->setup;
+
+	for (;;) {
+		uint32_t seen = bell_work_seq(setup->bell);
+
+		if (!generation_is_current(setup->current, setup->generation))
+			return;
+		if (!worker_turn(worker))
+			bell_sleep_worker(setup->bell, seen, WORKER_SLEEP_NS);
+	}
+}
+
+/* ---- birth ---- */
+
+/* The parent handles signals in its loop; a worker has none to handle. The terminal's and the
+ * service manager's are accessd's business: it drains and then ends its parents. */
+static void worker_reset_signals(void)
+{
+	sigset_t none;
+
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+/* One arena of malloc and no giving back between samples: memory stays where it is. */
+static void worker_settle_heap(void)
+{
+	mallopt(M_ARENA_MAX, 1);
+	mallopt(M_MMAP_THRESHOLD, WORKER_HEAP_STEP);
+	mallopt(M_TRIM_THRESHOLD, WORKER_HEAP_SPARE);
+}
+
+static bool worker_become(const struct worker_setup *setup)
+{
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0 || getppid() != setup->parent)
+		return false;
+	prctl(PR_SET_NAME, "access-worker", 0, 0, 0);
+	worker_reset_signals();
+	worker_settle_heap();
+	if (setup->nice > 0)
+		setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) + setup->nice);
+	return mprotect((void *)(uintptr_t)setup->current, base_page_size(), PROT_READ) == 0;
+}
+
+static bool worker_init(struct worker *worker, const struct worker_setup *setup)
+{
+	const struct workset *set = setup->workset;
+
+	*worker = (struct worker){
+	    .setup = setup,
+	    .entry = &setup->bell->worker[setup->index],
+	    .lane = calloc(set->count, sizeof(worker->lane[0])),
+	};
+	if (worker->lane == NULL)
+		return false;
+	for (unsigned i = 0; i < set->count; i++) {
+		if (!workset_knows(set->lane[i], setup->generation))
+			continue;
+		worker->lane[worker->count].set = set->lane[i];
+		worker->lane[worker->count++].lane = set->lane[i]->lane;
+	}
+	return true;
+}
+
+void worker_main(const struct worker_setup *setup)
+{
+	const struct sandbox_limits limits = {setup->memory, WORKER_EVENT_FD};
+	struct worker worker;
+
+	if (!worker_become(setup) || !worker_init(&worker, setup))
+		_exit(WORKER_EXIT_SETUP);
+	if (sandbox_enter(&limits) < 0)
+		_exit(WORKER_EXIT_SANDBOX);
+	worker_loop(&worker);
+	_exit(WORKER_EXIT_DONE);
+}

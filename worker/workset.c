@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * accessd sends a lane's numbers once, in PARENT_ADD; they are checked here against the memory
+ * they speak of and against the pipeline compiled here, and only the private copies are used
+ * afterwards. Slots memory is mapped writable now, while it can be: accessd seals it when it has
+ * our answer, and from then on writable mappings exist in the parent and its children only.
+ *
+ * An address that a worker writes to is slots + slot * stride + offset + position * sample bytes.
+ * workset_check_fields() makes sure, once, that all of it is inside one slot for every position
+ * below the lane's hand, and that no two fields overlap; workset_outputs() then compares slot and
+ * position.
+ */
+
+#include "worker/workset.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+static int workset_refuse(struct diag *diag, uint64_t number, const char *what)
+{
+	diag_set(diag, "stream %llu: the workers cannot use it: %s; this is a fault in accessd",
+		 (unsigned long long)number, what);
+	return WORKSET_E_REFUSED;
+}
+
+static int workset_refuse_errno(struct diag *diag, uint64_t number, const char *what, int error)
+{
+	diag_set(diag,
+		 "stream %llu: the workers cannot map its %s: %s; look at the memory limit of "
+		 "accessd's service or container",
+		 (unsigned long long)number, what, strerror(error));
+	return WORKSET_E_REFUSED;
+}
+
+static void workset_lane_free(struct workset_lane *lane)
+{
+	if (lane == NULL)
+		return;
+	if (lane->arena != NULL)
+		lane_arena_detach(&lane->lane, lane->arena);
+	if (lane->lane.head != NULL)
+		lane_detach(&lane->lane);
+	if (lane->slots != NULL)
+		munmap(lane->slots, lane->slots_bytes);
+	pipeline_free(lane->pipeline);
+	free(lane);
+}
+
+static void workset_lane_freep(struct workset_lane **lane)
+{
+	workset_lane_free(*lane);
+}
+
+static bool workset_overlap(const struct workset_field *a, const struct workset_field *b,
+			    uint64_t hand)
+{
+	return a->offset < b->offset + hand * b->sample_bytes &&
+	       b->offset < a->offset + hand * a->sample_bytes;
+}
+
+/* Every product and sum below stays under 2^64: hand <= LAYOUT_MAX_HAND, and sample_bytes is
+ * compared with stride first, which is at most slots_bytes, the size of a mapping. */
+static const char *workset_check_fields(const struct workset_lane *lane)
+{
+	uint64_t hand = lane->lane.hand;
+
+	for (unsigned f = 0; f < lane->n_fields; f++) {
+		const struct workset_field *field = &lane->field[f];
+
+		if (field->offset % BASE_CACHE_LINE != 0)
+			return "a field's array does not start on a cache line";
+		if (field->sample_bytes > lane->stride / hand)
+			return "a field's array is larger than a slot";
+		if (field->offset > lane->stride - hand * field->sample_bytes)
+			return "a field's array ends outside its slot";
+		for (unsigned g = 0; g < f; g++)
+			if (workset_overlap(field, &lane->field[g], hand))
+				return "two fields overlap";
+	}
+	return NULL;
+}
+
+static int workset_copy_fields(struct workset_lane *lane, const struct workset_request *request,
+			       struct diag *diag)
+{
+	const struct pipeline_field *fields;
+	unsigned n_fields = pipeline_fields(lane->pipeline, &fields);
+	uint64_t pairs[PIPELINE_MAX_FIELDS][2];
+	const char *wrong;
+
+	if (n_fields > PIPELINE_MAX_FIELDS || request->offsets_size != n_fields * sizeof(pairs[0]))
+		return workset_refuse(diag, request->number,
+				      "offsets for other fields than its pipeline's");
+	memcpy(pairs, request->offsets, request->offsets_size);
+	for (unsigned f = 0; f < n_fields; f++) {
+		if (pairs[f][1] != fields[f].bytes)
+			return workset_refuse(
+			    diag, request->number,
+			    "a field's samples have another size than its pipeline makes");
+		lane->field[f].offset = pairs[f][0];
+		lane->field[f].sample_bytes = pairs[f][1];
+	}
+	lane->n_fields = n_fields;
+	wrong = workset_check_fields(lane);
+	return wrong == NULL ? 0 : workset_refuse(diag, request->number, wrong);
+}
+
+static int workset_map_slots(struct workset_lane *lane, const struct workset_request *request,
+			     struct diag *diag)
+{
+	struct stat status;
+	void *map;
+
+	if (fstat(request->slots_fd, &status) < 0)
+		return workset_refuse_errno(diag, request->number, "slots", errno);
+	if (request->stride == 0 || request->slots_bytes < request->stride ||
+	    (uint64_t)status.st_size < request->slots_bytes)
+		return workset_refuse(diag, request->number, "its slots are smaller than it says");
+	map = mmap(NULL, request->slots_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE,
+		   request->slots_fd, 0);
+	if (map == MAP_FAILED)
+		return workset_refuse_errno(diag, request->number, "slots", errno);
+	lane->slots = map;
+	lane->slots_bytes = request->slots_bytes;
+	lane->stride = request->stride;
+	lane->n_slots = request->slots_bytes / request->stride;
+	return 0;
+}
+
+static int workset_map_tasks(struct workset_lane *lane, const struct workset_request *request,
+			     struct diag *diag)
+{
+	int rc = lane_attach(request->lane_fd, &lane->lane);
+
+	if (rc < 0)
+		return workset_refuse_errno(diag, request->number, "tasks", -rc);
+	if (rc > 0)
+		return workset_refuse(diag, request->number, "its memory of tasks is damaged");
+	if (lane->lane.number != request->number)
+		return workset_refuse(diag, request->number,
+				      "its memory of tasks has another number");
+	rc = lane_arena_attach(request->arena_fd, &lane->lane, false, &lane->arena);
+	if (rc < 0)
+		return workset_refuse_errno(diag, request->number, "arena", -rc);
+	if (rc > 0)
+		return workset_refuse(diag, request->number, "its arena is smaller than it says");
+	return 0;
+}
+
+static int workset_admit(const struct workset *set, const struct workset_request *request,
+			 struct diag *diag)
+{
+	if (set->count == WORKSET_MAX_LANES)
+		return workset_refuse(diag, request->number, "too many streams in one pool");
+	if (request->number > UINT16_MAX)
+		return workset_refuse(diag, request->number, "its number is too large");
+	for (unsigned i = 0; i < set->count; i++)
+		if (set->lane[i]->number == request->number)
+			return workset_refuse(diag, request->number, "its number is still in use");
+	if (request->slots_fd < 0 || request->lane_fd < 0 || request->arena_fd < 0)
+		return workset_refuse_errno(diag, request->number, "memory", EMFILE);
+	return 0;
+}
+
+int workset_add(struct workset *set, const struct workset_request *request, uint64_t known_from,
+		struct diag *diag)
+{
+	_cleanup_(workset_lane_freep) struct workset_lane *lane = NULL;
+	int rc = workset_admit(set, request, diag);
+
+	if (rc != 0)
+		return rc;
+	lane = calloc(1, sizeof(*lane));
+	if (lane == NULL)
+		return -ENOMEM;
+	lane->number = (uint32_t)request->number;
+	lane->known_from = known_from;
+	rc = pipeline_compile(request->spec, strlen(request->spec), &lane->pipeline, diag);
+	if (rc != 0)
+		return rc == PIPELINE_E_BAD ? WORKSET_E_REFUSED : rc;
+	rc = workset_map_slots(lane, request, diag);
+	if (rc == 0)
+		rc = workset_map_tasks(lane, request, diag);
+	if (rc == 0)
+		rc = workset_copy_fields(lane, request, diag);
+	if (rc == 0)
+		set->lane[set->count++] = base_take_ptr(lane);
+	return rc;
+}
+
+struct workset_lane *workset_find(struct workset *set, uint64_t number)
+{
+	for (unsigned i = 0; i < set->count; i++)
+		if (set->lane[i]->number == number)
+			return set->lane[i];
+	return NULL;
+}
+
+void workset_unmap(struct workset_lane *lane, uint64_t leaves)
+{
+	lane_arena_detach(&lane->lane, lane->arena);
+	lane_detach(&lane->lane);
+	munmap(lane->slots, lane->slots_bytes);
+	pipeline_free(lane->pipeline);
+	*lane = (struct workset_lane){.number = lane->number, .is_leaving = true, .leaves = leaves};
+}
+
+bool workset_forget(struct workset *set, uint64_t oldest, uint32_t *ret_number)
+{
+	for (unsigned i = 0; i < set->count; i++) {
+		if (!set->lane[i]->is_leaving || oldest < set->lane[i]->leaves)
+			continue;
+		*ret_number = set->lane[i]->number;
+		free(set->lane[i]);
+		set->lane[i] = set->lane[--set->count];
+		return true;
+	}
+	return false;
+}
+
+bool workset_knows(const struct workset_lane *lane, uint64_t generation)
+{
+	return !lane->is_leaving && lane->known_from <= generation;
+}
+
+bool workset_is_idle(const struct workset *set, uint64_t generation)
+{
+	for (unsigned i = 0; i < set->count; i++)
+		if (workset_knows(set->lane[i], generation))
+			return false;
+	return true;
+}
+
+bool workset_outputs(const struct workset_lane *lane, const struct lane_task *task, void *out[])
+{
+	if (task->slot >= lane->n_slots || task->position >= lane->lane.hand)
+		return false;
+	for (unsigned f = 0; f < lane->n_fields; f++)
+		out[f] = lane->slots + task->slot * lane->stride + lane->field[f].offset +
+			 task->position * lane->field[f].sample_bytes;
+	return true;
+}

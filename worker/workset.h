@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef WORKER_WORKSET_H
+#define WORKER_WORKSET_H
+
+/*
+ * The lanes that a parent and the workers it forks have mapped: tasks, bytes (arena), where the
+ * results go (slots) and what is to be done (pipeline). The parent adds and removes; a worker has
+ * the copy that it was forked with.
+ */
+
+#include "base/base.h"
+#include "pipeline/pipeline.h"
+#include "shmring/lane.h"
+
+#define WORKSET_MAX_LANES 1024
+
+enum { WORKSET_E_REFUSED = 1 }; /* diag says what is wrong with the lane */
+
+struct workset_field {
+	uint64_t offset;       /* of the field's array in a slot */
+	uint64_t sample_bytes; /* from sample to sample */
+};
+
+struct workset_lane {
+	uint32_t number;
+	bool is_leaving; /* unmapped here; workers of a generation before `leaves` may have it */
+	uint64_t known_from; /* workers of this generation and later know the lane */
+	uint64_t leaves;
+	/* mapped; gone when is_leaving: */
+	struct lane lane;
+	uint8_t *arena; /* read-only */
+	uint8_t *slots;
+	uint64_t stride, slots_bytes, n_slots;
+	struct pipeline *pipeline;
+	unsigned n_fields;
+	struct workset_field field[PIPELINE_MAX_FIELDS];
+};
+
+struct workset {
+	struct workset_lane *lane[WORKSET_MAX_LANES]; /* owned */
+	unsigned count;
+};
+
+struct workset_request { /* everything borrowed for the call */
+	uint64_t number, stride, slots_bytes;
+	const char *spec;
+	const void *offsets; /* uint64_t [fields of the pipeline][2], not aligned */
+	size_t offsets_size;
+	int slots_fd, lane_fd, arena_fd; /* -1: did not come */
+};
+
+/* Maps the lane and compiles its pipeline. 0, WORKSET_E_REFUSED and *diag, or -ENOMEM. The
+ * descriptors stay the caller's, who closes them: the mappings are all that is kept. */
+int workset_add(struct workset *set, const struct workset_request *request, uint64_t known_from,
+		struct diag *diag);
+/* The lane of that number, or NULL. */
+struct workset_lane *workset_find(struct workset *set, uint64_t number);
+/* Unmaps it; it stays in the set as leaving until workset_forget(). */
+void workset_unmap(struct workset_lane *lane, uint64_t leaves);
+/* Takes one leaving lane out of the set that no generation from `oldest` on knows.
+ * false if there is none. */
+bool workset_forget(struct workset *set, uint64_t oldest, uint32_t *ret_number);
+/* Is there nothing that workers of this generation would work on? */
+bool workset_is_idle(const struct workset *set, uint64_t generation);
+/* May a worker of this generation use the lane? */
+bool workset_knows(const struct workset_lane *lane, uint64_t generation);
+/* Where a task's fields go: out[n_fields]. false if slot or position is outside this lane. */
+bool workset_outputs(const struct workset_lane *lane, const struct lane_task *task, void *out[]);
+
+#endif
