@@ -7,8 +7,8 @@
  * accessd (and in libaccess's callers through it); running happens in sandboxed workers only.
  *
  * The seam for faster kernels: pipeline_compile() looks at the whole list of ops and picks an
- * *engine* (struct pipeline_engine, engine_*.c); the plain engine runs op after op on libjpeg-turbo's
- * pixels and is the oracle for every later one. Callers see no difference.
+ * *engine* (struct pipeline_engine, engine_*.c); the plain engine runs op after op on
+ * libjpeg-turbo's pixels and is the oracle for every later one. Callers see no difference.
  */
 
 #include <stddef.h>
@@ -23,7 +23,12 @@ enum { PIPELINE_E_BAD = 1 }; /* diag names the op and the parameter */
 
 /* numbers as in shmring/layout.h's layout_dtype and layout_fail (asserted where both are seen) */
 enum pipeline_dtype { PIPELINE_U8 = 1, PIPELINE_F16 = 2, PIPELINE_F32 = 3, PIPELINE_I64 = 4 };
-enum pipeline_fail { PIPELINE_FAIL_DECODE = 4, PIPELINE_FAIL_REFUSED = 5, PIPELINE_FAIL_MEMORY = 8, PIPELINE_FAIL_OP = 9 };
+enum pipeline_fail {
+	PIPELINE_FAIL_DECODE = 4,
+	PIPELINE_FAIL_REFUSED = 5,
+	PIPELINE_FAIL_MEMORY = 8,
+	PIPELINE_FAIL_OP = 9
+};
 
 struct pipeline_field { /* of one sample */
 	char name[32];
@@ -41,7 +46,8 @@ unsigned pipeline_names(const char *const **ret); /* list of the names */
 int pipeline_compile(const char *text, size_t size, struct pipeline **ret, struct diag *diag);
 void pipeline_free(struct pipeline *pipeline);
 const char *pipeline_canonical(const struct pipeline *pipeline); /* canonical JSON, borrowed */
-void pipeline_hash(const struct pipeline *pipeline, struct hash_id *ret); /* of the canonical text + engine's pixel version */
+void pipeline_hash(const struct pipeline *pipeline,
+		   struct hash_id *ret); /* of the canonical text + engine's pixel version */
 bool pipeline_is_random(const struct pipeline *pipeline);
 /* Fields a worker writes, in order ("image", "label"). */
 unsigned pipeline_fields(const struct pipeline *pipeline, const struct pipeline_field **ret);
@@ -60,6 +66,7 @@ void pipeline_run_free(struct pipeline_run *run);
 /* One sample: data (hostile bytes) -> out[f], each fields[f].bytes long, 64-byte aligned at field
  * starts only. 0 or PIPELINE_E_BAD with *ret_error; out may be partly written then. */
 int pipeline_run_sample(struct pipeline_run *run, const void *data, size_t size, uint32_t label,
-			const struct pipeline_key *key, void *const out[], struct pipeline_error *ret_error);
+			const struct pipeline_key *key, void *const out[],
+			struct pipeline_error *ret_error);
 
 #endif

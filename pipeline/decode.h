@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef PIPELINE_DECODE_H
+#define PIPELINE_DECODE_H
+
+/*
+ * Bytes of a picture's file to 8-bit RGB. The bytes are hostile. One handle a run, used for picture
+ * after picture: open, then read at most once.
+ */
+
+#include "pipeline/picture.h"
+#include "pipeline/pipeline.h"
+
+struct decode;
+int decode_new(struct decode **ret); /* 0 or -ENOMEM */
+void decode_free(struct decode *decode);
+
+/* Reads the head of data (borrowed until the next open). The size is checked against OP_MAX_PIXELS.
+ * 0, or PIPELINE_E_BAD with *ret_error. */
+int decode_open(struct decode *decode, const void *data, size_t size, uint32_t *ret_height,
+		uint32_t *ret_width, struct pipeline_error *ret_error);
+
+/* The whole picture into buffer. 0, or PIPELINE_E_BAD with *ret_error. */
+int decode_whole(struct decode *decode, struct picture_buffer *buffer, struct picture *ret,
+		 struct pipeline_error *ret_error);
+
+/* The pixels of box, bit for bit those of the whole picture, and the same outcome, in less time.
+ * 0, or PIPELINE_E_BAD with *ret_error. */
+int decode_part(struct decode *decode, const struct picture_box *box, struct picture_buffer *buffer,
+		struct picture *ret, struct pipeline_error *ret_error);
+
+/* Fills *ret_error, the text printf-like. Returns PIPELINE_E_BAD. */
+int decode_fail(struct pipeline_error *ret_error, enum pipeline_fail stage, int code,
+		const char *fmt, ...) BASE_PRINTF(4, 5);
+
+#endif

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The plain engine: the whole picture, then op after op. It can run everything and is the oracle
+ * that every other engine is held against, so nothing clever belongs here.
+ */
+
+#include "pipeline/engine.h"
+#include "pipeline/steps.h"
+
+static bool engine_plain_can_run(const struct op_list *ops)
+{
+	(void)ops;
+	return true;
+}
+
+static int engine_plain_compile(const struct op_list *ops, const struct shape *shape,
+				struct engine_program **ret)
+{
+	return steps_new(ops, shape, (struct steps **)ret);
+}
+
+static void engine_plain_program_free(struct engine_program *program)
+{
+	steps_free((struct steps *)program);
+}
+
+static int engine_plain_scratch_new(const struct engine_program *program,
+				    struct engine_scratch **ret)
+{
+	(void)program;
+	return steps_scratch_new((struct steps_scratch **)ret);
+}
+
+static void engine_plain_scratch_free(struct engine_scratch *scratch)
+{
+	steps_scratch_free((struct steps_scratch *)scratch);
+}
+
+static int engine_plain_run(const struct engine_program *program,
+			    struct engine_scratch *engine_scratch, const void *data, size_t size,
+			    const struct pipeline_key *key, void *out,
+			    struct pipeline_error *ret_error)
+{
+	const struct steps *steps = (const struct steps *)program;
+	struct steps_scratch *scratch = (struct steps_scratch *)engine_scratch;
+	struct picture picture;
+	struct draw draw;
+	uint32_t height, width;
+	int r;
+
+	draw_init(&draw, key);
+	scratch->at = 0;
+	r = decode_open(scratch->decode, data, size, &height, &width, ret_error);
+	if (r == 0)
+		r = decode_whole(scratch->decode, &scratch->buffer[0], &picture, ret_error);
+	if (r == 0)
+		r = steps_rest(steps, scratch, 1, &picture, &draw, out, ret_error);
+	return r;
+}
+
+const struct engine engine_plain = {
+    .name = "plain",
+    .pixels = ENGINE_PIXELS,
+    .can_run = engine_plain_can_run,
+    .compile = engine_plain_compile,
+    .program_free = engine_plain_program_free,
+    .scratch_new = engine_plain_scratch_new,
+    .scratch_free = engine_plain_scratch_free,
+    .run = engine_plain_run,
+};

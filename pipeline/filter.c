@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Weights of the resize, as Pillow computes them.
+ *
+ * An output pixel is the weighted mean of the input pixels under a filter centred on it. When the
+ * picture shrinks, the filter is stretched by the same factor (that is the antialiasing); at a
+ * border it is cut off and the rest is weighted up. Weights are computed in double, divided by
+ * their sum, and rounded (half away from zero) to 22 bits of fraction. Each step is done in the
+ * order of Pillow's, since the last bit of a weight decides a pixel now and then. Nearest takes one
+ * pixel with weight 1; its position is added up step by step, as there, so that rounding adds up
+ * alike.
+ *
+ * Training crops come in hundreds of sizes, so tables are kept: a hashed slot each, the newer one
+ * wins. A table above FILTER_KEEP bytes (a huge picture) goes to one slot of its own, so that what
+ * all slots hold is bounded. A run has one cache an axis, so that fetching one axis' table never
+ * throws out the other's.
+ */
+
+#include <math.h>
+#include <stdlib.h>
+#include "pipeline/filter.h"
+
+#define FILTER_KEEP ((size_t)64 << 10)
+
+static double filter_box(double x)
+{
+	return x > -0.5 && x <= 0.5 ? 1.0 : 0.0;
+}
+
+static double filter_bilinear(double x)
+{
+	x = fabs(x);
+	return x < 1.0 ? 1.0 - x : 0.0;
+}
+
+static double filter_hamming(double x)
+{
+	x = fabs(x);
+	if (x == 0.0)
+		return 1.0;
+	if (x >= 1.0)
+		return 0.0;
+	x = x * M_PI;
+	return sin(x) / x * (0.54 + 0.46 * cos(x));
+}
+
+static double filter_bicubic(double x)
+{
+	const double a = -0.5;
+
+	x = fabs(x);
+	if (x < 1.0)
+		return ((a + 2.0) * x - (a + 3.0)) * x * x + 1;
+	if (x < 2.0)
+		return (((x - 5) * x + 8) * x - 4) * a;
+	return 0.0;
+}
+
+static double filter_sinc(double x)
+{
+	if (x == 0.0)
+		return 1.0;
+	x = x * M_PI;
+	return sin(x) / x;
+}
+
+static double filter_lanczos(double x)
+{
+	return x >= -3.0 && x < 3.0 ? filter_sinc(x) * filter_sinc(x / 3) : 0.0;
+}
+
+static const struct {
+	double (*at)(double x);
+	double support; /* half the filter's width, in input pixels before stretching */
+} filter_table[] = {
+    [FILTER_NEAREST] = {NULL, 0.0},
+    [FILTER_BOX] = {filter_box, 0.5},
+    [FILTER_BILINEAR] = {filter_bilinear, 1.0},
+    [FILTER_HAMMING] = {filter_hamming, 1.0},
+    [FILTER_BICUBIC] = {filter_bicubic, 2.0},
+    [FILTER_LANCZOS] = {filter_lanczos, 3.0},
+};
+
+/* How far the stretched filter reaches, in input pixels. */
+static double filter_reach(const struct filter_table *table, double scale)
+{
+	return filter_table[table->id].support * BASE_MAX(scale, 1.0);
+}
+
+static void filter_fill_nearest(const struct filter_table *table)
+{
+	double scale = (double)table->in / table->out, at = scale * 0.5;
+
+	for (uint32_t x = 0; x < table->out; x++) {
+		table->first[x] = BASE_MIN((uint32_t)at, table->in - 1);
+		table->count[x] = 1;
+		table->weight[x] = 1 << FILTER_BITS;
+		at += scale;
+	}
+}
+
+static int32_t filter_round(double weight)
+{
+	double scaled = weight * (1 << FILTER_BITS);
+
+	return (int32_t)(weight < 0 ? scaled - 0.5 : scaled + 0.5);
+}
+
+static void filter_fill_one(const struct filter_table *table, uint32_t x, double scale)
+{
+	double reach = filter_reach(table, scale), center = (x + 0.5) * scale;
+	double shrink = 1.0 / BASE_MAX(scale, 1.0), sum = 0.0;
+	double low = center - reach + 0.5, high = center + reach + 0.5;
+	uint32_t first = low < 0 ? 0 : (uint32_t)low;
+	uint32_t end = high > table->in ? table->in : (uint32_t)high;
+
+	for (uint32_t t = 0; t < end - first; t++) {
+		double weight = filter_table[table->id].at((t + first - center + 0.5) * shrink);
+
+		table->scratch[t] = weight;
+		sum += weight;
+	}
+	for (uint32_t t = 0; t < end - first; t++) {
+		double weight = table->scratch[t];
+
+		if (sum != 0.0)
+			weight /= sum;
+		table->weight[(size_t)x * table->taps + t] = filter_round(weight);
+	}
+	table->first[x] = first;
+	table->count[x] = end - first;
+}
+
+/* Room for the arrays of a table of this size; what was in it is gone. */
+static bool filter_reserve(struct filter_table *table)
+{
+	size_t out = table->out, taps = table->taps;
+	size_t size = taps * 8 + out * 8 + out * taps * 4;
+
+	if (size > table->size) {
+		free(table->memory);
+		table->size = 0;
+		table->memory = malloc(size);
+		if (!table->memory)
+			return false;
+		table->size = size;
+	}
+	table->scratch = table->memory;
+	table->first = (uint32_t *)(table->scratch + taps);
+	table->count = table->first + out;
+	table->weight = (int32_t *)(table->count + out);
+	return true;
+}
+
+static bool filter_fill(struct filter_table *table)
+{
+	double scale = (double)table->in / table->out;
+
+	if (!filter_reserve(table))
+		return false;
+	if (table->id == FILTER_NEAREST) {
+		filter_fill_nearest(table);
+		return true;
+	}
+	for (uint32_t x = 0; x < table->out; x++)
+		filter_fill_one(table, x, scale);
+	return true;
+}
+
+static bool filter_is(const struct filter_table *table, enum filter_id id, uint32_t in,
+		      uint32_t out)
+{
+	return table->in == in && table->out == out && table->id == id;
+}
+
+const struct filter_table *filter_get(struct filter_cache *cache, enum filter_id id, uint32_t in,
+				      uint32_t out)
+{
+	struct filter_table want = {.id = id, .in = in, .out = out}, *table;
+	uint32_t hash = (in * UINT32_C(2654435761) ^ out * UINT32_C(2246822519)) + (uint32_t)id;
+
+	if (id == FILTER_NEAREST)
+		want.taps = 1;
+	else
+		want.taps = (uint32_t)ceil(filter_reach(&want, (double)in / out)) * 2 + 1;
+	table = &cache->slot[hash % FILTER_SLOTS];
+	if ((size_t)out * (want.taps * 4 + 8) > FILTER_KEEP)
+		table = &cache->large;
+	if (filter_is(table, id, in, out))
+		return table;
+	table->id = id;
+	table->in = in;
+	table->out = out;
+	table->taps = want.taps;
+	if (!filter_fill(table)) {
+		table->in = table->out = 0;
+		return NULL;
+	}
+	return table;
+}
+
+void filter_cache_fini(struct filter_cache *cache)
+{
+	for (unsigned i = 0; i < FILTER_SLOTS; i++)
+		free(cache->slot[i].memory);
+	free(cache->large.memory);
+	*cache = (struct filter_cache){0};
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef PIPELINE_FILTER_H
+#define PIPELINE_FILTER_H
+
+/* Tables for resizing along one axis: which pixels make which, with what weights. */
+
+#include "base/base.h"
+
+enum filter_id { /* as the words of op.c, parameter "interpolation" */
+		 FILTER_NEAREST = 0,
+		 FILTER_BOX = 1,
+		 FILTER_BILINEAR = 2,
+		 FILTER_HAMMING = 3,
+		 FILTER_BICUBIC = 4,
+		 FILTER_LANCZOS = 5,
+};
+
+#define FILTER_BITS 22 /* of a weight's fraction */
+
+struct filter_table { /* out[x] = sum over t < count[x] of in[first[x] + t] * weight[x * taps + t]
+		       */
+	enum filter_id id;
+	uint32_t in, out; /* 0: empty */
+	uint32_t taps;    /* weights from one output's first to the next output's first */
+	uint32_t *first, *count;
+	int32_t *weight;
+	double *scratch; /* of taps numbers */
+	void *memory;    /* owns the four arrays */
+	size_t size;     /* of memory */
+};
+
+#define FILTER_SLOTS 128
+struct filter_cache { /* tables of one axis; all zero at the start */
+	struct filter_table slot[FILTER_SLOTS], large;
+};
+
+/* The table for in pixels to out pixels, both >= 1, made if it is not there. Valid until the next
+ * get on this cache. NULL: out of memory. */
+const struct filter_table *filter_get(struct filter_cache *cache, enum filter_id id, uint32_t in,
+				      uint32_t out);
+void filter_cache_fini(struct filter_cache *cache);
+
+#endif

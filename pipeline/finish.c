@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From bytes to tensors.
+ *
+ * A value of a channel is one of 256, so normalize and cast are a table of what each becomes, made
+ * once with torchvision's arithmetic: float32 throughout, value / 255, then - mean, then / std,
+ * mean and std rounded to float32 first; float16 is rounded from that. Without normalize a float is
+ * value / 255, as torchvision's to_dtype(scale=True) and ToTensor give.
+ */
+
+#include <string.h>
+#include "pipeline/finish.h"
+
+uint16_t finish_f16(float value)
+{
+	uint32_t bits, sign, rest, exponent, lost, half;
+
+	memcpy(&bits, &value, 4);
+	sign = bits >> 16 & 0x8000;
+	bits &= 0x7fffffff;
+	if (bits > 0x7f800000)
+		return (uint16_t)(sign | 0x7e00);
+	if (bits >= 0x47800000) /* 65536 */
+		return (uint16_t)(sign | 0x7c00);
+	exponent = bits >> 23;
+	if (exponent < 102) /* less than half the smallest float16 */
+		return (uint16_t)sign;
+	if (exponent >= 113) {
+		rest = bits - (112u << 23);
+		lost = 13;
+	} else { /* below the normal float16 */
+		rest = (bits & 0x7fffff) | 0x800000;
+		lost = 126 - exponent;
+	}
+	half = 1u << (lost - 1);
+	rest += half - 1 + (rest >> lost & 1);
+	return (uint16_t)(sign | rest >> lost);
+}
+
+static float finish_value(const struct op *normalize, unsigned channel, unsigned value)
+{
+	float scaled = (float)value / 255.0f;
+
+	if (!normalize)
+		return scaled;
+	scaled -= (float)op_number(normalize, OP_NORMALIZE_MEAN, channel);
+	return scaled / (float)op_number(normalize, OP_NORMALIZE_STD, channel);
+}
+
+void finish_init(struct finish *finish, const struct shape *shape)
+{
+	finish->dtype = shape->dtype;
+	finish->order = shape->order;
+	for (unsigned c = 0; c < 3; c++) {
+		for (unsigned v = 0; v < 256; v++) {
+			float value = finish_value(shape->normalize, c, v);
+
+			if (shape->dtype == PIPELINE_F32)
+				finish->table.f32[c][v] = value;
+			else if (shape->dtype == PIPELINE_F16)
+				finish->table.f16[c][v] = finish_f16(value);
+		}
+	}
+}
+
+/* One loop for each type: out[y][x][c] or out[c][y][x] = what pixel[c] becomes. */
+#define FINISH_LOOPS(name, type, WHAT)                                                             \
+	static void finish_row_##name(const struct finish *finish, const uint8_t *pixel,           \
+				      uint32_t width, unsigned c, unsigned step, type *out)        \
+	{                                                                                          \
+		(void)finish;                                                                      \
+		for (uint32_t x = 0; x < width; x++)                                               \
+			out[(size_t)x * step] = WHAT;                                              \
+	}                                                                                          \
+	static void finish_##name(const struct finish *finish, const struct picture *picture,      \
+				  type *out)                                                       \
+	{                                                                                          \
+		const bool planes = finish->order == OP_CHW;                                       \
+		const size_t row = (size_t)picture->width * (planes ? 1 : 3);                      \
+		const size_t plane = planes ? (size_t)picture->height * picture->width : 1;        \
+                                                                                                   \
+		for (unsigned c = 0; c < 3; c++)                                                   \
+			for (uint32_t y = 0; y < picture->height; y++)                             \
+				finish_row_##name(finish, picture_row(picture, y), picture->width, \
+						  c, planes ? 1 : 3, out + c * plane + y * row);   \
+	}
+
+FINISH_LOOPS(u8, uint8_t, pixel[4 * (size_t)x + c])
+FINISH_LOOPS(half, uint16_t, finish->table.f16[c][pixel[4 * (size_t)x + c]])
+FINISH_LOOPS(f32, float, finish->table.f32[c][pixel[4 * (size_t)x + c]])
+
+void finish_run(const struct finish *finish, const struct picture *picture, void *out)
+{
+	switch (finish->dtype) {
+	case PIPELINE_F16:
+		finish_half(finish, picture, out);
+		break;
+	case PIPELINE_F32:
+		finish_f32(finish, picture, out);
+		break;
+	default:
+		finish_u8(finish, picture, out);
+		break;
+	}
+}

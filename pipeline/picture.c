@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Pictures: their buffers, and the ops that only move pixels.
+ *
+ * A buffer belongs to one run and serves sample after sample, so that the steady state allocates
+ * nothing. It keeps what ordinary pictures need (PICTURE_KEEP) and gives back more than that after
+ * the sample that needed it: one picture of a hundred megapixels must not stay for a whole epoch.
+ */
+
+#include <stdlib.h>
+#include <string.h>
+#include "pipeline/op.h"
+#include "pipeline/picture.h"
+
+#define PICTURE_ALIGN 32
+#define PICTURE_OFFSET 16 /* of rows within PICTURE_ALIGN, see picture.h */
+#define PICTURE_KEEP ((size_t)64 << 20)
+
+int picture_make(struct picture_buffer *buffer, uint64_t height, uint64_t width,
+		 struct picture *ret)
+{
+	uint64_t stride, size;
+
+	if (height > OP_MAX_PIXELS || width > OP_MAX_PIXELS || height * width > OP_MAX_PIXELS)
+		return PIPELINE_FAIL_REFUSED;
+	stride = base_align_up(width * 4, PICTURE_ALIGN);
+	size = height * stride + 2 * PICTURE_ALIGN;
+	if (size > buffer->size) {
+		picture_buffer_fini(buffer);
+		size = base_align_up(size + size / 8, PICTURE_ALIGN);
+		buffer->memory = aligned_alloc(PICTURE_ALIGN, size);
+		if (!buffer->memory)
+			return PIPELINE_FAIL_MEMORY;
+		buffer->size = size;
+	}
+	ret->data = buffer->memory + PICTURE_OFFSET;
+	ret->stride = stride;
+	ret->height = (uint32_t)height;
+	ret->width = (uint32_t)width;
+	return 0;
+}
+
+void picture_buffer_trim(struct picture_buffer *buffer)
+{
+	if (buffer->size > PICTURE_KEEP)
+		picture_buffer_fini(buffer);
+}
+
+void picture_buffer_fini(struct picture_buffer *buffer)
+{
+	free(buffer->memory);
+	buffer->memory = NULL;
+	buffer->size = 0;
+}
+
+struct picture picture_part(const struct picture *picture, const struct picture_box *box)
+{
+	struct picture part = *picture;
+
+	part.data = picture_row(picture, box->top) + (size_t)box->left * 4;
+	part.height = box->height;
+	part.width = box->width;
+	return part;
+}
+
+void picture_mirror(const struct picture *picture)
+{
+	for (uint32_t y = 0; y < picture->height; y++) {
+		uint8_t *left = picture_row(picture, y);
+		uint8_t *right = left + (size_t)(picture->width - 1) * 4;
+
+		for (; left < right; left += 4, right -= 4) {
+			uint32_t a, b;
+
+			memcpy(&a, left, 4);
+			memcpy(&b, right, 4);
+			memcpy(left, &b, 4);
+			memcpy(right, &a, 4);
+		}
+	}
+}
+
+void picture_pad(const struct picture *from, const struct picture *to, uint32_t top, uint32_t left)
+{
+	for (uint32_t y = 0; y < to->height; y++)
+		memset(picture_row(to, y), 0, (size_t)to->width * 4);
+	for (uint32_t y = 0; y < from->height; y++)
+		memcpy(picture_row(to, top + y) + (size_t)left * 4, picture_row(from, y),
+		       (size_t)from->width * 4);
+}

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Pipelines: from a spec's text to an engine's program, and the samples that run through it.
+ *
+ * A compiled pipeline is immutable and may be shared by threads; whatever a sample needs to change
+ * is in its run. The name of a pipeline (pipeline_hash) is its canonical text and the engine's word
+ * for its pixels: two daemons whose pixels differ must never take each other's results.
+ */
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "pipeline/engine.h"
+#include "pipeline/spec.h"
+
+struct pipeline {
+	struct op_list ops;
+	struct shape shape;
+	char *canonical; /* owned */
+	struct pipeline_field fields[PIPELINE_MAX_FIELDS];
+	unsigned n_fields;
+	const struct engine *engine;
+	struct engine_program *program; /* owned */
+};
+
+struct pipeline_run {
+	const struct pipeline *pipeline; /* borrowed */
+	struct engine_scratch *scratch;  /* owned */
+};
+
+/* The first that can run the ops is taken; the last can run all. */
+static const struct engine *const pipeline_engines[] = {&engine_crop, &engine_plain};
+
+#define PIPELINE_IMAGENET                                                                  \
+	"{\"op\":\"normalize\",\"mean\":[0.485,0.456,0.406],\"std\":[0.229,0.224,0.225]}," \
+	"{\"op\":\"cast\",\"dtype\":\"f32\"},"
+#define PIPELINE_TRAIN \
+	"{\"op\":\"decode\"},{\"op\":\"random_resized_crop\",\"size\":224},{\"op\":\"hflip\"},"
+#define PIPELINE_EVAL                                                                            \
+	"{\"op\":\"decode\"},{\"op\":\"resize\",\"size\":256},{\"op\":\"center_crop\",\"size\":" \
+	"224},"
+#define PIPELINE_CHW "{\"op\":\"layout\",\"order\":\"CHW\"}"
+
+/* names and texts, in the same order */
+static const char *const pipeline_name_list[] = {
+    "imagenet-train",
+    "imagenet-train-u8",
+    "imagenet-eval",
+    "imagenet-eval-u8",
+};
+static const char *const pipeline_text_list[BASE_ARRAY_LEN(pipeline_name_list)] = {
+    "{\"ops\":[" PIPELINE_TRAIN PIPELINE_IMAGENET PIPELINE_CHW "]}",
+    "{\"ops\":[" PIPELINE_TRAIN PIPELINE_CHW "]}",
+    "{\"ops\":[" PIPELINE_EVAL PIPELINE_IMAGENET PIPELINE_CHW "]}",
+    "{\"ops\":[" PIPELINE_EVAL PIPELINE_CHW "]}",
+};
+
+const char *pipeline_named(const char *name)
+{
+	for (unsigned i = 0; i < BASE_ARRAY_LEN(pipeline_name_list); i++) {
+		if (strcmp(pipeline_name_list[i], name) == 0)
+			return pipeline_text_list[i];
+	}
+	return NULL;
+}
+
+unsigned pipeline_names(const char *const **ret)
+{
+	*ret = pipeline_name_list;
+	return BASE_ARRAY_LEN(pipeline_name_list);
+}
+
+/* ---- compiling ---- */
+
+static uint64_t pipeline_dtype_bytes(enum pipeline_dtype dtype)
+{
+	static const uint8_t bytes[] = {
+	    [PIPELINE_U8] = 1, [PIPELINE_F16] = 2, [PIPELINE_F32] = 4, [PIPELINE_I64] = 8};
+
+	return bytes[dtype];
+}
+
+static void pipeline_add_field(struct pipeline *pipeline, const char *name,
+			       enum pipeline_dtype dtype, unsigned ndim, const uint64_t *shape)
+{
+	struct pipeline_field *field = &pipeline->fields[pipeline->n_fields++];
+
+	strncpy(field->name, name, sizeof(field->name) - 1);
+	field->dtype = dtype;
+	field->ndim = ndim;
+	field->bytes = pipeline_dtype_bytes(dtype);
+	for (unsigned i = 0; i < ndim; i++) {
+		field->shape[i] = shape[i];
+		field->bytes *= shape[i];
+	}
+}
+
+static void pipeline_set_fields(struct pipeline *pipeline)
+{
+	const struct shape *shape = &pipeline->shape;
+	const uint64_t chw[3] = {3, shape->height, shape->width};
+	const uint64_t hwc[3] = {shape->height, shape->width, 3};
+
+	pipeline_add_field(pipeline, "image", shape->dtype, 3, shape->order == OP_CHW ? chw : hwc);
+	pipeline_add_field(pipeline, "label", PIPELINE_I64, 0, NULL);
+}
+
+static int pipeline_choose_engine(struct pipeline *pipeline)
+{
+	unsigned i = 0;
+
+	while (!pipeline_engines[i]->can_run(&pipeline->ops))
+		i++;
+	pipeline->engine = pipeline_engines[i];
+	return pipeline->engine->compile(&pipeline->ops, &pipeline->shape, &pipeline->program);
+}
+
+static void pipeline_freep(struct pipeline **pipeline)
+{
+	pipeline_free(*pipeline);
+}
+
+int pipeline_compile(const char *text, size_t size, struct pipeline **ret, struct diag *diag)
+{
+	_cleanup_(pipeline_freep) struct pipeline *pipeline = calloc(1, sizeof(*pipeline));
+	int r;
+
+	if (!pipeline)
+		return -ENOMEM;
+	r = spec_parse(text, size, &pipeline->ops, diag);
+	if (r == 0)
+		r = shape_infer(&pipeline->ops, &pipeline->shape, diag);
+	if (r != 0)
+		return r;
+	pipeline->canonical = spec_canonical(&pipeline->ops);
+	if (!pipeline->canonical)
+		return -ENOMEM;
+	pipeline_set_fields(pipeline);
+	r = pipeline_choose_engine(pipeline);
+	if (r != 0)
+		return r;
+	*ret = base_take_ptr(pipeline);
+	return 0;
+}
+
+void pipeline_free(struct pipeline *pipeline)
+{
+	if (!pipeline)
+		return;
+	if (pipeline->program)
+		pipeline->engine->program_free(pipeline->program);
+	free(pipeline->canonical);
+	free(pipeline);
+}
+
+/* ---- what is known of a pipeline ---- */
+
+const char *pipeline_canonical(const struct pipeline *pipeline)
+{
+	return pipeline->canonical;
+}
+
+void pipeline_hash(const struct pipeline *pipeline, struct hash_id *ret)
+{
+	char text[PIPELINE_MAX_TEXT];
+	int size =
+	    snprintf(text, sizeof(text), "%s\n%s", pipeline->canonical, pipeline->engine->pixels);
+
+	hash_of(text, (size_t)size, ret);
+}
+
+bool pipeline_is_random(const struct pipeline *pipeline)
+{
+	for (unsigned i = 0; i < pipeline->ops.count; i++) {
+		if (op_is_random(&pipeline->ops.op[i]))
+			return true;
+	}
+	return false;
+}
+
+unsigned pipeline_fields(const struct pipeline *pipeline, const struct pipeline_field **ret)
+{
+	*ret = pipeline->fields;
+	return pipeline->n_fields;
+}
+
+/* ---- running ---- */
+
+int pipeline_run_new(const struct pipeline *pipeline, struct pipeline_run **ret)
+{
+	struct pipeline_run *run = calloc(1, sizeof(*run));
+	int r;
+
+	if (!run)
+		return -ENOMEM;
+	run->pipeline = pipeline;
+	r = pipeline->engine->scratch_new(pipeline->program, &run->scratch);
+	if (r != 0) {
+		free(run);
+		return r;
+	}
+	*ret = run;
+	return 0;
+}
+
+void pipeline_run_free(struct pipeline_run *run)
+{
+	if (!run)
+		return;
+	run->pipeline->engine->scratch_free(run->scratch);
+	free(run);
+}
+
+int pipeline_run_sample(struct pipeline_run *run, const void *data, size_t size, uint32_t label,
+			const struct pipeline_key *key, void *const out[],
+			struct pipeline_error *ret_error)
+{
+	const struct pipeline *pipeline = run->pipeline;
+	int64_t label64 = label;
+
+	memcpy(out[1], &label64, sizeof(label64));
+	return pipeline->engine->run(pipeline->program, run->scratch, data, size, key, out[0],
+				     ret_error);
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef PIPELINE_STEPS_H
+#define PIPELINE_STEPS_H
+
+/* The ops one after another, each on a whole picture: the reference, shared by the engines that
+ * differ only in how the first picture comes about. */
+
+#include "pipeline/decode.h"
+#include "pipeline/draw.h"
+#include "pipeline/finish.h"
+#include "pipeline/resize.h"
+
+struct steps {                     /* immutable */
+	const struct op_list *ops; /* borrowed */
+	struct shape shape;
+	struct finish finish;
+};
+
+struct steps_scratch {
+	struct decode *decode;
+	struct resize resize;
+	struct picture_buffer buffer[2];
+	unsigned at; /* which of them the picture stands in; the next op writes into the other */
+};
+
+int steps_new(const struct op_list *ops, const struct shape *shape, struct steps **ret);
+void steps_free(struct steps *steps);
+int steps_scratch_new(struct steps_scratch **ret);
+void steps_scratch_free(struct steps_scratch *scratch);
+
+/* What a crop (random_resized_crop, center_crop), op number index, takes of a picture. */
+bool steps_is_crop(const struct op *op);
+void steps_part(const struct op *op, unsigned index, const struct draw *draw, uint32_t height,
+		uint32_t width, struct picture_box *ret);
+/* The rest of a crop: what it makes of that part, which stands in buffer[at]. */
+int steps_complete(struct steps_scratch *scratch, const struct op *op, struct picture *picture);
+
+/* The ops from number `from` (from 0) on, then normalize, cast and layout into out, on a picture in
+ * buffer[at]. 0, or PIPELINE_E_BAD with *ret_error. Gives unusual memory back. */
+int steps_rest(const struct steps *steps, struct steps_scratch *scratch, unsigned from,
+	       struct picture *picture, const struct draw *draw, void *out,
+	       struct pipeline_error *ret_error);
+
+/* The error of an op that returned r (enum pipeline_fail). Returns PIPELINE_E_BAD. */
+int steps_fail(struct pipeline_error *ret_error, const struct op *op, int r);
+
+#endif
