@@ -4,23 +4,23 @@
 
 /*
  * The index of a dataset version: one file, mapped. 16 bytes a sample (mtime, size, label) are what
- * is looked at while training; names (8 bytes of offset and the text) are mapped and touched only by
- * the reader and by messages. The version is SHA-256 over the label rule and the sorted list of
+ * is looked at while training; names (8 bytes of offset and the text) are mapped and touched only
+ * by the reader and by messages. The version is SHA-256 over the label rule and the sorted list of
  * (relative path, size, mtime in ns). Everything in the file is checked before it is believed.
  *
- * Samples are sorted by relative path (bytes). Labels: number of the class folder in the sorted list of
- * folders that hold at least one picture ... as torchvision's ImageFolder does (sorted top-level
- * folders); flat folder: label 0, no classes.
+ * Samples have the order of torchvision's ImageFolder, compared as bytes: by class folder, then by
+ * the path of the folder, then by the file's name. Labels: number of the top-level folder in the
+ * sorted list of them; each must hold a picture, at any depth. Flat folder: label 0, no classes.
  */
 
 #include "base/base.h"
 #include "base/hash.h"
 
 enum {
-	DATASET_E_BAD = 1,      /* damaged or forged index: rebuild it */
-	DATASET_E_CHANGED = 2,  /* the source is not what the index says; diag names the folder */
-	DATASET_E_EMPTY = 3,    /* no picture found; diag says where and which suffixes count */
-	DATASET_E_REFUSED = 4,  /* cannot be opened or listed; diag names the path and errno */
+	DATASET_E_BAD = 1,     /* damaged or forged index: rebuild it */
+	DATASET_E_CHANGED = 2, /* the source is not what the index says; diag names the folder */
+	DATASET_E_EMPTY = 3,   /* no picture found; diag says where and which suffixes count */
+	DATASET_E_REFUSED = 4, /* cannot be opened or listed; diag names the path and errno */
 	DATASET_E_CANCELLED = 5,
 };
 
@@ -40,6 +40,17 @@ uint32_t dataset_classes(const struct dataset *dataset);
 const char *dataset_class_name(const struct dataset *dataset, uint32_t label);
 uint64_t dataset_bytes(const struct dataset *dataset); /* sum of the files' sizes */
 
+/* For fds that came from another process, before dataset_map(): is it sealed against every change,
+ * so that what was checked stays so and no access ends in SIGBUS? */
+bool dataset_is_sealed(int fd);
+struct dataset_folder {
+	const char *path; /* relative, "" for the root; borrowed from the dataset */
+	int64_t mtime_ns; /* INT64_MIN: was changing while it was listed */
+	uint64_t device, inode;
+};
+uint64_t dataset_folders(const struct dataset *dataset);
+void dataset_folder_of(const struct dataset *dataset, uint64_t folder, struct dataset_folder *ret);
+
 /* scan.c: run in the reader process, with its threads. */
 struct scan_progress {
 	void (*tell)(void *arg, uint64_t folders, uint64_t files); /* at most 10 times a second */
@@ -47,12 +58,13 @@ struct scan_progress {
 	void *arg;
 };
 /* Lists root (an open directory; stays the caller's) in parallel and writes the index to a sealed
- * memfd. 0 and *ret_fd (caller owns), DATASET_E_..., negative errno. Symbolic links to files and folders
- * are followed; loops are found by (device, inode) and refused with their path. Suffixes as
+ * memfd. 0 and *ret_fd (caller owns), DATASET_E_..., negative errno. Symbolic links to files and
+ * folders are followed; loops are found by (device, inode) and refused with their path. Suffixes as
  * torchvision's IMG_EXTENSIONS (.jpg .jpeg .png .ppm .bmp .pgm .tif .tiff .webp, any case). */
 int scan_build(int root_fd, const char *root_name, unsigned threads,
 	       const struct scan_progress *progress, int *ret_fd, struct diag *diag);
 /* Stats the folders only: 0 unchanged, DATASET_E_CHANGED. */
-int scan_verify(int root_fd, const char *root_name, const struct dataset *dataset, struct diag *diag);
+int scan_verify(int root_fd, const char *root_name, const struct dataset *dataset,
+		struct diag *diag);
 
 #endif

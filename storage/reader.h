@@ -3,9 +3,9 @@
 #define STORAGE_READER_H
 
 /*
- * accessd <-> access-reader: control messages (base/wire.h) over a SOCK_SEQPACKET pair, the reader's
- * end is descriptor 3. The reader has the user's uid and groups; it alone opens user data. The
- * stream of work itself goes through lanes (shmring/lane.h), not through messages.
+ * accessd <-> access-reader: control messages (base/wire.h) over a SOCK_SEQPACKET pair, the
+ * reader's end is descriptor 3. The reader has the user's uid and groups; it alone opens user data.
+ * The stream of work itself goes through lanes (shmring/lane.h), not through messages.
  *
  * access-reader --threads N      (descriptor 3: control; dies with its parent)
  */
@@ -14,15 +14,18 @@
 
 enum reader_message {
 	/* accessd -> reader */
-	READER_START = 1,    /* fd 0: bell, fd 1: eventfd of accessd */
-	READER_OPEN = 2,     /* ID, PATH (absolute), [fd 0: stored index] -> PROGRESS*, OPENED | REFUSED */
-	READER_CANCEL = 3,   /* ID: end the open under way, or close the dataset */
-	READER_ATTACH = 4,   /* ID, LANE; fd 0: lane, fd 1: arena -> ATTACHED | REFUSED */
-	READER_DETACH = 5,   /* LANE -> DETACHED once no thread touches it any more */
+	READER_START = 1, /* fd 0: bell, fd 1: eventfd of accessd */
+	READER_OPEN =
+	    2, /* ID, PATH (absolute), [fd 0: stored index] -> PROGRESS*, OPENED | REFUSED */
+	READER_CANCEL = 3, /* ID: end the open under way, or close the dataset */
+	READER_ATTACH = 4, /* ID, LANE; fd 0: lane, fd 1: arena -> ATTACHED | REFUSED */
+	READER_DETACH = 5, /* LANE -> DETACHED once no thread touches it any more */
 	/* reader -> accessd */
 	READER_PROGRESS = 16, /* ID, FOLDERS, FILES */
-	READER_OPENED = 17,   /* ID, UNCHANGED 0|1, DEVICE, INODE; fd 0: index (sealed memfd) unless UNCHANGED */
-	READER_REFUSED = 18,  /* ID [LANE], CODE (enum of dataset.h or errno as negative in two's complement), TEXT */
+	READER_OPENED =
+	    17, /* ID, UNCHANGED 0|1, DEVICE, INODE; fd 0: index (sealed memfd) unless UNCHANGED */
+	READER_REFUSED = 18,  /* ID [LANE], CODE (enum of dataset.h or errno as negative in two's
+				 complement), TEXT */
 	READER_ATTACHED = 19, /* LANE */
 	READER_DETACHED = 20, /* LANE */
 };

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Writer of the stored index.
+ *
+ * The index is made in a memfd that is reserved in full before the first byte is written: a node
+ * without memory refuses the dataset with -ENOMEM or -ENOSPC here instead of dying by SIGBUS in the
+ * middle. When it is complete the memfd is sealed against every change, so accessd checks the bytes
+ * of a reader once and may believe its own check from then on.
+ *
+ * The dataset version is computed while the samples go by: SHA-256 over
+ *	u64 label rule, u64 number of samples, then for each sample in order
+ *	relative path with its NUL, u64 size, i64 mtime in ns		(all little endian)
+ * Folders are not part of it: they only say whether the list may have changed.
+ *
+ * Rejected: writing through a buffered file (two copies of the names), and offsets in the head
+ * (they would only be something to forge).
+ */
+
+#include "storage/index.h"
+
+#include "base/base.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+static bool place_part(uint64_t *at, uint64_t count, uint64_t each, uint64_t limit, uint64_t *ret)
+{
+	if (count > limit)
+		return false;
+	*ret = *at;
+	*at = base_align_up(*at + count * each, 8);
+	return true;
+}
+
+bool index_place(const struct index_head *head, struct index_places *ret)
+{
+	uint64_t at = sizeof(*head);
+	struct index_places p;
+
+	if (head->n_samples > INDEX_MAX_SAMPLES || head->n_classes > INDEX_MAX_SAMPLES ||
+	    head->n_folders > INDEX_MAX_SAMPLES)
+		return false;
+	if (!place_part(&at, head->n_samples, sizeof(struct index_record), INDEX_MAX_SAMPLES,
+			&p.records) ||
+	    !place_part(&at, head->n_samples + 1, 8, INDEX_MAX_SAMPLES + 1, &p.name_starts) ||
+	    !place_part(&at, head->names_bytes, 1, INDEX_MAX_TEXT, &p.names) ||
+	    !place_part(&at, head->n_classes + 1, 8, INDEX_MAX_SAMPLES + 1, &p.class_starts) ||
+	    !place_part(&at, head->classes_bytes, 1, INDEX_MAX_TEXT, &p.classes) ||
+	    !place_part(&at, head->n_folders, sizeof(struct index_folder), INDEX_MAX_SAMPLES,
+			&p.folders) ||
+	    !place_part(&at, head->n_folders + 1, 8, INDEX_MAX_SAMPLES + 1, &p.folder_starts) ||
+	    !place_part(&at, head->folders_bytes, 1, INDEX_MAX_TEXT, &p.folder_paths))
+		return false;
+	p.bytes = at;
+	*ret = p;
+	return true;
+}
+
+/* ---- the writer --------------------------------------------------------------------------------
+ */
+
+static int writer_reserve(struct index_writer *writer)
+{
+	const uint64_t bytes = writer->place.bytes;
+	void *map;
+	int fd;
+
+	fd = base_memfd("access-index", bytes);
+	if (fd < 0)
+		return fd;
+	writer->fd = fd;
+	if (fallocate(fd, 0, 0, (off_t)bytes) < 0)
+		return -errno;
+	map = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (map == MAP_FAILED)
+		return -errno;
+	writer->map = map;
+	return 0;
+}
+
+int index_new(struct index_writer *writer, const struct index_head *head)
+{
+	int r;
+
+	*writer = (struct index_writer){.fd = -1, .head = *head};
+	if (!index_place(head, &writer->place))
+		return -EFBIG;
+	r = writer_reserve(writer);
+	if (!r)
+		r = hash_new(&writer->hash);
+	if (r) {
+		index_drop(writer);
+		return r;
+	}
+	hash_add_u64(writer->hash, head->label_rule);
+	hash_add_u64(writer->hash, head->n_samples);
+	return 0;
+}
+
+void index_drop(struct index_writer *writer)
+{
+	if (writer->map)
+		munmap(writer->map, writer->place.bytes);
+	writer->map = NULL;
+	base_close(&writer->fd);
+	hash_freep(&writer->hash);
+}
+
+static uint64_t *starts_at(struct index_writer *writer, uint64_t place)
+{
+	return (uint64_t *)(void *)(writer->map + place);
+}
+
+void index_add_sample(struct index_writer *writer, const char *folder, const char *name,
+		      const struct index_record *record)
+{
+	uint64_t *starts = starts_at(writer, writer->place.name_starts);
+	char *text = (char *)writer->map + writer->place.names + writer->name_used, *end = text;
+	const uint64_t facts[2] = {record->size, (uint64_t)record->mtime_ns};
+
+	if (*folder) {
+		end = stpcpy(end, folder);
+		*end++ = '/';
+	}
+	end = stpcpy(end, name) + 1;
+	memcpy(writer->map + writer->place.records + writer->sample * sizeof(*record), record,
+	       sizeof(*record));
+	starts[writer->sample++] = writer->name_used;
+	writer->name_used += (uint64_t)(end - text);
+	starts[writer->sample] = writer->name_used;
+	writer->head.sum_bytes += record->size;
+	hash_add(writer->hash, text, (size_t)(end - text));
+	hash_add(writer->hash, facts, sizeof(facts));
+}
+
+void index_add_class(struct index_writer *writer, const char *name)
+{
+	uint64_t *starts = starts_at(writer, writer->place.class_starts);
+	const size_t size = strlen(name) + 1;
+
+	memcpy(writer->map + writer->place.classes + writer->class_used, name, size);
+	starts[writer->class_++] = writer->class_used;
+	writer->class_used += size;
+	starts[writer->class_] = writer->class_used;
+}
+
+void index_add_folder(struct index_writer *writer, const char *path,
+		      const struct index_folder *folder)
+{
+	uint64_t *starts = starts_at(writer, writer->place.folder_starts);
+	const size_t size = strlen(path) + 1;
+
+	memcpy(writer->map + writer->place.folders + writer->folder * sizeof(*folder), folder,
+	       sizeof(*folder));
+	memcpy(writer->map + writer->place.folder_paths + writer->folder_used, path, size);
+	starts[writer->folder++] = writer->folder_used;
+	writer->folder_used += size;
+	starts[writer->folder] = writer->folder_used;
+}
+
+static void writer_finish_head(struct index_writer *writer)
+{
+	struct index_head *head = &writer->head;
+
+	head->magic = INDEX_MAGIC;
+	head->version = INDEX_VERSION;
+	head->head_bytes = sizeof(*head);
+	head->bytes = writer->place.bytes;
+	hash_finish(writer->hash, &head->dataset);
+	head->body_checksum =
+	    hash_checksum(writer->map + sizeof(*head), head->bytes - sizeof(*head));
+	head->head_checksum = 0;
+	head->head_checksum = hash_checksum(head, sizeof(*head));
+	memcpy(writer->map, head, sizeof(*head));
+}
+
+int index_seal(struct index_writer *writer, int *ret_fd)
+{
+	const int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL;
+
+	writer_finish_head(writer);
+	munmap(writer->map, writer->place.bytes);
+	writer->map = NULL;
+	if (fcntl(writer->fd, F_ADD_SEALS, seals) < 0)
+		return -errno;
+	*ret_fd = base_take_fd(&writer->fd);
+	return 0;
+}

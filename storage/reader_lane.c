@@ -1,0 +1,383 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Lanes, and the threads that read for them.
+ *
+ * Every mount (the device of a dataset's root) that has lanes has its own N threads, so a file
+ * system that hangs holds its own threads and nobody else's. The threads of a mount serve its lanes
+ * in turn: a lane that gave a task goes to the end of the list. They sleep on the bell while there
+ * is no task, and on the mount's condition while it has no lane.
+ *
+ * A lane is busy while threads read for it. DETACH takes it from the list, so that no new task is
+ * claimed; DETACHED is said, and the memory unmapped, when the last of them has put it back.
+ *
+ * Owner numbers of claims count through all threads of the process from 1. They need no more than
+ * that: a task that is READING when this process is gone was one of ours, for a trust domain has
+ * one reader at a time.
+ *
+ * Rejected: one pool with a limit of reads in flight a lane. Two lanes of one hung mount then take
+ * all threads, or a healthy mount never gets more than its share of an idle pool.
+ */
+
+#include "storage/reader_parts.h"
+
+#include "base/log.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define LANE_MAX_MOUNTS 64
+#define LANE_SLEEP_NS UINT64_C(1000000000)
+
+struct reader_lane {
+	uint64_t number;
+	struct lane lane;               /* mapping, owned */
+	uint8_t *arena;                 /* mapping, owned */
+	struct reader_dataset *dataset; /* a reference */
+	struct reader_mount *mount;
+
+	/* under the mount's lock */
+	struct reader_lane *next;
+	unsigned busy; /* threads that read for it */
+	bool leaving;
+};
+
+struct reader_mount {
+	/* of the main thread */
+	uint64_t device;
+	bool started;
+
+	pthread_mutex_t lock;
+	pthread_cond_t filled;
+	/* under the lock */
+	struct reader_lane *lanes;
+	unsigned n_lanes; /* with those that are leaving */
+};
+
+struct reader_thread {
+	struct reader_mount *mount;
+	uint32_t owner;
+};
+
+static struct { /* written by the main thread before any reading thread starts */
+	unsigned threads;
+	struct layout_bell *bell; /* borrowed, for ever */
+	int event_fd;             /* borrowed, for ever */
+	struct reader_mount mount[LANE_MAX_MOUNTS];
+} lanes;
+
+/* ---- lanes of a mount --------------------------------------------------------------------------
+ */
+
+static void mount_append_locked(struct reader_mount *mount, struct reader_lane *lane)
+{
+	struct reader_lane **at = &mount->lanes;
+
+	while (*at)
+		at = &(*at)->next;
+	lane->next = NULL;
+	*at = lane;
+}
+
+static struct reader_lane *mount_unlink_locked(struct reader_mount *mount, uint64_t number)
+{
+	struct reader_lane **at = &mount->lanes, *lane;
+
+	while (*at && (*at)->number != number)
+		at = &(*at)->next;
+	lane = *at;
+	if (lane)
+		*at = lane->next;
+	return lane;
+}
+
+/* The lane belongs to nobody any more. */
+static void lane_finish(struct reader_lane *lane)
+{
+	const uint64_t number = lane->number;
+
+	lane_arena_detach(&lane->lane, lane->arena);
+	lane_detach(&lane->lane);
+	reader_open_unref(lane->dataset);
+	free(lane);
+	reader_say_lane(READER_DETACHED, number);
+}
+
+/* One busy thread less. */
+static void lane_put(struct reader_lane *lane)
+{
+	struct reader_mount *mount = lane->mount;
+	bool last;
+
+	pthread_mutex_lock(&mount->lock);
+	lane->busy--;
+	last = lane->leaving && lane->busy == 0;
+	if (last)
+		mount->n_lanes--;
+	pthread_mutex_unlock(&mount->lock);
+	if (last)
+		lane_finish(lane);
+}
+
+static void ring_accessd(void)
+{
+	const uint64_t one = 1;
+
+	if (bell_take_event_arm(lanes.bell) && write(lanes.event_fd, &one, sizeof(one)) < 0)
+		log_line(LOG_LEVEL_ERROR, "event-lost", "error=\"%s\"", strerror(errno));
+}
+
+/* A task of the next lane in turn that has one; the lane is busy then, put it back. Waits while
+ * the mount has no lane. */
+static struct reader_lane *mount_claim(struct reader_mount *mount, uint32_t owner,
+				       struct lane_task *ret)
+{
+	struct reader_lane *lane;
+	int r = LANE_E_NONE;
+
+	pthread_mutex_lock(&mount->lock);
+	while (!mount->lanes)
+		pthread_cond_wait(&mount->filled, &mount->lock);
+	for (lane = mount->lanes; lane; lane = lane->next) {
+		r = lane_claim_read(&lane->lane, owner, ret);
+		if (r != LANE_E_NONE)
+			break;
+	}
+	if (lane && !r) {
+		lane->busy++;
+		mount_unlink_locked(mount, lane->number);
+		mount_append_locked(mount, lane);
+	}
+	pthread_mutex_unlock(&mount->lock);
+	if (r == LANE_E_BAD) { /* a forged task; it is FAILED, accessd must see that */
+		log_line(LOG_LEVEL_ERROR, "task-bad", "owner=%u", owner);
+		ring_accessd();
+	}
+	return r ? NULL : lane;
+}
+
+/* ---- threads -----------------------------------------------------------------------------------
+ */
+
+/* Do the numbers of the task, which are shared memory's, fit the index and the arena? */
+static bool task_fits(const struct reader_lane *lane, const struct lane_task *task)
+{
+	const struct dataset *index = lane->dataset->index;
+
+	return task->sample < dataset_count(index) &&
+	       task->bytes == dataset_size_of(index, task->sample) &&
+	       task->arena_offset <= lane->lane.arena_bytes &&
+	       task->bytes <= lane->lane.arena_bytes - task->arena_offset;
+}
+
+static void lane_serve(struct reader_lane *lane, const struct lane_task *task)
+{
+	struct reader_outcome outcome = {.stage = LAYOUT_FAIL_READ, .code = EINVAL};
+	const uint64_t begin_ns = base_now_ns();
+	bool ring;
+
+	if (task_fits(lane, task))
+		reader_read_sample(lane->dataset, task->sample, lane->arena + task->arena_offset,
+				   &outcome);
+	else
+		snprintf(outcome.text, sizeof(outcome.text), "the task does not fit the index");
+	ring = lane_read_done(&lane->lane, task, outcome.stage, outcome.code,
+			      outcome.stage ? outcome.text : "", base_now_ns() - begin_ns);
+	if (outcome.stage == LAYOUT_FAIL_NONE)
+		bell_ring_workers(lanes.bell);
+	if (ring)
+		ring_accessd();
+}
+
+static void *lane_thread(void *arg)
+{
+	struct reader_thread *thread = arg;
+
+	for (;;) {
+		const uint32_t seen = bell_read_seq(lanes.bell);
+		struct lane_task task;
+		struct reader_lane *lane = mount_claim(thread->mount, thread->owner, &task);
+
+		if (lane) {
+			lane_serve(lane, &task);
+			lane_put(lane);
+		} else {
+			bell_sleep_reader(lanes.bell, seen, LANE_SLEEP_NS);
+		}
+	}
+	return NULL;
+}
+
+static int thread_start(struct reader_mount *mount, unsigned number)
+{
+	struct reader_thread *thread = malloc(sizeof(*thread)); /* the thread's, for ever */
+	const unsigned of_mount = (unsigned)(mount - lanes.mount);
+	pthread_t handle;
+	char name[16];
+	int r;
+
+	if (!thread)
+		return -ENOMEM;
+	thread->mount = mount;
+	thread->owner = 1 + of_mount * lanes.threads + number;
+	r = pthread_create(&handle, NULL, lane_thread, thread);
+	if (r) {
+		free(thread);
+		return -r;
+	}
+	snprintf(name, sizeof(name), "reader-%u", thread->owner);
+	pthread_setname_np(handle, name);
+	pthread_detach(handle);
+	return 0;
+}
+
+/* At least one thread, else negative errno: with fewer than asked for it is only slower. */
+static int mount_start(struct reader_mount *mount)
+{
+	unsigned started = 0;
+	int r = 0;
+
+	pthread_mutex_init(&mount->lock, NULL);
+	pthread_cond_init(&mount->filled, NULL);
+	while (started < lanes.threads && !r) {
+		r = thread_start(mount, started);
+		started += !r;
+	}
+	if (!started)
+		return r;
+	if (r)
+		log_line(LOG_LEVEL_WARN, "threads-few", "asked=%u started=%u error=\"%s\"",
+			 lanes.threads, started, strerror(-r));
+	mount->started = true;
+	return 0;
+}
+
+/* ---- attaching and detaching, in the main thread -----------------------------------------------
+ */
+
+static unsigned mount_lanes(struct reader_mount *mount)
+{
+	unsigned n;
+
+	pthread_mutex_lock(&mount->lock);
+	n = mount->n_lanes;
+	pthread_mutex_unlock(&mount->lock);
+	return n;
+}
+
+/* The mount of the device, with its threads; one without lanes is used again. */
+static int mount_of(uint64_t device, struct reader_mount **ret)
+{
+	struct reader_mount *unused = NULL;
+	int r;
+
+	for (size_t i = 0; i < LANE_MAX_MOUNTS; i++) {
+		struct reader_mount *mount = &lanes.mount[i];
+		const bool in_use = mount->started && mount_lanes(mount);
+
+		if (in_use && mount->device == device) {
+			*ret = mount;
+			return 0;
+		}
+		if (!in_use && (!unused || (mount->started && !unused->started)))
+			unused = mount;
+	}
+	if (!unused)
+		return -EUSERS;
+	if (!unused->started) {
+		r = mount_start(unused);
+		if (r)
+			return r;
+	}
+	unused->device = device;
+	*ret = unused;
+	return 0;
+}
+
+static int lane_map(struct reader_lane *lane, int lane_fd, int arena_fd)
+{
+	int r = lane_attach(lane_fd, &lane->lane);
+
+	if (r)
+		return r;
+	r = lane_arena_attach(arena_fd, &lane->lane, true, &lane->arena);
+	if (r)
+		lane_detach(&lane->lane);
+	return r;
+}
+
+static int refuse_attach(int code, const char *what, struct diag *diag)
+{
+	diag_set(diag, "the reader cannot %s: %s", what,
+		 code < 0 ? strerror(-code) : "their memory is damaged");
+	return code;
+}
+
+void reader_lane_init(unsigned threads, struct layout_bell *bell, int event_fd)
+{
+	lanes.threads = threads;
+	lanes.bell = bell;
+	lanes.event_fd = event_fd;
+}
+
+int reader_lane_attach(uint64_t number, struct reader_dataset *dataset, int lane_fd, int arena_fd,
+		       struct diag *diag)
+{
+	struct reader_lane *lane = calloc(1, sizeof(*lane));
+	struct reader_mount *mount;
+	int r;
+
+	if (!lane)
+		return refuse_attach(-ENOMEM, "attach a lane", diag);
+	r = lane_map(lane, lane_fd, arena_fd);
+	if (r) {
+		free(lane);
+		return refuse_attach(r, "map a lane and its arena", diag);
+	}
+	r = mount_of(dataset->device, &mount);
+	if (r) {
+		lane_arena_detach(&lane->lane, lane->arena);
+		lane_detach(&lane->lane);
+		free(lane);
+		return refuse_attach(r, "start threads for one more file system", diag);
+	}
+	lane->number = number;
+	lane->dataset = dataset;
+	lane->mount = mount;
+	pthread_mutex_lock(&mount->lock);
+	mount->n_lanes++;
+	mount_append_locked(mount, lane);
+	pthread_cond_broadcast(&mount->filled);
+	pthread_mutex_unlock(&mount->lock);
+	bell_ring_readers(lanes.bell); /* there may be tasks in it already */
+	return 0;
+}
+
+bool reader_lane_detach(uint64_t number)
+{
+	for (size_t i = 0; i < LANE_MAX_MOUNTS; i++) {
+		struct reader_mount *mount = &lanes.mount[i];
+		struct reader_lane *lane;
+		bool idle = false;
+
+		if (!mount->started)
+			continue;
+		pthread_mutex_lock(&mount->lock);
+		lane = mount_unlink_locked(mount, number);
+		if (lane) {
+			lane->leaving = true;
+			idle = lane->busy == 0;
+			mount->n_lanes -= idle;
+		}
+		pthread_mutex_unlock(&mount->lock);
+		if (idle)
+			lane_finish(lane);
+		if (lane)
+			return true;
+	}
+	return false;
+}

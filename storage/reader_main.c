@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * access-reader: the one program of ours that opens user data, with the user's own uid and groups.
+ *
+ * accessd starts it with the control socket at descriptor 3 and drops its privileges before the
+ * exec. It lives as long as accessd: the kernel kills it with its parent, the control socket ends
+ * with the parent, and a parent that was gone before either could notice is found by comparing the
+ * socket's maker with getppid(). It is not dumpable, so the user's other processes cannot write to
+ * its memory and with that to a shared lane.
+ *
+ * The main thread receives control messages and never touches user data; see reader_parts.h for the
+ * other threads. accessd is trusted for what it asks, but a message that makes no sense means that
+ * the two are not of one version or one of them is broken: it is logged, and the process ends.
+ * accessd starts a new one and puts the tasks that were being read back in the queue.
+ */
+
+#include "storage/reader_parts.h"
+
+#include "base/log.h"
+#include "base/wire.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define READER_THREADS 4
+#define READER_MAX_THREADS 64
+
+/* ---- messages ----------------------------------------------------------------------------------
+ */
+
+static _Noreturn void message_bad(const struct wire_in *in, const char *what)
+{
+	char text[128];
+
+	snprintf(text, sizeof(text), "message %u of accessd: %s", in->type, what);
+	reader_say_fatal("message-bad", text);
+}
+
+static uint64_t message_u64(const struct wire_in *in, uint16_t key, const char *name)
+{
+	uint64_t value;
+
+	if (wire_get_u64(in, key, &value))
+		message_bad(in, name);
+	return value;
+}
+
+static void on_start(struct wire_in *in, unsigned threads)
+{
+	static bool started;
+	_cleanup_close_ int bell_fd = wire_take_fd(in, 0);
+	const int event_fd = wire_take_fd(in, 1); /* kept for ever */
+	struct layout_bell *bell;
+
+	if (started || bell_fd < 0 || event_fd < 0)
+		message_bad(in, "needs a bell and an eventfd, once");
+	if (bell_attach(bell_fd, &bell))
+		message_bad(in, "the bell cannot be mapped");
+	started = true;
+	reader_lane_init(threads, bell, event_fd);
+}
+
+static void on_open(struct wire_in *in)
+{
+	const uint64_t id = message_u64(in, READER_KEY_ID, "needs an ID");
+	const char *path;
+
+	if (wire_get_string(in, READER_KEY_PATH, &path))
+		message_bad(in, "needs a PATH");
+	if (!reader_open_request(id, path, wire_take_fd(in, 0)))
+		message_bad(in, "ID is in use");
+}
+
+static void on_attach(struct wire_in *in, bool started)
+{
+	const uint64_t id = message_u64(in, READER_KEY_ID, "needs an ID");
+	const uint64_t number = message_u64(in, READER_KEY_LANE, "needs a LANE");
+	_cleanup_close_ int lane_fd = wire_take_fd(in, 0);
+	_cleanup_close_ int arena_fd = wire_take_fd(in, 1);
+	struct reader_dataset *dataset;
+	struct diag diag;
+	int r;
+
+	if (!started || lane_fd < 0 || arena_fd < 0)
+		message_bad(in, "needs START before it, a lane and an arena");
+	dataset = reader_open_ref(id);
+	if (!dataset) {
+		reader_say_refused(id, &number, -EBADF, "the reader has no such open dataset");
+		return;
+	}
+	r = reader_lane_attach(number, dataset, lane_fd, arena_fd, &diag);
+	if (r) {
+		reader_open_unref(dataset);
+		reader_say_refused(id, &number, r, diag.text);
+		return;
+	}
+	reader_say_lane(READER_ATTACHED, number);
+}
+
+static void on_message(struct wire_in *in, unsigned threads)
+{
+	static bool started;
+
+	switch (in->type) {
+	case READER_START:
+		on_start(in, threads);
+		started = true;
+		break;
+	case READER_OPEN:
+		on_open(in);
+		break;
+	case READER_CANCEL:
+		reader_open_cancel(message_u64(in, READER_KEY_ID, "needs an ID"));
+		break;
+	case READER_ATTACH:
+		on_attach(in, started);
+		break;
+	case READER_DETACH:
+		if (!reader_lane_detach(message_u64(in, READER_KEY_LANE, "needs a LANE")))
+			message_bad(in, "no such lane");
+		break;
+	default:
+		message_bad(in, "unknown");
+	}
+}
+
+static int run(unsigned threads)
+{
+	for (;;) {
+		_cleanup_(wire_in_fini) struct wire_in in;
+		int r;
+
+		wire_in_init(&in);
+		r = wire_recv(READER_CONTROL_FD, &in, 0);
+		if (r == -EINTR)
+			continue;
+		if (r == WIRE_E_CLOSED)
+			return 0;
+		if (r == WIRE_E_TRUNCATED_FDS)
+			reader_say_fatal("descriptors-full",
+					 "too many open files; raise LimitNOFILE of accessd");
+		if (r)
+			reader_say_fatal("receive", r < 0 ? strerror(-r) : "damaged message");
+		on_message(&in, threads);
+	}
+}
+
+/* ---- the process -------------------------------------------------------------------------------
+ */
+
+static void follow_parent(void)
+{
+	struct ucred maker;
+	socklen_t size = sizeof(maker);
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getsockopt(READER_CONTROL_FD, SOL_SOCKET, SO_PEERCRED, &maker, &size) < 0)
+		reader_say_fatal("control", "descriptor 3 is no control socket: access-reader is "
+					    "started by accessd, not by hand");
+	if (maker.pid != 0 && maker.pid != getppid())
+		_exit(0);
+}
+
+static void confine(void)
+{
+	struct rlimit files;
+
+	prctl(PR_SET_DUMPABLE, 0);
+	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	prctl(PR_SET_NAME, "access-reader");
+	umask(077);
+	close_range(READER_CONTROL_FD + 1, ~0U, 0);
+	if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
+		files.rlim_cur = files.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &files);
+	}
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGINT, SIG_IGN); /* of the terminal; accessd decides when to end */
+	signal(SIGHUP, SIG_IGN);
+}
+
+static unsigned parse_threads(const char *text)
+{
+	char *end;
+	unsigned long value;
+
+	errno = 0;
+	value = strtoul(text, &end, 10);
+	if (errno || end == text || *end || value < 1 || value > READER_MAX_THREADS) {
+		fprintf(stderr, "access-reader: --threads %s: must be 1 to %d\n", text,
+			READER_MAX_THREADS);
+		exit(2);
+	}
+	return (unsigned)value;
+}
+
+static unsigned parse_options(int argc, char **argv)
+{
+	static const struct option options[] = {
+	    {"threads", required_argument, NULL, 't'},
+	    {"help", no_argument, NULL, 'h'},
+	    {NULL, 0, NULL, 0},
+	};
+	static const char usage[] = "access-reader [--threads N]: reads files for accessd, which "
+				    "starts it with the control socket at descriptor 3\n";
+	unsigned threads = READER_THREADS;
+	int option;
+
+	while ((option = getopt_long(argc, argv, "", options, NULL)) >= 0) {
+		if (option == 't') {
+			threads = parse_threads(optarg);
+		} else {
+			fputs(usage, option == 'h' ? stdout : stderr);
+			exit(option == 'h' ? 0 : 2);
+		}
+	}
+	return threads;
+}
+
+int main(int argc, char **argv)
+{
+	const unsigned threads = parse_options(argc, argv);
+
+	confine();
+	log_init("access-reader", LOG_LEVEL_INFO);
+	follow_parent();
+	reader_open_init(threads);
+	_exit(run(threads)); /* the other threads are in the middle of something */
+}

@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * The table of datasets, and the threads that open them.
+ *
+ * Opening touches the user's file system and may hang there, so it never happens in the main
+ * thread. Up to four datasets are opened at once, the others wait in the order they came. A stored
+ * index that checks out and whose folders are unchanged is used as it is; everything else is a
+ * scan.
+ *
+ * A dataset has one reference of the table, one of its opener while it is being opened, and one of
+ * each lane. READER_CANCEL takes it out of the table; if it is still being opened, its opener says
+ * REFUSED with DATASET_E_CANCELLED as soon as it sees that. A CANCEL that crosses an OPENED is
+ * answered by nothing more.
+ */
+
+#include "storage/reader_parts.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define OPEN_AT_ONCE 4
+
+static struct {
+	unsigned scan_threads; /* written before the openers start */
+	pthread_mutex_t lock;
+	pthread_cond_t queued;
+	/* under the lock */
+	struct reader_dataset *all;
+	struct reader_dataset *first, **last; /* queue over next_queued */
+} table = {.lock = PTHREAD_MUTEX_INITIALIZER, .queued = PTHREAD_COND_INITIALIZER};
+
+/* ---- table -------------------------------------------------------------------------------------
+ */
+
+static struct reader_dataset **table_find_locked(uint64_t id)
+{
+	struct reader_dataset **at = &table.all;
+
+	while (*at && (*at)->id != id)
+		at = &(*at)->next;
+	return at;
+}
+
+static void dataset_free(struct reader_dataset *dataset)
+{
+	dataset_unmap(dataset->index);
+	base_close(&dataset->root_fd);
+	base_close(&dataset->stored_fd);
+	free(dataset->path);
+	free(dataset);
+}
+
+void reader_open_unref(struct reader_dataset *dataset)
+{
+	bool last;
+
+	pthread_mutex_lock(&table.lock);
+	last = --dataset->refs == 0;
+	pthread_mutex_unlock(&table.lock);
+	if (last)
+		dataset_free(dataset);
+}
+
+struct reader_dataset *reader_open_ref(uint64_t id)
+{
+	struct reader_dataset *dataset;
+
+	pthread_mutex_lock(&table.lock);
+	dataset = *table_find_locked(id);
+	if (dataset && dataset->open)
+		dataset->refs++;
+	else
+		dataset = NULL;
+	pthread_mutex_unlock(&table.lock);
+	return dataset;
+}
+
+/* Takes the dataset out of the table; the caller holds a reference of its own. */
+static void table_drop(struct reader_dataset *dataset)
+{
+	struct reader_dataset **at;
+
+	pthread_mutex_lock(&table.lock);
+	at = table_find_locked(dataset->id);
+	*at = dataset->next;
+	pthread_mutex_unlock(&table.lock);
+	reader_open_unref(dataset);
+}
+
+void reader_open_cancel(uint64_t id)
+{
+	struct reader_dataset *dataset, *closed = NULL;
+	struct reader_dataset **at;
+
+	pthread_mutex_lock(&table.lock);
+	at = table_find_locked(id);
+	dataset = *at;
+	if (dataset && dataset->open) {
+		*at = dataset->next;
+		closed = dataset;
+	} else if (dataset) {
+		dataset->cancelled = true;
+	}
+	pthread_mutex_unlock(&table.lock);
+	if (closed)
+		reader_open_unref(closed);
+}
+
+bool reader_open_request(uint64_t id, const char *path, int stored_fd)
+{
+	struct reader_dataset *dataset = calloc(1, sizeof(*dataset));
+	bool fresh;
+
+	if (!dataset || !(dataset->path = strdup(path)))
+		reader_say_fatal("memory", "not enough memory to open a dataset");
+	dataset->id = id;
+	dataset->root_fd = -1;
+	dataset->stored_fd = stored_fd;
+	dataset->refs = 2;
+	pthread_mutex_lock(&table.lock);
+	fresh = !*table_find_locked(id);
+	if (fresh) {
+		dataset->next = table.all;
+		table.all = dataset;
+		*table.last = dataset;
+		table.last = &dataset->next_queued;
+		pthread_cond_signal(&table.queued);
+	}
+	pthread_mutex_unlock(&table.lock);
+	if (!fresh)
+		dataset_free(dataset);
+	return fresh;
+}
+
+/* ---- opening -----------------------------------------------------------------------------------
+ */
+
+static void open_tell(void *arg, uint64_t folders, uint64_t files)
+{
+	const struct reader_dataset *dataset = arg;
+
+	reader_say_progress(dataset->id, folders, files);
+}
+
+static bool open_cancelled(void *arg)
+{
+	const struct reader_dataset *dataset = arg;
+	bool cancelled;
+
+	pthread_mutex_lock(&table.lock);
+	cancelled = dataset->cancelled;
+	pthread_mutex_unlock(&table.lock);
+	return cancelled;
+}
+
+static int refuse_root(const struct reader_dataset *dataset, int error, struct diag *diag)
+{
+	char path[512];
+	const char *mend = "is the path right, and does this machine have it mounted?";
+
+	if (error == EACCES)
+		mend = "the user of the job must be able to search every folder on the way and "
+		       "to read the last one";
+	else if (error == ENOTDIR)
+		mend = "give the folder that holds the pictures or the class folders";
+	diag_set(diag, "cannot open dataset \"%s\": %s; %s",
+		 base_quote(dataset->path, path, sizeof(path)), strerror(error), mend);
+	return -error;
+}
+
+static int open_root(struct reader_dataset *dataset, struct diag *diag)
+{
+	struct stat st;
+
+	if (dataset->path[0] != '/') {
+		diag_set(diag, "the path of a dataset must be absolute");
+		return -EINVAL;
+	}
+	dataset->root_fd = open(dataset->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (dataset->root_fd < 0 || fstat(dataset->root_fd, &st) < 0)
+		return refuse_root(dataset, errno, diag);
+	dataset->device = st.st_dev;
+	dataset->inode = st.st_ino;
+	dataset->no_atime = st.st_uid == geteuid();
+	return 0;
+}
+
+/* true: the stored index is good and its folders have not changed. */
+static bool open_stored(struct reader_dataset *dataset)
+{
+	struct diag diag;
+
+	if (dataset->stored_fd < 0 || dataset_map(dataset->stored_fd, &dataset->index))
+		return false;
+	if (!scan_verify(dataset->root_fd, dataset->path, dataset->index, &diag))
+		return true;
+	dataset_unmap(dataset->index);
+	dataset->index = NULL;
+	return false;
+}
+
+/* 0 and the index in place, *ret_fd the memfd or -1 for the stored one; or as scan_build(). */
+static int open_dataset(struct reader_dataset *dataset, int *ret_fd, struct diag *diag)
+{
+	const struct scan_progress progress = {
+	    .tell = open_tell,
+	    .cancelled = open_cancelled,
+	    .arg = dataset,
+	};
+	int r;
+
+	r = open_root(dataset, diag);
+	if (r || open_stored(dataset))
+		return r;
+	r = scan_build(dataset->root_fd, dataset->path, table.scan_threads, &progress, ret_fd,
+		       diag);
+	if (r)
+		return r;
+	r = dataset_map(*ret_fd, &dataset->index);
+	if (r)
+		diag_set(diag, "the new index of the dataset cannot be mapped: %s",
+			 r < 0 ? strerror(-r) : "damaged");
+	return r;
+}
+
+/* true: from now on the dataset is open; false: it was cancelled meanwhile. */
+static bool open_settle(struct reader_dataset *dataset)
+{
+	pthread_mutex_lock(&table.lock);
+	dataset->open = !dataset->cancelled;
+	pthread_mutex_unlock(&table.lock);
+	return dataset->open;
+}
+
+static void open_serve(struct reader_dataset *dataset)
+{
+	_cleanup_close_ int fd = -1;
+	struct diag diag = {.text = ""};
+	int r = DATASET_E_CANCELLED;
+
+	if (!open_cancelled(dataset))
+		r = open_dataset(dataset, &fd, &diag);
+	base_close(&dataset->stored_fd);
+	if (!r && open_settle(dataset)) {
+		reader_say_opened(dataset->id, dataset->device, dataset->inode, fd);
+	} else {
+		if (!r || r == DATASET_E_CANCELLED) {
+			r = DATASET_E_CANCELLED;
+			diag_set(&diag, "the opening of the dataset was cancelled");
+		}
+		table_drop(dataset);
+		reader_say_refused(dataset->id, NULL, r, diag.text);
+	}
+	reader_open_unref(dataset);
+}
+
+static void *open_thread(void *arg)
+{
+	struct reader_dataset *dataset;
+
+	(void)arg;
+	for (;;) {
+		pthread_mutex_lock(&table.lock);
+		while (!table.first)
+			pthread_cond_wait(&table.queued, &table.lock);
+		dataset = table.first;
+		table.first = dataset->next_queued;
+		if (!table.first)
+			table.last = &table.first;
+		pthread_mutex_unlock(&table.lock);
+		open_serve(dataset);
+	}
+	return NULL;
+}
+
+void reader_open_init(unsigned scan_threads)
+{
+	table.scan_threads = scan_threads;
+	table.last = &table.first;
+	for (unsigned i = 0; i < OPEN_AT_ONCE; i++) {
+		pthread_t thread;
+		const int r = pthread_create(&thread, NULL, open_thread, NULL);
+
+		if (r)
+			reader_say_fatal("threads", strerror(r));
+		pthread_setname_np(thread, "opener");
+		pthread_detach(thread);
+	}
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef STORAGE_READER_PARTS_H
+#define STORAGE_READER_PARTS_H
+
+/*
+ * The parts of access-reader, one section a file. Nothing here is seen outside the program.
+ *
+ * Threads: the main one receives control messages; openers list datasets; the threads of a mount
+ * read files. Locks, in order: the table of datasets (reader_open.c); a mount (reader_lane.c).
+ * Neither is held over a system call that touches user data.
+ */
+
+#include "shmring/lane.h"
+#include "storage/dataset.h"
+#include "storage/reader.h"
+
+/* ---- reader_say.c: replies, from any thread; a lost connection ends the process -----------------
+ */
+
+void reader_say_progress(uint64_t id, uint64_t folders, uint64_t files);
+void reader_say_opened(uint64_t id, uint64_t device, uint64_t inode,
+		       int index_fd); /* -1: unchanged */
+void reader_say_refused(uint64_t id, const uint64_t *lane, int code, const char *text);
+void reader_say_lane(enum reader_message type, uint64_t lane);
+/* Logs why and exits with 1. */
+_Noreturn void reader_say_fatal(const char *event, const char *text);
+
+/* ---- reader_open.c: datasets --------------------------------------------------------------------
+ */
+
+struct reader_dataset { /* open: immutable but for refs */
+	uint64_t id;
+	int root_fd; /* owned */
+	uint64_t device, inode;
+	struct dataset *index; /* owned */
+	bool no_atime;         /* the user owns the root: try O_NOATIME */
+
+	/* under the table's lock */
+	unsigned refs;
+	bool cancelled, open;
+	struct reader_dataset *next, *next_queued;
+	/* of the opener */
+	char *path;    /* owned */
+	int stored_fd; /* owned; -1: no stored index */
+};
+void reader_open_init(unsigned scan_threads);
+/* stored_fd is consumed; -1: none. The reply is sent later. false: the id is in use. */
+bool reader_open_request(uint64_t id, const char *path, int stored_fd);
+void reader_open_cancel(uint64_t id);
+/* A reference to an open dataset, or NULL. */
+struct reader_dataset *reader_open_ref(uint64_t id);
+void reader_open_unref(struct reader_dataset *dataset);
+
+/* ---- reader_lane.c: lanes and the threads that serve them
+ * ---------------------------------------- */
+
+void reader_lane_init(unsigned threads, struct layout_bell *bell, int event_fd);
+/* Consumes dataset's reference when it succeeds; fds stay the caller's. 0, LANE_E_BAD or negative
+ * errno, with text in diag. */
+int reader_lane_attach(uint64_t number, struct reader_dataset *dataset, int lane_fd, int arena_fd,
+		       struct diag *diag);
+/* DETACHED is sent now or when the last read in flight has ended. false: no such lane. */
+bool reader_lane_detach(uint64_t number);
+
+/* ---- reader_read.c: one file
+ * --------------------------------------------------------------------- */
+
+struct reader_outcome {
+	enum layout_fail stage; /* LAYOUT_FAIL_NONE: good, text is then not set */
+	int code;
+	char text[48];
+};
+/* Reads the whole file of a sample to buffer (as many bytes as the index says) and checks that it
+ * is still the file of the index. */
+void reader_read_sample(const struct reader_dataset *dataset, uint64_t sample, uint8_t *buffer,
+			struct reader_outcome *ret);
+
+#endif

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Replies of access-reader. Any thread may send: a datagram is sent whole or not at all. accessd
+ * reads its end of the pair in its loop, so a blocking send waits for a moment at most. A
+ * connection that is gone means that accessd is gone: there is nobody to read for, the process
+ * ends.
+ */
+
+#include "storage/reader_parts.h"
+
+#include "base/log.h"
+#include "base/wire.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+_Noreturn void reader_say_fatal(const char *event, const char *text)
+{
+	log_line(LOG_LEVEL_ERROR, event, "text=\"%s\"", text);
+	_exit(1);
+}
+
+/* Progress alone may be left out when accessd is busy. */
+static void say(struct wire_out *out, int flags)
+{
+	const int r = wire_send(READER_CONTROL_FD, out, flags);
+
+	wire_out_fini(out);
+	if (r == WIRE_E_CLOSED)
+		_exit(0);
+	if (r == -EAGAIN && flags)
+		return;
+	if (r)
+		reader_say_fatal("reply-lost", strerror(-r));
+}
+
+void reader_say_progress(uint64_t id, uint64_t folders, uint64_t files)
+{
+	struct wire_out out;
+
+	wire_out_init(&out, READER_PROGRESS);
+	wire_put_u64(&out, READER_KEY_ID, id);
+	wire_put_u64(&out, READER_KEY_FOLDERS, folders);
+	wire_put_u64(&out, READER_KEY_FILES, files);
+	say(&out, MSG_DONTWAIT);
+}
+
+void reader_say_opened(uint64_t id, uint64_t device, uint64_t inode, int index_fd)
+{
+	struct wire_out out;
+
+	wire_out_init(&out, READER_OPENED);
+	wire_put_u64(&out, READER_KEY_ID, id);
+	wire_put_u64(&out, READER_KEY_UNCHANGED, index_fd < 0);
+	wire_put_u64(&out, READER_KEY_DEVICE, device);
+	wire_put_u64(&out, READER_KEY_INODE, inode);
+	if (index_fd >= 0)
+		wire_put_fd(&out, index_fd);
+	say(&out, 0);
+}
+
+void reader_say_refused(uint64_t id, const uint64_t *lane, int code, const char *text)
+{
+	struct wire_out out;
+
+	wire_out_init(&out, READER_REFUSED);
+	wire_put_u64(&out, READER_KEY_ID, id);
+	if (lane)
+		wire_put_u64(&out, READER_KEY_LANE, *lane);
+	wire_put_u64(&out, READER_KEY_CODE, (uint64_t)(int64_t)code);
+	wire_put_string(&out, READER_KEY_TEXT, text);
+	say(&out, 0);
+}
+
+void reader_say_lane(enum reader_message type, uint64_t lane)
+{
+	struct wire_out out;
+
+	wire_out_init(&out, (uint16_t)type);
+	wire_put_u64(&out, READER_KEY_LANE, lane);
+	say(&out, 0);
+}

@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * From a tree of folders to an index, and back to the tree to see whether it is still the same.
+ *
+ * walk.c finds the pictures of each folder, sorted by name. Sorting the folders by (top-level
+ * folder, path) then gives the order in which ImageFolder numbers its samples, so that a list of
+ * sample numbers made with the one is valid in the other.
+ *
+ * Layout rule: if any folder under the root holds a picture, the top-level folders are the classes
+ * and files in the root itself are ignored, as ImageFolder does; every class must then hold a
+ * picture (ImageFolder raises FileNotFoundError, we refuse and name the folder). Otherwise the
+ * pictures in the root are a flat dataset. Nothing found at all is an outcome of its own.
+ *
+ * Verification stats the folders alone: an entry that came, went or was renamed changes its
+ * folder's mtime, a folder that was replaced has another inode. A file rewritten in place is found
+ * when it is read (size and mtime of the file against the index).
+ */
+
+#include "storage/dataset.h"
+#include "storage/index.h"
+#include "storage/walk.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+struct listing { /* what was found, in the order of the index */
+	struct walk_folder **folder;
+	size_t n_folders;
+	bool flat;
+	struct index_head head; /* its numbers */
+};
+
+static bool folder_is_class(const struct walk_folder *folder)
+{
+	return folder->parent && !folder->parent->parent;
+}
+
+/* Does the folder's pictures count under this rule? Those in the root only without classes. */
+static bool folder_counts(const struct listing *listing, const struct walk_folder *folder)
+{
+	return listing->flat || folder->parent;
+}
+
+/* ---- order -------------------------------------------------------------------------------------
+ */
+
+/* By top-level folder first: "a/x" comes before "a b", though ' ' < '/'. */
+static int folder_compare(const void *a, const void *b)
+{
+	const char *one = (*(struct walk_folder *const *)a)->path;
+	const char *two = (*(struct walk_folder *const *)b)->path;
+	const size_t one_class = strcspn(one, "/"), two_class = strcspn(two, "/");
+	const int by_class = memcmp(one, two, BASE_MIN(one_class, two_class));
+
+	if (by_class)
+		return by_class;
+	if (one_class != two_class)
+		return one_class < two_class ? -1 : 1;
+	return strcmp(one, two);
+}
+
+static int listing_sort(struct listing *listing, struct walk_folder *folders)
+{
+	size_t n = 0;
+
+	for (const struct walk_folder *f = folders; f; f = f->next)
+		n++;
+	listing->folder = reallocarray(NULL, n, sizeof(*listing->folder));
+	if (!listing->folder)
+		return -ENOMEM;
+	for (struct walk_folder *f = folders; f; f = f->next)
+		listing->folder[listing->n_folders++] = f;
+	qsort(listing->folder, n, sizeof(*listing->folder), folder_compare);
+	return 0;
+}
+
+/* ---- layout rule -------------------------------------------------------------------------------
+ */
+
+static int refuse_empty(const char *root_name, struct diag *diag)
+{
+	char root[256];
+
+	diag_set(diag,
+		 "no picture found in dataset \"%s\" and its folders; files count whose names end "
+		 "in " WALK_SUFFIXES " (any case)",
+		 base_quote(root_name, root, sizeof(root)));
+	return DATASET_E_EMPTY;
+}
+
+static int refuse_class(const char *root_name, const struct walk_folder *class_, struct diag *diag)
+{
+	char root[256], name[256];
+
+	diag_set(diag,
+		 "found no picture for the class folder \"%s\" in dataset \"%s\": every folder at "
+		 "the top is a class; put pictures (" WALK_SUFFIXES ") there or remove the folder",
+		 base_quote(class_->path, name, sizeof(name)),
+		 base_quote(root_name, root, sizeof(root)));
+	return DATASET_E_REFUSED;
+}
+
+/* Folders are sorted: a class folder is followed by all that is under it. */
+static int listing_check_classes(const struct listing *listing, const char *root_name,
+				 struct diag *diag)
+{
+	const struct walk_folder *class_ = NULL;
+	size_t pictures = 1;
+
+	for (size_t i = 0; i <= listing->n_folders; i++) {
+		const struct walk_folder *f = i < listing->n_folders ? listing->folder[i] : NULL;
+
+		if (!f || folder_is_class(f)) {
+			if (!pictures)
+				return refuse_class(root_name, class_, diag);
+			class_ = f;
+			pictures = 0;
+		}
+		pictures += f ? f->n_files : 0;
+		if (f && !f->parent)
+			pictures = 1; /* the root, before the first class */
+	}
+	return 0;
+}
+
+static int listing_decide(struct listing *listing, const char *root_name, struct diag *diag)
+{
+	size_t in_root = 0, below = 0;
+
+	for (size_t i = 0; i < listing->n_folders; i++)
+		*(listing->folder[i]->parent ? &below : &in_root) += listing->folder[i]->n_files;
+	if (!in_root && !below)
+		return refuse_empty(root_name, diag);
+	listing->flat = !below;
+	listing->head.label_rule = listing->flat ? INDEX_LABELS_FLAT : INDEX_LABELS_FOLDERS;
+	return listing->flat ? 0 : listing_check_classes(listing, root_name, diag);
+}
+
+static void listing_measure(struct listing *listing)
+{
+	struct index_head *head = &listing->head;
+
+	head->n_folders = listing->n_folders;
+	for (size_t i = 0; i < listing->n_folders; i++) {
+		const struct walk_folder *f = listing->folder[i];
+		const size_t path = strlen(f->path);
+
+		head->folders_bytes += path + 1;
+		if (!listing->flat && folder_is_class(f)) {
+			head->n_classes++;
+			head->classes_bytes += path + 1;
+		}
+		if (!folder_counts(listing, f))
+			continue;
+		head->n_samples += f->n_files;
+		head->names_bytes += f->text_bytes + f->n_files * (path ? path + 1 : 0);
+	}
+}
+
+/* ---- index -------------------------------------------------------------------------------------
+ */
+
+static void write_samples(struct index_writer *writer, const struct walk_folder *folder,
+			  uint32_t label)
+{
+	for (size_t i = 0; i < folder->n_files; i++) {
+		const struct walk_file *file = &folder->file[i];
+		const struct index_record record = {
+		    .mtime_ns = file->mtime_ns,
+		    .size = file->size,
+		    .label = label,
+		};
+
+		index_add_sample(writer, folder->path, folder->text + file->name, &record);
+	}
+}
+
+static void write_all(struct index_writer *writer, const struct listing *listing)
+{
+	uint32_t classes = 0;
+
+	for (size_t i = 0; i < listing->n_folders; i++) {
+		const struct walk_folder *f = listing->folder[i];
+		const struct index_folder folder = {
+		    .mtime_ns = f->mtime_ns,
+		    .device = f->device,
+		    .inode = f->inode,
+		};
+
+		index_add_folder(writer, f->path, &folder);
+		if (!listing->flat && folder_is_class(f)) {
+			index_add_class(writer, f->path);
+			classes++;
+		}
+		if (folder_counts(listing, f))
+			write_samples(writer, f, classes ? classes - 1 : 0);
+	}
+}
+
+static int listing_write(struct listing *listing, const char *root_name, int *ret_fd,
+			 struct diag *diag)
+{
+	struct index_writer writer;
+	char root[256];
+	int r;
+
+	listing_measure(listing);
+	r = index_new(&writer, &listing->head);
+	if (r) {
+		diag_set(diag, "cannot make the index of dataset \"%s\" (%llu samples): %s",
+			 base_quote(root_name, root, sizeof(root)),
+			 (unsigned long long)listing->head.n_samples, strerror(-r));
+		return r;
+	}
+	write_all(&writer, listing);
+	r = index_seal(&writer, ret_fd);
+	index_drop(&writer);
+	return r;
+}
+
+int scan_build(int root_fd, const char *root_name, unsigned threads,
+	       const struct scan_progress *progress, int *ret_fd, struct diag *diag)
+{
+	struct walk_folder *folders;
+	struct listing listing = {0};
+	int r;
+
+	r = walk_tree(root_fd, root_name, threads, progress, &folders, diag);
+	if (r)
+		return r;
+	r = listing_sort(&listing, folders);
+	if (!r)
+		r = listing_decide(&listing, root_name, diag);
+	if (!r)
+		r = listing_write(&listing, root_name, ret_fd, diag);
+	free(listing.folder);
+	walk_free(folders);
+	return r;
+}
+
+/* ---- verification ------------------------------------------------------------------------------
+ */
+
+static bool folder_is_same(const struct dataset_folder *folder, const struct stat *st)
+{
+	const int64_t mtime_ns = (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec;
+
+	return S_ISDIR(st->st_mode) && folder->mtime_ns != INDEX_UNSETTLED &&
+	       folder->mtime_ns == mtime_ns && folder->device == st->st_dev &&
+	       folder->inode == st->st_ino;
+}
+
+int scan_verify(int root_fd, const char *root_name, const struct dataset *dataset,
+		struct diag *diag)
+{
+	const uint64_t n = dataset_folders(dataset);
+
+	for (uint64_t i = 0; i < n; i++) {
+		struct dataset_folder folder;
+		struct stat st;
+		char root[256], path[384];
+
+		dataset_folder_of(dataset, i, &folder);
+		if (fstatat(root_fd, *folder.path ? folder.path : ".", &st, 0) == 0 &&
+		    folder_is_same(&folder, &st))
+			continue;
+		diag_set(diag, "folder \"%s\" of dataset \"%s\" has changed since it was listed",
+			 *folder.path ? base_quote(folder.path, path, sizeof(path)) : ".",
+			 base_quote(root_name, root, sizeof(root)));
+		return DATASET_E_CHANGED;
+	}
+	return 0;
+}

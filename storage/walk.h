@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef STORAGE_WALK_H
+#define STORAGE_WALK_H
+
+/*
+ * Lists a tree of folders with several threads: the first half of a scan (scan.c makes the index of
+ * what it finds). Inside storage/ only.
+ */
+
+#include "storage/dataset.h"
+
+struct walk_file {
+	int64_t mtime_ns;
+	uint32_t size;
+	uint64_t name; /* start in the folder's text */
+};
+
+struct walk_folder {
+	const struct walk_folder *parent; /* NULL: the root */
+	struct walk_folder *next;         /* of all folders, newest first */
+	char *path;                       /* owned; relative, "" for the root */
+	int64_t mtime_ns;                 /* INT64_MIN: was changing meanwhile */
+	uint64_t device, inode;
+
+	struct walk_file
+	    *file; /* owned; the pictures, sorted by name (bytes) when the walk is over */
+	size_t n_files, room_files;
+	char *text; /* owned; their names, a NUL after each */
+	size_t text_bytes, room_text;
+
+	/* while it is being listed */
+	struct walk_folder *next_todo;
+	void *stream;     /* DIR, owned; NULL before and after */
+	unsigned holders; /* the lister and the batches of names not yet looked at */
+};
+
+/*
+ * Walks everything under root. 0 and all folders in *ret (a list over next, to be freed with
+ * walk_free()), or what scan_build() returns. progress->tell is called from this thread.
+ */
+int walk_tree(int root_fd, const char *root_name, unsigned threads,
+	      const struct scan_progress *progress, struct walk_folder **ret, struct diag *diag);
+void walk_free(struct walk_folder *folders);
+
+/* The suffixes that make a file a picture, for messages. */
+#define WALK_SUFFIXES ".jpg .jpeg .png .ppm .bmp .pgm .tif .tiff .webp"
+bool walk_is_picture(const char *name);
+
+#endif
