@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Words that are shown, not obeyed. Each is loaded and stored once, relaxed: nothing is ordered by
+ * them, a value that is a moment old is as good. The wish for a kick is the exception in spirit,
+ * not in order: a rank that misses it is found by accessd's next look, milliseconds later.
+ */
+#include "shmring/inbox.h"
+
+#define LOAD(word) atomic_load_explicit(&(word), memory_order_relaxed)
+#define STORE(word, value) atomic_store_explicit(&(word), (value), memory_order_relaxed)
+
+void inbox_set_end(struct layout_inbox *inbox, uint64_t epochs)
+{
+	STORE(inbox->d_end_epoch, epochs);
+}
+
+void inbox_show(struct layout_inbox *inbox, uint32_t stage, bool wants_kick, uint64_t now_ns)
+{
+	STORE(inbox->d_stage, stage);
+	STORE(inbox->d_wants_kick, wants_kick);
+	STORE(inbox->d_heartbeat_ns, now_ns);
+}
+
+void inbox_read_figures(const struct layout_outbox *outbox, struct inbox_figures *ret)
+{
+	ret->samples = LOAD(outbox->c_samples);
+	ret->batches = LOAD(outbox->c_batches);
+	ret->wait_ns = LOAD(outbox->c_wait_ns);
+	ret->copied = LOAD(outbox->c_copied);
+	ret->epochs = LOAD(outbox->c_epochs);
+}
+
+uint32_t inbox_stage(const struct layout_inbox *inbox)
+{
+	return LOAD(inbox->d_stage);
+}
+
+uint64_t inbox_heartbeat_ns(const struct layout_inbox *inbox)
+{
+	return LOAD(inbox->d_heartbeat_ns);
+}
+
+bool inbox_wants_kick(const struct layout_inbox *inbox)
+{
+	return LOAD(inbox->d_wants_kick) != 0;
+}
+
+void inbox_tell_figures(struct layout_outbox *outbox, const struct inbox_figures *figures)
+{
+	STORE(outbox->c_samples, figures->samples);
+	STORE(outbox->c_batches, figures->batches);
+	STORE(outbox->c_wait_ns, figures->wait_ns);
+	STORE(outbox->c_copied, figures->copied);
+	STORE(outbox->c_epochs, figures->epochs);
+}
+
+bool inbox_work_of(const struct layout_bell *bell, uint32_t index, struct inbox_work *ret)
+{
+	const struct layout_worker *worker = &bell->worker[index];
+	uint64_t task = LOAD(worker->w_task);
+
+	*ret = (struct inbox_work){
+	    .lane = (uint32_t)(task >> 48),
+	    .block = (uint32_t)(task >> 40) & 0xff,
+	    .task = (uint32_t)(task >> 8),
+	    .started_ns = LOAD(worker->w_started_ns),
+	    .done = LOAD(worker->w_done),
+	    .busy_ns = LOAD(worker->w_busy_ns),
+	};
+	return task & 1;
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SHMRING_INBOX_H
+#define SHMRING_INBOX_H
+
+/* What accessd and a rank show each other beside grants: words for time-outs, status and wakes. */
+
+#include "base/base.h"
+#include "shmring/layout.h"
+
+/* inbox.c, accessd's side */
+void inbox_set_end(struct layout_inbox *inbox, uint64_t epochs); /* once, before it is shown */
+void inbox_show(struct layout_inbox *inbox, uint32_t stage, bool wants_kick, uint64_t now_ns);
+struct inbox_figures { /* as the rank says: for people, never for decisions */
+	uint64_t samples, batches, wait_ns, copied, epochs;
+};
+void inbox_read_figures(const struct layout_outbox *outbox, struct inbox_figures *ret);
+
+/* inbox.c, the rank's side */
+uint32_t inbox_stage(const struct layout_inbox *inbox);
+uint64_t inbox_heartbeat_ns(const struct layout_inbox *inbox);
+bool inbox_wants_kick(const struct layout_inbox *inbox);
+void inbox_tell_figures(struct layout_outbox *outbox, const struct inbox_figures *figures);
+
+/* What worker `index` says it is doing. false: nothing. */
+struct inbox_work {
+	uint32_t lane, block, task;
+	uint64_t started_ns, done, busy_ns;
+};
+bool inbox_work_of(const struct layout_bell *bell, uint32_t index, struct inbox_work *ret);
+
+#endif
