@@ -13,16 +13,14 @@
  * (integers without a point), with '.' whatever the locale; sizes that mean the same ([224] and 224
  * of a crop, [224, 224]) become one form. It is a spec itself: parsed again it gives the same
  * bytes.
- *
- * The only file that includes jansson.h.
  */
 
 #include <errno.h>
-#include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/json.h"
 #include "pipeline/spec.h"
 
 struct spec_place {      /* what is being read, for messages */
@@ -31,11 +29,11 @@ struct spec_place {      /* what is being read, for messages */
 	struct diag *diag;
 };
 
-static void spec_decref(json_t **json)
+static void spec_json_freep(struct json_in **json)
 {
-	json_decref(*json);
+	json_in_free(*json);
 }
-#define _cleanup_json_ _cleanup_(spec_decref)
+#define _cleanup_json_ _cleanup_(spec_json_freep)
 
 static int spec_bad_param(const struct spec_place *at, const struct op_param *param,
 			  const char *what)
@@ -50,23 +48,25 @@ static int spec_bad_param(const struct spec_place *at, const struct op_param *pa
 /* ---- values ---- */
 
 /* value or each member of it as numbers; the count, or 0 where something else stands there. */
-static unsigned spec_numbers(const json_t *value, bool whole, double ret[OP_MAX_NUMBERS])
+static unsigned spec_numbers(const struct json_in *value, bool whole, double ret[OP_MAX_NUMBERS])
 {
-	size_t n = json_is_array(value) ? json_array_size(value) : 1;
+	bool list = json_in_kind_of(value) == JSON_IN_ARRAY;
+	size_t n = list ? json_in_count(value) : 1;
 
 	if (n > OP_MAX_NUMBERS)
 		return 0;
 	for (size_t i = 0; i < n; i++) {
-		const json_t *item = json_is_array(value) ? json_array_get(value, i) : value;
+		const struct json_in *item = list ? json_in_item(value, i) : value;
+		enum json_in_kind kind = json_in_kind_of(item);
 
-		if (whole ? !json_is_integer(item) : !json_is_number(item))
+		if (kind != JSON_IN_INTEGER && (whole || kind != JSON_IN_REAL))
 			return 0;
-		ret[i] = json_number_value(item);
+		ret[i] = json_in_double(item, 0);
 	}
 	return (unsigned)n;
 }
 
-static const char *spec_read_size(const json_t *value, bool side, struct op_value *ret)
+static const char *spec_read_size(const struct json_in *value, bool side, struct op_value *ret)
 {
 	unsigned n = spec_numbers(value, true, ret->number);
 
@@ -84,9 +84,9 @@ static const char *spec_read_size(const json_t *value, bool side, struct op_valu
 	return NULL;
 }
 
-static const char *spec_read_range(const json_t *value, struct op_value *ret)
+static const char *spec_read_range(const struct json_in *value, struct op_value *ret)
 {
-	if (!json_is_array(value) || spec_numbers(value, false, ret->number) != 2)
+	if (json_in_kind_of(value) != JSON_IN_ARRAY || spec_numbers(value, false, ret->number) != 2)
 		return "is no pair of numbers";
 	if (!(ret->number[0] > 0) || !(ret->number[0] <= ret->number[1]))
 		return "is no range above 0";
@@ -96,9 +96,10 @@ static const char *spec_read_range(const json_t *value, struct op_value *ret)
 	return NULL;
 }
 
-static const char *spec_read_channels(const json_t *value, bool spread, struct op_value *ret)
+static const char *spec_read_channels(const struct json_in *value, bool spread,
+				      struct op_value *ret)
 {
-	if (!json_is_array(value) || spec_numbers(value, false, ret->number) != 3)
+	if (json_in_kind_of(value) != JSON_IN_ARRAY || spec_numbers(value, false, ret->number) != 3)
 		return "is no list of three numbers";
 	for (unsigned i = 0; i < 3; i++) {
 		if (!(fabs(ret->number[i]) <= 1e6))
@@ -110,14 +111,15 @@ static const char *spec_read_channels(const json_t *value, bool spread, struct o
 	return NULL;
 }
 
-static const char *spec_read_word(const json_t *value, enum op_kind kind, struct op_value *ret)
+static const char *spec_read_word(const struct json_in *value, enum op_kind kind,
+				  struct op_value *ret)
 {
-	const char *const *words = op_words(kind);
+	const char *const *words = op_words(kind), *given = json_in_string(value, NULL);
 
-	if (!json_is_string(value))
+	if (!given)
 		return "is no string";
 	for (unsigned i = 0; words[i]; i++) {
-		if (strcmp(words[i], json_string_value(value)) == 0) {
+		if (strcmp(words[i], given) == 0) {
 			ret->number[0] = i;
 			ret->count = 1;
 			return NULL;
@@ -127,7 +129,7 @@ static const char *spec_read_word(const json_t *value, enum op_kind kind, struct
 }
 
 /* What is wrong with value as a parameter of that kind, or NULL and *ret. */
-static const char *spec_read(const json_t *value, enum op_kind kind, struct op_value *ret)
+static const char *spec_read(const struct json_in *value, enum op_kind kind, struct op_value *ret)
 {
 	switch (kind) {
 	case OP_SIZE:
@@ -139,9 +141,9 @@ static const char *spec_read(const json_t *value, enum op_kind kind, struct op_v
 	case OP_SPREAD:
 		return spec_read_channels(value, kind == OP_SPREAD, ret);
 	case OP_CHANCE:
-		if (!json_is_number(value))
+		if (json_in_kind_of(value) == JSON_IN_ARRAY ||
+		    spec_numbers(value, false, ret->number) != 1)
 			return "is no number";
-		ret->number[0] = json_number_value(value);
 		ret->count = 1;
 		return ret->number[0] >= 0 && ret->number[0] <= 1 ? NULL : "is not from 0 to 1";
 	default:
@@ -179,15 +181,13 @@ static int spec_unknown_op(unsigned number, const char *name, struct diag *diag)
 	return PIPELINE_E_BAD;
 }
 
-static int spec_check_keys(const struct spec_place *at, json_t *object)
+static int spec_check_keys(const struct spec_place *at, const struct json_in *object)
 {
 	const struct op_param *params;
 	unsigned n = op_params(at->id, &params);
-	const char *key;
-	json_t *value;
+	const char *key = NULL;
 
-	json_object_foreach(object, key, value)
-	{
+	while (json_in_next(object, &key)) {
 		unsigned i = 0;
 
 		while (i < n && strcmp(params[i].name, key) != 0)
@@ -198,18 +198,18 @@ static int spec_check_keys(const struct spec_place *at, json_t *object)
 	return 0;
 }
 
-static int spec_parse_param(const struct spec_place *at, const json_t *object,
+static int spec_parse_param(const struct spec_place *at, const struct json_in *object,
 			    const struct op_param *param, struct op_value *ret)
 {
-	const json_t *value = json_object_get(object, param->name);
-	_cleanup_json_ json_t *fallback = NULL;
+	const struct json_in *value = json_in_member(object, param->name);
+	_cleanup_json_ struct json_in *fallback = NULL;
 	const char *wrong;
 
 	if (!value) {
 		if (!param->fallback)
 			return spec_bad_param(at, param, "is missing");
-		fallback = json_loads(param->fallback, JSON_DECODE_ANY, NULL);
-		if (!fallback)
+		if (json_in_parse(param->fallback, strlen(param->fallback), PIPELINE_MAX_TEXT,
+				  &fallback, at->diag) != 0)
 			return -ENOMEM;
 		value = fallback;
 	}
@@ -217,9 +217,10 @@ static int spec_parse_param(const struct spec_place *at, const json_t *object,
 	return wrong ? spec_bad_param(at, param, wrong) : 0;
 }
 
-static int spec_parse_op(unsigned number, json_t *object, struct op *ret, struct diag *diag)
+static int spec_parse_op(unsigned number, const struct json_in *object, struct op *ret,
+			 struct diag *diag)
 {
-	const char *name = json_string_value(json_object_get(object, "op"));
+	const char *name = json_in_string(json_in_member(object, "op"), NULL);
 	struct spec_place at = {number, OP_COUNT, diag};
 	const struct op_param *params;
 	unsigned n;
@@ -245,39 +246,31 @@ static int spec_parse_op(unsigned number, json_t *object, struct op *ret, struct
 
 /* ---- the whole text ---- */
 
-static int spec_load(const char *text, size_t size, json_t **ret, struct diag *diag)
+static int spec_load(const char *text, size_t size, struct json_in **ret, struct diag *diag)
 {
-	json_error_t error;
-	char quoted[96];
+	struct diag why;
+	int r = json_in_parse(text, size, PIPELINE_MAX_TEXT, ret, &why);
 
-	if (size > PIPELINE_MAX_TEXT) {
-		diag_set(diag, "pipeline: the spec has %zu bytes; at most %d are read", size,
-			 PIPELINE_MAX_TEXT);
+	if (r > 0) {
+		diag_set(diag, "pipeline: the spec is no JSON: %s", why.text);
 		return PIPELINE_E_BAD;
 	}
-	*ret = json_loadb(text, size, JSON_REJECT_DUPLICATES, &error);
-	if (*ret)
-		return 0;
-	if (json_error_code(&error) == json_error_out_of_memory)
-		return -ENOMEM;
-	diag_set(diag, "pipeline: the spec is no JSON: line %d, column %d: %s", error.line,
-		 error.column, base_quote(error.text, quoted, sizeof(quoted)));
-	return PIPELINE_E_BAD;
+	return r;
 }
 
 /* The list within the text: {"ops": [...]} and nothing beside it, or the list itself. */
-static const json_t *spec_find_list(const json_t *json)
+static const struct json_in *spec_find_list(const struct json_in *json)
 {
-	if (json_is_object(json) && json_object_size(json) == 1)
-		json = json_object_get(json, "ops");
-	return json_is_array(json) ? json : NULL;
+	if (json_in_kind_of(json) == JSON_IN_OBJECT && json_in_count(json) == 1)
+		json = json_in_member(json, "ops");
+	return json_in_kind_of(json) == JSON_IN_ARRAY ? json : NULL;
 }
 
 int spec_parse(const char *text, size_t size, struct op_list *ret, struct diag *diag)
 {
 	struct op_list ops = {0};
-	_cleanup_json_ json_t *json = NULL;
-	const json_t *list;
+	_cleanup_json_ struct json_in *json = NULL;
+	const struct json_in *list;
 	int r = spec_load(text, size, &json, diag);
 
 	if (r != 0)
@@ -288,14 +281,14 @@ int spec_parse(const char *text, size_t size, struct op_list *ret, struct diag *
 			       "\"decode\"}, ...]}");
 		return PIPELINE_E_BAD;
 	}
-	if (json_array_size(list) < 1 || json_array_size(list) > PIPELINE_MAX_OPS) {
-		diag_set(diag, "pipeline: the spec has %zu ops; give 1 to %d",
-			 json_array_size(list), PIPELINE_MAX_OPS);
+	if (json_in_count(list) < 1 || json_in_count(list) > PIPELINE_MAX_OPS) {
+		diag_set(diag, "pipeline: the spec has %zu ops; give 1 to %d", json_in_count(list),
+			 PIPELINE_MAX_OPS);
 		return PIPELINE_E_BAD;
 	}
-	ops.count = (unsigned)json_array_size(list);
+	ops.count = (unsigned)json_in_count(list);
 	for (unsigned i = 0; i < ops.count; i++) {
-		r = spec_parse_op(i + 1, json_array_get(list, i), &ops.op[i], diag);
+		r = spec_parse_op(i + 1, json_in_item(list, i), &ops.op[i], diag);
 		if (r != 0)
 			return r;
 	}
