@@ -157,36 +157,37 @@ static int text_parse_unit(const char *text)
 	return 10 * (int)(found - text_units);
 }
 
-/* Reads digits at *text into *value (of at most 19; more is -ERANGE); *ret_scale = 10^digits. */
-static int text_digits(const char **text, uint64_t *value, uint64_t *ret_scale)
+/* Reads the digits at *text into *ret and returns how many there were, or -ERANGE. */
+static int text_digits(const char **text, uint64_t *ret)
 {
-	*ret_scale = 1;
-	for (; **text >= '0' && **text <= '9'; (*text)++) {
+	int digits = 0;
+
+	for (*ret = 0; **text >= '0' && **text <= '9'; (*text)++, digits++) {
 		unsigned digit = (unsigned)(**text - '0');
 
-		if (*value > (UINT64_MAX - digit) / 10 || *ret_scale > UINT64_MAX / 10)
+		if (*ret > (UINT64_MAX - digit) / 10)
 			return -ERANGE;
-		*value = *value * 10 + digit;
-		*ret_scale *= 10;
+		*ret = *ret * 10 + digit;
 	}
-	return *ret_scale == 1 ? -EINVAL : 0;
+	return digits;
 }
 
 int base_parse_bytes(const char *text, uint64_t *ret_bytes)
 {
-	uint64_t whole = 0, fraction = 0, scale = 1;
+	uint64_t whole, fraction = 0, scale = 1;
 	unsigned __int128 bytes;
-	int shift, r;
+	int digits, shift;
 
-	r = text_digits(&text, &whole, &scale);
-	if (r < 0)
-		return r;
-	scale = 1;
+	digits = text_digits(&text, &whole);
+	if (digits <= 0)
+		return digits < 0 ? digits : -EINVAL;
 	if (*text == '.') {
 		text++;
-		r = text_digits(&text, &fraction, &scale);
-		if (r < 0)
+		digits = text_digits(&text, &fraction);
+		if (digits <= 0 || digits > 18)
 			return -EINVAL;
+		while (digits-- > 0)
+			scale *= 10;
 	}
 	if (*text == ' ')
 		text++;
