@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * The carousel's invariants as code. Tests call carousel_check() after every event; it goes through
+ * whole bitmaps, so the daemon does not.
+ */
+
+#include "base/bits.h"
+#include "sched/carousel_state.h"
+
+static const char *check_need(const struct carousel *carousel, const struct carousel_member *member)
+{
+	struct carousel_member again = *member;
+	bool is_over = member->epochs && member->epoch >= member->epochs;
+
+	carousel_need_recount(carousel, &again);
+	if (again.need_grains != member->need_grains || again.need_samples != member->need_samples)
+		return "a job's need is not counted right";
+	for (uint64_t i = carousel->deal.grains; i < carousel->words * 64; i++)
+		if (bits_test(member->need, i))
+			return "a job needs a grain past the end";
+	if (is_over && (member->need_samples || member->n_tail))
+		return "a job that is granted everything needs something";
+	if (!is_over && carousel->deal.n && !member->need_samples && !member->n_tail)
+		return "a job's epoch is met and the next one did not begin";
+	if (member->n_tail > member->tail_room)
+		return "a tail has grown";
+	return NULL;
+}
+
+/* need, granted and consumed make up each epoch: by number, over all epochs since it joined */
+static const char *check_sum(const struct carousel *carousel, const struct carousel_member *member)
+{
+	uint64_t begun = member->epoch - member->joined_epoch;
+	bool is_over = member->epochs && member->epoch >= member->epochs;
+	uint64_t all = 0, has = member->need_samples + member->n_tail;
+
+	if (begun || !is_over)
+		all = member->joined_samples + (begun - is_over) * carousel->deal.n;
+	for (uint32_t i = 0; i < member->n_grants; i++)
+		has += member->grants[i].samples;
+	return has + member->consumed + member->lost == all
+		   ? NULL
+		   : "a job's need, grants and consumed samples do not make up its epochs";
+}
+
+static bool share_grain(const struct carousel_hand *a, const struct carousel_hand *b)
+{
+	uint32_t i = 0, k = 0;
+
+	while (i < a->n_grains && k < b->n_grains) {
+		if (a->grains[i] == b->grains[k])
+			return true;
+		if (a->grains[i] < b->grains[k])
+			i++;
+		else
+			k++;
+	}
+	return false;
+}
+
+/* no grain twice in an epoch */
+static const char *check_grains(const struct carousel *carousel,
+				const struct carousel_member *member)
+{
+	for (uint32_t i = 0; i < member->n_grants; i++) {
+		const struct carousel_grant *grant = &member->grants[i];
+		const struct carousel_hand *hand = &carousel->slots[grant->slot].hand;
+
+		for (uint32_t k = 0; k < hand->n_grains && grant->epoch == member->epoch; k++)
+			if (bits_test(member->need, hand->grains[k]))
+				return "a job needs a grain that it was granted";
+		for (uint32_t k = 0; k < i; k++)
+			if (member->grants[k].epoch == grant->epoch &&
+			    share_grain(hand, &carousel->slots[member->grants[k].slot].hand))
+				return "a job was granted a grain twice in an epoch";
+	}
+	return NULL;
+}
+
+static const char *check_order(const struct carousel_member *member)
+{
+	uint64_t epoch = 0;
+
+	for (uint32_t i = 0; i < member->n_grants; i++) {
+		const struct carousel_grant *grant = &member->grants[i];
+
+		if (grant->epoch < epoch || grant->epoch > member->epoch)
+			return "a job's grants are not in the order of epochs";
+		if (grant->epoch == epoch && i && member->grants[i - 1].last)
+			return "a job was granted more of an epoch after its last hand";
+		if (grant->last && grant->epoch == member->epoch)
+			return "a job was told the last hand of an epoch that goes on";
+		epoch = grant->epoch;
+	}
+	return NULL;
+}
+
+static const char *check_counts(const struct carousel *carousel, uint32_t job)
+{
+	const struct carousel_member *member = &carousel->jobs[job];
+	uint64_t coming = 0;
+	uint32_t revoked = 0, pins = 0;
+
+	for (uint32_t i = 0; i < member->n_grants; i++) {
+		const struct carousel_grant *grant = &member->grants[i];
+		const struct carousel_slot *s = &carousel->slots[grant->slot];
+
+		if (!s->hand.instance || s->hand.count != grant->samples)
+			return "a job was granted a slot that holds something else";
+		if (!carousel_set_has(&s->seen, job))
+			return "a slot does not know of a grant";
+		coming += grant->state == CAROUSEL_GRANTED ? grant->samples : 0;
+		revoked += grant->state == CAROUSEL_REVOKED;
+		pins += grant->state != CAROUSEL_GRANTED;
+	}
+	if (coming != member->coming || revoked != member->revoked || pins != member->pins)
+		return "a job's grants are not counted right";
+	return NULL;
+}
+
+static const char *check_job(const struct carousel *carousel, uint32_t job)
+{
+	const struct carousel_member *member = &carousel->jobs[job];
+	const char *broken = NULL;
+
+	if (!member->used)
+		return member->need || member->grants ? "a job that left still owns something"
+						      : NULL;
+	if (!broken)
+		broken = check_need(carousel, member);
+	if (!broken)
+		broken = check_sum(carousel, member);
+	if (!broken)
+		broken = check_counts(carousel, job);
+	if (!broken)
+		broken = check_order(member);
+	if (!broken)
+		broken = check_grains(carousel, member);
+	return broken;
+}
+
+static const char *check_hand(const struct carousel *carousel, const struct carousel_slot *s)
+{
+	const struct carousel_hand *hand = &s->hand;
+	uint32_t samples = 0;
+
+	if (hand->instance > carousel->instances || !hand->count ||
+	    hand->count > carousel->config.hand)
+		return "a slot's hand is none that was dealt";
+	for (uint32_t i = 0; i < hand->n_grains; i++) {
+		if (hand->grains[i] >= carousel->deal.grains ||
+		    (i && hand->grains[i] <= hand->grains[i - 1]))
+			return "a hand's grains are not distinct, ascending grains of the deal";
+		samples += deal_grain_size(&carousel->deal, hand->grains[i]);
+	}
+	if (!hand->is_private && samples != hand->count)
+		return "a hand's samples are not those of its grains";
+	return NULL;
+}
+
+static const char *check_slot(const struct carousel *carousel, uint32_t slot)
+{
+	const struct carousel_slot *s = &carousel->slots[slot];
+	uint32_t granted = 0, pins = 0;
+
+	for (uint32_t job = 0; job < CAROUSEL_MAX_JOBS; job++) {
+		const struct carousel_member *member = &carousel->jobs[job];
+		int index = member->used ? carousel_need_find(member, slot) : -1;
+
+		if (!member->used && carousel_set_has(&s->seen, job))
+			return "a slot remembers a job that left";
+		if (index < 0)
+			continue;
+		if (s->hand.is_private && s->owner != job)
+			return "a private hand was granted to somebody else";
+		granted += member->grants[index].state == CAROUSEL_GRANTED;
+		pins += member->grants[index].state != CAROUSEL_GRANTED;
+	}
+	if (granted != s->granted || pins != s->pins)
+		return "a slot's grants and pins are not those of the jobs";
+	if (!s->hand.instance)
+		return s->granted || s->pins || s->ghosts ? "an empty slot is held" : NULL;
+	return check_hand(carousel, s);
+}
+
+const char *carousel_check(const struct carousel *carousel)
+{
+	const char *broken = NULL;
+	uint32_t unfinished = 0, unstamped = 0;
+
+	for (uint32_t job = 0; job < CAROUSEL_MAX_JOBS && !broken; job++)
+		broken = check_job(carousel, job);
+	for (uint32_t slot = 0; slot < carousel->n_slots && !broken; slot++) {
+		const struct carousel_slot *s = &carousel->slots[slot];
+
+		broken = check_slot(carousel, slot);
+		unfinished += s->hand.instance && !s->hand.ready;
+		unstamped += s->hand.instance && s->hand.ready && !s->stamped;
+	}
+	if (broken)
+		return broken;
+	if (unfinished != carousel->unfinished || unfinished > carousel->config.producing)
+		return "hands in production are not counted right, or too many";
+	if (unstamped != carousel->unstamped)
+		return "finished hands are not counted right";
+	for (size_t i = 0; i < carousel->words; i++)
+		if (carousel->drawn[i])
+			return "a draw left its marks";
+	return NULL;
+}

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * What goes into a hand.
+ *
+ * A pure hand: every active job needs all of it or none of it, so nothing is made that somebody
+ * must skip over. Start from the need of the hungriest job; go through the others, hungry ones
+ * first; each splits the candidates into those it needs and the rest. Keep the needed half for a
+ * hungry job, the rest for a busy one (it will find those later), if that half still fills half a
+ * hand; else the larger. From what is left, draw uniformly at random.
+ *
+ * Time: 64 jobs with bitmaps of 2^19 grains are 4 MiB to go through, and a count of bits costs
+ * more than the traffic. So a count stops as soon as half a hand is found, which is near the
+ * beginning unless the half is empty or nearly so, and it adds up bytes over a block of words
+ * before it adds the bytes, in loops of constant length that a compiler turns into vectors.
+ *
+ * The draw never lists the candidates: sums over blocks turn a rank into a grain by bisection, and
+ * Floyd's method gives a uniform subset of ranks with one draw a grain. Nothing here looks at
+ * a sample, only at sets of positions of the deal.
+ */
+
+#include <stdlib.h>
+
+#include "base/bits.h"
+#include "base/philox.h"
+#include "sched/carousel_state.h"
+
+#define CAROUSEL_STREAM_DRAW UINT32_C(0x64726177) /* "draw": apart from every use of (seed, lap) \
+						   */
+
+/* bits, counted */
+
+static inline uint64_t bytes_of(uint64_t word) /* bits set in each of the word's bytes */
+{
+	word -= word >> 1 & UINT64_C(0x5555555555555555);
+	word = (word & UINT64_C(0x3333333333333333)) + (word >> 2 & UINT64_C(0x3333333333333333));
+	return (word + (word >> 4)) & UINT64_C(0x0f0f0f0f0f0f0f0f);
+}
+
+static inline uint64_t sum_of_bytes(uint64_t bytes) /* of 16 words: each byte at most 128 */
+{
+	bytes =
+	    (bytes & UINT64_C(0x00ff00ff00ff00ff)) + (bytes >> 8 & UINT64_C(0x00ff00ff00ff00ff));
+	return bytes * UINT64_C(0x0001000100010001) >> 48;
+}
+
+_Static_assert(CAROUSEL_BLOCK * 8 <= 255, "a byte holds the count of its column of a block");
+
+/* Bits of set & (other ^ flip), counted no further than the block in which limit is reached. */
+static uint64_t count_up_to(const uint64_t *set, const uint64_t *other, uint64_t flip, size_t words,
+			    uint64_t limit)
+{
+	uint64_t count = 0;
+
+	for (size_t i = 0; i < words && count < limit; i += CAROUSEL_BLOCK) {
+		uint64_t bytes = 0;
+
+		for (size_t k = 0; k < CAROUSEL_BLOCK; k++)
+			bytes += bytes_of(set[i + k] & (other[i + k] ^ flip));
+		count += sum_of_bytes(bytes);
+	}
+	return count;
+}
+
+static void keep(uint64_t *set, const uint64_t *other, uint64_t flip, size_t words)
+{
+	for (size_t i = 0; i < words; i += CAROUSEL_BLOCK)
+		for (size_t k = 0; k < CAROUSEL_BLOCK; k++)
+			set[i + k] &= other[i + k] ^ flip;
+}
+
+/* One job's split of the candidates. */
+static void split(struct carousel *carousel, const uint64_t *need, bool is_hungry)
+{
+	uint64_t *set = carousel->candidates;
+	uint64_t preferred = is_hungry ? 0 : UINT64_MAX;
+	uint64_t half = BASE_MAX(carousel->max_grains / 2, 1u);
+	uint64_t has = count_up_to(set, need, preferred, carousel->words, half);
+	uint64_t other = 0;
+
+	if (has < half)
+		other = count_up_to(set, need, ~preferred, carousel->words, half);
+	if (has == 0 || (has < half && has < other))
+		preferred = ~preferred;
+	keep(set, need, preferred, carousel->words);
+}
+
+/* the draw */
+
+static uint64_t sum_blocks(struct carousel *carousel)
+{
+	const uint64_t *set = carousel->candidates;
+	size_t blocks = carousel->words / CAROUSEL_BLOCK;
+	uint32_t sum = 0;
+
+	for (size_t i = 0; i < blocks; i++) {
+		uint64_t bytes = 0;
+
+		for (size_t k = 0; k < CAROUSEL_BLOCK; k++)
+			bytes += bytes_of(set[i * CAROUSEL_BLOCK + k]);
+		carousel->sums[i] = sum;
+		sum += (uint32_t)sum_of_bytes(bytes);
+	}
+	carousel->sums[blocks] = sum;
+	return sum;
+}
+
+/* Position of the bit of this rank: the rank-th of the candidates, from 0. */
+static uint32_t grain_of_rank(const struct carousel *carousel, uint32_t rank)
+{
+	size_t low = 0, high = carousel->words / CAROUSEL_BLOCK;
+	size_t word;
+	uint64_t bits;
+
+	while (high - low > 1) {
+		size_t middle = (low + high) / 2;
+
+		if (carousel->sums[middle] <= rank)
+			low = middle;
+		else
+			high = middle;
+	}
+	rank -= carousel->sums[low];
+	for (word = low * CAROUSEL_BLOCK;; word++) {
+		uint32_t count = (uint32_t)__builtin_popcountll(carousel->candidates[word]);
+
+		if (rank < count)
+			break;
+		rank -= count;
+	}
+	for (bits = carousel->candidates[word]; rank; rank--)
+		bits &= bits - 1;
+	return (uint32_t)(word * 64 + (unsigned)__builtin_ctzll(bits));
+}
+
+static int compare_grains(const void *a, const void *b)
+{
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* A uniform subset of at most max_grains candidates, ascending, into the slot's grains. */
+static uint32_t draw(struct carousel *carousel, uint64_t lap, uint32_t *grains)
+{
+	uint32_t total = (uint32_t)sum_blocks(carousel);
+	uint32_t n = BASE_MIN(total, carousel->max_grains);
+	struct philox_seq seq;
+
+	philox_seq_init(&seq, carousel->config.seed, lap, CAROUSEL_STREAM_DRAW);
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t newest = total - n + i;
+		uint32_t rank = total == n ? i : (uint32_t)philox_below(&seq, newest + UINT64_C(1));
+		uint32_t grain = grain_of_rank(carousel, rank);
+
+		if (bits_test(carousel->drawn, grain))
+			grain = grain_of_rank(carousel, newest);
+		bits_set(carousel->drawn, grain);
+		grains[i] = grain;
+	}
+	for (uint32_t i = 0; i < n; i++)
+		bits_clear(carousel->drawn, grains[i]);
+	qsort(grains, n, sizeof(*grains), compare_grains);
+	return n;
+}
+
+void carousel_deal_hand(struct carousel *carousel, const uint32_t *order, uint32_t n,
+			uint32_t n_hungry, struct carousel_slot *slot)
+{
+	struct carousel_hand *hand = &slot->hand;
+
+	for (size_t i = 0; i < carousel->words; i++)
+		carousel->candidates[i] = carousel->jobs[order[0]].need[i];
+	for (uint32_t i = 1; i < n; i++)
+		split(carousel, carousel->jobs[order[i]].need, i < n_hungry);
+	hand->n_grains = draw(carousel, hand->lap, slot->grains);
+	hand->count = deal_hand(&carousel->deal, carousel->config.seed, hand->lap, slot->grains,
+				hand->n_grains, slot->ids);
+	hand->ids = slot->ids;
+	hand->grains = slot->grains;
+	hand->is_private = false;
+}
+
+void carousel_deal_tail(struct carousel *carousel, uint32_t job, struct carousel_slot *slot)
+{
+	struct carousel_member *member = &carousel->jobs[job];
+	struct carousel_hand *hand = &slot->hand;
+
+	hand->count = BASE_MIN(member->n_tail, carousel->config.hand);
+	for (uint32_t i = 0; i < hand->count; i++)
+		slot->ids[i] = member->tail[--member->n_tail];
+	deal_permute(carousel->config.seed, hand->lap, slot->ids, hand->count);
+	hand->ids = slot->ids;
+	hand->grains = NULL;
+	hand->n_grains = 0;
+	hand->is_private = true;
+	slot->owner = job;
+}

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Need, grants and epochs of one job.
+ *
+ * The need is the set of grains of the job's epoch that were not granted; a grant moves a hand's
+ * grains out of it, a return moves them back. When nothing is left (need and tail), the job's
+ * epoch number moves on and the need is full again, so the first hand of an epoch is granted while
+ * the last one of the epoch before is still being read.
+ *
+ * Grants of a job end in the order in which they were made, for a rank takes them in that order.
+ * So, seen from the newest grant backwards, there is a run of untaken ones, and a return is always
+ * out of that run. It may undo the end of an epoch: then the client has been told "last" for a
+ * hand that is no longer the last, and maybe was granted hands of the next epoch. These must come
+ * back first, newest first, the hand marked last included; carousel_need_newest() names the next
+ * one to revoke. With them back, the next epoch's need is full, and the return takes the epoch
+ * number back.
+ *
+ * A return that breaks this order cannot come from a rank that keeps to the protocol, only from a
+ * daemon that believed a hostile one. The samples are then written off (lost): it costs that job
+ * alone, and the books still balance.
+ */
+
+#include "base/bits.h"
+#include "sched/carousel_state.h"
+
+void carousel_need_recount(const struct carousel *carousel, struct carousel_member *member)
+{
+	const struct deal *deal = &carousel->deal;
+	uint64_t short_by;
+
+	member->need_grains = bits_count(member->need, deal->grains);
+	member->need_samples = member->need_grains * deal->grain;
+	if (deal->grains && bits_test(member->need, deal->grains - 1)) {
+		short_by = deal->grain - deal_grain_size(deal, deal->grains - 1);
+		member->need_samples -= short_by;
+	}
+}
+
+void carousel_need_reset(struct carousel *carousel, struct carousel_member *member)
+{
+	bits_fill(member->need, carousel->deal.grains);
+	member->need_grains = carousel->deal.grains;
+	member->need_samples = carousel->deal.n;
+}
+
+static void clear_need(struct carousel *carousel, struct carousel_member *member)
+{
+	for (size_t i = 0; i < carousel->words; i++)
+		member->need[i] = 0;
+	member->need_grains = 0;
+	member->need_samples = 0;
+}
+
+bool carousel_need_has(const struct carousel_member *member, const struct carousel_hand *hand)
+{
+	if (member->need_grains < hand->n_grains)
+		return false;
+	for (uint32_t i = 0; i < hand->n_grains; i++)
+		if (!bits_test(member->need, hand->grains[i]))
+			return false;
+	return true;
+}
+
+void carousel_need_look(struct carousel *carousel, uint32_t job)
+{
+	for (uint32_t i = 0; i < carousel->n_slots; i++)
+		if (carousel->slots[i].hand.instance)
+			carousel_set_add(&carousel->slots[i].check, job);
+}
+
+static bool is_over(const struct carousel_member *member)
+{
+	return member->epochs && member->epoch >= member->epochs;
+}
+
+void carousel_need_advance(struct carousel *carousel, uint32_t job)
+{
+	struct carousel_member *member = &carousel->jobs[job];
+
+	if (carousel->deal.n == 0 || member->need_samples || member->n_tail || is_over(member))
+		return;
+	member->epoch++;
+	if (is_over(member))
+		return;
+	carousel_need_reset(carousel, member);
+	carousel_need_look(carousel, job);
+}
+
+int carousel_need_find(const struct carousel_member *member, uint32_t slot)
+{
+	for (uint32_t i = 0; i < member->n_grants; i++)
+		if (member->grants[i].slot == slot)
+			return (int)i;
+	return -1;
+}
+
+void carousel_need_grant(struct carousel *carousel, uint32_t job, uint32_t slot, uint64_t now_ns,
+			 struct carousel_action *ret)
+{
+	struct carousel_member *member = &carousel->jobs[job];
+	struct carousel_slot *s = &carousel->slots[slot];
+	struct carousel_grant *grant = &member->grants[member->n_grants++];
+
+	for (uint32_t i = 0; i < s->hand.n_grains; i++)
+		bits_clear(member->need, s->hand.grains[i]);
+	if (!s->hand.is_private) {
+		member->need_grains -= s->hand.n_grains;
+		member->need_samples -= s->hand.count;
+	}
+	*grant = (struct carousel_grant){
+	    .state = CAROUSEL_GRANTED,
+	    .last = !member->need_samples && !member->n_tail,
+	    .slot = slot,
+	    .samples = s->hand.count,
+	    .epoch = member->epoch,
+	    .since_ns = now_ns,
+	};
+	member->coming += grant->samples;
+	s->granted++;
+	carousel_set_add(&s->seen, job);
+	*ret = (struct carousel_action){
+	    .kind = CAROUSEL_GRANT,
+	    .job = job,
+	    .slot = slot,
+	    .instance = s->hand.instance,
+	    .epoch = grant->epoch,
+	    .last = grant->last,
+	};
+	carousel_need_advance(carousel, job);
+}
+
+void carousel_need_drop(struct carousel *carousel, uint32_t job, int index)
+{
+	struct carousel_member *member = &carousel->jobs[job];
+	struct carousel_grant *grant = &member->grants[index];
+	struct carousel_slot *s = &carousel->slots[grant->slot];
+
+	if (grant->state == CAROUSEL_GRANTED) {
+		member->coming -= grant->samples;
+		s->granted--;
+	} else {
+		member->pins--;
+		s->pins--;
+	}
+	if (grant->state == CAROUSEL_REVOKED && --member->revoked == 0)
+		carousel_need_look(carousel, job);
+	if (carousel->config.usable_again)
+		carousel_set_add(&s->check, job);
+	for (uint32_t i = (uint32_t)index; i + 1 < member->n_grants; i++)
+		member->grants[i] = member->grants[i + 1];
+	member->n_grants--;
+}
+
+/* A tail's samples come back. Its hand serves nobody any more, so that it cannot come twice. */
+static void return_tail(struct carousel_member *member, struct carousel_slot *s)
+{
+	for (uint32_t i = 0; i < s->hand.count; i++)
+		member->tail[member->n_tail++] = s->hand.ids[i];
+	s->owner = CAROUSEL_NOBODY;
+}
+
+static void return_grains(struct carousel_member *member, const struct carousel_hand *hand)
+{
+	for (uint32_t i = 0; i < hand->n_grains; i++)
+		bits_set(member->need, hand->grains[i]);
+	member->need_grains += hand->n_grains;
+	member->need_samples += hand->count;
+}
+
+/* May the samples go back into the need of the grant's epoch? See above. */
+static bool can_return(const struct carousel *carousel, const struct carousel_member *member,
+		       int index)
+{
+	const struct carousel_grant *grant = &member->grants[index];
+	bool untouched = member->need_samples == carousel->deal.n || is_over(member);
+
+	if (grant->epoch == member->epoch)
+		return true;
+	return grant->epoch + 1 == member->epoch && untouched && grant->epoch >= member->closed &&
+	       carousel_need_newest(member, index) == index;
+}
+
+void carousel_need_return(struct carousel *carousel, uint32_t job, int index)
+{
+	struct carousel_member *member = &carousel->jobs[job];
+	struct carousel_grant grant = member->grants[index];
+	struct carousel_slot *s = &carousel->slots[grant.slot];
+
+	if (grant.counted)
+		member->taken -= grant.samples;
+	if (!can_return(carousel, member, index)) {
+		member->lost += grant.samples;
+		carousel_need_drop(carousel, job, index);
+		return;
+	}
+	carousel_need_drop(carousel, job, index);
+	if (grant.epoch != member->epoch) {
+		member->epoch = grant.epoch;
+		clear_need(carousel, member);
+	}
+	carousel_set_remove(&s->seen, job);
+	if (s->hand.is_private)
+		return_tail(member, s);
+	else
+		return_grains(member, &s->hand);
+	carousel_need_look(carousel, job);
+}
+
+int carousel_need_newest(const struct carousel_member *member, int index)
+{
+	uint64_t epoch = member->grants[index].epoch;
+	int newest = (int)member->n_grants - 1;
+
+	if (member->epoch == epoch || newest <= index)
+		return index;
+	/* The epoch was ended: whatever follows its last hand, and that hand, come back first. */
+	for (int i = index; i <= newest; i++)
+		if (member->grants[i].epoch > epoch || member->grants[i].last)
+			return newest;
+	return index;
+}

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SCHED_CAROUSEL_STATE_H
+#define SCHED_CAROUSEL_STATE_H
+
+/*
+ * Inside the carousel: what its files share, no business of anybody else. carousel.c has the
+ * events and views, carousel_need.c need, grants and epochs, carousel_step.c the policy,
+ * carousel_deal.c what goes into a hand, carousel_check.c the invariants.
+ */
+
+#include "base/base.h"
+#include "sched/carousel.h"
+#include "sched/deal.h"
+
+#define CAROUSEL_NOBODY UINT32_MAX
+/* Bitmaps over grains are padded with zeros to whole blocks, so that loops have constant lengths.
+ */
+#define CAROUSEL_BLOCK 16
+
+struct carousel_set { /* of jobs */
+	uint64_t word[CAROUSEL_MAX_JOBS / 64];
+};
+
+/*
+ * A grant's life: GRANTED -> TAKEN -> (done)
+ *                 GRANTED -> REVOKED -> (reclaimed), the usual answer, at once
+ *                            REVOKED -> (done) or (reclaimed), later: the rank was quicker, or
+ * yields
+ */
+enum carousel_grant_state { CAROUSEL_GRANTED, CAROUSEL_REVOKED, CAROUSEL_TAKEN };
+
+struct carousel_grant {
+	enum carousel_grant_state state;
+	bool last;    /* with it the need of its epoch is met */
+	bool counted; /* in the job's sum of taken samples */
+	uint32_t slot, samples;
+	uint64_t epoch, since_ns;
+};
+
+struct carousel_member { /* a job */
+	bool used, waiting;
+	uint32_t batch, ranks;
+	uint64_t epoch, epochs; /* epoch of the next grant; == epochs: everything is granted */
+	uint64_t closed;        /* epochs below it are over: the job took their last hand */
+	uint64_t *need;         /* owned; grains not granted in `epoch` */
+	uint64_t need_grains, need_samples;
+	int64_t *tail; /* owned; samples not granted yet of begun grains */
+	uint32_t n_tail, tail_room;
+	struct carousel_grant *grants; /* owned; in order of grant, at most one a slot */
+	uint32_t n_grants;
+	uint64_t coming; /* samples GRANTED */
+	uint32_t
+	    revoked; /* grants REVOKED, no answer yet: nothing is granted until they are decided */
+	uint32_t pins;                  /* grants TAKEN or REVOKED */
+	uint64_t taken, consumed, mark; /* samples; mark: consumed when the segment began */
+	uint64_t joined_samples;        /* need and tail when it joined */
+	uint64_t joined_epoch;
+	uint64_t lost;        /* samples whose grant was given back against the rules */
+	uint64_t interval_ns; /* usual time from take to take */
+	uint64_t take_ns, done_ns, act_ns; /* last take, last end, the later of them */
+	double pace_ns;                    /* usual time it spends on a sample; 0: not known */
+};
+
+struct carousel_slot {
+	struct carousel_hand hand; /* instance 0: empty */
+	int64_t *ids;              /* owned; room for C */
+	uint32_t *grains;          /* owned; room for C / g */
+	uint32_t owner;            /* job of a private hand */
+	bool stamped;              /* ready_ns is known */
+	uint64_t ready_ns;
+	uint32_t granted, pins,
+	    ghosts;                /* grants GRANTED; TAKEN or REVOKED; pins of jobs that left */
+	struct carousel_set seen;  /* jobs that were granted the instance, or name its lap */
+	struct carousel_set check; /* jobs to be looked at: may they be granted it? */
+};
+
+struct carousel {
+	struct carousel_config config;
+	struct deal deal;
+	size_t words;        /* of a bitmap over grains, whole blocks */
+	uint32_t max_grains; /* of a hand */
+	uint32_t n_slots, unfinished, unstamped;
+	uint64_t instances;
+	uint32_t evicting; /* slot, or CAROUSEL_NO_SLOT */
+	bool pending, blocked;
+	struct carousel_action pending_grant; /* of a private hand, granted with its production */
+	uint64_t *candidates, *drawn; /* owned; scratch bitmaps, drawn is all 0 between calls */
+	uint32_t *sums;               /* owned; scratch, one a block + 1 */
+	uint64_t productions, reference, waits_on_dead;
+	struct carousel_slot *slots; /* owned; max_slots of them */
+	struct carousel_member jobs[CAROUSEL_MAX_JOBS];
+};
+
+static inline bool carousel_set_has(const struct carousel_set *set, uint32_t job)
+{
+	return set->word[job / 64] >> (job % 64) & 1;
+}
+static inline void carousel_set_add(struct carousel_set *set, uint32_t job)
+{
+	set->word[job / 64] |= UINT64_C(1) << (job % 64);
+}
+static inline void carousel_set_remove(struct carousel_set *set, uint32_t job)
+{
+	set->word[job / 64] &= ~(UINT64_C(1) << (job % 64));
+}
+
+/* carousel_need.c */
+void carousel_need_reset(struct carousel *carousel, struct carousel_member *member);
+void carousel_need_recount(const struct carousel *carousel, struct carousel_member *member);
+bool carousel_need_has(const struct carousel_member *member, const struct carousel_hand *hand);
+/* Begins the epochs that follow while nothing is left to grant in this one. */
+void carousel_need_advance(struct carousel *carousel, uint32_t job);
+/* Index of the job's grant of the slot, or -1. */
+int carousel_need_find(const struct carousel_member *member, uint32_t slot);
+void carousel_need_grant(struct carousel *carousel, uint32_t job, uint32_t slot, uint64_t now_ns,
+			 struct carousel_action *ret);
+/* The grant ends without a take: its samples are needed again. */
+void carousel_need_return(struct carousel *carousel, uint32_t job, int index);
+/* The grant ends; what it brought stays out of the need. */
+void carousel_need_drop(struct carousel *carousel, uint32_t job, int index);
+/* The grant that must be revoked first so that grant `index` can be returned; itself if none. */
+int carousel_need_newest(const struct carousel_member *member, int index);
+/* Look at every resident hand again for this job. */
+void carousel_need_look(struct carousel *carousel, uint32_t job);
+
+/* carousel_step.c */
+bool carousel_step_lives(const struct carousel *carousel, uint32_t job, uint64_t now_ns,
+			 uint64_t *ret_until_ns);
+bool carousel_step_hungry(const struct carousel *carousel, uint32_t job, uint64_t now_ns);
+bool carousel_step_starving(const struct carousel *carousel, uint32_t job, uint64_t now_ns);
+
+/* carousel_deal.c: order[0] is the hungriest job, order[0 .. n_hungry-1] the hungry ones. Fills
+ * the slot's hand but for instance and lap, which it is given. */
+void carousel_deal_tail(struct carousel *carousel, uint32_t job, struct carousel_slot *slot);
+void carousel_deal_hand(struct carousel *carousel, const uint32_t *order, uint32_t n,
+			uint32_t n_hungry, struct carousel_slot *slot);
+
+#endif

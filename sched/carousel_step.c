@@ -1,0 +1,492 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * The policy: one decision a call, in this order.
+ *
+ *   1. An eviction under way goes on. A slot that somebody was granted is withdrawn from each
+ *      (REVOKE), one a step. When nobody holds it: EMPTY. When a rank was quicker: it stays.
+ *   2. Hands are granted to jobs that need all of them and have not seen them, oldest hand first,
+ *      also while they are being filled. What has to be looked at is marked when something changes
+ *      (check), so a quiet carousel costs nothing.
+ *   3. If some job is hungry and fewer than `producing` hands are unfinished, a hand is dealt
+ *      for the hungriest into a free slot. If there is none, a slot is evicted: the one without
+ * pins that the fewest living jobs were granted; one that any were, only if somebody starves.
+ *
+ * A job that does not live (it leaves a grant untaken for long) makes no demand, is not asked what
+ * it needs when a hand is dealt, and its untaken grants do not keep a slot. It is granted what it
+ * needs of what is there, so it goes on at once when it wakes; waiting for it costs nothing.
+ *
+ * Grants are made as soon as production starts, not when a job asks. That binds a job no more than
+ * the policy of taking the oldest hand it can: it would take them in this order.
+ *
+ * The clock enters through liveness and the pace of jobs alone, and content through nothing, so a
+ * relabelling of the samples changes no decision.
+ */
+
+#include "sched/carousel_state.h"
+
+#define CAROUSEL_PATIENCE_NS UINT64_C(10000000000)
+#define CAROUSEL_PATIENCE 10 /* usual intervals */
+
+/* how a job is */
+
+/* Since when the job could have taken its oldest untaken grant; false: it has none, or it is of a
+ * hand that is still being filled. */
+static bool oldest_since(const struct carousel *carousel, const struct carousel_member *member,
+			 uint64_t *ret_since_ns)
+{
+	for (uint32_t i = 0; i < member->n_grants; i++) {
+		const struct carousel_grant *grant = &member->grants[i];
+		const struct carousel_slot *s = &carousel->slots[grant->slot];
+
+		if (grant->state != CAROUSEL_GRANTED)
+			continue;
+		if (!s->hand.ready || !s->stamped)
+			return false;
+		*ret_since_ns = BASE_MAX(BASE_MAX(grant->since_ns, s->ready_ns), member->act_ns);
+		return true;
+	}
+	return false;
+}
+
+bool carousel_step_lives(const struct carousel *carousel, uint32_t job, uint64_t now_ns,
+			 uint64_t *ret_until_ns)
+{
+	const struct carousel_member *member = &carousel->jobs[job];
+	uint64_t since_ns, until_ns;
+
+	if (!oldest_since(carousel, member, &since_ns))
+		return true;
+	until_ns =
+	    since_ns + BASE_MAX(CAROUSEL_PATIENCE * member->interval_ns, CAROUSEL_PATIENCE_NS);
+	if (ret_until_ns)
+		*ret_until_ns = until_ns;
+	return now_ns < until_ns;
+}
+
+/* Samples that a job wants ahead of itself. */
+static uint64_t wanted_ahead(const struct carousel *carousel, const struct carousel_member *member)
+{
+	uint64_t hand = carousel->config.hand;
+	uint64_t step = 2 * (uint64_t)member->ranks * member->batch;
+
+	return hand * BASE_MAX((step + hand - 1) / hand, (uint64_t)2);
+}
+
+static bool wants(const struct carousel *carousel, const struct carousel_member *member)
+{
+	return member->used && !member->revoked && (member->need_samples || member->n_tail) &&
+	       member->coming < wanted_ahead(carousel, member);
+}
+
+bool carousel_step_hungry(const struct carousel *carousel, uint32_t job, uint64_t now_ns)
+{
+	return wants(carousel, &carousel->jobs[job]) &&
+	       carousel_step_lives(carousel, job, now_ns, NULL);
+}
+
+static bool has_ready(const struct carousel *carousel, const struct carousel_member *member)
+{
+	for (uint32_t i = 0; i < member->n_grants; i++)
+		if (member->grants[i].state == CAROUSEL_GRANTED &&
+		    carousel->slots[member->grants[i].slot].hand.ready)
+			return true;
+	return false;
+}
+
+bool carousel_step_starving(const struct carousel *carousel, uint32_t job, uint64_t now_ns)
+{
+	const struct carousel_member *member = &carousel->jobs[job];
+
+	if (!carousel_step_hungry(carousel, job, now_ns))
+		return false;
+	return !member->coming || (member->waiting && !has_ready(carousel, member));
+}
+
+/* grants */
+
+static bool can_take(const struct carousel *carousel, uint32_t job, uint32_t slot)
+{
+	const struct carousel_member *member = &carousel->jobs[job];
+	const struct carousel_slot *s = &carousel->slots[slot];
+
+	if (!member->used || member->revoked || member->n_tail || s->hand.is_private)
+		return false;
+	if (carousel_set_has(&s->seen, job) && !carousel->config.usable_again)
+		return false;
+	return member->need_samples && carousel_need_find(member, slot) < 0 &&
+	       carousel_need_has(member, &s->hand);
+}
+
+/* Takes the lowest job out of the slot's marks. */
+static bool next_check(struct carousel_slot *s, uint32_t *ret_job)
+{
+	for (uint32_t i = 0; i < BASE_ARRAY_LEN(s->check.word); i++) {
+		if (!s->check.word[i])
+			continue;
+		*ret_job = i * 64 + (unsigned)__builtin_ctzll(s->check.word[i]);
+		s->check.word[i] &= s->check.word[i] - 1;
+		return true;
+	}
+	return false;
+}
+
+static bool is_marked(const struct carousel_slot *s)
+{
+	uint64_t any = 0;
+
+	for (uint32_t i = 0; i < BASE_ARRAY_LEN(s->check.word); i++)
+		any |= s->check.word[i];
+	return s->hand.instance && any;
+}
+
+static uint32_t oldest_marked(const struct carousel *carousel)
+{
+	uint32_t oldest = CAROUSEL_NO_SLOT;
+
+	for (uint32_t i = 0; i < carousel->n_slots; i++)
+		if (is_marked(&carousel->slots[i]) &&
+		    (oldest == CAROUSEL_NO_SLOT ||
+		     carousel->slots[i].hand.instance < carousel->slots[oldest].hand.instance))
+			oldest = i;
+	return oldest;
+}
+
+static bool step_grant(struct carousel *carousel, uint64_t now_ns, struct carousel_action *ret)
+{
+	uint32_t slot, job;
+
+	if (carousel->pending) {
+		carousel->pending = false;
+		*ret = carousel->pending_grant;
+		return true;
+	}
+	while ((slot = oldest_marked(carousel)) != CAROUSEL_NO_SLOT) {
+		while (next_check(&carousel->slots[slot], &job)) {
+			if (!can_take(carousel, job, slot))
+				continue;
+			carousel_need_grant(carousel, job, slot, now_ns, ret);
+			return true;
+		}
+	}
+	return false;
+}
+
+/* evictions */
+
+/* Index of the job's grant of the slot, or -1. */
+static int granted_at(const struct carousel *carousel, uint32_t job, uint32_t slot)
+{
+	if (!carousel_set_has(&carousel->slots[slot].seen, job))
+		return -1; /* the set of all that were ever granted it */
+	return carousel_need_find(&carousel->jobs[job], slot);
+}
+
+/* Living jobs that were granted the slot and did not take it yet. */
+static uint32_t wanted_by(const struct carousel *carousel, uint32_t slot, uint64_t now_ns)
+{
+	uint32_t wanted = 0;
+
+	if (!carousel->slots[slot].granted)
+		return 0;
+	for (uint32_t job = 0; job < CAROUSEL_MAX_JOBS; job++) {
+		const struct carousel_member *member = &carousel->jobs[job];
+		int index = granted_at(carousel, job, slot);
+
+		if (index >= 0 && member->grants[index].state == CAROUSEL_GRANTED)
+			wanted += carousel_step_lives(carousel, job, now_ns, NULL);
+	}
+	return wanted;
+}
+
+static bool can_evict(const struct carousel_slot *s)
+{
+	return s->hand.instance && s->hand.ready && !s->pins && !s->ghosts;
+}
+
+/* The slot that the fewest need; among equals one that nobody at all was granted, then the oldest.
+ */
+static uint32_t choose_victim(const struct carousel *carousel, bool somebody_starves,
+			      uint64_t now_ns)
+{
+	uint32_t victim = CAROUSEL_NO_SLOT, fewest = UINT32_MAX;
+
+	for (uint32_t i = 0; i < carousel->n_slots; i++) {
+		const struct carousel_slot *s = &carousel->slots[i];
+		const struct carousel_slot *v =
+		    &carousel->slots[victim == CAROUSEL_NO_SLOT ? i : victim];
+		uint32_t wanted;
+
+		if (!can_evict(s))
+			continue;
+		wanted = wanted_by(carousel, i, now_ns);
+		if ((wanted && !somebody_starves) || wanted > fewest)
+			continue;
+		if (wanted < fewest || (!s->granted && v->granted) ||
+		    (!s->granted == !v->granted && s->hand.instance < v->hand.instance)) {
+			fewest = wanted;
+			victim = i;
+		}
+	}
+	return victim;
+}
+
+/* The next grant to withdraw so that the slot becomes free: maybe one of another slot, which has to
+ * come back before (carousel_need.c). False: a rank was quicker, or none is left. */
+static bool next_revoke(const struct carousel *carousel, uint32_t slot, uint32_t *ret_job,
+			int *ret_index)
+{
+	for (uint32_t job = 0; job < CAROUSEL_MAX_JOBS; job++) {
+		const struct carousel_member *member = &carousel->jobs[job];
+		int index = granted_at(carousel, job, slot);
+
+		if (index < 0)
+			continue;
+		index = carousel_need_newest(member, index);
+		*ret_job = job;
+		*ret_index = index;
+		return !member->revoked && member->grants[index].state == CAROUSEL_GRANTED;
+	}
+	return false;
+}
+
+static void revoke(struct carousel *carousel, uint32_t job, int index, struct carousel_action *ret)
+{
+	struct carousel_member *member = &carousel->jobs[job];
+	struct carousel_grant *grant = &member->grants[index];
+	struct carousel_slot *s = &carousel->slots[grant->slot];
+
+	grant->state = CAROUSEL_REVOKED;
+	member->coming -= grant->samples;
+	member->revoked++;
+	member->pins++;
+	s->granted--;
+	s->pins++;
+	*ret = (struct carousel_action){
+	    .kind = CAROUSEL_REVOKE,
+	    .job = job,
+	    .slot = grant->slot,
+	    .instance = s->hand.instance,
+	    .epoch = grant->epoch,
+	    .last = grant->last,
+	};
+}
+
+static void empty_slot(struct carousel *carousel, uint32_t slot, struct carousel_action *ret)
+{
+	struct carousel_slot *s = &carousel->slots[slot];
+
+	*ret = (struct carousel_action){
+	    .kind = CAROUSEL_EMPTY,
+	    .slot = slot,
+	    .instance = s->hand.instance,
+	};
+	if (!s->stamped)
+		carousel->unstamped--;
+	s->hand = (struct carousel_hand){0};
+	s->seen = s->check = (struct carousel_set){0};
+	s->owner = CAROUSEL_NOBODY;
+}
+
+static bool step_evict(struct carousel *carousel, struct carousel_action *ret)
+{
+	uint32_t slot = carousel->evicting;
+	uint32_t job;
+	int index;
+
+	if (slot == CAROUSEL_NO_SLOT)
+		return false;
+	if (can_evict(&carousel->slots[slot])) {
+		if (!carousel->slots[slot].granted) {
+			carousel->evicting = CAROUSEL_NO_SLOT;
+			empty_slot(carousel, slot, ret);
+			return true;
+		}
+		if (next_revoke(carousel, slot, &job, &index)) {
+			revoke(carousel, job, index, ret);
+			return true;
+		}
+	}
+	carousel->evicting =
+	    CAROUSEL_NO_SLOT; /* a rank was quicker: who gave way is granted it again */
+	return false;
+}
+
+/* productions */
+
+static bool is_before(const struct carousel_member *a, bool a_hungry,
+		      const struct carousel_member *b, bool b_hungry)
+{
+	if (a_hungry != b_hungry)
+		return a_hungry;
+	if (a->coming != b->coming)
+		return a->coming < b->coming;
+	return a->pace_ns < b->pace_ns;
+}
+
+/* Living jobs: hungry ones first, by what is coming to them, then by speed. */
+static uint32_t sort_jobs(const struct carousel *carousel, uint64_t now_ns, uint32_t *order,
+			  uint32_t *ret_hungry)
+{
+	bool hungry[CAROUSEL_MAX_JOBS];
+	uint32_t n = 0;
+
+	*ret_hungry = 0;
+	for (uint32_t job = 0; job < CAROUSEL_MAX_JOBS; job++) {
+		uint32_t at = n;
+
+		if (!carousel->jobs[job].used || !carousel_step_lives(carousel, job, now_ns, NULL))
+			continue;
+		hungry[job] = carousel_step_hungry(carousel, job, now_ns);
+		*ret_hungry += hungry[job];
+		for (; at && is_before(&carousel->jobs[job], hungry[job],
+				       &carousel->jobs[order[at - 1]], hungry[order[at - 1]]);
+		     at--)
+			order[at] = order[at - 1];
+		order[at] = job;
+		n++;
+	}
+	return n;
+}
+
+static uint32_t free_slot(const struct carousel *carousel)
+{
+	for (uint32_t i = 0; i < carousel->n_slots; i++)
+		if (!carousel->slots[i].hand.instance)
+			return i;
+	return CAROUSEL_NO_SLOT;
+}
+
+static void mark_living(const struct carousel *carousel, struct carousel_slot *s)
+{
+	for (uint32_t job = 0; job < CAROUSEL_MAX_JOBS; job++)
+		if (carousel->jobs[job].used)
+			carousel_set_add(&s->check, job);
+}
+
+static void produce(struct carousel *carousel, const uint32_t *order, uint32_t n, uint32_t n_hungry,
+		    uint32_t slot, uint64_t now_ns, struct carousel_action *ret)
+{
+	struct carousel_slot *s = &carousel->slots[slot];
+
+	s->hand = (struct carousel_hand){
+	    .instance = ++carousel->instances,
+	    .lap = carousel->config.first_lap + carousel->instances - 1,
+	};
+	s->stamped = true;
+	if (carousel->jobs[order[0]].n_tail) {
+		carousel_deal_tail(carousel, order[0], s);
+		carousel_need_grant(carousel, order[0], slot, now_ns, &carousel->pending_grant);
+		carousel->pending = true;
+		carousel_need_look(carousel, order[0]); /* what is there may follow the tail */
+	} else {
+		carousel_deal_hand(carousel, order, n, n_hungry, s);
+		mark_living(carousel, s);
+	}
+	carousel->productions += s->hand.count;
+	carousel->unfinished++;
+	*ret = (struct carousel_action){
+	    .kind = CAROUSEL_PRODUCE,
+	    .slot = slot,
+	    .instance = s->hand.instance,
+	};
+}
+
+/* Does the slot serve no living job: is it kept by pins or grants of jobs that do not live alone?
+ */
+static bool is_held_by_dead(const struct carousel *carousel, uint32_t slot, uint64_t now_ns)
+{
+	const struct carousel_slot *s = &carousel->slots[slot];
+	bool held = s->ghosts != 0;
+
+	for (uint32_t job = 0; job < CAROUSEL_MAX_JOBS; job++) {
+		if (granted_at(carousel, job, slot) < 0)
+			continue;
+		if (carousel_step_lives(carousel, job, now_ns, NULL))
+			return false;
+		held = true;
+	}
+	return held;
+}
+
+/* Counts, once each time it begins, that a living job with nothing in its hands and nothing coming
+ * gets no slot while one serves the dead alone. Admission keeps this from happening. */
+static void watch_dead(struct carousel *carousel, const struct carousel_member *hungriest,
+		       bool no_slot, uint64_t now_ns)
+{
+	bool blocked = false;
+
+	if (no_slot && !hungriest->coming && !hungriest->pins && !carousel->unfinished)
+		for (uint32_t i = 0; i < carousel->n_slots && !blocked; i++)
+			blocked = is_held_by_dead(carousel, i, now_ns);
+	carousel->waits_on_dead += blocked && !carousel->blocked;
+	carousel->blocked = blocked;
+}
+
+static bool step_produce(struct carousel *carousel, uint64_t now_ns, struct carousel_action *ret)
+{
+	uint32_t order[CAROUSEL_MAX_JOBS];
+	uint32_t n, n_hungry, slot;
+	bool starves = false;
+
+	if (carousel->unfinished >= carousel->config.producing)
+		return false;
+	n = sort_jobs(carousel, now_ns, order, &n_hungry);
+	if (!n_hungry)
+		return false;
+	slot = free_slot(carousel);
+	if (slot != CAROUSEL_NO_SLOT) {
+		produce(carousel, order, n, n_hungry, slot, now_ns, ret);
+		return true;
+	}
+	for (uint32_t i = 0; i < n_hungry && !starves; i++)
+		starves = carousel_step_starving(carousel, order[i], now_ns);
+	carousel->evicting = choose_victim(carousel, starves, now_ns);
+	watch_dead(carousel, &carousel->jobs[order[0]], carousel->evicting == CAROUSEL_NO_SLOT,
+		   now_ns);
+	return step_evict(carousel, ret);
+}
+
+/* the step */
+
+static void stamp_ready(struct carousel *carousel, uint64_t now_ns)
+{
+	for (uint32_t i = 0; i < carousel->n_slots && carousel->unstamped; i++) {
+		struct carousel_slot *s = &carousel->slots[i];
+
+		if (!s->hand.instance || !s->hand.ready || s->stamped)
+			continue;
+		s->stamped = true;
+		s->ready_ns = now_ns;
+		carousel->unstamped--;
+	}
+}
+
+/* When a job that lives now will not any more, if it stays as it is. */
+static uint64_t next_wake(const struct carousel *carousel, uint64_t now_ns)
+{
+	uint64_t wake_ns = 0;
+
+	for (uint32_t job = 0; job < CAROUSEL_MAX_JOBS; job++) {
+		uint64_t until_ns = 0;
+
+		if (!carousel->jobs[job].used ||
+		    !carousel_step_lives(carousel, job, now_ns, &until_ns) || !until_ns)
+			continue;
+		if (!wake_ns || until_ns < wake_ns)
+			wake_ns = until_ns;
+	}
+	return wake_ns;
+}
+
+void carousel_step(struct carousel *carousel, uint64_t now_ns, struct carousel_action *ret)
+{
+	stamp_ready(carousel, now_ns);
+	if (step_evict(carousel, ret) || step_grant(carousel, now_ns, ret) ||
+	    step_produce(carousel, now_ns, ret))
+		return;
+	*ret = (struct carousel_action){
+	    .kind = CAROUSEL_NONE,
+	    .wake_ns = next_wake(carousel, now_ns),
+	};
+}

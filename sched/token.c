@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * The resume token's bytes, format 1, little endian:
+ *
+ *     0  8  magic "oatoken\n"
+ *     8  4  format
+ *    12  4  size of the whole token
+ *    16  8  n
+ *    24  4  g
+ *    28  4  order
+ *    32 32  dataset version
+ *    64  8  seed
+ *    72  8  epoch
+ *    80  8  epochs
+ *    88  8  delivered
+ *    96  4  ids in the tail
+ *   100  4  laps
+ *   104  4  bytes an id has: 4 if n <= 2^32, else 8
+ *   108  4  0
+ *   112     bitmap over ceil(n / g) grains, in words of 8 bytes
+ *           tail: ids
+ *           laps, newest last, 8 bytes each
+ *           XXH3-64 of all that is before
+ *
+ * Magic, format, size and the checksum at the end are the same in every format, so that damage is
+ * told from a newer format. A token comes back from a client and may be forged: the checksum finds
+ * damage, not malice, and every field is checked against the others before anything is allocated
+ * that is not smaller than the token itself. What a forger gains is to see some samples twice and
+ * some never, in his own job.
+ */
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bits.h"
+#include "base/hash.h"
+#include "sched/deal.h"
+#include "sched/token.h"
+
+#define TOKEN_FORMAT 1
+#define TOKEN_HEAD 112
+#define TOKEN_SUM 8
+#define TOKEN_ORDER_CAROUSEL 1
+#define TOKEN_ORDER_ANY 2
+#define TOKEN_MAX_GRAIN 32
+
+static const uint8_t token_magic[8] = {'o', 'a', 't', 'o', 'k', 'e', 'n', '\n'};
+
+/* numbers */
+
+static void put(uint8_t *at, uint64_t value, unsigned bytes)
+{
+	for (unsigned i = 0; i < bytes; i++)
+		at[i] = (uint8_t)(value >> (8 * i));
+}
+
+static uint64_t get(const uint8_t *at, unsigned bytes)
+{
+	uint64_t value = 0;
+
+	for (unsigned i = 0; i < bytes; i++)
+		value |= (uint64_t)at[i] << (8 * i);
+	return value;
+}
+
+static uint32_t get32(const uint8_t *at)
+{
+	return (uint32_t)get(at, 4);
+}
+
+static unsigned id_bytes(uint64_t n)
+{
+	return n <= UINT64_C(1) << 32 ? 4 : 8;
+}
+
+static uint64_t grains_of(uint64_t n, uint32_t grain)
+{
+	return n / grain + (n % grain != 0);
+}
+
+static size_t need_words(const struct token *token)
+{
+	return bits_words(grains_of(token->n, token->grain));
+}
+
+/* writing */
+
+size_t token_size(const struct token *token)
+{
+	return TOKEN_HEAD + 8 * need_words(token) + (size_t)id_bytes(token->n) * token->n_tail +
+	       (size_t)8 * token->n_laps + TOKEN_SUM;
+}
+
+static void write_head(const struct token *token, uint8_t *out, size_t size)
+{
+	memcpy(out, token_magic, sizeof(token_magic));
+	put(out + 8, TOKEN_FORMAT, 4);
+	put(out + 12, size, 4);
+	put(out + 16, token->n, 8);
+	put(out + 24, token->grain, 4);
+	put(out + 28, token->order, 4);
+	memcpy(out + 32, token->dataset, sizeof(token->dataset));
+	put(out + 64, token->seed, 8);
+	put(out + 72, token->epoch, 8);
+	put(out + 80, token->epochs, 8);
+	put(out + 88, token->delivered, 8);
+	put(out + 96, token->n_tail, 4);
+	put(out + 100, token->n_laps, 4);
+	put(out + 104, id_bytes(token->n), 4);
+	put(out + 108, 0, 4);
+}
+
+size_t token_write(const struct token *token, void *ret, size_t size)
+{
+	size_t total = token_size(token);
+	unsigned width = id_bytes(token->n);
+	uint8_t *out = ret, *at = out + TOKEN_HEAD;
+
+	if (size < total || total > UINT32_MAX)
+		return 0;
+	write_head(token, out, total);
+	for (size_t i = 0; i < need_words(token); i++, at += 8)
+		put(at, token->need[i], 8);
+	for (uint32_t i = 0; i < token->n_tail; i++, at += width)
+		put(at, (uint64_t)token->tail[i], width);
+	for (uint32_t i = 0; i < token->n_laps; i++, at += 8)
+		put(at, token->laps[i], 8);
+	put(at, hash_checksum(out, total - TOKEN_SUM), TOKEN_SUM);
+	return total;
+}
+
+/* parsing */
+
+static int bad(struct diag *diag, const char *what)
+{
+	diag_set(diag,
+		 "resume token: %s; give a token that oa_state() returned, unchanged, or start the "
+		 "epoch without one",
+		 what);
+	return TOKEN_E_BAD;
+}
+
+/* What is the same in every format. */
+static int check_frame(const uint8_t *data, size_t size, struct diag *diag)
+{
+	if (size < 16 + TOKEN_SUM || memcmp(data, token_magic, sizeof(token_magic)) != 0)
+		return bad(diag, "these bytes are no token");
+	if (get32(data + 12) != size)
+		return bad(diag, "it was cut off or something was added");
+	if (get(data + size - TOKEN_SUM, TOKEN_SUM) != hash_checksum(data, size - TOKEN_SUM))
+		return bad(diag, "it is damaged (checksum)");
+	if (get32(data + 8) > TOKEN_FORMAT) {
+		diag_set(
+		    diag,
+		    "resume token: format %u is newer than this version's %u; upgrade oneaccess",
+		    get32(data + 8), TOKEN_FORMAT);
+		return TOKEN_E_VERSION;
+	}
+	if (get32(data + 8) != TOKEN_FORMAT || size < TOKEN_HEAD + TOKEN_SUM)
+		return bad(diag, "its format is none of ours");
+	return 0;
+}
+
+static void read_head(const uint8_t *data, struct token *token)
+{
+	token->n = get(data + 16, 8);
+	token->grain = get32(data + 24);
+	token->order = get32(data + 28);
+	memcpy(token->dataset, data + 32, sizeof(token->dataset));
+	token->seed = get(data + 64, 8);
+	token->epoch = get(data + 72, 8);
+	token->epochs = get(data + 80, 8);
+	token->delivered = get(data + 88, 8);
+	token->n_tail = get32(data + 96);
+	token->n_laps = get32(data + 100);
+}
+
+static int check_head(const uint8_t *data, size_t size, const struct token *token,
+		      struct diag *diag)
+{
+	uint32_t grain = token->grain;
+
+	if (!grain || grain > TOKEN_MAX_GRAIN || (grain & (grain - 1)))
+		return bad(diag, "its grain is not a power of two from 1 to 32");
+	if (token->order != TOKEN_ORDER_CAROUSEL && token->order != TOKEN_ORDER_ANY)
+		return bad(diag, "its order is none of ours");
+	if (token->n > INT64_MAX || grains_of(token->n, grain) / 8 > size)
+		return bad(diag, "it is too short for its number of samples");
+	if (token->n_laps > TOKEN_MAX_LAPS || token->n_tail > token->n)
+		return bad(diag, "it lists too much");
+	if (token->epochs && token->epoch > token->epochs)
+		return bad(diag, "its epoch is past its last one");
+	if (get32(data + 104) != id_bytes(token->n) || get32(data + 108) != 0)
+		return bad(diag, "its head is inconsistent");
+	if (token_size(token) != size)
+		return bad(diag, "its size is not that of its contents");
+	return 0;
+}
+
+static int read_need(const uint8_t *at, struct token *token, struct diag *diag)
+{
+	uint64_t grains = grains_of(token->n, token->grain);
+	size_t words = need_words(token);
+
+	token->need = calloc(words + 1, sizeof(*token->need));
+	if (!token->need)
+		return -ENOMEM;
+	for (size_t i = 0; i < words; i++)
+		token->need[i] = get(at + 8 * i, 8);
+	if (grains % 64 && token->need[words - 1] >> (grains % 64))
+		return bad(diag, "it needs grains past the end of the dataset");
+	return 0;
+}
+
+static int compare_ids(const void *a, const void *b)
+{
+	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+static bool has_twice(const struct token *token)
+{
+	_cleanup_free_ int64_t *sorted = malloc(((size_t)token->n_tail + 1) * sizeof(*sorted));
+	bool twice = false;
+
+	if (!sorted)
+		return true;
+	memcpy(sorted, token->tail, token->n_tail * sizeof(*sorted));
+	qsort(sorted, token->n_tail, sizeof(*sorted), compare_ids);
+	for (uint32_t i = 1; i < token->n_tail; i++)
+		twice |= sorted[i] == sorted[i - 1];
+	return twice;
+}
+
+static int read_tail(const uint8_t *at, struct token *token, struct diag *diag)
+{
+	unsigned width = id_bytes(token->n);
+	struct deal deal;
+
+	token->tail = calloc((size_t)token->n_tail + 1, sizeof(*token->tail));
+	if (!token->tail)
+		return -ENOMEM;
+	deal_init(&deal, token->n, token->dataset);
+	for (uint32_t i = 0; i < token->n_tail; i++, at += width) {
+		uint64_t id = get(at, width);
+
+		if (id >= token->n)
+			return bad(diag, "its tail names a sample that the dataset does not have");
+		if (bits_test(token->need, deal_position(&deal, id) / token->grain))
+			return bad(diag, "its tail names a sample of a grain that it needs whole");
+		token->tail[i] = (int64_t)id;
+	}
+	return has_twice(token) ? bad(diag, "its tail names a sample twice") : 0;
+}
+
+static int check_sum(const struct token *token, struct diag *diag)
+{
+	uint64_t grains = grains_of(token->n, token->grain);
+	uint64_t rest = bits_count(token->need, grains) * token->grain;
+
+	if (grains && bits_test(token->need, grains - 1))
+		rest -= grains * token->grain - token->n;
+	rest += token->n_tail;
+	if (rest > token->n || token->delivered > token->n - rest)
+		return bad(diag, "it accounts for more samples than the dataset has");
+	return 0;
+}
+
+static int read_body(const uint8_t *data, struct token *token, struct diag *diag)
+{
+	const uint8_t *tail = data + TOKEN_HEAD + 8 * need_words(token);
+	const uint8_t *laps = tail + (size_t)id_bytes(token->n) * token->n_tail;
+	int r = read_need(data + TOKEN_HEAD, token, diag);
+
+	if (!r)
+		r = read_tail(tail, token, diag);
+	if (!r)
+		r = check_sum(token, diag);
+	for (uint32_t i = 0; i < token->n_laps; i++)
+		token->laps[i] = get(laps + 8 * i, 8);
+	return r;
+}
+
+int token_parse(const void *data, size_t size, struct token *ret, struct diag *diag)
+{
+	struct token token = {0};
+	int r = check_frame(data, size, diag);
+
+	if (r)
+		return r;
+	read_head(data, &token);
+	r = check_head(data, size, &token, diag);
+	if (!r)
+		r = read_body(data, &token, diag);
+	if (r) {
+		token_fini(&token);
+		return r;
+	}
+	*ret = token;
+	return 0;
+}
+
+int token_fits(const struct token *token, uint64_t n, uint32_t grain, const uint8_t dataset[32],
+	       struct diag *diag)
+{
+	if (token->n == n && token->grain == grain &&
+	    memcmp(token->dataset, dataset, sizeof(token->dataset)) == 0)
+		return 0;
+	if (token->n != n)
+		diag_set(diag,
+			 "resume token: it is of a dataset of %llu samples, this one has %llu; "
+			 "resume with the dataset it was saved with, or start without a token",
+			 (unsigned long long)token->n, (unsigned long long)n);
+	else
+		diag_set(
+		    diag,
+		    "resume token: it is of another version of the dataset (files, sizes, times "
+		    "or labels changed since); resume with the dataset it was saved with, or start "
+		    "without a token");
+	return TOKEN_E_FOREIGN;
+}
+
+void token_fini(struct token *token)
+{
+	free(token->need);
+	free(token->tail);
+	token->need = NULL;
+	token->tail = NULL;
+	token->n_tail = 0;
+}
