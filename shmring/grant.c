@@ -242,31 +242,31 @@ static void look(const struct grant_server *server, struct look *ret)
 		ret->result[i] = atomic_load_explicit(&outbox->c_result[i], memory_order_acquire);
 }
 
-/* How a grant under way has ended, as far as accessd knows or the outbox says; else UNTAKEN. A
- * grant that was not revoked cannot come back RETURNED. */
-static enum grant_fate end_of(const struct grant_server *server, const struct look *look,
-			      uint64_t number)
+/* Notes the ends that the outbox tells, for good: no later word takes one back. A grant that was
+ * not revoked cannot come back RETURNED. */
+static void note_ends(struct grant_server *server, const struct look *look)
 {
-	uint64_t i = number % RING, result = look->result[i];
+	for (uint64_t k = server->settled + 1; k <= server->posted; k++) {
+		uint64_t i = k % RING;
 
-	if (server->due[i] != GRANT_UNTAKEN)
-		return server->due[i];
-	if (result == WORD(number, LAYOUT_RESULT_DONE))
-		return GRANT_DONE;
-	if (result == WORD(number, LAYOUT_RESULT_RETURNED) && server->revoked[i])
-		return GRANT_RETURNED;
-	return GRANT_UNTAKEN;
+		if (server->due[i] != GRANT_UNTAKEN || has_ended(server, k))
+			continue;
+		if (look->result[i] == WORD(k, LAYOUT_RESULT_DONE))
+			server->due[i] = GRANT_DONE;
+		else if (look->result[i] == WORD(k, LAYOUT_RESULT_RETURNED) && server->revoked[i])
+			server->due[i] = GRANT_RETURNED;
+	}
 }
 
 /* Can the rank hold number besides all that it is known to hold? */
-static bool has_pin_for(const struct grant_server *server, const struct look *look, uint64_t number)
+static bool has_pin_for(const struct grant_server *server, uint64_t number)
 {
 	unsigned held = 0;
 
 	for (uint64_t k = server->settled + 1; k <= server->posted; k++)
 		if (k != number && !has_ended(server, k) &&
 		    (server->fate[k % RING] == GRANT_TAKEN || server->seen[k % RING]) &&
-		    end_of(server, look, k) == GRANT_UNTAKEN)
+		    server->due[k % RING] == GRANT_UNTAKEN)
 			held++;
 	return held < LAYOUT_MAX_PINS;
 }
@@ -280,7 +280,7 @@ static bool is_held(const struct grant_server *server, const struct look *look, 
 		return true;
 	for (unsigned pin = 0; pin < LAYOUT_MAX_PINS; pin++)
 		claimed = claimed || look->take[pin] == WORD(number, LAYOUT_TAKE_HELD);
-	return claimed && has_pin_for(server, look, number);
+	return claimed && has_pin_for(server, number);
 }
 
 int grant_revoke(struct grant_server *server, uint64_t number)
@@ -299,7 +299,7 @@ int grant_revoke(struct grant_server *server, uint64_t number)
 	if (server->fate[i] == GRANT_TAKEN)
 		return GRANT_E_HELD;
 	look(server, &now);
-	server->due[i] = (uint8_t)end_of(server, &now, number);
+	note_ends(server, &now);
 	if (server->due[i] != GRANT_UNTAKEN)
 		return GRANT_E_HELD;
 	server->seen[i] = is_held(server, &now, number);
@@ -316,7 +316,7 @@ static enum grant_fate fate_now(const struct grant_server *server, const struct 
 				uint64_t number)
 {
 	enum grant_fate fate = server->fate[number % RING];
-	enum grant_fate end = end_of(server, look, number);
+	enum grant_fate end = server->due[number % RING];
 
 	if (fate == GRANT_TAKEN && end != GRANT_UNTAKEN)
 		return end;
@@ -393,12 +393,12 @@ int grant_poll(struct grant_server *server, struct grant *ret, enum grant_fate *
 	uint64_t nonsense;
 
 	look(server, &now);
+	note_ends(server, &now);
 	for (uint64_t k = server->settled + 1; k <= server->posted; k++) {
 		enum grant_fate fate = fate_now(server, &now, k);
 
 		if (fate == server->fate[k % RING])
 			continue;
-		server->due[k % RING] = (uint8_t)end_of(server, &now, k);
 		server->seen[k % RING] = false;
 		*ret = server->ledger[k % RING];
 		*ret_fate = fate;

@@ -1,0 +1,458 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "shmring/board.h"
+#include "tests/shmring/suite.h"
+
+#define ALL_SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE | F_SEAL_SEAL)
+
+static struct board_geometry small(void)
+{
+	struct board_geometry geometry = {
+	    .max_slots = 4,
+	    .hand = 6,
+	    .grain = 2,
+	    .n_fields = 3,
+	    .n_samples = 100,
+	    .seed = 7,
+	    .field =
+		{
+		    {.name = "image",
+		     .dtype = LAYOUT_F32,
+		     .where = LAYOUT_IN_SLOT,
+		     .ndim = 3,
+		     .shape = {3, 5, 7}},
+		    {.name = "label", .dtype = LAYOUT_I64, .where = LAYOUT_IN_SLOT},
+		    {.name = "index", .dtype = LAYOUT_I64, .where = LAYOUT_IN_BOARD},
+		},
+	};
+
+	memset(geometry.dataset, 0xd5, sizeof(geometry.dataset));
+	return geometry;
+}
+
+static void compose(struct board *board, uint32_t slot, uint64_t instance, uint32_t count)
+{
+	int64_t ids[64];
+	uint32_t grains[64];
+
+	for (uint32_t i = 0; i < count; i++) {
+		ids[i] = 99 - i;
+		grains[i] = i;
+	}
+	board_slot_begin(board, slot, instance, 1000 + instance, ids, count, grains, count / 2,
+			 false);
+}
+
+START_TEST(plan_lays_fields_out_one_after_the_other)
+{
+	struct board_geometry geometry = small();
+
+	ck_assert_int_eq(board_plan(&geometry), 0);
+	ck_assert_uint_eq(geometry.field[0].sample_bytes, 3 * 5 * 7 * 4);
+	ck_assert_uint_eq(geometry.field[0].offset, 0);
+	ck_assert_uint_eq(geometry.field[1].offset, base_align_up(6 * 420, 64));
+	ck_assert_uint_eq(geometry.field[1].sample_bytes, 8);
+	ck_assert_uint_eq(geometry.field[2].offset, 0);
+	ck_assert_uint_eq(geometry.slot_stride % base_page_size(), 0);
+	ck_assert_uint_eq(geometry.slots_bytes, 4 * geometry.slot_stride);
+	ck_assert_uint_ge(geometry.slot_stride, geometry.field[1].offset + 6 * 8);
+	ck_assert_uint_ge(geometry.slot_offset, sizeof(struct layout_board));
+	ck_assert_uint_ge(geometry.board_bytes, geometry.grains_offset + 4 * 6 * 4);
+}
+END_TEST
+
+/* Each edit makes a good geometry bad. */
+static void edit_no_slots(struct board_geometry *g)
+{
+	g->max_slots = 0;
+}
+static void edit_many_slots(struct board_geometry *g)
+{
+	g->max_slots = LAYOUT_MAX_SLOTS + 1;
+}
+static void edit_no_hand(struct board_geometry *g)
+{
+	g->hand = 0;
+}
+static void edit_large_hand(struct board_geometry *g)
+{
+	g->hand = LAYOUT_MAX_HAND + 1;
+}
+static void edit_no_grain(struct board_geometry *g)
+{
+	g->grain = 0;
+}
+static void edit_odd_grain(struct board_geometry *g)
+{
+	g->grain = 3;
+}
+static void edit_large_grain(struct board_geometry *g)
+{
+	g->grain = 64;
+}
+static void edit_no_fields(struct board_geometry *g)
+{
+	g->n_fields = 0;
+}
+static void edit_many_fields(struct board_geometry *g)
+{
+	g->n_fields = LAYOUT_MAX_FIELDS + 1;
+}
+static void edit_samples(struct board_geometry *g)
+{
+	g->n_samples = UINT64_C(1) << 63;
+}
+static void edit_dtype(struct board_geometry *g)
+{
+	g->field[0].dtype = 9;
+}
+static void edit_where(struct board_geometry *g)
+{
+	g->field[0].where = 3;
+}
+static void edit_ndim(struct board_geometry *g)
+{
+	g->field[0].ndim = LAYOUT_MAX_DIMS + 1;
+}
+static void edit_shape(struct board_geometry *g)
+{
+	g->field[0].shape[1] = 0;
+}
+static void edit_no_name(struct board_geometry *g)
+{
+	g->field[0].name[0] = 0;
+}
+static void edit_name(struct board_geometry *g)
+{
+	memset(g->field[0].name, 'x', 32);
+}
+static void edit_same_name(struct board_geometry *g)
+{
+	strcpy(g->field[1].name, "image");
+}
+static void edit_stride(struct board_geometry *g)
+{
+	g->field[0].sample_bytes = 416;
+}
+static void edit_odd_stride(struct board_geometry *g)
+{
+	g->field[0].sample_bytes = 422;
+}
+static void edit_board_field(struct board_geometry *g)
+{
+	g->field[2].dtype = LAYOUT_F32;
+}
+static void edit_board_shape(struct board_geometry *g)
+{
+	g->field[2].ndim = 1;
+	g->field[2].shape[0] = 2;
+}
+static void edit_nothing_in_slot(struct board_geometry *g)
+{
+	g->field[0] = g->field[2];
+	g->n_fields = 1;
+}
+
+static void (*const bad_edits[])(struct board_geometry *) = {
+    edit_no_slots,    edit_many_slots,      edit_no_hand,   edit_large_hand,  edit_no_grain,
+    edit_odd_grain,   edit_large_grain,     edit_no_fields, edit_many_fields, edit_samples,
+    edit_dtype,       edit_where,           edit_ndim,      edit_shape,       edit_no_name,
+    edit_name,        edit_same_name,       edit_stride,    edit_odd_stride,  edit_board_field,
+    edit_board_shape, edit_nothing_in_slot,
+};
+
+START_TEST(plan_refuses_bad_numbers)
+{
+	struct board_geometry geometry = small();
+
+	bad_edits[_i](&geometry);
+	ck_assert_int_eq(board_plan(&geometry), BOARD_E_BAD);
+}
+END_TEST
+
+static const struct {
+	uint64_t shape[4];
+	uint32_t max_slots, hand;
+} too_large[] = {
+    {{UINT64_MAX, UINT64_MAX, 1, 1}, 1, 1},
+    {{UINT64_C(1) << 61, 1, 1, 1}, 1, 1},
+    {{UINT64_C(1) << 32, UINT64_C(1) << 32, 1, 1}, 1, 1},
+    {{UINT64_C(1) << 50, 1, 1, 1}, 1, 65536},
+    {{UINT64_C(1) << 40, 1, 1, 1}, 1024, 65536},
+};
+
+START_TEST(plan_reports_overflow)
+{
+	struct board_geometry geometry = small();
+
+	memcpy(geometry.field[0].shape, too_large[_i].shape, sizeof(geometry.field[0].shape));
+	geometry.field[0].ndim = 4;
+	geometry.max_slots = too_large[_i].max_slots;
+	geometry.hand = too_large[_i].hand;
+	ck_assert_int_eq(board_plan(&geometry), -EOVERFLOW);
+}
+END_TEST
+
+START_TEST(rank_sees_what_accessd_writes)
+{
+	struct board_geometry geometry = small();
+	struct board board, rank;
+	int fd;
+
+	ck_assert_int_eq(board_plan(&geometry), 0);
+	ck_assert_int_eq(board_new(&geometry, &board, &fd), 0);
+	ck_assert_int_eq(fcntl(fd, F_GET_SEALS) & ALL_SEALS, ALL_SEALS);
+	ck_assert_int_eq(board_attach(fd, &rank), 0);
+	ck_assert_int_eq(memcmp(&rank.geometry, &board.geometry, sizeof(geometry)), 0);
+	ck_assert(!rank.writable);
+	assert_fine(board_check(&board));
+	compose(&board, 2, 11, 6);
+	assert_fine(board_check(&board));
+	ck_assert_uint_eq(board_slot_of(&rank, 2)->d_instance, 11);
+	ck_assert_uint_eq(board_slot_of(&rank, 2)->d_lap, 1011);
+	ck_assert_uint_eq(board_slot_of(&rank, 2)->d_grains, 3);
+	ck_assert_int_eq(board_ids_of(&rank, 2)[5], 94);
+	ck_assert_uint_eq(board_grains_of(&rank, 2)[2], 2);
+	for (uint32_t i = 0; i < 6; i++) {
+		board_slot_status(&board, 2, i, LAYOUT_SAMPLE_OK);
+		board_slot_watermark(&board, 2, i + 1);
+		assert_fine(board_check(&board));
+		ck_assert_uint_eq(board_slot_read_watermark(&rank, 2), i + 1);
+		ck_assert_uint_eq(board_status_of(&rank, 2)[i], LAYOUT_SAMPLE_OK);
+	}
+	compose(&board, 2, 12, 4);
+	ck_assert_uint_eq(board_slot_read_watermark(&rank, 2), 0);
+	board_slot_empty(&board, 2);
+	ck_assert_uint_eq(board_slot_of(&rank, 2)->d_instance, 0);
+	assert_fine(board_check(&board));
+	board_detach(&rank);
+	board_detach(&board);
+	close(fd);
+}
+END_TEST
+
+START_TEST(numbers_of_slots_are_checked)
+{
+	struct board_geometry geometry = small();
+	struct board board;
+	int fd;
+
+	ck_assert_int_eq(board_plan(&geometry), 0);
+	ck_assert_int_eq(board_new(&geometry, &board, &fd), 0);
+	ck_assert_ptr_null(board_slot_of(&board, 4));
+	ck_assert_ptr_null(board_status_of(&board, UINT32_MAX));
+	ck_assert_ptr_null(board_ids_of(&board, 4));
+	ck_assert_ptr_null(board_grains_of(&board, 4));
+	ck_assert_uint_eq(board_slot_read_watermark(&board, 4), 0);
+	board_detach(&board);
+	close(fd);
+}
+END_TEST
+
+/* Breaks one rule each. */
+static void break_watermark(struct board *board)
+{
+	board_slot_status(board, 1, 0, LAYOUT_SAMPLE_OK);
+	board_slot_watermark(board, 1, 2);
+}
+static void break_instance(struct board *board)
+{
+	compose(board, 3, 21, 2);
+}
+static void break_id(struct board *board)
+{
+	int64_t id = 100;
+
+	board_slot_begin(board, 2, 30, 1, &id, 1, NULL, 0, true);
+}
+static void break_grain(struct board *board)
+{
+	int64_t ids[2] = {1, 2};
+	uint32_t grain = 50;
+
+	board_slot_begin(board, 2, 30, 1, ids, 2, &grain, 1, false);
+}
+static void break_status(struct board *board)
+{
+	board_slot_status(board, 1, 3, 5);
+}
+static void break_empty(struct board *board)
+{
+	board_slot_watermark(board, 0, 1);
+}
+static void break_head(struct board *board)
+{
+	((struct layout_board *)board->map)->hand++;
+}
+
+static void (*const breaks[])(struct board *) = {
+    break_watermark, break_instance, break_id, break_grain, break_status, break_empty, break_head,
+};
+
+START_TEST(check_finds_broken_rules)
+{
+	struct board_geometry geometry = small();
+	struct board board;
+	int fd;
+
+	ck_assert_int_eq(board_plan(&geometry), 0);
+	ck_assert_int_eq(board_new(&geometry, &board, &fd), 0);
+	compose(&board, 1, 21, 6);
+	assert_fine(board_check(&board));
+	breaks[_i](&board);
+	ck_assert_ptr_nonnull(board_check(&board));
+	board_detach(&board);
+	close(fd);
+}
+END_TEST
+
+/* A copy of a good board's head in a memfd of its own, sealed or not. */
+static int forged(const struct layout_board *head, uint64_t bytes, int seals)
+{
+	int fd = base_memfd("forged", bytes);
+
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(pwrite(fd, head, BASE_MIN(bytes, sizeof(*head)), 0),
+			 (ssize_t)BASE_MIN(bytes, sizeof(*head)));
+	ck_assert_int_eq(fcntl(fd, F_ADD_SEALS, seals), 0);
+	return fd;
+}
+
+static void good_head(struct layout_board *ret)
+{
+	struct board_geometry geometry = small();
+	struct board board;
+	int fd;
+
+	ck_assert_int_eq(board_plan(&geometry), 0);
+	ck_assert_int_eq(board_new(&geometry, &board, &fd), 0);
+	memcpy(ret, board.map, sizeof(*ret));
+	board_detach(&board);
+	close(fd);
+}
+
+START_TEST(attach_refuses_each_changed_byte_that_matters)
+{
+	struct layout_board head, changed;
+	struct board board;
+	unsigned refused = 0;
+
+	good_head(&head);
+	for (size_t i = 0; i < sizeof(head); i++) {
+		uint8_t *byte = (uint8_t *)&changed + i;
+		int fd, r;
+
+		changed = head;
+		*byte ^= 0x80;
+		fd = forged(&changed, head.bytes, ALL_SEALS);
+		r = board_attach(fd, &board);
+		ck_assert_msg(r == 0 || r == BOARD_E_BAD, "byte %zu: %d", i, r);
+		refused += r != 0;
+		if (r == 0) {
+			assert_fine(board_check(&board));
+			board_detach(&board);
+		}
+		close(fd);
+	}
+	ck_assert_uint_gt(refused, 150);
+}
+END_TEST
+
+static const struct {
+	int seals;
+	int64_t more_bytes;
+	int expected;
+} forgeries[] = {
+    {ALL_SEALS, 0, 0},
+    {F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE, 0, 0},
+    {F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL, 0, BOARD_E_BAD},
+    {F_SEAL_SHRINK | F_SEAL_FUTURE_WRITE, 0, BOARD_E_BAD},
+    {F_SEAL_GROW | F_SEAL_FUTURE_WRITE, 0, BOARD_E_BAD},
+    {0, 0, BOARD_E_BAD},
+    {ALL_SEALS, 4096, BOARD_E_BAD},
+    {ALL_SEALS, -4096, BOARD_E_BAD},
+    {ALL_SEALS, -1, BOARD_E_BAD},
+    {ALL_SEALS, INT64_MIN, BOARD_E_BAD}, /* one byte long */
+};
+
+START_TEST(attach_checks_seals_and_size)
+{
+	struct layout_board head;
+	struct board board;
+	uint64_t bytes;
+	int fd;
+
+	good_head(&head);
+	bytes = forgeries[_i].more_bytes == INT64_MIN ? 1 : head.bytes + forgeries[_i].more_bytes;
+	fd = forged(&head, bytes, forgeries[_i].seals);
+	ck_assert_int_eq(board_attach(fd, &board), forgeries[_i].expected);
+	close(fd);
+}
+END_TEST
+
+START_TEST(attach_refuses_what_is_no_memfd)
+{
+	struct board board;
+	int fds[2];
+
+	ck_assert_int_eq(pipe(fds), 0);
+	ck_assert_int_eq(board_attach(fds[0], &board), BOARD_E_BAD);
+	ck_assert_int_eq(board_attach(-1, &board), -EBADF);
+	close(fds[0]);
+	close(fds[1]);
+}
+END_TEST
+
+START_TEST(slots_are_reserved_one_by_one_also_after_the_seal)
+{
+	struct board_geometry geometry = small();
+	const uint8_t *slots;
+	uint8_t *writer;
+	struct board_geometry other;
+	int fd;
+
+	ck_assert_int_eq(board_plan(&geometry), 0);
+	ck_assert_int_eq(board_slots_new(&geometry, &fd), 0);
+	ck_assert_int_eq(board_slots_reserve(fd, &geometry, 0), 0);
+	writer = mmap(NULL, geometry.slots_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	ck_assert_ptr_ne(writer, MAP_FAILED);
+	ck_assert_int_eq(board_slots_attach(fd, &geometry, &slots), BOARD_E_BAD);
+	ck_assert_int_eq(board_slots_seal(fd), 0);
+	ck_assert_int_eq(board_slots_reserve(fd, &geometry, 3), 0);
+	ck_assert_int_eq(board_slots_reserve(fd, &geometry, 4), -EINVAL);
+	ck_assert_int_eq(board_slots_attach(fd, &geometry, &slots), 0);
+	writer[3 * geometry.slot_stride] = 99;
+	ck_assert_uint_eq(slots[3 * geometry.slot_stride], 99);
+	board_slots_detach(&geometry, slots);
+	other = geometry;
+	other.slots_bytes += base_page_size();
+	ck_assert_int_eq(board_slots_attach(fd, &other, &slots), BOARD_E_BAD);
+	munmap(writer, geometry.slots_bytes);
+	close(fd);
+}
+END_TEST
+
+static void add(TCase *tcase)
+{
+	tcase_add_test(tcase, plan_lays_fields_out_one_after_the_other);
+	tcase_add_loop_test(tcase, plan_refuses_bad_numbers, 0, BASE_ARRAY_LEN(bad_edits));
+	tcase_add_loop_test(tcase, plan_reports_overflow, 0, BASE_ARRAY_LEN(too_large));
+	tcase_add_test(tcase, rank_sees_what_accessd_writes);
+	tcase_add_test(tcase, numbers_of_slots_are_checked);
+	tcase_add_loop_test(tcase, check_finds_broken_rules, 0, BASE_ARRAY_LEN(breaks));
+	tcase_add_test(tcase, attach_refuses_each_changed_byte_that_matters);
+	tcase_add_loop_test(tcase, attach_checks_seals_and_size, 0, BASE_ARRAY_LEN(forgeries));
+	tcase_add_test(tcase, attach_refuses_what_is_no_memfd);
+	tcase_add_test(tcase, slots_are_reserved_one_by_one_also_after_the_seal);
+}
+
+int main(void)
+{
+	return suite_run("board", add);
+}

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Freezes shared bytes. A number here may change only together with LAYOUT_VERSION: an old job and
+ * a new accessd meet in this memory.
+ */
+
+#include <stddef.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "shmring/layout.h"
+#include "tests/shmring/suite.h"
+
+#define AT(type, member, offset)                                         \
+	{                                                                \
+#type "." #member, offsetof(struct type, member), offset \
+	}
+
+static const struct {
+	const char *what;
+	size_t is, frozen;
+} offsets[] = {
+    AT(layout_field, name, 0),
+    AT(layout_field, dtype, 32),
+    AT(layout_field, where, 36),
+    AT(layout_field, ndim, 40),
+    AT(layout_field, shape, 48),
+    AT(layout_field, offset, 80),
+    AT(layout_field, sample_bytes, 88),
+    AT(layout_slot, d_instance, 0),
+    AT(layout_slot, d_lap, 8),
+    AT(layout_slot, d_count, 16),
+    AT(layout_slot, d_grains, 20),
+    AT(layout_slot, d_private, 24),
+    AT(layout_slot, d_watermark, 64),
+    AT(layout_board, magic, 0),
+    AT(layout_board, version, 8),
+    AT(layout_board, head_bytes, 12),
+    AT(layout_board, bytes, 16),
+    AT(layout_board, slots_bytes, 24),
+    AT(layout_board, slot_stride, 32),
+    AT(layout_board, max_slots, 40),
+    AT(layout_board, hand, 44),
+    AT(layout_board, grain, 48),
+    AT(layout_board, n_fields, 52),
+    AT(layout_board, n_samples, 56),
+    AT(layout_board, seed, 64),
+    AT(layout_board, dataset, 72),
+    AT(layout_board, stream, 104),
+    AT(layout_board, slot_offset, 136),
+    AT(layout_board, status_offset, 144),
+    AT(layout_board, ids_offset, 152),
+    AT(layout_board, grains_offset, 160),
+    AT(layout_board, field, 168),
+    AT(layout_grant, d_word, 0),
+    AT(layout_grant, d_instance, 8),
+    AT(layout_grant, d_slot, 16),
+    AT(layout_grant, d_first, 20),
+    AT(layout_grant, d_count, 24),
+    AT(layout_grant, d_flags, 28),
+    AT(layout_grant, d_epoch, 32),
+    AT(layout_inbox, magic, 0),
+    AT(layout_inbox, version, 8),
+    AT(layout_inbox, ring, 12),
+    AT(layout_inbox, bytes, 16),
+    AT(layout_inbox, d_posted, 64),
+    AT(layout_inbox, d_heartbeat_ns, 72),
+    AT(layout_inbox, d_stage, 80),
+    AT(layout_inbox, d_wants_kick, 84),
+    AT(layout_inbox, d_end_epoch, 88),
+    AT(layout_inbox, grant, 128),
+    AT(layout_outbox, magic, 0),
+    AT(layout_outbox, version, 8),
+    AT(layout_outbox, ring, 12),
+    AT(layout_outbox, bytes, 16),
+    AT(layout_outbox, c_take, 64),
+    AT(layout_outbox, c_next, 80),
+    AT(layout_outbox, c_armed, 88),
+    AT(layout_outbox, c_awake, 96),
+    AT(layout_outbox, c_samples, 128),
+    AT(layout_outbox, c_batches, 136),
+    AT(layout_outbox, c_wait_ns, 144),
+    AT(layout_outbox, c_copied, 152),
+    AT(layout_outbox, c_epochs, 160),
+    AT(layout_outbox, c_result, 192),
+    AT(layout_task, d_sample, 0),
+    AT(layout_task, d_random_id, 8),
+    AT(layout_task, d_arena_offset, 16),
+    AT(layout_task, d_bytes, 24),
+    AT(layout_task, d_label, 28),
+    AT(layout_task, d_position, 32),
+    AT(layout_task, d_attempt, 36),
+    AT(layout_task, s_state, 64),
+    AT(layout_task, s_stage, 68),
+    AT(layout_task, s_code, 72),
+    AT(layout_task, s_work_us, 76),
+    AT(layout_task, s_text, 80),
+    AT(layout_task, r_read_ns, 128),
+    AT(layout_block, d_order, 0),
+    AT(layout_block, d_lap, 8),
+    AT(layout_block, d_seed, 16),
+    AT(layout_block, d_slot, 24),
+    AT(layout_block, d_count, 28),
+    AT(layout_block, s_read_hint, 64),
+    AT(layout_block, s_run_hint, 128),
+    AT(layout_block, s_ended, 192),
+    AT(layout_block, d_ring_at, 196),
+    AT(layout_lane, magic, 0),
+    AT(layout_lane, version, 8),
+    AT(layout_lane, n_blocks, 12),
+    AT(layout_lane, bytes, 16),
+    AT(layout_lane, arena_bytes, 24),
+    AT(layout_lane, hand, 32),
+    AT(layout_lane, lane, 36),
+    AT(layout_lane, block_offset, 40),
+    AT(layout_lane, task_offset, 48),
+    AT(layout_lane, d_closed, 56),
+    AT(layout_lane, r_reading, 64),
+    AT(layout_worker, w_task, 0),
+    AT(layout_worker, w_started_ns, 8),
+    AT(layout_worker, w_done, 16),
+    AT(layout_worker, w_busy_ns, 24),
+    AT(layout_bell, magic, 0),
+    AT(layout_bell, version, 8),
+    AT(layout_bell, max_workers, 12),
+    AT(layout_bell, bytes, 16),
+    AT(layout_bell, s_work_seq, 64),
+    AT(layout_bell, s_work_armed, 68),
+    AT(layout_bell, s_read_seq, 128),
+    AT(layout_bell, s_read_armed, 132),
+    AT(layout_bell, s_event_armed, 192),
+    AT(layout_bell, worker, 256),
+};
+
+static const struct {
+	long is, frozen;
+} numbers[] = {
+    {LAYOUT_VERSION, 1},
+    {LAYOUT_MAX_FIELDS, 8},
+    {LAYOUT_MAX_DIMS, 4},
+    {LAYOUT_GRANT_RING, 64},
+    {LAYOUT_MAX_PINS, 2},
+    {LAYOUT_U8, 1},
+    {LAYOUT_F16, 2},
+    {LAYOUT_F32, 3},
+    {LAYOUT_I64, 4},
+    {LAYOUT_IN_SLOT, 1},
+    {LAYOUT_IN_BOARD, 2},
+    {LAYOUT_SAMPLE_PENDING, 0},
+    {LAYOUT_SAMPLE_OK, 1},
+    {LAYOUT_SAMPLE_SKIPPED, 2},
+    {LAYOUT_SAMPLE_SUBSTITUTED, 3},
+    {LAYOUT_SAMPLE_ERROR, 4},
+    {LAYOUT_GRANT_POSTED, 1},
+    {LAYOUT_GRANT_REVOKED, 2},
+    {LAYOUT_TAKE_FREE, 0},
+    {LAYOUT_TAKE_HELD, 1},
+    {LAYOUT_RESULT_DONE, 1},
+    {LAYOUT_RESULT_RETURNED, 2},
+    {LAYOUT_GRANT_LAST, 1},
+    {LAYOUT_STAGE_NONE, 0},
+    {LAYOUT_STAGE_DRAIN, 7},
+};
+
+/* The magics as text, so that a hex dump says what it is. */
+static const struct {
+	uint64_t magic;
+	const char *text;
+} magics[] = {
+    {LAYOUT_MAGIC_BOARD, "OA!BORD1"},  {LAYOUT_MAGIC_INBOX, "OA!INBX1"},
+    {LAYOUT_MAGIC_OUTBOX, "OA!!OBX1"}, {LAYOUT_MAGIC_LANE, "OA!LANE1"},
+    {LAYOUT_MAGIC_BELL, "OA!BELL1"},
+};
+
+/* Words of different writers that are stored to all the time. */
+static const struct {
+	size_t a, b;
+} apart[] = {
+    {offsetof(struct layout_slot, d_instance), offsetof(struct layout_slot, d_watermark)},
+    {offsetof(struct layout_task, d_sample), offsetof(struct layout_task, s_state)},
+    {offsetof(struct layout_block, d_order), offsetof(struct layout_block, s_read_hint)},
+    {offsetof(struct layout_block, s_read_hint), offsetof(struct layout_block, s_run_hint)},
+    {offsetof(struct layout_block, s_run_hint), offsetof(struct layout_block, s_ended)},
+    {offsetof(struct layout_lane, d_closed), offsetof(struct layout_lane, r_reading)},
+    {offsetof(struct layout_bell, s_work_seq), offsetof(struct layout_bell, s_read_seq)},
+    {offsetof(struct layout_bell, s_read_seq), offsetof(struct layout_bell, s_event_armed)},
+    {offsetof(struct layout_bell, s_event_armed), offsetof(struct layout_bell, worker)},
+    {offsetof(struct layout_outbox, c_take), offsetof(struct layout_outbox, c_samples)},
+};
+
+START_TEST(offset_is_frozen)
+{
+	ck_assert_msg(offsets[_i].is == offsets[_i].frozen, "%s is at %zu, frozen at %zu",
+		      offsets[_i].what, offsets[_i].is, offsets[_i].frozen);
+}
+END_TEST
+
+START_TEST(number_is_frozen)
+{
+	ck_assert_int_eq(numbers[_i].is, numbers[_i].frozen);
+}
+END_TEST
+
+START_TEST(magic_reads_as_text)
+{
+	ck_assert_int_eq(memcmp(&magics[_i].magic, magics[_i].text, 8), 0);
+}
+END_TEST
+
+START_TEST(writers_are_on_separate_lines)
+{
+	ck_assert_uint_ne(apart[_i].a / BASE_CACHE_LINE, apart[_i].b / BASE_CACHE_LINE);
+}
+END_TEST
+
+static void add(TCase *tcase)
+{
+	tcase_add_loop_test(tcase, offset_is_frozen, 0, BASE_ARRAY_LEN(offsets));
+	tcase_add_loop_test(tcase, number_is_frozen, 0, BASE_ARRAY_LEN(numbers));
+	tcase_add_loop_test(tcase, magic_reads_as_text, 0, BASE_ARRAY_LEN(magics));
+	tcase_add_loop_test(tcase, writers_are_on_separate_lines, 0, BASE_ARRAY_LEN(apart));
+}
+
+int main(void)
+{
+	return suite_run("layout", add);
+}
