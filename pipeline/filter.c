@@ -41,7 +41,7 @@ static double filter_hamming(double x)
 	if (x >= 1.0)
 		return 0.0;
 	x = x * M_PI;
-	return sin(x) / x * (0.54 + 0.46 * cos(x));
+	return sin(x) / x * ((double)0.54f + (double)0.46f * cos(x)); /* float there, too */
 }
 
 static double filter_bicubic(double x)

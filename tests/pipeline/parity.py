@@ -1,0 +1,209 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""parity.py [--golden] PIXELS FILE...
+
+Holds what the program PIXELS (pixels.c) makes of pictures against Pillow and torchvision's
+arithmetic, sample by sample: outcome and every byte. The random parts are told by PIXELS and then
+cut, resized and flipped by Pillow. Float32 arithmetic is done here in Python, rounded after each
+operation, so that neither NumPy nor PyTorch is needed.
+
+With --golden it prints one line a picture and spec, "name<TAB>spec<TAB>SHA-256 of the image's bytes"
+(or the stage of the error), computed by Pillow alone: tests/pipeline/golden.tsv, which
+pipeline_test.c holds against the pipeline where there is no Pillow.
+"""
+import array
+import hashlib
+import json
+import os
+import struct
+import subprocess
+import sys
+import warnings
+
+import PIL
+from PIL import Image
+
+PINNED = '13.0.0'  # the version whose order of passes resize.c follows
+MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
+NORMALIZE = {'op': 'normalize', 'mean': MEAN, 'std': STD}
+FILTERS = {f: getattr(Image.Resampling, f.upper()) for f in
+           ('nearest', 'box', 'bilinear', 'hamming', 'bicubic', 'lanczos')}
+DECODE, REFUSED = 4, 5  # enum pipeline_fail
+
+
+def train(size=224, *rest, **more):
+    return [{'op': 'decode'}, dict({'op': 'random_resized_crop', 'size': size}, **more), {'op': 'hflip'}, *rest]
+
+
+def evaluate(*rest, resize=256, crop=224, **more):
+    return [{'op': 'decode'}, dict({'op': 'resize', 'size': resize}, **more), {'op': 'center_crop', 'size': crop}, *rest]
+
+
+CHW = {'op': 'layout', 'order': 'CHW'}
+SPECS = {
+    'train-u8': train(224, CHW),
+    'train-f32': train(224, NORMALIZE, {'op': 'cast'}, CHW),
+    'train-f16': train([160, 192], NORMALIZE, {'op': 'cast', 'dtype': 'f16'}),
+    'train-plain-f32': train(64, {'op': 'cast'}, CHW),
+    'eval-u8': evaluate(CHW),
+    'eval-f32': evaluate(NORMALIZE, CHW),
+    'eval-small': evaluate(resize=96, crop=128),
+    'eval-upscale': evaluate(CHW, resize=700, crop=640),
+    'crop-first': [{'op': 'decode'}, {'op': 'center_crop', 'size': [300, 420]}, {'op': 'resize', 'size': [131, 77]}],
+    'crop-plain': [{'op': 'decode'}, {'op': 'center_crop', 'size': [333, 251]}],
+    **{'train-' + f: train(128, interpolation=f) for f in FILTERS},
+    **{'eval-' + f: evaluate(resize=[190, 211], crop=[180, 200], interpolation=f) for f in FILTERS},
+}
+
+
+def f32(x):
+    return struct.unpack('f', struct.pack('f', x))[0]
+
+
+def middle(have, want):
+    """(first, count, black before): torchvision's center_crop along one axis."""
+    if have < want:
+        return 0, have, (want - have) // 2
+    return int(round((have - want) / 2.0)), want, 0
+
+
+def center_crop(im, size):
+    h, w = size if isinstance(size, list) else (size, size)
+    top, rows, above = middle(im.size[1], h)
+    left, columns, before = middle(im.size[0], w)
+    out = Image.new('RGB', (w, h))
+    out.paste(im.crop((left, top, left + columns, top + rows)), (before, above))
+    return out
+
+
+def resize(im, size, interpolation='bilinear'):
+    w, h = im.size
+    if isinstance(size, list):
+        return im.resize((size[1], size[0]), FILTERS[interpolation])
+    new = (size, int(size * h / w)) if w <= h else (int(size * w / h), size)
+    return im.resize(new, FILTERS[interpolation])
+
+
+def pixel_ops(im, spec, draws):
+    for op, (top, left, h, w, flip) in zip(spec, draws):
+        if op['op'] == 'random_resized_crop':
+            size = op['size'] if isinstance(op['size'], list) else [op['size']] * 2
+            im = resize(im.crop((left, top, left + w, top + h)), size, op.get('interpolation', 'bilinear'))
+        elif op['op'] == 'resize':
+            im = resize(im, op['size'], op.get('interpolation', 'bilinear'))
+        elif op['op'] == 'center_crop':
+            im = center_crop(im, op['size'])
+        elif op['op'] == 'hflip' and flip:
+            im = im.transpose(Image.Transpose.FLIP_LEFT_RIGHT)
+    return im
+
+
+def finish(im, spec):
+    """(bytes of the image, bytes a value)."""
+    ops = {op['op']: op for op in spec}
+    dtype = ops['cast'].get('dtype', 'f32') if 'cast' in ops else 'f32' if 'normalize' in ops else 'u8'
+    code = {'u8': 'B', 'f16': 'e', 'f32': 'f'}[dtype]
+    planes = []
+    for c, plane in enumerate(im.split()):
+        table = range(256)
+        if code != 'B':
+            table = [f32(v / 255) for v in table]
+            if 'normalize' in ops:
+                table = [f32(f32(v - f32(MEAN[c])) / f32(STD[c])) for v in table]
+        table = [struct.pack('<' + code, v) for v in table]
+        planes.append([table[v] for v in plane.tobytes()])
+    if 'layout' in ops:
+        return b''.join(b''.join(p) for p in planes)
+    return b''.join(b''.join(p) for p in zip(*planes))
+
+
+def expected(path, spec, draws):
+    """Pillow's bytes, or the stage of the error."""
+    try:
+        with Image.open(path) as im:
+            if im.format != 'JPEG':
+                return DECODE
+            im = im.convert('RGB')
+    except Image.DecompressionBombError:
+        with open(path, 'rb') as f:
+            return REFUSED if f.read(2) == b'\xff\xd8' else DECODE
+    except (OSError, SyntaxError, ValueError):
+        return DECODE
+    return finish(pixel_ops(im, spec, draws), spec)
+
+
+def value_bytes(spec):
+    ops = {op['op']: op for op in spec}
+    if 'cast' in ops:
+        return {'u8': 1, 'f16': 2, 'f32': 4}[ops['cast'].get('dtype', 'f32')]
+    return 4 if 'normalize' in ops else 1
+
+
+def image_size(spec):
+    size = next(op['size'] for op in reversed(spec) if op['op'] in ('random_resized_crop', 'center_crop', 'resize'))
+    h, w = size if isinstance(size, list) else (size, size)
+    return 3 * h * w * value_bytes(spec)
+
+
+def run(pixels, spec, lap, files):
+    """Yields (outcome, draws, bytes) of each file."""
+    p = subprocess.Popen([pixels, json.dumps(spec), '20261121', str(lap), *files],
+                         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    for _ in files:
+        head = p.stdout.read(4 + 20 * len(spec))
+        if len(head) != 4 + 20 * len(spec):
+            break
+        numbers = array.array('i', head)
+        draws = [numbers[1 + 5 * i:6 + 5 * i] for i in range(len(spec))]
+        yield numbers[0], draws, p.stdout.read(image_size(spec)) if numbers[0] == 0 else b''
+    p.stdout.close()
+    if p.wait():
+        sys.exit('parity: %s failed on %s' % (pixels, json.dumps(spec)))
+
+
+def compare(pixels, files):
+    wrong = samples = values = refused = 0
+    for lap, (name, spec) in enumerate(SPECS.items()):
+        for path, (outcome, draws, ours) in zip(files, run(pixels, spec, lap, files)):
+            theirs = expected(path, spec, draws)
+            samples += 1
+            if outcome or isinstance(theirs, int):
+                refused += 1
+                bad = outcome != theirs
+            else:
+                bad = ours != theirs
+                values += len(ours) // value_bytes(spec)
+            if bad:
+                wrong += 1
+                print('%s: %s: differs: ours %s, Pillow %s' % (name, os.path.basename(path), outcome,
+                      theirs if isinstance(theirs, int) else 'pixels'))
+    print('parity: Pillow %s: %d samples of %d specs (%d with an error), %d values: %d samples differ' %
+          (PIL.__version__, samples, len(SPECS), refused, values, wrong))
+    return wrong or samples != len(files) * len(SPECS)
+
+
+def golden(pixels, files):
+    print('# Pillow %s; made by parity.py --golden; name, spec, SHA-256 of the image or stage of the error' %
+          PIL.__version__)
+    for lap, (name, spec) in enumerate(SPECS.items()):
+        for path, (_, draws, _) in zip(files, run(pixels, spec, lap, files)):
+            theirs = expected(path, spec, draws)
+            what = theirs if isinstance(theirs, int) else hashlib.sha256(theirs).hexdigest()
+            print('%s\t%d\t%s\t%s' % (os.path.basename(path), lap, json.dumps(spec, separators=(',', ':')), what))
+    return 0
+
+
+def main(args):
+    make = golden if args[:1] == ['--golden'] else compare
+    args = args[make is golden:]
+    if len(args) < 2:
+        sys.exit(__doc__)
+    if PIL.__version__ != PINNED:
+        print('parity: needs Pillow %s, this is %s' % (PINNED, PIL.__version__), file=sys.stderr)
+        return 77
+    warnings.simplefilter('ignore')
+    return 1 if make(args[0], args[1:]) else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * pixels SPEC SEED LAP FILE...: what a pipeline makes of files, for parity.py.
+ *
+ * For each file, on standard output, little endian: outcome (0, or the stage of the error), five
+ * numbers for every op of the spec (top, left, height, width of the part that random_resized_crop
+ * took; did hflip flip; -1 else), all of them 32 bits, then the image's bytes if the outcome is 0.
+ * A file's sample id is its number on the command line, from 0. With PIXELS_ENGINE=plain the plain
+ * engine runs whatever the spec.
+ */
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "pipeline/decode.h"
+#include "pipeline/draw.h"
+#include "pipeline/engine.h"
+#include "pipeline/spec.h"
+
+struct pixels {
+	const struct engine *engine;
+	struct op_list ops;
+	struct shape shape;
+	struct engine_program *program;
+	struct engine_scratch *scratch;
+	uint8_t *out;
+	size_t out_size;
+};
+
+static int pixels_init(struct pixels *pixels, const char *spec)
+{
+	const char *wish = getenv("PIXELS_ENGINE"), *named = pipeline_named(spec);
+	const struct pipeline_field *fields;
+	struct pipeline *pipeline;
+	struct diag diag;
+
+	spec = named ? named : spec;
+	if (pipeline_compile(spec, strlen(spec), &pipeline, &diag) != 0 ||
+	    spec_parse(spec, strlen(spec), &pixels->ops, &diag) != 0 ||
+	    shape_infer(&pixels->ops, &pixels->shape, &diag) != 0) {
+		fprintf(stderr, "pixels: %s\n", diag.text);
+		return -1;
+	}
+	pipeline_fields(pipeline, &fields);
+	pixels->out_size = fields[0].bytes;
+	pipeline_free(pipeline);
+	pixels->engine = &engine_crop;
+	if (!engine_crop.can_run(&pixels->ops) || (wish && strcmp(wish, "plain") == 0))
+		pixels->engine = &engine_plain;
+	pixels->out = malloc(pixels->out_size);
+	if (!pixels->out)
+		return -1;
+	if (pixels->engine->compile(&pixels->ops, &pixels->shape, &pixels->program) != 0)
+		return -1;
+	return pixels->engine->scratch_new(pixels->program, &pixels->scratch);
+}
+
+static void pixels_fini(struct pixels *pixels)
+{
+	pixels->engine->scratch_free(pixels->scratch);
+	pixels->engine->program_free(pixels->program);
+	free(pixels->out);
+}
+
+static void pixels_put(int32_t value)
+{
+	fwrite(&value, sizeof(value), 1, stdout);
+}
+
+/* What the ops draw for this sample, told apart from running them. */
+static void pixels_put_draws(const struct pixels *pixels, const struct pipeline_key *key,
+			     uint32_t height, uint32_t width)
+{
+	struct draw draw;
+
+	draw_init(&draw, key);
+	for (unsigned i = 0; i < pixels->ops.count; i++) {
+		const struct op *op = &pixels->ops.op[i];
+		struct picture_box box = {UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX};
+
+		if (op->id == OP_RANDOM_RESIZED_CROP && height > 0)
+			draw_crop(&draw, i, op, height, width, &box);
+		pixels_put((int32_t)box.top);
+		pixels_put((int32_t)box.left);
+		pixels_put((int32_t)box.height);
+		pixels_put((int32_t)box.width);
+		pixels_put(op->id == OP_HFLIP ? draw_flip(&draw, i, op) : -1);
+	}
+}
+
+static uint8_t *pixels_read(const char *name, size_t *ret_size)
+{
+	FILE *file = fopen(name, "rb");
+	uint8_t *data = NULL;
+	long size;
+
+	if (!file)
+		return NULL;
+	if (fseek(file, 0, SEEK_END) == 0 && (size = ftell(file)) >= 0) {
+		rewind(file);
+		data = malloc((size_t)size + 1);
+		*ret_size = data ? fread(data, 1, (size_t)size, file) : 0;
+	}
+	fclose(file);
+	return data;
+}
+
+static int pixels_file(struct pixels *pixels, const char *name, const struct pipeline_key *key)
+{
+	struct pipeline_error error = {0};
+	uint32_t height = 0, width = 0;
+	struct decode *decode;
+	size_t size;
+	uint8_t *data = pixels_read(name, &size);
+	int r;
+
+	if (!data || decode_new(&decode) != 0) {
+		perror(name);
+		return -1;
+	}
+	if (decode_open(decode, data, size, &height, &width, &error) != 0)
+		height = 0;
+	decode_free(decode);
+	r = pixels->engine->run(pixels->program, pixels->scratch, data, size, key, pixels->out,
+				&error);
+	free(data);
+	if (r != 0)
+		fprintf(stderr, "%s: stage %d: %s\n", name, (int)error.stage, error.text);
+	pixels_put(r != 0 ? (int32_t)error.stage : 0);
+	pixels_put_draws(pixels, key, height, width);
+	if (r == 0)
+		fwrite(pixels->out, 1, pixels->out_size, stdout);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	struct pixels pixels = {0};
+	struct pipeline_key key;
+
+	if (argc < 4 || pixels_init(&pixels, argv[1]) != 0) {
+		fprintf(stderr, "usage: pixels SPEC SEED LAP FILE...\n");
+		return 2;
+	}
+	key.seed = strtoull(argv[2], NULL, 0);
+	key.lap = strtoull(argv[3], NULL, 0);
+	for (int i = 4; i < argc; i++) {
+		key.sample = (uint64_t)(i - 4);
+		if (pixels_file(&pixels, argv[i], &key) != 0)
+			return 1;
+	}
+	pixels_fini(&pixels);
+	return fflush(stdout) == 0 ? 0 : 1;
+}
