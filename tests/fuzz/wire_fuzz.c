@@ -10,6 +10,9 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
+/* So that no compiler leaves out the reads. */
+static volatile uint64_t fuzz_sink;
+
 static uint64_t fuzz_read(const struct wire_in *in, uint16_t key)
 {
 	uint64_t sum = 0, number;
@@ -32,7 +35,6 @@ static uint64_t fuzz_read(const struct wire_in *in, uint16_t key)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	volatile uint64_t sum = 0;
 	struct wire_in in;
 	int r;
 
@@ -40,7 +42,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	r = wire_in_parse(&in, data, size);
 	if (r == 0) {
 		for (uint16_t key = 0; key < 32; key++)
-			sum += fuzz_read(&in, key);
+			fuzz_sink += fuzz_read(&in, key);
 		if (in.size != size || wire_take_fd(&in, 0) != -1)
 			abort();
 	} else if (r != WIRE_E_BAD || in.data) {
