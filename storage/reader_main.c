@@ -107,6 +107,14 @@ static void on_attach(struct wire_in *in, bool started)
 	reader_say_lane(READER_ATTACHED, number);
 }
 
+static void on_detach(struct wire_in *in)
+{
+	const uint64_t number = message_u64(in, READER_KEY_LANE, "needs a LANE");
+
+	if (!reader_lane_detach(number)) /* it was refused: nothing touches it */
+		reader_say_lane(READER_DETACHED, number);
+}
+
 static void on_message(struct wire_in *in, unsigned threads)
 {
 	static bool started;
@@ -126,8 +134,7 @@ static void on_message(struct wire_in *in, unsigned threads)
 		on_attach(in, started);
 		break;
 	case READER_DETACH:
-		if (!reader_lane_detach(message_u64(in, READER_KEY_LANE, "needs a LANE")))
-			message_bad(in, "no such lane");
+		on_detach(in);
 		break;
 	default:
 		message_bad(in, "unknown");

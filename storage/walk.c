@@ -15,10 +15,10 @@
  * picture's suffix and folders cost no system call of their own. Symbolic links are followed.
  * A folder that is one of its own ancestors is a loop, refused; two ways to one folder are not.
  *
- * A folder's mtime is what a later verification compares. It is worth nothing if the folder may
- * still change within the clock tick of its mtime: the mtime is taken before the listing and
- * compared after it, and one that is not yet old is stored as unsettled, which makes the next
- * verification say "changed" (one scan too many, never a stale list).
+ * A folder's mtime is what a later verification compares. It is worth nothing while the folder may
+ * still change within the same tick of the clock: such a young folder is waited for before it is
+ * listed (once in a walk, usually: the others are old by then). A folder whose mtime moved while it
+ * was listed is stored as unsettled, which makes the next verification say "changed".
  *
  * Threads: everything in struct walk is under its lock, except what is written before the threads
  * start. A folder's stream is read by its lister alone, its descriptor is used by all holders. The
@@ -49,6 +49,7 @@
  * known by their zeros. */
 #define WALK_TICK_NS INT64_C(50000000)
 #define WALK_COARSE_NS INT64_C(2500000000)
+#define WALK_PATIENCE_NS UINT64_C(3000000000) /* with a folder that goes on changing */
 
 struct batch {                      /* names of one folder, each: type byte (d_type), name, NUL */
 	struct walk_folder *folder; /* its lister or queue counts as a holder */
@@ -89,6 +90,16 @@ static void walk_stop(struct walk *walk, int code, const char *text)
 		pthread_cond_broadcast(&walk->work);
 	}
 	pthread_mutex_unlock(&walk->lock);
+}
+
+static bool walk_stopped(struct walk *walk)
+{
+	bool stop;
+
+	pthread_mutex_lock(&walk->lock);
+	stop = walk->stop;
+	pthread_mutex_unlock(&walk->lock);
+	return stop;
 }
 
 static void walk_stop_memory(struct walk *walk)
@@ -193,13 +204,41 @@ static int64_t stat_mtime_ns(const struct stat *st)
 	return (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec;
 }
 
-static bool mtime_is_old(int64_t mtime_ns)
+/* How long until no change can hide behind this mtime. One far in the future is no clock's. */
+static int64_t mtime_youth_ns(int64_t mtime_ns)
 {
 	const int64_t margin = mtime_ns % 1000000000 ? WALK_TICK_NS : WALK_COARSE_NS;
 	struct timespec now;
+	int64_t youth;
 
 	clock_gettime(CLOCK_REALTIME, &now);
-	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec - mtime_ns > margin;
+	youth = mtime_ns + margin - ((int64_t)now.tv_sec * 1000000000 + now.tv_nsec);
+	return youth > 2 * WALK_COARSE_NS ? 0 : BASE_MAX(youth, 0);
+}
+
+/* Stats the folder when it is old enough; waits for that in steps, so that a cancelled walk ends.
+ */
+static int folder_stat(struct walk *walk, struct walk_folder *folder, int fd)
+{
+	const uint64_t begin_ns = base_now_ns();
+	int64_t youth_ns;
+	struct stat st;
+
+	for (;;) {
+		struct timespec step = {0};
+
+		if (fstat(fd, &st) < 0)
+			return -errno;
+		youth_ns = mtime_youth_ns(stat_mtime_ns(&st));
+		if (!youth_ns || walk_stopped(walk) || base_now_ns() - begin_ns > WALK_PATIENCE_NS)
+			break;
+		step.tv_nsec = (long)BASE_MIN(youth_ns, WALK_TICK_NS);
+		nanosleep(&step, NULL);
+	}
+	folder->device = st.st_dev;
+	folder->inode = st.st_ino;
+	folder->mtime_ns = youth_ns ? INT64_MIN : stat_mtime_ns(&st);
+	return 0;
 }
 
 static bool folder_is_loop(const struct walk_folder *folder)
@@ -214,17 +253,15 @@ static bool folder_is_loop(const struct walk_folder *folder)
 static bool folder_open(struct walk *walk, struct walk_folder *folder)
 {
 	_cleanup_close_ int fd = -1;
-	struct stat st;
+	int r;
 
 	fd = openat(walk->root_fd, *folder->path ? folder->path : ".",
 		    O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0 || fstat(fd, &st) < 0) {
-		walk_refuse_errno(walk, folder->path, NULL, errno);
+	r = fd < 0 ? -errno : folder_stat(walk, folder, fd);
+	if (r) {
+		walk_refuse_errno(walk, folder->path, NULL, -r);
 		return false;
 	}
-	folder->device = st.st_dev;
-	folder->inode = st.st_ino;
-	folder->mtime_ns = mtime_is_old(stat_mtime_ns(&st)) ? stat_mtime_ns(&st) : INT64_MIN;
 	if (folder_is_loop(folder)) {
 		walk_refuse(walk, folder->path, NULL,
 			    "leads back to a folder that holds it; remove that symbolic link");
@@ -338,16 +375,6 @@ static void look_at(struct walk *walk, struct walk_folder *folder, struct found 
 		folder_push(walk, folder, name);
 	else if (S_ISREG(st.st_mode) && walk_is_picture(name))
 		found_add(walk, folder, found, name, &st);
-}
-
-static bool walk_stopped(struct walk *walk)
-{
-	bool stop;
-
-	pthread_mutex_lock(&walk->lock);
-	stop = walk->stop;
-	pthread_mutex_unlock(&walk->lock);
-	return stop;
 }
 
 /* Looks at every name; the batch is empty afterwards. */
