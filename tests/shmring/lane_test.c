@@ -1,0 +1,596 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* A task's way step by step, hostile numbers, and the bell. */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "shmring/lane.h"
+#include "tests/shmring/suite.h"
+
+enum { BLOCKS = 3, HAND = 8, READER = 7, WORKER = 21 };
+#define ARENA UINT64_C(65536)
+
+static struct lane lane;
+static int lane_fd, arena_fd;
+
+static void setup(void)
+{
+	ck_assert_int_eq(lane_new(5, BLOCKS, HAND, ARENA, &lane, &lane_fd, &arena_fd), 0);
+	assert_fine(lane_check(&lane));
+}
+
+static void teardown(void)
+{
+	assert_fine(lane_check(&lane));
+	lane_detach(&lane);
+	close(lane_fd);
+	close(arena_fd);
+}
+
+static uint32_t begin(uint64_t order, uint32_t count)
+{
+	uint32_t block = UINT32_MAX;
+
+	ck_assert_int_eq(lane_block_begin(&lane, order, 100 + order, 9, 3, count, &block), 0);
+	assert_fine(lane_check(&lane));
+	return block;
+}
+
+static void queue(uint32_t block, uint32_t index)
+{
+	lane_task_queue(&lane, block, index, 1000 + index, 2000 + index, index, 30 + index,
+			index * UINT64_C(512), 512, 1);
+	assert_fine(lane_check(&lane));
+}
+
+static struct lane_task claim_read(uint32_t owner)
+{
+	struct lane_task task;
+
+	ck_assert_int_eq(lane_claim_read(&lane, owner, &task), 0);
+	assert_fine(lane_check(&lane));
+	return task;
+}
+
+static struct lane_task claim_run(uint32_t owner)
+{
+	struct lane_task task;
+
+	ck_assert_int_eq(lane_claim_run(&lane, owner, &task), 0);
+	assert_fine(lane_check(&lane));
+	return task;
+}
+
+static bool read_well(const struct lane_task *task)
+{
+	return lane_read_done(&lane, task, LAYOUT_FAIL_NONE, 0, NULL, 5000);
+}
+
+static bool run_well(const struct lane_task *task)
+{
+	return lane_run_done(&lane, task, LAYOUT_FAIL_NONE, 0, NULL, 77);
+}
+
+/* ---- the way --------------------------------------------------------------------------------- */
+
+START_TEST(task_goes_its_way)
+{
+	uint32_t block = begin(1, 2), owner, work_us;
+	struct lane_task task, none;
+	enum layout_fail stage;
+	char text[48];
+	int code;
+
+	ck_assert_int_eq(lane_task_state(&lane, block, 0, NULL), LAYOUT_TASK_HELD);
+	ck_assert_int_eq(lane_claim_read(&lane, READER, &none), LANE_E_NONE);
+	queue(block, 1);
+	ck_assert_int_eq(lane_claim_run(&lane, WORKER, &none), LANE_E_NONE);
+	task = claim_read(READER);
+	ck_assert_uint_eq(task.block, block);
+	ck_assert_uint_eq(task.index, 1);
+	ck_assert_uint_eq(task.sample, 1001);
+	ck_assert_uint_eq(task.random_id, 2001);
+	ck_assert_uint_eq(task.arena_offset, 512);
+	ck_assert_uint_eq(task.bytes, 512);
+	ck_assert_uint_eq(task.lap, 101);
+	ck_assert_uint_eq(task.seed, 9);
+	ck_assert_uint_eq(task.slot, 3);
+	ck_assert_uint_eq(task.position, 1);
+	ck_assert_uint_eq(task.label, 31);
+	ck_assert_uint_eq(task.attempt, 1);
+	ck_assert_uint_eq(task.owner, READER);
+	ck_assert_int_eq(lane_task_state(&lane, block, 1, &owner), LAYOUT_TASK_READING);
+	ck_assert_uint_eq(owner, READER);
+	ck_assert(!read_well(&task));
+	ck_assert_int_eq(lane_task_state(&lane, block, 1, &owner), LAYOUT_TASK_READY);
+	ck_assert_uint_eq(owner, 0);
+	task = claim_run(WORKER);
+	ck_assert_uint_eq(task.index, 1);
+	ck_assert(!run_well(&task));
+	ck_assert_int_eq(lane_task_state(&lane, block, 1, NULL), LAYOUT_TASK_DONE);
+	lane_task_outcome(&lane, block, 1, &stage, &code, text, &work_us);
+	ck_assert_int_eq(stage, LAYOUT_FAIL_NONE);
+	ck_assert_uint_eq(work_us, 77);
+	ck_assert_uint_eq(lane_ended(&lane, block), 1);
+	lane_block_end(&lane, block);
+	ck_assert_int_eq(lane_task_state(&lane, block, 1, NULL), LAYOUT_TASK_FREE);
+}
+END_TEST
+
+START_TEST(failure_is_told_and_can_be_tried_again)
+{
+	uint32_t block = begin(1, 1), work_us;
+	struct lane_task task;
+	enum layout_fail stage;
+	char text[48], expected[48] = {0};
+	int code;
+
+	memset(expected, 'x', 47);
+	queue(block, 0);
+	task = claim_read(READER);
+	lane_read_done(&lane, &task, LAYOUT_FAIL_OPEN, ENOENT,
+		       "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx", 9000);
+	lane_task_outcome(&lane, block, 0, &stage, &code, text, &work_us);
+	ck_assert_int_eq(stage, LAYOUT_FAIL_OPEN);
+	ck_assert_int_eq(code, ENOENT);
+	ck_assert_str_eq(text, expected);
+	ck_assert_uint_eq(work_us, 9);
+	ck_assert_uint_eq(lane_ended(&lane, block), 1);
+	queue(block, 0);
+	task = claim_read(READER);
+	read_well(&task);
+	task = claim_run(WORKER);
+	lane_run_done(&lane, &task, LAYOUT_FAIL_DECODE, -3, "no picture", 4);
+	lane_task_outcome(&lane, block, 0, &stage, &code, text, &work_us);
+	ck_assert_int_eq(stage, LAYOUT_FAIL_DECODE);
+	ck_assert_int_eq(code, -3);
+	ck_assert_str_eq(text, "no picture");
+	ck_assert_uint_eq(lane_ended(&lane, block), 2);
+}
+END_TEST
+
+START_TEST(oldest_hand_is_served_first)
+{
+	uint32_t young = begin(9, 2), old = begin(4, 2), middle = begin(6, 2);
+	const uint32_t expected[] = {old, old, middle, middle, young, young};
+	struct lane_task task;
+	uint32_t block;
+
+	ck_assert_int_eq(lane_block_begin(&lane, 10, 0, 0, 0, 1, &block), LANE_E_FULL);
+	for (uint32_t i = 0; i < 2; i++) {
+		queue(young, i);
+		queue(middle, i);
+		queue(old, i);
+	}
+	for (unsigned i = 0; i < 6; i++) {
+		task = claim_read(READER);
+		ck_assert_uint_eq(task.block, expected[i]);
+		ck_assert_uint_eq(task.index, i % 2);
+		read_well(&task);
+	}
+	for (unsigned i = 0; i < 6; i++)
+		ck_assert_uint_eq(claim_run(WORKER).block, expected[i]);
+}
+END_TEST
+
+START_TEST(wrong_hint_hides_no_task)
+{
+	uint32_t block = begin(1, HAND);
+	bool seen[HAND] = {false};
+
+	for (uint32_t i = 0; i < HAND; i++)
+		queue(block, i);
+	for (int i = 0; i < HAND; i++) {
+		struct lane_task task;
+
+		atomic_store(&lane.block[block].s_read_hint,
+			     _i == 0 ? UINT32_MAX : (unsigned)i * 5 % HAND);
+		ck_assert_int_eq(lane_claim_read(&lane, READER, &task), 0);
+		ck_assert(!seen[task.index]);
+		seen[task.index] = true;
+		atomic_store(&lane.block[block].s_run_hint, HAND);
+		read_well(&task);
+		ck_assert_uint_eq(claim_run(WORKER).index, task.index);
+	}
+}
+END_TEST
+
+START_TEST(accessd_is_rung_once_an_arm)
+{
+	uint32_t block = begin(1, 5);
+	struct lane_task task[5];
+
+	for (uint32_t i = 0; i < 5; i++) {
+		queue(block, i);
+		task[i] = claim_read(READER);
+	}
+	lane_ring_at(&lane, block, 2);
+	ck_assert(!lane_read_done(&lane, &task[0], LAYOUT_FAIL_READ, EIO, "", 0));
+	ck_assert(!read_well(&task[1]));
+	ck_assert(lane_read_done(&lane, &task[2], LAYOUT_FAIL_READ, EIO, "", 0));
+	ck_assert(!lane_read_done(&lane, &task[3], LAYOUT_FAIL_READ, EIO, "", 0));
+	lane_ring_at(&lane, block, 4);
+	ck_assert_uint_eq(lane_ended(&lane, block), 3);
+	ck_assert(lane_read_done(&lane, &task[4], LAYOUT_FAIL_READ, EIO, "", 0));
+}
+END_TEST
+
+START_TEST(closed_lane_gives_nothing)
+{
+	struct lane_task task;
+
+	queue(begin(1, 1), 0);
+	lane_close(&lane);
+	ck_assert_int_eq(lane_claim_read(&lane, READER, &task), LANE_E_NONE);
+}
+END_TEST
+
+START_TEST(block_is_not_begun_with_bad_numbers)
+{
+	uint32_t block;
+
+	ck_assert_int_eq(lane_block_begin(&lane, 0, 0, 0, 0, 1, &block), LANE_E_BAD);
+	ck_assert_int_eq(lane_block_begin(&lane, 1, 0, 0, 0, 0, &block), LANE_E_BAD);
+	ck_assert_int_eq(lane_block_begin(&lane, 1, 0, 0, 0, HAND + 1, &block), LANE_E_BAD);
+}
+END_TEST
+
+/* ---- the dead -------------------------------------------------------------------------------- */
+
+START_TEST(task_of_the_dead_is_taken_over)
+{
+	uint32_t block = begin(1, 2), work_us;
+	struct lane_task dead, task;
+	enum layout_fail stage;
+	char text[48];
+	int code;
+
+	queue(block, 0);
+	queue(block, 1);
+	dead = claim_read(READER);
+	ck_assert(!lane_task_take_over(&lane, block, 0, READER + 1, LAYOUT_TASK_READING,
+				       LAYOUT_TASK_QUEUED, LAYOUT_FAIL_NONE, 0));
+	ck_assert(!lane_task_take_over(&lane, block, 0, READER, LAYOUT_TASK_RUNNING,
+				       LAYOUT_TASK_QUEUED, LAYOUT_FAIL_NONE, 0));
+	ck_assert(lane_task_take_over(&lane, block, 0, READER, LAYOUT_TASK_READING,
+				      LAYOUT_TASK_QUEUED, LAYOUT_FAIL_NONE, 0));
+	read_well(&dead); /* it lives after all: changes nothing */
+	ck_assert_int_eq(lane_task_state(&lane, block, 0, NULL), LAYOUT_TASK_QUEUED);
+	task = claim_read(READER);
+	ck_assert_uint_eq(task.index, 0);
+	read_well(&task);
+	dead = claim_run(WORKER);
+	ck_assert(lane_task_take_over(&lane, block, 0, WORKER, LAYOUT_TASK_RUNNING,
+				      LAYOUT_TASK_READY, LAYOUT_FAIL_NONE, 0));
+	task = claim_run(WORKER + 1);
+	ck_assert(!run_well(&dead));
+	ck_assert(lane_task_take_over(&lane, block, 0, WORKER + 1, LAYOUT_TASK_RUNNING,
+				      LAYOUT_TASK_FAILED, LAYOUT_FAIL_CRASH, 139));
+	ck_assert(!lane_task_take_over(&lane, block, 0, WORKER + 1, LAYOUT_TASK_RUNNING,
+				       LAYOUT_TASK_FAILED, LAYOUT_FAIL_CRASH, 139));
+	lane_task_outcome(&lane, block, 0, &stage, &code, text, &work_us);
+	ck_assert_int_eq(stage, LAYOUT_FAIL_CRASH);
+	ck_assert_int_eq(code, 139);
+	ck_assert_str_eq(text, "");
+	ck_assert_uint_eq(lane_ended(&lane, block), 1);
+}
+END_TEST
+
+START_TEST(recount_mends_a_count_that_is_short)
+{
+	uint32_t block = begin(1, 3);
+	struct lane_task task;
+
+	for (uint32_t i = 0; i < 3; i++) {
+		queue(block, i);
+		task = claim_read(READER);
+		lane_read_done(&lane, &task, LAYOUT_FAIL_READ, EIO, "", 0);
+	}
+	atomic_fetch_sub(&lane.block[block].s_ended, 1);
+	lane_recount(&lane, block);
+	ck_assert_uint_eq(lane_ended(&lane, block), 3);
+	lane_recount(&lane, block);
+	ck_assert_uint_eq(lane_ended(&lane, block), 3);
+}
+END_TEST
+
+/* ---- hostile numbers ------------------------------------------------------------------------- */
+
+static const struct {
+	uint64_t arena_offset;
+	uint32_t bytes, position, slot;
+} hostile[] = {
+    {ARENA - 511, 512, 0, 0}, {UINT64_MAX, 1, 0, 0},   {UINT64_MAX - 511, 512, 0, 0},
+    {ARENA + 1, 0, 0, 0},     {0, UINT32_MAX, 0, 0},   {0, (uint32_t)ARENA + 1, 0, 0},
+    {0, 512, HAND, 0},        {0, 512, UINT32_MAX, 0}, {0, 512, 0, LAYOUT_MAX_SLOTS},
+    {0, 512, 0, UINT32_MAX},
+};
+
+START_TEST(task_out_of_bounds_fails)
+{
+	struct lane_task task;
+	enum layout_fail stage;
+	uint32_t block = begin(1, 2), work_us;
+	struct layout_task *shared = &lane.task[(uint64_t)block * lane.hand];
+	char text[48];
+	int code;
+
+	queue(block, 0);
+	queue(block, 1);
+	shared->d_arena_offset = hostile[_i].arena_offset;
+	shared->d_bytes = hostile[_i].bytes;
+	shared->d_position = hostile[_i].position;
+	lane.block[block].d_slot = hostile[_i].slot;
+	ck_assert_int_eq(lane_claim_read(&lane, READER, &task), LANE_E_BAD);
+	ck_assert_int_eq(lane_task_state(&lane, block, 0, NULL), LAYOUT_TASK_FAILED);
+	lane_task_outcome(&lane, block, 0, &stage, &code, text, &work_us);
+	ck_assert_int_eq(stage, LAYOUT_FAIL_READ);
+	ck_assert_int_eq(code, -EBADMSG);
+	ck_assert_uint_eq(lane_ended(&lane, block), 1);
+	lane.block[block].d_slot = 3;
+	ck_assert_int_eq(lane_claim_read(&lane, READER, &task), 0);
+	ck_assert_uint_eq(task.index, 1);
+	lane_block_end(&lane, block);
+}
+END_TEST
+
+START_TEST(hostile_words_stay_in_their_place)
+{
+	uint32_t block = begin(1, HAND), work_us, owner;
+	struct layout_task *shared = &lane.task[(uint64_t)block * lane.hand];
+	struct lane_task task;
+	enum layout_fail stage;
+	char text[48];
+	int code;
+
+	queue(block, HAND - 1);
+	lane.block[block].d_count = UINT32_MAX;
+	atomic_store(&lane.block[block].s_read_hint, UINT32_MAX - 1);
+	ck_assert_int_eq(lane_claim_read(&lane, READER, &task), 0);
+	ck_assert_uint_eq(task.index, HAND - 1);
+	ck_assert_int_eq(lane_claim_read(&lane, READER, &task), LANE_E_NONE);
+	lane_recount(&lane, block);
+	shared->s_stage = 99;
+	memset(shared->s_text, 'y', sizeof(shared->s_text));
+	lane_task_outcome(&lane, block, 0, &stage, &code, text, &work_us);
+	ck_assert_int_le(stage, LAYOUT_FAIL_OP);
+	ck_assert_uint_eq(strlen(text), 47);
+	atomic_store(&shared->s_state, 0xabcdefff);
+	ck_assert_int_eq(lane_task_state(&lane, block, 0, &owner), LAYOUT_TASK_FAILED);
+	ck_assert_ptr_nonnull(lane_check(&lane));
+	lane_block_end(&lane, block);
+}
+END_TEST
+
+/* ---- memory ---------------------------------------------------------------------------------- */
+
+static const struct {
+	uint32_t n_blocks, hand;
+	uint64_t arena_bytes;
+} bad_sizes[] = {
+    {0, 1, 1}, {LAYOUT_MAX_BLOCKS + 1, 1, 1},
+    {1, 0, 1}, {1, LAYOUT_MAX_HAND + 1, 1},
+    {1, 1, 0}, {1, 1, UINT64_MAX},
+};
+
+START_TEST(lane_is_not_made_with_bad_numbers)
+{
+	struct lane other;
+	int a, b;
+
+	ck_assert_int_eq(lane_new(1, bad_sizes[_i].n_blocks, bad_sizes[_i].hand,
+				  bad_sizes[_i].arena_bytes, &other, &a, &b),
+			 LANE_E_BAD);
+}
+END_TEST
+
+START_TEST(attach_gives_the_same_lane)
+{
+	struct lane other;
+	uint8_t *writer, *reader;
+	uint32_t block = begin(1, 1);
+
+	queue(block, 0);
+	ck_assert_int_eq(lane_attach(lane_fd, &other), 0);
+	ck_assert_uint_eq(other.number, 5);
+	ck_assert_uint_eq(other.arena_bytes, ARENA);
+	ck_assert_uint_eq(other.hand, HAND);
+	ck_assert_int_eq(lane_task_state(&other, block, 0, NULL), LAYOUT_TASK_QUEUED);
+	ck_assert_int_eq(lane_arena_attach(arena_fd, &other, true, &writer), 0);
+	ck_assert_int_eq(lane_arena_attach(arena_fd, &other, false, &reader), 0);
+	writer[ARENA - 1] = 42;
+	ck_assert_uint_eq(reader[ARENA - 1], 42);
+	lane_arena_detach(&other, writer);
+	lane_arena_detach(&other, reader);
+	ck_assert_int_eq(lane_arena_attach(lane_fd, &other, false, &reader), LANE_E_BAD);
+	ck_assert_int_eq(lane_attach(arena_fd, &other), LANE_E_BAD);
+	lane_detach(&other);
+}
+END_TEST
+
+START_TEST(attach_refuses_each_changed_byte_that_matters)
+{
+	unsigned refused = 0;
+
+	for (size_t i = 0; i < sizeof(struct layout_lane); i++) {
+		uint8_t *byte = (uint8_t *)lane.head + i;
+		struct lane other;
+		int r;
+
+		*byte ^= 0x40;
+		r = lane_attach(lane_fd, &other);
+		ck_assert_msg(r == 0 || r == LANE_E_BAD, "byte %zu: %d", i, r);
+		refused += r != 0;
+		if (r == 0)
+			lane_detach(&other);
+		*byte ^= 0x40;
+	}
+	ck_assert_uint_gt(refused, 40);
+}
+END_TEST
+
+/* ---- the bell -------------------------------------------------------------------------------- */
+
+static struct layout_bell *bell;
+static int bell_fd;
+
+static void bell_setup(void)
+{
+	ck_assert_int_eq(bell_new(&bell, &bell_fd), 0);
+}
+
+static void bell_teardown(void)
+{
+	bell_detach(bell);
+	close(bell_fd);
+}
+
+START_TEST(bell_is_attached)
+{
+	struct layout_bell *other;
+
+	ck_assert_int_eq(bell_attach(bell_fd, &other), 0);
+	bell_detach(other);
+	bell->version++;
+	ck_assert_int_eq(bell_attach(bell_fd, &other), LANE_E_BAD);
+	ck_assert_int_lt(bell_attach(-1, &other), 0);
+}
+END_TEST
+
+START_TEST(moved_sequence_does_not_sleep)
+{
+	uint32_t work = bell_work_seq(bell), reading = bell_read_seq(bell);
+
+	bell_ring_workers(bell);
+	bell_ring_readers(bell);
+	bell_sleep_worker(bell, work, UINT64_MAX);
+	bell_sleep_reader(bell, reading, UINT64_MAX);
+	ck_assert_uint_ne(bell_work_seq(bell), work);
+	ck_assert_uint_ne(bell_read_seq(bell), reading);
+}
+END_TEST
+
+START_TEST(sleep_ends_by_its_limit)
+{
+	bell_sleep_worker(bell, bell_work_seq(bell), 1000);
+	bell_sleep_reader(bell, bell_read_seq(bell), 1000000);
+	ck_assert_uint_eq(bell->s_work_armed, 1);
+	bell_ring_workers(bell); /* nobody sleeps: the flag is cleared */
+	ck_assert_uint_eq(bell->s_work_armed, 0);
+}
+END_TEST
+
+START_TEST(event_arm_is_taken_once)
+{
+	ck_assert(!bell_take_event_arm(bell));
+	bell_arm_event(bell);
+	ck_assert(bell_take_event_arm(bell));
+	ck_assert(!bell_take_event_arm(bell));
+}
+END_TEST
+
+enum { TURNS = 3000 };
+static _Atomic int ball;
+
+static void *player(void *number)
+{
+	int me = number != NULL;
+
+	for (int turn = 0; turn < TURNS; turn++) {
+		uint32_t seen = me ? bell_work_seq(bell) : bell_read_seq(bell);
+
+		while (atomic_load(&ball) % 2 != me) {
+			if (me)
+				bell_sleep_worker(bell, seen, UINT64_MAX);
+			else
+				bell_sleep_reader(bell, seen, UINT64_MAX);
+			seen = me ? bell_work_seq(bell) : bell_read_seq(bell);
+		}
+		atomic_fetch_add(&ball, 1);
+		if (me)
+			bell_ring_readers(bell);
+		else
+			bell_ring_workers(bell);
+	}
+	return NULL;
+}
+
+/* Two threads that sleep without limit until the other rings: one lost wake and this never ends. */
+START_TEST(no_wake_is_lost)
+{
+	pthread_t a, b;
+
+	atomic_store(&ball, 0);
+	ck_assert_int_eq(pthread_create(&a, NULL, player, NULL), 0);
+	ck_assert_int_eq(pthread_create(&b, NULL, player, &ball), 0);
+	pthread_join(a, NULL);
+	pthread_join(b, NULL);
+	ck_assert_int_eq(atomic_load(&ball), 2 * TURNS);
+}
+END_TEST
+
+static void *sleeper(void *unused)
+{
+	uint32_t seen = bell_work_seq(bell);
+
+	atomic_fetch_add(&ball, 1);
+	bell_sleep_worker(bell, seen, UINT64_MAX);
+	return unused;
+}
+
+START_TEST(ring_all_wakes_without_the_flag)
+{
+	pthread_t thread[4];
+
+	atomic_store(&ball, 0);
+	for (int i = 0; i < 4; i++)
+		ck_assert_int_eq(pthread_create(&thread[i], NULL, sleeper, NULL), 0);
+	while (atomic_load(&ball) < 4)
+		usleep(100);
+	usleep(2000);
+	atomic_store(&bell->s_work_armed, 0); /* as a ringer that was killed leaves it */
+	bell_ring_all(bell);
+	for (int i = 0; i < 4; i++)
+		pthread_join(thread[i], NULL);
+}
+END_TEST
+
+static void add_bell(TCase *tcase)
+{
+	tcase_add_checked_fixture(tcase, bell_setup, bell_teardown);
+	tcase_add_test(tcase, bell_is_attached);
+	tcase_add_test(tcase, moved_sequence_does_not_sleep);
+	tcase_add_test(tcase, sleep_ends_by_its_limit);
+	tcase_add_test(tcase, event_arm_is_taken_once);
+	tcase_add_test(tcase, no_wake_is_lost);
+	tcase_add_test(tcase, ring_all_wakes_without_the_flag);
+	tcase_set_timeout(tcase, 60);
+}
+
+static void add(TCase *tcase)
+{
+	tcase_add_checked_fixture(tcase, setup, teardown);
+	tcase_add_test(tcase, task_goes_its_way);
+	tcase_add_test(tcase, failure_is_told_and_can_be_tried_again);
+	tcase_add_test(tcase, oldest_hand_is_served_first);
+	tcase_add_loop_test(tcase, wrong_hint_hides_no_task, 0, 2);
+	tcase_add_test(tcase, accessd_is_rung_once_an_arm);
+	tcase_add_test(tcase, closed_lane_gives_nothing);
+	tcase_add_test(tcase, block_is_not_begun_with_bad_numbers);
+	tcase_add_test(tcase, task_of_the_dead_is_taken_over);
+	tcase_add_test(tcase, recount_mends_a_count_that_is_short);
+	tcase_add_loop_test(tcase, task_out_of_bounds_fails, 0, BASE_ARRAY_LEN(hostile));
+	tcase_add_test(tcase, hostile_words_stay_in_their_place);
+	tcase_add_loop_test(tcase, lane_is_not_made_with_bad_numbers, 0, BASE_ARRAY_LEN(bad_sizes));
+	tcase_add_test(tcase, attach_gives_the_same_lane);
+	tcase_add_test(tcase, attach_refuses_each_changed_byte_that_matters);
+}
+
+int main(void)
+{
+	return suite_run("lane", add) | suite_run("bell", add_bell);
+}
