@@ -11,8 +11,9 @@
  *
  * Time: 64 jobs with bitmaps of 2^19 grains are 4 MiB to go through, and a count of bits costs
  * more than the traffic. So a count stops as soon as half a hand is found, which is near the
- * beginning unless the half is empty or nearly so, and it adds up bytes over a block of words
- * before it adds the bytes, in loops of constant length that a compiler turns into vectors.
+ * beginning unless the half is nearly empty; it adds up bytes over a block of words before it
+ * adds the bytes, in loops of constant length that a compiler turns into vectors; and when less
+ * than a hand of candidates is left they are listed, and the other jobs split the list.
  *
  * The draw never lists the candidates: sums over blocks turn a rank into a grain by bisection, and
  * Floyd's method gives a uniform subset of ranks with one draw a grain. Nothing here looks at
@@ -20,13 +21,15 @@
  */
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/bits.h"
 #include "base/philox.h"
 #include "sched/carousel_state.h"
 
-#define CAROUSEL_STREAM_DRAW UINT32_C(0x64726177) /* "draw": apart from every use of (seed, lap) \
-						   */
+#define CAROUSEL_STREAM_DRAW                                                \
+	UINT32_C(0x64726177) /* "draw": apart from every use of (seed, lap) \
+			      */
 
 /* bits, counted */
 
@@ -69,20 +72,58 @@ static void keep(uint64_t *set, const uint64_t *other, uint64_t flip, size_t wor
 			set[i + k] &= other[i + k] ^ flip;
 }
 
-/* One job's split of the candidates. */
-static void split(struct carousel *carousel, const uint64_t *need, bool is_hungry)
+/* Is the other half kept instead of the preferred one? Counts above half a hand say no more. */
+static bool prefers_other(uint64_t preferred, uint64_t other, uint64_t half)
+{
+	return !preferred || (preferred < half && preferred < other);
+}
+
+static uint64_t half_hand(const struct carousel *carousel)
+{
+	return BASE_MAX(carousel->max_grains / 2, 1u);
+}
+
+/* One job's split of the candidates. True: what is left is less than a hand. */
+static bool split(struct carousel *carousel, const uint64_t *need, bool is_hungry)
 {
 	uint64_t *set = carousel->candidates;
-	uint64_t preferred = is_hungry ? 0 : UINT64_MAX;
-	uint64_t half = BASE_MAX(carousel->max_grains / 2, 1u);
-	uint64_t has = count_up_to(set, need, preferred, carousel->words, half);
-	uint64_t other = 0;
+	uint64_t flip = is_hungry ? 0 : UINT64_MAX;
+	uint64_t half = half_hand(carousel), other = half;
+	uint64_t preferred = count_up_to(set, need, flip, carousel->words, half);
 
-	if (has < half)
-		other = count_up_to(set, need, ~preferred, carousel->words, half);
-	if (has == 0 || (has < half && has < other))
-		preferred = ~preferred;
-	keep(set, need, preferred, carousel->words);
+	if (preferred < half)
+		other = count_up_to(set, need, ~flip, carousel->words, half);
+	if (prefers_other(preferred, other, half))
+		flip = ~flip;
+	keep(set, need, flip, carousel->words);
+	return preferred < half && other < half;
+}
+
+/* The same for candidates that are listed: returns how many of them are left. */
+static uint32_t split_list(const struct carousel *carousel, const uint64_t *need, bool is_hungry,
+			   uint32_t *grains, uint32_t n)
+{
+	uint32_t preferred = 0, kept = 0;
+	bool wanted = is_hungry;
+
+	for (uint32_t i = 0; i < n; i++)
+		preferred += bits_test(need, grains[i]) == wanted;
+	if (prefers_other(preferred, n - preferred, half_hand(carousel)))
+		wanted = !wanted;
+	for (uint32_t i = 0; i < n; i++)
+		if (bits_test(need, grains[i]) == wanted)
+			grains[kept++] = grains[i];
+	return kept;
+}
+
+static uint32_t list_candidates(const struct carousel *carousel, uint32_t *grains)
+{
+	uint32_t n = 0;
+
+	for (size_t i = 0; i < carousel->words; i++)
+		for (uint64_t bits = carousel->candidates[i]; bits; bits &= bits - 1)
+			grains[n++] = (uint32_t)(i * 64 + (unsigned)__builtin_ctzll(bits));
+	return n;
 }
 
 /* the draw */
@@ -140,17 +181,19 @@ static int compare_grains(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* A uniform subset of at most max_grains candidates, ascending, into the slot's grains. */
+/* A uniform subset of max_grains candidates, ascending; all of them if there are no more. */
 static uint32_t draw(struct carousel *carousel, uint64_t lap, uint32_t *grains)
 {
 	uint32_t total = (uint32_t)sum_blocks(carousel);
-	uint32_t n = BASE_MIN(total, carousel->max_grains);
+	uint32_t n = carousel->max_grains;
 	struct philox_seq seq;
 
+	if (total <= n)
+		return list_candidates(carousel, grains);
 	philox_seq_init(&seq, carousel->config.seed, lap, CAROUSEL_STREAM_DRAW);
 	for (uint32_t i = 0; i < n; i++) {
 		uint32_t newest = total - n + i;
-		uint32_t rank = total == n ? i : (uint32_t)philox_below(&seq, newest + UINT64_C(1));
+		uint32_t rank = (uint32_t)philox_below(&seq, newest + UINT64_C(1));
 		uint32_t grain = grain_of_rank(carousel, rank);
 
 		if (bits_test(carousel->drawn, grain))
@@ -164,16 +207,34 @@ static uint32_t draw(struct carousel *carousel, uint64_t lap, uint32_t *grains)
 	return n;
 }
 
+/* Chooses grains for the hungriest job, order[0], and whoever can share them. */
+static uint32_t choose(struct carousel *carousel, uint64_t lap, const uint32_t *order, uint32_t n,
+		       uint32_t n_hungry, uint32_t *grains)
+{
+	bool is_listed = false;
+	uint32_t n_grains = 0;
+
+	memcpy(carousel->candidates, carousel->jobs[order[0]].need,
+	       carousel->words * sizeof(uint64_t));
+	for (uint32_t i = 1; i < n; i++) {
+		const uint64_t *need = carousel->jobs[order[i]].need;
+
+		if (is_listed) {
+			n_grains = split_list(carousel, need, i < n_hungry, grains, n_grains);
+		} else if (split(carousel, need, i < n_hungry)) {
+			n_grains = list_candidates(carousel, grains);
+			is_listed = true;
+		}
+	}
+	return is_listed ? n_grains : draw(carousel, lap, grains);
+}
+
 void carousel_deal_hand(struct carousel *carousel, const uint32_t *order, uint32_t n,
 			uint32_t n_hungry, struct carousel_slot *slot)
 {
 	struct carousel_hand *hand = &slot->hand;
 
-	for (size_t i = 0; i < carousel->words; i++)
-		carousel->candidates[i] = carousel->jobs[order[0]].need[i];
-	for (uint32_t i = 1; i < n; i++)
-		split(carousel, carousel->jobs[order[i]].need, i < n_hungry);
-	hand->n_grains = draw(carousel, hand->lap, slot->grains);
+	hand->n_grains = choose(carousel, hand->lap, order, n, n_hungry, slot->grains);
 	hand->count = deal_hand(&carousel->deal, carousel->config.seed, hand->lap, slot->grains,
 				hand->n_grains, slot->ids);
 	hand->ids = slot->ids;
