@@ -75,16 +75,15 @@ static void fault_loop(void)
 		;
 }
 
-/* Ends when the memory limit ends it: the caller's next allocation fails, as a decoder's would. */
+/* Ends when nothing is left: the decoder's next allocation then fails, as after a leak. */
 static void fault_hog(void)
 {
-	for (;;) {
-		char *more = malloc(FAULT_HOG_STEP);
+	for (size_t step = FAULT_HOG_STEP; step >= sizeof(void *); step /= 2) {
+		char *more;
 
-		if (more == NULL)
-			return;
-		for (uint64_t i = 0; i < FAULT_HOG_STEP; i += 4096)
-			((volatile char *)more)[i] = 1;
+		while ((more = malloc(step)) != NULL)
+			for (size_t i = 0; i < step; i += 4096)
+				((volatile char *)more)[i] = 1;
 	}
 }
 

@@ -32,6 +32,7 @@
 #define WORKER_SLEEP_NS UINT64_C(1000000000)
 #define WORKER_HEAP_STEP (8 << 20) /* larger blocks are mapped and given back one by one */
 #define WORKER_HEAP_SPARE (16 << 20)
+#define WORKER_HEAP_SHARE 8 /* of its memory a worker must still get, to go on after a failure */
 
 _Static_assert((int)PIPELINE_FAIL_DECODE == (int)LAYOUT_FAIL_DECODE, "one set of numbers");
 _Static_assert((int)PIPELINE_FAIL_REFUSED == (int)LAYOUT_FAIL_REFUSED, "one set of numbers");
@@ -125,6 +126,17 @@ static void worker_ring_accessd(const struct worker *worker)
 		return;
 }
 
+/* A picture that is too large gives its memory back; what leaks stays, and the next pictures would
+ * fail for it. */
+static bool worker_is_spent(const struct worker_setup *setup)
+{
+	void *volatile probe = malloc(setup->memory / WORKER_HEAP_SHARE);
+	bool is_spent = probe == NULL;
+
+	free(probe);
+	return is_spent;
+}
+
 static void worker_do(struct worker *worker, struct worker_lane *lane, const struct lane_task *task)
 {
 	struct pipeline_error error = {.code = 0};
@@ -140,6 +152,8 @@ static void worker_do(struct worker *worker, struct worker_lane *lane, const str
 			  (uint32_t)BASE_MIN(work_ns / 1000, UINT32_MAX)))
 		worker_ring_accessd(worker);
 	worker_entry_end(worker, work_ns);
+	if (stage == LAYOUT_FAIL_MEMORY && worker_is_spent(worker->setup))
+		_exit(WORKER_EXIT_SPENT);
 }
 
 /* ---- the loop ---- */

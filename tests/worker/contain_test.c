@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Workers that die, hang and eat memory: one task is lost, everything else goes on. */
+
+#include "tests/worker/rig.h"
+#include "tests/worker/suite.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "worker/backoff.h"
+#include "worker/fault.h"
+#include "worker/sandbox.h"
+#include "worker/worker.h"
+
+#define MEMORY "64M"
+#define FAULTY 5 /* sample 105: the sixth of lane 1 */
+
+/* ---- faults ---- */
+
+enum ending { ENDING_SEGV, ENDING_EXIT, ENDING_FAILED, ENDING_HUNG };
+
+static const struct {
+	const char *fault;
+	enum ending ending;
+	bool only_strict; /* needs the memory limit */
+} fault_table[] = {
+    {"segv:105", ENDING_SEGV, false}, {"exit:105", ENDING_EXIT, false},
+    {"hog:105", ENDING_FAILED, true}, {"loop:105", ENDING_HUNG, false},
+    {"stop:105", ENDING_HUNG, false},
+};
+
+static bool others_are_done(struct rig *rig, void *closure)
+{
+	(void)rig;
+	return rig_lane_count(closure, 0, LAYOUT_TASK_DONE) == RIG_HAND - 1;
+}
+
+static bool is_faulty_over(struct rig *rig, void *closure)
+{
+	struct rig_lane *lane = closure;
+	uint32_t owner;
+	enum layout_task_state state = lane_task_state(&lane->lane, 0, FAULTY, &owner);
+
+	return state == LAYOUT_TASK_FAILED || rig->worker[owner].has_exited;
+}
+
+/* As accessd does: by the bell's entry, then by its number. */
+static void kill_hung(struct rig *rig, struct rig_lane *lane)
+{
+	uint64_t word = UINT64_C(1) << 48 | FAULTY << 8 | 1;
+	uint32_t owner;
+	struct layout_worker *entry;
+
+	ck_assert_int_eq(lane_task_state(&lane->lane, 0, FAULTY, &owner), LAYOUT_TASK_RUNNING);
+	rig_pump(rig, 0);
+	entry = &rig->bell->worker[rig->worker[owner].index];
+	ck_assert_uint_eq(atomic_load(&entry->w_task), word);
+	ck_assert_uint_le(atomic_load(&entry->w_started_ns), base_now_ns());
+	rig_send_kill(rig, owner);
+}
+
+static bool has_spent_worker(struct rig *rig, void *closure)
+{
+	(void)closure;
+	for (uint32_t owner = 1; owner <= rig->last_owner; owner++)
+		if (rig->worker[owner].has_exited && rig->worker[owner].status == WORKER_EXIT_SPENT
+										      << 8)
+			return true;
+	return false;
+}
+
+static void check_end(struct rig *rig, const struct rig_lane *lane, enum ending ending,
+		      uint32_t owner)
+{
+	int status = rig->worker[owner].status;
+	enum layout_fail stage;
+	uint32_t work_us;
+	char text[48];
+	int code;
+
+	switch (ending) {
+	case ENDING_SEGV: /* a sanitizer turns it into an exit */
+		ck_assert(WIFSIGNALED(status) ? WTERMSIG(status) == SIGSEGV : status != 0);
+		break;
+	case ENDING_EXIT:
+		ck_assert(WIFEXITED(status) && WEXITSTATUS(status) == FAULT_EXIT_STATUS);
+		break;
+	case ENDING_HUNG:
+		ck_assert(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+		break;
+	case ENDING_FAILED:
+		ck_assert_int_eq(lane_task_state(&lane->lane, 0, FAULTY, NULL), LAYOUT_TASK_FAILED);
+		lane_task_outcome(&lane->lane, 0, FAULTY, &stage, &code, text, &work_us);
+		ck_assert_int_eq(stage, LAYOUT_FAIL_MEMORY);
+		/* its heap was full for good, so it left after it had said so */
+		rig_await(rig, has_spent_worker, NULL);
+		break;
+	}
+}
+
+START_TEST(test_fault_is_contained)
+{
+	struct rig *rig;
+	struct rig_lane *lane;
+	uint32_t owner, block;
+
+	if (fault_table[_i].only_strict && !sandbox_is_strict())
+		return;
+	rig = rig_new(2, MEMORY, fault_table[_i].fault);
+	lane = rig_lane_new(1);
+	rig_lane_open(rig, lane);
+	rig_lane_fill(rig, lane, 0, RIG_HAND);
+	rig_await(rig, others_are_done, lane);
+	lane_task_state(&lane->lane, 0, FAULTY, &owner);
+	if (fault_table[_i].ending == ENDING_HUNG)
+		kill_hung(rig, lane);
+	rig_await(rig, is_faulty_over, lane);
+	check_end(rig, lane, fault_table[_i].ending, owner);
+	if (fault_table[_i].ending != ENDING_FAILED)
+		ck_assert_uint_eq(rig_lane_take_over(rig, lane, 0, LAYOUT_TASK_FAILED), 1);
+	ck_assert_uint_eq(rig_lane_count(lane, 0, LAYOUT_TASK_FAILED), 1);
+	rig_lane_check(lane, 0, 0, RIG_HAND);
+	/* replaced: two live, and the next hand (without the sample) is whole */
+	rig_await_workers(rig, 2);
+	block = rig_lane_fill(rig, lane, 1, FAULTY);
+	rig_lane_await(rig, lane, block);
+	ck_assert_uint_eq(rig_lane_count(lane, block, LAYOUT_TASK_DONE), FAULTY);
+	rig_free(rig);
+	rig_lane_free(lane);
+}
+END_TEST
+
+/* ---- deaths at any moment ---- */
+
+static void kill_one(struct rig *rig, uint64_t draw)
+{
+	for (uint32_t owner = rig->last_owner; owner > 0; owner--)
+		if (!rig->worker[owner].has_exited && draw-- == 0)
+			kill(rig->worker[owner].pid, SIGKILL);
+}
+
+START_TEST(test_killed_at_random)
+{
+	struct rig *rig = rig_new(3, MEMORY, NULL);
+	struct rig_lane *lane = rig_lane_new(1);
+	uint64_t until_ns = base_now_ns() + RIG_PATIENCE_MS * UINT64_C(1000000);
+	uint32_t rounds = 30;
+
+	rig_lane_open(rig, lane);
+	rig_await_workers(rig, 3);
+	for (uint32_t round = 0; round < rounds; round++) {
+		uint32_t block = rig_lane_fill(rig, lane, round % RIG_SLOTS, RIG_HAND);
+
+		kill_one(rig, round % 3);
+		while (rig_lane_count(lane, block, LAYOUT_TASK_DONE) < RIG_HAND) {
+			ck_assert_msg(base_now_ns() < until_ns, "waited in vain");
+			rig_pump(rig, 1);
+			rig_lane_take_over(rig, lane, block, LAYOUT_TASK_READY);
+		}
+		ck_assert_ptr_null(lane_check(&lane->lane));
+		rig_lane_check(lane, block, round % RIG_SLOTS, RIG_HAND);
+		lane_block_end(&lane->lane, block);
+	}
+	rig_await_workers(rig, 3);
+	ck_assert_uint_ge(rig->last_owner, rounds / 2);
+	ck_assert_uint_eq(rig->most_alive, 3);
+	rig_free(rig);
+	rig_lane_free(lane);
+}
+END_TEST
+
+/* A stopped worker is killed like a hung one. */
+START_TEST(test_stopped)
+{
+	struct rig *rig = rig_new(1, MEMORY, NULL);
+	struct rig_lane *lane = rig_lane_new(1);
+	uint32_t block;
+
+	rig_lane_open(rig, lane);
+	rig_await_workers(rig, 1);
+	ck_assert_int_eq(kill(rig->worker[1].pid, SIGSTOP), 0);
+	rig_send_kill(rig, 1);
+	while (!rig->worker[1].has_exited)
+		rig_pump(rig, 1);
+	ck_assert_int_eq(WTERMSIG(rig->worker[1].status), SIGKILL);
+	block = rig_lane_fill(rig, lane, 0, RIG_HAND);
+	while (rig_lane_count(lane, block, LAYOUT_TASK_DONE) < RIG_HAND) {
+		rig_pump(rig, 1);
+		rig_lane_take_over(rig, lane, block, LAYOUT_TASK_READY);
+	}
+	rig_send_kill(rig, 1); /* long gone: nothing happens */
+	rig_send_kill(rig, 4711);
+	rig_pump(rig, 50);
+	ck_assert_uint_eq(rig->n_alive, 1);
+	rig_free(rig);
+	rig_lane_free(lane);
+}
+END_TEST
+
+/* ---- a loop of crashes ---- */
+
+START_TEST(test_no_fork_storm)
+{
+	struct rig *rig = rig_new(2, MEMORY, "all-segv");
+	struct rig_lane *lane = rig_lane_new(1);
+	uint64_t started_ns = base_now_ns(), took_ns;
+	uint32_t block;
+
+	rig_lane_open(rig, lane);
+	block = rig_lane_fill(rig, lane, 0, RIG_HAND);
+	while (rig_lane_count(lane, block, LAYOUT_TASK_FAILED) < 26) {
+		rig_pump(rig, 10);
+		rig_lane_take_over(rig, lane, block, LAYOUT_TASK_FAILED);
+	}
+	took_ns = base_now_ns() - started_ns;
+	/* 26 deaths are 10 free ones and 8 rounds of two: waits of 10 + 20 + ... + 640 ms at least,
+	 * less the round in which the tenth fell. A slow machine can only make it longer. */
+	ck_assert_uint_ge(took_ns, UINT64_C(600000000));
+	ck_assert_uint_ge(rig->last_owner, 26);
+	ck_assert_uint_le(rig->last_owner, RIG_HAND + 2);
+	rig_free(rig);
+	rig_lane_free(lane);
+}
+END_TEST
+
+START_TEST(test_backoff)
+{
+	struct backoff backoff = {.next = 0};
+	const uint64_t ms = 1000000;
+	uint64_t now_ns = 5000 * ms, expected_ns = BACKOFF_FIRST_NS;
+
+	for (unsigned i = 0; i < BACKOFF_BURST; i++) {
+		backoff_death(&backoff, now_ns += ms, 1);
+		ck_assert_uint_eq(backoff_wait_ns(&backoff, now_ns), 0);
+	}
+	for (unsigned i = 0; i < 20; i++) {
+		backoff_death(&backoff, now_ns += ms, 1);
+		ck_assert_uint_eq(backoff_wait_ns(&backoff, now_ns), expected_ns);
+		backoff_death(&backoff, now_ns, 1); /* the same round: no longer wait */
+		ck_assert_uint_eq(backoff_wait_ns(&backoff, now_ns), expected_ns);
+		now_ns += expected_ns;
+		ck_assert_uint_eq(backoff_wait_ns(&backoff, now_ns), 0);
+		expected_ns = BASE_MIN(2 * expected_ns, BACKOFF_LONGEST_NS);
+	}
+	/* one that lived long ends it */
+	now_ns += 3000 * ms;
+	backoff_death(&backoff, now_ns, 3000 * ms);
+	ck_assert_uint_eq(backoff_wait_ns(&backoff, now_ns), 0);
+	/* now and then a death: no wait, ever */
+	for (unsigned i = 0; i < 100; i++) {
+		backoff_death(&backoff, now_ns += 200 * ms, 150 * ms);
+		ck_assert_uint_eq(backoff_wait_ns(&backoff, now_ns), 0);
+	}
+}
+END_TEST
+
+START_TEST(test_fault_names)
+{
+	static const char *const bad[] = {"",           "segv",    "segv:",
+					  "segv:x",     "segv:-1", "segv:1 ",
+					  "all-segv:1", "boom:1",  "segv:99999999999999999999"};
+	struct fault fault = {FAULT_NONE, 7};
+
+	for (size_t i = 0; i < BASE_ARRAY_LEN(bad); i++) {
+		ck_assert_int_lt(fault_parse(bad[i], &fault), 0);
+		ck_assert(fault.kind == FAULT_NONE && fault.sample == 7);
+	}
+	ck_assert_int_eq(fault_parse("hog:18446744073709551615", &fault), 0);
+	ck_assert(fault.kind == FAULT_HOG && fault.sample == UINT64_MAX);
+	ck_assert_int_eq(fault_parse("all-segv", &fault), 0);
+	ck_assert_int_eq(fault.kind, FAULT_ALL_SEGV);
+}
+END_TEST
+
+static void add_tests(TCase *tcase)
+{
+	tcase_add_loop_test(tcase, test_fault_is_contained, 0, BASE_ARRAY_LEN(fault_table));
+	tcase_add_test(tcase, test_killed_at_random);
+	tcase_add_test(tcase, test_stopped);
+	tcase_add_test(tcase, test_no_fork_storm);
+	tcase_add_test(tcase, test_backoff);
+	tcase_add_test(tcase, test_fault_names);
+}
+
+int main(void)
+{
+	return suite_run("contain", add_tests);
+}

@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* The worker parent as accessd sees it: lanes come and go, workers follow, nobody outlives anybody.
+ */
+
+#include "tests/worker/rig.h"
+#include "tests/worker/suite.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "worker/sandbox.h"
+
+#define MEMORY "256M"
+
+/* A hand of count samples through slot; all of it right. */
+static void produce(struct rig *rig, struct rig_lane *lane, uint32_t slot, uint32_t count)
+{
+	uint32_t block = rig_lane_fill(rig, lane, slot, count);
+
+	rig_lane_await(rig, lane, block);
+	ck_assert_uint_eq(rig_lane_count(lane, block, LAYOUT_TASK_DONE), count);
+	rig_lane_check(lane, block, slot, count);
+	lane_block_end(&lane->lane, block);
+}
+
+START_TEST(test_fields_are_right)
+{
+	struct rig *rig = rig_new(2, MEMORY, NULL);
+	struct rig_lane *lane = rig_lane_new(1);
+
+	rig_lane_open(rig, lane);
+	produce(rig, lane, 0, RIG_HAND);
+	produce(rig, lane, RIG_SLOTS - 1, 5);
+	rig_await_workers(rig, 2);
+	rig_free(rig);
+	rig_lane_free(lane);
+}
+END_TEST
+
+START_TEST(test_accessd_is_rung)
+{
+	struct rig *rig = rig_new(1, MEMORY, NULL);
+	struct rig_lane *lane = rig_lane_new(1);
+	struct pollfd polled = {rig->event, POLLIN, 0};
+	uint64_t rings = 0;
+
+	rig_lane_open(rig, lane);
+	rig_lane_fill(rig, lane, 0, 7);
+	ck_assert_int_eq(poll(&polled, 1, RIG_PATIENCE_MS), 1);
+	ck_assert_int_eq(read(rig->event, &rings, sizeof(rings)), sizeof(rings));
+	ck_assert_uint_eq(rings, 1);
+	ck_assert_uint_eq(lane_ended(&lane->lane, 0), 7);
+	rig_free(rig);
+	rig_lane_free(lane);
+}
+END_TEST
+
+static bool all_before_exited(struct rig *rig, void *closure)
+{
+	uint32_t last = *(uint32_t *)closure;
+
+	for (uint32_t owner = 1; owner <= last; owner++)
+		if (!rig->worker[owner].has_exited)
+			return false;
+	return true;
+}
+
+START_TEST(test_generations)
+{
+	struct rig *rig = rig_new(3, MEMORY, NULL);
+	struct rig_lane *lane[3];
+	uint32_t first_generation;
+
+	for (uint32_t i = 0; i < 3; i++)
+		lane[i] = rig_lane_new(i + 1);
+	rig_lane_open(rig, lane[0]);
+	produce(rig, lane[0], 0, RIG_HAND);
+	rig_await_workers(rig, 3);
+	first_generation = rig->last_owner;
+	/* two more, one change of workers */
+	ck_assert(rig_lane_add(rig, lane[1], &(struct rig_add){.spec = NULL}));
+	ck_assert(rig_lane_add(rig, lane[2], &(struct rig_add){.spec = NULL}));
+	rig_send_lane(rig, PARENT_GO, 2);
+	rig_send_lane(rig, PARENT_GO, 3);
+	rig_await(rig, all_before_exited, &first_generation);
+	rig_await_workers(rig, 3);
+	for (uint32_t i = 0; i < 3; i++)
+		produce(rig, lane[i], i, RIG_HAND);
+	rig_pump(rig, 0);
+	ck_assert_uint_eq(rig->last_owner, first_generation + 3);
+	ck_assert_uint_eq(rig->most_alive, 3);
+	for (uint32_t owner = 1; owner <= first_generation; owner++)
+		ck_assert_int_eq(rig->worker[owner].status, 0);
+	rig_free(rig);
+	for (uint32_t i = 0; i < 3; i++)
+		rig_lane_free(lane[i]);
+}
+END_TEST
+
+static bool is_removed(struct rig *rig, void *closure)
+{
+	return rig->answer.removed == *(uint32_t *)closure;
+}
+
+static void remove_lane(struct rig *rig, uint32_t number)
+{
+	uint32_t before = rig->last_owner;
+
+	rig->answer.removed = 0;
+	rig_send_lane(rig, PARENT_REMOVE, number);
+	rig_await(rig, is_removed, &number);
+	ck_assert(all_before_exited(rig, &before));
+}
+
+START_TEST(test_remove)
+{
+	struct rig *rig = rig_new(2, MEMORY, NULL);
+	struct rig_lane *lane[2] = {rig_lane_new(1), rig_lane_new(2)};
+
+	rig_lane_open(rig, lane[0]);
+	rig_lane_open(rig, lane[1]);
+	produce(rig, lane[0], 0, RIG_HAND);
+	rig_await_workers(rig, 2);
+	lane_close(&lane[0]->lane);
+	remove_lane(rig, 1);
+	produce(rig, lane[1], 0, RIG_HAND);
+	rig_await_workers(rig, 2);
+	/* the last one: nothing to do, nobody stays */
+	remove_lane(rig, 2);
+	rig_await_workers(rig, 0);
+	/* the number can be used again */
+	rig_lane_free(lane[0]);
+	lane[0] = rig_lane_new(1);
+	rig_lane_open(rig, lane[0]);
+	produce(rig, lane[0], 1, RIG_HAND);
+	rig_free(rig);
+	rig_lane_free(lane[0]);
+	rig_lane_free(lane[1]);
+}
+END_TEST
+
+static const struct {
+	const char *text; /* part of the refusal */
+	struct rig_add spoilt;
+} refusal_table[] = {
+    {"nonsense", {.spec = "{\"ops\":[{\"op\":\"nonsense\"}]}"}},
+    {"another size",
+     {.spec = "{\"ops\":[{\"op\":\"decode\"},{\"op\":\"resize\",\"size\":[9,9]},{"
+	      "\"op\":\"layout\",\"order\":\"CHW\"}]}"}},
+    {"another size", {.bytes_change = 64}},
+    {"cache line", {.offset_change = 8}},
+    {"outside its slot", {.offset_change = UINT64_C(1) << 40}},
+    {"outside its slot", {.offset_change = UINT64_MAX - 63}},
+    {"overlap", {.same_offsets = true}},
+    {"smaller than it says", {.slots_change = 1}},
+    {"smaller than it says", {.stride_change = UINT64_C(1) << 40}},
+    {"larger than a slot", {.stride_change = UINT64_MAX - 4095}},
+    {"Too many open files", {.fds_left_out = 1}},
+    {"Too many open files", {.fds_left_out = 3}},
+};
+
+START_TEST(test_refusal)
+{
+	struct rig *rig = rig_new(1, MEMORY, NULL);
+	struct rig_lane *lane = rig_lane_new(9);
+
+	/* stride_change of "larger than a slot" is minus one page: the slot is then too small */
+	ck_assert(!rig_lane_add(rig, lane, &refusal_table[_i].spoilt));
+	ck_assert_msg(strstr(rig->answer.text, refusal_table[_i].text) != NULL, "%s",
+		      rig->answer.text);
+	/* and it goes on */
+	rig_lane_open(rig, lane);
+	produce(rig, lane, 0, 3);
+	ck_assert(!rig_lane_add(rig, lane, &(struct rig_add){.spec = NULL}));
+	ck_assert_ptr_nonnull(strstr(rig->answer.text, "still in use"));
+	rig_free(rig);
+	rig_lane_free(lane);
+}
+END_TEST
+
+/* ---- ends ---- */
+
+static void await_deaths(const struct rig *rig)
+{
+	for (uint32_t owner = 1; owner <= rig->last_owner; owner++) {
+		int status;
+
+		if (rig->worker[owner].has_exited)
+			continue;
+		status = rig_reap(rig->worker[owner].pid);
+		ck_assert(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+	}
+}
+
+START_TEST(test_parent_killed)
+{
+	struct rig *rig = rig_new(4, MEMORY, NULL);
+	struct rig_lane *lane = rig_lane_new(1);
+
+	rig_lane_open(rig, lane);
+	rig_await_workers(rig, 4);
+	ck_assert_int_eq(kill(rig->pid, SIGKILL), 0);
+	rig_reap(rig->pid);
+	rig->pid = 0;
+	await_deaths(rig);
+	rig_free(rig);
+	rig_lane_free(lane);
+}
+END_TEST
+
+START_TEST(test_accessd_hangs_up)
+{
+	struct rig *rig = rig_new(4, MEMORY, _i == 0 ? NULL : "loop:101");
+	struct rig_lane *lane = rig_lane_new(1);
+	int status;
+
+	rig_lane_open(rig, lane);
+	rig_await_workers(rig, 4);
+	rig_lane_fill(rig, lane, 0, 2);
+	close(rig->control);
+	rig->control = -1;
+	status = rig_reap(rig->pid);
+	ck_assert(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+	await_deaths(rig);
+	rig_lane_free(lane);
+}
+END_TEST
+
+/* ---- what a worker is ---- */
+
+static bool status_says(pid_t pid, const char *key, const char *value)
+{
+	char path[64], line[256];
+	bool is_so = false;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+	file = fopen(path, "r");
+	ck_assert_ptr_nonnull(file);
+	while (fgets(line, sizeof(line), file) != NULL) {
+		if (strncmp(line, key, strlen(key)) == 0)
+			is_so |= strstr(line, value) != NULL;
+	}
+	fclose(file);
+	return is_so;
+}
+
+START_TEST(test_sandboxed)
+{
+	struct rig *rig = rig_new(1, MEMORY, NULL);
+	struct rig_lane *lane = rig_lane_new(1);
+	pid_t pid;
+
+	rig_lane_open(rig, lane);
+	produce(rig, lane, 0, 4); /* it ran, so it is in its sandbox */
+	rig_await_workers(rig, 1);
+	pid = rig->worker[1].pid;
+	ck_assert(status_says(pid, "Name:", "access-worker"));
+	ck_assert(status_says(pid, "NoNewPrivs:", "1"));
+	if (sandbox_is_strict()) {
+		ck_assert(status_says(pid, "Seccomp:", "2"));
+		ck_assert(status_says(pid, "CapEff:", "0000000000000000"));
+		ck_assert(status_says(pid, "CapPrm:", "0000000000000000"));
+		ck_assert(status_says(pid, "Threads:", "1"));
+	}
+	ck_assert(status_says(rig->pid, "Name:", "access-parent"));
+	rig_free(rig);
+	rig_lane_free(lane);
+}
+END_TEST
+
+static void add_tests(TCase *tcase)
+{
+	tcase_add_test(tcase, test_fields_are_right);
+	tcase_add_test(tcase, test_accessd_is_rung);
+	tcase_add_test(tcase, test_generations);
+	tcase_add_test(tcase, test_remove);
+	tcase_add_loop_test(tcase, test_refusal, 0, BASE_ARRAY_LEN(refusal_table));
+	tcase_add_test(tcase, test_parent_killed);
+	tcase_add_loop_test(tcase, test_accessd_hangs_up, 0, 2);
+	tcase_add_test(tcase, test_sandboxed);
+}
+
+int main(void)
+{
+	return suite_run("parent", add_tests);
+}

@@ -1,0 +1,460 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/worker/rig.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define RIG_ARENA (UINT64_C(1) << 20)
+#define RIG_READER 1
+#define RIG_SEED 77
+
+static struct rig_photo rig_photo;
+
+static void rig_load_photo(void)
+{
+	const char *top = getenv("top_srcdir");
+	char path[1024];
+	FILE *file;
+
+	if (rig_photo.data != NULL)
+		return;
+	snprintf(path, sizeof(path), "%s/tests/worker/photo.jpg", top != NULL ? top : ".");
+	file = fopen(path, "rb");
+	ck_assert_msg(file != NULL, "%s: %s", path, strerror(errno));
+	rig_photo.data = malloc(65536);
+	rig_photo.size = fread(rig_photo.data, 1, 65536, file);
+	ck_assert_uint_gt(rig_photo.size, 0);
+	fclose(file);
+}
+
+/* ---- the process ---- */
+
+static const char *rig_program(void)
+{
+	static char path[1024];
+	const char *top = getenv("top_builddir");
+
+	snprintf(path, sizeof(path), "%s/worker/access-worker", top != NULL ? top : ".");
+	return path;
+}
+
+static _Noreturn void rig_exec(int control, unsigned n_workers, const char *memory,
+			       const char *fault)
+{
+	char workers[16];
+	const char *argv[] = {"access-worker", "--workers", workers, "--memory",
+			      memory,          "--fault",   fault,   NULL};
+
+	snprintf(workers, sizeof(workers), "%u", n_workers);
+	if (control == PARENT_CONTROL_FD)
+		fcntl(control, F_SETFD, 0);
+	else
+		dup2(control, PARENT_CONTROL_FD);
+	setenv("ACCESS_FAULTS", "1", 1);
+	if (fault == NULL)
+		argv[5] = NULL;
+	execv(rig_program(), (char *const *)(uintptr_t)argv);
+	perror(rig_program());
+	_exit(127);
+}
+
+struct rig *rig_new(unsigned n_workers, const char *memory, const char *fault)
+{
+	struct rig *rig = calloc(1, sizeof(*rig));
+	struct wire_out out;
+	int pair[2];
+
+	ck_assert_ptr_nonnull(rig);
+	rig_load_photo();
+	ck_assert_int_eq(prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0), 0);
+	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
+	rig->pid = fork();
+	ck_assert_int_ge(rig->pid, 0);
+	if (rig->pid == 0)
+		rig_exec(pair[1], n_workers, memory, fault);
+	close(pair[1]);
+	rig->control = pair[0];
+	rig->event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	ck_assert_int_ge(rig->event, 0);
+	ck_assert_int_eq(bell_new(&rig->bell, &rig->bell_fd), 0);
+	wire_out_init(&out, PARENT_START);
+	wire_put_fd(&out, rig->bell_fd);
+	wire_put_fd(&out, rig->event);
+	ck_assert_int_eq(wire_send(rig->control, &out, 0), 0);
+	wire_out_fini(&out);
+	return rig;
+}
+
+void rig_free(struct rig *rig)
+{
+	close(rig->control);
+	if (rig->pid > 0)
+		rig_reap(rig->pid);
+	bell_detach(rig->bell);
+	close(rig->bell_fd);
+	close(rig->event);
+	free(rig);
+}
+
+int rig_reap(pid_t pid)
+{
+	int status = -1;
+
+	while (waitpid(pid, &status, 0) < 0)
+		ck_assert_int_eq(errno, EINTR);
+	return status;
+}
+
+static uint64_t rig_u64(const struct wire_in *message, uint16_t key)
+{
+	uint64_t value = 0;
+
+	ck_assert_int_eq(wire_get_u64(message, key, &value), 0);
+	return value;
+}
+
+static void rig_on_started(struct rig *rig, const struct wire_in *message)
+{
+	uint64_t owner = rig_u64(message, PARENT_KEY_WORKER);
+	struct rig_worker *worker = &rig->worker[owner];
+
+	ck_assert_uint_lt(owner, RIG_MAX_WORKERS);
+	ck_assert_uint_eq(owner, rig->last_owner + 1);
+	rig->last_owner = (uint32_t)owner;
+	worker->is_started = true;
+	worker->index = (unsigned)rig_u64(message, PARENT_KEY_INDEX);
+	worker->pid = (pid_t)rig_u64(message, PARENT_KEY_PID);
+	for (uint32_t other = 1; other < owner; other++)
+		ck_assert(rig->worker[other].has_exited ||
+			  rig->worker[other].index != worker->index);
+	rig->n_alive++;
+	rig->most_alive = BASE_MAX(rig->most_alive, rig->n_alive);
+}
+
+static void rig_on_exited(struct rig *rig, const struct wire_in *message)
+{
+	struct rig_worker *worker = &rig->worker[rig_u64(message, PARENT_KEY_WORKER)];
+
+	ck_assert(worker->is_started && !worker->has_exited);
+	ck_assert_uint_eq(rig_u64(message, PARENT_KEY_INDEX), worker->index);
+	worker->has_exited = true;
+	worker->status = (int)rig_u64(message, PARENT_KEY_STATUS);
+	worker->cpu_ns = rig_u64(message, PARENT_KEY_CPU_NS);
+	rig->n_alive--;
+}
+
+static void rig_on_message(struct rig *rig, const struct wire_in *message)
+{
+	const char *text;
+
+	switch (message->type) {
+	case PARENT_ADDED:
+		rig->answer.added = rig_u64(message, PARENT_KEY_LANE);
+		break;
+	case PARENT_REMOVED:
+		rig->answer.removed = rig_u64(message, PARENT_KEY_LANE);
+		break;
+	case PARENT_REFUSED:
+		rig->answer.refused = rig_u64(message, PARENT_KEY_LANE);
+		ck_assert_int_eq(wire_get_string(message, PARENT_KEY_TEXT, &text), 0);
+		snprintf(rig->answer.text, sizeof(rig->answer.text), "%s", text);
+		break;
+	case PARENT_STARTED:
+		rig_on_started(rig, message);
+		break;
+	case PARENT_EXITED:
+		rig_on_exited(rig, message);
+		break;
+	default:
+		ck_abort_msg("message %u", message->type);
+	}
+}
+
+void rig_pump(struct rig *rig, int timeout_ms)
+{
+	struct pollfd polled = {rig->control, POLLIN, 0};
+
+	while (poll(&polled, 1, timeout_ms) > 0) {
+		struct wire_in message;
+
+		wire_in_init(&message);
+		ck_assert_int_eq(wire_recv(rig->control, &message, 0), 0);
+		rig_on_message(rig, &message);
+		wire_in_fini(&message);
+		timeout_ms = 0;
+	}
+}
+
+void rig_await(struct rig *rig, bool (*is_done)(struct rig *rig, void *closure), void *closure)
+{
+	uint64_t until_ns = base_now_ns() + RIG_PATIENCE_MS * UINT64_C(1000000);
+
+	while (!is_done(rig, closure)) {
+		ck_assert_msg(base_now_ns() < until_ns, "waited in vain");
+		rig_pump(rig, 2);
+	}
+}
+
+static bool rig_has_workers(struct rig *rig, void *closure)
+{
+	return rig->n_alive == *(unsigned *)closure;
+}
+
+void rig_await_workers(struct rig *rig, unsigned n_alive)
+{
+	rig_await(rig, rig_has_workers, &n_alive);
+}
+
+static void rig_send_u64(struct rig *rig, enum parent_message type, uint16_t key, uint64_t value)
+{
+	struct wire_out out;
+
+	wire_out_init(&out, (uint16_t)type);
+	wire_put_u64(&out, key, value);
+	ck_assert_int_eq(wire_send(rig->control, &out, 0), 0);
+	wire_out_fini(&out);
+}
+
+void rig_send_lane(struct rig *rig, enum parent_message type, uint32_t number)
+{
+	rig_send_u64(rig, type, PARENT_KEY_LANE, number);
+}
+
+void rig_send_kill(struct rig *rig, uint32_t owner)
+{
+	rig_send_u64(rig, PARENT_KILL, PARENT_KEY_WORKER, owner);
+}
+
+/* ---- a lane ---- */
+
+static void rig_lane_plan(struct rig_lane *lane)
+{
+	struct board_geometry *geometry = &lane->geometry;
+	const struct pipeline_field *fields;
+
+	geometry->max_slots = RIG_SLOTS;
+	geometry->hand = RIG_HAND;
+	geometry->grain = 1;
+	geometry->n_samples = 1000;
+	geometry->n_fields = pipeline_fields(lane->pipeline, &fields);
+	for (uint32_t f = 0; f < geometry->n_fields; f++) {
+		struct layout_field *field = &geometry->field[f];
+
+		snprintf(field->name, sizeof(field->name), "%s", fields[f].name);
+		field->dtype = fields[f].dtype;
+		field->where = LAYOUT_IN_SLOT;
+		field->ndim = fields[f].ndim;
+		memcpy(field->shape, fields[f].shape, sizeof(field->shape));
+		field->sample_bytes = fields[f].bytes;
+	}
+	ck_assert_int_eq(board_plan(geometry), 0);
+}
+
+struct rig_lane *rig_lane_new(uint32_t number)
+{
+	struct rig_lane *lane = calloc(1, sizeof(*lane));
+	struct diag diag;
+	void *map;
+
+	ck_assert_ptr_nonnull(lane);
+	lane->number = number;
+	ck_assert_int_eq(pipeline_compile(RIG_SPEC, strlen(RIG_SPEC), &lane->pipeline, &diag), 0);
+	ck_assert_int_eq(pipeline_run_new(lane->pipeline, &lane->run), 0);
+	rig_lane_plan(lane);
+	ck_assert_int_eq(
+	    lane_new(number, 2, RIG_HAND, RIG_ARENA, &lane->lane, &lane->lane_fd, &lane->arena_fd),
+	    0);
+	ck_assert_int_eq(lane_arena_attach(lane->arena_fd, &lane->lane, true, &lane->arena), 0);
+	ck_assert_int_eq(board_slots_new(&lane->geometry, &lane->slots_fd), 0);
+	for (uint32_t s = 0; s < RIG_SLOTS; s++)
+		ck_assert_int_eq(board_slots_reserve(lane->slots_fd, &lane->geometry, s), 0);
+	map = mmap(NULL, lane->geometry.slots_bytes, PROT_READ, MAP_SHARED, lane->slots_fd, 0);
+	ck_assert(map != MAP_FAILED);
+	lane->slots = map;
+	return lane;
+}
+
+void rig_lane_free(struct rig_lane *lane)
+{
+	munmap((void *)(uintptr_t)lane->slots, lane->geometry.slots_bytes);
+	lane_arena_detach(&lane->lane, lane->arena);
+	lane_detach(&lane->lane);
+	close(lane->lane_fd);
+	close(lane->arena_fd);
+	close(lane->slots_fd);
+	pipeline_run_free(lane->run);
+	pipeline_free(lane->pipeline);
+	free(lane);
+}
+
+static void rig_put_offsets(struct wire_out *out, const struct rig_lane *lane,
+			    const struct rig_add *spoilt)
+{
+	uint64_t pairs[PIPELINE_MAX_FIELDS][2];
+
+	for (uint32_t f = 0; f < lane->geometry.n_fields; f++) {
+		const struct layout_field *field =
+		    &lane->geometry.field[spoilt->same_offsets ? 0 : f];
+
+		pairs[f][0] = field->offset + spoilt->offset_change;
+		pairs[f][1] = lane->geometry.field[f].sample_bytes + spoilt->bytes_change;
+	}
+	wire_put_bytes(out, PARENT_KEY_OFFSETS, pairs, lane->geometry.n_fields * sizeof(pairs[0]));
+}
+
+static bool rig_is_answered(struct rig *rig, void *closure)
+{
+	(void)closure;
+	return rig->answer.added != 0 || rig->answer.refused != 0;
+}
+
+bool rig_lane_add(struct rig *rig, const struct rig_lane *lane, const struct rig_add *spoilt)
+{
+	const int fds[] = {lane->slots_fd, lane->lane_fd, lane->arena_fd};
+	struct wire_out out;
+
+	wire_out_init(&out, PARENT_ADD);
+	wire_put_u64(&out, PARENT_KEY_LANE, lane->number);
+	wire_put_string(&out, PARENT_KEY_SPEC, spoilt->spec != NULL ? spoilt->spec : RIG_SPEC);
+	wire_put_u64(&out, PARENT_KEY_STRIDE, lane->geometry.slot_stride + spoilt->stride_change);
+	wire_put_u64(&out, PARENT_KEY_SLOTS_BYTES,
+		     lane->geometry.slots_bytes + spoilt->slots_change);
+	rig_put_offsets(&out, lane, spoilt);
+	for (unsigned i = 0; i + spoilt->fds_left_out < BASE_ARRAY_LEN(fds); i++)
+		wire_put_fd(&out, fds[i]);
+	rig->answer.added = rig->answer.refused = 0;
+	ck_assert_int_eq(wire_send(rig->control, &out, 0), 0);
+	wire_out_fini(&out);
+	rig_await(rig, rig_is_answered, NULL);
+	ck_assert_uint_eq(rig->answer.added + rig->answer.refused, lane->number);
+	return rig->answer.added != 0;
+}
+
+void rig_lane_open(struct rig *rig, struct rig_lane *lane)
+{
+	ck_assert(rig_lane_add(rig, lane, &(struct rig_add){.spec = NULL}));
+	ck_assert_int_eq(board_slots_seal(lane->slots_fd), 0);
+	rig_send_lane(rig, PARENT_GO, lane->number);
+}
+
+/* Sample i of a hand has id 100 * lane + i, label 1000 + i. */
+uint32_t rig_lane_fill(struct rig *rig, struct rig_lane *lane, uint32_t slot, uint32_t count)
+{
+	struct lane_task task;
+	uint32_t block;
+
+	lane->order++;
+	memcpy(lane->arena, rig_photo.data, rig_photo.size);
+	ck_assert_int_eq(
+	    lane_block_begin(&lane->lane, lane->order, lane->order, RIG_SEED, slot, count, &block),
+	    0);
+	lane_ring_at(&lane->lane, block, count);
+	bell_arm_event(rig->bell);
+	for (uint32_t i = 0; i < count; i++)
+		lane_task_queue(&lane->lane, block, i, 100 * lane->number + i,
+				100 * lane->number + i, i, 1000 + i, 0, (uint32_t)rig_photo.size,
+				0);
+	for (uint32_t i = 0; i < count; i++) {
+		ck_assert_int_eq(lane_claim_read(&lane->lane, RIG_READER, &task), 0);
+		lane_read_done(&lane->lane, &task, LAYOUT_FAIL_NONE, 0, "", 1);
+		bell_ring_workers(rig->bell);
+	}
+	return block;
+}
+
+unsigned rig_lane_count(const struct rig_lane *lane, uint32_t block, enum layout_task_state state)
+{
+	unsigned count = 0;
+
+	for (uint32_t i = 0; i < RIG_HAND; i++)
+		count += lane_task_state(&lane->lane, block, i, NULL) == state;
+	return count;
+}
+
+struct rig_block {
+	struct rig_lane *lane;
+	uint32_t block;
+};
+
+static bool rig_is_block_done(struct rig *rig, void *closure)
+{
+	const struct rig_block *b = closure;
+
+	(void)rig;
+	return rig_lane_count(b->lane, b->block, LAYOUT_TASK_READY) == 0 &&
+	       rig_lane_count(b->lane, b->block, LAYOUT_TASK_RUNNING) == 0;
+}
+
+void rig_lane_await(struct rig *rig, struct rig_lane *lane, uint32_t block)
+{
+	struct rig_block b = {lane, block};
+
+	rig_await(rig, rig_is_block_done, &b);
+}
+
+static void rig_lane_check_sample(const struct rig_lane *lane, uint32_t slot, uint32_t i,
+				  uint64_t lap)
+{
+	const struct pipeline_key key = {RIG_SEED, lap, 100 * lane->number + i};
+	const struct board_geometry *geometry = &lane->geometry;
+	uint8_t expected[PIPELINE_MAX_FIELDS][8192] __attribute__((aligned(64)));
+	struct pipeline_error error;
+	void *out[PIPELINE_MAX_FIELDS];
+
+	for (uint32_t f = 0; f < PIPELINE_MAX_FIELDS; f++)
+		out[f] = expected[f];
+	ck_assert_int_eq(pipeline_run_sample(lane->run, rig_photo.data, rig_photo.size, 1000 + i,
+					     &key, out, &error),
+			 0);
+	for (uint32_t f = 0; f < geometry->n_fields; f++) {
+		const struct layout_field *field = &geometry->field[f];
+
+		ck_assert_uint_le(field->sample_bytes, sizeof(expected[f]));
+		ck_assert_mem_eq(lane->slots + slot * geometry->slot_stride + field->offset +
+				     i * field->sample_bytes,
+				 expected[f], field->sample_bytes);
+	}
+}
+
+void rig_lane_check(const struct rig_lane *lane, uint32_t block, uint32_t slot, uint32_t count)
+{
+	uint64_t lap = lane->lane.block[block].d_lap;
+
+	ck_assert_uint_gt(count, 0);
+	for (uint32_t i = 0; i < count; i++)
+		if (lane_task_state(&lane->lane, block, i, NULL) == LAYOUT_TASK_DONE)
+			rig_lane_check_sample(lane, slot, i, lap);
+}
+
+unsigned rig_lane_take_over(struct rig *rig, struct rig_lane *lane, uint32_t block,
+			    enum layout_task_state to)
+{
+	unsigned taken = 0;
+
+	for (uint32_t i = 0; i < RIG_HAND; i++) {
+		uint32_t owner;
+
+		if (lane_task_state(&lane->lane, block, i, &owner) != LAYOUT_TASK_RUNNING ||
+		    !rig->worker[owner].has_exited)
+			continue;
+		ck_assert(lane_task_take_over(&lane->lane, block, i, owner, LAYOUT_TASK_RUNNING, to,
+					      LAYOUT_FAIL_CRASH, rig->worker[owner].status));
+		taken++;
+	}
+	if (taken > 0) {
+		lane_recount(&lane->lane, block);
+		bell_ring_all(rig->bell);
+	}
+	return taken;
+}

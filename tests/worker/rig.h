@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TESTS_WORKER_RIG_H
+#define TESTS_WORKER_RIG_H
+
+/*
+ * A real access-worker process with the test in accessd's and the reader's place: the test makes
+ * the memories, sends the messages, puts a photograph's bytes into the arena and checks the slots.
+ */
+
+#include <check.h>
+
+#include "base/wire.h"
+#include "pipeline/pipeline.h"
+#include "shmring/board.h"
+#include "shmring/lane.h"
+#include "worker/parent.h"
+
+#define RIG_HAND 32
+#define RIG_SLOTS 4
+#define RIG_MAX_WORKERS 1024  /* that one test ever sees */
+#define RIG_PATIENCE_MS 60000 /* never decides a test that works */
+#define RIG_SPEC                                                                              \
+	"{\"ops\":[{\"op\":\"decode\"},{\"op\":\"random_resized_crop\",\"size\":24},{\"op\":" \
+	"\"hflip\"},{\"op\":\"layout\",\"order\":\"CHW\"}]}"
+
+struct rig_worker { /* what STARTED and EXITED said; place in the list: owner */
+	bool is_started, has_exited;
+	unsigned index;
+	pid_t pid;
+	int status;
+	uint64_t cpu_ns;
+};
+
+struct rig {
+	int control, event;
+	pid_t pid;
+	struct layout_bell *bell;
+	int bell_fd;
+	struct rig_worker worker[RIG_MAX_WORKERS];
+	uint32_t last_owner;
+	unsigned n_alive, most_alive;
+	struct { /* the last answer of each kind */
+		uint64_t added, removed, refused;
+		char text[768];
+	} answer;
+};
+
+struct rig_lane {
+	uint32_t number;
+	struct lane lane;
+	int lane_fd, arena_fd, slots_fd;
+	uint8_t *arena;
+	const uint8_t *slots;
+	struct board_geometry geometry;
+	struct pipeline *pipeline;
+	struct pipeline_run *run;
+	uint64_t order;
+};
+
+struct rig_add { /* what to spoil in PARENT_ADD; zeroed: nothing */
+	const char *spec;
+	uint64_t offset_change, bytes_change, stride_change, slots_change;
+	unsigned fds_left_out;
+	bool same_offsets;
+};
+
+struct rig_photo {
+	uint8_t *data;
+	size_t size;
+};
+
+/* ---- the process ---- */
+struct rig *rig_new(unsigned n_workers, const char *memory, const char *fault);
+void rig_free(struct rig *rig);
+/* Reads messages until `is_done` says so; fails the test after RIG_PATIENCE_MS. */
+void rig_await(struct rig *rig, bool (*is_done)(struct rig *rig, void *closure), void *closure);
+void rig_pump(struct rig *rig, int timeout_ms);
+/* Until as many workers of the newest kind live. */
+void rig_await_workers(struct rig *rig, unsigned n_alive);
+void rig_send_lane(struct rig *rig, enum parent_message type, uint32_t number);
+void rig_send_kill(struct rig *rig, uint32_t owner);
+/* Until pid, a descendant that this process adopts, is gone. */
+int rig_reap(pid_t pid);
+
+/* ---- a lane ---- */
+struct rig_lane *rig_lane_new(uint32_t number);
+void rig_lane_free(struct rig_lane *lane);
+/* Sends ADD and waits for the answer: true if ADDED. */
+bool rig_lane_add(struct rig *rig, const struct rig_lane *lane, const struct rig_add *spoilt);
+/* ADD, seal, GO. */
+void rig_lane_open(struct rig *rig, struct rig_lane *lane);
+/* Fills a hand of count tasks, makes all READY and rings. Returns its block. */
+uint32_t rig_lane_fill(struct rig *rig, struct rig_lane *lane, uint32_t slot, uint32_t count);
+/* Until no task of the block is READY or RUNNING. */
+void rig_lane_await(struct rig *rig, struct rig_lane *lane, uint32_t block);
+/* Are the fields of the hand's samples what the pipeline makes of the photograph? */
+void rig_lane_check(const struct rig_lane *lane, uint32_t block, uint32_t slot, uint32_t count);
+unsigned rig_lane_count(const struct rig_lane *lane, uint32_t block, enum layout_task_state state);
+/* Gives tasks of dead workers to others. Returns how many. */
+unsigned rig_lane_take_over(struct rig *rig, struct rig_lane *lane, uint32_t block,
+			    enum layout_task_state to);
+
+#endif
