@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Children of accessd. Each gets one end of a SOCK_SEQPACKET pair as descriptor 3 and asks the
+ * kernel by itself to die with us (PR_SET_PDEATHSIG), so that kill -9 of accessd leaves nothing
+ * behind.
+ */
+#include "daemon/child.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define CONTROL_FD 3
+
+/* Folder of our own program, without the last '/'. */
+static void own_folder(char *ret, size_t size)
+{
+	ssize_t length = readlink("/proc/self/exe", ret, size - 1);
+	char *slash;
+
+	ret[length > 0 ? length : 0] = '\0';
+	slash = strrchr(ret, '/');
+	if (slash)
+		*slash = '\0';
+}
+
+int child_find(const char *program, bool is_private, char *ret, size_t size, struct diag *diag)
+{
+	static const char *const near[] = {"", "/../worker", "/../storage", "/../libexec"};
+	const char *libexec = is_private ? getenv("ACCESS_LIBEXEC") : NULL;
+	char folder[PATH_MAX];
+
+	if (libexec && *libexec) {
+		snprintf(ret, size, "%s/%s", libexec, program);
+		if (access(ret, X_OK) == 0)
+			return 0;
+	}
+	own_folder(folder, sizeof(folder));
+	for (size_t i = 0; i < BASE_ARRAY_LEN(near); i++) {
+		snprintf(ret, size, "%s%s/%s", folder, near[i], program);
+		if (access(ret, X_OK) == 0)
+			return 0;
+	}
+	snprintf(ret, size, "%s/%s", LIBEXECDIR, program);
+	if (access(ret, X_OK) == 0)
+		return 0;
+	diag_set(diag, "cannot find the program %s: looked in %s%s%s and %s", program,
+		 libexec ? libexec : "", libexec ? ", " : "", folder, LIBEXECDIR);
+	return -ENOENT;
+}
+
+/* In the child: only what must be done before exec. */
+static void exec_child(const char *path, char *const argv[], int sock)
+{
+	sigset_t none;
+
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	if (sock == CONTROL_FD)
+		fcntl(sock, F_SETFD, 0);
+	else
+		dup2(sock, CONTROL_FD);
+	execv(path, argv);
+	_exit(127);
+}
+
+int child_start(const char *path, char *const argv[], struct child *ret)
+{
+	int pair[2];
+	pid_t pid;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
+		return -errno;
+	pid = fork();
+	if (pid == 0)
+		exec_child(path, argv, pair[1]);
+	base_close(&pair[1]);
+	if (pid < 0) {
+		int r = -errno;
+
+		base_close(&pair[0]);
+		return r;
+	}
+	fcntl(pair[0], F_SETFL, O_NONBLOCK);
+	*ret = (struct child){.pid = pid, .sock = pair[0]};
+	return 0;
+}
+
+void child_end(struct child *child)
+{
+	if (child->pid > 0) {
+		kill(child->pid, SIGKILL);
+		while (waitpid(child->pid, NULL, 0) < 0 && errno == EINTR)
+			continue;
+	}
+	child->pid = 0;
+	base_close(&child->sock);
+}

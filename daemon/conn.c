@@ -1,0 +1,526 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Connections.
+ *
+ * The socket is SOCK_SEQPACKET: there are no half messages, and a message that is not well formed
+ * ends the conversation. Sending never blocks; a client that lets its queue fill up is shut, for it
+ * will look at shared memory before it misses a wake, and nothing else is sent often.
+ *
+ * A process that forked leaves its socket open in the child, so besides hang-up the exit of the
+ * process that connected is watched (SO_PEERPIDFD, or pidfd_open of the peer's pid, confirmed by
+ * the nonce that came back in OPEN).
+ */
+#include "daemon/conn.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "daemon/job.h"
+#include "daemon/node.h"
+#include "daemon/pump.h"
+#include "daemon/source.h"
+#include "daemon/status.h"
+#include "daemon/stream.h"
+#include "libaccess/libaccess.h"
+#include "pipeline/pipeline.h"
+#include "sched/token.h"
+
+#define HELLO_NS UINT64_C(10000000000) /* a connection that says nothing for so long is shut */
+#define MOST_BATCH 65536
+#define NAME_MAX_BYTES 256
+#ifndef SO_PEERPIDFD
+#define SO_PEERPIDFD 77
+#endif
+
+/* ---- sending ---- */
+
+void conn_shut(struct conn *conn)
+{
+	if (conn->state != CONN_SHUT && conn->state != CONN_RUNS)
+		conn->state = CONN_SHUT;
+	if (!conn->sending_shut)
+		shutdown(conn->fd, SHUT_WR);
+	conn->sending_shut = true;
+	loop_unwatch(&conn->deadline);
+}
+
+void conn_send(struct conn *conn, struct wire_out *out)
+{
+	int r = conn->sending_shut ? 0 : wire_send(conn->fd, out, MSG_DONTWAIT);
+
+	wire_out_fini(out);
+	if (r && r != WIRE_E_CLOSED) {
+		log_line(LOG_LEVEL_WARN, "client-shut",
+			 "pid=%ld reason=\"does not read its messages\"", (long)conn->pid);
+		conn_shut(conn);
+	}
+}
+
+void conn_send_text(struct conn *conn, uint16_t type, uint64_t code, const char *text)
+{
+	struct wire_out out;
+
+	wire_out_init(&out, type);
+	wire_put_u64(&out, PROTO_KEY_CODE, code);
+	wire_put_string(&out, PROTO_KEY_TEXT, text);
+	conn_send(conn, &out);
+}
+
+void conn_refuse(struct conn *conn, uint64_t code, const char *text)
+{
+	log_line(LOG_LEVEL_INFO, "client-refused", "pid=%ld uid=%u reason=\"%.500s\"",
+		 (long)conn->pid, (unsigned)conn->uid, text);
+	conn->node->counters.refused++;
+	conn_send_text(conn, PROTO_REFUSED, code, text);
+	conn_shut(conn);
+}
+
+void conn_progress(struct conn *conn, const char *what, uint64_t done, uint64_t total)
+{
+	struct wire_out out;
+
+	wire_out_init(&out, PROTO_PROGRESS);
+	wire_put_string(&out, PROTO_KEY_TEXT, what);
+	wire_put_u64(&out, PROTO_KEY_DONE, done);
+	wire_put_u64(&out, PROTO_KEY_TOTAL, total);
+	conn_send(conn, &out);
+}
+
+void conn_wake(struct conn *conn)
+{
+	struct wire_out out;
+	int r;
+
+	if (conn->sending_shut)
+		return;
+	wire_out_init(&out, PROTO_WAKE);
+	r = wire_send(conn->fd, &out, MSG_DONTWAIT);
+	wire_out_fini(&out);
+	if (r && r != -EAGAIN && r != WIRE_E_CLOSED) /* EAGAIN: it has messages enough to wake it */
+		conn_shut(conn);
+}
+
+/* ---- ending ---- */
+
+static void request_fini(struct conn_request *request)
+{
+	free(request->dataset);
+	free(request->job);
+	free(request->program);
+	free(request->token);
+	pipeline_free(request->pipeline);
+	*request = (struct conn_request){0};
+}
+
+void conn_free(struct conn *conn)
+{
+	struct node *node = conn->node;
+
+	LIST_REMOVE(conn, link);
+	node->n_conns--;
+	node->idle_since_ns = base_now_ns();
+	loop_unwatch(&conn->watch);
+	loop_unwatch(&conn->pid_watch);
+	loop_unwatch(&conn->deadline);
+	if (conn->job)
+		job_free(conn->job);
+	if (conn->stream)
+		stream_unref(conn->stream);
+	if (conn->source)
+		source_unref(conn->source);
+	request_fini(&conn->request);
+	base_close(&conn->pid_fd);
+	base_close(&conn->fd);
+	free(conn);
+}
+
+static void on_exit_of_process(void *arg)
+{
+	conn_free(arg);
+}
+
+static void on_deadline(void *arg)
+{
+	struct conn *conn = arg;
+
+	conn_refuse(conn, OA_E_REFUSED, "said nothing for 10 s after connecting");
+}
+
+/* ---- an open, step by step ---- */
+
+void conn_source_refused(struct conn *conn, const char *text)
+{
+	conn_refuse(conn, OA_E_DATASET, text);
+}
+
+void conn_source_ready(struct conn *conn, const char *unused)
+{
+	struct source *other;
+
+	(void)unused;
+	LIST_FOREACH(other, &conn->node->sources, link)
+	{ /* the same version is open already? */
+		if (other == conn->source || other->state != SOURCE_READY || other->reopening ||
+		    strcmp(other->path, conn->source->path) ||
+		    memcmp(dataset_version(other->dataset), dataset_version(conn->source->dataset),
+			   sizeof(struct hash_id)))
+			continue;
+		other->users++;
+		source_unref(conn->source);
+		conn->source = other;
+		break;
+	}
+	stream_request(conn);
+}
+
+void conn_stream_ready(struct conn *conn)
+{
+	job_open(conn);
+}
+
+static char *get_string(const struct wire_in *in, uint16_t key, size_t most)
+{
+	const char *text;
+
+	if (wire_get_string(in, key, &text) || strlen(text) > most)
+		return NULL;
+	return strdup(text);
+}
+
+static int compile(struct conn_request *request, const struct wire_in *in, struct diag *diag)
+{
+	const char *text = NULL, *named;
+
+	if (wire_get_string(in, PROTO_KEY_PIPELINE, &text)) {
+		diag_set(diag, "no pipeline was given");
+		return OA_E_PIPELINE;
+	}
+	named = pipeline_named(text);
+	text = named ? named : text;
+	return pipeline_compile(text, strlen(text), &request->pipeline, diag) ? OA_E_PIPELINE : 0;
+}
+
+static int take_token(struct conn_request *request, const struct wire_in *in, struct diag *diag)
+{
+	__attribute__((cleanup(token_fini))) struct token token = {0};
+	const void *bytes;
+	size_t size;
+
+	if (wire_get_bytes(in, PROTO_KEY_TOKEN, &bytes, &size))
+		return 0;
+	if (token_parse(bytes, size, &token, diag))
+		return OA_E_TOKEN;
+	request->token = malloc(size ? size : 1);
+	if (!request->token)
+		return OA_E_MEMORY;
+	memcpy(request->token, bytes, size);
+	request->token_size = size;
+	return 0;
+}
+
+static int check_numbers(struct conn_request *request, const struct wire_in *in, struct diag *diag)
+{
+	uint64_t batch = 0, hand = 0, policy = 0, ranks = 1, rank = 0;
+
+	wire_get_u64(in, PROTO_KEY_BATCH, &batch);
+	wire_get_u64(in, PROTO_KEY_HAND, &hand);
+	wire_get_u64(in, PROTO_KEY_POLICY, &policy);
+	wire_get_u64(in, PROTO_KEY_RANKS, &ranks);
+	wire_get_u64(in, PROTO_KEY_RANK, &rank);
+	wire_get_u64(in, PROTO_KEY_EPOCHS, &request->epochs);
+	request->has_budget = wire_get_u64(in, PROTO_KEY_BUDGET, &request->budget) == 0;
+	if (batch < 1 || batch > MOST_BATCH || hand > MOST_BATCH)
+		diag_set(diag, "batch %llu, hand %llu: both must lie in 1 .. %d",
+			 (unsigned long long)batch, (unsigned long long)hand, MOST_BATCH);
+	else if (policy > PROTO_POLICY_SUBSTITUTE)
+		diag_set(diag, "policy for bad samples %llu: 0 error, 1 skip, 2 substitute",
+			 (unsigned long long)policy);
+	else if (ranks != 1 || rank != 0)
+		diag_set(diag,
+			 "rank %llu of %llu: this accessd serves jobs of one rank; open one job "
+			 "a process, or update accessd",
+			 (unsigned long long)rank, (unsigned long long)ranks);
+	else {
+		request->batch = (uint32_t)batch;
+		request->hand = (uint32_t)hand;
+		request->policy = (enum proto_policy)policy;
+		return 0;
+	}
+	return OA_E_INVALID;
+}
+
+/* 0, or the code to refuse with. */
+static int parse_request(struct conn *conn, const struct wire_in *in, struct diag *diag)
+{
+	struct conn_request *request = &conn->request;
+	const void *nonce = NULL;
+	size_t size = 0;
+	int r;
+
+	wire_get_bytes(in, PROTO_KEY_NONCE, &nonce, &size);
+	if (size != sizeof(conn->nonce) || memcmp(nonce, conn->nonce, size)) {
+		diag_set(diag, "OPEN does not repeat the nonce of WELCOME");
+		return OA_E_REFUSED;
+	}
+	request->dataset = get_string(in, PROTO_KEY_DATASET, PARAM_TEXT_MAX);
+	request->job = get_string(in, PROTO_KEY_JOB, NAME_MAX_BYTES);
+	if (!request->dataset || *request->dataset != '/') {
+		diag_set(diag, "the dataset's path must be absolute and at most %d bytes long",
+			 PARAM_TEXT_MAX);
+		return OA_E_INVALID;
+	}
+	if (!request->job)
+		request->job = strdup(request->program ? request->program : "?");
+	if (!request->job)
+		return OA_E_MEMORY;
+	r = check_numbers(request, in, diag);
+	if (!r)
+		r = compile(request, in, diag);
+	return r ? r : take_token(request, in, diag);
+}
+
+static void on_open(struct conn *conn, const struct wire_in *in)
+{
+	struct diag diag = {"out of memory"};
+	int code = parse_request(conn, in, &diag);
+
+	if (!code && conn->node->draining) {
+		diag_set(&diag, "accessd is shutting down: try again");
+		code = OA_E_UNREACHABLE;
+	}
+	if (!code && source_request(conn->node, conn->request.dataset, &conn->source))
+		code = OA_E_MEMORY;
+	if (code) {
+		conn_refuse(conn, (uint64_t)code, diag.text);
+		return;
+	}
+	conn->node->counters.opens++;
+	conn->state = CONN_WAITS_SOURCE;
+	loop_timer_stop(conn->deadline);
+}
+
+/* ---- other messages ---- */
+
+static void send_welcome(struct conn *conn)
+{
+	struct wire_out out;
+
+	base_random(conn->nonce, sizeof(conn->nonce));
+	wire_out_init(&out, PROTO_WELCOME);
+	wire_put_u64(&out, PROTO_KEY_MAJOR, PROTO_MAJOR);
+	wire_put_u64(&out, PROTO_KEY_MINOR, PROTO_MINOR);
+	wire_put_u64(&out, PROTO_KEY_PID, (uint64_t)getpid());
+	wire_put_bytes(&out, PROTO_KEY_NONCE, conn->nonce, sizeof(conn->nonce));
+	wire_put_string(&out, PROTO_KEY_VERSION, PACKAGE_VERSION);
+	conn_send(conn, &out);
+}
+
+static void on_hello(struct conn *conn, const struct wire_in *in)
+{
+	uint64_t major = 0;
+	char text[256];
+
+	wire_get_u64(in, PROTO_KEY_MAJOR, &major);
+	if (major != PROTO_MAJOR) {
+		snprintf(text, sizeof(text),
+			 "the client speaks protocol %llu, accessd %s speaks %d: upgrade %s",
+			 (unsigned long long)major, PACKAGE_VERSION, PROTO_MAJOR,
+			 major < PROTO_MAJOR ? "the client's libaccess" : "accessd");
+		conn_refuse(conn, OA_E_VERSION, text);
+		return;
+	}
+	if (conn->uid != geteuid()) {
+		snprintf(text, sizeof(text),
+			 "this accessd serves user %u only and you are %u: start one of your own "
+			 "(unset ACCESS_SOCKET), or ask for a system-wide accessd",
+			 (unsigned)geteuid(), (unsigned)conn->uid);
+		conn_refuse(conn, OA_E_PERMISSION, text);
+		return;
+	}
+	conn->request.program = get_string(in, PROTO_KEY_PROGRAM, NAME_MAX_BYTES);
+	conn->state = CONN_GREETED;
+	loop_timer_stop(conn->deadline);
+	send_welcome(conn);
+}
+
+static void on_explain(struct conn *conn, const struct wire_in *in)
+{
+	uint64_t instance = 0, position = 0;
+	const char *text;
+
+	wire_get_u64(in, PROTO_KEY_INSTANCE, &instance);
+	wire_get_u64(in, PROTO_KEY_POSITION, &position);
+	text = bad_reason_of(&conn->stream->bad, instance, (uint32_t)position);
+	conn_send_text(conn, PROTO_EXPLAINED, OA_E_SAMPLE,
+		       text ? text : "the reason is not known any more; accessd's log has it");
+}
+
+static void on_status(struct conn *conn)
+{
+	struct wire_out out;
+	_cleanup_close_ int fd = status_new(conn->node);
+
+	if (fd < 0) {
+		conn_refuse(conn, OA_E_MEMORY, "out of memory for the status");
+		return;
+	}
+	wire_out_init(&out, PROTO_STATUS_REPLY);
+	wire_put_fd(&out, fd);
+	conn_send(conn, &out);
+}
+
+static bool is_allowed(const struct conn *conn, uint16_t type)
+{
+	switch (type) {
+	case PROTO_HELLO:
+		return conn->state == CONN_NEW;
+	case PROTO_OPEN:
+		return conn->state == CONN_GREETED;
+	case PROTO_KICK:
+	case PROTO_EXPLAIN:
+		return conn->state == CONN_RUNS;
+	case PROTO_STATUS:
+		return conn->state == CONN_GREETED || conn->state == CONN_RUNS;
+	default:
+		return false;
+	}
+}
+
+static void misbehaved(struct conn *conn, const char *how)
+{
+	log_line(LOG_LEVEL_WARN, "client-misbehaved", "pid=%ld uid=%u how=\"%s\"", (long)conn->pid,
+		 (unsigned)conn->uid, how);
+	conn_refuse(conn, OA_E_REFUSED, how);
+	if (!conn->job)
+		conn_free(conn);
+	else if (conn->job->active)
+		job_fail(conn->job, OA_E_REFUSED, how);
+}
+
+static void dispatch(struct conn *conn, const struct wire_in *in)
+{
+	if (!is_allowed(conn, in->type) || in->n_fds) {
+		misbehaved(conn, "a message that is not allowed here");
+		return;
+	}
+	switch (in->type) {
+	case PROTO_HELLO:
+		on_hello(conn, in);
+		break;
+	case PROTO_OPEN:
+		on_open(conn, in);
+		break;
+	case PROTO_KICK:
+		pump_soon(conn->stream);
+		break;
+	case PROTO_EXPLAIN:
+		on_explain(conn, in);
+		break;
+	default:
+		on_status(conn);
+	}
+}
+
+/* One message a turn: a client that floods us waits for its turn like all others. */
+static void on_readable(void *arg)
+{
+	struct conn *conn = arg;
+	struct wire_in in;
+	int r;
+
+	wire_in_init(&in);
+	r = wire_recv(conn->fd, &in, MSG_DONTWAIT);
+	if (r == WIRE_E_CLOSED || (r < 0 && r != -EAGAIN && r != -EINTR))
+		conn_free(conn);
+	else if (r > 0 && conn->state != CONN_SHUT && !conn->sending_shut)
+		misbehaved(conn, "a message that is not well formed");
+	else if (r == 0 && conn->state != CONN_SHUT && !conn->sending_shut)
+		dispatch(conn, &in);
+	wire_in_fini(&in);
+}
+
+/* ---- accepting ---- */
+
+static int peer_pid_fd(int fd, pid_t pid)
+{
+	int pid_fd = -1;
+	socklen_t size = sizeof(pid_fd);
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERPIDFD, &pid_fd, &size) == 0)
+		return pid_fd;
+	return pid > 0 ? (int)syscall(SYS_pidfd_open, pid, 0) : -1;
+}
+
+static int watch_peer(struct conn *conn)
+{
+	struct ucred peer;
+	socklen_t size = sizeof(peer);
+	struct loop *loop = conn->node->loop;
+	int r;
+
+	if (getsockopt(conn->fd, SOL_SOCKET, SO_PEERCRED, &peer, &size))
+		return -errno;
+	conn->pid = peer.pid;
+	conn->uid = peer.uid;
+	conn->pid_fd = peer_pid_fd(conn->fd, peer.pid);
+	r = loop_watch_fd(loop, conn->fd, on_readable, conn, &conn->watch);
+	if (!r && conn->pid_fd >= 0)
+		r = loop_watch_fd(loop, conn->pid_fd, on_exit_of_process, conn, &conn->pid_watch);
+	if (!r)
+		r = loop_timer_new(loop, on_deadline, conn, &conn->deadline);
+	if (!r)
+		loop_timer_set(conn->deadline, HELLO_NS);
+	return r;
+}
+
+static void conn_new(struct node *node, int fd)
+{
+	struct conn *conn = calloc(1, sizeof(*conn));
+	char text[96];
+
+	if (!conn) {
+		close(fd);
+		return;
+	}
+	conn->node = node;
+	conn->fd = fd;
+	conn->pid_fd = -1;
+	LIST_INSERT_HEAD(&node->conns, conn, link);
+	node->n_conns++;
+	if (watch_peer(conn)) {
+		conn_free(conn);
+		return;
+	}
+	if (node->n_conns <= node->param.max_clients)
+		return;
+	snprintf(text, sizeof(text), "accessd has its most clients (max_clients = %llu) already",
+		 (unsigned long long)node->param.max_clients);
+	conn_refuse(conn, OA_E_REFUSED, text);
+	conn_free(conn);
+}
+
+static void on_connect(void *arg)
+{
+	struct node *node = arg;
+
+	for (int i = 0; i < 16; i++) {
+		int fd = accept4(node->place.listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+		if (fd < 0)
+			return;
+		conn_new(node, fd);
+	}
+}
+
+int conn_listen(struct node *node)
+{
+	return loop_watch_fd(node->loop, node->place.listen_fd, on_connect, node,
+			     &node->listen_watch);
+}

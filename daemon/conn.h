@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DAEMON_CONN_H
+#define DAEMON_CONN_H
+
+/*
+ * A client's connection: hello, one open at most, then the quiet messages around a job. Everything
+ * that comes in is hostile; a connection that misbehaves is shut, and when its process still holds
+ * slots only our sending side is shut, until it hangs up or its process ends.
+ */
+
+#include <sys/queue.h>
+#include <sys/types.h>
+#include "base/base.h"
+#include "base/wire.h"
+#include "daemon/loop.h"
+#include "shmring/proto.h"
+
+struct node;
+struct source;
+struct stream;
+struct job;
+struct pipeline;
+
+enum conn_state {
+	CONN_NEW,          /* waits for HELLO */
+	CONN_GREETED,      /* may open or ask for the status */
+	CONN_WAITS_SOURCE, /* the dataset is being opened */
+	CONN_WAITS_STREAM, /* the stream's memory is being handed to reader and workers */
+	CONN_RUNS,         /* has a job */
+	CONN_SHUT,         /* refused, failed or misbehaved: only its hang-up matters */
+};
+
+struct conn_request { /* what OPEN asked for; checked */
+	char *dataset, *job, *program;
+	struct pipeline *pipeline; /* compiled; NULL once a stream took it */
+	uint32_t batch, hand;
+	uint64_t epochs, budget;
+	bool has_budget;
+	enum proto_policy policy;
+	uint8_t *token;
+	size_t token_size;
+};
+
+struct conn {
+	LIST_ENTRY(conn) link;
+	struct node *node;
+	int fd, pid_fd;
+	pid_t pid;
+	uid_t uid;
+	struct loop_watch *watch, *pid_watch, *deadline;
+	enum conn_state state;
+	bool sending_shut;
+	uint8_t nonce[16];
+	struct conn_request request;
+	struct source *source; /* a reference while it waits */
+	struct stream *stream; /* waited for, or the job's */
+	struct job *job;
+};
+
+int conn_listen(struct node *node); /* accepts from now on; 0 or negative errno */
+void conn_free(struct conn *conn);  /* everything it had is given back */
+
+/* Messages to the client. They never block: a client that does not read is shut. */
+void conn_send(struct conn *conn, struct wire_out *out); /* finishes out */
+void conn_send_text(struct conn *conn, uint16_t type, uint64_t code, const char *text);
+void conn_refuse(struct conn *conn, uint64_t code, const char *text); /* REFUSED, then shut */
+void conn_progress(struct conn *conn, const char *what, uint64_t done, uint64_t total);
+void conn_wake(struct conn *conn);
+/* Stops talking: our sending side is shut, the client's hang-up ends it. */
+void conn_shut(struct conn *conn);
+
+/* Steps of an open. */
+void conn_source_ready(struct conn *conn, const char *unused);
+void conn_source_refused(struct conn *conn, const char *text);
+void conn_stream_ready(struct conn *conn);
+
+#endif

@@ -1,0 +1,443 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Filling a slot.
+ *
+ * The truth about a task is kept here, not in the lane, which workers can write: a lane's word can
+ * end a task, no more, and each task ends once. A sample's status is written to the board before
+ * the watermark passes it (board_slot_watermark() releases), and the watermark alone tells ranks
+ * what they may read.
+ *
+ * accessd is rung seldom: at the next batch boundary that somebody may wait for, at a hand's end,
+ * or sooner when tasks wait for room in the arena. Out-of-order finishes make that approximate; the
+ * pump's timer looks every few milliseconds while anything is in production.
+ */
+#include "daemon/fill.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/philox.h"
+#include "daemon/conn.h"
+#include "daemon/job.h"
+#include "daemon/node.h"
+#include "daemon/source.h"
+#include "daemon/stream.h"
+#include "libaccess/libaccess.h"
+
+#define MAX_SUBSTITUTES 8
+#define SUBSTITUTE_STREAM 0x5355u /* philox stream of the draw of substitutes */
+#define RING_STEP 16              /* finished tasks between rings while the arena is full */
+
+int fill_init(struct stream *stream)
+{
+	for (unsigned i = 0; i < LAYOUT_MAX_BLOCKS; i++) {
+		stream->fill[i].task = calloc(stream->lane.hand, sizeof(struct fill_task));
+		if (!stream->fill[i].task)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+void fill_fini(struct stream *stream)
+{
+	for (unsigned i = 0; i < LAYOUT_MAX_BLOCKS; i++)
+		free(stream->fill[i].task);
+}
+
+unsigned fill_active(const struct stream *stream)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < LAYOUT_MAX_BLOCKS; i++)
+		n += stream->fill[i].used;
+	return n;
+}
+
+const struct fill *fill_of_slot(const struct stream *stream, uint32_t slot)
+{
+	for (unsigned i = 0; i < LAYOUT_MAX_BLOCKS; i++)
+		if (stream->fill[i].used && stream->fill[i].slot == slot)
+			return &stream->fill[i];
+	return NULL;
+}
+
+/* The hand in production that was begun before all others not yet visited: order of production. */
+static struct fill *fill_next(struct stream *stream, const struct fill *after)
+{
+	struct fill *best = NULL;
+
+	for (unsigned i = 0; i < LAYOUT_MAX_BLOCKS; i++) {
+		struct fill *fill = &stream->fill[i];
+
+		if (!fill->used || (after && fill->started_ns <= after->started_ns))
+			continue;
+		if (!best || fill->started_ns < best->started_ns)
+			best = fill;
+	}
+	return best;
+}
+
+static const struct carousel_hand *hand_of(const struct stream *stream, const struct fill *fill)
+{
+	return carousel_hand_of(stream->carousel, fill->slot);
+}
+
+void fill_begin(struct stream *stream, uint32_t slot, uint64_t now_ns)
+{
+	const struct carousel_hand *hand = carousel_hand_of(stream->carousel, slot);
+	struct fill *fill = NULL;
+	uint64_t latest = 0;
+
+	for (unsigned i = 0; i < LAYOUT_MAX_BLOCKS; i++) {
+		latest = BASE_MAX(latest, stream->fill[i].used ? stream->fill[i].started_ns : 0);
+		if (!stream->fill[i].used && !fill)
+			fill = &stream->fill[i];
+	}
+	if (!fill ||
+	    lane_block_begin(&stream->lane, ++stream->orders, hand->lap,
+			     stream->board.geometry.seed, slot, hand->count, &fill->block)) {
+		stream_fail(stream, OA_E_REFUSED, "internal error: no block for a hand");
+		return;
+	}
+	board_slot_begin(&stream->board, slot, hand->instance, hand->lap, hand->ids, hand->count,
+			 hand->grains, hand->n_grains, hand->is_private);
+	memset(fill->task, 0, hand->count * sizeof(*fill->task));
+	for (uint32_t i = 0; i < hand->count; i++)
+		fill->task[i].source = (uint64_t)hand->ids[i];
+	*fill = (struct fill){.used = true,
+			      .block = fill->block,
+			      .slot = slot,
+			      .count = hand->count,
+			      .task = fill->task,
+			      .started_ns = BASE_MAX(now_ns, latest + 1)};
+	stream->node->counters.hands++;
+}
+
+/* ---- outcomes ---- */
+
+static void release_extent(struct stream *stream, struct fill_task *task)
+{
+	if (task->has_extent)
+		arena_release(&stream->arena, task->extent);
+	task->has_extent = false;
+}
+
+static void finish(struct stream *stream, struct fill *fill, uint32_t i, uint8_t status)
+{
+	fill->task[i].status = status;
+	fill->finished++;
+	board_slot_status(&stream->board, fill->slot, i, status);
+	stream->samples_done++;
+	stream->node->counters.samples_preprocessed++;
+}
+
+/* The sample that stands in for sample i: a function of (seed, lap, id, attempt). */
+static uint64_t substitute_of(const struct stream *stream, const struct fill *fill, uint32_t i)
+{
+	const struct carousel_hand *hand = hand_of(stream, fill);
+	struct philox_seq seq;
+
+	philox_seq_init(&seq, stream->board.geometry.seed ^ hand->lap, (uint64_t)hand->ids[i],
+			SUBSTITUTE_STREAM + fill->task[i].attempt);
+	return philox_below(&seq, stream->board.geometry.n_samples);
+}
+
+static bool is_changed(enum layout_fail stage, int code)
+{
+	int error = code < 0 ? -code : code;
+
+	return stage == LAYOUT_FAIL_CHANGED ||
+	       (stage == LAYOUT_FAIL_OPEN &&
+		(error == ENOENT || error == ENOTDIR || error == ESTALE || error == ENODEV));
+}
+
+/* Tells jobs about a bad sample once, and ends those whose budget it exceeds. */
+static void count_bad(struct stream *stream, uint64_t id, const char *text)
+{
+	if (!bad_add(&stream->bad, id))
+		return;
+	stream->node->counters.bad_samples++;
+	log_line(LOG_LEVEL_WARN, "bad-sample", "lane=%u what=\"%s\"", stream->lane.number, text);
+	for (unsigned i = 0; i < CAROUSEL_MAX_JOBS; i++) {
+		struct job *job = stream->job[i];
+		char spent[700];
+
+		if (!job || !job->active)
+			continue;
+		if (stream->policy == PROTO_POLICY_ERROR || stream->bad.count <= job->budget) {
+			conn_send_text(job->conn, PROTO_NOTICE, 0, text);
+			continue;
+		}
+		snprintf(spent, sizeof(spent),
+			 "%llu bad samples, more than the budget of %llu; the last: %s",
+			 (unsigned long long)stream->bad.count, (unsigned long long)job->budget,
+			 text);
+		job_fail(job, OA_E_SAMPLE, spent);
+	}
+}
+
+static void apply_policy(struct stream *stream, struct fill *fill, uint32_t i, const char *text)
+{
+	const struct carousel_hand *hand = hand_of(stream, fill);
+	struct fill_task *task = &fill->task[i];
+
+	release_extent(stream, task);
+	task->queued = false;
+	if (stream->policy == PROTO_POLICY_SUBSTITUTE && task->attempt < MAX_SUBSTITUTES) {
+		task->attempt++;
+		task->died = false;
+		task->source = substitute_of(stream, fill, i);
+		return;
+	}
+	if (stream->policy == PROTO_POLICY_ERROR) {
+		bad_explain(&stream->bad, hand->instance, i, (uint64_t)hand->ids[i], text);
+		finish(stream, fill, i, LAYOUT_SAMPLE_ERROR);
+	} else {
+		finish(stream, fill, i, LAYOUT_SAMPLE_SKIPPED);
+	}
+}
+
+static void handle_bad(struct stream *stream, struct fill *fill, uint32_t i, enum layout_fail stage,
+		       int code, const char *detail)
+{
+	const struct source *source = stream->source;
+	uint64_t sample = fill->task[i].source;
+	char text[600];
+
+	bad_text(text, sizeof(text), source->path, dataset_name_of(source->dataset, sample), sample,
+		 stage, code, detail);
+	if (is_changed(stage, code)) {
+		char changed[700];
+
+		snprintf(changed, sizeof(changed),
+			 "dataset changed: %s; open it again for the new version", text);
+		stream_fail(stream, OA_E_DATASET, changed);
+		return;
+	}
+	apply_policy(stream, fill, i, text);
+	count_bad(stream, sample, text);
+}
+
+/* Follows the median without keeping values: up or down by a small share of itself. */
+static void note_time(struct stream *stream, uint32_t work_us)
+{
+	double step = stream->median_us / 64 + 1;
+
+	stream->median_us += work_us > stream->median_us ? step : -step;
+}
+
+static void collect_task(struct stream *stream, struct fill *fill, uint32_t i)
+{
+	struct fill_task *task = &fill->task[i];
+	enum layout_task_state state = lane_task_state(&stream->lane, fill->block, i, NULL);
+	enum layout_fail stage;
+	uint32_t work_us;
+	char text[48];
+	int code;
+
+	if (state != LAYOUT_TASK_DONE && state != LAYOUT_TASK_FAILED)
+		return;
+	lane_task_outcome(&stream->lane, fill->block, i, &stage, &code, text, &work_us);
+	if (stage != LAYOUT_FAIL_OPEN && stage != LAYOUT_FAIL_READ &&
+	    stage != LAYOUT_FAIL_CHANGED) {
+		uint64_t bytes = dataset_size_of(stream->source->dataset, task->source);
+
+		stream->samples_read++;
+		stream->bytes_read += bytes;
+		stream->node->counters.samples_read++;
+		stream->node->counters.bytes_read += bytes;
+	}
+	if (state == LAYOUT_TASK_FAILED) {
+		handle_bad(stream, fill, i, stage, code, text);
+		return;
+	}
+	note_time(stream, work_us);
+	release_extent(stream, task);
+	finish(stream, fill, i, task->attempt ? LAYOUT_SAMPLE_SUBSTITUTED : LAYOUT_SAMPLE_OK);
+}
+
+static void end_fill(struct stream *stream, struct fill *fill)
+{
+	lane_block_end(&stream->lane, fill->block);
+	fill->used = false;
+	carousel_produced(stream->carousel, fill->slot);
+}
+
+static bool collect_one(struct stream *stream, struct fill *fill)
+{
+	uint32_t before = fill->finished, watermark = fill->watermark;
+
+	for (uint32_t i = fill->watermark; i < fill->fed && stream->state == STREAM_RUNS; i++)
+		if (fill->task[i].queued && fill->task[i].status == LAYOUT_SAMPLE_PENDING)
+			collect_task(stream, fill, i);
+	while (fill->watermark < fill->count &&
+	       fill->task[fill->watermark].status != LAYOUT_SAMPLE_PENDING)
+		fill->watermark++;
+	if (fill->watermark != watermark)
+		board_slot_watermark(&stream->board, fill->slot, fill->watermark);
+	if (fill->finished == fill->count && stream->state == STREAM_RUNS)
+		end_fill(stream, fill);
+	return fill->finished != before || fill->watermark != watermark;
+}
+
+bool fill_collect(struct stream *stream)
+{
+	bool moved = false;
+
+	for (unsigned i = 0; i < LAYOUT_MAX_BLOCKS; i++)
+		if (stream->fill[i].used && stream->state == STREAM_RUNS)
+			moved |= collect_one(stream, &stream->fill[i]);
+	return moved;
+}
+
+/* ---- feeding ---- */
+
+/* false: the arena has no room now. */
+static bool feed_task(struct stream *stream, struct fill *fill, uint32_t i)
+{
+	const struct dataset *dataset = stream->source->dataset;
+	struct fill_task *task = &fill->task[i];
+	uint32_t bytes = dataset_size_of(dataset, task->source);
+	uint64_t offset;
+
+	if (bytes > stream->arena.bytes) {
+		char text[48];
+
+		snprintf(text, sizeof(text), "%u bytes, the arena has %llu", bytes,
+			 (unsigned long long)stream->arena.bytes);
+		handle_bad(stream, fill, i, LAYOUT_FAIL_REFUSED, -EFBIG, text);
+		return true;
+	}
+	if (!arena_reserve(&stream->arena, bytes, &offset, &task->extent))
+		return false;
+	task->has_extent = task->queued = true;
+	lane_task_queue(&stream->lane, fill->block, i, task->source,
+			(uint64_t)hand_of(stream, fill)->ids[i], i,
+			dataset_label_of(dataset, task->source), offset, bytes, task->attempt);
+	return true;
+}
+
+/* Queues what can be queued of one hand. false: the arena is full. */
+static bool feed_one(struct stream *stream, struct fill *fill, bool *queued)
+{
+	for (uint32_t i = fill->watermark; i < fill->count; i++) {
+		struct fill_task *task = &fill->task[i];
+
+		if (task->queued || task->status != LAYOUT_SAMPLE_PENDING)
+			continue;
+		if (!feed_task(stream, fill, i))
+			return false;
+		if (stream->state != STREAM_RUNS)
+			return false;
+		*queued = true;
+		fill->fed = BASE_MAX(fill->fed, i + 1);
+	}
+	return true;
+}
+
+void fill_feed(struct stream *stream)
+{
+	bool queued = false;
+
+	for (struct fill *fill = fill_next(stream, NULL); fill; fill = fill_next(stream, fill))
+		if (!feed_one(stream, fill, &queued))
+			break;
+	if (queued)
+		bell_ring_readers(stream->node->bell);
+}
+
+static uint32_t least_batch(const struct stream *stream)
+{
+	uint32_t least = stream->lane.hand;
+
+	for (unsigned i = 0; i < CAROUSEL_MAX_JOBS; i++)
+		if (stream->job[i] && stream->job[i]->active)
+			least = BASE_MIN(least, stream->job[i]->batch);
+	return least;
+}
+
+void fill_arm(struct stream *stream)
+{
+	uint32_t batch = least_batch(stream);
+
+	for (unsigned i = 0; i < LAYOUT_MAX_BLOCKS; i++) {
+		struct fill *fill = &stream->fill[i];
+		uint32_t ended, step;
+
+		if (!fill->used)
+			continue;
+		ended = lane_ended(&stream->lane, fill->block);
+		step = fill->fed < fill->count ? BASE_MIN(batch, (uint32_t)RING_STEP) : batch;
+		lane_ring_at(&stream->lane, fill->block,
+			     BASE_MIN((ended / step + 1) * step, BASE_MAX(fill->count, ended + 1)));
+	}
+}
+
+/* ---- looking ---- */
+
+enum layout_stage fill_stage(const struct stream *stream, uint32_t slot)
+{
+	const struct fill *fill = fill_of_slot(stream, slot);
+
+	if (!fill)
+		return LAYOUT_STAGE_NONE;
+	switch (lane_task_state(&stream->lane, fill->block,
+				BASE_MIN(fill->watermark, fill->count - 1), NULL)) {
+	case LAYOUT_TASK_HELD:
+	case LAYOUT_TASK_QUEUED:
+	case LAYOUT_TASK_READING:
+		return LAYOUT_STAGE_READ;
+	case LAYOUT_TASK_FREE:
+	case LAYOUT_TASK_READY:
+	case LAYOUT_TASK_RUNNING:
+	case LAYOUT_TASK_DONE:
+	case LAYOUT_TASK_FAILED:
+		break;
+	}
+	return stream->node->workers.alive ? LAYOUT_STAGE_DECODE : LAYOUT_STAGE_WORKERS;
+}
+
+/* A worker that was killed from outside says nothing about its sample: one more try, the bytes are
+ * still in the arena. A second death, or a hang, is the sample's. */
+static void take_from_worker(struct stream *stream, struct fill *fill, uint32_t owner,
+			     enum layout_fail stage, int status)
+{
+	for (uint32_t i = 0; i < fill->fed; i++) {
+		bool again = stage == LAYOUT_FAIL_CRASH && !fill->task[i].died;
+		enum layout_task_state to = again ? LAYOUT_TASK_READY : LAYOUT_TASK_FAILED;
+
+		if (lane_task_take_over(&stream->lane, fill->block, i, owner, LAYOUT_TASK_RUNNING,
+					to, stage, status))
+			fill->task[i].died = true;
+	}
+	lane_recount(&stream->lane, fill->block);
+}
+
+void fill_worker_died(struct stream *stream, uint32_t owner, enum layout_fail stage, int status)
+{
+	for (unsigned b = 0; b < LAYOUT_MAX_BLOCKS; b++)
+		if (stream->fill[b].used)
+			take_from_worker(stream, &stream->fill[b], owner, stage, status);
+}
+
+static void take_from_reader(struct stream *stream, struct fill *fill)
+{
+	for (uint32_t i = 0; i < fill->fed; i++) {
+		uint32_t owner;
+
+		if (lane_task_state(&stream->lane, fill->block, i, &owner) == LAYOUT_TASK_READING)
+			lane_task_take_over(&stream->lane, fill->block, i, owner,
+					    LAYOUT_TASK_READING, LAYOUT_TASK_QUEUED,
+					    LAYOUT_FAIL_NONE, 0);
+	}
+	lane_recount(&stream->lane, fill->block);
+}
+
+void fill_reader_died(struct stream *stream)
+{
+	for (unsigned b = 0; b < LAYOUT_MAX_BLOCKS; b++)
+		if (stream->fill[b].used)
+			take_from_reader(stream, &stream->fill[b]);
+}

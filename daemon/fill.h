@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DAEMON_FILL_H
+#define DAEMON_FILL_H
+
+/*
+ * A hand in production: its tasks on their way through reader and workers into a slot, the
+ * watermark, and what happens to bad samples.
+ */
+
+#include "base/base.h"
+#include "shmring/layout.h"
+
+struct stream;
+
+struct fill_task {
+	uint32_t extent; /* of the arena, valid while has_extent */
+	uint8_t status;  /* enum layout_sample_status; PENDING: under way */
+	uint8_t attempt; /* substitutes tried */
+	bool has_extent;
+	bool died;       /* a worker died on it once */
+	bool queued;     /* given to the lane (again) */
+	uint64_t source; /* sample whose bytes are read */
+};
+
+struct fill {
+	bool used;
+	uint32_t block, slot, count;
+	uint32_t watermark;     /* samples finished, contiguous */
+	uint32_t finished;      /* samples finished at all */
+	uint32_t fed;           /* tasks below it were queued at least once */
+	uint32_t seen;          /* ended tasks of the block when it was looked at last */
+	struct fill_task *task; /* room for a full hand, made once */
+	uint64_t started_ns;
+};
+
+int fill_init(struct stream *stream); /* rooms for tasks; -ENOMEM */
+void fill_fini(struct stream *stream);
+/* Begins the hand that the carousel put into slot. */
+void fill_begin(struct stream *stream, uint32_t slot, uint64_t now_ns);
+/* Looks at all hands in production: outcomes, watermarks, finished hands. true when anything moved.
+ */
+bool fill_collect(struct stream *stream);
+/* Queues tasks for which there is room in the arena, oldest hand first. */
+void fill_feed(struct stream *stream);
+/* Sets when the workers ring next. */
+void fill_arm(struct stream *stream);
+unsigned fill_active(const struct stream *stream);
+const struct fill *fill_of_slot(const struct stream *stream, uint32_t slot);
+/* What the first unfinished sample of the hand in slot waits for. */
+enum layout_stage fill_stage(const struct stream *stream, uint32_t slot);
+/* A process is gone: what it had under way. */
+void fill_worker_died(struct stream *stream, uint32_t owner, enum layout_fail stage, int status);
+void fill_reader_died(struct stream *stream);
+
+#endif

@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Jobs. A job's shared words are hostile: grant_poll() turns them into fates of grants that were
+ * really posted, everything else is counted as nonsense and has no effect.
+ *
+ * The inbox's ring holds fewer grants than a stream may have slots, so a grant that finds it full
+ * waits in job->later, in order; to the carousel it is granted all the same, and taking it back is
+ * free.
+ */
+#include "daemon/job.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "daemon/conn.h"
+#include "daemon/node.h"
+#include "daemon/pump.h"
+#include "daemon/source.h"
+#include "daemon/stream.h"
+#include "libaccess/libaccess.h"
+#include "sched/token.h"
+#include "shmring/inbox.h"
+
+#define GRANT_LATER UINT64_MAX /* granted[]: it waits in job->later */
+
+struct job_later {
+	uint32_t slot;
+	uint64_t epoch;
+	bool last;
+};
+
+/* ---- opening ---- */
+
+static int make_memory(struct job *job, uint32_t max_slots, int *inbox_fd, int *outbox_fd)
+{
+	job->granted = calloc(max_slots, sizeof(*job->granted));
+	job->taken = calloc(max_slots, sizeof(*job->taken));
+	job->later = calloc(max_slots, sizeof(*job->later));
+	if (!job->granted || !job->taken || !job->later)
+		return -ENOMEM;
+	return grant_memory_new(&job->inbox, inbox_fd, &job->outbox, outbox_fd);
+}
+
+static void job_destroy(struct job *job)
+{
+	if (job->inbox)
+		grant_memory_free(job->inbox, job->outbox);
+	free(job->granted);
+	free(job->taken);
+	free(job->later);
+	free(job->name);
+	free(job);
+}
+
+/* Fills join from the request's token. 0, or positive with diag. */
+static int use_token(const struct stream *stream, const struct conn_request *request,
+		     struct token *token, struct carousel_join *join, struct diag *diag)
+{
+	const struct board_geometry *geometry = &stream->board.geometry;
+	int r;
+
+	if (!request->token)
+		return 0;
+	r = token_parse(request->token, request->token_size, token, diag);
+	if (!r)
+		r = token_fits(token, geometry->n_samples, geometry->grain, geometry->dataset,
+			       diag);
+	if (r)
+		return r;
+	join->epoch = token->epoch;
+	join->need = token->need;
+	join->tail = token->tail;
+	join->n_tail = token->n_tail;
+	if (token->seed == geometry->seed) {
+		join->laps = token->laps;
+		join->n_laps = token->n_laps;
+	}
+	return 0;
+}
+
+static int enter_carousel(struct job *job, const struct conn_request *request, uint64_t *ret_epoch,
+			  uint64_t *code, struct diag *diag)
+{
+	struct carousel_join join = {
+	    .batch = request->batch, .ranks = 1, .epochs = request->epochs};
+	__attribute__((cleanup(token_fini))) struct token token = {0};
+	int r = use_token(job->stream, request, &token, &join, diag);
+
+	if (r) {
+		*code = r == -ENOMEM ? OA_E_MEMORY : OA_E_TOKEN;
+		return r;
+	}
+	r = carousel_join(job->stream->carousel, &join, base_now_ns(), &job->number);
+	if (r) {
+		*code = r == CAROUSEL_E_BAD ? OA_E_TOKEN : OA_E_MEMORY;
+		diag_set(diag, "%s",
+			 r == CAROUSEL_E_BAD    ? "the token contradicts itself"
+			 : r == CAROUSEL_E_FULL ? "the stream serves its most jobs (256) already"
+						: "out of memory");
+		return r;
+	}
+	*ret_epoch = join.epoch;
+	return 0;
+}
+
+static void send_opened(struct job *job, uint64_t epoch, int inbox_fd, int outbox_fd)
+{
+	struct stream *stream = job->stream;
+	struct wire_out out;
+	char text[160];
+
+	snprintf(text, sizeof(text),
+		 stream->n_jobs > 1 ? "shares its stream with %u other jobs"
+				    : "is alone on its stream",
+		 stream->n_jobs - 1);
+	wire_out_init(&out, PROTO_OPENED);
+	wire_put_u64(&out, PROTO_KEY_JOB_ID, job->id);
+	wire_put_u64(&out, PROTO_KEY_EPOCH, epoch);
+	wire_put_u64(&out, PROTO_KEY_SHARED, stream->n_jobs - 1);
+	wire_put_string(&out, PROTO_KEY_TEXT, text);
+	wire_put_fd(&out, stream->slots_fd);
+	wire_put_fd(&out, stream->board_fd);
+	wire_put_fd(&out, inbox_fd);
+	wire_put_fd(&out, outbox_fd);
+	conn_send(job->conn, &out);
+}
+
+static struct job *job_make(struct conn *conn, int *inbox_fd, int *outbox_fd)
+{
+	const struct conn_request *request = &conn->request;
+	struct stream *stream = conn->stream;
+	uint64_t n = stream->board.geometry.n_samples;
+	struct job *job = calloc(1, sizeof(*job));
+
+	if (!job)
+		return NULL;
+	job->conn = conn;
+	job->stream = stream;
+	job->batch = request->batch;
+	job->epochs = request->epochs;
+	job->budget = request->has_budget ? request->budget : BASE_MAX(UINT64_C(10), n / 100);
+	job->started_ns = job->rate_ns = base_now_ns();
+	job->name = strdup(request->job);
+	if (!job->name || make_memory(job, stream->board.geometry.max_slots, inbox_fd, outbox_fd)) {
+		job_destroy(job);
+		return NULL;
+	}
+	grant_server_init(&job->grants, job->inbox, job->outbox);
+	return job;
+}
+
+void job_open(struct conn *conn)
+{
+	_cleanup_close_ int inbox_fd = -1, outbox_fd = -1;
+	struct stream *stream = conn->stream;
+	uint64_t epoch = 0, code = OA_E_MEMORY;
+	struct diag diag = {"out of memory or descriptors for the job's inbox and outbox"};
+	struct job *job;
+
+	if (stream_make_room(stream, &diag)) {
+		conn_refuse(conn, OA_E_MEMORY, diag.text);
+		return;
+	}
+	job = job_make(conn, &inbox_fd, &outbox_fd);
+	if (!job || enter_carousel(job, &conn->request, &epoch, &code, &diag)) {
+		if (job)
+			job_destroy(job);
+		conn_refuse(conn, code, diag.text);
+		return;
+	}
+	job->id = ++stream->node->next_id;
+	job->active = true;
+	stream->job[job->number] = job;
+	stream->n_jobs++;
+	conn->job = job;
+	conn->state = CONN_RUNS;
+	inbox_set_end(job->inbox, job->epochs);
+	log_line(LOG_LEVEL_INFO, "job-open",
+		 "job=%llu name=\"%s\" pid=%ld lane=%u batch=%u epoch=%llu",
+		 (unsigned long long)job->id, job->name, (long)conn->pid, stream->lane.number,
+		 job->batch, (unsigned long long)epoch);
+	send_opened(job, epoch, inbox_fd, outbox_fd);
+	pump_soon(stream);
+}
+
+/* ---- ending ---- */
+
+/* Out of the carousel; slots that it holds stay pinned. */
+static void leave_pinned(struct job *job)
+{
+	struct stream *stream = job->stream;
+
+	if (!job->active)
+		return;
+	job_poll(job, base_now_ns());
+	job->active = false;
+	carousel_leave_pinned(stream->carousel, job->number, base_now_ns());
+	stream->job[job->number] = NULL;
+	stream->n_jobs--;
+	pump_soon(stream);
+}
+
+static void unpin_all(struct job *job)
+{
+	struct stream *stream = job->stream;
+
+	for (uint32_t slot = 0; slot < stream->board.geometry.max_slots; slot++)
+		if (job->taken[slot])
+			carousel_unpin(stream->carousel, slot);
+}
+
+void job_free(struct job *job)
+{
+	struct stream *stream = job->stream;
+
+	log_line(LOG_LEVEL_INFO, "job-end", "job=%llu name=\"%s\" pid=%ld",
+		 (unsigned long long)job->id, job->name, (long)job->conn->pid);
+	leave_pinned(job);
+	unpin_all(job);
+	if (stream->state == STREAM_RUNS)
+		pump_soon(stream);
+	job_destroy(job);
+}
+
+void job_fail(struct job *job, uint64_t code, const char *text)
+{
+	log_line(LOG_LEVEL_WARN, "job-failed", "job=%llu name=\"%s\" reason=\"%.400s\"",
+		 (unsigned long long)job->id, job->name, text);
+	conn_send_text(job->conn, PROTO_FAILED, code, text);
+	leave_pinned(job);
+}
+
+void job_lost(struct job *job, const char *text)
+{
+	conn_send_text(job->conn, PROTO_LOST, 0, text);
+	leave_pinned(job);
+}
+
+/* ---- grants ---- */
+
+static void note_rate(struct job *job, uint32_t samples, uint64_t now_ns)
+{
+	job->rate_samples += samples;
+	if (now_ns - job->rate_ns < UINT64_C(1000000000))
+		return;
+	job->rate = (double)job->rate_samples * 1e9 / (double)(now_ns - job->rate_ns);
+	job->rate_samples = 0;
+	job->rate_ns = now_ns;
+}
+
+static void apply_fate(struct job *job, const struct grant *grant, enum grant_fate fate,
+		       uint64_t now_ns)
+{
+	struct carousel *carousel = job->stream->carousel;
+
+	if (fate == GRANT_TAKEN) {
+		job->taken[grant->slot] = true;
+		carousel_taken(carousel, job->number, grant->slot, now_ns);
+		return;
+	}
+	job->granted[grant->slot] = 0;
+	job->taken[grant->slot] = false;
+	if (fate == GRANT_DONE) {
+		note_rate(job, grant->count, now_ns);
+		carousel_done(carousel, job->number, grant->slot, now_ns);
+	} else {
+		carousel_reclaimed(carousel, job->number, grant->slot, now_ns);
+	}
+}
+
+void job_poll(struct job *job, uint64_t now_ns)
+{
+	struct grant grant;
+	enum grant_fate fate;
+
+	while (grant_poll(&job->grants, &grant, &fate, &job->stream->node->counters.nonsense) == 0)
+		apply_fate(job, &grant, fate, now_ns);
+	carousel_waiting(job->stream->carousel, job->number, grant_is_waiting(&job->grants));
+}
+
+/* false: the ring is full. */
+static bool post(struct job *job, uint32_t slot, uint64_t epoch, bool last)
+{
+	const struct carousel_hand *hand = carousel_hand_of(job->stream->carousel, slot);
+	struct grant grant = {.instance = hand->instance,
+			      .epoch = epoch,
+			      .slot = slot,
+			      .count = hand->count,
+			      .flags = last ? LAYOUT_GRANT_LAST : 0};
+
+	return grant_post(&job->grants, &grant, &job->granted[slot]) == 0;
+}
+
+void job_grant(struct job *job, uint32_t slot, uint64_t epoch, bool last)
+{
+	if (job->n_later == 0 && post(job, slot, epoch, last))
+		return;
+	job->granted[slot] = GRANT_LATER;
+	job->later[job->n_later++] = (struct job_later){.slot = slot, .epoch = epoch, .last = last};
+}
+
+void job_post_later(struct job *job)
+{
+	uint32_t posted = 0;
+
+	while (posted < job->n_later && post(job, job->later[posted].slot, job->later[posted].epoch,
+					     job->later[posted].last))
+		posted++;
+	job->n_later -= posted;
+	memmove(job->later, job->later + posted, job->n_later * sizeof(*job->later));
+}
+
+static void forget_later(struct job *job, uint32_t slot)
+{
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < job->n_later; i++)
+		if (job->later[i].slot != slot)
+			job->later[kept++] = job->later[i];
+	job->n_later = kept;
+}
+
+void job_revoke(struct job *job, uint32_t slot, uint64_t now_ns)
+{
+	if (job->granted[slot] == GRANT_LATER)
+		forget_later(job, slot);
+	else if (grant_revoke(&job->grants, job->granted[slot]))
+		return; /* taken, or about to be: its end comes by grant_poll() */
+	job->granted[slot] = 0;
+	carousel_reclaimed(job->stream->carousel, job->number, slot, now_ns);
+}
+
+void job_wake(struct job *job)
+{
+	if (grant_wants_wake(&job->grants))
+		conn_wake(job->conn);
+}
+
+void job_show(struct job *job, uint32_t stage, bool wants_kick, uint64_t now_ns)
+{
+	inbox_show(job->inbox, stage, wants_kick, now_ns);
+}

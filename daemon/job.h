@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DAEMON_JOB_H
+#define DAEMON_JOB_H
+
+/* A job's rank in a stream: its inbox and outbox, its place in the carousel, its figures. */
+
+#include "base/base.h"
+#include "shmring/grant.h"
+
+struct conn;
+struct stream;
+
+struct job {
+	struct conn *conn;
+	struct stream *stream;
+	uint64_t id;     /* for people */
+	uint32_t number; /* in the carousel and in stream->job[] */
+	char *name;
+	uint32_t batch;
+	uint64_t epochs, budget;
+	bool active; /* in the carousel; false once it failed, left or the stream was lost */
+	struct grant_server grants;
+	struct layout_inbox *inbox;
+	const struct layout_outbox *outbox;
+	uint64_t *granted;       /* by slot: number of its grant under way, 0: none */
+	bool *taken;             /* by slot: it holds the slot */
+	struct job_later *later; /* grants that found the ring full, in order */
+	uint32_t n_later, first_later;
+	uint64_t bad_counted; /* bad samples of the stream that it was told of */
+	uint64_t started_ns, rate_ns, rate_samples;
+	double rate; /* samples/s lately */
+};
+
+/* Enters conn's request into its running stream and sends OPENED; refuses the connection otherwise.
+ */
+void job_open(struct conn *conn);
+/* The connection is gone: everything the job had is free. Frees the job. */
+void job_free(struct job *job);
+/* It gets nothing more, what it holds stays pinned until its connection ends. FAILED or LOST is
+ * sent. */
+void job_fail(struct job *job, uint64_t code, const char *text);
+void job_lost(struct job *job, const char *text);
+
+/* For pump.c: reads the outbox and tells the carousel. */
+void job_poll(struct job *job, uint64_t now_ns);
+void job_grant(struct job *job, uint32_t slot, uint64_t epoch, bool last);
+void job_revoke(struct job *job, uint32_t slot, uint64_t now_ns);
+void job_post_later(struct job *job);
+/* Sets d_stage, d_heartbeat and d_wants_kick; sends a wake if the rank sleeps unanswered. */
+void job_show(struct job *job, uint32_t stage, bool wants_kick, uint64_t now_ns);
+void job_wake(struct job *job);
+
+#endif

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * accessd: reads the command line and the configuration, takes its place, runs the node.
+ *
+ * --background is for libaccess, which starts a private daemon when a user has none: the first
+ * process waits until the second one listens (or says why it cannot) and then exits, so that
+ * whoever started it knows the outcome; the second one is the leader of its own session and logs to
+ * a file in its folder.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "daemon/node.h"
+
+#define LOG_MOST (1 << 20) /* bytes of a private daemon's log before it starts anew */
+
+struct command {
+	bool is_private, background;
+	const char *folder, *config;
+	int ready_fd; /* background: where the outcome is told, -1: nowhere */
+};
+
+static void usage(FILE *out)
+{
+	fputs("usage: accessd [--config FILE] [--set NAME=VALUE]... [--private [--dir DIR]\n"
+	      "               [--background]]\n"
+	      "  -c, --config FILE     read parameters from FILE (default: " SYSCONFDIR
+	      "/accessd.conf, if it is there\n"
+	      "                        and --private is not given)\n"
+	      "  -s, --set NAME=VALUE  set a parameter\n"
+	      "  -p, --private         serve this user alone, exit when idle\n"
+	      "  -d, --dir DIR         folder of the socket and the locks\n"
+	      "  -b, --background      return when it is ready\n"
+	      "  -h, --help, -V, --version\n"
+	      "parameters (name, default, meaning):\n",
+	      out);
+	param_print(out);
+}
+
+static int fail(const struct command *command, const char *text)
+{
+	fprintf(stderr, "accessd: %s\n", text);
+	if (command->ready_fd >= 0 && write(command->ready_fd, text, strlen(text)) < 0)
+		return 2;
+	return 1;
+}
+
+/* A default configuration file that is not there is no error. */
+static int read_config(const struct command *command, struct param *param, struct diag *diag)
+{
+	if (command->config)
+		return param_read(param, command->config, diag);
+	if (command->is_private || access(SYSCONFDIR "/accessd.conf", F_OK))
+		return 0;
+	return param_read(param, SYSCONFDIR "/accessd.conf", diag);
+}
+
+static const struct option options[] = {
+    {"config", required_argument, NULL, 'c'}, {"set", required_argument, NULL, 's'},
+    {"private", no_argument, NULL, 'p'},      {"dir", required_argument, NULL, 'd'},
+    {"background", no_argument, NULL, 'b'},   {"help", no_argument, NULL, 'h'},
+    {"version", no_argument, NULL, 'V'},      {NULL, 0, NULL, 0},
+};
+
+/* First pass: everything but --set, which comes after the file. -1: go on, else the exit status. */
+static int parse_command(int argc, char **argv, struct command *command)
+{
+	int option;
+
+	while ((option = getopt_long(argc, argv, "c:s:pd:bhV", options, NULL)) >= 0) {
+		switch (option) {
+		case 'c':
+			command->config = optarg;
+			break;
+		case 'p':
+			command->is_private = true;
+			break;
+		case 'd':
+			command->folder = optarg;
+			break;
+		case 'b':
+			command->background = true;
+			break;
+		case 's':
+			break;
+		case 'h':
+			usage(stdout);
+			return 0;
+		case 'V':
+			puts("accessd " PACKAGE_VERSION);
+			return 0;
+		default:
+			return 2;
+		}
+	}
+	if (optind == argc)
+		return -1;
+	fprintf(stderr, "accessd: \"%s\" is no option; `accessd --help` lists them\n",
+		argv[optind]);
+	return 2;
+}
+
+static int set_params(int argc, char **argv, struct param *param, struct diag *diag)
+{
+	int option;
+
+	optind = 1;
+	while ((option = getopt_long(argc, argv, "c:s:pd:bhV", options, NULL)) >= 0)
+		if (option == 's' && param_set(param, optarg, diag))
+			return PARAM_E_BAD;
+	return 0;
+}
+
+/* The parent's part: waits for the word of the child. Returns the exit status. */
+static int wait_until_ready(int fd)
+{
+	char text[1024];
+	size_t size = 0;
+	ssize_t n;
+
+	while (size < sizeof(text) - 1 && (n = read(fd, text + size, sizeof(text) - 1 - size)) > 0)
+		size += (size_t)n;
+	text[size] = '\0';
+	if (strcmp(text, "ready") == 0)
+		return 0;
+	fprintf(stderr, "accessd: %s\n", *text ? text : "ended before it was ready");
+	return 1;
+}
+
+/* Forks; returns in the child alone, with stderr going to the log file of the folder. */
+static int go_to_background(struct command *command)
+{
+	int pipe_fds[2], null_fd;
+	pid_t pid;
+
+	if (pipe2(pipe_fds, O_CLOEXEC))
+		return -errno;
+	pid = fork();
+	if (pid < 0)
+		return -errno;
+	if (pid > 0) {
+		close(pipe_fds[1]);
+		_exit(wait_until_ready(pipe_fds[0]));
+	}
+	close(pipe_fds[0]);
+	command->ready_fd = pipe_fds[1];
+	setsid();
+	null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+	dup2(null_fd, 0);
+	dup2(null_fd, 1);
+	close(null_fd);
+	return 0;
+}
+
+static void log_to_file(const char *folder)
+{
+	char path[PARAM_TEXT_MAX + 128];
+	struct stat status;
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/accessd.log", folder);
+	fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (fd < 0)
+		return;
+	if (fstat(fd, &status) == 0 && status.st_size > LOG_MOST && ftruncate(fd, 0))
+		log_line(LOG_LEVEL_WARN, "log-not-emptied", "path=\"%s\"", path);
+	dup2(fd, 2);
+	close(fd);
+}
+
+static int serve(struct command *command, struct node *node)
+{
+	struct diag diag = {""};
+	char budget[32];
+	int r = place_open(&node->place, &node->param, command->is_private, command->folder, &diag);
+
+	if (r)
+		return fail(command, diag.text);
+	if (command->background)
+		log_to_file(node->place.folder);
+	r = node_init(node, &diag);
+	if (r) {
+		node_fini(node);
+		return fail(command, diag.text);
+	}
+	log_line(LOG_LEVEL_INFO, "ready", "version=%s socket=\"%s\" workers=%u memory=\"%s\" (%s)",
+		 PACKAGE_VERSION, node->place.socket, node->workers.size,
+		 base_format_bytes(node->memory_budget, budget, sizeof(budget)),
+		 node->memory_source);
+	if (command->ready_fd >= 0 && write(command->ready_fd, "ready", 5) == 5)
+		base_close(&command->ready_fd);
+	r = loop_run(node->loop);
+	node_fini(node);
+	log_line(LOG_LEVEL_INFO, "end", "result=%d", r);
+	return r ? 1 : 0;
+}
+
+int main(int argc, char **argv)
+{
+	static struct node node;
+	struct command command = {.ready_fd = -1};
+	enum log_level level;
+	struct diag diag = {""};
+	int status = parse_command(argc, argv, &command);
+
+	if (status >= 0)
+		return status;
+	param_init(&node.param);
+	if (read_config(&command, &node.param, &diag) || set_params(argc, argv, &node.param, &diag))
+		return fail(&command, diag.text);
+	if (log_parse_level(node.param.log_level, &level))
+		return fail(&command, "parameter log_level: write error, warn, info or debug");
+	if (!command.is_private && (command.folder || command.background))
+		return fail(&command, "--dir and --background go with --private");
+	prctl(PR_SET_DUMPABLE, 0);
+	umask(077);
+	if (command.background && go_to_background(&command))
+		return fail(&command, "cannot go to the background");
+	log_init("accessd", level);
+	return serve(&command, &node);
+}

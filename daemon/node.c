@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The node: made once, ended once. Order of ending: connections first (their jobs leave streams),
+ * then streams, sources, and last the processes that worked for them.
+ */
+#include "daemon/node.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "daemon/conn.h"
+#include "daemon/job.h"
+#include "daemon/limits.h"
+#include "daemon/pump.h"
+#include "daemon/source.h"
+#include "daemon/stream.h"
+#include "shmring/lane.h"
+
+#define TICK_NS UINT64_C(250000000)
+
+static void on_event(void *arg)
+{
+	struct node *node = arg;
+	struct stream *stream;
+	uint64_t count;
+
+	while (read(node->event_fd, &count, sizeof(count)) > 0)
+		continue;
+	LIST_FOREACH(stream, &node->streams, link)
+	pump_turn(stream);
+}
+
+static void exit_when_idle(struct node *node, uint64_t now_ns)
+{
+	uint64_t limit = node->param.idle_exit_s * UINT64_C(1000000000);
+
+	if (!node->place.is_private || !limit || node->n_conns || node->draining ||
+	    now_ns - node->idle_since_ns < limit)
+		return;
+	if (place_try_leave(&node->place)) {
+		log_line(LOG_LEVEL_INFO, "idle-exit", "seconds=%llu",
+			 (unsigned long long)node->param.idle_exit_s);
+		loop_unwatch(&node->listen_watch);
+		loop_stop(node->loop);
+	}
+}
+
+static void on_tick(void *arg)
+{
+	struct node *node = arg;
+	uint64_t now_ns = base_now_ns();
+	struct stream *stream;
+
+	loop_timer_set(node->tick, TICK_NS);
+	workers_find_hung(&node->workers, now_ns);
+	LIST_FOREACH(stream, &node->streams, link)
+	pump_tick(stream);
+	exit_when_idle(node, now_ns);
+}
+
+static void on_child(void *arg)
+{
+	struct node *node = arg;
+	int status;
+	pid_t pid;
+
+	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+		if (pid == node->reading.child.pid)
+			reading_died(&node->reading, status);
+		else if (pid == node->workers.child.pid)
+			workers_died(&node->workers, status);
+	}
+}
+
+static void on_term(void *arg)
+{
+	node_drain(arg, "signal");
+}
+
+static int watch_signals(struct node *node)
+{
+	int r = loop_watch_signal(node->loop, SIGTERM, on_term, node, &node->term_watch);
+
+	if (!r)
+		r = loop_watch_signal(node->loop, SIGINT, on_term, node, &node->int_watch);
+	if (!r)
+		r = loop_watch_signal(node->loop, SIGCHLD, on_child, node, &node->child_watch);
+	signal(SIGPIPE, SIG_IGN);
+	return r;
+}
+
+static int make_bell(struct node *node)
+{
+	int r = bell_new(&node->bell, &node->bell_fd);
+
+	if (r)
+		return r;
+	node->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (node->event_fd < 0)
+		return -errno;
+	return loop_watch_fd(node->loop, node->event_fd, on_event, node, &node->event_watch);
+}
+
+static int start_timers(struct node *node)
+{
+	int r = loop_timer_new(node->loop, on_tick, node, &node->tick);
+
+	if (!r)
+		loop_timer_set(node->tick, TICK_NS);
+	return r;
+}
+
+int node_init(struct node *node, struct diag *diag)
+{
+	unsigned workers = node->param.workers ? (unsigned)node->param.workers : limits_cpus();
+	int r;
+
+	LIST_INIT(&node->sources);
+	LIST_INIT(&node->streams);
+	LIST_INIT(&node->conns);
+	node->bell_fd = node->event_fd = -1;
+	node->started_ns = node->idle_since_ns = base_now_ns();
+	node->memory_source = "parameter `memory`";
+	node->memory_budget =
+	    node->param.memory ? node->param.memory : limits_memory(&node->memory_source);
+	limits_raise_files();
+	diag_set(diag, "cannot set up the event loop and its memory");
+	r = loop_new(&node->loop);
+	if (!r)
+		r = make_bell(node);
+	if (!r)
+		r = watch_signals(node);
+	if (!r)
+		r = start_timers(node);
+	if (!r)
+		r = reading_start(&node->reading, node, diag);
+	if (!r)
+		r = workers_start(&node->workers, node, BASE_MIN(workers, LAYOUT_MAX_WORKERS),
+				  diag);
+	return r ? r : conn_listen(node);
+}
+
+void node_drain(struct node *node, const char *why)
+{
+	struct conn *conn;
+
+	if (node->draining)
+		return;
+	node->draining = true;
+	log_line(LOG_LEVEL_INFO, "drain", "why=%s clients=%u", why, node->n_conns);
+	loop_unwatch(&node->listen_watch);
+	place_close(&node->place);
+	LIST_FOREACH(conn, &node->conns, link)
+	if (conn->job && conn->job->active)
+		job_lost(conn->job, "accessd is restarting");
+	loop_stop(node->loop);
+}
+
+void node_fini(struct node *node)
+{
+	node->draining = true;
+	while (!LIST_EMPTY(&node->conns))
+		conn_free(LIST_FIRST(&node->conns));
+	while (!LIST_EMPTY(&node->streams))
+		stream_free(LIST_FIRST(&node->streams));
+	while (!LIST_EMPTY(&node->sources))
+		source_unref(LIST_FIRST(&node->sources));
+	loop_unwatch(&node->child_watch);
+	loop_unwatch(&node->term_watch);
+	loop_unwatch(&node->int_watch);
+	workers_stop(&node->workers);
+	reading_stop(&node->reading);
+	loop_unwatch(&node->listen_watch);
+	loop_unwatch(&node->event_watch);
+	loop_unwatch(&node->tick);
+	if (node->bell)
+		bell_detach(node->bell);
+	base_close(&node->bell_fd);
+	base_close(&node->event_fd);
+	place_close(&node->place);
+	loop_free(node->loop);
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DAEMON_NODE_H
+#define DAEMON_NODE_H
+
+/*
+ * The node: what one accessd has. Everything in daemon/ belongs to the loop thread, so nothing here
+ * is locked. Owners: the node owns sources, streams and connections; a stream owns its jobs.
+ */
+
+#include <sys/queue.h>
+#include "base/base.h"
+#include "daemon/loop.h"
+#include "daemon/param.h"
+#include "daemon/place.h"
+#include "daemon/workers.h"
+#include "daemon/reading.h"
+#include "shmring/layout.h"
+
+struct source;
+struct stream;
+struct conn;
+
+struct node_counters { /* since the start, over all streams, also those that ended */
+	uint64_t samples_read, bytes_read, samples_preprocessed, hands, reference, bad_samples;
+	uint64_t waits_on_dead, nonsense;
+	uint64_t reader_restarts, parent_restarts, worker_restarts;
+	uint64_t opens, refused;
+};
+
+struct node {
+	struct loop *loop;
+	struct param param;
+	struct place place;
+	struct reading reading;
+	struct workers workers;
+	struct layout_bell *bell;
+	int bell_fd, event_fd;
+	struct loop_watch *event_watch, *tick, *listen_watch, *term_watch, *int_watch, *child_watch;
+
+	LIST_HEAD(node_sources, source) sources;
+	LIST_HEAD(node_streams, stream) streams;
+	LIST_HEAD(node_conns, conn) conns;
+	unsigned n_conns;
+	uint64_t next_id; /* of sources, jobs */
+	uint16_t next_lane;
+
+	uint64_t memory_budget, memory_used;
+	const char *memory_source;
+	uint64_t started_ns, idle_since_ns;
+	struct node_counters counters;
+	bool draining;
+};
+
+/* Builds everything from node->param and node->place (both set, place open). 0 or negative errno
+ * with diag. */
+int node_init(struct node *node, struct diag *diag);
+void node_fini(struct node *node);
+/* SIGTERM: hand out nothing new, tell clients to come back, stop the loop. */
+void node_drain(struct node *node, const char *why);
+
+#endif

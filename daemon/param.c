@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Parameters: one table (param_tbl.h), four uses. A value is checked where it is set, so that the
+ * rest of accessd reads plain numbers inside their ranges. An unknown name is an error, never
+ * ignored: a misspelt parameter that silently keeps its default is worse than a daemon that does
+ * not start.
+ */
+#include "daemon/param.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum param_kind { KIND_BYTES, KIND_COUNT, KIND_TEXT };
+
+struct row {
+	const char *name, *what, *text;
+	enum param_kind kind;
+	size_t offset;
+	uint64_t init, least, most;
+};
+
+static const struct row rows[] = {
+#define PARAM_BYTES(n, i, l, m, w) {#n, w, NULL, KIND_BYTES, offsetof(struct param, n), i, l, m},
+#define PARAM_COUNT(n, i, l, m, w) {#n, w, NULL, KIND_COUNT, offsetof(struct param, n), i, l, m},
+#define PARAM_TEXT(n, i, w) {#n, w, i, KIND_TEXT, offsetof(struct param, n), 0, 0, 0},
+#include "daemon/param_tbl.h"
+#undef PARAM_BYTES
+#undef PARAM_COUNT
+#undef PARAM_TEXT
+};
+
+static uint64_t *number_of(struct param *param, const struct row *row)
+{
+	return (uint64_t *)(void *)((char *)param + row->offset);
+}
+
+static char *text_of(struct param *param, const struct row *row)
+{
+	return (char *)param + row->offset;
+}
+
+void param_init(struct param *param)
+{
+	for (size_t i = 0; i < BASE_ARRAY_LEN(rows); i++) {
+		if (rows[i].kind == KIND_TEXT)
+			snprintf(text_of(param, &rows[i]), PARAM_TEXT_MAX, "%s", rows[i].text);
+		else
+			*number_of(param, &rows[i]) = rows[i].init;
+	}
+}
+
+static const struct row *row_of(const char *name, size_t length)
+{
+	for (size_t i = 0; i < BASE_ARRAY_LEN(rows); i++)
+		if (strlen(rows[i].name) == length && memcmp(rows[i].name, name, length) == 0)
+			return &rows[i];
+	return NULL;
+}
+
+static int parse_count(const char *text, uint64_t *ret)
+{
+	char *end;
+
+	if (!isdigit((unsigned char)*text))
+		return -EINVAL;
+	errno = 0;
+	*ret = strtoull(text, &end, 10);
+	return errno || *end ? -EINVAL : 0;
+}
+
+static int set_number(struct param *param, const struct row *row, const char *value,
+		      struct diag *diag)
+{
+	uint64_t number;
+	int r = row->kind == KIND_BYTES ? base_parse_bytes(value, &number)
+					: parse_count(value, &number);
+
+	if (r) {
+		diag_set(diag, "parameter %s: \"%s\" is not %s", row->name, value,
+			 row->kind == KIND_BYTES ? "a size (write 4096, 64M or 1.5G)"
+						 : "a whole number");
+		return PARAM_E_BAD;
+	}
+	if (number < row->least || number > row->most) {
+		diag_set(diag, "parameter %s: %s is out of its range %llu .. %llu", row->name,
+			 value, (unsigned long long)row->least, (unsigned long long)row->most);
+		return PARAM_E_BAD;
+	}
+	*number_of(param, row) = number;
+	return 0;
+}
+
+static int set_text(struct param *param, const struct row *row, const char *value,
+		    struct diag *diag)
+{
+	if (strlen(value) >= PARAM_TEXT_MAX) {
+		diag_set(diag, "parameter %s: longer than %d bytes", row->name, PARAM_TEXT_MAX - 1);
+		return PARAM_E_BAD;
+	}
+	snprintf(text_of(param, row), PARAM_TEXT_MAX, "%s", value);
+	return 0;
+}
+
+int param_set(struct param *param, const char *assignment, struct diag *diag)
+{
+	const char *equals = strchr(assignment, '=');
+	const char *end = equals;
+	char value[PARAM_TEXT_MAX + 1];
+	const struct row *row;
+
+	if (!equals) {
+		diag_set(diag, "\"%s\" is no assignment: write name = value", assignment);
+		return PARAM_E_BAD;
+	}
+	while (end > assignment && isspace((unsigned char)end[-1]))
+		end--;
+	row = row_of(assignment, (size_t)(end - assignment));
+	if (!row) {
+		diag_set(diag, "no parameter is called \"%.*s\": `accessd --help` lists them",
+			 (int)(end - assignment), assignment);
+		return PARAM_E_BAD;
+	}
+	for (equals++; isspace((unsigned char)*equals);)
+		equals++;
+	snprintf(value, sizeof(value), "%s", equals);
+	for (size_t n = strlen(value); n > 0 && isspace((unsigned char)value[n - 1]); n--)
+		value[n - 1] = '\0';
+	return row->kind == KIND_TEXT ? set_text(param, row, value, diag)
+				      : set_number(param, row, value, diag);
+}
+
+static int read_lines(struct param *param, FILE *file, const char *path, struct diag *diag)
+{
+	_cleanup_free_ char *line = NULL;
+	size_t room = 0;
+
+	for (unsigned number = 1; getline(&line, &room, file) >= 0; number++) {
+		const char *start = line;
+		struct diag why = {""};
+
+		line[strcspn(line, "\r\n")] = '\0';
+		while (isspace((unsigned char)*start))
+			start++;
+		if (!*start || *start == '#' || param_set(param, start, &why) == 0)
+			continue;
+		diag_set(diag, "%s:%u: %s", path, number, why.text);
+		return PARAM_E_BAD;
+	}
+	return 0;
+}
+
+int param_read(struct param *param, const char *path, struct diag *diag)
+{
+	FILE *file = fopen(path, "re");
+	int r;
+
+	if (!file) {
+		r = -errno;
+		diag_set(diag, "cannot read %s: %s", path, strerror(-r));
+		return r;
+	}
+	r = read_lines(param, file, path, diag);
+	fclose(file);
+	return r;
+}
+
+void param_print(FILE *out)
+{
+	for (size_t i = 0; i < BASE_ARRAY_LEN(rows); i++) {
+		char value[32] = "\"\"";
+
+		if (rows[i].kind == KIND_COUNT)
+			snprintf(value, sizeof(value), "%llu", (unsigned long long)rows[i].init);
+		else if (rows[i].kind == KIND_BYTES && rows[i].init)
+			base_format_bytes(rows[i].init, value, sizeof(value));
+		else if (rows[i].kind == KIND_BYTES)
+			snprintf(value, sizeof(value), "0");
+		else if (*rows[i].text)
+			snprintf(value, sizeof(value), "%s", rows[i].text);
+		fprintf(out, "  %-18s %-8s %s\n", rows[i].name, value, rows[i].what);
+	}
+}

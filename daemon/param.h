@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DAEMON_PARAM_H
+#define DAEMON_PARAM_H
+
+/* Parameters of accessd: defaults, the file accessd.conf, --set on the command line (in this
+ * order). */
+
+#include <stdio.h>
+#include "base/base.h"
+
+#define PARAM_TEXT_MAX 1024
+enum { PARAM_E_BAD = 1 };
+
+struct param {
+#define PARAM_BYTES(name, init, least, most, what) uint64_t name;
+#define PARAM_COUNT(name, init, least, most, what) uint64_t name;
+#define PARAM_TEXT(name, init, what) char name[PARAM_TEXT_MAX];
+#include "daemon/param_tbl.h"
+#undef PARAM_BYTES
+#undef PARAM_COUNT
+#undef PARAM_TEXT
+};
+
+void param_init(struct param *param);
+/* "name=value" or "name = value". 0 or PARAM_E_BAD: diag names the parameter, the value, the range.
+ */
+int param_set(struct param *param, const char *assignment, struct diag *diag);
+/* Reads a file: a line is empty, '#...' or name = value. 0, PARAM_E_BAD (diag: file:line), negative
+ * errno. */
+int param_read(struct param *param, const char *path, struct diag *diag);
+/* One line a parameter: name, default, what. For --help and the man page's lint. */
+void param_print(FILE *out);
+
+#endif

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Every parameter of accessd, declared once: the struct, the file's and the command line's names,
+ * their check, `accessd --help` and the table in accessd.conf(5) come from here.
+ *
+ * PARAM_BYTES(name, default, least, most, what)   64M, 1.5G, ...
+ * PARAM_COUNT(name, default, least, most, what)   a whole number
+ * PARAM_TEXT(name, default, what)
+ */
+PARAM_TEXT(
+    socket, "",
+    "path of the control socket; empty: RUNSTATEDIR/accessd/socket, or in the private folder")
+PARAM_TEXT(cache_dir, "",
+	   "folder for stored indexes; empty: LOCALSTATEDIR/cache/accessd, private: "
+	   "$XDG_CACHE_HOME/oneaccess")
+PARAM_TEXT(log_level, "info", "least level that is logged: error, warn, info or debug")
+PARAM_BYTES(
+    memory, 0, 0, UINT64_C(1) << 50,
+    "budget for slots, boards and arenas; 0: half of the cgroup's limit, else a quarter of RAM")
+PARAM_BYTES(arena, 0, 0, UINT64_C(1) << 40,
+	    "bytes of a stream's input arena; 0: from the sizes of its files")
+PARAM_BYTES(worker_memory, UINT64_C(1) << 30, UINT64_C(16) << 20, UINT64_C(1) << 40,
+	    "private memory one worker may use; a sample that needs more gets its policy")
+PARAM_COUNT(workers, 0, 0, 256, "worker processes; 0: from the cgroup's CPU quota and the cpuset")
+PARAM_COUNT(readers, 4, 1, 64, "reader threads")
+PARAM_COUNT(nice, 1, 0, 19, "nice value added for workers, so that trainers go first")
+PARAM_COUNT(slots, 0, 0, 512,
+	    "slots of each stream; 0: two a job and two more, at least four, as memory allows")
+PARAM_COUNT(hand, 0, 0, 65536,
+	    "samples a hand holds; 0: by rule, from the batch size of the stream's first job")
+PARAM_COUNT(producing, 2, 1, 4, "hands in production at once in a stream")
+PARAM_COUNT(seed, 0, 0, UINT64_MAX,
+	    "seed of streams' orders and random ops, for tests; 0: drawn at random")
+PARAM_COUNT(linger_s, 10, 0, 86400, "seconds that a stream without jobs stays")
+PARAM_COUNT(idle_exit_s, 60, 0, 86400,
+	    "private mode: exit after so many seconds without a client; 0: never")
+PARAM_COUNT(max_clients, 1024, 1, 65536, "connections at once")
+PARAM_COUNT(sample_timeout_ms, 1000, 50, 3600000,
+	    "a sample may take this, or 50 times the median if that is longer, before its worker "
+	    "is replaced")

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The place of an accessd.
+ *
+ * Two locks, both flock() on files that stay: "accessd.pid" is held for the daemon's life and tells
+ * who it is; "lock" is the election's: a client holds it while it starts a private daemon, the
+ * daemon takes it for its idle exit, so that nobody connects to a socket that is about to vanish.
+ * Only the owner of accessd.pid ever unlinks the socket, so a live one is never removed and a stale
+ * one (after kill -9) always is. A private folder must be ours alone: mode 0700, our uid, no
+ * symbolic link.
+ */
+#include "daemon/place.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+void place_private_folder(char *ret, size_t size)
+{
+	const char *runtime = getenv("XDG_RUNTIME_DIR");
+
+	if (runtime && *runtime == '/')
+		snprintf(ret, size, "%s/oneaccess", runtime);
+	else
+		snprintf(ret, size, "/tmp/oneaccess-%u", (unsigned)geteuid());
+}
+
+/* mkdir -p; only the last folder gets the mode. */
+static int make_folders(const char *path, mode_t mode)
+{
+	char part[PARAM_TEXT_MAX + 128];
+
+	snprintf(part, sizeof(part), "%s", path);
+	for (char *slash = strchr(part + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+		*slash = '\0';
+		if (mkdir(part, 0755) && errno != EEXIST)
+			return -errno;
+		*slash = '/';
+	}
+	return mkdir(part, mode) && errno != EEXIST ? -errno : 0;
+}
+
+static int check_private(const char *folder, struct diag *diag)
+{
+	struct stat status;
+
+	if (lstat(folder, &status)) {
+		diag_set(diag, "cannot look at %s: %s", folder, strerror(errno));
+		return PLACE_E_REFUSED;
+	}
+	if (!S_ISDIR(status.st_mode) || status.st_uid != geteuid() || (status.st_mode & 077)) {
+		diag_set(diag,
+			 "%s must be a folder of uid %u with mode 0700 (it has uid %u, mode %04o): "
+			 "remove it or set XDG_RUNTIME_DIR",
+			 folder, (unsigned)geteuid(), (unsigned)status.st_uid,
+			 (unsigned)status.st_mode & 07777);
+		return PLACE_E_REFUSED;
+	}
+	return 0;
+}
+
+static void plan_paths(struct place *place, const struct param *param, const char *folder)
+{
+	const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+
+	if (folder)
+		snprintf(place->folder, sizeof(place->folder), "%s", folder);
+	else if (place->is_private)
+		place_private_folder(place->folder, sizeof(place->folder));
+	else
+		snprintf(place->folder, sizeof(place->folder), "%s", RUNSTATEDIR "/accessd");
+	if (*param->socket)
+		snprintf(place->socket, sizeof(place->socket), "%s", param->socket);
+	else
+		snprintf(place->socket, sizeof(place->socket), "%s/socket", place->folder);
+	if (*param->cache_dir)
+		snprintf(place->indexes, sizeof(place->indexes), "%s/index", param->cache_dir);
+	else if (!place->is_private)
+		snprintf(place->indexes, sizeof(place->indexes), "%s",
+			 LOCALSTATEDIR "/cache/accessd/index");
+	else if (cache && *cache == '/')
+		snprintf(place->indexes, sizeof(place->indexes), "%.1000s/oneaccess/index", cache);
+	else
+		snprintf(place->indexes, sizeof(place->indexes), "%.1000s/.cache/oneaccess/index",
+			 home && *home == '/' ? home : place->folder);
+}
+
+static int refuse_second(struct place *place, int fd, struct diag *diag)
+{
+	char text[32] = "";
+	ssize_t size = pread(fd, text, sizeof(text) - 1, 0);
+
+	text[size > 0 ? strcspn(text, "\n") : 0] = '\0';
+	diag_set(diag, "accessd (pid %s) already serves %s: stop it first, or use another folder",
+		 *text ? text : "unknown", place->socket);
+	return PLACE_E_REFUSED;
+}
+
+static int take_lock(struct place *place, struct diag *diag)
+{
+	char path[PARAM_TEXT_MAX + 128];
+	char text[32];
+	_cleanup_close_ int fd = -1;
+
+	snprintf(path, sizeof(path), "%s/accessd.pid", place->folder);
+	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
+	if (fd < 0) {
+		diag_set(diag, "cannot write %s: %s", path, strerror(errno));
+		return PLACE_E_REFUSED;
+	}
+	if (flock(fd, LOCK_EX | LOCK_NB))
+		return refuse_second(place, fd, diag);
+	snprintf(text, sizeof(text), "%ld\n", (long)getpid());
+	if (ftruncate(fd, 0) || pwrite(fd, text, strlen(text), 0) < 0) {
+		diag_set(diag, "cannot write %s: %s", path, strerror(errno));
+		return PLACE_E_REFUSED;
+	}
+	place->pid_fd = base_take_fd(&fd);
+	return 0;
+}
+
+static int start_listening(struct place *place, struct diag *diag)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	_cleanup_close_ int fd = -1;
+
+	if (strlen(place->socket) >= sizeof(address.sun_path)) {
+		diag_set(diag,
+			 "the socket's path %s is longer than %zu bytes: choose a shorter folder",
+			 place->socket, sizeof(address.sun_path) - 1);
+		return PLACE_E_REFUSED;
+	}
+	strcpy(address.sun_path, place->socket);
+	if (unlink(place->socket) && errno != ENOENT) {
+		diag_set(diag, "cannot replace the stale socket %s: %s", place->socket,
+			 strerror(errno));
+		return PLACE_E_REFUSED;
+	}
+	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0 || bind(fd, (const struct sockaddr *)&address, sizeof(address)) ||
+	    chmod(place->socket, place->is_private ? 0600 : 0666) || listen(fd, 128)) {
+		diag_set(diag, "cannot listen on %s: %s", place->socket, strerror(errno));
+		return PLACE_E_REFUSED;
+	}
+	place->listen_fd = base_take_fd(&fd);
+	return 0;
+}
+
+int place_open(struct place *place, const struct param *param, bool is_private, const char *folder,
+	       struct diag *diag)
+{
+	int r;
+
+	*place = (struct place){.pid_fd = -1, .listen_fd = -1, .is_private = is_private};
+	plan_paths(place, param, folder);
+	r = make_folders(place->folder, is_private ? 0700 : 0755);
+	if (r) {
+		diag_set(diag, "cannot make the folder %s: %s", place->folder, strerror(-r));
+		return PLACE_E_REFUSED;
+	}
+	if (is_private && check_private(place->folder, diag))
+		return PLACE_E_REFUSED;
+	r = take_lock(place, diag);
+	if (!r)
+		r = start_listening(place, diag);
+	if (!r)
+		make_folders(place->indexes,
+			     0700); /* without it indexes are not stored: source.c says so */
+	return r;
+}
+
+bool place_try_leave(struct place *place)
+{
+	char path[PARAM_TEXT_MAX + 128];
+	_cleanup_close_ int fd = -1;
+
+	snprintf(path, sizeof(path), "%s/lock", place->folder);
+	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB))
+		return false;
+	place_close(place);
+	return true;
+}
+
+void place_close(struct place *place)
+{
+	if (place->listen_fd >= 0)
+		unlink(place->socket);
+	base_close(&place->listen_fd);
+	base_close(&place->pid_fd);
+}

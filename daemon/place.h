@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DAEMON_PLACE_H
+#define DAEMON_PLACE_H
+
+/*
+ * Where an accessd lives: its folder, the lock that makes it the only one there, its socket, its
+ * folder for stored indexes.
+ */
+
+#include <sys/types.h>
+#include "base/base.h"
+#include "daemon/param.h"
+
+enum { PLACE_E_REFUSED = 1 };
+
+struct place {
+	char folder[PARAM_TEXT_MAX + 64]; /* holds the socket and the locks */
+	char socket[PARAM_TEXT_MAX + 128];
+	char indexes[PARAM_TEXT_MAX + 128];
+	int pid_fd;    /* locked for life: the only accessd of this folder */
+	int listen_fd; /* SOCK_SEQPACKET, non-blocking */
+	bool is_private;
+};
+
+/* Makes folders, takes the lock, replaces a stale socket, listens. folder: NULL for the usual one.
+ * 0, PLACE_E_REFUSED (diag: who else, what, how to mend), negative errno (diag too). */
+int place_open(struct place *place, const struct param *param, bool is_private, const char *folder,
+	       struct diag *diag);
+/* Idle exit under the election lock: true when nobody can be connecting any more (the socket is
+ * gone). */
+bool place_try_leave(struct place *place);
+void place_close(struct place *place); /* removes the socket */
+/* The usual private folder: $XDG_RUNTIME_DIR/oneaccess, else /tmp/oneaccess-UID. */
+void place_private_folder(char *ret, size_t size);
+
+#endif

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The pump. Its order matters: first everything that happened (outboxes, finished tasks), then the
+ * carousel's decisions until it has none, then reading ahead, then what jobs see of it, last the
+ * wakes, so that a job that wakes finds all that was decided in this turn.
+ */
+#include "daemon/pump.h"
+
+#include "base/log.h"
+#include "daemon/job.h"
+#include "daemon/node.h"
+#include "daemon/stream.h"
+#include "libaccess/libaccess.h"
+
+#define LOOK_NS UINT64_C(5000000) /* between looks while hands are in production */
+
+static void poll_jobs(struct stream *stream, uint64_t now_ns)
+{
+	for (unsigned i = 0; i < CAROUSEL_MAX_JOBS; i++)
+		if (stream->job[i] && stream->job[i]->active)
+			job_poll(stream->job[i], now_ns);
+}
+
+static void apply(struct stream *stream, const struct carousel_action *action, uint64_t now_ns)
+{
+	switch (action->kind) {
+	case CAROUSEL_GRANT:
+		job_grant(stream->job[action->job], action->slot, action->epoch, action->last);
+		break;
+	case CAROUSEL_REVOKE:
+		job_revoke(stream->job[action->job], action->slot, now_ns);
+		break;
+	case CAROUSEL_EMPTY:
+		board_slot_empty(&stream->board, action->slot);
+		break;
+	case CAROUSEL_PRODUCE:
+		fill_begin(stream, action->slot, now_ns);
+		break;
+	case CAROUSEL_NONE:
+		break;
+	}
+}
+
+/* Returns when the carousel wants to be asked again, 0: after the next event. */
+static uint64_t decide(struct stream *stream, uint64_t now_ns)
+{
+	struct carousel_action action;
+
+	for (;;) {
+		carousel_step(stream->carousel, now_ns, &action);
+		if (action.kind == CAROUSEL_NONE || stream->state != STREAM_RUNS)
+			return action.wake_ns;
+		apply(stream, &action, now_ns);
+	}
+}
+
+enum layout_stage pump_stage_of(const struct stream *stream, const struct job *job)
+{
+	uint64_t next = job->grants.settled + 1;
+
+	if (stream->node->draining)
+		return LAYOUT_STAGE_DRAIN;
+	for (; next <= job->grants.posted; next++) {
+		uint32_t at = (uint32_t)(next % LAYOUT_GRANT_RING);
+		enum layout_stage stage;
+
+		if (job->grants.fate[at] != GRANT_UNTAKEN && job->grants.fate[at] != GRANT_TAKEN)
+			continue;
+		stage = fill_stage(stream, job->grants.ledger[at].slot);
+		if (stage != LAYOUT_STAGE_NONE)
+			return stage;
+	}
+	if (!stream->node->workers.alive)
+		return LAYOUT_STAGE_WORKERS;
+	if (fill_active(stream) < stream->node->param.producing)
+		return LAYOUT_STAGE_SLOT;
+	return LAYOUT_STAGE_SCHEDULE;
+}
+
+static void show_jobs(struct stream *stream, uint64_t now_ns)
+{
+	bool wants_kick = fill_active(stream) < stream->node->param.producing;
+
+	for (unsigned i = 0; i < CAROUSEL_MAX_JOBS; i++) {
+		struct job *job = stream->job[i];
+
+		if (!job || !job->active)
+			continue;
+		job_post_later(job);
+		job_show(job, pump_stage_of(stream, job), wants_kick, now_ns);
+		job_wake(job);
+	}
+}
+
+void pump_turn(struct stream *stream)
+{
+	uint64_t now_ns = base_now_ns(), wake_ns;
+
+	if (stream->state != STREAM_RUNS)
+		return;
+	poll_jobs(stream, now_ns);
+	fill_collect(stream);
+	wake_ns = decide(stream, now_ns);
+	fill_feed(stream);
+	if (fill_collect(stream))
+		wake_ns = decide(stream, now_ns);
+	if (stream->state != STREAM_RUNS)
+		return;
+	show_jobs(stream, now_ns);
+	fill_arm(stream);
+	bell_arm_event(stream->node->bell);
+	if (fill_active(stream))
+		loop_timer_set(stream->pump_timer, LOOK_NS);
+	else if (wake_ns)
+		loop_timer_set(stream->pump_timer, wake_ns > now_ns ? wake_ns - now_ns : 0);
+}
+
+void pump_soon(struct stream *stream)
+{
+	if (stream->state == STREAM_RUNS)
+		loop_timer_set(stream->pump_timer, 0);
+}
+
+void pump_tick(struct stream *stream)
+{
+	if (stream->state == STREAM_RUNS)
+		pump_turn(stream);
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DAEMON_PUMP_H
+#define DAEMON_PUMP_H
+
+/* The pump turns a stream: what happened goes into the carousel, its decisions come out as deeds.
+ */
+
+#include "base/base.h"
+#include "shmring/layout.h"
+
+struct job;
+struct stream;
+
+void pump_turn(struct stream *stream); /* now */
+void pump_soon(struct stream *stream); /* at the next turn of the loop, once however often asked */
+void pump_tick(struct stream *stream); /* every heartbeat: shows that accessd lives */
+enum layout_stage pump_stage_of(const struct stream *stream, const struct job *job);
+
+#endif

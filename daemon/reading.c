@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The reader process, seen from accessd.
+ *
+ * Messages to it are few (opens, lanes); a control socket that is full for a moment makes the send
+ * fail with EAGAIN, which is treated as the reader's death: it is killed and a new one gets
+ * everything again, so there is one path for every fault. When a reader died, the tasks it was
+ * reading are QUEUED again by the streams (stream_reader_died) before the new one is attached.
+ */
+#include "daemon/reading.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "base/log.h"
+#include "base/wire.h"
+#include "daemon/limits.h"
+#include "daemon/node.h"
+#include "daemon/source.h"
+#include "daemon/stream.h"
+#include "storage/reader.h"
+
+#define QUICK_NS UINT64_C(5000000000) /* a reader that lived longer did not fail quickly */
+#define RETRY_NS UINT64_C(1000000000)
+
+static void send_message(struct reading *reading, struct wire_out *out)
+{
+	int r = reading->child.sock >= 0 ? wire_send(reading->child.sock, out, MSG_DONTWAIT) : 0;
+
+	if (r && reading->child.pid > 0) {
+		log_line(LOG_LEVEL_WARN, "reader-unreachable", "error=%d", r);
+		kill(reading->child.pid, SIGKILL);
+	}
+	wire_out_fini(out);
+}
+
+static void send_start(struct reading *reading)
+{
+	struct wire_out out;
+
+	wire_out_init(&out, READER_START);
+	wire_put_fd(&out, reading->node->bell_fd);
+	wire_put_fd(&out, reading->node->event_fd);
+	send_message(reading, &out);
+}
+
+void reading_open(struct reading *reading, uint64_t id, const char *path, int index_fd)
+{
+	struct wire_out out;
+
+	wire_out_init(&out, READER_OPEN);
+	wire_put_u64(&out, READER_KEY_ID, id);
+	wire_put_string(&out, READER_KEY_PATH, path);
+	if (index_fd >= 0)
+		wire_put_fd(&out, index_fd);
+	send_message(reading, &out);
+}
+
+void reading_close(struct reading *reading, uint64_t id)
+{
+	struct wire_out out;
+
+	wire_out_init(&out, READER_CANCEL);
+	wire_put_u64(&out, READER_KEY_ID, id);
+	send_message(reading, &out);
+}
+
+void reading_attach(struct reading *reading, uint64_t id, uint32_t lane, int lane_fd, int arena_fd)
+{
+	struct wire_out out;
+
+	wire_out_init(&out, READER_ATTACH);
+	wire_put_u64(&out, READER_KEY_ID, id);
+	wire_put_u64(&out, READER_KEY_LANE, lane);
+	wire_put_fd(&out, lane_fd);
+	wire_put_fd(&out, arena_fd);
+	send_message(reading, &out);
+}
+
+void reading_detach(struct reading *reading, uint32_t lane)
+{
+	struct wire_out out;
+
+	wire_out_init(&out, READER_DETACH);
+	wire_put_u64(&out, READER_KEY_LANE, lane);
+	send_message(reading, &out);
+}
+
+/* ---- from the reader ---- */
+
+static void on_refused(struct node *node, const struct wire_in *in, uint64_t id)
+{
+	uint64_t lane = 0, code = 0;
+	const char *text = "refused without a reason";
+
+	wire_get_u64(in, READER_KEY_CODE, &code);
+	wire_get_string(in, READER_KEY_TEXT, &text);
+	if (wire_get_u64(in, READER_KEY_LANE, &lane) == 0)
+		stream_lane_refused(node, (uint32_t)lane, text);
+	else
+		source_refused(node, id, text);
+}
+
+static void on_opened(struct node *node, struct wire_in *in, uint64_t id)
+{
+	uint64_t unchanged = 0;
+
+	wire_get_u64(in, READER_KEY_UNCHANGED, &unchanged);
+	source_opened(node, id, unchanged != 0, wire_take_fd(in, 0));
+}
+
+static void on_progress(struct node *node, const struct wire_in *in, uint64_t id)
+{
+	uint64_t folders = 0, files = 0;
+
+	wire_get_u64(in, READER_KEY_FOLDERS, &folders);
+	wire_get_u64(in, READER_KEY_FILES, &files);
+	source_progress(node, id, folders, files);
+}
+
+static void dispatch(struct node *node, struct wire_in *in)
+{
+	uint64_t id = 0, lane = 0;
+
+	wire_get_u64(in, READER_KEY_ID, &id);
+	wire_get_u64(in, READER_KEY_LANE, &lane);
+	switch (in->type) {
+	case READER_PROGRESS:
+		on_progress(node, in, id);
+		break;
+	case READER_OPENED:
+		on_opened(node, in, id);
+		break;
+	case READER_REFUSED:
+		on_refused(node, in, id);
+		break;
+	case READER_ATTACHED:
+		stream_lane_attached(node, (uint32_t)lane);
+		break;
+	case READER_DETACHED:
+		break;
+	default:
+		log_line(LOG_LEVEL_WARN, "reader-message", "type=%u unknown", in->type);
+	}
+}
+
+static void on_readable(void *arg)
+{
+	struct reading *reading = arg;
+
+	for (;;) {
+		struct wire_in in;
+		int r;
+
+		wire_in_init(&in);
+		r = wire_recv(reading->child.sock, &in, MSG_DONTWAIT);
+		if (r == 0)
+			dispatch(reading->node, &in);
+		wire_in_fini(&in);
+		if (r == -EAGAIN || r == -EINTR)
+			return;
+		if (r) { /* hang-up or nonsense: its death follows, or is made to follow */
+			loop_unwatch(&reading->watch);
+			kill(reading->child.pid, SIGKILL);
+			return;
+		}
+	}
+}
+
+/* ---- life ---- */
+
+static int start_process(struct reading *reading, struct diag *diag)
+{
+	struct node *node = reading->node;
+	char path[PATH_MAX], threads[24];
+	char *argv[] = {(char *)"access-reader", (char *)"--threads", threads, NULL};
+	int r = child_find("access-reader", node->place.is_private, path, sizeof(path), diag);
+
+	if (r)
+		return r;
+	snprintf(threads, sizeof(threads), "%llu", (unsigned long long)node->param.readers);
+	r = child_start(path, argv, &reading->child);
+	if (!r)
+		r = loop_watch_fd(node->loop, reading->child.sock, on_readable, reading,
+				  &reading->watch);
+	if (r) {
+		diag_set(diag, "cannot start %s: %s", path, strerror(-r));
+		child_end(&reading->child);
+		return r;
+	}
+	reading->started_ns = base_now_ns();
+	send_start(reading);
+	return 0;
+}
+
+static void restart(void *arg)
+{
+	struct reading *reading = arg;
+	struct diag diag = {""};
+
+	if (start_process(reading, &diag)) {
+		log_line(LOG_LEVEL_ERROR, "reader-start", "error=\"%s\"", diag.text);
+		loop_timer_set(reading->restart, RETRY_NS);
+		return;
+	}
+	source_reader_started(reading->node);
+}
+
+int reading_start(struct reading *reading, struct node *node, struct diag *diag)
+{
+	int r;
+
+	*reading = (struct reading){.node = node, .child = {.sock = -1}};
+	r = loop_timer_new(node->loop, restart, reading, &reading->restart);
+	return r ? r : start_process(reading, diag);
+}
+
+void reading_stop(struct reading *reading)
+{
+	loop_unwatch(&reading->watch);
+	loop_unwatch(&reading->restart);
+	child_end(&reading->child);
+}
+
+void reading_died(struct reading *reading, int status)
+{
+	bool quick = base_now_ns() - reading->started_ns < QUICK_NS;
+
+	log_line(LOG_LEVEL_ERROR, "reader-died", "pid=%ld status=%d", (long)reading->child.pid,
+		 status);
+	loop_unwatch(&reading->watch);
+	reading->child.pid = 0;
+	base_close(&reading->child.sock);
+	reading->node->counters.reader_restarts++;
+	reading->failures = quick ? reading->failures + 1 : 0;
+	stream_reader_died(reading->node);
+	loop_timer_set(reading->restart, reading->failures > 3 ? RETRY_NS : 0);
+}
+
+uint64_t reading_cpu_ns(const struct reading *reading)
+{
+	return reading->cpu_ns + limits_cpu_ns(reading->child.pid);
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DAEMON_READING_H
+#define DAEMON_READING_H
+
+/*
+ * accessd's side of the reader process (storage/reader.h): starts it, starts it again when it dies,
+ * turns its messages into calls of source_...() and stream_...().
+ */
+
+#include "base/base.h"
+#include "daemon/child.h"
+#include "daemon/loop.h"
+
+struct node;
+
+struct reading {
+	struct node *node;
+	struct child child;
+	struct loop_watch *watch, *restart;
+	uint64_t cpu_ns; /* of readers that ended */
+	uint64_t started_ns;
+	unsigned failures; /* deaths in quick succession */
+};
+
+int reading_start(struct reading *reading, struct node *node, struct diag *diag);
+void reading_stop(struct reading *reading);
+/* The process is gone (SIGCHLD): starts another, which gets all sources and lanes again. */
+void reading_died(struct reading *reading, int status);
+uint64_t reading_cpu_ns(const struct reading *reading);
+
+/* index_fd: stored index to verify, or -1; stays the caller's. */
+void reading_open(struct reading *reading, uint64_t id, const char *path, int index_fd);
+void reading_close(struct reading *reading, uint64_t id);
+void reading_attach(struct reading *reading, uint64_t id, uint32_t lane, int lane_fd, int arena_fd);
+void reading_detach(struct reading *reading, uint32_t lane);
+
+#endif

@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Sources: from a path to a mapped index of one dataset version.
+ *
+ *   request --> OPENING --(stored index verified)-------------------------> READY
+ *                  |                                                         ^
+ *                  +--(folder listed: index in a memfd)--> STORING --> OPENING with the stored file
+ *
+ * The second look after STORING is cheap (folders only) and makes both processes map the file
+ * instead of memory. When the index cannot be stored (full disk, read-only folder), the memfd is
+ * used as it is: nothing but the next start gets slower. The index comes from a reader that runs as
+ * the user, so it is validated by dataset_map() before a byte of it is used, and it is sealed, so
+ * that it cannot change afterwards.
+ */
+#include "daemon/source.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/hash.h"
+#include "base/log.h"
+#include "daemon/conn.h"
+#include "daemon/node.h"
+#include "daemon/stream.h"
+
+#define STORE_STEP (UINT64_C(8) << 20) /* bytes a turn of the loop */
+
+struct source_store {
+	struct loop_watch *timer;
+	int from, to; /* memfd (owned), file being written (owned) */
+	uint64_t done, size;
+	char temporary[PARAM_TEXT_MAX + 256];
+};
+
+static void index_path(const struct node *node, const char *path, char *ret, size_t size)
+{
+	struct hash_id id;
+	char hex[65];
+
+	hash_of(path, strlen(path), &id);
+	snprintf(ret, size, "%s/%s", node->place.indexes, hash_hex(&id, hex));
+}
+
+static struct source *find_id(struct node *node, uint64_t id)
+{
+	struct source *source;
+
+	LIST_FOREACH(source, &node->sources, link)
+	if (source->id == id)
+		return source;
+	return NULL;
+}
+
+static void store_free(struct source *source)
+{
+	struct source_store *store = source->store;
+
+	if (!store)
+		return;
+	loop_unwatch(&store->timer);
+	base_close(&store->from);
+	base_close(&store->to);
+	unlink(store->temporary);
+	free(store);
+	source->store = NULL;
+}
+
+static void source_free(struct source *source)
+{
+	LIST_REMOVE(source, link);
+	reading_close(&source->node->reading, source->id);
+	store_free(source);
+	dataset_unmap(source->dataset);
+	base_close(&source->stored_fd);
+	base_close(&source->index_fd);
+	free(source->path);
+	free(source);
+}
+
+void source_unref(struct source *source)
+{
+	if (source && --source->users == 0)
+		source_free(source);
+}
+
+/* ---- opening ---- */
+
+static void ask_reader(struct source *source)
+{
+	char stored[PARAM_TEXT_MAX + 256];
+
+	index_path(source->node, source->path, stored, sizeof(stored));
+	base_close(&source->stored_fd);
+	source->stored_fd = open(stored, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	source->state = SOURCE_OPENING;
+	reading_open(&source->node->reading, source->id, source->path, source->stored_fd);
+}
+
+int source_request(struct node *node, const char *path, struct source **ret)
+{
+	struct source *source;
+
+	LIST_FOREACH(source, &node->sources, link)
+	{
+		if (source->state == SOURCE_OPENING && !source->reopening &&
+		    strcmp(source->path, path) == 0) {
+			source->users++;
+			*ret = source;
+			return 0;
+		}
+	}
+	source = calloc(1, sizeof(*source));
+	if (!source || !(source->path = strdup(path))) {
+		free(source);
+		return -ENOMEM;
+	}
+	source->node = node;
+	source->id = ++node->next_id;
+	source->users = 1;
+	source->stored_fd = source->index_fd = -1;
+	LIST_INSERT_HEAD(&node->sources, source, link);
+	ask_reader(source);
+	*ret = source;
+	return 0;
+}
+
+/* Calls fn for every connection that waits for the source; fn may free the connection. */
+static void tell_waiting(struct source *source, void (*fn)(struct conn *conn, const char *text),
+			 const char *text)
+{
+	struct conn *conn, *next;
+
+	source->users++; /* kept while its waiters come and go */
+	for (conn = LIST_FIRST(&source->node->conns); conn; conn = next) {
+		next = LIST_NEXT(conn, link);
+		if (conn->source == source && conn->state == CONN_WAITS_SOURCE)
+			fn(conn, text);
+	}
+	source_unref(source);
+}
+
+void source_refused(struct node *node, uint64_t id, const char *text)
+{
+	struct source *source = find_id(node, id);
+
+	if (!source)
+		return;
+	log_line(LOG_LEVEL_INFO, "source-refused", "reason=\"%.400s\"", text);
+	if (source->reopening) {
+		source->reopening = false;
+		stream_source_failed(source, text);
+		return;
+	}
+	source->state = SOURCE_GONE;
+	tell_waiting(source, conn_source_refused, text);
+}
+
+void source_progress(struct node *node, uint64_t id, uint64_t folders, uint64_t files)
+{
+	struct source *source = find_id(node, id);
+	struct conn *conn;
+
+	if (!source)
+		return;
+	LIST_FOREACH(conn, &node->conns, link)
+	if (conn->source == source && conn->state == CONN_WAITS_SOURCE)
+		conn_progress(conn, "listing the dataset", folders, files);
+}
+
+static void source_ready(struct source *source)
+{
+	char hex[65];
+
+	source->state = SOURCE_READY;
+	log_line(LOG_LEVEL_INFO, "source-ready", "id=%llu samples=%llu bytes=%llu version=%.16s",
+		 (unsigned long long)source->id, (unsigned long long)dataset_count(source->dataset),
+		 (unsigned long long)dataset_bytes(source->dataset),
+		 hash_hex(dataset_version(source->dataset), hex));
+	tell_waiting(source, conn_source_ready, NULL);
+}
+
+/* ---- storing a new index ---- */
+
+static void use_unstored(struct source *source)
+{
+	log_line(LOG_LEVEL_WARN, "index-not-stored", "folder=\"%s\" error=\"%s\"",
+		 source->node->place.indexes, strerror(errno));
+	store_free(source);
+	source_ready(source);
+}
+
+static void store_finish(struct source *source)
+{
+	char path[PARAM_TEXT_MAX + 256];
+
+	index_path(source->node, source->path, path, sizeof(path));
+	if (rename(source->store->temporary, path)) {
+		use_unstored(source);
+		return;
+	}
+	store_free(source);
+	dataset_unmap(source->dataset);
+	source->dataset = NULL;
+	base_close(&source->index_fd);
+	reading_close(&source->node->reading, source->id);
+	source->id = ++source->node->next_id;
+	ask_reader(source);
+}
+
+static void store_step(void *arg)
+{
+	struct source *source = arg;
+	struct source_store *store = source->store;
+	off_t offset = (off_t)store->done;
+	ssize_t moved = sendfile(store->to, store->from, &offset,
+				 BASE_MIN(STORE_STEP, store->size - store->done));
+
+	if (moved <= 0 && store->done < store->size) {
+		use_unstored(source);
+		return;
+	}
+	store->done += (uint64_t)moved;
+	if (store->done < store->size)
+		loop_timer_set(store->timer, 0);
+	else
+		store_finish(source);
+}
+
+static int store_begin(struct source *source, int from)
+{
+	struct node *node = source->node;
+	struct source_store *store = calloc(1, sizeof(*store));
+	struct stat status;
+
+	if (!store)
+		return -ENOMEM;
+	source->store = store;
+	store->to = -1;
+	store->from = fcntl(from, F_DUPFD_CLOEXEC, 0);
+	snprintf(store->temporary, sizeof(store->temporary), "%s/tmp-%llu", node->place.indexes,
+		 (unsigned long long)source->id);
+	unlink(store->temporary);
+	store->to = open(store->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	if (store->from < 0 || store->to < 0 || fstat(from, &status))
+		return -errno;
+	store->size = (uint64_t)status.st_size;
+	source->state = SOURCE_STORING;
+	if (loop_timer_new(node->loop, store_step, source, &store->timer))
+		return -ENOMEM;
+	loop_timer_set(store->timer, 0);
+	return 0;
+}
+
+/* ---- answers of the reader ---- */
+
+/* A source that was ready before its reader died: the same version, or its streams end. */
+static void reopened(struct source *source, bool unchanged)
+{
+	source->reopening = false;
+	if (unchanged)
+		stream_source_reopened(source);
+	else
+		stream_source_failed(source,
+				     "dataset changed: its folders are not what they were "
+				     "when it was opened; open it again for the new version");
+}
+
+void source_opened(struct node *node, uint64_t id, bool unchanged, int index_fd)
+{
+	struct source *source = find_id(node, id);
+	_cleanup_close_ int fd = index_fd;
+	int r;
+
+	if (!source || source->state == SOURCE_GONE)
+		return;
+	if (source->reopening) {
+		reopened(source, unchanged);
+		return;
+	}
+	if (source->state != SOURCE_OPENING || source->dataset)
+		return;
+	if (unchanged)
+		source->index_fd = base_take_fd(&source->stored_fd);
+	else
+		source->index_fd = base_take_fd(&fd);
+	r = source->index_fd < 0 ? -EBADF : dataset_map(source->index_fd, &source->dataset);
+	if (r) {
+		log_line(LOG_LEVEL_ERROR, "index-bad", "code=%d", r);
+		source_refused(node, id,
+			       "the reader's index of the dataset is damaged; see the log");
+		return;
+	}
+	if (unchanged)
+		source_ready(source);
+	else if (store_begin(source, source->index_fd))
+		use_unstored(source);
+}
+
+void source_reader_started(struct node *node)
+{
+	struct source *source;
+
+	LIST_FOREACH(source, &node->sources, link)
+	{
+		if (source->state == SOURCE_OPENING) {
+			ask_reader(source);
+		} else if (source->state == SOURCE_READY || source->state == SOURCE_STORING) {
+			source->reopening = source->state == SOURCE_READY;
+			reading_open(&node->reading, source->id, source->path, source->index_fd);
+		}
+	}
+}

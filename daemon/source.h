@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DAEMON_SOURCE_H
+#define DAEMON_SOURCE_H
+
+/*
+ * A source: a dataset folder that is open at a version. Made for a client's OPEN; from then on the
+ * index of that version is mapped here and in the reader.
+ */
+
+#include <sys/queue.h>
+#include "base/base.h"
+#include "daemon/loop.h"
+#include "storage/dataset.h"
+
+struct node;
+
+enum source_state {
+	SOURCE_OPENING, /* the reader verifies the stored index or lists the folder */
+	SOURCE_STORING, /* the new index is being written to our folder */
+	SOURCE_READY,
+	SOURCE_GONE, /* refused: freed when nobody uses it */
+};
+
+struct source {
+	LIST_ENTRY(source) link;
+	struct node *node;
+	uint64_t id; /* the reader's handle */
+	char *path;
+	enum source_state state;
+	unsigned users; /* streams and connections that wait */
+	int stored_fd;  /* stored index offered to the reader, -1: none */
+	int index_fd;   /* index in use */
+	struct dataset *dataset;
+	struct source_store *store; /* while STORING */
+	bool reopening; /* after a reader's death: the streams of this source wait for OPENED */
+};
+
+/* Opens path (absolute): each call looks at the folders anew, calls at the same time share one
+ * look. The answer comes as conn_source_ready() / conn_source_refused() for every waiting
+ * connection. */
+int source_request(struct node *node, const char *path, struct source **ret);
+void source_unref(struct source *source);
+
+/* from reading.c */
+void source_opened(struct node *node, uint64_t id, bool unchanged,
+		   int index_fd); /* owns index_fd */
+void source_refused(struct node *node, uint64_t id, const char *text);
+void source_progress(struct node *node, uint64_t id, uint64_t folders, uint64_t files);
+void source_reader_started(struct node *node);
+
+#endif

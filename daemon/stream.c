@@ -1,0 +1,579 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Streams: made for the first job that asks, shared by all who ask for the same.
+ *
+ * The key is the hash of path, dataset version, pipeline (canonical text and pixel version) and
+ * policy: jobs with the same key read the same bytes. A new stream's slots are mapped writable by
+ * the worker parent first and sealed only then (FUTURE_WRITE), so the order of steps is fixed: ADD,
+ * ADDED, seal, GO. From the seal on nobody can map them writable, not even this process.
+ *
+ * A stream that is LOST or FAILED does nothing any more, but its memory is counted as long as a
+ * connection stands whose process may map it.
+ */
+#include "daemon/stream.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "daemon/admit.h"
+#include "daemon/conn.h"
+#include "daemon/job.h"
+#include "daemon/node.h"
+#include "daemon/pump.h"
+#include "daemon/source.h"
+#include "libaccess/libaccess.h"
+#include "pipeline/pipeline.h"
+
+_Static_assert((int)PIPELINE_U8 == (int)LAYOUT_U8 && (int)PIPELINE_I64 == (int)LAYOUT_I64,
+	       "one numbering of dtypes");
+_Static_assert((int)PIPELINE_FAIL_OP == (int)LAYOUT_FAIL_OP, "one numbering of failures");
+
+static struct stream *find_lane(struct node *node, uint32_t lane)
+{
+	struct stream *stream;
+
+	LIST_FOREACH(stream, &node->streams, link)
+	if (stream->lane.number == lane && !stream->removing)
+		return stream;
+	return NULL;
+}
+
+static void make_key(const struct conn_request *request, const struct source *source,
+		     struct hash_id *ret)
+{
+	struct hash_id pipeline;
+	struct hash *hash;
+
+	if (hash_new(&hash)) {
+		memset(ret, 0, sizeof(*ret));
+		return;
+	}
+	pipeline_hash(request->pipeline, &pipeline);
+	hash_add(hash, source->path, strlen(source->path) + 1);
+	hash_add(hash, dataset_version(source->dataset), sizeof(struct hash_id));
+	hash_add(hash, &pipeline, sizeof(pipeline));
+	hash_add_u64(hash, request->policy);
+	hash_finish(hash, ret);
+	hash_free(hash);
+}
+
+/* ---- a new stream ---- */
+
+static void describe_fields(const struct pipeline *pipeline, struct board_geometry *geometry)
+{
+	const struct pipeline_field *from;
+	unsigned n = pipeline_fields(pipeline, &from);
+	struct layout_field *index = &geometry->field[n];
+
+	for (unsigned i = 0; i < n; i++) {
+		struct layout_field *field = &geometry->field[i];
+
+		memcpy(field->name, from[i].name, sizeof(field->name));
+		field->dtype = from[i].dtype;
+		field->where = LAYOUT_IN_SLOT;
+		field->ndim = from[i].ndim;
+		memcpy(field->shape, from[i].shape, sizeof(field->shape));
+		field->sample_bytes = from[i].bytes;
+	}
+	strcpy(index->name, "index");
+	index->dtype = LAYOUT_I64;
+	index->where = LAYOUT_IN_BOARD;
+	index->sample_bytes = sizeof(int64_t);
+	geometry->n_fields = n + 1;
+}
+
+static uint64_t largest_file(const struct dataset *dataset)
+{
+	uint64_t n = dataset_count(dataset), largest = 0;
+
+	for (uint64_t i = 0; i < n; i++)
+		largest = BASE_MAX(largest, (uint64_t)dataset_size_of(dataset, i));
+	return largest;
+}
+
+static uint64_t draw_seed(const struct node *node)
+{
+	uint64_t seed = node->param.seed;
+
+	if (!seed)
+		base_random(&seed, sizeof(seed));
+	return seed ? seed : 1;
+}
+
+static uint64_t draw_first_lap(void)
+{
+	uint32_t start = 0;
+
+	base_random(&start, sizeof(start));
+	return (uint64_t)start << 32;
+}
+
+static int plan_memory(const struct conn *conn, struct board_geometry *geometry,
+		       struct admit_plan *plan, struct diag *diag)
+{
+	struct node *node = conn->node;
+	const struct conn_request *request = &conn->request;
+	const struct dataset *dataset = conn->source->dataset;
+	uint64_t n = dataset_count(dataset);
+	struct admit_ask ask = {
+	    .budget = node->memory_budget,
+	    .source = node->memory_source,
+	    .batch = request->batch,
+	    .hand = request->hand ? request->hand : (uint32_t)node->param.hand,
+	    .slots = (uint32_t)node->param.slots,
+	    .producing = (uint32_t)node->param.producing,
+	    .arena = node->param.arena,
+	    .mean_bytes = dataset_bytes(dataset) / n,
+	    .largest_bytes = largest_file(dataset),
+	};
+	int r;
+
+	geometry->n_samples = n;
+	geometry->grain = deal_grain_of(n);
+	geometry->seed = draw_seed(node);
+	memcpy(geometry->dataset, dataset_version(dataset), sizeof(geometry->dataset));
+	describe_fields(request->pipeline, geometry);
+	ask.available = node->memory_budget - BASE_MIN(node->memory_used, node->memory_budget);
+	r = admit_stream(&ask, geometry, plan, diag);
+	if (r != ADMIT_E_MEMORY)
+		return r;
+	stream_free_idle(node, node->memory_budget);
+	ask.available = node->memory_budget - BASE_MIN(node->memory_used, node->memory_budget);
+	return admit_stream(&ask, geometry, plan, diag);
+}
+
+static uint16_t free_lane_number(struct node *node)
+{
+	do
+		node->next_lane++;
+	while (find_lane(node, node->next_lane));
+	return node->next_lane;
+}
+
+/* Reserves the memory of slots stream->slots .. slots-1. 0 or negative errno. */
+static int reserve_slots(struct stream *stream, uint32_t slots)
+{
+	uint64_t stride = stream->board.geometry.slot_stride;
+
+	while (stream->slots < slots) {
+		int r =
+		    board_slots_reserve(stream->slots_fd, &stream->board.geometry, stream->slots);
+
+		if (r)
+			return r;
+		stream->slots++;
+		stream->memory += stride;
+		stream->node->memory_used += stride;
+	}
+	return 0;
+}
+
+static int make_carousel(struct stream *stream)
+{
+	const struct board_geometry *geometry = &stream->board.geometry;
+	struct carousel_config config = {
+	    .n = geometry->n_samples,
+	    .hand = geometry->hand,
+	    .slots = stream->slots,
+	    .max_slots = geometry->max_slots,
+	    .producing = (uint32_t)stream->node->param.producing,
+	    .seed = geometry->seed,
+	    .first_lap = draw_first_lap(),
+	    .usable_again = !pipeline_is_random(stream->pipeline),
+	};
+
+	memcpy(config.version, geometry->dataset, sizeof(config.version));
+	return carousel_new(&config, &stream->carousel);
+}
+
+static void on_pump(void *arg)
+{
+	pump_turn(arg);
+}
+
+static void on_linger(void *arg)
+{
+	struct stream *stream = arg;
+
+	if (!stream->n_conns)
+		stream_free(stream);
+}
+
+static int make_memory(struct stream *stream, struct board_geometry *geometry,
+		       const struct admit_plan *plan)
+{
+	struct node *node = stream->node;
+	int r = board_new(geometry, &stream->board, &stream->board_fd);
+
+	if (!r)
+		r = board_slots_new(geometry, &stream->slots_fd);
+	if (!r)
+		r = lane_new(free_lane_number(node), (uint32_t)node->param.producing,
+			     geometry->hand, plan->arena_bytes, &stream->lane, &stream->lane_fd,
+			     &stream->arena_fd);
+	if (!r)
+		r = arena_init(&stream->arena, plan->arena_bytes,
+			       (uint32_t)node->param.producing * geometry->hand + 1);
+	if (r)
+		return r;
+	stream->memory = stream->fixed_bytes = plan->fixed_bytes;
+	node->memory_used += plan->fixed_bytes;
+	return reserve_slots(stream, plan->slots);
+}
+
+static int stream_build(struct stream *stream, struct board_geometry *geometry,
+			const struct admit_plan *plan)
+{
+	int r = make_memory(stream, geometry, plan);
+
+	if (!r)
+		r = fill_init(stream);
+	if (!r)
+		r = make_carousel(stream);
+	if (!r)
+		r = loop_timer_new(stream->node->loop, on_pump, stream, &stream->pump_timer);
+	if (!r)
+		r = loop_timer_new(stream->node->loop, on_linger, stream, &stream->linger_timer);
+	return r;
+}
+
+static struct stream *stream_new(struct conn *conn, const struct hash_id *key)
+{
+	struct board_geometry geometry = {0};
+	struct admit_plan plan;
+	struct diag diag = {"out of memory"};
+	struct stream *stream;
+	int r = plan_memory(conn, &geometry, &plan, &diag);
+
+	if (r || !(stream = calloc(1, sizeof(*stream)))) {
+		conn_refuse(conn, r == ADMIT_E_BAD ? OA_E_REFUSED : OA_E_MEMORY, diag.text);
+		return NULL;
+	}
+	stream->node = conn->node;
+	stream->slots_fd = stream->board_fd = stream->lane_fd = stream->arena_fd = -1;
+	stream->key = *key;
+	memcpy(geometry.stream, key, sizeof(geometry.stream));
+	stream->policy = conn->request.policy;
+	stream->pipeline = base_take_ptr(conn->request.pipeline);
+	stream->source = conn->source;
+	stream->source->users++;
+	stream->median_us = 1000;
+	LIST_INSERT_HEAD(&conn->node->streams, stream, link);
+	r = stream_build(stream, &geometry, &plan);
+	if (r) {
+		diag_set(&diag, "cannot make the stream's memory: %s",
+			 strerror(r < 0 ? -r : EINVAL));
+		stream_free(stream);
+		conn_refuse(conn, OA_E_MEMORY, diag.text);
+		return NULL;
+	}
+	log_line(LOG_LEVEL_INFO, "stream-open", "lane=%u hand=%u slots=%u memory=%llu samples=%llu",
+		 stream->lane.number, geometry.hand, stream->slots,
+		 (unsigned long long)stream->memory, (unsigned long long)geometry.n_samples);
+	workers_add(&stream->node->workers, stream);
+	reading_attach(&stream->node->reading, stream->source->id, stream->lane.number,
+		       stream->lane_fd, stream->arena_fd);
+	return stream;
+}
+
+void stream_request(struct conn *conn)
+{
+	struct node *node = conn->node;
+	struct stream *stream;
+	struct hash_id key;
+
+	make_key(&conn->request, conn->source, &key);
+	LIST_FOREACH(stream, &node->streams, link)
+	if (stream->state <= STREAM_RUNS && !stream->removing &&
+	    memcmp(&stream->key, &key, sizeof(key)) == 0)
+		break;
+	if (!stream)
+		stream = stream_new(conn, &key);
+	if (!stream)
+		return;
+	loop_timer_stop(stream->linger_timer);
+	stream->n_conns++;
+	conn->stream = stream;
+	conn->state = CONN_WAITS_STREAM;
+	if (stream->state == STREAM_RUNS)
+		conn_stream_ready(conn);
+}
+
+/* ---- starting ---- */
+
+static void start_when_ready(struct stream *stream)
+{
+	struct conn *conn, *next;
+
+	if (stream->state != STREAM_OPENING || !stream->workers_ready || !stream->reader_ready)
+		return;
+	stream->state = STREAM_RUNS;
+	for (conn = LIST_FIRST(&stream->node->conns); conn; conn = next) {
+		next = LIST_NEXT(conn, link);
+		if (conn->stream == stream && conn->state == CONN_WAITS_STREAM)
+			conn_stream_ready(conn);
+	}
+}
+
+void stream_workers_added(struct node *node, uint32_t lane)
+{
+	struct stream *stream = find_lane(node, lane);
+	int r;
+
+	if (!stream || stream->workers_ready || stream->state != STREAM_OPENING)
+		return;
+	r = board_slots_seal(stream->slots_fd);
+	if (r) {
+		stream_fail(stream, OA_E_REFUSED, "the kernel refuses to seal the slots' memory");
+		return;
+	}
+	stream->workers_ready = true;
+	workers_go(&node->workers, lane);
+	start_when_ready(stream);
+}
+
+void stream_lane_attached(struct node *node, uint32_t lane)
+{
+	struct stream *stream = find_lane(node, lane);
+
+	if (!stream)
+		return;
+	stream->reader_ready = true;
+	if (stream->state == STREAM_RUNS)
+		bell_ring_all(node->bell);
+	start_when_ready(stream);
+}
+
+void stream_lane_refused(struct node *node, uint32_t lane, const char *text)
+{
+	struct stream *stream = find_lane(node, lane);
+
+	if (stream)
+		stream_fail(stream, OA_E_REFUSED, text);
+}
+
+int stream_make_room(struct stream *stream, struct diag *diag)
+{
+	struct node *node = stream->node;
+	const struct board_geometry *geometry = &stream->board.geometry;
+	unsigned ranks = stream->n_jobs + 1;
+	uint32_t least = admit_least_slots(ranks);
+	uint32_t wanted =
+	    BASE_MIN(admit_wanted_slots(ranks, (uint32_t)node->param.slots), geometry->max_slots);
+	uint64_t free_bytes =
+	    node->memory_budget - BASE_MIN(node->memory_used, node->memory_budget);
+	uint32_t before = stream->slots, most;
+
+	most = before + (uint32_t)BASE_MIN(free_bytes / geometry->slot_stride, (uint64_t)wanted);
+	if (wanted > before &&
+	    (reserve_slots(stream, BASE_MIN(wanted, most)) || stream->slots > before))
+		carousel_add_slots(stream->carousel, stream->slots - before);
+	if (stream->slots >= least)
+		return 0;
+	diag_set(
+	    diag,
+	    "job number %u of this stream needs %u slots of %llu bytes, but it has %u, may have "
+	    "%u, and %llu bytes of the budget of %llu (%s) are free: raise `memory` or `slots`",
+	    ranks, least, (unsigned long long)geometry->slot_stride, stream->slots,
+	    geometry->max_slots, (unsigned long long)free_bytes,
+	    (unsigned long long)node->memory_budget, node->memory_source);
+	return ADMIT_E_MEMORY;
+}
+
+/* ---- ending ---- */
+
+static void add_totals(struct stream *stream)
+{
+	struct carousel_totals totals;
+
+	if (!stream->carousel)
+		return;
+	carousel_totals(stream->carousel, &totals);
+	stream->node->counters.reference += totals.reference;
+	stream->node->counters.waits_on_dead += totals.waits_on_dead;
+}
+
+/* Reader and worker parent let go of its memory. */
+static void detach(struct stream *stream)
+{
+	if (stream->removing)
+		return;
+	stream->removing = true;
+	if (stream->lane.head) {
+		lane_close(&stream->lane);
+		workers_remove(&stream->node->workers, stream->lane.number);
+		reading_detach(&stream->node->reading, stream->lane.number);
+	}
+}
+
+void stream_free(struct stream *stream)
+{
+	struct node *node = stream->node;
+
+	log_line(LOG_LEVEL_INFO, "stream-end", "lane=%u memory=%llu", stream->lane.number,
+		 (unsigned long long)stream->memory);
+	detach(stream);
+	add_totals(stream);
+	LIST_REMOVE(stream, link);
+	loop_unwatch(&stream->pump_timer);
+	loop_unwatch(&stream->linger_timer);
+	fill_fini(stream);
+	carousel_free(stream->carousel);
+	arena_fini(&stream->arena);
+	bad_fini(&stream->bad);
+	if (stream->lane.head)
+		lane_detach(&stream->lane);
+	if (stream->board.map)
+		board_detach(&stream->board);
+	base_close(&stream->slots_fd);
+	base_close(&stream->board_fd);
+	base_close(&stream->lane_fd);
+	base_close(&stream->arena_fd);
+	pipeline_free(stream->pipeline);
+	source_unref(stream->source);
+	node->memory_used -= stream->memory;
+	free(stream);
+}
+
+void stream_unref(struct stream *stream)
+{
+	if (--stream->n_conns)
+		return;
+	if (stream->state == STREAM_RUNS && !stream->node->draining)
+		loop_timer_set(stream->linger_timer,
+			       stream->node->param.linger_s * UINT64_C(1000000000));
+	else if (stream->state != STREAM_OPENING)
+		loop_timer_set(stream->linger_timer, 0);
+	else
+		loop_timer_set(stream->linger_timer, UINT64_C(1000000000));
+}
+
+void stream_free_idle(struct node *node, uint64_t bytes)
+{
+	struct stream *stream, *next, *oldest;
+
+	do {
+		oldest = NULL;
+		for (stream = LIST_FIRST(&node->streams); stream; stream = next) {
+			next = LIST_NEXT(stream, link);
+			if (!stream->n_conns)
+				oldest = stream; /* new ones are inserted at the head */
+		}
+		if (oldest)
+			stream_free(oldest);
+	} while (oldest && node->memory_budget - node->memory_used < bytes);
+}
+
+/* Ends the stream in `state`; each job is told by fn. */
+static void end_stream(struct stream *stream, enum stream_state state, uint64_t code,
+		       const char *text)
+{
+	if (stream->state > STREAM_RUNS)
+		return;
+	stream->state = state;
+	loop_timer_stop(stream->pump_timer);
+	for (unsigned i = 0; i < CAROUSEL_MAX_JOBS; i++) {
+		struct job *job = stream->job[i];
+
+		if (job && state == STREAM_LOST)
+			job_lost(job, text);
+		else if (job)
+			job_fail(job, code, text);
+	}
+	detach(stream);
+	if (!stream->n_conns)
+		loop_timer_set(stream->linger_timer, 0);
+}
+
+/* Connections that wait for a stream which will never run. */
+static void refuse_waiting(struct stream *stream, uint64_t code, const char *text)
+{
+	struct conn *conn, *next;
+
+	for (conn = LIST_FIRST(&stream->node->conns); conn; conn = next) {
+		next = LIST_NEXT(conn, link);
+		if (conn->stream == stream && conn->state == CONN_WAITS_STREAM)
+			conn_refuse(conn, code, text);
+	}
+}
+
+void stream_fail(struct stream *stream, uint64_t code, const char *text)
+{
+	log_line(LOG_LEVEL_ERROR, "stream-failed", "lane=%u reason=\"%.500s\"", stream->lane.number,
+		 text);
+	end_stream(stream, STREAM_FAILED, code, text);
+	refuse_waiting(stream, code, text);
+}
+
+/* ---- deaths of others ---- */
+
+uint64_t stream_patience_ns(struct node *node, uint32_t lane)
+{
+	const struct stream *stream = find_lane(node, lane);
+	uint64_t least = node->param.sample_timeout_ms * UINT64_C(1000000);
+
+	if (!stream)
+		return least;
+	return BASE_MAX(least, (uint64_t)(50e3 * BASE_MAX(stream->median_us, 0.0)));
+}
+
+void stream_worker_died(struct node *node, uint32_t owner, enum layout_fail stage, int status)
+{
+	struct stream *stream;
+
+	LIST_FOREACH(stream, &node->streams, link)
+	{
+		if (stream->state != STREAM_RUNS)
+			continue;
+		fill_worker_died(stream, owner, stage, status);
+		pump_soon(stream);
+	}
+	bell_ring_all(node->bell);
+}
+
+void stream_workers_died(struct node *node)
+{
+	struct stream *stream, *next;
+
+	for (stream = LIST_FIRST(&node->streams); stream; stream = next) {
+		next = LIST_NEXT(stream, link);
+		end_stream(stream, STREAM_LOST, 0, "the worker parent died and was replaced");
+		refuse_waiting(stream, OA_E_REFUSED,
+			       "the worker parent died while the stream was opened: open it again");
+	}
+}
+
+void stream_reader_died(struct node *node)
+{
+	struct stream *stream;
+
+	LIST_FOREACH(stream, &node->streams, link)
+	{
+		stream->reader_ready = false;
+		if (stream->state == STREAM_RUNS)
+			fill_reader_died(stream);
+	}
+}
+
+void stream_source_reopened(struct source *source)
+{
+	struct stream *stream;
+
+	LIST_FOREACH(stream, &source->node->streams, link)
+	if (stream->source == source && stream->state <= STREAM_RUNS && !stream->removing)
+		reading_attach(&source->node->reading, source->id, stream->lane.number,
+			       stream->lane_fd, stream->arena_fd);
+}
+
+void stream_source_failed(struct source *source, const char *text)
+{
+	struct stream *stream, *next;
+
+	for (stream = LIST_FIRST(&source->node->streams); stream; stream = next) {
+		next = LIST_NEXT(stream, link);
+		if (stream->source == source)
+			stream_fail(stream, OA_E_DATASET, text);
+	}
+}

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DAEMON_STREAM_H
+#define DAEMON_STREAM_H
+
+/*
+ * A stream: slots, lane, carousel and jobs of one (dataset version, pipeline, policy).
+ *
+ *   OPENING --parent ADDED (then sealed) and reader ATTACHED--> RUNS --last job gone, linger-->
+ * freed any --its worker parent died, or the source changed, or a fault--> LOST or FAILED: jobs are
+ * told, the memory is counted until the last connection that maps it hangs up, then freed
+ */
+
+#include <sys/queue.h>
+#include "base/base.h"
+#include "base/hash.h"
+#include "daemon/arena.h"
+#include "daemon/bad.h"
+#include "daemon/fill.h"
+#include "daemon/loop.h"
+#include "sched/carousel.h"
+#include "shmring/board.h"
+#include "shmring/lane.h"
+#include "shmring/proto.h"
+
+struct node;
+struct source;
+struct conn;
+struct job;
+struct pipeline;
+
+enum stream_state { STREAM_OPENING, STREAM_RUNS, STREAM_LOST, STREAM_FAILED };
+
+struct stream {
+	LIST_ENTRY(stream) link;
+	struct node *node;
+	enum stream_state state;
+	struct source *source; /* a reference */
+	struct pipeline *pipeline;
+	enum proto_policy policy;
+	struct hash_id key;
+	bool workers_ready, reader_ready;
+
+	struct board board;
+	struct lane lane;
+	int slots_fd, board_fd, lane_fd, arena_fd;
+	uint32_t slots;               /* reserved so far */
+	uint64_t fixed_bytes, memory; /* board + lane + arena; all that is accounted to it */
+
+	struct carousel *carousel;
+	struct job *job[CAROUSEL_MAX_JOBS];
+	unsigned n_jobs, n_conns;
+
+	struct arena arena;
+	struct fill fill[LAYOUT_MAX_BLOCKS];
+	uint64_t orders;  /* productions started */
+	double median_us; /* of a sample's time in a worker */
+	struct bad bad;
+	uint64_t samples_read, bytes_read, samples_done;
+
+	struct loop_watch *pump_timer, *linger_timer;
+	bool removing; /* parent and reader were told to let go */
+};
+
+/* The stream for conn's request over its (ready) source: an existing one or a new one, as far as
+ * memory allows. Sets conn->stream; conn_stream_ready() follows, at once or later. Refuses the
+ * connection otherwise. */
+void stream_request(struct conn *conn);
+/* A connection of the stream is gone. */
+void stream_unref(struct stream *stream);
+void stream_free(struct stream *stream);
+/* Reserves slots for one more job. 0, or positive with diag: refused with the numbers. */
+int stream_make_room(struct stream *stream, struct diag *diag);
+/* No further work: jobs get FAILED (code, text), or LOST. */
+void stream_fail(struct stream *stream, uint64_t code, const char *text);
+/* Frees streams without jobs, oldest first, until `bytes` are available or none is left. */
+void stream_free_idle(struct node *node, uint64_t bytes);
+uint64_t stream_patience_ns(struct node *node, uint32_t lane); /* how long a sample may take */
+
+/* from workers.c, reading.c, source.c */
+void stream_workers_added(struct node *node, uint32_t lane);
+void stream_lane_attached(struct node *node, uint32_t lane);
+void stream_lane_refused(struct node *node, uint32_t lane, const char *text);
+void stream_worker_died(struct node *node, uint32_t owner, enum layout_fail stage, int status);
+void stream_workers_died(struct node *node);
+void stream_reader_died(struct node *node);
+void stream_source_reopened(struct source *source);
+void stream_source_failed(struct source *source, const char *text);
+
+#endif

@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The worker workers, seen from accessd. Whether a worker hangs is decided here, from the bell's
+ * words (which a worker writes: a lie costs only workers of its own trust domain), against the
+ * stream's own median, and never while the task word has changed since. The worker's death arrives
+ * as a message of the parent after it was reaped, so its task can be taken over without a race.
+ */
+#include "daemon/workers.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "base/log.h"
+#include "base/wire.h"
+#include "daemon/limits.h"
+#include "daemon/node.h"
+#include "daemon/stream.h"
+#include "pipeline/pipeline.h"
+#include "shmring/inbox.h"
+#include "worker/parent.h"
+
+#define QUICK_NS UINT64_C(5000000000)
+#define RETRY_NS UINT64_C(1000000000)
+
+static void send_message(struct workers *workers, struct wire_out *out)
+{
+	int r = workers->child.sock >= 0 ? wire_send(workers->child.sock, out, MSG_DONTWAIT) : 0;
+
+	if (r && workers->child.pid > 0) {
+		log_line(LOG_LEVEL_WARN, "worker-parent-unreachable", "error=%d", r);
+		kill(workers->child.pid, SIGKILL);
+	}
+	wire_out_fini(out);
+}
+
+static void send_number(struct workers *workers, uint16_t type, uint16_t key, uint64_t value)
+{
+	struct wire_out out;
+
+	wire_out_init(&out, type);
+	wire_put_u64(&out, key, value);
+	send_message(workers, &out);
+}
+
+void workers_add(struct workers *workers, struct stream *stream)
+{
+	const struct board_geometry *geometry = &stream->board.geometry;
+	const struct pipeline_field *fields;
+	unsigned n = pipeline_fields(stream->pipeline, &fields);
+	uint64_t offsets[PIPELINE_MAX_FIELDS][2];
+	struct wire_out out;
+
+	for (unsigned i = 0; i < n; i++) {
+		offsets[i][0] = geometry->field[i].offset;
+		offsets[i][1] = geometry->field[i].sample_bytes;
+	}
+	wire_out_init(&out, PARENT_ADD);
+	wire_put_u64(&out, PARENT_KEY_LANE, stream->lane.number);
+	wire_put_string(&out, PARENT_KEY_SPEC, pipeline_canonical(stream->pipeline));
+	wire_put_u64(&out, PARENT_KEY_STRIDE, geometry->slot_stride);
+	wire_put_u64(&out, PARENT_KEY_SLOTS_BYTES, geometry->slots_bytes);
+	wire_put_bytes(&out, PARENT_KEY_OFFSETS, offsets, n * sizeof(offsets[0]));
+	wire_put_fd(&out, stream->slots_fd);
+	wire_put_fd(&out, stream->lane_fd);
+	wire_put_fd(&out, stream->arena_fd);
+	send_message(workers, &out);
+}
+
+void workers_go(struct workers *workers, uint32_t lane)
+{
+	send_number(workers, PARENT_GO, PARENT_KEY_LANE, lane);
+}
+
+void workers_remove(struct workers *workers, uint32_t lane)
+{
+	send_number(workers, PARENT_REMOVE, PARENT_KEY_LANE, lane);
+}
+
+void workers_find_hung(struct workers *workers, uint64_t now_ns)
+{
+	for (unsigned i = 0; i < LAYOUT_MAX_WORKERS; i++) {
+		struct workers_one *worker = &workers->worker[i];
+		struct inbox_work work;
+
+		if (!worker->pid || worker->hung || !inbox_work_of(workers->node->bell, i, &work))
+			continue;
+		if (work.started_ns >= now_ns ||
+		    now_ns - work.started_ns < stream_patience_ns(workers->node, work.lane))
+			continue;
+		worker->hung = true;
+		log_line(LOG_LEVEL_WARN, "worker-hung", "index=%u pid=%ld seconds=%.1f", i,
+			 (long)worker->pid, (double)(now_ns - work.started_ns) / 1e9);
+		send_number(workers, PARENT_KILL, PARENT_KEY_WORKER, worker->owner);
+	}
+}
+
+/* ---- from the parent ---- */
+
+static void on_started(struct workers *workers, const struct wire_in *in)
+{
+	uint64_t owner = 0, index = LAYOUT_MAX_WORKERS, pid = 0;
+
+	wire_get_u64(in, PARENT_KEY_WORKER, &owner);
+	wire_get_u64(in, PARENT_KEY_INDEX, &index);
+	wire_get_u64(in, PARENT_KEY_PID, &pid);
+	if (index >= LAYOUT_MAX_WORKERS)
+		return;
+	if (!workers->worker[index].pid)
+		workers->alive++;
+	workers->worker[index] = (struct workers_one){.pid = (pid_t)pid, .owner = (uint32_t)owner};
+}
+
+static void on_exited(struct workers *workers, const struct wire_in *in)
+{
+	uint64_t owner = 0, index = LAYOUT_MAX_WORKERS, status = 0, cpu_ns = 0;
+	struct workers_one *worker;
+	bool hung;
+
+	wire_get_u64(in, PARENT_KEY_WORKER, &owner);
+	wire_get_u64(in, PARENT_KEY_INDEX, &index);
+	wire_get_u64(in, PARENT_KEY_STATUS, &status);
+	wire_get_u64(in, PARENT_KEY_CPU_NS, &cpu_ns);
+	if (index >= LAYOUT_MAX_WORKERS)
+		return;
+	worker = &workers->worker[index];
+	hung = worker->hung;
+	workers->cpu_ns += cpu_ns;
+	if (worker->owner == owner && worker->pid) {
+		*worker = (struct workers_one){0};
+		workers->alive--;
+	}
+	if (status) {
+		workers->node->counters.worker_restarts++;
+		log_line(LOG_LEVEL_WARN, "worker-died", "index=%u status=%#x hung=%d",
+			 (unsigned)index, (unsigned)status, hung);
+	}
+	stream_worker_died(workers->node, (uint32_t)owner,
+			   hung ? LAYOUT_FAIL_HANG : LAYOUT_FAIL_CRASH, (int)status);
+}
+
+static void dispatch(struct workers *workers, const struct wire_in *in)
+{
+	uint64_t lane = 0;
+	const char *text = "refused without a reason";
+
+	wire_get_u64(in, PARENT_KEY_LANE, &lane);
+	wire_get_string(in, PARENT_KEY_TEXT, &text);
+	switch (in->type) {
+	case PARENT_ADDED:
+		stream_workers_added(workers->node, (uint32_t)lane);
+		break;
+	case PARENT_REFUSED:
+		stream_lane_refused(workers->node, (uint32_t)lane, text);
+		break;
+	case PARENT_REMOVED:
+		break;
+	case PARENT_STARTED:
+		on_started(workers, in);
+		break;
+	case PARENT_EXITED:
+		on_exited(workers, in);
+		break;
+	default:
+		log_line(LOG_LEVEL_WARN, "worker-parent-message", "type=%u unknown", in->type);
+	}
+}
+
+static void on_readable(void *arg)
+{
+	struct workers *workers = arg;
+
+	for (;;) {
+		struct wire_in in;
+		int r;
+
+		wire_in_init(&in);
+		r = wire_recv(workers->child.sock, &in, MSG_DONTWAIT);
+		if (r == 0)
+			dispatch(workers, &in);
+		wire_in_fini(&in);
+		if (r == -EAGAIN || r == -EINTR)
+			return;
+		if (r) {
+			loop_unwatch(&workers->watch);
+			kill(workers->child.pid, SIGKILL);
+			return;
+		}
+	}
+}
+
+/* ---- life ---- */
+
+static void send_start(struct workers *workers)
+{
+	struct wire_out out;
+
+	wire_out_init(&out, PARENT_START);
+	wire_put_fd(&out, workers->node->bell_fd);
+	wire_put_fd(&out, workers->node->event_fd);
+	send_message(workers, &out);
+}
+
+static int start_process(struct workers *workers, struct diag *diag)
+{
+	struct node *node = workers->node;
+	char path[PATH_MAX], count[24], memory[24], nice[24];
+	char *argv[] = {(char *)"access-worker",
+			(char *)"--workers",
+			count,
+			(char *)"--memory",
+			memory,
+			(char *)"--nice",
+			nice,
+			NULL};
+	int r = child_find("access-worker", node->place.is_private, path, sizeof(path), diag);
+
+	if (r)
+		return r;
+	snprintf(count, sizeof(count), "%u", workers->size);
+	snprintf(memory, sizeof(memory), "%llu", (unsigned long long)node->param.worker_memory);
+	snprintf(nice, sizeof(nice), "%llu", (unsigned long long)node->param.nice);
+	r = child_start(path, argv, &workers->child);
+	if (!r)
+		r = loop_watch_fd(node->loop, workers->child.sock, on_readable, workers,
+				  &workers->watch);
+	if (r) {
+		diag_set(diag, "cannot start %s: %s", path, strerror(-r));
+		child_end(&workers->child);
+		return r;
+	}
+	workers->started_ns = base_now_ns();
+	send_start(workers);
+	return 0;
+}
+
+static void restart(void *arg)
+{
+	struct workers *workers = arg;
+	struct diag diag = {""};
+
+	if (start_process(workers, &diag) == 0)
+		return;
+	log_line(LOG_LEVEL_ERROR, "worker-parent-start", "error=\"%s\"", diag.text);
+	loop_timer_set(workers->restart, RETRY_NS);
+}
+
+int workers_start(struct workers *workers, struct node *node, unsigned size, struct diag *diag)
+{
+	int r;
+
+	*workers = (struct workers){.node = node, .child = {.sock = -1}, .size = size};
+	r = loop_timer_new(node->loop, restart, workers, &workers->restart);
+	return r ? r : start_process(workers, diag);
+}
+
+void workers_stop(struct workers *workers)
+{
+	loop_unwatch(&workers->watch);
+	loop_unwatch(&workers->restart);
+	child_end(&workers->child);
+}
+
+void workers_died(struct workers *workers, int status)
+{
+	bool quick = base_now_ns() - workers->started_ns < QUICK_NS;
+
+	log_line(LOG_LEVEL_ERROR, "worker-parent-died", "pid=%ld status=%d",
+		 (long)workers->child.pid, status);
+	loop_unwatch(&workers->watch);
+	workers->child.pid = 0;
+	base_close(&workers->child.sock);
+	memset(workers->worker, 0, sizeof(workers->worker));
+	workers->alive = 0;
+	workers->node->counters.parent_restarts++;
+	workers->failures = quick ? workers->failures + 1 : 0;
+	stream_workers_died(workers->node);
+	loop_timer_set(workers->restart, workers->failures > 3 ? RETRY_NS : 0);
+}
+
+uint64_t workers_cpu_ns(const struct workers *workers)
+{
+	uint64_t sum = workers->cpu_ns;
+
+	for (unsigned i = 0; i < LAYOUT_MAX_WORKERS; i++)
+		sum += limits_cpu_ns(workers->worker[i].pid);
+	return sum;
+}
