@@ -37,9 +37,9 @@ struct job_later {
 static int make_memory(struct job *job, uint32_t max_slots, int *inbox_fd, int *outbox_fd)
 {
 	job->granted = calloc(max_slots, sizeof(*job->granted));
-	job->taken = calloc(max_slots, sizeof(*job->taken));
+	job->held = calloc(max_slots, sizeof(*job->held));
 	job->later = calloc(max_slots, sizeof(*job->later));
-	if (!job->granted || !job->taken || !job->later)
+	if (!job->granted || !job->held || !job->later)
 		return -ENOMEM;
 	return grant_memory_new(&job->inbox, inbox_fd, &job->outbox, outbox_fd);
 }
@@ -49,7 +49,7 @@ static void job_destroy(struct job *job)
 	if (job->inbox)
 		grant_memory_free(job->inbox, job->outbox);
 	free(job->granted);
-	free(job->taken);
+	free(job->held);
 	free(job->later);
 	free(job->name);
 	free(job);
@@ -188,8 +188,8 @@ void job_open(struct conn *conn)
 
 /* ---- ending ---- */
 
-/* Out of the carousel; slots that it holds stay pinned. */
-static void leave_pinned(struct job *job)
+/* Out of the carousel. pinned: its process still holds what it took, until its connection ends. */
+static void leave(struct job *job, bool pinned)
 {
 	struct stream *stream = job->stream;
 
@@ -197,31 +197,34 @@ static void leave_pinned(struct job *job)
 		return;
 	job_poll(job, base_now_ns());
 	job->active = false;
-	carousel_leave_pinned(stream->carousel, job->number, base_now_ns());
+	if (pinned)
+		carousel_leave_pinned(stream->carousel, job->number, base_now_ns());
+	else
+		carousel_leave(stream->carousel, job->number, base_now_ns());
 	stream->job[job->number] = NULL;
 	stream->n_jobs--;
 	pump_soon(stream);
 }
 
+/* The pins that leave() kept. */
 static void unpin_all(struct job *job)
 {
 	struct stream *stream = job->stream;
 
 	for (uint32_t slot = 0; slot < stream->board.geometry.max_slots; slot++)
-		if (job->taken[slot])
+		if (job->held[slot])
 			carousel_unpin(stream->carousel, slot);
+	pump_soon(stream);
 }
 
 void job_free(struct job *job)
 {
-	struct stream *stream = job->stream;
-
 	log_line(LOG_LEVEL_INFO, "job-end", "job=%llu name=\"%s\" pid=%ld",
 		 (unsigned long long)job->id, job->name, (long)job->conn->pid);
-	leave_pinned(job);
-	unpin_all(job);
-	if (stream->state == STREAM_RUNS)
-		pump_soon(stream);
+	if (job->active)
+		leave(job, false);
+	else
+		unpin_all(job);
 	job_destroy(job);
 }
 
@@ -230,13 +233,13 @@ void job_fail(struct job *job, uint64_t code, const char *text)
 	log_line(LOG_LEVEL_WARN, "job-failed", "job=%llu name=\"%s\" reason=\"%.400s\"",
 		 (unsigned long long)job->id, job->name, text);
 	conn_send_text(job->conn, PROTO_FAILED, code, text);
-	leave_pinned(job);
+	leave(job, true);
 }
 
 void job_lost(struct job *job, const char *text)
 {
 	conn_send_text(job->conn, PROTO_LOST, 0, text);
-	leave_pinned(job);
+	leave(job, true);
 }
 
 /* ---- grants ---- */
@@ -257,12 +260,12 @@ static void apply_fate(struct job *job, const struct grant *grant, enum grant_fa
 	struct carousel *carousel = job->stream->carousel;
 
 	if (fate == GRANT_TAKEN) {
-		job->taken[grant->slot] = true;
+		job->held[grant->slot] = true;
 		carousel_taken(carousel, job->number, grant->slot, now_ns);
 		return;
 	}
 	job->granted[grant->slot] = 0;
-	job->taken[grant->slot] = false;
+	job->held[grant->slot] = false;
 	if (fate == GRANT_DONE) {
 		note_rate(job, grant->count, now_ns);
 		carousel_done(carousel, job->number, grant->slot, now_ns);
@@ -327,8 +330,10 @@ void job_revoke(struct job *job, uint32_t slot, uint64_t now_ns)
 {
 	if (job->granted[slot] == GRANT_LATER)
 		forget_later(job, slot);
-	else if (grant_revoke(&job->grants, job->granted[slot]))
-		return; /* taken, or about to be: its end comes by grant_poll() */
+	else if (grant_revoke(&job->grants, job->granted[slot])) {
+		job->held[slot] = true; /* taken, or about to be: its end comes by grant_poll() */
+		return;
+	}
 	job->granted[slot] = 0;
 	carousel_reclaimed(job->stream->carousel, job->number, slot, now_ns);
 }

@@ -23,7 +23,7 @@ struct job {
 	struct layout_inbox *inbox;
 	const struct layout_outbox *outbox;
 	uint64_t *granted;       /* by slot: number of its grant under way, 0: none */
-	bool *taken;             /* by slot: it holds the slot */
+	bool *held;              /* by slot: it has taken it, or may have */
 	struct job_later *later; /* grants that found the ring full, in order */
 	uint32_t n_later, first_later;
 	uint64_t bad_counted; /* bad samples of the stream that it was told of */
