@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * A stored index from anywhere. Each input is tried as it is and, so that mutations get past the
+ * checksums, once more with the checksums made right. What dataset_map() accepts is then read to
+ * the last byte, and must hold no name that leads out of the root.
+ */
+
+#include "storage/dataset.h"
+#include "storage/index.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void demand(bool truth)
+{
+	if (!truth)
+		abort();
+}
+
+static void check_name(const char *name)
+{
+	demand(*name && *name != '/' && strcmp(name, "..") && strncmp(name, "../", 3));
+	demand(!strstr(name, "/../") && name[strlen(name) - 1] != '/');
+}
+
+static void read_all(const struct dataset *dataset)
+{
+	uint64_t bytes = 0;
+
+	for (uint64_t i = 0; i < dataset_count(dataset); i++) {
+		check_name(dataset_name_of(dataset, i));
+		bytes += dataset_size_of(dataset, i) + (uint64_t)dataset_mtime_of(dataset, i) * 0;
+		demand(dataset_label_of(dataset, i) < BASE_MAX(dataset_classes(dataset), 1u));
+	}
+	demand(bytes == dataset_bytes(dataset));
+	for (uint32_t i = 0; i < dataset_classes(dataset); i++)
+		check_name(dataset_class_name(dataset, i));
+	for (uint64_t i = 0; i < dataset_folders(dataset); i++) {
+		struct dataset_folder folder;
+
+		dataset_folder_of(dataset, i, &folder);
+		if (*folder.path)
+			check_name(folder.path);
+	}
+}
+
+static void try_map(const void *data, size_t size)
+{
+	const int fd = memfd_create("index", MFD_CLOEXEC);
+	struct dataset *dataset;
+
+	demand(fd >= 0 && write(fd, data, size) == (ssize_t)size);
+	if (dataset_map(fd, &dataset) == 0) {
+		read_all(dataset);
+		dataset_unmap(dataset);
+	}
+	close(fd);
+}
+
+static void forge(uint8_t *data, size_t size)
+{
+	struct index_head head;
+
+	memcpy(&head, data, sizeof(head));
+	head.magic = INDEX_MAGIC;
+	head.version = INDEX_VERSION;
+	head.head_bytes = sizeof(head);
+	head.bytes = size;
+	head.body_checksum = hash_checksum(data + sizeof(head), size - sizeof(head));
+	head.head_checksum = 0;
+	head.head_checksum = hash_checksum(&head, sizeof(head));
+	memcpy(data, &head, sizeof(head));
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	uint8_t *copy;
+
+	try_map(data, size);
+	if (size < sizeof(struct index_head))
+		return 0;
+	copy = malloc(size);
+	demand(copy != NULL);
+	memcpy(copy, data, size);
+	forge(copy, size);
+	try_map(copy, size);
+	free(copy);
+	return 0;
+}

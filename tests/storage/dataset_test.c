@@ -1,0 +1,400 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* A stored index that is honest comes back; one that lies about anything is refused. */
+
+#include "storage/dataset.h"
+#include "storage/index.h"
+
+#include <check.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Two classes, three samples, three folders. */
+static int write_small(void)
+{
+	static const char *const names[][2] = {{"a", "1.jpg"}, {"a", "2.jpg"}, {"b/c", "3.jpg"}};
+	static const char *const folders[] = {"", "a", "b", "b/c"};
+	const struct index_head head = {
+	    .n_samples = 3,
+	    .names_bytes = 8 + 8 + 10,
+	    .n_classes = 2,
+	    .classes_bytes = 4,
+	    .n_folders = 4,
+	    .folders_bytes = 1 + 2 + 2 + 4,
+	    .label_rule = INDEX_LABELS_FOLDERS,
+	};
+	struct index_writer writer;
+	int fd = -1;
+
+	ck_assert_int_eq(index_new(&writer, &head), 0);
+	for (uint32_t i = 0; i < 3; i++) {
+		const struct index_record record = {
+		    .mtime_ns = 1000 + i, .size = 10 * i, .label = i / 2};
+
+		index_add_sample(&writer, names[i][0], names[i][1], &record);
+	}
+	index_add_class(&writer, "a");
+	index_add_class(&writer, "b");
+	for (uint32_t i = 0; i < 4; i++) {
+		const struct index_folder folder = {.mtime_ns = i, .device = 1, .inode = 50 + i};
+
+		index_add_folder(&writer, folders[i], &folder);
+	}
+	ck_assert_int_eq(index_seal(&writer, &fd), 0);
+	index_drop(&writer);
+	return fd;
+}
+
+START_TEST(what_was_written_comes_back)
+{
+	static const char *const names[] = {"a/1.jpg", "a/2.jpg", "b/c/3.jpg"};
+	const int fd = write_small();
+	struct dataset *dataset;
+	struct dataset_folder folder;
+
+	ck_assert(dataset_is_sealed(fd));
+	ck_assert_int_eq(dataset_map(fd, &dataset), 0);
+	close(fd);
+	ck_assert_uint_eq(dataset_count(dataset), 3);
+	ck_assert_uint_eq(dataset_bytes(dataset), 30);
+	for (uint32_t i = 0; i < 3; i++) {
+		ck_assert_str_eq(dataset_name_of(dataset, i), names[i]);
+		ck_assert_uint_eq(dataset_size_of(dataset, i), 10 * i);
+		ck_assert_int_eq(dataset_mtime_of(dataset, i), 1000 + i);
+		ck_assert_uint_eq(dataset_label_of(dataset, i), i / 2);
+	}
+	ck_assert_uint_eq(dataset_classes(dataset), 2);
+	ck_assert_str_eq(dataset_class_name(dataset, 1), "b");
+	ck_assert_uint_eq(dataset_folders(dataset), 4);
+	dataset_folder_of(dataset, 3, &folder);
+	ck_assert_str_eq(folder.path, "b/c");
+	ck_assert_uint_eq(folder.inode, 53);
+	dataset_unmap(dataset);
+}
+END_TEST
+
+START_TEST(sealed_index_cannot_be_changed)
+{
+	const int fd = write_small();
+
+	ck_assert_int_lt(write(fd, "x", 1), 0);
+	ck_assert_int_ne(ftruncate(fd, 10), 0);
+	ck_assert_ptr_eq(mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0), MAP_FAILED);
+	close(fd);
+}
+END_TEST
+
+/* ---- lies
+ * ---------------------------------------------------------------------------------------- */
+
+struct image { /* a copy of the index, to be changed */
+	uint8_t *data;
+	size_t size;
+	struct index_head *head;
+	struct index_places place;
+};
+
+static void image_new(struct image *image)
+{
+	const int fd = write_small();
+	struct stat st;
+
+	ck_assert_int_eq(fstat(fd, &st), 0);
+	image->size = (size_t)st.st_size;
+	image->data = malloc(image->size + 64);
+	ck_assert_int_eq(pread(fd, image->data, image->size, 0), st.st_size);
+	close(fd);
+	image->head = (struct index_head *)(void *)image->data;
+	ck_assert(index_place(image->head, &image->place));
+}
+
+/* dataset_map() of the bytes as a plain file; checksums are made right again if forge is set. */
+static int image_map(struct image *image, bool forge)
+{
+	struct dataset *dataset;
+	const int fd = memfd_create("forged", MFD_CLOEXEC);
+	int r;
+
+	if (forge) {
+		image->head->body_checksum = hash_checksum(image->data + sizeof(*image->head),
+							   image->size - sizeof(*image->head));
+		image->head->head_checksum = 0;
+		image->head->head_checksum = hash_checksum(image->head, sizeof(*image->head));
+	}
+	ck_assert_int_eq(write(fd, image->data, image->size), (ssize_t)image->size);
+	r = dataset_map(fd, &dataset);
+	close(fd);
+	if (!r)
+		dataset_unmap(dataset);
+	return r;
+}
+
+static uint64_t *words(struct image *image, uint64_t place)
+{
+	return (uint64_t *)(void *)(image->data + place);
+}
+
+static void lie_nothing(struct image *image)
+{
+	(void)image;
+}
+static void lie_magic(struct image *image)
+{
+	image->head->magic++;
+}
+static void lie_version(struct image *image)
+{
+	image->head->version++;
+}
+static void lie_head_bytes(struct image *image)
+{
+	image->head->head_bytes -= 8;
+}
+static void lie_bytes(struct image *image)
+{
+	image->head->bytes += 8;
+}
+static void lie_samples(struct image *image)
+{
+	image->head->n_samples++;
+}
+static void lie_many_samples(struct image *image)
+{
+	image->head->n_samples = UINT64_MAX / 8;
+}
+static void lie_no_samples(struct image *image)
+{
+	image->head->n_samples = 0;
+}
+static void lie_sum(struct image *image)
+{
+	image->head->sum_bytes++;
+}
+static void lie_rule(struct image *image)
+{
+	image->head->label_rule = 7;
+}
+static void lie_flat(struct image *image)
+{
+	image->head->label_rule = INDEX_LABELS_FLAT;
+}
+static void lie_label(struct image *image)
+{
+	((struct index_record *)(void *)(image->data + image->place.records))[1].label = 2;
+}
+static void lie_first_start(struct image *image)
+{
+	words(image, image->place.name_starts)[0] = 1;
+}
+static void lie_descending(struct image *image)
+{
+	words(image, image->place.name_starts)[1] = UINT64_MAX;
+}
+static void lie_empty_name(struct image *image)
+{
+	words(image, image->place.name_starts)[1] = 0;
+}
+static void lie_end(struct image *image)
+{
+	words(image, image->place.name_starts)[3]--;
+}
+static void lie_nul_missing(struct image *image)
+{
+	image->data[image->place.names + 7] = 'x';
+}
+static void lie_nul_inside(struct image *image)
+{
+	image->data[image->place.names + 3] = 0;
+}
+static void put_name(struct image *image, const char *seven)
+{
+	memcpy(image->data + image->place.names, seven, 7);
+}
+static void lie_absolute(struct image *image)
+{
+	put_name(image, "/a1.jpg");
+}
+static void lie_up(struct image *image)
+{
+	put_name(image, "../.jpg");
+}
+static void lie_up_inside(struct image *image)
+{
+	put_name(image, "a/../.j");
+}
+static void lie_up_last(struct image *image)
+{
+	put_name(image, "a.jp/..");
+}
+static void lie_dot(struct image *image)
+{
+	put_name(image, "a/./1.j");
+}
+static void lie_twice_slash(struct image *image)
+{
+	put_name(image, "a//1.jp");
+}
+static void lie_slash_last(struct image *image)
+{
+	put_name(image, "a/1.jp/");
+}
+static void lie_class_slash(struct image *image)
+{
+	image->data[image->place.classes] = '/';
+}
+static void lie_class_dot(struct image *image)
+{
+	image->data[image->place.classes] = '.';
+}
+static void lie_folder_up(struct image *image)
+{
+	memcpy(image->data + image->place.folder_paths + 5, "/..", 3);
+}
+static void lie_longer(struct image *image)
+{
+	memset(image->data + image->size, 0, 8);
+	image->size += 8;
+}
+static void lie_shorter(struct image *image)
+{
+	image->size -= 8;
+}
+static void lie_head_alone(struct image *image)
+{
+	image->size = sizeof(*image->head) - 1;
+}
+
+static const struct lie {
+	const char *name;
+	void (*tell)(struct image *image);
+} lies[] = {
+    {"nothing", lie_nothing},
+    {"magic", lie_magic},
+    {"version", lie_version},
+    {"head_bytes", lie_head_bytes},
+    {"bytes", lie_bytes},
+    {"samples", lie_samples},
+    {"many samples", lie_many_samples},
+    {"no samples", lie_no_samples},
+    {"sum", lie_sum},
+    {"rule", lie_rule},
+    {"flat with classes", lie_flat},
+    {"label", lie_label},
+    {"first start", lie_first_start},
+    {"descending", lie_descending},
+    {"empty name", lie_empty_name},
+    {"end", lie_end},
+    {"NUL missing", lie_nul_missing},
+    {"NUL inside", lie_nul_inside},
+    {"absolute", lie_absolute},
+    {"up", lie_up},
+    {"up inside", lie_up_inside},
+    {"up last", lie_up_last},
+    {"dot", lie_dot},
+    {"//", lie_twice_slash},
+    {"/ last", lie_slash_last},
+    {"class /", lie_class_slash},
+    {"class .", lie_class_dot},
+    {"folder up", lie_folder_up},
+    {"longer", lie_longer},
+    {"shorter", lie_shorter},
+    {"head alone", lie_head_alone},
+};
+
+START_TEST(lies_are_refused)
+{
+	struct image image;
+
+	image_new(&image);
+	lies[_i].tell(&image);
+	ck_assert_msg(image_map(&image, lies[_i].tell != lie_head_alone) ==
+			  (lies[_i].tell == lie_nothing ? 0 : DATASET_E_BAD),
+		      "%s", lies[_i].name);
+	free(image.data);
+}
+END_TEST
+
+START_TEST(every_flipped_bit_is_found)
+{
+	struct image image;
+
+	image_new(&image);
+	for (size_t bit = 0; bit < 8 * image.size; bit++) {
+		image.data[bit / 8] ^= (uint8_t)(1u << bit % 8);
+		ck_assert_int_eq(image_map(&image, false), DATASET_E_BAD);
+		image.data[bit / 8] ^= (uint8_t)(1u << bit % 8);
+	}
+	ck_assert_int_eq(image_map(&image, false), 0);
+	free(image.data);
+}
+END_TEST
+
+START_TEST(what_is_no_file_is_refused)
+{
+	struct dataset *dataset;
+	int ends[2];
+
+	ck_assert_int_eq(pipe(ends), 0);
+	ck_assert_int_eq(dataset_map(ends[0], &dataset), DATASET_E_BAD);
+	ck_assert(!dataset_is_sealed(ends[0]));
+	ck_assert_int_eq(dataset_map(-1, &dataset), -EBADF);
+	close(ends[0]);
+	close(ends[1]);
+}
+END_TEST
+
+START_TEST(plain_memfd_is_not_sealed)
+{
+	const int fd = memfd_create("plain", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	ck_assert(!dataset_is_sealed(fd));
+	ck_assert_int_eq(fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW), 0);
+	ck_assert(!dataset_is_sealed(fd));
+	ck_assert_int_eq(fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK), 0);
+	ck_assert(dataset_is_sealed(fd));
+	close(fd);
+}
+END_TEST
+
+START_TEST(absurd_numbers_make_no_index)
+{
+	struct index_writer writer;
+
+	ck_assert_int_eq(index_new(&writer, &(struct index_head){.n_samples = UINT64_MAX}), -EFBIG);
+	ck_assert_int_eq(index_new(&writer, &(struct index_head){.names_bytes = UINT64_MAX}),
+			 -EFBIG);
+}
+END_TEST
+
+static Suite *dataset_suite(void)
+{
+	Suite *suite = suite_create("dataset");
+	TCase *tcase = tcase_create("dataset");
+
+	tcase_add_test(tcase, what_was_written_comes_back);
+	tcase_add_test(tcase, sealed_index_cannot_be_changed);
+	tcase_add_loop_test(tcase, lies_are_refused, 0, BASE_ARRAY_LEN(lies));
+	tcase_add_test(tcase, every_flipped_bit_is_found);
+	tcase_add_test(tcase, what_is_no_file_is_refused);
+	tcase_add_test(tcase, plain_memfd_is_not_sealed);
+	tcase_add_test(tcase, absurd_numbers_make_no_index);
+	suite_add_tcase(suite, tcase);
+	return suite;
+}
+
+int main(void)
+{
+	SRunner *runner = srunner_create(dataset_suite());
+	int failed;
+
+	srunner_run_all(runner, CK_NORMAL);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

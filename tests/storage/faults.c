@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Preloaded into access-reader by reader_test: a storage that misbehaves. FAULTS names what happens
+ * to every pread() of a file:
+ *	short	at most 1000 bytes at a time
+ *	eintr	every second call is interrupted
+ *	eio	the first call on each file number that is a multiple of 3 fails with EIO, later
+ *ones work estale	the same with ESTALE dead	all calls fail with EIO slow	each takes
+ *20 ms hang	files of the size HANG_BYTES never answer
+ */
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define HANG_BYTES 4321
+
+__attribute__((visibility("default"))) ssize_t pread(int fd, void *buffer, size_t size,
+						     off_t offset);
+__attribute__((visibility("default"))) ssize_t pread64(int fd, void *buffer, size_t size,
+						       off_t offset);
+
+static ssize_t fail(int error)
+{
+	errno = error;
+	return -1;
+}
+
+static bool first_on(int fd)
+{
+	static atomic_bool seen[65536]; /* by inode */
+	struct stat st;
+
+	return fstat(fd, &st) == 0 && !atomic_exchange(&seen[st.st_ino % 65536], true);
+}
+
+static ssize_t pread_badly(int fd, void *buffer, size_t size, off_t offset)
+{
+	static ssize_t (*real)(int, void *, size_t, off_t);
+	static atomic_uint calls;
+	const char *faults = getenv("FAULTS");
+	const unsigned call = atomic_fetch_add(&calls, 1);
+	struct stat st;
+
+	if (!real)
+		*(void **)&real = dlsym(RTLD_NEXT, "pread64");
+	if (!faults)
+		faults = "";
+	if (strstr(faults, "dead"))
+		return fail(EIO);
+	if (strstr(faults, "eintr") && call % 2)
+		return fail(EINTR);
+	if (strstr(faults, "eio") && first_on(fd))
+		return fail(EIO);
+	if (strstr(faults, "estale") && first_on(fd))
+		return fail(ESTALE);
+	if (strstr(faults, "slow"))
+		nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
+	if (strstr(faults, "hang") && fstat(fd, &st) == 0 && st.st_size == HANG_BYTES)
+		for (;;)
+			pause();
+	if (strstr(faults, "short") && size > 1000)
+		size = 1000;
+	return real(fd, buffer, size, offset);
+}
+
+ssize_t pread(int fd, void *buffer, size_t size, off_t offset)
+{
+	return pread_badly(fd, buffer, size, offset);
+}
+
+ssize_t pread64(int fd, void *buffer, size_t size, off_t offset)
+{
+	return pread_badly(fd, buffer, size, offset);
+}

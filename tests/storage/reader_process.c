@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+#include "tests/storage/reader_process.h"
+
+#include <check.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* ---- the process
+ * ----------------------------------------------------------------------------------- */
+
+static void exec_reader(int sock, const char *faults)
+{
+	const char *libexec = getenv("ACCESS_LIBEXEC"), *build = getenv("top_builddir");
+	char program[4096], preload[4096];
+
+	snprintf(program, sizeof(program), "%s/access-reader", libexec ? libexec : "libexec");
+	snprintf(preload, sizeof(preload), "%s/tests/storage/.libs/faults.so", build ? build : ".");
+	if (faults) {
+		setenv("FAULTS", faults, 1);
+		setenv("LD_PRELOAD", preload, 1);
+		setenv("ASAN_OPTIONS", "verify_asan_link_order=0", 1);
+	}
+	dup2(sock, READER_CONTROL_FD);
+	dup2(READER_CONTROL_FD, 50); /* a descriptor too many, which it must close */
+	execl(program, "access-reader", "--threads", "4", (char *)NULL);
+	fprintf(stderr, "%s: %s\n", program, strerror(errno));
+	_exit(127);
+}
+
+static void spawn(struct process *process, const char *faults)
+{
+	int pair[2];
+
+	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
+	process->pid = fork();
+	if (process->pid == 0)
+		exec_reader(pair[1], faults);
+	ck_assert_int_gt(process->pid, 0);
+	close(pair[1]);
+	process->sock = pair[0];
+}
+
+static void send_start(struct process *process)
+{
+	struct wire_out out;
+
+	wire_out_init(&out, READER_START);
+	wire_put_fd(&out, process->bell_fd);
+	wire_put_fd(&out, process->event_fd);
+	process_send(process, &out);
+}
+
+void process_start(struct process *process, const char *faults, bool start)
+{
+	ck_assert_int_eq(bell_new(&process->bell, &process->bell_fd), 0);
+	process->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	spawn(process, faults);
+	if (start)
+		send_start(process);
+}
+
+void process_again(struct process *process, const char *faults)
+{
+	spawn(process, faults);
+	send_start(process);
+}
+
+int process_wait(struct process *process)
+{
+	int status;
+
+	ck_assert_int_eq(waitpid(process->pid, &status, 0), process->pid);
+	close(process->sock);
+	return status;
+}
+
+void process_kill(struct process *process)
+{
+	int status;
+
+	kill(process->pid, SIGKILL);
+	status = process_wait(process);
+	ck_assert(WIFSIGNALED(status));
+}
+
+void process_stop(struct process *process)
+{
+	int status;
+
+	shutdown(process->sock, SHUT_RDWR);
+	status = process_wait(process);
+	ck_assert(WIFEXITED(status));
+	ck_assert_int_eq(WEXITSTATUS(status), 0);
+	bell_detach(process->bell);
+	close(process->bell_fd);
+	close(process->event_fd);
+}
+
+/* ---- messages
+ * -------------------------------------------------------------------------------------- */
+
+void process_send(struct process *process, struct wire_out *out)
+{
+	ck_assert_int_eq(wire_send(process->sock, out, 0), 0);
+	wire_out_fini(out);
+}
+
+static bool receive_within(struct process *process, struct wire_in *ret, int timeout_ms)
+{
+	struct pollfd poll_fd = {.fd = process->sock, .events = POLLIN};
+
+	for (;;) {
+		if (poll(&poll_fd, 1, timeout_ms) == 0)
+			return false;
+		wire_in_init(ret);
+		ck_assert_int_eq(wire_recv(process->sock, ret, 0), 0);
+		if (ret->type != READER_PROGRESS)
+			return true;
+		wire_in_fini(ret);
+	}
+}
+
+void process_receive(struct process *process, struct wire_in *ret)
+{
+	ck_assert(receive_within(process, ret, 20000));
+}
+
+bool process_is_silent(struct process *process)
+{
+	struct wire_in in;
+
+	if (!receive_within(process, &in, 100))
+		return true;
+	wire_in_fini(&in);
+	return false;
+}
+
+static uint64_t get(const struct wire_in *in, uint16_t key)
+{
+	uint64_t value;
+
+	ck_assert_int_eq(wire_get_u64(in, key, &value), 0);
+	return value;
+}
+
+void process_ask_open(struct process *process, uint64_t id, const char *path, int stored_fd)
+{
+	struct wire_out out;
+
+	wire_out_init(&out, READER_OPEN);
+	wire_put_u64(&out, READER_KEY_ID, id);
+	wire_put_string(&out, READER_KEY_PATH, path);
+	if (stored_fd >= 0)
+		wire_put_fd(&out, stored_fd);
+	process_send(process, &out);
+}
+
+int process_opened(struct process *process, uint64_t id)
+{
+	struct wire_in in;
+	int fd;
+
+	process_receive(process, &in);
+	ck_assert_int_eq(in.type, READER_OPENED);
+	ck_assert_uint_eq(get(&in, READER_KEY_ID), id);
+	ck_assert_uint_ne(get(&in, READER_KEY_INODE), 0);
+	fd = wire_take_fd(&in, 0);
+	ck_assert_uint_eq(get(&in, READER_KEY_UNCHANGED), fd < 0);
+	wire_in_fini(&in);
+	return fd;
+}
+
+int process_refused(struct process *process, uint64_t id, char *ret_text)
+{
+	struct wire_in in;
+	const char *text;
+	int code;
+
+	process_receive(process, &in);
+	ck_assert_int_eq(in.type, READER_REFUSED);
+	ck_assert_uint_eq(get(&in, READER_KEY_ID), id);
+	code = (int)(int64_t)get(&in, READER_KEY_CODE);
+	ck_assert_int_eq(wire_get_string(&in, READER_KEY_TEXT, &text), 0);
+	snprintf(ret_text, 768, "%s", text);
+	wire_in_fini(&in);
+	return code;
+}
+
+/* ---- work
+ * ------------------------------------------------------------------------------------------ */
+
+void work_new(struct work *work, struct tree *tree, struct dataset *dataset, uint32_t number)
+{
+	uint64_t arena_bytes = 0;
+
+	*work = (struct work){.tree = tree, .dataset = dataset};
+	work->count = (uint32_t)dataset_count(dataset);
+	work->offset = calloc(work->count, sizeof(*work->offset));
+	for (uint32_t i = 0; i < work->count; i++) {
+		work->offset[i] = arena_bytes;
+		arena_bytes += base_align_up(dataset_size_of(dataset, i) + 1, 64);
+	}
+	ck_assert_int_eq(lane_new(number, 1, work->count, arena_bytes, &work->lane, &work->lane_fd,
+				  &work->arena_fd),
+			 0);
+	ck_assert_int_eq(lane_arena_attach(work->arena_fd, &work->lane, false, &work->arena), 0);
+	ck_assert_int_eq(lane_block_begin(&work->lane, 1, 1, 1, 0, work->count, &work->block), 0);
+}
+
+void work_free(struct work *work)
+{
+	lane_arena_detach(&work->lane, work->arena);
+	lane_detach(&work->lane);
+	close(work->lane_fd);
+	close(work->arena_fd);
+	free(work->offset);
+	dataset_unmap(work->dataset);
+}
+
+void work_ask_attach(struct process *process, const struct work *work, uint64_t id)
+{
+	struct wire_out out;
+
+	wire_out_init(&out, READER_ATTACH);
+	wire_put_u64(&out, READER_KEY_ID, id);
+	wire_put_u64(&out, READER_KEY_LANE, work->lane.number);
+	wire_put_fd(&out, work->lane_fd);
+	wire_put_fd(&out, work->arena_fd);
+	process_send(process, &out);
+}
+
+static void expect_lane(struct process *process, const struct work *work, uint16_t type)
+{
+	struct wire_in in;
+
+	process_receive(process, &in);
+	ck_assert_int_eq(in.type, type);
+	ck_assert_uint_eq(get(&in, READER_KEY_LANE), work->lane.number);
+	wire_in_fini(&in);
+}
+
+void work_attach(struct process *process, const struct work *work, uint64_t id)
+{
+	work_ask_attach(process, work, id);
+	expect_lane(process, work, READER_ATTACHED);
+}
+
+void work_detach(struct process *process, const struct work *work)
+{
+	struct wire_out out;
+
+	wire_out_init(&out, READER_DETACH);
+	wire_put_u64(&out, READER_KEY_LANE, work->lane.number);
+	process_send(process, &out);
+	expect_lane(process, work, READER_DETACHED);
+}
+
+void work_queue(struct process *process, struct work *work)
+{
+	for (uint32_t i = 0; i < work->count; i++)
+		lane_task_queue(&work->lane, work->block, i, i, i, i,
+				dataset_label_of(work->dataset, i), work->offset[i],
+				dataset_size_of(work->dataset, i), 0);
+	bell_ring_readers(process->bell);
+}
+
+uint32_t work_in_state(const struct work *work, enum layout_task_state state)
+{
+	uint32_t n = 0, owner;
+
+	for (uint32_t i = 0; i < work->count; i++)
+		n += lane_task_state(&work->lane, work->block, i, &owner) == state;
+	return n;
+}
+
+void work_wait(struct process *process, struct work *work)
+{
+	const uint64_t deadline_ns = base_now_ns() + UINT64_C(30000000000);
+
+	while (work_in_state(work, LAYOUT_TASK_READY) + work_in_state(work, LAYOUT_TASK_FAILED) <
+	       work->count) {
+		struct pollfd poll_fd = {.fd = process->event_fd, .events = POLLIN};
+		uint64_t rings;
+
+		ck_assert_uint_lt(base_now_ns(), deadline_ns);
+		poll(&poll_fd, 1, 5);
+		if (read(process->event_fd, &rings, sizeof(rings)) < 0)
+			ck_assert_int_eq(errno, EAGAIN);
+	}
+}
+
+void work_check(const struct work *work)
+{
+	for (uint32_t i = 0; i < work->count; i++) {
+		const char *name = dataset_name_of(work->dataset, i);
+		const uint8_t *data = work->arena + work->offset[i];
+		char text[48];
+		enum layout_fail stage;
+		uint32_t owner, us;
+		int code;
+
+		lane_task_outcome(&work->lane, work->block, i, &stage, &code, text, &us);
+		ck_assert_msg(lane_task_state(&work->lane, work->block, i, &owner) ==
+				  LAYOUT_TASK_READY,
+			      "%s: stage %d code %d %s", name, stage, code, text);
+		for (uint32_t k = 0; k < dataset_size_of(work->dataset, i); k++)
+			ck_assert_msg(data[k] == tree_byte(name, k), "%s: byte %u", name, k);
+	}
+}

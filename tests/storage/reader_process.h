@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TESTS_STORAGE_READER_PROCESS_H
+#define TESTS_STORAGE_READER_PROCESS_H
+
+/* A real access-reader and the part of accessd that talks to it, for tests. Every call asserts. */
+
+#include "base/wire.h"
+#include "shmring/lane.h"
+#include "storage/reader.h"
+#include "tests/storage/tree.h"
+
+#include <sys/types.h>
+
+struct process {
+	pid_t pid;
+	int sock;
+	struct layout_bell *bell;
+	int bell_fd, event_fd;
+};
+/* faults: for tests/storage/faults.c, NULL: without it. start: READER_START is sent, too. */
+void process_start(struct process *process, const char *faults, bool start);
+void process_again(struct process *process, const char *faults); /* after a death: same bell */
+int process_wait(struct process *process);                       /* its wait status */
+void process_kill(struct process *process);                      /* SIGKILL and wait */
+void process_stop(struct process *process);                      /* hangs up; it must exit with 0 */
+
+void process_send(struct process *process, struct wire_out *out); /* and frees it */
+/* The next message that is no PROGRESS, within 20 s. */
+void process_receive(struct process *process, struct wire_in *ret);
+/* Is nothing but PROGRESS there for 100 ms? */
+bool process_is_silent(struct process *process);
+
+void process_ask_open(struct process *process, uint64_t id, const char *path, int stored_fd);
+/* Receives OPENED: the index descriptor, -1 when unchanged. */
+int process_opened(struct process *process, uint64_t id);
+/* Receives REFUSED: its code; text (768 bytes) filled. */
+int process_refused(struct process *process, uint64_t id, char *ret_text);
+
+struct work { /* a lane with one task a sample of a dataset */
+	struct tree *tree;
+	struct dataset *dataset;
+	struct lane lane;
+	uint8_t *arena;
+	int lane_fd, arena_fd;
+	uint32_t block, count;
+	uint64_t *offset; /* of each task in the arena */
+};
+/* Takes the dataset. */
+void work_new(struct work *work, struct tree *tree, struct dataset *dataset, uint32_t number);
+void work_free(struct work *work);
+void work_ask_attach(struct process *process, const struct work *work, uint64_t id);
+void work_attach(struct process *process, const struct work *work, uint64_t id);
+void work_detach(struct process *process, const struct work *work);
+void work_queue(struct process *process, struct work *work); /* every sample, and rings */
+/* Waits on the eventfd until every task has ended, 30 s at most. */
+void work_wait(struct process *process, struct work *work);
+uint32_t work_in_state(const struct work *work, enum layout_task_state state);
+/* All tasks READY and every byte as tree_file() wrote it. */
+void work_check(const struct work *work);
+
+#endif
