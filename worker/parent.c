@@ -28,7 +28,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -36,6 +35,7 @@
 
 #include "base/log.h"
 #include "base/wire.h"
+#include "worker/birth.h"
 #include "worker/pool.h"
 
 struct parent_letter { /* a message that waits for room in the socket */
@@ -371,76 +371,13 @@ static void parent_turn(struct parent *parent)
 
 static void parent_fini(struct parent *parent)
 {
-	if (parent->is_started)
+	if (parent->is_started) {
 		pool_fini(&parent->pool);
+		workset_fini(&parent->workset);
+		bell_detach(parent->bell);
+	}
 	while (parent->first != NULL)
 		parent_drop_letter(parent);
-}
-
-/* ---- becoming the parent ---- */
-
-static int parent_stdio(void)
-{
-	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-
-	if (null < 0 || dup2(null, STDIN_FILENO) < 0 || dup2(null, STDOUT_FILENO) < 0)
-		return -errno;
-	if (null == WORKER_EVENT_FD)
-		return 0; /* holds the eventfd's number until START brings it */
-	if (dup3(null, WORKER_EVENT_FD, O_CLOEXEC) < 0)
-		return -errno;
-	base_close(&null);
-	return 0;
-}
-
-static void parent_open_oom(struct pool_settings *settings)
-{
-	char text[16] = "";
-
-	settings->oom_fd = open("/proc/self/oom_score_adj", O_RDWR | O_CLOEXEC);
-	settings->oom_parent = 0;
-	if (settings->oom_fd >= 0 && read(settings->oom_fd, text, sizeof(text) - 1) > 0)
-		settings->oom_parent = atoi(text);
-}
-
-static int parent_open_signals(int *ret)
-{
-	static const int ignored[] = {SIGHUP, SIGINT, SIGTERM, SIGPIPE, SIGTSTP};
-	sigset_t child;
-	int fd;
-
-	for (size_t i = 0; i < BASE_ARRAY_LEN(ignored); i++)
-		signal(ignored[i], SIG_IGN);
-	sigemptyset(&child);
-	sigaddset(&child, SIGCHLD);
-	if (sigprocmask(SIG_SETMASK, &child, NULL) < 0)
-		return -errno;
-	fd = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
-	if (fd < 0)
-		return -errno;
-	*ret = fd;
-	return 0;
-}
-
-/* Before anything worth protecting is mapped. */
-static int parent_become(struct parent *parent, pid_t accessd)
-{
-	int rc;
-
-	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
-		return -errno;
-	if (getppid() != accessd)
-		return -ESRCH;
-	if (close_range(PARENT_CONTROL_FD + 1, ~0U, 0) < 0)
-		return -errno;
-	rc = parent_stdio();
-	if (rc < 0)
-		return rc;
-	parent_open_oom(&parent->settings);
-	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
-		return -errno;
-	prctl(PR_SET_NAME, "access-parent", 0, 0, 0);
-	return parent_open_signals(&parent->signals);
 }
 
 int parent_run(const struct pool_settings *settings)
@@ -451,7 +388,7 @@ int parent_run(const struct pool_settings *settings)
 
 	if (rc == 0) {
 		parent->settings = *settings;
-		rc = parent_become(parent, accessd);
+		rc = birth_of_parent(accessd, &parent->settings, &parent->signals);
 	}
 	if (rc < 0) {
 		log_line(LOG_LEVEL_ERROR, "parent-setup", "error=\"%s\"", strerror(-rc));

@@ -166,8 +166,10 @@ int pool_reap(struct pool *pool, uint64_t now_ns, struct pool_event *ret)
 				   .pid = pid,
 				   .status = status,
 				   .cpu_ns = pool_cpu_ns(&usage)};
-	if (status != 0)
+	if (status != 0) {
 		backoff_death(&pool->backoff, now_ns, now_ns - pool->worker[index].started_ns);
+		bell_ring_all(pool->bell); /* it may have taken a wake along */
+	}
 	pool->worker[index] = (struct pool_worker){.pid = 0};
 	return 0;
 }

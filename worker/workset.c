@@ -20,6 +20,8 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
+#include "worker/warm.h"
+
 static int workset_refuse(struct diag *diag, uint64_t number, const char *what)
 {
 	diag_set(diag, "stream %llu: the workers cannot use it: %s; this is a fault in accessd",
@@ -187,9 +189,17 @@ int workset_add(struct workset *set, const struct workset_request *request, uint
 		rc = workset_map_tasks(lane, request, diag);
 	if (rc == 0)
 		rc = workset_copy_fields(lane, request, diag);
-	if (rc == 0)
-		set->lane[set->count++] = base_take_ptr(lane);
-	return rc;
+	if (rc != 0)
+		return rc;
+	warm_up(lane->pipeline);
+	set->lane[set->count++] = base_take_ptr(lane);
+	return 0;
+}
+
+void workset_fini(struct workset *set)
+{
+	while (set->count > 0)
+		workset_lane_free(set->lane[--set->count]);
 }
 
 struct workset_lane *workset_find(struct workset *set, uint64_t number)

@@ -53,6 +53,7 @@ struct workset_request { /* everything borrowed for the call */
  * descriptors stay the caller's, who closes them: the mappings are all that is kept. */
 int workset_add(struct workset *set, const struct workset_request *request, uint64_t known_from,
 		struct diag *diag);
+void workset_fini(struct workset *set); /* unmaps and frees everything */
 /* The lane of that number, or NULL. */
 struct workset_lane *workset_find(struct workset *set, uint64_t number);
 /* Unmaps it; it stays in the set as leaving until workset_forget(). */
