@@ -3,114 +3,18 @@
  * Two passes, one an axis, each of which multiplies with 22-bit weights, rounds and clips to 8
  * bits. A pass whose axis keeps its size is left out (it would change nothing).
  *
- * Sums wrap around as unsigned numbers, so nothing a filter can do is undefined; with Pillow's
- * filters they stay within 31 bits. The loops are plain C over blocks of fixed size, which gcc and
- * clang turn into vector code; they are compiled a second time for AVX2 where the machine has it.
- * These loops are the reference for every faster kernel to come.
+ * The passes themselves are kernels (resize_plain.c, resize_avx2.c); this file chooses kernels,
+ * tables and the order of the passes, and owns the picture in between.
  */
 
-#include <string.h>
 #include "pipeline/resize.h"
+#include "pipeline/resize_kernels.h"
 
-#define RESIZE_HALF (UINT32_C(1) << (FILTER_BITS - 1))
-#define RESIZE_BLOCK 32 /* bytes of a row that the vertical pass works on at a time */
-#define RESIZE_INLINE static inline __attribute__((always_inline))
-
-RESIZE_INLINE uint8_t resize_clip(uint32_t sum)
+static const struct resize_kernels *resize_kernels(void)
 {
-	int32_t value = (int32_t)sum >> FILTER_BITS;
+	const struct resize_kernels *fast = resize_avx2();
 
-	value = value < 0 ? 0 : value;
-	return (uint8_t)(value > 255 ? 255 : value);
-}
-
-/* ---- across: each row by itself ---- */
-
-RESIZE_INLINE void resize_row_across(const struct filter_table *table, const uint8_t *from,
-				     uint8_t *to)
-{
-	for (uint32_t x = 0; x < table->out; x++, to += 4) {
-		const uint8_t *pixel = from + (size_t)table->first[x] * 4;
-		const int32_t *weight = table->weight + (size_t)x * table->taps;
-		uint32_t sum[4] = {RESIZE_HALF, RESIZE_HALF, RESIZE_HALF, RESIZE_HALF};
-
-		for (uint32_t t = 0; t < table->count[x]; t++) {
-			for (unsigned c = 0; c < 4; c++)
-				sum[c] += pixel[4 * t + c] * (uint32_t)weight[t];
-		}
-		for (unsigned c = 0; c < 4; c++)
-			to[c] = resize_clip(sum[c]);
-	}
-}
-
-/* ---- down: each row is a weighted sum of rows ---- */
-
-RESIZE_INLINE void resize_block_down(const uint8_t *from, size_t stride, const int32_t *weight,
-				     uint32_t count, uint8_t *to)
-{
-	uint32_t sum[RESIZE_BLOCK];
-
-	for (unsigned i = 0; i < RESIZE_BLOCK; i++)
-		sum[i] = RESIZE_HALF;
-	for (uint32_t t = 0; t < count; t++) {
-		for (unsigned i = 0; i < RESIZE_BLOCK; i++)
-			sum[i] += from[t * stride + i] * (uint32_t)weight[t];
-	}
-	for (unsigned i = 0; i < RESIZE_BLOCK; i++)
-		to[i] = resize_clip(sum[i]);
-}
-
-RESIZE_INLINE void resize_row_down(const struct filter_table *table, uint32_t y,
-				   const struct picture *from, uint8_t *to)
-{
-	const uint8_t *first = picture_row(from, table->first[y]);
-	const int32_t *weight = table->weight + (size_t)y * table->taps;
-	size_t bytes = (size_t)from->width * 4, i = 0;
-
-	for (; i + RESIZE_BLOCK <= bytes; i += RESIZE_BLOCK)
-		resize_block_down(first + i, from->stride, weight, table->count[y], to + i);
-	for (; i < bytes; i++) {
-		uint32_t sum = RESIZE_HALF;
-
-		for (uint32_t t = 0; t < table->count[y]; t++)
-			sum += first[t * from->stride + i] * (uint32_t)weight[t];
-		to[i] = resize_clip(sum);
-	}
-}
-
-/* ---- the same for the machine at hand ---- */
-
-#define RESIZE_KERNELS(name, attribute)                                                     \
-	attribute static void resize_across_##name(const struct filter_table *table,        \
-						   const struct picture *from,              \
-						   const struct picture *to)                \
-	{                                                                                   \
-		for (uint32_t y = 0; y < to->height; y++)                                   \
-			resize_row_across(table, picture_row(from, y), picture_row(to, y)); \
-	}                                                                                   \
-	attribute static void resize_down_##name(const struct filter_table *table,          \
-						 const struct picture *from,                \
-						 const struct picture *to)                  \
-	{                                                                                   \
-		for (uint32_t y = 0; y < to->height; y++)                                   \
-			resize_row_down(table, y, from, picture_row(to, y));                \
-	}
-
-typedef void resize_pass_fn(const struct filter_table *table, const struct picture *from,
-			    const struct picture *to);
-
-RESIZE_KERNELS(any, )
-#ifdef __x86_64__
-RESIZE_KERNELS(avx2, __attribute__((target("avx2"))))
-#endif
-
-static resize_pass_fn *resize_pass(bool down)
-{
-#ifdef __x86_64__
-	if (__builtin_cpu_supports("avx2"))
-		return down ? resize_down_avx2 : resize_across_avx2;
-#endif
-	return down ? resize_down_any : resize_across_any;
+	return fast ? fast : &resize_plain;
 }
 
 /* ---- the two passes ---- */
@@ -136,7 +40,7 @@ static int resize_one(struct resize *resize, bool down, enum filter_id filter,
 		     : filter_get(&resize->across, filter, from->width, ret->width);
 	if (!table)
 		return PIPELINE_FAIL_MEMORY;
-	resize_pass(down)(table, from, ret);
+	(down ? resize_kernels()->down : resize_kernels()->across)(table, from, ret);
 	return 0;
 }
 
