@@ -37,6 +37,9 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#ifdef __GNUC__
+#pragma GCC visibility push(default)
+#endif
 
 enum oa_error_code { /* frozen */
 	OA_E_END = 1,        /* all epochs that were asked for are delivered */
@@ -162,6 +165,9 @@ const char *oa_error_text(const struct oa_stream *stream); /* of the last failed
 const char *oa_error_name(int code);                       /* "OA_E_TIMEOUT", or strerror's text */
 const char *oa_version(void);
 
+#ifdef __GNUC__
+#pragma GCC visibility pop
+#endif
 #ifdef __cplusplus
 }
 #endif

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Batches in the caller's hands. A batch is a window into a hand's slot, or a carry buffer of its
+ * own. It keeps its stream's memory alive: the stream is freed with its last batch, in whichever
+ * order the program closes and releases. Batch objects come from a pool, so that a batch costs no
+ * malloc().
+ *
+ * What a batch says never changes while it is live, so reading it needs no lock.
+ */
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "libaccess/error.h"
+#include "libaccess/stream.h"
+
+struct oa_batch *batch_new(struct oa_stream *stream)
+{
+	struct oa_batch *batch = stream->batch_pool;
+
+	if (batch)
+		stream->batch_pool = batch->next;
+	else
+		batch = malloc(sizeof(*batch));
+	if (batch)
+		*batch = (struct oa_batch){.stream = stream};
+	return batch;
+}
+
+/* OA_POISON: a window's slot must hold the same instance until it is released. */
+static void batch_check(struct oa_stream *stream, const struct oa_batch *batch)
+{
+	const struct held *held = batch->held;
+
+	if (!held || !(stream->flags & OA_POISON) || stream->failed)
+		return;
+	if (board_slot_of(&held->session->board, held->slot_number)->d_instance != held->instance)
+		stream_fail(stream, -EPROTO,
+			    "OA_POISON: a slot was given to another hand while a batch in it was "
+			    "held; this is "
+			    "a bug of accessd, please report it");
+}
+
+void oa_release(struct oa_batch *batch)
+{
+	struct oa_stream *stream;
+	bool is_last;
+
+	if (!batch || !guard_is_ours(&batch->stream->guard))
+		return;
+	stream = batch->stream;
+	pthread_mutex_lock(&stream->lock);
+	if (!batch->is_live) {
+		pthread_mutex_unlock(&stream->lock);
+		return;
+	}
+	batch->is_live = false;
+	batch_check(stream, batch);
+	if (batch->held)
+		held_close_window(stream, batch->held);
+	carry_free(stream, batch->carry);
+	batch->next = stream->batch_pool;
+	stream->batch_pool = batch;
+	stream->stats.outstanding--;
+	is_last = stream->is_closed && stream->stats.outstanding == 0;
+	pthread_mutex_unlock(&stream->lock);
+	if (is_last)
+		stream_free(stream);
+}
+
+void oa_batch_info(const struct oa_batch *batch, struct oa_batch_info *ret)
+{
+	struct oa_batch_info info;
+	size_t size;
+
+	if (!batch || !ret)
+		return;
+	size = BASE_MIN(ret->size, sizeof(info));
+	info = (struct oa_batch_info){
+	    .size = size,
+	    .count = batch->count,
+	    .n_fields = batch->stream->n_fields,
+	    .epoch = batch->epoch,
+	    .step = batch->step,
+	    .ids = batch->ids,
+	    .substituted = batch->substituted,
+	    .copied = batch->copied,
+	    .is_last = batch->is_last,
+	};
+	memcpy(ret, &info, size);
+}
+
+static const void *batch_data(const struct oa_batch *batch, uint32_t index)
+{
+	const struct stream_field *field = &batch->stream->field[index];
+	const struct held *held = batch->held;
+
+	if (field->where == LAYOUT_IN_BOARD)
+		return batch->ids;
+	if (!held)
+		return batch->carry->memory + field->carry_offset;
+	return held->slot + held->session->board.geometry.field[index].offset +
+	       batch->first * field->sample_bytes;
+}
+
+int oa_batch_field(const struct oa_batch *batch, uint32_t index, struct oa_field *ret)
+{
+	const struct stream_field *field;
+	int64_t stride;
+
+	if (!batch || !ret || index >= batch->stream->n_fields)
+		return OA_E_INVALID;
+	field = &batch->stream->field[index];
+	*ret = (struct oa_field){
+	    .name = field->name,
+	    .dtype = (enum oa_dtype)field->dtype,
+	    .ndim = field->ndim + 1,
+	    .data = batch_data(batch, index),
+	    .bytes = batch->count * field->sample_bytes,
+	};
+	ret->shape[0] = batch->count;
+	ret->strides[0] = (int64_t)field->sample_bytes;
+	stride = (int64_t)layout_dtype_bytes(field->dtype);
+	for (uint32_t i = field->ndim; i > 0; i--) {
+		ret->shape[i] = field->shape[i - 1];
+		ret->strides[i] = stride;
+		stride *= (int64_t)field->shape[i - 1];
+	}
+	return 0;
+}

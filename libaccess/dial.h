@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef LIBACCESS_DIAL_H
+#define LIBACCESS_DIAL_H
+
+/*
+ * A conversation with accessd up to the point where it serves: connect (or start a private daemon),
+ * HELLO, WELCOME and, for a stream, OPEN, OPENED. Never blocks: step it, poll what it says, step
+ * again.
+ */
+
+#include "base/base.h"
+#include "base/wire.h"
+#include "libaccess/libaccess.h"
+#include "libaccess/private.h"
+
+#define DIAL_PATH 108 /* sun_path */
+
+struct dial_route { /* where the daemon is; a plain value */
+	char socket[DIAL_PATH];
+	char folder[DIAL_PATH]; /* of the private daemon */
+	bool is_private;
+};
+
+struct dial_open { /* what OPEN asks for; strings and token are the owner's */
+	char *dataset, *pipeline, *job;
+	uint32_t batch, hand, ranks, rank;
+	uint64_t epochs;
+	uint32_t bad;
+	int64_t bad_budget;
+	void *token;
+	size_t token_size;
+};
+void dial_open_fini(struct dial_open *open);
+
+enum {
+	DIAL_AGAIN = 256,    /* poll dial_fd() until dial->wake_ns, then step again */
+	DIAL_GONE = 257,     /* nobody there, or it hung up; diag says. The dial is idle again */
+	DIAL_PROGRESS = 258, /* progress, done, total have news; step again */
+};
+
+enum dial_state { DIAL_IDLE, DIAL_STARTING, DIAL_HELLO, DIAL_OPEN };
+
+struct dial {
+	const struct dial_route *route; /* borrowed */
+	enum dial_state state;
+	int sock;          /* owned, -1: none */
+	uint64_t wake_ns;  /* of CLOCK_MONOTONIC */
+	uint64_t since_ns; /* this state began */
+	struct private_start start;
+	uint64_t pid; /* of accessd, as it says */
+	char version[32];
+	char progress[256];
+	uint64_t done, total;
+};
+
+void dial_init(struct dial *dial, const struct dial_route *route);
+void dial_fini(struct dial *dial);
+/* Back to idle: closes the socket. */
+void dial_reset(struct dial *dial);
+/*
+ * One step. open NULL: 0 when WELCOME came (dial->sock talks). Else 0 when OPENED came: it is in
+ * *ret. DIAL_..., a positive OA_E_... or a negative errno with diag otherwise; after those the dial
+ * is idle.
+ */
+int dial_step(struct dial *dial, const struct dial_open *open, struct wire_in *ret,
+	      struct diag *diag);
+int dial_fd(const struct dial *dial); /* to poll for reading; -1: only the time counts */
+/* "accessd (pid 7) at /run/accessd/socket" or the part of it that is known. Returns ret. */
+char *dial_name(const struct dial *dial, char *ret, size_t size);
+
+/* Polls fd (-1: none) for reading until until_ns. 0 (readable or time), OA_E_INTERRUPTED, -errno.
+ */
+int dial_wait(int fd, uint64_t until_ns);
+/* When timeout_ms from now ends; < 0: never (UINT64_MAX). */
+uint64_t dial_deadline(int64_t timeout_ms);
+
+#endif

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Hands that this rank has taken: how they come, how the cursor looks at them, how they go back.
+ *
+ *   grant --take--> held (cursor in it) --spent--> held by its windows --last release--> given back
+ *
+ * accessd is trusted not to be malicious, yet every number is checked against the board's geometry
+ * before it becomes an address: a daemon with a bug, or one that forgot us, must cost a reconnect
+ * and not a crash of the training run.
+ *
+ * Looking at samples' status bytes is the only work per sample on the path of a batch. Nearly all
+ * hands are all OK, so the question asked is "is it the same byte throughout": one memcmp() of the
+ * bytes with themselves, shifted by one, which runs at the speed of vector loads.
+ */
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "libaccess/error.h"
+#include "libaccess/stream.h"
+#include "shmring/proto.h"
+
+static struct held *held_new(struct oa_stream *stream)
+{
+	struct held *held = stream->hand_pool;
+
+	if (held)
+		stream->hand_pool = held->next;
+	else
+		held = malloc(sizeof(*held));
+	return held;
+}
+
+/* ---- take ---------------------------------------------------------------------------------------
+ */
+
+/* The grant must fit the geometry and the board must say the same. -EPROTO with diag if not. */
+static int held_check(const struct oa_stream *stream, const struct grant *grant, struct diag *diag)
+{
+	const struct board *board = &stream->session->board;
+	const struct layout_slot *slot;
+	uint64_t end = (uint64_t)grant->first + grant->count;
+	uint64_t lacking;
+
+	if (grant->slot >= board->geometry.max_slots)
+		return error_set(diag, -EPROTO, "a grant names slot %u of %u", grant->slot,
+				 board->geometry.max_slots);
+	slot = board_slot_of(board, grant->slot);
+	if (grant->instance == 0 || slot->d_instance != grant->instance)
+		return error_set(diag, -EPROTO,
+				 "slot %u does not hold the instance that was granted",
+				 grant->slot);
+	if (slot->d_count > board->geometry.hand || end > slot->d_count || grant->count == 0 ||
+	    slot->d_grains > slot->d_count)
+		return error_set(diag, -EPROTO,
+				 "slot %u: samples %u to %llu of a hand of %u were granted",
+				 grant->slot, grant->first, (unsigned long long)end, slot->d_count);
+	lacking = stream->progress.left - stream->n_carried;
+	if (grant->epoch != stream->progress.epoch || grant->count > lacking)
+		return error_set(
+		    diag, -EPROTO,
+		    "a hand of %u samples of epoch %llu was granted while epoch %llu lacks %llu",
+		    grant->count, (unsigned long long)grant->epoch,
+		    (unsigned long long)stream->progress.epoch, (unsigned long long)lacking);
+	return 0;
+}
+
+static void held_fill(struct held *held, struct session *session, const struct grant *grant)
+{
+	const struct board *board = &session->board;
+	const struct layout_slot *slot = board_slot_of(board, grant->slot);
+
+	*held = (struct held){
+	    .session = session,
+	    .number = grant->number,
+	    .instance = grant->instance,
+	    .lap = slot->d_lap,
+	    .epoch = grant->epoch,
+	    .slot = session->slots + grant->slot * board->geometry.slot_stride,
+	    .status = board_status_of(board, grant->slot),
+	    .ids = board_ids_of(board, grant->slot),
+	    .grains = board_grains_of(board, grant->slot),
+	    .slot_number = grant->slot,
+	    .n_grains = BASE_MIN(slot->d_grains, board->geometry.hand),
+	    .at = grant->first,
+	    .end = grant->first + grant->count,
+	    .clean = grant->first,
+	};
+	session_ref(session);
+}
+
+int held_take(struct oa_stream *stream, struct diag *diag)
+{
+	struct held *held = held_new(stream);
+	struct grant grant;
+	int r;
+
+	if (!held)
+		return -ENOMEM;
+	r = grant_take(&stream->session->rank, &grant);
+	if (r == 0)
+		r = held_check(stream, &grant, diag);
+	else
+		r = r == GRANT_E_PINS ? OA_E_PINS : STREAM_NOTHING;
+	if (r) {
+		held->next = stream->hand_pool;
+		stream->hand_pool = held;
+		return r;
+	}
+	held_fill(held, stream->session, &grant);
+	held->next = stream->hands;
+	stream->hands = held;
+	stream->held = held;
+	if (held->n_grains == 0)
+		progress_take_tail(&stream->progress, held->ids + held->at, held->end - held->at);
+	return 0;
+}
+
+/* ---- look ---------------------------------------------------------------------------------------
+ */
+
+bool held_has_moved(const struct held *held)
+{
+	return board_slot_read_watermark(&held->session->board, held->slot_number) !=
+	       held->watermark;
+}
+
+bool held_look(struct held *held)
+{
+	uint32_t before = held->watermark;
+	uint32_t now = board_slot_read_watermark(&held->session->board, held->slot_number);
+
+	held->watermark = BASE_MAX(before, BASE_MIN(now, held->end));
+	return held->watermark != before;
+}
+
+/* Is it OK throughout? count > 0 */
+static bool held_is_all_ok(const uint8_t *status, uint32_t count)
+{
+	return status[0] == LAYOUT_SAMPLE_OK && memcmp(status, status + 1, count - 1) == 0;
+}
+
+/* Moves clean towards upto, up to the first hole. */
+static int held_scan(struct held *held, uint32_t upto)
+{
+	if (held->clean < upto && held_is_all_ok(held->status + held->clean, upto - held->clean))
+		held->clean = upto;
+	for (; held->clean < upto; held->clean++) {
+		uint8_t status = held->status[held->clean];
+
+		if (status == LAYOUT_SAMPLE_SKIPPED || status == LAYOUT_SAMPLE_ERROR)
+			break;
+		if (status != LAYOUT_SAMPLE_OK && status != LAYOUT_SAMPLE_SUBSTITUTED)
+			return -EPROTO;
+		held->has_substitutes |= status == LAYOUT_SAMPLE_SUBSTITUTED;
+	}
+	return 0;
+}
+
+int held_run(struct held *held, uint32_t want)
+{
+	uint32_t upto = BASE_MIN(held->watermark, held->end);
+
+	if (upto <= held->at)
+		return 0;
+	upto = BASE_MIN(upto, held->at + BASE_MIN(want, held->end - held->at));
+	held->clean = BASE_MAX(held->clean, held->at);
+	if (held_scan(held, upto))
+		return -EPROTO;
+	return (int)(BASE_MIN(held->clean, upto) - held->at);
+}
+
+uint8_t held_status(const struct held *held, uint32_t offset)
+{
+	return held->status[held->at + offset];
+}
+
+/* ---- give back ----------------------------------------------------------------------------------
+ */
+
+void held_note_seen(struct oa_stream *stream, struct held *held)
+{
+	struct progress *progress = &stream->progress;
+
+	if (held->is_seen)
+		return;
+	held->is_seen = true;
+	if (progress->n_laps == TOKEN_MAX_LAPS) {
+		memmove(progress->laps, progress->laps + 1,
+			sizeof(progress->laps) - sizeof(uint64_t));
+		progress->n_laps--;
+	}
+	progress->laps[progress->n_laps++] = held->lap;
+}
+
+static void held_give_back(struct oa_stream *stream, struct held *held)
+{
+	struct held **link = &stream->hands;
+
+	progress_fold(stream, held);
+	grant_release(&held->session->rank, held->number);
+	if (grant_wants_kick(&held->session->rank))
+		session_send(held->session, PROTO_KICK);
+	while (*link != held)
+		link = &(*link)->next;
+	*link = held->next;
+	session_unref(held->session);
+	held->next = stream->hand_pool;
+	stream->hand_pool = held;
+}
+
+void held_spend(struct oa_stream *stream, struct held *held)
+{
+	held->is_spent = true;
+	if (stream->held == held)
+		stream->held = NULL;
+	if (held->windows == 0)
+		held_give_back(stream, held);
+}
+
+void held_close_window(struct oa_stream *stream, struct held *held)
+{
+	held->windows--;
+	if (held->is_spent && held->windows == 0)
+		held_give_back(stream, held);
+}

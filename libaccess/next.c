@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Which batch is next. Everything here is loads from shared memory and arithmetic; waiting is in
+ * wait.c.
+ *
+ * The order of batches of an epoch, with B samples each:
+ *
+ *   in a hand     windows of B samples that follow each other without a hole, from the cursor on,
+ * as soon as they are below the watermark; fewer than B before a hole, or before the end: copied to
+ * the carry after a hand  the buffers that it completed at the end    what is carried, as a short
+ * batch (OA_DROP_LAST: left out); with an empty carry the short rest of the last hand is a window
+ *
+ * So a batch depends on the hands and their holes alone, never on how far a hand was filled when we
+ * looked. The end of an epoch is known by counting (progress.left), not by believing a flag: when
+ * everything is delivered and accessd goes on with the epoch, or the other way round, one of us has
+ * lost something, and held_take() or progress_next_epoch() finds it out.
+ *
+ * is_last needs to know that nothing follows. Where samples may be skipped that is open until the
+ * rest of the last hand is finished, so such a batch waits for it (next_is_last() == NEXT_UNKNOWN).
+ * The one case that cannot be known is that all of a later hand turns out to be holes.
+ */
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "libaccess/error.h"
+#include "libaccess/stream.h"
+
+enum { NEXT_NO = 0, NEXT_YES = 1, NEXT_UNKNOWN = 2 };
+enum { NEXT_LOOP = STREAM_NOTHING + 1 }; /* something was consumed: look again */
+
+/* ---- the end of an epoch ------------------------------------------------------------------------
+ */
+
+/*
+ * Is the batch that leaves `left` samples of the epoch its last? The samples from `from` on lie in
+ * held (NULL: none do).
+ */
+static int next_is_last(const struct oa_stream *stream, const struct held *held, uint32_t from,
+			uint64_t left)
+{
+	uint64_t enough = stream->flags & OA_DROP_LAST ? stream->batch : 1; /* for one more batch */
+	uint64_t sure = stream->n_carried, unknown;
+
+	if (left < enough)
+		return NEXT_YES;
+	if (stream->open.bad != OA_BAD_SKIP || !held ||
+	    stream->n_carried + (held->end - from) < left)
+		return NEXT_NO;
+	for (uint32_t i = from; i < held->watermark; i++)
+		sure += held->status[i] != LAYOUT_SAMPLE_SKIPPED;
+	unknown = held->end - BASE_MAX(from, held->watermark);
+	if (sure >= enough)
+		return NEXT_NO;
+	return sure + unknown < enough ? NEXT_YES : NEXT_UNKNOWN;
+}
+
+/* All of the epoch is consumed. */
+static int next_epoch(struct oa_stream *stream)
+{
+	if (!progress_next_epoch(stream))
+		stream_lose(stream, "the hands of an epoch did not hold each sample once");
+	return 0;
+}
+
+/* ---- handing out --------------------------------------------------------------------------------
+ */
+
+static void next_finish(struct oa_stream *stream, struct oa_batch *batch, bool is_last)
+{
+	struct progress *progress = &stream->progress;
+
+	batch->epoch = progress->epoch;
+	batch->step = progress->step++;
+	batch->is_last = is_last;
+	batch->is_live = true;
+	progress->left -= batch->count;
+	progress->delivered += batch->count;
+	stream->stats.samples += batch->count;
+	stream->stats.batches++;
+	stream->stats.substituted += batch->substituted;
+	stream->stats.outstanding++;
+	stream->backoff_ns = 0;
+}
+
+static uint32_t next_count_substitutes(const struct held *held, uint32_t first, uint32_t count)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = first; held->has_substitutes && i < first + count; i++)
+		n += held->status[i] == LAYOUT_SAMPLE_SUBSTITUTED;
+	return n;
+}
+
+/* The count samples at the cursor: a view, or with OA_COPY a copy. */
+static int next_window(struct oa_stream *stream, uint32_t count, bool is_last,
+		       struct oa_batch **ret)
+{
+	struct held *held = stream->held;
+	struct oa_batch *batch = batch_new(stream);
+
+	if (!batch)
+		return -ENOMEM;
+	batch->first = held->at;
+	batch->count = count;
+	batch->substituted = next_count_substitutes(held, held->at, count);
+	if (stream->flags & OA_COPY) {
+		batch->carry = carry_new(stream);
+		if (!batch->carry) {
+			batch->next = stream->batch_pool;
+			stream->batch_pool = batch;
+			return -ENOMEM;
+		}
+		carry_copy(stream, batch->carry, held, held->at, count);
+		batch->ids = batch->carry->ids;
+	} else {
+		batch->held = held;
+		batch->ids = held->ids + held->at;
+		held->windows++;
+	}
+	held_note_seen(stream, held);
+	held->at += count;
+	next_finish(stream, batch, is_last);
+	if (held->at == held->end)
+		held_spend(stream, held);
+	*ret = batch;
+	return stream->progress.left == 0 ? next_epoch(stream) : 0;
+}
+
+/* Hands out the buffer at *from, which moves on to the one behind it. */
+static int next_carried(struct oa_stream *stream, struct carry **from, struct oa_batch **ret)
+{
+	struct oa_batch *batch = batch_new(stream);
+	struct carry *carry = *from;
+	bool is_last;
+
+	if (!batch)
+		return -ENOMEM;
+	*from = carry->next;
+	carry->next = NULL;
+	if (!stream->full)
+		stream->full_end = &stream->full;
+	batch->carry = carry;
+	batch->ids = carry->ids;
+	batch->count = batch->copied = carry->count;
+	batch->substituted = carry->substituted;
+	stream->n_carried -= carry->count;
+	is_last = next_is_last(stream, NULL, 0, stream->progress.left - carry->count) == NEXT_YES;
+	next_finish(stream, batch, is_last);
+	*ret = batch;
+	return stream->progress.left == 0 ? next_epoch(stream) : 0;
+}
+
+/* Everything that is left of the epoch is carried, and is less than a batch. */
+static int next_short(struct oa_stream *stream, struct oa_batch **ret)
+{
+	struct carry *carry = stream->carry;
+
+	if (carry && carry->count > 0 && !(stream->flags & OA_DROP_LAST))
+		return next_carried(stream, &stream->carry, ret);
+	stream->progress.left = 0;
+	carry_clear(stream);
+	next_epoch(stream);
+	return NEXT_LOOP;
+}
+
+/* ---- the cursor's hand
+ * ---------------------------------------------------------------------------- */
+
+static int next_contradiction(struct oa_stream *stream)
+{
+	stream_lose(stream, "a sample below the watermark is not finished");
+	return NEXT_LOOP;
+}
+
+/* A hole at the cursor + run: the run is carried, the hole passed over or reported. */
+static int next_hole(struct oa_stream *stream, struct held *held, uint32_t run)
+{
+	int r;
+
+	if (held_status(held, run) == LAYOUT_SAMPLE_ERROR)
+		return OA_E_SAMPLE; /* wait.c asks why */
+	r = carry_add(stream, held, run);
+	if (r)
+		return r;
+	held_note_seen(stream, held);
+	held->at++;
+	stream->progress.left--;
+	stream->stats.skipped++;
+	if (held->at == held->end)
+		held_spend(stream, held);
+	if (stream->progress.left == 0)
+		next_epoch(stream);
+	return NEXT_LOOP;
+}
+
+/* The hand ends after a run of less than a batch. */
+static int next_rest(struct oa_stream *stream, struct held *held, uint32_t run,
+		     struct oa_batch **ret)
+{
+	int r;
+
+	if (stream->progress.left == run && !(stream->flags & OA_DROP_LAST))
+		return next_window(stream, run, true, ret);
+	r = carry_add(stream, held, run);
+	if (r)
+		return r;
+	held_spend(stream, held);
+	return NEXT_LOOP;
+}
+
+static int next_in_hand(struct oa_stream *stream, struct oa_batch **ret)
+{
+	struct held *held = stream->held;
+	int run, last;
+
+	held_look(held);
+	run = held_run(held, stream->batch);
+	if (run < 0)
+		return next_contradiction(stream);
+	if ((uint32_t)run == stream->batch) {
+		last = next_is_last(stream, held, held->at + stream->batch,
+				    stream->progress.left - stream->batch);
+		if (last == NEXT_UNKNOWN)
+			return STREAM_NOTHING;
+		return next_window(stream, stream->batch, last == NEXT_YES, ret);
+	}
+	if (held->at + (uint32_t)run == held->end)
+		return next_rest(stream, held, (uint32_t)run, ret);
+	if (held->at + (uint32_t)run < held->watermark)
+		return next_hole(stream, held, (uint32_t)run);
+	return STREAM_NOTHING;
+}
+
+/* ---- the next one
+ * --------------------------------------------------------------------------------- */
+
+static int next_pins(struct oa_stream *stream)
+{
+	return stream_error(
+	    stream, OA_E_PINS,
+	    "you hold %llu batches on %d slots; release one before oa_next(), or open "
+	    "with OA_COPY",
+	    (unsigned long long)stream->stats.outstanding, LAYOUT_MAX_PINS);
+}
+
+static int next_hand(struct oa_stream *stream)
+{
+	struct diag diag = {""};
+	int r;
+
+	if (!stream->session)
+		return STREAM_NOTHING;
+	r = held_take(stream, &diag);
+	if (r == OA_E_PINS)
+		return next_pins(stream);
+	if (r == -EPROTO)
+		stream_lose(stream, diag.text);
+	if (r == 0 || r == -EPROTO)
+		return NEXT_LOOP;
+	return r == STREAM_NOTHING ? r : stream_error(stream, r, "oa_next(): out of memory");
+}
+
+static int next_step(struct oa_stream *stream, struct oa_batch **ret)
+{
+	if (stream->failed)
+		return stream->failed;
+	if (stream->has_ended)
+		return OA_E_END;
+	if (stream->held)
+		return next_in_hand(stream, ret);
+	if (stream->full)
+		return next_carried(stream, &stream->full, ret);
+	if (stream->progress.left == carry_count(stream))
+		return next_short(stream, ret);
+	return next_hand(stream);
+}
+
+int next_try(struct oa_stream *stream, struct oa_batch **ret)
+{
+	int r;
+
+	do
+		r = next_step(stream, ret);
+	while (r == NEXT_LOOP);
+	stream->is_idle = r == STREAM_NOTHING;
+	if (r == stream->failed && r)
+		stream->error = stream->failure;
+	return r;
+}
+
+bool next_is_ready(const struct oa_stream *stream)
+{
+	if (!stream->is_idle || stream->failed || stream->has_ended)
+		return true;
+	if (stream->held)
+		return held_has_moved(stream->held);
+	return stream->session && grant_is_posted(&stream->session->rank);
+}

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * A session lives as long as anybody reads its memory: the stream while it is served, each hand
+ * that was taken from it until its last batch is released. So batches stay readable when the daemon
+ * dies, when the stream goes on with another daemon, and after oa_close(). The socket lives as long
+ * as the mappings, because to hang up is to give all pins back.
+ *
+ * Descriptors of the four memories are closed as soon as they are mapped: one descriptor a stream
+ * stays. The outbox is not inherited by forked children (MADV_DONTFORK), so that a child cannot
+ * give back, or take, in its parent's name, not even by a bug of ours.
+ */
+
+#include "libaccess/session.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include "libaccess/error.h"
+#include "shmring/proto.h"
+
+enum session_fd { SESSION_SLOTS, SESSION_BOARD, SESSION_INBOX, SESSION_OUTBOX, SESSION_FDS };
+
+static int session_bad(struct diag *diag, int r, const char *what)
+{
+	if (r < 0)
+		return error_of_errno(diag, r, what);
+	return error_set(diag, -EPROTO, "%s from accessd is no such memory, or contradicts itself",
+			 what);
+}
+
+static int session_map_rings(struct session *session, int inbox_fd, int outbox_fd,
+			     struct diag *diag)
+{
+	uint64_t bytes = base_align_up(sizeof(*session->outbox), base_page_size());
+	int r = grant_memory_attach(inbox_fd, outbox_fd, &session->inbox, &session->outbox);
+
+	if (r)
+		return session_bad(diag, r, "inbox or outbox");
+	if (madvise(session->outbox, (size_t)bytes, MADV_DONTFORK) < 0)
+		return error_of_errno(diag, -errno, "keeping the outbox from forked children");
+	grant_rank_init(&session->rank, session->inbox, session->outbox);
+	return 0;
+}
+
+static int session_map(struct session *session, const int *fds, struct diag *diag)
+{
+	char size[32], what[80];
+	int r = board_attach(fds[SESSION_BOARD], &session->board);
+
+	if (r)
+		return session_bad(diag, r, "board");
+	snprintf(what, sizeof(what), "slots memory (%s)",
+		 base_format_bytes(session->board.geometry.slots_bytes, size, sizeof(size)));
+	r = board_slots_attach(fds[SESSION_SLOTS], &session->board.geometry, &session->slots);
+	if (r)
+		return session_bad(diag, r, what);
+	return session_map_rings(session, fds[SESSION_INBOX], fds[SESSION_OUTBOX], diag);
+}
+
+static void session_free(struct session *session)
+{
+	prefault_free(session->prefault);
+	if (session->slots)
+		board_slots_detach(&session->board.geometry, session->slots);
+	if (session->board.map)
+		board_detach(&session->board);
+	if (session->inbox)
+		grant_memory_detach(session->inbox, session->outbox);
+	base_close(&session->sock);
+	free(session);
+}
+
+int session_new(struct wire_in *opened, int *sock, uint64_t pid, struct session **ret,
+		struct diag *diag)
+{
+	struct session *session = calloc(1, sizeof(*session));
+	int fds[SESSION_FDS], r;
+
+	if (!session)
+		return error_of_errno(diag, -ENOMEM, "opening a stream");
+	session->sock = -1;
+	session->pid = pid;
+	session->refs = 1;
+	for (unsigned i = 0; i < SESSION_FDS; i++)
+		fds[i] = wire_take_fd(opened, i);
+	if (fds[SESSION_FDS - 1] < 0)
+		r = error_set(diag, -EPROTO,
+			      "accessd sent fewer than four descriptors with its answer");
+	else
+		r = session_map(session, fds, diag);
+	for (unsigned i = 0; i < SESSION_FDS; i++)
+		base_close(&fds[i]);
+	if (r) {
+		session_free(session);
+		return r;
+	}
+	session->sock = base_take_fd(sock);
+	session->prefault = prefault_new(&session->board, session->slots);
+	*ret = session;
+	return 0;
+}
+
+void session_ref(struct session *session)
+{
+	session->refs++;
+}
+
+void session_unref(struct session *session)
+{
+	if (session && --session->refs == 0)
+		session_free(session);
+}
+
+void session_abandon(struct session *session, bool keep_slots)
+{
+	base_close(&session->sock);
+	/* The outbox is not mapped here: whatever lies at its address is somebody else's. The
+	 * prefault thread exists in the parent alone; its struct is left to the end of the process.
+	 */
+	if (keep_slots)
+		return;
+	board_slots_detach(&session->board.geometry, session->slots);
+	board_detach(&session->board);
+	munmap((void *)session->inbox,
+	       (size_t)base_align_up(sizeof(*session->inbox), base_page_size()));
+	free(session);
+}
+
+void session_send(const struct session *session, uint16_t type)
+{
+	struct wire_out out;
+
+	wire_out_init(&out, type);
+	wire_send(session->sock, &out, MSG_DONTWAIT);
+	wire_out_fini(&out);
+}
+
+void session_ask_explanation(const struct session *session, uint64_t instance, uint32_t position)
+{
+	struct wire_out out;
+
+	wire_out_init(&out, PROTO_EXPLAIN);
+	wire_put_u64(&out, PROTO_KEY_INSTANCE, instance);
+	wire_put_u64(&out, PROTO_KEY_POSITION, position);
+	wire_send(session->sock, &out, MSG_DONTWAIT);
+	wire_out_fini(&out);
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef LIBACCESS_SESSION_H
+#define LIBACCESS_SESSION_H
+
+/* A session: one served connection and the memory that came with it. */
+
+#include "base/base.h"
+#include "base/wire.h"
+#include "libaccess/prefault.h"
+#include "shmring/board.h"
+#include "shmring/grant.h"
+
+struct session { /* all under the stream's lock but what never changes */
+	/* never changes */
+	int sock;
+	uint64_t pid; /* of accessd */
+	const struct layout_inbox *inbox;
+	struct layout_outbox *outbox;
+	struct board board;
+	const uint8_t *slots;
+	struct prefault *prefault;
+	/* lock */
+	struct grant_rank rank;
+	uint32_t refs; /* the stream's while it serves, and one for each hand taken from it */
+};
+
+/* From OPENED: takes its descriptors and maps them. *sock is taken on success. 0, or OA_E_LIMIT,
+ * negative errno with diag. */
+int session_new(struct wire_in *opened, int *sock, uint64_t pid, struct session **ret,
+		struct diag *diag);
+void session_ref(struct session *session);
+/* With the last one it hangs up, which gives everything back, and unmaps. NULL is fine. */
+void session_unref(struct session *session);
+/* In a forked child: closes its copies, keeps what the parent's pins protect if keep_slots. */
+void session_abandon(struct session *session, bool keep_slots);
+
+/* Sends a message without more than its type; never blocks. Failures show at the next receive. */
+void session_send(const struct session *session, uint16_t type);
+void session_ask_explanation(const struct session *session, uint64_t instance, uint32_t position);
+
+#endif

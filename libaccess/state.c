@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Where a job stands, exactly. The truth is a set: the samples of the epoch that oa_next() has not
+ * returned. It is kept as
+ *
+ *   need   a bit for each grain of which nothing was taken
+ *   tail   samples of begun grains (after a resume), until their hand is taken
+ *   and what lies in our hands: the cursor's hand from the cursor on, and what is carried
+ *
+ * The cursor's hand and those before it clear their bits only when they go back, or when somebody
+ * asks (progress_fold()): on the path of a batch nothing is done per grain. A snapshot puts what
+ * lies in our hands back: a grain that lies there whole is needed again as a whole, so that any
+ * hand may bring it; of others the samples go into the tail. The snapshot is the token, and after
+ * the loss of a session it is also where we go on (progress_rewind()): one way for both, tested at
+ * every cut point.
+ *
+ * Skipped samples and those of a dropped last batch count as seen.
+ */
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/bits.h"
+#include "libaccess/error.h"
+#include "libaccess/stream.h"
+
+/* ---- the start and the end ----------------------------------------------------------------------
+ */
+
+static size_t state_words(const struct oa_stream *stream)
+{
+	return bits_words(stream->deal.grains) + 1;
+}
+
+/* Samples that need and tail stand for. */
+static uint64_t state_count(const struct deal *deal, const struct progress *progress)
+{
+	uint64_t count = bits_count(progress->need, deal->grains) * deal->grain;
+
+	if (deal->grains > 0 && bits_test(progress->need, deal->grains - 1))
+		count -= deal->grain - deal_grain_size(deal, deal->grains - 1);
+	return count + progress->n_tail;
+}
+
+static void state_note_end(struct oa_stream *stream)
+{
+	stream->has_ended =
+	    stream->deal.n == 0 || (stream->epochs > 0 && stream->progress.epoch >= stream->epochs);
+}
+
+int progress_init(struct oa_stream *stream, const struct token *token)
+{
+	struct progress *progress = &stream->progress;
+	uint32_t n_tail = token ? token->n_tail : 0;
+
+	progress->need = calloc(state_words(stream), sizeof(*progress->need));
+	progress->tail = calloc((size_t)n_tail + 1, sizeof(*progress->tail));
+	if (!progress->need || !progress->tail) {
+		progress_fini(progress);
+		return -ENOMEM;
+	}
+	bits_fill(progress->need, stream->deal.grains);
+	if (token) {
+		memcpy(progress->need, token->need,
+		       bits_words(stream->deal.grains) * sizeof(*progress->need));
+		memcpy(progress->tail, token->tail, n_tail * sizeof(*progress->tail));
+		progress->n_tail = n_tail;
+		progress->epoch = token->epoch;
+		progress->delivered = token->delivered;
+		progress->step = token->delivered / stream->batch;
+		memcpy(progress->laps, token->laps, sizeof(progress->laps));
+		progress->n_laps = token->n_laps;
+		progress->seed = token->seed;
+	}
+	progress->left = state_count(&stream->deal, progress);
+	stream->n_carried = 0;
+	if (progress->left == 0 && stream->deal.n > 0)
+		progress_next_epoch(stream);
+	state_note_end(stream);
+	return 0;
+}
+
+void progress_fini(struct progress *progress)
+{
+	free(progress->need);
+	free(progress->tail);
+	progress->need = NULL;
+	progress->tail = NULL;
+}
+
+/* ---- hands -------------------------------------------------------------------------------------
+ */
+
+static int state_compare_ids(const void *a, const void *b)
+{
+	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+void progress_take_tail(struct progress *progress, const int64_t *ids, uint32_t count)
+{
+	int64_t *tail = progress->tail;
+	uint32_t kept = 0;
+
+	qsort(tail, progress->n_tail, sizeof(*tail), state_compare_ids);
+	for (uint32_t i = 0; i < count && progress->n_tail > 0; i++) {
+		int64_t id = ids[i];
+		uint32_t low = 0, high = progress->n_tail;
+
+		while (high - low > 1) {
+			uint32_t middle = low + (high - low) / 2;
+
+			if ((tail[middle] & INT64_MAX) <= id)
+				low = middle;
+			else
+				high = middle;
+		}
+		if (tail[low] == id)
+			tail[low] |= INT64_MIN; /* marked; the order without the mark stays */
+	}
+	for (uint32_t i = 0; i < progress->n_tail; i++)
+		if (tail[i] >= 0)
+			tail[kept++] = tail[i];
+	progress->n_tail = kept;
+}
+
+static void state_clear_grains(const struct deal *deal, uint64_t *need, const struct held *held)
+{
+	for (uint32_t i = 0; i < held->n_grains; i++)
+		if (held->grains[i] < deal->grains)
+			bits_clear(need, held->grains[i]);
+}
+
+void progress_fold(struct oa_stream *stream, struct held *held)
+{
+	if (!held->is_folded && held->epoch == stream->progress.epoch)
+		state_clear_grains(&stream->deal, stream->progress.need, held);
+	held->is_folded = true;
+}
+
+static void state_fold_spent(struct oa_stream *stream)
+{
+	for (struct held *held = stream->hands; held; held = held->next)
+		if (held->is_spent)
+			progress_fold(stream, held);
+}
+
+bool progress_next_epoch(struct oa_stream *stream)
+{
+	struct progress *progress = &stream->progress;
+
+	state_fold_spent(stream);
+	if (progress->n_tail > 0 || bits_count(progress->need, stream->deal.grains) > 0)
+		return false;
+	progress->epoch++;
+	progress->step = progress->delivered = 0;
+	progress->left = stream->deal.n;
+	bits_fill(progress->need, stream->deal.grains);
+	stream->stats.epochs++;
+	state_note_end(stream);
+	return true;
+}
+
+/* ---- the snapshot ------------------------------------------------------------------------------
+ */
+
+struct snapshot {
+	uint64_t *need;
+	int64_t *tail;
+	uint32_t n_tail;
+	uint64_t *position; /* in the deal, of all samples that lie in our hands */
+	size_t n_positions;
+};
+
+static void snapshot_fini(struct snapshot *snapshot)
+{
+	free(snapshot->need);
+	free(snapshot->tail);
+	free(snapshot->position);
+}
+
+static void snapshot_add(struct snapshot *snapshot, const struct deal *deal, const int64_t *ids,
+			 uint64_t count)
+{
+	for (uint64_t i = 0; i < count; i++) {
+		uint64_t id = (uint64_t)ids[i];
+
+		if (id < deal->n)
+			snapshot->position[snapshot->n_positions++] = deal_position(deal, id);
+	}
+}
+
+static int state_compare_positions(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+static void snapshot_collect(struct snapshot *snapshot, const struct oa_stream *stream)
+{
+	const struct progress *progress = &stream->progress;
+	const struct held *held = stream->held;
+
+	snapshot_add(snapshot, &stream->deal, progress->tail, progress->n_tail);
+	for (const struct carry *carry = stream->full; carry; carry = carry->next)
+		snapshot_add(snapshot, &stream->deal, carry->ids, carry->count);
+	if (stream->carry)
+		snapshot_add(snapshot, &stream->deal, stream->carry->ids, stream->carry->count);
+	if (held)
+		snapshot_add(snapshot, &stream->deal, held->ids + held->at, held->end - held->at);
+	qsort(snapshot->position, snapshot->n_positions, sizeof(*snapshot->position),
+	      state_compare_positions);
+}
+
+/* Whole grains become bits, of others the samples become the tail. Positions are sorted. */
+static void snapshot_sort_out(struct snapshot *snapshot, const struct deal *deal)
+{
+	size_t first = 0;
+
+	while (first < snapshot->n_positions) {
+		uint64_t grain = snapshot->position[first] / deal->grain;
+		uint32_t tail = snapshot->n_tail;
+		size_t at = first;
+
+		for (; at < snapshot->n_positions && snapshot->position[at] / deal->grain == grain;
+		     at++)
+			if (at == first || snapshot->position[at] != snapshot->position[at - 1])
+				snapshot->tail[tail++] =
+				    (int64_t)deal_sample(deal, snapshot->position[at]);
+		first = at;
+		if (bits_test(snapshot->need, grain))
+			continue;
+		if (tail - snapshot->n_tail == deal_grain_size(deal, grain))
+			bits_set(snapshot->need, grain);
+		else
+			snapshot->n_tail = tail;
+	}
+}
+
+/* 0 or -ENOMEM. */
+static int snapshot_take(struct snapshot *snapshot, struct oa_stream *stream)
+{
+	const struct held *held = stream->held;
+	size_t most = (size_t)stream->progress.n_tail + (size_t)stream->n_carried +
+		      (held ? held->end - held->at : 0) + 1;
+
+	state_fold_spent(stream);
+	snapshot->need = malloc(state_words(stream) * sizeof(*snapshot->need));
+	snapshot->tail = malloc(most * sizeof(*snapshot->tail));
+	snapshot->position = malloc(most * sizeof(*snapshot->position));
+	if (!snapshot->need || !snapshot->tail || !snapshot->position)
+		return -ENOMEM;
+	memcpy(snapshot->need, stream->progress.need,
+	       state_words(stream) * sizeof(*snapshot->need));
+	if (held && !held->is_folded)
+		state_clear_grains(&stream->deal, snapshot->need, held);
+	snapshot_collect(snapshot, stream);
+	snapshot_sort_out(snapshot, &stream->deal);
+	return 0;
+}
+
+int progress_rewind(struct oa_stream *stream)
+{
+	_cleanup_(snapshot_fini) struct snapshot snapshot = {0};
+	struct progress *progress = &stream->progress;
+	int r = snapshot_take(&snapshot, stream);
+
+	if (r)
+		return r;
+	progress_fini(progress);
+	progress->need = base_take_ptr(snapshot.need);
+	progress->tail = base_take_ptr(snapshot.tail);
+	progress->n_tail = snapshot.n_tail;
+	if (stream->held) {
+		stream->held->is_folded = true;
+		held_spend(stream, stream->held);
+	}
+	carry_clear(stream);
+	progress->left = state_count(&stream->deal, progress);
+	return 0;
+}
+
+/* ---- the token ---------------------------------------------------------------------------------
+ */
+
+int progress_token(struct oa_stream *stream, void **ret, size_t *ret_size)
+{
+	_cleanup_(snapshot_fini) struct snapshot snapshot = {0};
+	const struct progress *progress = &stream->progress;
+	struct token token = {
+	    .n = stream->deal.n,
+	    .grain = stream->deal.grain,
+	    .order = stream->order,
+	    .seed = progress->seed,
+	    .epoch = progress->epoch,
+	    .epochs = stream->epochs,
+	    .delivered = progress->delivered,
+	    .n_laps = progress->n_laps,
+	};
+	int r = snapshot_take(&snapshot, stream);
+
+	if (r)
+		return r;
+	memcpy(token.dataset, stream->dataset, sizeof(token.dataset));
+	memcpy(token.laps, progress->laps, sizeof(token.laps));
+	token.need = snapshot.need;
+	token.tail = snapshot.tail;
+	token.n_tail = snapshot.n_tail;
+	*ret_size = token_size(&token);
+	*ret = malloc(*ret_size);
+	if (!*ret)
+		return -ENOMEM;
+	token_write(&token, *ret, *ret_size);
+	return 0;
+}
+
+/* Copies token to data if it fits. Says the size either way. */
+static int state_copy(const void *token, size_t token_size, void *data, size_t *size)
+{
+	size_t room = data ? *size : 0;
+
+	*size = token_size;
+	if (room < token_size)
+		return -ENOBUFS;
+	memcpy(data, token, token_size);
+	return 0;
+}
+
+int oa_state(struct oa_stream *stream, void *data, size_t *size)
+{
+	_cleanup_free_ void *token = NULL;
+	size_t token_size = 0;
+	int r;
+
+	if (!stream || !size)
+		return OA_E_INVALID;
+	if (!guard_is_ours(&stream->guard))
+		return OA_E_FORKED;
+	pthread_mutex_lock(&stream->lock);
+	r = progress_token(stream, &token, &token_size);
+	if (r)
+		stream_error(stream, r, "oa_state(): out of memory");
+	pthread_mutex_unlock(&stream->lock);
+	return r ? r : state_copy(token, token_size, data, size);
+}

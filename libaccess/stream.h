@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef LIBACCESS_STREAM_H
+#define LIBACCESS_STREAM_H
+
+/*
+ * The insides of a stream, shared by the files of libaccess/ that work on it.
+ *
+ * Two locks, in this order: `turn`, held by the one thread that is inside oa_next() (a semaphore,
+ * as waiting for one ends when a signal arrives), and `lock`, which guards everything below it and
+ * is dropped while oa_next() sleeps. Functions here are called with `lock` unless they say
+ * otherwise.
+ */
+
+#include <pthread.h>
+#include <semaphore.h>
+#include "base/base.h"
+#include "libaccess/dial.h"
+#include "libaccess/guard.h"
+#include "libaccess/libaccess.h"
+#include "libaccess/session.h"
+#include "sched/deal.h"
+#include "sched/token.h"
+
+enum { STREAM_NOTHING = 300 }; /* nothing to hand out now */
+
+struct stream_field {
+	char name[33];
+	uint32_t dtype, where, ndim;
+	uint64_t shape[LAYOUT_MAX_DIMS], sample_bytes;
+	uint64_t carry_offset; /* of its array in a carry buffer */
+};
+
+/* A hand that was taken. Its pointers are into its session's mappings. */
+struct held {
+	struct held *next;       /* in stream->hands or stream->hand_pool */
+	struct session *session; /* one reference */
+	uint64_t number, instance, lap, epoch;
+	const uint8_t *slot, *status;
+	const int64_t *ids;
+	const uint32_t *grains;
+	uint32_t slot_number, n_grains;
+	uint32_t at, end;   /* the cursor: [at, end) is not consumed yet */
+	uint32_t clean;     /* [at, clean) has been looked at and has no hole */
+	uint32_t watermark; /* as of the last look */
+	uint32_t windows;   /* batches that lie in it and are not released */
+	bool is_spent;      /* the cursor has left it */
+	bool is_folded;     /* its grains have left stream->need */
+	bool is_seen;       /* something of it was delivered or carried: its lap is noted */
+	bool has_substitutes;
+};
+
+/* Room for one batch in private memory. */
+struct carry {
+	struct carry *next; /* in stream->full or stream->carry_pool */
+	uint8_t *memory;    /* ids, then the fields' arrays */
+	int64_t *ids;
+	uint32_t count, substituted;
+};
+
+struct oa_batch {
+	struct oa_batch *next; /* in stream->batch_pool */
+	struct oa_stream *stream;
+	struct held *held;   /* the window's hand, or NULL: in carry */
+	struct carry *carry; /* owned */
+	const int64_t *ids;
+	uint64_t epoch, step;
+	uint32_t first, count, substituted, copied;
+	bool is_last, is_live;
+};
+
+/* Where the job stands: what the token says. */
+struct progress {
+	uint64_t epoch;
+	uint64_t step;      /* batches of this epoch */
+	uint64_t delivered; /* samples of this epoch that oa_next() returned */
+	uint64_t
+	    left; /* samples of this epoch not delivered, skipped or dropped; carried ones too */
+	uint64_t
+	    *need; /* bitmap of grains of which nothing was taken, but for hands not yet folded */
+	int64_t *tail; /* other samples that were not taken: of begun grains */
+	uint32_t n_tail;
+	uint64_t seed, laps[TOKEN_MAX_LAPS];
+	uint32_t n_laps;
+};
+
+struct oa_stream {
+	/* set by oa_open(), never changes after */
+	struct guard guard;
+	struct dial_route route;
+	uint32_t flags, batch;
+	uint64_t epochs;
+	struct stream_field field[LAYOUT_MAX_FIELDS];
+	uint32_t n_fields, order;
+	uint64_t carry_bytes;
+	struct deal deal;
+	uint8_t dataset[32];
+
+	sem_t turn;
+	pthread_mutex_t lock;
+
+	/* turn: the way to a session */
+	struct dial dial;
+	struct dial_open open;
+	uint64_t lost_ns; /* since when there is no session */
+	uint64_t retry_ns, backoff_ns;
+	struct diag dial_error; /* why the last try failed */
+
+	/* lock */
+	struct session *session; /* NULL: lost, dialling */
+	struct held *held;       /* the cursor is in it */
+	struct held *hands, *hand_pool;
+	struct oa_batch *batch_pool;
+	struct carry *carry; /* being filled: fewer than a batch */
+	struct carry *full, **full_end;
+	uint64_t n_carried; /* samples in carry and full */
+	struct carry *carry_pool;
+	uint32_t n_carry_pool;
+	struct progress progress;
+	uint32_t hand; /* C */
+	uint64_t n_samples;
+	bool is_idle;   /* the last look found nothing; see next_is_ready() */
+	bool has_ended; /* all epochs are delivered */
+	bool is_closed;
+	bool has_slept, has_copied; /* in this call of oa_next() */
+	int failed;                 /* sticky code, 0: none */
+	struct diag failure, error; /* text of failed; of the last failed call */
+	struct diag notice;         /* what accessd last said by itself */
+	struct oa_stats stats;
+	int epoll_fd, timer_fd; /* of oa_fd(), -1: never asked for */
+	int watched_fd;
+};
+
+/* ---- stream.c ---- */
+/* Makes session the stream's (consumed). The first one sets fields, sizes and deal; a later one
+ * must agree with them. 0, or OA_E_DATASET, OA_E_PIPELINE, OA_E_TOKEN, OA_E_INVALID, -ENOMEM:
+ * session is then unreferenced. */
+int stream_adopt(struct oa_stream *stream, struct session *session, struct diag *diag);
+/* The session is of no use any more: what was not delivered goes back into need and tail. */
+void stream_lose(struct oa_stream *stream, const char *why);
+/* Sets the last error and returns code. */
+int stream_error(struct oa_stream *stream, int code, const char *fmt, ...) BASE_PRINTF(3, 4);
+/* And makes it sticky. */
+int stream_fail(struct oa_stream *stream, int code, const char *text);
+/* After the last batch of a closed stream: without the lock. */
+void stream_free(struct oa_stream *stream);
+
+/* ---- held.c ---- */
+/* Takes the next grant into stream->held. 0, STREAM_NOTHING, OA_E_PINS, -ENOMEM; -EPROTO: the
+ * session contradicts itself (diag says how). */
+int held_take(struct oa_stream *stream, struct diag *diag);
+/* Samples from the cursor on that are finished and no holes, at most want. -EPROTO: a status that
+ * cannot be. */
+int held_run(struct held *held, uint32_t want);
+/* Status of the sample at the cursor + offset; only below the watermark. */
+uint8_t held_status(const struct held *held, uint32_t offset);
+/* Looks at the watermark again. true: it moved. */
+bool held_look(struct held *held);
+bool held_has_moved(const struct held *held);
+/* Notes the lap, once. */
+void held_note_seen(struct oa_stream *stream, struct held *held);
+/* The cursor has left the hand: it goes back to accessd when no window is open. */
+void held_spend(struct oa_stream *stream, struct held *held);
+void held_close_window(struct oa_stream *stream, struct held *held);
+
+/* ---- carry.c ---- */
+struct carry *carry_new(struct oa_stream *stream); /* from the pool; NULL: no memory */
+void carry_free(struct oa_stream *stream, struct carry *carry);
+/* Copies count samples at first of held behind what is there: all fields. */
+void carry_copy(const struct oa_stream *stream, struct carry *carry, const struct held *held,
+		uint32_t first, uint32_t count);
+/* Moves count samples at the cursor into the carry (full ones go to stream->full). 0 or -ENOMEM. */
+int carry_add(struct oa_stream *stream, struct held *held, uint32_t count);
+void carry_clear(struct oa_stream *stream);           /* all that is carried, full ones too */
+uint32_t carry_count(const struct oa_stream *stream); /* in the buffer being filled */
+
+/* ---- state.c ---- */
+int progress_init(struct oa_stream *stream, const struct token *token); /* token NULL: the start */
+void progress_fini(struct progress *progress);
+/* A tail hand was taken: its samples are not in the tail any more. */
+void progress_take_tail(struct progress *progress, const int64_t *ids, uint32_t count);
+/* The hand's grains leave need, if it is of this epoch. */
+void progress_fold(struct oa_stream *stream, struct held *held);
+/* The epoch is delivered. false: need says that something is missing (nothing was changed). */
+bool progress_next_epoch(struct oa_stream *stream);
+/* Takes everything back that was taken and not delivered. 0 or -ENOMEM. */
+int progress_rewind(struct oa_stream *stream);
+/* The token as it is sent in OPEN: heap, caller owns. 0 or -ENOMEM. */
+int progress_token(struct oa_stream *stream, void **ret, size_t *ret_size);
+
+/* ---- next.c ---- */
+/* A batch if one is ready: 0, STREAM_NOTHING or what oa_next() returns. Never blocks. */
+int next_try(struct oa_stream *stream, struct oa_batch **ret);
+/* Would next_try() have something else to say than the last time? */
+bool next_is_ready(const struct oa_stream *stream);
+
+/* ---- wait.c ---- */
+/* Reads what accessd has sent. Returns true if an explanation came (in *ret_text). */
+bool wait_read_news(struct oa_stream *stream, struct diag *ret_text);
+
+/* ---- stall.c ---- */
+/* The text of a time-out: which stage stalls. Returns OA_E_TIMEOUT. */
+int stall_diagnose(struct oa_stream *stream, uint64_t waited_ns);
+
+/* ---- batch.c ---- */
+struct oa_batch *batch_new(struct oa_stream *stream); /* from the pool; NULL: no memory */
+
+#endif

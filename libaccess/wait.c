@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * oa_next(): takes what is ready, else waits for it.
+ *
+ *   turn      one thread at a time is in here; others wait for their turn within their own time
+ *   lock      held while something is looked at, dropped while we sleep: batches can be released,
+ * tokens taken and statistics read meanwhile
+ *
+ * With a session, to wait is: arm, look again, tell accessd (KICK), sleep on the socket. Every
+ * WAIT_SLICE we look once more, so that a wake that was lost costs a second and not the job. News
+ * that came by itself is only read when nothing is ready: taking a ready batch makes no system
+ * call.
+ *
+ * Without one, to wait is to dial: steps of the dial, pauses that grow from 50 ms to 5 s between
+ * tries, with the token of what was delivered. The caller's time bounds all of it; what was half
+ * done goes on with the next call, so a program that polls with a time-out of 0 also gets its
+ * connection back.
+ *
+ * A signal's handler may want to run code in this thread (Python does): every sleep ends when one
+ * ran.
+ */
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include "libaccess/error.h"
+#include "libaccess/stream.h"
+#include "shmring/inbox.h"
+#include "shmring/proto.h"
+
+#define WAIT_SLICE_NS UINT64_C(1000000000)
+#define WAIT_EXPLAIN_MS 2000
+#define WAIT_BACKOFF_MIN_NS UINT64_C(50000000)
+#define WAIT_BACKOFF_MAX_NS UINT64_C(5000000000)
+
+enum { WAIT_ON = STREAM_NOTHING + 8 }; /* nothing was decided: look again */
+
+/* ---- what accessd says by itself
+ * ------------------------------------------------------------------ */
+
+static void wait_failed(struct oa_stream *stream, const struct wire_in *in)
+{
+	const char *text = "accessd ended this stream without a text";
+	uint64_t code = OA_E_REFUSED;
+
+	wire_get_string(in, PROTO_KEY_TEXT, &text);
+	wire_get_u64(in, PROTO_KEY_CODE, &code);
+	if (code <= OA_E_PINS || code > OA_E_LIMIT)
+		code = OA_E_REFUSED;
+	stream_fail(stream, (int)code, text);
+}
+
+static bool wait_heed(struct oa_stream *stream, const struct wire_in *in, struct diag *ret_text)
+{
+	const char *text = "";
+
+	wire_get_string(in, PROTO_KEY_TEXT, &text);
+	switch (in->type) {
+	case PROTO_LOST:
+		stream_lose(stream, *text ? text : "accessd asks to open again");
+		return false;
+	case PROTO_FAILED:
+		wait_failed(stream, in);
+		return false;
+	case PROTO_NOTICE:
+		diag_set(&stream->notice, "%s", text);
+		return false;
+	case PROTO_EXPLAINED:
+		diag_set(ret_text, "%s", text);
+		return true;
+	default: /* WAKE has done its work by arriving; others are of newer minor versions */
+		return false;
+	}
+}
+
+bool wait_read_news(struct oa_stream *stream, struct diag *ret_text)
+{
+	bool is_explained = false;
+
+	while (stream->session && !stream->failed) {
+		_cleanup_(wire_in_fini) struct wire_in in;
+		int r;
+
+		wire_in_init(&in);
+		r = wire_recv(stream->session->sock, &in, MSG_DONTWAIT);
+		if (r == -EAGAIN || r == -EINTR)
+			break;
+		if (r == 0)
+			is_explained |= wait_heed(stream, &in, ret_text);
+		else
+			stream_lose(stream, r == WIRE_E_CLOSED || r == -ECONNRESET
+						? "accessd hung up"
+						: "accessd sent a message that makes no sense");
+	}
+	return is_explained;
+}
+
+/* ---- sleeping
+ * -------------------------------------------------------------------------------------- */
+
+/* Sleeps without the lock. 0 or OA_E_INTERRUPTED, negative errno. */
+static int wait_sleep(struct oa_stream *stream, int fd, uint64_t until_ns)
+{
+	uint64_t start = base_now_ns();
+	int r;
+
+	pthread_mutex_unlock(&stream->lock);
+	r = dial_wait(fd, until_ns);
+	pthread_mutex_lock(&stream->lock);
+	stream->has_slept = true;
+	stream->stats.wait_ns += base_now_ns() - start;
+	if (r == OA_E_INTERRUPTED)
+		return stream_error(stream, r,
+				    "a signal arrived while oa_next() waited; call it again");
+	return r ? stream_error(stream, r, "waiting for accessd: %s", oa_error_name(r)) : 0;
+}
+
+static int wait_served(struct oa_stream *stream, uint64_t deadline)
+{
+	struct session *session = stream->session;
+	struct diag ignored;
+	int r = 0;
+
+	session_ref(session); /* it may be lost in here */
+	grant_arm(&session->rank);
+	if (!next_is_ready(stream)) {
+		session_send(session, PROTO_KICK);
+		r = wait_sleep(stream, session->sock,
+			       BASE_MIN(deadline, base_now_ns() + WAIT_SLICE_NS));
+		wait_read_news(stream, &ignored);
+	}
+	grant_disarm(&session->rank);
+	session_unref(session);
+	return r ? r : WAIT_ON;
+}
+
+/* ---- the way back
+ * ------------------------------------------------------------------------------------ */
+
+static int wait_refresh_token(struct oa_stream *stream)
+{
+	void *token;
+	size_t size;
+
+	if (progress_token(stream, &token, &size))
+		return -ENOMEM;
+	free(stream->open.token);
+	stream->open.token = token;
+	stream->open.token_size = size;
+	return 0;
+}
+
+static void wait_back_off(struct oa_stream *stream)
+{
+	uint64_t next = BASE_MAX(2 * stream->backoff_ns, WAIT_BACKOFF_MIN_NS);
+
+	stream->backoff_ns = BASE_MIN(next, WAIT_BACKOFF_MAX_NS);
+	stream->retry_ns = base_now_ns() + stream->backoff_ns;
+}
+
+static int wait_opened(struct oa_stream *stream, struct wire_in *opened)
+{
+	struct session *session;
+	int r = session_new(opened, &stream->dial.sock, stream->dial.pid, &session,
+			    &stream->dial_error);
+
+	dial_reset(&stream->dial);
+	if (!r)
+		r = stream_adopt(stream, session, &stream->dial_error);
+	if (!r)
+		stream->stats.reconnects++;
+	return r;
+}
+
+/* Would a later try go better? Not when the question itself is wrong. */
+static bool wait_is_final(int r)
+{
+	return r == OA_E_DATASET || r == OA_E_PIPELINE || r == OA_E_TOKEN || r == OA_E_VERSION ||
+	       r == OA_E_PERMISSION || r == OA_E_INVALID || r == OA_E_SAMPLE;
+}
+
+/* One step of the dial. 0: it serves; DIAL_AGAIN: not yet; a final error. */
+static int wait_dial_step(struct oa_stream *stream)
+{
+	_cleanup_(wire_in_fini) struct wire_in opened;
+	int r;
+
+	wire_in_init(&opened);
+	if (stream->dial.state == DIAL_IDLE) {
+		if (base_now_ns() < stream->retry_ns) {
+			stream->dial.wake_ns = stream->retry_ns;
+			return DIAL_AGAIN;
+		}
+		r = wait_refresh_token(stream);
+		if (r)
+			return r;
+	}
+	do
+		r = dial_step(&stream->dial, &stream->open, &opened, &stream->dial_error);
+	while (r == DIAL_PROGRESS);
+	if (r == 0)
+		r = wait_opened(stream, &opened);
+	if (r == 0 || r == DIAL_AGAIN)
+		return r;
+	if (wait_is_final(r))
+		return stream_fail(stream, r, stream->dial_error.text);
+	wait_back_off(stream);
+	stream->dial.wake_ns = stream->retry_ns;
+	return DIAL_AGAIN;
+}
+
+static int wait_alone(struct oa_stream *stream, uint64_t deadline)
+{
+	int r = wait_dial_step(stream);
+
+	if (r == 0)
+		return WAIT_ON;
+	if (r != DIAL_AGAIN)
+		return stream->failed
+			   ? stream->failed
+			   : stream_error(stream, r, "connecting again: %s", oa_error_name(r));
+	if (base_now_ns() >= deadline)
+		return WAIT_ON;
+	r = wait_sleep(stream, dial_fd(&stream->dial), BASE_MIN(stream->dial.wake_ns, deadline));
+	return r ? r : WAIT_ON;
+}
+
+/* ---- a bad sample
+ * ------------------------------------------------------------------------------------ */
+
+/* The cursor has come to a sample with status ERROR: ask accessd why, at most WAIT_EXPLAIN_MS. */
+static int wait_bad_sample(struct oa_stream *stream)
+{
+	const struct held *held = stream->held;
+	uint64_t deadline = dial_deadline(WAIT_EXPLAIN_MS);
+	uint32_t position = held->clean;
+	int64_t id = held->ids[position];
+	struct diag why = {""};
+	bool is_known = false;
+
+	session_ask_explanation(stream->session, held->instance, position);
+	while (!is_known && stream->session && !stream->failed && base_now_ns() < deadline) {
+		int r = wait_sleep(stream, stream->session->sock, deadline);
+
+		if (r)
+			return r;
+		is_known = wait_read_news(stream, &why);
+	}
+	if (stream->failed || !stream->session)
+		return WAIT_ON;
+	if (is_known)
+		return stream_fail(stream, OA_E_SAMPLE, why.text);
+	diag_set(&why,
+		 "sample %lld is bad; accessd did not say why within %d ms (policy \"error\": "
+		 "choose skip "
+		 "or substitute to go on)",
+		 (long long)id, WAIT_EXPLAIN_MS);
+	return stream_fail(stream, OA_E_SAMPLE, why.text);
+}
+
+/* ---- oa_next()
+ * ----------------------------------------------------------------------------------------- */
+
+static int wait_batch(struct oa_stream *stream, uint64_t start, uint64_t deadline,
+		      struct oa_batch **ret)
+{
+	bool is_late = false;
+
+	for (;;) {
+		int r = next_try(stream, ret);
+
+		if (r == STREAM_NOTHING && is_late)
+			return stall_diagnose(stream, base_now_ns() - start);
+		if (r == STREAM_NOTHING)
+			r = stream->session ? wait_served(stream, deadline)
+					    : wait_alone(stream, deadline);
+		else if (r == OA_E_SAMPLE && !stream->failed)
+			r = wait_bad_sample(stream);
+		if (r != WAIT_ON)
+			return r;
+		is_late = base_now_ns() >= deadline;
+	}
+}
+
+/* 0, or what oa_next() returns: the turn was not got. Without the lock. */
+static int wait_turn(struct oa_stream *stream, int timeout_ms, uint64_t deadline)
+{
+	struct timespec until;
+	int r = 0;
+
+	if (sem_trywait(&stream->turn) == 0)
+		return 0;
+	deadline = BASE_MIN(deadline, (uint64_t)INT64_MAX);
+	until.tv_sec = (time_t)(deadline / 1000000000);
+	until.tv_nsec = (long)(deadline % 1000000000);
+	if (sem_clockwait(&stream->turn, CLOCK_MONOTONIC, &until) == 0)
+		return 0;
+	r = errno;
+	pthread_mutex_lock(&stream->lock);
+	if (r == EINTR)
+		r = stream_error(
+		    stream, OA_E_INTERRUPTED,
+		    "a signal arrived while oa_next() waited for its turn; call it again");
+	else
+		r = stream_error(
+		    stream, OA_E_TIMEOUT,
+		    "no batch within %d ms: another thread is waiting in oa_next() on this stream",
+		    timeout_ms);
+	pthread_mutex_unlock(&stream->lock);
+	return r;
+}
+
+static void wait_count(struct oa_stream *stream, uint64_t start, int r)
+{
+	const struct oa_stats *stats = &stream->stats;
+
+	if (r == 0 && !stream->has_slept && !stream->has_copied) {
+		stream->stats.ready_count++;
+		stream->stats.ready_ns_total += base_now_ns() - start;
+	}
+	if (stream->session)
+		inbox_tell_figures(stream->session->outbox,
+				   &(struct inbox_figures){.samples = stats->samples,
+							   .batches = stats->batches,
+							   .wait_ns = stats->wait_ns,
+							   .copied = stats->copied,
+							   .epochs = stats->epochs});
+}
+
+int oa_next(struct oa_stream *stream, int timeout_ms, struct oa_batch **ret)
+{
+	uint64_t start, deadline;
+	int r;
+
+	if (!stream || !ret)
+		return OA_E_INVALID;
+	if (!guard_is_ours(&stream->guard))
+		return OA_E_FORKED;
+	start = base_now_ns();
+	deadline = timeout_ms < 0 ? UINT64_MAX : start + (uint64_t)timeout_ms * 1000000;
+	r = wait_turn(stream, timeout_ms, deadline);
+	if (r)
+		return r;
+	pthread_mutex_lock(&stream->lock);
+	stream->has_slept = stream->has_copied = false;
+	r = wait_batch(stream, start, deadline, ret);
+	wait_count(stream, start, r);
+	if (r == OA_E_END)
+		stream_error(stream, r, "all epochs are delivered");
+	pthread_mutex_unlock(&stream->lock);
+	sem_post(&stream->turn);
+	return r;
+}
