@@ -199,9 +199,49 @@ static uint32_t wanted_by(const struct carousel *carousel, uint32_t slot, uint64
 	return wanted;
 }
 
-static bool can_evict(const struct carousel_slot *s)
+/* The next grant to withdraw so that the job's grant of the slot ends: maybe one of another slot,
+ * which has to come back before (carousel_need.c). -1: none can be, a rank was quicker. */
+static int next_of_job(const struct carousel_member *member, int index)
 {
-	return s->hand.instance && s->hand.ready && !s->pins && !s->ghosts;
+	index = carousel_need_newest(member, index);
+	return member->revoked || member->grants[index].state != CAROUSEL_GRANTED ? -1 : index;
+}
+
+/* The next grant to withdraw so that the slot becomes free. False: none is left, or can be. */
+static bool next_revoke(const struct carousel *carousel, uint32_t slot, uint32_t *ret_job,
+			int *ret_index)
+{
+	for (uint32_t job = 0; job < CAROUSEL_MAX_JOBS; job++) {
+		int index = granted_at(carousel, job, slot);
+
+		if (index < 0)
+			continue;
+		*ret_job = job;
+		*ret_index = next_of_job(&carousel->jobs[job], index);
+		return *ret_index >= 0;
+	}
+	return false;
+}
+
+/* Can all grants of the slot be withdrawn, as far as is known? */
+static bool can_withdraw(const struct carousel *carousel, uint32_t slot)
+{
+	for (uint32_t job = 0; job < CAROUSEL_MAX_JOBS; job++) {
+		int index = granted_at(carousel, job, slot);
+
+		if (index >= 0 && next_of_job(&carousel->jobs[job], index) < 0)
+			return false;
+	}
+	return true;
+}
+
+static bool can_evict(const struct carousel *carousel, uint32_t slot)
+{
+	const struct carousel_slot *s = &carousel->slots[slot];
+
+	if (!s->hand.instance || !s->hand.ready || s->pins || s->ghosts)
+		return false;
+	return !s->granted || can_withdraw(carousel, slot);
 }
 
 /* The slot that the fewest need; among equals one that nobody at all was granted, then the oldest.
@@ -217,7 +257,7 @@ static uint32_t choose_victim(const struct carousel *carousel, bool somebody_sta
 		    &carousel->slots[victim == CAROUSEL_NO_SLOT ? i : victim];
 		uint32_t wanted;
 
-		if (!can_evict(s))
+		if (!can_evict(carousel, i))
 			continue;
 		wanted = wanted_by(carousel, i, now_ns);
 		if ((wanted && !somebody_starves) || wanted > fewest)
@@ -229,25 +269,6 @@ static uint32_t choose_victim(const struct carousel *carousel, bool somebody_sta
 		}
 	}
 	return victim;
-}
-
-/* The next grant to withdraw so that the slot becomes free: maybe one of another slot, which has to
- * come back before (carousel_need.c). False: a rank was quicker, or none is left. */
-static bool next_revoke(const struct carousel *carousel, uint32_t slot, uint32_t *ret_job,
-			int *ret_index)
-{
-	for (uint32_t job = 0; job < CAROUSEL_MAX_JOBS; job++) {
-		const struct carousel_member *member = &carousel->jobs[job];
-		int index = granted_at(carousel, job, slot);
-
-		if (index < 0)
-			continue;
-		index = carousel_need_newest(member, index);
-		*ret_job = job;
-		*ret_index = index;
-		return !member->revoked && member->grants[index].state == CAROUSEL_GRANTED;
-	}
-	return false;
 }
 
 static void revoke(struct carousel *carousel, uint32_t job, int index, struct carousel_action *ret)
@@ -296,7 +317,7 @@ static bool step_evict(struct carousel *carousel, struct carousel_action *ret)
 
 	if (slot == CAROUSEL_NO_SLOT)
 		return false;
-	if (can_evict(&carousel->slots[slot])) {
+	if (can_evict(carousel, slot)) {
 		if (!carousel->slots[slot].granted) {
 			carousel->evicting = CAROUSEL_NO_SLOT;
 			empty_slot(carousel, slot, ret);
