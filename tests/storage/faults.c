@@ -22,10 +22,10 @@
 
 #define HANG_BYTES 4321
 
-__attribute__((visibility("default"))) ssize_t pread(int fd, void *buffer, size_t size,
-						     off_t offset);
-__attribute__((visibility("default"))) ssize_t pread64(int fd, void *buffer, size_t size,
-						       off_t offset);
+#define FAULTS_REPLACES(symbol) __asm__(symbol) __attribute__((visibility("default")))
+
+ssize_t faults_pread(int fd, void *buffer, size_t size, off_t offset) FAULTS_REPLACES("pread");
+ssize_t faults_pread64(int fd, void *buffer, size_t size, off_t offset) FAULTS_REPLACES("pread64");
 
 static ssize_t fail(int error)
 {
@@ -71,12 +71,12 @@ static ssize_t pread_badly(int fd, void *buffer, size_t size, off_t offset)
 	return real(fd, buffer, size, offset);
 }
 
-ssize_t pread(int fd, void *buffer, size_t size, off_t offset)
+ssize_t faults_pread(int fd, void *buffer, size_t size, off_t offset)
 {
 	return pread_badly(fd, buffer, size, offset);
 }
 
-ssize_t pread64(int fd, void *buffer, size_t size, off_t offset)
+ssize_t faults_pread64(int fd, void *buffer, size_t size, off_t offset)
 {
 	return pread_badly(fd, buffer, size, offset);
 }
