@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Options of every kind: what is taken, what is refused and in which words. */
+
+#include "tools/option.h"
+
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct config {
+	bool flag;
+	const char *text;
+	uint64_t count, bytes;
+	double real;
+	struct option_list list;
+	struct option_texts many;
+	unsigned choice;
+};
+
+#define AT(member) offsetof(struct config, member)
+static const struct option table[] = {
+    {"flag", OPTION_FLAG, AT(flag), 0, 0, NULL, NULL, "a flag"},
+    {"text", OPTION_TEXT, AT(text), 0, 0, NULL, "T", "a text"},
+    {"count", OPTION_COUNT, AT(count), 1, 100, NULL, "N", "a number"},
+    {"bytes", OPTION_BYTES, AT(bytes), 0, 0, NULL, "B", "a size"},
+    {"real", OPTION_REAL, AT(real), 0, 10, NULL, "R", "a real"},
+    {"list", OPTION_LIST, AT(list), 0, 1000, NULL, "L", "a list"},
+    {"many", OPTION_MANY, AT(many), 0, 0, NULL, "M", "again and again"},
+    {"choice", OPTION_CHOICE, AT(choice), 0, 0, "error|skip|substitute", "C", "one of three"},
+};
+
+static int parse(const char *line, struct config *config, char **rest, unsigned *n_rest,
+		 struct diag *diag)
+{
+	static char words[256];
+	char *argv[32] = {"program"}, *save = NULL;
+	int argc = 1;
+
+	snprintf(words, sizeof(words), "%s", line);
+	for (char *word = strtok_r(words, " ", &save); word; word = strtok_r(NULL, " ", &save))
+		argv[argc++] = word;
+	*config = (struct config){0};
+	return option_parse(table, BASE_ARRAY_LEN(table), argc, argv, config, rest, n_rest, diag);
+}
+
+START_TEST(every_kind_is_taken)
+{
+	struct config config;
+	struct diag diag;
+	char *rest[32];
+	unsigned n_rest = 0;
+
+	ck_assert_int_eq(
+	    parse("a --flag --text=x=y --count 7 --bytes 1.5M --real 0.25 --list 1,2.5,3 "
+		  "--many one --many=two --choice skip b - -- --flag",
+		  &config, rest, &n_rest, &diag),
+	    0);
+	ck_assert(config.flag);
+	ck_assert_str_eq(config.text, "x=y");
+	ck_assert_uint_eq(config.count, 7);
+	ck_assert_uint_eq(config.bytes, 1536 * 1024);
+	ck_assert_double_eq(config.real, 0.25);
+	ck_assert_uint_eq(config.list.n, 3);
+	ck_assert_double_eq(option_dealt(&config.list, 4, 0), 2.5);
+	ck_assert_uint_eq(config.many.n, 2);
+	ck_assert_str_eq(config.many.text[1], "two");
+	ck_assert_uint_eq(config.choice, 1);
+	ck_assert_uint_eq(n_rest, 4);
+	ck_assert_str_eq(rest[0], "a");
+	ck_assert_str_eq(rest[2], "-");
+	ck_assert_str_eq(rest[3], "--flag");
+}
+END_TEST
+
+START_TEST(a_list_that_is_not_given_has_the_default)
+{
+	struct option_list list = {.n = 0};
+
+	ck_assert_double_eq(option_dealt(&list, 3, 42), 42);
+}
+END_TEST
+
+static const struct {
+	const char *line, *says;
+} refused[] = {
+    {"--nothing", "there is no option --nothing"},
+    {"-v", "two dashes"},
+    {"--flag=yes", "no value"},
+    {"--count", "needs a value"},
+    {"--count 0", "from 1 to 100"},
+    {"--count 101", "from 1 to 100"},
+    {"--count 7x", "whole number"},
+    {"--count -1", "whole number"},
+    {"--count 99999999999999999999", "whole number"},
+    {"--bytes 12Q", "64M"},
+    {"--real 11", "from 0 to 10"},
+    {"--real nan", "from 0 to 10"},
+    {"--real 0x1", "from 0 to 10"},
+    {"--list 1,,2", "from 0 to 1000"},
+    {"--list 1,2;3", "commas"},
+    {"--list 1001", "from 0 to 1000"},
+    {"--choice ski", "error|skip|substitute"},
+    {"--choice skip|error", "error|skip|substitute"},
+    {"--choice", "needs a value: C"},
+};
+
+START_TEST(what_is_wrong_is_said)
+{
+	struct config config;
+	struct diag diag = {.text = ""};
+	char *rest[32];
+	unsigned n_rest = 0;
+
+	ck_assert_int_eq(parse(refused[_i].line, &config, rest, &n_rest, &diag), OPTION_E_BAD);
+	ck_assert_msg(strstr(diag.text, refused[_i].says), "\"%s\" lacks \"%s\"", diag.text,
+		      refused[_i].says);
+}
+END_TEST
+
+START_TEST(help_fits_the_terminal)
+{
+	static const struct option one[] = {
+	    {"an-option", OPTION_TEXT, 0, 0, 0, NULL, "VALUE",
+	     "words and words and words and words and words and words and words and words and end"},
+	};
+	char *text = NULL, *save = NULL;
+	size_t size = 0;
+	FILE *out = open_memstream(&text, &size);
+	unsigned lines = 0;
+
+	option_print(one, 1, out);
+	fclose(out);
+	for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+		ck_assert_uint_le(strlen(line), 80);
+		lines++;
+	}
+	ck_assert_uint_eq(lines, 2);
+	free(text);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("option");
+	TCase *tcase = tcase_create("option");
+	SRunner *runner;
+	int failed;
+
+	tcase_add_test(tcase, every_kind_is_taken);
+	tcase_add_test(tcase, a_list_that_is_not_given_has_the_default);
+	tcase_add_loop_test(tcase, what_is_wrong_is_said, 0, BASE_ARRAY_LEN(refused));
+	tcase_add_test(tcase, help_fits_the_terminal);
+	suite_add_tcase(suite, tcase);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_NORMAL);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed == 0 ? 0 : 1;
+}

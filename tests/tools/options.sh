@@ -1,0 +1,52 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# Every option of a tool is in its man page, the page names no other, and a wrong command line ends
+# with status 2 and a message.
+set -eu
+top=${top_srcdir:-$(cd "$(dirname "$0")/../.." && pwd)}
+build=${top_builddir:-.}
+bad=0
+complain() {
+	echo "$*"
+	bad=1
+}
+
+for tool in access-bench access-ctl; do
+	listed=$("$build/tools/$tool" --help | sed -n 's/^  --\([a-z-]*\).*/\1/p' | sort -u)
+	told=$(sed -n 's/^\.It Fl Fl \([a-z-]*\).*/\1/p' "$top/man/$tool.1" | sort -u)
+	[ -n "$listed" ] || complain "$tool --help lists nothing"
+	[ "$listed" = "$told" ] || complain "$tool --help lists:" "$listed" "its page has:" "$told"
+	"$build/tools/$tool" --help | awk -v tool="$tool" '
+		length > 100 { print tool " --help: a long line: " $0; bad = 1 } END { exit bad }' || bad=1
+
+	for wrong in --nothing --json= -x; do
+		[ "$wrong" = --json= ] && [ $tool = access-bench ] && continue
+		status=0
+		message=$("$build/tools/$tool" "$wrong" 2>&1 >/dev/null) || status=$?
+		[ $status = 2 ] || complain "$tool $wrong: status $status"
+		case $message in
+		"$tool: "*) ;;
+		*) complain "$tool $wrong says: $message" ;;
+		esac
+	done
+	"$build/tools/$tool" --version | grep -q "^$tool [0-9]" || complain "$tool --version"
+done
+
+status=0
+message=$("$build/tools/access-bench" 2>&1) || status=$?
+[ $status = 2 ] || complain "access-bench without --dataset: status $status"
+case $message in
+*"--dataset DIR is missing"*) ;;
+*) complain "access-bench without --dataset says: $message" ;;
+esac
+
+# Nobody is there: said with where it was looked, and no daemon is started for it.
+status=0
+message=$("$build/tools/access-ctl" --socket /nonexistent/socket ping 2>&1) || status=$?
+[ $status = 1 ] || complain "access-ctl without accessd: status $status"
+case $message in
+*"no accessd at /nonexistent/socket"*) ;;
+*) complain "access-ctl without accessd says: $message" ;;
+esac
+exit $bad

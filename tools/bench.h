@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TOOLS_BENCH_H
+#define TOOLS_BENCH_H
+
+/*
+ * access-bench: many training jobs on one node, imitated, measured and checked.
+ *
+ *   the parent     starts a private accessd (or uses one that is there), forks the jobs, kills,
+ * stops and restarts them as asked, draws the progress, judges and reports; it never calls
+ * libaccess itself a job          one process with one stream; tells where it is in its seat
+ * (shared memory of the parent) and what it was delivered in its ledger (tools/ledger.h)
+ *
+ * Everything shared lies in one anonymous mapping that is made before the first fork.
+ */
+
+#include "base/base.h"
+#include "base/counter.h"
+#include "base/philox.h"
+#include "tools/histogram.h"
+#include "tools/ledger.h"
+#include "tools/option.h"
+
+#define BENCH_MAX_JOBS 256
+#define BENCH_MAX_EPOCHS 60000
+
+struct bench_config {
+	const char *dataset, *pipeline, *socket, *json;
+	uint64_t jobs, epochs, workers, readers, slots, hand, seed, memory, timeout_s, bad_budget;
+	struct option_list batch, step_ms, start_s, job_epochs;
+	struct option_texts set;
+	double kill, stop;
+	unsigned bad;
+	bool private, verify, copy, quickstart, quiet, help, version;
+};
+
+enum bench_stage {
+	BENCH_WAITS = 0, /* for its time to start */
+	BENCH_OPENS,
+	BENCH_RUNS,
+	BENCH_ENDED,
+	BENCH_FAILED,
+};
+
+/* One a job. Written by the job while it lives, by the parent in between, unless said. */
+struct bench_seat {
+	struct counter stage;
+	struct counter hand;
+	struct counter n;          /* samples of the dataset, 0: not known yet */
+	struct counter started_ns; /* first connect */
+	struct counter first_ns;   /* first batch */
+	struct counter ended_ns;
+	struct counter samples, epoch, wait_ns;
+	struct counter done, total; /* of the opening */
+	struct histogram handover;
+	char opening[96]; /* what the daemon says while it opens; may be torn, for show alone */
+	char error[1024];
+};
+
+/* Samples over all jobs between two moments; whoever sees the moment come writes it down, once. */
+struct bench_mark {
+	struct counter claimed, whole;
+	uint64_t ns, samples;
+};
+
+struct bench_shared {
+	uint32_t jobs;
+	uint64_t zero_ns;               /* --start-s counts from here */
+	struct bench_mark all_have_one; /* every job has its first batch */
+	struct bench_mark one_ended;    /* the first job is at its end */
+	struct bench_seat seat[];
+};
+
+/* bench_shared.c */
+struct bench_shared *bench_shared_new(uint32_t jobs); /* NULL: errno */
+void bench_shared_free(struct bench_shared *shared);
+/* Writes down the marks whose moment has come. Any process, at any time. */
+void bench_shared_mark(struct bench_shared *shared);
+/* Samples per second between the marks; 0 when there was no such time. */
+double bench_shared_rate(const struct bench_shared *shared);
+
+/* bench_options.c */
+/* Fills config from the command line. 0 or OPTION_E_BAD with diag. */
+int bench_options(int argc, char **argv, struct bench_config *ret, struct diag *diag);
+void bench_options_help(FILE *out);
+uint64_t bench_epochs_of(const struct bench_config *config, unsigned job);
+uint32_t bench_batch_of(const struct bench_config *config, unsigned job);
+double bench_step_ms_of(const struct bench_config *config, unsigned job);
+double bench_start_s_of(const struct bench_config *config, unsigned job);
+
+/* bench_job.c: the whole life of a job's process; returns its exit status. */
+int bench_job(const struct bench_config *config, const char *socket, unsigned job,
+	      struct bench_shared *shared, int ledger_fd);
+
+/* bench_verify.c */
+struct oa_batch;
+/* Reads every byte of the batch. False when a value cannot be: a float that is not finite, an index
+ * field that does not say the ids. */
+bool bench_verify(const struct oa_batch *batch);
+
+/* bench_crew.c: the jobs' processes, seen from the parent */
+struct bench_member {
+	int pid; /* 0: none at the moment */
+	int ledger_fd;
+	unsigned kills, stops, lives;
+	uint64_t continue_ns; /* when stopped: goes on then */
+	bool over;            /* ended or failed for good */
+};
+struct bench_crew {
+	const struct bench_config *config;
+	const char *socket; /* NULL: as libaccess finds it */
+	struct bench_shared *shared;
+	struct philox_seq draws;
+	uint64_t last_ns;
+	struct bench_member member[BENCH_MAX_JOBS];
+};
+/* Forks all jobs. 0 or negative errno; after a failure bench_crew_end() still must be called. */
+int bench_crew_start(struct bench_crew *crew, const struct bench_config *config, const char *socket,
+		     struct bench_shared *shared);
+/* Reaps, restarts, kills, stops, continues. Returns the number of jobs that are not over. */
+unsigned bench_crew_tend(struct bench_crew *crew, uint64_t now_ns);
+void bench_crew_end(struct bench_crew *crew); /* kills what still runs and closes the ledgers */
+
+/* bench_result.c: what came out, as values */
+struct bench_job_result {
+	struct ledger_totals totals;
+	bool opened, exactly_once;
+	uint64_t epochs_asked, missing, n;
+	uint32_t batch;
+	double seconds, wait_seconds, copied_share, first_batch_ms, step_ms, start_s;
+	uint64_t handovers;
+	double handover_p50_us, handover_p99_us;
+	unsigned kills, stops, lives;
+	const char *error; /* "" if none; borrowed from the seat */
+};
+struct bench_node_result {
+	bool known; /* accessd answered at the end */
+	uint64_t samples_read, bytes_read, samples_preprocessed, reference, floor, hands_per_epoch;
+	uint64_t slots, rss_bytes, waits_on_dead, bad_samples;
+	uint64_t worker_restarts, reader_restarts, parent_restarts;
+	double redundancy, worker_cpu_seconds, reader_cpu_seconds, loop_cpu_seconds, rate_all;
+	double uptime_s;
+	uint64_t separate; /* samples that the jobs would have read and decoded each for itself */
+};
+struct bench_result {
+	bool all_exactly_once;
+	double seconds; /* from the first connect to the last end */
+	uint32_t jobs;
+	struct bench_node_result node;
+	struct bench_job_result job[BENCH_MAX_JOBS];
+};
+/* status_before and status_after: accessd's JSON, NULL when there was no answer. */
+void bench_result_collect(const struct bench_crew *crew, const char *status_before,
+			  const char *status_after, struct bench_result *ret);
+/* The JSON text, which the caller frees. 0 or negative errno. */
+int bench_result_json(const struct bench_config *config, const struct bench_result *result,
+		      char **ret);
+
+/* bench_report.c: the same for people */
+void bench_report(const struct bench_config *config, const struct bench_result *result, FILE *out);
+
+/* bench_progress.c */
+struct bench_progress {
+	FILE *out; /* NULL: shows nothing */
+	bool redraws;
+	unsigned lines; /* of the block on the terminal */
+	uint64_t next_ns, last_ns;
+	uint64_t last_samples[BENCH_MAX_JOBS], last_wait_ns[BENCH_MAX_JOBS];
+};
+void bench_progress_init(struct bench_progress *progress, FILE *out);
+/* Draws when it is time. */
+void bench_progress_tick(struct bench_progress *progress, const struct bench_crew *crew,
+			 uint64_t now_ns);
+void bench_progress_end(struct bench_progress *progress, const struct bench_crew *crew);
+
+#endif

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * The command line of access-bench, one row an option. What is not said is filled in afterwards:
+ * first by --quickstart, then by the defaults, so that an explicit option always wins.
+ */
+
+#include "tools/bench.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define BENCH_MAX_PIPELINE 16384
+#define BENCH_AT(member) offsetof(struct bench_config, member)
+
+static const struct option bench_table[] = {
+#define OPTION(name, kind, member, least, most, choices, arg, help) \
+	{name, kind, BENCH_AT(member), least, most, choices, arg, help},
+#include "tools/bench_options_tbl.h"
+#undef OPTION
+};
+
+void bench_options_help(FILE *out)
+{
+	fputs(
+	    "Usage: access-bench --dataset DIR [OPTION]...\n"
+	    "Runs imitated training jobs against accessd, measures them and checks that each gets "
+	    "every\n"
+	    "sample of every epoch exactly once. Lists are dealt round the jobs.\n\n",
+	    out);
+	option_print(bench_table, BASE_ARRAY_LEN(bench_table), out);
+	fputs("\nThe exit status is 0 only when every job got every sample exactly once.\n", out);
+}
+
+static void bench_list(struct option_list *list, unsigned n, const double *value)
+{
+	if (list->n > 0)
+		return;
+	list->n = n;
+	memcpy(list->value, value, n * sizeof(*value));
+}
+
+/* Four jobs that differ in speed and start, small enough for any machine. */
+static void bench_options_quickstart(struct bench_config *config)
+{
+	static const double step_ms[] = {0, 60, 120, 240}, start_s[] = {0, 1, 2.5, 4},
+			    batch[] = {64};
+
+	if (!config->quickstart)
+		return;
+	config->private = config->private || !config->socket;
+	config->verify = true;
+	if (config->jobs == 0)
+		config->jobs = 4;
+	if (config->epochs == 0)
+		config->epochs = 2;
+	if (!config->pipeline)
+		config->pipeline = "imagenet-train-u8";
+	bench_list(&config->batch, 1, batch);
+	bench_list(&config->step_ms, BASE_ARRAY_LEN(step_ms), step_ms);
+	bench_list(&config->start_s, BASE_ARRAY_LEN(start_s), start_s);
+}
+
+static void bench_options_default(struct bench_config *config)
+{
+	static const double batch[] = {256};
+
+	if (config->jobs == 0)
+		config->jobs = 1;
+	if (config->epochs == 0)
+		config->epochs = 1;
+	if (config->timeout_s == 0)
+		config->timeout_s = 120;
+	if (!config->pipeline)
+		config->pipeline = "imagenet-train";
+	bench_list(&config->batch, 1, batch);
+}
+
+/* --pipeline: a file's text if there is such a file, else a name or JSON as it stands. */
+static int bench_options_pipeline(struct bench_config *config, struct diag *diag)
+{
+	static char text[BENCH_MAX_PIPELINE + 1];
+	_cleanup_close_ int fd = open(config->pipeline, O_RDONLY | O_CLOEXEC);
+	struct stat st;
+	ssize_t size;
+
+	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)) {
+		if (!strchr(config->pipeline, '/') || strpbrk(config->pipeline, "{["))
+			return 0;
+		diag_set(diag, "--pipeline %s: %s", config->pipeline,
+			 fd < 0 ? strerror(errno) : "no ordinary file");
+		return OPTION_E_BAD;
+	}
+	size = read(fd, text, sizeof(text));
+	if (size < 0 || size > BENCH_MAX_PIPELINE) {
+		diag_set(diag, "--pipeline %s: %s", config->pipeline,
+			 size < 0 ? strerror(errno) : "has more than 16384 bytes");
+		return OPTION_E_BAD;
+	}
+	text[size] = '\0';
+	config->pipeline = text;
+	return 0;
+}
+
+static int bench_options_check(const struct bench_config *config, struct diag *diag)
+{
+	const char *wrong = NULL;
+
+	if (!config->dataset)
+		wrong = "--dataset DIR is missing: a folder with pictures";
+	else if (config->private && config->socket)
+		wrong = "--private starts an accessd of its own: leave out --socket";
+	else if (!config->private && (config->workers || config->readers || config->memory ||
+				      config->slots || config->set.n))
+		wrong = "--workers, --readers, --memory, --slots and --set configure the accessd "
+			"that --private starts: add --private";
+	if (wrong)
+		diag_set(diag, "%s", wrong);
+	return wrong ? OPTION_E_BAD : 0;
+}
+
+int bench_options(int argc, char **argv, struct bench_config *ret, struct diag *diag)
+{
+	_cleanup_free_ char **rest = calloc((size_t)argc + 1, sizeof(*rest));
+	unsigned n_rest = 0;
+	int r;
+
+	*ret = (struct bench_config){.bad_budget = UINT64_MAX};
+	if (!rest)
+		return -ENOMEM;
+	r = option_parse(bench_table, BASE_ARRAY_LEN(bench_table), argc, argv, ret, rest, &n_rest,
+			 diag);
+	if (r || ret->help || ret->version)
+		return r;
+	if (n_rest > 0) {
+		diag_set(diag, "what is \"%s\"? every argument is an option; --help lists them",
+			 rest[0]);
+		return OPTION_E_BAD;
+	}
+	bench_options_quickstart(ret);
+	bench_options_default(ret);
+	r = bench_options_check(ret, diag);
+	return r ? r : bench_options_pipeline(ret, diag);
+}
+
+uint64_t bench_epochs_of(const struct bench_config *config, unsigned job)
+{
+	return (uint64_t)option_dealt(&config->job_epochs, job, (double)config->epochs);
+}
+
+uint32_t bench_batch_of(const struct bench_config *config, unsigned job)
+{
+	return (uint32_t)option_dealt(&config->batch, job, 256);
+}
+
+double bench_step_ms_of(const struct bench_config *config, unsigned job)
+{
+	return option_dealt(&config->step_ms, job, 0);
+}
+
+double bench_start_s_of(const struct bench_config *config, unsigned job)
+{
+	return option_dealt(&config->start_s, job, 0);
+}

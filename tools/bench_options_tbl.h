@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Every option of access-bench, declared once; access-bench(1) has the same, which a test compares.
+ * OPTION(name, kind, member, least, most, choices, arg, help)
+ */
+/* clang-format off */
+OPTION("dataset", OPTION_TEXT, dataset, 0, 0, NULL, "DIR", "folder of pictures")
+OPTION("pipeline", OPTION_TEXT, pipeline, 0, 0, NULL, "FILE|NAME", "imagenet-train (the default), imagenet-eval, each also with -u8, a file of JSON, or JSON")
+OPTION("jobs", OPTION_COUNT, jobs, 1, BENCH_MAX_JOBS, NULL, "K", "training jobs, each a process (1)")
+OPTION("batch", OPTION_LIST, batch, 1, 65536, NULL, "B[,B...]", "samples a batch (256)")
+OPTION("epochs", OPTION_COUNT, epochs, 1, BENCH_MAX_EPOCHS, NULL, "E", "epochs of every job (1)")
+OPTION("job-epochs", OPTION_LIST, job_epochs, 1, BENCH_MAX_EPOCHS, NULL, "E[,E...]", "epochs, dealt round the jobs, instead of --epochs")
+OPTION("step-ms", OPTION_LIST, step_ms, 0, 3600000, NULL, "S[,S...]", "duration of a training step, in which a job holds its batch and sleeps (0)")
+OPTION("start-s", OPTION_LIST, start_s, 0, 86400, NULL, "T[,T...]", "when a job starts (0)")
+OPTION("verify", OPTION_FLAG, verify, 0, 0, NULL, NULL, "read every byte of every batch and look for values that cannot be")
+OPTION("copy", OPTION_FLAG, copy, 0, 0, NULL, NULL, "take private copies of batches instead of views of shared memory")
+OPTION("bad", OPTION_CHOICE, bad, 0, 0, "error|skip|substitute", "POLICY", "what becomes of pictures that cannot be decoded: error (the default), skip or substitute")
+OPTION("bad-budget", OPTION_COUNT, bad_budget, 0, 1e15, NULL, "N", "bad pictures tolerated an epoch (the larger of 10 and 1 %)")
+OPTION("kill", OPTION_REAL, kill, 0, 6000, NULL, "P", "kill -9 each job P times a minute on average; it starts again from its last token")
+OPTION("stop", OPTION_REAL, stop, 0, 6000, NULL, "P", "stop each job P times a minute on average, for 1 to 3 seconds")
+OPTION("seed", OPTION_COUNT, seed, 0, 9e18, NULL, "S", "seed of --kill and --stop and, with --private, of accessd's orders and random ops")
+OPTION("timeout-s", OPTION_COUNT, timeout_s, 1, 86400, NULL, "T", "a job that waits so long for one batch fails with accessd's diagnosis (120)")
+OPTION("hand", OPTION_COUNT, hand, 1, 65536, NULL, "C", "samples a hand holds (by rule, from the batch)")
+OPTION("private", OPTION_FLAG, private, 0, 0, NULL, NULL, "start an accessd of our own for the time of the run")
+OPTION("workers", OPTION_COUNT, workers, 1, 256, NULL, "N", "with --private: worker processes")
+OPTION("readers", OPTION_COUNT, readers, 1, 64, NULL, "N", "with --private: reader threads")
+OPTION("memory", OPTION_BYTES, memory, 0, 0, NULL, "BYTES", "with --private: memory budget (512M, 1.5G, ...)")
+OPTION("slots", OPTION_COUNT, slots, 1, 512, NULL, "N", "with --private: slots of the stream")
+OPTION("set", OPTION_MANY, set, 0, 0, NULL, "KEY=VALUE", "with --private: any parameter of accessd.conf(5); may be repeated")
+OPTION("socket", OPTION_TEXT, socket, 0, 0, NULL, "PATH", "accessd's socket (as libaccess finds it)")
+OPTION("json", OPTION_TEXT, json, 0, 0, NULL, "FILE", "write the results as JSON; - is standard output, and then the table goes to standard error")
+OPTION("quickstart", OPTION_FLAG, quickstart, 0, 0, NULL, NULL, "a first demonstration: --private --verify, four jobs of different speeds and starts, two epochs, and an explanation")
+OPTION("quiet", OPTION_FLAG, quiet, 0, 0, NULL, NULL, "no progress and no table")
+OPTION("help", OPTION_FLAG, help, 0, 0, NULL, NULL, "this text")
+OPTION("version", OPTION_FLAG, version, 0, 0, NULL, NULL, "the version")
+/* clang-format on */

@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * From ledgers, seats and accessd's status to one value that is printed twice: as JSON and for
+ * people. Whether a job got everything exactly once is decided here and from its ledger alone.
+ *
+ * accessd's counters run since its start: what the run cost is the difference of two answers. When
+ * accessd was restarted in between, the second answer is all there is, and uptime_s tells.
+ */
+
+#include "tools/bench.h"
+
+#include "base/json.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define BENCH_MAX_STATUS (16u << 20)
+
+static double bench_seconds(uint64_t from_ns, uint64_t to_ns)
+{
+	return to_ns > from_ns ? (double)(to_ns - from_ns) * 1e-9 : 0;
+}
+
+static void bench_result_seat(const struct bench_seat *seat, struct bench_job_result *ret)
+{
+	ret->n = counter_get(&seat->n);
+	ret->seconds = bench_seconds(counter_get(&seat->started_ns), counter_get(&seat->ended_ns));
+	if (counter_get(&seat->first_ns) > 0)
+		ret->first_batch_ms =
+		    bench_seconds(counter_get(&seat->started_ns), counter_get(&seat->first_ns)) *
+		    1e3;
+	ret->handovers = seat->handover.count;
+	ret->handover_p50_us = (double)histogram_quantile(&seat->handover, 0.5) * 1e-3;
+	ret->handover_p99_us = (double)histogram_quantile(&seat->handover, 0.99) * 1e-3;
+	ret->error = seat->error;
+}
+
+/* Judges a job by its ledger. What the policy skipped is not missing. */
+static void bench_result_judge(const struct ledger *ledger, struct bench_job_result *ret)
+{
+	const struct ledger_totals *totals = ledger_totals(ledger);
+	uint64_t missing = totals->missing + ledger_missing(ledger, ret->epochs_asked);
+
+	ret->totals = *totals;
+	ret->missing = missing > totals->skipped ? missing - totals->skipped : 0;
+	ret->wait_seconds = (double)totals->wait_ns * 1e-9;
+	if (totals->samples > 0)
+		ret->copied_share = (double)totals->copied / (double)totals->samples;
+	ret->exactly_once = ret->missing == 0 && totals->duplicates == 0 && totals->strange == 0 &&
+			    totals->bad_values == 0 && totals->epochs == ret->epochs_asked &&
+			    ret->error[0] == '\0';
+}
+
+static uint64_t bench_result_floor(const struct ledger *ledgers, unsigned n_ledgers)
+{
+	uint64_t floor = 0, n = 0;
+
+	for (unsigned i = 0; i < n_ledgers; i++)
+		n = BASE_MAX(n, ledgers[i].n);
+	for (uint64_t sample = 0; sample < n; sample++) {
+		uint16_t most = 0;
+
+		for (unsigned i = 0; i < n_ledgers; i++)
+			if (sample < ledgers[i].n)
+				most = BASE_MAX(most, ledger_epochs_of(&ledgers[i], sample));
+		floor += most;
+	}
+	return floor;
+}
+
+static void bench_result_jobs(const struct bench_crew *crew, struct bench_result *ret)
+{
+	static struct ledger ledgers[BENCH_MAX_JOBS];
+	const struct bench_shared *shared = crew->shared;
+	uint64_t first_ns = UINT64_MAX, last_ns = 0, hand;
+	unsigned n_ledgers = 0;
+
+	ret->all_exactly_once = true;
+	for (unsigned i = 0; i < ret->jobs; i++) {
+		const struct bench_member *member = &crew->member[i];
+		struct bench_job_result *job = &ret->job[i];
+
+		job->epochs_asked = bench_epochs_of(crew->config, i);
+		job->batch = bench_batch_of(crew->config, i);
+		job->step_ms = bench_step_ms_of(crew->config, i);
+		job->start_s = bench_start_s_of(crew->config, i);
+		job->kills = member->kills;
+		job->stops = member->stops;
+		job->lives = member->lives;
+		bench_result_seat(&shared->seat[i], job);
+		job->opened = ledger_open(member->ledger_fd, &ledgers[n_ledgers]) == 0;
+		if (job->opened)
+			bench_result_judge(&ledgers[n_ledgers++], job);
+		ret->all_exactly_once &= job->exactly_once;
+		ret->node.separate += job->totals.samples;
+		if (counter_get(&shared->seat[i].started_ns) > 0)
+			first_ns = BASE_MIN(first_ns, counter_get(&shared->seat[i].started_ns));
+		last_ns = BASE_MAX(last_ns, counter_get(&shared->seat[i].ended_ns));
+		hand = counter_get(&shared->seat[i].hand);
+		if (hand > 0)
+			ret->node.hands_per_epoch = (job->n + hand - 1) / hand;
+	}
+	ret->seconds = bench_seconds(first_ns, last_ns);
+	ret->node.floor = bench_result_floor(ledgers, n_ledgers);
+	ret->node.rate_all = bench_shared_rate(shared);
+	for (unsigned i = 0; i < n_ledgers; i++)
+		ledger_close(&ledgers[i]);
+}
+
+static struct json_in *bench_status_parse(const char *text)
+{
+	struct json_in *status = NULL;
+
+	if (text && json_in_parse(text, strlen(text), BENCH_MAX_STATUS, &status, NULL))
+		return NULL;
+	return status;
+}
+
+static const struct {
+	const char *key;
+	size_t offset;
+	bool is_seconds, is_level; /* level: not a counter, its last value counts */
+} bench_node_keys[] = {
+#define NODE(member, is_seconds, is_level)                                                \
+	{                                                                                 \
+#member, offsetof(struct bench_node_result, member), is_seconds, is_level \
+	}
+    NODE(samples_read, false, false),         NODE(bytes_read, false, false),
+    NODE(samples_preprocessed, false, false), NODE(reference, false, false),
+    NODE(worker_cpu_seconds, true, false),    NODE(reader_cpu_seconds, true, false),
+    NODE(loop_cpu_seconds, true, false),      NODE(rss_bytes, false, true),
+    NODE(waits_on_dead, false, false),        NODE(bad_samples, false, false),
+    NODE(worker_restarts, false, false),      NODE(reader_restarts, false, false),
+    NODE(parent_restarts, false, false),
+#undef NODE
+};
+
+static void bench_result_node(const struct json_in *before, const struct json_in *after,
+			      struct bench_node_result *ret)
+{
+	const struct json_in *now = json_in_member(after, "node"), *then = NULL;
+	const struct json_in *streams = json_in_member(after, "streams");
+
+	if (json_in_u64(json_in_member(before, "pid"), 0) ==
+	    json_in_u64(json_in_member(after, "pid"), 1))
+		then = json_in_member(before, "node");
+	ret->known = now != NULL;
+	ret->uptime_s = json_in_double(json_in_member(after, "uptime_s"), 0);
+	for (size_t i = 0; i < BASE_ARRAY_LEN(bench_node_keys); i++) {
+		const char *key = bench_node_keys[i].key;
+		void *at = (char *)ret + bench_node_keys[i].offset;
+		uint64_t count = json_in_u64(json_in_member(now, key), 0);
+		uint64_t count_then = json_in_u64(json_in_member(then, key), 0);
+
+		if (bench_node_keys[i].is_seconds)
+			*(double *)at = json_in_double(json_in_member(now, key), 0) -
+					json_in_double(json_in_member(then, key), 0);
+		else if (bench_node_keys[i].is_level)
+			*(uint64_t *)at = count;
+		else
+			*(uint64_t *)at = count > count_then ? count - count_then : 0;
+	}
+	for (size_t i = 0; i < json_in_count(streams); i++) {
+		uint64_t slots = json_in_u64(json_in_member(json_in_item(streams, i), "slots"), 0);
+
+		ret->slots = BASE_MAX(ret->slots, slots);
+	}
+	if (ret->reference > 0)
+		ret->redundancy = (double)ret->samples_preprocessed / (double)ret->reference;
+}
+
+void bench_result_collect(const struct bench_crew *crew, const char *status_before,
+			  const char *status_after, struct bench_result *ret)
+{
+	struct json_in *before = bench_status_parse(status_before);
+	struct json_in *after = bench_status_parse(status_after);
+
+	*ret = (struct bench_result){.jobs = (uint32_t)crew->config->jobs};
+	bench_result_jobs(crew, ret);
+	bench_result_node(before, after, &ret->node);
+	json_in_free(before);
+	json_in_free(after);
+}
+
+static void bench_json_job(struct json_out *out, const struct bench_job_result *job)
+{
+	json_out_object_begin(out);
+	json_out_member_u64(out, "samples", job->totals.samples);
+	json_out_member_double(out, "seconds", job->seconds);
+	json_out_member_double(out, "wait_seconds", job->wait_seconds);
+	json_out_member_u64(out, "epochs", job->totals.epochs);
+	json_out_member_u64(out, "missing", job->missing);
+	json_out_member_u64(out, "duplicates", job->totals.duplicates);
+	json_out_member_double(out, "copied_share", job->copied_share);
+	json_out_member_double(out, "first_batch_ms", job->first_batch_ms);
+	json_out_key(out, "handover_us");
+	json_out_object_begin(out);
+	json_out_member_u64(out, "count", job->handovers);
+	json_out_member_double(out, "p50", job->handover_p50_us);
+	json_out_member_double(out, "p99", job->handover_p99_us);
+	json_out_object_end(out);
+	json_out_member_bool(out, "exactly_once", job->exactly_once);
+	json_out_member_string(out, "error", job->error[0] ? job->error : NULL);
+	json_out_member_u64(out, "epochs_asked", job->epochs_asked);
+	json_out_member_u64(out, "dataset_samples", job->n);
+	json_out_member_u64(out, "batch", job->batch);
+	json_out_member_double(out, "step_ms", job->step_ms);
+	json_out_member_double(out, "start_s", job->start_s);
+	json_out_member_u64(out, "batches", job->totals.batches);
+	json_out_member_u64(out, "strange", job->totals.strange);
+	json_out_member_u64(out, "bad_values", job->totals.bad_values);
+	json_out_member_u64(out, "skipped", job->totals.skipped);
+	json_out_member_u64(out, "substituted", job->totals.substituted);
+	json_out_member_u64(out, "bytes_verified", job->totals.bytes);
+	json_out_member_u64(out, "reconnects", job->totals.reconnects);
+	json_out_member_u64(out, "kills", job->kills);
+	json_out_member_u64(out, "stops", job->stops);
+	json_out_member_u64(out, "lives", job->lives);
+	json_out_object_end(out);
+}
+
+static void bench_json_node(struct json_out *out, const struct bench_node_result *node)
+{
+	json_out_object_begin(out);
+	json_out_member_u64(out, "samples_read", node->samples_read);
+	json_out_member_u64(out, "bytes_read", node->bytes_read);
+	json_out_member_u64(out, "samples_preprocessed", node->samples_preprocessed);
+	json_out_member_u64(out, "reference", node->reference);
+	json_out_member_u64(out, "floor", node->floor);
+	json_out_member_double(out, "redundancy", node->redundancy);
+	json_out_member_u64(out, "hands_per_epoch", node->hands_per_epoch);
+	json_out_member_u64(out, "slots", node->slots);
+	json_out_member_double(out, "worker_cpu_seconds", node->worker_cpu_seconds);
+	json_out_member_double(out, "reader_cpu_seconds", node->reader_cpu_seconds);
+	json_out_member_double(out, "loop_cpu_seconds", node->loop_cpu_seconds);
+	json_out_member_u64(out, "rss_bytes", node->rss_bytes);
+	json_out_member_double(out, "rate_all", node->rate_all);
+	json_out_member_u64(out, "separate", node->separate);
+	json_out_member_u64(out, "waits_on_dead", node->waits_on_dead);
+	json_out_member_u64(out, "bad_samples", node->bad_samples);
+	json_out_member_u64(out, "worker_restarts", node->worker_restarts);
+	json_out_member_u64(out, "reader_restarts", node->reader_restarts);
+	json_out_member_u64(out, "parent_restarts", node->parent_restarts);
+	json_out_member_double(out, "uptime_s", node->uptime_s);
+	json_out_member_bool(out, "known", node->known);
+	json_out_object_end(out);
+}
+
+int bench_result_json(const struct bench_config *config, const struct bench_result *result,
+		      char **ret)
+{
+	struct json_out out;
+
+	json_out_init(&out, true);
+	json_out_object_begin(&out);
+	json_out_member_string(&out, "dataset", config->dataset);
+	json_out_member_string(&out, "pipeline", config->pipeline);
+	json_out_member_bool(&out, "verify", config->verify);
+	json_out_member_double(&out, "seconds", result->seconds);
+	json_out_member_bool(&out, "exactly_once", result->all_exactly_once);
+	json_out_key(&out, "jobs");
+	json_out_array_begin(&out);
+	for (unsigned i = 0; i < result->jobs; i++)
+		bench_json_job(&out, &result->job[i]);
+	json_out_array_end(&out);
+	json_out_key(&out, "node");
+	bench_json_node(&out, &result->node);
+	json_out_object_end(&out);
+	return json_out_take(&out, ret, NULL);
+}

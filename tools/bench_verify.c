@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Every byte of a batch is read, as --verify promises: the sum keeps the compiler from leaving it
+ * out, and a page that is not there would be a signal here. Floats must be finite: an exponent of
+ * all ones is an infinity or no number. Eight bytes at a time; a f32 pair or four f16 are tested by
+ * one mask each.
+ */
+
+#include "tools/bench.h"
+
+#include <string.h>
+#include "libaccess/libaccess.h"
+
+static volatile uint64_t bench_verify_sum;
+
+/* Bits of the exponents in eight bytes of a type: if all of one exponent are set it is not finite.
+ */
+static bool bench_verify_is_finite(enum oa_dtype dtype, uint64_t word)
+{
+	static const uint64_t f32_mask = UINT64_C(0x7f800000), f16_mask = UINT64_C(0x7c00);
+
+	if (dtype == OA_F32)
+		return (word & f32_mask) != f32_mask && (word >> 32 & f32_mask) != f32_mask;
+	if (dtype != OA_F16)
+		return true;
+	for (unsigned i = 0; i < 4; i++)
+		if ((word >> (16 * i) & f16_mask) == f16_mask)
+			return false;
+	return true;
+}
+
+static bool bench_verify_bytes(const struct oa_field *field)
+{
+	const unsigned char *at = field->data;
+	uint64_t sum = 0, word, left;
+	bool good = true;
+
+	for (left = field->bytes; left >= sizeof(word); left -= sizeof(word), at += sizeof(word)) {
+		memcpy(&word, at, sizeof(word));
+		sum += word;
+		if (field->dtype != OA_U8 && field->dtype != OA_I64)
+			good &= bench_verify_is_finite(field->dtype, word);
+	}
+	word = 0;
+	memcpy(&word, at, left);
+	bench_verify_sum += sum + word;
+	return good && bench_verify_is_finite(field->dtype, word);
+}
+
+static bool bench_verify_index(const struct oa_field *field, const struct oa_batch_info *info)
+{
+	if (strcmp(field->name, "index") != 0)
+		return true;
+	return field->dtype == OA_I64 && field->bytes == info->count * sizeof(int64_t) &&
+	       memcmp(field->data, info->ids, field->bytes) == 0;
+}
+
+bool bench_verify(const struct oa_batch *batch)
+{
+	struct oa_batch_info info = {.size = sizeof(info)};
+	bool good = true;
+
+	oa_batch_info(batch, &info);
+	for (uint32_t i = 0; i < info.n_fields; i++) {
+		struct oa_field field;
+
+		if (oa_batch_field(batch, i, &field) || field.shape[0] != info.count)
+			return false;
+		good &= bench_verify_bytes(&field) && bench_verify_index(&field, &info);
+	}
+	return good && info.count > 0;
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TOOLS_CTL_H
+#define TOOLS_CTL_H
+
+/* access-ctl: asks a running accessd and shows its answer; never starts one. */
+
+#include <stdio.h>
+#include "base/base.h"
+#include "base/json.h"
+
+enum { CTL_E_NONE = 1 };
+
+/* ctl_find.c */
+/* The socket of the accessd that libaccess would use: named, else $ACCESS_SOCKET, the system's,
+ * this user's private one; the first that somebody listens at. 0, or CTL_E_NONE with a diag that
+ * says where was looked. */
+int ctl_find(const char *named, char *ret, size_t size, struct diag *diag);
+
+/* ctl_draw.c: parts of the status, for people */
+void ctl_draw_node(const struct json_in *status, FILE *out);
+void ctl_draw_jobs(const struct json_in *status, FILE *out);
+void ctl_draw_streams(const struct json_in *status, FILE *out);
+void ctl_draw_workers(const struct json_in *status, FILE *out);
+
+#endif

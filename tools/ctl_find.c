@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Where accessd is. The order is libaccess's, but for its last step: a tool that looks must not
+ * start a daemon only to look at it.
+ */
+
+#include "tools/ctl.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+/* 0, or the errno of the connection. */
+static int ctl_try(const char *path)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	_cleanup_close_ int sock =
+	    socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	if (sock < 0)
+		return errno;
+	if (strlen(path) >= sizeof(address.sun_path))
+		return ENAMETOOLONG;
+	strcpy(address.sun_path, path);
+	if (connect(sock, (struct sockaddr *)&address, sizeof(address)) == 0 || errno == EAGAIN)
+		return 0;
+	return errno;
+}
+
+static const char *ctl_hint(int error)
+{
+	switch (error) {
+	case ENOENT:
+		return "there is no such socket; is accessd started? (systemctl start accessd)";
+	case ECONNREFUSED:
+		return "nobody listens there: accessd has ended; the next job or start mends it";
+	case EACCES:
+		return "this user may not connect; ask the administrator for access to its folder";
+	default:
+		return strerror(error);
+	}
+}
+
+static int ctl_find_named(const char *path, char *ret, size_t size, struct diag *diag)
+{
+	int error = ctl_try(path);
+
+	if (error) {
+		diag_set(diag, "no accessd at %s: %s", path, ctl_hint(error));
+		return CTL_E_NONE;
+	}
+	snprintf(ret, size, "%s", path);
+	return 0;
+}
+
+int ctl_find(const char *named, char *ret, size_t size, struct diag *diag)
+{
+	const char *variable = getenv("ACCESS_SOCKET"), *runtime = getenv("XDG_RUNTIME_DIR");
+	char paths[2][256];
+	int error = 0;
+
+	if (!named && variable && *variable)
+		named = variable;
+	if (named)
+		return ctl_find_named(named, ret, size, diag);
+	snprintf(paths[0], sizeof(paths[0]), "%s/accessd/socket", RUNSTATEDIR);
+	if (runtime && *runtime)
+		snprintf(paths[1], sizeof(paths[1]), "%s/oneaccess/socket", runtime);
+	else
+		snprintf(paths[1], sizeof(paths[1]), "/tmp/oneaccess-%u/socket",
+			 (unsigned)geteuid());
+	for (size_t i = 0; i < BASE_ARRAY_LEN(paths); i++) {
+		int r = ctl_try(paths[i]);
+
+		if (r == 0) {
+			snprintf(ret, size, "%s", paths[i]);
+			return 0;
+		}
+		error = error == EACCES ? error : r;
+	}
+	diag_set(
+	    diag,
+	    "no accessd runs for this user, neither at %s nor at %s: %s. --socket names another "
+	    "one; a job starts a private one by itself",
+	    paths[0], paths[1], ctl_hint(error));
+	return CTL_E_NONE;
+}

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * access-ctl: one question to a running accessd, one answer. Commands are a table.
+ *
+ * Exit status: 0 answered, 1 no answer, 2 wrong command line.
+ */
+
+#include "tools/ctl.h"
+
+#include "libaccess/libaccess.h"
+#include "tools/host.h"
+#include "tools/option.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CTL_MAX_STATUS (16u << 20)
+
+struct ctl_config {
+	const char *socket;
+	uint64_t timeout_s;
+	bool json, help, version;
+};
+
+static const struct option ctl_options[] = {
+#define OPTION(name, kind, member, least, most, choices, arg, help) \
+	{name, kind, offsetof(struct ctl_config, member), least, most, choices, arg, help},
+#include "tools/ctl_options_tbl.h"
+#undef OPTION
+};
+
+static void ctl_show_status(const struct json_in *status)
+{
+	ctl_draw_node(status, stdout);
+	putchar('\n');
+	ctl_draw_streams(status, stdout);
+	putchar('\n');
+	ctl_draw_jobs(status, stdout);
+	putchar('\n');
+	ctl_draw_workers(status, stdout);
+}
+
+static void ctl_show_ping(const struct json_in *status)
+{
+	char version[64];
+
+	base_quote(json_in_string(json_in_member(status, "version"), "-"), version,
+		   sizeof(version));
+	printf("accessd %s, pid %llu, answers\n", version,
+	       (unsigned long long)json_in_u64(json_in_member(status, "pid"), 0));
+}
+
+static void ctl_show_jobs(const struct json_in *status)
+{
+	ctl_draw_jobs(status, stdout);
+}
+
+static void ctl_show_streams(const struct json_in *status)
+{
+	ctl_draw_streams(status, stdout);
+}
+
+static void ctl_show_workers(const struct json_in *status)
+{
+	ctl_draw_workers(status, stdout);
+}
+
+static const struct {
+	const char *name, *help;
+	void (*show)(const struct json_in *status);
+} ctl_commands[] = {
+    {"status", "everything: the node, its streams, jobs and workers", ctl_show_status},
+    {"ping", "does accessd answer?", ctl_show_ping},
+    {"jobs", "the jobs, their rates, and what each waits for", ctl_show_jobs},
+    {"streams", "the streams and their slots", ctl_show_streams},
+    {"workers", "the worker processes", ctl_show_workers},
+};
+
+static void ctl_help(void)
+{
+	puts("Usage: access-ctl [OPTION]... COMMAND\n"
+	     "Asks the accessd that runs for this user; never starts one.\n\nCommands:");
+	for (size_t i = 0; i < BASE_ARRAY_LEN(ctl_commands); i++)
+		printf("  %-24s%s\n", ctl_commands[i].name, ctl_commands[i].help);
+	puts("\nOptions:");
+	option_print(ctl_options, BASE_ARRAY_LEN(ctl_options), stdout);
+}
+
+static int ctl_fail(const char *text, int status)
+{
+	fprintf(stderr, "access-ctl: %s\n", text);
+	return status;
+}
+
+static int ctl_run(const struct ctl_config *config, void (*show)(const struct json_in *status))
+{
+	uint64_t timeout_ms = (config->timeout_s > 0 ? config->timeout_s : 10) * 1000;
+	_cleanup_free_ char *text = NULL;
+	struct json_in *status = NULL;
+	char socket[256];
+	struct diag diag = {.text = "out of memory"};
+
+	if (ctl_find(config->socket, socket, sizeof(socket), &diag))
+		return ctl_fail(diag.text, 1);
+	if (host_status(socket, (int)timeout_ms, &text, &diag))
+		return ctl_fail(diag.text, 1);
+	if (json_in_parse(text, strlen(text), CTL_MAX_STATUS, &status, &diag))
+		return ctl_fail(diag.text, 1);
+	if (config->json)
+		puts(text);
+	else
+		show(status);
+	json_in_free(status);
+	return fflush(stdout) == 0 ? 0 : ctl_fail(strerror(errno), 1);
+}
+
+int main(int argc, char **argv)
+{
+	_cleanup_free_ char **rest = calloc((size_t)argc + 1, sizeof(*rest));
+	struct ctl_config config = {.socket = NULL};
+	struct diag diag = {.text = "out of memory"};
+	unsigned n_rest = 0;
+
+	if (!rest || option_parse(ctl_options, BASE_ARRAY_LEN(ctl_options), argc, argv, &config,
+				  rest, &n_rest, &diag))
+		return ctl_fail(diag.text, 2);
+	if (config.help) {
+		ctl_help();
+		return 0;
+	}
+	if (config.version) {
+		printf("access-ctl %s, libaccess %s\n", PACKAGE_VERSION, oa_version());
+		return 0;
+	}
+	if (n_rest != 1)
+		return ctl_fail("one command is needed, such as status; --help lists them", 2);
+	for (size_t i = 0; i < BASE_ARRAY_LEN(ctl_commands); i++)
+		if (strcmp(rest[0], ctl_commands[i].name) == 0)
+			return ctl_run(&config, ctl_commands[i].show);
+	diag_set(&diag, "there is no command \"%s\"; --help lists them", rest[0]);
+	return ctl_fail(diag.text, 2);
+}

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Every option of access-ctl, declared once; access-ctl(1) has the same, which a test compares.
+ * OPTION(name, kind, member, least, most, choices, arg, help)
+ */
+/* clang-format off */
+OPTION("socket", OPTION_TEXT, socket, 0, 0, NULL, "PATH", "accessd's socket (else $ACCESS_SOCKET, the system's, this user's private one)")
+OPTION("timeout-s", OPTION_COUNT, timeout_s, 1, 3600, NULL, "T", "wait so long for the answer (10)")
+OPTION("json", OPTION_FLAG, json, 0, 0, NULL, NULL, "print accessd's answer as it is: JSON")
+OPTION("help", OPTION_FLAG, help, 0, 0, NULL, NULL, "this text")
+OPTION("version", OPTION_FLAG, version, 0, 0, NULL, NULL, "the version")
+/* clang-format on */

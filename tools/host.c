@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * The life of a private accessd: found as $ACCESS_DAEMON, else beside this program (a build tree
+ * has it in ../daemon, an installed one in ../sbin), else where it was configured to be. It runs in
+ * the foreground as a child, and dies with us (PDEATHSIG), so that a killed benchmark leaves no
+ * daemon behind. It is ready when its socket accepts a connection.
+ */
+
+#include "tools/host.h"
+
+#include "libaccess/libaccess.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define HOST_MAX_SETTINGS 300
+#define HOST_START_MS 15000
+#define HOST_END_MS 10000
+
+static void host_pause_ms(unsigned ms)
+{
+	struct timespec pause = {ms / 1000, (long)(ms % 1000) * 1000000};
+
+	nanosleep(&pause, NULL);
+}
+
+/* Writes the path of accessd to ret. */
+static void host_find(char *ret, size_t size)
+{
+	static const char *const beside[] = {"accessd", "../daemon/accessd", "../../daemon/accessd",
+					     "../sbin/accessd"};
+	const char *named = getenv("ACCESS_DAEMON");
+	char self[PATH_MAX];
+	ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	char *slash;
+
+	if (named && *named) {
+		snprintf(ret, size, "%s", named);
+		return;
+	}
+	self[length > 0 ? length : 0] = '\0';
+	slash = strrchr(self, '/');
+	for (size_t i = 0; slash && i < BASE_ARRAY_LEN(beside); i++) {
+		int used = snprintf(ret, size, "%.*s/%s", (int)(slash - self), self, beside[i]);
+
+		if (used > 0 && (size_t)used < size && access(ret, X_OK) == 0)
+			return;
+	}
+	snprintf(ret, size, "%s/accessd", SBINDIR);
+}
+
+/* In the child: becomes accessd, or writes errno to the pipe. */
+_Noreturn static void host_exec(const char *program, const struct host *host,
+				const char *const *settings, unsigned n, int parent, int errors)
+{
+	const char *argv[2 * HOST_MAX_SETTINGS + 8] = {program, "--private", "--dir", host->dir};
+	unsigned argc = 4;
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	for (unsigned i = 0; i < n; i++) {
+		argv[argc++] = "--set";
+		argv[argc++] = settings[i];
+	}
+	prctl(PR_SET_PDEATHSIG, SIGTERM);
+	setpgid(0, 0); /* the terminal's ^C is for the benchmark, which ends accessd itself */
+	if (getppid() == parent && null >= 0) {
+		dup2(null, STDIN_FILENO);
+		execv(program, (char *const *)argv);
+	}
+	if (write(errors, &errno, sizeof(errno)) < 0)
+		_exit(126);
+	_exit(127);
+}
+
+static bool host_accepts(const char *path)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	_cleanup_close_ int sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+	if (sock < 0 || strlen(path) >= sizeof(address.sun_path))
+		return false;
+	strcpy(address.sun_path, path);
+	return connect(sock, (struct sockaddr *)&address, sizeof(address)) == 0;
+}
+
+bool host_is_alive(struct host *host)
+{
+	if (host->pid > 0 && waitpid(host->pid, NULL, WNOHANG) == host->pid)
+		host->pid = 0;
+	return host->pid > 0;
+}
+
+static int host_wait_ready(struct host *host, struct diag *diag)
+{
+	uint64_t end = base_now_ns() + HOST_START_MS * UINT64_C(1000000);
+
+	while (!host_accepts(host->socket)) {
+		if (!host_is_alive(host)) {
+			diag_set(diag, "accessd ended before it was ready; its messages are above");
+			return HOST_E_FAILED;
+		}
+		if (base_now_ns() > end) {
+			diag_set(diag, "accessd was not ready within %d s: nothing answers at %s",
+				 HOST_START_MS / 1000, host->socket);
+			return HOST_E_FAILED;
+		}
+		host_pause_ms(10);
+	}
+	return 0;
+}
+
+static int host_make_dir(struct host *host, struct diag *diag)
+{
+	const char *parent = getenv("TMPDIR");
+
+	if (!parent || !*parent || strlen(parent) > 64)
+		parent = "/tmp"; /* also when the socket's path would not fit */
+	snprintf(host->dir, sizeof(host->dir), "%s/access-bench-XXXXXX", parent);
+	if (!mkdtemp(host->dir)) {
+		diag_set(
+		    diag,
+		    "cannot make a folder in %s: %s; set TMPDIR to a folder that can be written",
+		    parent, strerror(errno));
+		host->dir[0] = '\0';
+		return HOST_E_FAILED;
+	}
+	snprintf(host->socket, sizeof(host->socket), "%s/socket", host->dir);
+	return 0;
+}
+
+static int host_spawn(struct host *host, const char *const *settings, unsigned n, struct diag *diag)
+{
+	char program[PATH_MAX];
+	int errors[2], error = 0, parent = getpid();
+	ssize_t got;
+
+	host_find(program, sizeof(program));
+	if (pipe2(errors, O_CLOEXEC) < 0) {
+		diag_set(diag, "cannot make a pipe: %s", strerror(errno));
+		return HOST_E_FAILED;
+	}
+	host->pid = fork();
+	if (host->pid == 0)
+		host_exec(program, host, settings, n, parent, errors[1]);
+	error = host->pid < 0 ? errno : 0;
+	close(errors[1]);
+	got = error ? 0
+		    : read(errors[0], &error, sizeof(error)); /* ends when it has become accessd */
+	close(errors[0]);
+	if (host->pid > 0 && got <= 0)
+		return 0;
+	if (host->pid > 0)
+		waitpid(host->pid, NULL, 0);
+	host->pid = 0;
+	diag_set(diag, "cannot start %s: %s; ACCESS_DAEMON names another accessd", program,
+		 strerror(error));
+	return HOST_E_FAILED;
+}
+
+int host_start(const char *const *settings, unsigned n, struct host *ret, struct diag *diag)
+{
+	int r;
+
+	*ret = (struct host){.pid = 0};
+	if (n > HOST_MAX_SETTINGS) {
+		diag_set(diag, "%u settings, more than %d", n, HOST_MAX_SETTINGS);
+		return HOST_E_FAILED;
+	}
+	r = host_make_dir(ret, diag);
+	if (r == 0)
+		r = host_spawn(ret, settings, n, diag);
+	if (r == 0)
+		r = host_wait_ready(ret, diag);
+	if (r)
+		host_end(ret);
+	return r;
+}
+
+static int host_remove(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+	(void)st;
+	(void)type;
+	(void)ftw;
+	remove(path);
+	return 0;
+}
+
+void host_end(struct host *host)
+{
+	uint64_t end = base_now_ns() + HOST_END_MS * UINT64_C(1000000);
+
+	if (host->pid > 0)
+		kill(host->pid, SIGTERM);
+	while (host_is_alive(host)) {
+		if (base_now_ns() > end)
+			kill(host->pid, SIGKILL);
+		host_pause_ms(5);
+	}
+	if (host->dir[0])
+		nftw(host->dir, host_remove, 8, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
+	host->dir[0] = '\0';
+}
+
+/* In the child: the status to the pipe; its first byte says whether it is one. */
+_Noreturn static void host_tell_status(const char *socket, int out)
+{
+	struct oa_error error = {.size = sizeof(error)};
+	struct oa_client *client = NULL;
+	char *json = NULL, good = 'j';
+	const char *text;
+	int r;
+
+	r = oa_connect(socket, &client, &error);
+	if (r == 0)
+		r = oa_status(client, &json, &error);
+	if (r)
+		good = 'e';
+	text = r ? error.text : json;
+	if (write(out, &good, 1) != 1)
+		_exit(1);
+	for (size_t left = strlen(text); left > 0;) {
+		ssize_t wrote = write(out, text, left);
+
+		if (wrote <= 0)
+			_exit(1);
+		text += wrote;
+		left -= (size_t)wrote;
+	}
+	_exit(0);
+}
+
+/* Reads the pipe to its end, terminated; the caller frees. NULL when time is up or memory is. */
+static char *host_read_all(int fd, int timeout_ms)
+{
+	uint64_t end = base_now_ns() + (uint64_t)timeout_ms * 1000000;
+	_cleanup_free_ char *text = NULL;
+	size_t size = 0, capacity = 0;
+
+	for (;;) {
+		struct pollfd pollfd = {.fd = fd, .events = POLLIN};
+		uint64_t now = base_now_ns();
+		ssize_t got;
+
+		if (capacity - size < 2) {
+			char *grown = realloc(text, capacity * 2 + 4096);
+
+			if (!grown)
+				return NULL;
+			text = grown;
+			capacity = capacity * 2 + 4096;
+		}
+		if (now >= end ||
+		    (poll(&pollfd, 1, (int)((end - now) / 1000000) + 1) < 0 && errno != EINTR))
+			return NULL;
+		if (pollfd.revents == 0)
+			continue;
+		got = read(fd, text + size, capacity - size - 1);
+		if (got < 0 && errno != EINTR)
+			return NULL;
+		if (got > 0)
+			size += (size_t)got;
+		text[size] = '\0';
+		if (got == 0)
+			return base_take_ptr(text);
+	}
+}
+
+int host_status(const char *socket, int timeout_ms, char **ret, struct diag *diag)
+{
+	_cleanup_free_ char *text = NULL;
+	int pipes[2], pid;
+
+	if (pipe2(pipes, O_CLOEXEC) < 0) {
+		diag_set(diag, "cannot make a pipe: %s", strerror(errno));
+		return HOST_E_FAILED;
+	}
+	pid = fork();
+	if (pid == 0)
+		host_tell_status(socket, pipes[1]);
+	close(pipes[1]);
+	if (pid > 0) {
+		text = host_read_all(pipes[0], timeout_ms);
+		kill(pid, SIGKILL);
+		waitpid(pid, NULL, 0);
+	}
+	close(pipes[0]);
+	if (!text || text[0] != 'j') {
+		diag_set(diag, "no status from accessd: %s",
+			 text && *text ? text + 1 : "no answer in time");
+		return HOST_E_FAILED;
+	}
+	memmove(text, text + 1, strlen(text));
+	*ret = base_take_ptr(text);
+	return 0;
+}

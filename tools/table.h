@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TOOLS_TABLE_H
+#define TOOLS_TABLE_H
+
+/*
+ * Plain tables for terminals: collected cell by cell, drawn when complete. A column whose header
+ * begins with '<' is aligned left, others right. Cells may hold anything: what could move the
+ * cursor is escaped.
+ */
+
+#include <stdio.h>
+#include "base/base.h"
+
+#define TABLE_COLUMNS 24
+
+struct table {
+	unsigned columns, cells, capacity;
+	char **cell; /* row by row, the header first; NULL after a failed allocation: drawn empty */
+	bool left[TABLE_COLUMNS];
+};
+
+/* headers: columns texts with '|' between them. */
+void table_init(struct table *table, const char *headers);
+void table_fini(struct table *table);
+void table_cell(struct table *table, const char *fmt, ...) BASE_PRINTF(2, 3);
+void table_end_row(struct table *table);        /* fills it up with empty cells */
+unsigned table_rows(const struct table *table); /* without the header */
+void table_print(const struct table *table, const char *indent, FILE *out);
+/* Columns that a UTF-8 text needs, as far as characters are one column wide. */
+unsigned table_width(const char *text);
+
+#endif
