@@ -6,6 +6,7 @@
 #include "tests/worker/rig.h"
 #include "tests/worker/suite.h"
 
+#include <dirent.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -15,6 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "worker/pool.h"
 #include "worker/sandbox.h"
 #include "worker/warm.h"
 #include "worker/worker.h"
@@ -299,6 +301,153 @@ START_TEST(test_sandboxed)
 }
 END_TEST
 
+static long read_number(pid_t pid, const char *name)
+{
+	char path[64];
+	long number = -1;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
+	file = fopen(path, "r");
+	ck_assert_ptr_nonnull(file);
+	ck_assert_int_eq(fscanf(file, "%ld", &number), 1);
+	fclose(file);
+	return number;
+}
+
+/* When memory runs out the kernel takes a worker, never the parent. */
+START_TEST(test_oom_takes_workers)
+{
+	struct rig *rig = rig_new(2, MEMORY, NULL);
+	struct rig_lane *lane = rig_lane_new(1);
+
+	rig_lane_open(rig, lane);
+	rig_await_workers(rig, 2);
+	for (uint32_t owner = 1; owner <= 2; owner++)
+		ck_assert_int_eq(read_number(rig->worker[owner].pid, "oom_score_adj"), 1000);
+	ck_assert_int_eq(read_number(rig->pid, "oom_score_adj"),
+			 read_number(getpid(), "oom_score_adj"));
+	rig_free(rig);
+	rig_lane_free(lane);
+}
+END_TEST
+
+/* /proc/PID/fd of others can be listed by root alone. */
+static unsigned count_fds(pid_t pid)
+{
+	char path[64];
+	unsigned count = 0;
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
+	dir = opendir(path);
+	if (dir == NULL)
+		return 0;
+	for (struct dirent *entry; (entry = readdir(dir)) != NULL;)
+		count += entry->d_name[0] != '.';
+	closedir(dir);
+	return count;
+}
+
+START_TEST(test_descriptors)
+{
+	struct rig *rig = rig_new(1, MEMORY, NULL);
+	struct rig_lane *lane[2] = {rig_lane_new(1), rig_lane_new(2)};
+	unsigned before, after;
+
+	rig_lane_open(rig, lane[0]);
+	before = count_fds(rig->pid);
+	rig_lane_open(rig, lane[1]);
+	after = count_fds(rig->pid);
+	ck_assert_uint_eq(before, after); /* nothing of a lane is kept but its mappings */
+	produce(rig, lane[1], 0, 1);
+	rig_await_workers(rig, 1);
+	if (sandbox_is_strict() && after > 0)
+		ck_assert_uint_eq(count_fds(rig->worker[rig->last_owner].pid), 1);
+	rig_free(rig);
+	rig_lane_free(lane[0]);
+	rig_lane_free(lane[1]);
+}
+END_TEST
+
+/* A worker's own cost reaches accessd, and its memory stays where it is. */
+START_TEST(test_costs)
+{
+	struct rig *rig = rig_new(1, MEMORY, NULL);
+	struct rig_lane *lane = rig_lane_new(1);
+	uint64_t done, busy_ns;
+
+	rig_lane_open(rig, lane);
+	for (unsigned i = 0; i < 20; i++)
+		produce(rig, lane, 0, RIG_HAND);
+	rig_await_workers(rig, 1);
+	done = atomic_load(&rig->bell->worker[0].w_done);
+	busy_ns = atomic_load(&rig->bell->worker[0].w_busy_ns);
+	ck_assert_uint_ge(done, 20 * RIG_HAND - 1); /* the last one is counted after it ended */
+	ck_assert_uint_gt(busy_ns, 0);
+	remove_lane(rig, 1);
+	ck_assert_uint_gt(rig->worker[1].cpu_ns, 0);
+	ck_assert_uint_eq(atomic_load(&rig->bell->worker[0].w_done), 20 * RIG_HAND);
+	ck_assert_uint_eq(atomic_load(&rig->bell->worker[0].w_task), 0);
+	rig_free(rig);
+	rig_lane_free(lane);
+}
+END_TEST
+
+/* Owner numbers are never used twice: the parent ends instead. */
+START_TEST(test_numbers_spent)
+{
+	static struct pool pool;
+	static struct workset set;
+	const struct pool_settings settings = {.n_workers = 1, .oom_fd = -1};
+	struct workset_lane lane = {.number = 1};
+	struct layout_bell *bell;
+	struct pool_event event;
+	int fd;
+
+	ck_assert_int_eq(bell_new(&bell, &fd), 0);
+	ck_assert_int_eq(pool_init(&pool, &settings, bell, &set), 0);
+	ck_assert_int_eq(pool_start(&pool, 1, &event), POOL_E_NONE); /* no lane */
+	set.lane[set.count++] = &lane;
+	pool.last_owner = POOL_LAST_OWNER;
+	ck_assert_int_eq(pool_start(&pool, 1, &event), POOL_E_SPENT);
+	pool_fini(&pool);
+	bell_detach(bell);
+	close(fd);
+}
+END_TEST
+
+/* ---- options ---- */
+
+static const struct {
+	const char *text; /* part of what is said */
+	const char *argv[8];
+} usage_table[] = {
+    {"--workers is missing", {"--memory", "1G"}},
+    {"--memory is missing", {"--workers", "1"}},
+    {"at least 1", {"--workers", "0", "--memory", "1G"}},
+    {"out of range", {"--workers", "257", "--memory", "1G"}},
+    {"out of range", {"--workers", "2x", "--memory", "1G"}},
+    {"no size", {"--workers", "2", "--memory", "lots"}},
+    {"less than", {"--workers", "2", "--memory", "1M"}},
+    {"out of range", {"--nice", "-5", "--workers", "2", "--memory", "1G"}},
+    {"needs a value", {"--workers"}},
+    {"--speed is unknown", {"--speed", "9"}},
+    {"ACCESS_FAULTS=1", {"--fault", "segv:1"}},
+    {"no control socket", {"--workers", "2", "--memory", "1G"}},
+};
+
+START_TEST(test_usage)
+{
+	char text[1024] = "";
+	int status;
+
+	status = rig_run_program(usage_table[_i].argv, text, sizeof(text));
+	ck_assert_msg(strstr(text, usage_table[_i].text) != NULL, "%s", text);
+	ck_assert(WIFEXITED(status) && WEXITSTATUS(status) == 2);
+}
+END_TEST
+
 static void add_tests(TCase *tcase)
 {
 	tcase_add_test(tcase, test_fields_are_right);
@@ -310,6 +459,11 @@ static void add_tests(TCase *tcase)
 	tcase_add_loop_test(tcase, test_accessd_hangs_up, 0, 2);
 	tcase_add_test(tcase, test_warm_picture);
 	tcase_add_test(tcase, test_sandboxed);
+	tcase_add_test(tcase, test_oom_takes_workers);
+	tcase_add_test(tcase, test_descriptors);
+	tcase_add_test(tcase, test_costs);
+	tcase_add_test(tcase, test_numbers_spent);
+	tcase_add_loop_test(tcase, test_usage, 0, BASE_ARRAY_LEN(usage_table));
 }
 
 int main(void)

@@ -116,6 +116,34 @@ int rig_reap(pid_t pid)
 	return status;
 }
 
+int rig_run_program(const char *const argv[8], char *ret, size_t size)
+{
+	const char *all[10] = {"access-worker"};
+	int pair[2];
+	size_t used = 0;
+	ssize_t got;
+	pid_t pid;
+
+	for (unsigned i = 0; i < 8; i++)
+		all[i + 1] = argv[i];
+	ck_assert_int_eq(pipe2(pair, O_CLOEXEC), 0);
+	pid = fork();
+	ck_assert_int_ge(pid, 0);
+	if (pid == 0) {
+		dup2(pair[1], STDERR_FILENO);
+		unsetenv("ACCESS_FAULTS");
+		close_range(PARENT_CONTROL_FD, ~0U, 0);
+		execv(rig_program(), (char *const *)(uintptr_t)all);
+		_exit(127);
+	}
+	close(pair[1]);
+	while ((got = read(pair[0], ret + used, size - 1 - used)) > 0)
+		used += (size_t)got;
+	ret[used] = '\0';
+	close(pair[0]);
+	return rig_reap(pid);
+}
+
 static uint64_t rig_u64(const struct wire_in *message, uint16_t key)
 {
 	uint64_t value = 0;

@@ -81,6 +81,9 @@ void rig_send_lane(struct rig *rig, enum parent_message type, uint32_t number);
 void rig_send_kill(struct rig *rig, uint32_t owner);
 /* Until pid, a descendant that this process adopts, is gone. */
 int rig_reap(pid_t pid);
+/* Runs access-worker with these arguments (NULL ends them) and without ACCESS_FAULTS; what it says
+ * on stderr goes to ret. Returns its wait status. */
+int rig_run_program(const char *const argv[8], char *ret, size_t size);
 
 /* ---- a lane ---- */
 struct rig_lane *rig_lane_new(uint32_t number);

@@ -234,7 +234,7 @@ static void do_hog(void)
 {
 	uint64_t had = 0;
 
-	while (malloc(1 << 20) != NULL)
+	for (void *volatile more; (more = malloc(1 << 20)) != NULL;)
 		had += 1 << 20;
 	need(had > MEMORY / 2 && had <= MEMORY);
 }
