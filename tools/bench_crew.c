@@ -62,14 +62,14 @@ int bench_crew_start(struct bench_crew *crew, const struct bench_config *config,
 	return 0;
 }
 
-static void bench_crew_give_up(struct bench_crew *crew, unsigned job, const char *fmt, int number)
+static void bench_crew_give_up(struct bench_crew *crew, unsigned job, const char *what, int number)
 {
 	struct bench_seat *seat = &crew->shared->seat[job];
 
 	crew->member[job].over = true;
 	if (counter_get(&seat->stage) >= BENCH_ENDED)
 		return;
-	snprintf(seat->error, sizeof(seat->error), fmt, number);
+	snprintf(seat->error, sizeof(seat->error), "%s %d", what, number);
 	counter_set(&seat->ended_ns, base_now_ns());
 	counter_set(&seat->stage, BENCH_FAILED);
 	bench_shared_mark(crew->shared);
@@ -88,11 +88,11 @@ static void bench_crew_reap(struct bench_crew *crew, unsigned job)
 	} else if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL && crew->config->kill > 0) {
 		r = bench_crew_fork(crew, job);
 		if (r)
-			bench_crew_give_up(crew, job, "cannot fork (errno %d)", -r);
+			bench_crew_give_up(crew, job, "cannot fork: errno", -r);
 	} else if (WIFSIGNALED(status)) {
-		bench_crew_give_up(crew, job, "died of signal %d", WTERMSIG(status));
+		bench_crew_give_up(crew, job, "died of signal", WTERMSIG(status));
 	} else {
-		bench_crew_give_up(crew, job, "exited with status %d", WEXITSTATUS(status));
+		bench_crew_give_up(crew, job, "exited with status", WEXITSTATUS(status));
 	}
 }
 

@@ -34,7 +34,8 @@ static int parse(const char *line, struct config *config, char **rest, unsigned 
 		 struct diag *diag)
 {
 	static char words[256];
-	char *argv[32] = {"program"}, *save = NULL;
+	static char program[] = "program";
+	char *argv[32] = {program}, *save = NULL;
 	int argc = 1;
 
 	snprintf(words, sizeof(words), "%s", line);
