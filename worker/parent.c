@@ -195,36 +195,37 @@ static void parent_on_add(struct parent *parent, struct wire_in *message)
 		parent_tell_lane(parent, PARENT_REFUSED, request.number, diag.text);
 }
 
-/* The lane that a message names, or NULL (then the parent is over: accessd is confused). */
-static struct workset_lane *parent_named_lane(struct parent *parent, const struct wire_in *message)
+static void parent_on_go(struct parent *parent, struct wire_in *message)
 {
 	struct workset_lane *lane = NULL;
-	uint64_t number;
+	uint64_t number = 0;
 
 	if (wire_get_u64(message, PARENT_KEY_LANE, &number) == 0)
 		lane = workset_find(&parent->workset, number);
-	if (lane != NULL && !lane->is_leaving)
-		return lane;
-	parent_end(parent, -EPROTO);
-	return NULL;
-}
-
-static void parent_on_go(struct parent *parent, struct wire_in *message)
-{
-	struct workset_lane *lane = parent_named_lane(parent, message);
-
-	if (lane != NULL && lane->known_from > parent->pool.generation)
+	if (lane == NULL || lane->is_leaving)
+		log_line(LOG_LEVEL_WARN, "parent-no-lane", "message=go lane=%llu",
+			 (unsigned long long)number);
+	else if (lane->known_from > parent->pool.generation)
 		pool_retire(&parent->pool);
 }
 
+/* Also for a lane that was refused or never came: no worker maps it, so that is the answer. */
 static void parent_on_remove(struct parent *parent, struct wire_in *message)
 {
-	struct workset_lane *lane = parent_named_lane(parent, message);
+	struct workset_lane *lane;
+	uint64_t number;
 
-	if (lane == NULL)
+	if (wire_get_u64(message, PARENT_KEY_LANE, &number) != 0) {
+		parent_end(parent, -EPROTO);
 		return;
-	workset_unmap(lane, parent->pool.generation + 1);
-	pool_retire(&parent->pool);
+	}
+	lane = workset_find(&parent->workset, number);
+	if (lane == NULL) {
+		parent_tell_lane(parent, PARENT_REMOVED, number, NULL);
+	} else if (!lane->is_leaving) {
+		workset_unmap(lane, parent->pool.generation + 1);
+		pool_retire(&parent->pool);
+	}
 }
 
 static void parent_on_kill(struct parent *parent, struct wire_in *message)

@@ -189,6 +189,43 @@ START_TEST(test_refusal)
 }
 END_TEST
 
+START_TEST(test_lanes_that_are_not)
+{
+	struct rig *rig = rig_new(1, MEMORY, NULL);
+	struct rig_lane *lane = rig_lane_new(1);
+
+	rig_send_lane(rig, PARENT_GO, 7);
+	rig_send_lane(rig, (enum parent_message)4711, 7);
+	remove_lane(rig, 7);
+	ck_assert(!rig_lane_add(rig, lane, &(struct rig_add){.bytes_change = 1}));
+	remove_lane(rig, 1);
+	rig_lane_open(rig, lane);
+	produce(rig, lane, 0, 3);
+	rig_send_lane(rig, PARENT_REMOVE, 1);
+	remove_lane(rig, 1); /* twice: one answer or two, both true */
+	rig_await_workers(rig, 0);
+	rig_free(rig);
+	rig_lane_free(lane);
+}
+END_TEST
+
+/* A message that cannot be meant ends the parent, and accessd starts another. */
+START_TEST(test_nonsense)
+{
+	struct rig *rig = rig_new(1, MEMORY, NULL);
+	int status;
+
+	if (_i == 0)
+		ck_assert_int_eq(send(rig->control, "nonsense", 8, 0), 8);
+	else
+		rig_send_lane(rig, PARENT_START, 1);
+	status = rig_reap(rig->pid);
+	ck_assert(WIFEXITED(status) && WEXITSTATUS(status) == EXIT_FAILURE);
+	rig->pid = 0;
+	rig_free(rig);
+}
+END_TEST
+
 /* ---- ends ---- */
 
 static void await_deaths(const struct rig *rig)
@@ -455,6 +492,8 @@ static void add_tests(TCase *tcase)
 	tcase_add_test(tcase, test_generations);
 	tcase_add_test(tcase, test_remove);
 	tcase_add_loop_test(tcase, test_refusal, 0, BASE_ARRAY_LEN(refusal_table));
+	tcase_add_test(tcase, test_lanes_that_are_not);
+	tcase_add_loop_test(tcase, test_nonsense, 0, 2);
 	tcase_add_test(tcase, test_parent_killed);
 	tcase_add_loop_test(tcase, test_accessd_hangs_up, 0, 2);
 	tcase_add_test(tcase, test_warm_picture);
