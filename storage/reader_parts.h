@@ -14,8 +14,7 @@
 #include "storage/dataset.h"
 #include "storage/reader.h"
 
-/* ---- reader_say.c: replies, from any thread; a lost connection ends the process -----------------
- */
+/* ---- reader_say.c: replies, from any thread; a lost connection ends the process ------------- */
 
 void reader_say_progress(uint64_t id, uint64_t folders, uint64_t files);
 void reader_say_opened(uint64_t id, uint64_t device, uint64_t inode,
@@ -25,8 +24,7 @@ void reader_say_lane(enum reader_message type, uint64_t lane);
 /* Logs why and exits with 1. */
 _Noreturn void reader_say_fatal(const char *event, const char *text);
 
-/* ---- reader_open.c: datasets --------------------------------------------------------------------
- */
+/* ---- reader_open.c: datasets ---------------------------------------------------------------- */
 
 struct reader_dataset { /* open: immutable but for refs */
 	uint64_t id;

@@ -20,6 +20,13 @@
 
 #define FILES 200
 
+/* clang's sanitizers bring a pread() into the program itself, which no preloaded one replaces. */
+#ifdef __clang__
+#define CAN_PRELOAD (!__has_feature(address_sanitizer) && !__has_feature(thread_sanitizer))
+#else
+#define CAN_PRELOAD true
+#endif
+
 static struct tree tree;
 static struct process process;
 
@@ -629,10 +636,13 @@ static Suite *reader_suite(void)
 	tcase_add_test(tcase, lanes_of_one_dataset_are_served_and_detached);
 	tcase_add_loop_test(tcase, changed_files_are_told, 0, BASE_ARRAY_LEN(damages));
 	tcase_add_test(tcase, tasks_that_do_not_fit_the_index_fail);
-	tcase_add_loop_test(tcase, passing_faults_are_survived, 0, BASE_ARRAY_LEN(survived));
-	tcase_add_test(tcase, lasting_faults_are_told);
-	tcase_add_test(tcase, hung_mount_stalls_only_itself);
-	tcase_add_test(tcase, killed_reader_is_replaced_in_the_middle);
+	if (CAN_PRELOAD) {
+		tcase_add_loop_test(tcase, passing_faults_are_survived, 0,
+				    BASE_ARRAY_LEN(survived));
+		tcase_add_test(tcase, lasting_faults_are_told);
+		tcase_add_test(tcase, hung_mount_stalls_only_itself);
+		tcase_add_test(tcase, killed_reader_is_replaced_in_the_middle);
+	}
 	tcase_add_loop_test(tcase, nonsense_ends_the_process, 0, BASE_ARRAY_LEN(nonsense));
 	tcase_add_test(tcase, process_is_confined);
 	tcase_add_test(tcase, reader_dies_with_its_parent);

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * One folder of a walk: pushed on the stack by the lister of its parent, opened by its own lister,
+ * held open for the batches of its names, closed and sorted by whoever is done last.
+ *
+ * A folder's mtime is what a later verification compares. It is worth nothing while the folder may
+ * still change within the same tick of the clock: such a young folder is waited for before it is
+ * listed (once in a walk, usually: the others are old by then). A folder whose mtime moved while it
+ * was listed is stored as unsettled, which makes the next verification say "changed".
+ *
+ * A folder that is one of its own ancestors is a loop, refused; two ways to one folder are not.
+ */
+
+#include "storage/walk_parts.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+/* Clocks of file systems are as coarse as the kernel's tick; those that store whole seconds are
+ * known by their zeros. */
+#define WALK_TICK_NS INT64_C(50000000)
+#define WALK_COARSE_NS INT64_C(2500000000)
+#define WALK_PATIENCE_NS UINT64_C(3000000000) /* with a folder that goes on changing */
+
+void walk_folder_push(struct walk *walk, const struct walk_folder *parent, const char *name)
+{
+	struct walk_folder *folder = calloc(1, sizeof(*folder));
+
+	if (!folder || asprintf(&folder->path, "%s%s%s", parent ? parent->path : "",
+				parent && *parent->path ? "/" : "", name) < 0) {
+		free(folder);
+		walk_stop_memory(walk);
+		return;
+	}
+	folder->parent = parent;
+	pthread_mutex_lock(&walk->lock);
+	folder->next = walk->folders;
+	walk->folders = folder;
+	folder->next_todo = walk->todo;
+	walk->todo = folder;
+	if (walk->idle)
+		pthread_cond_signal(&walk->work);
+	pthread_mutex_unlock(&walk->lock);
+}
+
+static int file_compare(const void *a, const void *b, void *text)
+{
+	const struct walk_file *one = a, *two = b;
+
+	return strcmp((const char *)text + one->name, (const char *)text + two->name);
+}
+
+void walk_folder_put(struct walk *walk, struct walk_folder *folder)
+{
+	bool last;
+
+	pthread_mutex_lock(&walk->lock);
+	last = --folder->holders == 0;
+	pthread_mutex_unlock(&walk->lock);
+	if (!last)
+		return;
+	closedir(folder->stream);
+	folder->stream = NULL;
+	if (folder->n_files > 1)
+		qsort_r(folder->file, folder->n_files, sizeof(*folder->file), file_compare,
+			folder->text);
+}
+
+/* How long until no change can hide behind this mtime. One far in the future is no clock's. */
+static int64_t mtime_youth_ns(int64_t mtime_ns)
+{
+	const int64_t margin = mtime_ns % 1000000000 ? WALK_TICK_NS : WALK_COARSE_NS;
+	struct timespec now;
+	int64_t youth;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	youth = mtime_ns + margin - ((int64_t)now.tv_sec * 1000000000 + now.tv_nsec);
+	return youth > 2 * WALK_COARSE_NS ? 0 : BASE_MAX(youth, 0);
+}
+
+/* Stats the folder when it is old enough; waits for that in steps, so that a cancelled walk ends.
+ */
+static int folder_stat(struct walk *walk, struct walk_folder *folder, int fd)
+{
+	const uint64_t begin_ns = base_now_ns();
+	int64_t youth_ns;
+	struct stat st;
+
+	for (;;) {
+		struct timespec step = {0};
+
+		if (fstat(fd, &st) < 0)
+			return -errno;
+		youth_ns = mtime_youth_ns(walk_mtime_ns(&st));
+		if (!youth_ns || walk_stopped(walk) || base_now_ns() - begin_ns > WALK_PATIENCE_NS)
+			break;
+		step.tv_nsec = (long)BASE_MIN(youth_ns, WALK_TICK_NS);
+		nanosleep(&step, NULL);
+	}
+	folder->device = st.st_dev;
+	folder->inode = st.st_ino;
+	folder->mtime_ns = youth_ns ? INT64_MIN : walk_mtime_ns(&st);
+	return 0;
+}
+
+static bool folder_is_loop(const struct walk_folder *folder)
+{
+	for (const struct walk_folder *up = folder->parent; up; up = up->parent)
+		if (up->inode == folder->inode && up->device == folder->device)
+			return true;
+	return false;
+}
+
+bool walk_folder_open(struct walk *walk, struct walk_folder *folder)
+{
+	_cleanup_close_ int fd = -1;
+	int r;
+
+	fd = openat(walk->root_fd, *folder->path ? folder->path : ".",
+		    O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	r = fd < 0 ? -errno : folder_stat(walk, folder, fd);
+	if (r) {
+		walk_refuse_errno(walk, folder->path, NULL, -r);
+		return false;
+	}
+	if (folder_is_loop(folder)) {
+		walk_refuse(walk, folder->path, NULL,
+			    "leads back to a folder that holds it; remove that symbolic link");
+		return false;
+	}
+	folder->stream = fdopendir(fd);
+	if (!folder->stream) {
+		walk_refuse_errno(walk, folder->path, NULL, errno);
+		return false;
+	}
+	fd = -1; /* the stream's now */
+	folder->holders = 1;
+	return true;
+}
+
+void walk_folder_settle(struct walk_folder *folder)
+{
+	struct stat st;
+
+	if (fstat(dirfd(folder->stream), &st) < 0 || walk_mtime_ns(&st) != folder->mtime_ns)
+		folder->mtime_ns = INT64_MIN;
+}
