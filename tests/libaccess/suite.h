@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TESTS_LIBACCESS_SUITE_H
+#define TESTS_LIBACCESS_SUITE_H
+
+/* The main() of a Check program with one case. */
+
+#include <check.h>
+
+static inline int suite_run(const char *name, void (*add)(TCase *tcase))
+{
+	Suite *suite = suite_create(name);
+	TCase *tcase = tcase_create(name);
+	SRunner *runner = srunner_create(suite);
+	int failed;
+
+	add(tcase);
+	suite_add_tcase(suite, tcase);
+	srunner_run_all(runner, CK_NORMAL);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed == 0 ? 0 : 1;
+}
+
+#endif

@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Batches of all sizes out of hands of all sizes: every sample exactly once an epoch, B at a time,
+ * with the bytes that belong to it, whatever is revoked, short, skipped or slow.
+ */
+
+#include <stdlib.h>
+#include <string.h>
+#include "tests/libaccess/fake.h"
+#include "tests/libaccess/suite.h"
+
+static uint8_t status_some(uint64_t id)
+{
+	return id % 7 == 3   ? LAYOUT_SAMPLE_SKIPPED
+	       : id % 5 == 1 ? LAYOUT_SAMPLE_SUBSTITUTED
+			     : LAYOUT_SAMPLE_OK;
+}
+
+static uint8_t status_many(uint64_t id)
+{
+	return id % 3 ? LAYOUT_SAMPLE_SKIPPED : LAYOUT_SAMPLE_OK;
+}
+
+static uint8_t status_all(uint64_t id)
+{
+	(void)id;
+	return LAYOUT_SAMPLE_SKIPPED;
+}
+
+static const struct windows_case {
+	uint64_t n;
+	uint32_t batch, hand, slots, flags;
+	uint8_t (*status)(uint64_t id);
+	bool drips, shortens;
+	unsigned revoke;
+} cases[] = {
+    {.n = 100, .batch = 10, .hand = 20, .slots = 4},
+    {.n = 100, .batch = 10, .hand = 20, .slots = 4, .flags = OA_COPY},
+    {.n = 101, .batch = 10, .hand = 20, .slots = 4},
+    {.n = 101, .batch = 10, .hand = 20, .slots = 4, .flags = OA_DROP_LAST},
+    {.n = 97, .batch = 7, .hand = 16, .slots = 4},
+    {.n = 97, .batch = 7, .hand = 16, .slots = 4, .drips = true},
+    {.n = 97, .batch = 7, .hand = 16, .slots = 4, .revoke = 3},
+    {.n = 97, .batch = 7, .hand = 16, .slots = 4, .flags = OA_DROP_LAST, .shortens = true},
+    {.n = 64, .batch = 64, .hand = 64, .slots = 2},
+    {.n = 64, .batch = 100, .hand = 16, .slots = 3},
+    {.n = 1, .batch = 1, .hand = 1, .slots = 2},
+    {.n = 1, .batch = 8, .hand = 8, .slots = 2},
+    {.n = 50, .batch = 1, .hand = 8, .slots = 3},
+    {.n = 50, .batch = 3, .hand = 2, .slots = 3},
+    {.n = 50, .batch = 11, .hand = 3, .slots = 5, .shortens = true, .revoke = 4},
+    {.n = 200, .batch = 8, .hand = 32, .slots = 4, .status = status_some},
+    {.n = 200, .batch = 8, .hand = 32, .slots = 4, .status = status_some, .drips = true},
+    {.n = 200,
+     .batch = 8,
+     .hand = 32,
+     .slots = 4,
+     .status = status_some,
+     .flags = OA_COPY | OA_POISON},
+    {.n = 200, .batch = 8, .hand = 32, .slots = 4, .status = status_some, .flags = OA_DROP_LAST},
+    {.n = 200, .batch = 6, .hand = 64, .slots = 4, .status = status_many, .revoke = 3},
+    {.n = 200,
+     .batch = 6,
+     .hand = 64,
+     .slots = 4,
+     .status = status_many,
+     .drips = true,
+     .shortens = true},
+    {.n = 40, .batch = 4, .hand = 8, .slots = 4, .status = status_all},
+    {.n = 0, .batch = 4, .hand = 8, .slots = 2},
+};
+
+enum { EPOCHS = 3 };
+
+struct tally {
+	uint8_t *seen; /* of the epoch */
+	uint64_t samples, batches, substituted, epoch;
+	bool has_last;
+};
+
+static bool is_skipped(const struct windows_case *c, uint64_t id)
+{
+	return c->status && c->status(id) == LAYOUT_SAMPLE_SKIPPED;
+}
+
+static uint64_t count_good(const struct windows_case *c)
+{
+	uint64_t good = 0;
+
+	for (uint64_t id = 0; id < c->n; id++)
+		good += !is_skipped(c, id);
+	return good;
+}
+
+/* All of an epoch came: nothing but a dropped short batch may be missing. */
+static void end_epoch(const struct windows_case *c, struct tally *tally)
+{
+	uint64_t good = count_good(c), expected = good;
+
+	if (c->flags & OA_DROP_LAST)
+		expected -= good % c->batch;
+	ck_assert_uint_eq(tally->samples, expected);
+	ck_assert_uint_eq(tally->batches, (expected + c->batch - 1) / c->batch);
+	if (!c->status)
+		ck_assert(tally->has_last || expected == 0);
+	memset(tally->seen, 0, c->n + 1);
+	*tally = (struct tally){.seen = tally->seen, .epoch = tally->epoch + 1};
+}
+
+static void count_batch(const struct windows_case *c, struct tally *tally,
+			const struct oa_batch *batch)
+{
+	struct oa_batch_info info = {.size = sizeof(info)};
+
+	oa_batch_info(batch, &info);
+	fake_check_batch(batch);
+	while (info.epoch > tally->epoch)
+		end_epoch(c, tally);
+	ck_assert_uint_eq(info.epoch, tally->epoch);
+	ck_assert_uint_eq(info.step, tally->batches);
+	ck_assert(!tally->has_last);
+	tally->has_last = info.is_last;
+	ck_assert(info.count == c->batch ||
+		  (info.is_last && info.count > 0 && !(c->flags & OA_DROP_LAST)));
+	for (uint32_t i = 0; i < info.count; i++) {
+		ck_assert_int_ge(info.ids[i], 0);
+		ck_assert_int_lt(info.ids[i], (int64_t)c->n);
+		ck_assert_msg(!tally->seen[info.ids[i]]++, "sample %lld twice",
+			      (long long)info.ids[i]);
+		ck_assert(!is_skipped(c, (uint64_t)info.ids[i]));
+		tally->substituted +=
+		    c->status && c->status((uint64_t)info.ids[i]) == LAYOUT_SAMPLE_SUBSTITUTED;
+	}
+	tally->samples += info.count;
+	tally->batches++;
+}
+
+START_TEST(every_sample_once)
+{
+	const struct windows_case *c = &cases[_i];
+	struct fake_config config = {.n = c->n,
+				     .hand = c->hand,
+				     .slots = c->slots,
+				     .status = c->status,
+				     .drips = c->drips,
+				     .shortens = c->shortens,
+				     .revoke = c->revoke};
+	struct oa_options options = fake_options(c->batch, EPOCHS);
+	struct tally tally = {.seen = calloc(c->n + 1, 1)};
+	struct oa_stats stats = {.size = sizeof(stats)};
+	struct oa_batch *batch, *before = NULL;
+	struct oa_stream *stream;
+	struct fake fake;
+	int r;
+
+	options.flags = c->flags;
+	options.bad = c->status ? OA_BAD_SKIP : OA_BAD_ERROR;
+	fake_start(&fake, &config);
+	stream = fake_open(&fake, &options);
+	while ((r = oa_next(stream, 20000, &batch)) == 0) {
+		count_batch(c, &tally, batch);
+		oa_release(before); /* as a loop that prefetches does */
+		before = batch;
+	}
+	ck_assert_msg(r == OA_E_END, "%s: %s", oa_error_name(r), oa_error_text(stream));
+	ck_assert_int_eq(oa_next(stream, 0, &batch), OA_E_END);
+	while (c->n > 0 && tally.epoch < EPOCHS)
+		end_epoch(c, &tally);
+	oa_stream_stats(stream, &stats);
+	ck_assert_uint_eq(stats.outstanding, before ? 1 : 0);
+	ck_assert_uint_eq(stats.reconnects, 0);
+	if (c->hand % c->batch == 0 && !c->status && !c->shortens && c->n % c->hand % c->batch == 0)
+		ck_assert_uint_eq(stats.copied, 0);
+	oa_release(before);
+	oa_stream_stats(stream, &stats);
+	ck_assert_uint_eq(stats.pins, 0);
+	ck_assert(fake_has_no_pins(&fake));
+	ck_assert_uint_eq(atomic_load(&fake.nonsense), 0);
+	oa_close(stream);
+	fake_stop(&fake);
+	free(tally.seen);
+}
+END_TEST
+
+/* With an empty carry the epoch's short end is a window: nothing is copied. */
+START_TEST(short_end_is_a_window)
+{
+	struct fake_config config = {.n = 45, .hand = 20, .slots = 4};
+	struct oa_options options = fake_options(10, 2);
+	struct oa_stats stats = {.size = sizeof(stats)};
+	struct oa_batch *batch;
+	struct oa_stream *stream;
+	struct fake fake;
+	unsigned batches = 0;
+
+	fake_start(&fake, &config);
+	stream = fake_open(&fake, &options);
+	for (; oa_next(stream, 10000, &batch) == 0; batches++)
+		oa_release(batch);
+	ck_assert_uint_eq(batches, 10);
+	oa_stream_stats(stream, &stats);
+	ck_assert_uint_eq(stats.copied, 0);
+	ck_assert_uint_eq(stats.samples, 90);
+	ck_assert_uint_eq(stats.epochs, 2);
+	oa_close(stream);
+	fake_stop(&fake);
+}
+END_TEST
+
+/* Windows first, then the batch that the hand's left-over completed. */
+START_TEST(carried_batch_comes_after_windows)
+{
+	struct fake_config config = {.n = 48, .hand = 12, .slots = 6};
+	struct oa_options options = fake_options(8, 1);
+	static const uint32_t copied[] = {0, 0, 8,
+					  0, 0, 8}; /* hands of 12: 8 + 4, 8 + 4 | 8, ... */
+	struct oa_batch_info info = {.size = sizeof(info)};
+	struct oa_batch *batch;
+	struct oa_stream *stream;
+	struct fake fake;
+
+	fake_start(&fake, &config);
+	stream = fake_open(&fake, &options);
+	for (unsigned i = 0; i < 6; i++) {
+		ck_assert_int_eq(oa_next(stream, 10000, &batch), 0);
+		oa_batch_info(batch, &info);
+		ck_assert_uint_eq(info.copied, copied[i]);
+		ck_assert_int_eq(info.is_last, i == 5);
+		oa_release(batch);
+	}
+	oa_close(stream);
+	fake_stop(&fake);
+}
+END_TEST
+
+static void add(TCase *tcase)
+{
+	tcase_add_loop_test(tcase, every_sample_once, 0, BASE_ARRAY_LEN(cases));
+	tcase_add_test(tcase, short_end_is_a_window);
+	tcase_add_test(tcase, carried_batch_comes_after_windows);
+}
+
+int main(void)
+{
+	return suite_run("windows", add);
+}
