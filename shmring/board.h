@@ -30,7 +30,8 @@ struct board {
 };
 
 /* board_plan.c */
-/* Lays out fields in the slot and the arrays in the board. 0, -EOVERFLOW, or BOARD_E_BAD (bad field). */
+/* Lays out fields in the slot and the arrays in the board. 0, -EOVERFLOW, or BOARD_E_BAD (bad
+ * field). */
 int board_plan(struct board_geometry *geometry);
 uint64_t layout_dtype_bytes(uint32_t dtype); /* 0 for an unknown one */
 
@@ -46,8 +47,8 @@ int board_slots_reserve(int slots_fd, const struct board_geometry *geometry, uin
 int board_slots_seal(int slots_fd);
 /* Compose: only while no rank holds the slot. ids (count) and grains (n_grains) are copied. */
 void board_slot_begin(struct board *board, uint32_t slot, uint64_t instance, uint64_t lap,
-		      const int64_t *ids, uint32_t count, const uint32_t *grains,
-		      uint32_t n_grains, bool is_private);
+		      const int64_t *ids, uint32_t count, const uint32_t *grains, uint32_t n_grains,
+		      bool is_private);
 void board_slot_status(struct board *board, uint32_t slot, uint32_t sample, uint8_t status);
 void board_slot_watermark(struct board *board, uint32_t slot, uint32_t watermark); /* release */
 void board_slot_empty(struct board *board, uint32_t slot);

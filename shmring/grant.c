@@ -154,7 +154,8 @@ void grant_release(struct grant_rank *rank, uint64_t number)
 
 bool grant_wants_kick(const struct grant_rank *rank)
 {
-	/* K2: seq_cst load after R4, pairs with K1: accessd sees the result or we see its wish. */
+	/* K2: seq_cst load after R4, pairs with K1 (inbox.c): accessd sees the
+	 * result or we see its wish. */
 	return atomic_load_explicit(&rank->inbox->d_wants_kick, memory_order_seq_cst);
 }
 
@@ -412,12 +413,6 @@ int grant_poll(struct grant_server *server, struct grant *ret, enum grant_fate *
 }
 
 /* ---- accessd: wakes ------------------------------------------------------------------------ */
-
-void grant_want_kick(struct grant_server *server, bool wanted)
-{
-	/* K1: seq_cst store, then a poll (A2); pairs with K2. */
-	atomic_store_explicit(&server->inbox->d_wants_kick, wanted, memory_order_seq_cst);
-}
 
 bool grant_is_waiting(const struct grant_server *server)
 {

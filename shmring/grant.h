@@ -88,9 +88,6 @@ int grant_revoke(struct grant_server *server, uint64_t number);
  * is new. Call until GRANT_E_NONE: words are judged when all that makes sense is absorbed. */
 int grant_poll(struct grant_server *server, struct grant *ret, enum grant_fate *ret_fate,
 	       uint64_t *ret_nonsense);
-/* Asks the rank for a message when it gives something back, until set to false. Then poll once
- * more. */
-void grant_want_kick(struct grant_server *server, bool wanted);
 /* Does the rank sleep with an unanswered arm? If so answers it: the caller sends one wake. */
 bool grant_wants_wake(struct grant_server *server);
 bool grant_is_waiting(const struct grant_server *server); /* asleep in oa_next(), as it says */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Words that are shown, not obeyed. Each is loaded and stored once, relaxed: nothing is ordered by
- * them, a value that is a moment old is as good. The wish for a kick is the exception in spirit,
- * not in order: a rank that misses it is found by accessd's next look, milliseconds later.
+ * them, a value that is a moment old is as good. The wish for a kick is the exception: accessd that
+ * polls the grants after it has shown the wish misses nothing that is given back.
  */
 #include "shmring/inbox.h"
 
@@ -17,7 +17,8 @@ void inbox_set_end(struct layout_inbox *inbox, uint64_t epochs)
 void inbox_show(struct layout_inbox *inbox, uint32_t stage, bool wants_kick, uint64_t now_ns)
 {
 	STORE(inbox->d_stage, stage);
-	STORE(inbox->d_wants_kick, wants_kick);
+	/* K1: seq_cst store, then a poll of the grants; pairs with K2 in grant.c. */
+	atomic_store_explicit(&inbox->d_wants_kick, wants_kick, memory_order_seq_cst);
 	STORE(inbox->d_heartbeat_ns, now_ns);
 }
 
@@ -38,11 +39,6 @@ uint32_t inbox_stage(const struct layout_inbox *inbox)
 uint64_t inbox_heartbeat_ns(const struct layout_inbox *inbox)
 {
 	return LOAD(inbox->d_heartbeat_ns);
-}
-
-bool inbox_wants_kick(const struct layout_inbox *inbox)
-{
-	return LOAD(inbox->d_wants_kick) != 0;
 }
 
 void inbox_tell_figures(struct layout_outbox *outbox, const struct inbox_figures *figures)

@@ -18,7 +18,6 @@ void inbox_read_figures(const struct layout_outbox *outbox, struct inbox_figures
 /* inbox.c, the rank's side */
 uint32_t inbox_stage(const struct layout_inbox *inbox);
 uint64_t inbox_heartbeat_ns(const struct layout_inbox *inbox);
-bool inbox_wants_kick(const struct layout_inbox *inbox);
 void inbox_tell_figures(struct layout_outbox *outbox, const struct inbox_figures *figures);
 
 /* What worker `index` says it is doing. false: nothing. */

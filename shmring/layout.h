@@ -35,16 +35,16 @@
 #define LAYOUT_MAX_DIMS 4
 #define LAYOUT_MAX_SLOTS 1024
 #define LAYOUT_MAX_WORKERS 256
-#define LAYOUT_MAX_BLOCKS 4    /* hands in production at once in one stream */
-#define LAYOUT_MAX_HAND 65536  /* samples a hand */
-#define LAYOUT_GRANT_RING 64   /* grants a rank's inbox holds */
+#define LAYOUT_MAX_BLOCKS 4   /* hands in production at once in one stream */
+#define LAYOUT_MAX_HAND 65536 /* samples a hand */
+#define LAYOUT_GRANT_RING 64  /* grants a rank's inbox holds */
 #define LAYOUT_MAX_PINS 2
 
 enum layout_dtype { /* frozen; the same numbers as enum oa_dtype in libaccess.h */
-	LAYOUT_U8 = 1,
-	LAYOUT_F16 = 2,
-	LAYOUT_F32 = 3,
-	LAYOUT_I64 = 4,
+		    LAYOUT_U8 = 1,
+		    LAYOUT_F16 = 2,
+		    LAYOUT_F32 = 3,
+		    LAYOUT_I64 = 4,
 };
 
 enum layout_where {
@@ -56,31 +56,33 @@ struct layout_field { /* 128 bytes */
 	char name[32];
 	uint32_t dtype, where, ndim, reserved;
 	uint64_t shape[LAYOUT_MAX_DIMS]; /* of one sample */
-	uint64_t offset;                 /* of the field's array from the start of the slot; 64-aligned */
-	uint64_t sample_bytes;           /* distance between samples in the array */
+	uint64_t offset;       /* of the field's array from the start of the slot; 64-aligned */
+	uint64_t sample_bytes; /* distance between samples in the array */
 	uint64_t spare[4];
 };
 
-/* ---- board ------------------------------------------------------------------------------------ */
+/* ---- board ------------------------------------------------------------------------------------
+ */
 
 enum layout_sample_status { /* d_status, one byte a sample of a hand */
-	LAYOUT_SAMPLE_PENDING = 0,
-	LAYOUT_SAMPLE_OK = 1,
-	LAYOUT_SAMPLE_SKIPPED = 2,     /* a hole: not delivered, counts as seen */
-	LAYOUT_SAMPLE_SUBSTITUTED = 3, /* another sample's pixels and label under this id */
-	LAYOUT_SAMPLE_ERROR = 4,       /* policy "error": oa_next() reports it */
+			    LAYOUT_SAMPLE_PENDING = 0,
+			    LAYOUT_SAMPLE_OK = 1,
+			    LAYOUT_SAMPLE_SKIPPED = 2, /* a hole: not delivered, counts as seen */
+			    LAYOUT_SAMPLE_SUBSTITUTED =
+				3, /* another sample's pixels and label under this id */
+			    LAYOUT_SAMPLE_ERROR = 4, /* policy "error": oa_next() reports it */
 };
 
 /*
  * A slot's life, seen by ranks. d_instance changes only while no rank holds the slot:
  *   d_instance = 0 --compose--> lap --(d_watermark 0 .. count)--> full --evict--> 0
  */
-struct layout_slot { /* 128 bytes */
-	_Atomic uint64_t d_instance;  /* number of the instance in this stream, from 1; 0: empty */
+struct layout_slot {                 /* 128 bytes */
+	_Atomic uint64_t d_instance; /* number of the instance in this stream, from 1; 0: empty */
 	uint64_t d_lap;
-	uint32_t d_count;             /* samples in the hand */
-	uint32_t d_grains;            /* grains in the hand; 0: a tail hand (samples of begun grains) */
-	uint32_t d_private;           /* 1: made for one job alone */
+	uint32_t d_count;   /* samples in the hand */
+	uint32_t d_grains;  /* grains in the hand; 0: a tail hand (samples of begun grains) */
+	uint32_t d_private; /* 1: made for one job alone */
 	uint32_t reserved0;
 	uint64_t reserved1[4];
 	_Atomic uint32_t d_watermark; /* samples finished, contiguous from 0; release by accessd */
@@ -88,30 +90,33 @@ struct layout_slot { /* 128 bytes */
 	uint64_t reserved3[7];
 };
 
-struct layout_board { /* 1280 bytes; arrays follow from LAYOUT_BOARD_HEAD on, where the offsets say */
+struct layout_board { /* 1280 bytes; arrays follow from LAYOUT_BOARD_HEAD on, where the offsets say
+		       */
 	uint64_t magic;
 	uint32_t version, head_bytes;
-	uint64_t bytes;               /* of the whole board */
-	uint64_t slots_bytes;         /* of the whole slots memory */
-	uint64_t slot_stride;         /* bytes from slot to slot, a multiple of the page size */
-	uint32_t max_slots;           /* the memory has room for */
-	uint32_t hand;                /* C: samples a full hand holds */
-	uint32_t grain;               /* g */
+	uint64_t bytes;       /* of the whole board */
+	uint64_t slots_bytes; /* of the whole slots memory */
+	uint64_t slot_stride; /* bytes from slot to slot, a multiple of the page size */
+	uint32_t max_slots;   /* the memory has room for */
+	uint32_t hand;        /* C: samples a full hand holds */
+	uint32_t grain;       /* g */
 	uint32_t n_fields;
-	uint64_t n_samples;           /* n of the dataset */
-	uint64_t seed;                /* of the stream */
-	uint8_t dataset[32];          /* dataset version */
-	uint8_t stream[32];           /* hash of version, pipeline, policy */
-	uint64_t slot_offset;         /* struct layout_slot [max_slots] */
-	uint64_t status_offset;       /* uint8_t [max_slots][hand] */
-	uint64_t ids_offset;          /* int64_t [max_slots][hand], ids in order of delivery */
-	uint64_t grains_offset;       /* uint32_t [max_slots][hand] (d_grains of them used) */
+	uint64_t n_samples;     /* n of the dataset */
+	uint64_t seed;          /* of the stream */
+	uint8_t dataset[32];    /* dataset version */
+	uint8_t stream[32];     /* hash of version, pipeline, policy */
+	uint64_t slot_offset;   /* struct layout_slot [max_slots] */
+	uint64_t status_offset; /* uint8_t [max_slots][hand] */
+	uint64_t ids_offset;    /* int64_t [max_slots][hand], ids in order of delivery */
+	uint64_t grains_offset; /* uint32_t [max_slots][hand] (d_grains of them used) */
 	struct layout_field field[LAYOUT_MAX_FIELDS];
 	uint64_t reserved[11];
 };
-#define LAYOUT_BOARD_HEAD 4096 /* the arrays start here; d_ words never share a line with the head */
+#define LAYOUT_BOARD_HEAD \
+	4096 /* the arrays start here; d_ words never share a line with the head */
 
-/* ---- inbox and outbox -------------------------------------------------------------------------- */
+/* ---- inbox and outbox --------------------------------------------------------------------------
+ */
 
 enum layout_grant_state { LAYOUT_GRANT_POSTED = 1, LAYOUT_GRANT_REVOKED = 2 };
 enum layout_take_state { LAYOUT_TAKE_FREE = 0, LAYOUT_TAKE_HELD = 1 };
@@ -121,33 +126,33 @@ enum layout_result { LAYOUT_RESULT_DONE = 1, LAYOUT_RESULT_RETURNED = 2 };
  * Grants of a rank are numbered from 1; number k lies in ring[k % LAYOUT_GRANT_RING].
  *
  *   accessd:  (absent) --post--> POSTED --revoke--> REVOKED
- *   rank:     take word := k|HELD  then re-reads d_word:  POSTED -> has it, result k|DONE when given back
- *                                                         REVOKED -> result k|RETURNED, nothing delivered
- * Both re-reads are seq_cst (store then load on both sides), so at least one side sees the other.
- * The rank passes over entries it finds REVOKED before taking, without a result. A take word is
- * set FREE after the result is stored. accessd posts k + RING only when it knows the end of k.
+ *   rank:     take word := k|HELD  then re-reads d_word:  POSTED -> has it, result k|DONE when
+ * given back REVOKED -> result k|RETURNED, nothing delivered Both re-reads are seq_cst (store then
+ * load on both sides), so at least one side sees the other. The rank passes over entries it finds
+ * REVOKED before taking, without a result. A take word is set FREE after the result is stored.
+ * accessd posts k + RING only when it knows the end of k.
  */
-struct layout_grant { /* 64 bytes */
+struct layout_grant {            /* 64 bytes */
 	_Atomic uint64_t d_word; /* k << 8 | enum layout_grant_state; 0: never posted */
 	uint64_t d_instance;     /* must equal the slot's d_instance */
 	uint32_t d_slot;
-	uint32_t d_first;        /* first sample for this rank (0) */
-	uint32_t d_count;        /* samples */
-	uint32_t d_flags;        /* LAYOUT_GRANT_LAST: with it the epoch's need is met */
-	uint64_t d_epoch;        /* epoch of this job that the grant belongs to, from 0 */
+	uint32_t d_first; /* first sample for this rank (0) */
+	uint32_t d_count; /* samples */
+	uint32_t d_flags; /* LAYOUT_GRANT_LAST: with it the epoch's need is met */
+	uint64_t d_epoch; /* epoch of this job that the grant belongs to, from 0 */
 	uint64_t reserved[3];
 };
 #define LAYOUT_GRANT_LAST 1u
 
 enum layout_stage { /* what a waiting rank waits for: d_stage, in time-outs and status */
-	LAYOUT_STAGE_NONE = 0,
-	LAYOUT_STAGE_SCAN = 1,     /* the dataset's listing */
-	LAYOUT_STAGE_READ = 2,     /* storage: bytes of samples */
-	LAYOUT_STAGE_DECODE = 3,   /* workers are busy with the hand */
-	LAYOUT_STAGE_SLOT = 4,     /* no slot is free: others hold them */
-	LAYOUT_STAGE_WORKERS = 5,  /* no worker is alive */
-	LAYOUT_STAGE_SCHEDULE = 6, /* a hand is being composed */
-	LAYOUT_STAGE_DRAIN = 7,    /* accessd is shutting down */
+		    LAYOUT_STAGE_NONE = 0,
+		    LAYOUT_STAGE_SCAN = 1,     /* the dataset's listing */
+		    LAYOUT_STAGE_READ = 2,     /* storage: bytes of samples */
+		    LAYOUT_STAGE_DECODE = 3,   /* workers are busy with the hand */
+		    LAYOUT_STAGE_SLOT = 4,     /* no slot is free: others hold them */
+		    LAYOUT_STAGE_WORKERS = 5,  /* no worker is alive */
+		    LAYOUT_STAGE_SCHEDULE = 6, /* a hand is being composed */
+		    LAYOUT_STAGE_DRAIN = 7,    /* accessd is shutting down */
 };
 
 struct layout_inbox { /* 4224 bytes */
@@ -159,7 +164,7 @@ struct layout_inbox { /* 4224 bytes */
 	_Atomic uint64_t d_heartbeat_ns; /* accessd's CLOCK_MONOTONIC, every second at least */
 	_Atomic uint32_t d_stage;        /* enum layout_stage */
 	_Atomic uint32_t d_wants_kick;   /* accessd wants a message when something is given back */
-	_Atomic uint64_t d_end_epoch;    /* job's epochs: this many will be served; 0: without end */
+	_Atomic uint64_t d_end_epoch; /* job's epochs: this many will be served; 0: without end */
 	uint64_t reserved1[4];
 	struct layout_grant grant[LAYOUT_GRANT_RING] __attribute__((aligned(64)));
 };
@@ -170,16 +175,17 @@ struct layout_outbox { /* 704 bytes; all of it hostile to accessd */
 	uint64_t bytes;
 	uint64_t reserved0[5];
 	_Atomic uint64_t c_take[LAYOUT_MAX_PINS]; /* k << 8 | enum layout_take_state */
-	_Atomic uint64_t c_next;                  /* number of the next grant the rank will look at */
-	_Atomic uint64_t c_armed;                 /* goes up by one when the rank goes to sleep */
-	_Atomic uint64_t c_awake;                 /* = c_armed when it is awake again */
+	_Atomic uint64_t c_next;  /* number of the next grant the rank will look at */
+	_Atomic uint64_t c_armed; /* goes up by one when the rank goes to sleep */
+	_Atomic uint64_t c_awake; /* = c_armed when it is awake again */
 	uint64_t reserved1[3];
 	_Atomic uint64_t c_samples, c_batches, c_wait_ns, c_copied, c_epochs; /* for status alone */
 	_Atomic uint64_t c_reserved[3];
 	_Atomic uint64_t c_result[LAYOUT_GRANT_RING]; /* k << 8 | enum layout_result */
 };
 
-/* ---- lane: the tasks of a stream --------------------------------------------------------------- */
+/* ---- lane: the tasks of a stream ---------------------------------------------------------------
+ */
 
 /*
  * A block holds the tasks of one hand in production. A task's state word, low byte the state, the
@@ -187,9 +193,9 @@ struct layout_outbox { /* 704 bytes; all of it hostile to accessd */
  *
  *   FREE --accessd--> HELD --accessd (arena space found)--> QUEUED --reader CAS--> READING
  *        READING --reader--> READY | FAILED        READY --worker CAS--> RUNNING
- *        RUNNING --worker--> DONE | FAILED         accessd alone moves DONE/FAILED on (FREE, QUEUED)
- * A dead reader's READING tasks become QUEUED again, a dead worker's RUNNING task gets its policy;
- * both by accessd, after the process is known to be gone.
+ *        RUNNING --worker--> DONE | FAILED         accessd alone moves DONE/FAILED on (FREE,
+ * QUEUED) A dead reader's READING tasks become QUEUED again, a dead worker's RUNNING task gets its
+ * policy; both by accessd, after the process is known to be gone.
  */
 enum layout_task_state {
 	LAYOUT_TASK_FREE = 0,
@@ -203,50 +209,51 @@ enum layout_task_state {
 };
 
 enum layout_fail { /* stage of a failed task */
-	LAYOUT_FAIL_NONE = 0,
-	LAYOUT_FAIL_OPEN = 1,    /* code: errno */
-	LAYOUT_FAIL_READ = 2,    /* code: errno */
-	LAYOUT_FAIL_CHANGED = 3, /* size or mtime differ from the index: dataset changed */
-	LAYOUT_FAIL_DECODE = 4,  /* the bytes are no picture */
-	LAYOUT_FAIL_REFUSED = 5, /* too large, refused before decoding */
-	LAYOUT_FAIL_CRASH = 6,   /* the worker died; code: wait status */
-	LAYOUT_FAIL_HANG = 7,    /* the worker was killed: too slow */
-	LAYOUT_FAIL_MEMORY = 8,  /* the worker ran out of its memory limit */
-	LAYOUT_FAIL_OP = 9,      /* an op failed on the picture */
+		   LAYOUT_FAIL_NONE = 0,
+		   LAYOUT_FAIL_OPEN = 1, /* code: errno */
+		   LAYOUT_FAIL_READ = 2, /* code: errno */
+		   LAYOUT_FAIL_CHANGED =
+		       3, /* size or mtime differ from the index: dataset changed */
+		   LAYOUT_FAIL_DECODE = 4,  /* the bytes are no picture */
+		   LAYOUT_FAIL_REFUSED = 5, /* too large, refused before decoding */
+		   LAYOUT_FAIL_CRASH = 6,   /* the worker died; code: wait status */
+		   LAYOUT_FAIL_HANG = 7,    /* the worker was killed: too slow */
+		   LAYOUT_FAIL_MEMORY = 8,  /* the worker ran out of its memory limit */
+		   LAYOUT_FAIL_OP = 9,      /* an op failed on the picture */
 };
 
-struct layout_task { /* 192 bytes */
-	uint64_t d_sample;       /* id whose bytes are read (the substitute's after a substitution) */
-	uint64_t d_random_id;    /* id that keys the random ops (the asked sample's) */
+struct layout_task {          /* 192 bytes */
+	uint64_t d_sample;    /* id whose bytes are read (the substitute's after a substitution) */
+	uint64_t d_random_id; /* id that keys the random ops (the asked sample's) */
 	uint64_t d_arena_offset; /* of its bytes in the arena */
 	uint32_t d_bytes;        /* length of its bytes, from the index */
 	uint32_t d_label;
-	uint32_t d_position;     /* sample number in the slot */
+	uint32_t d_position; /* sample number in the slot */
 	uint32_t d_attempt;
 	uint64_t reserved0[3];
 	_Atomic uint32_t s_state __attribute__((aligned(64)));
-	uint32_t s_stage;        /* enum layout_fail, valid with FAILED */
+	uint32_t s_stage; /* enum layout_fail, valid with FAILED */
 	int32_t s_code;
-	uint32_t s_work_us;      /* time of reading or of the pipeline */
-	char s_text[48];         /* what, for people; hostile: terminate and quote */
-	uint64_t r_read_ns;      /* duration of the read */
+	uint32_t s_work_us; /* time of reading or of the pipeline */
+	char s_text[48];    /* what, for people; hostile: terminate and quote */
+	uint64_t r_read_ns; /* duration of the read */
 	uint64_t reserved1[7];
 };
 
-struct layout_block { /* head of a block, 256 bytes */
+struct layout_block {             /* head of a block, 256 bytes */
 	_Atomic uint64_t d_order; /* order of production, from 1; 0: block unused */
 	uint64_t d_lap;
 	uint64_t d_seed;
 	uint32_t d_slot;
 	uint32_t d_count; /* tasks */
 	uint64_t reserved0[4];
-	_Atomic uint32_t s_read_hint;  /* tasks below it are not QUEUED, as far as known */
+	_Atomic uint32_t s_read_hint; /* tasks below it are not QUEUED, as far as known */
 	uint32_t reserved1[15];
-	_Atomic uint32_t s_run_hint;   /* tasks below it are not READY, as far as known */
+	_Atomic uint32_t s_run_hint; /* tasks below it are not READY, as far as known */
 	uint32_t reserved2[15];
-	_Atomic uint32_t s_ended;      /* tasks that became DONE or FAILED since the block was filled */
-	_Atomic uint32_t d_ring_at;    /* ring accessd when s_ended reaches it; UINT32_MAX: never.
-					* Whoever rings exchanges it back: one ring an arm */
+	_Atomic uint32_t s_ended; /* tasks that became DONE or FAILED since the block was filled */
+	_Atomic uint32_t d_ring_at; /* ring accessd when s_ended reaches it; UINT32_MAX: never.
+				     * Whoever rings exchanges it back: one ring an arm */
 	uint32_t reserved3[14];
 };
 
@@ -254,19 +261,20 @@ struct layout_lane { /* 128 bytes */
 	uint64_t magic;
 	uint32_t version, n_blocks;
 	uint64_t bytes, arena_bytes;
-	uint32_t hand;           /* tasks a block has room for */
-	uint32_t lane;           /* number of the lane in its trust domain */
-	uint64_t block_offset;   /* struct layout_block [n_blocks] */
-	uint64_t task_offset;    /* struct layout_task [n_blocks][hand] */
+	uint32_t hand;             /* tasks a block has room for */
+	uint32_t lane;             /* number of the lane in its trust domain */
+	uint64_t block_offset;     /* struct layout_block [n_blocks] */
+	uint64_t task_offset;      /* struct layout_task [n_blocks][hand] */
 	_Atomic uint32_t d_closed; /* 1: take nothing more from this lane */
 	uint32_t reserved0;
 	_Atomic uint32_t r_reading; /* reads in flight, bounded a lane */
 	uint32_t reserved1[15];
 };
 
-/* ---- bell: who sleeps, who works on what; one a trust domain ------------------------------------- */
+/* ---- bell: who sleeps, who works on what; one a trust domain
+ * ------------------------------------- */
 
-struct layout_worker { /* 64 bytes */
+struct layout_worker {                 /* 64 bytes */
 	_Atomic uint64_t w_task;       /* lane << 48 | block << 40 | task << 8 | 1; 0: idle */
 	_Atomic uint64_t w_started_ns; /* of that task */
 	_Atomic uint64_t w_done;       /* tasks ended */
@@ -290,7 +298,8 @@ struct layout_bell { /* 256 bytes and the workers */
 	struct layout_worker worker[LAYOUT_MAX_WORKERS];
 };
 
-/* ---- frozen sizes (offsets: tests/shmring/layout_test.c) ---------------------------------------- */
+/* ---- frozen sizes (offsets: tests/shmring/layout_test.c) ----------------------------------------
+ */
 
 #define LAYOUT_SIZE(type, bytes) _Static_assert(sizeof(struct type) == (bytes), #type " is frozen")
 LAYOUT_SIZE(layout_field, 128);

@@ -29,26 +29,26 @@ enum proto_message {
 	PROTO_EXPLAIN = 4, /* INSTANCE, POSITION: why has this sample status ERROR? -> EXPLAINED */
 	PROTO_STATUS = 5,  /* -> STATUS_REPLY */
 	/* accessd -> client */
-	PROTO_WELCOME = 16,      /* MAJOR, MINOR, PID, NONCE, VERSION */
-	PROTO_REFUSED = 17,      /* CODE (enum oa_error), TEXT */
-	PROTO_PROGRESS = 18,     /* TEXT, DONE, TOTAL (0: unknown) */
-	PROTO_OPENED = 19,       /* JOB_ID, EPOCH, SHARED (jobs already in the stream), TEXT;
-				    fds: slots, board, inbox, outbox */
-	PROTO_WAKE = 20,         /* answer to an armed flag */
-	PROTO_EXPLAINED = 21,    /* TEXT */
-	PROTO_NOTICE = 22,       /* TEXT: for a person, once (a bad sample was skipped, ...) */
-	PROTO_FAILED = 23,       /* CODE, TEXT: the stream cannot go on for this job */
-	PROTO_LOST = 24,         /* TEXT: open again with your token (restart, worker parent died) */
+	PROTO_WELCOME = 16,   /* MAJOR, MINOR, PID, NONCE, VERSION */
+	PROTO_REFUSED = 17,   /* CODE (enum oa_error), TEXT */
+	PROTO_PROGRESS = 18,  /* TEXT, DONE, TOTAL (0: unknown) */
+	PROTO_OPENED = 19,    /* JOB_ID, EPOCH, SHARED (jobs already in the stream), TEXT;
+				 fds: slots, board, inbox, outbox */
+	PROTO_WAKE = 20,      /* answer to an armed flag */
+	PROTO_EXPLAINED = 21, /* TEXT */
+	PROTO_NOTICE = 22,    /* TEXT: for a person, once (a bad sample was skipped, ...) */
+	PROTO_FAILED = 23,    /* CODE, TEXT: the stream cannot go on for this job */
+	PROTO_LOST = 24,      /* TEXT: open again with your token (restart, worker parent died) */
 	PROTO_STATUS_REPLY = 25, /* fd 0: memfd with the JSON text, sealed */
 };
 
 enum proto_key {
 	PROTO_KEY_MAJOR = 1,
 	PROTO_KEY_MINOR = 2,
-	PROTO_KEY_PROGRAM = 3,  /* string: name of the client's program */
+	PROTO_KEY_PROGRAM = 3, /* string: name of the client's program */
 	PROTO_KEY_PID = 4,
-	PROTO_KEY_NONCE = 5,    /* bytes[16]: proves that the pid of the hello is still this process */
-	PROTO_KEY_VERSION = 6,  /* string */
+	PROTO_KEY_NONCE = 5, /* bytes[16]: proves that the pid of the hello is still this process */
+	PROTO_KEY_VERSION = 6, /* string */
 	PROTO_KEY_CODE = 7,
 	PROTO_KEY_TEXT = 8,
 	PROTO_KEY_DONE = 9,
@@ -56,14 +56,14 @@ enum proto_key {
 	PROTO_KEY_DATASET = 11,  /* string: absolute path */
 	PROTO_KEY_PIPELINE = 12, /* string: JSON or the name of a named pipeline */
 	PROTO_KEY_BATCH = 13,
-	PROTO_KEY_EPOCHS = 14,   /* 0: without end */
-	PROTO_KEY_JOB = 15,      /* string: name for people */
-	PROTO_KEY_POLICY = 16,   /* enum proto_policy */
-	PROTO_KEY_BUDGET = 17,   /* bad samples tolerated an epoch; missing: max(10, n / 100) */
+	PROTO_KEY_EPOCHS = 14, /* 0: without end */
+	PROTO_KEY_JOB = 15,    /* string: name for people */
+	PROTO_KEY_POLICY = 16, /* enum proto_policy */
+	PROTO_KEY_BUDGET = 17, /* bad samples tolerated an epoch; missing: max(10, n / 100) */
 	PROTO_KEY_RANKS = 18,
 	PROTO_KEY_RANK = 19,
-	PROTO_KEY_TOKEN = 20,    /* bytes */
-	PROTO_KEY_HAND = 21,     /* C wished for by the opener of the stream; missing: by rule */
+	PROTO_KEY_TOKEN = 20, /* bytes */
+	PROTO_KEY_HAND = 21,  /* C wished for by the opener of the stream; missing: by rule */
 	PROTO_KEY_JOB_ID = 22,
 	PROTO_KEY_EPOCH = 23,
 	PROTO_KEY_SHARED = 24,

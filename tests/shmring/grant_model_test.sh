@@ -16,15 +16,18 @@ model=${top_srcdir:-.}/doc/models/grant.pml
 work=$(mktemp -d) || exit 99
 trap 'rm -rf "$work"' EXIT
 
+search() {
+	spin "-DMUTANT=$1" -a grant.pml && cc -O1 -w -DSAFETY -o pan pan.c &&
+		./pan -m100000 >pan.out 2>&1
+}
+
 # verify MUTANT: 0 if Spin finds no error in the whole state space, 1 if it finds one
 verify() {
-	cp "$model" "$work/grant.pml" &&
-		(cd "$work" && spin "-DMUTANT=$1" -a grant.pml && cc -O1 -w -DSAFETY -o pan pan.c &&
-			./pan -m100000 >pan.out 2>&1) || {
+	if ! cp "$model" "$work/grant.pml" || ! (cd "$work" && search "$1"); then
 		echo "grant_model_test: Spin or the compiler failed"
 		cat "$work/pan.out" 2>/dev/null
 		exit 1
-	}
+	fi
 	if grep -q 'max search depth too small\|out of memory' "$work/pan.out"; then
 		echo "grant_model_test: the search was cut short"
 		exit 1

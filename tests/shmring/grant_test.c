@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "shmring/grant.h"
+#include "shmring/inbox.h"
 #include "tests/shmring/suite.h"
 
 #define RING LAYOUT_GRANT_RING
@@ -307,9 +308,9 @@ END_TEST
 START_TEST(kick_is_asked_for)
 {
 	ck_assert(!grant_wants_kick(&rank));
-	grant_want_kick(&server, true);
+	inbox_show(inbox, LAYOUT_STAGE_READ, true, 1);
 	ck_assert(grant_wants_kick(&rank));
-	grant_want_kick(&server, false);
+	inbox_show(inbox, LAYOUT_STAGE_NONE, false, 2);
 	ck_assert(!grant_wants_kick(&rank));
 }
 END_TEST
