@@ -265,18 +265,43 @@ static void end_fill(struct stream *stream, struct fill *fill)
 	carousel_produced(stream->carousel, fill->slot);
 }
 
+/* Jobs for whom the hand's watermark passed a batch boundary find something when they look. */
+static void tell_jobs(struct stream *stream, const struct fill *fill, uint32_t before)
+{
+	for (unsigned i = 0; i < CAROUSEL_MAX_JOBS; i++) {
+		struct job *job = stream->job[i];
+
+		if (job && job->granted[fill->slot] &&
+		    (fill->watermark == fill->count ||
+		     fill->watermark / job->batch != before / job->batch))
+			job->news = true;
+	}
+}
+
+static void collect_tasks(struct stream *stream, struct fill *fill)
+{
+	uint32_t ended = lane_ended(&stream->lane, fill->block);
+
+	if (ended == fill->seen)
+		return;
+	fill->seen = ended;
+	for (uint32_t i = fill->watermark; i < fill->fed && stream->state == STREAM_RUNS; i++)
+		if (fill->task[i].queued && fill->task[i].status == LAYOUT_SAMPLE_PENDING)
+			collect_task(stream, fill, i);
+}
+
 static bool collect_one(struct stream *stream, struct fill *fill)
 {
 	uint32_t before = fill->finished, watermark = fill->watermark;
 
-	for (uint32_t i = fill->watermark; i < fill->fed && stream->state == STREAM_RUNS; i++)
-		if (fill->task[i].queued && fill->task[i].status == LAYOUT_SAMPLE_PENDING)
-			collect_task(stream, fill, i);
+	collect_tasks(stream, fill);
 	while (fill->watermark < fill->count &&
 	       fill->task[fill->watermark].status != LAYOUT_SAMPLE_PENDING)
 		fill->watermark++;
-	if (fill->watermark != watermark)
+	if (fill->watermark != watermark) {
 		board_slot_watermark(&stream->board, fill->slot, fill->watermark);
+		tell_jobs(stream, fill, watermark);
+	}
 	if (fill->finished == fill->count && stream->state == STREAM_RUNS)
 		end_fill(stream, fill);
 	return fill->finished != before || fill->watermark != watermark;

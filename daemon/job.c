@@ -160,7 +160,10 @@ void job_open(struct conn *conn)
 	struct diag diag = {"out of memory or descriptors for the job's inbox and outbox"};
 	struct job *job;
 
-	if (stream_make_room(stream, &diag)) {
+	switch (stream_make_room(stream, &diag)) {
+	case STREAM_E_LATER:
+		return;
+	case STREAM_E_MEMORY:
 		conn_refuse(conn, OA_E_MEMORY, diag.text);
 		return;
 	}
@@ -294,7 +297,10 @@ static bool post(struct job *job, uint32_t slot, uint64_t epoch, bool last)
 			      .count = hand->count,
 			      .flags = last ? LAYOUT_GRANT_LAST : 0};
 
-	return grant_post(&job->grants, &grant, &job->granted[slot]) == 0;
+	if (grant_post(&job->grants, &grant, &job->granted[slot]))
+		return false;
+	job->news |= !fill_of_slot(job->stream, slot); /* finished already */
+	return true;
 }
 
 void job_grant(struct job *job, uint32_t slot, uint64_t epoch, bool last)
@@ -340,8 +346,10 @@ void job_revoke(struct job *job, uint32_t slot, uint64_t now_ns)
 
 void job_wake(struct job *job)
 {
-	if (grant_wants_wake(&job->grants))
+	if (job->news && grant_wants_wake(&job->grants)) {
+		job->news = false;
 		conn_wake(job->conn);
+	}
 }
 
 void job_show(struct job *job, uint32_t stage, bool wants_kick, uint64_t now_ns)

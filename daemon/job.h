@@ -26,7 +26,7 @@ struct job {
 	bool *held;              /* by slot: it has taken it, or may have */
 	struct job_later *later; /* grants that found the ring full, in order */
 	uint32_t n_later, first_later;
-	uint64_t bad_counted; /* bad samples of the stream that it was told of */
+	bool news; /* something became ready for it since it was woken last */
 	uint64_t started_ns, rate_ns, rate_samples;
 	double rate; /* samples/s lately */
 };

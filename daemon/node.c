@@ -75,6 +75,8 @@ static void on_child(void *arg)
 			reading_died(&node->reading, status);
 		else if (pid == node->workers.child.pid)
 			workers_died(&node->workers, status);
+		else
+			reserve_ended(node, pid, status);
 	}
 }
 

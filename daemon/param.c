@@ -124,7 +124,11 @@ int param_set(struct param *param, const char *assignment, struct diag *diag)
 	}
 	for (equals++; isspace((unsigned char)*equals);)
 		equals++;
-	snprintf(value, sizeof(value), "%s", equals);
+	if (strlen(equals) >= sizeof(value)) {
+		diag_set(diag, "parameter %s: longer than %d bytes", row->name, PARAM_TEXT_MAX);
+		return PARAM_E_BAD;
+	}
+	strcpy(value, equals);
 	for (size_t n = strlen(value); n > 0 && isspace((unsigned char)value[n - 1]); n--)
 		value[n - 1] = '\0';
 	return row->kind == KIND_TEXT ? set_text(param, row, value, diag)

@@ -61,6 +61,11 @@ static void make_key(const struct conn_request *request, const struct source *so
 
 /* ---- a new stream ---- */
 
+static uint64_t free_bytes(const struct node *node)
+{
+	return node->memory_budget - BASE_MIN(node->memory_used, node->memory_budget);
+}
+
 static void describe_fields(const struct pipeline *pipeline, struct board_geometry *geometry)
 {
 	const struct pipeline_field *from;
@@ -135,12 +140,12 @@ static int plan_memory(const struct conn *conn, struct board_geometry *geometry,
 	geometry->seed = draw_seed(node);
 	memcpy(geometry->dataset, dataset_version(dataset), sizeof(geometry->dataset));
 	describe_fields(request->pipeline, geometry);
-	ask.available = node->memory_budget - BASE_MIN(node->memory_used, node->memory_budget);
+	ask.available = free_bytes(node);
 	r = admit_stream(&ask, geometry, plan, diag);
 	if (r != ADMIT_E_MEMORY)
 		return r;
 	stream_free_idle(node, node->memory_budget);
-	ask.available = node->memory_budget - BASE_MIN(node->memory_used, node->memory_budget);
+	ask.available = free_bytes(node);
 	return admit_stream(&ask, geometry, plan, diag);
 }
 
@@ -150,24 +155,6 @@ static uint16_t free_lane_number(struct node *node)
 		node->next_lane++;
 	while (find_lane(node, node->next_lane));
 	return node->next_lane;
-}
-
-/* Reserves the memory of slots stream->slots .. slots-1. 0 or negative errno. */
-static int reserve_slots(struct stream *stream, uint32_t slots)
-{
-	uint64_t stride = stream->board.geometry.slot_stride;
-
-	while (stream->slots < slots) {
-		int r =
-		    board_slots_reserve(stream->slots_fd, &stream->board.geometry, stream->slots);
-
-		if (r)
-			return r;
-		stream->slots++;
-		stream->memory += stride;
-		stream->node->memory_used += stride;
-	}
-	return 0;
 }
 
 static int make_carousel(struct stream *stream)
@@ -220,7 +207,7 @@ static int make_memory(struct stream *stream, struct board_geometry *geometry,
 		return r;
 	stream->memory = stream->fixed_bytes = plan->fixed_bytes;
 	node->memory_used += plan->fixed_bytes;
-	return reserve_slots(stream, plan->slots);
+	return reserve_begin(stream, plan->slots);
 }
 
 static int stream_build(struct stream *stream, struct board_geometry *geometry,
@@ -303,18 +290,25 @@ void stream_request(struct conn *conn)
 
 /* ---- starting ---- */
 
-static void start_when_ready(struct stream *stream)
+/* Lets every connection that waits for the stream try; some may go on waiting. */
+static void tell_waiting(struct stream *stream)
 {
 	struct conn *conn, *next;
 
-	if (stream->state != STREAM_OPENING || !stream->workers_ready || !stream->reader_ready)
-		return;
-	stream->state = STREAM_RUNS;
 	for (conn = LIST_FIRST(&stream->node->conns); conn; conn = next) {
 		next = LIST_NEXT(conn, link);
 		if (conn->stream == stream && conn->state == CONN_WAITS_STREAM)
 			conn_stream_ready(conn);
 	}
+}
+
+static void start_when_ready(struct stream *stream)
+{
+	if (stream->state != STREAM_OPENING || !stream->workers_ready || !stream->reader_ready ||
+	    !stream->slots)
+		return;
+	stream->state = STREAM_RUNS;
+	tell_waiting(stream);
 }
 
 void stream_workers_added(struct node *node, uint32_t lane)
@@ -354,32 +348,59 @@ void stream_lane_refused(struct node *node, uint32_t lane, const char *text)
 		stream_fail(stream, OA_E_REFUSED, text);
 }
 
+static int refuse_job(const struct stream *stream, unsigned ranks, struct diag *diag)
+{
+	const struct node *node = stream->node;
+	const struct board_geometry *geometry = &stream->board.geometry;
+	char slot[32], left[32], budget[32];
+
+	base_format_bytes(geometry->slot_stride, slot, sizeof(slot));
+	base_format_bytes(free_bytes(node), left, sizeof(left));
+	base_format_bytes(node->memory_budget, budget, sizeof(budget));
+	diag_set(
+	    diag,
+	    "job number %u of this stream needs %u slots of %s each; it has %u and may have %u, "
+	    "and %s of the budget of %s (%s) is free: raise `memory` or `slots`",
+	    ranks, admit_least_slots(ranks), slot, stream->slots, geometry->max_slots, left, budget,
+	    node->memory_source);
+	return STREAM_E_MEMORY;
+}
+
 int stream_make_room(struct stream *stream, struct diag *diag)
 {
 	struct node *node = stream->node;
 	const struct board_geometry *geometry = &stream->board.geometry;
 	unsigned ranks = stream->n_jobs + 1;
-	uint32_t least = admit_least_slots(ranks);
 	uint32_t wanted =
 	    BASE_MIN(admit_wanted_slots(ranks, (uint32_t)node->param.slots), geometry->max_slots);
-	uint64_t free_bytes =
-	    node->memory_budget - BASE_MIN(node->memory_used, node->memory_budget);
-	uint32_t before = stream->slots, most;
+	uint64_t affordable = stream->slots + free_bytes(node) / geometry->slot_stride;
 
-	most = before + (uint32_t)BASE_MIN(free_bytes / geometry->slot_stride, (uint64_t)wanted);
-	if (wanted > before &&
-	    (reserve_slots(stream, BASE_MIN(wanted, most)) || stream->slots > before))
-		carousel_add_slots(stream->carousel, stream->slots - before);
-	if (stream->slots >= least)
+	wanted = (uint32_t)BASE_MIN((uint64_t)wanted, affordable);
+	if (!stream->full && reserve_begin(stream, wanted))
+		return refuse_job(stream, ranks, diag);
+	if (stream->slots >= admit_least_slots(ranks))
 		return 0;
-	diag_set(
-	    diag,
-	    "job number %u of this stream needs %u slots of %llu bytes, but it has %u, may have "
-	    "%u, and %llu bytes of the budget of %llu (%s) are free: raise `memory` or `slots`",
-	    ranks, least, (unsigned long long)geometry->slot_stride, stream->slots,
-	    geometry->max_slots, (unsigned long long)free_bytes,
-	    (unsigned long long)node->memory_budget, node->memory_source);
-	return ADMIT_E_MEMORY;
+	stream->full = false; /* the next job may ask the kernel again */
+	return stream->reserve.pid ? STREAM_E_LATER : refuse_job(stream, ranks, diag);
+}
+
+void stream_reserved(struct stream *stream, uint32_t slots, bool all_of_them)
+{
+	stream->full = !all_of_them;
+	if (stream->state > STREAM_RUNS)
+		return;
+	stream->slots += slots;
+	if (!stream->slots || carousel_add_slots(stream->carousel, slots)) {
+		stream_fail(stream, OA_E_MEMORY,
+			    "the kernel has no memory for the stream's slots: "
+			    "lower `memory`, or raise the cgroup's limit");
+		return;
+	}
+	start_when_ready(stream);
+	if (stream->state == STREAM_RUNS) {
+		tell_waiting(stream);
+		pump_soon(stream);
+	}
 }
 
 /* ---- ending ---- */
@@ -414,6 +435,7 @@ void stream_free(struct stream *stream)
 
 	log_line(LOG_LEVEL_INFO, "stream-end", "lane=%u memory=%llu", stream->lane.number,
 		 (unsigned long long)stream->memory);
+	reserve_cancel(stream);
 	detach(stream);
 	add_totals(stream);
 	LIST_REMOVE(stream, link);

@@ -17,6 +17,7 @@
 #include "daemon/bad.h"
 #include "daemon/fill.h"
 #include "daemon/loop.h"
+#include "daemon/reserve.h"
 #include "sched/carousel.h"
 #include "shmring/board.h"
 #include "shmring/lane.h"
@@ -46,6 +47,8 @@ struct stream {
 	uint32_t slots;               /* reserved so far */
 	uint64_t fixed_bytes, memory; /* board + lane + arena; all that is accounted to it */
 
+	struct reserve reserve; /* more slots, under way */
+
 	struct carousel *carousel;
 	struct job *job[CAROUSEL_MAX_JOBS];
 	unsigned n_jobs, n_conns;
@@ -58,6 +61,7 @@ struct stream {
 	uint64_t samples_read, bytes_read, samples_done;
 
 	struct loop_watch *pump_timer, *linger_timer;
+	bool full;     /* the kernel gave no more memory for slots */
 	bool removing; /* parent and reader were told to let go */
 };
 
@@ -68,8 +72,13 @@ void stream_request(struct conn *conn);
 /* A connection of the stream is gone. */
 void stream_unref(struct stream *stream);
 void stream_free(struct stream *stream);
-/* Reserves slots for one more job. 0, or positive with diag: refused with the numbers. */
+/* Has the stream slots for one more job? 0; STREAM_E_LATER: they are being reserved, its connection
+ * is told by conn_stream_ready(); STREAM_E_MEMORY with diag: refused with the numbers. Asks for the
+ * slots that it would like to have, too. */
+enum { STREAM_E_LATER = 1, STREAM_E_MEMORY = 2 };
 int stream_make_room(struct stream *stream, struct diag *diag);
+/* From reserve.c: so many slots more; all_of_them: as many as were asked for. */
+void stream_reserved(struct stream *stream, uint32_t slots, bool all_of_them);
 /* No further work: jobs get FAILED (code, text), or LOST. */
 void stream_fail(struct stream *stream, uint64_t code, const char *text);
 /* Frees streams without jobs, oldest first, until `bytes` are available or none is left. */

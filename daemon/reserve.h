@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DAEMON_RESERVE_H
+#define DAEMON_RESERVE_H
+
+/*
+ * Slots' memory is reserved beside the loop: fallocate() fills 147 MiB of a slot with zeros in tens
+ * of milliseconds, too long for a loop that serves everybody. A short-lived child does it and its
+ * exit status tells how far it came. One child a stream at a time.
+ */
+
+#include <sys/types.h>
+#include "base/base.h"
+
+struct stream;
+struct node;
+
+struct reserve {
+	pid_t pid; /* 0: nothing under way */
+	uint32_t from, to;
+};
+
+/* Begins reserving slots stream->slots .. to-1; their bytes are accounted at once. 0 or negative
+ * errno. stream_reserved() follows. Nothing happens when a child is under way. */
+int reserve_begin(struct stream *stream, uint32_t to);
+/* A child ended. false: it was none of these. */
+bool reserve_ended(struct node *node, pid_t pid, int status);
+void reserve_cancel(struct stream *stream); /* the stream ends */
+
+#endif
