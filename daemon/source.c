@@ -210,6 +210,7 @@ static void store_finish(struct source *source)
 	base_close(&source->index_fd);
 	reading_close(&source->node->reading, source->id);
 	source->id = ++source->node->next_id;
+	source->was_stored = true;
 	ask_reader(source);
 }
 
@@ -259,47 +260,69 @@ static int store_begin(struct source *source, int from)
 
 /* ---- answers of the reader ---- */
 
-/* A source that was ready before its reader died: the same version, or its streams end. */
-static void reopened(struct source *source, bool unchanged)
+/* Maps an index that came from the reader. -1 for fd: none came. 0, or an error. */
+static int map_index(int fd, bool from_reader, struct dataset **ret)
+{
+	if (fd < 0)
+		return -EBADF;
+	if (from_reader && !dataset_is_sealed(fd))
+		return DATASET_E_BAD;
+	return dataset_map(fd, ret);
+}
+
+static bool is_same_version(const struct source *source, int fd)
+{
+	struct dataset *again;
+	bool same;
+
+	if (map_index(fd, true, &again))
+		return false;
+	same = memcmp(dataset_version(again), dataset_version(source->dataset),
+		      sizeof(struct hash_id)) == 0;
+	dataset_unmap(again);
+	return same;
+}
+
+/* A source that was ready before its reader died. Folders that changed while their pictures did not
+ * (a log was written into one) make no new version. */
+static void reopened(struct source *source, bool unchanged, int fd)
 {
 	source->reopening = false;
-	if (unchanged)
+	if (unchanged || is_same_version(source, fd))
 		stream_source_reopened(source);
 	else
-		stream_source_failed(source,
-				     "dataset changed: its folders are not what they were "
-				     "when it was opened; open it again for the new version");
+		stream_source_failed(source, "dataset changed: it is not what it was when it was "
+					     "opened; open it again for the new version");
+}
+
+static void first_opened(struct source *source, bool unchanged, int *fd)
+{
+	int r;
+
+	source->index_fd = base_take_fd(unchanged ? &source->stored_fd : fd);
+	r = map_index(source->index_fd, !unchanged, &source->dataset);
+	if (r) {
+		log_line(LOG_LEVEL_ERROR, "index-bad", "code=%d", r);
+		source_refused(source->node, source->id,
+			       "the reader's index of the dataset is damaged; see the log");
+	} else if (unchanged || source->was_stored) {
+		source_ready(source); /* stored before, and changed since: not stored in a circle */
+	} else if (store_begin(source, source->index_fd)) {
+		use_unstored(source);
+	}
 }
 
 void source_opened(struct node *node, uint64_t id, bool unchanged, int index_fd)
 {
 	struct source *source = find_id(node, id);
 	_cleanup_close_ int fd = index_fd;
-	int r;
 
 	if (!source || source->state == SOURCE_GONE)
 		return;
-	if (source->reopening) {
-		reopened(source, unchanged);
-		return;
-	}
-	if (source->state != SOURCE_OPENING || source->dataset)
-		return;
-	if (unchanged)
-		source->index_fd = base_take_fd(&source->stored_fd);
-	else
-		source->index_fd = base_take_fd(&fd);
-	r = source->index_fd < 0 ? -EBADF : dataset_map(source->index_fd, &source->dataset);
-	if (r) {
-		log_line(LOG_LEVEL_ERROR, "index-bad", "code=%d", r);
-		source_refused(node, id,
-			       "the reader's index of the dataset is damaged; see the log");
-		return;
-	}
-	if (unchanged)
-		source_ready(source);
-	else if (store_begin(source, source->index_fd))
-		use_unstored(source);
+	if (source->reopening)
+		reopened(source, unchanged, fd);
+	else if (source->state == SOURCE_OPENING && !source->dataset)
+		first_opened(source, unchanged, &fd);
 }
 
 void source_reader_started(struct node *node)

@@ -32,6 +32,7 @@ struct source {
 	int index_fd;   /* index in use */
 	struct dataset *dataset;
 	struct source_store *store; /* while STORING */
+	bool was_stored;            /* its index was written in this open */
 	bool reopening; /* after a reader's death: the streams of this source wait for OPENED */
 };
 
