@@ -16,6 +16,8 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
+static volatile uint64_t lent; /* so that the reads are not left out */
+
 /* The input's head says how long the memory is, up to a limit; what the input lacks is zero. */
 static int memory_of(const uint8_t *data, size_t size)
 {
@@ -51,7 +53,6 @@ static uint64_t read_all(const struct board *board)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	volatile uint64_t sum = 0;
 	struct board board;
 	int fd, r;
 
@@ -60,7 +61,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	fd = memory_of(data, size);
 	r = board_attach(fd, &board);
 	if (r == 0) {
-		sum += read_all(&board);
+		lent = read_all(&board);
 		board_check(&board);
 		board_detach(&board);
 	} else if (r != BOARD_E_BAD) {
