@@ -20,8 +20,7 @@
  * Hostile files: sizes are checked in 64 bits before any buffer is made; the coefficients that a
  * progressive file needs are bounded by DECODE_MEMORY, its scans by DECODE_SCANS (a few bytes a
  * scan can each cost a pass over the whole picture). libjpeg leaves by longjmp: functions that call
- * setjmp hold nothing that must be freed, and read no local they changed after it. After an error
- * the handle is destroyed and made anew for the next picture. Nothing here opens a file:
+ * setjmp hold nothing that must be freed, and read no local they changed after it. Nothing here opens a file:
  * libjpeg-turbo's memory manager has no backing store.
  *
  * The only file that includes jpeglib.h.
@@ -149,34 +148,31 @@ static void decode_unmake(struct decode *decode)
 	decode->is_made = false;
 }
 
-/* The handle for the next picture. May longjmp. */
+/* A new handle for each picture: one used again still has the tables of the picture before, and a
+ * damaged picture without tables of its own would be decoded with those. May longjmp. */
 static void decode_make(struct decode *decode)
 {
 	struct jpeg_decompress_struct *jpeg = &decode->jpeg;
 
-	if (decode->is_made) {
-		jpeg_abort_decompress(jpeg);
-	} else {
-		jpeg->err = jpeg_std_error(&decode->manager);
-		decode->manager.error_exit = decode_on_error;
-		decode->manager.output_message = decode_on_message;
-		decode->manager.emit_message = decode_on_warning;
-		jpeg->client_data = decode;
-		jpeg_create_decompress(jpeg);
-		decode->is_made = true;
-		jpeg->client_data = decode;
-		decode->source.init_source = decode_on_source;
-		decode->source.fill_input_buffer = decode_on_empty;
-		decode->source.skip_input_data = decode_on_skip;
-		decode->source.resync_to_restart = jpeg_resync_to_restart;
-		decode->source.term_source = decode_on_source;
-		jpeg->src = &decode->source;
-		decode->progress.progress_monitor = decode_on_progress;
-		jpeg->progress = &decode->progress;
-		jpeg->mem->max_memory_to_use = DECODE_MEMORY;
-	}
+	decode_unmake(decode);
+	jpeg->err = jpeg_std_error(&decode->manager);
+	decode->manager.error_exit = decode_on_error;
+	decode->manager.output_message = decode_on_message;
+	decode->manager.emit_message = decode_on_warning;
+	jpeg->client_data = decode;
+	jpeg_create_decompress(jpeg);
+	decode->is_made = true;
+	decode->source.init_source = decode_on_source;
+	decode->source.fill_input_buffer = decode_on_empty;
+	decode->source.skip_input_data = decode_on_skip;
+	decode->source.resync_to_restart = jpeg_resync_to_restart;
+	decode->source.term_source = decode_on_source;
 	decode->source.next_input_byte = decode->data;
 	decode->source.bytes_in_buffer = decode->size;
+	jpeg->src = &decode->source;
+	decode->progress.progress_monitor = decode_on_progress;
+	jpeg->progress = &decode->progress;
+	jpeg->mem->max_memory_to_use = DECODE_MEMORY;
 }
 
 int decode_new(struct decode **ret)

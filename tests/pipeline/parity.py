@@ -7,9 +7,9 @@ arithmetic, sample by sample: outcome and every byte. The random parts are told 
 cut, resized and flipped by Pillow. Float32 arithmetic is done here in Python, rounded after each
 operation, so that neither NumPy nor PyTorch is needed.
 
-With --golden it prints one line a picture and spec, "name<TAB>spec<TAB>SHA-256 of the image's bytes"
-(or the stage of the error), computed by Pillow alone: tests/pipeline/golden.tsv, which
-pipeline_test.c holds against the pipeline where there is no Pillow.
+With --golden it prints, for each spec, a line "spec<TAB>lap<TAB>text" and a line for each picture,
+"name<TAB>first 16 digits of the SHA-256 of the image's bytes" (or the stage of the error), computed
+by Pillow: tests/pipeline/golden.tsv, which run_test.c holds against the pipeline without Pillow.
 """
 import array
 import hashlib
@@ -29,6 +29,7 @@ NORMALIZE = {'op': 'normalize', 'mean': MEAN, 'std': STD}
 FILTERS = {f: getattr(Image.Resampling, f.upper()) for f in
            ('nearest', 'box', 'bilinear', 'hamming', 'bicubic', 'lanczos')}
 DECODE, REFUSED = 4, 5  # enum pipeline_fail
+SCANS = 100
 
 
 def train(size=224, *rest, **more):
@@ -118,8 +119,11 @@ def finish(im, spec):
 
 
 def expected(path, spec, draws):
-    """Pillow's bytes, or the stage of the error."""
+    """Pillow's bytes, or the stage of the error. Only the limit of scans is ours alone."""
     try:
+        with open(path, 'rb') as f:
+            if f.read().count(b'\xff\xda') > SCANS:
+                return REFUSED
         with Image.open(path) as im:
             if im.format != 'JPEG':
                 return DECODE
@@ -183,13 +187,13 @@ def compare(pixels, files):
 
 
 def golden(pixels, files):
-    print('# Pillow %s; made by parity.py --golden; name, spec, SHA-256 of the image or stage of the error' %
-          PIL.__version__)
-    for lap, (name, spec) in enumerate(SPECS.items()):
+    print('# Pillow %s; made by parity.py --golden' % PIL.__version__)
+    for lap, spec in enumerate(SPECS.values()):
+        print('spec\t%d\t%s' % (lap, json.dumps(spec, separators=(',', ':'))))
         for path, (_, draws, _) in zip(files, run(pixels, spec, lap, files)):
             theirs = expected(path, spec, draws)
-            what = theirs if isinstance(theirs, int) else hashlib.sha256(theirs).hexdigest()
-            print('%s\t%d\t%s\t%s' % (os.path.basename(path), lap, json.dumps(spec, separators=(',', ':')), what))
+            what = theirs if isinstance(theirs, int) else hashlib.sha256(theirs).hexdigest()[:16]
+            print('%s\t%s' % (os.path.basename(path), what))
     return 0
 
 

@@ -1,0 +1,426 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Whole pipelines over tests/pipeline/data: Pillow's pixels (golden.tsv), the engines against each
+ * other, outcomes of damaged files, independence of what a run did before.
+ */
+
+#include <check.h>
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/philox.h"
+#include "pipeline/engine.h"
+#include "pipeline/pipeline.h"
+#include "pipeline/spec.h"
+
+#define RUN_SEED 20261121 /* parity.py's */
+#define RUN_MAX_FILES 64
+
+struct run_file {
+	char name[256];
+	uint8_t *data;
+	size_t size;
+};
+static struct run_file run_files[RUN_MAX_FILES]; /* in the order of names, as golden.tsv */
+static unsigned run_n_files;
+
+static FILE *run_open(const char *name)
+{
+	const char *top = getenv("top_srcdir");
+	char path[4096];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/tests/pipeline/%s", top ? top : ".", name);
+	file = fopen(path, "rb");
+	ck_assert_msg(file != NULL, "cannot open %s", path);
+	return file;
+}
+
+static void run_load(struct run_file *file, const char *name)
+{
+	char path[512];
+	FILE *in;
+
+	snprintf(path, sizeof(path), "data/%s", name);
+	in = run_open(path);
+	snprintf(file->name, sizeof(file->name), "%s", name);
+	fseek(in, 0, SEEK_END);
+	file->size = (size_t)ftell(in);
+	rewind(in);
+	file->data = malloc(file->size ? file->size : 1);
+	ck_assert_ptr_nonnull(file->data);
+	ck_assert_uint_eq(fread(file->data, 1, file->size, in), file->size);
+	fclose(in);
+}
+
+static int run_compare(const void *a, const void *b)
+{
+	return strcmp(((const struct run_file *)a)->name, ((const struct run_file *)b)->name);
+}
+
+static void run_setup(void)
+{
+	const char *top = getenv("top_srcdir");
+	const struct dirent *entry;
+	char path[4096];
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "%s/tests/pipeline/data", top ? top : ".");
+	dir = opendir(path);
+	ck_assert_msg(dir != NULL, "cannot open %s", path);
+	run_n_files = 0;
+	while ((entry = readdir(dir))) {
+		if (!strstr(entry->d_name, ".jpg"))
+			continue;
+		ck_assert_uint_lt(run_n_files, RUN_MAX_FILES);
+		run_load(&run_files[run_n_files++], entry->d_name);
+	}
+	closedir(dir);
+	qsort(run_files, run_n_files, sizeof(run_files[0]), run_compare);
+}
+
+static void run_teardown(void)
+{
+	for (unsigned i = 0; i < run_n_files; i++)
+		free(run_files[i].data);
+}
+
+static const struct run_file *run_find(const char *name)
+{
+	for (unsigned i = 0; i < run_n_files; i++) {
+		if (strcmp(run_files[i].name, name) == 0)
+			return &run_files[i];
+	}
+	ck_abort_msg("no file %s", name);
+	return NULL;
+}
+
+/* ---- a pipeline with what it writes into ---- */
+
+struct run_case {
+	struct pipeline *pipeline;
+	struct pipeline_run *run;
+	uint8_t *image;
+	size_t bytes;
+	int64_t label;
+};
+
+static void run_case_init(struct run_case *c, const char *text)
+{
+	const struct pipeline_field *fields;
+	struct diag diag = {""};
+	int r = pipeline_compile(text, strlen(text), &c->pipeline, &diag);
+
+	ck_assert_msg(r == 0, "%s", diag.text);
+	pipeline_fields(c->pipeline, &fields);
+	c->bytes = fields[0].bytes;
+	c->image = malloc(c->bytes); /* exactly: the sanitizer sees a byte too many */
+	ck_assert_ptr_nonnull(c->image);
+	ck_assert_int_eq(pipeline_run_new(c->pipeline, &c->run), 0);
+}
+
+static void run_case_fini(struct run_case *c)
+{
+	pipeline_run_free(c->run);
+	pipeline_free(c->pipeline);
+	free(c->image);
+}
+
+static int run_case_sample(struct run_case *c, const struct run_file *file,
+			   const struct pipeline_key *key, struct pipeline_error *ret_error)
+{
+	void *const out[2] = {c->image, &c->label};
+
+	return pipeline_run_sample(c->run, file->data, file->size, 1234567, key, out, ret_error);
+}
+
+/* ---- Pillow's pixels ---- */
+
+static void run_golden_line(struct run_case *c, uint64_t lap, uint64_t sample, char *line)
+{
+	struct pipeline_key key = {RUN_SEED, lap, sample};
+	struct pipeline_error error = {0};
+	struct hash_id id;
+	char *what = strchr(line, '\t'), hex[65];
+
+	ck_assert_ptr_nonnull(what);
+	*what++ = '\0';
+	what[strcspn(what, "\n")] = '\0';
+	if (run_case_sample(c, run_find(line), &key, &error) == 0) {
+		hash_of(c->image, c->bytes, &id);
+		hash_hex(&id, hex);
+		hex[16] = '\0';
+		ck_assert_int_eq(c->label, 1234567);
+	} else {
+		snprintf(hex, sizeof(hex), "%d", (int)error.stage);
+	}
+	ck_assert_msg(strcmp(hex, what) == 0, "%s, lap %d: %s, Pillow has %s (%s)", line, (int)lap,
+		      hex, what, pipeline_canonical(c->pipeline));
+}
+
+START_TEST(golden)
+{
+	FILE *file = run_open("golden.tsv");
+	struct run_case c = {0};
+	unsigned specs = 0, lines = 0;
+	uint64_t lap = 0, sample = 0;
+	char line[4096];
+
+	while (fgets(line, sizeof(line), file)) {
+		if (line[0] == '#')
+			continue;
+		if (strncmp(line, "spec\t", 5) == 0) {
+			char *text;
+
+			run_case_fini(&c);
+			lap = strtoull(line + 5, &text, 10);
+			run_case_init(&c, text + 1);
+			sample = 0;
+			specs++;
+		} else {
+			run_golden_line(&c, lap, sample++, line);
+			lines++;
+		}
+	}
+	run_case_fini(&c);
+	fclose(file);
+	ck_assert_uint_ge(specs, 20);
+	ck_assert_uint_eq(lines, specs * run_n_files);
+}
+END_TEST
+
+/* ---- engines against each other ---- */
+
+struct run_engine {
+	const struct engine *engine;
+	struct engine_program *program;
+	struct engine_scratch *scratch;
+	uint8_t *out;
+};
+
+struct run_engines {
+	struct op_list ops;
+	struct shape shape;
+	struct run_engine plain, crop;
+	size_t bytes;
+};
+
+static void run_engine_init(struct run_engine *e, const struct engine *engine,
+			    const struct run_engines *both)
+{
+	e->engine = engine;
+	ck_assert(engine->can_run(&both->ops));
+	ck_assert_int_eq(engine->compile(&both->ops, &both->shape, &e->program), 0);
+	ck_assert_int_eq(engine->scratch_new(e->program, &e->scratch), 0);
+	e->out = malloc(both->bytes);
+	ck_assert_ptr_nonnull(e->out);
+}
+
+static void run_engine_fini(struct run_engine *e)
+{
+	e->engine->scratch_free(e->scratch);
+	e->engine->program_free(e->program);
+	free(e->out);
+}
+
+static void run_engines_init(struct run_engines *both, const char *text)
+{
+	struct diag diag = {""};
+
+	ck_assert_int_eq(spec_parse(text, strlen(text), &both->ops, &diag), 0);
+	ck_assert_int_eq(shape_infer(&both->ops, &both->shape, &diag), 0);
+	ck_assert_uint_eq(both->shape.dtype, PIPELINE_U8);
+	both->bytes = (size_t)both->shape.height * both->shape.width * 3;
+	run_engine_init(&both->plain, &engine_plain, both);
+	run_engine_init(&both->crop, &engine_crop, both);
+}
+
+static void run_engines_fini(struct run_engines *both)
+{
+	run_engine_fini(&both->plain);
+	run_engine_fini(&both->crop);
+}
+
+static void run_engines_agree(struct run_engines *both, const uint8_t *data, size_t size,
+			      const struct pipeline_key *key, const char *what)
+{
+	struct pipeline_error a = {0}, b = {0};
+	const struct run_engine *p = &both->plain, *c = &both->crop;
+	int r = p->engine->run(p->program, p->scratch, data, size, key, p->out, &a);
+	int s = c->engine->run(c->program, c->scratch, data, size, key, c->out, &b);
+
+	ck_assert_msg(r == s && a.stage == b.stage && a.code == b.code && !strcmp(a.text, b.text),
+		      "%s, sample %d: plain %d %s, crop %d %s", what, (int)key->sample, r, a.text,
+		      s, b.text);
+	if (r == 0)
+		ck_assert_msg(memcmp(p->out, c->out, both->bytes) == 0, "%s, sample %d", what,
+			      (int)key->sample);
+}
+
+/* Small outputs and all sizes of parts: each column and row of a block is an edge some time. */
+static const char *const run_crops[] = {
+    "[{\"op\":\"decode\"},{\"op\":\"random_resized_crop\",\"size\":[24,40],\"scale\":[0.001,1],"
+    "\"ratio\":[0.1,10],\"interpolation\":\"nearest\"}]",
+    "[{\"op\":\"decode\"},{\"op\":\"random_resized_crop\",\"size\":[33,17]},{\"op\":\"hflip\"}]",
+    "[{\"op\":\"decode\"},{\"op\":\"center_crop\",\"size\":[31,47]}]",
+};
+
+START_TEST(engines_agree)
+{
+	struct run_engines both = {0};
+
+	run_engines_init(&both, run_crops[_i]);
+	for (unsigned f = 0; f < run_n_files; f++) {
+		for (uint64_t sample = 0; sample < 300; sample++) {
+			struct pipeline_key key = {5, 6, sample};
+
+			run_engines_agree(&both, run_files[f].data, run_files[f].size, &key,
+					  run_files[f].name);
+		}
+	}
+	run_engines_fini(&both);
+}
+END_TEST
+
+/* Damage of any kind: the outcome never depends on how much was decoded. */
+START_TEST(engines_agree_on_damage)
+{
+	struct run_engines both = {0};
+	struct philox_seq seq;
+
+	philox_seq_init(&seq, 77, (uint64_t)_i, 0);
+	run_engines_init(&both, run_crops[_i]);
+	for (unsigned f = 0; f < run_n_files; f++) {
+		for (uint64_t sample = 0; run_files[f].size && sample < 150; sample++) {
+			struct pipeline_key key = {5, 6, sample};
+			size_t size = run_files[f].size;
+			uint8_t *data = malloc(size);
+
+			ck_assert_ptr_nonnull(data);
+			memcpy(data, run_files[f].data, size);
+			for (unsigned i = 0; i < 1 + sample % 7; i++)
+				data[philox_below(&seq, size)] = (uint8_t)philox_u32(&seq);
+			if (sample % 5 == 0)
+				size = philox_below(&seq, size + 1);
+			run_engines_agree(&both, data, size, &key, run_files[f].name);
+			free(data);
+		}
+	}
+	run_engines_fini(&both);
+}
+END_TEST
+
+/* ---- outcomes ---- */
+
+static const struct {
+	const char *name;
+	enum pipeline_fail stage; /* 0: decodes */
+	const char *text;
+} run_outcomes[] = {
+    {"420.jpg", 0, NULL},
+    {"corrupt-scan.jpg", 0, NULL},
+    {"trailing-bytes.jpg", 0, NULL},
+    {"early-end.jpg", 0, NULL},
+    {"truncated.jpg", PIPELINE_FAIL_DECODE, "the file ends before"},
+    {"no-end-marker.jpg", PIPELINE_FAIL_DECODE, "the file ends before"},
+    {"truncated-header.jpg", PIPELINE_FAIL_DECODE, "the file ends before"},
+    {"empty.jpg", PIPELINE_FAIL_DECODE, "the file is empty"},
+    {"no-magic.jpg", PIPELINE_FAIL_DECODE, "not a JPEG picture"},
+    {"png.jpg", PIPELINE_FAIL_DECODE, "a PNG picture, not JPEG"},
+    {"zero-height.jpg", PIPELINE_FAIL_DECODE, "Empty"},
+    {"huge-header.jpg", PIPELINE_FAIL_REFUSED, "65500 x 65500 pixels"},
+    {"many-scans.jpg", PIPELINE_FAIL_REFUSED, "more than 100 scans"},
+};
+
+START_TEST(outcomes)
+{
+	struct run_case c = {0};
+	struct pipeline_key key = {1, 2, 3};
+
+	for (unsigned n = 0; n < 4; n++) {
+		const char *const *names;
+		struct pipeline_error error = {0};
+
+		pipeline_names(&names);
+		run_case_init(&c, pipeline_named(names[n]));
+		ck_assert_int_eq(run_case_sample(&c, run_find(run_outcomes[_i].name), &key, &error),
+				 run_outcomes[_i].stage ? PIPELINE_E_BAD : 0);
+		ck_assert_int_eq(error.stage, run_outcomes[_i].stage);
+		if (run_outcomes[_i].stage)
+			ck_assert_msg(strstr(error.text, run_outcomes[_i].text) != NULL, "%s",
+				      error.text);
+		/* the run goes on as if nothing had been */
+		ck_assert_int_eq(run_case_sample(&c, run_find("444.jpg"), &key, &error), 0);
+		run_case_fini(&c);
+	}
+}
+END_TEST
+
+/* A picture that a resize would blow up beyond all bounds is refused by name of the op. */
+START_TEST(refused_by_resize)
+{
+	struct run_case c = {0};
+	struct pipeline_key key = {1, 2, 3};
+	struct pipeline_error error = {0};
+
+	run_case_init(&c, "[{\"op\":\"decode\"},{\"op\":\"resize\",\"size\":16384},"
+			  "{\"op\":\"center_crop\",\"size\":8}]");
+	ck_assert_int_eq(run_case_sample(&c, run_find("wide.jpg"), &key, &error), PIPELINE_E_BAD);
+	ck_assert_int_eq(error.stage, PIPELINE_FAIL_REFUSED);
+	ck_assert_ptr_nonnull(strstr(error.text, "resize"));
+	run_case_fini(&c);
+}
+END_TEST
+
+/* ---- a function of (seed, lap, sample) and of nothing else ---- */
+
+START_TEST(order_of_calls)
+{
+	struct run_case c = {0}, fresh = {0};
+	struct pipeline_error error;
+	struct hash_id first[64], again;
+
+	run_case_init(&c, run_crops[1]);
+	for (unsigned i = 0; i < 64; i++) {
+		struct pipeline_key key = {9, 10, i};
+
+		run_case_sample(&c, &run_files[i % run_n_files], &key, &error);
+		memset(&first[i], 0, sizeof(first[i]));
+		if (run_case_sample(&c, &run_files[i % run_n_files], &key, &error) == 0)
+			hash_of(c.image, c.bytes, &first[i]);
+	}
+	for (unsigned i = 64; i-- > 0;) {
+		struct pipeline_key key = {9, 10, i};
+
+		run_case_init(&fresh, pipeline_canonical(c.pipeline));
+		memset(&again, 0, sizeof(again));
+		if (run_case_sample(&fresh, &run_files[i % run_n_files], &key, &error) == 0)
+			hash_of(fresh.image, fresh.bytes, &again);
+		ck_assert_mem_eq(&first[i], &again, sizeof(again));
+		run_case_fini(&fresh);
+	}
+	run_case_fini(&c);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("run");
+	TCase *tcase = tcase_create("run");
+	SRunner *runner = srunner_create(suite);
+	int failed;
+
+	tcase_add_checked_fixture(tcase, run_setup, run_teardown);
+	tcase_add_test(tcase, golden);
+	tcase_add_loop_test(tcase, engines_agree, 0, BASE_ARRAY_LEN(run_crops));
+	tcase_add_loop_test(tcase, engines_agree_on_damage, 0, BASE_ARRAY_LEN(run_crops));
+	tcase_add_loop_test(tcase, outcomes, 0, BASE_ARRAY_LEN(run_outcomes));
+	tcase_add_test(tcase, refused_by_resize);
+	tcase_add_test(tcase, order_of_calls);
+	suite_add_tcase(suite, tcase);
+	srunner_run_all(runner, CK_NORMAL);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

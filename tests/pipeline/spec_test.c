@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Specs: what is refused and how it is said, the canonical text and its hash, the fields. */
+
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+#include "pipeline/op.h"
+#include "pipeline/pipeline.h"
+
+#define D "{\"op\":\"decode\"}"
+#define CROP "{\"op\":\"center_crop\",\"size\":8}"
+#define NORM "{\"op\":\"normalize\",\"mean\":[0,0,0],\"std\":[1,1,1]}"
+
+static const struct {
+	const char *text;
+	const char *says[3]; /* each is part of the message */
+} spec_bad[] = {
+    {"", {"no JSON"}},
+    {"[", {"no JSON"}},
+    {"{\"ops\":[" D "],\"ops\":[]}", {"no JSON", "duplicate"}},
+    {"7", {"no list of ops", "{\"ops\": ["}},
+    {"{\"op\":[" D "]}", {"no list of ops"}},
+    {"{\"ops\":[" D "],\"seed\":1}", {"no list of ops"}},
+    {"[]", {"has 0 ops", "1 to 32"}},
+    {"[7]", {"op 1 is no object"}},
+    {"[" D ",{\"size\":3}]", {"op 2 is no object with a name"}},
+    {"[" D ",{\"op\":\"flip\"}]", {"op 2", "no op \"flip\"", "hflip"}},
+    {"[" D ",{\"op\":\"a\\u0007b\"}]", {"op 2", "\\x07"}},
+    {"[" D ",{\"op\":\"resize\",\"sise\":8}]", {"op 2 (resize)", "\"sise\"", "interpolation"}},
+    {"[{\"op\":\"decode\",\"size\":8}]", {"op 1 (decode)", "it has none"}},
+    {"[" D ",{\"op\":\"center_crop\"}]", {"op 2 (center_crop)", "size is missing", "pixels"}},
+    {"[" D ",{\"op\":\"center_crop\",\"size\":8.5}]", {"op 2", "size is no size"}},
+    {"[" D ",{\"op\":\"center_crop\",\"size\":[1,2,3]}]", {"op 2", "size is no size"}},
+    {"[" D ",{\"op\":\"center_crop\",\"size\":[1,2,3,4]}]", {"op 2", "size is no size"}},
+    {"[" D ",{\"op\":\"center_crop\",\"size\":[]}]", {"op 2", "size is no size"}},
+    {"[" D ",{\"op\":\"center_crop\",\"size\":null}]", {"op 2", "size is no size"}},
+    {"[" D ",{\"op\":\"center_crop\",\"size\":0}]", {"op 2", "1 to 16384"}},
+    {"[" D ",{\"op\":\"center_crop\",\"size\":-4}]", {"op 2", "1 to 16384"}},
+    {"[" D ",{\"op\":\"center_crop\",\"size\":[8,16385]}]", {"op 2", "1 to 16384"}},
+    {"[" D ",{\"op\":\"random_resized_crop\",\"size\":8,\"scale\":0.5}]", {"scale is no pair"}},
+    {"[" D ",{\"op\":\"random_resized_crop\",\"size\":8,\"scale\":[0,1]}]",
+     {"scale is no range above 0", "[0.08, 1]"}},
+    {"[" D ",{\"op\":\"random_resized_crop\",\"size\":8,\"ratio\":[2,1]}]", {"ratio is no range"}},
+    {"[" D ",{\"op\":\"random_resized_crop\",\"size\":8,\"ratio\":[1,1e300]}]",
+     {"ratio", "proportion"}},
+    {"[" D ",{\"op\":\"random_resized_crop\",\"size\":8,\"interpolation\":\"area\"}]",
+     {"op 2", "interpolation is none", "bilinear"}},
+    {"[" D ",{\"op\":\"random_resized_crop\",\"size\":8,\"interpolation\":2}]",
+     {"interpolation is no string"}},
+    {"[" D "," CROP ",{\"op\":\"hflip\",\"p\":1.5}]", {"op 3 (hflip)", "p is not from 0 to 1"}},
+    {"[" D "," CROP ",{\"op\":\"hflip\",\"p\":[0.5]}]", {"op 3 (hflip)", "p is no number"}},
+    {"[" D "," CROP ",{\"op\":\"hflip\",\"p\":true}]", {"op 3 (hflip)", "p is no number"}},
+    {"[" D "," CROP ",{\"op\":\"normalize\",\"mean\":[0,0,0]}]", {"std is missing", "three"}},
+    {"[" D "," CROP ",{\"op\":\"normalize\",\"mean\":[0,0],\"std\":[1,1,1]}]", {"mean is no list"}},
+    {"[" D "," CROP ",{\"op\":\"normalize\",\"mean\":[0,0,0],\"std\":[1,0,1]}]",
+     {"std has a number that is not above 0"}},
+    {"[" D "," CROP ",{\"op\":\"normalize\",\"mean\":[0,1e9,0],\"std\":[1,1,1]}]",
+     {"mean has a number beyond"}},
+    {"[" D "," CROP ",{\"op\":\"cast\",\"dtype\":\"float32\"}]", {"dtype is none", "f16"}},
+    {"[" D "," CROP ",{\"op\":\"layout\",\"order\":\"NCHW\"}]", {"order is none", "CHW"}},
+    {"[" CROP "]", {"op 1 (center_crop)", "first op must be decode"}},
+    {"[" D "," D "]", {"op 2 (decode)", "decoded already"}},
+    {"[" D "]", {"op 1 (decode)", "sample to sample", "center_crop"}},
+    {"[" D ",{\"op\":\"resize\",\"size\":8}]", {"op 2 (resize)", "sample to sample"}},
+    {"[" D ",{\"op\":\"resize\",\"size\":8},{\"op\":\"cast\"}]", {"op 2 (resize)", "center_crop"}},
+    {"[" D "," CROP "," NORM "," CROP "]", {"op 4 (center_crop)", "before op 3 (normalize)"}},
+    {"[" D "," CROP ",{\"op\":\"layout\"},{\"op\":\"hflip\"}]", {"op 4 (hflip)", "before op 3"}},
+    {"[" D "," CROP "," NORM "," NORM "]", {"op 4 (normalize)", "twice"}},
+    {"[" D "," CROP ",{\"op\":\"cast\"},{\"op\":\"cast\"}]", {"op 4 (cast)", "twice"}},
+    {"[" D "," CROP ",{\"op\":\"cast\"}," NORM "]", {"op 4 (normalize)", "before cast"}},
+    {"[" D "," CROP "," NORM ",{\"op\":\"cast\",\"dtype\":\"u8\"}]", {"op 4 (cast)", "fit u8"}},
+    {"[" D ",{\"op\":\"center_crop\",\"size\":[1,16384]},{\"op\":\"resize\",\"size\":16384}]",
+     {"op 3 (resize)", "too large"}},
+};
+
+START_TEST(bad)
+{
+	const char *text = spec_bad[_i].text;
+	struct pipeline *pipeline = NULL;
+	struct diag diag = {""};
+
+	ck_assert_int_eq(pipeline_compile(text, strlen(text), &pipeline, &diag), PIPELINE_E_BAD);
+	ck_assert_ptr_null(pipeline);
+	ck_assert_msg(strncmp(diag.text, "pipeline: ", 10) == 0, "%s", diag.text);
+	for (unsigned i = 0; i < 3 && spec_bad[_i].says[i]; i++)
+		ck_assert_msg(strstr(diag.text, spec_bad[_i].says[i]) != NULL,
+			      "%s: no \"%s\" in: %s", text, spec_bad[_i].says[i], diag.text);
+}
+END_TEST
+
+static struct pipeline *spec_compiled(const char *text)
+{
+	struct pipeline *pipeline;
+	struct diag diag = {""};
+	int r = pipeline_compile(text, strlen(text), &pipeline, &diag);
+
+	ck_assert_msg(r == 0, "%s: %d: %s", text, r, diag.text);
+	return pipeline;
+}
+
+START_TEST(too_long)
+{
+	struct pipeline *pipeline = NULL;
+	struct diag diag = {""};
+	char *text = malloc(PIPELINE_MAX_TEXT + 1);
+
+	ck_assert_ptr_nonnull(text);
+	memset(text, ' ', PIPELINE_MAX_TEXT + 1);
+	memcpy(text, "[" D "," CROP "]", strlen("[" D "," CROP "]"));
+	ck_assert_int_eq(pipeline_compile(text, PIPELINE_MAX_TEXT, &pipeline, &diag), 0);
+	pipeline_free(pipeline);
+	ck_assert_int_eq(pipeline_compile(text, PIPELINE_MAX_TEXT + 1, &pipeline, &diag),
+			 PIPELINE_E_BAD);
+	free(text);
+}
+END_TEST
+
+START_TEST(too_many)
+{
+	char text[1024] = "[" D;
+	struct pipeline *pipeline = NULL;
+	struct diag diag = {""};
+
+	for (unsigned i = 1; i < PIPELINE_MAX_OPS; i++)
+		strcat(text, ",{\"op\":\"hflip\"}");
+	strcat(text, "]");
+	ck_assert_int_eq(pipeline_compile(text, strlen(text), &pipeline, &diag), PIPELINE_E_BAD);
+	ck_assert_ptr_nonnull(strstr(diag.text, "sample to sample"));
+	strcpy(text + strlen(text) - 1, ",{\"op\":\"hflip\"}]");
+	ck_assert_int_eq(pipeline_compile(text, strlen(text), &pipeline, &diag), PIPELINE_E_BAD);
+	ck_assert_ptr_nonnull(strstr(diag.text, "has 33 ops"));
+}
+END_TEST
+
+/* A text and its canonical one: defaults there, keys sorted, one form of each number. */
+static const struct {
+	const char *text, *canonical;
+} spec_good[] = {
+    {"[" D ",{\"size\":[224],\"op\":\"random_resized_crop\"}]",
+     "{\"ops\":[{\"op\":\"decode\"},{\"interpolation\":\"bilinear\",\"op\":\"random_resized_crop\","
+     "\"ratio\":[0.75,1.3333333333333333],\"scale\":[0.08,1],\"size\":[224,224]}]}"},
+    {"{\"ops\":[" D ",{\"op\":\"random_resized_crop\",\"size\":[10,200],\"scale\":[8e-2,1.0],"
+     "\"ratio\":[1,1.50],\"interpolation\":\"bicubic\"}]}",
+     "{\"ops\":[{\"op\":\"decode\"},{\"interpolation\":\"bicubic\",\"op\":\"random_resized_crop\","
+     "\"ratio\":[1,1.5],\"scale\":[0.08,1],\"size\":[10,200]}]}"},
+    {" [ " D ", {\"op\":\"resize\",\"size\":[256]} ," CROP ",{\"op\":\"hflip\"}] ",
+     "{\"ops\":[{\"op\":\"decode\"},{\"interpolation\":\"bilinear\",\"op\":\"resize\",\"size\":256}"
+     ","
+     "{\"op\":\"center_crop\",\"size\":[8,8]},{\"op\":\"hflip\",\"p\":0.5}]}"},
+    {"[" D "," CROP ",{\"op\":\"normalize\",\"std\":[1e-6,0.1,100],\"mean\":[-0.0,-1.25,1e5]},"
+     "{\"op\":\"cast\",\"dtype\":\"f16\"},{\"op\":\"layout\"}]",
+     "{\"ops\":[{\"op\":\"decode\"},{\"op\":\"center_crop\",\"size\":[8,8]},{\"mean\":[0,-1.25,"
+     "100000],\"op\":\"normalize\",\"std\":[1e-06,0.1,100]},{\"dtype\":\"f16\",\"op\":\"cast\"},"
+     "{\"op\":\"layout\",\"order\":\"CHW\"}]}"},
+    {"[" D "," CROP ",{\"op\":\"cast\"},{\"op\":\"layout\",\"order\":\"HWC\"}]",
+     "{\"ops\":[{\"op\":\"decode\"},{\"op\":\"center_crop\",\"size\":[8,8]},{\"dtype\":\"f32\","
+     "\"op\":\"cast\"},{\"op\":\"layout\",\"order\":\"HWC\"}]}"},
+};
+
+START_TEST(canonical)
+{
+	struct pipeline *first = spec_compiled(spec_good[_i].text);
+	struct pipeline *again = spec_compiled(pipeline_canonical(first));
+	struct hash_id a, b;
+
+	ck_assert_str_eq(pipeline_canonical(first), spec_good[_i].canonical);
+	ck_assert_str_eq(pipeline_canonical(again), spec_good[_i].canonical);
+	pipeline_hash(first, &a);
+	pipeline_hash(again, &b);
+	ck_assert_mem_eq(&a, &b, sizeof(a));
+	pipeline_free(first);
+	pipeline_free(again);
+}
+END_TEST
+
+/* Frozen: these name results in caches and recordings. A change of pixels changes ENGINE_PIXELS. */
+static const struct {
+	const char *name, *hash;
+	bool is_random;
+	enum pipeline_dtype dtype;
+	uint64_t bytes;
+} spec_named[] = {
+    {"imagenet-train", "a418773ef9ea91e0b96b3ecb7da2f896600b37cb3664b416e01412a9a503f497", true,
+     PIPELINE_F32, 602112},
+    {"imagenet-train-u8", "b63f2bc889795ac168aac06c441a0a5ec6079f2f55274b6dd31d6f8e476aa132", true,
+     PIPELINE_U8, 150528},
+    {"imagenet-eval", "d6b9a4091c20872c8a6177303f8637b4ac9e076d7d93a3b13c2b399da38fb26c", false,
+     PIPELINE_F32, 602112},
+    {"imagenet-eval-u8", "1ca3f7a133cec7b119e51f4db843d0a1cea7a946fbff2f0175fec593ecc46a69", false,
+     PIPELINE_U8, 150528},
+};
+
+START_TEST(named)
+{
+	const char *const *names;
+	const struct pipeline_field *fields;
+	struct pipeline *pipeline = spec_compiled(pipeline_named(spec_named[_i].name));
+	struct hash_id id;
+	char hex[65];
+
+	ck_assert_uint_eq(pipeline_names(&names), BASE_ARRAY_LEN(spec_named));
+	ck_assert_str_eq(names[_i], spec_named[_i].name);
+	pipeline_hash(pipeline, &id);
+	ck_assert_str_eq(hash_hex(&id, hex), spec_named[_i].hash);
+	ck_assert(pipeline_is_random(pipeline) == spec_named[_i].is_random);
+	ck_assert_uint_eq(pipeline_fields(pipeline, &fields), 2);
+	ck_assert_str_eq(fields[0].name, "image");
+	ck_assert_uint_eq(fields[0].dtype, spec_named[_i].dtype);
+	ck_assert_uint_eq(fields[0].ndim, 3);
+	ck_assert_uint_eq(fields[0].shape[0], 3);
+	ck_assert_uint_eq(fields[0].shape[1], 224);
+	ck_assert_uint_eq(fields[0].shape[2], 224);
+	ck_assert_uint_eq(fields[0].bytes, spec_named[_i].bytes);
+	ck_assert_str_eq(fields[1].name, "label");
+	ck_assert_uint_eq(fields[1].dtype, PIPELINE_I64);
+	ck_assert_uint_eq(fields[1].ndim, 0);
+	ck_assert_uint_eq(fields[1].bytes, 8);
+	pipeline_free(pipeline);
+}
+END_TEST
+
+START_TEST(no_such_name)
+{
+	ck_assert_ptr_null(pipeline_named("imagenet"));
+	ck_assert_ptr_null(pipeline_named(""));
+}
+END_TEST
+
+static const struct {
+	const char *text;
+	enum pipeline_dtype dtype;
+	uint64_t shape[3];
+	bool is_random;
+} spec_shapes[] = {
+    {"[" D ",{\"op\":\"center_crop\",\"size\":[7,9]}]", PIPELINE_U8, {7, 9, 3}, false},
+    {"[" D ",{\"op\":\"resize\",\"size\":[7,9]},{\"op\":\"layout\"}]",
+     PIPELINE_U8,
+     {3, 7, 9},
+     false},
+    {"[" D ",{\"op\":\"center_crop\",\"size\":[7,9]},{\"op\":\"resize\",\"size\":14}]",
+     PIPELINE_U8,
+     {14, 18, 3},
+     false},
+    {"[" D ",{\"op\":\"center_crop\",\"size\":[9,7]},{\"op\":\"resize\",\"size\":10}]",
+     PIPELINE_U8,
+     {12, 10, 3},
+     false},
+    {"[" D "," CROP "," NORM "]", PIPELINE_F32, {8, 8, 3}, false},
+    {"[" D "," CROP ",{\"op\":\"layout\"}," NORM ",{\"op\":\"cast\",\"dtype\":\"f16\"}]",
+     PIPELINE_F16,
+     {3, 8, 8},
+     false},
+    {"[" D "," CROP ",{\"op\":\"hflip\",\"p\":0}]", PIPELINE_U8, {8, 8, 3}, false},
+    {"[" D "," CROP ",{\"op\":\"hflip\",\"p\":1}]", PIPELINE_U8, {8, 8, 3}, false},
+    {"[" D "," CROP ",{\"op\":\"hflip\",\"p\":0.1}]", PIPELINE_U8, {8, 8, 3}, true},
+};
+
+START_TEST(shapes)
+{
+	struct pipeline *pipeline = spec_compiled(spec_shapes[_i].text);
+	const struct pipeline_field *fields;
+
+	pipeline_fields(pipeline, &fields);
+	ck_assert_uint_eq(fields[0].dtype, spec_shapes[_i].dtype);
+	for (unsigned d = 0; d < 3; d++)
+		ck_assert_uint_eq(fields[0].shape[d], spec_shapes[_i].shape[d]);
+	ck_assert(pipeline_is_random(pipeline) == spec_shapes[_i].is_random);
+	pipeline_free(pipeline);
+}
+END_TEST
+
+/* Different parameters are different pipelines. */
+START_TEST(hashes_differ)
+{
+	static const char *const texts[] = {
+	    "[" D "," CROP "]",
+	    "[" D ",{\"op\":\"center_crop\",\"size\":9}]",
+	    "[" D "," CROP ",{\"op\":\"hflip\"}]",
+	    "[" D "," CROP ",{\"op\":\"hflip\",\"p\":0.50000000000000011}]",
+	    "[" D "," CROP ",{\"op\":\"layout\"}]",
+	    "[" D "," CROP ",{\"op\":\"cast\"}]",
+	};
+	struct hash_id id[BASE_ARRAY_LEN(texts)];
+
+	for (unsigned i = 0; i < BASE_ARRAY_LEN(texts); i++) {
+		struct pipeline *pipeline = spec_compiled(texts[i]);
+
+		pipeline_hash(pipeline, &id[i]);
+		pipeline_free(pipeline);
+		for (unsigned k = 0; k < i; k++)
+			ck_assert_mem_ne(&id[i], &id[k], sizeof(id[0]));
+	}
+}
+END_TEST
+
+/* The constants that say where a parameter stands, against the table's names. */
+START_TEST(parameter_numbers)
+{
+	static const struct {
+		enum op_id op;
+		unsigned number;
+		const char *name;
+	} places[] = {
+	    {OP_RANDOM_RESIZED_CROP, OP_RANDOM_RESIZED_CROP_SIZE, "size"},
+	    {OP_RANDOM_RESIZED_CROP, OP_RANDOM_RESIZED_CROP_SCALE, "scale"},
+	    {OP_RANDOM_RESIZED_CROP, OP_RANDOM_RESIZED_CROP_RATIO, "ratio"},
+	    {OP_RANDOM_RESIZED_CROP, OP_RANDOM_RESIZED_CROP_INTERPOLATION, "interpolation"},
+	    {OP_RESIZE, OP_RESIZE_SIZE, "size"},
+	    {OP_RESIZE, OP_RESIZE_INTERPOLATION, "interpolation"},
+	    {OP_CENTER_CROP, OP_CENTER_CROP_SIZE, "size"},
+	    {OP_HFLIP, OP_HFLIP_P, "p"},
+	    {OP_NORMALIZE, OP_NORMALIZE_MEAN, "mean"},
+	    {OP_NORMALIZE, OP_NORMALIZE_STD, "std"},
+	    {OP_CAST, OP_CAST_DTYPE, "dtype"},
+	    {OP_LAYOUT, OP_LAYOUT_ORDER, "order"},
+	};
+	unsigned total = 0;
+
+	for (unsigned i = 0; i < BASE_ARRAY_LEN(places); i++) {
+		const struct op_param *params;
+
+		ck_assert_uint_lt(places[i].number, op_params(places[i].op, &params));
+		ck_assert_str_eq(params[places[i].number].name, places[i].name);
+	}
+	for (unsigned op = 0; op < OP_COUNT; op++) {
+		const struct op_param *params;
+		unsigned n = op_params(op, &params);
+
+		ck_assert_uint_le(n, OP_MAX_PARAMS);
+		ck_assert_uint_eq(op_find(op_name(op)), op);
+		total += n;
+	}
+	ck_assert_uint_eq(total, BASE_ARRAY_LEN(places));
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("spec");
+	TCase *tcase = tcase_create("spec");
+	SRunner *runner = srunner_create(suite);
+	int failed;
+
+	tcase_add_loop_test(tcase, bad, 0, BASE_ARRAY_LEN(spec_bad));
+	tcase_add_test(tcase, too_long);
+	tcase_add_test(tcase, too_many);
+	tcase_add_loop_test(tcase, canonical, 0, BASE_ARRAY_LEN(spec_good));
+	tcase_add_loop_test(tcase, named, 0, BASE_ARRAY_LEN(spec_named));
+	tcase_add_test(tcase, no_such_name);
+	tcase_add_loop_test(tcase, shapes, 0, BASE_ARRAY_LEN(spec_shapes));
+	tcase_add_test(tcase, hashes_differ);
+	tcase_add_test(tcase, parameter_numbers);
+	suite_add_tcase(suite, tcase);
+	srunner_run_all(runner, CK_NORMAL);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
