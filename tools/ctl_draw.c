@@ -192,7 +192,7 @@ void ctl_draw_workers(const struct json_in *status, FILE *out)
 	const struct json_in *workers = json_in_member(status, "workers");
 	struct table table;
 
-	table_init(&table, "worker|pid|<state|sample|done|busy");
+	table_init(&table, "worker|pid|<state|stream|done|busy");
 	for (size_t i = 0; i < json_in_count(workers); i++) {
 		const struct json_in *worker = json_in_item(workers, i);
 		bool busy = ctl_is(worker, "busy");
@@ -201,7 +201,7 @@ void ctl_draw_workers(const struct json_in *status, FILE *out)
 		table_cell(&table, "%llu", (unsigned long long)ctl_u64(worker, "pid"));
 		table_cell(&table, "%s", busy ? "decodes" : "idle");
 		if (busy)
-			table_cell(&table, "%llu", (unsigned long long)ctl_u64(worker, "sample"));
+			table_cell(&table, "%llu", (unsigned long long)ctl_u64(worker, "stream"));
 		else
 			table_cell(&table, "-");
 		table_cell(&table, "%llu", (unsigned long long)ctl_u64(worker, "done"));

@@ -1,0 +1,502 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * A job as libaccess's user sees it, against a real accessd: pixels belong to their ids, held
+ * batches keep their bytes, limits are errors that say what to do, waits can be interrupted, a job
+ * ends though accessd is gone, opening again and again costs nothing, tokens resume at any point.
+ */
+
+#include "tests/scenarios/rig.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static const char *dataset;
+
+static struct oa_options options_of(uint32_t batch, uint64_t epochs)
+{
+	return (struct oa_options){
+	    .size = sizeof(struct oa_options),
+	    .dataset = dataset,
+	    .pipeline = "imagenet-eval-u8",
+	    .batch = batch,
+	    .epochs = epochs,
+	};
+}
+
+/* Next batch, which must come within 30 s. NULL at the end. */
+static struct oa_batch *next(struct oa_stream *stream)
+{
+	struct oa_batch *batch = NULL;
+	int r = oa_next(stream, 30000, &batch);
+
+	ck_assert_msg(r == 0 || r == OA_E_END, "oa_next: %s: %s", oa_error_name(r),
+		      oa_error_text(stream));
+	return r == 0 ? batch : NULL;
+}
+
+static struct oa_batch_info info_of(const struct oa_batch *batch)
+{
+	struct oa_batch_info info = {.size = sizeof(info)};
+
+	oa_batch_info(batch, &info);
+	return info;
+}
+
+static void find_field(const struct oa_batch *batch, const char *name, struct oa_field *ret)
+{
+	struct oa_batch_info info = info_of(batch);
+
+	for (uint32_t i = 0; i < info.n_fields; i++)
+		if (oa_batch_field(batch, i, ret) == 0 && strcmp(ret->name, name) == 0)
+			return;
+	ck_abort_msg("the batch has no field %s", name);
+}
+
+/* How many samples of the batch have pixels, a label or an index that is not their id's. */
+static unsigned count_wrong(const struct oa_batch *batch, unsigned n, unsigned classes)
+{
+	struct oa_batch_info info = info_of(batch);
+	struct oa_field image, label, index;
+	unsigned wrong = 0;
+
+	find_field(batch, "image", &image);
+	find_field(batch, "label", &label);
+	find_field(batch, "index", &index);
+	ck_assert_uint_eq(image.ndim, 4);
+	ck_assert_uint_eq(image.shape[1], 3);
+	for (uint32_t i = 0; i < info.count; i++) {
+		const uint8_t *at = (const uint8_t *)image.data + i * (size_t)image.strides[0] +
+				    100 * (size_t)image.strides[2] + 100 * (size_t)image.strides[3];
+		uint8_t rgb[3] = {at[0], at[image.strides[1]], at[2 * image.strides[1]]};
+		int64_t id = info.ids[i];
+
+		wrong += rig_number_of(rgb) != id;
+		wrong += ((const int64_t *)label.data)[i] != (int64_t)((uint64_t)id * classes / n);
+		wrong += ((const int64_t *)index.data)[i] != id;
+	}
+	return wrong;
+}
+
+START_TEST(pixels_belong_to_their_ids)
+{
+	struct oa_options options = options_of(13, 2);
+	struct oa_client *client;
+	struct oa_stream *stream;
+	struct oa_batch *batch;
+	unsigned samples = 0, wrong = 0;
+
+	rig_start("workers=2", NULL);
+	dataset = options.dataset = rig_pictures("pixels", 333, 9, 40);
+	options.flags = _i ? OA_COPY : 0;
+	client = rig_connect();
+	stream = rig_open(client, &options);
+	while ((batch = next(stream))) {
+		wrong += count_wrong(batch, 333, 9);
+		samples += info_of(batch).count;
+		oa_release(batch);
+	}
+	ck_assert_uint_eq(wrong, 0);
+	ck_assert_uint_eq(samples, 666);
+	oa_close(stream);
+	oa_disconnect(client);
+	rig_end();
+}
+END_TEST
+
+/* Case 4: a job that keeps its batches gets an error that helps, and disturbs nobody. */
+START_TEST(keeping_batches_is_an_error_with_a_way_out)
+{
+	struct oa_options options;
+	struct oa_client *client;
+	struct oa_stream *stream, *other;
+	struct oa_batch *held[16] = {NULL}, *batch = NULL;
+	unsigned n = 0;
+	int r = 0;
+
+	rig_start("workers=2", "hand=8", NULL);
+	dataset = rig_pictures("keep", 160, 2, 32);
+	options = options_of(8, 1);
+	client = rig_connect();
+	stream = rig_open(client, &options);
+	while (n < 16 && (r = oa_next(stream, 5000, &held[n])) == 0)
+		n++;
+	ck_assert_int_eq(r, OA_E_PINS);
+	ck_assert_uint_eq(n, 2);
+	ck_assert_ptr_nonnull(strcasestr(oa_error_text(stream), "copy"));
+	ck_assert_ptr_nonnull(strstr(oa_error_text(stream), "2"));
+	/* a neighbour gets its whole epoch meanwhile */
+	other = rig_open(client, &options);
+	for (unsigned samples = 0; (batch = next(other)); oa_release(batch)) {
+		samples += info_of(batch).count;
+		ck_assert_uint_le(samples, 160);
+	}
+	/* held bytes are what they were */
+	for (unsigned i = 0; i < n; i++)
+		ck_assert_uint_eq(count_wrong(held[i], 160, 2), 0);
+	oa_release(held[0]);
+	ck_assert_int_eq(oa_next(stream, 30000, &held[0]), 0);
+	oa_release(held[0]);
+	oa_release(held[1]);
+	oa_close(other);
+	oa_close(stream);
+	oa_disconnect(client);
+	rig_end();
+}
+END_TEST
+
+static void on_alarm(int number)
+{
+	(void)number;
+}
+
+/* Case 7: a signal ends a wait for an accessd that does not answer; a time-out says so. */
+START_TEST(waits_end_when_they_should)
+{
+	struct sigaction action = {.sa_handler = on_alarm};
+	struct itimerval timer = {.it_value = {0, 200000}};
+	struct oa_options options;
+	struct oa_client *client;
+	struct oa_stream *stream;
+	struct oa_batch *batch = NULL;
+	uint64_t before;
+	int r;
+
+	sigaction(SIGALRM, &action, NULL);
+	rig_start("workers=1", "hand=4", NULL);
+	dataset = rig_pictures("wait", 64, 2, 32);
+	options = options_of(4, 0);
+	client = rig_connect();
+	stream = rig_open(client, &options);
+	oa_release(next(stream));
+	kill(rig_host.pid, SIGSTOP);
+	/* what is granted already still comes */
+	while ((r = oa_next(stream, 300, &batch)) == 0)
+		oa_release(batch);
+	ck_assert_int_eq(r, OA_E_TIMEOUT);
+	ck_assert_uint_gt(strlen(oa_error_text(stream)), 10);
+	ck_assert_int_eq(oa_next(stream, 0, &batch), OA_E_TIMEOUT);
+	before = base_now_ns();
+	setitimer(ITIMER_REAL, &timer, NULL);
+	ck_assert_int_eq(oa_next(stream, 20000, &batch), OA_E_INTERRUPTED);
+	ck_assert_uint_lt(base_now_ns() - before, UINT64_C(5000000000));
+	kill(rig_host.pid, SIGCONT);
+	ck_assert_ptr_nonnull(batch = next(stream));
+	oa_release(batch);
+	oa_close(stream);
+	oa_disconnect(client);
+	rig_end();
+}
+END_TEST
+
+/* Case 8: accessd is gone; the job still ends at once and holds readable bytes until then. */
+START_TEST(a_job_ends_though_accessd_is_gone)
+{
+	struct oa_options options;
+	struct oa_client *client;
+	struct oa_stream *stream;
+	struct oa_batch *batch, *none = NULL;
+	uint64_t before;
+
+	rig_start("workers=1", NULL);
+	dataset = rig_pictures("gone", 64, 2, 32);
+	options = options_of(8, 0);
+	client = rig_connect();
+	stream = rig_open(client, &options);
+	batch = next(stream);
+	kill(rig_host.pid, SIGKILL);
+	waitpid(rig_host.pid, NULL, 0);
+	rig_host.pid = 0;
+	ck_assert_uint_eq(count_wrong(batch, 64, 2), 0);
+	for (int r = 0; r == 0; none = NULL) {
+		r = oa_next(stream, 500, &none);
+		oa_release(none);
+		ck_assert_msg(r == 0 || r == OA_E_TIMEOUT || r == OA_E_UNREACHABLE, "%s",
+			      oa_error_name(r));
+	}
+	ck_assert_uint_eq(count_wrong(batch, 64, 2), 0);
+	before = base_now_ns();
+	oa_close(stream); /* before its last batch is released: the views stay */
+	ck_assert_uint_eq(count_wrong(batch, 64, 2), 0);
+	oa_release(batch);
+	oa_disconnect(client);
+	ck_assert_uint_lt(base_now_ns() - before, UINT64_C(5000000000));
+	rig_end();
+}
+END_TEST
+
+/* Case 9: break and open again: nothing grows, here or there. */
+START_TEST(opening_again_costs_nothing)
+{
+	struct oa_options options;
+	struct oa_client *client;
+	unsigned fds[2], maps[2], their_fds[2], their_maps[2];
+	double memory[2];
+
+	rig_start("workers=1", "linger_s=0", NULL);
+	dataset = rig_pictures("again", 40, 2, 32);
+	options = options_of(4, 1);
+	client = rig_connect();
+	for (unsigned round = 0; round < 300; round++) {
+		struct oa_stream *stream = rig_open(client, &options);
+
+		for (unsigned i = 0; i < round % 3; i++)
+			oa_release(next(stream));
+		oa_close(stream);
+		if (round != 30 && round != 299)
+			continue;
+		ck_assert(rig_wait_status("jobs", 0, 0));
+		ck_assert(rig_wait_status("streams", 0, 0));
+		fds[round == 299] = rig_count_fds(getpid());
+		maps[round == 299] = rig_count_maps(getpid());
+		their_fds[round == 299] = rig_count_fds(rig_host.pid);
+		their_maps[round == 299] = rig_count_maps(rig_host.pid);
+		memory[round == 299] = rig_status("node.memory_used");
+	}
+	ck_assert_uint_le(fds[1], fds[0] + 1);
+	ck_assert_uint_le(maps[1], maps[0] + 4);
+	ck_assert_uint_le(their_fds[1], their_fds[0] + 2);
+	ck_assert_uint_le(their_maps[1], their_maps[0] + 4);
+	ck_assert_double_eq(memory[1], memory[0]);
+	oa_disconnect(client);
+	rig_end();
+}
+END_TEST
+
+/* Cases 10, 11: limits of the job's own are named; accessd keeps nothing half open. */
+START_TEST(limits_are_named)
+{
+	static const struct {
+		int resource;
+		rlim_t limit;
+	} limits[] = {{RLIMIT_NOFILE, 0}, {RLIMIT_AS, 0}};
+	struct oa_error error = {.size = sizeof(error)};
+	struct oa_stream *stream = NULL;
+	struct oa_options options;
+	struct oa_client *client;
+	struct rlimit old, low;
+	int r;
+
+	rig_start("workers=1", NULL);
+	dataset = rig_pictures("limits", 64, 2, 32);
+	options = options_of(8, 1);
+	client = rig_connect();
+	getrlimit((unsigned)limits[_i].resource, &old);
+	low = old;
+	if (limits[_i].resource == RLIMIT_NOFILE) {
+		/* room for the connection and two of the four descriptors that come with it */
+		int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+
+		close(fd);
+		low.rlim_cur = (rlim_t)fd + 3;
+	} else {
+		low.rlim_cur = 1 << 20; /* less than is mapped already: nothing can be added */
+	}
+	setrlimit((unsigned)limits[_i].resource, &low);
+	r = oa_open(client, &options, &stream, &error);
+	setrlimit((unsigned)limits[_i].resource, &old);
+	ck_assert_msg(r == OA_E_LIMIT || r == -ENOMEM, "%s: %s", oa_error_name(r), error.text);
+	if (limits[_i].resource == RLIMIT_NOFILE)
+		ck_assert_msg(strstr(error.text, "NOFILE") || strstr(error.text, "ulimit"), "%s",
+			      error.text);
+	ck_assert(rig_wait_status("jobs", 0, 0));
+	stream = rig_open(client, &options);
+	ck_assert_uint_eq(count_wrong(next(stream), 64, 2), 0);
+	oa_close(stream);
+	oa_disconnect(client);
+	rig_end();
+}
+END_TEST
+
+struct run { /* one life of a job that resumes */
+	uint8_t seen[256];
+	void *token;
+	size_t token_size;
+};
+
+/* Takes at most batches batches from where the token stands; counts ids; a new token. true: the
+ * end. */
+static bool run_on(struct run *run, uint32_t batch_size, unsigned batches, unsigned beyond)
+{
+	struct oa_options options = options_of(batch_size, 1);
+	struct oa_client *client = rig_connect();
+	struct oa_stream *stream;
+	struct oa_batch *batch = NULL;
+	bool ended = false;
+	size_t size = 0;
+
+	options.token = run->token;
+	options.token_size = run->token_size;
+	stream = rig_open(client, &options);
+	for (unsigned i = 0; i < batches && !ended; i++) {
+		batch = next(stream);
+		ended = !batch;
+		for (uint32_t k = 0; batch && k < info_of(batch).count; k++)
+			run->seen[info_of(batch).ids[k]]++;
+		oa_release(batch);
+	}
+	free(run->token);
+	ck_assert_int_eq(oa_state(stream, NULL, &size), -ENOBUFS);
+	run->token = malloc(size);
+	ck_assert_int_eq(oa_state(stream, run->token, &size), 0);
+	run->token_size = size;
+	for (unsigned i = 0; i < beyond && !ended;
+	     i++) { /* after the token: not counted (case 20) */
+		batch = next(stream);
+		if (!batch)
+			break;
+		oa_release(batch);
+	}
+	oa_close(stream);
+	oa_disconnect(client);
+	return ended;
+}
+
+/* Cases 20, 53: resumed at the start, in the middle with another batch size, behind what was
+ * delivered, at the last batch and after the end, also by a new accessd: each id exactly once. */
+START_TEST(tokens_resume_anywhere)
+{
+	static const struct {
+		uint32_t batch;
+		unsigned batches, beyond;
+		bool restart;
+	} lives[] = {
+	    {16, 0, 3, false}, {16, 3, 0, false}, {7, 2, 5, false},    {16, 0, 0, true},
+	    {5, 4, 9, true},   {16, 1, 1, false}, {9, 1000, 0, false},
+	};
+	struct run run = {.token = NULL};
+	bool ended = false;
+
+	rig_start("workers=2", NULL);
+	dataset = rig_pictures("tokens", 203, 2, 32);
+	for (size_t i = 0; i < BASE_ARRAY_LEN(lives); i++) {
+		ended = run_on(&run, lives[i].batch, lives[i].batches, lives[i].beyond);
+		if (lives[i].restart) {
+			rig_end();
+			rig_start("workers=2", NULL);
+		}
+	}
+	ck_assert(ended);
+	for (unsigned i = 0; i < 203; i++)
+		ck_assert_msg(run.seen[i] == 1, "sample %u came %u times", i, run.seen[i]);
+	ck_assert(run_on(&run, 16, 1, 0)); /* after the end */
+	for (unsigned i = 0; i < 203; i++)
+		ck_assert_uint_eq(run.seen[i], 1);
+	free(run.token);
+	rig_end();
+}
+END_TEST
+
+START_TEST(foreign_tokens_are_refused)
+{
+	struct oa_error error = {.size = sizeof(error)};
+	struct run run = {.token = NULL};
+	struct oa_stream *stream = NULL;
+	struct oa_options options;
+	struct oa_client *client;
+	unsigned refused = 0;
+
+	rig_start("workers=1", NULL);
+	dataset = rig_pictures("foreign", 203, 2, 32);
+	run_on(&run, 16, 3, 0);
+	client = rig_connect();
+	options = options_of(16, 1);
+	options.token = run.token;
+	for (size_t i = 0; i < run.token_size; i += 1 + run.token_size / 64) { /* damaged */
+		((uint8_t *)run.token)[i] ^= 0x41;
+		options.token_size = run.token_size;
+		refused += oa_open(client, &options, &stream, &error) == OA_E_TOKEN;
+		((uint8_t *)run.token)[i] ^= 0x41;
+		options.token_size = i; /* truncated; without any there is no token */
+		refused += i == 0 || oa_open(client, &options, &stream, &error) == OA_E_TOKEN;
+		refused -= 2;
+	}
+	ck_assert_uint_eq(refused, 0);
+	options.token_size = run.token_size; /* of another dataset */
+	options.dataset = rig_pictures("another", 203, 3, 33);
+	ck_assert_int_eq(oa_open(client, &options, &stream, &error), OA_E_TOKEN);
+	options.dataset = dataset;
+	stream = rig_open(client, &options);
+	oa_close(stream);
+	oa_disconnect(client);
+	free(run.token);
+	rig_end();
+}
+END_TEST
+
+/* Case 41: two jobs of one stream see the same substitute under the same id. */
+START_TEST(sharers_see_the_same_substitute)
+{
+	struct oa_stream *streams[2];
+	struct oa_options options;
+	struct oa_client *client;
+	int shown[2][120];
+	unsigned substituted = 0;
+
+	rig_start("workers=2", NULL);
+	dataset = rig_pictures("same", 120, 2, 32);
+	for (unsigned i = 10; i < 60; i += 10)
+		ck_assert_int_eq(truncate(rig_path("same/class_0000/%06u.jpg", i), 100), 0);
+	options = options_of(8, 1);
+	options.pipeline = "imagenet-train-u8";
+	options.bad = OA_BAD_SUBSTITUTE;
+	client = rig_connect();
+	streams[0] = rig_open(client, &options);
+	streams[1] = rig_open(client, &options);
+	for (unsigned round = 0; round < 15; round++)
+		for (unsigned s = 0; s < 2; s++) {
+			struct oa_batch *batch = next(streams[s]);
+			struct oa_field image;
+
+			ck_assert_ptr_nonnull(batch);
+			find_field(batch, "image", &image);
+			for (uint32_t i = 0; i < info_of(batch).count; i++) {
+				const uint8_t *at = (const uint8_t *)image.data +
+						    i * (size_t)image.strides[0] +
+						    100 * (size_t)image.strides[2];
+				uint8_t rgb[3] = {at[0], at[image.strides[1]],
+						  at[2 * image.strides[1]]};
+
+				shown[s][info_of(batch).ids[i]] = rig_number_of(rgb);
+			}
+			oa_release(batch);
+		}
+	for (int i = 0; i < 120; i++) {
+		ck_assert_int_ge(shown[0][i], 0);
+		ck_assert_int_eq(shown[0][i], shown[1][i]);
+		substituted += shown[0][i] != i;
+	}
+	ck_assert_uint_eq(substituted, 5);
+	oa_close(streams[0]);
+	oa_close(streams[1]);
+	oa_disconnect(client);
+	rig_end();
+}
+END_TEST
+
+static void add(TCase *tcase)
+{
+	tcase_add_loop_test(tcase, pixels_belong_to_their_ids, 0, 2);
+	tcase_add_test(tcase, keeping_batches_is_an_error_with_a_way_out);
+	tcase_add_test(tcase, waits_end_when_they_should);
+	tcase_add_test(tcase, a_job_ends_though_accessd_is_gone);
+	tcase_add_test(tcase, opening_again_costs_nothing);
+	tcase_add_loop_test(tcase, limits_are_named, 0, 2);
+	tcase_add_test(tcase, tokens_resume_anywhere);
+	tcase_add_test(tcase, foreign_tokens_are_refused);
+	tcase_add_test(tcase, sharers_see_the_same_substitute);
+}
+
+int main(void)
+{
+	return rig_main("client", add);
+}
