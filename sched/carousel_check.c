@@ -16,9 +16,8 @@ static const char *check_need(const struct carousel *carousel, const struct caro
 	carousel_need_recount(carousel, &again);
 	if (again.need_grains != member->need_grains || again.need_samples != member->need_samples)
 		return "a job's need is not counted right";
-	for (uint64_t i = carousel->deal.grains; i < carousel->words * 64; i++)
-		if (bits_test(member->need, i))
-			return "a job needs a grain past the end";
+	if (bits_count(member->need, carousel->words * 64) != member->need_grains)
+		return "a job needs a grain past the end";
 	if (is_over && (member->need_samples || member->n_tail))
 		return "a job that is granted everything needs something";
 	if (!is_over && carousel->deal.n && !member->need_samples && !member->n_tail)
@@ -159,24 +158,38 @@ static const char *check_hand(const struct carousel *carousel, const struct caro
 	return NULL;
 }
 
+/* Adds the job's grant of the slot, if it has one, to the counts. */
+static const char *check_holder(const struct carousel *carousel, uint32_t slot, uint32_t job,
+				uint32_t *granted, uint32_t *pins)
+{
+	const struct carousel_slot *s = &carousel->slots[slot];
+	const struct carousel_member *member = &carousel->jobs[job];
+	int index = member->used ? carousel_need_find(member, slot) : -1;
+
+	if (!member->used)
+		return "a slot remembers a job that left";
+	if (index < 0)
+		return NULL;
+	if (s->hand.is_private && s->owner != job)
+		return "a private hand was granted to somebody else";
+	*granted += member->grants[index].state == CAROUSEL_GRANTED;
+	*pins += member->grants[index].state != CAROUSEL_GRANTED;
+	return NULL;
+}
+
 static const char *check_slot(const struct carousel *carousel, uint32_t slot)
 {
 	const struct carousel_slot *s = &carousel->slots[slot];
 	uint32_t granted = 0, pins = 0;
 
-	for (uint32_t job = 0; job < CAROUSEL_MAX_JOBS; job++) {
-		const struct carousel_member *member = &carousel->jobs[job];
-		int index = member->used ? carousel_need_find(member, slot) : -1;
+	for (uint32_t i = 0; i < BASE_ARRAY_LEN(s->seen.word); i++)
+		for (uint64_t bits = s->seen.word[i]; bits; bits &= bits - 1) {
+			uint32_t job = i * 64 + (unsigned)__builtin_ctzll(bits);
+			const char *broken = check_holder(carousel, slot, job, &granted, &pins);
 
-		if (!member->used && carousel_set_has(&s->seen, job))
-			return "a slot remembers a job that left";
-		if (index < 0)
-			continue;
-		if (s->hand.is_private && s->owner != job)
-			return "a private hand was granted to somebody else";
-		granted += member->grants[index].state == CAROUSEL_GRANTED;
-		pins += member->grants[index].state != CAROUSEL_GRANTED;
-	}
+			if (broken)
+				return broken;
+		}
 	if (granted != s->granted || pins != s->pins)
 		return "a slot's grants and pins are not those of the jobs";
 	if (!s->hand.instance)

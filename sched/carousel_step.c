@@ -204,7 +204,7 @@ static uint32_t wanted_by(const struct carousel *carousel, uint32_t slot, uint64
 static int next_of_job(const struct carousel_member *member, int index)
 {
 	index = carousel_need_newest(member, index);
-	return member->revoked || member->grants[index].state != CAROUSEL_GRANTED ? -1 : index;
+	return member->grants[index].state == CAROUSEL_GRANTED ? index : -1;
 }
 
 /* The next grant to withdraw so that the slot becomes free. False: none is left, or can be. */

@@ -221,18 +221,18 @@ static int compare_ids(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-static bool has_twice(const struct token *token)
+static int check_distinct(const struct token *token, struct diag *diag)
 {
 	_cleanup_free_ int64_t *sorted = malloc(((size_t)token->n_tail + 1) * sizeof(*sorted));
-	bool twice = false;
 
 	if (!sorted)
-		return true;
+		return -ENOMEM;
 	memcpy(sorted, token->tail, token->n_tail * sizeof(*sorted));
 	qsort(sorted, token->n_tail, sizeof(*sorted), compare_ids);
 	for (uint32_t i = 1; i < token->n_tail; i++)
-		twice |= sorted[i] == sorted[i - 1];
-	return twice;
+		if (sorted[i] == sorted[i - 1])
+			return bad(diag, "its tail names a sample twice");
+	return 0;
 }
 
 static int read_tail(const uint8_t *at, struct token *token, struct diag *diag)
@@ -253,7 +253,7 @@ static int read_tail(const uint8_t *at, struct token *token, struct diag *diag)
 			return bad(diag, "its tail names a sample of a grain that it needs whole");
 		token->tail[i] = (int64_t)id;
 	}
-	return has_twice(token) ? bad(diag, "its tail names a sample twice") : 0;
+	return check_distinct(token, diag);
 }
 
 static int check_sum(const struct token *token, struct diag *diag)

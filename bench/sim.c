@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * The carousel, simulated: what each scenario of DESIGN.md section 3 costs over the reference, as a
+ * share of separate loaders' work, and the longest share of its time that a job waited.
+ *
+ *	sim             the table: 100, 400, 1,600, 5,000 hands an epoch, one and two in production
+ *	sim --quick     what "make check" runs: 100 and 400 hands, means of three seeds, with limits
+ *	sim --compose   times the dealing of a hand for 64 jobs and 2^19 grains
+ *
+ * python3 carousel_sim.py 100, the reference for the policy, prints what stands below as
+ * python_100: percent over the reference, one seed. The limits at 400 hands are the product's.
+ */
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/base.h"
+#include "base/philox.h"
+#include "bench/sim_world.h"
+
+#define SIM_SIZE 8        /* samples a hand, as the reference has */
+#define SIM_RATE 4.0      /* production over the fastest job's speed, too */
+#define SIM_TOLERANCE 2.0 /* percent */
+#define SIM_COMPOSE_JOBS 64
+#define SIM_COMPOSE_HANDS 200
+
+#define SIM_EIGHT                                                \
+	.jobs = 8, .speed = {1, .95, .83, .77, .6, .45, .3, .2}, \
+	.start = {0, .05, .1, .22, .4, .41, .6, .8}, .epochs = {10, 9, 8, 7, 6, 4, 3, 2}
+
+static const struct sim_world_scenario scenarios[] = {
+    {.name = "4 equal jobs, started 20-25 % apart",
+     .jobs = 4,
+     .slots = 8,
+     .speed = {1, 1, 1, 1},
+     .start = {0, .2, .45, .65},
+     .epochs = {4, 4, 4, 4},
+     .python_100 = 1.5,
+     .limit_400 = 5},
+    {.name = "1 and 0.5, together",
+     .jobs = 2,
+     .slots = 8,
+     .speed = {1, .5},
+     .epochs = {8, 4},
+     .python_100 = 0.0,
+     .limit_400 = 5},
+    {.name = "1, .9, .7, .5, staggered",
+     .jobs = 4,
+     .slots = 8,
+     .speed = {1, .9, .7, .5},
+     .start = {0, .1, .3, .6},
+     .epochs = {8, 7, 6, 4},
+     .python_100 = 4.1},
+    {.name = "1, .3, .1, together",
+     .jobs = 3,
+     .slots = 8,
+     .speed = {1, .3, .1},
+     .epochs = {10, 3, 1},
+     .python_100 = 0.8},
+    {.name = "8 jobs, 1 ... .2, started over .8 of an epoch",
+     .slots = 16,
+     SIM_EIGHT,
+     .python_100 = 2.4,
+     .limit_400 = 12},
+    {.name = "8 jobs, 1 ... .2, started over .8 of an epoch",
+     .slots = 8,
+     SIM_EIGHT,
+     .python_100 = 26.6},
+};
+
+static int average(const struct sim_world_scenario *scenario, struct sim_world_run run,
+		   unsigned seeds, struct sim_world_result *ret)
+{
+	struct sim_world_result mean = {0}, one;
+
+	for (unsigned i = 0; i < seeds; i++) {
+		int r;
+
+		run.seed = i + 1;
+		r = sim_world(scenario, &run, &one);
+		if (r)
+			return r;
+		mean.over += one.over / seeds;
+		mean.work += one.work / seeds;
+		mean.stall = BASE_MAX(mean.stall, one.stall);
+		mean.hands += one.hands / seeds;
+	}
+	*ret = mean;
+	return 0;
+}
+
+/* What the figures may be at most: percent over the reference. */
+static double limit_of(const struct sim_world_scenario *scenario, uint32_t hands)
+{
+	if (hands == 100)
+		return scenario->python_100 + SIM_TOLERANCE;
+	if (hands == 400 && scenario->limit_400 > 0)
+		return scenario->limit_400;
+	return 1000;
+}
+
+static int print_table(uint32_t hands, uint32_t producing, unsigned seeds)
+{
+	struct sim_world_run run = {
+	    .n = (uint64_t)hands * SIM_SIZE,
+	    .hand = SIM_SIZE,
+	    .producing = producing,
+	    .rate = SIM_RATE,
+	};
+	int failed = 0;
+
+	printf("%u hands an epoch, %u in production, mean of %u seed%s\n", hands, producing, seeds,
+	       seeds > 1 ? "s" : "");
+	for (size_t i = 0; i < BASE_ARRAY_LEN(scenarios); i++) {
+		const struct sim_world_scenario *scenario = &scenarios[i];
+		struct sim_world_result result;
+		int r = average(scenario, run, seeds, &result);
+		bool over = r || 100 * result.over > limit_of(scenario, hands);
+
+		if (r) {
+			printf("  %s: %s\n", scenario->name, strerror(-r));
+			return 1;
+		}
+		printf("  %-46s slots %3u  over the reference %5.1f %%  of separate loaders' work "
+		       "%5.1f %%  worst wait %4.1f %%%s\n",
+		       scenario->name, scenario->slots, 100 * result.over, 100 * result.work,
+		       100 * result.stall, over ? "  TOO MUCH" : "");
+		fflush(stdout);
+		failed |= over;
+	}
+	return failed;
+}
+
+static int print_tables(bool quick)
+{
+	static const struct {
+		uint32_t hands;
+		unsigned seeds;
+	} sizes[] = {{100, 5}, {400, 3}, {1600, 1}, {5000, 1}};
+	int failed = 0;
+
+	for (uint32_t producing = 1; producing <= 2; producing++)
+		for (size_t i = 0; i < (quick ? 2 : BASE_ARRAY_LEN(sizes)); i++)
+			failed |= print_table(sizes[i].hands, producing, sizes[i].seeds);
+	return failed;
+}
+
+/* composing: 64 jobs in the middle of their epochs, each with a random half of its need left, or
+ * a thousandth (which makes splits count to the end) */
+
+static void fill_needs(uint64_t *need, size_t words, uint64_t seed, bool sparse)
+{
+	struct philox_seq random;
+
+	philox_seq_init(&random, seed, 0, 0);
+	for (size_t i = 0; i < words; i++) {
+		need[i] = philox_u64(&random);
+		for (unsigned k = 0; k < 9 && sparse; k++)
+			need[i] &= philox_u64(&random);
+	}
+}
+
+static int join_all(struct carousel *carousel, bool sparse)
+{
+	size_t words = (size_t)(carousel_deal(carousel)->grains / 64);
+	_cleanup_free_ uint64_t *need = calloc(words, sizeof(*need));
+	int r = need ? 0 : -ENOMEM;
+
+	for (uint32_t i = 0; i < SIM_COMPOSE_JOBS && r == 0; i++) {
+		struct carousel_join join = {.batch = 256, .ranks = 1, .need = need};
+		uint32_t job;
+
+		fill_needs(need, words, i, sparse && i);
+		r = carousel_join(carousel, &join, 1, &job);
+	}
+	return r;
+}
+
+static double cpu_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+	return 1e3 * (double)now.tv_sec + (double)now.tv_nsec / 1e6;
+}
+
+/* Deals hands until the slots are full; timed is the step that deals one, by the CPU's time. */
+static int time_hands(struct carousel *carousel, double *ret_mean_ms, double *ret_most_ms)
+{
+	double sum_ms = 0, most_ms = 0;
+	unsigned dealt = 0;
+
+	while (dealt < SIM_COMPOSE_HANDS) {
+		struct carousel_action action;
+		double begin_ms = cpu_ms();
+		double took_ms;
+
+		carousel_step(carousel, dealt + 1, &action);
+		took_ms = cpu_ms() - begin_ms;
+		if (action.kind == CAROUSEL_NONE)
+			break;
+		if (action.kind != CAROUSEL_PRODUCE)
+			continue;
+		carousel_produced(carousel, action.slot);
+		sum_ms += took_ms;
+		most_ms = BASE_MAX(most_ms, took_ms);
+		dealt++;
+	}
+	if (!dealt)
+		return -EDEADLK;
+	*ret_mean_ms = sum_ms / dealt;
+	*ret_most_ms = most_ms;
+	return 0;
+}
+
+static int print_compose(bool sparse)
+{
+	struct carousel_config config = {
+	    .n = UINT64_C(1) << 19,
+	    .hand = 256,
+	    .slots = SIM_COMPOSE_HANDS,
+	    .max_slots = SIM_COMPOSE_HANDS,
+	    .producing = 1,
+	    .seed = 1,
+	    .first_lap = 1,
+	};
+	struct carousel *carousel;
+	double mean_ms, most_ms;
+	int r = carousel_new(&config, &carousel);
+
+	if (r)
+		return r;
+	r = join_all(carousel, sparse);
+	if (r == 0)
+		r = time_hands(carousel, &mean_ms, &most_ms);
+	carousel_free(carousel);
+	if (r)
+		return r;
+	printf("dealing a hand, %u jobs, 2^19 grains, needs %s: mean %.3f ms, most %.3f ms\n",
+	       SIM_COMPOSE_JOBS, sparse ? "nearly met" : "half met", mean_ms, most_ms);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	const char *what = argc > 1 ? argv[1] : "";
+
+	if (argc > 2 || (argc == 2 && strcmp(what, "--quick") && strcmp(what, "--compose"))) {
+		fprintf(stderr, "usage: sim [--quick | --compose]\n");
+		return 2;
+	}
+	if (strcmp(what, "--compose") == 0)
+		return print_compose(false) || print_compose(true);
+	return print_tables(strcmp(what, "--quick") == 0);
+}

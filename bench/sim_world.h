@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef BENCH_SIM_WORLD_H
+#define BENCH_SIM_WORLD_H
+
+/*
+ * Jobs and a producer, simulated, round the very carousel that the daemon runs: what happens is
+ * told to the carousel as events, what it decides is done.
+ *
+ * A job reads one hand at a time, in the order of its grants, and asks for the next when it is
+ * through. Production is one queue at `rate` times the fastest job's speed, however many hands are
+ * decided ahead of it (`producing`).
+ */
+
+#include "sched/carousel.h"
+
+#define SIM_WORLD_JOBS 8
+#define SIM_WORLD_SLOTS 64
+
+struct sim_world_scenario {
+	const char *name;
+	unsigned jobs, slots;
+	double speed[SIM_WORLD_JOBS];    /* hands in the fastest job's time for one */
+	double start[SIM_WORLD_JOBS];    /* epochs of the fastest */
+	unsigned epochs[SIM_WORLD_JOBS]; /* how many it wants */
+	double python_100;               /* see sim.c */
+	double limit_400;
+};
+
+struct sim_world_run {
+	uint64_t n;
+	uint32_t hand, producing;
+	double rate;
+	uint64_t seed;
+	/* Told of each hand as a job takes it; may be NULL. */
+	void (*taken_fn)(void *arg, unsigned job, uint64_t epoch, const struct carousel_hand *hand);
+	void *arg;
+};
+
+struct sim_world_result {
+	double over, work,
+	    stall;      /* shares: over the reference, of separate loaders' work, worst wait */
+	uint64_t hands; /* dealt */
+};
+
+/* Runs to the end. 0, or -EDEADLK: some job is never given what it needs. */
+int sim_world(const struct sim_world_scenario *scenario, const struct sim_world_run *run,
+	      struct sim_world_result *ret);
+
+#endif

@@ -1,0 +1,604 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* The carousel: single promises, one by one, and thousands of random histories (chaos.c). */
+
+#include <check.h>
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/base.h"
+#include "sched/carousel.h"
+#include "tests/sched/chaos.h"
+
+#define SECOND UINT64_C(1000000000)
+
+static struct carousel *carousel;
+static struct carousel_action action;
+
+static void new_carousel(uint64_t n, uint32_t hand, uint32_t slots, uint32_t usable_again)
+{
+	struct carousel_config config = {
+	    .n = n,
+	    .hand = hand,
+	    .slots = slots,
+	    .max_slots = slots + 2,
+	    .producing = 1,
+	    .seed = 11,
+	    .first_lap = 1000,
+	    .usable_again = usable_again,
+	};
+
+	ck_assert_int_eq(carousel_new(&config, &carousel), 0);
+}
+
+static void free_carousel(void)
+{
+	carousel_free(carousel);
+	carousel = NULL;
+}
+
+static uint32_t join(uint32_t batch, uint64_t epochs)
+{
+	struct carousel_join how = {.batch = batch, .ranks = 1, .epochs = epochs};
+	uint32_t job;
+
+	ck_assert_int_eq(carousel_join(carousel, &how, 1, &job), 0);
+	return job;
+}
+
+static void step_at(uint64_t now_ns, enum carousel_kind kind)
+{
+	carousel_step(carousel, now_ns, &action);
+	ck_assert_int_eq(action.kind, kind);
+	ck_assert_ptr_eq(carousel_check(carousel), NULL);
+}
+
+static void step(enum carousel_kind kind)
+{
+	step_at(1, kind);
+}
+
+/* Produces a hand and grants it to one job; returns its slot. */
+static uint32_t deal_one(void)
+{
+	uint32_t slot;
+
+	step(CAROUSEL_PRODUCE);
+	slot = action.slot;
+	carousel_produced(carousel, slot);
+	step(CAROUSEL_GRANT);
+	ck_assert_uint_eq(action.slot, slot);
+	return slot;
+}
+
+static void read_hand(uint32_t job, uint32_t slot)
+{
+	carousel_taken(carousel, job, slot, 1);
+	carousel_done(carousel, job, slot, 1);
+}
+
+START_TEST(configurations_that_make_no_sense_are_refused)
+{
+	static const struct carousel_config bad[] = {
+	    {.n = 10, .hand = 0, .slots = 4, .max_slots = 4, .producing = 1},
+	    {.n = 10, .hand = 4, .slots = 5, .max_slots = 4, .producing = 1},
+	    {.n = 10, .hand = 4, .slots = 0, .max_slots = 0, .producing = 1},
+	    {.n = 10, .hand = 4, .slots = 4, .max_slots = 4, .producing = 0},
+	    {.n = 10, .hand = 4, .slots = 4, .max_slots = 4, .producing = 5},
+	    {.n = 1 << 20, .hand = 1, .slots = 4, .max_slots = 4, .producing = 1},
+	};
+
+	ck_assert_int_eq(carousel_new(&bad[_i], &carousel), CAROUSEL_E_BAD);
+}
+END_TEST
+
+START_TEST(joins_that_make_no_sense_are_refused)
+{
+	static const uint64_t past = UINT64_C(1) << 20, some = 1;
+	static const int64_t negative[] = {-1}, twice[] = {3, 3}, beyond[] = {20}, needed[] = {0};
+	const struct carousel_join bad[] = {
+	    {.batch = 0, .ranks = 1},
+	    {.batch = 1, .ranks = 0},
+	    {.batch = 1, .ranks = 1, .epoch = 3, .epochs = 2},
+	    {.batch = 1, .ranks = 1, .need = &past},
+	    {.batch = 1, .ranks = 1, .need = &some, .tail = negative, .n_tail = 1},
+	    {.batch = 1, .ranks = 1, .need = &some, .tail = twice, .n_tail = 2},
+	    {.batch = 1, .ranks = 1, .need = &some, .tail = beyond, .n_tail = 1},
+	    {.batch = 1, .ranks = 1, .tail = needed, .n_tail = 1},
+	};
+	uint32_t job = 77;
+
+	new_carousel(20, 4, 4, 0);
+	ck_assert_int_eq(carousel_join(carousel, &bad[_i], 1, &job), CAROUSEL_E_BAD);
+	ck_assert_uint_eq(job, 77);
+	ck_assert_ptr_eq(carousel_check(carousel), NULL);
+	free_carousel();
+}
+END_TEST
+
+START_TEST(jobs_past_the_most_are_refused_and_numbers_come_again)
+{
+	struct carousel_join how = {.batch = 1, .ranks = 1};
+	uint32_t job;
+
+	new_carousel(20, 4, 4, 0);
+	for (uint32_t i = 0; i < CAROUSEL_MAX_JOBS; i++)
+		ck_assert_uint_eq(join(1, 1), i);
+	ck_assert_int_eq(carousel_join(carousel, &how, 1, &job), CAROUSEL_E_FULL);
+	carousel_leave(carousel, 9, 1);
+	ck_assert_uint_eq(join(1, 1), 9);
+	free_carousel();
+}
+END_TEST
+
+START_TEST(slots_are_added_up_to_the_most)
+{
+	struct carousel_totals totals;
+
+	new_carousel(20, 4, 4, 0);
+	ck_assert_int_eq(carousel_add_slots(carousel, 3), CAROUSEL_E_FULL);
+	ck_assert_int_eq(carousel_add_slots(carousel, 2), 0);
+	ck_assert_int_eq(carousel_add_slots(carousel, 1), CAROUSEL_E_FULL);
+	carousel_totals(carousel, &totals);
+	ck_assert_uint_eq(totals.slots, 6);
+	free_carousel();
+}
+END_TEST
+
+START_TEST(a_hand_is_granted_while_it_is_filled)
+{
+	uint32_t job;
+
+	new_carousel(20, 8, 4, 0);
+	job = join(4, 1);
+	step(CAROUSEL_PRODUCE);
+	ck_assert_uint_eq(carousel_hand_of(carousel, action.slot)->count, 8);
+	ck_assert_uint_eq(carousel_hand_of(carousel, action.slot)->lap, 1000);
+	ck_assert(!carousel_hand_of(carousel, action.slot)->ready);
+	step(CAROUSEL_GRANT);
+	ck_assert_uint_eq(action.job, job);
+	ck_assert_uint_eq(action.instance, 1);
+	step(CAROUSEL_NONE); /* one in production at once */
+	free_carousel();
+}
+END_TEST
+
+START_TEST(the_last_hand_is_marked_and_the_next_epoch_follows_without_a_gap)
+{
+	struct carousel_job_view view;
+	uint32_t job;
+
+	new_carousel(10, 8, 4, 0);
+	job = join(8, 2);
+	read_hand(job, deal_one());
+	ck_assert(!action.last);
+	deal_one();
+	ck_assert(action.last);
+	ck_assert_uint_eq(action.epoch, 0);
+	deal_one();
+	ck_assert(!action.last);
+	ck_assert_uint_eq(action.epoch, 1);
+	carousel_job(carousel, job, 1, &view);
+	ck_assert_uint_eq(view.epoch, 1);
+	ck_assert_uint_eq(view.coming, 10);
+	ck_assert_uint_eq(view.need, 2);
+	free_carousel();
+}
+END_TEST
+
+START_TEST(a_joiner_is_granted_what_is_there)
+{
+	uint32_t slots[2], late;
+
+	new_carousel(40, 8, 4, 0);
+	join(8, 1);
+	slots[0] = deal_one();
+	slots[1] = deal_one();
+	late = join(8, 1);
+	for (int i = 0; i < 2; i++) {
+		step(CAROUSEL_GRANT);
+		ck_assert_uint_eq(action.job, late);
+		ck_assert_uint_eq(action.slot, slots[i]);
+	}
+	free_carousel();
+}
+END_TEST
+
+START_TEST(laps_that_a_job_has_seen_are_not_granted_again)
+{
+	const uint64_t laps[] = {5, 1000};
+	struct carousel_join how = {.batch = 8, .ranks = 1, .laps = laps, .n_laps = 2};
+	uint32_t late;
+
+	new_carousel(40, 8, 4, 0);
+	join(8, 1);
+	deal_one();
+	deal_one();
+	ck_assert_int_eq(carousel_join(carousel, &how, 1, &late), 0);
+	step(CAROUSEL_GRANT);
+	ck_assert_uint_eq(action.job, late);
+	ck_assert_uint_eq(action.instance, 2);
+	free_carousel();
+}
+END_TEST
+
+START_TEST(a_resident_hand_serves_the_next_epoch_only_if_it_may)
+{
+	uint32_t job, slot;
+
+	new_carousel(8, 8, 4, _i != 0);
+	job = join(8, 2);
+	slot = deal_one();
+	ck_assert(action.last);
+	if (_i) { /* what it holds now it is not granted a second time */
+		step(CAROUSEL_PRODUCE);
+		carousel_produced(carousel, action.slot);
+		step(CAROUSEL_GRANT);
+		ck_assert_uint_eq(action.epoch, 1);
+		free_carousel();
+		return;
+	}
+	read_hand(job, slot);
+	step(CAROUSEL_PRODUCE);
+	free_carousel();
+}
+END_TEST
+
+START_TEST(a_hand_read_before_serves_a_later_epoch)
+{
+	uint32_t job, slots[2];
+
+	new_carousel(16, 8, 4, 1);
+	job = join(8, 2);
+	slots[0] = deal_one();
+	read_hand(job, slots[0]);
+	slots[1] = deal_one();
+	ck_assert(action.last);
+	step(CAROUSEL_GRANT);
+	ck_assert_uint_eq(action.slot, slots[0]);
+	ck_assert_uint_eq(action.epoch, 1);
+	read_hand(job, slots[1]);
+	step(CAROUSEL_GRANT);
+	ck_assert_uint_eq(action.slot, slots[1]);
+	step(CAROUSEL_NONE);
+	free_carousel();
+}
+END_TEST
+
+START_TEST(a_tail_comes_first_for_its_job_alone)
+{
+	static const uint64_t none[1] = {0};
+	static const int64_t tail[] = {7, 3, 5};
+	struct carousel_join how = {
+	    .batch = 8, .ranks = 1, .epochs = 1, .need = none, .tail = tail, .n_tail = 3};
+	const struct carousel_hand *hand;
+	uint32_t job;
+
+	new_carousel(16, 8, 4, 0);
+	ck_assert_int_eq(carousel_join(carousel, &how, 1, &job), 0);
+	join(8, 1);
+	step(CAROUSEL_PRODUCE);
+	hand = carousel_hand_of(carousel, action.slot);
+	ck_assert(hand->is_private);
+	ck_assert_uint_eq(hand->count, 3);
+	ck_assert_int_eq(hand->ids[0] + hand->ids[1] + hand->ids[2], 15);
+	step(CAROUSEL_GRANT);
+	ck_assert_uint_eq(action.job, job);
+	ck_assert(action.last);
+	step(CAROUSEL_NONE);
+	free_carousel();
+}
+END_TEST
+
+/* A slow job was granted both hands of the only two slots; one in need gets the room of one. */
+static void starve_one(uint32_t *ret_slow, uint32_t *ret_starved)
+{
+	struct carousel_join how = {.batch = 8, .ranks = 1, .need = (const uint64_t[]){0xff}};
+
+	new_carousel(64, 8, 2, 0);
+	*ret_slow = join(8, 1);
+	deal_one();
+	deal_one();
+	step(CAROUSEL_NONE);
+	ck_assert_int_eq(carousel_join(carousel, &how, 1, ret_starved), 0);
+}
+
+START_TEST(a_wanted_slot_is_evicted_for_the_starving)
+{
+	struct carousel_job_view view;
+	uint32_t slow, starved, slot;
+
+	starve_one(&slow, &starved);
+	step(CAROUSEL_REVOKE);
+	ck_assert_uint_eq(action.job, slow);
+	slot = action.slot;
+	carousel_reclaimed(carousel, slow, slot, 1);
+	carousel_job(carousel, slow, 1, &view);
+	ck_assert_uint_eq(view.need, 56);
+	step(CAROUSEL_EMPTY);
+	ck_assert_uint_eq(action.slot, slot);
+	ck_assert_ptr_eq(carousel_hand_of(carousel, slot), NULL);
+	step(CAROUSEL_PRODUCE);
+	ck_assert_uint_eq(action.slot, slot);
+	free_carousel();
+}
+END_TEST
+
+START_TEST(a_rank_that_was_quicker_keeps_its_hand)
+{
+	struct carousel_job_view view;
+	uint32_t slow, starved, slot;
+
+	starve_one(&slow, &starved);
+	step(CAROUSEL_REVOKE);
+	slot = action.slot;
+	if (_i)
+		carousel_taken(carousel, slow, slot, 1);
+	step(CAROUSEL_REVOKE); /* the other one, then */
+	ck_assert_uint_ne(action.slot, slot);
+	carousel_reclaimed(carousel, slow, action.slot, 1);
+	carousel_done(carousel, slow, slot, 1);
+	carousel_job(carousel, slow, 1, &view);
+	ck_assert_uint_eq(view.consumed, 8);
+	ck_assert_uint_eq(view.taken, 8);
+	ck_assert_ptr_eq(carousel_check(carousel), NULL);
+	free_carousel();
+}
+END_TEST
+
+START_TEST(a_rank_that_yields_needs_the_samples_again)
+{
+	struct carousel_job_view view;
+	uint32_t slow, starved, slot;
+
+	starve_one(&slow, &starved);
+	step(CAROUSEL_REVOKE);
+	slot = action.slot;
+	carousel_taken(carousel, slow, slot, 1);
+	carousel_step(carousel, 1, &action);
+	carousel_reclaimed(carousel, slow, slot, 1);
+	carousel_job(carousel, slow, 1, &view);
+	ck_assert_uint_eq(view.taken, 0);
+	ck_assert_uint_ge(view.need, 56);
+	ck_assert_ptr_eq(carousel_check(carousel), NULL);
+	free_carousel();
+}
+END_TEST
+
+START_TEST(the_end_of_an_epoch_is_taken_back)
+{
+	struct carousel_join how = {.batch = 8, .ranks = 1, .need = (const uint64_t[]){0xff}};
+	struct carousel_job_view view;
+	uint32_t job, starved;
+
+	new_carousel(16, 8, 3, 0);
+	job = join(12, 3); /* depth 3 */
+	deal_one();
+	deal_one();
+	ck_assert(action.last);
+	deal_one();
+	ck_assert_uint_eq(action.epoch, 1);
+	ck_assert_int_eq(carousel_join(carousel, &how, 1, &starved), 0);
+	do { /* newest first, the hand of the next epoch among them */
+		carousel_step(carousel, 1, &action);
+		if (action.kind == CAROUSEL_REVOKE)
+			carousel_reclaimed(carousel, action.job, action.slot, 1);
+		ck_assert_ptr_eq(carousel_check(carousel), NULL);
+	} while (action.kind == CAROUSEL_REVOKE);
+	carousel_job(carousel, job, 1, &view);
+	ck_assert_uint_eq(view.coming + view.need, view.epoch ? 32 : 16);
+	free_carousel();
+}
+END_TEST
+
+START_TEST(pins_of_the_dead_stay_until_their_process_is_gone)
+{
+	struct carousel_totals totals;
+	uint32_t job, slot;
+
+	new_carousel(64, 8, 2, 0);
+	job = join(8, 1);
+	slot = deal_one();
+	carousel_taken(carousel, job, slot, 1);
+	carousel_leave_pinned(carousel, job, 1);
+	carousel_totals(carousel, &totals);
+	ck_assert_uint_eq(totals.pinned, 1);
+	ck_assert_uint_eq(totals.jobs, 0);
+	join(8, 1);
+	for (int i = 0; i < 8; i++) {
+		carousel_step(carousel, 1, &action);
+		if (action.kind == CAROUSEL_PRODUCE)
+			carousel_produced(carousel, action.slot);
+		ck_assert(action.kind != CAROUSEL_EMPTY || action.slot != slot);
+	}
+	carousel_unpin(carousel, slot);
+	carousel_unpin(carousel, slot);
+	carousel_totals(carousel, &totals);
+	ck_assert_uint_eq(totals.pinned, 0);
+	ck_assert_ptr_eq(carousel_check(carousel), NULL);
+	free_carousel();
+}
+END_TEST
+
+START_TEST(a_job_that_leaves_its_grants_untaken_does_not_live)
+{
+	struct carousel_job_view view;
+	uint64_t wake_ns;
+	uint32_t job;
+
+	new_carousel(64, 8, 4, 0);
+	job = join(8, 1);
+	deal_one();
+	deal_one();
+	step(CAROUSEL_NONE);
+	wake_ns = action.wake_ns;
+	ck_assert_uint_eq(wake_ns, 1 + 10 * SECOND);
+	carousel_job(carousel, job, wake_ns - 1, &view);
+	ck_assert(view.lives);
+	carousel_job(carousel, job, wake_ns, &view);
+	ck_assert(!view.lives && !view.hungry && !view.starving);
+	step_at(wake_ns, CAROUSEL_NONE);
+	ck_assert_uint_eq(action.wake_ns, 0);
+	free_carousel();
+}
+END_TEST
+
+START_TEST(nonsense_changes_nothing)
+{
+	struct carousel_job_view before, after;
+	uint32_t job, slot;
+
+	new_carousel(64, 8, 4, 0);
+	job = join(8, 1);
+	slot = deal_one();
+	carousel_job(carousel, job, 1, &before);
+	carousel_taken(carousel, job, slot + 1, 1);
+	carousel_taken(carousel, job + 1, slot, 1);
+	carousel_done(carousel, CAROUSEL_MAX_JOBS, slot, 1);
+	carousel_reclaimed(carousel, job, CAROUSEL_NO_SLOT, 1);
+	carousel_produced(carousel, slot);
+	carousel_produced(carousel, CAROUSEL_NO_SLOT);
+	carousel_unpin(carousel, slot);
+	carousel_unpin(carousel, CAROUSEL_NO_SLOT);
+	carousel_waiting(carousel, CAROUSEL_MAX_JOBS, true);
+	carousel_leave(carousel, job + 1, 1);
+	carousel_job(carousel, job, 1, &after);
+	ck_assert_mem_eq(&before, &after, sizeof(before));
+	ck_assert_ptr_eq(carousel_check(carousel), NULL);
+	free_carousel();
+}
+END_TEST
+
+START_TEST(an_empty_dataset_asks_for_nothing)
+{
+	new_carousel(0, 8, 4, 0);
+	join(8, 0);
+	step(CAROUSEL_NONE);
+	free_carousel();
+}
+END_TEST
+
+START_TEST(the_reference_is_summed_over_segments)
+{
+	struct carousel_totals totals;
+	uint32_t first, second, slot;
+
+	new_carousel(32, 8, 4, 0);
+	first = join(8, 1);
+	slot = deal_one();
+	read_hand(first, slot); /* 8 by one alone */
+	second = join(8, 1);
+	step(CAROUSEL_GRANT);
+	read_hand(second, slot);
+	carousel_totals(carousel, &totals);
+	ck_assert_uint_eq(totals.reference, 16);
+	ck_assert_uint_eq(totals.productions, 8);
+	carousel_leave(carousel, second, 1);
+	carousel_totals(carousel, &totals);
+	ck_assert_uint_eq(totals.reference, 16);
+	free_carousel();
+}
+END_TEST
+
+/* Same events, same decisions. */
+START_TEST(decisions_are_a_function_of_the_events)
+{
+	uint64_t first[64];
+
+	for (int again = 0; again < 2; again++) {
+		unsigned n = 0;
+
+		new_carousel(64, 8, 4, 0);
+		join(8, 2);
+		join(4, 1);
+		while (n < 64) {
+			const struct carousel_hand *hand;
+			uint64_t seen;
+
+			carousel_step(carousel, n, &action);
+			if (action.kind == CAROUSEL_PRODUCE)
+				carousel_produced(carousel, action.slot);
+			if (action.kind == CAROUSEL_GRANT)
+				read_hand(action.job, action.slot);
+			hand = carousel_hand_of(carousel, action.slot);
+			seen = (uint64_t)action.kind << 48 | (uint64_t)action.job << 40 |
+			       (uint64_t)action.slot << 32 | (hand ? (uint64_t)hand->ids[0] : 99);
+			if (again)
+				ck_assert_uint_eq(seen, first[n]);
+			first[n++] = seen;
+		}
+		free_carousel();
+	}
+}
+END_TEST
+
+#define HISTORIES 1200
+#define HISTORIES_A_TEST 100
+
+START_TEST(random_histories)
+{
+	static const struct chaos_limits limits = {.max_n = 150, .events = 250};
+
+	for (uint64_t seed = 0; seed < HISTORIES_A_TEST; seed++) {
+		uint64_t number = (uint64_t)_i * HISTORIES_A_TEST + seed;
+		const char *broken = chaos_run(number, &limits);
+
+		ck_assert_msg(!broken, "history %u: %s", (unsigned)number, broken);
+	}
+}
+END_TEST
+
+/* Grains of two samples, the last of one. */
+START_TEST(random_histories_of_larger_grains)
+{
+	static const struct chaos_limits limits = {
+	    .n = (1 << 19) + 1, .max_need = 60, .events = 60};
+	const char *broken = chaos_run((uint64_t)_i, &limits);
+
+	ck_assert_msg(!broken, "history %d: %s", _i, broken);
+}
+END_TEST
+
+static Suite *suite(void)
+{
+	Suite *all = suite_create("carousel");
+	TCase *one = tcase_create("promises"), *many = tcase_create("histories");
+
+	tcase_add_loop_test(one, configurations_that_make_no_sense_are_refused, 0, 6);
+	tcase_add_loop_test(one, joins_that_make_no_sense_are_refused, 0, 8);
+	tcase_add_test(one, jobs_past_the_most_are_refused_and_numbers_come_again);
+	tcase_add_test(one, slots_are_added_up_to_the_most);
+	tcase_add_test(one, a_hand_is_granted_while_it_is_filled);
+	tcase_add_test(one, the_last_hand_is_marked_and_the_next_epoch_follows_without_a_gap);
+	tcase_add_test(one, a_joiner_is_granted_what_is_there);
+	tcase_add_test(one, laps_that_a_job_has_seen_are_not_granted_again);
+	tcase_add_loop_test(one, a_resident_hand_serves_the_next_epoch_only_if_it_may, 0, 2);
+	tcase_add_test(one, a_hand_read_before_serves_a_later_epoch);
+	tcase_add_test(one, a_tail_comes_first_for_its_job_alone);
+	tcase_add_test(one, a_wanted_slot_is_evicted_for_the_starving);
+	tcase_add_loop_test(one, a_rank_that_was_quicker_keeps_its_hand, 0, 2);
+	tcase_add_test(one, a_rank_that_yields_needs_the_samples_again);
+	tcase_add_test(one, the_end_of_an_epoch_is_taken_back);
+	tcase_add_test(one, pins_of_the_dead_stay_until_their_process_is_gone);
+	tcase_add_test(one, a_job_that_leaves_its_grants_untaken_does_not_live);
+	tcase_add_test(one, nonsense_changes_nothing);
+	tcase_add_test(one, an_empty_dataset_asks_for_nothing);
+	tcase_add_test(one, the_reference_is_summed_over_segments);
+	tcase_add_test(one, decisions_are_a_function_of_the_events);
+	tcase_add_loop_test(many, random_histories, 0, HISTORIES / HISTORIES_A_TEST);
+	tcase_add_loop_test(many, random_histories_of_larger_grains, 0, 3);
+	suite_add_tcase(all, one);
+	suite_add_tcase(all, many);
+	return all;
+}
+
+int main(void)
+{
+	SRunner *runner = srunner_create(suite());
+	int failed;
+
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed != 0;
+}

@@ -1,0 +1,620 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * The clients keep to the protocol of DESIGN.md section 4: a rank takes grants in their order,
+ * holds two slots at most, reads them in order, and answers a revocation that came too late by
+ * reading on or by yielding. What they rely on is checked where they rely on it:
+ *
+ *   each sample of an epoch exactly once, the epochs one after the other without a gap;
+ *   "last" with the last hand of an epoch and with no other;
+ *   never the same instance twice (unless it may be used again), whatever lies between;
+ *   a held slot never changes, a granted one neither until it is revoked;
+ *   who can go on does (no deadlock), whoever else stands still.
+ *
+ * A client killed in the middle of a hand comes back with what its token would say: the grains of
+ * which nothing was delivered, the rest of the begun ones as its tail, the instances it saw.
+ */
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "base/bits.h"
+#include "base/philox.h"
+#include "sched/carousel.h"
+#include "tests/sched/chaos.h"
+
+#define CHAOS_CLIENTS 6
+#define CHAOS_SLOTS 24
+#define CHAOS_LAPS 4096
+#define CHAOS_PINS 2
+#define CHAOS_STEPS 100000 /* of the last phase: far more than any run needs */
+
+struct grant {
+	uint32_t slot;
+	uint64_t instance, epoch;
+	bool last;
+};
+
+struct client {
+	bool joined, stopped, stops_for_good, finished, yields;
+	uint32_t number, batch, ranks;
+	uint64_t epoch, epochs, delivered;
+	uint8_t *got; /* per sample, in this epoch */
+	struct grant queue[CHAOS_SLOTS], held[CHAOS_PINS], yielding;
+	uint32_t n_queue, n_held, cut; /* cut: samples of held[0] that were delivered */
+	uint32_t tail_left;            /* samples of its tail that it was not granted */
+	uint64_t laps[CHAOS_LAPS];
+	uint32_t n_laps;
+};
+
+struct world {
+	struct carousel *carousel;
+	const struct chaos_limits *limits;
+	struct carousel_config config;
+	struct philox_seq random;
+	uint64_t now_ns;
+	uint32_t n_clients;
+	struct client clients[CHAOS_CLIENTS];
+	struct grant ghosts[CHAOS_SLOTS];
+	uint32_t n_ghosts, making[CHAOS_SLOTS], n_making;
+	uint64_t *need; /* scratch */
+	int64_t *tail;
+	const char *broken;
+};
+
+static uint64_t below(struct world *world, uint64_t bound)
+{
+	return philox_below(&world->random, bound);
+}
+
+static bool chance(struct world *world, unsigned percent)
+{
+	return below(world, 100) < percent;
+}
+
+static bool claim(struct world *world, bool holds, const char *otherwise)
+{
+	if (!holds && !world->broken)
+		world->broken = otherwise;
+	return holds;
+}
+
+static const struct carousel_hand *hand_of(struct world *world, const struct grant *grant)
+{
+	const struct carousel_hand *hand = carousel_hand_of(world->carousel, grant->slot);
+
+	if (!claim(world, hand && hand->instance == grant->instance, "a slot in use changed"))
+		return NULL;
+	return hand;
+}
+
+/* delivering */
+
+static void begin_epoch(struct world *world, struct client *client, uint64_t epoch)
+{
+	claim(world, client->delivered == world->config.n,
+	      "an epoch began before the last one's end");
+	claim(world, epoch == client->epoch + 1, "an epoch was left out");
+	client->epoch = epoch;
+	client->delivered = 0;
+	memset(client->got, 0, world->config.n);
+}
+
+static void deliver(struct world *world, struct client *client, const struct grant *grant,
+		    int64_t id)
+{
+	if (grant->epoch != client->epoch)
+		begin_epoch(world, client, grant->epoch);
+	if (!claim(world, id >= 0 && (uint64_t)id < world->config.n,
+		   "a sample that does not exist"))
+		return;
+	claim(world, !client->got[id], "a sample twice in an epoch");
+	client->got[id] = 1;
+	client->delivered++;
+}
+
+static void leave(struct world *world, struct client *client, bool pinned);
+
+static void end_hand(struct world *world, struct client *client)
+{
+	struct grant grant = client->held[0];
+
+	claim(world, grant.last == (client->delivered == world->config.n),
+	      "the last hand of an epoch is not the one marked so");
+	client->held[0] = client->held[1];
+	client->n_held--;
+	client->cut = 0;
+	carousel_done(world->carousel, client->number, grant.slot, world->now_ns);
+	if (client->delivered == world->config.n && client->epoch + 1 == client->epochs) {
+		client->finished = true;
+		claim(world, !client->n_queue && !client->n_held, "more after the last epoch");
+		leave(world, client, false);
+	}
+}
+
+static bool try_deliver(struct world *world, struct client *client)
+{
+	const struct carousel_hand *hand;
+	uint32_t count;
+
+	if (!client->n_held)
+		return false;
+	hand = hand_of(world, &client->held[0]);
+	if (!hand || !hand->ready)
+		return false;
+	count = 1 + (uint32_t)below(world, hand->count);
+	if (chance(world, 40))
+		count = hand->count;
+	for (; count && client->cut < hand->count; count--)
+		deliver(world, client, &client->held[0], hand->ids[client->cut++]);
+	if (client->cut == hand->count)
+		end_hand(world, client);
+	return true;
+}
+
+/* taking */
+
+static void drop_queue(struct client *client, uint32_t at)
+{
+	memmove(client->queue + at, client->queue + at + 1,
+		(client->n_queue - at - 1) * sizeof(client->queue[0]));
+	client->n_queue--;
+}
+
+static void see_lap(struct world *world, struct client *client, uint64_t lap)
+{
+	for (uint32_t i = 0; i < client->n_laps && !world->config.usable_again; i++)
+		claim(world, client->laps[i] != lap, "an instance twice");
+	if (client->n_laps < CHAOS_LAPS)
+		client->laps[client->n_laps++] = lap;
+}
+
+static void hold_oldest(struct world *world, struct client *client)
+{
+	const struct carousel_hand *hand = hand_of(world, &client->queue[0]);
+
+	if (!hand)
+		return;
+	see_lap(world, client, hand->lap);
+	client->held[client->n_held++] = client->queue[0];
+	drop_queue(client, 0);
+}
+
+static bool can_take(const struct client *client)
+{
+	return client->joined && client->n_queue && client->n_held < CHAOS_PINS && !client->yields;
+}
+
+static bool try_take(struct world *world, struct client *client)
+{
+	const struct carousel_hand *hand;
+
+	if (!can_take(client))
+		return false;
+	hand = hand_of(world, &client->queue[0]);
+	if (!hand || (!hand->ready && chance(world, 70)))
+		return false; /* it may also take what is still being filled */
+	carousel_waiting(world->carousel, client->number, false);
+	carousel_taken(world->carousel, client->number, client->queue[0].slot, world->now_ns);
+	hold_oldest(world, client);
+	return true;
+}
+
+/* A grant ends without a take: a tail's samples are to be granted again, before all else. */
+static bool give_back(struct world *world, struct client *client, const struct grant *grant)
+{
+	const struct carousel_hand *hand = hand_of(world, grant);
+
+	if (hand && hand->is_private)
+		client->tail_left += hand->count;
+	return hand != NULL;
+}
+
+static bool try_yield(struct world *world, struct client *client)
+{
+	if (!client->yields)
+		return false;
+	client->yields = false;
+	if (give_back(world, client, &client->yielding))
+		carousel_reclaimed(world->carousel, client->number, client->yielding.slot,
+				   world->now_ns);
+	return true;
+}
+
+/* the carousel's actions */
+
+static struct client *client_of(struct world *world, uint32_t number)
+{
+	for (uint32_t i = 0; i < world->n_clients; i++)
+		if (world->clients[i].joined && world->clients[i].number == number)
+			return &world->clients[i];
+	claim(world, false, "an action for a job that is not there");
+	return NULL;
+}
+
+static void grant(struct world *world, const struct carousel_action *action)
+{
+	struct client *client = client_of(world, action->job);
+	struct grant new = {action->slot, action->instance, action->epoch, action->last};
+
+	const struct carousel_hand *hand = hand_of(world, &new);
+
+	if (!client || !hand ||
+	    !claim(world, client->n_queue < CHAOS_SLOTS, "more grants than slots"))
+		return;
+	claim(world, hand->is_private || !client->tail_left,
+	      "something was granted before the tail");
+	if (hand->is_private)
+		client->tail_left -= hand->count;
+	client->queue[client->n_queue++] = new;
+}
+
+/* The rank was quicker than the daemon: it keeps the hand, or sees the mark and yields. */
+static void lose_race(struct world *world, struct client *client)
+{
+	struct grant taken = client->queue[0];
+
+	if (chance(world, 50))
+		carousel_taken(world->carousel, client->number, taken.slot, world->now_ns);
+	if (chance(world, 50)) {
+		hold_oldest(world, client);
+		return;
+	}
+	client->yields = true;
+	client->yielding = taken;
+	drop_queue(client, 0);
+}
+
+static void revoke(struct world *world, const struct carousel_action *action)
+{
+	struct client *client = client_of(world, action->job);
+	uint32_t at = 0;
+
+	if (!client)
+		return;
+	while (at < client->n_queue && client->queue[at].slot != action->slot)
+		at++;
+	if (!claim(world, at < client->n_queue, "a grant revoked that was not made"))
+		return;
+	if (at == 0 && can_take(client) && !client->stopped && chance(world, 40)) {
+		lose_race(world, client);
+		return;
+	}
+	give_back(world, client, &client->queue[at]);
+	drop_queue(client, at);
+	carousel_reclaimed(world->carousel, action->job, action->slot, world->now_ns);
+}
+
+static void empty(struct world *world, uint32_t slot)
+{
+	for (uint32_t i = 0; i < world->n_ghosts; i++)
+		claim(world, world->ghosts[i].slot != slot, "a slot evicted under a ghost's pin");
+	for (uint32_t i = 0; i < world->n_clients; i++) {
+		const struct client *client = &world->clients[i];
+
+		for (uint32_t k = 0; k < client->n_held; k++)
+			claim(world, client->held[k].slot != slot, "a slot evicted under a pin");
+		for (uint32_t k = 0; k < client->n_queue; k++)
+			claim(world, client->queue[k].slot != slot, "a granted slot evicted");
+		claim(world, !client->yields || client->yielding.slot != slot,
+		      "a slot evicted before its return");
+	}
+	claim(world, !carousel_hand_of(world->carousel, slot), "an evicted slot holds something");
+}
+
+static void check(struct world *world)
+{
+	const char *broken = carousel_check(world->carousel);
+
+	if (broken && !world->broken)
+		world->broken = broken;
+}
+
+/* Does all that the carousel decides. Returns its time to wake. */
+static uint64_t settle(struct world *world)
+{
+	struct carousel_action action;
+
+	do {
+		carousel_step(world->carousel, world->now_ns, &action);
+		check(world);
+		if (action.kind == CAROUSEL_GRANT)
+			grant(world, &action);
+		else if (action.kind == CAROUSEL_REVOKE)
+			revoke(world, &action);
+		else if (action.kind == CAROUSEL_EMPTY)
+			empty(world, action.slot);
+		else if (action.kind == CAROUSEL_PRODUCE)
+			world->making[world->n_making++] = action.slot;
+		claim(world, world->n_making <= world->config.producing, "too much in production");
+		check(world);
+	} while (action.kind != CAROUSEL_NONE && !world->broken);
+	return action.wake_ns;
+}
+
+static bool try_finish_hand(struct world *world)
+{
+	uint32_t at;
+
+	if (!world->n_making)
+		return false;
+	at = (uint32_t)below(world, world->n_making);
+	carousel_produced(world->carousel, world->making[at]);
+	world->making[at] = world->making[--world->n_making];
+	return true;
+}
+
+/* joining and leaving */
+
+static bool try_unghost(struct world *world)
+{
+	if (!world->n_ghosts)
+		return false;
+	hand_of(world, &world->ghosts[--world->n_ghosts]);
+	carousel_unpin(world->carousel, world->ghosts[world->n_ghosts].slot);
+	return true;
+}
+
+static void leave(struct world *world, struct client *client, bool pinned)
+{
+	for (uint32_t i = 0; i < client->n_held && pinned; i++)
+		world->ghosts[world->n_ghosts++] = client->held[i];
+	if (client->yields && pinned)
+		world->ghosts[world->n_ghosts++] = client->yielding;
+	if (pinned)
+		carousel_leave_pinned(world->carousel, client->number, world->now_ns);
+	else
+		carousel_leave(world->carousel, client->number, world->now_ns);
+	client->joined = client->stopped = client->yields = false;
+	client->n_queue = client->n_held = client->cut = 0;
+}
+
+/* What a token would say: need and tail in the world's scratch. Returns the tail's length. */
+static uint32_t make_token(struct world *world, const struct client *client)
+{
+	const struct deal *deal = carousel_deal(world->carousel);
+	uint32_t n_tail = 0;
+
+	memset(world->need, 0, (bits_words(deal->grains) + 1) * sizeof(*world->need));
+	for (uint64_t grain = 0; grain < deal->grains; grain++) {
+		uint64_t first = deal_grain_first(deal, grain);
+		uint32_t size = deal_grain_size(deal, grain), left = 0;
+
+		for (uint32_t i = 0; i < size; i++)
+			left += !client->got[deal_sample(deal, first + i)];
+		if (left == size)
+			bits_set(world->need, grain);
+		for (uint32_t i = 0; i < size && left < size; i++)
+			if (!client->got[deal_sample(deal, first + i)])
+				world->tail[n_tail++] = (int64_t)deal_sample(deal, first + i);
+	}
+	return n_tail;
+}
+
+static void join(struct world *world, struct client *client)
+{
+	struct carousel_join join = {
+	    .batch = client->batch,
+	    .ranks = client->ranks,
+	    .epochs = client->epochs,
+	    .laps = client->laps,
+	    .n_laps = client->n_laps,
+	    .tail = world->tail,
+	};
+
+	join.epoch = client->epoch;
+	if (client->delivered) {
+		join.n_tail = make_token(world, client);
+		join.need = world->need;
+	}
+	claim(world, carousel_join(world->carousel, &join, world->now_ns, &client->number) == 0,
+	      "a job was not let in");
+	client->joined = true;
+	client->tail_left = join.n_tail;
+	client->ranks = 1 + (uint32_t)below(world, 2); /* next time */
+}
+
+static bool try_join(struct world *world, struct client *client)
+{
+	uint32_t present = (world->n_ghosts + 1) / CHAOS_PINS;
+
+	for (uint32_t i = 0; i < world->n_clients; i++)
+		present += world->clients[i].joined;
+	if (client->joined || client->finished || present >= world->n_clients)
+		return false; /* as admission: slots for all who may pin */
+	join(world, client);
+	return true;
+}
+
+/* setting up */
+
+/* A job of a large dataset needs few grains: all else counts as delivered. */
+static void shrink_need(struct world *world, struct client *client)
+{
+	const struct deal *deal = carousel_deal(world->carousel);
+
+	memset(client->got, 1, world->config.n);
+	client->delivered = world->config.n;
+	for (uint32_t i = 0; i < world->limits->max_need; i++) {
+		uint64_t grain = i ? below(world, deal->grains) : deal->grains - 1;
+
+		for (uint32_t k = 0; k < deal_grain_size(deal, grain); k++) {
+			uint64_t id = deal_sample(deal, deal_grain_first(deal, grain) + k);
+
+			client->delivered -= client->got[id];
+			client->got[id] = 0;
+		}
+	}
+}
+
+static bool set_up_client(struct world *world, struct client *client)
+{
+	uint64_t n = world->config.n;
+
+	client->got = calloc(n + 1, 1);
+	if (!client->got)
+		return false;
+	client->batch = 1 + (uint32_t)below(world, world->config.hand);
+	client->ranks = 1;
+	client->epochs = 1 + below(world, 4);
+	client->epoch = chance(world, 20) ? below(world, client->epochs) : 0;
+	client->stops_for_good = chance(world, 10);
+	client->finished = n == 0;
+	if (world->limits->max_need) {
+		client->epoch = 0;
+		client->epochs = 1;
+		shrink_need(world, client);
+	}
+	return true;
+}
+
+static bool set_up(struct world *world)
+{
+	struct carousel_config *config = &world->config;
+	const struct chaos_limits *limits = world->limits;
+
+	config->n = limits->n ? limits->n : below(world, limits->max_n + 1);
+	config->hand = deal_grain_of(config->n) + (uint32_t)below(world, 40);
+	world->n_clients = 1 + (uint32_t)below(world, CHAOS_CLIENTS);
+	config->slots = BASE_MAX(4u, 2 * world->n_clients) + (uint32_t)below(world, 4);
+	config->max_slots = CHAOS_SLOTS;
+	config->producing = 1 + (uint32_t)below(world, 4);
+	config->seed = philox_u64(&world->random);
+	config->first_lap = philox_u64(&world->random);
+	config->usable_again = chance(world, 30);
+	world->now_ns = 1;
+	world->need = calloc(config->n / 64 + 2, sizeof(*world->need));
+	world->tail = calloc(config->n + 1, sizeof(*world->tail));
+	if (!world->need || !world->tail || carousel_new(config, &world->carousel))
+		return false;
+	for (uint32_t i = 0; i < world->n_clients; i++)
+		if (!set_up_client(world, &world->clients[i]))
+			return false;
+	return true;
+}
+
+static void tear_down(struct world *world)
+{
+	carousel_free(world->carousel);
+	free(world->need);
+	free(world->tail);
+	for (uint32_t i = 0; i < CHAOS_CLIENTS; i++)
+		free(world->clients[i].got);
+}
+
+/* the phases */
+
+static void act(struct world *world, struct client *client)
+{
+	if (!client->joined) {
+		try_join(world, client);
+	} else if (client->stopped) {
+		client->stopped = chance(world, 80);
+	} else if (chance(world, 3)) {
+		leave(world, client, chance(world, 50));
+	} else if (chance(world, 3)) {
+		client->stopped = true;
+	} else if (!try_yield(world, client) && !(chance(world, 50) && try_take(world, client)) &&
+		   !try_deliver(world, client)) {
+		carousel_waiting(world->carousel, client->number, true);
+	}
+}
+
+static void run_wild(struct world *world)
+{
+	for (unsigned i = 0; i < world->limits->events && !world->broken; i++) {
+		world->now_ns += below(world, 200000000);
+		if (chance(world, 2))
+			world->now_ns += below(world, 30000000000);
+		if (chance(world, 30))
+			try_finish_hand(world);
+		else if (chance(world, 4))
+			try_unghost(world);
+		else
+			act(world, &world->clients[below(world, world->n_clients)]);
+		check(world);
+		settle(world);
+	}
+}
+
+/* Anything that a world with some jobs stopped for good can do. */
+static bool go_on(struct world *world)
+{
+	bool moved = try_finish_hand(world);
+
+	for (uint32_t i = 0; i < world->n_clients; i++) {
+		struct client *client = &world->clients[i];
+
+		if (client->finished || (client->stopped && client->stops_for_good))
+			continue;
+		client->stopped = false;
+		if (!client->joined) {
+			moved |= try_join(world, client);
+			continue;
+		}
+		moved |= try_yield(world, client);
+		moved |= try_take(world, client);
+		if (client->n_held)
+			moved |= try_deliver(world, client);
+		else
+			carousel_waiting(world->carousel, client->number, !client->n_queue);
+	}
+	return moved;
+}
+
+static bool is_over(const struct world *world)
+{
+	for (uint32_t i = 0; i < world->n_clients; i++) {
+		const struct client *client = &world->clients[i];
+
+		if (!client->finished && !(client->stopped && client->stops_for_good))
+			return false;
+	}
+	return true;
+}
+
+/* Everybody who is not stopped for good comes to his end. When nothing moves, time does. */
+static void run_out(struct world *world)
+{
+	unsigned still = 0;
+
+	for (unsigned i = 0; i < CHAOS_STEPS && !world->broken && !is_over(world); i++) {
+		uint64_t wake_ns = settle(world);
+
+		world->now_ns += 1000000;
+		still = go_on(world) ? 0 : still + 1;
+		if (still < 3)
+			continue;
+		if (try_unghost(world))
+			continue;
+		if (!claim(world, wake_ns && still < 20, "a job is never given what it needs"))
+			return;
+		world->now_ns = BASE_MAX(world->now_ns, wake_ns);
+	}
+	claim(world, is_over(world), "the run does not end");
+}
+
+const char *chaos_run(uint64_t seed, const struct chaos_limits *limits)
+{
+	struct world *world = calloc(1, sizeof(*world));
+	struct carousel_totals totals;
+	const char *broken = "out of memory";
+
+	if (!world)
+		return broken;
+	world->limits = limits;
+	philox_seq_init(&world->random, seed, 0, 0);
+	if (set_up(world)) {
+		run_wild(world);
+		if (!world->broken)
+			run_out(world);
+		carousel_totals(world->carousel, &totals);
+		claim(world, totals.waits_on_dead == 0, "a living job waited on the dead");
+		broken = world->broken;
+	}
+	tear_down(world);
+	free(world);
+	return broken;
+}

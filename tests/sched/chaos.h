@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TESTS_SCHED_CHAOS_H
+#define TESTS_SCHED_CHAOS_H
+
+/*
+ * A carousel among random events: jobs join, leave, are killed and come back from a token, stop,
+ * read at any speed, take a grant as it is being revoked and keep it or yield it. The clients of
+ * this world write down each sample they deliver, and the first broken promise ends the run.
+ */
+
+#include <stdint.h>
+
+struct chaos_limits {
+	uint64_t max_n; /* samples: 0 .. max_n, or exactly n */
+	uint64_t n;
+	uint32_t max_need; /* grains that a job of a large dataset needs, one epoch; 0: all */
+	unsigned events;
+};
+
+/* NULL, or what was broken (static text). */
+const char *chaos_run(uint64_t seed, const struct chaos_limits *limits);
+
+#endif

@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* The resume token: its bytes are frozen, random ones come back as they were, broken ones are told.
+ */
+
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "base/bits.h"
+#include "base/hash.h"
+#include "base/philox.h"
+#include "sched/deal.h"
+#include "sched/token.h"
+
+static struct diag diag;
+
+static size_t write_small(uint8_t *ret, size_t size)
+{
+	uint64_t need[2] = {0x5, 0x20};
+	int64_t tail[2];
+	struct token token = {
+	    .n = 70,
+	    .grain = 1,
+	    .order = 1,
+	    .seed = 0x0102030405060708,
+	    .epoch = 3,
+	    .epochs = 90,
+	    .delivered = 64,
+	    .need = need,
+	    .tail = tail,
+	    .n_tail = 2,
+	    .laps = {0xaabb, 0xccdd},
+	    .n_laps = 2,
+	};
+	struct deal deal;
+
+	for (int i = 0; i < 32; i++)
+		token.dataset[i] = (uint8_t)i;
+	deal_init(&deal, 70, token.dataset);
+	tail[0] = (int64_t)deal_sample(&deal, 1);
+	tail[1] = (int64_t)deal_sample(&deal, 3);
+	ck_assert_uint_eq(token_size(&token), 112 + 16 + 8 + 16 + 8);
+	ck_assert_uint_eq(token_write(&token, ret, token_size(&token) - 1), 0);
+	return token_write(&token, ret, size);
+}
+
+/* Frozen: clients keep these bytes for months. */
+START_TEST(the_bytes_are_frozen)
+{
+	static const uint8_t known[] = {
+	    0x6f, 0x61, 0x74, 0x6f, 0x6b, 0x65, 0x6e, 0x0a, 0x01, 0x00, 0x00, 0x00, 0xa0, 0x00,
+	    0x00, 0x00, 0x46, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x01, 0x00, 0x00, 0x00,
+	    0x01, 0x00, 0x00, 0x00, 0x00, 0x01, 0x02, 0x03, 0x04, 0x05, 0x06, 0x07, 0x08, 0x09,
+	    0x0a, 0x0b, 0x0c, 0x0d, 0x0e, 0x0f, 0x10, 0x11, 0x12, 0x13, 0x14, 0x15, 0x16, 0x17,
+	    0x18, 0x19, 0x1a, 0x1b, 0x1c, 0x1d, 0x1e, 0x1f, 0x08, 0x07, 0x06, 0x05, 0x04, 0x03,
+	    0x02, 0x01, 0x03, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x5a, 0x00, 0x00, 0x00,
+	    0x00, 0x00, 0x00, 0x00, 0x40, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x02, 0x00,
+	    0x00, 0x00, 0x02, 0x00, 0x00, 0x00, 0x04, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
+	    0x05, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x20, 0x00, 0x00, 0x00, 0x00, 0x00,
+	    0x00, 0x00, 0x24, 0x00, 0x00, 0x00, 0x02, 0x00, 0x00, 0x00, 0xbb, 0xaa, 0x00, 0x00,
+	    0x00, 0x00, 0x00, 0x00, 0xdd, 0xcc, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0xc4, 0x71,
+	    0x35, 0xb9, 0xfa, 0x58, 0x8a, 0x78};
+	uint8_t bytes[256];
+
+	ck_assert_uint_eq(write_small(bytes, sizeof(bytes)), sizeof(known));
+	ck_assert_mem_eq(bytes, known, sizeof(known));
+}
+END_TEST
+
+static void reseal(uint8_t *bytes, size_t size)
+{
+	uint64_t sum = hash_checksum(bytes, size - 8);
+
+	memcpy(bytes + size - 8, &sum, 8);
+}
+
+START_TEST(damage_is_told_at_every_byte)
+{
+	uint8_t bytes[256], copy[256];
+	size_t size = write_small(bytes, sizeof(bytes));
+	struct token token = {.n = 99};
+
+	for (size_t i = 0; i < size; i++) {
+		memcpy(copy, bytes, size);
+		copy[i] ^= 0x10;
+		ck_assert_int_eq(token_parse(copy, size, &token, &diag), TOKEN_E_BAD);
+		ck_assert_int_eq(token_parse(bytes, i, &token, &diag), TOKEN_E_BAD);
+	}
+	ck_assert_int_eq(token_parse(bytes, size + 1, &token, &diag), TOKEN_E_BAD);
+	ck_assert_uint_eq(token.n, 99);
+}
+END_TEST
+
+/* Forgeries with a right checksum: byte, its new value, what the message has to say. */
+START_TEST(forgeries_are_told)
+{
+	static const struct {
+		size_t at;
+		uint8_t value;
+		int outcome;
+		const char *says;
+	} forged[] = {
+	    {0, 'x', TOKEN_E_BAD, "no token"},
+	    {8, 2, TOKEN_E_VERSION, "upgrade"},
+	    {8, 0, TOKEN_E_BAD, "format"},
+	    {12, 1, TOKEN_E_BAD, "cut off"},
+	    {23, 0x80, TOKEN_E_BAD, "too short"},
+	    {20, 1, TOKEN_E_BAD, "too short"},
+	    {24, 3, TOKEN_E_BAD, "power of two"},
+	    {24, 64, TOKEN_E_BAD, "power of two"},
+	    {24, 0, TOKEN_E_BAD, "power of two"},
+	    {24, 2, TOKEN_E_BAD, "size"},
+	    {28, 7, TOKEN_E_BAD, "order"},
+	    {72, 91, TOKEN_E_BAD, "epoch"},
+	    {88, 66, TOKEN_E_BAD, "more samples"},
+	    {95, 0xff, TOKEN_E_BAD, "more samples"},
+	    {96, 3, TOKEN_E_BAD, "size"},
+	    {96, 200, TOKEN_E_BAD, "too much"},
+	    {100, 1, TOKEN_E_BAD, "size"},
+	    {100, 65, TOKEN_E_BAD, "too much"},
+	    {104, 8, TOKEN_E_BAD, "head"},
+	    {108, 1, TOKEN_E_BAD, "head"},
+	    {112, 0x7, TOKEN_E_BAD, "needs whole"},
+	    {120, 0x60, TOKEN_E_BAD, "past the end"},
+	    {128, 70, TOKEN_E_BAD, "does not have"},
+	};
+	uint8_t bytes[256];
+	struct token token = {0};
+
+	for (size_t i = 0; i < BASE_ARRAY_LEN(forged); i++) {
+		size_t size = write_small(bytes, sizeof(bytes));
+		int r;
+
+		bytes[forged[i].at] = forged[i].value;
+		reseal(bytes, size);
+		r = token_parse(bytes, size, &token, &diag);
+		ck_assert_msg(r == forged[i].outcome && strstr(diag.text, forged[i].says),
+			      "byte %zu: %d %s", forged[i].at, r, diag.text);
+	}
+}
+END_TEST
+
+START_TEST(a_sample_twice_in_the_tail_is_told)
+{
+	uint8_t bytes[256];
+	size_t size = write_small(bytes, sizeof(bytes));
+	struct token token;
+
+	memcpy(bytes + 132, bytes + 128, 4);
+	reseal(bytes, size);
+	ck_assert_int_eq(token_parse(bytes, size, &token, &diag), TOKEN_E_BAD);
+	ck_assert_ptr_nonnull(strstr(diag.text, "twice"));
+}
+END_TEST
+
+START_TEST(a_token_of_another_dataset_is_told)
+{
+	uint8_t bytes[256], dataset[32];
+	size_t size = write_small(bytes, sizeof(bytes));
+	struct token token;
+
+	ck_assert_int_eq(token_parse(bytes, size, &token, &diag), 0);
+	memcpy(dataset, token.dataset, 32);
+	ck_assert_int_eq(token_fits(&token, 70, 1, dataset, &diag), 0);
+	ck_assert_int_eq(token_fits(&token, 71, 1, dataset, &diag), TOKEN_E_FOREIGN);
+	ck_assert_ptr_nonnull(strstr(diag.text, "71"));
+	ck_assert_int_eq(token_fits(&token, 70, 2, dataset, &diag), TOKEN_E_FOREIGN);
+	dataset[31] ^= 1;
+	ck_assert_int_eq(token_fits(&token, 70, 1, dataset, &diag), TOKEN_E_FOREIGN);
+	ck_assert_ptr_nonnull(strstr(diag.text, "another version"));
+	token_fini(&token);
+	token_fini(&token);
+}
+END_TEST
+
+/* A random state of a job: each grain is needed whole, begun or through. */
+static void draw_token(struct philox_seq *random, struct token *token)
+{
+	struct deal deal;
+	uint64_t n = philox_below(random, 3000);
+
+	*token = (struct token){.n = n, .grain = 1u << philox_below(random, 6), .order = 2};
+	for (int i = 0; i < 32; i++)
+		token->dataset[i] = (uint8_t)philox_u32(random);
+	deal_init(&deal, n, token->dataset);
+	token->seed = philox_u64(random);
+	token->epoch = philox_below(random, 1000);
+	token->need = calloc(n / 64 + 2, sizeof(uint64_t));
+	token->tail = calloc(n + 1, sizeof(int64_t));
+	for (uint64_t first = 0; first < n; first += token->grain) {
+		uint64_t size = BASE_MIN(n - first, (uint64_t)token->grain);
+		uint64_t left = philox_below(random, size + 1);
+
+		if (left == size)
+			bits_set(token->need, first / token->grain);
+		for (uint64_t i = 0; i < left && left < size; i++)
+			token->tail[token->n_tail++] = (int64_t)deal_sample(&deal, first + i);
+		token->delivered += size - left;
+	}
+	token->n_laps = (uint32_t)philox_below(random, TOKEN_MAX_LAPS + 1);
+	for (uint32_t i = 0; i < token->n_laps; i++)
+		token->laps[i] = philox_u64(random);
+}
+
+static void assert_same(const struct token *a, const struct token *b)
+{
+	size_t words = bits_words((a->n + a->grain - 1) / a->grain);
+
+	ck_assert_uint_eq(a->n, b->n);
+	ck_assert_uint_eq(a->grain, b->grain);
+	ck_assert_uint_eq(a->order, b->order);
+	ck_assert_mem_eq(a->dataset, b->dataset, 32);
+	ck_assert_uint_eq(a->seed, b->seed);
+	ck_assert_uint_eq(a->epoch, b->epoch);
+	ck_assert_uint_eq(a->epochs, b->epochs);
+	ck_assert_uint_eq(a->delivered, b->delivered);
+	ck_assert_uint_eq(a->n_tail, b->n_tail);
+	ck_assert_uint_eq(a->n_laps, b->n_laps);
+	ck_assert_mem_eq(a->need, b->need, words * 8);
+	ck_assert_mem_eq(a->tail, b->tail, a->n_tail * sizeof(int64_t));
+	ck_assert_mem_eq(a->laps, b->laps, a->n_laps * sizeof(uint64_t));
+}
+
+START_TEST(what_is_written_is_read)
+{
+	struct philox_seq random;
+
+	philox_seq_init(&random, 1, 0, 0);
+	for (int i = 0; i < 500; i++) {
+		struct token token, back;
+		size_t size;
+		uint8_t *bytes;
+
+		draw_token(&random, &token);
+		size = token_size(&token);
+		bytes = malloc(size);
+		ck_assert_uint_eq(token_write(&token, bytes, size), size);
+		ck_assert_msg(token_parse(bytes, size, &back, &diag) == 0, "%s", diag.text);
+		assert_same(&token, &back);
+		token_fini(&token);
+		token_fini(&back);
+		free(bytes);
+	}
+}
+END_TEST
+
+/* DESIGN.md section 10: n / (8 g) bytes, at most 64 KiB, and a little: head, tail, laps. */
+START_TEST(tokens_are_small)
+{
+	static const uint64_t sizes[] = {1000, 1281167, 16777216};
+	static const size_t most[] = {125, 40037, 65536};
+
+	for (size_t i = 0; i < BASE_ARRAY_LEN(sizes); i++) {
+		struct token token = {
+		    .n = sizes[i], .grain = deal_grain_of(sizes[i]), .n_tail = 512, .n_laps = 64};
+
+		ck_assert_uint_le(token_size(&token), most[i] + 128 + 4 * 512 + 8 * 64);
+	}
+}
+END_TEST
+
+static Suite *suite(void)
+{
+	Suite *all = suite_create("token");
+	TCase *t = tcase_create("token");
+
+	tcase_add_test(t, the_bytes_are_frozen);
+	tcase_add_test(t, damage_is_told_at_every_byte);
+	tcase_add_test(t, forgeries_are_told);
+	tcase_add_test(t, a_sample_twice_in_the_tail_is_told);
+	tcase_add_test(t, a_token_of_another_dataset_is_told);
+	tcase_add_test(t, what_is_written_is_read);
+	tcase_add_test(t, tokens_are_small);
+	suite_add_tcase(all, t);
+	return all;
+}
+
+int main(void)
+{
+	SRunner *runner = srunner_create(suite());
+	int failed;
+
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed != 0;
+}
