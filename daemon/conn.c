@@ -29,12 +29,8 @@
 #include "daemon/status.h"
 #include "daemon/stream.h"
 #include "libaccess/libaccess.h"
-#include "pipeline/pipeline.h"
-#include "sched/token.h"
 
 #define HELLO_NS UINT64_C(10000000000) /* a connection that says nothing for so long is shut */
-#define MOST_BATCH 65536
-#define NAME_MAX_BYTES 256
 #ifndef SO_PEERPIDFD
 #define SO_PEERPIDFD 77
 #endif
@@ -109,16 +105,6 @@ void conn_wake(struct conn *conn)
 
 /* ---- ending ---- */
 
-static void request_fini(struct conn_request *request)
-{
-	free(request->dataset);
-	free(request->job);
-	free(request->program);
-	free(request->token);
-	pipeline_free(request->pipeline);
-	*request = (struct conn_request){0};
-}
-
 void conn_free(struct conn *conn)
 {
 	struct node *node = conn->node;
@@ -185,111 +171,10 @@ void conn_stream_ready(struct conn *conn)
 	job_open(conn);
 }
 
-static char *get_string(const struct wire_in *in, uint16_t key, size_t most)
-{
-	const char *text;
-
-	if (wire_get_string(in, key, &text) || strlen(text) > most)
-		return NULL;
-	return strdup(text);
-}
-
-static int compile(struct conn_request *request, const struct wire_in *in, struct diag *diag)
-{
-	const char *text = NULL, *named;
-
-	if (wire_get_string(in, PROTO_KEY_PIPELINE, &text)) {
-		diag_set(diag, "no pipeline was given");
-		return OA_E_PIPELINE;
-	}
-	named = pipeline_named(text);
-	text = named ? named : text;
-	return pipeline_compile(text, strlen(text), &request->pipeline, diag) ? OA_E_PIPELINE : 0;
-}
-
-static int take_token(struct conn_request *request, const struct wire_in *in, struct diag *diag)
-{
-	__attribute__((cleanup(token_fini))) struct token token = {0};
-	const void *bytes;
-	size_t size;
-
-	if (wire_get_bytes(in, PROTO_KEY_TOKEN, &bytes, &size))
-		return 0;
-	if (token_parse(bytes, size, &token, diag))
-		return OA_E_TOKEN;
-	request->token = malloc(size ? size : 1);
-	if (!request->token)
-		return OA_E_MEMORY;
-	memcpy(request->token, bytes, size);
-	request->token_size = size;
-	return 0;
-}
-
-static int check_numbers(struct conn_request *request, const struct wire_in *in, struct diag *diag)
-{
-	uint64_t batch = 0, hand = 0, policy = 0, ranks = 1, rank = 0;
-
-	wire_get_u64(in, PROTO_KEY_BATCH, &batch);
-	wire_get_u64(in, PROTO_KEY_HAND, &hand);
-	wire_get_u64(in, PROTO_KEY_POLICY, &policy);
-	wire_get_u64(in, PROTO_KEY_RANKS, &ranks);
-	wire_get_u64(in, PROTO_KEY_RANK, &rank);
-	wire_get_u64(in, PROTO_KEY_EPOCHS, &request->epochs);
-	request->has_budget = wire_get_u64(in, PROTO_KEY_BUDGET, &request->budget) == 0;
-	if (batch < 1 || batch > MOST_BATCH || hand > MOST_BATCH)
-		diag_set(diag, "batch %llu, hand %llu: both must lie in 1 .. %d",
-			 (unsigned long long)batch, (unsigned long long)hand, MOST_BATCH);
-	else if (policy > PROTO_POLICY_SUBSTITUTE)
-		diag_set(diag, "policy for bad samples %llu: 0 error, 1 skip, 2 substitute",
-			 (unsigned long long)policy);
-	else if (ranks != 1 || rank != 0)
-		diag_set(diag,
-			 "rank %llu of %llu: this accessd serves jobs of one rank; open one job "
-			 "a process, or update accessd",
-			 (unsigned long long)rank, (unsigned long long)ranks);
-	else {
-		request->batch = (uint32_t)batch;
-		request->hand = (uint32_t)hand;
-		request->policy = (enum proto_policy)policy;
-		return 0;
-	}
-	return OA_E_INVALID;
-}
-
-/* 0, or the code to refuse with. */
-static int parse_request(struct conn *conn, const struct wire_in *in, struct diag *diag)
-{
-	struct conn_request *request = &conn->request;
-	const void *nonce = NULL;
-	size_t size = 0;
-	int r;
-
-	wire_get_bytes(in, PROTO_KEY_NONCE, &nonce, &size);
-	if (size != sizeof(conn->nonce) || memcmp(nonce, conn->nonce, size)) {
-		diag_set(diag, "OPEN does not repeat the nonce of WELCOME");
-		return OA_E_REFUSED;
-	}
-	request->dataset = get_string(in, PROTO_KEY_DATASET, PARAM_TEXT_MAX);
-	request->job = get_string(in, PROTO_KEY_JOB, NAME_MAX_BYTES);
-	if (!request->dataset || *request->dataset != '/') {
-		diag_set(diag, "the dataset's path must be absolute and at most %d bytes long",
-			 PARAM_TEXT_MAX);
-		return OA_E_INVALID;
-	}
-	if (!request->job)
-		request->job = strdup(request->program ? request->program : "?");
-	if (!request->job)
-		return OA_E_MEMORY;
-	r = check_numbers(request, in, diag);
-	if (!r)
-		r = compile(request, in, diag);
-	return r ? r : take_token(request, in, diag);
-}
-
 static void on_open(struct conn *conn, const struct wire_in *in)
 {
 	struct diag diag = {"out of memory"};
-	int code = parse_request(conn, in, &diag);
+	int code = request_parse(&conn->request, in, conn->nonce, &diag);
 
 	if (!code && conn->node->draining) {
 		diag_set(&diag, "accessd is shutting down: try again");
@@ -344,7 +229,7 @@ static void on_hello(struct conn *conn, const struct wire_in *in)
 		conn_refuse(conn, OA_E_PERMISSION, text);
 		return;
 	}
-	conn->request.program = get_string(in, PROTO_KEY_PROGRAM, NAME_MAX_BYTES);
+	conn->request.program = request_text(in, PROTO_KEY_PROGRAM, REQUEST_NAME_MAX);
 	conn->state = CONN_GREETED;
 	loop_timer_stop(conn->deadline);
 	send_welcome(conn);

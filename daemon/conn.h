@@ -13,13 +13,12 @@
 #include "base/base.h"
 #include "base/wire.h"
 #include "daemon/loop.h"
-#include "shmring/proto.h"
+#include "daemon/request.h"
 
 struct node;
 struct source;
 struct stream;
 struct job;
-struct pipeline;
 
 enum conn_state {
 	CONN_NEW,          /* waits for HELLO */
@@ -28,17 +27,6 @@ enum conn_state {
 	CONN_WAITS_STREAM, /* the stream's memory is being handed to reader and workers */
 	CONN_RUNS,         /* has a job */
 	CONN_SHUT,         /* refused, failed or misbehaved: only its hang-up matters */
-};
-
-struct conn_request { /* what OPEN asked for; checked */
-	char *dataset, *job, *program;
-	struct pipeline *pipeline; /* compiled; NULL once a stream took it */
-	uint32_t batch, hand;
-	uint64_t epochs, budget;
-	bool has_budget;
-	enum proto_policy policy;
-	uint8_t *token;
-	size_t token_size;
 };
 
 struct conn {
@@ -50,8 +38,8 @@ struct conn {
 	struct loop_watch *watch, *pid_watch, *deadline;
 	enum conn_state state;
 	bool sending_shut;
-	uint8_t nonce[16];
-	struct conn_request request;
+	uint8_t nonce[REQUEST_NONCE];
+	struct request request;
 	struct source *source; /* a reference while it waits */
 	struct stream *stream; /* waited for, or the job's */
 	struct job *job;

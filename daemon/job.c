@@ -56,7 +56,7 @@ static void job_destroy(struct job *job)
 }
 
 /* Fills join from the request's token. 0, or positive with diag. */
-static int use_token(const struct stream *stream, const struct conn_request *request,
+static int use_token(const struct stream *stream, const struct request *request,
 		     struct token *token, struct carousel_join *join, struct diag *diag)
 {
 	const struct board_geometry *geometry = &stream->board.geometry;
@@ -81,7 +81,7 @@ static int use_token(const struct stream *stream, const struct conn_request *req
 	return 0;
 }
 
-static int enter_carousel(struct job *job, const struct conn_request *request, uint64_t *ret_epoch,
+static int enter_carousel(struct job *job, const struct request *request, uint64_t *ret_epoch,
 			  uint64_t *code, struct diag *diag)
 {
 	struct carousel_join join = {
@@ -130,7 +130,7 @@ static void send_opened(struct job *job, uint64_t epoch, int inbox_fd, int outbo
 
 static struct job *job_make(struct conn *conn, int *inbox_fd, int *outbox_fd)
 {
-	const struct conn_request *request = &conn->request;
+	const struct request *request = &conn->request;
 	struct stream *stream = conn->stream;
 	uint64_t n = stream->board.geometry.n_samples;
 	struct job *job = calloc(1, sizeof(*job));

@@ -40,7 +40,7 @@ static struct stream *find_lane(struct node *node, uint32_t lane)
 	return NULL;
 }
 
-static void make_key(const struct conn_request *request, const struct source *source,
+static void make_key(const struct request *request, const struct source *source,
 		     struct hash_id *ret)
 {
 	struct hash_id pipeline;
@@ -119,7 +119,7 @@ static int plan_memory(const struct conn *conn, struct board_geometry *geometry,
 		       struct admit_plan *plan, struct diag *diag)
 {
 	struct node *node = conn->node;
-	const struct conn_request *request = &conn->request;
+	const struct request *request = &conn->request;
 	const struct dataset *dataset = conn->source->dataset;
 	uint64_t n = dataset_count(dataset);
 	struct admit_ask ask = {

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Requests. Everything in an OPEN is hostile: texts are bounded before they are copied, numbers lie
+ * in ranges before they are narrowed, the pipeline is compiled and the token parsed here, so that a
+ * request that was accepted can be refused later only for what the node has, never for how it
+ * looks.
+ */
+#include "daemon/request.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/param.h"
+#include "libaccess/libaccess.h"
+#include "pipeline/pipeline.h"
+#include "sched/token.h"
+
+#define MOST_BATCH 65536
+
+void request_fini(struct request *request)
+{
+	free(request->dataset);
+	free(request->job);
+	free(request->program);
+	free(request->token);
+	pipeline_free(request->pipeline);
+	*request = (struct request){0};
+}
+
+char *request_text(const struct wire_in *in, uint16_t key, size_t most)
+{
+	const char *text;
+
+	if (wire_get_string(in, key, &text) || strlen(text) > most)
+		return NULL;
+	return strdup(text);
+}
+
+static int compile(struct request *request, const struct wire_in *in, struct diag *diag)
+{
+	const char *text = NULL, *named;
+
+	if (wire_get_string(in, PROTO_KEY_PIPELINE, &text)) {
+		diag_set(diag, "no pipeline was given");
+		return OA_E_PIPELINE;
+	}
+	named = pipeline_named(text);
+	text = named ? named : text;
+	return pipeline_compile(text, strlen(text), &request->pipeline, diag) ? OA_E_PIPELINE : 0;
+}
+
+static int take_token(struct request *request, const struct wire_in *in, struct diag *diag)
+{
+	__attribute__((cleanup(token_fini))) struct token token = {0};
+	const void *bytes;
+	size_t size;
+
+	if (wire_get_bytes(in, PROTO_KEY_TOKEN, &bytes, &size))
+		return 0;
+	if (token_parse(bytes, size, &token, diag))
+		return OA_E_TOKEN;
+	request->token = malloc(size ? size : 1);
+	if (!request->token)
+		return OA_E_MEMORY;
+	memcpy(request->token, bytes, size);
+	request->token_size = size;
+	return 0;
+}
+
+static int check_numbers(struct request *request, const struct wire_in *in, struct diag *diag)
+{
+	uint64_t batch = 0, hand = 0, policy = 0, ranks = 1, rank = 0;
+
+	wire_get_u64(in, PROTO_KEY_BATCH, &batch);
+	wire_get_u64(in, PROTO_KEY_HAND, &hand);
+	wire_get_u64(in, PROTO_KEY_POLICY, &policy);
+	wire_get_u64(in, PROTO_KEY_RANKS, &ranks);
+	wire_get_u64(in, PROTO_KEY_RANK, &rank);
+	wire_get_u64(in, PROTO_KEY_EPOCHS, &request->epochs);
+	request->has_budget = wire_get_u64(in, PROTO_KEY_BUDGET, &request->budget) == 0;
+	if (batch < 1 || batch > MOST_BATCH || hand > MOST_BATCH)
+		diag_set(diag, "batch %llu, hand %llu: both must lie in 1 .. %d",
+			 (unsigned long long)batch, (unsigned long long)hand, MOST_BATCH);
+	else if (policy > PROTO_POLICY_SUBSTITUTE)
+		diag_set(diag, "policy for bad samples %llu: 0 error, 1 skip, 2 substitute",
+			 (unsigned long long)policy);
+	else if (ranks != 1 || rank != 0)
+		diag_set(diag,
+			 "rank %llu of %llu: this accessd serves jobs of one rank; open one job "
+			 "a process, or update accessd",
+			 (unsigned long long)rank, (unsigned long long)ranks);
+	else {
+		request->batch = (uint32_t)batch;
+		request->hand = (uint32_t)hand;
+		request->policy = (enum proto_policy)policy;
+		return 0;
+	}
+	return OA_E_INVALID;
+}
+
+int request_parse(struct request *request, const struct wire_in *in,
+		  const uint8_t nonce[REQUEST_NONCE], struct diag *diag)
+{
+	const void *repeated = NULL;
+	size_t size = 0;
+	int r;
+
+	wire_get_bytes(in, PROTO_KEY_NONCE, &repeated, &size);
+	if (size != REQUEST_NONCE || memcmp(repeated, nonce, size)) {
+		diag_set(diag, "OPEN does not repeat the nonce of WELCOME");
+		return OA_E_REFUSED;
+	}
+	request->dataset = request_text(in, PROTO_KEY_DATASET, PARAM_TEXT_MAX);
+	request->job = request_text(in, PROTO_KEY_JOB, REQUEST_NAME_MAX);
+	if (!request->dataset || *request->dataset != '/') {
+		diag_set(diag, "the dataset's path must be absolute and at most %d bytes long",
+			 PARAM_TEXT_MAX);
+		return OA_E_INVALID;
+	}
+	if (!request->job)
+		request->job = strdup(request->program ? request->program : "?");
+	if (!request->job)
+		return OA_E_MEMORY;
+	r = check_numbers(request, in, diag);
+	if (!r)
+		r = compile(request, in, diag);
+	return r ? r : take_token(request, in, diag);
+}

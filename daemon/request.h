@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DAEMON_REQUEST_H
+#define DAEMON_REQUEST_H
+
+/*
+ * What a client's OPEN asks for, checked. The one place where an OPEN's bytes become numbers,
+ * texts and a compiled pipeline; nothing after it looks at the message.
+ */
+
+#include "base/base.h"
+#include "base/wire.h"
+#include "shmring/proto.h"
+
+struct pipeline;
+
+#define REQUEST_NAME_MAX 256
+#define REQUEST_NONCE 16
+
+struct request {
+	char *dataset, *job, *program;
+	struct pipeline *pipeline; /* compiled; NULL once a stream took it */
+	uint32_t batch, hand;
+	uint64_t epochs, budget;
+	bool has_budget;
+	enum proto_policy policy;
+	uint8_t *token;
+	size_t token_size;
+};
+
+/* Fills a zeroed request (program may be set: a job without a name is called so). 0, or the code
+ * to refuse with (enum oa_error_code) and diag; in both cases the caller ends it by request_fini().
+ */
+int request_parse(struct request *request, const struct wire_in *in,
+		  const uint8_t nonce[REQUEST_NONCE], struct diag *diag);
+void request_fini(struct request *request);
+/* A copy of in's text under key, at most `most` bytes long; NULL otherwise. */
+char *request_text(const struct wire_in *in, uint16_t key, size_t most);
+
+#endif
