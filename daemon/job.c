@@ -121,7 +121,7 @@ static void send_opened(struct job *job, uint64_t epoch, int inbox_fd, int outbo
 	wire_put_u64(&out, PROTO_KEY_EPOCH, epoch);
 	wire_put_u64(&out, PROTO_KEY_SHARED, stream->n_jobs - 1);
 	wire_put_string(&out, PROTO_KEY_TEXT, text);
-	wire_put_fd(&out, stream->slots_fd);
+	wire_put_fd(&out, stream->slots_read_fd);
 	wire_put_fd(&out, stream->board_fd);
 	wire_put_fd(&out, inbox_fd);
 	wire_put_fd(&out, outbox_fd);
@@ -277,14 +277,19 @@ static void apply_fate(struct job *job, const struct grant *grant, enum grant_fa
 	}
 }
 
-void job_poll(struct job *job, uint64_t now_ns)
+bool job_poll(struct job *job, uint64_t now_ns)
 {
 	struct grant grant;
 	enum grant_fate fate;
+	bool any = false;
 
-	while (grant_poll(&job->grants, &grant, &fate, &job->stream->node->counters.nonsense) == 0)
+	while (grant_poll(&job->grants, &grant, &fate, &job->stream->node->counters.nonsense) ==
+	       0) {
 		apply_fate(job, &grant, fate, now_ns);
+		any = true;
+	}
 	carousel_waiting(job->stream->carousel, job->number, grant_is_waiting(&job->grants));
+	return any;
 }
 
 /* false: the ring is full. */

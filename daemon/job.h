@@ -41,8 +41,8 @@ void job_free(struct job *job);
 void job_fail(struct job *job, uint64_t code, const char *text);
 void job_lost(struct job *job, const char *text);
 
-/* For pump.c: reads the outbox and tells the carousel. */
-void job_poll(struct job *job, uint64_t now_ns);
+/* For pump.c: reads the outbox and tells the carousel. true when anything had happened. */
+bool job_poll(struct job *job, uint64_t now_ns);
 void job_grant(struct job *job, uint32_t slot, uint64_t epoch, bool last);
 void job_revoke(struct job *job, uint32_t slot, uint64_t now_ns);
 void job_post_later(struct job *job);

@@ -77,9 +77,12 @@ enum layout_stage pump_stage_of(const struct stream *stream, const struct job *j
 	return LAYOUT_STAGE_SCHEDULE;
 }
 
+/* Shows, then looks once more: what a rank gave back before it could see the wish for a kick must
+ * not wait for the next turn by chance. */
 static void show_jobs(struct stream *stream, uint64_t now_ns)
 {
 	bool wants_kick = fill_active(stream) < stream->node->param.producing;
+	bool again = false;
 
 	for (unsigned i = 0; i < CAROUSEL_MAX_JOBS; i++) {
 		struct job *job = stream->job[i];
@@ -89,7 +92,10 @@ static void show_jobs(struct stream *stream, uint64_t now_ns)
 		job_post_later(job);
 		job_show(job, pump_stage_of(stream, job), wants_kick, now_ns);
 		job_wake(job);
+		again |= job_poll(job, now_ns);
 	}
+	if (again)
+		pump_soon(stream);
 }
 
 void pump_turn(struct stream *stream)
@@ -106,13 +112,13 @@ void pump_turn(struct stream *stream)
 		wake_ns = decide(stream, now_ns);
 	if (stream->state != STREAM_RUNS)
 		return;
-	show_jobs(stream, now_ns);
 	fill_arm(stream);
 	bell_arm_event(stream->node->bell);
 	if (fill_active(stream))
 		loop_timer_set(stream->pump_timer, LOOK_NS);
 	else if (wake_ns)
 		loop_timer_set(stream->pump_timer, wake_ns > now_ns ? wake_ns - now_ns : 0);
+	show_jobs(stream, now_ns);
 }
 
 void pump_soon(struct stream *stream)

@@ -13,6 +13,8 @@
 #include "daemon/stream.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -188,6 +190,16 @@ static void on_linger(void *arg)
 		stream_free(stream);
 }
 
+/* Jobs get a descriptor that cannot even reserve memory. */
+static int reopen_for_reading(int fd, int *ret)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	*ret = open(path, O_RDONLY | O_CLOEXEC);
+	return *ret < 0 ? -errno : 0;
+}
+
 static int make_memory(struct stream *stream, struct board_geometry *geometry,
 		       const struct admit_plan *plan)
 {
@@ -196,6 +208,8 @@ static int make_memory(struct stream *stream, struct board_geometry *geometry,
 
 	if (!r)
 		r = board_slots_new(geometry, &stream->slots_fd);
+	if (!r)
+		r = reopen_for_reading(stream->slots_fd, &stream->slots_read_fd);
 	if (!r)
 		r = lane_new(free_lane_number(node), (uint32_t)node->param.producing,
 			     geometry->hand, plan->arena_bytes, &stream->lane, &stream->lane_fd,
@@ -239,7 +253,8 @@ static struct stream *stream_new(struct conn *conn, const struct hash_id *key)
 		return NULL;
 	}
 	stream->node = conn->node;
-	stream->slots_fd = stream->board_fd = stream->lane_fd = stream->arena_fd = -1;
+	stream->slots_fd = stream->slots_read_fd = stream->board_fd = stream->lane_fd =
+	    stream->arena_fd = -1;
 	stream->key = *key;
 	memcpy(geometry.stream, key, sizeof(geometry.stream));
 	stream->policy = conn->request.policy;
@@ -450,6 +465,7 @@ void stream_free(struct stream *stream)
 	if (stream->board.map)
 		board_detach(&stream->board);
 	base_close(&stream->slots_fd);
+	base_close(&stream->slots_read_fd);
 	base_close(&stream->board_fd);
 	base_close(&stream->lane_fd);
 	base_close(&stream->arena_fd);

@@ -43,7 +43,7 @@ struct stream {
 
 	struct board board;
 	struct lane lane;
-	int slots_fd, board_fd, lane_fd, arena_fd;
+	int slots_fd, slots_read_fd, board_fd, lane_fd, arena_fd;
 	uint32_t slots;               /* reserved so far */
 	uint64_t fixed_bytes, memory; /* board + lane + arena; all that is accounted to it */
 
