@@ -98,8 +98,10 @@ static int client_no_answer(const struct dial *dial, struct diag *diag)
 /* Until WELCOME. A daemon that exits just now hangs up: the next try finds that out. */
 static int client_dial(struct dial *dial, uint64_t deadline, struct diag *diag)
 {
+	_cleanup_(dial_wait_end) struct dial_wait wait = {.has_begun = false};
 	unsigned gone = 0;
 
+	dial_wait_begin(&wait);
 	for (;;) {
 		int r = dial_step(dial, NULL, NULL, diag);
 
@@ -113,7 +115,7 @@ static int client_dial(struct dial *dial, uint64_t deadline, struct diag *diag)
 			return r;
 		if (base_now_ns() >= deadline)
 			return client_no_answer(dial, diag);
-		r = dial_wait(dial_fd(dial), BASE_MIN(dial->wake_ns, deadline));
+		r = dial_wait(&wait, dial_fd(dial), BASE_MIN(dial->wake_ns, deadline));
 		if (r)
 			return error_set(diag, r, "interrupted by a signal while connecting");
 	}
@@ -213,16 +215,18 @@ static int client_read_reply(struct wire_in *in, char **ret_json, struct diag *d
 static int client_ask_status(struct dial *dial, uint64_t deadline, char **ret_json,
 			     struct diag *diag)
 {
+	_cleanup_(dial_wait_end) struct dial_wait wait = {.has_begun = false};
 	_cleanup_(wire_in_fini) struct wire_in in;
 	struct wire_out out;
 	int r;
 
 	wire_in_init(&in);
+	dial_wait_begin(&wait);
 	wire_out_init(&out, PROTO_STATUS);
 	r = wire_send(dial->sock, &out, MSG_DONTWAIT);
 	wire_out_fini(&out);
 	while (r == 0 && base_now_ns() < deadline) {
-		r = dial_wait(dial->sock, deadline);
+		r = dial_wait(&wait, dial->sock, deadline);
 		if (r == OA_E_INTERRUPTED)
 			return error_set(diag, r,
 					 "interrupted by a signal while waiting for the status");

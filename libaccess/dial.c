@@ -85,7 +85,25 @@ uint64_t dial_deadline(int64_t timeout_ms)
 	return timeout_ms < 0 ? UINT64_MAX : base_now_ns() + (uint64_t)timeout_ms * 1000000;
 }
 
-int dial_wait(int fd, uint64_t until_ns)
+void dial_wait_begin(struct dial_wait *wait)
+{
+	sigset_t all;
+
+	if (wait->has_begun)
+		return;
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &wait->before);
+	wait->has_begun = true;
+}
+
+void dial_wait_end(struct dial_wait *wait)
+{
+	if (wait->has_begun)
+		pthread_sigmask(SIG_SETMASK, &wait->before, NULL);
+	wait->has_begun = false;
+}
+
+int dial_wait(const struct dial_wait *wait, int fd, uint64_t until_ns)
 {
 	struct pollfd poll_fd = {.fd = fd, .events = POLLIN};
 	uint64_t now = base_now_ns();
@@ -95,7 +113,7 @@ int dial_wait(int fd, uint64_t until_ns)
 	left = BASE_MIN(left, UINT64_C(3600) * 1000000000);
 	timeout.tv_sec = (time_t)(left / 1000000000);
 	timeout.tv_nsec = (long)(left % 1000000000);
-	if (ppoll(&poll_fd, 1, &timeout, NULL) >= 0)
+	if (ppoll(&poll_fd, 1, &timeout, &wait->before) >= 0)
 		return 0;
 	return errno == EINTR ? OA_E_INTERRUPTED : -errno;
 }

@@ -8,6 +8,7 @@
  * again.
  */
 
+#include <signal.h>
 #include "base/base.h"
 #include "base/wire.h"
 #include "libaccess/libaccess.h"
@@ -68,9 +69,19 @@ int dial_fd(const struct dial *dial); /* to poll for reading; -1: only the time 
 /* "accessd (pid 7) at /run/accessd/socket" or the part of it that is known. Returns ret. */
 char *dial_name(const struct dial *dial, char *ret, size_t size);
 
+/*
+ * A wait that a signal ends, whenever it comes: signals are blocked from dial_wait_begin() on, but
+ * for the sleep itself, so none is handled between a look and the sleep and then slept over.
+ */
+struct dial_wait {
+	sigset_t before;
+	bool has_begun;
+};
+void dial_wait_begin(struct dial_wait *wait); /* a second time changes nothing */
+void dial_wait_end(struct dial_wait *wait);
 /* Polls fd (-1: none) for reading until until_ns. 0 (readable or time), OA_E_INTERRUPTED, -errno.
  */
-int dial_wait(int fd, uint64_t until_ns);
+int dial_wait(const struct dial_wait *wait, int fd, uint64_t until_ns);
 /* When timeout_ms from now ends; < 0: never (UINT64_MAX). */
 uint64_t dial_deadline(int64_t timeout_ms);
 

@@ -79,7 +79,7 @@ static void stall_alone(const struct oa_stream *stream, char *ret, size_t size)
 			 stream->dial_error.text);
 }
 
-int stall_diagnose(struct oa_stream *stream, uint64_t waited_ns)
+int stall_diagnose(struct oa_stream *stream, int timeout_ms)
 {
 	char why[512];
 
@@ -87,7 +87,7 @@ int stall_diagnose(struct oa_stream *stream, uint64_t waited_ns)
 		stall_served(stream, why, sizeof(why));
 	else
 		stall_alone(stream, why, sizeof(why));
-	return stream_error(stream, OA_E_TIMEOUT, "no batch within %llu ms: %s; dataset %s%s%s",
-			    (unsigned long long)(waited_ns / 1000000), why, stream->open.dataset,
+	return stream_error(stream, OA_E_TIMEOUT, "no batch within %d ms: %s; dataset %s%s%s",
+			    timeout_ms, why, stream->open.dataset,
 			    stream->notice.text[0] ? "; accessd said: " : "", stream->notice.text);
 }

@@ -280,6 +280,9 @@ int progress_rewind(struct oa_stream *stream)
 	}
 	carry_clear(stream);
 	progress->left = state_count(&stream->deal, progress);
+	/* Fewer than counted if accessd dealt something twice: the token must not contradict
+	 * itself. */
+	progress->delivered = BASE_MIN(progress->delivered, stream->deal.n - progress->left);
 	return 0;
 }
 

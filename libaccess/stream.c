@@ -379,9 +379,11 @@ static int stream_dial(struct oa_stream *stream, const struct oa_options *option
 		       struct wire_in *ret, struct diag *diag)
 {
 	uint64_t deadline = dial_deadline(options->timeout_ms ? options->timeout_ms : 600000);
+	_cleanup_(dial_wait_end) struct dial_wait wait = {.has_begun = false};
 	struct dial *dial = &stream->dial;
 	unsigned gone = 0;
 
+	dial_wait_begin(&wait);
 	for (;;) {
 		int r = dial_step(dial, &stream->open, ret, diag);
 
@@ -399,7 +401,7 @@ static int stream_dial(struct oa_stream *stream, const struct oa_options *option
 			return r;
 		if (base_now_ns() >= deadline)
 			return stream_open_late(stream, diag);
-		r = dial_wait(dial_fd(dial), BASE_MIN(dial->wake_ns, deadline));
+		r = dial_wait(&wait, dial_fd(dial), BASE_MIN(dial->wake_ns, deadline));
 		if (r)
 			return error_set(diag, r, "oa_open(): interrupted by a signal");
 	}

@@ -98,7 +98,8 @@ struct oa_stream {
 	sem_t turn;
 	pthread_mutex_t lock;
 
-	/* turn: the way to a session */
+	/* turn: its wait, and the way to a session */
+	struct dial_wait wait;
 	struct dial dial;
 	struct dial_open open;
 	uint64_t lost_ns; /* since when there is no session */
@@ -199,7 +200,7 @@ bool wait_read_news(struct oa_stream *stream, struct diag *ret_text);
 
 /* ---- stall.c ---- */
 /* The text of a time-out: which stage stalls. Returns OA_E_TIMEOUT. */
-int stall_diagnose(struct oa_stream *stream, uint64_t waited_ns);
+int stall_diagnose(struct oa_stream *stream, int timeout_ms);
 
 /* ---- batch.c ---- */
 struct oa_batch *batch_new(struct oa_stream *stream); /* from the pool; NULL: no memory */

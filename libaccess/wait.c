@@ -18,7 +18,7 @@
  * connection back.
  *
  * A signal's handler may want to run code in this thread (Python does): every sleep ends when one
- * ran.
+ * ran, and signals are only let in while we sleep (struct dial_wait).
  */
 
 #include <errno.h>
@@ -108,7 +108,7 @@ static int wait_sleep(struct oa_stream *stream, int fd, uint64_t until_ns)
 	int r;
 
 	pthread_mutex_unlock(&stream->lock);
-	r = dial_wait(fd, until_ns);
+	r = dial_wait(&stream->wait, fd, until_ns);
 	pthread_mutex_lock(&stream->lock);
 	stream->has_slept = true;
 	stream->stats.wait_ns += base_now_ns() - start;
@@ -264,7 +264,7 @@ static int wait_bad_sample(struct oa_stream *stream)
 /* ---- oa_next()
  * ----------------------------------------------------------------------------------------- */
 
-static int wait_batch(struct oa_stream *stream, uint64_t start, uint64_t deadline,
+static int wait_batch(struct oa_stream *stream, int timeout_ms, uint64_t deadline,
 		      struct oa_batch **ret)
 {
 	bool is_late = false;
@@ -273,7 +273,9 @@ static int wait_batch(struct oa_stream *stream, uint64_t start, uint64_t deadlin
 		int r = next_try(stream, ret);
 
 		if (r == STREAM_NOTHING && is_late)
-			return stall_diagnose(stream, base_now_ns() - start);
+			return stall_diagnose(stream, timeout_ms);
+		if (r == STREAM_NOTHING || r == OA_E_SAMPLE)
+			dial_wait_begin(&stream->wait);
 		if (r == STREAM_NOTHING)
 			r = stream->session ? wait_served(stream, deadline)
 					    : wait_alone(stream, deadline);
@@ -346,11 +348,12 @@ int oa_next(struct oa_stream *stream, int timeout_ms, struct oa_batch **ret)
 		return r;
 	pthread_mutex_lock(&stream->lock);
 	stream->has_slept = stream->has_copied = false;
-	r = wait_batch(stream, start, deadline, ret);
+	r = wait_batch(stream, timeout_ms, deadline, ret);
 	wait_count(stream, start, r);
 	if (r == OA_E_END)
 		stream_error(stream, r, "all epochs are delivered");
 	pthread_mutex_unlock(&stream->lock);
+	dial_wait_end(&stream->wait);
 	sem_post(&stream->turn);
 	return r;
 }
