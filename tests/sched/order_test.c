@@ -175,14 +175,14 @@ START_TEST(jobs_that_share_get_uniform_orders)
 }
 END_TEST
 
-/* The measure itself: a part of the epoch that one sample in twenty shuns is found, and so is too
+/* The measure itself: a part of the epoch that one sample in ten shuns is found, and so is too
  * even. */
 START_TEST(crooked_orders_are_found)
 {
 	double degrees = (ORDER_N - 1) * (ORDER_PARTS - 1), even = 0, shy;
 
 	ck_assert_double_lt(deviate(even, degrees), -ORDER_BOUND);
-	shy = degrees + ORDER_N / 20.0 * ORDER_RUNS / ORDER_PARTS;
+	shy = degrees + ORDER_N / 10.0 * ORDER_RUNS / ORDER_PARTS;
 	ck_assert_double_gt(deviate(shy, degrees), ORDER_BOUND);
 }
 END_TEST
