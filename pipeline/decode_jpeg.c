@@ -20,8 +20,8 @@
  * Hostile files: sizes are checked in 64 bits before any buffer is made; the coefficients that a
  * progressive file needs are bounded by DECODE_MEMORY, its scans by DECODE_SCANS (a few bytes a
  * scan can each cost a pass over the whole picture). libjpeg leaves by longjmp: functions that call
- * setjmp hold nothing that must be freed, and read no local they changed after it. Nothing here opens a file:
- * libjpeg-turbo's memory manager has no backing store.
+ * setjmp hold nothing that must be freed, and read no local they changed after it. Nothing here
+ * opens a file: libjpeg-turbo's memory manager has no backing store.
  *
  * The only file that includes jpeglib.h.
  */
