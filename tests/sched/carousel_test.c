@@ -532,7 +532,7 @@ START_TEST(decisions_are_a_function_of_the_events)
 }
 END_TEST
 
-#define HISTORIES 1200
+#define HISTORIES 2000
 #define HISTORIES_A_TEST 100
 
 START_TEST(random_histories)
