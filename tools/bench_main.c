@@ -51,6 +51,8 @@ static unsigned bench_settings(const struct bench_config *config, const char **r
 	};
 	unsigned n = 0;
 
+	ret[n++] =
+	    "log_level=warn"; /* its news would tear the progress; --set comes later and wins */
 	for (size_t i = 0; i < BASE_ARRAY_LEN(keys); i++) {
 		if (keys[i].value == 0)
 			continue;

@@ -66,10 +66,13 @@ static void host_find(char *ret, size_t size)
 _Noreturn static void host_exec(const char *program, const struct host *host,
 				const char *const *settings, unsigned n, int parent, int errors)
 {
-	const char *argv[2 * HOST_MAX_SETTINGS + 8] = {program, "--private", "--dir", host->dir};
-	unsigned argc = 4;
+	char cache[sizeof(host->dir) + 16];
+	const char *argv[2 * HOST_MAX_SETTINGS + 8] = {program,   "--private", "--dir",
+						       host->dir, "--set",     cache};
+	unsigned argc = 6;
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
+	snprintf(cache, sizeof(cache), "cache_dir=%s", host->dir);
 	for (unsigned i = 0; i < n; i++) {
 		argv[argc++] = "--set";
 		argv[argc++] = settings[i];

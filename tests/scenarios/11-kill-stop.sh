@@ -7,7 +7,7 @@
 . "${top_srcdir:-.}/tests/scenarios/functions.sh"
 
 "$pictures" "$work/data" 900 3 64
-start_accessd workers=2
+start_accessd workers=2 linger_s=1
 fds=$(find "/proc/$daemon/fd" | wc -l)
 timeout 90 "$bench" --dataset "$work/data" --pipeline imagenet-train-u8 --socket "$socket" --verify \
 	--jobs 4 --batch 16,9,16,32 --epochs 3 --step-ms 10,15,20,30 --kill 40 --stop 12 --seed 3 \

@@ -18,10 +18,11 @@ cp "$work/data/class_0000/000003.jpg" "$work/data/class_0000/$name"          # a
 bad=7
 n=301
 
+data=$work/data
 run_bench() { # run_bench NAME OPTION...
 	result=$work/$1.json
 	shift
-	timeout 60 "$bench" --dataset "$work/data" --pipeline imagenet-train-u8 --private --workers 2 \
+	timeout 60 "$bench" --dataset "$data" --pipeline imagenet-train-u8 --private --workers 2 \
 		--batch 16 --verify --json "$result" --quiet "$@" 2>>"$work/bench.log"
 }
 
@@ -43,7 +44,11 @@ run_bench budget --jobs 1 --bad skip --bad-budget 3 && fail "the budget of 3 bad
 "$expect" "$work/budget.json" jobs.0.error >"$work/error.txt"
 grep -qi budget "$work/error.txt" || fail "the error does not name the budget: $(cat "$work/error.txt")"
 
-find "$work/data" -name '*.jpg' -exec sh -c 'for file; do echo bad >"$file"; done' sh {} +
+mkdir -p "$work/worse/class"
+for i in $(seq 200); do
+	echo bad >"$work/worse/class/$i.jpg"
+done
+data=$work/worse
 for policy in skip substitute; do
 	run_bench all-bad --jobs 2 --bad $policy --timeout-s 30 && fail "all pictures are bad, and $policy goes on"
 	"$expect" "$work/all-bad.json" "jobs.*.error" >"$work/error.txt"
