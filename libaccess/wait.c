@@ -104,11 +104,12 @@ bool wait_read_news(struct oa_stream *stream, struct diag *ret_text)
 /* Sleeps without the lock. 0 or OA_E_INTERRUPTED, negative errno. */
 static int wait_sleep(struct oa_stream *stream, int fd, uint64_t until_ns)
 {
+	struct dial_wait wait = stream->wait;
 	uint64_t start = base_now_ns();
 	int r;
 
 	pthread_mutex_unlock(&stream->lock);
-	r = dial_wait(&stream->wait, fd, until_ns);
+	r = dial_wait(&wait, fd, until_ns);
 	pthread_mutex_lock(&stream->lock);
 	stream->has_slept = true;
 	stream->stats.wait_ns += base_now_ns() - start;
@@ -334,6 +335,7 @@ static void wait_count(struct oa_stream *stream, uint64_t start, int r)
 
 int oa_next(struct oa_stream *stream, int timeout_ms, struct oa_batch **ret)
 {
+	struct dial_wait wait;
 	uint64_t start, deadline;
 	int r;
 
@@ -352,8 +354,10 @@ int oa_next(struct oa_stream *stream, int timeout_ms, struct oa_batch **ret)
 	wait_count(stream, start, r);
 	if (r == OA_E_END)
 		stream_error(stream, r, "all epochs are delivered");
+	wait = stream->wait;
+	stream->wait.has_begun = false;
 	pthread_mutex_unlock(&stream->lock);
-	dial_wait_end(&stream->wait);
+	dial_wait_end(&wait); /* handlers run without our locks */
 	sem_post(&stream->turn);
 	return r;
 }
