@@ -213,6 +213,7 @@ static void handle_bad(struct stream *stream, struct fill *fill, uint32_t i, enu
 
 		snprintf(changed, sizeof(changed),
 			 "dataset changed: %s; open it again for the new version", text);
+		source_forget(source);
 		stream_fail(stream, OA_E_DATASET, changed);
 		return;
 	}
@@ -383,20 +384,26 @@ static uint32_t least_batch(const struct stream *stream)
 	return least;
 }
 
+/* Ends of tasks at which it is worth looking: the next batch boundary of the watermark. Where as
+ * many have ended already, an older sample is late: then at each end. */
+static uint32_t next_look(const struct fill *fill, uint32_t ended, uint32_t batch)
+{
+	uint32_t boundary = BASE_MIN((fill->watermark / batch + 1) * batch, fill->count);
+	uint32_t at = BASE_MAX(boundary, ended + 1);
+
+	return fill->fed < fill->count ? BASE_MIN(at, ended + RING_STEP) : at;
+}
+
 void fill_arm(struct stream *stream)
 {
 	uint32_t batch = least_batch(stream);
 
 	for (unsigned i = 0; i < LAYOUT_MAX_BLOCKS; i++) {
 		struct fill *fill = &stream->fill[i];
-		uint32_t ended, step;
 
-		if (!fill->used)
-			continue;
-		ended = lane_ended(&stream->lane, fill->block);
-		step = fill->fed < fill->count ? BASE_MIN(batch, (uint32_t)RING_STEP) : batch;
-		lane_ring_at(&stream->lane, fill->block,
-			     BASE_MIN((ended / step + 1) * step, BASE_MAX(fill->count, ended + 1)));
+		if (fill->used)
+			lane_ring_at(&stream->lane, fill->block,
+				     next_look(fill, fill->seen, batch));
 	}
 }
 

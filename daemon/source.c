@@ -89,6 +89,16 @@ void source_unref(struct source *source)
 		source_free(source);
 }
 
+void source_forget(const struct source *source)
+{
+	char stored[PARAM_TEXT_MAX + 256];
+
+	index_path(source->node, source->path, stored, sizeof(stored));
+	if (unlink(stored) < 0 && errno != ENOENT)
+		log_line(LOG_LEVEL_WARN, "index-not-forgotten", "file=\"%s\" error=\"%s\"", stored,
+			 strerror(errno));
+}
+
 /* ---- opening ---- */
 
 static void ask_reader(struct source *source)

@@ -41,6 +41,9 @@ struct source {
  * connection. */
 int source_request(struct node *node, const char *path, struct source **ret);
 void source_unref(struct source *source);
+/* A file was not what the index says, which the folders did not tell: the stored index goes, so that
+ * the next open lists the files anew. */
+void source_forget(const struct source *source);
 
 /* from reading.c */
 void source_opened(struct node *node, uint64_t id, bool unchanged,

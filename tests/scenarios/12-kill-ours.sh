@@ -18,12 +18,13 @@ started() {
 }
 until_true 20 started || fail "the jobs do not start"
 
-# kill_one PATH COUNTER: kills the process whose pid is at PATH, waits until it was replaced
+# kill_one PATH COUNTER [SIGNAL]: kills the process whose pid is at PATH, waits until it was replaced
 kill_one() {
+	signal=${3:-KILL}
 	pid=$(status "$1" | tail -n 1)
 	[ "${pid:-0}" -gt 1 ] || fail "no process at $1"
 	before=$(status "node.$2")
-	kill -KILL "$pid" || fail "process $pid of $1 is gone already"
+	kill -"$signal" "$pid" || fail "process $pid of $1 is gone already"
 	until_true 15 status_is "node.$2" ">" "$before" || fail "$1 was not replaced"
 	until_true 15 is_gone "$pid" || fail "process $pid of $1 is still there"
 	is_gone $run && fail "the jobs ended too soon: the scenario tests nothing"
@@ -32,7 +33,7 @@ kill_one() {
 kill_one "workers.*.pid" worker_restarts
 kill_one node.parent_pid parent_restarts
 kill_one node.reader_pid reader_restarts
-kill_one "workers.*.pid" worker_restarts
+kill_one "workers.*.pid" worker_restarts SEGV
 
 children=$(children_of "$daemon")
 parent=$(status node.parent_pid)
