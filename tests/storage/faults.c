@@ -5,9 +5,11 @@
  * to every pread() of a file:
  *	short	at most 1000 bytes at a time
  *	eintr	every second call is interrupted
- *	eio	the first call on each file number that is a multiple of 3 fails with EIO, later
- *ones work estale	the same with ESTALE dead	all calls fail with EIO slow	each takes
- *20 ms hang	files of the size HANG_BYTES never answer
+ *	eio	the first call on each file fails with EIO, later ones work
+ *	estale	the same with ESTALE
+ *	dead	all calls fail with EIO
+ *	slow	each takes 20 ms
+ *	hang	files of the size HANG_BYTES never answer
  */
 
 #include <dlfcn.h>
@@ -27,6 +29,14 @@
 ssize_t faults_pread(int fd, void *buffer, size_t size, off_t offset) FAULTS_REPLACES("pread");
 ssize_t faults_pread64(int fd, void *buffer, size_t size, off_t offset) FAULTS_REPLACES("pread64");
 
+static ssize_t (*real_pread)(int, void *, size_t, off_t);
+
+/* Before the reader has threads. */
+__attribute__((constructor)) static void faults_find_real(void)
+{
+	*(void **)&real_pread = dlsym(RTLD_NEXT, "pread64");
+}
+
 static ssize_t fail(int error)
 {
 	errno = error;
@@ -43,14 +53,11 @@ static bool first_on(int fd)
 
 static ssize_t pread_badly(int fd, void *buffer, size_t size, off_t offset)
 {
-	static ssize_t (*real)(int, void *, size_t, off_t);
 	static atomic_uint calls;
 	const char *faults = getenv("FAULTS");
 	const unsigned call = atomic_fetch_add(&calls, 1);
 	struct stat st;
 
-	if (!real)
-		*(void **)&real = dlsym(RTLD_NEXT, "pread64");
 	if (!faults)
 		faults = "";
 	if (strstr(faults, "dead"))
@@ -68,7 +75,7 @@ static ssize_t pread_badly(int fd, void *buffer, size_t size, off_t offset)
 			pause();
 	if (strstr(faults, "short") && size > 1000)
 		size = 1000;
-	return real(fd, buffer, size, offset);
+	return real_pread(fd, buffer, size, offset);
 }
 
 ssize_t faults_pread(int fd, void *buffer, size_t size, off_t offset)
