@@ -152,6 +152,12 @@ static int read_lines(struct param *param, FILE *file, const char *path, struct 
 		diag_set(diag, "%s:%u: %s", path, number, why.text);
 		return PARAM_E_BAD;
 	}
+	if (ferror(file)) {
+		int r = -errno;
+
+		diag_set(diag, "cannot read %s: %s", path, strerror(-r));
+		return r;
+	}
 	return 0;
 }
 
