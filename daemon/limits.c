@@ -120,10 +120,8 @@ uint64_t limits_memory(const char **ret_source)
 
 static void lower_to_quota(double quota, double period, unsigned *cpus)
 {
-	unsigned whole = (unsigned)((quota + period - 1) / period);
-
-	if (quota > 0 && period > 0 && whole < *cpus)
-		*cpus = BASE_MAX(whole, 1u);
+	if (quota > 0 && period > 0 && quota / period < *cpus)
+		*cpus = BASE_MAX((unsigned)((quota + period - 1) / period), 1u);
 }
 
 static void cpus_v1(const char *folder, void *cpus)
