@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Bad samples: distinct ids against a model, the ring of reasons, the sentences for people. */
+
+#include "base/philox.h"
+#include "daemon/bad.h"
+#include "tests/worker/suite.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+START_TEST(ids_count_once)
+{
+	static bool known[4096];
+	struct bad bad = {0};
+	struct philox_seq seq;
+	uint64_t distinct = 0;
+
+	philox_seq_init(&seq, 11, 0, 0);
+	for (unsigned i = 0; i < 20000; i++) {
+		uint64_t id = philox_below(&seq, BASE_ARRAY_LEN(known));
+
+		ck_assert(bad_add(&bad, id * 1000000007) != known[id]);
+		distinct += !known[id];
+		known[id] = true;
+		ck_assert_uint_eq(bad.count, distinct);
+	}
+	for (uint64_t i = 1; i < bad.count; i++)
+		ck_assert_uint_lt(bad.id[i - 1], bad.id[i]);
+	ck_assert(bad_add(&bad, UINT64_MAX));
+	ck_assert(!bad_add(&bad, UINT64_MAX));
+	bad_fini(&bad);
+	ck_assert_uint_eq(bad.count, 0);
+}
+END_TEST
+
+START_TEST(reasons_are_kept_for_a_while)
+{
+	struct bad bad = {0};
+	char text[600], long_text[600];
+
+	ck_assert_ptr_null(bad_reason_of(&bad, 1, 0));
+	for (unsigned i = 0; i < BAD_REASONS + 10; i++) {
+		snprintf(text, sizeof(text), "reason %u", i);
+		bad_explain(&bad, 100 + i, i, i, text);
+	}
+	ck_assert_ptr_null(bad_reason_of(&bad, 109, 9)); /* forgotten */
+	ck_assert_str_eq(bad_reason_of(&bad, 110, 10), "reason 10");
+	ck_assert_str_eq(bad_reason_of(&bad, 100 + BAD_REASONS + 9, BAD_REASONS + 9), text);
+	ck_assert_ptr_null(bad_reason_of(&bad, 110, 11)); /* another position */
+	ck_assert_ptr_null(bad_reason_of(&bad, 0, 0));
+	memset(long_text, 'x', sizeof(long_text) - 1);
+	long_text[sizeof(long_text) - 1] = '\0';
+	bad_explain(&bad, 7, 7, 7, long_text);
+	ck_assert_uint_eq(strlen(bad_reason_of(&bad, 7, 7)), sizeof(bad.reason->text) - 1);
+	bad_fini(&bad);
+}
+END_TEST
+
+static const struct {
+	const char *folder, *name;
+	enum layout_fail stage;
+	int code;
+	const char *detail, *text;
+} texts[] = {
+    {"/data", "a/b.jpg", LAYOUT_FAIL_OPEN, EACCES, "",
+     "sample 5, /data/a/b.jpg, stage open: Permission denied"},
+    {"/data", "a/b.jpg", LAYOUT_FAIL_READ, -EIO, "",
+     "sample 5, /data/a/b.jpg, stage read: Input/output error"},
+    {"/data", "b.jpg", LAYOUT_FAIL_DECODE, 0, "Not a JPEG file",
+     "sample 5, /data/b.jpg, stage decode: Not a JPEG file"},
+    {"/data", "b.jpg", LAYOUT_FAIL_REFUSED, -27, "",
+     "sample 5, /data/b.jpg, stage decode: code -27"},
+    {"/data", "b.jpg", LAYOUT_FAIL_CRASH, SIGSEGV, "ignored",
+     "sample 5, /data/b.jpg, stage worker: its worker died (Segmentation fault) and was replaced"},
+    {"/data", "b.jpg", LAYOUT_FAIL_CRASH, 3 << 8, "",
+     "sample 5, /data/b.jpg, stage worker: its worker exited and was replaced"},
+    {"/data", "b.jpg", LAYOUT_FAIL_HANG, SIGKILL, "",
+     "sample 5, /data/b.jpg, stage worker: took too long; its worker was replaced"},
+    {"/data", "b.jpg", LAYOUT_FAIL_MEMORY, 0, "more than 1 GiB",
+     "sample 5, /data/b.jpg, stage memory: more than 1 GiB"},
+    {"/data", "b.jpg", LAYOUT_FAIL_OP, 2, "crop larger than the picture",
+     "sample 5, /data/b.jpg, stage pipeline: crop larger than the picture"},
+    {"/data", "b.jpg", (enum layout_fail)77, 1, "", "sample 5, /data/b.jpg, stage unknown: code 1"},
+    {"/da\nta", "a\"\x1b[2J.jpg", LAYOUT_FAIL_DECODE, 0, "line\none\x80",
+     "sample 5, /da\\x0ata/a\\x22\\x1b[2J.jpg, stage decode: line\\x0aone\\x80"},
+    {"/data", "sch\xc3\xb6n.jpg", LAYOUT_FAIL_DECODE, 0, "x",
+     "sample 5, /data/sch\xc3\xb6n.jpg, stage decode: x"},
+};
+
+START_TEST(sentences)
+{
+	char text[600];
+
+	bad_text(text, sizeof(text), texts[_i].folder, texts[_i].name, 5, texts[_i].stage,
+		 texts[_i].code, texts[_i].detail);
+	ck_assert_str_eq(text, texts[_i].text);
+}
+END_TEST
+
+/* Names of any length in rooms of any size: terminated, no control byte. */
+START_TEST(long_and_strange_names)
+{
+	char name[4096], text[600];
+	struct philox_seq seq;
+
+	philox_seq_init(&seq, 12, 0, 0);
+	for (unsigned i = 0; i < 2000; i++) {
+		size_t size = 1 + (size_t)philox_below(&seq, sizeof(text));
+		size_t length = (size_t)philox_below(&seq, sizeof(name));
+
+		for (size_t k = 0; k < length; k++)
+			name[k] = (char)(1 + philox_below(&seq, 255));
+		name[length] = '\0';
+		memset(text, 1, sizeof(text));
+		bad_text(text, size, name, name, i, LAYOUT_FAIL_DECODE, 0, name);
+		ck_assert_ptr_nonnull(memchr(text, '\0', size));
+		for (const char *at = text; *at; at++)
+			ck_assert_uint_ge((unsigned char)*at, ' ');
+	}
+}
+END_TEST
+
+static void add(TCase *tcase)
+{
+	tcase_add_test(tcase, ids_count_once);
+	tcase_add_test(tcase, reasons_are_kept_for_a_while);
+	tcase_add_loop_test(tcase, sentences, 0, BASE_ARRAY_LEN(texts));
+	tcase_add_test(tcase, long_and_strange_names);
+}
+
+int main(void)
+{
+	return suite_run("bad", add);
+}

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Children of accessd: where programs are looked for, what a start, a failed exec and an end look
+ * like from our side. */
+
+#include "daemon/child.h"
+#include "tests/worker/suite.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define PATIENCE_MS 60000
+
+static char shell[] = "/bin/sh";
+
+static struct child start(const char *script)
+{
+	char *argv[] = {shell, (char *)"-c", (char *)script, NULL};
+	struct child child;
+
+	ck_assert_int_eq(child_start(shell, argv, &child), 0);
+	ck_assert_int_gt(child.pid, 0);
+	ck_assert_int_ge(child.sock, 0);
+	return child;
+}
+
+static void await_readable(int fd)
+{
+	struct pollfd pollfd = {.fd = fd, .events = POLLIN};
+
+	ck_assert_int_eq(poll(&pollfd, 1, PATIENCE_MS), 1);
+}
+
+START_TEST(descriptor_3_is_the_control_socket)
+{
+	struct child child =
+	    start("line=$(dd bs=64 count=1 <&3 2>/dev/null); echo \"$line and back\" >&3");
+	char answer[64];
+	ssize_t n;
+
+	ck_assert_int_eq(fcntl(child.sock, F_GETFL) & O_NONBLOCK, O_NONBLOCK);
+	ck_assert_int_eq(fcntl(child.sock, F_GETFD), FD_CLOEXEC);
+	ck_assert_int_lt(recv(child.sock, answer, sizeof(answer), 0), 0);
+	ck_assert_int_eq(errno, EAGAIN);
+	ck_assert_int_eq(send(child.sock, "there\n", 6, 0), 6);
+	await_readable(child.sock);
+	n = recv(child.sock, answer, sizeof(answer) - 1, 0);
+	ck_assert_int_eq(n, 15);
+	ck_assert_int_eq(memcmp(answer, "there and back\n", 15), 0);
+	child_end(&child);
+	ck_assert_int_eq(child.pid, 0);
+	ck_assert_int_eq(child.sock, -1);
+}
+END_TEST
+
+START_TEST(no_signal_stays_blocked)
+{
+	struct child child;
+	sigset_t all;
+	char answer[256];
+	ssize_t n;
+
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, NULL);
+	child = start("exec sed -n 's/^SigBlk:[[:space:]]*//p' /proc/self/status >&3");
+	await_readable(child.sock);
+	n = recv(child.sock, answer, sizeof(answer) - 1, 0);
+	ck_assert_int_gt(n, 0);
+	answer[n] = '\0';
+	ck_assert_str_eq(answer, "0000000000000000\n");
+	child_end(&child);
+}
+END_TEST
+
+START_TEST(a_program_that_is_not_there)
+{
+	static char missing[] = "/nonexistent/program";
+	char *argv[] = {missing, NULL};
+	struct child child;
+	char byte;
+	int status;
+
+	ck_assert_int_eq(child_start(missing, argv, &child), 0);
+	await_readable(child.sock); /* hang-up */
+	ck_assert_int_eq(recv(child.sock, &byte, 1, 0), 0);
+	ck_assert_int_eq(waitpid(child.pid, &status, 0), child.pid);
+	ck_assert(WIFEXITED(status));
+	ck_assert_int_eq(WEXITSTATUS(status), 127);
+	child.pid = 0; /* reaped, as accessd does on SIGCHLD */
+	child_end(&child);
+	ck_assert_int_eq(child.sock, -1);
+}
+END_TEST
+
+START_TEST(an_end_is_an_end)
+{
+	struct child child = start("trap '' TERM INT; exec sleep 600");
+	pid_t pid = child.pid;
+
+	child_end(&child);
+	ck_assert_int_lt(kill(pid, 0), 0);
+	ck_assert_int_eq(errno, ESRCH); /* killed and reaped */
+	child_end(&child);              /* twice is fine */
+}
+END_TEST
+
+START_TEST(hanging_up_is_seen_by_the_child)
+{
+	struct child child = start("read line <&3; exit 5");
+	int status;
+
+	close(child.sock);
+	ck_assert_int_eq(waitpid(child.pid, &status, 0), child.pid);
+	ck_assert(WIFEXITED(status));
+	ck_assert_int_eq(WEXITSTATUS(status), 5);
+}
+END_TEST
+
+START_TEST(no_descriptors_no_child)
+{
+	struct child child = {.pid = 7, .sock = 7};
+	char *argv[] = {shell, NULL};
+	int fds[4096], n = 0;
+
+	while (n < 4096 && (fds[n] = open("/dev/null", O_RDONLY)) >= 0 && fds[n] < 1020)
+		n++;
+	for (; n < 4096 && (fds[n] = dup(0)) >= 0;)
+		n++;
+	if (n == 4096)
+		return; /* the limit is larger than we care to fill */
+	ck_assert_int_eq(child_start(shell, argv, &child), -EMFILE);
+	ck_assert_int_eq(child.pid, 7); /* untouched */
+	while (n > 0)
+		close(fds[--n]);
+}
+END_TEST
+
+START_TEST(programs_are_found)
+{
+	char path[PATH_MAX], folder[] = "/tmp/access-child-XXXXXX", program[64];
+	struct diag diag = {""};
+	int fd;
+
+	ck_assert_ptr_nonnull(mkdtemp(folder));
+	snprintf(program, sizeof(program), "%s/access-nothing", folder);
+	fd = open(program, O_CREAT | O_WRONLY, 0644);
+	ck_assert_int_ge(fd, 0);
+	close(fd);
+	setenv("ACCESS_LIBEXEC", folder, 1);
+	ck_assert_int_eq(child_find("access-nothing", true, path, sizeof(path), &diag), -ENOENT);
+	ck_assert_ptr_nonnull(
+	    strstr(diag.text, "cannot find the program access-nothing: looked in"));
+	ck_assert_ptr_nonnull(strstr(diag.text, folder));
+	ck_assert_ptr_nonnull(strstr(diag.text, LIBEXECDIR));
+	ck_assert_int_eq(chmod(program, 0755), 0);
+	ck_assert_int_eq(child_find("access-nothing", true, path, sizeof(path), &diag), 0);
+	ck_assert_str_eq(path, program);
+	/* The system's accessd believes no variable. */
+	ck_assert_int_eq(child_find("access-nothing", false, path, sizeof(path), &diag), -ENOENT);
+	ck_assert_ptr_null(strstr(diag.text, folder));
+	unlink(program);
+	rmdir(folder);
+}
+END_TEST
+
+static void add(TCase *tcase)
+{
+	tcase_add_test(tcase, descriptor_3_is_the_control_socket);
+	tcase_add_test(tcase, no_signal_stays_blocked);
+	tcase_add_test(tcase, a_program_that_is_not_there);
+	tcase_add_test(tcase, an_end_is_an_end);
+	tcase_add_test(tcase, hanging_up_is_seen_by_the_child);
+	tcase_add_test(tcase, no_descriptors_no_child);
+	tcase_add_test(tcase, programs_are_found);
+}
+
+int main(void)
+{
+	return suite_run("child", add);
+}

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Limits, read from control groups that the test makes up: it mounts its own files over /proc and
+ * /sys in a mount namespace of its own. That takes root; without it only sanity is tested.
+ */
+
+#include "daemon/limits.h"
+#include "tests/worker/suite.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/sysinfo.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define MIB (UINT64_C(1) << 20)
+#define ROOT "/sys/fs/cgroup"
+
+static void write_file(const char *path, const char *text)
+{
+	char folders[256];
+	FILE *file;
+
+	snprintf(folders, sizeof(folders), "%s", path);
+	for (char *slash = strchr(folders + strlen(ROOT), '/'); slash;
+	     slash = strchr(slash + 1, '/')) {
+		*slash = '\0';
+		ck_assert(mkdir(folders, 0755) == 0 || errno == EEXIST);
+		*slash = '/';
+	}
+	file = fopen(path, "w");
+	ck_assert_ptr_nonnull(file);
+	fputs(text, file);
+	fclose(file);
+}
+
+/* An empty /sys/fs/cgroup, and groups as this process's. false: not allowed here. */
+static bool pretend(const char *groups)
+{
+	if (unshare(CLONE_NEWNS) || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+	    mount("none", ROOT, "tmpfs", 0, NULL))
+		return false;
+	write_file(ROOT "/self", groups);
+	return mount(ROOT "/self", "/proc/self/cgroup", NULL, MS_BIND, NULL) == 0;
+}
+
+struct file {
+	const char *path, *text;
+};
+
+static const struct {
+	const char *groups;
+	struct file file[5];
+	uint64_t limit; /* 0: none */
+	unsigned cpus;  /* 0: not cut */
+} table[] = {
+    {"0::/\n", {{NULL, NULL}}, 0, 0},
+    {"0::/a/b\n", {{ROOT "/a/b/memory.max", "67108864\n"}}, 64 * MIB, 0},
+    {"0::/a/b\n",
+     {{ROOT "/a/b/memory.max", "max\n"}, {ROOT "/a/memory.max", "67108864\n"}},
+     64 * MIB,
+     0},
+    {"0::/a/b\n",
+     {{ROOT "/a/b/memory.max", "134217728\n"},
+      {ROOT "/a/memory.max", "67108864\n"},
+      {ROOT "/memory.max", "268435456\n"}},
+     64 * MIB,
+     0},
+    {"0::/a\n", {{ROOT "/memory.max", "67108864\n"}}, 64 * MIB, 0},       /* of the root itself */
+    {"0::/a\n", {{ROOT "/b/memory.max", "1048576\n"}}, 0, 0},             /* a neighbour's */
+    {"0::/a\n", {{ROOT "/a/memory.max", "9223372036854771712\n"}}, 0, 0}, /* more than RAM */
+    {"0::/a\n", {{ROOT "/a/memory.max", "nonsense\n"}}, 0, 0},
+    {"0::/a\n", {{ROOT "/a/memory.max", "-1\n"}}, 0, 0},
+    {"0::/a\n", {{ROOT "/a/cpu.max", "max 100000\n"}}, 0, 0},
+    {"0::/a\n", {{ROOT "/a/cpu.max", "50000 100000\n"}}, 0, 1},
+    {"0::/a\n", {{ROOT "/a/cpu.max", "100001 100000\n"}}, 0, 2}, /* rounded up */
+    {"0::/a/b\n",
+     {{ROOT "/a/cpu.max", "100000 100000\n"}, {ROOT "/a/b/cpu.max", "max 100000"}},
+     0,
+     1},
+    {"9:memory:/job\n1:name=systemd:/x\n",
+     {{ROOT "/memory/job/memory.limit_in_bytes", "67108864\n"},
+      {ROOT "/memory/memory.limit_in_bytes", "9223372036854771712\n"}},
+     64 * MIB,
+     0},
+    {"4:cpu,cpuacct:/job\n",
+     {{ROOT "/cpu/job/cpu.cfs_quota_us", "100000\n"},
+      {ROOT "/cpu/job/cpu.cfs_period_us", "100000\n"}},
+     0,
+     1},
+    {"4:cpuacct,cpu:/job\n",
+     {{ROOT "/cpu/job/cpu.cfs_quota_us", "-1\n"},
+      {ROOT "/cpu/job/cpu.cfs_period_us", "100000\n"},
+      {ROOT "/cpu/cpu.cfs_quota_us", "50000\n"},
+      {ROOT "/cpu/cpu.cfs_period_us", "100000\n"}},
+     0,
+     1},
+    {"4:cpu:/job\n",
+     {{ROOT "/cpu/job/cpu.cfs_quota_us", "50000\n"},
+      {ROOT "/cpu/job/cpu.cfs_period_us", "0\n"}}, /* divides nothing */
+     0,
+     0},
+    {"garbage\n:\n::\n0:/a\n", {{ROOT "/a/memory.max", "1\n"}}, 0, 0},
+    {"", {{NULL, NULL}}, 0, 0},
+};
+
+static unsigned cpus_of_mask(void)
+{
+	cpu_set_t set;
+
+	ck_assert_int_eq(sched_getaffinity(0, sizeof(set), &set), 0);
+	return (unsigned)CPU_COUNT(&set);
+}
+
+START_TEST(groups_limit)
+{
+	struct sysinfo info;
+	const char *source;
+	uint64_t ram, memory;
+	unsigned mask = cpus_of_mask();
+
+	if (!pretend(table[_i].groups)) {
+		fprintf(stderr, "not tested: needs a mount namespace\n");
+		return;
+	}
+	for (size_t i = 0; i < 5 && table[_i].file[i].path; i++)
+		write_file(table[_i].file[i].path, table[_i].file[i].text);
+	ck_assert_int_eq(sysinfo(&info), 0);
+	ram = (uint64_t)info.totalram * info.mem_unit;
+	memory = limits_memory(&source);
+	if (table[_i].limit) {
+		ck_assert_uint_eq(memory, table[_i].limit / 2);
+		ck_assert_str_eq(source, "half of the cgroup's memory limit");
+	} else {
+		ck_assert_uint_eq(memory, ram / 4);
+		ck_assert_str_eq(source, "a quarter of RAM");
+	}
+	ck_assert_uint_eq(limits_cpus(), table[_i].cpus ? BASE_MIN(table[_i].cpus, mask) : mask);
+}
+END_TEST
+
+START_TEST(the_mask_limits)
+{
+	cpu_set_t set;
+
+	ck_assert_int_eq(sched_getaffinity(0, sizeof(set), &set), 0);
+	for (int cpu = 0, seen = 0; cpu < CPU_SETSIZE; cpu++)
+		if (CPU_ISSET(cpu, &set) && seen++)
+			CPU_CLR(cpu, &set);
+	ck_assert_int_eq(sched_setaffinity(0, sizeof(set), &set), 0);
+	ck_assert_uint_eq(limits_cpus(), 1);
+}
+END_TEST
+
+START_TEST(processes_are_measured)
+{
+	uint64_t before = limits_own_cpu_ns(), rss = limits_own_rss();
+	volatile uint64_t sum = 0;
+	void *memory;
+	pid_t pid;
+
+	for (uint64_t i = 0; i < 50000000; i++)
+		sum = sum + i;
+	ck_assert_uint_gt(limits_own_cpu_ns(), before + 1000000);
+	ck_assert_uint_ge(limits_cpu_ns(getpid()), limits_own_cpu_ns() / 2);
+	memory = mmap(NULL, 64 * MIB, PROT_READ | PROT_WRITE,
+		      MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+	ck_assert_ptr_ne(memory, MAP_FAILED);
+	ck_assert_uint_gt(limits_own_rss(), rss + 32 * MIB);
+	munmap(memory, 64 * MIB);
+	pid = fork();
+	if (pid == 0)
+		_exit(0);
+	ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
+	ck_assert_uint_eq(limits_cpu_ns(pid), 0); /* gone */
+	ck_assert_uint_eq(limits_cpu_ns(0), 0);
+	ck_assert_uint_eq(limits_cpu_ns(-5), 0);
+}
+END_TEST
+
+START_TEST(descriptors_are_raised)
+{
+	struct rlimit limit;
+
+	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	limit.rlim_cur = BASE_MIN((rlim_t)64, limit.rlim_max);
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	ck_assert_uint_eq(limits_raise_files(), limit.rlim_max);
+	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	ck_assert_uint_eq(limit.rlim_cur, limit.rlim_max);
+}
+END_TEST
+
+static void add(TCase *tcase)
+{
+	tcase_add_loop_test(tcase, groups_limit, 0, BASE_ARRAY_LEN(table));
+	tcase_add_test(tcase, the_mask_limits);
+	tcase_add_test(tcase, processes_are_measured);
+	tcase_add_test(tcase, descriptors_are_raised);
+}
+
+int main(void)
+{
+	return suite_run("limits", add);
+}

@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* The place of an accessd: whose folder it takes, that it is alone there, how it comes and goes. */
+
+#include "daemon/place.h"
+#include "tests/worker/suite.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static char root[64], folder[128];
+static struct param param;
+static struct place place;
+static struct diag diag;
+
+static void setup(void)
+{
+	strcpy(root, "/tmp/access-place-XXXXXX");
+	ck_assert_ptr_nonnull(mkdtemp(root));
+	snprintf(folder, sizeof(folder), "%s/node", root);
+	param_init(&param);
+	snprintf(param.cache_dir, sizeof(param.cache_dir), "%s/cache", root);
+	umask(077);
+	diag.text[0] = '\0';
+}
+
+static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+	(void)st;
+	(void)type;
+	(void)ftw;
+	return remove(path);
+}
+
+static void teardown(void)
+{
+	nftw(root, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+}
+
+static int take(struct place *ret)
+{
+	return place_open(ret, &param, true, folder, &diag);
+}
+
+/* Refused, with this text after the folder's name. */
+static void expect_refusal(const char *before, const char *after)
+{
+	char expected[1024];
+
+	ck_assert_int_eq(take(&place), PLACE_E_REFUSED);
+	snprintf(expected, sizeof(expected), "%s%s%s", before, folder, after);
+	ck_assert_str_eq(diag.text, expected);
+	ck_assert_int_eq(place.listen_fd, -1);
+}
+
+static bool can_connect(const char *path)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	_cleanup_close_ int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+	strcpy(address.sun_path, path);
+	return connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0;
+}
+
+static mode_t mode_of(const char *path)
+{
+	struct stat status;
+
+	ck_assert_int_eq(lstat(path, &status), 0);
+	return status.st_mode & 07777;
+}
+
+START_TEST(a_new_place)
+{
+	char pid[32], expected[32], path[160];
+	ssize_t n;
+
+	ck_assert_msg(take(&place) == 0, "%s", diag.text);
+	ck_assert_str_eq(place.folder, folder);
+	ck_assert_uint_eq(mode_of(folder), 0700);
+	ck_assert_uint_eq(mode_of(place.socket), 0600);
+	ck_assert_uint_eq(mode_of(place.indexes), 0700);
+	ck_assert(can_connect(place.socket));
+	n = pread(place.pid_fd, pid, sizeof(pid) - 1, 0);
+	pid[BASE_MAX(n, 0)] = '\0';
+	snprintf(expected, sizeof(expected), "%ld\n", (long)getpid());
+	ck_assert_str_eq(pid, expected);
+	place_close(&place);
+	ck_assert_int_eq(access(place.socket, F_OK), -1);
+	snprintf(path, sizeof(path), "%s/accessd.pid", folder);
+	ck_assert_int_eq(access(path, F_OK), 0); /* locks stay */
+	place_close(&place);                     /* twice is fine */
+	ck_assert_int_eq(take(&place), 0);
+	place_close(&place);
+}
+END_TEST
+
+START_TEST(a_folder_that_others_may_enter)
+{
+	char text[256];
+
+	ck_assert_int_eq(mkdir(folder, 0700), 0);
+	ck_assert_int_eq(chmod(folder, 0750), 0);
+	snprintf(text, sizeof(text),
+		 " must be a folder of uid %u with mode 0700 (it has uid %u, mode 0750): remove "
+		 "it or set XDG_RUNTIME_DIR",
+		 (unsigned)geteuid(), (unsigned)geteuid());
+	expect_refusal("", text);
+	ck_assert_int_eq(chmod(folder, 0701), 0);
+	ck_assert_int_eq(take(&place), PLACE_E_REFUSED);
+	ck_assert_int_eq(chmod(folder, 0700), 0);
+	ck_assert_int_eq(take(&place), 0);
+	place_close(&place);
+}
+END_TEST
+
+START_TEST(a_folder_of_somebody_else)
+{
+	if (geteuid() != 0)
+		return;
+	ck_assert_int_eq(mkdir(folder, 0700), 0);
+	ck_assert_int_eq(chown(folder, 65534, 65534), 0);
+	expect_refusal("",
+		       " must be a folder of uid 0 with mode 0700 (it has uid 65534, mode 0700): "
+		       "remove it or set XDG_RUNTIME_DIR");
+}
+END_TEST
+
+START_TEST(a_link_to_a_folder_of_ours)
+{
+	char target[160];
+
+	snprintf(target, sizeof(target), "%s/target", root);
+	ck_assert_int_eq(mkdir(target, 0700), 0);
+	ck_assert_int_eq(symlink(target, folder), 0);
+	ck_assert_int_eq(take(&place), PLACE_E_REFUSED);
+	ck_assert_ptr_nonnull(strstr(diag.text, "must be a folder of uid"));
+	ck_assert_int_eq(unlink(folder), 0);
+	ck_assert_int_eq(close(open(folder, O_CREAT | O_WRONLY, 0600)), 0); /* a file */
+	ck_assert_int_eq(take(&place), PLACE_E_REFUSED);
+}
+END_TEST
+
+/* Locks that somebody linked elsewhere are not followed. */
+START_TEST(a_link_in_the_lock_s_place)
+{
+	char lock[160], target[160];
+
+	snprintf(target, sizeof(target), "%s/precious", root);
+	snprintf(lock, sizeof(lock), "%s/accessd.pid", folder);
+	ck_assert_int_eq(mkdir(folder, 0700), 0);
+	ck_assert_int_eq(symlink(target, lock), 0);
+	ck_assert_int_eq(take(&place), PLACE_E_REFUSED);
+	ck_assert_ptr_nonnull(strstr(diag.text, "cannot write"));
+	ck_assert_int_eq(access(target, F_OK), -1);
+}
+END_TEST
+
+START_TEST(the_second_is_told_who_is_first)
+{
+	struct place second;
+	char expected[2048];
+
+	ck_assert_int_eq(take(&place), 0);
+	ck_assert_int_eq(take(&second), PLACE_E_REFUSED);
+	snprintf(expected, sizeof(expected),
+		 "accessd (pid %ld) already serves %s: stop it first, or use another folder",
+		 (long)getpid(), place.socket);
+	ck_assert_str_eq(diag.text, expected);
+	place_close(&second);
+	ck_assert(can_connect(place.socket)); /* the first one's socket was left alone */
+	place_close(&place);
+}
+END_TEST
+
+/* What kill -9 leaves: a socket that nobody listens on, a pid file that nobody locks. */
+START_TEST(a_stale_socket_is_replaced)
+{
+	int status;
+	pid_t pid = fork();
+
+	if (pid == 0)
+		_exit(take(&place) ? 1 : 0);
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert_int_eq(status, 0);
+	snprintf(place.socket, sizeof(place.socket), "%s/socket", folder);
+	ck_assert_int_eq(access(place.socket, F_OK), 0);
+	ck_assert(!can_connect(place.socket));
+	ck_assert_msg(take(&place) == 0, "%s", diag.text);
+	ck_assert(can_connect(place.socket));
+	place_close(&place);
+}
+END_TEST
+
+START_TEST(a_folder_in_the_socket_s_place)
+{
+	char path[160];
+
+	snprintf(path, sizeof(path), "%s/socket", folder);
+	ck_assert_int_eq(mkdir(folder, 0700), 0);
+	ck_assert_int_eq(mkdir(path, 0700), 0);
+	ck_assert_int_eq(take(&place), PLACE_E_REFUSED);
+	ck_assert_ptr_nonnull(strstr(diag.text, "cannot replace the stale socket"));
+}
+END_TEST
+
+START_TEST(paths_have_a_length)
+{
+	const size_t most = sizeof(((struct sockaddr_un *)0)->sun_path) - 1;
+
+	for (size_t n = most - 1; n <= most + 2; n++) {
+		size_t used = (size_t)snprintf(param.socket, sizeof(param.socket), "%s/", root);
+
+		memset(param.socket + used, 's', n - used);
+		param.socket[n] = '\0';
+		if (n <= most) {
+			ck_assert_msg(take(&place) == 0, "%s", diag.text);
+			ck_assert(can_connect(place.socket));
+		} else {
+			ck_assert_int_eq(take(&place), PLACE_E_REFUSED);
+			ck_assert_ptr_nonnull(
+			    strstr(diag.text, "is longer than 107 bytes: choose a shorter folder"));
+		}
+		place_close(&place);
+	}
+	memset(param.socket, 's', sizeof(param.socket) - 1);
+	ck_assert_int_eq(take(&place), PLACE_E_REFUSED);
+	place_close(&place);
+}
+END_TEST
+
+START_TEST(a_folder_that_cannot_be_made)
+{
+	ck_assert_int_eq(close(open(folder, O_CREAT | O_WRONLY, 0600)), 0);
+	strcat(folder, "/below");
+	expect_refusal("cannot make the folder ", ": Not a directory");
+}
+END_TEST
+
+/* The idle exit gives way to whoever is electing, and goes when nobody is. */
+START_TEST(leaving_waits_for_the_election)
+{
+	char path[160];
+	int lock;
+
+	ck_assert_int_eq(take(&place), 0);
+	snprintf(path, sizeof(path), "%s/lock", folder);
+	lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	ck_assert_int_ge(lock, 0);
+	ck_assert_int_eq(flock(lock, LOCK_EX), 0);
+	ck_assert(!place_try_leave(&place));
+	ck_assert(can_connect(place.socket));
+	ck_assert_int_eq(flock(lock, LOCK_UN), 0);
+	ck_assert(place_try_leave(&place));
+	ck_assert_int_eq(access(place.socket, F_OK), -1);
+	ck_assert_int_eq(flock(lock, LOCK_EX | LOCK_NB), 0); /* and lets go of it */
+	close(lock);
+	ck_assert_int_eq(take(&place), 0);
+	place_close(&place);
+}
+END_TEST
+
+START_TEST(the_usual_folder)
+{
+	char path[256], expected[64];
+
+	setenv("XDG_RUNTIME_DIR", "/run/user/7", 1);
+	place_private_folder(path, sizeof(path));
+	ck_assert_str_eq(path, "/run/user/7/oneaccess");
+	snprintf(expected, sizeof(expected), "/tmp/oneaccess-%u", (unsigned)geteuid());
+	setenv("XDG_RUNTIME_DIR", "relative", 1);
+	place_private_folder(path, sizeof(path));
+	ck_assert_str_eq(path, expected);
+	unsetenv("XDG_RUNTIME_DIR");
+	place_private_folder(path, sizeof(path));
+	ck_assert_str_eq(path, expected);
+}
+END_TEST
+
+static void add(TCase *tcase)
+{
+	tcase_add_checked_fixture(tcase, setup, teardown);
+	tcase_add_test(tcase, a_new_place);
+	tcase_add_test(tcase, a_folder_that_others_may_enter);
+	tcase_add_test(tcase, a_folder_of_somebody_else);
+	tcase_add_test(tcase, a_link_to_a_folder_of_ours);
+	tcase_add_test(tcase, a_link_in_the_lock_s_place);
+	tcase_add_test(tcase, the_second_is_told_who_is_first);
+	tcase_add_test(tcase, a_stale_socket_is_replaced);
+	tcase_add_test(tcase, a_folder_in_the_socket_s_place);
+	tcase_add_test(tcase, paths_have_a_length);
+	tcase_add_test(tcase, a_folder_that_cannot_be_made);
+	tcase_add_test(tcase, leaving_waits_for_the_election);
+	tcase_add_test(tcase, the_usual_folder);
+}
+
+int main(void)
+{
+	return suite_run("place", add);
+}
