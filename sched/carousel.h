@@ -10,9 +10,9 @@
  *
  * Need. A job's need is the bitmap of grains of its epoch that it has not been granted. A grant
  * moves a hand's grains out of the need; a grant that ends without a take moves them back. When the
- * need is empty the next epoch's begins (no gap). Grants end in order of grant, so an untaken grant of
- * the epoch before implies that all later ones are untaken too: reclaiming it reclaims them first
- * and un-begins the epoch.
+ * need is empty the next epoch's begins (no gap). Grants end in order of grant, so an untaken grant
+ * of the epoch before implies that all later ones are untaken too: reclaiming it reclaims them
+ * first and un-begins the epoch.
  *
  * A job with a tail (resume) gets it first, as a private hand that nobody else is granted.
  */
@@ -26,37 +26,38 @@
 enum { CAROUSEL_E_FULL = 1, CAROUSEL_E_BAD = 2 };
 
 struct carousel_config {
-	uint64_t n;            /* samples */
-	uint8_t version[32];   /* keys the deal */
-	uint32_t hand;         /* C */
-	uint32_t slots;        /* at the start; carousel_add_slots() adds */
+	uint64_t n;          /* samples */
+	uint8_t version[32]; /* keys the deal */
+	uint32_t hand;       /* C */
+	uint32_t slots;      /* at the start; carousel_add_slots() adds */
 	uint32_t max_slots;
-	uint32_t producing;    /* hands in production at once, 1 .. 4 */
-	uint64_t seed;         /* of the stream: keys the draws of hands and orders inside hands */
-	uint64_t first_lap;    /* laps are first_lap, first_lap + 1, ... */
-	uint32_t usable_again; /* 1: pipeline without random ops: a resident instance may serve a job again */
+	uint32_t producing; /* hands in production at once, 1 .. 4 */
+	uint64_t seed;      /* of the stream: keys the draws of hands and orders inside hands */
+	uint64_t first_lap; /* laps are first_lap, first_lap + 1, ... */
+	/* 1: pipeline without random ops: a resident instance may serve a job again */
+	uint32_t usable_again;
 	uint32_t reserved;
 };
 
 struct carousel_join {
-	uint32_t batch;            /* B */
-	uint32_t ranks;            /* R, >= 1 */
-	uint64_t epoch;            /* number of the epoch it is in */
-	uint64_t epochs;           /* ends after this epoch number - 1 (total); 0: never ends */
-	const uint64_t *need;      /* bitmap over grains (copied), NULL: all */
-	const int64_t *tail;       /* samples of begun grains not delivered (copied) */
+	uint32_t batch;       /* B */
+	uint32_t ranks;       /* R, >= 1 */
+	uint64_t epoch;       /* number of the epoch it is in */
+	uint64_t epochs;      /* ends after this epoch number - 1 (total); 0: never ends */
+	const uint64_t *need; /* bitmap over grains (copied), NULL: all */
+	const int64_t *tail;  /* samples of begun grains not delivered (copied) */
 	uint32_t n_tail;
-	const uint64_t *laps;      /* instances (laps) it has seen: not granted again */
+	const uint64_t *laps; /* instances (laps) it has seen: not granted again */
 	uint32_t n_laps;
 };
 
 enum carousel_kind {
 	CAROUSEL_NONE = 0, /* nothing to do until an event or until ret->wake_ns */
 	CAROUSEL_GRANT,    /* post: job, slot, instance, epoch, last */
-	CAROUSEL_REVOKE,   /* withdraw: job, slot. Answer with carousel_reclaimed() at once if it was
-			      untaken for good; else later carousel_done() / carousel_reclaimed() */
-	CAROUSEL_EMPTY,    /* slot is evicted: nobody holds it or is granted it */
-	CAROUSEL_PRODUCE,  /* fill slot with the hand: see carousel_hand_of(slot) */
+	CAROUSEL_REVOKE,  /* withdraw: job, slot. Answer with carousel_reclaimed() at once if it was
+			     untaken for good; else later carousel_done() / carousel_reclaimed() */
+	CAROUSEL_EMPTY,   /* slot is evicted: nobody holds it or is granted it */
+	CAROUSEL_PRODUCE, /* fill slot with the hand: see carousel_hand_of(slot) */
 };
 
 struct carousel_action {
@@ -67,11 +68,11 @@ struct carousel_action {
 	uint64_t wake_ns; /* NONE: call again then, 0: events alone matter */
 };
 
-struct carousel_hand { /* what a slot holds; valid until CAROUSEL_EMPTY of the slot */
-	uint64_t instance, lap;  /* instance: number in this stream, from 1; lap: unique for ever */
-	const int64_t *ids;      /* samples in order */
+struct carousel_hand {          /* what a slot holds; valid until CAROUSEL_EMPTY of the slot */
+	uint64_t instance, lap; /* instance: number in this stream, from 1; lap: unique for ever */
+	const int64_t *ids;     /* samples in order */
 	uint32_t count;
-	const uint32_t *grains;  /* NULL for a tail */
+	const uint32_t *grains; /* NULL for a tail */
 	uint32_t n_grains;
 	bool ready, is_private;
 };
@@ -86,37 +87,44 @@ struct carousel_job_view {
 };
 
 struct carousel;
-int carousel_new(const struct carousel_config *config, struct carousel **ret); /* -ENOMEM, CAROUSEL_E_BAD */
+/* -ENOMEM, CAROUSEL_E_BAD */
+int carousel_new(const struct carousel_config *config, struct carousel **ret);
 void carousel_free(struct carousel *carousel);
 const struct deal *carousel_deal(const struct carousel *carousel);
-int carousel_add_slots(struct carousel *carousel, uint32_t slots); /* CAROUSEL_E_FULL past max_slots */
+/* CAROUSEL_E_FULL past max_slots */
+int carousel_add_slots(struct carousel *carousel, uint32_t slots);
 
 /* events; jobs are numbered 0 .. CAROUSEL_MAX_JOBS-1, numbers are used again after a leave */
+/* CAROUSEL_E_FULL, CAROUSEL_E_BAD (ids, bits out of range), -ENOMEM */
 int carousel_join(struct carousel *carousel, const struct carousel_join *join, uint64_t now_ns,
-		  uint32_t *ret_job); /* CAROUSEL_E_FULL, CAROUSEL_E_BAD (ids, bits out of range), -ENOMEM */
+		  uint32_t *ret_job);
 /* The job is gone: untaken grants end at once, slots it has taken are free of it. */
 void carousel_leave(struct carousel *carousel, uint32_t job, uint64_t now_ns);
 /* The job is gone but its process still holds what it took: those slots stay pinned (by a ghost)
  * until carousel_unpin(). Otherwise as carousel_leave(). */
 void carousel_leave_pinned(struct carousel *carousel, uint32_t job, uint64_t now_ns);
 void carousel_unpin(struct carousel *carousel, uint32_t slot);
-void carousel_produced(struct carousel *carousel, uint32_t slot); /* all of its samples are finished */
+/* All samples of the slot are finished. */
+void carousel_produced(struct carousel *carousel, uint32_t slot);
 void carousel_taken(struct carousel *carousel, uint32_t job, uint32_t slot, uint64_t now_ns);
 void carousel_done(struct carousel *carousel, uint32_t job, uint32_t slot, uint64_t now_ns);
 void carousel_reclaimed(struct carousel *carousel, uint32_t job, uint32_t slot, uint64_t now_ns);
-void carousel_waiting(struct carousel *carousel, uint32_t job, bool waiting); /* it sleeps in next */
+/* The job sleeps in next, or does no more. */
+void carousel_waiting(struct carousel *carousel, uint32_t job, bool waiting);
 
 /* The next decision. Call until CAROUSEL_NONE after events. */
 void carousel_step(struct carousel *carousel, uint64_t now_ns, struct carousel_action *ret);
 
 /* views, for the daemon's status and the tests */
-const struct carousel_hand *carousel_hand_of(const struct carousel *carousel, uint32_t slot); /* NULL: empty */
-void carousel_job(const struct carousel *carousel, uint32_t job, uint64_t now_ns, struct carousel_job_view *ret);
+/* NULL: the slot is empty. */
+const struct carousel_hand *carousel_hand_of(const struct carousel *carousel, uint32_t slot);
+void carousel_job(const struct carousel *carousel, uint32_t job, uint64_t now_ns,
+		  struct carousel_job_view *ret);
 struct carousel_totals {
 	uint64_t productions, hands; /* samples and hands put into production */
 	uint64_t reference;          /* DESIGN.md section 3, over segments up to now */
-	uint64_t waits_on_dead;      /* live, starving job found no slot because of one that a job which
-					does not live pins or was granted: must stay 0 */
+	uint64_t waits_on_dead; /* live, starving job found no slot because of one that a job which
+				   does not live pins or was granted: must stay 0 */
 	uint32_t slots, resident, pinned, jobs;
 };
 void carousel_totals(const struct carousel *carousel, struct carousel_totals *ret);

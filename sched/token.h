@@ -3,10 +3,12 @@
 #define SCHED_TOKEN_H
 
 /*
- * The resume token (DESIGN.md section 10): where a job stands in its plan, owned by the client, stable
- * across versions, checksummed, hostile when it comes back. Little endian:
- * head (magic, format, sizes, n, g, dataset version, epoch, delivered), bitmap of grains of which
- * nothing was delivered, tail (undelivered samples of begun grains), recent laps, checksum.
+ * The resume token (DESIGN.md section 10): where a job stands in its plan, owned by the client,
+ * stable across versions, checksummed, hostile when it comes back.
+ *
+ * Little endian: head (magic, format, sizes, n, g, dataset version, epoch, delivered), bitmap of
+ * grains of which nothing was delivered, tail (undelivered samples of begun grains), recent laps,
+ * checksum.
  */
 
 #include <stddef.h>
@@ -19,13 +21,13 @@ enum { TOKEN_E_BAD = 1, TOKEN_E_FOREIGN = 2, TOKEN_E_VERSION = 3 };
 struct token {
 	uint64_t n;
 	uint32_t grain;
-	uint32_t order;          /* 1: carousel, 2: any (issue-wide numbers, frozen) */
+	uint32_t order; /* 1: carousel, 2: any (issue-wide numbers, frozen) */
 	uint8_t dataset[32];
-	uint64_t seed;           /* of the stream whose instances `laps` names */
-	uint64_t epoch;          /* epoch it is in */
-	uint64_t epochs;         /* total asked for, 0: without end */
-	uint64_t delivered;      /* samples of this epoch */
-	uint64_t *need;          /* bitmap over ceil(n/g) grains; owned by the token after token_parse() */
+	uint64_t seed;      /* of the stream whose instances `laps` names */
+	uint64_t epoch;     /* epoch it is in */
+	uint64_t epochs;    /* total asked for, 0: without end */
+	uint64_t delivered; /* samples of this epoch */
+	uint64_t *need;     /* bitmap over ceil(n/g) grains; the token's own after token_parse() */
 	int64_t *tail;
 	uint32_t n_tail;
 	uint64_t laps[TOKEN_MAX_LAPS]; /* newest last */
