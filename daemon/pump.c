@@ -12,7 +12,7 @@
 #include "daemon/stream.h"
 #include "libaccess/libaccess.h"
 
-#define LOOK_NS UINT64_C(5000000) /* between looks while hands are in production */
+#define LOOK_NS UINT64_C(50000000) /* between looks while hands are in production, rings apart */
 
 static void poll_jobs(struct stream *stream, uint64_t now_ns)
 {
