@@ -41,8 +41,8 @@ struct source {
  * connection. */
 int source_request(struct node *node, const char *path, struct source **ret);
 void source_unref(struct source *source);
-/* A file was not what the index says, which the folders did not tell: the stored index goes, so that
- * the next open lists the files anew. */
+/* A file was not what the index says, which the folders did not tell: the stored index goes, so
+ * that the next open lists the files anew. */
 void source_forget(const struct source *source);
 
 /* from reading.c */

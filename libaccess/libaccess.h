@@ -21,14 +21,18 @@
  *   if (r != OA_E_END) errx(1, "%s", oa_error_text(stream));
  *
  * Threads: a client and a stream may be used by several threads at once; calls on one stream are
- * serialised inside, each batch goes to exactly one caller. A batch belongs to whoever got it and may be
- * released from any thread. oa_error_text() is of the last failed call on that handle by any thread.
+ * serialised inside, each batch goes to exactly one caller. A batch belongs to whoever got it and
+ * may be released from any thread. oa_error_text() is of the last failed call on that handle by any
+ * thread.
+ *
  * Fork: a child must not use its parent's handles: calls return OA_E_FORKED; the child's exit gives
  * nothing back of the parent's.
- * The library starts no thread but one short-lived helper a stream that prefaults memory, has no signal
- * handlers, prints nothing and never exits or aborts the program.
  *
- * Return values: 0, a positive OA_E_... (an outcome to handle), or a negative errno (something broke).
+ * The library starts no thread but one short-lived helper a stream that prefaults memory, has no
+ * signal handlers, prints nothing and never exits or aborts the program.
+ *
+ * Return values: 0, a positive OA_E_... (an outcome to handle), or a negative errno (something
+ * broke).
  */
 
 #include <stddef.h>
@@ -41,23 +45,24 @@ extern "C" {
 #pragma GCC visibility push(default)
 #endif
 
-enum oa_error_code { /* frozen */
-	OA_E_END = 1,        /* all epochs that were asked for are delivered */
-	OA_E_TIMEOUT = 2,    /* nothing within the time given; the text names the stage that stalls */
-	OA_E_PINS = 3,       /* two slots are held already: release a batch, or open with OA_COPY */
-	OA_E_REFUSED = 4,    /* accessd refuses; the text says what, why and how to mend it */
-	OA_E_MEMORY = 5,     /* refused for memory, with the numbers */
-	OA_E_DATASET = 6,    /* the dataset cannot be opened, or changed under the job */
-	OA_E_PIPELINE = 7,   /* the pipeline's text is wrong; names op and parameter */
-	OA_E_SAMPLE = 8,     /* a sample is bad and the policy is OA_BAD_ERROR, or the budget is spent */
-	OA_E_TOKEN = 9,      /* the token is damaged, foreign or from a newer version */
-	OA_E_VERSION = 10,   /* client and daemon do not understand each other; says which to upgrade */
+/* Frozen. Each comes with a text, oa_error_text(), that says what, where and how to mend it. */
+enum oa_error_code {
+	OA_E_END = 1,          /* all epochs that were asked for are delivered */
+	OA_E_TIMEOUT = 2,      /* nothing in the time given; the text names the stage that stalls */
+	OA_E_PINS = 3,         /* two slots are held: release a batch, or open with OA_COPY */
+	OA_E_REFUSED = 4,      /* accessd refuses; the text says why and how to mend it */
+	OA_E_MEMORY = 5,       /* refused for memory, with the numbers */
+	OA_E_DATASET = 6,      /* the dataset cannot be opened, or changed under the job */
+	OA_E_PIPELINE = 7,     /* the pipeline's text is wrong; names op and parameter */
+	OA_E_SAMPLE = 8,       /* a bad sample under OA_BAD_ERROR, or the budget is spent */
+	OA_E_TOKEN = 9,        /* the token is damaged, foreign or from a newer version */
+	OA_E_VERSION = 10,     /* client and daemon differ; says which to upgrade */
 	OA_E_UNREACHABLE = 11, /* no daemon, and none could be started */
 	OA_E_PERMISSION = 12,  /* this user may not */
 	OA_E_FORKED = 13,      /* handle of the parent process used in a child */
-	OA_E_INTERRUPTED = 14, /* a signal arrived while waiting (handler ran); call again */
+	OA_E_INTERRUPTED = 14, /* a signal came while waiting (handler ran); call again */
 	OA_E_INVALID = 15,     /* an argument is wrong; the text says which */
-	OA_E_LIMIT = 16,       /* a limit of this process (descriptors, address space) is too low */
+	OA_E_LIMIT = 16,       /* a limit of this process (descriptors, memory) is too low */
 };
 
 enum oa_dtype { OA_U8 = 1, OA_F16 = 2, OA_F32 = 3, OA_I64 = 4 };
@@ -67,7 +72,7 @@ enum oa_bad { OA_BAD_ERROR = 0, OA_BAD_SKIP = 1, OA_BAD_SUBSTITUTE = 2 };
 enum oa_flags {
 	OA_COPY = 1 << 0,      /* batches are private, writable copies; no pins */
 	OA_DROP_LAST = 1 << 1, /* leave out an epoch's last batch if it is short */
-	OA_POISON = 1 << 2,    /* debugging: check generations at release, fill copies with 0xA5 after it */
+	OA_POISON = 1 << 2,    /* debugging: releases check generations, fill copies with 0xA5 */
 };
 
 struct oa_error {
@@ -89,16 +94,17 @@ struct oa_options {
 	uint32_t ranks, rank; /* 0 ranks means 1 */
 	const void *token;    /* of oa_state(): goes on from there */
 	size_t token_size;
-	uint32_t hand;        /* samples a hand holds, when this job opens the stream; 0: by rule */
-	int timeout_ms;       /* of the open itself; 0: 10 minutes, < 0: without end */
-	void (*progress)(void *arg, const char *text, uint64_t done, uint64_t total); /* NULL: none */
+	uint32_t hand;  /* samples a hand holds, when this job opens the stream; 0: by rule */
+	int timeout_ms; /* of the open itself; 0: 10 minutes, < 0: without end */
+	/* Called by oa_open() while it waits; NULL: none. */
+	void (*progress)(void *arg, const char *text, uint64_t done, uint64_t total);
 	void *progress_arg;
 };
 
-struct oa_field { /* of a batch; C order */
+struct oa_field {         /* of a batch; C order */
 	const char *name; /* "image", "label", "index"; lives as long as the stream */
 	enum oa_dtype dtype;
-	uint32_t ndim; /* 1 + dimensions of one sample */
+	uint32_t ndim;    /* 1 + dimensions of one sample */
 	const void *data; /* read-only, valid until the batch is released (OA_COPY: writable) */
 	uint64_t shape[5];
 	int64_t strides[5]; /* in bytes */
@@ -106,8 +112,8 @@ struct oa_field { /* of a batch; C order */
 };
 
 struct oa_batch_info {
-	size_t size; /* sizeof(struct oa_batch_info) */
-	uint32_t count;       /* samples, = batch but at an epoch's end */
+	size_t size;    /* sizeof(struct oa_batch_info) */
+	uint32_t count; /* samples, = batch but at an epoch's end */
 	uint32_t n_fields;
 	uint64_t epoch, step; /* step counts from 0 in each epoch */
 	const int64_t *ids;   /* count sample ids */
@@ -123,7 +129,7 @@ struct oa_stats {
 	uint64_t wait_ns; /* slept in oa_next() */
 	uint64_t ready_count, ready_ns_total; /* calls that neither slept nor copied */
 	uint64_t reconnects;
-	uint32_t pins;    /* slots held now */
+	uint32_t pins; /* slots held now */
 	uint32_t hand, grain;
 	uint64_t n_samples, epoch;
 	uint64_t outstanding; /* batches not yet released */
@@ -133,8 +139,9 @@ struct oa_client;
 struct oa_stream;
 struct oa_batch;
 
-/* socket: path of accessd's socket; NULL: $ACCESS_SOCKET, else the system's /run/accessd/socket, else a
- * private daemon of this user, started when there is none. Caller owns *ret: oa_disconnect(). */
+/* socket: path of accessd's socket; NULL: $ACCESS_SOCKET, else the system's /run/accessd/socket,
+ * else a private daemon of this user, started when there is none. Caller owns *ret:
+ * oa_disconnect(). */
 int oa_connect(const char *socket, struct oa_client **ret, struct oa_error *error);
 void oa_disconnect(struct oa_client *client); /* its streams go on; NULL is fine */
 /* The node's status as JSON text, which the caller frees with free(). */
@@ -146,19 +153,20 @@ int oa_open(struct oa_client *client, const struct oa_options *options, struct o
 void oa_close(struct oa_stream *stream);
 
 /* Next batch. timeout_ms < 0: waits without end, 0: never waits. 0 and *ret (caller releases), or
- * OA_E_END, OA_E_TIMEOUT, OA_E_PINS, OA_E_SAMPLE, OA_E_INTERRUPTED, ... When the daemon is gone it waits,
- * connects again and goes on, exactly once, within the time given. */
+ * OA_E_END, OA_E_TIMEOUT, OA_E_PINS, OA_E_SAMPLE, OA_E_INTERRUPTED, ... When the daemon is gone it
+ * waits, connects again and goes on, exactly once, within the time given. */
 int oa_next(struct oa_stream *stream, int timeout_ms, struct oa_batch **ret);
 void oa_release(struct oa_batch *batch); /* NULL is fine */
 void oa_batch_info(const struct oa_batch *batch, struct oa_batch_info *ret);
-int oa_batch_field(const struct oa_batch *batch, uint32_t index, struct oa_field *ret); /* OA_E_INVALID */
+/* OA_E_INVALID: there is no such field. */
+int oa_batch_field(const struct oa_batch *batch, uint32_t index, struct oa_field *ret);
 
 /* Descriptor that polls readable when oa_next(stream, 0, ...) may find something; stays the
  * stream's. Arms the wake: call it again before each poll. It may change after a reconnect. */
 int oa_fd(struct oa_stream *stream);
 
-/* Resume token: what oa_next() has returned so far counts as delivered. *size: in room at data, out bytes
- * written, or needed with -ENOBUFS. */
+/* Resume token: what oa_next() has returned so far counts as delivered. *size: in room at data, out
+ * bytes written, or needed with -ENOBUFS. */
 int oa_state(struct oa_stream *stream, void *data, size_t *size);
 void oa_stream_stats(struct oa_stream *stream, struct oa_stats *ret);
 const char *oa_error_text(const struct oa_stream *stream); /* of the last failed call; never NULL */
