@@ -2,8 +2,8 @@
 #ifndef BASE_BITS_H
 #define BASE_BITS_H
 
-/* Bitmaps over grains: n bits in u64 words, bits past n are always 0. Plain storage of the caller.
- */
+/* Bitmaps over grains: n bits in u64 words, bits past n are always 0. Plain storage of the
+ * caller. */
 
 #include <stdbool.h>
 #include <stddef.h>

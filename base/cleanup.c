@@ -23,8 +23,8 @@ void base_close(int *fd)
 {
 	int saved = errno;
 
-	/* Never again after EINTR: Linux has closed it, the number may be another thread's by now.
-	 */
+	/* Never again after EINTR: Linux has closed it, the number may be another thread's by
+	 * now. */
 	if (*fd >= 0)
 		close(*fd);
 	*fd = -1;

@@ -142,8 +142,8 @@ void json_out_array_end(struct json_out *out)
 	json_out_end(out, false);
 }
 
-/* Length of the UTF-8 character at text that may stand in the output as it is, 0 if there is none.
- */
+/* Length of the UTF-8 character at text that may stand in the output as it is, 0 if there is
+ * none. */
 static size_t json_out_utf8(const unsigned char *text)
 {
 	static const struct {

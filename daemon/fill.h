@@ -37,8 +37,8 @@ int fill_init(struct stream *stream); /* rooms for tasks; -ENOMEM */
 void fill_fini(struct stream *stream);
 /* Begins the hand that the carousel put into slot. */
 void fill_begin(struct stream *stream, uint32_t slot, uint64_t now_ns);
-/* Looks at all hands in production: outcomes, watermarks, finished hands. true when anything moved.
- */
+/* Looks at all hands in production: outcomes, watermarks, finished hands. true when anything
+ * moved. */
 bool fill_collect(struct stream *stream);
 /* Queues tasks for which there is room in the arena, oldest hand first. */
 void fill_feed(struct stream *stream);

@@ -31,8 +31,8 @@ struct job {
 	double rate; /* samples/s lately */
 };
 
-/* Enters conn's request into its running stream and sends OPENED; refuses the connection otherwise.
- */
+/* Enters conn's request into its running stream and sends OPENED; refuses the connection
+ * otherwise. */
 void job_open(struct conn *conn);
 /* The connection is gone: everything the job had is free. Frees the job. */
 void job_free(struct job *job);

@@ -22,8 +22,8 @@ struct param {
 };
 
 void param_init(struct param *param);
-/* "name=value" or "name = value". 0 or PARAM_E_BAD: diag names the parameter, the value, the range.
- */
+/* "name=value" or "name = value". 0 or PARAM_E_BAD: diag names the parameter, the value, the
+ * range. */
 int param_set(struct param *param, const char *assignment, struct diag *diag);
 /* Reads a file: a line is empty, '#...' or name = value. 0, PARAM_E_BAD (diag: file:line), negative
  * errno. */

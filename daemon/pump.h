@@ -2,8 +2,8 @@
 #ifndef DAEMON_PUMP_H
 #define DAEMON_PUMP_H
 
-/* The pump turns a stream: what happened goes into the carousel, its decisions come out as deeds.
- */
+/* The pump turns a stream: what happened goes into the carousel, its decisions come out as
+ * deeds. */
 
 #include "base/base.h"
 #include "shmring/layout.h"

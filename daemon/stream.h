@@ -5,9 +5,11 @@
 /*
  * A stream: slots, lane, carousel and jobs of one (dataset version, pipeline, policy).
  *
- *   OPENING --parent ADDED (then sealed) and reader ATTACHED--> RUNS --last job gone, linger-->
- * freed any --its worker parent died, or the source changed, or a fault--> LOST or FAILED: jobs are
- * told, the memory is counted until the last connection that maps it hangs up, then freed
+ *   OPENING --parent ADDED (then sealed) and reader ATTACHED--> RUNS --last job gone, linger--> freed
+ *   any --its worker parent died, or the source changed, or a fault--> LOST or FAILED
+ *
+ * LOST and FAILED: jobs are told, the memory is counted until the last connection that maps it hangs
+ * up, then freed.
  */
 
 #include <sys/queue.h>

@@ -38,8 +38,8 @@ int workers_start(struct workers *workers, struct node *node, unsigned size, str
 void workers_stop(struct workers *workers);
 void workers_died(struct workers *workers, int status);
 uint64_t workers_cpu_ns(const struct workers *workers);
-/* Gives a stream's slots (unsealed), lane and arena to the parent: stream_workers_added() follows.
- */
+/* Gives a stream's slots (unsealed), lane and arena to the parent: stream_workers_added()
+ * follows. */
 void workers_add(struct workers *workers, struct stream *stream);
 void workers_go(struct workers *workers, uint32_t lane);
 void workers_remove(struct workers *workers, uint32_t lane);

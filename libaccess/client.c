@@ -27,8 +27,7 @@
 #define CLIENT_ANSWER_MS 30000
 #define CLIENT_STATUS_MAX (UINT64_C(64) << 20)
 
-/* ---- the route ---------------------------------------------------------------------------------
- */
+/* ---- the route ---- */
 
 static int client_set_socket(struct dial_route *route, const char *socket, struct diag *diag)
 {
@@ -78,8 +77,7 @@ static int client_set_route(struct dial_route *route, const char *socket, struct
 	return client_set_private(route, diag);
 }
 
-/* ---- connect -----------------------------------------------------------------------------------
- */
+/* ---- connect ---- */
 
 static int client_no_answer(const struct dial *dial, struct diag *diag)
 {
@@ -163,8 +161,7 @@ void oa_disconnect(struct oa_client *client)
 	free(client);
 }
 
-/* ---- status ------------------------------------------------------------------------------------
- */
+/* ---- status ---- */
 
 /* Reads all of a memfd as text. 0 or negative errno. */
 static int client_read_all(int fd, char **ret)

@@ -136,8 +136,7 @@ static void dial_go(struct dial *dial, enum dial_state state)
 	dial->since_ns = base_now_ns();
 }
 
-/* ---- connect ----------------------------------------------------------------------------------
- */
+/* ---- connect ---- */
 
 /* 0 or negative errno. */
 static int dial_connect(struct dial *dial)
@@ -263,8 +262,7 @@ static int dial_step_starting(struct dial *dial, struct diag *diag)
 	return 0;
 }
 
-/* ---- the conversation --------------------------------------------------------------------------
- */
+/* ---- the conversation ---- */
 
 /* Next message: 0, DIAL_AGAIN, or the end of the conversation. */
 static int dial_receive(struct dial *dial, struct wire_in *ret, struct diag *diag)

@@ -79,8 +79,8 @@ struct dial_wait {
 };
 void dial_wait_begin(struct dial_wait *wait); /* a second time changes nothing */
 void dial_wait_end(struct dial_wait *wait);
-/* Polls fd (-1: none) for reading until until_ns. 0 (readable or time), OA_E_INTERRUPTED, -errno.
- */
+/* Polls fd (-1: none) for reading until until_ns. 0 (readable or time), OA_E_INTERRUPTED,
+ * -errno. */
 int dial_wait(const struct dial_wait *wait, int fd, uint64_t until_ns);
 /* When timeout_ms from now ends; < 0: never (UINT64_MAX). */
 uint64_t dial_deadline(int64_t timeout_ms);

@@ -2,8 +2,8 @@
 #ifndef LIBACCESS_ERROR_H
 #define LIBACCESS_ERROR_H
 
-/* Outcomes with their text, on the way from where they are found to the caller's struct oa_error.
- */
+/* Outcomes with their text, on the way from where they are found to the caller's struct
+ * oa_error. */
 
 #include "base/base.h"
 #include "libaccess/libaccess.h"

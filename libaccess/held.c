@@ -32,8 +32,7 @@ static struct held *held_new(struct oa_stream *stream)
 	return held;
 }
 
-/* ---- take ---------------------------------------------------------------------------------------
- */
+/* ---- take ---- */
 
 /* The grant must fit the geometry and the board must say the same. -EPROTO with diag if not. */
 static int held_check(const struct oa_stream *stream, const struct grant *grant, struct diag *diag)
@@ -117,8 +116,7 @@ int held_take(struct oa_stream *stream, struct diag *diag)
 	return 0;
 }
 
-/* ---- look ---------------------------------------------------------------------------------------
- */
+/* ---- look ---- */
 
 bool held_has_moved(const struct held *held)
 {
@@ -176,8 +174,7 @@ uint8_t held_status(const struct held *held, uint32_t offset)
 	return held->status[held->at + offset];
 }
 
-/* ---- give back ----------------------------------------------------------------------------------
- */
+/* ---- give back ---- */
 
 void held_note_seen(struct oa_stream *stream, struct held *held)
 {

@@ -6,10 +6,12 @@
  *
  * The order of batches of an epoch, with B samples each:
  *
- *   in a hand     windows of B samples that follow each other without a hole, from the cursor on,
- * as soon as they are below the watermark; fewer than B before a hole, or before the end: copied to
- * the carry after a hand  the buffers that it completed at the end    what is carried, as a short
- * batch (OA_DROP_LAST: left out); with an empty carry the short rest of the last hand is a window
+ *   in a hand     windows of B samples that follow each other without a hole, from the cursor on, as
+ *                 soon as they are below the watermark; fewer than B before a hole, or before the
+ *                 end: copied to the carry
+ *   after a hand  the buffers that it completed
+ *   at the end    what is carried, as a short batch (OA_DROP_LAST: left out); with an empty carry
+ *                 the short rest of the last hand is a window
  *
  * So a batch depends on the hands and their holes alone, never on how far a hand was filled when we
  * looked. The end of an epoch is known by counting (progress.left), not by believing a flag: when
@@ -30,8 +32,7 @@
 enum { NEXT_NO = 0, NEXT_YES = 1, NEXT_UNKNOWN = 2 };
 enum { NEXT_LOOP = STREAM_NOTHING + 1 }; /* something was consumed: look again */
 
-/* ---- the end of an epoch ------------------------------------------------------------------------
- */
+/* ---- the end of an epoch ---- */
 
 /*
  * Is the batch that leaves `left` samples of the epoch its last? The samples from `from` on lie in
@@ -64,8 +65,7 @@ static int next_epoch(struct oa_stream *stream)
 	return 0;
 }
 
-/* ---- handing out --------------------------------------------------------------------------------
- */
+/* ---- handing out ---- */
 
 static void next_finish(struct oa_stream *stream, struct oa_batch *batch, bool is_last)
 {
@@ -165,8 +165,7 @@ static int next_short(struct oa_stream *stream, struct oa_batch **ret)
 	return NEXT_LOOP;
 }
 
-/* ---- the cursor's hand
- * ---------------------------------------------------------------------------- */
+/* ---- the cursor's hand ---- */
 
 static int next_contradiction(struct oa_stream *stream)
 {
@@ -233,8 +232,7 @@ static int next_in_hand(struct oa_stream *stream, struct oa_batch **ret)
 	return STREAM_NOTHING;
 }
 
-/* ---- the next one
- * --------------------------------------------------------------------------------- */
+/* ---- the next one ---- */
 
 static int next_pins(struct oa_stream *stream)
 {

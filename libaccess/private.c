@@ -40,8 +40,7 @@
 
 extern char **environ;
 
-/* ---- the folder -------------------------------------------------------------------------------
- */
+/* ---- the folder ---- */
 
 static int private_check_folder(const char *folder, struct diag *diag)
 {
@@ -95,8 +94,7 @@ int private_make_folder(const char *folder, struct diag *diag)
 	return private_check_folder(folder, diag);
 }
 
-/* ---- the election -----------------------------------------------------------------------------
- */
+/* ---- the election ---- */
 
 void private_init(struct private_start *start)
 {
@@ -135,8 +133,7 @@ int private_elect(struct private_start *start, const char *folder, struct diag *
 	return 0;
 }
 
-/* ---- the start --------------------------------------------------------------------------------
- */
+/* ---- the start ---- */
 
 /* $ACCESS_DAEMON, the installed one, else whatever PATH has. */
 static const char *private_program(void)

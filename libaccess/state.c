@@ -25,8 +25,7 @@
 #include "libaccess/error.h"
 #include "libaccess/stream.h"
 
-/* ---- the start and the end ----------------------------------------------------------------------
- */
+/* ---- the start and the end ---- */
 
 static size_t state_words(const struct oa_stream *stream)
 {
@@ -89,8 +88,7 @@ void progress_fini(struct progress *progress)
 	progress->tail = NULL;
 }
 
-/* ---- hands -------------------------------------------------------------------------------------
- */
+/* ---- hands ---- */
 
 static int state_compare_ids(const void *a, const void *b)
 {
@@ -163,8 +161,7 @@ bool progress_next_epoch(struct oa_stream *stream)
 	return true;
 }
 
-/* ---- the snapshot ------------------------------------------------------------------------------
- */
+/* ---- the snapshot ---- */
 
 struct snapshot {
 	uint64_t *need;
@@ -286,8 +283,7 @@ int progress_rewind(struct oa_stream *stream)
 	return 0;
 }
 
-/* ---- the token ---------------------------------------------------------------------------------
- */
+/* ---- the token ---- */
 
 int progress_token(struct oa_stream *stream, void **ret, size_t *ret_size)
 {

@@ -24,8 +24,7 @@
 #include "libaccess/error.h"
 #include "libaccess/stream.h"
 
-/* ---- errors
- * ------------------------------------------------------------------------------------------ */
+/* ---- errors ---- */
 
 int stream_error(struct oa_stream *stream, int code, const char *fmt, ...)
 {
@@ -64,8 +63,7 @@ const char *oa_error_text(const struct oa_stream *stream)
 	return copy.text;
 }
 
-/* ---- sessions come and go
- * -------------------------------------------------------------------------------- */
+/* ---- sessions come and go ---- */
 
 static void stream_set_fields(struct oa_stream *stream, const struct board_geometry *geometry)
 {
@@ -195,8 +193,7 @@ void stream_lose(struct oa_stream *stream, const char *why)
 	session_unref(session);
 }
 
-/* ---- open: the options
- * ------------------------------------------------------------------------------------ */
+/* ---- open: the options ---- */
 
 /* Copies what the caller's version of the struct has; what it has beyond ours must be zero. */
 static int stream_read_options(const struct oa_options *from, struct oa_options *ret,
@@ -252,8 +249,8 @@ static int stream_check_options(const struct oa_options *options, struct diag *d
 	return 0;
 }
 
-/* accessd has another working directory: names are made absolute, and left as they are otherwise.
- */
+/* accessd has another working directory: names are made absolute, and left as they are
+ * otherwise. */
 static char *stream_absolute(const char *path)
 {
 	_cleanup_free_ char *here = NULL;
@@ -303,8 +300,7 @@ static int stream_set_open(struct dial_open *open, const struct oa_options *opti
 		   : -ENOMEM;
 }
 
-/* ---- open: the stream
- * --------------------------------------------------------------------------------------- */
+/* ---- open: the stream ---- */
 
 static int stream_new(const struct dial_route *route, const struct oa_options *options,
 		      struct oa_stream **ret)
@@ -455,9 +451,7 @@ int oa_open(struct oa_client *client, const struct oa_options *options, struct o
 	return error_export(error, r, diag.text);
 }
 
-/* ---- close
- * -------------------------------------------------------------------------------------------------
- */
+/* ---- close ---- */
 
 static void stream_free_pools(struct oa_stream *stream)
 {
@@ -536,9 +530,7 @@ void oa_close(struct oa_stream *stream)
 		stream_free(stream);
 }
 
-/* ---- statistics
- * -----------------------------------------------------------------------------------------------
- */
+/* ---- statistics ---- */
 
 void oa_stream_stats(struct oa_stream *stream, struct oa_stats *ret)
 {

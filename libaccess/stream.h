@@ -73,11 +73,9 @@ struct progress {
 	uint64_t epoch;
 	uint64_t step;      /* batches of this epoch */
 	uint64_t delivered; /* samples of this epoch that oa_next() returned */
-	uint64_t
-	    left; /* samples of this epoch not delivered, skipped or dropped; carried ones too */
-	uint64_t
-	    *need; /* bitmap of grains of which nothing was taken, but for hands not yet folded */
-	int64_t *tail; /* other samples that were not taken: of begun grains */
+	uint64_t left;      /* of this epoch, not delivered, skipped or dropped; carried ones too */
+	uint64_t *need;     /* bitmap of grains not taken, but for hands not yet folded */
+	int64_t *tail;      /* other samples that were not taken: of begun grains */
 	uint32_t n_tail;
 	uint64_t seed, laps[TOKEN_MAX_LAPS];
 	uint32_t n_laps;

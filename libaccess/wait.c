@@ -38,8 +38,7 @@
 
 enum { WAIT_ON = STREAM_NOTHING + 8 }; /* nothing was decided: look again */
 
-/* ---- what accessd says by itself
- * ------------------------------------------------------------------ */
+/* ---- what accessd says by itself ---- */
 
 static void wait_failed(struct oa_stream *stream, const struct wire_in *in)
 {
@@ -98,8 +97,7 @@ bool wait_read_news(struct oa_stream *stream, struct diag *ret_text)
 	return is_explained;
 }
 
-/* ---- sleeping
- * -------------------------------------------------------------------------------------- */
+/* ---- sleeping ---- */
 
 /* Sleeps without the lock. 0 or OA_E_INTERRUPTED, negative errno. */
 static int wait_sleep(struct oa_stream *stream, int fd, uint64_t until_ns)
@@ -138,8 +136,7 @@ static int wait_served(struct oa_stream *stream, uint64_t deadline)
 	return r ? r : WAIT_ON;
 }
 
-/* ---- the way back
- * ------------------------------------------------------------------------------------ */
+/* ---- the way back ---- */
 
 static int wait_refresh_token(struct oa_stream *stream)
 {
@@ -229,8 +226,7 @@ static int wait_alone(struct oa_stream *stream, uint64_t deadline)
 	return r ? r : WAIT_ON;
 }
 
-/* ---- a bad sample
- * ------------------------------------------------------------------------------------ */
+/* ---- a bad sample ---- */
 
 /* The cursor has come to a sample with status ERROR: ask accessd why, at most WAIT_EXPLAIN_MS. */
 static int wait_bad_sample(struct oa_stream *stream)
@@ -262,8 +258,7 @@ static int wait_bad_sample(struct oa_stream *stream)
 	return stream_fail(stream, OA_E_SAMPLE, why.text);
 }
 
-/* ---- oa_next()
- * ----------------------------------------------------------------------------------------- */
+/* ---- oa_next() ---- */
 
 static int wait_batch(struct oa_stream *stream, int timeout_ms, uint64_t deadline,
 		      struct oa_batch **ret)

@@ -6,13 +6,14 @@
 
 #include "base/base.h"
 
-enum filter_id { /* as the words of op.c, parameter "interpolation" */
-		 FILTER_NEAREST = 0,
-		 FILTER_BOX = 1,
-		 FILTER_BILINEAR = 2,
-		 FILTER_HAMMING = 3,
-		 FILTER_BICUBIC = 4,
-		 FILTER_LANCZOS = 5,
+/* As the words of op.c, parameter "interpolation". */
+enum filter_id {
+	FILTER_NEAREST = 0,
+	FILTER_BOX = 1,
+	FILTER_BILINEAR = 2,
+	FILTER_HAMMING = 3,
+	FILTER_BICUBIC = 4,
+	FILTER_LANCZOS = 5,
 };
 
 #define FILTER_BITS 22 /* of a weight's fraction */

@@ -336,8 +336,8 @@ static void spec_put_value(FILE *out, const struct op_value *value, enum op_kind
 		fputc(']', out);
 }
 
-/* The key that follows previous in the order of bytes, "op" among them; *ret_param NULL for "op".
- */
+/* The key that follows previous in the order of bytes, "op" among them; *ret_param NULL for
+ * "op". */
 static const char *spec_next_key(const struct op *op, const char *previous,
 				 const struct op_param **ret_param)
 {

@@ -27,9 +27,8 @@
 #include "base/philox.h"
 #include "sched/carousel_state.h"
 
-#define CAROUSEL_STREAM_DRAW                                                \
-	UINT32_C(0x64726177) /* "draw": apart from every use of (seed, lap) \
-			      */
+/* "draw": apart from every use of (seed, lap) */
+#define CAROUSEL_STREAM_DRAW UINT32_C(0x64726177)
 
 /* bits, counted */
 

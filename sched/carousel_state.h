@@ -13,8 +13,8 @@
 #include "sched/deal.h"
 
 #define CAROUSEL_NOBODY UINT32_MAX
-/* Bitmaps over grains are padded with zeros to whole blocks, so that loops have constant lengths.
- */
+/* Bitmaps over grains are padded with zeros to whole blocks, so that loops have constant
+ * lengths. */
 #define CAROUSEL_BLOCK 16
 
 struct carousel_set { /* of jobs */
@@ -24,8 +24,7 @@ struct carousel_set { /* of jobs */
 /*
  * A grant's life: GRANTED -> TAKEN -> (done)
  *                 GRANTED -> REVOKED -> (reclaimed), the usual answer, at once
- *                            REVOKED -> (done) or (reclaimed), later: the rank was quicker, or
- * yields
+ *                            REVOKED -> (done) or (reclaimed), later: the rank was quicker, or yields
  */
 enum carousel_grant_state { CAROUSEL_GRANTED, CAROUSEL_REVOKED, CAROUSEL_TAKEN };
 
@@ -48,10 +47,9 @@ struct carousel_member { /* a job */
 	uint32_t n_tail, tail_room;
 	struct carousel_grant *grants; /* owned; in order of grant, at most one a slot */
 	uint32_t n_grants;
-	uint64_t coming; /* samples GRANTED */
-	uint32_t
-	    revoked; /* grants REVOKED, no answer yet: nothing is granted until they are decided */
-	uint32_t pins;                  /* grants TAKEN or REVOKED */
+	uint64_t coming;  /* samples GRANTED */
+	uint32_t revoked; /* grants REVOKED, no answer yet: until then nothing is granted */
+	uint32_t pins;    /* grants TAKEN or REVOKED */
 	uint64_t taken, consumed, mark; /* samples; mark: consumed when the segment began */
 	uint64_t joined_samples;        /* need and tail when it joined */
 	uint64_t joined_epoch;

@@ -244,8 +244,8 @@ static bool can_evict(const struct carousel *carousel, uint32_t slot)
 	return !s->granted || can_withdraw(carousel, slot);
 }
 
-/* The slot that the fewest need; among equals one that nobody at all was granted, then the oldest.
- */
+/* The slot that the fewest need; among equals one that nobody at all was granted, then the
+ * oldest. */
 static uint32_t choose_victim(const struct carousel *carousel, bool somebody_starves,
 			      uint64_t now_ns)
 {
@@ -413,8 +413,8 @@ static void produce(struct carousel *carousel, const uint32_t *order, uint32_t n
 	};
 }
 
-/* Does the slot serve no living job: is it kept by pins or grants of jobs that do not live alone?
- */
+/* Does the slot serve no living job: is it kept by pins or grants of jobs that do not live
+ * alone? */
 static bool is_held_by_dead(const struct carousel *carousel, uint32_t slot, uint64_t now_ns)
 {
 	const struct carousel_slot *s = &carousel->slots[slot];

@@ -80,7 +80,7 @@ void bell_detach(struct layout_bell *bell)
 	region_unmap(bell, bell_bytes());
 }
 
-/* ---- sleeping and waking --------------------------------------------------------------------- */
+/* ---- sleeping and waking ---- */
 
 /* Number of sleepers woken; an error (no such futex: nobody slept) counts as none. */
 static long wake(_Atomic uint32_t *seq, int n)

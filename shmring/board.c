@@ -24,7 +24,7 @@
 #include "shmring/board.h"
 #include "shmring/region.h"
 
-/* ---- accessd makes it ---------------------------------------------------------------------- */
+/* ---- accessd makes it ---- */
 
 static void head_fill(const struct board_geometry *geometry, struct layout_board *head)
 {
@@ -90,7 +90,7 @@ int board_slots_seal(int slots_fd)
 	return region_seal(slots_fd, REGION_READ_ONLY);
 }
 
-/* ---- where things are ---------------------------------------------------------------------- */
+/* ---- where things are ---- */
 
 /* accessd's own numbers go straight here; the readers below check theirs first. */
 static void *element_of(const struct board *board, uint64_t offset, uint64_t stride, uint32_t slot)
@@ -145,7 +145,7 @@ const uint32_t *board_grains_of(const struct board *board, uint32_t slot)
 	return is_slot(board, slot) ? grains_of(board, slot) : NULL;
 }
 
-/* ---- accessd writes it --------------------------------------------------------------------- */
+/* ---- accessd writes it ---- */
 
 void board_slot_begin(struct board *board, uint32_t slot, uint64_t instance, uint64_t lap,
 		      const int64_t *ids, uint32_t count, const uint32_t *grains, uint32_t n_grains,
@@ -196,7 +196,7 @@ uint32_t board_slot_read_watermark(const struct board *board, uint32_t slot)
 	return BASE_MIN(watermark, board->geometry.hand);
 }
 
-/* ---- ranks attach to it -------------------------------------------------------------------- */
+/* ---- ranks attach to it ---- */
 
 static void geometry_of_head(const struct layout_board *head, struct board_geometry *ret)
 {
@@ -278,7 +278,7 @@ void board_slots_detach(const struct board_geometry *geometry, const uint8_t *sl
 	region_unmap(slots, geometry->slots_bytes);
 }
 
-/* ---- the checker --------------------------------------------------------------------------- */
+/* ---- the checker ---- */
 
 static const char *check_samples(const struct board *board, uint32_t slot, uint32_t watermark)
 {

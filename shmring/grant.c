@@ -42,7 +42,7 @@
 #define NUMBER_OF(word) ((word) >> 8)
 #define LOW_OF(word) ((word)&0xff)
 
-/* ---- the rank ------------------------------------------------------------------------------ */
+/* ---- the rank ---- */
 
 void grant_rank_init(struct grant_rank *rank, const struct layout_inbox *inbox,
 		     struct layout_outbox *outbox)
@@ -86,8 +86,8 @@ static void end(struct grant_rank *rank, unsigned pin, uint64_t number, enum lay
 	/* R3: release of the rank's reads of the slot, pairs with A4. */
 	atomic_store_explicit(&rank->outbox->c_result[number % RING], WORD(number, result),
 			      memory_order_release);
-	/* R4: release of R3, pairs with A3; seq_cst before the look for a kick (K2), pairs with K1.
-	 */
+	/* R4: release of R3, pairs with A3; seq_cst before the look for a kick (K2), pairs with
+	 * K1. */
 	atomic_store_explicit(&rank->outbox->c_take[pin], WORD(number, LAYOUT_TAKE_FREE),
 			      memory_order_seq_cst);
 }
@@ -174,7 +174,7 @@ void grant_disarm(struct grant_rank *rank)
 	atomic_store_explicit(&rank->outbox->c_awake, armed, memory_order_release);
 }
 
-/* ---- accessd: the ledger ------------------------------------------------------------------- */
+/* ---- accessd: the ledger ---- */
 
 void grant_server_init(struct grant_server *server, struct layout_inbox *inbox,
 		       const struct layout_outbox *outbox)
@@ -223,7 +223,7 @@ int grant_post(struct grant_server *server, const struct grant *grant, uint64_t 
 	return 0;
 }
 
-/* ---- accessd: one look at the outbox --------------------------------------------------------- */
+/* ---- accessd: one look at the outbox ---- */
 
 struct look { /* private copy of the words that matter */
 	uint64_t next, take[LAYOUT_MAX_PINS], result[RING];
@@ -310,7 +310,7 @@ int grant_revoke(struct grant_server *server, uint64_t number)
 	return 0;
 }
 
-/* ---- accessd: what has changed --------------------------------------------------------------- */
+/* ---- accessd: what has changed ---- */
 
 /* The next fate of a grant under way: UNTAKEN -> TAKEN -> its end. */
 static enum grant_fate fate_now(const struct grant_server *server, const struct look *look,
@@ -412,7 +412,7 @@ int grant_poll(struct grant_server *server, struct grant *ret, enum grant_fate *
 	return GRANT_E_NONE;
 }
 
-/* ---- accessd: wakes ------------------------------------------------------------------------ */
+/* ---- accessd: wakes ---- */
 
 bool grant_is_waiting(const struct grant_server *server)
 {

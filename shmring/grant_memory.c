@@ -20,7 +20,7 @@ static uint64_t outbox_bytes(void)
 	return base_align_up(sizeof(struct layout_outbox), base_page_size());
 }
 
-/* ---- accessd ------------------------------------------------------------------------------- */
+/* ---- accessd ---- */
 
 static int inbox_new(struct layout_inbox **ret, int *ret_fd)
 {
@@ -96,7 +96,7 @@ void grant_memory_free(struct layout_inbox *inbox, const struct layout_outbox *o
 	grant_memory_detach(inbox, (struct layout_outbox *)outbox);
 }
 
-/* ---- the rank ------------------------------------------------------------------------------ */
+/* ---- the rank ---- */
 
 static bool inbox_is_good(const struct layout_inbox *inbox)
 {

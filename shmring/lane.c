@@ -46,8 +46,8 @@ static bool is_end(enum layout_task_state state)
 	return state == LAYOUT_TASK_DONE || state == LAYOUT_TASK_FAILED;
 }
 
-/* The count may be read by a late scanner while accessd begins a new hand: relaxed, then clamped.
- */
+/* The count may be read by a late scanner while accessd begins a new hand: relaxed, then
+ * clamped. */
 static uint32_t count_of(const struct lane *lane, uint32_t block)
 {
 	uint32_t count = __atomic_load_n(&lane->block[block].d_count, __ATOMIC_RELAXED);
@@ -73,7 +73,7 @@ static void lower_hint(struct lane *lane, uint32_t block, uint32_t index,
 		atomic_store_explicit(hint, index, memory_order_relaxed);
 }
 
-/* ---- accessd: blocks ------------------------------------------------------------------------- */
+/* ---- accessd: blocks ---- */
 
 static int find_unused(const struct lane *lane, uint32_t *ret_block)
 {
@@ -149,7 +149,7 @@ void lane_recount(struct lane *lane, uint32_t block)
 		;
 }
 
-/* ---- accessd: tasks -------------------------------------------------------------------------- */
+/* ---- accessd: tasks ---- */
 
 void lane_task_queue(struct lane *lane, uint32_t block, uint32_t index, uint64_t sample,
 		     uint64_t random_id, uint32_t position, uint32_t label, uint64_t arena_offset,
@@ -240,7 +240,7 @@ bool lane_task_take_over(struct lane *lane, uint32_t block, uint32_t index, uint
 	return true;
 }
 
-/* ---- readers and workers: claims ------------------------------------------------------------- */
+/* ---- readers and workers: claims ---- */
 
 /* Numbers of the blocks in use, oldest hand first. */
 static uint32_t blocks_in_order(const struct lane *lane, uint32_t ret[LAYOUT_MAX_BLOCKS])

@@ -96,8 +96,8 @@ bool lane_run_done(struct lane *lane, const struct lane_task *task, enum layout_
 /* ---- bell (bell.c) ---- */
 void bell_ring_workers(struct layout_bell *bell); /* one task became READY: wakes one sleeper */
 void bell_ring_readers(struct layout_bell *bell); /* tasks became QUEUED: wakes all sleepers */
-/* Wakes everybody, armed or not: after a death, as the dead may have taken a wake along; closing.
- */
+/* Wakes everybody, armed or not: after a death, as the dead may have taken a wake along;
+ * closing. */
 void bell_ring_all(struct layout_bell *bell);
 uint32_t bell_work_seq(const struct layout_bell *bell); /* before looking for work */
 uint32_t bell_read_seq(const struct layout_bell *bell);

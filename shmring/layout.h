@@ -40,11 +40,12 @@
 #define LAYOUT_GRANT_RING 64  /* grants a rank's inbox holds */
 #define LAYOUT_MAX_PINS 2
 
-enum layout_dtype { /* frozen; the same numbers as enum oa_dtype in libaccess.h */
-		    LAYOUT_U8 = 1,
-		    LAYOUT_F16 = 2,
-		    LAYOUT_F32 = 3,
-		    LAYOUT_I64 = 4,
+/* Frozen; the same numbers as enum oa_dtype in libaccess.h. */
+enum layout_dtype {
+	LAYOUT_U8 = 1,
+	LAYOUT_F16 = 2,
+	LAYOUT_F32 = 3,
+	LAYOUT_I64 = 4,
 };
 
 enum layout_where {
@@ -61,16 +62,15 @@ struct layout_field { /* 128 bytes */
 	uint64_t spare[4];
 };
 
-/* ---- board ------------------------------------------------------------------------------------
- */
+/* ---- board ---- */
 
-enum layout_sample_status { /* d_status, one byte a sample of a hand */
-			    LAYOUT_SAMPLE_PENDING = 0,
-			    LAYOUT_SAMPLE_OK = 1,
-			    LAYOUT_SAMPLE_SKIPPED = 2, /* a hole: not delivered, counts as seen */
-			    LAYOUT_SAMPLE_SUBSTITUTED =
-				3, /* another sample's pixels and label under this id */
-			    LAYOUT_SAMPLE_ERROR = 4, /* policy "error": oa_next() reports it */
+/* d_status: one byte a sample of a hand. */
+enum layout_sample_status {
+	LAYOUT_SAMPLE_PENDING = 0,
+	LAYOUT_SAMPLE_OK = 1,
+	LAYOUT_SAMPLE_SKIPPED = 2,     /* a hole: not delivered, counts as seen */
+	LAYOUT_SAMPLE_SUBSTITUTED = 3, /* another sample's pixels and label under this id */
+	LAYOUT_SAMPLE_ERROR = 4,       /* policy "error": oa_next() reports it */
 };
 
 /*
@@ -90,8 +90,8 @@ struct layout_slot {                 /* 128 bytes */
 	uint64_t reserved3[7];
 };
 
-struct layout_board { /* 1280 bytes; arrays follow from LAYOUT_BOARD_HEAD on, where the offsets say
-		       */
+/* 1280 bytes; arrays follow from LAYOUT_BOARD_HEAD on, where the offsets say. */
+struct layout_board {
 	uint64_t magic;
 	uint32_t version, head_bytes;
 	uint64_t bytes;       /* of the whole board */
@@ -112,11 +112,10 @@ struct layout_board { /* 1280 bytes; arrays follow from LAYOUT_BOARD_HEAD on, wh
 	struct layout_field field[LAYOUT_MAX_FIELDS];
 	uint64_t reserved[11];
 };
-#define LAYOUT_BOARD_HEAD \
-	4096 /* the arrays start here; d_ words never share a line with the head */
+/* The arrays start here; d_ words never share a line with the head. */
+#define LAYOUT_BOARD_HEAD 4096
 
-/* ---- inbox and outbox --------------------------------------------------------------------------
- */
+/* ---- inbox and outbox ---- */
 
 enum layout_grant_state { LAYOUT_GRANT_POSTED = 1, LAYOUT_GRANT_REVOKED = 2 };
 enum layout_take_state { LAYOUT_TAKE_FREE = 0, LAYOUT_TAKE_HELD = 1 };
@@ -126,11 +125,13 @@ enum layout_result { LAYOUT_RESULT_DONE = 1, LAYOUT_RESULT_RETURNED = 2 };
  * Grants of a rank are numbered from 1; number k lies in ring[k % LAYOUT_GRANT_RING].
  *
  *   accessd:  (absent) --post--> POSTED --revoke--> REVOKED
- *   rank:     take word := k|HELD  then re-reads d_word:  POSTED -> has it, result k|DONE when
- * given back REVOKED -> result k|RETURNED, nothing delivered Both re-reads are seq_cst (store then
- * load on both sides), so at least one side sees the other. The rank passes over entries it finds
- * REVOKED before taking, without a result. A take word is set FREE after the result is stored.
- * accessd posts k + RING only when it knows the end of k.
+ *   rank:     take word := k|HELD  then re-reads d_word:
+ *                 POSTED  -> has it, result k|DONE when given back
+ *                 REVOKED -> result k|RETURNED, nothing delivered
+ *
+ * Both re-reads are seq_cst (store then load on both sides), so at least one side sees the other.
+ * The rank passes over entries it finds REVOKED before taking, without a result. A take word is set
+ * FREE after the result is stored. accessd posts k + RING only when it knows the end of k.
  */
 struct layout_grant {            /* 64 bytes */
 	_Atomic uint64_t d_word; /* k << 8 | enum layout_grant_state; 0: never posted */
@@ -144,15 +145,16 @@ struct layout_grant {            /* 64 bytes */
 };
 #define LAYOUT_GRANT_LAST 1u
 
-enum layout_stage { /* what a waiting rank waits for: d_stage, in time-outs and status */
-		    LAYOUT_STAGE_NONE = 0,
-		    LAYOUT_STAGE_SCAN = 1,     /* the dataset's listing */
-		    LAYOUT_STAGE_READ = 2,     /* storage: bytes of samples */
-		    LAYOUT_STAGE_DECODE = 3,   /* workers are busy with the hand */
-		    LAYOUT_STAGE_SLOT = 4,     /* no slot is free: others hold them */
-		    LAYOUT_STAGE_WORKERS = 5,  /* no worker is alive */
-		    LAYOUT_STAGE_SCHEDULE = 6, /* a hand is being composed */
-		    LAYOUT_STAGE_DRAIN = 7,    /* accessd is shutting down */
+/* What a waiting rank waits for: d_stage, in time-outs and status. */
+enum layout_stage {
+	LAYOUT_STAGE_NONE = 0,
+	LAYOUT_STAGE_SCAN = 1,     /* the dataset's listing */
+	LAYOUT_STAGE_READ = 2,     /* storage: bytes of samples */
+	LAYOUT_STAGE_DECODE = 3,   /* workers are busy with the hand */
+	LAYOUT_STAGE_SLOT = 4,     /* no slot is free: others hold them */
+	LAYOUT_STAGE_WORKERS = 5,  /* no worker is alive */
+	LAYOUT_STAGE_SCHEDULE = 6, /* a hand is being composed */
+	LAYOUT_STAGE_DRAIN = 7,    /* accessd is shutting down */
 };
 
 struct layout_inbox { /* 4224 bytes */
@@ -184,8 +186,7 @@ struct layout_outbox { /* 704 bytes; all of it hostile to accessd */
 	_Atomic uint64_t c_result[LAYOUT_GRANT_RING]; /* k << 8 | enum layout_result */
 };
 
-/* ---- lane: the tasks of a stream ---------------------------------------------------------------
- */
+/* ---- lane: the tasks of a stream ---- */
 
 /*
  * A block holds the tasks of one hand in production. A task's state word, low byte the state, the
@@ -193,9 +194,11 @@ struct layout_outbox { /* 704 bytes; all of it hostile to accessd */
  *
  *   FREE --accessd--> HELD --accessd (arena space found)--> QUEUED --reader CAS--> READING
  *        READING --reader--> READY | FAILED        READY --worker CAS--> RUNNING
- *        RUNNING --worker--> DONE | FAILED         accessd alone moves DONE/FAILED on (FREE,
- * QUEUED) A dead reader's READING tasks become QUEUED again, a dead worker's RUNNING task gets its
- * policy; both by accessd, after the process is known to be gone.
+ *        RUNNING --worker--> DONE | FAILED
+ *
+ * accessd alone moves DONE and FAILED on (FREE, QUEUED). A dead reader's READING tasks become
+ * QUEUED again, a dead worker's RUNNING task gets its policy; both by accessd, after the process is
+ * known to be gone.
  */
 enum layout_task_state {
 	LAYOUT_TASK_FREE = 0,
@@ -208,18 +211,18 @@ enum layout_task_state {
 	LAYOUT_TASK_FAILED = 7,
 };
 
-enum layout_fail { /* stage of a failed task */
-		   LAYOUT_FAIL_NONE = 0,
-		   LAYOUT_FAIL_OPEN = 1, /* code: errno */
-		   LAYOUT_FAIL_READ = 2, /* code: errno */
-		   LAYOUT_FAIL_CHANGED =
-		       3, /* size or mtime differ from the index: dataset changed */
-		   LAYOUT_FAIL_DECODE = 4,  /* the bytes are no picture */
-		   LAYOUT_FAIL_REFUSED = 5, /* too large, refused before decoding */
-		   LAYOUT_FAIL_CRASH = 6,   /* the worker died; code: wait status */
-		   LAYOUT_FAIL_HANG = 7,    /* the worker was killed: too slow */
-		   LAYOUT_FAIL_MEMORY = 8,  /* the worker ran out of its memory limit */
-		   LAYOUT_FAIL_OP = 9,      /* an op failed on the picture */
+/* Stage of a failed task. */
+enum layout_fail {
+	LAYOUT_FAIL_NONE = 0,
+	LAYOUT_FAIL_OPEN = 1,    /* code: errno */
+	LAYOUT_FAIL_READ = 2,    /* code: errno */
+	LAYOUT_FAIL_CHANGED = 3, /* size or mtime differ from the index: dataset changed */
+	LAYOUT_FAIL_DECODE = 4,  /* the bytes are no picture */
+	LAYOUT_FAIL_REFUSED = 5, /* too large, refused before decoding */
+	LAYOUT_FAIL_CRASH = 6,   /* the worker died; code: wait status */
+	LAYOUT_FAIL_HANG = 7,    /* the worker was killed: too slow */
+	LAYOUT_FAIL_MEMORY = 8,  /* the worker ran out of its memory limit */
+	LAYOUT_FAIL_OP = 9,      /* an op failed on the picture */
 };
 
 struct layout_task {          /* 192 bytes */
@@ -271,8 +274,7 @@ struct layout_lane { /* 128 bytes */
 	uint32_t reserved1[15];
 };
 
-/* ---- bell: who sleeps, who works on what; one a trust domain
- * ------------------------------------- */
+/* ---- bell: who sleeps, who works on what; one a trust domain ---- */
 
 struct layout_worker {                 /* 64 bytes */
 	_Atomic uint64_t w_task;       /* lane << 48 | block << 40 | task << 8 | 1; 0: idle */
@@ -298,8 +300,7 @@ struct layout_bell { /* 256 bytes and the workers */
 	struct layout_worker worker[LAYOUT_MAX_WORKERS];
 };
 
-/* ---- frozen sizes (offsets: tests/shmring/layout_test.c) ----------------------------------------
- */
+/* ---- frozen sizes (offsets: tests/shmring/layout_test.c) ---- */
 
 #define LAYOUT_SIZE(type, bytes) _Static_assert(sizeof(struct type) == (bytes), #type " is frozen")
 LAYOUT_SIZE(layout_field, 128);

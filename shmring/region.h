@@ -22,8 +22,8 @@ int region_new(const char *name, uint64_t bytes, void **ret_map, int *ret_fd);
 /* Reserves memory so that no touch of it can fail later. 0, -ENOSPC, -ENOMEM, ... */
 int region_reserve(int fd, uint64_t offset, uint64_t bytes);
 int region_seal(int fd, enum region_seal seal);
-/* Size of a memfd from elsewhere that bears at least these seals. 0, REGION_E_BAD, negative errno.
- */
+/* Size of a memfd from elsewhere that bears at least these seals. 0, REGION_E_BAD, negative
+ * errno. */
 int region_size(int fd, enum region_seal seal, uint64_t *ret_bytes);
 /* Maps all of it, shared; without writable it can never be made writable by mprotect. */
 int region_map(int fd, uint64_t bytes, bool writable, void **ret_map);

@@ -45,7 +45,7 @@ struct dataset {
 	struct strings names, classes, folder_paths;
 };
 
-/* ---- checks --------------------------------------------------------------------------------- */
+/* ---- checks ---- */
 
 static bool head_is_good(const struct index_head *head, uint64_t bytes)
 {
@@ -143,7 +143,7 @@ static bool body_is_good(const struct dataset *dataset)
 	       records_are_good(dataset);
 }
 
-/* ---- mapping -------------------------------------------------------------------------------- */
+/* ---- mapping ---- */
 
 static struct strings strings_at(const uint8_t *map, uint64_t starts, uint64_t text, uint64_t count)
 {
@@ -225,7 +225,7 @@ bool dataset_is_sealed(int fd)
 	return seals >= 0 && (seals & needed) == needed;
 }
 
-/* ---- accessors ------------------------------------------------------------------------------ */
+/* ---- accessors ---- */
 
 uint64_t dataset_count(const struct dataset *dataset)
 {

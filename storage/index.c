@@ -60,7 +60,7 @@ bool index_place(const struct index_head *head, struct index_places *ret)
 	return true;
 }
 
-/* ---- the writer ----------------------------------------------------------------------------- */
+/* ---- the writer ---- */
 
 static int writer_reserve(struct index_writer *writer)
 {

@@ -70,7 +70,7 @@ static struct { /* written by the main thread before any reading thread starts *
 	struct reader_mount mount[LANE_MAX_MOUNTS];
 } lanes;
 
-/* ---- lanes of a mount ----------------------------------------------------------------------- */
+/* ---- lanes of a mount ---- */
 
 static void mount_append_locked(struct reader_mount *mount, struct reader_lane *lane)
 {
@@ -159,7 +159,7 @@ static struct reader_lane *mount_claim(struct reader_mount *mount, uint32_t owne
 	return r ? NULL : lane;
 }
 
-/* ---- threads -------------------------------------------------------------------------------- */
+/* ---- threads ---- */
 
 /* Do the numbers of the task, which are shared memory's, fit the index and the arena? */
 static bool task_fits(const struct reader_lane *lane, const struct lane_task *task)
@@ -254,7 +254,7 @@ static int mount_start(struct reader_mount *mount)
 	return 0;
 }
 
-/* ---- attaching and detaching, in the main thread -------------------------------------------- */
+/* ---- attaching and detaching, in the main thread ---- */
 
 static unsigned mount_lanes(struct reader_mount *mount)
 {

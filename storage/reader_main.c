@@ -35,7 +35,7 @@
 #define READER_THREADS 4
 #define READER_MAX_THREADS 64
 
-/* ---- messages ------------------------------------------------------------------------------- */
+/* ---- messages ---- */
 
 static _Noreturn void message_bad(const struct wire_in *in, const char *what)
 {
@@ -161,7 +161,7 @@ static int run(unsigned threads)
 	}
 }
 
-/* ---- the process ---------------------------------------------------------------------------- */
+/* ---- the process ---- */
 
 static void follow_parent(void)
 {

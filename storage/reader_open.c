@@ -36,7 +36,7 @@ static struct {
 	struct reader_dataset *first, **last; /* queue over next_queued */
 } table = {.lock = PTHREAD_MUTEX_INITIALIZER, .queued = PTHREAD_COND_INITIALIZER};
 
-/* ---- table ---------------------------------------------------------------------------------- */
+/* ---- table ---- */
 
 static struct reader_dataset **table_find_locked(uint64_t id)
 {
@@ -138,7 +138,7 @@ bool reader_open_request(uint64_t id, const char *path, int stored_fd)
 	return fresh;
 }
 
-/* ---- opening -------------------------------------------------------------------------------- */
+/* ---- opening ---- */
 
 static void open_tell(void *arg, uint64_t folders, uint64_t files)
 {

@@ -14,7 +14,7 @@
 #include "storage/dataset.h"
 #include "storage/reader.h"
 
-/* ---- reader_say.c: replies, from any thread; a lost connection ends the process ------------- */
+/* ---- reader_say.c: replies, from any thread; a lost connection ends the process ---- */
 
 void reader_say_progress(uint64_t id, uint64_t folders, uint64_t files);
 void reader_say_opened(uint64_t id, uint64_t device, uint64_t inode,
@@ -24,7 +24,7 @@ void reader_say_lane(enum reader_message type, uint64_t lane);
 /* Logs why and exits with 1. */
 _Noreturn void reader_say_fatal(const char *event, const char *text);
 
-/* ---- reader_open.c: datasets ---------------------------------------------------------------- */
+/* ---- reader_open.c: datasets ---- */
 
 struct reader_dataset { /* open: immutable but for refs */
 	uint64_t id;
@@ -49,8 +49,7 @@ void reader_open_cancel(uint64_t id);
 struct reader_dataset *reader_open_ref(uint64_t id);
 void reader_open_unref(struct reader_dataset *dataset);
 
-/* ---- reader_lane.c: lanes and the threads that serve them
- * ---------------------------------------- */
+/* ---- reader_lane.c: lanes and the threads that serve them ---- */
 
 void reader_lane_init(unsigned threads, struct layout_bell *bell, int event_fd);
 /* Consumes dataset's reference when it succeeds; fds stay the caller's. 0, LANE_E_BAD or negative
@@ -60,8 +59,7 @@ int reader_lane_attach(uint64_t number, struct reader_dataset *dataset, int lane
 /* DETACHED is sent now or when the last read in flight has ended. false: no such lane. */
 bool reader_lane_detach(uint64_t number);
 
-/* ---- reader_read.c: one file
- * --------------------------------------------------------------------- */
+/* ---- reader_read.c: one file ---- */
 
 struct reader_outcome {
 	enum layout_fail stage; /* LAYOUT_FAIL_NONE: good, text is then not set */

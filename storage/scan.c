@@ -45,7 +45,7 @@ static bool folder_counts(const struct listing *listing, const struct walk_folde
 	return listing->flat || folder->parent;
 }
 
-/* ---- order ---------------------------------------------------------------------------------- */
+/* ---- order ---- */
 
 /* By top-level folder first: "a/x" comes before "a b", though ' ' < '/'. */
 static int folder_compare(const void *a, const void *b)
@@ -77,7 +77,7 @@ static int listing_sort(struct listing *listing, struct walk_folder *folders)
 	return 0;
 }
 
-/* ---- layout rule ---------------------------------------------------------------------------- */
+/* ---- layout rule ---- */
 
 static int refuse_empty(const char *root_name, struct diag *diag)
 {
@@ -159,7 +159,7 @@ static void listing_measure(struct listing *listing)
 	}
 }
 
-/* ---- index ---------------------------------------------------------------------------------- */
+/* ---- index ---- */
 
 static void write_samples(struct index_writer *writer, const struct walk_folder *folder,
 			  uint32_t label)
@@ -239,7 +239,7 @@ int scan_build(int root_fd, const char *root_name, unsigned threads,
 	return r;
 }
 
-/* ---- verification --------------------------------------------------------------------------- */
+/* ---- verification ---- */
 
 static bool folder_is_same(const struct dataset_folder *folder, const struct stat *st)
 {

@@ -28,7 +28,7 @@
 
 #define WALK_TELL_NS 100000000
 
-/* ---- failing -------------------------------------------------------------------------------- */
+/* ---- failing ---- */
 
 void walk_stop(struct walk *walk, int code, const char *text)
 {
@@ -84,7 +84,7 @@ void walk_refuse_errno(struct walk *walk, const char *path, const char *name, in
 	walk_refuse(walk, path, name, why);
 }
 
-/* ---- the queue ------------------------------------------------------------------------------ */
+/* ---- the queue ---- */
 
 bool walk_offer(struct walk *walk, struct walk_batch **batch)
 {

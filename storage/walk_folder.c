@@ -85,8 +85,8 @@ static int64_t mtime_youth_ns(int64_t mtime_ns)
 	return youth > 2 * WALK_COARSE_NS ? 0 : BASE_MAX(youth, 0);
 }
 
-/* Stats the folder when it is old enough; waits for that in steps, so that a cancelled walk ends.
- */
+/* Stats the folder when it is old enough; waits for that in steps, so that a cancelled walk
+ * ends. */
 static int folder_stat(struct walk *walk, struct walk_folder *folder, int fd)
 {
 	const uint64_t begin_ns = base_now_ns();

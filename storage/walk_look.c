@@ -19,7 +19,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* ---- pictures ------------------------------------------------------------------------------- */
+/* ---- pictures ---- */
 
 bool walk_is_picture(const char *name)
 {
@@ -169,7 +169,7 @@ static void batch_add(struct walk *walk, struct walk_batch **batch, const char *
 	(*batch)->used += size;
 }
 
-/* ---- listing -------------------------------------------------------------------------------- */
+/* ---- listing ---- */
 
 static void list_entry(struct walk *walk, struct walk_batch **batch, const struct dirent *entry)
 {

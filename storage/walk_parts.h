@@ -39,7 +39,7 @@ struct walk {
 	struct diag *diag;
 };
 
-/* ---- walk.c: threads, the queue, failing ---------------------------------------------------- */
+/* ---- walk.c: threads, the queue, failing ---- */
 
 /* Hands the batch to an idle thread if there is one. true: *batch is a fresh one. */
 bool walk_offer(struct walk *walk, struct walk_batch **batch);
@@ -51,7 +51,7 @@ void walk_stop_memory(struct walk *walk);
 void walk_refuse(struct walk *walk, const char *path, const char *name, const char *why);
 void walk_refuse_errno(struct walk *walk, const char *path, const char *name, int error);
 
-/* ---- walk_folder.c: the life of one folder -------------------------------------------------- */
+/* ---- walk_folder.c: the life of one folder ---- */
 
 /* Adds a folder to the stack. parent NULL: the root. */
 void walk_folder_push(struct walk *walk, const struct walk_folder *parent, const char *name);
@@ -62,7 +62,7 @@ void walk_folder_settle(struct walk_folder *folder);
 /* One holder less; the last one closes and sorts the folder. */
 void walk_folder_put(struct walk *walk, struct walk_folder *folder);
 
-/* ---- walk_look.c: names and files ----------------------------------------------------------- */
+/* ---- walk_look.c: names and files ---- */
 
 /* Lists one folder; *batch is the thread's own and may be exchanged. */
 void walk_look_folder(struct walk *walk, struct walk_batch **batch, struct walk_folder *folder);

@@ -14,8 +14,8 @@
 
 static volatile uint64_t bench_verify_sum;
 
-/* Bits of the exponents in eight bytes of a type: if all of one exponent are set it is not finite.
- */
+/* Bits of the exponents in eight bytes of a type: if all of one exponent are set it is not
+ * finite. */
 static bool bench_verify_is_finite(enum oa_dtype dtype, uint64_t word)
 {
 	static const uint64_t f32_mask = UINT64_C(0x7f800000), f16_mask = UINT64_C(0x7c00);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Specs that anybody could have sent. What compiles has a canonical text that compiles to itself.
- */
+/* Specs that anybody could have sent. What compiles has a canonical text that compiles to
+ * itself. */
 
 #include <stdlib.h>
 #include <string.h>

@@ -40,8 +40,7 @@ uint8_t fake_pixel(uint64_t id, uint64_t lap, unsigned k)
 	return (uint8_t)((id * 31 + lap * 7 + k * 3) % 251);
 }
 
-/* ---- memory
- * ------------------------------------------------------------------------------------------- */
+/* ---- memory ---- */
 
 static void fake_geometry(const struct fake *fake, struct board_geometry *ret)
 {
@@ -102,8 +101,7 @@ static void fake_drop(struct fake_conn *conn)
 	*conn = (struct fake_conn){.sock = -1};
 }
 
-/* ---- hands
- * -------------------------------------------------------------------------------------------- */
+/* ---- hands ---- */
 
 static uint32_t fake_choose_grains(struct fake *fake, struct fake_conn *conn,
 				   const struct deal *deal, uint32_t *ret)
@@ -298,8 +296,7 @@ static void fake_serve(struct fake *fake, struct fake_conn *conn)
 	}
 }
 
-/* ---- messages
- * ----------------------------------------------------------------------------------------- */
+/* ---- messages ---- */
 
 static void fake_send_text(int sock, uint16_t type, uint64_t code, const char *text)
 {
@@ -461,8 +458,7 @@ static void fake_hear(struct fake *fake, struct fake_conn *conn)
 	wire_in_fini(&in);
 }
 
-/* ---- the thread
- * ---------------------------------------------------------------------------------------- */
+/* ---- the thread ---- */
 
 static void fake_accept(struct fake *fake)
 {
@@ -628,8 +624,7 @@ bool fake_has_no_pins(struct fake *fake)
 	return false;
 }
 
-/* ---- what most tests want
- * -------------------------------------------------------------------------------- */
+/* ---- what most tests want ---- */
 
 struct oa_client *fake_connect(struct fake *fake)
 {

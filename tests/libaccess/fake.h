@@ -19,21 +19,22 @@
 #include "shmring/grant.h"
 #include "shmring/proto.h"
 
-enum fake_mode { /* how it misbehaves at the handshake */
-		 FAKE_GOOD = 0,
-		 FAKE_SILENT,         /* accepts, never answers */
-		 FAKE_MAJOR,          /* another protocol */
-		 FAKE_MINOR,          /* a newer minor: keys and messages nobody knows */
-		 FAKE_REFUSE,         /* REFUSED, OA_E_MEMORY */
-		 FAKE_GARBAGE,        /* bytes that are no message */
-		 FAKE_GARBAGE_OPENED, /* the same in place of OPENED */
-		 FAKE_WRONG_TYPE,     /* WELCOME again in place of OPENED */
-		 FAKE_FEW_FDS,        /* OPENED with two descriptors */
-		 FAKE_WRONG_FDS,      /* OPENED with descriptors of /dev/null */
-		 FAKE_MIXED_FDS,      /* OPENED with board and slots exchanged */
-		 FAKE_BAD_BOARD,      /* a board whose numbers contradict each other */
-		 FAKE_HANG_UP,        /* at HELLO */
-		 FAKE_HANG_UP_OPEN,   /* at OPEN */
+/* How it misbehaves at the handshake. */
+enum fake_mode {
+	FAKE_GOOD = 0,
+	FAKE_SILENT,         /* accepts, never answers */
+	FAKE_MAJOR,          /* another protocol */
+	FAKE_MINOR,          /* a newer minor: keys and messages nobody knows */
+	FAKE_REFUSE,         /* REFUSED, OA_E_MEMORY */
+	FAKE_GARBAGE,        /* bytes that are no message */
+	FAKE_GARBAGE_OPENED, /* the same in place of OPENED */
+	FAKE_WRONG_TYPE,     /* WELCOME again in place of OPENED */
+	FAKE_FEW_FDS,        /* OPENED with two descriptors */
+	FAKE_WRONG_FDS,      /* OPENED with descriptors of /dev/null */
+	FAKE_MIXED_FDS,      /* OPENED with board and slots exchanged */
+	FAKE_BAD_BOARD,      /* a board whose numbers contradict each other */
+	FAKE_HANG_UP,        /* at HELLO */
+	FAKE_HANG_UP_OPEN,   /* at OPEN */
 };
 
 struct fake_config {

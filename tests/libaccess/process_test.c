@@ -25,9 +25,7 @@
 
 static const struct fake_config plain = {.n = 1000, .hand = 20, .slots = 4};
 
-/* ---- fork
- * ------------------------------------------------------------------------------------------------
- */
+/* ---- fork ---- */
 
 static int child_tries(struct oa_client *client, struct oa_stream *stream, struct oa_batch *held)
 {
@@ -85,8 +83,7 @@ START_TEST(children_are_told)
 }
 END_TEST
 
-/* ---- threads
- * --------------------------------------------------------------------------------------------- */
+/* ---- threads ---- */
 
 struct crew {
 	struct oa_stream *stream;
@@ -183,8 +180,7 @@ START_TEST(turns_have_an_end)
 }
 END_TEST
 
-/* ---- the path of a batch
- * ------------------------------------------------------------------------------------ */
+/* ---- the path of a batch ---- */
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define IS_SANITIZED 1
@@ -283,8 +279,7 @@ START_TEST(ready_batches_need_no_kernel)
 }
 END_TEST
 
-/* ---- private daemons
- * ----------------------------------------------------------------------------------------- */
+/* ---- private daemons ---- */
 
 static char runtime[] = "/tmp/oa-runtime-XXXXXX";
 

@@ -25,8 +25,7 @@ static void has(const char *text, const char *part)
 	ck_assert_msg(strstr(text, part) != NULL, "\"%s\" lacks \"%s\"", text, part);
 }
 
-/* ---- opening
- * ------------------------------------------------------------------------------------------- */
+/* ---- opening ---- */
 
 static const struct open_case {
 	enum fake_mode mode;
@@ -220,8 +219,7 @@ START_TEST(open_in_time)
 }
 END_TEST
 
-/* ---- limits
- * --------------------------------------------------------------------------------------------- */
+/* ---- limits ---- */
 
 START_TEST(few_descriptors)
 {
@@ -289,8 +287,7 @@ START_TEST(stripped_descriptors)
 }
 END_TEST
 
-/* ---- time-outs: the texts
- * --------------------------------------------------------------------------------- */
+/* ---- time-outs: the texts ---- */
 
 static const struct stage_case {
 	uint32_t stage;
@@ -393,8 +390,7 @@ START_TEST(silent_after_reconnect)
 }
 END_TEST
 
-/* ---- pins, poison
- * ------------------------------------------------------------------------------------------ */
+/* ---- pins, poison ---- */
 
 START_TEST(two_slots_at_most)
 {
@@ -480,8 +476,7 @@ START_TEST(poison_finds_a_recycled_slot)
 }
 END_TEST
 
-/* ---- bad samples, failures, lies
- * ----------------------------------------------------------------------------- */
+/* ---- bad samples, failures, lies ---- */
 
 static uint8_t status_one_error(uint64_t id)
 {
@@ -627,8 +622,7 @@ START_TEST(changed_dataset_after_a_restart)
 }
 END_TEST
 
-/* ---- signals, descriptors
- * ----------------------------------------------------------------------------------- */
+/* ---- signals, descriptors ---- */
 
 static void on_alarm(int number)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The resume token: its bytes are frozen, random ones come back as they were, broken ones are told.
- */
+/* The resume token: its bytes are frozen, random ones come back as they were, broken ones are
+ * told. */
 
 #include <check.h>
 #include <stdlib.h>

@@ -37,7 +37,7 @@ static struct {
 	_Atomic bool closed;
 } storm;
 
-/* ---- accessd --------------------------------------------------------------------------------- */
+/* ---- accessd ---- */
 
 struct dealer {
 	struct grant_server server;
@@ -120,7 +120,7 @@ static void *accessd(void *unused)
 	return unused;
 }
 
-/* ---- the rank -------------------------------------------------------------------------------- */
+/* ---- the rank ---- */
 
 static void consume(struct grant_rank *rank, const struct grant *grant)
 {

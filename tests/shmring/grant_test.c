@@ -98,7 +98,7 @@ static int try_take(void)
 	return grant_take(&rank, &grant);
 }
 
-/* ---- an honest rank -------------------------------------------------------------------------- */
+/* ---- an honest rank ---- */
 
 START_TEST(grant_is_taken_and_given_back)
 {
@@ -315,7 +315,7 @@ START_TEST(kick_is_asked_for)
 }
 END_TEST
 
-/* ---- a rank that lies ------------------------------------------------------------------------ */
+/* ---- a rank that lies ---- */
 
 /* Grants 1 .. 4 are posted, 2 is reclaimed, 3 is taken. One word of the outbox is then changed. */
 static void stage(void)
@@ -491,7 +491,7 @@ START_TEST(random_words_never_break_the_ledger)
 }
 END_TEST
 
-/* ---- memory ---------------------------------------------------------------------------------- */
+/* ---- memory ---- */
 
 START_TEST(attach_refuses_other_memory)
 {

@@ -22,8 +22,8 @@
 
 enum { HAND = 2048, N_PROCESSES = 3, N_KILLS = 400, SPIN = 300 };
 
-/* Shared with the children; each word is set by who runs the task, cleared by accessd after death.
- */
+/* Shared with the children; each word is set by who runs the task, cleared by accessd after
+ * death. */
 struct log {
 	_Atomic uint32_t runner[HAND], finished[HAND];
 	_Atomic uint32_t doubled, runs;
@@ -61,7 +61,7 @@ static void begin(uint32_t count)
 		lane_task_queue(&lane, block, i, i, i, i, 0, 0, 64, 0);
 }
 
-/* ---- a process ------------------------------------------------------------------------------- */
+/* ---- a process ---- */
 
 static void log_start(const struct lane_task *task)
 {
@@ -112,7 +112,7 @@ static pid_t spawn(uint32_t owner)
 	_exit(0);
 }
 
-/* ---- accessd --------------------------------------------------------------------------------- */
+/* ---- accessd ---- */
 
 /* After the death of owner: its tasks go back to where they were. Returns how many it had. */
 static unsigned take_over(uint32_t owner, uint32_t count)
@@ -194,7 +194,7 @@ START_TEST(random_kills_lose_and_double_nothing)
 }
 END_TEST
 
-/* ---- every instruction ----------------------------------------------------------------------- */
+/* ---- every instruction ---- */
 
 enum { FEW = 3, DOOMED = 77, HEIR = 78 };
 

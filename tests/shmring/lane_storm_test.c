@@ -39,7 +39,7 @@ static void ring_accessd(bool due)
 		sem_post(&storm.event);
 }
 
-/* ---- readers and workers --------------------------------------------------------------------- */
+/* ---- readers and workers ---- */
 
 static void read_task(const struct lane_task *task)
 {
@@ -95,7 +95,7 @@ static void *worker(void *owner)
 	return NULL;
 }
 
-/* ---- accessd --------------------------------------------------------------------------------- */
+/* ---- accessd ---- */
 
 struct hand {
 	uint64_t order;

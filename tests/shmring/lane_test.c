@@ -75,7 +75,7 @@ static bool run_well(const struct lane_task *task)
 	return lane_run_done(&lane, task, LAYOUT_FAIL_NONE, 0, NULL, 77);
 }
 
-/* ---- the way --------------------------------------------------------------------------------- */
+/* ---- the way ---- */
 
 START_TEST(task_goes_its_way)
 {
@@ -239,7 +239,7 @@ START_TEST(block_is_not_begun_with_bad_numbers)
 }
 END_TEST
 
-/* ---- the dead -------------------------------------------------------------------------------- */
+/* ---- the dead ---- */
 
 START_TEST(task_of_the_dead_is_taken_over)
 {
@@ -298,7 +298,7 @@ START_TEST(recount_mends_a_count_that_is_short)
 }
 END_TEST
 
-/* ---- hostile numbers ------------------------------------------------------------------------- */
+/* ---- hostile numbers ---- */
 
 static const struct {
 	uint64_t arena_offset;
@@ -366,7 +366,7 @@ START_TEST(hostile_words_stay_in_their_place)
 }
 END_TEST
 
-/* ---- memory ---------------------------------------------------------------------------------- */
+/* ---- memory ---- */
 
 static const struct {
 	uint32_t n_blocks, hand;
@@ -433,7 +433,7 @@ START_TEST(attach_refuses_each_changed_byte_that_matters)
 }
 END_TEST
 
-/* ---- the bell -------------------------------------------------------------------------------- */
+/* ---- the bell ---- */
 
 static struct layout_bell *bell;
 static int bell_fd;

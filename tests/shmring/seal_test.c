@@ -34,7 +34,7 @@
 
 enum { NOBODY = 65534, MARK = 0xa5 };
 
-/* ---- the routes: each returns true if it worked ---------------------------------------------- */
+/* ---- the routes: each returns true if it worked ---- */
 
 struct prey {
 	int fd;
@@ -213,7 +213,7 @@ static const struct {
     ROUTE(splice),        ROUTE(userfault),       ROUTE(remap),
 };
 
-/* ---- the prey -------------------------------------------------------------------------------- */
+/* ---- the prey ---- */
 
 /* Makes a memory as accessd does; *ret_writer is its own mapping. */
 struct maker {
@@ -275,7 +275,7 @@ static int make_inbox(uint8_t **ret_writer, uint64_t *ret_bytes)
 static const struct maker makers[] = {
     {"slots", make_slots}, {"board", make_board}, {"inbox", make_inbox}};
 
-/* ---- the hunt -------------------------------------------------------------------------------- */
+/* ---- the hunt ---- */
 
 static void become(uid_t uid)
 {

@@ -90,8 +90,7 @@ START_TEST(sealed_index_cannot_be_changed)
 }
 END_TEST
 
-/* ---- lies
- * ---------------------------------------------------------------------------------------- */
+/* ---- lies ---- */
 
 struct image { /* a copy of the index, to be changed */
 	uint8_t *data;

@@ -15,8 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* ---- the process
- * ----------------------------------------------------------------------------------- */
+/* ---- the process ---- */
 
 static void exec_reader(int sock, const char *faults)
 {
@@ -106,8 +105,7 @@ void process_stop(struct process *process)
 	close(process->event_fd);
 }
 
-/* ---- messages
- * -------------------------------------------------------------------------------------- */
+/* ---- messages ---- */
 
 void process_send(struct process *process, struct wire_out *out)
 {
@@ -196,8 +194,7 @@ int process_refused(struct process *process, uint64_t id, char *ret_text)
 	return code;
 }
 
-/* ---- work
- * ------------------------------------------------------------------------------------------ */
+/* ---- work ---- */
 
 void work_new(struct work *work, struct tree *tree, struct dataset *dataset, uint32_t number)
 {

@@ -74,8 +74,7 @@ static void send_id(uint16_t type, uint64_t id)
 	process_send(&process, &out);
 }
 
-/* ---- opening
- * ------------------------------------------------------------------------------------- */
+/* ---- opening ---- */
 
 START_TEST(stored_index_is_used_while_nothing_changed)
 {
@@ -186,8 +185,7 @@ START_TEST(more_opens_than_threads_are_queued)
 }
 END_TEST
 
-/* ---- reading
- * ------------------------------------------------------------------------------------- */
+/* ---- reading ---- */
 
 START_TEST(every_byte_is_read)
 {
@@ -354,8 +352,7 @@ START_TEST(tasks_that_do_not_fit_the_index_fail)
 }
 END_TEST
 
-/* ---- storage that misbehaves
- * ---------------------------------------------------------------------- */
+/* ---- storage that misbehaves ---- */
 
 static const char *const survived[] = {"short", "short eintr", "eio", "estale", "short eio eintr"};
 
@@ -452,8 +449,7 @@ START_TEST(hung_mount_stalls_only_itself)
 }
 END_TEST
 
-/* ---- death
- * --------------------------------------------------------------------------------------- */
+/* ---- death ---- */
 
 static void wait_until_reading(const struct work *work)
 {

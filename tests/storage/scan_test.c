@@ -43,8 +43,7 @@ static void expect(const struct dataset *dataset, const struct expected *expecte
 	}
 }
 
-/* ---- order and labels
- * ---------------------------------------------------------------------------- */
+/* ---- order and labels ---- */
 
 /* What torchvision.datasets.ImageFolder(root).samples gives for the same tree. */
 START_TEST(samples_are_numbered_as_imagefolder_does)
@@ -156,8 +155,7 @@ START_TEST(links_are_followed_and_specials_ignored)
 }
 END_TEST
 
-/* ---- refusals
- * ------------------------------------------------------------------------------------ */
+/* ---- refusals ---- */
 
 START_TEST(empty_dataset_names_the_suffixes)
 {
@@ -272,8 +270,7 @@ START_TEST(unreadable_folder_is_refused_with_its_path)
 }
 END_TEST
 
-/* ---- progress, size
- * ------------------------------------------------------------------------------ */
+/* ---- progress, size ---- */
 
 struct watch {
 	uint64_t folders, files, calls;
@@ -374,8 +371,7 @@ START_TEST(many_folders_are_the_same_for_any_threads)
 }
 END_TEST
 
-/* ---- version and verification
- * --------------------------------------------------------------------- */
+/* ---- version and verification ---- */
 
 static struct hash_id version_now(void)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The worker parent as accessd sees it: lanes come and go, workers follow, nobody outlives anybody.
- */
+/* The worker parent as accessd sees it: lanes come and go, workers follow, nobody outlives
+ * anybody. */
 
 #include "tests/worker/rig.h"
 #include "tests/worker/suite.h"
