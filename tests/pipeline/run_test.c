@@ -260,8 +260,8 @@ static void run_engines_agree(struct run_engines *both, const uint8_t *data, siz
 
 /* Small outputs and all sizes of parts: each column and row of a block is an edge some time. */
 static const char *const run_crops[] = {
-    "[{\"op\":\"decode\"},{\"op\":\"random_resized_crop\",\"size\":[24,40],\"scale\":[0.001,1],"
-    "\"ratio\":[0.1,10],\"interpolation\":\"nearest\"}]",
+    ("[{\"op\":\"decode\"},{\"op\":\"random_resized_crop\",\"size\":[24,40],\"scale\":[0.001,1],"
+     "\"ratio\":[0.1,10],\"interpolation\":\"nearest\"}]"),
     "[{\"op\":\"decode\"},{\"op\":\"random_resized_crop\",\"size\":[33,17]},{\"op\":\"hflip\"}]",
     "[{\"op\":\"decode\"},{\"op\":\"center_crop\",\"size\":[31,47]}]",
 };
