@@ -191,19 +191,37 @@ void job_open(struct conn *conn)
 
 /* ---- ending ---- */
 
+/* The process lives on and may take what was granted at any moment, also before it has read that
+ * its job has ended: each grant is withdrawn by the handshake, and what it has taken, or may have,
+ * is its pin. */
+static void withdraw_all(struct job *job, uint64_t now_ns)
+{
+	for (uint32_t slot = 0; slot < job->stream->board.geometry.max_slots; slot++) {
+		if (!job->granted[slot] || job->held[slot] || job->granted[slot] == GRANT_LATER)
+			continue;
+		if (grant_revoke(&job->grants, job->granted[slot]) == 0)
+			continue;
+		job->held[slot] = true;
+		carousel_taken(job->stream->carousel, job->number, slot, now_ns);
+	}
+}
+
 /* Out of the carousel. pinned: its process still holds what it took, until its connection ends. */
 static void leave(struct job *job, bool pinned)
 {
 	struct stream *stream = job->stream;
+	uint64_t now_ns = base_now_ns();
 
 	if (!job->active)
 		return;
-	job_poll(job, base_now_ns());
+	job_poll(job, now_ns);
 	job->active = false;
-	if (pinned)
-		carousel_leave_pinned(stream->carousel, job->number, base_now_ns());
-	else
-		carousel_leave(stream->carousel, job->number, base_now_ns());
+	if (pinned) {
+		withdraw_all(job, now_ns);
+		carousel_leave_pinned(stream->carousel, job->number, now_ns);
+	} else {
+		carousel_leave(stream->carousel, job->number, now_ns);
+	}
 	stream->job[job->number] = NULL;
 	stream->n_jobs--;
 	pump_soon(stream);
@@ -235,14 +253,14 @@ void job_fail(struct job *job, uint64_t code, const char *text)
 {
 	log_line(LOG_LEVEL_WARN, "job-failed", "job=%llu name=\"%s\" reason=\"%.400s\"",
 		 (unsigned long long)job->id, job->name, text);
-	conn_send_text(job->conn, PROTO_FAILED, code, text);
 	leave(job, true);
+	conn_send_text(job->conn, PROTO_FAILED, code, text);
 }
 
 void job_lost(struct job *job, const char *text)
 {
-	conn_send_text(job->conn, PROTO_LOST, 0, text);
 	leave(job, true);
+	conn_send_text(job->conn, PROTO_LOST, 0, text);
 }
 
 /* ---- grants ---- */

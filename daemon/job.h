@@ -25,7 +25,7 @@ struct job {
 	uint64_t *granted;       /* by slot: number of its grant under way, 0: none */
 	bool *held;              /* by slot: it has taken it, or may have */
 	struct job_later *later; /* grants that found the ring full, in order */
-	uint32_t n_later, first_later;
+	uint32_t n_later;
 	bool news; /* something became ready for it since it was woken last */
 	uint64_t started_ns, rate_ns, rate_samples;
 	double rate; /* samples/s lately */
