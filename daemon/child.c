@@ -93,6 +93,35 @@ int child_start(const char *path, char *const argv[], struct child *ret)
 	return 0;
 }
 
+void child_luck_start(struct child_luck *luck, uint64_t now_ns)
+{
+	luck->started_ns = now_ns;
+}
+
+uint64_t child_luck_failure(struct child_luck *luck, uint64_t now_ns)
+{
+	bool is_quick = now_ns - luck->started_ns < CHILD_QUICK_NS;
+
+	luck->failures = is_quick ? BASE_MIN(luck->failures + 1, (unsigned)CHILD_HOPELESS) : 0;
+	luck->started_ns = now_ns;
+	return luck->failures > CHILD_PATIENCE ? CHILD_PAUSE_NS : 0;
+}
+
+bool child_luck_is_hopeless(const struct child_luck *luck)
+{
+	return luck->failures >= CHILD_HOPELESS;
+}
+
+char *child_describe_end(int status, char *ret, size_t size)
+{
+	if (WIFSIGNALED(status))
+		snprintf(ret, size, "was killed by signal %d (%s)", WTERMSIG(status),
+			 strsignal(WTERMSIG(status)));
+	else
+		snprintf(ret, size, "exited with status %d", WEXITSTATUS(status));
+	return ret;
+}
+
 void child_end(struct child *child)
 {
 	if (child->pid > 0) {

@@ -20,4 +20,20 @@ int child_start(const char *path, char *const argv[], struct child *ret);
 /* SIGKILL and reap; the socket is closed. */
 void child_end(struct child *child);
 
+/* Luck: when a child that died may be started again. Plain arithmetic. */
+#define CHILD_QUICK_NS UINT64_C(5000000000) /* one that lived longer did not fail quickly */
+#define CHILD_PAUSE_NS UINT64_C(1000000000)
+#define CHILD_PATIENCE 3 /* quick failures in a row that cost no pause */
+#define CHILD_HOPELESS 6 /* quick failures in a row after which nobody is kept waiting */
+struct child_luck {      /* zeroed: nothing happened yet */
+	uint64_t started_ns;
+	unsigned failures; /* quick ones in a row */
+};
+void child_luck_start(struct child_luck *luck, uint64_t now_ns);
+/* It died, or could not be started. Returns the pause before the next start. */
+uint64_t child_luck_failure(struct child_luck *luck, uint64_t now_ns);
+bool child_luck_is_hopeless(const struct child_luck *luck);
+/* What a wait status says, for people: "was killed by signal 9 (Killed)". Returns ret. */
+char *child_describe_end(int status, char *ret, size_t size);
+
 #endif

@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -64,15 +65,22 @@ static void on_tick(void *arg)
 	exit_when_idle(node, now_ns);
 }
 
+static uint64_t cpu_ns_of(const struct rusage *usage)
+{
+	return (uint64_t)(usage->ru_utime.tv_sec + usage->ru_stime.tv_sec) * UINT64_C(1000000000) +
+	       (uint64_t)(usage->ru_utime.tv_usec + usage->ru_stime.tv_usec) * 1000;
+}
+
 static void on_child(void *arg)
 {
 	struct node *node = arg;
+	struct rusage usage;
 	int status;
 	pid_t pid;
 
-	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+	while ((pid = wait4(-1, &status, WNOHANG, &usage)) > 0) {
 		if (pid == node->reading.child.pid)
-			reading_died(&node->reading, status);
+			reading_died(&node->reading, status, cpu_ns_of(&usage));
 		else if (pid == node->workers.child.pid)
 			workers_died(&node->workers, status);
 		else

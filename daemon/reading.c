@@ -24,9 +24,6 @@
 #include "daemon/stream.h"
 #include "storage/reader.h"
 
-#define QUICK_NS UINT64_C(5000000000) /* a reader that lived longer did not fail quickly */
-#define RETRY_NS UINT64_C(1000000000)
-
 static void send_message(struct reading *reading, struct wire_out *out)
 {
 	int r = reading->child.sock >= 0 ? wire_send(reading->child.sock, out, MSG_DONTWAIT) : 0;
@@ -192,9 +189,27 @@ static int start_process(struct reading *reading, struct diag *diag)
 		child_end(&reading->child);
 		return r;
 	}
-	reading->started_ns = base_now_ns();
+	child_luck_start(&reading->luck, base_now_ns());
 	send_start(reading);
 	return 0;
+}
+
+/* Plans the next start; who waits for a reader that does not get on its feet is told why. */
+static void start_later(struct reading *reading, const char *why)
+{
+	uint64_t pause_ns = child_luck_failure(&reading->luck, base_now_ns());
+	char text[1024];
+
+	loop_timer_set(reading->restart, pause_ns);
+	if (!child_luck_is_hopeless(&reading->luck))
+		return;
+	snprintf(
+	    text, sizeof(text),
+	    "accessd has no reader: %d in a row failed at once, the last one %s; accessd's log "
+	    "has more; open again when that is mended",
+	    CHILD_HOPELESS, why);
+	log_line(LOG_LEVEL_ERROR, "reader-hopeless", "text=\"%s\"", text);
+	source_reader_failed(reading->node, text);
 }
 
 static void restart(void *arg)
@@ -204,7 +219,7 @@ static void restart(void *arg)
 
 	if (start_process(reading, &diag)) {
 		log_line(LOG_LEVEL_ERROR, "reader-start", "error=\"%s\"", diag.text);
-		loop_timer_set(reading->restart, RETRY_NS);
+		start_later(reading, diag.text);
 		return;
 	}
 	source_reader_started(reading->node);
@@ -226,19 +241,20 @@ void reading_stop(struct reading *reading)
 	child_end(&reading->child);
 }
 
-void reading_died(struct reading *reading, int status)
+void reading_died(struct reading *reading, int status, uint64_t cpu_ns)
 {
-	bool quick = base_now_ns() - reading->started_ns < QUICK_NS;
+	char how[96];
 
-	log_line(LOG_LEVEL_ERROR, "reader-died", "pid=%ld status=%d", (long)reading->child.pid,
-		 status);
+	log_line(LOG_LEVEL_ERROR, "reader-died",
+		 "pid=%ld how=\"%s\" text=\"another one is started\"", (long)reading->child.pid,
+		 child_describe_end(status, how, sizeof(how)));
+	reading->cpu_ns += cpu_ns;
 	loop_unwatch(&reading->watch);
 	reading->child.pid = 0;
 	base_close(&reading->child.sock);
 	reading->node->counters.reader_restarts++;
-	reading->failures = quick ? reading->failures + 1 : 0;
 	stream_reader_died(reading->node);
-	loop_timer_set(reading->restart, reading->failures > 3 ? RETRY_NS : 0);
+	start_later(reading, how);
 }
 
 uint64_t reading_cpu_ns(const struct reading *reading)

@@ -18,14 +18,14 @@ struct reading {
 	struct child child;
 	struct loop_watch *watch, *restart;
 	uint64_t cpu_ns; /* of readers that ended */
-	uint64_t started_ns;
-	unsigned failures; /* deaths in quick succession */
+	struct child_luck luck;
 };
 
 int reading_start(struct reading *reading, struct node *node, struct diag *diag);
 void reading_stop(struct reading *reading);
-/* The process is gone (SIGCHLD): starts another, which gets all sources and lanes again. */
-void reading_died(struct reading *reading, int status);
+/* The process is gone (SIGCHLD): starts another, which gets all sources and lanes again. When it
+ * dies again and again, whoever waits for it is told so. cpu_ns: what it used. */
+void reading_died(struct reading *reading, int status, uint64_t cpu_ns);
 uint64_t reading_cpu_ns(const struct reading *reading);
 
 /* index_fd: stored index to verify, or -1; stays the caller's. */

@@ -155,20 +155,39 @@ static void tell_waiting(struct source *source, void (*fn)(struct conn *conn, co
 	source_unref(source);
 }
 
+/* From now on nobody is given the source; who has it or waits for it is told. */
+static void end_source(struct source *source, const char *text)
+{
+	store_free(source);
+	source->state = SOURCE_GONE;
+	source->reopening = false;
+	stream_source_failed(source, text);
+	tell_waiting(source, conn_source_refused, text);
+}
+
 void source_refused(struct node *node, uint64_t id, const char *text)
 {
 	struct source *source = find_id(node, id);
 
-	if (!source)
+	if (!source || source->state == SOURCE_GONE)
 		return;
-	log_line(LOG_LEVEL_INFO, "source-refused", "reason=\"%.400s\"", text);
-	if (source->reopening) {
-		source->reopening = false;
-		stream_source_failed(source, text);
-		return;
+	log_line(LOG_LEVEL_INFO, "source-refused", "path=\"%.400s\" reason=\"%.400s\"",
+		 source->path, text);
+	end_source(source, text);
+}
+
+void source_reader_failed(struct node *node, const char *text)
+{
+	struct source *source, *next;
+	bool is_opening = false;
+
+	LIST_FOREACH(source, &node->sources, link)
+	is_opening |= source->state == SOURCE_OPENING;
+	for (source = LIST_FIRST(&node->sources); source; source = next) {
+		next = LIST_NEXT(source, link);
+		if (source->state == (is_opening ? SOURCE_OPENING : SOURCE_READY))
+			end_source(source, text);
 	}
-	source->state = SOURCE_GONE;
-	tell_waiting(source, conn_source_refused, text);
 }
 
 void source_progress(struct node *node, uint64_t id, uint64_t folders, uint64_t files)
@@ -301,8 +320,9 @@ static void reopened(struct source *source, bool unchanged, int fd)
 	if (unchanged || is_same_version(source, fd))
 		stream_source_reopened(source);
 	else
-		stream_source_failed(source, "dataset changed: it is not what it was when it was "
-					     "opened; open it again for the new version");
+		end_source(source,
+			   "dataset changed: it is not what it was when it was opened; open "
+			   "it again for the new version");
 }
 
 static void first_opened(struct source *source, bool unchanged, int *fd)

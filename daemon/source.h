@@ -51,5 +51,8 @@ void source_opened(struct node *node, uint64_t id, bool unchanged,
 void source_refused(struct node *node, uint64_t id, const char *text);
 void source_progress(struct node *node, uint64_t id, uint64_t folders, uint64_t files);
 void source_reader_started(struct node *node);
+/* No reader can be had: opens under way are refused, for one of them may be the cause; when it goes
+ * on without any, the streams end. */
+void source_reader_failed(struct node *node, const char *text);
 
 #endif

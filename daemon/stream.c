@@ -539,6 +539,8 @@ static void refuse_waiting(struct stream *stream, uint64_t code, const char *tex
 
 void stream_fail(struct stream *stream, uint64_t code, const char *text)
 {
+	if (stream->state > STREAM_RUNS)
+		return;
 	log_line(LOG_LEVEL_ERROR, "stream-failed", "lane=%u reason=\"%.500s\"", stream->lane.number,
 		 text);
 	end_stream(stream, STREAM_FAILED, code, text);
@@ -581,6 +583,24 @@ void stream_workers_died(struct node *node)
 		refuse_waiting(stream, OA_E_REFUSED,
 			       "the worker parent died while the stream was opened: open it again");
 	}
+}
+
+/* What was asked for while there was no parent. */
+void stream_workers_started(struct node *node)
+{
+	struct stream *stream;
+
+	LIST_FOREACH(stream, &node->streams, link)
+	if (stream->state == STREAM_OPENING && !stream->workers_ready)
+		workers_add(&node->workers, stream);
+}
+
+void stream_workers_failed(struct node *node, const char *text)
+{
+	struct stream *stream;
+
+	LIST_FOREACH(stream, &node->streams, link)
+	stream_fail(stream, OA_E_REFUSED, text);
 }
 
 void stream_reader_died(struct node *node)

@@ -92,7 +92,9 @@ void stream_workers_added(struct node *node, uint32_t lane);
 void stream_lane_attached(struct node *node, uint32_t lane);
 void stream_lane_refused(struct node *node, uint32_t lane, const char *text);
 void stream_worker_died(struct node *node, uint32_t owner, enum layout_fail stage, int status);
-void stream_workers_died(struct node *node);
+void stream_workers_died(struct node *node);    /* jobs are LOST: they open again */
+void stream_workers_started(struct node *node); /* streams asked for meanwhile go on */
+void stream_workers_failed(struct node *node, const char *text);
 void stream_reader_died(struct node *node);
 void stream_source_reopened(struct source *source);
 void stream_source_failed(struct source *source, const char *text);

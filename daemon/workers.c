@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The worker workers, seen from accessd. Whether a worker hangs is decided here, from the bell's
+ * The workers, seen from accessd. Whether a worker hangs is decided here, from the bell's
  * words (which a worker writes: a lie costs only workers of its own trust domain), against the
  * stream's own median, and never while the task word has changed since. The worker's death arrives
  * as a message of the parent after it was reaped, so its task can be taken over without a race.
@@ -22,9 +22,6 @@
 #include "pipeline/pipeline.h"
 #include "shmring/inbox.h"
 #include "worker/parent.h"
-
-#define QUICK_NS UINT64_C(5000000000)
-#define RETRY_NS UINT64_C(1000000000)
 
 static void send_message(struct workers *workers, struct wire_out *out)
 {
@@ -232,9 +229,26 @@ static int start_process(struct workers *workers, struct diag *diag)
 		child_end(&workers->child);
 		return r;
 	}
-	workers->started_ns = base_now_ns();
+	child_luck_start(&workers->luck, base_now_ns());
 	send_start(workers);
 	return 0;
+}
+
+/* Plans the next start; when no parent gets on its feet all streams end for good. */
+static void start_later(struct workers *workers, const char *why)
+{
+	uint64_t pause_ns = child_luck_failure(&workers->luck, base_now_ns());
+	char text[1024];
+
+	loop_timer_set(workers->restart, pause_ns);
+	if (!child_luck_is_hopeless(&workers->luck))
+		return;
+	snprintf(text, sizeof(text),
+		 "accessd has no workers: %d worker parents in a row failed at once, the last one "
+		 "%s; accessd's log has more; open again when that is mended",
+		 CHILD_HOPELESS, why);
+	log_line(LOG_LEVEL_ERROR, "worker-parent-hopeless", "text=\"%s\"", text);
+	stream_workers_failed(workers->node, text);
 }
 
 static void restart(void *arg)
@@ -242,10 +256,12 @@ static void restart(void *arg)
 	struct workers *workers = arg;
 	struct diag diag = {""};
 
-	if (start_process(workers, &diag) == 0)
+	if (start_process(workers, &diag)) {
+		log_line(LOG_LEVEL_ERROR, "worker-parent-start", "error=\"%s\"", diag.text);
+		start_later(workers, diag.text);
 		return;
-	log_line(LOG_LEVEL_ERROR, "worker-parent-start", "error=\"%s\"", diag.text);
-	loop_timer_set(workers->restart, RETRY_NS);
+	}
+	stream_workers_started(workers->node);
 }
 
 int workers_start(struct workers *workers, struct node *node, unsigned size, struct diag *diag)
@@ -266,19 +282,19 @@ void workers_stop(struct workers *workers)
 
 void workers_died(struct workers *workers, int status)
 {
-	bool quick = base_now_ns() - workers->started_ns < QUICK_NS;
+	char how[96];
 
-	log_line(LOG_LEVEL_ERROR, "worker-parent-died", "pid=%ld status=%d",
-		 (long)workers->child.pid, status);
+	log_line(LOG_LEVEL_ERROR, "worker-parent-died",
+		 "pid=%ld how=\"%s\" text=\"jobs open again with a new one\"",
+		 (long)workers->child.pid, child_describe_end(status, how, sizeof(how)));
 	loop_unwatch(&workers->watch);
 	workers->child.pid = 0;
 	base_close(&workers->child.sock);
 	memset(workers->worker, 0, sizeof(workers->worker));
 	workers->alive = 0;
 	workers->node->counters.parent_restarts++;
-	workers->failures = quick ? workers->failures + 1 : 0;
+	start_later(workers, how);
 	stream_workers_died(workers->node);
-	loop_timer_set(workers->restart, workers->failures > 3 ? RETRY_NS : 0);
 }
 
 uint64_t workers_cpu_ns(const struct workers *workers)

@@ -30,8 +30,7 @@ struct workers {
 	struct workers_one worker[LAYOUT_MAX_WORKERS];
 	unsigned size, alive;
 	uint64_t cpu_ns; /* of workers that ended */
-	uint64_t started_ns;
-	unsigned failures;
+	struct child_luck luck;
 };
 
 int workers_start(struct workers *workers, struct node *node, unsigned size, struct diag *diag);

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TESTS_DAEMON_RAW_H
+#define TESTS_DAEMON_RAW_H
+
+/*
+ * A client without libaccess: says exactly what a test wants said to the accessd of rig_start(),
+ * also what no honest client would say.
+ */
+
+#include "base/wire.h"
+#include "shmring/grant.h"
+#include "shmring/proto.h"
+#include "tests/scenarios/rig.h"
+
+struct raw_open { /* what an OPEN asks for; zeroed members are left out or 0 */
+	const char *dataset, *pipeline;
+	uint64_t batch, hand, policy, budget;
+	bool has_budget;
+};
+
+/* Connects; -1 with errno when it cannot. */
+int raw_try_dial(void);
+int raw_dial(void);
+/* HELLO, and waits for WELCOME. */
+int raw_greeted(struct wire_in *ret_welcome);
+void raw_send_open(int sock, const struct wire_in *welcome, const struct raw_open *open);
+/* An OPEN on a new socket, without waiting for its answer. */
+int raw_ask(const struct raw_open *open);
+/* The next message of the type (0: that is no PROGRESS and no NOTICE), at most 30 s: 0, or
+ * wire_recv()'s outcome. */
+int raw_hear(int sock, uint16_t type, struct wire_in *ret);
+/* A whole opening that must succeed. */
+int raw_open(const struct raw_open *open, struct wire_in *ret_opened);
+void raw_say(int sock, uint16_t type);
+
+/* The rank's side of an opened job. */
+struct raw_rank {
+	const struct layout_inbox *inbox;
+	struct layout_outbox *outbox;
+	struct grant_rank rank;
+};
+void raw_attach(struct wire_in *opened, struct raw_rank *ret);
+void raw_detach(struct raw_rank *rank);
+
+#endif
