@@ -166,9 +166,29 @@ void conn_source_ready(struct conn *conn, const char *unused)
 	stream_request(conn);
 }
 
+/* What the stream's earlier jobs found counts for the next one, too: it would be shown the same. */
+static bool exceeds_budget(const struct conn *conn, char *ret, size_t size)
+{
+	const struct stream *stream = conn->stream;
+
+	if (stream->policy == PROTO_POLICY_ERROR || !conn->request.has_budget ||
+	    stream->bad.count <= conn->request.budget)
+		return false;
+	snprintf(ret, size,
+		 "%llu samples of this dataset are known to be bad, more than the budget of %llu: "
+		 "accessd's log names them",
+		 (unsigned long long)stream->bad.count, (unsigned long long)conn->request.budget);
+	return true;
+}
+
 void conn_stream_ready(struct conn *conn)
 {
-	job_open(conn);
+	char text[256];
+
+	if (exceeds_budget(conn, text, sizeof(text)))
+		conn_refuse(conn, OA_E_SAMPLE, text);
+	else
+		job_open(conn);
 }
 
 static void on_open(struct conn *conn, const struct wire_in *in)

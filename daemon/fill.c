@@ -153,13 +153,17 @@ static bool is_changed(enum layout_fail stage, int code)
 		(error == ENOENT || error == ENOTDIR || error == ESTALE || error == ENODEV));
 }
 
-/* Tells jobs about a bad sample once, and ends those whose budget it exceeds. */
+/* Tells jobs about a bad sample once, and ends those whose budget it exceeds: also when it was
+ * known before they came. */
 static void count_bad(struct stream *stream, uint64_t id, const char *text)
 {
-	if (!bad_add(&stream->bad, id))
-		return;
-	stream->node->counters.bad_samples++;
-	log_line(LOG_LEVEL_WARN, "bad-sample", "lane=%u what=\"%s\"", stream->lane.number, text);
+	bool is_new = bad_add(&stream->bad, id);
+
+	if (is_new) {
+		stream->node->counters.bad_samples++;
+		log_line(LOG_LEVEL_WARN, "bad-sample", "lane=%u what=\"%s\"", stream->lane.number,
+			 text);
+	}
 	for (unsigned i = 0; i < CAROUSEL_MAX_JOBS; i++) {
 		struct job *job = stream->job[i];
 		char spent[700];
@@ -167,7 +171,8 @@ static void count_bad(struct stream *stream, uint64_t id, const char *text)
 		if (!job || !job->active)
 			continue;
 		if (stream->policy == PROTO_POLICY_ERROR || stream->bad.count <= job->budget) {
-			conn_send_text(job->conn, PROTO_NOTICE, 0, text);
+			if (is_new)
+				conn_send_text(job->conn, PROTO_NOTICE, 0, text);
 			continue;
 		}
 		snprintf(spent, sizeof(spent),

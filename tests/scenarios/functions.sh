@@ -55,7 +55,7 @@ requires() { # requires PROGRAM...
 		command -v "$program" >/dev/null || skip "$program is not here"
 	done
 }
-# until_true SECONDS COMMAND...: tries ten times a second
+# until_true SECONDS COMMAND...: tries ten times a second. Limits only end what hangs: be generous.
 until_true() {
 	tries=$(($1 * 10))
 	shift
@@ -67,6 +67,52 @@ until_true() {
 }
 is_gone() { # is_gone PID: ended, also when nobody has asked for its status yet
 	! kill -0 "$1" 2>/dev/null || grep -q '^State:.*Z' "/proc/$1/status" 2>/dev/null
+}
+are_gone() { # are_gone PID...: all of them
+	for pid in "$@"; do
+		is_gone "$pid" || return 1
+	done
+}
+
+# Scenarios that do something to accessd while jobs train must not depend on how long jobs take on
+# this machine. training NAME EPOCHS DISTURB OPTION... runs access-bench beside the function DISTURB;
+# if the jobs were at their end before DISTURB was at its own (it says so by status 1), both begin
+# anew with four times the epochs. The result is in $work/NAME.json, of jobs that were all served.
+training() {
+	train_name=$1 train_epochs=$2 train_disturb=$3
+	shift 3
+	until train_once "$@"; do
+		train_epochs=$((train_epochs * 4))
+		[ $train_epochs -le 60000 ] || fail "the jobs end too soon, however long they train"
+		echo "the jobs ended too soon: once more, with $train_epochs epochs"
+	done
+	exactly_once "$work/$train_name.json"
+}
+train_once() {
+	timeout 400 "$bench" --socket "$socket" --epochs "$train_epochs" --json "$work/$train_name.json" --quiet --verify \
+		"$@" 2>>"$work/bench.log" &
+	run=$!
+	cleanup_fn "kill -TERM $run"
+	train_ended=no
+	$train_disturb || train_ended=yes
+	wait $run || fail "access-bench says so: $("$expect" "$work/$train_name.json" jobs.*.error 2>&1)"
+	[ $train_ended = no ]
+}
+# For DISTURB: while_training WHAT COMMAND... waits until COMMAND is true; status 1 when the jobs ended
+# before. It fails, saying WHAT, when a minute passes beside jobs that still train.
+while_training() {
+	train_what=$1 train_tries=600
+	shift
+	while ! "$@"; do
+		! is_gone "$run" || return 1
+		train_tries=$((train_tries - 1))
+		[ $train_tries -gt 0 ] || fail "$train_what"
+		sleep 0.1
+	done
+}
+all_train() { # all_train JOBS: they are served, workers work, a batch came to each
+	status_is jobs == "$1" "jobs.*.active" == true "jobs.*.delivered" ">" 0 node.workers_alive ">=" 1 \
+		node.reader_pid ">" 1 node.parent_pid ">" 1
 }
 
 # start_accessd [NAME=VALUE]...: $socket answers, $daemon is its pid; messages go to $work/accessd.log
@@ -82,12 +128,22 @@ start_accessd() {
 	"$accessd" --private --dir "$dir" --set cache_dir="$work/cache" $arguments 2>>"$work/accessd.log" &
 	daemon=$!
 	cleanup_fn "kill -KILL $daemon"
-	until_true 15 "$ctl" --socket "$socket" ping >/dev/null 2>&1 || fail "accessd does not answer"
+	until_true 60 answers || fail "accessd does not answer"
 }
+answers() {
+	"$ctl" --socket "$socket" ping >/dev/null 2>&1
+}
+# It ends by itself with status 0 and leaves nothing: no process, no socket.
 stop_accessd() {
+	offspring=$(offspring_of "$daemon")
 	kill -TERM "$daemon"
-	until_true 15 is_gone "$daemon" || fail "accessd does not end on SIGTERM"
-	wait "$daemon" || true
+	until_true 60 is_gone "$daemon" || fail "accessd does not end on SIGTERM"
+	code=0
+	wait "$daemon" || code=$?
+	[ $code = 0 ] || fail "accessd ended with status $code"
+	# shellcheck disable=SC2086 # a list of numbers
+	until_true 60 are_gone $offspring || fail "a process outlives accessd: $offspring"
+	[ ! -e "$socket" ] || fail "the socket was left behind"
 }
 # status PATH: a value of the status, empty when there is none
 status() {
@@ -104,5 +160,11 @@ exactly_once() { # exactly_once RESULT.json
 children_of() { # pids whose parent is PID
 	for stat in /proc/[0-9]*/stat; do
 		sed -n "s/^\([0-9]*\) (.*) [A-Z] $1 .*/\1/p" "$stat" 2>/dev/null || true
+	done
+}
+offspring_of() { # and their children, and so on
+	for child in $(children_of "$1"); do
+		echo "$child"
+		offspring_of "$child"
 	done
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* pictures DIR N CLASSES SIDE, pictures bomb FILE: the rig's pictures, for scenarios in shell. */
+/* pictures DIR N CLASSES SIDE, pictures bomb|cmyk FILE: the rig's pictures, for scenarios in shell. */
 
 #include "tests/scenarios/rig.h"
 
@@ -10,14 +10,17 @@
 
 int main(int argc, char **argv)
 {
+	bool is_bomb = argc == 3 && strcmp(argv[1], "bomb") == 0;
+	bool is_cmyk = argc == 3 && strcmp(argv[1], "cmyk") == 0;
 	int error;
 
-	if (argc != 5 && (argc != 3 || strcmp(argv[1], "bomb") != 0)) {
-		fputs("usage: pictures DIR N CLASSES SIDE\n       pictures bomb FILE\n", stderr);
+	if (argc != 5 && !is_bomb && !is_cmyk) {
+		fputs("usage: pictures DIR N CLASSES SIDE\n       pictures bomb|cmyk FILE\n",
+		      stderr);
 		return 2;
 	}
 	if (argc == 3)
-		error = rig_write_bomb(argv[2]);
+		error = is_bomb ? rig_write_bomb(argv[2]) : rig_write_cmyk(argv[2]);
 	else
 		error = rig_write_pictures(argv[1], (unsigned)atoi(argv[2]),
 					   (unsigned)atoi(argv[3]), (unsigned)atoi(argv[4]));

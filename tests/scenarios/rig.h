@@ -25,6 +25,8 @@ const char *rig_pictures(const char *dir, unsigned n, unsigned classes, unsigned
 int rig_write_pictures(const char *dir, unsigned n, unsigned classes, unsigned side);
 /* A small file whose header promises 65,500 x 65,500 pixels. 0 or errno. */
 int rig_write_bomb(const char *path);
+/* A whole picture in CMYK, as print shops make them. 0 or errno. */
+int rig_write_cmyk(const char *path);
 /* The number of the picture whose pixel this is; -1 if it is none's. */
 int rig_number_of(const uint8_t rgb[3]);
 
@@ -36,7 +38,7 @@ void rig_end(void);
 
 /* A number of the status: "node.samples_read", "jobs.0.pins"; -1 if it is not there. */
 double rig_status(const char *path);
-/* Waits at most 20 s until the number is between least and most; false: it never was. */
+/* Waits at most a minute until the number is between least and most; false: it never was. */
 bool rig_wait_status(const char *path, double least, double most);
 
 struct oa_client *rig_connect(void);
