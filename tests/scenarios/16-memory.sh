@@ -1,34 +1,62 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# The budget is exceeded by the next stream: it is refused with the numbers, the first stream does not
-# notice, and once that has gone the same job is admitted.
+# Cases 33, 42: the next stream exceeds the budget: it is refused with the numbers, the first stream
+# does not notice, and the same request is admitted when that one has gone. A slot larger than all of
+# the budget, and a file larger than the arena, are refused with both sizes.
 . "${top_srcdir:-.}/tests/scenarios/functions.sh"
 
 "$pictures" "$work/data" 400 3 64
-# A slot of 16 x 3 x 224 x 224 bytes is 2.3 MiB, of floats 9.2 MiB.
-start_accessd workers=1 memory=40M linger_s=1 hand=16
-timeout 60 "$bench" --dataset "$work/data" --pipeline imagenet-train-u8 --socket "$socket" --verify \
-	--batch 16 --epochs 2 --step-ms 60 --json "$work/first.json" --quiet 2>"$work/first.log" &
-run=$!
-cleanup_fn "kill -TERM $run"
-until_true 20 status_is jobs.0.delivered ">" 0 || fail "the first job does not start"
-code=0
-timeout 30 "$bench" --dataset "$work/data" --pipeline imagenet-train --socket "$socket" --batch 16 \
-	--json "$work/refused.json" --quiet 2>"$work/refused.log" || code=$?
-[ $code = 1 ] || fail "the second stream was not refused (status $code)"
-"$expect" "$work/refused.json" "jobs.0.error" >"$work/refused.txt"
-grep -Eq '[0-9.]+ [KMG]iB.*[0-9.]+ [KMG]iB' "$work/refused.txt" ||
-	fail "the refusal has no numbers: $(cat "$work/refused.txt")"
-is_gone $run && fail "the first job ended too soon: the scenario tests nothing"
-"$ctl" --socket "$socket" streams | grep -q imagenet || [ "$(status streams)" = 1 ] || fail "the first stream is gone"
-wait $run || fail "the first job suffered"
-exactly_once "$work/first.json"
-until_true 20 status_is streams == 0 || fail "the stream without jobs stays"
-status_is node.memory_used "<=" 4000000 || fail "memory is still accounted for: $(status node.memory_used)"
+refused() { # refused NAME OPTION...: the job's error is in NAME.txt
+	name=$1
+	shift
+	code=0
+	timeout 100 "$bench" --dataset "$work/data" --socket "$socket" --json "$work/$name.json" --quiet \
+		"$@" 2>>"$work/refused.log" || code=$?
+	[ $code = 1 ] || fail "$name was not refused (status $code)"
+	"$expect" "$work/$name.json" "jobs.0.error" >"$work/$name.txt"
+}
+# has_sizes FILE N: at least N different numbers of bytes are named
+has_sizes() {
+	[ "$(grep -Eo '[0-9.]+ (([KMG]iB)|bytes)' "$1" | sort -u | wc -l)" -ge "$2" ] ||
+		fail "the refusal lacks the numbers: $(cat "$1")"
+}
+
+# How much the stream takes; the budget has room for one and a half of them.
+start_accessd workers=1 linger_s=0 hand=16 slots=8
+idle=$(status node.memory_used)
+measure() {
+	while_training "the job does not start" all_train 1 || return 1
+	used=$(status node.memory_used)
+}
+training measured 8 measure --dataset "$work/data" --pipeline imagenet-train-u8 --batch 16
 stop_accessd
-start_accessd workers=1 memory=80M hand=16
-timeout 30 "$bench" --dataset "$work/data" --pipeline imagenet-train --socket "$socket" --batch 16 --verify \
+[ "$used" -gt "$idle" ] || fail "a stream takes no memory"
+start_accessd workers=1 linger_s=0 hand=16 slots=8 memory=$((used + used / 2))
+
+exceed() {
+	while_training "the job does not start" all_train 1 || return 1
+	refused second --pipeline imagenet-eval-u8 --batch 16
+	status_is jobs == 1 streams == 1 || return 1
+	has_sizes "$work/second.txt" 2
+	refused huge --pipeline imagenet-train --batch 4096 --hand 4096
+	has_sizes "$work/huge.txt" 2
+	! is_gone "$run"
+}
+training first 40 exceed --dataset "$work/data" --pipeline imagenet-train-u8 --batch 16
+"$expect" "$work/first.json" jobs.0.reconnects == 0 jobs.0.error == null || fail "the first job noticed"
+until_true 60 status_is streams == 0 || fail "the stream without jobs stays"
+[ "$(status node.memory_used)" = "$idle" ] || fail "memory is still accounted for: $(status node.memory_used)"
+timeout 100 "$bench" --dataset "$work/data" --pipeline imagenet-eval-u8 --socket "$socket" --batch 16 --verify \
 	--json "$work/second.json" --quiet 2>"$work/second.log" || fail "not admitted although there is room"
 exactly_once "$work/second.json"
+stop_accessd
+
+# A file that the arena cannot hold.
+start_accessd workers=1 arena=65536
+head -c 100000 /dev/zero >"$work/data/class_0001/big.jpg"
+refused big --pipeline imagenet-train-u8 --batch 16
+grep -q class_0001/big.jpg "$work/big.txt" || fail "the file is not named: $(cat "$work/big.txt")"
+has_sizes "$work/big.txt" 1
+grep -q 65536 "$work/big.txt" || fail "the arena's size is not named: $(cat "$work/big.txt")"
 stop_accessd
