@@ -149,22 +149,33 @@ static int print_tables(bool quick)
 	return failed;
 }
 
-/* composing: 64 jobs in the middle of their epochs, each with a random half of its need left, or
- * a thousandth (which makes splits count to the end) */
+/* composing: 64 jobs in the middle of their epochs, in the cases that cost most in their ways */
 
-static void fill_needs(uint64_t *need, size_t words, uint64_t seed, bool sparse)
+enum needs {
+	NEEDS_HALF,   /* each a random half */
+	NEEDS_NEARLY, /* each a thousandth, but the first: splits find little */
+	NEEDS_APART, /* the first one half of the deal, all others the other half: they find nothing */
+	NEEDS_ALIKE, /* all of them the same: nothing is split off */
+	NEEDS_KINDS
+};
+
+static void fill_needs(uint64_t *need, size_t words, uint64_t job, enum needs kind)
 {
 	struct philox_seq random;
 
-	philox_seq_init(&random, seed, 0, 0);
+	philox_seq_init(&random, job, 0, 0);
 	for (size_t i = 0; i < words; i++) {
 		need[i] = philox_u64(&random);
-		for (unsigned k = 0; k < 9 && sparse; k++)
+		for (unsigned k = 0; k < 9 && kind == NEEDS_NEARLY && job; k++)
 			need[i] &= philox_u64(&random);
+		if (kind == NEEDS_APART)
+			need[i] = (i < words / 2) == (job == 0) ? UINT64_MAX : 0;
+		if (kind == NEEDS_ALIKE)
+			need[i] = i ? UINT64_MAX : 0;
 	}
 }
 
-static int join_all(struct carousel *carousel, bool sparse)
+static int join_all(struct carousel *carousel, enum needs kind)
 {
 	size_t words = (size_t)(carousel_deal(carousel)->grains / 64);
 	_cleanup_free_ uint64_t *need = calloc(words, sizeof(*need));
@@ -174,7 +185,7 @@ static int join_all(struct carousel *carousel, bool sparse)
 		struct carousel_join join = {.batch = 256, .ranks = 1, .need = need};
 		uint32_t job;
 
-		fill_needs(need, words, i, sparse && i);
+		fill_needs(need, words, i, kind);
 		r = carousel_join(carousel, &join, 1, &job);
 	}
 	return r;
@@ -203,6 +214,8 @@ static int time_hands(struct carousel *carousel, double *ret_mean_ms, double *re
 		took_ms = cpu_ms() - begin_ms;
 		if (action.kind == CAROUSEL_NONE)
 			break;
+		if (action.kind == CAROUSEL_GRANT)
+			carousel_done(carousel, action.job, action.slot, dealt + 1);
 		if (action.kind != CAROUSEL_PRODUCE)
 			continue;
 		carousel_produced(carousel, action.slot);
@@ -217,8 +230,9 @@ static int time_hands(struct carousel *carousel, double *ret_mean_ms, double *re
 	return 0;
 }
 
-static int print_compose(bool sparse)
+static int print_compose(enum needs kind)
 {
+	static const char *const names[] = {"half met", "nearly met", "apart", "alike"};
 	struct carousel_config config = {
 	    .n = UINT64_C(1) << 19,
 	    .hand = 256,
@@ -234,14 +248,14 @@ static int print_compose(bool sparse)
 
 	if (r)
 		return r;
-	r = join_all(carousel, sparse);
+	r = join_all(carousel, kind);
 	if (r == 0)
 		r = time_hands(carousel, &mean_ms, &most_ms);
 	carousel_free(carousel);
 	if (r)
 		return r;
 	printf("dealing a hand, %u jobs, 2^19 grains, needs %s: mean %.3f ms, most %.3f ms\n",
-	       SIM_COMPOSE_JOBS, sparse ? "nearly met" : "half met", mean_ms, most_ms);
+	       SIM_COMPOSE_JOBS, names[kind], mean_ms, most_ms);
 	return 0;
 }
 
@@ -253,7 +267,12 @@ int main(int argc, char **argv)
 		fprintf(stderr, "usage: sim [--quick | --compose]\n");
 		return 2;
 	}
-	if (strcmp(what, "--compose") == 0)
-		return print_compose(false) || print_compose(true);
+	if (strcmp(what, "--compose") == 0) {
+		int r = 0;
+
+		for (unsigned kind = 0; kind < NEEDS_KINDS && !r; kind++)
+			r = print_compose((enum needs)kind);
+		return r != 0;
+	}
 	return print_tables(strcmp(what, "--quick") == 0);
 }

@@ -20,6 +20,7 @@
 #include "sched/carousel_state.h"
 
 #define CAROUSEL_MAX_PRODUCING 4
+#define CAROUSEL_LEAST_LIST 4096
 
 static bool is_good(const struct carousel_config *config, uint32_t grain)
 {
@@ -51,9 +52,11 @@ int carousel_new(const struct carousel_config *config, struct carousel **ret)
 	carousel->candidates = calloc(carousel->words, sizeof(uint64_t));
 	carousel->drawn = calloc(carousel->words, sizeof(uint64_t));
 	carousel->sums = calloc(carousel->words / CAROUSEL_BLOCK + 1, sizeof(uint32_t));
+	carousel->room_list = CAROUSEL_LEAST_LIST + 2 * carousel->max_grains;
+	carousel->list = calloc(carousel->room_list, sizeof(uint32_t));
 	carousel->slots = calloc(config->max_slots, sizeof(*carousel->slots));
-	if (!carousel->candidates || !carousel->drawn || !carousel->sums || !carousel->slots ||
-	    carousel_add_slots(carousel, config->slots)) {
+	if (!carousel->candidates || !carousel->drawn || !carousel->sums || !carousel->list ||
+	    !carousel->slots || carousel_add_slots(carousel, config->slots)) {
 		carousel_free(carousel);
 		return -ENOMEM;
 	}
@@ -83,6 +86,7 @@ void carousel_free(struct carousel *carousel)
 	free(carousel->candidates);
 	free(carousel->drawn);
 	free(carousel->sums);
+	free(carousel->list);
 	free(carousel);
 }
 

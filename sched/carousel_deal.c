@@ -12,8 +12,9 @@
  * Time: 64 jobs with bitmaps of 2^19 grains are 4 MiB to go through, and a count of bits costs
  * more than the traffic. So a count stops as soon as half a hand is found, which is near the
  * beginning unless the half is nearly empty; it adds up bytes over a block of words before it
- * adds the bytes, in loops of constant length that a compiler turns into vectors; and when less
- * than a hand of candidates is left they are listed, and the other jobs split the list.
+ * adds the bytes, in loops of constant length that a compiler turns into vectors; and when the
+ * candidates lie thin they are listed, and the other jobs split the list. None of this changes what
+ * is chosen.
  *
  * The draw never lists the candidates: sums over blocks turn a rank into a grain by bisection, and
  * Floyd's method gives a uniform subset of ranks with one draw a grain. Nothing here looks at
@@ -29,46 +30,86 @@
 
 /* "draw": apart from every use of (seed, lap) */
 #define CAROUSEL_STREAM_DRAW UINT32_C(0x64726177)
+/* Half a hand found behind this share of the bitmap: few enough to list them, most likely. */
+#define CAROUSEL_THIN 16
 
 /* bits, counted */
 
-static inline uint64_t bytes_of(uint64_t word) /* bits set in each of the word's bytes */
+/* Two words at once: every 64-bit machine has registers for that. */
+typedef uint64_t pair __attribute__((vector_size(16), aligned(8), may_alias));
+
+#define CAROUSEL_PAIRS (CAROUSEL_BLOCK / 2) /* of a block */
+
+static inline pair bytes_of(pair words) /* bits set in each byte */
 {
-	word -= word >> 1 & UINT64_C(0x5555555555555555);
-	word = (word & UINT64_C(0x3333333333333333)) + (word >> 2 & UINT64_C(0x3333333333333333));
-	return (word + (word >> 4)) & UINT64_C(0x0f0f0f0f0f0f0f0f);
+	words -= words >> 1 & UINT64_C(0x5555555555555555);
+	words =
+	    (words & UINT64_C(0x3333333333333333)) + (words >> 2 & UINT64_C(0x3333333333333333));
+	return (words + (words >> 4)) & UINT64_C(0x0f0f0f0f0f0f0f0f);
 }
 
-static inline uint64_t sum_of_bytes(uint64_t bytes) /* of 16 words: each byte at most 128 */
+static inline uint64_t sum_of_bytes(pair each) /* each byte at most 64 */
 {
+	uint64_t bytes = each[0] + each[1];
+
 	bytes =
 	    (bytes & UINT64_C(0x00ff00ff00ff00ff)) + (bytes >> 8 & UINT64_C(0x00ff00ff00ff00ff));
 	return bytes * UINT64_C(0x0001000100010001) >> 48;
 }
 
-_Static_assert(CAROUSEL_BLOCK * 8 <= 255, "a byte holds the count of its column of a block");
+static inline bool is_empty(const pair *block)
+{
+	pair any = block[0];
 
-/* Bits of set & (other ^ flip), counted no further than the block in which limit is reached. */
+	for (unsigned k = 1; k < CAROUSEL_PAIRS; k++)
+		any |= block[k];
+	return !(any[0] | any[1]);
+}
+
+static inline uint64_t count_block(const pair *block)
+{
+	pair bytes = bytes_of(block[0]);
+
+	for (unsigned k = 1; k < CAROUSEL_PAIRS; k++)
+		bytes += bytes_of(block[k]);
+	return sum_of_bytes(bytes);
+}
+
+/* Bits of set & (other ^ flip), counted no further than the block in which limit is reached;
+ * *ret_words: as far as it was counted. The candidates (set) are in the cache and a job's need
+ * (other) is not: where there are no candidates it is not read. */
 static uint64_t count_up_to(const uint64_t *set, const uint64_t *other, uint64_t flip, size_t words,
-			    uint64_t limit)
+			    uint64_t limit, size_t *ret_words)
 {
 	uint64_t count = 0;
+	size_t i = 0;
 
-	for (size_t i = 0; i < words && count < limit; i += CAROUSEL_BLOCK) {
-		uint64_t bytes = 0;
+	for (; i < words && count < limit; i += CAROUSEL_BLOCK) {
+		const pair *s = (const pair *)(set + i), *o = (const pair *)(other + i);
+		pair both[CAROUSEL_PAIRS];
 
-		for (size_t k = 0; k < CAROUSEL_BLOCK; k++)
-			bytes += bytes_of(set[i + k] & (other[i + k] ^ flip));
-		count += sum_of_bytes(bytes);
+		if (is_empty(s))
+			continue;
+		for (unsigned k = 0; k < CAROUSEL_PAIRS; k++)
+			both[k] = s[k] & (o[k] ^ flip);
+		if (!is_empty(both))
+			count += count_block(both);
 	}
+	*ret_words = i;
 	return count;
 }
 
 static void keep(uint64_t *set, const uint64_t *other, uint64_t flip, size_t words)
 {
-	for (size_t i = 0; i < words; i += CAROUSEL_BLOCK)
-		for (size_t k = 0; k < CAROUSEL_BLOCK; k++)
-			set[i + k] &= other[i + k] ^ flip;
+	for (size_t i = 0; i < words; i += CAROUSEL_BLOCK) {
+		const pair *o = (const pair *)(other + i);
+		pair *s = (pair *)(set + i);
+
+		if (is_empty(s))
+			continue;
+		for (unsigned k = 0; k < CAROUSEL_PAIRS; k++)
+			s[k] &= o[k] ^ flip;
+	}
 }
 
 /* Is the other half kept instead of the preferred one? Counts above half a hand say no more. */
@@ -82,26 +123,31 @@ static uint64_t half_hand(const struct carousel *carousel)
 	return BASE_MAX(carousel->max_grains / 2, 1u);
 }
 
-/* One job's split of the candidates. True: what is left is less than a hand. */
-static bool split(struct carousel *carousel, const uint64_t *need, bool is_hungry)
+/* One job's split of the candidates. True: they lie thin now, for half a hand was found late. */
+static bool split(struct carousel *carousel, const struct carousel_member *member, bool is_hungry)
 {
 	uint64_t *set = carousel->candidates;
 	uint64_t flip = is_hungry ? 0 : UINT64_MAX;
-	uint64_t half = half_hand(carousel), other = half;
-	uint64_t preferred = count_up_to(set, need, flip, carousel->words, half);
+	uint64_t half = half_hand(carousel), preferred = 0, other = 0;
+	size_t words = carousel->words, seen;
 
-	if (preferred < half)
-		other = count_up_to(set, need, ~flip, carousel->words, half);
+	if (is_hungry && member->need_grains < half) /* then the other half is it, most likely */
+		other = count_up_to(set, member->need, ~flip, words, half, &seen);
+	if (other < half)
+		preferred = count_up_to(set, member->need, flip, words, half, &seen);
+	if (preferred < half && other < half)
+		other = count_up_to(set, member->need, ~flip, words, half, &seen);
 	if (prefers_other(preferred, other, half))
 		flip = ~flip;
-	keep(set, need, flip, carousel->words);
-	return preferred < half && other < half;
+	keep(set, member->need, flip, words);
+	return seen > words / CAROUSEL_THIN;
 }
 
 /* The same for candidates that are listed: returns how many of them are left. */
 static uint32_t split_list(const struct carousel *carousel, const uint64_t *need, bool is_hungry,
-			   uint32_t *grains, uint32_t n)
+			   uint32_t n)
 {
+	uint32_t *grains = carousel->list;
 	uint32_t preferred = 0, kept = 0;
 	bool wanted = is_hungry;
 
@@ -115,14 +161,22 @@ static uint32_t split_list(const struct carousel *carousel, const uint64_t *need
 	return kept;
 }
 
-static uint32_t list_candidates(const struct carousel *carousel, uint32_t *grains)
+/* Lists the candidates; false: they do not fit the list. */
+static bool list_candidates(struct carousel *carousel, uint32_t *ret_n)
 {
 	uint32_t n = 0;
 
-	for (size_t i = 0; i < carousel->words; i++)
-		for (uint64_t bits = carousel->candidates[i]; bits; bits &= bits - 1)
-			grains[n++] = (uint32_t)(i * 64 + (unsigned)__builtin_ctzll(bits));
-	return n;
+	for (size_t i = 0; i < carousel->words; i++) {
+		uint64_t bits = carousel->candidates[i];
+
+		if (carousel->room_list - n < 64 &&
+		    carousel->room_list - n < (unsigned)__builtin_popcountll(bits))
+			return false;
+		for (; bits; bits &= bits - 1)
+			carousel->list[n++] = (uint32_t)(i * 64 + (unsigned)__builtin_ctzll(bits));
+	}
+	*ret_n = n;
+	return true;
 }
 
 /* the draw */
@@ -134,24 +188,22 @@ static uint64_t sum_blocks(struct carousel *carousel)
 	uint32_t sum = 0;
 
 	for (size_t i = 0; i < blocks; i++) {
-		uint64_t bytes = 0;
-
-		for (size_t k = 0; k < CAROUSEL_BLOCK; k++)
-			bytes += bytes_of(set[i * CAROUSEL_BLOCK + k]);
 		carousel->sums[i] = sum;
-		sum += (uint32_t)sum_of_bytes(bytes);
+		sum += (uint32_t)count_block((const pair *)(set + i * CAROUSEL_BLOCK));
 	}
 	carousel->sums[blocks] = sum;
 	return sum;
 }
 
-/* Position of the bit of this rank: the rank-th of the candidates, from 0. */
-static uint32_t grain_of_rank(const struct carousel *carousel, uint32_t rank)
+/* The rank-th of the candidates, from 0, in ascending order. */
+static uint32_t grain_of_rank(const struct carousel *carousel, uint32_t n_list, uint32_t rank)
 {
 	size_t low = 0, high = carousel->words / CAROUSEL_BLOCK;
 	size_t word;
 	uint64_t bits;
 
+	if (n_list)
+		return carousel->list[rank];
 	while (high - low > 1) {
 		size_t middle = (low + high) / 2;
 
@@ -180,23 +232,22 @@ static int compare_grains(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* A uniform subset of max_grains candidates, ascending; all of them if there are no more. */
-static uint32_t draw(struct carousel *carousel, uint64_t lap, uint32_t *grains)
+/* A uniform subset of max_grains of the candidates, ascending; all of them if there are no more.
+ * n_list: as many are listed; 0: none are, they stand in the bitmap. */
+static uint32_t draw(struct carousel *carousel, uint64_t lap, uint32_t n_list, uint32_t *grains)
 {
-	uint32_t total = (uint32_t)sum_blocks(carousel);
-	uint32_t n = carousel->max_grains;
+	uint32_t total = n_list ? n_list : (uint32_t)sum_blocks(carousel);
+	uint32_t n = BASE_MIN(carousel->max_grains, total);
 	struct philox_seq seq;
 
-	if (total <= n)
-		return list_candidates(carousel, grains);
 	philox_seq_init(&seq, carousel->config.seed, lap, CAROUSEL_STREAM_DRAW);
 	for (uint32_t i = 0; i < n; i++) {
 		uint32_t newest = total - n + i;
-		uint32_t rank = (uint32_t)philox_below(&seq, newest + UINT64_C(1));
-		uint32_t grain = grain_of_rank(carousel, rank);
+		uint32_t rank = total > n ? (uint32_t)philox_below(&seq, newest + UINT64_C(1)) : i;
+		uint32_t grain = grain_of_rank(carousel, n_list, rank);
 
 		if (bits_test(carousel->drawn, grain))
-			grain = grain_of_rank(carousel, newest);
+			grain = grain_of_rank(carousel, n_list, newest);
 		bits_set(carousel->drawn, grain);
 		grains[i] = grain;
 	}
@@ -210,22 +261,22 @@ static uint32_t draw(struct carousel *carousel, uint64_t lap, uint32_t *grains)
 static uint32_t choose(struct carousel *carousel, uint64_t lap, const uint32_t *order, uint32_t n,
 		       uint32_t n_hungry, uint32_t *grains)
 {
-	bool is_listed = false;
-	uint32_t n_grains = 0;
+	uint32_t n_list = 0;
 
 	memcpy(carousel->candidates, carousel->jobs[order[0]].need,
 	       carousel->words * sizeof(uint64_t));
 	for (uint32_t i = 1; i < n; i++) {
-		const uint64_t *need = carousel->jobs[order[i]].need;
+		const struct carousel_member *member = &carousel->jobs[order[i]];
 
-		if (is_listed) {
-			n_grains = split_list(carousel, need, i < n_hungry, grains, n_grains);
-		} else if (split(carousel, need, i < n_hungry)) {
-			n_grains = list_candidates(carousel, grains);
-			is_listed = true;
-		}
+		if (member->need_grains == carousel->deal.grains)
+			continue; /* it needs all there is: all candidates are kept */
+		if (n_list)
+			n_list = split_list(carousel, member->need, i < n_hungry, n_list);
+		else if (split(carousel, member, i < n_hungry) &&
+			 !list_candidates(carousel, &n_list))
+			n_list = 0;
 	}
-	return is_listed ? n_grains : draw(carousel, lap, grains);
+	return draw(carousel, lap, n_list, grains);
 }
 
 void carousel_deal_hand(struct carousel *carousel, const uint32_t *order, uint32_t n,

@@ -84,6 +84,8 @@ struct carousel {
 	struct carousel_action pending_grant; /* of a private hand, granted with its production */
 	uint64_t *candidates, *drawn; /* owned; scratch bitmaps, drawn is all 0 between calls */
 	uint32_t *sums;               /* owned; scratch, one a block + 1 */
+	uint32_t *list;               /* owned; scratch, candidates that lie thin */
+	uint32_t room_list;
 	uint64_t productions, reference, waits_on_dead;
 	struct carousel_slot *slots; /* owned; max_slots of them */
 	struct carousel_member jobs[CAROUSEL_MAX_JOBS];
