@@ -11,7 +11,8 @@
  * writes, published by the release store of d_instance (B1) and, for the rank that is granted the
  * slot, by the grant itself (R1 in grant.c). While the slot is being filled accessd writes a
  * sample's state byte, then moves the watermark with release (B2); ranks load the watermark with
- * acquire (B3) and look only below it. The pixels are written by workers before they end their
+ * acquire (B3) and look only below it. Both are sequentially consistent, since a rank that finds
+ * too little there arms before it looks again, and accessd looks for an arm after it has moved. The pixels are written by workers before they end their
  * task with release (L3 in lane.c), which accessd acquires before it moves the watermark: the order
  * is handed on from worker to accessd to rank.
  *
@@ -173,8 +174,9 @@ void board_slot_status(struct board *board, uint32_t slot, uint32_t sample, uint
 
 void board_slot_watermark(struct board *board, uint32_t slot, uint32_t watermark)
 {
-	/* B2: release of states and pixels below it, pairs with B3. */
-	atomic_store_explicit(&slot_of(board, slot)->d_watermark, watermark, memory_order_release);
+	/* B2: release of states and pixels below it, pairs with B3. seq_cst, as the rank's arm is
+	 * looked for after it (W3 in grant.c). */
+	atomic_store_explicit(&slot_of(board, slot)->d_watermark, watermark, memory_order_seq_cst);
 }
 
 void board_slot_empty(struct board *board, uint32_t slot)
@@ -191,9 +193,21 @@ uint32_t board_slot_read_watermark(const struct board *board, uint32_t slot)
 
 	if (!is_slot(board, slot))
 		return 0;
-	/* B3: acquire, pairs with B2. */
-	watermark = atomic_load_explicit(&slot_of(board, slot)->d_watermark, memory_order_acquire);
+	/* B3: acquire, pairs with B2. seq_cst, as it follows the arm (W1 in grant.c): before a sleep
+	 * the rank sees the watermark or accessd sees the arm. */
+	watermark = atomic_load_explicit(&slot_of(board, slot)->d_watermark, memory_order_seq_cst);
 	return BASE_MIN(watermark, board->geometry.hand);
+}
+
+void board_slot_read(const struct board *board, uint32_t slot, struct board_hand *ret)
+{
+	const struct layout_slot *s = slot_of(board, slot);
+
+	/* acquire, pairs with B1 */
+	ret->instance = atomic_load_explicit(&s->d_instance, memory_order_acquire);
+	ret->lap = __atomic_load_n(&s->d_lap, __ATOMIC_RELAXED);
+	ret->count = __atomic_load_n(&s->d_count, __ATOMIC_RELAXED);
+	ret->n_grains = __atomic_load_n(&s->d_grains, __ATOMIC_RELAXED);
 }
 
 /* ---- ranks attach to it ---- */

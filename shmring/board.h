@@ -62,6 +62,21 @@ void board_detach(struct board *board);
 int board_slots_attach(int slots_fd, const struct board_geometry *geometry, const uint8_t **ret);
 void board_slots_detach(const struct board_geometry *geometry, const uint8_t *slots);
 uint32_t board_slot_read_watermark(const struct board *board, uint32_t slot); /* acquire */
+/* What a slot says that it holds, each word loaded once. Not checked. slot < max_slots. */
+struct board_hand {
+	uint64_t instance, lap;
+	uint32_t count, n_grains;
+};
+void board_slot_read(const struct board *board, uint32_t slot, struct board_hand *ret);
+/* One load of a word that another process may change at any moment, for whoever checks and uses. */
+static inline uint32_t board_load_grain(const uint32_t *grain)
+{
+	return __atomic_load_n(grain, __ATOMIC_RELAXED);
+}
+static inline int64_t board_load_id(const int64_t *id)
+{
+	return __atomic_load_n(id, __ATOMIC_RELAXED);
+}
 const struct layout_slot *board_slot_of(const struct board *board, uint32_t slot);
 const uint8_t *board_status_of(const struct board *board, uint32_t slot);
 const int64_t *board_ids_of(const struct board *board, uint32_t slot);
