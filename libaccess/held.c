@@ -34,27 +34,30 @@ static struct held *held_new(struct oa_stream *stream)
 
 /* ---- take ---- */
 
-/* The grant must fit the geometry and the board must say the same. -EPROTO with diag if not. */
-static int held_check(const struct oa_stream *stream, const struct grant *grant, struct diag *diag)
+/*
+ * The grant must fit the geometry and the board must say the same. -EPROTO with diag if not.
+ * *ret_hand is the copy of the board's words that was checked: they are not read again.
+ */
+static int held_check(const struct oa_stream *stream, const struct grant *grant,
+		      struct board_hand *ret_hand, struct diag *diag)
 {
 	const struct board *board = &stream->session->board;
-	const struct layout_slot *slot;
 	uint64_t end = (uint64_t)grant->first + grant->count;
 	uint64_t lacking;
 
 	if (grant->slot >= board->geometry.max_slots)
 		return error_set(diag, -EPROTO, "a grant names slot %u of %u", grant->slot,
 				 board->geometry.max_slots);
-	slot = board_slot_of(board, grant->slot);
-	if (grant->instance == 0 || slot->d_instance != grant->instance)
+	board_slot_read(board, grant->slot, ret_hand);
+	if (grant->instance == 0 || ret_hand->instance != grant->instance)
 		return error_set(diag, -EPROTO,
 				 "slot %u does not hold the instance that was granted",
 				 grant->slot);
-	if (slot->d_count > board->geometry.hand || end > slot->d_count || grant->count == 0 ||
-	    slot->d_grains > slot->d_count)
-		return error_set(diag, -EPROTO,
-				 "slot %u: samples %u to %llu of a hand of %u were granted",
-				 grant->slot, grant->first, (unsigned long long)end, slot->d_count);
+	if (ret_hand->count > board->geometry.hand || end > ret_hand->count || grant->count == 0 ||
+	    ret_hand->n_grains > ret_hand->count)
+		return error_set(
+		    diag, -EPROTO, "slot %u: samples %u to %llu of a hand of %u were granted",
+		    grant->slot, grant->first, (unsigned long long)end, ret_hand->count);
 	lacking = stream->progress.left - stream->n_carried;
 	if (grant->epoch != stream->progress.epoch || grant->count > lacking)
 		return error_set(
@@ -65,23 +68,23 @@ static int held_check(const struct oa_stream *stream, const struct grant *grant,
 	return 0;
 }
 
-static void held_fill(struct held *held, struct session *session, const struct grant *grant)
+static void held_fill(struct held *held, struct session *session, const struct grant *grant,
+		      const struct board_hand *hand)
 {
 	const struct board *board = &session->board;
-	const struct layout_slot *slot = board_slot_of(board, grant->slot);
 
 	*held = (struct held){
 	    .session = session,
 	    .number = grant->number,
 	    .instance = grant->instance,
-	    .lap = slot->d_lap,
+	    .lap = hand->lap,
 	    .epoch = grant->epoch,
 	    .slot = session->slots + grant->slot * board->geometry.slot_stride,
 	    .status = board_status_of(board, grant->slot),
 	    .ids = board_ids_of(board, grant->slot),
 	    .grains = board_grains_of(board, grant->slot),
 	    .slot_number = grant->slot,
-	    .n_grains = BASE_MIN(slot->d_grains, board->geometry.hand),
+	    .n_grains = hand->n_grains,
 	    .at = grant->first,
 	    .end = grant->first + grant->count,
 	    .clean = grant->first,
@@ -92,6 +95,7 @@ static void held_fill(struct held *held, struct session *session, const struct g
 int held_take(struct oa_stream *stream, struct diag *diag)
 {
 	struct held *held = held_new(stream);
+	struct board_hand hand;
 	struct grant grant;
 	int r;
 
@@ -99,7 +103,7 @@ int held_take(struct oa_stream *stream, struct diag *diag)
 		return -ENOMEM;
 	r = grant_take(&stream->session->rank, &grant);
 	if (r == 0)
-		r = held_check(stream, &grant, diag);
+		r = held_check(stream, &grant, &hand, diag);
 	else
 		r = r == GRANT_E_PINS ? OA_E_PINS : STREAM_NOTHING;
 	if (r) {
@@ -107,7 +111,7 @@ int held_take(struct oa_stream *stream, struct diag *diag)
 		stream->hand_pool = held;
 		return r;
 	}
-	held_fill(held, stream->session, &grant);
+	held_fill(held, stream->session, &grant, &hand);
 	held->next = stream->hands;
 	stream->hands = held;
 	stream->held = held;
@@ -120,8 +124,10 @@ int held_take(struct oa_stream *stream, struct diag *diag)
 
 bool held_has_moved(const struct held *held)
 {
-	return board_slot_read_watermark(&held->session->board, held->slot_number) !=
-	       held->watermark;
+	uint32_t now = board_slot_read_watermark(&held->session->board, held->slot_number);
+
+	/* Only upwards, as held_look() sees it: one that fell would have us look for ever. */
+	return BASE_MIN(now, held->end) > held->watermark;
 }
 
 bool held_look(struct held *held)

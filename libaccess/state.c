@@ -126,9 +126,12 @@ void progress_take_tail(struct progress *progress, const int64_t *ids, uint32_t 
 
 static void state_clear_grains(const struct deal *deal, uint64_t *need, const struct held *held)
 {
-	for (uint32_t i = 0; i < held->n_grains; i++)
-		if (held->grains[i] < deal->grains)
-			bits_clear(need, held->grains[i]);
+	for (uint32_t i = 0; i < held->n_grains; i++) {
+		uint32_t grain = board_load_grain(&held->grains[i]);
+
+		if (grain < deal->grains)
+			bits_clear(need, grain);
+	}
 }
 
 void progress_fold(struct oa_stream *stream, struct held *held)
@@ -182,7 +185,7 @@ static void snapshot_add(struct snapshot *snapshot, const struct deal *deal, con
 			 uint64_t count)
 {
 	for (uint64_t i = 0; i < count; i++) {
-		uint64_t id = (uint64_t)ids[i];
+		uint64_t id = (uint64_t)board_load_id(&ids[i]);
 
 		if (id < deal->n)
 			snapshot->position[snapshot->n_positions++] = deal_position(deal, id);
