@@ -110,6 +110,9 @@ void private_fini(struct private_start *start)
 	}
 	base_close(&start->pid_fd);
 	base_close(&start->pipe_fd);
+	/* Not by closing alone: a process that was forked meanwhile has a copy. */
+	if (start->lock_fd >= 0)
+		flock(start->lock_fd, LOCK_UN);
 	base_close(&start->lock_fd);
 	private_init(start);
 }
@@ -147,12 +150,13 @@ static const char *private_program(void)
 
 static int private_set_actions(posix_spawn_file_actions_t *actions, int stderr_fd)
 {
-	int r = posix_spawn_file_actions_addopen(actions, 0, "/dev/null", O_RDONLY, 0);
+	/* First, as the pipe's end may be 0 or 1 in a program that has closed them. */
+	int r = posix_spawn_file_actions_adddup2(actions, stderr_fd, 2);
 
 	if (!r)
-		r = posix_spawn_file_actions_addopen(actions, 1, "/dev/null", O_WRONLY, 0);
+		r = posix_spawn_file_actions_addopen(actions, 0, "/dev/null", O_RDONLY, 0);
 	if (!r)
-		r = posix_spawn_file_actions_adddup2(actions, stderr_fd, 2);
+		r = posix_spawn_file_actions_addopen(actions, 1, "/dev/null", O_WRONLY, 0);
 	if (!r)
 		r = posix_spawn_file_actions_addclosefrom_np(actions, 3);
 	return r;
