@@ -45,7 +45,7 @@ static void batch_check(struct oa_stream *stream, const struct oa_batch *batch)
 void oa_release(struct oa_batch *batch)
 {
 	struct oa_stream *stream;
-	bool is_last;
+	bool is_unused;
 
 	if (!batch || !guard_is_ours(&batch->stream->guard))
 		return;
@@ -63,9 +63,9 @@ void oa_release(struct oa_batch *batch)
 	batch->next = stream->batch_pool;
 	stream->batch_pool = batch;
 	stream->stats.outstanding--;
-	is_last = stream->is_closed && stream->stats.outstanding == 0;
+	is_unused = stream_is_unused(stream);
 	pthread_mutex_unlock(&stream->lock);
-	if (is_last)
+	if (is_unused)
 		stream_free(stream);
 }
 

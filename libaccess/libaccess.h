@@ -149,7 +149,8 @@ int oa_status(struct oa_client *client, char **ret_json, struct oa_error *error)
 
 int oa_open(struct oa_client *client, const struct oa_options *options, struct oa_stream **ret,
 	    struct oa_error *error);
-/* Batches still held stay valid until they are released. NULL is fine. */
+/* Batches still held stay valid until they are released. A thread that waits in oa_next() leaves it
+ * with OA_E_INVALID; no other call may begin after this one, but oa_release(). NULL is fine. */
 void oa_close(struct oa_stream *stream);
 
 /* Next batch. timeout_ms < 0: waits without end, 0: never waits. 0 and *ret (caller releases), or
@@ -162,7 +163,7 @@ void oa_batch_info(const struct oa_batch *batch, struct oa_batch_info *ret);
 int oa_batch_field(const struct oa_batch *batch, uint32_t index, struct oa_field *ret);
 
 /* Descriptor that polls readable when oa_next(stream, 0, ...) may find something; stays the
- * stream's. Arms the wake: call it again before each poll. It may change after a reconnect. */
+ * stream's, and the same. Arms the wake until the next oa_next(): call it again before each poll. */
 int oa_fd(struct oa_stream *stream);
 
 /* Resume token: what oa_next() has returned so far counts as delivered. *size: in room at data, out

@@ -38,13 +38,18 @@ static int pollable_make(struct oa_stream *stream)
 	return 0;
 }
 
-/* A lost session's socket stays open while batches are held: it must leave the set. */
-static int pollable_watch(struct oa_stream *stream, int fd)
+void pollable_forget(struct oa_stream *stream)
 {
-	if (stream->watched_fd >= 0 && stream->watched_fd != fd)
+	if (stream->watched_fd >= 0)
 		epoll_ctl(stream->epoll_fd, EPOLL_CTL_DEL, stream->watched_fd, NULL);
-	stream->watched_fd = fd;
-	return fd < 0 ? 0 : pollable_add(stream->epoll_fd, fd);
+	stream->watched_fd = -1;
+}
+
+void pollable_disarm(struct oa_stream *stream)
+{
+	if (stream->session)
+		grant_disarm(&stream->session->rank);
+	stream->is_armed = false;
 }
 
 /* The timer fires at at_ns; 0: never. */
@@ -54,6 +59,19 @@ static void pollable_set_timer(const struct oa_stream *stream, uint64_t at_ns)
 					       .tv_nsec = (long)(at_ns % 1000000000)}};
 
 	timerfd_settime(stream->timer_fd, TFD_TIMER_ABSTIME, &when, NULL);
+}
+
+static int pollable_watch(struct oa_stream *stream, int fd)
+{
+	int r;
+
+	if (fd == stream->watched_fd)
+		return 0;
+	pollable_forget(stream);
+	r = fd < 0 ? 0 : pollable_add(stream->epoll_fd, fd);
+	if (!r)
+		stream->watched_fd = fd;
+	return r;
 }
 
 static int pollable_arm(struct oa_stream *stream)
@@ -67,7 +85,10 @@ static int pollable_arm(struct oa_stream *stream)
 		return r;
 	if (session)
 		grant_arm(&session->rank);
-	if (next_is_ready(stream)) {
+	stream->is_armed = session != NULL;
+	if (stream->explain_ns) {
+		pollable_set_timer(stream, stream->explain_ns);
+	} else if (next_is_ready(stream)) {
 		pollable_set_timer(stream, 1);
 	} else if (session) {
 		pollable_set_timer(stream, 0);

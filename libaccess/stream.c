@@ -11,7 +11,9 @@
  * told at each opening.
  *
  * Closing never invalidates a batch: hands with open windows keep their session, and the stream's
- * memory goes with the last batch. In a forked child only the child's copies go.
+ * memory goes with the last batch. It never pulls memory from under a thread either that is in
+ * oa_next(): closing fails the stream, rouses the sleeper, and whoever leaves last frees. In a
+ * forked child only the child's copies go.
  */
 
 #include <errno.h>
@@ -19,6 +21,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 #include "libaccess/client.h"
 #include "libaccess/error.h"
@@ -181,11 +184,13 @@ void stream_lose(struct oa_stream *stream, const char *why)
 	struct session *session = stream->session;
 
 	diag_set(&stream->dial_error, "%s", why);
+	pollable_forget(stream);
 	if (progress_rewind(stream))
 		stream_fail(stream, -ENOMEM,
 			    "out of memory while taking back what was not delivered");
 	stream->session = NULL;
 	stream->is_idle = false;
+	stream->explain_ns = 0;
 	stream->lost_ns = base_now_ns();
 	stream->retry_ns = stream->lost_ns + stream->backoff_ns;
 	if (session)
@@ -498,9 +503,33 @@ static void stream_close_in_child(struct oa_stream *stream)
 	stream->session = NULL;
 }
 
+void stream_shut(struct oa_stream *stream)
+{
+	dial_fini(&stream->dial);
+	base_close(&stream->epoll_fd);
+	base_close(&stream->timer_fd);
+}
+
+bool stream_is_unused(const struct oa_stream *stream)
+{
+	return stream->is_closed && stream->callers == 0 && stream->stats.outstanding == 0;
+}
+
+/*
+ * Ends the sleep of a thread in oa_next(): the socket becomes readable. Not with open windows, as
+ * hanging up would give their slots back: the sleeper then looks by itself, within WAIT_SLICE.
+ */
+static void stream_rouse(const struct oa_stream *stream)
+{
+	int sock = stream->session ? stream->session->sock : stream->dial.sock;
+
+	if (sock >= 0 && !(stream->session && stream->hands))
+		shutdown(sock, SHUT_RDWR);
+}
+
 void oa_close(struct oa_stream *stream)
 {
-	bool is_last;
+	bool is_unused;
 
 	if (!stream)
 		return;
@@ -514,19 +543,21 @@ void oa_close(struct oa_stream *stream)
 		return;
 	}
 	stream->is_closed = true;
+	stream_fail(stream, OA_E_INVALID, "the stream was closed by oa_close() in another thread");
 	carry_clear(stream);
 	if (stream->held)
 		held_spend(stream, stream->held);
 	if (stream->session)
 		prefault_stop(stream->session->prefault);
+	if (stream->callers > 0)
+		stream_rouse(stream);
+	else
+		stream_shut(stream);
 	session_unref(stream->session);
 	stream->session = NULL;
-	dial_fini(&stream->dial);
-	base_close(&stream->epoll_fd);
-	base_close(&stream->timer_fd);
-	is_last = stream->stats.outstanding == 0;
+	is_unused = stream_is_unused(stream);
 	pthread_mutex_unlock(&stream->lock);
-	if (is_last)
+	if (is_unused)
 		stream_free(stream);
 }
 

@@ -120,6 +120,8 @@ struct oa_stream {
 	bool is_idle;   /* the last look found nothing; see next_is_ready() */
 	bool has_ended; /* all epochs are delivered */
 	bool is_closed;
+	uint32_t callers;    /* threads in oa_next(), those that wait for their turn, too */
+	uint64_t explain_ns; /* accessd was asked about a bad sample, until then; 0: was not */
 	bool has_slept, has_copied; /* in this call of oa_next() */
 	int failed;                 /* sticky code, 0: none */
 	struct diag failure, error; /* text of failed; of the last failed call */
@@ -127,6 +129,7 @@ struct oa_stream {
 	struct oa_stats stats;
 	int epoll_fd, timer_fd; /* of oa_fd(), -1: never asked for */
 	int watched_fd;
+	bool is_armed; /* oa_fd() has armed since the last oa_next() */
 };
 
 /* ---- stream.c ---- */
@@ -140,8 +143,11 @@ void stream_lose(struct oa_stream *stream, const char *why);
 int stream_error(struct oa_stream *stream, int code, const char *fmt, ...) BASE_PRINTF(3, 4);
 /* And makes it sticky. */
 int stream_fail(struct oa_stream *stream, int code, const char *text);
-/* After the last batch of a closed stream: without the lock. */
-void stream_free(struct oa_stream *stream);
+/* A closed stream that no thread is in gives back what only oa_next() needs. */
+void stream_shut(struct oa_stream *stream);
+/* Closed, no batch is held, no thread is in it: the caller unlocks and frees it. */
+bool stream_is_unused(const struct oa_stream *stream);
+void stream_free(struct oa_stream *stream); /* without the lock */
 
 /* ---- held.c ---- */
 /* Takes the next grant into stream->held. 0, STREAM_NOTHING, OA_E_PINS, -ENOMEM; -EPROTO: the
@@ -199,6 +205,13 @@ bool wait_read_news(struct oa_stream *stream, struct diag *ret_text);
 /* ---- stall.c ---- */
 /* The text of a time-out: which stage stalls. Returns OA_E_TIMEOUT. */
 int stall_diagnose(struct oa_stream *stream, int timeout_ms);
+
+/* ---- pollable.c ---- */
+/* oa_next() looks by itself: accessd need not take us for asleep. */
+void pollable_disarm(struct oa_stream *stream);
+/* Before the watched socket is closed. A forked child may have a copy of it, so that the kernel
+ * would go on to report it. */
+void pollable_forget(struct oa_stream *stream);
 
 /* ---- batch.c ---- */
 struct oa_batch *batch_new(struct oa_stream *stream); /* from the pool; NULL: no memory */

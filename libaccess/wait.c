@@ -17,6 +17,9 @@
  * done goes on with the next call, so a program that polls with a time-out of 0 also gets its
  * connection back.
  *
+ * oa_close() in another thread fails the stream: whoever waits here finds that out when it looks
+ * again.
+ *
  * A signal's handler may want to run code in this thread (Python does): every sleep ends when one
  * ran, and signals are only let in while we sleep (struct dial_wait).
  */
@@ -196,6 +199,7 @@ static int wait_dial_step(struct oa_stream *stream)
 		if (r)
 			return r;
 	}
+	pollable_forget(stream); /* a step may close the dial's socket */
 	do
 		r = dial_step(&stream->dial, &stream->open, &opened, &stream->dial_error);
 	while (r == DIAL_PROGRESS);
@@ -222,39 +226,64 @@ static int wait_alone(struct oa_stream *stream, uint64_t deadline)
 			   : stream_error(stream, r, "connecting again: %s", oa_error_name(r));
 	if (base_now_ns() >= deadline)
 		return WAIT_ON;
+	deadline = BASE_MIN(deadline, base_now_ns() + WAIT_SLICE_NS);
 	r = wait_sleep(stream, dial_fd(&stream->dial), BASE_MIN(stream->dial.wake_ns, deadline));
 	return r ? r : WAIT_ON;
 }
 
 /* ---- a bad sample ---- */
 
-/* The cursor has come to a sample with status ERROR: ask accessd why, at most WAIT_EXPLAIN_MS. */
-static int wait_bad_sample(struct oa_stream *stream)
+/* Sleeps until accessd says why, or until_ns. 0: *ret_is_known tells; else the end of the call. */
+static int wait_explained(struct oa_stream *stream, struct session *session, uint64_t until_ns,
+			  struct diag *ret_why, bool *ret_is_known)
 {
-	const struct held *held = stream->held;
-	uint64_t deadline = dial_deadline(WAIT_EXPLAIN_MS);
-	uint32_t position = held->clean;
-	int64_t id = held->ids[position];
-	struct diag why = {""};
 	bool is_known = false;
+	int r;
 
-	session_ask_explanation(stream->session, held->instance, position);
-	while (!is_known && stream->session && !stream->failed && base_now_ns() < deadline) {
-		int r = wait_sleep(stream, stream->session->sock, deadline);
+	do {
+		r = wait_sleep(stream, session->sock, until_ns);
+		is_known = !r && wait_read_news(stream, ret_why);
+	} while (!r && !is_known && stream->session && !stream->failed && base_now_ns() < until_ns);
+	*ret_is_known = is_known;
+	return r;
+}
 
-		if (r)
-			return r;
-		is_known = wait_read_news(stream, &why);
+/*
+ * The cursor has come to a sample with status ERROR: accessd is asked why, once, and has
+ * WAIT_EXPLAIN_MS for it; of which this call waits no longer than its own time.
+ */
+static int wait_bad_sample(struct oa_stream *stream, int timeout_ms, uint64_t deadline)
+{
+	struct session *session = stream->session;
+	const struct held *held = stream->held;
+	long long id = held->ids[held->clean];
+	struct diag why = {""};
+	bool is_known;
+	int r;
+
+	if (!stream->explain_ns) {
+		session_ask_explanation(session, held->instance, held->clean);
+		stream->explain_ns = dial_deadline(WAIT_EXPLAIN_MS);
 	}
+	session_ref(session); /* it may be lost in here */
+	r = wait_explained(stream, session, BASE_MIN(deadline, stream->explain_ns), &why,
+			   &is_known);
+	session_unref(session);
+	if (r)
+		return r;
 	if (stream->failed || !stream->session)
 		return WAIT_ON;
-	if (is_known)
-		return stream_fail(stream, OA_E_SAMPLE, why.text);
-	diag_set(&why,
-		 "sample %lld is bad; accessd did not say why within %d ms (policy \"error\": "
-		 "choose skip "
-		 "or substitute to go on)",
-		 (long long)id, WAIT_EXPLAIN_MS);
+	if (!is_known && base_now_ns() < stream->explain_ns)
+		return stream_error(
+		    stream, OA_E_TIMEOUT,
+		    "no batch within %d ms: sample %lld is bad, accessd is asked why", timeout_ms,
+		    id);
+	if (!is_known)
+		diag_set(&why,
+			 "sample %lld is bad; accessd did not say why within %d ms (policy "
+			 "\"error\": choose skip or substitute to go on)",
+			 id, WAIT_EXPLAIN_MS);
+	stream->explain_ns = 0;
 	return stream_fail(stream, OA_E_SAMPLE, why.text);
 }
 
@@ -276,39 +305,37 @@ static int wait_batch(struct oa_stream *stream, int timeout_ms, uint64_t deadlin
 			r = stream->session ? wait_served(stream, deadline)
 					    : wait_alone(stream, deadline);
 		else if (r == OA_E_SAMPLE && !stream->failed)
-			r = wait_bad_sample(stream);
+			r = wait_bad_sample(stream, timeout_ms, deadline);
 		if (r != WAIT_ON)
 			return r;
 		is_late = base_now_ns() >= deadline;
 	}
 }
 
-/* 0, or what oa_next() returns: the turn was not got. Without the lock. */
+/* 0, or what oa_next() returns: the turn was not got. */
 static int wait_turn(struct oa_stream *stream, int timeout_ms, uint64_t deadline)
 {
 	struct timespec until;
-	int r = 0;
+	int r;
 
 	if (sem_trywait(&stream->turn) == 0)
 		return 0;
 	deadline = BASE_MIN(deadline, (uint64_t)INT64_MAX);
 	until.tv_sec = (time_t)(deadline / 1000000000);
 	until.tv_nsec = (long)(deadline % 1000000000);
-	if (sem_clockwait(&stream->turn, CLOCK_MONOTONIC, &until) == 0)
-		return 0;
-	r = errno;
+	pthread_mutex_unlock(&stream->lock);
+	r = sem_clockwait(&stream->turn, CLOCK_MONOTONIC, &until) == 0 ? 0 : errno;
 	pthread_mutex_lock(&stream->lock);
 	if (r == EINTR)
-		r = stream_error(
+		return stream_error(
 		    stream, OA_E_INTERRUPTED,
 		    "a signal arrived while oa_next() waited for its turn; call it again");
-	else
-		r = stream_error(
+	if (r)
+		return stream_error(
 		    stream, OA_E_TIMEOUT,
 		    "no batch within %d ms: another thread is waiting in oa_next() on this stream",
 		    timeout_ms);
-	pthread_mutex_unlock(&stream->lock);
-	return r;
+	return 0;
 }
 
 static void wait_count(struct oa_stream *stream, uint64_t start, int r)
@@ -328,10 +355,30 @@ static void wait_count(struct oa_stream *stream, uint64_t start, int r)
 							   .epochs = stats->epochs});
 }
 
+/* With the turn. *ret_wait is to be ended without the lock: handlers run then. */
+static int wait_in_turn(struct oa_stream *stream, int timeout_ms, uint64_t start, uint64_t deadline,
+			struct oa_batch **ret, struct dial_wait *ret_wait)
+{
+	int r;
+
+	stream->has_slept = stream->has_copied = false;
+	if (stream->is_armed)
+		pollable_disarm(stream);
+	r = wait_batch(stream, timeout_ms, deadline, ret);
+	wait_count(stream, start, r);
+	if (r == OA_E_END)
+		stream_error(stream, r, "all epochs are delivered");
+	*ret_wait = stream->wait;
+	stream->wait.has_begun = false;
+	sem_post(&stream->turn);
+	return r;
+}
+
 int oa_next(struct oa_stream *stream, int timeout_ms, struct oa_batch **ret)
 {
-	struct dial_wait wait;
+	struct dial_wait wait = {.has_begun = false};
 	uint64_t start, deadline;
+	bool is_unused;
 	int r;
 
 	if (!stream || !ret)
@@ -340,19 +387,17 @@ int oa_next(struct oa_stream *stream, int timeout_ms, struct oa_batch **ret)
 		return OA_E_FORKED;
 	start = base_now_ns();
 	deadline = timeout_ms < 0 ? UINT64_MAX : start + (uint64_t)timeout_ms * 1000000;
-	r = wait_turn(stream, timeout_ms, deadline);
-	if (r)
-		return r;
 	pthread_mutex_lock(&stream->lock);
-	stream->has_slept = stream->has_copied = false;
-	r = wait_batch(stream, timeout_ms, deadline, ret);
-	wait_count(stream, start, r);
-	if (r == OA_E_END)
-		stream_error(stream, r, "all epochs are delivered");
-	wait = stream->wait;
-	stream->wait.has_begun = false;
+	stream->callers++; /* from here on oa_close() leaves the freeing to us */
+	r = wait_turn(stream, timeout_ms, deadline);
+	if (!r)
+		r = wait_in_turn(stream, timeout_ms, start, deadline, ret, &wait);
+	if (--stream->callers == 0 && stream->is_closed)
+		stream_shut(stream);
+	is_unused = stream_is_unused(stream);
 	pthread_mutex_unlock(&stream->lock);
-	dial_wait_end(&wait); /* handlers run without our locks */
-	sem_post(&stream->turn);
+	dial_wait_end(&wait);
+	if (is_unused)
+		stream_free(stream);
 	return r;
 }
