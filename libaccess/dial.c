@@ -30,6 +30,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "libaccess/error.h"
+#include "libaccess/signals.h"
 #include "shmring/proto.h"
 
 #define DIAL_RETRY_NS UINT64_C(50000000)
@@ -87,12 +88,9 @@ uint64_t dial_deadline(int64_t timeout_ms)
 
 void dial_wait_begin(struct dial_wait *wait)
 {
-	sigset_t all;
-
 	if (wait->has_begun)
 		return;
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &wait->before);
+	signals_block(&wait->before);
 	wait->has_begun = true;
 }
 

@@ -9,7 +9,7 @@
  * read a hole of a memfd would allocate pages that nobody has accounted for. What fails here (an
  * old kernel, no thread to be had) costs time and nothing else, so it is not reported.
  *
- * The thread blocks all signals: handlers of the program never run on it. It owns nothing; it must
+ * The thread blocks signals: handlers of the program do not run on it. It owns nothing; it must
  * have ended before board and slots are unmapped.
  */
 
@@ -21,9 +21,11 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <time.h>
+#include "libaccess/signals.h"
 
 #define PREFAULT_MAX_S 30
 #define PREFAULT_PAUSE_NS 20000000
+#define PREFAULT_STACK (512 << 10)         /* the program's thread-local variables lie in it, too */
 #define PREFAULT_PIECE (UINT64_C(8) << 20) /* between two looks at `stopping` */
 
 struct prefault {
@@ -117,14 +119,13 @@ static void *prefault_run(void *argument)
 static int prefault_start(struct prefault *prefault)
 {
 	pthread_attr_t attributes;
-	sigset_t all, before;
+	sigset_t before;
 	int r = pthread_attr_init(&attributes);
 
 	if (r)
 		return r;
-	pthread_attr_setstacksize(&attributes, 128 << 10);
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
+	pthread_attr_setstacksize(&attributes, PREFAULT_STACK);
+	signals_block(&before);
 	r = pthread_create(&prefault->thread, &attributes, prefault_run, prefault);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	pthread_attr_destroy(&attributes);
