@@ -14,6 +14,9 @@ struct decode;
 int decode_new(struct decode **ret); /* 0 or -ENOMEM */
 void decode_free(struct decode *decode);
 
+/* Gives back what the decoder holds of the last picture; the handle is used on. */
+void decode_close(struct decode *decode);
+
 /* Reads the head of data (borrowed until the next open). The size is checked against OP_MAX_PIXELS.
  * 0, or PIPELINE_E_BAD with *ret_error. */
 int decode_open(struct decode *decode, const void *data, size_t size, uint32_t *ret_height,

@@ -185,6 +185,11 @@ int decode_new(struct decode **ret)
 	return 0;
 }
 
+void decode_close(struct decode *decode)
+{
+	decode_unmake(decode);
+}
+
 void decode_free(struct decode *decode)
 {
 	if (!decode)

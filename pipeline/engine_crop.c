@@ -36,14 +36,11 @@ static void engine_crop_scratch_free(struct engine_scratch *scratch)
 	steps_scratch_free((struct steps_scratch *)scratch);
 }
 
-static int engine_crop_run(const struct engine_program *program,
-			   struct engine_scratch *engine_scratch, const void *data, size_t size,
-			   const struct pipeline_key *key, void *out,
-			   struct pipeline_error *ret_error)
+static int engine_crop_sample(const struct steps *steps, struct steps_scratch *scratch,
+			      const void *data, size_t size, const struct pipeline_key *key,
+			      void *out, struct pipeline_error *ret_error)
 {
-	const struct steps *steps = (const struct steps *)program;
 	const struct op *crop = &steps->ops->op[1];
-	struct steps_scratch *scratch = (struct steps_scratch *)engine_scratch;
 	struct picture picture;
 	struct picture_box box;
 	struct draw draw;
@@ -63,6 +60,19 @@ static int engine_crop_run(const struct engine_program *program,
 	if (r != 0)
 		return steps_fail(ret_error, crop, r);
 	return steps_rest(steps, scratch, 2, &picture, &draw, out, ret_error);
+}
+
+static int engine_crop_run(const struct engine_program *program,
+			   struct engine_scratch *engine_scratch, const void *data, size_t size,
+			   const struct pipeline_key *key, void *out,
+			   struct pipeline_error *ret_error)
+{
+	struct steps_scratch *scratch = (struct steps_scratch *)engine_scratch;
+	int r = engine_crop_sample((const struct steps *)program, scratch, data, size, key, out,
+				   ret_error);
+
+	steps_trim(scratch);
+	return r;
 }
 
 const struct engine engine_crop = {

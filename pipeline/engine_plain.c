@@ -55,6 +55,7 @@ static int engine_plain_run(const struct engine_program *program,
 		r = decode_whole(scratch->decode, &scratch->buffer[0], &picture, ret_error);
 	if (r == 0)
 		r = steps_rest(steps, scratch, 1, &picture, &draw, out, ret_error);
+	steps_trim(scratch);
 	return r;
 }
 

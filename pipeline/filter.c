@@ -21,6 +21,7 @@
 #include "pipeline/filter.h"
 
 #define FILTER_KEEP ((size_t)64 << 10)
+#define FILTER_LARGE_KEEP ((size_t)4 << 20)
 
 static double filter_box(double x)
 {
@@ -197,6 +198,14 @@ const struct filter_table *filter_get(struct filter_cache *cache, enum filter_id
 		return NULL;
 	}
 	return table;
+}
+
+void filter_cache_trim(struct filter_cache *cache)
+{
+	if (cache->large.size <= FILTER_LARGE_KEEP)
+		return;
+	free(cache->large.memory);
+	cache->large = (struct filter_table){0};
 }
 
 void filter_cache_fini(struct filter_cache *cache)

@@ -39,6 +39,8 @@ struct filter_cache { /* tables of one axis; all zero at the start */
  * get on this cache. NULL: out of memory. */
 const struct filter_table *filter_get(struct filter_cache *cache, enum filter_id id, uint32_t in,
 				      uint32_t out);
+/* Gives memory back that only an unusual picture needed. */
+void filter_cache_trim(struct filter_cache *cache);
 void filter_cache_fini(struct filter_cache *cache);
 
 #endif

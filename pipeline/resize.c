@@ -7,6 +7,7 @@
  * tables and the order of the passes, and owns the picture in between.
  */
 
+#include "pipeline/op.h"
 #include "pipeline/resize.h"
 #include "pipeline/resize_kernels.h"
 
@@ -61,7 +62,7 @@ int resize_run(struct resize *resize, const struct picture *from, enum filter_id
 	struct picture between;
 	int r;
 
-	if (height > UINT32_MAX || width > UINT32_MAX)
+	if (height > OP_MAX_PIXELS || width > OP_MAX_PIXELS || height * width > OP_MAX_PIXELS)
 		return PIPELINE_FAIL_REFUSED;
 	if (!down && !across)
 		return resize_copy(from, buffer, ret);
@@ -75,6 +76,13 @@ int resize_run(struct resize *resize, const struct picture *from, enum filter_id
 		return r;
 	return resize_one(resize, !down_first, filter, &between, down_first ? width : height,
 			  buffer, ret);
+}
+
+void resize_trim(struct resize *resize)
+{
+	filter_cache_trim(&resize->across);
+	filter_cache_trim(&resize->down);
+	picture_buffer_trim(&resize->between);
 }
 
 void resize_fini(struct resize *resize)

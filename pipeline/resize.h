@@ -12,6 +12,8 @@ struct resize { /* what resizing keeps from picture to picture; all zero at the 
 	struct picture_buffer between; /* what the first pass gives */
 };
 void resize_fini(struct resize *resize);
+/* Gives memory back that only an unusual picture needed. */
+void resize_trim(struct resize *resize);
 
 /* from, which is not in buffer, to height x width in buffer.
  * 0, PIPELINE_FAIL_REFUSED, PIPELINE_FAIL_MEMORY. */

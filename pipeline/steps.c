@@ -55,6 +55,14 @@ void steps_scratch_free(struct steps_scratch *scratch)
 	free(scratch);
 }
 
+void steps_trim(struct steps_scratch *scratch)
+{
+	decode_close(scratch->decode);
+	picture_buffer_trim(&scratch->buffer[0]);
+	picture_buffer_trim(&scratch->buffer[1]);
+	resize_trim(&scratch->resize);
+}
+
 int steps_fail(struct pipeline_error *ret_error, const struct op *op, int r)
 {
 	static const char *const texts[] = {
@@ -176,8 +184,5 @@ int steps_rest(const struct steps *steps, struct steps_scratch *scratch, unsigne
 	}
 	if (r == 0)
 		finish_run(&steps->finish, picture, out);
-	picture_buffer_trim(&scratch->buffer[0]);
-	picture_buffer_trim(&scratch->buffer[1]);
-	picture_buffer_trim(&scratch->resize.between);
 	return r;
 }

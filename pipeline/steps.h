@@ -36,10 +36,14 @@ void steps_part(const struct op *op, unsigned index, const struct draw *draw, ui
 int steps_complete(struct steps_scratch *scratch, const struct op *op, struct picture *picture);
 
 /* The ops from number `from` (from 0) on, then normalize, cast and layout into out, on a picture in
- * buffer[at]. 0, or PIPELINE_E_BAD with *ret_error. Gives unusual memory back. */
+ * buffer[at]. 0, or PIPELINE_E_BAD with *ret_error. */
 int steps_rest(const struct steps *steps, struct steps_scratch *scratch, unsigned from,
 	       struct picture *picture, const struct draw *draw, void *out,
 	       struct pipeline_error *ret_error);
+
+/* After every sample, good or bad: gives back what only an unusual picture needed, so that the
+ * outcome of the next one does not depend on it. */
+void steps_trim(struct steps_scratch *scratch);
 
 /* The error of an op that returned r (enum pipeline_fail). Returns PIPELINE_E_BAD. */
 int steps_fail(struct pipeline_error *ret_error, const struct op *op, int r);

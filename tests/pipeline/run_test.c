@@ -6,6 +6,7 @@
 
 #include <check.h>
 #include <dirent.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -375,6 +376,57 @@ END_TEST
 
 /* ---- a function of (seed, lap, sample) and of nothing else ---- */
 
+/* A copy of the file whose head says height x width, without its end. */
+static struct run_file run_cut(const struct run_file *file, unsigned height, unsigned width)
+{
+	struct run_file copy = {.data = malloc(file->size), .size = file->size - 100};
+	uint8_t *at;
+
+	ck_assert_ptr_nonnull(copy.data);
+	memcpy(copy.data, file->data, file->size);
+	at = memmem(copy.data, copy.size, "\xff\xc0", 2);
+	ck_assert_ptr_nonnull(at);
+	at[5] = (uint8_t)(height >> 8);
+	at[6] = (uint8_t)height;
+	at[7] = (uint8_t)(width >> 8);
+	at[8] = (uint8_t)width;
+	return copy;
+}
+
+/* A picture that fails gives its memory back, or large ones after it would fail for want of it. */
+START_TEST(failed_pictures_leave_nothing)
+{
+	static const struct {
+		const char *ops, *name;
+		unsigned height, width; /* 0: as it is */
+	} cases[] = {
+	    {"[{\"op\":\"decode\"},{\"op\":\"center_crop\",\"size\":9000}]", "444.jpg", 12000,
+	     12000},
+	    {"[{\"op\":\"decode\"},{\"op\":\"resize\",\"size\":[8,8]}]", "444.jpg", 12000, 12000},
+	    {"[{\"op\":\"decode\"},{\"op\":\"resize\",\"size\":16384},"
+	     "{\"op\":\"center_crop\",\"size\":8}]",
+	     "wide.jpg", 0, 0},
+	};
+	struct pipeline_key key = {1, 2, 3};
+	struct pipeline_error error = {0};
+	struct run_case c = {0};
+	struct run_file file;
+	size_t before;
+
+	run_case_init(&c, cases[_i].ops);
+	file = *run_find(cases[_i].name);
+	if (cases[_i].height)
+		file = run_cut(&file, cases[_i].height, cases[_i].width);
+	before = mallinfo2().hblkhd;
+	ck_assert_int_eq(run_case_sample(&c, &file, &key, &error), PIPELINE_E_BAD);
+	ck_assert_msg(mallinfo2().hblkhd <= before + (4 << 20), "case %d: %zu bytes stayed (%s)",
+		      _i, mallinfo2().hblkhd - before, error.text);
+	if (cases[_i].height)
+		free(file.data);
+	run_case_fini(&c);
+}
+END_TEST
+
 START_TEST(order_of_calls)
 {
 	struct run_case c = {0}, fresh = {0};
@@ -417,6 +469,7 @@ int main(void)
 	tcase_add_loop_test(tcase, engines_agree_on_damage, 0, BASE_ARRAY_LEN(run_crops));
 	tcase_add_loop_test(tcase, outcomes, 0, BASE_ARRAY_LEN(run_outcomes));
 	tcase_add_test(tcase, refused_by_resize);
+	tcase_add_loop_test(tcase, failed_pictures_leave_nothing, 0, 3);
 	tcase_add_test(tcase, order_of_calls);
 	suite_add_tcase(suite, tcase);
 	srunner_run_all(runner, CK_NORMAL);
