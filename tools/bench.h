@@ -118,7 +118,8 @@ int bench_crew_start(struct bench_crew *crew, const struct bench_config *config,
 		     struct bench_shared *shared);
 /* Reaps, restarts, kills, stops, continues. Returns the number of jobs that are not over. */
 unsigned bench_crew_tend(struct bench_crew *crew, uint64_t now_ns);
-void bench_crew_end(struct bench_crew *crew); /* kills what still runs and closes the ledgers */
+void bench_crew_kill(struct bench_crew *crew); /* what still runs; the ledgers stay */
+void bench_crew_end(struct bench_crew *crew);  /* and closes the ledgers */
 
 /* bench_result.c: what came out, as values */
 struct bench_job_result {
@@ -142,15 +143,18 @@ struct bench_node_result {
 	uint64_t separate; /* samples that the jobs would have read and decoded each for itself */
 };
 struct bench_result {
-	bool all_exactly_once;
+	bool all_exactly_once; /* interrupted: as far as they came */
+	bool interrupted;
 	double seconds; /* from the first connect to the last end */
 	uint32_t jobs;
 	struct bench_node_result node;
 	struct bench_job_result job[BENCH_MAX_JOBS];
 };
-/* status_before and status_after: accessd's JSON, NULL when there was no answer. */
-void bench_result_collect(const struct bench_crew *crew, const char *status_before,
-			  const char *status_after, struct bench_result *ret);
+/* status_before and status_after: accessd's JSON, NULL when there was no answer. interrupted: what an
+ * epoch under way has not brought yet is not missing. */
+void bench_result_collect(const struct bench_crew *crew, bool interrupted,
+			  const char *status_before, const char *status_after,
+			  struct bench_result *ret);
 /* The JSON text, which the caller frees. 0 or negative errno. */
 int bench_result_json(const struct bench_config *config, const struct bench_result *result,
 		      char **ret);
@@ -162,11 +166,12 @@ void bench_report(const struct bench_config *config, const struct bench_result *
 struct bench_progress {
 	FILE *out; /* NULL: shows nothing */
 	bool redraws;
+	int bar;        /* columns of a job's bar */
 	unsigned lines; /* of the block on the terminal */
 	uint64_t next_ns, last_ns;
 	uint64_t last_samples[BENCH_MAX_JOBS], last_wait_ns[BENCH_MAX_JOBS];
 };
-void bench_progress_init(struct bench_progress *progress, FILE *out);
+void bench_progress_init(struct bench_progress *progress, unsigned jobs, FILE *out);
 /* Draws when it is time. */
 void bench_progress_tick(struct bench_progress *progress, const struct bench_crew *crew,
 			 uint64_t now_ns);

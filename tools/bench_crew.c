@@ -141,16 +141,27 @@ unsigned bench_crew_tend(struct bench_crew *crew, uint64_t now_ns)
 	return left;
 }
 
-void bench_crew_end(struct bench_crew *crew)
+void bench_crew_kill(struct bench_crew *crew)
 {
+	uint64_t now_ns = base_now_ns();
+
 	for (unsigned i = 0; i < crew->config->jobs; i++) {
 		struct bench_member *member = &crew->member[i];
+		struct bench_seat *seat = &crew->shared->seat[i];
 
-		if (member->pid > 0) {
-			kill(member->pid, SIGKILL);
-			waitpid(member->pid, NULL, 0);
-			member->pid = 0;
-		}
-		base_close(&member->ledger_fd);
+		if (member->pid <= 0)
+			continue;
+		kill(member->pid, SIGKILL);
+		waitpid(member->pid, NULL, 0);
+		member->pid = 0;
+		if (counter_get(&seat->started_ns) > 0 && counter_get(&seat->ended_ns) == 0)
+			counter_set(&seat->ended_ns, now_ns);
 	}
+}
+
+void bench_crew_end(struct bench_crew *crew)
+{
+	bench_crew_kill(crew);
+	for (unsigned i = 0; i < crew->config->jobs; i++)
+		base_close(&crew->member[i].ledger_fd);
 }

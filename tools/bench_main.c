@@ -92,7 +92,7 @@ static void bench_run_jobs(struct bench_crew *crew, bool quiet)
 	static struct bench_progress progress;
 	struct timespec tick = {0, BENCH_TICK_MS * 1000000};
 
-	bench_progress_init(&progress, quiet ? NULL : stderr);
+	bench_progress_init(&progress, (unsigned)crew->config->jobs, quiet ? NULL : stderr);
 	while (bench_signal == 0 && bench_crew_tend(crew, base_now_ns()) > 0) {
 		bench_progress_tick(&progress, crew, base_now_ns());
 		nanosleep(&tick, NULL);
@@ -101,13 +101,13 @@ static void bench_run_jobs(struct bench_crew *crew, bool quiet)
 }
 
 static int bench_judge(const struct bench_config *config, const struct bench_crew *crew,
-		       const char *before, const char *after)
+		       bool interrupted, const char *before, const char *after)
 {
 	static struct bench_result result;
 	bool json_on_stdout = config->json && strcmp(config->json, "-") == 0;
 	int failed = 0;
 
-	bench_result_collect(crew, before, after, &result);
+	bench_result_collect(crew, interrupted, before, after, &result);
 	if (!config->quiet)
 		bench_report(config, &result, json_on_stdout ? stderr : stdout);
 	if (config->json)
@@ -121,7 +121,7 @@ static int bench_with_shared(const struct bench_config *config, const char *sock
 	static struct bench_crew crew;
 	_cleanup_free_ char *before = NULL, *after = NULL;
 	struct diag diag;
-	int r;
+	int r, stopped_by;
 
 	if (host_status(socket, BENCH_STATUS_MS, &before, &diag)) {
 		fprintf(stderr, "access-bench: %s\n", diag.text);
@@ -132,9 +132,13 @@ static int bench_with_shared(const struct bench_config *config, const char *sock
 		fprintf(stderr, "access-bench: cannot start the jobs: %s\n", strerror(-r));
 	} else {
 		bench_run_jobs(&crew, config->quiet);
-		if (bench_signal == 0 && host_status(socket, BENCH_STATUS_MS, &after, &diag))
+		stopped_by = bench_signal;
+		bench_crew_kill(&crew); /* when interrupted there are some */
+		if (host_status(socket, BENCH_STATUS_MS, &after, &diag))
 			fprintf(stderr, "access-bench: %s\n", diag.text);
-		r = bench_signal ? 128 + bench_signal : bench_judge(config, &crew, before, after);
+		r = bench_judge(config, &crew, stopped_by != 0, before, after);
+		if (stopped_by)
+			r = 128 + stopped_by;
 	}
 	bench_crew_end(&crew);
 	return r < 0 ? 1 : r;

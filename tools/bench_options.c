@@ -47,7 +47,7 @@ static void bench_list(struct option_list *list, unsigned n, const double *value
 /* Four jobs that differ in speed and start, small enough for any machine. */
 static void bench_options_quickstart(struct bench_config *config)
 {
-	static const double step_ms[] = {0, 60, 120, 240}, start_s[] = {0, 1, 2.5, 4},
+	static const double step_ms[] = {80, 120, 160, 240}, start_s[] = {0, 1, 2, 3},
 			    batch[] = {64};
 
 	if (!config->quickstart)

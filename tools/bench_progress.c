@@ -1,35 +1,52 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Progress while the jobs run: on a terminal one block that is drawn again five times a second,
- * elsewhere a line every two seconds. Reads the seats, which jobs write without asking; numbers of
- * one line may be of slightly different moments.
+ * Progress while the jobs run: on a terminal that has the lines for it one block that is drawn again
+ * five times a second, elsewhere a line every two seconds. Reads the seats, which jobs write without
+ * asking; numbers of one line may be of slightly different moments.
  */
 
 #include "tools/bench.h"
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #define BENCH_BAR 24
+#define BENCH_REST 52 /* columns of a job's line beside its bar */
 
-void bench_progress_init(struct bench_progress *progress, FILE *out)
+/* Jobs' lines, one more for the whole, and where the cursor stands below them must fit. */
+static bool bench_progress_fits(struct bench_progress *progress, unsigned jobs)
+{
+	struct winsize window;
+
+	progress->bar = BENCH_BAR;
+	if (ioctl(fileno(progress->out), TIOCGWINSZ, &window) < 0 || window.ws_col == 0)
+		return true;
+	progress->bar = BASE_MIN(BASE_MAX(window.ws_col - BENCH_REST, 0), BENCH_BAR);
+	return window.ws_row == 0 || jobs + 2 < window.ws_row;
+}
+
+void bench_progress_init(struct bench_progress *progress, unsigned jobs, FILE *out)
 {
 	const char *terminal = getenv("TERM");
 
 	*progress = (struct bench_progress){.out = out, .last_ns = base_now_ns()};
-	progress->redraws = out && isatty(fileno(out)) && terminal && strcmp(terminal, "dumb") != 0;
+	progress->redraws = out && isatty(fileno(out)) && terminal &&
+			    strcmp(terminal, "dumb") != 0 && bench_progress_fits(progress, jobs);
 }
 
-static void bench_progress_bar(FILE *out, double share)
+static void bench_progress_bar(FILE *out, int width, double share)
 {
-	int filled = (int)(BASE_MIN(BASE_MAX(share, 0), 1) * BENCH_BAR + 0.5);
+	int filled = (int)(BASE_MIN(BASE_MAX(share, 0), 1) * width + 0.5);
 
+	if (width < 4)
+		return;
 	fputc('[', out);
-	for (int i = 0; i < BENCH_BAR; i++)
+	for (int i = 0; i < width; i++)
 		fputc(i < filled ? '#' : '.', out);
-	fputc(']', out);
+	fputs("] ", out);
 }
 
 static void bench_progress_opening(const struct bench_seat *seat, FILE *out)
@@ -55,8 +72,8 @@ static void bench_progress_job(struct bench_progress *progress, const struct ben
 	double whole = (double)(counter_get(&seat->n) * epochs);
 
 	fprintf(progress->out, "job %-3u ", i);
-	bench_progress_bar(progress->out, whole > 0 ? (double)samples / whole : 0);
-	fprintf(progress->out, " epoch %llu/%llu  ",
+	bench_progress_bar(progress->out, progress->bar, whole > 0 ? (double)samples / whole : 0);
+	fprintf(progress->out, "epoch %llu/%llu  ",
 		(unsigned long long)BASE_MIN(counter_get(&seat->epoch) + 1, epochs),
 		(unsigned long long)epochs);
 	if (stage == BENCH_WAITS)
@@ -74,25 +91,59 @@ static void bench_progress_job(struct bench_progress *progress, const struct ben
 		    progress->out, "%8.0f samples/s  %3.0f %% waiting",
 		    (double)(samples - progress->last_samples[i]) / seconds,
 		    BASE_MIN((double)(wait_ns - progress->last_wait_ns[i]) / seconds / 1e7, 100));
-	fputs(progress->redraws ? "\x1b[K\n" : "\n", progress->out);
+	fputs("\x1b[K\n", progress->out);
+}
+
+/* Seconds until the last job that runs is done, if all go on as in all their time; 0: not known. */
+static double bench_progress_left(const struct bench_crew *crew)
+{
+	double most = 0;
+
+	for (unsigned i = 0; i < crew->config->jobs; i++) {
+		const struct bench_seat *seat = &crew->shared->seat[i];
+		uint64_t first_ns = counter_get(&seat->first_ns);
+		double whole = (double)(counter_get(&seat->n) * bench_epochs_of(crew->config, i));
+		double samples = (double)counter_get(&seat->samples);
+		double seconds = (double)(base_now_ns() - first_ns) * 1e-9;
+
+		if (counter_get(&seat->stage) == BENCH_RUNS && first_ns > 0 && samples > 0 &&
+		    whole > samples)
+			most = BASE_MAX(most, seconds * (whole - samples) / samples);
+	}
+	return most;
+}
+
+static void bench_progress_whole(const struct bench_progress *progress,
+				 const struct bench_crew *crew)
+{
+	double left = bench_progress_left(crew);
+
+	fprintf(progress->out, "%.0f s", (double)(base_now_ns() - crew->shared->zero_ns) * 1e-9);
+	if (left >= 90)
+		fprintf(progress->out, ", about %.0f min left", left / 60);
+	else if (left > 0)
+		fprintf(progress->out, ", about %.0f s left", left);
+	fputs("; Ctrl-C ends it and shows what came out\x1b[K\n", progress->out);
 }
 
 static void bench_progress_block(struct bench_progress *progress, const struct bench_crew *crew,
 				 double seconds)
 {
+	fputs("\x1b[?7l", progress->out); /* a line too long for the terminal is cut, not wrapped */
 	if (progress->lines > 0)
 		fprintf(progress->out, "\x1b[%uA", progress->lines);
 	for (unsigned i = 0; i < crew->config->jobs; i++)
 		bench_progress_job(progress, crew, i, seconds);
-	progress->lines = (unsigned)crew->config->jobs;
+	bench_progress_whole(progress, crew);
+	fputs("\x1b[?7h", progress->out);
+	progress->lines = (unsigned)crew->config->jobs + 1;
 }
 
 static void bench_progress_line(const struct bench_progress *progress,
 				const struct bench_crew *crew, double seconds)
 {
 	unsigned running = 0, over = 0;
-	uint64_t samples = 0, last = 0;
-	double whole = 0;
+	uint64_t samples = 0, last = 0, n = 0, epochs = 0;
 
 	for (unsigned i = 0; i < crew->config->jobs; i++) {
 		const struct bench_seat *seat = &crew->shared->seat[i];
@@ -101,15 +152,16 @@ static void bench_progress_line(const struct bench_progress *progress,
 		over += counter_get(&seat->stage) >= BENCH_ENDED;
 		samples += counter_get(&seat->samples);
 		last += progress->last_samples[i];
-		whole += (double)(counter_get(&seat->n) * bench_epochs_of(crew->config, i));
+		n = BASE_MAX(n, counter_get(&seat->n));
+		epochs += bench_epochs_of(crew->config, i);
 	}
-	fprintf(
-	    progress->out,
-	    "%5.1f s: %u jobs run, %u are over; %llu samples delivered (%.0f %% of the jobs that "
-	    "have started), %.0f samples/s\n",
-	    (double)(base_now_ns() - crew->shared->zero_ns) * 1e-9, running, over,
-	    (unsigned long long)samples, whole > 0 ? 100 * (double)samples / whole : 0,
-	    (double)(samples - last) / seconds);
+	fprintf(progress->out,
+		"%5.1f s: %u jobs run, %u are over; %llu samples delivered (%.0f %%), %.0f "
+		"samples/s\n",
+		(double)(base_now_ns() - crew->shared->zero_ns) * 1e-9, running, over,
+		(unsigned long long)samples,
+		n > 0 ? 100 * (double)samples / (double)(n * epochs) : 0,
+		(double)(samples - last) / seconds);
 }
 
 static void bench_progress_draw(struct bench_progress *progress, const struct bench_crew *crew,
@@ -146,8 +198,10 @@ void bench_progress_end(struct bench_progress *progress, const struct bench_crew
 {
 	if (!progress->out)
 		return;
-	if (progress->redraws)
+	if (progress->redraws) {
 		bench_progress_draw(progress, crew, base_now_ns());
+		fputs("\x1b[1A\x1b[K", progress->out); /* what is left is nothing */
+	}
 	fputc('\n', progress->out);
 	fflush(progress->out);
 }

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The results for people: a table of the jobs, the node's share of the work, and what it means. */
+/*
+ * The results for people: a table of the jobs, the node's work beside that of a loader a job, and,
+ * with --quickstart, fewer columns and what it means.
+ */
 
 #include "tools/bench.h"
 
@@ -12,18 +15,49 @@ static double bench_share(double part, double whole)
 	return whole > 0 ? part / whole : 0;
 }
 
-static void bench_report_job(struct table *table, unsigned i, const struct bench_job_result *job,
-			     bool disturbed)
+/* 1234567 as "1,234,567". */
+static const char *bench_count(uint64_t value, char *ret, size_t size)
 {
-	table_cell(table, "%u", i);
-	table_cell(table, "%u", job->batch);
-	table_cell(table, "%g", job->step_ms);
-	table_cell(table, "%g", job->start_s);
+	char digits[24];
+	int length = snprintf(digits, sizeof(digits), "%llu", (unsigned long long)value);
+	size_t used = 0;
+
+	for (int i = 0; i < length && used + 2 < size; i++) {
+		if (i > 0 && (length - i) % 3 == 0)
+			ret[used++] = ',';
+		ret[used++] = digits[i];
+	}
+	ret[used] = '\0';
+	return ret;
+}
+
+static const char *bench_verdict(const struct bench_result *result,
+				 const struct bench_job_result *job)
+{
+	if (!job->exactly_once)
+		return "NO";
+	return result->interrupted && job->totals.epochs < job->epochs_asked ? "so far" : "yes";
+}
+
+static void bench_report_speed(struct table *table, const struct bench_job_result *job)
+{
 	table_cell(table, "%.0f", bench_share((double)job->totals.samples, job->seconds));
 	table_cell(table, "%.1f %%", 100 * bench_share(job->wait_seconds, job->seconds));
 	table_cell(table, "%llu/%llu", (unsigned long long)job->totals.epochs,
 		   (unsigned long long)job->epochs_asked);
-	table_cell(table, "%s", job->exactly_once ? "yes" : "NO");
+}
+
+static void bench_report_job(struct table *table, unsigned i, const struct bench_result *result,
+			     bool disturbed)
+{
+	const struct bench_job_result *job = &result->job[i];
+
+	table_cell(table, "%u", i);
+	table_cell(table, "%u", job->batch);
+	table_cell(table, "%g", job->step_ms);
+	table_cell(table, "%g", job->start_s);
+	bench_report_speed(table, job);
+	table_cell(table, "%s", bench_verdict(result, job));
 	table_cell(table, "%.1f %%", 100 * job->copied_share);
 	if (job->handovers > 0)
 		table_cell(table, "%.1f/%.1f", job->handover_p50_us, job->handover_p99_us);
@@ -46,7 +80,27 @@ static void bench_report_jobs(const struct bench_config *config, const struct be
 				     : "job|batch|step ms|start s|samples/s|waiting|epochs|exactly "
 				       "once|copied|hand-over us|first ms");
 	for (unsigned i = 0; i < result->jobs; i++)
-		bench_report_job(&table, i, &result->job[i], disturbed);
+		bench_report_job(&table, i, result, disturbed);
+	table_print(&table, "", out);
+	table_fini(&table);
+}
+
+/* The same for who sees it for the first time. */
+static void bench_report_jobs_first(const struct bench_result *result, FILE *out)
+{
+	struct table table;
+
+	table_init(&table, "job|started|a step|samples/s|waiting|epochs|each picture exactly once");
+	for (unsigned i = 0; i < result->jobs; i++) {
+		const struct bench_job_result *job = &result->job[i];
+
+		table_cell(&table, "%u", i);
+		table_cell(&table, "%g s", job->start_s);
+		table_cell(&table, "%g ms", job->step_ms);
+		bench_report_speed(&table, job);
+		table_cell(&table, "%s", bench_verdict(result, job));
+		table_end_row(&table);
+	}
 	table_print(&table, "", out);
 	table_fini(&table);
 }
@@ -79,77 +133,95 @@ static void bench_report_faults(const struct bench_result *result, FILE *out)
 	}
 }
 
+/* Read and decoded, beside what a loader of its own for each job would have; CPU time by its rate. */
+static void bench_report_work(const struct bench_result *result, FILE *out)
+{
+	const struct bench_node_result *node = &result->node;
+	double did = (double)node->samples_preprocessed, separate = (double)node->separate;
+	double cpu_each = bench_share(node->worker_cpu_seconds + node->reader_cpu_seconds, did);
+	char text[32];
+	struct table table;
+
+	table_init(&table, "<|files read|pictures decoded|CPU time for it");
+	table_cell(&table, "accessd, for all jobs");
+	table_cell(&table, "%s", bench_count(node->samples_read, text, sizeof(text)));
+	table_cell(&table, "%s", bench_count(node->samples_preprocessed, text, sizeof(text)));
+	table_cell(&table, "%.1f s", cpu_each * did);
+	table_end_row(&table);
+	table_cell(&table, "a loader for each of %u jobs", result->jobs);
+	table_cell(&table, "%s", bench_count(node->separate, text, sizeof(text)));
+	table_cell(&table, "%s", bench_count(node->separate, text, sizeof(text)));
+	table_cell(&table, "about %.1f s", cpu_each * separate);
+	table_end_row(&table);
+	table_cell(&table, "work removed");
+	table_cell(&table, "%.1f %%",
+		   100 - 100 * bench_share((double)node->samples_read, separate));
+	table_cell(&table, "%.1f %%", 100 - 100 * bench_share(did, separate));
+	table_cell(&table, "%.1f %%", 100 - 100 * bench_share(did, separate));
+	table_end_row(&table);
+	table_print(&table, "", out);
+	table_fini(&table);
+}
+
 static void bench_report_node(const struct bench_result *result, FILE *out)
 {
 	const struct bench_node_result *node = &result->node;
-	double separate = (double)node->separate;
 	char bytes[32], rss[32];
 
-	fprintf(out, "\nthe node, for all %u jobs together:\n", result->jobs);
-	if (!node->known) {
-		fprintf(out, "  accessd did not answer at the end: its figures are not known\n");
-		return;
-	}
-	fprintf(out, "  files read        %10llu  (%s)\n", (unsigned long long)node->samples_read,
+	fprintf(out, "\nbytes read        %s\n",
 		base_format_bytes(node->bytes_read, bytes, sizeof(bytes)));
-	fprintf(out, "  images decoded    %10llu\n",
-		(unsigned long long)node->samples_preprocessed);
-	fprintf(out, "  separate loaders  %10llu  read and decoded\n",
-		(unsigned long long)node->separate);
-	fprintf(out, "  work removed      %9.1f %%\n",
-		100 * (1 - bench_share((double)node->samples_preprocessed, separate)));
 	fprintf(out,
-		"  reference         %10llu  images, as the fastest jobs alone would need: "
-		"redundancy %.3f\n",
+		"reference         %llu pictures, as the fastest jobs alone would need: redundancy "
+		"%.3f\n",
 		(unsigned long long)node->reference, node->redundancy);
-	fprintf(out, "  floor             %10llu  images, with unlimited memory\n",
+	fprintf(out, "floor             %llu pictures, with unlimited memory\n",
 		(unsigned long long)node->floor);
-	fprintf(out, "  hands an epoch    %10llu  in %llu slots\n",
+	fprintf(out, "hands an epoch    %llu, in %llu slots\n",
 		(unsigned long long)node->hands_per_epoch, (unsigned long long)node->slots);
-	fprintf(out, "  rate of all jobs  %10.0f  samples/s while all of them ran\n",
-		node->rate_all);
-	fprintf(out, "  CPU seconds       %10.2f  workers, %.2f readers, %.2f event loop; %s RSS\n",
+	if (node->rate_all > 0)
+		fprintf(out, "rate of all jobs  %.0f samples/s while all of them ran\n",
+			node->rate_all);
+	fprintf(out, "CPU seconds       %.2f workers, %.2f readers, %.2f event loop; %s RSS\n",
 		node->worker_cpu_seconds, node->reader_cpu_seconds, node->loop_cpu_seconds,
 		base_format_bytes(node->rss_bytes, rss, sizeof(rss)));
-	if (node->uptime_s + 0.5 < result->seconds)
-		fprintf(out, "  accessd was restarted: these are the figures of its last %.1f s\n",
-			node->uptime_s);
 }
 
 static void bench_report_meaning(const struct bench_result *result, FILE *out)
 {
-	const struct bench_node_result *node = &result->node;
-	double removed =
-	    100 * (1 - bench_share((double)node->samples_preprocessed, (double)node->separate));
-
-	if (!node->known || node->separate == 0)
-		return;
-	fprintf(
-	    out,
-	    "\nWhat happened: %u training jobs, of different speeds and started at different\n"
-	    "times, trained on the same pictures. Each with a data loader of its own, they would\n"
-	    "have read and decoded %llu pictures. accessd read %llu and decoded %llu, once for\n"
-	    "all: %.0f %% of the work was not done again.\n",
-	    result->jobs, (unsigned long long)node->separate,
-	    (unsigned long long)node->samples_read, (unsigned long long)node->samples_preprocessed,
-	    removed);
-	if (result->all_exactly_once)
-		fprintf(
-		    out,
-		    "Every job got every picture exactly once in every epoch, in a random order;\n"
-		    "that was counted, picture by picture, and every byte was read. The jobs "
-		    "looked at\n"
-		    "the same memory, which they can read and not write.\n");
+	if (!result->all_exactly_once)
+		fprintf(out, "\nNOT every job got every picture exactly once: see above.\n");
+	else if (result->interrupted)
+		fprintf(out,
+			"\nInterrupted: that far no job got a picture twice in an epoch, and no "
+			"epoch that ended\nlacked one.\n");
 	else
-		fprintf(out, "NOT every job got every picture exactly once: see above.\n");
+		fprintf(out,
+			"\nEvery job got every picture exactly once an epoch, in a random "
+			"order;\nthis was counted, picture by picture, and every byte was read.\n");
+	fprintf(out, "One accessd did the work for all of them, and showed the result in memory "
+		     "that jobs\ncan read and not write.\n");
 }
 
 void bench_report(const struct bench_config *config, const struct bench_result *result, FILE *out)
 {
-	bench_report_jobs(config, result, out);
-	bench_report_faults(result, out);
-	bench_report_node(result, out);
+	const struct bench_node_result *node = &result->node;
+
 	if (config->quickstart)
+		bench_report_jobs_first(result, out);
+	else
+		bench_report_jobs(config, result, out);
+	bench_report_faults(result, out);
+	fputc('\n', out);
+	if (node->known)
+		bench_report_work(result, out);
+	else
+		fprintf(out, "accessd did not answer at the end: what it did is not known\n");
+	if (node->known && node->uptime_s + 0.5 < result->seconds)
+		fprintf(out, "accessd was restarted: these are the figures of its last %.1f s\n",
+			node->uptime_s);
+	if (config->quickstart && node->separate > 0)
 		bench_report_meaning(result, out);
+	else if (node->known)
+		bench_report_node(result, out);
 	fflush(out);
 }

@@ -36,11 +36,14 @@ static void bench_result_seat(const struct bench_seat *seat, struct bench_job_re
 	ret->error = seat->error;
 }
 
-/* Judges a job by its ledger. What the policy skipped is not missing. */
-static void bench_result_judge(const struct ledger *ledger, struct bench_job_result *ret)
+/* Judges a job by its ledger. What the policy skipped is not missing, nor what an interrupted job has
+ * not come to. */
+static void bench_result_judge(const struct ledger *ledger, bool interrupted,
+			       struct bench_job_result *ret)
 {
 	const struct ledger_totals *totals = ledger_totals(ledger);
-	uint64_t missing = totals->missing + ledger_missing(ledger, ret->epochs_asked);
+	uint64_t missing =
+	    totals->missing + (interrupted ? 0 : ledger_missing(ledger, ret->epochs_asked));
 
 	ret->totals = *totals;
 	ret->missing = missing > totals->skipped ? missing - totals->skipped : 0;
@@ -48,7 +51,8 @@ static void bench_result_judge(const struct ledger *ledger, struct bench_job_res
 	if (totals->samples > 0)
 		ret->copied_share = (double)totals->copied / (double)totals->samples;
 	ret->exactly_once = ret->missing == 0 && totals->duplicates == 0 && totals->strange == 0 &&
-			    totals->bad_values == 0 && totals->epochs == ret->epochs_asked &&
+			    totals->bad_values == 0 &&
+			    (interrupted || totals->epochs == ret->epochs_asked) &&
 			    ret->error[0] == '\0';
 }
 
@@ -91,7 +95,9 @@ static void bench_result_jobs(const struct bench_crew *crew, struct bench_result
 		bench_result_seat(&shared->seat[i], job);
 		job->opened = ledger_open(member->ledger_fd, &ledgers[n_ledgers]) == 0;
 		if (job->opened)
-			bench_result_judge(&ledgers[n_ledgers++], job);
+			bench_result_judge(&ledgers[n_ledgers++], ret->interrupted, job);
+		else
+			job->exactly_once = ret->interrupted;
 		ret->all_exactly_once &= job->exactly_once;
 		ret->node.separate += job->totals.samples;
 		if (counter_get(&shared->seat[i].started_ns) > 0)
@@ -170,13 +176,15 @@ static void bench_result_node(const struct json_in *before, const struct json_in
 		ret->redundancy = (double)ret->samples_preprocessed / (double)ret->reference;
 }
 
-void bench_result_collect(const struct bench_crew *crew, const char *status_before,
-			  const char *status_after, struct bench_result *ret)
+void bench_result_collect(const struct bench_crew *crew, bool interrupted,
+			  const char *status_before, const char *status_after,
+			  struct bench_result *ret)
 {
 	struct json_in *before = bench_status_parse(status_before);
 	struct json_in *after = bench_status_parse(status_after);
 
-	*ret = (struct bench_result){.jobs = (uint32_t)crew->config->jobs};
+	*ret =
+	    (struct bench_result){.jobs = (uint32_t)crew->config->jobs, .interrupted = interrupted};
 	bench_result_jobs(crew, ret);
 	bench_result_node(before, after, &ret->node);
 	json_in_free(before);
@@ -259,6 +267,7 @@ int bench_result_json(const struct bench_config *config, const struct bench_resu
 	json_out_member_bool(&out, "verify", config->verify);
 	json_out_member_double(&out, "seconds", result->seconds);
 	json_out_member_bool(&out, "exactly_once", result->all_exactly_once);
+	json_out_member_bool(&out, "interrupted", result->interrupted);
 	json_out_key(&out, "jobs");
 	json_out_array_begin(&out);
 	for (unsigned i = 0; i < result->jobs; i++)
