@@ -83,3 +83,42 @@ setup_configure() {
 	rm -f arguments
 	"$top/configure" --quiet "$@" && echo "$top $*" >arguments
 }
+
+# setup_watch LABEL COMMAND...: runs it with its output in $log and, on a terminal, shows how far it is.
+setup_watch() {
+	local label=$1 begin=$SECONDS
+	shift
+
+	printf '\n+ %s\n' "$*" >>"$log"
+	if [ ! -t 1 ]; then
+		printf '%s ...' "$label"
+		"$@" >>"$log" 2>&1 || { echo && return 1; }
+		printf ' %d s\n' $((SECONDS - begin))
+		return
+	fi
+	(set -o pipefail && "$@" 2>&1 | setup_count "$label") || { echo && return 1; }
+	printf '\r%s ... %d s\n' "$label" $((SECONDS - begin))
+}
+
+# setup_count LABEL: lines to $log; on the terminal how many files were compiled of late.
+setup_count() {
+	local line compiled=0 begin=$SECONDS
+
+	printf '%s ...' "$1"
+	while IFS= read -r line; do
+		printf '%s\n' "$line" >>"$log"
+		case $line in
+		'  CC '*)
+			compiled=$((compiled + 1))
+			printf '\r%s ... %d s, %d files' "$1" $((SECONDS - begin)) $compiled
+			;;
+		esac
+	done
+	printf '\r%*s' $((${#1} + 24)) ''
+}
+
+# setup_show FILE: the end of a log, then gives up.
+setup_show() {
+	tail -n 30 "$1" >&2
+	setup_fail "that failed; all of it is in $1"
+}
