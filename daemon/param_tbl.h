@@ -7,11 +7,11 @@
  * PARAM_COUNT(name, default, least, most, what)   a whole number
  * PARAM_TEXT(name, default, what)
  */
-PARAM_TEXT(
-    socket, "",
-    "path of the control socket; empty: RUNSTATEDIR/accessd/socket, or in the private folder")
+PARAM_TEXT(socket, "",
+	   "path of the control socket; empty: " RUNSTATEDIR
+	   "/accessd/socket, or in the private folder")
 PARAM_TEXT(cache_dir, "",
-	   "folder for stored indexes; empty: LOCALSTATEDIR/cache/accessd, private: "
+	   "folder for stored indexes; empty: " LOCALSTATEDIR "/cache/accessd, private: "
 	   "$XDG_CACHE_HOME/oneaccess")
 PARAM_TEXT(log_level, "info", "least level that is logged: error, warn, info or debug")
 PARAM_BYTES(
