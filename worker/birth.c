@@ -32,7 +32,8 @@ static int birth_stdio(void)
 		return 0; /* holds the eventfd's number until START brings it */
 	if (dup3(null, WORKER_EVENT_FD, O_CLOEXEC) < 0)
 		return -errno;
-	base_close(&null);
+	if (null > STDERR_FILENO) /* else it is one of them: accessd had it closed */
+		base_close(&null);
 	return 0;
 }
 

@@ -26,8 +26,13 @@ static const struct {
 	enum fault_kind kind;
 	bool has_sample;
 } fault_table[] = {
-    {"segv", FAULT_SEGV, true}, {"loop", FAULT_LOOP, true}, {"hog", FAULT_HOG, true},
-    {"exit", FAULT_EXIT, true}, {"stop", FAULT_STOP, true}, {"all-segv", FAULT_ALL_SEGV, false},
+    {"segv", FAULT_SEGV, true},
+    {"loop", FAULT_LOOP, true},
+    {"hog", FAULT_HOG, true},
+    {"exit", FAULT_EXIT, true},
+    {"stop", FAULT_STOP, true},
+    {"all-segv", FAULT_ALL_SEGV, false},
+    {"all-leave", FAULT_ALL_LEAVE, false},
 };
 
 static int fault_parse_sample(const char *text, uint64_t *ret)
@@ -97,7 +102,9 @@ static void fault_stop(void)
 
 void fault_strike(const struct fault *fault, uint64_t sample)
 {
-	if (fault->kind == FAULT_NONE || (fault->kind != FAULT_ALL_SEGV && fault->sample != sample))
+	const bool is_all = fault->kind == FAULT_ALL_SEGV || fault->kind == FAULT_ALL_LEAVE;
+
+	if (fault->kind == FAULT_NONE || (!is_all && fault->sample != sample))
 		return;
 	switch (fault->kind) {
 	case FAULT_NONE:
@@ -117,5 +124,7 @@ void fault_strike(const struct fault *fault, uint64_t sample)
 	case FAULT_STOP:
 		fault_stop();
 		break;
+	case FAULT_ALL_LEAVE: /* as if its generation were over */
+		_exit(0);
 	}
 }

@@ -8,12 +8,13 @@
 
 enum fault_kind {
 	FAULT_NONE = 0,
-	FAULT_SEGV,     /* "segv:ID": reads address 0 when it runs sample ID */
-	FAULT_LOOP,     /* "loop:ID": computes for ever */
-	FAULT_HOG,      /* "hog:ID": allocates memory without end */
-	FAULT_EXIT,     /* "exit:ID": leaves with status FAULT_EXIT_STATUS */
-	FAULT_STOP,     /* "stop:ID": sleeps for ever */
-	FAULT_ALL_SEGV, /* "all-segv": reads address 0 on every sample */
+	FAULT_SEGV,      /* "segv:ID": reads address 0 when it runs sample ID */
+	FAULT_LOOP,      /* "loop:ID": computes for ever */
+	FAULT_HOG,       /* "hog:ID": allocates memory without end */
+	FAULT_EXIT,      /* "exit:ID": leaves with status FAULT_EXIT_STATUS */
+	FAULT_STOP,      /* "stop:ID": sleeps for ever */
+	FAULT_ALL_SEGV,  /* "all-segv": reads address 0 on every sample */
+	FAULT_ALL_LEAVE, /* "all-leave": leaves on every sample as if its generation were over */
 };
 #define FAULT_EXIT_STATUS 3
 

@@ -81,7 +81,8 @@ static const struct main_option main_options[] = {
     {"--workers", "N", "processes to keep alive", main_parse_workers},
     {"--memory", "BYTES", "heap that a worker may have", main_parse_memory},
     {"--nice", "N", "niceness of the workers, added to the caller's (1)", main_parse_nice},
-    {"--fault", "NAME", "misbehave: segv:ID loop:ID hog:ID exit:ID stop:ID all-segv (tests)",
+    {"--fault", "NAME",
+     "misbehave: segv:ID loop:ID hog:ID exit:ID stop:ID all-segv all-leave (tests)",
      main_parse_fault},
 };
 

@@ -166,7 +166,8 @@ int pool_reap(struct pool *pool, uint64_t now_ns, struct pool_event *ret)
 				   .pid = pid,
 				   .status = status,
 				   .cpu_ns = pool_cpu_ns(&usage)};
-	if (status != 0) {
+	/* Nobody asked one of the current generation to end, whatever it says of itself. */
+	if (status != 0 || pool->worker[index].generation == pool->generation) {
 		backoff_death(&pool->backoff, now_ns, now_ns - pool->worker[index].started_ns);
 		bell_ring_all(pool->bell); /* it may have taken a wake along */
 	}

@@ -8,6 +8,8 @@
  * The filter is a list of what is allowed; anything else kills the process, which its parent
  * reports as any other crash. What the rules keep out beyond the obvious:
  *
+ *   futex     waiting and waking: robust, priority-inheriting and requeueing ones have been doors
+ *             into the kernel before
  *   mmap      private, anonymous, never executable; not MAP_GROWSDOWN, which RLIMIT_DATA does not
  *             count, and nothing shared, for the same reason
  *   mprotect  not at all: the arena and the generation word stay read-only, no page becomes code
@@ -15,6 +17,8 @@
  *             holes into shared memory
  *   write     to the eventfd alone
  *   signals   none are handled, so not even rt_sigreturn; abort() dies of its first system call
+ *
+ * The stack is limited, for RLIMIT_DATA does not count it and "unlimited" may be inherited.
  *
  * The order matters: descriptors are closed while closing is allowed, limits are set before the
  * filter takes setrlimit away.
@@ -24,6 +28,7 @@
 
 #include <errno.h>
 #include <linux/capability.h>
+#include <linux/futex.h>
 #include <seccomp.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -32,6 +37,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#define SANDBOX_STACK ((rlim_t)8 << 20)
+
 static int sandbox_close_all_but(int fd)
 {
 	if (fd > 0 && close_range(0, (unsigned)fd - 1, 0) < 0)
@@ -39,19 +46,26 @@ static int sandbox_close_all_but(int fd)
 	return close_range((unsigned)fd + 1, ~0U, 0) < 0 ? -errno : 0;
 }
 
+/* Limits only go down: one that is lower already stays. */
 static int sandbox_limit(uint64_t memory)
 {
 	const struct {
 		int resource;
 		rlim_t limit;
 	} table[] = {
-	    {RLIMIT_DATA, memory}, {RLIMIT_CORE, 0},    {RLIMIT_NOFILE, 0},
-	    {RLIMIT_NPROC, 0},     {RLIMIT_MEMLOCK, 0}, {RLIMIT_MSGQUEUE, 0},
+	    {RLIMIT_DATA, memory}, {RLIMIT_STACK, SANDBOX_STACK},
+	    {RLIMIT_CORE, 0},      {RLIMIT_NOFILE, 0},
+	    {RLIMIT_NPROC, 0},     {RLIMIT_MEMLOCK, 0},
+	    {RLIMIT_MSGQUEUE, 0},
 	};
 
 	for (size_t i = 0; i < BASE_ARRAY_LEN(table); i++) {
-		const struct rlimit limit = {table[i].limit, table[i].limit};
+		struct rlimit limit;
 
+		if (getrlimit((__rlimit_resource_t)table[i].resource, &limit) < 0)
+			return -errno;
+		limit.rlim_max = BASE_MIN(limit.rlim_max, table[i].limit);
+		limit.rlim_cur = BASE_MIN(limit.rlim_cur, limit.rlim_max);
 		if (setrlimit((__rlimit_resource_t)table[i].resource, &limit) < 0)
 			return -errno;
 	}
@@ -78,9 +92,13 @@ static int sandbox_drop_capabilities(void)
 static int sandbox_allow_plain(scmp_filter_ctx filter)
 {
 	static const int allowed[] = {
-	    SCMP_SYS(futex),         SCMP_SYS(munmap),      SCMP_SYS(mremap),
-	    SCMP_SYS(brk),           SCMP_SYS(exit),        SCMP_SYS(exit_group),
-	    SCMP_SYS(clock_gettime), SCMP_SYS(sched_yield), SCMP_SYS(restart_syscall),
+	    SCMP_SYS(munmap),
+	    SCMP_SYS(mremap),
+	    SCMP_SYS(brk),
+	    SCMP_SYS(exit),
+	    SCMP_SYS(exit_group),
+	    SCMP_SYS(clock_gettime),
+	    SCMP_SYS(restart_syscall),
 	};
 
 	for (size_t i = 0; i < BASE_ARRAY_LEN(allowed); i++) {
@@ -107,6 +125,17 @@ static int sandbox_allow_memory(scmp_filter_ctx filter)
 	return rc;
 }
 
+static int sandbox_allow_futex(scmp_filter_ctx filter)
+{
+	static const int ops[] = {FUTEX_WAIT, FUTEX_WAKE, FUTEX_WAIT_PRIVATE, FUTEX_WAKE_PRIVATE};
+	int rc = 0;
+
+	for (size_t i = 0; rc == 0 && i < BASE_ARRAY_LEN(ops); i++)
+		rc = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(futex), 1,
+				      SCMP_A1(SCMP_CMP_EQ, (scmp_datum_t)ops[i], 0));
+	return rc;
+}
+
 static int sandbox_load_filter(int event_fd)
 {
 	scmp_filter_ctx filter = seccomp_init(SCMP_ACT_KILL_PROCESS);
@@ -117,6 +146,8 @@ static int sandbox_load_filter(int event_fd)
 	rc = seccomp_attr_set(filter, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS);
 	if (rc == 0)
 		rc = sandbox_allow_plain(filter);
+	if (rc == 0)
+		rc = sandbox_allow_futex(filter);
 	if (rc == 0)
 		rc = sandbox_allow_memory(filter);
 	if (rc == 0)

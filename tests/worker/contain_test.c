@@ -204,7 +204,8 @@ END_TEST
 
 START_TEST(test_no_fork_storm)
 {
-	struct rig *rig = rig_new(2, MEMORY, "all-segv");
+	static const char *const faults[] = {"all-segv", "all-leave"};
+	struct rig *rig = rig_new(2, MEMORY, faults[_i]);
 	struct rig_lane *lane = rig_lane_new(1);
 	uint64_t started_ns = base_now_ns(), took_ns;
 	uint32_t block;
@@ -280,7 +281,7 @@ static void add_tests(TCase *tcase)
 	tcase_add_loop_test(tcase, test_fault_is_contained, 0, BASE_ARRAY_LEN(fault_table));
 	tcase_add_test(tcase, test_killed_at_random);
 	tcase_add_test(tcase, test_stopped);
-	tcase_add_test(tcase, test_no_fork_storm);
+	tcase_add_loop_test(tcase, test_no_fork_storm, 0, 2);
 	tcase_add_test(tcase, test_backoff);
 	tcase_add_test(tcase, test_fault_names);
 }

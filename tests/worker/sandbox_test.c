@@ -147,6 +147,22 @@ static void try_sleep(void)
 {
 	usleep(1);
 }
+static void try_yield(void)
+{
+	sched_yield();
+}
+static void try_futex_lock(void)
+{
+	uint32_t word = 0;
+
+	syscall(SYS_futex, &word, FUTEX_LOCK_PI, 0, NULL, NULL, 0);
+}
+static void try_futex_requeue(void)
+{
+	uint32_t word[2] = {0, 0};
+
+	syscall(SYS_futex, &word[0], FUTEX_REQUEUE, 1, NULL, &word[1], 0);
+}
 #ifdef __x86_64__
 /* The same numbers mean other calls in the 32-bit world: its door is closed, too. */
 static void try_32bit(void)
@@ -167,7 +183,7 @@ static void (*const forbidden[])(void) = {
     try_read_event, try_dup,         try_mprotect_exec, try_mprotect_write, try_mmap_exec,
     try_mmap_file,  try_mmap_shared, try_mmap_stack,    try_punch,          try_fork,
     try_exec,       try_prctl,       try_limits,        try_unshare,        try_memfd,
-    try_sleep,
+    try_sleep,      try_yield,       try_futex_lock,    try_futex_requeue,
 #ifdef __x86_64__
     try_32bit,      try_x32,
 #endif
@@ -227,7 +243,6 @@ static void do_work(void)
 	need(syscall(SYS_futex, &word, FUTEX_WAKE, 1, NULL, NULL, 0) == 0);
 	need(clock_gettime(CLOCK_MONOTONIC, &now) == 0);
 	need(syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &now) == 0);
-	sched_yield();
 }
 
 static void do_hog(void)
@@ -253,10 +268,41 @@ START_TEST(test_allowed)
 }
 END_TEST
 
+static int use_stack(unsigned depth)
+{
+	volatile char frame[64 << 10];
+
+	frame[0] = (char)depth;
+	return depth == 0 ? frame[0] : use_stack(depth - 1) + frame[0];
+}
+
+static void do_dig(void)
+{
+	use_stack(1024); /* 64 MiB */
+}
+
+/* RLIMIT_DATA does not count the stack, and who starts accessd may have unlimited it. */
+START_TEST(test_stack_is_limited)
+{
+	struct rlimit limit;
+	int status;
+
+	if (!sandbox_is_strict())
+		return;
+	getrlimit(RLIMIT_STACK, &limit);
+	limit.rlim_cur = limit.rlim_max;
+	ck_assert_int_eq(setrlimit(RLIMIT_STACK, &limit), 0);
+	status = in_sandbox(do_dig);
+	ck_assert_msg(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV, "status 0x%x",
+		      (unsigned)status);
+}
+END_TEST
+
 static void add_tests(TCase *tcase)
 {
 	tcase_add_loop_test(tcase, test_forbidden, 0, BASE_ARRAY_LEN(forbidden));
 	tcase_add_test(tcase, test_allowed);
+	tcase_add_test(tcase, test_stack_is_limited);
 }
 
 int main(void)
