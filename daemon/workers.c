@@ -4,6 +4,8 @@
  * words (which a worker writes: a lie costs only workers of its own trust domain), against the
  * stream's own median, and never while the task word has changed since. The worker's death arrives
  * as a message of the parent after it was reaped, so its task can be taken over without a race.
+ * When accessd itself did not run for a while, the machine or the container was paused, or is busy
+ * beyond measure: then nobody is judged by time before that.
  */
 #include "daemon/workers.h"
 
@@ -22,6 +24,8 @@
 #include "pipeline/pipeline.h"
 #include "shmring/inbox.h"
 #include "worker/parent.h"
+
+#define FROZEN_NS UINT64_C(1000000000) /* between looks: several ticks were missed */
 
 static void send_message(struct workers *workers, struct wire_out *out)
 {
@@ -79,18 +83,23 @@ void workers_remove(struct workers *workers, uint32_t lane)
 
 void workers_find_hung(struct workers *workers, uint64_t now_ns)
 {
+	if (now_ns - workers->looked_ns > FROZEN_NS)
+		workers->awake_ns = now_ns;
+	workers->looked_ns = now_ns;
 	for (unsigned i = 0; i < LAYOUT_MAX_WORKERS; i++) {
 		struct workers_one *worker = &workers->worker[i];
 		struct inbox_work work;
+		uint64_t since_ns;
 
 		if (!worker->pid || worker->hung || !inbox_work_of(workers->node->bell, i, &work))
 			continue;
-		if (work.started_ns >= now_ns ||
-		    now_ns - work.started_ns < stream_patience_ns(workers->node, work.lane))
+		since_ns = BASE_MAX(work.started_ns, workers->awake_ns);
+		if (since_ns >= now_ns ||
+		    now_ns - since_ns < stream_patience_ns(workers->node, work.lane))
 			continue;
 		worker->hung = true;
 		log_line(LOG_LEVEL_WARN, "worker-hung", "index=%u pid=%ld seconds=%.1f", i,
-			 (long)worker->pid, (double)(now_ns - work.started_ns) / 1e9);
+			 (long)worker->pid, (double)(now_ns - since_ns) / 1e9);
 		send_number(workers, PARENT_KILL, PARENT_KEY_WORKER, worker->owner);
 	}
 }

@@ -29,6 +29,8 @@ struct workers {
 	struct loop_watch *watch, *restart;
 	struct workers_one worker[LAYOUT_MAX_WORKERS];
 	unsigned size, alive;
+	uint64_t looked_ns,
+	    awake_ns;    /* looked for hung workers last; all were running from then on */
 	uint64_t cpu_ns; /* of workers that ended */
 	struct child_luck luck;
 };
