@@ -7,9 +7,11 @@
  * the watermark passes it (board_slot_watermark() releases), and the watermark alone tells ranks
  * what they may read.
  *
- * accessd is rung seldom: at the next batch boundary that somebody may wait for, at a hand's end,
- * or sooner when tasks wait for room in the arena. Out-of-order finishes make that approximate; the
- * pump's timer looks every few milliseconds while anything is in production.
+ * accessd is rung seldom: when the watermark can be at the next place where a job that was granted
+ * the hand can go on, at a hand's end, or sooner when tasks wait for room in the arena. A ring needs
+ * two flags, the bell's and the block's; the bell's is set first, the block's second, and then it is
+ * looked once more whether what the ring would be for has come meanwhile. The node's tick is only
+ * the net under that: a worker may be killed between taking a flag and ringing.
  */
 #include "daemon/fill.h"
 
@@ -271,46 +273,86 @@ static void end_fill(struct stream *stream, struct fill *fill)
 	carousel_produced(stream->carousel, fill->slot);
 }
 
-/* Jobs for whom the hand's watermark passed a batch boundary find something when they look. */
+/* A rank's windows follow each other from the start of the hand, and anew after each hole; what is
+ * before a hole is carried. */
+static uint32_t windows_end(const struct fill *fill, uint32_t batch)
+{
+	return fill->after_hole + (fill->watermark - fill->after_hole) / batch * batch;
+}
+
+/* Is an older hand of the job in production? It cannot use this one before that. */
+static bool has_older(struct stream *stream, const struct job *job, const struct fill *fill)
+{
+	for (unsigned i = 0; i < LAYOUT_MAX_BLOCKS; i++) {
+		const struct fill *other = &stream->fill[i];
+
+		if (other->used && other->started_ns < fill->started_ns &&
+		    job->granted[other->slot])
+			return true;
+	}
+	return false;
+}
+
+/* Jobs for whom the hand's watermark passed a window's end or a hole find something when they look.
+ */
 static void tell_jobs(struct stream *stream, const struct fill *fill, uint32_t before)
 {
 	for (unsigned i = 0; i < CAROUSEL_MAX_JOBS; i++) {
 		struct job *job = stream->job[i];
 
-		if (job && job->granted[fill->slot] &&
-		    (fill->watermark == fill->count ||
-		     fill->watermark / job->batch != before / job->batch))
+		if (!job || !job->granted[fill->slot] || has_older(stream, job, fill))
+			continue;
+		if (fill->watermark == fill->count || fill->after_hole > before ||
+		    windows_end(fill, job->batch) > before)
 			job->news = true;
 	}
 }
 
-static void collect_tasks(struct stream *stream, struct fill *fill)
+bool fill_is_of_use(const struct stream *stream, uint32_t slot, uint32_t batch)
+{
+	const struct fill *fill = fill_of_slot(stream, slot);
+
+	return !fill || fill->after_hole || fill->watermark >= batch;
+}
+
+/* false: nothing ended since the last look. */
+static bool collect_tasks(struct stream *stream, struct fill *fill)
 {
 	uint32_t ended = lane_ended(&stream->lane, fill->block);
 
 	if (ended == fill->seen)
-		return;
+		return false;
 	fill->seen = ended;
 	for (uint32_t i = fill->watermark; i < fill->fed && stream->state == STREAM_RUNS; i++)
 		if (fill->task[i].queued && fill->task[i].status == LAYOUT_SAMPLE_PENDING)
 			collect_task(stream, fill, i);
+	return true;
+}
+
+static void move_watermark(struct fill *fill)
+{
+	while (fill->watermark < fill->count &&
+	       fill->task[fill->watermark].status != LAYOUT_SAMPLE_PENDING) {
+		uint8_t status = fill->task[fill->watermark++].status;
+
+		if (status == LAYOUT_SAMPLE_SKIPPED || status == LAYOUT_SAMPLE_ERROR)
+			fill->after_hole = fill->watermark;
+	}
 }
 
 static bool collect_one(struct stream *stream, struct fill *fill)
 {
-	uint32_t before = fill->finished, watermark = fill->watermark;
+	uint32_t watermark = fill->watermark;
+	bool moved = collect_tasks(stream, fill);
 
-	collect_tasks(stream, fill);
-	while (fill->watermark < fill->count &&
-	       fill->task[fill->watermark].status != LAYOUT_SAMPLE_PENDING)
-		fill->watermark++;
+	move_watermark(fill);
 	if (fill->watermark != watermark) {
 		board_slot_watermark(&stream->board, fill->slot, fill->watermark);
 		tell_jobs(stream, fill, watermark);
 	}
 	if (fill->finished == fill->count && stream->state == STREAM_RUNS)
 		end_fill(stream, fill);
-	return fill->finished != before || fill->watermark != watermark;
+	return moved || fill->watermark != watermark;
 }
 
 bool fill_collect(struct stream *stream)
@@ -379,37 +421,44 @@ void fill_feed(struct stream *stream)
 		bell_ring_readers(stream->node->bell);
 }
 
-static uint32_t least_batch(const struct stream *stream)
+/* The next watermark at which a job that was granted the hand can go on. */
+static uint32_t next_boundary(const struct stream *stream, const struct fill *fill)
 {
-	uint32_t least = stream->lane.hand;
+	uint32_t next = fill->count;
 
-	for (unsigned i = 0; i < CAROUSEL_MAX_JOBS; i++)
-		if (stream->job[i] && stream->job[i]->active)
-			least = BASE_MIN(least, stream->job[i]->batch);
-	return least;
+	for (unsigned i = 0; i < CAROUSEL_MAX_JOBS; i++) {
+		const struct job *job = stream->job[i];
+
+		if (job && job->granted[fill->slot])
+			next = BASE_MIN(next, windows_end(fill, job->batch) + job->batch);
+	}
+	return next;
 }
 
-/* Ends of tasks at which it is worth looking: the next batch boundary of the watermark. Where as
- * many have ended already, an older sample is late: then at each end. */
-static uint32_t next_look(const struct fill *fill, uint32_t ended, uint32_t batch)
+/* Ends of tasks at which it is worth looking: when the watermark can be at the next boundary. Where
+ * as many have ended already, an older sample is late: then at each end. */
+static uint32_t next_look(const struct stream *stream, const struct fill *fill)
 {
-	uint32_t boundary = BASE_MIN((fill->watermark / batch + 1) * batch, fill->count);
-	uint32_t at = BASE_MAX(boundary, ended + 1);
+	uint32_t at = BASE_MAX(next_boundary(stream, fill), fill->seen + 1);
 
-	return fill->fed < fill->count ? BASE_MIN(at, ended + RING_STEP) : at;
+	return fill->fed < fill->count ? BASE_MIN(at, fill->seen + RING_STEP) : at;
 }
 
-void fill_arm(struct stream *stream)
+bool fill_arm(struct stream *stream)
 {
-	uint32_t batch = least_batch(stream);
+	bool is_due = false;
 
 	for (unsigned i = 0; i < LAYOUT_MAX_BLOCKS; i++) {
 		struct fill *fill = &stream->fill[i];
+		uint32_t at;
 
-		if (fill->used)
-			lane_ring_at(&stream->lane, fill->block,
-				     next_look(fill, fill->seen, batch));
+		if (!fill->used)
+			continue;
+		at = next_look(stream, fill);
+		lane_ring_at(&stream->lane, fill->block, at);
+		is_due |= lane_ended(&stream->lane, fill->block) >= at;
 	}
+	return is_due;
 }
 
 /* ---- looking ---- */

@@ -29,6 +29,7 @@ struct fill {
 	uint32_t finished;      /* samples finished at all */
 	uint32_t fed;           /* tasks below it were queued at least once */
 	uint32_t seen;          /* ended tasks of the block when it was looked at last */
+	uint32_t after_hole;    /* first sample after the last hole below the watermark */
 	struct fill_task *task; /* room for a full hand, made once */
 	uint64_t started_ns;
 };
@@ -42,8 +43,11 @@ void fill_begin(struct stream *stream, uint32_t slot, uint64_t now_ns);
 bool fill_collect(struct stream *stream);
 /* Queues tasks for which there is room in the arena, oldest hand first. */
 void fill_feed(struct stream *stream);
-/* Sets when the workers ring next. */
-void fill_arm(struct stream *stream);
+/* Sets when the workers ring next, after bell_arm_event(). true: that has come already, and nobody
+ * rings for it. */
+bool fill_arm(struct stream *stream);
+/* Can a rank with batches of `batch` samples use what is finished of the hand in slot? */
+bool fill_is_of_use(const struct stream *stream, uint32_t slot, uint32_t batch);
 unsigned fill_active(const struct stream *stream);
 const struct fill *fill_of_slot(const struct stream *stream, uint32_t slot);
 /* What the first unfinished sample of the hand in slot waits for. */

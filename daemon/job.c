@@ -322,7 +322,7 @@ static bool post(struct job *job, uint32_t slot, uint64_t epoch, bool last)
 
 	if (grant_post(&job->grants, &grant, &job->granted[slot]))
 		return false;
-	job->news |= !fill_of_slot(job->stream, slot); /* finished already */
+	job->news |= fill_is_of_use(job->stream, slot, job->batch);
 	return true;
 }
 

@@ -12,8 +12,6 @@
 #include "daemon/stream.h"
 #include "libaccess/libaccess.h"
 
-#define LOOK_NS UINT64_C(50000000) /* between looks while hands are in production, rings apart */
-
 static void poll_jobs(struct stream *stream, uint64_t now_ns)
 {
 	for (unsigned i = 0; i < CAROUSEL_MAX_JOBS; i++)
@@ -108,16 +106,17 @@ void pump_turn(struct stream *stream)
 	fill_collect(stream);
 	wake_ns = decide(stream, now_ns);
 	fill_feed(stream);
-	if (fill_collect(stream))
+	if (fill_collect(stream)) {
 		wake_ns = decide(stream, now_ns);
+		fill_feed(stream);
+	}
 	if (stream->state != STREAM_RUNS)
 		return;
-	fill_arm(stream);
-	bell_arm_event(stream->node->bell);
-	if (fill_active(stream))
-		loop_timer_set(stream->pump_timer, LOOK_NS);
-	else if (wake_ns)
+	if (wake_ns)
 		loop_timer_set(stream->pump_timer, wake_ns > now_ns ? wake_ns - now_ns : 0);
+	bell_arm_event(stream->node->bell);
+	if (fill_arm(stream))
+		pump_soon(stream);
 	show_jobs(stream, now_ns);
 }
 
@@ -127,8 +126,8 @@ void pump_soon(struct stream *stream)
 		loop_timer_set(stream->pump_timer, 0);
 }
 
-void pump_tick(struct stream *stream)
+bool pump_tick(struct stream *stream)
 {
-	if (stream->state == STREAM_RUNS)
-		pump_turn(stream);
+	pump_turn(stream);
+	return stream->state == STREAM_RUNS && (stream->n_jobs || fill_active(stream));
 }
