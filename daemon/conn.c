@@ -14,9 +14,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/sockios.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -31,6 +33,8 @@
 #include "libaccess/libaccess.h"
 
 #define HELLO_NS UINT64_C(10000000000) /* a connection that says nothing for so long is shut */
+#define GRACE_NS UINT64_C(2000000000)  /* for a client that was refused to hear it and hang up */
+#define MOST_UNREAD 8192 /* bytes of ours that a client may leave unread and ask for the status */
 #ifndef SO_PEERPIDFD
 #define SO_PEERPIDFD 77
 #endif
@@ -39,12 +43,14 @@
 
 void conn_shut(struct conn *conn)
 {
-	if (conn->state != CONN_SHUT && conn->state != CONN_RUNS)
-		conn->state = CONN_SHUT;
-	if (!conn->sending_shut)
-		shutdown(conn->fd, SHUT_WR);
+	if (conn->sending_shut)
+		return;
 	conn->sending_shut = true;
-	loop_unwatch(&conn->deadline);
+	shutdown(conn->fd, SHUT_WR);
+	if (conn->state == CONN_RUNS)
+		return; /* its process may hold slots: until it hangs up */
+	conn->state = CONN_SHUT;
+	loop_timer_set(conn->deadline, GRACE_NS);
 }
 
 void conn_send(struct conn *conn, struct wire_out *out)
@@ -59,6 +65,16 @@ void conn_send(struct conn *conn, struct wire_out *out)
 	}
 }
 
+/* What is lost without harm: it has messages enough to wake it. */
+static void send_or_drop(struct conn *conn, struct wire_out *out)
+{
+	int r = conn->sending_shut ? 0 : wire_send(conn->fd, out, MSG_DONTWAIT);
+
+	wire_out_fini(out);
+	if (r && r != -EAGAIN && r != WIRE_E_CLOSED)
+		conn_shut(conn);
+}
+
 void conn_send_text(struct conn *conn, uint16_t type, uint64_t code, const char *text)
 {
 	struct wire_out out;
@@ -66,7 +82,10 @@ void conn_send_text(struct conn *conn, uint16_t type, uint64_t code, const char 
 	wire_out_init(&out, type);
 	wire_put_u64(&out, PROTO_KEY_CODE, code);
 	wire_put_string(&out, PROTO_KEY_TEXT, text);
-	conn_send(conn, &out);
+	if (type == PROTO_NOTICE)
+		send_or_drop(conn, &out);
+	else
+		conn_send(conn, &out);
 }
 
 void conn_refuse(struct conn *conn, uint64_t code, const char *text)
@@ -86,21 +105,15 @@ void conn_progress(struct conn *conn, const char *what, uint64_t done, uint64_t 
 	wire_put_string(&out, PROTO_KEY_TEXT, what);
 	wire_put_u64(&out, PROTO_KEY_DONE, done);
 	wire_put_u64(&out, PROTO_KEY_TOTAL, total);
-	conn_send(conn, &out);
+	send_or_drop(conn, &out);
 }
 
 void conn_wake(struct conn *conn)
 {
 	struct wire_out out;
-	int r;
 
-	if (conn->sending_shut)
-		return;
 	wire_out_init(&out, PROTO_WAKE);
-	r = wire_send(conn->fd, &out, MSG_DONTWAIT);
-	wire_out_fini(&out);
-	if (r && r != -EAGAIN && r != WIRE_E_CLOSED) /* EAGAIN: it has messages enough to wake it */
-		conn_shut(conn);
+	send_or_drop(conn, &out);
 }
 
 /* ---- ending ---- */
@@ -110,8 +123,8 @@ void conn_free(struct conn *conn)
 	struct node *node = conn->node;
 
 	LIST_REMOVE(conn, link);
-	node->n_conns--;
-	node->idle_since_ns = base_now_ns();
+	if (--node->n_conns == 0)
+		node_is_idle(node);
 	loop_unwatch(&conn->watch);
 	loop_unwatch(&conn->pid_watch);
 	loop_unwatch(&conn->deadline);
@@ -136,7 +149,10 @@ static void on_deadline(void *arg)
 {
 	struct conn *conn = arg;
 
-	conn_refuse(conn, OA_E_REFUSED, "said nothing for 10 s after connecting");
+	if (conn->state == CONN_SHUT)
+		conn_free(conn);
+	else
+		conn_refuse(conn, OA_E_REFUSED, "said nothing for 10 s after connecting");
 }
 
 /* ---- an open, step by step ---- */
@@ -267,20 +283,6 @@ static void on_explain(struct conn *conn, const struct wire_in *in)
 		       text ? text : "the reason is not known any more; accessd's log has it");
 }
 
-static void on_status(struct conn *conn)
-{
-	struct wire_out out;
-	_cleanup_close_ int fd = status_new(conn->node);
-
-	if (fd < 0) {
-		conn_refuse(conn, OA_E_MEMORY, "out of memory for the status");
-		return;
-	}
-	wire_out_init(&out, PROTO_STATUS_REPLY);
-	wire_put_fd(&out, fd);
-	conn_send(conn, &out);
-}
-
 static bool is_allowed(const struct conn *conn, uint16_t type)
 {
 	switch (type) {
@@ -307,6 +309,27 @@ static void misbehaved(struct conn *conn, const char *how)
 		conn_free(conn);
 	else if (conn->job->active)
 		job_fail(conn->job, OA_E_REFUSED, how);
+}
+
+/* Each answer is a memory and a descriptor on the way, which count until the client has read it. */
+static void on_status(struct conn *conn)
+{
+	_cleanup_close_ int fd = -1;
+	struct wire_out out;
+	int unread = 0;
+
+	if (ioctl(conn->fd, SIOCOUTQ, &unread) == 0 && unread > MOST_UNREAD) {
+		misbehaved(conn, "asks for the status and does not read the answers");
+		return;
+	}
+	fd = status_new(conn->node);
+	if (fd < 0) {
+		conn_refuse(conn, OA_E_MEMORY, "out of memory for the status");
+		return;
+	}
+	wire_out_init(&out, PROTO_STATUS_REPLY);
+	wire_put_fd(&out, fd);
+	conn_send(conn, &out);
 }
 
 static void dispatch(struct conn *conn, const struct wire_in *in)
@@ -385,14 +408,13 @@ static int watch_peer(struct conn *conn)
 	return r;
 }
 
-static void conn_new(struct node *node, int fd)
+struct conn *conn_new(struct node *node, int fd)
 {
 	struct conn *conn = calloc(1, sizeof(*conn));
-	char text[96];
 
 	if (!conn) {
 		close(fd);
-		return;
+		return NULL;
 	}
 	conn->node = node;
 	conn->fd = fd;
@@ -401,31 +423,12 @@ static void conn_new(struct node *node, int fd)
 	node->n_conns++;
 	if (watch_peer(conn)) {
 		conn_free(conn);
-		return;
+		return NULL;
 	}
-	if (node->n_conns <= node->param.max_clients)
-		return;
-	snprintf(text, sizeof(text), "accessd has its most clients (max_clients = %llu) already",
-		 (unsigned long long)node->param.max_clients);
-	conn_refuse(conn, OA_E_REFUSED, text);
-	conn_free(conn);
+	return conn;
 }
 
-static void on_connect(void *arg)
+bool conn_is_spare(const struct conn *conn)
 {
-	struct node *node = arg;
-
-	for (int i = 0; i < 16; i++) {
-		int fd = accept4(node->place.listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-
-		if (fd < 0)
-			return;
-		conn_new(node, fd);
-	}
-}
-
-int conn_listen(struct node *node)
-{
-	return loop_watch_fd(node->loop, node->place.listen_fd, on_connect, node,
-			     &node->listen_watch);
+	return conn->state == CONN_NEW || conn->state == CONN_GREETED || conn->state == CONN_SHUT;
 }

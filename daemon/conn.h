@@ -45,16 +45,21 @@ struct conn {
 	struct job *job;
 };
 
-int conn_listen(struct node *node); /* accepts from now on; 0 or negative errno */
-void conn_free(struct conn *conn);  /* everything it had is given back */
+/* A client on fd (consumed). NULL: it could not be had. */
+struct conn *conn_new(struct node *node, int fd);
+void conn_free(struct conn *conn); /* everything it had is given back */
+/* Has it no job, and does it not wait for one? */
+bool conn_is_spare(const struct conn *conn);
 
-/* Messages to the client. They never block: a client that does not read is shut. */
+/* Messages to the client. They never block: a client that does not read is shut, or misses what it
+ * can do without (wakes, progress, notices). */
 void conn_send(struct conn *conn, struct wire_out *out); /* finishes out */
 void conn_send_text(struct conn *conn, uint16_t type, uint64_t code, const char *text);
 void conn_refuse(struct conn *conn, uint64_t code, const char *text); /* REFUSED, then shut */
 void conn_progress(struct conn *conn, const char *what, uint64_t done, uint64_t total);
 void conn_wake(struct conn *conn);
-/* Stops talking: our sending side is shut, the client's hang-up ends it. */
+/* Stops talking: our sending side is shut. A client with a job is kept until it hangs up, any other
+ * one is given a moment to do that. */
 void conn_shut(struct conn *conn);
 
 /* Steps of an open. */

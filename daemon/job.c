@@ -186,6 +186,7 @@ void job_open(struct conn *conn)
 		 (unsigned long long)job->id, job->name, (long)conn->pid, stream->lane.number,
 		 job->batch, (unsigned long long)epoch);
 	send_opened(job, epoch, inbox_fd, outbox_fd);
+	node_need_tick(stream->node);
 	pump_soon(stream);
 }
 

@@ -24,6 +24,7 @@
 #include "shmring/lane.h"
 
 #define TICK_NS UINT64_C(250000000)
+#define RETRY_NS UINT64_C(1000000000)
 
 static void on_event(void *arg)
 {
@@ -31,38 +32,51 @@ static void on_event(void *arg)
 	struct stream *stream;
 	uint64_t count;
 
-	while (read(node->event_fd, &count, sizeof(count)) > 0)
-		continue;
+	if (read(node->event_fd, &count, sizeof(count)) < 0)
+		return;
 	LIST_FOREACH(stream, &node->streams, link)
 	pump_turn(stream);
 }
 
-static void exit_when_idle(struct node *node, uint64_t now_ns)
+static void on_idle(void *arg)
 {
-	uint64_t limit = node->param.idle_exit_s * UINT64_C(1000000000);
+	struct node *node = arg;
 
-	if (!node->place.is_private || !limit || node->n_conns || node->draining ||
-	    now_ns - node->idle_since_ns < limit)
+	if (node->n_conns || node->draining)
 		return;
-	if (place_try_leave(&node->place)) {
-		log_line(LOG_LEVEL_INFO, "idle-exit", "seconds=%llu",
-			 (unsigned long long)node->param.idle_exit_s);
-		loop_unwatch(&node->listen_watch);
-		loop_stop(node->loop);
+	if (!place_try_leave(&node->place)) { /* a client is about to start one: it finds us */
+		loop_timer_set(node->idle, RETRY_NS);
+		return;
 	}
+	log_line(LOG_LEVEL_INFO, "idle-exit", "seconds=%llu",
+		 (unsigned long long)node->param.idle_exit_s);
+	accept_end(&node->accept);
+	loop_stop(node->loop);
+}
+
+void node_is_idle(struct node *node)
+{
+	if (node->place.is_private && node->param.idle_exit_s && !node->draining)
+		loop_timer_set(node->idle, node->param.idle_exit_s * UINT64_C(1000000000));
 }
 
 static void on_tick(void *arg)
 {
 	struct node *node = arg;
-	uint64_t now_ns = base_now_ns();
 	struct stream *stream;
+	bool is_needed = false;
 
-	loop_timer_set(node->tick, TICK_NS);
-	workers_find_hung(&node->workers, now_ns);
+	workers_find_hung(&node->workers, base_now_ns());
 	LIST_FOREACH(stream, &node->streams, link)
-	pump_tick(stream);
-	exit_when_idle(node, now_ns);
+	is_needed |= pump_tick(stream);
+	if (is_needed)
+		loop_timer_set(node->tick, TICK_NS);
+}
+
+void node_need_tick(struct node *node)
+{
+	if (!loop_timer_is_set(node->tick))
+		loop_timer_set(node->tick, TICK_NS);
 }
 
 static uint64_t cpu_ns_of(const struct rusage *usage)
@@ -122,7 +136,9 @@ static int start_timers(struct node *node)
 	int r = loop_timer_new(node->loop, on_tick, node, &node->tick);
 
 	if (!r)
-		loop_timer_set(node->tick, TICK_NS);
+		r = loop_timer_new(node->loop, on_idle, node, &node->idle);
+	if (!r)
+		node_is_idle(node);
 	return r;
 }
 
@@ -134,12 +150,11 @@ int node_init(struct node *node, struct diag *diag)
 	LIST_INIT(&node->sources);
 	LIST_INIT(&node->streams);
 	LIST_INIT(&node->conns);
-	node->bell_fd = node->event_fd = -1;
-	node->started_ns = node->idle_since_ns = base_now_ns();
+	node->bell_fd = node->event_fd = node->reading.child.sock = node->workers.child.sock = -1;
+	node->started_ns = base_now_ns();
 	node->memory_source = "parameter `memory`";
 	node->memory_budget =
 	    node->param.memory ? node->param.memory : limits_memory(&node->memory_source);
-	limits_raise_files();
 	diag_set(diag, "cannot set up the event loop and its memory");
 	r = loop_new(&node->loop);
 	if (!r)
@@ -153,7 +168,7 @@ int node_init(struct node *node, struct diag *diag)
 	if (!r)
 		r = workers_start(&node->workers, node, BASE_MIN(workers, LAYOUT_MAX_WORKERS),
 				  diag);
-	return r ? r : conn_listen(node);
+	return r ? r : accept_begin(&node->accept, node, limits_raise_files());
 }
 
 void node_drain(struct node *node, const char *why)
@@ -164,7 +179,7 @@ void node_drain(struct node *node, const char *why)
 		return;
 	node->draining = true;
 	log_line(LOG_LEVEL_INFO, "drain", "why=%s clients=%u", why, node->n_conns);
-	loop_unwatch(&node->listen_watch);
+	accept_end(&node->accept);
 	place_close(&node->place);
 	LIST_FOREACH(conn, &node->conns, link)
 	if (conn->job && conn->job->active)
@@ -186,9 +201,10 @@ void node_fini(struct node *node)
 	loop_unwatch(&node->int_watch);
 	workers_stop(&node->workers);
 	reading_stop(&node->reading);
-	loop_unwatch(&node->listen_watch);
+	accept_end(&node->accept);
 	loop_unwatch(&node->event_watch);
 	loop_unwatch(&node->tick);
+	loop_unwatch(&node->idle);
 	if (node->bell)
 		bell_detach(node->bell);
 	base_close(&node->bell_fd);

@@ -9,6 +9,7 @@
 
 #include <sys/queue.h>
 #include "base/base.h"
+#include "daemon/accept.h"
 #include "daemon/loop.h"
 #include "daemon/param.h"
 #include "daemon/place.h"
@@ -35,7 +36,8 @@ struct node {
 	struct workers workers;
 	struct layout_bell *bell;
 	int bell_fd, event_fd;
-	struct loop_watch *event_watch, *tick, *listen_watch, *term_watch, *int_watch, *child_watch;
+	struct loop_watch *event_watch, *tick, *idle, *term_watch, *int_watch, *child_watch;
+	struct accept accept;
 
 	LIST_HEAD(node_sources, source) sources;
 	LIST_HEAD(node_streams, stream) streams;
@@ -46,7 +48,7 @@ struct node {
 
 	uint64_t memory_budget, memory_used;
 	const char *memory_source;
-	uint64_t started_ns, idle_since_ns;
+	uint64_t started_ns;
 	struct node_counters counters;
 	bool draining;
 };
@@ -55,6 +57,10 @@ struct node {
  * with diag. */
 int node_init(struct node *node, struct diag *diag);
 void node_fini(struct node *node);
+/* A job came: its heart beats until no stream has work or jobs. */
+void node_need_tick(struct node *node);
+/* Nobody is connected (any more): a private accessd ends if that stays so. */
+void node_is_idle(struct node *node);
 /* SIGTERM: hand out nothing new, tell clients to come back, stop the loop. */
 void node_drain(struct node *node, const char *why);
 

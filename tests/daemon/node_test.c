@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -59,6 +60,283 @@ START_TEST(a_failed_job_can_take_nothing)
 	wire_in_fini(&failed);
 	wire_in_fini(&opened);
 	raw_detach(&rank);
+	close(sock);
+	rig_end();
+}
+END_TEST
+
+/* A rank that goes through its hands in windows of `batch` samples and sleeps when there is none. */
+struct sleeper {
+	struct raw_rank rank;
+	struct board board;
+	struct grant grant; /* number 0: no hand */
+	uint32_t at, batch, hands;
+	unsigned wakes, in_vain;
+	int sock;
+};
+
+/* Goes as far as it can. false: not at all. */
+static bool sleeper_goes_on(struct sleeper *sleeper)
+{
+	bool moved = false;
+
+	for (;;) {
+		uint32_t mark;
+
+		if (!sleeper->grant.number) {
+			if (grant_take(&sleeper->rank.rank, &sleeper->grant))
+				return moved;
+			sleeper->at = 0;
+		}
+		mark = board_slot_read_watermark(&sleeper->board, sleeper->grant.slot);
+		if (mark == sleeper->grant.count) {
+			grant_release(&sleeper->rank.rank, sleeper->grant.number);
+			sleeper->grant.number = 0;
+			sleeper->hands++;
+			if (grant_wants_kick(&sleeper->rank.rank))
+				raw_say(sleeper->sock, PROTO_KICK);
+		} else if (mark >= sleeper->at + sleeper->batch) {
+			sleeper->at += sleeper->batch;
+		} else {
+			return moved;
+		}
+		moved = true;
+	}
+}
+
+static void sleeper_turn(struct sleeper *sleeper)
+{
+	struct wire_in wake;
+
+	grant_arm(&sleeper->rank.rank);
+	if (!sleeper_goes_on(sleeper)) {
+		raw_say(sleeper->sock, PROTO_KICK);
+		ck_assert_int_eq(raw_hear(sleeper->sock, PROTO_WAKE, &wake), 0);
+		wire_in_fini(&wake);
+		sleeper->wakes++;
+		sleeper->in_vain += !sleeper_goes_on(sleeper);
+	}
+	grant_disarm(&sleeper->rank.rank);
+}
+
+/* Hands that the batch does not divide, batches larger than hands, holes: a rank that can go on is
+ * rung, and seldom when it cannot. */
+static void sleep_through(uint64_t batch, uint64_t hand, unsigned bad)
+{
+	struct raw_open open = usual(rig_pictures("sleep", 200, 1, 32));
+	struct sleeper sleeper = {.batch = (uint32_t)batch};
+	struct wire_in opened;
+
+	if (bad)
+		damage(open.dataset, 0, bad - 1);
+	open.batch = batch;
+	open.hand = hand;
+	open.policy = PROTO_POLICY_SKIP;
+	open.has_budget = true;
+	open.budget = 1000;
+	rig_start("workers=2", "linger_s=0", NULL);
+	sleeper.sock = raw_open(&open, &opened);
+	raw_attach(&opened, &sleeper.rank);
+	ck_assert_int_eq(board_attach(opened.fds[1], &sleeper.board), 0);
+	while (sleeper.hands < 60)
+		sleeper_turn(&sleeper);
+	fprintf(stderr, "batch %u hand %u bad %u: %u wakes, %u in vain\n", (unsigned)batch,
+		(unsigned)hand, bad, sleeper.wakes, sleeper.in_vain);
+	ck_assert_uint_le(sleeper.in_vain, sleeper.hands);
+	raw_detach(&sleeper.rank);
+	board_detach(&sleeper.board);
+	wire_in_fini(&opened);
+	close(sleeper.sock);
+	rig_end();
+}
+
+START_TEST(a_rank_that_can_go_on_is_rung)
+{
+	sleep_through(8, 40, 0);
+	sleep_through(12, 40, 0);
+	sleep_through(64, 24, 0);
+	sleep_through(12, 40, 20);
+}
+END_TEST
+
+/* ---- nothing to do ---- */
+
+static long read_stat(int pid, const char *name)
+{
+	char path[64], line[256];
+	long number = -1;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	file = fopen(path, "r");
+	ck_assert_ptr_nonnull(file);
+	while (fgets(line, sizeof(line), file))
+		if (strncmp(line, name, strlen(name)) == 0)
+			number = strtol(line + strlen(name), NULL, 10);
+	fclose(file);
+	return number;
+}
+
+/* Without jobs accessd sleeps; a process that wakes switches of its own will. */
+START_TEST(nothing_to_do_no_wakes)
+{
+	struct raw_open open = usual(rig_pictures("quiet", 64, 1, 32));
+	struct wire_in opened;
+	long before;
+
+	rig_start("workers=1", "linger_s=0", NULL);
+	close(raw_open(&open, &opened));
+	wire_in_fini(&opened);
+	ck_assert(rig_wait_status("streams", 0, 0));
+	rig_sleep_ms(1000);
+	before = read_stat(rig_host.pid, "voluntary_ctxt_switches:");
+	rig_sleep_ms(3000);
+	ck_assert_int_le(read_stat(rig_host.pid, "voluntary_ctxt_switches:") - before, 2);
+	rig_end();
+}
+END_TEST
+
+/* A machine that was paused has hung workers by the clock, but not in truth. */
+START_TEST(a_pause_is_nobodys_fault)
+{
+	struct raw_open open = usual(rig_pictures("large", 30, 1, 3000));
+	struct wire_in opened;
+	int sock, stopped[2], accessd;
+
+	open.policy = PROTO_POLICY_SKIP;
+	open.has_budget = true;
+	open.budget = 1000;
+	rig_start("workers=1", "linger_s=0", "sample_timeout_ms=1000", NULL);
+	accessd = rig_host.pid;
+	sock = raw_open(&open, &opened);
+	ck_assert(rig_wait_status("node.workers_alive", 1, 1));
+	stopped[0] = (int)rig_status("workers.0.pid");
+	stopped[1] = (int)rig_status("node.parent_pid");
+	for (unsigned round = 0; round < 3; round++) {
+		kill(accessd, SIGSTOP);
+		for (unsigned i = 0; i < 2; i++)
+			kill(stopped[i], SIGSTOP);
+		rig_sleep_ms(2500);
+		kill(accessd, SIGCONT);
+		rig_sleep_ms(100); /* the worst order: it looks at the clock before they run */
+		for (unsigned i = 0; i < 2; i++)
+			kill(stopped[i], SIGCONT);
+		rig_sleep_ms(50);
+	}
+	ck_assert(rig_wait_status("node.samples_preprocessed", 16, 1e9));
+	ck_assert_int_eq((int)rig_status("node.worker_restarts"), 0);
+	ck_assert_int_eq((int)rig_status("node.bad_samples"), 0);
+	wire_in_fini(&opened);
+	close(sock);
+	rig_end();
+}
+END_TEST
+
+/* ---- crowds ---- */
+
+/* Who was refused, or is silent, holds no place for ever. */
+START_TEST(a_refused_client_is_hung_up_on)
+{
+	struct raw_open open = usual("/nonexistent/folder");
+	struct wire_in in;
+	int sock;
+
+	rig_start("workers=1", NULL);
+	sock = raw_ask(&open);
+	ck_assert_int_eq(raw_hear(sock, PROTO_REFUSED, &in), 0);
+	wire_in_fini(&in);
+	ck_assert(rig_wait_status("node.clients", 1, 1)); /* who asks for the status */
+	close(sock);
+	rig_end();
+}
+END_TEST
+
+START_TEST(a_silent_crowd_makes_room)
+{
+	struct raw_open open = usual(rig_pictures("crowd", 64, 1, 32));
+	struct wire_in in, opened;
+	int silent[60], first, second;
+
+	rig_start("workers=1", "max_clients=20", NULL);
+	first = raw_open(&open, &opened);
+	wire_in_fini(&opened);
+	for (unsigned i = 0; i < BASE_ARRAY_LEN(silent); i++) {
+		silent[i] = i % 2 ? raw_dial() : raw_greeted(&in);
+		if (i % 2 == 0)
+			wire_in_fini(&in);
+	}
+	second = raw_open(&open, &opened);
+	wire_in_fini(&opened);
+	ck_assert_int_eq((int)rig_status("jobs"), 2);
+	ck_assert(rig_wait_status("node.clients", 1, 20));
+	for (unsigned i = 0; i < BASE_ARRAY_LEN(silent); i++)
+		close(silent[i]);
+	close(first);
+	close(second);
+	rig_end();
+}
+END_TEST
+
+static unsigned long ticks_of(int pid)
+{
+	unsigned long user = 0, system = 0;
+	char path[64];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	file = fopen(path, "r");
+	ck_assert_ptr_nonnull(file);
+	ck_assert_int_eq(fscanf(file, "%*d %*s %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu",
+				&user, &system),
+			 2);
+	fclose(file);
+	return user + system;
+}
+
+/* Without descriptors for one more client accessd waits, instead of trying all the time. */
+START_TEST(no_descriptors_no_spinning)
+{
+	struct rlimit before, few;
+	int sock[100];
+	unsigned long ticks;
+
+	rig_start("workers=1", "max_clients=100", NULL);
+	getrlimit(RLIMIT_NOFILE, &before);
+	few = (struct rlimit){60, before.rlim_max};
+	ck_assert_int_eq(prlimit(rig_host.pid, RLIMIT_NOFILE, &few, NULL), 0);
+	for (unsigned i = 0; i < BASE_ARRAY_LEN(sock); i++)
+		sock[i] = raw_try_dial();
+	rig_sleep_ms(200);
+	ticks = ticks_of(rig_host.pid);
+	rig_sleep_ms(2000);
+	ticks = ticks_of(rig_host.pid) - ticks;
+	ck_assert_uint_lt(ticks, (unsigned long)sysconf(_SC_CLK_TCK) / 2);
+	ck_assert_int_eq(prlimit(rig_host.pid, RLIMIT_NOFILE, &before, NULL), 0);
+	for (unsigned i = 0; i < BASE_ARRAY_LEN(sock); i++)
+		base_close(&sock[i]);
+	ck_assert(rig_wait_status("node.clients", 1, 1));
+	rig_end();
+}
+END_TEST
+
+/* Answers on their way are memory and descriptors: they end before they are many. */
+START_TEST(unread_answers_are_few)
+{
+	struct wire_in in;
+	unsigned answers = 0;
+	int sock;
+
+	rig_start("workers=1", NULL);
+	sock = raw_greeted(&in);
+	wire_in_fini(&in);
+	for (unsigned i = 0; i < 2000; i++)
+		raw_say(sock, PROTO_STATUS);
+	ck_assert(rig_wait_status("node.clients", 1, 1));
+	while (raw_hear(sock, PROTO_STATUS_REPLY, &in) == 0) {
+		wire_in_fini(&in);
+		answers++;
+	}
+	ck_assert_uint_le(answers, 32);
 	close(sock);
 	rig_end();
 }
@@ -216,6 +494,13 @@ END_TEST
 static void add(TCase *tcase)
 {
 	tcase_add_test(tcase, a_failed_job_can_take_nothing);
+	tcase_add_test(tcase, a_rank_that_can_go_on_is_rung);
+	tcase_add_test(tcase, nothing_to_do_no_wakes);
+	tcase_add_test(tcase, a_pause_is_nobodys_fault);
+	tcase_add_test(tcase, a_refused_client_is_hung_up_on);
+	tcase_add_test(tcase, a_silent_crowd_makes_room);
+	tcase_add_test(tcase, no_descriptors_no_spinning);
+	tcase_add_test(tcase, unread_answers_are_few);
 	tcase_add_test(tcase, an_open_while_no_parent_lives);
 	tcase_add_test(tcase, an_open_while_no_reader_lives);
 	tcase_add_test(tcase, a_reader_that_cannot_live);

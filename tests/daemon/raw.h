@@ -8,6 +8,7 @@
  */
 
 #include "base/wire.h"
+#include "shmring/board.h"
 #include "shmring/grant.h"
 #include "shmring/proto.h"
 #include "tests/scenarios/rig.h"
