@@ -18,6 +18,9 @@
 #define BASE_MIN(a, b) ((a) < (b) ? (a) : (b))
 #define BASE_MAX(a, b) ((a) > (b) ? (a) : (b))
 #define BASE_PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
+/* On the path of a batch, or never there: the first kind lies together, on few pages of code. */
+#define BASE_HOT __attribute__((hot))
+#define BASE_COLD __attribute__((cold))
 #define BASE_CACHE_LINE 64
 
 /* base/cleanup.c: owning locals. Use as: _cleanup_free_ char *p = NULL; _cleanup_close_ int fd =

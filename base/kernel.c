@@ -26,7 +26,7 @@ uint64_t base_page_size(void)
 	return (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-uint64_t base_now_ns(void)
+BASE_HOT uint64_t base_now_ns(void)
 {
 	struct timespec now;
 

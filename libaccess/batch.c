@@ -15,7 +15,7 @@
 #include "libaccess/error.h"
 #include "libaccess/stream.h"
 
-struct oa_batch *batch_new(struct oa_stream *stream)
+BASE_HOT struct oa_batch *batch_new(struct oa_stream *stream)
 {
 	struct oa_batch *batch = stream->batch_pool;
 
@@ -42,7 +42,7 @@ static void batch_check(struct oa_stream *stream, const struct oa_batch *batch)
 			    "a bug of accessd, please report it");
 }
 
-void oa_release(struct oa_batch *batch)
+BASE_HOT void oa_release(struct oa_batch *batch)
 {
 	struct oa_stream *stream;
 	bool is_unused;

@@ -14,10 +14,10 @@
 	"it (with PyTorch's DataLoader: num_workers=0)"
 
 /* Sets diag and returns code, so that one line refuses. */
-int error_set(struct diag *diag, int code, const char *fmt, ...) BASE_PRINTF(3, 4);
+BASE_COLD int error_set(struct diag *diag, int code, const char *fmt, ...) BASE_PRINTF(3, 4);
 /* For a negative errno: limits of this process become OA_E_LIMIT with the limit's name and value;
  * the rest is returned as it is with "what: strerror" as text. */
-int error_of_errno(struct diag *diag, int negative_errno, const char *what);
+BASE_COLD int error_of_errno(struct diag *diag, int negative_errno, const char *what);
 /* RLIMIT_NOFILE is too low for `what`. */
 int error_of_files(struct diag *diag, const char *what);
 /* Hands code and text to a caller, within the size it says it has. NULL is fine. Returns code. */

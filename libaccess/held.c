@@ -38,8 +38,8 @@ static struct held *held_new(struct oa_stream *stream)
  * The grant must fit the geometry and the board must say the same. -EPROTO with diag if not.
  * *ret_hand is the copy of the board's words that was checked: they are not read again.
  */
-static int held_check(const struct oa_stream *stream, const struct grant *grant,
-		      struct board_hand *ret_hand, struct diag *diag)
+static BASE_HOT int held_check(const struct oa_stream *stream, const struct grant *grant,
+			       struct board_hand *ret_hand, struct diag *diag)
 {
 	const struct board *board = &stream->session->board;
 	uint64_t end = (uint64_t)grant->first + grant->count;
@@ -68,8 +68,8 @@ static int held_check(const struct oa_stream *stream, const struct grant *grant,
 	return 0;
 }
 
-static void held_fill(struct held *held, struct session *session, const struct grant *grant,
-		      const struct board_hand *hand)
+static BASE_HOT void held_fill(struct held *held, struct session *session,
+			       const struct grant *grant, const struct board_hand *hand)
 {
 	const struct board *board = &session->board;
 
@@ -92,7 +92,7 @@ static void held_fill(struct held *held, struct session *session, const struct g
 	session_ref(session);
 }
 
-int held_take(struct oa_stream *stream, struct diag *diag)
+BASE_HOT int held_take(struct oa_stream *stream, struct diag *diag)
 {
 	struct held *held = held_new(stream);
 	struct board_hand hand;
@@ -130,7 +130,7 @@ bool held_has_moved(const struct held *held)
 	return BASE_MIN(now, held->end) > held->watermark;
 }
 
-bool held_look(struct held *held)
+BASE_HOT bool held_look(struct held *held)
 {
 	uint32_t before = held->watermark;
 	uint32_t now = board_slot_read_watermark(&held->session->board, held->slot_number);
@@ -146,7 +146,7 @@ static bool held_is_all_ok(const uint8_t *status, uint32_t count)
 }
 
 /* Moves clean towards upto, up to the first hole. */
-static int held_scan(struct held *held, uint32_t upto)
+static BASE_HOT int held_scan(struct held *held, uint32_t upto)
 {
 	if (held->clean < upto && held_is_all_ok(held->status + held->clean, upto - held->clean))
 		held->clean = upto;
@@ -162,7 +162,7 @@ static int held_scan(struct held *held, uint32_t upto)
 	return 0;
 }
 
-int held_run(struct held *held, uint32_t want)
+BASE_HOT int held_run(struct held *held, uint32_t want)
 {
 	uint32_t upto = BASE_MIN(held->watermark, held->end);
 
@@ -182,7 +182,7 @@ uint8_t held_status(const struct held *held, uint32_t offset)
 
 /* ---- give back ---- */
 
-void held_note_seen(struct oa_stream *stream, struct held *held)
+BASE_HOT void held_note_seen(struct oa_stream *stream, struct held *held)
 {
 	struct progress *progress = &stream->progress;
 
@@ -197,7 +197,7 @@ void held_note_seen(struct oa_stream *stream, struct held *held)
 	progress->laps[progress->n_laps++] = held->lap;
 }
 
-static void held_give_back(struct oa_stream *stream, struct held *held)
+static BASE_HOT void held_give_back(struct oa_stream *stream, struct held *held)
 {
 	struct held **link = &stream->hands;
 
@@ -213,7 +213,7 @@ static void held_give_back(struct oa_stream *stream, struct held *held)
 	stream->hand_pool = held;
 }
 
-void held_spend(struct oa_stream *stream, struct held *held)
+BASE_HOT void held_spend(struct oa_stream *stream, struct held *held)
 {
 	held->is_spent = true;
 	if (stream->held == held)
@@ -222,7 +222,7 @@ void held_spend(struct oa_stream *stream, struct held *held)
 		held_give_back(stream, held);
 }
 
-void held_close_window(struct oa_stream *stream, struct held *held)
+BASE_HOT void held_close_window(struct oa_stream *stream, struct held *held)
 {
 	held->windows--;
 	if (held->is_spent && held->windows == 0)

@@ -67,7 +67,7 @@ static int next_epoch(struct oa_stream *stream)
 
 /* ---- handing out ---- */
 
-static void next_finish(struct oa_stream *stream, struct oa_batch *batch, bool is_last)
+static BASE_HOT void next_finish(struct oa_stream *stream, struct oa_batch *batch, bool is_last)
 {
 	struct progress *progress = &stream->progress;
 
@@ -94,8 +94,8 @@ static uint32_t next_count_substitutes(const struct held *held, uint32_t first, 
 }
 
 /* The count samples at the cursor: a view, or with OA_COPY a copy. */
-static int next_window(struct oa_stream *stream, uint32_t count, bool is_last,
-		       struct oa_batch **ret)
+static BASE_HOT int next_window(struct oa_stream *stream, uint32_t count, bool is_last,
+				struct oa_batch **ret)
 {
 	struct held *held = stream->held;
 	struct oa_batch *batch = batch_new(stream);
@@ -153,7 +153,7 @@ static int next_carried(struct oa_stream *stream, struct carry **from, struct oa
 }
 
 /* Everything that is left of the epoch is carried, and is less than a batch. */
-static int next_short(struct oa_stream *stream, struct oa_batch **ret)
+static BASE_COLD int next_short(struct oa_stream *stream, struct oa_batch **ret)
 {
 	struct carry *carry = stream->carry;
 
@@ -167,14 +167,14 @@ static int next_short(struct oa_stream *stream, struct oa_batch **ret)
 
 /* ---- the cursor's hand ---- */
 
-static int next_contradiction(struct oa_stream *stream)
+static BASE_COLD int next_contradiction(struct oa_stream *stream)
 {
 	stream_lose(stream, "a sample below the watermark is not finished");
 	return NEXT_LOOP;
 }
 
 /* A hole at the cursor + run: the run is carried, the hole passed over or reported. */
-static int next_hole(struct oa_stream *stream, struct held *held, uint32_t run)
+static BASE_COLD int next_hole(struct oa_stream *stream, struct held *held, uint32_t run)
 {
 	int r;
 
@@ -195,8 +195,8 @@ static int next_hole(struct oa_stream *stream, struct held *held, uint32_t run)
 }
 
 /* The hand ends after a run of less than a batch. */
-static int next_rest(struct oa_stream *stream, struct held *held, uint32_t run,
-		     struct oa_batch **ret)
+static BASE_COLD int next_rest(struct oa_stream *stream, struct held *held, uint32_t run,
+			       struct oa_batch **ret)
 {
 	int r;
 
@@ -209,7 +209,7 @@ static int next_rest(struct oa_stream *stream, struct held *held, uint32_t run,
 	return NEXT_LOOP;
 }
 
-static int next_in_hand(struct oa_stream *stream, struct oa_batch **ret)
+static BASE_HOT int next_in_hand(struct oa_stream *stream, struct oa_batch **ret)
 {
 	struct held *held = stream->held;
 	int run, last;
@@ -234,7 +234,7 @@ static int next_in_hand(struct oa_stream *stream, struct oa_batch **ret)
 
 /* ---- the next one ---- */
 
-static int next_pins(struct oa_stream *stream)
+static BASE_COLD int next_pins(struct oa_stream *stream)
 {
 	return stream_error(
 	    stream, OA_E_PINS,
@@ -243,9 +243,9 @@ static int next_pins(struct oa_stream *stream)
 	    (unsigned long long)stream->stats.outstanding, LAYOUT_MAX_PINS);
 }
 
-static int next_hand(struct oa_stream *stream)
+static BASE_HOT int next_hand(struct oa_stream *stream)
 {
-	struct diag diag = {""};
+	struct diag diag; /* set with -EPROTO; not cleared, as that would cost more than the rest */
 	int r;
 
 	if (!stream->session)
@@ -260,7 +260,7 @@ static int next_hand(struct oa_stream *stream)
 	return r == STREAM_NOTHING ? r : stream_error(stream, r, "oa_next(): out of memory");
 }
 
-static int next_step(struct oa_stream *stream, struct oa_batch **ret)
+static BASE_HOT int next_step(struct oa_stream *stream, struct oa_batch **ret)
 {
 	if (stream->failed)
 		return stream->failed;
@@ -275,7 +275,7 @@ static int next_step(struct oa_stream *stream, struct oa_batch **ret)
 	return next_hand(stream);
 }
 
-int next_try(struct oa_stream *stream, struct oa_batch **ret)
+BASE_HOT int next_try(struct oa_stream *stream, struct oa_batch **ret)
 {
 	int r;
 

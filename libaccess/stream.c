@@ -329,7 +329,7 @@ static int stream_new(const struct dial_route *route, const struct oa_options *o
 	stream->epoll_fd = stream->timer_fd = stream->watched_fd = -1;
 	dial_init(&stream->dial, &stream->route);
 	pthread_mutex_init(&stream->lock, NULL);
-	sem_init(&stream->turn, 0, 1);
+	sem_init(&stream->turn, 0, 0);
 	diag_set(&stream->error, "no error");
 	*ret = stream;
 	return stream_set_open(&stream->open, options);

@@ -5,10 +5,10 @@
 /*
  * The insides of a stream, shared by the files of libaccess/ that work on it.
  *
- * Two locks, in this order: `turn`, held by the one thread that is inside oa_next() (a semaphore,
- * as waiting for one ends when a signal arrives), and `lock`, which guards everything below it and
- * is dropped while oa_next() sleeps. Functions here are called with `lock` unless they say
- * otherwise.
+ * Two locks, in this order: the turn, which the one thread has that is inside oa_next() (others
+ * wait for it on a semaphore, as such a wait ends when a signal arrives), and `lock`, which guards
+ * what its comments say and is dropped while oa_next() sleeps. Functions here are called with
+ * `lock` unless they say otherwise.
  */
 
 #include <pthread.h>
@@ -82,28 +82,12 @@ struct progress {
 };
 
 struct oa_stream {
-	/* set by oa_open(), never changes after */
-	struct guard guard;
-	struct dial_route route;
-	uint32_t flags, batch;
-	uint64_t epochs;
-	struct stream_field field[LAYOUT_MAX_FIELDS];
-	uint32_t n_fields, order;
-	uint64_t carry_bytes;
-	struct deal deal;
-	uint8_t dataset[32];
-
-	sem_t turn;
+	/*
+	 * First, and together, what the path of a ready batch touches: after a training step none
+	 * of it is in a cache, and each page of it costs a walk through the page tables.
+	 */
+	struct guard guard; /* never changes */
 	pthread_mutex_t lock;
-
-	/* turn: its wait, and the way to a session */
-	struct dial_wait wait;
-	struct dial dial;
-	struct dial_open open;
-	uint64_t lost_ns; /* since when there is no session */
-	uint64_t retry_ns, backoff_ns;
-	struct diag dial_error; /* why the last try failed */
-
 	/* lock */
 	struct session *session; /* NULL: lost, dialling */
 	struct held *held;       /* the cursor is in it */
@@ -111,25 +95,49 @@ struct oa_stream {
 	struct oa_batch *batch_pool;
 	struct carry *carry; /* being filled: fewer than a batch */
 	struct carry *full, **full_end;
-	uint64_t n_carried; /* samples in carry and full */
+	uint64_t n_carried;    /* samples in carry and full */
+	uint32_t flags, batch; /* never change */
+	int failed;            /* sticky code, 0: none */
+	uint32_t callers;      /* threads in oa_next(), those that wait for their turn, too */
+	uint32_t n_waiting;    /* of them, those that wait for a post of `turn` */
+	bool is_taken;         /* the turn: a thread has it */
+	bool is_idle;          /* the last look found nothing; see next_is_ready() */
+	bool has_ended;        /* all epochs are delivered */
+	bool is_closed;
+	bool has_slept, has_copied; /* in this call of oa_next() */
+	bool is_armed;              /* oa_fd() has armed since the last oa_next() */
+	uint64_t backoff_ns;        /* turn: between two tries to connect */
+	struct oa_stats stats;
+	struct progress progress;
+
+	/* set by oa_open(), never changes after */
+	struct dial_route route;
+	uint64_t epochs;
+	struct stream_field field[LAYOUT_MAX_FIELDS];
+	uint32_t n_fields, order;
+	uint64_t carry_bytes;
+	struct deal deal;
+	uint8_t dataset[32];
+
+	/* turn: its wait, and the way to a session */
+	sem_t turn; /* posted to hand the turn over to one who waits for it */
+	struct dial_wait wait;
+	struct dial dial;
+	struct dial_open open;
+	uint64_t lost_ns; /* since when there is no session */
+	uint64_t retry_ns;
+	struct diag dial_error; /* why the last try failed */
+
+	/* lock */
 	struct carry *carry_pool;
 	uint32_t n_carry_pool;
-	struct progress progress;
 	uint32_t hand; /* C */
 	uint64_t n_samples;
-	bool is_idle;   /* the last look found nothing; see next_is_ready() */
-	bool has_ended; /* all epochs are delivered */
-	bool is_closed;
-	uint32_t callers;    /* threads in oa_next(), those that wait for their turn, too */
 	uint64_t explain_ns; /* accessd was asked about a bad sample, until then; 0: was not */
-	bool has_slept, has_copied; /* in this call of oa_next() */
-	int failed;                 /* sticky code, 0: none */
 	struct diag failure, error; /* text of failed; of the last failed call */
 	struct diag notice;         /* what accessd last said by itself */
-	struct oa_stats stats;
-	int epoll_fd, timer_fd; /* of oa_fd(), -1: never asked for */
+	int epoll_fd, timer_fd;     /* of oa_fd(), -1: never asked for */
 	int watched_fd;
-	bool is_armed; /* oa_fd() has armed since the last oa_next() */
 };
 
 /* ---- stream.c ---- */
@@ -138,16 +146,17 @@ struct oa_stream {
  * session is then unreferenced. */
 int stream_adopt(struct oa_stream *stream, struct session *session, struct diag *diag);
 /* The session is of no use any more: what was not delivered goes back into need and tail. */
-void stream_lose(struct oa_stream *stream, const char *why);
+BASE_COLD void stream_lose(struct oa_stream *stream, const char *why);
 /* Sets the last error and returns code. */
-int stream_error(struct oa_stream *stream, int code, const char *fmt, ...) BASE_PRINTF(3, 4);
+BASE_COLD int stream_error(struct oa_stream *stream, int code, const char *fmt, ...)
+    BASE_PRINTF(3, 4);
 /* And makes it sticky. */
-int stream_fail(struct oa_stream *stream, int code, const char *text);
+BASE_COLD int stream_fail(struct oa_stream *stream, int code, const char *text);
 /* A closed stream that no thread is in gives back what only oa_next() needs. */
-void stream_shut(struct oa_stream *stream);
+BASE_COLD void stream_shut(struct oa_stream *stream);
 /* Closed, no batch is held, no thread is in it: the caller unlocks and frees it. */
 bool stream_is_unused(const struct oa_stream *stream);
-void stream_free(struct oa_stream *stream); /* without the lock */
+BASE_COLD void stream_free(struct oa_stream *stream); /* without the lock */
 
 /* ---- held.c ---- */
 /* Takes the next grant into stream->held. 0, STREAM_NOTHING, OA_E_PINS, -ENOMEM; -EPROTO: the
@@ -204,7 +213,7 @@ bool wait_read_news(struct oa_stream *stream, struct diag *ret_text);
 
 /* ---- stall.c ---- */
 /* The text of a time-out: which stage stalls. Returns OA_E_TIMEOUT. */
-int stall_diagnose(struct oa_stream *stream, int timeout_ms);
+BASE_COLD int stall_diagnose(struct oa_stream *stream, int timeout_ms);
 
 /* ---- pollable.c ---- */
 /* oa_next() looks by itself: accessd need not take us for asleep. */

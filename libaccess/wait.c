@@ -120,7 +120,7 @@ static int wait_sleep(struct oa_stream *stream, int fd, uint64_t until_ns)
 	return r ? stream_error(stream, r, "waiting for accessd: %s", oa_error_name(r)) : 0;
 }
 
-static int wait_served(struct oa_stream *stream, uint64_t deadline)
+static BASE_COLD int wait_served(struct oa_stream *stream, uint64_t deadline)
 {
 	struct session *session = stream->session;
 	struct diag ignored;
@@ -214,7 +214,7 @@ static int wait_dial_step(struct oa_stream *stream)
 	return DIAL_AGAIN;
 }
 
-static int wait_alone(struct oa_stream *stream, uint64_t deadline)
+static BASE_COLD int wait_alone(struct oa_stream *stream, uint64_t deadline)
 {
 	int r = wait_dial_step(stream);
 
@@ -252,7 +252,7 @@ static int wait_explained(struct oa_stream *stream, struct session *session, uin
  * The cursor has come to a sample with status ERROR: accessd is asked why, once, and has
  * WAIT_EXPLAIN_MS for it; of which this call waits no longer than its own time.
  */
-static int wait_bad_sample(struct oa_stream *stream, int timeout_ms, uint64_t deadline)
+static BASE_COLD int wait_bad_sample(struct oa_stream *stream, int timeout_ms, uint64_t deadline)
 {
 	struct session *session = stream->session;
 	const struct held *held = stream->held;
@@ -289,8 +289,8 @@ static int wait_bad_sample(struct oa_stream *stream, int timeout_ms, uint64_t de
 
 /* ---- oa_next() ---- */
 
-static int wait_batch(struct oa_stream *stream, int timeout_ms, uint64_t deadline,
-		      struct oa_batch **ret)
+static BASE_HOT int wait_batch(struct oa_stream *stream, int timeout_ms, uint64_t deadline,
+			       struct oa_batch **ret)
 {
 	bool is_late = false;
 
@@ -312,33 +312,54 @@ static int wait_batch(struct oa_stream *stream, int timeout_ms, uint64_t deadlin
 	}
 }
 
-/* 0, or what oa_next() returns: the turn was not got. */
-static int wait_turn(struct oa_stream *stream, int timeout_ms, uint64_t deadline)
+/*
+ * The turn was not free. It is handed over: whoever ends its turn counts one off n_waiting and posts.
+ * 0, or what oa_next() returns: the turn was not got.
+ */
+static BASE_COLD int wait_turn(struct oa_stream *stream, int timeout_ms, uint64_t deadline)
 {
 	struct timespec until;
 	int r;
 
-	if (sem_trywait(&stream->turn) == 0)
-		return 0;
+	stream->n_waiting++;
 	deadline = BASE_MIN(deadline, (uint64_t)INT64_MAX);
 	until.tv_sec = (time_t)(deadline / 1000000000);
 	until.tv_nsec = (long)(deadline % 1000000000);
 	pthread_mutex_unlock(&stream->lock);
 	r = sem_clockwait(&stream->turn, CLOCK_MONOTONIC, &until) == 0 ? 0 : errno;
 	pthread_mutex_lock(&stream->lock);
+	if (r == 0 || sem_trywait(&stream->turn) == 0) /* it may have come after all */
+		return 0;
+	stream->n_waiting--;
 	if (r == EINTR)
 		return stream_error(
 		    stream, OA_E_INTERRUPTED,
 		    "a signal arrived while oa_next() waited for its turn; call it again");
-	if (r)
-		return stream_error(
-		    stream, OA_E_TIMEOUT,
-		    "no batch within %d ms: another thread is waiting in oa_next() on this stream",
-		    timeout_ms);
+	return stream_error(
+	    stream, OA_E_TIMEOUT,
+	    "no batch within %d ms: another thread is waiting in oa_next() on this stream",
+	    timeout_ms);
+}
+
+static int wait_take_turn(struct oa_stream *stream, int timeout_ms, uint64_t deadline)
+{
+	if (stream->is_taken)
+		return wait_turn(stream, timeout_ms, deadline);
+	stream->is_taken = true;
 	return 0;
 }
 
-static void wait_count(struct oa_stream *stream, uint64_t start, int r)
+static void wait_end_turn(struct oa_stream *stream)
+{
+	if (stream->n_waiting == 0) {
+		stream->is_taken = false;
+		return;
+	}
+	stream->n_waiting--;
+	sem_post(&stream->turn);
+}
+
+static BASE_HOT void wait_count(struct oa_stream *stream, uint64_t start, int r)
 {
 	const struct oa_stats *stats = &stream->stats;
 
@@ -356,8 +377,9 @@ static void wait_count(struct oa_stream *stream, uint64_t start, int r)
 }
 
 /* With the turn. *ret_wait is to be ended without the lock: handlers run then. */
-static int wait_in_turn(struct oa_stream *stream, int timeout_ms, uint64_t start, uint64_t deadline,
-			struct oa_batch **ret, struct dial_wait *ret_wait)
+static BASE_HOT int wait_in_turn(struct oa_stream *stream, int timeout_ms, uint64_t start,
+				 uint64_t deadline, struct oa_batch **ret,
+				 struct dial_wait *ret_wait)
 {
 	int r;
 
@@ -368,15 +390,17 @@ static int wait_in_turn(struct oa_stream *stream, int timeout_ms, uint64_t start
 	wait_count(stream, start, r);
 	if (r == OA_E_END)
 		stream_error(stream, r, "all epochs are delivered");
-	*ret_wait = stream->wait;
+	ret_wait->has_begun = stream->wait.has_begun;
+	if (ret_wait->has_begun)
+		ret_wait->before = stream->wait.before;
 	stream->wait.has_begun = false;
-	sem_post(&stream->turn);
+	wait_end_turn(stream);
 	return r;
 }
 
-int oa_next(struct oa_stream *stream, int timeout_ms, struct oa_batch **ret)
+BASE_HOT int oa_next(struct oa_stream *stream, int timeout_ms, struct oa_batch **ret)
 {
-	struct dial_wait wait = {.has_begun = false};
+	struct dial_wait wait;
 	uint64_t start, deadline;
 	bool is_unused;
 	int r;
@@ -388,8 +412,9 @@ int oa_next(struct oa_stream *stream, int timeout_ms, struct oa_batch **ret)
 	start = base_now_ns();
 	deadline = timeout_ms < 0 ? UINT64_MAX : start + (uint64_t)timeout_ms * 1000000;
 	pthread_mutex_lock(&stream->lock);
+	wait.has_begun = false;
 	stream->callers++; /* from here on oa_close() leaves the freeing to us */
-	r = wait_turn(stream, timeout_ms, deadline);
+	r = wait_take_turn(stream, timeout_ms, deadline);
 	if (!r)
 		r = wait_in_turn(stream, timeout_ms, start, deadline, ret, &wait);
 	if (--stream->callers == 0 && stream->is_closed)

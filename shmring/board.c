@@ -131,17 +131,17 @@ const struct layout_slot *board_slot_of(const struct board *board, uint32_t slot
 	return is_slot(board, slot) ? slot_of(board, slot) : NULL;
 }
 
-const uint8_t *board_status_of(const struct board *board, uint32_t slot)
+BASE_HOT const uint8_t *board_status_of(const struct board *board, uint32_t slot)
 {
 	return is_slot(board, slot) ? status_of(board, slot) : NULL;
 }
 
-const int64_t *board_ids_of(const struct board *board, uint32_t slot)
+BASE_HOT const int64_t *board_ids_of(const struct board *board, uint32_t slot)
 {
 	return is_slot(board, slot) ? ids_of(board, slot) : NULL;
 }
 
-const uint32_t *board_grains_of(const struct board *board, uint32_t slot)
+BASE_HOT const uint32_t *board_grains_of(const struct board *board, uint32_t slot)
 {
 	return is_slot(board, slot) ? grains_of(board, slot) : NULL;
 }
@@ -187,7 +187,7 @@ void board_slot_empty(struct board *board, uint32_t slot)
 	atomic_store_explicit(&s->d_watermark, 0, memory_order_relaxed);
 }
 
-uint32_t board_slot_read_watermark(const struct board *board, uint32_t slot)
+BASE_HOT uint32_t board_slot_read_watermark(const struct board *board, uint32_t slot)
 {
 	uint32_t watermark;
 
@@ -199,7 +199,7 @@ uint32_t board_slot_read_watermark(const struct board *board, uint32_t slot)
 	return BASE_MIN(watermark, board->geometry.hand);
 }
 
-void board_slot_read(const struct board *board, uint32_t slot, struct board_hand *ret)
+BASE_HOT void board_slot_read(const struct board *board, uint32_t slot, struct board_hand *ret)
 {
 	const struct layout_slot *s = slot_of(board, slot);
 

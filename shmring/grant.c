@@ -54,7 +54,7 @@ void grant_rank_init(struct grant_rank *rank, const struct layout_inbox *inbox,
  * Moves *next over revoked grants to the first that stands. A newer number in the place of *next
  * means that accessd has settled *next (reclaimed it) and reused the place, and all before it.
  */
-static bool find_posted(const struct layout_inbox *inbox, uint64_t *next)
+static BASE_HOT bool find_posted(const struct layout_inbox *inbox, uint64_t *next)
 {
 	for (;;) {
 		const struct layout_grant *entry = &inbox->grant[*next % RING];
@@ -81,7 +81,8 @@ bool grant_is_posted(const struct grant_rank *rank)
 	return find_posted(rank->inbox, &next);
 }
 
-static void end(struct grant_rank *rank, unsigned pin, uint64_t number, enum layout_result result)
+static BASE_HOT void end(struct grant_rank *rank, unsigned pin, uint64_t number,
+			 enum layout_result result)
 {
 	/* R3: release of the rank's reads of the slot, pairs with A4. */
 	atomic_store_explicit(&rank->outbox->c_result[number % RING], WORD(number, result),
@@ -93,7 +94,8 @@ static void end(struct grant_rank *rank, unsigned pin, uint64_t number, enum lay
 }
 
 /* The handshake for one posted grant. false: it was revoked meanwhile, and has been returned. */
-static bool try_take(struct grant_rank *rank, unsigned pin, uint64_t number, struct grant *ret)
+static BASE_HOT bool try_take(struct grant_rank *rank, unsigned pin, uint64_t number,
+			      struct grant *ret)
 {
 	const struct layout_grant *entry = &rank->inbox->grant[number % RING];
 
@@ -128,7 +130,7 @@ static unsigned find_pin(const struct grant_rank *rank, uint64_t number)
 	return pin;
 }
 
-int grant_take(struct grant_rank *rank, struct grant *ret)
+BASE_HOT int grant_take(struct grant_rank *rank, struct grant *ret)
 {
 	unsigned pin = find_pin(rank, 0);
 	bool taken = false;
@@ -142,7 +144,7 @@ int grant_take(struct grant_rank *rank, struct grant *ret)
 	return taken ? 0 : GRANT_E_NONE;
 }
 
-void grant_release(struct grant_rank *rank, uint64_t number)
+BASE_HOT void grant_release(struct grant_rank *rank, uint64_t number)
 {
 	unsigned pin = find_pin(rank, number);
 

@@ -41,7 +41,7 @@ uint64_t inbox_heartbeat_ns(const struct layout_inbox *inbox)
 	return LOAD(inbox->d_heartbeat_ns);
 }
 
-void inbox_tell_figures(struct layout_outbox *outbox, const struct inbox_figures *figures)
+BASE_HOT void inbox_tell_figures(struct layout_outbox *outbox, const struct inbox_figures *figures)
 {
 	STORE(outbox->c_samples, figures->samples);
 	STORE(outbox->c_batches, figures->batches);
