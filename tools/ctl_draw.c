@@ -12,6 +12,8 @@
 #include <string.h>
 #include "tools/table.h"
 
+#define CTL_MAX_PIPELINE 65536
+
 static const struct {
 	const char *stage, *words;
 } ctl_stages[] = {
@@ -143,16 +145,34 @@ void ctl_draw_jobs(const struct json_in *status, FILE *out)
 	table_fini(&table);
 }
 
+/* The names of a pipeline's ops; the text itself when it is not JSON. */
+static void ctl_pipeline(const char *text, char *ret, size_t size)
+{
+	struct json_in *pipeline = NULL;
+	const struct json_in *ops = NULL;
+	size_t used = 0;
+
+	snprintf(ret, size, "%s", text);
+	if (json_in_parse(text, strlen(text), CTL_MAX_PIPELINE, &pipeline, NULL))
+		return;
+	ops = json_in_member(pipeline, "ops");
+	for (size_t i = 0; i < json_in_count(ops) && used < size; i++)
+		used += (size_t)snprintf(ret + used, size - used, "%s%s", i > 0 ? " " : "",
+					 ctl_string(json_in_item(ops, i), "op"));
+	json_in_free(pipeline);
+}
+
 static void ctl_stream_row(const struct json_in *stream, struct table *table)
 {
-	char bytes[32];
+	char bytes[32], pipeline[64];
 
+	ctl_pipeline(ctl_string(stream, "pipeline"), pipeline, sizeof(pipeline));
 	if (json_in_kind_of(json_in_member(stream, "id")) == JSON_IN_STRING)
 		table_cell(table, "%.8s", ctl_string(stream, "id"));
 	else
 		table_cell(table, "%llu", (unsigned long long)ctl_u64(stream, "id"));
 	table_cell(table, "%s", ctl_string(stream, "dataset"));
-	table_cell(table, "%.24s", ctl_string(stream, "pipeline"));
+	table_cell(table, "%s", pipeline);
 	table_cell(table, "%llu", (unsigned long long)ctl_u64(stream, "samples"));
 	table_cell(table, "%llu", (unsigned long long)ctl_u64(stream, "jobs"));
 	table_cell(table, "%llu/%llu", (unsigned long long)ctl_u64(stream, "slots"),
