@@ -1,18 +1,20 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# A second accessd in the same place refuses, names the first, and touches nothing of it; after kill -9
+# Case 22: a second accessd in the same place refuses, names the first, and touches nothing of it; after kill -9
 # of the first the next one starts, though the socket still lies there.
 . "${top_srcdir:-.}/tests/scenarios/functions.sh"
 
 start_accessd workers=1
 first=$daemon
+inode=$(stat -c %i "$socket")
 code=0
-timeout 15 "$accessd" --private --dir "$dir" >"$work/second.out" 2>"$work/second.err" || code=$?
+timeout 300 "$accessd" --private --dir "$dir" >"$work/second.out" 2>"$work/second.err" || code=$?
 [ $code != 0 ] || fail "the second accessd started, too"
 [ $code != 124 ] || fail "the second accessd neither started nor refused"
 grep -q "$first" "$work/second.err" || fail "it does not name process $first: $(cat "$work/second.err")"
 [ ! -s "$work/second.out" ] || fail "it wrote to standard output"
+[ "$(stat -c %i "$socket")" = "$inode" ] || fail "the live socket was replaced"
 status_is pid == "$first" || fail "the first one does not answer any more"
 
 kill -KILL "$first"

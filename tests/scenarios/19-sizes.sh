@@ -1,14 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# Datasets of 0, 1, fewer than a batch, one more than a batch and a number that nothing divides; a flat
+# Case 43: datasets of 0, 1, fewer than a batch, one more than a batch and a number that nothing divides; a flat
 # folder; and what is no dataset: no picture, an empty class folder, nothing there, a file.
 . "${top_srcdir:-.}/tests/scenarios/functions.sh"
 
 start_accessd workers=2
 for n in 1 5 16 17 101; do
 	"$pictures" "$work/data$n" $n 1 32
-	timeout 30 "$bench" --dataset "$work/data$n" --pipeline imagenet-eval-u8 --socket "$socket" --verify \
+	timeout 300 "$bench" --dataset "$work/data$n" --pipeline imagenet-eval-u8 --socket "$socket" --verify \
 		--jobs 2 --batch 16,7 --epochs 3 --json "$work/result.json" --quiet 2>"$work/bench.log" ||
 		fail "$n pictures"
 	exactly_once "$work/result.json"
@@ -17,7 +17,7 @@ done
 
 mkdir "$work/flat"
 cp "$work"/data101/class_0000/*.jpg "$work/flat"
-timeout 30 "$bench" --dataset "$work/flat" --pipeline imagenet-eval-u8 --socket "$socket" --batch 10 \
+timeout 300 "$bench" --dataset "$work/flat" --pipeline imagenet-eval-u8 --socket "$socket" --batch 10 \
 	--json "$work/result.json" --quiet 2>"$work/bench.log" || fail "a flat folder"
 exactly_once "$work/result.json"
 
@@ -25,7 +25,7 @@ mkdir "$work/none"
 echo text >"$work/none/readme.txt"
 mkdir "$work/data5/empty"
 for dataset in "$work/none" "$work/data5" "$work/not-there" "$work/flat/000001.jpg"; do
-	timeout 30 "$bench" --dataset "$dataset" --socket "$socket" --json "$work/result.json" --quiet \
+	timeout 300 "$bench" --dataset "$dataset" --socket "$socket" --json "$work/result.json" --quiet \
 		2>"$work/bench.log" && fail "$dataset was opened"
 	"$expect" "$work/result.json" jobs.0.error >"$work/error.txt"
 	grep -q "$(basename "$dataset")" "$work/error.txt" || fail "$dataset: $(cat "$work/error.txt")"

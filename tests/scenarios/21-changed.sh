@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# A file is rewritten in place, under the same size, or replaced, or deleted, while jobs train and while
-# nobody does: whoever reads it is told that the dataset changed, and which file; opening it again
+# Case 44: a file is rewritten in place, under the same size, or replaced, or deleted, while jobs train and
+# while nobody does: whoever reads it is told that the dataset changed, and which file; opening it again
 # gives the new version, also from a stored index.
 . "${top_srcdir:-.}/tests/scenarios/functions.sh"
 
@@ -11,7 +11,7 @@ start_accessd workers=2 hand=16 linger_s=1
 run_bench() { # run_bench NAME OPTION...
 	result=$work/$1.json
 	shift
-	timeout 60 "$bench" --dataset "$work/data" --pipeline imagenet-train-u8 --socket "$socket" --batch 16 \
+	timeout 300 "$bench" --dataset "$work/data" --pipeline imagenet-train-u8 --socket "$socket" --batch 16 \
 		--verify --json "$result" --quiet "$@" 2>>"$work/bench.log"
 }
 run_bench first || fail "the first job"
@@ -27,21 +27,21 @@ change() { # change HOW FILE
 number=300
 for how in rewritten replaced deleted; do
 	number=$((number + 1))
-	run_bench during --epochs 50 --step-ms 5 &
+	run_bench during --epochs 2000 &
 	run=$!
 	before=$(status node.samples_read)
-	until_true 20 status_is node.samples_read ">" $((${before:-0} + 50)) || fail "the job does not read"
+	until_true 60 status_is node.samples_read ">" $((${before:-0} + 50)) || fail "the job does not read"
 	change $how "$work/data/class_0001/000$number.jpg"
 	wait $run && fail "a file was $how and nobody was told"
 	"$expect" "$work/during.json" jobs.0.error >"$work/error.txt"
 	grep -q "class_0001" "$work/error.txt" || fail "$how: no file is named: $(cat "$work/error.txt")"
-	until_true 10 status_is streams == 0 || fail "the stream stays"
+	until_true 60 status_is streams == 0 || fail "the stream stays"
 	run_bench again || fail "$how: opening again does not give the new version: $("$expect" "$work/again.json" jobs.0.error)"
 	exactly_once "$work/again.json"
 done
 
 # Nobody trains, and accessd is another one: the stored index is old.
-until_true 10 status_is streams == 0 || fail "the stream stays"
+until_true 60 status_is streams == 0 || fail "the stream stays"
 stop_accessd
 change rewritten "$work/data/class_0000/000010.jpg"
 start_accessd workers=2 hand=16 linger_s=1

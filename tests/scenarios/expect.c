@@ -64,6 +64,21 @@ static bool expect_relation(const char *text, const char *op, const char *value)
 	return strcmp(op, ">=") == 0 && order >= 0;
 }
 
+/* A count is a whole number, not below 0. */
+static bool expect_kind(const struct json_in *value, const char *kind)
+{
+	static const char *const kinds[] = {
+	    [JSON_IN_NULL] = "null",     [JSON_IN_BOOL] = "bool",     [JSON_IN_INTEGER] = "number",
+	    [JSON_IN_REAL] = "number",   [JSON_IN_STRING] = "string", [JSON_IN_ARRAY] = "array",
+	    [JSON_IN_OBJECT] = "object",
+	};
+	enum json_in_kind is = json_in_kind_of(value);
+
+	if (strcmp(kind, "count") == 0)
+		return is == JSON_IN_INTEGER && json_in_i64(value, -1) >= 0;
+	return is < BASE_ARRAY_LEN(kinds) && kinds[is] && strcmp(kinds[is], kind) == 0;
+}
+
 static void expect_value(const struct json_in *value, struct question *question)
 {
 	char room[64];
@@ -72,7 +87,9 @@ static void expect_value(const struct json_in *value, struct question *question)
 	question->found++;
 	if (!question->op) {
 		puts(text);
-	} else if (!expect_relation(text, question->op, question->value)) {
+	} else if (strcmp(question->op, "is") == 0
+		       ? !expect_kind(value, question->value)
+		       : !expect_relation(text, question->op, question->value)) {
 		fprintf(stderr, "expect: %s is %s, not %s %s\n", question->path, text, question->op,
 			question->value);
 		question->wrong++;

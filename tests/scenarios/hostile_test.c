@@ -40,24 +40,38 @@ static int dial(void)
 	return sock;
 }
 
-static int say_hello(int sock)
+static int say_hello_as(int sock, uint64_t major, uint64_t minor)
 {
 	struct wire_out out;
 	int r;
 
 	wire_out_init(&out, PROTO_HELLO);
-	wire_put_u64(&out, PROTO_KEY_MAJOR, PROTO_MAJOR);
-	wire_put_u64(&out, PROTO_KEY_MINOR, PROTO_MINOR);
+	wire_put_u64(&out, PROTO_KEY_MAJOR, major);
+	wire_put_u64(&out, PROTO_KEY_MINOR, minor);
 	wire_put_string(&out, PROTO_KEY_PROGRAM, "hostile");
 	r = wire_send(sock, &out, 0);
 	wire_out_fini(&out);
 	return r;
 }
 
-/* The next message that is no progress. 0, or wire_recv()'s outcome. Waits at most 20 s. */
+static int say_hello(int sock)
+{
+	return say_hello_as(sock, PROTO_MAJOR, PROTO_MINOR);
+}
+
+static void say(int sock, uint16_t type)
+{
+	struct wire_out out;
+
+	wire_out_init(&out, type);
+	wire_send(sock, &out, MSG_DONTWAIT);
+	wire_out_fini(&out);
+}
+
+/* The next message that is no progress. 0, or wire_recv()'s outcome. Waits at most a minute. */
 static int hear(int sock, struct wire_in *in)
 {
-	struct timeval limit = {20, 0};
+	struct timeval limit = {60, 0};
 	int r;
 
 	setsockopt(sock, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
@@ -122,7 +136,7 @@ static void good_job(void)
 	struct oa_batch *batch = NULL;
 
 	for (unsigned i = 0; i < 3; i++) {
-		ck_assert_int_eq(oa_next(stream, 20000, &batch), 0);
+		ck_assert_int_eq(oa_next(stream, 120000, &batch), 0);
 		oa_release(batch);
 	}
 	oa_close(stream);
@@ -149,7 +163,7 @@ static void teardown(void)
 	ck_assert(rig_wait_status("jobs", 0, 0));
 	ck_assert(rig_wait_status("streams", 0, 0));
 	ck_assert(rig_wait_status("pid", pid, pid));
-	for (unsigned i = 0; i < 100 && rig_count_fds(pid) > fds_before; i++)
+	for (unsigned i = 0; i < 3000 && rig_count_fds(pid) > fds_before; i++)
 		rig_sleep_ms(20);
 	ck_assert_uint_le(rig_count_fds(pid), fds_before);
 	ck_assert(rig_wait_status("node.memory_used", memory_before, memory_before));
@@ -182,6 +196,100 @@ START_TEST(hanging_up_at_any_step)
 		sock = open_raw(&opened);
 		wire_in_fini(&opened);
 		close(sock); /* as soon as it is open */
+	}
+	teardown();
+}
+END_TEST
+
+/* A client that has come so far in the protocol when it is killed. */
+enum step {
+	STEP_CONNECTED,
+	STEP_HELLO_SENT,
+	STEP_WELCOME_HEARD,
+	STEP_HALF_OPEN_SENT,
+	STEP_OPEN_SENT,
+	STEP_STATUS_SENT,
+	STEP_ANSWER_HEARD, /* PROGRESS or OPENED */
+	STEP_OPENED,
+	STEP_KICKED,
+	STEP_EXPLAIN_SENT,
+	STEP_OUTBOX_HALF_WRITTEN,
+	STEPS,
+};
+
+_Noreturn static void die(void)
+{
+	kill(getpid(), SIGKILL);
+	_exit(1);
+}
+
+static void die_before_opened(int sock, enum step step)
+{
+	struct wire_in in;
+	struct wire_out out;
+
+	if (step == STEP_CONNECTED)
+		die();
+	say_hello(sock);
+	if (step == STEP_HELLO_SENT || hear(sock, &in))
+		die();
+	if (step == STEP_WELCOME_HEARD)
+		die();
+	put_open(&out, &in);
+	if (step == STEP_HALF_OPEN_SENT) {
+		send(sock, "\x02\0\0", 3, MSG_NOSIGNAL);
+		die();
+	}
+	if (step == STEP_STATUS_SENT) {
+		say(sock, PROTO_STATUS);
+		die();
+	}
+	wire_send(sock, &out, 0);
+	if (step == STEP_OPEN_SENT)
+		die();
+	wire_in_init(&in);
+	if (wire_recv(sock, &in, 0) || step == STEP_ANSWER_HEARD)
+		die();
+}
+
+_Noreturn static void die_at(enum step step)
+{
+	struct wire_in opened;
+	uint64_t *words;
+	struct stat st;
+	int sock;
+
+	if (step < STEP_OPENED) {
+		die_before_opened(dial(), step);
+		die();
+	}
+	sock = open_raw(&opened);
+	if (step == STEP_KICKED)
+		say(sock, PROTO_KICK);
+	if (step == STEP_EXPLAIN_SENT)
+		say(sock, PROTO_EXPLAIN);
+	if (step == STEP_OUTBOX_HALF_WRITTEN && fstat(opened.fds[3], &st) == 0) {
+		words = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE, MAP_SHARED,
+			     opened.fds[3], 0);
+		if (words != MAP_FAILED)
+			memset(words, 0xa5, (size_t)st.st_size / 2);
+		say(sock, PROTO_KICK);
+	}
+	die();
+}
+
+/* Case 2: kill -9 after each message sent or received. */
+START_TEST(killed_at_each_step)
+{
+	setup();
+	for (unsigned round = 0; round < 3; round++) {
+		pid_t pid = fork();
+		int status = 0;
+
+		if (pid == 0)
+			die_at((enum step)_i);
+		ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+		ck_assert(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
 	}
 	teardown();
 }
@@ -307,12 +415,21 @@ END_TEST
 /* Descriptors that nobody asked for are closed. */
 START_TEST(uninvited_descriptors_are_closed)
 {
+	static const uint16_t types[] = {PROTO_HELLO, PROTO_STATUS, PROTO_OPEN, PROTO_KICK};
+
 	setup();
 	for (unsigned round = 0; round < 60; round++) {
+		uint16_t type = types[round % BASE_ARRAY_LEN(types)];
+		int null = open("/dev/null", O_RDONLY | O_CLOEXEC), sock;
 		struct wire_out out;
-		int null = open("/dev/null", O_RDONLY | O_CLOEXEC), sock = dial();
+		struct wire_in in;
 
-		wire_out_init(&out, round % 2 ? PROTO_HELLO : PROTO_STATUS);
+		sock = type == PROTO_KICK ? open_raw(&in) : dial();
+		if (type == PROTO_KICK)
+			wire_in_fini(&in);
+		if (type == PROTO_OPEN)
+			say_hello(sock);
+		wire_out_init(&out, type);
 		wire_put_u64(&out, PROTO_KEY_MAJOR, PROTO_MAJOR);
 		wire_put_u64(&out, PROTO_KEY_MINOR, PROTO_MINOR);
 		for (unsigned i = 0; i < WIRE_MAX_FDS; i++)
@@ -354,6 +471,86 @@ START_TEST(a_crowd_is_turned_away)
 	for (unsigned i = 0; i < 3000; i++) /* and comes again, one by one */
 		close(dial());
 	teardown();
+}
+END_TEST
+
+/* Case 12: clients that connect and say nothing take every place, and lose it. */
+START_TEST(the_silent_are_shut)
+{
+	int socks[200];
+
+	setup();
+	for (unsigned i = 0; i < BASE_ARRAY_LEN(socks); i++)
+		socks[i] = dial();
+	for (unsigned i = 0; i < BASE_ARRAY_LEN(socks); i++) {
+		struct wire_in in;
+		int r = hear(socks[i], &in);
+
+		ck_assert(r == WIRE_E_CLOSED || (r == 0 && in.type == PROTO_REFUSED));
+		wire_in_fini(&in);
+		if (i % 2)
+			close(socks[i]);
+	}
+	good_job();
+	for (unsigned i = 0; i < BASE_ARRAY_LEN(socks); i += 2)
+		close(socks[i]);
+	teardown();
+}
+END_TEST
+
+/* Newer minors are served, other majors are told who must be upgraded. */
+START_TEST(other_versions)
+{
+	const char *text = "";
+	struct wire_in in;
+	int sock;
+
+	setup();
+	sock = dial();
+	say_hello_as(sock, PROTO_MAJOR, PROTO_MINOR + 1);
+	ck_assert_int_eq(hear(sock, &in), 0);
+	ck_assert_int_eq(in.type, PROTO_WELCOME);
+	wire_in_fini(&in);
+	close(sock);
+	for (int newer = 0; newer < 2; newer++) {
+		sock = dial();
+		say_hello_as(sock, newer ? PROTO_MAJOR + 1 : PROTO_MAJOR - 1, 0);
+		ck_assert_int_eq(hear(sock, &in), 0);
+		ck_assert_int_eq(in.type, PROTO_REFUSED);
+		wire_get_string(&in, PROTO_KEY_TEXT, &text);
+		ck_assert_msg(strstr(text, newer ? "upgrade accessd" : "upgrade the client") !=
+				  NULL,
+			      "%s", text);
+		wire_in_fini(&in);
+		close(sock);
+	}
+	teardown();
+}
+END_TEST
+
+/* Case 25: on SIGTERM clients are told that accessd restarts, then it ends. */
+START_TEST(draining_is_told)
+{
+	const char *text = "";
+	struct wire_in in;
+	int sock;
+
+	setup();
+	sock = open_raw(&in);
+	wire_in_fini(&in);
+	kill(rig_host.pid, SIGTERM);
+	do
+		ck_assert_int_eq(hear(sock, &in), 0);
+	while (in.type == PROTO_WAKE);
+	ck_assert_int_eq(in.type, PROTO_LOST);
+	wire_get_string(&in, PROTO_KEY_TEXT, &text);
+	ck_assert_ptr_nonnull(strstr(text, "restarting"));
+	wire_in_fini(&in);
+	ck_assert_int_eq(hear(sock, &in), WIRE_E_CLOSED);
+	close(sock);
+	ck_assert_int_eq(waitpid(rig_host.pid, NULL, 0), rig_host.pid);
+	rig_host.pid = 0;
+	rig_end();
 }
 END_TEST
 
@@ -477,11 +674,15 @@ END_TEST
 static void add(TCase *tcase)
 {
 	tcase_add_test(tcase, hanging_up_at_any_step);
+	tcase_add_loop_test(tcase, killed_at_each_step, 0, STEPS);
 	tcase_add_test(tcase, killed_at_any_moment);
 	tcase_add_test(tcase, nonsense_costs_the_connection);
 	tcase_add_test(tcase, wrong_orders_and_numbers);
 	tcase_add_test(tcase, uninvited_descriptors_are_closed);
 	tcase_add_test(tcase, a_crowd_is_turned_away);
+	tcase_add_test(tcase, the_silent_are_shut);
+	tcase_add_test(tcase, other_versions);
+	tcase_add_test(tcase, draining_is_told);
 	tcase_add_test(tcase, a_lying_outbox_harms_nobody);
 	tcase_add_test(tcase, memory_cannot_be_written);
 	tcase_add_test(tcase, a_store_kills_its_client_alone);

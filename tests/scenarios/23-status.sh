@@ -1,0 +1,101 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# access-ctl, of an accessd that lives: every key of the JSON with its type, the same in plain text,
+# and who waits for what, while workers and while the reader are stopped.
+. "${top_srcdir:-.}/tests/scenarios/functions.sh"
+
+"$pictures" "$work/data" 800 4 200
+start_accessd workers=2 hand=64 sample_timeout_ms=3600000 linger_s=1
+plain() { # plain COMMAND: its text is in $work/plain.txt
+	"$ctl" --socket "$socket" "$1" >"$work/plain.txt" || fail "access-ctl $1"
+}
+says() { # says PATTERN...: plain.txt has a line with each
+	for pattern in "$@"; do
+		grep -Eq -- "$pattern" "$work/plain.txt" || fail "no \"$pattern\" in: $(cat "$work/plain.txt")"
+	done
+}
+# are KIND PREFIX KEY...: the status has PREFIX.KEY, of the kind
+are() {
+	kind=$1 prefix=$2
+	shift 2
+	for key in "$@"; do
+		"$expect" "$work/status.json" "$prefix$key" is "$kind" || fail "$prefix$key is no $kind"
+	done
+}
+
+plain ping
+says "^accessd [0-9].*pid $daemon, answers"
+plain status
+says "^accessd .*pid $daemon" "^work .*0 pictures decoded" "^memory " "^CPU " "^workers " "^trouble " \
+	"^no streams" "^no jobs"
+
+stop_workers() {
+	workers=$(status "workers.*.pid")
+	# shellcheck disable=SC2086
+	[ "$(echo $workers | wc -w)" = 2 ] && kill -STOP $workers
+}
+waits_for() { # waits_for STAGE: both jobs
+	status_is jobs == 2 "jobs.*.waiting" == true "jobs.*.stage" == "$1"
+}
+look() {
+	while_training "the jobs do not start" all_train 2 || return 1
+	while_training "the status lacks workers" status_is workers == 2 || return 1
+	"$ctl" --socket "$socket" --json status >"$work/status.json" || fail "no status"
+	status_is jobs == 2 || return 1
+	are string "" version
+	are count "" pid
+	are number "" uptime_s
+	are bool "" draining
+	are count node. samples_read bytes_read samples_preprocessed hands reference waits_on_dead bad_samples \
+		nonsense rss_bytes memory_budget memory_used workers workers_alive worker_restarts \
+		reader_restarts parent_restarts reader_pid parent_pid clients opens refused
+	are number node. worker_cpu_seconds reader_cpu_seconds loop_cpu_seconds
+	are string node. memory_source
+	are count "streams.*." id samples hand grain slots slots_max slot_bytes memory resident pinned producing \
+		jobs productions reference samples_read hands_per_epoch bad_samples
+	are string "streams.*." state dataset pipeline policy waiting_on
+	are number "streams.*." median_us
+	are count "jobs.*." id pid uid stream batch epochs epoch taken need untaken pins delivered
+	are string "jobs.*." name stage
+	are number "jobs.*." rate wait_seconds
+	are bool "jobs.*." lives hungry active waiting
+	are count "workers.*." index pid stream "done"
+	are bool "workers.*." busy
+	are number "workers.*." busy_seconds
+	"$expect" "$work/status.json" pid == "$daemon" draining == false streams.0.dataset == "$work/data" \
+		streams.0.samples == 800 streams.0.hand == 64 streams.0.hands_per_epoch == 13 \
+		streams.0.jobs == 2 streams.0.state == running streams.0.policy == error jobs.0.batch == 16 \
+		node.bad_samples == 0 node.worker_restarts == 0 node.workers == 2 "jobs.*.pins" "<=" 2 \
+		node.samples_read ">" 0 node.bytes_read ">" 0 || fail "the status is wrong"
+
+	while_training "there are no two workers to stop" stop_workers || return 1
+	while_training "nobody waits though the workers are stopped" waits_for decode || return 1
+	plain jobs
+	says "bench-0.* the workers: decoding" "bench-1.* the workers: decoding"
+	plain streams
+	says "$work/data.* the workers: decoding"
+	plain workers
+	says "^ *[01] +[0-9]+ +(decodes|idle)"
+	# shellcheck disable=SC2086
+	kill -CONT $workers
+
+	reader=$(status node.reader_pid)
+	kill -STOP "$reader"
+	while_training "nobody waits though the reader is stopped" waits_for read || return 1
+	plain status
+	says "bench-0.* storage" "bench-1.* storage" "^workers +2 of 2 alive" "redundancy [0-9.]+"
+	kill -CONT "$reader"
+}
+training result 10 look --dataset "$work/data" --pipeline imagenet-train-u8 --jobs 2 --batch 16
+until_true 60 status_is jobs == 0 streams == 0 || fail "accessd still knows jobs"
+plain jobs
+says "^no jobs"
+plain streams
+says "^no streams"
+# The connection that asks is a client itself; nobody else is.
+status_is node.clients == 1 || fail "clients stay"
+stop_accessd
+"$ctl" --socket "$socket" --json status >"$work/plain.txt" 2>"$work/ctl.err" && fail "nobody answers, and the status is 0"
+[ ! -s "$work/plain.txt" ] || fail "something on standard output: $(cat "$work/plain.txt")"
+grep -q "no accessd at" "$work/ctl.err" || fail "access-ctl says: $(cat "$work/ctl.err")"

@@ -1,0 +1,48 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# Case 27: a decoder that dies, leaves, computes for ever, sleeps for ever or eats memory on one sample:
+# that sample gets its policy, the worker is replaced, the jobs get everything else. One that dies of
+# every sample ends in an error with a name, not in a fork storm. (worker/fault.h; what a worker writes
+# into shared words: lane_fuzz, board_fuzz.)
+. "${top_srcdir:-.}/tests/scenarios/functions.sh"
+
+"$pictures" "$work/data" 240 3 64
+mkdir "$work/libexec"
+real=${ACCESS_LIBEXEC:-$top_builddir/libexec}
+ln -s "$real/access-reader" "$work/libexec/access-reader"
+export ACCESS_FAULTS=1 ACCESS_LIBEXEC="$work/libexec"
+with_fault() {
+	printf '#!/bin/sh\nexec "%s" --fault %s "$@"\n' "$real/access-worker" "$1" >"$work/libexec/access-worker"
+	chmod +x "$work/libexec/access-worker"
+	start_accessd workers=2 hand=16 sample_timeout_ms=2000 worker_memory=64M
+}
+run_bench() { # run_bench NAME OPTION...
+	result=$work/$1.json
+	shift
+	timeout 300 "$bench" --dataset "$work/data" --pipeline imagenet-train-u8 --socket "$socket" --batch 16 \
+		--verify --json "$result" --quiet "$@" 2>>"$work/bench.log"
+}
+for fault in segv exit loop stop hog; do
+	with_fault $fault:77
+	run_bench substitute --jobs 2 --epochs 2 --bad substitute || fail "$fault: policy substitute"
+	exactly_once "$work/substitute.json"
+	"$expect" "$work/substitute.json" "jobs.*.substituted" ">=" 2 "jobs.*.samples" == 480 \
+		"jobs.*.reconnects" == 0 "jobs.*.error" == null || fail "$fault: the jobs noticed more than one sample"
+	status_is node.worker_restarts ">=" 1 node.parent_restarts == 0 || fail "$fault: no worker was replaced"
+	until_true 60 status_is node.workers_alive == 2 || fail "$fault: the worker was not replaced"
+	run_bench error --bad error && fail "$fault: policy error lets the sample pass"
+	"$expect" "$work/error.json" jobs.0.error >"$work/error.txt"
+	grep -q 'class_0000/000077.jpg' "$work/error.txt" || fail "$fault: the file is not named: $(cat "$work/error.txt")"
+	stop_accessd
+done
+
+with_fault all-segv
+run_bench all --bad skip --bad-budget 5 && fail "every sample kills its worker, and the job goes on"
+"$expect" "$work/all.json" jobs.0.error >"$work/error.txt"
+grep -q "budget of 5" "$work/error.txt" || fail "the error does not say why: $(cat "$work/error.txt")"
+grep -Eq "signal|died|crash" "$work/error.txt" || fail "the error does not say what: $(cat "$work/error.txt")"
+# Six bad samples, two deaths each, and what was begun meanwhile.
+status_is node.worker_restarts ">=" 12 node.worker_restarts "<=" 60 node.parent_restarts == 0 ||
+	fail "$(status node.worker_restarts) workers died"
+stop_accessd
