@@ -4,7 +4,9 @@
  * The table of datasets, and the threads that open them.
  *
  * Opening touches the user's file system and may hang there, so it never happens in the main
- * thread. Up to four datasets are opened at once, the others wait in the order they came. A stored
+ * thread. Up to four datasets are opened at once, the others wait in the order they came. An opener
+ * whose work is cancelled may hang for ever, so another thread takes its place at once; should it
+ * come back, it ends. A stored
  * index that checks out and whose folders are unchanged is used as it is; everything else is a
  * scan.
  *
@@ -26,6 +28,7 @@
 #include <unistd.h>
 
 #define OPEN_AT_ONCE 4
+#define OPEN_MOST_LOST 60 /* openers that hang with cancelled work */
 
 static struct {
 	unsigned scan_threads; /* written before the openers start */
@@ -34,6 +37,7 @@ static struct {
 	/* under the lock */
 	struct reader_dataset *all;
 	struct reader_dataset *first, **last; /* queue over next_queued */
+	unsigned lost;                        /* openers that have been replaced */
 } table = {.lock = PTHREAD_MUTEX_INITIALIZER, .queued = PTHREAD_COND_INITIALIZER};
 
 /* ---- table ---- */
@@ -93,10 +97,13 @@ static void table_drop(struct reader_dataset *dataset)
 	reader_open_unref(dataset);
 }
 
+static bool start_opener(void);
+
 void reader_open_cancel(uint64_t id)
 {
 	struct reader_dataset *dataset, *closed = NULL;
 	struct reader_dataset **at;
+	bool is_lost = false;
 
 	pthread_mutex_lock(&table.lock);
 	at = table_find_locked(id);
@@ -105,7 +112,11 @@ void reader_open_cancel(uint64_t id)
 		*at = dataset->next;
 		closed = dataset;
 	} else if (dataset) {
+		is_lost = dataset->served && !dataset->cancelled && table.lost < OPEN_MOST_LOST &&
+			  start_opener();
 		dataset->cancelled = true;
+		dataset->is_lost |= is_lost;
+		table.lost += is_lost;
 	}
 	pthread_mutex_unlock(&table.lock);
 	if (closed)
@@ -237,11 +248,13 @@ static bool open_settle(struct reader_dataset *dataset)
 	return dataset->open;
 }
 
-static void open_serve(struct reader_dataset *dataset)
+/* false: another thread has taken this one's place. */
+static bool open_serve(struct reader_dataset *dataset)
 {
 	_cleanup_close_ int fd = -1;
 	struct diag diag = {.text = ""};
 	int r = DATASET_E_CANCELLED;
+	bool is_lost;
 
 	if (!open_cancelled(dataset))
 		r = open_dataset(dataset, &fd, &diag);
@@ -256,7 +269,13 @@ static void open_serve(struct reader_dataset *dataset)
 		table_drop(dataset);
 		reader_say_refused(dataset->id, NULL, r, diag.text);
 	}
+	pthread_mutex_lock(&table.lock);
+	is_lost = dataset->is_lost;
+	table.lost -= is_lost;
+	dataset->served = false;
+	pthread_mutex_unlock(&table.lock);
 	reader_open_unref(dataset);
+	return !is_lost;
 }
 
 static void *open_thread(void *arg)
@@ -264,7 +283,7 @@ static void *open_thread(void *arg)
 	struct reader_dataset *dataset;
 
 	(void)arg;
-	for (;;) {
+	do {
 		pthread_mutex_lock(&table.lock);
 		while (!table.first)
 			pthread_cond_wait(&table.queued, &table.lock);
@@ -272,23 +291,29 @@ static void *open_thread(void *arg)
 		table.first = dataset->next_queued;
 		if (!table.first)
 			table.last = &table.first;
+		dataset->served = true;
 		pthread_mutex_unlock(&table.lock);
-		open_serve(dataset);
-	}
+	} while (open_serve(dataset));
 	return NULL;
+}
+
+static bool start_opener(void)
+{
+	pthread_t thread;
+
+	if (pthread_create(&thread, NULL, open_thread, NULL))
+		return false;
+	pthread_setname_np(thread, "opener");
+	pthread_detach(thread);
+	return true;
 }
 
 void reader_open_init(unsigned scan_threads)
 {
 	table.scan_threads = scan_threads;
 	table.last = &table.first;
-	for (unsigned i = 0; i < OPEN_AT_ONCE; i++) {
-		pthread_t thread;
-		const int r = pthread_create(&thread, NULL, open_thread, NULL);
-
-		if (r)
-			reader_say_fatal("threads", strerror(r));
-		pthread_setname_np(thread, "opener");
-		pthread_detach(thread);
-	}
+	for (unsigned i = 0; i < OPEN_AT_ONCE; i++)
+		if (!start_opener())
+			reader_say_fatal("threads", "no thread that opens datasets can be started: "
+						    "raise TasksMax or ulimit -u");
 }

@@ -10,15 +10,20 @@
  *	dead	all calls fail with EIO
  *	slow	each takes 20 ms
  *	hang	files of the size HANG_BYTES never answer
+ * and to every open():
+ *	stuck	of a path with "stuck" in it never answers
  */
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -86,4 +91,39 @@ ssize_t faults_pread(int fd, void *buffer, size_t size, off_t offset)
 ssize_t faults_pread64(int fd, void *buffer, size_t size, off_t offset)
 {
 	return pread_badly(fd, buffer, size, offset);
+}
+
+int faults_open(const char *path, int flags, ...) FAULTS_REPLACES("open");
+int faults_open64(const char *path, int flags, ...) FAULTS_REPLACES("open64");
+
+static int open_badly(const char *path, int flags, unsigned mode)
+{
+	const char *faults = getenv("FAULTS");
+
+	if (faults && strstr(faults, "stuck") && strstr(path, "stuck"))
+		for (;;)
+			pause();
+	return (int)syscall(SYS_openat, AT_FDCWD, path, flags, mode);
+}
+
+int faults_open(const char *path, int flags, ...)
+{
+	va_list args;
+	unsigned mode;
+
+	va_start(args, flags);
+	mode = flags & O_CREAT ? va_arg(args, unsigned) : 0;
+	va_end(args);
+	return open_badly(path, flags, mode);
+}
+
+int faults_open64(const char *path, int flags, ...)
+{
+	va_list args;
+	unsigned mode;
+
+	va_start(args, flags);
+	mode = flags & O_CREAT ? va_arg(args, unsigned) : 0;
+	va_end(args);
+	return open_badly(path, flags, mode);
 }

@@ -449,6 +449,33 @@ START_TEST(hung_mount_stalls_only_itself)
 }
 END_TEST
 
+/* Openers whose work was given up are replaced, however many of them hang. */
+START_TEST(hung_opens_do_not_block_others)
+{
+	char text[768];
+
+	make_files(10);
+	process_start(&process, "stuck", true);
+	for (uint64_t id = 1; id <= 10; id++) {
+		struct wire_out out;
+
+		process_ask_open(&process, id, "/nonexistent/stuck", -1);
+		if (id % 5)
+			continue;
+		ck_assert(process_is_silent(&process)); /* four hang, one is queued */
+		for (uint64_t given_up = id; given_up > id - 5; given_up--) {
+			wire_out_init(&out, READER_CANCEL);
+			wire_put_u64(&out, READER_KEY_ID, given_up);
+			process_send(&process, &out);
+		}
+		process_refused(&process, id, text);
+	}
+	process_ask_open(&process, 11, tree.path, -1);
+	close(process_opened(&process, 11));
+	process_stop(&process);
+}
+END_TEST
+
 /* ---- death ---- */
 
 static void wait_until_reading(const struct work *work)
@@ -637,6 +664,7 @@ static Suite *reader_suite(void)
 				    BASE_ARRAY_LEN(survived));
 		tcase_add_test(tcase, lasting_faults_are_told);
 		tcase_add_test(tcase, hung_mount_stalls_only_itself);
+		tcase_add_test(tcase, hung_opens_do_not_block_others);
 		tcase_add_test(tcase, killed_reader_is_replaced_in_the_middle);
 	}
 	tcase_add_loop_test(tcase, nonsense_ends_the_process, 0, BASE_ARRAY_LEN(nonsense));
