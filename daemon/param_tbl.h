@@ -34,6 +34,9 @@ PARAM_COUNT(seed, 0, 0, UINT64_MAX,
 PARAM_COUNT(linger_s, 10, 0, 86400, "seconds that a stream without jobs stays")
 PARAM_COUNT(idle_exit_s, 60, 0, 86400,
 	    "private mode: exit after so many seconds without a client; 0: never")
+PARAM_COUNT(open_timeout_s, 300, 0, 86400,
+	    "seconds without any progress after which the opening of a dataset is refused; 0: "
+	    "never")
 PARAM_COUNT(max_clients, 1024, 1, 65536, "connections at once")
 PARAM_COUNT(sample_timeout_ms, 1000, 50, 3600000,
 	    "a sample may take this, or 50 times the median if that is longer, before its worker "

@@ -74,6 +74,7 @@ static void store_free(struct source *source)
 static void source_free(struct source *source)
 {
 	LIST_REMOVE(source, link);
+	loop_unwatch(&source->deadline);
 	reading_close(&source->node->reading, source->id);
 	store_free(source);
 	dataset_unmap(source->dataset);
@@ -101,43 +102,14 @@ void source_forget(const struct source *source)
 
 /* ---- opening ---- */
 
-static void ask_reader(struct source *source)
+static void expect_news(struct source *source)
 {
-	char stored[PARAM_TEXT_MAX + 256];
+	uint64_t limit_s = source->node->param.open_timeout_s;
 
-	index_path(source->node, source->path, stored, sizeof(stored));
-	base_close(&source->stored_fd);
-	source->stored_fd = open(stored, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-	source->state = SOURCE_OPENING;
-	reading_open(&source->node->reading, source->id, source->path, source->stored_fd);
-}
-
-int source_request(struct node *node, const char *path, struct source **ret)
-{
-	struct source *source;
-
-	LIST_FOREACH(source, &node->sources, link)
-	{
-		if (source->state == SOURCE_OPENING && !source->reopening &&
-		    strcmp(source->path, path) == 0) {
-			source->users++;
-			*ret = source;
-			return 0;
-		}
-	}
-	source = calloc(1, sizeof(*source));
-	if (!source || !(source->path = strdup(path))) {
-		free(source);
-		return -ENOMEM;
-	}
-	source->node = node;
-	source->id = ++node->next_id;
-	source->users = 1;
-	source->stored_fd = source->index_fd = -1;
-	LIST_INSERT_HEAD(&node->sources, source, link);
-	ask_reader(source);
-	*ret = source;
-	return 0;
+	if (limit_s && source->state == SOURCE_OPENING)
+		loop_timer_set(source->deadline, limit_s * UINT64_C(1000000000));
+	else
+		loop_timer_stop(source->deadline);
 }
 
 /* Calls fn for every connection that waits for the source; fn may free the connection. */
@@ -160,9 +132,74 @@ static void end_source(struct source *source, const char *text)
 {
 	store_free(source);
 	source->state = SOURCE_GONE;
+	expect_news(source);
 	source->reopening = false;
 	stream_source_failed(source, text);
 	tell_waiting(source, conn_source_refused, text);
+}
+
+/* A file system that hangs holds a thread of the reader for as long as it hangs, but no client. */
+static void on_silence(void *arg)
+{
+	struct source *source = arg;
+	char path[512], stage[128], text[1024];
+
+	if (source->folders)
+		snprintf(stage, sizeof(stage), "listing it (%llu folders, %llu pictures so far)",
+			 (unsigned long long)source->folders, (unsigned long long)source->files);
+	else
+		snprintf(stage, sizeof(stage), "opening it and looking at its folders");
+	snprintf(text, sizeof(text),
+		 "dataset \"%s\", stage %s: nothing has happened for %llu s; does its file system "
+		 "answer (try ls)? If it is only slow, raise open_timeout_s of accessd",
+		 base_quote(source->path, path, sizeof(path)), stage,
+		 (unsigned long long)source->node->param.open_timeout_s);
+	log_line(LOG_LEVEL_WARN, "source-silent", "text=\"%s\"", text);
+	reading_close(&source->node->reading, source->id);
+	end_source(source, text);
+}
+
+static void ask_reader(struct source *source)
+{
+	char stored[PARAM_TEXT_MAX + 256];
+
+	index_path(source->node, source->path, stored, sizeof(stored));
+	base_close(&source->stored_fd);
+	source->stored_fd = open(stored, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	source->state = SOURCE_OPENING;
+	expect_news(source);
+	reading_open(&source->node->reading, source->id, source->path, source->stored_fd);
+}
+
+int source_request(struct node *node, const char *path, struct source **ret)
+{
+	struct source *source;
+
+	LIST_FOREACH(source, &node->sources, link)
+	{
+		if (source->state == SOURCE_OPENING && !source->reopening &&
+		    strcmp(source->path, path) == 0) {
+			source->users++;
+			*ret = source;
+			return 0;
+		}
+	}
+	source = calloc(1, sizeof(*source));
+	if (!source || !(source->path = strdup(path)) ||
+	    loop_timer_new(node->loop, on_silence, source, &source->deadline)) {
+		if (source)
+			free(source->path);
+		free(source);
+		return -ENOMEM;
+	}
+	source->node = node;
+	source->id = ++node->next_id;
+	source->users = 1;
+	source->stored_fd = source->index_fd = -1;
+	LIST_INSERT_HEAD(&node->sources, source, link);
+	ask_reader(source);
+	*ret = source;
+	return 0;
 }
 
 void source_refused(struct node *node, uint64_t id, const char *text)
@@ -197,6 +234,9 @@ void source_progress(struct node *node, uint64_t id, uint64_t folders, uint64_t 
 
 	if (!source)
 		return;
+	source->folders = folders;
+	source->files = files;
+	expect_news(source);
 	LIST_FOREACH(conn, &node->conns, link)
 	if (conn->source == source && conn->state == CONN_WAITS_SOURCE)
 		conn_progress(conn, "listing the dataset", folders, files);
@@ -329,6 +369,7 @@ static void first_opened(struct source *source, bool unchanged, int *fd)
 {
 	int r;
 
+	loop_timer_stop(source->deadline);
 	source->index_fd = base_take_fd(unchanged ? &source->stored_fd : fd);
 	r = map_index(source->index_fd, !unchanged, &source->dataset);
 	if (r) {

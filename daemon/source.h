@@ -31,8 +31,10 @@ struct source {
 	int stored_fd;  /* stored index offered to the reader, -1: none */
 	int index_fd;   /* index in use */
 	struct dataset *dataset;
-	struct source_store *store; /* while STORING */
-	bool was_stored;            /* its index was written in this open */
+	struct source_store *store;  /* while STORING */
+	bool was_stored;             /* its index was written in this open */
+	struct loop_watch *deadline; /* while OPENING: the reader says nothing for too long */
+	uint64_t folders, files;     /* as the reader told last, 0: nothing yet */
 	bool reopening; /* after a reader's death: the streams of this source wait for OPENED */
 };
 

@@ -393,6 +393,39 @@ START_TEST(an_open_while_no_reader_lives)
 }
 END_TEST
 
+static void expect_text(int sock, uint16_t type, const char *part)
+{
+	const char *text = "";
+	struct wire_in in;
+
+	ck_assert_int_eq(raw_hear(sock, type, &in), 0);
+	ck_assert_uint_eq(in.type, type);
+	wire_get_string(&in, PROTO_KEY_TEXT, &text);
+	ck_assert_msg(strstr(text, part) != NULL, "\"%s\" is not in: %s", part, text);
+	wire_in_fini(&in);
+}
+
+/* A file system that does not answer, as seen from here: a reader that does not. */
+START_TEST(a_silent_open_ends_with_its_stage)
+{
+	struct raw_open open = usual(rig_pictures("silent", 64, 1, 32));
+	struct wire_in opened;
+	int sock, reader;
+
+	rig_start("workers=1", "open_timeout_s=1", NULL);
+	reader = (int)rig_status("node.reader_pid");
+	kill(reader, SIGSTOP);
+	sock = raw_ask(&open);
+	expect_text(sock, PROTO_REFUSED, "stage opening it and looking at its folders");
+	close(sock);
+	kill(reader, SIGCONT);
+	sock = raw_open(&open, &opened);
+	wire_in_fini(&opened);
+	close(sock);
+	rig_end();
+}
+END_TEST
+
 /* A program in front of ours that fails when the file "broken" is there. */
 static void write_wrapper(const char *folder, const char *program)
 {
@@ -431,18 +464,6 @@ static void break_program(const char *folder, const char *program)
 	fd = open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0644);
 	ck_assert_int_ge(fd, 0);
 	close(fd);
-}
-
-static void expect_text(int sock, uint16_t type, const char *part)
-{
-	const char *text = "";
-	struct wire_in in;
-
-	ck_assert_int_eq(raw_hear(sock, type, &in), 0);
-	ck_assert_uint_eq(in.type, type);
-	wire_get_string(&in, PROTO_KEY_TEXT, &text);
-	ck_assert_msg(strstr(text, part) != NULL, "\"%s\" is not in: %s", part, text);
-	wire_in_fini(&in);
 }
 
 /* Processes that die as soon as they are started: opens are refused with the reason, running jobs
@@ -503,6 +524,7 @@ static void add(TCase *tcase)
 	tcase_add_test(tcase, unread_answers_are_few);
 	tcase_add_test(tcase, an_open_while_no_parent_lives);
 	tcase_add_test(tcase, an_open_while_no_reader_lives);
+	tcase_add_test(tcase, a_silent_open_ends_with_its_stage);
 	tcase_add_test(tcase, a_reader_that_cannot_live);
 	tcase_add_test(tcase, workers_that_cannot_live);
 }
