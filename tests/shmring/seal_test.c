@@ -177,6 +177,75 @@ static bool route_splice(const struct prey *prey)
 		return false;
 	return splice(fds[0], NULL, prey->fd, &at, 4, 0) > 0;
 }
+/* Pages of the memory go into a pipe; what is then written to the pipe must not land in them. */
+static bool route_dirty_pipe(const struct prey *prey)
+{
+	loff_t at = 0;
+	int fds[2];
+
+	if (pipe(fds) < 0 || splice(prey->fd, &at, fds[1], NULL, 4, 0) != 4)
+		return false;
+	(void)!write(fds[1], "xxxx", 4);
+	return false; /* the bytes tell */
+}
+/* The same by way of a mapping, as a gift to the pipe. */
+static bool route_vmsplice(const struct prey *prey)
+{
+	struct iovec iov = {.iov_base = prey->map, .iov_len = 4096};
+	int fds[2];
+
+	if (pipe(fds) < 0 || vmsplice(fds[1], &iov, 1, SPLICE_F_GIFT) <= 0)
+		return false;
+	(void)!write(fds[1], "xxxx", 4);
+	return false;
+}
+/* Out of a pipe into a mapping. */
+static bool route_vmsplice_into(const struct prey *prey)
+{
+	struct iovec iov = {.iov_base = prey->map, .iov_len = 4};
+	int fds[2];
+
+	if (pipe(fds) < 0 || write(fds[1], "xxxx", 4) != 4)
+		return false;
+	return vmsplice(fds[0], &iov, 1, 0) > 0;
+}
+static bool route_copy_range(const struct prey *prey)
+{
+	loff_t from = 0, to = 0;
+	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+
+	return copy_file_range(fd, &from, prey->fd, &to, 16, 0) > 0;
+}
+static bool route_insert(const struct prey *prey)
+{
+	return by_fallocate(prey, FALLOC_FL_INSERT_RANGE);
+}
+/* A private mapping is the job's own: writing to it must change nothing of ours. */
+static bool route_private(const struct prey *prey)
+{
+	uint8_t *map = mmap(NULL, prey->bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE, prey->fd, 0);
+
+	if (map != MAP_FAILED)
+		memset(map, 'x', prey->bytes);
+	return false;
+}
+/* Nor does throwing pages away. */
+static bool route_throw_away(const struct prey *prey)
+{
+	madvise(prey->map, prey->bytes, MADV_DONTNEED);
+	madvise(prey->map, prey->bytes, MADV_PAGEOUT);
+	return madvise(prey->map, prey->bytes, MADV_FREE) == 0;
+}
+static bool route_map_files(const struct prey *prey)
+{
+	char path[128];
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/self/map_files/%lx-%lx", (unsigned long)prey->map,
+		 (unsigned long)prey->map + (unsigned long)prey->bytes);
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	return fd >= 0 && (by_mmap(prey, fd) || write(fd, "x", 1) > 0);
+}
 static bool route_userfault(const struct prey *prey)
 {
 	struct uffdio_api api = {.api = UFFD_API};
@@ -211,6 +280,9 @@ static const struct {
     ROUTE(seal_write),    ROUTE(madvise_remove),  ROUTE(proc_mem),
     ROUTE(vm_writev),     ROUTE(read_into),       ROUTE(sendfile),
     ROUTE(splice),        ROUTE(userfault),       ROUTE(remap),
+    ROUTE(dirty_pipe),    ROUTE(vmsplice),        ROUTE(vmsplice_into),
+    ROUTE(copy_range),    ROUTE(insert),          ROUTE(private),
+    ROUTE(throw_away),    ROUTE(map_files),
 };
 
 /* ---- the prey ---- */
