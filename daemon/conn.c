@@ -34,6 +34,8 @@
 
 #define HELLO_NS UINT64_C(10000000000) /* a connection that says nothing for so long is shut */
 #define GRACE_NS UINT64_C(2000000000)  /* for a client that was refused to hear it and hang up */
+#define REST_NS UINT64_C(50000000)     /* a client that floods us is not heard for so long */
+#define MOST_HEARD 500   /* messages within such a time: no honest job has so much to say */
 #define MOST_UNREAD 8192 /* bytes of ours that a client may leave unread and ask for the status */
 #ifndef SO_PEERPIDFD
 #define SO_PEERPIDFD 77
@@ -145,13 +147,18 @@ static void on_exit_of_process(void *arg)
 	conn_free(arg);
 }
 
+static void on_readable(void *arg);
+
 static void on_deadline(void *arg)
 {
 	struct conn *conn = arg;
 
 	if (conn->state == CONN_SHUT)
 		conn_free(conn);
-	else
+	else if (!conn->watch && /* it has rested */
+		 loop_watch_fd(conn->node->loop, conn->fd, on_readable, conn, &conn->watch))
+		loop_timer_set(conn->deadline, REST_NS);
+	else if (conn->state == CONN_NEW)
 		conn_refuse(conn, OA_E_REFUSED, "said nothing for 10 s after connecting");
 }
 
@@ -356,13 +363,31 @@ static void dispatch(struct conn *conn, const struct wire_in *in)
 	}
 }
 
-/* One message a turn: a client that floods us waits for its turn like all others. */
+static bool is_flooding(struct conn *conn)
+{
+	uint64_t now_ns = base_now_ns();
+
+	if (now_ns - conn->heard_ns > REST_NS) {
+		conn->heard_ns = now_ns;
+		conn->heard = 0;
+	}
+	return ++conn->heard > MOST_HEARD &&
+	       (conn->state == CONN_GREETED || conn->state == CONN_RUNS);
+}
+
+/* One message a turn: each client waits for its turn like all others, and one that floods us waits
+ * longer: its own queue is full then, and ours does nothing else. */
 static void on_readable(void *arg)
 {
 	struct conn *conn = arg;
 	struct wire_in in;
 	int r;
 
+	if (is_flooding(conn)) {
+		loop_unwatch(&conn->watch);
+		loop_timer_set(conn->deadline, REST_NS);
+		return;
+	}
 	wire_in_init(&in);
 	r = wire_recv(conn->fd, &in, MSG_DONTWAIT);
 	if (r == WIRE_E_CLOSED || (r < 0 && r != -EAGAIN && r != -EINTR))

@@ -38,6 +38,8 @@ struct conn {
 	struct loop_watch *watch, *pid_watch, *deadline;
 	enum conn_state state;
 	bool sending_shut;
+	unsigned heard; /* messages since heard_ns */
+	uint64_t heard_ns;
 	uint8_t nonce[REQUEST_NONCE];
 	struct request request;
 	struct source *source; /* a reference while it waits */

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -342,6 +343,34 @@ START_TEST(unread_answers_are_few)
 }
 END_TEST
 
+/* Who says a lot costs accessd little. */
+START_TEST(a_flood_is_not_heard)
+{
+	struct raw_open open = usual(rig_pictures("flood", 64, 1, 32));
+	struct wire_in opened;
+	struct wire_out out;
+	unsigned long ticks;
+	uint64_t end_ns;
+	int sock;
+
+	rig_start("workers=1", NULL);
+	sock = raw_open(&open, &opened);
+	ticks = ticks_of(rig_host.pid);
+	end_ns = base_now_ns() + UINT64_C(2000000000);
+	wire_out_init(&out, PROTO_KICK);
+	while (base_now_ns() < end_ns)
+		if (wire_send(sock, &out, MSG_DONTWAIT))
+			rig_sleep_ms(1);
+	wire_out_fini(&out);
+	ticks = ticks_of(rig_host.pid) - ticks;
+	ck_assert_uint_lt(ticks, (unsigned long)sysconf(_SC_CLK_TCK) / 3);
+	ck_assert_int_eq((int)rig_status("jobs"), 1); /* and it is still there */
+	wire_in_fini(&opened);
+	close(sock);
+	rig_end();
+}
+END_TEST
+
 /* ---- our own processes ---- */
 
 static void kill_our(const char *path)
@@ -522,6 +551,7 @@ static void add(TCase *tcase)
 	tcase_add_test(tcase, a_silent_crowd_makes_room);
 	tcase_add_test(tcase, no_descriptors_no_spinning);
 	tcase_add_test(tcase, unread_answers_are_few);
+	tcase_add_test(tcase, a_flood_is_not_heard);
 	tcase_add_test(tcase, an_open_while_no_parent_lives);
 	tcase_add_test(tcase, an_open_while_no_reader_lives);
 	tcase_add_test(tcase, a_silent_open_ends_with_its_stage);
