@@ -228,28 +228,13 @@ static double rss_of(int pid)
 	return kib * 1024;
 }
 
-/* accessd's descriptors when it has seen all hang-ups, also of those who asked for the status: what
- * is left after a while, or as soon as there are no more than most. */
-static unsigned settled_fds(unsigned most)
-{
-	unsigned least = UINT32_MAX;
-
-	for (unsigned i = 0; i < (most ? 3000u : 20u) && least > most; i++) {
-		unsigned n = rig_count_fds(rig_host.pid);
-
-		least = BASE_MIN(least, n);
-		rig_sleep_ms(20);
-	}
-	return least;
-}
-
 static struct footprint footprint(unsigned most_fds)
 {
 	ck_assert(rig_wait_status("jobs", 0, 0));
 	return (struct footprint){
 	    .fds = rig_count_fds(getpid()),
 	    .maps = rig_count_maps(getpid()),
-	    .their_fds = settled_fds(most_fds),
+	    .their_fds = rig_settled_fds(most_fds),
 	    .their_maps = rig_count_maps(rig_host.pid),
 	    .memory = rig_status("node.memory_used"),
 	    .rss = rss_of(getpid()),

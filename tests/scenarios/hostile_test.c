@@ -150,7 +150,7 @@ static void setup(void)
 	dataset = rig_pictures("data", 80, 2, 32);
 	good_job();
 	ck_assert(rig_wait_status("streams", 0, 0));
-	fds_before = rig_count_fds(rig_host.pid);
+	fds_before = rig_settled_fds(0);
 	memory_before = rig_status("node.memory_used");
 }
 
@@ -163,9 +163,7 @@ static void teardown(void)
 	ck_assert(rig_wait_status("jobs", 0, 0));
 	ck_assert(rig_wait_status("streams", 0, 0));
 	ck_assert(rig_wait_status("pid", pid, pid));
-	for (unsigned i = 0; i < 3000 && rig_count_fds(pid) > fds_before; i++)
-		rig_sleep_ms(20);
-	ck_assert_uint_le(rig_count_fds(pid), fds_before);
+	ck_assert_uint_le(rig_settled_fds(fds_before), fds_before);
 	ck_assert(rig_wait_status("node.memory_used", memory_before, memory_before));
 	rig_end();
 }

@@ -54,7 +54,7 @@ START_TEST(a_killed_job_gives_back_its_pins)
 		trainee_train(stream[i], 5, &seen[i]);
 	ck_assert(rig_wait_status("jobs", 3, 3));
 	ck_assert(rig_wait_status("streams.0.pinned", 0, 0));
-	fds = rig_count_fds(rig_host.pid);
+	fds = rig_settled_fds(0);
 	memory = rig_status("node.memory_used");
 	for (unsigned round = 0; round < 5; round++) {
 		victim = trainee_start(dataset, N, BATCH, 0, TRAINEE_HOLDS);
@@ -64,7 +64,7 @@ START_TEST(a_killed_job_gives_back_its_pins)
 		trainee_end(&victim);
 		ck_assert(rig_wait_status("streams.0.pinned", 0, 0));
 		ck_assert(rig_wait_status("jobs", 3, 3));
-		ck_assert_uint_le(rig_count_fds(rig_host.pid), fds);
+		ck_assert_uint_le(rig_settled_fds(fds), fds);
 		ck_assert_double_le(rig_status("node.memory_used"), memory);
 	}
 	for (unsigned i = 0; i < 3; i++) {

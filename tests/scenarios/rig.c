@@ -291,6 +291,19 @@ unsigned rig_count_maps(int pid)
 	return n;
 }
 
+unsigned rig_settled_fds(unsigned most)
+{
+	unsigned least = UINT32_MAX;
+
+	for (unsigned i = 0; i < (most ? 3000u : 20u) && least > most; i++) {
+		unsigned n = rig_count_fds(rig_host.pid);
+
+		least = BASE_MIN(least, n);
+		rig_sleep_ms(20);
+	}
+	return least;
+}
+
 static int rig_remove(const char *path, const struct stat *st, int type, struct FTW *ftw)
 {
 	(void)st;

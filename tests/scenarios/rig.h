@@ -46,6 +46,9 @@ struct oa_stream *rig_open(struct oa_client *client, const struct oa_options *op
 /* A number of every word: fds of a process, mappings of a process. */
 unsigned rig_count_fds(int pid);
 unsigned rig_count_maps(int pid);
+/* accessd's descriptors when it has seen all hang-ups, also of those who asked for the status: what is
+ * left after a while, or as soon as there are no more than most. */
+unsigned rig_settled_fds(unsigned most);
 void rig_sleep_ms(unsigned ms);
 
 #endif
