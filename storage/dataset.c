@@ -17,7 +17,9 @@
  * The pass costs about 30 ns a sample; after it every accessor is a load. The mapping is shared
  * and read-only, so accessd and the reader have one copy between them. Files that accessd stores
  * are replaced by rename and never changed in place; memfds of readers are sealed
- * (dataset_is_sealed).
+ * (dataset_is_sealed). Not so on a network file system, where many a home folder is: a rename by
+ * another node takes the old file away from under its mappings, and touching one ends in SIGBUS.
+ * There the file is read into memory, as it is wherever we do not know better.
  */
 
 #include "storage/dataset.h"
@@ -25,10 +27,15 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#define DATASET_ZFS 0x2fc12fc1 /* not in magic.h */
 
 struct strings {
 	const uint64_t *start; /* [count + 1] */
@@ -178,11 +185,62 @@ static int dataset_check_map(struct dataset *dataset)
 	return body_is_good(dataset) ? 0 : DATASET_E_BAD;
 }
 
+/* Does the file stay what it is while it is mapped, also when its name goes to another? */
+static bool file_is_steady(int fd)
+{
+	static const uint32_t local[] = {EXT4_SUPER_MAGIC, XFS_SUPER_MAGIC, BTRFS_SUPER_MAGIC,
+					 F2FS_SUPER_MAGIC, TMPFS_MAGIC,     OVERLAYFS_SUPER_MAGIC,
+					 RAMFS_MAGIC,      DATASET_ZFS};
+	struct statfs fs;
+
+	if (dataset_is_sealed(fd))
+		return true;
+	if (fstatfs(fd, &fs) < 0)
+		return false;
+	for (size_t i = 0; i < BASE_ARRAY_LEN(local); i++)
+		if ((uint32_t)fs.f_type == local[i])
+			return true;
+	return false;
+}
+
+static int file_read(int fd, uint8_t *to, uint64_t bytes)
+{
+	for (uint64_t at = 0; at < bytes;) {
+		const ssize_t r = pread(fd, to + at, bytes - at, (off_t)at);
+
+		if (r < 0 && errno != EINTR)
+			return -errno;
+		if (r == 0)
+			return DATASET_E_BAD; /* it became shorter */
+		at += r > 0 ? (uint64_t)r : 0;
+	}
+	return mprotect(to, bytes, PROT_READ) < 0 ? -errno : 0;
+}
+
+/* The file's bytes in memory, mapped or copied; to be given back by munmap(). */
+static int file_map(int fd, uint64_t bytes, const uint8_t **ret)
+{
+	const bool steady = file_is_steady(fd);
+	void *map =
+	    steady ? mmap(NULL, bytes, PROT_READ, MAP_SHARED | MAP_POPULATE, fd, 0)
+		   : mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	int r;
+
+	if (map == MAP_FAILED)
+		return -errno;
+	r = steady ? 0 : file_read(fd, map, bytes);
+	if (r) {
+		munmap(map, bytes);
+		return r;
+	}
+	*ret = map;
+	return 0;
+}
+
 int dataset_map(int fd, struct dataset **ret)
 {
 	struct dataset *dataset;
 	struct stat st;
-	void *map;
 	int r;
 
 	if (fstat(fd, &st) < 0)
@@ -193,13 +251,11 @@ int dataset_map(int fd, struct dataset **ret)
 	if (!dataset)
 		return -ENOMEM;
 	dataset->bytes = (uint64_t)st.st_size;
-	map = mmap(NULL, dataset->bytes, PROT_READ, MAP_SHARED | MAP_POPULATE, fd, 0);
-	if (map == MAP_FAILED) {
-		r = -errno;
+	r = file_map(fd, dataset->bytes, &dataset->map);
+	if (r) {
 		free(dataset);
 		return r;
 	}
-	dataset->map = map;
 	r = dataset_check_map(dataset);
 	if (r) {
 		dataset_unmap(dataset);
