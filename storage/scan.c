@@ -67,12 +67,13 @@ static int listing_sort(struct listing *listing, struct walk_folder *folders)
 	size_t n = 0;
 
 	for (const struct walk_folder *f = folders; f; f = f->next)
-		n++;
+		n += !f->gone;
 	listing->folder = reallocarray(NULL, n, sizeof(*listing->folder));
 	if (!listing->folder)
 		return -ENOMEM;
 	for (struct walk_folder *f = folders; f; f = f->next)
-		listing->folder[listing->n_folders++] = f;
+		if (!f->gone)
+			listing->folder[listing->n_folders++] = f;
 	qsort(listing->folder, n, sizeof(*listing->folder), folder_compare);
 	return 0;
 }

@@ -28,6 +28,8 @@ struct walk_folder {
 	char *text; /* owned; their names, a NUL after each */
 	size_t text_bytes, room_text;
 
+	bool gone; /* removed since its name was read: no part of the tree */
+
 	/* while it is being listed */
 	struct walk_folder *next_todo;
 	void *stream;     /* DIR, owned; NULL before and after */

@@ -9,6 +9,9 @@
  * listed (once in a walk, usually: the others are old by then). A folder whose mtime moved while it
  * was listed is stored as unsettled, which makes the next verification say "changed".
  *
+ * A folder that is removed before it was listed is no part of the tree; the mtime of the one that
+ * held it tells the next verification. (Not so a link whose target is gone: that is refused.)
+ *
  * A folder that is one of its own ancestors is a loop, refused; two ways to one folder are not.
  */
 
@@ -118,6 +121,15 @@ static bool folder_is_loop(const struct walk_folder *folder)
 	return false;
 }
 
+static bool is_removed(const struct walk *walk, const struct walk_folder *folder)
+{
+	struct stat st;
+
+	return folder->parent &&
+	       fstatat(walk->root_fd, folder->path, &st, AT_SYMLINK_NOFOLLOW) < 0 &&
+	       errno == ENOENT;
+}
+
 bool walk_folder_open(struct walk *walk, struct walk_folder *folder)
 {
 	_cleanup_close_ int fd = -1;
@@ -126,10 +138,11 @@ bool walk_folder_open(struct walk *walk, struct walk_folder *folder)
 	fd = openat(walk->root_fd, *folder->path ? folder->path : ".",
 		    O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	r = fd < 0 ? -errno : folder_stat(walk, folder, fd);
-	if (r) {
+	folder->gone = r == -ENOENT && is_removed(walk, folder);
+	if (r && !folder->gone)
 		walk_refuse_errno(walk, folder->path, NULL, -r);
+	if (r)
 		return false;
-	}
 	if (folder_is_loop(folder)) {
 		walk_refuse(walk, folder->path, NULL,
 			    "leads back to a folder that holds it; remove that symbolic link");
@@ -149,6 +162,9 @@ void walk_folder_settle(struct walk_folder *folder)
 {
 	struct stat st;
 
-	if (fstat(dirfd(folder->stream), &st) < 0 || walk_mtime_ns(&st) != folder->mtime_ns)
+	if (fstat(dirfd(folder->stream), &st) < 0)
+		st = (struct stat){.st_nlink = 1}; /* nobody knows */
+	folder->gone = folder->parent && st.st_nlink == 0;
+	if (walk_mtime_ns(&st) != folder->mtime_ns)
 		folder->mtime_ns = INT64_MIN;
 }

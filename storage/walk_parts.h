@@ -55,7 +55,7 @@ void walk_refuse_errno(struct walk *walk, const char *path, const char *name, in
 
 /* Adds a folder to the stack. parent NULL: the root. */
 void walk_folder_push(struct walk *walk, const struct walk_folder *parent, const char *name);
-/* Opens it for its lister, who is the first holder. false: refused, and said so. */
+/* Opens it for its lister, who is the first holder. false: refused, and said so, or gone. */
 bool walk_folder_open(struct walk *walk, struct walk_folder *folder);
 /* After the listing: was the folder changed meanwhile? */
 void walk_folder_settle(struct walk_folder *folder);

@@ -293,6 +293,53 @@ static bool watch_cancelled(void *arg)
 	return ((const struct watch *)arg)->cancel;
 }
 
+/* Takes all folders but "keep" away while the first of them is waited for or listed. */
+static void remove_others(void *arg, uint64_t folders, uint64_t files)
+{
+	unsigned *left = arg;
+
+	(void)folders;
+	(void)files;
+	while (*left) {
+		char name[32];
+
+		snprintf(name, sizeof(name), "v%u/1.jpg", --*left);
+		ck_assert_int_eq(unlinkat(tree.fd, name, 0), 0);
+		*strchr(name, '/') = 0;
+		ck_assert_int_eq(unlinkat(tree.fd, name, AT_REMOVEDIR), 0);
+	}
+}
+
+START_TEST(folders_removed_meanwhile_are_no_part_of_it)
+{
+	unsigned left = 8;
+	const struct scan_progress progress = {.tell = remove_others, .arg = &left};
+	struct dataset *dataset;
+	struct diag diag = {.text = ""};
+	int fd = -1;
+
+	tree_file(&tree, "keep/1.jpg", 10);
+	tree_mtime(&tree, "keep", 1000, 1);
+	for (unsigned i = 0; i < left; i++) {
+		char name[32];
+
+		snprintf(name, sizeof(name), "v%u/1.jpg", i);
+		tree_file(&tree, name, 10);
+		*strchr(name, '/') = 0;
+		tree_mtime(&tree, name, time(NULL) + 1, 1); /* young: it is waited for */
+	}
+	tree_mtime(&tree, ".", 1000, 1);
+	ck_assert_msg(scan_build(tree.fd, "set", 1, &progress, &fd, &diag) == 0, "%s", diag.text);
+	ck_assert_int_eq(dataset_map(fd, &dataset), 0);
+	ck_assert_uint_eq(dataset_count(dataset), 1);
+	ck_assert_uint_eq(dataset_classes(dataset), 1);
+	ck_assert_uint_eq(dataset_folders(dataset), 2);
+	ck_assert_int_eq(scan_verify(tree.fd, "set", dataset, &diag), DATASET_E_CHANGED);
+	dataset_unmap(dataset);
+	close(fd);
+}
+END_TEST
+
 START_TEST(progress_is_told_and_can_cancel)
 {
 	struct watch watch = {0};
@@ -546,6 +593,7 @@ static Suite *scan_suite(void)
 	tcase_add_test(tcase, dangling_picture_is_refused);
 	tcase_add_test(tcase, huge_file_is_refused_by_name);
 	tcase_add_test(tcase, unreadable_folder_is_refused_with_its_path);
+	tcase_add_test(tcase, folders_removed_meanwhile_are_no_part_of_it);
 	tcase_add_test(tcase, progress_is_told_and_can_cancel);
 	tcase_add_test(tcase, large_flat_folder_is_the_same_for_any_threads);
 	tcase_add_test(tcase, many_folders_are_the_same_for_any_threads);
