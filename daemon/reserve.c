@@ -18,11 +18,13 @@
 
 #define MOST_AT_ONCE 250
 
-static void reserve_in_child(const struct stream *stream, uint32_t from, uint32_t to)
+static void reserve_in_child(const struct stream *stream, pid_t accessd, uint32_t from, uint32_t to)
 {
 	uint32_t done = 0;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != accessd)
+		_exit(0); /* it died before that; its locks must not live on in us */
 	while (from + done < to &&
 	       board_slots_reserve(stream->slots_fd, &stream->board.geometry, from + done) == 0)
 		done++;
@@ -40,7 +42,7 @@ static void account(struct stream *stream, int64_t slots)
 int reserve_begin(struct stream *stream, uint32_t to)
 {
 	struct reserve *reserve = &stream->reserve;
-	pid_t pid;
+	pid_t accessd = getpid(), pid;
 
 	to = BASE_MIN(to, stream->slots + MOST_AT_ONCE);
 	if (reserve->pid || to <= stream->slots)
@@ -49,7 +51,7 @@ int reserve_begin(struct stream *stream, uint32_t to)
 	if (pid < 0)
 		return -errno;
 	if (pid == 0)
-		reserve_in_child(stream, stream->slots, to);
+		reserve_in_child(stream, accessd, stream->slots, to);
 	*reserve = (struct reserve){.pid = pid, .from = stream->slots, .to = to};
 	account(stream, to - stream->slots);
 	return 0;

@@ -142,13 +142,11 @@ static int plan_memory(const struct conn *conn, struct board_geometry *geometry,
 	geometry->seed = draw_seed(node);
 	memcpy(geometry->dataset, dataset_version(dataset), sizeof(geometry->dataset));
 	describe_fields(request->pipeline, geometry);
-	ask.available = free_bytes(node);
-	r = admit_stream(&ask, geometry, plan, diag);
-	if (r != ADMIT_E_MEMORY)
-		return r;
-	stream_free_idle(node, node->memory_budget);
-	ask.available = free_bytes(node);
-	return admit_stream(&ask, geometry, plan, diag);
+	do {
+		ask.available = free_bytes(node);
+		r = admit_stream(&ask, geometry, plan, diag);
+	} while (r == ADMIT_E_MEMORY && stream_free_idle(node));
+	return r;
 }
 
 static uint16_t free_lane_number(struct node *node)
@@ -272,8 +270,8 @@ static struct stream *stream_new(struct conn *conn, const struct hash_id *key)
 		return NULL;
 	}
 	log_line(LOG_LEVEL_INFO, "stream-open", "lane=%u hand=%u slots=%u memory=%llu samples=%llu",
-		 stream->lane.number, geometry.hand, stream->slots,
-		 (unsigned long long)stream->memory, (unsigned long long)geometry.n_samples);
+		 stream->lane.number, geometry.hand, plan.slots, (unsigned long long)stream->memory,
+		 (unsigned long long)geometry.n_samples);
 	workers_add(&stream->node->workers, stream);
 	reading_attach(&stream->node->reading, stream->source->id, stream->lane.number,
 		       stream->lane_fd, stream->arena_fd);
@@ -388,12 +386,17 @@ int stream_make_room(struct stream *stream, struct diag *diag)
 	unsigned ranks = stream->n_jobs + 1;
 	uint32_t wanted =
 	    BASE_MIN(admit_wanted_slots(ranks, (uint32_t)node->param.slots), geometry->max_slots);
-	uint64_t affordable = stream->slots + free_bytes(node) / geometry->slot_stride;
+	uint32_t least = admit_least_slots(ranks);
+	uint32_t paid = stream->reserve.pid ? stream->reserve.to : stream->slots;
+	uint64_t affordable;
 
+	do
+		affordable = paid + free_bytes(node) / geometry->slot_stride;
+	while (affordable < least && least <= geometry->max_slots && stream_free_idle(node));
 	wanted = (uint32_t)BASE_MIN((uint64_t)wanted, affordable);
 	if (!stream->full && reserve_begin(stream, wanted))
 		return refuse_job(stream, ranks, diag);
-	if (stream->slots >= admit_least_slots(ranks))
+	if (stream->slots >= least)
 		return 0;
 	stream->full = false; /* the next job may ask the kernel again */
 	return stream->reserve.pid ? STREAM_E_LATER : refuse_job(stream, ranks, diag);
@@ -488,20 +491,16 @@ void stream_unref(struct stream *stream)
 		loop_timer_set(stream->linger_timer, UINT64_C(1000000000));
 }
 
-void stream_free_idle(struct node *node, uint64_t bytes)
+bool stream_free_idle(struct node *node)
 {
-	struct stream *stream, *next, *oldest;
+	struct stream *stream, *oldest = NULL;
 
-	do {
-		oldest = NULL;
-		for (stream = LIST_FIRST(&node->streams); stream; stream = next) {
-			next = LIST_NEXT(stream, link);
-			if (!stream->n_conns)
-				oldest = stream; /* new ones are inserted at the head */
-		}
-		if (oldest)
-			stream_free(oldest);
-	} while (oldest && node->memory_budget - node->memory_used < bytes);
+	LIST_FOREACH(stream, &node->streams, link)
+	if (!stream->n_conns)
+		oldest = stream; /* new ones are inserted at the head */
+	if (oldest)
+		stream_free(oldest);
+	return oldest != NULL;
 }
 
 /* Ends the stream in `state`; each job is told by fn. */

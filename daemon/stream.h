@@ -83,8 +83,8 @@ int stream_make_room(struct stream *stream, struct diag *diag);
 void stream_reserved(struct stream *stream, uint32_t slots, bool all_of_them);
 /* No further work: jobs get FAILED (code, text), or LOST. */
 void stream_fail(struct stream *stream, uint64_t code, const char *text);
-/* Frees streams without jobs, oldest first, until `bytes` are available or none is left. */
-void stream_free_idle(struct node *node, uint64_t bytes);
+/* Frees the oldest stream that no connection has. false: there is none. */
+bool stream_free_idle(struct node *node);
 uint64_t stream_patience_ns(struct node *node, uint32_t lane); /* how long a sample may take */
 
 /* from workers.c, reading.c, source.c */

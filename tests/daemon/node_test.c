@@ -66,6 +66,33 @@ START_TEST(a_failed_job_can_take_nothing)
 }
 END_TEST
 
+/* Streams that nobody uses stand in nobody's way: not in a new stream's, not in a new job's. */
+START_TEST(idle_streams_make_room)
+{
+	struct raw_open first = usual(rig_pictures("first", 64, 1, 32));
+	struct raw_open idle = usual(rig_pictures("idle", 64, 1, 32));
+	struct wire_in opened;
+	int sock[3];
+
+	first.hand = idle.hand = 8;
+	rig_start("workers=1", "linger_s=1000", "memory=42M", NULL);
+	sock[0] = raw_open(&first, &opened);
+	wire_in_fini(&opened);
+	close(raw_open(&idle, &opened));
+	wire_in_fini(&opened);
+	ck_assert(rig_wait_status("jobs", 1, 1));
+	ck_assert_int_eq((int)rig_status("streams"), 2);
+	for (unsigned i = 1; i < 3; i++) {
+		sock[i] = raw_open(&first, &opened);
+		wire_in_fini(&opened);
+	}
+	ck_assert_int_eq((int)rig_status("streams"), 1);
+	for (unsigned i = 0; i < 3; i++)
+		close(sock[i]);
+	rig_end();
+}
+END_TEST
+
 /* A rank that goes through its hands in windows of `batch` samples and sleeps when there is none. */
 struct sleeper {
 	struct raw_rank rank;
@@ -544,6 +571,7 @@ END_TEST
 static void add(TCase *tcase)
 {
 	tcase_add_test(tcase, a_failed_job_can_take_nothing);
+	tcase_add_test(tcase, idle_streams_make_room);
 	tcase_add_test(tcase, a_rank_that_can_go_on_is_rung);
 	tcase_add_test(tcase, nothing_to_do_no_wakes);
 	tcase_add_test(tcase, a_pause_is_nobodys_fault);
