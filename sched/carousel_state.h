@@ -5,7 +5,8 @@
 /*
  * Inside the carousel: what its files share, no business of anybody else. carousel.c has the
  * events and views, carousel_need.c need, grants and epochs, carousel_step.c the policy,
- * carousel_deal.c what goes into a hand, carousel_check.c the invariants.
+ * carousel_evict.c how slots become free, carousel_deal.c what goes into a hand, carousel_check.c
+ * the invariants.
  */
 
 #include "base/base.h"
@@ -128,6 +129,15 @@ bool carousel_step_lives(const struct carousel *carousel, uint32_t job, uint64_t
 			 uint64_t *ret_until_ns);
 bool carousel_step_hungry(const struct carousel *carousel, uint32_t job, uint64_t now_ns);
 bool carousel_step_starving(const struct carousel *carousel, uint32_t job, uint64_t now_ns);
+
+/* carousel_evict.c */
+/* Index of the job's grant of the slot, or -1. */
+int carousel_evict_granted_at(const struct carousel *carousel, uint32_t job, uint32_t slot);
+/* The slot to give up, or CAROUSEL_NO_SLOT. */
+uint32_t carousel_evict_choose(const struct carousel *carousel, bool somebody_starves,
+			       uint64_t now_ns);
+/* One step of the eviction under way. False: there is none, or it has come to nothing. */
+bool carousel_evict_step(struct carousel *carousel, struct carousel_action *ret);
 
 /* carousel_deal.c: order[0] is the hungriest job, order[0 .. n_hungry-1] the hungry ones. Fills
  * the slot's hand but for instance and lap, which it is given. */

@@ -172,167 +172,6 @@ static bool step_grant(struct carousel *carousel, uint64_t now_ns, struct carous
 	return false;
 }
 
-/* evictions */
-
-/* Index of the job's grant of the slot, or -1. */
-static int granted_at(const struct carousel *carousel, uint32_t job, uint32_t slot)
-{
-	if (!carousel_set_has(&carousel->slots[slot].seen, job))
-		return -1; /* the set of all that were ever granted it */
-	return carousel_need_find(&carousel->jobs[job], slot);
-}
-
-/* Living jobs that were granted the slot and did not take it yet. */
-static uint32_t wanted_by(const struct carousel *carousel, uint32_t slot, uint64_t now_ns)
-{
-	uint32_t wanted = 0;
-
-	if (!carousel->slots[slot].granted)
-		return 0;
-	for (uint32_t job = 0; job < CAROUSEL_MAX_JOBS; job++) {
-		const struct carousel_member *member = &carousel->jobs[job];
-		int index = granted_at(carousel, job, slot);
-
-		if (index >= 0 && member->grants[index].state == CAROUSEL_GRANTED)
-			wanted += carousel_step_lives(carousel, job, now_ns, NULL);
-	}
-	return wanted;
-}
-
-/* The next grant to withdraw so that the job's grant of the slot ends: maybe one of another slot,
- * which has to come back before (carousel_need.c). -1: none can be, a rank was quicker. */
-static int next_of_job(const struct carousel_member *member, int index)
-{
-	index = carousel_need_newest(member, index);
-	return member->grants[index].state == CAROUSEL_GRANTED ? index : -1;
-}
-
-/* The next grant to withdraw so that the slot becomes free. False: none is left, or can be. */
-static bool next_revoke(const struct carousel *carousel, uint32_t slot, uint32_t *ret_job,
-			int *ret_index)
-{
-	for (uint32_t job = 0; job < CAROUSEL_MAX_JOBS; job++) {
-		int index = granted_at(carousel, job, slot);
-
-		if (index < 0)
-			continue;
-		*ret_job = job;
-		*ret_index = next_of_job(&carousel->jobs[job], index);
-		return *ret_index >= 0;
-	}
-	return false;
-}
-
-/* Can all grants of the slot be withdrawn, as far as is known? */
-static bool can_withdraw(const struct carousel *carousel, uint32_t slot)
-{
-	for (uint32_t job = 0; job < CAROUSEL_MAX_JOBS; job++) {
-		int index = granted_at(carousel, job, slot);
-
-		if (index >= 0 && next_of_job(&carousel->jobs[job], index) < 0)
-			return false;
-	}
-	return true;
-}
-
-static bool can_evict(const struct carousel *carousel, uint32_t slot)
-{
-	const struct carousel_slot *s = &carousel->slots[slot];
-
-	if (!s->hand.instance || !s->hand.ready || s->pins || s->ghosts)
-		return false;
-	return !s->granted || can_withdraw(carousel, slot);
-}
-
-/* The slot that the fewest need; among equals one that nobody at all was granted, then the
- * oldest. */
-static uint32_t choose_victim(const struct carousel *carousel, bool somebody_starves,
-			      uint64_t now_ns)
-{
-	uint32_t victim = CAROUSEL_NO_SLOT, fewest = UINT32_MAX;
-
-	for (uint32_t i = 0; i < carousel->n_slots; i++) {
-		const struct carousel_slot *s = &carousel->slots[i];
-		const struct carousel_slot *v =
-		    &carousel->slots[victim == CAROUSEL_NO_SLOT ? i : victim];
-		uint32_t wanted;
-
-		if (!can_evict(carousel, i))
-			continue;
-		wanted = wanted_by(carousel, i, now_ns);
-		if ((wanted && !somebody_starves) || wanted > fewest)
-			continue;
-		if (wanted < fewest || (!s->granted && v->granted) ||
-		    (!s->granted == !v->granted && s->hand.instance < v->hand.instance)) {
-			fewest = wanted;
-			victim = i;
-		}
-	}
-	return victim;
-}
-
-static void revoke(struct carousel *carousel, uint32_t job, int index, struct carousel_action *ret)
-{
-	struct carousel_member *member = &carousel->jobs[job];
-	struct carousel_grant *grant = &member->grants[index];
-	struct carousel_slot *s = &carousel->slots[grant->slot];
-
-	grant->state = CAROUSEL_REVOKED;
-	member->coming -= grant->samples;
-	member->revoked++;
-	member->pins++;
-	s->granted--;
-	s->pins++;
-	*ret = (struct carousel_action){
-	    .kind = CAROUSEL_REVOKE,
-	    .job = job,
-	    .slot = grant->slot,
-	    .instance = s->hand.instance,
-	    .epoch = grant->epoch,
-	    .last = grant->last,
-	};
-}
-
-static void empty_slot(struct carousel *carousel, uint32_t slot, struct carousel_action *ret)
-{
-	struct carousel_slot *s = &carousel->slots[slot];
-
-	*ret = (struct carousel_action){
-	    .kind = CAROUSEL_EMPTY,
-	    .slot = slot,
-	    .instance = s->hand.instance,
-	};
-	if (!s->stamped)
-		carousel->unstamped--;
-	s->hand = (struct carousel_hand){0};
-	s->seen = s->check = (struct carousel_set){0};
-	s->owner = CAROUSEL_NOBODY;
-}
-
-static bool step_evict(struct carousel *carousel, struct carousel_action *ret)
-{
-	uint32_t slot = carousel->evicting;
-	uint32_t job;
-	int index;
-
-	if (slot == CAROUSEL_NO_SLOT)
-		return false;
-	if (can_evict(carousel, slot)) {
-		if (!carousel->slots[slot].granted) {
-			carousel->evicting = CAROUSEL_NO_SLOT;
-			empty_slot(carousel, slot, ret);
-			return true;
-		}
-		if (next_revoke(carousel, slot, &job, &index)) {
-			revoke(carousel, job, index, ret);
-			return true;
-		}
-	}
-	carousel->evicting =
-	    CAROUSEL_NO_SLOT; /* a rank was quicker: who gave way is granted it again */
-	return false;
-}
-
 /* productions */
 
 static bool is_before(const struct carousel_member *a, bool a_hungry,
@@ -421,7 +260,7 @@ static bool is_held_by_dead(const struct carousel *carousel, uint32_t slot, uint
 	bool held = s->ghosts != 0;
 
 	for (uint32_t job = 0; job < CAROUSEL_MAX_JOBS; job++) {
-		if (granted_at(carousel, job, slot) < 0)
+		if (carousel_evict_granted_at(carousel, job, slot) < 0)
 			continue;
 		if (carousel_step_lives(carousel, job, now_ns, NULL))
 			return false;
@@ -462,10 +301,10 @@ static bool step_produce(struct carousel *carousel, uint64_t now_ns, struct caro
 	}
 	for (uint32_t i = 0; i < n_hungry && !starves; i++)
 		starves = carousel_step_starving(carousel, order[i], now_ns);
-	carousel->evicting = choose_victim(carousel, starves, now_ns);
+	carousel->evicting = carousel_evict_choose(carousel, starves, now_ns);
 	watch_dead(carousel, &carousel->jobs[order[0]], carousel->evicting == CAROUSEL_NO_SLOT,
 		   now_ns);
-	return step_evict(carousel, ret);
+	return carousel_evict_step(carousel, ret);
 }
 
 /* the step */
@@ -503,7 +342,7 @@ static uint64_t next_wake(const struct carousel *carousel, uint64_t now_ns)
 void carousel_step(struct carousel *carousel, uint64_t now_ns, struct carousel_action *ret)
 {
 	stamp_ready(carousel, now_ns);
-	if (step_evict(carousel, ret) || step_grant(carousel, now_ns, ret) ||
+	if (carousel_evict_step(carousel, ret) || step_grant(carousel, now_ns, ret) ||
 	    step_produce(carousel, now_ns, ret))
 		return;
 	*ret = (struct carousel_action){

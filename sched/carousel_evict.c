@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * How a slot becomes free: which one is given up, and what has to be withdrawn for it.
+ *
+ * The victim is the slot without pins that the fewest living jobs were granted and did not take; one
+ * that any of them were only if somebody starves. Its grants are withdrawn one a step (REVOKE), in an
+ * order that keeps each job's epochs whole (carousel_need.c); when nobody holds it, it is EMPTY.
+ * An eviction that cannot be carried through is not begun, and when a rank was quicker, the slot
+ * stays.
+ */
+
+#include "sched/carousel_state.h"
+
+int carousel_evict_granted_at(const struct carousel *carousel, uint32_t job, uint32_t slot)
+{
+	if (!carousel_set_has(&carousel->slots[slot].seen, job))
+		return -1; /* the set of all that were ever granted it */
+	return carousel_need_find(&carousel->jobs[job], slot);
+}
+
+/* Living jobs that were granted the slot and did not take it yet. */
+static uint32_t wanted_by(const struct carousel *carousel, uint32_t slot, uint64_t now_ns)
+{
+	uint32_t wanted = 0;
+
+	if (!carousel->slots[slot].granted)
+		return 0;
+	for (uint32_t job = 0; job < CAROUSEL_MAX_JOBS; job++) {
+		const struct carousel_member *member = &carousel->jobs[job];
+		int index = carousel_evict_granted_at(carousel, job, slot);
+
+		if (index >= 0 && member->grants[index].state == CAROUSEL_GRANTED)
+			wanted += carousel_step_lives(carousel, job, now_ns, NULL);
+	}
+	return wanted;
+}
+
+/* The next grant to withdraw so that the job's grant of the slot ends: maybe one of another slot,
+ * which has to come back before (carousel_need.c). -1: none can be, a rank was quicker. */
+static int next_of_job(const struct carousel_member *member, int index)
+{
+	index = carousel_need_newest(member, index);
+	return member->grants[index].state == CAROUSEL_GRANTED ? index : -1;
+}
+
+/* The next grant to withdraw so that the slot becomes free. False: none is left, or can be. */
+static bool next_revoke(const struct carousel *carousel, uint32_t slot, uint32_t *ret_job,
+			int *ret_index)
+{
+	for (uint32_t job = 0; job < CAROUSEL_MAX_JOBS; job++) {
+		int index = carousel_evict_granted_at(carousel, job, slot);
+
+		if (index < 0)
+			continue;
+		*ret_job = job;
+		*ret_index = next_of_job(&carousel->jobs[job], index);
+		return *ret_index >= 0;
+	}
+	return false;
+}
+
+/* Can all grants of the slot be withdrawn, as far as is known? */
+static bool can_withdraw(const struct carousel *carousel, uint32_t slot)
+{
+	for (uint32_t job = 0; job < CAROUSEL_MAX_JOBS; job++) {
+		int index = carousel_evict_granted_at(carousel, job, slot);
+
+		if (index >= 0 && next_of_job(&carousel->jobs[job], index) < 0)
+			return false;
+	}
+	return true;
+}
+
+static bool can_evict(const struct carousel *carousel, uint32_t slot)
+{
+	const struct carousel_slot *s = &carousel->slots[slot];
+
+	if (!s->hand.instance || !s->hand.ready || s->pins || s->ghosts)
+		return false;
+	return !s->granted || can_withdraw(carousel, slot);
+}
+
+/* Among equals one that nobody at all was granted, then the oldest. */
+uint32_t carousel_evict_choose(const struct carousel *carousel, bool somebody_starves,
+			       uint64_t now_ns)
+{
+	uint32_t victim = CAROUSEL_NO_SLOT, fewest = UINT32_MAX;
+
+	for (uint32_t i = 0; i < carousel->n_slots; i++) {
+		const struct carousel_slot *s = &carousel->slots[i];
+		const struct carousel_slot *v =
+		    &carousel->slots[victim == CAROUSEL_NO_SLOT ? i : victim];
+		uint32_t wanted;
+
+		if (!can_evict(carousel, i))
+			continue;
+		wanted = wanted_by(carousel, i, now_ns);
+		if ((wanted && !somebody_starves) || wanted > fewest)
+			continue;
+		if (wanted < fewest || (!s->granted && v->granted) ||
+		    (!s->granted == !v->granted && s->hand.instance < v->hand.instance)) {
+			fewest = wanted;
+			victim = i;
+		}
+	}
+	return victim;
+}
+
+static void revoke(struct carousel *carousel, uint32_t job, int index, struct carousel_action *ret)
+{
+	struct carousel_member *member = &carousel->jobs[job];
+	struct carousel_grant *grant = &member->grants[index];
+	struct carousel_slot *s = &carousel->slots[grant->slot];
+
+	grant->state = CAROUSEL_REVOKED;
+	member->coming -= grant->samples;
+	member->revoked++;
+	member->pins++;
+	s->granted--;
+	s->pins++;
+	*ret = (struct carousel_action){
+	    .kind = CAROUSEL_REVOKE,
+	    .job = job,
+	    .slot = grant->slot,
+	    .instance = s->hand.instance,
+	    .epoch = grant->epoch,
+	    .last = grant->last,
+	};
+}
+
+static void empty_slot(struct carousel *carousel, uint32_t slot, struct carousel_action *ret)
+{
+	struct carousel_slot *s = &carousel->slots[slot];
+
+	*ret = (struct carousel_action){
+	    .kind = CAROUSEL_EMPTY,
+	    .slot = slot,
+	    .instance = s->hand.instance,
+	};
+	if (!s->stamped)
+		carousel->unstamped--;
+	s->hand = (struct carousel_hand){0};
+	s->seen = s->check = (struct carousel_set){0};
+	s->owner = CAROUSEL_NOBODY;
+}
+
+bool carousel_evict_step(struct carousel *carousel, struct carousel_action *ret)
+{
+	uint32_t slot = carousel->evicting;
+	uint32_t job;
+	int index;
+
+	if (slot == CAROUSEL_NO_SLOT)
+		return false;
+	if (can_evict(carousel, slot)) {
+		if (!carousel->slots[slot].granted) {
+			carousel->evicting = CAROUSEL_NO_SLOT;
+			empty_slot(carousel, slot, ret);
+			return true;
+		}
+		if (next_revoke(carousel, slot, &job, &index)) {
+			revoke(carousel, job, index, ret);
+			return true;
+		}
+	}
+	carousel->evicting =
+	    CAROUSEL_NO_SLOT; /* a rank was quicker: who gave way is granted it again */
+	return false;
+}
