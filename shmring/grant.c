@@ -29,7 +29,7 @@
  *
  * The ledger (struct grant_server) is the truth. Number k + RING is posted only when the end of k
  * is known, so a word never stands for two grants at once. The handshake is model-checked with all
- * interleavings in doc/models/grant.pml.
+ * interleavings in doc/models/grant.pml, and with both take words in pins.pml.
  *
  * Rejected: a pin count in shared memory (a dead or hostile rank leaves it wrong for ever); a mutex
  * between job and daemon (a stopped job stops the node); asking the rank before each eviction.
