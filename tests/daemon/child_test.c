@@ -173,6 +173,37 @@ START_TEST(programs_are_found)
 }
 END_TEST
 
+START_TEST(bad_luck_costs_pauses_and_ends)
+{
+	struct child_luck luck = {0};
+	uint64_t now_ns = 1000;
+
+	for (unsigned i = 1; i <= 2 * CHILD_HOPELESS; i++) {
+		child_luck_start(&luck, now_ns);
+		now_ns += CHILD_QUICK_NS / 2;
+		ck_assert_uint_eq(child_luck_failure(&luck, now_ns),
+				  i > CHILD_PATIENCE ? CHILD_PAUSE_NS : 0);
+		ck_assert_int_eq(child_luck_is_hopeless(&luck), i >= CHILD_HOPELESS);
+	}
+	child_luck_start(&luck, now_ns);
+	now_ns += CHILD_QUICK_NS; /* one that lived */
+	ck_assert_uint_eq(child_luck_failure(&luck, now_ns), 0);
+	ck_assert(!child_luck_is_hopeless(&luck));
+}
+END_TEST
+
+START_TEST(ends_are_told_in_words)
+{
+	char text[96], small[8];
+
+	ck_assert_str_eq(child_describe_end(W_EXITCODE(9, 0), text, sizeof(text)),
+			 "exited with status 9");
+	child_describe_end(W_EXITCODE(0, SIGKILL), text, sizeof(text));
+	ck_assert_ptr_nonnull(strstr(text, "was killed by signal 9 ("));
+	ck_assert_uint_eq(strlen(child_describe_end(SIGKILL, small, sizeof(small))), 7);
+}
+END_TEST
+
 static void add(TCase *tcase)
 {
 	tcase_add_test(tcase, descriptor_3_is_the_control_socket);
@@ -182,6 +213,8 @@ static void add(TCase *tcase)
 	tcase_add_test(tcase, hanging_up_is_seen_by_the_child);
 	tcase_add_test(tcase, no_descriptors_no_child);
 	tcase_add_test(tcase, programs_are_found);
+	tcase_add_test(tcase, bad_luck_costs_pauses_and_ends);
+	tcase_add_test(tcase, ends_are_told_in_words);
 }
 
 int main(void)
