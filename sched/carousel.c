@@ -179,6 +179,9 @@ static int fill_member(struct carousel *carousel, const struct carousel_join *jo
 {
 	if (!join->ranks || !join->batch || (join->epochs && join->epoch > join->epochs))
 		return CAROUSEL_E_BAD;
+	if (join->order && (!plan_is_fixed(join->order) || join->need || join->n_tail ||
+			    join->place > carousel->deal.n))
+		return CAROUSEL_E_BAD;
 	member->need = calloc(carousel->words, sizeof(*member->need));
 	member->tail = calloc((size_t)join->n_tail + 1, sizeof(*member->tail));
 	member->grants = calloc(carousel->config.max_slots, sizeof(*member->grants));
@@ -190,8 +193,12 @@ static int fill_member(struct carousel *carousel, const struct carousel_join *jo
 	member->epochs = join->epochs;
 	if (join->epochs && join->epoch == join->epochs)
 		return 0; /* a token of a job that is through: nothing to grant */
+	if (join->order)
+		plan_init(&member->plan, join->order, carousel->deal.n, join->seed,
+			  carousel->config.version, carousel->config.usable_again);
 	if (copy_need(carousel, join->need, member))
 		return CAROUSEL_E_BAD;
+	member->need_samples -= join->order ? join->place : 0;
 	member->n_tail = member->tail_room = join->n_tail;
 	if (join->n_tail)
 		memcpy(member->tail, join->tail, join->n_tail * sizeof(*join->tail));

@@ -15,10 +15,15 @@
  * first and un-begins the epoch.
  *
  * A job with a tail (resume) gets it first, as a private hand that nobody else is granted.
+ *
+ * A job with a fixed plan (plan.h) has no need but a place: it is granted the hands of its plan one
+ * after the other. It shares them with jobs that have the same plan and come by while they are
+ * resident, and the slots with everybody.
  */
 
 #include "base/base.h"
 #include "sched/deal.h"
+#include "sched/plan.h"
 
 #define CAROUSEL_MAX_JOBS 256
 #define CAROUSEL_NO_SLOT UINT32_MAX
@@ -49,6 +54,9 @@ struct carousel_join {
 	uint32_t n_tail;
 	const uint64_t *laps; /* instances (laps) it has seen: not granted again */
 	uint32_t n_laps;
+	enum plan_order order; /* 0: dealt; a fixed one has no need, tail and laps */
+	uint64_t seed;         /* of a fixed plan */
+	uint64_t place;        /* in a fixed plan's epoch: places below it were delivered */
 };
 
 enum carousel_kind {
@@ -64,7 +72,9 @@ struct carousel_action {
 	enum carousel_kind kind;
 	uint32_t job, slot;
 	uint64_t instance, epoch;
-	bool last;        /* GRANT: with it the epoch's need is met */
+	uint32_t
+	    first; /* GRANT: of the hand's samples, the first that is the job's (fixed plans) */
+	bool last; /* GRANT: with it the epoch's need is met */
 	uint64_t wake_ns; /* NONE: call again then, 0: events alone matter */
 };
 
@@ -72,8 +82,11 @@ struct carousel_hand {          /* what a slot holds; valid until CAROUSEL_EMPTY
 	uint64_t instance, lap; /* instance: number in this stream, from 1; lap: unique for ever */
 	const int64_t *ids;     /* samples in order */
 	uint32_t count;
-	const uint32_t *grains; /* NULL for a tail */
+	const uint32_t *grains; /* NULL for a tail and in fixed plans */
 	uint32_t n_grains;
+	uint64_t seed;         /* of orders and random ops: the stream's, or the plan's */
+	enum plan_order order; /* of a fixed plan, else 0 */
+	uint64_t place;        /* of its first sample in a fixed plan's epoch */
 	bool ready, is_private;
 };
 

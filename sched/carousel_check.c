@@ -105,7 +105,7 @@ static const char *check_counts(const struct carousel *carousel, uint32_t job)
 		const struct carousel_grant *grant = &member->grants[i];
 		const struct carousel_slot *s = &carousel->slots[grant->slot];
 
-		if (!s->hand.instance || s->hand.count != grant->samples)
+		if (!s->hand.instance || s->hand.count != grant->first + grant->samples)
 			return "a job was granted a slot that holds something else";
 		if (!carousel_set_has(&s->seen, job))
 			return "a slot does not know of a grant";
@@ -153,7 +153,7 @@ static const char *check_hand(const struct carousel *carousel, const struct caro
 			return "a hand's grains are not distinct, ascending grains of the deal";
 		samples += deal_grain_size(&carousel->deal, hand->grains[i]);
 	}
-	if (!hand->is_private && samples != hand->count)
+	if (!hand->is_private && !hand->order && samples != hand->count)
 		return "a hand's samples are not those of its grains";
 	return NULL;
 }

@@ -289,7 +289,6 @@ void carousel_deal_hand(struct carousel *carousel, const uint32_t *order, uint32
 				hand->n_grains, slot->ids);
 	hand->ids = slot->ids;
 	hand->grains = slot->grains;
-	hand->is_private = false;
 }
 
 void carousel_deal_tail(struct carousel *carousel, uint32_t job, struct carousel_slot *slot)

@@ -4,7 +4,7 @@
  * How a slot becomes free: which one is given up, and what has to be withdrawn for it.
  *
  * The victim is the slot without pins that the fewest living jobs were granted and did not take; one
- * that any of them were only if somebody starves. Its grants are withdrawn one a step (REVOKE), in an
+ * that any of them were, or will come to by a fixed plan, only if somebody starves. Its grants are withdrawn one a step (REVOKE), in an
  * order that keeps each job's epochs whole (carousel_need.c); when nobody holds it, it is EMPTY.
  * An eviction that cannot be carried through is not begun, and when a rank was quicker, the slot
  * stays.
@@ -19,20 +19,28 @@ int carousel_evict_granted_at(const struct carousel *carousel, uint32_t job, uin
 	return carousel_need_find(&carousel->jobs[job], slot);
 }
 
-/* Living jobs that were granted the slot and did not take it yet. */
+/* Will the job take the slot, as far as is known? */
+static bool is_wanted_by(const struct carousel *carousel, uint32_t job, uint32_t slot)
+{
+	const struct carousel_member *member = &carousel->jobs[job];
+	int index = carousel_evict_granted_at(carousel, job, slot);
+
+	if (index >= 0)
+		return member->grants[index].state == CAROUSEL_GRANTED;
+	return member->used && carousel_fixed_awaits(carousel, member, &carousel->slots[slot].hand);
+}
+
+/* Living jobs that were granted the slot and did not take it yet, or come to it soon. */
 static uint32_t wanted_by(const struct carousel *carousel, uint32_t slot, uint64_t now_ns)
 {
+	const struct carousel_slot *s = &carousel->slots[slot];
 	uint32_t wanted = 0;
 
-	if (!carousel->slots[slot].granted)
+	if (!s->granted && !s->hand.order)
 		return 0;
-	for (uint32_t job = 0; job < CAROUSEL_MAX_JOBS; job++) {
-		const struct carousel_member *member = &carousel->jobs[job];
-		int index = carousel_evict_granted_at(carousel, job, slot);
-
-		if (index >= 0 && member->grants[index].state == CAROUSEL_GRANTED)
+	for (uint32_t job = 0; job < CAROUSEL_MAX_JOBS; job++)
+		if (is_wanted_by(carousel, job, slot))
 			wanted += carousel_step_lives(carousel, job, now_ns, NULL);
-	}
 	return wanted;
 }
 

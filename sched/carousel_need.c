@@ -16,6 +16,8 @@
  * one to revoke. With them back, the next epoch's need is full, and the return takes the epoch
  * number back.
  *
+ * With a fixed plan all returns come newest first.
+ *
  * A return that breaks this order cannot come from a rank that keeps to the protocol, only from a
  * daemon that believed a hostile one. The samples are then written off (lost): it costs that job
  * alone, and the books still balance.
@@ -29,6 +31,8 @@ void carousel_need_recount(const struct carousel *carousel, struct carousel_memb
 	const struct deal *deal = &carousel->deal;
 	uint64_t short_by;
 
+	if (member->plan.order)
+		return; /* there is nothing but the number */
 	member->need_grains = bits_count(member->need, deal->grains);
 	member->need_samples = member->need_grains * deal->grain;
 	if (deal->grains && bits_test(member->need, deal->grains - 1)) {
@@ -39,9 +43,11 @@ void carousel_need_recount(const struct carousel *carousel, struct carousel_memb
 
 void carousel_need_reset(struct carousel *carousel, struct carousel_member *member)
 {
+	member->need_samples = carousel->deal.n;
+	if (member->plan.order)
+		return;
 	bits_fill(member->need, carousel->deal.grains);
 	member->need_grains = carousel->deal.grains;
-	member->need_samples = carousel->deal.n;
 }
 
 static void clear_need(struct carousel *carousel, struct carousel_member *member)
@@ -52,9 +58,12 @@ static void clear_need(struct carousel *carousel, struct carousel_member *member
 	member->need_samples = 0;
 }
 
-bool carousel_need_has(const struct carousel_member *member, const struct carousel_hand *hand)
+bool carousel_need_has(const struct carousel *carousel, const struct carousel_member *member,
+		       const struct carousel_hand *hand)
 {
-	if (member->need_grains < hand->n_grains)
+	if (member->plan.order)
+		return carousel_fixed_has(carousel, member, hand);
+	if (hand->order || member->need_grains < hand->n_grains)
 		return false;
 	for (uint32_t i = 0; i < hand->n_grains; i++)
 		if (!bits_test(member->need, hand->grains[i]))
@@ -101,18 +110,22 @@ void carousel_need_grant(struct carousel *carousel, uint32_t job, uint32_t slot,
 	struct carousel_member *member = &carousel->jobs[job];
 	struct carousel_slot *s = &carousel->slots[slot];
 	struct carousel_grant *grant = &member->grants[member->n_grants++];
+	uint32_t first = 0;
 
+	if (member->plan.order)
+		first = carousel_fixed_first(carousel, member, &s->hand);
 	for (uint32_t i = 0; i < s->hand.n_grains; i++)
 		bits_clear(member->need, s->hand.grains[i]);
 	if (!s->hand.is_private) {
 		member->need_grains -= s->hand.n_grains;
-		member->need_samples -= s->hand.count;
+		member->need_samples -= s->hand.count - first;
 	}
 	*grant = (struct carousel_grant){
 	    .state = CAROUSEL_GRANTED,
 	    .last = !member->need_samples && !member->n_tail,
 	    .slot = slot,
-	    .samples = s->hand.count,
+	    .samples = s->hand.count - first,
+	    .first = first,
 	    .epoch = member->epoch,
 	    .since_ns = now_ns,
 	};
@@ -125,9 +138,12 @@ void carousel_need_grant(struct carousel *carousel, uint32_t job, uint32_t slot,
 	    .slot = slot,
 	    .instance = s->hand.instance,
 	    .epoch = grant->epoch,
+	    .first = first,
 	    .last = grant->last,
 	};
 	carousel_need_advance(carousel, job);
+	if (member->plan.order)
+		carousel_need_look(carousel, job); /* its next hand may be there */
 }
 
 void carousel_need_drop(struct carousel *carousel, uint32_t job, int index)
@@ -160,12 +176,13 @@ static void return_tail(struct carousel_member *member, struct carousel_slot *s)
 	s->owner = CAROUSEL_NOBODY;
 }
 
-static void return_grains(struct carousel_member *member, const struct carousel_hand *hand)
+static void return_grains(struct carousel_member *member, const struct carousel_hand *hand,
+			  uint32_t samples)
 {
 	for (uint32_t i = 0; i < hand->n_grains; i++)
 		bits_set(member->need, hand->grains[i]);
 	member->need_grains += hand->n_grains;
-	member->need_samples += hand->count;
+	member->need_samples += samples;
 }
 
 /* May the samples go back into the need of the grant's epoch? See above. */
@@ -175,6 +192,8 @@ static bool can_return(const struct carousel *carousel, const struct carousel_me
 	const struct carousel_grant *grant = &member->grants[index];
 	bool untouched = member->need_samples == carousel->deal.n || is_over(member);
 
+	if (member->plan.order && carousel_need_newest(member, index) != index)
+		return false;
 	if (grant->epoch == member->epoch)
 		return true;
 	return grant->epoch + 1 == member->epoch && untouched && grant->epoch >= member->closed &&
@@ -203,7 +222,7 @@ void carousel_need_return(struct carousel *carousel, uint32_t job, int index)
 	if (s->hand.is_private)
 		return_tail(member, s);
 	else
-		return_grains(member, &s->hand);
+		return_grains(member, &s->hand, grant.samples);
 	carousel_need_look(carousel, job);
 }
 
@@ -212,6 +231,8 @@ int carousel_need_newest(const struct carousel_member *member, int index)
 	uint64_t epoch = member->grants[index].epoch;
 	int newest = (int)member->n_grants - 1;
 
+	if (member->plan.order)
+		return newest; /* its order is fixed */
 	if (member->epoch == epoch || newest <= index)
 		return index;
 	/* The epoch was ended: whatever follows its last hand, and that hand, come back first. */

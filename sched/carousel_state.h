@@ -5,8 +5,8 @@
 /*
  * Inside the carousel: what its files share, no business of anybody else. carousel.c has the
  * events and views, carousel_need.c need, grants and epochs, carousel_step.c the policy,
- * carousel_evict.c how slots become free, carousel_deal.c what goes into a hand, carousel_check.c
- * the invariants.
+ * carousel_evict.c how slots become free, carousel_deal.c what goes into a hand, carousel_fixed.c the
+ * same for jobs with a fixed plan, carousel_check.c the invariants.
  */
 
 #include "base/base.h"
@@ -34,6 +34,7 @@ struct carousel_grant {
 	bool last;    /* with it the need of its epoch is met */
 	bool counted; /* in the job's sum of taken samples */
 	uint32_t slot, samples;
+	uint32_t first; /* of the hand's samples, the first that is the job's */
 	uint64_t epoch, since_ns;
 };
 
@@ -44,7 +45,8 @@ struct carousel_member { /* a job */
 	uint64_t closed;        /* epochs below it are over: the job took their last hand */
 	uint64_t *need;         /* owned; grains not granted in `epoch` */
 	uint64_t need_grains, need_samples;
-	int64_t *tail; /* owned; samples not granted yet of begun grains */
+	struct plan plan; /* order 0: none, it is dealt to; else need_samples alone says the need */
+	int64_t *tail;    /* owned; samples not granted yet of begun grains */
 	uint32_t n_tail, tail_room;
 	struct carousel_grant *grants; /* owned; in order of grant, at most one a slot */
 	uint32_t n_grants;
@@ -108,7 +110,8 @@ static inline void carousel_set_remove(struct carousel_set *set, uint32_t job)
 /* carousel_need.c */
 void carousel_need_reset(struct carousel *carousel, struct carousel_member *member);
 void carousel_need_recount(const struct carousel *carousel, struct carousel_member *member);
-bool carousel_need_has(const struct carousel_member *member, const struct carousel_hand *hand);
+bool carousel_need_has(const struct carousel *carousel, const struct carousel_member *member,
+		       const struct carousel_hand *hand);
 /* Begins the epochs that follow while nothing is left to grant in this one. */
 void carousel_need_advance(struct carousel *carousel, uint32_t job);
 /* Index of the job's grant of the slot, or -1. */
@@ -123,6 +126,20 @@ void carousel_need_drop(struct carousel *carousel, uint32_t job, int index);
 int carousel_need_newest(const struct carousel_member *member, int index);
 /* Look at every resident hand again for this job. */
 void carousel_need_look(struct carousel *carousel, uint32_t job);
+
+/* carousel_fixed.c: for jobs whose plan has an order */
+/* Is the hand the next one of the job's plan? */
+bool carousel_fixed_has(const struct carousel *carousel, const struct carousel_member *member,
+			const struct carousel_hand *hand);
+/* Will the job come to the hand soon? (false for jobs without a plan) */
+bool carousel_fixed_awaits(const struct carousel *carousel, const struct carousel_member *member,
+			   const struct carousel_hand *hand);
+/* The job's first sample in the hand, which it has. */
+uint32_t carousel_fixed_first(const struct carousel *carousel, const struct carousel_member *member,
+			      const struct carousel_hand *hand);
+/* Fills the slot's hand, lap included, with the next one of the job's plan. */
+void carousel_fixed_deal(const struct carousel *carousel, const struct carousel_member *member,
+			 struct carousel_slot *slot);
 
 /* carousel_step.c */
 bool carousel_step_lives(const struct carousel *carousel, uint32_t job, uint64_t now_ns,

@@ -115,7 +115,7 @@ static bool can_take(const struct carousel *carousel, uint32_t job, uint32_t slo
 	if (carousel_set_has(&s->seen, job) && !carousel->config.usable_again)
 		return false;
 	return member->need_samples && carousel_need_find(member, slot) < 0 &&
-	       carousel_need_has(member, &s->hand);
+	       carousel_need_has(carousel, member, &s->hand);
 }
 
 /* Takes the lowest job out of the slot's marks. */
@@ -224,22 +224,44 @@ static void mark_living(const struct carousel *carousel, struct carousel_slot *s
 			carousel_set_add(&s->check, job);
 }
 
-static void produce(struct carousel *carousel, const uint32_t *order, uint32_t n, uint32_t n_hungry,
+/* Takes jobs that nothing is dealt to, with their fixed plans, out of the order. */
+static uint32_t leave_out_fixed(const struct carousel *carousel, uint32_t *order, uint32_t n,
+				uint32_t *n_hungry)
+{
+	uint32_t kept = 0, hungry = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		if (carousel->jobs[order[i]].plan.order)
+			continue;
+		hungry += i < *n_hungry;
+		order[kept++] = order[i];
+	}
+	*n_hungry = hungry;
+	return kept;
+}
+
+static void produce(struct carousel *carousel, uint32_t *order, uint32_t n, uint32_t n_hungry,
 		    uint32_t slot, uint64_t now_ns, struct carousel_action *ret)
 {
 	struct carousel_slot *s = &carousel->slots[slot];
+	const struct carousel_member *hungriest = &carousel->jobs[order[0]];
 
 	s->hand = (struct carousel_hand){
 	    .instance = ++carousel->instances,
 	    .lap = carousel->config.first_lap + carousel->instances - 1,
+	    .seed = carousel->config.seed,
 	};
 	s->stamped = true;
-	if (carousel->jobs[order[0]].n_tail) {
+	if (hungriest->n_tail) {
 		carousel_deal_tail(carousel, order[0], s);
 		carousel_need_grant(carousel, order[0], slot, now_ns, &carousel->pending_grant);
 		carousel->pending = true;
 		carousel_need_look(carousel, order[0]); /* what is there may follow the tail */
+	} else if (hungriest->plan.order) {
+		carousel_fixed_deal(carousel, hungriest, s);
+		mark_living(carousel, s);
 	} else {
+		n = leave_out_fixed(carousel, order, n, &n_hungry);
 		carousel_deal_hand(carousel, order, n, n_hungry, s);
 		mark_living(carousel, s);
 	}

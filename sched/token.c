@@ -18,7 +18,7 @@
  *   100  4  laps
  *   104  4  bytes an id has: 4 if n <= 2^32, else 8
  *   108  4  0
- *   112     bitmap over ceil(n / g) grains, in words of 8 bytes
+ *   112     bitmap over ceil(n / g) grains, in words of 8 bytes; none with a fixed plan
  *           tail: ids
  *           laps, newest last, 8 bytes each
  *           XXH3-64 of all that is before
@@ -37,13 +37,12 @@
 #include "base/bits.h"
 #include "base/hash.h"
 #include "sched/deal.h"
+#include "sched/plan.h"
 #include "sched/token.h"
 
 #define TOKEN_FORMAT 1
 #define TOKEN_HEAD 112
 #define TOKEN_SUM 8
-#define TOKEN_ORDER_CAROUSEL 1
-#define TOKEN_ORDER_ANY 2
 #define TOKEN_MAX_GRAIN 32
 
 static const uint8_t token_magic[8] = {'o', 'a', 't', 'o', 'k', 'e', 'n', '\n'};
@@ -82,7 +81,7 @@ static uint64_t grains_of(uint64_t n, uint32_t grain)
 
 static size_t need_words(const struct token *token)
 {
-	return bits_words(grains_of(token->n, token->grain));
+	return plan_is_fixed(token->order) ? 0 : bits_words(grains_of(token->n, token->grain));
 }
 
 /* writing */
@@ -184,10 +183,12 @@ static int check_head(const uint8_t *data, size_t size, const struct token *toke
 
 	if (!grain || grain > TOKEN_MAX_GRAIN || (grain & (grain - 1)))
 		return bad(diag, "its grain is not a power of two from 1 to 32");
-	if (token->order != TOKEN_ORDER_CAROUSEL && token->order != TOKEN_ORDER_ANY)
+	if (token->order < PLAN_CAROUSEL || token->order > PLAN_SEQUENTIAL)
 		return bad(diag, "its order is none of ours");
-	if (token->n > INT64_MAX || grains_of(token->n, grain) / 8 > size)
+	if (token->n > INT64_MAX || need_words(token) > size / 8)
 		return bad(diag, "it is too short for its number of samples");
+	if (plan_is_fixed(token->order) && (token->n_tail || token->n_laps))
+		return bad(diag, "its head is inconsistent");
 	if (token->n_laps > TOKEN_MAX_LAPS || token->n_tail > token->n)
 		return bad(diag, "it lists too much");
 	if (token->epochs && token->epoch > token->epochs)
@@ -209,7 +210,7 @@ static int read_need(const uint8_t *at, struct token *token, struct diag *diag)
 		return -ENOMEM;
 	for (size_t i = 0; i < words; i++)
 		token->need[i] = get(at + 8 * i, 8);
-	if (grains % 64 && token->need[words - 1] >> (grains % 64))
+	if (words && grains % 64 && token->need[words - 1] >> (grains % 64))
 		return bad(diag, "it needs grains past the end of the dataset");
 	return 0;
 }
@@ -259,8 +260,11 @@ static int read_tail(const uint8_t *at, struct token *token, struct diag *diag)
 static int check_sum(const struct token *token, struct diag *diag)
 {
 	uint64_t grains = grains_of(token->n, token->grain);
-	uint64_t rest = bits_count(token->need, grains) * token->grain;
+	uint64_t rest;
 
+	if (plan_is_fixed(token->order))
+		return token->delivered <= token->n ? 0 : bad(diag, "its place is past the end");
+	rest = bits_count(token->need, grains) * token->grain;
 	if (grains && bits_test(token->need, grains - 1))
 		rest -= grains * token->grain - token->n;
 	rest += token->n_tail;

@@ -8,7 +8,7 @@
  *
  * Little endian: head (magic, format, sizes, n, g, dataset version, epoch, delivered), bitmap of
  * grains of which nothing was delivered, tail (undelivered samples of begun grains), recent laps,
- * checksum.
+ * checksum. With a fixed plan the head says it all: 120 bytes.
  */
 
 #include <stddef.h>
@@ -21,13 +21,14 @@ enum { TOKEN_E_BAD = 1, TOKEN_E_FOREIGN = 2, TOKEN_E_VERSION = 3 };
 struct token {
 	uint64_t n;
 	uint32_t grain;
-	uint32_t order; /* 1: carousel, 2: any (issue-wide numbers, frozen) */
+	uint32_t order; /* enum plan_order */
 	uint8_t dataset[32];
-	uint64_t seed;      /* of the stream whose instances `laps` names */
+	uint64_t seed;      /* of the fixed plan; else of the stream whose instances `laps` names */
 	uint64_t epoch;     /* epoch it is in */
 	uint64_t epochs;    /* total asked for, 0: without end */
-	uint64_t delivered; /* samples of this epoch */
-	uint64_t *need;     /* bitmap over ceil(n/g) grains; the token's own after token_parse() */
+	uint64_t delivered; /* samples of this epoch; fixed: the next place, skipped ones counted */
+	/* Bitmap over ceil(n/g) grains, NULL with a fixed plan; the token's own after token_parse(). */
+	uint64_t *need;
 	int64_t *tail;
 	uint32_t n_tail;
 	uint64_t laps[TOKEN_MAX_LAPS]; /* newest last */

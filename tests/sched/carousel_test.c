@@ -77,6 +77,16 @@ static void read_hand(uint32_t job, uint32_t slot)
 	carousel_done(carousel, job, slot, 1);
 }
 
+static uint32_t join_plan(enum plan_order order, uint64_t seed, uint64_t place)
+{
+	struct carousel_join how = {
+	    .batch = 4, .ranks = 1, .epochs = 2, .order = order, .seed = seed, .place = place};
+	uint32_t job;
+
+	ck_assert_int_eq(carousel_join(carousel, &how, 1, &job), 0);
+	return job;
+}
+
 START_TEST(configurations_that_make_no_sense_are_refused)
 {
 	static const struct carousel_config bad[] = {
@@ -302,6 +312,104 @@ static void starve_one(uint32_t *ret_slow, uint32_t *ret_starved)
 	step(CAROUSEL_NONE);
 	ck_assert_int_eq(carousel_join(carousel, &how, 1, ret_starved), 0);
 }
+
+/* Hand after hand in the plan's order, aligned to multiples of C, wherever the job comes in. */
+START_TEST(a_fixed_plan_is_granted_in_its_order)
+{
+	const struct carousel_hand *hand;
+	uint32_t job;
+
+	new_carousel(20, 8, 4, 0);
+	job = join_plan(PLAN_SEQUENTIAL, 5, 11);
+	for (uint32_t i = 0; i < 4; i++) {
+		static const uint64_t place[] = {8, 16, 0, 8}, first[] = {3, 0, 0, 0};
+		uint32_t slot;
+
+		if (i == 0 || action.kind != CAROUSEL_PRODUCE)
+			step(CAROUSEL_PRODUCE);
+		slot = action.slot;
+		hand = carousel_hand_of(carousel, slot);
+		ck_assert_uint_eq(hand->place, place[i]);
+		ck_assert_uint_eq(hand->seed, 5);
+		ck_assert_int_eq(hand->ids[0], (int64_t)place[i]);
+		carousel_produced(carousel, slot);
+		step(CAROUSEL_GRANT);
+		ck_assert_uint_eq(action.slot, slot);
+		ck_assert_uint_eq(action.first, first[i]);
+		ck_assert_uint_eq(action.epoch, i / 2);
+		ck_assert_int_eq(action.last, i == 1);
+		read_hand(job, slot);
+	}
+	free_carousel();
+}
+END_TEST
+
+/* The same plan: one production. Another seed, or a job that is dealt to: nothing in common. */
+START_TEST(jobs_with_the_same_plan_share)
+{
+	struct carousel_totals totals;
+	uint32_t a, b;
+
+	new_carousel(32, 8, 8, 0);
+	a = join_plan(PLAN_SEEDED, 5, 0);
+	b = join_plan(PLAN_SEEDED, 5, 0);
+	for (uint32_t i = 0; i < 4; i++) {
+		uint32_t slot;
+
+		step(CAROUSEL_PRODUCE);
+		slot = action.slot;
+		carousel_produced(carousel, slot);
+		step(CAROUSEL_GRANT);
+		step(CAROUSEL_GRANT);
+		ck_assert_uint_eq(action.slot, slot);
+		read_hand(a, slot);
+		read_hand(b, slot);
+	}
+	carousel_totals(carousel, &totals);
+	ck_assert_uint_eq(totals.productions, 32);
+	free_carousel();
+
+	new_carousel(32, 8, 8, 0);
+	a = join_plan(PLAN_SEEDED, 5, 0);
+	b = join_plan(PLAN_SEEDED, 6, 0);
+	deal_one();
+	ck_assert_uint_eq(action.job, a);
+	deal_one();
+	ck_assert_uint_eq(action.job, b);
+	join(8, 1);
+	deal_one();
+	free_carousel();
+}
+END_TEST
+
+/* A follower on the same plan is granted what lies before it without a gap; what lies behind a gap
+ * is not evicted while there is something that nobody comes to. */
+START_TEST(a_hand_is_kept_for_who_comes_to_it)
+{
+	uint32_t leader, follower, passer, slot[3];
+
+	new_carousel(64, 8, 3, 0);
+	leader = join_plan(PLAN_SEEDED, 5, 16);
+	for (uint32_t i = 0; i < 2; i++) {
+		slot[i] = deal_one();
+		read_hand(leader, slot[i]);
+	}
+	follower = join_plan(PLAN_SEEDED, 5, 24);
+	step(CAROUSEL_GRANT);
+	ck_assert_uint_eq(action.job, follower);
+	ck_assert_uint_eq(action.slot, slot[1]);
+	carousel_leave(carousel, follower, 1);
+	carousel_leave(carousel, leader, 1);
+	passer = join(4, 1);
+	slot[2] = deal_one();
+	read_hand(passer, slot[2]);
+	carousel_leave(carousel, passer, 1);
+	join_plan(PLAN_SEEDED, 5, 0);
+	step(CAROUSEL_EMPTY);
+	ck_assert_uint_eq(action.slot, slot[2]);
+	free_carousel();
+}
+END_TEST
 
 START_TEST(a_wanted_slot_is_evicted_for_the_starving)
 {
@@ -575,6 +683,9 @@ static Suite *suite(void)
 	tcase_add_loop_test(one, a_resident_hand_serves_the_next_epoch_only_if_it_may, 0, 2);
 	tcase_add_test(one, a_hand_read_before_serves_a_later_epoch);
 	tcase_add_test(one, a_tail_comes_first_for_its_job_alone);
+	tcase_add_test(one, a_fixed_plan_is_granted_in_its_order);
+	tcase_add_test(one, jobs_with_the_same_plan_share);
+	tcase_add_test(one, a_hand_is_kept_for_who_comes_to_it);
 	tcase_add_test(one, a_wanted_slot_is_evicted_for_the_starving);
 	tcase_add_loop_test(one, a_rank_that_was_quicker_keeps_its_hand, 0, 2);
 	tcase_add_test(one, a_rank_that_yields_needs_the_samples_again);

@@ -6,6 +6,7 @@
  * reading on or by yielding. What they rely on is checked where they rely on it:
  *
  *   each sample of an epoch exactly once, the epochs one after the other without a gap;
+ *   with a fixed plan, exactly the plan's sample at each place;
  *   "last" with the last hand of an epoch and with no other;
  *   never the same instance twice (unless it may be used again), whatever lies between;
  *   a held slot never changes, a granted one neither until it is revoked;
@@ -34,12 +35,14 @@
 struct grant {
 	uint32_t slot;
 	uint64_t instance, epoch;
+	uint32_t first;
 	bool last;
 };
 
 struct client {
 	bool joined, stopped, stops_for_good, finished, yields;
 	uint32_t number, batch, ranks;
+	struct plan plan; /* order 0: none */
 	uint64_t epoch, epochs, delivered;
 	uint8_t *got; /* per sample, in this epoch */
 	struct grant queue[CHAOS_SLOTS], held[CHAOS_PINS], yielding;
@@ -102,6 +105,14 @@ static void begin_epoch(struct world *world, struct client *client, uint64_t epo
 	memset(client->got, 0, world->config.n);
 }
 
+static int64_t planned(const struct client *client)
+{
+	int64_t id;
+
+	plan_samples(&client->plan, client->epoch, client->delivered, 1, &id);
+	return id;
+}
+
 static void deliver(struct world *world, struct client *client, const struct grant *grant,
 		    int64_t id)
 {
@@ -111,6 +122,8 @@ static void deliver(struct world *world, struct client *client, const struct gra
 		   "a sample that does not exist"))
 		return;
 	claim(world, !client->got[id], "a sample twice in an epoch");
+	claim(world, !client->plan.order || id == planned(client),
+	      "a sample out of the plan's order");
 	client->got[id] = 1;
 	client->delivered++;
 }
@@ -144,6 +157,7 @@ static bool try_deliver(struct world *world, struct client *client)
 	hand = hand_of(world, &client->held[0]);
 	if (!hand || !hand->ready)
 		return false;
+	client->cut = BASE_MAX(client->cut, client->held[0].first);
 	count = 1 + (uint32_t)below(world, hand->count);
 	if (chance(world, 40))
 		count = hand->count;
@@ -177,7 +191,8 @@ static void hold_oldest(struct world *world, struct client *client)
 
 	if (!hand)
 		return;
-	see_lap(world, client, hand->lap);
+	if (!client->plan.order)
+		see_lap(world, client, hand->lap);
 	client->held[client->n_held++] = client->queue[0];
 	drop_queue(client, 0);
 }
@@ -237,7 +252,11 @@ static struct client *client_of(struct world *world, uint32_t number)
 static void grant(struct world *world, const struct carousel_action *action)
 {
 	struct client *client = client_of(world, action->job);
-	struct grant new = {action->slot, action->instance, action->epoch, action->last};
+	struct grant new = {.slot = action->slot,
+			    .instance = action->instance,
+			    .epoch = action->epoch,
+			    .first = action->first,
+			    .last = action->last};
 
 	const struct carousel_hand *hand = hand_of(world, &new);
 
@@ -246,6 +265,7 @@ static void grant(struct world *world, const struct carousel_action *action)
 		return;
 	claim(world, hand->is_private || !client->tail_left,
 	      "something was granted before the tail");
+	claim(world, hand->order == client->plan.order, "a hand of another order");
 	if (hand->is_private)
 		client->tail_left -= hand->count;
 	client->queue[client->n_queue++] = new;
@@ -405,7 +425,12 @@ static void join(struct world *world, struct client *client)
 	};
 
 	join.epoch = client->epoch;
-	if (client->delivered) {
+	if (client->plan.order) {
+		join.order = client->plan.order;
+		join.seed = client->plan.seed;
+		join.place = client->delivered;
+		join.tail = NULL;
+	} else if (client->delivered) {
 		join.n_tail = make_token(world, client);
 		join.need = world->need;
 	}
@@ -461,6 +486,9 @@ static bool set_up_client(struct world *world, struct client *client)
 	client->epochs = 1 + below(world, 4);
 	client->epoch = chance(world, 20) ? below(world, client->epochs) : 0;
 	client->stops_for_good = chance(world, 10);
+	if (chance(world, 30) && !world->limits->max_need)
+		plan_init(&client->plan, chance(world, 70) ? PLAN_SEEDED : PLAN_SEQUENTIAL, n,
+			  below(world, 2), world->config.version, world->config.usable_again);
 	client->finished = n == 0;
 	if (world->limits->max_need) {
 		client->epoch = 0;

@@ -246,6 +246,32 @@ START_TEST(what_is_written_is_read)
 }
 END_TEST
 
+/* A fixed plan needs a place and no more: at most 256 bytes, whatever n is. */
+START_TEST(a_place_in_a_fixed_plan)
+{
+	struct token token = {.n = INT64_MAX, .grain = 32, .order = 3, .seed = 7, .epoch = 2}, back;
+	uint8_t bytes[256];
+	size_t size;
+
+	token.delivered = 1234567890123;
+	size = token_write(&token, bytes, sizeof(bytes));
+	ck_assert_uint_eq(size, 120);
+	ck_assert_int_eq(token_parse(bytes, size, &back, &diag), 0);
+	ck_assert_uint_eq(back.order, 3);
+	ck_assert_uint_eq(back.seed, 7);
+	ck_assert_uint_eq(back.delivered, token.delivered);
+	token_fini(&back);
+	bytes[95] = 0xff;
+	reseal(bytes, size);
+	ck_assert_int_eq(token_parse(bytes, size, &back, &diag), TOKEN_E_BAD);
+	ck_assert_ptr_nonnull(strstr(diag.text, "past the end"));
+	size = token_write(&token, bytes, sizeof(bytes));
+	bytes[100] = 1;
+	reseal(bytes, size);
+	ck_assert_int_eq(token_parse(bytes, size, &back, &diag), TOKEN_E_BAD);
+}
+END_TEST
+
 /* DESIGN.md section 10: n / (8 g) bytes, at most 64 KiB, and a little: head, tail, laps. */
 START_TEST(tokens_are_small)
 {
@@ -272,6 +298,7 @@ static Suite *suite(void)
 	tcase_add_test(t, a_sample_twice_in_the_tail_is_told);
 	tcase_add_test(t, a_token_of_another_dataset_is_told);
 	tcase_add_test(t, what_is_written_is_read);
+	tcase_add_test(t, a_place_in_a_fixed_plan);
 	tcase_add_test(t, tokens_are_small);
 	suite_add_tcase(all, t);
 	return all;

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Jobs with a fixed plan. Their need is the rest of the epoch's order, so its number says it all:
+ * the next place is n - need_samples. What a slot holds for them is named by (order, seed, lap,
+ * place): whoever has the same plan and comes to that place while it is resident is granted it.
+ *
+ * A job that follows another one on the same plan is granted nothing out of order; the slots that
+ * it will come to are kept for it like slots that were granted, as far as all slots reach.
+ */
+
+#include "sched/carousel_state.h"
+
+static uint64_t place_of(const struct carousel *carousel, const struct carousel_member *member)
+{
+	return carousel->deal.n - member->need_samples;
+}
+
+/* Is the hand one of the epoch that the job is in? */
+static bool is_of_epoch(const struct carousel_member *member, const struct carousel_hand *hand)
+{
+	return hand->order && hand->order == member->plan.order &&
+	       hand->seed == member->plan.seed &&
+	       hand->lap == plan_lap(&member->plan, member->epoch);
+}
+
+bool carousel_fixed_has(const struct carousel *carousel, const struct carousel_member *member,
+			const struct carousel_hand *hand)
+{
+	uint64_t place = place_of(carousel, member);
+
+	return is_of_epoch(member, hand) && hand->place <= place &&
+	       place < hand->place + hand->count;
+}
+
+bool carousel_fixed_awaits(const struct carousel *carousel, const struct carousel_member *member,
+			   const struct carousel_hand *hand)
+{
+	uint64_t place = place_of(carousel, member);
+	uint64_t reach = (uint64_t)carousel->n_slots * carousel->config.hand;
+
+	return member->plan.order && is_of_epoch(member, hand) &&
+	       place < hand->place + hand->count && hand->place < place + reach;
+}
+
+uint32_t carousel_fixed_first(const struct carousel *carousel, const struct carousel_member *member,
+			      const struct carousel_hand *hand)
+{
+	return (uint32_t)(place_of(carousel, member) - hand->place);
+}
+
+void carousel_fixed_deal(const struct carousel *carousel, const struct carousel_member *member,
+			 struct carousel_slot *slot)
+{
+	struct carousel_hand *hand = &slot->hand;
+	uint64_t place = place_of(carousel, member);
+
+	hand->order = member->plan.order;
+	hand->seed = member->plan.seed;
+	hand->lap = plan_lap(&member->plan, member->epoch);
+	hand->place = place - place % carousel->config.hand;
+	hand->count =
+	    (uint32_t)BASE_MIN(carousel->deal.n - hand->place, (uint64_t)carousel->config.hand);
+	plan_samples(&member->plan, member->epoch, hand->place, hand->count, slot->ids);
+	hand->ids = slot->ids;
+}
