@@ -404,7 +404,7 @@ START_TEST(a_hand_is_kept_for_who_comes_to_it)
 	slot[2] = deal_one();
 	read_hand(passer, slot[2]);
 	carousel_leave(carousel, passer, 1);
-	join_plan(PLAN_SEEDED, 5, 0);
+	join_plan(PLAN_SEEDED, 5, 8);
 	step(CAROUSEL_EMPTY);
 	ck_assert_uint_eq(action.slot, slot[2]);
 	free_carousel();
