@@ -97,9 +97,8 @@ void fill_begin(struct stream *stream, uint32_t slot, uint64_t now_ns)
 		if (!stream->fill[i].used && !fill)
 			fill = &stream->fill[i];
 	}
-	if (!fill ||
-	    lane_block_begin(&stream->lane, ++stream->orders, hand->lap,
-			     stream->board.geometry.seed, slot, hand->count, &fill->block)) {
+	if (!fill || lane_block_begin(&stream->lane, ++stream->orders, hand->lap, hand->seed, slot,
+				      hand->count, &fill->block)) {
 		stream_fail(stream, OA_E_REFUSED, "internal error: no block for a hand");
 		return;
 	}
@@ -141,7 +140,7 @@ static uint64_t substitute_of(const struct stream *stream, const struct fill *fi
 	const struct carousel_hand *hand = hand_of(stream, fill);
 	struct philox_seq seq;
 
-	philox_seq_init(&seq, stream->board.geometry.seed ^ hand->lap, (uint64_t)hand->ids[i],
+	philox_seq_init(&seq, hand->seed ^ hand->lap, (uint64_t)hand->ids[i],
 			SUBSTITUTE_STREAM + fill->task[i].attempt);
 	return philox_below(&seq, stream->board.geometry.n_samples);
 }

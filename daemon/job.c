@@ -21,13 +21,15 @@
 #include "daemon/source.h"
 #include "daemon/stream.h"
 #include "libaccess/libaccess.h"
+#include "pipeline/pipeline.h"
+#include "sched/plan.h"
 #include "sched/token.h"
 #include "shmring/inbox.h"
 
 #define GRANT_LATER UINT64_MAX /* granted[]: it waits in job->later */
 
 struct job_later {
-	uint32_t slot;
+	uint32_t slot, first;
 	uint64_t epoch;
 	bool last;
 };
@@ -71,6 +73,10 @@ static int use_token(const struct stream *stream, const struct request *request,
 	if (r)
 		return r;
 	join->epoch = token->epoch;
+	if (plan_is_fixed(token->order)) {
+		join->place = token->delivered;
+		return 0;
+	}
 	join->need = token->need;
 	join->tail = token->tail;
 	join->n_tail = token->n_tail;
@@ -85,7 +91,12 @@ static int enter_carousel(struct job *job, const struct request *request, uint64
 			  uint64_t *code, struct diag *diag)
 {
 	struct carousel_join join = {
-	    .batch = request->batch, .ranks = 1, .epochs = request->epochs};
+	    .batch = request->batch,
+	    .ranks = 1,
+	    .epochs = request->epochs,
+	    .order = plan_is_fixed(request->order) ? request->order : 0,
+	    .seed = request->seed,
+	};
 	__attribute__((cleanup(token_fini))) struct token token = {0};
 	int r = use_token(job->stream, request, &token, &join, diag);
 
@@ -141,6 +152,9 @@ static struct job *job_make(struct conn *conn, int *inbox_fd, int *outbox_fd)
 	job->stream = stream;
 	job->batch = request->batch;
 	job->epochs = request->epochs;
+	job->order = request->order;
+	if (!job->order)
+		job->order = pipeline_is_random(stream->pipeline) ? PLAN_CAROUSEL : PLAN_ANY;
 	job->budget = request->has_budget ? request->budget : BASE_MAX(UINT64_C(10), n / 100);
 	job->started_ns = job->rate_ns = base_now_ns();
 	job->name = strdup(request->job);
@@ -182,9 +196,9 @@ void job_open(struct conn *conn)
 	conn->state = CONN_RUNS;
 	inbox_set_end(job->inbox, job->epochs);
 	log_line(LOG_LEVEL_INFO, "job-open",
-		 "job=%llu name=\"%s\" pid=%ld lane=%u batch=%u epoch=%llu",
+		 "job=%llu name=\"%s\" pid=%ld lane=%u batch=%u order=%s epoch=%llu",
 		 (unsigned long long)job->id, job->name, (long)conn->pid, stream->lane.number,
-		 job->batch, (unsigned long long)epoch);
+		 job->batch, plan_name(job->order), (unsigned long long)epoch);
 	send_opened(job, epoch, inbox_fd, outbox_fd);
 	node_need_tick(stream->node);
 	pump_soon(stream);
@@ -312,35 +326,40 @@ bool job_poll(struct job *job, uint64_t now_ns)
 }
 
 /* false: the ring is full. */
-static bool post(struct job *job, uint32_t slot, uint64_t epoch, bool last)
+static bool post(struct job *job, const struct job_later *later)
 {
-	const struct carousel_hand *hand = carousel_hand_of(job->stream->carousel, slot);
+	const struct carousel_hand *hand = carousel_hand_of(job->stream->carousel, later->slot);
 	struct grant grant = {.instance = hand->instance,
-			      .epoch = epoch,
-			      .slot = slot,
-			      .count = hand->count,
-			      .flags = last ? LAYOUT_GRANT_LAST : 0};
+			      .epoch = later->epoch,
+			      .slot = later->slot,
+			      .first = later->first,
+			      .count = hand->count - later->first,
+			      .flags = later->last ? LAYOUT_GRANT_LAST : 0};
 
-	if (grant_post(&job->grants, &grant, &job->granted[slot]))
+	if (grant_post(&job->grants, &grant, &job->granted[later->slot]))
 		return false;
-	job->news |= fill_is_of_use(job->stream, slot, job->batch);
+	job->news |= fill_is_of_use(job->stream, later->slot, job->batch);
 	return true;
 }
 
-void job_grant(struct job *job, uint32_t slot, uint64_t epoch, bool last)
+void job_grant(struct job *job, const struct carousel_action *action)
 {
-	if (job->n_later == 0 && post(job, slot, epoch, last))
+	struct job_later later = {.slot = action->slot,
+				  .first = action->first,
+				  .epoch = action->epoch,
+				  .last = action->last};
+
+	if (job->n_later == 0 && post(job, &later))
 		return;
-	job->granted[slot] = GRANT_LATER;
-	job->later[job->n_later++] = (struct job_later){.slot = slot, .epoch = epoch, .last = last};
+	job->granted[later.slot] = GRANT_LATER;
+	job->later[job->n_later++] = later;
 }
 
 void job_post_later(struct job *job)
 {
 	uint32_t posted = 0;
 
-	while (posted < job->n_later && post(job, job->later[posted].slot, job->later[posted].epoch,
-					     job->later[posted].last))
+	while (posted < job->n_later && post(job, &job->later[posted]))
 		posted++;
 	job->n_later -= posted;
 	memmove(job->later, job->later + posted, job->n_later * sizeof(*job->later));

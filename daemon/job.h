@@ -7,6 +7,7 @@
 #include "base/base.h"
 #include "shmring/grant.h"
 
+struct carousel_action;
 struct conn;
 struct stream;
 
@@ -16,7 +17,7 @@ struct job {
 	uint64_t id;     /* for people */
 	uint32_t number; /* in the carousel and in stream->job[] */
 	char *name;
-	uint32_t batch;
+	uint32_t batch, order; /* order: enum plan_order */
 	uint64_t epochs, budget;
 	bool active; /* in the carousel; false once it failed, left or the stream was lost */
 	struct grant_server grants;
@@ -43,7 +44,7 @@ void job_lost(struct job *job, const char *text);
 
 /* For pump.c: reads the outbox and tells the carousel. true when anything had happened. */
 bool job_poll(struct job *job, uint64_t now_ns);
-void job_grant(struct job *job, uint32_t slot, uint64_t epoch, bool last);
+void job_grant(struct job *job, const struct carousel_action *action);
 void job_revoke(struct job *job, uint32_t slot, uint64_t now_ns);
 void job_post_later(struct job *job);
 /* Sets d_stage, d_heartbeat and d_wants_kick; sends a wake if the rank sleeps unanswered. */

@@ -23,7 +23,7 @@ static void apply(struct stream *stream, const struct carousel_action *action, u
 {
 	switch (action->kind) {
 	case CAROUSEL_GRANT:
-		job_grant(stream->job[action->job], action->slot, action->epoch, action->last);
+		job_grant(stream->job[action->job], action);
 		break;
 	case CAROUSEL_REVOKE:
 		job_revoke(stream->job[action->job], action->slot, now_ns);

@@ -13,6 +13,7 @@
 #include "daemon/param.h"
 #include "libaccess/libaccess.h"
 #include "pipeline/pipeline.h"
+#include "sched/plan.h"
 #include "sched/token.h"
 
 #define MOST_BATCH 65536
@@ -49,7 +50,52 @@ static int compile(struct request *request, const struct wire_in *in, struct dia
 	return pipeline_compile(text, strlen(text), &request->pipeline, diag) ? OA_E_PIPELINE : 0;
 }
 
-static int take_token(struct request *request, const struct wire_in *in, struct diag *diag)
+/* An order given with a token must be the token's: a plan cannot be left in the middle. */
+static int join_orders(struct request *request, bool has_seed, const struct token *token,
+		       struct diag *diag)
+{
+	if (request->order && request->order != token->order)
+		diag_set(diag,
+			 "resume token: it is of order \"%s\", this job asks for \"%s\"; resume "
+			 "without an order, or start without a token",
+			 plan_name(token->order), plan_name(request->order));
+	else if (has_seed && plan_is_fixed(token->order) && request->seed != token->seed)
+		diag_set(
+		    diag,
+		    "resume token: it is of seed %llu, this job asks for %llu; resume with the "
+		    "token's seed, or start without a token",
+		    (unsigned long long)token->seed, (unsigned long long)request->seed);
+	else {
+		request->order = token->order;
+		request->seed = token->seed;
+		return 0;
+	}
+	return OA_E_TOKEN;
+}
+
+static int take_order(struct request *request, const struct wire_in *in, bool *ret_has_seed,
+		      struct diag *diag)
+{
+	uint64_t order = 0;
+
+	wire_get_u64(in, PROTO_KEY_ORDER, &order);
+	*ret_has_seed = wire_get_u64(in, PROTO_KEY_SEED, &request->seed) == 0;
+	if (order > PLAN_SEQUENTIAL) {
+		diag_set(diag, "order %llu is none that this accessd knows; update accessd",
+			 (unsigned long long)order);
+		return OA_E_INVALID;
+	}
+	if (order == PLAN_ANY && pipeline_is_random(request->pipeline)) {
+		diag_set(diag, "order \"any\" serves the same pixels again and again, and this "
+			       "pipeline has random ops; use \"carousel\"");
+		return OA_E_INVALID;
+	}
+	request->order = (uint32_t)order;
+	return 0;
+}
+
+static int take_token(struct request *request, const struct wire_in *in, bool has_seed,
+		      struct diag *diag)
 {
 	__attribute__((cleanup(token_fini))) struct token token = {0};
 	const void *bytes;
@@ -57,7 +103,7 @@ static int take_token(struct request *request, const struct wire_in *in, struct 
 
 	if (wire_get_bytes(in, PROTO_KEY_TOKEN, &bytes, &size))
 		return 0;
-	if (token_parse(bytes, size, &token, diag))
+	if (token_parse(bytes, size, &token, diag) || join_orders(request, has_seed, &token, diag))
 		return OA_E_TOKEN;
 	request->token = malloc(size ? size : 1);
 	if (!request->token)
@@ -102,6 +148,7 @@ int request_parse(struct request *request, const struct wire_in *in,
 		  const uint8_t nonce[REQUEST_NONCE], struct diag *diag)
 {
 	const void *repeated = NULL;
+	bool has_seed = false;
 	size_t size = 0;
 	int r;
 
@@ -124,5 +171,7 @@ int request_parse(struct request *request, const struct wire_in *in,
 	r = check_numbers(request, in, diag);
 	if (!r)
 		r = compile(request, in, diag);
-	return r ? r : take_token(request, in, diag);
+	if (!r)
+		r = take_order(request, in, &has_seed, diag);
+	return r ? r : take_token(request, in, has_seed, diag);
 }

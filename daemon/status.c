@@ -150,6 +150,7 @@ static void put_job(struct json_out *out, const struct job *job)
 	json_out_member_u64(out, "uid", job->conn->uid);
 	json_out_member_u64(out, "stream", job->stream->lane.number);
 	json_out_member_u64(out, "batch", job->batch);
+	json_out_member_string(out, "order", plan_name(job->order));
 	json_out_member_u64(out, "epochs", job->epochs);
 	if (job->active)
 		put_place_in_plan(out, job);

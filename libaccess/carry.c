@@ -103,6 +103,7 @@ int carry_add(struct oa_stream *stream, struct held *held, uint32_t count)
 		stream->stats.copied += part;
 		stream->has_copied = true;
 		held->at += part;
+		progress_pass(stream, part);
 		count -= part;
 		if (stream->carry->count == stream->batch)
 			carry_close(stream);

@@ -341,6 +341,10 @@ static int dial_send_open(struct dial *dial, const struct dial_open *open, const
 		wire_put_u64(&out, PROTO_KEY_BUDGET, (uint64_t)open->bad_budget);
 	wire_put_u64(&out, PROTO_KEY_RANKS, open->ranks);
 	wire_put_u64(&out, PROTO_KEY_RANK, open->rank);
+	if (open->order)
+		wire_put_u64(&out, PROTO_KEY_ORDER, open->order);
+	if (open->seed)
+		wire_put_u64(&out, PROTO_KEY_SEED, open->seed);
 	if (open->token)
 		wire_put_bytes(&out, PROTO_KEY_TOKEN, open->token, open->token_size);
 	if (open->hand)

@@ -25,6 +25,8 @@ struct dial_route { /* where the daemon is; a plain value */
 struct dial_open { /* what OPEN asks for; strings and token are the owner's */
 	char *dataset, *pipeline, *job;
 	uint32_t batch, hand, ranks, rank;
+	uint32_t order; /* enum oa_order */
+	uint64_t seed;
 	uint64_t epochs;
 	uint32_t bad;
 	int64_t bad_budget;

@@ -69,6 +69,15 @@ enum oa_dtype { OA_U8 = 1, OA_F16 = 2, OA_F32 = 3, OA_I64 = 4 };
 
 enum oa_bad { OA_BAD_ERROR = 0, OA_BAD_SKIP = 1, OA_BAD_SUBSTITUTE = 2 };
 
+/* In which order an epoch's samples come. Frozen. */
+enum oa_order {
+	OA_ORDER_USUAL = 0,    /* the token's; without one: CAROUSEL, or ANY without random ops */
+	OA_ORDER_CAROUSEL = 1, /* random, dealt so that one production serves many jobs */
+	OA_ORDER_ANY = 2,      /* the same, and a resident hand may serve several epochs */
+	OA_ORDER_SEEDED = 3, /* random, from (dataset, seed, epoch) alone: bit-identical batches */
+	OA_ORDER_SEQUENTIAL = 4, /* 0, 1, 2, ... */
+};
+
 enum oa_flags {
 	OA_COPY = 1 << 0,      /* batches are private, writable copies; no pins */
 	OA_DROP_LAST = 1 << 1, /* leave out an epoch's last batch if it is short */
@@ -99,6 +108,10 @@ struct oa_options {
 	/* Called by oa_open() while it waits; NULL: none. */
 	void (*progress)(void *arg, const char *text, uint64_t done, uint64_t total);
 	void *progress_arg;
+	enum oa_order order;
+	/* Of orders and random ops with OA_ORDER_SEEDED and OA_ORDER_SEQUENTIAL; 0: the token's. Under
+	 * the others the stream has the seed, and jobs that share are no independent replicates. */
+	uint64_t seed;
 };
 
 struct oa_field {         /* of a batch; C order */

@@ -13,6 +13,9 @@
  *   at the end    what is carried, as a short batch (OA_DROP_LAST: left out); with an empty carry
  *                 the short rest of the last hand is a window
  *
+ * With a fixed plan batches are cut from the plan's order, so what is carried is completed from
+ * the head of the next hand and handed out before anything else.
+ *
  * So a batch depends on the hands and their holes alone, never on how far a hand was filled when we
  * looked. The end of an epoch is known by counting (progress.left), not by believing a flag: when
  * everything is delivered and accessd goes on with the epoch, or the other way round, one of us has
@@ -42,12 +45,11 @@ static int next_is_last(const struct oa_stream *stream, const struct held *held,
 			uint64_t left)
 {
 	uint64_t enough = stream->flags & OA_DROP_LAST ? stream->batch : 1; /* for one more batch */
-	uint64_t sure = stream->n_carried, unknown;
+	uint64_t sure = stream->is_fixed ? 0 : stream->n_carried, unknown;
 
 	if (left < enough)
 		return NEXT_YES;
-	if (stream->open.bad != OA_BAD_SKIP || !held ||
-	    stream->n_carried + (held->end - from) < left)
+	if (stream->open.bad != OA_BAD_SKIP || !held || sure + (held->end - from) < left)
 		return NEXT_NO;
 	for (uint32_t i = from; i < held->watermark; i++)
 		sure += held->status[i] != LAYOUT_SAMPLE_SKIPPED;
@@ -121,6 +123,7 @@ static BASE_HOT int next_window(struct oa_stream *stream, uint32_t count, bool i
 	}
 	held_note_seen(stream, held);
 	held->at += count;
+	progress_pass(stream, count);
 	next_finish(stream, batch, is_last);
 	if (held->at == held->end)
 		held_spend(stream, held);
@@ -146,7 +149,9 @@ static int next_carried(struct oa_stream *stream, struct carry **from, struct oa
 	batch->count = batch->copied = carry->count;
 	batch->substituted = carry->substituted;
 	stream->n_carried -= carry->count;
-	is_last = next_is_last(stream, NULL, 0, stream->progress.left - carry->count) == NEXT_YES;
+	progress_settle(stream);
+	is_last = next_is_last(stream, stream->held, stream->held ? stream->held->at : 0,
+			       stream->progress.left - carry->count) == NEXT_YES;
 	next_finish(stream, batch, is_last);
 	*ret = batch;
 	return stream->progress.left == 0 ? next_epoch(stream) : 0;
@@ -185,6 +190,7 @@ static BASE_COLD int next_hole(struct oa_stream *stream, struct held *held, uint
 		return r;
 	held_note_seen(stream, held);
 	held->at++;
+	progress_pass(stream, 1);
 	stream->progress.left--;
 	stream->stats.skipped++;
 	if (held->at == held->end)
@@ -209,20 +215,36 @@ static BASE_COLD int next_rest(struct oa_stream *stream, struct held *held, uint
 	return NEXT_LOOP;
 }
 
+/* A fixed plan's batch that the hands before began: completed from the head of this one, which
+ * has as many as lack. */
+static BASE_COLD int next_complete(struct oa_stream *stream, struct held *held, uint32_t lack)
+{
+	int r = carry_add(stream, held, lack);
+
+	if (r == 0 && held->at == held->end)
+		held_spend(stream, held);
+	return r ? r : NEXT_LOOP;
+}
+
 static BASE_HOT int next_in_hand(struct oa_stream *stream, struct oa_batch **ret)
 {
 	struct held *held = stream->held;
+	uint32_t lack = stream->batch;
 	int run, last;
 
 	held_look(held);
 	run = held_run(held, stream->batch);
 	if (run < 0)
 		return next_contradiction(stream);
-	if ((uint32_t)run == stream->batch) {
-		last = next_is_last(stream, held, held->at + stream->batch,
+	if (stream->is_fixed)
+		lack -= carry_count(stream);
+	if ((uint32_t)run >= lack) {
+		last = next_is_last(stream, held, held->at + lack,
 				    stream->progress.left - stream->batch);
 		if (last == NEXT_UNKNOWN)
 			return STREAM_NOTHING;
+		if (lack < stream->batch)
+			return next_complete(stream, held, lack);
 		return next_window(stream, stream->batch, last == NEXT_YES, ret);
 	}
 	if (held->at + (uint32_t)run == held->end)
@@ -266,10 +288,10 @@ static BASE_HOT int next_step(struct oa_stream *stream, struct oa_batch **ret)
 		return stream->failed;
 	if (stream->has_ended)
 		return OA_E_END;
+	if (stream->full && (stream->is_fixed || !stream->held))
+		return next_carried(stream, &stream->full, ret);
 	if (stream->held)
 		return next_in_hand(stream, ret);
-	if (stream->full)
-		return next_carried(stream, &stream->full, ret);
 	if (stream->progress.left == carry_count(stream))
 		return next_short(stream, ret);
 	return next_hand(stream);

@@ -16,6 +16,8 @@
  * every cut point.
  *
  * Skipped samples and those of a dropped last batch count as seen.
+ *
+ * With a fixed plan a place in the epoch's order is all there is to know (progress.place).
  */
 
 #include <errno.h>
@@ -42,6 +44,14 @@ static uint64_t state_count(const struct deal *deal, const struct progress *prog
 	return count + progress->n_tail;
 }
 
+/* Samples of the epoch that were not delivered. */
+static uint64_t state_left(const struct oa_stream *stream)
+{
+	if (stream->is_fixed)
+		return stream->deal.n - stream->progress.place;
+	return state_count(&stream->deal, &stream->progress);
+}
+
 static void state_note_end(struct oa_stream *stream)
 {
 	stream->has_ended =
@@ -59,12 +69,17 @@ int progress_init(struct oa_stream *stream, const struct token *token)
 		progress_fini(progress);
 		return -ENOMEM;
 	}
-	bits_fill(progress->need, stream->deal.grains);
-	if (token) {
+	if (!stream->is_fixed)
+		bits_fill(progress->need, stream->deal.grains);
+	if (token && stream->is_fixed) {
+		progress->place = progress->cursor = token->delivered;
+	} else if (token) {
 		memcpy(progress->need, token->need,
 		       bits_words(stream->deal.grains) * sizeof(*progress->need));
 		memcpy(progress->tail, token->tail, n_tail * sizeof(*progress->tail));
 		progress->n_tail = n_tail;
+	}
+	if (token) {
 		progress->epoch = token->epoch;
 		progress->delivered = token->delivered;
 		progress->step = token->delivered / stream->batch;
@@ -72,7 +87,7 @@ int progress_init(struct oa_stream *stream, const struct token *token)
 		progress->n_laps = token->n_laps;
 		progress->seed = token->seed;
 	}
-	progress->left = state_count(&stream->deal, progress);
+	progress->left = state_left(stream);
 	stream->n_carried = 0;
 	if (progress->left == 0 && stream->deal.n > 0)
 		progress_next_epoch(stream);
@@ -141,6 +156,19 @@ void progress_fold(struct oa_stream *stream, struct held *held)
 	held->is_folded = true;
 }
 
+void progress_pass(struct oa_stream *stream, uint32_t count)
+{
+	stream->progress.cursor += count;
+	if (stream->n_carried == 0)
+		stream->progress.place = stream->progress.cursor;
+}
+
+void progress_settle(struct oa_stream *stream)
+{
+	if (stream->n_carried == 0)
+		stream->progress.place = stream->progress.cursor;
+}
+
 static void state_fold_spent(struct oa_stream *stream)
 {
 	for (struct held *held = stream->hands; held; held = held->next)
@@ -153,12 +181,15 @@ bool progress_next_epoch(struct oa_stream *stream)
 	struct progress *progress = &stream->progress;
 
 	state_fold_spent(stream);
-	if (progress->n_tail > 0 || bits_count(progress->need, stream->deal.grains) > 0)
+	if (progress->n_tail > 0 || bits_count(progress->need, stream->deal.grains) > 0 ||
+	    (stream->is_fixed && progress->cursor != stream->deal.n))
 		return false;
 	progress->epoch++;
 	progress->step = progress->delivered = 0;
 	progress->left = stream->deal.n;
-	bits_fill(progress->need, stream->deal.grains);
+	progress->place = progress->cursor = 0;
+	if (!stream->is_fixed)
+		bits_fill(progress->need, stream->deal.grains);
 	stream->stats.epochs++;
 	state_note_end(stream);
 	return true;
@@ -262,7 +293,8 @@ static int snapshot_take(struct snapshot *snapshot, struct oa_stream *stream)
 	return 0;
 }
 
-int progress_rewind(struct oa_stream *stream)
+/* 0 or -ENOMEM. */
+static int state_take_back(struct oa_stream *stream)
 {
 	_cleanup_(snapshot_fini) struct snapshot snapshot = {0};
 	struct progress *progress = &stream->progress;
@@ -274,12 +306,23 @@ int progress_rewind(struct oa_stream *stream)
 	progress->need = base_take_ptr(snapshot.need);
 	progress->tail = base_take_ptr(snapshot.tail);
 	progress->n_tail = snapshot.n_tail;
+	return 0;
+}
+
+int progress_rewind(struct oa_stream *stream)
+{
+	struct progress *progress = &stream->progress;
+	int r = stream->is_fixed ? 0 : state_take_back(stream);
+
+	if (r)
+		return r;
+	progress->cursor = progress->place;
 	if (stream->held) {
 		stream->held->is_folded = true;
 		held_spend(stream, stream->held);
 	}
 	carry_clear(stream);
-	progress->left = state_count(&stream->deal, progress);
+	progress->left = state_left(stream);
 	/* Fewer than counted if accessd dealt something twice: the token must not contradict
 	 * itself. */
 	progress->delivered = BASE_MIN(progress->delivered, stream->deal.n - progress->left);
@@ -302,10 +345,15 @@ int progress_token(struct oa_stream *stream, void **ret, size_t *ret_size)
 	    .delivered = progress->delivered,
 	    .n_laps = progress->n_laps,
 	};
-	int r = snapshot_take(&snapshot, stream);
+	int r = stream->is_fixed ? 0 : snapshot_take(&snapshot, stream);
 
 	if (r)
 		return r;
+	if (stream->is_fixed) {
+		token.seed = stream->seed;
+		token.delivered = progress->place;
+		token.n_laps = 0;
+	}
 	memcpy(token.dataset, stream->dataset, sizeof(token.dataset));
 	memcpy(token.laps, progress->laps, sizeof(token.laps));
 	token.need = snapshot.need;

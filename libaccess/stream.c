@@ -135,6 +135,9 @@ static int stream_found(struct oa_stream *stream, const struct board_geometry *g
 		r = token_fits(&token, stream->deal.n, stream->deal.grain, stream->dataset, diag);
 	if (!r) {
 		stream->order = token.order;
+		stream->is_fixed = plan_is_fixed(token.order);
+		if (stream->is_fixed)
+			stream->seed = token.seed;
 		r = progress_init(stream, &token);
 	}
 	token_fini(&token);
@@ -170,7 +173,10 @@ int stream_adopt(struct oa_stream *stream, struct session *session, struct diag 
 		session_unref(session);
 		return r;
 	}
-	if (progress->seed != geometry->seed) /* noted laps are of another stream's instances */
+	if (stream->is_fixed)
+		; /* its instances are the plan's, whatever stream makes them */
+	else if (progress->seed !=
+		 geometry->seed) /* noted laps are of another stream's instances */
 		progress->n_laps = 0;
 	progress->seed = geometry->seed;
 	stream->hand = geometry->hand;
@@ -241,6 +247,10 @@ static int stream_check_options(const struct oa_options *options, struct diag *d
 		return error_set(diag, OA_E_INVALID,
 				 "oa_open(): options.bad is %d, must be an OA_BAD_...",
 				 (int)options->bad);
+	if ((unsigned)options->order > OA_ORDER_SEQUENTIAL)
+		return error_set(diag, OA_E_INVALID,
+				 "oa_open(): options.order is %d, must be an OA_ORDER_...",
+				 (int)options->order);
 	if (options->rank >= options->ranks)
 		return error_set(diag, OA_E_INVALID, "oa_open(): options.rank is %u of %u ranks",
 				 options->rank, options->ranks);
@@ -290,6 +300,8 @@ static int stream_set_open(struct dial_open *open, const struct oa_options *opti
 	    .hand = options->hand,
 	    .ranks = options->ranks,
 	    .rank = options->rank,
+	    .order = options->order,
+	    .seed = options->seed,
 	    .epochs = options->epochs,
 	    .bad = options->bad,
 	    .bad_budget = options->bad_budget,
@@ -324,7 +336,9 @@ static int stream_new(const struct dial_route *route, const struct oa_options *o
 	stream->flags = options->flags;
 	stream->batch = options->batch;
 	stream->epochs = options->epochs;
-	stream->order = 1;
+	stream->order = options->order ? options->order : PLAN_CAROUSEL;
+	stream->is_fixed = plan_is_fixed(stream->order);
+	stream->seed = options->seed;
 	stream->full_end = &stream->full;
 	stream->epoll_fd = stream->timer_fd = stream->watched_fd = -1;
 	dial_init(&stream->dial, &stream->route);
@@ -353,6 +367,7 @@ static int stream_check_token(struct oa_stream *stream, bool *ret_ended, struct 
 		memcpy(stream->dataset, token.dataset, sizeof(stream->dataset));
 		stream->n_samples = token.n;
 		stream->order = token.order;
+		stream->is_fixed = plan_is_fixed(token.order);
 		stream->epochs = token.epoch;
 		r = token.grain == stream->deal.grain
 			? progress_init(stream, &token)

@@ -19,6 +19,7 @@
 #include "libaccess/libaccess.h"
 #include "libaccess/session.h"
 #include "sched/deal.h"
+#include "sched/plan.h"
 #include "sched/token.h"
 
 enum { STREAM_NOTHING = 300 }; /* nothing to hand out now */
@@ -79,6 +80,9 @@ struct progress {
 	uint32_t n_tail;
 	uint64_t seed, laps[TOKEN_MAX_LAPS];
 	uint32_t n_laps;
+	/* Fixed plans have these instead of need and tail: in the epoch's order, the place up to which
+	 * all was delivered (or skipped), and the cursor's; between them lies what is carried. */
+	uint64_t place, cursor;
 };
 
 struct oa_stream {
@@ -97,6 +101,7 @@ struct oa_stream {
 	struct carry *full, **full_end;
 	uint64_t n_carried;    /* samples in carry and full */
 	uint32_t flags, batch; /* never change */
+	bool is_fixed;         /* a fixed plan: batches are cut from its order, none out of turn */
 	int failed;            /* sticky code, 0: none */
 	uint32_t callers;      /* threads in oa_next(), those that wait for their turn, too */
 	uint32_t n_waiting;    /* of them, those that wait for a post of `turn` */
@@ -114,7 +119,8 @@ struct oa_stream {
 	struct dial_route route;
 	uint64_t epochs;
 	struct stream_field field[LAYOUT_MAX_FIELDS];
-	uint32_t n_fields, order;
+	uint32_t n_fields, order; /* order: enum plan_order */
+	uint64_t seed;            /* of the fixed plan */
 	uint64_t carry_bytes;
 	struct deal deal;
 	uint8_t dataset[32];
@@ -194,6 +200,10 @@ void progress_fini(struct progress *progress);
 void progress_take_tail(struct progress *progress, const int64_t *ids, uint32_t count);
 /* The hand's grains leave need, if it is of this epoch. */
 void progress_fold(struct oa_stream *stream, struct held *held);
+/* The cursor went over count samples: they are delivered, carried or holes. */
+void progress_pass(struct oa_stream *stream, uint32_t count);
+/* What was carried was delivered. */
+void progress_settle(struct oa_stream *stream);
 /* The epoch is delivered. false: need says that something is missing (nothing was changed). */
 bool progress_next_epoch(struct oa_stream *stream);
 /* Takes everything back that was taken and not delivered. 0 or -ENOMEM. */

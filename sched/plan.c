@@ -15,6 +15,18 @@
 #define PLAN_STREAM_KEY UINT64_C(0x6b65790000000000) /* "key" */
 #define PLAN_STREAM_LAP UINT64_C(0x6c61700000000000) /* "lap" */
 
+const char *plan_name(uint32_t order)
+{
+	static const char *const names[] = {
+	    [PLAN_CAROUSEL] = "carousel",
+	    [PLAN_ANY] = "any",
+	    [PLAN_SEEDED] = "seeded",
+	    [PLAN_SEQUENTIAL] = "sequential",
+	};
+
+	return order && order < BASE_ARRAY_LEN(names) ? names[order] : "none of ours";
+}
+
 static uint64_t word64(uint32_t low, uint32_t high)
 {
 	return (uint64_t)high << 32 | low;

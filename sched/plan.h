@@ -38,6 +38,8 @@ static inline bool plan_is_fixed(uint32_t order)
 {
 	return order == PLAN_SEEDED || order == PLAN_SEQUENTIAL;
 }
+/* "carousel", "any", "seeded", "sequential"; "none of ours" otherwise. */
+const char *plan_name(uint32_t order);
 /* is_deterministic: the pipeline has no random op. Where neither order nor pixels depend on seed
  * and epoch, they are taken as 0, so that all jobs and epochs mean the same instances. */
 void plan_init(struct plan *plan, enum plan_order order, uint64_t n, uint64_t seed,

@@ -69,6 +69,9 @@ enum proto_key {
 	PROTO_KEY_SHARED = 24,
 	PROTO_KEY_INSTANCE = 25,
 	PROTO_KEY_POSITION = 26,
+	PROTO_KEY_ORDER =
+	    27, /* enum plan_order; missing: the token's, else the pipeline's usual one */
+	PROTO_KEY_SEED = 28, /* of a fixed plan; missing: the token's, else 0 */
 };
 
 enum proto_policy { PROTO_POLICY_ERROR = 0, PROTO_POLICY_SKIP = 1, PROTO_POLICY_SUBSTITUTE = 2 };
