@@ -302,7 +302,7 @@ static void tell_jobs(struct stream *stream, const struct fill *fill, uint32_t b
 		if (!job || !job->granted[fill->slot] || has_older(stream, job, fill))
 			continue;
 		if (fill->watermark == fill->count || fill->after_hole > before ||
-		    windows_end(fill, job->batch) > before)
+		    windows_end(fill, job->stride) > before)
 			job->news = true;
 	}
 }

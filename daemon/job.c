@@ -155,6 +155,7 @@ static struct job *job_make(struct conn *conn, int *inbox_fd, int *outbox_fd)
 	job->order = request->order;
 	if (!job->order)
 		job->order = pipeline_is_random(stream->pipeline) ? PLAN_CAROUSEL : PLAN_ANY;
+	job->stride = plan_is_fixed(job->order) ? 1 : job->batch;
 	job->budget = request->has_budget ? request->budget : BASE_MAX(UINT64_C(10), n / 100);
 	job->started_ns = job->rate_ns = base_now_ns();
 	job->name = strdup(request->job);
@@ -338,7 +339,7 @@ static bool post(struct job *job, const struct job_later *later)
 
 	if (grant_post(&job->grants, &grant, &job->granted[later->slot]))
 		return false;
-	job->news |= fill_is_of_use(job->stream, later->slot, job->batch);
+	job->news |= fill_is_of_use(job->stream, later->slot, job->stride);
 	return true;
 }
 

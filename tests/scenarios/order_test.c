@@ -1,0 +1,423 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Orders, against a real accessd. With a fixed plan every byte of a run is a function of (dataset,
+ * seed): a digest over ids, pixels and labels, in order of delivery, is the same alone, beside
+ * others, with other batches and hands, after a kill -9 of accessd, and resumed at any point.
+ */
+
+#include "tests/scenarios/rig.h"
+
+#include "base/hash.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define SAMPLES 53
+#define EPOCHS 2
+#define CROP_SPEC                                                                         \
+	"[{\"op\":\"decode\"},{\"op\":\"random_resized_crop\",\"size\":[24,24]},{\"op\":" \
+	"\"hflip\"},"                                                                     \
+	"{\"op\":\"cast\",\"dtype\":\"u8\"}]"
+#define EVAL_SPEC                                                                               \
+	"[{\"op\":\"decode\"},{\"op\":\"resize\",\"size\":[16,16]},{\"op\":\"cast\",\"dtype\":" \
+	"\"u8\"}]"
+
+static const char *dataset;
+
+/* Copies of one photograph: crops of it differ, as those of one colour would not. */
+static const char *photos(const char *dir)
+{
+	const char *from = getenv("top_srcdir");
+	char photo[PATH_MAX], path[PATH_MAX];
+
+	snprintf(photo, sizeof(photo), "%s/tests/worker/photo.jpg", from ? from : ".");
+	snprintf(path, sizeof(path), "%s", rig_path("%s", dir));
+	mkdir(path, 0755);
+	snprintf(path, sizeof(path), "%s", rig_path("%s/class", dir));
+	mkdir(path, 0755);
+	for (int i = 0; i < SAMPLES; i++) {
+		snprintf(path, sizeof(path), "%s", rig_path("%s/class/%04d.jpg", dir, i));
+		ck_assert_msg(symlink(photo, path) == 0 || errno == EEXIST, "%s", strerror(errno));
+	}
+	return rig_path("%s", dir);
+}
+
+static struct oa_options options_of(enum oa_order order, uint64_t seed, uint32_t batch)
+{
+	return (struct oa_options){
+	    .size = sizeof(struct oa_options),
+	    .dataset = dataset,
+	    .pipeline = CROP_SPEC,
+	    .batch = batch,
+	    .epochs = EPOCHS,
+	    .order = order,
+	    .seed = seed,
+	};
+}
+
+static struct oa_batch *next(struct oa_stream *stream)
+{
+	struct oa_batch *batch = NULL;
+	int r = oa_next(stream, 60000, &batch);
+
+	ck_assert_msg(r == 0 || r == OA_E_END, "%s: %s", oa_error_name(r), oa_error_text(stream));
+	return batch;
+}
+
+/* Sample by sample, so that the cut into batches does not matter. */
+static void digest_batch(struct hash *hash, const struct oa_batch *batch)
+{
+	struct oa_batch_info info = {.size = sizeof(info)};
+	struct oa_field field;
+
+	oa_batch_info(batch, &info);
+	for (uint32_t i = 0; i < info.count; i++) {
+		hash_add_u64(hash, info.epoch);
+		hash_add_u64(hash, (uint64_t)info.ids[i]);
+		for (uint32_t f = 0; oa_batch_field(batch, f, &field) == 0; f++)
+			hash_add(hash, (const uint8_t *)field.data + i * (uint64_t)field.strides[0],
+				 (size_t)(field.bytes / info.count));
+	}
+}
+
+/* All of a stream that is left. */
+static void digest_rest(struct hash *hash, struct oa_stream *stream)
+{
+	struct oa_batch *batch;
+
+	while ((batch = next(stream))) {
+		digest_batch(hash, batch);
+		oa_release(batch);
+	}
+}
+
+static struct hash_id digest_run(const struct oa_options *options)
+{
+	struct oa_client *client = rig_connect();
+	struct oa_stream *stream = rig_open(client, options);
+	struct hash_id id;
+	struct hash *hash;
+
+	ck_assert_int_eq(hash_new(&hash), 0);
+	digest_rest(hash, stream);
+	hash_finish(hash, &id);
+	hash_free(hash);
+	oa_close(stream);
+	oa_disconnect(client);
+	return id;
+}
+
+/* What every other run of this plan must give. */
+static struct hash_id reference(uint64_t seed)
+{
+	struct oa_options options = options_of(OA_ORDER_SEEDED, seed, 8);
+	struct hash_id id;
+
+	rig_start("workers=2", NULL);
+	id = digest_run(&options);
+	rig_end();
+	return id;
+}
+
+static void assert_same(struct hash_id a, struct hash_id b)
+{
+	ck_assert_mem_eq(a.bytes, b.bytes, sizeof(a.bytes));
+}
+
+START_TEST(a_plan_is_the_same_with_any_batches_and_hands)
+{
+	static const struct {
+		uint32_t batch;
+		const char *hand;
+	} ways[] = {{1, "hand=1"}, {7, "hand=16"}, {16, "hand=7"}, {53, "hand=5"}, {64, "hand=64"}};
+	struct hash_id id, other;
+
+	dataset = photos("plan");
+	id = reference(5);
+	for (size_t i = 0; i < BASE_ARRAY_LEN(ways); i++) {
+		struct oa_options options = options_of(OA_ORDER_SEEDED, 5, ways[i].batch);
+
+		rig_start("workers=1", ways[i].hand, NULL);
+		options.flags = i % 2 ? OA_COPY : 0;
+		assert_same(digest_run(&options), id);
+		rig_end();
+	}
+	other = reference(6);
+	ck_assert_mem_ne(other.bytes, id.bytes, sizeof(id.bytes));
+}
+END_TEST
+
+/* A sharer in a process of its own: any order, any seed, any batch. */
+static int start_sharer(unsigned number)
+{
+	static const enum oa_order orders[] = {OA_ORDER_USUAL, OA_ORDER_SEEDED,
+					       OA_ORDER_SEQUENTIAL};
+	struct oa_options options = options_of(orders[number % 3], 5 + number % 2, 3 + 4 * number);
+	int pid = fork();
+
+	if (pid == 0) {
+		digest_run(&options);
+		_exit(0);
+	}
+	return pid;
+}
+
+/* 7 others at once, one of them with the same plan; then alone again: always the same bytes. */
+START_TEST(a_plan_is_the_same_beside_others)
+{
+	struct oa_options options = options_of(OA_ORDER_SEEDED, 5, 8);
+	struct hash_id id;
+	int pids[7], status;
+
+	dataset = options.dataset = photos("beside");
+	id = reference(5);
+	rig_start("workers=2", "hand=8", NULL);
+	for (unsigned i = 0; i < BASE_ARRAY_LEN(pids); i++)
+		pids[i] = start_sharer(i);
+	assert_same(digest_run(&options), id);
+	for (unsigned i = 0; i < BASE_ARRAY_LEN(pids); i++) {
+		ck_assert_int_eq(waitpid(pids[i], &status, 0), pids[i]);
+		ck_assert_int_eq(status, 0);
+	}
+	assert_same(digest_run(&options), id);
+	rig_end();
+}
+END_TEST
+
+/* accessd is killed and comes back in the same place, with other settings. */
+static void kill_and_restart(void)
+{
+	const char *program = getenv("ACCESS_DAEMON");
+	char cache[PATH_MAX];
+
+	kill(rig_host.pid, SIGKILL);
+	waitpid(rig_host.pid, NULL, 0);
+	snprintf(cache, sizeof(cache), "cache_dir=%s", rig_host.dir);
+	rig_host.pid = fork();
+	if (rig_host.pid == 0) {
+		execl(program, program, "--private", "--dir", rig_host.dir, "--set", cache, "--set",
+		      "hand=6", "--set", "workers=1", (char *)NULL);
+		_exit(127);
+	}
+}
+
+START_TEST(a_plan_is_the_same_after_a_kill)
+{
+	struct oa_options options = options_of(OA_ORDER_SEEDED, 5, 8);
+	struct oa_client *client;
+	struct oa_stream *stream;
+	struct hash_id id, again;
+	struct hash *hash;
+
+	dataset = options.dataset = photos("kill");
+	id = reference(5);
+	rig_start("workers=2", "hand=8", NULL);
+	client = rig_connect();
+	stream = rig_open(client, &options);
+	ck_assert_int_eq(hash_new(&hash), 0);
+	for (int i = 0; i < 9; i++) {
+		struct oa_batch *batch = next(stream);
+
+		if (i == 4 || i == 8)
+			kill_and_restart();
+		digest_batch(hash, batch); /* held through the kill */
+		oa_release(batch);
+	}
+	digest_rest(hash, stream);
+	hash_finish(hash, &again);
+	hash_free(hash);
+	assert_same(again, id);
+	oa_close(stream);
+	oa_disconnect(client);
+	rig_end();
+}
+END_TEST
+
+/* Takes n batches of the stream that goes on from the token; the token is replaced. */
+static bool run_part(const struct oa_options *usual, uint32_t batch, unsigned n, void **token,
+		     size_t *size, struct hash *hash)
+{
+	struct oa_options options = *usual;
+	struct oa_client *client = rig_connect();
+	struct oa_stream *stream;
+	struct oa_batch *got = NULL;
+
+	options.batch = batch;
+	options.token = *token;
+	options.token_size = *size;
+	stream = rig_open(client, &options);
+	while (n-- && (got = next(stream))) {
+		digest_batch(hash, got);
+		oa_release(got);
+	}
+	free(*token);
+	*size = 0;
+	oa_state(stream, NULL, size);
+	ck_assert_uint_le(*size, 256);
+	*token = malloc(*size);
+	ck_assert_int_eq(oa_state(stream, *token, size), 0);
+	oa_close(stream);
+	oa_disconnect(client);
+	return got != NULL;
+}
+
+/* Cut after 1, 2, 3 ... batches, and resumed with another B each time. */
+START_TEST(a_plan_resumes_at_any_point)
+{
+	struct oa_options options = options_of(OA_ORDER_SEEDED, 5, 8);
+	struct hash_id id, again;
+	struct hash *hash;
+
+	dataset = options.dataset = photos("resume");
+	id = reference(5);
+	rig_start("workers=2", "hand=8", NULL);
+	for (unsigned step = 1; step < 8; step++) {
+		void *token = NULL;
+		size_t size = 0;
+		unsigned part = 0;
+
+		ck_assert_int_eq(hash_new(&hash), 0);
+		while (run_part(&options, 1 + (part * 5 + step) % 13, step, &token, &size, hash))
+			part++;
+		hash_finish(hash, &again);
+		hash_free(hash);
+		free(token);
+		assert_same(again, id);
+	}
+	rig_end();
+}
+END_TEST
+
+START_TEST(a_sequence_is_a_sequence)
+{
+	struct oa_options options = options_of(OA_ORDER_SEQUENTIAL, 0, 7);
+	struct oa_client *client;
+	struct oa_stream *stream;
+	struct oa_batch *batch;
+	int64_t expected = 0;
+
+	dataset = options.dataset = photos("sequence");
+	rig_start("workers=2", "hand=9", NULL);
+	client = rig_connect();
+	stream = rig_open(client, &options);
+	while ((batch = next(stream))) {
+		struct oa_batch_info info = {.size = sizeof(info)};
+
+		oa_batch_info(batch, &info);
+		ck_assert_uint_eq(info.count, BASE_MIN(7, SAMPLES - expected % SAMPLES));
+		for (uint32_t i = 0; i < info.count; i++, expected++)
+			ck_assert_int_eq(info.ids[i], expected % SAMPLES);
+		ck_assert_int_eq(info.is_last, expected % SAMPLES == 0);
+		oa_release(batch);
+	}
+	ck_assert_int_eq(expected, EPOCHS * SAMPLES);
+	oa_close(stream);
+	oa_disconnect(client);
+	rig_end();
+}
+END_TEST
+
+/* Samples preprocessed for two jobs with this order and pipeline that go in step. */
+static double work_of_two(enum oa_order order, const char *pipeline)
+{
+	struct oa_options options = options_of(order, 5, 4);
+	struct oa_client *client;
+	struct oa_stream *stream[2];
+	struct oa_batch *batch;
+	double work;
+	bool more = true;
+
+	rig_start("workers=2", "hand=8", "slots=8", NULL);
+	options.pipeline = pipeline;
+	client = rig_connect();
+	stream[0] = rig_open(client, &options);
+	stream[1] = rig_open(client, &options);
+	while (more)
+		for (int i = 0; i < 2; i++) {
+			batch = next(stream[i]);
+			more = batch != NULL;
+			oa_release(batch);
+		}
+	work = rig_status("node.samples_preprocessed");
+	oa_close(stream[0]);
+	oa_close(stream[1]);
+	oa_disconnect(client);
+	rig_end();
+	return work;
+}
+
+/* Two jobs with the same seed that start together cost one: redundancy at most 1.02. */
+START_TEST(the_same_plan_is_made_once)
+{
+	dataset = photos("twice");
+	ck_assert_double_le(work_of_two(OA_ORDER_SEEDED, CROP_SPEC), 1.02 * EPOCHS * SAMPLES);
+	ck_assert_double_le(work_of_two(OA_ORDER_SEQUENTIAL, EVAL_SPEC), 1.02 * EPOCHS * SAMPLES);
+}
+END_TEST
+
+static void assert_refused(struct oa_options *options, int code, const char *says)
+{
+	struct oa_error error = {.size = sizeof(error)};
+	struct oa_client *client = rig_connect();
+	struct oa_stream *stream = NULL;
+	int r = oa_open(client, options, &stream, &error);
+
+	ck_assert_msg(r == code && strstr(error.text, says), "%s: %s", oa_error_name(r),
+		      error.text);
+	ck_assert_ptr_null(stream);
+	oa_disconnect(client);
+}
+
+/* A plan cannot be left in the middle, nor taken for another one. */
+START_TEST(what_does_not_fit_is_refused)
+{
+	struct oa_options options = options_of(OA_ORDER_SEEDED, 5, 8);
+	struct hash *hash;
+	void *token = NULL;
+	size_t size = 0;
+
+	dataset = options.dataset = photos("refused");
+	rig_start("workers=2", NULL);
+	ck_assert_int_eq(hash_new(&hash), 0);
+	run_part(&options, 8, 2, &token, &size, hash);
+	hash_free(hash);
+	options.token = token;
+	options.token_size = size;
+	options.order = OA_ORDER_SEQUENTIAL;
+	assert_refused(&options, OA_E_TOKEN, "sequential");
+	options.order = OA_ORDER_SEEDED;
+	options.seed = 6;
+	assert_refused(&options, OA_E_TOKEN, "seed 5");
+	options.token = NULL;
+	options.token_size = 0;
+	options.order = OA_ORDER_ANY;
+	assert_refused(&options, OA_E_INVALID, "carousel");
+	options.order = (enum oa_order)9;
+	assert_refused(&options, OA_E_INVALID, "order");
+	free(token);
+	rig_end();
+}
+END_TEST
+
+static void add(TCase *t)
+{
+	tcase_add_test(t, a_plan_is_the_same_with_any_batches_and_hands);
+	tcase_add_test(t, a_plan_is_the_same_beside_others);
+	tcase_add_test(t, a_plan_is_the_same_after_a_kill);
+	tcase_add_test(t, a_plan_resumes_at_any_point);
+	tcase_add_test(t, a_sequence_is_a_sequence);
+	tcase_add_test(t, the_same_plan_is_made_once);
+	tcase_add_test(t, what_does_not_fit_is_refused);
+}
+
+int main(void)
+{
+	return rig_main("order", add);
+}
