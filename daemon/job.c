@@ -92,7 +92,7 @@ static int enter_carousel(struct job *job, const struct request *request, uint64
 {
 	struct carousel_join join = {
 	    .batch = request->batch,
-	    .ranks = 1,
+	    .ranks = request->ranks,
 	    .epochs = request->epochs,
 	    .order = plan_is_fixed(request->order) ? request->order : 0,
 	    .seed = request->seed,

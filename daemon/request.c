@@ -17,6 +17,7 @@
 #include "sched/token.h"
 
 #define MOST_BATCH 65536
+#define MOST_RANKS 65536
 
 void request_fini(struct request *request)
 {
@@ -130,17 +131,29 @@ static int check_numbers(struct request *request, const struct wire_in *in, stru
 	else if (policy > PROTO_POLICY_SUBSTITUTE)
 		diag_set(diag, "policy for bad samples %llu: 0 error, 1 skip, 2 substitute",
 			 (unsigned long long)policy);
-	else if (ranks != 1 || rank != 0)
-		diag_set(diag,
-			 "rank %llu of %llu: this accessd serves jobs of one rank; open one job "
-			 "a process, or update accessd",
-			 (unsigned long long)rank, (unsigned long long)ranks);
+	else if (ranks < 1 || ranks > MOST_RANKS || rank >= ranks)
+		diag_set(diag, "rank %llu of %llu: there may be 1 to %d ranks, numbered from 0",
+			 (unsigned long long)rank, (unsigned long long)ranks, MOST_RANKS);
 	else {
 		request->batch = (uint32_t)batch;
 		request->hand = (uint32_t)hand;
+		request->ranks = (uint32_t)ranks;
+		request->rank = (uint32_t)rank;
 		request->policy = (enum proto_policy)policy;
 		return 0;
 	}
+	return OA_E_INVALID;
+}
+
+static int check_ranks(const struct request *request, struct diag *diag)
+{
+	if (request->ranks == 1 || plan_is_fixed(request->order))
+		return 0;
+	diag_set(
+	    diag,
+	    "%u ranks of one job: this accessd gives ranks their parts of orders \"seeded\" and "
+	    "\"sequential\" alone; ask for one of them, with the same seed on each rank",
+	    request->ranks);
 	return OA_E_INVALID;
 }
 
@@ -173,5 +186,7 @@ int request_parse(struct request *request, const struct wire_in *in,
 		r = compile(request, in, diag);
 	if (!r)
 		r = take_order(request, in, &has_seed, diag);
-	return r ? r : take_token(request, in, has_seed, diag);
+	if (!r)
+		r = take_token(request, in, has_seed, diag);
+	return r ? r : check_ranks(request, diag);
 }

@@ -19,7 +19,7 @@ struct pipeline;
 struct request {
 	char *dataset, *job, *program;
 	struct pipeline *pipeline; /* compiled; NULL once a stream took it */
-	uint32_t batch, hand;
+	uint32_t batch, hand, ranks, rank;
 	uint32_t order; /* enum plan_order; 0: none was asked for, and there is no token */
 	uint64_t seed;  /* of a fixed plan */
 	uint64_t epochs, budget;

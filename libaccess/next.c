@@ -33,7 +33,6 @@
 #include "libaccess/stream.h"
 
 enum { NEXT_NO = 0, NEXT_YES = 1, NEXT_UNKNOWN = 2 };
-enum { NEXT_LOOP = STREAM_NOTHING + 1 }; /* something was consumed: look again */
 
 /* ---- the end of an epoch ---- */
 
@@ -60,7 +59,7 @@ static int next_is_last(const struct oa_stream *stream, const struct held *held,
 }
 
 /* All of the epoch is consumed. */
-static int next_epoch(struct oa_stream *stream)
+int next_epoch(struct oa_stream *stream)
 {
 	if (!progress_next_epoch(stream))
 		stream_lose(stream, "the hands of an epoch did not hold each sample once");
@@ -96,8 +95,8 @@ static uint32_t next_count_substitutes(const struct held *held, uint32_t first, 
 }
 
 /* The count samples at the cursor: a view, or with OA_COPY a copy. */
-static BASE_HOT int next_window(struct oa_stream *stream, uint32_t count, bool is_last,
-				struct oa_batch **ret)
+BASE_HOT int next_window(struct oa_stream *stream, uint32_t count, bool is_last,
+			 struct oa_batch **ret)
 {
 	struct held *held = stream->held;
 	struct oa_batch *batch = batch_new(stream);
@@ -132,11 +131,10 @@ static BASE_HOT int next_window(struct oa_stream *stream, uint32_t count, bool i
 }
 
 /* Hands out the buffer at *from, which moves on to the one behind it. */
-static int next_carried(struct oa_stream *stream, struct carry **from, struct oa_batch **ret)
+int next_carried(struct oa_stream *stream, struct carry **from, bool is_last, struct oa_batch **ret)
 {
 	struct oa_batch *batch = batch_new(stream);
 	struct carry *carry = *from;
-	bool is_last;
 
 	if (!batch)
 		return -ENOMEM;
@@ -150,11 +148,23 @@ static int next_carried(struct oa_stream *stream, struct carry **from, struct oa
 	batch->substituted = carry->substituted;
 	stream->n_carried -= carry->count;
 	progress_settle(stream);
-	is_last = next_is_last(stream, stream->held, stream->held ? stream->held->at : 0,
-			       stream->progress.left - carry->count) == NEXT_YES;
 	next_finish(stream, batch, is_last);
 	*ret = batch;
 	return stream->progress.left == 0 ? next_epoch(stream) : 0;
+}
+
+/* The carry at *from; nothing is taken after it that belongs before it. */
+static int next_left_over(struct oa_stream *stream, struct carry **from, struct oa_batch **ret)
+{
+	const struct held *held = stream->held;
+	uint64_t carried = stream->n_carried;
+	int last;
+
+	stream->n_carried -= (*from)->count;
+	last =
+	    next_is_last(stream, held, held ? held->at : 0, stream->progress.left - (*from)->count);
+	stream->n_carried = carried;
+	return next_carried(stream, from, last == NEXT_YES, ret);
 }
 
 /* Everything that is left of the epoch is carried, and is less than a batch. */
@@ -163,7 +173,7 @@ static BASE_COLD int next_short(struct oa_stream *stream, struct oa_batch **ret)
 	struct carry *carry = stream->carry;
 
 	if (carry && carry->count > 0 && !(stream->flags & OA_DROP_LAST))
-		return next_carried(stream, &stream->carry, ret);
+		return next_left_over(stream, &stream->carry, ret);
 	stream->progress.left = 0;
 	carry_clear(stream);
 	next_epoch(stream);
@@ -172,7 +182,7 @@ static BASE_COLD int next_short(struct oa_stream *stream, struct oa_batch **ret)
 
 /* ---- the cursor's hand ---- */
 
-static BASE_COLD int next_contradiction(struct oa_stream *stream)
+BASE_COLD int next_contradiction(struct oa_stream *stream)
 {
 	stream_lose(stream, "a sample below the watermark is not finished");
 	return NEXT_LOOP;
@@ -265,7 +275,7 @@ static BASE_COLD int next_pins(struct oa_stream *stream)
 	    (unsigned long long)stream->stats.outstanding, LAYOUT_MAX_PINS);
 }
 
-static BASE_HOT int next_hand(struct oa_stream *stream)
+BASE_HOT int next_hand(struct oa_stream *stream)
 {
 	struct diag diag; /* set with -EPROTO; not cleared, as that would cost more than the rest */
 	int r;
@@ -288,8 +298,10 @@ static BASE_HOT int next_step(struct oa_stream *stream, struct oa_batch **ret)
 		return stream->failed;
 	if (stream->has_ended)
 		return OA_E_END;
+	if (stream->is_ranked)
+		return ranked_step(stream, ret);
 	if (stream->full && (stream->is_fixed || !stream->held))
-		return next_carried(stream, &stream->full, ret);
+		return next_left_over(stream, &stream->full, ret);
 	if (stream->held)
 		return next_in_hand(stream, ret);
 	if (stream->progress.left == carry_count(stream))

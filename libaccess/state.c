@@ -47,6 +47,8 @@ static uint64_t state_count(const struct deal *deal, const struct progress *prog
 /* Samples of the epoch that were not delivered. */
 static uint64_t state_left(const struct oa_stream *stream)
 {
+	if (stream->is_ranked)
+		return INT64_MAX; /* it is not counted, and never 0 */
 	if (stream->is_fixed)
 		return stream->deal.n - stream->progress.place;
 	return state_count(&stream->deal, &stream->progress);
@@ -83,13 +85,17 @@ int progress_init(struct oa_stream *stream, const struct token *token)
 		progress->epoch = token->epoch;
 		progress->delivered = token->delivered;
 		progress->step = token->delivered / stream->batch;
+		if (stream->is_ranked)
+			progress->step = ranked_step_of(stream, token->delivered);
+		progress->base = progress->place;
+		progress->base_step = progress->step;
 		memcpy(progress->laps, token->laps, sizeof(progress->laps));
 		progress->n_laps = token->n_laps;
 		progress->seed = token->seed;
 	}
 	progress->left = state_left(stream);
 	stream->n_carried = 0;
-	if (progress->left == 0 && stream->deal.n > 0)
+	if (stream->deal.n > 0 && (progress->left == 0 || progress->cursor == stream->deal.n))
 		progress_next_epoch(stream);
 	state_note_end(stream);
 	return 0;
@@ -186,8 +192,8 @@ bool progress_next_epoch(struct oa_stream *stream)
 		return false;
 	progress->epoch++;
 	progress->step = progress->delivered = 0;
-	progress->left = stream->deal.n;
-	progress->place = progress->cursor = 0;
+	progress->left = stream->is_ranked ? INT64_MAX : stream->deal.n;
+	progress->place = progress->cursor = progress->base = progress->base_step = 0;
 	if (!stream->is_fixed)
 		bits_fill(progress->need, stream->deal.grains);
 	stream->stats.epochs++;
@@ -316,6 +322,10 @@ int progress_rewind(struct oa_stream *stream)
 
 	if (r)
 		return r;
+	if (stream->is_ranked) {
+		progress->base = progress->place = ranked_place(stream);
+		progress->base_step = progress->step;
+	}
 	progress->cursor = progress->place;
 	if (stream->held) {
 		stream->held->is_folded = true;
@@ -323,6 +333,8 @@ int progress_rewind(struct oa_stream *stream)
 	}
 	carry_clear(stream);
 	progress->left = state_left(stream);
+	if (stream->is_ranked && progress->cursor == stream->deal.n)
+		progress_next_epoch(stream);
 	/* Fewer than counted if accessd dealt something twice: the token must not contradict
 	 * itself. */
 	progress->delivered = BASE_MIN(progress->delivered, stream->deal.n - progress->left);
@@ -351,7 +363,7 @@ int progress_token(struct oa_stream *stream, void **ret, size_t *ret_size)
 		return r;
 	if (stream->is_fixed) {
 		token.seed = stream->seed;
-		token.delivered = progress->place;
+		token.delivered = stream->is_ranked ? ranked_place(stream) : progress->place;
 		token.n_laps = 0;
 	}
 	memcpy(token.dataset, stream->dataset, sizeof(token.dataset));

@@ -107,6 +107,13 @@ static bool stream_has_fields(const struct oa_stream *stream, const struct board
 	return true;
 }
 
+static void stream_set_order(struct oa_stream *stream, uint32_t order)
+{
+	stream->order = order;
+	stream->is_fixed = plan_is_fixed(order);
+	stream->is_ranked = stream->is_fixed && stream->open.ranks > 1;
+}
+
 /* The first session says what the stream is. */
 static int stream_found(struct oa_stream *stream, const struct board_geometry *geometry,
 			struct diag *diag)
@@ -134,8 +141,7 @@ static int stream_found(struct oa_stream *stream, const struct board_geometry *g
 	if (!r)
 		r = token_fits(&token, stream->deal.n, stream->deal.grain, stream->dataset, diag);
 	if (!r) {
-		stream->order = token.order;
-		stream->is_fixed = plan_is_fixed(token.order);
+		stream_set_order(stream, token.order);
 		if (stream->is_fixed)
 			stream->seed = token.seed;
 		r = progress_init(stream, &token);
@@ -336,8 +342,6 @@ static int stream_new(const struct dial_route *route, const struct oa_options *o
 	stream->flags = options->flags;
 	stream->batch = options->batch;
 	stream->epochs = options->epochs;
-	stream->order = options->order ? options->order : PLAN_CAROUSEL;
-	stream->is_fixed = plan_is_fixed(stream->order);
 	stream->seed = options->seed;
 	stream->full_end = &stream->full;
 	stream->epoll_fd = stream->timer_fd = stream->watched_fd = -1;
@@ -346,7 +350,9 @@ static int stream_new(const struct dial_route *route, const struct oa_options *o
 	sem_init(&stream->turn, 0, 0);
 	diag_set(&stream->error, "no error");
 	*ret = stream;
-	return stream_set_open(&stream->open, options);
+	r = stream_set_open(&stream->open, options);
+	stream_set_order(stream, options->order ? options->order : PLAN_CAROUSEL);
+	return r;
 }
 
 /* A token at the end of all epochs: nothing to ask accessd for. *ret_ended tells. */
@@ -366,8 +372,7 @@ static int stream_check_token(struct oa_stream *stream, bool *ret_ended, struct 
 		deal_init(&stream->deal, token.n, token.dataset);
 		memcpy(stream->dataset, token.dataset, sizeof(stream->dataset));
 		stream->n_samples = token.n;
-		stream->order = token.order;
-		stream->is_fixed = plan_is_fixed(token.order);
+		stream_set_order(stream, token.order);
 		stream->epochs = token.epoch;
 		r = token.grain == stream->deal.grain
 			? progress_init(stream, &token)

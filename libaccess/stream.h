@@ -83,6 +83,8 @@ struct progress {
 	/* Fixed plans have these instead of need and tail: in the epoch's order, the place up to which
 	 * all was delivered (or skipped), and the cursor's; between them lies what is carried. */
 	uint64_t place, cursor;
+	/* With several ranks place is not kept: it follows from where they began in this epoch. */
+	uint64_t base, base_step;
 };
 
 struct oa_stream {
@@ -101,6 +103,7 @@ struct oa_stream {
 	struct carry *full, **full_end;
 	uint64_t n_carried;    /* samples in carry and full */
 	uint32_t flags, batch; /* never change */
+	bool is_ranked;        /* one of several ranks, with a fixed plan */
 	bool is_fixed;         /* a fixed plan: batches are cut from its order, none out of turn */
 	int failed;            /* sticky code, 0: none */
 	uint32_t callers;      /* threads in oa_next(), those that wait for their turn, too */
@@ -211,7 +214,22 @@ int progress_rewind(struct oa_stream *stream);
 /* The token as it is sent in OPEN: heap, caller owns. 0 or -ENOMEM. */
 int progress_token(struct oa_stream *stream, void **ret, size_t *ret_size);
 
+/* ---- ranked.c: one rank of several ---- */
+/* The place in the epoch at which all ranks go on when they have done our steps. */
+uint64_t ranked_place(const struct oa_stream *stream);
+/* The step that begins at or before the place. */
+uint64_t ranked_step_of(const struct oa_stream *stream, uint64_t place);
+/* As next_try(), or NEXT_LOOP: look again. */
+int ranked_step(struct oa_stream *stream, struct oa_batch **ret);
+
 /* ---- next.c ---- */
+enum { NEXT_LOOP = STREAM_NOTHING + 1 }; /* something was consumed: look again */
+int next_hand(struct oa_stream *stream);
+int next_epoch(struct oa_stream *stream);
+int next_window(struct oa_stream *stream, uint32_t count, bool is_last, struct oa_batch **ret);
+int next_carried(struct oa_stream *stream, struct carry **from, bool is_last,
+		 struct oa_batch **ret);
+int next_contradiction(struct oa_stream *stream);
 /* A batch if one is ready: 0, STREAM_NOTHING or what oa_next() returns. Never blocks. */
 int next_try(struct oa_stream *stream, struct oa_batch **ret);
 /* Would next_try() have something else to say than the last time? */

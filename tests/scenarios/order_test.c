@@ -324,6 +324,120 @@ START_TEST(a_sequence_is_a_sequence)
 }
 END_TEST
 
+/* The ranks of a job, in step, in one process. */
+struct world {
+	struct oa_client *client;
+	struct oa_stream *stream[8];
+	uint32_t ranks;
+};
+
+static void world_open(struct world *world, const struct oa_options *usual, uint32_t ranks,
+		       const void *token, size_t size)
+{
+	struct oa_options options = *usual;
+
+	world->client = rig_connect();
+	world->ranks = options.ranks = ranks;
+	options.token = token;
+	options.token_size = size;
+	for (options.rank = 0; options.rank < ranks; options.rank++)
+		world->stream[options.rank] = rig_open(world->client, &options);
+}
+
+static void world_close(struct world *world)
+{
+	for (uint32_t rank = 0; rank < world->ranks; rank++)
+		oa_close(world->stream[rank]);
+	oa_disconnect(world->client);
+}
+
+/* A step of all ranks: adds their samples in order of rank. false: all are at the end. */
+static bool world_step(struct world *world, struct hash *hash)
+{
+	unsigned ended = 0;
+
+	for (uint32_t rank = 0; rank < world->ranks; rank++) {
+		struct oa_batch *batch = next(world->stream[rank]);
+
+		ended += batch == NULL;
+		if (batch)
+			digest_batch(hash, batch);
+		oa_release(batch);
+	}
+	ck_assert(ended == 0 || ended == world->ranks); /* equal batch counts */
+	return ended == 0;
+}
+
+/* One epoch after the other by R ranks of B: the same samples in the same order as by one. From a
+ * token of any rank, with other R and B, too. */
+START_TEST(ranks_share_out_a_plan)
+{
+	static const struct {
+		uint32_t ranks, batch;
+	} worlds[] = {{2, 4}, {3, 5}, {4, 16}, {8, 1}, {8, 9}, {1, 8}};
+	struct oa_options options = options_of(OA_ORDER_SEEDED, 5, 8);
+	struct hash_id id, again;
+
+	dataset = options.dataset = photos("ranks");
+	id = reference(5);
+	rig_start("workers=2", "hand=8", "slots=20", NULL);
+	for (unsigned i = 0; i < BASE_ARRAY_LEN(worlds); i++) {
+		struct world world;
+		struct hash *hash;
+
+		options.batch = worlds[i].batch;
+		ck_assert_int_eq(hash_new(&hash), 0);
+		world_open(&world, &options, worlds[i].ranks, NULL, 0);
+		while (world_step(&world, hash))
+			;
+		world_close(&world);
+		hash_finish(hash, &again);
+		hash_free(hash);
+		assert_same(again, id);
+	}
+	rig_end();
+}
+END_TEST
+
+START_TEST(ranks_resume_with_other_numbers)
+{
+	static const uint32_t ranks[] = {8, 4, 6, 1, 3, 2};
+	struct oa_options options = options_of(OA_ORDER_SEEDED, 5, 8);
+	struct hash_id id, again;
+	void *token = NULL;
+	size_t size = 0;
+	struct hash *hash;
+	bool more = true;
+
+	dataset = options.dataset = photos("world");
+	id = reference(5);
+	rig_start("workers=2", "hand=8", "slots=20", NULL);
+	ck_assert_int_eq(hash_new(&hash), 0);
+	for (unsigned part = 0; more; part++) {
+		struct world world;
+
+		options.batch = 1 + part % 3;
+		world_open(&world, &options, ranks[part % BASE_ARRAY_LEN(ranks)], token, size);
+		for (unsigned step = 0; step < 1 + part % 4 && more; step++) {
+			more = world_step(&world, hash);
+			if (part == 3 && step == 1)
+				kill_and_restart();
+		}
+		free(token);
+		size = 0;
+		oa_state(world.stream[part % world.ranks], NULL, &size);
+		token = malloc(size);
+		ck_assert_int_eq(oa_state(world.stream[part % world.ranks], token, &size), 0);
+		world_close(&world);
+	}
+	hash_finish(hash, &again);
+	hash_free(hash);
+	free(token);
+	assert_same(again, id);
+	rig_end();
+}
+END_TEST
+
 /* Samples preprocessed for two jobs with this order and pipeline that go in step. */
 static double work_of_two(enum oa_order order, const char *pipeline)
 {
@@ -399,6 +513,10 @@ START_TEST(what_does_not_fit_is_refused)
 	options.token_size = 0;
 	options.order = OA_ORDER_ANY;
 	assert_refused(&options, OA_E_INVALID, "carousel");
+	options.order = OA_ORDER_CAROUSEL;
+	options.ranks = 2;
+	assert_refused(&options, OA_E_INVALID, "seeded");
+	options.ranks = 1;
 	options.order = (enum oa_order)9;
 	assert_refused(&options, OA_E_INVALID, "order");
 	free(token);
@@ -413,6 +531,8 @@ static void add(TCase *t)
 	tcase_add_test(t, a_plan_is_the_same_after_a_kill);
 	tcase_add_test(t, a_plan_resumes_at_any_point);
 	tcase_add_test(t, a_sequence_is_a_sequence);
+	tcase_add_test(t, ranks_share_out_a_plan);
+	tcase_add_test(t, ranks_resume_with_other_numbers);
 	tcase_add_test(t, the_same_plan_is_made_once);
 	tcase_add_test(t, what_does_not_fit_is_refused);
 }
