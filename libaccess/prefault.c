@@ -5,9 +5,14 @@
  * step. A thread of its own maps the pages in beforehand (MADV_POPULATE_READ) and ends by itself
  * when it has seen every slot in use, or after PREFAULT_MAX_S.
  *
- * Only slots that hold or have held an instance are touched: accessd has reserved their memory. To
- * read a hole of a memfd would allocate pages that nobody has accounted for. What fails here (an
- * old kernel, no thread to be had) costs time and nothing else, so it is not reported.
+ * Only slots that hold a finished hand are touched. Those that never held one may not be reserved,
+ * and to read a hole of a memfd would allocate pages that nobody has accounted for; and in one that
+ * is still being filled the first to touch a page has to clear it, while all others of all jobs
+ * wait for him. What fails here (an old kernel, no thread to be had) costs time and nothing else,
+ * so it is not reported.
+ *
+ * The thread is as nice as can be: it only moves work forward into time that nobody needs. Where
+ * workers need all there is, a page is mapped when it is touched, at the same price.
  *
  * The thread blocks signals: handlers of the program do not run on it. It owns nothing; it must
  * have ended before board and slots are unmapped.
@@ -20,11 +25,14 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <time.h>
+#include <unistd.h>
 #include "libaccess/signals.h"
 
 #define PREFAULT_MAX_S 30
 #define PREFAULT_PAUSE_NS 20000000
+#define PREFAULT_NICE 19
 #define PREFAULT_STACK (512 << 10)         /* the program's thread-local variables lie in it, too */
 #define PREFAULT_PIECE (UINT64_C(8) << 20) /* between two looks at `stopping` */
 
@@ -68,12 +76,20 @@ static int prefault_slot(struct prefault *prefault, uint32_t slot)
 	return 0;
 }
 
+static bool prefault_is_filled(const struct prefault *prefault, uint32_t slot)
+{
+	struct board_hand hand;
+
+	board_slot_read(prefault->board, slot, &hand);
+	return hand.instance && board_slot_read_watermark(prefault->board, slot) >= hand.count;
+}
+
 static int prefault_pass(struct prefault *prefault)
 {
 	uint32_t n = prefault->board->geometry.max_slots;
 
 	for (uint32_t slot = 0; slot < n && !prefault_is_stopping(prefault); slot++) {
-		if (prefault->done[slot] || board_slot_of(prefault->board, slot)->d_instance == 0)
+		if (prefault->done[slot] || !prefault_is_filled(prefault, slot))
 			continue;
 		if (prefault_slot(prefault, slot))
 			return -1;
@@ -109,6 +125,7 @@ static void *prefault_run(void *argument)
 	uint64_t until = base_now_ns() + UINT64_C(1000000000) * PREFAULT_MAX_S;
 
 	pthread_setname_np(pthread_self(), "oa-prefault");
+	setpriority(PRIO_PROCESS, (id_t)gettid(), PREFAULT_NICE);
 	while (prefault->n_done < prefault->board->geometry.max_slots && base_now_ns() < until) {
 		if (prefault_pass(prefault) || prefault_pause(prefault))
 			break;
