@@ -26,10 +26,10 @@
 struct bench_config {
 	const char *dataset, *pipeline, *socket, *json;
 	uint64_t jobs, epochs, workers, readers, slots, hand, seed, memory, timeout_s, bad_budget;
-	struct option_list batch, step_ms, start_s, job_epochs;
+	struct option_list batch, step_ms, start_s, job_epochs, plan_seed;
 	struct option_texts set;
 	double kill, stop;
-	unsigned bad;
+	unsigned bad, order; /* enum oa_bad, enum oa_order */
 	bool private, verify, copy, quickstart, quiet, help, version;
 };
 
@@ -86,6 +86,8 @@ uint64_t bench_epochs_of(const struct bench_config *config, unsigned job);
 uint32_t bench_batch_of(const struct bench_config *config, unsigned job);
 double bench_step_ms_of(const struct bench_config *config, unsigned job);
 double bench_start_s_of(const struct bench_config *config, unsigned job);
+uint64_t bench_plan_seed_of(const struct bench_config *config, unsigned job);
+const char *bench_order_name(const struct bench_config *config);
 
 /* bench_job.c: the whole life of a job's process; returns its exit status. */
 int bench_job(const struct bench_config *config, const char *socket, unsigned job,
@@ -125,7 +127,7 @@ void bench_crew_end(struct bench_crew *crew);  /* and closes the ledgers */
 struct bench_job_result {
 	struct ledger_totals totals;
 	bool opened, exactly_once;
-	uint64_t epochs_asked, missing, n;
+	uint64_t epochs_asked, missing, n, plan_seed;
 	uint32_t batch;
 	double seconds, wait_seconds, copied_share, first_batch_ms, step_ms, start_s;
 	uint64_t handovers;

@@ -86,6 +86,8 @@ static int bench_job_open(struct bench_life *life)
 	    .bad = (enum oa_bad)config->bad,
 	    .bad_budget = config->bad_budget == UINT64_MAX ? -1 : (int64_t)config->bad_budget,
 	    .hand = (uint32_t)config->hand,
+	    .order = (enum oa_order)config->order,
+	    .seed = bench_plan_seed_of(config, life->job),
 	    .progress = bench_tell_opening,
 	    .progress_arg = life->seat,
 	};

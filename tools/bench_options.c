@@ -7,6 +7,8 @@
 
 #include "tools/bench.h"
 
+#include "libaccess/libaccess.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -106,6 +108,19 @@ static int bench_options_pipeline(struct bench_config *config, struct diag *diag
 	return 0;
 }
 
+static bool bench_has_plan(const struct bench_config *config)
+{
+	return config->order == OA_ORDER_SEEDED || config->order == OA_ORDER_SEQUENTIAL;
+}
+
+static bool bench_are_whole(const struct option_list *list)
+{
+	for (unsigned i = 0; i < list->n; i++)
+		if (list->value[i] != (double)(uint64_t)list->value[i])
+			return false;
+	return true;
+}
+
 static int bench_options_check(const struct bench_config *config, struct diag *diag)
 {
 	const char *wrong = NULL;
@@ -118,6 +133,11 @@ static int bench_options_check(const struct bench_config *config, struct diag *d
 				      config->slots || config->set.n))
 		wrong = "--workers, --readers, --memory, --slots and --set configure the accessd "
 			"that --private starts: add --private";
+	else if (config->plan_seed.n && !bench_has_plan(config))
+		wrong = "--plan-seed is of orders that jobs fix: add --order seeded or sequential "
+			"(--seed is that of the others, with --private)";
+	else if (!bench_are_whole(&config->plan_seed))
+		wrong = "--plan-seed: expected whole numbers";
 	if (wrong)
 		diag_set(diag, "%s", wrong);
 	return wrong ? OPTION_E_BAD : 0;
@@ -165,4 +185,22 @@ double bench_step_ms_of(const struct bench_config *config, unsigned job)
 double bench_start_s_of(const struct bench_config *config, unsigned job)
 {
 	return option_dealt(&config->start_s, job, 0);
+}
+
+uint64_t bench_plan_seed_of(const struct bench_config *config, unsigned job)
+{
+	return (uint64_t)option_dealt(&config->plan_seed, job, 0);
+}
+
+const char *bench_order_name(const struct bench_config *config)
+{
+	static const char *const names[] = {
+	    [OA_ORDER_USUAL] = "usual",
+	    [OA_ORDER_CAROUSEL] = "carousel",
+	    [OA_ORDER_ANY] = "any",
+	    [OA_ORDER_SEEDED] = "seeded",
+	    [OA_ORDER_SEQUENTIAL] = "sequential",
+	};
+
+	return names[config->order];
 }

@@ -10,6 +10,8 @@ OPTION("jobs", OPTION_COUNT, jobs, 1, BENCH_MAX_JOBS, NULL, "K", "training jobs,
 OPTION("batch", OPTION_LIST, batch, 1, 65536, NULL, "B[,B...]", "samples a batch (256)")
 OPTION("epochs", OPTION_COUNT, epochs, 1, BENCH_MAX_EPOCHS, NULL, "E", "epochs of every job (1)")
 OPTION("job-epochs", OPTION_LIST, job_epochs, 1, BENCH_MAX_EPOCHS, NULL, "E[,E...]", "epochs, dealt round the jobs, instead of --epochs")
+OPTION("order", OPTION_CHOICE, order, 0, 0, "usual|carousel|any|seeded|sequential", "ORDER", "in which order samples come: usual (the default: carousel, or any without random ops), carousel, any, seeded or sequential")
+OPTION("plan-seed", OPTION_LIST, plan_seed, 0, 9007199254740992, NULL, "S[,S...]", "with --order seeded or sequential: the seed of a job's plan and random ops (0)")
 OPTION("step-ms", OPTION_LIST, step_ms, 0, 3600000, NULL, "S[,S...]", "duration of a training step, in which a job holds its batch and sleeps (0)")
 OPTION("start-s", OPTION_LIST, start_s, 0, 86400, NULL, "T[,T...]", "when a job starts (0)")
 OPTION("verify", OPTION_FLAG, verify, 0, 0, NULL, NULL, "read every byte of every batch and look for values that cannot be")

@@ -87,6 +87,7 @@ static void bench_result_jobs(const struct bench_crew *crew, struct bench_result
 
 		job->epochs_asked = bench_epochs_of(crew->config, i);
 		job->batch = bench_batch_of(crew->config, i);
+		job->plan_seed = bench_plan_seed_of(crew->config, i);
 		job->step_ms = bench_step_ms_of(crew->config, i);
 		job->start_s = bench_start_s_of(crew->config, i);
 		job->kills = member->kills;
@@ -191,7 +192,8 @@ void bench_result_collect(const struct bench_crew *crew, bool interrupted,
 	json_in_free(after);
 }
 
-static void bench_json_job(struct json_out *out, const struct bench_job_result *job)
+static void bench_json_job(struct json_out *out, const char *order,
+			   const struct bench_job_result *job)
 {
 	json_out_object_begin(out);
 	json_out_member_u64(out, "samples", job->totals.samples);
@@ -213,6 +215,8 @@ static void bench_json_job(struct json_out *out, const struct bench_job_result *
 	json_out_member_u64(out, "epochs_asked", job->epochs_asked);
 	json_out_member_u64(out, "dataset_samples", job->n);
 	json_out_member_u64(out, "batch", job->batch);
+	json_out_member_string(out, "order", order);
+	json_out_member_u64(out, "seed", job->plan_seed);
 	json_out_member_double(out, "step_ms", job->step_ms);
 	json_out_member_double(out, "start_s", job->start_s);
 	json_out_member_u64(out, "batches", job->totals.batches);
@@ -271,7 +275,7 @@ int bench_result_json(const struct bench_config *config, const struct bench_resu
 	json_out_key(&out, "jobs");
 	json_out_array_begin(&out);
 	for (unsigned i = 0; i < result->jobs; i++)
-		bench_json_job(&out, &result->job[i]);
+		bench_json_job(&out, bench_order_name(config), &result->job[i]);
 	json_out_array_end(&out);
 	json_out_key(&out, "node");
 	bench_json_node(&out, &result->node);

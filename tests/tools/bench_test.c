@@ -274,6 +274,8 @@ static struct json_in *collect(unsigned n_jobs, const unsigned *rows, bool inter
 				       .pipeline = "imagenet-eval",
 				       .jobs = n_jobs,
 				       .epochs = 2,
+				       .order = OA_ORDER_SEEDED,
+				       .plan_seed = {.n = 2, .value = {5, 1e15}},
 				       .verify = true};
 	crew = (struct bench_crew){.config = &config, .shared = bench_shared_new(n_jobs)};
 	for (unsigned i = 0; i < n_jobs; i++) {
@@ -361,7 +363,7 @@ static const struct key job_keys[] = {
     {"batches", COUNT},      {"strange", COUNT},       {"bad_values", COUNT},
     {"skipped", COUNT},      {"substituted", COUNT},   {"bytes_verified", COUNT},
     {"reconnects", COUNT},   {"kills", COUNT},         {"stops", COUNT},
-    {"lives", COUNT},
+    {"lives", COUNT},        {"order", TEXT},          {"seed", COUNT},
 };
 static const struct key handover_keys[] = {{"count", COUNT}, {"p50", REAL}, {"p99", REAL}};
 static const struct key node_keys[] = {
@@ -429,6 +431,9 @@ START_TEST(the_json_is_whole)
 	ck_assert_double_eq(json_in_double(json_in_member(job, "first_batch_ms"), 0), 250);
 	ck_assert_uint_eq(json_in_u64(json_in_member(job, "kills"), 0), 1);
 	ck_assert_uint_eq(json_in_u64(json_in_member(job, "stops"), 0), 2);
+	ck_assert_str_eq(json_in_string(json_in_member(job, "order"), ""), "seeded");
+	ck_assert_uint_eq(json_in_u64(json_in_member(job_of(json, 0), "seed"), 0), 5);
+	ck_assert_uint_eq(json_in_u64(json_in_member(job, "seed"), 0), 1000000000000000);
 	json_in_free(json);
 }
 END_TEST

@@ -41,6 +41,18 @@ case $message in
 *) complain "access-bench without --dataset says: $message" ;;
 esac
 
+# A seed of a plan goes with a plan, and is a whole number.
+for wrong in "--plan-seed 7" "--plan-seed 7 --order any" "--plan-seed 1.5 --order seeded" "--order none"; do
+	status=0
+	# shellcheck disable=SC2086 # words
+	message=$("$build/tools/access-bench" --dataset nowhere $wrong 2>&1) || status=$?
+	[ $status = 2 ] || complain "access-bench $wrong: status $status"
+	case $message in
+	*"--plan-seed"* | *"--order"*) ;;
+	*) complain "access-bench $wrong says: $message" ;;
+	esac
+done
+
 # Nobody is there: said with where it was looked, and no daemon is started for it.
 status=0
 message=$("$build/tools/access-ctl" --socket /nonexistent/socket ping 2>&1) || status=$?
