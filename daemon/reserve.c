@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reserving beside the loop. The child of a fork() of this single-threaded process makes two kinds
- * of system call, fallocate() and exit; it ends with the number of slots it reserved (at most 250 a
- * child, a larger growth goes in steps). Whatever it could not reserve is given back to the budget.
+ * Reserving beside the loop. The child of a fork() of this single-threaded process makes few kinds
+ * of system call: fallocate(), those that put a slot into huge pages, and exit. It ends with the
+ * number of slots it reserved (at most 250 a child, a larger growth goes in steps). Whatever it
+ * could not reserve is given back to the budget.
+ *
+ * Huge pages are taken now or never: later, workers would write to the small ones first, and pay for
+ * each. Where the kernel has none left, the first refusal is the last question.
  */
 #include "daemon/reserve.h"
 
@@ -20,14 +24,18 @@
 
 static void reserve_in_child(const struct stream *stream, pid_t accessd, uint32_t from, uint32_t to)
 {
+	bool huge = true;
 	uint32_t done = 0;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != accessd)
 		_exit(0); /* it died before that; its locks must not live on in us */
-	while (from + done < to &&
-	       board_slots_reserve(stream->slots_fd, &stream->board.geometry, from + done) == 0)
-		done++;
+	for (; from + done < to; done++) {
+		if (board_slots_reserve(stream->slots_fd, &stream->board.geometry, from + done))
+			break;
+		huge = huge && board_slots_gather(stream->slots_fd, &stream->board.geometry,
+						  from + done) == 0;
+	}
 	_exit((int)done);
 }
 

@@ -86,6 +86,18 @@ int board_slots_reserve(int slots_fd, const struct board_geometry *geometry, uin
 	return region_reserve(slots_fd, slot * geometry->slot_stride, geometry->slot_stride);
 }
 
+int board_slots_map(int slots_fd, uint64_t bytes, void **ret)
+{
+	return region_map(slots_fd, bytes, true, ret);
+}
+
+int board_slots_gather(int slots_fd, const struct board_geometry *geometry, uint32_t slot)
+{
+	if (slot >= geometry->max_slots)
+		return -EINVAL;
+	return region_gather(slots_fd, slot * geometry->slot_stride, geometry->slot_stride);
+}
+
 int board_slots_seal(int slots_fd)
 {
 	return region_seal(slots_fd, REGION_READ_ONLY);

@@ -43,6 +43,10 @@ int board_new(const struct board_geometry *geometry, struct board *ret, int *ret
 int board_slots_new(const struct board_geometry *geometry, int *ret_fd);
 /* Reserves slot's memory with fallocate (also after the seal). 0, -ENOSPC, -ENOMEM, ... */
 int board_slots_reserve(int slots_fd, const struct board_geometry *geometry, uint32_t slot);
+/* Puts a reserved slot into huge pages, where the kernel can: region.h. 0 or negative errno. */
+int board_slots_gather(int slots_fd, const struct board_geometry *geometry, uint32_t slot);
+/* Maps the first bytes of slots that are not sealed yet, writable; the caller unmaps. */
+int board_slots_map(int slots_fd, uint64_t bytes, void **ret);
 /* SHRINK | GROW | FUTURE_WRITE | SEAL: from now on nobody maps it writable. */
 int board_slots_seal(int slots_fd);
 /* Compose: only while no rank holds the slot. ids (count) and grains (n_grains) are copied. */

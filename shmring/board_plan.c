@@ -6,7 +6,7 @@
  * it again on what a board says (board.c). So a change of the plan is a change of LAYOUT_VERSION.
  *
  * A slot is its fields' arrays one after the other, each 64-byte aligned, the whole rounded up to
- * pages, as slots are reserved one by one. Ragged fields will need their own kind of array.
+ * pages, as slots are reserved one by one; to huge ones where that costs at most an eighth. Ragged fields will need their own kind of array.
  *
  * Rejected: offsets that a board may choose freely inside its memory, with a check of bounds and
  * overlaps on attaching: the check was longer than the plan and allowed what nobody needs.
@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "shmring/board.h"
+#include "shmring/region.h"
 
 #define PLAN_LIMIT (UINT64_C(1) << 62) /* sums below it can be rounded up without a thought */
 #define PLAN_MAX_GRAIN 32
@@ -114,7 +115,8 @@ static int plan_slots(struct board_geometry *geometry)
 	}
 	if (end == 0)
 		return BOARD_E_BAD;
-	geometry->slot_stride = base_align_up(end, base_page_size());
+	geometry->slot_stride =
+	    base_align_up(end, end >= 8 * REGION_HUGE ? REGION_HUGE : base_page_size());
 	return plan_product(geometry->slot_stride, geometry->max_slots, &geometry->slots_bytes);
 }
 

@@ -10,6 +10,10 @@
  * write, punching holes, userfaultfd, reopening through /proc), for every uid, while the mapping
  * that exists goes on writing. F_SEAL_SEAL ends the list, so that nobody can add F_SEAL_WRITE.
  *
+ * Large memories lie on multiples of 2 MiB in all address spaces, so that what region_gather() has
+ * put into huge pages is mapped as such: a slot of 147 MiB is then 74 page faults for whoever
+ * touches it first and not 37,632, and a training step that reads it misses the TLB as seldom.
+ *
  * Seals are no lock on a descriptor but a property of the memory: they are checked by the side that
  * receives it, too. An attacher that skipped the check could be handed a memfd that shrinks under
  * its eyes.
@@ -22,6 +26,9 @@
 
 #include "shmring/region.h"
 
+#ifndef MADV_COLLAPSE
+#define MADV_COLLAPSE 25 /* Linux 6.1 */
+#endif
 #ifndef F_SEAL_FUTURE_WRITE
 #define F_SEAL_FUTURE_WRITE 0x0010 /* Linux 5.1; older C libraries do not name it */
 #endif
@@ -50,18 +57,61 @@ int region_seal(int fd, enum region_seal seal)
 	return fcntl(fd, F_ADD_SEALS, seal_bits(seal) | F_SEAL_SEAL) < 0 ? -errno : 0;
 }
 
+/* Finds room for the mapping and what it lacks to a multiple, and gives the rest back. */
+static void *map_aligned(int fd, uint64_t offset, size_t bytes, int protection)
+{
+	size_t room_bytes = bytes + REGION_HUGE, used = base_align_up(bytes, base_page_size());
+	uint8_t *room =
+	    mmap(NULL, room_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	uint8_t *at = (uint8_t *)(uintptr_t)base_align_up((uintptr_t)room, REGION_HUGE);
+	void *map;
+
+	if (room == MAP_FAILED)
+		return MAP_FAILED;
+	map = mmap(at, bytes, protection, MAP_SHARED | MAP_FIXED, fd, (off_t)offset);
+	if (map == MAP_FAILED) {
+		munmap(room, room_bytes);
+		return MAP_FAILED;
+	}
+	if (at > room)
+		munmap(room, (size_t)(at - room));
+	munmap(at + used, room_bytes - used - (size_t)(at - room));
+	return map;
+}
+
 int region_map(int fd, uint64_t bytes, bool writable, void **ret_map)
 {
 	int protection = writable ? PROT_READ | PROT_WRITE : PROT_READ;
-	void *map;
+	void *map = MAP_FAILED;
 
-	if (bytes == 0 || bytes > SIZE_MAX)
+	if (bytes == 0 || bytes > SIZE_MAX - REGION_HUGE)
 		return -EINVAL;
-	map = mmap(NULL, (size_t)bytes, protection, MAP_SHARED, fd, 0);
+	if (bytes >= REGION_HUGE)
+		map = map_aligned(fd, 0, (size_t)bytes, protection);
+	if (map == MAP_FAILED) /* small, or no room for more than itself */
+		map = mmap(NULL, (size_t)bytes, protection, MAP_SHARED, fd, 0);
 	if (map == MAP_FAILED)
 		return -errno;
 	*ret_map = map;
 	return 0;
+}
+
+int region_gather(int fd, uint64_t offset, uint64_t bytes)
+{
+	uint64_t first = base_align_up(offset, REGION_HUGE);
+	uint64_t end = (offset + bytes) / REGION_HUGE * REGION_HUGE;
+	void *map;
+	int r = 0;
+
+	if (end <= first)
+		return 0;
+	map = map_aligned(fd, first, (size_t)(end - first), PROT_READ);
+	if (map == MAP_FAILED)
+		return -errno;
+	if (madvise(map, (size_t)(end - first), MADV_COLLAPSE) < 0)
+		r = -errno;
+	region_unmap(map, end - first);
+	return r;
 }
 
 void region_unmap(const volatile void *map, uint64_t bytes)
@@ -109,7 +159,7 @@ int region_size(int fd, enum region_seal seal, uint64_t *ret_bytes)
 
 int region_attach(int fd, enum region_seal seal, uint64_t bytes, bool writable, void **ret_map)
 {
-	uint64_t size;
+	uint64_t size = 0;
 	int r = region_size(fd, seal, &size);
 
 	if (r)

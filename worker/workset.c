@@ -20,6 +20,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
+#include "shmring/board.h"
 #include "worker/warm.h"
 
 static int workset_refuse(struct diag *diag, uint64_t number, const char *what)
@@ -116,16 +117,16 @@ static int workset_map_slots(struct workset_lane *lane, const struct workset_req
 {
 	struct stat status;
 	void *map;
+	int r;
 
 	if (fstat(request->slots_fd, &status) < 0)
 		return workset_refuse_errno(diag, request->number, "slots", errno);
 	if (request->stride == 0 || request->slots_bytes < request->stride ||
 	    (uint64_t)status.st_size < request->slots_bytes)
 		return workset_refuse(diag, request->number, "its slots are smaller than it says");
-	map = mmap(NULL, request->slots_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE,
-		   request->slots_fd, 0);
-	if (map == MAP_FAILED)
-		return workset_refuse_errno(diag, request->number, "slots", errno);
+	r = board_slots_map(request->slots_fd, request->slots_bytes, &map);
+	if (r)
+		return workset_refuse_errno(diag, request->number, "slots", -r);
 	lane->slots = map;
 	lane->slots_bytes = request->slots_bytes;
 	lane->stride = request->stride;

@@ -42,7 +42,7 @@ struct state {
 	double memory;
 };
 
-static struct state look(void)
+static struct state look_once(void)
 {
 	ck_assert(rig_wait_status("streams", 0, 0));
 	ck_assert(rig_wait_status("node.clients", 1, 1));
@@ -52,6 +52,19 @@ static struct state look(void)
 	    .maps = rig_count_maps((int)rig_status("node.parent_pid")),
 	    .memory = rig_status("node.memory_used"),
 	};
+}
+
+/* When nothing moves any more: what a client leaves goes a moment after him. */
+static struct state look(void)
+{
+	struct state last, now = look_once();
+
+	do {
+		last = now;
+		rig_sleep_ms(200);
+		now = look_once();
+	} while (now.fds != last.fds || now.children != last.children || now.maps != last.maps);
+	return now;
 }
 
 static void hear_and_close(int sock, uint16_t type)

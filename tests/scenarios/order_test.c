@@ -206,6 +206,7 @@ static void kill_and_restart(void)
 		      "hand=6", "--set", "workers=1", (char *)NULL);
 		_exit(127);
 	}
+	ck_assert(rig_wait_status("node.clients", 0, 1000));
 }
 
 START_TEST(a_plan_is_the_same_after_a_kill)

@@ -438,6 +438,65 @@ START_TEST(slots_are_reserved_one_by_one_also_after_the_seal)
 }
 END_TEST
 
+/* Kilobytes of the mapping that are in huge pages. */
+static unsigned long huge_kb_of(const void *map)
+{
+	FILE *file = fopen("/proc/self/smaps", "r");
+	unsigned long begin, end, kb = 0;
+	bool here = false;
+	char line[512];
+
+	while (file && fgets(line, sizeof(line), file)) {
+		if (sscanf(line, "%lx-%lx ", &begin, &end) == 2)
+			here = begin == (unsigned long)(uintptr_t)map;
+		if (here && sscanf(line, "ShmemPmdMapped: %lu", &kb) == 1)
+			break;
+	}
+	if (file)
+		fclose(file);
+	return kb;
+}
+
+/* A large slot goes into huge pages, if the kernel can: bytes, mappings and seals stay. */
+START_TEST(large_slots_are_gathered)
+{
+	struct board_geometry geometry = small();
+	const uint8_t *slots;
+	void *map;
+	uint8_t *writer;
+	int fd, r;
+
+	geometry.hand = 1200;
+	geometry.field[0].shape[0] = 100;
+	geometry.field[0].sample_bytes = 0;
+	ck_assert_int_eq(board_plan(&geometry), 0);
+	ck_assert_uint_ge(geometry.slot_stride, 1200 * 100 * 5 * 7 * 4);
+	ck_assert_uint_eq(geometry.slot_stride % (2 << 20), 0);
+	ck_assert_int_eq(board_slots_new(&geometry, &fd), 0);
+	ck_assert_int_eq(board_slots_map(fd, geometry.slots_bytes, &map), 0);
+	writer = map;
+	ck_assert_int_eq(board_slots_seal(fd), 0);
+	ck_assert_int_eq(board_slots_reserve(fd, &geometry, 1), 0);
+	for (uint64_t i = 0; i < geometry.slot_stride; i += 1000)
+		writer[geometry.slot_stride + i] = (uint8_t)(i / 1000);
+	r = board_slots_gather(fd, &geometry, 1);
+	ck_assert_int_le(r, 0);
+	ck_assert_int_eq(board_slots_gather(fd, &geometry, geometry.max_slots), -EINVAL);
+	ck_assert_int_eq(board_slots_attach(fd, &geometry, &slots), 0);
+	ck_assert_uint_eq((uintptr_t)slots % (2 << 20), 0);
+	for (uint64_t i = 0; i < geometry.slot_stride; i += 1000)
+		if (slots[geometry.slot_stride + i] != (uint8_t)(i / 1000))
+			ck_abort_msg("byte %lu has changed", (unsigned long)i);
+	writer[geometry.slot_stride] = 77;
+	ck_assert_uint_eq(slots[geometry.slot_stride], 77);
+	if (r == 0)
+		ck_assert_uint_eq(huge_kb_of(slots), geometry.slot_stride / 1024);
+	board_slots_detach(&geometry, slots);
+	munmap(writer, geometry.slots_bytes);
+	close(fd);
+}
+END_TEST
+
 static void add(TCase *tcase)
 {
 	tcase_add_test(tcase, plan_lays_fields_out_one_after_the_other);
@@ -450,6 +509,7 @@ static void add(TCase *tcase)
 	tcase_add_loop_test(tcase, attach_checks_seals_and_size, 0, BASE_ARRAY_LEN(forgeries));
 	tcase_add_test(tcase, attach_refuses_what_is_no_memfd);
 	tcase_add_test(tcase, slots_are_reserved_one_by_one_also_after_the_seal);
+	tcase_add_test(tcase, large_slots_are_gathered);
 }
 
 int main(void)
