@@ -439,6 +439,68 @@ START_TEST(ranks_resume_with_other_numbers)
 }
 END_TEST
 
+/* Counts the batch's samples; a step's batches come one rank after the other. */
+static void count_batch(const struct oa_batch *batch, unsigned *seen)
+{
+	struct oa_batch_info info = {.size = sizeof(info)};
+
+	oa_batch_info(batch, &info);
+	for (uint32_t i = 0; i < info.count; i++)
+		seen[info.ids[i]]++;
+}
+
+/* Bad samples that are skipped make batches of ranks shorter, never fewer: all ranks end together,
+ * and each good sample comes once an epoch. */
+START_TEST(ranks_end_together_whatever_is_bad)
+{
+	struct oa_options options = options_of(OA_ORDER_SEEDED, 5, 4);
+	unsigned seen[SAMPLES] = {0}, steps = 0;
+	struct world world;
+	bool more = true;
+
+	dataset = options.dataset = photos("holes");
+	for (int i = 0; i < 7; i++) {
+		const char *path = rig_path("holes/class/%04d.jpg", 3 + i * (i + 1));
+		FILE *file;
+
+		unlink(path);
+		file = fopen(path, "w");
+		ck_assert_ptr_nonnull(file);
+		fputs("no picture", file);
+		fclose(file);
+	}
+	options.bad = OA_BAD_SKIP;
+	options.bad_budget = 20;
+	options.flags = OA_COPY;
+	rig_start("workers=2", "hand=6", "slots=20", NULL);
+	world_open(&world, &options, 3, NULL, 0);
+	while (more) {
+		struct oa_batch *batch[3];
+		unsigned ended = 0;
+
+		for (uint32_t rank = 0; rank < 3; rank++) {
+			batch[rank] = next(world.stream[rank]);
+			ended += !batch[rank];
+			if (batch[rank])
+				count_batch(batch[rank], seen);
+			oa_release(batch[rank]);
+		}
+		ck_assert(ended == 0 || ended == 3);
+		more = ended == 0;
+		steps += more;
+	}
+	ck_assert_uint_eq(steps, EPOCHS * ((SAMPLES + 11) / 12));
+	for (int i = 0; i < 7; i++) {
+		ck_assert_uint_eq(seen[3 + i * (i + 1)], 0);
+		seen[3 + i * (i + 1)] = EPOCHS;
+	}
+	for (int i = 0; i < SAMPLES; i++)
+		ck_assert_uint_eq(seen[i], EPOCHS);
+	world_close(&world);
+	rig_end();
+}
+END_TEST
+
 /* Samples preprocessed for two jobs with this order and pipeline that go in step. */
 static double work_of_two(enum oa_order order, const char *pipeline)
 {
@@ -534,6 +596,7 @@ static void add(TCase *t)
 	tcase_add_test(t, a_sequence_is_a_sequence);
 	tcase_add_test(t, ranks_share_out_a_plan);
 	tcase_add_test(t, ranks_resume_with_other_numbers);
+	tcase_add_test(t, ranks_end_together_whatever_is_bad);
 	tcase_add_test(t, the_same_plan_is_made_once);
 	tcase_add_test(t, what_does_not_fit_is_refused);
 }
