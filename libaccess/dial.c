@@ -337,8 +337,8 @@ static int dial_send_open(struct dial *dial, const struct dial_open *open, const
 	wire_put_u64(&out, PROTO_KEY_EPOCHS, open->epochs);
 	wire_put_string(&out, PROTO_KEY_JOB, open->job);
 	wire_put_u64(&out, PROTO_KEY_POLICY, open->bad);
-	if (open->bad_budget >= 0)
-		wire_put_u64(&out, PROTO_KEY_BUDGET, (uint64_t)open->bad_budget);
+	if (open->bad_budget != 0)
+		wire_put_u64(&out, PROTO_KEY_BUDGET, (uint64_t)BASE_MAX(open->bad_budget, 0));
 	wire_put_u64(&out, PROTO_KEY_RANKS, open->ranks);
 	wire_put_u64(&out, PROTO_KEY_RANK, open->rank);
 	if (open->order)

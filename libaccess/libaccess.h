@@ -99,7 +99,7 @@ struct oa_options {
 	uint64_t epochs;      /* 0: without end */
 	const char *job;      /* name for people; NULL: program name and pid */
 	enum oa_bad bad;      /* policy for bad samples: the same for all jobs of a stream */
-	int64_t bad_budget;   /* bad samples tolerated an epoch; < 0: max(10, n / 100) */
+	int64_t bad_budget;   /* bad samples tolerated an epoch; 0: max(10, n / 100); < 0: none */
 	uint32_t ranks, rank; /* 0 ranks means 1 */
 	const void *token;    /* of oa_state(): goes on from there */
 	size_t token_size;

@@ -70,6 +70,14 @@ static void bench_tell_opening(void *arg, const char *text, uint64_t done, uint6
 	counter_set(&seat->total, total);
 }
 
+/* oa_open() takes 0 for the usual number. */
+static int64_t bench_budget(const struct bench_config *config)
+{
+	if (config->bad_budget == UINT64_MAX)
+		return 0;
+	return config->bad_budget ? (int64_t)config->bad_budget : -1;
+}
+
 static int bench_job_open(struct bench_life *life)
 {
 	const struct bench_config *config = life->config;
@@ -84,7 +92,7 @@ static int bench_job_open(struct bench_life *life)
 	    .epochs = bench_epochs_of(config, life->job),
 	    .job = name,
 	    .bad = (enum oa_bad)config->bad,
-	    .bad_budget = config->bad_budget == UINT64_MAX ? -1 : (int64_t)config->bad_budget,
+	    .bad_budget = bench_budget(config),
 	    .hand = (uint32_t)config->hand,
 	    .order = (enum oa_order)config->order,
 	    .seed = bench_plan_seed_of(config, life->job),

@@ -470,7 +470,6 @@ START_TEST(ranks_end_together_whatever_is_bad)
 		fclose(file);
 	}
 	options.bad = OA_BAD_SKIP;
-	options.bad_budget = 20;
 	options.flags = OA_COPY;
 	rig_start("workers=2", "hand=6", "slots=20", NULL);
 	world_open(&world, &options, 3, NULL, 0);
