@@ -174,6 +174,22 @@ uint64_t limits_cpu_ns(pid_t pid)
 	return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
 }
 
+char limits_state(pid_t pid)
+{
+	char path[32], line[512] = "", *end;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%ld/stat", (long)pid);
+	file = fopen(path, "re");
+	if (!file)
+		return 0;
+	if (!fgets(line, sizeof(line), file))
+		line[0] = '\0';
+	fclose(file);
+	end = strrchr(line, ')'); /* of its name, which may hold anything */
+	return end && end[1] == ' ' ? end[2] : 0;
+}
+
 uint64_t limits_own_cpu_ns(void)
 {
 	struct timespec time;

@@ -15,6 +15,8 @@ uint64_t limits_memory(const char **ret_source);
 unsigned limits_cpus(void);
 /* User + system CPU time of a live process, 0 if it is gone. */
 uint64_t limits_cpu_ns(pid_t pid);
+/* Its state as /proc/PID/stat has it: 'R', 'S', 'D', 'T' (stopped) ...; 0: cannot be read. */
+char limits_state(pid_t pid);
 uint64_t limits_own_cpu_ns(void);
 uint64_t limits_own_rss(void); /* bytes */
 /* Soft limit of descriptors up to the hard one; returns it. */

@@ -16,6 +16,7 @@
 
 #include "base/log.h"
 #include "daemon/conn.h"
+#include "daemon/hang.h"
 #include "daemon/job.h"
 #include "daemon/limits.h"
 #include "daemon/pump.h"
@@ -64,9 +65,8 @@ static void on_tick(void *arg)
 {
 	struct node *node = arg;
 	struct stream *stream;
-	bool is_needed = false;
+	bool is_needed = hang_find(node, base_now_ns());
 
-	workers_find_hung(&node->workers, base_now_ns());
 	LIST_FOREACH(stream, &node->streams, link)
 	is_needed |= pump_tick(stream);
 	if (is_needed)

@@ -39,5 +39,5 @@ PARAM_COUNT(open_timeout_s, 300, 0, 86400,
 	    "never")
 PARAM_COUNT(max_clients, 1024, 1, 65536, "connections at once")
 PARAM_COUNT(sample_timeout_ms, 1000, 50, 3600000,
-	    "a sample may take this, or 50 times the median if that is longer, before its worker "
-	    "is replaced")
+	    "CPU time that a sample may take, or 50 times the median if that is longer, before its "
+	    "worker is replaced")

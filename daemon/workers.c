@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The workers, seen from accessd. Whether a worker hangs is decided here, from the bell's
- * words (which a worker writes: a lie costs only workers of its own trust domain), against the
- * stream's own median, and never while the task word has changed since. The worker's death arrives
- * as a message of the parent after it was reaped, so its task can be taken over without a race.
- * When accessd itself did not run for a while, the machine or the container was paused, or is busy
- * beyond measure: then nobody is judged by time before that.
+ * The workers, seen from accessd. A worker's death arrives as a message of the parent after it was
+ * reaped, so its task can be taken over without a race. (Which one hangs: hang.c.)
  */
 #include "daemon/workers.h"
 
@@ -22,10 +18,7 @@
 #include "daemon/node.h"
 #include "daemon/stream.h"
 #include "pipeline/pipeline.h"
-#include "shmring/inbox.h"
 #include "worker/parent.h"
-
-#define FROZEN_NS UINT64_C(1000000000) /* between looks: several ticks were missed */
 
 static void send_message(struct workers *workers, struct wire_out *out)
 {
@@ -81,27 +74,12 @@ void workers_remove(struct workers *workers, uint32_t lane)
 	send_number(workers, PARENT_REMOVE, PARENT_KEY_LANE, lane);
 }
 
-void workers_find_hung(struct workers *workers, uint64_t now_ns)
+void workers_kill(struct workers *workers, unsigned index, bool is_stopped)
 {
-	if (now_ns - workers->looked_ns > FROZEN_NS)
-		workers->awake_ns = now_ns;
-	workers->looked_ns = now_ns;
-	for (unsigned i = 0; i < LAYOUT_MAX_WORKERS; i++) {
-		struct workers_one *worker = &workers->worker[i];
-		struct inbox_work work;
-		uint64_t since_ns;
+	struct workers_one *worker = &workers->worker[index];
 
-		if (!worker->pid || worker->hung || !inbox_work_of(workers->node->bell, i, &work))
-			continue;
-		since_ns = BASE_MAX(work.started_ns, workers->awake_ns);
-		if (since_ns >= now_ns ||
-		    now_ns - since_ns < stream_patience_ns(workers->node, work.lane))
-			continue;
-		worker->hung = true;
-		log_line(LOG_LEVEL_WARN, "worker-hung", "index=%u pid=%ld seconds=%.1f", i,
-			 (long)worker->pid, (double)(now_ns - since_ns) / 1e9);
-		send_number(workers, PARENT_KILL, PARENT_KEY_WORKER, worker->owner);
-	}
+	worker->doom = is_stopped ? WORKERS_STOPPED : WORKERS_HUNG;
+	send_number(workers, PARENT_KILL, PARENT_KEY_WORKER, worker->owner);
 }
 
 /* ---- from the parent ---- */
@@ -124,7 +102,7 @@ static void on_exited(struct workers *workers, const struct wire_in *in)
 {
 	uint64_t owner = 0, index = LAYOUT_MAX_WORKERS, status = 0, cpu_ns = 0;
 	struct workers_one *worker;
-	bool hung;
+	enum workers_doom doom;
 
 	wire_get_u64(in, PARENT_KEY_WORKER, &owner);
 	wire_get_u64(in, PARENT_KEY_INDEX, &index);
@@ -133,7 +111,7 @@ static void on_exited(struct workers *workers, const struct wire_in *in)
 	if (index >= LAYOUT_MAX_WORKERS)
 		return;
 	worker = &workers->worker[index];
-	hung = worker->hung;
+	doom = worker->owner == owner ? worker->doom : WORKERS_LIVES;
 	workers->cpu_ns += cpu_ns;
 	if (worker->owner == owner && worker->pid) {
 		*worker = (struct workers_one){0};
@@ -142,10 +120,11 @@ static void on_exited(struct workers *workers, const struct wire_in *in)
 	if (status) {
 		workers->node->counters.worker_restarts++;
 		log_line(LOG_LEVEL_WARN, "worker-died", "index=%u status=%#x hung=%d",
-			 (unsigned)index, (unsigned)status, hung);
+			 (unsigned)index, (unsigned)status, doom == WORKERS_HUNG);
 	}
 	stream_worker_died(workers->node, (uint32_t)owner,
-			   hung ? LAYOUT_FAIL_HANG : LAYOUT_FAIL_CRASH, (int)status);
+			   doom == WORKERS_HUNG ? LAYOUT_FAIL_HANG : LAYOUT_FAIL_CRASH,
+			   (int)status);
 }
 
 static void dispatch(struct workers *workers, const struct wire_in *in)

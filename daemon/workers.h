@@ -4,23 +4,27 @@
 
 /*
  * accessd's side of the worker parent (worker/parent.h) and its workers: starts the parent, hands
- * it streams, finds hung workers, passes deaths on. A dead parent loses all streams (their memory
+ * it streams, passes deaths on. A dead parent loses all streams (their memory
  * cannot be mapped writable again): jobs open again with their tokens, as after a restart of
  * accessd.
  */
 
 #include "base/base.h"
 #include "daemon/child.h"
+#include "daemon/hang.h"
 #include "daemon/loop.h"
 #include "shmring/layout.h"
 
 struct node;
 struct stream;
 
+enum workers_doom { WORKERS_LIVES, WORKERS_HUNG, WORKERS_STOPPED }; /* why we asked for its end */
+
 struct workers_one {    /* by index in the bell */
 	pid_t pid;      /* 0: not running */
 	uint32_t owner; /* its number in task words */
-	bool hung;      /* we asked for its end */
+	enum workers_doom doom;
+	struct hang hang;
 };
 
 struct workers {
@@ -29,9 +33,10 @@ struct workers {
 	struct loop_watch *watch, *restart;
 	struct workers_one worker[LAYOUT_MAX_WORKERS];
 	unsigned size, alive;
-	uint64_t looked_ns,
-	    awake_ns;    /* looked for hung workers last; all were running from then on */
-	uint64_t cpu_ns; /* of workers that ended */
+	uint64_t looked_ns;   /* looked for hung workers last */
+	uint32_t stranger;    /* has a task and is no worker that we know of */
+	uint64_t stranger_ns; /* since when */
+	uint64_t cpu_ns;      /* of workers that ended */
 	struct child_luck luck;
 };
 
@@ -44,7 +49,7 @@ uint64_t workers_cpu_ns(const struct workers *workers);
 void workers_add(struct workers *workers, struct stream *stream);
 void workers_go(struct workers *workers, uint32_t lane);
 void workers_remove(struct workers *workers, uint32_t lane);
-/* Every tick: a worker that is on one sample for too long is killed. */
-void workers_find_hung(struct workers *workers, uint64_t now_ns);
+/* It hangs, or was stopped (then its sample is not to blame): its death follows. */
+void workers_kill(struct workers *workers, unsigned index, bool is_stopped);
 
 #endif

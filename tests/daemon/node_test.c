@@ -8,13 +8,16 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static struct raw_open usual(const char *dataset)
@@ -256,6 +259,96 @@ START_TEST(a_pause_is_nobodys_fault)
 	ck_assert_int_eq((int)rig_status("node.bad_samples"), 0);
 	wire_in_fini(&opened);
 	close(sock);
+	rig_end();
+}
+END_TEST
+
+/* ---- workers that are late ---- */
+
+static pid_t spin_on(int cpu)
+{
+	cpu_set_t set;
+	pid_t pid = fork();
+
+	if (pid)
+		return pid;
+	prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	sched_setaffinity(0, sizeof(set), &set);
+	for (;;)
+		;
+}
+
+static int first_cpu(void)
+{
+	cpu_set_t set;
+	int cpu = 0;
+
+	ck_assert_int_eq(sched_getaffinity(0, sizeof(set), &set), 0);
+	while (!CPU_ISSET(cpu, &set))
+		cpu++;
+	return cpu;
+}
+
+/* A worker that shares its CPU with many, and is polite, takes seconds over a picture that it needs
+ * milliseconds for. No picture is called bad for that. */
+START_TEST(a_worker_may_lack_cpu)
+{
+	struct raw_open open = usual(rig_pictures("crowded", 8, 1, 1000));
+	pid_t spinner[12];
+	struct wire_in opened;
+	int sock, worker, cpu = first_cpu();
+	cpu_set_t set;
+
+	open.policy = PROTO_POLICY_SKIP;
+	open.has_budget = true;
+	open.budget = 1000;
+	rig_start("workers=1", "linger_s=0", "sample_timeout_ms=250", "nice=10", NULL);
+	for (unsigned i = 0; i < BASE_ARRAY_LEN(spinner); i++)
+		spinner[i] = spin_on(cpu);
+	sock = raw_open(&open, &opened);
+	ck_assert(rig_wait_status("workers.0.pid", 2, INT_MAX));
+	worker = (int)rig_status("workers.0.pid");
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	ck_assert_int_eq(sched_setaffinity(worker, sizeof(set), &set), 0);
+	rig_sleep_ms(5000);
+	for (unsigned i = 0; i < BASE_ARRAY_LEN(spinner); i++) {
+		kill(spinner[i], SIGKILL);
+		waitpid(spinner[i], NULL, 0);
+	}
+	ck_assert(rig_wait_status("node.samples_preprocessed", 8, 1e9));
+	ck_assert_int_eq((int)rig_status("node.worker_restarts"), 0);
+	ck_assert_int_eq((int)rig_status("node.bad_samples"), 0);
+	wire_in_fini(&opened);
+	close(sock);
+	rig_end();
+}
+END_TEST
+
+/* Busy or idle: while there is work, a worker that was stopped is replaced. No sample is to blame. */
+START_TEST(a_stopped_worker_is_replaced)
+{
+	struct raw_open open = usual(rig_pictures("stopped", 64, 1, 32));
+	struct wire_in opened, again;
+	int first, second;
+
+	rig_start("workers=1", "linger_s=0", "sample_timeout_ms=300", NULL);
+	first = raw_open(&open, &opened);
+	ck_assert(rig_wait_status("streams.0.producing", 0, 0)); /* all that fits is there */
+	ck_assert(rig_wait_status("workers.0.pid", 2, INT_MAX));
+	kill((int)rig_status("workers.0.pid"), SIGSTOP);
+	close(first);
+	open.hand = 8;
+	open.dataset = rig_pictures("others", 64, 1, 32);
+	second = raw_open(&open, &again);
+	ck_assert(rig_wait_status("node.worker_restarts", 1, 1e9));
+	ck_assert(rig_wait_status("jobs.0.untaken", 1, 1e9));
+	ck_assert_int_eq((int)rig_status("node.bad_samples"), 0);
+	wire_in_fini(&opened);
+	wire_in_fini(&again);
+	close(second);
 	rig_end();
 }
 END_TEST
@@ -576,6 +669,8 @@ static void add(TCase *tcase)
 	tcase_add_test(tcase, a_rank_that_can_go_on_is_rung);
 	tcase_add_test(tcase, nothing_to_do_no_wakes);
 	tcase_add_test(tcase, a_pause_is_nobodys_fault);
+	tcase_add_test(tcase, a_worker_may_lack_cpu);
+	tcase_add_test(tcase, a_stopped_worker_is_replaced);
 	tcase_add_test(tcase, a_refused_client_is_hung_up_on);
 	tcase_add_test(tcase, a_silent_crowd_makes_room);
 	tcase_add_test(tcase, no_descriptors_no_spinning);

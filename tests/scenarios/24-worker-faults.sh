@@ -15,7 +15,7 @@ export ACCESS_FAULTS=1 ACCESS_LIBEXEC="$work/libexec"
 with_fault() {
 	printf '#!/bin/sh\nexec "%s" --fault %s "$@"\n' "$real/access-worker" "$1" >"$work/libexec/access-worker"
 	chmod +x "$work/libexec/access-worker"
-	start_accessd workers=2 hand=16 sample_timeout_ms=2000 worker_memory=64M
+	start_accessd workers=2 hand=16 sample_timeout_ms=500 worker_memory=64M
 }
 run_bench() { # run_bench NAME OPTION...
 	result=$work/$1.json
