@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reserving beside the loop. The child of a fork() of this single-threaded process makes few kinds
- * of system call: fallocate(), those that put a slot into huge pages, and exit. It ends with the
- * number of slots it reserved (at most 250 a child, a larger growth goes in steps). Whatever it
- * could not reserve is given back to the budget.
+ * Reserving beside the loop. The child of a fork() of this single-threaded process makes two kinds
+ * of system call, fallocate() and exit; it ends with the number of slots it reserved (at most 250 a
+ * child, a larger growth goes in steps). Whatever it could not reserve is given back to the budget.
  *
- * Huge pages are taken now or never: later, workers would write to the small ones first, and pay for
- * each. Where the kernel has none left, the first refusal is the last question.
+ * What is reserved goes into huge pages by another child, whom nobody waits for: that takes as long
+ * as to copy it, and many times that where the kernel has to make room, and a job wants to begin.
+ * It goes from the last slot to the first, as slots are used from the first to the last: a page that
+ * is gathered before its first use is written and mapped at a five-hundredth of the faults. Where
+ * the kernel has no huge page left, the first refusal is the last question.
  */
 #include "daemon/reserve.h"
 
 #include <errno.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -21,22 +24,48 @@
 #include "daemon/stream.h"
 
 #define MOST_AT_ONCE 250
+#define GATHER_NICE 5
 
 static void reserve_in_child(const struct stream *stream, pid_t accessd, uint32_t from, uint32_t to)
 {
-	bool huge = true;
 	uint32_t done = 0;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != accessd)
 		_exit(0); /* it died before that; its locks must not live on in us */
-	for (; from + done < to; done++) {
-		if (board_slots_reserve(stream->slots_fd, &stream->board.geometry, from + done))
-			break;
-		huge = huge && board_slots_gather(stream->slots_fd, &stream->board.geometry,
-						  from + done) == 0;
-	}
+	while (from + done < to &&
+	       board_slots_reserve(stream->slots_fd, &stream->board.geometry, from + done) == 0)
+		done++;
 	_exit((int)done);
+}
+
+static void gather_in_child(const struct stream *stream, pid_t accessd, uint32_t from, uint32_t to)
+{
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != accessd)
+		_exit(0);
+	setpriority(PRIO_PROCESS, 0, GATHER_NICE);
+	while (to-- > from)
+		if (board_slots_gather(stream->slots_fd, &stream->board.geometry, to))
+			break;
+	_exit(0);
+}
+
+/* Nothing is lost if it cannot be done. */
+static void gather_begin(struct stream *stream)
+{
+	struct reserve *reserve = &stream->reserve;
+	pid_t accessd = getpid(), pid;
+
+	if (reserve->gatherer || reserve->gathered == reserve->reserved)
+		return;
+	pid = fork();
+	if (pid < 0)
+		return;
+	if (pid == 0)
+		gather_in_child(stream, accessd, reserve->gathered, reserve->reserved);
+	reserve->gatherer = pid;
+	reserve->gathered = reserve->reserved;
 }
 
 static void account(struct stream *stream, int64_t slots)
@@ -60,7 +89,9 @@ int reserve_begin(struct stream *stream, uint32_t to)
 		return -errno;
 	if (pid == 0)
 		reserve_in_child(stream, accessd, stream->slots, to);
-	*reserve = (struct reserve){.pid = pid, .from = stream->slots, .to = to};
+	reserve->pid = pid;
+	reserve->from = stream->slots;
+	reserve->to = to;
 	account(stream, to - stream->slots);
 	return 0;
 }
@@ -72,11 +103,13 @@ static void finish(struct stream *stream, int status)
 	uint32_t got = WIFEXITED(status) ? (uint32_t)WEXITSTATUS(status) : 0;
 
 	got = BASE_MIN(got, asked);
-	stream->reserve = (struct reserve){0};
+	stream->reserve.pid = 0;
+	stream->reserve.reserved = done.from + got;
 	account(stream, (int64_t)got - (int64_t)asked);
 	if (got < asked)
 		log_line(LOG_LEVEL_WARN, "slots-not-reserved", "lane=%u asked=%u got=%u",
 			 stream->lane.number, asked, got);
+	gather_begin(stream);
 	stream_reserved(stream, got, got == asked);
 }
 
@@ -86,20 +119,31 @@ bool reserve_ended(struct node *node, pid_t pid, int status)
 
 	LIST_FOREACH(stream, &node->streams, link)
 	{
-		if (stream->reserve.pid != pid)
-			continue;
-		finish(stream, status);
-		return true;
+		if (stream->reserve.gatherer == pid) {
+			stream->reserve.gatherer = 0;
+			gather_begin(stream);
+			return true;
+		}
+		if (stream->reserve.pid == pid) {
+			finish(stream, status);
+			return true;
+		}
 	}
 	return false;
 }
 
+static void end_child(pid_t pid)
+{
+	if (pid <= 0)
+		return;
+	kill(pid, SIGKILL);
+	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+		continue;
+}
+
 void reserve_cancel(struct stream *stream)
 {
-	if (!stream->reserve.pid)
-		return;
-	kill(stream->reserve.pid, SIGKILL);
-	while (waitpid(stream->reserve.pid, NULL, 0) < 0 && errno == EINTR)
-		continue;
+	end_child(stream->reserve.pid);
+	end_child(stream->reserve.gatherer);
 	stream->reserve = (struct reserve){0};
 }

@@ -5,7 +5,8 @@
 /*
  * Slots' memory is reserved beside the loop: fallocate() fills 147 MiB of a slot with zeros in tens
  * of milliseconds, too long for a loop that serves everybody. A short-lived child does it and its
- * exit status tells how far it came. One child a stream at a time.
+ * exit status tells how far it came. Another one then puts it into huge pages. One child of each
+ * kind a stream at a time.
  */
 
 #include <sys/types.h>
@@ -17,6 +18,9 @@ struct node;
 struct reserve {
 	pid_t pid; /* 0: nothing under way */
 	uint32_t from, to;
+	uint32_t reserved; /* slots, by now */
+	pid_t gatherer;    /* 0: none */
+	uint32_t gathered; /* slots below it are, or were seen to */
 };
 
 /* Begins reserving slots stream->slots .. to-1; their bytes are accounted at once. 0 or negative
