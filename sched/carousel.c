@@ -18,6 +18,7 @@
 
 #include "base/bits.h"
 #include "sched/carousel_state.h"
+#include "sched/token.h"
 
 #define CAROUSEL_MAX_PRODUCING 4
 #define CAROUSEL_LEAST_LIST 4096
@@ -206,13 +207,45 @@ static int fill_member(struct carousel *carousel, const struct carousel_join *jo
 	return is_tail_good(carousel, member) ? 0 : CAROUSEL_E_BAD;
 }
 
+/*
+ * A token names the newest TOKEN_MAX_LAPS laps that its job saw. When all of them are of this
+ * carousel, there may be forgotten ones, and a slot may hold one still. Such a one was put into
+ * production no later than the newest that is named: else all that are named, seen after it, would
+ * have been in slots beside it. With so many slots that this can be, every hand counts as seen.
+ *
+ * Returns how many of the oldest instances may be such.
+ */
+static uint64_t forgotten(const struct carousel *carousel, const struct carousel_join *join)
+{
+	uint64_t newest = 0;
+	uint32_t ours = 0;
+
+	for (uint32_t k = 0; k < join->n_laps; k++) {
+		uint64_t age = join->laps[k] - carousel->config.first_lap;
+
+		if (age < carousel->instances) {
+			newest = BASE_MAX(newest, age + 1);
+			ours++;
+		}
+	}
+	if (ours < TOKEN_MAX_LAPS)
+		return 0;
+	return carousel->n_slots > TOKEN_MAX_LAPS ? carousel->instances : newest;
+}
+
 static void see_laps(struct carousel *carousel, const struct carousel_join *join, uint32_t job)
 {
-	for (uint32_t i = 0; i < carousel->n_slots; i++)
+	uint64_t n_forgotten = forgotten(carousel, join);
+
+	for (uint32_t i = 0; i < carousel->n_slots; i++) {
+		struct carousel_slot *s = &carousel->slots[i];
+		bool is_seen = s->hand.instance <= n_forgotten;
+
 		for (uint32_t k = 0; k < join->n_laps; k++)
-			if (carousel->slots[i].hand.instance &&
-			    carousel->slots[i].hand.lap == join->laps[k])
-				carousel_set_add(&carousel->slots[i].seen, job);
+			is_seen |= s->hand.lap == join->laps[k];
+		if (s->hand.instance && is_seen)
+			carousel_set_add(&s->seen, job);
+	}
 }
 
 int carousel_join(struct carousel *carousel, const struct carousel_join *join, uint64_t now_ns,

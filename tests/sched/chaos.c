@@ -24,6 +24,7 @@
 #include "base/bits.h"
 #include "base/philox.h"
 #include "sched/carousel.h"
+#include "sched/token.h"
 #include "tests/sched/chaos.h"
 
 #define CHAOS_CLIENTS 6
@@ -419,11 +420,11 @@ static void join(struct world *world, struct client *client)
 	    .batch = client->batch,
 	    .ranks = client->ranks,
 	    .epochs = client->epochs,
-	    .laps = client->laps,
-	    .n_laps = client->n_laps,
+	    .n_laps = BASE_MIN(client->n_laps, (uint32_t)TOKEN_MAX_LAPS),
 	    .tail = world->tail,
 	};
 
+	join.laps = client->laps + client->n_laps - join.n_laps;
 	join.epoch = client->epoch;
 	if (client->plan.order) {
 		join.order = client->plan.order;
