@@ -3,7 +3,9 @@
  * Filling a slot.
  *
  * The truth about a task is kept here, not in the lane, which workers can write: a lane's word can
- * end a task, no more, and each task ends once. A sample's status is written to the board before
+ * end a task, no more, and each task ends once. That a file could not be read, or has changed (which
+ * ends the stream), is the reader's to say: it says so on its socket before it says so in the word, and
+ * a word alone is a worker's lie, which spoils its sample and nothing else. A sample's status is written to the board before
  * the watermark passes it (board_slot_watermark() releases), and the watermark alone tells ranks
  * what they may read.
  *
@@ -30,6 +32,7 @@
 
 #define MAX_SUBSTITUTES 8
 #define SUBSTITUTE_STREAM 0x5355u /* philox stream of the draw of substitutes */
+#define DOUBT_TICKS 8             /* the reader's message is there long before */
 #define RING_STEP 16              /* finished tasks between rings while the arena is full */
 
 int fill_init(struct stream *stream)
@@ -235,6 +238,42 @@ static void note_time(struct stream *stream, uint32_t work_us)
 	stream->median_us += work_us > stream->median_us ? step : -step;
 }
 
+static bool is_of_reader(enum layout_fail stage)
+{
+	return stage == LAYOUT_FAIL_OPEN || stage == LAYOUT_FAIL_READ ||
+	       stage == LAYOUT_FAIL_CHANGED;
+}
+
+/* The word says that the reader failed: does the reader? false: not yet. Else *stage is the truth. */
+static bool is_settled(struct stream *stream, struct fill *fill, uint32_t i,
+		       enum layout_fail *stage)
+{
+	struct fill_task *task = &fill->task[i];
+	struct node *node = stream->node;
+
+	if (!is_of_reader(*stage) || task->told)
+		return true;
+	if (!task->doubt)
+		task->doubt = node->ticks;
+	if (node->ticks - task->doubt < DOUBT_TICKS) {
+		fill->has_doubts = true;
+		return false;
+	}
+	node->counters.nonsense++;
+	*stage = LAYOUT_FAIL_DECODE;
+	return true;
+}
+
+static void count_read(struct stream *stream, uint32_t bytes)
+{
+	struct node_counters *counters = &stream->node->counters;
+
+	stream->samples_read++;
+	stream->bytes_read += bytes;
+	counters->samples_read++;
+	counters->bytes_read += bytes;
+}
+
 static void collect_task(struct stream *stream, struct fill *fill, uint32_t i)
 {
 	struct fill_task *task = &fill->task[i];
@@ -247,15 +286,10 @@ static void collect_task(struct stream *stream, struct fill *fill, uint32_t i)
 	if (state != LAYOUT_TASK_DONE && state != LAYOUT_TASK_FAILED)
 		return;
 	lane_task_outcome(&stream->lane, fill->block, i, &stage, &code, text, &work_us);
-	if (stage != LAYOUT_FAIL_OPEN && stage != LAYOUT_FAIL_READ &&
-	    stage != LAYOUT_FAIL_CHANGED) {
-		uint64_t bytes = dataset_size_of(stream->source->dataset, task->source);
-
-		stream->samples_read++;
-		stream->bytes_read += bytes;
-		stream->node->counters.samples_read++;
-		stream->node->counters.bytes_read += bytes;
-	}
+	if (state == LAYOUT_TASK_FAILED && !is_settled(stream, fill, i, &stage))
+		return;
+	if (state == LAYOUT_TASK_DONE || !is_of_reader(stage))
+		count_read(stream, dataset_size_of(stream->source->dataset, task->source));
 	if (state == LAYOUT_TASK_FAILED) {
 		handle_bad(stream, fill, i, stage, code, text);
 		return;
@@ -319,9 +353,10 @@ static bool collect_tasks(struct stream *stream, struct fill *fill)
 {
 	uint32_t ended = lane_ended(&stream->lane, fill->block);
 
-	if (ended == fill->seen)
+	if (ended == fill->seen && !fill->has_doubts)
 		return false;
 	fill->seen = ended;
+	fill->has_doubts = false;
 	for (uint32_t i = fill->watermark; i < fill->fed && stream->state == STREAM_RUNS; i++)
 		if (fill->task[i].queued && fill->task[i].status == LAYOUT_SAMPLE_PENDING)
 			collect_task(stream, fill, i);
@@ -385,6 +420,8 @@ static bool feed_task(struct stream *stream, struct fill *fill, uint32_t i)
 	if (!arena_reserve(&stream->arena, bytes, &offset, &task->extent))
 		return false;
 	task->has_extent = task->queued = true;
+	task->told = false;
+	task->doubt = 0;
 	lane_task_queue(&stream->lane, fill->block, i, task->source,
 			(uint64_t)hand_of(stream, fill)->ids[i], i,
 			dataset_label_of(dataset, task->source), offset, bytes, task->attempt);
@@ -507,15 +544,53 @@ void fill_worker_died(struct stream *stream, uint32_t owner, enum layout_fail st
 			take_from_worker(stream, &stream->fill[b], owner, stage, status);
 }
 
+void fill_read_failed(struct stream *stream, uint64_t block, uint64_t task, uint64_t sample)
+{
+	for (unsigned b = 0; b < LAYOUT_MAX_BLOCKS; b++) {
+		struct fill *fill = &stream->fill[b];
+
+		if (fill->used && fill->block == block && task < fill->fed &&
+		    fill->task[task].queued && fill->task[task].source == sample)
+			fill->task[task].told = true;
+	}
+}
+
+/* The reader's word, but its message may have died with it: read again. */
+static void ask_again(struct stream *stream, struct fill *fill, uint32_t i)
+{
+	struct fill_task *task = &fill->task[i];
+	enum layout_fail stage;
+	uint32_t work_us;
+	char text[48];
+	int code;
+
+	if (!task->queued || task->told || task->status != LAYOUT_SAMPLE_PENDING)
+		return;
+	lane_task_outcome(&stream->lane, fill->block, i, &stage, &code, text, &work_us);
+	if (!is_of_reader(stage))
+		return;
+	release_extent(stream, task);
+	task->queued = false;
+}
+
 static void take_from_reader(struct stream *stream, struct fill *fill)
 {
 	for (uint32_t i = 0; i < fill->fed; i++) {
 		uint32_t owner;
 
-		if (lane_task_state(&stream->lane, fill->block, i, &owner) == LAYOUT_TASK_READING)
+		switch (lane_task_state(&stream->lane, fill->block, i, &owner)) {
+		case LAYOUT_TASK_READING:
 			lane_task_take_over(&stream->lane, fill->block, i, owner,
 					    LAYOUT_TASK_READING, LAYOUT_TASK_QUEUED,
 					    LAYOUT_FAIL_NONE, 0);
+			fill->task[i].told = false;
+			break;
+		case LAYOUT_TASK_FAILED:
+			ask_again(stream, fill, i);
+			break;
+		default:
+			break;
+		}
 	}
 	lane_recount(&stream->lane, fill->block);
 }

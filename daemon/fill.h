@@ -19,6 +19,8 @@ struct fill_task {
 	bool has_extent;
 	bool died;       /* a worker died on it once */
 	bool queued;     /* given to the lane (again) */
+	bool told;       /* the reader said itself that it could not read it */
+	uint32_t doubt;  /* tick at which its word said so alone; 0: never */
 	uint64_t source; /* sample whose bytes are read */
 };
 
@@ -29,6 +31,7 @@ struct fill {
 	uint32_t finished;      /* samples finished at all */
 	uint32_t fed;           /* tasks below it were queued at least once */
 	uint32_t seen;          /* ended tasks of the block when it was looked at last */
+	bool has_doubts;        /* some word is not believed yet */
 	uint32_t after_hole;    /* first sample after the last hole below the watermark */
 	struct fill_task *task; /* room for a full hand, made once */
 	uint64_t started_ns;
@@ -52,6 +55,8 @@ unsigned fill_active(const struct stream *stream);
 const struct fill *fill_of_slot(const struct stream *stream, uint32_t slot);
 /* What the first unfinished sample of the hand in slot waits for. */
 enum layout_stage fill_stage(const struct stream *stream, uint32_t slot);
+/* The reader says that it could not read a task's sample. */
+void fill_read_failed(struct stream *stream, uint64_t block, uint64_t task, uint64_t sample);
 /* A process is gone: what it had under way. */
 void fill_worker_died(struct stream *stream, uint32_t owner, enum layout_fail stage, int status);
 void fill_reader_died(struct stream *stream);

@@ -67,6 +67,7 @@ static void on_tick(void *arg)
 	struct stream *stream;
 	bool is_needed = hang_find(node, base_now_ns());
 
+	node->ticks++;
 	LIST_FOREACH(stream, &node->streams, link)
 	is_needed |= pump_tick(stream);
 	if (is_needed)
@@ -152,6 +153,7 @@ int node_init(struct node *node, struct diag *diag)
 	LIST_INIT(&node->conns);
 	node->bell_fd = node->event_fd = node->reading.child.sock = node->workers.child.sock = -1;
 	node->started_ns = base_now_ns();
+	node->ticks = 1;
 	node->memory_source = "parameter `memory`";
 	node->memory_budget =
 	    node->param.memory ? node->param.memory : limits_memory(&node->memory_source);

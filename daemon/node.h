@@ -49,6 +49,7 @@ struct node {
 	uint64_t memory_budget, memory_used;
 	const char *memory_source;
 	uint64_t started_ns;
+	uint32_t ticks; /* since the start, from 1 */
 	struct node_counters counters;
 	bool draining;
 };

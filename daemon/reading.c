@@ -119,6 +119,16 @@ static void on_progress(struct node *node, const struct wire_in *in, uint64_t id
 	source_progress(node, id, folders, files);
 }
 
+static void on_failed(struct node *node, const struct wire_in *in, uint32_t lane)
+{
+	uint64_t block = UINT64_MAX, task = UINT64_MAX, sample = UINT64_MAX;
+
+	wire_get_u64(in, READER_KEY_BLOCK, &block);
+	wire_get_u64(in, READER_KEY_TASK, &task);
+	wire_get_u64(in, READER_KEY_SAMPLE, &sample);
+	stream_read_failed(node, lane, block, task, sample);
+}
+
 static void dispatch(struct node *node, struct wire_in *in)
 {
 	uint64_t id = 0, lane = 0;
@@ -139,6 +149,9 @@ static void dispatch(struct node *node, struct wire_in *in)
 		stream_lane_attached(node, (uint32_t)lane);
 		break;
 	case READER_DETACHED:
+		break;
+	case READER_FAILED:
+		on_failed(node, in, (uint32_t)lane);
 		break;
 	default:
 		log_line(LOG_LEVEL_WARN, "reader-message", "type=%u unknown", in->type);

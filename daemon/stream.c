@@ -353,6 +353,17 @@ void stream_lane_attached(struct node *node, uint32_t lane)
 	start_when_ready(stream);
 }
 
+void stream_read_failed(struct node *node, uint32_t lane, uint64_t block, uint64_t task,
+			uint64_t sample)
+{
+	struct stream *stream = find_lane(node, lane);
+
+	if (!stream || stream->state != STREAM_RUNS)
+		return;
+	fill_read_failed(stream, block, task, sample);
+	pump_soon(stream);
+}
+
 void stream_lane_refused(struct node *node, uint32_t lane, const char *text)
 {
 	struct stream *stream = find_lane(node, lane);

@@ -90,6 +90,8 @@ uint64_t stream_patience_ns(struct node *node, uint32_t lane); /* how long a sam
 /* from workers.c, reading.c, source.c */
 void stream_workers_added(struct node *node, uint32_t lane);
 void stream_lane_attached(struct node *node, uint32_t lane);
+void stream_read_failed(struct node *node, uint32_t lane, uint64_t block, uint64_t task,
+			uint64_t sample); /* the reader says so */
 void stream_lane_refused(struct node *node, uint32_t lane, const char *text);
 void stream_worker_died(struct node *node, uint32_t owner, enum layout_fail stage, int status);
 void stream_workers_died(struct node *node);    /* jobs are LOST: they open again */

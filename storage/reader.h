@@ -28,6 +28,9 @@ enum reader_message {
 				 complement), TEXT */
 	READER_ATTACHED = 19, /* LANE */
 	READER_DETACHED = 20, /* LANE */
+	READER_FAILED =
+	    21, /* LANE, BLOCK, TASK, SAMPLE: its reader says so itself, before the task's
+				 word does, which workers can write, too */
 };
 
 enum reader_key {
@@ -41,6 +44,9 @@ enum reader_key {
 	READER_KEY_TEXT = 8,
 	READER_KEY_DEVICE = 9,
 	READER_KEY_INODE = 10,
+	READER_KEY_BLOCK = 11,  /* u64 */
+	READER_KEY_TASK = 12,   /* u64, in the block */
+	READER_KEY_SAMPLE = 13, /* u64, whose bytes were asked for */
 };
 
 #define READER_CONTROL_FD 3

@@ -183,6 +183,8 @@ static void lane_serve(struct reader_lane *lane, const struct lane_task *task)
 				   &outcome);
 	else
 		snprintf(outcome.text, sizeof(outcome.text), "the task does not fit the index");
+	if (outcome.stage != LAYOUT_FAIL_NONE)
+		reader_say_failed(lane->number, task);
 	ring = lane_read_done(&lane->lane, task, outcome.stage, outcome.code,
 			      outcome.stage ? outcome.text : "", base_now_ns() - begin_ns);
 	if (outcome.stage == LAYOUT_FAIL_NONE)

@@ -21,6 +21,7 @@ void reader_say_opened(uint64_t id, uint64_t device, uint64_t inode,
 		       int index_fd); /* -1: unchanged */
 void reader_say_refused(uint64_t id, const uint64_t *lane, int code, const char *text);
 void reader_say_lane(enum reader_message type, uint64_t lane);
+void reader_say_failed(uint64_t lane, const struct lane_task *task);
 /* Logs why and exits with 1. */
 _Noreturn void reader_say_fatal(const char *event, const char *text);
 

@@ -83,3 +83,15 @@ void reader_say_lane(enum reader_message type, uint64_t lane)
 	wire_put_u64(&out, READER_KEY_LANE, lane);
 	say(&out, 0);
 }
+
+void reader_say_failed(uint64_t lane, const struct lane_task *task)
+{
+	struct wire_out out;
+
+	wire_out_init(&out, READER_FAILED);
+	wire_put_u64(&out, READER_KEY_LANE, lane);
+	wire_put_u64(&out, READER_KEY_BLOCK, task->block);
+	wire_put_u64(&out, READER_KEY_TASK, task->index);
+	wire_put_u64(&out, READER_KEY_SAMPLE, task->sample);
+	say(&out, 0);
+}

@@ -31,6 +31,8 @@ static const struct {
     {"hog", FAULT_HOG, true},
     {"exit", FAULT_EXIT, true},
     {"stop", FAULT_STOP, true},
+    {"lie", FAULT_LIE, true},
+    {"hide", FAULT_HIDE, true},
     {"all-segv", FAULT_ALL_SEGV, false},
     {"all-leave", FAULT_ALL_LEAVE, false},
 };
@@ -100,6 +102,11 @@ static void fault_stop(void)
 		syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, 0, NULL, NULL, 0);
 }
 
+bool fault_is(const struct fault *fault, enum fault_kind kind, uint64_t sample)
+{
+	return fault->kind == kind && fault->sample == sample;
+}
+
 void fault_strike(const struct fault *fault, uint64_t sample)
 {
 	const bool is_all = fault->kind == FAULT_ALL_SEGV || fault->kind == FAULT_ALL_LEAVE;
@@ -108,12 +115,14 @@ void fault_strike(const struct fault *fault, uint64_t sample)
 		return;
 	switch (fault->kind) {
 	case FAULT_NONE:
+	case FAULT_LIE:
 		break;
 	case FAULT_SEGV:
 	case FAULT_ALL_SEGV:
 		fault_segv();
 		break;
 	case FAULT_LOOP:
+	case FAULT_HIDE:
 		fault_loop();
 		break;
 	case FAULT_HOG:

@@ -144,8 +144,12 @@ static void worker_do(struct worker *worker, struct worker_lane *lane, const str
 	enum layout_fail stage = LAYOUT_FAIL_NONE;
 
 	worker_entry_begin(worker, lane->set->number, task, started_ns);
+	if (fault_is(worker->setup->fault, FAULT_HIDE, task->sample))
+		worker_entry_end(worker, 0);
 	if (worker_run(worker->setup, lane, task, &error) != 0)
 		stage = (enum layout_fail)error.stage;
+	if (fault_is(worker->setup->fault, FAULT_LIE, task->sample))
+		stage = LAYOUT_FAIL_CHANGED;
 	work_ns = base_now_ns() - started_ns;
 	if (lane_run_done(&lane->lane, task, stage, error.code,
 			  stage == LAYOUT_FAIL_NONE ? "" : error.text,

@@ -3,7 +3,8 @@
 #
 # Case 27: a decoder that dies, leaves, computes for ever, sleeps for ever or eats memory on one sample:
 # that sample gets its policy, the worker is replaced, the jobs get everything else. One that dies of
-# every sample ends in an error with a name, not in a fork storm. (worker/fault.h; what a worker writes
+# every sample ends in an error with a name, not in a fork storm. One that hides its loop is found, and
+# one that says what only the reader may say is not believed. (worker/fault.h; what else a worker writes
 # into shared words: lane_fuzz, board_fuzz.)
 . "${top_srcdir:-.}/tests/scenarios/functions.sh"
 
@@ -23,7 +24,7 @@ run_bench() { # run_bench NAME OPTION...
 	timeout 300 "$bench" --dataset "$work/data" --pipeline imagenet-train-u8 --socket "$socket" --batch 16 \
 		--verify --json "$result" --quiet "$@" 2>>"$work/bench.log"
 }
-for fault in segv exit loop stop hog; do
+for fault in segv exit loop stop hog hide; do
 	with_fault $fault:77
 	run_bench substitute --jobs 2 --epochs 2 --bad substitute || fail "$fault: policy substitute"
 	exactly_once "$work/substitute.json"
@@ -36,6 +37,14 @@ for fault in segv exit loop stop hog; do
 	grep -q 'class_0000/000077.jpg' "$work/error.txt" || fail "$fault: the file is not named: $(cat "$work/error.txt")"
 	stop_accessd
 done
+
+with_fault lie:77
+run_bench lie --jobs 2 --epochs 2 --bad substitute || fail "a worker ends the stream by a lie"
+exactly_once "$work/lie.json"
+"$expect" "$work/lie.json" "jobs.*.substituted" ">=" 2 "jobs.*.samples" == 480 "jobs.*.error" == null ||
+	fail "a lie costs more than its sample"
+status_is node.nonsense ">=" 1 node.bad_samples == 1 node.worker_restarts == 0 || fail "the lie was not counted"
+stop_accessd
 
 with_fault all-segv
 run_bench all --bad skip --bad-budget 5 && fail "every sample kills its worker, and the job goes on"

@@ -122,7 +122,7 @@ static bool receive_within(struct process *process, struct wire_in *ret, int tim
 			return false;
 		wire_in_init(ret);
 		ck_assert_int_eq(wire_recv(process->sock, ret, 0), 0);
-		if (ret->type != READER_PROGRESS)
+		if (ret->type != READER_PROGRESS && ret->type != READER_FAILED)
 			return true;
 		wire_in_fini(ret);
 	}
@@ -133,6 +133,30 @@ void process_receive(struct process *process, struct wire_in *ret)
 	ck_assert(receive_within(process, ret, 20000));
 }
 
+static uint64_t get(const struct wire_in *in, uint16_t key)
+{
+	uint64_t value;
+
+	ck_assert_int_eq(wire_get_u64(in, key, &value), 0);
+	return value;
+}
+
+void process_failed(struct process *process, const struct work *work, uint32_t task)
+{
+	struct pollfd poll_fd = {.fd = process->sock, .events = POLLIN};
+	struct wire_in in;
+
+	ck_assert_int_eq(poll(&poll_fd, 1, 20000), 1);
+	wire_in_init(&in);
+	ck_assert_int_eq(wire_recv(process->sock, &in, 0), 0);
+	ck_assert_int_eq(in.type, READER_FAILED);
+	ck_assert_uint_eq(get(&in, READER_KEY_LANE), work->lane.number);
+	ck_assert_uint_eq(get(&in, READER_KEY_BLOCK), work->block);
+	ck_assert_uint_eq(get(&in, READER_KEY_TASK), task);
+	ck_assert_uint_eq(get(&in, READER_KEY_SAMPLE), task);
+	wire_in_fini(&in);
+}
+
 bool process_is_silent(struct process *process)
 {
 	struct wire_in in;
@@ -141,14 +165,6 @@ bool process_is_silent(struct process *process)
 		return true;
 	wire_in_fini(&in);
 	return false;
-}
-
-static uint64_t get(const struct wire_in *in, uint16_t key)
-{
-	uint64_t value;
-
-	ck_assert_int_eq(wire_get_u64(in, key, &value), 0);
-	return value;
 }
 
 void process_ask_open(struct process *process, uint64_t id, const char *path, int stored_fd)

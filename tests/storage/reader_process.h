@@ -25,9 +25,9 @@ void process_kill(struct process *process);                      /* SIGKILL and 
 void process_stop(struct process *process);                      /* hangs up; it must exit with 0 */
 
 void process_send(struct process *process, struct wire_out *out); /* and frees it */
-/* The next message that is no PROGRESS, within 20 s. */
+/* The next message that is no PROGRESS and no FAILED, within 20 s. */
 void process_receive(struct process *process, struct wire_in *ret);
-/* Is nothing but PROGRESS there for 100 ms? */
+/* Is nothing but PROGRESS and FAILED there for 100 ms? */
 bool process_is_silent(struct process *process);
 
 void process_ask_open(struct process *process, uint64_t id, const char *path, int stored_fd);
@@ -48,6 +48,8 @@ struct work { /* a lane with one task a sample of a dataset */
 /* Takes the dataset. */
 void work_new(struct work *work, struct tree *tree, struct dataset *dataset, uint32_t number);
 void work_free(struct work *work);
+/* Receives FAILED of that task, whose sample has the same number. */
+void process_failed(struct process *process, const struct work *work, uint32_t task);
 void work_ask_attach(struct process *process, const struct work *work, uint64_t id);
 void work_attach(struct process *process, const struct work *work, uint64_t id);
 void work_detach(struct process *process, const struct work *work);

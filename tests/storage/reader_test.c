@@ -316,6 +316,7 @@ START_TEST(changed_files_are_told)
 	ck_assert_int_eq(stage, damages[_i].stage);
 	ck_assert_int_eq(code, damages[_i].code);
 	ck_assert_msg(strstr(text, damages[_i].text) != NULL, "%s", text);
+	process_failed(&process, &work, task);
 	work_free(&work);
 	process_stop(&process);
 }
