@@ -157,7 +157,7 @@ static struct job *job_make(struct conn *conn, int *inbox_fd, int *outbox_fd)
 		job->order = pipeline_is_random(stream->pipeline) ? PLAN_CAROUSEL : PLAN_ANY;
 	job->stride = plan_is_fixed(job->order) ? 1 : job->batch;
 	job->budget = request->has_budget ? request->budget : BASE_MAX(UINT64_C(10), n / 100);
-	job->started_ns = job->rate_ns = base_now_ns();
+	job->started_ns = job->rate_ns = job->moved_ns = base_now_ns();
 	job->name = strdup(request->job);
 	if (!job->name || make_memory(job, stream->board.geometry.max_slots, inbox_fd, outbox_fd)) {
 		job_destroy(job);
@@ -291,11 +291,37 @@ static void note_rate(struct job *job, uint32_t samples, uint64_t now_ns)
 	job->rate_ns = now_ns;
 }
 
+/* Had it given back one more hand just now, it would be as fast as this: no faster is it. */
+double job_rate(const struct job *job, uint64_t now_ns)
+{
+	uint64_t most = job->rate_samples + job->stream->board.geometry.hand;
+	double elapsed_ns = (double)(now_ns - BASE_MIN(job->rate_ns, now_ns));
+
+	return elapsed_ns < 1e9 ? job->rate : BASE_MIN(job->rate, (double)most * 1e9 / elapsed_ns);
+}
+
+uint64_t job_idle_ns(const struct job *job, uint64_t now_ns)
+{
+	return now_ns - BASE_MIN(job->moved_ns, now_ns);
+}
+
+/* Within a hand its own word, which is for people alone, says that it goes on. */
+static void note_delivery(struct job *job, uint64_t now_ns)
+{
+	struct inbox_figures figures;
+
+	inbox_read_figures(job->outbox, &figures);
+	if (figures.samples != job->delivered)
+		job->moved_ns = now_ns;
+	job->delivered = figures.samples;
+}
+
 static void apply_fate(struct job *job, const struct grant *grant, enum grant_fate fate,
 		       uint64_t now_ns)
 {
 	struct carousel *carousel = job->stream->carousel;
 
+	job->moved_ns = now_ns;
 	if (fate == GRANT_TAKEN) {
 		job->held[grant->slot] = true;
 		carousel_taken(carousel, job->number, grant->slot, now_ns);
@@ -398,5 +424,6 @@ void job_wake(struct job *job)
 
 void job_show(struct job *job, uint32_t stage, bool wants_kick, uint64_t now_ns)
 {
+	note_delivery(job, now_ns);
 	inbox_show(job->inbox, stage, wants_kick, now_ns);
 }

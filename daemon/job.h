@@ -30,7 +30,9 @@ struct job {
 	uint32_t n_later;
 	bool news; /* something became ready for it since it was woken last */
 	uint64_t started_ns, rate_ns, rate_samples;
-	double rate; /* samples/s lately */
+	double rate;        /* samples/s lately, when it last gave something back */
+	uint64_t moved_ns;  /* it took, gave back or delivered something last */
+	uint64_t delivered; /* as it said then */
 };
 
 /* Enters conn's request into its running stream and sends OPENED; refuses the connection
@@ -42,6 +44,10 @@ void job_free(struct job *job);
  * sent. */
 void job_fail(struct job *job, uint64_t code, const char *text);
 void job_lost(struct job *job, const char *text);
+
+/* For people: samples/s, which falls when it gives nothing back; time without any progress. */
+double job_rate(const struct job *job, uint64_t now_ns);
+uint64_t job_idle_ns(const struct job *job, uint64_t now_ns);
 
 /* For pump.c: reads the outbox and tells the carousel. true when anything had happened. */
 bool job_poll(struct job *job, uint64_t now_ns);

@@ -158,7 +158,8 @@ static void put_job(struct json_out *out, const struct job *job)
 	json_out_member_u64(out, "delivered", figures.samples);
 	json_out_member_bool(out, "waiting", grant_is_waiting(&job->grants));
 	json_out_member_string(out, "stage", stages[pump_stage_of(job->stream, job)]);
-	json_out_member_double(out, "rate", job->rate);
+	json_out_member_double(out, "rate", job_rate(job, base_now_ns()));
+	json_out_member_double(out, "idle_seconds", (double)job_idle_ns(job, base_now_ns()) / 1e9);
 	json_out_member_double(out, "wait_seconds", (double)figures.wait_ns / 1e9);
 	json_out_object_end(out);
 }

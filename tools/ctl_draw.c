@@ -95,6 +95,11 @@ static void ctl_waits(const struct json_in *jobs, const struct json_in *job, str
 	char holders[256] = "";
 	bool waits = ctl_is(job, "waiting");
 
+	/* It leaves untaken what is ready for it, for longer than a job that trains does. */
+	if (json_in_member(job, "lives") && !ctl_is(job, "lives")) {
+		table_cell(table, "stopped? no progress for %.0f s", ctl_real(job, "idle_seconds"));
+		return;
+	}
 	if (strcmp(ctl_string(job, "stage"), "slot") == 0)
 		ctl_holders(jobs, job, holders, sizeof(holders));
 	if (waits)

@@ -35,6 +35,17 @@ stop_workers() {
 	# shellcheck disable=SC2086
 	[ "$(echo $workers | wc -w)" = 2 ] && kill -STOP $workers
 }
+shows_stopped() {
+	plain jobs
+	grep -Eq -- " $name .* no .*stopped\? no progress for [0-9]+ s" "$work/plain.txt"
+}
+index_of() { # index_of PID: of a job in status.json
+	at=0
+	for pid in $("$expect" "$work/status.json" "jobs.*.pid"); do
+		[ "$pid" != "$1" ] || echo $at
+		at=$((at + 1))
+	done
+}
 waits_for() { # waits_for STAGE: both jobs
 	status_is jobs == 2 "jobs.*.waiting" == true "jobs.*.stage" == "$1"
 }
@@ -58,7 +69,7 @@ look() {
 	are number "streams.*." median_us
 	are count "jobs.*." id pid uid stream batch epochs epoch taken need untaken pins delivered
 	are string "jobs.*." name stage
-	are number "jobs.*." rate wait_seconds
+	are number "jobs.*." rate wait_seconds idle_seconds
 	are bool "jobs.*." lives hungry active waiting
 	are count "workers.*." index pid stream "done"
 	are bool "workers.*." busy
@@ -86,6 +97,18 @@ look() {
 	plain status
 	says "bench-0.* storage" "bench-1.* storage" "^workers +2 of 2 alive" "redundancy [0-9.]+"
 	kill -CONT "$reader"
+
+	while_training "the jobs do not go on" all_train 2 || return 1
+	until_true 60 status_is "jobs.*.rate" ">" 20 || return 1
+	stopped=$(status jobs.0.pid) name=$(status jobs.0.name) rate=$(status jobs.0.rate)
+	kill -STOP "$stopped"
+	# How long that takes depends on its pace: ten usual intervals, 10 s at least.
+	until_true 100 shows_stopped || fail "a stopped job does not show: $(cat "$work/plain.txt")"
+	"$ctl" --socket "$socket" --json status >"$work/status.json" || fail "no status"
+	which=$(index_of "$stopped")
+	"$expect" "$work/status.json" "jobs.$which.idle_seconds" ">=" 9 "jobs.$which.lives" == false \
+		"jobs.$which.rate" "<" "$rate" || fail "a stopped job has $(status "jobs.$which.rate")/s of $rate/s"
+	kill -CONT "$stopped"
 }
 training result 10 look --dataset "$work/data" --pipeline imagenet-train-u8 --jobs 2 --batch 16
 until_true 60 status_is jobs == 0 streams == 0 || fail "accessd still knows jobs"
