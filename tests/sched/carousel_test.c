@@ -660,7 +660,7 @@ END_TEST
 START_TEST(random_histories_of_larger_grains)
 {
 	static const struct chaos_limits limits = {
-	    .n = (1 << 19) + 1, .max_need = 60, .events = 60};
+	    .n = (1 << 19) + 1, .max_need = 150, .events = 120};
 	const char *broken = chaos_run((uint64_t)_i, &limits);
 
 	ck_assert_msg(!broken, "history %d: %s", _i, broken);
@@ -697,7 +697,7 @@ static Suite *suite(void)
 	tcase_add_test(one, the_reference_is_summed_over_segments);
 	tcase_add_test(one, decisions_are_a_function_of_the_events);
 	tcase_add_loop_test(many, random_histories, 0, HISTORIES / HISTORIES_A_TEST);
-	tcase_add_loop_test(many, random_histories_of_larger_grains, 0, 3);
+	tcase_add_loop_test(many, random_histories_of_larger_grains, 0, 24);
 	suite_add_tcase(all, one);
 	suite_add_tcase(all, many);
 	return all;

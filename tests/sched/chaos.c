@@ -12,8 +12,8 @@
  *   a held slot never changes, a granted one neither until it is revoked;
  *   who can go on does (no deadlock), whoever else stands still.
  *
- * A client killed in the middle of a hand comes back with what its token would say: the grains of
- * which nothing was delivered, the rest of the begun ones as its tail, the instances it saw.
+ * A client killed in the middle of a hand comes back with its token's bytes: the grains of which
+ * nothing was delivered, the rest of the begun ones as its tail, the instances it saw last.
  */
 
 #include <stdbool.h>
@@ -392,54 +392,97 @@ static void leave(struct world *world, struct client *client, bool pinned)
 	client->n_queue = client->n_held = client->cut = 0;
 }
 
-/* What a token would say: need and tail in the world's scratch. Returns the tail's length. */
+static bool is_needed_whole(const struct deal *deal, const struct client *client, uint64_t grain)
+{
+	uint64_t first = deal_grain_first(deal, grain);
+
+	for (uint32_t i = 0; i < deal_grain_size(deal, grain); i++)
+		if (client->got[deal_sample(deal, first + i)])
+			return false;
+	return true;
+}
+
+/* Need and tail of a token, in the world's scratch. Returns the tail's length. */
 static uint32_t make_token(struct world *world, const struct client *client)
 {
 	const struct deal *deal = carousel_deal(world->carousel);
 	uint32_t n_tail = 0;
 
 	memset(world->need, 0, (bits_words(deal->grains) + 1) * sizeof(*world->need));
-	for (uint64_t grain = 0; grain < deal->grains; grain++) {
-		uint64_t first = deal_grain_first(deal, grain);
-		uint32_t size = deal_grain_size(deal, grain), left = 0;
+	for (uint64_t id = 0; id < deal->n; id++) {
+		uint64_t grain;
 
-		for (uint32_t i = 0; i < size; i++)
-			left += !client->got[deal_sample(deal, first + i)];
-		if (left == size)
+		if (client->got[id])
+			continue;
+		grain = deal_position(deal, id) / deal->grain;
+		if (is_needed_whole(deal, client, grain))
 			bits_set(world->need, grain);
-		for (uint32_t i = 0; i < size && left < size; i++)
-			if (!client->got[deal_sample(deal, first + i)])
-				world->tail[n_tail++] = (int64_t)deal_sample(deal, first + i);
+		else
+			world->tail[n_tail++] = (int64_t)id;
 	}
 	return n_tail;
 }
 
+/* The client's token, written and read again. */
+static bool write_and_read(struct world *world, const struct client *client, struct token *ret)
+{
+	bool is_fixed = plan_is_fixed(client->plan.order);
+	struct token token = {
+	    .n = world->config.n,
+	    .grain = deal_grain_of(world->config.n),
+	    .order = is_fixed ? client->plan.order : PLAN_CAROUSEL,
+	    .seed = is_fixed ? client->plan.seed : world->config.seed,
+	    .epoch = client->epoch,
+	    .epochs = client->epochs,
+	    .delivered = client->delivered,
+	    .need = is_fixed ? NULL : world->need,
+	    .tail = world->tail,
+	    .n_tail = is_fixed ? 0 : make_token(world, client),
+	    .n_laps = is_fixed ? 0 : BASE_MIN(client->n_laps, (uint32_t)TOKEN_MAX_LAPS),
+	};
+	size_t size = token_size(&token);
+	_cleanup_free_ uint8_t *bytes = malloc(size);
+	struct diag diag;
+
+	memcpy(token.laps, client->laps + client->n_laps - token.n_laps,
+	       token.n_laps * sizeof(token.laps[0]));
+	return claim(world, bytes && token_write(&token, bytes, size) == size,
+		     "a token is not written") &&
+	       claim(world, token_parse(bytes, size, ret, &diag) == 0, "a token is not read") &&
+	       claim(world,
+		     token_fits(ret, world->config.n, token.grain, world->config.version, &diag) ==
+			 0,
+		     "a token does not fit");
+}
+
+/* From the token, but for a job that never ran. */
 static void join(struct world *world, struct client *client)
 {
+	struct token token = {.epoch = client->epoch};
 	struct carousel_join join = {
 	    .batch = client->batch,
 	    .ranks = client->ranks,
 	    .epochs = client->epochs,
-	    .n_laps = BASE_MIN(client->n_laps, (uint32_t)TOKEN_MAX_LAPS),
-	    .tail = world->tail,
+	    .order = client->plan.order,
+	    .seed = client->plan.seed,
 	};
 
-	join.laps = client->laps + client->n_laps - join.n_laps;
-	join.epoch = client->epoch;
-	if (client->plan.order) {
-		join.order = client->plan.order;
-		join.seed = client->plan.seed;
-		join.place = client->delivered;
-		join.tail = NULL;
-	} else if (client->delivered) {
-		join.n_tail = make_token(world, client);
-		join.need = world->need;
-	}
+	if ((client->delivered || client->n_laps) && !write_and_read(world, client, &token))
+		return;
+	join.epoch = token.epoch;
+	join.place = join.order ? token.delivered : 0;
+	join.need = join.order ? NULL : token.need;
+	join.tail = token.tail;
+	join.n_tail = token.n_tail;
+	join.laps = token.laps;
+	join.n_laps = token.n_laps;
 	claim(world, carousel_join(world->carousel, &join, world->now_ns, &client->number) == 0,
 	      "a job was not let in");
 	client->joined = true;
 	client->tail_left = join.n_tail;
 	client->ranks = 1 + (uint32_t)below(world, 2); /* next time */
+	client->batch = 1 + (uint32_t)below(world, world->config.hand);
+	token_fini(&token);
 }
 
 static bool try_join(struct world *world, struct client *client)
