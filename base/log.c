@@ -18,6 +18,7 @@
  */
 
 #include "base/log.h"
+#include "base/log_keys.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -268,8 +269,7 @@ void log_line(enum log_level level, const char *event, const char *fmt, ...)
 	va_list args;
 
 	va_start(args, fmt);
-	if (vsnprintf(keys, sizeof(keys), fmt, args) < 0)
-		keys[0] = '\0';
+	log_keys_format(keys, sizeof(keys), fmt, args);
 	va_end(args);
 	pthread_mutex_lock(&log_mutex);
 	if (level <= log_state.least) {

@@ -18,7 +18,8 @@ enum log_level { LOG_LEVEL_ERROR = 3, LOG_LEVEL_WARN = 4, LOG_LEVEL_INFO = 6, LO
 void log_init(const char *program, enum log_level least);
 int log_parse_level(const char *text, enum log_level *ret); /* "error", "warn", "info", "debug" */
 /* log_line(LOG_LEVEL_INFO, "stream-open", "dataset=%s slots=%u", ...): values that may hold spaces
- * or quotes are passed through base_quote() and put in "" by the caller's format. */
+ * or quotes are put in "" by the caller's format, which is enough: what would end the quotes is
+ * escaped here (base/log_keys.h, which also says which conversions there are). */
 void log_line(enum log_level level, const char *event, const char *fmt, ...) BASE_PRINTF(3, 4);
 uint64_t log_lost(void);
 

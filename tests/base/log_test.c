@@ -4,6 +4,7 @@
 
 #include "base/base.h"
 #include "base/log.h"
+#include "base/log_keys.h"
 
 #include <check.h>
 #include <errno.h>
@@ -81,6 +82,52 @@ START_TEST(a_line_has_time_level_event_and_keys)
 	log_line(LOG_LEVEL_WARN, "forged", "name=%s", "x\n2026 error fake");
 	assert_matches(read_all(fd, text, sizeof(text)), "^[^\n]* name=x\\?2026 error fake\n$");
 	ck_assert_uint_eq(log_lost(), 0);
+}
+END_TEST
+
+static const char *format(const char *fmt, ...) BASE_PRINTF(1, 2);
+static const char *format(const char *fmt, ...)
+{
+	static char text[160];
+	va_list args;
+
+	memset(text, 'x', sizeof(text));
+	va_start(args, fmt);
+	ck_assert_uint_eq(log_keys_format(text, 40, fmt, args), strlen(text));
+	va_end(args);
+	return text;
+}
+
+/* What stands between quotes stays between them, whoever made it. */
+START_TEST(no_text_ends_its_quotes)
+{
+	int fd = take_stderr();
+	char text[4096];
+
+	log_init("accessd", LOG_LEVEL_INFO);
+	log_line(LOG_LEVEL_INFO, "refused", "path=\"%.400s\" reason=\"%s\" n=%llu",
+		 "/a\" forged=\"1\\", "x\ny", 7ULL);
+	assert_matches(read_all(fd, text, sizeof(text)),
+		       " path=\"/a\\\\x22 forged=\\\\x221\\\\x5c\" reason=\"x\\\\x0ay\" n=7\n$");
+	ck_assert_str_eq(format("a=\"%s\" b=%s", "\\x22", "\"b"), "a=\"\\x22\" b=\"b");
+	ck_assert_str_eq(format("a=\"%c%s\"", '"', "\\x2"), "a=\"\\x22\\x5cx2\"");
+	ck_assert_str_eq(format("\"%s\" \"%s", "\"\"\"\"\"\"\"\"", "\"\""),
+			 "\"\\x22\\x22\\x22\\x22\\x22\\x22\\x22\\x22\" \"");
+}
+END_TEST
+
+START_TEST(numbers_are_as_printf_has_them)
+{
+	ck_assert_str_eq(format("%d %i %u", -3, 4, 5u), "-3 4 5");
+	ck_assert_str_eq(format("%ld %lld %zu", -3L, -4LL, (size_t)5), "-3 -4 5");
+	ck_assert_str_eq(format("%lu %llu", 3UL, UINT64_C(1) << 63 | 0ULL),
+			 "3 9223372036854775808");
+	ck_assert_str_eq(format("%x %#x %.3d %d%%", 255u, 255u, 7, 8), "ff 0xff 007 8%");
+	ck_assert_str_eq(format("%.1f %f", 1.25, 2.0), "1.2 2.000000");
+	ck_assert_str_eq(format("%.2s|%.*s|%s", "abc", 1, "xyz", ""), "ab|x|");
+	ck_assert_str_eq(format("%s", "0123456789012345678901234567890123456789"),
+			 "012345678901234567890123456789012345678");
+	ck_assert_str_eq(format("a=%5d b=%d", 1, 2), "a=");
 }
 END_TEST
 
@@ -276,6 +323,8 @@ int main(void)
 
 	suite_add_tcase(suite, tests);
 	tcase_add_test(tests, a_line_has_time_level_event_and_keys);
+	tcase_add_test(tests, no_text_ends_its_quotes);
+	tcase_add_test(tests, numbers_are_as_printf_has_them);
 	tcase_add_test(tests, the_journal_gets_a_priority);
 	tcase_add_test(tests, long_lines_are_cut_in_one_piece);
 	tcase_add_test(tests, repeated_events_are_limited_and_told);
