@@ -212,10 +212,12 @@ void bench_report(const struct bench_config *config, const struct bench_result *
 		bench_report_jobs(config, result, out);
 	bench_report_faults(result, out);
 	fputc('\n', out);
-	if (node->known)
+	if (!node->known)
+		fprintf(out, "accessd did not answer at the end: what it did is not known\n");
+	else if (node->separate > 0)
 		bench_report_work(result, out);
 	else
-		fprintf(out, "accessd did not answer at the end: what it did is not known\n");
+		fprintf(out, "no job was delivered anything\n");
 	if (node->known && node->uptime_s + 0.5 < result->seconds)
 		fprintf(out, "accessd was restarted: these are the figures of its last %.1f s\n",
 			node->uptime_s);
