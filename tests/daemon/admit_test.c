@@ -164,7 +164,7 @@ START_TEST(a_refusal_has_the_numbers)
 	ck_assert_int_eq(admit_stream(&ask, &geometry, &plan, &diag), ADMIT_E_MEMORY);
 	ck_assert_str_eq(
 	    diag.text,
-	    "the stream needs 688.1 MiB (4 slots of 256 samples, 147 MiB each, and 100.1 MiB for "
+	    "the stream needs 692.1 MiB (4 slots of 256 samples, 148 MiB each, and 100.1 MiB for "
 	    "tables and reading), but 100 MiB of the budget of 2 GiB (half of the cgroup's "
 	    "memory limit) is free: raise `memory`, use a smaller batch, uint8 output, or close "
 	    "another stream");
