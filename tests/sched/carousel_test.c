@@ -8,6 +8,7 @@
 
 #include "base/base.h"
 #include "sched/carousel.h"
+#include "sched/token.h"
 #include "tests/sched/chaos.h"
 
 #define SECOND UINT64_C(1000000000)
@@ -228,6 +229,27 @@ START_TEST(laps_that_a_job_has_seen_are_not_granted_again)
 	step(CAROUSEL_GRANT);
 	ck_assert_uint_eq(action.job, late);
 	ck_assert_uint_eq(action.instance, 2);
+	free_carousel();
+}
+END_TEST
+
+/* A full list of laps may have left some out: with so many slots, any that is resident. */
+START_TEST(laps_that_a_token_had_no_room_for_are_not_granted_again)
+{
+	uint64_t laps[TOKEN_MAX_LAPS];
+	struct carousel_join how = {.batch = 1, .ranks = 1, .epoch = 1, .epochs = 2, .laps = laps};
+	uint32_t job;
+
+	how.n_laps = _i ? TOKEN_MAX_LAPS : TOKEN_MAX_LAPS - 1;
+	new_carousel(TOKEN_MAX_LAPS + 2, 1, TOKEN_MAX_LAPS + 6, 0);
+	job = join(1, 1);
+	for (uint64_t i = 0; i < TOKEN_MAX_LAPS + 2; i++)
+		read_hand(job, deal_one());
+	carousel_leave(carousel, job, 1);
+	for (uint64_t i = 0; i < TOKEN_MAX_LAPS; i++)
+		laps[i] = 1000 + i;
+	ck_assert_int_eq(carousel_join(carousel, &how, 1, &job), 0);
+	step(_i ? CAROUSEL_PRODUCE : CAROUSEL_GRANT);
 	free_carousel();
 }
 END_TEST
@@ -680,6 +702,7 @@ static Suite *suite(void)
 	tcase_add_test(one, the_last_hand_is_marked_and_the_next_epoch_follows_without_a_gap);
 	tcase_add_test(one, a_joiner_is_granted_what_is_there);
 	tcase_add_test(one, laps_that_a_job_has_seen_are_not_granted_again);
+	tcase_add_loop_test(one, laps_that_a_token_had_no_room_for_are_not_granted_again, 0, 2);
 	tcase_add_loop_test(one, a_resident_hand_serves_the_next_epoch_only_if_it_may, 0, 2);
 	tcase_add_test(one, a_hand_read_before_serves_a_later_epoch);
 	tcase_add_test(one, a_tail_comes_first_for_its_job_alone);
