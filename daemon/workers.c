@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 
 #include "base/log.h"
 #include "base/wire.h"
@@ -19,6 +20,9 @@
 #include "daemon/stream.h"
 #include "pipeline/pipeline.h"
 #include "worker/parent.h"
+#include "worker/worker.h"
+
+#define GROWN_NS UINT64_C(1000000000) /* a worker that lived so long can work */
 
 static void send_message(struct workers *workers, struct wire_out *out)
 {
@@ -95,7 +99,46 @@ static void on_started(struct workers *workers, const struct wire_in *in)
 		return;
 	if (!workers->worker[index].pid)
 		workers->alive++;
-	workers->worker[index] = (struct workers_one){.pid = (pid_t)pid, .owner = (uint32_t)owner};
+	workers->worker[index] = (struct workers_one){
+	    .pid = (pid_t)pid, .owner = (uint32_t)owner, .started_ns = base_now_ns()};
+}
+
+static bool is_stillborn(int status)
+{
+	return WIFEXITED(status) && (WEXITSTATUS(status) == WORKER_EXIT_SETUP ||
+				     WEXITSTATUS(status) == WORKER_EXIT_SANDBOX);
+}
+
+static bool has_grown_worker(const struct workers *workers)
+{
+	uint64_t now_ns = base_now_ns();
+
+	for (unsigned i = 0; i < LAYOUT_MAX_WORKERS; i++)
+		if (workers->worker[i].pid && now_ns - workers->worker[i].started_ns > GROWN_NS)
+			return true;
+	return false;
+}
+
+/* When none can begin to work, nobody decodes: who waits is told why. */
+static void note_birth(struct workers *workers, int status)
+{
+	unsigned least = BASE_MAX(workers->size, (unsigned)CHILD_HOPELESS);
+	char text[512];
+
+	workers->stillborn = is_stillborn(status) ? workers->stillborn + 1 : 0;
+	if (workers->stillborn < least || has_grown_worker(workers))
+		return;
+	snprintf(text, sizeof(text),
+		 "accessd has no workers: %u in a row %s; open again when that is mended",
+		 workers->stillborn,
+		 WEXITSTATUS(status) == WORKER_EXIT_SANDBOX
+		     ? "could not enter their sandbox (the kernel needs CONFIG_SECCOMP_FILTER, and "
+		       "a container must allow seccomp())"
+		     : "could not set themselves up (look for limits on memory, such as the "
+		       "cgroup's or `worker_memory`)");
+	log_line(LOG_LEVEL_ERROR, "workers-hopeless", "text=\"%s\"", text);
+	workers->stillborn = 0;
+	stream_workers_failed(workers->node, text);
 }
 
 static void on_exited(struct workers *workers, const struct wire_in *in)
@@ -125,6 +168,7 @@ static void on_exited(struct workers *workers, const struct wire_in *in)
 	stream_worker_died(workers->node, (uint32_t)owner,
 			   doom == WORKERS_HUNG ? LAYOUT_FAIL_HANG : LAYOUT_FAIL_CRASH,
 			   (int)status);
+	note_birth(workers, (int)status);
 }
 
 static void dispatch(struct workers *workers, const struct wire_in *in)

@@ -23,6 +23,7 @@ enum workers_doom { WORKERS_LIVES, WORKERS_HUNG, WORKERS_STOPPED }; /* why we as
 struct workers_one {    /* by index in the bell */
 	pid_t pid;      /* 0: not running */
 	uint32_t owner; /* its number in task words */
+	uint64_t started_ns;
 	enum workers_doom doom;
 	struct hang hang;
 };
@@ -33,6 +34,7 @@ struct workers {
 	struct loop_watch *watch, *restart;
 	struct workers_one worker[LAYOUT_MAX_WORKERS];
 	unsigned size, alive;
+	unsigned stillborn;   /* that ended before they could work, in a row */
 	uint64_t looked_ns;   /* looked for hung workers last */
 	uint32_t stranger;    /* has a task and is no worker that we know of */
 	uint64_t stranger_ns; /* since when */

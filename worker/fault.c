@@ -34,6 +34,7 @@ static const struct {
     {"lie", FAULT_LIE, true},
     {"hide", FAULT_HIDE, true},
     {"all-segv", FAULT_ALL_SEGV, false},
+    {"all-shut", FAULT_ALL_SHUT, false},
     {"all-leave", FAULT_ALL_LEAVE, false},
 };
 
@@ -116,6 +117,7 @@ void fault_strike(const struct fault *fault, uint64_t sample)
 	switch (fault->kind) {
 	case FAULT_NONE:
 	case FAULT_LIE:
+	case FAULT_ALL_SHUT:
 		break;
 	case FAULT_SEGV:
 	case FAULT_ALL_SEGV:

@@ -17,6 +17,7 @@ enum fault_kind {
 	FAULT_LIE,      /* "lie:ID": says that its file has changed, which is the reader's to say */
 	FAULT_HIDE,     /* "hide:ID": computes for ever, and says in the bell that it is idle */
 	FAULT_ALL_SEGV, /* "all-segv": reads address 0 on every sample */
+	FAULT_ALL_SHUT, /* "all-shut": cannot enter the sandbox */
 	FAULT_ALL_LEAVE, /* "all-leave": leaves on every sample as if its generation were over */
 };
 #define FAULT_EXIT_STATUS 3

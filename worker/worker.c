@@ -255,7 +255,7 @@ void worker_main(const struct worker_setup *setup)
 
 	if (!worker_become(setup) || !worker_init(&worker, setup))
 		_exit(WORKER_EXIT_SETUP);
-	if (sandbox_enter(&limits) < 0)
+	if (setup->fault->kind == FAULT_ALL_SHUT || sandbox_enter(&limits) < 0)
 		_exit(WORKER_EXIT_SANDBOX);
 	worker_loop(&worker);
 	_exit(WORKER_EXIT_DONE);

@@ -46,6 +46,12 @@ exactly_once "$work/lie.json"
 status_is node.nonsense ">=" 1 node.bad_samples == 1 node.worker_restarts == 0 || fail "the lie was not counted"
 stop_accessd
 
+with_fault all-shut
+run_bench shut && fail "no worker can work, and the job goes on"
+"$expect" "$work/shut.json" jobs.0.error >"$work/error.txt"
+grep -q "no workers: .* sandbox" "$work/error.txt" || fail "the error does not say why: $(cat "$work/error.txt")"
+stop_accessd
+
 with_fault all-segv
 run_bench all --bad skip --bad-budget 5 && fail "every sample kills its worker, and the job goes on"
 "$expect" "$work/all.json" jobs.0.error >"$work/error.txt"
