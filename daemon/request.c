@@ -51,11 +51,17 @@ static int compile(struct request *request, const struct wire_in *in, struct dia
 	return pipeline_compile(text, strlen(text), &request->pipeline, diag) ? OA_E_PIPELINE : 0;
 }
 
-/* An order given with a token must be the token's: a plan cannot be left in the middle. */
+/* A plan cannot be left in the middle, nor entered there. Carousel and any are no plans: their tokens
+ * say the same, a set of samples. */
+static bool orders_fit(uint32_t wanted, uint32_t tokens)
+{
+	return !wanted || wanted == tokens || (!plan_is_fixed(wanted) && !plan_is_fixed(tokens));
+}
+
 static int join_orders(struct request *request, bool has_seed, const struct token *token,
 		       struct diag *diag)
 {
-	if (request->order && request->order != token->order)
+	if (!orders_fit(request->order, token->order))
 		diag_set(diag,
 			 "resume token: it is of order \"%s\", this job asks for \"%s\"; resume "
 			 "without an order, or start without a token",
@@ -67,6 +73,8 @@ static int join_orders(struct request *request, bool has_seed, const struct toke
 		    "token's seed, or start without a token",
 		    (unsigned long long)token->seed, (unsigned long long)request->seed);
 	else {
+		if (!plan_is_fixed(token->order))
+			return 0;
 		request->order = token->order;
 		request->seed = token->seed;
 		return 0;
@@ -145,6 +153,20 @@ static int check_numbers(struct request *request, const struct wire_in *in, stru
 	return OA_E_INVALID;
 }
 
+/* Whoever gives a seed believes that it decides something. */
+static int check_seed(const struct request *request, bool has_seed, struct diag *diag)
+{
+	if (!has_seed || plan_is_fixed(request->order))
+		return 0;
+	diag_set(
+	    diag,
+	    "seed %llu: under the usual order jobs share what the stream draws, so they have no "
+	    "seeds of their own and are no independent replicates; ask for order \"seeded\", "
+	    "or leave the seed out",
+	    (unsigned long long)request->seed);
+	return OA_E_INVALID;
+}
+
 static int check_ranks(const struct request *request, struct diag *diag)
 {
 	if (request->ranks == 1 || plan_is_fixed(request->order))
@@ -188,5 +210,7 @@ int request_parse(struct request *request, const struct wire_in *in,
 		r = take_order(request, in, &has_seed, diag);
 	if (!r)
 		r = take_token(request, in, has_seed, diag);
+	if (!r)
+		r = check_seed(request, has_seed, diag);
 	return r ? r : check_ranks(request, diag);
 }

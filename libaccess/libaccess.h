@@ -109,8 +109,8 @@ struct oa_options {
 	void (*progress)(void *arg, const char *text, uint64_t done, uint64_t total);
 	void *progress_arg;
 	enum oa_order order;
-	/* Of orders and random ops with OA_ORDER_SEEDED and OA_ORDER_SEQUENTIAL; 0: the token's. Under
-	 * the others the stream has the seed, and jobs that share are no independent replicates. */
+	/* Of orders and random ops with OA_ORDER_SEEDED and OA_ORDER_SEQUENTIAL; 0: the token's. The
+	 * others refuse one: the stream has the seed, jobs that share are no independent replicates. */
 	uint64_t seed;
 };
 

@@ -27,7 +27,8 @@ struct token {
 	uint64_t epoch;     /* epoch it is in */
 	uint64_t epochs;    /* total asked for, 0: without end */
 	uint64_t delivered; /* samples of this epoch; fixed: the next place, skipped ones counted */
-	/* Bitmap over ceil(n/g) grains, NULL with a fixed plan; the token's own after token_parse(). */
+	/* Bitmap over ceil(n/g) grains, of no meaning with a fixed plan; the token's own after
+	 * token_parse(). */
 	uint64_t *need;
 	int64_t *tail;
 	uint32_t n_tail;

@@ -159,7 +159,8 @@ static int start_sharer(unsigned number)
 {
 	static const enum oa_order orders[] = {OA_ORDER_USUAL, OA_ORDER_SEEDED,
 					       OA_ORDER_SEQUENTIAL};
-	struct oa_options options = options_of(orders[number % 3], 5 + number % 2, 3 + 4 * number);
+	struct oa_options options =
+	    options_of(orders[number % 3], number % 3 ? 5 + number % 2 : 0, 3 + 4 * number);
 	int pid = fork();
 
 	if (pid == 0) {
@@ -576,11 +577,37 @@ START_TEST(what_does_not_fit_is_refused)
 	options.order = OA_ORDER_ANY;
 	assert_refused(&options, OA_E_INVALID, "carousel");
 	options.order = OA_ORDER_CAROUSEL;
+	assert_refused(&options, OA_E_INVALID, "seed 6");
+	options.seed = 0;
 	options.ranks = 2;
 	assert_refused(&options, OA_E_INVALID, "seeded");
 	options.ranks = 1;
 	options.order = (enum oa_order)9;
 	assert_refused(&options, OA_E_INVALID, "order");
+	free(token);
+	rig_end();
+}
+END_TEST
+
+/* Carousel and any say the same in a token: each resumes the other's. */
+START_TEST(tokens_of_dealt_orders_fit_each_other)
+{
+	static const enum oa_order orders[] = {OA_ORDER_USUAL, OA_ORDER_ANY, OA_ORDER_CAROUSEL,
+					       OA_ORDER_USUAL};
+	struct oa_options options = options_of(OA_ORDER_USUAL, 0, 8);
+	void *token = NULL;
+	size_t size = 0;
+	struct hash *hash;
+
+	dataset = options.dataset = photos("dealt");
+	options.pipeline = EVAL_SPEC;
+	rig_start("workers=2", NULL);
+	ck_assert_int_eq(hash_new(&hash), 0);
+	for (size_t i = 0; i < BASE_ARRAY_LEN(orders); i++) {
+		options.order = orders[i];
+		ck_assert(run_part(&options, 8, 2, &token, &size, hash));
+	}
+	hash_free(hash);
 	free(token);
 	rig_end();
 }
@@ -598,6 +625,7 @@ static void add(TCase *t)
 	tcase_add_test(t, ranks_end_together_whatever_is_bad);
 	tcase_add_test(t, the_same_plan_is_made_once);
 	tcase_add_test(t, what_does_not_fit_is_refused);
+	tcase_add_test(t, tokens_of_dealt_orders_fit_each_other);
 }
 
 int main(void)
