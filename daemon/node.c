@@ -98,7 +98,7 @@ static void on_child(void *arg)
 			reading_died(&node->reading, status, cpu_ns_of(&usage));
 		else if (pid == node->workers.child.pid)
 			workers_died(&node->workers, status);
-		else
+		else if (!source_synced(node, pid, status))
 			reserve_ended(node, pid, status);
 	}
 }

@@ -11,6 +11,7 @@
  */
 #include "daemon/place.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -153,6 +154,27 @@ static int start_listening(struct place *place, struct diag *diag)
 	return 0;
 }
 
+/* What nobody writes any more: its lock went with its writer. */
+static void remove_stale(const char *indexes)
+{
+	DIR *folder = opendir(indexes);
+	const struct dirent *entry;
+
+	while (folder && (entry = readdir(folder))) {
+		int fd;
+
+		if (strncmp(entry->d_name, PLACE_TEMPORARY, strlen(PLACE_TEMPORARY)) != 0)
+			continue;
+		fd = openat(dirfd(folder), entry->d_name,
+			    O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+		if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0)
+			unlinkat(dirfd(folder), entry->d_name, 0);
+		base_close(&fd);
+	}
+	if (folder)
+		closedir(folder);
+}
+
 int place_open(struct place *place, const struct param *param, bool is_private, const char *folder,
 	       struct diag *diag)
 {
@@ -170,10 +192,12 @@ int place_open(struct place *place, const struct param *param, bool is_private, 
 	r = take_lock(place, diag);
 	if (!r)
 		r = start_listening(place, diag);
-	if (!r)
-		make_folders(place->indexes,
-			     0700); /* without it indexes are not stored: source.c says so */
-	return r;
+	if (r)
+		return r;
+	make_folders(place->indexes,
+		     0700); /* without it indexes are not stored: source.c says so */
+	remove_stale(place->indexes);
+	return 0;
 }
 
 bool place_try_leave(struct place *place)

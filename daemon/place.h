@@ -13,6 +13,8 @@
 
 enum { PLACE_E_REFUSED = 1 };
 
+#define PLACE_TEMPORARY "tmp-" /* in `indexes`: being written, and locked so long */
+
 struct place {
 	char folder[PARAM_TEXT_MAX + 64]; /* holds the socket and the locks */
 	char socket[PARAM_TEXT_MAX + 128];
@@ -22,7 +24,8 @@ struct place {
 	bool is_private;
 };
 
-/* Makes folders, takes the lock, replaces a stale socket, listens. folder: NULL for the usual one.
+/* Makes folders, takes the lock, replaces a stale socket, listens, removes what a killed accessd left in
+ * `indexes`. folder: NULL for the usual one.
  * 0, PLACE_E_REFUSED (diag: who else, what, how to mend), negative errno (diag too). */
 int place_open(struct place *place, const struct param *param, bool is_private, const char *folder,
 	       struct diag *diag);

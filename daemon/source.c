@@ -7,7 +7,9 @@
  *                  +--(folder listed: index in a memfd)--> STORING --> OPENING with the stored file
  *
  * The second look after STORING is cheap (folders only) and makes both processes map the file
- * instead of memory. When the index cannot be stored (full disk, read-only folder), the memfd is
+ * instead of memory. It is on the disk before it gets its name (fsync() may take long, so a child does
+ * it), and locked until then, so that another accessd with the same cache does not take it for one
+ * that was left behind. When the index cannot be stored (full disk, read-only folder), the memfd is
  * used as it is: nothing but the next start gets slower. The index comes from a reader that runs as
  * the user, so it is validated by dataset_map() before a byte of it is used, and it is sealed, so
  * that it cannot change afterwards.
@@ -16,11 +18,15 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
+#include <sys/prctl.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/hash.h"
@@ -35,6 +41,7 @@ struct source_store {
 	struct loop_watch *timer;
 	int from, to; /* memfd (owned), file being written (owned) */
 	uint64_t done, size;
+	pid_t syncing; /* a child; 0: none */
 	char temporary[PARAM_TEXT_MAX + 256];
 };
 
@@ -283,6 +290,41 @@ static void store_finish(struct source *source)
 	ask_reader(source);
 }
 
+static void sync_in_child(const struct source_store *store, pid_t accessd)
+{
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	_exit(getppid() == accessd && fsync(store->to) < 0 ? errno : 0);
+}
+
+static void store_sync(struct source *source)
+{
+	pid_t accessd = getpid(), pid = fork();
+
+	if (pid < 0)
+		use_unstored(source);
+	if (pid == 0)
+		sync_in_child(source->store, accessd);
+	if (pid > 0)
+		source->store->syncing = pid;
+}
+
+bool source_synced(struct node *node, pid_t pid, int status)
+{
+	struct source *source;
+
+	LIST_FOREACH(source, &node->sources, link)
+	if (source->store && source->store->syncing == pid)
+		break;
+	if (!source)
+		return false;
+	errno = WIFEXITED(status) ? WEXITSTATUS(status) : EIO;
+	if (errno)
+		use_unstored(source);
+	else
+		store_finish(source);
+	return true;
+}
+
 static void store_step(void *arg)
 {
 	struct source *source = arg;
@@ -299,7 +341,7 @@ static void store_step(void *arg)
 	if (store->done < store->size)
 		loop_timer_set(store->timer, 0);
 	else
-		store_finish(source);
+		store_sync(source);
 }
 
 static int store_begin(struct source *source, int from)
@@ -313,11 +355,11 @@ static int store_begin(struct source *source, int from)
 	source->store = store;
 	store->to = -1;
 	store->from = fcntl(from, F_DUPFD_CLOEXEC, 0);
-	snprintf(store->temporary, sizeof(store->temporary), "%s/tmp-%llu", node->place.indexes,
-		 (unsigned long long)source->id);
-	unlink(store->temporary);
+	snprintf(store->temporary, sizeof(store->temporary), "%s/" PLACE_TEMPORARY "%ld-%llu",
+		 node->place.indexes, (long)getpid(), (unsigned long long)source->id);
 	store->to = open(store->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-	if (store->from < 0 || store->to < 0 || fstat(from, &status))
+	if (store->from < 0 || store->to < 0 || flock(store->to, LOCK_EX | LOCK_NB) ||
+	    fstat(from, &status))
 		return -errno;
 	store->size = (uint64_t)status.st_size;
 	source->state = SOURCE_STORING;

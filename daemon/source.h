@@ -8,6 +8,7 @@
  */
 
 #include <sys/queue.h>
+#include <sys/types.h>
 #include "base/base.h"
 #include "daemon/loop.h"
 #include "storage/dataset.h"
@@ -56,5 +57,7 @@ void source_reader_started(struct node *node);
 /* No reader can be had: opens under way are refused, for one of them may be the cause; when it goes
  * on without any, the streams end. */
 void source_reader_failed(struct node *node, const char *text);
+/* A child ended: was it one of ours, that brought an index to the disk? */
+bool source_synced(struct node *node, pid_t pid, int status);
 
 #endif

@@ -214,6 +214,47 @@ START_TEST(a_folder_in_the_socket_s_place)
 }
 END_TEST
 
+static int write_index(const char *name)
+{
+	char path[PARAM_TEXT_MAX + 256];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/%s", place.indexes, name);
+	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	ck_assert_int_ge(fd, 0);
+	return fd;
+}
+
+static bool has_index(const char *name)
+{
+	char path[PARAM_TEXT_MAX + 256];
+
+	snprintf(path, sizeof(path), "%s/%s", place.indexes, name);
+	return access(path, F_OK) == 0;
+}
+
+/* What a killed accessd left half written goes; what another one writes, or has stored, stays. */
+START_TEST(half_an_index_is_removed)
+{
+	int written;
+
+	ck_assert_int_eq(take(&place), 0);
+	close(write_index("tmp-7-1"));
+	close(write_index("tmp-8"));
+	close(write_index("0123abcd"));
+	written = write_index("tmp-9-1");
+	ck_assert_int_eq(flock(written, LOCK_EX), 0);
+	place_close(&place);
+	ck_assert_int_eq(take(&place), 0);
+	ck_assert(!has_index("tmp-7-1"));
+	ck_assert(!has_index("tmp-8"));
+	ck_assert(has_index("tmp-9-1"));
+	ck_assert(has_index("0123abcd"));
+	close(written);
+	place_close(&place);
+}
+END_TEST
+
 START_TEST(paths_have_a_length)
 {
 	const size_t most = sizeof(((struct sockaddr_un *)0)->sun_path) - 1;
@@ -298,6 +339,7 @@ static void add(TCase *tcase)
 	tcase_add_test(tcase, the_second_is_told_who_is_first);
 	tcase_add_test(tcase, a_stale_socket_is_replaced);
 	tcase_add_test(tcase, a_folder_in_the_socket_s_place);
+	tcase_add_test(tcase, half_an_index_is_removed);
 	tcase_add_test(tcase, paths_have_a_length);
 	tcase_add_test(tcase, a_folder_that_cannot_be_made);
 	tcase_add_test(tcase, leaving_waits_for_the_election);
