@@ -3,11 +3,9 @@
  * Filling a slot.
  *
  * The truth about a task is kept here, not in the lane, which workers can write: a lane's word can
- * end a task, no more, and each task ends once. That a file could not be read, or has changed (which
- * ends the stream), is the reader's to say: it says so on its socket before it says so in the word, and
- * a word alone is a worker's lie, which spoils its sample and nothing else. A sample's status is written to the board before
- * the watermark passes it (board_slot_watermark() releases), and the watermark alone tells ranks
- * what they may read.
+ * end a task, no more, and each task ends once. A sample's status is written to the board before the
+ * watermark passes it (board_slot_watermark() releases), and the watermark alone tells ranks what they
+ * may read.
  *
  * accessd is rung seldom: when the watermark can be at the next place where a job that was granted
  * the hand can go on, at a hand's end, or sooner when tasks wait for room in the arena. A ring needs
@@ -21,19 +19,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/log.h"
-#include "base/philox.h"
-#include "daemon/conn.h"
+#include "daemon/fill_parts.h"
 #include "daemon/job.h"
 #include "daemon/node.h"
 #include "daemon/source.h"
 #include "daemon/stream.h"
 #include "libaccess/libaccess.h"
 
-#define MAX_SUBSTITUTES 8
-#define SUBSTITUTE_STREAM 0x5355u /* philox stream of the draw of substitutes */
-#define DOUBT_TICKS 8             /* the reader's message is there long before */
-#define RING_STEP 16              /* finished tasks between rings while the arena is full */
+#define RING_STEP 16 /* finished tasks between rings while the arena is full */
 
 int fill_init(struct stream *stream)
 {
@@ -84,7 +77,7 @@ static struct fill *fill_next(struct stream *stream, const struct fill *after)
 	return best;
 }
 
-static const struct carousel_hand *hand_of(const struct stream *stream, const struct fill *fill)
+const struct carousel_hand *fill_hand_of(const struct stream *stream, const struct fill *fill)
 {
 	return carousel_hand_of(stream->carousel, fill->slot);
 }
@@ -121,14 +114,7 @@ void fill_begin(struct stream *stream, uint32_t slot, uint64_t now_ns)
 
 /* ---- outcomes ---- */
 
-static void release_extent(struct stream *stream, struct fill_task *task)
-{
-	if (task->has_extent)
-		arena_release(&stream->arena, task->extent);
-	task->has_extent = false;
-}
-
-static void finish(struct stream *stream, struct fill *fill, uint32_t i, uint8_t status)
+void fill_finish(struct stream *stream, struct fill *fill, uint32_t i, uint8_t status)
 {
 	fill->task[i].status = status;
 	fill->finished++;
@@ -137,131 +123,12 @@ static void finish(struct stream *stream, struct fill *fill, uint32_t i, uint8_t
 	stream->node->counters.samples_preprocessed++;
 }
 
-/* The sample that stands in for sample i: a function of (seed, lap, id, attempt). */
-static uint64_t substitute_of(const struct stream *stream, const struct fill *fill, uint32_t i)
-{
-	const struct carousel_hand *hand = hand_of(stream, fill);
-	struct philox_seq seq;
-
-	philox_seq_init(&seq, hand->seed ^ hand->lap, (uint64_t)hand->ids[i],
-			SUBSTITUTE_STREAM + fill->task[i].attempt);
-	return philox_below(&seq, stream->board.geometry.n_samples);
-}
-
-static bool is_changed(enum layout_fail stage, int code)
-{
-	int error = code < 0 ? -code : code;
-
-	return stage == LAYOUT_FAIL_CHANGED ||
-	       (stage == LAYOUT_FAIL_OPEN &&
-		(error == ENOENT || error == ENOTDIR || error == ESTALE || error == ENODEV));
-}
-
-/* Tells jobs about a bad sample once, and ends those whose budget it exceeds: also when it was
- * known before they came. */
-static void count_bad(struct stream *stream, uint64_t id, const char *text)
-{
-	bool is_new = bad_add(&stream->bad, id);
-
-	if (is_new) {
-		stream->node->counters.bad_samples++;
-		log_line(LOG_LEVEL_WARN, "bad-sample", "lane=%u what=\"%s\"", stream->lane.number,
-			 text);
-	}
-	for (unsigned i = 0; i < CAROUSEL_MAX_JOBS; i++) {
-		struct job *job = stream->job[i];
-		char spent[700];
-
-		if (!job || !job->active)
-			continue;
-		if (stream->policy == PROTO_POLICY_ERROR || stream->bad.count <= job->budget) {
-			if (is_new)
-				conn_send_text(job->conn, PROTO_NOTICE, 0, text);
-			continue;
-		}
-		snprintf(spent, sizeof(spent),
-			 "%llu bad samples, more than the budget of %llu; the last: %s",
-			 (unsigned long long)stream->bad.count, (unsigned long long)job->budget,
-			 text);
-		job_fail(job, OA_E_SAMPLE, spent);
-	}
-}
-
-static void apply_policy(struct stream *stream, struct fill *fill, uint32_t i, const char *text)
-{
-	const struct carousel_hand *hand = hand_of(stream, fill);
-	struct fill_task *task = &fill->task[i];
-
-	release_extent(stream, task);
-	task->queued = false;
-	if (stream->policy == PROTO_POLICY_SUBSTITUTE && task->attempt < MAX_SUBSTITUTES) {
-		task->attempt++;
-		task->died = false;
-		task->source = substitute_of(stream, fill, i);
-		return;
-	}
-	if (stream->policy == PROTO_POLICY_ERROR) {
-		bad_explain(&stream->bad, hand->instance, i, (uint64_t)hand->ids[i], text);
-		finish(stream, fill, i, LAYOUT_SAMPLE_ERROR);
-	} else {
-		finish(stream, fill, i, LAYOUT_SAMPLE_SKIPPED);
-	}
-}
-
-static void handle_bad(struct stream *stream, struct fill *fill, uint32_t i, enum layout_fail stage,
-		       int code, const char *detail)
-{
-	const struct source *source = stream->source;
-	uint64_t sample = fill->task[i].source;
-	char text[600];
-
-	bad_text(text, sizeof(text), source->path, dataset_name_of(source->dataset, sample), sample,
-		 stage, code, detail);
-	if (is_changed(stage, code)) {
-		char changed[700];
-
-		snprintf(changed, sizeof(changed),
-			 "dataset changed: %s; open it again for the new version", text);
-		source_forget(source);
-		stream_fail(stream, OA_E_DATASET, changed);
-		return;
-	}
-	apply_policy(stream, fill, i, text);
-	count_bad(stream, sample, text);
-}
-
 /* Follows the median without keeping values: up or down by a small share of itself. */
 static void note_time(struct stream *stream, uint32_t work_us)
 {
 	double step = stream->median_us / 64 + 1;
 
 	stream->median_us += work_us > stream->median_us ? step : -step;
-}
-
-static bool is_of_reader(enum layout_fail stage)
-{
-	return stage == LAYOUT_FAIL_OPEN || stage == LAYOUT_FAIL_READ ||
-	       stage == LAYOUT_FAIL_CHANGED;
-}
-
-/* The word says that the reader failed: does the reader? false: not yet. Else *stage is the truth. */
-static bool is_settled(struct stream *stream, struct fill *fill, uint32_t i,
-		       enum layout_fail *stage)
-{
-	struct fill_task *task = &fill->task[i];
-	struct node *node = stream->node;
-
-	if (!is_of_reader(*stage) || task->told)
-		return true;
-	if (!task->doubt)
-		task->doubt = node->ticks;
-	if (node->ticks - task->doubt < DOUBT_TICKS) {
-		fill->has_doubts = true;
-		return false;
-	}
-	node->counters.nonsense++;
-	*stage = LAYOUT_FAIL_DECODE;
-	return true;
 }
 
 static void count_read(struct stream *stream, uint32_t bytes)
@@ -286,17 +153,17 @@ static void collect_task(struct stream *stream, struct fill *fill, uint32_t i)
 	if (state != LAYOUT_TASK_DONE && state != LAYOUT_TASK_FAILED)
 		return;
 	lane_task_outcome(&stream->lane, fill->block, i, &stage, &code, text, &work_us);
-	if (state == LAYOUT_TASK_FAILED && !is_settled(stream, fill, i, &stage))
+	if (state == LAYOUT_TASK_FAILED && !fill_is_settled(stream, fill, i, &stage))
 		return;
-	if (state == LAYOUT_TASK_DONE || !is_of_reader(stage))
+	if (state == LAYOUT_TASK_DONE || !fill_is_of_reader(stage))
 		count_read(stream, dataset_size_of(stream->source->dataset, task->source));
 	if (state == LAYOUT_TASK_FAILED) {
-		handle_bad(stream, fill, i, stage, code, text);
+		fill_handle_bad(stream, fill, i, stage, code, text);
 		return;
 	}
 	note_time(stream, work_us);
-	release_extent(stream, task);
-	finish(stream, fill, i, task->attempt ? LAYOUT_SAMPLE_SUBSTITUTED : LAYOUT_SAMPLE_OK);
+	fill_release_extent(stream, task);
+	fill_finish(stream, fill, i, task->attempt ? LAYOUT_SAMPLE_SUBSTITUTED : LAYOUT_SAMPLE_OK);
 }
 
 static void end_fill(struct stream *stream, struct fill *fill)
@@ -414,7 +281,7 @@ static bool feed_task(struct stream *stream, struct fill *fill, uint32_t i)
 
 		snprintf(text, sizeof(text), "%u bytes, the arena has %llu", bytes,
 			 (unsigned long long)stream->arena.bytes);
-		handle_bad(stream, fill, i, LAYOUT_FAIL_REFUSED, -EFBIG, text);
+		fill_handle_bad(stream, fill, i, LAYOUT_FAIL_REFUSED, -EFBIG, text);
 		return true;
 	}
 	if (!arena_reserve(&stream->arena, bytes, &offset, &task->extent))
@@ -423,7 +290,7 @@ static bool feed_task(struct stream *stream, struct fill *fill, uint32_t i)
 	task->told = false;
 	task->doubt = 0;
 	lane_task_queue(&stream->lane, fill->block, i, task->source,
-			(uint64_t)hand_of(stream, fill)->ids[i], i,
+			(uint64_t)fill_hand_of(stream, fill)->ids[i], i,
 			dataset_label_of(dataset, task->source), offset, bytes, task->attempt);
 	return true;
 }
@@ -519,85 +386,4 @@ enum layout_stage fill_stage(const struct stream *stream, uint32_t slot)
 		break;
 	}
 	return stream->node->workers.alive ? LAYOUT_STAGE_DECODE : LAYOUT_STAGE_WORKERS;
-}
-
-/* A worker that was killed from outside says nothing about its sample: one more try, the bytes are
- * still in the arena. A second death, or a hang, is the sample's. */
-static void take_from_worker(struct stream *stream, struct fill *fill, uint32_t owner,
-			     enum layout_fail stage, int status)
-{
-	for (uint32_t i = 0; i < fill->fed; i++) {
-		bool again = stage == LAYOUT_FAIL_CRASH && !fill->task[i].died;
-		enum layout_task_state to = again ? LAYOUT_TASK_READY : LAYOUT_TASK_FAILED;
-
-		if (lane_task_take_over(&stream->lane, fill->block, i, owner, LAYOUT_TASK_RUNNING,
-					to, stage, status))
-			fill->task[i].died = true;
-	}
-	lane_recount(&stream->lane, fill->block);
-}
-
-void fill_worker_died(struct stream *stream, uint32_t owner, enum layout_fail stage, int status)
-{
-	for (unsigned b = 0; b < LAYOUT_MAX_BLOCKS; b++)
-		if (stream->fill[b].used)
-			take_from_worker(stream, &stream->fill[b], owner, stage, status);
-}
-
-void fill_read_failed(struct stream *stream, uint64_t block, uint64_t task, uint64_t sample)
-{
-	for (unsigned b = 0; b < LAYOUT_MAX_BLOCKS; b++) {
-		struct fill *fill = &stream->fill[b];
-
-		if (fill->used && fill->block == block && task < fill->fed &&
-		    fill->task[task].queued && fill->task[task].source == sample)
-			fill->task[task].told = true;
-	}
-}
-
-/* The reader's word, but its message may have died with it: read again. */
-static void ask_again(struct stream *stream, struct fill *fill, uint32_t i)
-{
-	struct fill_task *task = &fill->task[i];
-	enum layout_fail stage;
-	uint32_t work_us;
-	char text[48];
-	int code;
-
-	if (!task->queued || task->told || task->status != LAYOUT_SAMPLE_PENDING)
-		return;
-	lane_task_outcome(&stream->lane, fill->block, i, &stage, &code, text, &work_us);
-	if (!is_of_reader(stage))
-		return;
-	release_extent(stream, task);
-	task->queued = false;
-}
-
-static void take_from_reader(struct stream *stream, struct fill *fill)
-{
-	for (uint32_t i = 0; i < fill->fed; i++) {
-		uint32_t owner;
-
-		switch (lane_task_state(&stream->lane, fill->block, i, &owner)) {
-		case LAYOUT_TASK_READING:
-			lane_task_take_over(&stream->lane, fill->block, i, owner,
-					    LAYOUT_TASK_READING, LAYOUT_TASK_QUEUED,
-					    LAYOUT_FAIL_NONE, 0);
-			fill->task[i].told = false;
-			break;
-		case LAYOUT_TASK_FAILED:
-			ask_again(stream, fill, i);
-			break;
-		default:
-			break;
-		}
-	}
-	lane_recount(&stream->lane, fill->block);
-}
-
-void fill_reader_died(struct stream *stream)
-{
-	for (unsigned b = 0; b < LAYOUT_MAX_BLOCKS; b++)
-		if (stream->fill[b].used)
-			take_from_reader(stream, &stream->fill[b]);
 }

@@ -85,7 +85,8 @@ void stream_reserved(struct stream *stream, uint32_t slots, bool all_of_them);
 void stream_fail(struct stream *stream, uint64_t code, const char *text);
 /* Frees the oldest stream that no connection has. false: there is none. */
 bool stream_free_idle(struct node *node);
-uint64_t stream_patience_ns(struct node *node, uint32_t lane); /* how long a sample may take */
+struct stream *stream_of_lane(struct node *node, uint32_t lane); /* NULL: none, or it was let go */
+uint64_t stream_patience_ns(struct node *node, uint32_t lane);   /* how long a sample may take */
 
 /* from workers.c, reading.c, source.c */
 void stream_workers_added(struct node *node, uint32_t lane);

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What goes wrong while a slot is filled: bad samples and their policies, lies, deaths.
+ *
+ * That a file could not be read, or has changed (which ends the stream), is the reader's to say: it
+ * says so on its socket before it says so in the task's word, and a word alone is a worker's lie, which
+ * spoils its sample and nothing else. A death says nothing about a sample the first time.
+ */
+#include "daemon/fill_parts.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/philox.h"
+#include "daemon/conn.h"
+#include "daemon/job.h"
+#include "daemon/node.h"
+#include "daemon/source.h"
+#include "daemon/stream.h"
+#include "libaccess/libaccess.h"
+
+#define MAX_SUBSTITUTES 8
+#define SUBSTITUTE_STREAM 0x5355u /* philox stream of the draw of substitutes */
+#define DOUBT_TICKS 8             /* the reader's message is there long before */
+
+void fill_release_extent(struct stream *stream, struct fill_task *task)
+{
+	if (task->has_extent)
+		arena_release(&stream->arena, task->extent);
+	task->has_extent = false;
+}
+
+/* The sample that stands in for sample i: a function of (seed, lap, id, attempt). */
+static uint64_t substitute_of(const struct stream *stream, const struct fill *fill, uint32_t i)
+{
+	const struct carousel_hand *hand = fill_hand_of(stream, fill);
+	struct philox_seq seq;
+
+	philox_seq_init(&seq, hand->seed ^ hand->lap, (uint64_t)hand->ids[i],
+			SUBSTITUTE_STREAM + fill->task[i].attempt);
+	return philox_below(&seq, stream->board.geometry.n_samples);
+}
+
+static bool is_changed(enum layout_fail stage, int code)
+{
+	int error = code < 0 ? -code : code;
+
+	return stage == LAYOUT_FAIL_CHANGED ||
+	       (stage == LAYOUT_FAIL_OPEN &&
+		(error == ENOENT || error == ENOTDIR || error == ESTALE || error == ENODEV));
+}
+
+/* Tells jobs about a bad sample once, and ends those whose budget it exceeds: also when it was
+ * known before they came. */
+static void count_bad(struct stream *stream, uint64_t id, const char *text)
+{
+	bool is_new = bad_add(&stream->bad, id);
+
+	if (is_new) {
+		stream->node->counters.bad_samples++;
+		log_line(LOG_LEVEL_WARN, "bad-sample", "lane=%u what=\"%s\"", stream->lane.number,
+			 text);
+	}
+	for (unsigned i = 0; i < CAROUSEL_MAX_JOBS; i++) {
+		struct job *job = stream->job[i];
+		char spent[700];
+
+		if (!job || !job->active)
+			continue;
+		if (stream->policy == PROTO_POLICY_ERROR || stream->bad.count <= job->budget) {
+			if (is_new)
+				conn_send_text(job->conn, PROTO_NOTICE, 0, text);
+			continue;
+		}
+		snprintf(spent, sizeof(spent),
+			 "%llu bad samples, more than the budget of %llu; the last: %s",
+			 (unsigned long long)stream->bad.count, (unsigned long long)job->budget,
+			 text);
+		job_fail(job, OA_E_SAMPLE, spent);
+	}
+}
+
+static void apply_policy(struct stream *stream, struct fill *fill, uint32_t i, const char *text)
+{
+	const struct carousel_hand *hand = fill_hand_of(stream, fill);
+	struct fill_task *task = &fill->task[i];
+
+	fill_release_extent(stream, task);
+	task->queued = false;
+	if (stream->policy == PROTO_POLICY_SUBSTITUTE && task->attempt < MAX_SUBSTITUTES) {
+		task->attempt++;
+		task->died = false;
+		task->source = substitute_of(stream, fill, i);
+		return;
+	}
+	if (stream->policy == PROTO_POLICY_ERROR) {
+		bad_explain(&stream->bad, hand->instance, i, (uint64_t)hand->ids[i], text);
+		fill_finish(stream, fill, i, LAYOUT_SAMPLE_ERROR);
+	} else {
+		fill_finish(stream, fill, i, LAYOUT_SAMPLE_SKIPPED);
+	}
+}
+
+void fill_handle_bad(struct stream *stream, struct fill *fill, uint32_t i, enum layout_fail stage,
+		     int code, const char *detail)
+{
+	const struct source *source = stream->source;
+	uint64_t sample = fill->task[i].source;
+	char text[600];
+
+	bad_text(text, sizeof(text), source->path, dataset_name_of(source->dataset, sample), sample,
+		 stage, code, detail);
+	if (is_changed(stage, code)) {
+		char changed[700];
+
+		snprintf(changed, sizeof(changed),
+			 "dataset changed: %s; open it again for the new version", text);
+		source_forget(source);
+		stream_fail(stream, OA_E_DATASET, changed);
+		return;
+	}
+	apply_policy(stream, fill, i, text);
+	count_bad(stream, sample, text);
+}
+
+/* ---- whom to believe ---- */
+
+bool fill_is_of_reader(enum layout_fail stage)
+{
+	return stage == LAYOUT_FAIL_OPEN || stage == LAYOUT_FAIL_READ ||
+	       stage == LAYOUT_FAIL_CHANGED;
+}
+
+bool fill_is_settled(struct stream *stream, struct fill *fill, uint32_t i, enum layout_fail *stage)
+{
+	struct fill_task *task = &fill->task[i];
+	struct node *node = stream->node;
+
+	if (!fill_is_of_reader(*stage) || task->told)
+		return true;
+	if (!task->doubt)
+		task->doubt = node->ticks;
+	if (node->ticks - task->doubt < DOUBT_TICKS) {
+		fill->has_doubts = true;
+		return false;
+	}
+	node->counters.nonsense++;
+	*stage = LAYOUT_FAIL_DECODE;
+	return true;
+}
+
+/* ---- deaths ---- */
+
+/* A worker that was killed from outside says nothing about its sample: one more try, the bytes are
+ * still in the arena. A second death, or a hang, is the sample's. */
+static void take_from_worker(struct stream *stream, struct fill *fill, uint32_t owner,
+			     enum layout_fail stage, int status)
+{
+	for (uint32_t i = 0; i < fill->fed; i++) {
+		bool again = stage == LAYOUT_FAIL_CRASH && !fill->task[i].died;
+		enum layout_task_state to = again ? LAYOUT_TASK_READY : LAYOUT_TASK_FAILED;
+
+		if (lane_task_take_over(&stream->lane, fill->block, i, owner, LAYOUT_TASK_RUNNING,
+					to, stage, status))
+			fill->task[i].died = true;
+	}
+	lane_recount(&stream->lane, fill->block);
+}
+
+void fill_worker_died(struct stream *stream, uint32_t owner, enum layout_fail stage, int status)
+{
+	for (unsigned b = 0; b < LAYOUT_MAX_BLOCKS; b++)
+		if (stream->fill[b].used)
+			take_from_worker(stream, &stream->fill[b], owner, stage, status);
+}
+
+void fill_read_failed(struct stream *stream, uint64_t block, uint64_t task, uint64_t sample)
+{
+	for (unsigned b = 0; b < LAYOUT_MAX_BLOCKS; b++) {
+		struct fill *fill = &stream->fill[b];
+
+		if (fill->used && fill->block == block && task < fill->fed &&
+		    fill->task[task].queued && fill->task[task].source == sample)
+			fill->task[task].told = true;
+	}
+}
+
+/* The reader's word, but its message may have died with it: read again. */
+static void ask_again(struct stream *stream, struct fill *fill, uint32_t i)
+{
+	struct fill_task *task = &fill->task[i];
+	enum layout_fail stage;
+	uint32_t work_us;
+	char text[48];
+	int code;
+
+	if (!task->queued || task->told || task->status != LAYOUT_SAMPLE_PENDING)
+		return;
+	lane_task_outcome(&stream->lane, fill->block, i, &stage, &code, text, &work_us);
+	if (!fill_is_of_reader(stage))
+		return;
+	fill_release_extent(stream, task);
+	task->queued = false;
+}
+
+static void take_from_reader(struct stream *stream, struct fill *fill)
+{
+	for (uint32_t i = 0; i < fill->fed; i++) {
+		uint32_t owner;
+
+		switch (lane_task_state(&stream->lane, fill->block, i, &owner)) {
+		case LAYOUT_TASK_READING:
+			lane_task_take_over(&stream->lane, fill->block, i, owner,
+					    LAYOUT_TASK_READING, LAYOUT_TASK_QUEUED,
+					    LAYOUT_FAIL_NONE, 0);
+			fill->task[i].told = false;
+			break;
+		case LAYOUT_TASK_FAILED:
+			ask_again(stream, fill, i);
+			break;
+		default:
+			break;
+		}
+	}
+	lane_recount(&stream->lane, fill->block);
+}
+
+void fill_reader_died(struct stream *stream)
+{
+	for (unsigned b = 0; b < LAYOUT_MAX_BLOCKS; b++)
+		if (stream->fill[b].used)
+			take_from_reader(stream, &stream->fill[b]);
+}

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The end of streams, and the deaths of others that end them or not.
+ *
+ * A stream that is LOST or FAILED does nothing any more, but its memory is counted as long as a
+ * connection stands whose process may map it.
+ */
+#include "daemon/stream.h"
+
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "daemon/conn.h"
+#include "daemon/job.h"
+#include "daemon/node.h"
+#include "daemon/pump.h"
+#include "daemon/source.h"
+#include "libaccess/libaccess.h"
+#include "pipeline/pipeline.h"
+
+/* ---- ending ---- */
+
+static void add_totals(struct stream *stream)
+{
+	struct carousel_totals totals;
+
+	if (!stream->carousel)
+		return;
+	carousel_totals(stream->carousel, &totals);
+	stream->node->counters.reference += totals.reference;
+	stream->node->counters.waits_on_dead += totals.waits_on_dead;
+}
+
+/* Reader and worker parent let go of its memory. */
+static void detach(struct stream *stream)
+{
+	if (stream->removing)
+		return;
+	stream->removing = true;
+	if (stream->lane.head) {
+		lane_close(&stream->lane);
+		workers_remove(&stream->node->workers, stream->lane.number);
+		reading_detach(&stream->node->reading, stream->lane.number);
+	}
+}
+
+void stream_free(struct stream *stream)
+{
+	struct node *node = stream->node;
+
+	log_line(LOG_LEVEL_INFO, "stream-end", "lane=%u memory=%llu", stream->lane.number,
+		 (unsigned long long)stream->memory);
+	reserve_cancel(stream);
+	detach(stream);
+	add_totals(stream);
+	LIST_REMOVE(stream, link);
+	loop_unwatch(&stream->pump_timer);
+	loop_unwatch(&stream->linger_timer);
+	fill_fini(stream);
+	carousel_free(stream->carousel);
+	arena_fini(&stream->arena);
+	bad_fini(&stream->bad);
+	if (stream->lane.head)
+		lane_detach(&stream->lane);
+	if (stream->board.map)
+		board_detach(&stream->board);
+	base_close(&stream->slots_fd);
+	base_close(&stream->slots_read_fd);
+	base_close(&stream->board_fd);
+	base_close(&stream->lane_fd);
+	base_close(&stream->arena_fd);
+	pipeline_free(stream->pipeline);
+	source_unref(stream->source);
+	node->memory_used -= stream->memory;
+	free(stream);
+}
+
+void stream_unref(struct stream *stream)
+{
+	if (--stream->n_conns)
+		return;
+	if (stream->state == STREAM_RUNS && !stream->node->draining)
+		loop_timer_set(stream->linger_timer,
+			       stream->node->param.linger_s * UINT64_C(1000000000));
+	else if (stream->state != STREAM_OPENING)
+		loop_timer_set(stream->linger_timer, 0);
+	else
+		loop_timer_set(stream->linger_timer, UINT64_C(1000000000));
+}
+
+bool stream_free_idle(struct node *node)
+{
+	struct stream *stream, *oldest = NULL;
+
+	LIST_FOREACH(stream, &node->streams, link)
+	if (!stream->n_conns)
+		oldest = stream; /* new ones are inserted at the head */
+	if (oldest)
+		stream_free(oldest);
+	return oldest != NULL;
+}
+
+/* Ends the stream in `state`; each job is told by fn. */
+static void end_stream(struct stream *stream, enum stream_state state, uint64_t code,
+		       const char *text)
+{
+	if (stream->state > STREAM_RUNS)
+		return;
+	stream->state = state;
+	loop_timer_stop(stream->pump_timer);
+	for (unsigned i = 0; i < CAROUSEL_MAX_JOBS; i++) {
+		struct job *job = stream->job[i];
+
+		if (job && state == STREAM_LOST)
+			job_lost(job, text);
+		else if (job)
+			job_fail(job, code, text);
+	}
+	detach(stream);
+	if (!stream->n_conns)
+		loop_timer_set(stream->linger_timer, 0);
+}
+
+/* Connections that wait for a stream which will never run. */
+static void refuse_waiting(struct stream *stream, uint64_t code, const char *text)
+{
+	struct conn *conn, *next;
+
+	for (conn = LIST_FIRST(&stream->node->conns); conn; conn = next) {
+		next = LIST_NEXT(conn, link);
+		if (conn->stream == stream && conn->state == CONN_WAITS_STREAM)
+			conn_refuse(conn, code, text);
+	}
+}
+
+void stream_fail(struct stream *stream, uint64_t code, const char *text)
+{
+	if (stream->state > STREAM_RUNS)
+		return;
+	log_line(LOG_LEVEL_ERROR, "stream-failed", "lane=%u reason=\"%.500s\"", stream->lane.number,
+		 text);
+	end_stream(stream, STREAM_FAILED, code, text);
+	refuse_waiting(stream, code, text);
+}
+
+/* ---- deaths of others ---- */
+
+uint64_t stream_patience_ns(struct node *node, uint32_t lane)
+{
+	const struct stream *stream = stream_of_lane(node, lane);
+	uint64_t least = node->param.sample_timeout_ms * UINT64_C(1000000);
+
+	if (!stream)
+		return least;
+	return BASE_MAX(least, (uint64_t)(50e3 * BASE_MAX(stream->median_us, 0.0)));
+}
+
+void stream_worker_died(struct node *node, uint32_t owner, enum layout_fail stage, int status)
+{
+	struct stream *stream;
+
+	LIST_FOREACH(stream, &node->streams, link)
+	{
+		if (stream->state != STREAM_RUNS)
+			continue;
+		fill_worker_died(stream, owner, stage, status);
+		pump_soon(stream);
+	}
+	bell_ring_all(node->bell);
+}
+
+void stream_workers_died(struct node *node)
+{
+	struct stream *stream, *next;
+
+	for (stream = LIST_FIRST(&node->streams); stream; stream = next) {
+		next = LIST_NEXT(stream, link);
+		end_stream(stream, STREAM_LOST, 0, "the worker parent died and was replaced");
+		refuse_waiting(stream, OA_E_REFUSED,
+			       "the worker parent died while the stream was opened: open it again");
+	}
+}
+
+void stream_workers_failed(struct node *node, const char *text)
+{
+	struct stream *stream;
+
+	LIST_FOREACH(stream, &node->streams, link)
+	stream_fail(stream, OA_E_REFUSED, text);
+}
+
+void stream_reader_died(struct node *node)
+{
+	struct stream *stream;
+
+	LIST_FOREACH(stream, &node->streams, link)
+	{
+		stream->reader_ready = false;
+		if (stream->state == STREAM_RUNS)
+			fill_reader_died(stream);
+	}
+}
+
+void stream_source_failed(struct source *source, const char *text)
+{
+	struct stream *stream, *next;
+
+	for (stream = LIST_FIRST(&source->node->streams); stream; stream = next) {
+		next = LIST_NEXT(stream, link);
+		if (stream->source == source)
+			stream_fail(stream, OA_E_DATASET, text);
+	}
+}
