@@ -326,7 +326,7 @@ START_TEST(folders_removed_meanwhile_are_no_part_of_it)
 		snprintf(name, sizeof(name), "v%u/1.jpg", i);
 		tree_file(&tree, name, 10);
 		*strchr(name, '/') = 0;
-		tree_mtime(&tree, name, time(NULL) + 1, 1); /* young: it is waited for */
+		tree_mtime(&tree, name, time(NULL) + 5, 1); /* young: it is waited for */
 	}
 	tree_mtime(&tree, ".", 1000, 1);
 	ck_assert_msg(scan_build(tree.fd, "set", 1, &progress, &fd, &diag) == 0, "%s", diag.text);
