@@ -240,7 +240,7 @@ static unsigned try_mappings(void)
 	while (fgets(line, sizeof(line), maps)) {
 		unsigned long from, to;
 
-		if (!strstr(line, "oneaccess-") || strstr(line, "oneaccess-outbox"))
+		if (!strstr(line, "memfd:oneaccess-") || strstr(line, "oneaccess-outbox"))
 			continue;
 		ck_assert_int_eq(sscanf(line, "%lx-%lx r--s", &from, &to), 2);
 		ck_assert_int_ne(mprotect((void *)from, to - from, PROT_READ | PROT_WRITE), 0);
