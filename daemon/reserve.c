@@ -6,16 +6,17 @@
  *
  * What is reserved goes into huge pages by another child, whom nobody waits for: that takes as long
  * as to copy it, and many times that where the kernel has to make room, and a job wants to begin.
- * It goes from the last slot to the first, as slots are used from the first to the last: a page that
- * is gathered before its first use is written and mapped at a five-hundredth of the faults. Where
- * the kernel has no huge page left, the first refusal is the last question.
+ * It runs in time that nobody else wants, and goes from the last slot to the first, as slots are
+ * used from the first to the last: a page that is gathered before its first use is written and
+ * mapped at a five-hundredth of the faults. Where the kernel has no huge page left, the first
+ * refusal is the last question.
  */
 #include "daemon/reserve.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -24,7 +25,6 @@
 #include "daemon/stream.h"
 
 #define MOST_AT_ONCE 250
-#define GATHER_NICE 5
 
 static void reserve_in_child(const struct stream *stream, pid_t accessd, uint32_t from, uint32_t to)
 {
@@ -41,10 +41,12 @@ static void reserve_in_child(const struct stream *stream, pid_t accessd, uint32_
 
 static void gather_in_child(const struct stream *stream, pid_t accessd, uint32_t from, uint32_t to)
 {
+	static const struct sched_param none;
+
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != accessd)
 		_exit(0);
-	setpriority(PRIO_PROCESS, 0, GATHER_NICE);
+	sched_setscheduler(0, SCHED_IDLE, &none);
 	while (to-- > from)
 		if (board_slots_gather(stream->slots_fd, &stream->board.geometry, to))
 			break;
