@@ -2,12 +2,17 @@
 /*
  * The place of an accessd.
  *
- * Two locks, both flock() on files that stay: "accessd.pid" is held for the daemon's life and tells
- * who it is; "lock" is the election's: a client holds it while it starts a private daemon, the
- * daemon takes it for its idle exit, so that nobody connects to a socket that is about to vanish.
- * Only the owner of accessd.pid ever unlinks the socket, so a live one is never removed and a stale
- * one (after kill -9) always is. A private folder must be ours alone: mode 0700, our uid, no
- * symbolic link.
+ * Two locks on files that stay: "accessd.pid" is held for the daemon's life and tells who it is;
+ * "lock" is the election's: a client holds it while it starts a private daemon, the daemon takes it
+ * for its idle exit, so that nobody connects to a socket that is about to vanish. Only the owner of
+ * accessd.pid ever unlinks the socket, so a live one is never removed and a stale one (after
+ * kill -9) always is. A private folder must be ours alone: mode 0700, our uid, no symbolic link.
+ *
+ * accessd.pid is locked by fcntl(), because such a lock is the process's and of no child's: after
+ * kill -9 the next accessd starts at once, though a child that was being forked may not have died
+ * yet. Rejected: flock(), which lives on in every copy of the descriptor. The price is that nothing
+ * else in this process may open and close that file. The election's is flock(): clients have
+ * threads, and each of them is alone.
  */
 #include "daemon/place.h"
 
@@ -93,7 +98,7 @@ static void plan_paths(struct place *place, const struct param *param, const cha
 			 home && *home == '/' ? home : place->folder);
 }
 
-static int refuse_second(struct place *place, int fd, struct diag *diag)
+static int refuse_second(const struct place *place, int fd, struct diag *diag)
 {
 	char text[32] = "";
 	ssize_t size = pread(fd, text, sizeof(text) - 1, 0);
@@ -106,6 +111,7 @@ static int refuse_second(struct place *place, int fd, struct diag *diag)
 
 static int take_lock(struct place *place, struct diag *diag)
 {
+	struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
 	char path[PARAM_TEXT_MAX + 128];
 	char text[32];
 	_cleanup_close_ int fd = -1;
@@ -116,8 +122,12 @@ static int take_lock(struct place *place, struct diag *diag)
 		diag_set(diag, "cannot write %s: %s", path, strerror(errno));
 		return PLACE_E_REFUSED;
 	}
-	if (flock(fd, LOCK_EX | LOCK_NB))
-		return refuse_second(place, fd, diag);
+	if (fcntl(fd, F_SETLK, &whole)) {
+		if (errno == EAGAIN || errno == EACCES)
+			return refuse_second(place, fd, diag);
+		diag_set(diag, "cannot lock %s: %s", path, strerror(errno));
+		return PLACE_E_REFUSED;
+	}
 	snprintf(text, sizeof(text), "%ld\n", (long)getpid());
 	if (ftruncate(fd, 0) || pwrite(fd, text, strlen(text), 0) < 0) {
 		diag_set(diag, "cannot write %s: %s", path, strerror(errno));

@@ -19,7 +19,7 @@ struct place {
 	char folder[PARAM_TEXT_MAX + 64]; /* holds the socket and the locks */
 	char socket[PARAM_TEXT_MAX + 128];
 	char indexes[PARAM_TEXT_MAX + 128];
-	int pid_fd;    /* locked for life: the only accessd of this folder */
+	int pid_fd;    /* locked for this process's life: the only accessd of this folder */
 	int listen_fd; /* SOCK_SEQPACKET, non-blocking */
 	bool is_private;
 };
