@@ -6,18 +6,81 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <pthread.h>
 #include <signal.h>
+#include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 static struct tree tree;
+
+/* openat() of this program: so that a test can do something while the walk is just there, at the
+ * first folder whose name begins so. Whoever comes there takes `act`, and does it once. */
+static struct at_open {
+	char folder;
+	bool is_after; /* what is opened is open already */
+	void (*act)(void);
+} at_open;
+static pthread_mutex_t at_open_lock = PTHREAD_MUTEX_INITIALIZER;
+
+#define SCAN_REPLACES(symbol) __asm__(symbol) __attribute__((visibility("default")))
+
+int scan_openat(int fd, const char *path, int flags, ...) SCAN_REPLACES("openat");
+int scan_openat64(int fd, const char *path, int flags, ...) SCAN_REPLACES("openat64");
+
+static int act_and_open(int fd, const char *path, int flags, unsigned mode)
+{
+	struct at_open now = {.act = NULL};
+	int opened;
+
+	pthread_mutex_lock(&at_open_lock);
+	if ((flags & O_DIRECTORY) && *path == at_open.folder) {
+		now = at_open;
+		at_open.act = NULL;
+	}
+	pthread_mutex_unlock(&at_open_lock);
+	if (now.act && !now.is_after)
+		now.act();
+	opened = (int)syscall(SYS_openat, fd, path, flags, mode);
+	if (now.act && now.is_after)
+		now.act();
+	return opened;
+}
+
+static unsigned mode_of(int flags, va_list args)
+{
+	return flags & O_CREAT ? va_arg(args, unsigned) : 0;
+}
+
+int scan_openat(int fd, const char *path, int flags, ...)
+{
+	va_list args;
+	unsigned mode;
+
+	va_start(args, flags);
+	mode = mode_of(flags, args);
+	va_end(args);
+	return act_and_open(fd, path, flags, mode);
+}
+
+int scan_openat64(int fd, const char *path, int flags, ...)
+{
+	va_list args;
+	unsigned mode;
+
+	va_start(args, flags);
+	mode = mode_of(flags, args);
+	va_end(args);
+	return act_and_open(fd, path, flags, mode);
+}
 
 static void setup(void)
 {
@@ -275,6 +338,7 @@ END_TEST
 struct watch {
 	uint64_t folders, files, calls;
 	bool cancel;
+	atomic_uint asked;
 };
 
 static void watch_tell(void *arg, uint64_t folders, uint64_t files)
@@ -290,46 +354,43 @@ static void watch_tell(void *arg, uint64_t folders, uint64_t files)
 
 static bool watch_cancelled(void *arg)
 {
-	return ((const struct watch *)arg)->cancel;
+	struct watch *watch = arg;
+
+	watch->asked++;
+	return watch->cancel;
 }
 
-/* Takes all folders but "keep" away while the first of them is waited for or listed. */
-static void remove_others(void *arg, uint64_t folders, uint64_t files)
+static void remove_others(void)
 {
-	unsigned *left = arg;
-
-	(void)folders;
-	(void)files;
-	while (*left) {
+	for (unsigned i = 0; i < 8; i++) {
 		char name[32];
 
-		snprintf(name, sizeof(name), "v%u/1.jpg", --*left);
+		snprintf(name, sizeof(name), "v%u/1.jpg", i);
 		ck_assert_int_eq(unlinkat(tree.fd, name, 0), 0);
 		*strchr(name, '/') = 0;
 		ck_assert_int_eq(unlinkat(tree.fd, name, AT_REMOVEDIR), 0);
 	}
 }
 
+/* All folders but "keep" are taken away just before, or just after, the first of them is opened. */
 START_TEST(folders_removed_meanwhile_are_no_part_of_it)
 {
-	unsigned left = 8;
-	const struct scan_progress progress = {.tell = remove_others, .arg = &left};
 	struct dataset *dataset;
 	struct diag diag = {.text = ""};
 	int fd = -1;
 
 	tree_file(&tree, "keep/1.jpg", 10);
 	tree_mtime(&tree, "keep", 1000, 1);
-	for (unsigned i = 0; i < left; i++) {
+	for (unsigned i = 0; i < 8; i++) {
 		char name[32];
 
 		snprintf(name, sizeof(name), "v%u/1.jpg", i);
 		tree_file(&tree, name, 10);
-		*strchr(name, '/') = 0;
-		tree_mtime(&tree, name, time(NULL) + 5, 1); /* young: it is waited for */
 	}
 	tree_mtime(&tree, ".", 1000, 1);
-	ck_assert_msg(scan_build(tree.fd, "set", 1, &progress, &fd, &diag) == 0, "%s", diag.text);
+	at_open = (struct at_open){.folder = 'v', .is_after = _i, .act = remove_others};
+	ck_assert_msg(scan_build(tree.fd, "set", 1, NULL, &fd, &diag) == 0, "%s", diag.text);
+	ck_assert_ptr_null(at_open.act);
 	ck_assert_int_eq(dataset_map(fd, &dataset), 0);
 	ck_assert_uint_eq(dataset_count(dataset), 1);
 	ck_assert_uint_eq(dataset_classes(dataset), 1);
@@ -340,9 +401,17 @@ START_TEST(folders_removed_meanwhile_are_no_part_of_it)
 }
 END_TEST
 
+static struct watch watch;
+
+/* Until the walk has surely been stopped: it is asked for the second time after that. */
+static void wait_until_cancelled(void)
+{
+	while (watch.asked < 2)
+		usleep(1000);
+}
+
 START_TEST(progress_is_told_and_can_cancel)
 {
-	struct watch watch = {0};
 	const struct scan_progress progress = {watch_tell, watch_cancelled, &watch};
 	struct diag diag;
 	int fd = -1;
@@ -360,12 +429,7 @@ START_TEST(progress_is_told_and_can_cancel)
 	close(fd);
 	fd = -1;
 	watch = (struct watch){.cancel = true};
-	for (unsigned i = 0; i < 40; i++) { /* whole seconds: each is waited for */
-		char name[64];
-
-		snprintf(name, sizeof(name), "c%u", i % 7);
-		tree_mtime(&tree, name, time(NULL), 0);
-	}
+	at_open = (struct at_open){.folder = 'c', .act = wait_until_cancelled};
 	ck_assert_int_eq(scan_build(tree.fd, "set", 2, &progress, &fd, &diag), DATASET_E_CANCELLED);
 	ck_assert_int_eq(fd, -1);
 }
@@ -593,7 +657,7 @@ static Suite *scan_suite(void)
 	tcase_add_test(tcase, dangling_picture_is_refused);
 	tcase_add_test(tcase, huge_file_is_refused_by_name);
 	tcase_add_test(tcase, unreadable_folder_is_refused_with_its_path);
-	tcase_add_test(tcase, folders_removed_meanwhile_are_no_part_of_it);
+	tcase_add_loop_test(tcase, folders_removed_meanwhile_are_no_part_of_it, 0, 2);
 	tcase_add_test(tcase, progress_is_told_and_can_cancel);
 	tcase_add_test(tcase, large_flat_folder_is_the_same_for_any_threads);
 	tcase_add_test(tcase, many_folders_are_the_same_for_any_threads);
