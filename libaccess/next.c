@@ -37,14 +37,14 @@ enum { NEXT_NO = 0, NEXT_YES = 1, NEXT_UNKNOWN = 2 };
 /* ---- the end of an epoch ---- */
 
 /*
- * Is the batch that leaves `left` samples of the epoch its last? The samples from `from` on lie in
- * held (NULL: none do).
+ * Is the batch that leaves `left` samples of the epoch its last? `carried` of them lie in the carry,
+ * those from `from` on in held (NULL: none do).
  */
 static int next_is_last(const struct oa_stream *stream, const struct held *held, uint32_t from,
-			uint64_t left)
+			uint64_t carried, uint64_t left)
 {
 	uint64_t enough = stream->flags & OA_DROP_LAST ? stream->batch : 1; /* for one more batch */
-	uint64_t sure = stream->is_fixed ? 0 : stream->n_carried, unknown;
+	uint64_t sure = stream->is_fixed ? 0 : carried, unknown;
 
 	if (left < enough)
 		return NEXT_YES;
@@ -157,13 +157,10 @@ int next_carried(struct oa_stream *stream, struct carry **from, bool is_last, st
 static int next_left_over(struct oa_stream *stream, struct carry **from, struct oa_batch **ret)
 {
 	const struct held *held = stream->held;
-	uint64_t carried = stream->n_carried;
-	int last;
+	uint32_t count = (*from)->count;
+	int last = next_is_last(stream, held, held ? held->at : 0, stream->n_carried - count,
+				stream->progress.left - count);
 
-	stream->n_carried -= (*from)->count;
-	last =
-	    next_is_last(stream, held, held ? held->at : 0, stream->progress.left - (*from)->count);
-	stream->n_carried = carried;
 	return next_carried(stream, from, last == NEXT_YES, ret);
 }
 
@@ -249,7 +246,7 @@ static BASE_HOT int next_in_hand(struct oa_stream *stream, struct oa_batch **ret
 	if (stream->is_fixed)
 		lack -= carry_count(stream);
 	if ((uint32_t)run >= lack) {
-		last = next_is_last(stream, held, held->at + lack,
+		last = next_is_last(stream, held, held->at + lack, stream->n_carried,
 				    stream->progress.left - stream->batch);
 		if (last == NEXT_UNKNOWN)
 			return STREAM_NOTHING;

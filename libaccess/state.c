@@ -162,17 +162,16 @@ void progress_fold(struct oa_stream *stream, struct held *held)
 	held->is_folded = true;
 }
 
-void progress_pass(struct oa_stream *stream, uint32_t count)
-{
-	stream->progress.cursor += count;
-	if (stream->n_carried == 0)
-		stream->progress.place = stream->progress.cursor;
-}
-
 void progress_settle(struct oa_stream *stream)
 {
 	if (stream->n_carried == 0)
 		stream->progress.place = stream->progress.cursor;
+}
+
+void progress_pass(struct oa_stream *stream, uint32_t count)
+{
+	stream->progress.cursor += count;
+	progress_settle(stream);
 }
 
 static void state_fold_spent(struct oa_stream *stream)
