@@ -10,6 +10,9 @@
  * used from the first to the last: a page that is gathered before its first use is written and
  * mapped at a five-hundredth of the faults. Where the kernel has no huge page left, the first
  * refusal is the last question.
+ *
+ * Nobody waits for their end either. To die takes CPU time, too, and one that runs in idle time may
+ * not get any for a minute where jobs want all of it.
  */
 #include "daemon/reserve.h"
 
@@ -134,13 +137,11 @@ bool reserve_ended(struct node *node, pid_t pid, int status)
 	return false;
 }
 
+/* It is reaped with all others when it has ended. */
 static void end_child(pid_t pid)
 {
-	if (pid <= 0)
-		return;
-	kill(pid, SIGKILL);
-	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
-		continue;
+	if (pid > 0)
+		kill(pid, SIGKILL);
 }
 
 void reserve_cancel(struct stream *stream)

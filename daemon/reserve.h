@@ -28,6 +28,7 @@ struct reserve {
 int reserve_begin(struct stream *stream, uint32_t to);
 /* A child ended. false: it was none of these. */
 bool reserve_ended(struct node *node, pid_t pid, int status);
-void reserve_cancel(struct stream *stream); /* the stream ends */
+/* The stream ends, and so do its children: never waits for that. */
+void reserve_cancel(struct stream *stream);
 
 #endif

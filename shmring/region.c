@@ -29,6 +29,7 @@
 #ifndef MADV_COLLAPSE
 #define MADV_COLLAPSE 25 /* Linux 6.1 */
 #endif
+#define GATHER_STEP (4 * REGION_HUGE)
 #ifndef F_SEAL_FUTURE_WRITE
 #define F_SEAL_FUTURE_WRITE 0x0010 /* Linux 5.1; older C libraries do not name it */
 #endif
@@ -96,20 +97,29 @@ int region_map(int fd, uint64_t bytes, bool writable, void **ret_map)
 	return 0;
 }
 
+/* The kernel looks for signals between two calls, not within one: who gathers in idle time and is
+ * to end would otherwise keep the memory for as long as idle time takes to come. */
+static int gather_in_steps(uint8_t *map, uint64_t bytes)
+{
+	for (uint64_t at = 0; at < bytes; at += GATHER_STEP)
+		if (madvise(map + at, (size_t)BASE_MIN(GATHER_STEP, bytes - at), MADV_COLLAPSE) < 0)
+			return -errno;
+	return 0;
+}
+
 int region_gather(int fd, uint64_t offset, uint64_t bytes)
 {
 	uint64_t first = base_align_up(offset, REGION_HUGE);
 	uint64_t end = (offset + bytes) / REGION_HUGE * REGION_HUGE;
 	void *map;
-	int r = 0;
+	int r;
 
 	if (end <= first)
 		return 0;
 	map = map_aligned(fd, first, (size_t)(end - first), PROT_READ);
 	if (map == MAP_FAILED)
 		return -errno;
-	if (madvise(map, (size_t)(end - first), MADV_COLLAPSE) < 0)
-		r = -errno;
+	r = gather_in_steps(map, end - first);
 	region_unmap(map, end - first);
 	return r;
 }
