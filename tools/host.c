@@ -27,8 +27,8 @@
 #include <unistd.h>
 
 #define HOST_MAX_SETTINGS 300
-#define HOST_START_MS 15000
-#define HOST_END_MS 10000
+#define HOST_START_MS 60000
+#define HOST_END_MS 60000
 
 static void host_pause_ms(unsigned ms)
 {

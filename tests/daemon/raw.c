@@ -33,7 +33,7 @@ int raw_dial(void)
 
 int raw_hear(int sock, uint16_t type, struct wire_in *ret)
 {
-	struct timeval limit = {30, 0};
+	struct timeval limit = {60, 0};
 	int r;
 
 	setsockopt(sock, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));

@@ -27,7 +27,7 @@ int raw_greeted(struct wire_in *ret_welcome);
 void raw_send_open(int sock, const struct wire_in *welcome, const struct raw_open *open);
 /* An OPEN on a new socket, without waiting for its answer. */
 int raw_ask(const struct raw_open *open);
-/* The next message of the type (0: that is no PROGRESS and no NOTICE), at most 30 s: 0, or
+/* The next message of the type (0: that is no PROGRESS and no NOTICE), at most 60 s: 0, or
  * wire_recv()'s outcome. */
 int raw_hear(int sock, uint16_t type, struct wire_in *ret);
 /* A whole opening that must succeed. */

@@ -212,7 +212,7 @@ double rig_status(const char *path)
 	struct diag diag = {.text = ""};
 	double number;
 
-	if (host_status(rig_host.socket, 10000, &text, &diag) ||
+	if (host_status(rig_host.socket, 60000, &text, &diag) ||
 	    json_in_parse(text, strlen(text), 1 << 24, &status, &diag)) {
 		fprintf(stderr, "no status: %s\n", diag.text);
 		return -1;
