@@ -76,6 +76,32 @@ enum oa_order {
 	OA_ORDER_ANY = 2,      /* the same, and a resident hand may serve several epochs */
 	OA_ORDER_SEEDED = 3, /* random, from (dataset, seed, epoch) alone: bit-identical batches */
 	OA_ORDER_SEQUENTIAL = 4, /* 0, 1, 2, ... */
+	OA_ORDER_REPLAY = 5,     /* a recorded plan: oa_options.replay */
+};
+
+enum oa_sampler_flags {
+	OA_REPLACEMENT = 1 << 0, /* with weights: a sample may be drawn several times an epoch */
+};
+
+/* Which samples an epoch has; members that are zero leave it at all of them, once each. What it
+ * points to is copied by oa_open(). */
+struct oa_sampler {
+	size_t size; /* sizeof(struct oa_sampler) */
+	/* Sample ids; NULL: all. OA_ORDER_SEQUENTIAL: an epoch in this order, repeats allowed.
+	 * OA_ORDER_SEEDED: permuted anew each epoch, repeats allowed. Else a set, without repeats. */
+	const int64_t *ids;
+	uint64_t n_ids;
+	const char *const *classes; /* of these classes alone; NULL: of all */
+	uint32_t n_classes;
+	/* A random split: the part from .. to of the samples, permuted by split_seed; 0, 0: all of
+	 * them. 0 to .9 and .9 to 1, with one split_seed, have no sample in common. */
+	double from, to;
+	uint64_t split_seed;
+	/* One for each of ids, or of the data set's samples: OA_ORDER_SEEDED draws by them. */
+	const double *weights;
+	uint64_t n_weights;
+	uint64_t samples; /* drawn an epoch, with weights; 0: as many as there are to draw from */
+	uint32_t flags;   /* enum oa_sampler_flags */
 };
 
 enum oa_flags {
@@ -112,6 +138,11 @@ struct oa_options {
 	/* Of orders and random ops with OA_ORDER_SEEDED and OA_ORDER_SEQUENTIAL; 0: the token's. The
 	 * others refuse one: the stream has the seed, jobs that share are no independent replicates. */
 	uint64_t seed;
+	const struct oa_sampler *sampler; /* which samples; NULL: all, once each */
+	const char
+	    *record; /* file into which the plan is recorded as it is delivered; NULL: none */
+	const char *replay; /* a recorded plan's file, with OA_ORDER_REPLAY */
+	uint32_t reuse;     /* epochs that may see the same augmentation; 0: 1 */
 };
 
 struct oa_field {         /* of a batch; C order */

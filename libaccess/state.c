@@ -366,6 +366,7 @@ int progress_token(struct oa_stream *stream, void **ret, size_t *ret_size)
 		token.n_laps = 0;
 	}
 	memcpy(token.dataset, stream->dataset, sizeof(token.dataset));
+	memcpy(token.sampler, stream->sampler.hash, sizeof(token.sampler));
 	memcpy(token.laps, progress->laps, sizeof(token.laps));
 	token.need = snapshot.need;
 	token.tail = snapshot.tail;

@@ -140,6 +140,8 @@ static int stream_found(struct oa_stream *stream, const struct board_geometry *g
 	r = token_parse(stream->open.token, stream->open.token_size, &token, diag);
 	if (!r)
 		r = token_fits(&token, stream->deal.n, stream->deal.grain, stream->dataset, diag);
+	if (!r)
+		r = token_fits_sampler(&token, stream->sampler.hash, diag);
 	if (!r) {
 		stream_set_order(stream, token.order);
 		if (stream->is_fixed)
@@ -253,7 +255,7 @@ static int stream_check_options(const struct oa_options *options, struct diag *d
 		return error_set(diag, OA_E_INVALID,
 				 "oa_open(): options.bad is %d, must be an OA_BAD_...",
 				 (int)options->bad);
-	if ((unsigned)options->order > OA_ORDER_SEQUENTIAL)
+	if ((unsigned)options->order > OA_ORDER_REPLAY)
 		return error_set(diag, OA_E_INVALID,
 				 "oa_open(): options.order is %d, must be an OA_ORDER_...",
 				 (int)options->order);
@@ -267,7 +269,7 @@ static int stream_check_options(const struct oa_options *options, struct diag *d
 	if (!options->token != !options->token_size)
 		return error_set(diag, OA_E_INVALID,
 				 "oa_open(): options.token and options.token_size go together");
-	return 0;
+	return sampler_check(options, diag);
 }
 
 /* accessd has another working directory: names are made absolute, and left as they are
@@ -350,7 +352,9 @@ static int stream_new(const struct dial_route *route, const struct oa_options *o
 	sem_init(&stream->turn, 0, 0);
 	diag_set(&stream->error, "no error");
 	*ret = stream;
-	r = stream_set_open(&stream->open, options);
+	r = sampler_init(&stream->sampler, options->sampler);
+	if (!r)
+		r = stream_set_open(&stream->open, options);
 	stream_set_order(stream, options->order ? options->order : PLAN_CAROUSEL);
 	return r;
 }
@@ -365,8 +369,12 @@ static int stream_check_token(struct oa_stream *stream, bool *ret_ended, struct 
 	if (!stream->open.token)
 		return 0;
 	r = token_parse(stream->open.token, stream->open.token_size, &token, diag);
-	if (r)
+	if (!r)
+		r = token_fits_sampler(&token, stream->sampler.hash, diag);
+	if (r) {
+		token_fini(&token);
 		return r > 0 ? OA_E_TOKEN : r;
+	}
 	if (stream->epochs > 0 && token.epoch >= stream->epochs) {
 		*ret_ended = true;
 		deal_init(&stream->deal, token.n, token.dataset);
@@ -505,6 +513,7 @@ void stream_free(struct oa_stream *stream)
 {
 	stream_free_pools(stream);
 	progress_fini(&stream->progress);
+	sampler_fini(&stream->sampler);
 	dial_open_fini(&stream->open);
 	sem_destroy(&stream->turn);
 	pthread_mutex_destroy(&stream->lock);

@@ -17,6 +17,7 @@
 #include "libaccess/dial.h"
 #include "libaccess/guard.h"
 #include "libaccess/libaccess.h"
+#include "libaccess/sampler.h"
 #include "libaccess/session.h"
 #include "sched/deal.h"
 #include "sched/plan.h"
@@ -124,6 +125,7 @@ struct oa_stream {
 	struct stream_field field[LAYOUT_MAX_FIELDS];
 	uint32_t n_fields, order; /* order: enum plan_order */
 	uint64_t seed;            /* of the fixed plan */
+	struct sampler sampler;   /* which samples an epoch has */
 	uint64_t carry_bytes;
 	struct deal deal;
 	uint8_t dataset[32];

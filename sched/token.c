@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The resume token's bytes, format 1, little endian:
+ * The resume token's bytes, format 2, little endian:
  *
  *     0  8  magic "oatoken\n"
  *     8  4  format
@@ -18,10 +18,13 @@
  *   100  4  laps
  *   104  4  bytes an id has: 4 if n <= 2^32, else 8
  *   108  4  0
- *   112     bitmap over ceil(n / g) grains, in words of 8 bytes; none with a fixed plan
+ *   112 16  sampler
+ *   128     bitmap over ceil(n / g) grains, in words of 8 bytes; none with a fixed plan
  *           tail: ids
  *           laps, newest last, 8 bytes each
  *           XXH3-64 of all that is before
+ *
+ * Format 1 has no sampler, and is read as one of zeros.
  *
  * Magic, format, size and the checksum at the end are the same in every format, so that damage is
  * told from a newer format. A token comes back from a client and may be forged: the checksum finds
@@ -40,8 +43,9 @@
 #include "sched/plan.h"
 #include "sched/token.h"
 
-#define TOKEN_FORMAT 1
-#define TOKEN_HEAD 112
+#define TOKEN_FORMAT 2
+#define TOKEN_HEAD 128
+#define TOKEN_HEAD_1 112 /* of format 1 */
 #define TOKEN_SUM 8
 #define TOKEN_MAX_GRAIN 32
 
@@ -109,6 +113,7 @@ static void write_head(const struct token *token, uint8_t *out, size_t size)
 	put(out + 100, token->n_laps, 4);
 	put(out + 104, id_bytes(token->n), 4);
 	put(out + 108, 0, 4);
+	memcpy(out + 112, token->sampler, sizeof(token->sampler));
 }
 
 size_t token_write(const struct token *token, void *ret, size_t size)
@@ -141,6 +146,12 @@ static int bad(struct diag *diag, const char *what)
 	return TOKEN_E_BAD;
 }
 
+/* Of a frame that was checked: old tokens have shorter heads. */
+static size_t head_bytes(const uint8_t *data)
+{
+	return get32(data + 8) == 1 ? TOKEN_HEAD_1 : TOKEN_HEAD;
+}
+
 /* What is the same in every format. */
 static int check_frame(const uint8_t *data, size_t size, struct diag *diag)
 {
@@ -157,7 +168,7 @@ static int check_frame(const uint8_t *data, size_t size, struct diag *diag)
 		    get32(data + 8), TOKEN_FORMAT);
 		return TOKEN_E_VERSION;
 	}
-	if (get32(data + 8) != TOKEN_FORMAT || size < TOKEN_HEAD + TOKEN_SUM)
+	if (!get32(data + 8) || size < head_bytes(data) + TOKEN_SUM)
 		return bad(diag, "its format is none of ours");
 	return 0;
 }
@@ -174,6 +185,8 @@ static void read_head(const uint8_t *data, struct token *token)
 	token->delivered = get(data + 88, 8);
 	token->n_tail = get32(data + 96);
 	token->n_laps = get32(data + 100);
+	if (head_bytes(data) == TOKEN_HEAD)
+		memcpy(token->sampler, data + 112, sizeof(token->sampler));
 }
 
 static int check_head(const uint8_t *data, size_t size, const struct token *token,
@@ -195,7 +208,7 @@ static int check_head(const uint8_t *data, size_t size, const struct token *toke
 		return bad(diag, "its epoch is past its last one");
 	if (get32(data + 104) != id_bytes(token->n) || get32(data + 108) != 0)
 		return bad(diag, "its head is inconsistent");
-	if (token_size(token) != size)
+	if (token_size(token) - TOKEN_HEAD != size - head_bytes(data))
 		return bad(diag, "its size is not that of its contents");
 	return 0;
 }
@@ -262,6 +275,8 @@ static int check_sum(const struct token *token, struct diag *diag)
 	uint64_t grains = grains_of(token->n, token->grain);
 	uint64_t rest;
 
+	if (plan_is_fixed(token->order) && token_has_sampler(token))
+		return 0; /* its epochs have as many places as the sampler says */
 	if (plan_is_fixed(token->order))
 		return token->delivered <= token->n ? 0 : bad(diag, "its place is past the end");
 	rest = bits_count(token->need, grains) * token->grain;
@@ -275,9 +290,9 @@ static int check_sum(const struct token *token, struct diag *diag)
 
 static int read_body(const uint8_t *data, struct token *token, struct diag *diag)
 {
-	const uint8_t *tail = data + TOKEN_HEAD + 8 * need_words(token);
+	const uint8_t *need = data + head_bytes(data), *tail = need + 8 * need_words(token);
 	const uint8_t *laps = tail + (size_t)id_bytes(token->n) * token->n_tail;
-	int r = read_need(data + TOKEN_HEAD, token, diag);
+	int r = read_need(need, token, diag);
 
 	if (!r)
 		r = read_tail(tail, token, diag);
@@ -324,6 +339,30 @@ int token_fits(const struct token *token, uint64_t n, uint32_t grain, const uint
 		    "resume token: it is of another version of the dataset (files, sizes, times "
 		    "or labels changed since); resume with the dataset it was saved with, or start "
 		    "without a token");
+	return TOKEN_E_FOREIGN;
+}
+
+bool token_has_sampler(const struct token *token)
+{
+	static const uint8_t none[TOKEN_SAMPLER];
+
+	return memcmp(token->sampler, none, sizeof(none)) != 0;
+}
+
+int token_fits_sampler(const struct token *token, const uint8_t sampler[TOKEN_SAMPLER],
+		       struct diag *diag)
+{
+	static const uint8_t none[TOKEN_SAMPLER];
+
+	if (memcmp(token->sampler, sampler, sizeof(token->sampler)) == 0)
+		return 0;
+	diag_set(diag,
+		 "resume token: %s; resume with the sampler (ids, weights, classes, split, or "
+		 "replayed plan) that it was saved with, or start without a token",
+		 !token_has_sampler(token) ? "it is of a job without a sampler, this one has one"
+		 : memcmp(sampler, none, sizeof(none)) == 0
+		     ? "it is of a job with a sampler, this one has none"
+		     : "it is of a job with another sampler: other samples, weights or plan");
 	return TOKEN_E_FOREIGN;
 }
 

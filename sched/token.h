@@ -6,15 +6,17 @@
  * The resume token (DESIGN.md section 10): where a job stands in its plan, owned by the client,
  * stable across versions, checksummed, hostile when it comes back.
  *
- * Little endian: head (magic, format, sizes, n, g, dataset version, epoch, delivered), bitmap of
- * grains of which nothing was delivered, tail (undelivered samples of begun grains), recent laps,
- * checksum. With a fixed plan the head says it all: 120 bytes.
+ * Little endian: head (magic, format, sizes, n, g, dataset version, epoch, delivered, sampler),
+ * bitmap of grains of which nothing was delivered, tail (undelivered samples of begun grains),
+ * recent laps, checksum. With a fixed plan the head says it all: 136 bytes.
  */
 
+#include <stdbool.h>
 #include <stddef.h>
 #include "base/base.h"
 
 #define TOKEN_MAX_LAPS 64
+#define TOKEN_SAMPLER 16
 
 enum { TOKEN_E_BAD = 1, TOKEN_E_FOREIGN = 2, TOKEN_E_VERSION = 3 };
 
@@ -34,6 +36,7 @@ struct token {
 	uint32_t n_tail;
 	uint64_t laps[TOKEN_MAX_LAPS]; /* newest last */
 	uint32_t n_laps;
+	uint8_t sampler[TOKEN_SAMPLER]; /* hash of which samples an epoch has; zeros: all of them */
 };
 
 size_t token_size(const struct token *token); /* bytes of token_write() */
@@ -45,6 +48,10 @@ int token_parse(const void *data, size_t size, struct token *ret, struct diag *d
 /* TOKEN_E_FOREIGN with text when the token is of another dataset version, n or g. */
 int token_fits(const struct token *token, uint64_t n, uint32_t grain, const uint8_t dataset[32],
 	       struct diag *diag);
+/* The same when it is of another sampler. */
+int token_fits_sampler(const struct token *token, const uint8_t sampler[TOKEN_SAMPLER],
+		       struct diag *diag);
+bool token_has_sampler(const struct token *token);
 void token_fini(struct token *token);
 
 #endif

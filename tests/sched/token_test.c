@@ -33,6 +33,7 @@ static size_t write_small(uint8_t *ret, size_t size)
 	    .n_tail = 2,
 	    .laps = {0xaabb, 0xccdd},
 	    .n_laps = 2,
+	    .sampler = {0xe0, 0xe1, 0xe2, 0xe3},
 	};
 	struct deal deal;
 
@@ -41,7 +42,7 @@ static size_t write_small(uint8_t *ret, size_t size)
 	deal_init(&deal, 70, token.dataset);
 	tail[0] = (int64_t)deal_sample(&deal, 1);
 	tail[1] = (int64_t)deal_sample(&deal, 3);
-	ck_assert_uint_eq(token_size(&token), 112 + 16 + 8 + 16 + 8);
+	ck_assert_uint_eq(token_size(&token), 128 + 16 + 8 + 16 + 8);
 	ck_assert_uint_eq(token_write(&token, ret, token_size(&token) - 1), 0);
 	return token_write(&token, ret, size);
 }
@@ -50,6 +51,49 @@ static size_t write_small(uint8_t *ret, size_t size)
 START_TEST(the_bytes_are_frozen)
 {
 	static const uint8_t known[] = {
+	    0x6f, 0x61, 0x74, 0x6f, 0x6b, 0x65, 0x6e, 0x0a, 0x02, 0x00, 0x00, 0x00, 0xb0, 0x00,
+	    0x00, 0x00, 0x46, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x01, 0x00, 0x00, 0x00,
+	    0x01, 0x00, 0x00, 0x00, 0x00, 0x01, 0x02, 0x03, 0x04, 0x05, 0x06, 0x07, 0x08, 0x09,
+	    0x0a, 0x0b, 0x0c, 0x0d, 0x0e, 0x0f, 0x10, 0x11, 0x12, 0x13, 0x14, 0x15, 0x16, 0x17,
+	    0x18, 0x19, 0x1a, 0x1b, 0x1c, 0x1d, 0x1e, 0x1f, 0x08, 0x07, 0x06, 0x05, 0x04, 0x03,
+	    0x02, 0x01, 0x03, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x5a, 0x00, 0x00, 0x00,
+	    0x00, 0x00, 0x00, 0x00, 0x40, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x02, 0x00,
+	    0x00, 0x00, 0x02, 0x00, 0x00, 0x00, 0x04, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
+	    0xe0, 0xe1, 0xe2, 0xe3, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
+	    0x00, 0x00, 0x05, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x20, 0x00, 0x00, 0x00,
+	    0x00, 0x00, 0x00, 0x00, 0x24, 0x00, 0x00, 0x00, 0x02, 0x00, 0x00, 0x00, 0xbb, 0xaa,
+	    0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0xdd, 0xcc, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
+	    0xd3, 0x33, 0x06, 0x8b, 0xe9, 0x37, 0xc8, 0x01};
+	uint8_t bytes[256];
+
+	ck_assert_uint_eq(write_small(bytes, sizeof(bytes)), sizeof(known));
+	ck_assert_mem_eq(bytes, known, sizeof(known));
+}
+END_TEST
+
+static void assert_same(const struct token *a, const struct token *b)
+{
+	size_t words = bits_words((a->n + a->grain - 1) / a->grain);
+
+	ck_assert_uint_eq(a->n, b->n);
+	ck_assert_uint_eq(a->grain, b->grain);
+	ck_assert_uint_eq(a->order, b->order);
+	ck_assert_mem_eq(a->dataset, b->dataset, 32);
+	ck_assert_uint_eq(a->seed, b->seed);
+	ck_assert_uint_eq(a->epoch, b->epoch);
+	ck_assert_uint_eq(a->epochs, b->epochs);
+	ck_assert_uint_eq(a->delivered, b->delivered);
+	ck_assert_uint_eq(a->n_tail, b->n_tail);
+	ck_assert_uint_eq(a->n_laps, b->n_laps);
+	ck_assert_mem_eq(a->need, b->need, words * 8);
+	ck_assert_mem_eq(a->tail, b->tail, a->n_tail * sizeof(int64_t));
+	ck_assert_mem_eq(a->laps, b->laps, a->n_laps * sizeof(uint64_t));
+}
+
+/* And these, from before there were samplers. */
+START_TEST(old_tokens_are_read)
+{
+	static const uint8_t old[] = {
 	    0x6f, 0x61, 0x74, 0x6f, 0x6b, 0x65, 0x6e, 0x0a, 0x01, 0x00, 0x00, 0x00, 0xa0, 0x00,
 	    0x00, 0x00, 0x46, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x01, 0x00, 0x00, 0x00,
 	    0x01, 0x00, 0x00, 0x00, 0x00, 0x01, 0x02, 0x03, 0x04, 0x05, 0x06, 0x07, 0x08, 0x09,
@@ -63,9 +107,15 @@ START_TEST(the_bytes_are_frozen)
 	    0x00, 0x00, 0x00, 0x00, 0xdd, 0xcc, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0xc4, 0x71,
 	    0x35, 0xb9, 0xfa, 0x58, 0x8a, 0x78};
 	uint8_t bytes[256];
+	struct token now, then;
+	size_t size = write_small(bytes, sizeof(bytes));
 
-	ck_assert_uint_eq(write_small(bytes, sizeof(bytes)), sizeof(known));
-	ck_assert_mem_eq(bytes, known, sizeof(known));
+	ck_assert_int_eq(token_parse(bytes, size, &now, &diag), 0);
+	ck_assert_msg(token_parse(old, sizeof(old), &then, &diag) == 0, "%s", diag.text);
+	ck_assert(token_has_sampler(&now) && !token_has_sampler(&then));
+	assert_same(&now, &then);
+	token_fini(&now);
+	token_fini(&then);
 }
 END_TEST
 
@@ -103,8 +153,9 @@ START_TEST(forgeries_are_told)
 		const char *says;
 	} forged[] = {
 	    {0, 'x', TOKEN_E_BAD, "no token"},
-	    {8, 2, TOKEN_E_VERSION, "upgrade"},
+	    {8, 3, TOKEN_E_VERSION, "upgrade"},
 	    {8, 0, TOKEN_E_BAD, "format"},
+	    {8, 1, TOKEN_E_BAD, "size"},
 	    {12, 1, TOKEN_E_BAD, "cut off"},
 	    {23, 0x80, TOKEN_E_BAD, "too short"},
 	    {20, 1, TOKEN_E_BAD, "too short"},
@@ -122,9 +173,9 @@ START_TEST(forgeries_are_told)
 	    {100, 65, TOKEN_E_BAD, "too much"},
 	    {104, 8, TOKEN_E_BAD, "head"},
 	    {108, 1, TOKEN_E_BAD, "head"},
-	    {112, 0x7, TOKEN_E_BAD, "needs whole"},
-	    {120, 0x60, TOKEN_E_BAD, "past the end"},
-	    {128, 70, TOKEN_E_BAD, "does not have"},
+	    {128, 0x7, TOKEN_E_BAD, "needs whole"},
+	    {136, 0x60, TOKEN_E_BAD, "past the end"},
+	    {144, 70, TOKEN_E_BAD, "does not have"},
 	};
 	uint8_t bytes[256];
 	struct token token = {0};
@@ -148,7 +199,7 @@ START_TEST(a_sample_twice_in_the_tail_is_told)
 	size_t size = write_small(bytes, sizeof(bytes));
 	struct token token;
 
-	memcpy(bytes + 132, bytes + 128, 4);
+	memcpy(bytes + 148, bytes + 144, 4);
 	reseal(bytes, size);
 	ck_assert_int_eq(token_parse(bytes, size, &token, &diag), TOKEN_E_BAD);
 	ck_assert_ptr_nonnull(strstr(diag.text, "twice"));
@@ -172,6 +223,24 @@ START_TEST(a_token_of_another_dataset_is_told)
 	ck_assert_ptr_nonnull(strstr(diag.text, "another version"));
 	token_fini(&token);
 	token_fini(&token);
+}
+END_TEST
+
+START_TEST(a_token_of_another_sampler_is_told)
+{
+	static const struct {
+		uint8_t tokens, jobs;
+		const char *says;
+	} pairs[] = {{1, 0, "with a sampler"}, {0, 1, "without a sampler"}, {1, 2, "another"}};
+
+	for (size_t i = 0; i < BASE_ARRAY_LEN(pairs); i++) {
+		struct token token = {.sampler = {[15] = pairs[i].tokens}};
+		uint8_t sampler[TOKEN_SAMPLER] = {[15] = pairs[i].jobs};
+
+		ck_assert_int_eq(token_fits_sampler(&token, sampler, &diag), TOKEN_E_FOREIGN);
+		ck_assert_msg(strstr(diag.text, pairs[i].says) != NULL, "%s", diag.text);
+		ck_assert_int_eq(token_fits_sampler(&token, token.sampler, &diag), 0);
+	}
 }
 END_TEST
 
@@ -199,28 +268,11 @@ static void draw_token(struct philox_seq *random, struct token *token)
 			token->tail[token->n_tail++] = (int64_t)deal_sample(&deal, first + i);
 		token->delivered += size - left;
 	}
+	for (int i = 0; i < TOKEN_SAMPLER; i++)
+		token->sampler[i] = (uint8_t)philox_u32(random);
 	token->n_laps = (uint32_t)philox_below(random, TOKEN_MAX_LAPS + 1);
 	for (uint32_t i = 0; i < token->n_laps; i++)
 		token->laps[i] = philox_u64(random);
-}
-
-static void assert_same(const struct token *a, const struct token *b)
-{
-	size_t words = bits_words((a->n + a->grain - 1) / a->grain);
-
-	ck_assert_uint_eq(a->n, b->n);
-	ck_assert_uint_eq(a->grain, b->grain);
-	ck_assert_uint_eq(a->order, b->order);
-	ck_assert_mem_eq(a->dataset, b->dataset, 32);
-	ck_assert_uint_eq(a->seed, b->seed);
-	ck_assert_uint_eq(a->epoch, b->epoch);
-	ck_assert_uint_eq(a->epochs, b->epochs);
-	ck_assert_uint_eq(a->delivered, b->delivered);
-	ck_assert_uint_eq(a->n_tail, b->n_tail);
-	ck_assert_uint_eq(a->n_laps, b->n_laps);
-	ck_assert_mem_eq(a->need, b->need, words * 8);
-	ck_assert_mem_eq(a->tail, b->tail, a->n_tail * sizeof(int64_t));
-	ck_assert_mem_eq(a->laps, b->laps, a->n_laps * sizeof(uint64_t));
 }
 
 START_TEST(what_is_written_is_read)
@@ -239,6 +291,7 @@ START_TEST(what_is_written_is_read)
 		ck_assert_uint_eq(token_write(&token, bytes, size), size);
 		ck_assert_msg(token_parse(bytes, size, &back, &diag) == 0, "%s", diag.text);
 		assert_same(&token, &back);
+		ck_assert_mem_eq(token.sampler, back.sampler, TOKEN_SAMPLER);
 		token_fini(&token);
 		token_fini(&back);
 		free(bytes);
@@ -255,7 +308,7 @@ START_TEST(a_place_in_a_fixed_plan)
 
 	token.delivered = 1234567890123;
 	size = token_write(&token, bytes, sizeof(bytes));
-	ck_assert_uint_eq(size, 120);
+	ck_assert_uint_eq(size, 136);
 	ck_assert_int_eq(token_parse(bytes, size, &back, &diag), 0);
 	ck_assert_uint_eq(back.order, 3);
 	ck_assert_uint_eq(back.seed, 7);
@@ -265,6 +318,12 @@ START_TEST(a_place_in_a_fixed_plan)
 	reseal(bytes, size);
 	ck_assert_int_eq(token_parse(bytes, size, &back, &diag), TOKEN_E_BAD);
 	ck_assert_ptr_nonnull(strstr(diag.text, "past the end"));
+	token.sampler[7] = 1; /* its epochs may be longer than the dataset */
+	token.delivered = INT64_MAX;
+	token.n = 10;
+	size = token_write(&token, bytes, sizeof(bytes));
+	ck_assert_int_eq(token_parse(bytes, size, &back, &diag), 0);
+	token_fini(&back);
 	size = token_write(&token, bytes, sizeof(bytes));
 	bytes[100] = 1;
 	reseal(bytes, size);
@@ -282,7 +341,7 @@ START_TEST(tokens_are_small)
 		struct token token = {
 		    .n = sizes[i], .grain = deal_grain_of(sizes[i]), .n_tail = 512, .n_laps = 64};
 
-		ck_assert_uint_le(token_size(&token), most[i] + 128 + 4 * 512 + 8 * 64);
+		ck_assert_uint_le(token_size(&token), most[i] + 144 + 4 * 512 + 8 * 64);
 	}
 }
 END_TEST
@@ -293,10 +352,12 @@ static Suite *suite(void)
 	TCase *t = tcase_create("token");
 
 	tcase_add_test(t, the_bytes_are_frozen);
+	tcase_add_test(t, old_tokens_are_read);
 	tcase_add_test(t, damage_is_told_at_every_byte);
 	tcase_add_test(t, forgeries_are_told);
 	tcase_add_test(t, a_sample_twice_in_the_tail_is_told);
 	tcase_add_test(t, a_token_of_another_dataset_is_told);
+	tcase_add_test(t, a_token_of_another_sampler_is_told);
 	tcase_add_test(t, what_is_written_is_read);
 	tcase_add_test(t, a_place_in_a_fixed_plan);
 	tcase_add_test(t, tokens_are_small);

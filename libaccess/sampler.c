@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * The sampler of a job. Everything that can be wrong with it in itself is found before anybody is
+ * asked, with a text that names the member; what depends on the data set (ids beyond it, a weight
+ * for each sample) is found when it is open.
+ *
+ * Its hash is what a token remembers of it. It is taken over what the caller gave, not over what
+ * comes out, so that saving costs nothing and two ways to say the same are two samplers.
+ */
+
+#include "libaccess/sampler.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/hash.h"
+#include "libaccess/error.h"
+
+#define SAMPLER_MOST (UINT64_C(1) << 31) /* ids, weights, samples of an epoch */
+#define SAMPLER_MOST_CLASSES 65536
+
+/* ---- checks ---- */
+
+static int sampler_bad(struct diag *diag, const char *member, const char *why)
+{
+	return error_set(diag, OA_E_INVALID, "oa_open(): options.sampler.%s %s", member, why);
+}
+
+/* Copies what the caller's version of the struct has; what it has beyond ours must be zero. */
+static int sampler_read(const struct oa_sampler *from, struct oa_sampler *ret, struct diag *diag)
+{
+	const uint8_t *bytes = (const uint8_t *)from;
+
+	if (from->size < offsetof(struct oa_sampler, classes))
+		return sampler_bad(diag, "size", "must be sizeof(struct oa_sampler)");
+	for (size_t i = sizeof(*ret); i < from->size; i++)
+		if (bytes[i])
+			return error_set(
+			    diag, OA_E_VERSION,
+			    "oa_open(): options.sampler of a newer libaccess: upgrade libaccess");
+	*ret = (struct oa_sampler){0};
+	memcpy(ret, from, BASE_MIN(from->size, sizeof(*ret)));
+	return 0;
+}
+
+static int sampler_check_ids(const struct oa_sampler *sampler, struct diag *diag)
+{
+	if (!sampler->ids && sampler->n_ids)
+		return sampler_bad(diag, "ids", "is NULL, and n_ids is not 0");
+	if (sampler->ids && !sampler->n_ids)
+		return sampler_bad(diag, "n_ids",
+				   "is 0: an epoch without samples; leave ids NULL for all");
+	if (sampler->n_ids > SAMPLER_MOST)
+		return sampler_bad(diag, "n_ids", "is more than 2^31");
+	for (uint64_t i = 0; i < sampler->n_ids; i++)
+		if (sampler->ids[i] < 0)
+			return error_set(diag, OA_E_INVALID,
+					 "oa_open(): options.sampler.ids[%llu] is %lld: ids count "
+					 "from 0",
+					 (unsigned long long)i, (long long)sampler->ids[i]);
+	return 0;
+}
+
+static int sampler_check_classes(const struct oa_sampler *sampler, struct diag *diag)
+{
+	if (!sampler->classes != !sampler->n_classes)
+		return sampler_bad(diag, "classes",
+				   "and n_classes go together: leave both zero for all");
+	if (sampler->n_classes > SAMPLER_MOST_CLASSES)
+		return sampler_bad(diag, "n_classes", "is more than 65536");
+	for (uint32_t i = 0; i < sampler->n_classes; i++)
+		if (!sampler->classes[i] || !*sampler->classes[i])
+			return error_set(diag, OA_E_INVALID,
+					 "oa_open(): options.sampler.classes[%u] names no class",
+					 i);
+	return 0;
+}
+
+static int sampler_check_split(const struct oa_sampler *sampler, struct diag *diag)
+{
+	if (sampler->from == 0 && sampler->to == 0)
+		return 0;
+	if (!(sampler->from >= 0 && sampler->from < sampler->to && sampler->to <= 1))
+		return error_set(diag, OA_E_INVALID,
+				 "oa_open(): options.sampler.from and .to are %g and %g, must be "
+				 "0 <= from < to <= 1",
+				 sampler->from, sampler->to);
+	return 0;
+}
+
+static int sampler_check_weight(const double *weights, uint64_t i, struct diag *diag)
+{
+	if (isfinite(weights[i]) && weights[i] >= 0)
+		return 0;
+	return error_set(diag, OA_E_INVALID,
+			 "oa_open(): options.sampler.weights[%llu] is %g, must be finite and not "
+			 "negative",
+			 (unsigned long long)i, weights[i]);
+}
+
+static int sampler_check_draws(const struct oa_sampler *sampler, uint32_t order, struct diag *diag)
+{
+	if (sampler->flags & ~(uint32_t)OA_REPLACEMENT)
+		return sampler_bad(diag, "flags", "has an unknown flag");
+	if (!sampler->weights && sampler->n_weights)
+		return sampler_bad(diag, "weights", "is NULL, and n_weights is not 0");
+	if (!sampler->weights && sampler->samples)
+		return sampler_bad(diag, "samples", "goes with weights alone");
+	if (!sampler->weights && sampler->flags & OA_REPLACEMENT)
+		return sampler_bad(diag, "flags", "has OA_REPLACEMENT, which goes with weights");
+	if (!sampler->weights)
+		return 0;
+	if (!sampler->n_weights || sampler->n_weights > SAMPLER_MOST)
+		return sampler_bad(diag, "n_weights", "must be 1 to 2^31");
+	if (sampler->samples > SAMPLER_MOST)
+		return sampler_bad(diag, "samples", "is more than 2^31");
+	if (sampler->ids && sampler->n_ids != sampler->n_weights)
+		return error_set(diag, OA_E_INVALID,
+				 "oa_open(): options.sampler has %llu ids and %llu weights: one "
+				 "weight for each of ids",
+				 (unsigned long long)sampler->n_ids,
+				 (unsigned long long)sampler->n_weights);
+	if (order != OA_ORDER_SEEDED)
+		return sampler_bad(diag, "weights", "needs options.order OA_ORDER_SEEDED");
+	for (uint64_t i = 0; i < sampler->n_weights; i++)
+		if (sampler_check_weight(sampler->weights, i, diag))
+			return OA_E_INVALID;
+	return 0;
+}
+
+static int sampler_check_members(const struct oa_sampler *from, uint32_t order, struct diag *diag)
+{
+	struct oa_sampler sampler;
+	int r = sampler_read(from, &sampler, diag);
+
+	r = r ? r : sampler_check_ids(&sampler, diag);
+	r = r ? r : sampler_check_classes(&sampler, diag);
+	r = r ? r : sampler_check_split(&sampler, diag);
+	return r ? r : sampler_check_draws(&sampler, order, diag);
+}
+
+static int sampler_check_files(const struct oa_options *options, struct diag *diag)
+{
+	if (options->record && !*options->record)
+		return error_set(diag, OA_E_INVALID, "oa_open(): options.record names no file");
+	if ((options->order == OA_ORDER_REPLAY) != (options->replay && *options->replay))
+		return error_set(diag, OA_E_INVALID,
+				 "oa_open(): options.replay and OA_ORDER_REPLAY go together");
+	if (options->replay && options->sampler)
+		return error_set(diag, OA_E_INVALID,
+				 "oa_open(): options.sampler: a replayed plan says itself which "
+				 "samples there are");
+	if (options->replay && options->seed)
+		return error_set(diag, OA_E_INVALID,
+				 "oa_open(): options.seed: a replayed plan has its own");
+	return 0;
+}
+
+/* What later versions will do. */
+static int sampler_check_built(const struct oa_options *options, struct diag *diag)
+{
+	if (options->sampler)
+		return error_set(diag, OA_E_INVALID,
+				 "oa_open(): options.sampler: this libaccess delivers all samples, "
+				 "once each; leave it NULL, or upgrade libaccess");
+	if (options->record || options->replay)
+		return error_set(diag, OA_E_INVALID,
+				 "oa_open(): options.%s: this libaccess neither records nor "
+				 "replays; leave it NULL, or upgrade libaccess",
+				 options->record ? "record" : "replay");
+	if (options->reuse > 1)
+		return error_set(diag, OA_E_INVALID,
+				 "oa_open(): options.reuse is %u: this libaccess augments anew in "
+				 "each epoch; leave it 0, or upgrade libaccess",
+				 options->reuse);
+	return 0;
+}
+
+int sampler_check(const struct oa_options *options, struct diag *diag)
+{
+	int r = sampler_check_files(options, diag);
+
+	if (!r && options->sampler)
+		r = sampler_check_members(options->sampler, options->order, diag);
+	return r ? r : sampler_check_built(options, diag);
+}
+
+/* ---- the copy ---- */
+
+static void *sampler_copy(const void *from, size_t bytes)
+{
+	void *copy = bytes ? malloc(bytes) : NULL;
+
+	if (copy)
+		memcpy(copy, from, bytes);
+	return copy;
+}
+
+static int sampler_copy_classes(struct sampler *sampler, const struct oa_sampler *from)
+{
+	sampler->classes = calloc((size_t)from->n_classes + 1, sizeof(*sampler->classes));
+	if (!sampler->classes)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < from->n_classes; i++) {
+		sampler->classes[i] = strdup(from->classes[i]);
+		if (!sampler->classes[i])
+			return -ENOMEM;
+		sampler->n_classes++;
+	}
+	return 0;
+}
+
+static void sampler_hash_double(struct hash *hash, double value)
+{
+	uint64_t bits;
+
+	memcpy(&bits, &value, sizeof(bits));
+	hash_add_u64(hash, bits);
+}
+
+static int sampler_name(struct sampler *sampler)
+{
+	_cleanup_(hash_freep) struct hash *hash = NULL;
+	struct hash_id id;
+
+	if (!sampler_is_used(sampler))
+		return 0;
+	if (hash_new(&hash))
+		return -ENOMEM;
+	hash_add(hash, "oneaccess sampler", sizeof("oneaccess sampler"));
+	hash_add_u64(hash, sampler->n_ids);
+	for (uint64_t i = 0; i < sampler->n_ids; i++)
+		hash_add_u64(hash, (uint64_t)sampler->ids[i]);
+	hash_add_u64(hash, sampler->n_classes);
+	for (uint32_t i = 0; i < sampler->n_classes; i++)
+		hash_add(hash, sampler->classes[i], strlen(sampler->classes[i]) + 1);
+	sampler_hash_double(hash, sampler->from);
+	sampler_hash_double(hash, sampler->to);
+	hash_add_u64(hash, sampler->split_seed);
+	hash_add_u64(hash, sampler->n_weights);
+	for (uint64_t i = 0; i < sampler->n_weights; i++)
+		sampler_hash_double(hash, sampler->weights[i]);
+	hash_add_u64(hash, sampler->samples);
+	hash_add_u64(hash, sampler->flags);
+	hash_finish(hash, &id);
+	memcpy(sampler->hash, id.bytes, sizeof(sampler->hash));
+	return 0;
+}
+
+int sampler_init(struct sampler *sampler, const struct oa_sampler *from)
+{
+	struct oa_sampler mine = {0};
+
+	*sampler = (struct sampler){0};
+	if (!from)
+		return 0;
+	memcpy(&mine, from, BASE_MIN(from->size, sizeof(mine)));
+	sampler->from = mine.from;
+	sampler->to = mine.to;
+	sampler->split_seed = mine.from < mine.to ? mine.split_seed : 0;
+	sampler->samples = mine.samples;
+	sampler->flags = mine.flags;
+	sampler->ids = sampler_copy(mine.ids, mine.n_ids * sizeof(*mine.ids));
+	sampler->weights = sampler_copy(mine.weights, mine.n_weights * sizeof(*mine.weights));
+	if ((mine.ids && !sampler->ids) || (mine.weights && !sampler->weights) ||
+	    sampler_copy_classes(sampler, &mine))
+		return -ENOMEM;
+	sampler->n_ids = mine.n_ids;
+	sampler->n_weights = mine.n_weights;
+	return sampler_name(sampler);
+}
+
+void sampler_fini(struct sampler *sampler)
+{
+	for (uint32_t i = 0; i < sampler->n_classes; i++)
+		free(sampler->classes[i]);
+	free(sampler->classes);
+	free(sampler->ids);
+	free(sampler->weights);
+	*sampler = (struct sampler){0};
+}
+
+bool sampler_is_used(const struct sampler *sampler)
+{
+	return sampler->ids || sampler->n_classes || sampler->from < sampler->to ||
+	       sampler->weights;
+}

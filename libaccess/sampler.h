@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef LIBACCESS_SAMPLER_H
+#define LIBACCESS_SAMPLER_H
+
+/*
+ * Which samples an epoch has, as the caller said it in struct oa_sampler: checked, copied, and
+ * named by a hash that the token carries.
+ */
+
+#include "base/base.h"
+#include "libaccess/libaccess.h"
+#include "sched/token.h"
+
+struct sampler { /* owned copies; all zero: all samples, once each */
+	int64_t *ids;
+	uint64_t n_ids;
+	char **classes;
+	uint32_t n_classes;
+	double from, to; /* 0, 0: no split */
+	uint64_t split_seed;
+	double *weights;
+	uint64_t n_weights, samples;
+	uint32_t flags;
+	uint8_t hash[TOKEN_SAMPLER]; /* zeros: it leaves all as it is */
+};
+
+/* Checks sampler, record, replay and reuse against each other and the order, as far as can be said
+ * before the data set is open. 0, or OA_E_INVALID, OA_E_VERSION with diag naming the member. */
+int sampler_check(const struct oa_options *options, struct diag *diag);
+/* from: checked, or NULL. 0 or -ENOMEM; sampler_fini() in either case. */
+int sampler_init(struct sampler *sampler, const struct oa_sampler *from);
+void sampler_fini(struct sampler *sampler);
+/* Does it say anything at all? */
+bool sampler_is_used(const struct sampler *sampler);
+
+#endif
