@@ -174,7 +174,7 @@ void conn_source_ready(struct conn *conn, const char *unused)
 	struct source *other;
 
 	(void)unused;
-	LIST_FOREACH(other, &conn->node->sources, link)
+	LIST_FOREACH(other, &conn->source->domain->sources, link)
 	{ /* the same version is open already? */
 		if (other == conn->source || other->state != SOURCE_READY || other->reopening ||
 		    strcmp(other->path, conn->source->path) ||
@@ -223,7 +223,8 @@ static void on_open(struct conn *conn, const struct wire_in *in)
 		diag_set(&diag, "accessd is shutting down: try again");
 		code = OA_E_UNREACHABLE;
 	}
-	if (!code && source_request(conn->node, conn->request.dataset, &conn->source))
+	conn->domain = conn->node->own;
+	if (!code && source_request(conn->domain, conn->request.dataset, &conn->source))
 		code = OA_E_MEMORY;
 	if (code) {
 		conn_refuse(conn, (uint64_t)code, diag.text);

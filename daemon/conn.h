@@ -16,6 +16,7 @@
 #include "daemon/request.h"
 
 struct node;
+struct domain;
 struct source;
 struct stream;
 struct job;
@@ -42,6 +43,7 @@ struct conn {
 	uint64_t heard_ns;
 	uint8_t nonce[REQUEST_NONCE];
 	struct request request;
+	struct domain *domain; /* its own, from its OPEN on */
 	struct source *source; /* a reference while it waits */
 	struct stream *stream; /* waited for, or the job's */
 	struct job *job;

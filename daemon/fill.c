@@ -321,7 +321,7 @@ void fill_feed(struct stream *stream)
 		if (!feed_one(stream, fill, &queued))
 			break;
 	if (queued)
-		bell_ring_readers(stream->node->bell);
+		bell_ring_readers(stream->domain->bell);
 }
 
 /* The next watermark at which a job that was granted the hand can go on. */
@@ -385,5 +385,5 @@ enum layout_stage fill_stage(const struct stream *stream, uint32_t slot)
 	case LAYOUT_TASK_FAILED:
 		break;
 	}
-	return stream->node->workers.alive ? LAYOUT_STAGE_DECODE : LAYOUT_STAGE_WORKERS;
+	return stream->domain->workers.alive ? LAYOUT_STAGE_DECODE : LAYOUT_STAGE_WORKERS;
 }

@@ -154,22 +154,22 @@ static void look_at_hand(struct look *look, const struct stream *stream, const s
 	}
 }
 
-static void look_at_tasks(struct look *look, const struct node *node)
+static void look_at_tasks(struct look *look, const struct domain *domain)
 {
 	const struct stream *stream;
 
-	LIST_FOREACH(stream, &node->streams, link)
+	LIST_FOREACH(stream, &domain->streams, link)
 	for (unsigned b = 0; b < LAYOUT_MAX_BLOCKS && stream->state == STREAM_RUNS; b++)
 		if (stream->fill[b].used)
 			look_at_hand(look, stream, &stream->fill[b]);
 }
 
 /* What no running stream knows of: as the worker says. */
-static void ask_bell(struct look *look, const struct node *node, unsigned index)
+static void ask_bell(struct look *look, const struct domain *domain, unsigned index)
 {
 	struct inbox_work said;
 
-	if (inbox_work_of(node->bell, index, &said))
+	if (inbox_work_of(domain->bell, index, &said))
 		look->work[index] = (struct hang_work){.has_task = true,
 						       .lane = said.lane,
 						       .block = said.block,
@@ -179,12 +179,12 @@ static void ask_bell(struct look *look, const struct node *node, unsigned index)
 		look->work[index].is_wanted = look->is_wanted;
 }
 
-static void judge(struct node *node, unsigned index, uint64_t now_ns)
+static void judge(struct domain *domain, unsigned index, uint64_t now_ns)
 {
 	static const char *const how[] = {
 	    [HANG_LOOPS] = "computes", [HANG_BLOCKED] = "sleeps", [HANG_STOPPED] = "is stopped"};
-	struct workers_one *worker = &node->workers.worker[index];
-	uint64_t limit_ns = stream_patience_ns(node, worker->hang.work.lane);
+	struct workers_one *worker = &domain->workers.worker[index];
+	uint64_t limit_ns = stream_patience_ns(domain, worker->hang.work.lane);
 	enum hang_verdict verdict;
 
 	if (!hang_is_late(&worker->hang, now_ns, limit_ns))
@@ -196,49 +196,49 @@ static void judge(struct node *node, unsigned index, uint64_t now_ns)
 		 index, (long)worker->pid, how[verdict],
 		 (double)(now_ns - worker->hang.since_ns) / 1e9,
 		 (double)used_ns(&worker->hang) / 1e9);
-	workers_kill(&node->workers, index, verdict == HANG_STOPPED);
+	workers_kill(&domain->workers, index, verdict == HANG_STOPPED);
 }
 
 /* Nobody will end a task whose owner is no worker. It may be one that we have not heard of yet. */
-static void judge_stranger(struct node *node, uint32_t stranger, uint64_t now_ns)
+static void judge_stranger(struct domain *domain, uint32_t stranger, uint64_t now_ns)
 {
-	struct workers *workers = &node->workers;
+	struct workers *workers = &domain->workers;
 
 	if (stranger != workers->stranger) {
 		workers->stranger = stranger;
 		workers->stranger_ns = now_ns;
 	}
-	if (stranger == NOBODY || now_ns - workers->stranger_ns < stream_patience_ns(node, 0))
+	if (stranger == NOBODY || now_ns - workers->stranger_ns < stream_patience_ns(domain, 0))
 		return;
 	log_line(LOG_LEVEL_WARN, "task-of-nobody", "owner=%u", stranger);
-	node->counters.nonsense++;
+	domain->node->counters.nonsense++;
 	workers->stranger = NOBODY;
-	stream_worker_died(node, stranger, LAYOUT_FAIL_CRASH, 0);
+	stream_worker_died(domain, stranger, LAYOUT_FAIL_CRASH, 0);
 }
 
-bool hang_find(struct node *node, uint64_t now_ns)
+bool hang_find(struct domain *domain, uint64_t now_ns)
 {
-	struct workers *workers = &node->workers;
+	struct workers *workers = &domain->workers;
 	struct look look = {.workers = workers, .stranger = NOBODY};
 	bool is_frozen = now_ns - workers->looked_ns > FROZEN_NS, any = false;
 
 	workers->looked_ns = now_ns;
-	look_at_tasks(&look, node);
+	look_at_tasks(&look, domain);
 	for (unsigned i = 0; i < LAYOUT_MAX_WORKERS; i++) {
 		struct workers_one *worker = &workers->worker[i];
 
 		if (!worker->pid || worker->doom != WORKERS_LIVES)
 			continue;
 		if (!look.work[i].has_task)
-			ask_bell(&look, node, i);
+			ask_bell(&look, domain, i);
 		any |= look.work[i].has_task;
 		hang_note(&worker->hang, &look.work[i], now_ns, limits_cpu_ns(worker->pid));
 		if (is_frozen)
 			hang_forgive(&worker->hang, now_ns);
-		judge(node, i, now_ns);
+		judge(domain, i, now_ns);
 	}
 	if (is_frozen)
 		workers->stranger_ns = now_ns;
-	judge_stranger(node, look.stranger, now_ns);
+	judge_stranger(domain, look.stranger, now_ns);
 	return any;
 }

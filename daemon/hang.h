@@ -9,7 +9,7 @@
 
 #include "base/base.h"
 
-struct node;
+struct domain;
 
 enum hang_verdict {
 	HANG_NO,
@@ -44,7 +44,7 @@ bool hang_is_late(const struct hang *hang, uint64_t now_ns, uint64_t limit_ns);
 enum hang_verdict hang_judge(const struct hang *hang, uint64_t now_ns, uint64_t limit_ns,
 			     char state);
 
-/* Every tick: finds workers that hang and has them killed. true: some worker has a task. */
-bool hang_find(struct node *node, uint64_t now_ns);
+/* Every tick: finds workers of the domain that hang and has them killed. true: one has a task. */
+bool hang_find(struct domain *domain, uint64_t now_ns);
 
 #endif

@@ -192,7 +192,7 @@ static int serve(struct command *command, struct node *node)
 		return fail(command, diag.text);
 	}
 	log_line(LOG_LEVEL_INFO, "ready", "version=%s socket=\"%s\" workers=%u memory=\"%s\" (%s)",
-		 PACKAGE_VERSION, node->place.socket, node->workers.size,
+		 PACKAGE_VERSION, node->place.socket, node->own->workers.size,
 		 base_format_bytes(node->memory_budget, budget, sizeof(budget)),
 		 node->memory_source);
 	if (command->ready_fd >= 0 && write(command->ready_fd, "ready", 5) == 5)

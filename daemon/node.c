@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The node: made once, ended once. Order of ending: connections first (their jobs leave streams),
- * then streams, sources, and last the processes that worked for them.
+ * then the domains.
  */
 #include "daemon/node.h"
 
@@ -9,7 +9,6 @@
 #include <signal.h>
 #include <stdint.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -22,22 +21,9 @@
 #include "daemon/pump.h"
 #include "daemon/source.h"
 #include "daemon/stream.h"
-#include "shmring/lane.h"
 
 #define TICK_NS UINT64_C(250000000)
 #define RETRY_NS UINT64_C(1000000000)
-
-static void on_event(void *arg)
-{
-	struct node *node = arg;
-	struct stream *stream;
-	uint64_t count;
-
-	if (read(node->event_fd, &count, sizeof(count)) < 0)
-		return;
-	LIST_FOREACH(stream, &node->streams, link)
-	pump_turn(stream);
-}
 
 static void on_idle(void *arg)
 {
@@ -64,12 +50,18 @@ void node_is_idle(struct node *node)
 static void on_tick(void *arg)
 {
 	struct node *node = arg;
-	struct stream *stream;
-	bool is_needed = hang_find(node, base_now_ns());
+	struct domain *domain;
+	bool is_needed = false;
 
 	node->ticks++;
-	LIST_FOREACH(stream, &node->streams, link)
-	is_needed |= pump_tick(stream);
+	LIST_FOREACH(domain, &node->domains, link)
+	{
+		struct stream *stream;
+
+		is_needed |= hang_find(domain, base_now_ns());
+		LIST_FOREACH(stream, &domain->streams, link)
+		is_needed |= pump_tick(stream);
+	}
 	if (is_needed)
 		loop_timer_set(node->tick, TICK_NS);
 }
@@ -94,11 +86,8 @@ static void on_child(void *arg)
 	pid_t pid;
 
 	while ((pid = wait4(-1, &status, WNOHANG, &usage)) > 0) {
-		if (pid == node->reading.child.pid)
-			reading_died(&node->reading, status, cpu_ns_of(&usage));
-		else if (pid == node->workers.child.pid)
-			workers_died(&node->workers, status);
-		else if (!source_synced(node, pid, status))
+		if (!domain_child_ended(node, pid, status, cpu_ns_of(&usage)) &&
+		    !source_synced(node, pid, status))
 			reserve_ended(node, pid, status);
 	}
 }
@@ -120,18 +109,6 @@ static int watch_signals(struct node *node)
 	return r;
 }
 
-static int make_bell(struct node *node)
-{
-	int r = bell_new(&node->bell, &node->bell_fd);
-
-	if (r)
-		return r;
-	node->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (node->event_fd < 0)
-		return -errno;
-	return loop_watch_fd(node->loop, node->event_fd, on_event, node, &node->event_watch);
-}
-
 static int start_timers(struct node *node)
 {
 	int r = loop_timer_new(node->loop, on_tick, node, &node->tick);
@@ -145,13 +122,10 @@ static int start_timers(struct node *node)
 
 int node_init(struct node *node, struct diag *diag)
 {
-	unsigned workers = node->param.workers ? (unsigned)node->param.workers : limits_cpus();
 	int r;
 
-	LIST_INIT(&node->sources);
-	LIST_INIT(&node->streams);
+	LIST_INIT(&node->domains);
 	LIST_INIT(&node->conns);
-	node->bell_fd = node->event_fd = node->reading.child.sock = node->workers.child.sock = -1;
 	node->started_ns = base_now_ns();
 	node->ticks = 1;
 	node->memory_source = "parameter `memory`";
@@ -160,16 +134,11 @@ int node_init(struct node *node, struct diag *diag)
 	diag_set(diag, "cannot set up the event loop and its memory");
 	r = loop_new(&node->loop);
 	if (!r)
-		r = make_bell(node);
-	if (!r)
 		r = watch_signals(node);
 	if (!r)
 		r = start_timers(node);
 	if (!r)
-		r = reading_start(&node->reading, node, diag);
-	if (!r)
-		r = workers_start(&node->workers, node, BASE_MIN(workers, LAYOUT_MAX_WORKERS),
-				  diag);
+		r = domain_new(node, &node->own, diag);
 	return r ? r : accept_begin(&node->accept, node, limits_raise_files());
 }
 
@@ -194,23 +163,14 @@ void node_fini(struct node *node)
 	node->draining = true;
 	while (!LIST_EMPTY(&node->conns))
 		conn_free(LIST_FIRST(&node->conns));
-	while (!LIST_EMPTY(&node->streams))
-		stream_free(LIST_FIRST(&node->streams));
-	while (!LIST_EMPTY(&node->sources))
-		source_unref(LIST_FIRST(&node->sources));
 	loop_unwatch(&node->child_watch);
 	loop_unwatch(&node->term_watch);
 	loop_unwatch(&node->int_watch);
-	workers_stop(&node->workers);
-	reading_stop(&node->reading);
+	while (!LIST_EMPTY(&node->domains))
+		domain_free(LIST_FIRST(&node->domains));
 	accept_end(&node->accept);
-	loop_unwatch(&node->event_watch);
 	loop_unwatch(&node->tick);
 	loop_unwatch(&node->idle);
-	if (node->bell)
-		bell_detach(node->bell);
-	base_close(&node->bell_fd);
-	base_close(&node->event_fd);
 	place_close(&node->place);
 	loop_free(node->loop);
 }

@@ -4,7 +4,8 @@
 
 /*
  * The node: what one accessd has. Everything in daemon/ belongs to the loop thread, so nothing here
- * is locked. Owners: the node owns sources, streams and connections; a stream owns its jobs.
+ * is locked. Owners: the node owns domains and connections, a domain its sources and streams, a
+ * stream its jobs.
  */
 
 #include <sys/queue.h>
@@ -13,12 +14,8 @@
 #include "daemon/loop.h"
 #include "daemon/param.h"
 #include "daemon/place.h"
-#include "daemon/workers.h"
-#include "daemon/reading.h"
-#include "shmring/layout.h"
+#include "daemon/domain.h"
 
-struct source;
-struct stream;
 struct conn;
 
 struct node_counters { /* since the start, over all streams, also those that ended */
@@ -32,15 +29,11 @@ struct node {
 	struct loop *loop;
 	struct param param;
 	struct place place;
-	struct reading reading;
-	struct workers workers;
-	struct layout_bell *bell;
-	int bell_fd, event_fd;
-	struct loop_watch *event_watch, *tick, *idle, *term_watch, *int_watch, *child_watch;
+	struct loop_watch *tick, *idle, *term_watch, *int_watch, *child_watch;
 	struct accept accept;
 
-	LIST_HEAD(node_sources, source) sources;
-	LIST_HEAD(node_streams, stream) streams;
+	LIST_HEAD(node_domains, domain) domains;
+	struct domain *own; /* of our own uid; NULL: none yet */
 	LIST_HEAD(node_conns, conn) conns;
 	unsigned n_conns;
 	uint64_t next_id; /* of sources, jobs */

@@ -68,7 +68,7 @@ enum layout_stage pump_stage_of(const struct stream *stream, const struct job *j
 		if (stage != LAYOUT_STAGE_NONE)
 			return stage;
 	}
-	if (!stream->node->workers.alive)
+	if (!stream->domain->workers.alive)
 		return LAYOUT_STAGE_WORKERS;
 	if (fill_active(stream) < stream->node->param.producing)
 		return LAYOUT_STAGE_SLOT;
@@ -114,7 +114,7 @@ void pump_turn(struct stream *stream)
 		return;
 	if (wake_ns)
 		loop_timer_set(stream->pump_timer, wake_ns > now_ns ? wake_ns - now_ns : 0);
-	bell_arm_event(stream->node->bell);
+	bell_arm_event(stream->domain->bell);
 	if (fill_arm(stream))
 		pump_soon(stream);
 	show_jobs(stream, now_ns);

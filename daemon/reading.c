@@ -40,8 +40,8 @@ static void send_start(struct reading *reading)
 	struct wire_out out;
 
 	wire_out_init(&out, READER_START);
-	wire_put_fd(&out, reading->node->bell_fd);
-	wire_put_fd(&out, reading->node->event_fd);
+	wire_put_fd(&out, reading->domain->bell_fd);
+	wire_put_fd(&out, reading->domain->event_fd);
 	send_message(reading, &out);
 }
 
@@ -89,7 +89,7 @@ void reading_detach(struct reading *reading, uint32_t lane)
 
 /* ---- from the reader ---- */
 
-static void on_refused(struct node *node, const struct wire_in *in, uint64_t id)
+static void on_refused(struct domain *domain, const struct wire_in *in, uint64_t id)
 {
 	uint64_t lane = 0, code = 0;
 	const char *text = "refused without a reason";
@@ -97,39 +97,39 @@ static void on_refused(struct node *node, const struct wire_in *in, uint64_t id)
 	wire_get_u64(in, READER_KEY_CODE, &code);
 	wire_get_string(in, READER_KEY_TEXT, &text);
 	if (wire_get_u64(in, READER_KEY_LANE, &lane) == 0)
-		stream_lane_refused(node, (uint32_t)lane, text);
+		stream_lane_refused(domain, (uint32_t)lane, text);
 	else
-		source_refused(node, id, text);
+		source_refused(domain, id, text);
 }
 
-static void on_opened(struct node *node, struct wire_in *in, uint64_t id)
+static void on_opened(struct domain *domain, struct wire_in *in, uint64_t id)
 {
 	uint64_t unchanged = 0;
 
 	wire_get_u64(in, READER_KEY_UNCHANGED, &unchanged);
-	source_opened(node, id, unchanged != 0, wire_take_fd(in, 0));
+	source_opened(domain, id, unchanged != 0, wire_take_fd(in, 0));
 }
 
-static void on_progress(struct node *node, const struct wire_in *in, uint64_t id)
+static void on_progress(struct domain *domain, const struct wire_in *in, uint64_t id)
 {
 	uint64_t folders = 0, files = 0;
 
 	wire_get_u64(in, READER_KEY_FOLDERS, &folders);
 	wire_get_u64(in, READER_KEY_FILES, &files);
-	source_progress(node, id, folders, files);
+	source_progress(domain, id, folders, files);
 }
 
-static void on_failed(struct node *node, const struct wire_in *in, uint32_t lane)
+static void on_failed(struct domain *domain, const struct wire_in *in, uint32_t lane)
 {
 	uint64_t block = UINT64_MAX, task = UINT64_MAX, sample = UINT64_MAX;
 
 	wire_get_u64(in, READER_KEY_BLOCK, &block);
 	wire_get_u64(in, READER_KEY_TASK, &task);
 	wire_get_u64(in, READER_KEY_SAMPLE, &sample);
-	stream_read_failed(node, lane, block, task, sample);
+	stream_read_failed(domain, lane, block, task, sample);
 }
 
-static void dispatch(struct node *node, struct wire_in *in)
+static void dispatch(struct domain *domain, struct wire_in *in)
 {
 	uint64_t id = 0, lane = 0;
 
@@ -137,21 +137,21 @@ static void dispatch(struct node *node, struct wire_in *in)
 	wire_get_u64(in, READER_KEY_LANE, &lane);
 	switch (in->type) {
 	case READER_PROGRESS:
-		on_progress(node, in, id);
+		on_progress(domain, in, id);
 		break;
 	case READER_OPENED:
-		on_opened(node, in, id);
+		on_opened(domain, in, id);
 		break;
 	case READER_REFUSED:
-		on_refused(node, in, id);
+		on_refused(domain, in, id);
 		break;
 	case READER_ATTACHED:
-		stream_lane_attached(node, (uint32_t)lane);
+		stream_lane_attached(domain, (uint32_t)lane);
 		break;
 	case READER_DETACHED:
 		break;
 	case READER_FAILED:
-		on_failed(node, in, (uint32_t)lane);
+		on_failed(domain, in, (uint32_t)lane);
 		break;
 	default:
 		log_line(LOG_LEVEL_WARN, "reader-message", "type=%u unknown", in->type);
@@ -169,7 +169,7 @@ static void on_readable(void *arg)
 		wire_in_init(&in);
 		r = wire_recv(reading->child.sock, &in, MSG_DONTWAIT);
 		if (r == 0)
-			dispatch(reading->node, &in);
+			dispatch(reading->domain, &in);
 		wire_in_fini(&in);
 		if (r == -EAGAIN || r == -EINTR)
 			return;
@@ -185,7 +185,7 @@ static void on_readable(void *arg)
 
 static int start_process(struct reading *reading, struct diag *diag)
 {
-	struct node *node = reading->node;
+	struct node *node = reading->domain->node;
 	char path[PATH_MAX], threads[24];
 	char *argv[] = {(char *)"access-reader", (char *)"--threads", threads, NULL};
 	int r = child_find("access-reader", node->place.is_private, path, sizeof(path), diag);
@@ -222,7 +222,7 @@ static void start_later(struct reading *reading, const char *why)
 	    "has more; open again when that is mended",
 	    CHILD_HOPELESS, why);
 	log_line(LOG_LEVEL_ERROR, "reader-hopeless", "text=\"%s\"", text);
-	source_reader_failed(reading->node, text);
+	source_reader_failed(reading->domain, text);
 }
 
 static void restart(void *arg)
@@ -235,15 +235,15 @@ static void restart(void *arg)
 		start_later(reading, diag.text);
 		return;
 	}
-	source_reader_started(reading->node);
+	source_reader_started(reading->domain);
 }
 
-int reading_start(struct reading *reading, struct node *node, struct diag *diag)
+int reading_start(struct reading *reading, struct domain *domain, struct diag *diag)
 {
 	int r;
 
-	*reading = (struct reading){.node = node, .child = {.sock = -1}};
-	r = loop_timer_new(node->loop, restart, reading, &reading->restart);
+	*reading = (struct reading){.domain = domain, .child = {.sock = -1}};
+	r = loop_timer_new(domain->node->loop, restart, reading, &reading->restart);
 	return r ? r : start_process(reading, diag);
 }
 
@@ -265,8 +265,8 @@ void reading_died(struct reading *reading, int status, uint64_t cpu_ns)
 	loop_unwatch(&reading->watch);
 	reading->child.pid = 0;
 	base_close(&reading->child.sock);
-	reading->node->counters.reader_restarts++;
-	stream_reader_died(reading->node);
+	reading->domain->node->counters.reader_restarts++;
+	stream_reader_died(reading->domain);
 	start_later(reading, how);
 }
 

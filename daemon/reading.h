@@ -11,17 +11,17 @@
 #include "daemon/child.h"
 #include "daemon/loop.h"
 
-struct node;
+struct domain;
 
 struct reading {
-	struct node *node;
+	struct domain *domain;
 	struct child child;
 	struct loop_watch *watch, *restart;
 	uint64_t cpu_ns; /* of readers that ended */
 	struct child_luck luck;
 };
 
-int reading_start(struct reading *reading, struct node *node, struct diag *diag);
+int reading_start(struct reading *reading, struct domain *domain, struct diag *diag);
 void reading_stop(struct reading *reading);
 /* The process is gone (SIGCHLD): starts another, which gets all sources and lanes again. When it
  * dies again and again, whoever waits for it is told so. cpu_ns: what it used. */

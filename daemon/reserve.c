@@ -120,9 +120,11 @@ static void finish(struct stream *stream, int status)
 
 bool reserve_ended(struct node *node, pid_t pid, int status)
 {
+	struct domain *domain;
 	struct stream *stream;
 
-	LIST_FOREACH(stream, &node->streams, link)
+	LIST_FOREACH(domain, &node->domains, link)
+	LIST_FOREACH(stream, &domain->streams, link)
 	{
 		if (stream->reserve.gatherer == pid) {
 			stream->reserve.gatherer = 0;

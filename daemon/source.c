@@ -54,11 +54,11 @@ static void index_path(const struct node *node, const char *path, char *ret, siz
 	snprintf(ret, size, "%s/%s", node->place.indexes, hash_hex(&id, hex));
 }
 
-static struct source *find_id(struct node *node, uint64_t id)
+static struct source *find_id(struct domain *domain, uint64_t id)
 {
 	struct source *source;
 
-	LIST_FOREACH(source, &node->sources, link)
+	LIST_FOREACH(source, &domain->sources, link)
 	if (source->id == id)
 		return source;
 	return NULL;
@@ -82,7 +82,7 @@ static void source_free(struct source *source)
 {
 	LIST_REMOVE(source, link);
 	loop_unwatch(&source->deadline);
-	reading_close(&source->node->reading, source->id);
+	reading_close(&source->domain->reading, source->id);
 	store_free(source);
 	dataset_unmap(source->dataset);
 	base_close(&source->stored_fd);
@@ -162,7 +162,7 @@ static void on_silence(void *arg)
 		 base_quote(source->path, path, sizeof(path)), stage,
 		 (unsigned long long)source->node->param.open_timeout_s);
 	log_line(LOG_LEVEL_WARN, "source-silent", "text=\"%s\"", text);
-	reading_close(&source->node->reading, source->id);
+	reading_close(&source->domain->reading, source->id);
 	end_source(source, text);
 }
 
@@ -175,14 +175,15 @@ static void ask_reader(struct source *source)
 	source->stored_fd = open(stored, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 	source->state = SOURCE_OPENING;
 	expect_news(source);
-	reading_open(&source->node->reading, source->id, source->path, source->stored_fd);
+	reading_open(&source->domain->reading, source->id, source->path, source->stored_fd);
 }
 
-int source_request(struct node *node, const char *path, struct source **ret)
+int source_request(struct domain *domain, const char *path, struct source **ret)
 {
+	struct node *node = domain->node;
 	struct source *source;
 
-	LIST_FOREACH(source, &node->sources, link)
+	LIST_FOREACH(source, &domain->sources, link)
 	{
 		if (source->state == SOURCE_OPENING && !source->reopening &&
 		    strcmp(source->path, path) == 0) {
@@ -199,19 +200,20 @@ int source_request(struct node *node, const char *path, struct source **ret)
 		free(source);
 		return -ENOMEM;
 	}
+	source->domain = domain;
 	source->node = node;
 	source->id = ++node->next_id;
 	source->users = 1;
 	source->stored_fd = source->index_fd = -1;
-	LIST_INSERT_HEAD(&node->sources, source, link);
+	LIST_INSERT_HEAD(&domain->sources, source, link);
 	ask_reader(source);
 	*ret = source;
 	return 0;
 }
 
-void source_refused(struct node *node, uint64_t id, const char *text)
+void source_refused(struct domain *domain, uint64_t id, const char *text)
 {
-	struct source *source = find_id(node, id);
+	struct source *source = find_id(domain, id);
 
 	if (!source || source->state == SOURCE_GONE)
 		return;
@@ -220,23 +222,23 @@ void source_refused(struct node *node, uint64_t id, const char *text)
 	end_source(source, text);
 }
 
-void source_reader_failed(struct node *node, const char *text)
+void source_reader_failed(struct domain *domain, const char *text)
 {
 	struct source *source, *next;
 	bool is_opening = false;
 
-	LIST_FOREACH(source, &node->sources, link)
+	LIST_FOREACH(source, &domain->sources, link)
 	is_opening |= source->state == SOURCE_OPENING;
-	for (source = LIST_FIRST(&node->sources); source; source = next) {
+	for (source = LIST_FIRST(&domain->sources); source; source = next) {
 		next = LIST_NEXT(source, link);
 		if (source->state == (is_opening ? SOURCE_OPENING : SOURCE_READY))
 			end_source(source, text);
 	}
 }
 
-void source_progress(struct node *node, uint64_t id, uint64_t folders, uint64_t files)
+void source_progress(struct domain *domain, uint64_t id, uint64_t folders, uint64_t files)
 {
-	struct source *source = find_id(node, id);
+	struct source *source = find_id(domain, id);
 	struct conn *conn;
 
 	if (!source)
@@ -244,7 +246,7 @@ void source_progress(struct node *node, uint64_t id, uint64_t folders, uint64_t 
 	source->folders = folders;
 	source->files = files;
 	expect_news(source);
-	LIST_FOREACH(conn, &node->conns, link)
+	LIST_FOREACH(conn, &domain->node->conns, link)
 	if (conn->source == source && conn->state == CONN_WAITS_SOURCE)
 		conn_progress(conn, "listing the dataset", folders, files);
 }
@@ -284,7 +286,7 @@ static void store_finish(struct source *source)
 	dataset_unmap(source->dataset);
 	source->dataset = NULL;
 	base_close(&source->index_fd);
-	reading_close(&source->node->reading, source->id);
+	reading_close(&source->domain->reading, source->id);
 	source->id = ++source->node->next_id;
 	source->was_stored = true;
 	ask_reader(source);
@@ -308,13 +310,22 @@ static void store_sync(struct source *source)
 		source->store->syncing = pid;
 }
 
-bool source_synced(struct node *node, pid_t pid, int status)
+static struct source *find_syncing(struct node *node, pid_t pid)
 {
 	struct source *source;
+	struct domain *domain;
 
-	LIST_FOREACH(source, &node->sources, link)
+	LIST_FOREACH(domain, &node->domains, link)
+	LIST_FOREACH(source, &domain->sources, link)
 	if (source->store && source->store->syncing == pid)
-		break;
+		return source;
+	return NULL;
+}
+
+bool source_synced(struct node *node, pid_t pid, int status)
+{
+	struct source *source = find_syncing(node, pid);
+
 	if (!source)
 		return false;
 	errno = WIFEXITED(status) ? WEXITSTATUS(status) : EIO;
@@ -416,7 +427,7 @@ static void first_opened(struct source *source, bool unchanged, int *fd)
 	r = map_index(source->index_fd, !unchanged, &source->dataset);
 	if (r) {
 		log_line(LOG_LEVEL_ERROR, "index-bad", "code=%d", r);
-		source_refused(source->node, source->id,
+		source_refused(source->domain, source->id,
 			       "the reader's index of the dataset is damaged; see the log");
 	} else if (unchanged || source->was_stored) {
 		source_ready(source); /* stored before, and changed since: not stored in a circle */
@@ -425,9 +436,9 @@ static void first_opened(struct source *source, bool unchanged, int *fd)
 	}
 }
 
-void source_opened(struct node *node, uint64_t id, bool unchanged, int index_fd)
+void source_opened(struct domain *domain, uint64_t id, bool unchanged, int index_fd)
 {
-	struct source *source = find_id(node, id);
+	struct source *source = find_id(domain, id);
 	_cleanup_close_ int fd = index_fd;
 
 	if (!source || source->state == SOURCE_GONE)
@@ -438,17 +449,17 @@ void source_opened(struct node *node, uint64_t id, bool unchanged, int index_fd)
 		first_opened(source, unchanged, &fd);
 }
 
-void source_reader_started(struct node *node)
+void source_reader_started(struct domain *domain)
 {
 	struct source *source;
 
-	LIST_FOREACH(source, &node->sources, link)
+	LIST_FOREACH(source, &domain->sources, link)
 	{
 		if (source->state == SOURCE_OPENING) {
 			ask_reader(source);
 		} else if (source->state == SOURCE_READY || source->state == SOURCE_STORING) {
 			source->reopening = source->state == SOURCE_READY;
-			reading_open(&node->reading, source->id, source->path, source->index_fd);
+			reading_open(&domain->reading, source->id, source->path, source->index_fd);
 		}
 	}
 }

@@ -14,6 +14,7 @@
 #include "storage/dataset.h"
 
 struct node;
+struct domain;
 
 enum source_state {
 	SOURCE_OPENING, /* the reader verifies the stored index or lists the folder */
@@ -24,8 +25,9 @@ enum source_state {
 
 struct source {
 	LIST_ENTRY(source) link;
-	struct node *node;
-	uint64_t id; /* the reader's handle */
+	struct domain *domain;
+	struct node *node; /* the domain's */
+	uint64_t id;       /* the reader's handle */
 	char *path;
 	enum source_state state;
 	unsigned users; /* streams and connections that wait */
@@ -42,21 +44,21 @@ struct source {
 /* Opens path (absolute): each call looks at the folders anew, calls at the same time share one
  * look. The answer comes as conn_source_ready() / conn_source_refused() for every waiting
  * connection. */
-int source_request(struct node *node, const char *path, struct source **ret);
+int source_request(struct domain *domain, const char *path, struct source **ret);
 void source_unref(struct source *source);
 /* A file was not what the index says, which the folders did not tell: the stored index goes, so
  * that the next open lists the files anew. */
 void source_forget(const struct source *source);
 
 /* from reading.c */
-void source_opened(struct node *node, uint64_t id, bool unchanged,
+void source_opened(struct domain *domain, uint64_t id, bool unchanged,
 		   int index_fd); /* owns index_fd */
-void source_refused(struct node *node, uint64_t id, const char *text);
-void source_progress(struct node *node, uint64_t id, uint64_t folders, uint64_t files);
-void source_reader_started(struct node *node);
+void source_refused(struct domain *domain, uint64_t id, const char *text);
+void source_progress(struct domain *domain, uint64_t id, uint64_t folders, uint64_t files);
+void source_reader_started(struct domain *domain);
 /* No reader can be had: opens under way are refused, for one of them may be the cause; when it goes
  * on without any, the streams end. */
-void source_reader_failed(struct node *node, const char *text);
+void source_reader_failed(struct domain *domain, const char *text);
 /* A child ended: was it one of ours, that brought an index to the disk? */
 bool source_synced(struct node *node, pid_t pid, int status);
 

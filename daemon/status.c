@@ -49,7 +49,7 @@ static void put_node(struct json_out *out, const struct node *node)
 	struct sums sums = {c->reference, c->waits_on_dead};
 	const struct stream *stream;
 
-	LIST_FOREACH(stream, &node->streams, link)
+	LIST_FOREACH(stream, &node->own->streams, link)
 	add_stream(stream, &sums);
 	json_out_key(out, "node");
 	json_out_object_begin(out);
@@ -62,21 +62,21 @@ static void put_node(struct json_out *out, const struct node *node)
 	json_out_member_u64(out, "bad_samples", c->bad_samples);
 	json_out_member_u64(out, "nonsense", c->nonsense);
 	json_out_member_double(out, "worker_cpu_seconds",
-			       (double)workers_cpu_ns(&node->workers) / 1e9);
+			       (double)workers_cpu_ns(&node->own->workers) / 1e9);
 	json_out_member_double(out, "reader_cpu_seconds",
-			       (double)reading_cpu_ns(&node->reading) / 1e9);
+			       (double)reading_cpu_ns(&node->own->reading) / 1e9);
 	json_out_member_double(out, "loop_cpu_seconds", (double)limits_own_cpu_ns() / 1e9);
 	json_out_member_u64(out, "rss_bytes", limits_own_rss());
 	json_out_member_u64(out, "memory_budget", node->memory_budget);
 	json_out_member_string(out, "memory_source", node->memory_source);
 	json_out_member_u64(out, "memory_used", node->memory_used);
-	json_out_member_u64(out, "workers", node->workers.size);
-	json_out_member_u64(out, "workers_alive", node->workers.alive);
+	json_out_member_u64(out, "workers", node->own->workers.size);
+	json_out_member_u64(out, "workers_alive", node->own->workers.alive);
 	json_out_member_u64(out, "worker_restarts", c->worker_restarts);
 	json_out_member_u64(out, "reader_restarts", c->reader_restarts);
 	json_out_member_u64(out, "parent_restarts", c->parent_restarts);
-	json_out_member_u64(out, "reader_pid", (uint64_t)node->reading.child.pid);
-	json_out_member_u64(out, "parent_pid", (uint64_t)node->workers.child.pid);
+	json_out_member_u64(out, "reader_pid", (uint64_t)node->own->reading.child.pid);
+	json_out_member_u64(out, "parent_pid", (uint64_t)node->own->workers.child.pid);
 	json_out_member_u64(out, "clients", node->n_conns);
 	json_out_member_u64(out, "opens", c->opens);
 	json_out_member_u64(out, "refused", c->refused);
@@ -167,11 +167,11 @@ static void put_job(struct json_out *out, const struct job *job)
 static void put_worker(struct json_out *out, const struct node *node, uint32_t index)
 {
 	struct inbox_work work;
-	bool busy = inbox_work_of(node->bell, index, &work);
+	bool busy = inbox_work_of(node->own->bell, index, &work);
 
 	json_out_object_begin(out);
 	json_out_member_u64(out, "index", index);
-	json_out_member_u64(out, "pid", (uint64_t)node->workers.worker[index].pid);
+	json_out_member_u64(out, "pid", (uint64_t)node->own->workers.worker[index].pid);
 	json_out_member_bool(out, "busy", busy);
 	json_out_member_u64(out, "stream", busy ? work.lane : 0);
 	json_out_member_u64(out, "done", work.done);
@@ -192,7 +192,7 @@ static void put_all(struct json_out *out, const struct node *node)
 	put_node(out, node);
 	json_out_key(out, "streams");
 	json_out_array_begin(out);
-	LIST_FOREACH(stream, &node->streams, link)
+	LIST_FOREACH(stream, &node->own->streams, link)
 	put_stream(out, stream);
 	json_out_array_end(out);
 	json_out_key(out, "jobs");
@@ -204,7 +204,7 @@ static void put_all(struct json_out *out, const struct node *node)
 	json_out_key(out, "workers");
 	json_out_array_begin(out);
 	for (uint32_t i = 0; i < LAYOUT_MAX_WORKERS; i++)
-		if (node->workers.worker[i].pid)
+		if (node->own->workers.worker[i].pid)
 			put_worker(out, node, i);
 	json_out_array_end(out);
 	json_out_object_end(out);

@@ -30,11 +30,11 @@ _Static_assert((int)PIPELINE_U8 == (int)LAYOUT_U8 && (int)PIPELINE_I64 == (int)L
 	       "one numbering of dtypes");
 _Static_assert((int)PIPELINE_FAIL_OP == (int)LAYOUT_FAIL_OP, "one numbering of failures");
 
-struct stream *stream_of_lane(struct node *node, uint32_t lane)
+struct stream *stream_of_lane(struct domain *domain, uint32_t lane)
 {
 	struct stream *stream;
 
-	LIST_FOREACH(stream, &node->streams, link)
+	LIST_FOREACH(stream, &domain->streams, link)
 	if (stream->lane.number == lane && !stream->removing)
 		return stream;
 	return NULL;
@@ -147,11 +147,18 @@ static int plan_memory(const struct conn *conn, struct board_geometry *geometry,
 	return r;
 }
 
+/* Unique among all domains: people know a stream by it. */
 static uint16_t free_lane_number(struct node *node)
 {
-	do
+	struct domain *domain;
+	bool is_used;
+
+	do {
 		node->next_lane++;
-	while (stream_of_lane(node, node->next_lane));
+		is_used = false;
+		LIST_FOREACH(domain, &node->domains, link)
+		is_used |= stream_of_lane(domain, node->next_lane) != NULL;
+	} while (is_used);
 	return node->next_lane;
 }
 
@@ -248,7 +255,9 @@ static struct stream *stream_new(struct conn *conn, const struct hash_id *key)
 		conn_refuse(conn, r == ADMIT_E_BAD ? OA_E_REFUSED : OA_E_MEMORY, diag.text);
 		return NULL;
 	}
+	stream->domain = conn->source->domain;
 	stream->node = conn->node;
+	stream->number = ++conn->node->next_id;
 	stream->slots_fd = stream->slots_read_fd = stream->board_fd = stream->lane_fd =
 	    stream->arena_fd = -1;
 	stream->key = *key;
@@ -258,7 +267,7 @@ static struct stream *stream_new(struct conn *conn, const struct hash_id *key)
 	stream->source = conn->source;
 	stream->source->users++;
 	stream->median_us = 1000;
-	LIST_INSERT_HEAD(&conn->node->streams, stream, link);
+	LIST_INSERT_HEAD(&stream->domain->streams, stream, link);
 	r = stream_build(stream, &geometry, &plan);
 	if (r) {
 		diag_set(&diag, "cannot make the stream's memory: %s",
@@ -270,20 +279,19 @@ static struct stream *stream_new(struct conn *conn, const struct hash_id *key)
 	log_line(LOG_LEVEL_INFO, "stream-open", "lane=%u hand=%u slots=%u memory=%llu samples=%llu",
 		 stream->lane.number, geometry.hand, plan.slots, (unsigned long long)stream->memory,
 		 (unsigned long long)geometry.n_samples);
-	workers_add(&stream->node->workers, stream);
-	reading_attach(&stream->node->reading, stream->source->id, stream->lane.number,
+	workers_add(&stream->domain->workers, stream);
+	reading_attach(&stream->domain->reading, stream->source->id, stream->lane.number,
 		       stream->lane_fd, stream->arena_fd);
 	return stream;
 }
 
 void stream_request(struct conn *conn)
 {
-	struct node *node = conn->node;
 	struct stream *stream;
 	struct hash_id key;
 
 	make_key(&conn->request, conn->source, &key);
-	LIST_FOREACH(stream, &node->streams, link)
+	LIST_FOREACH(stream, &conn->source->domain->streams, link)
 	if (stream->state <= STREAM_RUNS && !stream->removing &&
 	    memcmp(&stream->key, &key, sizeof(key)) == 0)
 		break;
@@ -322,9 +330,9 @@ static void start_when_ready(struct stream *stream)
 	tell_waiting(stream);
 }
 
-void stream_workers_added(struct node *node, uint32_t lane)
+void stream_workers_added(struct domain *domain, uint32_t lane)
 {
-	struct stream *stream = stream_of_lane(node, lane);
+	struct stream *stream = stream_of_lane(domain, lane);
 	int r;
 
 	if (!stream || stream->workers_ready || stream->state != STREAM_OPENING)
@@ -335,26 +343,26 @@ void stream_workers_added(struct node *node, uint32_t lane)
 		return;
 	}
 	stream->workers_ready = true;
-	workers_go(&node->workers, lane);
+	workers_go(&domain->workers, lane);
 	start_when_ready(stream);
 }
 
-void stream_lane_attached(struct node *node, uint32_t lane)
+void stream_lane_attached(struct domain *domain, uint32_t lane)
 {
-	struct stream *stream = stream_of_lane(node, lane);
+	struct stream *stream = stream_of_lane(domain, lane);
 
 	if (!stream)
 		return;
 	stream->reader_ready = true;
 	if (stream->state == STREAM_RUNS)
-		bell_ring_all(node->bell);
+		bell_ring_all(domain->bell);
 	start_when_ready(stream);
 }
 
-void stream_read_failed(struct node *node, uint32_t lane, uint64_t block, uint64_t task,
+void stream_read_failed(struct domain *domain, uint32_t lane, uint64_t block, uint64_t task,
 			uint64_t sample)
 {
-	struct stream *stream = stream_of_lane(node, lane);
+	struct stream *stream = stream_of_lane(domain, lane);
 
 	if (!stream || stream->state != STREAM_RUNS)
 		return;
@@ -362,9 +370,9 @@ void stream_read_failed(struct node *node, uint32_t lane, uint64_t block, uint64
 	pump_soon(stream);
 }
 
-void stream_lane_refused(struct node *node, uint32_t lane, const char *text)
+void stream_lane_refused(struct domain *domain, uint32_t lane, const char *text)
 {
-	struct stream *stream = stream_of_lane(node, lane);
+	struct stream *stream = stream_of_lane(domain, lane);
 
 	if (stream)
 		stream_fail(stream, OA_E_REFUSED, text);
@@ -433,21 +441,21 @@ void stream_reserved(struct stream *stream, uint32_t slots, bool all_of_them)
 /* ---- its processes begin again ---- */
 
 /* What was asked for while there was no parent. */
-void stream_workers_started(struct node *node)
+void stream_workers_started(struct domain *domain)
 {
 	struct stream *stream;
 
-	LIST_FOREACH(stream, &node->streams, link)
+	LIST_FOREACH(stream, &domain->streams, link)
 	if (stream->state == STREAM_OPENING && !stream->workers_ready)
-		workers_add(&node->workers, stream);
+		workers_add(&domain->workers, stream);
 }
 
 void stream_source_reopened(struct source *source)
 {
 	struct stream *stream;
 
-	LIST_FOREACH(stream, &source->node->streams, link)
+	LIST_FOREACH(stream, &source->domain->streams, link)
 	if (stream->source == source && stream->state <= STREAM_RUNS && !stream->removing)
-		reading_attach(&source->node->reading, source->id, stream->lane.number,
+		reading_attach(&source->domain->reading, source->id, stream->lane.number,
 			       stream->lane_fd, stream->arena_fd);
 }

@@ -26,6 +26,7 @@
 #include "shmring/proto.h"
 
 struct node;
+struct domain;
 struct source;
 struct conn;
 struct job;
@@ -35,7 +36,9 @@ enum stream_state { STREAM_OPENING, STREAM_RUNS, STREAM_LOST, STREAM_FAILED };
 
 struct stream {
 	LIST_ENTRY(stream) link;
-	struct node *node;
+	struct domain *domain;
+	struct node *node; /* the domain's */
+	uint64_t number;   /* rises with each stream */
 	enum stream_state state;
 	struct source *source; /* a reference */
 	struct pipeline *pipeline;
@@ -85,20 +88,21 @@ void stream_reserved(struct stream *stream, uint32_t slots, bool all_of_them);
 void stream_fail(struct stream *stream, uint64_t code, const char *text);
 /* Frees the oldest stream that no connection has. false: there is none. */
 bool stream_free_idle(struct node *node);
-struct stream *stream_of_lane(struct node *node, uint32_t lane); /* NULL: none, or it was let go */
-uint64_t stream_patience_ns(struct node *node, uint32_t lane);   /* how long a sample may take */
+struct stream *stream_of_lane(struct domain *domain,
+			      uint32_t lane); /* NULL: none, or it was let go */
+uint64_t stream_patience_ns(struct domain *domain, uint32_t lane); /* how long a sample may take */
 
 /* from workers.c, reading.c, source.c */
-void stream_workers_added(struct node *node, uint32_t lane);
-void stream_lane_attached(struct node *node, uint32_t lane);
-void stream_read_failed(struct node *node, uint32_t lane, uint64_t block, uint64_t task,
+void stream_workers_added(struct domain *domain, uint32_t lane);
+void stream_lane_attached(struct domain *domain, uint32_t lane);
+void stream_read_failed(struct domain *domain, uint32_t lane, uint64_t block, uint64_t task,
 			uint64_t sample); /* the reader says so */
-void stream_lane_refused(struct node *node, uint32_t lane, const char *text);
-void stream_worker_died(struct node *node, uint32_t owner, enum layout_fail stage, int status);
-void stream_workers_died(struct node *node);    /* jobs are LOST: they open again */
-void stream_workers_started(struct node *node); /* streams asked for meanwhile go on */
-void stream_workers_failed(struct node *node, const char *text);
-void stream_reader_died(struct node *node);
+void stream_lane_refused(struct domain *domain, uint32_t lane, const char *text);
+void stream_worker_died(struct domain *domain, uint32_t owner, enum layout_fail stage, int status);
+void stream_workers_died(struct domain *domain);    /* jobs are LOST: they open again */
+void stream_workers_started(struct domain *domain); /* streams asked for meanwhile go on */
+void stream_workers_failed(struct domain *domain, const char *text);
+void stream_reader_died(struct domain *domain);
 void stream_source_reopened(struct source *source);
 void stream_source_failed(struct source *source, const char *text);
 

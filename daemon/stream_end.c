@@ -39,8 +39,8 @@ static void detach(struct stream *stream)
 	stream->removing = true;
 	if (stream->lane.head) {
 		lane_close(&stream->lane);
-		workers_remove(&stream->node->workers, stream->lane.number);
-		reading_detach(&stream->node->reading, stream->lane.number);
+		workers_remove(&stream->domain->workers, stream->lane.number);
+		reading_detach(&stream->domain->reading, stream->lane.number);
 	}
 }
 
@@ -91,10 +91,12 @@ void stream_unref(struct stream *stream)
 bool stream_free_idle(struct node *node)
 {
 	struct stream *stream, *oldest = NULL;
+	struct domain *domain;
 
-	LIST_FOREACH(stream, &node->streams, link)
-	if (!stream->n_conns)
-		oldest = stream; /* new ones are inserted at the head */
+	LIST_FOREACH(domain, &node->domains, link)
+	LIST_FOREACH(stream, &domain->streams, link)
+	if (!stream->n_conns && (!oldest || stream->number < oldest->number))
+		oldest = stream;
 	if (oldest)
 		stream_free(oldest);
 	return oldest != NULL;
@@ -145,35 +147,35 @@ void stream_fail(struct stream *stream, uint64_t code, const char *text)
 
 /* ---- deaths of others ---- */
 
-uint64_t stream_patience_ns(struct node *node, uint32_t lane)
+uint64_t stream_patience_ns(struct domain *domain, uint32_t lane)
 {
-	const struct stream *stream = stream_of_lane(node, lane);
-	uint64_t least = node->param.sample_timeout_ms * UINT64_C(1000000);
+	const struct stream *stream = stream_of_lane(domain, lane);
+	uint64_t least = domain->node->param.sample_timeout_ms * UINT64_C(1000000);
 
 	if (!stream)
 		return least;
 	return BASE_MAX(least, (uint64_t)(50e3 * BASE_MAX(stream->median_us, 0.0)));
 }
 
-void stream_worker_died(struct node *node, uint32_t owner, enum layout_fail stage, int status)
+void stream_worker_died(struct domain *domain, uint32_t owner, enum layout_fail stage, int status)
 {
 	struct stream *stream;
 
-	LIST_FOREACH(stream, &node->streams, link)
+	LIST_FOREACH(stream, &domain->streams, link)
 	{
 		if (stream->state != STREAM_RUNS)
 			continue;
 		fill_worker_died(stream, owner, stage, status);
 		pump_soon(stream);
 	}
-	bell_ring_all(node->bell);
+	bell_ring_all(domain->bell);
 }
 
-void stream_workers_died(struct node *node)
+void stream_workers_died(struct domain *domain)
 {
 	struct stream *stream, *next;
 
-	for (stream = LIST_FIRST(&node->streams); stream; stream = next) {
+	for (stream = LIST_FIRST(&domain->streams); stream; stream = next) {
 		next = LIST_NEXT(stream, link);
 		end_stream(stream, STREAM_LOST, 0, "the worker parent died and was replaced");
 		refuse_waiting(stream, OA_E_REFUSED,
@@ -181,19 +183,19 @@ void stream_workers_died(struct node *node)
 	}
 }
 
-void stream_workers_failed(struct node *node, const char *text)
+void stream_workers_failed(struct domain *domain, const char *text)
 {
 	struct stream *stream;
 
-	LIST_FOREACH(stream, &node->streams, link)
+	LIST_FOREACH(stream, &domain->streams, link)
 	stream_fail(stream, OA_E_REFUSED, text);
 }
 
-void stream_reader_died(struct node *node)
+void stream_reader_died(struct domain *domain)
 {
 	struct stream *stream;
 
-	LIST_FOREACH(stream, &node->streams, link)
+	LIST_FOREACH(stream, &domain->streams, link)
 	{
 		stream->reader_ready = false;
 		if (stream->state == STREAM_RUNS)
@@ -205,7 +207,7 @@ void stream_source_failed(struct source *source, const char *text)
 {
 	struct stream *stream, *next;
 
-	for (stream = LIST_FIRST(&source->node->streams); stream; stream = next) {
+	for (stream = LIST_FIRST(&source->domain->streams); stream; stream = next) {
 		next = LIST_NEXT(stream, link);
 		if (stream->source == source)
 			stream_fail(stream, OA_E_DATASET, text);

@@ -138,7 +138,7 @@ static void note_birth(struct workers *workers, int status)
 		       "cgroup's or `worker_memory`)");
 	log_line(LOG_LEVEL_ERROR, "workers-hopeless", "text=\"%s\"", text);
 	workers->stillborn = 0;
-	stream_workers_failed(workers->node, text);
+	stream_workers_failed(workers->domain, text);
 }
 
 static void on_exited(struct workers *workers, const struct wire_in *in)
@@ -161,11 +161,11 @@ static void on_exited(struct workers *workers, const struct wire_in *in)
 		workers->alive--;
 	}
 	if (status) {
-		workers->node->counters.worker_restarts++;
+		workers->domain->node->counters.worker_restarts++;
 		log_line(LOG_LEVEL_WARN, "worker-died", "index=%u status=%#x hung=%d",
 			 (unsigned)index, (unsigned)status, doom == WORKERS_HUNG);
 	}
-	stream_worker_died(workers->node, (uint32_t)owner,
+	stream_worker_died(workers->domain, (uint32_t)owner,
 			   doom == WORKERS_HUNG ? LAYOUT_FAIL_HANG : LAYOUT_FAIL_CRASH,
 			   (int)status);
 	note_birth(workers, (int)status);
@@ -180,10 +180,10 @@ static void dispatch(struct workers *workers, const struct wire_in *in)
 	wire_get_string(in, PARENT_KEY_TEXT, &text);
 	switch (in->type) {
 	case PARENT_ADDED:
-		stream_workers_added(workers->node, (uint32_t)lane);
+		stream_workers_added(workers->domain, (uint32_t)lane);
 		break;
 	case PARENT_REFUSED:
-		stream_lane_refused(workers->node, (uint32_t)lane, text);
+		stream_lane_refused(workers->domain, (uint32_t)lane, text);
 		break;
 	case PARENT_REMOVED:
 		break;
@@ -228,14 +228,14 @@ static void send_start(struct workers *workers)
 	struct wire_out out;
 
 	wire_out_init(&out, PARENT_START);
-	wire_put_fd(&out, workers->node->bell_fd);
-	wire_put_fd(&out, workers->node->event_fd);
+	wire_put_fd(&out, workers->domain->bell_fd);
+	wire_put_fd(&out, workers->domain->event_fd);
 	send_message(workers, &out);
 }
 
 static int start_process(struct workers *workers, struct diag *diag)
 {
-	struct node *node = workers->node;
+	struct node *node = workers->domain->node;
 	char path[PATH_MAX], count[24], memory[24], nice[24];
 	char *argv[] = {(char *)"access-worker",
 			(char *)"--workers",
@@ -280,7 +280,7 @@ static void start_later(struct workers *workers, const char *why)
 		 "%s; accessd's log has more; open again when that is mended",
 		 CHILD_HOPELESS, why);
 	log_line(LOG_LEVEL_ERROR, "worker-parent-hopeless", "text=\"%s\"", text);
-	stream_workers_failed(workers->node, text);
+	stream_workers_failed(workers->domain, text);
 }
 
 static void restart(void *arg)
@@ -293,15 +293,15 @@ static void restart(void *arg)
 		start_later(workers, diag.text);
 		return;
 	}
-	stream_workers_started(workers->node);
+	stream_workers_started(workers->domain);
 }
 
-int workers_start(struct workers *workers, struct node *node, unsigned size, struct diag *diag)
+int workers_start(struct workers *workers, struct domain *domain, unsigned size, struct diag *diag)
 {
 	int r;
 
-	*workers = (struct workers){.node = node, .child = {.sock = -1}, .size = size};
-	r = loop_timer_new(node->loop, restart, workers, &workers->restart);
+	*workers = (struct workers){.domain = domain, .child = {.sock = -1}, .size = size};
+	r = loop_timer_new(domain->node->loop, restart, workers, &workers->restart);
 	return r ? r : start_process(workers, diag);
 }
 
@@ -324,9 +324,9 @@ void workers_died(struct workers *workers, int status)
 	base_close(&workers->child.sock);
 	memset(workers->worker, 0, sizeof(workers->worker));
 	workers->alive = 0;
-	workers->node->counters.parent_restarts++;
+	workers->domain->node->counters.parent_restarts++;
 	start_later(workers, how);
-	stream_workers_died(workers->node);
+	stream_workers_died(workers->domain);
 }
 
 uint64_t workers_cpu_ns(const struct workers *workers)

@@ -15,7 +15,7 @@
 #include "daemon/loop.h"
 #include "shmring/layout.h"
 
-struct node;
+struct domain;
 struct stream;
 
 enum workers_doom { WORKERS_LIVES, WORKERS_HUNG, WORKERS_STOPPED }; /* why we asked for its end */
@@ -29,7 +29,7 @@ struct workers_one {    /* by index in the bell */
 };
 
 struct workers {
-	struct node *node;
+	struct domain *domain;
 	struct child child;
 	struct loop_watch *watch, *restart;
 	struct workers_one worker[LAYOUT_MAX_WORKERS];
@@ -42,7 +42,7 @@ struct workers {
 	struct child_luck luck;
 };
 
-int workers_start(struct workers *workers, struct node *node, unsigned size, struct diag *diag);
+int workers_start(struct workers *workers, struct domain *domain, unsigned size, struct diag *diag);
 void workers_stop(struct workers *workers);
 void workers_died(struct workers *workers, int status);
 uint64_t workers_cpu_ns(const struct workers *workers);
