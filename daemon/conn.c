@@ -24,8 +24,10 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "daemon/describe.h"
 #include "daemon/job.h"
 #include "daemon/node.h"
+#include "daemon/param.h"
 #include "daemon/pump.h"
 #include "daemon/source.h"
 #include "daemon/status.h"
@@ -169,11 +171,26 @@ void conn_source_refused(struct conn *conn, const char *text)
 	conn_refuse(conn, OA_E_DATASET, text);
 }
 
+static void describe(struct conn *conn)
+{
+	struct source *source = conn->source;
+
+	conn->source = NULL;
+	conn->describes = false;
+	conn->state = CONN_GREETED;
+	describe_answer(conn, source->dataset);
+	source_unref(source);
+}
+
 void conn_source_ready(struct conn *conn, const char *unused)
 {
 	struct source *other;
 
 	(void)unused;
+	if (conn->describes) {
+		describe(conn);
+		return;
+	}
 	LIST_FOREACH(other, &conn->source->domain->sources, link)
 	{ /* the same version is open already? */
 		if (other == conn->source || other->state != SOURCE_READY || other->reopening ||
@@ -233,6 +250,25 @@ static void on_open(struct conn *conn, const struct wire_in *in)
 	conn->node->counters.opens++;
 	conn->state = CONN_WAITS_SOURCE;
 	loop_timer_stop(conn->deadline);
+}
+
+static void on_describe(struct conn *conn, const struct wire_in *in)
+{
+	_cleanup_free_ char *path = request_text(in, PROTO_KEY_DATASET, PARAM_TEXT_MAX);
+	char text[128];
+
+	conn->domain = conn->node->own;
+	if (!path || *path != '/') {
+		snprintf(text, sizeof(text), REQUEST_PATH_TEXT, PARAM_TEXT_MAX);
+		conn_refuse(conn, OA_E_INVALID, text);
+	} else if (conn->node->draining) {
+		conn_refuse(conn, OA_E_UNREACHABLE, "accessd is shutting down: try again");
+	} else if (source_request(conn->domain, path, &conn->source)) {
+		conn_refuse(conn, OA_E_MEMORY, "out of memory");
+	} else {
+		conn->describes = true;
+		conn->state = CONN_WAITS_SOURCE;
+	}
 }
 
 /* ---- other messages ---- */
@@ -297,6 +333,7 @@ static bool is_allowed(const struct conn *conn, uint16_t type)
 	case PROTO_HELLO:
 		return conn->state == CONN_NEW;
 	case PROTO_OPEN:
+	case PROTO_DESCRIBE:
 		return conn->state == CONN_GREETED;
 	case PROTO_KICK:
 	case PROTO_EXPLAIN:
@@ -352,6 +389,9 @@ static void dispatch(struct conn *conn, const struct wire_in *in)
 		break;
 	case PROTO_OPEN:
 		on_open(conn, in);
+		break;
+	case PROTO_DESCRIBE:
+		on_describe(conn, in);
 		break;
 	case PROTO_KICK:
 		pump_soon(conn->stream);

@@ -45,6 +45,7 @@ struct conn {
 	struct request request;
 	struct domain *domain; /* its own, from its OPEN on */
 	struct source *source; /* a reference while it waits */
+	bool describes;        /* it waits for DESCRIBED, not for OPENED */
 	struct stream *stream; /* waited for, or the job's */
 	struct job *job;
 };

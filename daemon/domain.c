@@ -53,6 +53,7 @@ int domain_new(struct node *node, struct domain **ret, struct diag *diag)
 	domain->node = node;
 	domain->bell_fd = domain->event_fd = -1;
 	domain->reading.child.sock = domain->workers.child.sock = -1;
+	describe_shelf_init(&domain->catalogs);
 	LIST_INSERT_HEAD(&node->domains, domain, link);
 	r = make_bell(domain);
 	if (!r)
@@ -76,6 +77,7 @@ void domain_free(struct domain *domain)
 	LIST_REMOVE(domain, link);
 	workers_stop(&domain->workers);
 	reading_stop(&domain->reading);
+	describe_shelf_fini(&domain->catalogs);
 	loop_unwatch(&domain->event_watch);
 	if (domain->bell)
 		bell_detach(domain->bell);

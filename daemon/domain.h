@@ -10,6 +10,7 @@
 
 #include <sys/queue.h>
 #include "base/base.h"
+#include "daemon/describe.h"
 #include "daemon/loop.h"
 #include "daemon/reading.h"
 #include "daemon/workers.h"
@@ -29,6 +30,7 @@ struct domain {
 	struct loop_watch *event_watch;
 	LIST_HEAD(domain_sources, source) sources;
 	LIST_HEAD(domain_streams, stream) streams;
+	struct describe_shelf catalogs;
 };
 
 /* A domain with its processes started, in node->domains. 0, or negative errno with diag. */

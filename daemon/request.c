@@ -195,8 +195,7 @@ int request_parse(struct request *request, const struct wire_in *in,
 	request->dataset = request_text(in, PROTO_KEY_DATASET, PARAM_TEXT_MAX);
 	request->job = request_text(in, PROTO_KEY_JOB, REQUEST_NAME_MAX);
 	if (!request->dataset || *request->dataset != '/') {
-		diag_set(diag, "the dataset's path must be absolute and at most %d bytes long",
-			 PARAM_TEXT_MAX);
+		diag_set(diag, REQUEST_PATH_TEXT, PARAM_TEXT_MAX);
 		return OA_E_INVALID;
 	}
 	if (!request->job)

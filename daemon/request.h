@@ -15,6 +15,7 @@ struct pipeline;
 
 #define REQUEST_NAME_MAX 256
 #define REQUEST_NONCE 16
+#define REQUEST_PATH_TEXT "the dataset's path must be absolute and at most %d bytes long"
 
 struct request {
 	char *dataset, *job, *program;

@@ -93,8 +93,8 @@ static int client_no_answer(const struct dial *dial, struct diag *diag)
 	    dial->route->socket, CLIENT_ANSWER_MS / 1000);
 }
 
-/* Until WELCOME. A daemon that exits just now hangs up: the next try finds that out. */
-static int client_dial(struct dial *dial, uint64_t deadline, struct diag *diag)
+/* A daemon that exits just now hangs up: the next try finds that out. */
+int client_dial(struct dial *dial, uint64_t deadline, struct diag *diag)
 {
 	_cleanup_(dial_wait_end) struct dial_wait wait = {.has_begun = false};
 	unsigned gone = 0;

@@ -13,4 +13,7 @@ struct oa_client { /* never changes after oa_connect(): needs no lock */
 	struct guard guard;
 };
 
+/* Connects and greets: until WELCOME, or the deadline. 0, OA_E_..., negative errno, with diag. */
+int client_dial(struct dial *dial, uint64_t deadline, struct diag *diag);
+
 #endif

@@ -262,8 +262,7 @@ static int dial_step_starting(struct dial *dial, struct diag *diag)
 
 /* ---- the conversation ---- */
 
-/* Next message: 0, DIAL_AGAIN, or the end of the conversation. */
-static int dial_receive(struct dial *dial, struct wire_in *ret, struct diag *diag)
+int dial_receive(struct dial *dial, struct wire_in *ret, struct diag *diag)
 {
 	char name[192];
 	int r;
@@ -400,6 +399,15 @@ static int dial_progress(struct dial *dial, const struct wire_in *in)
 	wire_get_u64(in, PROTO_KEY_TOTAL, &dial->total);
 	base_quote(text, dial->progress, sizeof(dial->progress));
 	return DIAL_PROGRESS;
+}
+
+int dial_other(struct dial *dial, const struct wire_in *in, struct diag *diag)
+{
+	if (in->type == PROTO_REFUSED)
+		return dial_refused(dial, in, diag);
+	if (in->type == PROTO_PROGRESS)
+		return dial_progress(dial, in);
+	return dial_unexpected(dial, in, diag);
 }
 
 /* Reads one message. 0: the state has moved on. */

@@ -67,6 +67,11 @@ void dial_reset(struct dial *dial);
  */
 int dial_step(struct dial *dial, const struct dial_open *open, struct wire_in *ret,
 	      struct diag *diag);
+/* A message that came instead of what was awaited: notes the news of PROGRESS (DIAL_PROGRESS), or
+ * says what REFUSED, or anything else, means; the dial is idle then. */
+int dial_other(struct dial *dial, const struct wire_in *in, struct diag *diag);
+/* The next message: 0, DIAL_AGAIN, or the end of the conversation as dial_step(). */
+int dial_receive(struct dial *dial, struct wire_in *ret, struct diag *diag);
 int dial_fd(const struct dial *dial); /* to poll for reading; -1: only the time counts */
 /* "accessd (pid 7) at /run/accessd/socket" or the part of it that is known. Returns ret. */
 char *dial_name(const struct dial *dial, char *ret, size_t size);

@@ -180,6 +180,7 @@ struct oa_stats {
 };
 
 struct oa_client;
+struct oa_dataset;
 struct oa_stream;
 struct oa_batch;
 
@@ -190,6 +191,19 @@ int oa_connect(const char *socket, struct oa_client **ret, struct oa_error *erro
 void oa_disconnect(struct oa_client *client); /* its streams go on; NULL is fine */
 /* The node's status as JSON text, which the caller frees with free(). */
 int oa_status(struct oa_client *client, char **ret_json, struct oa_error *error);
+
+/* What is in a dataset: for class filters, splits by label, and people. Waits for at most timeout_ms
+ * (0: 10 minutes, < 0: without end) while accessd opens it, or lists it for the first time. dataset:
+ * as in oa_options. It stays what it was when it was opened, whatever happens to the folder or to
+ * accessd; any number of threads may read it. Caller owns *ret: oa_dataset_close(). */
+int oa_dataset_open(struct oa_client *client, const char *dataset, int timeout_ms,
+		    struct oa_dataset **ret, struct oa_error *error);
+uint64_t oa_dataset_count(const struct oa_dataset *dataset);   /* samples: ids 0 .. count - 1 */
+uint32_t oa_dataset_classes(const struct oa_dataset *dataset); /* 0: a flat folder */
+/* Of labels 0 .. classes - 1, until it is closed; NULL for others. */
+const char *oa_dataset_class_name(const struct oa_dataset *dataset, uint32_t label);
+int64_t oa_dataset_label(const struct oa_dataset *dataset, int64_t id); /* -1: no such sample */
+void oa_dataset_close(struct oa_dataset *dataset);                      /* NULL is fine */
 
 int oa_open(struct oa_client *client, const struct oa_options *options, struct oa_stream **ret,
 	    struct oa_error *error);

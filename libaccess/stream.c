@@ -25,6 +25,7 @@
 #include <unistd.h>
 #include "libaccess/client.h"
 #include "libaccess/error.h"
+#include "libaccess/inquire.h"
 #include "libaccess/stream.h"
 
 /* ---- errors ---- */
@@ -272,21 +273,6 @@ static int stream_check_options(const struct oa_options *options, struct diag *d
 	return sampler_check(options, diag);
 }
 
-/* accessd has another working directory: names are made absolute, and left as they are
- * otherwise. */
-static char *stream_absolute(const char *path)
-{
-	_cleanup_free_ char *here = NULL;
-	char *joined;
-
-	if (*path == '/')
-		return strdup(path);
-	here = getcwd(NULL, 0);
-	if (!here || asprintf(&joined, "%s/%s", here, path) < 0)
-		return NULL;
-	return joined;
-}
-
 static char *stream_job_name(const char *name)
 {
 	char *text;
@@ -301,7 +287,7 @@ static char *stream_job_name(const char *name)
 static int stream_set_open(struct dial_open *open, const struct oa_options *options)
 {
 	*open = (struct dial_open){
-	    .dataset = stream_absolute(options->dataset),
+	    .dataset = inquire_absolute(options->dataset),
 	    .pipeline = strdup(options->pipeline),
 	    .job = stream_job_name(options->job),
 	    .batch = options->batch,

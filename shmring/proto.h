@@ -9,6 +9,8 @@
  *   client                         accessd
  *   HELLO ------------------------>
  *   <------------------------------ WELCOME | REFUSED
+ *   DESCRIBE (any number of times)>
+ *   <------------------------------ PROGRESS* , DESCRIBED (1 fd) | REFUSED
  *   OPEN (with WELCOME's nonce) -->
  *   <------------------------------ PROGRESS* , OPENED (4 fds) | REFUSED
  *   KICK, EXPLAIN ---------------->
@@ -23,11 +25,12 @@
 
 enum proto_message {
 	/* client -> accessd */
-	PROTO_HELLO = 1,   /* MAJOR, MINOR, PROGRAM */
-	PROTO_OPEN = 2,    /* keys below */
-	PROTO_KICK = 3,    /* look at my outbox (something was given back, or I go to sleep) */
-	PROTO_EXPLAIN = 4, /* INSTANCE, POSITION: why has this sample status ERROR? -> EXPLAINED */
-	PROTO_STATUS = 5,  /* -> STATUS_REPLY */
+	PROTO_HELLO = 1,    /* MAJOR, MINOR, PROGRAM */
+	PROTO_OPEN = 2,     /* keys below */
+	PROTO_KICK = 3,     /* look at my outbox (something was given back, or I go to sleep) */
+	PROTO_EXPLAIN = 4,  /* INSTANCE, POSITION: why has this sample status ERROR? -> EXPLAINED */
+	PROTO_STATUS = 5,   /* -> STATUS_REPLY */
+	PROTO_DESCRIBE = 6, /* DATASET -> PROGRESS*, DESCRIBED | REFUSED; before OPEN */
 	/* accessd -> client */
 	PROTO_WELCOME = 16,   /* MAJOR, MINOR, PID, NONCE, VERSION */
 	PROTO_REFUSED = 17,   /* CODE (enum oa_error), TEXT */
@@ -40,6 +43,7 @@ enum proto_message {
 	PROTO_FAILED = 23,    /* CODE, TEXT: the stream cannot go on for this job */
 	PROTO_LOST = 24,      /* TEXT: open again with your token (restart, worker parent died) */
 	PROTO_STATUS_REPLY = 25, /* fd 0: memfd with the JSON text, sealed */
+	PROTO_DESCRIBED = 26,    /* fd 0: catalogue (shmring/catalog.h) */
 };
 
 enum proto_key {

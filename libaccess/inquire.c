@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * What is in a dataset, as accessd knows it: a conversation of its own that ends with the answer, a
+ * sealed memory of labels and names, which is checked before a byte of it is used and then needs
+ * accessd no more.
+ */
+
+#include "libaccess/inquire.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include "libaccess/client.h"
+#include "libaccess/error.h"
+#include "shmring/proto.h"
+
+#define INQUIRE_MS 600000
+#define INQUIRE_TRIES 3 /* a private daemon may end between two messages */
+
+struct oa_dataset { /* never changes: needs no lock */
+	struct catalog catalog;
+};
+
+char *inquire_absolute(const char *path)
+{
+	_cleanup_free_ char *here = NULL;
+	char *joined;
+
+	if (*path == '/')
+		return strdup(path);
+	here = getcwd(NULL, 0);
+	if (!here || asprintf(&joined, "%s/%s", here, path) < 0)
+		return NULL;
+	return joined;
+}
+
+/* ---- the conversation ---- */
+
+static int inquire_send(struct dial *dial, const char *path, struct diag *diag)
+{
+	struct wire_out out;
+	int r;
+
+	wire_out_init(&out, PROTO_DESCRIBE);
+	wire_put_string(&out, PROTO_KEY_DATASET, path);
+	r = wire_send(dial->sock, &out, MSG_DONTWAIT);
+	wire_out_fini(&out);
+	if (r == WIRE_E_CLOSED)
+		return error_set(diag, DIAL_GONE, "accessd at %s hung up", dial->route->socket);
+	return r ? error_of_errno(diag, r, "DESCRIBE to accessd") : 0;
+}
+
+static int inquire_attach(struct wire_in *in, struct catalog *ret, struct diag *diag)
+{
+	_cleanup_close_ int fd = wire_take_fd(in, 0);
+	int r = fd < 0 ? CATALOG_E_BAD : catalog_attach(fd, ret);
+
+	if (r > 0)
+		return error_set(diag, -EPROTO,
+				 "accessd's catalogue of the dataset is none, or contradicts "
+				 "itself: is it an accessd?");
+	return r ? error_of_errno(diag, r, "the dataset's catalogue") : 0;
+}
+
+/* One message, if there is one. DIAL_AGAIN: wait. */
+static int inquire_step(struct dial *dial, const struct oa_options *options, struct catalog *ret,
+			struct diag *diag)
+{
+	_cleanup_(wire_in_fini) struct wire_in in;
+	int r = dial_receive(dial, &in, diag);
+
+	if (r)
+		return r;
+	if (in.type == PROTO_DESCRIBED)
+		return inquire_attach(&in, ret, diag);
+	r = dial_other(dial, &in, diag);
+	if (r == DIAL_PROGRESS && options && options->progress)
+		options->progress(options->progress_arg, dial->progress, dial->done, dial->total);
+	return r;
+}
+
+static int inquire_late(struct dial *dial, struct diag *diag)
+{
+	char name[192];
+
+	return error_set(diag, OA_E_TIMEOUT, "%s has not described the dataset in time%s%s",
+			 dial_name(dial, name, sizeof(name)),
+			 dial->progress[0] ? "; it was at: " : "", dial->progress);
+}
+
+static int inquire_wait(struct dial *dial, uint64_t deadline, const struct oa_options *options,
+			struct catalog *ret, struct diag *diag)
+{
+	_cleanup_(dial_wait_end) struct dial_wait wait = {.has_begun = false};
+	int r;
+
+	dial_wait_begin(&wait);
+	for (;;) {
+		r = inquire_step(dial, options, ret, diag);
+		if (r == DIAL_PROGRESS)
+			continue;
+		if (r != DIAL_AGAIN)
+			return r;
+		if (base_now_ns() >= deadline)
+			return inquire_late(dial, diag);
+		r = dial_wait(&wait, dial_fd(dial), BASE_MIN(dial->wake_ns, deadline));
+		if (r)
+			return error_set(diag, r, "interrupted by a signal");
+	}
+}
+
+static int inquire_once(const struct dial_route *route, const char *path, uint64_t deadline,
+			const struct oa_options *options, struct catalog *ret, struct diag *diag)
+{
+	_cleanup_(dial_fini) struct dial dial;
+	int r;
+
+	dial_init(&dial, route);
+	r = client_dial(&dial, deadline, diag);
+	if (!r)
+		r = inquire_send(&dial, path, diag);
+	return r ? r : inquire_wait(&dial, deadline, options, ret, diag);
+}
+
+int inquire(const struct dial_route *route, const char *path, uint64_t deadline,
+	    const struct oa_options *options, struct catalog *ret, struct diag *diag)
+{
+	int r = DIAL_GONE;
+
+	for (unsigned i = 0; i < INQUIRE_TRIES && r == DIAL_GONE; i++)
+		r = inquire_once(route, path, deadline, options, ret, diag);
+	return r == DIAL_GONE ? OA_E_UNREACHABLE : r;
+}
+
+/* ---- for callers ---- */
+
+static int inquire_open(struct oa_client *client, const char *path, int timeout_ms,
+			struct oa_dataset **ret, struct diag *diag)
+{
+	_cleanup_free_ char *absolute = inquire_absolute(path);
+	_cleanup_free_ struct oa_dataset *dataset = calloc(1, sizeof(*dataset));
+	int r;
+
+	if (!absolute || !dataset)
+		return error_of_errno(diag, -ENOMEM, "oa_dataset_open()");
+	r = inquire(&client->route, absolute, dial_deadline(timeout_ms ? timeout_ms : INQUIRE_MS),
+		    NULL, &dataset->catalog, diag);
+	if (!r)
+		*ret = base_take_ptr(dataset);
+	return r;
+}
+
+int oa_dataset_open(struct oa_client *client, const char *dataset, int timeout_ms,
+		    struct oa_dataset **ret, struct oa_error *error)
+{
+	struct diag diag = {""};
+	int r;
+
+	if (!client || !ret || !dataset || !*dataset)
+		return error_export(error, OA_E_INVALID,
+				    "oa_dataset_open(): client, dataset or ret is missing");
+	if (!guard_is_ours(&client->guard))
+		return error_export(error, OA_E_FORKED, ERROR_FORKED_TEXT);
+	r = inquire_open(client, dataset, timeout_ms, ret, &diag);
+	return error_export(error, r, diag.text);
+}
+
+uint64_t oa_dataset_count(const struct oa_dataset *dataset)
+{
+	return dataset ? dataset->catalog.head.n : 0;
+}
+
+uint32_t oa_dataset_classes(const struct oa_dataset *dataset)
+{
+	return dataset ? (uint32_t)dataset->catalog.head.n_classes : 0;
+}
+
+const char *oa_dataset_class_name(const struct oa_dataset *dataset, uint32_t label)
+{
+	if (label >= oa_dataset_classes(dataset))
+		return NULL;
+	return dataset->catalog.names + dataset->catalog.start[label];
+}
+
+int64_t oa_dataset_label(const struct oa_dataset *dataset, int64_t id)
+{
+	if (id < 0 || (uint64_t)id >= oa_dataset_count(dataset))
+		return -1;
+	return dataset->catalog.label[id];
+}
+
+void oa_dataset_close(struct oa_dataset *dataset)
+{
+	if (dataset)
+		catalog_detach(&dataset->catalog);
+	free(dataset);
+}
