@@ -609,7 +609,7 @@ void fake_hang_up(struct fake *fake)
 
 bool fake_has_no_pins(struct fake *fake)
 {
-	for (unsigned wait = 0; wait < 400; wait++) {
+	for (unsigned wait = 0; wait < 12000; wait++) {
 		bool taken = false;
 
 		fake_lock(fake);
@@ -622,6 +622,66 @@ bool fake_has_no_pins(struct fake *fake)
 		usleep(5000);
 	}
 	return false;
+}
+
+/* ---- waiting for what must come ---- */
+
+static unsigned fake_count_conns(struct fake *fake)
+{
+	unsigned n = 0;
+
+	fake_lock(fake);
+	for (unsigned i = 0; i < BASE_ARRAY_LEN(fake->conn); i++)
+		n += fake->conn[i].sock >= 0;
+	fake_unlock(fake);
+	return n;
+}
+
+void fake_wait_alone(struct fake *fake)
+{
+	for (unsigned wait = 0; wait < 12000 && fake_count_conns(fake) > 0; wait++)
+		usleep(5000);
+	ck_assert_uint_eq(fake_count_conns(fake), 0);
+}
+
+static bool is_asleep(pid_t thread)
+{
+	char path[64], state = '?';
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", (int)thread);
+	file = fopen(path, "re");
+	if (file && fscanf(file, "%*d (%*[^)]) %c", &state) != 1)
+		state = '?';
+	if (file)
+		fclose(file);
+	return state == 'S';
+}
+
+void fake_wait_asleep(const _Atomic pid_t *thread)
+{
+	unsigned wait = 0;
+
+	while (wait++ < 12000 && (*thread == 0 || !is_asleep(*thread)))
+		usleep(5000);
+	ck_assert_uint_le(wait, 12000);
+}
+
+void fake_times_out(struct oa_stream *stream, int timeout_ms, const char *part)
+{
+	const uint64_t end_ns = base_now_ns() + UINT64_C(60000000000);
+	struct oa_batch *batch = NULL;
+	int r;
+
+	do {
+		r = oa_next(stream, timeout_ms, &batch);
+		if (r == 0)
+			oa_release(batch);
+	} while (base_now_ns() < end_ns &&
+		 (r == 0 || (r == OA_E_TIMEOUT && !strstr(oa_error_text(stream), part))));
+	ck_assert_int_eq(r, OA_E_TIMEOUT);
+	ck_assert_msg(strstr(oa_error_text(stream), part) != NULL, "\"%s\" lacks \"%s\"",
+		      oa_error_text(stream), part);
 }
 
 /* ---- what most tests want ---- */
@@ -644,7 +704,7 @@ struct oa_options fake_options(uint32_t batch, uint64_t epochs)
 	    .pipeline = "imagenet-train",
 	    .batch = batch,
 	    .epochs = epochs,
-	    .timeout_ms = 10000,
+	    .timeout_ms = 60000,
 	};
 }
 

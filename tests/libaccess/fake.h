@@ -99,8 +99,15 @@ void fake_say(struct fake *fake, uint16_t type, uint64_t code, const char *text)
 void fake_hang_up(struct fake *fake);
 /* First byte that a sample of an instance has in field "image". */
 uint8_t fake_pixel(uint64_t id, uint64_t lap, unsigned k);
-/* Waits until accessd's side knows that no grant is taken; false: not within 2 s. */
+/* Waits until accessd's side knows that no grant is taken; false: not within a minute. */
 bool fake_has_no_pins(struct fake *fake);
+/* Waits until it has seen the end of every connection. */
+void fake_wait_alone(struct fake *fake);
+/* Waits until a thread of ours, which noted its number before a call that waits, is in that wait. */
+void fake_wait_asleep(const _Atomic pid_t *thread);
+/* oa_next() times out with this part in its text: in the end, for what the text speaks of may come a
+ * moment later. Batches that come are given back. */
+void fake_times_out(struct oa_stream *stream, int timeout_ms, const char *part);
 
 /* ---- what most tests want ---- */
 struct oa_client *fake_connect(struct fake *fake);

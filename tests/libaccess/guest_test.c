@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 #include "tests/libaccess/fake.h"
 #include "tests/libaccess/suite.h"
@@ -38,11 +39,18 @@ static struct fake_conn *conn_of(struct fake *fake)
 
 /* ---- closing under a waiting thread ---- */
 
+struct waiter {
+	struct oa_stream *stream;
+	_Atomic pid_t thread;
+};
+
 static void *wait_for_ever(void *argument)
 {
+	struct waiter *waiter = argument;
 	struct oa_batch *batch;
 
-	return (void *)(intptr_t)oa_next(argument, -1, &batch);
+	waiter->thread = gettid();
+	return (void *)(intptr_t)oa_next(waiter->stream, -1, &batch);
 }
 
 enum close_case { CLOSE_IDLE, CLOSE_WITH_WINDOW, CLOSE_DIALLING, CLOSE_CASES };
@@ -53,6 +61,7 @@ START_TEST(closing_ends_waits)
 	struct fake_config config = plain;
 	struct oa_options options = fake_options(10, 1);
 	struct oa_batch *held = NULL;
+	struct waiter waiter[2] = {{.thread = 0}};
 	struct oa_stream *stream;
 	pthread_t thread[2];
 	struct fake fake;
@@ -61,14 +70,16 @@ START_TEST(closing_ends_waits)
 	config.most_hands = 1;
 	fake_start(&fake, &config);
 	stream = fake_open(&fake, &options);
-	ck_assert_int_eq(oa_next(stream, 10000, &held), 0);
+	ck_assert_int_eq(oa_next(stream, 60000, &held), 0);
 	if (_i != CLOSE_WITH_WINDOW)
 		oa_release(held);
 	if (_i == CLOSE_DIALLING)
 		fake_kill(&fake);
-	for (unsigned i = 0; i < 2; i++)
-		ck_assert_int_eq(pthread_create(&thread[i], NULL, wait_for_ever, stream), 0);
-	usleep(100000);
+	for (unsigned i = 0; i < 2; i++) {
+		waiter[i].stream = stream;
+		ck_assert_int_eq(pthread_create(&thread[i], NULL, wait_for_ever, &waiter[i]), 0);
+		fake_wait_asleep(&waiter[i].thread);
+	}
 	oa_close(stream);
 	for (unsigned i = 0; i < 2; i++) {
 		pthread_join(thread[i], &result);
@@ -107,7 +118,7 @@ START_TEST(asking_why_is_no_wait)
 	for (;;) {
 		struct pollfd fd = {.fd = oa_fd(stream), .events = POLLIN};
 
-		ck_assert_int_eq(poll(&fd, 1, 20000), 1);
+		ck_assert_int_eq(poll(&fd, 1, 60000), 1);
 		r = oa_next(stream, 0, &batch);
 		if (r == 0)
 			oa_release(batch);
@@ -138,7 +149,7 @@ START_TEST(a_batch_ends_the_arm)
 
 	fake_start(&fake, &plain);
 	stream = fake_open(&fake, &options);
-	ck_assert_int_eq(oa_next(stream, 10000, &batch), 0);
+	ck_assert_int_eq(oa_next(stream, 60000, &batch), 0);
 	oa_release(batch);
 	ck_assert_int_ge(oa_fd(stream), 0);
 	fake_lock(&fake);
@@ -168,14 +179,14 @@ START_TEST(children_do_not_keep_fds_readable)
 	config.most_hands = 1;
 	fake_start(&fake, &config);
 	stream = fake_open(&fake, &options);
-	ck_assert_int_eq(oa_next(stream, 10000, &batch), 0);
+	ck_assert_int_eq(oa_next(stream, 60000, &batch), 0);
 	oa_release(batch);
 	ck_assert_int_ge(oa_fd(stream), 0);
 	pid = fork();
 	if (pid == 0) { /* of the daemon's side it has nothing, or the socket would not hang up */
 		for (unsigned i = 0; i < BASE_ARRAY_LEN(fake.conn); i++)
 			close(fake.conn[i].sock);
-		alarm(20);
+		alarm(300);
 		for (;;)
 			pause();
 	}
@@ -195,30 +206,38 @@ START_TEST(children_do_not_keep_fds_readable)
 }
 END_TEST
 
+static uint64_t cpu_ns(void)
+{
+	struct timespec used;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+	return (uint64_t)used.tv_sec * 1000000000 + (uint64_t)used.tv_nsec;
+}
+
 /* A daemon that takes a watermark back: we wait, we do not spin. */
 START_TEST(fallen_watermarks_are_no_news)
 {
 	struct fake_config config = plain;
 	struct oa_options options = fake_options(4, 1);
-	struct oa_stats stats = {.size = sizeof(stats)};
 	struct oa_stream *stream;
 	struct oa_batch *batch;
 	struct fake_conn *conn;
 	struct fake fake;
+	uint64_t before_ns;
 
 	config.stop_at = 7;
 	fake_start(&fake, &config);
 	stream = fake_open(&fake, &options);
-	ck_assert_int_eq(oa_next(stream, 10000, &batch), 0);
+	ck_assert_int_eq(oa_next(stream, 60000, &batch), 0);
 	ck_assert_int_eq(oa_next(stream, 0, &(struct oa_batch *){NULL}), OA_E_TIMEOUT);
 	fake_lock(&fake);
 	conn = conn_of(&fake);
 	for (uint32_t slot = 0; slot < config.slots; slot++)
 		board_slot_watermark(&conn->board, slot, 1);
 	fake_unlock(&fake);
-	ck_assert_int_eq(oa_next(stream, 100, &(struct oa_batch *){NULL}), OA_E_TIMEOUT);
-	oa_stream_stats(stream, &stats);
-	ck_assert_uint_gt(stats.wait_ns, 50000000); /* slept for most of its 100 ms */
+	before_ns = cpu_ns();
+	ck_assert_int_eq(oa_next(stream, 400, &(struct oa_batch *){NULL}), OA_E_TIMEOUT);
+	ck_assert_uint_lt(cpu_ns() - before_ns, 200000000); /* slept for most of its 400 ms */
 	oa_release(batch);
 	oa_close(stream);
 	fake_stop(&fake);
@@ -284,7 +303,7 @@ static int live(const char *socket)
 	if (r && (error.code != r || strlen(error.text) < 10))
 		_exit(10);
 	if (!r)
-		r = oa_next(stream, 10000, &batch);
+		r = oa_next(stream, 60000, &batch);
 	if (!r && oa_fd(stream) < 0)
 		r = -EMFILE;
 	if (r && stream && strlen(oa_error_text(stream)) < 10)
@@ -455,7 +474,7 @@ START_TEST(mad_daemons_do_no_harm)
 	mad.fake = &fake;
 	stream = fake_open(&fake, &options);
 	ck_assert_int_eq(pthread_create(&thread, NULL, go_mad, &mad), 0);
-	for (unsigned i = 0; i < 2000; i++) {
+	for (unsigned i = 0; i < 2000 || batches <= 20; i++) {
 		size_t size = sizeof(token);
 		int r = oa_next(stream, 5, &batch);
 
@@ -478,7 +497,6 @@ START_TEST(mad_daemons_do_no_harm)
 	}
 	atomic_store(&mad.is_over, true);
 	pthread_join(thread, NULL);
-	ck_assert_uint_gt(batches, 20);
 	oa_close(stream);
 	fake_stop(&fake);
 }
@@ -494,7 +512,7 @@ static void add(TCase *tcase)
 	tcase_add_test(tcase, faults_are_never_blocked);
 	tcase_add_test(tcase, limits_are_named);
 	tcase_add_loop_test(tcase, mad_daemons_do_no_harm, 0, 3);
-	tcase_set_timeout(tcase, 60);
+	tcase_set_timeout(tcase, 300);
 }
 
 int main(void)

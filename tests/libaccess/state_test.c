@@ -110,7 +110,7 @@ static int take(struct run *run, unsigned most, uint64_t *delivered, uint64_t *e
 	int r = 0;
 
 	for (unsigned i = 0; i < most && r == 0; i++) {
-		r = oa_next(run->stream, 10000, &batch);
+		r = oa_next(run->stream, 60000, &batch);
 		if (r)
 			break;
 		fake_check_batch(batch);
@@ -222,7 +222,7 @@ START_TEST(jobs_go_on_after_a_loss)
 	int r;
 
 	start(&run, c);
-	while ((r = oa_next(run.stream, 10000, &held[n_held])) == 0) {
+	while ((r = oa_next(run.stream, 60000, &held[n_held])) == 0) {
 		oa_batch_info(held[n_held], &info);
 		for (uint32_t k = 0; k < info.count; k++)
 			ck_assert_uint_eq(run.seen[info.epoch * c->n + (uint64_t)info.ids[k]]++, 0);

@@ -158,7 +158,7 @@ START_TEST(every_sample_once)
 	options.bad = c->status ? OA_BAD_SKIP : OA_BAD_ERROR;
 	fake_start(&fake, &config);
 	stream = fake_open(&fake, &options);
-	while ((r = oa_next(stream, 20000, &batch)) == 0) {
+	while ((r = oa_next(stream, 60000, &batch)) == 0) {
 		count_batch(c, &tally, batch);
 		oa_release(before); /* as a loop that prefetches does */
 		before = batch;
@@ -196,7 +196,7 @@ START_TEST(short_end_is_a_window)
 
 	fake_start(&fake, &config);
 	stream = fake_open(&fake, &options);
-	for (; oa_next(stream, 10000, &batch) == 0; batches++)
+	for (; oa_next(stream, 60000, &batch) == 0; batches++)
 		oa_release(batch);
 	ck_assert_uint_eq(batches, 10);
 	oa_stream_stats(stream, &stats);
@@ -223,7 +223,7 @@ START_TEST(carried_batch_comes_after_windows)
 	fake_start(&fake, &config);
 	stream = fake_open(&fake, &options);
 	for (unsigned i = 0; i < 6; i++) {
-		ck_assert_int_eq(oa_next(stream, 10000, &batch), 0);
+		ck_assert_int_eq(oa_next(stream, 60000, &batch), 0);
 		oa_batch_info(batch, &info);
 		ck_assert_uint_eq(info.copied, copied[i]);
 		ck_assert_int_eq(info.is_last, i == 5);
