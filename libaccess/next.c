@@ -207,13 +207,23 @@ static BASE_COLD int next_hole(struct oa_stream *stream, struct held *held, uint
 	return NEXT_LOOP;
 }
 
+/*
+ * Batches larger than a hand are copied together in any case, and so is then the short one at an
+ * epoch's end: were it a window that its caller keeps, its grant would stay open while the next
+ * batch takes more hands than an inbox has room for.
+ */
+bool next_may_pin(const struct oa_stream *stream)
+{
+	return stream->batch <= stream->hand;
+}
+
 /* The hand ends after a run of less than a batch. */
 static BASE_COLD int next_rest(struct oa_stream *stream, struct held *held, uint32_t run,
 			       struct oa_batch **ret)
 {
 	int r;
 
-	if (stream->progress.left == run && !(stream->flags & OA_DROP_LAST))
+	if (stream->progress.left == run && !(stream->flags & OA_DROP_LAST) && next_may_pin(stream))
 		return next_window(stream, run, true, ret);
 	r = carry_add(stream, held, run);
 	if (r)

@@ -37,6 +37,8 @@ uint64_t ranked_place(const struct oa_stream *stream)
 {
 	struct ranks ranks = ranked_ranks(stream);
 
+	if (stream->has_ended) /* the next epoch's first, though it may have no step to be done */
+		return stream->progress.base;
 	return ranks_place(&ranks, ranked_done(stream));
 }
 
@@ -118,7 +120,7 @@ static int ranked_in_hand(struct oa_stream *stream, uint64_t left, bool whole, b
 	run = held_run(held, want);
 	if (run < 0)
 		return next_contradiction(stream);
-	if ((uint32_t)run == want && want == left && whole)
+	if ((uint32_t)run == want && want == left && whole && next_may_pin(stream))
 		return next_window(stream, want, is_last, ret);
 	if ((uint32_t)run == want)
 		return ranked_copy(stream, held, want, false);

@@ -367,6 +367,7 @@ static int stream_check_token(struct oa_stream *stream, bool *ret_ended, struct 
 		memcpy(stream->dataset, token.dataset, sizeof(stream->dataset));
 		stream->n_samples = token.n;
 		stream_set_order(stream, token.order);
+		stream->seed = token.seed;
 		stream->epochs = token.epoch;
 		r = token.grain == stream->deal.grain
 			? progress_init(stream, &token)

@@ -232,6 +232,7 @@ int next_window(struct oa_stream *stream, uint32_t count, bool is_last, struct o
 int next_carried(struct oa_stream *stream, struct carry **from, bool is_last,
 		 struct oa_batch **ret);
 int next_contradiction(struct oa_stream *stream);
+bool next_may_pin(const struct oa_stream *stream); /* may a short batch be a window? */
 /* A batch if one is ready: 0, STREAM_NOTHING or what oa_next() returns. Never blocks. */
 int next_try(struct oa_stream *stream, struct oa_batch **ret);
 /* Would next_try() have something else to say than the last time? */

@@ -93,6 +93,37 @@ START_TEST(keeping_batches_is_an_error_with_a_way_out)
 }
 END_TEST
 
+/* A batch of more hands than an inbox has room for comes though the one before it, an epoch's short
+ * last one, is kept. With ranks, too. */
+START_TEST(a_batch_of_many_hands_comes_beside_a_kept_one)
+{
+	struct oa_options options;
+	struct oa_client *client;
+	struct oa_stream *stream;
+	struct oa_batch *kept = NULL, *batch;
+	unsigned samples = 0;
+
+	rig_start("workers=2", "hand=1", "slots=8", NULL);
+	dataset = rig_pictures("many", 141, 1, 32);
+	options = options_of(_i ? 70 : 140, 2);
+	options.order = _i ? OA_ORDER_SEEDED : OA_ORDER_USUAL;
+	options.ranks = _i ? 2 : 1; /* this one has the epoch's last sample, too */
+	client = rig_connect();
+	stream = rig_open(client, &options);
+	while ((batch = trainee_next(stream))) {
+		ck_assert_uint_eq(trainee_count_wrong(batch, 141, 1), 0);
+		samples += trainee_info(batch).count;
+		oa_release(kept);
+		kept = batch;
+	}
+	oa_release(kept);
+	ck_assert_uint_eq(samples, _i ? 142 : 282);
+	oa_close(stream);
+	oa_disconnect(client);
+	rig_end();
+}
+END_TEST
+
 static void on_alarm(int number)
 {
 	(void)number;
@@ -571,6 +602,7 @@ static void add(TCase *tcase)
 {
 	tcase_add_loop_test(tcase, pixels_belong_to_their_ids, 0, 2);
 	tcase_add_test(tcase, keeping_batches_is_an_error_with_a_way_out);
+	tcase_add_loop_test(tcase, a_batch_of_many_hands_comes_beside_a_kept_one, 0, 2);
 	tcase_add_test(tcase, waits_end_when_they_should);
 	tcase_add_test(tcase, a_job_ends_though_accessd_is_gone);
 	tcase_add_test(tcase, a_process_ends_though_accessd_is_gone);

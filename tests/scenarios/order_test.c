@@ -195,19 +195,7 @@ END_TEST
 /* accessd is killed and comes back in the same place, with other settings. */
 static void kill_and_restart(void)
 {
-	const char *program = getenv("ACCESS_DAEMON");
-	char cache[PATH_MAX];
-
-	kill(rig_host.pid, SIGKILL);
-	waitpid(rig_host.pid, NULL, 0);
-	snprintf(cache, sizeof(cache), "cache_dir=%s", rig_host.dir);
-	rig_host.pid = fork();
-	if (rig_host.pid == 0) {
-		execl(program, program, "--private", "--dir", rig_host.dir, "--set", cache, "--set",
-		      "hand=6", "--set", "workers=1", (char *)NULL);
-		_exit(127);
-	}
-	ck_assert(rig_wait_status("node.clients", 0, 1000));
+	rig_restart("hand=6", "workers=1", NULL);
 }
 
 START_TEST(a_plan_is_the_same_after_a_kill)

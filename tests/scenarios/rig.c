@@ -17,7 +17,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -183,6 +185,33 @@ void rig_start(const char *first, ...)
 void rig_end(void)
 {
 	host_end(&rig_host);
+}
+
+void rig_restart(const char *first, ...)
+{
+	const char *args[72] = {getenv("ACCESS_DAEMON"), "--private", "--dir", rig_host.dir};
+	char cache[PATH_MAX];
+	unsigned n = 4;
+	va_list settings;
+
+	kill(rig_host.pid, SIGKILL);
+	waitpid(rig_host.pid, NULL, 0);
+	snprintf(cache, sizeof(cache), "cache_dir=%s", rig_host.dir);
+	args[n++] = "--set";
+	args[n++] = cache;
+	va_start(settings, first);
+	for (const char *setting = first; setting; setting = va_arg(settings, const char *)) {
+		args[n++] = "--set";
+		args[n++] = setting;
+	}
+	va_end(settings);
+	rig_host.pid = fork();
+	if (rig_host.pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		execv(args[0], (char *const *)(uintptr_t)args);
+		_exit(127);
+	}
+	ck_assert(rig_wait_status("node.clients", 0, 100000));
 }
 
 static double rig_number_at(const struct json_in *value, const char *path)

@@ -35,6 +35,8 @@ int rig_number_of(const uint8_t rgb[3]);
 extern struct host rig_host;
 void rig_start(const char *first, ...) __attribute__((sentinel));
 void rig_end(void);
+/* kill -9; another one in the same place, with these settings. Returns when it serves. */
+void rig_restart(const char *first, ...) __attribute__((sentinel));
 
 /* A number of the status: "node.samples_read", "jobs.0.pins"; -1 if it is not there. */
 double rig_status(const char *path);
