@@ -68,7 +68,7 @@ START_TEST(keeping_batches_is_an_error_with_a_way_out)
 	options = options_of(8, 1);
 	client = rig_connect();
 	stream = rig_open(client, &options);
-	while (n < 16 && (r = oa_next(stream, 5000, &held[n])) == 0)
+	while (n < 16 && (r = oa_next(stream, 60000, &held[n])) == 0)
 		n++;
 	ck_assert_int_eq(r, OA_E_PINS);
 	ck_assert_uint_eq(n, 2);
@@ -83,7 +83,7 @@ START_TEST(keeping_batches_is_an_error_with_a_way_out)
 	for (unsigned i = 0; i < n; i++)
 		ck_assert_uint_eq(trainee_count_wrong(held[i], 160, 2), 0);
 	oa_release(held[0]);
-	ck_assert_int_eq(oa_next(stream, 30000, &held[0]), 0);
+	ck_assert_int_eq(oa_next(stream, 60000, &held[0]), 0);
 	oa_release(held[0]);
 	oa_release(held[1]);
 	oa_close(other);
@@ -232,7 +232,8 @@ START_TEST(a_job_ends_though_accessd_is_gone)
 	ck_assert_uint_eq(trainee_count_wrong(batch, 64, 2), 0);
 	oa_release(batch);
 	oa_disconnect(client);
-	ck_assert_uint_lt(base_now_ns() - before, UINT64_C(5000000000));
+	ck_assert_uint_lt(base_now_ns() - before,
+			  UINT64_C(30000000000)); /* nobody was waited for */
 	rig_end();
 }
 END_TEST

@@ -3,9 +3,9 @@
 /*
  * No wake is lost: a rank arms and then looks at a watermark, accessd moves the watermark and then
  * looks for an arm. Whichever way the two run into each other, one of them must see. Two threads do
- * it a great many times, each round from the same start; a round that neither saw is a sleep for
- * ever. (With plain release and acquire this fails on x86: the store waits in the buffer while the
- * load goes ahead.)
+ * it a great many times (fewer where both share a processor), each round from the same start; a
+ * round that neither saw is a sleep for ever. (With plain release and acquire this fails on x86: the
+ * store waits in the buffer while the load goes ahead.)
  */
 
 #include <pthread.h>
@@ -15,13 +15,14 @@
 #include "shmring/grant.h"
 #include "tests/shmring/suite.h"
 
-enum { ROUNDS = 500000, PATIENCE = 2000 };
+enum { ROUNDS = 500000, PATIENCE = 2000, SECONDS = 10 };
 
 static struct {
 	struct board writer, reader;
 	struct grant_server server;
 	struct grant_rank rank;
 	_Atomic uint32_t arrived; /* at barriers, both together */
+	_Atomic unsigned last;    /* round */
 	bool accessd_saw;
 	unsigned lost;
 } storm;
@@ -49,7 +50,7 @@ static void *be_accessd(void *argument)
 	uint64_t random = 2;
 	uint32_t meetings = 0;
 
-	for (unsigned round = 0; round < ROUNDS; round++) {
+	for (unsigned round = 0; round <= storm.last; round++) {
 		board_slot_watermark(&storm.writer, 0, 0);
 		meet(&meetings);
 		dawdle(&random);
@@ -62,12 +63,16 @@ static void *be_accessd(void *argument)
 
 static void be_rank(void)
 {
+	const uint64_t end_ns = base_now_ns() + SECONDS * UINT64_C(1000000000);
 	uint64_t random = 1;
 	uint32_t meetings = 0;
 
-	for (unsigned round = 0; round < ROUNDS; round++) {
+	for (unsigned round = 0; round <= storm.last; round++) {
 		bool saw;
 
+		/* Before the round's first meeting: so the other one knows it after the second. */
+		if (round % 1024 == 0 && base_now_ns() > end_ns)
+			storm.last = round;
 		grant_disarm(&storm.rank);
 		meet(&meetings);
 		dawdle(&random);
@@ -107,17 +112,18 @@ START_TEST(no_wake_is_lost)
 	pthread_t accessd;
 
 	make();
+	storm.last = ROUNDS - 1;
 	ck_assert_int_eq(pthread_create(&accessd, NULL, be_accessd, NULL), 0);
 	be_rank();
 	pthread_join(accessd, NULL);
-	ck_assert_msg(storm.lost == 0, "%u of %d wakes were lost", storm.lost, ROUNDS);
+	ck_assert_msg(storm.lost == 0, "%u of %u wakes were lost", storm.lost, storm.last + 1);
 }
 END_TEST
 
 static void add(TCase *tcase)
 {
 	tcase_add_test(tcase, no_wake_is_lost);
-	tcase_set_timeout(tcase, 60);
+	tcase_set_timeout(tcase, 300);
 }
 
 int main(void)
