@@ -130,7 +130,7 @@ static bool receive_within(struct process *process, struct wire_in *ret, int tim
 
 void process_receive(struct process *process, struct wire_in *ret)
 {
-	ck_assert(receive_within(process, ret, 20000));
+	ck_assert(receive_within(process, ret, 60000));
 }
 
 static uint64_t get(const struct wire_in *in, uint16_t key)
@@ -146,7 +146,7 @@ void process_failed(struct process *process, const struct work *work, uint32_t t
 	struct pollfd poll_fd = {.fd = process->sock, .events = POLLIN};
 	struct wire_in in;
 
-	ck_assert_int_eq(poll(&poll_fd, 1, 20000), 1);
+	ck_assert_int_eq(poll(&poll_fd, 1, 60000), 1);
 	wire_in_init(&in);
 	ck_assert_int_eq(wire_recv(process->sock, &in, 0), 0);
 	ck_assert_int_eq(in.type, READER_FAILED);
@@ -298,7 +298,7 @@ uint32_t work_in_state(const struct work *work, enum layout_task_state state)
 
 void work_wait(struct process *process, struct work *work)
 {
-	const uint64_t deadline_ns = base_now_ns() + UINT64_C(30000000000);
+	const uint64_t deadline_ns = base_now_ns() + UINT64_C(60000000000);
 
 	while (work_in_state(work, LAYOUT_TASK_READY) + work_in_state(work, LAYOUT_TASK_FAILED) <
 	       work->count) {
