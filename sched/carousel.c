@@ -65,8 +65,9 @@ int carousel_new(const struct carousel_config *config, struct carousel **ret)
 	return 0;
 }
 
-static void free_member(struct carousel_member *member)
+static void free_member(struct carousel *carousel, struct carousel_member *member)
 {
+	carousel_population_unref(carousel, member->population);
 	free(member->need);
 	free(member->tail);
 	free(member->grants);
@@ -78,10 +79,13 @@ void carousel_free(struct carousel *carousel)
 	if (!carousel)
 		return;
 	for (uint32_t i = 0; i < CAROUSEL_MAX_JOBS; i++)
-		free_member(&carousel->jobs[i]);
+		free_member(carousel, &carousel->jobs[i]);
 	for (uint32_t i = 0; carousel->slots && i < carousel->config.max_slots; i++) {
+		if (carousel->slots[i].hand.scope)
+			carousel_population_unref(carousel, carousel->slots[i].hand.scope);
 		free(carousel->slots[i].ids);
 		free(carousel->slots[i].grains);
+		free(carousel->slots[i].uses);
 	}
 	free(carousel->slots);
 	free(carousel->candidates);
@@ -106,8 +110,10 @@ int carousel_add_slots(struct carousel *carousel, uint32_t slots)
 		if (!s->ids)
 			s->ids = malloc(carousel->config.hand * sizeof(*s->ids));
 		if (!s->grains)
-			s->grains = malloc(carousel->max_grains * sizeof(*s->grains));
-		if (!s->ids || !s->grains)
+			s->grains = malloc(carousel->config.hand * sizeof(*s->grains));
+		if (!s->uses)
+			s->uses = calloc(CAROUSEL_MAX_JOBS, sizeof(*s->uses));
+		if (!s->ids || !s->grains || !s->uses)
 			return -ENOMEM;
 		s->owner = CAROUSEL_NOBODY;
 		carousel->n_slots++;
@@ -152,6 +158,7 @@ static bool is_tail_good(const struct carousel *carousel, const struct carousel_
 		int64_t id = member->tail[i];
 
 		if (id < 0 || (uint64_t)id >= deal->n || (i && id == member->tail[i - 1]) ||
+		    !carousel_population_has_id(carousel, member, (uint64_t)id) ||
 		    bits_test(member->need, deal_position(deal, (uint64_t)id) / deal->grain))
 			return false;
 	}
@@ -172,17 +179,34 @@ static int copy_need(struct carousel *carousel, const uint64_t *need,
 		return CAROUSEL_E_BAD;
 	memcpy(member->need, need, words * sizeof(*need));
 	carousel_need_recount(carousel, member);
+	return carousel_population_has_need(carousel, member) ? 0 : CAROUSEL_E_BAD;
+}
+
+static int set_population(struct carousel *carousel, const struct carousel_join *join,
+			  struct carousel_member *member)
+{
+	int r = carousel_population_join(carousel, join, &member->population);
+
+	if (r)
+		return r;
+	member->scope = join->is_random ? 0 : member->population;
+	member->is_narrow = join->is_narrow;
 	return 0;
 }
 
 static int fill_member(struct carousel *carousel, const struct carousel_join *join,
 		       struct carousel_member *member)
 {
+	int r;
+
 	if (!join->ranks || !join->batch || (join->epochs && join->epoch > join->epochs))
 		return CAROUSEL_E_BAD;
 	if (join->order && (!plan_is_fixed(join->order) || join->need || join->n_tail ||
-			    join->place > carousel->deal.n))
+			    join->population || join->place > carousel->deal.n))
 		return CAROUSEL_E_BAD;
+	r = set_population(carousel, join, member);
+	if (r)
+		return r;
 	member->need = calloc(carousel->words, sizeof(*member->need));
 	member->tail = calloc((size_t)join->n_tail + 1, sizeof(*member->tail));
 	member->grants = calloc(carousel->config.max_slots, sizeof(*member->grants));
@@ -190,6 +214,7 @@ static int fill_member(struct carousel *carousel, const struct carousel_join *jo
 		return -ENOMEM;
 	member->batch = join->batch;
 	member->ranks = join->ranks;
+	member->reuse = BASE_MAX(join->reuse, 1u);
 	member->epoch = member->joined_epoch = member->closed = join->epoch;
 	member->epochs = join->epochs;
 	if (join->epochs && join->epoch == join->epochs)
@@ -243,8 +268,10 @@ static void see_laps(struct carousel *carousel, const struct carousel_join *join
 
 		for (uint32_t k = 0; k < join->n_laps; k++)
 			is_seen |= s->hand.lap == join->laps[k];
-		if (s->hand.instance && is_seen)
-			carousel_set_add(&s->seen, job);
+		if (!s->hand.instance || !is_seen)
+			continue;
+		carousel_set_add(&s->seen, job);
+		s->uses[job] = UINT8_MAX; /* how often is not known */
 	}
 }
 
@@ -262,7 +289,7 @@ int carousel_join(struct carousel *carousel, const struct carousel_join *join, u
 	member = &carousel->jobs[job];
 	r = fill_member(carousel, join, member);
 	if (r) {
-		free_member(member);
+		free_member(carousel, member);
 		return r;
 	}
 	end_segment(carousel);
@@ -284,6 +311,7 @@ static void forget_job(struct carousel *carousel, uint32_t job)
 
 		carousel_set_remove(&s->seen, job);
 		carousel_set_remove(&s->check, job);
+		s->uses[job] = 0;
 		if (s->owner == job)
 			s->owner = CAROUSEL_NOBODY;
 	}
@@ -307,7 +335,7 @@ static void leave(struct carousel *carousel, uint32_t job, bool pinned)
 		carousel_need_drop(carousel, job, (int)member->n_grants - 1);
 	}
 	forget_job(carousel, job);
-	free_member(member);
+	free_member(carousel, member);
 }
 
 void carousel_leave(struct carousel *carousel, uint32_t job, uint64_t now_ns)
@@ -480,6 +508,7 @@ void carousel_job(const struct carousel *carousel, uint32_t job, uint64_t now_ns
 	    .hungry = carousel_step_hungry(carousel, job, now_ns),
 	    .starving = carousel_step_starving(carousel, job, now_ns),
 	    .epoch = member->epoch,
+	    .population = carousel_population_count(carousel, member),
 	    .need = member->need_samples + member->n_tail,
 	    .coming = member->coming,
 	    .taken = member->taken,

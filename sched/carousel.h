@@ -52,6 +52,12 @@ struct carousel_join {
 	const uint64_t *need; /* bitmap over grains (copied), NULL: all */
 	const int64_t *tail;  /* samples of begun grains not delivered (copied) */
 	uint32_t n_tail;
+	/* Bitmap over positions of the deal (copied; sched/population.h): which samples its epochs
+	 * have, NULL: all. need and tail lie within it. is_random: it has nothing to do with what is
+	 * in the samples (a random split). is_narrow: it is granted no hand with other samples. */
+	const uint64_t *population;
+	bool is_random, is_narrow;
+	uint32_t reuse;       /* epochs that may see the same instance; 0: 1 */
 	const uint64_t *laps; /* instances (laps) it has seen: not granted again */
 	uint32_t n_laps;
 	enum plan_order order; /* 0: dealt; a fixed one has no need, tail and laps */
@@ -87,12 +93,14 @@ struct carousel_hand {          /* what a slot holds; valid until CAROUSEL_EMPTY
 	uint64_t seed;         /* of orders and random ops: the stream's, or the plan's */
 	enum plan_order order; /* of a fixed plan, else 0 */
 	uint64_t place;        /* of its first sample in a fixed plan's epoch */
+	uint32_t scope;        /* number of the population its samples are drawn from; 0: all */
 	bool ready, is_private;
 };
 
 struct carousel_job_view {
 	bool used, lives, hungry, starving;
 	uint64_t epoch;           /* of the next grant */
+	uint64_t population;      /* samples of its epochs */
 	uint64_t need;            /* samples not granted in this epoch */
 	uint64_t coming;          /* samples granted, untaken */
 	uint64_t taken, consumed; /* samples, over all epochs */

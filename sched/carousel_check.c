@@ -18,6 +18,8 @@ static const char *check_need(const struct carousel *carousel, const struct caro
 		return "a job's need is not counted right";
 	if (bits_count(member->need, carousel->words * 64) != member->need_grains)
 		return "a job needs a grain past the end";
+	if (!member->plan.order && !carousel_population_has_need(carousel, member))
+		return "a job needs what is not its own";
 	if (is_over && (member->need_samples || member->n_tail))
 		return "a job that is granted everything needs something";
 	if (!is_over && carousel->deal.n && !member->need_samples && !member->n_tail)
@@ -33,9 +35,10 @@ static const char *check_sum(const struct carousel *carousel, const struct carou
 	uint64_t begun = member->epoch - member->joined_epoch;
 	bool is_over = member->epochs && member->epoch >= member->epochs;
 	uint64_t all = 0, has = member->need_samples + member->n_tail;
+	uint64_t epoch = carousel_population_count(carousel, member);
 
 	if (begun || !is_over)
-		all = member->joined_samples + (begun - is_over) * carousel->deal.n;
+		all = member->joined_samples + (begun - is_over) * epoch;
 	for (uint32_t i = 0; i < member->n_grants; i++)
 		has += member->grants[i].samples;
 	return has + member->consumed + member->lost == all
@@ -43,14 +46,16 @@ static const char *check_sum(const struct carousel *carousel, const struct carou
 		   : "a job's need, grants and consumed samples do not make up its epochs";
 }
 
-static bool share_grain(const struct carousel_hand *a, const struct carousel_hand *b)
+static bool share_grain(const struct carousel *carousel, const struct carousel_member *member,
+			const struct carousel_hand *a, const struct carousel_hand *b)
 {
 	uint32_t i = 0, k = 0;
 
 	while (i < a->n_grains && k < b->n_grains) {
-		if (a->grains[i] == b->grains[k])
+		if (a->grains[i] == b->grains[k] &&
+		    carousel_population_has(carousel, member, a->grains[i]))
 			return true;
-		if (a->grains[i] < b->grains[k])
+		if (a->grains[i] <= b->grains[k])
 			i++;
 		else
 			k++;
@@ -71,7 +76,8 @@ static const char *check_grains(const struct carousel *carousel,
 				return "a job needs a grain that it was granted";
 		for (uint32_t k = 0; k < i; k++)
 			if (member->grants[k].epoch == grant->epoch &&
-			    share_grain(hand, &carousel->slots[member->grants[k].slot].hand))
+			    share_grain(carousel, member, hand,
+					&carousel->slots[member->grants[k].slot].hand))
 				return "a job was granted a grain twice in an epoch";
 	}
 	return NULL;
@@ -105,8 +111,13 @@ static const char *check_counts(const struct carousel *carousel, uint32_t job)
 		const struct carousel_grant *grant = &member->grants[i];
 		const struct carousel_slot *s = &carousel->slots[grant->slot];
 
-		if (!s->hand.instance || s->hand.count != grant->first + grant->samples)
+		if (!s->hand.instance || carousel_population_of_hand(carousel, member, &s->hand) !=
+					     grant->first + grant->samples)
 			return "a job was granted a slot that holds something else";
+		if (!carousel_population_is_within(carousel, member->scope, s->hand.scope))
+			return "a job was granted a hand that was drawn for others alone";
+		if (!s->uses[job])
+			return "a slot does not count a grant";
 		if (!carousel_set_has(&s->seen, job))
 			return "a slot does not know of a grant";
 		coming += grant->state == CAROUSEL_GRANTED ? grant->samples : 0;
@@ -151,7 +162,7 @@ static const char *check_hand(const struct carousel *carousel, const struct caro
 		if (hand->grains[i] >= carousel->deal.grains ||
 		    (i && hand->grains[i] <= hand->grains[i - 1]))
 			return "a hand's grains are not distinct, ascending grains of the deal";
-		samples += deal_grain_size(&carousel->deal, hand->grains[i]);
+		samples += carousel_population_grain(carousel, hand->scope, hand->grains[i]);
 	}
 	if (!hand->is_private && !hand->order && samples != hand->count)
 		return "a hand's samples are not those of its grains";

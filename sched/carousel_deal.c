@@ -30,6 +30,7 @@
 
 /* "draw": apart from every use of (seed, lap) */
 #define CAROUSEL_STREAM_DRAW UINT32_C(0x64726177)
+#define CAROUSEL_STREAM_FILL UINT32_C(0x66696c6c) /* "fill" */
 /* Half a hand found behind this share of the bitmap: few enough to list them, most likely. */
 #define CAROUSEL_THIN 16
 
@@ -232,12 +233,13 @@ static int compare_grains(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* A uniform subset of max_grains of the candidates, ascending; all of them if there are no more.
+/* A uniform subset of most of the candidates, ascending; all of them if there are no more.
  * n_list: as many are listed; 0: none are, they stand in the bitmap. */
-static uint32_t draw(struct carousel *carousel, uint64_t lap, uint32_t n_list, uint32_t *grains)
+static uint32_t draw(struct carousel *carousel, uint64_t lap, uint32_t n_list, uint32_t most,
+		     uint32_t *grains)
 {
 	uint32_t total = n_list ? n_list : (uint32_t)sum_blocks(carousel);
-	uint32_t n = BASE_MIN(carousel->max_grains, total);
+	uint32_t n = BASE_MIN(most, total);
 	struct philox_seq seq;
 
 	philox_seq_init(&seq, carousel->config.seed, lap, CAROUSEL_STREAM_DRAW);
@@ -257,26 +259,56 @@ static uint32_t draw(struct carousel *carousel, uint64_t lap, uint32_t n_list, u
 	return n;
 }
 
-/* Chooses grains for the hungriest job, order[0], and whoever can share them. */
+/* Of grains drawn for a scope that has not all samples of a grain, as many as fill the hand: the
+ * first of them in a random order. */
+static uint32_t fill_hand(const struct carousel *carousel, uint64_t lap, uint32_t scope, uint32_t n,
+			  uint32_t *grains)
+{
+	uint32_t samples = 0, kept = 0;
+	struct philox_seq seq;
+
+	philox_seq_init(&seq, carousel->config.seed, lap, CAROUSEL_STREAM_FILL);
+	for (; kept < n; kept++) {
+		uint32_t chosen = kept + (uint32_t)philox_below(&seq, n - kept);
+		uint32_t grain = grains[chosen];
+
+		samples += carousel_population_grain(carousel, scope, grain);
+		if (samples > carousel->config.hand)
+			break;
+		grains[chosen] = grains[kept];
+		grains[kept] = grain;
+	}
+	qsort(grains, kept, sizeof(*grains), compare_grains);
+	return kept;
+}
+
+/* Chooses grains for the hungriest job, order[0], and whoever can share them. A job of a scope within
+ * the hand's has no say (carousel_population.c); one of a wider scope, which will not be granted the
+ * hand, would rather have it made of what it has had. */
 static uint32_t choose(struct carousel *carousel, uint64_t lap, const uint32_t *order, uint32_t n,
 		       uint32_t n_hungry, uint32_t *grains)
 {
-	uint32_t n_list = 0;
+	uint32_t scope = carousel->jobs[order[0]].scope, n_list = 0;
+	bool is_whole = !scope || carousel->deal.grain == 1;
 
 	memcpy(carousel->candidates, carousel->jobs[order[0]].need,
 	       carousel->words * sizeof(uint64_t));
 	for (uint32_t i = 1; i < n; i++) {
 		const struct carousel_member *member = &carousel->jobs[order[i]];
+		bool is_hungry = i < n_hungry && member->scope == scope;
 
-		if (member->need_grains == carousel->deal.grains)
-			continue; /* it needs all there is: all candidates are kept */
+		if (member->need_grains == carousel->deal.grains ||
+		    !carousel_population_is_within(carousel, scope, member->scope))
+			continue; /* it needs all there is, or has no say: all are kept */
 		if (n_list)
-			n_list = split_list(carousel, member->need, i < n_hungry, n_list);
-		else if (split(carousel, member, i < n_hungry) &&
-			 !list_candidates(carousel, &n_list))
+			n_list = split_list(carousel, member->need, is_hungry, n_list);
+		else if (split(carousel, member, is_hungry) && !list_candidates(carousel, &n_list))
 			n_list = 0;
 	}
-	return draw(carousel, lap, n_list, grains);
+	if (is_whole)
+		return draw(carousel, lap, n_list, carousel->max_grains, grains);
+	n = draw(carousel, lap, n_list, carousel->config.hand, grains);
+	return fill_hand(carousel, lap, scope, n, grains);
 }
 
 void carousel_deal_hand(struct carousel *carousel, const uint32_t *order, uint32_t n,
@@ -284,9 +316,12 @@ void carousel_deal_hand(struct carousel *carousel, const uint32_t *order, uint32
 {
 	struct carousel_hand *hand = &slot->hand;
 
+	hand->scope = carousel->jobs[order[0]].scope;
+	carousel_population_ref(carousel, hand->scope);
 	hand->n_grains = choose(carousel, hand->lap, order, n, n_hungry, slot->grains);
-	hand->count = deal_hand(&carousel->deal, carousel->config.seed, hand->lap, slot->grains,
-				hand->n_grains, slot->ids);
+	hand->count =
+	    deal_members(&carousel->deal, carousel_population_bits(carousel, hand->scope),
+			 carousel->config.seed, hand->lap, slot->grains, hand->n_grains, slot->ids);
 	hand->ids = slot->ids;
 	hand->grains = slot->grains;
 }

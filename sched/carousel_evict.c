@@ -10,6 +10,8 @@
  * stays.
  */
 
+#include <string.h>
+
 #include "sched/carousel_state.h"
 
 int carousel_evict_granted_at(const struct carousel *carousel, uint32_t job, uint32_t slot)
@@ -30,18 +32,27 @@ static bool is_wanted_by(const struct carousel *carousel, uint32_t job, uint32_t
 	return member->used && carousel_fixed_awaits(carousel, member, &carousel->slots[slot].hand);
 }
 
-/* Living jobs that were granted the slot and did not take it yet, or come to it soon. */
+/* Living jobs that were granted the slot and did not take it yet, or come to it soon. Jobs of a scope
+ * within the hand's count as one, and only where no other job wants it: whom it suits depends on what
+ * is in it, and that must not choose among the hands of the others (carousel_population.c). */
 static uint32_t wanted_by(const struct carousel *carousel, uint32_t slot, uint64_t now_ns)
 {
 	const struct carousel_slot *s = &carousel->slots[slot];
 	uint32_t wanted = 0;
+	bool within = false;
 
 	if (!s->granted && !s->hand.order)
 		return 0;
-	for (uint32_t job = 0; job < CAROUSEL_MAX_JOBS; job++)
-		if (is_wanted_by(carousel, job, slot))
-			wanted += carousel_step_lives(carousel, job, now_ns, NULL);
-	return wanted;
+	for (uint32_t job = 0; job < CAROUSEL_MAX_JOBS; job++) {
+		if (!is_wanted_by(carousel, job, slot) ||
+		    !carousel_step_lives(carousel, job, now_ns, NULL))
+			continue;
+		if (!s->hand.order && carousel->jobs[job].scope != s->hand.scope)
+			within = true;
+		else
+			wanted++;
+	}
+	return wanted ? wanted : within;
 }
 
 /* The next grant to withdraw so that the job's grant of the slot ends: maybe one of another slot,
@@ -148,6 +159,8 @@ static void empty_slot(struct carousel *carousel, uint32_t slot, struct carousel
 	};
 	if (!s->stamped)
 		carousel->unstamped--;
+	carousel_population_unref(carousel, s->hand.scope);
+	memset(s->uses, 0, CAROUSEL_MAX_JOBS);
 	s->hand = (struct carousel_hand){0};
 	s->seen = s->check = (struct carousel_set){0};
 	s->owner = CAROUSEL_NOBODY;

@@ -23,31 +23,35 @@
  * alone, and the books still balance.
  */
 
+#include <string.h>
+
 #include "base/bits.h"
 #include "sched/carousel_state.h"
+#include "sched/population.h"
 
 void carousel_need_recount(const struct carousel *carousel, struct carousel_member *member)
 {
 	const struct deal *deal = &carousel->deal;
-	uint64_t short_by;
+	const uint64_t *bits = carousel_population_bits(carousel, member->population);
 
 	if (member->plan.order)
 		return; /* there is nothing but the number */
 	member->need_grains = bits_count(member->need, deal->grains);
-	member->need_samples = member->need_grains * deal->grain;
-	if (deal->grains && bits_test(member->need, deal->grains - 1)) {
-		short_by = deal->grain - deal_grain_size(deal, deal->grains - 1);
-		member->need_samples -= short_by;
-	}
+	member->need_samples = population_samples(deal, bits, member->need);
 }
 
 void carousel_need_reset(struct carousel *carousel, struct carousel_member *member)
 {
-	member->need_samples = carousel->deal.n;
+	const struct carousel_population *population = carousel->population[member->population];
+
+	member->need_samples = carousel_population_count(carousel, member);
 	if (member->plan.order)
 		return;
-	bits_fill(member->need, carousel->deal.grains);
-	member->need_grains = carousel->deal.grains;
+	member->need_grains = population ? population->grains : carousel->deal.grains;
+	if (population)
+		memcpy(member->need, population->need, carousel->words * sizeof(*member->need));
+	else
+		bits_fill(member->need, carousel->deal.grains);
 }
 
 static void clear_need(struct carousel *carousel, struct carousel_member *member)
@@ -63,7 +67,13 @@ bool carousel_need_has(const struct carousel *carousel, const struct carousel_me
 {
 	if (member->plan.order)
 		return carousel_fixed_has(carousel, member, hand);
-	if (hand->order || member->need_grains < hand->n_grains)
+	if (hand->order)
+		return false;
+	if (hand->scope != member->scope)
+		return !member->is_narrow &&
+		       carousel_population_is_within(carousel, member->scope, hand->scope) &&
+		       carousel_population_covers(carousel, member, hand);
+	if (member->need_grains < hand->n_grains)
 		return false;
 	for (uint32_t i = 0; i < hand->n_grains; i++)
 		if (!bits_test(member->need, hand->grains[i]))
@@ -104,27 +114,35 @@ int carousel_need_find(const struct carousel_member *member, uint32_t slot)
 	return -1;
 }
 
+/* What the job needs of the hand's grains is granted: it is needed no more. */
+static void clear_grains(struct carousel_member *member, const struct carousel_hand *hand,
+			 uint32_t samples)
+{
+	for (uint32_t i = 0; i < hand->n_grains; i++) {
+		member->need_grains -= bits_test(member->need, hand->grains[i]);
+		bits_clear(member->need, hand->grains[i]);
+	}
+	if (!hand->is_private)
+		member->need_samples -= samples;
+}
+
 void carousel_need_grant(struct carousel *carousel, uint32_t job, uint32_t slot, uint64_t now_ns,
 			 struct carousel_action *ret)
 {
 	struct carousel_member *member = &carousel->jobs[job];
 	struct carousel_slot *s = &carousel->slots[slot];
 	struct carousel_grant *grant = &member->grants[member->n_grants++];
-	uint32_t first = 0;
+	uint32_t first = 0, samples;
 
 	if (member->plan.order)
 		first = carousel_fixed_first(carousel, member, &s->hand);
-	for (uint32_t i = 0; i < s->hand.n_grains; i++)
-		bits_clear(member->need, s->hand.grains[i]);
-	if (!s->hand.is_private) {
-		member->need_grains -= s->hand.n_grains;
-		member->need_samples -= s->hand.count - first;
-	}
+	samples = carousel_population_of_hand(carousel, member, &s->hand) - first;
+	clear_grains(member, &s->hand, samples);
 	*grant = (struct carousel_grant){
 	    .state = CAROUSEL_GRANTED,
 	    .last = !member->need_samples && !member->n_tail,
 	    .slot = slot,
-	    .samples = s->hand.count - first,
+	    .samples = samples,
 	    .first = first,
 	    .epoch = member->epoch,
 	    .since_ns = now_ns,
@@ -132,6 +150,7 @@ void carousel_need_grant(struct carousel *carousel, uint32_t job, uint32_t slot,
 	member->coming += grant->samples;
 	s->granted++;
 	carousel_set_add(&s->seen, job);
+	s->uses[job] += s->uses[job] < UINT8_MAX;
 	*ret = (struct carousel_action){
 	    .kind = CAROUSEL_GRANT,
 	    .job = job,
@@ -161,7 +180,7 @@ void carousel_need_drop(struct carousel *carousel, uint32_t job, int index)
 	}
 	if (grant->state == CAROUSEL_REVOKED && --member->revoked == 0)
 		carousel_need_look(carousel, job);
-	if (carousel->config.usable_again)
+	if (carousel->config.usable_again || member->reuse > 1)
 		carousel_set_add(&s->check, job);
 	for (uint32_t i = (uint32_t)index; i + 1 < member->n_grants; i++)
 		member->grants[i] = member->grants[i + 1];
@@ -176,12 +195,15 @@ static void return_tail(struct carousel_member *member, struct carousel_slot *s)
 	s->owner = CAROUSEL_NOBODY;
 }
 
-static void return_grains(struct carousel_member *member, const struct carousel_hand *hand,
-			  uint32_t samples)
+static void return_grains(const struct carousel *carousel, struct carousel_member *member,
+			  const struct carousel_hand *hand, uint32_t samples)
 {
-	for (uint32_t i = 0; i < hand->n_grains; i++)
+	for (uint32_t i = 0; i < hand->n_grains; i++) {
+		if (!carousel_population_has(carousel, member, hand->grains[i]))
+			continue;
 		bits_set(member->need, hand->grains[i]);
-	member->need_grains += hand->n_grains;
+		member->need_grains++;
+	}
 	member->need_samples += samples;
 }
 
@@ -190,7 +212,8 @@ static bool can_return(const struct carousel *carousel, const struct carousel_me
 		       int index)
 {
 	const struct carousel_grant *grant = &member->grants[index];
-	bool untouched = member->need_samples == carousel->deal.n || is_over(member);
+	uint64_t all = carousel_population_count(carousel, member);
+	bool untouched = member->need_samples == all || is_over(member);
 
 	if (member->plan.order && carousel_need_newest(member, index) != index)
 		return false;
@@ -218,11 +241,13 @@ void carousel_need_return(struct carousel *carousel, uint32_t job, int index)
 		member->epoch = grant.epoch;
 		clear_need(carousel, member);
 	}
-	carousel_set_remove(&s->seen, job);
+	s->uses[job] -= s->uses[job] < UINT8_MAX;
+	if (!s->uses[job])
+		carousel_set_remove(&s->seen, job);
 	if (s->hand.is_private)
 		return_tail(member, s);
 	else
-		return_grains(member, &s->hand, grant.samples);
+		return_grains(carousel, member, &s->hand, grant.samples);
 	carousel_need_look(carousel, job);
 }
 

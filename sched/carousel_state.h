@@ -6,7 +6,8 @@
  * Inside the carousel: what its files share, no business of anybody else. carousel.c has the
  * events and views, carousel_need.c need, grants and epochs, carousel_step.c the policy,
  * carousel_evict.c how slots become free, carousel_deal.c what goes into a hand, carousel_fixed.c the
- * same for jobs with a fixed plan, carousel_check.c the invariants.
+ * same for jobs with a fixed plan, carousel_population.c whose samples they are, carousel_check.c the
+ * invariants.
  */
 
 #include "base/base.h"
@@ -20,6 +21,20 @@
 
 struct carousel_set { /* of jobs */
 	uint64_t word[CAROUSEL_MAX_JOBS / 64];
+};
+
+#define CAROUSEL_SCOPES (CAROUSEL_MAX_JOBS + 1) /* populations, 0: the whole */
+struct carousel_scopes {                        /* a set of them */
+	uint64_t word[(CAROUSEL_SCOPES + 63) / 64];
+};
+
+struct carousel_population {
+	uint32_t users; /* jobs and hands */
+	bool is_random;
+	uint64_t *bits;         /* owned; over positions */
+	uint64_t *need;         /* owned; grains with a member */
+	uint64_t count, grains; /* members, bits of need */
+	struct carousel_scopes within;
 };
 
 /*
@@ -43,7 +58,11 @@ struct carousel_member { /* a job */
 	uint32_t batch, ranks;
 	uint64_t epoch, epochs; /* epoch of the next grant; == epochs: everything is granted */
 	uint64_t closed;        /* epochs below it are over: the job took their last hand */
-	uint64_t *need;         /* owned; grains not granted in `epoch` */
+	uint32_t population;    /* 0: the whole */
+	uint32_t scope; /* the same, but 0 if it is a random one: see carousel_population.c */
+	bool is_narrow; /* granted hands of its own scope alone */
+	uint32_t reuse; /* epochs that may see the same instance */
+	uint64_t *need; /* owned; grains not granted in `epoch` */
 	uint64_t need_grains, need_samples;
 	struct plan plan; /* order 0: none, it is dealt to; else need_samples alone says the need */
 	int64_t *tail;    /* owned; samples not granted yet of begun grains */
@@ -65,7 +84,8 @@ struct carousel_member { /* a job */
 struct carousel_slot {
 	struct carousel_hand hand; /* instance 0: empty */
 	int64_t *ids;              /* owned; room for C */
-	uint32_t *grains;          /* owned; room for C / g */
+	uint32_t *grains;          /* owned; room for C */
+	uint8_t *uses;             /* owned; by job: epochs it was granted the instance in */
 	uint32_t owner;            /* job of a private hand */
 	bool stamped;              /* ready_ns is known */
 	uint64_t ready_ns;
@@ -90,7 +110,8 @@ struct carousel {
 	uint32_t *list;               /* owned; scratch, candidates that lie thin */
 	uint32_t room_list;
 	uint64_t productions, reference, waits_on_dead;
-	struct carousel_slot *slots; /* owned; max_slots of them */
+	struct carousel_population *population[CAROUSEL_SCOPES]; /* owned; 0: always NULL */
+	struct carousel_slot *slots;                             /* owned; max_slots of them */
 	struct carousel_member jobs[CAROUSEL_MAX_JOBS];
 };
 
@@ -106,6 +127,50 @@ static inline void carousel_set_remove(struct carousel_set *set, uint32_t job)
 {
 	set->word[job / 64] &= ~(UINT64_C(1) << (job % 64));
 }
+
+static inline bool carousel_scopes_has(const struct carousel_scopes *set, uint32_t scope)
+{
+	return set->word[scope / 64] >> (scope % 64) & 1;
+}
+static inline void carousel_scopes_add(struct carousel_scopes *set, uint32_t scope)
+{
+	set->word[scope / 64] |= UINT64_C(1) << (scope % 64);
+}
+static inline void carousel_scopes_remove(struct carousel_scopes *set, uint32_t scope)
+{
+	set->word[scope / 64] &= ~(UINT64_C(1) << (scope % 64));
+}
+
+/* carousel_population.c */
+/* A reference to the join's population, or to one like it. 0, CAROUSEL_E_BAD (nobody in it, bits past
+ * the end), CAROUSEL_E_FULL, -ENOMEM; *ret_index is to be unreferenced in any case. */
+int carousel_population_join(struct carousel *carousel, const struct carousel_join *join,
+			     uint32_t *ret_index);
+void carousel_population_ref(struct carousel *carousel, uint32_t index);
+void carousel_population_unref(struct carousel *carousel, uint32_t index);
+/* Bitmap over positions; NULL: the whole. */
+const uint64_t *carousel_population_bits(const struct carousel *carousel, uint32_t index);
+/* Samples of the job's epochs. */
+uint64_t carousel_population_count(const struct carousel *carousel,
+				   const struct carousel_member *member);
+/* Does the job need nothing but its own? */
+bool carousel_population_has_need(const struct carousel *carousel,
+				  const struct carousel_member *member);
+bool carousel_population_is_within(const struct carousel *carousel, uint32_t inner, uint32_t outer);
+/* Samples of the grain that are in the scope. */
+uint32_t carousel_population_grain(const struct carousel *carousel, uint32_t scope, uint64_t grain);
+/* Samples of the hand that are the job's. */
+uint32_t carousel_population_of_hand(const struct carousel *carousel,
+				     const struct carousel_member *member,
+				     const struct carousel_hand *hand);
+/* Of a hand of a wider scope: does the job need all that is its own, and is there any? */
+bool carousel_population_covers(const struct carousel *carousel,
+				const struct carousel_member *member,
+				const struct carousel_hand *hand);
+bool carousel_population_has(const struct carousel *carousel, const struct carousel_member *member,
+			     uint32_t grain);
+bool carousel_population_has_id(const struct carousel *carousel,
+				const struct carousel_member *member, uint64_t id);
 
 /* carousel_need.c */
 void carousel_need_reset(struct carousel *carousel, struct carousel_member *member);

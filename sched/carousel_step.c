@@ -112,7 +112,7 @@ static bool can_take(const struct carousel *carousel, uint32_t job, uint32_t slo
 
 	if (!member->used || member->revoked || member->n_tail || s->hand.is_private)
 		return false;
-	if (carousel_set_has(&s->seen, job) && !carousel->config.usable_again)
+	if (s->uses[job] >= member->reuse && !carousel->config.usable_again)
 		return false;
 	return member->need_samples && carousel_need_find(member, slot) < 0 &&
 	       carousel_need_has(carousel, member, &s->hand);

@@ -20,6 +20,7 @@
  */
 
 #include "base/base.h"
+#include "base/bits.h"
 #include "base/philox.h"
 #include "sched/deal.h"
 
@@ -144,6 +145,12 @@ void deal_permute(uint64_t seed, uint64_t lap, int64_t *ids, uint32_t count)
 uint32_t deal_hand(const struct deal *deal, uint64_t seed, uint64_t lap, const uint32_t *grains,
 		   uint32_t n_grains, int64_t *ret_ids)
 {
+	return deal_members(deal, NULL, seed, lap, grains, n_grains, ret_ids);
+}
+
+uint32_t deal_members(const struct deal *deal, const uint64_t *members, uint64_t seed, uint64_t lap,
+		      const uint32_t *grains, uint32_t n_grains, int64_t *ret_ids)
+{
 	uint32_t count = 0;
 
 	for (uint32_t i = 0; i < n_grains; i++) {
@@ -151,7 +158,8 @@ uint32_t deal_hand(const struct deal *deal, uint64_t seed, uint64_t lap, const u
 		uint32_t size = deal_grain_size(deal, grains[i]);
 
 		for (uint32_t k = 0; k < size; k++)
-			ret_ids[count++] = (int64_t)deal_sample(deal, first + k);
+			if (!members || bits_test(members, first + k))
+				ret_ids[count++] = (int64_t)deal_sample(deal, first + k);
 	}
 	deal_permute(seed, lap, ret_ids, count);
 	return count;

@@ -31,6 +31,9 @@ uint32_t deal_grain_size(const struct deal *deal, uint64_t grain);
  * (room for n_grains * g). Returns their number. */
 uint32_t deal_hand(const struct deal *deal, uint64_t seed, uint64_t lap, const uint32_t *grains,
 		   uint32_t n_grains, int64_t *ret_ids);
+/* The same for the samples of the grains whose position is in members (NULL: all). */
+uint32_t deal_members(const struct deal *deal, const uint64_t *members, uint64_t seed, uint64_t lap,
+		      const uint32_t *grains, uint32_t n_grains, int64_t *ret_ids);
 /* The same for an explicit list of samples (a tail): permutes ids in place. */
 void deal_permute(uint64_t seed, uint64_t lap, int64_t *ids, uint32_t count);
 

@@ -8,7 +8,9 @@
  *   each sample of an epoch exactly once, the epochs one after the other without a gap;
  *   with a fixed plan, exactly the plan's sample at each place;
  *   "last" with the last hand of an epoch and with no other;
- *   never the same instance twice (unless it may be used again), whatever lies between;
+ *   never the same instance in more epochs than it may be (reuse), whatever lies between;
+ *   of a hand with samples of others, all that are the client's own, in their order; no such hand for
+ *   who has a random part, or wants none;
  *   a held slot never changes, a granted one neither until it is revoked;
  *   who can go on does (no deadlock), whoever else stands still.
  *
@@ -24,6 +26,7 @@
 #include "base/bits.h"
 #include "base/philox.h"
 #include "sched/carousel.h"
+#include "sched/population.h"
 #include "sched/token.h"
 #include "tests/sched/chaos.h"
 
@@ -31,6 +34,7 @@
 #define CHAOS_SLOTS 24
 #define CHAOS_LAPS 4096
 #define CHAOS_PINS 2
+#define CHAOS_PARTS 4
 #define CHAOS_STEPS 100000 /* of the last phase: far more than any run needs */
 
 struct grant {
@@ -40,7 +44,16 @@ struct grant {
 	bool last;
 };
 
+struct part {           /* of the samples */
+	uint64_t *bits; /* over positions; NULL: all */
+	uint64_t count;
+	bool is_random;
+};
+
 struct client {
+	const struct part *part;
+	bool is_narrow;
+	uint32_t reuse;
 	bool joined, stopped, stops_for_good, finished, yields;
 	uint32_t number, batch, ranks;
 	struct plan plan; /* order 0: none */
@@ -49,7 +62,8 @@ struct client {
 	struct grant queue[CHAOS_SLOTS], held[CHAOS_PINS], yielding;
 	uint32_t n_queue, n_held, cut; /* cut: samples of held[0] that were delivered */
 	uint32_t tail_left;            /* samples of its tail that it was not granted */
-	uint64_t laps[CHAOS_LAPS];
+	uint64_t laps[CHAOS_LAPS];     /* the one seen last at the end */
+	uint8_t uses[CHAOS_LAPS];
 	uint32_t n_laps;
 };
 
@@ -59,6 +73,7 @@ struct world {
 	struct carousel_config config;
 	struct philox_seq random;
 	uint64_t now_ns;
+	struct part parts[CHAOS_PARTS]; /* the first is all of them */
 	uint32_t n_clients;
 	struct client clients[CHAOS_CLIENTS];
 	struct grant ghosts[CHAOS_SLOTS];
@@ -94,11 +109,17 @@ static const struct carousel_hand *hand_of(struct world *world, const struct gra
 	return hand;
 }
 
+static bool is_own(const struct world *world, const struct client *client, uint64_t id)
+{
+	return !client->part->bits ||
+	       bits_test(client->part->bits, deal_position(carousel_deal(world->carousel), id));
+}
+
 /* delivering */
 
 static void begin_epoch(struct world *world, struct client *client, uint64_t epoch)
 {
-	claim(world, client->delivered == world->config.n,
+	claim(world, client->delivered == client->part->count,
 	      "an epoch began before the last one's end");
 	claim(world, epoch == client->epoch + 1, "an epoch was left out");
 	client->epoch = epoch;
@@ -117,11 +138,16 @@ static int64_t planned(const struct client *client)
 static void deliver(struct world *world, struct client *client, const struct grant *grant,
 		    int64_t id)
 {
-	if (grant->epoch != client->epoch)
-		begin_epoch(world, client, grant->epoch);
 	if (!claim(world, id >= 0 && (uint64_t)id < world->config.n,
 		   "a sample that does not exist"))
 		return;
+	if (!is_own(world, client, (uint64_t)id)) {
+		claim(world, !client->is_narrow && !client->part->is_random,
+		      "a sample of others to who wants none");
+		return;
+	}
+	if (grant->epoch != client->epoch)
+		begin_epoch(world, client, grant->epoch);
 	claim(world, !client->got[id], "a sample twice in an epoch");
 	claim(world, !client->plan.order || id == planned(client),
 	      "a sample out of the plan's order");
@@ -135,13 +161,13 @@ static void end_hand(struct world *world, struct client *client)
 {
 	struct grant grant = client->held[0];
 
-	claim(world, grant.last == (client->delivered == world->config.n),
+	claim(world, grant.last == (client->delivered == client->part->count),
 	      "the last hand of an epoch is not the one marked so");
 	client->held[0] = client->held[1];
 	client->n_held--;
 	client->cut = 0;
 	carousel_done(world->carousel, client->number, grant.slot, world->now_ns);
-	if (client->delivered == world->config.n && client->epoch + 1 == client->epochs) {
+	if (client->delivered == client->part->count && client->epoch + 1 == client->epochs) {
 		client->finished = true;
 		claim(world, !client->n_queue && !client->n_held, "more after the last epoch");
 		leave(world, client, false);
@@ -164,6 +190,8 @@ static bool try_deliver(struct world *world, struct client *client)
 		count = hand->count;
 	for (; count && client->cut < hand->count; count--)
 		deliver(world, client, &client->held[0], hand->ids[client->cut++]);
+	if (client->epoch == client->held[0].epoch && client->delivered == client->part->count)
+		client->cut = hand->count; /* what is left is others' */
 	if (client->cut == hand->count)
 		end_hand(world, client);
 	return true;
@@ -180,10 +208,21 @@ static void drop_queue(struct client *client, uint32_t at)
 
 static void see_lap(struct world *world, struct client *client, uint64_t lap)
 {
-	for (uint32_t i = 0; i < client->n_laps && !world->config.usable_again; i++)
-		claim(world, client->laps[i] != lap, "an instance twice");
-	if (client->n_laps < CHAOS_LAPS)
-		client->laps[client->n_laps++] = lap;
+	uint32_t at = 0, uses;
+
+	while (at < client->n_laps && client->laps[at] != lap)
+		at++;
+	if (at == CHAOS_LAPS)
+		return;
+	uses = at < client->n_laps ? client->uses[at] + 1u : 1;
+	claim(world, uses <= client->reuse || world->config.usable_again,
+	      "an instance in more epochs than it may be");
+	client->n_laps += at == client->n_laps;
+	memmove(client->laps + at, client->laps + at + 1,
+		(client->n_laps - at - 1) * sizeof(client->laps[0]));
+	memmove(client->uses + at, client->uses + at + 1, client->n_laps - at - 1);
+	client->laps[client->n_laps - 1] = lap;
+	client->uses[client->n_laps - 1] = (uint8_t)BASE_MIN(uses, 200u);
 }
 
 static void hold_oldest(struct world *world, struct client *client)
@@ -392,13 +431,17 @@ static void leave(struct world *world, struct client *client, bool pinned)
 	client->n_queue = client->n_held = client->cut = 0;
 }
 
-static bool is_needed_whole(const struct deal *deal, const struct client *client, uint64_t grain)
+static bool is_needed_whole(const struct world *world, const struct client *client, uint64_t grain)
 {
+	const struct deal *deal = carousel_deal(world->carousel);
 	uint64_t first = deal_grain_first(deal, grain);
 
-	for (uint32_t i = 0; i < deal_grain_size(deal, grain); i++)
-		if (client->got[deal_sample(deal, first + i)])
+	for (uint32_t i = 0; i < deal_grain_size(deal, grain); i++) {
+		uint64_t id = deal_sample(deal, first + i);
+
+		if (is_own(world, client, id) && client->got[id])
 			return false;
+	}
 	return true;
 }
 
@@ -412,10 +455,10 @@ static uint32_t make_token(struct world *world, const struct client *client)
 	for (uint64_t id = 0; id < deal->n; id++) {
 		uint64_t grain;
 
-		if (client->got[id])
+		if (client->got[id] || !is_own(world, client, id))
 			continue;
 		grain = deal_position(deal, id) / deal->grain;
-		if (is_needed_whole(deal, client, grain))
+		if (is_needed_whole(world, client, grain))
 			bits_set(world->need, grain);
 		else
 			world->tail[n_tail++] = (int64_t)id;
@@ -469,6 +512,10 @@ static void join(struct world *world, struct client *client)
 
 	if ((client->delivered || client->n_laps) && !write_and_read(world, client, &token))
 		return;
+	join.population = client->part->bits;
+	join.is_random = client->part->is_random;
+	join.is_narrow = client->is_narrow;
+	join.reuse = client->reuse;
 	join.epoch = token.epoch;
 	join.place = join.order ? token.delivered : 0;
 	join.need = join.order ? NULL : token.need;
@@ -505,13 +552,15 @@ static void shrink_need(struct world *world, struct client *client)
 	const struct deal *deal = carousel_deal(world->carousel);
 
 	memset(client->got, 1, world->config.n);
-	client->delivered = world->config.n;
+	client->delivered = client->part->count;
 	for (uint32_t i = 0; i < world->limits->max_need; i++) {
 		uint64_t grain = i ? below(world, deal->grains) : deal->grains - 1;
 
 		for (uint32_t k = 0; k < deal_grain_size(deal, grain); k++) {
 			uint64_t id = deal_sample(deal, deal_grain_first(deal, grain) + k);
 
+			if (!is_own(world, client, id))
+				continue;
 			client->delivered -= client->got[id];
 			client->got[id] = 0;
 		}
@@ -533,12 +582,46 @@ static bool set_up_client(struct world *world, struct client *client)
 	if (chance(world, 30) && !world->limits->max_need)
 		plan_init(&client->plan, chance(world, 70) ? PLAN_SEEDED : PLAN_SEQUENTIAL, n,
 			  below(world, 2), world->config.version, world->config.usable_again);
-	client->finished = n == 0;
-	if (world->limits->max_need) {
+	client->part = &world->parts[0];
+	if (!client->plan.order && chance(world, 50))
+		client->part = &world->parts[below(world, CHAOS_PARTS)];
+	client->is_narrow = chance(world, 20);
+	client->reuse = chance(world, 70) ? 1 : 1 + (uint32_t)below(world, 3);
+	client->finished = client->part->count == 0;
+	if (world->limits->max_need && client->part->count) {
 		client->epoch = 0;
 		client->epochs = 1;
 		shrink_need(world, client);
 	}
+	return true;
+}
+
+/* A random part, one that is any set, and a set within that one. */
+static bool set_up_parts(struct world *world)
+{
+	const struct deal *deal = carousel_deal(world->carousel);
+	struct population_split split = {.seed = below(world, 3)};
+	unsigned percent = 1 + (unsigned)below(world, 99);
+
+	split.from = (double)below(world, 90) / 100;
+	split.to = split.from + .1;
+	world->parts[0].count = deal->n;
+	for (unsigned i = 1; i < CHAOS_PARTS; i++) {
+		world->parts[i].bits = calloc(bits_words(deal->n) + 1, sizeof(uint64_t));
+		if (!world->parts[i].bits)
+			return false;
+	}
+	bits_fill(world->parts[1].bits, deal->n);
+	world->parts[1].is_random = true;
+	population_keep_split(deal, world->config.version, &split, world->parts[1].bits);
+	for (uint64_t i = 0; i < deal->n; i++) {
+		if (chance(world, percent))
+			bits_set(world->parts[2].bits, i);
+		if (bits_test(world->parts[2].bits, i) && chance(world, 50))
+			bits_set(world->parts[3].bits, i);
+	}
+	for (unsigned i = 1; i < CHAOS_PARTS; i++)
+		world->parts[i].count = bits_count(world->parts[i].bits, deal->n);
 	return true;
 }
 
@@ -559,7 +642,8 @@ static bool set_up(struct world *world)
 	world->now_ns = 1;
 	world->need = calloc(config->n / 64 + 2, sizeof(*world->need));
 	world->tail = calloc(config->n + 1, sizeof(*world->tail));
-	if (!world->need || !world->tail || carousel_new(config, &world->carousel))
+	if (!world->need || !world->tail || carousel_new(config, &world->carousel) ||
+	    !set_up_parts(world))
 		return false;
 	for (uint32_t i = 0; i < world->n_clients; i++)
 		if (!set_up_client(world, &world->clients[i]))
@@ -574,6 +658,8 @@ static void tear_down(struct world *world)
 	free(world->tail);
 	for (uint32_t i = 0; i < CHAOS_CLIENTS; i++)
 		free(world->clients[i].got);
+	for (unsigned i = 0; i < CHAOS_PARTS; i++)
+		free(world->parts[i].bits);
 }
 
 /* the phases */

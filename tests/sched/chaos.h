@@ -3,7 +3,7 @@
 #define TESTS_SCHED_CHAOS_H
 
 /*
- * A carousel among random events: jobs, some with a fixed plan, join, leave, are killed and come back from a token, stop,
+ * A carousel among random events: jobs, some with a fixed plan, some of a part of the samples, join, leave, are killed and come back from a token, stop,
  * read at any speed, take a grant as it is being revoked and keep it or yield it. The clients of
  * this world write down each sample they deliver, and the first broken promise ends the run.
  */

@@ -1,0 +1,390 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Parts of a dataset: what is in them, and that they do not make the orders of others crooked.
+ */
+
+#include "sched/population.h"
+
+#include <check.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "base/bits.h"
+#include "base/philox.h"
+#include "sched/carousel.h"
+
+static const uint8_t version[32] = {7, 1, 4};
+
+static uint64_t *all_of(const struct deal *deal)
+{
+	uint64_t *bits = calloc(bits_words(deal->n) + 1, sizeof(*bits));
+
+	ck_assert_ptr_nonnull(bits);
+	bits_fill(bits, deal->n);
+	return bits;
+}
+
+static uint64_t *part_of(const struct deal *deal, double from, double to, uint64_t seed)
+{
+	struct population_split split = {.from = from, .to = to, .seed = seed};
+	uint64_t *bits = all_of(deal);
+
+	population_keep_split(deal, version, &split, bits);
+	return bits;
+}
+
+/* ---- splits ---- */
+
+static const uint64_t sizes[] = {1, 2, 3, 10, 1000, 65537, (1 << 19) + 1, 1281167};
+
+START_TEST(folds_have_each_sample_once)
+{
+	const double cuts[] = {0, .1, .35, .8, .9, 1};
+	struct deal deal;
+	uint64_t *seen, sum = 0;
+
+	deal_init(&deal, sizes[_i], version);
+	seen = calloc(bits_words(deal.n) + 1, sizeof(*seen));
+	for (unsigned fold = 0; fold + 1 < BASE_ARRAY_LEN(cuts); fold++) {
+		uint64_t *bits = part_of(&deal, cuts[fold], cuts[fold + 1], 5);
+		double wanted = (cuts[fold + 1] - cuts[fold]) * (double)deal.n;
+		uint64_t count = bits_count(bits, deal.n);
+
+		ck_assert_double_le(fabs((double)count - wanted), deal.grain + .5);
+		for (size_t i = 0; i < bits_words(deal.n); i++) {
+			ck_assert_uint_eq(seen[i] & bits[i], 0);
+			seen[i] |= bits[i];
+		}
+		sum += count;
+		free(bits);
+	}
+	ck_assert_uint_eq(sum, deal.n);
+	free(seen);
+}
+END_TEST
+
+START_TEST(splits_are_whole_grains)
+{
+	struct population_split split = {.from = .25, .to = .5, .seed = 9};
+	uint64_t *bits, *need;
+	struct deal deal;
+
+	deal_init(&deal, sizes[_i], version);
+	bits = part_of(&deal, split.from, split.to, split.seed);
+	need = calloc(bits_words(deal.grains) + 1, sizeof(*need));
+	population_need(&deal, bits, need);
+	for (uint64_t grain = 0; grain < deal.grains; grain++) {
+		bool is_in = population_has_grain(&deal, version, &split, grain);
+
+		ck_assert_uint_eq(population_of_grain(&deal, bits, grain),
+				  is_in ? deal_grain_size(&deal, grain) : 0);
+		ck_assert(bits_test(need, grain) == is_in);
+	}
+	ck_assert_uint_eq(population_samples(&deal, bits, need), bits_count(bits, deal.n));
+	ck_assert_uint_eq(population_samples(&deal, NULL, need), bits_count(bits, deal.n));
+	free(bits);
+	free(need);
+}
+END_TEST
+
+/* Seeds and versions have parts of their own, as different as chance makes them. */
+START_TEST(seeds_split_anew)
+{
+	struct deal deal;
+	uint64_t *a, *b, both = 0;
+
+	deal_init(&deal, 20000, version);
+	a = part_of(&deal, 0, .5, 1);
+	b = part_of(&deal, 0, .5, 2);
+	for (size_t i = 0; i < bits_words(deal.n); i++)
+		both += (unsigned)__builtin_popcountll(a[i] & b[i]);
+	ck_assert_uint_ge(both, 4800); /* 5000 +- 35 */
+	ck_assert_uint_le(both, 5200);
+	free(a);
+	free(b);
+}
+END_TEST
+
+/* Tokens name splits, so what is in them may never change. */
+START_TEST(splits_are_frozen)
+{
+	static const int64_t frozen[] = {12, 34, 43, 58, 78, 79, 85, 87, 89, 97};
+	struct deal deal;
+	uint64_t *bits;
+	int64_t ids[10];
+
+	deal_init(&deal, 100, version);
+	bits = part_of(&deal, .9, 1, 42);
+	ck_assert_uint_eq(bits_count(bits, 100), 10);
+	population_list(&deal, bits, ids);
+	for (unsigned i = 0; i < 10; i++)
+		ck_assert_int_eq(ids[i], frozen[i]);
+	free(bits);
+}
+END_TEST
+
+/* ---- ids and classes ---- */
+
+START_TEST(ids_are_a_set)
+{
+	const int64_t good[] = {3, 0, 99, 41}, twice[] = {3, 5, 3}, far[] = {1, 2, 100};
+	const int64_t below[] = {-1};
+	uint64_t bits[2] = {0, 0};
+	struct deal deal;
+	int64_t ids[4];
+
+	deal_init(&deal, 100, version);
+	ck_assert_uint_eq(population_add_ids(&deal, good, 4, bits), 0);
+	ck_assert_uint_eq(bits_count(bits, 100), 4);
+	population_list(&deal, bits, ids);
+	ck_assert_int_eq(ids[0], 0);
+	ck_assert_int_eq(ids[1], 3);
+	ck_assert_int_eq(ids[2], 41);
+	ck_assert_int_eq(ids[3], 99);
+	memset(bits, 0, sizeof(bits));
+	ck_assert_uint_eq(population_add_ids(&deal, twice, 3, bits), 3);
+	memset(bits, 0, sizeof(bits));
+	ck_assert_uint_eq(population_add_ids(&deal, far, 3, bits), 3);
+	memset(bits, 0, sizeof(bits));
+	ck_assert_uint_eq(population_add_ids(&deal, below, 1, bits), 1);
+}
+END_TEST
+
+START_TEST(classes_are_filtered)
+{
+	const bool wanted[3] = {false, true, false};
+	uint32_t labels[300];
+	struct deal deal;
+	uint64_t *bits;
+
+	deal_init(&deal, BASE_ARRAY_LEN(labels), version);
+	for (unsigned i = 0; i < BASE_ARRAY_LEN(labels); i++)
+		labels[i] = i % 3;
+	bits = part_of(&deal, 0, .5, 1);
+	population_keep_classes(&deal, labels, wanted, bits);
+	for (unsigned id = 0; id < BASE_ARRAY_LEN(labels); id++)
+		if (bits_test(bits, deal_position(&deal, id)))
+			ck_assert_uint_eq(labels[id], 1);
+	ck_assert_uint_ge(bits_count(bits, deal.n), 30);
+	ck_assert_uint_le(bits_count(bits, deal.n), 70);
+	free(bits);
+}
+END_TEST
+
+START_TEST(sets_lie_within_each_other)
+{
+	struct deal deal;
+	uint64_t *all, *part, *other;
+
+	deal_init(&deal, 1000, version);
+	all = all_of(&deal);
+	part = part_of(&deal, .2, .6, 3);
+	other = part_of(&deal, .5, .9, 3);
+	ck_assert(population_is_within(&deal, part, all));
+	ck_assert(population_is_within(&deal, part, part));
+	ck_assert(!population_is_within(&deal, all, part));
+	ck_assert(!population_is_within(&deal, part, other));
+	free(all);
+	free(part);
+	free(other);
+}
+END_TEST
+
+/* ---- orders beside a class filter ---- */
+
+/*
+ * Two jobs at random speeds, one of everything, one of the first CLASS ids, few slots, so that hands
+ * are given up as well. Counted is what the job of everything gets: how many of the class are in
+ * each batch, by the batch's place in the epoch.
+ */
+enum { N = 600, CLASS = 120, BATCH = 30, BATCHES = N / BATCH, EPOCHS = 1500, SLOTS = 5 };
+
+struct reader {
+	uint32_t number, slots[SLOTS], n_slots;
+	unsigned speed;
+};
+
+struct tally {
+	uint64_t of[BATCHES];      /* the class's samples, by place */
+	uint64_t with[BATCH + 1];  /* batches, by how many they have */
+	uint64_t epochs, at, mine; /* samples of this epoch; of the class in this batch */
+};
+
+static void tally_add(struct tally *tally, int64_t id)
+{
+	tally->mine += id < CLASS;
+	if (++tally->at % BATCH)
+		return;
+	tally->of[tally->at / BATCH - 1] += tally->mine;
+	tally->with[tally->mine]++;
+	tally->mine = 0;
+	if (tally->at < N)
+		return;
+	tally->at = 0;
+	tally->epochs++;
+}
+
+static void settle(struct carousel *carousel, struct reader *readers, uint64_t now_ns)
+{
+	struct carousel_action action;
+
+	for (;;) {
+		struct reader *reader = &readers[0];
+
+		carousel_step(carousel, now_ns, &action);
+		if (action.kind == CAROUSEL_NONE)
+			return;
+		while (reader->number != action.job)
+			reader++;
+		if (action.kind == CAROUSEL_PRODUCE) {
+			carousel_produced(carousel, action.slot);
+		} else if (action.kind == CAROUSEL_GRANT) {
+			reader->slots[reader->n_slots++] = action.slot;
+		} else if (action.kind == CAROUSEL_REVOKE) {
+			uint32_t at = 0;
+
+			while (reader->slots[at] != action.slot)
+				at++;
+			memmove(reader->slots + at, reader->slots + at + 1,
+				(--reader->n_slots - at) * sizeof(reader->slots[0]));
+			carousel_reclaimed(carousel, action.job, action.slot, now_ns);
+		}
+	}
+}
+
+static void read_one(struct carousel *carousel, struct reader *reader, struct tally *tally,
+		     uint64_t now_ns)
+{
+	uint32_t slot = reader->slots[0];
+	const struct carousel_hand *hand = carousel_hand_of(carousel, slot);
+
+	memmove(reader->slots, reader->slots + 1, --reader->n_slots * sizeof(reader->slots[0]));
+	carousel_taken(carousel, reader->number, slot, now_ns);
+	for (uint32_t i = 0; i < hand->count && tally; i++)
+		tally_add(tally, hand->ids[i]);
+	carousel_done(carousel, reader->number, slot, now_ns);
+}
+
+/* lies: the class is said to be a random part. */
+static void run(unsigned speed, bool lies, struct tally *ret)
+{
+	struct carousel_config config = {.n = N,
+					 .hand = 2 * BATCH,
+					 .slots = SLOTS,
+					 .max_slots = SLOTS,
+					 .producing = 1,
+					 .seed = 5};
+	struct carousel_join whole = {.batch = BATCH, .ranks = 1}, part = whole;
+	struct reader readers[2] = {{.speed = 10}, {.speed = speed}};
+	uint64_t bits[N / 64 + 1] = {0}, now_ns = 1;
+	struct carousel *carousel;
+	struct philox_seq random;
+
+	memcpy(config.version, version, sizeof(version));
+	ck_assert_int_eq(carousel_new(&config, &carousel), 0);
+	for (uint64_t id = 0; id < CLASS; id++)
+		bits_set(bits, deal_position(carousel_deal(carousel), id));
+	part.population = bits;
+	part.is_random = lies;
+	ck_assert_int_eq(carousel_join(carousel, &whole, 1, &readers[0].number), 0);
+	ck_assert_int_eq(carousel_join(carousel, &part, 1, &readers[1].number), 0);
+	philox_seq_init(&random, speed, 3, 0);
+	*ret = (struct tally){0};
+	while (ret->epochs < EPOCHS) {
+		bool second = philox_below(&random, 10 + speed) >= 10;
+
+		now_ns += 1000000;
+		settle(carousel, readers, now_ns);
+		carousel_waiting(carousel, readers[second].number, !readers[second].n_slots);
+		if (readers[second].n_slots)
+			read_one(carousel, &readers[second], second ? NULL : ret, now_ns);
+	}
+	ck_assert_ptr_null(carousel_check(carousel));
+	carousel_free(carousel);
+}
+
+static double log_choose(double n, double k)
+{
+	return lgamma(n + 1) - lgamma(k + 1) - lgamma(n - k + 1);
+}
+
+/* How far the tally is from what chance gives, in standard deviations: the worst of the means by
+ * place, and the chi-square of the counts over all batches. */
+static double distance(const struct tally *tally)
+{
+	double mean = (double)BATCH * CLASS / N, worst = 0, chi = 0;
+	double variance = mean * (1 - (double)CLASS / N) * (N - BATCH) / (N - 1);
+	double batches = (double)BATCHES * (double)tally->epochs;
+	unsigned cells = 0;
+
+	for (unsigned i = 0; i < BATCHES; i++) {
+		double average = (double)tally->of[i] / (double)tally->epochs;
+
+		worst = fmax(worst, fabs(average - mean) / sqrt(variance / (double)tally->epochs));
+	}
+	for (unsigned k = 0; k <= BATCH; k++) {
+		double expected =
+		    batches * exp(log_choose(CLASS, k) + log_choose(N - CLASS, BATCH - k) -
+				  log_choose(N, BATCH));
+
+		if (expected < 20)
+			continue;
+		chi += pow((double)tally->with[k] - expected, 2) / expected;
+		cells++;
+	}
+	return fmax(worst, (chi - cells) / sqrt(2.0 * cells));
+}
+
+static const unsigned speeds[] = {1, 3, 10, 30};
+
+START_TEST(a_class_beside_leaves_the_order_random)
+{
+	struct tally tally;
+
+	run(speeds[_i], false, &tally);
+	ck_assert_double_le(distance(&tally), 6);
+}
+END_TEST
+
+/* What it would be if the class's need had a say: the test would see it. */
+START_TEST(a_class_that_has_a_say_is_found)
+{
+	struct tally tally;
+
+	run(10, true, &tally);
+	ck_assert_double_ge(distance(&tally), 12);
+}
+END_TEST
+
+static Suite *suite(void)
+{
+	Suite *all = suite_create("population");
+	TCase *tcase = tcase_create("population");
+
+	tcase_add_loop_test(tcase, folds_have_each_sample_once, 0, BASE_ARRAY_LEN(sizes));
+	tcase_add_loop_test(tcase, splits_are_whole_grains, 0, BASE_ARRAY_LEN(sizes));
+	tcase_add_test(tcase, seeds_split_anew);
+	tcase_add_test(tcase, splits_are_frozen);
+	tcase_add_test(tcase, ids_are_a_set);
+	tcase_add_test(tcase, classes_are_filtered);
+	tcase_add_test(tcase, sets_lie_within_each_other);
+	tcase_add_loop_test(tcase, a_class_beside_leaves_the_order_random, 0,
+			    BASE_ARRAY_LEN(speeds));
+	tcase_add_test(tcase, a_class_that_has_a_say_is_found);
+	suite_add_tcase(all, tcase);
+	return all;
+}
+
+int main(void)
+{
+	SRunner *runner = srunner_create(suite());
+	int failed;
+
+	srunner_run_all(runner, CK_NORMAL);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed == 0 ? 0 : 1;
+}
