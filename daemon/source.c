@@ -427,8 +427,12 @@ static void first_opened(struct source *source, bool unchanged, int *fd)
 	r = map_index(source->index_fd, !unchanged, &source->dataset);
 	if (r) {
 		log_line(LOG_LEVEL_ERROR, "index-bad", "code=%d", r);
-		source_refused(source->domain, source->id,
-			       "the reader's index of the dataset is damaged; see the log");
+		source_refused(
+		    source->domain, source->id,
+		    r == -ENOMEM
+			? "accessd has no memory left for the index of the dataset: raise its "
+			  "limit (memory.max of its cgroup, ulimit -v)"
+			: "the reader's index of the dataset is damaged; see the log");
 	} else if (unchanged || source->was_stored) {
 		source_ready(source); /* stored before, and changed since: not stored in a circle */
 	} else if (store_begin(source, source->index_fd)) {

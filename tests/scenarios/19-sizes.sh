@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# Case 43: datasets of 0, 1, fewer than a batch, one more than a batch and a number that nothing divides; a flat
-# folder; and what is no dataset: no picture, an empty class folder, nothing there, a file.
+# Cases 43, 46: datasets of 0, 1, fewer than a batch, one more than a batch and a number that nothing divides; a flat
+# folder; and what is no dataset: no picture, an empty class folder, nothing there, a file,
+# a link that leads to itself, a folder that may not be read.
 . "${top_srcdir:-.}/tests/scenarios/functions.sh"
 
 start_accessd workers=2
@@ -23,8 +24,16 @@ exactly_once "$work/result.json"
 
 mkdir "$work/none"
 echo text >"$work/none/readme.txt"
-mkdir "$work/data5/empty"
-for dataset in "$work/none" "$work/data5" "$work/not-there" "$work/flat/000001.jpg"; do
+mkdir -p "$work/data5/empty" "$work/loop/class"
+cp "$work/flat/000001.jpg" "$work/loop/class"
+ln -s .. "$work/loop/class/up"
+cp -r "$work/data17" "$work/locked"
+chmod 0 "$work/locked/class_0000"
+cleanup_fn "chmod 0700 $work/locked/class_0000"
+locked=$work/locked
+[ "$(id -u)" != 0 ] || locked= # root may read anything
+# shellcheck disable=SC2086 # maybe none
+for dataset in "$work/none" "$work/data5" "$work/not-there" "$work/flat/000001.jpg" "$work/loop" $locked; do
 	timeout 300 "$bench" --dataset "$dataset" --socket "$socket" --json "$work/result.json" --quiet \
 		2>"$work/bench.log" && fail "$dataset was opened"
 	"$expect" "$work/result.json" jobs.0.error >"$work/error.txt"

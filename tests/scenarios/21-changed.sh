@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# Case 44: a file is rewritten in place, under the same size, or replaced, or deleted, while jobs train and
+# Case 44: a file is rewritten in place, under the same size, or replaced, touched, cut or deleted, while jobs train and
 # while nobody does: whoever reads it is told that the dataset changed, and which file; opening it again
 # gives the new version, also from a stored index.
 . "${top_srcdir:-.}/tests/scenarios/functions.sh"
@@ -21,11 +21,13 @@ change() { # change HOW FILE
 	case $1 in
 	rewritten) cp "$2" "$work/other" && cat "$work/other" >"$2" ;;
 	replaced) cp "$work/data/class_0000/000001.jpg" "$work/other" && mv "$work/other" "$2" ;;
+	touched) touch -d 2001-02-03 "$2" ;;
+	cut) cp "$2" "$work/whole" && truncate -s 100 "$2" ;;
 	deleted) rm "$2" ;;
 	esac
 }
 number=300
-for how in rewritten replaced deleted; do
+for how in rewritten replaced touched cut deleted; do
 	number=$((number + 1))
 	run_bench during --epochs 2000 &
 	run=$!
@@ -36,6 +38,7 @@ for how in rewritten replaced deleted; do
 	"$expect" "$work/during.json" jobs.0.error >"$work/error.txt"
 	grep -q "class_0001" "$work/error.txt" || fail "$how: no file is named: $(cat "$work/error.txt")"
 	until_true 60 status_is streams == 0 || fail "the stream stays"
+	[ $how != cut ] || cp "$work/whole" "$work/data/class_0001/000$number.jpg"
 	run_bench again || fail "$how: opening again does not give the new version: $("$expect" "$work/again.json" jobs.0.error)"
 	exactly_once "$work/again.json"
 done

@@ -11,6 +11,7 @@
 #include "base/hash.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -285,6 +286,66 @@ START_TEST(a_plan_resumes_at_any_point)
 }
 END_TEST
 
+/* A job of any size, seed, pipeline and number of ranks. */
+struct sharer {
+	enum oa_order order;
+	const char *pipeline;
+	uint64_t seed;
+	uint32_t batch, ranks;
+	struct hash_id id;
+};
+
+static void world_digest(const struct oa_options *options, uint32_t ranks, struct hash *hash);
+
+static void *be_sharer(void *arg)
+{
+	struct sharer *sharer = arg;
+	struct oa_options options = options_of(sharer->order, sharer->seed, sharer->batch);
+	struct hash *hash;
+
+	options.pipeline = sharer->pipeline;
+	ck_assert_int_eq(hash_new(&hash), 0);
+	world_digest(&options, sharer->ranks, hash);
+	hash_finish(hash, &sharer->id);
+	hash_free(hash);
+	return NULL;
+}
+
+/* Case 49: batches, seeds, pipelines and ranks of all kinds over one dataset, at once: each is given
+ * what it is given alone. */
+START_TEST(each_job_is_as_it_is_alone)
+{
+	static struct sharer sharers[] = {
+	    {OA_ORDER_SEEDED, CROP_SPEC, 5, 8, 1, {{0}}},
+	    {OA_ORDER_SEEDED, CROP_SPEC, 5, 3, 4, {{0}}},
+	    {OA_ORDER_SEEDED, CROP_SPEC, 6, 16, 2, {{0}}},
+	    {OA_ORDER_SEEDED, EVAL_SPEC, 5, 7, 3, {{0}}},
+	    {OA_ORDER_SEQUENTIAL, EVAL_SPEC, 1, 10, 1, {{0}}},
+	    {OA_ORDER_SEQUENTIAL, CROP_SPEC, 9, 5, 2, {{0}}},
+	};
+	struct hash_id alone[BASE_ARRAY_LEN(sharers)];
+	pthread_t threads[BASE_ARRAY_LEN(sharers)];
+
+	dataset = photos("kinds");
+	for (size_t i = 0; i < BASE_ARRAY_LEN(sharers); i++) {
+		rig_start("workers=2", "slots=40", NULL);
+		be_sharer(&sharers[i]);
+		rig_end();
+		alone[i] = sharers[i].id;
+	}
+	rig_start("workers=2", "hand=8", "slots=40", NULL);
+	for (size_t i = 0; i < BASE_ARRAY_LEN(sharers); i++)
+		ck_assert_int_eq(pthread_create(&threads[i], NULL, be_sharer, &sharers[i]), 0);
+	for (size_t i = 0; i < BASE_ARRAY_LEN(sharers); i++) {
+		pthread_join(threads[i], NULL);
+		assert_same(sharers[i].id, alone[i]);
+	}
+	assert_same(alone[1], alone[0]); /* the same samples in the same order, shared out */
+	ck_assert_mem_ne(alone[2].bytes, alone[0].bytes, sizeof(alone[0].bytes));
+	rig_end();
+}
+END_TEST
+
 START_TEST(a_sequence_is_a_sequence)
 {
 	struct oa_options options = options_of(OA_ORDER_SEQUENTIAL, 0, 7);
@@ -358,6 +419,16 @@ static bool world_step(struct world *world, struct hash *hash)
 	return ended == 0;
 }
 
+static void world_digest(const struct oa_options *options, uint32_t ranks, struct hash *hash)
+{
+	struct world world;
+
+	world_open(&world, options, ranks, NULL, 0);
+	while (world_step(&world, hash))
+		;
+	world_close(&world);
+}
+
 /* One epoch after the other by R ranks of B: the same samples in the same order as by one. From a
  * token of any rank, with other R and B, too. */
 START_TEST(ranks_share_out_a_plan)
@@ -372,15 +443,11 @@ START_TEST(ranks_share_out_a_plan)
 	id = reference(5);
 	rig_start("workers=2", "hand=8", "slots=20", NULL);
 	for (unsigned i = 0; i < BASE_ARRAY_LEN(worlds); i++) {
-		struct world world;
 		struct hash *hash;
 
 		options.batch = worlds[i].batch;
 		ck_assert_int_eq(hash_new(&hash), 0);
-		world_open(&world, &options, worlds[i].ranks, NULL, 0);
-		while (world_step(&world, hash))
-			;
-		world_close(&world);
+		world_digest(&options, worlds[i].ranks, hash);
 		hash_finish(hash, &again);
 		hash_free(hash);
 		assert_same(again, id);
@@ -607,6 +674,7 @@ static void add(TCase *t)
 	tcase_add_test(t, a_plan_is_the_same_beside_others);
 	tcase_add_test(t, a_plan_is_the_same_after_a_kill);
 	tcase_add_test(t, a_plan_resumes_at_any_point);
+	tcase_add_test(t, each_job_is_as_it_is_alone);
 	tcase_add_test(t, a_sequence_is_a_sequence);
 	tcase_add_test(t, ranks_share_out_a_plan);
 	tcase_add_test(t, ranks_resume_with_other_numbers);
