@@ -34,6 +34,7 @@ static void apply(struct stream *stream, const struct carousel_action *action, u
 	case CAROUSEL_PRODUCE:
 		fill_begin(stream, action->slot, now_ns);
 		break;
+	case CAROUSEL_LOG: /* no job has a group yet */
 	case CAROUSEL_NONE:
 		break;
 	}

@@ -67,6 +67,8 @@ int carousel_new(const struct carousel_config *config, struct carousel **ret)
 
 static void free_member(struct carousel *carousel, struct carousel_member *member)
 {
+	if (member->log)
+		carousel_log_leave(carousel, (uint32_t)(member - carousel->jobs));
 	carousel_population_unref(carousel, member->population);
 	free(member->need);
 	free(member->tail);
@@ -79,6 +81,9 @@ void carousel_free(struct carousel *carousel)
 	if (!carousel)
 		return;
 	for (uint32_t i = 0; i < CAROUSEL_MAX_JOBS; i++)
+		if (!carousel->jobs[i].is_group)
+			free_member(carousel, &carousel->jobs[i]);
+	for (uint32_t i = 0; i < CAROUSEL_MAX_JOBS; i++)
 		free_member(carousel, &carousel->jobs[i]);
 	for (uint32_t i = 0; carousel->slots && i < carousel->config.max_slots; i++) {
 		if (carousel->slots[i].hand.scope)
@@ -88,6 +93,8 @@ void carousel_free(struct carousel *carousel)
 		free(carousel->slots[i].uses);
 	}
 	free(carousel->slots);
+	free(carousel->spare.ids);
+	free(carousel->spare.grains);
 	free(carousel->candidates);
 	free(carousel->drawn);
 	free(carousel->sums);
@@ -212,6 +219,8 @@ static int fill_member(struct carousel *carousel, const struct carousel_join *jo
 	member->grants = calloc(carousel->config.max_slots, sizeof(*member->grants));
 	if (!member->need || !member->tail || !member->grants)
 		return -ENOMEM;
+	if (join->group)
+		return carousel_log_enter(carousel, join, (uint32_t)(member - carousel->jobs));
 	member->batch = join->batch;
 	member->ranks = join->ranks;
 	member->reuse = BASE_MAX(join->reuse, 1u);
@@ -236,7 +245,8 @@ static int fill_member(struct carousel *carousel, const struct carousel_join *jo
  * A token names the newest TOKEN_MAX_LAPS laps that its job saw. When all of them are of this
  * carousel, there may be forgotten ones, and a slot may hold one still. Such a one was put into
  * production no later than the newest that is named: else all that are named, seen after it, would
- * have been in slots beside it. With so many slots that this can be, every hand counts as seen.
+ * have been in slots beside it. With so many slots that this can be, or with laps that were drawn
+ * before production, every hand counts as seen.
  *
  * Returns how many of the oldest instances may be such.
  */
@@ -255,7 +265,9 @@ static uint64_t forgotten(const struct carousel *carousel, const struct carousel
 	}
 	if (ours < TOKEN_MAX_LAPS)
 		return 0;
-	return carousel->n_slots > TOKEN_MAX_LAPS ? carousel->instances : newest;
+	if (carousel->planned || carousel->n_slots > TOKEN_MAX_LAPS)
+		return carousel->instances;
+	return newest;
 }
 
 static void see_laps(struct carousel *carousel, const struct carousel_join *join, uint32_t job)
@@ -264,7 +276,7 @@ static void see_laps(struct carousel *carousel, const struct carousel_join *join
 
 	for (uint32_t i = 0; i < carousel->n_slots; i++) {
 		struct carousel_slot *s = &carousel->slots[i];
-		bool is_seen = s->hand.instance <= n_forgotten;
+		bool is_seen = s->hand.instance <= n_forgotten || s->again;
 
 		for (uint32_t k = 0; k < join->n_laps; k++)
 			is_seen |= s->hand.lap == join->laps[k];
@@ -440,8 +452,11 @@ void carousel_taken(struct carousel *carousel, uint32_t job, uint32_t slot, uint
 	int index;
 	struct carousel_member *member = find_grant(carousel, job, slot, &index);
 
-	if (member)
-		take(carousel, member, index, now_ns);
+	if (!member)
+		return;
+	take(carousel, member, index, now_ns);
+	if (carousel_is_rank(member)) /* its group may want more of what is there */
+		carousel_need_look(carousel, carousel_log_group(member->log));
 }
 
 static bool is_through(const struct carousel_member *member)

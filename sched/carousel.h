@@ -19,10 +19,15 @@
  * A job with a fixed plan (plan.h) has no need but a place: it is granted the hands of its plan one
  * after the other. It shares them with jobs that have the same plan and come by while they are
  * resident, and the slots with everybody.
+ *
+ * A job of several ranks is a group: one need for all, a log of the hands that were dealt to it, and
+ * its ranks, each at its place of the log (carousel_log.c). It is numbered like a job, joined by
+ * carousel_found(), and granted nothing itself.
  */
 
 #include "base/base.h"
 #include "sched/deal.h"
+#include "sched/entry.h"
 #include "sched/plan.h"
 
 #define CAROUSEL_MAX_JOBS 256
@@ -62,7 +67,9 @@ struct carousel_join {
 	uint32_t n_laps;
 	enum plan_order order; /* 0: dealt; a fixed one has no need, tail and laps */
 	uint64_t seed;         /* of a fixed plan */
-	uint64_t place;        /* in a fixed plan's epoch: places below it were delivered */
+	uint64_t place; /* in a fixed plan's or a group's epoch: places below it were delivered */
+	/* 1 + the number of the group that it is a rank of; then epoch, place and batch alone count */
+	uint32_t group;
 };
 
 enum carousel_kind {
@@ -72,6 +79,7 @@ enum carousel_kind {
 			     untaken for good; else later carousel_done() / carousel_reclaimed() */
 	CAROUSEL_EMPTY,   /* slot is evicted: nobody holds it or is granted it */
 	CAROUSEL_PRODUCE, /* fill slot with the hand: see carousel_hand_of(slot) */
+	CAROUSEL_LOG,     /* the log of the group `job` has one entry more: carousel_newest() */
 };
 
 struct carousel_action {
@@ -119,6 +127,26 @@ int carousel_add_slots(struct carousel *carousel, uint32_t slots);
 /* CAROUSEL_E_FULL, CAROUSEL_E_BAD (ids, bits out of range), -ENOMEM */
 int carousel_join(struct carousel *carousel, const struct carousel_join *join, uint64_t now_ns,
 		  uint32_t *ret_job);
+/*
+ * Founds a group: need, tail, laps, epoch and epochs of join are the job's, batch and ranks, too. Its
+ * next hand is at join->place of the epoch. log_bytes: what entries may take before the oldest are
+ * forgotten, by carousel_entry_bytes(). It lasts until carousel_leave(), after that of its ranks.
+ */
+int carousel_found(struct carousel *carousel, const struct carousel_join *join, uint64_t log_bytes,
+		   uint64_t now_ns, uint32_t *ret_group);
+/* What came before, oldest first, of a log that is gone on with; before any rank joins. 0,
+ * CAROUSEL_E_BAD (it is none, or does not follow), -ENOMEM. */
+int carousel_recall(struct carousel *carousel, uint32_t group, const struct entry *entry);
+uint64_t carousel_entry_bytes(const struct entry *entry);
+/* What two epochs may take, with some short hands. */
+uint64_t carousel_log_bytes(const struct carousel *carousel);
+/* The newest entry of the group's log: valid until the next call that changes something. */
+void carousel_newest(const struct carousel *carousel, uint32_t group, struct entry *ret);
+/* Is the place one of the log, so that a rank can join there? */
+bool carousel_has_place(const struct carousel *carousel, uint32_t group, uint64_t epoch,
+			uint64_t place);
+/* The rank's next entry was forgotten: it can only leave. */
+bool carousel_is_behind(const struct carousel *carousel, uint32_t job);
 /* The job is gone: untaken grants end at once, slots it has taken are free of it. */
 void carousel_leave(struct carousel *carousel, uint32_t job, uint64_t now_ns);
 /* The job is gone but its process still holds what it took: those slots stay pinned (by a ghost)

@@ -18,7 +18,7 @@ static const char *check_need(const struct carousel *carousel, const struct caro
 		return "a job's need is not counted right";
 	if (bits_count(member->need, carousel->words * 64) != member->need_grains)
 		return "a job needs a grain past the end";
-	if (!member->plan.order && !carousel_population_has_need(carousel, member))
+	if (!carousel_is_placed(member) && !carousel_population_has_need(carousel, member))
 		return "a job needs what is not its own";
 	if (is_over && (member->need_samples || member->n_tail))
 		return "a job that is granted everything needs something";
@@ -41,6 +41,8 @@ static const char *check_sum(const struct carousel *carousel, const struct carou
 		all = member->joined_samples + (begun - is_over) * epoch;
 	for (uint32_t i = 0; i < member->n_grants; i++)
 		has += member->grants[i].samples;
+	if (member->is_group)
+		has += member->taken; /* by its log */
 	return has + member->consumed + member->lost == all
 		   ? NULL
 		   : "a job's need, grants and consumed samples do not make up its epochs";
@@ -71,7 +73,9 @@ static const char *check_grains(const struct carousel *carousel,
 		const struct carousel_grant *grant = &member->grants[i];
 		const struct carousel_hand *hand = &carousel->slots[grant->slot].hand;
 
-		for (uint32_t k = 0; k < hand->n_grains && grant->epoch == member->epoch; k++)
+		for (uint32_t k = 0; k < hand->n_grains && grant->epoch == member->epoch &&
+				     !carousel_is_placed(member);
+		     k++)
 			if (bits_test(member->need, hand->grains[k]))
 				return "a job needs a grain that it was granted";
 		for (uint32_t k = 0; k < i; k++)
@@ -147,6 +151,8 @@ static const char *check_job(const struct carousel *carousel, uint32_t job)
 		broken = check_order(member);
 	if (!broken)
 		broken = check_grains(carousel, member);
+	if (!broken)
+		broken = carousel_log_check(carousel, job);
 	return broken;
 }
 
@@ -181,7 +187,8 @@ static const char *check_holder(const struct carousel *carousel, uint32_t slot, 
 		return "a slot remembers a job that left";
 	if (index < 0)
 		return NULL;
-	if (s->hand.is_private && s->owner != job)
+	if (s->hand.is_private && s->owner != job && s->owner != CAROUSEL_NOBODY &&
+	    !(carousel_is_rank(member) && s->owner == carousel_log_group(member->log)))
 		return "a private hand was granted to somebody else";
 	*granted += member->grants[index].state == CAROUSEL_GRANTED;
 	*pins += member->grants[index].state != CAROUSEL_GRANTED;

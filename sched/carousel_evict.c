@@ -4,7 +4,7 @@
  * How a slot becomes free: which one is given up, and what has to be withdrawn for it.
  *
  * The victim is the slot without pins that the fewest living jobs were granted and did not take; one
- * that any of them were, or will come to by a fixed plan, only if somebody starves. Its grants are withdrawn one a step (REVOKE), in an
+ * that any of them were, or will come to by a fixed plan or as a rank, only if somebody starves. Its grants are withdrawn one a step (REVOKE), in an
  * order that keeps each job's epochs whole (carousel_need.c); when nobody holds it, it is EMPTY.
  * An eviction that cannot be carried through is not begun, and when a rank was quicker, the slot
  * stays.
@@ -29,7 +29,9 @@ static bool is_wanted_by(const struct carousel *carousel, uint32_t job, uint32_t
 
 	if (index >= 0)
 		return member->grants[index].state == CAROUSEL_GRANTED;
-	return member->used && carousel_fixed_awaits(carousel, member, &carousel->slots[slot].hand);
+	return member->used &&
+	       (carousel_fixed_awaits(carousel, member, &carousel->slots[slot].hand) ||
+		carousel_log_awaits(carousel, member, slot));
 }
 
 /* Living jobs that were granted the slot and did not take it yet, or come to it soon. Jobs of a scope
@@ -41,7 +43,7 @@ static uint32_t wanted_by(const struct carousel *carousel, uint32_t slot, uint64
 	uint32_t wanted = 0;
 	bool within = false;
 
-	if (!s->granted && !s->hand.order)
+	if (!s->granted && !s->hand.order && !s->logged)
 		return 0;
 	for (uint32_t job = 0; job < CAROUSEL_MAX_JOBS; job++) {
 		if (!is_wanted_by(carousel, job, slot) ||
@@ -161,7 +163,9 @@ static void empty_slot(struct carousel *carousel, uint32_t slot, struct carousel
 		carousel->unstamped--;
 	carousel_population_unref(carousel, s->hand.scope);
 	memset(s->uses, 0, CAROUSEL_MAX_JOBS);
+	carousel_log_forget(carousel, slot);
 	s->hand = (struct carousel_hand){0};
+	s->again = false;
 	s->seen = s->check = (struct carousel_set){0};
 	s->owner = CAROUSEL_NOBODY;
 }

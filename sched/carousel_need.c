@@ -16,7 +16,7 @@
  * one to revoke. With them back, the next epoch's need is full, and the return takes the epoch
  * number back.
  *
- * With a fixed plan all returns come newest first.
+ * With a fixed plan, and for a rank, all returns come newest first.
  *
  * A return that breaks this order cannot come from a rank that keeps to the protocol, only from a
  * daemon that believed a hostile one. The samples are then written off (lost): it costs that job
@@ -34,7 +34,7 @@ void carousel_need_recount(const struct carousel *carousel, struct carousel_memb
 	const struct deal *deal = &carousel->deal;
 	const uint64_t *bits = carousel_population_bits(carousel, member->population);
 
-	if (member->plan.order)
+	if (carousel_is_placed(member))
 		return; /* there is nothing but the number */
 	member->need_grains = bits_count(member->need, deal->grains);
 	member->need_samples = population_samples(deal, bits, member->need);
@@ -45,7 +45,7 @@ void carousel_need_reset(struct carousel *carousel, struct carousel_member *memb
 	const struct carousel_population *population = carousel->population[member->population];
 
 	member->need_samples = carousel_population_count(carousel, member);
-	if (member->plan.order)
+	if (carousel_is_placed(member))
 		return;
 	member->need_grains = population ? population->grains : carousel->deal.grains;
 	if (population)
@@ -56,10 +56,38 @@ void carousel_need_reset(struct carousel *carousel, struct carousel_member *memb
 
 static void clear_need(struct carousel *carousel, struct carousel_member *member)
 {
+	member->need_samples = 0;
+	if (carousel_is_placed(member))
+		return;
 	for (size_t i = 0; i < carousel->words; i++)
 		member->need[i] = 0;
 	member->need_grains = 0;
-	member->need_samples = 0;
+}
+
+void carousel_need_take(struct carousel_member *member, const struct carousel_hand *hand,
+			uint32_t samples)
+{
+	for (uint32_t i = 0; i < hand->n_grains; i++) {
+		member->need_grains -= bits_test(member->need, hand->grains[i]);
+		bits_clear(member->need, hand->grains[i]);
+	}
+	if (!hand->is_private) /* else they were in the tail */
+		member->need_samples -= samples;
+}
+
+/* The job, which has a place, goes on behind the hand. Returns its first sample in it. */
+static uint32_t pass(const struct carousel *carousel, struct carousel_member *member,
+		     const struct carousel_hand *hand)
+{
+	uint32_t first = member->skip;
+
+	if (member->plan.order)
+		first = carousel_fixed_first(carousel, member, hand);
+	else
+		member->cursor++;
+	member->skip = 0;
+	member->need_samples -= hand->count - first;
+	return first;
 }
 
 bool carousel_need_has(const struct carousel *carousel, const struct carousel_member *member,
@@ -114,18 +142,6 @@ int carousel_need_find(const struct carousel_member *member, uint32_t slot)
 	return -1;
 }
 
-/* What the job needs of the hand's grains is granted: it is needed no more. */
-static void clear_grains(struct carousel_member *member, const struct carousel_hand *hand,
-			 uint32_t samples)
-{
-	for (uint32_t i = 0; i < hand->n_grains; i++) {
-		member->need_grains -= bits_test(member->need, hand->grains[i]);
-		bits_clear(member->need, hand->grains[i]);
-	}
-	if (!hand->is_private)
-		member->need_samples -= samples;
-}
-
 void carousel_need_grant(struct carousel *carousel, uint32_t job, uint32_t slot, uint64_t now_ns,
 			 struct carousel_action *ret)
 {
@@ -134,10 +150,11 @@ void carousel_need_grant(struct carousel *carousel, uint32_t job, uint32_t slot,
 	struct carousel_grant *grant = &member->grants[member->n_grants++];
 	uint32_t first = 0, samples;
 
-	if (member->plan.order)
-		first = carousel_fixed_first(carousel, member, &s->hand);
+	if (carousel_is_placed(member))
+		first = pass(carousel, member, &s->hand);
 	samples = carousel_population_of_hand(carousel, member, &s->hand) - first;
-	clear_grains(member, &s->hand, samples);
+	if (!carousel_is_placed(member))
+		carousel_need_take(member, &s->hand, samples);
 	*grant = (struct carousel_grant){
 	    .state = CAROUSEL_GRANTED,
 	    .last = !member->need_samples && !member->n_tail,
@@ -161,7 +178,7 @@ void carousel_need_grant(struct carousel *carousel, uint32_t job, uint32_t slot,
 	    .last = grant->last,
 	};
 	carousel_need_advance(carousel, job);
-	if (member->plan.order)
+	if (carousel_is_placed(member))
 		carousel_need_look(carousel, job); /* its next hand may be there */
 }
 
@@ -195,6 +212,15 @@ static void return_tail(struct carousel_member *member, struct carousel_slot *s)
 	s->owner = CAROUSEL_NOBODY;
 }
 
+static void return_place(struct carousel_member *member, const struct carousel_grant *grant)
+{
+	member->need_samples += grant->samples;
+	if (member->plan.order)
+		return;
+	member->cursor--;
+	member->skip = grant->first;
+}
+
 static void return_grains(const struct carousel *carousel, struct carousel_member *member,
 			  const struct carousel_hand *hand, uint32_t samples)
 {
@@ -215,7 +241,7 @@ static bool can_return(const struct carousel *carousel, const struct carousel_me
 	uint64_t all = carousel_population_count(carousel, member);
 	bool untouched = member->need_samples == all || is_over(member);
 
-	if (member->plan.order && carousel_need_newest(member, index) != index)
+	if (carousel_is_placed(member) && carousel_need_newest(member, index) != index)
 		return false;
 	if (grant->epoch == member->epoch)
 		return true;
@@ -244,7 +270,9 @@ void carousel_need_return(struct carousel *carousel, uint32_t job, int index)
 	s->uses[job] -= s->uses[job] < UINT8_MAX;
 	if (!s->uses[job])
 		carousel_set_remove(&s->seen, job);
-	if (s->hand.is_private)
+	if (carousel_is_placed(member))
+		return_place(member, &grant);
+	else if (s->hand.is_private)
 		return_tail(member, s);
 	else
 		return_grains(carousel, member, &s->hand, grant.samples);
@@ -256,7 +284,7 @@ int carousel_need_newest(const struct carousel_member *member, int index)
 	uint64_t epoch = member->grants[index].epoch;
 	int newest = (int)member->n_grants - 1;
 
-	if (member->plan.order)
+	if (carousel_is_placed(member))
 		return newest; /* its order is fixed */
 	if (member->epoch == epoch || newest <= index)
 		return index;

@@ -6,7 +6,8 @@
  * Inside the carousel: what its files share, no business of anybody else. carousel.c has the
  * events and views, carousel_need.c need, grants and epochs, carousel_step.c the policy,
  * carousel_evict.c how slots become free, carousel_deal.c what goes into a hand, carousel_fixed.c the
- * same for jobs with a fixed plan, carousel_population.c whose samples they are, carousel_check.c the
+ * same for jobs with a fixed plan, carousel_log.c for jobs of several ranks, carousel_population.c
+ * whose samples they are, carousel_check.c the
  * invariants.
  */
 
@@ -53,8 +54,10 @@ struct carousel_grant {
 	uint64_t epoch, since_ns;
 };
 
-struct carousel_member { /* a job */
-	bool used, waiting;
+struct carousel_log; /* of a group: carousel_log.c */
+
+struct carousel_member { /* a job, a rank or a group */
+	bool used, waiting, is_group;
 	uint32_t batch, ranks;
 	uint64_t epoch, epochs; /* epoch of the next grant; == epochs: everything is granted */
 	uint64_t closed;        /* epochs below it are over: the job took their last hand */
@@ -79,6 +82,9 @@ struct carousel_member { /* a job */
 	uint64_t interval_ns; /* usual time from take to take */
 	uint64_t take_ns, done_ns, act_ns; /* last take, last end, the later of them */
 	double pace_ns;                    /* usual time it spends on a sample; 0: not known */
+	struct carousel_log *log;          /* a group's, which owns it, or of a rank's group */
+	uint64_t cursor;                   /* of a rank: number of its next entry */
+	uint32_t skip; /* of a rank: samples of that entry which are below its place */
 };
 
 struct carousel_slot {
@@ -86,8 +92,10 @@ struct carousel_slot {
 	int64_t *ids;              /* owned; room for C */
 	uint32_t *grains;          /* owned; room for C */
 	uint8_t *uses;             /* owned; by job: epochs it was granted the instance in */
-	uint32_t owner;            /* job of a private hand */
-	bool stamped;              /* ready_ns is known */
+	uint32_t owner;            /* job or group of a private hand */
+	uint32_t logged;           /* logs that say that it holds their entry */
+	bool again;   /* made before, by the same lap: for those alone who wait for it */
+	bool stamped; /* ready_ns is known */
 	uint64_t ready_ns;
 	uint32_t granted, pins,
 	    ghosts;                /* grants GRANTED; TAKEN or REVOKED; pins of jobs that left */
@@ -102,6 +110,7 @@ struct carousel {
 	uint32_t max_grains; /* of a hand */
 	uint32_t n_slots, unfinished, unstamped;
 	uint64_t instances;
+	uint64_t planned;  /* entries of logs that were not produced as they were dealt */
 	uint32_t evicting; /* slot, or CAROUSEL_NO_SLOT */
 	bool pending, blocked;
 	struct carousel_action pending_grant; /* of a private hand, granted with its production */
@@ -112,6 +121,8 @@ struct carousel {
 	uint64_t productions, reference, waits_on_dead;
 	struct carousel_population *population[CAROUSEL_SCOPES]; /* owned; 0: always NULL */
 	struct carousel_slot *slots;                             /* owned; max_slots of them */
+	struct carousel_slot spare; /* scratch: a hand that is dealt without a slot */
+	uint32_t n_groups;
 	struct carousel_member jobs[CAROUSEL_MAX_JOBS];
 };
 
@@ -172,11 +183,24 @@ bool carousel_population_has(const struct carousel *carousel, const struct carou
 bool carousel_population_has_id(const struct carousel *carousel,
 				const struct carousel_member *member, uint64_t id);
 
+static inline bool carousel_is_rank(const struct carousel_member *member)
+{
+	return member->log && !member->is_group;
+}
+/* Has it a place instead of a need: is need_samples, a number, all there is? */
+static inline bool carousel_is_placed(const struct carousel_member *member)
+{
+	return member->plan.order || carousel_is_rank(member);
+}
+
 /* carousel_need.c */
 void carousel_need_reset(struct carousel *carousel, struct carousel_member *member);
 void carousel_need_recount(const struct carousel *carousel, struct carousel_member *member);
 bool carousel_need_has(const struct carousel *carousel, const struct carousel_member *member,
 		       const struct carousel_hand *hand);
+/* What the job needs of the hand's grains, so many samples, is granted: it is needed no more. */
+void carousel_need_take(struct carousel_member *member, const struct carousel_hand *hand,
+			uint32_t samples);
 /* Begins the epochs that follow while nothing is left to grant in this one. */
 void carousel_need_advance(struct carousel *carousel, uint32_t job);
 /* Index of the job's grant of the slot, or -1. */
@@ -206,7 +230,40 @@ uint32_t carousel_fixed_first(const struct carousel *carousel, const struct caro
 void carousel_fixed_deal(const struct carousel *carousel, const struct carousel_member *member,
 			 struct carousel_slot *slot);
 
+/* carousel_log.c: for groups and their ranks */
+/* The number of a log's group. */
+uint32_t carousel_log_group(const struct carousel_log *log);
+int carousel_log_enter(struct carousel *carousel, const struct carousel_join *join, uint32_t job);
+void carousel_log_leave(struct carousel *carousel, uint32_t job); /* a rank, or a group */
+/* Does the slot hold the rank's next entry? */
+bool carousel_log_has(const struct carousel_member *rank, uint32_t slot);
+/* Will the rank come to what the slot holds soon? (false for others) */
+bool carousel_log_awaits(const struct carousel *carousel, const struct carousel_member *member,
+			 uint32_t slot);
+/* May the resident hand, which the group needs, be its next one? */
+bool carousel_log_wants(const struct carousel *carousel, uint32_t group, uint32_t slot);
+/* Is there an entry for the rank that was not granted? */
+bool carousel_log_is_ahead(const struct carousel_member *rank);
+/* A group lives while one of its ranks does. */
+bool carousel_log_lives(const struct carousel *carousel, uint32_t group, uint64_t now_ns);
+/* The rank at the log's end with the least that is coming to it and that wants more; NOBODY. */
+uint32_t carousel_log_neediest(const struct carousel *carousel, uint32_t group, uint64_t now_ns);
+/* The slot's hand becomes the group's next one. */
+void carousel_log_append(struct carousel *carousel, uint32_t group, uint32_t slot,
+			 struct carousel_action *ret);
+/* Fills the slot's hand with the rank's next entry. */
+void carousel_log_produce(struct carousel *carousel, uint32_t rank, uint32_t slot);
+/* The slot holds nothing any more. */
+void carousel_log_forget(struct carousel *carousel, uint32_t slot);
+/* Deals a hand without a slot, where a group's ranks must know more of the plan than is made.
+ * order: living jobs that are dealt to, n_hungry of them hungry. */
+bool carousel_log_plan(struct carousel *carousel, uint32_t *order, uint32_t n, uint32_t n_hungry,
+		       uint64_t now_ns, struct carousel_action *ret);
+const char *carousel_log_check(const struct carousel *carousel, uint32_t job);
+
 /* carousel_step.c */
+/* Samples that a job wants ahead of itself. */
+uint64_t carousel_step_ahead(const struct carousel *carousel, const struct carousel_member *member);
 bool carousel_step_lives(const struct carousel *carousel, uint32_t job, uint64_t now_ns,
 			 uint64_t *ret_until_ns);
 bool carousel_step_hungry(const struct carousel *carousel, uint32_t job, uint64_t now_ns);

@@ -12,6 +12,8 @@
  *      for the hungriest into a free slot. If there is none, a slot is evicted: the one without
  * pins that the fewest living jobs were granted; one that any were, only if somebody starves.
  *
+ *   4. Where the ranks of a job must know more of its plan, a hand is dealt without a slot.
+ *
  * A job that does not live (it leaves a grant untaken for long) makes no demand, is not asked what
  * it needs when a hand is dealt, and its untaken grants do not keep a slot. It is granted what it
  * needs of what is there, so it goes on at once when it wakes; waiting for it costs nothing.
@@ -55,6 +57,8 @@ bool carousel_step_lives(const struct carousel *carousel, uint32_t job, uint64_t
 	const struct carousel_member *member = &carousel->jobs[job];
 	uint64_t since_ns, until_ns;
 
+	if (member->is_group)
+		return carousel_log_lives(carousel, job, now_ns);
 	if (!oldest_since(carousel, member, &since_ns))
 		return true;
 	until_ns =
@@ -64,8 +68,7 @@ bool carousel_step_lives(const struct carousel *carousel, uint32_t job, uint64_t
 	return now_ns < until_ns;
 }
 
-/* Samples that a job wants ahead of itself. */
-static uint64_t wanted_ahead(const struct carousel *carousel, const struct carousel_member *member)
+uint64_t carousel_step_ahead(const struct carousel *carousel, const struct carousel_member *member)
 {
 	uint64_t hand = carousel->config.hand;
 	uint64_t step = 2 * (uint64_t)member->ranks * member->batch;
@@ -76,13 +79,32 @@ static uint64_t wanted_ahead(const struct carousel *carousel, const struct carou
 static bool wants(const struct carousel *carousel, const struct carousel_member *member)
 {
 	return member->used && !member->revoked && (member->need_samples || member->n_tail) &&
-	       member->coming < wanted_ahead(carousel, member);
+	       member->coming < carousel_step_ahead(carousel, member);
 }
 
 bool carousel_step_hungry(const struct carousel *carousel, uint32_t job, uint64_t now_ns)
 {
-	return wants(carousel, &carousel->jobs[job]) &&
-	       carousel_step_lives(carousel, job, now_ns, NULL);
+	const struct carousel_member *member = &carousel->jobs[job];
+
+	if (member->is_group)
+		return wants(carousel, member) &&
+		       carousel_log_neediest(carousel, job, now_ns) != CAROUSEL_NOBODY;
+	if (member->log && !carousel_log_is_ahead(member))
+		return false; /* its group may be */
+	return wants(carousel, member) && carousel_step_lives(carousel, job, now_ns, NULL);
+}
+
+/* A group is as its neediest rank is. */
+static const struct carousel_member *speaker(const struct carousel *carousel, uint32_t job,
+					     uint64_t now_ns)
+{
+	const struct carousel_member *member = &carousel->jobs[job];
+	uint32_t rank;
+
+	if (!member->is_group)
+		return member;
+	rank = carousel_log_neediest(carousel, job, now_ns);
+	return rank == CAROUSEL_NOBODY ? member : &carousel->jobs[rank];
 }
 
 static bool has_ready(const struct carousel *carousel, const struct carousel_member *member)
@@ -96,10 +118,11 @@ static bool has_ready(const struct carousel *carousel, const struct carousel_mem
 
 bool carousel_step_starving(const struct carousel *carousel, uint32_t job, uint64_t now_ns)
 {
-	const struct carousel_member *member = &carousel->jobs[job];
+	const struct carousel_member *member;
 
 	if (!carousel_step_hungry(carousel, job, now_ns))
 		return false;
+	member = speaker(carousel, job, now_ns);
 	return !member->coming || (member->waiting && !has_ready(carousel, member));
 }
 
@@ -110,9 +133,14 @@ static bool can_take(const struct carousel *carousel, uint32_t job, uint32_t slo
 	const struct carousel_member *member = &carousel->jobs[job];
 	const struct carousel_slot *s = &carousel->slots[slot];
 
+	if (carousel_is_rank(member))
+		return member->used && !member->revoked && carousel_log_has(member, slot) &&
+		       carousel_need_find(member, slot) < 0;
 	if (!member->used || member->revoked || member->n_tail || s->hand.is_private)
 		return false;
 	if (s->uses[job] >= member->reuse && !carousel->config.usable_again)
+		return false;
+	if (member->is_group && !carousel_log_wants(carousel, job, slot))
 		return false;
 	return member->need_samples && carousel_need_find(member, slot) < 0 &&
 	       carousel_need_has(carousel, member, &s->hand);
@@ -165,8 +193,11 @@ static bool step_grant(struct carousel *carousel, uint64_t now_ns, struct carous
 		while (next_check(&carousel->slots[slot], &job)) {
 			if (!can_take(carousel, job, slot))
 				continue;
-			carousel_need_grant(carousel, job, slot, now_ns, ret);
-			return true;
+			if (carousel->jobs[job].is_group)
+				carousel_log_append(carousel, job, slot, ret);
+			else
+				carousel_need_grant(carousel, job, slot, now_ns, ret);
+			return ret->kind != CAROUSEL_NONE;
 		}
 	}
 	return false;
@@ -188,6 +219,7 @@ static bool is_before(const struct carousel_member *a, bool a_hungry,
 static uint32_t sort_jobs(const struct carousel *carousel, uint64_t now_ns, uint32_t *order,
 			  uint32_t *ret_hungry)
 {
+	const struct carousel_member *as[CAROUSEL_MAX_JOBS];
 	bool hungry[CAROUSEL_MAX_JOBS];
 	uint32_t n = 0;
 
@@ -199,8 +231,9 @@ static uint32_t sort_jobs(const struct carousel *carousel, uint64_t now_ns, uint
 			continue;
 		hungry[job] = carousel_step_hungry(carousel, job, now_ns);
 		*ret_hungry += hungry[job];
-		for (; at && is_before(&carousel->jobs[job], hungry[job],
-				       &carousel->jobs[order[at - 1]], hungry[order[at - 1]]);
+		as[job] = speaker(carousel, job, now_ns);
+		for (; at &&
+		       is_before(as[job], hungry[job], as[order[at - 1]], hungry[order[at - 1]]);
 		     at--)
 			order[at] = order[at - 1];
 		order[at] = job;
@@ -224,14 +257,14 @@ static void mark_living(const struct carousel *carousel, struct carousel_slot *s
 			carousel_set_add(&s->check, job);
 }
 
-/* Takes jobs that nothing is dealt to, with their fixed plans, out of the order. */
-static uint32_t leave_out_fixed(const struct carousel *carousel, uint32_t *order, uint32_t n,
-				uint32_t *n_hungry)
+/* Takes jobs that nothing is dealt to out of the order: with fixed plans, and ranks. */
+static uint32_t leave_out_placed(const struct carousel *carousel, uint32_t *order, uint32_t n,
+				 uint32_t *n_hungry)
 {
 	uint32_t kept = 0, hungry = 0;
 
 	for (uint32_t i = 0; i < n; i++) {
-		if (carousel->jobs[order[i]].plan.order)
+		if (carousel_is_placed(&carousel->jobs[order[i]]))
 			continue;
 		hungry += i < *n_hungry;
 		order[kept++] = order[i];
@@ -254,14 +287,21 @@ static void produce(struct carousel *carousel, uint32_t *order, uint32_t n, uint
 	s->stamped = true;
 	if (hungriest->n_tail) {
 		carousel_deal_tail(carousel, order[0], s);
-		carousel_need_grant(carousel, order[0], slot, now_ns, &carousel->pending_grant);
-		carousel->pending = true;
+		if (hungriest->is_group)
+			carousel_log_append(carousel, order[0], slot, &carousel->pending_grant);
+		else
+			carousel_need_grant(carousel, order[0], slot, now_ns,
+					    &carousel->pending_grant);
+		carousel->pending = carousel->pending_grant.kind != CAROUSEL_NONE;
 		carousel_need_look(carousel, order[0]); /* what is there may follow the tail */
 	} else if (hungriest->plan.order) {
 		carousel_fixed_deal(carousel, hungriest, s);
 		mark_living(carousel, s);
+	} else if (carousel_is_rank(hungriest)) {
+		carousel_log_produce(carousel, order[0], slot);
+		mark_living(carousel, s);
 	} else {
-		n = leave_out_fixed(carousel, order, n, &n_hungry);
+		n = leave_out_placed(carousel, order, n, &n_hungry);
 		carousel_deal_hand(carousel, order, n, n_hungry, s);
 		mark_living(carousel, s);
 	}
@@ -324,9 +364,22 @@ static bool step_produce(struct carousel *carousel, uint64_t now_ns, struct caro
 	for (uint32_t i = 0; i < n_hungry && !starves; i++)
 		starves = carousel_step_starving(carousel, order[i], now_ns);
 	carousel->evicting = carousel_evict_choose(carousel, starves, now_ns);
-	watch_dead(carousel, &carousel->jobs[order[0]], carousel->evicting == CAROUSEL_NO_SLOT,
-		   now_ns);
+	watch_dead(carousel, speaker(carousel, order[0], now_ns),
+		   carousel->evicting == CAROUSEL_NO_SLOT, now_ns);
 	return carousel_evict_step(carousel, ret);
+}
+
+/* What ranks must know of their plan, whatever can be produced now. */
+static bool step_plan(struct carousel *carousel, uint64_t now_ns, struct carousel_action *ret)
+{
+	uint32_t order[CAROUSEL_MAX_JOBS];
+	uint32_t n, n_hungry;
+
+	if (!carousel->n_groups)
+		return false;
+	n = sort_jobs(carousel, now_ns, order, &n_hungry);
+	n = leave_out_placed(carousel, order, n, &n_hungry);
+	return carousel_log_plan(carousel, order, n, n_hungry, now_ns, ret);
 }
 
 /* the step */
@@ -365,7 +418,7 @@ void carousel_step(struct carousel *carousel, uint64_t now_ns, struct carousel_a
 {
 	stamp_ready(carousel, now_ns);
 	if (carousel_evict_step(carousel, ret) || step_grant(carousel, now_ns, ret) ||
-	    step_produce(carousel, now_ns, ret))
+	    step_produce(carousel, now_ns, ret) || step_plan(carousel, now_ns, ret))
 		return;
 	*ret = (struct carousel_action){
 	    .kind = CAROUSEL_NONE,

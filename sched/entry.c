@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Entries of a plan log and what they leave. To cut a set inside an entry is: nothing of the entry's
+ * samples is in it, then those from the cut on are put back, whole grains as bits, others as single
+ * samples. So cuts at growing places of one hand may follow each other. That all samples which were
+ * passed had been in the set is found by counting.
+ */
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bits.h"
+#include "sched/entry.h"
+
+void entry_samples(const struct deal *deal, const struct entry *entry, int64_t *ret_ids)
+{
+	if (entry->n_grains)
+		deal_hand(deal, entry->seed, entry->lap, entry->grains, entry->n_grains, ret_ids);
+	else
+		memcpy(ret_ids, entry->ids, entry->count * sizeof(*ret_ids));
+}
+
+static bool are_grains_good(const struct deal *deal, const struct entry *entry)
+{
+	uint64_t samples = 0;
+
+	for (uint32_t i = 0; i < entry->n_grains; i++) {
+		if (entry->grains[i] >= deal->grains ||
+		    (i && entry->grains[i] <= entry->grains[i - 1]))
+			return false;
+		samples += deal_grain_size(deal, entry->grains[i]);
+	}
+	return samples == entry->count;
+}
+
+bool entry_is_good(const struct deal *deal, const struct entry *entry)
+{
+	if (!entry->count || entry->place > deal->n || entry->count > deal->n - entry->place)
+		return false;
+	if (entry->n_grains)
+		return are_grains_good(deal, entry);
+	for (uint32_t i = 0; i < entry->count; i++)
+		if (entry->ids[i] < 0 || (uint64_t)entry->ids[i] >= deal->n)
+			return false;
+	return true;
+}
+
+/* what is left */
+
+int entry_rest_init(const struct deal *deal, const uint64_t *need, const int64_t *tail,
+		    uint32_t n_tail, struct entry_rest *ret)
+{
+	size_t words = bits_words(deal->grains) + 1;
+	struct entry_rest rest = {
+	    .need = calloc(words, sizeof(*rest.need)),
+	    .tail = calloc((size_t)n_tail + 1, sizeof(*rest.tail)),
+	    .n_tail = n_tail,
+	};
+
+	if (!rest.need || !rest.tail) {
+		entry_rest_fini(&rest);
+		return -ENOMEM;
+	}
+	if (need)
+		memcpy(rest.need, need, (words - 1) * sizeof(*need));
+	else
+		bits_fill(rest.need, deal->grains);
+	if (n_tail)
+		memcpy(rest.tail, tail, n_tail * sizeof(*tail));
+	rest.epoch = ret->epoch;
+	rest.place = ret->place;
+	*ret = rest;
+	return 0;
+}
+
+void entry_rest_fini(struct entry_rest *rest)
+{
+	free(rest->need);
+	free(rest->tail);
+	rest->need = NULL;
+	rest->tail = NULL;
+	rest->n_tail = 0;
+}
+
+uint64_t entry_rest_count(const struct deal *deal, const struct entry_rest *rest)
+{
+	uint64_t count = bits_count(rest->need, deal->grains) * deal->grain;
+
+	if (deal->grains && bits_test(rest->need, deal->grains - 1))
+		count -= deal->grain - deal_grain_size(deal, deal->grains - 1);
+	return count + rest->n_tail;
+}
+
+static int compare(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* Places in the deal, ascending. NULL: no memory. */
+static uint64_t *sorted_positions(const struct deal *deal, const int64_t *ids, uint32_t count)
+{
+	uint64_t *positions = malloc(((size_t)count + 1) * sizeof(*positions));
+
+	if (!positions)
+		return NULL;
+	for (uint32_t i = 0; i < count; i++)
+		positions[i] = deal_position(deal, (uint64_t)ids[i]);
+	qsort(positions, count, sizeof(*positions), compare);
+	return positions;
+}
+
+static void take_out(const struct deal *deal, struct entry_rest *rest, const uint64_t *positions,
+		     uint32_t count)
+{
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < count; i++)
+		bits_clear(rest->need, positions[i] / deal->grain);
+	for (uint32_t i = 0; i < rest->n_tail; i++) {
+		uint64_t position = deal_position(deal, (uint64_t)rest->tail[i]);
+
+		if (!bsearch(&position, positions, count, sizeof(*positions), compare))
+			rest->tail[kept++] = rest->tail[i];
+	}
+	rest->n_tail = kept;
+}
+
+static void put_back(const struct deal *deal, struct entry_rest *rest, const uint64_t *positions,
+		     uint32_t count)
+{
+	for (uint32_t first = 0, end; first < count; first = end) {
+		uint64_t grain = positions[first] / deal->grain;
+
+		for (end = first; end < count && positions[end] / deal->grain == grain;)
+			end++;
+		if (end - first == deal_grain_size(deal, grain)) {
+			bits_set(rest->need, grain);
+			continue;
+		}
+		for (uint32_t i = first; i < end; i++)
+			rest->tail[rest->n_tail++] = (int64_t)deal_sample(deal, positions[i]);
+	}
+}
+
+static int make_room(struct entry_rest *rest, uint32_t more)
+{
+	int64_t *tail = realloc(rest->tail, ((size_t)rest->n_tail + more + 1) * sizeof(*tail));
+
+	if (!tail)
+		return -ENOMEM;
+	rest->tail = tail;
+	return 0;
+}
+
+/* Of the entry's samples those from `from` on are in the rest afterwards, and no others. */
+static int cut(const struct deal *deal, struct entry_rest *rest, const struct entry *entry,
+	       uint32_t from)
+{
+	_cleanup_free_ uint64_t *all = NULL, *left = NULL;
+	_cleanup_free_ int64_t *ids = NULL;
+
+	if (entry->n_grains && from == entry->count && !rest->n_tail) {
+		for (uint32_t i = 0; i < entry->n_grains; i++)
+			bits_clear(rest->need, entry->grains[i]);
+		return 0;
+	}
+	ids = malloc(entry->count * sizeof(*ids));
+	if (!ids || make_room(rest, entry->count - from))
+		return -ENOMEM;
+	entry_samples(deal, entry, ids);
+	all = sorted_positions(deal, ids, entry->count);
+	left = sorted_positions(deal, ids + from, entry->count - from);
+	if (!all || !left)
+		return -ENOMEM;
+	take_out(deal, rest, all, entry->count);
+	put_back(deal, rest, left, entry->count - from);
+	return 0;
+}
+
+static void begin_epoch(const struct deal *deal, struct entry_rest *rest)
+{
+	bits_fill(rest->need, deal->grains);
+	rest->epoch++;
+	rest->place = 0;
+}
+
+int entry_rest_pass(const struct deal *deal, struct entry_rest *rest, const struct entry *entry,
+		    uint64_t to)
+{
+	uint64_t end = entry->place + entry->count, before = entry_rest_count(deal, rest);
+	int r;
+
+	if (!before && entry->epoch == rest->epoch + 1) {
+		begin_epoch(deal, rest);
+		before = deal->n;
+	}
+	if (entry->epoch < rest->epoch || (entry->epoch == rest->epoch && to <= rest->place))
+		return 0;
+	if (entry->epoch != rest->epoch || entry->place > rest->place || to > end)
+		return ENTRY_E_BAD;
+	r = cut(deal, rest, entry, (uint32_t)(to - entry->place));
+	if (r)
+		return r;
+	if (before - entry_rest_count(deal, rest) != to - rest->place)
+		return ENTRY_E_BAD;
+	rest->place = to;
+	return 0;
+}

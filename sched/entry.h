@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SCHED_ENTRY_H
+#define SCHED_ENTRY_H
+
+/*
+ * The plan of a job of several ranks, as far as it is known: a log of hands, one entry each, in the
+ * order in which their samples have places in the epochs. An entry says all there is to know: which
+ * samples are at these places, and by which seed and lap they are made.
+ *
+ * And what such a log leaves: the set of samples of an epoch that lie above some place of it, as
+ * a token says it (sched/token.h): whole grains, and single samples of begun ones.
+ */
+
+#include "base/base.h"
+#include "sched/deal.h"
+
+struct entry {
+	uint64_t epoch, place; /* of its first sample */
+	uint64_t seed, lap;
+	uint32_t count;    /* samples */
+	uint32_t n_grains; /* 0: a tail, whose samples are listed */
+	const uint32_t *grains;
+	const int64_t *ids; /* of a tail, in order */
+};
+
+/* Writes the samples at the entry's places in order (room for count). */
+void entry_samples(const struct deal *deal, const struct entry *entry, int64_t *ret_ids);
+/* Does the entry agree with itself and with the deal? For one that came from elsewhere. */
+bool entry_is_good(const struct deal *deal, const struct entry *entry);
+
+struct entry_rest { /* of an epoch, what is at `place` and above */
+	uint64_t epoch, place;
+	uint64_t *need; /* owned; whole grains */
+	int64_t *tail;  /* owned; samples of others */
+	uint32_t n_tail;
+};
+
+enum { ENTRY_E_BAD = 1 };
+
+/* A copy of need and tail (NULL: all grains, no tail). 0 or -ENOMEM. */
+int entry_rest_init(const struct deal *deal, const uint64_t *need, const int64_t *tail,
+		    uint32_t n_tail, struct entry_rest *ret);
+void entry_rest_fini(struct entry_rest *rest);
+uint64_t entry_rest_count(const struct deal *deal, const struct entry_rest *rest);
+/*
+ * Goes on to the place `to` inside the entry or at its end: what lies between is no longer in the
+ * rest. An empty rest goes on with all samples of the next epoch; an entry below the place changes
+ * nothing. 0; ENTRY_E_BAD: it does not follow, or names samples that are not in the rest (which is
+ * then of no use any more); -ENOMEM.
+ */
+int entry_rest_pass(const struct deal *deal, struct entry_rest *rest, const struct entry *entry,
+		    uint64_t to);
+
+#endif
