@@ -512,7 +512,7 @@ static void add(TCase *tcase)
 	tcase_add_test(tcase, faults_are_never_blocked);
 	tcase_add_test(tcase, limits_are_named);
 	tcase_add_loop_test(tcase, mad_daemons_do_no_harm, 0, 3);
-	tcase_set_timeout(tcase, 300);
+	tcase_set_timeout(tcase, 600);
 }
 
 int main(void)

@@ -317,7 +317,7 @@ static void add(TCase *tcase)
 {
 	tcase_add_test(tcase, our_processes_are_closed);
 	tcase_add_test(tcase, ordinary_processes_are_open);
-	tcase_set_timeout(tcase, 300);
+	tcase_set_timeout(tcase, 600);
 }
 
 int main(void)

@@ -293,7 +293,7 @@ START_TEST(opening_again_costs_nothing)
 		const char *linger;
 		unsigned warm, rounds;
 		double streams;
-	} ways[] = {{"linger_s=0", 50, 300, 0}, {"linger_s=600", OPENS / 10, OPENS, 1}};
+	} ways[] = {{"linger_s=0", 50, 200, 0}, {"linger_s=600", OPENS / 10, OPENS, 1}};
 	struct footprint before = {0}, after;
 	struct oa_options options;
 	struct oa_client *client;

@@ -357,7 +357,7 @@ int rig_main(const char *name, void (*add)(TCase *tcase))
 	}
 	setenv("TMPDIR", rig_root, 1);
 	signal(SIGPIPE, SIG_IGN);
-	tcase_set_timeout(tcase, 300);
+	tcase_set_timeout(tcase, 600);
 	add(tcase);
 	suite_add_tcase(suite, tcase);
 	runner = srunner_create(suite);

@@ -531,7 +531,7 @@ static Suite *suite(void)
 	Suite *all = suite_create("resume");
 	TCase *t = tcase_create("lives");
 
-	tcase_set_timeout(t, 60);
+	tcase_set_timeout(t, 600);
 	tcase_add_loop_test(t, lives_add_up_to_epochs, 0, WORLDS / WORLDS_A_TEST);
 	suite_add_tcase(all, t);
 	return all;

@@ -276,7 +276,7 @@ static void add(TCase *tcase)
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, random_kills_lose_and_double_nothing);
 	tcase_add_test(tcase, death_after_each_instruction_loses_and_doubles_nothing);
-	tcase_set_timeout(tcase, 100);
+	tcase_set_timeout(tcase, 600);
 }
 
 int main(void)

@@ -203,7 +203,7 @@ END_TEST
 static void add(TCase *tcase)
 {
 	tcase_add_test(tcase, each_task_is_done_once);
-	tcase_set_timeout(tcase, 100);
+	tcase_set_timeout(tcase, 600);
 }
 
 int main(void)

@@ -568,7 +568,7 @@ static void add_bell(TCase *tcase)
 	tcase_add_test(tcase, event_arm_is_taken_once);
 	tcase_add_test(tcase, no_wake_is_lost);
 	tcase_add_test(tcase, ring_all_wakes_without_the_flag);
-	tcase_set_timeout(tcase, 60);
+	tcase_set_timeout(tcase, 600);
 }
 
 static void add(TCase *tcase)

@@ -476,7 +476,7 @@ static void add(TCase *tcase)
 	tcase_add_loop_test(tcase, own_ordinary_uid_cannot_write, 0, BASE_ARRAY_LEN(makers));
 	tcase_add_test(tcase, routes_work_without_the_seal);
 	tcase_add_loop_test(tcase, store_kills_only_its_process, 0, BASE_ARRAY_LEN(makers));
-	tcase_set_timeout(tcase, 60);
+	tcase_set_timeout(tcase, 600);
 }
 
 int main(void)

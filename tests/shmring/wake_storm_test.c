@@ -123,7 +123,7 @@ END_TEST
 static void add(TCase *tcase)
 {
 	tcase_add_test(tcase, no_wake_is_lost);
-	tcase_set_timeout(tcase, 300);
+	tcase_set_timeout(tcase, 600);
 }
 
 int main(void)
