@@ -231,7 +231,7 @@ void conn_stream_ready(struct conn *conn)
 		job_open(conn);
 }
 
-static void on_open(struct conn *conn, const struct wire_in *in)
+static void on_open(struct conn *conn, struct wire_in *in)
 {
 	struct diag diag = {"out of memory"};
 	int code = request_parse(&conn->request, in, conn->nonce, &diag);
@@ -377,9 +377,9 @@ static void on_status(struct conn *conn)
 	conn_send(conn, &out);
 }
 
-static void dispatch(struct conn *conn, const struct wire_in *in)
+static void dispatch(struct conn *conn, struct wire_in *in)
 {
-	if (!is_allowed(conn, in->type) || in->n_fds) {
+	if (!is_allowed(conn, in->type) || in->n_fds > (in->type == PROTO_OPEN)) {
 		misbehaved(conn, "a message that is not allowed here");
 		return;
 	}
@@ -485,6 +485,7 @@ struct conn *conn_new(struct node *node, int fd)
 	conn->node = node;
 	conn->fd = fd;
 	conn->pid_fd = -1;
+	request_init(&conn->request);
 	LIST_INSERT_HEAD(&node->conns, conn, link);
 	node->n_conns++;
 	if (watch_peer(conn)) {

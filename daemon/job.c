@@ -16,6 +16,7 @@
 
 #include "base/log.h"
 #include "daemon/conn.h"
+#include "daemon/members.h"
 #include "daemon/node.h"
 #include "daemon/pump.h"
 #include "daemon/source.h"
@@ -96,10 +97,17 @@ static int enter_carousel(struct job *job, const struct request *request, uint64
 	    .epochs = request->epochs,
 	    .order = plan_is_fixed(request->order) ? request->order : 0,
 	    .seed = request->seed,
+	    .reuse = request->reuse,
 	};
 	__attribute__((cleanup(token_fini))) struct token token = {0};
-	int r = use_token(job->stream, request, &token, &join, diag);
+	_cleanup_free_ uint64_t *population = NULL;
+	int r = members_read(request, job->stream, &join, &population, diag);
 
+	if (r) {
+		*code = (uint64_t)r;
+		return r;
+	}
+	r = use_token(job->stream, request, &token, &join, diag);
 	if (r) {
 		*code = r == -ENOMEM ? OA_E_MEMORY : OA_E_TOKEN;
 		return r;

@@ -26,7 +26,13 @@ void request_fini(struct request *request)
 	free(request->program);
 	free(request->token);
 	pipeline_free(request->pipeline);
-	*request = (struct request){0};
+	base_close(&request->part_fd);
+	request_init(request);
+}
+
+void request_init(struct request *request)
+{
+	*request = (struct request){.part_fd = -1};
 }
 
 char *request_text(const struct wire_in *in, uint16_t key, size_t most)
@@ -179,8 +185,48 @@ static int check_ranks(const struct request *request, struct diag *diag)
 	return OA_E_INVALID;
 }
 
-int request_parse(struct request *request, const struct wire_in *in,
-		  const uint8_t nonce[REQUEST_NONCE], struct diag *diag)
+static int check_split(const struct request *request, struct diag *diag)
+{
+	const struct population_split *split = &request->split;
+
+	if (split->from >= 0 && split->from < split->to && split->to <= 1)
+		return 0;
+	diag_set(diag, "a split from %g to %g: must be 0 <= from < to <= 1", split->from,
+		 split->to);
+	return OA_E_INVALID;
+}
+
+/* Which samples: what is in the descriptor is read when the dataset is open. */
+static int take_part(struct request *request, struct wire_in *in, struct diag *diag)
+{
+	const void *version = NULL, *split = NULL;
+	uint64_t reuse = 1, words[3];
+	size_t size = 0;
+
+	wire_get_u64(in, PROTO_KEY_REUSE, &reuse);
+	request->reuse = (uint32_t)BASE_MIN(reuse, (uint64_t)REQUEST_MOST_REUSE);
+	request->part_fd = wire_take_fd(in, 0);
+	wire_get_bytes(in, PROTO_KEY_PART, &version, &size);
+	if ((request->part_fd >= 0) != (version && size == sizeof(request->part_version)) ||
+	    (version && plan_is_fixed(request->order))) {
+		diag_set(diag,
+			 "a part of the dataset is a version, a descriptor and no fixed plan");
+		return OA_E_INVALID;
+	}
+	if (!version)
+		return 0;
+	memcpy(request->part_version, version, size);
+	if (wire_get_bytes(in, PROTO_KEY_SPLIT, &split, &size) || size != sizeof(words))
+		return 0;
+	memcpy(words, split, sizeof(words));
+	memcpy(&request->split.from, &words[0], sizeof(words[0]));
+	memcpy(&request->split.to, &words[1], sizeof(words[1]));
+	request->split.seed = words[2];
+	return check_split(request, diag);
+}
+
+int request_parse(struct request *request, struct wire_in *in, const uint8_t nonce[REQUEST_NONCE],
+		  struct diag *diag)
 {
 	const void *repeated = NULL;
 	bool has_seed = false;
@@ -209,6 +255,8 @@ int request_parse(struct request *request, const struct wire_in *in,
 		r = take_order(request, in, &has_seed, diag);
 	if (!r)
 		r = take_token(request, in, has_seed, diag);
+	if (!r)
+		r = take_part(request, in, diag);
 	if (!r)
 		r = check_seed(request, has_seed, diag);
 	return r ? r : check_ranks(request, diag);

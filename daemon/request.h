@@ -9,12 +9,14 @@
 
 #include "base/base.h"
 #include "base/wire.h"
+#include "sched/population.h"
 #include "shmring/proto.h"
 
 struct pipeline;
 
 #define REQUEST_NAME_MAX 256
 #define REQUEST_NONCE 16
+#define REQUEST_MOST_REUSE 100
 #define REQUEST_PATH_TEXT "the dataset's path must be absolute and at most %d bytes long"
 
 struct request {
@@ -28,13 +30,18 @@ struct request {
 	enum proto_policy policy;
 	uint8_t *token;
 	size_t token_size;
+	int part_fd; /* owned; bitmap of the samples asked for, unchecked; -1: all */
+	uint8_t part_version[32];
+	struct population_split split; /* which the part is said to be; 0, 0: none */
+	uint32_t reuse;
 };
 
-/* Fills a zeroed request (program may be set: a job without a name is called so). 0, or the code
+/* Fills a request of request_init() (program may be set: a job without a name is called so). 0, or the code
  * to refuse with (enum oa_error_code) and diag; in both cases the caller ends it by request_fini().
  */
-int request_parse(struct request *request, const struct wire_in *in,
-		  const uint8_t nonce[REQUEST_NONCE], struct diag *diag);
+void request_init(struct request *request);
+int request_parse(struct request *request, struct wire_in *in, const uint8_t nonce[REQUEST_NONCE],
+		  struct diag *diag);
 void request_fini(struct request *request);
 /* A copy of in's text under key, at most `most` bytes long; NULL otherwise. */
 char *request_text(const struct wire_in *in, uint16_t key, size_t most);

@@ -130,6 +130,7 @@ static void put_place_in_plan(struct json_out *out, const struct job *job)
 
 	carousel_job(job->stream->carousel, job->number, base_now_ns(), &view);
 	json_out_member_u64(out, "epoch", view.epoch);
+	json_out_member_u64(out, "population", view.population);
 	json_out_member_u64(out, "taken", view.taken);
 	json_out_member_u64(out, "need", view.need);
 	json_out_member_u64(out, "untaken", view.coming);

@@ -322,6 +322,20 @@ static int dial_other_version(struct dial *dial, uint64_t major, struct diag *di
 		major > PROTO_MAJOR ? "libaccess (the job's side)" : "accessd (the node's side)"));
 }
 
+static void dial_put_part(struct wire_out *out, const struct part *part)
+{
+	uint64_t split[3];
+
+	wire_put_bytes(out, PROTO_KEY_PART, part->version, sizeof(part->version));
+	wire_put_fd(out, part->fd);
+	if (!part->is_random)
+		return;
+	memcpy(&split[0], &part->split.from, sizeof(split[0]));
+	memcpy(&split[1], &part->split.to, sizeof(split[1]));
+	split[2] = part->split.seed;
+	wire_put_bytes(out, PROTO_KEY_SPLIT, split, sizeof(split));
+}
+
 static int dial_send_open(struct dial *dial, const struct dial_open *open, const void *nonce,
 			  size_t nonce_size, struct diag *diag)
 {
@@ -348,6 +362,10 @@ static int dial_send_open(struct dial *dial, const struct dial_open *open, const
 		wire_put_bytes(&out, PROTO_KEY_TOKEN, open->token, open->token_size);
 	if (open->hand)
 		wire_put_u64(&out, PROTO_KEY_HAND, open->hand);
+	if (open->reuse > 1)
+		wire_put_u64(&out, PROTO_KEY_REUSE, open->reuse);
+	if (open->part)
+		dial_put_part(&out, open->part);
 	r = wire_send(dial->sock, &out, MSG_DONTWAIT);
 	wire_out_fini(&out);
 	if (r == -EMSGSIZE)

@@ -12,6 +12,7 @@
 #include "base/base.h"
 #include "base/wire.h"
 #include "libaccess/libaccess.h"
+#include "libaccess/part.h"
 #include "libaccess/private.h"
 
 #define DIAL_PATH 108 /* sun_path */
@@ -32,6 +33,8 @@ struct dial_open { /* what OPEN asks for; strings and token are the owner's */
 	int64_t bad_budget;
 	void *token;
 	size_t token_size;
+	uint32_t reuse;
+	const struct part *part; /* borrowed; NULL: all samples */
 };
 void dial_open_fini(struct dial_open *open);
 

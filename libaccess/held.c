@@ -32,6 +32,44 @@ static struct held *held_new(struct oa_stream *stream)
 	return held;
 }
 
+/* ---- whose samples they are ---- */
+
+static uint64_t held_own(const struct part *part, const int64_t *ids, uint64_t from, uint64_t to)
+{
+	uint64_t own = 0;
+
+	for (uint64_t i = from; i < to; i++)
+		own += part_has(part, board_load_id(&ids[i]));
+	return own;
+}
+
+uint32_t held_count_own(const struct held *held, uint32_t from, uint32_t to)
+{
+	return held->part ? (uint32_t)held_own(held->part, held->ids, from, to) : to - from;
+}
+
+bool held_is_others(const struct held *held, uint32_t offset)
+{
+	return held->part && !part_has(held->part, board_load_id(&held->ids[held->at + offset]));
+}
+
+/* Leaves out what others have at the two ends, so that with the last sample of ours the hand is spent.
+ * There is one of ours: held_check() has counted. */
+static void held_trim(const struct oa_stream *stream, struct held *held)
+{
+	const struct part *part = &stream->part;
+
+	if (!part->members ||
+	    held_own(part, held->ids, held->at, held->end) == held->end - held->at)
+		return;
+	held->part = part;
+	while (held->at < held->end && held_is_others(held, 0))
+		held->at++;
+	while (held->end > held->at && !part_has(part, board_load_id(&held->ids[held->end - 1])))
+		held->end--;
+	held->clean = held->at;
+}
+
 /* ---- take ---- */
 
 /*
@@ -43,7 +81,7 @@ static BASE_HOT int held_check(const struct oa_stream *stream, const struct gran
 {
 	const struct board *board = &stream->session->board;
 	uint64_t end = (uint64_t)grant->first + grant->count;
-	uint64_t lacking;
+	uint64_t lacking, count = grant->count;
 
 	if (grant->slot >= board->geometry.max_slots)
 		return error_set(diag, -EPROTO, "a grant names slot %u of %u", grant->slot,
@@ -60,11 +98,14 @@ static BASE_HOT int held_check(const struct oa_stream *stream, const struct gran
 		    grant->slot, grant->first, (unsigned long long)end, ret_hand->count);
 	lacking = stream->is_fixed ? stream->deal.n - stream->progress.cursor
 				   : stream->progress.left - stream->n_carried;
-	if (grant->epoch != stream->progress.epoch || grant->count > lacking)
+	if (stream->part.members)
+		count =
+		    held_own(&stream->part, board_ids_of(board, grant->slot), grant->first, end);
+	if (grant->epoch != stream->progress.epoch || count > lacking || count == 0)
 		return error_set(
 		    diag, -EPROTO,
-		    "a hand of %u samples of epoch %llu was granted while epoch %llu lacks %llu",
-		    grant->count, (unsigned long long)grant->epoch,
+		    "a hand of %llu samples of epoch %llu was granted while epoch %llu lacks %llu",
+		    (unsigned long long)count, (unsigned long long)grant->epoch,
 		    (unsigned long long)stream->progress.epoch, (unsigned long long)lacking);
 	return 0;
 }
@@ -113,6 +154,7 @@ BASE_HOT int held_take(struct oa_stream *stream, struct diag *diag)
 		return r;
 	}
 	held_fill(held, stream->session, &grant, &hand);
+	held_trim(stream, held);
 	held->next = stream->hands;
 	stream->hands = held;
 	stream->held = held;
@@ -149,12 +191,14 @@ static bool held_is_all_ok(const uint8_t *status, uint32_t count)
 /* Moves clean towards upto, up to the first hole. */
 static BASE_HOT int held_scan(struct held *held, uint32_t upto)
 {
-	if (held->clean < upto && held_is_all_ok(held->status + held->clean, upto - held->clean))
+	if (held->clean < upto && !held->part &&
+	    held_is_all_ok(held->status + held->clean, upto - held->clean))
 		held->clean = upto;
 	for (; held->clean < upto; held->clean++) {
 		uint8_t status = held->status[held->clean];
 
-		if (status == LAYOUT_SAMPLE_SKIPPED || status == LAYOUT_SAMPLE_ERROR)
+		if (status == LAYOUT_SAMPLE_SKIPPED || status == LAYOUT_SAMPLE_ERROR ||
+		    held_is_others(held, held->clean - held->at))
 			break;
 		if (status != LAYOUT_SAMPLE_OK && status != LAYOUT_SAMPLE_SUBSTITUTED)
 			return -EPROTO;
@@ -186,10 +230,19 @@ uint8_t held_status(const struct held *held, uint32_t offset)
 BASE_HOT void held_note_seen(struct oa_stream *stream, struct held *held)
 {
 	struct progress *progress = &stream->progress;
+	uint32_t at = 0;
 
 	if (held->is_seen)
 		return;
 	held->is_seen = true;
+	while (stream->open.reuse > 1 && at < progress->n_laps && progress->laps[at] != held->lap)
+		at++;
+	if (stream->open.reuse > 1 &&
+	    at < progress->n_laps) { /* seen before: it is the newest now */
+		memmove(progress->laps + at, progress->laps + at + 1,
+			(progress->n_laps - at - 1) * sizeof(uint64_t));
+		progress->n_laps--;
+	}
 	if (progress->n_laps == TOKEN_MAX_LAPS) {
 		memmove(progress->laps, progress->laps + 1,
 			sizeof(progress->laps) - sizeof(uint64_t));

@@ -48,11 +48,12 @@ static int next_is_last(const struct oa_stream *stream, const struct held *held,
 
 	if (left < enough)
 		return NEXT_YES;
-	if (stream->open.bad != OA_BAD_SKIP || !held || sure + (held->end - from) < left)
+	if (stream->open.bad != OA_BAD_SKIP || !held ||
+	    sure + held_count_own(held, from, held->end) < left)
 		return NEXT_NO;
 	for (uint32_t i = from; i < held->watermark; i++)
-		sure += held->status[i] != LAYOUT_SAMPLE_SKIPPED;
-	unknown = held->end - BASE_MAX(from, held->watermark);
+		sure += held->status[i] != LAYOUT_SAMPLE_SKIPPED && held_count_own(held, i, i + 1);
+	unknown = held_count_own(held, BASE_MAX(from, held->watermark), held->end);
 	if (sure >= enough)
 		return NEXT_NO;
 	return sure + unknown < enough ? NEXT_YES : NEXT_UNKNOWN;
@@ -185,11 +186,23 @@ BASE_COLD int next_contradiction(struct oa_stream *stream)
 	return NEXT_LOOP;
 }
 
+/* A sample of others at the cursor + run: the run is carried, and it is passed over. */
+static BASE_COLD int next_others(struct oa_stream *stream, struct held *held, uint32_t run)
+{
+	int r = carry_add(stream, held, run);
+
+	if (r == 0)
+		held->at++; /* never the last one: held_take() leaves those out */
+	return r ? r : NEXT_LOOP;
+}
+
 /* A hole at the cursor + run: the run is carried, the hole passed over or reported. */
 static BASE_COLD int next_hole(struct oa_stream *stream, struct held *held, uint32_t run)
 {
 	int r;
 
+	if (held_is_others(held, run))
+		return next_others(stream, held, run);
 	if (held_status(held, run) == LAYOUT_SAMPLE_ERROR)
 		return OA_E_SAMPLE; /* wait.c asks why */
 	r = carry_add(stream, held, run);

@@ -17,9 +17,11 @@
 #include <string.h>
 #include "base/hash.h"
 #include "libaccess/error.h"
+#include "sched/plan.h"
 
 #define SAMPLER_MOST (UINT64_C(1) << 31) /* ids, weights, samples of an epoch */
 #define SAMPLER_MOST_CLASSES 65536
+#define SAMPLER_MOST_REUSE 100
 
 /* ---- checks ---- */
 
@@ -141,6 +143,22 @@ static int sampler_check_members(const struct oa_sampler *from, uint32_t order, 
 	return r ? r : sampler_check_draws(&sampler, order, diag);
 }
 
+static int sampler_check_reuse(const struct oa_options *options, struct diag *diag)
+{
+	if (options->reuse <= 1)
+		return 0;
+	if (options->reuse > SAMPLER_MOST_REUSE)
+		return error_set(diag, OA_E_INVALID,
+				 "oa_open(): options.reuse is %u, must be at most %d",
+				 options->reuse, SAMPLER_MOST_REUSE);
+	if (plan_is_fixed((uint32_t)options->order) || options->order == OA_ORDER_REPLAY)
+		return error_set(diag, OA_E_INVALID,
+				 "oa_open(): options.reuse is %u: a fixed plan says itself which "
+				 "augmentations there are; leave it 0, or take the usual order",
+				 options->reuse);
+	return 0;
+}
+
 static int sampler_check_files(const struct oa_options *options, struct diag *diag)
 {
 	if (options->record && !*options->record)
@@ -161,20 +179,16 @@ static int sampler_check_files(const struct oa_options *options, struct diag *di
 /* What later versions will do. */
 static int sampler_check_built(const struct oa_options *options, struct diag *diag)
 {
-	if (options->sampler)
+	if (options->sampler &&
+	    (options->sampler->weights || plan_is_fixed((uint32_t)options->order)))
 		return error_set(diag, OA_E_INVALID,
-				 "oa_open(): options.sampler: this libaccess delivers all samples, "
-				 "once each; leave it NULL, or upgrade libaccess");
+				 "oa_open(): options.sampler: this libaccess knows samplers under "
+				 "the usual orders alone; leave it NULL, or upgrade libaccess");
 	if (options->record || options->replay)
 		return error_set(diag, OA_E_INVALID,
 				 "oa_open(): options.%s: this libaccess neither records nor "
 				 "replays; leave it NULL, or upgrade libaccess",
 				 options->record ? "record" : "replay");
-	if (options->reuse > 1)
-		return error_set(diag, OA_E_INVALID,
-				 "oa_open(): options.reuse is %u: this libaccess augments anew in "
-				 "each epoch; leave it 0, or upgrade libaccess",
-				 options->reuse);
 	return 0;
 }
 
@@ -182,6 +196,7 @@ int sampler_check(const struct oa_options *options, struct diag *diag)
 {
 	int r = sampler_check_files(options, diag);
 
+	r = r ? r : sampler_check_reuse(options, diag);
 	if (!r && options->sampler)
 		r = sampler_check_members(options->sampler, options->order, diag);
 	return r ? r : sampler_check_built(options, diag);

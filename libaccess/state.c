@@ -26,6 +26,7 @@
 #include "base/bits.h"
 #include "libaccess/error.h"
 #include "libaccess/stream.h"
+#include "sched/population.h"
 
 /* ---- the start and the end ---- */
 
@@ -35,13 +36,28 @@ static size_t state_words(const struct oa_stream *stream)
 }
 
 /* Samples that need and tail stand for. */
-static uint64_t state_count(const struct deal *deal, const struct progress *progress)
+static uint64_t state_count(const struct oa_stream *stream)
 {
-	uint64_t count = bits_count(progress->need, deal->grains) * deal->grain;
+	return population_samples(&stream->deal, stream->part.bits, stream->progress.need) +
+	       stream->progress.n_tail;
+}
 
-	if (deal->grains > 0 && bits_test(progress->need, deal->grains - 1))
-		count -= deal->grain - deal_grain_size(deal, deal->grains - 1);
-	return count + progress->n_tail;
+/* An epoch's need, from nothing delivered on. */
+static void state_fill_need(const struct oa_stream *stream, uint64_t *need)
+{
+	if (stream->is_fixed)
+		return;
+	if (stream->part.bits)
+		population_need(&stream->deal, stream->part.bits, need);
+	else
+		bits_fill(need, stream->deal.grains);
+}
+
+/* Samples of the grain that are ours. */
+static uint32_t state_grain_size(const struct oa_stream *stream, uint64_t grain)
+{
+	return stream->part.bits ? population_of_grain(&stream->deal, stream->part.bits, grain)
+				 : deal_grain_size(&stream->deal, grain);
 }
 
 /* Samples of the epoch that were not delivered. */
@@ -51,7 +67,7 @@ static uint64_t state_left(const struct oa_stream *stream)
 		return INT64_MAX; /* it is not counted, and never 0 */
 	if (stream->is_fixed)
 		return stream->deal.n - stream->progress.place;
-	return state_count(&stream->deal, &stream->progress);
+	return state_count(stream);
 }
 
 static void state_note_end(struct oa_stream *stream)
@@ -71,8 +87,7 @@ int progress_init(struct oa_stream *stream, const struct token *token)
 		progress_fini(progress);
 		return -ENOMEM;
 	}
-	if (!stream->is_fixed)
-		bits_fill(progress->need, stream->deal.grains);
+	state_fill_need(stream, progress->need);
 	if (token && stream->is_fixed) {
 		progress->place = progress->cursor = token->delivered;
 	} else if (token) {
@@ -191,10 +206,9 @@ bool progress_next_epoch(struct oa_stream *stream)
 		return false;
 	progress->epoch++;
 	progress->step = progress->delivered = 0;
-	progress->left = stream->is_ranked ? INT64_MAX : stream->deal.n;
+	progress->left = stream->is_ranked ? INT64_MAX : stream->n_samples;
 	progress->place = progress->cursor = progress->base = progress->base_step = 0;
-	if (!stream->is_fixed)
-		bits_fill(progress->need, stream->deal.grains);
+	state_fill_need(stream, progress->need);
 	stream->stats.epochs++;
 	state_note_end(stream);
 	return true;
@@ -217,14 +231,17 @@ static void snapshot_fini(struct snapshot *snapshot)
 	free(snapshot->position);
 }
 
-static void snapshot_add(struct snapshot *snapshot, const struct deal *deal, const int64_t *ids,
-			 uint64_t count)
+static void snapshot_add(struct snapshot *snapshot, const struct oa_stream *stream,
+			 const int64_t *ids, uint64_t count)
 {
 	for (uint64_t i = 0; i < count; i++) {
-		uint64_t id = (uint64_t)board_load_id(&ids[i]);
+		uint64_t id = (uint64_t)board_load_id(&ids[i]), position;
 
-		if (id < deal->n)
-			snapshot->position[snapshot->n_positions++] = deal_position(deal, id);
+		if (id >= stream->deal.n)
+			continue;
+		position = deal_position(&stream->deal, id);
+		if (!stream->part.bits || bits_test(stream->part.bits, position))
+			snapshot->position[snapshot->n_positions++] = position;
 	}
 }
 
@@ -240,20 +257,21 @@ static void snapshot_collect(struct snapshot *snapshot, const struct oa_stream *
 	const struct progress *progress = &stream->progress;
 	const struct held *held = stream->held;
 
-	snapshot_add(snapshot, &stream->deal, progress->tail, progress->n_tail);
+	snapshot_add(snapshot, stream, progress->tail, progress->n_tail);
 	for (const struct carry *carry = stream->full; carry; carry = carry->next)
-		snapshot_add(snapshot, &stream->deal, carry->ids, carry->count);
+		snapshot_add(snapshot, stream, carry->ids, carry->count);
 	if (stream->carry)
-		snapshot_add(snapshot, &stream->deal, stream->carry->ids, stream->carry->count);
+		snapshot_add(snapshot, stream, stream->carry->ids, stream->carry->count);
 	if (held)
-		snapshot_add(snapshot, &stream->deal, held->ids + held->at, held->end - held->at);
+		snapshot_add(snapshot, stream, held->ids + held->at, held->end - held->at);
 	qsort(snapshot->position, snapshot->n_positions, sizeof(*snapshot->position),
 	      state_compare_positions);
 }
 
 /* Whole grains become bits, of others the samples become the tail. Positions are sorted. */
-static void snapshot_sort_out(struct snapshot *snapshot, const struct deal *deal)
+static void snapshot_sort_out(struct snapshot *snapshot, const struct oa_stream *stream)
 {
+	const struct deal *deal = &stream->deal;
 	size_t first = 0;
 
 	while (first < snapshot->n_positions) {
@@ -269,7 +287,7 @@ static void snapshot_sort_out(struct snapshot *snapshot, const struct deal *deal
 		first = at;
 		if (bits_test(snapshot->need, grain))
 			continue;
-		if (tail - snapshot->n_tail == deal_grain_size(deal, grain))
+		if (tail - snapshot->n_tail == state_grain_size(stream, grain))
 			bits_set(snapshot->need, grain);
 		else
 			snapshot->n_tail = tail;
@@ -294,7 +312,7 @@ static int snapshot_take(struct snapshot *snapshot, struct oa_stream *stream)
 	if (held && !held->is_folded)
 		state_clear_grains(&stream->deal, snapshot->need, held);
 	snapshot_collect(snapshot, stream);
-	snapshot_sort_out(snapshot, &stream->deal);
+	snapshot_sort_out(snapshot, stream);
 	return 0;
 }
 
@@ -336,7 +354,7 @@ int progress_rewind(struct oa_stream *stream)
 		progress_next_epoch(stream);
 	/* Fewer than counted if accessd dealt something twice: the token must not contradict
 	 * itself. */
-	progress->delivered = BASE_MIN(progress->delivered, stream->deal.n - progress->left);
+	progress->delivered = BASE_MIN(progress->delivered, stream->n_samples - progress->left);
 	return 0;
 }
 

@@ -124,18 +124,23 @@ static int stream_found(struct oa_stream *stream, const struct board_geometry *g
 
 	deal_init(&stream->deal, geometry->n_samples, geometry->dataset);
 	memcpy(stream->dataset, geometry->dataset, sizeof(stream->dataset));
-	stream->n_samples = geometry->n_samples;
+	stream->n_samples = stream->part.bits ? stream->part.count : geometry->n_samples;
 	stream_set_fields(stream, geometry);
 	if (geometry->grain != stream->deal.grain)
 		return error_set(diag, -EPROTO,
 				 "accessd deals grains of %u samples, this libaccess %u",
 				 geometry->grain, stream->deal.grain);
-	if ((stream->flags & OA_DROP_LAST) && geometry->n_samples < stream->batch)
+	if (stream->part.bits &&
+	    (geometry->n_samples != stream->part.n ||
+	     memcmp(geometry->dataset, stream->part.version, sizeof(stream->dataset)) != 0))
+		return error_set(diag, -EPROTO,
+				 "accessd opened another version of the dataset than it described");
+	if ((stream->flags & OA_DROP_LAST) && stream->n_samples < stream->batch)
 		return error_set(
 		    diag, OA_E_INVALID,
-		    "the dataset has %llu samples, fewer than one batch of %u: with OA_DROP_LAST "
+		    "an epoch has %llu samples, fewer than one batch of %u: with OA_DROP_LAST "
 		    "nothing would be left",
-		    (unsigned long long)geometry->n_samples, stream->batch);
+		    (unsigned long long)stream->n_samples, stream->batch);
 	if (!stream->open.token)
 		return progress_init(stream, NULL);
 	r = token_parse(stream->open.token, stream->open.token_size, &token, diag);
@@ -299,6 +304,7 @@ static int stream_set_open(struct dial_open *open, const struct oa_options *opti
 	    .epochs = options->epochs,
 	    .bad = options->bad,
 	    .bad_budget = options->bad_budget,
+	    .reuse = options->reuse,
 	    .token_size = options->token_size,
 	};
 	if (options->token_size) {
@@ -332,6 +338,7 @@ static int stream_new(const struct dial_route *route, const struct oa_options *o
 	stream->epochs = options->epochs;
 	stream->seed = options->seed;
 	stream->full_end = &stream->full;
+	part_init(&stream->part);
 	stream->epoll_fd = stream->timer_fd = stream->watched_fd = -1;
 	dial_init(&stream->dial, &stream->route);
 	pthread_mutex_init(&stream->lock, NULL);
@@ -423,6 +430,34 @@ static int stream_dial(struct oa_stream *stream, const struct oa_options *option
 	}
 }
 
+/* Which samples the job wants, where that is a part of them and not a fixed plan's business. */
+static int stream_set_part(struct oa_stream *stream, const struct oa_options *options,
+			   struct diag *diag)
+{
+	struct catalog catalog;
+	int r;
+
+	if (stream->is_fixed || !part_is_asked(&stream->sampler, true))
+		return 0;
+	r = inquire(&stream->route, stream->open.dataset,
+		    dial_deadline(options->timeout_ms ? options->timeout_ms : 600000), options,
+		    &catalog, diag);
+	if (r)
+		return r;
+	r = part_make(&stream->part, &stream->sampler, true, &catalog, diag);
+	catalog_detach(&catalog);
+	if (!r)
+		r = part_seal(&stream->part);
+	if (r < 0)
+		return error_of_errno(diag, r, "oa_open(): the bitmap of options.sampler");
+	if (stream->part.is_random) { /* never a hand with samples of others */
+		free(stream->part.members);
+		stream->part.members = NULL;
+	}
+	stream->open.part = &stream->part;
+	return r;
+}
+
 static int stream_connect(struct oa_stream *stream, const struct oa_options *options,
 			  struct diag *diag)
 {
@@ -434,6 +469,9 @@ static int stream_connect(struct oa_stream *stream, const struct oa_options *opt
 	wire_in_init(&opened);
 	r = stream_check_token(stream, &has_ended, diag);
 	if (r || has_ended)
+		return r;
+	r = stream_set_part(stream, options, diag);
+	if (r)
 		return r;
 	r = stream_dial(stream, options, &opened, diag);
 	if (!r)
@@ -501,6 +539,7 @@ void stream_free(struct oa_stream *stream)
 	stream_free_pools(stream);
 	progress_fini(&stream->progress);
 	sampler_fini(&stream->sampler);
+	part_fini(&stream->part);
 	dial_open_fini(&stream->open);
 	sem_destroy(&stream->turn);
 	pthread_mutex_destroy(&stream->lock);

@@ -17,6 +17,7 @@
 #include "libaccess/dial.h"
 #include "libaccess/guard.h"
 #include "libaccess/libaccess.h"
+#include "libaccess/part.h"
 #include "libaccess/sampler.h"
 #include "libaccess/session.h"
 #include "sched/deal.h"
@@ -49,6 +50,7 @@ struct held {
 	bool is_folded;     /* its grains have left stream->need */
 	bool is_seen;       /* something of it was delivered or carried: its lap is noted */
 	bool has_substitutes;
+	const struct part *part; /* it has samples of others; NULL: it has none */
 };
 
 /* Room for one batch in private memory. */
@@ -142,8 +144,9 @@ struct oa_stream {
 	/* lock */
 	struct carry *carry_pool;
 	uint32_t n_carry_pool;
-	uint32_t hand; /* C */
-	uint64_t n_samples;
+	uint32_t hand;       /* C */
+	struct part part;    /* which samples; bits NULL: all */
+	uint64_t n_samples;  /* of an epoch */
 	uint64_t explain_ns; /* accessd was asked about a bad sample, until then; 0: was not */
 	struct diag failure, error; /* text of failed; of the last failed call */
 	struct diag notice;         /* what accessd last said by itself */
@@ -176,6 +179,10 @@ int held_take(struct oa_stream *stream, struct diag *diag);
 /* Samples from the cursor on that are finished and no holes, at most want. -EPROTO: a status that
  * cannot be. */
 int held_run(struct held *held, uint32_t want);
+/* Samples of ours from .. to - 1 of the hand. */
+uint32_t held_count_own(const struct held *held, uint32_t from, uint32_t to);
+/* Is the sample at the cursor + offset another job's? */
+bool held_is_others(const struct held *held, uint32_t offset);
 /* Status of the sample at the cursor + offset; only below the watermark. */
 uint8_t held_status(const struct held *held, uint32_t offset);
 /* Looks at the watermark again. true: it moved. */

@@ -76,6 +76,12 @@ enum proto_key {
 	PROTO_KEY_ORDER =
 	    27, /* enum plan_order; missing: the token's, else the pipeline's usual one */
 	PROTO_KEY_SEED = 28, /* of a fixed plan; missing: the token's, else 0 */
+	/* bytes[32]: with fd 0, a sealed bitmap over positions of the deal of this dataset version
+	 * (sched/population.h): the samples that the job's epochs have; missing: all */
+	PROTO_KEY_PART = 40,
+	PROTO_KEY_SPLIT =
+	    41, /* u64[3]: the part is a random split: from, to (doubles' bits), seed */
+	PROTO_KEY_REUSE = 42, /* epochs that may see the same instance; missing: 1 */
 };
 
 enum proto_policy { PROTO_POLICY_ERROR = 0, PROTO_POLICY_SKIP = 1, PROTO_POLICY_SUBSTITUTE = 2 };

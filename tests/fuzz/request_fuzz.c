@@ -38,13 +38,14 @@ static void fuzz_accepted(const struct request *request)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	uint8_t nonce[REQUEST_NONCE] = {0};
-	struct request request = {0};
+	struct request request;
 	struct diag diag = {""};
 	const void *repeated;
 	struct wire_in in;
 	size_t length;
 	int code;
 
+	request_init(&request);
 	wire_in_init(&in);
 	if (wire_in_parse(&in, data, size) == 0) {
 		if (wire_get_bytes(&in, PROTO_KEY_NONCE, &repeated, &length) == 0 &&

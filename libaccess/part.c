@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * From a sampler's words to a set of samples. The names of classes and the number of samples come
+ * from accessd's catalogue, so that what is wrong is found here, with the nearest right one named, and
+ * accessd is sent a bitmap that needs no thought.
+ */
+
+#include "libaccess/part.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include "libaccess/error.h"
+
+#define PART_NAME 64 /* of a class's name, as much is compared with others and shown */
+#define PART_NEAREST 3
+
+void part_init(struct part *part)
+{
+	*part = (struct part){.fd = -1};
+}
+
+void part_fini(struct part *part)
+{
+	free(part->bits);
+	free(part->members);
+	base_close(&part->fd);
+	part_init(part);
+}
+
+bool part_is_asked(const struct sampler *sampler, bool with_ids)
+{
+	return sampler->n_classes || sampler->from < sampler->to || (with_ids && sampler->ids);
+}
+
+/* ---- classes ---- */
+
+/* Edits that lead from a to b. */
+static unsigned part_distance(const char *a, const char *b)
+{
+	size_t n = strnlen(a, PART_NAME), m = strnlen(b, PART_NAME);
+	unsigned row[PART_NAME + 1];
+
+	for (unsigned k = 0; k <= m; k++)
+		row[k] = k;
+	for (size_t i = 0; i < n; i++) {
+		unsigned diagonal = row[0];
+
+		row[0] = (unsigned)i + 1;
+		for (size_t k = 0; k < m; k++) {
+			unsigned change = diagonal + (a[i] != b[k]);
+
+			diagonal = row[k + 1];
+			row[k + 1] = BASE_MIN(BASE_MIN(row[k], row[k + 1]) + 1, change);
+		}
+	}
+	return row[m];
+}
+
+static const char *part_class(const struct catalog *catalog, uint64_t label)
+{
+	return catalog->names + catalog->start[label];
+}
+
+/* The labels of the names nearest to name, nearest first. Number of them. */
+static unsigned part_nearest(const struct catalog *catalog, const char *name,
+			     uint64_t ret[PART_NEAREST])
+{
+	unsigned distance[PART_NEAREST], found = 0;
+
+	for (uint64_t label = 0; label < catalog->head.n_classes; label++) {
+		unsigned d = part_distance(name, part_class(catalog, label));
+		unsigned at = BASE_MIN(found, (unsigned)PART_NEAREST - 1);
+
+		if (found == PART_NEAREST && d >= distance[at])
+			continue;
+		for (; at && d < distance[at - 1]; at--) {
+			distance[at] = distance[at - 1];
+			ret[at] = ret[at - 1];
+		}
+		distance[at] = d;
+		ret[at] = label;
+		found += found < PART_NEAREST;
+	}
+	return found;
+}
+
+static int part_no_class(const struct catalog *catalog, const char *name, struct diag *diag)
+{
+	char asked[PART_NAME + 4], near[PART_NAME + 4], list[PART_NEAREST * (PART_NAME + 8)] = "";
+	uint64_t nearest[PART_NEAREST];
+	unsigned n = part_nearest(catalog, name, nearest);
+	size_t used = 0;
+
+	base_quote(name, asked, sizeof(asked));
+	if (n == 0)
+		return error_set(diag, OA_E_INVALID,
+				 "oa_open(): options.sampler.classes: the dataset has no classes, "
+				 "so no \"%s\": its pictures lie in one folder",
+				 asked);
+	for (unsigned i = 0; i < n; i++) {
+		base_quote(part_class(catalog, nearest[i]), near, sizeof(near));
+		used += (size_t)snprintf(list + used, sizeof(list) - used, "%s\"%s\"",
+					 i ? ", " : "", near);
+	}
+	return error_set(
+	    diag, OA_E_INVALID,
+	    "oa_open(): options.sampler.classes: none of the dataset's %llu classes is "
+	    "called \"%s\"; the nearest are %s",
+	    (unsigned long long)catalog->head.n_classes, asked, list);
+}
+
+static uint64_t part_label(const struct catalog *catalog, const char *name)
+{
+	uint64_t label = 0;
+
+	while (label < catalog->head.n_classes && strcmp(part_class(catalog, label), name) != 0)
+		label++;
+	return label;
+}
+
+static int part_keep_classes(struct part *part, const struct deal *deal,
+			     const struct sampler *sampler, const struct catalog *catalog,
+			     struct diag *diag)
+{
+	_cleanup_free_ bool *wanted = calloc(catalog->head.n_classes + 1, sizeof(*wanted));
+
+	if (!wanted)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < sampler->n_classes; i++) {
+		uint64_t label = part_label(catalog, sampler->classes[i]);
+
+		if (label == catalog->head.n_classes)
+			return part_no_class(catalog, sampler->classes[i], diag);
+		wanted[label] = true;
+	}
+	population_keep_classes(deal, catalog->label, wanted, part->bits);
+	return 0;
+}
+
+/* ---- the set ---- */
+
+static int part_bad_id(const struct sampler *sampler, uint64_t at, uint64_t n, struct diag *diag)
+{
+	long long id = sampler->ids[at];
+
+	if (id < 0 || (uint64_t)id >= n)
+		return error_set(diag, OA_E_INVALID,
+				 "oa_open(): options.sampler.ids[%llu] is %lld: the dataset has "
+				 "samples 0 to %lld",
+				 (unsigned long long)at, id, (long long)n - 1);
+	return error_set(diag, OA_E_INVALID,
+			 "oa_open(): options.sampler.ids[%llu] is %lld, for the second time: under "
+			 "this order ids are a set; OA_ORDER_SEEDED and OA_ORDER_SEQUENTIAL repeat "
+			 "samples",
+			 (unsigned long long)at, id);
+}
+
+static int part_begin(struct part *part, const struct deal *deal, const struct sampler *sampler,
+		      bool with_ids, struct diag *diag)
+{
+	uint64_t bad;
+
+	part->bits = calloc(bits_words(deal->n) + 1, sizeof(*part->bits));
+	part->members = calloc(bits_words(deal->n) + 1, sizeof(*part->members));
+	if (!part->bits || !part->members)
+		return -ENOMEM;
+	if (!with_ids || !sampler->ids) {
+		bits_fill(part->bits, deal->n);
+		return 0;
+	}
+	bad = population_add_ids(deal, sampler->ids, sampler->n_ids, part->bits);
+	return bad ? part_bad_id(sampler, bad - 1, deal->n, diag) : 0;
+}
+
+static int part_end(struct part *part, const struct deal *deal, struct diag *diag)
+{
+	part->count = bits_count(part->bits, deal->n);
+	for (uint64_t id = 0; id < deal->n; id++)
+		if (bits_test(part->bits, deal_position(deal, id)))
+			bits_set(part->members, id);
+	if (part->count)
+		return 0;
+	return error_set(
+	    diag, OA_E_INVALID,
+	    "oa_open(): options.sampler: none of the dataset's %llu samples is left by "
+	    "its classes, split and ids together; ask for a larger part",
+	    (unsigned long long)deal->n);
+}
+
+int part_make(struct part *part, const struct sampler *sampler, bool with_ids,
+	      const struct catalog *catalog, struct diag *diag)
+{
+	struct deal deal;
+	int r;
+
+	part->n = catalog->head.n;
+	memcpy(part->version, catalog->head.version, sizeof(part->version));
+	deal_init(&deal, part->n, part->version);
+	r = part_begin(part, &deal, sampler, with_ids, diag);
+	if (!r && sampler->n_classes)
+		r = part_keep_classes(part, &deal, sampler, catalog, diag);
+	if (r)
+		return r;
+	part->split = (struct population_split){sampler->from, sampler->to, sampler->split_seed};
+	if (population_is_split(&part->split)) {
+		population_keep_split(&deal, part->version, &part->split, part->bits);
+		part->is_random = !sampler->n_classes && !(with_ids && sampler->ids);
+	}
+	return part_end(part, &deal, diag);
+}
+
+int part_seal(struct part *part)
+{
+	size_t bytes = bits_words(part->n) * sizeof(*part->bits), done = 0;
+
+	part->fd = base_memfd("access-part", 0);
+	while (part->fd >= 0 && done < bytes) {
+		ssize_t n = write(part->fd, (const uint8_t *)part->bits + done, bytes - done);
+
+		if (n < 0 && errno != EINTR)
+			return -errno;
+		done += n > 0 ? (size_t)n : 0;
+	}
+	if (part->fd < 0)
+		return part->fd;
+	return fcntl(part->fd, F_ADD_SEALS,
+		     F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL) < 0
+		   ? -errno
+		   : 0;
+}
+
+int part_list(const struct part *part, int64_t **ret_ids)
+{
+	int64_t *ids = malloc((part->count + 1) * sizeof(*ids));
+	uint64_t count = 0;
+
+	if (!ids)
+		return -ENOMEM;
+	for (uint64_t id = 0; id < part->n; id++)
+		if (bits_test(part->members, id))
+			ids[count++] = (int64_t)id;
+	*ret_ids = ids;
+	return 0;
+}
