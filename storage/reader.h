@@ -7,7 +7,7 @@
  * reader's end is descriptor 3. The reader has the user's uid and groups; it alone opens user data.
  * The stream of work itself goes through lanes (shmring/lane.h), not through messages.
  *
- * access-reader --threads N      (descriptor 3: control; dies with its parent)
+ * access-reader --threads N [--as UID:GID[:groups]]     (descriptor 3: control; dies with its parent)
  */
 
 #include <stdint.h>

@@ -3,8 +3,8 @@
 /*
  * access-reader: the one program of ours that opens user data, with the user's own uid and groups.
  *
- * accessd starts it with the control socket at descriptor 3 and drops its privileges before the
- * exec. It lives as long as accessd: the kernel kills it with its parent, the control socket ends
+ * accessd starts it with the control socket at descriptor 3. A system accessd says whom it reads for
+ * (--as), and to become that user is its first act (base/identity.c). It lives as long as accessd: the kernel kills it with its parent, the control socket ends
  * with the parent, and a parent that was gone before either could notice is found by comparing the
  * socket's maker with getppid(). It is not dumpable, so the user's other processes cannot write to
  * its memory and with that to a shared lane.
@@ -17,6 +17,7 @@
 
 #include "storage/reader_parts.h"
 
+#include "base/identity.h"
 #include "base/log.h"
 #include "base/wire.h"
 
@@ -209,26 +210,59 @@ static unsigned parse_threads(const char *text)
 	return (unsigned)value;
 }
 
+static struct identity parse_identity(const char *text)
+{
+	struct identity identity;
+
+	if (identity_parse(text, &identity)) {
+		fprintf(stderr, "access-reader: --as %s: must be UID:GID or UID:GID:groups\n",
+			text);
+		exit(2);
+	}
+	return identity;
+}
+
+/* Nothing of anybody's was touched before. */
+static void become(const struct identity *identity)
+{
+	int r = identity_become(identity);
+
+	if (!r)
+		return;
+	fprintf(stderr, "access-reader: cannot become user %u, group %u: %s\n",
+		(unsigned)identity->uid, (unsigned)identity->gid, strerror(-r));
+	exit(1);
+}
+
 static unsigned parse_options(int argc, char **argv)
 {
 	static const struct option options[] = {
+	    {"as", required_argument, NULL, 'a'},
 	    {"threads", required_argument, NULL, 't'},
 	    {"help", no_argument, NULL, 'h'},
 	    {NULL, 0, NULL, 0},
 	};
-	static const char usage[] = "access-reader [--threads N]: reads files for accessd, which "
-				    "starts it with the control socket at descriptor 3\n";
+	static const char usage[] = "access-reader [--threads N] [--as UID:GID[:groups]]: reads "
+				    "files for accessd, which starts it with the control "
+				    "socket at descriptor 3\n";
 	unsigned threads = READER_THREADS;
+	struct identity identity;
+	bool is_somebody = false;
 	int option;
 
 	while ((option = getopt_long(argc, argv, "", options, NULL)) >= 0) {
 		if (option == 't') {
 			threads = parse_threads(optarg);
+		} else if (option == 'a') {
+			identity = parse_identity(optarg);
+			is_somebody = true;
 		} else {
 			fputs(usage, option == 'h' ? stdout : stderr);
 			exit(option == 'h' ? 0 : 2);
 		}
 	}
+	if (is_somebody)
+		become(&identity);
 	return threads;
 }
 

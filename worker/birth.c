@@ -3,9 +3,11 @@
 /*
  * What the parent does to itself before it has anything worth protecting. The order matters:
  *
+ *   oom_score_adj, then identity   the file belongs to root once the process is not dumpable, which it
+ *                                  never is again after it has become somebody else
+ *   identity, then death signal    a change of uid forgets it
  *   death signal, then getppid()   accessd may have died in between; before the first of the two,
  *                                  the hang-up of descriptor 3 tells
- *   oom_score_adj, then dumpable   the file belongs to root once the process is not dumpable
  *   dumpable, then START           from here on /proc/PID/mem is closed to the same uid, and only
  *                                  then memory of streams is mapped; workers inherit it
  */
@@ -70,16 +72,19 @@ int birth_of_parent(pid_t accessd, struct pool_settings *settings, int *ret_sign
 {
 	int rc;
 
-	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
-		return -errno;
-	if (getppid() != accessd)
-		return -ESRCH;
 	if (close_range(PARENT_CONTROL_FD + 1, ~0U, 0) < 0)
 		return -errno;
 	rc = birth_stdio();
 	if (rc < 0)
 		return rc;
 	birth_open_oom(settings);
+	rc = settings->as ? identity_become(settings->as) : 0;
+	if (rc < 0)
+		return rc;
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
+		return -errno;
+	if (getppid() != accessd)
+		return -ESRCH;
 	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
 		return -errno;
 	prctl(PR_SET_NAME, "access-parent", 0, 0, 0);

@@ -68,6 +68,16 @@ static const char *main_parse_nice(const char *text, struct pool_settings *setti
 	return wrong;
 }
 
+static const char *main_parse_identity(const char *text, struct pool_settings *settings)
+{
+	static struct identity identity;
+
+	if (identity_parse(text, &identity) < 0)
+		return "is no identity: write it as UID:GID";
+	settings->as = &identity;
+	return NULL;
+}
+
 static const char *main_parse_fault(const char *text, struct pool_settings *settings)
 {
 	const char *allowed = getenv("ACCESS_FAULTS");
@@ -81,6 +91,7 @@ static const struct main_option main_options[] = {
     {"--workers", "N", "processes to keep alive", main_parse_workers},
     {"--memory", "BYTES", "heap that a worker may have", main_parse_memory},
     {"--nice", "N", "niceness of the workers, added to the caller's (1)", main_parse_nice},
+    {"--as", "UID:GID", "become that user first", main_parse_identity},
     {"--fault", "NAME",
      "misbehave: segv:ID loop:ID hog:ID exit:ID stop:ID all-segv all-leave (tests)",
      main_parse_fault},

@@ -8,7 +8,7 @@
  * stream's slots writable before accessd seals them, and forks the workers, which inherit the
  * mappings, drop everything else and enter the sandbox.
  *
- * access-worker --workers N --memory BYTES [--nice N] [--fault NAME]   (descriptor 3; dies with
+ * access-worker --workers N --memory BYTES [--nice N] [--as UID:GID] [--fault NAME]   (descriptor 3; dies with
  * accessd)
  */
 

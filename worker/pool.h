@@ -7,6 +7,7 @@
  * Owned and called by the parent's one thread.
  */
 
+#include "base/identity.h"
 #include "shmring/layout.h"
 #include "worker/backoff.h"
 #include "worker/worker.h"
@@ -24,6 +25,7 @@ struct pool_settings {
 	int nice;           /* added to the parent's */
 	int oom_fd;         /* /proc/self/oom_score_adj of the parent, for writing; -1: cannot */
 	int oom_parent;     /* its usual value */
+	const struct identity *as; /* whom parent and workers become, NULL: nobody else; borrowed */
 	struct fault fault;
 };
 
