@@ -5,7 +5,8 @@
  * Anybody who can reach the socket can connect, so connections alone must cost nobody anything: a
  * client that comes when there are the most already takes the place of the one that has been there
  * longest without a job and without asking for one. Only when all of them have or want jobs is he
- * turned away.
+ * turned away. Among tenants one user has a share of the connections, and in that he makes room for
+ * himself: whoever floods us so meets his own limit, and takes nobody else's place.
  *
  * A connection takes two descriptors, its socket and its process. When descriptors or memory are
  * spent all the same, the listening socket stays readable and accept() fails: then nobody is
@@ -27,40 +28,53 @@
 #define PAUSE_NS UINT64_C(200000000)
 #define OWN_FILES 128 /* descriptors for everything that is no client's */
 
-/* The oldest connection that nothing depends on, or NULL. New ones are at the head of the list. */
-static struct conn *find_spare(struct node *node, const struct conn *newest)
+/* The oldest connection that nothing depends on (of the newest's user), or NULL. New ones are at the head of the list. */
+static struct conn *find_spare(struct node *node, const struct conn *newest, bool of_same_user)
 {
 	struct conn *conn, *spare = NULL;
 
 	LIST_FOREACH(conn, &node->conns, link)
-	if (conn != newest && conn_is_spare(conn))
+	if (conn != newest && conn_is_spare(conn) && (!of_same_user || conn->uid == newest->uid))
 		spare = conn;
 	return spare;
 }
 
-static void make_room(struct accept *accept, struct conn *newest)
+static void make_room(struct accept *accept, struct conn *newest, bool of_same_user)
 {
-	struct conn *spare = find_spare(accept->node, newest);
-	char text[128];
+	struct conn *spare = find_spare(accept->node, newest, of_same_user);
+	uint64_t most = accept->most;
+	char text[160];
 
 	if (spare) {
 		conn_free(spare);
 		return;
 	}
-	snprintf(text, sizeof(text),
-		 "accessd serves %llu clients already, its most: raise max_clients or the limit of "
-		 "open files",
-		 (unsigned long long)accept->most);
+	if (of_same_user)
+		snprintf(text, sizeof(text),
+			 "user %u has %llu clients of accessd already, the most that one may have: "
+			 "raise tenant_clients",
+			 (unsigned)newest->uid,
+			 (unsigned long long)tenant_conns_most(accept->node, most));
+	else
+		snprintf(text, sizeof(text),
+			 "accessd serves %llu clients already, its most: raise max_clients or the "
+			 "limit of open files",
+			 (unsigned long long)most);
 	conn_refuse(newest, OA_E_REFUSED, text);
 	conn_free(newest);
 }
 
 static void take_in(struct accept *accept, int fd)
 {
-	struct conn *conn = conn_new(accept->node, fd);
+	struct node *node = accept->node;
+	struct conn *conn = conn_new(node, fd);
 
-	if (conn && accept->node->n_conns > accept->most)
-		make_room(accept, conn);
+	if (!conn)
+		return;
+	if (tenant_conns(node, conn->uid) > tenant_conns_most(node, accept->most))
+		make_room(accept, conn, true);
+	else if (node->n_conns > accept->most)
+		make_room(accept, conn, false);
 }
 
 static int watch(struct accept *accept);

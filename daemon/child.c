@@ -122,6 +122,14 @@ char *child_describe_end(int status, char *ret, size_t size)
 	return ret;
 }
 
+void child_abandon(struct child *child)
+{
+	if (child->pid > 0)
+		kill(child->pid, SIGKILL);
+	child->pid = 0;
+	base_close(&child->sock);
+}
+
 void child_end(struct child *child)
 {
 	if (child->pid > 0) {

@@ -19,6 +19,8 @@ int child_find(const char *program, bool is_private, char *ret, size_t size, str
 int child_start(const char *path, char *const argv[], struct child *ret);
 /* SIGKILL and reap; the socket is closed. */
 void child_end(struct child *child);
+/* SIGKILL, and it is no child of ours any more: who reaps strangers reaps it. */
+void child_abandon(struct child *child);
 
 /* Luck: when a child that died may be started again. Plain arithmetic. */
 #define CHILD_QUICK_NS UINT64_C(5000000000) /* one that lived longer did not fail quickly */

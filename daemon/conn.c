@@ -138,6 +138,7 @@ void conn_free(struct conn *conn)
 		stream_unref(conn->stream);
 	if (conn->source)
 		source_unref(conn->source);
+	domain_unref(conn->domain);
 	request_fini(&conn->request);
 	base_close(&conn->pid_fd);
 	base_close(&conn->fd);
@@ -240,7 +241,8 @@ static void on_open(struct conn *conn, struct wire_in *in)
 		diag_set(&diag, "accessd is shutting down: try again");
 		code = OA_E_UNREACHABLE;
 	}
-	conn->domain = conn->node->own;
+	if (!code)
+		code = tenant_enter(conn, &diag);
 	if (!code && source_request(conn->domain, conn->request.dataset, &conn->source))
 		code = OA_E_MEMORY;
 	if (code) {
@@ -255,14 +257,16 @@ static void on_open(struct conn *conn, struct wire_in *in)
 static void on_describe(struct conn *conn, const struct wire_in *in)
 {
 	_cleanup_free_ char *path = request_text(in, PROTO_KEY_DATASET, PARAM_TEXT_MAX);
-	char text[128];
+	struct diag diag;
+	int code;
 
-	conn->domain = conn->node->own;
 	if (!path || *path != '/') {
-		snprintf(text, sizeof(text), REQUEST_PATH_TEXT, PARAM_TEXT_MAX);
-		conn_refuse(conn, OA_E_INVALID, text);
+		diag_set(&diag, REQUEST_PATH_TEXT, PARAM_TEXT_MAX);
+		conn_refuse(conn, OA_E_INVALID, diag.text);
 	} else if (conn->node->draining) {
 		conn_refuse(conn, OA_E_UNREACHABLE, "accessd is shutting down: try again");
+	} else if ((code = tenant_enter(conn, &diag))) {
+		conn_refuse(conn, (uint64_t)code, diag.text);
 	} else if (source_request(conn->domain, path, &conn->source)) {
 		conn_refuse(conn, OA_E_MEMORY, "out of memory");
 	} else {
@@ -289,8 +293,10 @@ static void send_welcome(struct conn *conn)
 
 static void on_hello(struct conn *conn, const struct wire_in *in)
 {
+	struct diag diag;
 	uint64_t major = 0;
 	char text[256];
+	int code;
 
 	wire_get_u64(in, PROTO_KEY_MAJOR, &major);
 	if (major != PROTO_MAJOR) {
@@ -301,12 +307,9 @@ static void on_hello(struct conn *conn, const struct wire_in *in)
 		conn_refuse(conn, OA_E_VERSION, text);
 		return;
 	}
-	if (conn->uid != geteuid()) {
-		snprintf(text, sizeof(text),
-			 "this accessd serves user %u only and you are %u: start one of your own "
-			 "(unset ACCESS_SOCKET), or ask for a system-wide accessd",
-			 (unsigned)geteuid(), (unsigned)conn->uid);
-		conn_refuse(conn, OA_E_PERMISSION, text);
+	code = tenant_greet(conn, &diag);
+	if (code) {
+		conn_refuse(conn, (uint64_t)code, diag.text);
 		return;
 	}
 	conn->request.program = request_text(in, PROTO_KEY_PROGRAM, REQUEST_NAME_MAX);
@@ -367,7 +370,7 @@ static void on_status(struct conn *conn)
 		misbehaved(conn, "asks for the status and does not read the answers");
 		return;
 	}
-	fd = status_new(conn->node);
+	fd = status_new(conn);
 	if (fd < 0) {
 		conn_refuse(conn, OA_E_MEMORY, "out of memory for the status");
 		return;
@@ -463,6 +466,7 @@ static int watch_peer(struct conn *conn)
 		return -errno;
 	conn->pid = peer.pid;
 	conn->uid = peer.uid;
+	conn->gid = peer.gid;
 	conn->pid_fd = peer_pid_fd(conn->fd, peer.pid);
 	r = loop_watch_fd(loop, conn->fd, on_readable, conn, &conn->watch);
 	if (!r && conn->pid_fd >= 0)

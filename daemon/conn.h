@@ -36,6 +36,7 @@ struct conn {
 	int fd, pid_fd;
 	pid_t pid;
 	uid_t uid;
+	gid_t gid;
 	struct loop_watch *watch, *pid_watch, *deadline;
 	enum conn_state state;
 	bool sending_shut;

@@ -1,20 +1,59 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Trust domains. Order of ending: streams, sources, and last the processes that worked for them.
+ *
+ * Nothing here waits for a process: one that reads from a file system that hangs does not end when it
+ * is killed. Who was let go of is reaped as any other child when it does (on_child() in node.c).
+ *
+ * Workers run as the user whose pixels they make, and not as accessd. They open nothing, and their
+ * sandbox leaves them no system call that could use a uid; should one break out all the same, it has
+ * what the maker of its pictures gave it, and can signal neither accessd nor another tenant's
+ * processes, as a uid common to all workers would let it.
  */
 #include "daemon/domain.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "daemon/limits.h"
+#include "base/log.h"
 #include "daemon/node.h"
 #include "daemon/pump.h"
 #include "daemon/source.h"
 #include "daemon/stream.h"
+#include "libaccess/libaccess.h"
 #include "shmring/lane.h"
+
+/* ---- names ---- */
+
+const char *domain_identity(const struct domain *domain, bool is_reader,
+			    char ret[IDENTITY_TEXT_MAX])
+{
+	struct identity who = domain->who;
+
+	if (domain->kind == DOMAIN_OWN)
+		return NULL;
+	who.has_groups = who.has_groups && is_reader;
+	identity_format(&who, ret);
+	return ret;
+}
+
+void domain_key(const struct domain *domain, char ret[IDENTITY_TEXT_MAX])
+{
+	static const char *const kinds[] = {
+	    [DOMAIN_OWN] = "", [DOMAIN_USER] = "user", [DOMAIN_PUBLIC] = "public"};
+
+	if (domain->kind == DOMAIN_USER)
+		snprintf(ret, IDENTITY_TEXT_MAX, "user:%u:%u", (unsigned)domain->who.uid,
+			 (unsigned)domain->who.gid);
+	else
+		snprintf(ret, IDENTITY_TEXT_MAX, "%s", kinds[domain->kind]);
+}
+
+/* ---- making ---- */
 
 static void on_event(void *arg)
 {
@@ -41,9 +80,11 @@ static int make_bell(struct domain *domain)
 			     &domain->event_watch);
 }
 
-int domain_new(struct node *node, struct domain **ret, struct diag *diag)
+static void on_idle(void *arg);
+
+static int domain_new(struct node *node, enum domain_kind kind, const struct identity *who,
+		      struct domain **ret, struct diag *diag)
 {
-	unsigned workers = node->param.workers ? (unsigned)node->param.workers : limits_cpus();
 	struct domain *domain = calloc(1, sizeof(*domain));
 	int r;
 
@@ -51,16 +92,21 @@ int domain_new(struct node *node, struct domain **ret, struct diag *diag)
 	if (!domain)
 		return -ENOMEM;
 	domain->node = node;
+	domain->kind = kind;
+	domain->who = *who;
+	domain->users = 1;
 	domain->bell_fd = domain->event_fd = -1;
 	domain->reading.child.sock = domain->workers.child.sock = -1;
 	describe_shelf_init(&domain->catalogs);
 	LIST_INSERT_HEAD(&node->domains, domain, link);
+	node->n_domains++;
 	r = make_bell(domain);
+	if (!r)
+		r = loop_timer_new(node->loop, on_idle, domain, &domain->idle);
 	if (!r)
 		r = reading_start(&domain->reading, domain, diag);
 	if (!r)
-		r = workers_start(&domain->workers, domain, BASE_MIN(workers, LAYOUT_MAX_WORKERS),
-				  diag);
+		r = workers_start(&domain->workers, domain, node->workers, diag);
 	if (r)
 		domain_free(domain);
 	else
@@ -68,23 +114,123 @@ int domain_new(struct node *node, struct domain **ret, struct diag *diag)
 	return r;
 }
 
+/* ---- finding ---- */
+
+static struct domain *find(struct node *node, enum domain_kind kind, const struct identity *who)
+{
+	struct domain *domain;
+
+	LIST_FOREACH(domain, &node->domains, link)
+	if (domain->kind == kind && domain->who.uid == who->uid && domain->who.gid == who->gid)
+		return domain;
+	return NULL;
+}
+
+static bool is_unused(const struct domain *domain)
+{
+	return !domain->users && LIST_EMPTY(&domain->sources) && LIST_EMPTY(&domain->streams);
+}
+
+/* The one that has been there longest of those that nobody uses. New ones are at the head. */
+static bool end_an_idle_one(struct node *node)
+{
+	struct domain *domain, *oldest = NULL;
+
+	LIST_FOREACH(domain, &node->domains, link)
+	if (is_unused(domain))
+		oldest = domain;
+	if (oldest)
+		domain_free(oldest);
+	return oldest != NULL;
+}
+
+int domain_request(struct node *node, enum domain_kind kind, const struct identity *who,
+		   struct domain **ret, struct diag *diag)
+{
+	struct domain *domain = find(node, kind, who);
+	int r;
+
+	if (domain) {
+		*ret = domain_ref(domain);
+		return 0;
+	}
+	if (node->n_domains >= node->param.tenants && !end_an_idle_one(node)) {
+		diag_set(diag,
+			 "accessd serves %u users already, its most: try again when one of them "
+			 "is gone, or raise `tenants`",
+			 node->n_domains);
+		return OA_E_REFUSED;
+	}
+	r = domain_new(node, kind, who, ret, diag);
+	if (r)
+		return r == -ENOMEM ? OA_E_MEMORY : OA_E_REFUSED;
+	log_line(LOG_LEVEL_INFO, "domain-open", "kind=%d uid=%u gid=%u reader=%ld workers=%ld",
+		 (int)kind, (unsigned)who->uid, (unsigned)who->gid, (long)(*ret)->reading.child.pid,
+		 (long)(*ret)->workers.child.pid);
+	return 0;
+}
+
+struct domain *domain_ref(struct domain *domain)
+{
+	domain->users++;
+	loop_timer_stop(domain->idle);
+	return domain;
+}
+
+void domain_unref(struct domain *domain)
+{
+	if (!domain)
+		return;
+	domain->users--;
+	domain_rest(domain);
+}
+
+/* ---- ending ---- */
+
+static void on_idle(void *arg)
+{
+	struct domain *domain = arg;
+
+	if (is_unused(domain))
+		domain_free(domain);
+}
+
+void domain_rest(struct domain *domain)
+{
+	if (!domain->ending && is_unused(domain))
+		loop_timer_set(domain->idle,
+			       domain->node->param.tenant_idle_s * UINT64_C(1000000000));
+}
+
 void domain_free(struct domain *domain)
 {
+	struct node *node = domain->node;
+
+	domain->ending = true;
 	while (!LIST_EMPTY(&domain->streams))
 		stream_free(LIST_FIRST(&domain->streams));
 	while (!LIST_EMPTY(&domain->sources))
 		source_unref(LIST_FIRST(&domain->sources));
 	LIST_REMOVE(domain, link);
-	workers_stop(&domain->workers);
-	reading_stop(&domain->reading);
+	node->n_domains--;
+	node->ended_reader_ns += reading_cpu_ns(&domain->reading);
+	node->ended_worker_ns += workers_cpu_ns(&domain->workers);
+	workers_stop(&domain->workers, node->draining);
+	reading_stop(&domain->reading, node->draining);
 	describe_shelf_fini(&domain->catalogs);
 	loop_unwatch(&domain->event_watch);
+	loop_unwatch(&domain->idle);
 	if (domain->bell)
 		bell_detach(domain->bell);
 	base_close(&domain->bell_fd);
 	base_close(&domain->event_fd);
+	if (domain->kind != DOMAIN_OWN)
+		log_line(LOG_LEVEL_INFO, "domain-end", "kind=%d uid=%u gid=%u", (int)domain->kind,
+			 (unsigned)domain->who.uid, (unsigned)domain->who.gid);
 	free(domain);
 }
+
+/* ---- deaths of its processes ---- */
 
 bool domain_child_ended(struct node *node, pid_t pid, int status, uint64_t cpu_ns)
 {

@@ -6,10 +6,13 @@
  * A trust domain: whose data its processes may see. It has a reader and a worker pool of its own, the
  * sources and streams that they work for, and the bell and the eventfd between them and us, so that
  * nothing that goes on in one domain is seen or moved from another.
+ *
+ *   made for the first job of a user --last one gone, sources and streams too--> idle --tenant_idle_s--> ended
  */
 
 #include <sys/queue.h>
 #include "base/base.h"
+#include "base/identity.h"
 #include "daemon/describe.h"
 #include "daemon/loop.h"
 #include "daemon/reading.h"
@@ -20,9 +23,21 @@ struct node;
 struct source;
 struct stream;
 
+enum domain_kind {
+	DOMAIN_OWN,    /* of our own user: the one domain of an accessd that serves nobody else */
+	DOMAIN_USER,   /* of a tenant */
+	DOMAIN_PUBLIC, /* of data that are open to all */
+};
+
 struct domain {
 	LIST_ENTRY(domain) link;
 	struct node *node;
+	enum domain_kind kind;
+	struct identity who; /* as whom its processes run; OWN: as we do */
+	unsigned users;      /* connections and streams that refer to it, beside its own streams */
+	bool ending;
+	struct loop_watch *idle;
+	uint64_t memory; /* of the streams that it pays for */
 	struct reading reading;
 	struct workers workers;
 	struct layout_bell *bell;
@@ -31,13 +46,25 @@ struct domain {
 	LIST_HEAD(domain_sources, source) sources;
 	LIST_HEAD(domain_streams, stream) streams;
 	struct describe_shelf catalogs;
+	uint64_t reader_restarts, parent_restarts, worker_restarts;
 };
 
-/* A domain with its processes started, in node->domains. 0, or negative errno with diag. */
-int domain_new(struct node *node, struct domain **ret, struct diag *diag);
+/* The domain of that kind and identity, made with its processes if there is none; *ret is a
+ * reference. 0, or an OA_E_... with diag. */
+int domain_request(struct node *node, enum domain_kind kind, const struct identity *who,
+		   struct domain **ret, struct diag *diag);
+struct domain *domain_ref(struct domain *domain);
+void domain_unref(struct domain *domain); /* NULL is fine */
+/* Something of it ended: with nothing left it ends itself after a while. */
+void domain_rest(struct domain *domain);
 /* Ends its streams, sources and processes; no connection may refer to it any more. */
 void domain_free(struct domain *domain);
 /* A child ended: was it one of a domain's processes? cpu_ns: what it used. */
 bool domain_child_ended(struct node *node, pid_t pid, int status, uint64_t cpu_ns);
+/* The option --as for its processes, without groups for workers; NULL: as we are. */
+const char *domain_identity(const struct domain *domain, bool is_reader,
+			    char ret[IDENTITY_TEXT_MAX]);
+/* The name under which what it stores is kept apart from others': "" for our own user. */
+void domain_key(const struct domain *domain, char ret[IDENTITY_TEXT_MAX]);
 
 #endif

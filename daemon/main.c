@@ -30,8 +30,8 @@ struct command {
 
 static void usage(FILE *out)
 {
-	fputs("usage: accessd [--config FILE] [--set NAME=VALUE]... [--private [--dir DIR]\n"
-	      "               [--background]]\n"
+	fputs("usage: accessd [--config FILE] [--set NAME=VALUE]... [--dir DIR]\n"
+	      "               [--private [--background]]\n"
 	      "  -c, --config FILE     read parameters from FILE (default: " SYSCONFDIR
 	      "/accessd.conf, if it is there\n"
 	      "                        and --private is not given)\n"
@@ -176,6 +176,34 @@ static void log_to_file(const char *folder)
 	close(fd);
 }
 
+/* A system accessd that root started goes on as a user of its own, with the three capabilities by
+ * which it serves others. 0, or not, with diag. */
+static int leave_root(const struct command *command, const struct param *param, struct diag *diag)
+{
+	struct identity user;
+	int r;
+
+	if (command->is_private || geteuid() != 0)
+		return 0;
+	r = identity_of_user(param->user, &user);
+	if (r) {
+		diag_set(diag,
+			 "there is no user \"%s\" for accessd to be: make it (useradd --system "
+			 "accessd), or name another one by the parameter `user`",
+			 param->user);
+		return r;
+	}
+	r = place_hand_over(param, command->folder, &user, diag);
+	if (r)
+		return r;
+	r = identity_keep_switching(&user);
+	if (r)
+		diag_set(diag,
+			 "cannot become user %u with the capabilities SETUID, SETGID and KILL: %s",
+			 (unsigned)user.uid, strerror(-r));
+	return r;
+}
+
 static int serve(struct command *command, struct node *node)
 {
 	struct diag diag = {""};
@@ -191,9 +219,10 @@ static int serve(struct command *command, struct node *node)
 		node_fini(node);
 		return fail(command, diag.text);
 	}
-	log_line(LOG_LEVEL_INFO, "ready", "version=%s socket=\"%s\" workers=%u memory=\"%s\" (%s)",
-		 PACKAGE_VERSION, node->place.socket, node->own->workers.size,
-		 base_format_bytes(node->memory_budget, budget, sizeof(budget)),
+	log_line(LOG_LEVEL_INFO, "ready",
+		 "version=%s socket=\"%s\" serves=%s workers=%u memory=\"%s\" (%s)",
+		 PACKAGE_VERSION, node->place.socket, node->tenants.serves_all ? "all" : "own-user",
+		 node->workers, base_format_bytes(node->memory_budget, budget, sizeof(budget)),
 		 node->memory_source);
 	if (command->ready_fd >= 0 && write(command->ready_fd, "ready", 5) == 5)
 		base_close(&command->ready_fd);
@@ -218,10 +247,12 @@ int main(int argc, char **argv)
 		return fail(&command, diag.text);
 	if (log_parse_level(node.param.log_level, &level))
 		return fail(&command, "parameter log_level: write error, warn, info or debug");
-	if (!command.is_private && (command.folder || command.background))
-		return fail(&command, "--dir and --background go with --private");
-	prctl(PR_SET_DUMPABLE, 0);
+	if (!command.is_private && command.background)
+		return fail(&command, "--background goes with --private");
 	umask(077);
+	if (leave_root(&command, &node.param, &diag))
+		return fail(&command, diag.text);
+	prctl(PR_SET_DUMPABLE, 0);
 	if (command.background && go_to_background(&command))
 		return fail(&command, "cannot go to the background");
 	log_init("accessd", level);

@@ -6,6 +6,7 @@
 #include "daemon/node.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdint.h>
 #include <string.h>
@@ -120,11 +121,33 @@ static int start_timers(struct node *node)
 	return r;
 }
 
+static int find_programs(const struct node *node, struct diag *diag)
+{
+	char path[PATH_MAX];
+	int r = child_find("access-reader", node->place.is_private, path, sizeof(path), diag);
+
+	return r ? r
+		 : child_find("access-worker", node->place.is_private, path, sizeof(path), diag);
+}
+
+/* Tenants get their domains when they come; what would hinder all of them is found now. */
+static int begin_serving(struct node *node, struct diag *diag)
+{
+	struct identity self = {.uid = geteuid(), .gid = getegid()};
+
+	tenant_rules_init(&node->tenants, node->place.is_private);
+	if (node->tenants.serves_all)
+		return find_programs(node, diag);
+	return domain_request(node, DOMAIN_OWN, &self, &node->own, diag) ? -EIO : 0;
+}
+
 int node_init(struct node *node, struct diag *diag)
 {
+	unsigned workers = node->param.workers ? (unsigned)node->param.workers : limits_cpus();
 	int r;
 
 	LIST_INIT(&node->domains);
+	node->workers = BASE_MIN(workers, (unsigned)LAYOUT_MAX_WORKERS);
 	LIST_INIT(&node->conns);
 	node->started_ns = base_now_ns();
 	node->ticks = 1;
@@ -138,7 +161,7 @@ int node_init(struct node *node, struct diag *diag)
 	if (!r)
 		r = start_timers(node);
 	if (!r)
-		r = domain_new(node, &node->own, diag);
+		r = begin_serving(node, diag);
 	return r ? r : accept_begin(&node->accept, node, limits_raise_files());
 }
 
@@ -158,6 +181,16 @@ void node_drain(struct node *node, const char *why)
 	loop_stop(node->loop);
 }
 
+/* Of all domains before the first domain ends: another one may pay for them. */
+static void free_streams(struct node *node)
+{
+	struct domain *domain;
+
+	LIST_FOREACH(domain, &node->domains, link)
+	while (!LIST_EMPTY(&domain->streams))
+		stream_free(LIST_FIRST(&domain->streams));
+}
+
 void node_fini(struct node *node)
 {
 	node->draining = true;
@@ -166,6 +199,7 @@ void node_fini(struct node *node)
 	loop_unwatch(&node->child_watch);
 	loop_unwatch(&node->term_watch);
 	loop_unwatch(&node->int_watch);
+	free_streams(node);
 	while (!LIST_EMPTY(&node->domains))
 		domain_free(LIST_FIRST(&node->domains));
 	accept_end(&node->accept);

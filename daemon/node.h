@@ -15,6 +15,7 @@
 #include "daemon/param.h"
 #include "daemon/place.h"
 #include "daemon/domain.h"
+#include "daemon/tenant.h"
 
 struct conn;
 
@@ -33,7 +34,10 @@ struct node {
 	struct accept accept;
 
 	LIST_HEAD(node_domains, domain) domains;
-	struct domain *own; /* of our own uid; NULL: none yet */
+	struct domain *own; /* the only one, of our own user; NULL: tenants have theirs */
+	unsigned n_domains;
+	struct tenant_rules tenants;
+	unsigned workers; /* processes of a domain */
 	LIST_HEAD(node_conns, conn) conns;
 	unsigned n_conns;
 	uint64_t next_id; /* of sources, jobs */
@@ -44,6 +48,7 @@ struct node {
 	uint64_t started_ns;
 	uint32_t ticks; /* since the start, from 1 */
 	struct node_counters counters;
+	uint64_t ended_reader_ns, ended_worker_ns; /* CPU time of domains that ended */
 	bool draining;
 };
 

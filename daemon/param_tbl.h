@@ -38,6 +38,16 @@ PARAM_COUNT(open_timeout_s, 300, 0, 86400,
 	    "seconds without any progress after which the opening of a dataset is refused; 0: "
 	    "never")
 PARAM_COUNT(max_clients, 1024, 1, 65536, "connections at once")
+PARAM_TEXT(user, "accessd",
+	   "user that a system accessd becomes when root starts it: a name, or a number")
+PARAM_COUNT(serve_root, 0, 0, 1, "1: serve jobs of root, too, and read their data as root")
+PARAM_COUNT(tenants, 32, 1, 1024, "users that are served at once")
+PARAM_COUNT(tenant_idle_s, 30, 0, 86400, "seconds that the processes of a user without jobs stay")
+PARAM_BYTES(tenant_memory, 0, 0, UINT64_C(1) << 50,
+	    "most of `memory` that one user may take; 0: half of it")
+PARAM_COUNT(tenant_clients, 0, 0, 65536,
+	    "connections of one user at once; 0: a quarter of max_clients")
+PARAM_COUNT(tenant_streams, 16, 1, 4096, "streams of one user at once")
 PARAM_COUNT(sample_timeout_ms, 1000, 50, 3600000,
 	    "CPU time that a sample may take, or 50 times the median if that is longer, before its "
 	    "worker is replaced")

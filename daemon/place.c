@@ -210,6 +210,42 @@ int place_open(struct place *place, const struct param *param, bool is_private, 
 	return 0;
 }
 
+/* A folder that is another user's already is left to him. */
+static int give_away(const char *path, mode_t mode, const struct identity *owner)
+{
+	struct stat status;
+	int r = make_folders(path, mode);
+	_cleanup_close_ int fd =
+	    r ? -1 : open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+
+	if (r)
+		return r;
+	if (fd < 0 || fstat(fd, &status) < 0)
+		return -errno;
+	if (status.st_uid == 0 && (fchown(fd, owner->uid, owner->gid) < 0 || fchmod(fd, mode) < 0))
+		return -errno;
+	return 0;
+}
+
+int place_hand_over(const struct param *param, const char *folder, const struct identity *owner,
+		    struct diag *diag)
+{
+	struct place place = {.is_private = false};
+	mode_t mask = umask(022);
+	int r;
+
+	plan_paths(&place, param, folder);
+	r = give_away(place.folder, 0755, owner);
+	if (!r) /* without it indexes are not stored: source.c says so */
+		give_away(place.indexes, 0700, owner);
+	umask(mask);
+	if (!r)
+		return 0;
+	diag_set(diag, "cannot make the folder %s for user %u: %s", place.folder,
+		 (unsigned)owner->uid, strerror(-r));
+	return PLACE_E_REFUSED;
+}
+
 bool place_try_leave(struct place *place)
 {
 	char path[PARAM_TEXT_MAX + 128];

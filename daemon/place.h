@@ -9,6 +9,7 @@
 
 #include <sys/types.h>
 #include "base/base.h"
+#include "base/identity.h"
 #include "daemon/param.h"
 
 enum { PLACE_E_REFUSED = 1 };
@@ -29,6 +30,10 @@ struct place {
  * 0, PLACE_E_REFUSED (diag: who else, what, how to mend), negative errno (diag too). */
 int place_open(struct place *place, const struct param *param, bool is_private, const char *folder,
 	       struct diag *diag);
+/* For a system accessd that root started and that will be `owner`: makes its folders, his from then
+ * on. 0, or PLACE_E_REFUSED with diag. */
+int place_hand_over(const struct param *param, const char *folder, const struct identity *owner,
+		    struct diag *diag);
 /* Idle exit under the election lock: true when nobody can be connecting any more (the socket is
  * gone). */
 bool place_try_leave(struct place *place);

@@ -186,13 +186,17 @@ static void on_readable(void *arg)
 static int start_process(struct reading *reading, struct diag *diag)
 {
 	struct node *node = reading->domain->node;
-	char path[PATH_MAX], threads[24];
-	char *argv[] = {(char *)"access-reader", (char *)"--threads", threads, NULL};
+	char path[PATH_MAX], threads[24], as[IDENTITY_TEXT_MAX];
+	char *argv[] = {(char *)"access-reader", (char *)"--threads", threads, NULL, NULL, NULL};
 	int r = child_find("access-reader", node->place.is_private, path, sizeof(path), diag);
 
 	if (r)
 		return r;
 	snprintf(threads, sizeof(threads), "%llu", (unsigned long long)node->param.readers);
+	if (domain_identity(reading->domain, true, as)) {
+		argv[3] = (char *)"--as";
+		argv[4] = as;
+	}
 	r = child_start(path, argv, &reading->child);
 	if (!r)
 		r = loop_watch_fd(node->loop, reading->child.sock, on_readable, reading,
@@ -247,11 +251,14 @@ int reading_start(struct reading *reading, struct domain *domain, struct diag *d
 	return r ? r : start_process(reading, diag);
 }
 
-void reading_stop(struct reading *reading)
+void reading_stop(struct reading *reading, bool waits)
 {
 	loop_unwatch(&reading->watch);
 	loop_unwatch(&reading->restart);
-	child_end(&reading->child);
+	if (waits)
+		child_end(&reading->child);
+	else
+		child_abandon(&reading->child);
 }
 
 void reading_died(struct reading *reading, int status, uint64_t cpu_ns)
@@ -266,6 +273,7 @@ void reading_died(struct reading *reading, int status, uint64_t cpu_ns)
 	reading->child.pid = 0;
 	base_close(&reading->child.sock);
 	reading->domain->node->counters.reader_restarts++;
+	reading->domain->reader_restarts++;
 	stream_reader_died(reading->domain);
 	start_later(reading, how);
 }

@@ -22,7 +22,8 @@ struct reading {
 };
 
 int reading_start(struct reading *reading, struct domain *domain, struct diag *diag);
-void reading_stop(struct reading *reading);
+/* waits: until it is gone. */
+void reading_stop(struct reading *reading, bool waits);
 /* The process is gone (SIGCHLD): starts another, which gets all sources and lanes again. When it
  * dies again and again, whoever waits for it is told so. cpu_ns: what it used. */
 void reading_died(struct reading *reading, int status, uint64_t cpu_ns);

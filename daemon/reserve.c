@@ -36,6 +36,7 @@ static void reserve_in_child(const struct stream *stream, pid_t accessd, uint32_
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != accessd)
 		_exit(0); /* it died before that; its locks must not live on in us */
+	identity_drop_switching();
 	while (from + done < to &&
 	       board_slots_reserve(stream->slots_fd, &stream->board.geometry, from + done) == 0)
 		done++;
@@ -49,6 +50,7 @@ static void gather_in_child(const struct stream *stream, pid_t accessd, uint32_t
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != accessd)
 		_exit(0);
+	identity_drop_switching();
 	sched_setscheduler(0, SCHED_IDLE, &none);
 	while (to-- > from)
 		if (board_slots_gather(stream->slots_fd, &stream->board.geometry, to))
@@ -75,10 +77,7 @@ static void gather_begin(struct stream *stream)
 
 static void account(struct stream *stream, int64_t slots)
 {
-	int64_t bytes = slots * (int64_t)stream->board.geometry.slot_stride;
-
-	stream->memory = (uint64_t)((int64_t)stream->memory + bytes);
-	stream->node->memory_used = (uint64_t)((int64_t)stream->node->memory_used + bytes);
+	stream_account(stream, slots * (int64_t)stream->board.geometry.slot_stride);
 }
 
 int reserve_begin(struct stream *stream, uint32_t to)

@@ -45,13 +45,20 @@ struct source_store {
 	char temporary[PARAM_TEXT_MAX + 256];
 };
 
-static void index_path(const struct node *node, const char *path, char *ret, size_t size)
+/* Each domain has its own: an index has names in it, and is believed to come from that domain's
+ * reader. */
+static void index_path(const struct source *source, char *ret, size_t size)
 {
+	char name[IDENTITY_TEXT_MAX + PARAM_TEXT_MAX + 8], hex[65];
 	struct hash_id id;
-	char hex[65];
+	size_t key;
 
-	hash_of(path, strlen(path), &id);
-	snprintf(ret, size, "%s/%s", node->place.indexes, hash_hex(&id, hex));
+	domain_key(source->domain, name);
+	key = strlen(name);
+	key += key ? 1 : 0; /* its NUL parts it from the path */
+	snprintf(name + key, sizeof(name) - key, "%s", source->path);
+	hash_of(name, key + strlen(source->path), &id);
+	snprintf(ret, size, "%s/%s", source->node->place.indexes, hash_hex(&id, hex));
 }
 
 static struct source *find_id(struct domain *domain, uint64_t id)
@@ -88,6 +95,7 @@ static void source_free(struct source *source)
 	base_close(&source->stored_fd);
 	base_close(&source->index_fd);
 	free(source->path);
+	domain_rest(source->domain);
 	free(source);
 }
 
@@ -101,7 +109,7 @@ void source_forget(const struct source *source)
 {
 	char stored[PARAM_TEXT_MAX + 256];
 
-	index_path(source->node, source->path, stored, sizeof(stored));
+	index_path(source, stored, sizeof(stored));
 	if (unlink(stored) < 0 && errno != ENOENT)
 		log_line(LOG_LEVEL_WARN, "index-not-forgotten", "file=\"%s\" error=\"%s\"", stored,
 			 strerror(errno));
@@ -170,7 +178,7 @@ static void ask_reader(struct source *source)
 {
 	char stored[PARAM_TEXT_MAX + 256];
 
-	index_path(source->node, source->path, stored, sizeof(stored));
+	index_path(source, stored, sizeof(stored));
 	base_close(&source->stored_fd);
 	source->stored_fd = open(stored, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 	source->state = SOURCE_OPENING;
@@ -277,7 +285,7 @@ static void store_finish(struct source *source)
 {
 	char path[PARAM_TEXT_MAX + 256];
 
-	index_path(source->node, source->path, path, sizeof(path));
+	index_path(source, path, sizeof(path));
 	if (rename(source->store->temporary, path)) {
 		use_unstored(source);
 		return;
@@ -295,6 +303,7 @@ static void store_finish(struct source *source)
 static void sync_in_child(const struct source_store *store, pid_t accessd)
 {
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	identity_drop_switching();
 	_exit(getppid() == accessd && fsync(store->to) < 0 ? errno : 0);
 }
 

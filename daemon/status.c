@@ -31,8 +31,41 @@ static const char *const policies[] = {"error", "skip", "substitute"};
 static const char *const states[] = {"opening", "running", "lost", "failed"};
 
 struct sums {
-	uint64_t reference, waits_on_dead;
+	uint64_t reference, waits_on_dead, reader_ns, worker_ns;
+	unsigned workers, alive;
+	pid_t reader, parent; /* of the viewer's domain, 0: none, or several */
 };
+
+struct view {
+	const struct node *node;
+	uid_t uid;
+	bool sees_all;
+};
+
+/* ---- who may see what ---- */
+
+static bool shows_domain(const struct view *view, const struct domain *domain)
+{
+	return view->sees_all || (domain->kind != DOMAIN_PUBLIC && domain->who.uid == view->uid);
+}
+
+static bool shows_conn(const struct view *view, const struct conn *conn)
+{
+	return view->sees_all || conn->uid == view->uid;
+}
+
+/* One that he shares with others is shown to him, too. */
+static bool shows_stream(const struct view *view, const struct stream *stream)
+{
+	const struct conn *conn;
+
+	LIST_FOREACH(conn, &view->node->conns, link)
+	if (conn->stream == stream && conn->job && shows_conn(view, conn))
+		return true;
+	return shows_domain(view, stream->domain);
+}
+
+/* ---- the node ---- */
 
 static void add_stream(const struct stream *stream, struct sums *sums)
 {
@@ -43,14 +76,45 @@ static void add_stream(const struct stream *stream, struct sums *sums)
 	sums->waits_on_dead += totals.waits_on_dead;
 }
 
-static void put_node(struct json_out *out, const struct node *node)
+static void add_domain(const struct view *view, const struct domain *domain, struct sums *sums)
 {
-	const struct node_counters *c = &node->counters;
-	struct sums sums = {c->reference, c->waits_on_dead};
 	const struct stream *stream;
+	bool is_first = !sums->workers;
 
-	LIST_FOREACH(stream, &node->own->streams, link)
-	add_stream(stream, &sums);
+	LIST_FOREACH(stream, &domain->streams, link)
+	add_stream(stream, sums);
+	sums->reader_ns += reading_cpu_ns(&domain->reading);
+	sums->worker_ns += workers_cpu_ns(&domain->workers);
+	if (!shows_domain(view, domain))
+		return;
+	sums->workers += domain->workers.size;
+	sums->alive += domain->workers.alive;
+	sums->reader = is_first ? domain->reading.child.pid : 0;
+	sums->parent = is_first ? domain->workers.child.pid : 0;
+}
+
+static struct sums sums_of(const struct view *view)
+{
+	const struct node *node = view->node;
+	const struct domain *domain;
+	struct sums sums = {
+	    .reference = node->counters.reference,
+	    .waits_on_dead = node->counters.waits_on_dead,
+	    .reader_ns = node->ended_reader_ns,
+	    .worker_ns = node->ended_worker_ns,
+	};
+
+	LIST_FOREACH(domain, &node->domains, link)
+	add_domain(view, domain, &sums);
+	return sums;
+}
+
+static void put_node(struct json_out *out, const struct view *view)
+{
+	const struct node *node = view->node;
+	const struct node_counters *c = &node->counters;
+	const struct sums sums = sums_of(view);
+
 	json_out_key(out, "node");
 	json_out_object_begin(out);
 	json_out_member_u64(out, "samples_read", c->samples_read);
@@ -61,22 +125,20 @@ static void put_node(struct json_out *out, const struct node *node)
 	json_out_member_u64(out, "waits_on_dead", sums.waits_on_dead);
 	json_out_member_u64(out, "bad_samples", c->bad_samples);
 	json_out_member_u64(out, "nonsense", c->nonsense);
-	json_out_member_double(out, "worker_cpu_seconds",
-			       (double)workers_cpu_ns(&node->own->workers) / 1e9);
-	json_out_member_double(out, "reader_cpu_seconds",
-			       (double)reading_cpu_ns(&node->own->reading) / 1e9);
+	json_out_member_double(out, "worker_cpu_seconds", (double)sums.worker_ns / 1e9);
+	json_out_member_double(out, "reader_cpu_seconds", (double)sums.reader_ns / 1e9);
 	json_out_member_double(out, "loop_cpu_seconds", (double)limits_own_cpu_ns() / 1e9);
 	json_out_member_u64(out, "rss_bytes", limits_own_rss());
 	json_out_member_u64(out, "memory_budget", node->memory_budget);
 	json_out_member_string(out, "memory_source", node->memory_source);
 	json_out_member_u64(out, "memory_used", node->memory_used);
-	json_out_member_u64(out, "workers", node->own->workers.size);
-	json_out_member_u64(out, "workers_alive", node->own->workers.alive);
+	json_out_member_u64(out, "workers", sums.workers);
+	json_out_member_u64(out, "workers_alive", sums.alive);
 	json_out_member_u64(out, "worker_restarts", c->worker_restarts);
 	json_out_member_u64(out, "reader_restarts", c->reader_restarts);
 	json_out_member_u64(out, "parent_restarts", c->parent_restarts);
-	json_out_member_u64(out, "reader_pid", (uint64_t)node->own->reading.child.pid);
-	json_out_member_u64(out, "parent_pid", (uint64_t)node->own->workers.child.pid);
+	json_out_member_u64(out, "reader_pid", (uint64_t)sums.reader);
+	json_out_member_u64(out, "parent_pid", (uint64_t)sums.parent);
 	json_out_member_u64(out, "clients", node->n_conns);
 	json_out_member_u64(out, "opens", c->opens);
 	json_out_member_u64(out, "refused", c->refused);
@@ -165,14 +227,15 @@ static void put_job(struct json_out *out, const struct job *job)
 	json_out_object_end(out);
 }
 
-static void put_worker(struct json_out *out, const struct node *node, uint32_t index)
+static void put_worker(struct json_out *out, const struct domain *domain, uint32_t index)
 {
 	struct inbox_work work;
-	bool busy = inbox_work_of(node->own->bell, index, &work);
+	bool busy = inbox_work_of(domain->bell, index, &work);
 
 	json_out_object_begin(out);
 	json_out_member_u64(out, "index", index);
-	json_out_member_u64(out, "pid", (uint64_t)node->own->workers.worker[index].pid);
+	json_out_member_u64(out, "pid", (uint64_t)domain->workers.worker[index].pid);
+	json_out_member_u64(out, "uid", domain->who.uid);
 	json_out_member_bool(out, "busy", busy);
 	json_out_member_u64(out, "stream", busy ? work.lane : 0);
 	json_out_member_u64(out, "done", work.done);
@@ -180,34 +243,125 @@ static void put_worker(struct json_out *out, const struct node *node, uint32_t i
 	json_out_object_end(out);
 }
 
-static void put_all(struct json_out *out, const struct node *node)
+/* ---- tenants ---- */
+
+static unsigned jobs_of(const struct domain *domain, bool *ret_any_public)
 {
-	const struct stream *stream;
 	const struct conn *conn;
+	unsigned n = 0;
+
+	LIST_FOREACH(conn, &domain->node->conns, link)
+	if (conn->job && conn->domain == domain) {
+		n++;
+		*ret_any_public |= conn->stream->domain->kind == DOMAIN_PUBLIC;
+	}
+	return n;
+}
+
+/* The domain of public data has no share: the tenants who open its streams pay for them. */
+static void put_share(struct json_out *out, const struct domain *domain)
+{
+	bool is_public = false;
+
+	json_out_member_u64(out, "jobs", jobs_of(domain, &is_public));
+	json_out_member_bool(out, "shares_public", is_public);
+	json_out_member_u64(out, "clients", tenant_conns(domain->node, domain->who.uid));
+	json_out_member_u64(out, "streams", tenant_streams(domain));
+	json_out_member_u64(out, "streams_most", tenant_streams_most(domain->node));
+	json_out_member_u64(out, "memory", tenant_memory(domain));
+	json_out_member_u64(out, "memory_most", tenant_memory_most(domain->node));
+}
+
+static void put_tenant(struct json_out *out, const struct domain *domain)
+{
+	json_out_object_begin(out);
+	json_out_member_u64(out, "uid", domain->who.uid);
+	json_out_member_u64(out, "gid", domain->who.gid);
+	json_out_member_bool(out, "public", domain->kind == DOMAIN_PUBLIC);
+	if (domain->kind != DOMAIN_PUBLIC)
+		put_share(out, domain);
+	json_out_member_double(out, "reader_cpu_seconds",
+			       (double)reading_cpu_ns(&domain->reading) / 1e9);
+	json_out_member_double(out, "worker_cpu_seconds",
+			       (double)workers_cpu_ns(&domain->workers) / 1e9);
+	json_out_member_u64(out, "reader_pid", (uint64_t)domain->reading.child.pid);
+	json_out_member_u64(out, "parent_pid", (uint64_t)domain->workers.child.pid);
+	json_out_member_u64(out, "workers_alive", domain->workers.alive);
+	json_out_member_u64(out, "reader_restarts", domain->reader_restarts);
+	json_out_member_u64(out, "parent_restarts", domain->parent_restarts);
+	json_out_member_u64(out, "worker_restarts", domain->worker_restarts);
+	json_out_object_end(out);
+}
+
+/* ---- all of it ---- */
+
+static void put_streams(struct json_out *out, const struct view *view)
+{
+	const struct domain *domain;
+	const struct stream *stream;
+
+	json_out_key(out, "streams");
+	json_out_array_begin(out);
+	LIST_FOREACH(domain, &view->node->domains, link)
+	LIST_FOREACH(stream, &domain->streams, link)
+	if (shows_stream(view, stream))
+		put_stream(out, stream);
+	json_out_array_end(out);
+}
+
+static void put_jobs(struct json_out *out, const struct view *view)
+{
+	const struct conn *conn;
+
+	json_out_key(out, "jobs");
+	json_out_array_begin(out);
+	LIST_FOREACH(conn, &view->node->conns, link)
+	if (conn->job && shows_conn(view, conn))
+		put_job(out, conn->job);
+	json_out_array_end(out);
+}
+
+static void put_workers(struct json_out *out, const struct view *view)
+{
+	const struct domain *domain;
+
+	json_out_key(out, "workers");
+	json_out_array_begin(out);
+	LIST_FOREACH(domain, &view->node->domains, link)
+	for (uint32_t i = 0; i < LAYOUT_MAX_WORKERS; i++)
+		if (domain->workers.worker[i].pid && shows_domain(view, domain))
+			put_worker(out, domain, i);
+	json_out_array_end(out);
+}
+
+static void put_tenants(struct json_out *out, const struct view *view)
+{
+	const struct domain *domain;
+
+	json_out_key(out, "tenants");
+	json_out_array_begin(out);
+	LIST_FOREACH(domain, &view->node->domains, link)
+	if (domain->kind != DOMAIN_OWN && shows_domain(view, domain))
+		put_tenant(out, domain);
+	json_out_array_end(out);
+}
+
+static void put_all(struct json_out *out, const struct view *view)
+{
+	const struct node *node = view->node;
 
 	json_out_object_begin(out);
 	json_out_member_string(out, "version", PACKAGE_VERSION);
 	json_out_member_u64(out, "pid", (uint64_t)getpid());
 	json_out_member_double(out, "uptime_s", (double)(base_now_ns() - node->started_ns) / 1e9);
 	json_out_member_bool(out, "draining", node->draining);
-	put_node(out, node);
-	json_out_key(out, "streams");
-	json_out_array_begin(out);
-	LIST_FOREACH(stream, &node->own->streams, link)
-	put_stream(out, stream);
-	json_out_array_end(out);
-	json_out_key(out, "jobs");
-	json_out_array_begin(out);
-	LIST_FOREACH(conn, &node->conns, link)
-	if (conn->job)
-		put_job(out, conn->job);
-	json_out_array_end(out);
-	json_out_key(out, "workers");
-	json_out_array_begin(out);
-	for (uint32_t i = 0; i < LAYOUT_MAX_WORKERS; i++)
-		if (node->own->workers.worker[i].pid)
-			put_worker(out, node, i);
-	json_out_array_end(out);
+	json_out_member_bool(out, "serves_all", node->tenants.serves_all);
+	json_out_member_bool(out, "sees_all", view->sees_all);
+	put_node(out, view);
+	put_streams(out, view);
+	put_jobs(out, view);
+	put_workers(out, view);
+	put_tenants(out, view);
 	json_out_object_end(out);
 }
 
@@ -228,15 +382,17 @@ static int text_memfd(const char *text, size_t size)
 	return base_take_fd(&fd);
 }
 
-int status_new(struct node *node)
+int status_new(const struct conn *viewer)
 {
+	const struct view view = {
+	    .node = viewer->node, .uid = viewer->uid, .sees_all = tenant_is_admin(viewer)};
 	struct json_out out;
 	_cleanup_free_ char *text = NULL;
 	size_t size = 0;
 	int fd = -1;
 
 	json_out_init(&out, false);
-	put_all(&out, node);
+	put_all(&out, &view);
 	if (json_out_take(&out, &text, &size) == 0)
 		fd = text_memfd(text, size);
 	json_out_fini(&out);

@@ -2,9 +2,10 @@
 #ifndef DAEMON_STATUS_H
 #define DAEMON_STATUS_H
 
-struct node;
+struct conn;
 
-/* The node's status as JSON in a sealed memfd (caller owns), or -1. */
-int status_new(struct node *node);
+/* The node's status as JSON in a sealed memfd (caller owns), or -1: all of it for who may see all, else
+ * the viewer's own jobs, streams and processes, beside sums over everybody. */
+int status_new(const struct conn *viewer);
 
 #endif

@@ -61,9 +61,35 @@ static void make_key(const struct request *request, const struct source *source,
 
 /* ---- a new stream ---- */
 
-static uint64_t free_bytes(const struct node *node)
+static uint64_t left_of(uint64_t budget, uint64_t used)
 {
-	return node->memory_budget - BASE_MIN(node->memory_used, node->memory_budget);
+	return budget - BASE_MIN(used, budget);
+}
+
+/* What is left to the tenant: of the node's budget, and of his share of it. */
+static uint64_t free_bytes(const struct domain *payer)
+{
+	const struct node *node = payer->node;
+	uint64_t of_share = left_of(tenant_memory_most(node), tenant_memory(payer));
+
+	return BASE_MIN(left_of(node->memory_budget, node->memory_used), of_share);
+}
+
+/* The limit that leaves him so little, and its name. */
+static uint64_t limit_of(const struct domain *payer, const char **ret_name)
+{
+	const struct node *node = payer->node;
+	bool is_bound = tenant_is_bound(payer);
+
+	*ret_name = is_bound ? "a user's share, parameter `tenant_memory`" : node->memory_source;
+	return is_bound ? tenant_memory_most(node) : node->memory_budget;
+}
+
+void stream_account(struct stream *stream, int64_t bytes)
+{
+	stream->memory = (uint64_t)((int64_t)stream->memory + bytes);
+	stream->node->memory_used = (uint64_t)((int64_t)stream->node->memory_used + bytes);
+	stream->payer->memory = (uint64_t)((int64_t)stream->payer->memory + bytes);
 }
 
 static void describe_fields(const struct pipeline *pipeline, struct board_geometry *geometry)
@@ -123,8 +149,6 @@ static int plan_memory(const struct conn *conn, struct board_geometry *geometry,
 	const struct dataset *dataset = conn->source->dataset;
 	uint64_t n = dataset_count(dataset);
 	struct admit_ask ask = {
-	    .budget = node->memory_budget,
-	    .source = node->memory_source,
 	    .batch = request->batch,
 	    .hand = request->hand ? request->hand : (uint32_t)node->param.hand,
 	    .slots = (uint32_t)node->param.slots,
@@ -141,9 +165,10 @@ static int plan_memory(const struct conn *conn, struct board_geometry *geometry,
 	memcpy(geometry->dataset, dataset_version(dataset), sizeof(geometry->dataset));
 	describe_fields(request->pipeline, geometry);
 	do {
-		ask.available = free_bytes(node);
+		ask.available = free_bytes(conn->domain);
+		ask.budget = limit_of(conn->domain, &ask.source);
 		r = admit_stream(&ask, geometry, plan, diag);
-	} while (r == ADMIT_E_MEMORY && stream_free_idle(node));
+	} while (r == ADMIT_E_MEMORY && stream_free_idle(conn->domain));
 	return r;
 }
 
@@ -222,8 +247,8 @@ static int make_memory(struct stream *stream, struct board_geometry *geometry,
 			       (uint32_t)node->param.producing * geometry->hand + 1);
 	if (r)
 		return r;
-	stream->memory = stream->fixed_bytes = plan->fixed_bytes;
-	node->memory_used += plan->fixed_bytes;
+	stream->fixed_bytes = plan->fixed_bytes;
+	stream_account(stream, (int64_t)plan->fixed_bytes);
 	return reserve_begin(stream, plan->slots);
 }
 
@@ -256,6 +281,7 @@ static struct stream *stream_new(struct conn *conn, const struct hash_id *key)
 		return NULL;
 	}
 	stream->domain = conn->source->domain;
+	stream->payer = domain_ref(conn->domain);
 	stream->node = conn->node;
 	stream->number = ++conn->node->next_id;
 	stream->slots_fd = stream->slots_read_fd = stream->board_fd = stream->lane_fd =
@@ -285,6 +311,24 @@ static struct stream *stream_new(struct conn *conn, const struct hash_id *key)
 	return stream;
 }
 
+/* He may have lingering streams that nobody would miss. */
+static bool may_have_another(struct conn *conn)
+{
+	uint64_t most = tenant_streams_most(conn->node);
+	char text[160];
+
+	while (tenant_streams(conn->domain) >= most && stream_free_idle_of(conn->domain))
+		continue;
+	if (tenant_streams(conn->domain) < most)
+		return true;
+	snprintf(text, sizeof(text),
+		 "you have %u streams open, the most that a user may have: close one of them, or "
+		 "raise tenant_streams of accessd",
+		 tenant_streams(conn->domain));
+	conn_refuse(conn, OA_E_REFUSED, text);
+	return false;
+}
+
 void stream_request(struct conn *conn)
 {
 	struct stream *stream;
@@ -295,7 +339,7 @@ void stream_request(struct conn *conn)
 	if (stream->state <= STREAM_RUNS && !stream->removing &&
 	    memcmp(&stream->key, &key, sizeof(key)) == 0)
 		break;
-	if (!stream)
+	if (!stream && may_have_another(conn))
 		stream = stream_new(conn, &key);
 	if (!stream)
 		return;
@@ -380,19 +424,20 @@ void stream_lane_refused(struct domain *domain, uint32_t lane, const char *text)
 
 static int refuse_job(const struct stream *stream, unsigned ranks, struct diag *diag)
 {
-	const struct node *node = stream->node;
 	const struct board_geometry *geometry = &stream->board.geometry;
 	char slot[32], left[32], budget[32];
+	const char *name;
+	uint64_t most = limit_of(stream->payer, &name);
 
 	base_format_bytes(geometry->slot_stride, slot, sizeof(slot));
-	base_format_bytes(free_bytes(node), left, sizeof(left));
-	base_format_bytes(node->memory_budget, budget, sizeof(budget));
+	base_format_bytes(free_bytes(stream->payer), left, sizeof(left));
+	base_format_bytes(most, budget, sizeof(budget));
 	diag_set(
 	    diag,
 	    "job number %u of this stream needs %u slots of %s each; it has %u and may have %u, "
 	    "and %s of the budget of %s (%s) is free: raise `memory` or `slots`",
 	    ranks, admit_least_slots(ranks), slot, stream->slots, geometry->max_slots, left, budget,
-	    node->memory_source);
+	    name);
 	return STREAM_E_MEMORY;
 }
 
@@ -408,8 +453,9 @@ int stream_make_room(struct stream *stream, struct diag *diag)
 	uint64_t affordable;
 
 	do
-		affordable = paid + free_bytes(node) / geometry->slot_stride;
-	while (affordable < least && least <= geometry->max_slots && stream_free_idle(node));
+		affordable = paid + free_bytes(stream->payer) / geometry->slot_stride;
+	while (affordable < least && least <= geometry->max_slots &&
+	       stream_free_idle(stream->payer));
 	wanted = (uint32_t)BASE_MIN((uint64_t)wanted, affordable);
 	if (!stream->full && reserve_begin(stream, wanted))
 		return refuse_job(stream, ranks, diag);

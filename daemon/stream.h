@@ -37,8 +37,9 @@ enum stream_state { STREAM_OPENING, STREAM_RUNS, STREAM_LOST, STREAM_FAILED };
 struct stream {
 	LIST_ENTRY(stream) link;
 	struct domain *domain;
-	struct node *node; /* the domain's */
-	uint64_t number;   /* rises with each stream */
+	struct node *node;    /* the domain's */
+	struct domain *payer; /* whose share its memory is; a reference */
+	uint64_t number;      /* rises with each stream */
 	enum stream_state state;
 	struct source *source; /* a reference */
 	struct pipeline *pipeline;
@@ -86,8 +87,13 @@ int stream_make_room(struct stream *stream, struct diag *diag);
 void stream_reserved(struct stream *stream, uint32_t slots, bool all_of_them);
 /* No further work: jobs get FAILED (code, text), or LOST. */
 void stream_fail(struct stream *stream, uint64_t code, const char *text);
-/* Frees the oldest stream that no connection has. false: there is none. */
-bool stream_free_idle(struct node *node);
+/* More or less memory is the stream's. */
+void stream_account(struct stream *stream, int64_t bytes);
+/* Frees the oldest stream that no connection has, if that makes room for the tenant of domain. false:
+ * there is none. */
+bool stream_free_idle(struct domain *domain);
+/* The oldest such one that the tenant of domain pays for. */
+bool stream_free_idle_of(struct domain *domain);
 struct stream *stream_of_lane(struct domain *domain,
 			      uint32_t lane); /* NULL: none, or it was let go */
 uint64_t stream_patience_ns(struct domain *domain, uint32_t lane); /* how long a sample may take */

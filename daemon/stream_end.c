@@ -46,8 +46,6 @@ static void detach(struct stream *stream)
 
 void stream_free(struct stream *stream)
 {
-	struct node *node = stream->node;
-
 	log_line(LOG_LEVEL_INFO, "stream-end", "lane=%u memory=%llu", stream->lane.number,
 		 (unsigned long long)stream->memory);
 	reserve_cancel(stream);
@@ -71,7 +69,8 @@ void stream_free(struct stream *stream)
 	base_close(&stream->arena_fd);
 	pipeline_free(stream->pipeline);
 	source_unref(stream->source);
-	node->memory_used -= stream->memory;
+	stream_account(stream, -(int64_t)stream->memory);
+	domain_unref(stream->payer);
 	free(stream);
 }
 
@@ -88,18 +87,30 @@ void stream_unref(struct stream *stream)
 		loop_timer_set(stream->linger_timer, UINT64_C(1000000000));
 }
 
-bool stream_free_idle(struct node *node)
+/* payer: NULL for anybody's. */
+static bool free_oldest(struct node *node, const struct domain *payer)
 {
 	struct stream *stream, *oldest = NULL;
 	struct domain *domain;
 
 	LIST_FOREACH(domain, &node->domains, link)
 	LIST_FOREACH(stream, &domain->streams, link)
-	if (!stream->n_conns && (!oldest || stream->number < oldest->number))
+	if (!stream->n_conns && (!payer || tenant_is_same(payer, stream->payer)) &&
+	    (!oldest || stream->number < oldest->number))
 		oldest = stream;
 	if (oldest)
 		stream_free(oldest);
 	return oldest != NULL;
+}
+
+bool stream_free_idle_of(struct domain *domain)
+{
+	return free_oldest(domain->node, domain);
+}
+
+bool stream_free_idle(struct domain *domain)
+{
+	return free_oldest(domain->node, tenant_is_bound(domain) ? domain : NULL);
 }
 
 /* Ends the stream in `state`; each job is told by fn. */

@@ -162,6 +162,7 @@ static void on_exited(struct workers *workers, const struct wire_in *in)
 	}
 	if (status) {
 		workers->domain->node->counters.worker_restarts++;
+		workers->domain->worker_restarts++;
 		log_line(LOG_LEVEL_WARN, "worker-died", "index=%u status=%#x hung=%d",
 			 (unsigned)index, (unsigned)status, doom == WORKERS_HUNG);
 	}
@@ -236,7 +237,7 @@ static void send_start(struct workers *workers)
 static int start_process(struct workers *workers, struct diag *diag)
 {
 	struct node *node = workers->domain->node;
-	char path[PATH_MAX], count[24], memory[24], nice[24];
+	char path[PATH_MAX], count[24], memory[24], nice[24], as[IDENTITY_TEXT_MAX];
 	char *argv[] = {(char *)"access-worker",
 			(char *)"--workers",
 			count,
@@ -244,6 +245,8 @@ static int start_process(struct workers *workers, struct diag *diag)
 			memory,
 			(char *)"--nice",
 			nice,
+			NULL,
+			NULL,
 			NULL};
 	int r = child_find("access-worker", node->place.is_private, path, sizeof(path), diag);
 
@@ -252,6 +255,10 @@ static int start_process(struct workers *workers, struct diag *diag)
 	snprintf(count, sizeof(count), "%u", workers->size);
 	snprintf(memory, sizeof(memory), "%llu", (unsigned long long)node->param.worker_memory);
 	snprintf(nice, sizeof(nice), "%llu", (unsigned long long)node->param.nice);
+	if (domain_identity(workers->domain, false, as)) {
+		argv[7] = (char *)"--as";
+		argv[8] = as;
+	}
 	r = child_start(path, argv, &workers->child);
 	if (!r)
 		r = loop_watch_fd(node->loop, workers->child.sock, on_readable, workers,
@@ -305,11 +312,14 @@ int workers_start(struct workers *workers, struct domain *domain, unsigned size,
 	return r ? r : start_process(workers, diag);
 }
 
-void workers_stop(struct workers *workers)
+void workers_stop(struct workers *workers, bool waits)
 {
 	loop_unwatch(&workers->watch);
 	loop_unwatch(&workers->restart);
-	child_end(&workers->child);
+	if (waits)
+		child_end(&workers->child);
+	else
+		child_abandon(&workers->child);
 }
 
 void workers_died(struct workers *workers, int status)
@@ -325,6 +335,7 @@ void workers_died(struct workers *workers, int status)
 	memset(workers->worker, 0, sizeof(workers->worker));
 	workers->alive = 0;
 	workers->domain->node->counters.parent_restarts++;
+	workers->domain->parent_restarts++;
 	start_later(workers, how);
 	stream_workers_died(workers->domain);
 }

@@ -43,7 +43,8 @@ struct workers {
 };
 
 int workers_start(struct workers *workers, struct domain *domain, unsigned size, struct diag *diag);
-void workers_stop(struct workers *workers);
+/* waits: until it is gone. */
+void workers_stop(struct workers *workers, bool waits);
 void workers_died(struct workers *workers, int status);
 uint64_t workers_cpu_ns(const struct workers *workers);
 /* Gives a stream's slots (unsealed), lane and arena to the parent: stream_workers_added()
