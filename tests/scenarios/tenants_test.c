@@ -1,0 +1,554 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Tenants, with real uids, against a system accessd: each reads what he may, nobody gets at another's
+ * pixels, who does harm does it to himself. Cases 14, 19, 32 and 51 of the README's table.
+ */
+
+#include "tests/scenarios/town.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define N 48
+
+/* A folder of N pictures that is this user's alone. */
+static const char *secret_of(const char *name, const struct town_user *user)
+{
+	static char paths[4][512]; /* good for the length of a test */
+	static unsigned next;
+	char *path = paths[next++ % 4];
+
+	snprintf(path, sizeof(paths[0]), "%s", rig_path("%s", name));
+	if (access(path, F_OK) < 0) /* else of an earlier test */
+		rig_pictures(name, N, 2, 40);
+	town_give(path, user, user->gid, 0700, 0600);
+	return path;
+}
+
+static void must_train(const struct town_user *user, const char *dataset, unsigned epochs)
+{
+	struct town_errand *errand = town_errand_new(dataset, N, epochs);
+
+	ck_assert_int_eq(town_do(user, town_train, errand), 0);
+	ck_assert_msg(errand->saw_all && !errand->wrong, "user %u, %s: %d %s, %u wrong",
+		      (unsigned)user->uid, dataset, errand->code, errand->text, errand->wrong);
+	town_errand_free(errand);
+}
+
+static void must_be_refused(const struct town_user *user, const char *dataset, int code,
+			    const char *text)
+{
+	struct town_errand *errand = town_errand_new(dataset, N, 1);
+
+	ck_assert_int_eq(town_do(user, town_train, errand), 0);
+	ck_assert_msg(errand->code == code && strstr(errand->text, text),
+		      "user %u, %s: %s \"%s\", not %s \"%s\"", (unsigned)user->uid, dataset,
+		      oa_error_name(errand->code), errand->text, oa_error_name(code), text);
+	town_errand_free(errand);
+}
+
+static int cannot_open(void *path)
+{
+	return open(path, O_RDONLY | O_CLOEXEC) < 0 && errno == EACCES ? 0 : 1;
+}
+
+/* ---- who may read what ---- */
+
+/* accessd itself may read none of it, as with a root-squashed file system. */
+START_TEST(each_reads_what_he_may)
+{
+	const char *annas = secret_of("anna", &town_anna), *berts = secret_of("bert", &town_bert);
+
+	town_start("workers=1", "log_level=debug", NULL);
+	ck_assert_int_eq(town_do(&town_accessd, cannot_open, (void *)(uintptr_t)annas), 0);
+	must_train(&town_anna, annas, 2);
+	must_train(&town_bert, berts, 1);
+	must_be_refused(&town_bert, annas, OA_E_DATASET, "Permission denied");
+	must_be_refused(&town_anna, berts, OA_E_DATASET, "Permission denied");
+	must_train(&town_anna, annas, 1);
+	town_end();
+}
+END_TEST
+
+START_TEST(groups_count)
+{
+	const struct town_user anna_as_carls = {town_anna.uid, TOWN_GROUP, 0};
+	const char *carls = secret_of("carls", &town_carl);
+
+	town_give(carls, &town_accessd, TOWN_GROUP, 0050, 0040);
+	town_start("workers=1", NULL);
+	must_be_refused(&town_anna, carls, OA_E_DATASET, "Permission denied");
+	must_train(&anna_as_carls, carls, 1); /* a gid of its own makes a domain of its own */
+	must_be_refused(&town_anna, carls, OA_E_DATASET, "Permission denied");
+	if (town_has_database())
+		must_train(&town_carl, carls, 1);
+	else
+		puts("skipped: no mount namespace for a user database of our own");
+	town_end();
+}
+END_TEST
+
+START_TEST(root_is_refused_unless_asked_for)
+{
+	static const struct town_user root = {0, 0, 0};
+	const char *annas = secret_of("anna", &town_anna), *roots = secret_of("root", &root);
+
+	town_start("workers=1", NULL);
+	must_be_refused(&root, roots, OA_E_PERMISSION, "serve_root");
+	town_end();
+	town_start("workers=1", "serve_root=1", NULL);
+	must_train(&root, roots, 1);
+	must_be_refused(&root, annas, OA_E_DATASET, "Permission denied");
+	town_end();
+}
+END_TEST
+
+/* ---- walls ---- */
+
+struct attack {
+	pid_t victim[64];
+	unsigned n;
+	bool may_signal; /* the processes are the attacker's own user's */
+};
+
+static bool opens(pid_t pid, const char *what, int flags)
+{
+	char path[64];
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, what);
+	fd = open(path, flags | O_CLOEXEC);
+	if (fd >= 0)
+		fprintf(stderr, "%s can be opened\n", path);
+	return fd >= 0;
+}
+
+static bool gets_in(pid_t pid)
+{
+	char byte;
+	struct iovec here = {&byte, 1}, there = {(void *)(uintptr_t)0x400000, 1};
+	int pid_fd = (int)syscall(SYS_pidfd_open, pid, 0);
+	bool gets = false;
+
+	gets |= opens(pid, "mem", O_RDONLY) || opens(pid, "mem", O_RDWR);
+	gets |= opens(pid, "fd", O_RDONLY | O_DIRECTORY) || opens(pid, "maps", O_RDONLY);
+	gets |= opens(pid, "map_files", O_RDONLY | O_DIRECTORY) &&
+		opens(pid, "map_files/0-1", O_RDONLY);
+	gets |= opens(pid, "environ", O_RDONLY);
+	gets |= process_vm_readv(pid, &here, 1, &there, 1, 0) >= 0 || errno != EPERM;
+	gets |= ptrace(PTRACE_SEIZE, pid, NULL, NULL) == 0;
+	for (int fd = 0; fd < 64 && pid_fd >= 0; fd++)
+		gets |= syscall(SYS_pidfd_getfd, pid_fd, fd, 0) >= 0;
+	for (int fd = 0; fd < 64; fd++) {
+		char name[32];
+
+		snprintf(name, sizeof(name), "fd/%d", fd);
+		gets |= opens(pid, name, O_RDONLY);
+	}
+	return gets;
+}
+
+static int attack_all(void *arg)
+{
+	const struct attack *attack = arg;
+
+	for (unsigned i = 0; i < attack->n; i++) {
+		if (gets_in(attack->victim[i]))
+			return 1;
+		if (!attack->may_signal && (kill(attack->victim[i], 0) == 0 || errno != EPERM))
+			return 2;
+	}
+	return 0;
+}
+
+static void add_below(struct attack *attack, pid_t pid)
+{
+	unsigned first = attack->n;
+
+	attack->n += town_children(pid, attack->victim + attack->n,
+				   (unsigned)BASE_ARRAY_LEN(attack->victim) - attack->n);
+	for (unsigned end = attack->n; first < end; first++)
+		add_below(attack, attack->victim[first]);
+}
+
+/* Another user's: accessd, reader, worker parent, workers and the job itself, while it holds slots. His
+ * own: those of ours that work for him. */
+START_TEST(nobody_gets_at_anothers_pixels)
+{
+	struct town_errand *errand = town_errand_new(secret_of("anna", &town_anna), N, 1);
+	struct attack attack = {.n = 0};
+	pid_t anna;
+
+	town_start("workers=2", NULL);
+	errand->hold = 2;
+	anna = town_send(&town_anna, town_train, errand);
+	ck_assert(town_wait_holding(errand, anna));
+	add_below(&attack, rig_host.pid);
+	ck_assert_uint_ge(attack.n, 3); /* reader, parent, at least one worker */
+	attack.may_signal = true;
+	ck_assert_int_eq(town_do(&town_anna, attack_all, &attack), 0);
+	attack.may_signal = false;
+	attack.victim[attack.n++] = rig_host.pid;
+	ck_assert_int_eq(town_do(&town_accessd, attack_all, &(struct attack){.n = 0}), 0);
+	attack.victim[attack.n++] = anna;
+	ck_assert_int_eq(town_do(&town_bert, attack_all, &attack), 0);
+	errand->goes = true;
+	ck_assert_int_eq(town_wait(anna), 0);
+	ck_assert_msg(errand->saw_all && !errand->wrong, "%s", errand->text);
+	town_errand_free(errand);
+	town_end();
+}
+END_TEST
+
+static bool status_line(pid_t pid, const char *key, char *ret, size_t size)
+{
+	char path[64], line[256];
+	size_t length = strlen(key);
+	bool found = false;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+	file = fopen(path, "r");
+	while (file && !found && fgets(line, sizeof(line), file))
+		found = strncmp(line, key, length) == 0;
+	if (file)
+		fclose(file);
+	snprintf(ret, size, "%s", found ? line + length + 1 : "");
+	return found;
+}
+
+static void must_be(pid_t pid, const char *key, const char *expected)
+{
+	char text[256];
+
+	ck_assert(status_line(pid, key, text, sizeof(text)));
+	ck_assert_msg(strcmp(text, expected) == 0, "%d: %s is %s, not %s", (int)pid, key, text,
+		      expected);
+}
+
+static pid_t process_of(const struct town_user *user, const char *which)
+{
+	for (unsigned i = 0; rig_status("tenants") > i; i++) {
+		char path[64];
+
+		snprintf(path, sizeof(path), "tenants.%u.uid", i);
+		if (rig_status(path) != user->uid)
+			continue;
+		snprintf(path, sizeof(path), "tenants.%u.%s", i, which);
+		return (pid_t)rig_status(path);
+	}
+	return -1;
+}
+
+/* As the kernel tells it: accessd has its three capabilities, those who work for anna are anna and have
+ * none, and none is to come. */
+START_TEST(processes_are_who_they_should_be)
+{
+	struct town_errand *errand = town_errand_new(secret_of("anna", &town_anna), N, 1);
+	struct attack below = {.n = 0};
+	char ids[64];
+	pid_t anna;
+
+	town_start("workers=2", NULL);
+	errand->hold = 1;
+	anna = town_send(&town_anna, town_train, errand);
+	ck_assert(town_wait_holding(errand, anna));
+	must_be(rig_host.pid, "CapEff:", "00000000000000e0\n");
+	must_be(rig_host.pid, "CapPrm:", "00000000000000e0\n");
+	below.victim[below.n++] = process_of(&town_anna, "reader_pid");
+	below.victim[below.n++] = process_of(&town_anna, "parent_pid");
+	add_below(&below, below.victim[1]);
+	ck_assert_uint_ge(below.n, 3);
+	snprintf(ids, sizeof(ids), "%u\t%u\t%u\t%u\n", town_anna.uid, town_anna.uid, town_anna.uid,
+		 town_anna.uid);
+	for (unsigned i = 0; i < below.n; i++) {
+		must_be(below.victim[i], "Uid:", ids);
+		must_be(below.victim[i], "Gid:", ids);
+		must_be(below.victim[i], "Groups:", " \n");
+		must_be(below.victim[i], "CapPrm:", "0000000000000000\n");
+		must_be(below.victim[i], "CapInh:", "0000000000000000\n");
+		must_be(below.victim[i], "CapAmb:", "0000000000000000\n");
+		must_be(below.victim[i], "NoNewPrivs:", "1\n");
+	}
+	errand->goes = true;
+	ck_assert_int_eq(town_wait(anna), 0);
+	town_errand_free(errand);
+	town_end();
+}
+END_TEST
+
+/* ---- harm ---- */
+
+static int kill_all(void *arg)
+{
+	const struct attack *attack = arg;
+	unsigned killed = 0;
+
+	for (unsigned i = 0; i < attack->n; i++)
+		killed += kill(attack->victim[i], SIGKILL) == 0;
+	return killed > 0 ? 0 : 1;
+}
+
+START_TEST(who_kills_his_own_harms_nobody_else)
+{
+	struct town_errand *annas = town_errand_new(secret_of("anna", &town_anna), N, 3);
+	struct town_errand *berts = town_errand_new(secret_of("bert", &town_bert), N, 3);
+	struct attack own = {.n = 2};
+	pid_t anna, bert;
+
+	town_start("workers=1", NULL);
+	annas->hold = berts->hold = 1;
+	anna = town_send(&town_anna, town_train, annas);
+	bert = town_send(&town_bert, town_train, berts);
+	ck_assert(town_wait_holding(annas, anna) && town_wait_holding(berts, bert));
+	own.victim[0] = process_of(&town_anna, "reader_pid");
+	own.victim[1] = process_of(&town_anna, "parent_pid");
+	ck_assert_int_gt(own.victim[0], 1);
+	ck_assert_int_gt(own.victim[1], 1);
+	ck_assert_int_eq(town_do(&town_bert, kill_all, &own), 1);
+	ck_assert_int_eq(town_do(&town_anna, kill_all, &own), 0);
+	annas->goes = berts->goes = true;
+	ck_assert_int_eq(town_wait(bert), 0);
+	ck_assert_int_eq(town_wait(anna), 0);
+	ck_assert_msg(berts->saw_all && !berts->wrong, "bert: %s", berts->text);
+	ck_assert_msg(annas->saw_all && !annas->wrong, "anna: %s", annas->text);
+	ck_assert_int_eq(process_of(&town_bert, "reader_restarts"), 0);
+	ck_assert_int_eq(process_of(&town_bert, "parent_restarts"), 0);
+	ck_assert_int_eq(process_of(&town_anna, "reader_restarts"), 1);
+	ck_assert_int_eq(process_of(&town_anna, "parent_restarts"), 1);
+	town_errand_free(annas);
+	town_errand_free(berts);
+	town_end();
+}
+END_TEST
+
+static int flood(void *arg)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+
+	(void)arg;
+	strcpy(address.sun_path, rig_host.socket);
+	for (unsigned i = 0; i < 400; i++) {
+		int fd = socket(AF_UNIX, SOCK_SEQPACKET, 0);
+
+		if (fd < 0 || connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0)
+			return 1;
+	}
+	pause();
+	return 0;
+}
+
+/* Opens streams of one dataset with ever another pipeline, until it is refused. */
+static int hoard(void *arg)
+{
+	struct town_errand *errand = arg;
+	struct oa_error error = {.size = sizeof(error)};
+	struct oa_client *client = NULL;
+
+	errand->code = oa_connect(rig_host.socket, &client, &error);
+	for (unsigned i = 0; i < 64 && !errand->code; i++) {
+		struct oa_options options = trainee_options(errand->dataset, 8, 1);
+		struct oa_stream *stream;
+		char spec[256];
+
+		snprintf(spec, sizeof(spec),
+			 "{\"ops\":[{\"op\":\"decode\"},{\"op\":\"resize\",\"size\":[%u,%u]},"
+			 "{\"op\":\"layout\",\"order\":\"CHW\"}]}",
+			 40 + i, 40 + i);
+		options.pipeline = spec;
+		errand->code = oa_open(client, &options, &stream, &error);
+		errand->batches += !errand->code;
+	}
+	snprintf(errand->text, sizeof(errand->text), "%s", error.text);
+	errand->holds = true;
+	while (!errand->goes)
+		rig_sleep_ms(5);
+	return 0;
+}
+
+START_TEST(who_floods_meets_his_own_limits)
+{
+	const char *annas = secret_of("anna", &town_anna);
+	struct town_errand *hoarded = town_errand_new(secret_of("bert", &town_bert), N, 1);
+	pid_t crowd, hoarder;
+
+	town_start("workers=1", "max_clients=64", "tenant_clients=12", "tenant_streams=3", NULL);
+	crowd = town_send(&town_bert, flood, NULL);
+	ck_assert(rig_wait_status("node.clients", 12, 14));
+	must_train(&town_anna, annas, 1);
+	hoarder = town_send(&town_bert, hoard, hoarded);
+	ck_assert(town_wait_holding(hoarded, hoarder));
+	ck_assert_msg(hoarded->batches == 3 && hoarded->code == OA_E_REFUSED &&
+			  strstr(hoarded->text, "3 streams") &&
+			  strstr(hoarded->text, "tenant_streams"),
+		      "%u opened, %d %s", hoarded->batches, hoarded->code, hoarded->text);
+	must_train(&town_anna, annas, 1);
+	hoarded->goes = true;
+	ck_assert_int_eq(town_wait(hoarder), 0);
+	kill(crowd, SIGKILL);
+	town_wait(crowd);
+	town_errand_free(hoarded);
+	town_end();
+}
+END_TEST
+
+START_TEST(nobody_takes_all_the_memory)
+{
+	const char *annas = secret_of("anna", &town_anna);
+	struct town_errand *hoarded = town_errand_new(secret_of("bert", &town_bert), N, 1);
+	pid_t hoarder;
+
+	town_start("workers=1", "memory=400M", "tenant_memory=150M", "hand=16", NULL);
+	hoarder = town_send(&town_bert, hoard, hoarded);
+	ck_assert(town_wait_holding(hoarded, hoarder));
+	ck_assert_msg(hoarded->code == OA_E_MEMORY && hoarded->batches > 0 &&
+			  strstr(hoarded->text, "tenant_memory"),
+		      "%u opened, %d %s", hoarded->batches, hoarded->code, hoarded->text);
+	ck_assert(rig_status("node.memory_used") <= 150 * 1048576.0);
+	must_train(&town_anna, annas, 1);
+	hoarded->goes = true;
+	ck_assert_int_eq(town_wait(hoarder), 0);
+	town_errand_free(hoarded);
+	town_end();
+}
+END_TEST
+
+/* ---- what is left, what is seen ---- */
+
+START_TEST(an_idle_domain_leaves_nothing)
+{
+	const char *annas = secret_of("anna", &town_anna);
+	pid_t children[8];
+	unsigned fds;
+
+	town_start("workers=1", "tenant_idle_s=0", "linger_s=0", NULL);
+	fds = rig_settled_fds(0);
+	for (unsigned i = 0; i < 3; i++)
+		must_train(&town_anna, annas, 1);
+	ck_assert(rig_wait_status("tenants", 0, 0));
+	ck_assert(rig_wait_status("node.memory_used", 0, 0));
+	ck_assert_uint_le(rig_settled_fds(fds), fds);
+	for (uint64_t end = base_now_ns() + UINT64_C(60000000000);
+	     town_children(rig_host.pid, children, 8) && base_now_ns() < end;)
+		rig_sleep_ms(10);
+	ck_assert_uint_eq(town_children(rig_host.pid, children, 8), 0);
+	town_end();
+}
+END_TEST
+
+START_TEST(room_is_made_for_the_next_user)
+{
+	const char *annas = secret_of("anna", &town_anna), *berts = secret_of("bert", &town_bert);
+	struct town_errand *errand = town_errand_new(annas, N, 1);
+	pid_t anna;
+
+	town_start("workers=1", "tenants=1", "linger_s=0", NULL);
+	errand->hold = 1;
+	anna = town_send(&town_anna, town_train, errand);
+	ck_assert(town_wait_holding(errand, anna));
+	must_be_refused(&town_bert, berts, OA_E_REFUSED, "`tenants`");
+	errand->goes = true;
+	ck_assert_int_eq(town_wait(anna), 0);
+	ck_assert(rig_wait_status("streams", 0, 0));
+	must_train(&town_bert, berts, 1);
+	town_errand_free(errand);
+	town_end();
+}
+END_TEST
+
+START_TEST(the_status_shows_what_is_ones_own)
+{
+	struct town_errand *annas = town_errand_new(secret_of("annas-folder", &town_anna), N, 1);
+	struct town_errand *berts = town_errand_new(secret_of("berts-folder", &town_bert), N, 1);
+	const char *seen;
+	pid_t anna, bert;
+
+	town_start("workers=1", NULL);
+	strcpy(annas->job, "annas-job");
+	strcpy(berts->job, "berts-job");
+	annas->hold = berts->hold = 1;
+	anna = town_send(&town_anna, town_train, annas);
+	bert = town_send(&town_bert, town_train, berts);
+	ck_assert(town_wait_holding(annas, anna) && town_wait_holding(berts, bert));
+	seen = town_status_of(&town_bert);
+	ck_assert(strstr(seen, "berts-folder") && strstr(seen, "berts-job") &&
+		  strstr(seen, "65202"));
+	ck_assert(!strstr(seen, "annas-folder") && !strstr(seen, "annas-job") &&
+		  !strstr(seen, "65201"));
+	seen = town_status_of(&(struct town_user){0, 0, 0});
+	ck_assert(strstr(seen, "berts-folder") && strstr(seen, "annas-job"));
+	seen = town_status_of(&(struct town_user){town_carl.uid, town_carl.gid, town_accessd.gid});
+	ck_assert(strstr(seen, "berts-folder") && strstr(seen, "annas-job"));
+	seen = town_status_of(&town_carl);
+	ck_assert(!strstr(seen, "berts") && !strstr(seen, "annas"));
+	annas->goes = berts->goes = true;
+	ck_assert_int_eq(town_wait(anna), 0);
+	ck_assert_int_eq(town_wait(bert), 0);
+	town_errand_free(annas);
+	town_errand_free(berts);
+	town_end();
+}
+END_TEST
+
+/* Names of files are in the indexes that accessd stores. */
+START_TEST(stored_indexes_are_for_accessd_alone)
+{
+	const char *annas = secret_of("anna", &town_anna);
+
+	town_start("workers=1", NULL);
+	must_train(&town_anna, annas, 1);
+	ck_assert_int_eq(access(rig_path("cache/index"), F_OK), 0);
+	ck_assert_int_eq(
+	    town_do(&town_bert, cannot_open, (void *)(uintptr_t)rig_path("cache/index")), 0);
+	ck_assert_int_eq(
+	    town_do(&town_anna, cannot_open, (void *)(uintptr_t)rig_path("cache/index")), 0);
+	must_be_refused(&town_bert, annas, OA_E_DATASET, "Permission denied");
+	town_end();
+}
+END_TEST
+
+static void add(TCase *tcase)
+{
+	tcase_add_test(tcase, each_reads_what_he_may);
+	tcase_add_test(tcase, groups_count);
+	tcase_add_test(tcase, root_is_refused_unless_asked_for);
+	tcase_add_test(tcase, nobody_gets_at_anothers_pixels);
+	tcase_add_test(tcase, processes_are_who_they_should_be);
+	tcase_add_test(tcase, who_kills_his_own_harms_nobody_else);
+	tcase_add_test(tcase, who_floods_meets_his_own_limits);
+	tcase_add_test(tcase, nobody_takes_all_the_memory);
+	tcase_add_test(tcase, an_idle_domain_leaves_nothing);
+	tcase_add_test(tcase, room_is_made_for_the_next_user);
+	tcase_add_test(tcase, the_status_shows_what_is_ones_own);
+	tcase_add_test(tcase, stored_indexes_are_for_accessd_alone);
+}
+
+static void add_if_possible(TCase *tcase)
+{
+	const char *why;
+
+	if (town_can(&why)) {
+		add(tcase);
+		return;
+	}
+	printf("skipped: %s\n", why);
+	rmdir(rig_path("%s", ""));
+	exit(77);
+}
+
+int main(void)
+{
+	return rig_main("tenants", add_if_possible);
+}
