@@ -84,7 +84,8 @@ static void obey(struct sim *sim, const struct carousel_action *action)
 		sim->producing[sim->n_producing++] = action->slot;
 		break;
 	case CAROUSEL_EMPTY:
-	case CAROUSEL_LOG: /* it has no groups */
+	case CAROUSEL_LOG:  /* it has no groups */
+	case CAROUSEL_FAIL: /* of lists, which nobody here has */
 	case CAROUSEL_NONE:
 		break;
 	}

@@ -340,6 +340,7 @@ static bool is_allowed(const struct conn *conn, uint16_t type)
 		return conn->state == CONN_GREETED;
 	case PROTO_KICK:
 	case PROTO_EXPLAIN:
+	case PROTO_PLAN:
 		return conn->state == CONN_RUNS;
 	case PROTO_STATUS:
 		return conn->state == CONN_GREETED || conn->state == CONN_RUNS;
@@ -382,7 +383,8 @@ static void on_status(struct conn *conn)
 
 static void dispatch(struct conn *conn, struct wire_in *in)
 {
-	if (!is_allowed(conn, in->type) || in->n_fds > (in->type == PROTO_OPEN)) {
+	if (!is_allowed(conn, in->type) ||
+	    in->n_fds > (in->type == PROTO_OPEN || in->type == PROTO_PLAN)) {
 		misbehaved(conn, "a message that is not allowed here");
 		return;
 	}
@@ -401,6 +403,9 @@ static void dispatch(struct conn *conn, struct wire_in *in)
 		break;
 	case PROTO_EXPLAIN:
 		on_explain(conn, in);
+		break;
+	case PROTO_PLAN:
+		lists_take(conn->job, in);
 		break;
 	default:
 		on_status(conn);

@@ -98,6 +98,8 @@ void fill_begin(struct stream *stream, uint32_t slot, uint64_t now_ns)
 		stream_fail(stream, OA_E_REFUSED, "internal error: no block for a hand");
 		return;
 	}
+	for (uint32_t i = 0; i < hand->count && hand->keys; i++)
+		lane_task_key(&stream->lane, fill->block, i, hand->keys[i].seed, hand->keys[i].lap);
 	board_slot_begin(&stream->board, slot, hand->instance, hand->lap, hand->ids, hand->count,
 			 hand->grains, hand->n_grains, hand->is_private);
 	memset(fill->task, 0, hand->count * sizeof(*fill->task));

@@ -36,9 +36,11 @@ void fill_release_extent(struct stream *stream, struct fill_task *task)
 static uint64_t substitute_of(const struct stream *stream, const struct fill *fill, uint32_t i)
 {
 	const struct carousel_hand *hand = fill_hand_of(stream, fill);
+	uint64_t seed = hand->keys ? hand->keys[i].seed : hand->seed;
+	uint64_t lap = hand->keys ? hand->keys[i].lap : hand->lap;
 	struct philox_seq seq;
 
-	philox_seq_init(&seq, hand->seed ^ hand->lap, (uint64_t)hand->ids[i],
+	philox_seq_init(&seq, seed ^ lap, (uint64_t)hand->ids[i],
 			SUBSTITUTE_STREAM + fill->task[i].attempt);
 	return philox_below(&seq, stream->board.geometry.n_samples);
 }

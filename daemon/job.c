@@ -55,6 +55,7 @@ static void job_destroy(struct job *job)
 	free(job->held);
 	free(job->later);
 	free(job->name);
+	lists_fini(&job->lists);
 	free(job);
 }
 
@@ -128,6 +129,7 @@ static int enter_carousel(struct job *job, const struct request *request, uint64
 static void send_opened(struct job *job, uint64_t epoch, int inbox_fd, int outbox_fd)
 {
 	struct stream *stream = job->stream;
+	struct hash_id pipeline;
 	struct wire_out out;
 	char text[160];
 
@@ -140,6 +142,8 @@ static void send_opened(struct job *job, uint64_t epoch, int inbox_fd, int outbo
 	wire_put_u64(&out, PROTO_KEY_EPOCH, epoch);
 	wire_put_u64(&out, PROTO_KEY_SHARED, stream->n_jobs - 1);
 	wire_put_string(&out, PROTO_KEY_TEXT, text);
+	pipeline_hash(stream->pipeline, &pipeline);
+	wire_put_bytes(&out, PROTO_KEY_PIPELINE_ID, pipeline.bytes, sizeof(pipeline.bytes));
 	wire_put_fd(&out, stream->slots_read_fd);
 	wire_put_fd(&out, stream->board_fd);
 	wire_put_fd(&out, inbox_fd);
@@ -357,6 +361,8 @@ bool job_poll(struct job *job, uint64_t now_ns)
 		any = true;
 	}
 	carousel_waiting(job->stream->carousel, job->number, grant_is_waiting(&job->grants));
+	if (any)
+		lists_let_go(job);
 	return any;
 }
 

@@ -5,6 +5,7 @@
 /* A job's rank in a stream: its inbox and outbox, its place in the carousel, its figures. */
 
 #include "base/base.h"
+#include "daemon/lists.h"
 #include "shmring/grant.h"
 
 struct carousel_action;
@@ -28,7 +29,8 @@ struct job {
 	bool *held;              /* by slot: it has taken it, or may have */
 	struct job_later *later; /* grants that found the ring full, in order */
 	uint32_t n_later;
-	bool news; /* something became ready for it since it was woken last */
+	struct lists lists; /* of a plan that is a list */
+	bool news;          /* something became ready for it since it was woken last */
 	uint64_t started_ns, rate_ns, rate_samples;
 	double rate;        /* samples/s lately, when it last gave something back */
 	uint64_t moved_ns;  /* it took, gave back or delivered something last */

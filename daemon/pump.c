@@ -34,6 +34,10 @@ static void apply(struct stream *stream, const struct carousel_action *action, u
 	case CAROUSEL_PRODUCE:
 		fill_begin(stream, action->slot, now_ns);
 		break;
+	case CAROUSEL_FAIL:
+		job_fail(stream->job[action->job], OA_E_INVALID,
+			 "the list of an epoch: it names a sample or a key that there is not");
+		break;
 	case CAROUSEL_LOG: /* no job has a group yet */
 	case CAROUSEL_NONE:
 		break;

@@ -67,7 +67,15 @@ static bool orders_fit(uint32_t wanted, uint32_t tokens)
 static int join_orders(struct request *request, bool has_seed, const struct token *token,
 		       struct diag *diag)
 {
-	if (!orders_fit(request->order, token->order))
+	bool is_listed = plan_is_fixed(token->order) && token_has_sampler(token);
+
+	if (is_listed != (request->order == PLAN_LIST))
+		diag_set(diag,
+			 "resume token: it is of %s, and this job has %s; resume with the samples "
+			 "and the order it was saved with, or start without a token",
+			 is_listed ? "a list of samples" : "all samples",
+			 is_listed ? "no list" : "one");
+	else if (!is_listed && !orders_fit(request->order, token->order))
 		diag_set(diag,
 			 "resume token: it is of order \"%s\", this job asks for \"%s\"; resume "
 			 "without an order, or start without a token",
@@ -81,7 +89,7 @@ static int join_orders(struct request *request, bool has_seed, const struct toke
 	else {
 		if (!plan_is_fixed(token->order))
 			return 0;
-		request->order = token->order;
+		request->order = is_listed ? PLAN_LIST : token->order;
 		request->seed = token->seed;
 		return 0;
 	}
@@ -95,7 +103,7 @@ static int take_order(struct request *request, const struct wire_in *in, bool *r
 
 	wire_get_u64(in, PROTO_KEY_ORDER, &order);
 	*ret_has_seed = wire_get_u64(in, PROTO_KEY_SEED, &request->seed) == 0;
-	if (order > PLAN_SEQUENTIAL) {
+	if (order > PLAN_LIST) {
 		diag_set(diag, "order %llu is none that this accessd knows; update accessd",
 			 (unsigned long long)order);
 		return OA_E_INVALID;

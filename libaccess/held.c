@@ -96,7 +96,7 @@ static BASE_HOT int held_check(const struct oa_stream *stream, const struct gran
 		return error_set(
 		    diag, -EPROTO, "slot %u: samples %u to %llu of a hand of %u were granted",
 		    grant->slot, grant->first, (unsigned long long)end, ret_hand->count);
-	lacking = stream->is_fixed ? stream->deal.n - stream->progress.cursor
+	lacking = stream->is_fixed ? stream->places - stream->progress.cursor
 				   : stream->progress.left - stream->n_carried;
 	if (stream->part.members)
 		count =

@@ -64,6 +64,7 @@ int next_epoch(struct oa_stream *stream)
 {
 	if (!progress_next_epoch(stream))
 		stream_lose(stream, "the hands of an epoch did not hold each sample once");
+	listed_feed(stream);
 	return 0;
 }
 

@@ -19,7 +19,7 @@
 static struct ranks ranked_ranks(const struct oa_stream *stream)
 {
 	return (struct ranks){
-	    .n = stream->deal.n,
+	    .n = stream->places,
 	    .base = stream->progress.base,
 	    .batch = stream->batch,
 	    .ranks = stream->open.ranks,
@@ -72,8 +72,8 @@ static int ranked_jump(struct oa_stream *stream, uint64_t place)
 /* Nothing more of this epoch is ours. */
 static int ranked_end(struct oa_stream *stream)
 {
-	if (stream->progress.cursor < stream->deal.n)
-		return ranked_jump(stream, stream->deal.n);
+	if (stream->progress.cursor < stream->places)
+		return ranked_jump(stream, stream->places);
 	next_epoch(stream);
 	return NEXT_LOOP;
 }

@@ -17,6 +17,7 @@
 #include <string.h>
 #include "base/hash.h"
 #include "libaccess/error.h"
+#include "sched/listing.h"
 #include "sched/plan.h"
 
 #define SAMPLER_MOST (UINT64_C(1) << 31) /* ids, weights, samples of an epoch */
@@ -102,6 +103,22 @@ static int sampler_check_weight(const double *weights, uint64_t i, struct diag *
 			 (unsigned long long)i, weights[i]);
 }
 
+static int sampler_check_drawable(const struct oa_sampler *sampler, struct diag *diag)
+{
+	uint64_t drawable = listing_drawable(sampler->weights, sampler->n_weights);
+
+	if (!drawable)
+		return sampler_bad(diag, "weights", "are all 0: nothing can be drawn");
+	if (sampler->flags & OA_REPLACEMENT || sampler->samples <= drawable)
+		return 0;
+	return error_set(
+	    diag, OA_E_INVALID,
+	    "oa_open(): options.sampler.samples is %llu, but only %llu of %llu weights "
+	    "are not 0: draw fewer, or with OA_REPLACEMENT",
+	    (unsigned long long)sampler->samples, (unsigned long long)drawable,
+	    (unsigned long long)sampler->n_weights);
+}
+
 static int sampler_check_draws(const struct oa_sampler *sampler, uint32_t order, struct diag *diag)
 {
 	if (sampler->flags & ~(uint32_t)OA_REPLACEMENT)
@@ -129,7 +146,7 @@ static int sampler_check_draws(const struct oa_sampler *sampler, uint32_t order,
 	for (uint64_t i = 0; i < sampler->n_weights; i++)
 		if (sampler_check_weight(sampler->weights, i, diag))
 			return OA_E_INVALID;
-	return 0;
+	return sampler_check_drawable(sampler, diag);
 }
 
 static int sampler_check_members(const struct oa_sampler *from, uint32_t order, struct diag *diag)
@@ -176,14 +193,23 @@ static int sampler_check_files(const struct oa_options *options, struct diag *di
 	return 0;
 }
 
+static bool sampler_has_split(const struct oa_sampler *from)
+{
+	struct oa_sampler sampler = {0};
+
+	memcpy(&sampler, from, BASE_MIN(from->size, sizeof(sampler)));
+	return sampler.classes || sampler.from < sampler.to;
+}
+
 /* What later versions will do. */
 static int sampler_check_built(const struct oa_options *options, struct diag *diag)
 {
-	if (options->sampler &&
-	    (options->sampler->weights || plan_is_fixed((uint32_t)options->order)))
-		return error_set(diag, OA_E_INVALID,
-				 "oa_open(): options.sampler: this libaccess knows samplers under "
-				 "the usual orders alone; leave it NULL, or upgrade libaccess");
+	if (options->sampler && plan_is_fixed((uint32_t)options->order) &&
+	    sampler_has_split(options->sampler))
+		return error_set(
+		    diag, OA_E_INVALID,
+		    "oa_open(): options.sampler: this libaccess takes classes and splits under the "
+		    "usual orders alone; leave them out, or upgrade libaccess");
 	if (options->record || options->replay)
 		return error_set(diag, OA_E_INVALID,
 				 "oa_open(): options.%s: this libaccess neither records nor "

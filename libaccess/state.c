@@ -66,7 +66,7 @@ static uint64_t state_left(const struct oa_stream *stream)
 	if (stream->is_ranked)
 		return INT64_MAX; /* it is not counted, and never 0 */
 	if (stream->is_fixed)
-		return stream->deal.n - stream->progress.place;
+		return stream->places - stream->progress.place;
 	return state_count(stream);
 }
 
@@ -74,6 +74,14 @@ static void state_note_end(struct oa_stream *stream)
 {
 	stream->has_ended =
 	    stream->deal.n == 0 || (stream->epochs > 0 && stream->progress.epoch >= stream->epochs);
+}
+
+/* The epoch's number is known. */
+static void state_set_places(struct oa_stream *stream)
+{
+	stream->places = stream->n_samples;
+	if (stream->is_listed)
+		stream->places = listed_places(stream, stream->progress.epoch);
 }
 
 int progress_init(struct oa_stream *stream, const struct token *token)
@@ -108,9 +116,10 @@ int progress_init(struct oa_stream *stream, const struct token *token)
 		progress->n_laps = token->n_laps;
 		progress->seed = token->seed;
 	}
+	state_set_places(stream);
 	progress->left = state_left(stream);
 	stream->n_carried = 0;
-	if (stream->deal.n > 0 && (progress->left == 0 || progress->cursor == stream->deal.n))
+	if (stream->deal.n > 0 && (progress->left == 0 || progress->cursor == stream->places))
 		progress_next_epoch(stream);
 	state_note_end(stream);
 	return 0;
@@ -202,11 +211,12 @@ bool progress_next_epoch(struct oa_stream *stream)
 
 	state_fold_spent(stream);
 	if (progress->n_tail > 0 || bits_count(progress->need, stream->deal.grains) > 0 ||
-	    (stream->is_fixed && progress->cursor != stream->deal.n))
+	    (stream->is_fixed && progress->cursor != stream->places))
 		return false;
 	progress->epoch++;
+	state_set_places(stream);
 	progress->step = progress->delivered = 0;
-	progress->left = stream->is_ranked ? INT64_MAX : stream->n_samples;
+	progress->left = stream->is_ranked ? INT64_MAX : stream->places;
 	progress->place = progress->cursor = progress->base = progress->base_step = 0;
 	state_fill_need(stream, progress->need);
 	stream->stats.epochs++;
@@ -350,11 +360,11 @@ int progress_rewind(struct oa_stream *stream)
 	}
 	carry_clear(stream);
 	progress->left = state_left(stream);
-	if (stream->is_ranked && progress->cursor == stream->deal.n)
+	if (stream->is_ranked && progress->cursor == stream->places)
 		progress_next_epoch(stream);
 	/* Fewer than counted if accessd dealt something twice: the token must not contradict
 	 * itself. */
-	progress->delivered = BASE_MIN(progress->delivered, stream->n_samples - progress->left);
+	progress->delivered = BASE_MIN(progress->delivered, stream->places - progress->left);
 	return 0;
 }
 

@@ -112,6 +112,7 @@ static void stream_set_order(struct oa_stream *stream, uint32_t order)
 {
 	stream->order = order;
 	stream->is_fixed = plan_is_fixed(order);
+	stream->is_listed = stream->is_fixed && sampler_is_used(&stream->sampler);
 	stream->is_ranked = stream->is_fixed && stream->open.ranks > 1;
 }
 
@@ -120,12 +121,16 @@ static int stream_found(struct oa_stream *stream, const struct board_geometry *g
 			struct diag *diag)
 {
 	struct token token = {0};
+	uint64_t places;
 	int r;
 
 	deal_init(&stream->deal, geometry->n_samples, geometry->dataset);
 	memcpy(stream->dataset, geometry->dataset, sizeof(stream->dataset));
 	stream->n_samples = stream->part.bits ? stream->part.count : geometry->n_samples;
 	stream_set_fields(stream, geometry);
+	r = stream->is_listed ? listed_check(stream, diag) : 0;
+	if (r)
+		return r;
 	if (geometry->grain != stream->deal.grain)
 		return error_set(diag, -EPROTO,
 				 "accessd deals grains of %u samples, this libaccess %u",
@@ -135,12 +140,13 @@ static int stream_found(struct oa_stream *stream, const struct board_geometry *g
 	     memcmp(geometry->dataset, stream->part.version, sizeof(stream->dataset)) != 0))
 		return error_set(diag, -EPROTO,
 				 "accessd opened another version of the dataset than it described");
-	if ((stream->flags & OA_DROP_LAST) && stream->n_samples < stream->batch)
+	places = stream->is_listed ? listed_places(stream, 0) : stream->n_samples;
+	if ((stream->flags & OA_DROP_LAST) && places < stream->batch)
 		return error_set(
 		    diag, OA_E_INVALID,
 		    "an epoch has %llu samples, fewer than one batch of %u: with OA_DROP_LAST "
 		    "nothing would be left",
-		    (unsigned long long)stream->n_samples, stream->batch);
+		    (unsigned long long)places, stream->batch);
 	if (!stream->open.token)
 		return progress_init(stream, NULL);
 	r = token_parse(stream->open.token, stream->open.token_size, &token, diag);
@@ -152,7 +158,11 @@ static int stream_found(struct oa_stream *stream, const struct board_geometry *g
 		stream_set_order(stream, token.order);
 		if (stream->is_fixed)
 			stream->seed = token.seed;
-		r = progress_init(stream, &token);
+		stream->listed.next = token.epoch;
+		if (stream->is_listed && token.delivered > listed_places(stream, token.epoch))
+			r = error_set(diag, OA_E_TOKEN, "resume token: its place is past the end");
+		else
+			r = progress_init(stream, &token);
 	}
 	token_fini(&token);
 	return r > 0 ? OA_E_TOKEN : r;
@@ -176,12 +186,23 @@ static int stream_found_again(const struct oa_stream *stream, const struct board
 	return 0;
 }
 
+/* What could not be sent to the new session is its end. */
+static int stream_adopted(const struct oa_stream *stream, struct diag *diag)
+{
+	if (stream->failed)
+		*diag = stream->failure;
+	return stream->failed;
+}
+
 int stream_adopt(struct oa_stream *stream, struct session *session, struct diag *diag)
 {
 	const struct board_geometry *geometry = &session->board.geometry;
 	struct progress *progress = &stream->progress;
-	int r = progress->need ? stream_found_again(stream, geometry, diag)
-			       : stream_found(stream, geometry, diag);
+	int r;
+
+	listed_begin(stream);
+	r = progress->need ? stream_found_again(stream, geometry, diag)
+			   : stream_found(stream, geometry, diag);
 
 	if (r) {
 		session_unref(session);
@@ -196,7 +217,8 @@ int stream_adopt(struct oa_stream *stream, struct session *session, struct diag 
 	stream->hand = geometry->hand;
 	stream->session = session;
 	stream->is_idle = false;
-	return 0;
+	listed_feed(stream);
+	return stream_adopted(stream, diag);
 }
 
 void stream_lose(struct oa_stream *stream, const char *why)
@@ -352,6 +374,21 @@ static int stream_new(const struct dial_route *route, const struct oa_options *o
 	return r;
 }
 
+/* With a list accessd knows nothing of the order that it is of. */
+static int stream_check_order(const struct oa_stream *stream, const struct token *token,
+			      struct diag *diag)
+{
+	uint32_t wanted = stream->open.order;
+
+	if (!sampler_is_used(&stream->sampler) || !wanted || wanted == token->order ||
+	    (!plan_is_fixed(wanted) && !plan_is_fixed(token->order)))
+		return 0;
+	return error_set(diag, OA_E_TOKEN,
+			 "resume token: it is of order \"%s\", this job asks for \"%s\"; resume "
+			 "without an order, or start without a token",
+			 plan_name(token->order), plan_name(wanted));
+}
+
 /* A token at the end of all epochs: nothing to ask accessd for. *ret_ended tells. */
 static int stream_check_token(struct oa_stream *stream, bool *ret_ended, struct diag *diag)
 {
@@ -364,9 +401,15 @@ static int stream_check_token(struct oa_stream *stream, bool *ret_ended, struct 
 	r = token_parse(stream->open.token, stream->open.token_size, &token, diag);
 	if (!r)
 		r = token_fits_sampler(&token, stream->sampler.hash, diag);
+	if (!r)
+		r = stream_check_order(stream, &token, diag);
 	if (r) {
 		token_fini(&token);
 		return r > 0 ? OA_E_TOKEN : r;
+	}
+	if (plan_is_fixed(token.order)) {
+		stream_set_order(stream, token.order);
+		stream->seed = token.seed;
 	}
 	if (stream->epochs > 0 && token.epoch >= stream->epochs) {
 		*ret_ended = true;
@@ -473,6 +516,8 @@ static int stream_connect(struct oa_stream *stream, const struct oa_options *opt
 	r = stream_set_part(stream, options, diag);
 	if (r)
 		return r;
+	if (stream->is_listed)
+		stream->open.order = PLAN_LIST;
 	r = stream_dial(stream, options, &opened, diag);
 	if (!r)
 		r = session_new(&opened, &stream->dial.sock, stream->dial.pid, &session, diag);
@@ -538,6 +583,7 @@ void stream_free(struct oa_stream *stream)
 {
 	stream_free_pools(stream);
 	progress_fini(&stream->progress);
+	listed_fini(&stream->listed);
 	sampler_fini(&stream->sampler);
 	part_fini(&stream->part);
 	dial_open_fini(&stream->open);

@@ -17,6 +17,7 @@
 #include "libaccess/dial.h"
 #include "libaccess/guard.h"
 #include "libaccess/libaccess.h"
+#include "libaccess/listed.h"
 #include "libaccess/part.h"
 #include "libaccess/sampler.h"
 #include "libaccess/session.h"
@@ -107,6 +108,7 @@ struct oa_stream {
 	uint64_t n_carried;    /* samples in carry and full */
 	uint32_t flags, batch; /* never change */
 	bool is_ranked;        /* one of several ranks, with a fixed plan */
+	bool is_listed;        /* a fixed plan that is a list */
 	bool is_fixed;         /* a fixed plan: batches are cut from its order, none out of turn */
 	int failed;            /* sticky code, 0: none */
 	uint32_t callers;      /* threads in oa_next(), those that wait for their turn, too */
@@ -144,10 +146,12 @@ struct oa_stream {
 	/* lock */
 	struct carry *carry_pool;
 	uint32_t n_carry_pool;
-	uint32_t hand;       /* C */
-	struct part part;    /* which samples; bits NULL: all */
-	uint64_t n_samples;  /* of an epoch */
-	uint64_t explain_ns; /* accessd was asked about a bad sample, until then; 0: was not */
+	uint32_t hand;        /* C */
+	struct part part;     /* which samples; bits NULL: all */
+	uint64_t n_samples;   /* of an epoch */
+	uint64_t places;      /* of the fixed plan's epoch */
+	struct listed listed; /* of a list */
+	uint64_t explain_ns;  /* accessd was asked about a bad sample, until then; 0: was not */
 	struct diag failure, error; /* text of failed; of the last failed call */
 	struct diag notice;         /* what accessd last said by itself */
 	int epoll_fd, timer_fd;     /* of oa_fd(), -1: never asked for */

@@ -127,6 +127,7 @@ static BASE_COLD int wait_served(struct oa_stream *stream, uint64_t deadline)
 	int r = 0;
 
 	session_ref(session); /* it may be lost in here */
+	listed_feed(stream);
 	grant_arm(&session->rank);
 	if (!next_is_ready(stream)) {
 		session_send(session, PROTO_KICK);

@@ -91,6 +91,7 @@ void carousel_free(struct carousel *carousel)
 		free(carousel->slots[i].ids);
 		free(carousel->slots[i].grains);
 		free(carousel->slots[i].uses);
+		free(carousel->slots[i].keys);
 	}
 	free(carousel->slots);
 	free(carousel->spare.ids);
@@ -120,7 +121,9 @@ int carousel_add_slots(struct carousel *carousel, uint32_t slots)
 			s->grains = malloc(carousel->config.hand * sizeof(*s->grains));
 		if (!s->uses)
 			s->uses = calloc(CAROUSEL_MAX_JOBS, sizeof(*s->uses));
-		if (!s->ids || !s->grains || !s->uses)
+		if (!s->keys)
+			s->keys = malloc(carousel->config.hand * sizeof(*s->keys));
+		if (!s->ids || !s->grains || !s->uses || !s->keys)
 			return -ENOMEM;
 		s->owner = CAROUSEL_NOBODY;
 		carousel->n_slots++;
@@ -208,8 +211,9 @@ static int fill_member(struct carousel *carousel, const struct carousel_join *jo
 
 	if (!join->ranks || !join->batch || (join->epochs && join->epoch > join->epochs))
 		return CAROUSEL_E_BAD;
-	if (join->order && (!plan_is_fixed(join->order) || join->need || join->n_tail ||
-			    join->population || join->place > carousel->deal.n))
+	if (join->order &&
+	    (!plan_is_fixed(join->order) || join->need || join->n_tail || join->population ||
+	     (join->place > carousel->deal.n && join->order != PLAN_LIST)))
 		return CAROUSEL_E_BAD;
 	r = set_population(carousel, join, member);
 	if (r)
@@ -224,7 +228,7 @@ static int fill_member(struct carousel *carousel, const struct carousel_join *jo
 	member->batch = join->batch;
 	member->ranks = join->ranks;
 	member->reuse = BASE_MAX(join->reuse, 1u);
-	member->epoch = member->joined_epoch = member->closed = join->epoch;
+	member->epoch = member->closed = join->epoch;
 	member->epochs = join->epochs;
 	if (join->epochs && join->epoch == join->epochs)
 		return 0; /* a token of a job that is through: nothing to grant */
@@ -233,11 +237,14 @@ static int fill_member(struct carousel *carousel, const struct carousel_join *jo
 			  carousel->config.version, carousel->config.usable_again);
 	if (copy_need(carousel, join->need, member))
 		return CAROUSEL_E_BAD;
-	member->need_samples -= join->order ? join->place : 0;
+	if (join->order == PLAN_LIST)
+		member->start = join->place;
+	else
+		member->need_samples -= join->order ? join->place : 0;
 	member->n_tail = member->tail_room = join->n_tail;
 	if (join->n_tail)
 		memcpy(member->tail, join->tail, join->n_tail * sizeof(*join->tail));
-	member->joined_samples = member->need_samples + member->n_tail;
+	member->given = member->need_samples + member->n_tail;
 	return is_tail_good(carousel, member) ? 0 : CAROUSEL_E_BAD;
 }
 

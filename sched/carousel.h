@@ -18,7 +18,8 @@
  *
  * A job with a fixed plan (plan.h) has no need but a place: it is granted the hands of its plan one
  * after the other. It shares them with jobs that have the same plan and come by while they are
- * resident, and the slots with everybody.
+ * resident, and the slots with everybody. Where the plan is a list (listing.h), the job gets it epoch
+ * by epoch, and waits while it has none; it shares hands that hold what its list says.
  *
  * A job of several ranks is a group: one need for all, a log of the hands that were dealt to it, and
  * its ranks, each at its place of the log (carousel_log.c). It is numbered like a job, joined by
@@ -28,9 +29,11 @@
 #include "base/base.h"
 #include "sched/deal.h"
 #include "sched/entry.h"
+#include "sched/listing.h"
 #include "sched/plan.h"
 
 #define CAROUSEL_MAX_JOBS 256
+#define CAROUSEL_MAX_LISTS 4 /* of a job at once */
 #define CAROUSEL_NO_SLOT UINT32_MAX
 
 enum { CAROUSEL_E_FULL = 1, CAROUSEL_E_BAD = 2 };
@@ -65,7 +68,8 @@ struct carousel_join {
 	uint32_t reuse;       /* epochs that may see the same instance; 0: 1 */
 	const uint64_t *laps; /* instances (laps) it has seen: not granted again */
 	uint32_t n_laps;
-	enum plan_order order; /* 0: dealt; a fixed one has no need, tail and laps */
+	enum plan_order order; /* 0: dealt; a fixed one has no need, tail and laps. PLAN_LIST: its
+				  epochs come by carousel_list() */
 	uint64_t seed;         /* of a fixed plan */
 	uint64_t place; /* in a fixed plan's or a group's epoch: places below it were delivered */
 	/* 1 + the number of the group that it is a rank of; then epoch, place and batch alone count */
@@ -80,6 +84,7 @@ enum carousel_kind {
 	CAROUSEL_EMPTY,   /* slot is evicted: nobody holds it or is granted it */
 	CAROUSEL_PRODUCE, /* fill slot with the hand: see carousel_hand_of(slot) */
 	CAROUSEL_LOG,     /* the log of the group `job` has one entry more: carousel_newest() */
+	CAROUSEL_FAIL,    /* job's list names what there is not: end it, by carousel_leave() */
 };
 
 struct carousel_action {
@@ -102,6 +107,8 @@ struct carousel_hand {          /* what a slot holds; valid until CAROUSEL_EMPTY
 	enum plan_order order; /* of a fixed plan, else 0 */
 	uint64_t place;        /* of its first sample in a fixed plan's epoch */
 	uint32_t scope;        /* number of the population its samples are drawn from; 0: all */
+	/* Of each sample, instead of (seed, lap), where they are not the same; else NULL. */
+	const struct listing_key *keys;
 	bool ready, is_private;
 };
 
@@ -160,6 +167,14 @@ void carousel_done(struct carousel *carousel, uint32_t job, uint32_t slot, uint6
 void carousel_reclaimed(struct carousel *carousel, uint32_t job, uint32_t slot, uint64_t now_ns);
 /* The job sleeps in next, or does no more. */
 void carousel_waiting(struct carousel *carousel, uint32_t job, bool waiting);
+
+/* The list of an epoch of a job with PLAN_LIST: borrowed until carousel_lists_over() says that it is
+ * over, or the job leaves. CAROUSEL_E_BAD: it is over, or there already, or the job's place is past
+ * its end; CAROUSEL_E_FULL: there are CAROUSEL_MAX_LISTS. */
+int carousel_list(struct carousel *carousel, uint32_t job, uint64_t epoch,
+		  const struct listing *list);
+/* Forgets the lists of epochs that are over: those below the number that is returned. */
+uint64_t carousel_lists_over(struct carousel *carousel, uint32_t job);
 
 /* The next decision. Call until CAROUSEL_NONE after events. */
 void carousel_step(struct carousel *carousel, uint64_t now_ns, struct carousel_action *ret);

@@ -22,7 +22,8 @@ static const char *check_need(const struct carousel *carousel, const struct caro
 		return "a job needs what is not its own";
 	if (is_over && (member->need_samples || member->n_tail))
 		return "a job that is granted everything needs something";
-	if (!is_over && carousel->deal.n && !member->need_samples && !member->n_tail)
+	if (!is_over && carousel->deal.n && !member->need_samples && !member->n_tail &&
+	    !carousel_listed_awaits(member))
 		return "a job's epoch is met and the next one did not begin";
 	if (member->n_tail > member->tail_room)
 		return "a tail has grown";
@@ -30,20 +31,15 @@ static const char *check_need(const struct carousel *carousel, const struct caro
 }
 
 /* need, granted and consumed make up each epoch: by number, over all epochs since it joined */
-static const char *check_sum(const struct carousel *carousel, const struct carousel_member *member)
+static const char *check_sum(const struct carousel_member *member)
 {
-	uint64_t begun = member->epoch - member->joined_epoch;
-	bool is_over = member->epochs && member->epoch >= member->epochs;
-	uint64_t all = 0, has = member->need_samples + member->n_tail;
-	uint64_t epoch = carousel_population_count(carousel, member);
+	uint64_t has = member->need_samples + member->n_tail;
 
-	if (begun || !is_over)
-		all = member->joined_samples + (begun - is_over) * epoch;
 	for (uint32_t i = 0; i < member->n_grants; i++)
 		has += member->grants[i].samples;
 	if (member->is_group)
 		has += member->taken; /* by its log */
-	return has + member->consumed + member->lost == all
+	return has + member->consumed + member->lost == member->given
 		   ? NULL
 		   : "a job's need, grants and consumed samples do not make up its epochs";
 }
@@ -144,7 +140,7 @@ static const char *check_job(const struct carousel *carousel, uint32_t job)
 	if (!broken)
 		broken = check_need(carousel, member);
 	if (!broken)
-		broken = check_sum(carousel, member);
+		broken = check_sum(member);
 	if (!broken)
 		broken = check_counts(carousel, job);
 	if (!broken)

@@ -13,12 +13,15 @@
 
 static uint64_t place_of(const struct carousel *carousel, const struct carousel_member *member)
 {
-	return carousel->deal.n - member->need_samples;
+	return carousel_listed_places(carousel, member) - member->need_samples;
 }
 
 /* Is the hand one of the epoch that the job is in? */
-static bool is_of_epoch(const struct carousel_member *member, const struct carousel_hand *hand)
+static bool is_of_epoch(const struct carousel *carousel, const struct carousel_member *member,
+			const struct carousel_hand *hand)
 {
+	if (member->plan.order == PLAN_LIST)
+		return carousel_listed_has(carousel, member, hand);
 	return hand->order && hand->order == member->plan.order &&
 	       hand->seed == member->plan.seed &&
 	       hand->lap == plan_lap(&member->plan, member->epoch);
@@ -29,8 +32,8 @@ bool carousel_fixed_has(const struct carousel *carousel, const struct carousel_m
 {
 	uint64_t place = place_of(carousel, member);
 
-	return is_of_epoch(member, hand) && hand->place <= place &&
-	       place < hand->place + hand->count;
+	return hand->place <= place && place < hand->place + hand->count &&
+	       is_of_epoch(carousel, member, hand);
 }
 
 bool carousel_fixed_awaits(const struct carousel *carousel, const struct carousel_member *member,
@@ -39,8 +42,8 @@ bool carousel_fixed_awaits(const struct carousel *carousel, const struct carouse
 	uint64_t place = place_of(carousel, member);
 	uint64_t reach = (uint64_t)carousel->n_slots * carousel->config.hand;
 
-	return member->plan.order && is_of_epoch(member, hand) &&
-	       place < hand->place + hand->count && hand->place < place + reach;
+	return member->plan.order && place < hand->place + hand->count &&
+	       hand->place < place + reach && is_of_epoch(carousel, member, hand);
 }
 
 uint32_t carousel_fixed_first(const struct carousel *carousel, const struct carousel_member *member,
@@ -56,11 +59,15 @@ void carousel_fixed_deal(const struct carousel *carousel, const struct carousel_
 	uint64_t place = place_of(carousel, member);
 
 	hand->order = member->plan.order;
+	hand->place = place - place % carousel->config.hand;
+	hand->count = (uint32_t)BASE_MIN(carousel_listed_places(carousel, member) - hand->place,
+					 (uint64_t)carousel->config.hand);
+	hand->ids = slot->ids;
+	if (hand->order == PLAN_LIST) {
+		carousel_listed_deal(member, slot);
+		return;
+	}
 	hand->seed = member->plan.seed;
 	hand->lap = plan_lap(&member->plan, member->epoch);
-	hand->place = place - place % carousel->config.hand;
-	hand->count =
-	    (uint32_t)BASE_MIN(carousel->deal.n - hand->place, (uint64_t)carousel->config.hand);
 	plan_samples(&member->plan, member->epoch, hand->place, hand->count, slot->ids);
-	hand->ids = slot->ids;
 }

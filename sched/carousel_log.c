@@ -314,9 +314,9 @@ int carousel_log_enter(struct carousel *carousel, const struct carousel_join *jo
 	member->ranks = group_of(carousel, log)->ranks;
 	member->batch = group_of(carousel, log)->batch;
 	member->epochs = group_of(carousel, log)->epochs;
-	member->epoch = member->joined_epoch = member->closed = join->epoch;
+	member->epoch = member->closed = join->epoch;
 	member->need_samples = left_from(carousel, log, join->epoch, join->place);
-	member->joined_samples = member->need_samples;
+	member->given = member->need_samples;
 	log->rank[log->n_ranks++] = job;
 	return 0;
 }

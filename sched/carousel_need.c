@@ -44,7 +44,7 @@ void carousel_need_reset(struct carousel *carousel, struct carousel_member *memb
 {
 	const struct carousel_population *population = carousel->population[member->population];
 
-	member->need_samples = carousel_population_count(carousel, member);
+	member->need_samples = carousel_listed_places(carousel, member);
 	if (carousel_is_placed(member))
 		return;
 	member->need_grains = population ? population->grains : carousel->deal.grains;
@@ -125,12 +125,14 @@ void carousel_need_advance(struct carousel *carousel, uint32_t job)
 {
 	struct carousel_member *member = &carousel->jobs[job];
 
-	if (carousel->deal.n == 0 || member->need_samples || member->n_tail || is_over(member))
+	if (carousel->deal.n == 0 || member->need_samples || member->n_tail || is_over(member) ||
+	    carousel_listed_awaits(member))
 		return;
 	member->epoch++;
 	if (is_over(member))
 		return;
 	carousel_need_reset(carousel, member);
+	member->given += member->need_samples;
 	carousel_need_look(carousel, job);
 }
 
@@ -238,8 +240,8 @@ static bool can_return(const struct carousel *carousel, const struct carousel_me
 		       int index)
 {
 	const struct carousel_grant *grant = &member->grants[index];
-	uint64_t all = carousel_population_count(carousel, member);
-	bool untouched = member->need_samples == all || is_over(member);
+	bool untouched =
+	    member->need_samples == carousel_listed_places(carousel, member) || is_over(member);
 
 	if (carousel_is_placed(member) && carousel_need_newest(member, index) != index)
 		return false;
@@ -264,6 +266,7 @@ void carousel_need_return(struct carousel *carousel, uint32_t job, int index)
 	}
 	carousel_need_drop(carousel, job, index);
 	if (grant.epoch != member->epoch) {
+		member->given -= member->need_samples;
 		member->epoch = grant.epoch;
 		clear_need(carousel, member);
 	}

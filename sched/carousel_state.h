@@ -6,9 +6,8 @@
  * Inside the carousel: what its files share, no business of anybody else. carousel.c has the
  * events and views, carousel_need.c need, grants and epochs, carousel_step.c the policy,
  * carousel_evict.c how slots become free, carousel_deal.c what goes into a hand, carousel_fixed.c the
- * same for jobs with a fixed plan, carousel_log.c for jobs of several ranks, carousel_population.c
- * whose samples they are, carousel_check.c the
- * invariants.
+ * same for jobs with a fixed plan, carousel_listed.c where that is a list, carousel_log.c for jobs of
+ * several ranks, carousel_population.c whose samples they are, carousel_check.c the invariants.
  */
 
 #include "base/base.h"
@@ -54,6 +53,11 @@ struct carousel_grant {
 	uint64_t epoch, since_ns;
 };
 
+struct carousel_list {
+	uint64_t epoch;
+	struct listing list; /* borrowed */
+};
+
 struct carousel_log; /* of a group: carousel_log.c */
 
 struct carousel_member { /* a job, a rank or a group */
@@ -67,6 +71,9 @@ struct carousel_member { /* a job, a rank or a group */
 	uint32_t reuse; /* epochs that may see the same instance */
 	uint64_t *need; /* owned; grains not granted in `epoch` */
 	uint64_t need_grains, need_samples;
+	struct carousel_list lists[CAROUSEL_MAX_LISTS]; /* of a plan that is a list */
+	uint32_t n_lists;
+	uint64_t start;   /* place in its list at which it joined, until that has come */
 	struct plan plan; /* order 0: none, it is dealt to; else need_samples alone says the need */
 	int64_t *tail;    /* owned; samples not granted yet of begun grains */
 	uint32_t n_tail, tail_room;
@@ -76,10 +83,9 @@ struct carousel_member { /* a job, a rank or a group */
 	uint32_t revoked; /* grants REVOKED, no answer yet: until then nothing is granted */
 	uint32_t pins;    /* grants TAKEN or REVOKED */
 	uint64_t taken, consumed, mark; /* samples; mark: consumed when the segment began */
-	uint64_t joined_samples;        /* need and tail when it joined */
-	uint64_t joined_epoch;
-	uint64_t lost;        /* samples whose grant was given back against the rules */
-	uint64_t interval_ns; /* usual time from take to take */
+	uint64_t given;                 /* samples of its epochs so far, from where it joined on */
+	uint64_t lost;                  /* samples whose grant was given back against the rules */
+	uint64_t interval_ns;           /* usual time from take to take */
 	uint64_t take_ns, done_ns, act_ns; /* last take, last end, the later of them */
 	double pace_ns;                    /* usual time it spends on a sample; 0: not known */
 	struct carousel_log *log;          /* a group's, which owns it, or of a rank's group */
@@ -92,6 +98,7 @@ struct carousel_slot {
 	int64_t *ids;              /* owned; room for C */
 	uint32_t *grains;          /* owned; room for C */
 	uint8_t *uses;             /* owned; by job: epochs it was granted the instance in */
+	struct listing_key *keys;  /* owned; room for C */
 	uint32_t owner;            /* job or group of a private hand */
 	uint32_t logged;           /* logs that say that it holds their entry */
 	bool again;   /* made before, by the same lap: for those alone who wait for it */
@@ -230,6 +237,18 @@ uint32_t carousel_fixed_first(const struct carousel *carousel, const struct caro
 void carousel_fixed_deal(const struct carousel *carousel, const struct carousel_member *member,
 			 struct carousel_slot *slot);
 
+/* carousel_listed.c: of those, jobs whose plan is a list. Others have the deal's epochs. */
+/* Samples of the epoch that the job is in; 0: its list did not come yet. */
+uint64_t carousel_listed_places(const struct carousel *carousel,
+				const struct carousel_member *member);
+bool carousel_listed_awaits(const struct carousel_member *member);
+/* Does the hand hold what the job's list has at its place? */
+bool carousel_listed_has(const struct carousel *carousel, const struct carousel_member *member,
+			 const struct carousel_hand *hand);
+/* Are the entries of its next hand good? */
+bool carousel_listed_is_good(const struct carousel *carousel, const struct carousel_member *member);
+/* Fills ids and keys of a hand whose place and count are known. */
+void carousel_listed_deal(const struct carousel_member *member, struct carousel_slot *slot);
 /* carousel_log.c: for groups and their ranks */
 /* The number of a log's group. */
 uint32_t carousel_log_group(const struct carousel_log *log);

@@ -345,6 +345,19 @@ static void watch_dead(struct carousel *carousel, const struct carousel_member *
 	carousel->blocked = blocked;
 }
 
+/* Makes the hungriest job's hand. */
+static void produce_or_fail(struct carousel *carousel, uint32_t *order, uint32_t n,
+			    uint32_t n_hungry, uint32_t slot, uint64_t now_ns,
+			    struct carousel_action *ret)
+{
+	const struct carousel_member *hungriest = &carousel->jobs[order[0]];
+
+	if (hungriest->plan.order == PLAN_LIST && !carousel_listed_is_good(carousel, hungriest))
+		*ret = (struct carousel_action){.kind = CAROUSEL_FAIL, .job = order[0]};
+	else
+		produce(carousel, order, n, n_hungry, slot, now_ns, ret);
+}
+
 static bool step_produce(struct carousel *carousel, uint64_t now_ns, struct carousel_action *ret)
 {
 	uint32_t order[CAROUSEL_MAX_JOBS];
@@ -358,7 +371,7 @@ static bool step_produce(struct carousel *carousel, uint64_t now_ns, struct caro
 		return false;
 	slot = free_slot(carousel);
 	if (slot != CAROUSEL_NO_SLOT) {
-		produce(carousel, order, n, n_hungry, slot, now_ns, ret);
+		produce_or_fail(carousel, order, n, n_hungry, slot, now_ns, ret);
 		return true;
 	}
 	for (uint32_t i = 0; i < n_hungry && !starves; i++)

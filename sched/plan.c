@@ -18,10 +18,8 @@
 const char *plan_name(uint32_t order)
 {
 	static const char *const names[] = {
-	    [PLAN_CAROUSEL] = "carousel",
-	    [PLAN_ANY] = "any",
-	    [PLAN_SEEDED] = "seeded",
-	    [PLAN_SEQUENTIAL] = "sequential",
+	    [PLAN_CAROUSEL] = "carousel",     [PLAN_ANY] = "any",   [PLAN_SEEDED] = "seeded",
+	    [PLAN_SEQUENTIAL] = "sequential", [PLAN_LIST] = "list",
 	};
 
 	return order && order < BASE_ARRAY_LEN(names) ? names[order] : "none of ours";

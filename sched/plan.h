@@ -25,6 +25,7 @@ enum plan_order {
 	PLAN_ANY = 2,
 	PLAN_SEEDED = 3,
 	PLAN_SEQUENTIAL = 4,
+	PLAN_LIST = 5, /* listing.h: given place by place, as a recorded plan is */
 };
 
 struct plan {
@@ -36,9 +37,9 @@ struct plan {
 
 static inline bool plan_is_fixed(uint32_t order)
 {
-	return order == PLAN_SEEDED || order == PLAN_SEQUENTIAL;
+	return order == PLAN_SEEDED || order == PLAN_SEQUENTIAL || order == PLAN_LIST;
 }
-/* "carousel", "any", "seeded", "sequential"; "none of ours" otherwise. */
+/* "carousel", "any", "seeded", "sequential", "list"; "none of ours" otherwise. */
 const char *plan_name(uint32_t order);
 /* is_deterministic: the pipeline has no random op. Where neither order nor pixels depend on seed
  * and epoch, they are taken as 0, so that all jobs and epochs mean the same instances. */

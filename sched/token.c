@@ -196,8 +196,10 @@ static int check_head(const uint8_t *data, size_t size, const struct token *toke
 
 	if (!grain || grain > TOKEN_MAX_GRAIN || (grain & (grain - 1)))
 		return bad(diag, "its grain is not a power of two from 1 to 32");
-	if (token->order < PLAN_CAROUSEL || token->order > PLAN_SEQUENTIAL)
+	if (token->order < PLAN_CAROUSEL || token->order > PLAN_LIST)
 		return bad(diag, "its order is none of ours");
+	if (token->order == PLAN_LIST && !token_has_sampler(token))
+		return bad(diag, "it is of a list and does not say which");
 	if (token->n > INT64_MAX || need_words(token) > size / 8)
 		return bad(diag, "it is too short for its number of samples");
 	if (plan_is_fixed(token->order) && (token->n_tail || token->n_laps))

@@ -86,6 +86,14 @@ static int find_unused(const struct lane *lane, uint32_t *ret_block)
 	return LANE_E_FULL;
 }
 
+void lane_task_key(struct lane *lane, uint32_t block, uint32_t index, uint64_t seed, uint64_t lap)
+{
+	struct layout_task *task = task_of(lane, block, index);
+
+	task->d_seed = seed;
+	task->d_lap = lap;
+}
+
 int lane_block_begin(struct lane *lane, uint64_t order, uint64_t lap, uint64_t seed, uint32_t slot,
 		     uint32_t count, uint32_t *ret_block)
 {
@@ -106,9 +114,11 @@ int lane_block_begin(struct lane *lane, uint64_t order, uint64_t lap, uint64_t s
 	atomic_store_explicit(&block->s_run_hint, 0, memory_order_relaxed);
 	atomic_store_explicit(&block->s_ended, 0, memory_order_relaxed);
 	atomic_store_explicit(&block->d_ring_at, UINT32_MAX, memory_order_relaxed);
-	for (uint32_t i = 0; i < count; i++)
+	for (uint32_t i = 0; i < count; i++) {
+		lane_task_key(lane, *ret_block, i, seed, lap);
 		atomic_store_explicit(&task_of(lane, *ret_block, i)->s_state,
 				      WORD(0, LAYOUT_TASK_HELD), memory_order_relaxed);
+	}
 	/* L0: release of the block's head, pairs with the acquire in blocks_in_order(). */
 	atomic_store_explicit(&block->d_order, order, memory_order_release);
 	return 0;
@@ -320,8 +330,8 @@ static void copy_task(const struct lane *lane, uint32_t block, uint32_t index, u
 	    .sample = task->d_sample,
 	    .random_id = task->d_random_id,
 	    .arena_offset = task->d_arena_offset,
-	    .lap = b->d_lap,
-	    .seed = b->d_seed,
+	    .lap = task->d_lap,
+	    .seed = task->d_seed,
 	    .bytes = task->d_bytes,
 	    .label = task->d_label,
 	    .position = task->d_position,

@@ -47,6 +47,8 @@ void bell_detach(struct layout_bell *bell);
  * or count is not 1 .. hand. order: lowest is served first. */
 int lane_block_begin(struct lane *lane, uint64_t order, uint64_t lap, uint64_t seed, uint32_t slot,
 		     uint32_t count, uint32_t *ret_block);
+/* A HELD task's random ops have another key than its block's. */
+void lane_task_key(struct lane *lane, uint32_t block, uint32_t index, uint64_t seed, uint64_t lap);
 /* Fills a HELD task (or one that ended, for a retry) and makes it QUEUED. The caller rings
  * bell_ring_readers() once after a batch of them. */
 void lane_task_queue(struct lane *lane, uint32_t block, uint32_t index, uint64_t sample,

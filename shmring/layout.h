@@ -18,7 +18,8 @@
  *   lane     accessd, reader, workers         the same (a domain)    one a stream
  *   arena    reader                           workers, read-only     one a stream
  *   bell     accessd, reader, workers         the same               one a trust domain
- * All are sealed SHRINK, GROW, SEAL before they leave accessd.
+ * All are sealed SHRINK, GROW, SEAL before they leave accessd. The other way goes a list (of the places
+ * of an epoch: sched/listing.h), made by a client and sealed WRITE, too: nobody writes it any more.
  */
 
 #include <stdatomic.h>
@@ -233,7 +234,8 @@ struct layout_task {          /* 192 bytes */
 	uint32_t d_label;
 	uint32_t d_position; /* sample number in the slot */
 	uint32_t d_attempt;
-	uint64_t reserved0[3];
+	uint64_t d_seed, d_lap; /* of its random ops */
+	uint64_t reserved0;
 	_Atomic uint32_t s_state __attribute__((aligned(64)));
 	uint32_t s_stage; /* enum layout_fail, valid with FAILED */
 	int32_t s_code;
@@ -245,7 +247,7 @@ struct layout_task {          /* 192 bytes */
 
 struct layout_block {             /* head of a block, 256 bytes */
 	_Atomic uint64_t d_order; /* order of production, from 1; 0: block unused */
-	uint64_t d_lap;
+	uint64_t d_lap;           /* of the hand; a task of a list may have another */
 	uint64_t d_seed;
 	uint32_t d_slot;
 	uint32_t d_count; /* tasks */

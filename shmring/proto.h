@@ -31,12 +31,15 @@ enum proto_message {
 	PROTO_EXPLAIN = 4,  /* INSTANCE, POSITION: why has this sample status ERROR? -> EXPLAINED */
 	PROTO_STATUS = 5,   /* -> STATUS_REPLY */
 	PROTO_DESCRIBE = 6, /* DATASET -> PROGRESS*, DESCRIBED | REFUSED; before OPEN */
+	PROTO_PLAN = 7, /* EPOCH; fd: a sealed list (sched/listing.h). A job that opened with order
+			    * PLAN_LIST sends its epoch's and the next one's after OPENED, and with each
+			    * epoch that it begins the one after the next */
 	/* accessd -> client */
 	PROTO_WELCOME = 16,   /* MAJOR, MINOR, PID, NONCE, VERSION */
 	PROTO_REFUSED = 17,   /* CODE (enum oa_error), TEXT */
 	PROTO_PROGRESS = 18,  /* TEXT, DONE, TOTAL (0: unknown) */
 	PROTO_OPENED = 19,    /* JOB_ID, EPOCH, SHARED (jobs already in the stream), TEXT;
-				 fds: slots, board, inbox, outbox */
+				 PIPELINE_ID; fds: slots, board, inbox, outbox */
 	PROTO_WAKE = 20,      /* answer to an armed flag */
 	PROTO_EXPLAINED = 21, /* TEXT */
 	PROTO_NOTICE = 22,    /* TEXT: for a person, once (a bad sample was skipped, ...) */
@@ -81,7 +84,8 @@ enum proto_key {
 	PROTO_KEY_PART = 40,
 	PROTO_KEY_SPLIT =
 	    41, /* u64[3]: the part is a random split: from, to (doubles' bits), seed */
-	PROTO_KEY_REUSE = 42, /* epochs that may see the same instance; missing: 1 */
+	PROTO_KEY_REUSE = 42,       /* epochs that may see the same instance; missing: 1 */
+	PROTO_KEY_PIPELINE_ID = 29, /* bytes[32]: hash of the pipeline's canonical text */
 };
 
 enum proto_policy { PROTO_POLICY_ERROR = 0, PROTO_POLICY_SKIP = 1, PROTO_POLICY_SUBSTITUTE = 2 };

@@ -38,6 +38,8 @@ static int seal_bits(enum region_seal seal)
 {
 	int bits = F_SEAL_SHRINK | F_SEAL_GROW;
 
+	if (seal == REGION_IMMUTABLE)
+		return bits | F_SEAL_WRITE;
 	return seal == REGION_READ_ONLY ? bits | F_SEAL_FUTURE_WRITE : bits;
 }
 

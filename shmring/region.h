@@ -14,6 +14,7 @@ enum { REGION_E_BAD = 1 }; /* no sealed memfd, or not of this size */
 enum region_seal {
 	REGION_SHARED,    /* SHRINK, GROW, SEAL: the size is for ever */
 	REGION_READ_ONLY, /* and FUTURE_WRITE: only mappings that exist by now go on writing */
+	REGION_IMMUTABLE, /* and WRITE: nobody writes it any more; no mapping does when it is set */
 };
 
 /* New memfd of bytes, reserved in full and mapped writable. Caller owns *ret_map and *ret_fd.

@@ -91,6 +91,8 @@ static const struct {
     AT(layout_task, d_label, 28),
     AT(layout_task, d_position, 32),
     AT(layout_task, d_attempt, 36),
+    AT(layout_task, d_seed, 40),
+    AT(layout_task, d_lap, 48),
     AT(layout_task, s_state, 64),
     AT(layout_task, s_stage, 68),
     AT(layout_task, s_code, 72),

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Lists from clients are hostile. Their memory cannot change nor go away (listing_memory.c), their
+ * head is checked here, each entry by the carousel when it makes a hand of it. They cost accessd
+ * address space; the pages are the client's.
+ */
+#include "daemon/lists.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#include "daemon/job.h"
+#include "daemon/pump.h"
+#include "daemon/stream.h"
+#include "libaccess/libaccess.h"
+#include "shmring/listing_memory.h"
+#include "shmring/proto.h"
+
+#define LISTS_MOST_BYTES                                        \
+	(LISTING_HEAD + LISTING_MAX_PLACES * sizeof(uint64_t) + \
+	 (uint64_t)LISTING_MAX_KEYS * sizeof(struct listing_key))
+
+static int attach(int fd, void **map, uint64_t *bytes, struct listing *ret, struct diag *diag)
+{
+	int r = fd < 0 ? -EBADF : listing_memory_attach(fd, LISTS_MOST_BYTES, map, bytes);
+
+	if (r) {
+		diag_set(diag, "the list of an epoch: it came without memory that is sealed "
+			       "against change, or could not be mapped");
+		return r;
+	}
+	r = listing_attach(*map, *bytes, ret, diag);
+	if (r)
+		listing_memory_detach(*map, *bytes);
+	return r;
+}
+
+static int enter(struct job *job, uint64_t epoch, int fd, struct diag *diag)
+{
+	struct lists *lists = &job->lists;
+	struct listing listing;
+	uint64_t bytes;
+	void *map;
+	int r;
+
+	if (lists->n == CAROUSEL_MAX_LISTS) {
+		diag_set(diag, "the list of epoch %llu: it comes too early",
+			 (unsigned long long)epoch);
+		return CAROUSEL_E_FULL;
+	}
+	r = attach(fd, &map, &bytes, &listing, diag);
+	if (r)
+		return r;
+	r = carousel_list(job->stream->carousel, job->number, epoch, &listing);
+	if (r) {
+		diag_set(diag,
+			 "the list of epoch %llu: the job is not there, has it already, or was "
+			 "resumed at a place that it does not have",
+			 (unsigned long long)epoch);
+		listing_memory_detach(map, bytes);
+		return r;
+	}
+	lists->list[lists->n].epoch = epoch;
+	lists->list[lists->n].bytes = bytes;
+	lists->list[lists->n++].map = map;
+	return 0;
+}
+
+void lists_take(struct job *job, struct wire_in *in)
+{
+	_cleanup_close_ int fd = wire_take_fd(in, 0);
+	struct diag diag = {"the list of an epoch: it does not say of which"};
+	uint64_t epoch = 0;
+
+	if (!job->active)
+		return; /* it failed, and does not know it yet */
+	lists_let_go(job);
+	if (wire_get_u64(in, PROTO_KEY_EPOCH, &epoch) || enter(job, epoch, fd, &diag))
+		job_fail(job, OA_E_INVALID, diag.text);
+	else
+		pump_soon(job->stream);
+}
+
+void lists_let_go(struct job *job)
+{
+	struct lists *lists = &job->lists;
+	uint64_t first;
+	unsigned kept = 0;
+
+	if (!lists->n)
+		return;
+	first = carousel_lists_over(job->stream->carousel, job->number);
+	for (unsigned i = 0; i < lists->n; i++)
+		if (lists->list[i].epoch >= first)
+			lists->list[kept++] = lists->list[i];
+		else
+			listing_memory_detach(lists->list[i].map, lists->list[i].bytes);
+	lists->n = kept;
+}
+
+void lists_fini(struct lists *lists)
+{
+	while (lists->n) {
+		lists->n--;
+		listing_memory_detach(lists->list[lists->n].map, lists->list[lists->n].bytes);
+	}
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DAEMON_LISTS_H
+#define DAEMON_LISTS_H
+
+/* The lists of a job whose plan is one (sched/listing.h): taken from the client, shown to the
+ * carousel, and let go when their epochs are over. */
+
+#include "base/base.h"
+#include "base/wire.h"
+#include "sched/carousel.h"
+
+struct job;
+
+struct lists {
+	struct {
+		uint64_t epoch, bytes;
+		void *map;
+	} list[CAROUSEL_MAX_LISTS];
+	unsigned n;
+};
+
+/* A PLAN of the job's client. One that is not as it must be ends the job, and nobody else's. */
+void lists_take(struct job *job, struct wire_in *in);
+void lists_let_go(struct job *job);   /* those of epochs that are over */
+void lists_fini(struct lists *lists); /* the carousel has forgotten the job */
+
+#endif

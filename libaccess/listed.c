@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Lists are computed here and not by accessd, so that a list costs nobody but its job anything. Each
+ * is a function of what the caller gave and the epoch's number: after a loss of the session it is
+ * made again, and is the same. It is built when its epoch is the next but one, in oa_next(), at the
+ * change of epochs: some 0.1 s for a million places, in which the epoch that begins is already being
+ * prepared.
+ *
+ * The memory is shared with accessd, so that a list is in memory once; we keep ours mapped, since a
+ * recording has to know the key of each place.
+ */
+
+#include "libaccess/listed.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include "libaccess/error.h"
+#include "libaccess/stream.h"
+#include "shmring/listing_memory.h"
+#include "shmring/proto.h"
+
+static struct listing_spec listed_spec(const struct oa_stream *stream)
+{
+	const struct sampler *sampler = &stream->sampler;
+	struct listing_spec spec = {
+	    .n = stream->deal.n,
+	    .seed = stream->seed,
+	    .is_seeded = stream->order == PLAN_SEEDED,
+	    .ids = sampler->ids,
+	    .n_ids = sampler->n_ids,
+	    .weights = sampler->weights,
+	    .samples = sampler->samples,
+	    .with_replacement = sampler->flags & OA_REPLACEMENT,
+	};
+
+	memcpy(spec.version, stream->dataset, sizeof(spec.version));
+	return spec;
+}
+
+int listed_check(const struct oa_stream *stream, struct diag *diag)
+{
+	const struct sampler *sampler = &stream->sampler;
+
+	if (sampler->weights && !sampler->ids && sampler->n_weights != stream->deal.n)
+		return error_set(diag, OA_E_INVALID,
+				 "oa_open(): options.sampler.n_weights is %llu, the dataset has "
+				 "%llu samples: one weight for each",
+				 (unsigned long long)sampler->n_weights,
+				 (unsigned long long)stream->deal.n);
+	for (uint64_t i = 0; i < sampler->n_ids; i++)
+		if ((uint64_t)sampler->ids[i] >= stream->deal.n)
+			return error_set(diag, OA_E_INVALID,
+					 "oa_open(): options.sampler.ids[%llu] is %lld, the "
+					 "dataset has %llu samples",
+					 (unsigned long long)i, (long long)sampler->ids[i],
+					 (unsigned long long)stream->deal.n);
+	return 0;
+}
+
+uint64_t listed_places(const struct oa_stream *stream, uint64_t epoch)
+{
+	struct listing_spec spec = listed_spec(stream);
+
+	(void)epoch;
+	return listing_places(&spec);
+}
+
+/* ---- one list ---- */
+
+static void listed_drop(struct listed_map *kept)
+{
+	listing_memory_detach(kept->map, kept->bytes);
+	*kept = (struct listed_map){0};
+}
+
+static int listed_build(const struct oa_stream *stream, uint64_t epoch, struct listing_draft *ret)
+{
+	struct listing_spec spec = listed_spec(stream);
+
+	return listing_build(&spec, epoch, ret);
+}
+
+/* Its memory, sealed. 0 or negative errno. */
+static int listed_make(const struct oa_stream *stream, uint64_t epoch, struct listed_map *ret,
+		       int *ret_fd)
+{
+	_cleanup_(listing_fini) struct listing_draft draft = {0};
+	struct listed_map made = {.epoch = epoch};
+	_cleanup_close_ int fd = -1;
+	struct diag diag;
+	int r = listed_build(stream, epoch, &draft);
+
+	if (r)
+		return r;
+	made.bytes = listing_bytes(&draft);
+	r = listing_memory_new(made.bytes, &made.map, &fd);
+	if (r)
+		return r;
+	listing_write(&draft, made.map);
+	r = listing_memory_seal(fd, made.bytes, &made.map);
+	if (!r && listing_attach(made.map, made.bytes, &made.listing, &diag))
+		r = -EPROTO;
+	if (r) {
+		listed_drop(&made);
+		return r;
+	}
+	*ret = made;
+	*ret_fd = base_take_fd(&fd);
+	return 0;
+}
+
+static int listed_send(const struct oa_stream *stream, uint64_t epoch, int fd)
+{
+	struct wire_out out;
+	int r;
+
+	wire_out_init(&out, PROTO_PLAN);
+	wire_put_u64(&out, PROTO_KEY_EPOCH, epoch);
+	wire_put_fd(&out, fd);
+	r = wire_send(stream->session->sock, &out, MSG_DONTWAIT);
+	wire_out_fini(&out);
+	return r;
+}
+
+/* ---- in time ---- */
+
+void listed_begin(struct oa_stream *stream)
+{
+	stream->listed.next = stream->progress.epoch;
+}
+
+static bool listed_is_due(const struct oa_stream *stream)
+{
+	uint64_t next = stream->listed.next;
+
+	return stream->is_listed && stream->session && !stream->has_ended &&
+	       next <= stream->progress.epoch + 1 && (!stream->epochs || next < stream->epochs);
+}
+
+/* false: not now. */
+static bool listed_feed_one(struct oa_stream *stream)
+{
+	uint64_t epoch = stream->listed.next;
+	struct listed_map *kept = &stream->listed.kept[epoch % 2];
+	_cleanup_close_ int fd = -1;
+	struct diag diag;
+	int r;
+
+	listed_drop(kept);
+	r = listed_make(stream, epoch, kept, &fd);
+	if (r) {
+		r = error_of_errno(&diag, r, "the list of an epoch");
+		stream_fail(stream, r, diag.text);
+		return false;
+	}
+	r = listed_send(stream, epoch, fd);
+	if (r == 0)
+		stream->listed.next++;
+	else if (r < 0 && r != -EAGAIN)
+		stream_fail(stream, r, "sending the list of an epoch to accessd");
+	return r == 0;
+}
+
+void listed_feed(struct oa_stream *stream)
+{
+	while (listed_is_due(stream) && listed_feed_one(stream))
+		;
+}
+
+struct listing_key listed_key(const struct oa_stream *stream, uint64_t place)
+{
+	const struct listing *listing = &stream->listed.kept[stream->progress.epoch % 2].listing;
+
+	return listing->keys[listing_key_number(listing->entries[place])];
+}
+
+void listed_fini(struct listed *listed)
+{
+	listed_drop(&listed->kept[0]);
+	listed_drop(&listed->kept[1]);
+}

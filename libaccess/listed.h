@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef LIBACCESS_LISTED_H
+#define LIBACCESS_LISTED_H
+
+/*
+ * Plans that are lists: own orders, draws by weight, replayed plans. accessd is sent the list of an
+ * epoch before it can deal a hand of it, always one epoch ahead.
+ */
+
+#include "base/base.h"
+#include "sched/listing.h"
+
+struct oa_stream;
+
+struct listed_map { /* a list that was sent */
+	uint64_t epoch, bytes;
+	void *map; /* owned; NULL: none */
+	struct listing listing;
+};
+
+struct listed {
+	uint64_t next;             /* the first epoch whose list this session was not sent */
+	struct listed_map kept[2]; /* by epoch % 2: this epoch's and the next one's */
+};
+
+/* Does the data set have what the sampler names? 0 or OA_E_INVALID with diag. */
+int listed_check(const struct oa_stream *stream, struct diag *diag);
+uint64_t listed_places(const struct oa_stream *stream, uint64_t epoch);
+/* A session begins, and has no list: it needs them from the epoch of its token on, though that may
+ * be delivered. */
+void listed_begin(struct oa_stream *stream);
+/* Sends what is due, if anything is; a failure is the stream's. */
+void listed_feed(struct oa_stream *stream);
+/* The key of a place of the epoch that the stream is in; it was sent. */
+struct listing_key listed_key(const struct oa_stream *stream, uint64_t place);
+void listed_fini(struct listed *listed);
+
+#endif

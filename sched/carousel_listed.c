@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Jobs whose plan is a list. Everything about them is as with other fixed plans, but that an epoch's
+ * list comes from the client, may be late, and is hostile: an entry is looked at when a hand is made
+ * of it, or compared with one, and nowhere else.
+ *
+ * A hand has no name here. Two lists mean the same hand when they have the same samples with the
+ * same keys at the same places, so that is what is compared, in as many steps as a hand has samples;
+ * a client's word for it is not asked for. A hand made of a list has order PLAN_LIST: so no job
+ * with a computed plan can be given what somebody else's list says.
+ *
+ * Where no op is random keys mean nothing, and are not compared.
+ */
+
+#include "base/base.h"
+#include "sched/carousel_state.h"
+
+static const struct listing *list_of(const struct carousel_member *member, uint64_t epoch)
+{
+	for (uint32_t i = 0; i < member->n_lists; i++)
+		if (member->lists[i].epoch == epoch)
+			return &member->lists[i].list;
+	return NULL;
+}
+
+uint64_t carousel_listed_places(const struct carousel *carousel,
+				const struct carousel_member *member)
+{
+	const struct listing *list;
+
+	if (member->plan.order != PLAN_LIST)
+		return carousel_population_count(carousel, member);
+	list = list_of(member, member->epoch);
+	return list ? list->places : 0;
+}
+
+bool carousel_listed_awaits(const struct carousel_member *member)
+{
+	return member->plan.order == PLAN_LIST && !list_of(member, member->epoch);
+}
+
+/* ---- lists come and go ---- */
+
+static void begin_epoch(struct carousel *carousel, uint32_t job, const struct listing *list)
+{
+	struct carousel_member *member = &carousel->jobs[job];
+
+	member->need_samples = list->places - member->start;
+	member->given += member->need_samples;
+	member->start = 0;
+	carousel_need_look(carousel, job);
+	carousel_need_advance(carousel, job);
+}
+
+int carousel_list(struct carousel *carousel, uint32_t job, uint64_t epoch,
+		  const struct listing *list)
+{
+	struct carousel_member *member;
+	bool is_awaited;
+
+	if (job >= CAROUSEL_MAX_JOBS || carousel->jobs[job].plan.order != PLAN_LIST)
+		return CAROUSEL_E_BAD;
+	member = &carousel->jobs[job];
+	is_awaited = member->epoch == epoch && carousel_listed_awaits(member);
+	if (epoch < member->epoch || list_of(member, epoch) || !list->places)
+		return CAROUSEL_E_BAD;
+	if (is_awaited && member->start > list->places)
+		return CAROUSEL_E_BAD;
+	if (member->n_lists == CAROUSEL_MAX_LISTS)
+		return CAROUSEL_E_FULL;
+	member->lists[member->n_lists++] = (struct carousel_list){epoch, *list};
+	if (is_awaited)
+		begin_epoch(carousel, job, list);
+	return 0;
+}
+
+uint64_t carousel_lists_over(struct carousel *carousel, uint32_t job)
+{
+	struct carousel_member *member;
+	uint32_t kept = 0;
+
+	if (job >= CAROUSEL_MAX_JOBS)
+		return 0;
+	member = &carousel->jobs[job];
+	for (uint32_t i = 0; i < member->n_lists; i++)
+		if (member->lists[i].epoch >= member->closed)
+			member->lists[kept++] = member->lists[i];
+	member->n_lists = kept;
+	return member->closed;
+}
+
+/* ---- hands ---- */
+
+static struct listing_key key_of(const struct carousel_hand *hand, uint32_t i)
+{
+	return hand->keys ? hand->keys[i] : (struct listing_key){hand->seed, hand->lap};
+}
+
+static bool is_same(const struct listing *list, const struct carousel_hand *hand, uint32_t i,
+		    bool is_random)
+{
+	uint64_t entry = list->entries[hand->place + i];
+	uint32_t number = listing_key_number(entry);
+	struct listing_key key = key_of(hand, i);
+
+	if (listing_id(entry) != (uint64_t)hand->ids[i] || number >= list->n_keys)
+		return false;
+	return !is_random ||
+	       (list->keys[number].seed == key.seed && list->keys[number].lap == key.lap);
+}
+
+bool carousel_listed_has(const struct carousel *carousel, const struct carousel_member *member,
+			 const struct carousel_hand *hand)
+{
+	const struct listing *list = list_of(member, member->epoch);
+	bool is_random = !carousel->config.usable_again;
+
+	if (!list || !hand->order || hand->place >= list->places ||
+	    hand->count > list->places - hand->place)
+		return false;
+	for (uint32_t i = 0; i < hand->count; i++)
+		if (!is_same(list, hand, i, is_random))
+			return false;
+	return true;
+}
+
+bool carousel_listed_is_good(const struct carousel *carousel, const struct carousel_member *member)
+{
+	const struct listing *list = list_of(member, member->epoch);
+	uint64_t place = list->places - member->need_samples;
+	uint64_t count;
+
+	place -= place % carousel->config.hand;
+	count = BASE_MIN(list->places - place, (uint64_t)carousel->config.hand);
+	return listing_is_good(list, place, (uint32_t)count, carousel->deal.n);
+}
+
+void carousel_listed_deal(const struct carousel_member *member, struct carousel_slot *slot)
+{
+	const struct listing *list = list_of(member, member->epoch);
+	struct carousel_hand *hand = &slot->hand;
+	uint32_t first = listing_key_number(list->entries[hand->place]);
+
+	hand->seed = list->keys[first].seed;
+	hand->lap = list->keys[first].lap;
+	for (uint32_t i = 0; i < hand->count; i++) {
+		uint64_t entry = list->entries[hand->place + i];
+
+		slot->ids[i] = (int64_t)listing_id(entry);
+		slot->keys[i] = list->keys[listing_key_number(entry)];
+		if (slot->keys[i].seed != hand->seed || slot->keys[i].lap != hand->lap)
+			hand->keys = slot->keys;
+	}
+}

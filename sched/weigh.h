@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SCHED_WEIGH_H
+#define SCHED_WEIGH_H
+
+/* Draws of items 0 .. n - 1 by weight, functions of their arguments alone, the same on every
+ * machine. */
+
+#include <stdint.h>
+
+struct weigh {
+	const double *weights; /* finite, not negative, one at least is not 0 */
+	uint64_t n, seed, epoch;
+};
+
+/* places draws, each for itself: ret[i] is a function of (weights, seed, epoch, i). 0 or -ENOMEM. */
+int weigh_with(const struct weigh *weigh, uint64_t places, uint64_t *ret);
+/* places different items, as many as have weight at most, in ascending order. 0 or -ENOMEM. */
+int weigh_without(const struct weigh *weigh, uint64_t places, uint64_t *ret);
+
+#endif

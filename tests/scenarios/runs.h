@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TESTS_SCENARIOS_RUNS_H
+#define TESTS_SCENARIOS_RUNS_H
+
+/* Whole runs of a job, and digests of all that they delivered: ids, pixels and labels, sample by
+ * sample, so that the cut into batches does not matter. */
+
+#include "base/hash.h"
+#include "tests/scenarios/rig.h"
+
+#define RUNS_SAMPLES 53
+#define RUNS_EPOCHS 2
+
+/* RUNS_SAMPLES copies of one photograph: crops of it differ, as those of one colour would not. */
+const char *runs_photos(const char *dir);
+/* RUNS_EPOCHS epochs of random crops. */
+struct oa_options runs_options(const char *dataset, enum oa_order order, uint64_t seed,
+			       uint32_t batch);
+/* The next batch, within a minute. NULL at the end. */
+struct oa_batch *runs_next(struct oa_stream *stream);
+void runs_digest_batch(struct hash *hash, const struct oa_batch *batch);
+void runs_digest_rest(struct hash *hash, struct oa_stream *stream);
+struct hash_id runs_digest(const struct oa_options *options);
+void runs_assert_same(struct hash_id a, struct hash_id b);
+/* accessd is killed and comes back in the same place, with other settings. */
+void runs_kill_and_restart(void);
+/* Refused with this code, and a text that says so. */
+void runs_assert_refused(const struct oa_options *options, int code, const char *says);
+/* The stream's token: heap. */
+void *runs_token(struct oa_stream *stream, size_t *ret_size);
+
+#endif
