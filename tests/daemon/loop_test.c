@@ -67,7 +67,7 @@ static void make_timer(unsigned i, const char *name, uint64_t delay_ns)
 	ck_assert(loop_timer_is_set(world.watch[i]));
 }
 
-START_TEST(timers_fire_in_their_order)
+static void make_all_timers(void)
 {
 	make_timer(0, "z", 90000000);
 	make_timer(1, "b", 30000000);
@@ -78,6 +78,19 @@ START_TEST(timers_fire_in_their_order)
 	ck_assert(!loop_timer_is_set(world.watch[4]));
 	make_timer(5, "y", 1);
 	loop_timer_set(world.watch[5], UINT64_C(3600000000000)); /* put off */
+}
+
+START_TEST(timers_fire_in_their_order)
+{
+	uint64_t begin_ns = base_now_ns();
+
+	make_all_timers();
+	while (base_now_ns() - begin_ns > 20000000) { /* that late, it is another order */
+		for (size_t i = 0; i < BASE_ARRAY_LEN(world.watch); i++)
+			loop_unwatch(&world.watch[i]);
+		begin_ns = base_now_ns();
+		make_all_timers();
+	}
 	ck_assert_int_eq(loop_run(world.loop), 0);
 	ck_assert_str_eq(world.order, "abcz");
 	ck_assert(!loop_timer_is_set(world.watch[1])); /* once */
