@@ -13,9 +13,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "base/identity.h"
 
 #define CONTROL_FD 3
 
@@ -91,6 +94,18 @@ int child_start(const char *path, char *const argv[], struct child *ret)
 	fcntl(pair[0], F_SETFL, O_NONBLOCK);
 	*ret = (struct child){.pid = pid, .sock = pair[0]};
 	return 0;
+}
+
+void child_settle(pid_t accessd, int keep)
+{
+	identity_drop_switching();
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != accessd)
+		_exit(0); /* it died before that */
+	close_range(0, 1, 0);
+	if (keep > 3)
+		close_range(3, (unsigned)keep - 1, 0);
+	close_range((unsigned)BASE_MAX(keep + 1, 3), ~0U, 0);
 }
 
 void child_luck_start(struct child_luck *luck, uint64_t now_ns)

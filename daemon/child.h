@@ -17,6 +17,10 @@ struct child {
 int child_find(const char *program, bool is_private, char *ret, size_t size, struct diag *diag);
 /* Starts path with argv. 0 or negative errno. */
 int child_start(const char *path, char *const argv[], struct child *ret);
+/* In a child that accessd (its pid, taken before the fork) forked for one thing and that executes no
+ * program: it dies with accessd, may become nobody else, and keeps no descriptor but `keep` and
+ * stderr. Copies of the others would outlive accessd's own: peers would not see that it hung up. */
+void child_settle(pid_t accessd, int keep);
 /* SIGKILL and reap; the socket is closed. */
 void child_end(struct child *child);
 /* SIGKILL, and it is no child of ours any more: who reaps strangers reaps it. */

@@ -19,11 +19,11 @@
 #include <errno.h>
 #include <sched.h>
 #include <signal.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/log.h"
+#include "daemon/child.h"
 #include "daemon/node.h"
 #include "daemon/stream.h"
 
@@ -33,10 +33,7 @@ static void reserve_in_child(const struct stream *stream, pid_t accessd, uint32_
 {
 	uint32_t done = 0;
 
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getppid() != accessd)
-		_exit(0); /* it died before that; its locks must not live on in us */
-	identity_drop_switching();
+	child_settle(accessd, stream->slots_fd);
 	while (from + done < to &&
 	       board_slots_reserve(stream->slots_fd, &stream->board.geometry, from + done) == 0)
 		done++;
@@ -47,10 +44,7 @@ static void gather_in_child(const struct stream *stream, pid_t accessd, uint32_t
 {
 	static const struct sched_param none;
 
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getppid() != accessd)
-		_exit(0);
-	identity_drop_switching();
+	child_settle(accessd, stream->slots_fd);
 	sched_setscheduler(0, SCHED_IDLE, &none);
 	while (to-- > from)
 		if (board_slots_gather(stream->slots_fd, &stream->board.geometry, to))

@@ -23,7 +23,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/prctl.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -31,6 +30,7 @@
 
 #include "base/hash.h"
 #include "base/log.h"
+#include "daemon/child.h"
 #include "daemon/conn.h"
 #include "daemon/node.h"
 #include "daemon/stream.h"
@@ -302,9 +302,8 @@ static void store_finish(struct source *source)
 
 static void sync_in_child(const struct source_store *store, pid_t accessd)
 {
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	identity_drop_switching();
-	_exit(getppid() == accessd && fsync(store->to) < 0 ? errno : 0);
+	child_settle(accessd, store->to);
+	_exit(fsync(store->to) < 0 ? errno : 0);
 }
 
 static void store_sync(struct source *source)

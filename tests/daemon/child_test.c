@@ -126,6 +126,55 @@ START_TEST(hanging_up_is_seen_by_the_child)
 }
 END_TEST
 
+/* A child that works beside accessd, for as long as it takes: what accessd closes is closed. */
+START_TEST(a_settled_child_keeps_one_descriptor)
+{
+	int other[2], kept[2], early[2];
+	pid_t us = getpid(), pid;
+	char byte;
+
+	ck_assert_int_eq(pipe(early), 0);
+	ck_assert_int_eq(pipe(kept), 0);
+	ck_assert_int_eq(pipe(other), 0);
+	pid = fork();
+	if (pid == 0) {
+		child_settle(us, kept[1]);
+		if (write(kept[1], "x", 1) != 1)
+			_exit(1);
+		for (;;)
+			pause();
+	}
+	ck_assert_int_eq(read(kept[0], &byte, 1), 1);
+	close(other[1]);
+	close(early[1]);
+	ck_assert_int_eq(fcntl(other[0], F_SETFL, O_NONBLOCK), 0);
+	ck_assert_int_eq(fcntl(early[0], F_SETFL, O_NONBLOCK), 0);
+	ck_assert_int_eq(read(other[0], &byte, 1), 0); /* hung up, though the child lives */
+	ck_assert_int_eq(read(early[0], &byte, 1), 0);
+	ck_assert_int_eq(kill(pid, SIGKILL), 0);
+	ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
+	for (int i = 0; i < 2; i++) {
+		close(kept[i]);
+		close(i ? early[0] : other[0]);
+	}
+}
+END_TEST
+
+/* Nobody is left to do it for. */
+START_TEST(an_orphan_does_not_settle)
+{
+	pid_t pid = fork();
+	int status;
+
+	if (pid == 0) {
+		child_settle(getppid() + 1, 2);
+		_exit(1);
+	}
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert_int_eq(status, 0);
+}
+END_TEST
+
 START_TEST(no_descriptors_no_child)
 {
 	struct child child = {.pid = 7, .sock = 7};
@@ -211,6 +260,8 @@ static void add(TCase *tcase)
 	tcase_add_test(tcase, a_program_that_is_not_there);
 	tcase_add_test(tcase, an_end_is_an_end);
 	tcase_add_test(tcase, hanging_up_is_seen_by_the_child);
+	tcase_add_test(tcase, a_settled_child_keeps_one_descriptor);
+	tcase_add_test(tcase, an_orphan_does_not_settle);
 	tcase_add_test(tcase, no_descriptors_no_child);
 	tcase_add_test(tcase, programs_are_found);
 	tcase_add_test(tcase, bad_luck_costs_pauses_and_ends);

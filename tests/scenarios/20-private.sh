@@ -39,7 +39,7 @@ while :; do
 	}
 	ended=no
 	elect_again || ended=yes
-	wait $run || fail "access-bench says so: $("$expect" "$work/result.json" "jobs.*.error" 2>&1)"
+	wait_for_bench "$work/result.json" $ended
 	exactly_once "$work/result.json"
 	[ $ended = yes ] || break
 	epochs=$((epochs * 4))

@@ -11,7 +11,7 @@ unshare -rmpi --fork --kill-child true 2>/dev/null || skip "no user, mount, proc
 "$pictures" "$work/data" 400 2 100
 mkdir "$work/inside"
 # access-bench in namespaces of its own; it sees the folder $outside at $inside.
-export outside= inside="$work/inside" really="$bench"
+export outside='' inside="$work/inside" really="$bench"
 cat >"$work/contained" <<'END'
 #!/bin/sh
 exec unshare -rmpi --fork --kill-child --mount-proc sh -c '
