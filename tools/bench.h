@@ -16,6 +16,7 @@
 #include "base/base.h"
 #include "base/counter.h"
 #include "base/philox.h"
+#include "libaccess/libaccess.h"
 #include "tools/histogram.h"
 #include "tools/ledger.h"
 #include "tools/option.h"
@@ -27,7 +28,8 @@ struct bench_config {
 	const char *dataset, *pipeline, *socket, *json;
 	uint64_t jobs, epochs, workers, readers, slots, hand, seed, memory, timeout_s, bad_budget;
 	struct option_list batch, step_ms, start_s, job_epochs, plan_seed;
-	struct option_texts set;
+	struct option_texts set, split, classes;
+	uint64_t reuse;
 	double kill, stop;
 	unsigned bad, order; /* enum oa_bad, enum oa_order */
 	bool private, verify, copy, quickstart, quiet, help, version;
@@ -45,7 +47,7 @@ enum bench_stage {
 struct bench_seat {
 	struct counter stage;
 	struct counter hand;
-	struct counter n;          /* samples of the dataset, 0: not known yet */
+	struct counter n;          /* samples of its epochs, 0: not known yet */
 	struct counter started_ns; /* first connect */
 	struct counter first_ns;   /* first batch */
 	struct counter ended_ns;
@@ -89,6 +91,25 @@ double bench_start_s_of(const struct bench_config *config, unsigned job);
 uint64_t bench_plan_seed_of(const struct bench_config *config, unsigned job);
 const char *bench_order_name(const struct bench_config *config);
 
+/* bench_part.c: which samples a job asks for */
+struct bench_part {
+	struct oa_sampler sampler;
+	char *text;         /* owned */
+	const char **names; /* owned; into text */
+};
+/* false with diag: --split makes no sense. */
+bool bench_part_check(const struct bench_config *config, struct diag *diag);
+/* false: all of them. bench_part_fini() in either case. */
+bool bench_part_of(const struct bench_config *config, unsigned job, struct bench_part *ret);
+static inline bool bench_part_is_asked(const struct bench_part *part)
+{
+	return part->sampler.n_classes || part->sampler.to > 0;
+}
+void bench_part_fini(struct bench_part *part);
+/* Tells the ledger which samples cannot be the job's. */
+void bench_part_mark(const struct bench_part *part, const struct oa_dataset *dataset,
+		     struct ledger *ledger);
+
 /* bench_job.c: the whole life of a job's process; returns its exit status. */
 int bench_job(const struct bench_config *config, const char *socket, unsigned job,
 	      struct bench_shared *shared, int ledger_fd);
@@ -127,7 +148,7 @@ void bench_crew_end(struct bench_crew *crew);  /* and closes the ledgers */
 struct bench_job_result {
 	struct ledger_totals totals;
 	bool opened, exactly_once;
-	uint64_t epochs_asked, missing, n, plan_seed;
+	uint64_t epochs_asked, missing, n, dataset, plan_seed; /* n: samples of its epochs */
 	uint32_t batch;
 	double seconds, wait_seconds, copied_share, first_batch_ms, step_ms, start_s;
 	uint64_t handovers;

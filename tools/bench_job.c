@@ -35,6 +35,7 @@ struct bench_life { /* one process's worth of a job */
 	bool has_ledger;
 	struct ledger ledger;
 	struct ledger_totals base, totals; /* of the lives before; up to now */
+	struct bench_part part;
 	struct oa_client *client;
 	struct oa_stream *stream;
 	uint64_t ready_count;
@@ -96,12 +97,15 @@ static int bench_job_open(struct bench_life *life)
 	    .hand = (uint32_t)config->hand,
 	    .order = (enum oa_order)config->order,
 	    .seed = bench_plan_seed_of(config, life->job),
+	    .reuse = (uint32_t)config->reuse,
 	    .progress = bench_tell_opening,
 	    .progress_arg = life->seat,
 	};
 	int r;
 
 	snprintf(name, sizeof(name), "bench-%u", life->job);
+	if (bench_part_of(config, life->job, &life->part))
+		options.sampler = &life->part.sampler;
 	if (life->has_ledger)
 		options.token = ledger_token(&life->ledger, &options.token_size);
 	if (options.token_size == 0)
@@ -115,30 +119,55 @@ static int bench_job_open(struct bench_life *life)
 	return 0;
 }
 
-/* Makes the ledger in the job's first life, when the number of samples is known. */
-static int bench_job_ledger(struct bench_life *life)
+/* A part of the samples: which are the job's is known of classes, of a split only how many. */
+static int bench_job_part(struct bench_life *life, struct oa_dataset **ret)
 {
-	struct oa_stats stats = {.size = sizeof(stats)};
-	uint32_t batch = bench_batch_of(life->config, life->job);
-	uint64_t token = 0;
-	int r;
+	struct oa_error error = {.size = sizeof(error)};
 
-	oa_stream_stats(life->stream, &stats);
-	counter_set(&life->seat->n, stats.n_samples);
-	counter_set(&life->seat->hand, stats.hand);
-	if (life->has_ledger && life->ledger.n != stats.n_samples)
-		return bench_fail(life, "the dataset had %llu samples and now has %llu",
-				  (unsigned long long)life->ledger.n,
-				  (unsigned long long)stats.n_samples);
-	if (life->has_ledger)
+	if (!bench_part_is_asked(&life->part))
 		return 0;
+	if (oa_dataset_open(life->client, life->config->dataset, 0, ret, &error))
+		return bench_fail(life, "cannot ask what is in the dataset: %s", error.text);
+	return 0;
+}
+
+static int bench_job_make_ledger(struct bench_life *life, const struct oa_stats *stats)
+{
+	uint32_t batch = bench_batch_of(life->config, life->job);
+	uint64_t n = stats->n_samples, token = 0;
+	struct oa_dataset *dataset = NULL;
+	int r = bench_job_part(life, &dataset);
+
+	if (r)
+		return r;
+	if (dataset)
+		n = oa_dataset_count(dataset);
 	if (life->config->kill > 0) /* bitmap of grains, tail, and what comes with them */
-		token = 4096 + stats.n_samples / 8 + 32 * ((uint64_t)stats.hand + batch);
-	r = ledger_make(life->ledger_fd, stats.n_samples, batch, (uint32_t)token, &life->ledger);
+		token = 4096 + n / 8 + 32 * ((uint64_t)stats->hand + batch);
+	r = ledger_make(life->ledger_fd, n, batch, (uint32_t)token, &life->ledger);
+	if (r == 0)
+		bench_part_mark(&life->part, dataset, &life->ledger);
+	oa_dataset_close(dataset);
 	if (r)
 		return bench_fail(life, "cannot make the ledger: %s", strerror(-r));
 	life->has_ledger = true;
 	return 0;
+}
+
+/* Makes the ledger in the job's first life, when the number of samples is known. */
+static int bench_job_ledger(struct bench_life *life)
+{
+	struct oa_stats stats = {.size = sizeof(stats)};
+	uint64_t before = counter_get(&life->seat->n);
+
+	oa_stream_stats(life->stream, &stats);
+	if (!before)
+		counter_set(&life->seat->n, stats.n_samples);
+	counter_set(&life->seat->hand, stats.hand);
+	if (life->has_ledger && before != stats.n_samples && !bench_part_is_asked(&life->part))
+		return bench_fail(life, "the dataset had %llu samples and now has %llu",
+				  (unsigned long long)before, (unsigned long long)stats.n_samples);
+	return life->has_ledger ? 0 : bench_job_make_ledger(life, &stats);
 }
 
 static void bench_job_tell(struct bench_life *life)
@@ -312,5 +341,6 @@ int bench_job(const struct bench_config *config, const char *socket, unsigned jo
 	oa_close(life.stream);
 	oa_disconnect(life.client);
 	ledger_close(&life.ledger);
+	bench_part_fini(&life.part);
 	return r;
 }

@@ -136,11 +136,13 @@ static int bench_options_check(const struct bench_config *config, struct diag *d
 	else if (config->plan_seed.n && !bench_has_plan(config))
 		wrong = "--plan-seed is of orders that jobs fix: add --order seeded or sequential "
 			"(--seed is that of the others, with --private)";
+	else if (config->reuse > 1 && bench_has_plan(config))
+		wrong = "--reuse is of orders that accessd deals: leave out --order";
 	else if (!bench_are_whole(&config->plan_seed))
 		wrong = "--plan-seed: expected whole numbers";
 	if (wrong)
 		diag_set(diag, "%s", wrong);
-	return wrong ? OPTION_E_BAD : 0;
+	return wrong || !bench_part_check(config, diag) ? OPTION_E_BAD : 0;
 }
 
 int bench_options(int argc, char **argv, struct bench_config *ret, struct diag *diag)

@@ -42,16 +42,19 @@ static void bench_result_judge(const struct ledger *ledger, bool interrupted,
 			       struct bench_job_result *ret)
 {
 	const struct ledger_totals *totals = ledger_totals(ledger);
-	uint64_t missing =
-	    totals->missing + (interrupted ? 0 : ledger_missing(ledger, ret->epochs_asked));
+	uint64_t strange, missing = totals->missing;
+	uint64_t left = ledger_missing(ledger, ret->epochs_asked, ret->n, &strange);
 
+	missing += interrupted ? 0 : left;
 	ret->totals = *totals;
+	ret->totals.strange += strange;
+	ret->dataset = ledger->n;
 	ret->missing = missing > totals->skipped ? missing - totals->skipped : 0;
 	ret->wait_seconds = (double)totals->wait_ns * 1e-9;
 	if (totals->samples > 0)
 		ret->copied_share = (double)totals->copied / (double)totals->samples;
-	ret->exactly_once = ret->missing == 0 && totals->duplicates == 0 && totals->strange == 0 &&
-			    totals->bad_values == 0 &&
+	ret->exactly_once = ret->missing == 0 && totals->duplicates == 0 &&
+			    ret->totals.strange == 0 && totals->bad_values == 0 &&
 			    (interrupted || totals->epochs == ret->epochs_asked) &&
 			    ret->error[0] == '\0';
 }
@@ -213,7 +216,8 @@ static void bench_json_job(struct json_out *out, const char *order,
 	json_out_member_bool(out, "exactly_once", job->exactly_once);
 	json_out_member_string(out, "error", job->error[0] ? job->error : NULL);
 	json_out_member_u64(out, "epochs_asked", job->epochs_asked);
-	json_out_member_u64(out, "dataset_samples", job->n);
+	json_out_member_u64(out, "dataset_samples", job->dataset);
+	json_out_member_u64(out, "population", job->n);
 	json_out_member_u64(out, "batch", job->batch);
 	json_out_member_string(out, "order", order);
 	json_out_member_u64(out, "seed", job->plan_seed);

@@ -33,6 +33,7 @@
 
 #define LEDGER_MAGIC UINT64_C(0x3147444c21214f) /* "O!!LDG1" */
 #define LEDGER_MAX_SAMPLES (UINT64_C(1) << 40)
+#define LEDGER_NOBODYS UINT16_MAX /* counter of a sample that is none of the job's */
 
 struct ledger_record { /* followed by int64_t ids[batch] and the token */
 	struct ledger_totals totals;
@@ -97,7 +98,7 @@ static bool ledger_is_id(const struct ledger *ledger, int64_t id)
 static void ledger_apply(struct ledger *ledger, struct ledger_record *record)
 {
 	uint16_t *counters = ledger_counters_of(ledger);
-	uint16_t next = (uint16_t)BASE_MIN(record->epoch + 1, (uint64_t)UINT16_MAX);
+	uint16_t next = (uint16_t)BASE_MIN(record->epoch + 1, (uint64_t)LEDGER_NOBODYS - 1);
 	const int64_t *ids = ledger_ids_of(record);
 
 	for (uint32_t i = 0; i < BASE_MIN(record->count, ledger->batch); i++)
@@ -224,7 +225,7 @@ void ledger_count(struct ledger *ledger, uint64_t epoch, const int64_t *ids, uin
 	const uint16_t *counters = ledger_counters_of(ledger);
 
 	for (uint32_t i = 0; i < count; i++) {
-		if (!ledger_is_id(ledger, ids[i])) {
+		if (!ledger_is_id(ledger, ids[i]) || counters[ids[i]] == LEDGER_NOBODYS) {
 			totals->strange++;
 			continue;
 		}
@@ -264,17 +265,27 @@ void ledger_commit(struct ledger *ledger, uint64_t epoch, const int64_t *ids, ui
 
 uint16_t ledger_epochs_of(const struct ledger *ledger, uint64_t sample)
 {
-	return ledger_counters_of(ledger)[sample];
+	uint16_t epochs = ledger_counters_of(ledger)[sample];
+
+	return epochs == LEDGER_NOBODYS ? 0 : epochs;
 }
 
-uint64_t ledger_missing(const struct ledger *ledger, uint64_t epochs)
+void ledger_exclude(struct ledger *ledger, uint64_t sample)
 {
-	uint64_t missing = 0;
+	ledger_counters_of(ledger)[sample] = LEDGER_NOBODYS;
+}
+
+uint64_t ledger_missing(const struct ledger *ledger, uint64_t epochs, uint64_t samples,
+			uint64_t *ret_strange)
+{
+	uint64_t missing = 0, came = 0;
 
 	for (uint64_t i = 0; i < ledger->n; i++) {
 		uint64_t seen = ledger_epochs_of(ledger, i);
 
-		missing += seen < epochs ? epochs - seen : 0;
+		came += seen > 0;
+		missing += seen && seen < epochs ? epochs - seen : 0;
 	}
-	return missing;
+	*ret_strange = came > samples ? came - samples : 0;
+	return missing + (came < samples ? (samples - came) * epochs : 0);
 }

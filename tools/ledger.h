@@ -59,7 +59,12 @@ void ledger_commit(struct ledger *ledger, uint64_t epoch, const int64_t *ids, ui
 
 /* Epochs in which the sample came. */
 uint16_t ledger_epochs_of(const struct ledger *ledger, uint64_t sample);
-/* Deliveries that are still missing of so many epochs, without those in totals->missing. */
-uint64_t ledger_missing(const struct ledger *ledger, uint64_t epochs);
+/* Deliveries that are still missing of so many epochs of so many samples, without those in
+ * totals->missing. Where the job has a part of the samples, those that came are it: *ret_strange says
+ * how many there are too many. */
+uint64_t ledger_missing(const struct ledger *ledger, uint64_t epochs, uint64_t samples,
+			uint64_t *ret_strange);
+/* Before the first batch: the sample is none of the job's. */
+void ledger_exclude(struct ledger *ledger, uint64_t sample);
 
 #endif

@@ -52,6 +52,8 @@ START_TEST(counts_what_came)
 	    {1, {10, 5, 6, 7}, 1, 3, 2},
 	};
 
+	uint64_t strange = 1;
+
 	make(12, 4, 16);
 	for (size_t i = 0; i < BASE_ARRAY_LEN(steps); i++) {
 		const struct ledger_totals *totals;
@@ -64,9 +66,34 @@ START_TEST(counts_what_came)
 		ck_assert_uint_eq(totals->samples, 4 * (i + 1));
 	}
 	/* of epoch 1: 8, 9; 11 of both */
-	ck_assert_uint_eq(ledger_missing(&ledger, 2), 4);
+	ck_assert_uint_eq(ledger_missing(&ledger, 2, 12, &strange), 4);
+	ck_assert_uint_eq(strange, 0);
 	ck_assert_uint_eq(ledger_epochs_of(&ledger, 0), 2);
 	ck_assert_uint_eq(ledger_epochs_of(&ledger, 8), 1);
+	ledger_close(&ledger);
+	close(fd);
+}
+END_TEST
+
+/* A job of four samples out of ten, of which the last two cannot be its own. */
+START_TEST(a_part_is_counted_as_one)
+{
+	static const int64_t first[] = {1, 3, 5, 8}, second[] = {1, 3, 4, 0};
+	uint64_t strange = 1;
+
+	make(10, 4, 16);
+	ledger_exclude(&ledger, 8);
+	ledger_exclude(&ledger, 9);
+	deliver(0, first, 4, "");
+	ck_assert_uint_eq(ledger_totals(&ledger)->strange, 1);
+	ck_assert_uint_eq(ledger_missing(&ledger, 1, 4, &strange), 1);
+	ck_assert_uint_eq(ledger_missing(&ledger, 2, 4, &strange), 5);
+	ck_assert_uint_eq(strange, 0);
+	deliver(1, second, 4, ""); /* 0 and 4 were not in the first epoch; 5 lacks */
+	ck_assert_uint_eq(ledger_totals(&ledger)->missing, 2);
+	ck_assert_uint_eq(ledger_missing(&ledger, 2, 4, &strange), 1);
+	ck_assert_uint_eq(strange, 1);
+	ck_assert_uint_eq(ledger_epochs_of(&ledger, 8), 0);
 	ledger_close(&ledger);
 	close(fd);
 }
@@ -188,6 +215,7 @@ int main(void)
 	int failed;
 
 	tcase_add_test(tcase, counts_what_came);
+	tcase_add_test(tcase, a_part_is_counted_as_one);
 	tcase_add_test(tcase, token_comes_back);
 	tcase_add_test(tcase, foreign_memory_is_refused);
 	tcase_add_test(tcase, kill_leaves_one_moment);

@@ -53,6 +53,17 @@ for wrong in "--plan-seed 7" "--plan-seed 7 --order any" "--plan-seed 1.5 --orde
 	esac
 done
 
+# A split is two numbers in order, and maybe a seed.
+for wrong in .5 .5:.2 0:2 0:.5@ 0:.5@x a:b :; do
+	status=0
+	message=$("$build/tools/access-bench" --dataset nowhere --split "$wrong" 2>&1) || status=$?
+	[ $status = 2 ] || complain "access-bench --split $wrong: status $status"
+	case $message in
+	*"--split $wrong"*) ;;
+	*) complain "access-bench --split $wrong says: $message" ;;
+	esac
+done
+
 # Nobody is there: said with where it was looked, and no daemon is started for it.
 status=0
 message=$("$build/tools/access-ctl" --socket /nonexistent/socket ping 2>&1) || status=$?

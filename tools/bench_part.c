@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * --split and --classes: which part of the dataset a job of access-bench asks for, and what of it its
+ * ledger can know without believing libaccess: a sample of another class is nobody's.
+ */
+
+#include "tools/bench.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BENCH_ALL "all"
+
+static const char *bench_part_text(const struct option_texts *texts, unsigned job)
+{
+	const char *text = texts->n ? texts->text[job % texts->n] : BENCH_ALL;
+
+	return strcmp(text, BENCH_ALL) == 0 ? NULL : text;
+}
+
+/* FROM:TO[@SEED] */
+static bool bench_part_split(const char *text, struct oa_sampler *ret)
+{
+	char *end;
+
+	if (!text)
+		return true;
+	ret->from = strtod(text, &end);
+	if (end == text || *end != ':')
+		return false;
+	text = end + 1;
+	ret->to = strtod(text, &end);
+	if (end == text || (*end && *end != '@'))
+		return false;
+	if (*end == '@') {
+		text = end + 1;
+		errno = 0;
+		ret->split_seed = strtoull(text, &end, 10);
+		if (*text < '0' || *text > '9' || errno)
+			return false;
+	}
+	return !*end && ret->from >= 0 && ret->from < ret->to && ret->to <= 1;
+}
+
+bool bench_part_check(const struct bench_config *config, struct diag *diag)
+{
+	for (unsigned i = 0; i < config->split.n; i++) {
+		struct oa_sampler sampler = {0};
+
+		if (bench_part_split(bench_part_text(&config->split, i), &sampler))
+			continue;
+		diag_set(diag,
+			 "--split %s: expected FROM:TO or FROM:TO@SEED with 0 <= FROM < TO <= 1, "
+			 "or all",
+			 config->split.text[i]);
+		return false;
+	}
+	return true;
+}
+
+bool bench_part_of(const struct bench_config *config, unsigned job, struct bench_part *ret)
+{
+	const char *classes = bench_part_text(&config->classes, job);
+
+	*ret = (struct bench_part){.sampler.size = sizeof(ret->sampler)};
+	bench_part_split(bench_part_text(&config->split, job), &ret->sampler);
+	if (classes) {
+		ret->text = strdup(classes);
+		ret->names = calloc(strlen(classes) + 1, sizeof(*ret->names));
+	}
+	if (!ret->text || !ret->names)
+		return bench_part_is_asked(ret);
+	for (char *at = ret->text, *name; (name = strsep(&at, ","));)
+		ret->names[ret->sampler.n_classes++] = name;
+	ret->sampler.classes = ret->names;
+	return true;
+}
+
+void bench_part_fini(struct bench_part *part)
+{
+	free(part->text);
+	free(part->names);
+	part->text = NULL;
+	part->names = NULL;
+}
+
+static bool bench_part_has_class(const struct bench_part *part, const char *name)
+{
+	for (uint32_t i = 0; i < part->sampler.n_classes; i++)
+		if (name && strcmp(part->names[i], name) == 0)
+			return true;
+	return false;
+}
+
+void bench_part_mark(const struct bench_part *part, const struct oa_dataset *dataset,
+		     struct ledger *ledger)
+{
+	if (!part->sampler.n_classes)
+		return;
+	for (uint64_t id = 0; id < ledger->n; id++) {
+		int64_t label = oa_dataset_label(dataset, (int64_t)id);
+
+		if (!bench_part_has_class(part, oa_dataset_class_name(dataset, (uint32_t)label)))
+			ledger_exclude(ledger, id);
+	}
+}
