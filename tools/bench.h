@@ -106,9 +106,6 @@ static inline bool bench_part_is_asked(const struct bench_part *part)
 	return part->sampler.n_classes || part->sampler.to > 0;
 }
 void bench_part_fini(struct bench_part *part);
-/* Tells the ledger which samples cannot be the job's. */
-void bench_part_mark(const struct bench_part *part, const struct oa_dataset *dataset,
-		     struct ledger *ledger);
 
 /* bench_job.c: the whole life of a job's process; returns its exit status. */
 int bench_job(const struct bench_config *config, const char *socket, unsigned job,

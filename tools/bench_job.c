@@ -131,6 +131,28 @@ static int bench_job_part(struct bench_life *life, struct oa_dataset **ret)
 	return 0;
 }
 
+static bool bench_job_has_class(const struct bench_part *part, const char *name)
+{
+	for (uint32_t i = 0; i < part->sampler.n_classes; i++)
+		if (name && strcmp(part->names[i], name) == 0)
+			return true;
+	return false;
+}
+
+/* What the ledger can know without believing libaccess: a sample of another class is not the job's. */
+static void bench_job_mark(const struct bench_part *part, const struct oa_dataset *dataset,
+			   struct ledger *ledger)
+{
+	if (!part->sampler.n_classes)
+		return;
+	for (uint64_t id = 0; id < ledger->n; id++) {
+		int64_t label = oa_dataset_label(dataset, (int64_t)id);
+
+		if (!bench_job_has_class(part, oa_dataset_class_name(dataset, (uint32_t)label)))
+			ledger_exclude(ledger, id);
+	}
+}
+
 static int bench_job_make_ledger(struct bench_life *life, const struct oa_stats *stats)
 {
 	uint32_t batch = bench_batch_of(life->config, life->job);
@@ -146,7 +168,7 @@ static int bench_job_make_ledger(struct bench_life *life, const struct oa_stats 
 		token = 4096 + n / 8 + 32 * ((uint64_t)stats->hand + batch);
 	r = ledger_make(life->ledger_fd, n, batch, (uint32_t)token, &life->ledger);
 	if (r == 0)
-		bench_part_mark(&life->part, dataset, &life->ledger);
+		bench_job_mark(&life->part, dataset, &life->ledger);
 	oa_dataset_close(dataset);
 	if (r)
 		return bench_fail(life, "cannot make the ledger: %s", strerror(-r));

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * --split and --classes: which part of the dataset a job of access-bench asks for, and what of it its
- * ledger can know without believing libaccess: a sample of another class is nobody's.
+ * --split and --classes: which part of the dataset a job of access-bench asks for.
  */
 
 #include "tools/bench.h"
@@ -84,25 +83,4 @@ void bench_part_fini(struct bench_part *part)
 	free(part->names);
 	part->text = NULL;
 	part->names = NULL;
-}
-
-static bool bench_part_has_class(const struct bench_part *part, const char *name)
-{
-	for (uint32_t i = 0; i < part->sampler.n_classes; i++)
-		if (name && strcmp(part->names[i], name) == 0)
-			return true;
-	return false;
-}
-
-void bench_part_mark(const struct bench_part *part, const struct oa_dataset *dataset,
-		     struct ledger *ledger)
-{
-	if (!part->sampler.n_classes)
-		return;
-	for (uint64_t id = 0; id < ledger->n; id++) {
-		int64_t label = oa_dataset_label(dataset, (int64_t)id);
-
-		if (!bench_part_has_class(part, oa_dataset_class_name(dataset, (uint32_t)label)))
-			ledger_exclude(ledger, id);
-	}
 }

@@ -114,7 +114,7 @@ void ctl_draw_jobs(const struct json_in *status, FILE *out)
 	struct table table;
 
 	table_init(&table,
-		   "job|<name|pid|uid|<stream|batch|epoch|samples|rate|waited|pins|ahead|lives|"
+		   "job|<name|pid|uid|<stream|batch|epoch|of|samples|rate|waited|pins|ahead|lives|"
 		   "<waits for");
 	for (size_t i = 0; i < json_in_count(jobs); i++) {
 		const struct json_in *job = json_in_item(jobs, i);
@@ -134,6 +134,7 @@ void ctl_draw_jobs(const struct json_in *status, FILE *out)
 				   (unsigned long long)epochs);
 		else
 			table_cell(&table, "%llu", (unsigned long long)ctl_u64(job, "epoch"));
+		table_cell(&table, "%llu", (unsigned long long)ctl_u64(job, "population"));
 		table_cell(&table, "%llu", (unsigned long long)ctl_u64(job, "delivered"));
 		table_cell(&table, "%.0f/s", ctl_real(job, "rate"));
 		table_cell(&table, "%.1f s", ctl_real(job, "wait_seconds"));

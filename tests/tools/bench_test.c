@@ -355,15 +355,16 @@ static const struct key top_keys[] = {
     {"seconds", REAL}, {"exactly_once", BOOL}, {"interrupted", BOOL},
 };
 static const struct key job_keys[] = {
-    {"samples", COUNT},      {"seconds", REAL},        {"wait_seconds", REAL},
-    {"epochs", COUNT},       {"missing", COUNT},       {"duplicates", COUNT},
-    {"copied_share", REAL},  {"first_batch_ms", REAL}, {"exactly_once", BOOL},
-    {"error", TEXT_OR_NULL}, {"epochs_asked", COUNT},  {"dataset_samples", COUNT},
-    {"batch", COUNT},        {"step_ms", REAL},        {"start_s", REAL},
-    {"batches", COUNT},      {"strange", COUNT},       {"bad_values", COUNT},
-    {"skipped", COUNT},      {"substituted", COUNT},   {"bytes_verified", COUNT},
-    {"reconnects", COUNT},   {"kills", COUNT},         {"stops", COUNT},
-    {"lives", COUNT},        {"order", TEXT},          {"seed", COUNT},
+    {"samples", COUNT},        {"seconds", REAL},        {"wait_seconds", REAL},
+    {"epochs", COUNT},         {"missing", COUNT},       {"duplicates", COUNT},
+    {"copied_share", REAL},    {"first_batch_ms", REAL}, {"exactly_once", BOOL},
+    {"error", TEXT_OR_NULL},   {"epochs_asked", COUNT},  {"dataset_samples", COUNT},
+    {"population", COUNT},     {"batch", COUNT},         {"step_ms", REAL},
+    {"start_s", REAL},         {"batches", COUNT},       {"strange", COUNT},
+    {"bad_values", COUNT},     {"skipped", COUNT},       {"substituted", COUNT},
+    {"bytes_verified", COUNT}, {"reconnects", COUNT},    {"kills", COUNT},
+    {"stops", COUNT},          {"lives", COUNT},         {"order", TEXT},
+    {"seed", COUNT},
 };
 static const struct key handover_keys[] = {{"count", COUNT}, {"p50", REAL}, {"p99", REAL}};
 static const struct key node_keys[] = {
