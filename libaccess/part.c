@@ -25,10 +25,16 @@ void part_init(struct part *part)
 	*part = (struct part){.fd = -1};
 }
 
-void part_fini(struct part *part)
+void part_forget(struct part *part)
 {
 	free(part->bits);
 	free(part->members);
+	part->bits = part->members = NULL;
+}
+
+void part_fini(struct part *part)
+{
+	part_forget(part);
 	base_close(&part->fd);
 	part_init(part);
 }
@@ -247,4 +253,65 @@ int part_list(const struct part *part, int64_t **ret_ids)
 			ids[count++] = (int64_t)id;
 	*ret_ids = ids;
 	return 0;
+}
+
+/* ---- for fixed plans ---- */
+
+/* The sampler's ids, or all of the part. 0 or -ENOMEM. */
+static int part_ids(const struct part *part, struct sampler *sampler)
+{
+	int r = sampler->ids ? 0 : part_list(part, &sampler->ids);
+
+	if (!r && !sampler->n_ids)
+		sampler->n_ids = part->count;
+	return r;
+}
+
+/* Without ids weights are by sample: they become those of the ids. 0 or -ENOMEM. */
+static int part_weights(struct sampler *sampler)
+{
+	double *weights = malloc((sampler->n_ids + 1) * sizeof(*weights));
+
+	if (!weights)
+		return -ENOMEM;
+	for (uint64_t i = 0; i < sampler->n_ids; i++)
+		weights[i] = sampler->weights[sampler->ids[i]];
+	free(sampler->weights);
+	sampler->weights = weights;
+	sampler->n_weights = sampler->n_ids;
+	return 0;
+}
+
+int part_filter(const struct part *part, struct sampler *sampler, struct diag *diag)
+{
+	bool by_sample = sampler->weights && !sampler->ids;
+	uint64_t kept = 0;
+	int r;
+
+	if (by_sample && sampler->n_weights != part->n)
+		return error_set(diag, OA_E_INVALID,
+				 "oa_open(): options.sampler.n_weights is %llu, the dataset has "
+				 "%llu samples",
+				 (unsigned long long)sampler->n_weights,
+				 (unsigned long long)part->n);
+	r = part_ids(part, sampler);
+	if (!r && by_sample)
+		r = part_weights(sampler);
+	if (r)
+		return r;
+	for (uint64_t i = 0; i < sampler->n_ids; i++) {
+		if ((uint64_t)sampler->ids[i] >= part->n)
+			return part_bad_id(sampler, i, part->n, diag);
+		if (!part_has(part, sampler->ids[i]))
+			continue;
+		if (sampler->weights)
+			sampler->weights[kept] = sampler->weights[i];
+		sampler->ids[kept++] = sampler->ids[i];
+	}
+	sampler->n_ids = kept;
+	sampler->n_weights = sampler->weights ? kept : 0;
+	if (kept)
+		return 0;
+	return error_set(diag, OA_E_INVALID,
+			 "oa_open(): options.sampler: none of its ids is in its classes and split");
 }

@@ -25,6 +25,8 @@ struct part {              /* owned; all zero but fd -1: all samples */
 
 void part_init(struct part *part);
 void part_fini(struct part *part);
+/* All but which dataset version it was of. */
+void part_forget(struct part *part);
 /* Does the sampler leave samples out? with_ids: also by its ids (a fixed plan takes them as a list). */
 bool part_is_asked(const struct sampler *sampler, bool with_ids);
 /* Computes it into an initialised part. 0; OA_E_INVALID with diag: a class that is not there, an id out
@@ -33,6 +35,9 @@ int part_make(struct part *part, const struct sampler *sampler, bool with_ids,
 	      const struct catalog *catalog, struct diag *diag);
 /* After a part_make(): makes the descriptor for OPEN. 0 or negative errno. */
 int part_seal(struct part *part);
+/* For a fixed plan: of the sampler's ids and weights those that are in the part (all of a part's, if it
+ * has no ids), in their order; classes and split are spent. 0, OA_E_INVALID with diag, -ENOMEM. */
+int part_filter(const struct part *part, struct sampler *sampler, struct diag *diag);
 /* Its ids, ascending: part->count of them (heap, caller owns). 0 or -ENOMEM. */
 int part_list(const struct part *part, int64_t **ret_ids);
 /* After part_make(), for any id. */

@@ -193,23 +193,9 @@ static int sampler_check_files(const struct oa_options *options, struct diag *di
 	return 0;
 }
 
-static bool sampler_has_split(const struct oa_sampler *from)
-{
-	struct oa_sampler sampler = {0};
-
-	memcpy(&sampler, from, BASE_MIN(from->size, sizeof(sampler)));
-	return sampler.classes || sampler.from < sampler.to;
-}
-
 /* What later versions will do. */
 static int sampler_check_built(const struct oa_options *options, struct diag *diag)
 {
-	if (options->sampler && plan_is_fixed((uint32_t)options->order) &&
-	    sampler_has_split(options->sampler))
-		return error_set(
-		    diag, OA_E_INVALID,
-		    "oa_open(): options.sampler: this libaccess takes classes and splits under the "
-		    "usual orders alone; leave them out, or upgrade libaccess");
 	if (options->record || options->replay)
 		return error_set(diag, OA_E_INVALID,
 				 "oa_open(): options.%s: this libaccess neither records nor "

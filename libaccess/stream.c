@@ -135,7 +135,7 @@ static int stream_found(struct oa_stream *stream, const struct board_geometry *g
 		return error_set(diag, -EPROTO,
 				 "accessd deals grains of %u samples, this libaccess %u",
 				 geometry->grain, stream->deal.grain);
-	if (stream->part.bits &&
+	if (stream->part.n &&
 	    (geometry->n_samples != stream->part.n ||
 	     memcmp(geometry->dataset, stream->part.version, sizeof(stream->dataset)) != 0))
 		return error_set(diag, -EPROTO,
@@ -473,32 +473,43 @@ static int stream_dial(struct oa_stream *stream, const struct oa_options *option
 	}
 }
 
-/* Which samples the job wants, where that is a part of them and not a fixed plan's business. */
+/* What OPEN says of the part. */
+static int stream_tell_part(struct oa_stream *stream)
+{
+	int r = part_seal(&stream->part);
+
+	if (r)
+		return r;
+	if (stream->part.is_random) { /* never a hand with samples of others */
+		free(stream->part.members);
+		stream->part.members = NULL;
+	}
+	stream->open.part = &stream->part;
+	return 0;
+}
+
+/* Which samples the job wants, where that is a part of them. A fixed plan has it as a list. */
 static int stream_set_part(struct oa_stream *stream, const struct oa_options *options,
 			   struct diag *diag)
 {
 	struct catalog catalog;
 	int r;
 
-	if (stream->is_fixed || !part_is_asked(&stream->sampler, true))
+	if (!part_is_asked(&stream->sampler, !stream->is_fixed))
 		return 0;
 	r = inquire(&stream->route, stream->open.dataset,
 		    dial_deadline(options->timeout_ms ? options->timeout_ms : 600000), options,
 		    &catalog, diag);
 	if (r)
 		return r;
-	r = part_make(&stream->part, &stream->sampler, true, &catalog, diag);
+	r = part_make(&stream->part, &stream->sampler, !stream->is_fixed, &catalog, diag);
 	catalog_detach(&catalog);
 	if (!r)
-		r = part_seal(&stream->part);
-	if (r < 0)
-		return error_of_errno(diag, r, "oa_open(): the bitmap of options.sampler");
-	if (stream->part.is_random) { /* never a hand with samples of others */
-		free(stream->part.members);
-		stream->part.members = NULL;
-	}
-	stream->open.part = &stream->part;
-	return r;
+		r = stream->is_fixed ? part_filter(&stream->part, &stream->sampler, diag)
+				     : stream_tell_part(stream);
+	if (stream->is_fixed)
+		part_forget(&stream->part);
+	return r < 0 ? error_of_errno(diag, r, "oa_open(): options.sampler") : r;
 }
 
 static int stream_connect(struct oa_stream *stream, const struct oa_options *options,

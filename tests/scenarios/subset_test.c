@@ -382,6 +382,37 @@ START_TEST(parts_survive_a_kill)
 }
 END_TEST
 
+/* ---- under fixed orders ---- */
+
+START_TEST(fixed_orders_have_parts)
+{
+	struct oa_sampler sampler[] = {classes_of(), split_of(0, .25), split_of(.25, 1)};
+	struct trainee_seen seen[3] = {0};
+	struct oa_client *client;
+
+	make_dataset();
+	rig_start("workers=1", "hand=16", NULL);
+	client = rig_connect();
+	for (unsigned i = 0; i < 3; i++) {
+		struct oa_options options = options_of(&sampler[i], 16, 2);
+		struct oa_stream *stream;
+
+		options.order = i ? OA_ORDER_SEEDED : OA_ORDER_SEQUENTIAL;
+		options.seed = i ? 9 : 0;
+		stream = rig_open(client, &options);
+		trainee_train(stream, 0, &seen[i]);
+		oa_close(stream);
+	}
+	assert_classes(&seen[0], 2);
+	for (unsigned id = 0; id < SAMPLES; id++) {
+		ck_assert_uint_eq(seen[1].count[id] + seen[2].count[id], 2);
+		ck_assert_uint_eq(seen[1].count[id] % 2, 0);
+	}
+	oa_disconnect(client);
+	rig_end();
+}
+END_TEST
+
 /* ---- what is refused ---- */
 
 static void assert_refused(struct oa_client *client, const struct oa_sampler *sampler,
@@ -462,6 +493,7 @@ static void add_tests(TCase *tcase)
 	tcase_add_test(tcase, classes_beside_the_whole);
 	tcase_add_loop_test(tcase, parts_resume_anywhere, 0, 2);
 	tcase_add_loop_test(tcase, parts_survive_a_kill, 0, 2);
+	tcase_add_test(tcase, fixed_orders_have_parts);
 	tcase_add_test(tcase, parts_that_cannot_be_are_refused);
 	tcase_add_loop_test(tcase, an_augmentation_serves_as_many_epochs_as_it_may, 0, 5);
 }
