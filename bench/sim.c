@@ -7,6 +7,7 @@
  *	sim             the table: 100, 400, 1,600, 5,000 hands an epoch, one and two in production
  *	sim --quick     what "make check" runs: 100 and 400 hands, means of three seeds, with limits
  *	sim --compose   times the dealing of a hand for 64 jobs and 2^19 grains
+ *	sim --chapters  what it costs to walk through an epoch in chapters
  *
  * python3 carousel_sim.py 100, the reference for the policy, prints what stands below as
  * python_100: percent over the reference, one seed. The limits at 400 hands are the product's.
@@ -259,14 +260,94 @@ static int print_compose(enum needs kind)
 	return 0;
 }
 
+/* chapters: jobs that start at any time in the first one's epoch, two slots a job */
+
+#define SIM_CHAPTER 1600 /* grains that stand for 2^19: 200 hands */
+#define SIM_CHAPTER_SEEDS 2
+
+static const struct {
+	const char *name;
+	uint64_t size; /* so many chapters of SIM_CHAPTER grains; 0: there is but one */
+	uint32_t max_begun;
+} walks[] = {
+    {"one bitmap, no chapters", 0, 1},
+    {"chapters of 2^19 grains, 1 begun", 1, 1},
+    {"chapters of 2^18 grains, 2 begun", 2, 2},
+    {"chapters of 2^16 grains, 8 begun", 8, 8},
+    {"chapters of 2^15 grains, 16 begun", 16, 16},
+    {"chapters of 2^15 grains, all begun", 16, UINT32_MAX},
+};
+
+static void stagger(struct sim_world_scenario *scenario, unsigned jobs, bool mixed, uint64_t seed)
+{
+	struct philox_seq random;
+
+	*scenario = (struct sim_world_scenario){.jobs = jobs, .slots = 2 * jobs};
+	philox_seq_init(&random, 17, seed, jobs);
+	for (unsigned i = 0; i < jobs; i++) {
+		scenario->speed[i] = mixed ? 1 - .8 * i / (jobs > 2 ? jobs - 1 : 1.6) : 1;
+		scenario->start[i] = i ? (double)philox_below(&random, 1000) / 1000 : 0;
+		scenario->epochs[i] = (unsigned)(5 * scenario->speed[i]);
+	}
+}
+
+static int print_walk(unsigned jobs, bool mixed, unsigned units, size_t walk)
+{
+	struct sim_world_run run = {
+	    .n = (uint64_t)SIM_CHAPTER * units,
+	    .hand = SIM_SIZE,
+	    .producing = 2,
+	    .rate = SIM_RATE,
+	    .chapter = walks[walk].size ? SIM_CHAPTER / walks[walk].size : UINT64_C(1) << 19,
+	    .max_begun = walks[walk].max_begun,
+	};
+	struct sim_world_result mean = {0}, one;
+
+	for (unsigned i = 0; i < SIM_CHAPTER_SEEDS; i++) {
+		struct sim_world_scenario scenario;
+		int r;
+
+		stagger(&scenario, jobs, mixed, i);
+		run.seed = i + 1;
+		r = sim_world(&scenario, &run, &one);
+		if (r)
+			return r;
+		mean.over += one.over / SIM_CHAPTER_SEEDS;
+		mean.work += one.work / SIM_CHAPTER_SEEDS;
+		mean.stall = BASE_MAX(mean.stall, one.stall);
+	}
+	printf("  %u jobs, %s, %2u x 2^19 grains, %-34s over the reference %5.1f %%  of separate "
+	       "loaders' work %5.1f %%  worst wait %4.1f %%\n",
+	       jobs, mixed ? "mixed speeds" : "equal speeds", units, walks[walk].name,
+	       100 * mean.over, 100 * mean.work, 100 * mean.stall);
+	fflush(stdout);
+	return 0;
+}
+
+static int print_chapters(void)
+{
+	static const unsigned jobs[] = {2, 4, 8}, units[] = {4, 16, 60};
+	int r = 0;
+
+	for (unsigned mixed = 0; mixed < 2; mixed++)
+		for (size_t i = 0; i < BASE_ARRAY_LEN(jobs); i++)
+			for (size_t k = 0; k < BASE_ARRAY_LEN(units); k++)
+				for (size_t w = 0; w < BASE_ARRAY_LEN(walks) && !r; w++)
+					r = print_walk(jobs[i], mixed, units[k], w);
+	return r;
+}
+
 int main(int argc, char **argv)
 {
 	const char *what = argc > 1 ? argv[1] : "";
 
-	if (argc > 2 || (argc == 2 && strcmp(what, "--quick") && strcmp(what, "--compose"))) {
-		fprintf(stderr, "usage: sim [--quick | --compose]\n");
+	if (argc > 2 || (argc == 2 && strcmp(what, "--quick") && strcmp(what, "--compose") &&
+			 strcmp(what, "--chapters"))) {
+		fprintf(stderr, "usage: sim [--quick | --compose | --chapters]\n");
 		return 2;
 	}
+	if (strcmp(what, "--chapters") == 0)
+		return print_chapters() != 0;
 	if (strcmp(what, "--compose") == 0) {
 		int r = 0;
 

@@ -223,6 +223,8 @@ static int set_up(struct sim *sim)
 	    .slots = scenario->slots,
 	    .max_slots = scenario->slots,
 	    .producing = run->producing,
+	    .chapter = run->chapter,
+	    .max_begun = run->max_begun,
 	    .seed = run->seed,
 	    .first_lap = 1,
 	};

@@ -29,6 +29,8 @@ struct sim_world_scenario {
 struct sim_world_run {
 	uint64_t n;
 	uint32_t hand, producing;
+	uint64_t chapter; /* grains a chapter; 0: what is right for n */
+	uint32_t max_begun;
 	double rate;
 	uint64_t seed;
 	/* Told of each hand as a job takes it; may be NULL. */

@@ -49,10 +49,12 @@ int carousel_new(const struct carousel_config *config, struct carousel **ret)
 	carousel->evicting = CAROUSEL_NO_SLOT;
 	deal_init(&carousel->deal, config->n, config->version);
 	carousel->words = words_of(carousel->deal.grains);
+	carousel_chapter_init(carousel);
+	carousel->room_window = words_of(BASE_MIN(carousel->deal.grains, carousel->chapter + 64));
 	carousel->max_grains = config->hand / carousel->deal.grain;
-	carousel->candidates = calloc(carousel->words, sizeof(uint64_t));
-	carousel->drawn = calloc(carousel->words, sizeof(uint64_t));
-	carousel->sums = calloc(carousel->words / CAROUSEL_BLOCK + 1, sizeof(uint32_t));
+	carousel->candidates = calloc(carousel->room_window, sizeof(uint64_t));
+	carousel->drawn = calloc(carousel->room_window, sizeof(uint64_t));
+	carousel->sums = calloc(carousel->room_window / CAROUSEL_BLOCK + 1, sizeof(uint32_t));
 	carousel->room_list = CAROUSEL_LEAST_LIST + 2 * carousel->max_grains;
 	carousel->list = calloc(carousel->room_list, sizeof(uint32_t));
 	carousel->slots = calloc(config->max_slots, sizeof(*carousel->slots));
@@ -71,6 +73,7 @@ static void free_member(struct carousel *carousel, struct carousel_member *membe
 		carousel_log_leave(carousel, (uint32_t)(member - carousel->jobs));
 	carousel_population_unref(carousel, member->population);
 	free(member->need);
+	carousel_chapter_leave(member);
 	free(member->tail);
 	free(member->grants);
 	*member = (struct carousel_member){0};
@@ -218,10 +221,11 @@ static int fill_member(struct carousel *carousel, const struct carousel_join *jo
 	r = set_population(carousel, join, member);
 	if (r)
 		return r;
-	member->need = calloc(carousel->words, sizeof(*member->need));
+	member->need = calloc(carousel->words + CAROUSEL_BLOCK, sizeof(*member->need));
 	member->tail = calloc((size_t)join->n_tail + 1, sizeof(*member->tail));
 	member->grants = calloc(carousel->config.max_slots, sizeof(*member->grants));
-	if (!member->need || !member->tail || !member->grants)
+	if (!member->need || !member->tail || !member->grants ||
+	    carousel_chapter_enter(carousel, member))
 		return -ENOMEM;
 	if (join->group)
 		return carousel_log_enter(carousel, join, (uint32_t)(member - carousel->jobs));
@@ -537,6 +541,7 @@ void carousel_job(const struct carousel *carousel, uint32_t job, uint64_t now_ns
 	    .consumed = member->consumed,
 	    .grants = member->n_grants - member->pins,
 	    .pins = member->pins,
+	    .begun = carousel->chapters > 1 ? member->begun : 0,
 	};
 }
 

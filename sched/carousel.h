@@ -49,7 +49,9 @@ struct carousel_config {
 	uint64_t first_lap; /* laps are first_lap, first_lap + 1, ... */
 	/* 1: pipeline without random ops: a resident instance may serve a job again */
 	uint32_t usable_again;
-	uint32_t reserved;
+	/* for tests; 0: what is right for n */
+	uint32_t max_begun; /* chapters that a job may have begun */
+	uint64_t chapter;   /* grains a chapter */
 };
 
 struct carousel_join {
@@ -120,6 +122,7 @@ struct carousel_job_view {
 	uint64_t coming;          /* samples granted, untaken */
 	uint64_t taken, consumed; /* samples, over all epochs */
 	uint32_t grants, pins;
+	uint32_t begun; /* chapters of which it needs a part; 0 if there is but one chapter */
 };
 
 struct carousel;

@@ -138,6 +138,8 @@ static const char *check_job(const struct carousel *carousel, uint32_t job)
 		return member->need || member->grants ? "a job that left still owns something"
 						      : NULL;
 	if (!broken)
+		broken = carousel_chapter_check(carousel, member); /* the next one counts again */
+	if (!broken)
 		broken = check_need(carousel, member);
 	if (!broken)
 		broken = check_sum(member);
@@ -165,6 +167,8 @@ static const char *check_hand(const struct carousel *carousel, const struct caro
 		    (i && hand->grains[i] <= hand->grains[i - 1]))
 			return "a hand's grains are not distinct, ascending grains of the deal";
 		samples += carousel_population_grain(carousel, hand->scope, hand->grains[i]);
+		if (hand->grains[i] / carousel->chapter != hand->grains[0] / carousel->chapter)
+			return "a hand's grains are of two chapters";
 	}
 	if (!hand->is_private && !hand->order && samples != hand->count)
 		return "a hand's samples are not those of its grains";
@@ -231,7 +235,7 @@ const char *carousel_check(const struct carousel *carousel)
 		return "hands in production are not counted right, or too many";
 	if (unstamped != carousel->unstamped)
 		return "finished hands are not counted right";
-	for (size_t i = 0; i < carousel->words; i++)
+	for (size_t i = 0; i < carousel->room_window; i++)
 		if (carousel->drawn[i])
 			return "a draw left its marks";
 	return NULL;

@@ -130,17 +130,19 @@ static bool split(struct carousel *carousel, const struct carousel_member *membe
 	uint64_t *set = carousel->candidates;
 	uint64_t flip = is_hungry ? 0 : UINT64_MAX;
 	uint64_t half = half_hand(carousel), preferred = 0, other = 0;
-	size_t words = carousel->words, seen;
+	size_t words = carousel->window.words, seen;
+	const uint64_t *need = member->need + carousel->window.word;
 
-	if (is_hungry && member->need_grains < half) /* then the other half is it, most likely */
-		other = count_up_to(set, member->need, ~flip, words, half, &seen);
+	if (is_hungry && member->left[carousel->window.chapter] < half)
+		other =
+		    count_up_to(set, need, ~flip, words, half, &seen); /* it is it, most likely */
 	if (other < half)
-		preferred = count_up_to(set, member->need, flip, words, half, &seen);
+		preferred = count_up_to(set, need, flip, words, half, &seen);
 	if (preferred < half && other < half)
-		other = count_up_to(set, member->need, ~flip, words, half, &seen);
+		other = count_up_to(set, need, ~flip, words, half, &seen);
 	if (prefers_other(preferred, other, half))
 		flip = ~flip;
-	keep(set, member->need, flip, words);
+	keep(set, need, flip, words);
 	return seen > words / CAROUSEL_THIN;
 }
 
@@ -167,7 +169,7 @@ static bool list_candidates(struct carousel *carousel, uint32_t *ret_n)
 {
 	uint32_t n = 0;
 
-	for (size_t i = 0; i < carousel->words; i++) {
+	for (size_t i = 0; i < carousel->window.words; i++) {
 		uint64_t bits = carousel->candidates[i];
 
 		if (carousel->room_list - n < 64 &&
@@ -185,7 +187,7 @@ static bool list_candidates(struct carousel *carousel, uint32_t *ret_n)
 static uint64_t sum_blocks(struct carousel *carousel)
 {
 	const uint64_t *set = carousel->candidates;
-	size_t blocks = carousel->words / CAROUSEL_BLOCK;
+	size_t blocks = carousel->window.words / CAROUSEL_BLOCK;
 	uint32_t sum = 0;
 
 	for (size_t i = 0; i < blocks; i++) {
@@ -199,7 +201,7 @@ static uint64_t sum_blocks(struct carousel *carousel)
 /* The rank-th of the candidates, from 0, in ascending order. */
 static uint32_t grain_of_rank(const struct carousel *carousel, uint32_t n_list, uint32_t rank)
 {
-	size_t low = 0, high = carousel->words / CAROUSEL_BLOCK;
+	size_t low = 0, high = carousel->window.words / CAROUSEL_BLOCK;
 	size_t word;
 	uint64_t bits;
 
@@ -253,8 +255,10 @@ static uint32_t draw(struct carousel *carousel, uint64_t lap, uint32_t n_list, u
 		bits_set(carousel->drawn, grain);
 		grains[i] = grain;
 	}
-	for (uint32_t i = 0; i < n; i++)
+	for (uint32_t i = 0; i < n; i++) {
 		bits_clear(carousel->drawn, grains[i]);
+		grains[i] += (uint32_t)(64 * carousel->window.word);
+	}
 	qsort(grains, n, sizeof(*grains), compare_grains);
 	return n;
 }
@@ -282,6 +286,21 @@ static uint32_t fill_hand(const struct carousel *carousel, uint64_t lap, uint32_
 	return kept;
 }
 
+/* The need of the hungriest job in the window's chapter. */
+static void begin(struct carousel *carousel, const struct carousel_member *hungriest)
+{
+	const struct carousel_window *window = &carousel->window;
+	uint64_t *set = carousel->candidates;
+	size_t last = (size_t)(window->end / 64);
+
+	memcpy(set, hungriest->need + window->word, window->words * sizeof(*set));
+	set[0] &= UINT64_MAX << window->first;
+	if (last < window->words)
+		set[last] &= ~(UINT64_MAX << (window->end % 64));
+	for (size_t i = last + 1; i < window->words; i++)
+		set[i] = 0;
+}
+
 /* Chooses grains for the hungriest job, order[0], and whoever can share them. A job of a scope within
  * the hand's has no say (carousel_population.c); one of a wider scope, which will not be granted the
  * hand, would rather have it made of what it has had. */
@@ -290,18 +309,21 @@ static uint32_t choose(struct carousel *carousel, uint64_t lap, const uint32_t *
 {
 	uint32_t scope = carousel->jobs[order[0]].scope, n_list = 0;
 	bool is_whole = !scope || carousel->deal.grain == 1;
+	uint32_t chapter = carousel_chapter_choose(carousel, lap, order, n, n_hungry);
 
-	memcpy(carousel->candidates, carousel->jobs[order[0]].need,
-	       carousel->words * sizeof(uint64_t));
+	carousel_chapter_window(carousel, chapter, &carousel->window);
+	begin(carousel, &carousel->jobs[order[0]]);
 	for (uint32_t i = 1; i < n; i++) {
 		const struct carousel_member *member = &carousel->jobs[order[i]];
 		bool is_hungry = i < n_hungry && member->scope == scope;
 
-		if (member->need_grains == carousel->deal.grains ||
+		if (!carousel_chapter_has_say(carousel, member, chapter) ||
+		    member->left[chapter] == carousel->window.end - carousel->window.first ||
 		    !carousel_population_is_within(carousel, scope, member->scope))
 			continue; /* it needs all there is, or has no say: all are kept */
 		if (n_list)
-			n_list = split_list(carousel, member->need, is_hungry, n_list);
+			n_list = split_list(carousel, member->need + carousel->window.word,
+					    is_hungry, n_list);
 		else if (split(carousel, member, is_hungry) && !list_candidates(carousel, &n_list))
 			n_list = 0;
 	}

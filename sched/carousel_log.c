@@ -489,7 +489,7 @@ static void append(struct carousel *carousel, struct carousel_log *log,
 		return;
 	}
 	record->produced = produced;
-	carousel_need_take(member, hand, hand->count);
+	carousel_need_take(carousel, log->group, hand, hand->count);
 	member->taken += hand->count;
 	log->place += hand->count;
 	*ret = (struct carousel_action){

@@ -38,6 +38,7 @@ void carousel_need_recount(const struct carousel *carousel, struct carousel_memb
 		return; /* there is nothing but the number */
 	member->need_grains = bits_count(member->need, deal->grains);
 	member->need_samples = population_samples(deal, bits, member->need);
+	carousel_chapter_recount(carousel, member);
 }
 
 void carousel_need_reset(struct carousel *carousel, struct carousel_member *member)
@@ -52,6 +53,7 @@ void carousel_need_reset(struct carousel *carousel, struct carousel_member *memb
 		memcpy(member->need, population->need, carousel->words * sizeof(*member->need));
 	else
 		bits_fill(member->need, carousel->deal.grains);
+	carousel_chapter_fill(carousel, member);
 }
 
 static void clear_need(struct carousel *carousel, struct carousel_member *member)
@@ -62,16 +64,23 @@ static void clear_need(struct carousel *carousel, struct carousel_member *member
 	for (size_t i = 0; i < carousel->words; i++)
 		member->need[i] = 0;
 	member->need_grains = 0;
+	carousel_chapter_clear(carousel, member);
 }
 
-void carousel_need_take(struct carousel_member *member, const struct carousel_hand *hand,
+void carousel_need_take(struct carousel *carousel, uint32_t job, const struct carousel_hand *hand,
 			uint32_t samples)
 {
+	struct carousel_member *member = &carousel->jobs[job];
+	uint32_t taken = 0;
+
 	for (uint32_t i = 0; i < hand->n_grains; i++) {
-		member->need_grains -= bits_test(member->need, hand->grains[i]);
+		taken += bits_test(member->need, hand->grains[i]);
 		bits_clear(member->need, hand->grains[i]);
 	}
-	if (!hand->is_private) /* else they were in the tail */
+	member->need_grains -= taken;
+	if (carousel_chapter_took(carousel, member, hand, taken))
+		carousel_need_look(carousel, job); /* it may begin another */
+	if (!hand->is_private)                     /* else they were in the tail */
 		member->need_samples -= samples;
 }
 
@@ -156,7 +165,7 @@ void carousel_need_grant(struct carousel *carousel, uint32_t job, uint32_t slot,
 		first = pass(carousel, member, &s->hand);
 	samples = carousel_population_of_hand(carousel, member, &s->hand) - first;
 	if (!carousel_is_placed(member))
-		carousel_need_take(member, &s->hand, samples);
+		carousel_need_take(carousel, job, &s->hand, samples);
 	*grant = (struct carousel_grant){
 	    .state = CAROUSEL_GRANTED,
 	    .last = !member->need_samples && !member->n_tail,
@@ -226,12 +235,16 @@ static void return_place(struct carousel_member *member, const struct carousel_g
 static void return_grains(const struct carousel *carousel, struct carousel_member *member,
 			  const struct carousel_hand *hand, uint32_t samples)
 {
+	uint32_t returned = 0;
+
 	for (uint32_t i = 0; i < hand->n_grains; i++) {
 		if (!carousel_population_has(carousel, member, hand->grains[i]))
 			continue;
 		bits_set(member->need, hand->grains[i]);
-		member->need_grains++;
+		returned++;
 	}
+	member->need_grains += returned;
+	carousel_chapter_returned(carousel, member, hand, returned);
 	member->need_samples += samples;
 }
 

@@ -4,7 +4,8 @@
 
 /*
  * Inside the carousel: what its files share, no business of anybody else. carousel.c has the
- * events and views, carousel_need.c need, grants and epochs, carousel_step.c the policy,
+ * events and views, carousel_need.c need, grants and epochs, carousel_chapter.c the chapters of a
+ * large epoch, carousel_step.c the policy,
  * carousel_evict.c how slots become free, carousel_deal.c what goes into a hand, carousel_fixed.c the
  * same for jobs with a fixed plan, carousel_listed.c where that is a list, carousel_log.c for jobs of
  * several ranks, carousel_population.c whose samples they are, carousel_check.c the invariants.
@@ -74,6 +75,9 @@ struct carousel_member { /* a job, a rank or a group */
 	struct carousel_list lists[CAROUSEL_MAX_LISTS]; /* of a plan that is a list */
 	uint32_t n_lists;
 	uint64_t start;   /* place in its list at which it joined, until that has come */
+	uint32_t *left;   /* owned; grains needed, one a chapter */
+	uint32_t *whole;  /* in the same memory; grains of its population */
+	uint32_t begun;   /* chapters needed in part */
 	struct plan plan; /* order 0: none, it is dealt to; else need_samples alone says the need */
 	int64_t *tail;    /* owned; samples not granted yet of begun grains */
 	uint32_t n_tail, tail_room;
@@ -91,6 +95,13 @@ struct carousel_member { /* a job, a rank or a group */
 	struct carousel_log *log;          /* a group's, which owns it, or of a rank's group */
 	uint64_t cursor;                   /* of a rank: number of its next entry */
 	uint32_t skip; /* of a rank: samples of that entry which are below its place */
+};
+
+struct carousel_window { /* the words of a bitmap over grains that hold a chapter */
+	uint32_t chapter;
+	size_t word, words; /* where it begins; how many, whole blocks */
+	unsigned first;     /* the chapter's first grain, counted from the window's beginning */
+	uint64_t end;       /* and the one past its last */
 };
 
 struct carousel_slot {
@@ -113,8 +124,12 @@ struct carousel_slot {
 struct carousel {
 	struct carousel_config config;
 	struct deal deal;
-	size_t words;        /* of a bitmap over grains, whole blocks */
-	uint32_t max_grains; /* of a hand */
+	size_t words;     /* of a bitmap over grains, whole blocks */
+	uint64_t chapter; /* grains a chapter */
+	uint32_t chapters, max_begun;
+	struct carousel_window window; /* of the chapter that a hand is dealt from */
+	size_t room_window;            /* words that the widest one has */
+	uint32_t max_grains;           /* of a hand */
 	uint32_t n_slots, unfinished, unstamped;
 	uint64_t instances;
 	uint64_t planned;  /* entries of logs that were not produced as they were dealt */
@@ -206,7 +221,7 @@ void carousel_need_recount(const struct carousel *carousel, struct carousel_memb
 bool carousel_need_has(const struct carousel *carousel, const struct carousel_member *member,
 		       const struct carousel_hand *hand);
 /* What the job needs of the hand's grains, so many samples, is granted: it is needed no more. */
-void carousel_need_take(struct carousel_member *member, const struct carousel_hand *hand,
+void carousel_need_take(struct carousel *carousel, uint32_t job, const struct carousel_hand *hand,
 			uint32_t samples);
 /* Begins the epochs that follow while nothing is left to grant in this one. */
 void carousel_need_advance(struct carousel *carousel, uint32_t job);
@@ -236,6 +251,34 @@ uint32_t carousel_fixed_first(const struct carousel *carousel, const struct caro
 /* Fills the slot's hand, lap included, with the next one of the job's plan. */
 void carousel_fixed_deal(const struct carousel *carousel, const struct carousel_member *member,
 			 struct carousel_slot *slot);
+
+/* carousel_chapter.c */
+void carousel_chapter_init(struct carousel *carousel);
+/* Counts what the chapters have of the job's population. 0 or -ENOMEM. */
+int carousel_chapter_enter(const struct carousel *carousel, struct carousel_member *member);
+void carousel_chapter_leave(struct carousel_member *member);
+/* Counts a bitmap that was filled in some way; all of it needed; nothing. */
+void carousel_chapter_recount(const struct carousel *carousel, struct carousel_member *member);
+void carousel_chapter_fill(const struct carousel *carousel, struct carousel_member *member);
+void carousel_chapter_clear(const struct carousel *carousel, struct carousel_member *member);
+/* So many of a hand's grains left the need, or are back in it. True: the chapter is through. */
+bool carousel_chapter_took(const struct carousel *carousel, struct carousel_member *member,
+			   const struct carousel_hand *hand, uint32_t grains);
+void carousel_chapter_returned(const struct carousel *carousel, struct carousel_member *member,
+			       const struct carousel_hand *hand, uint32_t grains);
+/* Has the job begun the hand's chapter, or may it begin one more? */
+bool carousel_chapter_allows(const struct carousel *carousel, const struct carousel_member *member,
+			     const struct carousel_hand *hand);
+/* The chapter of the next hand, for order[0]; order[0 .. n_hungry-1] are hungry. */
+uint32_t carousel_chapter_choose(const struct carousel *carousel, uint64_t lap,
+				 const uint32_t *order, uint32_t n, uint32_t n_hungry);
+/* Can the job take hands of the chapter? */
+bool carousel_chapter_has_say(const struct carousel *carousel, const struct carousel_member *member,
+			      uint32_t chapter);
+void carousel_chapter_window(const struct carousel *carousel, uint32_t chapter,
+			     struct carousel_window *ret);
+const char *carousel_chapter_check(const struct carousel *carousel,
+				   const struct carousel_member *member);
 
 /* carousel_listed.c: of those, jobs whose plan is a list. Others have the deal's epochs. */
 /* Samples of the epoch that the job is in; 0: its list did not come yet. */

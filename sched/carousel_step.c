@@ -143,6 +143,7 @@ static bool can_take(const struct carousel *carousel, uint32_t job, uint32_t slo
 	if (member->is_group && !carousel_log_wants(carousel, job, slot))
 		return false;
 	return member->need_samples && carousel_need_find(member, slot) < 0 &&
+	       carousel_chapter_allows(carousel, member, &s->hand) &&
 	       carousel_need_has(carousel, member, &s->hand);
 }
 

@@ -24,7 +24,8 @@
  *           laps, newest last, 8 bytes each
  *           XXH3-64 of all that is before
  *
- * Format 1 has no sampler, and is read as one of zeros.
+ * Format 1 has no sampler, and is read as one of zeros. Format 3 is written where there are more than
+ * 2^19 grains: the need is in parts (token_parts.h), the rest is the same.
  *
  * Magic, format, size and the checksum at the end are the same in every format, so that damage is
  * told from a newer format. A token comes back from a client and may be forged: the checksum finds
@@ -42,12 +43,17 @@
 #include "sched/deal.h"
 #include "sched/plan.h"
 #include "sched/token.h"
+#include "sched/token_parts.h"
 
 #define TOKEN_FORMAT 2
+#define TOKEN_FORMAT_PARTS 3
+#define TOKEN_NEWEST TOKEN_FORMAT_PARTS
 #define TOKEN_HEAD 128
 #define TOKEN_HEAD_1 112 /* of format 1 */
 #define TOKEN_SUM 8
 #define TOKEN_MAX_GRAIN 32
+#define TOKEN_ONE_BITMAP (UINT64_C(1) << 19)  /* grains */
+#define TOKEN_MAX_PARTS_N (UINT64_C(1) << 32) /* samples: their bitmap has 16 MiB at most */
 
 static const uint8_t token_magic[8] = {'o', 'a', 't', 'o', 'k', 'e', 'n', '\n'};
 
@@ -88,18 +94,34 @@ static size_t need_words(const struct token *token)
 	return plan_is_fixed(token->order) ? 0 : bits_words(grains_of(token->n, token->grain));
 }
 
+static uint32_t format_of(const struct token *token)
+{
+	bool is_large = 64 * (uint64_t)need_words(token) > TOKEN_ONE_BITMAP;
+
+	return is_large && token->n <= TOKEN_MAX_PARTS_N ? TOKEN_FORMAT_PARTS : TOKEN_FORMAT;
+}
+
+/* All but head and need. */
+static size_t rest_bytes(const struct token *token)
+{
+	return (size_t)id_bytes(token->n) * token->n_tail + (size_t)8 * token->n_laps + TOKEN_SUM;
+}
+
 /* writing */
 
 size_t token_size(const struct token *token)
 {
-	return TOKEN_HEAD + 8 * need_words(token) + (size_t)id_bytes(token->n) * token->n_tail +
-	       (size_t)8 * token->n_laps + TOKEN_SUM;
+	size_t need = 8 * need_words(token);
+
+	if (format_of(token) == TOKEN_FORMAT_PARTS)
+		need = token_parts_size(token->need, grains_of(token->n, token->grain));
+	return TOKEN_HEAD + need + rest_bytes(token);
 }
 
 static void write_head(const struct token *token, uint8_t *out, size_t size)
 {
 	memcpy(out, token_magic, sizeof(token_magic));
-	put(out + 8, TOKEN_FORMAT, 4);
+	put(out + 8, format_of(token), 4);
 	put(out + 12, size, 4);
 	put(out + 16, token->n, 8);
 	put(out + 24, token->grain, 4);
@@ -125,8 +147,13 @@ size_t token_write(const struct token *token, void *ret, size_t size)
 	if (size < total || total > UINT32_MAX)
 		return 0;
 	write_head(token, out, total);
-	for (size_t i = 0; i < need_words(token); i++, at += 8)
-		put(at, token->need[i], 8);
+	if (format_of(token) == TOKEN_FORMAT_PARTS) {
+		token_parts_write(token->need, grains_of(token->n, token->grain), at);
+		at = out + total - rest_bytes(token);
+	} else {
+		for (size_t i = 0; i < need_words(token); i++, at += 8)
+			put(at, token->need[i], 8);
+	}
 	for (uint32_t i = 0; i < token->n_tail; i++, at += width)
 		put(at, (uint64_t)token->tail[i], width);
 	for (uint32_t i = 0; i < token->n_laps; i++, at += 8)
@@ -161,11 +188,11 @@ static int check_frame(const uint8_t *data, size_t size, struct diag *diag)
 		return bad(diag, "it was cut off or something was added");
 	if (get(data + size - TOKEN_SUM, TOKEN_SUM) != hash_checksum(data, size - TOKEN_SUM))
 		return bad(diag, "it is damaged (checksum)");
-	if (get32(data + 8) > TOKEN_FORMAT) {
+	if (get32(data + 8) > TOKEN_NEWEST) {
 		diag_set(
 		    diag,
 		    "resume token: format %u is newer than this version's %u; upgrade oneaccess",
-		    get32(data + 8), TOKEN_FORMAT);
+		    get32(data + 8), TOKEN_NEWEST);
 		return TOKEN_E_VERSION;
 	}
 	if (!get32(data + 8) || size < head_bytes(data) + TOKEN_SUM)
@@ -189,7 +216,23 @@ static void read_head(const uint8_t *data, struct token *token)
 		memcpy(token->sampler, data + 112, sizeof(token->sampler));
 }
 
-static int check_head(const uint8_t *data, size_t size, const struct token *token,
+/* Bytes of the need, by the head and in format 3 by what follows it. False: they do not fit. */
+static bool measure_need(const uint8_t *data, size_t size, const struct token *token, size_t *ret)
+{
+	size_t head = head_bytes(data), words = need_words(token);
+
+	if (get32(data + 8) == TOKEN_FORMAT_PARTS) {
+		*ret = format_of(token) == TOKEN_FORMAT_PARTS
+			   ? token_parts_measure(data + head, size - head,
+						 grains_of(token->n, token->grain))
+			   : 0;
+		return *ret != 0;
+	}
+	*ret = 8 * words;
+	return words <= size / 8;
+}
+
+static int check_head(const uint8_t *data, size_t size, const struct token *token, size_t *ret_need,
 		      struct diag *diag)
 {
 	uint32_t grain = token->grain;
@@ -200,7 +243,7 @@ static int check_head(const uint8_t *data, size_t size, const struct token *toke
 		return bad(diag, "its order is none of ours");
 	if (token->order == PLAN_LIST && !token_has_sampler(token))
 		return bad(diag, "it is of a list and does not say which");
-	if (token->n > INT64_MAX || need_words(token) > size / 8)
+	if (token->n > INT64_MAX || !measure_need(data, size, token, ret_need))
 		return bad(diag, "it is too short for its number of samples");
 	if (plan_is_fixed(token->order) && (token->n_tail || token->n_laps))
 		return bad(diag, "its head is inconsistent");
@@ -210,12 +253,12 @@ static int check_head(const uint8_t *data, size_t size, const struct token *toke
 		return bad(diag, "its epoch is past its last one");
 	if (get32(data + 104) != id_bytes(token->n) || get32(data + 108) != 0)
 		return bad(diag, "its head is inconsistent");
-	if (token_size(token) - TOKEN_HEAD != size - head_bytes(data))
+	if (*ret_need + rest_bytes(token) != size - head_bytes(data))
 		return bad(diag, "its size is not that of its contents");
 	return 0;
 }
 
-static int read_need(const uint8_t *at, struct token *token, struct diag *diag)
+static int read_need(const uint8_t *at, bool in_parts, struct token *token, struct diag *diag)
 {
 	uint64_t grains = grains_of(token->n, token->grain);
 	size_t words = need_words(token);
@@ -223,7 +266,9 @@ static int read_need(const uint8_t *at, struct token *token, struct diag *diag)
 	token->need = calloc(words + 1, sizeof(*token->need));
 	if (!token->need)
 		return -ENOMEM;
-	for (size_t i = 0; i < words; i++)
+	if (in_parts && !token_parts_read(at, grains, token->need))
+		return bad(diag, "a part of its need is not written as it should be");
+	for (size_t i = 0; i < words && !in_parts; i++)
 		token->need[i] = get(at + 8 * i, 8);
 	if (words && grains % 64 && token->need[words - 1] >> (grains % 64))
 		return bad(diag, "it needs grains past the end of the dataset");
@@ -290,11 +335,12 @@ static int check_sum(const struct token *token, struct diag *diag)
 	return 0;
 }
 
-static int read_body(const uint8_t *data, struct token *token, struct diag *diag)
+static int read_body(const uint8_t *data, size_t need_bytes, struct token *token, struct diag *diag)
 {
-	const uint8_t *need = data + head_bytes(data), *tail = need + 8 * need_words(token);
+	const uint8_t *need = data + head_bytes(data), *tail = need + need_bytes;
+	bool in_parts = get32(data + 8) == TOKEN_FORMAT_PARTS;
 	const uint8_t *laps = tail + (size_t)id_bytes(token->n) * token->n_tail;
-	int r = read_need(need, token, diag);
+	int r = read_need(need, in_parts, token, diag);
 
 	if (!r)
 		r = read_tail(tail, token, diag);
@@ -308,14 +354,15 @@ static int read_body(const uint8_t *data, struct token *token, struct diag *diag
 int token_parse(const void *data, size_t size, struct token *ret, struct diag *diag)
 {
 	struct token token = {0};
+	size_t need_bytes;
 	int r = check_frame(data, size, diag);
 
 	if (r)
 		return r;
 	read_head(data, &token);
-	r = check_head(data, size, &token, diag);
+	r = check_head(data, size, &token, &need_bytes, diag);
 	if (!r)
-		r = read_body(data, &token, diag);
+		r = read_body(data, need_bytes, &token, diag);
 	if (r) {
 		token_fini(&token);
 		return r;

@@ -74,7 +74,8 @@ static void fuzz_parse(const uint8_t *data, size_t size)
 			abort();
 		return;
 	}
-	if (data[8] == 1) { /* an old one: written with a sampler more */
+	if (data[8] == 1 || (data[8] == 2 && token_size(&token) != size)) { /* an old one: written
+							     in a newer way */
 		fuzz_join(&token);
 		token_fini(&token);
 		return;

@@ -639,6 +639,10 @@ static bool set_up(struct world *world)
 	config->seed = philox_u64(&world->random);
 	config->first_lap = philox_u64(&world->random);
 	config->usable_again = chance(world, 30);
+	if (config->seed % 3 && !limits->n) { /* chapters of a few grains, few of them begun */
+		config->chapter = 1 + config->seed / 3 % 17;
+		config->max_begun = 1 + (uint32_t)(config->seed / 64 % 4);
+	}
 	world->now_ns = 1;
 	world->need = calloc(config->n / 64 + 2, sizeof(*world->need));
 	world->tail = calloc(config->n + 1, sizeof(*world->tail));

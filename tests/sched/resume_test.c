@@ -452,6 +452,10 @@ static bool set_up(uint64_t seed)
 	config->seed = philox_u64(&world.random);
 	config->first_lap = philox_u64(&world.random);
 	config->usable_again = below(3) == 0;
+	if (config->seed % 3) { /* chapters of a few samples, few of them begun */
+		config->chapter = 1 + config->seed / 3 % 17;
+		config->max_begun = 1 + (uint32_t)(config->seed / 64 % 4);
+	}
 	config->version[0] = (uint8_t)below(256);
 	world.now_ns = 1;
 	world.n_jobs = 1 + (uint32_t)below(MAX_JOBS);

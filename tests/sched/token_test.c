@@ -13,6 +13,7 @@
 #include "base/philox.h"
 #include "sched/deal.h"
 #include "sched/token.h"
+#include "sched/token_parts.h"
 
 static struct diag diag;
 
@@ -153,7 +154,8 @@ START_TEST(forgeries_are_told)
 		const char *says;
 	} forged[] = {
 	    {0, 'x', TOKEN_E_BAD, "no token"},
-	    {8, 3, TOKEN_E_VERSION, "upgrade"},
+	    {8, 4, TOKEN_E_VERSION, "upgrade"},
+	    {8, 3, TOKEN_E_BAD, "too short"},
 	    {8, 0, TOKEN_E_BAD, "format"},
 	    {8, 1, TOKEN_E_BAD, "size"},
 	    {12, 1, TOKEN_E_BAD, "cut off"},
@@ -299,6 +301,119 @@ START_TEST(what_is_written_is_read)
 }
 END_TEST
 
+/* ---- large datasets ---- */
+
+#define LARGE (UINT64_C(70) * 1000 * 1000) /* samples: 67 parts */
+
+static struct token large_token(void)
+{
+	struct token token = {.n = LARGE, .grain = 32, .order = 1, .epochs = 2};
+
+	token.need = calloc(LARGE / 32 / 64 + 2, sizeof(uint64_t));
+	bits_fill(token.need, LARGE / 32);
+	return token;
+}
+
+/* A part that is through, two that are begun, the last one among them, the others whole. */
+static void draw_large(struct philox_seq *random, struct token *token)
+{
+	uint64_t grains = LARGE / 32, last = grains / TOKEN_PART;
+	uint64_t through = 10 + philox_below(random, 20), begun = philox_below(random, 10);
+
+	for (uint64_t i = 0; i < TOKEN_PART; i++) {
+		bits_clear(token->need, through * TOKEN_PART + i);
+		if (philox_below(random, 2))
+			bits_clear(token->need, begun * TOKEN_PART + i);
+	}
+	for (uint64_t i = last * TOKEN_PART; i < grains; i += 1 + philox_below(random, 3))
+		bits_clear(token->need, i);
+	token->delivered = 32 * (grains - bits_count(token->need, grains));
+}
+
+/* What is written is small: of all parts but the begun ones a byte. */
+START_TEST(a_large_need_is_written_in_parts)
+{
+	struct philox_seq random;
+
+	philox_seq_init(&random, 3, 0, 0);
+	for (int i = 0; i < 20; i++) {
+		struct token token = large_token(), back;
+		size_t size;
+		uint8_t *bytes;
+
+		draw_large(&random, &token);
+		size = token_size(&token);
+		ck_assert_uint_le(size, 128 + 72 + 2 * TOKEN_PART / 8 + 8);
+		bytes = malloc(size);
+		ck_assert_uint_eq(token_write(&token, bytes, size), size);
+		ck_assert_uint_eq(bytes[8], 3);
+		ck_assert_msg(token_parse(bytes, size, &back, &diag) == 0, "%s", diag.text);
+		assert_same(&token, &back);
+		token_fini(&token);
+		token_fini(&back);
+		free(bytes);
+	}
+}
+END_TEST
+
+/* Each forged byte of a need in parts is found, whatever the checksum says. */
+START_TEST(a_forged_part_is_told)
+{
+	static const struct {
+		size_t at;
+		uint8_t value;
+	} forged[] = {
+	    {128, 3},             /* no kind */
+	    {128, 2},             /* a bitmap that is not there */
+	    {128 + 67, 1},        /* what fills up the kinds */
+	    {128 + 3, 0},         /* part 3 is begun: its bitmap is too much */
+	    {128 + 72 + 1000, 0}, /* all of part 3 is needed: there is another way to say so */
+	    {22, 1},              /* more samples than this format has */
+	};
+	struct token token = large_token(), back;
+	uint8_t bytes[8192];
+	size_t size;
+
+	bits_clear(token.need, 3 * TOKEN_PART + 8000);
+	token.delivered = 32;
+	for (size_t i = 0; i < BASE_ARRAY_LEN(forged); i++) {
+		size = token_write(&token, bytes, sizeof(bytes));
+		ck_assert_uint_eq(size, 128 + 72 + TOKEN_PART / 8 + 8);
+		bytes[forged[i].at] = forged[i].at > 1000 ? 0xff : forged[i].value;
+		reseal(bytes, size);
+		ck_assert_msg(token_parse(bytes, size, &back, &diag) == TOKEN_E_BAD, "byte %zu",
+			      forged[i].at);
+	}
+	token_fini(&token);
+}
+END_TEST
+
+/* As it was written before there were parts. */
+START_TEST(a_large_need_in_one_bitmap_is_read)
+{
+	struct token token = large_token(), back;
+	size_t words = bits_words(LARGE / 32), size = 128 + 8 * words + 8;
+	uint8_t *bytes = malloc(size), *head;
+
+	bits_clear(token.need, 5);
+	token.delivered = 32;
+	head = malloc(token_size(&token));
+	token_write(&token, head, token_size(&token));
+	memcpy(bytes, head, 128);
+	memcpy(bytes + 128, token.need, 8 * words);
+	bytes[8] = 2;
+	for (unsigned i = 0; i < 4; i++)
+		bytes[12 + i] = (uint8_t)(size >> (8 * i));
+	reseal(bytes, size);
+	ck_assert_msg(token_parse(bytes, size, &back, &diag) == 0, "%s", diag.text);
+	assert_same(&token, &back);
+	token_fini(&token);
+	token_fini(&back);
+	free(bytes);
+	free(head);
+}
+END_TEST
+
 /* A fixed plan needs a place and no more: at most 256 bytes, whatever n is. */
 START_TEST(a_place_in_a_fixed_plan)
 {
@@ -359,6 +474,9 @@ static Suite *suite(void)
 	tcase_add_test(t, a_token_of_another_dataset_is_told);
 	tcase_add_test(t, a_token_of_another_sampler_is_told);
 	tcase_add_test(t, what_is_written_is_read);
+	tcase_add_test(t, a_large_need_is_written_in_parts);
+	tcase_add_test(t, a_forged_part_is_told);
+	tcase_add_test(t, a_large_need_in_one_bitmap_is_read);
 	tcase_add_test(t, a_place_in_a_fixed_plan);
 	tcase_add_test(t, tokens_are_small);
 	suite_add_tcase(all, t);
