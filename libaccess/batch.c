@@ -87,6 +87,7 @@ void oa_batch_info(const struct oa_batch *batch, struct oa_batch_info *ret)
 	    .substituted = batch->substituted,
 	    .copied = batch->copied,
 	    .is_last = batch->is_last,
+	    .parts = batch->parts,
 	};
 	memcpy(ret, &info, size);
 }

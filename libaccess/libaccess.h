@@ -159,11 +159,12 @@ struct oa_batch_info {
 	size_t size;    /* sizeof(struct oa_batch_info) */
 	uint32_t count; /* samples, = batch but at an epoch's end */
 	uint32_t n_fields;
-	uint64_t epoch, step; /* step counts from 0 in each epoch */
-	const int64_t *ids;   /* count sample ids */
-	uint32_t substituted; /* samples whose pixels are another sample's */
-	uint32_t copied;      /* samples that the library copied together (left-overs) */
-	int is_last;          /* of its epoch */
+	uint64_t epoch, step;  /* step counts from 0 in each epoch */
+	const int64_t *ids;    /* count sample ids */
+	uint32_t substituted;  /* samples whose pixels are another sample's */
+	uint32_t copied;       /* samples that the library copied together (left-overs) */
+	int is_last;           /* of its epoch */
+	const uint32_t *parts; /* of a mix: the part that each sample is of; NULL: of none */
 };
 
 struct oa_stats {
@@ -231,6 +232,52 @@ void oa_stream_stats(struct oa_stream *stream, struct oa_stats *ret);
 const char *oa_error_text(const struct oa_stream *stream); /* of the last failed call; never NULL */
 const char *oa_error_name(int code);                       /* "OA_E_TIMEOUT", or strerror's text */
 const char *oa_version(void);
+
+/* ---- several datasets as one ---- */
+
+/* When an epoch of a mix ends. Frozen. */
+enum oa_mix_end {
+	OA_MIX_FIRST = 0,   /* before the first part would begin its own epoch again */
+	OA_MIX_ALL = 1,     /* when each part was at its end once; shorter ones have begun again */
+	OA_MIX_LONGEST = 2, /* when the part with the most samples was */
+};
+
+/* What is mixed. Frozen. */
+enum oa_mix_unit {
+	OA_MIX_SAMPLES = 0, /* batches are copied together from samples of the parts */
+	OA_MIX_BATCHES = 1, /* whole batches of the parts take turns; nothing is copied */
+};
+
+struct oa_mix_part {
+	/* As of oa_open(); batch, epochs, token and OA_DROP_LAST are the mix's. */
+	const struct oa_options *options;
+	uint32_t weight; /* its share is weight / sum of the weights: exactly */
+};
+
+struct oa_mix_options {
+	size_t size;     /* sizeof(struct oa_mix_options) */
+	uint32_t batch;  /* samples a batch, 1 .. 65536 */
+	uint32_t flags;  /* OA_DROP_LAST, OA_POISON; with OA_MIX_BATCHES OA_COPY */
+	uint64_t epochs; /* 0: without end */
+	uint64_t seed;   /* of the samples' places in their batches; 0: the token's */
+	enum oa_mix_end end;
+	enum oa_mix_unit unit;
+	const void *token; /* of oa_mix_state(): goes on from there */
+	size_t token_size;
+};
+
+struct oa_mix;
+
+/* Opens a stream for each part. Fields must be the same in name, type and shape. Caller owns *ret:
+ * oa_mix_close(). Used by one thread at a time. */
+int oa_mix_open(struct oa_client *client, const struct oa_mix_part *parts, uint32_t n_parts,
+		const struct oa_mix_options *options, struct oa_mix **ret, struct oa_error *error);
+void oa_mix_close(struct oa_mix *mix); /* its batches stay valid; NULL is fine */
+/* As oa_next(). Batches are ordinary ones; oa_batch_info.parts says what is of which part. */
+int oa_mix_next(struct oa_mix *mix, int timeout_ms, struct oa_batch **ret);
+/* As oa_state(): one token for all parts. */
+int oa_mix_state(struct oa_mix *mix, void *data, size_t *size);
+const char *oa_mix_error_text(const struct oa_mix *mix); /* as oa_error_text() */
 
 #ifdef __GNUC__
 #pragma GCC visibility pop

@@ -274,6 +274,10 @@ static void snapshot_collect(struct snapshot *snapshot, const struct oa_stream *
 		snapshot_add(snapshot, stream, stream->carry->ids, stream->carry->count);
 	if (held)
 		snapshot_add(snapshot, stream, held->ids + held->at, held->end - held->at);
+}
+
+static void snapshot_sort(struct snapshot *snapshot)
+{
 	qsort(snapshot->position, snapshot->n_positions, sizeof(*snapshot->position),
 	      state_compare_positions);
 }
@@ -304,24 +308,34 @@ static void snapshot_sort_out(struct snapshot *snapshot, const struct oa_stream 
 	}
 }
 
-/* 0 or -ENOMEM. */
-static int snapshot_take(struct snapshot *snapshot, struct oa_stream *stream)
+/*
+ * 0 or -ENOMEM. As of a mark, what was delivered since is put back. When the job has come into another
+ * epoch since, that is all that is left of the mark's, and of later ones nothing was delivered.
+ */
+static int snapshot_take(struct snapshot *snapshot, struct oa_stream *stream,
+			 const struct progress_mark *mark)
 {
 	const struct held *held = stream->held;
 	size_t most = (size_t)stream->progress.n_tail + (size_t)stream->n_carried +
-		      (held ? held->end - held->at : 0) + 1;
+		      (held ? held->end - held->at : 0) + (mark ? mark->n_ids : 0) + 1;
+	bool is_of_now = !mark || mark->epoch == stream->progress.epoch;
 
 	state_fold_spent(stream);
-	snapshot->need = malloc(state_words(stream) * sizeof(*snapshot->need));
+	snapshot->need = calloc(state_words(stream), sizeof(*snapshot->need));
 	snapshot->tail = malloc(most * sizeof(*snapshot->tail));
 	snapshot->position = malloc(most * sizeof(*snapshot->position));
 	if (!snapshot->need || !snapshot->tail || !snapshot->position)
 		return -ENOMEM;
-	memcpy(snapshot->need, stream->progress.need,
-	       state_words(stream) * sizeof(*snapshot->need));
-	if (held && !held->is_folded)
-		state_clear_grains(&stream->deal, snapshot->need, held);
-	snapshot_collect(snapshot, stream);
+	if (is_of_now) {
+		memcpy(snapshot->need, stream->progress.need,
+		       state_words(stream) * sizeof(*snapshot->need));
+		if (held && !held->is_folded)
+			state_clear_grains(&stream->deal, snapshot->need, held);
+		snapshot_collect(snapshot, stream);
+	}
+	if (mark)
+		snapshot_add(snapshot, stream, mark->ids, mark->n_ids);
+	snapshot_sort(snapshot);
 	snapshot_sort_out(snapshot, stream);
 	return 0;
 }
@@ -331,7 +345,7 @@ static int state_take_back(struct oa_stream *stream)
 {
 	_cleanup_(snapshot_fini) struct snapshot snapshot = {0};
 	struct progress *progress = &stream->progress;
-	int r = snapshot_take(&snapshot, stream);
+	int r = snapshot_take(&snapshot, stream, NULL);
 
 	if (r)
 		return r;
@@ -370,7 +384,29 @@ int progress_rewind(struct oa_stream *stream)
 
 /* ---- the token ---- */
 
+/* What a token of now says was delivered: with a fixed plan, a place. */
+static uint64_t state_delivered(const struct oa_stream *stream)
+{
+	if (stream->is_ranked)
+		return ranked_place(stream);
+	return stream->is_fixed ? stream->progress.place : stream->progress.delivered;
+}
+
+void progress_mark(const struct oa_stream *stream, struct progress_mark *ret)
+{
+	*ret = (struct progress_mark){
+	    .epoch = stream->progress.epoch,
+	    .delivered = state_delivered(stream),
+	};
+}
+
 int progress_token(struct oa_stream *stream, void **ret, size_t *ret_size)
+{
+	return progress_token_as_of(stream, NULL, ret, ret_size);
+}
+
+int progress_token_as_of(struct oa_stream *stream, const struct progress_mark *mark, void **ret,
+			 size_t *ret_size)
 {
 	_cleanup_(snapshot_fini) struct snapshot snapshot = {0};
 	const struct progress *progress = &stream->progress;
@@ -379,18 +415,17 @@ int progress_token(struct oa_stream *stream, void **ret, size_t *ret_size)
 	    .grain = stream->deal.grain,
 	    .order = stream->order,
 	    .seed = progress->seed,
-	    .epoch = progress->epoch,
+	    .epoch = mark ? mark->epoch : progress->epoch,
 	    .epochs = stream->epochs,
-	    .delivered = progress->delivered,
+	    .delivered = mark ? mark->delivered : state_delivered(stream),
 	    .n_laps = progress->n_laps,
 	};
-	int r = stream->is_fixed ? 0 : snapshot_take(&snapshot, stream);
+	int r = stream->is_fixed ? 0 : snapshot_take(&snapshot, stream, mark);
 
 	if (r)
 		return r;
 	if (stream->is_fixed) {
 		token.seed = stream->seed;
-		token.delivered = stream->is_ranked ? ranked_place(stream) : progress->place;
 		token.n_laps = 0;
 	}
 	memcpy(token.dataset, stream->dataset, sizeof(token.dataset));
@@ -407,8 +442,7 @@ int progress_token(struct oa_stream *stream, void **ret, size_t *ret_size)
 	return 0;
 }
 
-/* Copies token to data if it fits. Says the size either way. */
-static int state_copy(const void *token, size_t token_size, void *data, size_t *size)
+int progress_copy_token(const void *token, size_t token_size, void *data, size_t *size)
 {
 	size_t room = data ? *size : 0;
 
@@ -434,5 +468,5 @@ int oa_state(struct oa_stream *stream, void *data, size_t *size)
 	if (r)
 		stream_error(stream, r, "oa_state(): out of memory");
 	pthread_mutex_unlock(&stream->lock);
-	return r ? r : state_copy(token, token_size, data, size);
+	return r ? r : progress_copy_token(token, token_size, data, size);
 }

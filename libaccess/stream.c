@@ -69,10 +69,23 @@ const char *oa_error_text(const struct oa_stream *stream)
 
 /* ---- sessions come and go ---- */
 
-static void stream_set_fields(struct oa_stream *stream, const struct board_geometry *geometry)
+/* Where the fields' arrays lie in a buffer of one batch. */
+static void stream_place_fields(struct oa_stream *stream)
 {
 	uint64_t end = base_align_up(stream->batch * sizeof(int64_t), 64);
 
+	for (uint32_t i = 0; i < stream->n_fields; i++) {
+		struct stream_field *field = &stream->field[i];
+
+		field->carry_offset = end;
+		if (field->where == LAYOUT_IN_SLOT)
+			end += base_align_up(stream->batch * field->sample_bytes, 64);
+	}
+	stream->carry_bytes = end;
+}
+
+static void stream_set_fields(struct oa_stream *stream, const struct board_geometry *geometry)
+{
 	stream->n_fields = geometry->n_fields;
 	for (uint32_t i = 0; i < geometry->n_fields; i++) {
 		const struct layout_field *from = &geometry->field[i];
@@ -84,11 +97,8 @@ static void stream_set_fields(struct oa_stream *stream, const struct board_geome
 		field->ndim = from->ndim;
 		memcpy(field->shape, from->shape, sizeof(field->shape));
 		field->sample_bytes = from->sample_bytes;
-		field->carry_offset = end;
-		if (field->where == LAYOUT_IN_SLOT)
-			end += base_align_up(stream->batch * field->sample_bytes, 64);
 	}
-	stream->carry_bytes = end;
+	stream_place_fields(stream);
 }
 
 static bool stream_has_fields(const struct oa_stream *stream, const struct board_geometry *geometry)
@@ -243,8 +253,7 @@ void stream_lose(struct oa_stream *stream, const char *why)
 /* ---- open: the options ---- */
 
 /* Copies what the caller's version of the struct has; what it has beyond ours must be zero. */
-static int stream_read_options(const struct oa_options *from, struct oa_options *ret,
-			       struct diag *diag)
+int stream_read_options(const struct oa_options *from, struct oa_options *ret, struct diag *diag)
 {
 	const uint8_t *bytes = (const uint8_t *)from;
 
@@ -341,8 +350,7 @@ static int stream_set_open(struct dial_open *open, const struct oa_options *opti
 
 /* ---- open: the stream ---- */
 
-static int stream_new(const struct dial_route *route, const struct oa_options *options,
-		      struct oa_stream **ret)
+static int stream_alloc(const struct dial_route *route, struct oa_stream **ret)
 {
 	struct oa_stream *stream = calloc(1, sizeof(*stream));
 	int r;
@@ -355,10 +363,6 @@ static int stream_new(const struct dial_route *route, const struct oa_options *o
 		return r;
 	}
 	stream->route = *route;
-	stream->flags = options->flags;
-	stream->batch = options->batch;
-	stream->epochs = options->epochs;
-	stream->seed = options->seed;
 	stream->full_end = &stream->full;
 	part_init(&stream->part);
 	stream->epoll_fd = stream->timer_fd = stream->watched_fd = -1;
@@ -366,6 +370,37 @@ static int stream_new(const struct dial_route *route, const struct oa_options *o
 	pthread_mutex_init(&stream->lock, NULL);
 	sem_init(&stream->turn, 0, 0);
 	diag_set(&stream->error, "no error");
+	*ret = stream;
+	return 0;
+}
+
+int stream_new_like(const struct oa_stream *other, uint32_t batch, uint32_t flags,
+		    struct oa_stream **ret)
+{
+	int r = stream_alloc(&other->route, ret);
+
+	if (r)
+		return r;
+	(*ret)->batch = batch;
+	(*ret)->flags = flags;
+	(*ret)->n_fields = other->n_fields;
+	memcpy((*ret)->field, other->field, sizeof(other->field));
+	stream_place_fields(*ret);
+	return 0;
+}
+
+static int stream_new(const struct dial_route *route, const struct oa_options *options,
+		      struct oa_stream **ret)
+{
+	struct oa_stream *stream;
+	int r = stream_alloc(route, &stream);
+
+	if (r)
+		return r;
+	stream->flags = options->flags;
+	stream->batch = options->batch;
+	stream->epochs = options->epochs;
+	stream->seed = options->seed;
 	*ret = stream;
 	r = sampler_init(&stream->sampler, options->sampler);
 	if (!r)
@@ -593,6 +628,7 @@ static void stream_free_pools(struct oa_stream *stream)
 void stream_free(struct oa_stream *stream)
 {
 	stream_free_pools(stream);
+	free(stream->parts);
 	progress_fini(&stream->progress);
 	listed_fini(&stream->listed);
 	sampler_fini(&stream->sampler);

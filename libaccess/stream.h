@@ -68,6 +68,7 @@ struct oa_batch {
 	struct held *held;   /* the window's hand, or NULL: in carry */
 	struct carry *carry; /* owned */
 	const int64_t *ids;
+	const uint32_t *parts; /* of a mix: the part that each sample is of */
 	uint64_t epoch, step;
 	uint32_t first, count, substituted, copied;
 	bool is_last, is_live;
@@ -89,6 +90,13 @@ struct progress {
 	uint64_t place, cursor;
 	/* With several ranks place is not kept: it follows from where they began in this epoch. */
 	uint64_t base, base_step;
+};
+
+/* Where a job stood a while ago. What it was given since may not have been passed on. */
+struct progress_mark {
+	uint64_t epoch, delivered; /* as a token says it */
+	const int64_t *ids;        /* delivered since then, of that epoch; borrowed */
+	uint32_t n_ids;
 };
 
 struct oa_stream {
@@ -130,6 +138,7 @@ struct oa_stream {
 	uint32_t n_fields, order; /* order: enum plan_order */
 	uint64_t seed;            /* of the fixed plan */
 	struct sampler sampler;   /* which samples an epoch has */
+	uint32_t *parts; /* owned; of a mix: this part's number, once a sample of a batch */
 	uint64_t carry_bytes;
 	struct deal deal;
 	uint8_t dataset[32];
@@ -159,6 +168,13 @@ struct oa_stream {
 };
 
 /* ---- stream.c ---- */
+/* The caller's options, as far as his version of the struct has them. 0, OA_E_INVALID,
+ * OA_E_VERSION. */
+int stream_read_options(const struct oa_options *from, struct oa_options *ret, struct diag *diag);
+/* A stream that nobody serves, for batches with the fields of another one that are put together
+ * elsewhere. 0 or negative errno; oa_close(). */
+int stream_new_like(const struct oa_stream *other, uint32_t batch, uint32_t flags,
+		    struct oa_stream **ret);
 /* Makes session the stream's (consumed). The first one sets fields, sizes and deal; a later one
  * must agree with them. 0, or OA_E_DATASET, OA_E_PIPELINE, OA_E_TOKEN, OA_E_INVALID, -ENOMEM:
  * session is then unreferenced. */
@@ -226,6 +242,12 @@ bool progress_next_epoch(struct oa_stream *stream);
 int progress_rewind(struct oa_stream *stream);
 /* The token as it is sent in OPEN: heap, caller owns. 0 or -ENOMEM. */
 int progress_token(struct oa_stream *stream, void **ret, size_t *ret_size);
+void progress_mark(const struct oa_stream *stream, struct progress_mark *ret);
+/* The token as of the mark (NULL: of now): what came since has not been delivered. */
+int progress_token_as_of(struct oa_stream *stream, const struct progress_mark *mark, void **ret,
+			 size_t *ret_size);
+/* Copies token to data if it fits: 0, else -ENOBUFS. *size: in room, out the token's. */
+int progress_copy_token(const void *token, size_t token_size, void *data, size_t *size);
 
 /* ---- ranked.c: one rank of several ---- */
 /* The place in the epoch at which all ranks go on when they have done our steps. */
