@@ -183,6 +183,8 @@ static int mix_open_part(struct oa_client *client, const struct mix_request *req
 
 	options.size = sizeof(options);
 	options.batch = is_of_samples ? 1 : mix->batch;
+	if (is_of_samples)
+		options.flags &= ~(uint32_t)OA_COPY; /* once is enough */
 	options.flags |= mix->flags & (OA_POISON | OA_COPY);
 	if (is_of_samples ? options.ranks > 1 : mix->flags & OA_DROP_LAST)
 		options.flags |= OA_DROP_LAST;

@@ -23,7 +23,7 @@ for workers in 0 4; do
 	cleanup_fn "kill -KILL $daemon"
 	until_true 60 answers || fail "accessd does not answer on one CPU"
 	status_is node.workers == $((workers ? workers : 1)) || fail "$(status node.workers) workers for one CPU"
-	train "cpu$workers" --jobs 3 --batch 16,8,12 --pipeline imagenet-train-u8 --epochs 2
+	train "cpu$workers" --jobs 3 --batch 16,8,12 --pipeline imagenet-train-u8 --epochs 1
 	stop_accessd
 done
 
@@ -45,7 +45,7 @@ squeeze() {
 	prlimit --pid "$daemon" --as=unlimited: || fail "prlimit"
 	! is_gone "$run"
 }
-training first 40 squeeze --dataset "$work/data" --pipeline imagenet-train-u8 --batch 16
+training first 12 squeeze --dataset "$work/data" --pipeline imagenet-train-u8 --batch 16
 "$expect" "$work/first.json" jobs.0.reconnects == 0 || fail "the job that ran noticed"
 train again --pipeline imagenet-eval --batch 64
 stop_accessd
