@@ -27,6 +27,7 @@
 #include "daemon/describe.h"
 #include "daemon/job.h"
 #include "daemon/node.h"
+#include "daemon/opening.h"
 #include "daemon/param.h"
 #include "daemon/pump.h"
 #include "daemon/source.h"
@@ -169,7 +170,8 @@ static void on_deadline(void *arg)
 
 void conn_source_refused(struct conn *conn, const char *text)
 {
-	conn_refuse(conn, OA_E_DATASET, text);
+	if (!opening_falls_back(conn))
+		conn_refuse(conn, OA_E_DATASET, text);
 }
 
 static void describe(struct conn *conn)
@@ -179,7 +181,7 @@ static void describe(struct conn *conn)
 	conn->source = NULL;
 	conn->describes = false;
 	conn->state = CONN_GREETED;
-	describe_answer(conn, source->dataset);
+	describe_answer(conn, &source->domain->catalogs, source->dataset);
 	source_unref(source);
 }
 
@@ -188,13 +190,16 @@ void conn_source_ready(struct conn *conn, const char *unused)
 	struct source *other;
 
 	(void)unused;
+	if (!opening_is_settled(conn))
+		return;
 	if (conn->describes) {
 		describe(conn);
 		return;
 	}
 	LIST_FOREACH(other, &conn->source->domain->sources, link)
 	{ /* the same version is open already? */
-		if (other == conn->source || other->state != SOURCE_READY || other->reopening ||
+		if (other == conn->source || other->how != conn->source->how ||
+		    other->state != SOURCE_READY || other->reopening ||
 		    strcmp(other->path, conn->source->path) ||
 		    memcmp(dataset_version(other->dataset), dataset_version(conn->source->dataset),
 			   sizeof(struct hash_id)))
@@ -243,7 +248,7 @@ static void on_open(struct conn *conn, struct wire_in *in)
 	}
 	if (!code)
 		code = tenant_enter(conn, &diag);
-	if (!code && source_request(conn->domain, conn->request.dataset, &conn->source))
+	if (!code && opening_begin(conn, conn->request.dataset))
 		code = OA_E_MEMORY;
 	if (code) {
 		conn_refuse(conn, (uint64_t)code, diag.text);
@@ -267,7 +272,7 @@ static void on_describe(struct conn *conn, const struct wire_in *in)
 		conn_refuse(conn, OA_E_UNREACHABLE, "accessd is shutting down: try again");
 	} else if ((code = tenant_enter(conn, &diag))) {
 		conn_refuse(conn, (uint64_t)code, diag.text);
-	} else if (source_request(conn->domain, path, &conn->source)) {
+	} else if (opening_begin(conn, path)) {
 		conn_refuse(conn, OA_E_MEMORY, "out of memory");
 	} else {
 		conn->describes = true;

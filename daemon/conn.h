@@ -30,6 +30,11 @@ enum conn_state {
 	CONN_SHUT,         /* refused, failed or misbehaved: only its hang-up matters */
 };
 
+struct conn_look { /* what its own user's reader saw of the root of what it opens */
+	uint64_t device, inode;
+	bool is_open;
+};
+
 struct conn {
 	LIST_ENTRY(conn) link;
 	struct node *node;
@@ -46,6 +51,7 @@ struct conn {
 	struct request request;
 	struct domain *domain; /* its own, from its OPEN on */
 	struct source *source; /* a reference while it waits */
+	struct conn_look looked;
 	bool describes;        /* it waits for DESCRIBED, not for OPENED */
 	struct stream *stream; /* waited for, or the job's */
 	struct job *job;

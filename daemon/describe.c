@@ -90,9 +90,8 @@ static void send_described(struct conn *conn, int fd)
 	conn_send(conn, &out);
 }
 
-void describe_answer(struct conn *conn, const struct dataset *dataset)
+void describe_answer(struct conn *conn, struct describe_shelf *shelf, const struct dataset *dataset)
 {
-	struct describe_shelf *shelf = &conn->domain->catalogs;
 	const struct hash_id *version = dataset_version(dataset);
 	_cleanup_close_ int made = -1;
 	int fd = find(shelf, version);

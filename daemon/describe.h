@@ -22,6 +22,7 @@ struct describe_shelf {
 void describe_shelf_init(struct describe_shelf *shelf);
 void describe_shelf_fini(struct describe_shelf *shelf);
 /* Sends DESCRIBED, or refuses the connection. */
-void describe_answer(struct conn *conn, const struct dataset *dataset);
+void describe_answer(struct conn *conn, struct describe_shelf *shelf,
+		     const struct dataset *dataset);
 
 #endif

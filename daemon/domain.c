@@ -99,7 +99,7 @@ static int domain_new(struct node *node, enum domain_kind kind, const struct ide
 	domain->reading.child.sock = domain->workers.child.sock = -1;
 	describe_shelf_init(&domain->catalogs);
 	LIST_INSERT_HEAD(&node->domains, domain, link);
-	node->n_domains++;
+	node->n_tenants += kind == DOMAIN_USER;
 	r = make_bell(domain);
 	if (!r)
 		r = loop_timer_new(node->loop, on_idle, domain, &domain->idle);
@@ -137,7 +137,7 @@ static bool end_an_idle_one(struct node *node)
 	struct domain *domain, *oldest = NULL;
 
 	LIST_FOREACH(domain, &node->domains, link)
-	if (is_unused(domain))
+	if (is_unused(domain) && domain->kind == DOMAIN_USER)
 		oldest = domain;
 	if (oldest)
 		domain_free(oldest);
@@ -154,11 +154,12 @@ int domain_request(struct node *node, enum domain_kind kind, const struct identi
 		*ret = domain_ref(domain);
 		return 0;
 	}
-	if (node->n_domains >= node->param.tenants && !end_an_idle_one(node)) {
+	if (kind == DOMAIN_USER && node->n_tenants >= node->param.tenants &&
+	    !end_an_idle_one(node)) {
 		diag_set(diag,
 			 "accessd serves %u users already, its most: try again when one of them "
 			 "is gone, or raise `tenants`",
-			 node->n_domains);
+			 node->n_tenants);
 		return OA_E_REFUSED;
 	}
 	r = domain_new(node, kind, who, ret, diag);
@@ -212,7 +213,7 @@ void domain_free(struct domain *domain)
 	while (!LIST_EMPTY(&domain->sources))
 		source_unref(LIST_FIRST(&domain->sources));
 	LIST_REMOVE(domain, link);
-	node->n_domains--;
+	node->n_tenants -= domain->kind == DOMAIN_USER;
 	node->ended_reader_ns += reading_cpu_ns(&domain->reading);
 	node->ended_worker_ns += workers_cpu_ns(&domain->workers);
 	workers_stop(&domain->workers, node->draining);

@@ -18,6 +18,7 @@
 #include "daemon/conn.h"
 #include "daemon/members.h"
 #include "daemon/node.h"
+#include "daemon/opening.h"
 #include "daemon/pump.h"
 #include "daemon/source.h"
 #include "daemon/stream.h"
@@ -134,8 +135,10 @@ static void send_opened(struct job *job, uint64_t epoch, int inbox_fd, int outbo
 	char text[160];
 
 	snprintf(text, sizeof(text),
-		 stream->n_jobs > 1 ? "shares its stream with %u other jobs"
-				    : "is alone on its stream",
+		 stream->n_jobs > 1 ? "shares its stream%s with %u other jobs"
+				    : "is alone on its stream%s",
+		 stream->domain->kind == DOMAIN_PUBLIC ? ", of data that are open to every user,"
+						       : "",
 		 stream->n_jobs - 1);
 	wire_out_init(&out, PROTO_OPENED);
 	wire_put_u64(&out, PROTO_KEY_JOB_ID, job->id);
@@ -191,7 +194,8 @@ void job_open(struct conn *conn)
 	case STREAM_E_LATER:
 		return;
 	case STREAM_E_MEMORY:
-		conn_refuse(conn, OA_E_MEMORY, diag.text);
+		if (!opening_falls_back(conn))
+			conn_refuse(conn, OA_E_MEMORY, diag.text);
 		return;
 	}
 	job = job_make(conn, &inbox_fd, &outbox_fd);

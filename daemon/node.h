@@ -35,7 +35,7 @@ struct node {
 
 	LIST_HEAD(node_domains, domain) domains;
 	struct domain *own; /* the only one, of our own user; NULL: tenants have theirs */
-	unsigned n_domains;
+	unsigned n_tenants;
 	struct tenant_rules tenants;
 	unsigned workers; /* processes of a domain */
 	LIST_HEAD(node_conns, conn) conns;

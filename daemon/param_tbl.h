@@ -41,6 +41,7 @@ PARAM_COUNT(max_clients, 1024, 1, 65536, "connections at once")
 PARAM_TEXT(user, "accessd",
 	   "user that a system accessd becomes when root starts it: a name, or a number")
 PARAM_COUNT(serve_root, 0, 0, 1, "1: serve jobs of root, too, and read their data as root")
+PARAM_COUNT(share_public, 1, 0, 1, "1: users share the work on datasets that are open to everybody")
 PARAM_COUNT(tenants, 32, 1, 1024, "users that are served at once")
 PARAM_COUNT(tenant_idle_s, 30, 0, 86400, "seconds that the processes of a user without jobs stay")
 PARAM_BYTES(tenant_memory, 0, 0, UINT64_C(1) << 50,

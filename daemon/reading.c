@@ -45,13 +45,14 @@ static void send_start(struct reading *reading)
 	send_message(reading, &out);
 }
 
-void reading_open(struct reading *reading, uint64_t id, const char *path, int index_fd)
+void reading_open(struct reading *reading, const struct source *source, int index_fd)
 {
 	struct wire_out out;
 
 	wire_out_init(&out, READER_OPEN);
-	wire_put_u64(&out, READER_KEY_ID, id);
-	wire_put_string(&out, READER_KEY_PATH, path);
+	wire_put_u64(&out, READER_KEY_ID, source->id);
+	wire_put_string(&out, READER_KEY_PATH, source->path);
+	wire_put_u64(&out, READER_KEY_HOW, source->how);
 	if (index_fd >= 0)
 		wire_put_fd(&out, index_fd);
 	send_message(reading, &out);
@@ -104,10 +105,22 @@ static void on_refused(struct domain *domain, const struct wire_in *in, uint64_t
 
 static void on_opened(struct domain *domain, struct wire_in *in, uint64_t id)
 {
-	uint64_t unchanged = 0;
+	uint64_t unchanged = 0, root[2] = {0, 0};
 
 	wire_get_u64(in, READER_KEY_UNCHANGED, &unchanged);
-	source_opened(domain, id, unchanged != 0, wire_take_fd(in, 0));
+	wire_get_u64(in, READER_KEY_DEVICE, &root[0]);
+	wire_get_u64(in, READER_KEY_INODE, &root[1]);
+	source_opened(domain, id, unchanged != 0, root, wire_take_fd(in, 0));
+}
+
+static void on_looked(struct domain *domain, const struct wire_in *in, uint64_t id)
+{
+	uint64_t root[2] = {0, 0}, is_open = 0;
+
+	wire_get_u64(in, READER_KEY_DEVICE, &root[0]);
+	wire_get_u64(in, READER_KEY_INODE, &root[1]);
+	wire_get_u64(in, READER_KEY_OPENNESS, &is_open);
+	source_looked(domain, id, root, is_open != 0);
 }
 
 static void on_progress(struct domain *domain, const struct wire_in *in, uint64_t id)
@@ -141,6 +154,9 @@ static void dispatch(struct domain *domain, struct wire_in *in)
 		break;
 	case READER_OPENED:
 		on_opened(domain, in, id);
+		break;
+	case READER_LOOKED:
+		on_looked(domain, in, id);
 		break;
 	case READER_REFUSED:
 		on_refused(domain, in, id);

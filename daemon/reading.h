@@ -12,6 +12,7 @@
 #include "daemon/loop.h"
 
 struct domain;
+struct source;
 
 struct reading {
 	struct domain *domain;
@@ -30,7 +31,7 @@ void reading_died(struct reading *reading, int status, uint64_t cpu_ns);
 uint64_t reading_cpu_ns(const struct reading *reading);
 
 /* index_fd: stored index to verify, or -1; stays the caller's. */
-void reading_open(struct reading *reading, uint64_t id, const char *path, int index_fd);
+void reading_open(struct reading *reading, const struct source *source, int index_fd);
 void reading_close(struct reading *reading, uint64_t id);
 void reading_attach(struct reading *reading, uint64_t id, uint32_t lane, int lane_fd, int arena_fd);
 void reading_detach(struct reading *reading, uint32_t lane);

@@ -180,20 +180,22 @@ static void ask_reader(struct source *source)
 
 	index_path(source, stored, sizeof(stored));
 	base_close(&source->stored_fd);
-	source->stored_fd = open(stored, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	if (source->how != READER_HOW_LOOK)
+		source->stored_fd = open(stored, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 	source->state = SOURCE_OPENING;
 	expect_news(source);
-	reading_open(&source->domain->reading, source->id, source->path, source->stored_fd);
+	reading_open(&source->domain->reading, source, source->stored_fd);
 }
 
-int source_request(struct domain *domain, const char *path, struct source **ret)
+int source_request(struct domain *domain, const char *path, enum reader_how how,
+		   struct source **ret)
 {
 	struct node *node = domain->node;
 	struct source *source;
 
 	LIST_FOREACH(source, &domain->sources, link)
 	{
-		if (source->state == SOURCE_OPENING && !source->reopening &&
+		if (source->state == SOURCE_OPENING && !source->reopening && source->how == how &&
 		    strcmp(source->path, path) == 0) {
 			source->users++;
 			*ret = source;
@@ -209,6 +211,7 @@ int source_request(struct domain *domain, const char *path, struct source **ret)
 		return -ENOMEM;
 	}
 	source->domain = domain;
+	source->how = how;
 	source->node = node;
 	source->id = ++node->next_id;
 	source->users = 1;
@@ -217,6 +220,20 @@ int source_request(struct domain *domain, const char *path, struct source **ret)
 	ask_reader(source);
 	*ret = source;
 	return 0;
+}
+
+void source_looked(struct domain *domain, uint64_t id, const uint64_t root[2], bool is_open)
+{
+	struct source *source = find_id(domain, id);
+
+	if (!source || source->state != SOURCE_OPENING || source->how != READER_HOW_LOOK)
+		return;
+	source->device = root[0];
+	source->inode = root[1];
+	source->is_open = is_open;
+	source->state = SOURCE_READY;
+	expect_news(source);
+	tell_waiting(source, conn_source_ready, NULL);
 }
 
 void source_refused(struct domain *domain, uint64_t id, const char *text)
@@ -448,13 +465,16 @@ static void first_opened(struct source *source, bool unchanged, int *fd)
 	}
 }
 
-void source_opened(struct domain *domain, uint64_t id, bool unchanged, int index_fd)
+void source_opened(struct domain *domain, uint64_t id, bool unchanged, const uint64_t root[2],
+		   int index_fd)
 {
 	struct source *source = find_id(domain, id);
 	_cleanup_close_ int fd = index_fd;
 
-	if (!source || source->state == SOURCE_GONE)
+	if (!source || source->state == SOURCE_GONE || source->how == READER_HOW_LOOK)
 		return;
+	source->device = root[0];
+	source->inode = root[1];
 	if (source->reopening)
 		reopened(source, unchanged, fd);
 	else if (source->state == SOURCE_OPENING && !source->dataset)
@@ -469,9 +489,11 @@ void source_reader_started(struct domain *domain)
 	{
 		if (source->state == SOURCE_OPENING) {
 			ask_reader(source);
+		} else if (source->how == READER_HOW_LOOK) {
+			continue; /* all that was asked of it is known */
 		} else if (source->state == SOURCE_READY || source->state == SOURCE_STORING) {
 			source->reopening = source->state == SOURCE_READY;
-			reading_open(&domain->reading, source->id, source->path, source->index_fd);
+			reading_open(&domain->reading, source, source->index_fd);
 		}
 	}
 }

@@ -12,6 +12,7 @@
 #include "base/base.h"
 #include "daemon/loop.h"
 #include "storage/dataset.h"
+#include "storage/reader.h"
 
 struct node;
 struct domain;
@@ -29,6 +30,9 @@ struct source {
 	struct node *node; /* the domain's */
 	uint64_t id;       /* the reader's handle */
 	char *path;
+	enum reader_how how;
+	uint64_t device, inode; /* of the root, once it is open */
+	bool is_open;           /* LOOK: the way to the root is open to everybody */
 	enum source_state state;
 	unsigned users; /* streams and connections that wait */
 	int stored_fd;  /* stored index offered to the reader, -1: none */
@@ -44,15 +48,17 @@ struct source {
 /* Opens path (absolute): each call looks at the folders anew, calls at the same time share one
  * look. The answer comes as conn_source_ready() / conn_source_refused() for every waiting
  * connection. */
-int source_request(struct domain *domain, const char *path, struct source **ret);
+int source_request(struct domain *domain, const char *path, enum reader_how how,
+		   struct source **ret);
 void source_unref(struct source *source);
 /* A file was not what the index says, which the folders did not tell: the stored index goes, so
  * that the next open lists the files anew. */
 void source_forget(const struct source *source);
 
-/* from reading.c */
-void source_opened(struct domain *domain, uint64_t id, bool unchanged,
+/* from reading.c; root: its device and inode */
+void source_opened(struct domain *domain, uint64_t id, bool unchanged, const uint64_t root[2],
 		   int index_fd); /* owns index_fd */
+void source_looked(struct domain *domain, uint64_t id, const uint64_t root[2], bool is_open);
 void source_refused(struct domain *domain, uint64_t id, const char *text);
 void source_progress(struct domain *domain, uint64_t id, uint64_t folders, uint64_t files);
 void source_reader_started(struct domain *domain);

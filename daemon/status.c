@@ -163,6 +163,7 @@ static void put_stream(struct json_out *out, const struct stream *stream)
 	json_out_member_u64(out, "id", stream->lane.number);
 	json_out_member_string(out, "state", states[stream->state]);
 	json_out_member_string(out, "dataset", stream->source->path);
+	json_out_member_bool(out, "public", stream->domain->kind == DOMAIN_PUBLIC);
 	json_out_member_string(out, "pipeline", pipeline_canonical(stream->pipeline));
 	json_out_member_string(out, "policy", policies[stream->policy]);
 	json_out_member_u64(out, "samples", g->n_samples);
@@ -357,6 +358,8 @@ static void put_all(struct json_out *out, const struct view *view)
 	json_out_member_bool(out, "draining", node->draining);
 	json_out_member_bool(out, "serves_all", node->tenants.serves_all);
 	json_out_member_bool(out, "sees_all", view->sees_all);
+	json_out_member_bool(out, "share_public",
+			     node->tenants.serves_all && node->param.share_public);
 	put_node(out, view);
 	put_streams(out, view);
 	put_jobs(out, view);

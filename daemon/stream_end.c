@@ -74,8 +74,32 @@ void stream_free(struct stream *stream)
 	free(stream);
 }
 
+/* Who pays for a public stream may leave it to others; then one of them pays. */
+static void pass_on_payment(struct stream *stream)
+{
+	const struct conn *conn;
+	struct domain *heir = NULL;
+
+	LIST_FOREACH(conn, &stream->node->conns, link)
+	{
+		if (conn->stream != stream)
+			continue;
+		if (conn->domain == stream->payer)
+			return;
+		heir = conn->domain;
+	}
+	if (!heir)
+		return;
+	stream->payer->memory -= stream->memory;
+	domain_unref(stream->payer);
+	stream->payer = domain_ref(heir);
+	stream->payer->memory += stream->memory;
+}
+
 void stream_unref(struct stream *stream)
 {
+	if (stream->domain->kind == DOMAIN_PUBLIC)
+		pass_on_payment(stream);
 	if (--stream->n_conns)
 		return;
 	if (stream->state == STREAM_RUNS && !stream->node->draining)

@@ -22,6 +22,7 @@ enum {
 	DATASET_E_EMPTY = 3,   /* no picture found; diag says where and which suffixes count */
 	DATASET_E_REFUSED = 4, /* cannot be opened or listed; diag names the path and errno */
 	DATASET_E_CANCELLED = 5,
+	DATASET_E_CLOSED = 6, /* not open to everybody, where only that was wanted */
 };
 
 struct dataset; /* a mapped index; immutable, reference counted by its owner alone */
@@ -56,6 +57,7 @@ struct scan_progress {
 	void (*tell)(void *arg, uint64_t folders, uint64_t files); /* at most 10 times a second */
 	bool (*cancelled)(void *arg);
 	void *arg;
+	bool open_only; /* DATASET_E_CLOSED as soon as something is not open to everybody */
 };
 /* Lists root (an open directory; stays the caller's) in parallel and writes the index to a sealed
  * memfd. 0 and *ret_fd (caller owns), DATASET_E_..., negative errno. Symbolic links to files and

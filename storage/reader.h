@@ -27,6 +27,8 @@ enum reader_message {
 	READER_REFUSED = 18,  /* ID [LANE], CODE (enum of dataset.h or errno as negative in two's
 				 complement), TEXT */
 	READER_ATTACHED = 19, /* LANE */
+	READER_LOOKED =
+	    22, /* ID, DEVICE, INODE, OPENNESS 0|1 of the way to the root; ID is free again */
 	READER_DETACHED = 20, /* LANE */
 	READER_FAILED =
 	    21, /* LANE, BLOCK, TASK, SAMPLE: its reader says so itself, before the task's
@@ -44,9 +46,18 @@ enum reader_key {
 	READER_KEY_TEXT = 8,
 	READER_KEY_DEVICE = 9,
 	READER_KEY_INODE = 10,
-	READER_KEY_BLOCK = 11,  /* u64 */
-	READER_KEY_TASK = 12,   /* u64, in the block */
+	READER_KEY_BLOCK = 11, /* u64 */
+	READER_KEY_TASK = 12,  /* u64, in the block */
+	READER_KEY_HOW = 14,   /* u64 of an OPEN: enum reader_how, 0 if absent */
+	READER_KEY_OPENNESS = 15,
 	READER_KEY_SAMPLE = 13, /* u64, whose bytes were asked for */
+};
+
+enum reader_how {
+	READER_HOW_ALL = 0, /* whatever the user may read */
+	READER_HOW_OPEN_ONLY =
+	    1,               /* if all of it is open to everybody, else REFUSED DATASET_E_CLOSED */
+	READER_HOW_LOOK = 2, /* only the root: LOOKED | REFUSED */
 };
 
 #define READER_CONTROL_FD 3

@@ -73,11 +73,15 @@ static void on_start(struct wire_in *in, unsigned threads)
 static void on_open(struct wire_in *in)
 {
 	const uint64_t id = message_u64(in, READER_KEY_ID, "needs an ID");
+	uint64_t how = READER_HOW_ALL;
 	const char *path;
 
 	if (wire_get_string(in, READER_KEY_PATH, &path))
 		message_bad(in, "needs a PATH");
-	if (!reader_open_request(id, path, wire_take_fd(in, 0)))
+	wire_get_u64(in, READER_KEY_HOW, &how);
+	if (how > READER_HOW_LOOK)
+		message_bad(in, "HOW is unknown");
+	if (!reader_open_request(id, path, (enum reader_how)how, wire_take_fd(in, 0)))
 		message_bad(in, "ID is in use");
 }
 

@@ -16,6 +16,7 @@
  * answered by nothing more.
  */
 
+#include "storage/openness.h"
 #include "storage/reader_parts.h"
 
 #include <errno.h>
@@ -123,7 +124,7 @@ void reader_open_cancel(uint64_t id)
 		reader_open_unref(closed);
 }
 
-bool reader_open_request(uint64_t id, const char *path, int stored_fd)
+bool reader_open_request(uint64_t id, const char *path, enum reader_how how, int stored_fd)
 {
 	struct reader_dataset *dataset = calloc(1, sizeof(*dataset));
 	bool fresh;
@@ -131,6 +132,7 @@ bool reader_open_request(uint64_t id, const char *path, int stored_fd)
 	if (!dataset || !(dataset->path = strdup(path)))
 		reader_say_fatal("memory", "not enough memory to open a dataset");
 	dataset->id = id;
+	dataset->how = how;
 	dataset->root_fd = -1;
 	dataset->stored_fd = stored_fd;
 	dataset->refs = 2;
@@ -208,7 +210,9 @@ static bool open_stored(struct reader_dataset *dataset)
 
 	if (dataset->stored_fd < 0 || dataset_map(dataset->stored_fd, &dataset->index))
 		return false;
-	if (!scan_verify(dataset->root_fd, dataset->path, dataset->index, &diag))
+	if (!scan_verify(dataset->root_fd, dataset->path, dataset->index, &diag) &&
+	    (dataset->how != READER_HOW_OPEN_ONLY ||
+	     openness_of_index(dataset->root_fd, dataset->index)))
 		return true;
 	dataset_unmap(dataset->index);
 	dataset->index = NULL;
@@ -222,12 +226,19 @@ static int open_dataset(struct reader_dataset *dataset, int *ret_fd, struct diag
 	    .tell = open_tell,
 	    .cancelled = open_cancelled,
 	    .arg = dataset,
+	    .open_only = dataset->how == READER_HOW_OPEN_ONLY,
 	};
 	int r;
 
 	r = open_root(dataset, diag);
-	if (r || open_stored(dataset))
+	if (r || dataset->how == READER_HOW_LOOK)
 		return r;
+	if (progress.open_only && !openness_of_way(dataset->root_fd)) {
+		diag_set(diag, "the way to the dataset is not open to everybody");
+		return DATASET_E_CLOSED;
+	}
+	if (open_stored(dataset))
+		return 0;
 	r = scan_build(dataset->root_fd, dataset->path, table.scan_threads, &progress, ret_fd,
 		       diag);
 	if (r)
@@ -259,7 +270,11 @@ static bool open_serve(struct reader_dataset *dataset)
 	if (!open_cancelled(dataset))
 		r = open_dataset(dataset, &fd, &diag);
 	base_close(&dataset->stored_fd);
-	if (!r && open_settle(dataset)) {
+	if (!r && dataset->how == READER_HOW_LOOK) {
+		table_drop(dataset);
+		reader_say_looked(dataset->id, dataset->device, dataset->inode,
+				  openness_of_way(dataset->root_fd));
+	} else if (!r && open_settle(dataset)) {
 		reader_say_opened(dataset->id, dataset->device, dataset->inode, fd);
 	} else {
 		if (!r || r == DATASET_E_CANCELLED) {

@@ -19,6 +19,7 @@
 void reader_say_progress(uint64_t id, uint64_t folders, uint64_t files);
 void reader_say_opened(uint64_t id, uint64_t device, uint64_t inode,
 		       int index_fd); /* -1: unchanged */
+void reader_say_looked(uint64_t id, uint64_t device, uint64_t inode, bool is_open);
 void reader_say_refused(uint64_t id, const uint64_t *lane, int code, const char *text);
 void reader_say_lane(enum reader_message type, uint64_t lane);
 void reader_say_failed(uint64_t lane, const struct lane_task *task);
@@ -40,12 +41,13 @@ struct reader_dataset { /* open: immutable but for refs */
 	bool served, is_lost; /* an opener is at it; that opener has been replaced */
 	struct reader_dataset *next, *next_queued;
 	/* of the opener */
+	enum reader_how how;
 	char *path;    /* owned */
 	int stored_fd; /* owned; -1: no stored index */
 };
 void reader_open_init(unsigned scan_threads);
 /* stored_fd is consumed; -1: none. The reply is sent later. false: the id is in use. */
-bool reader_open_request(uint64_t id, const char *path, int stored_fd);
+bool reader_open_request(uint64_t id, const char *path, enum reader_how how, int stored_fd);
 void reader_open_cancel(uint64_t id);
 /* A reference to an open dataset, or NULL. */
 struct reader_dataset *reader_open_ref(uint64_t id);

@@ -62,6 +62,18 @@ void reader_say_opened(uint64_t id, uint64_t device, uint64_t inode, int index_f
 	say(&out, 0);
 }
 
+void reader_say_looked(uint64_t id, uint64_t device, uint64_t inode, bool is_open)
+{
+	struct wire_out out;
+
+	wire_out_init(&out, READER_LOOKED);
+	wire_put_u64(&out, READER_KEY_ID, id);
+	wire_put_u64(&out, READER_KEY_DEVICE, device);
+	wire_put_u64(&out, READER_KEY_INODE, inode);
+	wire_put_u64(&out, READER_KEY_OPENNESS, is_open);
+	say(&out, 0);
+}
+
 void reader_say_refused(uint64_t id, const uint64_t *lane, int code, const char *text)
 {
 	struct wire_out out;

@@ -69,6 +69,11 @@ void walk_refuse(struct walk *walk, const char *path, const char *name, const ch
 	walk_stop(walk, DATASET_E_REFUSED, diag.text);
 }
 
+void walk_refuse_closed(struct walk *walk)
+{
+	walk_stop(walk, DATASET_E_CLOSED, "the dataset is not open to everybody");
+}
+
 void walk_refuse_errno(struct walk *walk, const char *path, const char *name, int error)
 {
 	const char *mend = "mend it or move it out of the dataset";
@@ -247,6 +252,7 @@ int walk_tree(int root_fd, const char *root_name, unsigned threads,
 	struct walk walk = {
 	    .root_fd = root_fd,
 	    .root_name = root_name,
+	    .open_only = progress && progress->open_only,
 	    .n_threads = BASE_MIN(BASE_MAX(threads, 1u), (unsigned)WALK_MAX_THREADS),
 	    .diag = diag,
 	};

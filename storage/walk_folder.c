@@ -15,6 +15,7 @@
  * A folder that is one of its own ancestors is a loop, refused; two ways to one folder are not.
  */
 
+#include "storage/openness.h"
 #include "storage/walk_parts.h"
 
 #include <dirent.h>
@@ -107,6 +108,8 @@ static int folder_stat(struct walk *walk, struct walk_folder *folder, int fd)
 		step.tv_nsec = (long)BASE_MIN(youth_ns, WALK_TICK_NS);
 		nanosleep(&step, NULL);
 	}
+	if (walk->open_only && !openness_of_folder(fd, &st))
+		walk_refuse_closed(walk);
 	folder->device = st.st_dev;
 	folder->inode = st.st_ino;
 	folder->mtime_ns = youth_ns ? INT64_MIN : walk_mtime_ns(&st);

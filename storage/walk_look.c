@@ -11,10 +11,12 @@
  * over its own type byte or over names that were looked at, and go to the folder in one piece.
  */
 
+#include "storage/openness.h"
 #include "storage/walk_parts.h"
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -121,10 +123,17 @@ static void look_failed(struct walk *walk, const struct walk_folder *folder, con
 static void look_at(struct walk *walk, struct walk_folder *folder, struct found *found,
 		    const char *name, unsigned char type)
 {
+	const int fd = dirfd(folder->stream);
 	struct stat st;
 
-	if (fstatat(dirfd(folder->stream), name, &st, 0) < 0) {
+	if (fstatat(fd, name, &st, walk->open_only ? AT_SYMLINK_NOFOLLOW : 0) < 0) {
 		look_failed(walk, folder, name, type, errno);
+		return;
+	}
+	if (walk->open_only &&
+	    (S_ISLNK(st.st_mode) ||
+	     (S_ISREG(st.st_mode) && walk_is_picture(name) && !openness_of_file(fd, name, &st)))) {
+		walk_refuse_closed(walk);
 		return;
 	}
 	if (S_ISDIR(st.st_mode))

@@ -23,6 +23,7 @@ struct walk {
 	int root_fd; /* borrowed */
 	const char *root_name;
 	unsigned n_threads;
+	bool open_only; /* nothing may be closed to anybody */
 	pthread_mutex_t lock;
 	pthread_cond_t work; /* something to do, or the end */
 	pthread_cond_t done; /* for the calling thread */
@@ -49,6 +50,8 @@ void walk_stop(struct walk *walk, int code, const char *text);
 void walk_stop_memory(struct walk *walk);
 /* path: of the folder; name: in it, or NULL. why: "is ...; do ..." */
 void walk_refuse(struct walk *walk, const char *path, const char *name, const char *why);
+/* Something is not open to everybody. */
+void walk_refuse_closed(struct walk *walk);
 void walk_refuse_errno(struct walk *walk, const char *path, const char *name, int error);
 
 /* ---- walk_folder.c: the life of one folder ---- */

@@ -21,5 +21,6 @@ void ctl_draw_node(const struct json_in *status, FILE *out);
 void ctl_draw_jobs(const struct json_in *status, FILE *out);
 void ctl_draw_streams(const struct json_in *status, FILE *out);
 void ctl_draw_workers(const struct json_in *status, FILE *out);
+void ctl_draw_tenants(const struct json_in *status, FILE *out); /* nothing when there are none */
 
 #endif

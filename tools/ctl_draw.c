@@ -241,6 +241,46 @@ void ctl_draw_workers(const struct json_in *status, FILE *out)
 	table_fini(&table);
 }
 
+static void ctl_tenant_row(const struct json_in *tenant, struct table *table)
+{
+	char memory[32], most[32];
+	bool is_public = ctl_is(tenant, "public");
+
+	table_cell(table, is_public ? "everybody" : "%llu",
+		   (unsigned long long)ctl_u64(tenant, "uid"));
+	if (is_public) {
+		for (unsigned i = 0; i < 4; i++)
+			table_cell(table, "-");
+	} else {
+		table_cell(table, "%llu", (unsigned long long)ctl_u64(tenant, "jobs"));
+		table_cell(table, "%llu", (unsigned long long)ctl_u64(tenant, "clients"));
+		table_cell(table, "%llu of %llu", (unsigned long long)ctl_u64(tenant, "streams"),
+			   (unsigned long long)ctl_u64(tenant, "streams_most"));
+		base_format_bytes(ctl_u64(tenant, "memory"), memory, sizeof(memory));
+		base_format_bytes(ctl_u64(tenant, "memory_most"), most, sizeof(most));
+		table_cell(table, "%s of %s", memory, most);
+	}
+	table_cell(table, "%.1f s", ctl_real(tenant, "worker_cpu_seconds"));
+	table_cell(table, "%.1f s", ctl_real(tenant, "reader_cpu_seconds"));
+	table_cell(table, "%llu", (unsigned long long)ctl_u64(tenant, "reader_pid"));
+	table_cell(table, "%llu", (unsigned long long)ctl_u64(tenant, "parent_pid"));
+	table_end_row(table);
+}
+
+void ctl_draw_tenants(const struct json_in *status, FILE *out)
+{
+	const struct json_in *tenants = json_in_member(status, "tenants");
+	struct table table;
+
+	if (json_in_count(tenants) == 0)
+		return;
+	table_init(&table, "<user|jobs|clients|streams|memory|workers|readers|reader|parent");
+	for (size_t i = 0; i < json_in_count(tenants); i++)
+		ctl_tenant_row(json_in_item(tenants, i), &table);
+	table_print(&table, "", out);
+	table_fini(&table);
+}
+
 static void ctl_draw_cpu(const struct json_in *node, FILE *out)
 {
 	char used[32], budget[32], rss[32];

@@ -40,6 +40,8 @@ static void ctl_show_status(const struct json_in *status)
 	ctl_draw_jobs(status, stdout);
 	putchar('\n');
 	ctl_draw_workers(status, stdout);
+	putchar('\n');
+	ctl_draw_tenants(status, stdout);
 }
 
 static void ctl_show_ping(const struct json_in *status)
@@ -62,6 +64,11 @@ static void ctl_show_streams(const struct json_in *status)
 	ctl_draw_streams(status, stdout);
 }
 
+static void ctl_show_tenants(const struct json_in *status)
+{
+	ctl_draw_tenants(status, stdout);
+}
+
 static void ctl_show_workers(const struct json_in *status)
 {
 	ctl_draw_workers(status, stdout);
@@ -75,6 +82,7 @@ static const struct {
     {"ping", "does accessd answer?", ctl_show_ping},
     {"jobs", "the jobs, their rates, and what each waits for", ctl_show_jobs},
     {"streams", "the streams and their slots", ctl_show_streams},
+    {"tenants", "the users who are served: what each has and may have", ctl_show_tenants},
     {"workers", "the worker processes", ctl_show_workers},
 };
 

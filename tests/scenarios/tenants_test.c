@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/ptrace.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/un.h>
@@ -111,6 +112,146 @@ START_TEST(root_is_refused_unless_asked_for)
 	town_start("workers=1", "serve_root=1", NULL);
 	must_train(&root, roots, 1);
 	must_be_refused(&root, annas, OA_E_DATASET, "Permission denied");
+	town_end();
+}
+END_TEST
+
+/* ---- what everybody may read ---- */
+
+/* A number of a tenant's line in the status, -1: he has none. */
+static pid_t tenant_of(const struct town_user *user, const char *which)
+{
+	for (unsigned i = 0; rig_status("tenants") > i; i++) {
+		char path[64];
+
+		snprintf(path, sizeof(path), "tenants.%u.uid", i);
+		if (rig_status(path) != user->uid)
+			continue;
+		snprintf(path, sizeof(path), "tenants.%u.%s", i, which);
+		return (pid_t)rig_status(path);
+	}
+	return -1;
+}
+
+/* A folder of N pictures for everybody. */
+static const char *open_to_all(const char *name)
+{
+	const char *path = secret_of(name, &town_anna);
+
+	town_give(path, &town_anna, town_anna.gid, 0755, 0644);
+	return path;
+}
+
+/* Anna and bert train at the same time; the errands are freed. */
+static void train_together(const char *dataset, double streams, double read)
+{
+	struct town_errand *annas = town_errand_new(dataset, N, 1);
+	struct town_errand *berts = town_errand_new(dataset, N, 1);
+	pid_t anna, bert;
+
+	annas->hold = berts->hold = 1;
+	anna = town_send(&town_anna, town_train, annas);
+	ck_assert(town_wait_holding(annas, anna));
+	bert = town_send(&town_bert, town_train, berts);
+	ck_assert(town_wait_holding(berts, bert));
+	ck_assert_double_eq(rig_status("streams"), streams);
+	ck_assert_double_eq(rig_status("streams.0.public"), streams == 1);
+	annas->goes = true;
+	ck_assert_int_eq(town_wait(anna), 0);
+	ck_assert(annas->saw_all && !annas->wrong);
+	if (streams == 1) /* who stays pays */
+		ck_assert(tenant_of(&town_bert, "memory") > 0 &&
+			  tenant_of(&town_anna, "memory") <= 0);
+	berts->goes = true;
+	ck_assert_int_eq(town_wait(bert), 0);
+	ck_assert_msg(berts->saw_all && !berts->wrong, "%s", berts->text);
+	ck_assert_double_eq(rig_status("node.samples_read"), read);
+	town_errand_free(annas);
+	town_errand_free(berts);
+}
+
+START_TEST(open_data_are_read_once_for_all)
+{
+	const char *all = open_to_all("all");
+
+	town_start("workers=1", NULL);
+	train_together(all, 1, N);
+	town_end();
+	town_start("workers=1", NULL); /* now from the stored index */
+	train_together(all, 1, N);
+	town_end();
+	town_start("workers=1", "share_public=0", NULL);
+	train_together(all, 2, 2 * N);
+	town_end();
+}
+END_TEST
+
+/* Everybody may read each of these, and none of them is shared. */
+START_TEST(what_is_not_quite_open_is_not_shared)
+{
+	const char *group = open_to_all("grouped"), *linked = open_to_all("linked"),
+		   *way = open_to_all("way");
+	char path[600];
+
+	snprintf(path, sizeof(path), "%s/class_0000/000003.jpg", group);
+	ck_assert_int_eq(chown(path, town_anna.uid, TOWN_GROUP), 0);
+	ck_assert_int_eq(chmod(path, 0604), 0);
+	snprintf(path, sizeof(path), "%s/class_0001/link", linked);
+	ck_assert_int_eq(symlink("/etc/hostname", path), 0);
+	ck_assert_int_eq(chmod(way, 0711), 0);
+	snprintf(path, sizeof(path), "%s/deep", way);
+	ck_assert_int_eq(rig_write_pictures(path, N, 2, 40), 0);
+	town_give(path, &town_anna, town_anna.gid, 0755, 0644);
+	town_start("workers=1", NULL);
+	train_together(group, 2, 2 * N);
+	town_end();
+	town_start("workers=1", NULL);
+	train_together(linked, 2, 2 * N);
+	town_end();
+	town_start("workers=1", NULL);
+	train_together(path, 2, 2 * N);
+	town_end();
+}
+END_TEST
+
+/* A folder that is closed to others no longer is nobody else's, at the next open. */
+START_TEST(what_was_open_can_be_closed)
+{
+	const char *all = open_to_all("closing");
+
+	town_start("workers=1", NULL);
+	must_train(&town_bert, all, 1);
+	ck_assert_int_eq(chmod(all, 0700), 0);
+	must_be_refused(&town_bert, all, OA_E_DATASET, "Permission denied");
+	must_train(&town_anna, all, 1);
+	ck_assert_int_eq(chmod(all, 0755), 0);
+	must_train(&town_bert, all, 1);
+	town_end();
+}
+END_TEST
+
+/* Anna fills the shared stream; there is no room in it for bert, who gets one of his own. */
+START_TEST(a_full_stream_keeps_nobody_out)
+{
+	const char *all = open_to_all("full");
+	struct town_errand *errand[2];
+	pid_t pid[2];
+
+	town_start("workers=1", "slots=4", NULL);
+	for (unsigned i = 0; i < 2; i++) {
+		errand[i] = town_errand_new(all, N, 1);
+		errand[i]->hold = 1;
+		pid[i] = town_send(&town_anna, town_train, errand[i]);
+		ck_assert(town_wait_holding(errand[i], pid[i]));
+	}
+	must_train(&town_bert, all, 1);
+	ck_assert_double_eq(rig_status("streams"), 2);
+	for (unsigned i = 0; i < 2; i++) {
+		errand[i]->goes = true;
+		ck_assert_int_eq(town_wait(pid[i]), 0);
+		ck_assert(errand[i]->saw_all && !errand[i]->wrong);
+		town_errand_free(errand[i]);
+	}
 	town_end();
 }
 END_TEST
@@ -238,20 +379,6 @@ static void must_be(pid_t pid, const char *key, const char *expected)
 		      expected);
 }
 
-static pid_t process_of(const struct town_user *user, const char *which)
-{
-	for (unsigned i = 0; rig_status("tenants") > i; i++) {
-		char path[64];
-
-		snprintf(path, sizeof(path), "tenants.%u.uid", i);
-		if (rig_status(path) != user->uid)
-			continue;
-		snprintf(path, sizeof(path), "tenants.%u.%s", i, which);
-		return (pid_t)rig_status(path);
-	}
-	return -1;
-}
-
 /* As the kernel tells it: accessd has its three capabilities, those who work for anna are anna and have
  * none, and none is to come. */
 START_TEST(processes_are_who_they_should_be)
@@ -267,8 +394,8 @@ START_TEST(processes_are_who_they_should_be)
 	ck_assert(town_wait_holding(errand, anna));
 	must_be(rig_host.pid, "CapEff:", "00000000000000e0\n");
 	must_be(rig_host.pid, "CapPrm:", "00000000000000e0\n");
-	below.victim[below.n++] = process_of(&town_anna, "reader_pid");
-	below.victim[below.n++] = process_of(&town_anna, "parent_pid");
+	below.victim[below.n++] = tenant_of(&town_anna, "reader_pid");
+	below.victim[below.n++] = tenant_of(&town_anna, "parent_pid");
 	add_below(&below, below.victim[1]);
 	ck_assert_uint_ge(below.n, 3);
 	snprintf(ids, sizeof(ids), "%u\t%u\t%u\t%u\n", town_anna.uid, town_anna.uid, town_anna.uid,
@@ -313,8 +440,8 @@ START_TEST(who_kills_his_own_harms_nobody_else)
 	anna = town_send(&town_anna, town_train, annas);
 	bert = town_send(&town_bert, town_train, berts);
 	ck_assert(town_wait_holding(annas, anna) && town_wait_holding(berts, bert));
-	own.victim[0] = process_of(&town_anna, "reader_pid");
-	own.victim[1] = process_of(&town_anna, "parent_pid");
+	own.victim[0] = tenant_of(&town_anna, "reader_pid");
+	own.victim[1] = tenant_of(&town_anna, "parent_pid");
 	ck_assert_int_gt(own.victim[0], 1);
 	ck_assert_int_gt(own.victim[1], 1);
 	ck_assert_int_eq(town_do(&town_bert, kill_all, &own), 1);
@@ -324,10 +451,10 @@ START_TEST(who_kills_his_own_harms_nobody_else)
 	ck_assert_int_eq(town_wait(anna), 0);
 	ck_assert_msg(berts->saw_all && !berts->wrong, "bert: %s", berts->text);
 	ck_assert_msg(annas->saw_all && !annas->wrong, "anna: %s", annas->text);
-	ck_assert_int_eq(process_of(&town_bert, "reader_restarts"), 0);
-	ck_assert_int_eq(process_of(&town_bert, "parent_restarts"), 0);
-	ck_assert_int_eq(process_of(&town_anna, "reader_restarts"), 1);
-	ck_assert_int_eq(process_of(&town_anna, "parent_restarts"), 1);
+	ck_assert_int_eq(tenant_of(&town_bert, "reader_restarts"), 0);
+	ck_assert_int_eq(tenant_of(&town_bert, "parent_restarts"), 0);
+	ck_assert_int_eq(tenant_of(&town_anna, "reader_restarts"), 1);
+	ck_assert_int_eq(tenant_of(&town_anna, "parent_restarts"), 1);
 	town_errand_free(annas);
 	town_errand_free(berts);
 	town_end();
@@ -524,6 +651,10 @@ static void add(TCase *tcase)
 	tcase_add_test(tcase, each_reads_what_he_may);
 	tcase_add_test(tcase, groups_count);
 	tcase_add_test(tcase, root_is_refused_unless_asked_for);
+	tcase_add_test(tcase, open_data_are_read_once_for_all);
+	tcase_add_test(tcase, what_is_not_quite_open_is_not_shared);
+	tcase_add_test(tcase, what_was_open_can_be_closed);
+	tcase_add_test(tcase, a_full_stream_keeps_nobody_out);
 	tcase_add_test(tcase, nobody_gets_at_anothers_pixels);
 	tcase_add_test(tcase, processes_are_who_they_should_be);
 	tcase_add_test(tcase, who_kills_his_own_harms_nobody_else);

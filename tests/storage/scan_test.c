@@ -412,7 +412,8 @@ static void wait_until_cancelled(void)
 
 START_TEST(progress_is_told_and_can_cancel)
 {
-	const struct scan_progress progress = {watch_tell, watch_cancelled, &watch};
+	const struct scan_progress progress = {
+	    .tell = watch_tell, .cancelled = watch_cancelled, .arg = &watch};
 	struct diag diag;
 	int fd = -1;
 
