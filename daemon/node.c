@@ -147,6 +147,7 @@ int node_init(struct node *node, struct diag *diag)
 	int r;
 
 	LIST_INIT(&node->domains);
+	LIST_INIT(&node->leaving);
 	node->workers = BASE_MIN(workers, (unsigned)LAYOUT_MAX_WORKERS);
 	LIST_INIT(&node->conns);
 	node->started_ns = base_now_ns();
@@ -202,6 +203,7 @@ void node_fini(struct node *node)
 	free_streams(node);
 	while (!LIST_EMPTY(&node->domains))
 		domain_free(LIST_FIRST(&node->domains));
+	reserve_fini(node);
 	accept_end(&node->accept);
 	loop_unwatch(&node->tick);
 	loop_unwatch(&node->idle);

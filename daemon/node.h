@@ -34,6 +34,7 @@ struct node {
 	struct accept accept;
 
 	LIST_HEAD(node_domains, domain) domains;
+	LIST_HEAD(node_leaving, reserve_leaving) leaving;
 	struct domain *own; /* the only one, of our own user; NULL: tenants have theirs */
 	unsigned n_tenants;
 	struct tenant_rules tenants;

@@ -11,14 +11,17 @@
  * mapped at a five-hundredth of the faults. Where the kernel has no huge page left, the first
  * refusal is the last question.
  *
- * Nobody waits for their end either. To die takes CPU time, too, and one that runs in idle time may
- * not get any for a minute where jobs want all of it.
+ * The loop does not wait for their end either. To die takes CPU time, too, and so polite a process
+ * gets little where jobs want all of it. For the same reason accessd keeps a stream's slots open until
+ * they have ended: who is the last to hold that memory frees it, which takes longest of all.
  */
 #include "daemon/reserve.h"
 
 #include <errno.h>
-#include <sched.h>
+#include <fcntl.h>
 #include <signal.h>
+#include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -28,6 +31,8 @@
 #include "daemon/stream.h"
 
 #define MOST_AT_ONCE 250
+#define POLITE 19                         /* nice value: what nobody else wants */
+#define PATIENCE_NS UINT64_C(10000000000) /* at our own end, with children that were killed */
 
 static void reserve_in_child(const struct stream *stream, pid_t accessd, uint32_t from, uint32_t to)
 {
@@ -42,10 +47,8 @@ static void reserve_in_child(const struct stream *stream, pid_t accessd, uint32_
 
 static void gather_in_child(const struct stream *stream, pid_t accessd, uint32_t from, uint32_t to)
 {
-	static const struct sched_param none;
-
 	child_settle(accessd, stream->slots_fd);
-	sched_setscheduler(0, SCHED_IDLE, &none);
+	setpriority(PRIO_PROCESS, 0, POLITE);
 	while (to-- > from)
 		if (board_slots_gather(stream->slots_fd, &stream->board.geometry, to))
 			break;
@@ -111,11 +114,32 @@ static void finish(struct stream *stream, int status)
 	stream_reserved(stream, got, got == asked);
 }
 
+static void forget(struct reserve_leaving *leaving)
+{
+	LIST_REMOVE(leaving, link);
+	base_close(&leaving->slots_fd);
+	free(leaving);
+}
+
+static bool has_left(struct node *node, pid_t pid)
+{
+	struct reserve_leaving *leaving;
+
+	LIST_FOREACH(leaving, &node->leaving, link)
+	if (leaving->pid == pid) {
+		forget(leaving);
+		return true;
+	}
+	return false;
+}
+
 bool reserve_ended(struct node *node, pid_t pid, int status)
 {
 	struct domain *domain;
 	struct stream *stream;
 
+	if (has_left(node, pid))
+		return true;
 	LIST_FOREACH(domain, &node->domains, link)
 	LIST_FOREACH(stream, &domain->streams, link)
 	{
@@ -132,16 +156,44 @@ bool reserve_ended(struct node *node, pid_t pid, int status)
 	return false;
 }
 
-/* It is reaped with all others when it has ended. */
-static void end_child(pid_t pid)
+/* Without memory for this, or descriptors, the child frees what it was the last to hold. */
+static void keep_until_ended(struct node *node, pid_t pid, int slots_fd)
 {
-	if (pid > 0)
-		kill(pid, SIGKILL);
+	struct reserve_leaving *leaving = calloc(1, sizeof(*leaving));
+
+	if (!leaving)
+		return;
+	leaving->pid = pid;
+	leaving->slots_fd = fcntl(slots_fd, F_DUPFD_CLOEXEC, 0);
+	LIST_INSERT_HEAD(&node->leaving, leaving, link);
+}
+
+static void end_child(struct stream *stream, pid_t pid)
+{
+	if (pid <= 0)
+		return;
+	kill(pid, SIGKILL);
+	keep_until_ended(stream->domain->node, pid, stream->slots_fd);
 }
 
 void reserve_cancel(struct stream *stream)
 {
-	end_child(stream->reserve.pid);
-	end_child(stream->reserve.gatherer);
+	end_child(stream, stream->reserve.pid);
+	end_child(stream, stream->reserve.gatherer);
 	stream->reserve = (struct reserve){0};
+}
+
+void reserve_fini(struct node *node)
+{
+	const uint64_t end_ns = base_now_ns() + PATIENCE_NS;
+	struct reserve_leaving *leaving;
+
+	while ((leaving = LIST_FIRST(&node->leaving))) {
+		pid_t ended = waitpid(leaving->pid, NULL, WNOHANG);
+
+		if (ended || base_now_ns() > end_ns)
+			forget(leaving);
+		else
+			usleep(1000);
+	}
 }

@@ -9,6 +9,7 @@
  * kind a stream at a time.
  */
 
+#include <sys/queue.h>
 #include <sys/types.h>
 #include "base/base.h"
 
@@ -23,6 +24,12 @@ struct reserve {
 	uint32_t gathered; /* slots below it are, or were seen to */
 };
 
+struct reserve_leaving { /* a child that was killed and has not ended */
+	LIST_ENTRY(reserve_leaving) link;
+	pid_t pid;
+	int slots_fd;
+};
+
 /* Begins reserving slots stream->slots .. to-1; their bytes are accounted at once. 0 or negative
  * errno. stream_reserved() follows. Nothing happens when a child is under way. */
 int reserve_begin(struct stream *stream, uint32_t to);
@@ -30,5 +37,7 @@ int reserve_begin(struct stream *stream, uint32_t to);
 bool reserve_ended(struct node *node, pid_t pid, int status);
 /* The stream ends, and so do its children: never waits for that. */
 void reserve_cancel(struct stream *stream);
+/* accessd ends: waits for those that were cancelled. */
+void reserve_fini(struct node *node);
 
 #endif

@@ -99,8 +99,8 @@ int region_map(int fd, uint64_t bytes, bool writable, void **ret_map)
 	return 0;
 }
 
-/* The kernel looks for signals between two calls, not within one: who gathers in idle time and is
- * to end would otherwise keep the memory for as long as idle time takes to come. */
+/* The kernel looks for signals between two calls, not within one: who gathers at low priority and is
+ * to end would otherwise keep the memory for long. */
 static int gather_in_steps(uint8_t *map, uint64_t bytes)
 {
 	for (uint64_t at = 0; at < bytes; at += GATHER_STEP)

@@ -3,9 +3,12 @@
 /* Children that reserve and gather for a stream, when it ends. */
 
 #include "daemon/reserve.h"
+#include "daemon/domain.h"
+#include "daemon/node.h"
 #include "daemon/stream.h"
 #include "tests/worker/suite.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -23,20 +26,31 @@ static pid_t start_idler(void)
 /* The loop must not stand still until they are gone: they are killed, and left to the loop. */
 START_TEST(the_end_waits_for_no_child)
 {
-	struct stream stream = {.reserve = {.pid = start_idler(), .gatherer = start_idler()}};
+	static struct node node;
+	struct domain domain = {.node = &node};
+	struct stream stream = {.domain = &domain,
+				.slots_fd = base_memfd("slots", 4096),
+				.reserve = {.pid = start_idler(), .gatherer = start_idler()}};
 	const pid_t pids[] = {stream.reserve.pid, stream.reserve.gatherer};
 
 	reserve_cancel(&stream);
+	close(stream.slots_fd);
 	ck_assert_int_eq(stream.reserve.pid, 0);
 	ck_assert_int_eq(stream.reserve.gatherer, 0);
 	for (unsigned i = 0; i < 2; i++) {
 		int status;
 
+		/* The slots are kept so long. */
+		ck_assert_int_ge(fcntl(LIST_FIRST(&node.leaving)->slots_fd, F_GETFD), 0);
 		ck_assert_int_eq(waitpid(pids[i], &status, 0), pids[i]);
+		ck_assert(reserve_ended(&node, pids[i], status));
 		ck_assert(WIFSIGNALED(status));
 		ck_assert_int_eq(WTERMSIG(status), SIGKILL);
 	}
+	ck_assert(LIST_EMPTY(&node.leaving));
+	ck_assert(!reserve_ended(&node, pids[0], 0));
 	reserve_cancel(&stream); /* twice is fine */
+	reserve_fini(&node);
 }
 END_TEST
 
