@@ -50,16 +50,19 @@ int carousel_new(const struct carousel_config *config, struct carousel **ret)
 	deal_init(&carousel->deal, config->n, config->version);
 	carousel->words = words_of(carousel->deal.grains);
 	carousel_chapter_init(carousel);
-	carousel->room_window = words_of(BASE_MIN(carousel->deal.grains, carousel->chapter + 64));
+	carousel->room_window =
+	    words_of(BASE_MIN(carousel->deal.grains, carousel->chapter + 64 * CAROUSEL_BLOCK));
 	carousel->max_grains = config->hand / carousel->deal.grain;
 	carousel->candidates = calloc(carousel->room_window, sizeof(uint64_t));
 	carousel->drawn = calloc(carousel->room_window, sizeof(uint64_t));
+	carousel->words_left =
+	    calloc(carousel->room_window / CAROUSEL_BLOCK, sizeof(*carousel->words_left));
 	carousel->sums = calloc(carousel->room_window / CAROUSEL_BLOCK + 1, sizeof(uint32_t));
 	carousel->room_list = CAROUSEL_LEAST_LIST + 2 * carousel->max_grains;
 	carousel->list = calloc(carousel->room_list, sizeof(uint32_t));
 	carousel->slots = calloc(config->max_slots, sizeof(*carousel->slots));
-	if (!carousel->candidates || !carousel->drawn || !carousel->sums || !carousel->list ||
-	    !carousel->slots || carousel_add_slots(carousel, config->slots)) {
+	if (!carousel->candidates || !carousel->drawn || !carousel->words_left || !carousel->sums ||
+	    !carousel->list || !carousel->slots || carousel_add_slots(carousel, config->slots)) {
 		carousel_free(carousel);
 		return -ENOMEM;
 	}
@@ -74,6 +77,8 @@ static void free_member(struct carousel *carousel, struct carousel_member *membe
 	carousel_population_unref(carousel, member->population);
 	free(member->need);
 	carousel_chapter_leave(member);
+	free(member->words_some);
+	free(member->words_full);
 	free(member->tail);
 	free(member->grants);
 	*member = (struct carousel_member){0};
@@ -101,6 +106,7 @@ void carousel_free(struct carousel *carousel)
 	free(carousel->spare.grains);
 	free(carousel->candidates);
 	free(carousel->drawn);
+	free(carousel->words_left);
 	free(carousel->sums);
 	free(carousel->list);
 	free(carousel);
@@ -191,6 +197,7 @@ static int copy_need(struct carousel *carousel, const uint64_t *need,
 	if (rest && need[words - 1] >> rest)
 		return CAROUSEL_E_BAD;
 	memcpy(member->need, need, words * sizeof(*need));
+	carousel_need_sum(carousel, member);
 	carousel_need_recount(carousel, member);
 	return carousel_population_has_need(carousel, member) ? 0 : CAROUSEL_E_BAD;
 }
@@ -222,10 +229,12 @@ static int fill_member(struct carousel *carousel, const struct carousel_join *jo
 	if (r)
 		return r;
 	member->need = calloc(carousel->words + CAROUSEL_BLOCK, sizeof(*member->need));
+	member->words_some = calloc(carousel->words / CAROUSEL_BLOCK, sizeof(*member->words_some));
+	member->words_full = calloc(carousel->words / CAROUSEL_BLOCK, sizeof(*member->words_full));
 	member->tail = calloc((size_t)join->n_tail + 1, sizeof(*member->tail));
 	member->grants = calloc(carousel->config.max_slots, sizeof(*member->grants));
-	if (!member->need || !member->tail || !member->grants ||
-	    carousel_chapter_enter(carousel, member))
+	if (!member->need || !member->words_some || !member->words_full || !member->tail ||
+	    !member->grants || carousel_chapter_enter(carousel, member))
 		return -ENOMEM;
 	if (join->group)
 		return carousel_log_enter(carousel, join, (uint32_t)(member - carousel->jobs));

@@ -268,14 +268,14 @@ void carousel_chapter_window(const struct carousel *carousel, uint32_t chapter,
 			     struct carousel_window *ret)
 {
 	uint64_t first = chapter * carousel->chapter, end = first + size_of(carousel, chapter);
-	uint64_t word = first / 64;
+	uint64_t word = first / 64 / CAROUSEL_BLOCK * CAROUSEL_BLOCK;
 
 	*ret = (struct carousel_window){
 	    .chapter = chapter,
 	    .word = (size_t)word,
 	    .words = (size_t)base_align_up(BASE_MAX(bits_words(end - 64 * word), (size_t)1),
 					   CAROUSEL_BLOCK),
-	    .first = (unsigned)(first % 64),
+	    .first = (unsigned)(first - 64 * word),
 	    .end = end - 64 * word,
 	};
 }

@@ -8,6 +8,19 @@
 #include "base/bits.h"
 #include "sched/carousel_state.h"
 
+static bool is_summed(const struct carousel *carousel, const struct carousel_member *member)
+{
+	for (size_t i = 0; i < carousel->words; i++) {
+		uint64_t word = member->need[i];
+		bool some = member->words_some[i / CAROUSEL_BLOCK] >> (i % CAROUSEL_BLOCK) & 1;
+		bool whole = member->words_full[i / CAROUSEL_BLOCK] >> (i % CAROUSEL_BLOCK) & 1;
+
+		if (some != (word != 0) || whole != (word == UINT64_MAX))
+			return false;
+	}
+	return true;
+}
+
 static const char *check_need(const struct carousel *carousel, const struct carousel_member *member)
 {
 	struct carousel_member again = *member;
@@ -18,6 +31,8 @@ static const char *check_need(const struct carousel *carousel, const struct caro
 		return "a job's need is not counted right";
 	if (bits_count(member->need, carousel->words * 64) != member->need_grains)
 		return "a job needs a grain past the end";
+	if (!is_summed(carousel, member))
+		return "what is known of a need's words is wrong";
 	if (!carousel_is_placed(member) && !carousel_population_has_need(carousel, member))
 		return "a job needs what is not its own";
 	if (is_over && (member->need_samples || member->n_tail))

@@ -12,9 +12,11 @@
  * Time: 64 jobs with bitmaps of 2^19 grains are 4 MiB to go through, and a count of bits costs
  * more than the traffic. So a count stops as soon as half a hand is found, which is near the
  * beginning unless the half is nearly empty; it adds up bytes over a block of words before it
- * adds the bytes, in loops of constant length that a compiler turns into vectors; and when the
- * candidates lie thin they are listed, and the other jobs split the list. None of this changes what
- * is chosen.
+ * adds the bytes, in loops of constant length that a compiler turns into vectors; when the
+ * candidates lie thin they are listed, and the other jobs split the list; and of each word of a need it is
+ * known whether it has any grain and whether it has all 64 (words_some, words_full: two bits a word, kept with
+ * each grant), so that a need is only read where it splits a word; and jobs with equal needs, known by
+ * their hash, are asked once. None of this changes what is chosen.
  *
  * The draw never lists the candidates: sums over blocks turn a rank into a grain by bisection, and
  * Floyd's method gives a uniform subset of ranks with one draw a grain. Nothing here looks at
@@ -33,6 +35,7 @@
 #define CAROUSEL_STREAM_FILL UINT32_C(0x66696c6c) /* "fill" */
 /* Half a hand found behind this share of the bitmap: few enough to list them, most likely. */
 #define CAROUSEL_THIN 16
+#define LISTED_NEEDED (UINT32_C(1) << 31) /* above every grain that is listed */
 
 /* bits, counted */
 
@@ -76,40 +79,79 @@ static inline uint64_t count_block(const pair *block)
 	return sum_of_bytes(bytes);
 }
 
-/* Bits of set & (other ^ flip), counted no further than the block in which limit is reached;
- * *ret_words: as far as it was counted. The candidates (set) are in the cache and a job's need
- * (other) is not: where there are no candidates it is not read. */
-static uint64_t count_up_to(const uint64_t *set, const uint64_t *other, uint64_t flip, size_t words,
-			    uint64_t limit, size_t *ret_words)
-{
-	uint64_t count = 0;
-	size_t i = 0;
+/* Of words that may have candidates (left), those that surely have none on the side that is asked for,
+ * what the job needs or what it does not, and those whose candidates are surely all on it. */
+struct sides {
+	unsigned none, all; /* a bit a word */
+};
 
-	for (; i < words && count < limit; i += CAROUSEL_BLOCK) {
-		const pair *s = (const pair *)(set + i), *o = (const pair *)(other + i);
+static inline struct sides sides_of(const struct carousel *carousel,
+				    const struct carousel_member *member, size_t block, bool needed)
+{
+	unsigned some, whole;
+
+	block += carousel->window.word / CAROUSEL_BLOCK;
+	some = member->words_some[block];
+	whole = member->words_full[block];
+	return needed ? (struct sides){~some, whole} : (struct sides){whole, ~some};
+}
+
+/* A block of the window, in the job's need. */
+static inline const pair *need_of(const struct carousel *carousel,
+				  const struct carousel_member *member, size_t block)
+{
+	return (const pair *)(member->need + carousel->window.word + block * CAROUSEL_BLOCK);
+}
+
+/* Candidates that the job needs, or does not, counted no further than the block in which limit is
+ * reached; *ret_words: as far as it was counted. A job's need is not in the cache: it is not read
+ * where what is known of whole words says it all. */
+static uint64_t count_up_to(const struct carousel *carousel, const struct carousel_member *member,
+			    bool needed, uint64_t limit, size_t *ret_words)
+{
+	uint64_t flip = needed ? 0 : UINT64_MAX;
+	size_t blocks = carousel->window.words / CAROUSEL_BLOCK, i = 0;
+	uint64_t count = 0;
+
+	for (; i < blocks && count < limit; i++) {
+		const pair *s = (const pair *)(carousel->candidates + i * CAROUSEL_BLOCK);
+		const pair *o = need_of(carousel, member, i);
+		struct sides sides = sides_of(carousel, member, i, needed);
+		unsigned left = carousel->words_left[i];
 		pair both[CAROUSEL_PAIRS];
 
-		if (is_empty(s))
+		if (!(left & ~sides.none))
 			continue;
+		if (!(left & ~sides.all)) {
+			count += count_block(s);
+			continue;
+		}
 		for (unsigned k = 0; k < CAROUSEL_PAIRS; k++)
 			both[k] = s[k] & (o[k] ^ flip);
 		if (!is_empty(both))
 			count += count_block(both);
 	}
-	*ret_words = i;
+	*ret_words = i * CAROUSEL_BLOCK;
 	return count;
 }
 
-static void keep(uint64_t *set, const uint64_t *other, uint64_t flip, size_t words)
+/* Keeps of the candidates those that the job needs, or does not. */
+static void keep(struct carousel *carousel, const struct carousel_member *member, bool needed)
 {
-	for (size_t i = 0; i < words; i += CAROUSEL_BLOCK) {
-		const pair *o = (const pair *)(other + i);
-		pair *s = (pair *)(set + i);
+	uint64_t flip = needed ? 0 : UINT64_MAX;
 
-		if (is_empty(s))
+	for (size_t i = 0; i < carousel->window.words / CAROUSEL_BLOCK; i++) {
+		pair *s = (pair *)(carousel->candidates + i * CAROUSEL_BLOCK);
+		const pair *o = need_of(carousel, member, i);
+		struct sides sides = sides_of(carousel, member, i, needed);
+		unsigned left = carousel->words_left[i];
+
+		if (!(left & ~sides.all))
 			continue;
-		for (unsigned k = 0; k < CAROUSEL_PAIRS; k++)
+		left &= ~sides.none;
+		for (unsigned k = 0; k < CAROUSEL_PAIRS && left; k++)
 			s[k] &= o[k] ^ flip;
+		carousel->words_left[i] = left && !is_empty(s) ? (uint16_t)left : 0;
 	}
 }
 
@@ -127,41 +169,74 @@ static uint64_t half_hand(const struct carousel *carousel)
 /* One job's split of the candidates. True: they lie thin now, for half a hand was found late. */
 static bool split(struct carousel *carousel, const struct carousel_member *member, bool is_hungry)
 {
-	uint64_t *set = carousel->candidates;
-	uint64_t flip = is_hungry ? 0 : UINT64_MAX;
 	uint64_t half = half_hand(carousel), preferred = 0, other = 0;
-	size_t words = carousel->window.words, seen;
-	const uint64_t *need = member->need + carousel->window.word;
+	bool needed = is_hungry;
+	size_t seen;
 
-	if (is_hungry && member->left[carousel->window.chapter] < half)
-		other =
-		    count_up_to(set, need, ~flip, words, half, &seen); /* it is it, most likely */
+	if (needed && member->left[carousel->window.chapter] <
+			  half) /* then the other half is it, most likely */
+		other = count_up_to(carousel, member, !needed, half, &seen);
 	if (other < half)
-		preferred = count_up_to(set, need, flip, words, half, &seen);
+		preferred = count_up_to(carousel, member, needed, half, &seen);
 	if (preferred < half && other < half)
-		other = count_up_to(set, need, ~flip, words, half, &seen);
+		other = count_up_to(carousel, member, !needed, half, &seen);
 	if (prefers_other(preferred, other, half))
-		flip = ~flip;
-	keep(set, need, flip, words);
-	return seen > words / CAROUSEL_THIN;
+		needed = !needed;
+	keep(carousel, member, needed);
+	return seen > carousel->window.words / CAROUSEL_THIN;
+}
+
+/* grain: counted from the window's beginning. */
+static inline bool needs(const struct carousel *carousel, const struct carousel_member *member,
+			 uint32_t grain)
+{
+	unsigned some;
+
+	grain += (uint32_t)(64 * carousel->window.word);
+	some = member->words_some[grain / (64 * CAROUSEL_BLOCK)];
+	return some >> (grain / 64 % CAROUSEL_BLOCK) & 1 && bits_test(member->need, grain);
 }
 
 /* The same for candidates that are listed: returns how many of them are left. */
-static uint32_t split_list(const struct carousel *carousel, const uint64_t *need, bool is_hungry,
-			   uint32_t n)
+static uint32_t split_list(const struct carousel *carousel, const struct carousel_member *member,
+			   bool is_hungry, uint32_t n)
 {
 	uint32_t *grains = carousel->list;
-	uint32_t preferred = 0, kept = 0;
+	uint32_t needed = 0, kept = 0;
 	bool wanted = is_hungry;
 
 	for (uint32_t i = 0; i < n; i++)
-		preferred += bits_test(need, grains[i]) == wanted;
-	if (prefers_other(preferred, n - preferred, half_hand(carousel)))
+		if (needs(carousel, member, grains[i])) {
+			grains[i] |= LISTED_NEEDED;
+			needed++;
+		}
+	if (!needed)
+		return n;
+	if (prefers_other(wanted ? needed : n - needed, wanted ? n - needed : needed,
+			  half_hand(carousel)))
 		wanted = !wanted;
 	for (uint32_t i = 0; i < n; i++)
-		if (bits_test(need, grains[i]) == wanted)
-			grains[kept++] = grains[i];
+		if ((grains[i] >= LISTED_NEEDED) == wanted)
+			grains[kept++] = grains[i] & ~LISTED_NEEDED;
 	return kept;
+}
+
+/* Has one of the first n jobs, which had their say, the same need as the job? Then the candidates are all
+ * on one side of it, and it splits nothing, whichever side it prefers. */
+static bool is_said(const struct carousel *carousel, const uint32_t *order, uint32_t n,
+		    const struct carousel_member *member)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		const struct carousel_member *other = &carousel->jobs[order[i]];
+
+		if (other->need_hash == member->need_hash &&
+		    other->need_grains == member->need_grains &&
+		    carousel_chapter_has_say(carousel, other, carousel->window.chapter) &&
+		    carousel_population_is_within(carousel, carousel->jobs[order[0]].scope,
+						  other->scope))
+			return true;
+	}
+	return false;
 }
 
 /* Lists the candidates; false: they do not fit the list. */
@@ -169,9 +244,13 @@ static bool list_candidates(struct carousel *carousel, uint32_t *ret_n)
 {
 	uint32_t n = 0;
 
+	if (64 * carousel->window.words > LISTED_NEEDED)
+		return false;
 	for (size_t i = 0; i < carousel->window.words; i++) {
 		uint64_t bits = carousel->candidates[i];
 
+		if (!carousel->words_left[i / CAROUSEL_BLOCK])
+			continue;
 		if (carousel->room_list - n < 64 &&
 		    carousel->room_list - n < (unsigned)__builtin_popcountll(bits))
 			return false;
@@ -192,7 +271,8 @@ static uint64_t sum_blocks(struct carousel *carousel)
 
 	for (size_t i = 0; i < blocks; i++) {
 		carousel->sums[i] = sum;
-		sum += (uint32_t)count_block((const pair *)(set + i * CAROUSEL_BLOCK));
+		if (carousel->words_left[i])
+			sum += (uint32_t)count_block((const pair *)(set + i * CAROUSEL_BLOCK));
 	}
 	carousel->sums[blocks] = sum;
 	return sum;
@@ -291,10 +371,14 @@ static void begin(struct carousel *carousel, const struct carousel_member *hungr
 {
 	const struct carousel_window *window = &carousel->window;
 	uint64_t *set = carousel->candidates;
-	size_t last = (size_t)(window->end / 64);
+	size_t first = window->first / 64, last = (size_t)(window->end / 64);
 
 	memcpy(set, hungriest->need + window->word, window->words * sizeof(*set));
-	set[0] &= UINT64_MAX << window->first;
+	memcpy(carousel->words_left, hungriest->words_some + window->word / CAROUSEL_BLOCK,
+	       window->words / CAROUSEL_BLOCK * sizeof(*carousel->words_left));
+	for (size_t i = 0; i < first; i++)
+		set[i] = 0;
+	set[first] &= UINT64_MAX << (window->first % 64);
 	if (last < window->words)
 		set[last] &= ~(UINT64_MAX << (window->end % 64));
 	for (size_t i = last + 1; i < window->words; i++)
@@ -319,11 +403,11 @@ static uint32_t choose(struct carousel *carousel, uint64_t lap, const uint32_t *
 
 		if (!carousel_chapter_has_say(carousel, member, chapter) ||
 		    member->left[chapter] == carousel->window.end - carousel->window.first ||
-		    !carousel_population_is_within(carousel, scope, member->scope))
+		    !carousel_population_is_within(carousel, scope, member->scope) ||
+		    is_said(carousel, order, i, member))
 			continue; /* it needs all there is, or has no say: all are kept */
 		if (n_list)
-			n_list = split_list(carousel, member->need + carousel->window.word,
-					    is_hungry, n_list);
+			n_list = split_list(carousel, member, is_hungry, n_list);
 		else if (split(carousel, member, is_hungry) && !list_candidates(carousel, &n_list))
 			n_list = 0;
 	}

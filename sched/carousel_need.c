@@ -41,6 +41,50 @@ void carousel_need_recount(const struct carousel *carousel, struct carousel_memb
 	carousel_chapter_recount(carousel, member);
 }
 
+static uint64_t hash_of_word(uint64_t word, uint64_t at)
+{
+	word += (at + 1) * UINT64_C(0x9e3779b97f4a7c15);
+	word = (word ^ word >> 32) * UINT64_C(0xe9846af9b1a615d5);
+	word = (word ^ word >> 29) * UINT64_C(0xd6e8feb86659fd93);
+	return word ^ word >> 32;
+}
+
+/* Puts the grain in or takes it out, and what is known of its word with it. */
+static void set_grain(struct carousel_member *member, uint32_t grain, bool needed)
+{
+	uint32_t at = grain / 64, block = at / CAROUSEL_BLOCK;
+	unsigned bit = 1u << at % CAROUSEL_BLOCK;
+	uint64_t before = member->need[at], word;
+
+	if (needed)
+		bits_set(member->need, grain);
+	else
+		bits_clear(member->need, grain);
+	word = member->need[at];
+	member->need_hash += hash_of_word(word, at) - hash_of_word(before, at);
+	member->words_some[block] =
+	    (uint16_t)((member->words_some[block] & ~bit) | (word ? bit : 0));
+	member->words_full[block] =
+	    (uint16_t)((member->words_full[block] & ~bit) | (word == UINT64_MAX ? bit : 0));
+}
+
+void carousel_need_sum(const struct carousel *carousel, struct carousel_member *member)
+{
+	member->need_hash = 0;
+	for (size_t i = 0; i < carousel->words / CAROUSEL_BLOCK; i++) {
+		const uint64_t *block = member->need + i * CAROUSEL_BLOCK;
+		unsigned some = 0, whole = 0;
+
+		for (unsigned k = 0; k < CAROUSEL_BLOCK; k++) {
+			some |= (unsigned)(block[k] != 0) << k;
+			whole |= (unsigned)(block[k] == UINT64_MAX) << k;
+			member->need_hash += hash_of_word(block[k], i * CAROUSEL_BLOCK + k);
+		}
+		member->words_some[i] = (uint16_t)some;
+		member->words_full[i] = (uint16_t)whole;
+	}
+}
+
 void carousel_need_reset(struct carousel *carousel, struct carousel_member *member)
 {
 	const struct carousel_population *population = carousel->population[member->population];
@@ -53,6 +97,7 @@ void carousel_need_reset(struct carousel *carousel, struct carousel_member *memb
 		memcpy(member->need, population->need, carousel->words * sizeof(*member->need));
 	else
 		bits_fill(member->need, carousel->deal.grains);
+	carousel_need_sum(carousel, member);
 	carousel_chapter_fill(carousel, member);
 }
 
@@ -63,6 +108,7 @@ static void clear_need(struct carousel *carousel, struct carousel_member *member
 		return;
 	for (size_t i = 0; i < carousel->words; i++)
 		member->need[i] = 0;
+	carousel_need_sum(carousel, member);
 	member->need_grains = 0;
 	carousel_chapter_clear(carousel, member);
 }
@@ -75,7 +121,7 @@ void carousel_need_take(struct carousel *carousel, uint32_t job, const struct ca
 
 	for (uint32_t i = 0; i < hand->n_grains; i++) {
 		taken += bits_test(member->need, hand->grains[i]);
-		bits_clear(member->need, hand->grains[i]);
+		set_grain(member, hand->grains[i], false);
 	}
 	member->need_grains -= taken;
 	if (carousel_chapter_took(carousel, member, hand, taken))
@@ -240,7 +286,7 @@ static void return_grains(const struct carousel *carousel, struct carousel_membe
 	for (uint32_t i = 0; i < hand->n_grains; i++) {
 		if (!carousel_population_has(carousel, member, hand->grains[i]))
 			continue;
-		bits_set(member->need, hand->grains[i]);
+		set_grain(member, hand->grains[i], true);
 		returned++;
 	}
 	member->need_grains += returned;

@@ -67,10 +67,13 @@ struct carousel_member { /* a job, a rank or a group */
 	uint64_t epoch, epochs; /* epoch of the next grant; == epochs: everything is granted */
 	uint64_t closed;        /* epochs below it are over: the job took their last hand */
 	uint32_t population;    /* 0: the whole */
-	uint32_t scope; /* the same, but 0 if it is a random one: see carousel_population.c */
-	bool is_narrow; /* granted hands of its own scope alone */
-	uint32_t reuse; /* epochs that may see the same instance */
-	uint64_t *need; /* owned; grains not granted in `epoch` */
+	uint32_t scope;       /* the same, but 0 if it is a random one: see carousel_population.c */
+	bool is_narrow;       /* granted hands of its own scope alone */
+	uint32_t reuse;       /* epochs that may see the same instance */
+	uint64_t *need;       /* owned; grains not granted in `epoch` */
+	uint16_t *words_some; /* owned; for each block a bit a word of need: has it any? */
+	uint16_t *words_full; /* owned; the same: has it all 64? */
+	uint64_t need_hash;   /* equal needs have equal ones */
 	uint64_t need_grains, need_samples;
 	struct carousel_list lists[CAROUSEL_MAX_LISTS]; /* of a plan that is a list */
 	uint32_t n_lists;
@@ -137,6 +140,7 @@ struct carousel {
 	bool pending, blocked;
 	struct carousel_action pending_grant; /* of a private hand, granted with its production */
 	uint64_t *candidates, *drawn; /* owned; scratch bitmaps, drawn is all 0 between calls */
+	uint16_t *words_left;         /* owned; scratch, by block: words that may have candidates */
 	uint32_t *sums;               /* owned; scratch, one a block + 1 */
 	uint32_t *list;               /* owned; scratch, candidates that lie thin */
 	uint32_t room_list;
@@ -217,6 +221,8 @@ static inline bool carousel_is_placed(const struct carousel_member *member)
 
 /* carousel_need.c */
 void carousel_need_reset(struct carousel *carousel, struct carousel_member *member);
+/* Sums up need anew: words_some, words_full, need_hash. */
+void carousel_need_sum(const struct carousel *carousel, struct carousel_member *member);
 void carousel_need_recount(const struct carousel *carousel, struct carousel_member *member);
 bool carousel_need_has(const struct carousel *carousel, const struct carousel_member *member,
 		       const struct carousel_hand *hand);
