@@ -11,8 +11,8 @@
  * it), and locked until then, so that another accessd with the same cache does not take it for one
  * that was left behind. When the index cannot be stored (full disk, read-only folder), the memfd is
  * used as it is: nothing but the next start gets slower. The index comes from a reader that runs as
- * the user, so it is validated by dataset_map() before a byte of it is used, and it is sealed, so
- * that it cannot change afterwards.
+ * the user, so dataset_map() and its siblings believe no byte of it before it was checked, and it is sealed, so
+ * that it cannot change afterwards. Neither mapping nor checking takes longer for more samples.
  */
 #include "daemon/source.h"
 

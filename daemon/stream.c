@@ -115,15 +115,6 @@ static void describe_fields(const struct pipeline *pipeline, struct board_geomet
 	geometry->n_fields = n + 1;
 }
 
-static uint64_t largest_file(const struct dataset *dataset)
-{
-	uint64_t n = dataset_count(dataset), largest = 0;
-
-	for (uint64_t i = 0; i < n; i++)
-		largest = BASE_MAX(largest, (uint64_t)dataset_size_of(dataset, i));
-	return largest;
-}
-
 static uint64_t draw_seed(const struct node *node)
 {
 	uint64_t seed = node->param.seed;
@@ -155,7 +146,7 @@ static int plan_memory(const struct conn *conn, struct board_geometry *geometry,
 	    .producing = (uint32_t)node->param.producing,
 	    .arena = node->param.arena,
 	    .mean_bytes = dataset_bytes(dataset) / n,
-	    .largest_bytes = largest_file(dataset),
+	    .largest_bytes = dataset_largest(dataset),
 	};
 	int r;
 

@@ -4,25 +4,34 @@
  * A stored index, mapped and checked.
  *
  * An index comes from a file that may be damaged, or from a reader process that may be hostile, and
- * it decides which files are opened under the user's root and how far memory is read. So all of it
- * is checked once, in one linear pass, before anybody sees it:
+ * it decides which files are opened under the user's root and how far memory is read. So nothing in it
+ * is believed before it was checked:
  *	head		magic, version, checksum, and that its numbers make up exactly this length;
- *	body		checksum (damage; a forger computes it, so nothing rests on it);
+ *	sums		their checksum, then each block by its sum (damage; a forger computes them, so
+ *			nothing rests on them);
  *	strings		starts ascend from 0 to the end, one NUL each, at its end;
  *	paths		relative, no empty, "." or ".." component: the reader opens below its root;
- *	records		label below the number of classes, sizes sum up as the head says.
+ *	records		label below the number of classes, size not above the largest.
  * What stays unchecked is harmless: an index with false mtimes or a false version only says
  * "changed" of every file, or names another dataset of the same user.
  *
- * The pass costs about 30 ns a sample; after it every accessor is a load. The mapping is shared
- * and read-only, so accessd and the reader have one copy between them. Files that accessd stores
- * are replaced by rename and never changed in place; memfds of readers are sealed
+ * Head and sums (1 byte in 2,048) are checked when it is mapped. A small index is then checked whole,
+ * sums of sizes included. Of a large one each block is checked when something in it is first
+ * asked for, and each string and record whenever it is: 10^9 samples are there at once, and what a
+ * sample costs does not depend on how many there are. What turns out damaged reads as an empty name
+ * of an empty file of 1970: the reader finds no such file, says that the dataset changed, and the
+ * stored index is forgotten. Blocks are marked as they are found good, by any thread, in any order.
+ *
+ * The mapping is shared and read-only, so accessd and the reader have one copy between them. Files
+ * that accessd stores are replaced by rename and never changed in place; memfds of readers are sealed
  * (dataset_is_sealed). Not so on a network file system, where many a home folder is: a rename by
  * another node takes the old file away from under its mappings, and touching one ends in SIGBUS.
  * There the file is read into memory, as it is wherever we do not know better.
  */
 
 #include "storage/dataset.h"
+
+#include "base/counter.h"
 #include "storage/index.h"
 
 #include <errno.h>
@@ -37,19 +46,26 @@
 
 #define DATASET_ZFS 0x2fc12fc1 /* not in magic.h */
 
+#define DATASET_SMALL (UINT64_C(4) << 20) /* bytes of an index that is checked whole */
+
+enum string_kind { STRING_PATH, STRING_PATH_OR_ROOT, STRING_COMPONENT };
+
 struct strings {
 	const uint64_t *start; /* [count + 1] */
 	const char *text;
-	uint64_t count;
+	uint64_t count, text_bytes;
+	enum string_kind kind;
 };
 
 struct dataset {
 	const uint8_t *map; /* owned */
 	uint64_t bytes;
 	struct index_head head; /* private copy, checked */
+	struct index_places place;
 	const struct index_record *record;
 	const struct index_folder *folder;
 	struct strings names, classes, folder_paths;
+	struct counter *is_good; /* owned; of each block: 1 when its sum was found right */
 };
 
 /* ---- checks ---- */
@@ -93,8 +109,6 @@ static bool path_is_below(const char *path, size_t size)
 	}
 }
 
-enum string_kind { STRING_PATH, STRING_PATH_OR_ROOT, STRING_COMPONENT };
-
 static bool string_is_good(const char *text, uint64_t size, enum string_kind kind)
 {
 	if (memchr(text, 0, size) != text + size - 1)
@@ -106,74 +120,141 @@ static bool string_is_good(const char *text, uint64_t size, enum string_kind kin
 	return path_is_below(text, size - 1);
 }
 
-static bool strings_are_good(const struct strings *strings, uint64_t text_bytes,
-			     enum string_kind kind)
+/* From the disk in one go, where MADV_RANDOM keeps the kernel from reading more than is touched. */
+static void want_pages(const uint8_t *from, uint64_t bytes)
 {
-	uint64_t at = strings->start[0];
+	madvise((void *)(uintptr_t)from, bytes, MADV_WILLNEED);
+}
 
-	if (at != 0 || strings->start[strings->count] != text_bytes)
+static bool block_is_good(const struct dataset *dataset, uint64_t block)
+{
+	const uint64_t *sums = (const uint64_t *)(const void *)(dataset->map + dataset->place.sums);
+	uint64_t at, bytes;
+
+	if (counter_get(&dataset->is_good[block]))
+		return true;
+	bytes = index_block(&dataset->place, block, &at);
+	want_pages(dataset->map + block * INDEX_BLOCK, INDEX_BLOCK);
+	if (hash_checksum(dataset->map + at, bytes) != sums[block])
 		return false;
-	for (uint64_t i = 0; i < strings->count; i++) {
-		const uint64_t next = strings->start[i + 1];
-
-		if (next <= at || next > text_bytes)
-			return false;
-		if (!string_is_good(strings->text + at, next - at, kind))
-			return false;
-		at = next;
-	}
+	counter_set(&dataset->is_good[block], 1);
 	return true;
+}
+
+/* Are the blocks good in which these bytes lie? */
+static bool range_is_good(const struct dataset *dataset, const void *from, uint64_t bytes)
+{
+	uint64_t at = (uint64_t)((const uint8_t *)from - dataset->map);
+
+	for (uint64_t i = at / INDEX_BLOCK; i <= (at + bytes - 1) / INDEX_BLOCK; i++)
+		if (!block_is_good(dataset, i))
+			return false;
+	return true;
+}
+
+/* The string, or "" if it is damaged. */
+static const char *string_of(const struct dataset *dataset, const struct strings *strings,
+			     uint64_t i)
+{
+	uint64_t at, next;
+
+	if (!range_is_good(dataset, strings->start + i, 16))
+		return "";
+	at = strings->start[i];
+	next = strings->start[i + 1];
+	if (next <= at || next > strings->text_bytes ||
+	    !range_is_good(dataset, strings->text + at, next - at) ||
+	    !string_is_good(strings->text + at, next - at, strings->kind))
+		return "";
+	return strings->text + at;
+}
+
+static bool strings_are_good(const struct dataset *dataset, const struct strings *strings)
+{
+	if (strings->start[0] != 0 || strings->start[strings->count] != strings->text_bytes)
+		return false;
+	for (uint64_t i = 0; i < strings->count; i++)
+		if (!*string_of(dataset, strings, i) &&
+		    (strings->kind != STRING_PATH_OR_ROOT ||
+		     strings->start[i + 1] != strings->start[i] + 1))
+			return false;
+	return true;
+}
+
+static bool record_is_good(const struct dataset *dataset, uint64_t sample,
+			   const struct index_record *record)
+{
+	return range_is_good(dataset, &dataset->record[sample], sizeof(*record)) &&
+	       record->label < BASE_MAX(dataset->head.n_classes, UINT64_C(1)) &&
+	       record->size <= dataset->head.largest_bytes;
+}
+
+/* A copy, all 0 if it is damaged. */
+static struct index_record record_of(const struct dataset *dataset, uint64_t sample)
+{
+	const struct index_record record = dataset->record[sample];
+
+	return record_is_good(dataset, sample, &record) ? record : (struct index_record){0};
 }
 
 static bool records_are_good(const struct dataset *dataset)
 {
-	const uint64_t classes = BASE_MAX(dataset->head.n_classes, 1);
-	uint64_t sum = 0, bad = 0;
+	uint64_t sum = 0;
 
 	for (uint64_t i = 0; i < dataset->head.n_samples; i++) {
+		if (!record_is_good(dataset, i, &dataset->record[i]))
+			return false;
 		sum += dataset->record[i].size;
-		bad |= dataset->record[i].label >= classes;
 	}
-	return !bad && sum == dataset->head.sum_bytes;
+	return sum == dataset->head.sum_bytes;
 }
 
-static bool body_is_good(const struct dataset *dataset)
+static bool sums_are_good(const struct dataset *dataset)
 {
-	const struct index_head *head = &dataset->head;
+	return hash_checksum(dataset->map + dataset->place.sums,
+			     8 * index_blocks(&dataset->place)) == dataset->head.sums_checksum;
+}
 
-	if (hash_checksum(dataset->map + sizeof(*head), dataset->bytes - sizeof(*head)) !=
-	    head->body_checksum)
-		return false;
-	return strings_are_good(&dataset->names, head->names_bytes, STRING_PATH) &&
-	       strings_are_good(&dataset->classes, head->classes_bytes, STRING_COMPONENT) &&
-	       strings_are_good(&dataset->folder_paths, head->folders_bytes, STRING_PATH_OR_ROOT) &&
-	       records_are_good(dataset);
+static bool all_is_good(const struct dataset *dataset)
+{
+	for (uint64_t i = 0; i < index_blocks(&dataset->place); i++)
+		if (!block_is_good(dataset, i))
+			return false;
+	return strings_are_good(dataset, &dataset->names) &&
+	       strings_are_good(dataset, &dataset->classes) &&
+	       strings_are_good(dataset, &dataset->folder_paths) && records_are_good(dataset);
 }
 
 /* ---- mapping ---- */
 
-static struct strings strings_at(const uint8_t *map, uint64_t starts, uint64_t text, uint64_t count)
+static struct strings strings_at(const uint8_t *map, uint64_t starts, uint64_t text, uint64_t count,
+				 uint64_t text_bytes, enum string_kind kind)
 {
 	return (struct strings){
 	    .start = (const uint64_t *)(const void *)(map + starts),
 	    .text = (const char *)map + text,
 	    .count = count,
+	    .text_bytes = text_bytes,
+	    .kind = kind,
 	};
 }
 
 static void dataset_lay_out(struct dataset *dataset)
 {
 	const struct index_head *head = &dataset->head;
+	const struct index_places *place = &dataset->place;
 	const uint8_t *map = dataset->map;
-	struct index_places place;
 
-	index_place(head, &place); /* head_is_good() has seen it succeed */
-	dataset->record = (const void *)(map + place.records);
-	dataset->folder = (const void *)(map + place.folders);
-	dataset->names = strings_at(map, place.name_starts, place.names, head->n_samples);
-	dataset->classes = strings_at(map, place.class_starts, place.classes, head->n_classes);
+	index_place(head, &dataset->place); /* head_is_good() has seen it succeed */
+	dataset->record = (const void *)(map + place->records);
+	dataset->folder = (const void *)(map + place->folders);
+	dataset->names = strings_at(map, place->name_starts, place->names, head->n_samples,
+				    head->names_bytes, STRING_PATH);
+	dataset->classes = strings_at(map, place->class_starts, place->classes, head->n_classes,
+				      head->classes_bytes, STRING_COMPONENT);
 	dataset->folder_paths =
-	    strings_at(map, place.folder_starts, place.folder_paths, head->n_folders);
+	    strings_at(map, place->folder_starts, place->folder_paths, head->n_folders,
+		       head->folders_bytes, STRING_PATH_OR_ROOT);
 }
 
 static int dataset_check_map(struct dataset *dataset)
@@ -182,7 +263,12 @@ static int dataset_check_map(struct dataset *dataset)
 	if (!head_is_good(&dataset->head, dataset->bytes))
 		return DATASET_E_BAD;
 	dataset_lay_out(dataset);
-	return body_is_good(dataset) ? 0 : DATASET_E_BAD;
+	dataset->is_good = calloc(index_blocks(&dataset->place), sizeof(*dataset->is_good));
+	if (!dataset->is_good)
+		return -ENOMEM;
+	if (!sums_are_good(dataset))
+		return DATASET_E_BAD;
+	return dataset->bytes > DATASET_SMALL || all_is_good(dataset) ? 0 : DATASET_E_BAD;
 }
 
 /* Does the file stay what it is while it is mapped, also when its name goes to another? */
@@ -222,12 +308,14 @@ static int file_map(int fd, uint64_t bytes, const uint8_t **ret)
 {
 	const bool steady = file_is_steady(fd);
 	void *map =
-	    steady ? mmap(NULL, bytes, PROT_READ, MAP_SHARED | MAP_POPULATE, fd, 0)
+	    steady ? mmap(NULL, bytes, PROT_READ, MAP_SHARED, fd, 0)
 		   : mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	int r;
 
 	if (map == MAP_FAILED)
 		return -errno;
+	if (bytes > DATASET_SMALL)
+		madvise(map, bytes, MADV_RANDOM);
 	r = steady ? 0 : file_read(fd, map, bytes);
 	if (r) {
 		munmap(map, bytes);
@@ -270,6 +358,7 @@ void dataset_unmap(struct dataset *dataset)
 	if (!dataset)
 		return;
 	munmap((void *)(uintptr_t)dataset->map, dataset->bytes);
+	free(dataset->is_good);
 	free(dataset);
 }
 
@@ -295,22 +384,22 @@ const struct hash_id *dataset_version(const struct dataset *dataset)
 
 uint32_t dataset_size_of(const struct dataset *dataset, uint64_t sample)
 {
-	return dataset->record[sample].size;
+	return record_of(dataset, sample).size;
 }
 
 int64_t dataset_mtime_of(const struct dataset *dataset, uint64_t sample)
 {
-	return dataset->record[sample].mtime_ns;
+	return record_of(dataset, sample).mtime_ns;
 }
 
 uint32_t dataset_label_of(const struct dataset *dataset, uint64_t sample)
 {
-	return dataset->record[sample].label;
+	return record_of(dataset, sample).label;
 }
 
 const char *dataset_name_of(const struct dataset *dataset, uint64_t sample)
 {
-	return dataset->names.text + dataset->names.start[sample];
+	return string_of(dataset, &dataset->names, sample);
 }
 
 uint32_t dataset_classes(const struct dataset *dataset)
@@ -320,12 +409,17 @@ uint32_t dataset_classes(const struct dataset *dataset)
 
 const char *dataset_class_name(const struct dataset *dataset, uint32_t label)
 {
-	return dataset->classes.text + dataset->classes.start[label];
+	return string_of(dataset, &dataset->classes, label);
 }
 
 uint64_t dataset_bytes(const struct dataset *dataset)
 {
 	return dataset->head.sum_bytes;
+}
+
+uint64_t dataset_largest(const struct dataset *dataset)
+{
+	return dataset->head.largest_bytes;
 }
 
 uint64_t dataset_folders(const struct dataset *dataset)
@@ -335,8 +429,11 @@ uint64_t dataset_folders(const struct dataset *dataset)
 
 void dataset_folder_of(const struct dataset *dataset, uint64_t folder, struct dataset_folder *ret)
 {
+	*ret = (struct dataset_folder){.path = "", .mtime_ns = INDEX_UNSETTLED};
+	if (!range_is_good(dataset, &dataset->folder[folder], sizeof(*dataset->folder)))
+		return;
 	*ret = (struct dataset_folder){
-	    .path = dataset->folder_paths.text + dataset->folder_paths.start[folder],
+	    .path = string_of(dataset, &dataset->folder_paths, folder),
 	    .mtime_ns = dataset->folder[folder].mtime_ns,
 	    .device = dataset->folder[folder].device,
 	    .inode = dataset->folder[folder].inode,

@@ -27,8 +27,10 @@ enum {
 
 struct dataset; /* a mapped index; immutable, reference counted by its owner alone */
 
-/* dataset.c: mapping an index. fd stays the caller's. Checks magic, sizes, sortedness of offsets,
- * checksum of the head. 0, DATASET_E_BAD, negative errno. */
+/* dataset.c: mapping an index. fd stays the caller's. Head and sums are checked, of a small index all
+ * else, too; of a large one each part when it is asked for: what is damaged then reads as 0 and "", of
+ * which the reader says that the dataset changed. Any thread may ask. 0, DATASET_E_BAD, negative
+ * errno. */
 int dataset_map(int fd, struct dataset **ret);
 void dataset_unmap(struct dataset *dataset);
 uint64_t dataset_count(const struct dataset *dataset);
@@ -39,7 +41,8 @@ uint32_t dataset_label_of(const struct dataset *dataset, uint64_t sample);
 const char *dataset_name_of(const struct dataset *dataset, uint64_t sample); /* relative path */
 uint32_t dataset_classes(const struct dataset *dataset);
 const char *dataset_class_name(const struct dataset *dataset, uint32_t label);
-uint64_t dataset_bytes(const struct dataset *dataset); /* sum of the files' sizes */
+uint64_t dataset_bytes(const struct dataset *dataset);   /* sum of the files' sizes */
+uint64_t dataset_largest(const struct dataset *dataset); /* no file is larger */
 
 /* For fds that came from another process, before dataset_map(): is it sealed against every change,
  * so that what was checked stays so and no access ends in SIGBUS? */

@@ -55,9 +55,40 @@ bool index_place(const struct index_head *head, struct index_places *ret)
 	    !place_part(&at, head->n_folders + 1, 8, INDEX_MAX_SAMPLES + 1, &p.folder_starts) ||
 	    !place_part(&at, head->folders_bytes, 1, INDEX_MAX_TEXT, &p.folder_paths))
 		return false;
+	if (!place_part(&at, index_blocks(&(struct index_places){.sums = at}), 8, INDEX_MAX_TEXT,
+			&p.sums))
+		return false;
 	p.bytes = at;
 	*ret = p;
 	return true;
+}
+
+uint64_t index_blocks(const struct index_places *place)
+{
+	return (place->sums + INDEX_BLOCK - 1) / INDEX_BLOCK;
+}
+
+uint64_t index_block(const struct index_places *place, uint64_t block, uint64_t *ret_at)
+{
+	uint64_t at = BASE_MAX(block * INDEX_BLOCK, (uint64_t)sizeof(struct index_head));
+
+	*ret_at = at;
+	return BASE_MIN((block + 1) * INDEX_BLOCK, place->sums) - at;
+}
+
+void index_sum(uint8_t *map, const struct index_places *place)
+{
+	struct index_head *head = (struct index_head *)(void *)map;
+	uint64_t *sums = (uint64_t *)(void *)(map + place->sums), at;
+
+	for (uint64_t i = 0; i < index_blocks(place); i++) {
+		uint64_t bytes = index_block(place, i, &at);
+
+		sums[i] = hash_checksum(map + at, bytes);
+	}
+	head->sums_checksum = hash_checksum(sums, 8 * index_blocks(place));
+	head->head_checksum = 0;
+	head->head_checksum = hash_checksum(head, sizeof(*head));
 }
 
 /* ---- the writer ---- */
@@ -132,6 +163,7 @@ void index_add_sample(struct index_writer *writer, const char *folder, const cha
 	writer->name_used += (uint64_t)(end - text);
 	starts[writer->sample] = writer->name_used;
 	writer->head.sum_bytes += record->size;
+	writer->head.largest_bytes = BASE_MAX(writer->head.largest_bytes, (uint64_t)record->size);
 	hash_add(writer->hash, text, (size_t)(end - text));
 	hash_add(writer->hash, facts, sizeof(facts));
 }
@@ -170,11 +202,8 @@ static void writer_finish_head(struct index_writer *writer)
 	head->head_bytes = sizeof(*head);
 	head->bytes = writer->place.bytes;
 	hash_finish(writer->hash, &head->dataset);
-	head->body_checksum =
-	    hash_checksum(writer->map + sizeof(*head), head->bytes - sizeof(*head));
-	head->head_checksum = 0;
-	head->head_checksum = hash_checksum(head, sizeof(*head));
 	memcpy(writer->map, head, sizeof(*head));
+	index_sum(writer->map, &writer->place);
 }
 
 int index_seal(struct index_writer *writer, int *ret_fd)

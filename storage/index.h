@@ -7,9 +7,10 @@
  * from the six numbers in the head, so there are no offsets to forge, and a file of another length
  * is damaged. dataset.c reads it, scan.c writes it.
  *
- *   head | records | names | class names | folders | folder paths
+ *   head | records | names | class names | folders | folder paths | sums
  * where a list of n strings is u64 [n + 1] (start of each, then the end) and the text, each string
- * with its NUL; every part begins at a multiple of 8 bytes.
+ * with its NUL; every part begins at a multiple of 8 bytes. The sums are a checksum for each block of
+ * INDEX_BLOCK bytes before them, so that a large index is checked where it is used.
  */
 
 #include "base/hash.h"
@@ -19,7 +20,8 @@
 #include <stdint.h>
 
 #define INDEX_MAGIC UINT64_C(0x3158444e4921414f) /* "OA!INDX1" */
-#define INDEX_VERSION 1
+#define INDEX_VERSION 2
+#define INDEX_BLOCK UINT64_C(16384)
 
 /* No part of an honest index comes near these; below them no sum of sizes overflows 64 bits. */
 #define INDEX_MAX_SAMPLES (UINT64_C(1) << 32)
@@ -35,14 +37,15 @@ struct index_head { /* 192 bytes */
 	uint32_t version, head_bytes;
 	uint64_t bytes;         /* of the whole file */
 	uint64_t head_checksum; /* XXH3-64 of the head, this member 0 */
-	uint64_t body_checksum; /* XXH3-64 of all that follows the head */
+	uint64_t sums_checksum; /* XXH3-64 of the sums */
 	uint64_t n_samples, names_bytes;
 	uint64_t n_classes, classes_bytes;
 	uint64_t n_folders, folders_bytes;
 	uint64_t sum_bytes; /* of all samples' sizes */
 	uint32_t label_rule, reserved0;
 	struct hash_id dataset; /* the dataset version */
-	uint64_t reserved1[7];
+	uint64_t largest_bytes; /* the largest of the samples' sizes */
+	uint64_t reserved1[6];
 };
 
 struct index_record { /* 16 bytes a sample: all that training looks at */
@@ -67,10 +70,17 @@ struct index_places {
 	uint64_t name_starts, names;
 	uint64_t class_starts, classes;
 	uint64_t folders, folder_starts, folder_paths;
+	uint64_t sums;
 	uint64_t bytes;
 };
 /* false: a number is beyond the limits above. */
 bool index_place(const struct index_head *head, struct index_places *ret);
+
+/* Number of blocks; the bytes of a block that are summed (the head is not). */
+uint64_t index_blocks(const struct index_places *place);
+uint64_t index_block(const struct index_places *place, uint64_t block, uint64_t *ret_at);
+/* Makes the checksums of a whole index right, the head's last. */
+void index_sum(uint8_t *map, const struct index_places *place);
 
 /*
  * Filling a new index in order: index_new() with the numbers, then each sample, class and folder

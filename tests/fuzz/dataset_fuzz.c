@@ -64,6 +64,7 @@ static void try_map(const void *data, size_t size)
 
 static void forge(uint8_t *data, size_t size)
 {
+	struct index_places place;
 	struct index_head head;
 
 	memcpy(&head, data, sizeof(head));
@@ -71,10 +72,9 @@ static void forge(uint8_t *data, size_t size)
 	head.version = INDEX_VERSION;
 	head.head_bytes = sizeof(head);
 	head.bytes = size;
-	head.body_checksum = hash_checksum(data + sizeof(head), size - sizeof(head));
-	head.head_checksum = 0;
-	head.head_checksum = hash_checksum(&head, sizeof(head));
 	memcpy(data, &head, sizeof(head));
+	if (index_place(&head, &place) && place.bytes == size)
+		index_sum(data, &place);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

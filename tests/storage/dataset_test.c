@@ -161,8 +161,10 @@ static int image_map(struct image *image, bool forge)
 	int r;
 
 	if (forge) {
-		image->head->body_checksum = hash_checksum(image->data + sizeof(*image->head),
-							   image->size - sizeof(*image->head));
+		struct index_places place;
+
+		if (index_place(image->head, &place) && place.bytes <= image->size)
+			index_sum(image->data, &place);
 		image->head->head_checksum = 0;
 		image->head->head_checksum = hash_checksum(image->head, sizeof(*image->head));
 	}
@@ -214,6 +216,10 @@ static void lie_no_samples(struct image *image)
 static void lie_sum(struct image *image)
 {
 	image->head->sum_bytes++;
+}
+static void lie_largest(struct image *image)
+{
+	image->head->largest_bytes--;
 }
 static void lie_rule(struct image *image)
 {
@@ -322,6 +328,7 @@ static const struct lie {
     {"many samples", lie_many_samples},
     {"no samples", lie_no_samples},
     {"sum", lie_sum},
+    {"largest", lie_largest},
     {"rule", lie_rule},
     {"flat with classes", lie_flat},
     {"label", lie_label},
@@ -374,6 +381,123 @@ START_TEST(every_flipped_bit_is_found)
 }
 END_TEST
 
+/* ---- large ones, which are checked where they are used ---- */
+
+#define MANY 200000u /* samples: 9 MB */
+#define A_PLACE 100000u
+
+static int write_many(void)
+{
+	const struct index_head head = {
+	    .n_samples = MANY,
+	    .names_bytes = MANY * sizeof("c/0000000.jpg"),
+	    .n_classes = 1,
+	    .classes_bytes = 2,
+	    .n_folders = 2,
+	    .folders_bytes = 3,
+	    .label_rule = INDEX_LABELS_FOLDERS,
+	};
+	const struct index_folder folder = {.mtime_ns = 1, .device = 2, .inode = 3};
+	struct index_writer writer;
+	int fd = -1;
+
+	ck_assert_int_eq(index_new(&writer, &head), 0);
+	for (uint32_t i = 0; i < MANY; i++) {
+		const struct index_record record = {.mtime_ns = i, .size = 1 + i};
+		char name[16];
+
+		snprintf(name, sizeof(name), "%07u.jpg", i);
+		index_add_sample(&writer, "c", name, &record);
+	}
+	index_add_class(&writer, "c");
+	index_add_folder(&writer, "", &folder);
+	index_add_folder(&writer, "c", &folder);
+	ck_assert_int_eq(index_seal(&writer, &fd), 0);
+	index_drop(&writer);
+	return fd;
+}
+
+/* The index, changed at a place by fn. */
+static struct dataset *map_many(void (*fn)(uint8_t *data, const struct index_places *place),
+				bool forge)
+{
+	const int from = write_many(), to = memfd_create("many", MFD_CLOEXEC);
+	struct dataset *dataset;
+	struct index_places place;
+	struct stat st;
+	uint8_t *data;
+
+	ck_assert_int_eq(fstat(from, &st), 0);
+	data = malloc((size_t)st.st_size);
+	ck_assert_int_eq(pread(from, data, (size_t)st.st_size, 0), st.st_size);
+	ck_assert(index_place((struct index_head *)(void *)data, &place));
+	fn(data, &place);
+	if (forge)
+		index_sum(data, &place);
+	ck_assert_int_eq(write(to, data, (size_t)st.st_size), st.st_size);
+	ck_assert_int_eq(dataset_map(to, &dataset), 0);
+	close(from);
+	close(to);
+	free(data);
+	return dataset;
+}
+
+static void harm_record(uint8_t *data, const struct index_places *place)
+{
+	data[place->records + 16 * A_PLACE + 8] ^= 1;
+}
+static void harm_label(uint8_t *data, const struct index_places *place)
+{
+	data[place->records + 16 * A_PLACE + 12] = 1;
+}
+static void harm_start(uint8_t *data, const struct index_places *place)
+{
+	data[place->name_starts + 8 * A_PLACE + 6] = 1;
+}
+static void harm_order(uint8_t *data, const struct index_places *place)
+{
+	memcpy(data + place->name_starts + 8 * A_PLACE + 8, data + place->name_starts, 8);
+}
+static void harm_name(uint8_t *data, const struct index_places *place)
+{
+	memcpy(data + place->names + 14 * A_PLACE, "../0", 4);
+}
+static void harm_end(uint8_t *data, const struct index_places *place)
+{
+	data[place->names + 14 * A_PLACE + 13] = 'x';
+}
+
+static const struct harm {
+	void (*fn)(uint8_t *data, const struct index_places *place);
+	bool forge, of_record, of_name;
+} harms[] = {
+    {harm_record, false, true, false}, {harm_label, true, true, false},
+    {harm_start, false, false, true},  {harm_start, true, false, true},
+    {harm_order, true, false, true},   {harm_name, false, false, true},
+    {harm_name, true, false, true},    {harm_end, true, false, true},
+};
+
+/* What is damaged reads as nothing, and all else as it is. */
+START_TEST(harm_is_found_where_it_is_used)
+{
+	const struct harm *harm = &harms[_i];
+	struct dataset *dataset = map_many(harm->fn, harm->forge);
+	char name[32];
+
+	ck_assert_uint_eq(dataset_size_of(dataset, 0), 1);
+	ck_assert_str_eq(dataset_name_of(dataset, 0), "c/0000000.jpg");
+	ck_assert_uint_eq(dataset_size_of(dataset, A_PLACE), harm->of_record ? 0 : 1 + A_PLACE);
+	ck_assert_int_eq(dataset_mtime_of(dataset, A_PLACE), harm->of_record ? 0 : A_PLACE);
+	ck_assert_uint_eq(dataset_label_of(dataset, A_PLACE), 0);
+	snprintf(name, sizeof(name), "c/%07u.jpg", A_PLACE);
+	ck_assert_str_eq(dataset_name_of(dataset, A_PLACE), harm->of_name ? "" : name);
+	ck_assert_uint_eq(dataset_size_of(dataset, MANY - 1), MANY);
+	ck_assert_uint_eq(dataset_largest(dataset), MANY);
+	ck_assert_str_eq(dataset_class_name(dataset, 0), "c");
+	dataset_unmap(dataset);
+}
+END_TEST
+
 START_TEST(what_is_no_file_is_refused)
 {
 	struct dataset *dataset;
@@ -421,6 +545,7 @@ static Suite *dataset_suite(void)
 	tcase_add_test(tcase, sealed_index_cannot_be_changed);
 	tcase_add_loop_test(tcase, lies_are_refused, 0, BASE_ARRAY_LEN(lies));
 	tcase_add_test(tcase, every_flipped_bit_is_found);
+	tcase_add_loop_test(tcase, harm_is_found_where_it_is_used, 0, BASE_ARRAY_LEN(harms));
 	tcase_add_test(tcase, what_is_no_file_is_refused);
 	tcase_add_test(tcase, plain_memfd_is_not_sealed);
 	tcase_add_test(tcase, absurd_numbers_make_no_index);
