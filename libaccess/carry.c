@@ -18,6 +18,13 @@
 #define CARRY_POOL 2
 #define CARRY_POISON 0xa5
 
+void carry_destroy(struct carry *carry)
+{
+	free(carry->memory);
+	free(carry->keys);
+	free(carry);
+}
+
 struct carry *carry_new(struct oa_stream *stream)
 {
 	struct carry *carry = stream->carry_pool;
@@ -38,6 +45,12 @@ struct carry *carry_new(struct oa_stream *stream)
 		return NULL;
 	}
 	carry->ids = (int64_t *)(void *)carry->memory;
+	if (stream->record.path)
+		carry->keys = malloc(stream->batch * sizeof(*carry->keys));
+	if (stream->record.path && !carry->keys) {
+		carry_destroy(carry);
+		return NULL;
+	}
 	return carry;
 }
 
@@ -53,8 +66,7 @@ void carry_free(struct oa_stream *stream, struct carry *carry)
 		stream->n_carry_pool++;
 		return;
 	}
-	free(carry->memory);
-	free(carry);
+	carry_destroy(carry);
 }
 
 void carry_copy(const struct oa_stream *stream, struct carry *carry, const struct held *held,
@@ -72,6 +84,8 @@ void carry_copy(const struct oa_stream *stream, struct carry *carry, const struc
 			       held->slot + geometry->field[i].offset + first * field->sample_bytes,
 			       (size_t)(count * field->sample_bytes));
 	}
+	if (carry->keys)
+		record_keys(stream, held, first, count, carry->keys + carry->count);
 	if (held->has_substitutes)
 		for (uint32_t i = first; i < first + count; i++)
 			carry->substituted += held->status[i] == LAYOUT_SAMPLE_SUBSTITUTED;

@@ -154,6 +154,7 @@ BASE_HOT int held_take(struct oa_stream *stream, struct diag *diag)
 		return r;
 	}
 	held_fill(held, stream->session, &grant, &hand);
+	held->place = stream->progress.cursor - grant.first;
 	held_trim(stream, held);
 	held->next = stream->hands;
 	stream->hands = held;

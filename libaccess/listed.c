@@ -39,10 +39,29 @@ static struct listing_spec listed_spec(const struct oa_stream *stream)
 	return spec;
 }
 
+static int listed_check_replay(const struct oa_stream *stream, struct diag *diag)
+{
+	const struct recording_head *head = &stream->replay.head;
+
+	if (head->n != stream->deal.n ||
+	    memcmp(head->dataset, stream->dataset, sizeof(head->dataset)) != 0)
+		return error_set(diag, OA_E_DATASET,
+				 "oa_open(): options.replay: %s was recorded of another version of "
+				 "the dataset (files, sizes, times or labels changed since)",
+				 stream->replay.path);
+	if (memcmp(head->pipeline, stream->pipeline, sizeof(head->pipeline)) != 0)
+		return error_set(diag, OA_E_PIPELINE,
+				 "oa_open(): options.replay: %s was recorded with another pipeline",
+				 stream->replay.path);
+	return 0;
+}
+
 int listed_check(const struct oa_stream *stream, struct diag *diag)
 {
 	const struct sampler *sampler = &stream->sampler;
 
+	if (stream->replay.path)
+		return listed_check_replay(stream, diag);
 	if (sampler->weights && !sampler->ids && sampler->n_weights != stream->deal.n)
 		return error_set(diag, OA_E_INVALID,
 				 "oa_open(): options.sampler.n_weights is %llu, the dataset has "
@@ -63,7 +82,8 @@ uint64_t listed_places(const struct oa_stream *stream, uint64_t epoch)
 {
 	struct listing_spec spec = listed_spec(stream);
 
-	(void)epoch;
+	if (stream->replay.path)
+		return replay_places(&stream->replay, epoch);
 	return listing_places(&spec);
 }
 
@@ -79,6 +99,8 @@ static int listed_build(const struct oa_stream *stream, uint64_t epoch, struct l
 {
 	struct listing_spec spec = listed_spec(stream);
 
+	if (stream->replay.path)
+		return replay_build(&stream->replay, epoch, ret);
 	return listing_build(&spec, epoch, ret);
 }
 

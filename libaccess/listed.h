@@ -23,7 +23,8 @@ struct listed {
 	struct listed_map kept[2]; /* by epoch % 2: this epoch's and the next one's */
 };
 
-/* Does the data set have what the sampler names? 0 or OA_E_INVALID with diag. */
+/* Does the data set have what the sampler names? 0, OA_E_INVALID, or of a
+ * replayed plan OA_E_DATASET, OA_E_PIPELINE, with diag. */
 int listed_check(const struct oa_stream *stream, struct diag *diag);
 uint64_t listed_places(const struct oa_stream *stream, uint64_t epoch);
 /* A session begins, and has no list: it needs them from the epoch of its token on, though that may

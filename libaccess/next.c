@@ -85,6 +85,8 @@ static BASE_HOT void next_finish(struct oa_stream *stream, struct oa_batch *batc
 	stream->stats.substituted += batch->substituted;
 	stream->stats.outstanding++;
 	stream->backoff_ns = 0;
+	if (stream->record.path)
+		record_batch(stream, batch);
 }
 
 static uint32_t next_count_substitutes(const struct held *held, uint32_t first, uint32_t count)
@@ -317,6 +319,8 @@ static BASE_HOT int next_step(struct oa_stream *stream, struct oa_batch **ret)
 {
 	if (stream->failed)
 		return stream->failed;
+	if (stream->record.failed)
+		return record_report(stream);
 	if (stream->has_ended)
 		return OA_E_END;
 	if (stream->is_ranked)

@@ -193,17 +193,6 @@ static int sampler_check_files(const struct oa_options *options, struct diag *di
 	return 0;
 }
 
-/* What later versions will do. */
-static int sampler_check_built(const struct oa_options *options, struct diag *diag)
-{
-	if (options->record || options->replay)
-		return error_set(diag, OA_E_INVALID,
-				 "oa_open(): options.%s: this libaccess neither records nor "
-				 "replays; leave it NULL, or upgrade libaccess",
-				 options->record ? "record" : "replay");
-	return 0;
-}
-
 int sampler_check(const struct oa_options *options, struct diag *diag)
 {
 	int r = sampler_check_files(options, diag);
@@ -211,7 +200,7 @@ int sampler_check(const struct oa_options *options, struct diag *diag)
 	r = r ? r : sampler_check_reuse(options, diag);
 	if (!r && options->sampler)
 		r = sampler_check_members(options->sampler, options->order, diag);
-	return r ? r : sampler_check_built(options, diag);
+	return r;
 }
 
 /* ---- the copy ---- */

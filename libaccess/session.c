@@ -16,6 +16,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include "libaccess/error.h"
@@ -77,13 +78,18 @@ int session_new(struct wire_in *opened, int *sock, uint64_t pid, struct session 
 		struct diag *diag)
 {
 	struct session *session = calloc(1, sizeof(*session));
+	const void *pipeline;
 	int fds[SESSION_FDS], r;
+	size_t size;
 
 	if (!session)
 		return error_of_errno(diag, -ENOMEM, "opening a stream");
 	session->sock = -1;
 	session->pid = pid;
 	session->refs = 1;
+	if (wire_get_bytes(opened, PROTO_KEY_PIPELINE_ID, &pipeline, &size) == 0 &&
+	    size == sizeof(session->pipeline))
+		memcpy(session->pipeline, pipeline, size);
 	for (unsigned i = 0; i < SESSION_FDS; i++)
 		fds[i] = wire_take_fd(opened, i);
 	if (fds[SESSION_FDS - 1] < 0)

@@ -13,7 +13,8 @@
 struct session { /* all under the stream's lock but what never changes */
 	/* never changes */
 	int sock;
-	uint64_t pid; /* of accessd */
+	uint64_t pid;         /* of accessd */
+	uint8_t pipeline[32]; /* hash of its canonical text; zeros: accessd did not say */
 	const struct layout_inbox *inbox;
 	struct layout_outbox *outbox;
 	struct board board;

@@ -385,7 +385,7 @@ int progress_rewind(struct oa_stream *stream)
 /* ---- the token ---- */
 
 /* What a token of now says was delivered: with a fixed plan, a place. */
-static uint64_t state_delivered(const struct oa_stream *stream)
+uint64_t progress_after(const struct oa_stream *stream)
 {
 	if (stream->is_ranked)
 		return ranked_place(stream);
@@ -396,7 +396,7 @@ void progress_mark(const struct oa_stream *stream, struct progress_mark *ret)
 {
 	*ret = (struct progress_mark){
 	    .epoch = stream->progress.epoch,
-	    .delivered = state_delivered(stream),
+	    .delivered = progress_after(stream),
 	};
 }
 
@@ -417,7 +417,7 @@ int progress_token_as_of(struct oa_stream *stream, const struct progress_mark *m
 	    .seed = progress->seed,
 	    .epoch = mark ? mark->epoch : progress->epoch,
 	    .epochs = stream->epochs,
-	    .delivered = mark ? mark->delivered : state_delivered(stream),
+	    .delivered = mark ? mark->delivered : progress_after(stream),
 	    .n_laps = progress->n_laps,
 	};
 	int r = stream->is_fixed ? 0 : snapshot_take(&snapshot, stream, mark);
@@ -465,6 +465,7 @@ int oa_state(struct oa_stream *stream, void *data, size_t *size)
 		return OA_E_FORKED;
 	pthread_mutex_lock(&stream->lock);
 	r = progress_token(stream, &token, &token_size);
+	record_flush(stream);
 	if (r)
 		stream_error(stream, r, "oa_state(): out of memory");
 	pthread_mutex_unlock(&stream->lock);

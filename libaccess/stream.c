@@ -122,7 +122,8 @@ static void stream_set_order(struct oa_stream *stream, uint32_t order)
 {
 	stream->order = order;
 	stream->is_fixed = plan_is_fixed(order);
-	stream->is_listed = stream->is_fixed && sampler_is_used(&stream->sampler);
+	stream->is_listed =
+	    stream->is_fixed && (order == PLAN_LIST || sampler_is_used(&stream->sampler));
 	stream->is_ranked = stream->is_fixed && stream->open.ranks > 1;
 }
 
@@ -150,15 +151,19 @@ static int stream_found(struct oa_stream *stream, const struct board_geometry *g
 	     memcmp(geometry->dataset, stream->part.version, sizeof(stream->dataset)) != 0))
 		return error_set(diag, -EPROTO,
 				 "accessd opened another version of the dataset than it described");
-	places = stream->is_listed ? listed_places(stream, 0) : stream->n_samples;
+	places = stream->n_samples;
+	if (stream->is_listed)
+		places = listed_places(stream, stream->replay.first);
 	if ((stream->flags & OA_DROP_LAST) && places < stream->batch)
 		return error_set(
 		    diag, OA_E_INVALID,
 		    "an epoch has %llu samples, fewer than one batch of %u: with OA_DROP_LAST "
 		    "nothing would be left",
 		    (unsigned long long)places, stream->batch);
-	if (!stream->open.token)
-		return progress_init(stream, NULL);
+	if (!stream->open.token) {
+		r = progress_init(stream, NULL);
+		return r ? r : record_open(stream, NULL, diag);
+	}
 	r = token_parse(stream->open.token, stream->open.token_size, &token, diag);
 	if (!r)
 		r = token_fits(&token, stream->deal.n, stream->deal.grain, stream->dataset, diag);
@@ -174,8 +179,12 @@ static int stream_found(struct oa_stream *stream, const struct board_geometry *g
 		else
 			r = progress_init(stream, &token);
 	}
+	if (r > 0)
+		r = OA_E_TOKEN;
+	if (!r)
+		r = record_open(stream, &token, diag);
 	token_fini(&token);
-	return r > 0 ? OA_E_TOKEN : r;
+	return r;
 }
 
 /* A later one must be the same to the job. */
@@ -210,6 +219,7 @@ int stream_adopt(struct oa_stream *stream, struct session *session, struct diag 
 	struct progress *progress = &stream->progress;
 	int r;
 
+	memcpy(stream->pipeline, session->pipeline, sizeof(stream->pipeline));
 	listed_begin(stream);
 	r = progress->need ? stream_found_again(stream, geometry, diag)
 			   : stream_found(stream, geometry, diag);
@@ -365,6 +375,8 @@ static int stream_alloc(const struct dial_route *route, struct oa_stream **ret)
 	stream->route = *route;
 	stream->full_end = &stream->full;
 	part_init(&stream->part);
+	record_init(&stream->record);
+	replay_init(&stream->replay);
 	stream->epoll_fd = stream->timer_fd = stream->watched_fd = -1;
 	dial_init(&stream->dial, &stream->route);
 	pthread_mutex_init(&stream->lock, NULL);
@@ -402,6 +414,8 @@ static int stream_new(const struct dial_route *route, const struct oa_options *o
 	stream->epochs = options->epochs;
 	stream->seed = options->seed;
 	*ret = stream;
+	if (options->record && !(stream->record.path = strdup(options->record)))
+		return -ENOMEM;
 	r = sampler_init(&stream->sampler, options->sampler);
 	if (!r)
 		r = stream_set_open(&stream->open, options);
@@ -547,6 +561,31 @@ static int stream_set_part(struct oa_stream *stream, const struct oa_options *op
 	return r < 0 ? error_of_errno(diag, r, "oa_open(): options.sampler") : r;
 }
 
+/* The recording says how many epochs there are, and where they begin. */
+static int stream_set_replay(struct oa_stream *stream, const struct oa_options *options,
+			     struct diag *diag)
+{
+	struct replay *replay = &stream->replay;
+	int r = replay_open(replay, options->replay, stream->sampler.hash, diag);
+	uint64_t end;
+
+	if (r)
+		return r;
+	end = replay->first + replay->n_epochs;
+	if (stream->epochs > end)
+		return error_set(diag, OA_E_INVALID,
+				 "oa_open(): options.epochs is %llu, %s ends with epoch %llu (they "
+				 "are numbered from 0)",
+				 (unsigned long long)stream->epochs, replay->path,
+				 (unsigned long long)end - 1);
+	if (!stream->epochs)
+		stream->epochs = stream->open.epochs = end;
+	if (stream->open.token || !replay->first)
+		return 0;
+	return replay_token(replay, stream->epochs, stream->sampler.hash, &stream->open.token,
+			    &stream->open.token_size);
+}
+
 static int stream_connect(struct oa_stream *stream, const struct oa_options *options,
 			  struct diag *diag)
 {
@@ -556,6 +595,9 @@ static int stream_connect(struct oa_stream *stream, const struct oa_options *opt
 	int r;
 
 	wire_in_init(&opened);
+	r = options->replay ? stream_set_replay(stream, options, diag) : 0;
+	if (r)
+		return r;
 	r = stream_check_token(stream, &has_ended, diag);
 	if (r || has_ended)
 		return r;
@@ -620,8 +662,7 @@ static void stream_free_pools(struct oa_stream *stream)
 		struct carry *carry = stream->carry_pool;
 
 		stream->carry_pool = carry->next;
-		free(carry->memory);
-		free(carry);
+		carry_destroy(carry);
 	}
 }
 
@@ -637,6 +678,8 @@ void stream_free(struct oa_stream *stream)
 	sem_destroy(&stream->turn);
 	pthread_mutex_destroy(&stream->lock);
 	guard_fini(&stream->guard);
+	record_fini(&stream->record);
+	replay_fini(&stream->replay);
 	free(stream);
 }
 
@@ -646,6 +689,8 @@ static void stream_close_in_child(struct oa_stream *stream)
 	base_close(&stream->epoll_fd);
 	base_close(&stream->timer_fd);
 	base_close(&stream->dial.sock);
+	base_close(&stream->record.fd);
+	base_close(&stream->replay.fd);
 	if (stream->session)
 		session_abandon(stream->session, stream->hands != NULL);
 	stream->session = NULL;
@@ -691,6 +736,8 @@ void oa_close(struct oa_stream *stream)
 		return;
 	}
 	stream->is_closed = true;
+	record_flush(stream);
+	base_close(&stream->record.fd);
 	stream_fail(stream, OA_E_INVALID, "the stream was closed by oa_close() in another thread");
 	carry_clear(stream);
 	if (stream->held)

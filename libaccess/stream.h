@@ -19,6 +19,8 @@
 #include "libaccess/libaccess.h"
 #include "libaccess/listed.h"
 #include "libaccess/part.h"
+#include "libaccess/record.h"
+#include "libaccess/replay.h"
 #include "libaccess/sampler.h"
 #include "libaccess/session.h"
 #include "sched/deal.h"
@@ -42,6 +44,7 @@ struct held {
 	const uint8_t *slot, *status;
 	const int64_t *ids;
 	const uint32_t *grains;
+	uint64_t place; /* of its first sample, with a fixed plan */
 	uint32_t slot_number, n_grains;
 	uint32_t at, end;   /* the cursor: [at, end) is not consumed yet */
 	uint32_t clean;     /* [at, clean) has been looked at and has no hole */
@@ -59,6 +62,7 @@ struct carry {
 	struct carry *next; /* in stream->full or stream->carry_pool */
 	uint8_t *memory;    /* ids, then the fields' arrays */
 	int64_t *ids;
+	struct listing_key *keys; /* for a recording, else NULL */
 	uint32_t count, substituted;
 };
 
@@ -141,7 +145,8 @@ struct oa_stream {
 	uint32_t *parts; /* owned; of a mix: this part's number, once a sample of a batch */
 	uint64_t carry_bytes;
 	struct deal deal;
-	uint8_t dataset[32];
+	uint8_t dataset[32], pipeline[32]; /* pipeline: hash of its canonical text */
+	struct replay replay;
 
 	/* turn: its wait, and the way to a session */
 	sem_t turn; /* posted to hand the turn over to one who waits for it */
@@ -155,10 +160,11 @@ struct oa_stream {
 	/* lock */
 	struct carry *carry_pool;
 	uint32_t n_carry_pool;
-	uint32_t hand;        /* C */
-	struct part part;     /* which samples; bits NULL: all */
-	uint64_t n_samples;   /* of an epoch */
-	uint64_t places;      /* of the fixed plan's epoch */
+	uint32_t hand;      /* C */
+	struct part part;   /* which samples; bits NULL: all */
+	uint64_t n_samples; /* of an epoch */
+	uint64_t places;    /* of the fixed plan's epoch */
+	struct record record;
 	struct listed listed; /* of a list */
 	uint64_t explain_ns;  /* accessd was asked about a bad sample, until then; 0: was not */
 	struct diag failure, error; /* text of failed; of the last failed call */
@@ -217,6 +223,7 @@ void held_close_window(struct oa_stream *stream, struct held *held);
 /* ---- carry.c ---- */
 struct carry *carry_new(struct oa_stream *stream); /* from the pool; NULL: no memory */
 void carry_free(struct oa_stream *stream, struct carry *carry);
+void carry_destroy(struct carry *carry); /* not into the pool */
 /* Copies count samples at first of held behind what is there: all fields. */
 void carry_copy(const struct oa_stream *stream, struct carry *carry, const struct held *held,
 		uint32_t first, uint32_t count);
@@ -240,6 +247,8 @@ void progress_settle(struct oa_stream *stream);
 bool progress_next_epoch(struct oa_stream *stream);
 /* Takes everything back that was taken and not delivered. 0 or -ENOMEM. */
 int progress_rewind(struct oa_stream *stream);
+/* What a token says of how far the epoch is. */
+uint64_t progress_after(const struct oa_stream *stream);
 /* The token as it is sent in OPEN: heap, caller owns. 0 or -ENOMEM. */
 int progress_token(struct oa_stream *stream, void **ret, size_t *ret_size);
 void progress_mark(const struct oa_stream *stream, struct progress_mark *ret);

@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Recording. On the path of a batch it is a copy of its ids into the buffer, and of its keys, of
+ * which there is one a hand as a rule: no system call, but for one each 64 KiB, which is each
+ * 15,000 samples or so.
+ *
+ * A token that is saved says "all before me is recorded", so saving one writes the buffer out. It is
+ * left to the kernel when that comes to the disk: after a loss of power the recording may end before
+ * the token, and then it is refused to go on with it, in words.
+ *
+ * Resuming cuts the file back to the token's place. The block in which that lies goes back into the
+ * buffer as far as it stays.
+ *
+ * A recording that cannot be written (a full disk) is given up, and oa_next() says so once; the
+ * job goes on if it wants.
+ */
+
+#include "libaccess/record.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "libaccess/error.h"
+#include "libaccess/replay.h"
+#include "libaccess/stream.h"
+
+#define RECORD_BLOCK 65536
+
+void record_init(struct record *record)
+{
+	*record = (struct record){.fd = -1};
+}
+
+void record_fini(struct record *record)
+{
+	base_close(&record->fd);
+	free(record->path);
+	free(record->buffer);
+	free(record->keys);
+	record_init(record);
+}
+
+/* ---- writing ---- */
+
+static int record_write(int fd, const uint8_t *data, size_t size)
+{
+	while (size > 0) {
+		ssize_t put = write(fd, data, size);
+
+		if (put < 0 && errno != EINTR)
+			return -errno;
+		if (put > 0) {
+			data += put;
+			size -= (size_t)put;
+		}
+	}
+	return 0;
+}
+
+static void record_give_up(struct record *record, int r)
+{
+	record->failed = r;
+	base_close(&record->fd);
+}
+
+void record_flush(struct oa_stream *stream)
+{
+	struct record *record = &stream->record;
+	int r;
+
+	if (record->fd < 0 || record->used == RECORDING_BLOCK_HEAD)
+		return;
+	recording_seal_block(record->buffer, record->number++,
+			     (uint32_t)(record->used - RECORDING_BLOCK_HEAD));
+	r = record_write(record->fd, record->buffer, record->used);
+	record->used = RECORDING_BLOCK_HEAD;
+	if (r)
+		record_give_up(record, r);
+}
+
+int record_report(struct oa_stream *stream)
+{
+	int r = stream->record.failed;
+
+	stream->record.failed = 0;
+	return stream_error(stream, r, "recording to %s failed and has ended there: %s",
+			    stream->record.path, oa_error_name(r));
+}
+
+/* ---- batches ---- */
+
+void record_keys(const struct oa_stream *stream, const struct held *held, uint32_t first,
+		 uint32_t count, struct listing_key *ret)
+{
+	struct listing_key key = {held->session->board.geometry.seed, held->lap};
+
+	if (stream->is_fixed)
+		key.seed = stream->seed;
+	for (uint32_t i = 0; i < count; i++)
+		ret[i] = stream->is_listed ? listed_key(stream, held->place + first + i) : key;
+}
+
+void record_batch(struct oa_stream *stream, const struct oa_batch *batch)
+{
+	struct record *record = &stream->record;
+	const struct listing_key *keys = batch->carry ? batch->carry->keys : record->keys;
+	struct recording_batch head = {
+	    .epoch = batch->epoch,
+	    .step = batch->step,
+	    .after = progress_after(stream),
+	    .rank = stream->open.rank,
+	    .ranks = stream->open.ranks,
+	    .count = batch->count,
+	    .flags = batch->is_last ? RECORDING_LAST : 0,
+	};
+
+	if (record->fd < 0)
+		return;
+	if (batch->held)
+		record_keys(stream, batch->held, batch->first, batch->count, record->keys);
+	record->used += recording_write_batch(&head, stream->deal.n, batch->ids, keys,
+					      record->buffer + record->used);
+	if (record->used >= RECORD_BLOCK)
+		record_flush(stream);
+}
+
+/* ---- the file ---- */
+
+static struct recording_head record_head(const struct oa_stream *stream)
+{
+	struct recording_head head = {
+	    .n = stream->deal.n,
+	    .grain = stream->deal.grain,
+	    .order = stream->order,
+	    .seed = stream->is_fixed ? stream->seed : 0,
+	    .batch = stream->batch,
+	};
+
+	memcpy(head.dataset, stream->dataset, sizeof(head.dataset));
+	memcpy(head.pipeline, stream->pipeline, sizeof(head.pipeline));
+	return head;
+}
+
+static int record_bad(const struct oa_stream *stream, struct diag *diag, const char *why)
+{
+	return error_set(diag, OA_E_INVALID, "oa_open(): options.record: %s: %s",
+			 stream->record.path, why);
+}
+
+static int record_make(struct oa_stream *stream, struct diag *diag)
+{
+	struct recording_head head = record_head(stream);
+	uint8_t bytes[RECORDING_HEAD];
+	int r = 0;
+
+	recording_write_head(&head, bytes);
+	if (ftruncate(stream->record.fd, 0) < 0 || lseek(stream->record.fd, 0, SEEK_SET) < 0)
+		r = -errno;
+	if (!r)
+		r = record_write(stream->record.fd, bytes, sizeof(bytes));
+	return r ? error_of_errno(diag, r, stream->record.path) : 0;
+}
+
+static bool record_is_of(const struct recording_reader *reader, const struct oa_stream *stream)
+{
+	struct recording_head head = record_head(stream);
+
+	return head.n == reader->head.n && head.order == reader->head.order &&
+	       head.seed == reader->head.seed &&
+	       memcmp(head.dataset, reader->head.dataset, sizeof(head.dataset)) == 0 &&
+	       memcmp(head.pipeline, reader->head.pipeline, sizeof(head.pipeline)) == 0;
+}
+
+struct record_cut {
+	uint64_t offset, number; /* of the first block that does not stay as it is */
+	uint64_t begin;          /* of the block that the last batch that stays is in */
+	uint32_t kept;           /* bytes of that one's batches */
+	uint64_t epoch, after;   /* of that batch */
+	bool any, is_last;
+};
+
+static void record_keep(struct record_cut *cut, const struct recording_reader *reader,
+			const struct recording_batch *batch)
+{
+	cut->any = true;
+	cut->epoch = batch->epoch;
+	cut->after = batch->after;
+	cut->is_last = batch->flags & RECORDING_LAST;
+	cut->begin = reader->begin;
+	cut->kept = reader->at;
+	cut->offset = reader->offset;
+	cut->number = reader->number;
+}
+
+/* Does what stays end where the token goes on? */
+static bool record_ends_at(const struct record_cut *cut, const struct token *token)
+{
+	if (!cut->any)
+		return true;
+	if (token->delivered == 0)
+		return cut->is_last && cut->epoch + 1 == token->epoch;
+	return cut->epoch == token->epoch && cut->after == token->delivered;
+}
+
+static int record_find_cut(struct recording_reader *reader, const struct token *token,
+			   struct record_cut *cut, struct diag *diag)
+{
+	struct recording_batch batch;
+	int r;
+
+	*cut = (struct record_cut){.offset = RECORDING_HEAD};
+	while ((r = recording_next(reader, &batch, diag)) == 0) {
+		if (batch.epoch > token->epoch ||
+		    (batch.epoch == token->epoch && batch.after > token->delivered))
+			return 0;
+		record_keep(cut, reader, &batch);
+	}
+	return r == RECORDING_E_END || r == RECORDING_E_CUT ? 0 : r;
+}
+
+/* More than a buffer holds when it is written out. */
+static size_t record_room(const struct oa_stream *stream)
+{
+	return RECORD_BLOCK + 2 * recording_batch_bytes(stream->batch);
+}
+
+/* Cuts the file back, and what stays of the last block goes into the buffer. */
+static int record_cut(struct oa_stream *stream, const struct recording_reader *reader,
+		      const struct record_cut *cut)
+{
+	struct record *record = &stream->record;
+	uint64_t offset = cut->offset;
+
+	record->number = cut->number;
+	if (cut->any && cut->begin == reader->begin && cut->kept < reader->bytes) {
+		offset = cut->begin;
+		record->number--;
+		record->used += cut->kept;
+		record->buffer = realloc(record->buffer, record->used + record_room(stream));
+		if (!record->buffer)
+			return -ENOMEM;
+		memcpy(record->buffer + RECORDING_BLOCK_HEAD, reader->block, cut->kept);
+	}
+	if (ftruncate(record->fd, (off_t)offset) < 0 ||
+	    lseek(record->fd, (off_t)offset, SEEK_SET) < 0)
+		return -errno;
+	return 0;
+}
+
+static int record_go_on(struct oa_stream *stream, struct recording_reader *reader,
+			const struct token *token, struct diag *diag)
+{
+	struct record_cut cut;
+	int r = record_find_cut(reader, token, &cut, diag);
+
+	if (r > 0)
+		return OA_E_INVALID;
+	if (!r && !record_ends_at(&cut, token))
+		return record_bad(stream, diag,
+				  "it does not hold all that was delivered before the token was "
+				  "saved; record into another file, or start without a token");
+	if (!r)
+		r = record_cut(stream, reader, &cut);
+	return r ? error_of_errno(diag, r, stream->record.path) : 0;
+}
+
+/* A file that is there: of the same job, or at least a recorded plan. */
+static int record_reopen(struct oa_stream *stream, uint64_t size, const struct token *token,
+			 struct diag *diag)
+{
+	struct recording_reader reader = {
+	    .read = replay_read, .arg = &stream->record.fd, .size = size};
+	int r = recording_open(&reader, diag);
+
+	if (r > 0)
+		r = record_bad(stream, diag, "there is a file that is no recorded plan: remove it");
+	else if (r < 0)
+		r = error_of_errno(diag, r, stream->record.path);
+	else if (!token)
+		r = record_make(stream, diag);
+	else if (!record_is_of(&reader, stream))
+		r = record_bad(stream, diag,
+			       "it is of another dataset version, pipeline, order or seed");
+	else
+		r = record_go_on(stream, &reader, token, diag);
+	recording_fini(&reader);
+	return r;
+}
+
+static int record_open_file(struct oa_stream *stream, uint64_t *ret_size, struct diag *diag)
+{
+	struct record *record = &stream->record;
+	struct stat st;
+
+	record->fd = open(record->path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOCTTY, 0666);
+	if (record->fd < 0 || fstat(record->fd, &st) < 0)
+		return error_of_errno(diag, -errno, record->path);
+	if (!S_ISREG(st.st_mode))
+		return record_bad(stream, diag, "it is no regular file");
+	if (flock(record->fd, LOCK_EX | LOCK_NB) < 0)
+		return record_bad(stream, diag,
+				  "another job records into it: each job, and each rank, needs a "
+				  "file of its own");
+	*ret_size = (uint64_t)st.st_size;
+	return 0;
+}
+
+int record_open(struct oa_stream *stream, const struct token *token, struct diag *diag)
+{
+	struct record *record = &stream->record;
+	uint64_t size = 0;
+	int r = 0;
+
+	if (!record->path || record->fd >= 0)
+		return 0;
+	record->used = RECORDING_BLOCK_HEAD;
+	record->keys = malloc(stream->batch * sizeof(*record->keys));
+	record->buffer = malloc(record_room(stream));
+	if (!record->keys || !record->buffer)
+		return -ENOMEM;
+	r = record_open_file(stream, &size, diag);
+	if (r)
+		return r;
+	return size ? record_reopen(stream, size, token, diag) : record_make(stream, diag);
+}

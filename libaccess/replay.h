@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef LIBACCESS_REPLAY_H
+#define LIBACCESS_REPLAY_H
+
+/* A recorded plan, replayed: its epochs as lists. */
+
+#include "base/base.h"
+#include "sched/recording.h"
+#include "sched/token.h"
+
+struct replay_epoch {
+	uint64_t places, offset, number; /* of the block in which it begins */
+};
+
+struct replay {
+	char *path; /* owned; NULL: none */
+	int fd;     /* owned, -1 */
+	uint64_t size, first;
+	struct recording_head head;
+	struct replay_epoch *epochs; /* owned */
+	uint64_t n_epochs;
+};
+
+void replay_init(struct replay *replay);
+/* Reads all of path, and names what it holds: hash. 0, OA_E_INVALID, negative errno with diag. */
+int replay_open(struct replay *replay, const char *path, uint8_t hash[TOKEN_SAMPLER],
+		struct diag *diag);
+void replay_fini(struct replay *replay);
+uint64_t replay_places(const struct replay *replay, uint64_t epoch); /* 0: it has no such epoch */
+/* 0, -ENOMEM, -EIO: the file is not what it was. */
+int replay_build(const struct replay *replay, uint64_t epoch, struct listing_draft *ret);
+/* The token of the recording's start. Heap. 0 or -ENOMEM. */
+int replay_token(const struct replay *replay, uint64_t epochs, const uint8_t hash[TOKEN_SAMPLER],
+		 void **ret, size_t *ret_size);
+/* recording_reader's read of the file whose descriptor arg points to. */
+int replay_read(void *arg, uint64_t offset, void *ret, size_t size);
+
+#endif
