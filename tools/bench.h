@@ -25,7 +25,7 @@
 #define BENCH_MAX_EPOCHS 60000
 
 struct bench_config {
-	const char *dataset, *pipeline, *socket, *json;
+	const char *dataset, *pipeline, *socket, *json, *record, *replay;
 	uint64_t jobs, epochs, workers, readers, slots, hand, seed, memory, timeout_s, bad_budget;
 	struct option_list batch, step_ms, start_s, job_epochs, plan_seed;
 	struct option_texts set, split, classes;

@@ -98,12 +98,16 @@ static int bench_job_open(struct bench_life *life)
 	    .order = (enum oa_order)config->order,
 	    .seed = bench_plan_seed_of(config, life->job),
 	    .reuse = (uint32_t)config->reuse,
+	    .replay = config->replay,
 	    .progress = bench_tell_opening,
 	    .progress_arg = life->seat,
 	};
+	char record[4096];
 	int r;
 
 	snprintf(name, sizeof(name), "bench-%u", life->job);
+	snprintf(record, sizeof(record), "%s.%u", config->record ? config->record : "", life->job);
+	options.record = config->record ? record : NULL;
 	if (bench_part_of(config, life->job, &life->part))
 		options.sampler = &life->part.sampler;
 	if (life->has_ledger)

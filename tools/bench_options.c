@@ -138,6 +138,8 @@ static int bench_options_check(const struct bench_config *config, struct diag *d
 			"(--seed is that of the others, with --private)";
 	else if (config->reuse > 1 && bench_has_plan(config))
 		wrong = "--reuse is of orders that accessd deals: leave out --order";
+	else if ((config->order == OA_ORDER_REPLAY) != (config->replay != NULL))
+		wrong = "--order replay and --replay FILE go together";
 	else if (!bench_are_whole(&config->plan_seed))
 		wrong = "--plan-seed: expected whole numbers";
 	if (wrong)
@@ -202,6 +204,7 @@ const char *bench_order_name(const struct bench_config *config)
 	    [OA_ORDER_ANY] = "any",
 	    [OA_ORDER_SEEDED] = "seeded",
 	    [OA_ORDER_SEQUENTIAL] = "sequential",
+	    [OA_ORDER_REPLAY] = "replay",
 	};
 
 	return names[config->order];

@@ -7,6 +7,7 @@
  */
 
 #include "tools/ctl.h"
+#include "tools/ctl_plan.h"
 
 #include "libaccess/libaccess.h"
 #include "tools/host.h"
@@ -22,6 +23,7 @@ struct ctl_config {
 	const char *socket;
 	uint64_t timeout_s;
 	bool json, help, version;
+	struct ctl_plan plan;
 };
 
 static const struct option ctl_options[] = {
@@ -92,6 +94,9 @@ static void ctl_help(void)
 	     "Asks the accessd that runs for this user; never starts one.\n\nCommands:");
 	for (size_t i = 0; i < BASE_ARRAY_LEN(ctl_commands); i++)
 		printf("  %-24s%s\n", ctl_commands[i].name, ctl_commands[i].help);
+	printf("  %-24s%s\n", "plan show FILE", "what a recorded plan holds (asks no accessd)");
+	printf("  %-24s%s\n", "plan export FILE...",
+	       "the plan of one file, or of the files of all ranks");
 	puts("\nOptions:");
 	option_print(ctl_options, BASE_ARRAY_LEN(ctl_options), stdout);
 }
@@ -141,6 +146,11 @@ int main(int argc, char **argv)
 	if (config.version) {
 		printf("access-ctl %s, libaccess %s\n", PACKAGE_VERSION, oa_version());
 		return 0;
+	}
+	if (n_rest > 0 && strcmp(rest[0], "plan") == 0) {
+		int status = ctl_plan_run(&config.plan, rest + 1, n_rest - 1, &diag);
+
+		return status ? ctl_fail(diag.text, status) : 0;
 	}
 	if (n_rest != 1)
 		return ctl_fail("one command is needed, such as status; --help lists them", 2);

@@ -7,6 +7,8 @@
 OPTION("socket", OPTION_TEXT, socket, 0, 0, NULL, "PATH", "accessd's socket (else $ACCESS_SOCKET, the system's, this user's private one)")
 OPTION("timeout-s", OPTION_COUNT, timeout_s, 1, 3600, NULL, "T", "wait so long for the answer (10)")
 OPTION("json", OPTION_FLAG, json, 0, 0, NULL, NULL, "print accessd's answer as it is: JSON")
+OPTION("format", OPTION_CHOICE, plan.format, 0, 0, "csv|json|plan", "FORMAT", "of plan export: csv (the default, a line a sample), json (a line a batch), or plan, which can be replayed")
+OPTION("output", OPTION_TEXT, plan.output, 0, 0, NULL, "FILE", "where plan export writes to (standard output)")
 OPTION("help", OPTION_FLAG, help, 0, 0, NULL, NULL, "this text")
 OPTION("version", OPTION_FLAG, version, 0, 0, NULL, NULL, "the version")
 /* clang-format on */

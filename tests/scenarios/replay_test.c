@@ -369,6 +369,84 @@ static int read_bytes(void *arg, uint64_t offset, void *ret, size_t n)
 	return 0;
 }
 
+/* Runs access-ctl. Returns its exit status. */
+static int ctl(const char *words)
+{
+	const char *build = getenv("top_builddir");
+	char line[8 * PATH_MAX];
+
+	snprintf(line, sizeof(line), "%s/tools/access-ctl %s", build ? build : ".", words);
+	return WEXITSTATUS(system(line));
+}
+
+static unsigned lines_of(const char *path)
+{
+	FILE *in = fopen(path, "r");
+	unsigned lines = 0;
+	int c;
+
+	ck_assert_ptr_nonnull(in);
+	while ((c = getc(in)) != EOF)
+		lines += c == '\n';
+	fclose(in);
+	return lines;
+}
+
+/* Two ranks record a file each; access-ctl makes one plan of them, which is replayed. */
+START_TEST(the_parts_of_ranks_are_joined)
+{
+	struct oa_options options;
+	struct oa_client *client;
+	struct oa_stream *streams[2];
+	struct hash *hash;
+	struct hash_id id;
+	char parts[2][PATH_MAX + 16], words[6 * PATH_MAX];
+	bool more = true;
+
+	set_up("parts");
+	options = recording_of(OA_ORDER_SEEDED, 5, 4);
+	options.ranks = 2;
+	rig_start("workers=2", "hand=8", "slots=8", NULL);
+	client = rig_connect();
+	for (options.rank = 0; options.rank < 2; options.rank++) {
+		snprintf(parts[options.rank], sizeof(parts[0]), "%s.%u", file, options.rank);
+		options.record = parts[options.rank];
+		streams[options.rank] = rig_open(client, &options);
+	}
+	ck_assert_int_eq(hash_new(&hash), 0);
+	while (more)
+		for (int rank = 0; rank < 2; rank++) {
+			struct oa_batch *batch = runs_next(streams[rank]);
+
+			more = batch != NULL;
+			if (batch)
+				runs_digest_batch(hash, batch);
+			oa_release(batch);
+		}
+	hash_finish(hash, &id);
+	hash_free(hash);
+	oa_close(streams[0]);
+	oa_close(streams[1]);
+	oa_disconnect(client);
+	snprintf(words, sizeof(words), "plan export --format plan --output %s %s %s", file,
+		 parts[1], parts[0]);
+	ck_assert_int_eq(ctl(words), 0);
+	options = replay_of(8);
+	runs_assert_same(runs_digest(&options), id);
+	snprintf(words, sizeof(words), "plan export %s --output %s.csv", file, file);
+	ck_assert_int_eq(ctl(words), 0);
+	snprintf(words, sizeof(words), "%s.csv", file);
+	ck_assert_uint_eq(lines_of(words), 1 + RUNS_EPOCHS * RUNS_SAMPLES);
+	snprintf(words, sizeof(words), "plan show %s", file);
+	ck_assert_int_eq(ctl(words), 0);
+	snprintf(words, sizeof(words), "plan export %s >/dev/null", parts[0]);
+	ck_assert_int_eq(ctl(words), 1); /* the other rank's part is missing */
+	ck_assert_int_eq(ctl("plan show /dev/null"), 1);
+	ck_assert_int_eq(ctl("plan"), 2);
+	rig_end();
+}
+END_TEST
+
 /* A block a 64 KiB, not a batch: no system call on the path of one. */
 START_TEST(batches_share_blocks)
 {
@@ -411,6 +489,7 @@ static void add(TCase *tcase)
 	tcase_add_test(tcase, a_cut_recording_is_usable);
 	tcase_add_test(tcase, what_does_not_fit_is_refused);
 	tcase_add_test(tcase, a_file_is_of_one_recorder);
+	tcase_add_test(tcase, the_parts_of_ranks_are_joined);
 	tcase_add_test(tcase, batches_share_blocks);
 }
 
