@@ -22,8 +22,7 @@ struct sim_world_scenario {
 	double speed[SIM_WORLD_JOBS];    /* hands in the fastest job's time for one */
 	double start[SIM_WORLD_JOBS];    /* epochs of the fastest */
 	unsigned epochs[SIM_WORLD_JOBS]; /* how many it wants */
-	double python_100;               /* see sim.c */
-	double limit_400;
+	double limit_100, limit_400;     /* percent over the reference: see sim.c */
 };
 
 struct sim_world_run {

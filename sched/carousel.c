@@ -60,9 +60,11 @@ int carousel_new(const struct carousel_config *config, struct carousel **ret)
 	carousel->sums = calloc(carousel->room_window / CAROUSEL_BLOCK + 1, sizeof(uint32_t));
 	carousel->room_list = CAROUSEL_LEAST_LIST + 2 * carousel->max_grains;
 	carousel->list = calloc(carousel->room_list, sizeof(uint32_t));
+	carousel->probes = calloc(1, sizeof(*carousel->probes));
 	carousel->slots = calloc(config->max_slots, sizeof(*carousel->slots));
 	if (!carousel->candidates || !carousel->drawn || !carousel->words_left || !carousel->sums ||
-	    !carousel->list || !carousel->slots || carousel_add_slots(carousel, config->slots)) {
+	    !carousel->list || !carousel->probes || !carousel->slots ||
+	    carousel_add_slots(carousel, config->slots)) {
 		carousel_free(carousel);
 		return -ENOMEM;
 	}
@@ -109,6 +111,7 @@ void carousel_free(struct carousel *carousel)
 	free(carousel->words_left);
 	free(carousel->sums);
 	free(carousel->list);
+	free(carousel->probes);
 	free(carousel);
 }
 
@@ -343,6 +346,7 @@ static void forget_job(struct carousel *carousel, uint32_t job)
 
 		carousel_set_remove(&s->seen, job);
 		carousel_set_remove(&s->check, job);
+		carousel_set_remove(&s->meant, job);
 		s->uses[job] = 0;
 		if (s->owner == job)
 			s->owner = CAROUSEL_NOBODY;
@@ -467,6 +471,17 @@ static void take(struct carousel *carousel, struct carousel_member *member, int 
 		member->closed = grant->epoch + 1;
 }
 
+/* The job, or its group, may want more of what is there. */
+static void look_for_more(struct carousel *carousel, uint32_t job)
+{
+	const struct carousel_member *member = &carousel->jobs[job];
+
+	if (carousel_is_rank(member))
+		carousel_need_look(carousel, carousel_log_group(member->log));
+	else if (carousel_lead_wants(carousel, member))
+		carousel_need_look(carousel, job);
+}
+
 void carousel_taken(struct carousel *carousel, uint32_t job, uint32_t slot, uint64_t now_ns)
 {
 	int index;
@@ -475,8 +490,7 @@ void carousel_taken(struct carousel *carousel, uint32_t job, uint32_t slot, uint
 	if (!member)
 		return;
 	take(carousel, member, index, now_ns);
-	if (carousel_is_rank(member)) /* its group may want more of what is there */
-		carousel_need_look(carousel, carousel_log_group(member->log));
+	look_for_more(carousel, job);
 }
 
 static bool is_through(const struct carousel_member *member)
@@ -500,6 +514,7 @@ void carousel_done(struct carousel *carousel, uint32_t job, uint32_t slot, uint6
 	if (grant->last)
 		member->closed = BASE_MAX(member->closed, grant->epoch + 1);
 	carousel_need_drop(carousel, job, index);
+	look_for_more(carousel, job);
 	if (is_through(member))
 		end_segment(carousel);
 }
@@ -515,8 +530,11 @@ void carousel_reclaimed(struct carousel *carousel, uint32_t job, uint32_t slot, 
 
 void carousel_waiting(struct carousel *carousel, uint32_t job, bool waiting)
 {
-	if (job < CAROUSEL_MAX_JOBS)
-		carousel->jobs[job].waiting = waiting && carousel->jobs[job].used;
+	if (job >= CAROUSEL_MAX_JOBS || !carousel->jobs[job].used)
+		return;
+	if (waiting && !carousel->jobs[job].waiting)
+		carousel_need_look(carousel, job);
+	carousel->jobs[job].waiting = waiting;
 }
 
 /* views */

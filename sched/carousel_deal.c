@@ -4,10 +4,10 @@
  * What goes into a hand.
  *
  * A pure hand: every active job needs all of it or none of it, so nothing is made that somebody
- * must skip over. Start from the need of the hungriest job; go through the others, hungry ones
- * first; each splits the candidates into those it needs and the rest. Keep the needed half for a
- * hungry job, the rest for a busy one (it will find those later), if that half still fills half a
- * hand; else the larger. From what is left, draw uniformly at random.
+ * must skip over. Start from the need of the hungriest job; go through the others in the order in
+ * which they have their say (carousel_choose.c); each splits the candidates into those it needs and
+ * the rest. Keep the half that was chosen for the job, if that half still fills half a hand; else
+ * the larger. From what is left, draw uniformly at random.
  *
  * Time: 64 jobs with bitmaps of 2^19 grains are 4 MiB to go through, and a count of bits costs
  * more than the traffic. So a count stops as soon as half a hand is found, which is near the
@@ -167,10 +167,10 @@ static uint64_t half_hand(const struct carousel *carousel)
 }
 
 /* One job's split of the candidates. True: they lie thin now, for half a hand was found late. */
-static bool split(struct carousel *carousel, const struct carousel_member *member, bool is_hungry)
+static bool split(struct carousel *carousel, const struct carousel_member *member, bool is_wanted)
 {
 	uint64_t half = half_hand(carousel), preferred = 0, other = 0;
-	bool needed = is_hungry;
+	bool needed = is_wanted;
 	size_t seen;
 
 	if (needed && member->left[carousel->window.chapter] <
@@ -199,11 +199,11 @@ static inline bool needs(const struct carousel *carousel, const struct carousel_
 
 /* The same for candidates that are listed: returns how many of them are left. */
 static uint32_t split_list(const struct carousel *carousel, const struct carousel_member *member,
-			   bool is_hungry, uint32_t n)
+			   bool is_wanted, uint32_t n)
 {
 	uint32_t *grains = carousel->list;
 	uint32_t needed = 0, kept = 0;
-	bool wanted = is_hungry;
+	bool wanted = is_wanted;
 
 	for (uint32_t i = 0; i < n; i++)
 		if (needs(carousel, member, grains[i])) {
@@ -388,27 +388,27 @@ static void begin(struct carousel *carousel, const struct carousel_member *hungr
 /* Chooses grains for the hungriest job, order[0], and whoever can share them. A job of a scope within
  * the hand's has no say (carousel_population.c); one of a wider scope, which will not be granted the
  * hand, would rather have it made of what it has had. */
-static uint32_t choose(struct carousel *carousel, uint64_t lap, const uint32_t *order, uint32_t n,
-		       uint32_t n_hungry, uint32_t *grains)
+static uint32_t find_grains(struct carousel *carousel, uint64_t lap, uint32_t chapter,
+			    const struct carousel_choice *choice, uint32_t *grains)
 {
-	uint32_t scope = carousel->jobs[order[0]].scope, n_list = 0;
+	const struct carousel_member *first = &carousel->jobs[choice->job[0]];
+	uint32_t scope = first->scope, n_list = 0, n;
 	bool is_whole = !scope || carousel->deal.grain == 1;
-	uint32_t chapter = carousel_chapter_choose(carousel, lap, order, n, n_hungry);
 
 	carousel_chapter_window(carousel, chapter, &carousel->window);
-	begin(carousel, &carousel->jobs[order[0]]);
-	for (uint32_t i = 1; i < n; i++) {
-		const struct carousel_member *member = &carousel->jobs[order[i]];
-		bool is_hungry = i < n_hungry && member->scope == scope;
+	begin(carousel, first);
+	for (uint32_t i = 1; i < choice->n; i++) {
+		const struct carousel_member *member = &carousel->jobs[choice->job[i]];
+		bool is_wanted = choice->is_wanted[i];
 
 		if (!carousel_chapter_has_say(carousel, member, chapter) ||
 		    member->left[chapter] == carousel->window.end - carousel->window.first ||
 		    !carousel_population_is_within(carousel, scope, member->scope) ||
-		    is_said(carousel, order, i, member))
+		    is_said(carousel, choice->job, i, member))
 			continue; /* it needs all there is, or has no say: all are kept */
 		if (n_list)
-			n_list = split_list(carousel, member, is_hungry, n_list);
-		else if (split(carousel, member, is_hungry) && !list_candidates(carousel, &n_list))
+			n_list = split_list(carousel, member, is_wanted, n_list);
+		else if (split(carousel, member, is_wanted) && !list_candidates(carousel, &n_list))
 			n_list = 0;
 	}
 	if (is_whole)
@@ -421,10 +421,14 @@ void carousel_deal_hand(struct carousel *carousel, const uint32_t *order, uint32
 			uint32_t n_hungry, struct carousel_slot *slot)
 {
 	struct carousel_hand *hand = &slot->hand;
+	struct carousel_choice choice;
+	uint32_t chapter = carousel_chapter_choose(carousel, hand->lap, order, n, n_hungry);
 
+	carousel_choose(carousel, hand->lap, order, n, n_hungry, &choice);
+	slot->meant = choice.meant;
 	hand->scope = carousel->jobs[order[0]].scope;
 	carousel_population_ref(carousel, hand->scope);
-	hand->n_grains = choose(carousel, hand->lap, order, n, n_hungry, slot->grains);
+	hand->n_grains = find_grains(carousel, hand->lap, chapter, &choice, slot->grains);
 	hand->count =
 	    deal_members(&carousel->deal, carousel_population_bits(carousel, hand->scope),
 			 carousel->config.seed, hand->lap, slot->grains, hand->n_grains, slot->ids);

@@ -3,15 +3,17 @@
 /*
  * How a slot becomes free: which one is given up, and what has to be withdrawn for it.
  *
- * The victim is the slot without pins that the fewest living jobs were granted and did not take; one
- * that any of them were, or will come to by a fixed plan or as a rank, only if somebody starves. Its grants are withdrawn one a step (REVOKE), in an
- * order that keeps each job's epochs whole (carousel_need.c); when nobody holds it, it is EMPTY.
+ * The victim is the slot without pins that the fewest living jobs were granted and did not take, of
+ * these the one that the fewest jobs need; one that any of them were, or will come to by a fixed plan
+ * or as a rank, only if somebody starves. Its grants are withdrawn one a step (REVOKE), in an order
+ * that keeps each job's epochs whole (carousel_need.c); when nobody holds it, it is EMPTY.
  * An eviction that cannot be carried through is not begun, and when a rank was quicker, the slot
  * stays.
  */
 
 #include <string.h>
 
+#include "base/bits.h"
 #include "sched/carousel_state.h"
 
 int carousel_evict_granted_at(const struct carousel *carousel, uint32_t job, uint32_t slot)
@@ -102,16 +104,47 @@ static bool can_evict(const struct carousel *carousel, uint32_t slot)
 	return !s->granted || can_withdraw(carousel, slot);
 }
 
-/* Among equals one that nobody at all was granted, then the oldest. */
+/* Jobs that the hand passed and that need it yet, by its first grain: a hand is made so that a job
+ * needs all of it or nothing. A hand may come back to them while it is there. */
+static uint32_t passed(const struct carousel *carousel, uint32_t slot)
+{
+	const struct carousel_slot *s = &carousel->slots[slot];
+	uint32_t count = 0;
+
+	if (!s->hand.n_grains || carousel->config.usable_again)
+		return 0;
+	for (uint32_t job = 0; job < CAROUSEL_MAX_JOBS; job++) {
+		const struct carousel_member *member = &carousel->jobs[job];
+
+		count += member->used && !carousel_is_placed(member) &&
+			 member->scope == s->hand.scope && s->uses[job] < member->reuse &&
+			 bits_test(member->need, s->hand.grains[0]);
+	}
+	return count;
+}
+
+/* Is a, wanted by as many, rather given up than b? */
+static bool is_worth_less(const struct carousel *carousel, uint32_t a, uint32_t b)
+{
+	const struct carousel_slot *s = &carousel->slots[a], *v = &carousel->slots[b];
+	uint32_t passed_a, passed_b;
+
+	if (!s->granted != !v->granted)
+		return !s->granted;
+	passed_a = passed(carousel, a);
+	passed_b = passed(carousel, b);
+	if (passed_a != passed_b)
+		return passed_a < passed_b;
+	return s->hand.instance < v->hand.instance;
+}
+
+/* Among equals one that nobody at all was granted, then one that fewer need, then the oldest. */
 uint32_t carousel_evict_choose(const struct carousel *carousel, bool somebody_starves,
 			       uint64_t now_ns)
 {
 	uint32_t victim = CAROUSEL_NO_SLOT, fewest = UINT32_MAX;
 
 	for (uint32_t i = 0; i < carousel->n_slots; i++) {
-		const struct carousel_slot *s = &carousel->slots[i];
-		const struct carousel_slot *v =
-		    &carousel->slots[victim == CAROUSEL_NO_SLOT ? i : victim];
 		uint32_t wanted;
 
 		if (!can_evict(carousel, i))
@@ -119,8 +152,7 @@ uint32_t carousel_evict_choose(const struct carousel *carousel, bool somebody_st
 		wanted = wanted_by(carousel, i, now_ns);
 		if ((wanted && !somebody_starves) || wanted > fewest)
 			continue;
-		if (wanted < fewest || (!s->granted && v->granted) ||
-		    (!s->granted == !v->granted && s->hand.instance < v->hand.instance)) {
+		if (wanted < fewest || is_worth_less(carousel, i, victim)) {
 			fewest = wanted;
 			victim = i;
 		}
@@ -166,7 +198,7 @@ static void empty_slot(struct carousel *carousel, uint32_t slot, struct carousel
 	carousel_log_forget(carousel, slot);
 	s->hand = (struct carousel_hand){0};
 	s->again = false;
-	s->seen = s->check = (struct carousel_set){0};
+	s->seen = s->check = s->meant = (struct carousel_set){0};
 	s->owner = CAROUSEL_NOBODY;
 }
 

@@ -428,6 +428,20 @@ uint32_t carousel_log_neediest(const struct carousel *carousel, uint32_t group, 
 	return neediest;
 }
 
+double carousel_log_pace(const struct carousel *carousel, uint32_t group)
+{
+	const struct carousel_log *log = carousel->jobs[group].log;
+	double least = 0;
+
+	for (uint32_t i = 0; i < log->n_ranks; i++) {
+		double pace = carousel->jobs[log->rank[i]].pace_ns;
+
+		if (pace > 0 && (least <= 0 || pace < least))
+			least = pace;
+	}
+	return least;
+}
+
 /* appending */
 
 /* Does a rank still wait for the slot, or have it, as another entry of the log? */

@@ -8,7 +8,8 @@
  * large epoch, carousel_step.c the policy,
  * carousel_evict.c how slots become free, carousel_deal.c what goes into a hand, carousel_fixed.c the
  * same for jobs with a fixed plan, carousel_listed.c where that is a list, carousel_log.c for jobs of
- * several ranks, carousel_population.c whose samples they are, carousel_check.c the invariants.
+ * several ranks, carousel_population.c whose samples they are, carousel_lead.c who leads,
+ * carousel_choose.c for whom a hand is made, carousel_check.c the invariants.
  */
 
 #include "base/base.h"
@@ -62,7 +63,7 @@ struct carousel_list {
 struct carousel_log; /* of a group: carousel_log.c */
 
 struct carousel_member { /* a job, a rank or a group */
-	bool used, waiting, is_group;
+	bool used, waiting, is_group, leads;
 	uint32_t batch, ranks;
 	uint64_t epoch, epochs; /* epoch of the next grant; == epochs: everything is granted */
 	uint64_t closed;        /* epochs below it are over: the job took their last hand */
@@ -122,6 +123,24 @@ struct carousel_slot {
 	    ghosts;                /* grants GRANTED; TAKEN or REVOKED; pins of jobs that left */
 	struct carousel_set seen;  /* jobs that were granted the instance, or name its lap */
 	struct carousel_set check; /* jobs to be looked at: may they be granted it? */
+	struct carousel_set meant; /* jobs that the hand was made for */
+};
+
+#define CAROUSEL_PLAYERS 64
+#define CAROUSEL_PROBES 1024
+struct carousel_probes { /* scratch of carousel_choose.c */
+	uint32_t n;
+	uint32_t grain[CAROUSEL_PROBES];
+	uint64_t needed_by[CAROUSEL_PROBES]; /* players */
+	uint64_t need[CAROUSEL_PLAYERS][CAROUSEL_PROBES / 64];
+	double tie[CAROUSEL_PLAYERS][CAROUSEL_PLAYERS];
+};
+
+struct carousel_choice {
+	uint32_t n;
+	uint32_t job[CAROUSEL_MAX_JOBS];   /* in the order in which they have their say */
+	bool is_wanted[CAROUSEL_MAX_JOBS]; /* what it needs, or what it does not need? */
+	struct carousel_set meant;         /* jobs that the hand is made for */
 };
 
 struct carousel {
@@ -144,6 +163,7 @@ struct carousel {
 	uint32_t *sums;               /* owned; scratch, one a block + 1 */
 	uint32_t *list;               /* owned; scratch, candidates that lie thin */
 	uint32_t room_list;
+	struct carousel_probes *probes; /* owned; scratch */
 	uint64_t productions, reference, waits_on_dead;
 	struct carousel_population *population[CAROUSEL_SCOPES]; /* owned; 0: always NULL */
 	struct carousel_slot *slots;                             /* owned; max_slots of them */
@@ -305,6 +325,8 @@ int carousel_log_enter(struct carousel *carousel, const struct carousel_join *jo
 void carousel_log_leave(struct carousel *carousel, uint32_t job); /* a rank, or a group */
 /* Does the slot hold the rank's next entry? */
 bool carousel_log_has(const struct carousel_member *rank, uint32_t slot);
+/* The pace of the group's fastest rank; 0: not known. */
+double carousel_log_pace(const struct carousel *carousel, uint32_t group);
 /* Will the rank come to what the slot holds soon? (false for others) */
 bool carousel_log_awaits(const struct carousel *carousel, const struct carousel_member *member,
 			 uint32_t slot);
@@ -336,6 +358,27 @@ bool carousel_step_lives(const struct carousel *carousel, uint32_t job, uint64_t
 			 uint64_t *ret_until_ns);
 bool carousel_step_hungry(const struct carousel *carousel, uint32_t job, uint64_t now_ns);
 bool carousel_step_starving(const struct carousel *carousel, uint32_t job, uint64_t now_ns);
+
+/* carousel_lead.c */
+/* Do jobs follow one that leads? */
+static inline bool carousel_has_lead(const struct carousel *carousel)
+{
+	return !carousel->config.usable_again && carousel->chapters == 1;
+}
+/* Marks who leads. */
+void carousel_lead_find(struct carousel *carousel, uint64_t now_ns);
+/* Hands ahead of the job; half of them are one step's, at least. */
+double carousel_lead_level(const struct carousel *carousel, const struct carousel_member *member);
+/* The job's speed, 1: as fast as the lead. */
+double carousel_lead_speed(const struct carousel *carousel, uint32_t job, uint32_t lead);
+/* Is so little coming to the job that it is hungry if it lives and needs something? */
+bool carousel_lead_wants(const struct carousel *carousel, const struct carousel_member *member);
+/* Is it time that the job is granted the hand, if it needs it? */
+bool carousel_lead_may_take(const struct carousel *carousel, uint32_t job, uint32_t slot);
+
+/* carousel_choose.c: for whom the hand of that lap is made; order as in carousel_deal_hand() */
+void carousel_choose(struct carousel *carousel, uint64_t lap, const uint32_t *order, uint32_t n,
+		     uint32_t n_hungry, struct carousel_choice *ret);
 
 /* carousel_evict.c */
 /* Index of the job's grant of the slot, or -1. */

@@ -6,7 +6,8 @@
  *   1. An eviction under way goes on. A slot that somebody was granted is withdrawn from each
  *      (REVOKE), one a step. When nobody holds it: EMPTY. When a rank was quicker: it stays.
  *   2. Hands are granted to jobs that need all of them and have not seen them, oldest hand first,
- *      also while they are being filled. What has to be looked at is marked when something changes
+ *      also while they are being filled: to those that they were made for, and to any to which
+ *      little is coming (carousel_lead.c). What has to be looked at is marked when something changes
  *      (check), so a quiet carousel costs nothing.
  *   3. If some job is hungry and fewer than `producing` hands are unfinished, a hand is dealt
  *      for the hungriest into a free slot. If there is none, a slot is evicted: the one without
@@ -18,8 +19,7 @@
  * it needs when a hand is dealt, and its untaken grants do not keep a slot. It is granted what it
  * needs of what is there, so it goes on at once when it wakes; waiting for it costs nothing.
  *
- * Grants are made as soon as production starts, not when a job asks. That binds a job no more than
- * the policy of taking the oldest hand it can: it would take them in this order.
+ * Grants are made as soon as production starts, not when a job asks: it would take them in this order.
  *
  * The clock enters through liveness and the pace of jobs alone, and content through nothing, so a
  * relabelling of the samples changes no decision.
@@ -79,7 +79,7 @@ uint64_t carousel_step_ahead(const struct carousel *carousel, const struct carou
 static bool wants(const struct carousel *carousel, const struct carousel_member *member)
 {
 	return member->used && !member->revoked && (member->need_samples || member->n_tail) &&
-	       member->coming < carousel_step_ahead(carousel, member);
+	       carousel_lead_wants(carousel, member);
 }
 
 bool carousel_step_hungry(const struct carousel *carousel, uint32_t job, uint64_t now_ns)
@@ -141,6 +141,8 @@ static bool can_take(const struct carousel *carousel, uint32_t job, uint32_t slo
 	if (s->uses[job] >= member->reuse && !carousel->config.usable_again)
 		return false;
 	if (member->is_group && !carousel_log_wants(carousel, job, slot))
+		return false;
+	if (!carousel_lead_may_take(carousel, job, slot))
 		return false;
 	return member->need_samples && carousel_need_find(member, slot) < 0 &&
 	       carousel_chapter_allows(carousel, member, &s->hand) &&
@@ -431,6 +433,7 @@ static uint64_t next_wake(const struct carousel *carousel, uint64_t now_ns)
 void carousel_step(struct carousel *carousel, uint64_t now_ns, struct carousel_action *ret)
 {
 	stamp_ready(carousel, now_ns);
+	carousel_lead_find(carousel, now_ns);
 	if (carousel_evict_step(carousel, ret) || step_grant(carousel, now_ns, ret) ||
 	    step_produce(carousel, now_ns, ret) || step_plan(carousel, now_ns, ret))
 		return;

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Who leads, and how far ahead a job is fed.
+ *
+ * The lead is the fastest living job of a scope. What it needs must be made anyway, so whatever the
+ * others are granted should be made of that: the others follow. A follower is granted a hand that
+ * was made for it (carousel_choose.c), or when little is coming to it any that is there; it is hungry
+ * only then. Else it lets hands pass: which ones is what the choice is about, and a follower that
+ * took all it can would leave none. But nobody waits for a hand in production beside a finished one
+ * that it can take: so a job that joins catches up when production is slower than all of them.
+ *
+ * A job whose pace is not known yet, and a group, want as much as the lead. Nobody leads where no op
+ * is random (a resident hand may come again), nor where an epoch has chapters.
+ */
+
+#include "sched/carousel_state.h"
+
+#define EQUALLY_FAST 1.03 /* paces that differ less do not make another one lead */
+#define MOST_BEHIND 2     /* finished hands granted behind one in production */
+
+static double pace_of(const struct carousel *carousel, uint32_t job)
+{
+	const struct carousel_member *member = &carousel->jobs[job];
+
+	return member->is_group ? carousel_log_pace(carousel, job) : member->pace_ns;
+}
+
+static bool is_led(const struct carousel *carousel, const struct carousel_member *member)
+{
+	return member->used && !carousel_is_placed(member) && carousel_has_lead(carousel);
+}
+
+double carousel_lead_speed(const struct carousel *carousel, uint32_t job, uint32_t lead)
+{
+	double pace = pace_of(carousel, job), fastest = pace_of(carousel, lead);
+
+	if (pace <= 0 || fastest <= 0 || pace <= fastest)
+		return 1;
+	return fastest / pace;
+}
+
+void carousel_lead_find(struct carousel *carousel, uint64_t now_ns)
+{
+	double fastest[CAROUSEL_SCOPES] = {0}; /* its pace */
+	struct carousel_scopes led = {0};
+
+	for (uint32_t job = 0; job < CAROUSEL_MAX_JOBS; job++) {
+		const struct carousel_member *member = &carousel->jobs[job];
+		double pace, *least = &fastest[member->scope];
+
+		if (!is_led(carousel, member) || !member->need_samples ||
+		    !carousel_step_lives(carousel, job, now_ns, NULL))
+			continue;
+		pace = pace_of(carousel, job);
+		if (pace > 0 && (*least <= 0 || pace < *least))
+			*least = pace;
+	}
+	for (uint32_t job = 0; job < CAROUSEL_MAX_JOBS; job++) {
+		struct carousel_member *member = &carousel->jobs[job];
+		double pace;
+
+		member->leads = false;
+		if (!is_led(carousel, member) || carousel_scopes_has(&led, member->scope) ||
+		    !member->need_samples || !carousel_step_lives(carousel, job, now_ns, NULL))
+			continue;
+		pace = pace_of(carousel, job);
+		if (fastest[member->scope] > 0 &&
+		    (pace <= 0 || pace > EQUALLY_FAST * fastest[member->scope]))
+			continue;
+		member->leads = true;
+		carousel_scopes_add(&led, member->scope);
+	}
+}
+
+double carousel_lead_level(const struct carousel *carousel, const struct carousel_member *member)
+{
+	double ahead = (double)carousel_step_ahead(carousel, member);
+
+	return 2 * (double)member->coming / ahead + (member->pins ? 0.5 : 0);
+}
+
+bool carousel_lead_wants(const struct carousel *carousel, const struct carousel_member *member)
+{
+	if (!is_led(carousel, member) || member->is_group || member->leads || member->pace_ns <= 0)
+		return member->coming < carousel_step_ahead(carousel, member);
+	return carousel_lead_level(carousel, member) < 1;
+}
+
+/* Does the job wait for a hand in production, with few finished ones behind it? */
+static bool waits_for_production(const struct carousel *carousel,
+				 const struct carousel_member *member)
+{
+	uint32_t finished = 0;
+	bool is_first = true;
+
+	for (uint32_t i = 0; i < member->n_grants && member->waiting; i++) {
+		bool is_ready = carousel->slots[member->grants[i].slot].hand.ready;
+
+		if (member->grants[i].state != CAROUSEL_GRANTED)
+			continue;
+		if (is_first && is_ready)
+			return false;
+		is_first = false;
+		finished += is_ready;
+	}
+	return member->waiting && finished < MOST_BEHIND;
+}
+
+bool carousel_lead_may_take(const struct carousel *carousel, uint32_t job, uint32_t slot)
+{
+	const struct carousel_member *member = &carousel->jobs[job];
+	const struct carousel_slot *s = &carousel->slots[slot];
+
+	return !is_led(carousel, member) || member->is_group || member->scope != s->hand.scope ||
+	       carousel_set_has(&s->meant, job) || carousel_lead_wants(carousel, member) ||
+	       (s->hand.ready && waits_for_production(carousel, member));
+}

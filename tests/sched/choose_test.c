@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * For whom hands are made, when who is fast and who is slow is known: the lead and one that
+ * follows at half its speed, or a tenth. Paces are taught by a first hand each.
+ */
+
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "base/bits.h"
+#include "base/philox.h"
+#include "sched/carousel.h"
+
+#define CHOOSE_N 128 /* samples; a grain each, so all of them are probes */
+#define CHOOSE_HAND 8
+#define CHOOSE_WORDS (CHOOSE_N / 64)
+#define CHOOSE_JOBS 4
+
+static struct carousel *carousel;
+static uint64_t now_ns;
+static uint64_t follower_need[CHOOSE_WORDS]; /* of job 1 */
+
+static void set_up(uint32_t slots)
+{
+	struct carousel_config config = {
+	    .n = CHOOSE_N,
+	    .hand = CHOOSE_HAND,
+	    .slots = slots,
+	    .max_slots = slots,
+	    .producing = 1,
+	    .seed = (uint64_t)slots,
+	    .first_lap = 1,
+	};
+
+	now_ns = 1;
+	ck_assert_int_eq(carousel_new(&config, &carousel), 0);
+}
+
+static void tear_down(void)
+{
+	ck_assert_ptr_eq(carousel_check(carousel), NULL);
+	carousel_free(carousel);
+}
+
+static uint32_t join(const uint64_t *need, uint64_t epochs)
+{
+	struct carousel_join how = {.batch = 8, .ranks = 1, .epochs = epochs, .need = need};
+	uint32_t job;
+
+	ck_assert_int_eq(carousel_join(carousel, &how, now_ns, &job), 0);
+	return job;
+}
+
+static void read_hand(uint32_t job, uint32_t slot, uint64_t takes_ns)
+{
+	carousel_taken(carousel, job, slot, now_ns);
+	now_ns += takes_ns;
+	carousel_done(carousel, job, slot, now_ns);
+}
+
+static void follow_grant(const struct carousel_action *action)
+{
+	const struct carousel_hand *hand = carousel_hand_of(carousel, action->slot);
+
+	for (uint32_t i = 0; i < hand->n_grains && action->job == 1; i++)
+		bits_clear(follower_need, hand->grains[i]);
+}
+
+/* Follows decisions until there is none to make; *ret_dealt: the last slot that was filled. */
+static unsigned settle(uint32_t *ret_dealt)
+{
+	struct carousel_action action;
+	unsigned hands = 0;
+
+	for (;;) {
+		carousel_step(carousel, now_ns, &action);
+		ck_assert_ptr_eq(carousel_check(carousel), NULL);
+		if (action.kind == CAROUSEL_NONE)
+			return hands;
+		if (action.kind == CAROUSEL_GRANT)
+			follow_grant(&action);
+		ck_assert_int_ne(action.kind, CAROUSEL_EMPTY); /* there are slots enough */
+		if (action.kind == CAROUSEL_REVOKE)
+			carousel_reclaimed(carousel, action.job, action.slot, now_ns);
+		if (action.kind != CAROUSEL_PRODUCE)
+			continue;
+		carousel_produced(carousel, action.slot);
+		hands++;
+		if (ret_dealt)
+			*ret_dealt = action.slot;
+	}
+}
+
+static struct carousel_job_view view(uint32_t job)
+{
+	struct carousel_job_view ret;
+
+	carousel_job(carousel, job, now_ns, &ret);
+	return ret;
+}
+
+/* The slot of the oldest hand that the job was granted and did not take, told from the order of
+ * instances; CAROUSEL_NO_SLOT: none. A job that has not been granted a hand cannot take it. */
+static uint32_t take_oldest(uint32_t job)
+{
+	uint32_t oldest = CAROUSEL_NO_SLOT;
+	struct carousel_totals totals;
+
+	carousel_totals(carousel, &totals);
+	for (uint64_t instance = 1; instance <= totals.hands; instance++)
+		for (uint32_t slot = 0; slot < totals.slots; slot++) {
+			const struct carousel_hand *hand = carousel_hand_of(carousel, slot);
+			uint64_t taken = view(job).taken;
+
+			if (!hand || hand->instance != instance || oldest != CAROUSEL_NO_SLOT)
+				continue;
+			carousel_taken(carousel, job, slot, now_ns);
+			if (view(job).taken > taken)
+				oldest = slot;
+		}
+	return oldest;
+}
+
+/* Two jobs that read one hand each: 10 ns a sample, and `slowness` times that. */
+static void teach(uint32_t lead, uint32_t follower, uint64_t slowness)
+{
+	uint32_t slot;
+
+	settle(NULL);
+	slot = take_oldest(follower);
+	ck_assert_uint_ne(slot, CAROUSEL_NO_SLOT);
+	read_hand(follower, slot, 10 * CHOOSE_HAND * slowness);
+	slot = take_oldest(lead);
+	ck_assert_uint_ne(slot, CAROUSEL_NO_SLOT);
+	read_hand(lead, slot, 10 * CHOOSE_HAND);
+	settle(NULL);
+}
+
+START_TEST(a_follower_is_hungry_only_when_nothing_is_coming)
+{
+	uint32_t lead, follower, slot;
+	uint64_t coming;
+
+	set_up(16);
+	lead = join(NULL, 9);
+	follower = join(NULL, 9);
+	teach(lead, follower, 10);
+	ck_assert_uint_ge(view(lead).coming, 2 * CHOOSE_HAND);
+	coming = view(follower).coming;
+	ck_assert_uint_ge(coming, CHOOSE_HAND);
+	for (unsigned i = 0; i < 4; i++) { /* the lead goes on: hands pass the follower */
+		slot = take_oldest(lead);
+		read_hand(lead, slot, 10 * CHOOSE_HAND);
+		settle(NULL);
+		ck_assert(!view(follower).hungry);
+	}
+	ck_assert_uint_le(view(follower).coming, coming + CHOOSE_HAND);
+	tear_down();
+}
+END_TEST
+
+START_TEST(a_hand_that_passed_is_granted_before_another_one_is_made)
+{
+	uint32_t lead, follower, slot;
+	struct carousel_totals before, after;
+
+	set_up(16);
+	lead = join(NULL, 9);
+	follower = join(NULL, 9);
+	teach(lead, follower, 10);
+	for (unsigned i = 0; i < 4; i++) {
+		read_hand(lead, take_oldest(lead), 10 * CHOOSE_HAND);
+		settle(NULL);
+	}
+	carousel_totals(carousel, &before);
+	while ((slot = take_oldest(follower)) != CAROUSEL_NO_SLOT) {
+		read_hand(follower, slot, 100 * CHOOSE_HAND);
+		if (view(follower).taken >= 5 * (uint64_t)CHOOSE_HAND)
+			break;
+		settle(NULL);
+	}
+	carousel_totals(carousel, &after);
+	ck_assert_uint_eq(after.hands, before.hands);
+	ck_assert_uint_ge(view(follower).taken, 5 * CHOOSE_HAND);
+	tear_down();
+}
+END_TEST
+
+/* Its epoch ends before the lead's: what is made of its need must be granted to it, or wait. */
+START_TEST(no_hand_passes_a_critical_job)
+{
+	uint32_t lead, follower, dealt = 0;
+	unsigned checked = 0;
+
+	set_up(16);
+	lead = join(NULL, 9);
+	memset(follower_need, 0, sizeof(follower_need));
+	follower_need[0] = UINT64_C(0xffffffff);
+	follower = join(follower_need, 1);
+	ck_assert_uint_eq(follower, 1);
+	teach(lead, follower, 2);
+	ck_assert_uint_gt(view(follower).need, 0);
+	for (unsigned i = 0; i < 6; i++) {
+		const struct carousel_hand *hand;
+
+		read_hand(lead, take_oldest(lead), 10 * CHOOSE_HAND);
+		if (!settle(&dealt))
+			continue;
+		hand = carousel_hand_of(carousel, dealt);
+		for (uint32_t k = 0; k < hand->n_grains; k++)
+			ck_assert(!bits_test(follower_need, hand->grains[k]));
+		checked++;
+	}
+	ck_assert_uint_gt(checked, 3);
+	tear_down();
+}
+END_TEST
+
+/* What a hungry follower is given is of what the lead needs, as long as there is any. */
+START_TEST(a_follower_is_fed_with_what_the_lead_needs)
+{
+	uint64_t half[CHOOSE_WORDS] = {UINT64_MAX, 0},
+		 more[CHOOSE_WORDS] = {UINT64_C(0xffffff) << 40, UINT64_MAX};
+	uint32_t lead, follower;
+	const struct carousel_hand *hand;
+
+	set_up(16);
+	lead = join(half, 9);
+	follower = join(more, 9);
+	settle(NULL);
+	for (uint32_t slot = 0; slot < 3; slot++) {
+		unsigned both = 0;
+
+		hand = carousel_hand_of(carousel, slot);
+		if (!hand)
+			continue;
+		for (uint32_t k = 0; k < hand->n_grains; k++)
+			both +=
+			    bits_test(half, hand->grains[k]) && bits_test(more, hand->grains[k]);
+		ck_assert_uint_eq(both, hand->n_grains);
+	}
+	ck_assert_uint_ge(view(lead).coming, 2 * CHOOSE_HAND);
+	ck_assert_uint_ge(view(follower).coming, 2 * CHOOSE_HAND);
+	tear_down();
+}
+END_TEST
+
+static void fill_need(uint64_t *need, uint64_t seed)
+{
+	struct philox_seq random;
+
+	philox_seq_init(&random, seed, 0, 0);
+	for (size_t i = 0; i < CHOOSE_WORDS; i++)
+		need[i] = philox_u64(&random);
+}
+
+/* Sets of jobs that need a grain have some 16 grains each: enough for whole hands. */
+START_TEST(hands_are_pure)
+{
+	uint64_t need[CHOOSE_JOBS - 1][CHOOSE_WORDS];
+	const struct carousel_hand *hand;
+	uint32_t slot;
+
+	set_up(8);
+	for (uint32_t i = 0; i < CHOOSE_JOBS - 1; i++) {
+		fill_need(need[i], (uint64_t)_i * CHOOSE_JOBS + i);
+		join(need[i], 9);
+	}
+	do { /* nobody's need has changed before the first grant */
+		struct carousel_action action;
+
+		carousel_step(carousel, now_ns, &action);
+		slot = action.slot;
+		ck_assert_int_eq(action.kind, CAROUSEL_PRODUCE);
+		hand = carousel_hand_of(carousel, slot);
+	} while (!hand);
+	for (uint32_t i = 0; i < CHOOSE_JOBS - 1; i++) {
+		uint32_t needed = 0;
+
+		for (uint32_t k = 0; k < hand->n_grains; k++)
+			needed += bits_test(need[i], hand->grains[k]);
+		ck_assert(needed == 0 || needed == hand->n_grains);
+	}
+	tear_down();
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("choose");
+	TCase *choose = tcase_create("choose");
+	SRunner *runner = srunner_create(suite);
+	int failed;
+
+	tcase_add_test(choose, a_follower_is_hungry_only_when_nothing_is_coming);
+	tcase_add_test(choose, a_hand_that_passed_is_granted_before_another_one_is_made);
+	tcase_add_test(choose, no_hand_passes_a_critical_job);
+	tcase_add_test(choose, a_follower_is_fed_with_what_the_lead_needs);
+	tcase_add_loop_test(choose, hands_are_pure, 0, 50);
+	suite_add_tcase(suite, choose);
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed != 0;
+}
