@@ -310,6 +310,7 @@ static struct token large_token(void)
 	struct token token = {.n = LARGE, .grain = 32, .order = 1, .epochs = 2};
 
 	token.need = calloc(LARGE / 32 / 64 + 2, sizeof(uint64_t));
+	token.tail = calloc(1, sizeof(*token.tail));
 	bits_fill(token.need, LARGE / 32);
 	return token;
 }
