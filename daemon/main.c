@@ -177,13 +177,14 @@ static void log_to_file(const char *folder)
 }
 
 /* A system accessd that root started goes on as a user of its own, with the three capabilities by
- * which it serves others. 0, or not, with diag. */
+ * which it serves others. A root that lacks them, as in some containers, is served alone. 0,
+ * or not, with diag. */
 static int leave_root(const struct command *command, const struct param *param, struct diag *diag)
 {
 	struct identity user;
 	int r;
 
-	if (command->is_private || geteuid() != 0)
+	if (command->is_private || geteuid() != 0 || !identity_can_switch())
 		return 0;
 	r = identity_of_user(param->user, &user);
 	if (r) {

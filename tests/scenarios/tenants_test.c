@@ -116,6 +116,20 @@ START_TEST(root_is_refused_unless_asked_for)
 }
 END_TEST
 
+START_TEST(without_capabilities_it_serves_its_own_user)
+{
+	static const struct town_user root = {0, 0, 0};
+	const char *roots = secret_of("root", &root), *all = secret_of("berts", &town_bert);
+
+	town_is_powerless = true;
+	town_start("workers=1", NULL);
+	must_be_refused(&town_bert, all, OA_E_PERMISSION, "serves user 0 only");
+	must_train(&root, roots, 1);
+	ck_assert_double_eq(rig_status("tenants"), 0);
+	town_end();
+}
+END_TEST
+
 /* ---- what everybody may read ---- */
 
 /* A number of a tenant's line in the status, -1: he has none. */
@@ -651,6 +665,7 @@ static void add(TCase *tcase)
 	tcase_add_test(tcase, each_reads_what_he_may);
 	tcase_add_test(tcase, groups_count);
 	tcase_add_test(tcase, root_is_refused_unless_asked_for);
+	tcase_add_test(tcase, without_capabilities_it_serves_its_own_user);
 	tcase_add_test(tcase, open_data_are_read_once_for_all);
 	tcase_add_test(tcase, what_is_not_quite_open_is_not_shared);
 	tcase_add_test(tcase, what_was_open_can_be_closed);

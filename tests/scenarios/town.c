@@ -38,6 +38,7 @@ const struct town_user town_bert = {65202, 65202, 0};
 const struct town_user town_carl = {65203, 65203, TOWN_GROUP};
 const struct town_user town_accessd = {65200, 65200, 0};
 
+bool town_is_powerless;
 static int guard_fd = -1; /* the guard waits as long as it is open */
 static pid_t guard;
 static bool *has_database; /* shared with accessd's process, which finds out */
@@ -135,6 +136,9 @@ _Noreturn static void become_accessd(const char *const *args)
 	int log = open(rig_path("accessd.log"), O_WRONLY | O_CREAT | O_APPEND, 0600);
 
 	*has_database = take_database();
+	if (town_is_powerless &&
+	    (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || identity_drop_switching()))
+		_exit(126);
 	dup2(log, 2);
 	unsetenv("ACCESS_LIBEXEC");
 	execv(args[0], (char *const *)(uintptr_t)args);
@@ -184,6 +188,8 @@ void town_start(const char *first, ...)
 	snprintf(user, sizeof(user), "user=%u", (unsigned)town_accessd.uid);
 	snprintf(rig_host.dir, sizeof(rig_host.dir), "%s", rig_path("run-%d", (int)getpid()));
 	snprintf(rig_host.socket, sizeof(rig_host.socket), "%s/socket", rig_host.dir);
+	if (town_is_powerless) /* its own folder nobody else could enter */
+		mkdir(rig_host.dir, 0755);
 	va_start(settings, first);
 	for (const char *setting = first; setting; setting = va_arg(settings, const char *)) {
 		args[n++] = "--set";

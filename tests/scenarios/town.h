@@ -24,6 +24,8 @@ extern const struct town_user town_anna, town_bert, town_carl, town_accessd;
 bool town_can(const char **ret_why);
 /* Starts an accessd as root does, with these settings; its socket in rig_host.socket. */
 void town_start(const char *first, ...) __attribute__((sentinel));
+/* Set before town_start(): root without any capability starts it. */
+extern bool town_is_powerless;
 void town_end(void); /* by SIGTERM; it must leave no process and end with status 0 */
 bool town_has_database(void);
 
