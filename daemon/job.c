@@ -16,6 +16,7 @@
 
 #include "base/log.h"
 #include "daemon/conn.h"
+#include "daemon/group.h"
 #include "daemon/members.h"
 #include "daemon/node.h"
 #include "daemon/opening.h"
@@ -90,7 +91,8 @@ static int use_token(const struct stream *stream, const struct request *request,
 	return 0;
 }
 
-static int enter_carousel(struct job *job, const struct request *request, uint64_t *ret_epoch,
+/* *ret: where the job begins, need and token left out. */
+static int enter_carousel(struct job *job, const struct request *request, struct carousel_join *ret,
 			  uint64_t *code, struct diag *diag)
 {
 	struct carousel_join join = {
@@ -114,6 +116,10 @@ static int enter_carousel(struct job *job, const struct request *request, uint64
 		*code = r == -ENOMEM ? OA_E_MEMORY : OA_E_TOKEN;
 		return r;
 	}
+	if (request->ranks > 1 && !join.order)
+		r = group_enter(job->conn, &token, &join, &job->group, code, diag);
+	if (r)
+		return r;
 	r = carousel_join(job->stream->carousel, &join, base_now_ns(), &job->number);
 	if (r) {
 		*code = r == CAROUSEL_E_BAD ? OA_E_TOKEN : OA_E_MEMORY;
@@ -123,11 +129,14 @@ static int enter_carousel(struct job *job, const struct request *request, uint64
 						: "out of memory");
 		return r;
 	}
-	*ret_epoch = join.epoch;
+	if (job->group)
+		group_joined(job->group, request->rank);
+	*ret = (struct carousel_join){.epoch = join.epoch, .place = join.place};
 	return 0;
 }
 
-static void send_opened(struct job *job, uint64_t epoch, int inbox_fd, int outbox_fd)
+static void send_opened(struct job *job, const struct carousel_join *join, int inbox_fd,
+			int outbox_fd)
 {
 	struct stream *stream = job->stream;
 	struct hash_id pipeline;
@@ -142,7 +151,7 @@ static void send_opened(struct job *job, uint64_t epoch, int inbox_fd, int outbo
 		 stream->n_jobs - 1);
 	wire_out_init(&out, PROTO_OPENED);
 	wire_put_u64(&out, PROTO_KEY_JOB_ID, job->id);
-	wire_put_u64(&out, PROTO_KEY_EPOCH, epoch);
+	wire_put_u64(&out, PROTO_KEY_EPOCH, join->epoch);
 	wire_put_u64(&out, PROTO_KEY_SHARED, stream->n_jobs - 1);
 	wire_put_string(&out, PROTO_KEY_TEXT, text);
 	pipeline_hash(stream->pipeline, &pipeline);
@@ -151,6 +160,10 @@ static void send_opened(struct job *job, uint64_t epoch, int inbox_fd, int outbo
 	wire_put_fd(&out, stream->board_fd);
 	wire_put_fd(&out, inbox_fd);
 	wire_put_fd(&out, outbox_fd);
+	if (job->group) {
+		wire_put_u64(&out, PROTO_KEY_PLACE, join->place);
+		wire_put_fd(&out, job->group->scroll_fd);
+	}
 	conn_send(job->conn, &out);
 }
 
@@ -170,7 +183,7 @@ static struct job *job_make(struct conn *conn, int *inbox_fd, int *outbox_fd)
 	job->order = request->order;
 	if (!job->order)
 		job->order = pipeline_is_random(stream->pipeline) ? PLAN_CAROUSEL : PLAN_ANY;
-	job->stride = plan_is_fixed(job->order) ? 1 : job->batch;
+	job->stride = plan_is_fixed(job->order) || request->ranks > 1 ? 1 : job->batch;
 	job->budget = request->has_budget ? request->budget : BASE_MAX(UINT64_C(10), n / 100);
 	job->started_ns = job->rate_ns = job->moved_ns = base_now_ns();
 	job->name = strdup(request->job);
@@ -186,7 +199,8 @@ void job_open(struct conn *conn)
 {
 	_cleanup_close_ int inbox_fd = -1, outbox_fd = -1;
 	struct stream *stream = conn->stream;
-	uint64_t epoch = 0, code = OA_E_MEMORY;
+	struct carousel_join begin = {.epoch = 0};
+	uint64_t code = OA_E_MEMORY;
 	struct diag diag = {"out of memory or descriptors for the job's inbox and outbox"};
 	struct job *job;
 
@@ -199,7 +213,7 @@ void job_open(struct conn *conn)
 		return;
 	}
 	job = job_make(conn, &inbox_fd, &outbox_fd);
-	if (!job || enter_carousel(job, &conn->request, &epoch, &code, &diag)) {
+	if (!job || enter_carousel(job, &conn->request, &begin, &code, &diag)) {
 		if (job)
 			job_destroy(job);
 		conn_refuse(conn, code, diag.text);
@@ -215,8 +229,9 @@ void job_open(struct conn *conn)
 	log_line(LOG_LEVEL_INFO, "job-open",
 		 "job=%llu name=\"%s\" pid=%ld lane=%u batch=%u order=%s epoch=%llu",
 		 (unsigned long long)job->id, job->name, (long)conn->pid, stream->lane.number,
-		 job->batch, plan_name(job->order), (unsigned long long)epoch);
-	send_opened(job, epoch, inbox_fd, outbox_fd);
+		 job->batch, plan_name(job->order), (unsigned long long)begin.epoch);
+	base_close(&conn->request.log_fd);
+	send_opened(job, &begin, inbox_fd, outbox_fd);
 	node_need_tick(stream->node);
 	pump_soon(stream);
 }
@@ -256,6 +271,9 @@ static void leave(struct job *job, bool pinned)
 	}
 	stream->job[job->number] = NULL;
 	stream->n_jobs--;
+	if (job->group)
+		group_left(job->group);
+	job->group = NULL;
 	pump_soon(stream);
 }
 

@@ -10,13 +10,15 @@
 
 struct carousel_action;
 struct conn;
+struct group;
 struct stream;
 
 struct job {
 	struct conn *conn;
 	struct stream *stream;
-	uint64_t id;     /* for people */
-	uint32_t number; /* in the carousel and in stream->job[] */
+	struct group *group; /* NULL: it is no rank under the carousel */
+	uint64_t id;         /* for people */
+	uint32_t number;     /* in the carousel and in stream->job[] */
 	char *name;
 	uint32_t batch, order; /* order: enum plan_order */
 	uint32_t stride;       /* B, or 1 if its batches begin anywhere in a hand */

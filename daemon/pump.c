@@ -38,7 +38,9 @@ static void apply(struct stream *stream, const struct carousel_action *action, u
 		job_fail(stream->job[action->job], OA_E_INVALID,
 			 "the list of an epoch: it names a sample or a key that there is not");
 		break;
-	case CAROUSEL_LOG: /* no job has a group yet */
+	case CAROUSEL_LOG:
+		group_log(stream, action);
+		break;
 	case CAROUSEL_NONE:
 		break;
 	}
@@ -108,6 +110,7 @@ void pump_turn(struct stream *stream)
 	if (stream->state != STREAM_RUNS)
 		return;
 	poll_jobs(stream, now_ns);
+	group_sweep(stream, now_ns);
 	fill_collect(stream);
 	wake_ns = decide(stream, now_ns);
 	fill_feed(stream);

@@ -27,12 +27,13 @@ void request_fini(struct request *request)
 	free(request->token);
 	pipeline_free(request->pipeline);
 	base_close(&request->part_fd);
+	base_close(&request->log_fd);
 	request_init(request);
 }
 
 void request_init(struct request *request)
 {
-	*request = (struct request){.part_fd = -1};
+	*request = (struct request){.part_fd = -1, .log_fd = -1};
 }
 
 char *request_text(const struct wire_in *in, uint16_t key, size_t most)
@@ -183,14 +184,23 @@ static int check_seed(const struct request *request, bool has_seed, struct diag 
 
 static int check_ranks(const struct request *request, struct diag *diag)
 {
-	if (request->ranks == 1 || plan_is_fixed(request->order))
+	if (request->ranks == 1 || plan_is_fixed(request->order) || request->part_fd < 0)
 		return 0;
-	diag_set(
-	    diag,
-	    "%u ranks of one job: this accessd gives ranks their parts of orders \"seeded\" and "
-	    "\"sequential\" alone; ask for one of them, with the same seed on each rank",
-	    request->ranks);
+	diag_set(diag,
+		 "%u ranks of one job with a sampler (a part of the dataset): ask for order "
+		 "\"seeded\", with the same sampler and seed on each rank",
+		 request->ranks);
 	return OA_E_INVALID;
+}
+
+/* Of ranks that lost their accessd: what is in the descriptor is read when their stream is there. */
+static void take_log(struct request *request, struct wire_in *in)
+{
+	uint64_t index;
+
+	if (request->ranks > 1 && !plan_is_fixed(request->order) &&
+	    wire_get_u64(in, PROTO_KEY_LOG, &index) == 0 && index < WIRE_MAX_FDS)
+		request->log_fd = wire_take_fd(in, (unsigned)index);
 }
 
 static int check_split(const struct request *request, struct diag *diag)
@@ -263,6 +273,8 @@ int request_parse(struct request *request, struct wire_in *in, const uint8_t non
 		r = take_order(request, in, &has_seed, diag);
 	if (!r)
 		r = take_token(request, in, has_seed, diag);
+	if (!r)
+		take_log(request, in);
 	if (!r)
 		r = take_part(request, in, diag);
 	if (!r)

@@ -34,6 +34,7 @@ struct request {
 	uint8_t part_version[32];
 	struct population_split split; /* which the part is said to be; 0, 0: none */
 	uint32_t reuse;
+	int log_fd; /* owned; of a plan log that the job goes on with, or -1 */
 };
 
 /* Fills a request of request_init() (program may be set: a job without a name is called so). 0, or the code

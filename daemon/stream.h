@@ -18,6 +18,7 @@
 #include "daemon/arena.h"
 #include "daemon/bad.h"
 #include "daemon/fill.h"
+#include "daemon/group.h"
 #include "daemon/loop.h"
 #include "daemon/reserve.h"
 #include "sched/carousel.h"
@@ -57,6 +58,7 @@ struct stream {
 
 	struct carousel *carousel;
 	struct job *job[CAROUSEL_MAX_JOBS];
+	LIST_HEAD(, group) groups; /* of jobs with several ranks */
 	unsigned n_jobs, n_conns;
 
 	struct arena arena;

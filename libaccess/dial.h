@@ -33,6 +33,7 @@ struct dial_open { /* what OPEN asks for; strings and token are the owner's */
 	int64_t bad_budget;
 	void *token;
 	size_t token_size;
+	int log_fd; /* borrowed; of the plan log that the token is of, -1: none */
 	uint32_t reuse;
 	const struct part *part; /* borrowed; NULL: all samples */
 };

@@ -193,6 +193,11 @@ static int mix_open_part(struct oa_client *client, const struct mix_request *req
 		options.token_size = request->token.part_size[number];
 	}
 	r = oa_open(client, &options, &mix->part[number].stream, &error);
+	if (!r && mix->part[number].stream->is_logged)
+		return error_set(diag, OA_E_INVALID,
+				 "oa_mix_open(): part %u: ranks of a mix need order seeded or "
+				 "sequential",
+				 number);
 	return r ? error_set(diag, r, "part %u: %.600s", number, error.text) : 0;
 }
 

@@ -351,6 +351,8 @@ bool next_is_ready(const struct oa_stream *stream)
 {
 	if (!stream->is_idle || stream->failed || stream->has_ended)
 		return true;
+	if (stream->is_logged && stream->log.is_short) /* nothing else helps */
+		return planlog_has_grown(&stream->log);
 	if (stream->held)
 		return held_has_moved(stream->held);
 	return stream->session && grant_is_posted(&stream->session->rank);

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * One of several ranks of a job with a fixed plan: which places of it are ours is arithmetic
- * (sched/ranks.h). All hands pass by, in order. Over places of other ranks the cursor jumps, and a
+ * One of several ranks of a job: which places of its plan are ours is arithmetic (sched/ranks.h), and
+ * the plan is fixed, or the log of what is dealt to the job (planlog.c). All hands pass by, in order. Over places of other ranks the cursor jumps, and a
  * hand without a place of ours goes back as soon as it comes, filled or not; a batch of ours is a
  * window of its hand, or copied together where it straddles two. A hole makes it shorter, so that
  * all ranks have the same number of batches whatever is bad.
  *
- * The token says where all ranks are when they have done as many steps as we have.
+ * The token says where all ranks are when they have done as many steps as we have. With a log that is
+ * known when the log reaches there, so a batch is handed out no earlier.
  */
 
 #include <errno.h>
@@ -47,6 +48,64 @@ uint64_t ranked_step_of(const struct oa_stream *stream, uint64_t place)
 	return place / ((uint64_t)stream->batch * stream->open.ranks);
 }
 
+/* ---- the log ---- */
+
+int ranked_adopt(struct oa_stream *stream, struct session *session, struct diag *diag)
+{
+	struct progress *progress = &stream->progress;
+
+	if (!session->has_log)
+		return error_set(diag, OA_E_VERSION,
+				 "this accessd has no plan log for ranks under the carousel: "
+				 "upgrade accessd");
+	if (planlog_adopt(&stream->log, &stream->deal, &session->log, &session->log_fd,
+			  session->epoch, session->place))
+		return error_set(diag, -EPROTO,
+				 "accessd's plan log is no such memory, or contradicts the token");
+	stream->places = stream->log.total;
+	progress->base = progress->place = progress->cursor = session->place;
+	progress->base_step = progress->step;
+	return 0;
+}
+
+int ranked_follow(struct oa_stream *stream, uint64_t place, bool whole)
+{
+	int r = planlog_pass(&stream->log, &stream->deal, place, whole);
+
+	if (r <= 0)
+		return r;
+	if (r == PLANLOG_E_GONE)
+		return stream_fail(stream, OA_E_REFUSED,
+				   "this rank is two epochs behind the job's other ranks: the plan "
+				   "is kept no longer; start it again with rank 0's token");
+	return stream_fail(stream, -EPROTO, "accessd's plan log contradicts itself");
+}
+
+/* Does the log say all that a token after the step must? 0, STREAM_NOTHING, or the stream failed. */
+static int ranked_gate(struct oa_stream *stream, uint64_t place)
+{
+	int r;
+
+	if (!stream->is_logged)
+		return 0;
+	r = planlog_look(&stream->log, stream->progress.epoch, place);
+	if (r == PLANLOG_E_SHORT)
+		return STREAM_NOTHING;
+	if (r < 0)
+		return r;
+	return r ? stream_fail(stream, -EPROTO, "accessd's plan log contradicts itself") : 0;
+}
+
+/* The next hand. What the last one brought is delivered, as far as all ranks' steps go. */
+static int ranked_take(struct oa_stream *stream)
+{
+	uint64_t done = BASE_MIN(ranked_place(stream), stream->progress.cursor);
+
+	if (stream->is_logged && ranked_follow(stream, done, true))
+		return stream->failed ? stream->failed : -ENOMEM;
+	return next_hand(stream);
+}
+
 /* ---- the cursor ---- */
 
 static void ranked_move(struct oa_stream *stream, struct held *held, uint32_t count)
@@ -64,7 +123,7 @@ static int ranked_jump(struct oa_stream *stream, uint64_t place)
 	uint64_t far = place - stream->progress.cursor;
 
 	if (!held)
-		return next_hand(stream);
+		return ranked_take(stream);
 	ranked_move(stream, held, (uint32_t)BASE_MIN(far, (uint64_t)(held->end - held->at)));
 	return NEXT_LOOP;
 }
@@ -113,8 +172,6 @@ static int ranked_in_hand(struct oa_stream *stream, uint64_t left, bool whole, b
 	uint32_t want;
 	int run;
 
-	if (!held)
-		return next_hand(stream);
 	want = (uint32_t)BASE_MIN(left, (uint64_t)(held->end - held->at));
 	held_look(held);
 	run = held_run(held, want);
@@ -134,13 +191,20 @@ int ranked_step(struct oa_stream *stream, struct oa_batch **ret)
 	struct ranks ranks = ranked_ranks(stream);
 	uint64_t cursor = stream->progress.cursor, steps = ranks_steps(&ranks);
 	uint64_t first, end;
+	int r;
 
+	stream->log.is_short = false;
 	if (ranked_done(stream) == steps)
 		return ranked_end(stream);
 	end = ranks_part(&ranks, stream->open.rank, ranked_done(stream), &first);
 	end += first;
 	if (cursor < first)
 		return ranked_jump(stream, first);
+	if (cursor < end && !stream->held)
+		return ranked_take(stream);
+	r = ranked_gate(stream, ranks_place(&ranks, ranked_done(stream) + 1));
+	if (r)
+		return r;
 	if (cursor == end)
 		return ranked_carried(stream, ranked_done(stream) + 1 == steps, ret);
 	return ranked_in_hand(stream, end - cursor, cursor == first,

@@ -7,7 +7,7 @@
  * as the mappings, because to hang up is to give all pins back.
  *
  * Descriptors of the four memories are closed as soon as they are mapped: one descriptor a stream
- * stays. The outbox is not inherited by forked children (MADV_DONTFORK), so that a child cannot
+ * stays, and a rank's plan log, which it may have to show to another accessd. The outbox is not inherited by forked children (MADV_DONTFORK), so that a child cannot
  * give back, or take, in its parent's name, not even by a bug of ours.
  */
 
@@ -61,8 +61,24 @@ static int session_map(struct session *session, const int *fds, struct diag *dia
 	return session_map_rings(session, fds[SESSION_INBOX], fds[SESSION_OUTBOX], diag);
 }
 
+/* OPENED may have a plan log behind the four memories. */
+static int session_map_log(struct session *session, struct wire_in *opened, struct diag *diag)
+{
+	int r;
+
+	session->log_fd = wire_take_fd(opened, SESSION_FDS);
+	if (session->log_fd < 0 || wire_get_u64(opened, PROTO_KEY_PLACE, &session->place) ||
+	    wire_get_u64(opened, PROTO_KEY_EPOCH, &session->epoch))
+		return 0;
+	r = scroll_attach(session->log_fd, &session->log);
+	session->has_log = !r;
+	return r ? session_bad(diag, r, "plan log") : 0;
+}
+
 static void session_free(struct session *session)
 {
+	scroll_detach(&session->log);
+	base_close(&session->log_fd);
 	prefault_free(session->prefault);
 	if (session->slots)
 		board_slots_detach(&session->board.geometry, session->slots);
@@ -84,7 +100,7 @@ int session_new(struct wire_in *opened, int *sock, uint64_t pid, struct session 
 
 	if (!session)
 		return error_of_errno(diag, -ENOMEM, "opening a stream");
-	session->sock = -1;
+	session->sock = session->log_fd = -1;
 	session->pid = pid;
 	session->refs = 1;
 	if (wire_get_bytes(opened, PROTO_KEY_PIPELINE_ID, &pipeline, &size) == 0 &&
@@ -97,6 +113,8 @@ int session_new(struct wire_in *opened, int *sock, uint64_t pid, struct session 
 			      "accessd sent fewer than four descriptors with its answer");
 	else
 		r = session_map(session, fds, diag);
+	if (!r)
+		r = session_map_log(session, opened, diag);
 	for (unsigned i = 0; i < SESSION_FDS; i++)
 		base_close(&fds[i]);
 	if (r) {
@@ -123,6 +141,7 @@ void session_unref(struct session *session)
 void session_abandon(struct session *session, bool keep_slots)
 {
 	base_close(&session->sock);
+	base_close(&session->log_fd);
 	/* The outbox is not mapped here: whatever lies at its address is somebody else's. The
 	 * prefault thread exists in the parent alone; its struct is left to the end of the process.
 	 */

@@ -9,6 +9,7 @@
 #include "libaccess/prefault.h"
 #include "shmring/board.h"
 #include "shmring/grant.h"
+#include "shmring/scroll.h"
 
 struct session { /* all under the stream's lock but what never changes */
 	/* never changes */
@@ -20,6 +21,10 @@ struct session { /* all under the stream's lock but what never changes */
 	struct board board;
 	const uint8_t *slots;
 	struct prefault *prefault;
+	bool has_log;          /* a rank under the carousel */
+	struct scroll log;     /* until the stream takes it, and log_fd */
+	int log_fd;            /* owned, -1: none */
+	uint64_t epoch, place; /* with has_log: where the rank goes on */
 	/* lock */
 	struct grant_rank rank;
 	uint32_t refs; /* the stream's while it serves, and one for each hand taken from it */

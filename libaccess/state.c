@@ -17,7 +17,8 @@
  *
  * Skipped samples and those of a dropped last batch count as seen.
  *
- * With a fixed plan a place in the epoch's order is all there is to know (progress.place).
+ * With a fixed plan a place in the epoch's order is all there is to know (progress.place). Ranks under
+ * the carousel have a place, too, in their job's log, and the log says what it leaves (planlog.c).
  */
 
 #include <errno.h>
@@ -45,7 +46,7 @@ static uint64_t state_count(const struct oa_stream *stream)
 /* An epoch's need, from nothing delivered on. */
 static void state_fill_need(const struct oa_stream *stream, uint64_t *need)
 {
-	if (stream->is_fixed)
+	if (stream->is_fixed || stream->is_logged)
 		return;
 	if (stream->part.bits)
 		population_need(&stream->deal, stream->part.bits, need);
@@ -82,6 +83,49 @@ static void state_set_places(struct oa_stream *stream)
 	stream->places = stream->n_samples;
 	if (stream->is_listed)
 		stream->places = listed_places(stream, stream->progress.epoch);
+	if (stream->is_logged)
+		stream->places = stream->log.total;
+}
+
+/* What a token says of a job beside its place. */
+static void state_take_token(struct oa_stream *stream, const struct token *token)
+{
+	struct progress *progress = &stream->progress;
+
+	progress->epoch = token->epoch;
+	progress->delivered = token->delivered;
+	progress->step = token->delivered / stream->batch;
+	if (stream->is_ranked)
+		progress->step = ranked_step_of(stream, token->delivered);
+	progress->base = progress->place;
+	progress->base_step = progress->step;
+	memcpy(progress->laps, token->laps, sizeof(progress->laps));
+	progress->n_laps = token->n_laps;
+	progress->seed = token->seed;
+}
+
+/* With a plan log there is nothing but places in need and tail's stead. */
+static int state_init_log(struct oa_stream *stream, const struct token *token)
+{
+	struct progress *progress = &stream->progress;
+
+	progress->need = calloc(state_words(stream), sizeof(*progress->need));
+	progress->tail = calloc(1, sizeof(*progress->tail));
+	if (!progress->need || !progress->tail ||
+	    planlog_init(&stream->log, &stream->deal, token)) {
+		progress_fini(progress);
+		return -ENOMEM;
+	}
+	if (token)
+		state_take_token(stream, token);
+	if (stream->log.at.rest.epoch != progress->epoch) /* all of it was delivered */
+		progress->step = progress->base_step = progress->delivered = 0;
+	progress->epoch = stream->log.at.rest.epoch;
+	progress->left = INT64_MAX;
+	stream->n_carried = 0;
+	state_set_places(stream);
+	state_note_end(stream);
+	return 0;
 }
 
 int progress_init(struct oa_stream *stream, const struct token *token)
@@ -89,6 +133,8 @@ int progress_init(struct oa_stream *stream, const struct token *token)
 	struct progress *progress = &stream->progress;
 	uint32_t n_tail = token ? token->n_tail : 0;
 
+	if (stream->is_logged)
+		return state_init_log(stream, token);
 	progress->need = calloc(state_words(stream), sizeof(*progress->need));
 	progress->tail = calloc((size_t)n_tail + 1, sizeof(*progress->tail));
 	if (!progress->need || !progress->tail) {
@@ -104,18 +150,8 @@ int progress_init(struct oa_stream *stream, const struct token *token)
 		memcpy(progress->tail, token->tail, n_tail * sizeof(*progress->tail));
 		progress->n_tail = n_tail;
 	}
-	if (token) {
-		progress->epoch = token->epoch;
-		progress->delivered = token->delivered;
-		progress->step = token->delivered / stream->batch;
-		if (stream->is_ranked)
-			progress->step = ranked_step_of(stream, token->delivered);
-		progress->base = progress->place;
-		progress->base_step = progress->step;
-		memcpy(progress->laps, token->laps, sizeof(progress->laps));
-		progress->n_laps = token->n_laps;
-		progress->seed = token->seed;
-	}
+	if (token)
+		state_take_token(stream, token);
 	state_set_places(stream);
 	progress->left = state_left(stream);
 	stream->n_carried = 0;
@@ -211,7 +247,10 @@ bool progress_next_epoch(struct oa_stream *stream)
 
 	state_fold_spent(stream);
 	if (progress->n_tail > 0 || bits_count(progress->need, stream->deal.grains) > 0 ||
-	    (stream->is_fixed && progress->cursor != stream->places))
+	    ((stream->is_fixed || stream->is_ranked) && progress->cursor != stream->places))
+		return false;
+	if (stream->is_logged && (ranked_follow(stream, progress->cursor, false) ||
+				  !planlog_next_epoch(&stream->log, &stream->deal)))
 		return false;
 	progress->epoch++;
 	state_set_places(stream);
@@ -359,8 +398,10 @@ static int state_take_back(struct oa_stream *stream)
 int progress_rewind(struct oa_stream *stream)
 {
 	struct progress *progress = &stream->progress;
-	int r = stream->is_fixed ? 0 : state_take_back(stream);
+	int r = stream->is_fixed || stream->is_logged ? 0 : state_take_back(stream);
 
+	if (!r && stream->is_logged)
+		r = ranked_follow(stream, ranked_place(stream), false);
 	if (r)
 		return r;
 	if (stream->is_ranked) {
@@ -400,6 +441,24 @@ void progress_mark(const struct oa_stream *stream, struct progress_mark *ret)
 	};
 }
 
+/* By the log: what no rank has after the steps that are done. */
+static int state_log_token(struct oa_stream *stream, struct snapshot *snapshot, struct token *token)
+{
+	struct entry_rest rest;
+	int r = planlog_rest(&stream->log, &stream->deal, ranked_place(stream), &rest);
+
+	if (r)
+		return r < 0 ? r : -EPROTO;
+	snapshot->need = rest.need;
+	snapshot->tail = rest.tail;
+	snapshot->n_tail = rest.n_tail;
+	token->delivered = stream->deal.n - entry_rest_count(&stream->deal, &rest);
+	token->has_log = stream->log.scroll.map != NULL;
+	token->place = ranked_place(stream);
+	memcpy(token->log, stream->log.scroll.id, sizeof(token->log));
+	return 0;
+}
+
 int progress_token(struct oa_stream *stream, void **ret, size_t *ret_size)
 {
 	return progress_token_as_of(stream, NULL, ret, ret_size);
@@ -420,8 +479,12 @@ int progress_token_as_of(struct oa_stream *stream, const struct progress_mark *m
 	    .delivered = mark ? mark->delivered : progress_after(stream),
 	    .n_laps = progress->n_laps,
 	};
-	int r = stream->is_fixed ? 0 : snapshot_take(&snapshot, stream, mark);
+	int r = 0;
 
+	if (stream->is_logged)
+		r = state_log_token(stream, &snapshot, &token);
+	else if (!stream->is_fixed)
+		r = snapshot_take(&snapshot, stream, mark);
 	if (r)
 		return r;
 	if (stream->is_fixed) {
@@ -467,7 +530,7 @@ int oa_state(struct oa_stream *stream, void *data, size_t *size)
 	r = progress_token(stream, &token, &token_size);
 	record_flush(stream);
 	if (r)
-		stream_error(stream, r, "oa_state(): out of memory");
+		stream_error(stream, r, "oa_state(): %s", oa_error_name(r));
 	pthread_mutex_unlock(&stream->lock);
 	return r ? r : progress_copy_token(token, token_size, data, size);
 }

@@ -124,7 +124,8 @@ static void stream_set_order(struct oa_stream *stream, uint32_t order)
 	stream->is_fixed = plan_is_fixed(order);
 	stream->is_listed =
 	    stream->is_fixed && (order == PLAN_LIST || sampler_is_used(&stream->sampler));
-	stream->is_ranked = stream->is_fixed && stream->open.ranks > 1;
+	stream->is_ranked = stream->open.ranks > 1;
+	stream->is_logged = stream->is_ranked && !stream->is_fixed;
 }
 
 /* The first session says what the stream is. */
@@ -224,6 +225,8 @@ int stream_adopt(struct oa_stream *stream, struct session *session, struct diag 
 	r = progress->need ? stream_found_again(stream, geometry, diag)
 			   : stream_found(stream, geometry, diag);
 
+	if (!r && stream->is_logged)
+		r = ranked_adopt(stream, session, diag);
 	if (r) {
 		session_unref(session);
 		return r;
@@ -319,6 +322,27 @@ static int stream_check_options(const struct oa_options *options, struct diag *d
 	return sampler_check(options, diag);
 }
 
+/* Ranks find each other by their job's name. */
+static int stream_check_job(const struct oa_options *options, struct diag *diag)
+{
+	struct token token = {0};
+	uint32_t order = options->order;
+
+	if (options->ranks == 1 || (options->job && *options->job))
+		return 0;
+	if (!order && options->token &&
+	    token_parse(options->token, options->token_size, &token, diag) == 0)
+		order = token.order;
+	token_fini(&token);
+	if (plan_is_fixed(order))
+		return 0;
+	return error_set(
+	    diag, OA_E_INVALID,
+	    "oa_open(): options.job must be the same name on all %u ranks of a job: by "
+	    "it they find each other",
+	    options->ranks);
+}
+
 static char *stream_job_name(const char *name)
 {
 	char *text;
@@ -347,6 +371,7 @@ static int stream_set_open(struct dial_open *open, const struct oa_options *opti
 	    .bad_budget = options->bad_budget,
 	    .reuse = options->reuse,
 	    .token_size = options->token_size,
+	    .log_fd = -1,
 	};
 	if (options->token_size) {
 		open->token = malloc(options->token_size);
@@ -377,7 +402,7 @@ static int stream_alloc(const struct dial_route *route, struct oa_stream **ret)
 	part_init(&stream->part);
 	record_init(&stream->record);
 	replay_init(&stream->replay);
-	stream->epoll_fd = stream->timer_fd = stream->watched_fd = -1;
+	stream->epoll_fd = stream->timer_fd = stream->watched_fd = stream->log.fd = -1;
 	dial_init(&stream->dial, &stream->route);
 	pthread_mutex_init(&stream->lock, NULL);
 	sem_init(&stream->turn, 0, 0);
@@ -628,6 +653,8 @@ int oa_open(struct oa_client *client, const struct oa_options *options, struct o
 	r = stream_read_options(options, &mine, &diag);
 	if (!r)
 		r = stream_check_options(&mine, &diag);
+	if (!r)
+		r = stream_check_job(&mine, &diag);
 	if (r)
 		return error_export(error, r, diag.text);
 	r = stream_new(&client->route, &mine, &stream);
@@ -672,6 +699,7 @@ void stream_free(struct oa_stream *stream)
 	free(stream->parts);
 	progress_fini(&stream->progress);
 	listed_fini(&stream->listed);
+	planlog_fini(&stream->log);
 	sampler_fini(&stream->sampler);
 	part_fini(&stream->part);
 	dial_open_fini(&stream->open);
@@ -691,6 +719,7 @@ static void stream_close_in_child(struct oa_stream *stream)
 	base_close(&stream->dial.sock);
 	base_close(&stream->record.fd);
 	base_close(&stream->replay.fd);
+	base_close(&stream->log.fd);
 	if (stream->session)
 		session_abandon(stream->session, stream->hands != NULL);
 	stream->session = NULL;

@@ -18,6 +18,7 @@
 #include "libaccess/guard.h"
 #include "libaccess/libaccess.h"
 #include "libaccess/listed.h"
+#include "libaccess/planlog.h"
 #include "libaccess/part.h"
 #include "libaccess/record.h"
 #include "libaccess/replay.h"
@@ -90,7 +91,8 @@ struct progress {
 	uint64_t seed, laps[TOKEN_MAX_LAPS];
 	uint32_t n_laps;
 	/* Fixed plans have these instead of need and tail: in the epoch's order, the place up to which
-	 * all was delivered (or skipped), and the cursor's; between them lies what is carried. */
+	 * all was delivered (or skipped), and the cursor's; between them lies what is carried. So have
+	 * ranks, in the order of their log. */
 	uint64_t place, cursor;
 	/* With several ranks place is not kept: it follows from where they began in this epoch. */
 	uint64_t base, base_step;
@@ -119,7 +121,8 @@ struct oa_stream {
 	struct carry *full, **full_end;
 	uint64_t n_carried;    /* samples in carry and full */
 	uint32_t flags, batch; /* never change */
-	bool is_ranked;        /* one of several ranks, with a fixed plan */
+	bool is_ranked;        /* one of several ranks */
+	bool is_logged;        /* and its plan is the job's log */
 	bool is_listed;        /* a fixed plan that is a list */
 	bool is_fixed;         /* a fixed plan: batches are cut from its order, none out of turn */
 	int failed;            /* sticky code, 0: none */
@@ -148,6 +151,9 @@ struct oa_stream {
 	uint8_t dataset[32], pipeline[32]; /* pipeline: hash of its canonical text */
 	struct replay replay;
 
+	/* lock: with is_logged, instead of progress.need and tail */
+	struct planlog log;
+
 	/* turn: its wait, and the way to a session */
 	sem_t turn; /* posted to hand the turn over to one who waits for it */
 	struct dial_wait wait;
@@ -163,7 +169,7 @@ struct oa_stream {
 	uint32_t hand;      /* C */
 	struct part part;   /* which samples; bits NULL: all */
 	uint64_t n_samples; /* of an epoch */
-	uint64_t places;    /* of the fixed plan's epoch */
+	uint64_t places;    /* of the epoch, with a fixed plan or ranks */
 	struct record record;
 	struct listed listed; /* of a list */
 	uint64_t explain_ns;  /* accessd was asked about a bad sample, until then; 0: was not */
@@ -261,6 +267,10 @@ int progress_copy_token(const void *token, size_t token_size, void *data, size_t
 /* ---- ranked.c: one rank of several ---- */
 /* The place in the epoch at which all ranks go on when they have done our steps. */
 uint64_t ranked_place(const struct oa_stream *stream);
+/* Goes on where accessd says that the rank is in its job's log. */
+int ranked_adopt(struct oa_stream *stream, struct session *session, struct diag *diag);
+/* 0; else the log cannot be followed, and the stream has failed. */
+int ranked_follow(struct oa_stream *stream, uint64_t place, bool whole);
 /* The step that begins at or before the place. */
 uint64_t ranked_step_of(const struct oa_stream *stream, uint64_t place);
 /* As next_try(), or NEXT_LOOP: look again. */

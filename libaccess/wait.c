@@ -152,6 +152,7 @@ static int wait_refresh_token(struct oa_stream *stream)
 	free(stream->open.token);
 	stream->open.token = token;
 	stream->open.token_size = size;
+	stream->open.log_fd = stream->log.fd;
 	return 0;
 }
 

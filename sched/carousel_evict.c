@@ -140,7 +140,7 @@ static bool is_worth_less(const struct carousel *carousel, uint32_t a, uint32_t 
 
 /* Among equals one that nobody at all was granted, then one that fewer need, then the oldest. */
 uint32_t carousel_evict_choose(const struct carousel *carousel, bool somebody_starves,
-			       uint64_t now_ns)
+			       bool rank_waits, uint64_t now_ns)
 {
 	uint32_t victim = CAROUSEL_NO_SLOT, fewest = UINT32_MAX;
 
@@ -150,7 +150,9 @@ uint32_t carousel_evict_choose(const struct carousel *carousel, bool somebody_st
 		if (!can_evict(carousel, i))
 			continue;
 		wanted = wanted_by(carousel, i, now_ns);
-		if ((wanted && !somebody_starves) || wanted > fewest)
+		if ((wanted && !somebody_starves) || wanted > fewest ||
+		    (carousel->slots[i].granted &&
+		     carousel_log_protects(carousel, i, rank_waits, now_ns)))
 			continue;
 		if (wanted < fewest || is_worth_less(carousel, i, victim)) {
 			fewest = wanted;

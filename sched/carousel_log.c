@@ -15,6 +15,8 @@
  * rank's token after a step names what all ranks have then, so a rank begins a step only when the
  * log reaches to that step's end (libaccess/ranked.c).
  *
+ * What a rank takes next is not given up, unless for somebody who waits: carousel_log_protects().
+ *
  * A hand that is made again has the lap that it had, so nobody else can be granted it: he may have
  * seen it. Ranks of other groups know by their logs whether they wait for that very lap.
  *
@@ -372,6 +374,28 @@ bool carousel_log_awaits(const struct carousel *carousel, const struct carousel_
 		return false;
 	entry = member->log->at_slot[slot];
 	return entry > member->cursor && entry <= member->cursor + carousel->n_slots;
+}
+
+/*
+ * Ranks go in step: while one waits, the others stand. If those, with nothing coming to them, could
+ * take each other's slots, they would do so for ever, and from the one that waits.
+ */
+bool carousel_log_protects(const struct carousel *carousel, uint32_t slot, bool somebody_waits,
+			   uint64_t now_ns)
+{
+	for (uint32_t job = 0; job < CAROUSEL_MAX_JOBS && carousel->n_groups; job++) {
+		const struct carousel_member *member = &carousel->jobs[job];
+		uint32_t next = 0;
+
+		if (!carousel_is_rank(member) || (somebody_waits && !member->waiting))
+			continue;
+		while (next < member->n_grants && member->grants[next].state != CAROUSEL_GRANTED)
+			next++;
+		if (next < member->n_grants && member->grants[next].slot == slot &&
+		    carousel_step_lives(carousel, job, now_ns, NULL))
+			return true;
+	}
+	return false;
 }
 
 /* Samples of the log before what the rank has not taken. */

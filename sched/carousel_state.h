@@ -330,6 +330,10 @@ double carousel_log_pace(const struct carousel *carousel, uint32_t group);
 /* Will the rank come to what the slot holds soon? (false for others) */
 bool carousel_log_awaits(const struct carousel *carousel, const struct carousel_member *member,
 			 uint32_t slot);
+/* Must the slot not be given up, as a living rank takes it next? Where somebody starves who waits, only
+ * what a waiting rank takes next is protected. */
+bool carousel_log_protects(const struct carousel *carousel, uint32_t slot, bool somebody_waits,
+			   uint64_t now_ns);
 /* May the resident hand, which the group needs, be its next one? */
 bool carousel_log_wants(const struct carousel *carousel, uint32_t group, uint32_t slot);
 /* Is there an entry for the rank that was not granted? */
@@ -383,9 +387,9 @@ void carousel_choose(struct carousel *carousel, uint64_t lap, const uint32_t *or
 /* carousel_evict.c */
 /* Index of the job's grant of the slot, or -1. */
 int carousel_evict_granted_at(const struct carousel *carousel, uint32_t job, uint32_t slot);
-/* The slot to give up, or CAROUSEL_NO_SLOT. */
+/* The slot to give up, or CAROUSEL_NO_SLOT. rank_waits: one of those who starve sleeps in next. */
 uint32_t carousel_evict_choose(const struct carousel *carousel, bool somebody_starves,
-			       uint64_t now_ns);
+			       bool rank_waits, uint64_t now_ns);
 /* One step of the eviction under way. False: there is none, or it has come to nothing. */
 bool carousel_evict_step(struct carousel *carousel, struct carousel_action *ret);
 

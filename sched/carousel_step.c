@@ -208,13 +208,26 @@ static bool step_grant(struct carousel *carousel, uint64_t now_ns, struct carous
 
 /* productions */
 
-static bool is_before(const struct carousel_member *a, bool a_hungry,
-		      const struct carousel_member *b, bool b_hungry)
+/* By this hungry ones go first. What is given up for ranks that starve must come to one of them: who
+ * waits, then who has nothing, then the others. */
+static uint64_t urgency(const struct carousel *carousel, const struct carousel_member *member)
 {
+	if (!carousel_is_rank(member))
+		return member->coming;
+	if (member->waiting && !has_ready(carousel, member))
+		return 0;
+	return member->coming ? member->coming + carousel->config.hand : 1;
+}
+
+static bool is_before(const struct carousel *carousel, const struct carousel_member *a,
+		      bool a_hungry, const struct carousel_member *b, bool b_hungry)
+{
+	uint64_t a_urgency = urgency(carousel, a), b_urgency = urgency(carousel, b);
+
 	if (a_hungry != b_hungry)
 		return a_hungry;
-	if (a->coming != b->coming)
-		return a->coming < b->coming;
+	if (a_urgency != b_urgency)
+		return a_urgency < b_urgency;
 	return a->pace_ns < b->pace_ns;
 }
 
@@ -235,8 +248,8 @@ static uint32_t sort_jobs(const struct carousel *carousel, uint64_t now_ns, uint
 		hungry[job] = carousel_step_hungry(carousel, job, now_ns);
 		*ret_hungry += hungry[job];
 		as[job] = speaker(carousel, job, now_ns);
-		for (; at &&
-		       is_before(as[job], hungry[job], as[order[at - 1]], hungry[order[at - 1]]);
+		for (; at && is_before(carousel, as[job], hungry[job], as[order[at - 1]],
+				       hungry[order[at - 1]]);
 		     at--)
 			order[at] = order[at - 1];
 		order[at] = job;
@@ -365,7 +378,7 @@ static bool step_produce(struct carousel *carousel, uint64_t now_ns, struct caro
 {
 	uint32_t order[CAROUSEL_MAX_JOBS];
 	uint32_t n, n_hungry, slot;
-	bool starves = false;
+	bool starves = false, waits = false;
 
 	if (carousel->unfinished >= carousel->config.producing)
 		return false;
@@ -377,9 +390,13 @@ static bool step_produce(struct carousel *carousel, uint64_t now_ns, struct caro
 		produce_or_fail(carousel, order, n, n_hungry, slot, now_ns, ret);
 		return true;
 	}
-	for (uint32_t i = 0; i < n_hungry && !starves; i++)
-		starves = carousel_step_starving(carousel, order[i], now_ns);
-	carousel->evicting = carousel_evict_choose(carousel, starves, now_ns);
+	for (uint32_t i = 0; i < n_hungry && !waits; i++) {
+		if (!carousel_step_starving(carousel, order[i], now_ns))
+			continue;
+		starves = true;
+		waits = speaker(carousel, order[i], now_ns)->waiting;
+	}
+	carousel->evicting = carousel_evict_choose(carousel, starves, waits, now_ns);
 	watch_dead(carousel, speaker(carousel, order[0], now_ns),
 		   carousel->evicting == CAROUSEL_NO_SLOT, now_ns);
 	return carousel_evict_step(carousel, ret);

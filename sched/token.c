@@ -17,11 +17,12 @@
  *    96  4  ids in the tail
  *   100  4  laps
  *   104  4  bytes an id has: 4 if n <= 2^32, else 8
- *   108  4  0
+ *   108  4  1: place and log are there, else 0
  *   112 16  sampler
  *   128     bitmap over ceil(n / g) grains, in words of 8 bytes; none with a fixed plan
  *           tail: ids
  *           laps, newest last, 8 bytes each
+ *           place in a plan log, 8 bytes, and the log's name, 16 bytes
  *           XXH3-64 of all that is before
  *
  * Format 1 has no sampler, and is read as one of zeros. Format 3 is written where there are more than
@@ -89,6 +90,11 @@ static uint64_t grains_of(uint64_t n, uint32_t grain)
 	return n / grain + (n % grain != 0);
 }
 
+static size_t log_bytes(const struct token *token)
+{
+	return token->has_log ? 8 + sizeof(token->log) : 0;
+}
+
 static size_t need_words(const struct token *token)
 {
 	return plan_is_fixed(token->order) ? 0 : bits_words(grains_of(token->n, token->grain));
@@ -104,7 +110,8 @@ static uint32_t format_of(const struct token *token)
 /* All but head and need. */
 static size_t rest_bytes(const struct token *token)
 {
-	return (size_t)id_bytes(token->n) * token->n_tail + (size_t)8 * token->n_laps + TOKEN_SUM;
+	return (size_t)id_bytes(token->n) * token->n_tail + (size_t)8 * token->n_laps +
+	       log_bytes(token) + TOKEN_SUM;
 }
 
 /* writing */
@@ -134,7 +141,7 @@ static void write_head(const struct token *token, uint8_t *out, size_t size)
 	put(out + 96, token->n_tail, 4);
 	put(out + 100, token->n_laps, 4);
 	put(out + 104, id_bytes(token->n), 4);
-	put(out + 108, 0, 4);
+	put(out + 108, token->has_log, 4);
 	memcpy(out + 112, token->sampler, sizeof(token->sampler));
 }
 
@@ -158,6 +165,11 @@ size_t token_write(const struct token *token, void *ret, size_t size)
 		put(at, (uint64_t)token->tail[i], width);
 	for (uint32_t i = 0; i < token->n_laps; i++, at += 8)
 		put(at, token->laps[i], 8);
+	if (token->has_log) {
+		put(at, token->place, 8);
+		memcpy(at + 8, token->log, sizeof(token->log));
+		at += log_bytes(token);
+	}
 	put(at, hash_checksum(out, total - TOKEN_SUM), TOKEN_SUM);
 	return total;
 }
@@ -212,6 +224,7 @@ static void read_head(const uint8_t *data, struct token *token)
 	token->delivered = get(data + 88, 8);
 	token->n_tail = get32(data + 96);
 	token->n_laps = get32(data + 100);
+	token->has_log = get32(data + 108) == 1;
 	if (head_bytes(data) == TOKEN_HEAD)
 		memcpy(token->sampler, data + 112, sizeof(token->sampler));
 }
@@ -245,13 +258,13 @@ static int check_head(const uint8_t *data, size_t size, const struct token *toke
 		return bad(diag, "it is of a list and does not say which");
 	if (token->n > INT64_MAX || !measure_need(data, size, token, ret_need))
 		return bad(diag, "it is too short for its number of samples");
-	if (plan_is_fixed(token->order) && (token->n_tail || token->n_laps))
+	if (plan_is_fixed(token->order) && (token->n_tail || token->n_laps || token->has_log))
 		return bad(diag, "its head is inconsistent");
 	if (token->n_laps > TOKEN_MAX_LAPS || token->n_tail > token->n)
 		return bad(diag, "it lists too much");
 	if (token->epochs && token->epoch > token->epochs)
 		return bad(diag, "its epoch is past its last one");
-	if (get32(data + 104) != id_bytes(token->n) || get32(data + 108) != 0)
+	if (get32(data + 104) != id_bytes(token->n) || get32(data + 108) > 1)
 		return bad(diag, "its head is inconsistent");
 	if (*ret_need + rest_bytes(token) != size - head_bytes(data))
 		return bad(diag, "its size is not that of its contents");
@@ -330,9 +343,17 @@ static int check_sum(const struct token *token, struct diag *diag)
 	if (grains && bits_test(token->need, grains - 1))
 		rest -= grains * token->grain - token->n;
 	rest += token->n_tail;
-	if (rest > token->n || token->delivered > token->n - rest)
+	if (rest > token->n || token->delivered > token->n - rest || token->place > token->n - rest)
 		return bad(diag, "it accounts for more samples than the dataset has");
 	return 0;
+}
+
+static void read_log(const uint8_t *at, struct token *token)
+{
+	if (!token->has_log)
+		return;
+	token->place = get(at, 8);
+	memcpy(token->log, at + 8, sizeof(token->log));
 }
 
 static int read_body(const uint8_t *data, size_t need_bytes, struct token *token, struct diag *diag)
@@ -342,6 +363,7 @@ static int read_body(const uint8_t *data, size_t need_bytes, struct token *token
 	const uint8_t *laps = tail + (size_t)id_bytes(token->n) * token->n_tail;
 	int r = read_need(need, in_parts, token, diag);
 
+	read_log(laps + (size_t)8 * token->n_laps, token);
 	if (!r)
 		r = read_tail(tail, token, diag);
 	if (!r)

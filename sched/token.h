@@ -17,6 +17,7 @@
 
 #define TOKEN_MAX_LAPS 64
 #define TOKEN_SAMPLER 16
+#define TOKEN_LOG 16
 
 enum { TOKEN_E_BAD = 1, TOKEN_E_FOREIGN = 2, TOKEN_E_VERSION = 3 };
 
@@ -37,6 +38,10 @@ struct token {
 	uint64_t laps[TOKEN_MAX_LAPS]; /* newest last */
 	uint32_t n_laps;
 	uint8_t sampler[TOKEN_SAMPLER]; /* hash of which samples an epoch has; zeros: all of them */
+	/* Of a job of several ranks under the carousel: its plan log, and the place in its epoch. */
+	bool has_log;
+	uint8_t log[TOKEN_LOG];
+	uint64_t place;
 };
 
 size_t token_size(const struct token *token); /* bytes of token_write() */

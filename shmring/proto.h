@@ -12,7 +12,7 @@
  *   DESCRIBE (any number of times)>
  *   <------------------------------ PROGRESS* , DESCRIBED (1 fd) | REFUSED
  *   OPEN (with WELCOME's nonce) -->
- *   <------------------------------ PROGRESS* , OPENED (4 fds) | REFUSED
+ *   <------------------------------ PROGRESS* , OPENED (4-5 fds) | REFUSED
  *   KICK, EXPLAIN ---------------->
  *   <------------------------------ WAKE, EXPLAINED, NOTICE, FAILED, LOST
  *   (hang-up: everything is given back)
@@ -39,7 +39,8 @@ enum proto_message {
 	PROTO_REFUSED = 17,   /* CODE (enum oa_error), TEXT */
 	PROTO_PROGRESS = 18,  /* TEXT, DONE, TOTAL (0: unknown) */
 	PROTO_OPENED = 19,    /* JOB_ID, EPOCH, SHARED (jobs already in the stream), TEXT;
-				 PIPELINE_ID; fds: slots, board, inbox, outbox */
+				 PIPELINE_ID; fds: slots, board, inbox, outbox; with PLACE:
+				 the plan log */
 	PROTO_WAKE = 20,      /* answer to an armed flag */
 	PROTO_EXPLAINED = 21, /* TEXT */
 	PROTO_NOTICE = 22,    /* TEXT: for a person, once (a bad sample was skipped, ...) */
@@ -78,7 +79,9 @@ enum proto_key {
 	PROTO_KEY_POSITION = 26,
 	PROTO_KEY_ORDER =
 	    27, /* enum plan_order; missing: the token's, else the pipeline's usual one */
-	PROTO_KEY_SEED = 28, /* of a fixed plan; missing: the token's, else 0 */
+	PROTO_KEY_SEED = 28,  /* of a fixed plan; missing: the token's, else 0 */
+	PROTO_KEY_PLACE = 34, /* OPENED: of the rank in its job's plan log, which is fd 4 */
+	PROTO_KEY_LOG = 35,   /* OPEN: which of its descriptors is the plan log to go on with */
 	/* bytes[32]: with fd 0, a sealed bitmap over positions of the deal of this dataset version
 	 * (sched/population.h): the samples that the job's epochs have; missing: all */
 	PROTO_KEY_PART = 40,

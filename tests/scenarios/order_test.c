@@ -635,7 +635,7 @@ START_TEST(what_does_not_fit_is_refused)
 	assert_refused(&options, OA_E_INVALID, "seed 6");
 	options.seed = 0;
 	options.ranks = 2;
-	assert_refused(&options, OA_E_INVALID, "seeded");
+	assert_refused(&options, OA_E_INVALID, "options.job");
 	options.ranks = 1;
 	options.order = (enum oa_order)9;
 	assert_refused(&options, OA_E_INVALID, "order");

@@ -797,6 +797,182 @@ START_TEST(a_group_shares_with_a_job)
 }
 END_TEST
 
+/* ---- in step, as data-parallel ranks are ---- */
+
+/* A rank does as libaccess does: it takes a hand when it has come to the end of the last one. */
+struct pacer {
+	struct rank rank;
+	bool holds;
+	uint32_t slot;
+	uint64_t cursor, held_end;
+};
+
+static void pass_to(struct pacer *pacer, uint64_t place)
+{
+	pacer->cursor = BASE_MIN(place, pacer->held_end);
+	if (pacer->cursor < pacer->held_end)
+		return;
+	pacer->holds = false;
+	carousel_done(carousel, pacer->rank.number, pacer->slot, now_ns);
+}
+
+static bool take_next(struct job *job, struct pacer *pacer)
+{
+	struct rank *rank = &pacer->rank;
+
+	if (!rank->n_queue)
+		return false;
+	rank->next = pacer->cursor;
+	pacer->slot = rank->queue[0].slot;
+	carousel_taken(carousel, rank->number, pacer->slot, now_ns);
+	look(job, rank, &rank->queue[0]);
+	pacer->held_end = rank->next;
+	pacer->holds = true;
+	memmove(rank->queue, rank->queue + 1, --rank->n_queue * sizeof(*rank->queue));
+	return true;
+}
+
+/* One thing that the rank does on its way to a batch. false: it must wait. *ret: it has it. */
+static bool pace(struct job *job, uint32_t number, struct pacer *pacer, bool *ret)
+{
+	struct rank *rank = &pacer->rank;
+	uint64_t first = rank->share.n, end = first;
+
+	if (rank->done < ranks_steps(&rank->share)) {
+		end = ranks_part(&rank->share, number, rank->done, &first);
+		end += first;
+	} else if (pacer->cursor == rank->share.n) {
+		share_from(job, rank, rank->epoch + 1, 0);
+		pacer->cursor = 0;
+		*ret = rank->ended;
+		return true;
+	}
+	if (pacer->cursor < end && !pacer->holds)
+		return take_next(job, pacer);
+	if (pacer->cursor < first) {
+		pass_to(pacer, first);
+		return true;
+	}
+	if (!log_reaches(job, rank->epoch, ranks_place(&rank->share, rank->done + 1)))
+		return false;
+	if (pacer->cursor < end)
+		pass_to(pacer, end);
+	*ret = pacer->cursor == end;
+	rank->done += *ret;
+	return true;
+}
+
+static struct pacer *pacers;
+
+static struct rank *pacer_of(uint32_t number)
+{
+	for (uint32_t i = 0; i < jobs[0].n_ranks; i++)
+		if (pacers[i].rank.joined && pacers[i].rank.number == number)
+			return &pacers[i].rank;
+	return NULL;
+}
+
+static void settle_in_step(void)
+{
+	struct carousel_action action;
+
+	do {
+		struct rank *rank;
+
+		carousel_step(carousel, now_ns, &action);
+		rank = pacer_of(action.job);
+		if (action.kind == CAROUSEL_GRANT && claim(rank, "a grant for nobody")) {
+			rank->queue[rank->n_queue++] = (struct grant){
+			    action.slot, action.first, action.instance, action.epoch};
+		} else if (action.kind == CAROUSEL_REVOKE &&
+			   claim(rank, "a revocation for nobody")) {
+			rank->n_queue--;
+			claim(rank->queue[rank->n_queue].slot == action.slot, "not the newest");
+			carousel_reclaimed(carousel, action.job, action.slot, now_ns);
+		} else if (action.kind == CAROUSEL_PRODUCE) {
+			carousel_produced(carousel, action.slot);
+		} else if (action.kind == CAROUSEL_LOG) {
+			keep_entry(&jobs[0]);
+		}
+	} while (action.kind != CAROUSEL_NONE && !broken);
+}
+
+/* Waits as long as it takes, which is not long: the others do nothing meanwhile. */
+static void step_in_step(struct job *job, uint32_t number)
+{
+	struct pacer *pacer = &pacers[number];
+	bool has_it = false;
+
+	for (int waits = 0; !has_it && !pacer->rank.ended && !broken;) {
+		if (pace(job, number, pacer, &has_it))
+			continue;
+		carousel_waiting(carousel, pacer->rank.number, true);
+		settle_in_step();
+		carousel_waiting(carousel, pacer->rank.number, false);
+		now_ns += 1000;
+		claim(++waits < 100, "a rank waits for ever");
+	}
+}
+
+static void run_in_step(void)
+{
+	struct job *job = &jobs[0];
+	struct pacer all[MAX_RANKS] = {{.holds = false}};
+	struct entry_rest rest = {.epoch = 0};
+	uint32_t ended = 0;
+
+	pacers = all;
+	memset(job, 0, sizeof(*job));
+	job->n_ranks = 2 + (uint32_t)below(MAX_RANKS - 1);
+	job->batch = 1 + (uint32_t)below(24);
+	job->epochs = 2;
+	job->first_left = config.n;
+	job->lives = true;
+	entry_rest_init(the_deal(), NULL, NULL, 0, &rest);
+	found(job, &rest);
+	entry_rest_fini(&rest);
+	for (uint32_t i = 0; i < job->n_ranks && !broken; i++)
+		join_rank(job, &all[i].rank, 0, 0);
+	while (ended < job->n_ranks && !broken) {
+		ended = 0;
+		for (uint32_t i = 0; i < job->n_ranks; i++) {
+			step_in_step(job, i);
+			ended += all[i].rank.ended;
+		}
+	}
+	for (uint32_t i = 0; i < job->n_ranks; i++)
+		leave(&all[i].rank);
+	carousel_leave(carousel, job->number, now_ns);
+	drop_log(job);
+	free(job->log);
+	job->log = NULL;
+}
+
+/* As few slots as admission gives, with the hands of the jobs before in them. */
+START_TEST(ranks_in_step_never_wait_for_ever)
+{
+	philox_seq_init(&rng, 4713, 0, 0);
+	for (int world = 0; world < 400 && !broken; world++) {
+		config = (struct carousel_config){
+		    .n = 1 + below(MAX_N),
+		    .hand = 1 + (uint32_t)below(24),
+		    .slots = 2 * MAX_RANKS + (uint32_t)below(4),
+		    .producing = 1 + (uint32_t)below(2),
+		    .seed = (uint64_t)world,
+		    .usable_again = below(2),
+		};
+		config.max_slots = config.slots;
+		new_carousel();
+		for (int life = 0; life < 3 && !broken; life++)
+			run_in_step();
+		claim(!carousel_check(carousel), carousel_check(carousel));
+		ck_assert_msg(!broken, "world %d: %s", world, broken);
+	}
+	carousel_free(carousel);
+	carousel = NULL;
+}
+END_TEST
+
 START_TEST(grains_of_several_samples)
 {
 	uint64_t world = n_lives = 0;
@@ -818,6 +994,7 @@ static Suite *suite(void)
 	tcase_set_timeout(t, 300);
 	tcase_add_loop_test(t, a_log_is_each_sample_once, 0, TESTS);
 	tcase_add_test(t, a_group_shares_with_a_job);
+	tcase_add_test(t, ranks_in_step_never_wait_for_ever);
 	tcase_add_test(t, grains_of_several_samples);
 	suite_add_tcase(all, t);
 	return all;
