@@ -203,6 +203,8 @@ void town_start(const char *first, ...)
 	while (!answers() && base_now_ns() < end && host_is_alive(&rig_host))
 		rig_sleep_ms(10);
 	ck_assert_msg(answers(), "accessd does not answer: see %s", rig_path("accessd.log"));
+	/* it listens before it is whole */
+	ck_assert(rig_wait_status("node.clients", 0, 100000));
 }
 
 static unsigned all_below(pid_t pid, pid_t *ret, unsigned most)
