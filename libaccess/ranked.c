@@ -38,7 +38,8 @@ uint64_t ranked_place(const struct oa_stream *stream)
 {
 	struct ranks ranks = ranked_ranks(stream);
 
-	if (stream->has_ended) /* the next epoch's first, though it may have no step to be done */
+	/* No step is done, where drop_last leaves none to do neither. */
+	if (stream->has_ended || !ranked_done(stream))
 		return stream->progress.base;
 	return ranks_place(&ranks, ranked_done(stream));
 }
