@@ -60,6 +60,20 @@ static void *copy_of(const void *from, size_t bytes)
 	return to ? memcpy(to, from, bytes) : NULL;
 }
 
+static struct entry entry_of(const struct scroll_entry *from)
+{
+	return (struct entry){
+	    .epoch = from->epoch,
+	    .place = from->place,
+	    .seed = from->seed,
+	    .lap = from->lap,
+	    .count = from->count,
+	    .n_grains = from->n_grains,
+	    .grains = from->grains,
+	    .ids = from->ids,
+	};
+}
+
 static bool log_add(struct log *log, const struct scroll_entry *from)
 {
 	struct entry *entry;
@@ -76,17 +90,37 @@ static bool log_add(struct log *log, const struct scroll_entry *from)
 		log->room = room;
 	}
 	entry = &log->entries[log->n++];
-	*entry = (struct entry){
-	    .epoch = from->epoch,
-	    .place = from->place,
-	    .seed = from->seed,
-	    .lap = from->lap,
-	    .count = from->count,
-	    .n_grains = from->n_grains,
-	    .grains = copy_of(from->grains, from->n_grains * sizeof(*from->grains)),
-	    .ids = copy_of(from->ids, from->count * sizeof(*from->ids)),
-	};
+	*entry = entry_of(from);
+	entry->grains = copy_of(from->grains, from->n_grains * sizeof(*from->grains));
+	entry->ids = copy_of(from->ids, from->count * sizeof(*from->ids));
 	return entry->grains || entry->ids;
+}
+
+/* Hands of this stream may be smaller than they were: parts of one, which list their samples, are the
+ * same samples at the same places, made by the same seed and lap. */
+static bool log_add_parts(struct log *log, const struct deal *deal, uint32_t most,
+			  const struct scroll_entry *whole)
+{
+	const struct entry entry = entry_of(whole);
+	_cleanup_free_ int64_t *ids = NULL;
+	struct scroll_entry part = *whole;
+
+	if (whole->count <= most)
+		return log_add(log, whole);
+	ids = malloc(whole->count * sizeof(*ids));
+	if (!ids)
+		return false;
+	entry_samples(deal, &entry, ids);
+	part.n_grains = 0;
+	part.grains = NULL;
+	for (uint32_t at = 0; at < whole->count; at += part.count) {
+		part.place = whole->place + at;
+		part.count = BASE_MIN(whole->count - at, most);
+		part.ids = ids + at;
+		if (!log_add(log, &part))
+			return false;
+	}
+	return true;
 }
 
 /* Passes the entry; at the log's end the rest is where it ends. */
@@ -97,12 +131,12 @@ static bool follow(const struct deal *deal, struct entry_rest *rest, const struc
 }
 
 /* Reads the scroll behind fd, which must be the token's log and fit it. *rest: what it leaves. */
-static bool log_read(int fd, const struct token *token, const struct deal *deal, struct log *ret,
-		     struct entry_rest *rest)
+static bool log_read(int fd, const struct token *token, const struct deal *deal, uint32_t most,
+		     struct log *ret, struct entry_rest *rest)
 {
 	struct scroll scroll;
-	struct scroll_entry entry;
-	const struct entry *last = NULL;
+	struct scroll_entry read;
+	struct entry last = {.count = 0};
 	uint64_t offset;
 	int r;
 
@@ -110,14 +144,13 @@ static bool log_read(int fd, const struct token *token, const struct deal *deal,
 		return false;
 	offset = scroll_first(&scroll);
 	r = memcmp(scroll.id, token->log, sizeof(scroll.id)) || scroll.n_samples != deal->n;
-	while (!r && (r = scroll_read(&scroll, &offset, &entry)) == 0) {
-		r = !log_add(ret, &entry);
-		last = r ? NULL : &ret->entries[ret->n - 1];
-		r = r || !follow(deal, rest, last);
+	while (!r && (r = scroll_read(&scroll, &offset, &read)) == 0) {
+		last = entry_of(&read);
+		r = !follow(deal, rest, &last) || !log_add_parts(ret, deal, most, &read);
 	}
 	scroll_detach(&scroll);
-	return r == SCROLL_E_NONE && last && last->epoch == rest->epoch &&
-	       last->place + last->count == rest->place;
+	return r == SCROLL_E_NONE && last.count && last.epoch == rest->epoch &&
+	       last.place + last.count == rest->place;
 }
 
 /* ---- founding ---- */
@@ -214,7 +247,8 @@ static bool go_on(const struct conn *conn, const struct token *token, struct log
 	rest->place = token->place;
 	if (conn->request.log_fd < 0 || !token->has_log ||
 	    entry_rest_init(deal, token->need, token->tail, token->n_tail, rest) ||
-	    !log_read(conn->request.log_fd, token, deal, ret_log, rest))
+	    !log_read(conn->request.log_fd, token, deal, conn->stream->board.geometry.hand, ret_log,
+		      rest))
 		return false;
 	join->need = rest->need;
 	join->tail = rest->tail;

@@ -561,6 +561,15 @@ void carousel_log_append(struct carousel *carousel, uint32_t group, uint32_t slo
 
 /* producing what was dealt before */
 
+/* A hand that was larger than this stream's is in the log in parts, which have one lap. */
+static bool is_of(const struct entry *entry, const struct carousel_hand *hand)
+{
+	return entry->lap == hand->lap && entry->seed == hand->seed &&
+	       entry->count == hand->count && entry->n_grains == hand->n_grains &&
+	       (entry->n_grains ||
+		memcmp(entry->ids, hand->ids, hand->count * sizeof(*hand->ids)) == 0);
+}
+
 /* Other groups may have the same hand in their logs, and their ranks may wait for it. */
 static void hold_for_others(struct carousel *carousel, uint32_t slot)
 {
@@ -574,7 +583,7 @@ static void hold_for_others(struct carousel *carousel, uint32_t slot)
 		     log && number > log->first && !log->at_slot[slot]; number--) {
 			const struct entry *entry = &record_of(log, number - 1)->entry;
 
-			if (entry->lap == hand->lap && entry->seed == hand->seed)
+			if (is_of(entry, hand))
 				hold(carousel, log, slot, number - 1);
 		}
 	}

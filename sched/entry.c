@@ -113,13 +113,29 @@ static uint64_t *sorted_positions(const struct deal *deal, const int64_t *ids, u
 	return positions;
 }
 
+/* Takes a whole grain's bit out; its samples that are not among these positions stay, as single ones. */
+static void break_grain(const struct deal *deal, struct entry_rest *rest, uint64_t grain,
+			const uint64_t *positions, uint32_t count)
+{
+	uint64_t first = grain * deal->grain, size = deal_grain_size(deal, grain);
+	uint32_t at = 0;
+
+	if (!bits_test(rest->need, grain))
+		return;
+	bits_clear(rest->need, grain);
+	for (uint64_t position = first; position < first + size; position++) {
+		while (at < count && positions[at] < position)
+			at++;
+		if (at == count || positions[at] != position)
+			rest->tail[rest->n_tail++] = (int64_t)deal_sample(deal, position);
+	}
+}
+
 static void take_out(const struct deal *deal, struct entry_rest *rest, const uint64_t *positions,
 		     uint32_t count)
 {
 	uint32_t kept = 0;
 
-	for (uint32_t i = 0; i < count; i++)
-		bits_clear(rest->need, positions[i] / deal->grain);
 	for (uint32_t i = 0; i < rest->n_tail; i++) {
 		uint64_t position = deal_position(deal, (uint64_t)rest->tail[i]);
 
@@ -127,6 +143,13 @@ static void take_out(const struct deal *deal, struct entry_rest *rest, const uin
 			rest->tail[kept++] = rest->tail[i];
 	}
 	rest->n_tail = kept;
+	for (uint32_t first = 0, end; first < count; first = end) {
+		uint64_t grain = positions[first] / deal->grain;
+
+		for (end = first; end < count && positions[end] / deal->grain == grain;)
+			end++;
+		break_grain(deal, rest, grain, positions + first, end - first);
+	}
 }
 
 static void put_back(const struct deal *deal, struct entry_rest *rest, const uint64_t *positions,
@@ -169,7 +192,7 @@ static int cut(const struct deal *deal, struct entry_rest *rest, const struct en
 		return 0;
 	}
 	ids = malloc(entry->count * sizeof(*ids));
-	if (!ids || make_room(rest, entry->count - from))
+	if (!ids || make_room(rest, entry->count * deal->grain + entry->count - from))
 		return -ENOMEM;
 	entry_samples(deal, entry, ids);
 	all = sorted_positions(deal, ids, entry->count);

@@ -55,6 +55,7 @@ struct job {
 	const struct mixture_job *is;
 	struct oa_client *client; /* borrowed */
 	const char *dataset;      /* borrowed */
+	char name[32];            /* by which accessd knows that ranks are of one job */
 	struct mixture_ledger ledger;
 	void *token;
 	size_t token_size;
@@ -105,6 +106,7 @@ static int open_rank(struct rank *rank)
 	    .flags =
 		(life->copies ? OA_COPY : 0) | (life->drops_last ? OA_DROP_LAST : 0) | OA_POISON,
 	    .epochs = job->epochs,
+	    .job = rank->job->name,
 	    .ranks = life->ranks,
 	    .rank = rank->number,
 	    .token = rank->job->token,
@@ -337,6 +339,8 @@ static void run_case(const struct mixture *mixture, const struct daemon *daemon,
 		jobs[i] =
 		    (struct job){.is = is, .client = client, .dataset = datasets[is->dataset]};
 		jobs[i].ledger.job = is;
+		snprintf(jobs[i].name, sizeof(jobs[i].name), "case %" PRIu64 " job %u",
+			 mixture->number, i);
 		memcpy(jobs[i].ledger.version, versions[is->dataset], 32);
 		ck_assert_int_eq(pthread_create(&threads[i], NULL, be_job, &jobs[i]), 0);
 	}

@@ -194,6 +194,30 @@ START_TEST(the_last_is_dropped)
 }
 END_TEST
 
+/* Nothing is delivered before the first step, and there is none: another job has all of it to do. */
+START_TEST(a_step_is_larger_than_the_epoch)
+{
+	struct oa_options options = options_of(2, SAMPLES, true);
+	struct world world = {.client = NULL};
+	void *token;
+	size_t size;
+
+	begin("larger");
+	options.flags = OA_DROP_LAST;
+	world_open(&world, &options, NULL, 0);
+	token = token_of(world.rank[1].stream, &size);
+	ck_assert(drive(&world, 1));
+	world_close(&world);
+	options = options_of(1, 7, true);
+	world_open(&world, &options, token, size);
+	ck_assert(drive(&world, MOST_STEPS));
+	assert_all_once(&world);
+	world_close(&world);
+	free(token);
+	rig_end();
+}
+END_TEST
+
 /* ---- come and go ---- */
 
 /* Rank 2 opens when the others have done an epoch and more; rank 1 has long ended by then. */
@@ -376,16 +400,18 @@ START_TEST(a_job_resumes_with_other_ranks_and_batches)
 }
 END_TEST
 
-/* accessd is killed twice while the ranks are at different steps, some holding a batch. */
+/* accessd is killed while the ranks are at different steps, some holding a batch. Afterwards its
+ * hands are larger or smaller than those of the plan. */
 START_TEST(ranks_outlive_accessd)
 {
+	static const char *const hands[] = {"hand=16", "hand=5", "hand=24"};
 	struct oa_options options = options_of(4, 6, true);
 	struct world world = {.client = NULL};
 	struct oa_batch *held;
 
 	begin("outlive");
 	world_open(&world, &options, NULL, 0);
-	for (int life = 0; life < 3; life++) {
+	for (unsigned life = 0; life < BASE_ARRAY_LEN(hands); life++) {
 		drive(&world, 3);
 		step(&world, 1);
 		step(&world, 1);
@@ -393,7 +419,7 @@ START_TEST(ranks_outlive_accessd)
 		held = trainee_next(world.rank[0].stream);
 		ck_assert_ptr_nonnull(held);
 		world.rank[0].steps++;
-		rig_restart("workers=2", "hand=16", NULL);
+		rig_restart("workers=2", hands[life], NULL);
 		see(&world, held);
 		oa_release(held);
 		for (uint32_t rank = 4; rank-- > 0;) /* the last first */
@@ -520,6 +546,7 @@ static void add(TCase *tcase)
 {
 	tcase_add_test(tcase, all_ranks_together_get_each_sample_once);
 	tcase_add_test(tcase, the_last_is_dropped);
+	tcase_add_test(tcase, a_step_is_larger_than_the_epoch);
 	tcase_add_test(tcase, a_rank_comes_late);
 	tcase_add_test(tcase, a_killed_rank_returns);
 	tcase_add_test(tcase, a_rank_returns_with_its_token);

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Entries of a plan log that list their samples: a part of a hand may end inside a grain. */
+
+#include "sched/entry.h"
+
+#include <check.h>
+#include <string.h>
+
+#include "base/bits.h"
+
+#define N ((UINT64_C(1) << 20) - 1) /* grains of two, the last of one */
+
+static struct deal deal;
+static struct entry_rest rest;
+
+static void begin(void)
+{
+	static const uint8_t version[32] = {7};
+
+	deal_init(&deal, N, version);
+	ck_assert_uint_eq(deal.grain, 2);
+	rest = (struct entry_rest){.epoch = 3};
+	ck_assert_int_eq(entry_rest_init(&deal, NULL, NULL, 0, &rest), 0);
+	ck_assert_uint_eq(entry_rest_count(&deal, &rest), N);
+}
+
+static int64_t at_position(uint64_t position)
+{
+	return (int64_t)deal_sample(&deal, position);
+}
+
+static int pass(uint64_t place, const int64_t *ids, uint32_t count, uint32_t to)
+{
+	const struct entry entry = {.epoch = 3, .place = place, .count = count, .ids = ids};
+
+	ck_assert(entry_is_good(&deal, &entry));
+	return entry_rest_pass(&deal, &rest, &entry, place + to);
+}
+
+static bool is_left(int64_t id)
+{
+	for (uint32_t i = 0; i < rest.n_tail; i++)
+		if (rest.tail[i] == id)
+			return true;
+	return bits_test(rest.need, deal_position(&deal, (uint64_t)id) / deal.grain);
+}
+
+/* Grains 10 and 50, in a hand's order, in parts of one, two and one. */
+START_TEST(parts_break_grains)
+{
+	int64_t ids[4];
+
+	begin();
+	ids[0] = at_position(21);
+	ids[1] = at_position(100);
+	ids[2] = at_position(20);
+	ids[3] = at_position(101);
+	ck_assert_int_eq(pass(0, ids, 1, 1), 0);
+	ck_assert_uint_eq(entry_rest_count(&deal, &rest), N - 1);
+	ck_assert(!is_left(ids[0]) && is_left(ids[2]) && is_left(ids[1]) && is_left(ids[3]));
+	ck_assert_int_eq(pass(1, ids + 1, 2, 1), 0); /* to its middle */
+	ck_assert(!is_left(ids[1]) && is_left(ids[2]) && is_left(ids[3]));
+	ck_assert_int_eq(pass(1, ids + 1, 2, 2), 0);
+	ck_assert(!is_left(ids[2]) && is_left(ids[3]));
+	ck_assert_uint_eq(rest.n_tail, 1);
+	ck_assert_int_eq(pass(3, ids + 3, 1, 1), 0);
+	ck_assert_uint_eq(rest.n_tail, 0);
+	ck_assert_uint_eq(entry_rest_count(&deal, &rest), N - 4);
+	ck_assert_uint_eq(rest.place, 4);
+	entry_rest_fini(&rest);
+}
+END_TEST
+
+START_TEST(the_short_last_grain_is_whole_with_one)
+{
+	int64_t id;
+
+	begin();
+	id = at_position(N - 1);
+	ck_assert_int_eq(pass(0, &id, 1, 1), 0);
+	ck_assert(!is_left(id));
+	ck_assert_uint_eq(rest.n_tail, 0);
+	ck_assert_uint_eq(entry_rest_count(&deal, &rest), N - 1);
+	entry_rest_fini(&rest);
+}
+END_TEST
+
+/* What was there before, or stands twice in it, does not count. */
+START_TEST(samples_that_are_not_left_are_found)
+{
+	int64_t ids[2];
+
+	begin();
+	ids[0] = at_position(8);
+	ids[1] = at_position(9);
+	ck_assert_int_eq(pass(0, ids, 1, 1), 0);
+	ck_assert_int_eq(pass(1, ids, 2, 2), ENTRY_E_BAD);
+	entry_rest_fini(&rest);
+	begin();
+	ids[1] = ids[0];
+	ck_assert_int_eq(pass(0, ids, 2, 2), ENTRY_E_BAD);
+	entry_rest_fini(&rest);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("entry");
+	TCase *tcase = tcase_create("entry");
+	SRunner *runner;
+	int failed;
+
+	tcase_add_test(tcase, parts_break_grains);
+	tcase_add_test(tcase, the_short_last_grain_is_whole_with_one);
+	tcase_add_test(tcase, samples_that_are_not_left_are_found);
+	suite_add_tcase(suite, tcase);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed != 0;
+}
