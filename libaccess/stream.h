@@ -180,19 +180,16 @@ struct oa_stream {
 };
 
 /* ---- stream.c ---- */
-/* The caller's options, as far as his version of the struct has them. 0, OA_E_INVALID,
- * OA_E_VERSION. */
-int stream_read_options(const struct oa_options *from, struct oa_options *ret, struct diag *diag);
+/* An empty stream. 0 or negative errno; oa_close(). */
+int stream_alloc(const struct dial_route *route, struct oa_stream **ret);
+/* Where the fields' arrays lie in a buffer of one batch. */
+void stream_place_fields(struct oa_stream *stream);
+/* The order and all that follows from it. */
+void stream_set_order(struct oa_stream *stream, uint32_t order);
 /* A stream that nobody serves, for batches with the fields of another one that are put together
  * elsewhere. 0 or negative errno; oa_close(). */
 int stream_new_like(const struct oa_stream *other, uint32_t batch, uint32_t flags,
 		    struct oa_stream **ret);
-/* Makes session the stream's (consumed). The first one sets fields, sizes and deal; a later one
- * must agree with them. 0, or OA_E_DATASET, OA_E_PIPELINE, OA_E_TOKEN, OA_E_INVALID, -ENOMEM:
- * session is then unreferenced. */
-int stream_adopt(struct oa_stream *stream, struct session *session, struct diag *diag);
-/* The session is of no use any more: what was not delivered goes back into need and tail. */
-BASE_COLD void stream_lose(struct oa_stream *stream, const char *why);
 /* Sets the last error and returns code. */
 BASE_COLD int stream_error(struct oa_stream *stream, int code, const char *fmt, ...)
     BASE_PRINTF(3, 4);
@@ -203,6 +200,25 @@ BASE_COLD void stream_shut(struct oa_stream *stream);
 /* Closed, no batch is held, no thread is in it: the caller unlocks and frees it. */
 bool stream_is_unused(const struct oa_stream *stream);
 BASE_COLD void stream_free(struct oa_stream *stream); /* without the lock */
+
+/* ---- stream_adopt.c ---- */
+/* Makes session the stream's (consumed). The first one sets fields, sizes and deal; a later one
+ * must agree with them. 0, or OA_E_DATASET, OA_E_PIPELINE, OA_E_TOKEN, OA_E_INVALID, -ENOMEM:
+ * session is then unreferenced. */
+int stream_adopt(struct oa_stream *stream, struct session *session, struct diag *diag);
+/* The session is of no use any more: what was not delivered goes back into need and tail. */
+BASE_COLD void stream_lose(struct oa_stream *stream, const char *why);
+
+/* ---- stream_options.c ---- */
+/* The caller's options, as far as his version of the struct has them. 0, OA_E_INVALID,
+ * OA_E_VERSION. */
+int stream_read_options(const struct oa_options *from, struct oa_options *ret, struct diag *diag);
+/* Each by itself, and the sampler. 0, or OA_E_INVALID, OA_E_VERSION with diag naming the member. */
+int stream_check_options(const struct oa_options *options, struct diag *diag);
+/* Ranks find each other by their job's name: is there one where it is needed? 0 or OA_E_INVALID. */
+int stream_check_job(const struct oa_options *options, struct diag *diag);
+/* The request that is sent in OPEN: copies. 0 or -ENOMEM; dial_open_fini() in both cases. */
+int stream_set_open(struct dial_open *open, const struct oa_options *options);
 
 /* ---- held.c ---- */
 /* Takes the next grant into stream->held. 0, STREAM_NOTHING, OA_E_PINS, -ENOMEM; -EPROTO: the
@@ -238,19 +254,29 @@ int carry_add(struct oa_stream *stream, struct held *held, uint32_t count);
 void carry_clear(struct oa_stream *stream);           /* all that is carried, full ones too */
 uint32_t carry_count(const struct oa_stream *stream); /* in the buffer being filled */
 
-/* ---- state.c ---- */
+/* ---- progress.c ---- */
 int progress_init(struct oa_stream *stream, const struct token *token); /* token NULL: the start */
 void progress_fini(struct progress *progress);
 /* A tail hand was taken: its samples are not in the tail any more. */
 void progress_take_tail(struct progress *progress, const int64_t *ids, uint32_t count);
-/* The hand's grains leave need, if it is of this epoch. */
+/* Words of need. */
+size_t progress_words(const struct oa_stream *stream);
+/* Samples of the epoch that were not delivered. */
+uint64_t progress_left(const struct oa_stream *stream);
+/* The hand's grains leave need, which may be a copy. */
+void progress_clear_grains(const struct deal *deal, uint64_t *need, const struct held *held);
+/* The hand's grains leave the stream's need, if it is of this epoch. */
 void progress_fold(struct oa_stream *stream, struct held *held);
+/* So do those of all hands that the cursor has left. */
+void progress_fold_spent(struct oa_stream *stream);
 /* The cursor went over count samples: they are delivered, carried or holes. */
 void progress_pass(struct oa_stream *stream, uint32_t count);
 /* What was carried was delivered. */
 void progress_settle(struct oa_stream *stream);
 /* The epoch is delivered. false: need says that something is missing (nothing was changed). */
 bool progress_next_epoch(struct oa_stream *stream);
+
+/* ---- progress_token.c ---- */
 /* Takes everything back that was taken and not delivered. 0 or -ENOMEM. */
 int progress_rewind(struct oa_stream *stream);
 /* What a token says of how far the epoch is. */

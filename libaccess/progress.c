@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Where a job stands, exactly. The truth is a set: the samples of the epoch that oa_next() has not
+ * returned. It is kept as
+ *
+ *   need   a bit for each grain of which nothing was taken
+ *   tail   samples of begun grains (after a resume), until their hand is taken
+ *   and what lies in our hands: the cursor's hand from the cursor on, and what is carried
+ *
+ * The cursor's hand and those before it clear their bits only when they go back, or when somebody
+ * asks (progress_fold()): on the path of a batch nothing is done per grain. progress_token.c makes one
+ * set of it all.
+ *
+ * Skipped samples and those of a dropped last batch count as seen.
+ *
+ * With a fixed plan a place in the epoch's order is all there is to know (progress.place). Ranks under
+ * the carousel have a place, too, in their job's log, and the log says what it leaves (planlog.c).
+ */
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/bits.h"
+#include "libaccess/stream.h"
+#include "sched/population.h"
+
+/* ---- the start and the end ---- */
+
+size_t progress_words(const struct oa_stream *stream)
+{
+	return bits_words(stream->deal.grains) + 1;
+}
+
+/* Samples that need and tail stand for. */
+static uint64_t progress_count(const struct oa_stream *stream)
+{
+	return population_samples(&stream->deal, stream->part.bits, stream->progress.need) +
+	       stream->progress.n_tail;
+}
+
+/* An epoch's need, from nothing delivered on. */
+static void progress_fill_need(const struct oa_stream *stream, uint64_t *need)
+{
+	if (stream->is_fixed || stream->is_logged)
+		return;
+	if (stream->part.bits)
+		population_need(&stream->deal, stream->part.bits, need);
+	else
+		bits_fill(need, stream->deal.grains);
+}
+
+uint64_t progress_left(const struct oa_stream *stream)
+{
+	if (stream->is_ranked)
+		return INT64_MAX; /* it is not counted, and never 0 */
+	if (stream->is_fixed)
+		return stream->places - stream->progress.place;
+	return progress_count(stream);
+}
+
+static void progress_note_end(struct oa_stream *stream)
+{
+	stream->has_ended =
+	    stream->deal.n == 0 || (stream->epochs > 0 && stream->progress.epoch >= stream->epochs);
+}
+
+/* The epoch's number is known. */
+static void progress_set_places(struct oa_stream *stream)
+{
+	stream->places = stream->n_samples;
+	if (stream->is_listed)
+		stream->places = listed_places(stream, stream->progress.epoch);
+	if (stream->is_logged)
+		stream->places = stream->log.total;
+}
+
+/* What a token says of a job beside its place. */
+static void progress_take_token(struct oa_stream *stream, const struct token *token)
+{
+	struct progress *progress = &stream->progress;
+
+	progress->epoch = token->epoch;
+	progress->delivered = token->delivered;
+	progress->step = token->delivered / stream->batch;
+	if (stream->is_ranked)
+		progress->step = ranked_step_of(stream, token->delivered);
+	progress->base = progress->place;
+	progress->base_step = progress->step;
+	memcpy(progress->laps, token->laps, sizeof(progress->laps));
+	progress->n_laps = token->n_laps;
+	progress->seed = token->seed;
+}
+
+/* With a plan log there is nothing but places in need and tail's stead. */
+static int progress_init_log(struct oa_stream *stream, const struct token *token)
+{
+	struct progress *progress = &stream->progress;
+
+	progress->need = calloc(progress_words(stream), sizeof(*progress->need));
+	progress->tail = calloc(1, sizeof(*progress->tail));
+	if (!progress->need || !progress->tail ||
+	    planlog_init(&stream->log, &stream->deal, token)) {
+		progress_fini(progress);
+		return -ENOMEM;
+	}
+	if (token)
+		progress_take_token(stream, token);
+	if (stream->log.at.rest.epoch != progress->epoch) /* all of it was delivered */
+		progress->step = progress->base_step = progress->delivered = 0;
+	progress->epoch = stream->log.at.rest.epoch;
+	progress->left = INT64_MAX;
+	stream->n_carried = 0;
+	progress_set_places(stream);
+	progress_note_end(stream);
+	return 0;
+}
+
+int progress_init(struct oa_stream *stream, const struct token *token)
+{
+	struct progress *progress = &stream->progress;
+	uint32_t n_tail = token ? token->n_tail : 0;
+
+	if (stream->is_logged)
+		return progress_init_log(stream, token);
+	progress->need = calloc(progress_words(stream), sizeof(*progress->need));
+	progress->tail = calloc((size_t)n_tail + 1, sizeof(*progress->tail));
+	if (!progress->need || !progress->tail) {
+		progress_fini(progress);
+		return -ENOMEM;
+	}
+	progress_fill_need(stream, progress->need);
+	if (token && stream->is_fixed) {
+		progress->place = progress->cursor = token->delivered;
+	} else if (token) {
+		memcpy(progress->need, token->need,
+		       bits_words(stream->deal.grains) * sizeof(*progress->need));
+		memcpy(progress->tail, token->tail, n_tail * sizeof(*progress->tail));
+		progress->n_tail = n_tail;
+	}
+	if (token)
+		progress_take_token(stream, token);
+	progress_set_places(stream);
+	progress->left = progress_left(stream);
+	stream->n_carried = 0;
+	if (stream->deal.n > 0 && (progress->left == 0 || progress->cursor == stream->places))
+		progress_next_epoch(stream);
+	progress_note_end(stream);
+	return 0;
+}
+
+void progress_fini(struct progress *progress)
+{
+	free(progress->need);
+	free(progress->tail);
+	progress->need = NULL;
+	progress->tail = NULL;
+}
+
+/* ---- hands ---- */
+
+static int progress_compare_ids(const void *a, const void *b)
+{
+	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+void progress_take_tail(struct progress *progress, const int64_t *ids, uint32_t count)
+{
+	int64_t *tail = progress->tail;
+	uint32_t kept = 0;
+
+	qsort(tail, progress->n_tail, sizeof(*tail), progress_compare_ids);
+	for (uint32_t i = 0; i < count && progress->n_tail > 0; i++) {
+		int64_t id = ids[i];
+		uint32_t low = 0, high = progress->n_tail;
+
+		while (high - low > 1) {
+			uint32_t middle = low + (high - low) / 2;
+
+			if ((tail[middle] & INT64_MAX) <= id)
+				low = middle;
+			else
+				high = middle;
+		}
+		if (tail[low] == id)
+			tail[low] |= INT64_MIN; /* marked; the order without the mark stays */
+	}
+	for (uint32_t i = 0; i < progress->n_tail; i++)
+		if (tail[i] >= 0)
+			tail[kept++] = tail[i];
+	progress->n_tail = kept;
+}
+
+void progress_clear_grains(const struct deal *deal, uint64_t *need, const struct held *held)
+{
+	for (uint32_t i = 0; i < held->n_grains; i++) {
+		uint32_t grain = board_load_grain(&held->grains[i]);
+
+		if (grain < deal->grains)
+			bits_clear(need, grain);
+	}
+}
+
+void progress_fold(struct oa_stream *stream, struct held *held)
+{
+	if (!held->is_folded && held->epoch == stream->progress.epoch)
+		progress_clear_grains(&stream->deal, stream->progress.need, held);
+	held->is_folded = true;
+}
+
+void progress_settle(struct oa_stream *stream)
+{
+	if (stream->n_carried == 0)
+		stream->progress.place = stream->progress.cursor;
+}
+
+void progress_pass(struct oa_stream *stream, uint32_t count)
+{
+	stream->progress.cursor += count;
+	progress_settle(stream);
+}
+
+void progress_fold_spent(struct oa_stream *stream)
+{
+	for (struct held *held = stream->hands; held; held = held->next)
+		if (held->is_spent)
+			progress_fold(stream, held);
+}
+
+bool progress_next_epoch(struct oa_stream *stream)
+{
+	struct progress *progress = &stream->progress;
+
+	progress_fold_spent(stream);
+	if (progress->n_tail > 0 || bits_count(progress->need, stream->deal.grains) > 0 ||
+	    ((stream->is_fixed || stream->is_ranked) && progress->cursor != stream->places))
+		return false;
+	if (stream->is_logged && (ranked_follow(stream, progress->cursor, false) ||
+				  !planlog_next_epoch(&stream->log, &stream->deal)))
+		return false;
+	progress->epoch++;
+	progress_set_places(stream);
+	progress->step = progress->delivered = 0;
+	progress->left = stream->is_ranked ? INT64_MAX : stream->places;
+	progress->place = progress->cursor = progress->base = progress->base_step = 0;
+	progress_fill_need(stream, progress->need);
+	stream->stats.epochs++;
+	progress_note_end(stream);
+	return true;
+}

@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * The snapshot of where a job stands: one set of samples that were not delivered.
+ *
+ * It puts what lies in our hands back: a grain that lies there whole is needed again as a whole, so
+ * that any hand may bring it; of others the samples go into the tail. The snapshot is the token, and
+ * after the loss of a session it is also where we go on (progress_rewind()): one way for both, tested
+ * at every cut point.
+ *
+ * A fixed plan needs none, as its place is the whole state; a token of ranks under the carousel has
+ * what their job's log leaves after the steps that are done.
+ */
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/bits.h"
+#include "libaccess/error.h"
+#include "libaccess/stream.h"
+#include "sched/population.h"
+
+/* ---- the snapshot ---- */
+
+struct snapshot {
+	uint64_t *need;
+	int64_t *tail;
+	uint32_t n_tail;
+	uint64_t *position; /* in the deal, of all samples that lie in our hands */
+	size_t n_positions;
+};
+
+static void snapshot_fini(struct snapshot *snapshot)
+{
+	free(snapshot->need);
+	free(snapshot->tail);
+	free(snapshot->position);
+}
+
+static void snapshot_add(struct snapshot *snapshot, const struct oa_stream *stream,
+			 const int64_t *ids, uint64_t count)
+{
+	for (uint64_t i = 0; i < count; i++) {
+		uint64_t id = (uint64_t)board_load_id(&ids[i]), position;
+
+		if (id >= stream->deal.n)
+			continue;
+		position = deal_position(&stream->deal, id);
+		if (!stream->part.bits || bits_test(stream->part.bits, position))
+			snapshot->position[snapshot->n_positions++] = position;
+	}
+}
+
+static int snapshot_compare(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+static void snapshot_collect(struct snapshot *snapshot, const struct oa_stream *stream)
+{
+	const struct progress *progress = &stream->progress;
+	const struct held *held = stream->held;
+
+	snapshot_add(snapshot, stream, progress->tail, progress->n_tail);
+	for (const struct carry *carry = stream->full; carry; carry = carry->next)
+		snapshot_add(snapshot, stream, carry->ids, carry->count);
+	if (stream->carry)
+		snapshot_add(snapshot, stream, stream->carry->ids, stream->carry->count);
+	if (held)
+		snapshot_add(snapshot, stream, held->ids + held->at, held->end - held->at);
+}
+
+static void snapshot_sort(struct snapshot *snapshot)
+{
+	qsort(snapshot->position, snapshot->n_positions, sizeof(*snapshot->position),
+	      snapshot_compare);
+}
+
+/* Samples of the grain that are ours. */
+static uint32_t snapshot_grain_size(const struct oa_stream *stream, uint64_t grain)
+{
+	return stream->part.bits ? population_of_grain(&stream->deal, stream->part.bits, grain)
+				 : deal_grain_size(&stream->deal, grain);
+}
+
+/* Whole grains become bits, of others the samples become the tail. Positions are sorted. */
+static void snapshot_sort_out(struct snapshot *snapshot, const struct oa_stream *stream)
+{
+	const struct deal *deal = &stream->deal;
+	size_t first = 0;
+
+	while (first < snapshot->n_positions) {
+		uint64_t grain = snapshot->position[first] / deal->grain;
+		uint32_t tail = snapshot->n_tail;
+		size_t at = first;
+
+		for (; at < snapshot->n_positions && snapshot->position[at] / deal->grain == grain;
+		     at++)
+			if (at == first || snapshot->position[at] != snapshot->position[at - 1])
+				snapshot->tail[tail++] =
+				    (int64_t)deal_sample(deal, snapshot->position[at]);
+		first = at;
+		if (bits_test(snapshot->need, grain))
+			continue;
+		if (tail - snapshot->n_tail == snapshot_grain_size(stream, grain))
+			bits_set(snapshot->need, grain);
+		else
+			snapshot->n_tail = tail;
+	}
+}
+
+/*
+ * 0 or -ENOMEM. As of a mark, what was delivered since is put back. When the job has come into another
+ * epoch since, that is all that is left of the mark's, and of later ones nothing was delivered.
+ */
+static int snapshot_take(struct snapshot *snapshot, struct oa_stream *stream,
+			 const struct progress_mark *mark)
+{
+	const struct held *held = stream->held;
+	size_t most = (size_t)stream->progress.n_tail + (size_t)stream->n_carried +
+		      (held ? held->end - held->at : 0) + (mark ? mark->n_ids : 0) + 1;
+	bool is_of_now = !mark || mark->epoch == stream->progress.epoch;
+
+	progress_fold_spent(stream);
+	snapshot->need = calloc(progress_words(stream), sizeof(*snapshot->need));
+	snapshot->tail = malloc(most * sizeof(*snapshot->tail));
+	snapshot->position = malloc(most * sizeof(*snapshot->position));
+	if (!snapshot->need || !snapshot->tail || !snapshot->position)
+		return -ENOMEM;
+	if (is_of_now) {
+		memcpy(snapshot->need, stream->progress.need,
+		       progress_words(stream) * sizeof(*snapshot->need));
+		if (held && !held->is_folded)
+			progress_clear_grains(&stream->deal, snapshot->need, held);
+		snapshot_collect(snapshot, stream);
+	}
+	if (mark)
+		snapshot_add(snapshot, stream, mark->ids, mark->n_ids);
+	snapshot_sort(snapshot);
+	snapshot_sort_out(snapshot, stream);
+	return 0;
+}
+
+/* ---- back to it ---- */
+
+/* 0 or -ENOMEM. */
+static int progress_take_back(struct oa_stream *stream)
+{
+	_cleanup_(snapshot_fini) struct snapshot snapshot = {0};
+	struct progress *progress = &stream->progress;
+	int r = snapshot_take(&snapshot, stream, NULL);
+
+	if (r)
+		return r;
+	progress_fini(progress);
+	progress->need = base_take_ptr(snapshot.need);
+	progress->tail = base_take_ptr(snapshot.tail);
+	progress->n_tail = snapshot.n_tail;
+	return 0;
+}
+
+int progress_rewind(struct oa_stream *stream)
+{
+	struct progress *progress = &stream->progress;
+	int r = stream->is_fixed || stream->is_logged ? 0 : progress_take_back(stream);
+
+	if (!r && stream->is_logged)
+		r = ranked_follow(stream, ranked_place(stream), false);
+	if (r)
+		return r;
+	if (stream->is_ranked) {
+		progress->base = progress->place = ranked_place(stream);
+		progress->base_step = progress->step;
+	}
+	progress->cursor = progress->place;
+	if (stream->held) {
+		stream->held->is_folded = true;
+		held_spend(stream, stream->held);
+	}
+	carry_clear(stream);
+	progress->left = progress_left(stream);
+	if (stream->is_ranked && progress->cursor == stream->places)
+		progress_next_epoch(stream);
+	/* Fewer than counted if accessd dealt something twice: the token must not contradict
+	 * itself. */
+	progress->delivered = BASE_MIN(progress->delivered, stream->places - progress->left);
+	return 0;
+}
+
+/* ---- the token ---- */
+
+/* What a token of now says was delivered: with a fixed plan, a place. */
+uint64_t progress_after(const struct oa_stream *stream)
+{
+	if (stream->is_ranked)
+		return ranked_place(stream);
+	return stream->is_fixed ? stream->progress.place : stream->progress.delivered;
+}
+
+void progress_mark(const struct oa_stream *stream, struct progress_mark *ret)
+{
+	*ret = (struct progress_mark){
+	    .epoch = stream->progress.epoch,
+	    .delivered = progress_after(stream),
+	};
+}
+
+/* By the log: what no rank has after the steps that are done. */
+static int progress_log_token(struct oa_stream *stream, struct snapshot *snapshot,
+			      struct token *token)
+{
+	struct entry_rest rest;
+	int r = planlog_rest(&stream->log, &stream->deal, ranked_place(stream), &rest);
+
+	if (r)
+		return r < 0 ? r : -EPROTO;
+	snapshot->need = rest.need;
+	snapshot->tail = rest.tail;
+	snapshot->n_tail = rest.n_tail;
+	token->delivered = stream->deal.n - entry_rest_count(&stream->deal, &rest);
+	token->has_log = stream->log.scroll.map != NULL;
+	token->place = ranked_place(stream);
+	memcpy(token->log, stream->log.scroll.id, sizeof(token->log));
+	return 0;
+}
+
+int progress_token(struct oa_stream *stream, void **ret, size_t *ret_size)
+{
+	return progress_token_as_of(stream, NULL, ret, ret_size);
+}
+
+int progress_token_as_of(struct oa_stream *stream, const struct progress_mark *mark, void **ret,
+			 size_t *ret_size)
+{
+	_cleanup_(snapshot_fini) struct snapshot snapshot = {0};
+	const struct progress *progress = &stream->progress;
+	struct token token = {
+	    .n = stream->deal.n,
+	    .grain = stream->deal.grain,
+	    .order = stream->order,
+	    .seed = progress->seed,
+	    .epoch = mark ? mark->epoch : progress->epoch,
+	    .epochs = stream->epochs,
+	    .delivered = mark ? mark->delivered : progress_after(stream),
+	    .n_laps = progress->n_laps,
+	};
+	int r = 0;
+
+	if (stream->is_logged)
+		r = progress_log_token(stream, &snapshot, &token);
+	else if (!stream->is_fixed)
+		r = snapshot_take(&snapshot, stream, mark);
+	if (r)
+		return r;
+	if (stream->is_fixed) {
+		token.seed = stream->seed;
+		token.n_laps = 0;
+	}
+	memcpy(token.dataset, stream->dataset, sizeof(token.dataset));
+	memcpy(token.sampler, stream->sampler.hash, sizeof(token.sampler));
+	memcpy(token.laps, progress->laps, sizeof(token.laps));
+	token.need = snapshot.need;
+	token.tail = snapshot.tail;
+	token.n_tail = snapshot.n_tail;
+	*ret_size = token_size(&token);
+	*ret = malloc(*ret_size);
+	if (!*ret)
+		return -ENOMEM;
+	token_write(&token, *ret, *ret_size);
+	return 0;
+}
+
+int progress_copy_token(const void *token, size_t token_size, void *data, size_t *size)
+{
+	size_t room = data ? *size : 0;
+
+	*size = token_size;
+	if (room < token_size)
+		return -ENOBUFS;
+	memcpy(data, token, token_size);
+	return 0;
+}
+
+int oa_state(struct oa_stream *stream, void *data, size_t *size)
+{
+	_cleanup_free_ void *token = NULL;
+	size_t token_size = 0;
+	int r;
+
+	if (!stream || !size)
+		return OA_E_INVALID;
+	if (!guard_is_ours(&stream->guard))
+		return OA_E_FORKED;
+	pthread_mutex_lock(&stream->lock);
+	r = progress_token(stream, &token, &token_size);
+	record_flush(stream);
+	if (r)
+		stream_error(stream, r, "oa_state(): %s", oa_error_name(r));
+	pthread_mutex_unlock(&stream->lock);
+	return r ? r : progress_copy_token(token, token_size, data, size);
+}

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Sessions come and go.
+ *
+ * A stream outlives sessions: what it promises (fields, sizes, the dataset's version) is fixed by
+ * the first one, and a later one must agree or is refused, because a training loop cannot take
+ * other shapes in the middle. It keeps the truth about what was delivered (progress.c); accessd is
+ * told at each opening.
+ */
+
+#include <errno.h>
+#include <string.h>
+#include "libaccess/error.h"
+#include "libaccess/stream.h"
+
+/* ---- the first one ---- */
+
+static void stream_set_fields(struct oa_stream *stream, const struct board_geometry *geometry)
+{
+	stream->n_fields = geometry->n_fields;
+	for (uint32_t i = 0; i < geometry->n_fields; i++) {
+		const struct layout_field *from = &geometry->field[i];
+		struct stream_field *field = &stream->field[i];
+
+		memcpy(field->name, from->name, sizeof(from->name));
+		field->dtype = from->dtype;
+		field->where = from->where;
+		field->ndim = from->ndim;
+		memcpy(field->shape, from->shape, sizeof(field->shape));
+		field->sample_bytes = from->sample_bytes;
+	}
+	stream_place_fields(stream);
+}
+
+/* The first session says what the stream is. */
+static int stream_found(struct oa_stream *stream, const struct board_geometry *geometry,
+			struct diag *diag)
+{
+	struct token token = {0};
+	uint64_t places;
+	int r;
+
+	deal_init(&stream->deal, geometry->n_samples, geometry->dataset);
+	memcpy(stream->dataset, geometry->dataset, sizeof(stream->dataset));
+	stream->n_samples = stream->part.bits ? stream->part.count : geometry->n_samples;
+	stream_set_fields(stream, geometry);
+	r = stream->is_listed ? listed_check(stream, diag) : 0;
+	if (r)
+		return r;
+	if (geometry->grain != stream->deal.grain)
+		return error_set(diag, -EPROTO,
+				 "accessd deals grains of %u samples, this libaccess %u",
+				 geometry->grain, stream->deal.grain);
+	if (stream->part.n &&
+	    (geometry->n_samples != stream->part.n ||
+	     memcmp(geometry->dataset, stream->part.version, sizeof(stream->dataset)) != 0))
+		return error_set(diag, -EPROTO,
+				 "accessd opened another version of the dataset than it described");
+	places = stream->n_samples;
+	if (stream->is_listed)
+		places = listed_places(stream, stream->replay.first);
+	if ((stream->flags & OA_DROP_LAST) && places < stream->batch)
+		return error_set(
+		    diag, OA_E_INVALID,
+		    "an epoch has %llu samples, fewer than one batch of %u: with OA_DROP_LAST "
+		    "nothing would be left",
+		    (unsigned long long)places, stream->batch);
+	if (!stream->open.token) {
+		r = progress_init(stream, NULL);
+		return r ? r : record_open(stream, NULL, diag);
+	}
+	r = token_parse(stream->open.token, stream->open.token_size, &token, diag);
+	if (!r)
+		r = token_fits(&token, stream->deal.n, stream->deal.grain, stream->dataset, diag);
+	if (!r)
+		r = token_fits_sampler(&token, stream->sampler.hash, diag);
+	if (!r) {
+		stream_set_order(stream, token.order);
+		if (stream->is_fixed)
+			stream->seed = token.seed;
+		stream->listed.next = token.epoch;
+		if (stream->is_listed && token.delivered > listed_places(stream, token.epoch))
+			r = error_set(diag, OA_E_TOKEN, "resume token: its place is past the end");
+		else
+			r = progress_init(stream, &token);
+	}
+	if (r > 0)
+		r = OA_E_TOKEN;
+	if (!r)
+		r = record_open(stream, &token, diag);
+	token_fini(&token);
+	return r;
+}
+
+/* ---- a later one ---- */
+
+static bool stream_has_fields(const struct oa_stream *stream, const struct board_geometry *geometry)
+{
+	if (stream->n_fields != geometry->n_fields)
+		return false;
+	for (uint32_t i = 0; i < stream->n_fields; i++) {
+		const struct stream_field *a = &stream->field[i];
+		const struct layout_field *b = &geometry->field[i];
+
+		if (memcmp(a->name, b->name, sizeof(b->name)) != 0 || a->dtype != b->dtype ||
+		    a->where != b->where || a->ndim != b->ndim ||
+		    a->sample_bytes != b->sample_bytes ||
+		    memcmp(a->shape, b->shape, b->ndim * sizeof(b->shape[0])) != 0)
+			return false;
+	}
+	return true;
+}
+
+/* A later one must be the same to the job. */
+static int stream_found_again(const struct oa_stream *stream, const struct board_geometry *geometry,
+			      struct diag *diag)
+{
+	if (geometry->n_samples != stream->deal.n ||
+	    memcmp(geometry->dataset, stream->dataset, sizeof(stream->dataset)) != 0)
+		return error_set(
+		    diag, OA_E_DATASET,
+		    "the dataset %s has changed while this job was running: start the job again",
+		    stream->open.dataset);
+	if (geometry->grain != stream->deal.grain || !stream_has_fields(stream, geometry))
+		return error_set(diag, OA_E_PIPELINE,
+				 "accessd came back with other fields or shapes for this pipeline: "
+				 "start the job "
+				 "again from its token");
+	return 0;
+}
+
+/* ---- it is taken, and lost ---- */
+
+/* What could not be sent to the new session is its end. */
+static int stream_adopted(const struct oa_stream *stream, struct diag *diag)
+{
+	if (stream->failed)
+		*diag = stream->failure;
+	return stream->failed;
+}
+
+int stream_adopt(struct oa_stream *stream, struct session *session, struct diag *diag)
+{
+	const struct board_geometry *geometry = &session->board.geometry;
+	struct progress *progress = &stream->progress;
+	int r;
+
+	memcpy(stream->pipeline, session->pipeline, sizeof(stream->pipeline));
+	listed_begin(stream);
+	r = progress->need ? stream_found_again(stream, geometry, diag)
+			   : stream_found(stream, geometry, diag);
+
+	if (!r && stream->is_logged)
+		r = ranked_adopt(stream, session, diag);
+	if (r) {
+		session_unref(session);
+		return r;
+	}
+	if (stream->is_fixed)
+		; /* its instances are the plan's, whatever stream makes them */
+	else if (progress->seed !=
+		 geometry->seed) /* noted laps are of another stream's instances */
+		progress->n_laps = 0;
+	progress->seed = geometry->seed;
+	stream->hand = geometry->hand;
+	stream->session = session;
+	stream->is_idle = false;
+	listed_feed(stream);
+	return stream_adopted(stream, diag);
+}
+
+void stream_lose(struct oa_stream *stream, const char *why)
+{
+	struct session *session = stream->session;
+
+	diag_set(&stream->dial_error, "%s", why);
+	pollable_forget(stream);
+	if (progress_rewind(stream))
+		stream_fail(stream, -ENOMEM,
+			    "out of memory while taking back what was not delivered");
+	stream->session = NULL;
+	stream->is_idle = false;
+	stream->explain_ns = 0;
+	stream->lost_ns = base_now_ns();
+	stream->retry_ns = stream->lost_ns + stream->backoff_ns;
+	if (session)
+		prefault_stop(session->prefault);
+	session_unref(session);
+}

@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * oa_open(): from checked options to a stream that is served.
+ *
+ *   recording --> token --> part of the dataset --> dial until OPENED --> stream_adopt()
+ *
+ * Each step settles something of the request that the next one needs: a recording says which epochs
+ * there are, the token in which order and where the job goes on, the part which samples it wants. A
+ * token at the end of all epochs needs no accessd at all. Nobody else has the stream yet, so no lock is
+ * taken; if a step fails, oa_close() gives back what there is.
+ */
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "libaccess/client.h"
+#include "libaccess/error.h"
+#include "libaccess/inquire.h"
+#include "libaccess/stream.h"
+
+/* ---- the stream, and its token ---- */
+
+static int stream_new(const struct dial_route *route, const struct oa_options *options,
+		      struct oa_stream **ret)
+{
+	struct oa_stream *stream;
+	int r = stream_alloc(route, &stream);
+
+	if (r)
+		return r;
+	stream->flags = options->flags;
+	stream->batch = options->batch;
+	stream->epochs = options->epochs;
+	stream->seed = options->seed;
+	*ret = stream;
+	if (options->record && !(stream->record.path = strdup(options->record)))
+		return -ENOMEM;
+	r = sampler_init(&stream->sampler, options->sampler);
+	if (!r)
+		r = stream_set_open(&stream->open, options);
+	stream_set_order(stream, options->order ? options->order : PLAN_CAROUSEL);
+	return r;
+}
+
+/* With a list accessd knows nothing of the order that it is of. */
+static int stream_check_order(const struct oa_stream *stream, const struct token *token,
+			      struct diag *diag)
+{
+	uint32_t wanted = stream->open.order;
+
+	if (!sampler_is_used(&stream->sampler) || !wanted || wanted == token->order ||
+	    (!plan_is_fixed(wanted) && !plan_is_fixed(token->order)))
+		return 0;
+	return error_set(diag, OA_E_TOKEN,
+			 "resume token: it is of order \"%s\", this job asks for \"%s\"; resume "
+			 "without an order, or start without a token",
+			 plan_name(token->order), plan_name(wanted));
+}
+
+/* A token at the end of all epochs: nothing to ask accessd for. *ret_ended tells. */
+static int stream_check_token(struct oa_stream *stream, bool *ret_ended, struct diag *diag)
+{
+	struct token token = {0};
+	int r;
+
+	*ret_ended = false;
+	if (!stream->open.token)
+		return 0;
+	r = token_parse(stream->open.token, stream->open.token_size, &token, diag);
+	if (!r)
+		r = token_fits_sampler(&token, stream->sampler.hash, diag);
+	if (!r)
+		r = stream_check_order(stream, &token, diag);
+	if (r) {
+		token_fini(&token);
+		return r > 0 ? OA_E_TOKEN : r;
+	}
+	if (plan_is_fixed(token.order)) {
+		stream_set_order(stream, token.order);
+		stream->seed = token.seed;
+	}
+	if (stream->epochs > 0 && token.epoch >= stream->epochs) {
+		*ret_ended = true;
+		deal_init(&stream->deal, token.n, token.dataset);
+		memcpy(stream->dataset, token.dataset, sizeof(stream->dataset));
+		stream->n_samples = token.n;
+		stream_set_order(stream, token.order);
+		stream->seed = token.seed;
+		stream->epochs = token.epoch;
+		r = token.grain == stream->deal.grain
+			? progress_init(stream, &token)
+			: error_set(diag, OA_E_TOKEN,
+				    "resume token: its grain does not fit its dataset");
+	}
+	token_fini(&token);
+	return r;
+}
+
+/* ---- which samples ---- */
+
+/* What OPEN says of the part. */
+static int stream_tell_part(struct oa_stream *stream)
+{
+	int r = part_seal(&stream->part);
+
+	if (r)
+		return r;
+	if (stream->part.is_random) { /* never a hand with samples of others */
+		free(stream->part.members);
+		stream->part.members = NULL;
+	}
+	stream->open.part = &stream->part;
+	return 0;
+}
+
+/* Which samples the job wants, where that is a part of them. A fixed plan has it as a list. */
+static int stream_set_part(struct oa_stream *stream, const struct oa_options *options,
+			   struct diag *diag)
+{
+	struct catalog catalog;
+	int r;
+
+	if (!part_is_asked(&stream->sampler, !stream->is_fixed))
+		return 0;
+	r = inquire(&stream->route, stream->open.dataset,
+		    dial_deadline(options->timeout_ms ? options->timeout_ms : 600000), options,
+		    &catalog, diag);
+	if (r)
+		return r;
+	r = part_make(&stream->part, &stream->sampler, !stream->is_fixed, &catalog, diag);
+	catalog_detach(&catalog);
+	if (!r)
+		r = stream->is_fixed ? part_filter(&stream->part, &stream->sampler, diag)
+				     : stream_tell_part(stream);
+	if (stream->is_fixed)
+		part_forget(&stream->part);
+	return r < 0 ? error_of_errno(diag, r, "oa_open(): options.sampler") : r;
+}
+
+/* The recording says how many epochs there are, and where they begin. */
+static int stream_set_replay(struct oa_stream *stream, const struct oa_options *options,
+			     struct diag *diag)
+{
+	struct replay *replay = &stream->replay;
+	int r = replay_open(replay, options->replay, stream->sampler.hash, diag);
+	uint64_t end;
+
+	if (r)
+		return r;
+	end = replay->first + replay->n_epochs;
+	if (stream->epochs > end)
+		return error_set(diag, OA_E_INVALID,
+				 "oa_open(): options.epochs is %llu, %s ends with epoch %llu (they "
+				 "are numbered from 0)",
+				 (unsigned long long)stream->epochs, replay->path,
+				 (unsigned long long)end - 1);
+	if (!stream->epochs)
+		stream->epochs = stream->open.epochs = end;
+	if (stream->open.token || !replay->first)
+		return 0;
+	return replay_token(replay, stream->epochs, stream->sampler.hash, &stream->open.token,
+			    &stream->open.token_size);
+}
+
+/* ---- dialling ---- */
+
+static int stream_open_late(struct oa_stream *stream, struct diag *diag)
+{
+	char name[192];
+
+	if (stream->dial.state == DIAL_HELLO || stream->dial.state == DIAL_OPEN)
+		return error_set(diag, OA_E_TIMEOUT, "%s has not opened the stream in time%s%s",
+				 dial_name(&stream->dial, name, sizeof(name)),
+				 stream->dial.progress[0] ? "; it was at: " : "",
+				 stream->dial.progress);
+	return error_set(diag, OA_E_TIMEOUT, "no accessd at %s in time", stream->route.socket);
+}
+
+/* Dials until OPENED is in *ret. */
+static int stream_dial(struct oa_stream *stream, const struct oa_options *options,
+		       struct wire_in *ret, struct diag *diag)
+{
+	uint64_t deadline = dial_deadline(options->timeout_ms ? options->timeout_ms : 600000);
+	_cleanup_(dial_wait_end) struct dial_wait wait = {.has_begun = false};
+	struct dial *dial = &stream->dial;
+	unsigned gone = 0;
+
+	dial_wait_begin(&wait);
+	for (;;) {
+		int r = dial_step(dial, &stream->open, ret, diag);
+
+		if (r == DIAL_PROGRESS) {
+			if (options->progress)
+				options->progress(options->progress_arg, dial->progress, dial->done,
+						  dial->total);
+			continue;
+		}
+		if (r == DIAL_GONE && ++gone > 3)
+			return OA_E_UNREACHABLE;
+		if (r == DIAL_GONE)
+			dial->wake_ns = base_now_ns() + 50000000;
+		else if (r != DIAL_AGAIN)
+			return r;
+		if (base_now_ns() >= deadline)
+			return stream_open_late(stream, diag);
+		r = dial_wait(&wait, dial_fd(dial), BASE_MIN(dial->wake_ns, deadline));
+		if (r)
+			return error_set(diag, r, "oa_open(): interrupted by a signal");
+	}
+}
+
+/* ---- all of it ---- */
+
+static int stream_connect(struct oa_stream *stream, const struct oa_options *options,
+			  struct diag *diag)
+{
+	_cleanup_(wire_in_fini) struct wire_in opened;
+	struct session *session;
+	bool has_ended;
+	int r;
+
+	wire_in_init(&opened);
+	r = options->replay ? stream_set_replay(stream, options, diag) : 0;
+	if (r)
+		return r;
+	r = stream_check_token(stream, &has_ended, diag);
+	if (r || has_ended)
+		return r;
+	r = stream_set_part(stream, options, diag);
+	if (r)
+		return r;
+	if (stream->is_listed)
+		stream->open.order = PLAN_LIST;
+	r = stream_dial(stream, options, &opened, diag);
+	if (!r)
+		r = session_new(&opened, &stream->dial.sock, stream->dial.pid, &session, diag);
+	dial_reset(&stream->dial);
+	return r ? r : stream_adopt(stream, session, diag);
+}
+
+int oa_open(struct oa_client *client, const struct oa_options *options, struct oa_stream **ret,
+	    struct oa_error *error)
+{
+	struct oa_stream *stream = NULL;
+	struct oa_options mine;
+	struct diag diag = {""};
+	int r;
+
+	if (!client || !ret)
+		return error_export(error, OA_E_INVALID, "oa_open(): client or ret is NULL");
+	if (!guard_is_ours(&client->guard))
+		return error_export(error, OA_E_FORKED, ERROR_FORKED_TEXT);
+	r = stream_read_options(options, &mine, &diag);
+	if (!r)
+		r = stream_check_options(&mine, &diag);
+	if (!r)
+		r = stream_check_job(&mine, &diag);
+	if (r)
+		return error_export(error, r, diag.text);
+	r = stream_new(&client->route, &mine, &stream);
+	if (!r)
+		r = stream_connect(stream, &mine, &diag);
+	if (r < 0 && !diag.text[0])
+		diag_set(&diag, "oa_open(): %s", oa_error_name(r));
+	if (r)
+		oa_close(stream);
+	else
+		*ret = stream;
+	return error_export(error, r, diag.text);
+}

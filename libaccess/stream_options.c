@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * What the caller of oa_open() asks for: his version of the options is read, each one is checked by
+ * itself, and what accessd is to be told of them is copied into the request (struct dial_open), which
+ * the stream keeps, as it is sent again for each new session. What is wrong with an option as such is
+ * found here, before anything is dialled, and the error names the option.
+ */
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "libaccess/error.h"
+#include "libaccess/inquire.h"
+#include "libaccess/stream.h"
+
+/* ---- read and checked ---- */
+
+/* Copies what the caller's version of the struct has; what it has beyond ours must be zero. */
+int stream_read_options(const struct oa_options *from, struct oa_options *ret, struct diag *diag)
+{
+	const uint8_t *bytes = (const uint8_t *)from;
+
+	if (!from || from->size < offsetof(struct oa_options, flags))
+		return error_set(diag, OA_E_INVALID,
+				 "oa_open(): options.size must be sizeof(struct oa_options)");
+	for (size_t i = sizeof(*ret); i < from->size; i++)
+		if (bytes[i])
+			return error_set(
+			    diag, OA_E_VERSION,
+			    "oa_open(): options of a newer libaccess: upgrade libaccess");
+	*ret = (struct oa_options){0};
+	memcpy(ret, from, BASE_MIN(from->size, sizeof(*ret)));
+	ret->ranks = ret->ranks ? ret->ranks : 1;
+	return 0;
+}
+
+int stream_check_options(const struct oa_options *options, struct diag *diag)
+{
+	if (!options->dataset || !*options->dataset)
+		return error_set(diag, OA_E_INVALID,
+				 "oa_open(): options.dataset must name a folder");
+	if (!options->pipeline || !*options->pipeline)
+		return error_set(
+		    diag, OA_E_INVALID,
+		    "oa_open(): options.pipeline must be JSON or a name, as \"imagenet-train\"");
+	if (options->batch < 1 || options->batch > LAYOUT_MAX_HAND)
+		return error_set(diag, OA_E_INVALID,
+				 "oa_open(): options.batch is %u, must be 1 to %d", options->batch,
+				 LAYOUT_MAX_HAND);
+	if (options->flags & ~(uint32_t)(OA_COPY | OA_DROP_LAST | OA_POISON))
+		return error_set(diag, OA_E_INVALID,
+				 "oa_open(): options.flags has an unknown flag (0x%x)",
+				 options->flags);
+	if ((unsigned)options->bad > OA_BAD_SUBSTITUTE)
+		return error_set(diag, OA_E_INVALID,
+				 "oa_open(): options.bad is %d, must be an OA_BAD_...",
+				 (int)options->bad);
+	if ((unsigned)options->order > OA_ORDER_REPLAY)
+		return error_set(diag, OA_E_INVALID,
+				 "oa_open(): options.order is %d, must be an OA_ORDER_...",
+				 (int)options->order);
+	if (options->rank >= options->ranks)
+		return error_set(diag, OA_E_INVALID, "oa_open(): options.rank is %u of %u ranks",
+				 options->rank, options->ranks);
+	if (options->hand > LAYOUT_MAX_HAND)
+		return error_set(diag, OA_E_INVALID,
+				 "oa_open(): options.hand is %u, must be 0 to %d", options->hand,
+				 LAYOUT_MAX_HAND);
+	if (!options->token != !options->token_size)
+		return error_set(diag, OA_E_INVALID,
+				 "oa_open(): options.token and options.token_size go together");
+	return sampler_check(options, diag);
+}
+
+int stream_check_job(const struct oa_options *options, struct diag *diag)
+{
+	struct token token = {0};
+	uint32_t order = options->order;
+
+	if (options->ranks == 1 || (options->job && *options->job))
+		return 0;
+	if (!order && options->token &&
+	    token_parse(options->token, options->token_size, &token, diag) == 0)
+		order = token.order;
+	token_fini(&token);
+	if (plan_is_fixed(order))
+		return 0;
+	return error_set(
+	    diag, OA_E_INVALID,
+	    "oa_open(): options.job must be the same name on all %u ranks of a job: by "
+	    "it they find each other",
+	    options->ranks);
+}
+
+/* ---- the request ---- */
+
+static char *stream_job_name(const char *name)
+{
+	char *text;
+
+	if (name && *name)
+		return strdup(name);
+	return asprintf(&text, "%s (pid %d)", program_invocation_short_name, (int)getpid()) < 0
+		   ? NULL
+		   : text;
+}
+
+int stream_set_open(struct dial_open *open, const struct oa_options *options)
+{
+	*open = (struct dial_open){
+	    .dataset = inquire_absolute(options->dataset),
+	    .pipeline = strdup(options->pipeline),
+	    .job = stream_job_name(options->job),
+	    .batch = options->batch,
+	    .hand = options->hand,
+	    .ranks = options->ranks,
+	    .rank = options->rank,
+	    .order = options->order,
+	    .seed = options->seed,
+	    .epochs = options->epochs,
+	    .bad = options->bad,
+	    .bad_budget = options->bad_budget,
+	    .reuse = options->reuse,
+	    .token_size = options->token_size,
+	    .log_fd = -1,
+	};
+	if (options->token_size) {
+		open->token = malloc(options->token_size);
+		if (open->token)
+			memcpy(open->token, options->token, options->token_size);
+	}
+	return open->dataset && open->pipeline && open->job && (open->token || !options->token_size)
+		   ? 0
+		   : -ENOMEM;
+}
