@@ -6,6 +6,7 @@
  */
 
 #include "base/bits.h"
+#include "sched/carousel_log.h"
 #include "sched/carousel_state.h"
 
 static bool is_summed(const struct carousel *carousel, const struct carousel_member *member)

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/bits.h"
+#include "sched/carousel_log.h"
 #include "sched/carousel_state.h"
 
 int carousel_evict_granted_at(const struct carousel *carousel, uint32_t job, uint32_t slot)
@@ -33,7 +34,7 @@ static bool is_wanted_by(const struct carousel *carousel, uint32_t job, uint32_t
 		return member->grants[index].state == CAROUSEL_GRANTED;
 	return member->used &&
 	       (carousel_fixed_awaits(carousel, member, &carousel->slots[slot].hand) ||
-		carousel_log_awaits(carousel, member, slot));
+		carousel_rank_awaits(carousel, member, slot));
 }
 
 /* Living jobs that were granted the slot and did not take it yet, or come to it soon. Jobs of a scope
@@ -152,7 +153,7 @@ uint32_t carousel_evict_choose(const struct carousel *carousel, bool somebody_st
 		wanted = wanted_by(carousel, i, now_ns);
 		if ((wanted && !somebody_starves) || wanted > fewest ||
 		    (carousel->slots[i].granted &&
-		     carousel_log_protects(carousel, i, rank_waits, now_ns)))
+		     carousel_rank_protects(carousel, i, rank_waits, now_ns)))
 			continue;
 		if (wanted < fewest || is_worth_less(carousel, i, victim)) {
 			fewest = wanted;

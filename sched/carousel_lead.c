@@ -14,6 +14,7 @@
  * is random (a resident hand may come again), nor where an epoch has chapters.
  */
 
+#include "sched/carousel_log.h"
 #include "sched/carousel_state.h"
 
 #define EQUALLY_FAST 1.03 /* paces that differ less do not make another one lead */
@@ -23,7 +24,7 @@ static double pace_of(const struct carousel *carousel, uint32_t job)
 {
 	const struct carousel_member *member = &carousel->jobs[job];
 
-	return member->is_group ? carousel_log_pace(carousel, job) : member->pace_ns;
+	return member->is_group ? carousel_rank_pace(carousel, job) : member->pace_ns;
 }
 
 static bool is_led(const struct carousel *carousel, const struct carousel_member *member)

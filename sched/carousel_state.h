@@ -3,13 +3,13 @@
 #define SCHED_CAROUSEL_STATE_H
 
 /*
- * Inside the carousel: what its files share, no business of anybody else. carousel.c has the
- * events and views, carousel_need.c need, grants and epochs, carousel_chapter.c the chapters of a
- * large epoch, carousel_step.c the policy,
- * carousel_evict.c how slots become free, carousel_deal.c what goes into a hand, carousel_fixed.c the
- * same for jobs with a fixed plan, carousel_listed.c where that is a list, carousel_log.c for jobs of
- * several ranks, carousel_population.c whose samples they are, carousel_lead.c who leads,
- * carousel_choose.c for whom a hand is made, carousel_check.c the invariants.
+ * Inside the carousel: what its files share, no business of anybody else. carousel.c has events and
+ * views, carousel_join.c how jobs come and go, carousel_need.c need, grants and epochs,
+ * carousel_chapter.c the chapters of a large epoch, carousel_step.c the policy, carousel_evict.c how
+ * slots become free, carousel_deal.c what goes into a hand, carousel_fixed.c the same for jobs with a
+ * fixed plan, carousel_listed.c where that is a list, carousel_log.h for jobs of several ranks,
+ * carousel_population.c whose samples they are, carousel_lead.c who leads, carousel_choose.c for whom
+ * a hand is made, carousel_check.c the invariants.
  */
 
 #include "base/base.h"
@@ -60,7 +60,7 @@ struct carousel_list {
 	struct listing list; /* borrowed */
 };
 
-struct carousel_log; /* of a group: carousel_log.c */
+struct carousel_log; /* of a group: carousel_log.h */
 
 struct carousel_member { /* a job, a rank or a group */
 	bool used, waiting, is_group, leads;
@@ -318,42 +318,14 @@ bool carousel_listed_has(const struct carousel *carousel, const struct carousel_
 bool carousel_listed_is_good(const struct carousel *carousel, const struct carousel_member *member);
 /* Fills ids and keys of a hand whose place and count are known. */
 void carousel_listed_deal(const struct carousel_member *member, struct carousel_slot *slot);
-/* carousel_log.c: for groups and their ranks */
-/* The number of a log's group. */
-uint32_t carousel_log_group(const struct carousel_log *log);
-int carousel_log_enter(struct carousel *carousel, const struct carousel_join *join, uint32_t job);
-void carousel_log_leave(struct carousel *carousel, uint32_t job); /* a rank, or a group */
-/* Does the slot hold the rank's next entry? */
-bool carousel_log_has(const struct carousel_member *rank, uint32_t slot);
-/* The pace of the group's fastest rank; 0: not known. */
-double carousel_log_pace(const struct carousel *carousel, uint32_t group);
-/* Will the rank come to what the slot holds soon? (false for others) */
-bool carousel_log_awaits(const struct carousel *carousel, const struct carousel_member *member,
-			 uint32_t slot);
-/* Must the slot not be given up, as a living rank takes it next? Where somebody starves who waits, only
- * what a waiting rank takes next is protected. */
-bool carousel_log_protects(const struct carousel *carousel, uint32_t slot, bool somebody_waits,
-			   uint64_t now_ns);
-/* May the resident hand, which the group needs, be its next one? */
-bool carousel_log_wants(const struct carousel *carousel, uint32_t group, uint32_t slot);
-/* Is there an entry for the rank that was not granted? */
-bool carousel_log_is_ahead(const struct carousel_member *rank);
-/* A group lives while one of its ranks does. */
-bool carousel_log_lives(const struct carousel *carousel, uint32_t group, uint64_t now_ns);
-/* The rank at the log's end with the least that is coming to it and that wants more; NOBODY. */
-uint32_t carousel_log_neediest(const struct carousel *carousel, uint32_t group, uint64_t now_ns);
-/* The slot's hand becomes the group's next one. */
-void carousel_log_append(struct carousel *carousel, uint32_t group, uint32_t slot,
-			 struct carousel_action *ret);
-/* Fills the slot's hand with the rank's next entry. */
-void carousel_log_produce(struct carousel *carousel, uint32_t rank, uint32_t slot);
-/* The slot holds nothing any more. */
-void carousel_log_forget(struct carousel *carousel, uint32_t slot);
-/* Deals a hand without a slot, where a group's ranks must know more of the plan than is made.
- * order: living jobs that are dealt to, n_hungry of them hungry. */
-bool carousel_log_plan(struct carousel *carousel, uint32_t *order, uint32_t n, uint32_t n_hungry,
-		       uint64_t now_ns, struct carousel_action *ret);
-const char *carousel_log_check(const struct carousel *carousel, uint32_t job);
+
+/* carousel.c */
+/* Ends a segment of the reference. */
+void carousel_end_segment(struct carousel *carousel);
+
+/* carousel_join.c */
+/* Gives back what a job or a group owns, and its number. */
+void carousel_join_free(struct carousel *carousel, struct carousel_member *member);
 
 /* carousel_step.c */
 /* Samples that a job wants ahead of itself. */

@@ -25,6 +25,7 @@
  * relabelling of the samples changes no decision.
  */
 
+#include "sched/carousel_log.h"
 #include "sched/carousel_state.h"
 
 #define CAROUSEL_PATIENCE_NS UINT64_C(10000000000)
@@ -58,7 +59,7 @@ bool carousel_step_lives(const struct carousel *carousel, uint32_t job, uint64_t
 	uint64_t since_ns, until_ns;
 
 	if (member->is_group)
-		return carousel_log_lives(carousel, job, now_ns);
+		return carousel_rank_any_lives(carousel, job, now_ns);
 	if (!oldest_since(carousel, member, &since_ns))
 		return true;
 	until_ns =
@@ -88,8 +89,8 @@ bool carousel_step_hungry(const struct carousel *carousel, uint32_t job, uint64_
 
 	if (member->is_group)
 		return wants(carousel, member) &&
-		       carousel_log_neediest(carousel, job, now_ns) != CAROUSEL_NOBODY;
-	if (member->log && !carousel_log_is_ahead(member))
+		       carousel_rank_neediest(carousel, job, now_ns) != CAROUSEL_NOBODY;
+	if (member->log && !carousel_rank_is_ahead(member))
 		return false; /* its group may be */
 	return wants(carousel, member) && carousel_step_lives(carousel, job, now_ns, NULL);
 }
@@ -103,7 +104,7 @@ static const struct carousel_member *speaker(const struct carousel *carousel, ui
 
 	if (!member->is_group)
 		return member;
-	rank = carousel_log_neediest(carousel, job, now_ns);
+	rank = carousel_rank_neediest(carousel, job, now_ns);
 	return rank == CAROUSEL_NOBODY ? member : &carousel->jobs[rank];
 }
 
@@ -134,7 +135,7 @@ static bool can_take(const struct carousel *carousel, uint32_t job, uint32_t slo
 	const struct carousel_slot *s = &carousel->slots[slot];
 
 	if (carousel_is_rank(member))
-		return member->used && !member->revoked && carousel_log_has(member, slot) &&
+		return member->used && !member->revoked && carousel_rank_has(member, slot) &&
 		       carousel_need_find(member, slot) < 0;
 	if (!member->used || member->revoked || member->n_tail || s->hand.is_private)
 		return false;
@@ -314,7 +315,7 @@ static void produce(struct carousel *carousel, uint32_t *order, uint32_t n, uint
 		carousel_fixed_deal(carousel, hungriest, s);
 		mark_living(carousel, s);
 	} else if (carousel_is_rank(hungriest)) {
-		carousel_log_produce(carousel, order[0], slot);
+		carousel_plan_produce(carousel, order[0], slot);
 		mark_living(carousel, s);
 	} else {
 		n = leave_out_placed(carousel, order, n, &n_hungry);
@@ -412,7 +413,7 @@ static bool step_plan(struct carousel *carousel, uint64_t now_ns, struct carouse
 		return false;
 	n = sort_jobs(carousel, now_ns, order, &n_hungry);
 	n = leave_out_placed(carousel, order, n, &n_hungry);
-	return carousel_log_plan(carousel, order, n, n_hungry, now_ns, ret);
+	return carousel_plan_ahead(carousel, order, n, n_hungry, now_ns, ret);
 }
 
 /* the step */

@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Jobs come and go. What a join says is foreign (it is from a token): nothing of it counts before
+ * all of it was found good. A leave gives back what the job was granted, and its number.
+ *
+ * Each ends a segment of the reference (carousel.c).
+ */
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bits.h"
+#include "sched/carousel_log.h"
+#include "sched/carousel_state.h"
+#include "sched/token.h"
+
+void carousel_join_free(struct carousel *carousel, struct carousel_member *member)
+{
+	if (member->log)
+		carousel_log_leave(carousel, (uint32_t)(member - carousel->jobs));
+	carousel_population_unref(carousel, member->population);
+	free(member->need);
+	carousel_chapter_leave(member);
+	free(member->words_some);
+	free(member->words_full);
+	free(member->tail);
+	free(member->grants);
+	*member = (struct carousel_member){0};
+}
+
+/* join */
+
+static int compare_ids(const void *a, const void *b)
+{
+	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* The tail is sorted on the way: its order means nothing. */
+static bool is_tail_good(const struct carousel *carousel, const struct carousel_member *member)
+{
+	const struct deal *deal = &carousel->deal;
+
+	qsort(member->tail, member->n_tail, sizeof(*member->tail), compare_ids);
+	for (uint32_t i = 0; i < member->n_tail; i++) {
+		int64_t id = member->tail[i];
+
+		if (id < 0 || (uint64_t)id >= deal->n || (i && id == member->tail[i - 1]) ||
+		    !carousel_population_has_id(carousel, member, (uint64_t)id) ||
+		    bits_test(member->need, deal_position(deal, (uint64_t)id) / deal->grain))
+			return false;
+	}
+	return true;
+}
+
+static int copy_need(struct carousel *carousel, const uint64_t *need,
+		     struct carousel_member *member)
+{
+	size_t words = bits_words(carousel->deal.grains);
+	unsigned rest = carousel->deal.grains % 64;
+
+	if (!need) {
+		carousel_need_reset(carousel, member);
+		return 0;
+	}
+	if (rest && need[words - 1] >> rest)
+		return CAROUSEL_E_BAD;
+	memcpy(member->need, need, words * sizeof(*need));
+	carousel_need_sum(carousel, member);
+	carousel_need_recount(carousel, member);
+	return carousel_population_has_need(carousel, member) ? 0 : CAROUSEL_E_BAD;
+}
+
+static int set_population(struct carousel *carousel, const struct carousel_join *join,
+			  struct carousel_member *member)
+{
+	int r = carousel_population_join(carousel, join, &member->population);
+
+	if (r)
+		return r;
+	member->scope = join->is_random ? 0 : member->population;
+	member->is_narrow = join->is_narrow;
+	return 0;
+}
+
+static int fill_member(struct carousel *carousel, const struct carousel_join *join,
+		       struct carousel_member *member)
+{
+	int r;
+
+	if (!join->ranks || !join->batch || (join->epochs && join->epoch > join->epochs))
+		return CAROUSEL_E_BAD;
+	if (join->order &&
+	    (!plan_is_fixed(join->order) || join->need || join->n_tail || join->population ||
+	     (join->place > carousel->deal.n && join->order != PLAN_LIST)))
+		return CAROUSEL_E_BAD;
+	r = set_population(carousel, join, member);
+	if (r)
+		return r;
+	member->need = calloc(carousel->words + CAROUSEL_BLOCK, sizeof(*member->need));
+	member->words_some = calloc(carousel->words / CAROUSEL_BLOCK, sizeof(*member->words_some));
+	member->words_full = calloc(carousel->words / CAROUSEL_BLOCK, sizeof(*member->words_full));
+	member->tail = calloc((size_t)join->n_tail + 1, sizeof(*member->tail));
+	member->grants = calloc(carousel->config.max_slots, sizeof(*member->grants));
+	if (!member->need || !member->words_some || !member->words_full || !member->tail ||
+	    !member->grants || carousel_chapter_enter(carousel, member))
+		return -ENOMEM;
+	if (join->group)
+		return carousel_log_enter(carousel, join, (uint32_t)(member - carousel->jobs));
+	member->batch = join->batch;
+	member->ranks = join->ranks;
+	member->reuse = BASE_MAX(join->reuse, 1u);
+	member->epoch = member->closed = join->epoch;
+	member->epochs = join->epochs;
+	if (join->epochs && join->epoch == join->epochs)
+		return 0; /* a token of a job that is through: nothing to grant */
+	if (join->order)
+		plan_init(&member->plan, join->order, carousel->deal.n, join->seed,
+			  carousel->config.version, carousel->config.usable_again);
+	if (copy_need(carousel, join->need, member))
+		return CAROUSEL_E_BAD;
+	if (join->order == PLAN_LIST)
+		member->start = join->place;
+	else
+		member->need_samples -= join->order ? join->place : 0;
+	member->n_tail = member->tail_room = join->n_tail;
+	if (join->n_tail)
+		memcpy(member->tail, join->tail, join->n_tail * sizeof(*join->tail));
+	member->given = member->need_samples + member->n_tail;
+	return is_tail_good(carousel, member) ? 0 : CAROUSEL_E_BAD;
+}
+
+/*
+ * A token names the newest TOKEN_MAX_LAPS laps that its job saw. When all of them are of this
+ * carousel, there may be forgotten ones, and a slot may hold one still. Such a one was put into
+ * production no later than the newest that is named: else all that are named, seen after it, would
+ * have been in slots beside it. With so many slots that this can be, or with laps that were drawn
+ * before production, every hand counts as seen.
+ *
+ * Returns how many of the oldest instances may be such.
+ */
+static uint64_t forgotten(const struct carousel *carousel, const struct carousel_join *join)
+{
+	uint64_t newest = 0;
+	uint32_t ours = 0;
+
+	for (uint32_t k = 0; k < join->n_laps; k++) {
+		uint64_t age = join->laps[k] - carousel->config.first_lap;
+
+		if (age < carousel->instances) {
+			newest = BASE_MAX(newest, age + 1);
+			ours++;
+		}
+	}
+	if (ours < TOKEN_MAX_LAPS)
+		return 0;
+	if (carousel->planned || carousel->n_slots > TOKEN_MAX_LAPS)
+		return carousel->instances;
+	return newest;
+}
+
+static void see_laps(struct carousel *carousel, const struct carousel_join *join, uint32_t job)
+{
+	uint64_t n_forgotten = forgotten(carousel, join);
+
+	for (uint32_t i = 0; i < carousel->n_slots; i++) {
+		struct carousel_slot *s = &carousel->slots[i];
+		bool is_seen = s->hand.instance <= n_forgotten || s->again;
+
+		for (uint32_t k = 0; k < join->n_laps; k++)
+			is_seen |= s->hand.lap == join->laps[k];
+		if (!s->hand.instance || !is_seen)
+			continue;
+		carousel_set_add(&s->seen, job);
+		s->uses[job] = UINT8_MAX; /* how often is not known */
+	}
+}
+
+int carousel_join(struct carousel *carousel, const struct carousel_join *join, uint64_t now_ns,
+		  uint32_t *ret_job)
+{
+	struct carousel_member *member;
+	uint32_t job = 0;
+	int r;
+
+	while (job < CAROUSEL_MAX_JOBS && carousel->jobs[job].used)
+		job++;
+	if (job == CAROUSEL_MAX_JOBS)
+		return CAROUSEL_E_FULL;
+	member = &carousel->jobs[job];
+	r = fill_member(carousel, join, member);
+	if (r) {
+		carousel_join_free(carousel, member);
+		return r;
+	}
+	carousel_end_segment(carousel);
+	member->used = true;
+	member->act_ns = now_ns;
+	see_laps(carousel, join, job);
+	carousel_need_look(carousel, job);
+	carousel_need_advance(carousel, job);
+	*ret_job = job;
+	return 0;
+}
+
+/* leave */
+
+static void forget_job(struct carousel *carousel, uint32_t job)
+{
+	for (uint32_t i = 0; i < carousel->n_slots; i++) {
+		struct carousel_slot *s = &carousel->slots[i];
+
+		carousel_set_remove(&s->seen, job);
+		carousel_set_remove(&s->check, job);
+		carousel_set_remove(&s->meant, job);
+		s->uses[job] = 0;
+		if (s->owner == job)
+			s->owner = CAROUSEL_NOBODY;
+	}
+	if (carousel->pending && carousel->pending_grant.job == job)
+		carousel->pending = false;
+}
+
+static void leave(struct carousel *carousel, uint32_t job, bool pinned)
+{
+	struct carousel_member *member;
+
+	if (job >= CAROUSEL_MAX_JOBS || !carousel->jobs[job].used)
+		return;
+	member = &carousel->jobs[job];
+	carousel_end_segment(carousel);
+	while (member->n_grants) {
+		const struct carousel_grant *grant = &member->grants[member->n_grants - 1];
+
+		if (pinned && grant->state != CAROUSEL_GRANTED)
+			carousel->slots[grant->slot].ghosts++;
+		carousel_need_drop(carousel, job, (int)member->n_grants - 1);
+	}
+	forget_job(carousel, job);
+	carousel_join_free(carousel, member);
+}
+
+void carousel_leave(struct carousel *carousel, uint32_t job, uint64_t now_ns)
+{
+	(void)now_ns;
+	leave(carousel, job, false);
+}
+
+void carousel_leave_pinned(struct carousel *carousel, uint32_t job, uint64_t now_ns)
+{
+	(void)now_ns;
+	leave(carousel, job, true);
+}
+
+void carousel_unpin(struct carousel *carousel, uint32_t slot)
+{
+	if (slot < carousel->n_slots && carousel->slots[slot].ghosts)
+		carousel->slots[slot].ghosts--;
+}

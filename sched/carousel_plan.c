@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Where dealing and producing part. Where ranks must know more of their group's plan than there are
+ * slots for, a hand is dealt without a slot, and produced when a rank comes to it. And what a rank
+ * comes to may have left its slot: the same instance is made again.
+ *
+ * Dealing ahead keeps ranks going where one step of all of them is more than the slots hold: a
+ * rank's token after a step names what all ranks have then, so a rank begins a step only when the
+ * log reaches to that step's end (libaccess/ranked.c).
+ *
+ * A hand that is made again has the lap that it had, so nobody else can be granted it: he may have
+ * seen it. Ranks of other groups know by their logs whether they wait for that very lap.
+ */
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "sched/carousel_log_state.h"
+
+/* producing what was dealt before */
+
+/* A hand that was larger than this stream's is in the log in parts, which have one lap. */
+static bool is_of(const struct entry *entry, const struct carousel_hand *hand)
+{
+	return entry->lap == hand->lap && entry->seed == hand->seed &&
+	       entry->count == hand->count && entry->n_grains == hand->n_grains &&
+	       (entry->n_grains ||
+		memcmp(entry->ids, hand->ids, hand->count * sizeof(*hand->ids)) == 0);
+}
+
+/* Other groups may have the same hand in their logs, and their ranks may wait for it. */
+static void hold_for_others(struct carousel *carousel, uint32_t slot)
+{
+	const struct carousel_hand *hand = &carousel->slots[slot].hand;
+
+	for (uint32_t job = 0; job < CAROUSEL_MAX_JOBS; job++) {
+		struct carousel_log *log =
+		    carousel->jobs[job].is_group ? carousel->jobs[job].log : NULL;
+
+		for (uint64_t number = log ? carousel_log_end(log) : 0;
+		     log && number > log->first && !log->at_slot[slot]; number--) {
+			const struct entry *entry = &carousel_record_of(log, number - 1)->entry;
+
+			if (is_of(entry, hand))
+				carousel_log_hold(carousel, log, slot, number - 1);
+		}
+	}
+}
+
+/* Who is here, or was, may have seen it. */
+static void note_seen_by_all(struct carousel *carousel, struct carousel_slot *s)
+{
+	s->again = true;
+	for (uint32_t job = 0; job < CAROUSEL_MAX_JOBS; job++) {
+		if (!carousel->jobs[job].used || carousel_is_rank(&carousel->jobs[job]))
+			continue;
+		carousel_set_add(&s->seen, job);
+		s->uses[job] = UINT8_MAX;
+	}
+}
+
+void carousel_plan_produce(struct carousel *carousel, uint32_t job, uint32_t slot)
+{
+	struct carousel_log *log = carousel->jobs[job].log;
+	struct carousel_record *record = carousel_record_of(log, carousel->jobs[job].cursor);
+	struct carousel_slot *s = &carousel->slots[slot];
+	struct carousel_hand *hand = &s->hand;
+
+	hand->lap = record->entry.lap;
+	hand->seed = record->entry.seed;
+	hand->count = record->entry.count;
+	hand->n_grains = record->entry.n_grains;
+	entry_samples(&carousel->deal, &record->entry, s->ids);
+	hand->ids = s->ids;
+	hand->grains = NULL;
+	hand->is_private = !hand->n_grains;
+	if (hand->is_private)
+		s->owner = log->group;
+	else
+		hand->grains =
+		    memcpy(s->grains, record->entry.grains, hand->n_grains * sizeof(*s->grains));
+	carousel_log_hold(carousel, log, slot, carousel->jobs[job].cursor);
+	carousel_set_add(&s->seen, log->group);
+	s->uses[log->group] += s->uses[log->group] < UINT8_MAX;
+	if (record->produced) {
+		note_seen_by_all(carousel, s);
+		hold_for_others(carousel, slot);
+	}
+	record->produced = true;
+}
+
+/* planning ahead */
+
+/* Must ranks of the group know more of the plan than there is? */
+static bool must_plan(const struct carousel *carousel, const struct carousel_member *group,
+		      uint64_t now_ns)
+{
+	uint64_t step = (uint64_t)group->ranks * group->batch;
+
+	return (group->need_samples || group->n_tail) && group->log->n_ranks &&
+	       group->log->samples < carousel_rank_foremost(carousel, group->log, now_ns) + step;
+}
+
+static bool make_spare(struct carousel *carousel)
+{
+	struct carousel_slot *spare = &carousel->spare;
+
+	if (!spare->ids)
+		spare->ids = malloc(carousel->config.hand * sizeof(*spare->ids));
+	if (!spare->grains)
+		spare->grains = malloc(carousel->config.hand * sizeof(*spare->grains));
+	return spare->ids && spare->grains;
+}
+
+/* order: the group first. */
+static void plan_hand(struct carousel *carousel, const uint32_t *order, uint32_t n,
+		      uint32_t n_hungry, struct carousel_action *ret)
+{
+	struct carousel_member *group = &carousel->jobs[order[0]];
+	struct carousel_slot *spare = &carousel->spare;
+
+	spare->hand = (struct carousel_hand){
+	    .lap = carousel->config.first_lap + carousel->instances++,
+	    .seed = carousel->config.seed,
+	};
+	carousel->planned++;
+	if (group->n_tail)
+		carousel_deal_tail(carousel, order[0], spare);
+	else
+		carousel_deal_hand(carousel, order, n, n_hungry, spare);
+	carousel_log_add(carousel, group->log, &spare->hand, false, ret);
+}
+
+bool carousel_plan_ahead(struct carousel *carousel, uint32_t *order, uint32_t n, uint32_t n_hungry,
+			 uint64_t now_ns, struct carousel_action *ret)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t group = order[i];
+
+		if (!carousel->jobs[group].is_group ||
+		    !must_plan(carousel, &carousel->jobs[group], now_ns) || !make_spare(carousel))
+			continue;
+		memmove(order + 1, order, i * sizeof(*order));
+		order[0] = group;
+		plan_hand(carousel, order, n, BASE_MAX(n_hungry, 1u), ret);
+		return ret->kind != CAROUSEL_NONE;
+	}
+	return false;
+}
