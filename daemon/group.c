@@ -42,6 +42,7 @@
 struct log {
 	struct entry *entries; /* owned, and their arrays */
 	size_t n, room;
+	uint64_t origin, first_epoch;
 };
 
 static void log_fini(struct log *log)
@@ -142,6 +143,8 @@ static bool log_read(int fd, const struct token *token, const struct deal *deal,
 
 	if (scroll_attach(fd, &scroll))
 		return false;
+	ret->origin = scroll.origin;
+	ret->first_epoch = scroll.first_epoch;
 	offset = scroll_first(&scroll);
 	r = memcmp(scroll.id, token->log, sizeof(scroll.id)) || scroll.n_samples != deal->n;
 	while (!r && (r = scroll_read(&scroll, &offset, &read)) == 0) {
@@ -260,12 +263,12 @@ static bool go_on(const struct conn *conn, const struct token *token, struct log
 
 /* With the log that the client brings, or, if that cannot be, from what the token leaves. *ret_place:
  * where the token is in the group's log. */
-static int group_found(struct conn *conn, const struct token *token,
+static int group_found(struct conn *conn, const struct token *token, uint64_t origin,
 		       const struct carousel_join *from, struct group **ret, uint64_t *ret_place)
 {
 	struct carousel_join join = *from;
 	struct entry_rest rest = {.epoch = 0};
-	struct log log = {NULL, 0, 0};
+	struct log log = {.entries = NULL};
 	uint8_t id[SCROLL_ID];
 	struct group *group;
 	int r = -ENOMEM;
@@ -277,11 +280,13 @@ static int group_found(struct conn *conn, const struct token *token,
 		*ret_place = token->place;
 	} else {
 		log_fini(&log);
-		log = (struct log){NULL, 0, 0};
+		log = (struct log){.origin = origin, .first_epoch = from->epoch};
 	}
 	group = group_new(conn, id);
-	if (group)
+	if (group) {
+		scroll_set_origin(&group->scroll, log.origin, log.first_epoch);
 		r = found_in_carousel(group, &join, &log);
+	}
 	log_fini(&log);
 	entry_rest_fini(&rest);
 	if (r && group) {
@@ -304,16 +309,20 @@ static bool is_of_job(const struct group *group, const struct conn *conn)
 	       strcmp(group->job, request->job) == 0;
 }
 
-static void hash_token(const struct request *request, struct hash_id *ret)
+/* 0: it begins without a token. */
+static uint64_t origin_of(const struct request *request)
 {
+	struct hash_id id;
 	struct hash *hash;
+	uint64_t origin;
 
-	memset(ret, 0, sizeof(*ret));
 	if (!request->token || hash_new(&hash))
-		return;
+		return 0;
 	hash_add(hash, request->token, request->token_size);
-	hash_finish(hash, ret);
+	hash_finish(hash, &id);
 	hash_free(hash);
+	memcpy(&origin, id.bytes, sizeof(origin));
+	return origin;
 }
 
 /* Why the rank cannot be let in beside the others. */
@@ -333,9 +342,8 @@ static int refuse(const struct group *group, const struct conn *conn, bool is_la
 }
 
 /* The group that the token, or its lack, means. *ret_place: where in it. */
-static struct group *find(struct conn *conn, const struct token *token,
-			  const struct hash_id *origin, struct carousel_join *join,
-			  struct group **ret_other)
+static struct group *find(struct conn *conn, const struct token *token, uint64_t origin,
+			  struct carousel_join *join, struct group **ret_other)
 {
 	struct group *group, *next, *found = NULL;
 
@@ -347,10 +355,10 @@ static struct group *find(struct conn *conn, const struct token *token,
 		if (token->has_log && !memcmp(group->scroll.id, token->log, sizeof(token->log))) {
 			join->place = token->place;
 			found = group;
-		} else if (!memcmp(&group->origin, origin, sizeof(*origin)) &&
+		} else if (group->scroll.origin == origin &&
 			   (conn->request.token || group->present ||
 			    !bits_test(group->begun, conn->request.rank))) {
-			join->epoch = group->first_epoch;
+			join->epoch = group->scroll.first_epoch;
 			join->place = 0;
 			found = group;
 		} else if (group->present) {
@@ -382,15 +390,14 @@ int group_enter(struct conn *conn, const struct token *token, struct carousel_jo
 {
 	struct carousel *carousel = conn->stream->carousel;
 	struct group *other, *group;
-	struct hash_id origin;
+	const uint64_t origin = origin_of(&conn->request);
 	int r;
 
-	hash_token(&conn->request, &origin);
-	group = find(conn, token, &origin, join, &other);
+	group = find(conn, token, origin, join, &other);
 	if (!group && other)
 		return refuse(other, conn, false, code, diag);
 	if (!group) {
-		r = group_found(conn, token, join, &group, &join->place);
+		r = group_found(conn, token, origin, join, &group, &join->place);
 		if (r) {
 			*code = r == CAROUSEL_E_BAD ? OA_E_TOKEN : OA_E_MEMORY;
 			diag_set(diag, "%s",
@@ -399,8 +406,6 @@ int group_enter(struct conn *conn, const struct token *token, struct carousel_jo
 							: "out of memory for the job's plan log");
 			return r;
 		}
-		group->origin = origin;
-		group->first_epoch = join->epoch;
 		log_line(LOG_LEVEL_INFO, "group-open",
 			 "job=\"%s\" ranks=%u batch=%u epoch=%llu place=%llu", group->job,
 			 group->ranks, group->batch, (unsigned long long)join->epoch,

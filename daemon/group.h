@@ -10,7 +10,6 @@
 #include <sys/queue.h>
 #include <sys/types.h>
 #include "base/base.h"
-#include "base/hash.h"
 #include "shmring/scroll.h"
 
 struct carousel_action;
@@ -27,9 +26,8 @@ struct group {
 	char *job;
 	uint32_t ranks, batch;
 	uint64_t epochs;
-	struct hash_id origin; /* of the token that it was founded from; zeros: it began without */
-	uint64_t first_epoch;  /* where that was */
-	uint32_t number;       /* in the carousel */
+	uint32_t number; /* in the carousel */
+	/* Its origin: hash of the token that it began with, 0: it began without; and in which epoch. */
 	struct scroll scroll;
 	int scroll_fd;
 	uint64_t *begun; /* bitmap: ranks that have been here */

@@ -86,6 +86,12 @@ int scroll_new(uint64_t bytes, uint64_t n_samples, const uint8_t id[SCROLL_ID], 
 	return 0;
 }
 
+void scroll_set_origin(struct scroll *scroll, uint64_t origin, uint64_t first_epoch)
+{
+	scroll->origin = scroll->map->origin = origin;
+	scroll->first_epoch = scroll->map->first_epoch = first_epoch;
+}
+
 /* Where the record after `offset` begins, as the writer knows: these are its own words. */
 static uint64_t after(const struct scroll *scroll, uint64_t offset)
 {
@@ -170,6 +176,8 @@ int scroll_attach(int fd, struct scroll *ret)
 	scroll.map = map;
 	scroll.room = scroll.bytes - SCROLL_HEAD;
 	scroll.n_samples = scroll.map->n_samples;
+	scroll.origin = scroll.map->origin;
+	scroll.first_epoch = scroll.map->first_epoch;
 	memcpy(scroll.id, scroll.map->id, sizeof(scroll.id));
 	if (scroll.map->magic != SCROLL_MAGIC || scroll.map->bytes != scroll.bytes ||
 	    scroll.map->room != scroll.room) {

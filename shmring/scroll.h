@@ -30,7 +30,7 @@ enum {
 struct scroll_head { /* d_: accessd writes */
 	uint64_t magic, bytes, room, n_samples;
 	uint8_t id[SCROLL_ID];
-	uint64_t reserved[2];
+	uint64_t origin, first_epoch;                          /* of the group: daemon/group.h */
 	_Atomic uint64_t d_first __attribute__((aligned(64))); /* offset of the oldest record */
 	_Atomic uint64_t d_end;                                /* behind the newest */
 };
@@ -56,7 +56,7 @@ struct scroll { /* a mapped one */
 	struct scroll_head *map;
 	uint64_t bytes, room;
 	uint8_t id[SCROLL_ID];
-	uint64_t n_samples;
+	uint64_t n_samples, origin, first_epoch;
 	uint64_t first, end; /* accessd's own */
 	uint64_t *copy;      /* owned; a reader's copy of a record */
 	size_t copy_bytes;
@@ -66,6 +66,8 @@ struct scroll { /* a mapped one */
  * negative errno; *ret_fd is the caller's, safe to pass on. */
 int scroll_new(uint64_t bytes, uint64_t n_samples, const uint8_t id[SCROLL_ID], struct scroll *ret,
 	       int *ret_fd);
+/* What a group began with, for whoever goes on with its log. */
+void scroll_set_origin(struct scroll *scroll, uint64_t origin, uint64_t first_epoch);
 /* The entry must not be larger than SCROLL_MAX_RECORD, nor than half the room. */
 void scroll_append(struct scroll *scroll, const struct scroll_entry *entry);
 

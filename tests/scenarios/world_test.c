@@ -434,6 +434,29 @@ START_TEST(ranks_outlive_accessd)
 }
 END_TEST
 
+/* It finds the others, who came back with tokens, though it has none. */
+START_TEST(a_rank_begins_after_a_restart)
+{
+	struct oa_options options = options_of(2, 6, true);
+	struct world world = {.client = NULL};
+
+	begin("begins");
+	world.client = rig_connect();
+	world.options = options;
+	open_rank(&world, 0, NULL, 0);
+	for (int i = 0; i < 3; i++)
+		step(&world, 0);
+	rig_restart("workers=2", "hand=16", NULL);
+	step(&world, 0);
+	open_rank(&world, 1, NULL, 0);
+	ck_assert(drive(&world, MOST_STEPS));
+	assert_all_once(&world);
+	assert_equal_steps(&world);
+	world_close(&world);
+	rig_end();
+}
+END_TEST
+
 /* ---- others ---- */
 
 START_TEST(ranks_with_one_number_see_the_same)
@@ -552,6 +575,7 @@ static void add(TCase *tcase)
 	tcase_add_test(tcase, a_rank_returns_with_its_token);
 	tcase_add_test(tcase, a_job_resumes_with_other_ranks_and_batches);
 	tcase_add_test(tcase, ranks_outlive_accessd);
+	tcase_add_test(tcase, a_rank_begins_after_a_restart);
 	tcase_add_test(tcase, ranks_with_one_number_see_the_same);
 	tcase_add_test(tcase, ranks_share_with_others);
 	tcase_add_test(tcase, what_cannot_be_is_refused);
