@@ -202,25 +202,28 @@ static void learn_pace(struct carousel_member *member, uint32_t samples, uint64_
 	member->pace_ns = member->pace_ns > 0 ? (7 * member->pace_ns + pace) / 8 : pace;
 }
 
-static void take(struct carousel *carousel, struct carousel_member *member, int index,
-		 uint64_t now_ns)
+/* The job has the slot for good, also if that is known only after it was revoked. */
+static void take(struct carousel *carousel, uint32_t job, int index, uint64_t now_ns)
 {
+	struct carousel_member *member = &carousel->jobs[job];
 	struct carousel_grant *grant = &member->grants[index];
 	struct carousel_slot *s = &carousel->slots[grant->slot];
 
-	if (grant->counted)
+	if (grant->state == CAROUSEL_TAKEN)
 		return;
-	grant->counted = true;
 	grant->since_ns = now_ns;
 	member->taken += grant->samples;
 	learn_interval(member, now_ns);
-	if (grant->state == CAROUSEL_REVOKED)
-		return; /* decided when it is done or comes back */
+	if (grant->state == CAROUSEL_REVOKED) {
+		if (--member->revoked == 0)
+			carousel_need_look(carousel, job);
+	} else {
+		member->coming -= grant->samples;
+		member->pins++;
+		s->granted--;
+		s->pins++;
+	}
 	grant->state = CAROUSEL_TAKEN;
-	member->coming -= grant->samples;
-	member->pins++;
-	s->granted--;
-	s->pins++;
 	if (grant->last)
 		member->closed = grant->epoch + 1;
 }
@@ -239,11 +242,10 @@ static void look_for_more(struct carousel *carousel, uint32_t job)
 void carousel_taken(struct carousel *carousel, uint32_t job, uint32_t slot, uint64_t now_ns)
 {
 	int index;
-	struct carousel_member *member = find_grant(carousel, job, slot, &index);
 
-	if (!member)
+	if (!find_grant(carousel, job, slot, &index))
 		return;
-	take(carousel, member, index, now_ns);
+	take(carousel, job, index, now_ns);
 	look_for_more(carousel, job);
 }
 
@@ -260,7 +262,7 @@ void carousel_done(struct carousel *carousel, uint32_t job, uint32_t slot, uint6
 
 	if (!member)
 		return;
-	take(carousel, member, index, now_ns);
+	take(carousel, job, index, now_ns);
 	grant = &member->grants[index];
 	learn_pace(member, grant->samples, BASE_MAX(grant->since_ns, member->done_ns), now_ns);
 	member->act_ns = member->done_ns = now_ns;
@@ -278,7 +280,8 @@ void carousel_reclaimed(struct carousel *carousel, uint32_t job, uint32_t slot, 
 	int index;
 
 	(void)now_ns;
-	if (find_grant(carousel, job, slot, &index))
+	if (find_grant(carousel, job, slot, &index) &&
+	    carousel->jobs[job].grants[index].state != CAROUSEL_TAKEN)
 		carousel_need_return(carousel, job, index);
 }
 

@@ -165,6 +165,8 @@ void carousel_leave_pinned(struct carousel *carousel, uint32_t job, uint64_t now
 void carousel_unpin(struct carousel *carousel, uint32_t slot);
 /* All samples of the slot are finished. */
 void carousel_produced(struct carousel *carousel, uint32_t slot);
+/* The job has the slot, for good. A grant that was revoked stops the job's grants until this, or
+ * carousel_reclaimed(), tells how that ended. */
 void carousel_taken(struct carousel *carousel, uint32_t job, uint32_t slot, uint64_t now_ns);
 void carousel_done(struct carousel *carousel, uint32_t job, uint32_t slot, uint64_t now_ns);
 void carousel_reclaimed(struct carousel *carousel, uint32_t job, uint32_t slot, uint64_t now_ns);

@@ -316,8 +316,6 @@ void carousel_need_return(struct carousel *carousel, uint32_t job, int index)
 	struct carousel_grant grant = member->grants[index];
 	struct carousel_slot *s = &carousel->slots[grant.slot];
 
-	if (grant.counted)
-		member->taken -= grant.samples;
 	if (!can_return(carousel, member, index)) {
 		member->lost += grant.samples;
 		carousel_need_drop(carousel, job, index);

@@ -42,14 +42,13 @@ struct carousel_population {
 /*
  * A grant's life: GRANTED -> TAKEN -> (done)
  *                 GRANTED -> REVOKED -> (reclaimed), the usual answer, at once
- *                            REVOKED -> (done) or (reclaimed), later: the rank was quicker, or yields
+ *                            REVOKED -> TAKEN or (reclaimed), later: the rank was quicker, or yields
  */
 enum carousel_grant_state { CAROUSEL_GRANTED, CAROUSEL_REVOKED, CAROUSEL_TAKEN };
 
 struct carousel_grant {
 	enum carousel_grant_state state;
-	bool last;    /* with it the need of its epoch is met */
-	bool counted; /* in the job's sum of taken samples */
+	bool last; /* with it the need of its epoch is met */
 	uint32_t slot, samples;
 	uint32_t first; /* of the hand's samples, the first that is the job's */
 	uint64_t epoch, since_ns;

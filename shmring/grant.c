@@ -13,17 +13,21 @@
  *   R1  c_take := k|HELD                      A1  d_word[k] := k|REVOKED
  *   R2  d_word[k] == k|POSTED ? has it        A2  c_take or c_result[k] ? held : reclaimed
  *       else c_result[k] := k|RETURNED
+ *   R6  c_take := k|KEPT, having it
  *   R3  c_result[k] := k|DONE, when consumed
  *   R4  c_take := free
  *
  * If both see each other, the rank yields and says RETURNED, and accessd waits for exactly that
- * word. A reclaimed grant needs no answer, and a late RETURNED for one is no offence.
+ * word. If accessd alone does, the rank has it, and says KEPT: the revoke was too late. The answer
+ * must not wait for the batch's end, for what a job may be granted next hangs on it, and a caller
+ * may keep a batch for as long as it likes while it asks for the next. A reclaimed grant needs no
+ * answer, and a late RETURNED for one is no offence.
  *
  * The order of looking matters as much. accessd copies c_next first, then the take words, then the
  * results. A rank stores a grant's result before it uses the take word again, and its take before
  * it moves c_next, so whoever sees an effect also sees its cause: a take word that moved on implies
  * its old grant's result, and of three grants seen taken at least one is seen ended. A rank for
- * which that does not hold has broken the protocol. All its words are hostile: each is copied once,
+ * which that does not hold has broken the protocol, as has one that returns what it kept. All its words are hostile: each is copied once,
  * words that make no sense are counted and change nothing, what was seen once stays so (seen, due),
  * and no rank can hold more than LAYOUT_MAX_PINS grants, whatever it writes.
  *
@@ -118,6 +122,10 @@ static BASE_HOT bool try_take(struct grant_rank *rank, unsigned pin, uint64_t nu
 	    .flags = entry->d_flags,
 	};
 	rank->held[pin] = number;
+	/* R6: release, after R2, before R5: a grant passed over that stands is seen KEPT; pairs
+	 * with A3. */
+	atomic_store_explicit(&rank->outbox->c_take[pin], WORD(number, LAYOUT_TAKE_KEPT),
+			      memory_order_release);
 	return true;
 }
 
@@ -246,7 +254,7 @@ static void look(const struct grant_server *server, struct look *ret)
 }
 
 /* Notes the ends that the outbox tells, for good: no later word takes one back. A grant that was
- * not revoked cannot come back RETURNED. */
+ * not revoked, or was KEPT, cannot come back RETURNED. */
 static void note_ends(struct grant_server *server, const struct look *look)
 {
 	for (uint64_t k = server->settled + 1; k <= server->posted; k++) {
@@ -256,7 +264,8 @@ static void note_ends(struct grant_server *server, const struct look *look)
 			continue;
 		if (look->result[i] == WORD(k, LAYOUT_RESULT_DONE))
 			server->due[i] = GRANT_DONE;
-		else if (look->result[i] == WORD(k, LAYOUT_RESULT_RETURNED) && server->revoked[i])
+		else if (look->result[i] == WORD(k, LAYOUT_RESULT_RETURNED) && server->revoked[i] &&
+			 server->fate[i] == GRANT_UNTAKEN)
 			server->due[i] = GRANT_RETURNED;
 	}
 }
@@ -274,16 +283,26 @@ static bool has_pin_for(const struct grant_server *server, uint64_t number)
 	return held < LAYOUT_MAX_PINS;
 }
 
-/* Does the rank hold number, for all that can be known? Lies beyond its pins are not believed. */
+static bool says(const struct look *look, uint64_t number, enum layout_take_state state)
+{
+	bool said = false;
+
+	for (unsigned pin = 0; pin < LAYOUT_MAX_PINS; pin++)
+		said = said || look->take[pin] == WORD(number, state);
+	return said;
+}
+
+/* Has the rank number for good? Lies beyond its pins are not believed. */
+static bool is_kept(const struct grant_server *server, const struct look *look, uint64_t number)
+{
+	return says(look, number, LAYOUT_TAKE_KEPT) && has_pin_for(server, number);
+}
+
+/* Does the rank hold number, for all that can be known? */
 static bool is_held(const struct grant_server *server, const struct look *look, uint64_t number)
 {
-	bool claimed = false;
-
-	if (server->seen[number % RING])
-		return true;
-	for (unsigned pin = 0; pin < LAYOUT_MAX_PINS; pin++)
-		claimed = claimed || look->take[pin] == WORD(number, LAYOUT_TAKE_HELD);
-	return claimed && has_pin_for(server, number);
+	return server->seen[number % RING] || is_kept(server, look, number) ||
+	       (says(look, number, LAYOUT_TAKE_HELD) && has_pin_for(server, number));
 }
 
 int grant_revoke(struct grant_server *server, uint64_t number)
@@ -314,16 +333,16 @@ int grant_revoke(struct grant_server *server, uint64_t number)
 
 /* ---- accessd: what has changed ---- */
 
-/* The next fate of a grant under way: UNTAKEN -> TAKEN -> its end. */
+/* The next fate of a grant under way: UNTAKEN -> TAKEN -> DONE, or UNTAKEN -> RETURNED. */
 static enum grant_fate fate_now(const struct grant_server *server, const struct look *look,
 				uint64_t number)
 {
 	enum grant_fate fate = server->fate[number % RING];
 	enum grant_fate end = server->due[number % RING];
 
-	if (fate == GRANT_TAKEN && end != GRANT_UNTAKEN)
+	if (end == GRANT_RETURNED || (end == GRANT_DONE && fate == GRANT_TAKEN))
 		return end;
-	if (fate == GRANT_UNTAKEN && (end != GRANT_UNTAKEN || is_held(server, look, number)))
+	if (fate == GRANT_UNTAKEN && (end == GRANT_DONE || is_kept(server, look, number)))
 		return GRANT_TAKEN;
 	return fate;
 }
@@ -345,16 +364,22 @@ static bool result_makes_sense(const struct grant_server *server, uint64_t i, ui
 	return fate == GRANT_RETURNED || fate == GRANT_RECLAIMED;
 }
 
-static bool take_makes_sense(const struct grant_server *server, uint64_t word)
+static bool take_makes_sense(const struct grant_server *server, const struct look *look,
+			     uint64_t word)
 {
 	uint64_t number = NUMBER_OF(word);
+	enum grant_fate fate = server->fate[number % RING];
 
 	if (LOW_OF(word) == LAYOUT_TAKE_FREE)
 		return number <= server->posted;
-	if (LOW_OF(word) != LAYOUT_TAKE_HELD || number == 0 || number > server->posted)
+	if (number == 0 || number > server->posted)
 		return false;
 	/* An ended grant may still stand here: the rank is between R3 and R4, or before R2. */
-	return server->posted - number >= RING || server->fate[number % RING] != GRANT_UNTAKEN;
+	if (server->posted - number >= RING)
+		return LOW_OF(word) <= LAYOUT_TAKE_KEPT;
+	if (LOW_OF(word) == LAYOUT_TAKE_HELD) /* or between R1 and R2 */
+		return fate != GRANT_UNTAKEN || is_held(server, look, number);
+	return LOW_OF(word) == LAYOUT_TAKE_KEPT && (fate == GRANT_TAKEN || fate == GRANT_DONE);
 }
 
 /* The rank may pass over a grant that stands only by taking it. */
@@ -385,7 +410,8 @@ static uint64_t count_nonsense(struct grant_server *server, const struct look *l
 		n += judge(counted++, look->result[i],
 			   result_makes_sense(server, i, look->result[i]));
 	for (unsigned pin = 0; pin < LAYOUT_MAX_PINS; pin++)
-		n += judge(counted++, look->take[pin], take_makes_sense(server, look->take[pin]));
+		n += judge(counted++, look->take[pin],
+			   take_makes_sense(server, look, look->take[pin]));
 	return n + judge(counted, look->next, next_makes_sense(server, look));
 }
 

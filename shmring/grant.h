@@ -15,7 +15,7 @@ enum {
 	GRANT_E_NONE = 1, /* nothing posted that is not looked at yet */
 	GRANT_E_PINS = 2, /* the rank holds LAYOUT_MAX_PINS already */
 	GRANT_E_FULL = 3, /* the ring has no room: ends of old grants are not known yet */
-	GRANT_E_HELD = 4, /* revoke: the rank has (or may have) taken it; its end will tell */
+	GRANT_E_HELD = 4, /* revoke: the rank has (or may have) taken it; grant_poll() will tell */
 	GRANT_E_BAD = 5,  /* memory that is no inbox or outbox */
 };
 
@@ -69,7 +69,7 @@ struct grant_server {
 	struct grant ledger[LAYOUT_GRANT_RING];
 	uint8_t fate[LAYOUT_GRANT_RING];
 	bool revoked[LAYOUT_GRANT_RING];
-	bool seen[LAYOUT_GRANT_RING];   /* grant_revoke() saw it taken; TAKEN is not reported yet */
+	bool seen[LAYOUT_GRANT_RING];   /* a revoke saw it held; nothing of it is reported yet */
 	uint8_t due[LAYOUT_GRANT_RING]; /* its end is known (DONE, RETURNED) but not reported yet */
 	uint64_t woken;                 /* last c_armed that was answered with a wake */
 	/* words that made no sense last, so that each counts once: results, take words, c_next */
@@ -79,11 +79,13 @@ void grant_server_init(struct grant_server *server, struct layout_inbox *inbox,
 		       const struct layout_outbox *outbox);
 /* Posts a grant (number is set in ret_number). 0 or GRANT_E_FULL. */
 int grant_post(struct grant_server *server, const struct grant *grant, uint64_t *ret_number);
-/* Marks it revoked, then looks. 0: reclaimed for good (also if it was before). GRANT_E_HELD: its
- * end will come by poll. GRANT_E_NONE: it has ended otherwise, or never was. */
+/* Marks it revoked, then looks. 0: reclaimed for good (also if it was before). GRANT_E_HELD: poll
+ * will tell whether the rank has it for good (TAKEN) or yields (RETURNED). GRANT_E_NONE: it has ended
+ * otherwise, or never was. */
 int grant_revoke(struct grant_server *server, uint64_t number);
 /* Reads the outbox once and reports each change of fate, oldest first, one a call:
- * 0 and *ret (fate TAKEN, DONE or RETURNED), or GRANT_E_NONE. DONE is always preceded by TAKEN.
+ * 0 and *ret (fate TAKEN, DONE or RETURNED), or GRANT_E_NONE. TAKEN is for good: DONE alone follows
+ * it, and is always preceded by it; RETURNED never is.
  * Words that make no sense are ignored; *ret_nonsense (if not NULL) goes up by one for each that
  * is new. Call until GRANT_E_NONE: words are judged when all that makes sense is absorbed. */
 int grant_poll(struct grant_server *server, struct grant *ret, enum grant_fate *ret_fate,

@@ -25,7 +25,7 @@ static const char *check_grant(const struct grant_server *server, uint64_t numbe
 	if (fate >= GRANT_RETURNED && !server->revoked[i])
 		return "a grant came back without having been revoked";
 	if (server->seen[i] && (!server->revoked[i] || fate != GRANT_UNTAKEN))
-		return "a grant is marked as seen that is not between revoke and poll";
+		return "a grant is marked as seen that is not between revoke and its fate";
 	if ((fate == GRANT_DONE || fate == GRANT_RETURNED) && server->due[i] != fate)
 		return "a grant ended otherwise than was seen";
 	if (number <= server->settled && fate < GRANT_DONE)

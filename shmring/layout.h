@@ -119,7 +119,7 @@ struct layout_board {
 /* ---- inbox and outbox ---- */
 
 enum layout_grant_state { LAYOUT_GRANT_POSTED = 1, LAYOUT_GRANT_REVOKED = 2 };
-enum layout_take_state { LAYOUT_TAKE_FREE = 0, LAYOUT_TAKE_HELD = 1 };
+enum layout_take_state { LAYOUT_TAKE_FREE = 0, LAYOUT_TAKE_HELD = 1, LAYOUT_TAKE_KEPT = 2 };
 enum layout_result { LAYOUT_RESULT_DONE = 1, LAYOUT_RESULT_RETURNED = 2 };
 
 /*
@@ -127,10 +127,11 @@ enum layout_result { LAYOUT_RESULT_DONE = 1, LAYOUT_RESULT_RETURNED = 2 };
  *
  *   accessd:  (absent) --post--> POSTED --revoke--> REVOKED
  *   rank:     take word := k|HELD  then re-reads d_word:
- *                 POSTED  -> has it, result k|DONE when given back
+ *                 POSTED  -> has it: take word k|KEPT; result k|DONE when given back
  *                 REVOKED -> result k|RETURNED, nothing delivered
  *
  * Both re-reads are seq_cst (store then load on both sides), so at least one side sees the other.
+ * HELD may still come back, KEPT never does: a revoke that came too late costs the rank nothing.
  * The rank passes over entries it finds REVOKED before taking, without a result. A take word is set
  * FREE after the result is stored. accessd posts k + RING only when it knows the end of k.
  */

@@ -9,14 +9,15 @@
  *
  * Checked: the slot is never written while the rank uses it, and the rank never reads another
  * instance than it was granted (SAFE); both sides agree on the end of each grant (AGREE); an honest
- * rank is never taken for a liar (HONEST); neither side ever waits for good (Spin's invalid end
+ * rank is never taken for a liar (HONEST), and never returns what it said that it keeps; neither side ever waits for good (Spin's invalid end
  * states: both processes must come to their end).
  *
  *	spin -a grant.pml && cc -O2 -DSAFETY -o pan pan.c && ./pan
  *
- * With -DMUTANT=1 .. 4 one edge is turned round, and the check must fail: 1 the rank looks before it
+ * With -DMUTANT=1 .. 5 one edge is turned round, and the check must fail: 1 the rank looks before it
  * stores (R2, R1), 2 accessd does (A2, A1), 3 accessd copies results before take words (A4, A3),
- * 4 the rank frees the take word before it stores the result (R4, R3).
+ * 4 the rank frees the take word before it stores the result (R4, R3), 5 it says that it keeps the
+ * grant before it looks (R6, R2).
  */
 
 #ifndef MUTANT
@@ -29,8 +30,8 @@
 #define RING 2
 #define PLACE(k) ((k) % RING)
 
-/* state of a word: POSTED, REVOKED; HELD; DONE, RETURNED. Number 0: never written. */
-mtype = { none, posted, revoked, held, done, returned, reclaimed }
+/* state of a word: POSTED, REVOKED; HELD, KEPT; DONE, RETURNED. Number 0: never written. */
+mtype = { none, posted, revoked, held, kept, done, returned, reclaimed }
 
 /* inbox: written by accessd */
 byte word_number[RING];
@@ -64,6 +65,9 @@ proctype rank()
 #if MUTANT != 1
 R1:		atomic { take_number = k; take_state = held }
 #endif
+#if MUTANT == 5
+		take_state = kept;
+#endif
 R2:		atomic { number = word_number[PLACE(k)]; state = word_state[PLACE(k)] }
 #if MUTANT == 1
 		atomic { take_number = k; take_state = held }
@@ -71,6 +75,7 @@ R2:		atomic { number = word_number[PLACE(k)]; state = word_state[PLACE(k)] }
 		if
 		:: number == k && state == posted ->
 			in_use = true;
+R6:			take_state = kept;
 			assert(slot == k);              /* SAFE */
 			assert(slot == k);
 			in_use = false;
@@ -96,7 +101,10 @@ inline look_at(k)
 #if MUTANT == 3
 	seen_result = (result_number[PLACE(k)] == k -> result_state[PLACE(k)] : none);
 #endif
-	seen_take = (take_number == k && take_state == held);                    /* A2, A3 */
+	atomic {                                                                 /* A2, A3 */
+		seen_take = (take_number == k && take_state != none);
+		seen_kept = (take_number == k && take_state == kept)
+	};
 #if MUTANT != 3
 	seen_result = (result_number[PLACE(k)] == k -> result_state[PLACE(k)] : none) /* A4 */
 #else
@@ -114,7 +122,7 @@ inline end_with(k, how)
 proctype accessd()
 {
 	byte k = 1, seen_next;
-	bool seen_take, is_revoked, known_taken;
+	bool seen_take, seen_kept, is_revoked, known_kept;
 	mtype seen_result;
 
 	do
@@ -123,7 +131,7 @@ proctype accessd()
 		slot = k;                               /* compose */
 A0:		atomic { word_number[PLACE(k)] = k; word_state[PLACE(k)] = posted }
 		is_revoked = false;
-		known_taken = false;
+		known_kept = false;
 		do
 		:: fate[k] != none -> break
 		:: fate[k] == none && !is_revoked ->    /* grant_revoke() */
@@ -136,7 +144,7 @@ A1:			word_state[PLACE(k)] = revoked;
 			look_at(k);
 #endif
 			if
-			:: known_taken || seen_take || seen_result != none -> known_taken = true
+			:: known_kept || seen_take || seen_result != none -> skip
 			:: else -> end_with(k, reclaimed)
 			fi
 		:: fate[k] == none ->                   /* grant_poll() */
@@ -144,12 +152,12 @@ A1:			word_state[PLACE(k)] = revoked;
 			if
 			:: seen_result == done -> end_with(k, done)
 			:: seen_result == returned ->
-				assert(is_revoked);     /* HONEST */
+				assert(is_revoked && !known_kept);      /* HONEST */
 				end_with(k, returned)
 			:: else ->
-				known_taken = known_taken || seen_take;
+				known_kept = known_kept || seen_kept;
 				/* HONEST: passed over only by taking, or revoked */
-				assert(seen_next <= k || known_taken || is_revoked)
+				assert(seen_next <= k || known_kept || is_revoked)
 			fi
 		od;
 		k++

@@ -33,8 +33,9 @@ mtype = { none, posted, revoked, done, returned, reclaimed }
 /* inbox: written by accessd */
 byte word_number[RING];
 mtype word_state[RING] = none;
-/* outbox: written by the rank; a word is its number, 0: free */
+/* outbox: written by the rank; a word is its number, 0: free, and whether it is kept */
 byte take[PINS];
+bool kept[PINS];
 byte result_number[RING];
 mtype result_state[RING] = none;
 
@@ -50,7 +51,7 @@ inline give_back(p)
 	take[p] = 0;
 #endif
 R3d:	atomic { result_number[PLACE(pin[p])] = pin[p]; result_state[PLACE(pin[p])] = done }
-R4d:	atomic { take[p] = 0; pin[p] = 0; p = 0 }
+R4d:	atomic { take[p] = 0; kept[p] = false; pin[p] = 0; p = 0 }
 }
 
 proctype rank()
@@ -84,7 +85,8 @@ R2:			atomic { number = word_number[PLACE(k)]; state = word_state[PLACE(k)] }
 			if
 			:: number == k && state == posted ->
 				assert(fate[k] == none);         /* SAFE */
-				atomic { in_use[k] = true; pin[p] = k }
+				atomic { in_use[k] = true; pin[p] = k };
+R6:				kept[p] = true
 			:: else ->
 R3r:				atomic {
 					result_number[PLACE(k)] = k;
@@ -129,8 +131,8 @@ inline look()
 #if MUTANT == 3
 	copy_results();
 #endif
-	seen_take[0] = take[0];                                 /* A2, A3 */
-	seen_take[1] = take[1];
+	atomic { seen_take[0] = take[0]; seen_kept[0] = kept[0] };      /* A2, A3 */
+	atomic { seen_take[1] = take[1]; seen_kept[1] = kept[1] };
 #if MUTANT != 3
 	copy_results();                                         /* A4 */
 #endif
@@ -141,13 +143,24 @@ inline look()
 	}
 }
 
-/* is_held(): claimed, and with a pin for it besides all that are known to be held. */
-inline judge_held(g)
+/* That fewer states differ. */
+inline forget_takes()
+{
+	seen_take[0] = 0;
+	seen_take[1] = 0;
+	seen_kept[0] = false;
+	seen_kept[1] = false
+}
+
+/* is_held(), or is_kept(): claimed, and with a pin for it besides all that are known to be held. */
+#define CLAIMS(p, g, for_good) (seen_take[p] == g && (seen_kept[p] || !for_good))
+inline judge_held(g, for_good)
 {
 	atomic {
 		is_held = known[g];
 		if
-		:: !is_held && (seen_take[0] == g || seen_take[1] == g) && due[g] == none ->
+		:: !is_held && (CLAIMS(0, g, for_good) || CLAIMS(1, g, for_good)) &&
+		   due[g] == none ->
 			held = 0;
 			for (i : 1 .. N) {
 				held = held + (i != g && i > settled && i <= post &&
@@ -157,8 +170,7 @@ inline judge_held(g)
 			is_held = true
 		:: else -> skip
 		fi;
-		seen_take[0] = 0; /* forgotten, that fewer states differ */
-		seen_take[1] = 0;
+		forget_takes();
 		held = 0;
 		i = 0
 	}
@@ -180,6 +192,7 @@ proctype accessd()
 {
 	byte post, settled, k, i, held;
 	byte seen_take[PINS], seen_number[RING];
+	bool seen_kept[PINS];
 	mtype seen_result[RING] = none, due[N + 1] = none;
 	bool known[N + 1], is_revoked[N + 1], is_held;
 
@@ -207,9 +220,9 @@ A1:			word_state[PLACE(k)] = revoked;
 			look();
 #endif
 			if
-			:: known[k] || due[k] != none -> atomic { seen_take[0] = 0; seen_take[1] = 0 }
+			:: known[k] || due[k] != none -> atomic { forget_takes() }
 			:: else ->
-				judge_held(k);
+				judge_held(k, false);
 				if
 				:: is_held -> known[k] = true
 				:: else -> end_with(k, reclaimed)
@@ -219,9 +232,9 @@ A1:			word_state[PLACE(k)] = revoked;
 			look();
 			if
 			:: due[k] != none ->
-				atomic { seen_take[0] = 0; seen_take[1] = 0 };
+				atomic { forget_takes() };
 				end_with(k, due[k])
-			:: else -> judge_held(k); known[k] = is_held
+			:: else -> judge_held(k, true); known[k] = is_held
 			fi
 		:: else -> skip
 		fi;

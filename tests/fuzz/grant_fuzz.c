@@ -29,7 +29,7 @@ static void poll_all(void)
 	while (grant_poll(&server, &grant, &fate, NULL) == 0) {
 		enum grant_fate *was = &before[grant.number % RING];
 
-		if (*was != (fate == GRANT_TAKEN ? GRANT_UNTAKEN : GRANT_TAKEN))
+		if (*was != (fate == GRANT_DONE ? GRANT_TAKEN : GRANT_UNTAKEN))
 			abort();
 		*was = fate;
 	}

@@ -240,6 +240,8 @@ static void fake_read_outbox(struct fake *fake, struct fake_conn *conn)
 	uint64_t nonsense = 0;
 
 	while (grant_poll(&conn->grants, &grant, &fate, &nonsense) == 0) {
+		if (conn->pending == grant.number)
+			conn->pending = 0;
 		if (fate == GRANT_TAKEN || grant.slot >= fake->config.slots)
 			continue;
 		if (fate == GRANT_RETURNED) {
@@ -248,8 +250,6 @@ static void fake_read_outbox(struct fake *fake, struct fake_conn *conn)
 			board_slot_empty(&conn->board, grant.slot);
 			conn->grant_of[grant.slot] = 0;
 		}
-		if (conn->pending == grant.number)
-			conn->pending = 0;
 	}
 	fake->nonsense += nonsense;
 }

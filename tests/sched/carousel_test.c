@@ -476,6 +476,34 @@ START_TEST(a_rank_that_was_quicker_keeps_its_hand)
 }
 END_TEST
 
+START_TEST(a_rank_that_was_quicker_is_granted_more_at_once)
+{
+	struct carousel_job_view view;
+	uint32_t slow, starved, slot, other;
+
+	starve_one(&slow, &starved);
+	step(CAROUSEL_REVOKE);
+	slot = action.slot;
+	step(CAROUSEL_REVOKE);
+	other = action.slot;
+	carousel_reclaimed(carousel, slow, other, 1);
+	carousel_leave(carousel, starved, 1);
+	carousel_taken(carousel, slow, slot, 1); /* and keeps it */
+	carousel_reclaimed(carousel, slow, slot, 1);
+	carousel_job(carousel, slow, 1, &view);
+	ck_assert_uint_eq(view.taken, 8);
+	ck_assert_uint_eq(view.pins, 1);
+	step(CAROUSEL_EMPTY);
+	ck_assert_uint_eq(action.slot, other);
+	step(CAROUSEL_PRODUCE);
+	step(CAROUSEL_GRANT);
+	ck_assert_uint_eq(action.job, slow);
+	ck_assert_uint_eq(action.slot, other);
+	ck_assert_ptr_eq(carousel_check(carousel), NULL);
+	free_carousel();
+}
+END_TEST
+
 START_TEST(a_rank_that_yields_needs_the_samples_again)
 {
 	struct carousel_job_view view;
@@ -484,7 +512,6 @@ START_TEST(a_rank_that_yields_needs_the_samples_again)
 	starve_one(&slow, &starved);
 	step(CAROUSEL_REVOKE);
 	slot = action.slot;
-	carousel_taken(carousel, slow, slot, 1);
 	carousel_step(carousel, 1, &action);
 	carousel_reclaimed(carousel, slow, slot, 1);
 	carousel_job(carousel, slow, 1, &view);
@@ -711,6 +738,7 @@ static Suite *suite(void)
 	tcase_add_test(one, a_hand_is_kept_for_who_comes_to_it);
 	tcase_add_test(one, a_wanted_slot_is_evicted_for_the_starving);
 	tcase_add_loop_test(one, a_rank_that_was_quicker_keeps_its_hand, 0, 2);
+	tcase_add_test(one, a_rank_that_was_quicker_is_granted_more_at_once);
 	tcase_add_test(one, a_rank_that_yields_needs_the_samples_again);
 	tcase_add_test(one, the_end_of_an_epoch_is_taken_back);
 	tcase_add_test(one, pins_of_the_dead_stay_until_their_process_is_gone);

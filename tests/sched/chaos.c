@@ -316,9 +316,9 @@ static void lose_race(struct world *world, struct client *client)
 {
 	struct grant taken = client->queue[0];
 
-	if (chance(world, 50))
-		carousel_taken(world->carousel, client->number, taken.slot, world->now_ns);
 	if (chance(world, 50)) {
+		if (chance(world, 50)) /* else its end tells */
+			carousel_taken(world->carousel, client->number, taken.slot, world->now_ns);
 		hold_oldest(world, client);
 		return;
 	}
