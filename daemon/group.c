@@ -4,19 +4,19 @@
  *
  *   its token names a log that is here            it goes on at its place of that log
  *   a group began with the very same token        it begins where that one began
- *   neither, and it brings the log itself         the group is founded anew and goes on with the log
+ *   neither, but an accessd before us kept the    the group is founded anew and goes on with the log
+ *   log, or the rank brings it
  *   neither                                       a group is founded from what the token leaves
  *
- * The third is how a job outlives an accessd that was killed. Each rank still has the old log mapped,
- * and with its writer dead all of them have the same one; so whoever comes first brings enough for
- * all, also for ranks that are behind it or ahead of it.
+ * The third is how a job outlives an accessd that was killed. The log is kept in a file
+ * (group_keep.c), and each rank still has it mapped; with its writer dead all of them have the same
+ * one, so whoever comes first brings enough for all, also for ranks that are behind it or ahead of it.
  *
  * A group without ranks is kept for a while: rank 0 of a short job may be through before rank 1
  * has come. A rank that has been here and begins anew, without a token, is another run.
  *
- * A log that a client brings is hostile. It is copied once, each entry is checked against the deal and
- * against what the token leaves, and a log that does not fit is left aside. What a forger can spoil is
- * the plan of his own job.
+ * A log that a client brings is hostile (group_brought.c). What a forger can spoil is the plan of his
+ * own job.
  */
 #include "daemon/group.h"
 
@@ -27,6 +27,7 @@
 #include "base/bits.h"
 #include "base/log.h"
 #include "daemon/conn.h"
+#include "daemon/group_brought.h"
 #include "daemon/job.h"
 #include "daemon/node.h"
 #include "daemon/stream.h"
@@ -35,130 +36,10 @@
 #include "sched/token.h"
 
 #define KEPT_NS (UINT64_C(60) * 1000000000) /* a group without ranks */
-#define MOST_ENTRIES (UINT32_C(1) << 22)    /* of a log that a client brings */
-
-/* ---- a log that a client brings ---- */
-
-struct log {
-	struct entry *entries; /* owned, and their arrays */
-	size_t n, room;
-	uint64_t origin, first_epoch;
-};
-
-static void log_fini(struct log *log)
-{
-	for (size_t i = 0; i < log->n; i++) {
-		free((void *)log->entries[i].grains);
-		free((void *)log->entries[i].ids);
-	}
-	free(log->entries);
-}
-
-static void *copy_of(const void *from, size_t bytes)
-{
-	void *to = from ? malloc(bytes) : NULL;
-
-	return to ? memcpy(to, from, bytes) : NULL;
-}
-
-static struct entry entry_of(const struct scroll_entry *from)
-{
-	return (struct entry){
-	    .epoch = from->epoch,
-	    .place = from->place,
-	    .seed = from->seed,
-	    .lap = from->lap,
-	    .count = from->count,
-	    .n_grains = from->n_grains,
-	    .grains = from->grains,
-	    .ids = from->ids,
-	};
-}
-
-static bool log_add(struct log *log, const struct scroll_entry *from)
-{
-	struct entry *entry;
-
-	if (log->n == log->room) {
-		size_t room = 2 * log->room + 64;
-		struct entry *more = realloc(log->entries, room * sizeof(*more));
-
-		if (!more || log->n >= MOST_ENTRIES) {
-			log->entries = more ? more : log->entries;
-			return false;
-		}
-		log->entries = more;
-		log->room = room;
-	}
-	entry = &log->entries[log->n++];
-	*entry = entry_of(from);
-	entry->grains = copy_of(from->grains, from->n_grains * sizeof(*from->grains));
-	entry->ids = copy_of(from->ids, from->count * sizeof(*from->ids));
-	return entry->grains || entry->ids;
-}
-
-/* Hands of this stream may be smaller than they were: parts of one, which list their samples, are the
- * same samples at the same places, made by the same seed and lap. */
-static bool log_add_parts(struct log *log, const struct deal *deal, uint32_t most,
-			  const struct scroll_entry *whole)
-{
-	const struct entry entry = entry_of(whole);
-	_cleanup_free_ int64_t *ids = NULL;
-	struct scroll_entry part = *whole;
-
-	if (whole->count <= most)
-		return log_add(log, whole);
-	ids = malloc(whole->count * sizeof(*ids));
-	if (!ids)
-		return false;
-	entry_samples(deal, &entry, ids);
-	part.n_grains = 0;
-	part.grains = NULL;
-	for (uint32_t at = 0; at < whole->count; at += part.count) {
-		part.place = whole->place + at;
-		part.count = BASE_MIN(whole->count - at, most);
-		part.ids = ids + at;
-		if (!log_add(log, &part))
-			return false;
-	}
-	return true;
-}
-
-/* Passes the entry; at the log's end the rest is where it ends. */
-static bool follow(const struct deal *deal, struct entry_rest *rest, const struct entry *entry)
-{
-	return entry_is_good(deal, entry) &&
-	       entry_rest_pass(deal, rest, entry, entry->place + entry->count) == 0;
-}
-
-/* Reads the scroll behind fd, which must be the token's log and fit it. *rest: what it leaves. */
-static bool log_read(int fd, const struct token *token, const struct deal *deal, uint32_t most,
-		     struct log *ret, struct entry_rest *rest)
-{
-	struct scroll scroll;
-	struct scroll_entry read;
-	struct entry last = {.count = 0};
-	uint64_t offset;
-	int r;
-
-	if (scroll_attach(fd, &scroll))
-		return false;
-	ret->origin = scroll.origin;
-	ret->first_epoch = scroll.first_epoch;
-	offset = scroll_first(&scroll);
-	r = memcmp(scroll.id, token->log, sizeof(scroll.id)) || scroll.n_samples != deal->n;
-	while (!r && (r = scroll_read(&scroll, &offset, &read)) == 0) {
-		last = entry_of(&read);
-		r = !follow(deal, rest, &last) || !log_add_parts(ret, deal, most, &read);
-	}
-	scroll_detach(&scroll);
-	return r == SCROLL_E_NONE && last.count && last.epoch == rest->epoch &&
-	       last.place + last.count == rest->place;
-}
 
 /* ---- founding ---- */
 
-static void show(struct group *group, const struct entry *entry)
+static void append(struct group *group, const struct entry *entry)
 {
 	const struct scroll_entry shown = {
 	    .epoch = entry->epoch,
@@ -174,6 +55,20 @@ static void show(struct group *group, const struct entry *entry)
 	scroll_append(&group->scroll, &shown);
 }
 
+/* What ranks see is kept. */
+static void show(struct group *group)
+{
+	keep_save(&group->keep, &group->scroll);
+	scroll_publish(&group->scroll);
+}
+
+/* Ranks may come back to it, if they get the chance. */
+static bool is_over(const struct group *group)
+{
+	return !group->present && group->stream->state == STREAM_RUNS &&
+	       !group->stream->node->draining;
+}
+
 static void group_free(struct group *group)
 {
 	struct stream *stream = group->stream;
@@ -181,6 +76,7 @@ static void group_free(struct group *group)
 	LIST_REMOVE(group, link);
 	if (stream->carousel)
 		carousel_leave(stream->carousel, group->number, base_now_ns());
+	keep_end(&group->keep, is_over(group));
 	stream->memory -= group->scroll.bytes;
 	stream->node->memory_used -= group->scroll.bytes;
 	scroll_detach(&group->scroll);
@@ -192,7 +88,7 @@ static void group_free(struct group *group)
 
 /* In the carousel, with a log or without. 0, CAROUSEL_E_BAD, ... */
 static int found_in_carousel(struct group *group, const struct carousel_join *join,
-			     const struct log *log)
+			     const struct brought *log)
 {
 	struct carousel *carousel = group->stream->carousel;
 	int r = carousel_found(carousel, join, carousel_log_bytes(carousel), base_now_ns(),
@@ -203,14 +99,18 @@ static int found_in_carousel(struct group *group, const struct carousel_join *jo
 	for (size_t i = 0; i < log->n && !r; i++) {
 		r = carousel_recall(carousel, group->number, &log->entries[i]);
 		if (!r)
-			show(group, &log->entries[i]);
+			append(group, &log->entries[i]);
 	}
-	if (r)
+	if (r) {
 		carousel_leave(carousel, group->number, base_now_ns());
-	return r;
+		return r;
+	}
+	show(group);
+	keep_publish(&group->keep);
+	return 0;
 }
 
-static struct group *group_new(const struct conn *conn, const uint8_t id[SCROLL_ID])
+static struct group *group_new(const struct conn *conn, const struct brought *log)
 {
 	const struct request *request = &conn->request;
 	struct stream *stream = conn->stream;
@@ -219,6 +119,7 @@ static struct group *group_new(const struct conn *conn, const uint8_t id[SCROLL_
 	if (!group)
 		return NULL;
 	group->scroll_fd = -1;
+	group->keep.fd = -1;
 	group->stream = stream;
 	group->uid = conn->uid;
 	group->ranks = request->ranks;
@@ -227,8 +128,8 @@ static struct group *group_new(const struct conn *conn, const uint8_t id[SCROLL_
 	group->job = strdup(request->job);
 	group->begun = calloc(bits_words(request->ranks), sizeof(*group->begun));
 	if (!group->job || !group->begun ||
-	    scroll_new(carousel_log_bytes(stream->carousel), stream->board.geometry.n_samples, id,
-		       &group->scroll, &group->scroll_fd)) {
+	    scroll_new(carousel_log_bytes(stream->carousel), stream->board.geometry.n_samples,
+		       log->id, &group->scroll, &group->scroll_fd)) {
 		free(group->job);
 		free(group->begun);
 		free(group);
@@ -236,59 +137,65 @@ static struct group *group_new(const struct conn *conn, const uint8_t id[SCROLL_
 	}
 	stream->memory += group->scroll.bytes;
 	stream->node->memory_used += group->scroll.bytes;
+	scroll_set_origin(&group->scroll, log->origin, log->first_epoch);
+	keep_begin(&group->keep, conn, &group->scroll);
 	LIST_INSERT_HEAD(&stream->groups, group, link);
 	return group;
 }
 
-/* The log that the client brings, if it is the token's: join goes on at its end. */
-static bool go_on(const struct conn *conn, const struct token *token, struct log *ret_log,
-		  struct entry_rest *rest, struct carousel_join *join)
+/*
+ * The log of an accessd before us: the one that the token names, as it was kept or as the client brings
+ * it, or one that began with the same token. Kept it is as long as any that a rank has.
+ */
+static bool find_log(const struct conn *conn, const struct token *token, uint64_t origin,
+		     struct brought *ret)
 {
 	const struct deal *deal = carousel_deal(conn->stream->carousel);
+	uint32_t most = conn->stream->board.geometry.hand;
+	_cleanup_close_ int kept = keep_find(conn, token->has_log ? token->log : NULL, origin);
 
-	rest->epoch = token->epoch;
-	rest->place = token->place;
-	if (conn->request.log_fd < 0 || !token->has_log ||
-	    entry_rest_init(deal, token->need, token->tail, token->n_tail, rest) ||
-	    !log_read(conn->request.log_fd, token, deal, conn->stream->board.geometry.hand, ret_log,
-		      rest))
-		return false;
-	join->need = rest->need;
-	join->tail = rest->tail;
-	join->n_tail = rest->n_tail;
-	join->epoch = rest->epoch;
-	join->place = rest->place;
-	return true;
+	*ret = (struct brought){.entries = NULL};
+	if (kept >= 0 && token->has_log && brought_read(kept, token, true, deal, most, ret))
+		return true;
+	brought_fini(ret);
+	if (conn->request.log_fd >= 0 && token->has_log &&
+	    brought_read(conn->request.log_fd, token, true, deal, most, ret))
+		return true;
+	brought_fini(ret);
+	if (kept >= 0 && brought_read(kept, token, false, deal, most, ret) && ret->origin == origin)
+		return true;
+	brought_fini(ret);
+	return false;
 }
 
-/* With the log that the client brings, or, if that cannot be, from what the token leaves. *ret_place:
- * where the token is in the group's log. */
+/* With a log that is there already, or, if there is none, from what the token leaves. join: where the
+ * rank begins. */
 static int group_found(struct conn *conn, const struct token *token, uint64_t origin,
-		       const struct carousel_join *from, struct group **ret, uint64_t *ret_place)
+		       struct carousel_join *join, struct group **ret)
 {
-	struct carousel_join join = *from;
-	struct entry_rest rest = {.epoch = 0};
-	struct log log = {.entries = NULL};
-	uint8_t id[SCROLL_ID];
+	struct carousel_join from = *join;
+	struct brought log;
 	struct group *group;
 	int r = -ENOMEM;
 
-	base_random(id, sizeof(id));
-	join.place = *ret_place = 0;
-	if (go_on(conn, token, &log, &rest, &join)) {
-		memcpy(id, token->log, sizeof(id));
-		*ret_place = token->place;
+	if (find_log(conn, token, origin, &log)) {
+		join->epoch = log.epoch;
+		join->place = log.place;
+		from.need = log.rest.need;
+		from.tail = log.rest.tail;
+		from.n_tail = log.rest.n_tail;
+		from.epoch = log.rest.epoch;
+		from.place = log.rest.place;
 	} else {
-		log_fini(&log);
-		log = (struct log){.origin = origin, .first_epoch = from->epoch};
+		base_random(log.id, sizeof(log.id));
+		log.origin = origin;
+		log.first_epoch = join->epoch;
+		from.place = join->place = 0;
 	}
-	group = group_new(conn, id);
-	if (group) {
-		scroll_set_origin(&group->scroll, log.origin, log.first_epoch);
-		r = found_in_carousel(group, &join, &log);
-	}
-	log_fini(&log);
-	entry_rest_fini(&rest);
+	group = group_new(conn, &log);
+	if (group)
+		r = found_in_carousel(group, &from, &log);
+	brought_fini(&log);
 	if (r && group) {
 		group->number = UINT32_MAX; /* the carousel knows nothing of it */
 		group_free(group);
@@ -397,7 +304,7 @@ int group_enter(struct conn *conn, const struct token *token, struct carousel_jo
 	if (!group && other)
 		return refuse(other, conn, false, code, diag);
 	if (!group) {
-		r = group_found(conn, token, origin, join, &group, &join->place);
+		r = group_found(conn, token, origin, join, &group);
 		if (r) {
 			*code = r == CAROUSEL_E_BAD ? OA_E_TOKEN : OA_E_MEMORY;
 			diag_set(diag, "%s",
@@ -444,7 +351,8 @@ void group_log(struct stream *stream, const struct carousel_action *action)
 	if (!group)
 		return;
 	carousel_newest(stream->carousel, group->number, &entry);
-	show(group, &entry);
+	append(group, &entry);
+	show(group);
 	for (uint32_t i = 0; i < CAROUSEL_MAX_JOBS; i++) {
 		struct job *job = stream->job[i];
 

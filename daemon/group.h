@@ -10,6 +10,7 @@
 #include <sys/queue.h>
 #include <sys/types.h>
 #include "base/base.h"
+#include "daemon/group_keep.h"
 #include "shmring/scroll.h"
 
 struct carousel_action;
@@ -30,6 +31,7 @@ struct group {
 	/* Its origin: hash of the token that it began with, 0: it began without; and in which epoch. */
 	struct scroll scroll;
 	int scroll_fd;
+	struct keep keep;
 	uint64_t *begun; /* bitmap: ranks that have been here */
 	uint32_t present;
 	uint64_t left_ns; /* when the last one left */

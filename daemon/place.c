@@ -185,12 +185,27 @@ static void remove_stale(const char *indexes)
 		closedir(folder);
 }
 
+/* Without it logs are not kept: group_keep.c says so. */
+static void open_plans(struct place *place)
+{
+	struct stat status;
+	_cleanup_close_ int fd = -1;
+
+	snprintf(place->plans, sizeof(place->plans), "%s/plans", place->folder);
+	if (make_folders(place->plans, 0700) == 0)
+		fd = open(place->plans, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	if (fd >= 0 && fstat(fd, &status) == 0 && status.st_uid == geteuid() &&
+	    !(status.st_mode & 077))
+		place->plans_fd = base_take_fd(&fd);
+}
+
 int place_open(struct place *place, const struct param *param, bool is_private, const char *folder,
 	       struct diag *diag)
 {
 	int r;
 
-	*place = (struct place){.pid_fd = -1, .listen_fd = -1, .is_private = is_private};
+	*place =
+	    (struct place){.pid_fd = -1, .listen_fd = -1, .plans_fd = -1, .is_private = is_private};
 	plan_paths(place, param, folder);
 	r = make_folders(place->folder, is_private ? 0700 : 0755);
 	if (r) {
@@ -207,6 +222,7 @@ int place_open(struct place *place, const struct param *param, bool is_private, 
 	make_folders(place->indexes,
 		     0700); /* without it indexes are not stored: source.c says so */
 	remove_stale(place->indexes);
+	open_plans(place);
 	return 0;
 }
 
@@ -230,7 +246,7 @@ static int give_away(const char *path, mode_t mode, const struct identity *owner
 int place_hand_over(const struct param *param, const char *folder, const struct identity *owner,
 		    struct diag *diag)
 {
-	struct place place = {.is_private = false};
+	struct place place = {.is_private = false, .plans_fd = -1};
 	mode_t mask = umask(022);
 	int r;
 
@@ -265,4 +281,5 @@ void place_close(struct place *place)
 		unlink(place->socket);
 	base_close(&place->listen_fd);
 	base_close(&place->pid_fd);
+	base_close(&place->plans_fd);
 }

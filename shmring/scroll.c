@@ -15,6 +15,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "shmring/region.h"
 #include "shmring/scroll.h"
@@ -154,8 +155,80 @@ void scroll_append(struct scroll *scroll, const struct scroll_entry *entry)
 	if (data_bytes % 8)
 		copy_in(at + sizeof(record) + data_bytes / 8 * 8, last, sizeof(last));
 	scroll->end += bytes;
+}
+
+void scroll_publish(struct scroll *scroll)
+{
 	/* S1: release, pairs with S2 */
 	atomic_store_explicit(&scroll->map->d_end, scroll->end, memory_order_release);
+}
+
+/* ---- a copy in a file ---- */
+
+static int put(int fd, const void *data, size_t size, uint64_t offset)
+{
+	while (size) {
+		ssize_t n = pwrite(fd, data, size, (off_t)offset);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return n ? -errno : -EIO;
+		data = (const uint8_t *)data + n;
+		size -= (size_t)n;
+		offset += (uint64_t)n;
+	}
+	return 0;
+}
+
+/* The head of a scroll without records. */
+static int put_head(const struct scroll *scroll, int fd)
+{
+	struct scroll_head head = {
+	    .magic = SCROLL_MAGIC,
+	    .bytes = scroll->bytes,
+	    .room = scroll->room,
+	    .n_samples = scroll->n_samples,
+	    .origin = scroll->origin,
+	    .first_epoch = scroll->first_epoch,
+	};
+
+	memcpy(head.id, scroll->id, sizeof(head.id));
+	if (ftruncate(fd, (off_t)scroll->bytes) < 0)
+		return -errno;
+	return put(fd, &head, sizeof(head), 0);
+}
+
+static int put_room(const struct scroll *scroll, int fd, uint64_t from, uint64_t to)
+{
+	int r = 0;
+
+	while (from < to && !r) {
+		uint64_t at = from % scroll->room;
+		uint64_t bytes = BASE_MIN(to - from, scroll->room - at);
+
+		r = put(fd, room_of(scroll) + at, bytes, SCROLL_HEAD + at);
+		from += bytes;
+	}
+	return r;
+}
+
+int scroll_save(const struct scroll *scroll, int fd, uint64_t *saved)
+{
+	int r = *saved ? 0 : put_head(scroll, fd);
+
+	/* As for readers of the memory: what is written over is given up first, what is new is
+	 * published last. */
+	if (!r)
+		r = put(fd, &scroll->first, sizeof(scroll->first),
+			offsetof(struct scroll_head, d_first));
+	if (!r)
+		r = put_room(scroll, fd, BASE_MAX(*saved, scroll->first), scroll->end);
+	if (!r)
+		r = put(fd, &scroll->end, sizeof(scroll->end), offsetof(struct scroll_head, d_end));
+	if (!r)
+		*saved = scroll->end;
+	return r;
 }
 
 /* ---- others read ---- */

@@ -68,8 +68,16 @@ int scroll_new(uint64_t bytes, uint64_t n_samples, const uint8_t id[SCROLL_ID], 
 	       int *ret_fd);
 /* What a group began with, for whoever goes on with its log. */
 void scroll_set_origin(struct scroll *scroll, uint64_t origin, uint64_t first_epoch);
-/* The entry must not be larger than SCROLL_MAX_RECORD, nor than half the room. */
+/* The entry must not be larger than SCROLL_MAX_RECORD, nor than half the room. Others see it when it is
+ * published. */
 void scroll_append(struct scroll *scroll, const struct scroll_entry *entry);
+void scroll_publish(struct scroll *scroll);
+
+/*
+ * accessd: brings a file to where the scroll is, published or not, *saved being its end when it was last
+ * (0: the file is new). Wherever this is cut off, the file is a whole scroll, of fewer entries. 0 or negative errno.
+ */
+int scroll_save(const struct scroll *scroll, int fd, uint64_t *saved);
 
 /* Another process: maps fd, which stays the caller's, read-only and checks it. 0, SCROLL_E_BAD,
  * negative errno. */

@@ -105,19 +105,6 @@ static void draw_job(struct philox_seq *random, unsigned most_ranks, struct mixt
 	ret->life[ret->n_lives - 1].steps = MIXTURE_TO_THE_END;
 }
 
-/* A rank without a token that comes before those that accessd's death surprised begins another plan:
- * where accessd dies, such jobs have one rank (world_test.c has what holds for more). */
-static void spare_groups(struct mixture *mixture)
-{
-	for (unsigned i = 0; i < mixture->n_jobs; i++)
-		for (unsigned k = 0; k < mixture->job[i].n_lives; k++)
-			if (mixture->job[i].order == OA_ORDER_CAROUSEL ||
-			    mixture->job[i].order == OA_ORDER_ANY) {
-				mixture->job[i].life[k].ranks = 1;
-				mixture->job[i].life[k].teller = 0;
-			}
-}
-
 void mixture_draw(struct mixture *mixture, uint64_t seed, uint64_t number, unsigned most_ranks)
 {
 	struct philox_seq random;
@@ -135,8 +122,6 @@ void mixture_draw(struct mixture *mixture, uint64_t seed, uint64_t number, unsig
 						    mixture_samples[mixture->job[i].dataset])
 			mixture->job[i].is_random =
 			    mixture->job[0].is_random && mixture->job[i].order != OA_ORDER_ANY;
-	if (mixture->kill_after)
-		spare_groups(mixture);
 }
 
 void mixture_print(const struct mixture *mixture, FILE *file)

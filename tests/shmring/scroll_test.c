@@ -5,12 +5,15 @@
 
 #include "tests/shmring/suite.h"
 
+#include "shmring/region.h"
 #include "shmring/scroll.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #define MOST_GRAINS 300
@@ -53,6 +56,12 @@ static void append(struct scroll *scroll, uint64_t k)
 	scroll_append(scroll, &entry);
 }
 
+static void show(struct scroll *scroll, uint64_t k)
+{
+	append(scroll, k);
+	scroll_publish(scroll);
+}
+
 START_TEST(what_was_appended_is_read)
 {
 	uint32_t grains[MOST_GRAINS];
@@ -70,6 +79,8 @@ START_TEST(what_was_appended_is_read)
 	ck_assert_int_eq(scroll_read(&reader, &offset, &got), SCROLL_E_NONE);
 	for (k = 0; k < 1000; k++) { /* many times round */
 		append(&writer, k);
+		ck_assert_int_eq(scroll_read(&reader, &offset, &got), SCROLL_E_NONE);
+		scroll_publish(&writer);
 		make(k, grains, ids, &expected);
 		ck_assert_int_eq(scroll_read(&reader, &offset, &got), 0);
 		ck_assert(is_same(&got, &expected));
@@ -100,10 +111,105 @@ START_TEST(a_reader_cannot_write)
 }
 END_TEST
 
+/* ---- the copy in a file ---- */
+
+static unsigned writes_left; /* then the writer is dead */
+
+static ssize_t write_or_die(int fd, const void *data, size_t size, off_t offset)
+{
+	if (!writes_left) {
+		errno = EIO;
+		return -1;
+	}
+	writes_left--;
+	return syscall(SYS_pwrite64, fd, data, size, offset);
+}
+
+/* In place of the C library's, for scroll_save(). */
+ssize_t pwrite(int fd, const void *data, size_t size, off_t offset)
+{
+	return write_or_die(fd, data, size, offset);
+}
+
+/* As a file comes back: copied to memory that is sealed. */
+static int sealed_copy(int file)
+{
+	off_t size = lseek(file, 0, SEEK_END);
+	uint8_t *map;
+	int fd;
+
+	ck_assert_int_gt(size, 0);
+	ck_assert_int_eq(region_new("copy", (uint64_t)size, (void **)&map, &fd), 0);
+	ck_assert_int_eq(pread(file, map, (size_t)size, 0), size);
+	region_unmap(map, (uint64_t)size);
+	ck_assert_int_eq(region_seal(fd, REGION_READ_ONLY), 0);
+	return fd;
+}
+
+/* Reads all of the file, each entry being what it should. Returns how many there ever were. */
+static uint64_t read_file(int file)
+{
+	uint32_t grains[MOST_GRAINS];
+	int64_t ids[MOST_GRAINS];
+	struct scroll_entry expected, got = {.place = UINT64_MAX};
+	struct scroll reader;
+	uint64_t offset, next;
+	int fd = sealed_copy(file), r;
+
+	ck_assert_int_eq(scroll_attach(fd, &reader), 0);
+	ck_assert_mem_eq(reader.id, id, sizeof(id));
+	ck_assert_uint_eq(reader.origin, 5);
+	ck_assert_uint_eq(reader.first_epoch, 2);
+	offset = scroll_first(&reader);
+	for (next = 0; (r = scroll_read(&reader, &offset, &got)) == 0; next = got.place + 1) {
+		ck_assert(!next || got.place == next);
+		make(got.place, grains, ids, &expected);
+		ck_assert(is_same(&got, &expected));
+	}
+	ck_assert_int_eq(r, SCROLL_E_NONE);
+	scroll_detach(&reader);
+	close(fd);
+	return next;
+}
+
+START_TEST(a_file_is_whole_wherever_its_writer_dies)
+{
+	struct scroll writer;
+	uint64_t saved = 0, kept = 0, seed = 1, n_died = 0;
+	int fd, file = base_memfd("file", 0);
+
+	ck_assert_int_eq(scroll_new(10000, 77, id, &writer, &fd), 0);
+	scroll_set_origin(&writer, 5, 2);
+	writes_left = 9;
+	ck_assert_int_eq(scroll_save(&writer, file, &saved), 0);
+	ck_assert_uint_eq(read_file(file), 0);
+	for (uint64_t k = 0; k < 2000; k++) {
+		append(&writer, k);
+		writes_left = (unsigned)(suite_random(&seed) % 6);
+		if (scroll_save(&writer, file, &saved)) {
+			uint64_t n = read_file(file);
+
+			n_died++;
+			ck_assert(n == kept || n == k + 1);
+		} else {
+			kept = k + 1;
+			ck_assert_uint_eq(read_file(file), kept);
+		}
+	}
+	ck_assert_uint_gt(n_died, 500);
+	ck_assert_uint_lt(n_died, 1500);
+	scroll_detach(&writer);
+	close(fd);
+	close(file);
+}
+END_TEST
+
+/* ---- at once ---- */
+
 static void *write_storm(void *arg)
 {
 	for (uint64_t k = 0; k < STORM; k++)
-		append(arg, k);
+		show(arg, k);
 	return NULL;
 }
 
@@ -144,6 +250,7 @@ static void add_tests(TCase *tcase)
 {
 	tcase_add_test(tcase, what_was_appended_is_read);
 	tcase_add_test(tcase, a_reader_cannot_write);
+	tcase_add_test(tcase, a_file_is_whole_wherever_its_writer_dies);
 	tcase_add_test(tcase, no_entry_is_torn);
 }
 
