@@ -61,17 +61,14 @@ static uint64_t decide(struct stream *stream, uint64_t now_ns)
 
 enum layout_stage pump_stage_of(const struct stream *stream, const struct job *job)
 {
-	uint64_t next = job->grants.settled + 1;
+	uint64_t next = 0;
 
 	if (stream->node->draining)
 		return LAYOUT_STAGE_DRAIN;
-	for (; next <= job->grants.posted; next++) {
-		uint32_t at = (uint32_t)(next % LAYOUT_GRANT_RING);
-		enum layout_stage stage;
+	while ((next = grant_next_open(&job->grants, next))) {
+		const struct grant *grant = &job->grants.ledger[next % LAYOUT_GRANT_RING];
+		enum layout_stage stage = fill_stage(stream, grant->slot);
 
-		if (job->grants.fate[at] != GRANT_UNTAKEN && job->grants.fate[at] != GRANT_TAKEN)
-			continue;
-		stage = fill_stage(stream, job->grants.ledger[at].slot);
 		if (stage != LAYOUT_STAGE_NONE)
 			return stage;
 	}

@@ -31,8 +31,11 @@
  * words that make no sense are counted and change nothing, what was seen once stays so (seen, due),
  * and no rank can hold more than LAYOUT_MAX_PINS grants, whatever it writes.
  *
- * The ledger (struct grant_server) is the truth. Number k + RING is posted only when the end of k
- * is known, so a word never stands for two grants at once. The handshake is model-checked with all
+ * The ledger (struct grant_server) is the truth. A number is posted only when the end of the one that
+ * had its place before is known, so a word never stands for two grants at once. Where that one is
+ * KEPT, for a job may hold a batch for as long as it likes while grants come and are withdrawn, the
+ * number is left out, and the next one posted: the rank sees that d_posted is beyond it (W4). So what
+ * is older than the ring and has not ended is KEPT, and lies behind the rank. The handshake is model-checked with all
  * interleavings in doc/models/grant.pml, and with both take words in pins.pml.
  *
  * Rejected: a pin count in shared memory (a dead or hostile rank leaves it wrong for ever); a mutex
@@ -54,24 +57,34 @@ void grant_rank_init(struct grant_rank *rank, const struct layout_inbox *inbox,
 	*rank = (struct grant_rank){.inbox = inbox, .outbox = outbox, .next = 1};
 }
 
+static uint64_t word_of(const struct layout_inbox *inbox, uint64_t number)
+{
+	/* W2: seq_cst, pairs with A0, after W1: before sleeping, one of the two sees.
+	 * Acquire part: the grant's other words, pairs with A0. */
+	return atomic_load_explicit(&inbox->grant[number % RING].d_word, memory_order_seq_cst);
+}
+
 /*
  * Moves *next over revoked grants to the first that stands. A newer number in the place of *next
- * means that accessd has settled *next (reclaimed it) and reused the place, and all before it.
+ * means that accessd has settled *next (reclaimed it) and reused the place, and all before it but what
+ * the rank has taken. An older one, looked for when a later one was posted, means that *next was left
+ * out.
  */
 static BASE_HOT bool find_posted(const struct layout_inbox *inbox, uint64_t *next)
 {
 	for (;;) {
-		const struct layout_grant *entry = &inbox->grant[*next % RING];
-		/* W2: seq_cst, pairs with A0, after W1: before sleeping, one of the two sees.
-		 * Acquire part: the grant's other words, pairs with A0. */
-		uint64_t word = atomic_load_explicit(&entry->d_word, memory_order_seq_cst);
-		uint64_t number = NUMBER_OF(word);
+		uint64_t word = word_of(inbox, *next);
 
-		if (number < *next)
-			return false;
-		if (number > *next)
-			*next = BASE_MAX(*next + 1, number - BASE_MIN(number, RING - 1));
-		else if (LOW_OF(word) == LAYOUT_GRANT_POSTED)
+		if (NUMBER_OF(word) < *next) {
+			/* W4: seq_cst as W2. Acquire part: all that was posted up to it. */
+			if (atomic_load_explicit(&inbox->d_posted, memory_order_seq_cst) < *next)
+				return false;
+			word = word_of(inbox, *next);
+		}
+		if (NUMBER_OF(word) > *next)
+			*next = BASE_MAX(*next + 1,
+					 NUMBER_OF(word) - BASE_MIN(NUMBER_OF(word), RING - 1));
+		else if (word == WORD(*next, LAYOUT_GRANT_POSTED))
 			return true;
 		else
 			++*next;
@@ -193,24 +206,72 @@ void grant_server_init(struct grant_server *server, struct layout_inbox *inbox,
 	server->nonsense[RING + LAYOUT_MAX_PINS] = 1; /* c_next as it is made */
 }
 
-static bool has_ended(const struct grant_server *server, uint64_t number)
+/* Posted, and its end is not known. */
+static bool is_open(const struct grant_server *server, uint64_t number)
 {
-	return server->fate[number % RING] >= GRANT_DONE;
+	return server->ledger[number % RING].number == number && number &&
+	       server->fate[number % RING] < GRANT_DONE;
+}
+
+/* Of those older than the ring, which are few: the rank has them. */
+static uint64_t next_old(const struct grant_server *server, uint64_t after, uint64_t oldest)
+{
+	uint64_t next = 0;
+
+	for (unsigned i = 0; i < RING; i++) {
+		uint64_t number = server->ledger[i].number;
+
+		if (number > after && number <= oldest && is_open(server, number) &&
+		    (!next || number < next))
+			next = number;
+	}
+	return next;
+}
+
+uint64_t grant_next_open(const struct grant_server *server, uint64_t after)
+{
+	uint64_t oldest = server->posted - BASE_MIN(server->posted, RING), next = 0;
+
+	after = BASE_MAX(after, server->settled);
+	if (after < oldest)
+		next = next_old(server, after, oldest);
+	for (uint64_t k = BASE_MAX(after, oldest) + 1; k <= server->posted && !next; k++)
+		if (is_open(server, k))
+			next = k;
+	return next;
 }
 
 static void settle(struct grant_server *server, uint64_t number, enum grant_fate fate)
 {
+	uint64_t next;
+
 	server->fate[number % RING] = (uint8_t)fate;
-	while (server->settled < server->posted && has_ended(server, server->settled + 1))
-		server->settled++;
+	next = grant_next_open(server, server->settled);
+	server->settled = next ? next - 1 : server->posted;
+}
+
+/* The number of the next grant. 0: there is no place for it. */
+static uint64_t next_number(const struct grant_server *server)
+{
+	uint64_t number = server->posted + 1;
+
+	for (unsigned left_out = 0; left_out <= LAYOUT_MAX_PINS; left_out++, number++) {
+		uint64_t before = server->ledger[number % RING].number;
+
+		if (!is_open(server, before))
+			return number;
+		if (server->fate[before % RING] != GRANT_TAKEN)
+			return 0;
+	}
+	return 0;
 }
 
 int grant_post(struct grant_server *server, const struct grant *grant, uint64_t *ret_number)
 {
-	uint64_t number = server->posted + 1;
+	uint64_t number = next_number(server);
 	struct layout_grant *entry = &server->inbox->grant[number % RING];
 
-	if (server->posted - server->settled >= RING)
+	if (!number)
 		return GRANT_E_FULL;
 	server->ledger[number % RING] = *grant;
 	server->ledger[number % RING].number = number;
@@ -228,7 +289,8 @@ int grant_post(struct grant_server *server, const struct grant *grant, uint64_t 
 	 * rank's arm is looked for after it (W3). */
 	atomic_store_explicit(&entry->d_word, WORD(number, LAYOUT_GRANT_POSTED),
 			      memory_order_seq_cst);
-	atomic_store_explicit(&server->inbox->d_posted, number, memory_order_release);
+	/* Seq_cst, after A0: pairs with W4. */
+	atomic_store_explicit(&server->inbox->d_posted, number, memory_order_seq_cst);
 	*ret_number = number;
 	return 0;
 }
@@ -257,10 +319,10 @@ static void look(const struct grant_server *server, struct look *ret)
  * not revoked, or was KEPT, cannot come back RETURNED. */
 static void note_ends(struct grant_server *server, const struct look *look)
 {
-	for (uint64_t k = server->settled + 1; k <= server->posted; k++) {
+	for (uint64_t k = 0; (k = grant_next_open(server, k));) {
 		uint64_t i = k % RING;
 
-		if (server->due[i] != GRANT_UNTAKEN || has_ended(server, k))
+		if (server->due[i] != GRANT_UNTAKEN)
 			continue;
 		if (look->result[i] == WORD(k, LAYOUT_RESULT_DONE))
 			server->due[i] = GRANT_DONE;
@@ -275,8 +337,8 @@ static bool has_pin_for(const struct grant_server *server, uint64_t number)
 {
 	unsigned held = 0;
 
-	for (uint64_t k = server->settled + 1; k <= server->posted; k++)
-		if (k != number && !has_ended(server, k) &&
+	for (uint64_t k = 0; (k = grant_next_open(server, k));)
+		if (k != number &&
 		    (server->fate[k % RING] == GRANT_TAKEN || server->seen[k % RING]) &&
 		    server->due[k % RING] == GRANT_UNTAKEN)
 			held++;
@@ -310,9 +372,9 @@ int grant_revoke(struct grant_server *server, uint64_t number)
 	uint64_t i = number % RING;
 	struct look now;
 
-	if (number == 0 || number > server->posted || server->posted - number >= RING)
+	if (number == 0 || server->ledger[i].number != number)
 		return GRANT_E_NONE;
-	if (has_ended(server, number))
+	if (!is_open(server, number))
 		return server->fate[i] == GRANT_RECLAIMED ? 0 : GRANT_E_NONE;
 	server->revoked[i] = true;
 	/* A1: seq_cst store, then A2; pairs with R2. */
@@ -354,10 +416,10 @@ static bool result_makes_sense(const struct grant_server *server, uint64_t i, ui
 
 	if (word == 0)
 		return true;
-	if (number == 0 || number > server->posted || number % RING != i ||
+	if (number == 0 || number > server->ledger[i].number || number % RING != i ||
 	    (result != LAYOUT_RESULT_DONE && result != LAYOUT_RESULT_RETURNED))
 		return false;
-	if (server->posted - number >= RING)
+	if (number < server->ledger[i].number)
 		return true; /* of an earlier grant in this place */
 	if (result == LAYOUT_RESULT_DONE)
 		return fate == GRANT_DONE;
@@ -372,10 +434,10 @@ static bool take_makes_sense(const struct grant_server *server, const struct loo
 
 	if (LOW_OF(word) == LAYOUT_TAKE_FREE)
 		return number <= server->posted;
-	if (number == 0 || number > server->posted)
+	if (number == 0 || number > server->ledger[number % RING].number)
 		return false;
 	/* An ended grant may still stand here: the rank is between R3 and R4, or before R2. */
-	if (server->posted - number >= RING)
+	if (number < server->ledger[number % RING].number)
 		return LOW_OF(word) <= LAYOUT_TAKE_KEPT;
 	if (LOW_OF(word) == LAYOUT_TAKE_HELD) /* or between R1 and R2 */
 		return fate != GRANT_UNTAKEN || is_held(server, look, number);
@@ -387,7 +449,7 @@ static bool next_makes_sense(const struct grant_server *server, const struct loo
 {
 	if (look->next == 0 || look->next > server->posted + 1)
 		return false;
-	for (uint64_t k = server->settled + 1; k < look->next; k++)
+	for (uint64_t k = 0; (k = grant_next_open(server, k)) && k < look->next;)
 		if (server->fate[k % RING] == GRANT_UNTAKEN && !server->revoked[k % RING])
 			return false;
 	return true;
@@ -423,7 +485,7 @@ int grant_poll(struct grant_server *server, struct grant *ret, enum grant_fate *
 
 	look(server, &now);
 	note_ends(server, &now);
-	for (uint64_t k = server->settled + 1; k <= server->posted; k++) {
+	for (uint64_t k = 0; (k = grant_next_open(server, k));) {
 		enum grant_fate fate = fate_now(server, &now, k);
 
 		if (fate == server->fate[k % RING])

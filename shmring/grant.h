@@ -14,7 +14,7 @@
 enum {
 	GRANT_E_NONE = 1, /* nothing posted that is not looked at yet */
 	GRANT_E_PINS = 2, /* the rank holds LAYOUT_MAX_PINS already */
-	GRANT_E_FULL = 3, /* the ring has no room: ends of old grants are not known yet */
+	GRANT_E_FULL = 3, /* the ring has no room: ends of untaken grants are not known yet */
 	GRANT_E_HELD = 4, /* revoke: the rank has (or may have) taken it; grant_poll() will tell */
 	GRANT_E_BAD = 5,  /* memory that is no inbox or outbox */
 };
@@ -65,7 +65,7 @@ struct grant_server {
 	struct layout_inbox *inbox;
 	const struct layout_outbox *outbox;
 	uint64_t posted;  /* number of the last grant posted */
-	uint64_t settled; /* all grants up to this one have ended */
+	uint64_t settled; /* all grants up to this one have ended, or were left out */
 	struct grant ledger[LAYOUT_GRANT_RING];
 	uint8_t fate[LAYOUT_GRANT_RING];
 	bool revoked[LAYOUT_GRANT_RING];
@@ -79,6 +79,8 @@ void grant_server_init(struct grant_server *server, struct layout_inbox *inbox,
 		       const struct layout_outbox *outbox);
 /* Posts a grant (number is set in ret_number). 0 or GRANT_E_FULL. */
 int grant_post(struct grant_server *server, const struct grant *grant, uint64_t *ret_number);
+/* The oldest grant after that number whose end is not known, 0: none is. */
+uint64_t grant_next_open(const struct grant_server *server, uint64_t after);
 /* Marks it revoked, then looks. 0: reclaimed for good (also if it was before). GRANT_E_HELD: poll
  * will tell whether the rank has it for good (TAKEN) or yields (RETURNED). GRANT_E_NONE: it has ended
  * otherwise, or never was. */

@@ -9,14 +9,14 @@
 
 #define RING LAYOUT_GRANT_RING
 
-static const char *check_grant(const struct grant_server *server, uint64_t number)
+static const char *check_grant(const struct grant_server *server, uint64_t i, uint64_t number)
 {
-	uint64_t i = number % RING, state;
+	uint64_t state;
 	uint64_t word = atomic_load_explicit(&server->inbox->grant[i].d_word, memory_order_relaxed);
 	enum grant_fate fate = server->fate[i];
 
 	state = server->revoked[i] ? LAYOUT_GRANT_REVOKED : LAYOUT_GRANT_POSTED;
-	if (server->ledger[i].number != number)
+	if (number % RING != i || number > server->posted)
 		return "the ledger holds another grant in this place";
 	if (word != (number << 8 | state))
 		return "the inbox says something else than the ledger";
@@ -30,6 +30,8 @@ static const char *check_grant(const struct grant_server *server, uint64_t numbe
 		return "a grant ended otherwise than was seen";
 	if (number <= server->settled && fate < GRANT_DONE)
 		return "a settled grant has not ended";
+	if (number + RING <= server->posted && fate < GRANT_TAKEN)
+		return "a grant that the rank has not taken is older than the ring";
 	return NULL;
 }
 
@@ -44,24 +46,23 @@ static bool is_pinned(const struct grant_server *server, uint64_t number)
 
 const char *grant_check(const struct grant_server *server)
 {
-	uint64_t oldest = server->posted > RING ? server->posted - RING + 1 : 1;
 	unsigned pinned = 0;
 
-	if (server->settled > server->posted || server->posted - server->settled > RING)
-		return "the ledger holds more grants than the ring";
+	if (server->settled > server->posted)
+		return "more grants are settled than were posted";
 	if (atomic_load_explicit(&server->inbox->d_posted, memory_order_relaxed) != server->posted)
 		return "d_posted is not the last grant posted";
-	for (uint64_t k = oldest; k <= server->posted; k++) {
-		const char *broken = check_grant(server, k);
+	for (uint64_t i = 0; i < RING; i++) {
+		uint64_t number = server->ledger[i].number;
+		const char *broken = number ? check_grant(server, i, number) : NULL;
 
 		if (broken)
 			return broken;
-		pinned += is_pinned(server, k);
+		pinned += number && is_pinned(server, number);
 	}
 	if (pinned > LAYOUT_MAX_PINS)
 		return "a rank holds more grants than it may";
-	if (server->settled < server->posted &&
-	    server->fate[(server->settled + 1) % RING] >= GRANT_DONE)
+	if (server->settled < server->posted && grant_next_open(server, 0) != server->settled + 1)
 		return "a grant has ended but is not settled";
 	return NULL;
 }

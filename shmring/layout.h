@@ -133,7 +133,8 @@ enum layout_result { LAYOUT_RESULT_DONE = 1, LAYOUT_RESULT_RETURNED = 2 };
  * Both re-reads are seq_cst (store then load on both sides), so at least one side sees the other.
  * HELD may still come back, KEPT never does: a revoke that came too late costs the rank nothing.
  * The rank passes over entries it finds REVOKED before taking, without a result. A take word is set
- * FREE after the result is stored. accessd posts k + RING only when it knows the end of k.
+ * FREE after the result is stored. accessd posts k + RING only when it knows the end of k; while k is
+ * KEPT it leaves k + RING out: d_posted goes beyond it, and its place keeps the older number.
  */
 struct layout_grant {            /* 64 bytes */
 	_Atomic uint64_t d_word; /* k << 8 | enum layout_grant_state; 0: never posted */

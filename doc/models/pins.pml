@@ -2,37 +2,46 @@
 
 /*
  * The handshake of grant.pml with as many grants at once as a rank has places for: two take words,
- * given back in either order, and a ring in which a third grant waits behind two that are held.
- * Labels are those of shmring/grant.c. A look of accessd is a copy of the take words, one load
- * each, and then of all results.
+ * given back in either order, and a ring in which a third grant waits behind two that are held. With a
+ * smaller ring and more grants (-DSMALL_RING; the rank uses one pin, to be quicker) numbers are left out
+ * whose place a grant has that is kept. Labels are those of shmring/grant.c. A look of accessd is a copy
+ * of the take words, one load each, and then of all results.
  *
  * Checked: accessd never has a slot back that the rank uses (SAFE); of three grants seen taken one is
- * seen ended, or an honest rank would count as one that lies about its pins (PINS); both sides agree
- * on the end of each grant (AGREE); both come to their end (Spin's invalid end states).
+ * seen ended, or an honest rank would count as one that lies about its pins (PINS); the rank passes over
+ * what was left out, and nothing else (LEFT OUT); both sides agree on the end of each grant (AGREE);
+ * both come to their end (Spin's invalid end states).
  *
  *	spin -a pins.pml && cc -O2 -DSAFETY -DCOLLAPSE -o pan pan.c && ./pan -m1000000
  *
  * With -DMUTANT=1 .. 4 one edge is turned round, and the check must fail: 1 the rank looks before it
  * stores (R2, R1), 2 accessd does (A2, A1), 3 accessd copies results before take words (A4, A3), 4
- * the rank frees the take word before it stores the result (R4, R3).
+ * the rank frees the take word before it stores the result (R4, R3); and 5, with the smaller ring: the
+ * rank does not look again at a place when it sees that a later grant was posted (W2, W4).
  */
 
 #ifndef MUTANT
 #define MUTANT 0
 #endif
 
-#ifndef N
-#define N 3 /* grants */
-#endif
 #define PINS 2
+#ifdef SMALL_RING
+#define N 4 /* grants */
+#define RING 2
+#define USED 1
+#else
+#define N 3
 #define RING 3
+#define USED PINS
+#endif
 #define PLACE(k) ((k) % RING)
 
-mtype = { none, posted, revoked, done, returned, reclaimed }
+mtype = { none, posted, revoked, done, returned, reclaimed, left_out }
 
 /* inbox: written by accessd */
 byte word_number[RING];
 mtype word_state[RING] = none;
+byte d_posted;
 /* outbox: written by the rank; a word is its number, 0: free, and whether it is kept */
 byte take[PINS];
 bool kept[PINS];
@@ -64,14 +73,21 @@ proctype rank()
 	:: closed && pin[0] == 0 && pin[1] == 0 -> break
 	:: atomic { pin[0] != 0 -> p = 0 }; give: give_back(p)
 	:: atomic { pin[1] != 0 -> p = 1 }; goto give
-	:: !closed && (pin[0] == 0 || pin[1] == 0) ->
+	:: !closed && (pin[0] == 0 || (pin[1] == 0 && USED > 1)) ->
 		atomic {
 			p = (pin[0] == 0 -> 0 : 1);
 			number = word_number[PLACE(k)];          /* W2 */
 			state = word_state[PLACE(k)]
 		}
 		if
-		:: number < k -> skip
+		:: number < k && d_posted >= k ->                /* W4 */
+			if
+			:: MUTANT == 5 || word_number[PLACE(k)] < k ->
+				assert(fate[k] == left_out);     /* LEFT OUT */
+				k++
+			:: else -> skip
+			fi
+		:: number < k && d_posted < k -> skip
 		:: number > k -> k = (number - RING + 1 > k + 1 -> number - RING + 1 : k + 1)
 		:: number == k && state == revoked -> k++
 		:: number == k && state == posted ->
@@ -176,6 +192,28 @@ inline judge_held(g, for_good)
 	}
 }
 
+#define IS_OPEN(g) (g != 0 && fate[g] == none)
+
+/* The first number whose place no grant has that is kept. */
+inline find_number()
+{
+	number = post + 1;
+	do
+	:: number <= N && IS_OPEN(word_number[PLACE(number)]) &&
+	   taken[word_number[PLACE(number)]] -> number++
+	:: else -> break
+	od
+}
+
+inline leave_out()
+{
+	post++;
+	do
+	:: post < number -> fate[post] = left_out; post++
+	:: else -> break
+	od
+}
+
 inline end_with(g, how)
 {
 	atomic {
@@ -190,17 +228,26 @@ inline end_with(g, how)
 
 proctype accessd()
 {
-	byte post, settled, k, i, held;
+	byte post, settled, k, i, held, number;
 	byte seen_take[PINS], seen_number[RING];
 	bool seen_kept[PINS];
 	mtype seen_result[RING] = none, due[N + 1] = none;
-	bool known[N + 1], is_revoked[N + 1], is_held;
+	bool known[N + 1], taken[N + 1], is_revoked[N + 1], is_held;
 
 	do
 	:: settled == N -> break
-	:: post < N && post - settled < RING ->
-		post++;
-A0:		atomic { word_number[PLACE(post)] = post; word_state[PLACE(post)] = posted }
+	:: atomic { post < N -> find_number() };
+		if
+		:: number > N || IS_OPEN(word_number[PLACE(number)]) -> skip
+		:: else ->
+			atomic {
+				leave_out();
+A0:				word_number[PLACE(post)] = post;
+				word_state[PLACE(post)] = posted
+			};
+			d_posted = post
+		fi;
+		number = 0
 	:: settled < post ->
 		atomic {
 			k = settled + 1;
@@ -234,7 +281,7 @@ A1:			word_state[PLACE(k)] = revoked;
 			:: due[k] != none ->
 				atomic { forget_takes() };
 				end_with(k, due[k])
-			:: else -> judge_held(k, true); known[k] = is_held
+			:: else -> judge_held(k, true); known[k] = is_held; taken[k] = is_held
 			fi
 		:: else -> skip
 		fi;

@@ -37,7 +37,8 @@ static void poll_all(void)
 
 static void take_step(uint8_t what, uint8_t where, uint64_t word)
 {
-	uint64_t near = server.posted + 3 - where % (RING + 6), number;
+	uint64_t near = where < 240 ? server.posted + 3 - where % (RING + 6) : server.settled + 1;
+	uint64_t number;
 	struct grant grant = {.instance = word, .slot = where};
 
 	switch (what % 8) {

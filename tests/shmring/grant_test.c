@@ -310,6 +310,47 @@ START_TEST(seen_by_revoke_alone_leaves_room_for_what_is_done)
 }
 END_TEST
 
+/* A job keeps a batch while all that it is granted is withdrawn, time and again. */
+START_TEST(a_grant_kept_for_long_keeps_nothing_else_up)
+{
+	struct grant grant = {.instance = 1};
+	uint64_t kept, number;
+
+	kept = post(0);
+	ck_assert_uint_eq(take(), kept);
+	expect_change(kept, GRANT_TAKEN);
+	if (_i) { /* another one, that comes and goes */
+		number = post(1);
+		ck_assert_uint_eq(take(), number);
+		expect_change(number, GRANT_TAKEN);
+	}
+	for (uint32_t i = 0; i < 5 * RING; i++) {
+		number = post(1);
+		ck_assert_uint_ne(number % RING, kept % RING);
+		ck_assert_int_eq(take_back(number), 0);
+	}
+	ck_assert_uint_eq(server.settled, 0);
+	number = post(2);
+	ck_assert(grant_is_posted(&rank));
+	if (_i)
+		grant_release(&rank, 2);
+	ck_assert_uint_eq(take(), number);
+	if (_i)
+		expect_change(2, GRANT_DONE);
+	expect_change(number, GRANT_TAKEN);
+	expect_quiet(0);
+	grant_release(&rank, number);
+	expect_change(number, GRANT_DONE);
+	for (uint32_t i = 1; i < RING; i++)
+		post(i); /* untaken ones wait for their turn */
+	ck_assert_int_eq(grant_post(&server, &grant, &number), GRANT_E_FULL);
+	grant_release(&rank, kept);
+	expect_change(kept, GRANT_DONE);
+	expect_quiet(0);
+	ck_assert_uint_eq(server.settled, number);
+}
+END_TEST
+
 START_TEST(one_wake_an_arm)
 {
 	ck_assert(!grant_wants_wake(&server));
@@ -502,7 +543,8 @@ START_TEST(random_words_never_break_the_ledger)
 
 	for (int step = 0; step < 20000; step++) {
 		uint64_t dice = suite_random(&seed);
-		uint64_t near = server.posted + 4 - dice / 16 % (RING + 8);
+		uint64_t near = dice >> 61 ? server.posted + 4 - dice / 16 % (RING + 8)
+					   : server.settled + 1; /* maybe a very old one */
 		uint64_t word = (dice >> 20) % 8 ? near << 8 | (dice >> 24) % 4 : dice * dice;
 
 		switch (dice % 8) {
@@ -582,6 +624,7 @@ static void add(TCase *tcase)
 	tcase_add_test(tcase, ring_is_full_until_ends_are_known);
 	tcase_add_loop_test(tcase, rank_that_slept_finds_its_place, 0, 10);
 	tcase_add_test(tcase, seen_by_revoke_alone_leaves_room_for_what_is_done);
+	tcase_add_loop_test(tcase, a_grant_kept_for_long_keeps_nothing_else_up, 0, 2);
 	tcase_add_test(tcase, one_wake_an_arm);
 	tcase_add_test(tcase, kick_is_asked_for);
 	tcase_add_loop_test(tcase, lie_is_counted_once_and_changes_nothing, 0,
