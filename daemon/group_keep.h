@@ -25,7 +25,7 @@ struct keep {
 /* Begins to keep the log of a group that conn's request founds. What fails is logged, and the log is
  * then not kept: ranks that come back bring it. */
 void keep_begin(struct keep *keep, const struct conn *conn, const struct scroll *scroll);
-void keep_publish(struct keep *keep); /* from now on others find it */
+void keep_publish(struct keep *keep);                           /* from now on others find it */
 void keep_save(struct keep *keep, const struct scroll *scroll); /* after each entry */
 /* over: nobody will come back to it. */
 void keep_end(struct keep *keep, bool over);
