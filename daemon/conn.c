@@ -386,10 +386,17 @@ static void on_status(struct conn *conn)
 	conn_send(conn, &out);
 }
 
+/* A part's bitmap and a plan log; a list. */
+static unsigned most_fds(uint16_t type)
+{
+	if (type == PROTO_OPEN)
+		return 2;
+	return type == PROTO_PLAN;
+}
+
 static void dispatch(struct conn *conn, struct wire_in *in)
 {
-	if (!is_allowed(conn, in->type) ||
-	    in->n_fds > (in->type == PROTO_OPEN || in->type == PROTO_PLAN)) {
+	if (!is_allowed(conn, in->type) || in->n_fds > most_fds(in->type)) {
 		misbehaved(conn, "a message that is not allowed here");
 		return;
 	}

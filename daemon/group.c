@@ -125,6 +125,7 @@ static struct group *group_new(const struct conn *conn, const struct brought *lo
 	group->ranks = request->ranks;
 	group->batch = request->batch;
 	group->epochs = request->epochs;
+	group->part = conn->request.part_sum;
 	group->job = strdup(request->job);
 	group->begun = calloc(bits_words(request->ranks), sizeof(*group->begun));
 	if (!group->job || !group->begun ||
@@ -143,26 +144,31 @@ static struct group *group_new(const struct conn *conn, const struct brought *lo
 	return group;
 }
 
+static struct entry_set set_of(const struct conn *conn, const struct carousel_join *join)
+{
+	return (struct entry_set){.deal = carousel_deal(conn->stream->carousel),
+				  .bits = join->population};
+}
+
 /*
  * The log of an accessd before us: the one that the token names, as it was kept or as the client brings
  * it, or one that began with the same token. Kept it is as long as any that a rank has.
  */
 static bool find_log(const struct conn *conn, const struct token *token, uint64_t origin,
-		     struct brought *ret)
+		     const struct entry_set *set, struct brought *ret)
 {
-	const struct deal *deal = carousel_deal(conn->stream->carousel);
 	uint32_t most = conn->stream->board.geometry.hand;
 	_cleanup_close_ int kept = keep_find(conn, token->has_log ? token->log : NULL, origin);
 
 	*ret = (struct brought){.entries = NULL};
-	if (kept >= 0 && token->has_log && brought_read(kept, token, true, deal, most, ret))
+	if (kept >= 0 && token->has_log && brought_read(kept, token, true, set, most, ret))
 		return true;
 	brought_fini(ret);
 	if (conn->request.log_fd >= 0 && token->has_log &&
-	    brought_read(conn->request.log_fd, token, true, deal, most, ret))
+	    brought_read(conn->request.log_fd, token, true, set, most, ret))
 		return true;
 	brought_fini(ret);
-	if (kept >= 0 && brought_read(kept, token, false, deal, most, ret) && ret->origin == origin)
+	if (kept >= 0 && brought_read(kept, token, false, set, most, ret) && ret->origin == origin)
 		return true;
 	brought_fini(ret);
 	return false;
@@ -173,12 +179,13 @@ static bool find_log(const struct conn *conn, const struct token *token, uint64_
 static int group_found(struct conn *conn, const struct token *token, uint64_t origin,
 		       struct carousel_join *join, struct group **ret)
 {
+	const struct entry_set set = set_of(conn, join);
 	struct carousel_join from = *join;
 	struct brought log;
 	struct group *group;
 	int r = -ENOMEM;
 
-	if (find_log(conn, token, origin, &log)) {
+	if (find_log(conn, token, origin, &set, &log)) {
 		join->epoch = log.epoch;
 		join->place = log.place;
 		from.need = log.rest.need;
@@ -213,7 +220,7 @@ static bool is_of_job(const struct group *group, const struct conn *conn)
 
 	return group->uid == conn->uid && group->ranks == request->ranks &&
 	       group->batch == request->batch && group->epochs == request->epochs &&
-	       strcmp(group->job, request->job) == 0;
+	       group->part == request->part_sum && strcmp(group->job, request->job) == 0;
 }
 
 /* 0: it begins without a token. */
@@ -278,14 +285,14 @@ static struct group *find(struct conn *conn, const struct token *token, uint64_t
 }
 
 /* All of the token's epoch is delivered. */
-static void skip_end_of_epoch(const struct deal *deal, const struct token *token,
+static void skip_end_of_epoch(const struct entry_set *set, const struct token *token,
 			      struct carousel_join *join)
 {
 	struct entry_rest rest = {.epoch = 0};
 
-	if (!join->need || entry_rest_init(deal, token->need, token->tail, token->n_tail, &rest))
+	if (!join->need || entry_rest_init(set, token->need, token->tail, token->n_tail, &rest))
 		return;
-	if (!entry_rest_count(deal, &rest)) {
+	if (!entry_rest_count(set, &rest)) {
 		join->epoch++;
 		join->place = 0;
 	}
@@ -298,8 +305,13 @@ int group_enter(struct conn *conn, const struct token *token, struct carousel_jo
 	struct carousel *carousel = conn->stream->carousel;
 	struct group *other, *group;
 	const uint64_t origin = origin_of(&conn->request);
+	const struct entry_set set = set_of(conn, join);
 	int r;
 
+	conn->request.part_sum =
+	    join->population
+		? hash_checksum(join->population, bits_words(set.deal->n) * sizeof(uint64_t))
+		: 0;
 	group = find(conn, token, origin, join, &other);
 	if (!group && other)
 		return refuse(other, conn, false, code, diag);
@@ -318,7 +330,7 @@ int group_enter(struct conn *conn, const struct token *token, struct carousel_jo
 			 group->ranks, group->batch, (unsigned long long)join->epoch,
 			 (unsigned long long)join->place);
 	}
-	skip_end_of_epoch(carousel_deal(carousel), token, join);
+	skip_end_of_epoch(&set, token, join);
 	join->group = group->number + 1;
 	*ret = group;
 	if (carousel_has_place(carousel, group->number, join->epoch, join->place))

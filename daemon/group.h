@@ -27,6 +27,7 @@ struct group {
 	char *job;
 	uint32_t ranks, batch;
 	uint64_t epochs;
+	uint64_t part;   /* checksum of its population, 0: the whole */
 	uint32_t number; /* in the carousel */
 	/* Its origin: hash of the token that it began with, 0: it began without; and in which epoch. */
 	struct scroll scroll;

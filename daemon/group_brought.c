@@ -2,7 +2,7 @@
 
 /*
  * A log that comes from elsewhere is hostile, whoever brings it: it is copied once, each entry is
- * checked against the deal and against what the token leaves, and a log that does not fit is left aside.
+ * checked against the set of samples and against what the token leaves, and a log that does not fit is left aside.
  */
 
 #include "daemon/group_brought.h"
@@ -70,7 +70,7 @@ static bool add(struct brought *log, const struct scroll_entry *from)
 
 /* Hands of this stream may be smaller than they were: parts of one, which list their samples, are the
  * same samples at the same places, made by the same seed and lap. */
-static bool add_parts(struct brought *log, const struct deal *deal, uint32_t most,
+static bool add_parts(struct brought *log, const struct entry_set *set, uint32_t most,
 		      const struct scroll_entry *whole)
 {
 	const struct entry entry = entry_of(whole);
@@ -82,7 +82,7 @@ static bool add_parts(struct brought *log, const struct deal *deal, uint32_t mos
 	ids = malloc(whole->count * sizeof(*ids));
 	if (!ids)
 		return false;
-	entry_samples(deal, &entry, ids);
+	entry_samples(set, &entry, ids);
 	part.n_grains = 0;
 	part.grains = NULL;
 	for (uint32_t at = 0; at < whole->count; at += part.count) {
@@ -96,10 +96,10 @@ static bool add_parts(struct brought *log, const struct deal *deal, uint32_t mos
 }
 
 /* Passes the entry; at the log's end the rest is where it ends. */
-static bool follow(const struct deal *deal, struct entry_rest *rest, const struct entry *entry)
+static bool follow(const struct entry_set *set, struct entry_rest *rest, const struct entry *entry)
 {
-	return entry_is_good(deal, entry) &&
-	       entry_rest_pass(deal, rest, entry, entry->place + entry->count) == 0;
+	return entry_is_good(set, entry) &&
+	       entry_rest_pass(set, rest, entry, entry->place + entry->count) == 0;
 }
 
 /* The token's place, or, in a log that began with the same token, where that one began. */
@@ -111,7 +111,7 @@ static bool begin(const struct scroll *scroll, const struct token *token, bool i
 	return !is_named || memcmp(scroll->id, token->log, sizeof(scroll->id)) == 0;
 }
 
-bool brought_read(int fd, const struct token *token, bool is_named, const struct deal *deal,
+bool brought_read(int fd, const struct token *token, bool is_named, const struct entry_set *set,
 		  uint32_t most, struct brought *ret)
 {
 	struct scroll scroll;
@@ -127,13 +127,13 @@ bool brought_read(int fd, const struct token *token, bool is_named, const struct
 	ret->origin = scroll.origin;
 	ret->first_epoch = scroll.first_epoch;
 	offset = scroll_first(&scroll);
-	r = scroll.n_samples != deal->n || !begin(&scroll, token, is_named, &ret->rest) ||
-	    entry_rest_init(deal, token->need, token->tail, token->n_tail, &ret->rest);
+	r = scroll.n_samples != set->deal->n || !begin(&scroll, token, is_named, &ret->rest) ||
+	    entry_rest_init(set, token->need, token->tail, token->n_tail, &ret->rest);
 	ret->epoch = ret->rest.epoch;
 	ret->place = ret->rest.place;
 	while (!r && (r = scroll_read(&scroll, &offset, &read)) == 0) {
 		last = entry_of(&read);
-		r = !follow(deal, &ret->rest, &last) || !add_parts(ret, deal, most, &read);
+		r = !follow(set, &ret->rest, &last) || !add_parts(ret, set, most, &read);
 	}
 	scroll_detach(&scroll);
 	if (r != SCROLL_E_NONE)

@@ -26,7 +26,7 @@ struct brought {
  * with the token, or with none if that is empty. Hands of more than `most` samples are taken in parts.
  * false: it is none, or does not fit, or has no memory; the caller calls brought_fini() in any case.
  */
-bool brought_read(int fd, const struct token *token, bool is_named, const struct deal *deal,
+bool brought_read(int fd, const struct token *token, bool is_named, const struct entry_set *set,
 		  uint32_t most, struct brought *ret);
 void brought_fini(struct brought *log);
 

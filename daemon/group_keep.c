@@ -58,6 +58,7 @@ static void name_job(const struct conn *conn, char ret[KEY_HEX + 1])
 		hash_add_u64(hash, request->ranks);
 		hash_add_u64(hash, request->batch);
 		hash_add_u64(hash, request->epochs);
+		hash_add_u64(hash, request->part_sum);
 		hash_add(hash, request->job, strlen(request->job));
 		hash_finish(hash, &id);
 		hash_free(hash);

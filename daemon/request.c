@@ -182,17 +182,6 @@ static int check_seed(const struct request *request, bool has_seed, struct diag 
 	return OA_E_INVALID;
 }
 
-static int check_ranks(const struct request *request, struct diag *diag)
-{
-	if (request->ranks == 1 || plan_is_fixed(request->order) || request->part_fd < 0)
-		return 0;
-	diag_set(diag,
-		 "%u ranks of one job with a sampler (a part of the dataset): ask for order "
-		 "\"seeded\", with the same sampler and seed on each rank",
-		 request->ranks);
-	return OA_E_INVALID;
-}
-
 /* Of ranks that lost their accessd: what is in the descriptor is read when their stream is there. */
 static void take_log(struct request *request, struct wire_in *in)
 {
@@ -279,5 +268,5 @@ int request_parse(struct request *request, struct wire_in *in, const uint8_t non
 		r = take_part(request, in, diag);
 	if (!r)
 		r = check_seed(request, has_seed, diag);
-	return r ? r : check_ranks(request, diag);
+	return r;
 }

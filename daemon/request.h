@@ -32,6 +32,7 @@ struct request {
 	size_t token_size;
 	int part_fd; /* owned; bitmap of the samples asked for, unchecked; -1: all */
 	uint8_t part_version[32];
+	uint64_t part_sum;             /* checksum of the bitmap, by group.c; 0: all */
 	struct population_split split; /* which the part is said to be; 0, 0: none */
 	uint32_t reuse;
 	int log_fd; /* owned; of a plan log that the job goes on with, or -1 */

@@ -360,16 +360,16 @@ static int dial_send_open(struct dial *dial, const struct dial_open *open, const
 		wire_put_u64(&out, PROTO_KEY_SEED, open->seed);
 	if (open->token)
 		wire_put_bytes(&out, PROTO_KEY_TOKEN, open->token, open->token_size);
-	if (open->log_fd >= 0) {
-		wire_put_u64(&out, PROTO_KEY_LOG, out.n_fds);
-		wire_put_fd(&out, open->log_fd);
-	}
 	if (open->hand)
 		wire_put_u64(&out, PROTO_KEY_HAND, open->hand);
 	if (open->reuse > 1)
 		wire_put_u64(&out, PROTO_KEY_REUSE, open->reuse);
 	if (open->part)
 		dial_put_part(&out, open->part);
+	if (open->log_fd >= 0) {
+		wire_put_u64(&out, PROTO_KEY_LOG, out.n_fds);
+		wire_put_fd(&out, open->log_fd);
+	}
 	r = wire_send(dial->sock, &out, MSG_DONTWAIT);
 	wire_out_fini(&out);
 	if (r == -EMSGSIZE)

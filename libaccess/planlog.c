@@ -17,19 +17,19 @@
 #include <string.h>
 #include "base/bits.h"
 
-int planlog_init(struct planlog *planlog, const struct deal *deal, const struct token *token)
+int planlog_init(struct planlog *planlog, const struct entry_set *set, const struct token *token)
 {
 	struct entry_rest *rest = &planlog->at.rest;
 
 	*planlog = (struct planlog){.fd = -1};
-	if (entry_rest_init(deal, token ? token->need : NULL, token ? token->tail : NULL,
+	if (entry_rest_init(set, token ? token->need : NULL, token ? token->tail : NULL,
 			    token ? token->n_tail : 0, rest))
 		return -ENOMEM;
 	rest->epoch = token ? token->epoch : 0;
-	planlog->total = entry_rest_count(deal, rest);
+	planlog->total = entry_rest_count(set, rest);
 	rest->place = planlog->total;
 	if (!planlog->total)
-		planlog_next_epoch(planlog, deal);
+		planlog_next_epoch(planlog, set);
 	rest->place = 0;
 	return 0;
 }
@@ -92,14 +92,14 @@ static int find(struct scroll *scroll, uint64_t epoch, uint64_t place, uint64_t 
 	return r == PLANLOG_E_SHORT ? 0 : r;
 }
 
-int planlog_adopt(struct planlog *planlog, const struct deal *deal, struct scroll *scroll, int *fd,
-		  uint64_t epoch, uint64_t place)
+int planlog_adopt(struct planlog *planlog, const struct entry_set *set, struct scroll *scroll,
+		  int *fd, uint64_t epoch, uint64_t place)
 {
 	struct entry_rest *rest = &planlog->at.rest;
-	uint64_t left = entry_rest_count(deal, rest), offset;
+	uint64_t left = entry_rest_count(set, rest), offset;
 
-	if (scroll->n_samples != deal->n || epoch != rest->epoch || place > deal->n ||
-	    left > deal->n - place || find(scroll, epoch, place, &offset))
+	if (scroll->n_samples != set->deal->n || epoch != rest->epoch || place > set->deal->n ||
+	    left > set->deal->n - place || find(scroll, epoch, place, &offset))
 		return PLANLOG_E_BAD;
 	scroll_detach(&planlog->scroll);
 	base_close(&planlog->fd);
@@ -142,7 +142,7 @@ bool planlog_has_grown(const struct planlog *planlog)
 	return planlog->is_short && scroll_end(&planlog->scroll) != planlog->ahead_offset;
 }
 
-static int pass(struct scroll *scroll, struct planlog_at *at, const struct deal *deal,
+static int pass(struct scroll *scroll, struct planlog_at *at, const struct entry_set *set,
 		uint64_t place, bool whole)
 {
 	while (at->rest.place < place) {
@@ -155,9 +155,9 @@ static int pass(struct scroll *scroll, struct planlog_at *at, const struct deal 
 		end = entry.place + entry.count;
 		if (entry.epoch == at->rest.epoch && end > place && whole)
 			return 0;
-		if (!entry_is_good(deal, &entry))
+		if (!entry_is_good(set, &entry))
 			return PLANLOG_E_BAD;
-		r = entry_rest_pass(deal, &at->rest, &entry, BASE_MIN(end, place));
+		r = entry_rest_pass(set, &at->rest, &entry, BASE_MIN(end, place));
 		if (r)
 			return r < 0 ? r : PLANLOG_E_BAD;
 		if (is_below(&entry, at->rest.epoch, at->rest.place))
@@ -166,12 +166,12 @@ static int pass(struct scroll *scroll, struct planlog_at *at, const struct deal 
 	return 0;
 }
 
-int planlog_pass(struct planlog *planlog, const struct deal *deal, uint64_t place, bool whole)
+int planlog_pass(struct planlog *planlog, const struct entry_set *set, uint64_t place, bool whole)
 {
-	return pass(&planlog->scroll, &planlog->at, deal, place, whole);
+	return pass(&planlog->scroll, &planlog->at, set, place, whole);
 }
 
-int planlog_rest(struct planlog *planlog, const struct deal *deal, uint64_t place,
+int planlog_rest(struct planlog *planlog, const struct entry_set *set, uint64_t place,
 		 struct entry_rest *ret)
 {
 	const struct entry_rest *rest = &planlog->at.rest;
@@ -179,10 +179,10 @@ int planlog_rest(struct planlog *planlog, const struct deal *deal, uint64_t plac
 	    .rest = {.epoch = rest->epoch, .place = rest->place},
 	    .offset = planlog->at.offset,
 	};
-	int r = entry_rest_init(deal, rest->need, rest->tail, rest->n_tail, &at.rest);
+	int r = entry_rest_init(set, rest->need, rest->tail, rest->n_tail, &at.rest);
 
 	if (!r)
-		r = pass(&planlog->scroll, &at, deal, place, false);
+		r = pass(&planlog->scroll, &at, set, place, false);
 	if (r)
 		entry_rest_fini(&at.rest);
 	else
@@ -190,15 +190,13 @@ int planlog_rest(struct planlog *planlog, const struct deal *deal, uint64_t plac
 	return r;
 }
 
-bool planlog_next_epoch(struct planlog *planlog, const struct deal *deal)
+bool planlog_next_epoch(struct planlog *planlog, const struct entry_set *set)
 {
 	struct entry_rest *rest = &planlog->at.rest;
 
-	if (rest->place != planlog->total || entry_rest_count(deal, rest))
+	if (rest->place != planlog->total || entry_rest_count(set, rest))
 		return false;
-	bits_fill(rest->need, deal->grains);
-	rest->epoch++;
-	rest->place = 0;
-	planlog->total = deal->n;
+	entry_rest_next_epoch(set, rest);
+	planlog->total = entry_rest_count(set, rest);
 	return true;
 }

@@ -30,22 +30,22 @@ enum { PLANLOG_E_SHORT = 1, PLANLOG_E_GONE = 2, PLANLOG_E_BAD = 3 };
 
 /* From a token (NULL: the start of epoch 0); all of an epoch delivered is the start of the next. 0 or
  * -ENOMEM. */
-int planlog_init(struct planlog *planlog, const struct deal *deal, const struct token *token);
+int planlog_init(struct planlog *planlog, const struct entry_set *set, const struct token *token);
 void planlog_fini(struct planlog *planlog);
 /* Goes on with this scroll (taken, and *fd) at a place of its epoch. 0 or PLANLOG_E_BAD: it is of
  * something else, or its place is none. */
-int planlog_adopt(struct planlog *planlog, const struct deal *deal, struct scroll *scroll, int *fd,
-		  uint64_t epoch, uint64_t place);
+int planlog_adopt(struct planlog *planlog, const struct entry_set *set, struct scroll *scroll,
+		  int *fd, uint64_t epoch, uint64_t place);
 /* Does the log reach to the place? 0, PLANLOG_E_SHORT, others. */
 int planlog_look(struct planlog *planlog, uint64_t epoch, uint64_t place);
 /* Has it grown since planlog_look() looked in vain? */
 bool planlog_has_grown(const struct planlog *planlog);
 /* Up to the place, or, if whole, to the last entry that ends there or before. 0, PLANLOG_E_..., -ENOMEM. */
-int planlog_pass(struct planlog *planlog, const struct deal *deal, uint64_t place, bool whole);
+int planlog_pass(struct planlog *planlog, const struct entry_set *set, uint64_t place, bool whole);
 /* A copy of what is left at the place: to be ended by entry_rest_fini(). */
-int planlog_rest(struct planlog *planlog, const struct deal *deal, uint64_t place,
+int planlog_rest(struct planlog *planlog, const struct entry_set *set, uint64_t place,
 		 struct entry_rest *ret);
 /* The next epoch. false: something of this one is left. */
-bool planlog_next_epoch(struct planlog *planlog, const struct deal *deal);
+bool planlog_next_epoch(struct planlog *planlog, const struct entry_set *set);
 
 #endif

@@ -95,12 +95,12 @@ static void progress_take_token(struct oa_stream *stream, const struct token *to
 /* With a plan log there is nothing but places in need and tail's stead. */
 static int progress_init_log(struct oa_stream *stream, const struct token *token)
 {
+	const struct entry_set set = progress_set(stream);
 	struct progress *progress = &stream->progress;
 
 	progress->need = calloc(progress_words(stream), sizeof(*progress->need));
 	progress->tail = calloc(1, sizeof(*progress->tail));
-	if (!progress->need || !progress->tail ||
-	    planlog_init(&stream->log, &stream->deal, token)) {
+	if (!progress->need || !progress->tail || planlog_init(&stream->log, &set, token)) {
 		progress_fini(progress);
 		return -ENOMEM;
 	}
@@ -222,6 +222,11 @@ void progress_pass(struct oa_stream *stream, uint32_t count)
 	progress_settle(stream);
 }
 
+struct entry_set progress_set(const struct oa_stream *stream)
+{
+	return (struct entry_set){.deal = &stream->deal, .bits = stream->part.bits};
+}
+
 void progress_fold_spent(struct oa_stream *stream)
 {
 	for (struct held *held = stream->hands; held; held = held->next)
@@ -231,6 +236,7 @@ void progress_fold_spent(struct oa_stream *stream)
 
 bool progress_next_epoch(struct oa_stream *stream)
 {
+	const struct entry_set set = progress_set(stream);
 	struct progress *progress = &stream->progress;
 
 	progress_fold_spent(stream);
@@ -238,7 +244,7 @@ bool progress_next_epoch(struct oa_stream *stream)
 	    ((stream->is_fixed || stream->is_ranked) && progress->cursor != stream->places))
 		return false;
 	if (stream->is_logged && (ranked_follow(stream, progress->cursor, false) ||
-				  !planlog_next_epoch(&stream->log, &stream->deal)))
+				  !planlog_next_epoch(&stream->log, &set)))
 		return false;
 	progress->epoch++;
 	progress_set_places(stream);

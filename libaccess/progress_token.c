@@ -211,15 +211,16 @@ void progress_mark(const struct oa_stream *stream, struct progress_mark *ret)
 static int progress_log_token(struct oa_stream *stream, struct snapshot *snapshot,
 			      struct token *token)
 {
+	const struct entry_set set = progress_set(stream);
 	struct entry_rest rest;
-	int r = planlog_rest(&stream->log, &stream->deal, ranked_place(stream), &rest);
+	int r = planlog_rest(&stream->log, &set, ranked_place(stream), &rest);
 
 	if (r)
 		return r < 0 ? r : -EPROTO;
 	snapshot->need = rest.need;
 	snapshot->tail = rest.tail;
 	snapshot->n_tail = rest.n_tail;
-	token->delivered = stream->deal.n - entry_rest_count(&stream->deal, &rest);
+	token->delivered = stream->n_samples - entry_rest_count(&set, &rest);
 	token->has_log = stream->log.scroll.map != NULL;
 	token->place = ranked_place(stream);
 	memcpy(token->log, stream->log.scroll.id, sizeof(token->log));

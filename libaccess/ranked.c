@@ -53,14 +53,15 @@ uint64_t ranked_step_of(const struct oa_stream *stream, uint64_t place)
 
 int ranked_adopt(struct oa_stream *stream, struct session *session, struct diag *diag)
 {
+	const struct entry_set set = progress_set(stream);
 	struct progress *progress = &stream->progress;
 
 	if (!session->has_log)
 		return error_set(diag, OA_E_VERSION,
 				 "this accessd has no plan log for ranks under the carousel: "
 				 "upgrade accessd");
-	if (planlog_adopt(&stream->log, &stream->deal, &session->log, &session->log_fd,
-			  session->epoch, session->place))
+	if (planlog_adopt(&stream->log, &set, &session->log, &session->log_fd, session->epoch,
+			  session->place))
 		return error_set(diag, -EPROTO,
 				 "accessd's plan log is no such memory, or contradicts the token");
 	stream->places = stream->log.total;
@@ -71,7 +72,8 @@ int ranked_adopt(struct oa_stream *stream, struct session *session, struct diag 
 
 int ranked_follow(struct oa_stream *stream, uint64_t place, bool whole)
 {
-	int r = planlog_pass(&stream->log, &stream->deal, place, whole);
+	const struct entry_set set = progress_set(stream);
+	int r = planlog_pass(&stream->log, &set, place, whole);
 
 	if (r <= 0)
 		return r;

@@ -261,6 +261,8 @@ void progress_fini(struct progress *progress);
 void progress_take_tail(struct progress *progress, const int64_t *ids, uint32_t count);
 /* Words of need. */
 size_t progress_words(const struct oa_stream *stream);
+/* Which samples an epoch has. */
+struct entry_set progress_set(const struct oa_stream *stream);
 /* Samples of the epoch that were not delivered. */
 uint64_t progress_left(const struct oa_stream *stream);
 /* The hand's grains leave need, which may be a copy. */

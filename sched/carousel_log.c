@@ -28,6 +28,14 @@ static struct carousel_member *group_of(struct carousel *carousel, const struct 
 	return &carousel->jobs[log->group];
 }
 
+struct entry_set carousel_log_set(const struct carousel *carousel, const struct carousel_log *log)
+{
+	return (struct entry_set){
+	    .deal = &carousel->deal,
+	    .bits = carousel_population_bits(carousel, carousel->jobs[log->group].population),
+	};
+}
+
 /* founding */
 
 int carousel_found(struct carousel *carousel, const struct carousel_join *join, uint64_t log_bytes,
@@ -38,7 +46,7 @@ int carousel_found(struct carousel *carousel, const struct carousel_join *join, 
 	uint32_t group;
 	int r;
 
-	if (join->group || join->order || join->population || !carousel->deal.n)
+	if (join->group || join->order || !carousel->deal.n)
 		return CAROUSEL_E_BAD;
 	log = carousel_record_new_log(carousel, log_bytes);
 	if (!log)
@@ -82,9 +90,13 @@ int carousel_recall(struct carousel *carousel, uint32_t group, const struct entr
 {
 	struct carousel_log *log = (struct carousel_log *)log_of(carousel, group);
 	struct carousel_record *record;
+	struct entry_set set;
 
-	if (!log || log->n_ranks || !entry_is_good(&carousel->deal, entry) ||
-	    entry->count > carousel->config.hand || !does_follow(log, entry))
+	if (!log)
+		return CAROUSEL_E_BAD;
+	set = carousel_log_set(carousel, log);
+	if (log->n_ranks || !entry_is_good(&set, entry) || entry->count > carousel->config.hand ||
+	    !does_follow(log, entry))
 		return CAROUSEL_E_BAD;
 	record = carousel_record_push(log, entry);
 	if (!record)

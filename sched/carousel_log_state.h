@@ -46,6 +46,8 @@ void carousel_record_free_log(struct carousel_log *log);
 struct carousel_record *carousel_record_push(struct carousel_log *log, const struct entry *entry);
 
 /* carousel_log.c */
+/* Whose samples the log's epochs have. */
+struct entry_set carousel_log_set(const struct carousel *carousel, const struct carousel_log *log);
 /* Samples of the epoch from the place on. */
 uint64_t carousel_log_left(const struct carousel *carousel, const struct carousel_log *log,
 			   uint64_t epoch, uint64_t place);

@@ -66,20 +66,24 @@ void carousel_plan_produce(struct carousel *carousel, uint32_t job, uint32_t slo
 	struct carousel_record *record = carousel_record_of(log, carousel->jobs[job].cursor);
 	struct carousel_slot *s = &carousel->slots[slot];
 	struct carousel_hand *hand = &s->hand;
+	const struct entry_set set = carousel_log_set(carousel, log);
 
 	hand->lap = record->entry.lap;
 	hand->seed = record->entry.seed;
 	hand->count = record->entry.count;
 	hand->n_grains = record->entry.n_grains;
-	entry_samples(&carousel->deal, &record->entry, s->ids);
+	entry_samples(&set, &record->entry, s->ids);
 	hand->ids = s->ids;
 	hand->grains = NULL;
 	hand->is_private = !hand->n_grains;
-	if (hand->is_private)
+	if (hand->is_private) {
 		s->owner = log->group;
-	else
+	} else {
+		hand->scope = carousel->jobs[log->group].scope;
+		carousel_population_ref(carousel, hand->scope);
 		hand->grains =
 		    memcpy(s->grains, record->entry.grains, hand->n_grains * sizeof(*s->grains));
+	}
 	carousel_log_hold(carousel, log, slot, carousel->jobs[job].cursor);
 	carousel_set_add(&s->seen, log->group);
 	s->uses[log->group] += s->uses[log->group] < UINT8_MAX;
@@ -130,6 +134,7 @@ static void plan_hand(struct carousel *carousel, const uint32_t *order, uint32_t
 	else
 		carousel_deal_hand(carousel, order, n, n_hungry, spare);
 	carousel_log_add(carousel, group->log, &spare->hand, false, ret);
+	carousel_population_unref(carousel, spare->hand.scope);
 }
 
 bool carousel_plan_ahead(struct carousel *carousel, uint32_t *order, uint32_t n, uint32_t n_hungry,

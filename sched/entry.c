@@ -13,46 +13,80 @@
 
 #include "base/bits.h"
 #include "sched/entry.h"
+#include "sched/population.h"
 
-void entry_samples(const struct deal *deal, const struct entry *entry, int64_t *ret_ids)
+uint64_t entry_set_count(const struct entry_set *set)
+{
+	return set->bits ? bits_count(set->bits, set->deal->n) : set->deal->n;
+}
+
+static uint32_t grain_size(const struct entry_set *set, uint64_t grain)
+{
+	return set->bits ? population_of_grain(set->deal, set->bits, grain)
+			 : deal_grain_size(set->deal, grain);
+}
+
+static bool is_member(const struct entry_set *set, uint64_t position)
+{
+	return !set->bits || bits_test(set->bits, position);
+}
+
+void entry_samples(const struct entry_set *set, const struct entry *entry, int64_t *ret_ids)
 {
 	if (entry->n_grains)
-		deal_hand(deal, entry->seed, entry->lap, entry->grains, entry->n_grains, ret_ids);
+		deal_members(set->deal, set->bits, entry->seed, entry->lap, entry->grains,
+			     entry->n_grains, ret_ids);
 	else
 		memcpy(ret_ids, entry->ids, entry->count * sizeof(*ret_ids));
 }
 
-static bool are_grains_good(const struct deal *deal, const struct entry *entry)
+static bool are_grains_good(const struct entry_set *set, const struct entry *entry)
 {
 	uint64_t samples = 0;
 
 	for (uint32_t i = 0; i < entry->n_grains; i++) {
-		if (entry->grains[i] >= deal->grains ||
+		uint32_t size;
+
+		if (entry->grains[i] >= set->deal->grains ||
 		    (i && entry->grains[i] <= entry->grains[i - 1]))
 			return false;
-		samples += deal_grain_size(deal, entry->grains[i]);
+		size = grain_size(set, entry->grains[i]);
+		if (!size)
+			return false;
+		samples += size;
 	}
 	return samples == entry->count;
 }
 
-bool entry_is_good(const struct deal *deal, const struct entry *entry)
+bool entry_is_good(const struct entry_set *set, const struct entry *entry)
 {
-	if (!entry->count || entry->place > deal->n || entry->count > deal->n - entry->place)
+	uint64_t n = set->deal->n;
+
+	if (!entry->count || entry->place > n || entry->count > n - entry->place)
 		return false;
 	if (entry->n_grains)
-		return are_grains_good(deal, entry);
+		return are_grains_good(set, entry);
 	for (uint32_t i = 0; i < entry->count; i++)
-		if (entry->ids[i] < 0 || (uint64_t)entry->ids[i] >= deal->n)
+		if (entry->ids[i] < 0 || (uint64_t)entry->ids[i] >= n ||
+		    !is_member(set, deal_position(set->deal, (uint64_t)entry->ids[i])))
 			return false;
 	return true;
 }
 
 /* what is left */
 
-int entry_rest_init(const struct deal *deal, const uint64_t *need, const int64_t *tail,
+static void need_all(const struct entry_set *set, uint64_t *need)
+{
+	if (set->bits)
+		population_need(set->deal, set->bits, need);
+	else
+		bits_fill(need, set->deal->grains);
+}
+
+int entry_rest_init(const struct entry_set *set, const uint64_t *need, const int64_t *tail,
 		    uint32_t n_tail, struct entry_rest *ret)
 {
-	size_t words = bits_words(deal->grains) + 1;
+	size_t words = bits_words(set->deal->grains) + 1;
 	struct entry_rest rest = {
 	    .need = calloc(words, sizeof(*rest.need)),
 	    .tail = calloc((size_t)n_tail + 1, sizeof(*rest.tail)),
@@ -66,7 +100,7 @@ int entry_rest_init(const struct deal *deal, const uint64_t *need, const int64_t
 	if (need)
 		memcpy(rest.need, need, (words - 1) * sizeof(*need));
 	else
-		bits_fill(rest.need, deal->grains);
+		need_all(set, rest.need);
 	if (n_tail)
 		memcpy(rest.tail, tail, n_tail * sizeof(*tail));
 	rest.epoch = ret->epoch;
@@ -84,13 +118,9 @@ void entry_rest_fini(struct entry_rest *rest)
 	rest->n_tail = 0;
 }
 
-uint64_t entry_rest_count(const struct deal *deal, const struct entry_rest *rest)
+uint64_t entry_rest_count(const struct entry_set *set, const struct entry_rest *rest)
 {
-	uint64_t count = bits_count(rest->need, deal->grains) * deal->grain;
-
-	if (deal->grains && bits_test(rest->need, deal->grains - 1))
-		count -= deal->grain - deal_grain_size(deal, deal->grains - 1);
-	return count + rest->n_tail;
+	return population_samples(set->deal, set->bits, rest->need) + rest->n_tail;
 }
 
 static int compare(const void *a, const void *b)
@@ -101,71 +131,72 @@ static int compare(const void *a, const void *b)
 }
 
 /* Places in the deal, ascending. NULL: no memory. */
-static uint64_t *sorted_positions(const struct deal *deal, const int64_t *ids, uint32_t count)
+static uint64_t *sorted_positions(const struct entry_set *set, const int64_t *ids, uint32_t count)
 {
 	uint64_t *positions = malloc(((size_t)count + 1) * sizeof(*positions));
 
 	if (!positions)
 		return NULL;
 	for (uint32_t i = 0; i < count; i++)
-		positions[i] = deal_position(deal, (uint64_t)ids[i]);
+		positions[i] = deal_position(set->deal, (uint64_t)ids[i]);
 	qsort(positions, count, sizeof(*positions), compare);
 	return positions;
 }
 
 /* Takes a whole grain's bit out; its samples that are not among these positions stay, as single ones. */
-static void break_grain(const struct deal *deal, struct entry_rest *rest, uint64_t grain,
+static void break_grain(const struct entry_set *set, struct entry_rest *rest, uint64_t grain,
 			const uint64_t *positions, uint32_t count)
 {
-	uint64_t first = grain * deal->grain, size = deal_grain_size(deal, grain);
+	uint64_t first = deal_grain_first(set->deal, grain);
+	uint64_t end = first + deal_grain_size(set->deal, grain);
 	uint32_t at = 0;
 
 	if (!bits_test(rest->need, grain))
 		return;
 	bits_clear(rest->need, grain);
-	for (uint64_t position = first; position < first + size; position++) {
+	for (uint64_t position = first; position < end; position++) {
 		while (at < count && positions[at] < position)
 			at++;
-		if (at == count || positions[at] != position)
-			rest->tail[rest->n_tail++] = (int64_t)deal_sample(deal, position);
+		if ((at == count || positions[at] != position) && is_member(set, position))
+			rest->tail[rest->n_tail++] = (int64_t)deal_sample(set->deal, position);
 	}
 }
 
-static void take_out(const struct deal *deal, struct entry_rest *rest, const uint64_t *positions,
-		     uint32_t count)
+static void take_out(const struct entry_set *set, struct entry_rest *rest,
+		     const uint64_t *positions, uint32_t count)
 {
 	uint32_t kept = 0;
 
 	for (uint32_t i = 0; i < rest->n_tail; i++) {
-		uint64_t position = deal_position(deal, (uint64_t)rest->tail[i]);
+		uint64_t position = deal_position(set->deal, (uint64_t)rest->tail[i]);
 
 		if (!bsearch(&position, positions, count, sizeof(*positions), compare))
 			rest->tail[kept++] = rest->tail[i];
 	}
 	rest->n_tail = kept;
 	for (uint32_t first = 0, end; first < count; first = end) {
-		uint64_t grain = positions[first] / deal->grain;
+		uint64_t grain = positions[first] / set->deal->grain;
 
-		for (end = first; end < count && positions[end] / deal->grain == grain;)
+		for (end = first; end < count && positions[end] / set->deal->grain == grain;)
 			end++;
-		break_grain(deal, rest, grain, positions + first, end - first);
+		break_grain(set, rest, grain, positions + first, end - first);
 	}
 }
 
-static void put_back(const struct deal *deal, struct entry_rest *rest, const uint64_t *positions,
-		     uint32_t count)
+static void put_back(const struct entry_set *set, struct entry_rest *rest,
+		     const uint64_t *positions, uint32_t count)
 {
 	for (uint32_t first = 0, end; first < count; first = end) {
-		uint64_t grain = positions[first] / deal->grain;
+		uint64_t grain = positions[first] / set->deal->grain;
 
-		for (end = first; end < count && positions[end] / deal->grain == grain;)
+		for (end = first; end < count && positions[end] / set->deal->grain == grain;)
 			end++;
-		if (end - first == deal_grain_size(deal, grain)) {
+		if (end - first == grain_size(set, grain)) {
 			bits_set(rest->need, grain);
 			continue;
 		}
 		for (uint32_t i = first; i < end; i++)
-			rest->tail[rest->n_tail++] = (int64_t)deal_sample(deal, positions[i]);
+			rest->tail[rest->n_tail++] = (int64_t)deal_sample(set->deal, positions[i]);
 	}
 }
 
@@ -180,7 +211,7 @@ static int make_room(struct entry_rest *rest, uint32_t more)
 }
 
 /* Of the entry's samples those from `from` on are in the rest afterwards, and no others. */
-static int cut(const struct deal *deal, struct entry_rest *rest, const struct entry *entry,
+static int cut(const struct entry_set *set, struct entry_rest *rest, const struct entry *entry,
 	       uint32_t from)
 {
 	_cleanup_free_ uint64_t *all = NULL, *left = NULL;
@@ -192,43 +223,43 @@ static int cut(const struct deal *deal, struct entry_rest *rest, const struct en
 		return 0;
 	}
 	ids = malloc(entry->count * sizeof(*ids));
-	if (!ids || make_room(rest, entry->count * deal->grain + entry->count - from))
+	if (!ids || make_room(rest, entry->count * set->deal->grain + entry->count - from))
 		return -ENOMEM;
-	entry_samples(deal, entry, ids);
-	all = sorted_positions(deal, ids, entry->count);
-	left = sorted_positions(deal, ids + from, entry->count - from);
+	entry_samples(set, entry, ids);
+	all = sorted_positions(set, ids, entry->count);
+	left = sorted_positions(set, ids + from, entry->count - from);
 	if (!all || !left)
 		return -ENOMEM;
-	take_out(deal, rest, all, entry->count);
-	put_back(deal, rest, left, entry->count - from);
+	take_out(set, rest, all, entry->count);
+	put_back(set, rest, left, entry->count - from);
 	return 0;
 }
 
-static void begin_epoch(const struct deal *deal, struct entry_rest *rest)
+void entry_rest_next_epoch(const struct entry_set *set, struct entry_rest *rest)
 {
-	bits_fill(rest->need, deal->grains);
+	need_all(set, rest->need);
 	rest->epoch++;
 	rest->place = 0;
 }
 
-int entry_rest_pass(const struct deal *deal, struct entry_rest *rest, const struct entry *entry,
+int entry_rest_pass(const struct entry_set *set, struct entry_rest *rest, const struct entry *entry,
 		    uint64_t to)
 {
-	uint64_t end = entry->place + entry->count, before = entry_rest_count(deal, rest);
+	uint64_t end = entry->place + entry->count, before = entry_rest_count(set, rest);
 	int r;
 
 	if (!before && entry->epoch == rest->epoch + 1) {
-		begin_epoch(deal, rest);
-		before = deal->n;
+		entry_rest_next_epoch(set, rest);
+		before = entry_rest_count(set, rest);
 	}
 	if (entry->epoch < rest->epoch || (entry->epoch == rest->epoch && to <= rest->place))
 		return 0;
 	if (entry->epoch != rest->epoch || entry->place > rest->place || to > end)
 		return ENTRY_E_BAD;
-	r = cut(deal, rest, entry, (uint32_t)(to - entry->place));
+	r = cut(set, rest, entry, (uint32_t)(to - entry->place));
 	if (r)
 		return r;
-	if (before - entry_rest_count(deal, rest) != to - rest->place)
+	if (before - entry_rest_count(set, rest) != to - rest->place)
 		return ENTRY_E_BAD;
 	rest->place = to;
 	return 0;

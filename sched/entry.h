@@ -23,10 +23,16 @@ struct entry {
 	const int64_t *ids; /* of a tail, in order */
 };
 
+struct entry_set { /* which samples the epochs of the log have; borrowed */
+	const struct deal *deal;
+	const uint64_t *bits; /* a population (sched/population.h), NULL: all */
+};
+uint64_t entry_set_count(const struct entry_set *set);
+
 /* Writes the samples at the entry's places in order (room for count). */
-void entry_samples(const struct deal *deal, const struct entry *entry, int64_t *ret_ids);
-/* Does the entry agree with itself and with the deal? For one that came from elsewhere. */
-bool entry_is_good(const struct deal *deal, const struct entry *entry);
+void entry_samples(const struct entry_set *set, const struct entry *entry, int64_t *ret_ids);
+/* Does the entry agree with itself and with the set? For one that came from elsewhere. */
+bool entry_is_good(const struct entry_set *set, const struct entry *entry);
 
 struct entry_rest { /* of an epoch, what is at `place` and above */
 	uint64_t epoch, place;
@@ -37,18 +43,20 @@ struct entry_rest { /* of an epoch, what is at `place` and above */
 
 enum { ENTRY_E_BAD = 1 };
 
-/* A copy of need and tail (NULL: all grains, no tail). 0 or -ENOMEM. */
-int entry_rest_init(const struct deal *deal, const uint64_t *need, const int64_t *tail,
+/* A copy of need and tail (NULL: all that have a sample of the set, no tail). 0 or -ENOMEM. */
+int entry_rest_init(const struct entry_set *set, const uint64_t *need, const int64_t *tail,
 		    uint32_t n_tail, struct entry_rest *ret);
 void entry_rest_fini(struct entry_rest *rest);
-uint64_t entry_rest_count(const struct deal *deal, const struct entry_rest *rest);
+uint64_t entry_rest_count(const struct entry_set *set, const struct entry_rest *rest);
+/* All samples of the next epoch. */
+void entry_rest_next_epoch(const struct entry_set *set, struct entry_rest *rest);
 /*
  * Goes on to the place `to` inside the entry or at its end: what lies between is no longer in the
  * rest. An empty rest goes on with all samples of the next epoch; an entry below the place changes
  * nothing. 0; ENTRY_E_BAD: it does not follow, or names samples that are not in the rest (which is
  * then of no use any more); -ENOMEM.
  */
-int entry_rest_pass(const struct deal *deal, struct entry_rest *rest, const struct entry *entry,
+int entry_rest_pass(const struct entry_set *set, struct entry_rest *rest, const struct entry *entry,
 		    uint64_t to);
 
 #endif

@@ -461,6 +461,103 @@ START_TEST(a_rank_begins_after_a_restart)
 }
 END_TEST
 
+/* ---- parts ---- */
+
+/* Two jobs of ranks, one of a random four fifths, one of the rest: together they have all. */
+START_TEST(ranks_train_on_a_part_and_validate_on_the_rest)
+{
+	static struct world both[2];
+	struct oa_sampler sampler[2];
+	unsigned left = 2;
+
+	begin("parts");
+	for (int i = 0; i < 2; i++) {
+		struct oa_options options = options_of(i ? 2 : 3, i ? 5 : 6, _i);
+
+		sampler[i] = (struct oa_sampler){
+		    .size = sizeof(sampler[i]), .from = i ? 0.8 : 0, .to = i ? 1 : 0.8};
+		options.sampler = &sampler[i];
+		memset(&both[i], 0, sizeof(both[i]));
+		world_open(&both[i], &options, NULL, 0);
+	}
+	while (left) {
+		left = 2;
+		for (int i = 0; i < 2; i++)
+			left -= drive(&both[i], 1);
+	}
+	for (unsigned epoch = 0; epoch < EPOCHS; epoch++)
+		for (unsigned i = 0; i < SAMPLES; i++)
+			both[0].count[epoch][i] += both[1].count[epoch][i];
+	assert_all_once(&both[0]);
+	ck_assert_uint_le(both[1].rank[0].steps, 2 * 5);
+	for (int i = 0; i < 2; i++) {
+		assert_equal_steps(&both[i]);
+		world_close(&both[i]);
+	}
+	rig_end();
+}
+END_TEST
+
+/* Classes, beside a job of the whole: other ranks and batches go on with the token, and accessd is
+ * killed in between. */
+START_TEST(ranks_of_some_classes_resume)
+{
+	static const char *const classes[] = {"class_0001", "class_0003"};
+	static const struct {
+		uint32_t ranks, batch;
+		unsigned steps;
+	} lives[] = {{2, 8, 3}, {4, 5, 2}, {3, 7, 2}, {8, 3, 2}, {2, 9, MOST_STEPS}};
+	struct oa_sampler sampler = {
+	    .size = sizeof(sampler), .classes = classes, .n_classes = BASE_ARRAY_LEN(classes)};
+	struct oa_options whole = trainee_options(NULL, 10, EPOCHS);
+	struct world world = {.client = NULL};
+	struct oa_client *client;
+	struct oa_stream *other;
+	struct trainee_seen seen = {.count = {0}};
+	void *token = NULL;
+	size_t size = 0;
+
+	begin("classes");
+	client = rig_connect();
+	whole.dataset = dataset;
+	other = rig_open(client, &whole);
+	for (size_t i = 0; i < BASE_ARRAY_LEN(lives); i++) {
+		struct oa_options options = options_of(lives[i].ranks, lives[i].batch, true);
+		void *old = token;
+
+		options.sampler = &sampler;
+		world_open(&world, &options, token, size);
+		drive(&world, lives[i].steps);
+		if (i % 2) {
+			rig_restart("workers=2", "hand=16", NULL);
+			drive(&world, 1);
+		}
+		trainee_train(other, 3, &seen);
+		assert_equal_steps(&world);
+		token = token_of(world.rank[i % lives[i].ranks].stream, &size);
+		free(old);
+		world_close(&world);
+	}
+	world_open(&world, &world.options, token, size); /* after the end */
+	ck_assert(drive(&world, 1));
+	free(token);
+	token = token_of(world.rank[0].stream, &size);
+	world_close(&world);
+	world_open(&world, &world.options, token, size);
+	ck_assert(drive(&world, 1));
+	world_close(&world);
+	free(token);
+	for (unsigned epoch = 0; epoch < EPOCHS; epoch++)
+		for (unsigned i = 0; i < SAMPLES; i++)
+			ck_assert_uint_eq(world.count[epoch][i], i * CLASSES / SAMPLES % 2);
+	trainee_train(other, 0, &seen);
+	ck_assert(trainee_saw_all(&seen, SAMPLES, EPOCHS));
+	oa_close(other);
+	oa_disconnect(client);
+	rig_end();
+}
+END_TEST
+
 /* ---- others ---- */
 
 START_TEST(ranks_with_one_number_see_the_same)
@@ -539,8 +636,6 @@ static void refused(struct oa_client *client, const struct oa_options *options, 
 START_TEST(what_cannot_be_is_refused)
 {
 	struct oa_options options = options_of(2, 8, true);
-	static const int64_t ids[] = {3, 1, 4};
-	struct oa_sampler sampler = {.size = sizeof(sampler), .ids = ids, .n_ids = 3};
 	struct world world = {.client = NULL};
 	size_t size;
 	void *token;
@@ -551,10 +646,6 @@ START_TEST(what_cannot_be_is_refused)
 	token = token_of(world.rank[0].stream, &size);
 	options.job = NULL;
 	refused(world.client, &options, OA_E_INVALID, "options.job");
-	options.job = "another";
-	options.sampler = &sampler;
-	refused(world.client, &options, OA_E_INVALID, "sampler");
-	options.sampler = NULL;
 	world_close(&world);
 
 	options.job = "world"; /* from the token, while others of the job begin anew */
@@ -580,6 +671,8 @@ static void add(TCase *tcase)
 	tcase_add_test(tcase, a_job_resumes_with_other_ranks_and_batches);
 	tcase_add_test(tcase, ranks_outlive_accessd);
 	tcase_add_loop_test(tcase, a_rank_begins_after_a_restart, 0, 2);
+	tcase_add_loop_test(tcase, ranks_train_on_a_part_and_validate_on_the_rest, 0, 2);
+	tcase_add_test(tcase, ranks_of_some_classes_resume);
 	tcase_add_test(tcase, ranks_with_one_number_see_the_same);
 	tcase_add_test(tcase, ranks_share_with_others);
 	tcase_add_test(tcase, what_cannot_be_is_refused);

@@ -5,6 +5,7 @@
 #include "sched/entry.h"
 
 #include <check.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/bits.h"
@@ -12,6 +13,7 @@
 #define N ((UINT64_C(1) << 20) - 1) /* grains of two, the last of one */
 
 static struct deal deal;
+static struct entry_set set;
 static struct entry_rest rest;
 
 static void begin(void)
@@ -20,9 +22,10 @@ static void begin(void)
 
 	deal_init(&deal, N, version);
 	ck_assert_uint_eq(deal.grain, 2);
+	set = (struct entry_set){.deal = &deal};
 	rest = (struct entry_rest){.epoch = 3};
-	ck_assert_int_eq(entry_rest_init(&deal, NULL, NULL, 0, &rest), 0);
-	ck_assert_uint_eq(entry_rest_count(&deal, &rest), N);
+	ck_assert_int_eq(entry_rest_init(&set, NULL, NULL, 0, &rest), 0);
+	ck_assert_uint_eq(entry_rest_count(&set, &rest), N);
 }
 
 static int64_t at_position(uint64_t position)
@@ -34,8 +37,8 @@ static int pass(uint64_t place, const int64_t *ids, uint32_t count, uint32_t to)
 {
 	const struct entry entry = {.epoch = 3, .place = place, .count = count, .ids = ids};
 
-	ck_assert(entry_is_good(&deal, &entry));
-	return entry_rest_pass(&deal, &rest, &entry, place + to);
+	ck_assert(entry_is_good(&set, &entry));
+	return entry_rest_pass(&set, &rest, &entry, place + to);
 }
 
 static bool is_left(int64_t id)
@@ -57,7 +60,7 @@ START_TEST(parts_break_grains)
 	ids[2] = at_position(20);
 	ids[3] = at_position(101);
 	ck_assert_int_eq(pass(0, ids, 1, 1), 0);
-	ck_assert_uint_eq(entry_rest_count(&deal, &rest), N - 1);
+	ck_assert_uint_eq(entry_rest_count(&set, &rest), N - 1);
 	ck_assert(!is_left(ids[0]) && is_left(ids[2]) && is_left(ids[1]) && is_left(ids[3]));
 	ck_assert_int_eq(pass(1, ids + 1, 2, 1), 0); /* to its middle */
 	ck_assert(!is_left(ids[1]) && is_left(ids[2]) && is_left(ids[3]));
@@ -66,7 +69,7 @@ START_TEST(parts_break_grains)
 	ck_assert_uint_eq(rest.n_tail, 1);
 	ck_assert_int_eq(pass(3, ids + 3, 1, 1), 0);
 	ck_assert_uint_eq(rest.n_tail, 0);
-	ck_assert_uint_eq(entry_rest_count(&deal, &rest), N - 4);
+	ck_assert_uint_eq(entry_rest_count(&set, &rest), N - 4);
 	ck_assert_uint_eq(rest.place, 4);
 	entry_rest_fini(&rest);
 }
@@ -81,7 +84,7 @@ START_TEST(the_short_last_grain_is_whole_with_one)
 	ck_assert_int_eq(pass(0, &id, 1, 1), 0);
 	ck_assert(!is_left(id));
 	ck_assert_uint_eq(rest.n_tail, 0);
-	ck_assert_uint_eq(entry_rest_count(&deal, &rest), N - 1);
+	ck_assert_uint_eq(entry_rest_count(&set, &rest), N - 1);
 	entry_rest_fini(&rest);
 }
 END_TEST
@@ -104,6 +107,51 @@ START_TEST(samples_that_are_not_left_are_found)
 }
 END_TEST
 
+/* Of grain 10 the second sample alone, of grain 50 both, of grain 60 none. */
+START_TEST(a_population_has_its_own_samples_alone)
+{
+	uint64_t *bits = calloc(bits_words(N) + 1, sizeof(*bits));
+	uint32_t grains[] = {10, 50};
+	struct entry entry = {.epoch = 3, .count = 3, .n_grains = 2, .grains = grains};
+	int64_t ids[4];
+
+	begin();
+	entry_rest_fini(&rest);
+	bits_set(bits, 21);
+	bits_set(bits, 100);
+	bits_set(bits, 101);
+	bits_set(bits, 200);
+	set.bits = bits;
+	ck_assert_uint_eq(entry_set_count(&set), 4);
+	ck_assert_int_eq(entry_rest_init(&set, NULL, NULL, 0, &rest), 0);
+	ck_assert_uint_eq(entry_rest_count(&set, &rest), 4);
+	ck_assert(entry_is_good(&set, &entry));
+	entry_samples(&set, &entry, ids);
+	for (int i = 0; i < 3; i++)
+		ck_assert(bits_test(bits, deal_position(&deal, (uint64_t)ids[i])));
+	ck_assert_int_eq(entry_rest_pass(&set, &rest, &entry, 1), 0); /* into it */
+	ck_assert_uint_eq(entry_rest_count(&set, &rest), 3);
+	ck_assert(!is_left(ids[0]) && is_left(ids[1]) && is_left(ids[2]));
+	ck_assert_int_eq(entry_rest_pass(&set, &rest, &entry, 3), 0);
+	ck_assert_uint_eq(entry_rest_count(&set, &rest), 1);
+	ids[0] = at_position(200);
+	ck_assert_int_eq(pass(3, ids, 1, 1), 0);
+	entry_rest_next_epoch(&set, &rest);
+	ck_assert_uint_eq(rest.epoch, 4);
+	ck_assert_uint_eq(entry_rest_count(&set, &rest), 4);
+	entry.count = 4;
+	ck_assert(!entry_is_good(&set, &entry)); /* that many it has not */
+	grains[1] = 60;
+	entry.count = 1;
+	ck_assert(!entry_is_good(&set, &entry)); /* nothing of 60 is in it */
+	ids[0] = at_position(20);
+	entry = (struct entry){.epoch = 4, .count = 1, .ids = ids};
+	ck_assert(!entry_is_good(&set, &entry));
+	entry_rest_fini(&rest);
+	free(bits);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("entry");
@@ -114,6 +162,7 @@ int main(void)
 	tcase_add_test(tcase, parts_break_grains);
 	tcase_add_test(tcase, the_short_last_grain_is_whole_with_one);
 	tcase_add_test(tcase, samples_that_are_not_left_are_found);
+	tcase_add_test(tcase, a_population_has_its_own_samples_alone);
 	suite_add_tcase(suite, tcase);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_ENV);

@@ -12,6 +12,8 @@
  *   the log of an epoch, over all lives, is each sample once;
  *   ranks that end have done equally many steps;
  *   jobs of one rank that share the slots get each sample of each epoch once.
+ *
+ * Some jobs have a part of the samples: a random split, or a class.
  */
 
 #include <check.h>
@@ -22,6 +24,7 @@
 #include "base/bits.h"
 #include "base/philox.h"
 #include "sched/carousel.h"
+#include "sched/population.h"
 #include "sched/ranks.h"
 
 #define TESTS 20
@@ -57,8 +60,10 @@ struct job {
 	bool lives, finished;
 	uint32_t number, n_ranks, batch;
 	uint64_t epochs, first_left; /* first_left: samples of its first epoch in this life */
-	struct entry_rest base;      /* what this life began with */
-	struct entry *log;           /* since then, over carousels */
+	uint64_t *bits, n;           /* its population (NULL: all), and their number */
+	bool is_random;
+	struct entry_rest base; /* what this life began with */
+	struct entry *log;      /* since then, over carousels */
 	uint32_t n_log, room_log;
 	struct rank rank[MAX_RANKS];
 	uint8_t *count[MAX_EPOCHS];
@@ -90,10 +95,16 @@ static const struct deal *the_deal(void)
 	return carousel_deal(carousel);
 }
 
+static struct entry_set set_of(const struct job *job)
+{
+	return (struct entry_set){.deal = the_deal(), .bits = job->bits};
+}
+
 /* ---- the log as the test has it ---- */
 
 static void keep_entry(struct job *job)
 {
+	const struct entry_set set = set_of(job);
 	struct entry *entry;
 
 	if (job->n_log == job->room_log) {
@@ -102,7 +113,7 @@ static void keep_entry(struct job *job)
 	}
 	entry = &job->log[job->n_log++];
 	carousel_newest(carousel, job->number, entry);
-	claim(entry_is_good(the_deal(), entry), "an entry contradicts itself");
+	claim(entry_is_good(&set, entry), "an entry contradicts itself");
 	if (entry->n_grains)
 		entry->grains = memcpy(malloc(entry->n_grains * sizeof(uint32_t)), entry->grains,
 				       entry->n_grains * sizeof(uint32_t));
@@ -141,14 +152,16 @@ static bool log_reaches(const struct job *job, uint64_t epoch, uint64_t place)
 
 static uint64_t samples_of(const struct job *job, uint64_t epoch)
 {
-	return epoch == job->base.epoch ? job->first_left : config.n;
+	return epoch == job->base.epoch ? job->first_left : job->n;
 }
 
 /* What is left at a place, by the log: what a token says. */
 static void rest_at(const struct job *job, uint64_t epoch, uint64_t place, struct entry_rest *ret)
 {
+	const struct entry_set set = set_of(job);
+
 	*ret = job->base;
-	entry_rest_init(the_deal(), job->base.need, job->base.tail, job->base.n_tail, ret);
+	entry_rest_init(&set, job->base.need, job->base.tail, job->base.n_tail, ret);
 	for (uint32_t i = 0; i < job->n_log; i++) {
 		const struct entry *entry = &job->log[i];
 
@@ -157,14 +170,11 @@ static void rest_at(const struct job *job, uint64_t epoch, uint64_t place, struc
 
 			if (entry->epoch == epoch)
 				end = BASE_MIN(end, place);
-			claim(!entry_rest_pass(the_deal(), ret, entry, end), "the log has a gap");
+			claim(!entry_rest_pass(&set, ret, entry, end), "the log has a gap");
 		}
 	}
-	if (ret->epoch < epoch && !entry_rest_count(the_deal(), ret)) {
-		bits_fill(ret->need, the_deal()->grains);
-		ret->epoch++;
-		ret->place = 0;
-	}
+	if (ret->epoch < epoch && !entry_rest_count(&set, ret))
+		entry_rest_next_epoch(&set, ret);
 	claim(ret->epoch == epoch && ret->place == place, "the log does not lead to a place");
 }
 
@@ -193,14 +203,20 @@ static void share_from(const struct job *job, struct rank *rank, uint64_t epoch,
 		rank->epoch++;
 		rank->next_epoch++;
 		rank->next = rank->share.base = 0;
-		rank->share.n = config.n;
+		rank->share.n = job->n;
 	}
 	rank->ended = rank->epoch >= job->epochs;
 }
 
 static void join_rank(struct job *job, struct rank *rank, uint64_t epoch, uint64_t place)
 {
-	struct carousel_join join = {.batch = job->batch, .ranks = job->n_ranks};
+	struct carousel_join join = {
+	    .batch = job->batch,
+	    .ranks = job->n_ranks,
+	    .population = job->bits,
+	    .is_random = job->is_random,
+	    .is_narrow = job->bits != NULL,
+	};
 
 	share_from(job, rank, epoch, place);
 	if (rank->ended)
@@ -248,6 +264,7 @@ static void look(struct job *job, struct rank *rank, const struct grant *grant)
 {
 	const struct carousel_hand *hand = carousel_hand_of(carousel, grant->slot);
 	const struct entry *entry = entry_at(job, rank->epoch, rank->next);
+	const struct entry_set set = set_of(job);
 	int64_t ids[MAX_N];
 
 	if (!claim(hand && hand->instance == grant->instance, "a slot in use changed") ||
@@ -257,7 +274,7 @@ static void look(struct job *job, struct rank *rank, const struct grant *grant)
 		       entry->count == hand->count && grant->first == rank->next - entry->place,
 		   "a hand is not the log's at this place"))
 		return;
-	entry_samples(the_deal(), entry, ids);
+	entry_samples(&set, entry, ids);
 	claim(!memcmp(ids, hand->ids, hand->count * sizeof(*ids)), "a hand has other samples");
 	rank->next += hand->count - grant->first;
 }
@@ -337,6 +354,9 @@ static void found(struct job *job, const struct entry_rest *rest)
 	    .need = rest->need,
 	    .tail = rest->tail,
 	    .n_tail = rest->n_tail,
+	    .population = job->bits,
+	    .is_random = job->is_random,
+	    .is_narrow = job->bits != NULL,
 	};
 
 	claim(carousel_found(carousel, &join, carousel_log_bytes(carousel), now_ns, &job->number) ==
@@ -347,11 +367,12 @@ static void found(struct job *job, const struct entry_rest *rest)
 static void begin_life(struct job *job)
 {
 	static const uint32_t worlds[] = {1, 2, 3, 4, 8};
+	const struct entry_set set = set_of(job);
 
 	job->n_ranks = worlds[below(BASE_ARRAY_LEN(worlds))];
 	job->batch = 1 + (uint32_t)below(below(2) ? 5 : 40);
 	job->base.place = 0;
-	job->first_left = entry_rest_count(the_deal(), &job->base);
+	job->first_left = entry_rest_count(&set, &job->base);
 	job->lives = true;
 	n_lives++;
 	found(job, &job->base);
@@ -363,17 +384,21 @@ static void begin_life(struct job *job)
 /* The places below the cut have been delivered; what came after is lost. */
 static void count_life(struct job *job, const struct entry_rest *end)
 {
+	const struct entry_set set = set_of(job);
 	int64_t ids[MAX_N];
 
 	for (uint32_t i = 0; i < job->n_log; i++) {
 		const struct entry *entry = &job->log[i];
 
-		entry_samples(the_deal(), entry, ids);
+		entry_samples(&set, entry, ids);
 		for (uint32_t k = 0; k < entry->count; k++) {
 			if (entry->epoch > end->epoch ||
 			    (entry->epoch == end->epoch && entry->place + k >= end->place))
 				return;
 			claim(!job->count[entry->epoch][ids[k]]++, "a sample twice in an epoch");
+			claim(!job->bits ||
+				  bits_test(job->bits, deal_position(the_deal(), (uint64_t)ids[k])),
+			      "a sample that is not the job's");
 			job->left[entry->epoch]--;
 		}
 	}
@@ -381,6 +406,7 @@ static void count_life(struct job *job, const struct entry_rest *end)
 
 static void end_life(struct job *job, const struct rank *heir)
 {
+	const struct entry_set set = set_of(job);
 	struct entry_rest rest;
 	uint64_t place = heir->ended ? 0 : place_of(heir);
 	uint64_t epoch = heir->ended ? job->epochs : heir->epoch;
@@ -403,9 +429,9 @@ static void end_life(struct job *job, const struct rank *heir)
 	job->base = rest;
 	job->lives = false;
 	job->finished = heir->ended;
-	if (!job->finished && !entry_rest_count(the_deal(), &rest)) {
-		bits_fill(job->base.need, the_deal()->grains);
-		job->finished = ++job->base.epoch == job->epochs;
+	if (!job->finished && !entry_rest_count(&set, &rest)) {
+		entry_rest_next_epoch(&set, &job->base);
+		job->finished = job->base.epoch == job->epochs;
 	}
 	for (uint64_t i = 0; i < job->epochs && job->finished; i++)
 		claim(!job->left[i], "a sample was never delivered");
@@ -582,6 +608,7 @@ static void new_carousel(void)
 static void crash_group(struct job *job)
 {
 	const struct rank *first = &job->rank[below(job->n_ranks)];
+	const struct entry_set set = set_of(job);
 	struct entry_rest rest;
 
 	if (first->ended)
@@ -589,10 +616,10 @@ static void crash_group(struct job *job)
 	else
 		rest_at(job, first->epoch, place_of(first), &rest);
 	for (uint32_t i = 0; i < job->n_log; i++)
-		claim(!entry_rest_pass(the_deal(), &rest, &job->log[i],
+		claim(!entry_rest_pass(&set, &rest, &job->log[i],
 				       job->log[i].place + job->log[i].count),
 		      "a log cannot be gone on with");
-	if (!entry_rest_count(the_deal(), &rest) && rest.epoch + 1 == job->epochs) {
+	if (!entry_rest_count(&set, &rest) && rest.epoch + 1 == job->epochs) {
 		rest.epoch++; /* all is dealt */
 		rest.place = 0;
 	}
@@ -615,23 +642,69 @@ static void crash(void)
 			crash_group(&jobs[i]);
 }
 
+/* Some whole grains, or some samples; never none. */
+static void draw_population(struct job *job, uint64_t most)
+{
+	const struct deal *deal = the_deal();
+
+	job->is_random = below(2);
+	job->bits = calloc(bits_words(config.n) + 1, sizeof(*job->bits));
+	for (uint64_t position = 0; position < most; position++) {
+		bool is_first = position % deal->grain == 0;
+
+		if (job->is_random && !is_first && bits_test(job->bits, position - 1))
+			bits_set(job->bits, position);
+		else if ((!job->is_random || is_first) && below(2))
+			bits_set(job->bits, position);
+	}
+	if (!bits_count(job->bits, config.n))
+		for (uint64_t position = 0; position < deal_grain_size(deal, 0); position++)
+			bits_set(job->bits, position);
+	job->n = bits_count(job->bits, config.n);
+}
+
+/* Perhaps the same as of the job before. */
+static void set_up_population(struct job *job, uint64_t most)
+{
+	const struct job *before = job == jobs ? NULL : job - 1;
+
+	job->n = config.n;
+	if (job->is_plain || below(2))
+		return;
+	if (!before || !before->bits || below(2)) {
+		draw_population(job, most);
+		return;
+	}
+	job->is_random = before->is_random;
+	job->n = before->n;
+	job->bits = memcpy(calloc(bits_words(config.n) + 1, sizeof(*job->bits)), before->bits,
+			   (bits_words(config.n) + 1) * sizeof(*job->bits));
+}
+
 static void set_up_job(struct job *job)
 {
 	bool big = config.n > MAX_N;
+	struct entry_set set;
 
 	job->epochs = big ? 1 : 1 + below(MAX_EPOCHS);
 	job->is_plain = job != jobs && !below(2);
-	entry_rest_init(the_deal(), NULL, NULL, 0, &job->base);
+	set_up_population(job, big ? (uint64_t)200 * BIG_NEED : config.n);
+	set = set_of(job);
+	entry_rest_init(&set, NULL, NULL, 0, &job->base);
 	for (uint64_t i = 0; i < job->epochs; i++) {
 		job->count[i] = calloc(config.n, 1);
-		job->left[i] = config.n;
+		job->left[i] = job->n;
 	}
 	if (!big)
 		return;
 	memset(job->base.need, 0, bits_words(the_deal()->grains) * sizeof(uint64_t));
-	for (int i = 0; i < BIG_NEED; i++)
-		bits_set(job->base.need, below(100 * BIG_NEED));
-	job->left[0] = entry_rest_count(the_deal(), &job->base);
+	for (int i = 0; i < BIG_NEED; i++) {
+		uint64_t grain = below(100 * BIG_NEED);
+
+		if (!job->bits || population_of_grain(the_deal(), job->bits, grain))
+			bits_set(job->base.need, grain);
+	}
+	job->left[0] = entry_rest_count(&set, &job->base);
 }
 
 static void set_up(uint64_t n)
@@ -662,6 +735,7 @@ static void tear_down(void)
 	for (uint32_t i = 0; i < n_jobs; i++) {
 		drop_log(&jobs[i]);
 		free(jobs[i].log);
+		free(jobs[i].bits);
 		entry_rest_fini(&jobs[i].base);
 		for (uint64_t k = 0; k < jobs[i].epochs; k++)
 			free(jobs[i].count[k]);
@@ -919,6 +993,7 @@ static void run_in_step(void)
 	struct job *job = &jobs[0];
 	struct pacer all[MAX_RANKS] = {{.holds = false}};
 	struct entry_rest rest = {.epoch = 0};
+	struct entry_set set;
 	uint32_t ended = 0;
 
 	pacers = all;
@@ -926,9 +1001,11 @@ static void run_in_step(void)
 	job->n_ranks = 2 + (uint32_t)below(MAX_RANKS - 1);
 	job->batch = 1 + (uint32_t)below(24);
 	job->epochs = 2;
-	job->first_left = config.n;
+	set_up_population(job, config.n);
+	set = set_of(job);
+	job->first_left = job->n;
 	job->lives = true;
-	entry_rest_init(the_deal(), NULL, NULL, 0, &rest);
+	entry_rest_init(&set, NULL, NULL, 0, &rest);
 	found(job, &rest);
 	entry_rest_fini(&rest);
 	for (uint32_t i = 0; i < job->n_ranks && !broken; i++)
@@ -945,6 +1022,7 @@ static void run_in_step(void)
 	carousel_leave(carousel, job->number, now_ns);
 	drop_log(job);
 	free(job->log);
+	free(job->bits);
 	job->log = NULL;
 }
 
