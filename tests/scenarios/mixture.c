@@ -15,9 +15,12 @@
 #include <string.h>
 
 #include "base/philox.h"
+#include "sched/population.h"
 #include "tests/scenarios/mixture.h"
 
 const unsigned mixture_samples[MIXTURE_DATASETS] = {1, 2, 13, 64, 151, MIXTURE_N};
+const struct oa_sampler mixture_half = {
+    .size = sizeof(mixture_half), .from = 0, .to = 0.5, .split_seed = 7};
 
 /* With how many ranks an order is run. */
 static const struct mixture_order {
@@ -105,6 +108,16 @@ static void draw_job(struct philox_seq *random, unsigned most_ranks, struct mixt
 	ret->life[ret->n_lives - 1].steps = MIXTURE_TO_THE_END;
 }
 
+/* Some of those that share have a part; dropping a last batch must leave some. */
+static void draw_half(struct philox_seq *random, struct mixture_job *job)
+{
+	unsigned n = mixture_samples[job->dataset];
+
+	job->is_half = !plan_is_fixed(job->order) && n > 4 && philox_below(random, 3) == 0;
+	for (unsigned i = 0; i < job->n_lives && job->is_half; i++)
+		job->life[i].drops_last = job->life[i].drops_last && job->life[i].batch < n / 2;
+}
+
 void mixture_draw(struct mixture *mixture, uint64_t seed, uint64_t number, unsigned most_ranks)
 {
 	struct philox_seq random;
@@ -122,6 +135,8 @@ void mixture_draw(struct mixture *mixture, uint64_t seed, uint64_t number, unsig
 						    mixture_samples[mixture->job[i].dataset])
 			mixture->job[i].is_random =
 			    mixture->job[0].is_random && mixture->job[i].order != OA_ORDER_ANY;
+	for (unsigned i = 0; i < mixture->n_jobs; i++)
+		draw_half(&random, &mixture->job[i]);
 }
 
 void mixture_print(const struct mixture *mixture, FILE *file)
@@ -134,9 +149,10 @@ void mixture_print(const struct mixture *mixture, FILE *file)
 		const struct mixture_job *job = &mixture->job[i];
 
 		fprintf(file,
-			"job %u: %u samples, %s, seed %" PRIu64 ", %s, %" PRIu64
+			"job %u: %s%u samples, %s, seed %" PRIu64 ", %s, %" PRIu64
 			" epochs, hand %" PRIu32 "\n",
-			i, mixture_samples[job->dataset], plan_name(job->order), job->seed,
+			i, job->is_half ? "half of " : "", mixture_samples[job->dataset],
+			plan_name(job->order), job->seed,
 			job->is_random ? "random ops" : "no random op", job->epochs, job->hand);
 		for (unsigned k = 0; k < job->n_lives; k++) {
 			const struct mixture_life *life = &job->life[k];
@@ -239,6 +255,24 @@ static bool steps_follow(const struct mixture_life *life, const struct mixture_g
 	return true;
 }
 
+void mixture_begin(struct mixture_ledger *ledger)
+{
+	const struct population_split split = {mixture_half.from, mixture_half.to,
+					       mixture_half.split_seed};
+	unsigned n = mixture_samples[ledger->job->dataset];
+	struct deal deal;
+
+	deal_init(&deal, n, ledger->version);
+	ledger->n = 0;
+	for (unsigned id = 0; id < n; id++) {
+		uint64_t grain = deal_position(&deal, id) / deal.grain;
+
+		ledger->is_member[id] = !ledger->job->is_half ||
+					population_has_grain(&deal, ledger->version, &split, grain);
+		ledger->n += ledger->is_member[id];
+	}
+}
+
 static bool add_sample(struct mixture_ledger *ledger, uint64_t epoch, int64_t id,
 		       const int64_t *planned, struct diag *diag)
 {
@@ -247,6 +281,8 @@ static bool add_sample(struct mixture_ledger *ledger, uint64_t epoch, int64_t id
 
 	if (id < 0 || id >= (int64_t)n)
 		return wrong(diag, "sample %" PRId64 " of %u", id, n);
+	if (!ledger->is_member[id])
+		return wrong(diag, "sample %" PRId64 " is not of its half", id);
 	if (ledger->seen[epoch][id]++)
 		return wrong(diag, "epoch %" PRIu64 ": sample %" PRId64 " came twice", epoch, id);
 	if (planned && planned[at] != id)
@@ -308,7 +344,7 @@ static void note_dropped(struct mixture_ledger *ledger, const struct mixture_lif
 static bool epochs_are_whole(const struct mixture_ledger *ledger, const struct mixture_life *life,
 			     struct mixture_place from, struct mixture_place to, struct diag *diag)
 {
-	unsigned n = mixture_samples[ledger->job->dataset];
+	uint64_t n = ledger->n;
 	uint64_t due = life->drops_last ? n - n % step_samples(life) : n;
 
 	for (uint64_t e = from.epoch + (from.delivered > 0); e < to.epoch; e++)
@@ -339,11 +375,10 @@ bool mixture_add(struct mixture_ledger *ledger, const struct mixture_life *life,
 
 bool mixture_is_whole(const struct mixture_ledger *ledger, struct diag *diag)
 {
-	unsigned n = mixture_samples[ledger->job->dataset];
-
 	for (uint64_t e = 0; e < ledger->job->epochs; e++)
-		if (ledger->count[e] + ledger->may_lack[e] < n)
-			return wrong(diag, "epoch %" PRIu64 " has %" PRIu64 " of %u samples", e,
-				     ledger->count[e], n);
+		if (ledger->count[e] + ledger->may_lack[e] < ledger->n)
+			return wrong(diag,
+				     "epoch %" PRIu64 " has %" PRIu64 " of %" PRIu64 " samples", e,
+				     ledger->count[e], ledger->n);
 	return true;
 }

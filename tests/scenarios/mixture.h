@@ -38,6 +38,7 @@ struct mixture_job {
 	unsigned dataset, n_lives;
 	enum oa_order order;
 	bool is_random; /* its pipeline */
+	bool is_half;   /* it has the first half of a random split */
 	uint64_t seed, epochs;
 	uint32_t hand;
 	struct mixture_life life[MIXTURE_LIVES];
@@ -75,6 +76,8 @@ struct mixture_ledger {
 	const struct mixture_job *job;
 	uint8_t version[32]; /* of the dataset; set by the caller before the first life is added */
 	uint64_t epoch;      /* the last one of which anything came */
+	uint64_t n;          /* samples of an epoch, see mixture_begin() */
+	bool is_member[MIXTURE_N];
 	uint64_t count[MIXTURE_EPOCHS];
 	uint8_t seen[MIXTURE_EPOCHS][MIXTURE_N];
 	uint64_t may_lack[MIXTURE_EPOCHS]; /* left out by lives that drop the last batch */
@@ -85,6 +88,10 @@ struct mixture_place {
 	uint64_t epoch, delivered;
 };
 
+/* With job and version set: which samples are the job's. */
+void mixture_begin(struct mixture_ledger *ledger);
+/* The random split that jobs have a half of. */
+extern const struct oa_sampler mixture_half;
 /* Adds a life of all ranks, which went from one place to another. false: diag says what is wrong. */
 bool mixture_add(struct mixture_ledger *ledger, const struct mixture_life *life,
 		 const struct mixture_given *given, struct mixture_place from,

@@ -114,6 +114,7 @@ static int open_rank(struct rank *rank)
 	    .hand = job->hand,
 	    .order = life->is_brief ? OA_ORDER_USUAL : job->order,
 	    .seed = life->is_brief ? 0 : job->seed,
+	    .sampler = job->is_half ? &mixture_half : NULL,
 	};
 
 	return open_patiently(rank, &options);
@@ -342,6 +343,7 @@ static void run_case(const struct mixture *mixture, const struct daemon *daemon,
 		snprintf(jobs[i].name, sizeof(jobs[i].name), "case %" PRIu64 " job %u",
 			 mixture->number, i);
 		memcpy(jobs[i].ledger.version, versions[is->dataset], 32);
+		mixture_begin(&jobs[i].ledger);
 		ck_assert_int_eq(pthread_create(&threads[i], NULL, be_job, &jobs[i]), 0);
 	}
 	if (mixture->kill_after)
