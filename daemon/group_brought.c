@@ -2,7 +2,8 @@
 
 /*
  * A log that comes from elsewhere is hostile, whoever brings it: it is copied once, each entry is
- * checked against the set of samples and against what the token leaves, and a log that does not fit is left aside.
+ * checked against the set of samples and against what the token leaves, and a log that does not fit is
+ * left aside.
  */
 
 #include "daemon/group_brought.h"
@@ -118,7 +119,8 @@ bool brought_read(int fd, const struct token *token, bool is_named, const struct
 	struct scroll_entry read;
 	struct entry last = {.count = 0};
 	uint64_t offset;
-	int r;
+	bool fits;
+	int r = 0;
 
 	*ret = (struct brought){.rest = {.epoch = 0}};
 	if (scroll_attach(fd, &scroll))
@@ -127,16 +129,16 @@ bool brought_read(int fd, const struct token *token, bool is_named, const struct
 	ret->origin = scroll.origin;
 	ret->first_epoch = scroll.first_epoch;
 	offset = scroll_first(&scroll);
-	r = scroll.n_samples != set->deal->n || !begin(&scroll, token, is_named, &ret->rest) ||
-	    entry_rest_init(set, token->need, token->tail, token->n_tail, &ret->rest);
+	fits = scroll.n_samples == set->deal->n && begin(&scroll, token, is_named, &ret->rest) &&
+	       !entry_rest_init(set, token->need, token->tail, token->n_tail, &ret->rest);
 	ret->epoch = ret->rest.epoch;
 	ret->place = ret->rest.place;
-	while (!r && (r = scroll_read(&scroll, &offset, &read)) == 0) {
+	while (fits && (r = scroll_read(&scroll, &offset, &read)) == 0) {
 		last = entry_of(&read);
-		r = !follow(set, &ret->rest, &last) || !add_parts(ret, set, most, &read);
+		fits = follow(set, &ret->rest, &last) && add_parts(ret, set, most, &read);
 	}
 	scroll_detach(&scroll);
-	if (r != SCROLL_E_NONE)
+	if (!fits || r != SCROLL_E_NONE)
 		return false;
 	if (!last.count) /* nothing was dealt yet */
 		return ret->epoch == ret->first_epoch && !ret->place;

@@ -434,23 +434,34 @@ START_TEST(ranks_outlive_accessd)
 }
 END_TEST
 
-/* It finds the plan of the others, though it has no token, whether they came back before it or not. */
+/* It finds the plan of the others, though it has no token, or one of before that plan, whether they
+ * came back before it or not. */
 START_TEST(a_rank_begins_after_a_restart)
 {
-	struct oa_options options = options_of(2, 6, true);
+	struct oa_options options = options_of(2, 6, true), before = options_of(3, 4, true);
 	struct world world = {.client = NULL};
-	bool comes_first = _i;
+	bool comes_first = _i % 2, has_token = _i / 2;
+	void *token = NULL;
+	size_t size = 0;
 
 	begin("begins");
+	if (has_token) {
+		world_open(&world, &before, NULL, 0);
+		drive(&world, 2);
+		token = token_of(world.rank[1].stream, &size);
+		world_close(&world);
+		memset(world.rank, 0, sizeof(world.rank));
+	}
 	world.client = rig_connect();
 	world.options = options;
-	open_rank(&world, 0, NULL, 0);
+	open_rank(&world, 0, token, size);
 	for (int i = 0; i < 3; i++)
 		step(&world, 0);
 	rig_restart("workers=2", "hand=16", NULL);
 	if (!comes_first)
 		step(&world, 0);
-	open_rank(&world, 1, NULL, 0);
+	open_rank(&world, 1, token, size);
+	free(token);
 	if (comes_first)
 		step(&world, 1);
 	ck_assert(drive(&world, MOST_STEPS));
@@ -670,7 +681,7 @@ static void add(TCase *tcase)
 	tcase_add_test(tcase, a_rank_returns_with_its_token);
 	tcase_add_test(tcase, a_job_resumes_with_other_ranks_and_batches);
 	tcase_add_test(tcase, ranks_outlive_accessd);
-	tcase_add_loop_test(tcase, a_rank_begins_after_a_restart, 0, 2);
+	tcase_add_loop_test(tcase, a_rank_begins_after_a_restart, 0, 4);
 	tcase_add_loop_test(tcase, ranks_train_on_a_part_and_validate_on_the_rest, 0, 2);
 	tcase_add_test(tcase, ranks_of_some_classes_resume);
 	tcase_add_test(tcase, ranks_with_one_number_see_the_same);
