@@ -66,3 +66,17 @@ int base_memfd(const char *name, uint64_t size)
 		return -errno;
 	return base_take_fd(&fd);
 }
+
+int base_read_all(int fd, void *ret, size_t bytes)
+{
+	for (size_t at = 0; at < bytes;) {
+		ssize_t n = pread(fd, (uint8_t *)ret + at, bytes - at, (off_t)at);
+
+		if (n < 0 && errno != EINTR)
+			return -errno;
+		if (n == 0)
+			return -ENODATA;
+		at += n > 0 ? (size_t)n : 0;
+	}
+	return 0;
+}

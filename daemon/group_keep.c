@@ -142,20 +142,6 @@ static bool is_old(const struct node *node, const struct stat *status)
 	return up_s >= KEPT_S && status->st_mtim.tv_sec < now.tv_sec - up_s;
 }
 
-static int read_all(int fd, uint8_t *ret, size_t bytes)
-{
-	for (size_t at = 0; at < bytes;) {
-		ssize_t n = pread(fd, ret + at, bytes - at, (off_t)at);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return n ? -errno : -ENODATA;
-		at += (size_t)n;
-	}
-	return 0;
-}
-
 static int sealed_copy(int from, const struct stat *status)
 {
 	uint64_t bytes = (uint64_t)status->st_size;
@@ -166,7 +152,7 @@ static int sealed_copy(int from, const struct stat *status)
 	if (status->st_size <= 0 || status->st_size > MOST_BYTES ||
 	    region_new("oneaccess-kept", bytes, &map, &fd))
 		return -1;
-	r = read_all(from, map, bytes);
+	r = base_read_all(from, map, bytes);
 	region_unmap(map, bytes);
 	if (r || region_seal(fd, REGION_READ_ONLY))
 		return -1;
@@ -177,8 +163,8 @@ static int sealed_copy(int from, const struct stat *status)
 struct search {
 	char job[KEY_HEX + 2], origin[18], log[LOG_HEX + 2];
 	bool is_named;
-	int64_t found_ns;
-	int fd; /* owned */
+	int fd;             /* owned; what was found, -1: nothing yet */
+	struct stat status; /* of it */
 };
 
 static bool ends_with(const char *name, const char *end)
@@ -188,20 +174,24 @@ static bool ends_with(const char *name, const char *end)
 	return name_size >= end_size && strcmp(name + name_size - end_size, end) == 0;
 }
 
+static bool is_before(const struct timespec *a, const struct timespec *b)
+{
+	return a->tv_sec < b->tv_sec || (a->tv_sec == b->tv_sec && a->tv_nsec < b->tv_nsec);
+}
+
 /* Takes the descriptor if it is what is searched for, or better than what was found. */
 static void consider(struct search *search, const char *name, const struct stat *status, int *fd)
 {
-	int64_t ns = status->st_mtim.tv_sec * INT64_C(1000000000) + status->st_mtim.tv_nsec;
 	bool is_named = *search->log && ends_with(name, search->log);
 
 	if (strncmp(name, search->job, strlen(search->job)) != 0 || search->is_named)
 		return;
 	if (!is_named &&
 	    (strncmp(name + strlen(search->job), search->origin, strlen(search->origin)) != 0 ||
-	     (search->fd >= 0 && ns < search->found_ns)))
+	     (search->fd >= 0 && is_before(&status->st_mtim, &search->status.st_mtim))))
 		return;
 	search->is_named = is_named;
-	search->found_ns = ns;
+	search->status = *status;
 	base_close(&search->fd);
 	search->fd = base_take_fd(fd);
 }
@@ -225,7 +215,6 @@ int keep_find(const struct conn *conn, const uint8_t *log, uint64_t origin)
 	const struct node *node = conn->stream->node;
 	struct search search = {.fd = -1};
 	const struct dirent *entry;
-	struct stat status;
 	DIR *folder;
 	int fd = node->place.plans_fd < 0
 		     ? -1
@@ -245,8 +234,7 @@ int keep_find(const struct conn *conn, const uint8_t *log, uint64_t origin)
 	while ((entry = readdir(folder)))
 		look_at(&search, node, fd, entry->d_name);
 	closedir(folder);
-	fd =
-	    search.fd >= 0 && fstat(search.fd, &status) == 0 ? sealed_copy(search.fd, &status) : -1;
+	fd = search.fd < 0 ? -1 : sealed_copy(search.fd, &search.status);
 	base_close(&search.fd);
 	return fd;
 }

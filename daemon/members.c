@@ -11,12 +11,10 @@
  */
 #include "daemon/members.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/bits.h"
 #include "daemon/request.h"
@@ -32,21 +30,6 @@ static int bad(struct diag *diag, const char *what)
 {
 	diag_set(diag, "the part of the dataset that the job asks for: %s; update libaccess", what);
 	return OA_E_INVALID;
-}
-
-/* 0 or negative errno. */
-static int read_all(int fd, void *to, size_t bytes)
-{
-	for (size_t done = 0; done < bytes;) {
-		ssize_t n = pread(fd, (uint8_t *)to + done, bytes - done, (off_t)done);
-
-		if (n < 0 && errno != EINTR)
-			return -errno;
-		if (n == 0)
-			return -EIO;
-		done += n > 0 ? (size_t)n : 0;
-	}
-	return 0;
 }
 
 static bool is_split(const struct request *request, const struct deal *deal,
@@ -79,7 +62,7 @@ static int read_bits(const struct request *request, const struct deal *deal, uin
 	    (uint64_t)status.st_size != bytes)
 		return bad(diag, "its bitmap is no sealed memory of the right size");
 	bits = malloc(bytes);
-	if (!bits || read_all(request->part_fd, bits, bytes)) {
+	if (!bits || base_read_all(request->part_fd, bits, bytes)) {
 		diag_set(diag, "out of memory for the part of the dataset that the job asks for");
 		return OA_E_MEMORY;
 	}

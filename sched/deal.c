@@ -142,12 +142,6 @@ void deal_permute(uint64_t seed, uint64_t lap, int64_t *ids, uint32_t count)
 	}
 }
 
-uint32_t deal_hand(const struct deal *deal, uint64_t seed, uint64_t lap, const uint32_t *grains,
-		   uint32_t n_grains, int64_t *ret_ids)
-{
-	return deal_members(deal, NULL, seed, lap, grains, n_grains, ret_ids);
-}
-
 uint32_t deal_members(const struct deal *deal, const uint64_t *members, uint64_t seed, uint64_t lap,
 		      const uint32_t *grains, uint32_t n_grains, int64_t *ret_ids)
 {

@@ -27,11 +27,8 @@ uint64_t deal_position(const struct deal *deal, uint64_t sample); /* its inverse
 uint64_t deal_grain_first(const struct deal *deal, uint64_t grain);
 uint32_t deal_grain_size(const struct deal *deal, uint64_t grain);
 
-/* Order inside a hand: writes the samples of the grains, permuted by (seed, lap) alone, to ret_ids
- * (room for n_grains * g). Returns their number. */
-uint32_t deal_hand(const struct deal *deal, uint64_t seed, uint64_t lap, const uint32_t *grains,
-		   uint32_t n_grains, int64_t *ret_ids);
-/* The same for the samples of the grains whose position is in members (NULL: all). */
+/* Order inside a hand: writes the samples of the grains whose position is in members (NULL: all),
+ * permuted by (seed, lap) alone, to ret_ids (room for n_grains * g). Returns their number. */
 uint32_t deal_members(const struct deal *deal, const uint64_t *members, uint64_t seed, uint64_t lap,
 		      const uint32_t *grains, uint32_t n_grains, int64_t *ret_ids);
 /* The same for an explicit list of samples (a tail): permutes ids in place. */

@@ -15,11 +15,6 @@
 #include "sched/entry.h"
 #include "sched/population.h"
 
-uint64_t entry_set_count(const struct entry_set *set)
-{
-	return set->bits ? bits_count(set->bits, set->deal->n) : set->deal->n;
-}
-
 static uint32_t grain_size(const struct entry_set *set, uint64_t grain)
 {
 	return set->bits ? population_of_grain(set->deal, set->bits, grain)

@@ -27,7 +27,6 @@ struct entry_set { /* which samples the epochs of the log have; borrowed */
 	const struct deal *deal;
 	const uint64_t *bits; /* a population (sched/population.h), NULL: all */
 };
-uint64_t entry_set_count(const struct entry_set *set);
 
 /* Writes the samples at the entry's places in order (room for count). */
 void entry_samples(const struct entry_set *set, const struct entry *entry, int64_t *ret_ids);

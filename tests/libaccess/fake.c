@@ -190,7 +190,7 @@ static bool fake_produce(struct fake *fake, struct fake_conn *conn, uint32_t slo
 		deal_permute(fake->seed, fake->lap, ids, count);
 	} else {
 		n_grains = fake_choose_grains(fake, conn, &deal, grains);
-		count = deal_hand(&deal, fake->seed, fake->lap, grains, n_grains, ids);
+		count = deal_members(&deal, NULL, fake->seed, fake->lap, grains, n_grains, ids);
 		for (uint32_t i = 0; i < n_grains && fake->config.lie == 6; i++)
 			bits_set(conn->need, grains[i]);
 	}

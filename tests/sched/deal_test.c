@@ -122,7 +122,7 @@ START_TEST(the_order_inside_a_hand_is_frozen)
 	struct deal deal;
 
 	deal_init(&deal, 524289, counting);
-	ck_assert_uint_eq(deal_hand(&deal, 5, 6, grains, 4, ids), 8);
+	ck_assert_uint_eq(deal_members(&deal, NULL, 5, 6, grains, 4, ids), 8);
 	ck_assert_mem_eq(ids, known, sizeof(known));
 	deal_permute(5, 6, list, 6);
 	ck_assert_mem_eq(list, known_permuted, sizeof(known_permuted));
@@ -136,7 +136,7 @@ START_TEST(a_hand_holds_the_samples_of_its_grains)
 	struct deal deal;
 
 	deal_init(&deal, 524289, counting);
-	ck_assert_uint_eq(deal_hand(&deal, 1, 2, grains, 3, ids), 5);
+	ck_assert_uint_eq(deal_members(&deal, NULL, 1, 2, grains, 3, ids), 5);
 	for (int i = 0; i < 5; i++) {
 		uint64_t grain = deal_position(&deal, (uint64_t)ids[i]) / 2;
 
@@ -144,7 +144,7 @@ START_TEST(a_hand_holds_the_samples_of_its_grains)
 		for (int k = 0; k < i; k++)
 			ck_assert_int_ne(ids[i], ids[k]);
 	}
-	ck_assert_uint_eq(deal_hand(&deal, 1, 2, grains, 0, ids), 0);
+	ck_assert_uint_eq(deal_members(&deal, NULL, 1, 2, grains, 0, ids), 0);
 }
 END_TEST
 
