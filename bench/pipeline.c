@@ -26,7 +26,7 @@ struct bench {
 	unsigned n_files;
 	struct pipeline *pipeline;
 	struct pipeline_run *run;
-	void *out[PIPELINE_MAX_FIELDS];
+	struct pipeline_out out;
 	struct decode *decode;
 	struct picture_buffer buffer;
 	uint64_t lap;
@@ -61,6 +61,7 @@ static int bench_compile(struct bench *bench, const char *spec)
 {
 	const char *named = pipeline_named(spec);
 	const struct pipeline_field *fields;
+	const struct pipeline *pipeline;
 	struct diag diag;
 	unsigned n;
 
@@ -71,11 +72,12 @@ static int bench_compile(struct bench *bench, const char *spec)
 	}
 	n = pipeline_fields(bench->pipeline, &fields);
 	for (unsigned i = 0; i < n; i++) {
-		bench->out[i] = malloc(fields[i].bytes);
-		if (!bench->out[i])
+		bench->out.field[i] = malloc(fields[i].bytes);
+		if (!bench->out.field[i])
 			return -1;
 	}
-	return pipeline_run_new(bench->pipeline, &bench->run);
+	pipeline = bench->pipeline;
+	return pipeline_run_new(&pipeline, 1, &bench->run);
 }
 
 /* ---- what is measured: microseconds an image ---- */
@@ -85,8 +87,8 @@ static void bench_run_one(struct bench *bench, unsigned i)
 	const struct pipeline_key key = {1, bench->lap, i};
 	struct pipeline_error error;
 
-	pipeline_run_sample(bench->run, bench->files[i].data, bench->files[i].size, 0, &key,
-			    bench->out, &error);
+	pipeline_run_sample(bench->run, 1, bench->files[i].data, bench->files[i].size, 0, &key,
+			    &bench->out, &error);
 }
 
 static void bench_decode_one(struct bench *bench, unsigned i)
@@ -114,7 +116,7 @@ static void bench_fini(struct bench *bench)
 	for (unsigned i = 0; i < bench->n_files; i++)
 		free(bench->files[i].data);
 	for (unsigned i = 0; i < PIPELINE_MAX_FIELDS; i++)
-		free(bench->out[i]);
+		free(bench->out.field[i]);
 	pipeline_run_free(bench->run);
 	pipeline_free(bench->pipeline);
 	decode_free(bench->decode);

@@ -25,8 +25,9 @@ struct pipeline {
 };
 
 struct pipeline_run {
-	const struct pipeline *pipeline; /* borrowed */
-	struct engine_scratch *scratch;  /* owned */
+	unsigned n;
+	const struct pipeline *pipeline[PIPELINE_MAX_VARIANTS]; /* borrowed, NULL: none */
+	struct engine_scratch *scratch[PIPELINE_MAX_VARIANTS];  /* owned */
 };
 
 /* The first that can run the ops is taken; the last can run all. */
@@ -187,39 +188,58 @@ unsigned pipeline_fields(const struct pipeline *pipeline, const struct pipeline_
 
 /* ---- running ---- */
 
-int pipeline_run_new(const struct pipeline *pipeline, struct pipeline_run **ret)
-{
-	struct pipeline_run *run = calloc(1, sizeof(*run));
-	int r;
-
-	if (!run)
-		return -ENOMEM;
-	run->pipeline = pipeline;
-	r = pipeline->engine->scratch_new(pipeline->program, &run->scratch);
-	if (r != 0) {
-		free(run);
-		return r;
-	}
-	*ret = run;
-	return 0;
-}
-
 void pipeline_run_free(struct pipeline_run *run)
 {
 	if (!run)
 		return;
-	run->pipeline->engine->scratch_free(run->scratch);
+	for (unsigned v = 0; v < run->n; v++)
+		if (run->scratch[v])
+			run->pipeline[v]->engine->scratch_free(run->scratch[v]);
 	free(run);
 }
 
-int pipeline_run_sample(struct pipeline_run *run, const void *data, size_t size, uint32_t label,
-			const struct pipeline_key *key, void *const out[],
-			struct pipeline_error *ret_error)
+static void pipeline_run_freep(struct pipeline_run **run)
 {
-	const struct pipeline *pipeline = run->pipeline;
-	int64_t label64 = label;
+	pipeline_run_free(*run);
+}
 
-	memcpy(out[1], &label64, sizeof(label64));
-	return pipeline->engine->run(pipeline->program, run->scratch, data, size, key, out[0],
-				     ret_error);
+int pipeline_run_new(const struct pipeline *const pipelines[], unsigned n,
+		     struct pipeline_run **ret)
+{
+	_cleanup_(pipeline_run_freep) struct pipeline_run *run = calloc(1, sizeof(*run));
+
+	if (!run)
+		return -ENOMEM;
+	run->n = n;
+	for (unsigned v = 0; v < n; v++) {
+		const struct pipeline *pipeline = pipelines[v];
+		int r = 0;
+
+		run->pipeline[v] = pipeline;
+		if (pipeline)
+			r = pipeline->engine->scratch_new(pipeline->program, &run->scratch[v]);
+		if (r != 0)
+			return r;
+	}
+	*ret = base_take_ptr(run);
+	return 0;
+}
+
+int pipeline_run_sample(struct pipeline_run *run, uint32_t variants, const void *data, size_t size,
+			uint32_t label, const struct pipeline_key *key,
+			const struct pipeline_out out[], struct pipeline_error *ret_error)
+{
+	int64_t label64 = label;
+	int r = 0;
+
+	for (unsigned v = 0; v < run->n && r == 0; v++) {
+		const struct pipeline *pipeline = run->pipeline[v];
+
+		if (!(variants >> v & 1) || !pipeline)
+			continue;
+		memcpy(out[v].field[1], &label64, sizeof(label64));
+		r = pipeline->engine->run(pipeline->program, run->scratch[v], data, size, key,
+					  out[v].field[0], ret_error);
+	}
+	return r;
 }

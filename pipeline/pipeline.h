@@ -52,7 +52,9 @@ bool pipeline_is_random(const struct pipeline *pipeline);
 /* Fields a worker writes, in order ("image", "label"). */
 unsigned pipeline_fields(const struct pipeline *pipeline, const struct pipeline_field **ret);
 
-struct pipeline_run;  /* scratch memory of one worker for one pipeline; not shared */
+/* Several pipelines on one sample, its *variants*: they have one key and one outcome. */
+#define PIPELINE_MAX_VARIANTS 8
+struct pipeline_run;  /* scratch memory of one worker for one set of pipelines; not shared */
 struct pipeline_key { /* every random op is a function of this and its index */
 	uint64_t seed, lap, sample;
 };
@@ -61,12 +63,21 @@ struct pipeline_error {
 	int code;
 	char text[48];
 };
-int pipeline_run_new(const struct pipeline *pipeline, struct pipeline_run **ret); /* -ENOMEM */
+struct
+    pipeline_out { /* where one variant's fields go, each fields[f].bytes long, 64-byte aligned at
+		       * field starts only */
+	void *field[PIPELINE_MAX_FIELDS];
+};
+/* pipelines: n of them, at most PIPELINE_MAX_VARIANTS, borrowed as long as the run lasts; NULL: there
+ * is none of that number. 0, -ENOMEM. */
+int pipeline_run_new(const struct pipeline *const pipelines[], unsigned n,
+		     struct pipeline_run **ret);
 void pipeline_run_free(struct pipeline_run *run);
-/* One sample: data (hostile bytes) -> out[f], each fields[f].bytes long, 64-byte aligned at field
- * starts only. 0 or PIPELINE_E_BAD with *ret_error; out may be partly written then. */
-int pipeline_run_sample(struct pipeline_run *run, const void *data, size_t size, uint32_t label,
-			const struct pipeline_key *key, void *const out[],
-			struct pipeline_error *ret_error);
+/* One sample: data (hostile bytes) through each pipeline whose bit is set in variants -> out[number].
+ * What pipelines have in common is done once. 0, or PIPELINE_E_BAD with *ret_error: it is bad for
+ * all; out may be partly written then. */
+int pipeline_run_sample(struct pipeline_run *run, uint32_t variants, const void *data, size_t size,
+			uint32_t label, const struct pipeline_key *key,
+			const struct pipeline_out out[], struct pipeline_error *ret_error);
 
 #endif

@@ -39,14 +39,14 @@ static const uint8_t warm_picture[] = {
 
 struct warm { /* owned */
 	struct pipeline_run *run;
-	void *out[PIPELINE_MAX_FIELDS];
+	struct pipeline_out out;
 };
 
 static void warm_fini(struct warm *warm)
 {
 	pipeline_run_free(warm->run);
 	for (unsigned f = 0; f < PIPELINE_MAX_FIELDS; f++)
-		free(warm->out[f]);
+		free(warm->out.field[f]);
 }
 
 int warm_up(const struct pipeline *pipeline)
@@ -56,19 +56,19 @@ int warm_up(const struct pipeline *pipeline)
 	const struct pipeline_field *fields;
 	unsigned n_fields = pipeline_fields(pipeline, &fields);
 	struct pipeline_error error;
-	int rc = pipeline_run_new(pipeline, &warm.run);
+	int rc = pipeline_run_new(&pipeline, 1, &warm.run);
 
 	for (unsigned f = 0; f < n_fields && rc == 0; f++) {
 		uint64_t bytes = base_align_up(fields[f].bytes, BASE_CACHE_LINE);
 
 		if (bytes > WARM_MOST_BYTES)
 			return -E2BIG;
-		warm.out[f] = aligned_alloc(BASE_CACHE_LINE, bytes);
-		if (warm.out[f] == NULL)
+		warm.out.field[f] = aligned_alloc(BASE_CACHE_LINE, bytes);
+		if (warm.out.field[f] == NULL)
 			rc = -ENOMEM;
 	}
 	if (rc < 0)
 		return rc;
-	return pipeline_run_sample(warm.run, warm_picture, sizeof(warm_picture), 0, &key, warm.out,
-				   &error);
+	return pipeline_run_sample(warm.run, 1, warm_picture, sizeof(warm_picture), 0, &key,
+				   &warm.out, &error);
 }

@@ -92,7 +92,9 @@ static void worker_fail(struct pipeline_error *ret, enum pipeline_fail stage, in
 
 static int worker_need_scratch(struct worker_lane *lane, struct pipeline_error *ret_error)
 {
-	if (lane->scratch != NULL || pipeline_run_new(lane->set->pipeline, &lane->scratch) == 0)
+	const struct pipeline *pipeline = lane->set->pipeline;
+
+	if (lane->scratch != NULL || pipeline_run_new(&pipeline, 1, &lane->scratch) == 0)
 		return 0;
 	worker_fail(ret_error, PIPELINE_FAIL_MEMORY, 0, "no memory for the pipeline");
 	return PIPELINE_E_BAD;
@@ -103,17 +105,17 @@ static int worker_run(const struct worker_setup *setup, struct worker_lane *lane
 		      const struct lane_task *task, struct pipeline_error *ret_error)
 {
 	const struct pipeline_key key = {task->seed, task->lap, task->random_id};
-	void *out[PIPELINE_MAX_FIELDS];
+	struct pipeline_out out;
 
-	if (!workset_outputs(lane->set, task, out)) {
+	if (!workset_outputs(lane->set, task, out.field)) {
 		worker_fail(ret_error, PIPELINE_FAIL_REFUSED, 0, "no such slot or position");
 		return PIPELINE_E_BAD;
 	}
 	if (worker_need_scratch(lane, ret_error) != 0)
 		return PIPELINE_E_BAD;
 	fault_strike(setup->fault, task->sample);
-	return pipeline_run_sample(lane->scratch, lane->set->arena + task->arena_offset,
-				   task->bytes, task->label, &key, out, ret_error);
+	return pipeline_run_sample(lane->scratch, 1, lane->set->arena + task->arena_offset,
+				   task->bytes, task->label, &key, &out, ret_error);
 }
 
 static void worker_ring_accessd(const struct worker *worker)

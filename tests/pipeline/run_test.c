@@ -110,6 +110,7 @@ struct run_case {
 static void run_case_init(struct run_case *c, const char *text)
 {
 	const struct pipeline_field *fields;
+	const struct pipeline *pipeline;
 	struct diag diag = {""};
 	int r = pipeline_compile(text, strlen(text), &c->pipeline, &diag);
 
@@ -118,7 +119,8 @@ static void run_case_init(struct run_case *c, const char *text)
 	c->bytes = fields[0].bytes;
 	c->image = malloc(c->bytes); /* exactly: the sanitizer sees a byte too many */
 	ck_assert_ptr_nonnull(c->image);
-	ck_assert_int_eq(pipeline_run_new(c->pipeline, &c->run), 0);
+	pipeline = c->pipeline;
+	ck_assert_int_eq(pipeline_run_new(&pipeline, 1, &c->run), 0);
 }
 
 static void run_case_fini(struct run_case *c)
@@ -131,9 +133,10 @@ static void run_case_fini(struct run_case *c)
 static int run_case_sample(struct run_case *c, const struct run_file *file,
 			   const struct pipeline_key *key, struct pipeline_error *ret_error)
 {
-	void *const out[2] = {c->image, &c->label};
+	const struct pipeline_out out = {.field = {c->image, &c->label}};
 
-	return pipeline_run_sample(c->run, file->data, file->size, 1234567, key, out, ret_error);
+	return pipeline_run_sample(c->run, 1, file->data, file->size, 1234567, key, &out,
+				   ret_error);
 }
 
 /* ---- Pillow's pixels ---- */
@@ -374,6 +377,98 @@ START_TEST(refused_by_resize)
 }
 END_TEST
 
+/* ---- several at once ---- */
+
+#define RUN_VARIANTS 4
+static const char *const run_variants[RUN_VARIANTS] = {
+    "[{\"op\":\"decode\"},{\"op\":\"random_resized_crop\",\"size\":48},{\"op\":\"hflip\"},"
+    "{\"op\":\"cast\"}]",
+    NULL, /* there is none of this number */
+    "[{\"op\":\"decode\"},{\"op\":\"random_resized_crop\",\"size\":[20,33]}]",
+    "[{\"op\":\"decode\"},{\"op\":\"resize\",\"size\":40},{\"op\":\"center_crop\",\"size\":32},"
+    "{\"op\":\"layout\"}]",
+};
+
+struct run_set {
+	struct run_case alone[RUN_VARIANTS];
+	struct pipeline_run *run;
+	struct pipeline_out out[RUN_VARIANTS];
+	int64_t label[RUN_VARIANTS];
+};
+
+static void run_set_init(struct run_set *set)
+{
+	const struct pipeline *pipelines[RUN_VARIANTS];
+
+	for (unsigned v = 0; v < RUN_VARIANTS; v++) {
+		set->alone[v] = (struct run_case){0};
+		if (run_variants[v])
+			run_case_init(&set->alone[v], run_variants[v]);
+		pipelines[v] = set->alone[v].pipeline;
+		set->out[v].field[0] = malloc(set->alone[v].bytes + 1);
+		set->out[v].field[1] = &set->label[v];
+	}
+	ck_assert_int_eq(pipeline_run_new(pipelines, RUN_VARIANTS, &set->run), 0);
+}
+
+static void run_set_fini(struct run_set *set)
+{
+	pipeline_run_free(set->run);
+	for (unsigned v = 0; v < RUN_VARIANTS; v++) {
+		run_case_fini(&set->alone[v]);
+		free(set->out[v].field[0]);
+	}
+}
+
+/* Each of `variants` has the bytes that it makes alone; the others are not touched. */
+static void run_set_check(struct run_set *set, uint32_t variants, const struct run_file *file,
+			  const struct pipeline_key *key)
+{
+	struct pipeline_error error = {0}, one = {0};
+	int r;
+
+	for (unsigned v = 0; v < RUN_VARIANTS; v++)
+		memset(set->out[v].field[0], 0xa5, set->alone[v].bytes);
+	memset(set->label, 0xa5, sizeof(set->label));
+	r = pipeline_run_sample(set->run, variants, file->data, file->size, 1234567, key, set->out,
+				&error);
+	for (unsigned v = 0; v < RUN_VARIANTS; v++) {
+		struct run_case *c = &set->alone[v];
+
+		if (!run_variants[v])
+			continue;
+		memset(c->image, 0xa5, c->bytes);
+		if (variants >> v & 1) {
+			ck_assert_int_eq(run_case_sample(c, file, key, &one), r);
+			ck_assert_int_eq(one.stage, error.stage);
+			ck_assert_int_eq(r ? 1234567 : set->label[v], 1234567);
+		} else {
+			ck_assert_int_eq(set->label[v], (int64_t)UINT64_C(0xa5a5a5a5a5a5a5a5));
+		}
+		if (r == 0)
+			ck_assert_msg(memcmp(set->out[v].field[0], c->image, c->bytes) == 0,
+				      "%s, variant %u of %#x", file->name, v, variants);
+	}
+}
+
+START_TEST(variants_are_as_alone)
+{
+	struct run_set set = {.run = NULL};
+
+	run_set_init(&set);
+	for (unsigned f = 0; f < run_n_files; f++) {
+		for (uint64_t lap = 0; lap < 8; lap++) {
+			const struct pipeline_key key = {RUN_SEED, lap, f};
+
+			run_set_check(&set, (uint32_t)(1 + (lap + 5 * f) % 15), &run_files[f],
+				      &key);
+			run_set_check(&set, 13, &run_files[f], &key);
+		}
+	}
+	run_set_fini(&set);
+}
+END_TEST
+
 /* ---- a function of (seed, lap, sample) and of nothing else ---- */
 
 /* A copy of the file whose head says height x width, without its end. */
@@ -469,6 +564,7 @@ int main(void)
 	tcase_add_loop_test(tcase, engines_agree_on_damage, 0, BASE_ARRAY_LEN(run_crops));
 	tcase_add_loop_test(tcase, outcomes, 0, BASE_ARRAY_LEN(run_outcomes));
 	tcase_add_test(tcase, refused_by_resize);
+	tcase_add_test(tcase, variants_are_as_alone);
 	tcase_add_loop_test(tcase, failed_pictures_leave_nothing, 0, 3);
 	tcase_add_test(tcase, order_of_calls);
 	suite_add_tcase(suite, tcase);

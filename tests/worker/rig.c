@@ -292,13 +292,15 @@ static void rig_lane_plan(struct rig_lane *lane)
 struct rig_lane *rig_lane_new(uint32_t number)
 {
 	struct rig_lane *lane = calloc(1, sizeof(*lane));
+	const struct pipeline *pipeline;
 	struct diag diag;
 	void *map;
 
 	ck_assert_ptr_nonnull(lane);
 	lane->number = number;
 	ck_assert_int_eq(pipeline_compile(RIG_SPEC, strlen(RIG_SPEC), &lane->pipeline, &diag), 0);
-	ck_assert_int_eq(pipeline_run_new(lane->pipeline, &lane->run), 0);
+	pipeline = lane->pipeline;
+	ck_assert_int_eq(pipeline_run_new(&pipeline, 1, &lane->run), 0);
 	rig_lane_plan(lane);
 	ck_assert_int_eq(
 	    lane_new(number, 2, RIG_HAND, RIG_ARENA, &lane->lane, &lane->lane_fd, &lane->arena_fd),
@@ -438,12 +440,12 @@ static void rig_lane_check_sample(const struct rig_lane *lane, uint32_t slot, ui
 	const struct board_geometry *geometry = &lane->geometry;
 	uint8_t expected[PIPELINE_MAX_FIELDS][8192] __attribute__((aligned(64)));
 	struct pipeline_error error;
-	void *out[PIPELINE_MAX_FIELDS];
+	struct pipeline_out out;
 
 	for (uint32_t f = 0; f < PIPELINE_MAX_FIELDS; f++)
-		out[f] = expected[f];
-	ck_assert_int_eq(pipeline_run_sample(lane->run, rig_photo.data, rig_photo.size, 1000 + i,
-					     &key, out, &error),
+		out.field[f] = expected[f];
+	ck_assert_int_eq(pipeline_run_sample(lane->run, 1, rig_photo.data, rig_photo.size, 1000 + i,
+					     &key, &out, &error),
 			 0);
 	for (uint32_t f = 0; f < geometry->n_fields; f++) {
 		const struct layout_field *field = &geometry->field[f];
