@@ -65,7 +65,7 @@ enum oa_error_code {
 	OA_E_LIMIT = 16,       /* a limit of this process (descriptors, memory) is too low */
 };
 
-enum oa_dtype { OA_U8 = 1, OA_F16 = 2, OA_F32 = 3, OA_I64 = 4 };
+enum oa_dtype { OA_U8 = 1, OA_F16 = 2, OA_F32 = 3, OA_I64 = 4, OA_BF16 = 5 };
 
 enum oa_bad { OA_BAD_ERROR = 0, OA_BAD_SKIP = 1, OA_BAD_SUBSTITUTE = 2 };
 

@@ -215,8 +215,11 @@ static uint64_t mix_count_units(const struct oa_mix *mix, const struct oa_stream
 
 static void mix_describe_field(const struct stream_field *field, char *ret, size_t size)
 {
-	static const char *const types[] = {
-	    [OA_U8] = "u8", [OA_F16] = "f16", [OA_F32] = "f32", [OA_I64] = "i64"};
+	static const char *const types[] = {[OA_U8] = "u8",
+					    [OA_F16] = "f16",
+					    [OA_F32] = "f32",
+					    [OA_I64] = "i64",
+					    [OA_BF16] = "bf16"};
 	int n = snprintf(ret, size, "\"%s\" %s", field->name,
 			 field->dtype < BASE_ARRAY_LEN(types) && types[field->dtype]
 			     ? types[field->dtype]

@@ -4,38 +4,12 @@
  *
  * A value of a channel is one of 256, so normalize and cast are a table of what each becomes, made
  * once with torchvision's arithmetic: float32 throughout, value / 255, then - mean, then / std,
- * mean and std rounded to float32 first; float16 is rounded from that. Without normalize a float is
+ * mean and std rounded to float32 first; float16 and bfloat16 are rounded from that. Without normalize a float is
  * value / 255, as torchvision's to_dtype(scale=True) and ToTensor give.
  */
 
-#include <string.h>
+#include "base/half.h"
 #include "pipeline/finish.h"
-
-uint16_t finish_f16(float value)
-{
-	uint32_t bits, sign, rest, exponent, lost, half;
-
-	memcpy(&bits, &value, 4);
-	sign = bits >> 16 & 0x8000;
-	bits &= 0x7fffffff;
-	if (bits > 0x7f800000)
-		return (uint16_t)(sign | 0x7e00);
-	if (bits >= 0x47800000) /* 65536 */
-		return (uint16_t)(sign | 0x7c00);
-	exponent = bits >> 23;
-	if (exponent < 102) /* less than half the smallest float16 */
-		return (uint16_t)sign;
-	if (exponent >= 113) {
-		rest = bits - (112u << 23);
-		lost = 13;
-	} else { /* below the normal float16 */
-		rest = (bits & 0x7fffff) | 0x800000;
-		lost = 126 - exponent;
-	}
-	half = 1u << (lost - 1);
-	rest += half - 1 + (rest >> lost & 1);
-	return (uint16_t)(sign | rest >> lost);
-}
 
 static float finish_value(const struct op *normalize, unsigned channel, unsigned value)
 {
@@ -58,7 +32,9 @@ void finish_init(struct finish *finish, const struct shape *shape)
 			if (shape->dtype == PIPELINE_F32)
 				finish->table.f32[c][v] = value;
 			else if (shape->dtype == PIPELINE_F16)
-				finish->table.f16[c][v] = finish_f16(value);
+				finish->table.half[c][v] = half_f16(value);
+			else if (shape->dtype == PIPELINE_BF16)
+				finish->table.half[c][v] = half_bf16(value);
 		}
 	}
 }
@@ -86,13 +62,14 @@ void finish_init(struct finish *finish, const struct shape *shape)
 	}
 
 FINISH_LOOPS(u8, uint8_t, pixel[4 * (size_t)x + c])
-FINISH_LOOPS(half, uint16_t, finish->table.f16[c][pixel[4 * (size_t)x + c]])
+FINISH_LOOPS(half, uint16_t, finish->table.half[c][pixel[4 * (size_t)x + c]])
 FINISH_LOOPS(f32, float, finish->table.f32[c][pixel[4 * (size_t)x + c]])
 
 void finish_run(const struct finish *finish, const struct picture *picture, void *out)
 {
 	switch (finish->dtype) {
 	case PIPELINE_F16:
+	case PIPELINE_BF16:
 		finish_half(finish, picture, out);
 		break;
 	case PIPELINE_F32:

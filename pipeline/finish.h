@@ -12,15 +12,12 @@ struct finish { /* immutable once made */
 	enum op_order order;
 	union { /* what a value of a channel becomes */
 		float f32[3][256];
-		uint16_t f16[3][256];
+		uint16_t half[3][256]; /* float16 or bfloat16 */
 	} table;
 };
 
 void finish_init(struct finish *finish, const struct shape *shape);
 /* A picture of shape's size to out, which holds exactly the field. */
 void finish_run(const struct finish *finish, const struct picture *picture, void *out);
-
-/* The nearest float16 (ties to even, infinity above 65520) as its bits. */
-uint16_t finish_f16(float value);
 
 #endif

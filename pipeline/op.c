@@ -28,7 +28,7 @@ static const struct op_param op_param_table[] = {
 
 static const char *const op_filter_words[] = {"nearest", "box",     "bilinear", "hamming",
 					      "bicubic", "lanczos", NULL};
-static const char *const op_dtype_words[] = {"u8", "f16", "f32", NULL};
+static const char *const op_dtype_words[] = {"u8", "f16", "f32", "bf16", NULL};
 static const char *const op_order_words[] = {"HWC", "CHW", NULL};
 
 const char *op_name(enum op_id id)
@@ -74,6 +74,14 @@ const char *const *op_words(enum op_kind kind)
 	default:
 		return NULL;
 	}
+}
+
+enum pipeline_dtype op_dtype(const struct op *op)
+{
+	static const enum pipeline_dtype dtypes[] = {PIPELINE_U8, PIPELINE_F16, PIPELINE_F32,
+						     PIPELINE_BF16}; /* as op_dtype_words */
+
+	return dtypes[(unsigned)op_number(op, OP_CAST_DTYPE, 0)];
 }
 
 bool op_is_random(const struct op *op)

@@ -28,7 +28,7 @@ enum op_kind {              /* of a parameter */
 	       OP_CHANNELS, /* three finite numbers */
 	       OP_SPREAD,   /* three finite numbers above 0 */
 	       OP_FILTER,   /* words: enum resize_filter */
-	       OP_DTYPE,    /* words: enum pipeline_dtype - 1 */
+	       OP_DTYPE,    /* words: op_dtype() says which */
 	       OP_ORDER,    /* words: enum op_order */
 };
 
@@ -90,6 +90,8 @@ unsigned op_params(enum op_id id, const struct op_param **ret);
 const char *const *op_words(enum op_kind kind);
 /* Does the op change from lap to lap with these values? */
 bool op_is_random(const struct op *op);
+/* The type that a cast is to. */
+enum pipeline_dtype op_dtype(const struct op *op);
 /* One number of a parameter. */
 static inline double op_number(const struct op *op, unsigned param, unsigned index)
 {

@@ -39,7 +39,7 @@ PARAM(NORMALIZE, STD, "std", OP_SPREAD, NULL,
       "three numbers above 0: the standard deviation of red, green and blue")
 
 OP(CAST, "cast", "the values' type; without normalize a float is value / 255")
-PARAM(CAST, DTYPE, "dtype", OP_DTYPE, "\"f32\"", "the type: u8, f16 or f32")
+PARAM(CAST, DTYPE, "dtype", OP_DTYPE, "\"f32\"", "the type: u8, f16, bf16 or f32")
 
 OP(LAYOUT, "layout", "the order of height, width and channels in memory")
 PARAM(LAYOUT, ORDER, "order", OP_ORDER, "\"CHW\"", "the order: HWC or CHW")

@@ -76,8 +76,11 @@ unsigned pipeline_names(const char *const **ret)
 
 static uint64_t pipeline_dtype_bytes(enum pipeline_dtype dtype)
 {
-	static const uint8_t bytes[] = {
-	    [PIPELINE_U8] = 1, [PIPELINE_F16] = 2, [PIPELINE_F32] = 4, [PIPELINE_I64] = 8};
+	static const uint8_t bytes[] = {[PIPELINE_U8] = 1,
+					[PIPELINE_F16] = 2,
+					[PIPELINE_F32] = 4,
+					[PIPELINE_I64] = 8,
+					[PIPELINE_BF16] = 2};
 
 	return bytes[dtype];
 }

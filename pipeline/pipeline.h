@@ -22,7 +22,13 @@
 enum { PIPELINE_E_BAD = 1 }; /* diag names the op and the parameter */
 
 /* numbers as in shmring/layout.h's layout_dtype and layout_fail (asserted where both are seen) */
-enum pipeline_dtype { PIPELINE_U8 = 1, PIPELINE_F16 = 2, PIPELINE_F32 = 3, PIPELINE_I64 = 4 };
+enum pipeline_dtype {
+	PIPELINE_U8 = 1,
+	PIPELINE_F16 = 2,
+	PIPELINE_F32 = 3,
+	PIPELINE_I64 = 4,
+	PIPELINE_BF16 = 5
+};
 enum pipeline_fail {
 	PIPELINE_FAIL_DECODE = 4,
 	PIPELINE_FAIL_REFUSED = 5,

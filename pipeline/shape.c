@@ -68,11 +68,11 @@ static int shape_finishing_op(struct shape_state *state, unsigned number, const 
 		shape->normalize = op;
 		shape->dtype = PIPELINE_F32;
 	} else if (op->id == OP_CAST) {
-		shape->dtype = (enum pipeline_dtype)(op_number(op, OP_CAST_DTYPE, 0) + 1);
+		shape->dtype = op_dtype(op);
 		if (shape->normalize && shape->dtype == PIPELINE_U8)
 			return shape_bad(state, number, op,
-					 "normalized values do not fit u8; give f16 or f32, or "
-					 "leave normalize out");
+					 "normalized values do not fit u8; give f16, bf16 or "
+					 "f32, or leave normalize out");
 	} else {
 		shape->order = (enum op_order)op_number(op, OP_LAYOUT_ORDER, 0);
 	}

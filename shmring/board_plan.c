@@ -27,6 +27,7 @@ uint64_t layout_dtype_bytes(uint32_t dtype)
 	case LAYOUT_U8:
 		return 1;
 	case LAYOUT_F16:
+	case LAYOUT_BF16:
 		return 2;
 	case LAYOUT_F32:
 		return 4;

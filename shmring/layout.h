@@ -47,6 +47,7 @@ enum layout_dtype {
 	LAYOUT_F16 = 2,
 	LAYOUT_F32 = 3,
 	LAYOUT_I64 = 4,
+	LAYOUT_BF16 = 5,
 };
 
 enum layout_where {

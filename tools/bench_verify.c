@@ -3,8 +3,8 @@
 /*
  * Every byte of a batch is read, as --verify promises: the sum keeps the compiler from leaving it
  * out, and a page that is not there would be a signal here. Floats must be finite: an exponent of
- * all ones is an infinity or no number. Eight bytes at a time; a f32 pair or four f16 are tested by
- * one mask each.
+ * all ones is an infinity or no number. Eight bytes at a time; a f32 pair or four of
+ * f16 or bf16 are tested by one mask each.
  */
 
 #include "tools/bench.h"
@@ -18,14 +18,15 @@ static volatile uint64_t bench_verify_sum;
  * finite. */
 static bool bench_verify_is_finite(enum oa_dtype dtype, uint64_t word)
 {
-	static const uint64_t f32_mask = UINT64_C(0x7f800000), f16_mask = UINT64_C(0x7c00);
+	static const uint64_t f32_mask = UINT64_C(0x7f800000);
+	uint64_t mask = dtype == OA_F16 ? UINT64_C(0x7c00) : UINT64_C(0x7f80);
 
 	if (dtype == OA_F32)
 		return (word & f32_mask) != f32_mask && (word >> 32 & f32_mask) != f32_mask;
-	if (dtype != OA_F16)
+	if (dtype != OA_F16 && dtype != OA_BF16)
 		return true;
 	for (unsigned i = 0; i < 4; i++)
-		if ((word >> (16 * i) & f16_mask) == f16_mask)
+		if ((word >> (16 * i) & mask) == mask)
 			return false;
 	return true;
 }

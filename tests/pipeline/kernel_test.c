@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Kernels by themselves: resizing in all makes, the order of passes, pictures, float16. */
+/* Kernels by themselves: resizing in all makes, the order of passes, pictures. */
 
 #include <check.h>
 #include <math.h>
@@ -210,36 +210,6 @@ START_TEST(buffer_use)
 }
 END_TEST
 
-static double kernel_f16_value(uint16_t bits)
-{
-	int exponent = bits >> 10 & 31;
-	double fraction = bits & 1023;
-	double value = exponent ? ldexp(1024 + fraction, exponent - 25) : ldexp(fraction, -24);
-
-	return bits & 0x8000 ? -value : value;
-}
-
-/* Each float16, what lies just beside it, and each tie between two. */
-START_TEST(f16)
-{
-	for (uint32_t bits = 0; bits < 0x7c00; bits++) {
-		float value = (float)kernel_f16_value((uint16_t)bits);
-		float next = (float)kernel_f16_value((uint16_t)(bits + 1));
-		float tie = (value + next) / 2;
-		uint16_t even = (uint16_t)(bits % 2 == 0 ? bits : bits + 1);
-
-		if (finish_f16(value) != bits || finish_f16(-value) != (bits | 0x8000) ||
-		    finish_f16(tie) != even || finish_f16(nextafterf(tie, 0)) != bits ||
-		    finish_f16(nextafterf(tie, INFINITY)) != bits + 1)
-			ck_abort_msg("float16 %#x", bits);
-	}
-	ck_assert_uint_eq(finish_f16(INFINITY), 0x7c00);
-	ck_assert_uint_eq(finish_f16(-INFINITY), 0xfc00);
-	ck_assert_uint_eq(finish_f16(3e38f), 0x7c00);
-	ck_assert_uint_eq(finish_f16(NAN) & 0x7e00, 0x7e00);
-}
-END_TEST
-
 int main(void)
 {
 	Suite *suite = suite_create("kernel");
@@ -254,7 +224,6 @@ int main(void)
 	tcase_add_test(tcase, same_size_is_a_copy);
 	tcase_add_test(tcase, too_large);
 	tcase_add_test(tcase, buffer_use);
-	tcase_add_test(tcase, f16);
 	suite_add_tcase(suite, tcase);
 	srunner_run_all(runner, CK_NORMAL);
 	failed = srunner_ntests_failed(runner);

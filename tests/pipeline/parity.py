@@ -54,11 +54,18 @@ SPECS = {
     'crop-plain': [{'op': 'decode'}, {'op': 'center_crop', 'size': [333, 251]}],
     **{'train-' + f: train(128, interpolation=f) for f in FILTERS},
     **{'eval-' + f: evaluate(resize=[190, 211], crop=[180, 200], interpolation=f) for f in FILTERS},
+    'train-bf16': train(96, NORMALIZE, {'op': 'cast', 'dtype': 'bf16'}),
 }
 
 
 def f32(x):
     return struct.unpack('f', struct.pack('f', x))[0]
+
+
+def bf16(x):
+    """The upper half of the float32's bits, rounded to the nearest, ties to even."""
+    upper, lower = divmod(struct.unpack('<I', struct.pack('<f', x))[0], 65536)
+    return upper + (lower > 0x8000 or (lower == 0x8000 and upper % 2))
 
 
 def middle(have, want):
@@ -103,7 +110,7 @@ def finish(im, spec):
     """(bytes of the image, bytes a value)."""
     ops = {op['op']: op for op in spec}
     dtype = ops['cast'].get('dtype', 'f32') if 'cast' in ops else 'f32' if 'normalize' in ops else 'u8'
-    code = {'u8': 'B', 'f16': 'e', 'f32': 'f'}[dtype]
+    code = {'u8': 'B', 'f16': 'e', 'f32': 'f', 'bf16': 'H'}[dtype]
     planes = []
     for c, plane in enumerate(im.split()):
         table = range(256)
@@ -111,6 +118,8 @@ def finish(im, spec):
             table = [f32(v / 255) for v in table]
             if 'normalize' in ops:
                 table = [f32(f32(v - f32(MEAN[c])) / f32(STD[c])) for v in table]
+        if code == 'H':
+            table = [bf16(v) for v in table]
         table = [struct.pack('<' + code, v) for v in table]
         planes.append([table[v] for v in plane.tobytes()])
     if 'layout' in ops:
@@ -139,7 +148,7 @@ def expected(path, spec, draws):
 def value_bytes(spec):
     ops = {op['op']: op for op in spec}
     if 'cast' in ops:
-        return {'u8': 1, 'f16': 2, 'f32': 4}[ops['cast'].get('dtype', 'f32')]
+        return {'u8': 1, 'f16': 2, 'bf16': 2, 'f32': 4}[ops['cast'].get('dtype', 'f32')]
     return 4 if 'normalize' in ops else 1
 
 

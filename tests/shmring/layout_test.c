@@ -147,6 +147,7 @@ static const struct {
     {LAYOUT_F16, 2},
     {LAYOUT_F32, 3},
     {LAYOUT_I64, 4},
+    {LAYOUT_BF16, 5},
     {LAYOUT_IN_SLOT, 1},
     {LAYOUT_IN_BOARD, 2},
     {LAYOUT_SAMPLE_PENDING, 0},

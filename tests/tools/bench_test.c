@@ -43,11 +43,20 @@ static const struct {
 	double value; /* in the last place of the image; the others are 1 */
 	bool index_lies, is_empty, is_short, good;
 } batches[] = {
-    {OA_F32, 1, false, false, false, true},         {OA_F16, 1, false, false, false, true},
-    {OA_U8, 255, false, false, false, true},        {OA_F32, NAN, false, false, false, false},
-    {OA_F32, INFINITY, false, false, false, false}, {OA_F32, -INFINITY, false, false, false, false},
-    {OA_F16, NAN, false, false, false, false},      {OA_F16, INFINITY, false, false, false, false},
-    {OA_F32, 1, true, false, false, false},         {OA_F32, 1, false, true, false, false},
+    {OA_F32, 1, false, false, false, true},
+    {OA_F16, 1, false, false, false, true},
+    {OA_U8, 255, false, false, false, true},
+    {OA_F32, NAN, false, false, false, false},
+    {OA_F32, INFINITY, false, false, false, false},
+    {OA_F32, -INFINITY, false, false, false, false},
+    {OA_F16, NAN, false, false, false, false},
+    {OA_F16, INFINITY, false, false, false, false},
+    {OA_BF16, 1, false, false, false, true},
+    {OA_BF16, 65536, false, false, false, true},
+    {OA_BF16, NAN, false, false, false, false},
+    {OA_BF16, -INFINITY, false, false, false, false},
+    {OA_F32, 1, true, false, false, false},
+    {OA_F32, 1, false, true, false, false},
     {OA_F32, 1, false, false, true, false},
 };
 
@@ -56,12 +65,18 @@ static size_t put(enum oa_dtype dtype, double value, unsigned char *at)
 {
 	uint16_t half = isnan(value) ? 0x7e00 : isinf(value) ? 0x7c00 : 0x3c00;
 	float single = (float)value;
+	uint32_t bits;
 
 	switch (dtype) {
 	case OA_F32:
 		memcpy(at, &single, sizeof(single));
 		return sizeof(single);
 	case OA_F16:
+		memcpy(at, &half, sizeof(half));
+		return sizeof(half);
+	case OA_BF16:
+		memcpy(&bits, &single, sizeof(bits));
+		half = (uint16_t)(bits >> 16);
 		memcpy(at, &half, sizeof(half));
 		return sizeof(half);
 	default:
