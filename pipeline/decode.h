@@ -4,11 +4,13 @@
 
 /*
  * Bytes of a picture's file to 8-bit RGB. The bytes are hostile. One handle a run, used for picture
- * after picture: open, then read at most once.
+ * after picture: open, then read at most once, by one of whole, part and band_start.
  */
 
 #include "pipeline/picture.h"
 #include "pipeline/pipeline.h"
+
+enum { DECODE_E_AGAIN = 2 }; /* of decode_band_next */
 
 struct decode;
 int decode_new(struct decode **ret); /* 0 or -ENOMEM */
@@ -30,6 +32,27 @@ int decode_whole(struct decode *decode, struct picture_buffer *buffer, struct pi
  * 0, or PIPELINE_E_BAD with *ret_error. */
 int decode_part(struct decode *decode, const struct picture_box *box, struct picture_buffer *buffer,
 		struct picture *ret, struct pipeline_error *ret_error);
+
+/* ---- bands: a part from top to bottom, a few rows at a time, for who works on them while they
+ * are in the cache ---- */
+
+struct decode_band {             /* rows of a part; valid until the next call on the handle */
+	const uint8_t *plane[3]; /* red, green, blue: the first pixel of the band's first row */
+	size_t stride;           /* bytes from row to row, the same for all planes */
+	uint32_t rows;           /* 64 bytes before and behind each may be read */
+};
+
+/* Begins with box's rows; the pixels and the outcome are those of decode_part.
+ * 0, or PIPELINE_E_BAD with *ret_error. */
+int decode_band_start(struct decode *decode, const struct picture_box *box,
+		      struct pipeline_error *ret_error);
+
+/* The next rows, at least one; not to be called again after the box's last row or an error. With
+ * the last row the rest of the file has been looked at. 0; PIPELINE_E_BAD with *ret_error;
+ * DECODE_E_AGAIN: the file is not what the quick way takes, forget its rows and begin again with
+ * decode_band_start, which then goes another way. That happens a bounded number of times. */
+int decode_band_next(struct decode *decode, struct decode_band *ret,
+		     struct pipeline_error *ret_error);
 
 /* Fills *ret_error, the text printf-like. Returns PIPELINE_E_BAD. */
 int decode_fail(struct pipeline_error *ret_error, enum pipeline_fail stage, int code,

@@ -7,7 +7,7 @@
  * as torchvision's ImageFolder does not.
  *
  * Outcomes: libjpeg's warnings (damage that it decodes around) are no errors; a file that ends
- * before its end marker is one. The whole picture is read to the end marker for that. decode_part
+ * before its end marker is one. The whole picture is read to the end marker for that. decode_jpeg_part
  * stops at the last row it needs, so it looks for the end marker itself: behind a picture's only
  * scan come entropy-coded bytes and restart markers, then the end marker. Anything else there is
  * left to the whole decode, so the outcome never depends on which part was asked for.
@@ -16,6 +16,9 @@
  * right of the columns asked for, which fancy upsampling looks at, so a margin is decoded and
  * thrown away. Entropy-coded data in front of the part are still decoded; only their pixels are not
  * made.
+ *
+ * Rows: the same, eight at a time. Where the tail is unclear the rows are taken back
+ * (DECODE_E_AGAIN), and decode.c asks for the part.
  *
  * Hostile files: sizes are checked in 64 bits before any buffer is made; the coefficients that a
  * progressive file needs are bounded by DECODE_MEMORY, its scans by DECODE_SCANS (a few bytes a
@@ -28,13 +31,12 @@
 
 #include <errno.h>
 #include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <jpeglib.h>
 #include <jerror.h>
-#include "pipeline/decode.h"
+#include "pipeline/decode_format.h"
 #include "pipeline/op.h"
 
 #ifndef JCS_EXTENSIONS
@@ -44,10 +46,11 @@
 #define DECODE_SCANS 100
 #define DECODE_MEMORY (1L << 30) /* bytes of libjpeg's own arrays */
 #define DECODE_MARGIN 4          /* pixels; fancy upsampling looks at one chroma sample beside */
+#define DECODE_ROWS 8            /* of a band: they stay in the first cache */
 #define DECODE_EOI 0xd9
 #define DECODE_TRUNCATED_TEXT "the file ends before the picture does"
 
-struct decode {
+struct decode_jpeg {
 	struct jpeg_decompress_struct jpeg;
 	struct jpeg_error_mgr manager;
 	struct jpeg_source_mgr source;
@@ -57,26 +60,18 @@ struct decode {
 	const uint8_t *data;
 	size_t size;
 	struct pipeline_error *ret_error; /* of the call under way */
+	/* rows_start and rows_next */
+	struct picture_buffer rows;
+	struct picture band;      /* the rows' place, as wide as the picture */
+	struct picture_box outer; /* what is left of what is decoded, with its margin */
+	struct picture_box inner; /* what was asked for */
 };
-
-int decode_fail(struct pipeline_error *ret_error, enum pipeline_fail stage, int code,
-		const char *fmt, ...)
-{
-	va_list args;
-
-	ret_error->stage = stage;
-	ret_error->code = code;
-	va_start(args, fmt);
-	vsnprintf(ret_error->text, sizeof(ret_error->text), fmt, args);
-	va_end(args);
-	return PIPELINE_E_BAD;
-}
 
 /* ---- what libjpeg calls ---- */
 
-static void decode_on_error(j_common_ptr common)
+static void decode_jpeg_on_error(j_common_ptr common)
 {
-	struct decode *decode = common->client_data;
+	struct decode_jpeg *decode = common->client_data;
 	char text[JMSG_LENGTH_MAX];
 	int code = common->err->msg_code;
 	enum pipeline_fail stage = PIPELINE_FAIL_DECODE;
@@ -90,47 +85,47 @@ static void decode_on_error(j_common_ptr common)
 	longjmp(decode->escape, 1);
 }
 
-static void decode_on_message(j_common_ptr common)
+static void decode_jpeg_on_message(j_common_ptr common)
 {
 	(void)common;
 }
 
-static void decode_on_warning(j_common_ptr common, int level)
+static void decode_jpeg_on_warning(j_common_ptr common, int level)
 {
 	if (level < 0)
 		common->err->num_warnings++;
 }
 
-static void decode_on_source(j_decompress_ptr jpeg)
+static void decode_jpeg_on_source(j_decompress_ptr jpeg)
 {
 	(void)jpeg;
 }
 
-static _Noreturn void decode_truncated(struct decode *decode)
+static _Noreturn void decode_jpeg_truncated(struct decode_jpeg *decode)
 {
 	decode_fail(decode->ret_error, PIPELINE_FAIL_DECODE, JWRN_JPEG_EOF, DECODE_TRUNCATED_TEXT);
 	longjmp(decode->escape, 1);
 }
 
-static boolean decode_on_empty(j_decompress_ptr jpeg)
+static boolean decode_jpeg_on_empty(j_decompress_ptr jpeg)
 {
-	decode_truncated(jpeg->client_data);
+	decode_jpeg_truncated(jpeg->client_data);
 }
 
-static void decode_on_skip(j_decompress_ptr jpeg, long bytes)
+static void decode_jpeg_on_skip(j_decompress_ptr jpeg, long bytes)
 {
 	if (bytes <= 0)
 		return;
 	if ((size_t)bytes > jpeg->src->bytes_in_buffer)
-		decode_truncated(jpeg->client_data);
+		decode_jpeg_truncated(jpeg->client_data);
 	jpeg->src->next_input_byte += bytes;
 	jpeg->src->bytes_in_buffer -= (size_t)bytes;
 }
 
-static void decode_on_progress(j_common_ptr common)
+static void decode_jpeg_on_progress(j_common_ptr common)
 {
 	const struct jpeg_decompress_struct *jpeg = (j_decompress_ptr)common;
-	struct decode *decode = common->client_data;
+	struct decode_jpeg *decode = common->client_data;
 
 	if (jpeg->input_scan_number <= DECODE_SCANS)
 		return;
@@ -141,7 +136,7 @@ static void decode_on_progress(j_common_ptr common)
 
 /* ---- the handle ---- */
 
-static void decode_unmake(struct decode *decode)
+static void decode_jpeg_unmake(struct decode_jpeg *decode)
 {
 	if (decode->is_made)
 		jpeg_destroy_decompress(&decode->jpeg);
@@ -150,83 +145,51 @@ static void decode_unmake(struct decode *decode)
 
 /* A new handle for each picture: one used again still has the tables of the picture before, and a
  * damaged picture without tables of its own would be decoded with those. May longjmp. */
-static void decode_make(struct decode *decode)
+static void decode_jpeg_make(struct decode_jpeg *decode)
 {
 	struct jpeg_decompress_struct *jpeg = &decode->jpeg;
 
-	decode_unmake(decode);
+	decode_jpeg_unmake(decode);
 	jpeg->err = jpeg_std_error(&decode->manager);
-	decode->manager.error_exit = decode_on_error;
-	decode->manager.output_message = decode_on_message;
-	decode->manager.emit_message = decode_on_warning;
+	decode->manager.error_exit = decode_jpeg_on_error;
+	decode->manager.output_message = decode_jpeg_on_message;
+	decode->manager.emit_message = decode_jpeg_on_warning;
 	jpeg->client_data = decode;
 	jpeg_create_decompress(jpeg);
 	decode->is_made = true;
-	decode->source.init_source = decode_on_source;
-	decode->source.fill_input_buffer = decode_on_empty;
-	decode->source.skip_input_data = decode_on_skip;
+	decode->source.init_source = decode_jpeg_on_source;
+	decode->source.fill_input_buffer = decode_jpeg_on_empty;
+	decode->source.skip_input_data = decode_jpeg_on_skip;
 	decode->source.resync_to_restart = jpeg_resync_to_restart;
-	decode->source.term_source = decode_on_source;
+	decode->source.term_source = decode_jpeg_on_source;
 	decode->source.next_input_byte = decode->data;
 	decode->source.bytes_in_buffer = decode->size;
 	jpeg->src = &decode->source;
-	decode->progress.progress_monitor = decode_on_progress;
+	decode->progress.progress_monitor = decode_jpeg_on_progress;
 	jpeg->progress = &decode->progress;
 	jpeg->mem->max_memory_to_use = DECODE_MEMORY;
 }
 
-int decode_new(struct decode **ret)
+static void decode_jpeg_close(void *state)
 {
-	struct decode *decode = calloc(1, sizeof(*decode));
+	struct decode_jpeg *decode = state;
 
-	if (!decode)
-		return -ENOMEM;
-	*ret = decode;
-	return 0;
+	decode_jpeg_unmake(decode);
+	picture_buffer_trim(&decode->rows);
 }
 
-void decode_close(struct decode *decode)
+static void decode_jpeg_fini(void *state)
 {
-	decode_unmake(decode);
-}
+	struct decode_jpeg *decode = state;
 
-void decode_free(struct decode *decode)
-{
-	if (!decode)
-		return;
-	decode_unmake(decode);
-	free(decode);
+	decode_jpeg_unmake(decode);
+	picture_buffer_fini(&decode->rows);
 }
 
 /* ---- the head ---- */
 
-/* What else the bytes may be; NULL for a JPEG. */
-static const char *decode_other(const uint8_t *data, size_t size)
-{
-	static const struct {
-		unsigned size;
-		const char *magic, *text;
-	} others[] = {
-	    {4, "\x89PNG", "a PNG picture, not JPEG"},
-	    {4, "GIF8", "a GIF picture, not JPEG"},
-	    {4, "RIFF", "a WebP picture, not JPEG"},
-	    {2, "BM", "a BMP picture, not JPEG"},
-	    {4, "II*", "a TIFF picture, not JPEG"},
-	    {4, "MM\0*", "a TIFF picture, not JPEG"},
-	    {4, "\0\0\0\x0c", "a JPEG 2000 picture, not JPEG"},
-	};
-
-	if (size == 0)
-		return "the file is empty";
-	for (unsigned i = 0; i < BASE_ARRAY_LEN(others); i++) {
-		if (size >= others[i].size && memcmp(data, others[i].magic, others[i].size) == 0)
-			return others[i].text;
-	}
-	return size >= 3 && memcmp(data, "\xff\xd8\xff", 3) == 0 ? NULL : "not a JPEG picture";
-}
-
-/* Chooses what comes out: RGB with a fourth byte, or CMYK that decode_from_cmyk turns into it. */
-static int decode_set_up(struct decode *decode)
+/* Chooses what comes out: RGB with a fourth byte, or CMYK that decode_jpeg_from_cmyk turns into it. */
+static int decode_jpeg_set_up(struct decode_jpeg *decode)
 {
 	struct jpeg_decompress_struct *jpeg = &decode->jpeg;
 
@@ -243,30 +206,33 @@ static int decode_set_up(struct decode *decode)
 	return 0;
 }
 
-/* May be called again for the same data, to read the picture again. */
-static int decode_start(struct decode *decode)
+/* Again for the same data: reads the picture again. */
+static int decode_jpeg_start(struct decode_jpeg *decode)
 {
 	if (setjmp(decode->escape)) {
-		decode_unmake(decode);
+		decode_jpeg_unmake(decode);
 		return PIPELINE_E_BAD;
 	}
-	decode_make(decode);
+	decode_jpeg_make(decode);
 	jpeg_read_header(&decode->jpeg, TRUE);
-	return decode_set_up(decode);
+	return decode_jpeg_set_up(decode);
 }
 
-int decode_open(struct decode *decode, const void *data, size_t size, uint32_t *ret_height,
-		uint32_t *ret_width, struct pipeline_error *ret_error)
+static bool decode_jpeg_probe(const uint8_t *data, size_t size)
 {
-	const char *other = decode_other(data, size);
+	return size >= 3 && memcmp(data, "\xff\xd8\xff", 3) == 0;
+}
+
+static int decode_jpeg_open(void *state, const uint8_t *data, size_t size, uint32_t *ret_height,
+			    uint32_t *ret_width, struct pipeline_error *ret_error)
+{
+	struct decode_jpeg *decode = state;
 	int r;
 
-	if (other)
-		return decode_fail(ret_error, PIPELINE_FAIL_DECODE, 0, "%s", other);
 	decode->data = data;
 	decode->size = size;
 	decode->ret_error = ret_error;
-	r = decode_start(decode);
+	r = decode_jpeg_start(decode);
 	if (r != 0)
 		return r;
 	*ret_height = decode->jpeg.image_height;
@@ -276,7 +242,7 @@ int decode_open(struct decode *decode, const void *data, size_t size, uint32_t *
 
 /* ---- pixels ---- */
 
-static inline uint32_t decode_times(uint32_t a, uint32_t b)
+static inline uint32_t decode_jpeg_times(uint32_t a, uint32_t b)
 {
 	uint32_t product = a * b + 128;
 
@@ -284,18 +250,18 @@ static inline uint32_t decode_times(uint32_t a, uint32_t b)
 }
 
 /* In place: a row of Adobe's CMYK (255 is no ink) to RGB. */
-static void decode_from_cmyk(uint8_t *row, uint32_t width)
+static void decode_jpeg_from_cmyk(uint8_t *row, uint32_t width)
 {
 	for (uint32_t x = 0; x < width; x++, row += 4) {
 		uint32_t white = row[3];
 
 		for (unsigned c = 0; c < 3; c++)
-			row[c] = (uint8_t)(white - decode_times(255 - row[c], white));
+			row[c] = (uint8_t)(white - decode_jpeg_times(255 - row[c], white));
 	}
 }
 
 /* count rows of the picture from row y of to on. May longjmp. */
-static void decode_rows(struct decode *decode, const struct picture *to, uint32_t count)
+static void decode_jpeg_rows(struct decode_jpeg *decode, const struct picture *to, uint32_t count)
 {
 	for (uint32_t y = 0; y < count;) {
 		JSAMPROW rows[8];
@@ -305,34 +271,35 @@ static void decode_rows(struct decode *decode, const struct picture *to, uint32_
 			rows[i] = picture_row(to, y + i);
 		got = jpeg_read_scanlines(&decode->jpeg, rows, n);
 		for (uint32_t i = 0; i < got && decode->jpeg.out_color_space == JCS_CMYK; i++)
-			decode_from_cmyk(rows[i], to->width);
+			decode_jpeg_from_cmyk(rows[i], to->width);
 		y += got;
 	}
 }
 
-static int decode_no_room(struct decode *decode, int r)
+static int decode_jpeg_no_room(struct decode_jpeg *decode, int r)
 {
 	return decode_fail(decode->ret_error, (enum pipeline_fail)r, 0,
 			   "no room for %u x %u pixels", decode->jpeg.image_width,
 			   decode->jpeg.image_height);
 }
 
-int decode_whole(struct decode *decode, struct picture_buffer *buffer, struct picture *ret,
-		 struct pipeline_error *ret_error)
+static int decode_jpeg_whole(void *state, struct picture_buffer *buffer, struct picture *ret,
+			     struct pipeline_error *ret_error)
 {
+	struct decode_jpeg *decode = state;
 	struct jpeg_decompress_struct *jpeg = &decode->jpeg;
 	int r;
 
 	decode->ret_error = ret_error;
 	r = picture_make(buffer, jpeg->image_height, jpeg->image_width, ret);
 	if (r != 0)
-		return decode_no_room(decode, r);
+		return decode_jpeg_no_room(decode, r);
 	if (setjmp(decode->escape)) {
-		decode_unmake(decode);
+		decode_jpeg_unmake(decode);
 		return PIPELINE_E_BAD;
 	}
 	jpeg_start_decompress(jpeg);
-	decode_rows(decode, ret, jpeg->output_height);
+	decode_jpeg_rows(decode, ret, jpeg->output_height);
 	jpeg_finish_decompress(jpeg);
 	return 0;
 }
@@ -342,7 +309,7 @@ int decode_whole(struct decode *decode, struct picture_buffer *buffer, struct pi
 enum decode_tail { DECODE_WHOLE_FILE, DECODE_TRUNCATED, DECODE_UNCLEAR };
 
 /* How the file goes on behind the last row that was read of its only scan. */
-static enum decode_tail decode_look_at_tail(const struct decode *decode)
+static enum decode_tail decode_jpeg_look_at_tail(const struct decode_jpeg *decode)
 {
 	const uint8_t *at = decode->source.next_input_byte;
 	const uint8_t *end = at + decode->source.bytes_in_buffer;
@@ -358,7 +325,24 @@ static enum decode_tail decode_look_at_tail(const struct decode *decode)
 	return marker == DECODE_EOI ? DECODE_WHOLE_FILE : DECODE_UNCLEAR;
 }
 
-static bool decode_can_part(const struct decode *decode, const struct picture_box *box)
+/* Behind the last row that is needed: 0; PIPELINE_E_BAD; DECODE_E_AGAIN if the whole picture must be
+ * decoded to know. */
+static int decode_jpeg_check_tail(struct decode_jpeg *decode)
+{
+	if (jpeg_has_multiple_scans(&decode->jpeg))
+		return 0;
+	switch (decode_jpeg_look_at_tail(decode)) {
+	case DECODE_WHOLE_FILE:
+		return 0;
+	case DECODE_TRUNCATED:
+		return decode_fail(decode->ret_error, PIPELINE_FAIL_DECODE, JWRN_JPEG_EOF,
+				   DECODE_TRUNCATED_TEXT);
+	default:
+		return DECODE_E_AGAIN;
+	}
+}
+
+static bool decode_jpeg_can_part(const struct decode_jpeg *decode, const struct picture_box *box)
 {
 	const struct jpeg_decompress_struct *jpeg = &decode->jpeg;
 
@@ -370,8 +354,8 @@ static bool decode_can_part(const struct decode *decode, const struct picture_bo
 
 /* box with its margin, in *ret_outer; libjpeg is told the columns and moves them outwards to where
  * its blocks begin. May longjmp. */
-static void decode_choose(struct decode *decode, const struct picture_box *box,
-			  struct picture_box *ret_outer)
+static void decode_jpeg_choose(struct decode_jpeg *decode, const struct picture_box *box,
+			       struct picture_box *ret_outer)
 {
 	struct jpeg_decompress_struct *jpeg = &decode->jpeg;
 	uint32_t right = BASE_MIN(box->left + box->width + DECODE_MARGIN, jpeg->output_width);
@@ -387,44 +371,46 @@ static void decode_choose(struct decode *decode, const struct picture_box *box,
 }
 
 /* Decodes outer into to, whose rows are wide enough for the whole picture. */
-static int decode_try_part(struct decode *decode, const struct picture_box *box,
-			   const struct picture *to, struct picture_box *ret_outer)
+static int decode_jpeg_try_part(struct decode_jpeg *decode, const struct picture_box *box,
+				const struct picture *to, struct picture_box *ret_outer)
 {
 	if (setjmp(decode->escape)) {
-		decode_unmake(decode);
+		decode_jpeg_unmake(decode);
 		return PIPELINE_E_BAD;
 	}
 	jpeg_start_decompress(&decode->jpeg);
-	decode_choose(decode, box, ret_outer);
+	decode_jpeg_choose(decode, box, ret_outer);
 	if (ret_outer->top > 0)
 		jpeg_skip_scanlines(&decode->jpeg, ret_outer->top);
-	decode_rows(decode, to, ret_outer->height);
+	decode_jpeg_rows(decode, to, ret_outer->height);
 	return 0;
 }
 
-static int decode_whole_again(struct decode *decode, const struct picture_box *box,
-			      struct picture_buffer *buffer, struct picture *ret)
+static int decode_jpeg_whole_again(struct decode_jpeg *decode, const struct picture_box *box,
+				   struct picture_buffer *buffer, struct picture *ret)
 {
 	struct picture whole;
-	int r = decode_start(decode);
+	int r = decode_jpeg_start(decode);
 
 	if (r == 0)
-		r = decode_whole(decode, buffer, &whole, decode->ret_error);
+		r = decode_jpeg_whole(decode, buffer, &whole, decode->ret_error);
 	if (r == 0)
 		*ret = picture_part(&whole, box);
 	return r;
 }
 
-int decode_part(struct decode *decode, const struct picture_box *box, struct picture_buffer *buffer,
-		struct picture *ret, struct pipeline_error *ret_error)
+static int decode_jpeg_part(void *state, const struct picture_box *box,
+			    struct picture_buffer *buffer, struct picture *ret,
+			    struct pipeline_error *ret_error)
 {
+	struct decode_jpeg *decode = state;
 	struct picture_box outer = {0}, inner = *box;
 	struct picture picture;
 	int r;
 
 	decode->ret_error = ret_error;
-	if (!decode_can_part(decode, box)) {
-		r = decode_whole(decode, buffer, &picture, ret_error);
+	if (!decode_jpeg_can_part(decode, box)) {
+		r = decode_jpeg_whole(decode, buffer, &picture, ret_error);
 		if (r == 0)
 			*ret = picture_part(&picture, box);
 		return r;
@@ -433,21 +419,110 @@ int decode_part(struct decode *decode, const struct picture_box *box, struct pic
 			 BASE_MIN(box->height + 2 * DECODE_MARGIN, decode->jpeg.image_height),
 			 decode->jpeg.image_width, &picture);
 	if (r != 0)
-		return decode_no_room(decode, r);
-	r = decode_try_part(decode, box, &picture, &outer);
+		return decode_jpeg_no_room(decode, r);
+	r = decode_jpeg_try_part(decode, box, &picture, &outer);
+	if (r == 0)
+		r = decode_jpeg_check_tail(decode);
+	if (r == DECODE_E_AGAIN)
+		return decode_jpeg_whole_again(decode, box, buffer, ret);
 	if (r != 0)
 		return r;
-	if (!jpeg_has_multiple_scans(&decode->jpeg)) {
-		enum decode_tail tail = decode_look_at_tail(decode);
-
-		if (tail == DECODE_UNCLEAR)
-			return decode_whole_again(decode, box, buffer, ret);
-		if (tail == DECODE_TRUNCATED)
-			return decode_fail(ret_error, PIPELINE_FAIL_DECODE, JWRN_JPEG_EOF,
-					   DECODE_TRUNCATED_TEXT);
-	}
 	inner.top -= outer.top;
 	inner.left -= outer.left;
 	*ret = picture_part(&picture, &inner);
 	return 0;
 }
+
+/* ---- rows ---- */
+
+/* To the first row of box, or of the whole picture if that is box. */
+static int decode_jpeg_go_to(struct decode_jpeg *decode, const struct picture_box *box)
+{
+	if (setjmp(decode->escape)) {
+		decode_jpeg_unmake(decode);
+		return PIPELINE_E_BAD;
+	}
+	jpeg_start_decompress(&decode->jpeg);
+	decode->outer = *box;
+	if (!decode_jpeg_can_part(decode, box))
+		return 0;
+	decode_jpeg_choose(decode, box, &decode->outer);
+	decode->outer.height = box->top + box->height - decode->outer.top;
+	if (decode->outer.top > 0)
+		jpeg_skip_scanlines(&decode->jpeg, decode->outer.top);
+	return 0;
+}
+
+static int decode_jpeg_rows_start(void *state, const struct picture_box *box,
+				  struct pipeline_error *ret_error)
+{
+	struct decode_jpeg *decode = state;
+	const struct jpeg_decompress_struct *jpeg = &decode->jpeg;
+	int r;
+
+	decode->ret_error = ret_error;
+	if (jpeg->num_components == 4 &&
+	    (box->width != jpeg->image_width || box->height != jpeg->image_height))
+		return DECODE_E_AGAIN;
+	r = picture_make(&decode->rows, DECODE_ROWS, jpeg->image_width, &decode->band);
+	if (r != 0)
+		return decode_jpeg_no_room(decode, r);
+	decode->inner = *box;
+	return decode_jpeg_go_to(decode, box);
+}
+
+/* The next rows into band. Behind the picture's last row libjpeg reads on to the end marker. */
+static int decode_jpeg_next_band(struct decode_jpeg *decode)
+{
+	struct jpeg_decompress_struct *jpeg = &decode->jpeg;
+
+	if (setjmp(decode->escape)) {
+		decode_jpeg_unmake(decode);
+		return PIPELINE_E_BAD;
+	}
+	decode->band.width = decode->outer.width;
+	decode->band.height = BASE_MIN(decode->outer.height, DECODE_ROWS);
+	decode_jpeg_rows(decode, &decode->band, decode->band.height);
+	decode->outer.top += decode->band.height;
+	decode->outer.height -= decode->band.height;
+	if (jpeg->output_scanline == jpeg->output_height)
+		jpeg_finish_decompress(jpeg);
+	else if (decode->outer.height == 0)
+		return decode_jpeg_check_tail(decode);
+	return 0;
+}
+
+static int decode_jpeg_rows_next(void *state, struct picture *ret, struct pipeline_error *ret_error)
+{
+	struct decode_jpeg *decode = state;
+	struct picture_box part;
+	uint32_t first;
+
+	decode->ret_error = ret_error;
+	do { /* the margin may fill a band */
+		int r = decode_jpeg_next_band(decode);
+
+		if (r != 0)
+			return r;
+	} while (decode->outer.top <= decode->inner.top);
+	first = decode->outer.top - decode->band.height;
+	part.top = BASE_MAX(decode->inner.top, first) - first;
+	part.left = decode->inner.left - decode->outer.left;
+	part.height = decode->band.height - part.top;
+	part.width = decode->inner.width;
+	*ret = picture_part(&decode->band, &part);
+	return 0;
+}
+
+const struct decode_format decode_jpeg = {
+    .name = "JPEG",
+    .state_size = sizeof(struct decode_jpeg),
+    .probe = decode_jpeg_probe,
+    .open = decode_jpeg_open,
+    .whole = decode_jpeg_whole,
+    .part = decode_jpeg_part,
+    .rows_start = decode_jpeg_rows_start,
+    .rows_next = decode_jpeg_rows_next,
+    .close = decode_jpeg_close,
+    .fini = decode_jpeg_fini,
+};

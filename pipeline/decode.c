@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Decoding, whatever the format: which it is, and the forms in which pixels are wanted.
+ *
+ * The format is told by the file's first bytes; names say nothing. Formats give whole pictures, and
+ * where they can parts and rows without the rest (decode_format.h); here the wanted form is made of
+ * what the format has.
+ *
+ * Bands go one of several ways, the quickest first: rows as the format decodes them, taken apart
+ * into planes at once; else the part or the whole picture, and rows of that. A way may find out late
+ * that it does not know the outcome (DECODE_E_AGAIN: bytes behind the picture that only a whole
+ * decode can judge, say); the next start goes the next way. The last way never says so.
+ */
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "pipeline/decode_format.h"
+#include "pipeline/decode_planes.h"
+
+static const struct decode_format *const decode_formats[] = {&decode_jpeg};
+
+enum decode_way { DECODE_BY_ROWS, DECODE_BY_PART };
+
+struct decode {
+	const struct decode_format *format; /* of the open picture; NULL: none */
+	void *state[BASE_ARRAY_LEN(decode_formats)];
+	void *current; /* the format's state */
+	const uint8_t *data;
+	size_t size;
+	/* bands */
+	enum decode_way way;
+	bool is_used; /* the format's state has given pixels */
+	struct picture_buffer buffer;
+	struct picture rest; /* rows that wait to be given */
+	struct decode_planes planes;
+};
+
+int decode_fail(struct pipeline_error *ret_error, enum pipeline_fail stage, int code,
+		const char *fmt, ...)
+{
+	va_list args;
+
+	ret_error->stage = stage;
+	ret_error->code = code;
+	va_start(args, fmt);
+	vsnprintf(ret_error->text, sizeof(ret_error->text), fmt, args);
+	va_end(args);
+	return PIPELINE_E_BAD;
+}
+
+/* ---- the handle ---- */
+
+int decode_new(struct decode **ret)
+{
+	struct decode *decode = calloc(1, sizeof(*decode));
+
+	if (!decode)
+		return -ENOMEM;
+	*ret = decode;
+	return 0;
+}
+
+void decode_close(struct decode *decode)
+{
+	if (decode->format)
+		decode->format->close(decode->current);
+	decode->format = NULL;
+	picture_buffer_trim(&decode->buffer);
+	decode_planes_trim(&decode->planes);
+}
+
+void decode_free(struct decode *decode)
+{
+	if (!decode)
+		return;
+	for (unsigned i = 0; i < BASE_ARRAY_LEN(decode_formats); i++) {
+		if (decode->state[i])
+			decode_formats[i]->fini(decode->state[i]);
+		free(decode->state[i]);
+	}
+	picture_buffer_fini(&decode->buffer);
+	decode_planes_fini(&decode->planes);
+	free(decode);
+}
+
+/* ---- the head ---- */
+
+/* What bytes of no format of ours are. */
+static const char *decode_other(const uint8_t *data, size_t size)
+{
+	static const struct {
+		unsigned size;
+		const char *magic, *text;
+	} others[] = {
+	    {4, "\x89PNG", "a PNG picture, not JPEG"},
+	    {4, "GIF8", "a GIF picture, not JPEG"},
+	    {4, "RIFF", "a WebP picture, not JPEG"},
+	    {2, "BM", "a BMP picture, not JPEG"},
+	    {4, "II*", "a TIFF picture, not JPEG"},
+	    {4, "MM\0*", "a TIFF picture, not JPEG"},
+	    {4, "\0\0\0\x0c", "a JPEG 2000 picture, not JPEG"},
+	};
+
+	if (size == 0)
+		return "the file is empty";
+	for (unsigned i = 0; i < BASE_ARRAY_LEN(others); i++) {
+		if (size >= others[i].size && memcmp(data, others[i].magic, others[i].size) == 0)
+			return others[i].text;
+	}
+	return "not a JPEG picture";
+}
+
+/* Number in decode_formats, or their count. */
+static unsigned decode_find(const uint8_t *data, size_t size)
+{
+	unsigned i = 0;
+
+	while (i < BASE_ARRAY_LEN(decode_formats) && !decode_formats[i]->probe(data, size))
+		i++;
+	return i;
+}
+
+int decode_open(struct decode *decode, const void *data, size_t size, uint32_t *ret_height,
+		uint32_t *ret_width, struct pipeline_error *ret_error)
+{
+	unsigned i = decode_find(data, size);
+
+	if (decode->format)
+		decode->format->close(decode->current);
+	decode->format = NULL;
+	if (i == BASE_ARRAY_LEN(decode_formats))
+		return decode_fail(ret_error, PIPELINE_FAIL_DECODE, 0, "%s",
+				   decode_other(data, size));
+	if (!decode->state[i])
+		decode->state[i] = calloc(1, decode_formats[i]->state_size);
+	if (!decode->state[i])
+		return decode_fail(ret_error, PIPELINE_FAIL_MEMORY, 0, "no memory to decode");
+	decode->format = decode_formats[i];
+	decode->current = decode->state[i];
+	decode->data = data;
+	decode->size = size;
+	decode->way = DECODE_BY_ROWS;
+	decode->is_used = false;
+	return decode->format->open(decode->current, data, size, ret_height, ret_width, ret_error);
+}
+
+/* ---- pictures ---- */
+
+int decode_whole(struct decode *decode, struct picture_buffer *buffer, struct picture *ret,
+		 struct pipeline_error *ret_error)
+{
+	return decode->format->whole(decode->current, buffer, ret, ret_error);
+}
+
+int decode_part(struct decode *decode, const struct picture_box *box, struct picture_buffer *buffer,
+		struct picture *ret, struct pipeline_error *ret_error)
+{
+	struct picture picture;
+	int r;
+
+	if (decode->format->part)
+		return decode->format->part(decode->current, box, buffer, ret, ret_error);
+	r = decode->format->whole(decode->current, buffer, &picture, ret_error);
+	if (r == 0)
+		*ret = picture_part(&picture, box);
+	return r;
+}
+
+/* ---- bands ---- */
+
+/* The picture from its beginning, where some of it was read already. */
+static int decode_again(struct decode *decode, struct pipeline_error *ret_error)
+{
+	uint32_t height, width;
+
+	if (!decode->is_used)
+		return 0;
+	decode->is_used = false;
+	return decode->format->open(decode->current, decode->data, decode->size, &height, &width,
+				    ret_error);
+}
+
+int decode_band_start(struct decode *decode, const struct picture_box *box,
+		      struct pipeline_error *ret_error)
+{
+	int r = decode_again(decode, ret_error);
+
+	if (r != 0)
+		return r;
+	decode->rest.height = 0;
+	if (decode->way == DECODE_BY_ROWS && decode->format->rows_start) {
+		decode->is_used = true;
+		r = decode->format->rows_start(decode->current, box, ret_error);
+		if (r != DECODE_E_AGAIN)
+			return r;
+		r = decode_again(decode, ret_error);
+		if (r != 0)
+			return r;
+	}
+	decode->way = DECODE_BY_PART;
+	decode->is_used = true;
+	return decode_part(decode, box, &decode->buffer, &decode->rest, ret_error);
+}
+
+int decode_band_next(struct decode *decode, struct decode_band *ret,
+		     struct pipeline_error *ret_error)
+{
+	struct picture *rest = &decode->rest;
+	int r;
+
+	if (rest->height == 0) {
+		r = decode->format->rows_next(decode->current, rest, ret_error);
+		if (r == DECODE_E_AGAIN)
+			decode->way = DECODE_BY_PART;
+		if (r != 0)
+			return r;
+	}
+	r = decode_planes_fill(&decode->planes, rest, ret);
+	if (r != 0)
+		return decode_fail(ret_error, (enum pipeline_fail)r, 0, "no memory for rows");
+	rest->data += ret->rows * rest->stride;
+	rest->height -= ret->rows;
+	return 0;
+}

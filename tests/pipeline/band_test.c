@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Bands against whole pictures over tests/pipeline/data: the same pixels and the same outcome for
+ * boxes of every kind, of whole files and of damaged ones; and pixels taken apart into planes, each
+ * kernel against the plain loop.
+ */
+
+#include <check.h>
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/philox.h"
+#include "pipeline/decode_planes.h"
+
+#define BAND_MAX_BYTES 65536
+#define BAND_MAX_PIXELS (1 << 20) /* larger pictures are slow and nothing else */
+
+struct band_case {
+	struct decode *decode;
+	struct picture_buffer buffer;
+	struct philox_seq seq;
+	uint8_t *data; /* exactly size bytes: the sanitizer sees one too many */
+	size_t size;
+	char name[256];
+	unsigned compared, again; /* boxes with pixels; starts that were told to begin again */
+};
+
+static void band_init(struct band_case *c, uint64_t seed)
+{
+	memset(c, 0, sizeof(*c));
+	philox_seq_init(&c->seq, 99, seed, 0);
+	ck_assert_int_eq(decode_new(&c->decode), 0);
+}
+
+static void band_fini(struct band_case *c)
+{
+	decode_free(c->decode);
+	picture_buffer_fini(&c->buffer);
+	free(c->data);
+}
+
+static void band_load(struct band_case *c, const uint8_t *data, size_t size)
+{
+	free(c->data);
+	c->data = malloc(size ? size : 1);
+	ck_assert_ptr_nonnull(c->data);
+	memcpy(c->data, data, size);
+	c->size = size;
+}
+
+/* Some rows and columns of a side, the ends as often as the middle. */
+static void band_range(struct philox_seq *seq, uint32_t side, uint32_t *ret_first,
+		       uint32_t *ret_count)
+{
+	uint32_t kind = (uint32_t)philox_below(seq, 5),
+		 count = 1 + (uint32_t)philox_below(seq, side);
+
+	if (kind == 0)
+		count = side;
+	else if (kind == 1)
+		count = 1;
+	*ret_count = count;
+	*ret_first = kind == 2   ? 0
+		     : kind == 3 ? side - count
+				 : (uint32_t)philox_below(seq, side - count + 1);
+}
+
+static bool band_is_same(const struct picture *picture, uint32_t top,
+			 const struct decode_band *band)
+{
+	for (uint32_t y = 0; y < band->rows; y++) {
+		const uint8_t *from = picture_row(picture, top + y);
+
+		for (uint32_t x = 0; x < picture->width * 3; x++)
+			if (band->plane[x % 3][y * band->stride + x / 3] != from[x / 3 * 4 + x % 3])
+				return false;
+	}
+	return true;
+}
+
+/* All bands of box; the rows, or an error. Pixels are compared with those of whole if it is given. */
+static int band_read(struct band_case *c, const struct picture_box *box, const struct picture *part,
+		     struct pipeline_error *ret_error)
+{
+	struct decode_band band = {.rows = 0};
+	int r = decode_band_start(c->decode, box, ret_error);
+
+	for (uint32_t y = 0; r == 0 && y < box->height; y += band.rows) {
+		r = decode_band_next(c->decode, &band, ret_error);
+		if (r != 0)
+			break;
+		ck_assert_uint_ge(band.rows, 1);
+		ck_assert_uint_le(band.rows, box->height - y);
+		if (part)
+			ck_assert_msg(band_is_same(part, y, &band),
+				      "%s: row %u of %u x %u at %u, %u", c->name, y, box->height,
+				      box->width, box->top, box->left);
+	}
+	return r;
+}
+
+/* One box, by bands and of the whole picture. */
+static void band_compare(struct band_case *c)
+{
+	struct pipeline_error a = {0}, b = {0};
+	struct picture whole, part;
+	struct picture_box box;
+	uint32_t height, width;
+	int r = decode_open(c->decode, c->data, c->size, &height, &width, &a), s, tries = 0;
+
+	if (r != 0 || (uint64_t)height * width > BAND_MAX_PIXELS)
+		return;
+	band_range(&c->seq, height, &box.top, &box.height);
+	band_range(&c->seq, width, &box.left, &box.width);
+	r = decode_whole(c->decode, &c->buffer, &whole, &a);
+	if (r == 0)
+		part = picture_part(&whole, &box);
+	ck_assert_int_eq(decode_open(c->decode, c->data, c->size, &height, &width, &b), 0);
+	while ((s = band_read(c, &box, r == 0 ? &part : NULL, &b)) == DECODE_E_AGAIN) {
+		c->again++;
+		ck_assert_int_lt(++tries, 3);
+	}
+	ck_assert_msg(r == s && memcmp(&a, &b, sizeof(a)) == 0, "%s: whole %d %s, bands %d %s",
+		      c->name, r, a.text, s, b.text);
+	c->compared += r == 0;
+	if (philox_below(&c->seq, 2))
+		decode_close(c->decode);
+}
+
+static DIR *band_open_data(char *ret_path, size_t size)
+{
+	const char *top = getenv("top_srcdir");
+	DIR *dir;
+
+	snprintf(ret_path, size, "%s/tests/pipeline/data", top ? top : ".");
+	dir = opendir(ret_path);
+	ck_assert_msg(dir != NULL, "cannot open %s", ret_path);
+	return dir;
+}
+
+/* The next file of the folder, into c; false behind the last. */
+static bool band_next_file(struct band_case *c, DIR *dir, const char *path)
+{
+	static uint8_t bytes[BAND_MAX_BYTES];
+	const struct dirent *entry;
+	char name[4096 + 256];
+	FILE *file;
+
+	do {
+		entry = readdir(dir);
+	} while (entry && entry->d_name[0] == '.');
+	if (!entry)
+		return false;
+	snprintf(c->name, sizeof(c->name), "%s", entry->d_name);
+	snprintf(name, sizeof(name), "%s/%s", path, entry->d_name);
+	file = fopen(name, "rb");
+	ck_assert_msg(file != NULL, "cannot open %s", name);
+	band_load(c, bytes, fread(bytes, 1, sizeof(bytes), file));
+	ck_assert_uint_lt(c->size, sizeof(bytes));
+	fclose(file);
+	return true;
+}
+
+START_TEST(boxes)
+{
+	struct band_case c;
+	char path[4096];
+	DIR *dir = band_open_data(path, sizeof(path));
+
+	band_init(&c, 1);
+	while (band_next_file(&c, dir, path)) {
+		for (unsigned i = 0; i < 150; i++)
+			band_compare(&c);
+	}
+	ck_assert_uint_ge(c.compared, 1500);
+	closedir(dir);
+	band_fini(&c);
+}
+END_TEST
+
+/* Bytes changed or cut off anywhere; markers behind the picture, which only a whole decode judges. */
+START_TEST(damage)
+{
+	struct band_case c;
+	char path[4096];
+	DIR *dir = band_open_data(path, sizeof(path));
+
+	band_init(&c, 2);
+	while (band_next_file(&c, dir, path)) {
+		_cleanup_free_ uint8_t *good = malloc(c.size + 1);
+		size_t size = c.size;
+
+		ck_assert_ptr_nonnull(good);
+		memcpy(good, c.data, size);
+		for (unsigned i = 0; size > 2 && i < 120; i++) {
+			band_load(&c, good, size);
+			for (unsigned k = 0; k < 1 + i % 5; k++)
+				c.data[philox_below(&c.seq, size)] = (uint8_t)philox_u32(&c.seq);
+			if (i % 4 == 0)
+				memcpy(c.data + size - 2, "\xff\xc4", 2);
+			if (i % 4 == 1)
+				c.size = philox_below(&c.seq, size);
+			band_compare(&c);
+		}
+	}
+	ck_assert_uint_ge(c.compared, 300);
+	ck_assert_uint_ge(c.again, 10);
+	closedir(dir);
+	band_fini(&c);
+}
+END_TEST
+
+START_TEST(planes)
+{
+	decode_planes_fn *fast = decode_planes_avx2();
+	struct philox_seq seq;
+
+	philox_seq_init(&seq, 3, 4, 5);
+	for (uint32_t width = 1; fast && width < 300; width++) {
+		_cleanup_free_ uint8_t *from = malloc((size_t)width * 4);
+		_cleanup_free_ uint8_t *to = malloc((size_t)width * 6);
+
+		ck_assert(from && to);
+		for (uint32_t i = 0; i < width * 4; i++)
+			from[i] = (uint8_t)philox_u32(&seq);
+		fast(from, width, to, to + width, to + 2 * (size_t)width);
+		decode_planes_plain(from, width, to + 3 * (size_t)width, to + 4 * (size_t)width,
+				    to + 5 * (size_t)width);
+		ck_assert_mem_eq(to, to + 3 * (size_t)width, (size_t)width * 3);
+	}
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("band");
+	TCase *tcase = tcase_create("band");
+	SRunner *runner = srunner_create(suite);
+	int failed;
+
+	tcase_set_timeout(tcase, 300);
+	tcase_add_test(tcase, boxes);
+	tcase_add_test(tcase, damage);
+	tcase_add_test(tcase, planes);
+	suite_add_tcase(suite, tcase);
+	srunner_run_all(runner, CK_NORMAL);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
