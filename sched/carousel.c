@@ -333,6 +333,7 @@ void carousel_totals(const struct carousel *carousel, struct carousel_totals *re
 {
 	*ret = (struct carousel_totals){
 	    .productions = carousel->productions,
+	    .outputs = carousel->outputs,
 	    .hands = carousel->instances,
 	    .reference = carousel->reference + most_of_segment(carousel),
 	    .waits_on_dead = carousel->waits_on_dead,

@@ -16,6 +16,10 @@
  *
  * A job with a tail (resume) gets it first, as a private hand that nobody else is granted.
  *
+ * Jobs of several pipelines, the *variants*, share the carousel: what goes into a hand does not ask for
+ * a job's variant, so one reading and decoding serves all of them. Each hand is made in the variants
+ * of those who are to have it (carousel_variant.c), and granted to jobs of these alone.
+ *
  * A job with a fixed plan (plan.h) has no need but a place: it is granted the hands of its plan one
  * after the other. It shares them with jobs that have the same plan and come by while they are
  * resident, and the slots with everybody. Where the plan is a list (listing.h), the job gets it epoch
@@ -33,6 +37,7 @@
 #include "sched/plan.h"
 
 #define CAROUSEL_MAX_JOBS 256
+#define CAROUSEL_MAX_VARIANTS 8
 #define CAROUSEL_MAX_LISTS 4 /* of a job at once */
 #define CAROUSEL_NO_SLOT UINT32_MAX
 
@@ -47,7 +52,8 @@ struct carousel_config {
 	uint32_t producing; /* hands in production at once, 1 .. 4 */
 	uint64_t seed;      /* of the stream: keys the draws of hands and orders inside hands */
 	uint64_t first_lap; /* laps are first_lap, first_lap + 1, ... */
-	/* 1: pipeline without random ops: a resident instance may serve a job again */
+	/* Variants whose pipeline has no random op, a bit each: a resident instance may serve a job
+	 * again. carousel_set_variant() tells of later ones. */
 	uint32_t usable_again;
 	/* for tests; 0: what is right for n */
 	uint32_t max_begun; /* chapters that a job may have begun */
@@ -55,6 +61,7 @@ struct carousel_config {
 };
 
 struct carousel_join {
+	uint32_t variant;     /* < CAROUSEL_MAX_VARIANTS; a rank's is its group's */
 	uint32_t batch;       /* B */
 	uint32_t ranks;       /* R, >= 1 */
 	uint64_t epoch;       /* number of the epoch it is in */
@@ -109,6 +116,7 @@ struct carousel_hand {          /* what a slot holds; valid until CAROUSEL_EMPTY
 	enum plan_order order; /* of a fixed plan, else 0 */
 	uint64_t place;        /* of its first sample in a fixed plan's epoch */
 	uint32_t scope;        /* number of the population its samples are drawn from; 0: all */
+	uint32_t variants;     /* a bit each: in which it is made, the same from PRODUCE on */
 	/* Of each sample, instead of (seed, lap), where they are not the same; else NULL. */
 	const struct listing_key *keys;
 	bool ready, is_private;
@@ -132,6 +140,12 @@ void carousel_free(struct carousel *carousel);
 const struct deal *carousel_deal(const struct carousel *carousel);
 /* CAROUSEL_E_FULL past max_slots */
 int carousel_add_slots(struct carousel *carousel, uint32_t slots);
+
+/*
+ * The number is another pipeline's from now on: what is resident of the one before is no variant of its
+ * hand any more. CAROUSEL_E_BAD: there is no such number, or jobs of it are there.
+ */
+int carousel_set_variant(struct carousel *carousel, uint32_t variant, bool usable_again);
 
 /* events; jobs are numbered 0 .. CAROUSEL_MAX_JOBS-1, numbers are used again after a leave */
 /* CAROUSEL_E_FULL, CAROUSEL_E_BAD (ids, bits out of range), -ENOMEM */
@@ -191,6 +205,7 @@ void carousel_job(const struct carousel *carousel, uint32_t job, uint64_t now_ns
 		  struct carousel_job_view *ret);
 struct carousel_totals {
 	uint64_t productions, hands; /* samples and hands put into production */
+	uint64_t outputs;            /* samples put into production, once for each variant */
 	uint64_t reference;          /* DESIGN.md section 3, over segments up to now */
 	uint64_t waits_on_dead; /* live, starving job found no slot because of one that a job which
 				   does not live pins or was granted: must stay 0 */

@@ -245,6 +245,8 @@ const char *carousel_check(const struct carousel *carousel)
 		unfinished += s->hand.instance && !s->hand.ready;
 		unstamped += s->hand.instance && s->hand.ready && !s->stamped;
 	}
+	if (!broken)
+		broken = carousel_variant_check(carousel);
 	if (broken)
 		return broken;
 	if (unfinished != carousel->unfinished || unfinished > carousel->config.producing)

@@ -32,7 +32,7 @@ static bool is_wanted_by(const struct carousel *carousel, uint32_t job, uint32_t
 
 	if (index >= 0)
 		return member->grants[index].state == CAROUSEL_GRANTED;
-	return member->used &&
+	return member->used && carousel_variant_has(&carousel->slots[slot].hand, member) &&
 	       (carousel_fixed_awaits(carousel, member, &carousel->slots[slot].hand) ||
 		carousel_rank_awaits(carousel, member, slot));
 }
@@ -105,21 +105,23 @@ static bool can_evict(const struct carousel *carousel, uint32_t slot)
 	return !s->granted || can_withdraw(carousel, slot);
 }
 
-/* Jobs that the hand passed and that need it yet, by its first grain: a hand is made so that a job
+/* Jobs that the hand passed and that need it yet, and could use it, by its first grain: a hand is made so that a job
  * needs all of it or nothing. A hand may come back to them while it is there. */
 static uint32_t passed(const struct carousel *carousel, uint32_t slot)
 {
 	const struct carousel_slot *s = &carousel->slots[slot];
 	uint32_t count = 0;
 
-	if (!s->hand.n_grains || carousel->config.usable_again)
+	if (!s->hand.n_grains || !carousel_variant_any_random(carousel))
 		return 0;
 	for (uint32_t job = 0; job < CAROUSEL_MAX_JOBS; job++) {
 		const struct carousel_member *member = &carousel->jobs[job];
 
-		count += member->used && !carousel_is_placed(member) &&
-			 member->scope == s->hand.scope && s->uses[job] < member->reuse &&
-			 bits_test(member->need, s->hand.grains[0]);
+		count +=
+		    member->used && !carousel_is_placed(member) &&
+		    carousel_variant_has(&s->hand, member) && member->scope == s->hand.scope &&
+		    (s->uses[job] < member->reuse || carousel_variant_again(carousel, member)) &&
+		    bits_test(member->need, s->hand.grains[0]);
 	}
 	return count;
 }

@@ -22,6 +22,8 @@ static bool is_of_epoch(const struct carousel *carousel, const struct carousel_m
 {
 	if (member->plan.order == PLAN_LIST)
 		return carousel_listed_has(carousel, member, hand);
+	if (member->plan.ignores_epoch && hand->order == PLAN_SEQUENTIAL)
+		return true; /* also one that random ops of another variant have a seed for */
 	return hand->order && hand->order == member->plan.order &&
 	       hand->seed == member->plan.seed &&
 	       hand->lap == plan_lap(&member->plan, member->epoch);

@@ -91,7 +91,8 @@ static int fill_member(struct carousel *carousel, const struct carousel_join *jo
 {
 	int r;
 
-	if (!join->ranks || !join->batch || (join->epochs && join->epoch > join->epochs))
+	if (!join->ranks || !join->batch || (join->epochs && join->epoch > join->epochs) ||
+	    join->variant >= CAROUSEL_MAX_VARIANTS)
 		return CAROUSEL_E_BAD;
 	if (join->order &&
 	    (!plan_is_fixed(join->order) || join->need || join->n_tail || join->population ||
@@ -110,6 +111,7 @@ static int fill_member(struct carousel *carousel, const struct carousel_join *jo
 		return -ENOMEM;
 	if (join->group)
 		return carousel_log_enter(carousel, join, (uint32_t)(member - carousel->jobs));
+	member->variant = join->variant;
 	member->batch = join->batch;
 	member->ranks = join->ranks;
 	member->reuse = BASE_MAX(join->reuse, 1u);
@@ -119,7 +121,7 @@ static int fill_member(struct carousel *carousel, const struct carousel_join *jo
 		return 0; /* a token of a job that is through: nothing to grant */
 	if (join->order)
 		plan_init(&member->plan, join->order, carousel->deal.n, join->seed,
-			  carousel->config.version, carousel->config.usable_again);
+			  carousel->config.version, carousel_variant_again(carousel, member));
 	if (copy_need(carousel, join->need, member))
 		return CAROUSEL_E_BAD;
 	if (join->order == PLAN_LIST)
@@ -198,6 +200,7 @@ int carousel_join(struct carousel *carousel, const struct carousel_join *join, u
 	}
 	carousel_end_segment(carousel);
 	member->used = true;
+	carousel->members[member->variant]++;
 	member->act_ns = now_ns;
 	see_laps(carousel, join, job);
 	carousel_need_look(carousel, job);
@@ -240,6 +243,7 @@ static void leave(struct carousel *carousel, uint32_t job, bool pinned)
 		carousel_need_drop(carousel, job, (int)member->n_grants - 1);
 	}
 	forget_job(carousel, job);
+	carousel->members[member->variant]--;
 	carousel_join_free(carousel, member);
 }
 

@@ -114,7 +114,7 @@ bool carousel_listed_has(const struct carousel *carousel, const struct carousel_
 			 const struct carousel_hand *hand)
 {
 	const struct listing *list = list_of(member, member->epoch);
-	bool is_random = !carousel->config.usable_again;
+	bool is_random = !carousel_variant_again(carousel, member);
 
 	if (!list || !hand->order || hand->place >= list->places ||
 	    hand->count > list->places - hand->place)

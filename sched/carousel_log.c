@@ -175,6 +175,7 @@ int carousel_log_enter(struct carousel *carousel, const struct carousel_join *jo
 	    !find_place(carousel, log, join->epoch, join->place, &member->cursor, &member->skip))
 		return CAROUSEL_E_BAD;
 	member->log = log;
+	member->variant = group_of(carousel, log)->variant;
 	member->ranks = group_of(carousel, log)->ranks;
 	member->batch = group_of(carousel, log)->batch;
 	member->epochs = group_of(carousel, log)->epochs;

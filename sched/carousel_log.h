@@ -42,8 +42,9 @@ uint32_t carousel_rank_neediest(const struct carousel *carousel, uint32_t group,
 double carousel_rank_pace(const struct carousel *carousel, uint32_t group);
 
 /* carousel_plan.c */
-/* Fills the slot's hand with the rank's next entry. */
-void carousel_plan_produce(struct carousel *carousel, uint32_t rank, uint32_t slot);
+/* Fills the slot's hand with the rank's next entry, variants included. */
+void carousel_plan_produce(struct carousel *carousel, uint32_t rank, uint32_t slot,
+			   uint64_t now_ns);
 /* Deals a hand without a slot, where a group's ranks must know more of the plan than is made.
  * order: living jobs that are dealt to, n_hungry of them hungry. */
 bool carousel_plan_ahead(struct carousel *carousel, uint32_t *order, uint32_t n, uint32_t n_hungry,

@@ -36,6 +36,8 @@ static const char *check_slots(const struct carousel *carousel, const struct car
 			continue;
 		if (!hand->instance || number >= carousel_log_end(log))
 			return "a log believes that an entry is in a slot which is empty";
+		if (!carousel_variant_has(hand, &carousel->jobs[log->group]))
+			return "a log believes that an entry is there in its ranks' variant";
 		if (number >= log->first &&
 		    (carousel_record_of(log, number)->entry.lap != hand->lap ||
 		     carousel_record_of(log, number)->entry.seed != hand->seed))

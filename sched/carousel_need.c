@@ -254,7 +254,7 @@ void carousel_need_drop(struct carousel *carousel, uint32_t job, int index)
 	}
 	if (grant->state == CAROUSEL_REVOKED && --member->revoked == 0)
 		carousel_need_look(carousel, job);
-	if (carousel->config.usable_again || member->reuse > 1)
+	if (carousel_variant_again(carousel, member) || member->reuse > 1)
 		carousel_set_add(&s->check, job);
 	for (uint32_t i = (uint32_t)index; i + 1 < member->n_grants; i++)
 		member->grants[i] = member->grants[i + 1];

@@ -29,22 +29,61 @@ static bool is_of(const struct entry *entry, const struct carousel_hand *hand)
 		memcmp(entry->ids, hand->ids, hand->count * sizeof(*hand->ids)) == 0);
 }
 
-/* Other groups may have the same hand in their logs, and their ranks may wait for it. */
-static void hold_for_others(struct carousel *carousel, uint32_t slot)
+/* The newest entry of the group's log that is the slot's hand. */
+static bool find_entry(const struct carousel *carousel, uint32_t group, uint32_t slot,
+		       uint64_t *ret_number)
 {
-	const struct carousel_hand *hand = &carousel->slots[slot].hand;
+	const struct carousel_log *log = carousel->jobs[group].log;
+
+	for (uint64_t number = carousel_log_end(log); number > log->first; number--) {
+		const struct entry *entry = &carousel_record_of(log, number - 1)->entry;
+
+		if (!is_of(entry, &carousel->slots[slot].hand))
+			continue;
+		*ret_number = number - 1;
+		return true;
+	}
+	return false;
+}
+
+/* Will a living rank come to the entry soon, and is it in no slot? */
+static bool is_awaited(const struct carousel *carousel, const struct carousel_log *log,
+		       uint64_t number, uint64_t now_ns)
+{
+	for (uint32_t i = 0; i < carousel->n_slots; i++)
+		if (log->at_slot[i] == number + 1)
+			return false;
+	for (uint32_t i = 0; i < log->n_ranks; i++) {
+		uint64_t cursor = carousel->jobs[log->rank[i]].cursor;
+
+		if (cursor <= number && number < cursor + carousel->n_slots &&
+		    carousel_step_lives(carousel, log->rank[i], now_ns, NULL))
+			return true;
+	}
+	return false;
+}
+
+/* Other groups may have the same hand in their logs, and their ranks may wait for it, in another
+ * variant. */
+static void make_for_others(struct carousel *carousel, uint32_t slot, uint64_t now_ns)
+{
+	struct carousel_hand *hand = &carousel->slots[slot].hand;
+	uint64_t number;
 
 	for (uint32_t job = 0; job < CAROUSEL_MAX_JOBS; job++) {
-		struct carousel_log *log =
-		    carousel->jobs[job].is_group ? carousel->jobs[job].log : NULL;
+		const struct carousel_member *member = &carousel->jobs[job];
 
-		for (uint64_t number = log ? carousel_log_end(log) : 0;
-		     log && number > log->first && !log->at_slot[slot]; number--) {
-			const struct entry *entry = &carousel_record_of(log, number - 1)->entry;
+		if (member->is_group && !carousel_variant_has(hand, member) &&
+		    find_entry(carousel, job, slot, &number) &&
+		    is_awaited(carousel, member->log, number, now_ns))
+			hand->variants |= UINT32_C(1) << member->variant;
+	}
+	for (uint32_t job = 0; job < CAROUSEL_MAX_JOBS; job++) {
+		struct carousel_member *member = &carousel->jobs[job];
 
-			if (is_of(entry, hand))
-				carousel_log_hold(carousel, log, slot, number - 1);
-		}
+		if (member->is_group && carousel_variant_has(hand, member) &&
+		    !member->log->at_slot[slot] && find_entry(carousel, job, slot, &number))
+			carousel_log_hold(carousel, member->log, slot, number);
 	}
 }
 
@@ -60,7 +99,7 @@ static void note_seen_by_all(struct carousel *carousel, struct carousel_slot *s)
 	}
 }
 
-void carousel_plan_produce(struct carousel *carousel, uint32_t job, uint32_t slot)
+void carousel_plan_produce(struct carousel *carousel, uint32_t job, uint32_t slot, uint64_t now_ns)
 {
 	struct carousel_log *log = carousel->jobs[job].log;
 	struct carousel_record *record = carousel_record_of(log, carousel->jobs[job].cursor);
@@ -87,10 +126,11 @@ void carousel_plan_produce(struct carousel *carousel, uint32_t job, uint32_t slo
 	carousel_log_hold(carousel, log, slot, carousel->jobs[job].cursor);
 	carousel_set_add(&s->seen, log->group);
 	s->uses[log->group] += s->uses[log->group] < UINT8_MAX;
-	if (record->produced) {
+	if (record->produced)
 		note_seen_by_all(carousel, s);
-		hold_for_others(carousel, slot);
-	}
+	hand->variants = carousel_variant_of_hand(carousel, job, slot, now_ns);
+	if (record->produced)
+		make_for_others(carousel, slot, now_ns);
 	record->produced = true;
 }
 

@@ -8,7 +8,8 @@
  * carousel_chapter.c the chapters of a large epoch, carousel_step.c the policy, carousel_evict.c how
  * slots become free, carousel_deal.c what goes into a hand, carousel_fixed.c the same for jobs with a
  * fixed plan, carousel_listed.c where that is a list, carousel_log.h for jobs of several ranks,
- * carousel_population.c whose samples they are, carousel_lead.c who leads, carousel_choose.c for whom
+ * carousel_population.c whose samples they are, carousel_variant.c in which variants a hand is made,
+ * carousel_lead.c who leads, carousel_choose.c for whom
  * a hand is made, carousel_check.c the invariants.
  */
 
@@ -63,6 +64,7 @@ struct carousel_log; /* of a group: carousel_log.h */
 
 struct carousel_member { /* a job, a rank or a group */
 	bool used, waiting, is_group, leads;
+	uint32_t variant;
 	uint32_t batch, ranks;
 	uint64_t epoch, epochs; /* epoch of the next grant; == epochs: everything is granted */
 	uint64_t closed;        /* epochs below it are over: the job took their last hand */
@@ -162,8 +164,9 @@ struct carousel {
 	uint32_t *sums;               /* owned; scratch, one a block + 1 */
 	uint32_t *list;               /* owned; scratch, candidates that lie thin */
 	uint32_t room_list;
-	struct carousel_probes *probes; /* owned; scratch */
-	uint64_t productions, reference, waits_on_dead;
+	struct carousel_probes *probes;          /* owned; scratch */
+	uint32_t members[CAROUSEL_MAX_VARIANTS]; /* jobs, ranks and groups of each */
+	uint64_t productions, outputs, reference, waits_on_dead;
 	struct carousel_population *population[CAROUSEL_SCOPES]; /* owned; 0: always NULL */
 	struct carousel_slot *slots;                             /* owned; max_slots of them */
 	struct carousel_slot spare; /* scratch: a hand that is dealt without a slot */
@@ -237,6 +240,25 @@ static inline bool carousel_is_placed(const struct carousel_member *member)
 {
 	return member->plan.order || carousel_is_rank(member);
 }
+
+/* carousel_variant.c */
+static inline bool carousel_variant_has(const struct carousel_hand *hand,
+					const struct carousel_member *member)
+{
+	return hand->variants >> member->variant & 1;
+}
+/* May a resident instance serve the job again? */
+static inline bool carousel_variant_again(const struct carousel *carousel,
+					  const struct carousel_member *member)
+{
+	return carousel->config.usable_again >> member->variant & 1;
+}
+/* Has any job's pipeline a random op? */
+bool carousel_variant_any_random(const struct carousel *carousel);
+/* The variants of a hand that was dealt into the slot for the job. */
+uint32_t carousel_variant_of_hand(const struct carousel *carousel, uint32_t job, uint32_t slot,
+				  uint64_t now_ns);
+const char *carousel_variant_check(const struct carousel *carousel);
 
 /* carousel_need.c */
 void carousel_need_reset(struct carousel *carousel, struct carousel_member *member);
@@ -338,7 +360,7 @@ bool carousel_step_starving(const struct carousel *carousel, uint32_t job, uint6
 /* Do jobs follow one that leads? */
 static inline bool carousel_has_lead(const struct carousel *carousel)
 {
-	return !carousel->config.usable_again && carousel->chapters == 1;
+	return carousel->chapters == 1 && carousel_variant_any_random(carousel);
 }
 /* Marks who leads. */
 void carousel_lead_find(struct carousel *carousel, uint64_t now_ns);

@@ -137,9 +137,10 @@ static bool can_take(const struct carousel *carousel, uint32_t job, uint32_t slo
 	if (carousel_is_rank(member))
 		return member->used && !member->revoked && carousel_rank_has(member, slot) &&
 		       carousel_need_find(member, slot) < 0;
-	if (!member->used || member->revoked || member->n_tail || s->hand.is_private)
+	if (!member->used || member->revoked || member->n_tail || s->hand.is_private ||
+	    !carousel_variant_has(&s->hand, member))
 		return false;
-	if (s->uses[job] >= member->reuse && !carousel->config.usable_again)
+	if (s->uses[job] >= member->reuse && !carousel_variant_again(carousel, member))
 		return false;
 	if (member->is_group && !carousel_log_wants(carousel, job, slot))
 		return false;
@@ -290,11 +291,45 @@ static uint32_t leave_out_placed(const struct carousel *carousel, uint32_t *orde
 	return kept;
 }
 
+/* Fills the slot's hand, for the hungriest job first of all. */
+static void fill_hand(struct carousel *carousel, uint32_t *order, uint32_t n, uint32_t n_hungry,
+		      uint32_t slot, uint64_t now_ns)
+{
+	struct carousel_slot *s = &carousel->slots[slot];
+	const uint32_t job = order[0];
+	const struct carousel_member *hungriest = &carousel->jobs[job];
+
+	if (carousel_is_rank(hungriest)) {
+		carousel_plan_produce(carousel, job, slot, now_ns);
+		return;
+	}
+	if (hungriest->n_tail) {
+		carousel_deal_tail(carousel, job, s);
+	} else if (hungriest->plan.order) {
+		carousel_fixed_deal(carousel, hungriest, s);
+	} else {
+		n = leave_out_placed(carousel, order, n, &n_hungry);
+		carousel_deal_hand(carousel, order, n, n_hungry, s);
+	}
+	s->hand.variants = carousel_variant_of_hand(carousel, job, slot, now_ns);
+}
+
+/* A tail was dealt: it is the job's, with its production. */
+static void grant_tail(struct carousel *carousel, uint32_t job, uint32_t slot, uint64_t now_ns)
+{
+	if (carousel->jobs[job].is_group)
+		carousel_log_append(carousel, job, slot, &carousel->pending_grant);
+	else
+		carousel_need_grant(carousel, job, slot, now_ns, &carousel->pending_grant);
+	carousel->pending = carousel->pending_grant.kind != CAROUSEL_NONE;
+	carousel_need_look(carousel, job); /* what is there may follow the tail */
+}
+
 static void produce(struct carousel *carousel, uint32_t *order, uint32_t n, uint32_t n_hungry,
 		    uint32_t slot, uint64_t now_ns, struct carousel_action *ret)
 {
 	struct carousel_slot *s = &carousel->slots[slot];
-	const struct carousel_member *hungriest = &carousel->jobs[order[0]];
+	bool has_tail = carousel->jobs[order[0]].n_tail;
 
 	s->hand = (struct carousel_hand){
 	    .instance = ++carousel->instances,
@@ -302,27 +337,14 @@ static void produce(struct carousel *carousel, uint32_t *order, uint32_t n, uint
 	    .seed = carousel->config.seed,
 	};
 	s->stamped = true;
-	if (hungriest->n_tail) {
-		carousel_deal_tail(carousel, order[0], s);
-		if (hungriest->is_group)
-			carousel_log_append(carousel, order[0], slot, &carousel->pending_grant);
-		else
-			carousel_need_grant(carousel, order[0], slot, now_ns,
-					    &carousel->pending_grant);
-		carousel->pending = carousel->pending_grant.kind != CAROUSEL_NONE;
-		carousel_need_look(carousel, order[0]); /* what is there may follow the tail */
-	} else if (hungriest->plan.order) {
-		carousel_fixed_deal(carousel, hungriest, s);
+	fill_hand(carousel, order, n, n_hungry, slot, now_ns);
+	if (has_tail)
+		grant_tail(carousel, order[0], slot, now_ns);
+	else
 		mark_living(carousel, s);
-	} else if (carousel_is_rank(hungriest)) {
-		carousel_plan_produce(carousel, order[0], slot);
-		mark_living(carousel, s);
-	} else {
-		n = leave_out_placed(carousel, order, n, &n_hungry);
-		carousel_deal_hand(carousel, order, n, n_hungry, s);
-		mark_living(carousel, s);
-	}
 	carousel->productions += s->hand.count;
+	carousel->outputs +=
+	    (uint64_t)s->hand.count * (unsigned)__builtin_popcount(s->hand.variants);
 	carousel->unfinished++;
 	*ret = (struct carousel_action){
 	    .kind = CAROUSEL_PRODUCE,

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * In which variants a hand is made. Jobs with different pipelines, the variants, share the carousel:
+ * whom a hand is made for and what goes into it does not ask for their variants (carousel_choose.c,
+ * carousel_deal.c), so a sample is read and decoded as often as if all had one pipeline. A variant of a
+ * hand costs what comes after the decoding, and memory that every slot has anyway; who needs the hand
+ * in a variant that it lacks is what makes another decoding necessary.
+ *
+ * So a hand is made in the variants of all living jobs that need the whole of it, also of those that it
+ * will pass for now: they may come back for it while it is resident, and where they do not, one of their
+ * variant mostly does. A job that does not live is asked for nothing; when it wakes it has the grants
+ * that it left. A hand of a fixed plan is made for those who will come to it soon, unless another slot
+ * has it for them; one of a tail for its job alone.
+ *
+ * The variants of a hand are decided once, when its production begins, as its memory is written in one
+ * go. Who comes later, with another variant, finds nothing in what is resident, and shares from the next
+ * hand on; hands that were made for others before are for him as if they were not there.
+ */
+
+#include "sched/carousel_state.h"
+
+bool carousel_variant_any_random(const struct carousel *carousel)
+{
+	for (uint32_t i = 0; i < CAROUSEL_MAX_VARIANTS; i++)
+		if (carousel->members[i] && !(carousel->config.usable_again >> i & 1))
+			return true;
+	return false;
+}
+
+int carousel_set_variant(struct carousel *carousel, uint32_t variant, bool usable_again)
+{
+	uint32_t bit;
+
+	if (variant >= CAROUSEL_MAX_VARIANTS || carousel->members[variant])
+		return CAROUSEL_E_BAD;
+	bit = UINT32_C(1) << variant;
+	carousel->config.usable_again &= ~bit;
+	if (usable_again)
+		carousel->config.usable_again |= bit;
+	for (uint32_t i = 0; i < carousel->n_slots; i++)
+		carousel->slots[i].hand.variants &= ~bit;
+	return 0;
+}
+
+/* Has another slot the hand of the job's plan, in its variant? */
+static bool has_elsewhere(const struct carousel *carousel, const struct carousel_member *member,
+			  uint32_t slot)
+{
+	for (uint32_t i = 0; i < carousel->n_slots; i++) {
+		const struct carousel_hand *hand = &carousel->slots[i].hand;
+
+		if (i != slot && hand->instance && carousel_variant_has(hand, member) &&
+		    hand->place == carousel->slots[slot].hand.place &&
+		    carousel_fixed_awaits(carousel, member, hand))
+			return true;
+	}
+	return false;
+}
+
+/* Will the job take the hand, as far as is known? A rank will if its group does. */
+static bool is_for(const struct carousel *carousel, uint32_t job, uint32_t slot, uint64_t now_ns)
+{
+	const struct carousel_member *member = &carousel->jobs[job];
+	const struct carousel_slot *s = &carousel->slots[slot];
+
+	if (!member->used || carousel_is_rank(member) ||
+	    !carousel_step_lives(carousel, job, now_ns, NULL))
+		return false;
+	if (member->plan.order)
+		return carousel_fixed_awaits(carousel, member, &s->hand) &&
+		       !has_elsewhere(carousel, member, slot);
+	if (s->uses[job] >= member->reuse && !carousel_variant_again(carousel, member))
+		return false;
+	return member->need_samples && carousel_chapter_allows(carousel, member, &s->hand) &&
+	       carousel_need_has(carousel, member, &s->hand);
+}
+
+uint32_t carousel_variant_of_hand(const struct carousel *carousel, uint32_t job, uint32_t slot,
+				  uint64_t now_ns)
+{
+	uint32_t variants = UINT32_C(1) << carousel->jobs[job].variant;
+
+	if (carousel->slots[slot].hand.is_private)
+		return variants;
+	for (uint32_t i = 0; i < CAROUSEL_MAX_JOBS; i++)
+		if (!(variants >> carousel->jobs[i].variant & 1) &&
+		    is_for(carousel, i, slot, now_ns))
+			variants |= UINT32_C(1) << carousel->jobs[i].variant;
+	return variants;
+}
+
+const char *carousel_variant_check(const struct carousel *carousel)
+{
+	uint32_t members[CAROUSEL_MAX_VARIANTS] = {0};
+
+	for (uint32_t job = 0; job < CAROUSEL_MAX_JOBS; job++) {
+		const struct carousel_member *member = &carousel->jobs[job];
+
+		if (!member->used)
+			continue;
+		members[member->variant]++;
+		for (uint32_t i = 0; i < member->n_grants; i++)
+			if (!carousel_variant_has(&carousel->slots[member->grants[i].slot].hand,
+						  member))
+				return "a job was granted a hand that is not of its variant";
+	}
+	for (uint32_t i = 0; i < CAROUSEL_MAX_VARIANTS; i++)
+		if (members[i] != carousel->members[i])
+			return "a variant's jobs are not counted right";
+	for (uint32_t i = 0; i < carousel->n_slots; i++)
+		if (carousel->slots[i].hand.variants >> CAROUSEL_MAX_VARIANTS)
+			return "a hand is of a variant that cannot be";
+	return NULL;
+}
