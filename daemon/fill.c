@@ -94,7 +94,7 @@ void fill_begin(struct stream *stream, uint32_t slot, uint64_t now_ns)
 			fill = &stream->fill[i];
 	}
 	if (!fill || lane_block_begin(&stream->lane, ++stream->orders, hand->lap, hand->seed, slot,
-				      hand->count, &fill->block)) {
+				      1, hand->count, &fill->block)) {
 		stream_fail(stream, OA_E_REFUSED, "internal error: no block for a hand");
 		return;
 	}

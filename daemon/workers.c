@@ -58,6 +58,7 @@ void workers_add(struct workers *workers, struct stream *stream)
 	}
 	wire_out_init(&out, PARENT_ADD);
 	wire_put_u64(&out, PARENT_KEY_LANE, stream->lane.number);
+	wire_put_u64(&out, PARENT_KEY_VARIANT, 0);
 	wire_put_string(&out, PARENT_KEY_SPEC, pipeline_canonical(stream->pipeline));
 	wire_put_u64(&out, PARENT_KEY_STRIDE, geometry->slot_stride);
 	wire_put_u64(&out, PARENT_KEY_SLOTS_BYTES, geometry->slots_bytes);

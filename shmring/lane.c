@@ -18,6 +18,10 @@
  * then goes once round, so a wrong hint costs time and never a task. s_ended says when to look (L5,
  * L6); the states say what is. Both may be wrong after a death.
  *
+ * A worker that was born before a variant came knows nothing of it. It passes over hands that have
+ * it, and where a new hand took the place of an old one between that look and the claim, it puts the
+ * task back and has a worker woken: one may have looked and gone to sleep meanwhile.
+ *
  * The lane is writable by workers, which run decoders on hostile bytes: each number is copied once
  * and checked against the private geometry (is_in_bounds()); a task that fails the check is FAILED
  * for everybody. What a captured worker can do to its own trust domain is spoil its pictures.
@@ -53,6 +57,12 @@ static uint32_t count_of(const struct lane *lane, uint32_t block)
 	uint32_t count = __atomic_load_n(&lane->block[block].d_count, __ATOMIC_RELAXED);
 
 	return BASE_MIN(count, lane->hand);
+}
+
+/* The same is true of these; who has claimed a task of the block reads what accessd wrote. */
+static uint32_t variants_of(const struct lane *lane, uint32_t block)
+{
+	return __atomic_load_n(&lane->block[block].d_variants, __ATOMIC_RELAXED);
 }
 
 /* Readers look for QUEUED tasks, workers for READY ones. */
@@ -95,12 +105,13 @@ void lane_task_key(struct lane *lane, uint32_t block, uint32_t index, uint64_t s
 }
 
 int lane_block_begin(struct lane *lane, uint64_t order, uint64_t lap, uint64_t seed, uint32_t slot,
-		     uint32_t count, uint32_t *ret_block)
+		     uint32_t variants, uint32_t count, uint32_t *ret_block)
 {
 	struct layout_block *block;
 	int r;
 
-	if (order == 0 || count == 0 || count > lane->hand)
+	if (order == 0 || count == 0 || count > lane->hand || variants == 0 ||
+	    variants >> LAYOUT_MAX_VARIANTS)
 		return LANE_E_BAD;
 	r = find_unused(lane, ret_block);
 	if (r)
@@ -109,6 +120,7 @@ int lane_block_begin(struct lane *lane, uint64_t order, uint64_t lap, uint64_t s
 	block->d_lap = lap;
 	block->d_seed = seed;
 	block->d_slot = slot;
+	__atomic_store_n(&block->d_variants, variants, __ATOMIC_RELAXED);
 	__atomic_store_n(&block->d_count, count, __ATOMIC_RELAXED);
 	atomic_store_explicit(&block->s_read_hint, 0, memory_order_relaxed);
 	atomic_store_explicit(&block->s_run_hint, 0, memory_order_relaxed);
@@ -336,6 +348,7 @@ static void copy_task(const struct lane *lane, uint32_t block, uint32_t index, u
 	    .label = task->d_label,
 	    .position = task->d_position,
 	    .slot = b->d_slot,
+	    .variants = variants_of(lane, block),
 	    .attempt = task->d_attempt,
 	    .owner = owner,
 	};
@@ -358,6 +371,11 @@ static bool finish(struct lane *lane, const struct lane_task *task, enum layout_
 	return false;
 }
 
+struct claim { /* from which state to which, and the variants that the claimant knows */
+	enum layout_task_state from, to;
+	uint32_t known;
+};
+
 static bool is_owned(const struct lane *lane, const struct lane_task *task,
 		     enum layout_task_state state)
 {
@@ -365,39 +383,55 @@ static bool is_owned(const struct lane *lane, const struct lane_task *task,
 				    memory_order_relaxed) == WORD(task->owner, state);
 }
 
-static int claim(struct lane *lane, uint32_t owner, enum layout_task_state from,
-		 enum layout_task_state to, struct lane_task *ret)
+/* Just claimed: is it what may be done, by us? */
+static int accept(struct lane *lane, uint32_t block, uint32_t index, uint32_t owner,
+		  const struct claim *claim, struct lane_task *ret)
+{
+	struct lane_task task;
+
+	copy_task(lane, block, index, owner, &task);
+	if (task.variants & ~claim->known) {
+		finish(lane, &task, claim->to, claim->from);
+		return LANE_E_STRANGE;
+	}
+	if (is_in_bounds(lane, &task)) {
+		*ret = task;
+		return 0;
+	}
+	set_outcome(task_of(lane, block, index), LAYOUT_FAIL_READ, -EBADMSG,
+		    "the task's numbers are out of bounds", 0);
+	finish(lane, &task, claim->to, LAYOUT_TASK_FAILED);
+	return LANE_E_BAD;
+}
+
+static int claim_any(struct lane *lane, uint32_t owner, const struct claim *claim,
+		     struct lane_task *ret)
 {
 	uint32_t block[LAYOUT_MAX_BLOCKS], index, n;
-	struct lane_task task;
 
 	if (atomic_load_explicit(&lane->head->d_closed, memory_order_seq_cst))
 		return LANE_E_NONE;
 	n = blocks_in_order(lane, block);
 	for (uint32_t i = 0; i < n; i++) {
-		if (!claim_in(lane, block[i], from, WORD(owner, to), &index))
-			continue;
-		copy_task(lane, block[i], index, owner, &task);
-		if (is_in_bounds(lane, &task)) {
-			*ret = task;
-			return 0;
-		}
-		set_outcome(task_of(lane, block[i], index), LAYOUT_FAIL_READ, -EBADMSG,
-			    "the task's numbers are out of bounds", 0);
-		finish(lane, &task, to, LAYOUT_TASK_FAILED);
-		return LANE_E_BAD;
+		if (!(variants_of(lane, block[i]) & ~claim->known) &&
+		    claim_in(lane, block[i], claim->from, WORD(owner, claim->to), &index))
+			return accept(lane, block[i], index, owner, claim, ret);
 	}
 	return LANE_E_NONE;
 }
 
 int lane_claim_read(struct lane *lane, uint32_t owner, struct lane_task *ret)
 {
-	return claim(lane, owner, LAYOUT_TASK_QUEUED, LAYOUT_TASK_READING, ret);
+	const struct claim claim = {LAYOUT_TASK_QUEUED, LAYOUT_TASK_READING, UINT32_MAX};
+
+	return claim_any(lane, owner, &claim, ret);
 }
 
-int lane_claim_run(struct lane *lane, uint32_t owner, struct lane_task *ret)
+int lane_claim_run(struct lane *lane, uint32_t owner, uint32_t known, struct lane_task *ret)
 {
-	return claim(lane, owner, LAYOUT_TASK_READY, LAYOUT_TASK_RUNNING, ret);
+	const struct claim claim = {LAYOUT_TASK_READY, LAYOUT_TASK_RUNNING, known};
+
+	return claim_any(lane, owner, &claim, ret);
 }
 
 bool lane_read_done(struct lane *lane, const struct lane_task *task, enum layout_fail stage,

@@ -12,7 +12,7 @@
 #include "base/base.h"
 #include "shmring/layout.h"
 
-enum { LANE_E_NONE = 1, LANE_E_BAD = 2, LANE_E_FULL = 3 };
+enum { LANE_E_NONE = 1, LANE_E_BAD = 2, LANE_E_FULL = 3, LANE_E_STRANGE = 4 };
 
 struct lane { /* a mapped lane; geometry is a private copy, checked */
 	struct layout_lane *head;
@@ -25,7 +25,8 @@ struct lane_task { /* a claimed task: private copy of what is needed, checked ag
 	uint32_t block, index;
 	uint64_t sample, random_id, arena_offset, lap, seed;
 	uint32_t bytes, label, position, slot, attempt;
-	uint32_t owner; /* who claimed it */
+	uint32_t variants; /* a bit each: whose fields are to be made */
+	uint32_t owner;    /* who claimed it */
 };
 
 /* ---- memory (lane_memory.c) ---- */
@@ -43,10 +44,10 @@ int bell_attach(int fd, struct layout_bell **ret); /* LANE_E_BAD, negative errno
 void bell_detach(struct layout_bell *bell);
 
 /* ---- accessd (lane.c) ---- */
-/* A free block for a hand of count tasks, tasks HELD. LANE_E_FULL if none, LANE_E_BAD if order is 0
- * or count is not 1 .. hand. order: lowest is served first. */
+/* A free block for a hand of count tasks, tasks HELD. LANE_E_FULL if none, LANE_E_BAD if order is 0,
+ * count is not 1 .. hand or variants names none. order: lowest is served first. */
 int lane_block_begin(struct lane *lane, uint64_t order, uint64_t lap, uint64_t seed, uint32_t slot,
-		     uint32_t count, uint32_t *ret_block);
+		     uint32_t variants, uint32_t count, uint32_t *ret_block);
 /* A HELD task's random ops have another key than its block's. */
 void lane_task_key(struct lane *lane, uint32_t block, uint32_t index, uint64_t seed, uint64_t lap);
 /* Fills a HELD task (or one that ended, for a retry) and makes it QUEUED. The caller rings
@@ -90,8 +91,11 @@ bool lane_read_done(struct lane *lane, const struct lane_task *task, enum layout
 		    int code, const char *text, uint64_t read_ns);
 
 /* ---- workers (lane.c) ---- */
-/* As lane_claim_read(), of READY tasks; and as lane_read_done(): RUNNING -> DONE or FAILED. */
-int lane_claim_run(struct lane *lane, uint32_t owner, struct lane_task *ret);
+/* As lane_claim_read(), of READY tasks of hands all of whose variants are among `known` (bits): what
+ * somebody does not know is left to others. LANE_E_STRANGE: it had such a task for a moment and gave
+ * it back: ring bell_ring_workers(). */
+int lane_claim_run(struct lane *lane, uint32_t owner, uint32_t known, struct lane_task *ret);
+/* As lane_read_done(): RUNNING -> DONE or FAILED. */
 bool lane_run_done(struct lane *lane, const struct lane_task *task, enum layout_fail stage,
 		   int code, const char *text, uint32_t work_us);
 

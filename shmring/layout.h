@@ -11,8 +11,8 @@
  * another's memory copies the geometry out once, loads each word once and checks its private copy.
  *
  *   memory   writers                          readers                made, sealed
- *   slots    worker parent + its workers      ranks, read-only       one a stream; FUTURE_WRITE
- *   board    accessd                          ranks, read-only       one a stream; FUTURE_WRITE
+ *   slots    worker parent + its workers      ranks, read-only       one a variant; FUTURE_WRITE
+ *   board    accessd                          ranks, read-only       one a variant; FUTURE_WRITE
  *   inbox    accessd                          one rank, read-only    one a rank;   FUTURE_WRITE
  *   outbox   one rank                         accessd (hostile)      one a rank
  *   lane     accessd, reader, workers         the same (a domain)    one a stream
@@ -37,6 +37,7 @@
 #define LAYOUT_MAX_SLOTS 1024
 #define LAYOUT_MAX_WORKERS 256
 #define LAYOUT_MAX_BLOCKS 4   /* hands in production at once in one stream */
+#define LAYOUT_MAX_VARIANTS 8 /* pipelines of one stream */
 #define LAYOUT_MAX_HAND 65536 /* samples a hand */
 #define LAYOUT_GRANT_RING 64  /* grants a rank's inbox holds */
 #define LAYOUT_MAX_PINS 2
@@ -253,8 +254,10 @@ struct layout_block {             /* head of a block, 256 bytes */
 	uint64_t d_lap;           /* of the hand; a task of a list may have another */
 	uint64_t d_seed;
 	uint32_t d_slot;
-	uint32_t d_count; /* tasks */
-	uint64_t reserved0[4];
+	uint32_t d_count;    /* tasks */
+	uint32_t d_variants; /* a bit for each pipeline of the stream whose fields are made */
+	uint32_t reserved;
+	uint64_t reserved0[3];
 	_Atomic uint32_t s_read_hint; /* tasks below it are not QUEUED, as far as known */
 	uint32_t reserved1[15];
 	_Atomic uint32_t s_run_hint; /* tasks below it are not READY, as far as known */

@@ -8,8 +8,9 @@
  *   START -> ADD -> ADDED -> (accessd seals) -> GO -> STARTED ...  -> REMOVE -> EXITED ... ->
  * REMOVED
  *
- * Generations: ADD makes a lane that workers of the next generation know; GO begins that one,
- * unless an earlier GO or REMOVE has. So any number of ADDs costs one change of workers.
+ * Generations: ADD makes a lane, or a variant of one, that workers of the next generation know; GO
+ * begins that one, unless an earlier GO or REMOVE has. So any number of ADDs costs one change of
+ * workers.
  *
  * Backpressure: while accessd does not read what it is told, no command is read and no worker is
  * started, so at most N deaths and one answer wait.
@@ -105,14 +106,17 @@ static void parent_flush(struct parent *parent)
 	}
 }
 
+/* variant: WORKSET_ALL for the lane as a whole. */
 static void parent_tell_lane(struct parent *parent, enum parent_message type, uint64_t number,
-			     const char *text)
+			     uint64_t variant, const char *text)
 {
 	struct wire_out *out = parent_write(parent, type);
 
 	if (out == NULL)
 		return;
 	wire_put_u64(out, PARENT_KEY_LANE, number);
+	if (variant != WORKSET_ALL)
+		wire_put_u64(out, PARENT_KEY_VARIANT, variant);
 	if (text != NULL)
 		wire_put_string(out, PARENT_KEY_TEXT, text);
 }
@@ -165,7 +169,8 @@ static void parent_on_start(struct parent *parent, struct wire_in *message)
 /* Borrows from message until it is freed. 0 or WIRE_E_MISSING. */
 static int parent_read_add(const struct wire_in *message, struct workset_request *ret)
 {
-	if (wire_get_u64(message, PARENT_KEY_STRIDE, &ret->stride) != 0 ||
+	if (wire_get_u64(message, PARENT_KEY_VARIANT, &ret->variant) != 0 ||
+	    wire_get_u64(message, PARENT_KEY_STRIDE, &ret->stride) != 0 ||
 	    wire_get_u64(message, PARENT_KEY_SLOTS_BYTES, &ret->slots_bytes) != 0 ||
 	    wire_get_string(message, PARENT_KEY_SPEC, &ret->spec) != 0)
 		return WIRE_E_MISSING;
@@ -190,9 +195,10 @@ static void parent_on_add(struct parent *parent, struct wire_in *message)
 	if (rc < 0)
 		diag_set(&diag, "the workers have no memory for another stream: %s", strerror(-rc));
 	if (rc == 0)
-		parent_tell_lane(parent, PARENT_ADDED, request.number, NULL);
+		parent_tell_lane(parent, PARENT_ADDED, request.number, request.variant, NULL);
 	else
-		parent_tell_lane(parent, PARENT_REFUSED, request.number, diag.text);
+		parent_tell_lane(parent, PARENT_REFUSED, request.number, request.variant,
+				 diag.text);
 }
 
 static void parent_on_go(struct parent *parent, struct wire_in *message)
@@ -205,27 +211,33 @@ static void parent_on_go(struct parent *parent, struct wire_in *message)
 	if (lane == NULL || lane->is_leaving)
 		log_line(LOG_LEVEL_WARN, "parent-no-lane", "message=go lane=%llu",
 			 (unsigned long long)number);
-	else if (lane->known_from > parent->pool.generation)
+	else if (workset_has_news(lane, parent->pool.generation))
 		pool_retire(&parent->pool);
 }
 
 /* Also for a lane that was refused or never came: no worker maps it, so that is the answer. */
 static void parent_on_remove(struct parent *parent, struct wire_in *message)
 {
+	const uint64_t leaves = parent->pool.generation + 1;
+	uint64_t number, variant = WORKSET_ALL;
 	struct workset_lane *lane;
-	uint64_t number;
 
 	if (wire_get_u64(message, PARENT_KEY_LANE, &number) != 0) {
 		parent_end(parent, -EPROTO);
 		return;
 	}
+	wire_get_u64(message, PARENT_KEY_VARIANT, &variant);
 	lane = workset_find(&parent->workset, number);
-	if (lane == NULL) {
-		parent_tell_lane(parent, PARENT_REMOVED, number, NULL);
-	} else if (!lane->is_leaving) {
-		workset_unmap(lane, parent->pool.generation + 1);
-		pool_retire(&parent->pool);
+	if (lane != NULL && lane->is_leaving)
+		return;
+	if (lane == NULL ||
+	    (variant != WORKSET_ALL && !workset_unmap_variant(lane, variant, leaves))) {
+		parent_tell_lane(parent, PARENT_REMOVED, number, variant, NULL);
+		return;
 	}
+	if (variant == WORKSET_ALL)
+		workset_unmap(lane, leaves);
+	pool_retire(&parent->pool);
 }
 
 static void parent_on_kill(struct parent *parent, struct wire_in *message)
@@ -300,14 +312,14 @@ static void parent_log_setup(const struct pool_event *event)
 static void parent_reap(struct parent *parent)
 {
 	struct pool_event event;
-	uint32_t number;
+	uint32_t number, variant;
 
 	while (pool_reap(&parent->pool, base_now_ns(), &event) == 0) {
 		parent_log_setup(&event);
 		parent_tell_exited(parent, &event);
 	}
-	while (workset_forget(&parent->workset, pool_oldest(&parent->pool), &number))
-		parent_tell_lane(parent, PARENT_REMOVED, number, NULL);
+	while (workset_forget(&parent->workset, pool_oldest(&parent->pool), &number, &variant))
+		parent_tell_lane(parent, PARENT_REMOVED, number, variant, NULL);
 }
 
 static void parent_populate(struct parent *parent)

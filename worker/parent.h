@@ -17,18 +17,19 @@
 enum parent_message {
 	/* accessd -> parent */
 	PARENT_START = 1, /* fd 0: bell, fd 1: eventfd of accessd */
-	PARENT_ADD = 2,   /* LANE, SPEC, STRIDE, SLOTS_BYTES, OFFSETS; fd 0: slots (unsealed), fd 1:
-			     lane, fd 2: arena
+	PARENT_ADD = 2,   /* LANE, VARIANT, SPEC, STRIDE, SLOTS_BYTES, OFFSETS; fd 0: slots
+			     (unsealed); with the lane's first variant fd 1: lane, fd 2: arena
 			     -> ADDED (mapped; accessd then seals and sends GO) | REFUSED */
 	PARENT_GO =
 	    3, /* LANE: start workers that know it; older workers finish their task and exit */
 	PARENT_REMOVE =
-	    4, /* LANE: unmap; workers are replaced by ones that do not know it -> REMOVED */
+	    4, /* LANE, and VARIANT if it is to lose only that one: unmap; workers are replaced by
+		* ones that do not know it -> REMOVED */
 	PARENT_KILL = 5, /* WORKER: SIGKILL it (hung); EXITED follows, a new one is started */
 	/* parent -> accessd */
-	PARENT_ADDED = 16,   /* LANE */
-	PARENT_REFUSED = 17, /* LANE, TEXT */
-	PARENT_REMOVED = 18, /* LANE: no worker maps it any more */
+	PARENT_ADDED = 16,   /* LANE, VARIANT */
+	PARENT_REFUSED = 17, /* LANE, VARIANT, TEXT */
+	PARENT_REMOVED = 18, /* LANE, VARIANT as in REMOVE: no worker maps it any more */
 	PARENT_STARTED = 19, /* WORKER, INDEX (in the bell), PID */
 	PARENT_EXITED = 20,  /* WORKER, INDEX, STATUS (wait status), CPU_NS (user + system) */
 };
@@ -47,6 +48,7 @@ enum parent_key {
 	PARENT_KEY_STATUS = 9,
 	PARENT_KEY_CPU_NS = 10,
 	PARENT_KEY_TEXT = 11,
+	PARENT_KEY_VARIANT = 12, /* u64: number of a pipeline in its lane */
 };
 
 #define PARENT_CONTROL_FD 3

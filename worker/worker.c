@@ -34,6 +34,7 @@
 #define WORKER_HEAP_SPARE (16 << 20)
 #define WORKER_HEAP_SHARE 8 /* of its memory a worker must still get, to go on after a failure */
 
+_Static_assert(PIPELINE_MAX_VARIANTS == LAYOUT_MAX_VARIANTS, "one number of variants");
 _Static_assert((int)PIPELINE_FAIL_DECODE == (int)LAYOUT_FAIL_DECODE, "one set of numbers");
 _Static_assert((int)PIPELINE_FAIL_REFUSED == (int)LAYOUT_FAIL_REFUSED, "one set of numbers");
 _Static_assert((int)PIPELINE_FAIL_MEMORY == (int)LAYOUT_FAIL_MEMORY, "one set of numbers");
@@ -42,6 +43,7 @@ _Static_assert((int)PIPELINE_FAIL_OP == (int)LAYOUT_FAIL_OP, "one set of numbers
 struct worker_lane {
 	const struct workset_lane *set;
 	struct lane lane;             /* own copy: its private state is this worker's */
+	uint32_t known;               /* variants, a bit each */
 	struct pipeline_run *scratch; /* made when the lane's first task comes */
 };
 
@@ -92,9 +94,12 @@ static void worker_fail(struct pipeline_error *ret, enum pipeline_fail stage, in
 
 static int worker_need_scratch(struct worker_lane *lane, struct pipeline_error *ret_error)
 {
-	const struct pipeline *pipeline = lane->set->pipeline;
+	const struct pipeline *pipelines[LAYOUT_MAX_VARIANTS];
 
-	if (lane->scratch != NULL || pipeline_run_new(&pipeline, 1, &lane->scratch) == 0)
+	for (unsigned v = 0; v < LAYOUT_MAX_VARIANTS; v++)
+		pipelines[v] = lane->known >> v & 1 ? lane->set->variant[v].pipeline : NULL;
+	if (lane->scratch != NULL ||
+	    pipeline_run_new(pipelines, LAYOUT_MAX_VARIANTS, &lane->scratch) == 0)
 		return 0;
 	worker_fail(ret_error, PIPELINE_FAIL_MEMORY, 0, "no memory for the pipeline");
 	return PIPELINE_E_BAD;
@@ -105,17 +110,18 @@ static int worker_run(const struct worker_setup *setup, struct worker_lane *lane
 		      const struct lane_task *task, struct pipeline_error *ret_error)
 {
 	const struct pipeline_key key = {task->seed, task->lap, task->random_id};
-	struct pipeline_out out;
+	struct pipeline_out out[LAYOUT_MAX_VARIANTS];
 
-	if (!workset_outputs(lane->set, task, out.field)) {
+	if (!workset_outputs(lane->set, task, out)) {
 		worker_fail(ret_error, PIPELINE_FAIL_REFUSED, 0, "no such slot or position");
 		return PIPELINE_E_BAD;
 	}
 	if (worker_need_scratch(lane, ret_error) != 0)
 		return PIPELINE_E_BAD;
 	fault_strike(setup->fault, task->sample);
-	return pipeline_run_sample(lane->scratch, 1, lane->set->arena + task->arena_offset,
-				   task->bytes, task->label, &key, &out, ret_error);
+	return pipeline_run_sample(lane->scratch, task->variants,
+				   lane->set->arena + task->arena_offset, task->bytes, task->label,
+				   &key, out, ret_error);
 }
 
 static void worker_ring_accessd(const struct worker *worker)
@@ -169,14 +175,17 @@ static bool worker_turn(struct worker *worker)
 {
 	for (unsigned n = 0; n < worker->count; n++) {
 		unsigned i = (worker->next + n) % worker->count;
+		struct worker_lane *lane = &worker->lane[i];
 		struct lane_task task;
-		int rc = lane_claim_run(&worker->lane[i].lane, worker->setup->owner, &task);
+		int rc = lane_claim_run(&lane->lane, worker->setup->owner, lane->known, &task);
 
 		if (rc == LANE_E_NONE)
 			continue;
 		worker->next = i + 1;
 		if (rc == 0)
-			worker_do(worker, &worker->lane[i], &task);
+			worker_do(worker, lane, &task);
+		else if (rc == LANE_E_STRANGE)
+			bell_ring_workers(worker->setup->bell);
 		else
 			worker_ring_accessd(worker); /* the claim made the task FAILED */
 		return true;
@@ -242,10 +251,12 @@ static bool worker_init(struct worker *worker, const struct worker_setup *setup)
 	if (worker->lane == NULL)
 		return false;
 	for (unsigned i = 0; i < set->count; i++) {
-		if (!workset_knows(set->lane[i], setup->generation))
+		uint32_t known = workset_known(set->lane[i], setup->generation);
+
+		if (!known)
 			continue;
-		worker->lane[worker->count].set = set->lane[i];
-		worker->lane[worker->count++].lane = set->lane[i]->lane;
+		worker->lane[worker->count++] = (struct worker_lane){
+		    .set = set->lane[i], .lane = set->lane[i]->lane, .known = known};
 	}
 	return true;
 }

@@ -10,6 +10,9 @@
  * workset_check_fields() makes sure, once, that all of it is inside one slot for every position
  * below the lane's hand, and that no two fields overlap; workset_outputs() then compares slot and
  * position.
+ *
+ * A lane has at least one variant. Others come and go while workers run, who have the lane as it was
+ * when they were forked: what they do not know they leave to others (lane_claim_run()).
  */
 
 #include "worker/workset.h"
@@ -39,6 +42,14 @@ static int workset_refuse_errno(struct diag *diag, uint64_t number, const char *
 	return WORKSET_E_REFUSED;
 }
 
+static void workset_variant_fini(struct workset_variant *variant)
+{
+	if (variant->slots != NULL)
+		munmap(variant->slots, variant->slots_bytes);
+	pipeline_free(variant->pipeline);
+	*variant = (struct workset_variant){.state = WORKSET_UNUSED};
+}
+
 static void workset_lane_free(struct workset_lane *lane)
 {
 	if (lane == NULL)
@@ -47,9 +58,8 @@ static void workset_lane_free(struct workset_lane *lane)
 		lane_arena_detach(&lane->lane, lane->arena);
 	if (lane->lane.head != NULL)
 		lane_detach(&lane->lane);
-	if (lane->slots != NULL)
-		munmap(lane->slots, lane->slots_bytes);
-	pipeline_free(lane->pipeline);
+	for (unsigned v = 0; v < LAYOUT_MAX_VARIANTS; v++)
+		workset_variant_fini(&lane->variant[v]);
 	free(lane);
 }
 
@@ -67,31 +77,29 @@ static bool workset_overlap(const struct workset_field *a, const struct workset_
 
 /* Every product and sum below stays under 2^64: hand <= LAYOUT_MAX_HAND, and sample_bytes is
  * compared with stride first, which is at most slots_bytes, the size of a mapping. */
-static const char *workset_check_fields(const struct workset_lane *lane)
+static const char *workset_check_fields(const struct workset_variant *variant, uint64_t hand)
 {
-	uint64_t hand = lane->lane.hand;
-
-	for (unsigned f = 0; f < lane->n_fields; f++) {
-		const struct workset_field *field = &lane->field[f];
+	for (unsigned f = 0; f < variant->n_fields; f++) {
+		const struct workset_field *field = &variant->field[f];
 
 		if (field->offset % BASE_CACHE_LINE != 0)
 			return "a field's array does not start on a cache line";
-		if (field->sample_bytes > lane->stride / hand)
+		if (field->sample_bytes > variant->stride / hand)
 			return "a field's array is larger than a slot";
-		if (field->offset > lane->stride - hand * field->sample_bytes)
+		if (field->offset > variant->stride - hand * field->sample_bytes)
 			return "a field's array ends outside its slot";
 		for (unsigned g = 0; g < f; g++)
-			if (workset_overlap(field, &lane->field[g], hand))
+			if (workset_overlap(field, &variant->field[g], hand))
 				return "two fields overlap";
 	}
 	return NULL;
 }
 
-static int workset_copy_fields(struct workset_lane *lane, const struct workset_request *request,
-			       struct diag *diag)
+static int workset_copy_fields(struct workset_variant *variant, uint64_t hand,
+			       const struct workset_request *request, struct diag *diag)
 {
 	const struct pipeline_field *fields;
-	unsigned n_fields = pipeline_fields(lane->pipeline, &fields);
+	unsigned n_fields = pipeline_fields(variant->pipeline, &fields);
 	uint64_t pairs[PIPELINE_MAX_FIELDS][2];
 	const char *wrong;
 
@@ -104,15 +112,15 @@ static int workset_copy_fields(struct workset_lane *lane, const struct workset_r
 			return workset_refuse(
 			    diag, request->number,
 			    "a field's samples have another size than its pipeline makes");
-		lane->field[f].offset = pairs[f][0];
-		lane->field[f].sample_bytes = pairs[f][1];
+		variant->field[f].offset = pairs[f][0];
+		variant->field[f].sample_bytes = pairs[f][1];
 	}
-	lane->n_fields = n_fields;
-	wrong = workset_check_fields(lane);
+	variant->n_fields = n_fields;
+	wrong = workset_check_fields(variant, hand);
 	return wrong == NULL ? 0 : workset_refuse(diag, request->number, wrong);
 }
 
-static int workset_map_slots(struct workset_lane *lane, const struct workset_request *request,
+static int workset_map_slots(struct workset_variant *variant, const struct workset_request *request,
 			     struct diag *diag)
 {
 	struct stat status;
@@ -127,10 +135,10 @@ static int workset_map_slots(struct workset_lane *lane, const struct workset_req
 	r = board_slots_map(request->slots_fd, request->slots_bytes, &map);
 	if (r)
 		return workset_refuse_errno(diag, request->number, "slots", -r);
-	lane->slots = map;
-	lane->slots_bytes = request->slots_bytes;
-	lane->stride = request->stride;
-	lane->n_slots = request->slots_bytes / request->stride;
+	variant->slots = map;
+	variant->slots_bytes = request->slots_bytes;
+	variant->stride = request->stride;
+	variant->n_slots = request->slots_bytes / request->stride;
 	return 0;
 }
 
@@ -154,18 +162,57 @@ static int workset_map_tasks(struct workset_lane *lane, const struct workset_req
 	return 0;
 }
 
-static int workset_admit(const struct workset *set, const struct workset_request *request,
-			 struct diag *diag)
+static int workset_admit(struct workset *set, const struct workset_request *request,
+			 const struct workset_lane *lane, struct diag *diag)
 {
-	if (set->count == WORKSET_MAX_LANES)
+	if (lane == NULL && set->count == WORKSET_MAX_LANES)
 		return workset_refuse(diag, request->number, "too many streams in one pool");
-	if (request->number > UINT16_MAX)
+	if (request->number > UINT16_MAX || request->variant >= LAYOUT_MAX_VARIANTS)
 		return workset_refuse(diag, request->number, "its number is too large");
-	for (unsigned i = 0; i < set->count; i++)
-		if (set->lane[i]->number == request->number)
-			return workset_refuse(diag, request->number, "its number is still in use");
-	if (request->slots_fd < 0 || request->lane_fd < 0 || request->arena_fd < 0)
+	if (lane != NULL &&
+	    (lane->is_leaving || lane->variant[request->variant].state != WORKSET_UNUSED))
+		return workset_refuse(diag, request->number, "its number is still in use");
+	if (request->slots_fd < 0 ||
+	    (lane == NULL && (request->lane_fd < 0 || request->arena_fd < 0)))
 		return workset_refuse_errno(diag, request->number, "memory", EMFILE);
+	return 0;
+}
+
+static int workset_lane_new(const struct workset_request *request, struct workset_lane **ret,
+			    struct diag *diag)
+{
+	_cleanup_(workset_lane_freep) struct workset_lane *lane = calloc(1, sizeof(*lane));
+	int rc;
+
+	if (lane == NULL)
+		return -ENOMEM;
+	lane->number = (uint32_t)request->number;
+	rc = workset_map_tasks(lane, request, diag);
+	if (rc == 0)
+		*ret = base_take_ptr(lane);
+	return rc;
+}
+
+/* Leaves the variant UNUSED where it fails. */
+static int workset_add_variant(struct workset_lane *lane, const struct workset_request *request,
+			       uint64_t known_from, struct diag *diag)
+{
+	struct workset_variant *variant = &lane->variant[request->variant];
+	int rc = pipeline_compile(request->spec, strlen(request->spec), &variant->pipeline, diag);
+
+	if (rc == PIPELINE_E_BAD)
+		rc = WORKSET_E_REFUSED;
+	if (rc == 0)
+		rc = workset_map_slots(variant, request, diag);
+	if (rc == 0)
+		rc = workset_copy_fields(variant, lane->lane.hand, request, diag);
+	if (rc != 0) {
+		workset_variant_fini(variant);
+		return rc;
+	}
+	warm_up(variant->pipeline);
+	variant->known_from = known_from;
+	variant->state = WORKSET_MAPPED;
 	return 0;
 }
 
@@ -173,26 +220,18 @@ int workset_add(struct workset *set, const struct workset_request *request, uint
 		struct diag *diag)
 {
 	_cleanup_(workset_lane_freep) struct workset_lane *lane = NULL;
-	int rc = workset_admit(set, request, diag);
+	struct workset_lane *known = workset_find(set, request->number);
+	int rc = workset_admit(set, request, known, diag);
 
 	if (rc != 0)
 		return rc;
-	lane = calloc(1, sizeof(*lane));
-	if (lane == NULL)
-		return -ENOMEM;
-	lane->number = (uint32_t)request->number;
-	lane->known_from = known_from;
-	rc = pipeline_compile(request->spec, strlen(request->spec), &lane->pipeline, diag);
-	if (rc != 0)
-		return rc == PIPELINE_E_BAD ? WORKSET_E_REFUSED : rc;
-	rc = workset_map_slots(lane, request, diag);
+	if (known != NULL)
+		return workset_add_variant(known, request, known_from, diag);
+	rc = workset_lane_new(request, &lane, diag);
 	if (rc == 0)
-		rc = workset_map_tasks(lane, request, diag);
-	if (rc == 0)
-		rc = workset_copy_fields(lane, request, diag);
+		rc = workset_add_variant(lane, request, known_from, diag);
 	if (rc != 0)
 		return rc;
-	warm_up(lane->pipeline);
 	set->lane[set->count++] = base_take_ptr(lane);
 	return 0;
 }
@@ -215,43 +254,110 @@ void workset_unmap(struct workset_lane *lane, uint64_t leaves)
 {
 	lane_arena_detach(&lane->lane, lane->arena);
 	lane_detach(&lane->lane);
-	munmap(lane->slots, lane->slots_bytes);
-	pipeline_free(lane->pipeline);
+	for (unsigned v = 0; v < LAYOUT_MAX_VARIANTS; v++)
+		workset_variant_fini(&lane->variant[v]);
 	*lane = (struct workset_lane){.number = lane->number, .is_leaving = true, .leaves = leaves};
 }
 
-bool workset_forget(struct workset *set, uint64_t oldest, uint32_t *ret_number)
+bool workset_unmap_variant(struct workset_lane *lane, uint64_t number, uint64_t leaves)
+{
+	struct workset_variant *variant = &lane->variant[BASE_MIN(number, LAYOUT_MAX_VARIANTS - 1)];
+
+	if (number >= LAYOUT_MAX_VARIANTS || variant->state != WORKSET_MAPPED)
+		return false;
+	workset_variant_fini(variant);
+	variant->state = WORKSET_LEAVES;
+	variant->leaves = leaves;
+	return true;
+}
+
+/* One variant of the lane that has left. */
+static bool workset_forget_variant(struct workset_lane *lane, uint64_t oldest,
+				   uint32_t *ret_variant)
+{
+	for (uint32_t v = 0; v < LAYOUT_MAX_VARIANTS; v++) {
+		struct workset_variant *variant = &lane->variant[v];
+
+		if (variant->state != WORKSET_LEAVES || oldest < variant->leaves)
+			continue;
+		variant->state = WORKSET_UNUSED;
+		*ret_variant = v;
+		return true;
+	}
+	return false;
+}
+
+bool workset_forget(struct workset *set, uint64_t oldest, uint32_t *ret_number,
+		    uint32_t *ret_variant)
 {
 	for (unsigned i = 0; i < set->count; i++) {
-		if (!set->lane[i]->is_leaving || oldest < set->lane[i]->leaves)
+		struct workset_lane *lane = set->lane[i];
+
+		*ret_number = lane->number;
+		if (workset_forget_variant(lane, oldest, ret_variant))
+			return true;
+		if (!lane->is_leaving || oldest < lane->leaves)
 			continue;
-		*ret_number = set->lane[i]->number;
-		free(set->lane[i]);
+		*ret_variant = WORKSET_ALL;
+		free(lane);
 		set->lane[i] = set->lane[--set->count];
 		return true;
 	}
 	return false;
 }
 
-bool workset_knows(const struct workset_lane *lane, uint64_t generation)
+bool workset_has_news(const struct workset_lane *lane, uint64_t generation)
 {
-	return !lane->is_leaving && lane->known_from <= generation;
+	for (unsigned v = 0; v < LAYOUT_MAX_VARIANTS; v++)
+		if (lane->variant[v].state == WORKSET_MAPPED &&
+		    lane->variant[v].known_from > generation)
+			return true;
+	return false;
+}
+
+uint32_t workset_known(const struct workset_lane *lane, uint64_t generation)
+{
+	uint32_t known = 0;
+
+	for (unsigned v = 0; v < LAYOUT_MAX_VARIANTS; v++)
+		if (lane->variant[v].state == WORKSET_MAPPED &&
+		    lane->variant[v].known_from <= generation)
+			known |= UINT32_C(1) << v;
+	return known;
 }
 
 bool workset_is_idle(const struct workset *set, uint64_t generation)
 {
 	for (unsigned i = 0; i < set->count; i++)
-		if (workset_knows(set->lane[i], generation))
+		if (workset_known(set->lane[i], generation))
 			return false;
 	return true;
 }
 
-bool workset_outputs(const struct workset_lane *lane, const struct lane_task *task, void *out[])
+/* position is below the lane's hand. */
+static void workset_point(const struct workset_variant *variant, const struct lane_task *task,
+			  struct pipeline_out *out)
 {
-	if (task->slot >= lane->n_slots || task->position >= lane->lane.hand)
+	for (unsigned f = 0; f < variant->n_fields; f++)
+		out->field[f] = variant->slots + task->slot * variant->stride +
+				variant->field[f].offset +
+				task->position * variant->field[f].sample_bytes;
+}
+
+bool workset_outputs(const struct workset_lane *lane, const struct lane_task *task,
+		     struct pipeline_out out[LAYOUT_MAX_VARIANTS])
+{
+	if (task->variants == 0 || task->variants >> LAYOUT_MAX_VARIANTS ||
+	    task->position >= lane->lane.hand)
 		return false;
-	for (unsigned f = 0; f < lane->n_fields; f++)
-		out[f] = lane->slots + task->slot * lane->stride + lane->field[f].offset +
-			 task->position * lane->field[f].sample_bytes;
+	for (unsigned v = 0; v < LAYOUT_MAX_VARIANTS; v++) {
+		const struct workset_variant *variant = &lane->variant[v];
+
+		if (!(task->variants >> v & 1))
+			continue;
+		if (variant->state != WORKSET_MAPPED || task->slot >= variant->n_slots)
+			return false;
+		workset_point(variant, task, &out[v]);
+	}
 	return true;
 }

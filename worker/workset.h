@@ -21,19 +21,32 @@ struct workset_field {
 	uint64_t sample_bytes; /* from sample to sample */
 };
 
-struct workset_lane {
-	uint32_t number;
-	bool is_leaving; /* unmapped here; workers of a generation before `leaves` may have it */
-	uint64_t known_from; /* workers of this generation and later know the lane */
+enum workset_state {
+	WORKSET_UNUSED = 0,
+	WORKSET_MAPPED,
+	WORKSET_LEAVES, /* unmapped here; workers of a generation before `leaves` may have it */
+};
+
+struct workset_variant { /* a pipeline of a lane, and where its fields go */
+	enum workset_state state;
+	uint64_t known_from; /* workers of this generation and later know it */
 	uint64_t leaves;
-	/* mapped; gone when is_leaving: */
-	struct lane lane;
-	uint8_t *arena; /* read-only */
+	/* while MAPPED: */
 	uint8_t *slots;
 	uint64_t stride, slots_bytes, n_slots;
 	struct pipeline *pipeline;
 	unsigned n_fields;
 	struct workset_field field[PIPELINE_MAX_FIELDS];
+};
+
+struct workset_lane {
+	uint32_t number;
+	bool is_leaving; /* unmapped here; workers of a generation before `leaves` may have it */
+	uint64_t leaves;
+	/* mapped; gone when is_leaving: */
+	struct lane lane;
+	uint8_t *arena; /* read-only */
+	struct workset_variant variant[LAYOUT_MAX_VARIANTS];
 };
 
 struct workset {
@@ -42,15 +55,16 @@ struct workset {
 };
 
 struct workset_request { /* everything borrowed for the call */
-	uint64_t number, stride, slots_bytes;
+	uint64_t number, variant, stride, slots_bytes;
 	const char *spec;
 	const void *offsets; /* uint64_t [fields of the pipeline][2], not aligned */
 	size_t offsets_size;
 	int slots_fd, lane_fd, arena_fd; /* -1: did not come */
 };
 
-/* Maps the lane and compiles its pipeline. 0, WORKSET_E_REFUSED and *diag, or -ENOMEM. The
- * descriptors stay the caller's, who closes them: the mappings are all that is kept. */
+/* Maps a variant's slots and compiles its pipeline; with the first one of a lane, maps the lane. 0,
+ * WORKSET_E_REFUSED and *diag, or -ENOMEM. The descriptors stay the caller's, who closes them: the
+ * mappings are all that is kept. */
 int workset_add(struct workset *set, const struct workset_request *request, uint64_t known_from,
 		struct diag *diag);
 void workset_fini(struct workset *set); /* unmaps and frees everything */
@@ -58,14 +72,23 @@ void workset_fini(struct workset *set); /* unmaps and frees everything */
 struct workset_lane *workset_find(struct workset *set, uint64_t number);
 /* Unmaps it; it stays in the set as leaving until workset_forget(). */
 void workset_unmap(struct workset_lane *lane, uint64_t leaves);
-/* Takes one leaving lane out of the set that no generation from `oldest` on knows.
- * false if there is none. */
-bool workset_forget(struct workset *set, uint64_t oldest, uint32_t *ret_number);
+/* As workset_unmap(), one variant. false: there is none of that number. */
+bool workset_unmap_variant(struct workset_lane *lane, uint64_t number, uint64_t leaves);
+/* Takes one leaving lane out of the set, or one leaving variant (*ret_variant, else WORKSET_ALL), that
+ * no generation from `oldest` on knows. false if there is none. */
+#define WORKSET_ALL UINT32_MAX
+bool workset_forget(struct workset *set, uint64_t oldest, uint32_t *ret_number,
+		    uint32_t *ret_variant);
+/* Is there anything in the lane that workers of this generation do not know? */
+bool workset_has_news(const struct workset_lane *lane, uint64_t generation);
 /* Is there nothing that workers of this generation would work on? */
 bool workset_is_idle(const struct workset *set, uint64_t generation);
-/* May a worker of this generation use the lane? */
-bool workset_knows(const struct workset_lane *lane, uint64_t generation);
-/* Where a task's fields go: out[n_fields]. false if slot or position is outside this lane. */
-bool workset_outputs(const struct workset_lane *lane, const struct lane_task *task, void *out[]);
+/* The variants of the lane that a worker of this generation may use, a bit each; 0: none, nor the
+ * lane. */
+uint32_t workset_known(const struct workset_lane *lane, uint64_t generation);
+/* Where a task's fields go, for each of its variants. false if slot or position is outside this lane,
+ * or a variant is none. */
+bool workset_outputs(const struct workset_lane *lane, const struct lane_task *task,
+		     struct pipeline_out out[LAYOUT_MAX_VARIANTS]);
 
 #endif

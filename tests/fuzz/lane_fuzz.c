@@ -38,12 +38,16 @@ static void work(struct lane *lane)
 	struct lane_task task;
 
 	for (int i = 0; i < 8; i++) {
+		uint32_t known = i % 2 ? UINT32_MAX : 1;
+
 		if (lane_claim_read(lane, 1, &task) == 0) {
 			expect_bounds(lane, &task);
 			lane_read_done(lane, &task, LAYOUT_FAIL_NONE, 0, NULL, 1);
 		}
-		if (lane_claim_run(lane, 2, &task) == 0) {
+		if (lane_claim_run(lane, 2, known, &task) == 0) {
 			expect_bounds(lane, &task);
+			if (task.variants & ~known)
+				abort();
 			lane_run_done(lane, &task, LAYOUT_FAIL_OP, 1, "fuzz", 1);
 		}
 	}

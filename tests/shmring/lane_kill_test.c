@@ -56,7 +56,7 @@ static void begin(uint32_t count)
 	static uint64_t order;
 
 	memset(log_, 0, sizeof(*log_));
-	ck_assert_int_eq(lane_block_begin(&lane, ++order, 1, 1, 0, count, &block), 0);
+	ck_assert_int_eq(lane_block_begin(&lane, ++order, 1, 1, 0, 1, count, &block), 0);
 	for (uint32_t i = 0; i < count; i++)
 		lane_task_queue(&lane, block, i, i, i, i, 0, 0, 64, 0);
 }
@@ -84,7 +84,7 @@ static bool work_once(uint32_t owner)
 {
 	struct lane_task task;
 
-	if (lane_claim_run(&lane, owner, &task) == 0) {
+	if (lane_claim_run(&lane, owner, 1, &task) == 0) {
 		log_start(&task);
 		for (volatile int i = 0; i < spin; i++)
 			;

@@ -5,6 +5,8 @@
  * slots are plain memory: a task that two claim, or whose bytes are used before they are there,
  * shows as a wrong sum (and as a race under ThreadSanitizer). Everybody sleeps on the bell without
  * limit, so a lost wake shows as a test that never ends.
+ *
+ * Every 16 hands another variant comes, and workers that know it, after the first hand of it.
  */
 
 #include <errno.h>
@@ -21,6 +23,7 @@ enum { N_HANDS = 120 };
 #else
 enum { N_HANDS = 1200 };
 #endif
+enum { HANDS_EACH = 16 }; /* of a variant */
 enum { BLOCKS = 2, HAND = 24, N_READERS = 3, N_WORKERS = 4, SAMPLE_BYTES = 64, FAILS_EACH = 11 };
 
 static struct {
@@ -30,6 +33,8 @@ static struct {
 	uint64_t slot[BLOCKS][HAND];
 	sem_t event; /* stands for accessd's eventfd */
 	_Atomic bool closed;
+	_Atomic uint64_t
+	    generation; /* of workers: the variant that they know, and the one before */
 	_Atomic uint64_t claims, wrong;
 } storm;
 
@@ -80,16 +85,47 @@ static void run_task(const struct lane_task *task)
 	ring_accessd(lane_run_done(&storm.lane, task, LAYOUT_FAIL_NONE, 0, NULL, 1));
 }
 
-static void *worker(void *owner)
+static uint32_t variant_of(uint64_t generation)
+{
+	return UINT32_C(1) << generation % LAYOUT_MAX_VARIANTS;
+}
+
+static uint32_t known_to(uint64_t generation)
+{
+	return variant_of(generation) | variant_of(generation - 1);
+}
+
+/* One look. false: nothing to do. */
+static bool work(uint32_t owner, uint32_t known)
 {
 	struct lane_task task;
+
+	switch (lane_claim_run(&storm.lane, owner, known, &task)) {
+	case 0:
+		if (task.variants & ~known)
+			atomic_fetch_add(&storm.wrong, 1);
+		run_task(&task);
+		return true;
+	case LANE_E_STRANGE:
+		bell_ring_workers(storm.bell);
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* A life for each generation. */
+static void *worker(void *owner)
+{
+	uint64_t generation = atomic_load(&storm.generation);
 
 	while (!atomic_load(&storm.closed)) {
 		uint32_t seen = bell_work_seq(storm.bell);
 
-		if (lane_claim_run(&storm.lane, (uint32_t)(uintptr_t)owner, &task) == 0)
-			run_task(&task);
-		else if (!atomic_load(&storm.closed))
+		if (generation != atomic_load(&storm.generation))
+			generation = atomic_load(&storm.generation);
+		else if (!work((uint32_t)(uintptr_t)owner, known_to(generation)) &&
+			 !atomic_load(&storm.closed))
 			bell_sleep_worker(storm.bell, seen, UINT64_MAX);
 	}
 	return NULL;
@@ -111,14 +147,19 @@ static void queue(const struct hand *hand, uint32_t i, uint32_t attempt)
 
 static void begin(struct hand *hand, uint64_t order, uint32_t slot)
 {
+	uint64_t generation = order / HANDS_EACH;
+
 	hand->order = order;
 	hand->in_use = true;
-	ck_assert_int_eq(
-	    lane_block_begin(&storm.lane, order, order * 1000, 0, slot, HAND, &hand->block), 0);
+	ck_assert_int_eq(lane_block_begin(&storm.lane, order, order * 1000, 0, slot,
+					  variant_of(generation), HAND, &hand->block),
+			 0);
 	memset(storm.slot[slot], 0, sizeof(storm.slot[slot]));
 	for (uint32_t i = 0; i < HAND; i++)
 		queue(hand, HAND - 1 - i, 0);
 	bell_ring_readers(storm.bell);
+	if (atomic_exchange(&storm.generation, generation) != generation)
+		bell_ring_all(storm.bell);
 }
 
 /* Queues failed tasks again; true when the whole hand is there and right. */

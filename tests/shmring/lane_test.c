@@ -35,7 +35,7 @@ static uint32_t begin(uint64_t order, uint32_t count)
 {
 	uint32_t block = UINT32_MAX;
 
-	ck_assert_int_eq(lane_block_begin(&lane, order, 100 + order, 9, 3, count, &block), 0);
+	ck_assert_int_eq(lane_block_begin(&lane, order, 100 + order, 9, 3, 1, count, &block), 0);
 	assert_fine(lane_check(&lane));
 	return block;
 }
@@ -60,7 +60,7 @@ static struct lane_task claim_run(uint32_t owner)
 {
 	struct lane_task task;
 
-	ck_assert_int_eq(lane_claim_run(&lane, owner, &task), 0);
+	ck_assert_int_eq(lane_claim_run(&lane, owner, 1, &task), 0);
 	assert_fine(lane_check(&lane));
 	return task;
 }
@@ -88,7 +88,7 @@ START_TEST(task_goes_its_way)
 	ck_assert_int_eq(lane_task_state(&lane, block, 0, NULL), LAYOUT_TASK_HELD);
 	ck_assert_int_eq(lane_claim_read(&lane, READER, &none), LANE_E_NONE);
 	queue(block, 1);
-	ck_assert_int_eq(lane_claim_run(&lane, WORKER, &none), LANE_E_NONE);
+	ck_assert_int_eq(lane_claim_run(&lane, WORKER, 1, &none), LANE_E_NONE);
 	task = claim_read(READER);
 	ck_assert_uint_eq(task.block, block);
 	ck_assert_uint_eq(task.index, 1);
@@ -160,7 +160,7 @@ START_TEST(oldest_hand_is_served_first)
 	struct lane_task task;
 	uint32_t block;
 
-	ck_assert_int_eq(lane_block_begin(&lane, 10, 0, 0, 0, 1, &block), LANE_E_FULL);
+	ck_assert_int_eq(lane_block_begin(&lane, 10, 0, 0, 0, 1, 1, &block), LANE_E_FULL);
 	for (uint32_t i = 0; i < 2; i++) {
 		queue(young, i);
 		queue(middle, i);
@@ -219,6 +219,38 @@ START_TEST(accessd_is_rung_once_an_arm)
 }
 END_TEST
 
+/* Who does not know all of a hand's variants leaves it to others, and takes a later one. */
+START_TEST(strange_hand_is_left_to_others)
+{
+	struct lane_task task;
+	uint32_t first, second;
+
+	ck_assert_int_eq(lane_block_begin(&lane, 1, 7, 7, 2, 0x85, 2, &first), 0);
+	ck_assert_int_eq(lane_block_begin(&lane, 2, 7, 7, 1, 0x04, 1, &second), 0);
+	queue(first, 0);
+	queue(first, 1);
+	queue(second, 0);
+	for (unsigned i = 0; i < 3; i++) {
+		task = claim_read(READER); /* a reader knows nothing of variants */
+		read_well(&task);
+	}
+	ck_assert_int_eq(lane_claim_run(&lane, WORKER, 0x81, &task), LANE_E_NONE);
+	ck_assert_int_eq(lane_claim_run(&lane, WORKER, 0x7f, &task), 0);
+	ck_assert_uint_eq(task.block, second);
+	ck_assert_uint_eq(task.variants, 0x04);
+	ck_assert_int_eq(lane_claim_run(&lane, WORKER, 0x7f, &task), LANE_E_NONE);
+	ck_assert_int_eq(lane_claim_run(&lane, WORKER, 0xff, &task), 0);
+	ck_assert_uint_eq(task.block, first);
+	ck_assert_uint_eq(task.variants, 0x85);
+	/* the owner dies: whoever takes it next must know them, too */
+	ck_assert(lane_task_take_over(&lane, first, task.index, WORKER, LAYOUT_TASK_RUNNING,
+				      LAYOUT_TASK_READY, LAYOUT_FAIL_CRASH, 0));
+	ck_assert_int_eq(lane_claim_run(&lane, WORKER, 0x05, &task), LANE_E_NONE);
+	ck_assert_int_eq(lane_claim_run(&lane, WORKER, 0x85, &task), 0);
+	ck_assert_uint_eq(task.variants, 0x85);
+}
+END_TEST
+
 START_TEST(closed_lane_gives_nothing)
 {
 	struct lane_task task;
@@ -233,9 +265,11 @@ START_TEST(block_is_not_begun_with_bad_numbers)
 {
 	uint32_t block;
 
-	ck_assert_int_eq(lane_block_begin(&lane, 0, 0, 0, 0, 1, &block), LANE_E_BAD);
-	ck_assert_int_eq(lane_block_begin(&lane, 1, 0, 0, 0, 0, &block), LANE_E_BAD);
-	ck_assert_int_eq(lane_block_begin(&lane, 1, 0, 0, 0, HAND + 1, &block), LANE_E_BAD);
+	ck_assert_int_eq(lane_block_begin(&lane, 0, 0, 0, 0, 1, 1, &block), LANE_E_BAD);
+	ck_assert_int_eq(lane_block_begin(&lane, 1, 0, 0, 0, 1, 0, &block), LANE_E_BAD);
+	ck_assert_int_eq(lane_block_begin(&lane, 1, 0, 0, 0, 1, HAND + 1, &block), LANE_E_BAD);
+	ck_assert_int_eq(lane_block_begin(&lane, 1, 0, 0, 0, 0, 1, &block), LANE_E_BAD);
+	ck_assert_int_eq(lane_block_begin(&lane, 1, 0, 0, 0, 0x100, 1, &block), LANE_E_BAD);
 }
 END_TEST
 
@@ -579,6 +613,7 @@ static void add(TCase *tcase)
 	tcase_add_test(tcase, oldest_hand_is_served_first);
 	tcase_add_loop_test(tcase, wrong_hint_hides_no_task, 0, 2);
 	tcase_add_test(tcase, accessd_is_rung_once_an_arm);
+	tcase_add_test(tcase, strange_hand_is_left_to_others);
 	tcase_add_test(tcase, closed_lane_gives_nothing);
 	tcase_add_test(tcase, block_is_not_begun_with_bad_numbers);
 	tcase_add_test(tcase, task_of_the_dead_is_taken_over);

@@ -104,6 +104,7 @@ static const struct {
     AT(layout_block, d_seed, 16),
     AT(layout_block, d_slot, 24),
     AT(layout_block, d_count, 28),
+    AT(layout_block, d_variants, 32),
     AT(layout_block, s_read_hint, 64),
     AT(layout_block, s_run_hint, 128),
     AT(layout_block, s_ended, 192),

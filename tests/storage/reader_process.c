@@ -227,7 +227,8 @@ void work_new(struct work *work, struct tree *tree, struct dataset *dataset, uin
 				  &work->arena_fd),
 			 0);
 	ck_assert_int_eq(lane_arena_attach(work->arena_fd, &work->lane, false, &work->arena), 0);
-	ck_assert_int_eq(lane_block_begin(&work->lane, 1, 1, 1, 0, work->count, &work->block), 0);
+	ck_assert_int_eq(lane_block_begin(&work->lane, 1, 1, 1, 0, 1, work->count, &work->block),
+			 0);
 }
 
 void work_free(struct work *work)

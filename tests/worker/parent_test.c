@@ -150,6 +150,138 @@ START_TEST(test_remove)
 }
 END_TEST
 
+/* ---- variants ---- */
+
+#define SPEC_OTHER                                                                                \
+	"{\"ops\":[{\"op\":\"decode\"},{\"op\":\"random_resized_crop\",\"size\":[9,17]},{\"op\":" \
+	"\"cast\",\"dtype\":\"f32\"}]}"
+#define SPEC_THIRD "{\"ops\":[{\"op\":\"decode\"},{\"op\":\"resize\",\"size\":[16,16]}]}"
+
+/* A hand in the variants of both, all of it right. */
+static void produce_both(struct rig *rig, struct rig_lane *lane, struct rig_lane *further,
+			 uint32_t slot)
+{
+	uint32_t block;
+
+	lane->variants = 1 | UINT32_C(1) << further->variant;
+	block = rig_lane_fill(rig, lane, slot, RIG_HAND);
+	rig_lane_await(rig, lane, block);
+	ck_assert_uint_eq(rig_lane_count(lane, block, LAYOUT_TASK_DONE), RIG_HAND);
+	rig_lane_check(lane, block, slot, RIG_HAND);
+	rig_lane_check(further, block, slot, RIG_HAND);
+	lane_block_end(&lane->lane, block);
+	lane->variants = 1;
+}
+
+static void open_variant(struct rig *rig, struct rig_lane *further)
+{
+	ck_assert(rig_lane_add(rig, further, &(struct rig_add){.spec = NULL}));
+	ck_assert_int_eq(board_slots_seal(further->slots_fd), 0);
+	rig_send_lane(rig, PARENT_GO, further->number);
+}
+
+static void remove_variant(struct rig *rig, struct rig_lane *further)
+{
+	struct wire_out out;
+
+	rig->answer.removed = 0;
+	wire_out_init(&out, PARENT_REMOVE);
+	wire_put_u64(&out, PARENT_KEY_LANE, further->number);
+	wire_put_u64(&out, PARENT_KEY_VARIANT, further->variant);
+	ck_assert_int_eq(wire_send(rig->control, &out, 0), 0);
+	wire_out_fini(&out);
+	rig_await(rig, is_removed, &further->number);
+	ck_assert_uint_eq(rig->answer.variant, further->variant);
+}
+
+/* A hand with a variant that the workers do not know waits for those who do, and holds up no other. */
+START_TEST(test_variant_comes)
+{
+	struct rig *rig = rig_new(2, MEMORY, NULL);
+	struct rig_lane *lane = rig_lane_new(3);
+	struct rig_lane *further = rig_variant_new(lane, 5, SPEC_OTHER);
+	uint32_t first_generation, block;
+
+	rig_lane_open(rig, lane);
+	produce(rig, lane, 0, RIG_HAND);
+	rig_await_workers(rig, 2);
+	first_generation = rig->last_owner;
+	lane->variants = 1 | 1 << 5;
+	block = rig_lane_fill(rig, lane, 1, RIG_HAND); /* though nobody can */
+	lane->variants = 1;
+	for (unsigned i = 0; i < 4; i++)
+		produce(rig, lane, 0, RIG_HAND);
+	ck_assert(rig_lane_add(rig, further, &(struct rig_add){.spec = NULL}));
+	produce(rig, lane, 2, RIG_HAND);
+	ck_assert_uint_eq(rig_lane_count(lane, block, LAYOUT_TASK_READY), RIG_HAND);
+	ck_assert_int_eq(board_slots_seal(further->slots_fd), 0);
+	rig_send_lane(rig, PARENT_GO, 3);
+	rig_lane_await(rig, lane, block);
+	ck_assert_uint_eq(rig_lane_count(lane, block, LAYOUT_TASK_DONE), RIG_HAND);
+	rig_lane_check(lane, block, 1, RIG_HAND);
+	rig_lane_check(further, block, 1, RIG_HAND);
+	lane_block_end(&lane->lane, block);
+	rig_await(rig, all_before_exited, &first_generation);
+	for (uint32_t owner = 1; owner <= first_generation; owner++)
+		ck_assert_int_eq(rig->worker[owner].status, 0);
+	produce(rig, lane, 3, RIG_HAND); /* in the first variant alone */
+	rig_free(rig);
+	rig_lane_free(further);
+	rig_lane_free(lane);
+}
+END_TEST
+
+/* A variant goes, the others go on, and its number is another's. */
+START_TEST(test_variant_goes)
+{
+	struct rig *rig = rig_new(2, MEMORY, NULL);
+	struct rig_lane *lane = rig_lane_new(3);
+	struct rig_lane *further = rig_variant_new(lane, 7, SPEC_OTHER);
+
+	rig_lane_open(rig, lane);
+	open_variant(rig, further);
+	for (uint32_t slot = 0; slot < RIG_SLOTS; slot++)
+		produce_both(rig, lane, further, slot);
+	ck_assert(!rig_lane_add(rig, further, &(struct rig_add){.spec = NULL}));
+	ck_assert_ptr_nonnull(strstr(rig->answer.text, "still in use"));
+	ck_assert(!rig_lane_add(rig, further, &(struct rig_add){.variant_change = 1}));
+	ck_assert_ptr_nonnull(strstr(rig->answer.text, "too large"));
+	remove_variant(rig, further);
+	remove_variant(rig, further); /* there is none: no worker maps it */
+	produce(rig, lane, 0, RIG_HAND);
+	rig_lane_free(further);
+	further = rig_variant_new(lane, 7, SPEC_THIRD);
+	open_variant(rig, further);
+	produce_both(rig, lane, further, 1);
+	remove_lane(rig, 3); /* with all its variants */
+	rig_await_workers(rig, 0);
+	rig_free(rig);
+	rig_lane_free(further);
+	rig_lane_free(lane);
+}
+END_TEST
+
+/* A variant that is refused leaves the others alone. */
+START_TEST(test_variant_refused)
+{
+	struct rig *rig = rig_new(1, MEMORY, NULL);
+	struct rig_lane *lane = rig_lane_new(3);
+	struct rig_lane *further = rig_variant_new(lane, 1, SPEC_OTHER);
+
+	rig_lane_open(rig, lane);
+	ck_assert(!rig_lane_add(rig, further, &(struct rig_add){.offset_change = 8}));
+	ck_assert(!rig_lane_add(rig, further, &(struct rig_add){.fds_left_out = 1}));
+	produce(rig, lane, 0, 3);
+	open_variant(rig, further);
+	produce_both(rig, lane, further, 1);
+	rig_free(rig);
+	rig_lane_free(further);
+	rig_lane_free(lane);
+}
+END_TEST
+
+/* ---- refusals ---- */
+
 static const struct {
 	const char *text; /* part of the refusal */
 	struct rig_add spoilt;
@@ -437,7 +569,7 @@ START_TEST(test_numbers_spent)
 	static struct pool pool;
 	static struct workset set;
 	const struct pool_settings settings = {.n_workers = 1, .oom_fd = -1};
-	struct workset_lane lane = {.number = 1};
+	struct workset_lane lane = {.number = 1, .variant = {{.state = WORKSET_MAPPED}}};
 	struct layout_bell *bell;
 	struct pool_event event;
 	int fd;
@@ -491,6 +623,9 @@ static void add_tests(TCase *tcase)
 	tcase_add_test(tcase, test_accessd_is_rung);
 	tcase_add_test(tcase, test_generations);
 	tcase_add_test(tcase, test_remove);
+	tcase_add_test(tcase, test_variant_comes);
+	tcase_add_test(tcase, test_variant_goes);
+	tcase_add_test(tcase, test_variant_refused);
 	tcase_add_loop_test(tcase, test_refusal, 0, BASE_ARRAY_LEN(refusal_table));
 	tcase_add_test(tcase, test_lanes_that_are_not);
 	tcase_add_loop_test(tcase, test_nonsense, 0, 2);

@@ -186,6 +186,10 @@ static void rig_on_message(struct rig *rig, const struct wire_in *message)
 {
 	const char *text;
 
+	if (message->type < PARENT_STARTED) {
+		rig->answer.variant = UINT64_MAX;
+		wire_get_u64(message, PARENT_KEY_VARIANT, &rig->answer.variant);
+	}
 	switch (message->type) {
 	case PARENT_ADDED:
 		rig->answer.added = rig_u64(message, PARENT_KEY_LANE);
@@ -289,39 +293,63 @@ static void rig_lane_plan(struct rig_lane *lane)
 	ck_assert_int_eq(board_plan(geometry), 0);
 }
 
-struct rig_lane *rig_lane_new(uint32_t number)
+/* Slots, and what becomes of samples in them. */
+static void rig_lane_make(struct rig_lane *lane, const char *spec)
 {
-	struct rig_lane *lane = calloc(1, sizeof(*lane));
 	const struct pipeline *pipeline;
 	struct diag diag;
 	void *map;
 
-	ck_assert_ptr_nonnull(lane);
-	lane->number = number;
-	ck_assert_int_eq(pipeline_compile(RIG_SPEC, strlen(RIG_SPEC), &lane->pipeline, &diag), 0);
+	lane->spec = spec;
+	ck_assert_int_eq(pipeline_compile(spec, strlen(spec), &lane->pipeline, &diag), 0);
 	pipeline = lane->pipeline;
 	ck_assert_int_eq(pipeline_run_new(&pipeline, 1, &lane->run), 0);
 	rig_lane_plan(lane);
-	ck_assert_int_eq(
-	    lane_new(number, 2, RIG_HAND, RIG_ARENA, &lane->lane, &lane->lane_fd, &lane->arena_fd),
-	    0);
-	ck_assert_int_eq(lane_arena_attach(lane->arena_fd, &lane->lane, true, &lane->arena), 0);
 	ck_assert_int_eq(board_slots_new(&lane->geometry, &lane->slots_fd), 0);
 	for (uint32_t s = 0; s < RIG_SLOTS; s++)
 		ck_assert_int_eq(board_slots_reserve(lane->slots_fd, &lane->geometry, s), 0);
 	map = mmap(NULL, lane->geometry.slots_bytes, PROT_READ, MAP_SHARED, lane->slots_fd, 0);
 	ck_assert(map != MAP_FAILED);
 	lane->slots = map;
+}
+
+struct rig_lane *rig_lane_new(uint32_t number)
+{
+	struct rig_lane *lane = calloc(1, sizeof(*lane));
+
+	ck_assert_ptr_nonnull(lane);
+	lane->number = number;
+	lane->variants = 1;
+	rig_lane_make(lane, RIG_SPEC);
+	ck_assert_int_eq(
+	    lane_new(number, 2, RIG_HAND, RIG_ARENA, &lane->lane, &lane->lane_fd, &lane->arena_fd),
+	    0);
+	ck_assert_int_eq(lane_arena_attach(lane->arena_fd, &lane->lane, true, &lane->arena), 0);
+	return lane;
+}
+
+struct rig_lane *rig_variant_new(const struct rig_lane *of, uint32_t variant, const char *spec)
+{
+	struct rig_lane *lane = calloc(1, sizeof(*lane));
+
+	ck_assert_ptr_nonnull(lane);
+	lane->number = of->number;
+	lane->variant = variant;
+	lane->is_further = true;
+	lane->lane = of->lane;
+	rig_lane_make(lane, spec);
 	return lane;
 }
 
 void rig_lane_free(struct rig_lane *lane)
 {
 	munmap((void *)(uintptr_t)lane->slots, lane->geometry.slots_bytes);
-	lane_arena_detach(&lane->lane, lane->arena);
-	lane_detach(&lane->lane);
-	close(lane->lane_fd);
-	close(lane->arena_fd);
+	if (!lane->is_further) {
+		lane_arena_detach(&lane->lane, lane->arena);
+		lane_detach(&lane->lane);
+		close(lane->lane_fd);
+		close(lane->arena_fd);
+	}
 	close(lane->slots_fd);
 	pipeline_run_free(lane->run);
 	pipeline_free(lane->pipeline);
@@ -356,18 +384,21 @@ bool rig_lane_add(struct rig *rig, const struct rig_lane *lane, const struct rig
 
 	wire_out_init(&out, PARENT_ADD);
 	wire_put_u64(&out, PARENT_KEY_LANE, lane->number);
-	wire_put_string(&out, PARENT_KEY_SPEC, spoilt->spec != NULL ? spoilt->spec : RIG_SPEC);
+	wire_put_u64(&out, PARENT_KEY_VARIANT, lane->variant + spoilt->variant_change);
+	wire_put_string(&out, PARENT_KEY_SPEC, spoilt->spec != NULL ? spoilt->spec : lane->spec);
 	wire_put_u64(&out, PARENT_KEY_STRIDE, lane->geometry.slot_stride + spoilt->stride_change);
 	wire_put_u64(&out, PARENT_KEY_SLOTS_BYTES,
 		     lane->geometry.slots_bytes + spoilt->slots_change);
 	rig_put_offsets(&out, lane, spoilt);
-	for (unsigned i = 0; i + spoilt->fds_left_out < BASE_ARRAY_LEN(fds); i++)
+	for (unsigned i = 0;
+	     i + spoilt->fds_left_out < (lane->is_further ? 1 : BASE_ARRAY_LEN(fds)); i++)
 		wire_put_fd(&out, fds[i]);
 	rig->answer.added = rig->answer.refused = 0;
 	ck_assert_int_eq(wire_send(rig->control, &out, 0), 0);
 	wire_out_fini(&out);
 	rig_await(rig, rig_is_answered, NULL);
 	ck_assert_uint_eq(rig->answer.added + rig->answer.refused, lane->number);
+	ck_assert_uint_eq(rig->answer.variant, lane->variant + spoilt->variant_change);
 	return rig->answer.added != 0;
 }
 
@@ -386,9 +417,9 @@ uint32_t rig_lane_fill(struct rig *rig, struct rig_lane *lane, uint32_t slot, ui
 
 	lane->order++;
 	memcpy(lane->arena, rig_photo.data, rig_photo.size);
-	ck_assert_int_eq(
-	    lane_block_begin(&lane->lane, lane->order, lane->order, RIG_SEED, slot, count, &block),
-	    0);
+	ck_assert_int_eq(lane_block_begin(&lane->lane, lane->order, lane->order, RIG_SEED, slot,
+					  lane->variants, count, &block),
+			 0);
 	lane_ring_at(&lane->lane, block, count);
 	bell_arm_event(rig->bell);
 	for (uint32_t i = 0; i < count; i++)

@@ -41,12 +41,16 @@ struct rig {
 	unsigned n_alive, most_alive;
 	struct { /* the last answer of each kind */
 		uint64_t added, removed, refused;
+		uint64_t variant; /* of the last answer, UINT64_MAX: none */
 		char text[768];
 	} answer;
 };
 
-struct rig_lane {
-	uint32_t number;
+struct rig_lane { /* with one variant; or a further variant of another one */
+	uint32_t number, variant;
+	const char *spec;
+	uint32_t variants; /* of the hands that are filled, a bit each */
+	bool is_further;   /* lane, arena and their descriptors are the other one's */
 	struct lane lane;
 	int lane_fd, arena_fd, slots_fd;
 	uint8_t *arena;
@@ -60,6 +64,7 @@ struct rig_lane {
 struct rig_add { /* what to spoil in PARENT_ADD; zeroed: nothing */
 	const char *spec;
 	uint64_t offset_change, bytes_change, stride_change, slots_change;
+	uint64_t variant_change;
 	unsigned fds_left_out;
 	bool same_offsets;
 };
@@ -87,6 +92,8 @@ int rig_run_program(const char *const argv[8], char *ret, size_t size);
 
 /* ---- a lane ---- */
 struct rig_lane *rig_lane_new(uint32_t number);
+/* A variant more of it, with slots of its own; to be added, checked and freed as a lane. */
+struct rig_lane *rig_variant_new(const struct rig_lane *of, uint32_t variant, const char *spec);
 void rig_lane_free(struct rig_lane *lane);
 /* Sends ADD and waits for the answer: true if ADDED. */
 bool rig_lane_add(struct rig *rig, const struct rig_lane *lane, const struct rig_add *spoilt);
