@@ -15,7 +15,6 @@
  */
 
 #include <math.h>
-#include "base/philox.h"
 #include "pipeline/draw.h"
 
 #define DRAW_DOMAIN UINT64_C(0x6f612d6472617773)
@@ -29,9 +28,37 @@ void draw_init(struct draw *draw, const struct pipeline_key *key)
 	draw->counter = (uint64_t)block.word[3] << 32 | block.word[2];
 }
 
-static double draw_between(struct philox_seq *seq, double low, double high)
+void draw_seq(const struct draw *draw, unsigned index, struct philox_seq *ret)
+{
+	philox_seq_init(ret, draw->key, draw->counter, index);
+}
+
+bool draw_chance(struct philox_seq *seq, double p)
+{
+	return philox_unit(seq) < p;
+}
+
+double draw_between(struct philox_seq *seq, double low, double high)
 {
 	return low + (high - low) * philox_unit(seq);
+}
+
+double draw_log_between(struct philox_seq *seq, double low, double high)
+{
+	return exp(draw_between(seq, log(low), log(high)));
+}
+
+int64_t draw_integer(struct philox_seq *seq, int64_t low, int64_t high)
+{
+	return low + (int64_t)philox_below(seq, (uint64_t)(high - low) + 1);
+}
+
+/* Box and Muller's first number; the second one is left, so that a draw is a draw. */
+double draw_normal(struct philox_seq *seq)
+{
+	double radius = sqrt(-2 * log(1 - philox_unit(seq)));
+
+	return radius * cos(2 * 3.14159265358979323846 * philox_unit(seq));
 }
 
 /* One try: the size of the part. False where it does not fit. */
@@ -41,7 +68,7 @@ static bool draw_try(struct philox_seq *seq, const struct op *op, uint32_t heigh
 	const double *scale = op->value[OP_RANDOM_RESIZED_CROP_SCALE].number;
 	const double *ratio = op->value[OP_RANDOM_RESIZED_CROP_RATIO].number;
 	double area = (double)height * width * draw_between(seq, scale[0], scale[1]);
-	double aspect = exp(draw_between(seq, log(ratio[0]), log(ratio[1])));
+	double aspect = draw_log_between(seq, ratio[0], ratio[1]);
 	double w = rint(sqrt(area * aspect)), h = rint(sqrt(area / aspect));
 
 	if (!(w >= 1 && w <= width && h >= 1 && h <= height))
@@ -70,23 +97,29 @@ static void draw_middle(const struct op *op, uint32_t height, uint32_t width,
 	ret->left = (width - ret->width) / 2;
 }
 
+void draw_crop_from(struct philox_seq *seq, const struct op *op, uint32_t height, uint32_t width,
+		    struct picture_box *ret)
+{
+	for (unsigned i = 0; i < DRAW_TRIES; i++) {
+		if (draw_try(seq, op, height, width, ret))
+			return;
+	}
+	draw_middle(op, height, width, ret);
+}
+
 void draw_crop(const struct draw *draw, unsigned index, const struct op *op, uint32_t height,
 	       uint32_t width, struct picture_box *ret)
 {
 	struct philox_seq seq;
 
-	philox_seq_init(&seq, draw->key, draw->counter, index);
-	for (unsigned i = 0; i < DRAW_TRIES; i++) {
-		if (draw_try(&seq, op, height, width, ret))
-			return;
-	}
-	draw_middle(op, height, width, ret);
+	draw_seq(draw, index, &seq);
+	draw_crop_from(&seq, op, height, width, ret);
 }
 
 bool draw_flip(const struct draw *draw, unsigned index, const struct op *op)
 {
 	struct philox_seq seq;
 
-	philox_seq_init(&seq, draw->key, draw->counter, index);
-	return philox_unit(&seq) < op_number(op, OP_HFLIP_P, 0);
+	draw_seq(draw, index, &seq);
+	return draw_chance(&seq, op_number(op, OP_HFLIP_P, 0));
 }

@@ -4,6 +4,7 @@
 
 /* What random ops draw: functions of (seed, lap, sample, number of the op) and of nothing else. */
 
+#include "base/philox.h"
 #include "pipeline/op.h"
 #include "pipeline/picture.h"
 
@@ -13,10 +14,25 @@ struct draw {
 };
 void draw_init(struct draw *draw, const struct pipeline_key *key);
 
+/* The numbers of op number index (from 0) of the pipeline, from their beginning. */
+void draw_seq(const struct draw *draw, unsigned index, struct philox_seq *ret);
+
+/* One draw each, from a sequence. */
+bool draw_chance(struct philox_seq *seq, double p);                   /* true in p of all draws */
+double draw_between(struct philox_seq *seq, double low, double high); /* uniform in [low, high) */
+/* Uniform in the logarithm, 0 < low <= high. */
+double draw_log_between(struct philox_seq *seq, double low, double high);
+/* Whole, uniform, both ends among them; low <= high. */
+int64_t draw_integer(struct philox_seq *seq, int64_t low, int64_t high);
+double draw_normal(struct philox_seq *seq); /* mean 0, deviation 1 */
+
 /* The part of a picture of height x width that random_resized_crop, op number index (from 0) of the
  * pipeline, takes: at least one pixel, within the picture. */
 void draw_crop(const struct draw *draw, unsigned index, const struct op *op, uint32_t height,
 	       uint32_t width, struct picture_box *ret);
+/* The same from the op's sequence. */
+void draw_crop_from(struct philox_seq *seq, const struct op *op, uint32_t height, uint32_t width,
+		    struct picture_box *ret);
 /* Does hflip flip? */
 bool draw_flip(const struct draw *draw, unsigned index, const struct op *op);
 

@@ -11,6 +11,11 @@
 #include "base/half.h"
 #include "pipeline/finish.h"
 
+unsigned finish_value_bytes(enum pipeline_dtype dtype)
+{
+	return dtype == PIPELINE_F32 ? 4 : dtype == PIPELINE_U8 ? 1 : 2;
+}
+
 static float finish_value(const struct op *normalize, unsigned channel, unsigned value)
 {
 	float scaled = (float)value / 255.0f;

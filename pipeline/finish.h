@@ -20,4 +20,7 @@ void finish_init(struct finish *finish, const struct shape *shape);
 /* A picture of shape's size to out, which holds exactly the field. */
 void finish_run(const struct finish *finish, const struct picture *picture, void *out);
 
+/* Bytes of one value. */
+unsigned finish_value_bytes(enum pipeline_dtype dtype);
+
 #endif

@@ -2,44 +2,53 @@
 /*
  * Every op and every parameter, once. Included several times, each time with other meanings of
  *
- *   OP(ident, name, help)
- *   PARAM(op, ident, name, kind, default, help)
+ *   OP(ident, name, impl, help)
+ *   PARAM(op, ident, name, type, default, help)
  *
- * A parameter follows its op; kind is one of enum op_kind's (op.h); default is the JSON text that
- * stands for a parameter left out, or NULL where it must be given. Names and defaults are
+ * A parameter follows its op. impl is the op's struct op_impl (op_run.h); type is one of op.h's,
+ * with OP_OR_NULL() and OP_LATE() around it where they apply; default is the JSON text that stands
+ * for a parameter left out, or NULL where it must be given. Names and defaults are
  * torchvision.transforms.v2's. help completes "give ..." in messages and the manual page.
  */
 
-OP(DECODE, "decode", "the picture's bytes become 8-bit RGB, as Pillow's convert(\"RGB\")")
+OP(DECODE, "decode", op_run_decode,
+   "the picture's bytes become 8-bit RGB, as Pillow's convert(\"RGB\")")
 
-OP(RANDOM_RESIZED_CROP, "random_resized_crop", "a random part of the picture, resized")
-PARAM(RANDOM_RESIZED_CROP, SIZE, "size", OP_SIZE, NULL,
+OP(RANDOM_RESIZED_CROP, "random_resized_crop", crop_resized_op,
+   "a random part of the picture, resized")
+PARAM(RANDOM_RESIZED_CROP, SIZE, "size", OP_TYPE_SIZE, NULL,
       "the output's side in pixels, or [height, width]")
-PARAM(RANDOM_RESIZED_CROP, SCALE, "scale", OP_RANGE, "[0.08, 1]",
+PARAM(RANDOM_RESIZED_CROP, SCALE, "scale", OP_TYPE_RANGE, "[0.08, 1]",
       "[least, most] share of the picture's area, 0 < least <= most")
-PARAM(RANDOM_RESIZED_CROP, RATIO, "ratio", OP_RANGE, "[0.75, 1.3333333333333333]",
+PARAM(RANDOM_RESIZED_CROP, RATIO, "ratio", OP_TYPE_RANGE, "[0.75, 1.3333333333333333]",
       "[least, most] width over height of the part, 0 < least <= most")
-PARAM(RANDOM_RESIZED_CROP, INTERPOLATION, "interpolation", OP_FILTER, "\"bilinear\"",
+PARAM(RANDOM_RESIZED_CROP, INTERPOLATION, "interpolation", OP_TYPE_FILTER, "\"bilinear\"",
       "the filter: nearest, box, bilinear, hamming, bicubic or lanczos")
 
-OP(RESIZE, "resize", "the picture in another size")
-PARAM(RESIZE, SIZE, "size", OP_SIDE, NULL, "the shorter side in pixels, or [height, width]")
-PARAM(RESIZE, INTERPOLATION, "interpolation", OP_FILTER, "\"bilinear\"",
+OP(RESIZE, "resize", scale_op, "the picture in another size")
+PARAM(RESIZE, SIZE, "size", OP_TYPE_SIDE, NULL, "the shorter side in pixels, or [height, width]")
+PARAM(RESIZE, INTERPOLATION, "interpolation", OP_TYPE_FILTER, "\"bilinear\"",
       "the filter: nearest, box, bilinear, hamming, bicubic or lanczos")
 
-OP(CENTER_CROP, "center_crop", "the middle of the picture, black around where it is smaller")
-PARAM(CENTER_CROP, SIZE, "size", OP_SIZE, NULL, "the output's side in pixels, or [height, width]")
+OP(CENTER_CROP, "center_crop", crop_center_op,
+   "the middle of the picture, black around where it is smaller")
+PARAM(CENTER_CROP, SIZE, "size", OP_TYPE_SIZE, NULL,
+      "the output's side in pixels, or [height, width]")
 
-OP(HFLIP, "hflip", "left and right exchanged, at random")
-PARAM(HFLIP, P, "p", OP_CHANCE, "0.5", "the probability, from 0 to 1")
+OP(HFLIP, "hflip", flip_across_op, "left and right exchanged, at random")
+PARAM(HFLIP, P, "p", OP_TYPE_CHANCE, "0.5", "the probability, from 0 to 1")
 
-OP(NORMALIZE, "normalize", "(value / 255 - mean) / std, in float32")
-PARAM(NORMALIZE, MEAN, "mean", OP_CHANNELS, NULL, "three numbers: the mean of red, green and blue")
-PARAM(NORMALIZE, STD, "std", OP_SPREAD, NULL,
+OP(VFLIP, "vflip", flip_down_op, "top and bottom exchanged, at random")
+PARAM(VFLIP, P, "p", OP_TYPE_CHANCE, "0.5", "the probability, from 0 to 1")
+
+OP(NORMALIZE, "normalize", op_run_finish, "(value / 255 - mean) / std, in float32")
+PARAM(NORMALIZE, MEAN, "mean", OP_TYPE_CHANNELS, NULL,
+      "three numbers: the mean of red, green and blue")
+PARAM(NORMALIZE, STD, "std", OP_TYPE_SPREAD, NULL,
       "three numbers above 0: the standard deviation of red, green and blue")
 
-OP(CAST, "cast", "the values' type; without normalize a float is value / 255")
-PARAM(CAST, DTYPE, "dtype", OP_DTYPE, "\"f32\"", "the type: u8, f16, bf16 or f32")
+OP(CAST, "cast", op_run_finish, "the values' type; without normalize a float is value / 255")
+PARAM(CAST, DTYPE, "dtype", OP_TYPE_DTYPE, "\"f32\"", "the type: u8, f16, bf16 or f32")
 
-OP(LAYOUT, "layout", "the order of height, width and channels in memory")
-PARAM(LAYOUT, ORDER, "order", OP_ORDER, "\"CHW\"", "the order: HWC or CHW")
+OP(LAYOUT, "layout", op_run_finish, "the order of height, width and channels in memory")
+PARAM(LAYOUT, ORDER, "order", OP_TYPE_ORDER, "\"CHW\"", "the order: HWC or CHW")

@@ -16,6 +16,18 @@
 #define PICTURE_OFFSET 16 /* of rows within PICTURE_ALIGN, see picture.h */
 #define PICTURE_KEEP ((size_t)64 << 20)
 
+void *picture_bytes(struct picture_buffer *buffer, uint64_t size)
+{
+	if (size <= buffer->size)
+		return buffer->memory;
+	picture_buffer_fini(buffer);
+	size = base_align_up(size + size / 8, PICTURE_ALIGN);
+	buffer->memory = aligned_alloc(PICTURE_ALIGN, size);
+	if (buffer->memory)
+		buffer->size = size;
+	return buffer->memory;
+}
+
 int picture_make(struct picture_buffer *buffer, uint64_t height, uint64_t width,
 		 struct picture *ret)
 {
@@ -25,14 +37,8 @@ int picture_make(struct picture_buffer *buffer, uint64_t height, uint64_t width,
 		return PIPELINE_FAIL_REFUSED;
 	stride = base_align_up(width * 4, PICTURE_ALIGN);
 	size = height * stride + 2 * PICTURE_ALIGN;
-	if (size > buffer->size) {
-		picture_buffer_fini(buffer);
-		size = base_align_up(size + size / 8, PICTURE_ALIGN);
-		buffer->memory = aligned_alloc(PICTURE_ALIGN, size);
-		if (!buffer->memory)
-			return PIPELINE_FAIL_MEMORY;
-		buffer->size = size;
-	}
+	if (!picture_bytes(buffer, size))
+		return PIPELINE_FAIL_MEMORY;
 	ret->data = buffer->memory + PICTURE_OFFSET;
 	ret->stride = stride;
 	ret->height = (uint32_t)height;
@@ -76,6 +82,23 @@ void picture_mirror(const struct picture *picture)
 			memcpy(&b, right, 4);
 			memcpy(left, &b, 4);
 			memcpy(right, &a, 4);
+		}
+	}
+}
+
+void picture_turn_over(const struct picture *picture)
+{
+	uint8_t *above = picture->data;
+	uint8_t *below = picture_row(picture, picture->height - 1);
+
+	for (; above < below; above += picture->stride, below -= picture->stride) {
+		for (size_t x = 0; x < (size_t)picture->width * 4; x += 4) {
+			uint32_t a, b;
+
+			memcpy(&a, above + x, 4);
+			memcpy(&b, below + x, 4);
+			memcpy(above + x, &b, 4);
+			memcpy(below + x, &a, 4);
 		}
 	}
 }

@@ -38,6 +38,8 @@ static inline uint8_t *picture_row(const struct picture *picture, uint32_t y)
  * 0; PIPELINE_FAIL_REFUSED above OP_MAX_PIXELS; PIPELINE_FAIL_MEMORY. */
 int picture_make(struct picture_buffer *buffer, uint64_t height, uint64_t width,
 		 struct picture *ret);
+/* size bytes of buffer for anything, aligned to 32, contents undefined; NULL: no memory. */
+void *picture_bytes(struct picture_buffer *buffer, uint64_t size);
 /* Gives memory back that only an unusually large picture needed. The pictures in it are gone. */
 void picture_buffer_trim(struct picture_buffer *buffer);
 void picture_buffer_fini(struct picture_buffer *buffer);
@@ -45,6 +47,8 @@ void picture_buffer_fini(struct picture_buffer *buffer);
 struct picture picture_part(const struct picture *picture, const struct picture_box *box);
 /* Left and right exchanged, in place. */
 void picture_mirror(const struct picture *picture);
+/* Top and bottom exchanged, in place. */
+void picture_turn_over(const struct picture *picture);
 /* from in the middle of to (a larger or equal picture), black around: offsets top, left. */
 void picture_pad(const struct picture *from, const struct picture *to, uint32_t top, uint32_t left);
 

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "pipeline/engine.h"
+#include "pipeline/op_run.h"
 #include "pipeline/spec.h"
 
 struct pipeline {
@@ -103,10 +104,12 @@ static void pipeline_add_field(struct pipeline *pipeline, const char *name,
 static void pipeline_set_fields(struct pipeline *pipeline)
 {
 	const struct shape *shape = &pipeline->shape;
-	const uint64_t chw[3] = {3, shape->height, shape->width};
-	const uint64_t hwc[3] = {shape->height, shape->width, 3};
+	const uint64_t chw[4] = {shape->views, 3, shape->height, shape->width};
+	const uint64_t hwc[4] = {shape->views, shape->height, shape->width, 3};
+	const unsigned skip = shape->views == 0; /* a dimension of one that nobody asked for */
 
-	pipeline_add_field(pipeline, "image", shape->dtype, 3, shape->order == OP_CHW ? chw : hwc);
+	pipeline_add_field(pipeline, "image", shape->dtype, 4 - skip,
+			   (shape->order == OP_CHW ? chw : hwc) + skip);
 	pipeline_add_field(pipeline, "label", PIPELINE_I64, 0, NULL);
 }
 
@@ -140,6 +143,13 @@ int pipeline_compile(const char *text, size_t size, struct pipeline **ret, struc
 	pipeline->canonical = spec_canonical(&pipeline->ops);
 	if (!pipeline->canonical)
 		return -ENOMEM;
+	if (strlen(pipeline->canonical) > PIPELINE_MAX_TEXT) {
+		diag_set(diag,
+			 "pipeline: the spec has %zu bytes when every parameter is written out; "
+			 "give at most %d",
+			 strlen(pipeline->canonical), PIPELINE_MAX_TEXT);
+		return PIPELINE_E_BAD;
+	}
 	pipeline_set_fields(pipeline);
 	r = pipeline_choose_engine(pipeline);
 	if (r != 0)
@@ -167,7 +177,7 @@ const char *pipeline_canonical(const struct pipeline *pipeline)
 
 void pipeline_hash(const struct pipeline *pipeline, struct hash_id *ret)
 {
-	char text[PIPELINE_MAX_TEXT];
+	char text[PIPELINE_MAX_TEXT + 64];
 	int size =
 	    snprintf(text, sizeof(text), "%s\n%s", pipeline->canonical, pipeline->engine->pixels);
 

@@ -9,12 +9,13 @@
  * to the pictures is refused here, and told which op to add.
  */
 
-#include <math.h>
-#include <string.h>
+#include "pipeline/op_run.h"
 #include "pipeline/shape.h"
 
 struct shape_state {
-	struct shape shape;      /* height and width are 0 while they depend on the picture */
+	struct shape shape; /* height and width are 0 while they depend on the picture */
+	const struct op_list *ops;
+	unsigned number;         /* of ops looked at */
 	unsigned seen[OP_COUNT]; /* number (from 1) of the last op of that id, 0: none */
 	struct diag *diag;
 };
@@ -26,41 +27,69 @@ static int shape_bad(struct shape_state *state, unsigned number, const struct op
 	return PIPELINE_E_BAD;
 }
 
+/* The first finishing op that was there already, or NULL. */
+static const struct op *shape_finishing(const struct shape_state *state, unsigned *ret_number)
+{
+	for (unsigned i = 0; i < state->number; i++) {
+		if (op_impl(state->ops->op[i].id)->stage != OP_STAGE_FINISH)
+			continue;
+		*ret_number = i + 1;
+		return &state->ops->op[i];
+	}
+	return NULL;
+}
+
 static int shape_pixel_op(struct shape_state *state, unsigned number, const struct op *op)
 {
-	static const enum op_id finishing[] = {OP_NORMALIZE, OP_CAST, OP_LAYOUT};
+	const struct op_impl *impl = op_impl(op->id);
 	struct shape *shape = &state->shape;
-	uint64_t height, width;
+	const struct op *before;
+	const char *wrong;
+	unsigned at;
 
-	for (unsigned i = 0; i < BASE_ARRAY_LEN(finishing); i++) {
-		if (!state->seen[finishing[i]])
-			continue;
+	before = shape_finishing(state, &at);
+	if (before && impl->finished) {
+		shape->finished |= UINT32_C(1) << (number - 1);
+		return 0;
+	}
+	if (before) {
 		diag_set(state->diag,
 			 "pipeline: op %u (%s) works on 8-bit pictures; put it before op %u (%s)",
-			 number, op_name(op->id), state->seen[finishing[i]], op_name(finishing[i]));
+			 number, op_name(op->id), at, op_name(before->id));
 		return PIPELINE_E_BAD;
 	}
+	if (shape->views)
+		return shape_bad(state, number, op,
+				 "there are several pictures already; put it before the op that "
+				 "makes them");
 	shape->pixel_ops = number;
-	if (op->id == OP_RANDOM_RESIZED_CROP || op->id == OP_CENTER_CROP) {
-		shape->height = (uint32_t)op_number(op, OP_CENTER_CROP_SIZE, 0);
-		shape->width = (uint32_t)op_number(op, OP_CENTER_CROP_SIZE, 1);
-	} else if (op->id == OP_RESIZE && (shape->height || op->value[OP_RESIZE_SIZE].count == 2)) {
-		shape_resized(op, shape->height, shape->width, &height, &width);
-		if (height * width > OP_MAX_PIXELS || height < 1 || width < 1)
-			return shape_bad(state, number, op,
-					 "the picture gets too large; give a smaller size");
-		shape->height = (uint32_t)height;
-		shape->width = (uint32_t)width;
-	}
-	return 0;
+	wrong = impl->shape ? impl->shape(op, shape) : NULL;
+	return wrong ? shape_bad(state, number, op, wrong) : 0;
+}
+
+/* normalize and cast would change what an op behind them has written. */
+static int shape_check_finished(struct shape_state *state, unsigned number, const struct op *op)
+{
+	if (!state->shape.finished || op->id == OP_LAYOUT ||
+	    (op->id == OP_CAST && state->shape.normalize))
+		return 0;
+	diag_set(state->diag,
+		 "pipeline: op %u (%s) would change what op %d (%s) wrote; put it first", number,
+		 op_name(op->id), __builtin_ctz(state->shape.finished) + 1,
+		 op_name(state->ops->op[__builtin_ctz(state->shape.finished)].id));
+	return PIPELINE_E_BAD;
 }
 
 static int shape_finishing_op(struct shape_state *state, unsigned number, const struct op *op)
 {
 	struct shape *shape = &state->shape;
+	int r;
 
 	if (state->seen[op->id])
 		return shape_bad(state, number, op, "it is there twice; leave one out");
+	r = shape_check_finished(state, number, op);
+	if (r != 0)
+		return r;
 	if (op->id == OP_NORMALIZE) {
 		if (state->seen[OP_CAST])
 			return shape_bad(state, number, op,
@@ -81,24 +110,29 @@ static int shape_finishing_op(struct shape_state *state, unsigned number, const 
 
 static int shape_op(struct shape_state *state, unsigned number, const struct op *op)
 {
-	int r;
+	enum op_stage stage = op_impl(op->id)->stage;
+	int r = 0;
 
 	if (number == 1 && op->id != OP_DECODE)
 		return shape_bad(state, number, op,
 				 "the first op must be decode; put {\"op\": \"decode\"} before it");
 	if (number > 1 && op->id == OP_DECODE)
 		return shape_bad(state, number, op, "the picture is decoded already; leave it out");
-	if (op->id == OP_NORMALIZE || op->id == OP_CAST || op->id == OP_LAYOUT)
+	if (stage == OP_STAGE_FINISH)
 		r = shape_finishing_op(state, number, op);
-	else
+	else if (stage == OP_STAGE_PICTURE)
 		r = shape_pixel_op(state, number, op);
+	else
+		state->shape.pixel_ops = number;
 	state->seen[op->id] = number;
+	state->number = number;
 	return r;
 }
 
 int shape_infer(const struct op_list *ops, struct shape *ret, struct diag *diag)
 {
-	struct shape_state state = {.shape = {.dtype = PIPELINE_U8, .order = OP_HWC}, .diag = diag};
+	struct shape_state state = {
+	    .shape = {.dtype = PIPELINE_U8, .order = OP_HWC}, .ops = ops, .diag = diag};
 
 	for (unsigned i = 0; i < ops->count; i++) {
 		int r = shape_op(&state, i + 1, &ops->op[i]);
@@ -116,21 +150,4 @@ int shape_infer(const struct op_list *ops, struct shape *ret, struct diag *diag)
 	}
 	*ret = state.shape;
 	return 0;
-}
-
-void shape_resized(const struct op *op, uint32_t height, uint32_t width, uint64_t *ret_height,
-		   uint64_t *ret_width)
-{
-	double side = op_number(op, OP_RESIZE_SIZE, 0);
-
-	if (op->value[OP_RESIZE_SIZE].count == 2) {
-		*ret_height = (uint64_t)side;
-		*ret_width = (uint64_t)op_number(op, OP_RESIZE_SIZE, 1);
-	} else if (width <= height) {
-		*ret_width = (uint64_t)side;
-		*ret_height = (uint64_t)(side * height / width);
-	} else {
-		*ret_height = (uint64_t)side;
-		*ret_width = (uint64_t)(side * width / height);
-	}
 }

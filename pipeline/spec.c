@@ -11,17 +11,17 @@
  * The canonical text is what is hashed, sent and compared, so two texts that mean the same must
  * give the same bytes: numbers are printed in the fewest digits that read back as the same double
  * (integers without a point), with '.' whatever the locale; sizes that mean the same ([224] and 224
- * of a crop, [224, 224]) become one form. It is a spec itself: parsed again it gives the same
- * bytes.
+ * of a crop, [224, 224]) become one form (spec_value.c). It is a spec itself: parsed again it gives
+ * the same bytes. A parameter that came later than its op is not in it while it has its default.
  */
 
 #include <errno.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/json.h"
 #include "pipeline/spec.h"
+#include "pipeline/spec_value.h"
 
 struct spec_place {      /* what is being read, for messages */
 	unsigned number; /* of the op, from 1 */
@@ -45,112 +45,6 @@ static int spec_bad_param(const struct spec_place *at, const struct op_param *pa
 	return PIPELINE_E_BAD;
 }
 
-/* ---- values ---- */
-
-/* value or each member of it as numbers; the count, or 0 where something else stands there. */
-static unsigned spec_numbers(const struct json_in *value, bool whole, double ret[OP_MAX_NUMBERS])
-{
-	bool list = json_in_kind_of(value) == JSON_IN_ARRAY;
-	size_t n = list ? json_in_count(value) : 1;
-
-	if (n > OP_MAX_NUMBERS)
-		return 0;
-	for (size_t i = 0; i < n; i++) {
-		const struct json_in *item = list ? json_in_item(value, i) : value;
-		enum json_in_kind kind = json_in_kind_of(item);
-
-		if (kind != JSON_IN_INTEGER && (whole || kind != JSON_IN_REAL))
-			return 0;
-		ret[i] = json_in_double(item, 0);
-	}
-	return (unsigned)n;
-}
-
-static const char *spec_read_size(const struct json_in *value, bool side, struct op_value *ret)
-{
-	unsigned n = spec_numbers(value, true, ret->number);
-
-	if (n < 1 || n > 2)
-		return "is no size";
-	for (unsigned i = 0; i < n; i++) {
-		if (ret->number[i] < 1 || ret->number[i] > OP_MAX_SIDE)
-			return "is not from 1 to 16384";
-	}
-	if (n == 1 && !side) {
-		ret->number[1] = ret->number[0];
-		n = 2;
-	}
-	ret->count = n;
-	return NULL;
-}
-
-static const char *spec_read_range(const struct json_in *value, struct op_value *ret)
-{
-	if (json_in_kind_of(value) != JSON_IN_ARRAY || spec_numbers(value, false, ret->number) != 2)
-		return "is no pair of numbers";
-	if (!(ret->number[0] > 0) || !(ret->number[0] <= ret->number[1]))
-		return "is no range above 0";
-	if (ret->number[1] > 1e6 || ret->number[0] < 1e-6)
-		return "is out of all proportion";
-	ret->count = 2;
-	return NULL;
-}
-
-static const char *spec_read_channels(const struct json_in *value, bool spread,
-				      struct op_value *ret)
-{
-	if (json_in_kind_of(value) != JSON_IN_ARRAY || spec_numbers(value, false, ret->number) != 3)
-		return "is no list of three numbers";
-	for (unsigned i = 0; i < 3; i++) {
-		if (!(fabs(ret->number[i]) <= 1e6))
-			return "has a number beyond 1000000";
-		if (spread && !(ret->number[i] >= 1e-6))
-			return "has a number that is not above 0";
-	}
-	ret->count = 3;
-	return NULL;
-}
-
-static const char *spec_read_word(const struct json_in *value, enum op_kind kind,
-				  struct op_value *ret)
-{
-	const char *const *words = op_words(kind), *given = json_in_string(value, NULL);
-
-	if (!given)
-		return "is no string";
-	for (unsigned i = 0; words[i]; i++) {
-		if (strcmp(words[i], given) == 0) {
-			ret->number[0] = i;
-			ret->count = 1;
-			return NULL;
-		}
-	}
-	return "is none of its words";
-}
-
-/* What is wrong with value as a parameter of that kind, or NULL and *ret. */
-static const char *spec_read(const struct json_in *value, enum op_kind kind, struct op_value *ret)
-{
-	switch (kind) {
-	case OP_SIZE:
-	case OP_SIDE:
-		return spec_read_size(value, kind == OP_SIDE, ret);
-	case OP_RANGE:
-		return spec_read_range(value, ret);
-	case OP_CHANNELS:
-	case OP_SPREAD:
-		return spec_read_channels(value, kind == OP_SPREAD, ret);
-	case OP_CHANCE:
-		if (json_in_kind_of(value) == JSON_IN_ARRAY ||
-		    spec_numbers(value, false, ret->number) != 1)
-			return "is no number";
-		ret->count = 1;
-		return ret->number[0] >= 0 && ret->number[0] <= 1 ? NULL : "is not from 0 to 1";
-	default:
-		return spec_read_word(value, kind, ret);
-	}
-}
-
 /* ---- ops ---- */
 
 static int spec_unknown_param(const struct spec_place *at, const char *key)
@@ -170,7 +64,7 @@ static int spec_unknown_param(const struct spec_place *at, const char *key)
 
 static int spec_unknown_op(unsigned number, const char *name, struct diag *diag)
 {
-	char known[256] = "", quoted[64];
+	char known[640] = "", quoted[64];
 	size_t used = 0;
 
 	for (unsigned i = 0; i < OP_COUNT && used < sizeof(known); i++)
@@ -198,28 +92,60 @@ static int spec_check_keys(const struct spec_place *at, const struct json_in *ob
 	return 0;
 }
 
-static int spec_parse_param(const struct spec_place *at, const struct json_in *object,
-			    const struct op_param *param, struct op_value *ret)
+/* What stands for a parameter left out. 0 or -ENOMEM. */
+static int spec_default(const struct op_param *param, struct op_list *ops, struct op_value *ret)
 {
-	const struct json_in *value = json_in_member(object, param->name);
-	_cleanup_json_ struct json_in *fallback = NULL;
-	const char *wrong;
+	_cleanup_json_ struct json_in *json = NULL;
+	char why[SPEC_VALUE_WHY];
+	struct diag diag;
 
-	if (!value) {
-		if (!param->fallback)
-			return spec_bad_param(at, param, "is missing");
-		if (json_in_parse(param->fallback, strlen(param->fallback), PIPELINE_MAX_TEXT,
-				  &fallback, at->diag) != 0)
-			return -ENOMEM;
-		value = fallback;
-	}
-	wrong = spec_read(value, param->kind, ret);
-	return wrong ? spec_bad_param(at, param, wrong) : 0;
+	if (json_in_parse(param->fallback, strlen(param->fallback), PIPELINE_MAX_TEXT, &json,
+			  &diag) != 0)
+		return -ENOMEM;
+	spec_value_read(json, &param->type, ops, ret, why);
+	return 0;
 }
 
-static int spec_parse_op(unsigned number, const struct json_in *object, struct op *ret,
+/* Does the canonical text leave this value out? 0 or -ENOMEM. */
+static int spec_is_hidden(const struct op_param *param, struct op_list *ops,
+			  const struct op_value *value, bool *ret)
+{
+	struct op_value usual;
+	unsigned pooled = ops->pooled;
+	int r = spec_default(param, ops, &usual);
+
+	if (r != 0)
+		return r;
+	ops->pooled = pooled;
+	*ret = value->count == usual.count &&
+	       memcmp(value->number, usual.number, sizeof(usual.number)) == 0;
+	return 0;
+}
+
+static int spec_parse_param(const struct spec_place *at, const struct json_in *object,
+			    const struct op_param *param, struct op_list *ops, struct op_value *ret)
+{
+	const struct json_in *value = json_in_member(object, param->name);
+	char why[SPEC_VALUE_WHY];
+	const char *wrong;
+	int r = 0;
+
+	if (!value && !param->fallback)
+		return spec_bad_param(at, param, "is missing");
+	if (!value) {
+		r = spec_default(param, ops, ret);
+	} else {
+		wrong = spec_value_read(value, &param->type, ops, ret, why);
+		if (wrong)
+			return spec_bad_param(at, param, wrong);
+	}
+	return r;
+}
+
+static int spec_parse_op(unsigned number, const struct json_in *object, struct op_list *ops,
 			 struct diag *diag)
 {
+	struct op *op = &ops->op[number - 1];
 	const char *name = json_in_string(json_in_member(object, "op"), NULL);
 	struct spec_place at = {number, OP_COUNT, diag};
 	const struct op_param *params;
@@ -237,10 +163,16 @@ static int spec_parse_op(unsigned number, const struct json_in *object, struct o
 	if (at.id == OP_COUNT)
 		return spec_unknown_op(number, name, diag);
 	r = spec_check_keys(&at, object);
-	ret->id = at.id;
+	op->id = at.id;
 	n = op_params(at.id, &params);
-	for (unsigned i = 0; r == 0 && i < n; i++)
-		r = spec_parse_param(&at, object, &params[i], &ret->value[i]);
+	for (unsigned i = 0; r == 0 && i < n; i++) {
+		bool hidden = false;
+
+		r = spec_parse_param(&at, object, &params[i], ops, &op->value[i]);
+		if (r == 0 && params[i].type.late)
+			r = spec_is_hidden(&params[i], ops, &op->value[i], &hidden);
+		op->hidden |= (unsigned)hidden << i;
+	}
 	return r;
 }
 
@@ -266,10 +198,25 @@ static const struct json_in *spec_find_list(const struct json_in *json)
 	return json_in_kind_of(json) == JSON_IN_ARRAY ? json : NULL;
 }
 
+static int spec_parse_list(const struct json_in *list, struct op_list *ops, struct diag *diag)
+{
+	int r = 0;
+
+	if (json_in_count(list) < 1 || json_in_count(list) > PIPELINE_MAX_OPS) {
+		diag_set(diag, "pipeline: the spec has %zu ops; give 1 to %d", json_in_count(list),
+			 PIPELINE_MAX_OPS);
+		return PIPELINE_E_BAD;
+	}
+	ops->count = (unsigned)json_in_count(list);
+	for (unsigned i = 0; r == 0 && i < ops->count; i++)
+		r = spec_parse_op(i + 1, json_in_item(list, i), ops, diag);
+	return r;
+}
+
 int spec_parse(const char *text, size_t size, struct op_list *ret, struct diag *diag)
 {
-	struct op_list ops = {0};
 	_cleanup_json_ struct json_in *json = NULL;
+	_cleanup_free_ struct op_list *ops = NULL;
 	const struct json_in *list;
 	int r = spec_load(text, size, &json, diag);
 
@@ -281,60 +228,16 @@ int spec_parse(const char *text, size_t size, struct op_list *ret, struct diag *
 			       "\"decode\"}, ...]}");
 		return PIPELINE_E_BAD;
 	}
-	if (json_in_count(list) < 1 || json_in_count(list) > PIPELINE_MAX_OPS) {
-		diag_set(diag, "pipeline: the spec has %zu ops; give 1 to %d", json_in_count(list),
-			 PIPELINE_MAX_OPS);
-		return PIPELINE_E_BAD;
-	}
-	ops.count = (unsigned)json_in_count(list);
-	for (unsigned i = 0; i < ops.count; i++) {
-		r = spec_parse_op(i + 1, json_in_item(list, i), &ops.op[i], diag);
-		if (r != 0)
-			return r;
-	}
-	*ret = ops;
-	return 0;
+	ops = calloc(1, sizeof(*ops));
+	if (!ops)
+		return -ENOMEM;
+	r = spec_parse_list(list, ops, diag);
+	if (r == 0)
+		*ret = *ops;
+	return r;
 }
 
 /* ---- back to text ---- */
-
-static void spec_put_number(FILE *out, double value)
-{
-	char text[40];
-
-	if (value == 0)
-		value = 0; /* no minus before nothing */
-	if (fabs(value) < 1e15 && value == floor(value)) {
-		fprintf(out, "%.0f", value);
-		return;
-	}
-	for (int digits = 1; digits <= 17; digits++) {
-		snprintf(text, sizeof(text), "%.*g", digits, value);
-		if (strtod(text, NULL) == value)
-			break;
-	}
-	for (char *p = text; *p; p++)
-		fputc(strchr("0123456789+-e", *p) ? *p : '.', out);
-}
-
-static void spec_put_value(FILE *out, const struct op_value *value, enum op_kind kind)
-{
-	const char *const *words = op_words(kind);
-
-	if (words) {
-		fprintf(out, "\"%s\"", words[(unsigned)value->number[0]]);
-		return;
-	}
-	if (value->count > 1)
-		fputc('[', out);
-	for (unsigned i = 0; i < value->count; i++) {
-		if (i > 0)
-			fputc(',', out);
-		spec_put_number(out, value->number[i]);
-	}
-	if (value->count > 1)
-		fputc(']', out);
-}
 
 /* The key that follows previous in the order of bytes, "op" among them; *ret_param NULL for
  * "op". */
@@ -347,7 +250,7 @@ static const char *spec_next_key(const struct op *op, const char *previous,
 
 	*ret_param = NULL;
 	for (unsigned i = 0; i < n; i++) {
-		if (strcmp(params[i].name, previous) <= 0)
+		if ((op->hidden >> i & 1) || strcmp(params[i].name, previous) <= 0)
 			continue;
 		if (!best || strcmp(params[i].name, best) < 0) {
 			best = params[i].name;
@@ -357,7 +260,7 @@ static const char *spec_next_key(const struct op *op, const char *previous,
 	return best;
 }
 
-static void spec_put_op(FILE *out, const struct op *op)
+static void spec_put_op(FILE *out, const struct op_list *ops, const struct op *op)
 {
 	const struct op_param *param, *params;
 	const char *key = "";
@@ -367,7 +270,7 @@ static void spec_put_op(FILE *out, const struct op *op)
 	while ((key = spec_next_key(op, key, &param))) {
 		fprintf(out, "\"%s\":", key);
 		if (param)
-			spec_put_value(out, &op->value[param - params], param->kind);
+			spec_value_put(out, ops, &op->value[param - params], &param->type);
 		else
 			fprintf(out, "\"%s\"", op_name(op->id));
 		if (spec_next_key(op, key, &param))
@@ -388,7 +291,7 @@ char *spec_canonical(const struct op_list *ops)
 	for (unsigned i = 0; i < ops->count; i++) {
 		if (i > 0)
 			fputc(',', out);
-		spec_put_op(out, &ops->op[i]);
+		spec_put_op(out, ops, &ops->op[i]);
 	}
 	fputs("]}", out);
 	if (fclose(out) != 0) {

@@ -3,8 +3,9 @@
  * Op after op.
  *
  * The picture moves between two buffers of the scratch; ops that only look at part of it or change
- * it in place do not move it. Both crops are cut in two, the part they look at and what they make
- * of it, so that an engine may fetch just the part (engine_crop.c) and still run the same code.
+ * it in place do not move it. What each op does is its own file's (op_run.h). Both crops are cut in
+ * two, the part they look at and what they make of it, so that an engine may fetch just the part
+ * (engine_crop.c) and still run the same code.
  */
 
 #include <errno.h>
@@ -52,6 +53,7 @@ void steps_scratch_free(struct steps_scratch *scratch)
 	resize_fini(&scratch->resize);
 	picture_buffer_fini(&scratch->buffer[0]);
 	picture_buffer_fini(&scratch->buffer[1]);
+	picture_buffer_fini(&scratch->work);
 	free(scratch);
 }
 
@@ -60,6 +62,7 @@ void steps_trim(struct steps_scratch *scratch)
 	decode_close(scratch->decode);
 	picture_buffer_trim(&scratch->buffer[0]);
 	picture_buffer_trim(&scratch->buffer[1]);
+	picture_buffer_trim(&scratch->work);
 	resize_trim(&scratch->resize);
 }
 
@@ -72,6 +75,42 @@ int steps_fail(struct pipeline_error *ret_error, const struct op *op, int r)
 
 	return decode_fail(ret_error, (enum pipeline_fail)r, 0, "%.12s: %s", op_name(op->id),
 			   texts[r]);
+}
+
+/* ---- what ops are made of ---- */
+
+int steps_begin(struct steps_scratch *scratch, uint64_t height, uint64_t width, struct picture *ret)
+{
+	return picture_make(&scratch->buffer[!scratch->at], height, width, ret);
+}
+
+void steps_end(struct steps_scratch *scratch, const struct picture *made, struct picture *picture)
+{
+	scratch->at = !scratch->at;
+	*picture = *made;
+}
+
+int steps_scale(struct steps_scratch *scratch, enum filter_id filter, uint64_t height,
+		uint64_t width, struct picture *picture)
+{
+	struct picture made;
+	int r = resize_run(&scratch->resize, picture, filter, height, width,
+			   &scratch->buffer[!scratch->at], &made);
+
+	if (r == 0)
+		steps_end(scratch, &made, picture);
+	return r;
+}
+
+void *steps_work(struct steps_scratch *scratch, size_t size)
+{
+	return picture_bytes(&scratch->work, size);
+}
+
+int steps_refuse(struct steps_scratch *scratch, const char *why)
+{
+	scratch->why = why;
+	return PIPELINE_FAIL_OP;
 }
 
 /* ---- crops ---- */
@@ -101,20 +140,6 @@ void steps_part(const struct op *op, unsigned index, const struct draw *draw, ui
 		     &ret->width);
 }
 
-static int steps_scale(struct steps_scratch *scratch, enum filter_id filter, uint64_t height,
-		       uint64_t width, struct picture *picture)
-{
-	struct picture to;
-	int r = resize_run(&scratch->resize, picture, filter, height, width,
-			   &scratch->buffer[!scratch->at], &to);
-
-	if (r != 0)
-		return r;
-	scratch->at = !scratch->at;
-	*picture = to;
-	return 0;
-}
-
 static int steps_pad(struct steps_scratch *scratch, uint32_t height, uint32_t width,
 		     struct picture *picture)
 {
@@ -123,12 +148,11 @@ static int steps_pad(struct steps_scratch *scratch, uint32_t height, uint32_t wi
 
 	if (picture->height == height && picture->width == width)
 		return 0;
-	r = picture_make(&scratch->buffer[!scratch->at], height, width, &to);
+	r = steps_begin(scratch, height, width, &to);
 	if (r != 0)
 		return r;
 	picture_pad(picture, &to, (height - picture->height) / 2, (width - picture->width) / 2);
-	scratch->at = !scratch->at;
-	*picture = to;
+	steps_end(scratch, &to, picture);
 	return 0;
 }
 
@@ -145,29 +169,45 @@ int steps_complete(struct steps_scratch *scratch, const struct op *op, struct pi
 
 /* ---- ops ---- */
 
-static int steps_op(struct steps_scratch *scratch, const struct op *op, unsigned index,
-		    const struct draw *draw, struct picture *picture)
+int steps_op(struct steps_scratch *scratch, const struct op *op, const struct op_drawn *drawn,
+	     struct picture *picture, struct pipeline_error *ret_error)
 {
-	struct picture_box box;
-	uint64_t height, width;
+	int r = op_impl(op->id)->run(scratch, op, drawn, picture);
 
-	switch (op->id) {
-	case OP_RANDOM_RESIZED_CROP:
-	case OP_CENTER_CROP:
-		steps_part(op, index, draw, picture->height, picture->width, &box);
-		*picture = picture_part(picture, &box);
-		return steps_complete(scratch, op, picture);
-	case OP_RESIZE:
-		shape_resized(op, picture->height, picture->width, &height, &width);
-		return steps_scale(scratch,
-				   (enum filter_id)op_number(op, OP_RESIZE_INTERPOLATION, 0),
-				   height, width, picture);
-	case OP_HFLIP:
-		if (draw_flip(draw, index, op))
-			picture_mirror(picture);
-		return 0;
-	default: /* the others are no pixel ops (shape.c) */
-		return 0;
+	if (r == PIPELINE_FAIL_OP)
+		return decode_fail(ret_error, PIPELINE_FAIL_OP, 0, "%.14s: %s", op_name(op->id),
+				   scratch->why);
+	return r == 0 ? 0 : steps_fail(ret_error, op, r);
+}
+
+/* One picture to its place in the field, then what ops behind normalize write over it. */
+static void steps_finish_one(const struct steps *steps, const struct picture *picture,
+			     const struct draw *draw, void *out)
+{
+	finish_run(&steps->finish, picture, out);
+	for (unsigned i = 0; i < steps->ops->count; i++) {
+		const struct op *op = &steps->ops->op[i];
+		struct op_drawn drawn;
+
+		if (!(steps->shape.finished >> i & 1))
+			continue;
+		op_draw(op, i, draw, picture->height, picture->width, &drawn);
+		op_impl(op->id)->finished(&steps->shape, op, &drawn, out);
+	}
+}
+
+static void steps_finish(const struct steps *steps, const struct steps_scratch *scratch,
+			 const struct picture *picture, const struct draw *draw, void *out)
+{
+	const struct shape *shape = &steps->shape;
+	size_t bytes = (size_t)shape->height * shape->width * 3 * finish_value_bytes(shape->dtype);
+
+	if (!shape->views)
+		steps_finish_one(steps, picture, draw, out);
+	for (unsigned i = 0; i < shape->views; i++) {
+		struct picture view = picture_part(picture, &scratch->view[i]);
+
+		steps_finish_one(steps, &view, draw, (uint8_t *)out + i * bytes);
 	}
 }
 
@@ -175,14 +215,16 @@ int steps_rest(const struct steps *steps, struct steps_scratch *scratch, unsigne
 	       struct picture *picture, const struct draw *draw, void *out,
 	       struct pipeline_error *ret_error)
 {
-	int r = 0;
+	for (unsigned i = from; i < steps->shape.pixel_ops; i++) {
+		const struct op *op = &steps->ops->op[i];
+		struct op_drawn drawn;
+		int r;
 
-	for (unsigned i = from; r == 0 && i < steps->shape.pixel_ops; i++) {
-		r = steps_op(scratch, &steps->ops->op[i], i, draw, picture);
+		op_draw(op, i, draw, picture->height, picture->width, &drawn);
+		r = steps_op(scratch, op, &drawn, picture, ret_error);
 		if (r != 0)
-			r = steps_fail(ret_error, &steps->ops->op[i], r);
+			return r;
 	}
-	if (r == 0)
-		finish_run(&steps->finish, picture, out);
-	return r;
+	steps_finish(steps, scratch, picture, draw, out);
+	return 0;
 }

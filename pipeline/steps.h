@@ -8,6 +8,7 @@
 #include "pipeline/decode.h"
 #include "pipeline/draw.h"
 #include "pipeline/finish.h"
+#include "pipeline/op_run.h"
 #include "pipeline/resize.h"
 
 struct steps {                     /* immutable */
@@ -16,12 +17,30 @@ struct steps {                     /* immutable */
 	struct finish finish;
 };
 
+#define STEPS_MAX_VIEWS 10
+
 struct steps_scratch {
 	struct decode *decode;
 	struct resize resize;
 	struct picture_buffer buffer[2];
 	unsigned at; /* which of them the picture stands in; the next op writes into the other */
+	struct picture_buffer work;               /* of the op that runs */
+	struct picture_box view[STEPS_MAX_VIEWS]; /* shape.views parts of the picture */
+	const char *why;                          /* the last op that refused */
 };
+
+/* For ops. A picture of that size in the buffer where the op's picture is not; 0 or the error. */
+int steps_begin(struct steps_scratch *scratch, uint64_t height, uint64_t width,
+		struct picture *ret);
+/* made, which stands there, is what the op gives: *picture. */
+void steps_end(struct steps_scratch *scratch, const struct picture *made, struct picture *picture);
+/* The picture resized. 0 or the error. */
+int steps_scale(struct steps_scratch *scratch, enum filter_id filter, uint64_t height,
+		uint64_t width, struct picture *picture);
+/* size bytes of scratch memory for one op, aligned to 32; NULL: no memory. */
+void *steps_work(struct steps_scratch *scratch, size_t size);
+/* The op cannot be done to this picture; why is constant, at most 32 bytes. The error to return. */
+int steps_refuse(struct steps_scratch *scratch, const char *why);
 
 int steps_new(const struct op_list *ops, const struct shape *shape, struct steps **ret);
 void steps_free(struct steps *steps);
@@ -34,6 +53,10 @@ void steps_part(const struct op *op, unsigned index, const struct draw *draw, ui
 		uint32_t width, struct picture_box *ret);
 /* The rest of a crop: what it makes of that part, which stands in buffer[at]. */
 int steps_complete(struct steps_scratch *scratch, const struct op *op, struct picture *picture);
+
+/* One op that works on pictures. 0, or PIPELINE_E_BAD with *ret_error. */
+int steps_op(struct steps_scratch *scratch, const struct op *op, const struct op_drawn *drawn,
+	     struct picture *picture, struct pipeline_error *ret_error);
 
 /* The ops from number `from` (from 0) on, then normalize, cast and layout into out, on a picture in
  * buffer[at]. 0, or PIPELINE_E_BAD with *ret_error. */

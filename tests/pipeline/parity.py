@@ -30,6 +30,7 @@ FILTERS = {f: getattr(Image.Resampling, f.upper()) for f in
            ('nearest', 'box', 'bilinear', 'hamming', 'bicubic', 'lanczos')}
 DECODE, REFUSED = 4, 5  # enum pipeline_fail
 SCANS = 100
+DRAWN = 16  # OP_MAX_DRAWN
 
 
 def train(size=224, *rest, **more):
@@ -93,16 +94,19 @@ def resize(im, size, interpolation='bilinear'):
 
 
 def pixel_ops(im, spec, draws):
-    for op, (top, left, h, w, flip) in zip(spec, draws):
+    for op, drawn in zip(spec, draws):
         if op['op'] == 'random_resized_crop':
             size = op['size'] if isinstance(op['size'], list) else [op['size']] * 2
+            top, left, h, w = (int(v) for v in drawn[:4])
             im = resize(im.crop((left, top, left + w, top + h)), size, op.get('interpolation', 'bilinear'))
         elif op['op'] == 'resize':
             im = resize(im, op['size'], op.get('interpolation', 'bilinear'))
         elif op['op'] == 'center_crop':
             im = center_crop(im, op['size'])
-        elif op['op'] == 'hflip' and flip:
+        elif op['op'] == 'hflip' and drawn[0]:
             im = im.transpose(Image.Transpose.FLIP_LEFT_RIGHT)
+        elif op['op'] == 'vflip' and drawn[0]:
+            im = im.transpose(Image.Transpose.FLIP_TOP_BOTTOM)
     return im
 
 
@@ -163,12 +167,12 @@ def run(pixels, spec, lap, files):
     p = subprocess.Popen([pixels, json.dumps(spec), '20261121', str(lap), *files],
                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     for _ in files:
-        head = p.stdout.read(4 + 20 * len(spec))
-        if len(head) != 4 + 20 * len(spec):
+        head = p.stdout.read(4 + 8 * DRAWN * len(spec))
+        if len(head) != 4 + 8 * DRAWN * len(spec):
             break
-        numbers = array.array('i', head)
-        draws = [numbers[1 + 5 * i:6 + 5 * i] for i in range(len(spec))]
-        yield numbers[0], draws, p.stdout.read(image_size(spec)) if numbers[0] == 0 else b''
+        outcome, numbers = array.array('i', head[:4])[0], array.array('d', head[4:])
+        draws = [numbers[DRAWN * i:DRAWN * (i + 1)] for i in range(len(spec))]
+        yield outcome, draws, p.stdout.read(image_size(spec)) if outcome == 0 else b''
     p.stdout.close()
     if p.wait():
         sys.exit('parity: %s failed on %s' % (pixels, json.dumps(spec)))

@@ -2,9 +2,9 @@
 /*
  * pixels SPEC SEED LAP FILE...: what a pipeline makes of files, for parity.py.
  *
- * For each file, on standard output, little endian: outcome (0, or the stage of the error), five
- * numbers for every op of the spec (top, left, height, width of the part that random_resized_crop
- * took; did hflip flip; -1 else), all of them 32 bits, then the image's bytes if the outcome is 0.
+ * For each file, on standard output, little endian: outcome (0, or the stage of the error; 32 bits),
+ * OP_MAX_DRAWN doubles for every op of the spec (what it drew, in its own order: op_run.h and the
+ * op's file; 0 else), then the image's bytes if the outcome is 0.
  * A file's sample id is its number on the command line, from 0. With PIXELS_ENGINE=plain the plain
  * engine runs whatever the spec.
  */
@@ -13,10 +13,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "pipeline/decode.h"
-#include "pipeline/draw.h"
 #include "pipeline/engine.h"
 #include "pipeline/spec.h"
+#include "pipeline/steps.h"
 
 struct pixels {
 	const struct engine *engine;
@@ -68,24 +67,36 @@ static void pixels_put(int32_t value)
 	fwrite(&value, sizeof(value), 1, stdout);
 }
 
-/* What the ops draw for this sample, told apart from running them. */
-static void pixels_put_draws(const struct pixels *pixels, const struct pipeline_key *key,
-			     uint32_t height, uint32_t width)
+static void pixels_put_drawn(const struct op_drawn *drawn)
 {
+	fwrite(drawn->number, sizeof(drawn->number[0]), OP_MAX_DRAWN, stdout);
+}
+
+/* What the ops draw for this sample. The pictures are made on the way, since the draws of an op
+ * depend on the size that it meets. */
+static void pixels_put_draws(const struct pixels *pixels, struct steps_scratch *scratch,
+			     const void *data, size_t size, const struct pipeline_key *key)
+{
+	struct pipeline_error error;
+	struct picture picture = {0};
+	uint32_t height, width;
 	struct draw draw;
+	int r;
 
 	draw_init(&draw, key);
+	r = decode_open(scratch->decode, data, size, &height, &width, &error);
+	if (r == 0)
+		r = decode_whole(scratch->decode, &scratch->buffer[0], &picture, &error);
 	for (unsigned i = 0; i < pixels->ops.count; i++) {
 		const struct op *op = &pixels->ops.op[i];
-		struct picture_box box = {UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX};
+		struct op_drawn drawn;
 
-		if (op->id == OP_RANDOM_RESIZED_CROP && height > 0)
-			draw_crop(&draw, i, op, height, width, &box);
-		pixels_put((int32_t)box.top);
-		pixels_put((int32_t)box.left);
-		pixels_put((int32_t)box.height);
-		pixels_put((int32_t)box.width);
-		pixels_put(op->id == OP_HFLIP ? draw_flip(&draw, i, op) : -1);
+		memset(&drawn, 0, sizeof(drawn));
+		if (r == 0)
+			op_draw(op, i, &draw, picture.height, picture.width, &drawn);
+		pixels_put_drawn(&drawn);
+		if (r == 0 && i > 0 && i < pixels->shape.pixel_ops)
+			r = steps_op(scratch, op, &drawn, &picture, &error);
 	}
 }
 
@@ -109,28 +120,25 @@ static uint8_t *pixels_read(const char *name, size_t *ret_size)
 static int pixels_file(struct pixels *pixels, const char *name, const struct pipeline_key *key)
 {
 	struct pipeline_error error = {0};
-	uint32_t height = 0, width = 0;
-	struct decode *decode;
+	struct steps_scratch *scratch;
 	size_t size;
 	uint8_t *data = pixels_read(name, &size);
 	int r;
 
-	if (!data || decode_new(&decode) != 0) {
+	if (!data || steps_scratch_new(&scratch) != 0) {
 		perror(name);
 		return -1;
 	}
-	if (decode_open(decode, data, size, &height, &width, &error) != 0)
-		height = 0;
-	decode_free(decode);
 	r = pixels->engine->run(pixels->program, pixels->scratch, data, size, key, pixels->out,
 				&error);
-	free(data);
 	if (r != 0)
 		fprintf(stderr, "%s: stage %d: %s\n", name, (int)error.stage, error.text);
 	pixels_put(r != 0 ? (int32_t)error.stage : 0);
-	pixels_put_draws(pixels, key, height, width);
+	pixels_put_draws(pixels, scratch, data, size, key);
 	if (r == 0)
 		fwrite(pixels->out, 1, pixels->out_size, stdout);
+	steps_scratch_free(scratch);
+	free(data);
 	return 0;
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 #include "pipeline/op.h"
 #include "pipeline/pipeline.h"
+#include "pipeline/spec_value.h"
 
 #define D "{\"op\":\"decode\"}"
 #define CROP "{\"op\":\"center_crop\",\"size\":8}"
@@ -257,6 +258,8 @@ static const struct {
     {"[" D "," CROP ",{\"op\":\"hflip\",\"p\":0}]", PIPELINE_U8, {8, 8, 3}, false},
     {"[" D "," CROP ",{\"op\":\"hflip\",\"p\":1}]", PIPELINE_U8, {8, 8, 3}, false},
     {"[" D "," CROP ",{\"op\":\"hflip\",\"p\":0.1}]", PIPELINE_U8, {8, 8, 3}, true},
+    {"[" D "," CROP ",{\"op\":\"vflip\",\"p\":0}]", PIPELINE_U8, {8, 8, 3}, false},
+    {"[" D "," CROP ",{\"op\":\"vflip\"}]", PIPELINE_U8, {8, 8, 3}, true},
 };
 
 START_TEST(shapes)
@@ -305,18 +308,11 @@ START_TEST(parameter_numbers)
 		unsigned number;
 		const char *name;
 	} places[] = {
-	    {OP_RANDOM_RESIZED_CROP, OP_RANDOM_RESIZED_CROP_SIZE, "size"},
-	    {OP_RANDOM_RESIZED_CROP, OP_RANDOM_RESIZED_CROP_SCALE, "scale"},
-	    {OP_RANDOM_RESIZED_CROP, OP_RANDOM_RESIZED_CROP_RATIO, "ratio"},
-	    {OP_RANDOM_RESIZED_CROP, OP_RANDOM_RESIZED_CROP_INTERPOLATION, "interpolation"},
-	    {OP_RESIZE, OP_RESIZE_SIZE, "size"},
-	    {OP_RESIZE, OP_RESIZE_INTERPOLATION, "interpolation"},
-	    {OP_CENTER_CROP, OP_CENTER_CROP_SIZE, "size"},
-	    {OP_HFLIP, OP_HFLIP_P, "p"},
-	    {OP_NORMALIZE, OP_NORMALIZE_MEAN, "mean"},
-	    {OP_NORMALIZE, OP_NORMALIZE_STD, "std"},
-	    {OP_CAST, OP_CAST_DTYPE, "dtype"},
-	    {OP_LAYOUT, OP_LAYOUT_ORDER, "order"},
+#define OP(ident, name, impl, help)
+#define PARAM(op, ident, name, type, fallback, help) {OP_##op, OP_##op##_##ident, name},
+#include "pipeline/op_tbl.h"
+#undef OP
+#undef PARAM
 	};
 	unsigned total = 0;
 
@@ -338,6 +334,179 @@ START_TEST(parameter_numbers)
 }
 END_TEST
 
+static const char *const kind_words[] = {"one", "two", NULL};
+
+/* Every kind of parameter: what is written, what is wrong with it or how it is written back. */
+static const struct {
+	struct op_type type;
+	const char *text, *wrong, *canonical;
+} kinds[] = {
+    {{OP_TYPE_BOOL}, "true", NULL, "true"},
+    {{OP_TYPE_BOOL}, "false", NULL, "false"},
+    {{OP_TYPE_BOOL}, "1", "is neither true nor false", NULL},
+    {{OP_TYPE_INTEGER(0, 8)}, "8", NULL, "8"},
+    {{OP_TYPE_INTEGER(0, 8)}, "9", "is not from 0 to 8", NULL},
+    {{OP_TYPE_INTEGER(0, 8)}, "-1", "is not from 0 to 8", NULL},
+    {{OP_TYPE_INTEGER(0, 8)}, "1.0", "is no whole number", NULL},
+    {{OP_TYPE_INTEGER(0, 8)}, "[1]", "is no whole number", NULL},
+    {{OP_TYPE_INTEGER(0, 8)}, "null", "is no whole number", NULL},
+    {{OP_OR_NULL(OP_TYPE_INTEGER(0, 8))}, "null", NULL, "null"},
+    {{OP_OR_NULL(OP_TYPE_INTEGER(0, 8))}, "3", NULL, "3"},
+    {{OP_TYPE_NUMBER(-1, 1.5)}, "-0.0", NULL, "0"},
+    {{OP_TYPE_NUMBER(-1, 1.5)}, "1.50", NULL, "1.5"},
+    {{OP_TYPE_NUMBER(-1, 1.5)}, "1.6", "is not from -1 to 1.5", NULL},
+    {{OP_TYPE_NUMBER(-1, 1.5)}, "\"1\"", "is no number", NULL},
+    {{OP_TYPE_PAIR(0, 10)}, "[1, 2.5]", NULL, "[1,2.5]"},
+    {{OP_TYPE_PAIR(0, 10)}, "[3, 3]", NULL, "[3,3]"},
+    {{OP_TYPE_PAIR(0, 10)}, "[3, 2]", "begins with the larger number", NULL},
+    {{OP_TYPE_PAIR(0, 10)}, "[3, 11]", "is not from 0 to 10", NULL},
+    {{OP_TYPE_PAIR(0, 10)}, "3", "is no pair of numbers", NULL},
+    {{OP_TYPE_PAIR(0, 10)}, "[1,2,3]", "is no pair of numbers", NULL},
+    {{OP_TYPE_TWO(0, 1)}, "[0.5, 0.25]", NULL, "[0.5,0.25]"},
+    {{OP_TYPE_TWO(0, 1)}, "[0.5]", "is no pair of numbers", NULL},
+    {{OP_TYPE_AROUND_0(180)}, "30", NULL, "[-30,30]"},
+    {{OP_TYPE_AROUND_0(180)}, "0", NULL, "[0,0]"},
+    {{OP_TYPE_AROUND_0(180)}, "[-10, 20]", NULL, "[-10,20]"},
+    {{OP_TYPE_AROUND_0(180)}, "-30", "is a number below 0", NULL},
+    {{OP_TYPE_AROUND_0(180)}, "181", "is not from -180 to 180", NULL},
+    {{OP_TYPE_AROUND_0(180)}, "[30]", "is neither a number nor a pair", NULL},
+    {{OP_TYPE_AROUND_1(10)}, "0.5", NULL, "[0.5,1.5]"},
+    {{OP_TYPE_AROUND_1(10)}, "2", NULL, "[0,3]"},
+    {{OP_TYPE_AROUND_1(10)}, "[0.2, 0.3]", NULL, "[0.2,0.3]"},
+    {{OP_TYPE_AROUND_1(10)}, "9.5", "is not from 0 to 10", NULL},
+    {{OP_TYPE_AROUND_1(10)}, "[-0.2, 0.3]", "is not from 0 to 10", NULL},
+    {{OP_TYPE_SPAN(0.1, 2)}, "0.5", NULL, "[0.5,0.5]"},
+    {{OP_TYPE_SPAN(0.1, 2)}, "[0.1, 2.0]", NULL, "[0.1,2]"},
+    {{OP_TYPE_SPAN(0.1, 2)}, "0", "is not from 0.1 to 2", NULL},
+    {{OP_TYPE_SPAN(0.1, 2)}, "[2, 1]", "begins with the larger number", NULL},
+    {{OP_TYPE_ODD(9)}, "3", NULL, "[3,3]"},
+    {{OP_TYPE_ODD(9)}, "[3, 5]", NULL, "[3,5]"},
+    {{OP_TYPE_ODD(9)}, "4", "is not odd", NULL},
+    {{OP_TYPE_ODD(9)}, "11", "is not from 1 to 9", NULL},
+    {{OP_TYPE_ODD(9)}, "[]", "is no size", NULL},
+    {{OP_TYPE_SIDES(0, 9)}, "1", NULL, "[1,1,1,1]"},
+    {{OP_TYPE_SIDES(0, 9)}, "[1, 2]", NULL, "[1,2,1,2]"},
+    {{OP_TYPE_SIDES(0, 9)}, "[1, 2, 3, 4]", NULL, "[1,2,3,4]"},
+    {{OP_TYPE_SIDES(0, 9)}, "[1, 2, 3]", "is neither one, two nor four whole numbers", NULL},
+    {{OP_TYPE_SIDES(0, 9)}, "[1, 10]", "is not from 0 to 9", NULL},
+    {{OP_TYPE_SHEAR(45)}, "10", NULL, "[-10,10,0,0]"},
+    {{OP_TYPE_SHEAR(45)}, "[1, 2]", NULL, "[1,2,0,0]"},
+    {{OP_TYPE_SHEAR(45)}, "[1, 2, 3, 4]", NULL, "[1,2,3,4]"},
+    {{OP_TYPE_SHEAR(45)}, "[1, 2, 4, 3]", "has a larger number before a smaller one", NULL},
+    {{OP_TYPE_SHEAR(45)}, "[1, 46]", "is not from -45 to 45", NULL},
+    {{OP_TYPE_COLOR}, "7", NULL, "[7,7,7]"},
+    {{OP_TYPE_COLOR}, "[7]", NULL, "[7,7,7]"},
+    {{OP_TYPE_COLOR}, "[0, 128, 255]", NULL, "[0,128,255]"},
+    {{OP_TYPE_COLOR}, "[0, 128]", "is neither one nor three whole numbers", NULL},
+    {{OP_TYPE_COLOR}, "256", "is not from 0 to 255", NULL},
+    {{OP_TYPE_VALUE(kind_words)}, "0.5", NULL, "[0.5,0.5,0.5]"},
+    {{OP_TYPE_VALUE(kind_words)}, "[1, 2, 3]", NULL, "[1,2,3]"},
+    {{OP_TYPE_VALUE(kind_words)}, "\"two\"", NULL, "\"two\""},
+    {{OP_TYPE_VALUE(kind_words)}, "\"three\"", "is none of its words", NULL},
+    {{OP_TYPE_VALUE(kind_words)}, "[1, 2]", "is neither one nor three numbers", NULL},
+    {{OP_TYPE_WORD(kind_words)}, "\"one\"", NULL, "\"one\""},
+    {{OP_TYPE_WORD(kind_words)}, "1", "is no string", NULL},
+    {{OP_TYPE_LIST(0, 9)}, "[1, 2, 9, 0]", NULL, "[1,2,9,0]"},
+    {{OP_TYPE_LIST(0, 9)}, "[1, 2, 10]", "is not from 0 to 9", NULL},
+    {{OP_TYPE_LIST(0, 9)}, "[1, 2.5]", "is no list of whole numbers", NULL},
+    {{OP_TYPE_LIST(0, 9)}, "[]", "is an empty list", NULL},
+    {{OP_TYPE_LIST(0, 9)}, "3", "is no list of whole numbers", NULL},
+    {{OP_OR_NULL(OP_TYPE_LIST(0, 9))}, "null", NULL, "null"},
+    {{OP_TYPE_LISTS(-9, 9)}, "[[1, -2], [], [3]]", NULL, "[[1,-2],[],[3]]"},
+    {{OP_TYPE_LISTS(-9, 9)}, "[[1, 2], 3]", "is no list of whole numbers", NULL},
+    {{OP_TYPE_LISTS(-9, 9)}, "[[1, 2], [10]]", "is not from -9 to 9", NULL},
+    {{OP_TYPE_LISTS(-9, 9)}, "7", "is no list of lists of whole numbers", NULL},
+};
+
+START_TEST(values)
+{
+	struct op_list *ops = calloc(1, sizeof(*ops));
+	struct json_in *json;
+	struct op_value value;
+	char why[SPEC_VALUE_WHY], *text = NULL;
+	const char *wrong;
+	struct diag diag;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	ck_assert(ops && out);
+	ops->pooled = 5; /* an earlier list stands there */
+	ck_assert_int_eq(json_in_parse(kinds[_i].text, strlen(kinds[_i].text), 1000, &json, &diag),
+			 0);
+	wrong = spec_value_read(json, &kinds[_i].type, ops, &value, why);
+	if (kinds[_i].wrong) {
+		ck_assert_msg(wrong && strcmp(wrong, kinds[_i].wrong) == 0, "%s: %s",
+			      kinds[_i].text, wrong);
+	} else {
+		ck_assert_msg(!wrong, "%s: %s", kinds[_i].text, wrong);
+		spec_value_put(out, ops, &value, &kinds[_i].type);
+	}
+	fclose(out);
+	ck_assert_str_eq(text, kinds[_i].wrong ? "" : kinds[_i].canonical);
+	json_in_free(json);
+	free(text);
+	free(ops);
+}
+END_TEST
+
+/* The default of each parameter is a value of its type; one that came late is hidden. */
+START_TEST(defaults)
+{
+	struct op_list *ops = calloc(1, sizeof(*ops));
+
+	ck_assert_ptr_nonnull(ops);
+	for (unsigned op = 0; op < OP_COUNT; op++) {
+		const struct op_param *params;
+		unsigned n = op_params(op, &params);
+
+		for (unsigned i = 0; i < n; i++) {
+			char why[SPEC_VALUE_WHY];
+			struct op_value value;
+			struct json_in *json;
+			struct diag diag;
+			const char *text = params[i].fallback;
+
+			ck_assert(text || !params[i].type.late);
+			if (!text)
+				continue;
+			ck_assert_int_eq(json_in_parse(text, strlen(text), 1000, &json, &diag), 0);
+			ck_assert_ptr_null(
+			    spec_value_read(json, &params[i].type, ops, &value, why));
+			json_in_free(json);
+		}
+	}
+	free(ops);
+}
+END_TEST
+
+/* Lists of the longest text there can be fit; a spec that grows too long is refused. */
+START_TEST(long_lists)
+{
+	const struct op_type type = {OP_TYPE_LIST(0, 9)};
+	struct op_list *ops = calloc(1, sizeof(*ops));
+	char *text = malloc(PIPELINE_MAX_TEXT), why[SPEC_VALUE_WHY];
+	struct json_in *json;
+	struct op_value value;
+	struct diag diag;
+
+	ck_assert(ops && text);
+	for (unsigned i = 0; i < PIPELINE_MAX_TEXT; i++)
+		text[i] = i % 2 ? '1' : ',';
+	text[0] = '[';
+	text[PIPELINE_MAX_TEXT - 2] = ']';
+	text[PIPELINE_MAX_TEXT - 1] = ' ';
+	ck_assert_int_eq(json_in_parse(text, PIPELINE_MAX_TEXT, PIPELINE_MAX_TEXT, &json, &diag),
+			 0);
+	ck_assert_ptr_null(spec_value_read(json, &type, ops, &value, why));
+	ck_assert_uint_eq(value.count, PIPELINE_MAX_TEXT / 2 - 1);
+	ck_assert_int_eq(ops->pool[value.count - 1], 1);
+	ck_assert_str_eq(spec_value_read(json, &type, ops, &value, why), "is too long");
+	json_in_free(json);
+	free(text);
+	free(ops);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("spec");
@@ -354,6 +523,9 @@ int main(void)
 	tcase_add_loop_test(tcase, shapes, 0, BASE_ARRAY_LEN(spec_shapes));
 	tcase_add_test(tcase, hashes_differ);
 	tcase_add_test(tcase, parameter_numbers);
+	tcase_add_loop_test(tcase, values, 0, BASE_ARRAY_LEN(kinds));
+	tcase_add_test(tcase, defaults);
+	tcase_add_test(tcase, long_lists);
 	suite_add_tcase(suite, tcase);
 	srunner_run_all(runner, CK_NORMAL);
 	failed = srunner_ntests_failed(runner);
