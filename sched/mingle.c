@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * What mixup and cutmix draw for a batch.
+ *
+ * Lambda is of Beta(alpha, alpha): x / (x + y) of two draws of Gamma(alpha), by Marsaglia's and Tsang's
+ * method ("A simple method for generating gamma variables", ACM TOMS 26, 2000). Below alpha = 1 that is
+ * Gamma(alpha + 1) u^(1 / alpha), which underflows for the small alphas that people train with, so all is
+ * done with logarithms.
+ *
+ * The box of cutmix is torchvision's: a middle drawn among all pixels, sides that are the root of 1 - lambda
+ * of the picture's, cut off at its borders, and lambda afterwards what is left of the picture.
+ */
+
+#include "sched/mingle.h"
+
+#include <math.h>
+
+#include "base/philox.h"
+
+#define MINGLE_DOMAIN UINT64_C(0x6f616d696e676c65)
+#define MINGLE_PI 3.14159265358979323846
+
+bool mingle_is_good(const struct mingle_op *ops, uint32_t n)
+{
+	double sum = 0;
+
+	if (n > MINGLE_MAX)
+		return false;
+	for (uint32_t i = 0; i < n; i++) {
+		if (ops[i].kind != MINGLE_MIXUP && ops[i].kind != MINGLE_CUTMIX)
+			return false;
+		for (uint32_t k = 0; k < i; k++)
+			if (ops[k].kind == ops[i].kind)
+				return false;
+		if (!(ops[i].alpha >= MINGLE_LEAST_ALPHA && ops[i].alpha <= MINGLE_MOST_ALPHA) ||
+		    !(ops[i].p >= 0 && ops[i].p <= 1))
+			return false;
+		sum += ops[i].p;
+	}
+	return sum <= 1;
+}
+
+/* In (0, 1]. */
+static double mingle_above_0(struct philox_seq *seq)
+{
+	return 1 - philox_unit(seq);
+}
+
+static double mingle_normal(struct philox_seq *seq)
+{
+	double radius = sqrt(-2 * log(mingle_above_0(seq)));
+
+	return radius * cos(2 * MINGLE_PI * philox_unit(seq));
+}
+
+/* The logarithm of a draw of Gamma(shape), shape >= 1. */
+static double mingle_log_gamma_from_1(struct philox_seq *seq, double shape)
+{
+	double d = shape - 1.0 / 3, c = 1 / sqrt(9 * d);
+
+	for (;;) {
+		double x = mingle_normal(seq), v = 1 + c * x;
+
+		if (v <= 0)
+			continue;
+		v = v * v * v;
+		if (log(mingle_above_0(seq)) < x * x / 2 + d - d * v + d * log(v))
+			return log(d) + log(v);
+	}
+}
+
+static double mingle_log_gamma(struct philox_seq *seq, double shape)
+{
+	double above;
+
+	if (shape >= 1)
+		return mingle_log_gamma_from_1(seq, shape);
+	above = mingle_log_gamma_from_1(seq, shape + 1);
+	return above + log(mingle_above_0(seq)) / shape;
+}
+
+static double mingle_beta(struct philox_seq *seq, double alpha)
+{
+	double x = mingle_log_gamma(seq, alpha), y = mingle_log_gamma(seq, alpha);
+
+	return 1 / (1 + exp(y - x));
+}
+
+static uint32_t mingle_edge(double middle, double half, uint32_t most)
+{
+	return (uint32_t)BASE_MIN(BASE_MAX(middle + half, 0.0), (double)most);
+}
+
+static void mingle_box(struct philox_seq *seq, uint32_t height, uint32_t width,
+		       struct mingle *mingle)
+{
+	double x = (double)philox_below(seq, width), y = (double)philox_below(seq, height);
+	double r = 0.5 * sqrt(1 - mingle->lambda);
+	double across = floor(r * width), down = floor(r * height), area;
+
+	mingle->left = mingle_edge(x, -across, width);
+	mingle->right = mingle_edge(x, across, width);
+	mingle->top = mingle_edge(y, -down, height);
+	mingle->bottom = mingle_edge(y, down, height);
+	area = (double)(mingle->right - mingle->left) * (mingle->bottom - mingle->top);
+	mingle->lambda = 1 - area / ((double)width * height);
+}
+
+struct mingle mingle_draw(const struct mingle_op *ops, uint32_t n, const struct mingle_key *key,
+			  uint32_t height, uint32_t width)
+{
+	struct philox first =
+	    philox_block(key->seed ^ MINGLE_DOMAIN, key->lap, (uint64_t)key->sample);
+	struct mingle mingle = {.kind = MINGLE_NONE, .lambda = 1};
+	struct philox_seq seq;
+	double u;
+
+	philox_seq_init(&seq, (uint64_t)first.word[1] << 32 | first.word[0],
+			((uint64_t)first.word[3] << 32 | first.word[2]) + key->epoch, 0);
+	u = philox_unit(&seq);
+	for (uint32_t i = 0; i < n; i++) {
+		if (u >= ops[i].p) {
+			u -= ops[i].p;
+			continue;
+		}
+		mingle.kind = ops[i].kind;
+		mingle.lambda = mingle_beta(&seq, ops[i].alpha);
+		if (mingle.kind == MINGLE_CUTMIX)
+			mingle_box(&seq, height, width, &mingle);
+		break;
+	}
+	return mingle;
+}
