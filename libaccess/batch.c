@@ -2,7 +2,7 @@
 
 /*
  * Batches in the caller's hands. A batch is a window into a hand's slot, or a carry buffer of its
- * own. It keeps its stream's memory alive: the stream is freed with its last batch, in whichever
+ * own, or a buffer of mixup and cutmix. It keeps its stream's memory alive: the stream is freed with its last batch, in whichever
  * order the program closes and releases. Batch objects come from a pool, so that a batch costs no
  * malloc().
  *
@@ -42,6 +42,27 @@ static void batch_check(struct oa_stream *stream, const struct oa_batch *batch)
 			    "a bug of accessd, please report it");
 }
 
+BASE_HOT void batch_let_go(struct oa_stream *stream, struct oa_batch *batch)
+{
+	batch_check(stream, batch);
+	if (batch->held)
+		held_close_window(stream, batch->held);
+	carry_free(stream, batch->carry);
+	batch->held = NULL;
+	batch->carry = NULL;
+}
+
+BASE_HOT void batch_end(struct oa_stream *stream, struct oa_batch *batch)
+{
+	batch->is_live = false;
+	batch_let_go(stream, batch);
+	if (batch->mingled)
+		mingled_free(stream, batch->mingled);
+	batch->next = stream->batch_pool;
+	stream->batch_pool = batch;
+	stream->stats.outstanding--;
+}
+
 BASE_HOT void oa_release(struct oa_batch *batch)
 {
 	struct oa_stream *stream;
@@ -55,14 +76,7 @@ BASE_HOT void oa_release(struct oa_batch *batch)
 		pthread_mutex_unlock(&stream->lock);
 		return;
 	}
-	batch->is_live = false;
-	batch_check(stream, batch);
-	if (batch->held)
-		held_close_window(stream, batch->held);
-	carry_free(stream, batch->carry);
-	batch->next = stream->batch_pool;
-	stream->batch_pool = batch;
-	stream->stats.outstanding--;
+	batch_end(stream, batch);
 	is_unused = stream_is_unused(stream);
 	pthread_mutex_unlock(&stream->lock);
 	if (is_unused)
@@ -92,13 +106,15 @@ void oa_batch_info(const struct oa_batch *batch, struct oa_batch_info *ret)
 	memcpy(ret, &info, size);
 }
 
-static const void *batch_data(const struct oa_batch *batch, uint32_t index)
+const void *batch_data(const struct oa_batch *batch, uint32_t index)
 {
 	const struct stream_field *field = &batch->stream->field[index];
 	const struct held *held = batch->held;
 
 	if (field->where == LAYOUT_IN_BOARD)
 		return batch->ids;
+	if (batch->mingled)
+		return batch->mingled->memory + batch->stream->mingled.field[index].carry_offset;
 	if (!held)
 		return batch->carry->memory + field->carry_offset;
 	return held->slot + held->session->board.geometry.field[index].offset +
@@ -112,7 +128,7 @@ int oa_batch_field(const struct oa_batch *batch, uint32_t index, struct oa_field
 
 	if (!batch || !ret || index >= batch->stream->n_fields)
 		return OA_E_INVALID;
-	field = &batch->stream->field[index];
+	field = stream_shown(batch->stream, index);
 	*ret = (struct oa_field){
 	    .name = field->name,
 	    .dtype = (enum oa_dtype)field->dtype,

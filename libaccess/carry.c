@@ -45,9 +45,9 @@ struct carry *carry_new(struct oa_stream *stream)
 		return NULL;
 	}
 	carry->ids = (int64_t *)(void *)carry->memory;
-	if (stream->record.path)
+	if (stream->record.path || stream->is_mingled)
 		carry->keys = malloc(stream->batch * sizeof(*carry->keys));
-	if (stream->record.path && !carry->keys) {
+	if ((stream->record.path || stream->is_mingled) && !carry->keys) {
 		carry_destroy(carry);
 		return NULL;
 	}

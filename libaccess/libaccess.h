@@ -177,7 +177,8 @@ struct oa_stats {
 	uint32_t pins; /* slots held now */
 	uint32_t hand, grain;
 	uint64_t n_samples, epoch;
-	uint64_t outstanding; /* batches not yet released */
+	uint64_t outstanding;         /* batches not yet released */
+	uint64_t mingled, mingled_ns; /* batches that mixup and cutmix made, and the time of it */
 };
 
 struct oa_client;

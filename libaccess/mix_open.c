@@ -236,13 +236,19 @@ static int mix_compare(const struct oa_mix *mix, uint32_t number, struct diag *d
 	const struct oa_stream *a = mix->part[0].stream, *b = mix->part[number].stream;
 	char first[128], other[128];
 
+	if (mix->unit == OA_MIX_SAMPLES && (a->is_mingled || b->is_mingled))
+		return error_set(
+		    diag, OA_E_INVALID,
+		    "oa_mix_open(): part %u has mixup or cutmix, which join samples of a "
+		    "part's own batches: give OA_MIX_BATCHES, or leave them out",
+		    a->is_mingled ? 0 : number);
 	if (a->n_fields != b->n_fields)
 		return error_set(diag, OA_E_INVALID,
 				 "oa_mix_open(): part 0 has %u fields, part %u has %u", a->n_fields,
 				 number, b->n_fields);
 	for (uint32_t i = 0; i < a->n_fields; i++) {
-		mix_describe_field(&a->field[i], first, sizeof(first));
-		mix_describe_field(&b->field[i], other, sizeof(other));
+		mix_describe_field(stream_shown(a, i), first, sizeof(first));
+		mix_describe_field(stream_shown(b, i), other, sizeof(other));
 		if (strcmp(first, other) == 0 && a->field[i].where == b->field[i].where)
 			continue;
 		return error_set(

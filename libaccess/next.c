@@ -110,7 +110,7 @@ BASE_HOT int next_window(struct oa_stream *stream, uint32_t count, bool is_last,
 	batch->first = held->at;
 	batch->count = count;
 	batch->substituted = next_count_substitutes(held, held->at, count);
-	if (stream->flags & OA_COPY) {
+	if ((stream->flags & OA_COPY) && !stream->is_mingled) { /* which copies anyway */
 		batch->carry = carry_new(stream);
 		if (!batch->carry) {
 			batch->next = stream->batch_pool;

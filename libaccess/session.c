@@ -115,6 +115,8 @@ int session_new(struct wire_in *opened, int *sock, uint64_t pid, struct session 
 		r = session_map(session, fds, diag);
 	if (!r)
 		r = session_map_log(session, opened, diag);
+	if (!r)
+		r = mingled_read(opened, &session->mingled, diag);
 	for (unsigned i = 0; i < SESSION_FDS; i++)
 		base_close(&fds[i]);
 	if (r) {

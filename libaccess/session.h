@@ -6,6 +6,7 @@
 
 #include "base/base.h"
 #include "base/wire.h"
+#include "libaccess/mingled.h"
 #include "libaccess/prefault.h"
 #include "shmring/board.h"
 #include "shmring/grant.h"
@@ -21,6 +22,7 @@ struct session { /* all under the stream's lock but what never changes */
 	struct board board;
 	const uint8_t *slots;
 	struct prefault *prefault;
+	struct mingled_ask mingled;
 	bool has_log;          /* a rank under the carousel */
 	struct scroll log;     /* until the stream takes it, and log_fd */
 	int log_fd;            /* owned, -1: none */

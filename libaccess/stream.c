@@ -90,18 +90,26 @@ int stream_alloc(const struct dial_route *route, struct oa_stream **ret)
 	return 0;
 }
 
+uint64_t stream_lay_out(struct stream_field *fields, uint32_t n, uint32_t batch)
+{
+	uint64_t end = base_align_up(batch * sizeof(int64_t), 64);
+
+	for (uint32_t i = 0; i < n; i++) {
+		fields[i].carry_offset = end;
+		if (fields[i].where == LAYOUT_IN_SLOT)
+			end += base_align_up(batch * fields[i].sample_bytes, 64);
+	}
+	return end;
+}
+
 void stream_place_fields(struct oa_stream *stream)
 {
-	uint64_t end = base_align_up(stream->batch * sizeof(int64_t), 64);
+	stream->carry_bytes = stream_lay_out(stream->field, stream->n_fields, stream->batch);
+}
 
-	for (uint32_t i = 0; i < stream->n_fields; i++) {
-		struct stream_field *field = &stream->field[i];
-
-		field->carry_offset = end;
-		if (field->where == LAYOUT_IN_SLOT)
-			end += base_align_up(stream->batch * field->sample_bytes, 64);
-	}
-	stream->carry_bytes = end;
+const struct stream_field *stream_shown(const struct oa_stream *stream, uint32_t index)
+{
+	return stream->is_mingled ? &stream->mingled.field[index] : &stream->field[index];
 }
 
 int stream_new_like(const struct oa_stream *other, uint32_t batch, uint32_t flags,
@@ -155,6 +163,7 @@ void stream_free(struct oa_stream *stream)
 {
 	stream_free_pools(stream);
 	free(stream->parts);
+	mingled_fini(&stream->mingled);
 	progress_fini(&stream->progress);
 	listed_fini(&stream->listed);
 	planlog_fini(&stream->log);

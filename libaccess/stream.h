@@ -18,6 +18,7 @@
 #include "libaccess/guard.h"
 #include "libaccess/libaccess.h"
 #include "libaccess/listed.h"
+#include "libaccess/mingled.h"
 #include "libaccess/planlog.h"
 #include "libaccess/part.h"
 #include "libaccess/record.h"
@@ -29,13 +30,6 @@
 #include "sched/token.h"
 
 enum { STREAM_NOTHING = 300 }; /* nothing to hand out now */
-
-struct stream_field {
-	char name[33];
-	uint32_t dtype, where, ndim;
-	uint64_t shape[LAYOUT_MAX_DIMS], sample_bytes;
-	uint64_t carry_offset; /* of its array in a carry buffer */
-};
 
 /* A hand that was taken. Its pointers are into its session's mappings. */
 struct held {
@@ -63,15 +57,16 @@ struct carry {
 	struct carry *next; /* in stream->full or stream->carry_pool */
 	uint8_t *memory;    /* ids, then the fields' arrays */
 	int64_t *ids;
-	struct listing_key *keys; /* for a recording, else NULL */
+	struct listing_key *keys; /* for a recording, or mixup and cutmix, else NULL */
 	uint32_t count, substituted;
 };
 
 struct oa_batch {
 	struct oa_batch *next; /* in stream->batch_pool */
 	struct oa_stream *stream;
-	struct held *held;   /* the window's hand, or NULL: in carry */
-	struct carry *carry; /* owned */
+	struct held *held;              /* the window's hand, or NULL: in carry */
+	struct carry *carry;            /* owned */
+	struct mingled_buffer *mingled; /* owned: everything is in it, and nothing elsewhere */
 	const int64_t *ids;
 	const uint32_t *parts; /* of a mix: the part that each sample is of */
 	uint64_t epoch, step;
@@ -125,6 +120,7 @@ struct oa_stream {
 	bool is_logged;        /* and its plan is the job's log */
 	bool is_listed;        /* a fixed plan that is a list */
 	bool is_fixed;         /* a fixed plan: batches are cut from its order, none out of turn */
+	bool is_mingled;       /* by mixup or cutmix: batches are private copies */
 	int failed;            /* sticky code, 0: none */
 	uint32_t callers;      /* threads in oa_next(), those that wait for their turn, too */
 	uint32_t n_waiting;    /* of them, those that wait for a post of `turn` */
@@ -147,6 +143,7 @@ struct oa_stream {
 	struct sampler sampler;   /* which samples an epoch has */
 	uint32_t *parts; /* owned; of a mix: this part's number, once a sample of a batch */
 	uint64_t carry_bytes;
+	struct mingled mingled; /* but for its pool: that has the lock */
 	struct deal deal;
 	uint8_t dataset[32], pipeline[32]; /* pipeline: hash of its canonical text */
 	struct replay replay;
@@ -182,8 +179,11 @@ struct oa_stream {
 /* ---- stream.c ---- */
 /* An empty stream. 0 or negative errno; oa_close(). */
 int stream_alloc(const struct dial_route *route, struct oa_stream **ret);
-/* Where the fields' arrays lie in a buffer of one batch. */
+/* Where the fields' arrays lie in a buffer of one batch; its bytes. */
+uint64_t stream_lay_out(struct stream_field *fields, uint32_t n, uint32_t batch);
 void stream_place_fields(struct oa_stream *stream);
+/* A field as batches show it. */
+const struct stream_field *stream_shown(const struct oa_stream *stream, uint32_t index);
 /* The order and all that follows from it. */
 void stream_set_order(struct oa_stream *stream, uint32_t order);
 /* A stream that nobody serves, for batches with the fields of another one that are put together
@@ -335,5 +335,11 @@ void pollable_forget(struct oa_stream *stream);
 
 /* ---- batch.c ---- */
 struct oa_batch *batch_new(struct oa_stream *stream); /* from the pool; NULL: no memory */
+/* The array of a field; without the lock. */
+const void *batch_data(const struct oa_batch *batch, uint32_t index);
+/* Gives back what the batch has of its stream. */
+void batch_let_go(struct oa_stream *stream, struct oa_batch *batch);
+/* The end of a batch. */
+void batch_end(struct oa_stream *stream, struct oa_batch *batch);
 
 #endif

@@ -34,9 +34,9 @@ static void stream_set_fields(struct oa_stream *stream, const struct board_geome
 }
 
 /* The first session says what the stream is. */
-static int stream_found(struct oa_stream *stream, const struct board_geometry *geometry,
-			struct diag *diag)
+static int stream_found(struct oa_stream *stream, const struct session *session, struct diag *diag)
 {
+	const struct board_geometry *geometry = &session->board.geometry;
 	struct token token = {0};
 	uint64_t places;
 	int r;
@@ -45,7 +45,9 @@ static int stream_found(struct oa_stream *stream, const struct board_geometry *g
 	memcpy(stream->dataset, geometry->dataset, sizeof(stream->dataset));
 	stream->n_samples = stream->part.bits ? stream->part.count : geometry->n_samples;
 	stream_set_fields(stream, geometry);
-	r = stream->is_listed ? listed_check(stream, diag) : 0;
+	r = mingled_begin(stream, &session->mingled, diag);
+	if (!r && stream->is_listed)
+		r = listed_check(stream, diag);
 	if (r)
 		return r;
 	if (geometry->grain != stream->deal.grain)
@@ -113,16 +115,19 @@ static bool stream_has_fields(const struct oa_stream *stream, const struct board
 }
 
 /* A later one must be the same to the job. */
-static int stream_found_again(const struct oa_stream *stream, const struct board_geometry *geometry,
+static int stream_found_again(const struct oa_stream *stream, const struct session *session,
 			      struct diag *diag)
 {
+	const struct board_geometry *geometry = &session->board.geometry;
+
 	if (geometry->n_samples != stream->deal.n ||
 	    memcmp(geometry->dataset, stream->dataset, sizeof(stream->dataset)) != 0)
 		return error_set(
 		    diag, OA_E_DATASET,
 		    "the dataset %s has changed while this job was running: start the job again",
 		    stream->open.dataset);
-	if (geometry->grain != stream->deal.grain || !stream_has_fields(stream, geometry))
+	if (geometry->grain != stream->deal.grain || !stream_has_fields(stream, geometry) ||
+	    !mingled_same(&stream->mingled.ask, &session->mingled))
 		return error_set(diag, OA_E_PIPELINE,
 				 "accessd came back with other fields or shapes for this pipeline: "
 				 "start the job "
@@ -148,8 +153,8 @@ int stream_adopt(struct oa_stream *stream, struct session *session, struct diag 
 
 	memcpy(stream->pipeline, session->pipeline, sizeof(stream->pipeline));
 	listed_begin(stream);
-	r = progress->need ? stream_found_again(stream, geometry, diag)
-			   : stream_found(stream, geometry, diag);
+	r = progress->need ? stream_found_again(stream, session, diag)
+			   : stream_found(stream, session, diag);
 
 	if (!r && stream->is_logged)
 		r = ranked_adopt(stream, session, diag);

@@ -388,8 +388,12 @@ static BASE_HOT int wait_in_turn(struct oa_stream *stream, int timeout_ms, uint6
 	stream->has_slept = stream->has_copied = false;
 	if (stream->is_armed)
 		pollable_disarm(stream);
-	r = wait_batch(stream, timeout_ms, deadline, ret);
+	r = stream->is_mingled ? mingled_reserve(stream) : 0;
+	if (r == 0)
+		r = wait_batch(stream, timeout_ms, deadline, ret);
 	wait_count(stream, start, r);
+	if (r == 0 && stream->is_mingled)
+		r = mingled_batch(stream, *ret);
 	if (r == OA_E_END)
 		stream_error(stream, r, "all epochs are delivered");
 	ret_wait->has_begun = stream->wait.has_begun;

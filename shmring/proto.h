@@ -21,7 +21,7 @@
 #include <stdint.h>
 
 #define PROTO_MAJOR 1
-#define PROTO_MINOR 0
+#define PROTO_MINOR 1 /* 1: the client does mixup and cutmix */
 
 enum proto_message {
 	/* client -> accessd */
@@ -39,7 +39,7 @@ enum proto_message {
 	PROTO_REFUSED = 17,   /* CODE (enum oa_error), TEXT */
 	PROTO_PROGRESS = 18,  /* TEXT, DONE, TOTAL (0: unknown) */
 	PROTO_OPENED = 19,    /* JOB_ID, EPOCH, SHARED (jobs already in the stream), TEXT;
-				 PIPELINE_ID; fds: slots, board, inbox, outbox; with PLACE:
+				 PIPELINE_ID, MINGLE; fds: slots, board, inbox, outbox; with PLACE:
 				 the plan log */
 	PROTO_WAKE = 20,      /* answer to an armed flag */
 	PROTO_EXPLAINED = 21, /* TEXT */
@@ -89,7 +89,18 @@ enum proto_key {
 	    41, /* u64[3]: the part is a random split: from, to (doubles' bits), seed */
 	PROTO_KEY_REUSE = 42,       /* epochs that may see the same instance; missing: 1 */
 	PROTO_KEY_PIPELINE_ID = 29, /* bytes[32]: hash of the pipeline's canonical text */
+	PROTO_KEY_MINGLE = 50,      /* OPENED: struct proto_mingle[1 .. 2]; missing: none */
 };
+
+/* An op on whole batches, which the client does. */
+struct proto_mingle {
+	uint32_t kind;      /* enum mingle_kind (sched/mingle.h) */
+	uint32_t is_planar; /* the image: 1: channels, rows, columns; 0: rows, columns, channels */
+	uint32_t classes;   /* 0: the label has a number for each class */
+	uint32_t reserved;
+	double alpha, p;
+};
+_Static_assert(sizeof(struct proto_mingle) == 32, "struct proto_mingle is frozen");
 
 enum proto_policy { PROTO_POLICY_ERROR = 0, PROTO_POLICY_SKIP = 1, PROTO_POLICY_SUBSTITUTE = 2 };
 

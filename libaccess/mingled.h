@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef LIBACCESS_MINGLED_H
+#define LIBACCESS_MINGLED_H
+
+/* Batches of a pipeline with mixup or cutmix: private copies, made by oa_next(). */
+
+#include "base/base.h"
+#include "base/wire.h"
+#include "libaccess/libaccess.h"
+#include "sched/mingle.h"
+#include "shmring/layout.h"
+
+struct stream_field { /* of one sample, and where its array lies in a private buffer */
+	char name[33];
+	uint32_t dtype, where, ndim;
+	uint64_t shape[LAYOUT_MAX_DIMS], sample_bytes;
+	uint64_t carry_offset;
+};
+
+struct mingled_ask { /* what accessd says of the pipeline's last ops */
+	struct mingle_op op[MINGLE_MAX];
+	uint32_t n;       /* 0: there are none */
+	bool is_planar;   /* the image is channels, rows, columns; else rows, columns, channels */
+	uint32_t classes; /* 0: as many as labels have numbers */
+};
+
+struct mingled_buffer {              /* one batch */
+	struct mingled_buffer *next; /* in mingled.pool */
+	uint8_t *memory;             /* ids, then the fields' arrays */
+};
+
+struct mingled {
+	struct mingled_ask ask;
+	uint32_t image, label; /* numbers of these fields */
+	uint32_t height, width;
+	struct stream_field field[LAYOUT_MAX_FIELDS]; /* as they are shown */
+	uint64_t bytes;                               /* of a buffer */
+	struct mingled_buffer *pool;
+	uint32_t n_pool;
+};
+
+/* From OPENED; hostile. 0, or -EPROTO with diag. */
+int mingled_read(const struct wire_in *opened, struct mingled_ask *ret, struct diag *diag);
+bool mingled_same(const struct mingled_ask *a, const struct mingled_ask *b);
+
+struct oa_batch;
+struct oa_stream;
+
+/* ---- with the stream's lock ---- */
+/* Sets the stream's batches up; its fields are known. 0, or -EPROTO with diag: they do not fit. */
+int mingled_begin(struct oa_stream *stream, const struct mingled_ask *ask, struct diag *diag);
+/* Is there a buffer for one batch more? 0, OA_E_PINS, -ENOMEM: nothing was taken. */
+int mingled_reserve(struct oa_stream *stream);
+/* Mingles the batch, for which a buffer was reserved; drops the lock meanwhile. 0; OA_E_PIPELINE: a
+ * label fits no class, the stream has failed and the batch is gone. */
+int mingled_batch(struct oa_stream *stream, struct oa_batch *batch);
+void mingled_free(struct oa_stream *stream, struct mingled_buffer *buffer);
+void mingled_fini(struct mingled *mingled);
+
+#endif
