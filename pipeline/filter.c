@@ -70,22 +70,16 @@ static double filter_lanczos(double x)
 	return x >= -3.0 && x < 3.0 ? filter_sinc(x) * filter_sinc(x / 3) : 0.0;
 }
 
-static const struct {
-	double (*at)(double x);
-	double support; /* half the filter's width, in input pixels before stretching */
-} filter_table[] = {
-    [FILTER_NEAREST] = {NULL, 0.0},
-    [FILTER_BOX] = {filter_box, 0.5},
-    [FILTER_BILINEAR] = {filter_bilinear, 1.0},
-    [FILTER_HAMMING] = {filter_hamming, 1.0},
-    [FILTER_BICUBIC] = {filter_bicubic, 2.0},
-    [FILTER_LANCZOS] = {filter_lanczos, 3.0},
+/* Half the filter's width, in input pixels before stretching. */
+static const double filter_support[] = {
+    [FILTER_NEAREST] = 0.0, [FILTER_BOX] = 0.5,     [FILTER_BILINEAR] = 1.0,
+    [FILTER_HAMMING] = 1.0, [FILTER_BICUBIC] = 2.0, [FILTER_LANCZOS] = 3.0,
 };
 
 /* How far the stretched filter reaches, in input pixels. */
-static double filter_reach(const struct filter_table *table, double scale)
+static double filter_reach(enum filter_id id, double scale)
 {
-	return filter_table[table->id].support * BASE_MAX(scale, 1.0);
+	return filter_support[id] * BASE_MAX(scale, 1.0);
 }
 
 static void filter_fill_nearest(const struct filter_table *table)
@@ -107,16 +101,19 @@ static int32_t filter_round(double weight)
 	return (int32_t)(weight < 0 ? scaled - 0.5 : scaled + 0.5);
 }
 
-static void filter_fill_one(const struct filter_table *table, uint32_t x, double scale)
+/* One output; `at` is a constant where this is put in, so that nothing is called for a weight. */
+static inline __attribute__((always_inline)) void filter_fill_one(const struct filter_table *table,
+								  uint32_t x, double scale,
+								  double reach,
+								  double (*at)(double))
 {
-	double reach = filter_reach(table, scale), center = (x + 0.5) * scale;
-	double shrink = 1.0 / BASE_MAX(scale, 1.0), sum = 0.0;
+	double center = (x + 0.5) * scale, shrink = 1.0 / BASE_MAX(scale, 1.0), sum = 0.0;
 	double low = center - reach + 0.5, high = center + reach + 0.5;
 	uint32_t first = low < 0 ? 0 : (uint32_t)low;
 	uint32_t end = high > table->in ? table->in : (uint32_t)high;
 
 	for (uint32_t t = 0; t < end - first; t++) {
-		double weight = filter_table[table->id].at((t + first - center + 0.5) * shrink);
+		double weight = at((t + first - center + 0.5) * shrink);
 
 		table->scratch[t] = weight;
 		sum += weight;
@@ -131,6 +128,21 @@ static void filter_fill_one(const struct filter_table *table, uint32_t x, double
 	table->first[x] = first;
 	table->count[x] = end - first;
 }
+
+#define FILTER_FILL(name)                                                       \
+	static void filter_fill_##name(const struct filter_table *table)        \
+	{                                                                       \
+		double scale = (double)table->in / table->out;                  \
+		double reach = filter_reach(table->id, scale);                  \
+                                                                                \
+		for (uint32_t x = 0; x < table->out; x++)                       \
+			filter_fill_one(table, x, scale, reach, filter_##name); \
+	}
+FILTER_FILL(box)
+FILTER_FILL(bilinear)
+FILTER_FILL(hamming)
+FILTER_FILL(bicubic)
+FILTER_FILL(lanczos)
 
 /* Room for the arrays of a table of this size; what was in it is gone. */
 static bool filter_reserve(struct filter_table *table)
@@ -153,51 +165,56 @@ static bool filter_reserve(struct filter_table *table)
 	return true;
 }
 
-static bool filter_fill(struct filter_table *table)
-{
-	double scale = (double)table->in / table->out;
-
-	if (!filter_reserve(table))
-		return false;
-	if (table->id == FILTER_NEAREST) {
-		filter_fill_nearest(table);
-		return true;
-	}
-	for (uint32_t x = 0; x < table->out; x++)
-		filter_fill_one(table, x, scale);
-	return true;
-}
-
 static bool filter_is(const struct filter_table *table, enum filter_id id, uint32_t in,
 		      uint32_t out)
 {
 	return table->in == in && table->out == out && table->id == id;
 }
 
-const struct filter_table *filter_get(struct filter_cache *cache, enum filter_id id, uint32_t in,
-				      uint32_t out)
+uint32_t filter_taps(enum filter_id id, uint32_t in, uint32_t out)
 {
-	struct filter_table want = {.id = id, .in = in, .out = out}, *table;
-	uint32_t hash = (in * UINT32_C(2654435761) ^ out * UINT32_C(2246822519)) + (uint32_t)id;
-
 	if (id == FILTER_NEAREST)
-		want.taps = 1;
-	else
-		want.taps = (uint32_t)ceil(filter_reach(&want, (double)in / out)) * 2 + 1;
-	table = &cache->slot[hash % FILTER_SLOTS];
-	if ((size_t)out * (want.taps * 4 + 8) > FILTER_KEEP)
-		table = &cache->large;
-	if (filter_is(table, id, in, out))
-		return table;
+		return 1;
+	return BASE_MIN((uint32_t)ceil(filter_reach(id, (double)in / out)) * 2 + 1, in);
+}
+
+bool filter_make(struct filter_table *table, enum filter_id id, uint32_t in, uint32_t out)
+{
+	static void (*const fill[])(const struct filter_table *table) = {
+	    [FILTER_NEAREST] = filter_fill_nearest,   [FILTER_BOX] = filter_fill_box,
+	    [FILTER_BILINEAR] = filter_fill_bilinear, [FILTER_HAMMING] = filter_fill_hamming,
+	    [FILTER_BICUBIC] = filter_fill_bicubic,   [FILTER_LANCZOS] = filter_fill_lanczos,
+	};
+
 	table->id = id;
 	table->in = in;
 	table->out = out;
-	table->taps = want.taps;
-	if (!filter_fill(table)) {
+	table->taps = filter_taps(id, in, out);
+	if (!filter_reserve(table)) {
 		table->in = table->out = 0;
-		return NULL;
+		return false;
 	}
-	return table;
+	fill[id](table);
+	return true;
+}
+
+void filter_fini(struct filter_table *table)
+{
+	free(table->memory);
+	*table = (struct filter_table){0};
+}
+
+const struct filter_table *filter_get(struct filter_cache *cache, enum filter_id id, uint32_t in,
+				      uint32_t out)
+{
+	uint32_t hash = (in * UINT32_C(2654435761) ^ out * UINT32_C(2246822519)) + (uint32_t)id;
+	struct filter_table *table = &cache->slot[hash % FILTER_SLOTS];
+
+	if ((size_t)out * (filter_taps(id, in, out) * 4 + 8) > FILTER_KEEP)
+		table = &cache->large;
+	if (filter_is(table, id, in, out))
+		return table;
+	return filter_make(table, id, in, out) ? table : NULL;
 }
 
 void filter_cache_trim(struct filter_cache *cache)

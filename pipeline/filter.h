@@ -30,6 +30,14 @@ struct filter_table { /* out[x] = sum over t < count[x] of in[first[x] + t] * we
 	size_t size;     /* of memory */
 };
 
+/* The most taps that an output of in pixels to out pixels may have. */
+uint32_t filter_taps(enum filter_id id, uint32_t in, uint32_t out);
+
+/* The table for in pixels to out pixels, both >= 1, into *table, which is all zero or was made
+ * before; its memory is used again. False: out of memory, and the table is empty. */
+bool filter_make(struct filter_table *table, enum filter_id id, uint32_t in, uint32_t out);
+void filter_fini(struct filter_table *table);
+
 #define FILTER_SLOTS 128
 struct filter_cache { /* tables of one axis; all zero at the start */
 	struct filter_table slot[FILTER_SLOTS], large;

@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The passes over planes for x86-64 machines with AVX2, found out when they run.
+ *
+ * Eight sums a register, exact: pmaddwd adds two products of 16-bit numbers, a pair of taps, and as
+ * weights have 24 bits there are two sums, of the weights' high parts and of their low ones
+ * (plane_table.c), with sum = high * 2048 + low. Along a row a shuffle brings the eight first
+ * inputs of a pair beside their second ones; two rows go together, so that weights and shuffles are
+ * loaded once for both, and are stored in turn, which is how the column pass wants its pairs.
+ *
+ * Loops over pairs are written out for the counts that photographs have (1 to 3: down to about
+ * half the size with a bilinear filter): the functions that are always put in take them as
+ * constants.
+ */
+
+#include "pipeline/plane.h"
+
+#ifdef __x86_64__
+
+#include <immintrin.h>
+#include <string.h>
+
+#define PLANE_AVX2_HALF (1 << (FILTER_BITS - 1))
+#define PLANE_AVX2 __attribute__((target("avx2")))
+#define PLANE_AVX2_IN PLANE_AVX2 static inline __attribute__((always_inline))
+
+struct plane_avx2_sum {
+	__m256i high, low;
+};
+
+PLANE_AVX2_IN struct plane_avx2_sum plane_avx2_zero(void)
+{
+	return (struct plane_avx2_sum){_mm256_setzero_si256(), _mm256_set1_epi32(PLANE_AVX2_HALF)};
+}
+
+PLANE_AVX2_IN void plane_avx2_add(struct plane_avx2_sum *sum, __m256i inputs, __m256i high,
+				  __m256i low)
+{
+	sum->high = _mm256_add_epi32(sum->high, _mm256_madd_epi16(inputs, high));
+	sum->low = _mm256_add_epi32(sum->low, _mm256_madd_epi16(inputs, low));
+}
+
+/* The sum without its lowest 11 bits. */
+PLANE_AVX2_IN __m256i plane_avx2_join(struct plane_avx2_sum sum)
+{
+	return _mm256_add_epi32(sum.high, _mm256_srai_epi32(sum.low, PLANE_LOW_BITS));
+}
+
+/* ---- along rows ---- */
+
+struct plane_avx2_block { /* where a block of eight outputs finds its things */
+	const int16_t *split;
+	__m256i shuffle;
+	uint32_t at[2];
+};
+
+PLANE_AVX2_IN struct plane_avx2_block plane_avx2_block(const struct plane_table *table,
+						       uint32_t block, uint32_t pairs)
+{
+	return (struct plane_avx2_block){
+	    .split = table->split + (size_t)block * pairs * 32,
+	    .shuffle = _mm256_load_si256((const __m256i *)(table->shuffle + (size_t)block * 32)),
+	    .at = {table->at[2 * block], table->at[2 * block + 1]},
+	};
+}
+
+/* The two inputs of pair number i for each of eight outputs. */
+PLANE_AVX2_IN __m256i plane_avx2_inputs(const struct plane_avx2_block *block, const uint8_t *row,
+					uint32_t i, bool narrow)
+{
+	const uint8_t *a = row + block->at[0] + 2 * i, *b = row + block->at[1] + 2 * i;
+	__m128i first = _mm_loadu_si128((const __m128i *)a);
+	__m256i bytes;
+
+	if (narrow)
+		bytes = _mm256_broadcastsi128_si256(first);
+	else
+		bytes = _mm256_inserti128_si256(_mm256_castsi128_si256(first),
+						_mm_loadu_si128((const __m128i *)b), 1);
+	return _mm256_shuffle_epi8(bytes, block->shuffle);
+}
+
+PLANE_AVX2_IN void plane_avx2_add_two(const struct plane_avx2_block *block, uint32_t i, bool narrow,
+				      const uint8_t *a, const uint8_t *b,
+				      struct plane_avx2_sum *of_a, struct plane_avx2_sum *of_b)
+{
+	__m256i high = _mm256_load_si256((const __m256i *)(block->split + (size_t)i * 32));
+	__m256i low = _mm256_load_si256((const __m256i *)(block->split + (size_t)i * 32 + 16));
+
+	plane_avx2_add(of_a, plane_avx2_inputs(block, a, i, narrow), high, low);
+	plane_avx2_add(of_b, plane_avx2_inputs(block, b, i, narrow), high, low);
+}
+
+/* Eight outputs of each of two rows, in turn, as 16-bit numbers. Written out for the pairs that are
+ * constants, as compilers do not unroll at this level. */
+PLANE_AVX2_IN __m256i plane_avx2_block_two(const struct plane_table *table, uint32_t number,
+					   uint32_t pairs, bool narrow, const uint8_t *a,
+					   const uint8_t *b)
+{
+	const struct plane_avx2_block block = plane_avx2_block(table, number, pairs);
+	struct plane_avx2_sum of_a = plane_avx2_zero(), of_b = plane_avx2_zero();
+	__m256i even, odd;
+
+	plane_avx2_add_two(&block, 0, narrow, a, b, &of_a, &of_b);
+	if (pairs > 1)
+		plane_avx2_add_two(&block, 1, narrow, a, b, &of_a, &of_b);
+	if (pairs > 2)
+		plane_avx2_add_two(&block, 2, narrow, a, b, &of_a, &of_b);
+	for (uint32_t i = 3; i < pairs; i++)
+		plane_avx2_add_two(&block, i, narrow, a, b, &of_a, &of_b);
+	even = _mm256_srai_epi32(plane_avx2_join(of_a), FILTER_BITS - PLANE_LOW_BITS);
+	odd = _mm256_slli_epi32(plane_avx2_join(of_b), 16 - (FILTER_BITS - PLANE_LOW_BITS));
+	return _mm256_blend_epi16(even, odd, 0xaa);
+}
+
+PLANE_AVX2_IN void plane_avx2_blocks_two(const struct plane_table *table, uint32_t pairs,
+					 bool narrow, const uint8_t *a, const uint8_t *b,
+					 uint8_t *to)
+{
+	for (uint32_t i = 0; i < table->blocks; i += 2, to += 32) {
+		__m256i first = plane_avx2_block_two(table, i, pairs, narrow, a, b);
+		__m256i second = plane_avx2_block_two(table, i + 1, pairs, narrow, a, b);
+		__m256i bytes = _mm256_packus_epi16(first, second);
+
+		_mm256_storeu_si256((__m256i *)to, _mm256_permute4x64_epi64(bytes, 0xd8));
+	}
+}
+
+/* Pictures that shrink a lot: eight taps of one output at a time. */
+PLANE_AVX2 static uint8_t plane_avx2_output(const struct plane_table *table, const uint8_t *row,
+					    uint32_t x)
+{
+	const int32_t *weight = table->weight + (size_t)x * table->taps;
+	const uint8_t *from = row + table->first[x];
+	__m256i sums = _mm256_setzero_si256();
+	__m128i sum;
+	int32_t value;
+
+	for (uint32_t t = 0; t < table->count[x]; t += 8) {
+		__m128i bytes = _mm_loadl_epi64((const __m128i *)(from + t));
+		__m256i weights = _mm256_loadu_si256((const __m256i *)(weight + t));
+
+		sums = _mm256_add_epi32(sums,
+					_mm256_mullo_epi32(_mm256_cvtepu8_epi32(bytes), weights));
+	}
+	sum = _mm_add_epi32(_mm256_castsi256_si128(sums), _mm256_extracti128_si256(sums, 1));
+	sum = _mm_add_epi32(sum, _mm_shuffle_epi32(sum, 0x4e));
+	sum = _mm_add_epi32(sum, _mm_shuffle_epi32(sum, 0xb1));
+	sum = _mm_add_epi32(sum, _mm_set1_epi32(PLANE_AVX2_HALF));
+	value = _mm_cvtsi128_si32(sum) >> FILTER_BITS;
+	value = value < 0 ? 0 : value;
+	return (uint8_t)(value > 255 ? 255 : value);
+}
+
+PLANE_AVX2 static void plane_avx2_blocks(const struct plane_table *table, const uint8_t *a,
+					 const uint8_t *b, uint8_t *to)
+{
+	switch (table->pairs * 2 + table->narrow) {
+	case 3:
+		plane_avx2_blocks_two(table, 1, true, a, b, to);
+		break;
+	case 5:
+		plane_avx2_blocks_two(table, 2, true, a, b, to);
+		break;
+	case 6:
+		plane_avx2_blocks_two(table, 3, false, a, b, to);
+		break;
+	case 7:
+		plane_avx2_blocks_two(table, 3, true, a, b, to);
+		break;
+	default:
+		plane_avx2_blocks_two(table, table->pairs, table->narrow, a, b, to);
+		break;
+	}
+}
+
+PLANE_AVX2 static void plane_avx2_across(const struct plane_table *table, const uint8_t *a,
+					 const uint8_t *b, uint8_t *to)
+{
+	if (table->form == PLANE_BLOCKS) {
+		plane_avx2_blocks(table, a, b, to);
+		return;
+	}
+	for (uint32_t x = 0; x < table->want.count; x++) {
+		to[2 * (size_t)x] = plane_avx2_output(table, a, x);
+		to[2 * (size_t)x + 1] = plane_avx2_output(table, b, x);
+	}
+}
+
+PLANE_AVX2 static void plane_avx2_zip(const uint8_t *a, const uint8_t *b, uint32_t n, uint8_t *to)
+{
+	for (uint32_t x = 0; x < n; x += 16) {
+		__m128i of_a = _mm_loadu_si128((const __m128i *)(a + x));
+		__m128i of_b = _mm_loadu_si128((const __m128i *)(b + x));
+		__m128i *at = (__m128i *)(to + 2 * (size_t)x);
+
+		_mm_storeu_si128(at, _mm_unpacklo_epi8(of_a, of_b));
+		_mm_storeu_si128(at + 1, _mm_unpackhi_epi8(of_a, of_b));
+	}
+}
+
+PLANE_AVX2 static void plane_avx2_unzip(const uint8_t *from, uint32_t n, uint8_t *a, uint8_t *b)
+{
+	const __m256i order =
+	    _mm256_setr_epi8(0, 2, 4, 6, 8, 10, 12, 14, 1, 3, 5, 7, 9, 11, 13, 15, 0, 2, 4, 6, 8,
+			     10, 12, 14, 1, 3, 5, 7, 9, 11, 13, 15);
+
+	for (uint32_t x = 0; x < n; x += 16) {
+		const __m256i *at = (const __m256i *)(from + 2 * (size_t)x);
+		__m256i both = _mm256_shuffle_epi8(_mm256_loadu_si256(at), order);
+
+		both = _mm256_permute4x64_epi64(both, 0xd8);
+		_mm_storeu_si128((__m128i *)(a + x), _mm256_castsi256_si128(both));
+		_mm_storeu_si128((__m128i *)(b + x), _mm256_extracti128_si256(both, 1));
+	}
+}
+
+/* ---- along columns ---- */
+
+struct plane_avx2_pair { /* of rows, and of weights, the same for all outputs */
+	const uint8_t *rows;
+	__m256i high, low;
+};
+
+PLANE_AVX2_IN struct plane_avx2_pair plane_avx2_pair(const uint8_t *rows, const int16_t *split)
+{
+	int high, low;
+
+	memcpy(&high, split, 4);
+	memcpy(&low, split + 2, 4);
+	return (struct plane_avx2_pair){rows, _mm256_set1_epi32(high), _mm256_set1_epi32(low)};
+}
+
+/* Eight outputs. */
+PLANE_AVX2_IN void plane_avx2_add_rows(struct plane_avx2_sum *sum,
+				       const struct plane_avx2_pair *pair, uint32_t x)
+{
+	__m128i bytes = _mm_loadu_si128((const __m128i *)(pair->rows + 2 * (size_t)x));
+
+	plane_avx2_add(sum, _mm256_cvtepu8_epi16(bytes), pair->high, pair->low);
+}
+
+PLANE_AVX2_IN __m256i plane_avx2_value(struct plane_avx2_sum sum)
+{
+	return _mm256_srai_epi32(plane_avx2_join(sum), FILTER_BITS - PLANE_LOW_BITS);
+}
+
+/* 32 outputs. Packing works within halves of registers; the last shuffle mends that. */
+PLANE_AVX2_IN void plane_avx2_store(__m256i a, __m256i b, __m256i c, __m256i d, uint8_t *to)
+{
+	const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
+	__m256i bytes = _mm256_packus_epi16(_mm256_packs_epi32(a, b), _mm256_packs_epi32(c, d));
+
+	_mm256_storeu_si256((__m256i *)to, _mm256_permutevar8x32_epi32(bytes, order));
+}
+
+/* Eight outputs of one to three pairs. */
+PLANE_AVX2_IN __m256i plane_avx2_few(const struct plane_avx2_pair pair[3], uint32_t pairs,
+				     uint32_t x)
+{
+	struct plane_avx2_sum sum = plane_avx2_zero();
+
+	plane_avx2_add_rows(&sum, &pair[0], x);
+	if (pairs > 1)
+		plane_avx2_add_rows(&sum, &pair[1], x);
+	if (pairs > 2)
+		plane_avx2_add_rows(&sum, &pair[2], x);
+	return plane_avx2_value(sum);
+}
+
+PLANE_AVX2_IN void plane_avx2_down_few(const uint8_t *const rows[], uint32_t pairs,
+				       const int16_t *split, uint32_t n, uint8_t *to)
+{
+	const struct plane_avx2_pair pair[3] = {
+	    plane_avx2_pair(rows[0], split),
+	    plane_avx2_pair(rows[pairs > 1 ? 1 : 0], split + (pairs > 1 ? 4 : 0)),
+	    plane_avx2_pair(rows[pairs > 2 ? 2 : 0], split + (pairs > 2 ? 8 : 0)),
+	};
+
+	for (uint32_t x = 0; x < n; x += 32)
+		plane_avx2_store(plane_avx2_few(pair, pairs, x), plane_avx2_few(pair, pairs, x + 8),
+				 plane_avx2_few(pair, pairs, x + 16),
+				 plane_avx2_few(pair, pairs, x + 24), to + x);
+}
+
+PLANE_AVX2 static void plane_avx2_down_many(const uint8_t *const rows[], uint32_t pairs,
+					    const int16_t *split, uint32_t n, uint8_t *to)
+{
+	for (uint32_t x = 0; x < n; x += 32) {
+		struct plane_avx2_sum a = plane_avx2_zero(), b = a, c = a, d = a;
+
+		for (uint32_t i = 0; i < pairs; i++) {
+			struct plane_avx2_pair pair =
+			    plane_avx2_pair(rows[i], split + 4 * (size_t)i);
+
+			plane_avx2_add_rows(&a, &pair, x);
+			plane_avx2_add_rows(&b, &pair, x + 8);
+			plane_avx2_add_rows(&c, &pair, x + 16);
+			plane_avx2_add_rows(&d, &pair, x + 24);
+		}
+		plane_avx2_store(plane_avx2_value(a), plane_avx2_value(b), plane_avx2_value(c),
+				 plane_avx2_value(d), to + x);
+	}
+}
+
+PLANE_AVX2 static void plane_avx2_down(const uint8_t *const rows[], uint32_t pairs,
+				       const int16_t *split, uint32_t n, uint8_t *to)
+{
+	switch (pairs) {
+	case 1:
+		plane_avx2_down_few(rows, 1, split, n, to);
+		break;
+	case 2:
+		plane_avx2_down_few(rows, 2, split, n, to);
+		break;
+	case 3:
+		plane_avx2_down_few(rows, 3, split, n, to);
+		break;
+	default:
+		plane_avx2_down_many(rows, pairs, split, n, to);
+		break;
+	}
+}
+
+PLANE_AVX2 static void plane_avx2_mirror(const uint8_t *from, uint32_t n, uint8_t *to)
+{
+	const __m128i order = _mm_setr_epi8(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
+	uint32_t x = 0;
+
+	for (; x + 16 <= n; x += 16) {
+		__m128i bytes = _mm_loadu_si128((const __m128i *)(from + n - 16 - x));
+
+		_mm_storeu_si128((__m128i *)(to + x), _mm_shuffle_epi8(bytes, order));
+	}
+	for (; x < n; x++)
+		to[x] = from[n - 1 - x];
+}
+
+static const struct plane_kernels plane_avx2_kernels = {
+    .across_form = PLANE_BLOCKS,
+    .across = plane_avx2_across,
+    .zip = plane_avx2_zip,
+    .unzip = plane_avx2_unzip,
+    .down = plane_avx2_down,
+    .mirror = plane_avx2_mirror,
+};
+
+const struct plane_kernels *plane_avx2(void)
+{
+	return __builtin_cpu_supports("avx2") ? &plane_avx2_kernels : NULL;
+}
+
+#else
+
+const struct plane_kernels *plane_avx2(void)
+{
+	return NULL;
+}
+
+#endif
