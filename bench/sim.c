@@ -9,6 +9,7 @@
  *	sim HANDS SEEDS the same for so many hands an epoch, means of so many seeds
  *	sim --compose   times the dealing of a hand for 64 jobs and 2^19 grains
  *	sim --chapters  what it costs to walk through an epoch in chapters
+ *	sim --variants  what jobs with different pipelines cost, in decodings and in variants made
  *
  * The limits are what the policy reaches and some, and below the product's (two jobs, equal speeds:
  * 5 %; eight: 5 % at 100 hands). A figure can be below 0: what was made for a job that leaves serves
@@ -94,6 +95,8 @@ static int average(const struct sim_world_scenario *scenario, struct sim_world_r
 		mean.work += one.work / seeds;
 		mean.stall = BASE_MAX(mean.stall, one.stall);
 		mean.hands += one.hands / seeds;
+		mean.outputs += one.outputs / seeds;
+		mean.streams += one.streams / seeds;
 	}
 	*ret = mean;
 	return 0;
@@ -343,6 +346,80 @@ static int print_chapters(void)
 	return r;
 }
 
+/* variants: the same worlds with one pipeline and with several */
+
+#define SIM_JOIN .jobs = 4, .slots = 8, .speed = {1, 1, 1, 1}, .start = {0, .2, .45, .65}
+
+static const struct sim_world_scenario mixtures[] = {
+    {.name = "2 equal jobs, together", .jobs = 2, .slots = 4, .speed = {1, 1}, .epochs = {4, 4}},
+    {.name = "2 equal jobs, one late",
+     .jobs = 2,
+     .slots = 4,
+     .speed = {1, 1},
+     .start = {0, .45},
+     .epochs = {4, 4}},
+    {.name = "1 and 0.5, together", .jobs = 2, .slots = 4, .speed = {1, .5}, .epochs = {8, 4}},
+    {.name = "4 equal jobs, 20-25 % apart", SIM_JOIN, .epochs = {4, 4, 4, 4}},
+    {.name = "1, .9, .7, .5, staggered",
+     .jobs = 4,
+     .slots = 8,
+     .speed = {1, .9, .7, .5},
+     .start = {0, .1, .3, .6},
+     .epochs = {8, 7, 6, 4}},
+    {.name = "8 equal jobs, together",
+     .jobs = 8,
+     .slots = 16,
+     .speed = {1, 1, 1, 1, 1, 1, 1, 1},
+     .epochs = {4, 4, 4, 4, 4, 4, 4, 4}},
+    {.name = "8 jobs, 1 ... .2, staggered", .slots = 16, SIM_EIGHT},
+    {.name = "8 jobs, 1 ... .2, staggered", .slots = 8, SIM_EIGHT},
+};
+
+static int print_mixture(const struct sim_world_scenario *base, uint32_t hands, unsigned variants,
+			 unsigned again)
+{
+	struct sim_world_run run = {
+	    .n = (uint64_t)hands * SIM_SIZE,
+	    .hand = SIM_SIZE,
+	    .producing = 2,
+	    .rate = SIM_RATE,
+	};
+	struct sim_world_scenario scenario = *base;
+	struct sim_world_result result;
+	int r;
+
+	scenario.usable_again = again;
+	for (unsigned i = 0; i < scenario.jobs; i++)
+		scenario.variant[i] = i % variants;
+	r = average(&scenario, run, 3, &result);
+	if (r) {
+		printf("  %s: %s\n", scenario.name, strerror(-r));
+		return r;
+	}
+	printf("  %-28s slots %2u  variants %u again %u  decoded over the reference %5.1f %% (a "
+	       "stream each: "
+	       "%5.1f %%)  made over what each needs %5.1f %%  worst wait %4.1f %%\n",
+	       scenario.name, scenario.slots, variants, again, 100 * result.over,
+	       100 * result.streams, 100 * result.outputs, 100 * result.stall);
+	fflush(stdout);
+	return 0;
+}
+
+static int print_variants(uint32_t hands)
+{
+	static const unsigned variants[] = {1, 2, 4, 8};
+	int r = 0;
+
+	for (size_t i = 0; i < BASE_ARRAY_LEN(mixtures); i++)
+		for (size_t k = 0; k < BASE_ARRAY_LEN(variants) && !r; k++)
+			if (variants[k] <= mixtures[i].jobs) {
+				r = print_mixture(&mixtures[i], hands, variants[k], 0);
+				if (!r && variants[k] == 2)
+					r = print_mixture(&mixtures[i], hands, variants[k], 2);
+			}
+	return r;
+}
+
 int main(int argc, char **argv)
 {
 	const char *what = argc > 1 ? argv[1] : "";
@@ -350,10 +427,13 @@ int main(int argc, char **argv)
 	if (argc == 3 && atoi(argv[1]) > 0 && atoi(argv[2]) > 0)
 		return print_table((uint32_t)atoi(argv[1]), 1, (unsigned)atoi(argv[2]));
 	if (argc > 2 || (argc == 2 && strcmp(what, "--quick") && strcmp(what, "--compose") &&
-			 strcmp(what, "--chapters"))) {
-		fprintf(stderr, "usage: sim [HANDS SEEDS | --quick | --compose | --chapters]\n");
+			 strcmp(what, "--chapters") && strcmp(what, "--variants"))) {
+		fprintf(stderr, "usage: sim [HANDS SEEDS | --quick | --compose | --chapters | "
+				"--variants]\n");
 		return 2;
 	}
+	if (strcmp(what, "--variants") == 0)
+		return print_variants(400) != 0;
 	if (strcmp(what, "--chapters") == 0)
 		return print_chapters() != 0;
 	if (strcmp(what, "--compose") == 0) {

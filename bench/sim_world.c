@@ -29,6 +29,7 @@ struct sim_job {
 	uint32_t reading; /* slot, or CAROUSEL_NO_SLOT */
 	double until_ns, idle_since_ns, stall_ns, begin_ns, end_ns;
 	uint64_t consumed, total;
+	uint64_t mark; /* consumed when the segment began */
 };
 
 struct sim {
@@ -40,6 +41,7 @@ struct sim {
 	uint32_t producing[4], n_producing; /* slots in production, oldest first */
 	double first_ready_ns, sample_ns;   /* of producing[0]; to produce a sample */
 	double now_ns;
+	uint64_t references; /* the sum of the variants' */
 };
 
 static struct sim_job *job_of(struct sim *sim, uint32_t number)
@@ -130,9 +132,26 @@ static void decide(struct sim *sim)
 	}
 }
 
+/* As the carousel's reference (sched/carousel.c), for the jobs of each variant. */
+static void end_segment(struct sim *sim)
+{
+	uint64_t most[CAROUSEL_MAX_VARIANTS] = {0};
+
+	for (unsigned i = 0; i < sim->n_jobs; i++) {
+		struct sim_job *job = &sim->jobs[i];
+		uint64_t *of_variant = &most[sim->scenario->variant[i]];
+
+		*of_variant = BASE_MAX(*of_variant, job->consumed - job->mark);
+		job->mark = job->consumed;
+	}
+	for (unsigned i = 0; i < CAROUSEL_MAX_VARIANTS; i++)
+		sim->references += most[i];
+}
+
 static int join(struct sim *sim, struct sim_job *job)
 {
 	struct carousel_join join = {
+	    .variant = sim->scenario->variant[job - sim->jobs],
 	    .batch = sim->run->hand,
 	    .ranks = 1,
 	    .epochs = sim->scenario->epochs[job - sim->jobs],
@@ -141,6 +160,7 @@ static int join(struct sim *sim, struct sim_job *job)
 
 	if (r)
 		return r;
+	end_segment(sim);
 	job->joined = true;
 	job->reading = CAROUSEL_NO_SLOT;
 	job->begin_ns = job->idle_since_ns = sim->now_ns;
@@ -157,6 +177,7 @@ static void finish_reading(struct sim *sim, struct sim_job *job)
 	job->idle_since_ns = sim->now_ns;
 	if (job->consumed < job->total)
 		return;
+	end_segment(sim);
 	job->ended = true;
 	job->end_ns = sim->now_ns;
 	carousel_leave(sim->carousel, job->number, (uint64_t)sim->now_ns);
@@ -225,6 +246,7 @@ static int set_up(struct sim *sim)
 	    .producing = run->producing,
 	    .chapter = run->chapter,
 	    .max_begun = run->max_begun,
+	    .usable_again = scenario->usable_again,
 	    .seed = run->seed,
 	    .first_lap = 1,
 	};
@@ -256,6 +278,8 @@ static void sum_up(const struct sim *sim, struct sim_world_result *ret)
 	}
 	ret->over = (double)totals.productions / (double)totals.reference - 1;
 	ret->work = (double)totals.productions / alone;
+	ret->outputs = (double)totals.outputs / (double)sim->references - 1;
+	ret->streams = (double)sim->references / (double)totals.reference - 1;
 }
 
 int sim_world(const struct sim_world_scenario *scenario, const struct sim_world_run *run,

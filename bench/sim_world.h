@@ -22,7 +22,9 @@ struct sim_world_scenario {
 	double speed[SIM_WORLD_JOBS];    /* hands in the fastest job's time for one */
 	double start[SIM_WORLD_JOBS];    /* epochs of the fastest */
 	unsigned epochs[SIM_WORLD_JOBS]; /* how many it wants */
-	double limit_100, limit_400;     /* percent over the reference: see sim.c */
+	uint32_t variant[SIM_WORLD_JOBS];
+	uint32_t usable_again;       /* variants without random ops */
+	double limit_100, limit_400; /* percent over the reference: see sim.c */
 };
 
 struct sim_world_run {
@@ -41,6 +43,10 @@ struct sim_world_result {
 	double over, work,
 	    stall;      /* shares: over the reference, of separate loaders' work, worst wait */
 	uint64_t hands; /* dealt */
+	/* Samples made in all variants: over the sum of what the jobs of each would have cost by
+	 * themselves, by the same reference. streams: that sum over the reference, as one stream a
+	 * variant would have decoded. */
+	double outputs, streams;
 };
 
 /* Runs to the end. 0, or -EDEADLK: some job is never given what it needs. */

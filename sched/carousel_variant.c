@@ -4,21 +4,28 @@
  * In which variants a hand is made. Jobs with different pipelines, the variants, share the carousel:
  * whom a hand is made for and what goes into it does not ask for their variants (carousel_choose.c,
  * carousel_deal.c), so a sample is read and decoded as often as if all had one pipeline. A variant of a
- * hand costs what comes after the decoding, and memory that every slot has anyway; who needs the hand
- * in a variant that it lacks is what makes another decoding necessary.
+ * hand costs what comes after the decoding; who needs a hand in a variant that it lacks has it decoded
+ * once more.
  *
- * So a hand is made in the variants of all living jobs that need the whole of it, also of those that it
- * will pass for now: they may come back for it while it is resident, and where they do not, one of their
- * variant mostly does. A job that does not live is asked for nothing; when it wakes it has the grants
- * that it left. A hand of a fixed plan is made for those who will come to it soon, unless another slot
- * has it for them; one of a tail for its job alone.
+ * So a hand is made in the variants of the living jobs that need the whole of it and will be granted it at
+ * once, or soon: where jobs follow one that leads (carousel_lead.c), of those to which few hands are
+ * coming. One that lets it pass for now seldom comes back for it. A job that does not live has no say; when
+ * it wakes it has the grants that it left. A hand of a fixed plan is made for those who will come to it
+ * soon, unless another slot has it for them; one of a tail for its job alone; and one that ranks made
+ * before for the ranks of others, too, who wait for it (carousel_plan.c).
  *
  * The variants of a hand are decided once, when its production begins, as its memory is written in one
- * go. Who comes later, with another variant, finds nothing in what is resident, and shares from the next
- * hand on; hands that were made for others before are for him as if they were not there.
+ * go. Who comes later with another variant finds nothing in what is resident, and shares from the next
+ * hand on: hands without his variant are for him as if they were not there, when they are granted, given
+ * up, or made a second time.
+ *
+ * doc/decisions/110-variants.md has the simulation, and what was rejected.
  */
 
+#include "sched/carousel_log.h"
 #include "sched/carousel_state.h"
+
+#define FEW_AHEAD 2.0 /* hands: who has fewer will want another one soon */
 
 bool carousel_variant_any_random(const struct carousel *carousel)
 {
@@ -58,6 +65,17 @@ static bool has_elsewhere(const struct carousel *carousel, const struct carousel
 	return false;
 }
 
+/* Is the job, which is dealt to, near enough to its next hand that this may be it? */
+static bool wants_one(const struct carousel *carousel, uint32_t job, uint32_t slot)
+{
+	const struct carousel_member *member = &carousel->jobs[job];
+
+	if (member->is_group)
+		return carousel_log_wants(carousel, job, slot);
+	return carousel_lead_may_take(carousel, job, slot) ||
+	       carousel_lead_level(carousel, member) < FEW_AHEAD;
+}
+
 /* Will the job take the hand, as far as is known? A rank will if its group does. */
 static bool is_for(const struct carousel *carousel, uint32_t job, uint32_t slot, uint64_t now_ns)
 {
@@ -72,7 +90,8 @@ static bool is_for(const struct carousel *carousel, uint32_t job, uint32_t slot,
 		       !has_elsewhere(carousel, member, slot);
 	if (s->uses[job] >= member->reuse && !carousel_variant_again(carousel, member))
 		return false;
-	return member->need_samples && carousel_chapter_allows(carousel, member, &s->hand) &&
+	return member->need_samples && wants_one(carousel, job, slot) &&
+	       carousel_chapter_allows(carousel, member, &s->hand) &&
 	       carousel_need_has(carousel, member, &s->hand);
 }
 

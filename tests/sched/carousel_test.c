@@ -705,6 +705,22 @@ START_TEST(random_histories)
 }
 END_TEST
 
+START_TEST(random_histories_of_several_variants)
+{
+	for (uint64_t seed = 0; seed < HISTORIES_A_TEST; seed++) {
+		uint64_t number = (uint64_t)_i * HISTORIES_A_TEST + seed;
+		const struct chaos_limits limits = {
+		    .max_n = 150,
+		    .events = 250,
+		    .variants = 2 + (unsigned)(number % (CAROUSEL_MAX_VARIANTS - 1)),
+		};
+		const char *broken = chaos_run(number, &limits);
+
+		ck_assert_msg(!broken, "history %u: %s", (unsigned)number, broken);
+	}
+}
+END_TEST
+
 /* Grains of two samples, the last of one. */
 START_TEST(random_histories_of_larger_grains)
 {
@@ -748,6 +764,8 @@ static Suite *suite(void)
 	tcase_add_test(one, the_reference_is_summed_over_segments);
 	tcase_add_test(one, decisions_are_a_function_of_the_events);
 	tcase_add_loop_test(many, random_histories, 0, HISTORIES / HISTORIES_A_TEST);
+	tcase_add_loop_test(many, random_histories_of_several_variants, 0,
+			    HISTORIES / HISTORIES_A_TEST / 2);
 	tcase_add_loop_test(many, random_histories_of_larger_grains, 0, 24);
 	suite_add_tcase(all, one);
 	suite_add_tcase(all, many);

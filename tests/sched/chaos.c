@@ -11,6 +11,8 @@
  *   never the same instance in more epochs than it may be (reuse), whatever lies between;
  *   of a hand with samples of others, all that are the client's own, in their order; no such hand for
  *   who has a random part, or wants none;
+ *   no hand that was not made in the variant that its pipeline is, also where the number was another's
+ *   pipeline before;
  *   a held slot never changes, a granted one neither until it is revoked;
  *   who can go on does (no deadlock), whoever else stands still.
  *
@@ -55,7 +57,7 @@ struct client {
 	bool is_narrow;
 	uint32_t reuse;
 	bool joined, stopped, stops_for_good, finished, yields;
-	uint32_t number, batch, ranks;
+	uint32_t number, batch, ranks, variant;
 	struct plan plan; /* order 0: none */
 	uint64_t epoch, epochs, delivered;
 	uint8_t *got; /* per sample, in this epoch */
@@ -78,7 +80,9 @@ struct world {
 	struct client clients[CHAOS_CLIENTS];
 	struct grant ghosts[CHAOS_SLOTS];
 	uint32_t n_ghosts, making[CHAOS_SLOTS], n_making;
-	uint64_t *need; /* scratch */
+	uint32_t pipeline[CAROUSEL_MAX_VARIANTS]; /* which one the number is by now, from 1 */
+	uint32_t made[CHAOS_SLOTS][CAROUSEL_MAX_VARIANTS]; /* what a slot was filled with */
+	uint64_t *need;                                    /* scratch */
 	int64_t *tail;
 	const char *broken;
 };
@@ -107,6 +111,11 @@ static const struct carousel_hand *hand_of(struct world *world, const struct gra
 	if (!claim(world, hand && hand->instance == grant->instance, "a slot in use changed"))
 		return NULL;
 	return hand;
+}
+
+static bool may_see_again(const struct world *world, const struct client *client)
+{
+	return world->config.usable_again >> client->variant & 1;
 }
 
 static bool is_own(const struct world *world, const struct client *client, uint64_t id)
@@ -215,7 +224,7 @@ static void see_lap(struct world *world, struct client *client, uint64_t lap)
 	if (at == CHAOS_LAPS)
 		return;
 	uses = at < client->n_laps ? client->uses[at] + 1u : 1;
-	claim(world, uses <= client->reuse || world->config.usable_again,
+	claim(world, uses <= client->reuse || may_see_again(world, client),
 	      "an instance in more epochs than it may be");
 	client->n_laps += at == client->n_laps;
 	memmove(client->laps + at, client->laps + at + 1,
@@ -231,6 +240,10 @@ static void hold_oldest(struct world *world, struct client *client)
 
 	if (!hand)
 		return;
+	claim(world,
+	      world->made[client->queue[0].slot][client->variant] ==
+		  world->pipeline[client->variant],
+	      "a hand without what the job's pipeline makes of it");
 	if (!client->plan.order)
 		see_lap(world, client, hand->lap);
 	client->held[client->n_held++] = client->queue[0];
@@ -372,6 +385,17 @@ static void check(struct world *world)
 		world->broken = broken;
 }
 
+/* Fills the slot, as accessd: in the variants that the hand has now. */
+static void begin_hand(struct world *world, uint32_t slot)
+{
+	uint32_t variants = carousel_hand_of(world->carousel, slot)->variants;
+
+	claim(world, variants && variants >> CAROUSEL_MAX_VARIANTS == 0, "a hand of no variant");
+	for (uint32_t i = 0; i < CAROUSEL_MAX_VARIANTS; i++)
+		world->made[slot][i] = variants >> i & 1 ? world->pipeline[i] : 0;
+	world->making[world->n_making++] = slot;
+}
+
 /* Does all that the carousel decides. Returns its time to wake. */
 static uint64_t settle(struct world *world)
 {
@@ -387,7 +411,7 @@ static uint64_t settle(struct world *world)
 		else if (action.kind == CAROUSEL_EMPTY)
 			empty(world, action.slot);
 		else if (action.kind == CAROUSEL_PRODUCE)
-			world->making[world->n_making++] = action.slot;
+			begin_hand(world, action.slot);
 		claim(world, world->n_making <= world->config.producing, "too much in production");
 		check(world);
 	} while (action.kind != CAROUSEL_NONE && !world->broken);
@@ -498,11 +522,30 @@ static bool write_and_read(struct world *world, const struct client *client, str
 		     "a token does not fit");
 }
 
+/* Another pipeline gets the number, if nobody has it. */
+static void try_change_variant(struct world *world)
+{
+	uint32_t variant = (uint32_t)below(world, world->limits->variants);
+	bool again = chance(world, 40), is_there = false;
+	int r;
+
+	for (uint32_t i = 0; i < world->n_clients; i++)
+		is_there |= world->clients[i].joined && world->clients[i].variant == variant;
+	r = carousel_set_variant(world->carousel, variant, again);
+	if (!claim(world, r == (is_there ? CAROUSEL_E_BAD : 0), "a variant in use was changed") ||
+	    r)
+		return;
+	world->pipeline[variant]++;
+	world->config.usable_again &= ~(UINT32_C(1) << variant);
+	world->config.usable_again |= (uint32_t)again << variant;
+}
+
 /* From the token, but for a job that never ran. */
 static void join(struct world *world, struct client *client)
 {
 	struct token token = {.epoch = client->epoch};
 	struct carousel_join join = {
+	    .variant = client->variant,
 	    .batch = client->batch,
 	    .ranks = client->ranks,
 	    .epochs = client->epochs,
@@ -540,6 +583,8 @@ static bool try_join(struct world *world, struct client *client)
 		present += world->clients[i].joined;
 	if (client->joined || client->finished || present >= world->n_clients)
 		return false; /* as admission: slots for all who may pin */
+	if (world->limits->variants && chance(world, 25))
+		client->variant = (uint32_t)below(world, world->limits->variants);
 	join(world, client);
 	return true;
 }
@@ -581,13 +626,15 @@ static bool set_up_client(struct world *world, struct client *client)
 	client->stops_for_good = chance(world, 10);
 	if (chance(world, 30) && !world->limits->max_need)
 		plan_init(&client->plan, chance(world, 70) ? PLAN_SEEDED : PLAN_SEQUENTIAL, n,
-			  below(world, 2), world->config.version, world->config.usable_again);
+			  below(world, 2), world->config.version, may_see_again(world, client));
 	client->part = &world->parts[0];
 	if (!client->plan.order && chance(world, 50))
 		client->part = &world->parts[below(world, CHAOS_PARTS)];
 	client->is_narrow = chance(world, 20);
 	client->reuse = chance(world, 70) ? 1 : 1 + (uint32_t)below(world, 3);
 	client->finished = client->part->count == 0;
+	if (world->limits->variants)
+		client->variant = (uint32_t)below(world, world->limits->variants);
 	if (world->limits->max_need && client->part->count) {
 		client->epoch = 0;
 		client->epochs = 1;
@@ -643,6 +690,10 @@ static bool set_up(struct world *world)
 		config->chapter = 1 + config->seed / 3 % 17;
 		config->max_begun = 1 + (uint32_t)(config->seed / 64 % 4);
 	}
+	if (limits->variants)
+		config->usable_again = (uint32_t)below(world, UINT64_C(1) << limits->variants);
+	for (uint32_t i = 0; i < CAROUSEL_MAX_VARIANTS; i++)
+		world->pipeline[i] = 1;
 	world->now_ns = 1;
 	world->need = calloc(config->n / 64 + 2, sizeof(*world->need));
 	world->tail = calloc(config->n + 1, sizeof(*world->tail));
@@ -694,6 +745,8 @@ static void run_wild(struct world *world)
 			try_finish_hand(world);
 		else if (chance(world, 4))
 			try_unghost(world);
+		else if (world->limits->variants && chance(world, 4))
+			try_change_variant(world);
 		else
 			act(world, &world->clients[below(world, world->n_clients)]);
 		check(world);

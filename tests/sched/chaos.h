@@ -15,6 +15,7 @@ struct chaos_limits {
 	uint64_t n;
 	uint32_t max_need; /* grains that a job of a large dataset needs, one epoch; 0: all */
 	unsigned events;
+	unsigned variants; /* pipelines that jobs have; 0: one */
 };
 
 /* NULL, or what was broken (static text). */

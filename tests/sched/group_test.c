@@ -13,7 +13,8 @@
  *   ranks that end have done equally many steps;
  *   jobs of one rank that share the slots get each sample of each epoch once.
  *
- * Some jobs have a part of the samples: a random split, or a class.
+ * Some jobs have a part of the samples: a random split, or a class. In some worlds jobs have different
+ * pipelines (variants), a job another one in each of its lives, and the log is the same.
  */
 
 #include <check.h>
@@ -28,6 +29,7 @@
 #include "sched/ranks.h"
 
 #define TESTS 20
+#define VARIED_TESTS 7
 #define LIVES_A_TEST 1050
 #define BIG_LIVES 60
 #define MAX_JOBS 3
@@ -58,6 +60,7 @@ struct rank {
 struct job {
 	bool is_plain; /* one rank, no group: of it rank[0] is used */
 	bool lives, finished;
+	uint32_t variant;
 	uint32_t number, n_ranks, batch;
 	uint64_t epochs, first_left; /* first_left: samples of its first epoch in this life */
 	uint64_t *bits, n;           /* its population (NULL: all), and their number */
@@ -72,7 +75,8 @@ struct job {
 
 static struct carousel *carousel;
 static struct carousel_config config;
-static struct philox_seq rng;
+static struct philox_seq rng, variant_rng;
+static uint32_t n_variants = 1;
 static struct job jobs[MAX_JOBS];
 static uint32_t n_jobs, making[4], n_making, ghosts[64], n_ghosts;
 static uint64_t now_ns, n_lives, delivered;
@@ -88,6 +92,11 @@ static bool claim(bool holds, const char *otherwise)
 static uint64_t below(uint64_t bound)
 {
 	return philox_below(&rng, bound);
+}
+
+static uint32_t draw_variant(void)
+{
+	return n_variants > 1 ? (uint32_t)philox_below(&variant_rng, n_variants) : 0;
 }
 
 static const struct deal *the_deal(void)
@@ -268,6 +277,7 @@ static void look(struct job *job, struct rank *rank, const struct grant *grant)
 	int64_t ids[MAX_N];
 
 	if (!claim(hand && hand->instance == grant->instance, "a slot in use changed") ||
+	    !claim(hand->variants >> job->variant & 1, "a hand without the job's variant") ||
 	    !claim(grant->epoch == rank->epoch, "a hand of another epoch") ||
 	    !claim(entry != NULL, "a hand was granted before it was logged") ||
 	    !claim(entry->lap == hand->lap && entry->seed == hand->seed &&
@@ -346,6 +356,7 @@ static void come_back(struct job *job, struct rank *rank)
 static void found(struct job *job, const struct entry_rest *rest)
 {
 	struct carousel_join join = {
+	    .variant = job->variant,
 	    .batch = job->batch,
 	    .ranks = job->n_ranks,
 	    .epoch = rest->epoch,
@@ -374,6 +385,7 @@ static void begin_life(struct job *job)
 	job->base.place = 0;
 	job->first_left = entry_rest_count(&set, &job->base);
 	job->lives = true;
+	job->variant = draw_variant();
 	n_lives++;
 	found(job, &job->base);
 	memset(job->rank, 0, sizeof(job->rank));
@@ -461,6 +473,7 @@ static void join_plain(struct job *job)
 	struct rank *rank = &job->rank[0];
 	uint64_t *need = calloc(bits_words(the_deal()->grains) + 1, sizeof(*need));
 	struct carousel_join join = {
+	    .variant = job->variant,
 	    .batch = job->batch,
 	    .ranks = 1,
 	    .epoch = rank->epoch,
@@ -486,7 +499,8 @@ static void take_plain(struct job *job)
 	struct grant grant = rank->queue[0];
 	const struct carousel_hand *hand = carousel_hand_of(carousel, grant.slot);
 
-	if (!claim(hand && hand->instance == grant.instance, "a slot in use changed"))
+	if (!claim(hand && hand->instance == grant.instance, "a slot in use changed") ||
+	    !claim(hand->variants >> job->variant & 1, "a hand without the job's variant"))
 		return;
 	memmove(rank->queue, rank->queue + 1, --rank->n_queue * sizeof(*rank->queue));
 	carousel_taken(carousel, rank->number, grant.slot, now_ns);
@@ -688,6 +702,7 @@ static void set_up_job(struct job *job)
 
 	job->epochs = big ? 1 : 1 + below(MAX_EPOCHS);
 	job->is_plain = job != jobs && !below(2);
+	job->variant = draw_variant();
 	set_up_population(job, big ? (uint64_t)200 * BIG_NEED : config.n);
 	set = set_of(job);
 	entry_rest_init(&set, NULL, NULL, 0, &job->base);
@@ -722,6 +737,9 @@ static void set_up(uint64_t n)
 	    .seed = philox_u64(&rng),
 	    .usable_again = !below(3),
 	};
+	if (n_variants > 1)
+		config.usable_again =
+		    (uint32_t)philox_below(&variant_rng, UINT64_C(1) << n_variants);
 	if (!below(4)) /* fewer than admission gives: nobody may wait for ever */
 		config.slots = 2 * MAX_RANKS;
 	config.max_slots = config.slots;
@@ -822,10 +840,27 @@ START_TEST(a_log_is_each_sample_once)
 }
 END_TEST
 
-/* The promise of the carousel holds for groups: who starts together reads what is made once. */
+START_TEST(a_log_is_each_sample_once_in_any_variant)
+{
+	uint64_t world = n_lives = 0;
+
+	philox_seq_init(&rng, 4714, (uint64_t)_i, 0);
+	philox_seq_init(&variant_rng, 4715, (uint64_t)_i, 0);
+	n_variants = 2 + (uint32_t)_i % (CAROUSEL_MAX_VARIANTS - 1);
+	while (n_lives < LIVES_A_TEST && !broken) {
+		world++;
+		run_world(1 + below(MAX_N));
+	}
+	ck_assert_msg(!broken, "world %llu: %s", (unsigned long long)world, broken);
+}
+END_TEST
+
+/* The promise of the carousel holds for groups: who starts together reads what is made once, whatever the
+ * pipelines. */
 START_TEST(a_group_shares_with_a_job)
 {
-	const struct carousel_join alone = {.batch = 16, .ranks = 1, .epochs = 2};
+	const struct carousel_join alone = {
+	    .variant = (uint32_t)_i, .batch = 16, .ranks = 1, .epochs = 2};
 	const struct carousel_join together = {.batch = 16, .ranks = 4, .epochs = 2};
 	struct carousel_join rank = {.batch = 16, .ranks = 4};
 	uint32_t number[6], owed[6][MAX_SLOTS], n_owed[6] = {0}, group;
@@ -866,6 +901,7 @@ START_TEST(a_group_shares_with_a_job)
 	carousel_totals(carousel, &totals);
 	ck_assert_uint_ge(totals.reference, 2 * config.n);
 	ck_assert_uint_le(totals.productions, totals.reference * 21 / 20);
+	ck_assert_uint_le(totals.outputs, totals.productions * (uint64_t)(1 + _i));
 	carousel_free(carousel);
 	carousel = NULL;
 }
@@ -1071,7 +1107,8 @@ static Suite *suite(void)
 
 	tcase_set_timeout(t, 300);
 	tcase_add_loop_test(t, a_log_is_each_sample_once, 0, TESTS);
-	tcase_add_test(t, a_group_shares_with_a_job);
+	tcase_add_loop_test(t, a_log_is_each_sample_once_in_any_variant, 0, VARIED_TESTS);
+	tcase_add_loop_test(t, a_group_shares_with_a_job, 0, 2);
 	tcase_add_test(t, ranks_in_step_never_wait_for_ever);
 	tcase_add_test(t, grains_of_several_samples);
 	suite_add_tcase(all, t);
