@@ -41,6 +41,35 @@ PARAM(HFLIP, P, "p", OP_TYPE_CHANCE, "0.5", "the probability, from 0 to 1")
 OP(VFLIP, "vflip", flip_down_op, "top and bottom exchanged, at random")
 PARAM(VFLIP, P, "p", OP_TYPE_CHANCE, "0.5", "the probability, from 0 to 1")
 
+OP(ROTATE, "rotate", turn_rotate_op, "the picture turned by a random angle")
+PARAM(ROTATE, DEGREES, "degrees", OP_TYPE_AROUND_0(36000.0), NULL,
+      "[least, most] degrees counter-clockwise, or x for [-x, x]")
+PARAM(ROTATE, INTERPOLATION, "interpolation", OP_TYPE_WORD(op_warp_words), "\"nearest\"",
+      "the filter: nearest, bilinear or bicubic")
+PARAM(ROTATE, EXPAND, "expand", OP_TYPE_BOOL, "false",
+      "true or false: does the picture grow so that its corners stay in it?")
+PARAM(ROTATE, CENTER, "center", OP_OR_NULL(OP_TYPE_TWO(-1e6, 1e6)), "null",
+      "[x, y] in pixels from the upper left corner, or null: the middle")
+PARAM(ROTATE, FILL, "fill", OP_TYPE_COLOR, "0",
+      "the colour of what is outside, 0 to 255: one number or [red, green, blue]")
+
+OP(AFFINE, "affine", turn_affine_op, "the picture turned, moved, scaled and sheared at random")
+PARAM(AFFINE, DEGREES, "degrees", OP_TYPE_AROUND_0(36000.0), NULL,
+      "[least, most] degrees clockwise, or x for [-x, x]")
+PARAM(AFFINE, TRANSLATE, "translate", OP_OR_NULL(OP_TYPE_TWO(0, 1)), "null",
+      "[a, b], from 0 to 1: the most that is moved, in widths and heights; or null")
+PARAM(AFFINE, SCALE, "scale", OP_OR_NULL(OP_TYPE_PAIR(0.001, 1000)), "null",
+      "[least, most], from 0.001 to 1000; or null")
+PARAM(AFFINE, SHEAR, "shear", OP_OR_NULL(OP_TYPE_SHEAR(89.0)), "null",
+      "degrees from -89 to 89: x for [-x, x] across, [least, most] across, or two such pairs, "
+      "across and down; or null")
+PARAM(AFFINE, INTERPOLATION, "interpolation", OP_TYPE_WORD(op_warp_words), "\"nearest\"",
+      "the filter: nearest, bilinear or bicubic")
+PARAM(AFFINE, FILL, "fill", OP_TYPE_COLOR, "0",
+      "the colour of what is outside, 0 to 255: one number or [red, green, blue]")
+PARAM(AFFINE, CENTER, "center", OP_OR_NULL(OP_TYPE_TWO(-1e6, 1e6)), "null",
+      "[x, y] in pixels from the upper left corner, or null: the middle")
+
 OP(NORMALIZE, "normalize", op_run_finish, "(value / 255 - mean) / std, in float32")
 PARAM(NORMALIZE, MEAN, "mean", OP_TYPE_CHANNELS, NULL,
       "three numbers: the mean of red, green and blue")

@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""parity.py [--golden] PIXELS FILE...
+"""parity.py [--golden=[FAMILY]] PIXELS FILE...
 
 Holds what the program PIXELS (pixels.c) makes of pictures against Pillow and torchvision's
 arithmetic, sample by sample: outcome and every byte. The random parts are told by PIXELS and then
 cut, resized and flipped by Pillow. Float32 arithmetic is done here in Python, rounded after each
 operation, so that neither NumPy nor PyTorch is needed.
 
-With --golden it prints, for each spec, a line "spec<TAB>lap<TAB>text" and a line for each picture,
+With --golden= it prints, for each spec of the family, a line "spec<TAB>lap<TAB>text" and a line for each picture,
 "name<TAB>first 16 digits of the SHA-256 of the image's bytes" (or the stage of the error), computed
-by Pillow: tests/pipeline/golden.tsv, which run_test.c holds against the pipeline without Pillow.
+by Pillow: tests/pipeline/golden.tsv (no family) and golden_FAMILY.tsv, which run_test.c holds against
+the pipeline without Pillow.
 """
 import array
 import hashlib
@@ -22,6 +23,8 @@ import warnings
 
 import PIL
 from PIL import Image
+
+import parity_geometry
 
 PINNED = '13.0.0'  # the version whose order of passes resize.c follows
 MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
@@ -57,6 +60,12 @@ SPECS = {
     **{'eval-' + f: evaluate(resize=[190, 211], crop=[180, 200], interpolation=f) for f in FILTERS},
     'train-bf16': train(96, NORMALIZE, {'op': 'cast', 'dtype': 'bf16'}),
 }
+
+
+# What golden files are made of, each from its specs: golden.tsv and golden_NAME.tsv.
+FAMILIES = {'': SPECS, 'geometry': parity_geometry.SPECS}
+# Ops that are one function of (picture, what the spec says, what was drawn).
+PICTURE_OPS = {**parity_geometry.PICTURE_OPS}
 
 
 def f32(x):
@@ -95,7 +104,9 @@ def resize(im, size, interpolation='bilinear'):
 
 def pixel_ops(im, spec, draws):
     for op, drawn in zip(spec, draws):
-        if op['op'] == 'random_resized_crop':
+        if op['op'] in PICTURE_OPS:
+            im = PICTURE_OPS[op['op']](im, op, drawn)
+        elif op['op'] == 'random_resized_crop':
             size = op['size'] if isinstance(op['size'], list) else [op['size']] * 2
             top, left, h, w = (int(v) for v in drawn[:4])
             im = resize(im.crop((left, top, left + w, top + h)), size, op.get('interpolation', 'bilinear'))
@@ -105,8 +116,6 @@ def pixel_ops(im, spec, draws):
             im = center_crop(im, op['size'])
         elif op['op'] == 'hflip' and drawn[0]:
             im = im.transpose(Image.Transpose.FLIP_LEFT_RIGHT)
-        elif op['op'] == 'vflip' and drawn[0]:
-            im = im.transpose(Image.Transpose.FLIP_TOP_BOTTOM)
     return im
 
 
@@ -156,31 +165,26 @@ def value_bytes(spec):
     return 4 if 'normalize' in ops else 1
 
 
-def image_size(spec):
-    size = next(op['size'] for op in reversed(spec) if op['op'] in ('random_resized_crop', 'center_crop', 'resize'))
-    h, w = size if isinstance(size, list) else (size, size)
-    return 3 * h * w * value_bytes(spec)
-
-
 def run(pixels, spec, lap, files):
     """Yields (outcome, draws, bytes) of each file."""
     p = subprocess.Popen([pixels, json.dumps(spec), '20261121', str(lap), *files],
                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     for _ in files:
-        head = p.stdout.read(4 + 8 * DRAWN * len(spec))
-        if len(head) != 4 + 8 * DRAWN * len(spec):
+        head = p.stdout.read(8 + 8 * DRAWN * len(spec))
+        if len(head) != 8 + 8 * DRAWN * len(spec):
             break
-        outcome, numbers = array.array('i', head[:4])[0], array.array('d', head[4:])
+        (outcome, size), numbers = array.array('i', head[:8]), array.array('d', head[8:])
         draws = [numbers[DRAWN * i:DRAWN * (i + 1)] for i in range(len(spec))]
-        yield outcome, draws, p.stdout.read(image_size(spec)) if outcome == 0 else b''
+        yield outcome, draws, p.stdout.read(size)
     p.stdout.close()
     if p.wait():
         sys.exit('parity: %s failed on %s' % (pixels, json.dumps(spec)))
 
 
 def compare(pixels, files):
-    wrong = samples = values = refused = 0
-    for lap, (name, spec) in enumerate(SPECS.items()):
+    wrong = samples = values = refused = specs = 0
+    for name, lap, spec in ((n, lap, s) for f in FAMILIES.values() for lap, (n, s) in enumerate(f.items())):
+        specs += 1
         for path, (outcome, draws, ours) in zip(files, run(pixels, spec, lap, files)):
             theirs = expected(path, spec, draws)
             samples += 1
@@ -195,13 +199,13 @@ def compare(pixels, files):
                 print('%s: %s: differs: ours %s, Pillow %s' % (name, os.path.basename(path), outcome,
                       theirs if isinstance(theirs, int) else 'pixels'))
     print('parity: Pillow %s: %d samples of %d specs (%d with an error), %d values: %d samples differ' %
-          (PIL.__version__, samples, len(SPECS), refused, values, wrong))
-    return wrong or samples != len(files) * len(SPECS)
+          (PIL.__version__, samples, specs, refused, values, wrong))
+    return wrong or samples != len(files) * specs
 
 
-def golden(pixels, files):
-    print('# Pillow %s; made by parity.py --golden' % PIL.__version__)
-    for lap, spec in enumerate(SPECS.values()):
+def golden(pixels, family, files):
+    print('# Pillow %s; made by parity.py --golden=%s' % (PIL.__version__, family))
+    for lap, spec in enumerate(FAMILIES[family].values()):
         print('spec\t%d\t%s' % (lap, json.dumps(spec, separators=(',', ':'))))
         for path, (_, draws, _) in zip(files, run(pixels, spec, lap, files)):
             theirs = expected(path, spec, draws)
@@ -211,15 +215,16 @@ def golden(pixels, files):
 
 
 def main(args):
-    make = golden if args[:1] == ['--golden'] else compare
-    args = args[make is golden:]
-    if len(args) < 2:
+    family = args.pop(0).partition('=')[2] if args and args[0].startswith('--golden') else None
+    if len(args) < 2 or (family and family not in FAMILIES):
         sys.exit(__doc__)
     if PIL.__version__ != PINNED:
         print('parity: needs Pillow %s, this is %s' % (PINNED, PIL.__version__), file=sys.stderr)
         return 77
     warnings.simplefilter('ignore')
-    return 1 if make(args[0], args[1:]) else 0
+    if family is not None:
+        return golden(args[0], family, args[1:])
+    return 1 if compare(args[0], args[1:]) else 0
 
 
 if __name__ == '__main__':

@@ -36,4 +36,4 @@ if [ -e "$work/made" ]; then
 else
 	echo "parity: no photographs, only the computed pictures"
 fi
-exec "$python" "$top_srcdir/tests/pipeline/parity.py" "$top_builddir/tests/pipeline/pixels" "$@"
+PYTHONDONTWRITEBYTECODE=1 exec "$python" "$top_srcdir/tests/pipeline/parity.py" "$top_builddir/tests/pipeline/pixels" "$@"

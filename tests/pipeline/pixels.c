@@ -2,9 +2,10 @@
 /*
  * pixels SPEC SEED LAP FILE...: what a pipeline makes of files, for parity.py.
  *
- * For each file, on standard output, little endian: outcome (0, or the stage of the error; 32 bits),
+ * For each file, on standard output, little endian: outcome (0, or the stage of the error) and
+ * size of the image in bytes, both 32 bits,
  * OP_MAX_DRAWN doubles for every op of the spec (what it drew, in its own order: op_run.h and the
- * op's file; 0 else), then the image's bytes if the outcome is 0.
+ * op's file; 0 else), then the image's bytes.
  * A file's sample id is its number on the command line, from 0. With PIXELS_ENGINE=plain the plain
  * engine runs whatever the spec.
  */
@@ -134,6 +135,7 @@ static int pixels_file(struct pixels *pixels, const char *name, const struct pip
 	if (r != 0)
 		fprintf(stderr, "%s: stage %d: %s\n", name, (int)error.stage, error.text);
 	pixels_put(r != 0 ? (int32_t)error.stage : 0);
+	pixels_put(r != 0 ? 0 : (int32_t)pixels->out_size);
 	pixels_put_draws(pixels, scratch, data, size, key);
 	if (r == 0)
 		fwrite(pixels->out, 1, pixels->out_size, stdout);

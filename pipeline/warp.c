@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Affine transforms, as Pillow 13.0.0's libImaging/Geometry.c computes them.
+ *
+ * Without a filter there are three ways, chosen as there: a matrix that only scales and shifts adds
+ * up coordinates along each axis; one whose corners stay within 32768 works in 16.16 fixed point,
+ * adding up along rows; any other adds up in floating point. The rounding of each shows in the
+ * pixels, so all three are kept. Bilinear and bicubic compute each coordinate anew in double and
+ * cut the result to a whole number (bicubic also to 0 ... 255). A pixel whose coordinate is outside
+ * the picture keeps the fill; neighbours outside are those of the edge.
+ *
+ * The four bytes of a pixel are worked on as one vector of doubles; each lane does what Pillow does
+ * for a band, in the same order of operations. The fourth lane is of no interest.
+ */
+
+#include <math.h>
+#include <string.h>
+#include "pipeline/warp.h"
+
+typedef double warp_four __attribute__((vector_size(32)));
+typedef int32_t warp_whole __attribute__((vector_size(16)));
+typedef uint8_t warp_pixel __attribute__((vector_size(4)));
+
+#define WARP_OUTSIDE UINT32_MAX
+
+static void warp_fill(uint8_t *row, uint32_t width, const uint8_t fill[3])
+{
+	const uint8_t pixel[4] = {fill[0], fill[1], fill[2], 0};
+
+	for (size_t x = 0; x < width; x++)
+		memcpy(row + 4 * x, pixel, 4);
+}
+
+static bool warp_inside(double at, uint32_t size)
+{
+	return at >= 0 && at < size;
+}
+
+/* ---- nearest ---- */
+
+/* Coordinates of one axis, added up as Pillow does. */
+static void warp_scale_table(double at, double step, uint32_t size, uint32_t n, uint32_t *table)
+{
+	for (uint32_t i = 0; i < n; i++, at += step)
+		table[i] = warp_inside(at, size) ? (uint32_t)at : WARP_OUTSIDE;
+}
+
+static void warp_scale(const struct picture *from, const struct picture *to, const double m[6],
+		       uint32_t *table)
+{
+	double at = m[5] + m[4] * 0.5;
+
+	warp_scale_table(m[2] + m[0] * 0.5, m[0], from->width, to->width, table);
+	for (uint32_t y = 0; y < to->height; y++, at += m[4]) {
+		const uint8_t *in;
+		uint8_t *out = picture_row(to, y);
+
+		if (!warp_inside(at, from->height))
+			continue;
+		in = picture_row(from, (uint32_t)at);
+		for (size_t x = 0; x < to->width; x++) {
+			if (table[x] != WARP_OUTSIDE)
+				memcpy(out + 4 * x, in + 4 * (size_t)table[x], 4);
+		}
+	}
+}
+
+static bool warp_is_near(const double m[6], uint32_t x, uint32_t y)
+{
+	return fabs(x * m[0] + y * m[1] + m[2]) < 32768.0 &&
+	       fabs(x * m[3] + y * m[4] + m[5]) < 32768.0;
+}
+
+/* 16.16; wraps as additions do. */
+static uint32_t warp_fixed_number(double value)
+{
+	return (uint32_t)(int64_t)floor(value * 65536.0 + 0.5);
+}
+
+static void warp_fixed(const struct picture *from, const struct picture *to, const double m[6])
+{
+	const uint32_t across_x = warp_fixed_number(m[0]), down_x = warp_fixed_number(m[1]);
+	const uint32_t across_y = warp_fixed_number(m[3]), down_y = warp_fixed_number(m[4]);
+	uint32_t row_x = warp_fixed_number(m[2] + m[0] * 0.5 + m[1] * 0.5);
+	uint32_t row_y = warp_fixed_number(m[5] + m[3] * 0.5 + m[4] * 0.5);
+
+	for (uint32_t y = 0; y < to->height; y++, row_x += down_x, row_y += down_y) {
+		uint8_t *out = picture_row(to, y);
+		uint32_t at_x = row_x, at_y = row_y;
+
+		for (size_t x = 0; x < to->width; x++, at_x += across_x, at_y += across_y) {
+			/* below 0 is far beyond every width */
+			uint32_t in_x = (uint32_t)((int32_t)at_x >> 16);
+			uint32_t in_y = (uint32_t)((int32_t)at_y >> 16);
+
+			if (in_x < from->width && in_y < from->height)
+				memcpy(out + 4 * x, picture_row(from, in_y) + 4 * (size_t)in_x, 4);
+		}
+	}
+}
+
+static void warp_far(const struct picture *from, const struct picture *to, const double m[6])
+{
+	double row_x = m[2] + m[1] * 0.5 + m[0] * 0.5, row_y = m[5] + m[4] * 0.5 + m[3] * 0.5;
+
+	for (uint32_t y = 0; y < to->height; y++, row_x += m[1], row_y += m[4]) {
+		uint8_t *out = picture_row(to, y);
+		double at_x = row_x, at_y = row_y;
+
+		for (size_t x = 0; x < to->width; x++, at_x += m[0], at_y += m[3]) {
+			if (warp_inside(at_x, from->width) && warp_inside(at_y, from->height))
+				memcpy(out + 4 * x,
+				       picture_row(from, (uint32_t)at_y) + 4 * (size_t)at_x, 4);
+		}
+	}
+}
+
+static void warp_nearest(const struct picture *from, const struct picture *to, const double m[6],
+			 uint32_t *table)
+{
+	if (m[1] == 0 && m[3] == 0)
+		warp_scale(from, to, m, table);
+	else if (warp_is_near(m, 0, 0) && warp_is_near(m, to->width, to->height) &&
+		 warp_is_near(m, 0, to->height) && warp_is_near(m, to->width, 0))
+		warp_fixed(from, to, m);
+	else
+		warp_far(from, to, m);
+}
+
+/* ---- with a filter ---- */
+
+/* Vectors go through pointers: by value they would need the wide registers that the machine may not
+ * have. */
+#define WARP_INLINE static inline __attribute__((always_inline))
+
+WARP_INLINE void warp_load(const uint8_t *pixel, warp_four *ret)
+{
+	warp_pixel bytes;
+
+	memcpy(&bytes, pixel, 4);
+	*ret = __builtin_convertvector(__builtin_convertvector(bytes, warp_whole), warp_four);
+}
+
+/* Cut to whole numbers, and to 0 ... 255. */
+WARP_INLINE void warp_store(uint8_t *pixel, const warp_four *value)
+{
+	warp_whole whole = __builtin_convertvector(*value, warp_whole);
+	warp_pixel bytes;
+
+	whole &= whole > 0;
+	whole |= whole > 255;
+	bytes = __builtin_convertvector(whole & 255, warp_pixel);
+	memcpy(pixel, &bytes, 4);
+}
+
+/* Of a place that is at most half a pixel outside a picture. */
+WARP_INLINE int32_t warp_floor(double at)
+{
+	const int32_t whole = (int32_t)at;
+
+	return whole - (at < whole);
+}
+
+WARP_INLINE uint32_t warp_clip(int32_t at, uint32_t size)
+{
+	return at < 0 ? 0 : at < (int32_t)size ? (uint32_t)at : size - 1;
+}
+
+WARP_INLINE void warp_between(warp_four *a, const warp_four *b, double part)
+{
+	*a = *a + (*b - *a) * part;
+}
+
+WARP_INLINE void warp_bilinear_pixel(const struct picture *from, double at_x, double at_y,
+				     uint8_t *out)
+{
+	const int32_t x = warp_floor(at_x - 0.5), y = warp_floor(at_y - 0.5);
+	const double part_x = at_x - 0.5 - x, part_y = at_y - 0.5 - y;
+	const size_t left = (size_t)warp_clip(x, from->width) * 4;
+	const size_t right = (size_t)warp_clip(x + 1, from->width) * 4;
+	const uint8_t *above = picture_row(from, warp_clip(y, from->height));
+	const uint8_t *below = picture_row(from, warp_clip(y + 1, from->height));
+	warp_four a, b, c, d;
+
+	warp_load(above + left, &a);
+	warp_load(above + right, &b);
+	warp_load(below + left, &c);
+	warp_load(below + right, &d);
+	warp_between(&a, &b, part_x);
+	warp_between(&c, &d, part_x);
+	warp_between(&a, &c, part_y);
+	warp_store(out, &a);
+}
+
+WARP_INLINE void warp_cubic(const warp_four v[4], double part, warp_four *ret)
+{
+	const warp_four p2 = -v[0] + v[2];
+	const warp_four p3 = 2 * (v[0] - v[1]) + v[2] - v[3];
+	const warp_four p4 = -v[0] + v[1] - v[2] + v[3];
+
+	*ret = v[1] + part * (p2 + part * (p3 + part * p4));
+}
+
+WARP_INLINE void warp_bicubic_pixel(const struct picture *from, double at_x, double at_y,
+				    uint8_t *out)
+{
+	const int32_t x = warp_floor(at_x - 0.5), y = warp_floor(at_y - 0.5);
+	const double part_x = at_x - 0.5 - x, part_y = at_y - 0.5 - y;
+	warp_four down[4], value;
+
+	for (int i = 0; i < 4; i++) {
+		const uint8_t *row = picture_row(from, warp_clip(y - 1 + i, from->height));
+		warp_four across[4];
+
+		for (int k = 0; k < 4; k++)
+			warp_load(row + (size_t)warp_clip(x - 1 + k, from->width) * 4, &across[k]);
+		warp_cubic(across, part_x, &down[i]);
+	}
+	warp_cubic(down, part_y, &value);
+	warp_store(out, &value);
+}
+
+/* One loop for each filter and kind of machine. */
+#define WARP_LOOP(name, pixel)                                                                    \
+	static void name(const struct picture *from, const struct picture *to, const double m[6]) \
+	{                                                                                         \
+		for (uint32_t y = 0; y < to->height; y++) {                                       \
+			const double down_x = m[1] * (y + 0.5), down_y = m[4] * (y + 0.5);        \
+			uint8_t *out = picture_row(to, y);                                        \
+                                                                                                  \
+			for (uint32_t x = 0; x < to->width; x++) {                                \
+				const double at_x = m[0] * (x + 0.5) + down_x + m[2];             \
+				const double at_y = m[3] * (x + 0.5) + down_y + m[5];             \
+                                                                                                  \
+				if (warp_inside(at_x, from->width) &&                             \
+				    warp_inside(at_y, from->height))                              \
+					pixel(from, at_x, at_y, out + 4 * (size_t)x);             \
+			}                                                                         \
+		}                                                                                 \
+	}
+
+WARP_LOOP(warp_bilinear, warp_bilinear_pixel)
+WARP_LOOP(warp_bicubic, warp_bicubic_pixel)
+
+void warp_run(const struct picture *from, const struct picture *to, const double matrix[6],
+	      enum warp_filter filter, const uint8_t fill[3], uint32_t *table)
+{
+	for (uint32_t y = 0; y < to->height; y++)
+		warp_fill(picture_row(to, y), to->width, fill);
+	if (filter == WARP_BILINEAR)
+		warp_bilinear(from, to, matrix);
+	else if (filter == WARP_BICUBIC)
+		warp_bicubic(from, to, matrix);
+	else
+		warp_nearest(from, to, matrix, table);
+}
