@@ -4,12 +4,24 @@
  *
  * A value of a channel is one of 256, so normalize and cast are a table of what each becomes, made
  * once with torchvision's arithmetic: float32 throughout, value / 255, then - mean, then / std,
- * mean and std rounded to float32 first; float16 and bfloat16 are rounded from that. Without normalize a float is
- * value / 255, as torchvision's to_dtype(scale=True) and ToTensor give.
+ * mean and std rounded to float32 first; float16 and bfloat16 are rounded from that. Without
+ * normalize a float is value / 255, as torchvision's to_dtype(scale=True) and ToTensor give.
+ *
+ * Looking values up one by one is slow, and a division is, too: the fast kernels compute, in five
+ * operations a value, something that is the table's number for nearly all means and spreads. That
+ * is tried out for all 3 x 256 values when the pipeline is compiled; where one bit differs the
+ * table is used.
  */
 
+#include <string.h>
 #include "base/half.h"
+#include "pipeline/decode_planes.h"
 #include "pipeline/finish.h"
+
+#define FINISH_ROWS 8
+#define FINISH_COLUMNS 512
+
+/* ---- making ---- */
 
 unsigned finish_value_bytes(enum pipeline_dtype dtype)
 {
@@ -26,62 +38,137 @@ static float finish_value(const struct op *normalize, unsigned channel, unsigned
 	return scaled / (float)op_number(normalize, OP_NORMALIZE_STD, channel);
 }
 
-void finish_init(struct finish *finish, const struct shape *shape)
+static void finish_fill_table(struct finish *finish, const struct op *normalize, unsigned c)
 {
-	finish->dtype = shape->dtype;
-	finish->order = shape->order;
-	for (unsigned c = 0; c < 3; c++) {
-		for (unsigned v = 0; v < 256; v++) {
-			float value = finish_value(shape->normalize, c, v);
+	for (unsigned v = 0; v < 256; v++) {
+		float value = finish_value(normalize, c, v);
 
-			if (shape->dtype == PIPELINE_F32)
-				finish->table.f32[c][v] = value;
-			else if (shape->dtype == PIPELINE_F16)
-				finish->table.half[c][v] = half_f16(value);
-			else if (shape->dtype == PIPELINE_BF16)
-				finish->table.half[c][v] = half_bf16(value);
-		}
+		if (finish->dtype == PIPELINE_F32)
+			finish->table.f32[c][v] = value;
+		else if (finish->dtype == PIPELINE_F16)
+			finish->table.half[c][v] = half_f16(value);
+		else if (finish->dtype == PIPELINE_BF16)
+			finish->table.half[c][v] = half_bf16(value);
 	}
 }
 
-/* One loop for each type: out[y][x][c] or out[c][y][x] = what pixel[c] becomes. */
-#define FINISH_LOOPS(name, type, WHAT)                                                             \
-	static void finish_row_##name(const struct finish *finish, const uint8_t *pixel,           \
-				      uint32_t width, unsigned c, unsigned step, type *out)        \
-	{                                                                                          \
-		(void)finish;                                                                      \
-		for (uint32_t x = 0; x < width; x++)                                               \
-			out[(size_t)x * step] = WHAT;                                              \
-	}                                                                                          \
-	static void finish_##name(const struct finish *finish, const struct picture *picture,      \
-				  type *out)                                                       \
-	{                                                                                          \
-		const bool planes = finish->order == OP_CHW;                                       \
-		const size_t row = (size_t)picture->width * (planes ? 1 : 3);                      \
-		const size_t plane = planes ? (size_t)picture->height * picture->width : 1;        \
-                                                                                                   \
-		for (unsigned c = 0; c < 3; c++)                                                   \
-			for (uint32_t y = 0; y < picture->height; y++)                             \
-				finish_row_##name(finish, picture_row(picture, y), picture->width, \
-						  c, planes ? 1 : 3, out + c * plane + y * row);   \
-	}
+/* A factor in two parts: what float32 can say of it, and what that leaves. */
+static void finish_factor(double factor, float *ret, float *ret_rest)
+{
+	*ret = (float)factor;
+	*ret_rest = (float)(factor - *ret);
+}
 
-FINISH_LOOPS(u8, uint8_t, pixel[4 * (size_t)x + c])
-FINISH_LOOPS(half, uint16_t, finish->table.half[c][pixel[4 * (size_t)x + c]])
-FINISH_LOOPS(f32, float, finish->table.f32[c][pixel[4 * (size_t)x + c]])
+static void finish_fill_line(struct finish_line *line, const struct op *normalize, unsigned c)
+{
+	double std = normalize ? (float)op_number(normalize, OP_NORMALIZE_STD, c) : 1.0;
+
+	line->mean = normalize ? (float)op_number(normalize, OP_NORMALIZE_MEAN, c) : 0.0f;
+	finish_factor(1.0 / 255.0, &line->scale, &line->scale_rest);
+	finish_factor(1.0 / std, &line->inverse, &line->inverse_rest);
+}
+
+/* Do the kernels give the table's values for all that a byte may be? */
+static bool finish_is_exact(const struct finish *finish, const struct finish_kernels *kernels)
+{
+	uint8_t from[3 * 256];
+	float want[3 * 256], got[3 * 256];
+	const size_t size = finish_value_bytes(finish->dtype);
+
+	for (unsigned c = 0; c < 3; c++) {
+		for (unsigned v = 0; v < 256; v++)
+			from[v] = (uint8_t)v;
+		finish_plain.plane(finish, c, from, 256, want);
+		kernels->plane(finish, c, from, 256, got);
+		if (memcmp(want, got, 256 * size) != 0)
+			return false;
+	}
+	for (unsigned i = 0; i < 3 * 256; i++)
+		from[i] = (uint8_t)(i / 3);
+	finish_plain.pixels(finish, from, sizeof(from), want);
+	kernels->pixels(finish, from, sizeof(from), got);
+	return memcmp(want, got, sizeof(from) * size) == 0;
+}
+
+void finish_init(struct finish *finish, const struct shape *shape)
+{
+	const struct finish_kernels *fast = finish_avx2();
+
+	finish->dtype = shape->dtype;
+	finish->order = shape->order;
+	for (unsigned c = 0; c < 3; c++) {
+		finish_fill_table(finish, shape->normalize, c);
+		finish_fill_line(&finish->line[c], shape->normalize, c);
+	}
+	finish->kernels = fast && finish_is_exact(finish, fast) ? fast : &finish_plain;
+}
+
+/* ---- rows ---- */
+
+void finish_plane(const struct finish *finish, unsigned c, const uint8_t *from, size_t n, void *out)
+{
+	finish->kernels->plane(finish, c, from, n, out);
+}
+
+void finish_pixels(const struct finish *finish, const uint8_t *const from[3], size_t n,
+		   uint8_t *scratch, void *out)
+{
+	if (finish->dtype == PIPELINE_U8) {
+		finish->kernels->zip(from, n, out);
+		return;
+	}
+	finish->kernels->zip(from, n, scratch);
+	finish->kernels->pixels(finish, scratch, 3 * n, out);
+}
+
+void finish_end(const struct finish *finish)
+{
+	finish->kernels->fence();
+}
+
+/* ---- whole pictures ---- */
+
+struct finish_tile { /* part of a picture in planes */
+	uint8_t plane[3][FINISH_ROWS][FINISH_COLUMNS];
+	uint8_t scratch[3 * FINISH_COLUMNS];
+};
+
+/* The part at row y and column x, rows x columns in size, to its place in the field. Planes are
+ * written one after another: several streams past the cache at a time are slow. */
+static void finish_tile(const struct finish *finish, const struct picture *picture, uint32_t y,
+			uint32_t x, uint32_t rows, uint32_t columns, struct finish_tile *tile,
+			uint8_t *out)
+{
+	const size_t size = finish_value_bytes(finish->dtype);
+	const size_t width = picture->width, plane = width * picture->height;
+	decode_planes_fn *split = decode_planes_avx2();
+
+	for (uint32_t i = 0; i < rows; i++)
+		(split ? split : decode_planes_plain)(picture_row(picture, y + i) + (size_t)x * 4,
+						      columns, tile->plane[0][i], tile->plane[1][i],
+						      tile->plane[2][i]);
+	for (unsigned c = 0; finish->order == OP_CHW && c < 3; c++) {
+		for (uint32_t i = 0; i < rows; i++)
+			finish_plane(finish, c, tile->plane[c][i], columns,
+				     out + (c * plane + (y + i) * width + x) * size);
+	}
+	for (uint32_t i = 0; finish->order == OP_HWC && i < rows; i++) {
+		const uint8_t *from[3] = {tile->plane[0][i], tile->plane[1][i], tile->plane[2][i]};
+
+		finish_pixels(finish, from, columns, tile->scratch,
+			      out + ((y + i) * width + x) * 3 * size);
+	}
+}
 
 void finish_run(const struct finish *finish, const struct picture *picture, void *out)
 {
-	switch (finish->dtype) {
-	case PIPELINE_F16:
-	case PIPELINE_BF16:
-		finish_half(finish, picture, out);
-		break;
-	case PIPELINE_F32:
-		finish_f32(finish, picture, out);
-		break;
-	default:
-		finish_u8(finish, picture, out);
-		break;
+	struct finish_tile tile;
+
+	for (uint32_t y = 0; y < picture->height; y += FINISH_ROWS) {
+		for (uint32_t x = 0; x < picture->width; x += FINISH_COLUMNS)
+			finish_tile(finish, picture, y, x,
+				    BASE_MIN(picture->height - y, FINISH_ROWS),
+				    BASE_MIN(picture->width - x, FINISH_COLUMNS), &tile, out);
 	}
+	finish_end(finish);
 }
