@@ -28,14 +28,21 @@ unsigned finish_value_bytes(enum pipeline_dtype dtype)
 	return dtype == PIPELINE_F32 ? 4 : dtype == PIPELINE_U8 ? 1 : 2;
 }
 
+/* One number stands for all channels. */
+static float finish_number(const struct op *normalize, unsigned param, unsigned channel)
+{
+	return (float)op_number(normalize, param,
+				channel < normalize->value[param].count ? channel : 0);
+}
+
 static float finish_value(const struct op *normalize, unsigned channel, unsigned value)
 {
 	float scaled = (float)value / 255.0f;
 
 	if (!normalize)
 		return scaled;
-	scaled -= (float)op_number(normalize, OP_NORMALIZE_MEAN, channel);
-	return scaled / (float)op_number(normalize, OP_NORMALIZE_STD, channel);
+	scaled -= finish_number(normalize, OP_NORMALIZE_MEAN, channel);
+	return scaled / finish_number(normalize, OP_NORMALIZE_STD, channel);
 }
 
 static void finish_fill_table(struct finish *finish, const struct op *normalize, unsigned c)
@@ -61,9 +68,9 @@ static void finish_factor(double factor, float *ret, float *ret_rest)
 
 static void finish_fill_line(struct finish_line *line, const struct op *normalize, unsigned c)
 {
-	double std = normalize ? (float)op_number(normalize, OP_NORMALIZE_STD, c) : 1.0;
+	double std = normalize ? finish_number(normalize, OP_NORMALIZE_STD, c) : 1.0;
 
-	line->mean = normalize ? (float)op_number(normalize, OP_NORMALIZE_MEAN, c) : 0.0f;
+	line->mean = normalize ? finish_number(normalize, OP_NORMALIZE_MEAN, c) : 0.0f;
 	finish_factor(1.0 / 255.0, &line->scale, &line->scale_rest);
 	finish_factor(1.0 / std, &line->inverse, &line->inverse_rest);
 }
@@ -96,6 +103,7 @@ void finish_init(struct finish *finish, const struct shape *shape)
 
 	finish->dtype = shape->dtype;
 	finish->order = shape->order;
+	finish->channels = shape->channels;
 	for (unsigned c = 0; c < 3; c++) {
 		finish_fill_table(finish, shape->normalize, c);
 		finish_fill_line(&finish->line[c], shape->normalize, c);
@@ -141,18 +149,19 @@ static void finish_tile(const struct finish *finish, const struct picture *pictu
 {
 	const size_t size = finish_value_bytes(finish->dtype);
 	const size_t width = picture->width, plane = width * picture->height;
+	const bool planes = finish->order == OP_CHW || finish->channels == 1;
 	decode_planes_fn *split = decode_planes_avx2();
 
 	for (uint32_t i = 0; i < rows; i++)
 		(split ? split : decode_planes_plain)(picture_row(picture, y + i) + (size_t)x * 4,
 						      columns, tile->plane[0][i], tile->plane[1][i],
 						      tile->plane[2][i]);
-	for (unsigned c = 0; finish->order == OP_CHW && c < 3; c++) {
+	for (unsigned c = 0; planes && c < finish->channels; c++) {
 		for (uint32_t i = 0; i < rows; i++)
 			finish_plane(finish, c, tile->plane[c][i], columns,
 				     out + (c * plane + (y + i) * width + x) * size);
 	}
-	for (uint32_t i = 0; finish->order == OP_HWC && i < rows; i++) {
+	for (uint32_t i = 0; !planes && i < rows; i++) {
 		const uint8_t *from[3] = {tile->plane[0][i], tile->plane[1][i], tile->plane[2][i]};
 
 		finish_pixels(finish, from, columns, tile->scratch,

@@ -14,7 +14,8 @@ struct finish_line { /* of a channel: what a value becomes, in five operations (
 struct finish { /* immutable once made */
 	enum pipeline_dtype dtype;
 	enum op_order order;
-	union { /* what a value of a channel becomes */
+	unsigned channels; /* the first so many of a picture */
+	union {            /* what a value of a channel becomes */
 		float f32[3][256];
 		uint16_t half[3][256]; /* float16 or bfloat16 */
 	} table;

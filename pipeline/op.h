@@ -16,8 +16,8 @@ enum op_kind {                   /* of a parameter: what is written, and what st
 	       OP_KIND_SIZE,     /* n or [n] or [h, w]: always two numbers, h and w */
 	       OP_KIND_SIDE,     /* n or [n]: one number, the shorter side; [h, w]: two */
 	       OP_KIND_RANGE,    /* [a, b], 0 < a <= b */
-	       OP_KIND_CHANNELS, /* three finite numbers */
-	       OP_KIND_SPREAD,   /* three finite numbers above 0 */
+	       OP_KIND_CHANNELS, /* one finite number or three */
+	       OP_KIND_SPREAD,   /* the same, above 0 */
 	       OP_KIND_WORD,     /* one of words */
 	       OP_KIND_BOOL,     /* true or false */
 	       OP_KIND_INTEGER,  /* one whole number */

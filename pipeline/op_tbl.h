@@ -41,6 +41,48 @@ PARAM(HFLIP, P, "p", OP_TYPE_CHANCE, "0.5", "the probability, from 0 to 1")
 OP(VFLIP, "vflip", flip_down_op, "top and bottom exchanged, at random")
 PARAM(VFLIP, P, "p", OP_TYPE_CHANCE, "0.5", "the probability, from 0 to 1")
 
+OP(COLOR_JITTER, "color_jitter", colour_op_jitter,
+   "brightness, contrast, saturation and hue changed at random, in random order")
+PARAM(COLOR_JITTER, BRIGHTNESS, "brightness", OP_OR_NULL(OP_TYPE_AROUND_1(1e6)), "null",
+      "the factor's [least, most] from 0 on, x for [1 - x, 1 + x], or null")
+PARAM(COLOR_JITTER, CONTRAST, "contrast", OP_OR_NULL(OP_TYPE_AROUND_1(1e6)), "null",
+      "the factor's [least, most] from 0 on, x for [1 - x, 1 + x], or null")
+PARAM(COLOR_JITTER, SATURATION, "saturation", OP_OR_NULL(OP_TYPE_AROUND_1(1e6)), "null",
+      "the factor's [least, most] from 0 on, x for [1 - x, 1 + x], or null")
+PARAM(COLOR_JITTER, HUE, "hue", OP_OR_NULL(OP_TYPE_AROUND_0(0.5)), "null",
+      "the part of the colour circle, [least, most] within -0.5 and 0.5, x for [-x, x], or null")
+
+OP(GRAYSCALE, "grayscale", colour_op_grayscale, "the picture in gray")
+PARAM(GRAYSCALE, NUM_OUTPUT_CHANNELS, "num_output_channels", OP_TYPE_INTEGER(1, 3), "1",
+      "1, or 3 for the same value three times")
+
+OP(RANDOM_GRAYSCALE, "random_grayscale", colour_op_chance,
+   "the picture in gray, at random, with as many channels as before")
+PARAM(RANDOM_GRAYSCALE, P, "p", OP_TYPE_CHANCE, "0.1", "the probability, from 0 to 1")
+
+OP(AUTOCONTRAST, "autocontrast", colour_op_chance, "each channel stretched to 0 .. 255, at random")
+PARAM(AUTOCONTRAST, P, "p", OP_TYPE_CHANCE, "0.5", "the probability, from 0 to 1")
+
+OP(EQUALIZE, "equalize", colour_op_chance, "each channel's histogram made even, at random")
+PARAM(EQUALIZE, P, "p", OP_TYPE_CHANCE, "0.5", "the probability, from 0 to 1")
+
+OP(INVERT, "invert", colour_op_chance, "255 - value, at random")
+PARAM(INVERT, P, "p", OP_TYPE_CHANCE, "0.5", "the probability, from 0 to 1")
+
+OP(POSTERIZE, "posterize", colour_op_chance, "only the highest bits of each value, at random")
+PARAM(POSTERIZE, P, "p", OP_TYPE_CHANCE, "0.5", "the probability, from 0 to 1")
+PARAM(POSTERIZE, BITS, "bits", OP_TYPE_INTEGER(1, 8), NULL, "the bits that are kept, 1 to 8")
+
+OP(SOLARIZE, "solarize", colour_op_chance, "values from a threshold on inverted, at random")
+PARAM(SOLARIZE, P, "p", OP_TYPE_CHANCE, "0.5", "the probability, from 0 to 1")
+PARAM(SOLARIZE, THRESHOLD, "threshold", OP_TYPE_NUMBER(0, 256), NULL,
+      "the least value that is inverted, from 0 to 256")
+
+OP(SHARPNESS, "sharpness", colour_op_chance, "the picture sharpened or smoothed, at random")
+PARAM(SHARPNESS, P, "p", OP_TYPE_CHANCE, "0.5", "the probability, from 0 to 1")
+PARAM(SHARPNESS, SHARPNESS_FACTOR, "sharpness_factor", OP_TYPE_NUMBER(0, 1e6), NULL,
+      "0 for smoothed, 1 for as it is, more for sharper")
+
 OP(ROTATE, "rotate", turn_rotate_op, "the picture turned by a random angle")
 PARAM(ROTATE, DEGREES, "degrees", OP_TYPE_AROUND_0(36000.0), NULL,
       "[least, most] degrees counter-clockwise, or x for [-x, x]")
@@ -72,9 +114,9 @@ PARAM(AFFINE, CENTER, "center", OP_OR_NULL(OP_TYPE_TWO(-1e6, 1e6)), "null",
 
 OP(NORMALIZE, "normalize", op_run_finish, "(value / 255 - mean) / std, in float32")
 PARAM(NORMALIZE, MEAN, "mean", OP_TYPE_CHANNELS, NULL,
-      "three numbers: the mean of red, green and blue")
+      "three numbers, the mean of red, green and blue, or one for all")
 PARAM(NORMALIZE, STD, "std", OP_TYPE_SPREAD, NULL,
-      "three numbers above 0: the standard deviation of red, green and blue")
+      "three numbers above 0, the standard deviation of red, green and blue, or one for all")
 
 OP(CAST, "cast", op_run_finish, "the values' type; without normalize a float is value / 255")
 PARAM(CAST, DTYPE, "dtype", OP_TYPE_DTYPE, "\"f32\"", "the type: u8, f16, bf16 or f32")

@@ -104,8 +104,8 @@ static void pipeline_add_field(struct pipeline *pipeline, const char *name,
 static void pipeline_set_fields(struct pipeline *pipeline)
 {
 	const struct shape *shape = &pipeline->shape;
-	const uint64_t chw[4] = {shape->views, 3, shape->height, shape->width};
-	const uint64_t hwc[4] = {shape->views, shape->height, shape->width, 3};
+	const uint64_t chw[4] = {shape->views, shape->channels, shape->height, shape->width};
+	const uint64_t hwc[4] = {shape->views, shape->height, shape->width, shape->channels};
 	const unsigned skip = shape->views == 0; /* a dimension of one that nobody asked for */
 
 	pipeline_add_field(pipeline, "image", shape->dtype, 4 - skip,

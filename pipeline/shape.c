@@ -91,6 +91,11 @@ static int shape_finishing_op(struct shape_state *state, unsigned number, const 
 	if (r != 0)
 		return r;
 	if (op->id == OP_NORMALIZE) {
+		if (shape->channels == 1 && (op->value[OP_NORMALIZE_MEAN].count > 1 ||
+					     op->value[OP_NORMALIZE_STD].count > 1))
+			return shape_bad(state, number, op,
+					 "the picture has one channel; give one number for mean "
+					 "and one for std");
 		if (state->seen[OP_CAST])
 			return shape_bad(state, number, op,
 					 "it works in float32; put it before cast");
@@ -131,8 +136,9 @@ static int shape_op(struct shape_state *state, unsigned number, const struct op 
 
 int shape_infer(const struct op_list *ops, struct shape *ret, struct diag *diag)
 {
-	struct shape_state state = {
-	    .shape = {.dtype = PIPELINE_U8, .order = OP_HWC}, .ops = ops, .diag = diag};
+	struct shape_state state = {.shape = {.channels = 3, .dtype = PIPELINE_U8, .order = OP_HWC},
+				    .ops = ops,
+				    .diag = diag};
 
 	for (unsigned i = 0; i < ops->count; i++) {
 		int r = shape_op(&state, i + 1, &ops->op[i]);

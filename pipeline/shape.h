@@ -8,6 +8,7 @@
 
 struct shape { /* of the image that comes out */
 	uint32_t height, width;
+	unsigned channels; /* 3, or 1: the first of three that are equal (colour.h) */
 	enum pipeline_dtype dtype;
 	enum op_order order;
 	unsigned views;     /* pictures that are made of one, each of that size; 0: one, and the

@@ -200,7 +200,8 @@ static void steps_finish(const struct steps *steps, const struct steps_scratch *
 			 const struct picture *picture, const struct draw *draw, void *out)
 {
 	const struct shape *shape = &steps->shape;
-	size_t bytes = (size_t)shape->height * shape->width * 3 * finish_value_bytes(shape->dtype);
+	size_t bytes = (size_t)shape->height * shape->width * shape->channels *
+		       finish_value_bytes(shape->dtype);
 
 	if (!shape->views)
 		steps_finish_one(steps, picture, draw, out);

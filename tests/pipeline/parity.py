@@ -24,6 +24,7 @@ import warnings
 import PIL
 from PIL import Image
 
+import parity_colour
 import parity_geometry
 
 PINNED = '13.0.0'  # the version whose order of passes resize.c follows
@@ -63,9 +64,9 @@ SPECS = {
 
 
 # What golden files are made of, each from its specs: golden.tsv and golden_NAME.tsv.
-FAMILIES = {'': SPECS, 'geometry': parity_geometry.SPECS}
+FAMILIES = {'': SPECS, 'colour': parity_colour.SPECS, 'geometry': parity_geometry.SPECS}
 # Ops that are one function of (picture, what the spec says, what was drawn).
-PICTURE_OPS = {**parity_geometry.PICTURE_OPS}
+PICTURE_OPS = {**parity_colour.PICTURE_OPS, **parity_geometry.PICTURE_OPS}
 
 
 def f32(x):
@@ -119,6 +120,13 @@ def pixel_ops(im, spec, draws):
     return im
 
 
+def channel(numbers, c):
+    """The number of channel c; one stands for all."""
+    if not isinstance(numbers, (list, tuple)):
+        return numbers
+    return numbers[c if c < len(numbers) else 0]
+
+
 def finish(im, spec):
     """(bytes of the image, bytes a value)."""
     ops = {op['op']: op for op in spec}
@@ -130,7 +138,8 @@ def finish(im, spec):
         if code != 'B':
             table = [f32(v / 255) for v in table]
             if 'normalize' in ops:
-                table = [f32(f32(v - f32(MEAN[c])) / f32(STD[c])) for v in table]
+                mean, std = (channel(ops['normalize'][name], c) for name in ('mean', 'std'))
+                table = [f32(f32(v - f32(mean)) / f32(std)) for v in table]
         if code == 'H':
             table = [bf16(v) for v in table]
         table = [struct.pack('<' + code, v) for v in table]

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The colour ops as torchvision computes them on Pillow's images (transforms/_functional_pil.py and
+v2/_color.py), for parity.py."""
+from PIL import Image, ImageEnhance, ImageOps
+
+D = {'op': 'decode'}
+JITTER = ('brightness', 'contrast', 'saturation', 'hue')
+
+
+def op(name, **params):
+    return dict({'op': name}, **params)
+
+
+def crop(h, w=None):
+    return op('center_crop', size=[h, w or h])
+
+
+SPECS = {
+    'jitter': [D, op('random_resized_crop', size=224), op('hflip'),
+               op('color_jitter', brightness=0.4, contrast=0.4, saturation=0.4, hue=0.1), op('layout')],
+    'jitter-far': [D, crop(131, 97), op('color_jitter', brightness=[0, 3], contrast=[2, 5], saturation=[0, 9], hue=0.5)],
+    'jitter-hue': [D, crop(120), op('color_jitter', hue=[-0.5, 0.5], saturation=[1, 1])],
+    'jitter-contrast': [D, crop(97, 160), op('color_jitter', contrast=[0.5, 0.5])],
+    'jitter-ends': [D, crop(65, 33), op('color_jitter', brightness=[1, 1], saturation=[0, 0], hue=[0, 0])],
+    'gray-1': [D, crop(90, 85), op('grayscale'), op('color_jitter', brightness=0.5, contrast=0.5, saturation=0.5, hue=0.2),
+               op('normalize', mean=0.45, std=[0.225]), op('layout')],
+    'gray-1-u8': [D, crop(90, 85), op('grayscale', num_output_channels=1), op('sharpness', sharpness_factor=0.3),
+                  op('equalize'), op('autocontrast')],
+    'gray-3': [D, crop(90, 85), op('grayscale', num_output_channels=3), op('normalize', mean=0.5, std=0.5)],
+    'chances': [D, op('resize', size=[70, 91]), op('random_grayscale', p=0.3), op('autocontrast'), op('posterize', bits=5),
+                op('sharpness', sharpness_factor=2.5), op('equalize', p=0.7), op('solarize', threshold=100.5), op('invert')],
+    'stretched': [D, crop(77, 80), op('solarize', threshold=0, p=1), op('posterize', bits=1, p=0.5), op('autocontrast', p=1)],
+    'sharp': [D, op('resize', size=[100, 101]), op('sharpness', sharpness_factor=0, p=1), op('sharpness', sharpness_factor=4, p=1)],
+    'small': [D, op('resize', size=[2, 41]), op('sharpness', sharpness_factor=3, p=1), op('equalize', p=1), op('layout')],
+    'smallest': [D, op('resize', size=[3, 3]), op('sharpness', sharpness_factor=3, p=1), op('autocontrast', p=1)],
+}
+
+
+def hue(im, factor):
+    if im.mode == 'L':
+        return im
+    h, s, v = im.convert('HSV').split()
+    h = h.point([(i + int(factor * 255)) % 256 for i in range(256)])
+    return Image.merge('HSV', (h, s, v)).convert('RGB')
+
+
+def jitter(im, op, drawn):
+    for i in (int(v) for v in drawn[:4]):
+        name, factor = JITTER[i], drawn[4 + i]
+        value = op.get(name)
+        if value is None or value in ([0, 0] if name == 'hue' else [1, 1], 0):
+            continue
+        im = {'brightness': ImageEnhance.Brightness(im).enhance, 'contrast': ImageEnhance.Contrast(im).enhance,
+              'saturation': ImageEnhance.Color(im).enhance, 'hue': lambda f: hue(im, f)}[name](factor)
+    return im
+
+
+def gray(im, channels):
+    im = im.convert('L')
+    return im if channels == 1 else Image.merge('RGB', (im, im, im))
+
+
+def chance(change):
+    return lambda im, op, drawn: change(im, op) if drawn[0] else im
+
+
+PICTURE_OPS = {
+    'color_jitter': jitter,
+    'grayscale': lambda im, op, drawn: gray(im, op.get('num_output_channels', 1)),
+    'random_grayscale': chance(lambda im, op: gray(im, len(im.getbands()))),
+    'autocontrast': chance(lambda im, op: ImageOps.autocontrast(im)),
+    'equalize': chance(lambda im, op: ImageOps.equalize(im)),
+    'invert': chance(lambda im, op: ImageOps.invert(im)),
+    'posterize': chance(lambda im, op: ImageOps.posterize(im, op['bits'])),
+    'solarize': chance(lambda im, op: ImageOps.solarize(im, op['threshold'])),
+    'sharpness': chance(lambda im, op: ImageEnhance.Sharpness(im).enhance(op['sharpness_factor'])),
+}
