@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef PIPELINE_BASELINE_H
+#define PIPELINE_BASELINE_H
+
+/*
+ * The quick JPEG decoder: the part of a picture that is wanted, of the kind that most pictures are
+ * (baseline Huffman, 8 bit, one interleaved scan; YCbCr 4:2:0, 4:2:2, 4:4:4 and grey), with the
+ * pixels of libjpeg-turbo. Whatever is of another kind or damaged is left to libjpeg-turbo, so that
+ * outcomes are always its own. One handle a run; no other calls than for memory.
+ */
+
+#include "pipeline/decode.h"
+#include "pipeline/picture.h"
+
+#define BASELINE_E_OTHER 1   /* not a picture for this decoder */
+#define BASELINE_E_DAMAGED 2 /* begin again with libjpeg-turbo */
+
+struct baseline;
+int baseline_new(struct baseline **ret); /* 0 or -ENOMEM */
+void baseline_free(struct baseline *baseline);
+
+/* Reads the head of data (borrowed until the next open). 0 or BASELINE_E_OTHER. */
+int baseline_open(struct baseline *baseline, const void *data, size_t size, uint32_t *ret_height,
+		  uint32_t *ret_width);
+
+/* Begins with the rows of box, which lies within the picture that was opened; may be called again.
+ * 0 or -ENOMEM. */
+int baseline_start(struct baseline *baseline, const struct picture_box *box);
+
+/* The next rows of box, at least one; valid until the next call. With the last ones the rest of the
+ * file has been looked at. 0 or BASELINE_E_DAMAGED: forget all rows of this picture. */
+int baseline_next(struct baseline *baseline, struct decode_band *ret);
+
+/* Gives memory back that only an unusually large picture needed. */
+void baseline_trim(struct baseline *baseline);
+
+#endif

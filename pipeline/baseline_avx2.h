@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef PIPELINE_BASELINE_AVX2_H
+#define PIPELINE_BASELINE_AVX2_H
+
+/* Between the files of the quick JPEG decoder that are for x86-64 machines only. */
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define BASELINE_AVX2 __attribute__((target("avx2,bmi2")))
+
+/* baseline_idct_avx2.c; as baseline_kernels.idct */
+int baseline_idct_avx2(const int16_t *a, const int16_t *b, unsigned end, const uint16_t *quant,
+		       uint8_t *to, size_t stride);
+
+#endif

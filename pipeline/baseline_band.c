@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Rows of samples to rows of pixels.
+ *
+ * The planes hold one row of MCUs, and above it the last row of the one before. That is what 4:2:0
+ * looks at: a row of pixels is made from the chroma row it lies in and the next one above (even
+ * rows) or below (odd rows). So the last row of a MCU row is made with the next one.
+ *
+ * Beside the picture's first and last chroma samples stand copies of them, and above and below the
+ * first and last rows those rows themselves, as libjpeg has it.
+ */
+
+#include "pipeline/baseline.h"
+#include "pipeline/baseline_inner.h"
+
+/* Row y of the picture at its first sample wanted. */
+static const uint8_t *band_row(const struct baseline *baseline, unsigned c, int64_t y)
+{
+	const struct baseline_plane *plane = &baseline->plane[c];
+	const struct baseline_component *component = &baseline->head.component[c];
+	int64_t above = ((int64_t)baseline->mcu_row - 1) * component->down * 8;
+	uint32_t column =
+	    c == 0 ? baseline->box.left : baseline->box.left / baseline->head.component[0].across;
+
+	y = BASE_MAX(BASE_MIN(y, (int64_t)plane->height - 1), 0);
+	if (c == 0 && component->across == 2)
+		column &= ~1u;
+	return plane->rows + (y - above) * (int64_t)plane->stride +
+	       (column - baseline->columns.first * component->across * 8);
+}
+
+static void band_pixels(const struct baseline *baseline, uint32_t y, uint8_t *const to[3])
+{
+	const struct baseline_component *luma = &baseline->head.component[0];
+	const struct baseline_kernels *kernels = baseline->kernels;
+	const uint8_t *row = band_row(baseline, 0, y), *near[2], *far[2];
+	size_t width = baseline->box.width + (baseline->box.left & (luma->across - 1));
+	size_t count = (width + luma->across - 1) / luma->across;
+
+	for (unsigned i = 0; i < 2; i++) {
+		near[i] = band_row(baseline, 1 + i, y / luma->down);
+		far[i] = band_row(baseline, 1 + i, (int64_t)(y / 2) + (y % 2 ? 1 : -1));
+	}
+	if (luma->across == 1)
+		kernels->h1v1(row, near, to, count);
+	else if (luma->down == 1)
+		kernels->h2v1(row, near, to, count);
+	else
+		kernels->h2v2(row, near, far, to, count);
+}
+
+void baseline_band_make(const struct baseline *baseline, uint32_t end, struct decode_band *ret)
+{
+	uint32_t odd = baseline->box.left & (baseline->head.component[0].across - 1u);
+
+	ret->rows = end - baseline->y;
+	if (baseline->head.n_components == 1) {
+		for (unsigned i = 0; i < 3; i++)
+			ret->plane[i] = band_row(baseline, 0, baseline->y);
+		ret->stride = baseline->plane[0].stride;
+		return;
+	}
+	ret->stride = baseline->out_stride;
+	for (unsigned i = 0; i < 3; i++)
+		ret->plane[i] = baseline->out[i] + odd;
+	for (uint32_t y = baseline->y; y < end; y++) {
+		uint8_t *to[3];
+
+		for (unsigned i = 0; i < 3; i++)
+			to[i] = baseline->out[i] + (size_t)(y - baseline->y) * baseline->out_stride;
+		band_pixels(baseline, y, to);
+	}
+}

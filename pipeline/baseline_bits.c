@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Entropy-coded bytes without their stuffing, a window at a time.
+ *
+ * In the file each FF of the data is FF 00, and any other FF xx is a marker, which ends a segment.
+ * The window holds a run of bytes of one segment with the zeros taken out, and zeros behind it: the
+ * decoder refills without looking where the end is, and asks once a MCU. While the segment goes on
+ * behind the window, a MCU begins only where all its bytes are there for certain; at the segment's
+ * end it may run into the zeros, and is found out afterwards.
+ *
+ * FF FF is taken for a marker, which no decoder here goes on behind: libjpeg has rules for it.
+ */
+
+#include <string.h>
+#include "pipeline/baseline.h"
+#include "pipeline/baseline_inner.h"
+
+#define BITS_EOI 0xd9
+#define BITS_RST0 0xd0
+#define BITS_RST7 0xd7
+
+static void bits_fill(struct baseline_bits *bits, const struct baseline_kernels *kernels)
+{
+	size_t room = (size_t)(bits->window + BASELINE_WINDOW - bits->fill);
+
+	bits->fill += kernels->unstuff(&bits->at, bits->stop, bits->fill, room);
+	/* Less than it could: up to a marker, or the end of the file. */
+	bits->is_last = bits->fill < bits->window + BASELINE_WINDOW;
+	/* Bits of the buffer may have come from eight bytes behind those consumed. */
+	bits->limit = bits->is_last ? bits->fill + 8 : bits->fill - BASELINE_MCU_BYTES;
+	if (bits->is_last)
+		memset(bits->fill, 0, BASELINE_MARGIN);
+}
+
+void baseline_bits_start(struct baseline_bits *bits, const struct baseline_kernels *kernels,
+			 const uint8_t *at, const uint8_t *stop)
+{
+	bits->at = at;
+	bits->stop = stop;
+	bits->fill = bits->window;
+	bits->next = bits->window;
+	bits->buffer = 0;
+	bits->count = 0;
+	bits_fill(bits, kernels);
+}
+
+int baseline_bits_more(struct baseline_bits *bits, const struct baseline_kernels *kernels)
+{
+	size_t kept;
+
+	if (bits->is_last)
+		return BASELINE_E_DAMAGED;
+	kept = (size_t)(bits->fill - bits->next);
+	memmove(bits->window, bits->next, kept);
+	bits->next = bits->window;
+	bits->fill = bits->window + kept;
+	bits_fill(bits, kernels);
+	return 0;
+}
+
+bool baseline_bits_is_overrun(const struct baseline_bits *bits)
+{
+	return bits->next > bits->fill && (uint64_t)(bits->next - bits->fill) * 8 > bits->count;
+}
+
+int baseline_bits_restart(struct baseline_bits *bits, const struct baseline_kernels *kernels,
+			  uint8_t marker)
+{
+	const uint8_t *at = kernels->find(bits->at, bits->stop);
+
+	if (bits->stop - at < 2 || at[1] != marker)
+		return BASELINE_E_DAMAGED;
+	baseline_bits_start(bits, kernels, at + 2, bits->stop);
+	return 0;
+}
+
+bool baseline_bits_has_end(const struct baseline_bits *bits, const struct baseline_kernels *kernels)
+{
+	const uint8_t *at = bits->at;
+
+	for (;;) {
+		at = kernels->find(at, bits->stop);
+		if (bits->stop - at < 2)
+			return false;
+		if (at[1] == BITS_EOI)
+			return true;
+		if (at[1] == 0xff)
+			at++;
+		else if (at[1] >= BITS_RST0 && at[1] <= BITS_RST7)
+			at += 2;
+		else
+			return false;
+	}
+}

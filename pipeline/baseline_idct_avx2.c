@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The inverse DCT of two blocks at once, one in each half of the registers, for x86-64 machines with
+ * AVX2.
+ *
+ * It is libjpeg-turbo's own SIMD arithmetic step by step (jidctint-avx2.asm; its SSE2 twin is the
+ * same): 16-bit products of dequantisation that wrap, 16-bit sums of inputs that wrap, saturation
+ * between the passes and at the end. So it is exact for any numbers, but for one case: where all
+ * rows but the first are zeros libjpeg-turbo takes a shortcut that wraps where the long way
+ * saturates. Numbers that large in the first row are refused, zeros or not.
+ *
+ * Coefficients come in zigzag order: eight registers of eight, from which each row picks its own
+ * with byte shuffles. Blocks with nothing behind coefficient IDCT_FEW need two of those registers
+ * and a shorter transform: nothing but zeros is in rows and columns from the sixth on. A block of
+ * nothing but DC is one number 64 times.
+ */
+
+#include "pipeline/baseline_inner.h"
+
+#ifdef __x86_64__
+
+#include <immintrin.h>
+#include "pipeline/baseline_avx2.h"
+
+#define IDCT_FEW 15 /* coefficients, 0 ... 14: the top left triangle of five rows */
+#define IDCT_BITS 13
+
+#define IDCT_INLINE BASELINE_AVX2 static inline __attribute__((always_inline))
+
+/* ---- coefficients in rows ---- */
+
+#define IDCT_WORD(n) (n) < 8 ? 2 * (n) : -1, (n) < 8 ? 2 * (n) + 1 : -1
+
+/* Words of both halves in that order; 8: a zero. */
+#define IDCT_PICK(from, a, b, c, d, e, f, g, h)                                               \
+	_mm256_shuffle_epi8(from, _mm256_broadcastsi128_si256(_mm_setr_epi8(                  \
+				      IDCT_WORD(a), IDCT_WORD(b), IDCT_WORD(c), IDCT_WORD(d), \
+				      IDCT_WORD(e), IDCT_WORD(f), IDCT_WORD(g), IDCT_WORD(h))))
+
+IDCT_INLINE __m256i idct_or(__m256i a, __m256i b)
+{
+	return _mm256_or_si256(a, b);
+}
+
+/* Eight coefficients of each block, from the first-th on. */
+IDCT_INLINE __m256i idct_load(const int16_t *a, const int16_t *b, unsigned first)
+{
+	__m256i low = _mm256_castsi128_si256(_mm_load_si128((const __m128i *)(a + first)));
+
+	return _mm256_inserti128_si256(low, _mm_load_si128((const __m128i *)(b + first)), 1);
+}
+
+IDCT_INLINE void idct_rows_few(const int16_t *a, const int16_t *b, __m256i row[8])
+{
+	__m256i z0 = idct_load(a, b, 0), z1 = idct_load(a, b, 8);
+
+	row[0] =
+	    idct_or(IDCT_PICK(z0, 0, 1, 5, 6, 8, 8, 8, 8), IDCT_PICK(z1, 8, 8, 8, 8, 6, 8, 8, 8));
+	row[1] =
+	    idct_or(IDCT_PICK(z0, 2, 4, 7, 8, 8, 8, 8, 8), IDCT_PICK(z1, 8, 8, 8, 5, 8, 8, 8, 8));
+	row[2] =
+	    idct_or(IDCT_PICK(z0, 3, 8, 8, 8, 8, 8, 8, 8), IDCT_PICK(z1, 8, 0, 4, 8, 8, 8, 8, 8));
+	row[3] = IDCT_PICK(z1, 1, 3, 8, 8, 8, 8, 8, 8);
+	row[4] = IDCT_PICK(z1, 2, 8, 8, 8, 8, 8, 8, 8);
+}
+
+IDCT_INLINE void idct_rows_all(const int16_t *a, const int16_t *b, __m256i row[8])
+{
+	__m256i z0 = idct_load(a, b, 0), z1 = idct_load(a, b, 8), z2 = idct_load(a, b, 16);
+	__m256i z3 = idct_load(a, b, 24), z4 = idct_load(a, b, 32), z5 = idct_load(a, b, 40);
+	__m256i z6 = idct_load(a, b, 48), z7 = idct_load(a, b, 56);
+
+	row[0] = idct_or(
+	    IDCT_PICK(z0, 0, 1, 5, 6, 8, 8, 8, 8),
+	    idct_or(IDCT_PICK(z1, 8, 8, 8, 8, 6, 7, 8, 8), IDCT_PICK(z3, 8, 8, 8, 8, 8, 8, 3, 4)));
+	row[1] = idct_or(
+	    idct_or(IDCT_PICK(z0, 2, 4, 7, 8, 8, 8, 8, 8), IDCT_PICK(z1, 8, 8, 8, 5, 8, 8, 8, 8)),
+	    idct_or(idct_or(IDCT_PICK(z2, 8, 8, 8, 8, 0, 8, 8, 8),
+			    IDCT_PICK(z3, 8, 8, 8, 8, 8, 2, 5, 8)),
+		    IDCT_PICK(z5, 8, 8, 8, 8, 8, 8, 8, 2)));
+	row[2] = idct_or(
+	    idct_or(IDCT_PICK(z0, 3, 8, 8, 8, 8, 8, 8, 8), IDCT_PICK(z1, 8, 0, 4, 8, 8, 8, 8, 8)),
+	    idct_or(idct_or(IDCT_PICK(z2, 8, 8, 8, 1, 8, 8, 8, 8),
+			    IDCT_PICK(z3, 8, 8, 8, 8, 1, 6, 8, 8)),
+		    IDCT_PICK(z5, 8, 8, 8, 8, 8, 8, 1, 3)));
+	row[3] = idct_or(
+	    idct_or(IDCT_PICK(z1, 1, 3, 8, 8, 8, 8, 8, 8), IDCT_PICK(z2, 8, 8, 2, 8, 8, 8, 8, 8)),
+	    idct_or(idct_or(IDCT_PICK(z3, 8, 8, 8, 0, 7, 8, 8, 8),
+			    IDCT_PICK(z5, 8, 8, 8, 8, 8, 0, 4, 8)),
+		    IDCT_PICK(z6, 8, 8, 8, 8, 8, 8, 8, 5)));
+	row[4] = idct_or(
+	    idct_or(IDCT_PICK(z1, 2, 8, 8, 8, 8, 8, 8, 8), IDCT_PICK(z2, 8, 3, 7, 8, 8, 8, 8, 8)),
+	    idct_or(idct_or(IDCT_PICK(z4, 8, 8, 8, 0, 7, 8, 8, 8),
+			    IDCT_PICK(z5, 8, 8, 8, 8, 8, 5, 8, 8)),
+		    IDCT_PICK(z6, 8, 8, 8, 8, 8, 8, 4, 6)));
+	row[5] = idct_or(
+	    idct_or(IDCT_PICK(z2, 4, 6, 8, 8, 8, 8, 8, 8), IDCT_PICK(z4, 8, 8, 1, 6, 8, 8, 8, 8)),
+	    idct_or(idct_or(IDCT_PICK(z5, 8, 8, 8, 8, 6, 8, 8, 8),
+			    IDCT_PICK(z6, 8, 8, 8, 8, 8, 3, 7, 8)),
+		    IDCT_PICK(z7, 8, 8, 8, 8, 8, 8, 8, 4)));
+	row[6] = idct_or(
+	    idct_or(IDCT_PICK(z2, 5, 8, 8, 8, 8, 8, 8, 8), IDCT_PICK(z4, 8, 2, 5, 8, 8, 8, 8, 8)),
+	    idct_or(idct_or(IDCT_PICK(z5, 8, 8, 8, 7, 8, 8, 8, 8),
+			    IDCT_PICK(z6, 8, 8, 8, 8, 2, 8, 8, 8)),
+		    IDCT_PICK(z7, 8, 8, 8, 8, 8, 0, 3, 5)));
+	row[7] = idct_or(
+	    IDCT_PICK(z4, 3, 4, 8, 8, 8, 8, 8, 8),
+	    idct_or(IDCT_PICK(z6, 8, 8, 0, 1, 8, 8, 8, 8), IDCT_PICK(z7, 8, 8, 8, 8, 1, 2, 6, 7)));
+}
+
+/* Times the steps. Returns not 0 if the first row has numbers of more than 14 bits. */
+IDCT_INLINE int idct_scale(__m256i row[8], const uint16_t *quant, const unsigned rows)
+{
+	__m256i first = row[0], wide, high;
+
+	for (unsigned i = 0; i < rows; i++) {
+		__m128i steps = _mm_load_si128((const __m128i *)(quant + 8 * i));
+
+		row[i] = _mm256_mullo_epi16(row[i], _mm256_broadcastsi128_si256(steps));
+		if (i == 0)
+			high = _mm256_mulhi_epi16(first, _mm256_broadcastsi128_si256(steps));
+	}
+	wide = _mm256_srai_epi16(_mm256_slli_epi16(row[0], 2), 2);
+	wide = idct_or(_mm256_xor_si256(wide, row[0]),
+		       _mm256_xor_si256(high, _mm256_srai_epi16(row[0], 15)));
+	return !_mm256_testz_si256(wide, wide);
+}
+
+/* ---- a pass ---- */
+
+struct idct_half { /* 32-bit numbers of columns 0 ... 3 or 4 ... 7 of both blocks */
+	__m256i even[4], odd[4];
+};
+
+/* a * x + b * y of pairs of words */
+IDCT_INLINE __m256i idct_times(__m256i pairs, const int a, const int b)
+{
+	return _mm256_madd_epi16(pairs, _mm256_set1_epi32((int)((uint32_t)b << 16 | (uint16_t)a)));
+}
+
+/* What comes from inputs 0, 4 (as sum and difference in the upper halves of words) and 2, 6. */
+IDCT_INLINE void idct_even(struct idct_half *half, __m256i sum, __m256i difference, __m256i pair26,
+			   const int shift)
+{
+	const __m256i rounding = _mm256_set1_epi32(1 << (shift - 1));
+	__m256i t0 = _mm256_add_epi32(_mm256_srai_epi32(sum, 16 - IDCT_BITS), rounding);
+	__m256i t1 = _mm256_add_epi32(_mm256_srai_epi32(difference, 16 - IDCT_BITS), rounding);
+	__m256i t2 = idct_times(pair26, 4433, 4433 - 15137);
+	__m256i t3 = idct_times(pair26, 4433 + 6270, 4433);
+
+	half->even[0] = _mm256_add_epi32(t0, t3);
+	half->even[1] = _mm256_add_epi32(t1, t2);
+	half->even[2] = _mm256_sub_epi32(t1, t2);
+	half->even[3] = _mm256_sub_epi32(t0, t3);
+}
+
+IDCT_INLINE void idct_odd(struct idct_half *half, __m256i pair71, __m256i pair53, __m256i sums)
+{
+	__m256i z3 = idct_times(sums, 9633 - 16069, 9633);
+	__m256i z4 = idct_times(sums, 9633, 9633 - 3196);
+
+	half->odd[3] = _mm256_add_epi32(idct_times(pair71, 2446 - 7373, -7373), z3);
+	half->odd[2] = _mm256_add_epi32(idct_times(pair53, 16819 - 20995, -20995), z4);
+	half->odd[1] = _mm256_add_epi32(idct_times(pair53, -20995, 25172 - 20995), z3);
+	half->odd[0] = _mm256_add_epi32(idct_times(pair71, -7373, 12299 - 7373), z4);
+}
+
+/* The same for inputs 5 and 7 of 0. */
+IDCT_INLINE void idct_odd_few(struct idct_half *half, __m256i pair13)
+{
+	half->odd[3] = idct_times(pair13, 9633 - 7373, 9633 - 16069);
+	half->odd[2] = idct_times(pair13, 9633 - 3196, 9633 - 20995);
+	half->odd[1] = idct_times(pair13, 9633, 9633 - 16069 + 25172 - 20995);
+	half->odd[0] = idct_times(pair13, 9633 - 3196 + 12299 - 7373, 9633);
+}
+
+IDCT_INLINE void idct_finish(const struct idct_half *low, const struct idct_half *high,
+			     __m256i v[8], const int shift)
+{
+	for (unsigned i = 0; i < 4; i++) {
+		__m256i a = _mm256_add_epi32(low->even[i], low->odd[i]);
+		__m256i b = _mm256_add_epi32(high->even[i], high->odd[i]);
+		__m256i c = _mm256_sub_epi32(low->even[i], low->odd[i]);
+		__m256i d = _mm256_sub_epi32(high->even[i], high->odd[i]);
+
+		v[i] = _mm256_packs_epi32(_mm256_srai_epi32(a, shift), _mm256_srai_epi32(b, shift));
+		v[7 - i] =
+		    _mm256_packs_epi32(_mm256_srai_epi32(c, shift), _mm256_srai_epi32(d, shift));
+	}
+}
+
+/* One dimension, of eight columns of two blocks. is_few: v[5], v[6] and v[7] are 0. */
+IDCT_INLINE void idct_pass(__m256i v[8], const int shift, const bool is_few)
+{
+	const __m256i zero = _mm256_setzero_si256();
+	__m256i six = is_few ? zero : v[6], sum = _mm256_add_epi16(v[0], v[4]);
+	__m256i difference = _mm256_sub_epi16(v[0], v[4]);
+	struct idct_half low, high;
+
+	idct_even(&low, _mm256_unpacklo_epi16(zero, sum), _mm256_unpacklo_epi16(zero, difference),
+		  _mm256_unpacklo_epi16(v[2], six), shift);
+	idct_even(&high, _mm256_unpackhi_epi16(zero, sum), _mm256_unpackhi_epi16(zero, difference),
+		  _mm256_unpackhi_epi16(v[2], six), shift);
+	if (is_few) {
+		idct_odd_few(&low, _mm256_unpacklo_epi16(v[1], v[3]));
+		idct_odd_few(&high, _mm256_unpackhi_epi16(v[1], v[3]));
+	} else {
+		__m256i z3 = _mm256_add_epi16(v[7], v[3]), z4 = _mm256_add_epi16(v[5], v[1]);
+
+		idct_odd(&low, _mm256_unpacklo_epi16(v[7], v[1]), _mm256_unpacklo_epi16(v[5], v[3]),
+			 _mm256_unpacklo_epi16(z3, z4));
+		idct_odd(&high, _mm256_unpackhi_epi16(v[7], v[1]),
+			 _mm256_unpackhi_epi16(v[5], v[3]), _mm256_unpackhi_epi16(z3, z4));
+	}
+	idct_finish(&low, &high, v, shift);
+}
+
+/* ---- rows and columns ---- */
+
+IDCT_INLINE void idct_transpose(__m256i v[8])
+{
+	__m256i a[8], b[8];
+
+	for (unsigned i = 0; i < 4; i++) {
+		a[i] = _mm256_unpacklo_epi16(v[2 * i], v[2 * i + 1]);
+		a[4 + i] = _mm256_unpackhi_epi16(v[2 * i], v[2 * i + 1]);
+	}
+	for (unsigned i = 0; i < 4; i++) {
+		b[2 * i] = _mm256_unpacklo_epi32(a[2 * i], a[2 * i + 1]);
+		b[2 * i + 1] = _mm256_unpackhi_epi32(a[2 * i], a[2 * i + 1]);
+	}
+	for (unsigned i = 0; i < 2; i++) {
+		v[4 * i] = _mm256_unpacklo_epi64(b[4 * i], b[4 * i + 2]);
+		v[4 * i + 1] = _mm256_unpackhi_epi64(b[4 * i], b[4 * i + 2]);
+		v[4 * i + 2] = _mm256_unpacklo_epi64(b[4 * i + 1], b[4 * i + 3]);
+		v[4 * i + 3] = _mm256_unpackhi_epi64(b[4 * i + 1], b[4 * i + 3]);
+	}
+}
+
+IDCT_INLINE void idct_store_rows(__m256i bytes, uint8_t *to, size_t stride)
+{
+	bytes = _mm256_permute4x64_epi64(bytes, 0xd8);
+	_mm_storeu_si128((__m128i *)to, _mm256_castsi256_si128(bytes));
+	_mm_storeu_si128((__m128i *)(to + stride), _mm256_extracti128_si256(bytes, 1));
+}
+
+/* Columns of words to rows of bytes. */
+IDCT_INLINE void idct_store(const __m256i v[8], uint8_t *to, size_t stride)
+{
+	const __m256i centre = _mm256_set1_epi8(-128);
+	__m256i a[4], b[4], c[4];
+
+	for (unsigned i = 0; i < 4; i++)
+		a[i] = _mm256_add_epi8(_mm256_packs_epi16(v[i], v[4 + i]), centre);
+	for (unsigned i = 0; i < 2; i++) { /* b: columns 01, 23, 45, 67 */
+		b[i] = _mm256_unpacklo_epi8(a[2 * i], a[2 * i + 1]);
+		b[2 + i] = _mm256_unpackhi_epi8(a[2 * i], a[2 * i + 1]);
+	}
+	for (unsigned i = 0; i < 2; i++) { /* c: columns 0123 of rows 0 ... 3, 4 ... 7; 4567 */
+		c[2 * i] = _mm256_unpacklo_epi16(b[2 * i], b[2 * i + 1]);
+		c[2 * i + 1] = _mm256_unpackhi_epi16(b[2 * i], b[2 * i + 1]);
+	}
+	for (unsigned i = 0; i < 2; i++) {
+		idct_store_rows(_mm256_unpacklo_epi32(c[i], c[2 + i]), to + 4 * i * stride, stride);
+		idct_store_rows(_mm256_unpackhi_epi32(c[i], c[2 + i]), to + (4 * i + 2) * stride,
+				stride);
+	}
+}
+
+/* ---- blocks ---- */
+
+static uint8_t idct_flat_value(int16_t dc, uint16_t step)
+{
+	int32_t value = (int16_t)((uint32_t)dc * step << 2);
+
+	value = (value + 16) >> 5;
+	return (uint8_t)(BASE_MAX(BASE_MIN(value, 127), -128) + 128);
+}
+
+/* Blocks of DC alone. */
+BASELINE_AVX2 static int idct_flat(const int16_t *a, const int16_t *b, const uint16_t *quant,
+				   uint8_t *to, size_t stride)
+{
+	const uint64_t ones = 0x0101010101010101;
+	uint64_t low = ones * idct_flat_value(a[0], quant[0]);
+	uint64_t high = ones * idct_flat_value(b[0], quant[0]);
+	__m128i row = _mm_set_epi64x((int64_t)high, (int64_t)low);
+
+	for (unsigned i = 0; i < 8; i++)
+		_mm_storeu_si128((__m128i *)(to + i * stride), row);
+	return 0;
+}
+
+BASELINE_AVX2 int baseline_idct_avx2(const int16_t *a, const int16_t *b, unsigned end,
+				     const uint16_t *quant, uint8_t *to, size_t stride)
+{
+	__m256i v[8];
+	int r;
+
+	if (end <= 1)
+		return idct_flat(a, b, quant, to, stride);
+	if (end <= IDCT_FEW) {
+		idct_rows_few(a, b, v);
+		r = idct_scale(v, quant, 5);
+		idct_pass(v, IDCT_BITS - 2, true);
+		idct_transpose(v);
+		idct_pass(v, IDCT_BITS + 5, true);
+	} else {
+		idct_rows_all(a, b, v);
+		r = idct_scale(v, quant, 8);
+		idct_pass(v, IDCT_BITS - 2, false);
+		idct_transpose(v);
+		idct_pass(v, IDCT_BITS + 5, false);
+	}
+	idct_store(v, to, stride);
+	return r;
+}
+
+#endif

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A row of MCUs: entropy-coded bytes to samples in the planes.
+ *
+ * What is not wanted of a row is read over. Between restart markers that is decoding without the
+ * values; whole segments between two of them are not looked into at all, since each begins anew.
+ * Where a MCU is at the border of the part, only its blocks within are wanted.
+ *
+ * MCUs are decoded in pairs, so that all blocks have a neighbour of the same component for the
+ * inverse DCT, which takes two.
+ */
+
+#include "pipeline/baseline.h"
+#include "pipeline/baseline_inner.h"
+
+#define ROWS_RST0 0xd0
+
+static const int16_t rows_zeros[BASELINE_BLOCK] __attribute__((aligned(32)));
+
+void baseline_rows_start(struct baseline *baseline)
+{
+	struct baseline_scan *scan = &baseline->scan;
+
+	for (unsigned c = 0; c < BASELINE_COMPONENTS; c++)
+		scan->dc[c] = 0;
+	baseline->until_restart = baseline->head.interval;
+	baseline->next_restart = 0;
+	baseline_bits_start(&scan->bits, baseline->kernels, baseline->head.scan,
+			    baseline->data + baseline->size);
+}
+
+/* ---- MCUs ---- */
+
+static int rows_restart(struct baseline *baseline)
+{
+	struct baseline_bits *bits = &baseline->scan.bits;
+	uint8_t marker = (uint8_t)(ROWS_RST0 + baseline->next_restart);
+
+	if (baseline_bits_is_overrun(bits))
+		return BASELINE_E_DAMAGED;
+	for (unsigned c = 0; c < BASELINE_COMPONENTS; c++)
+		baseline->scan.dc[c] = 0;
+	baseline->until_restart = baseline->head.interval;
+	baseline->next_restart = (baseline->next_restart + 1) & 7;
+	return baseline_bits_restart(bits, baseline->kernels, marker);
+}
+
+/* Before a MCU: the restart marker, if there is to be one. */
+static int rows_begin(struct baseline *baseline)
+{
+	if (baseline->head.interval == 0 || baseline->until_restart > 0)
+		return 0;
+	return rows_restart(baseline);
+}
+
+static int rows_mcu(struct baseline *baseline, unsigned wanted, struct baseline_mcu *mcu)
+{
+	struct baseline_bits *bits = &baseline->scan.bits;
+	int r = rows_begin(baseline);
+
+	if (r != 0)
+		return r;
+	if (bits->next > bits->limit) {
+		r = baseline_bits_more(bits, baseline->kernels);
+		if (r != 0)
+			return r;
+	}
+	baseline->until_restart--;
+	return baseline->kernels->mcu(&baseline->scan, wanted, mcu);
+}
+
+/* Reads over run MCUs, none of which follows a restart. */
+static int rows_skip_run(struct baseline *baseline, uint32_t run)
+{
+	struct baseline_bits *bits = &baseline->scan.bits;
+
+	while (run > 0) {
+		int64_t left = baseline->kernels->skip(&baseline->scan, run);
+		int r;
+
+		if (left < 0)
+			return BASELINE_E_DAMAGED;
+		run = (uint32_t)left;
+		if (run == 0)
+			break;
+		r = baseline_bits_more(bits, baseline->kernels);
+		if (r != 0)
+			return r;
+	}
+	return 0;
+}
+
+static int rows_skip(struct baseline *baseline, uint64_t count)
+{
+	while (count > 0) {
+		uint32_t run = (uint32_t)BASE_MIN(count, (uint64_t)UINT32_MAX);
+		int r = rows_begin(baseline);
+
+		if (r != 0)
+			return r;
+		if (baseline->head.interval > 0)
+			run = BASE_MIN(run, baseline->until_restart);
+		count -= run;
+		baseline->until_restart -= run;
+		if (baseline->head.interval > 0 && baseline->until_restart == 0)
+			continue; /* the marker is looked for, not what is before it */
+		r = rows_skip_run(baseline, run);
+		if (r != 0)
+			return r;
+	}
+	return 0;
+}
+
+/* ---- what is wanted ---- */
+
+static bool rows_overlap(const struct baseline_span *span, uint32_t first, uint32_t size)
+{
+	return span->first < first + size && first < span->end;
+}
+
+/* A bit for each block of MCU x of the row. */
+static unsigned rows_wanted(const struct baseline *baseline, uint32_t x)
+{
+	unsigned wanted = 0, bit = 0;
+
+	for (unsigned c = 0; c < baseline->head.n_components; c++) {
+		const struct baseline_component *component = &baseline->head.component[c];
+		const struct baseline_plane *plane = &baseline->plane[c];
+
+		for (uint32_t j = 0; j < component->down; j++) {
+			uint32_t row = 8 * (baseline->mcu_row * component->down + j);
+
+			for (uint32_t i = 0; i < component->across; i++, bit++) {
+				uint32_t column = 8 * (x * component->across + i);
+
+				if (rows_overlap(&plane->down, row, 8) &&
+				    rows_overlap(&plane->across, column, 8))
+					wanted |= 1u << bit;
+			}
+		}
+	}
+	return wanted;
+}
+
+/* ---- samples ---- */
+
+struct rows_block {
+	const int16_t *coef;
+	unsigned end;
+};
+
+static struct rows_block rows_block(const struct baseline_mcu *mcu, unsigned block)
+{
+	if (mcu->end[block] == 0)
+		return (struct rows_block){rows_zeros, 0};
+	return (struct rows_block){mcu->coef[block], mcu->end[block]};
+}
+
+static int rows_pair(const struct baseline *baseline, unsigned component, struct rows_block a,
+		     struct rows_block b, uint8_t *to)
+{
+	unsigned end = BASE_MAX(a.end, b.end);
+
+	if (end == 0)
+		return 0;
+	return baseline->kernels->idct(a.coef, b.coef, end, baseline->quant[component], to,
+				       baseline->plane[component].stride);
+}
+
+/* Both MCUs' blocks to samples; x is the first one's column, counted from the first one wanted. */
+static int rows_samples(const struct baseline *baseline, uint32_t x)
+{
+	const struct baseline_mcu *a = &baseline->mcu[0], *b = &baseline->mcu[1];
+	unsigned block = 0;
+	int r = 0;
+
+	for (unsigned c = 0; c < baseline->head.n_components; c++) {
+		const struct baseline_component *component = &baseline->head.component[c];
+		const struct baseline_plane *plane = &baseline->plane[c];
+		uint8_t *to = plane->rows + (size_t)x * component->across * 8;
+
+		for (unsigned j = 0; j < component->down; j++, to += 8 * plane->stride) {
+			if (component->across == 1) {
+				r |= rows_pair(baseline, c, rows_block(a, block),
+					       rows_block(b, block), to);
+				block++;
+				continue;
+			}
+			r |= rows_pair(baseline, c, rows_block(a, block), rows_block(a, block + 1),
+				       to);
+			r |= rows_pair(baseline, c, rows_block(b, block), rows_block(b, block + 1),
+				       to + 16);
+			block += 2;
+		}
+	}
+	return r == 0 ? 0 : BASELINE_E_DAMAGED;
+}
+
+static int rows_columns(struct baseline *baseline, uint32_t x)
+{
+	for (unsigned i = 0; i < 2; i++) {
+		int r;
+
+		if (x + i >= baseline->columns.end) {
+			for (unsigned block = 0; block < BASELINE_BLOCKS; block++)
+				baseline->mcu[i].end[block] = 0;
+			continue;
+		}
+		r = rows_mcu(baseline, rows_wanted(baseline, x + i), &baseline->mcu[i]);
+		if (r != 0)
+			return r;
+	}
+	return rows_samples(baseline, x - baseline->columns.first);
+}
+
+int baseline_rows_decode(struct baseline *baseline)
+{
+	int r = rows_skip(baseline, baseline->gap);
+
+	for (uint32_t x = baseline->columns.first; r == 0 && x < baseline->columns.end; x += 2)
+		r = rows_columns(baseline, x);
+	if (r != 0)
+		return r;
+	baseline->gap = baseline->per_row - (baseline->columns.end - baseline->columns.first);
+	baseline->mcu_row++;
+	return baseline_bits_is_overrun(&baseline->scan.bits) ? BASELINE_E_DAMAGED : 0;
+}
