@@ -6,10 +6,11 @@
  * where they can parts and rows without the rest (decode_format.h); here the wanted form is made of
  * what the format has.
  *
- * Bands go one of several ways, the quickest first: rows as the format decodes them, taken apart
- * into planes at once; else the part or the whole picture, and rows of that. A way may find out late
+ * Bands go one of several ways, the quickest first: our own decoder for plain JPEG files, which has
+ * planes (baseline.h); rows as the format decodes them, taken apart into planes at once; else the part or the whole picture, and rows of that. A way may find out late
  * that it does not know the outcome (DECODE_E_AGAIN: bytes behind the picture that only a whole
- * decode can judge, say); the next start goes the next way. The last way never says so.
+ * decode can judge, say); the next start goes the next way. The last way never says so. A file that
+ * the quick way takes is not opened by its format until that is needed.
  */
 
 #include <errno.h>
@@ -17,12 +18,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "pipeline/baseline.h"
 #include "pipeline/decode_format.h"
 #include "pipeline/decode_planes.h"
+#include "pipeline/op.h"
 
 static const struct decode_format *const decode_formats[] = {&decode_jpeg};
 
-enum decode_way { DECODE_BY_ROWS, DECODE_BY_PART };
+enum decode_way { DECODE_QUICK, DECODE_BY_ROWS, DECODE_BY_PART };
 
 struct decode {
 	const struct decode_format *format; /* of the open picture; NULL: none */
@@ -32,7 +35,8 @@ struct decode {
 	size_t size;
 	/* bands */
 	enum decode_way way;
-	bool is_used; /* the format's state has given pixels */
+	bool is_fresh;          /* the format's state has read the head, and nothing else */
+	struct baseline *quick; /* NULL: not needed yet */
 	struct picture_buffer buffer;
 	struct picture rest; /* rows that wait to be given */
 	struct decode_planes planes;
@@ -68,6 +72,8 @@ void decode_close(struct decode *decode)
 	if (decode->format)
 		decode->format->close(decode->current);
 	decode->format = NULL;
+	if (decode->quick)
+		baseline_trim(decode->quick);
 	picture_buffer_trim(&decode->buffer);
 	decode_planes_trim(&decode->planes);
 }
@@ -81,6 +87,7 @@ void decode_free(struct decode *decode)
 			decode_formats[i]->fini(decode->state[i]);
 		free(decode->state[i]);
 	}
+	baseline_free(decode->quick);
 	picture_buffer_fini(&decode->buffer);
 	decode_planes_fini(&decode->planes);
 	free(decode);
@@ -123,6 +130,21 @@ static unsigned decode_find(const uint8_t *data, size_t size)
 	return i;
 }
 
+/* Whether the quick way takes the file; then its size is known. */
+static bool decode_open_quick(struct decode *decode, uint32_t *ret_height, uint32_t *ret_width)
+{
+	uint32_t height, width;
+
+	if (!decode->quick && baseline_new(&decode->quick) != 0)
+		return false;
+	if (baseline_open(decode->quick, decode->data, decode->size, &height, &width) != 0 ||
+	    (uint64_t)height * width > OP_MAX_PIXELS)
+		return false;
+	*ret_height = height;
+	*ret_width = width;
+	return true;
+}
+
 int decode_open(struct decode *decode, const void *data, size_t size, uint32_t *ret_height,
 		uint32_t *ret_width, struct pipeline_error *ret_error)
 {
@@ -142,9 +164,26 @@ int decode_open(struct decode *decode, const void *data, size_t size, uint32_t *
 	decode->current = decode->state[i];
 	decode->data = data;
 	decode->size = size;
+	decode->is_fresh = false;
+	decode->way = DECODE_QUICK;
+	if (decode->format == &decode_jpeg && decode_open_quick(decode, ret_height, ret_width))
+		return 0;
 	decode->way = DECODE_BY_ROWS;
-	decode->is_used = false;
+	decode->is_fresh = true;
 	return decode->format->open(decode->current, data, size, ret_height, ret_width, ret_error);
+}
+
+/* Has the format read the head, if it did not or has read on since. It is about to be used. */
+static int decode_use(struct decode *decode, struct pipeline_error *ret_error)
+{
+	uint32_t height, width;
+
+	if (decode->is_fresh) {
+		decode->is_fresh = false;
+		return 0;
+	}
+	return decode->format->open(decode->current, decode->data, decode->size, &height, &width,
+				    ret_error);
 }
 
 /* ---- pictures ---- */
@@ -152,6 +191,10 @@ int decode_open(struct decode *decode, const void *data, size_t size, uint32_t *
 int decode_whole(struct decode *decode, struct picture_buffer *buffer, struct picture *ret,
 		 struct pipeline_error *ret_error)
 {
+	int r = decode_use(decode, ret_error);
+
+	if (r != 0)
+		return r;
 	return decode->format->whole(decode->current, buffer, ret, ret_error);
 }
 
@@ -159,8 +202,10 @@ int decode_part(struct decode *decode, const struct picture_box *box, struct pic
 		struct picture *ret, struct pipeline_error *ret_error)
 {
 	struct picture picture;
-	int r;
+	int r = decode_use(decode, ret_error);
 
+	if (r != 0)
+		return r;
 	if (decode->format->part)
 		return decode->format->part(decode->current, box, buffer, ret, ret_error);
 	r = decode->format->whole(decode->current, buffer, &picture, ret_error);
@@ -171,38 +216,35 @@ int decode_part(struct decode *decode, const struct picture_box *box, struct pic
 
 /* ---- bands ---- */
 
-/* The picture from its beginning, where some of it was read already. */
-static int decode_again(struct decode *decode, struct pipeline_error *ret_error)
-{
-	uint32_t height, width;
-
-	if (!decode->is_used)
-		return 0;
-	decode->is_used = false;
-	return decode->format->open(decode->current, decode->data, decode->size, &height, &width,
-				    ret_error);
-}
-
 int decode_band_start(struct decode *decode, const struct picture_box *box,
 		      struct pipeline_error *ret_error)
 {
-	int r = decode_again(decode, ret_error);
+	int r;
 
-	if (r != 0)
-		return r;
 	decode->rest.height = 0;
+	if (decode->way == DECODE_QUICK) {
+		r = baseline_start(decode->quick, box);
+		return r == 0
+			   ? 0
+			   : decode_fail(ret_error, PIPELINE_FAIL_MEMORY, 0, "no memory for rows");
+	}
 	if (decode->way == DECODE_BY_ROWS && decode->format->rows_start) {
-		decode->is_used = true;
-		r = decode->format->rows_start(decode->current, box, ret_error);
+		r = decode_use(decode, ret_error);
+		if (r == 0)
+			r = decode->format->rows_start(decode->current, box, ret_error);
 		if (r != DECODE_E_AGAIN)
-			return r;
-		r = decode_again(decode, ret_error);
-		if (r != 0)
 			return r;
 	}
 	decode->way = DECODE_BY_PART;
-	decode->is_used = true;
 	return decode_part(decode, box, &decode->buffer, &decode->rest, ret_error);
+}
+
+static int decode_quick_next(struct decode *decode, struct decode_band *ret)
+{
+	if (baseline_next(decode->quick, ret) == 0)
+		return 0;
+	decode->way = DECODE_BY_ROWS;
+	return DECODE_E_AGAIN;
 }
 
 int decode_band_next(struct decode *decode, struct decode_band *ret,
@@ -211,6 +253,8 @@ int decode_band_next(struct decode *decode, struct decode_band *ret,
 	struct picture *rest = &decode->rest;
 	int r;
 
+	if (decode->way == DECODE_QUICK)
+		return decode_quick_next(decode, ret);
 	if (rest->height == 0) {
 		r = decode->format->rows_next(decode->current, rest, ret_error);
 		if (r == DECODE_E_AGAIN)
