@@ -5,13 +5,15 @@
 /*
  * The seam between a pipeline and what runs it.
  *
- * An engine looks at the whole list of ops, says whether it can run it, compiles it to a program of
- * its own (immutable, shared), and runs programs with scratch of its own (one a run, not shared).
- * pipeline.c takes the first engine of its table that can; the plain one is last and can run
- * everything. Engines with the same `pixels` give the same bytes for every input, errors included,
- * so which of them ran is no part of a pipeline's name; the tests hold each against the plain one.
+ * An engine compiles a list of ops to a program (immutable, shared) and runs programs with scratch
+ * (one a run, not shared). The fused engine is driven: it is told of a picture's size, says what
+ * part of it it needs, is fed the rows of that part as they are decoded, and is done with the last
+ * one. So several programs share one decode (drive.h). The plain engine, whole pictures and op
+ * after op, is the oracle that tests hold it against: both give the same bytes for every input,
+ * errors included.
  */
 
+#include "pipeline/decode.h"
 #include "pipeline/op.h"
 #include "pipeline/shape.h"
 
@@ -23,21 +25,36 @@ struct engine_scratch;
 struct engine {
 	const char *name;
 	const char *pixels;
-	bool (*can_run)(const struct op_list *ops);
 	/* ops and shape outlive the program. 0 or -ENOMEM; the caller owns *ret. */
 	int (*compile)(const struct op_list *ops, const struct shape *shape,
 		       struct engine_program **ret);
 	void (*program_free)(struct engine_program *program);
 	int (*scratch_new)(const struct engine_program *program, struct engine_scratch **ret);
 	void (*scratch_free)(struct engine_scratch *scratch);
-	/* As pipeline_run_sample; out is the image's field. Allocates nothing once it has met
-	 * pictures of these sizes; makes no system call but for memory. */
+
+	/* One picture, in three steps; NULL where an engine only does whole samples (run). Nothing
+	 * is allocated once pictures of these sizes were met. A picture's size and draws come
+	 * first; out is the image's field. *ret_box is what is to be fed. begin may be called again
+	 * in place of going on. 0, or PIPELINE_E_BAD with *ret_error. */
+	int (*begin)(const struct engine_program *program, struct engine_scratch *scratch,
+		     const struct pipeline_key *key, uint32_t height, uint32_t width, void *out,
+		     struct picture_box *ret_box, struct pipeline_error *ret_error);
+	/* The box's next rows. */
+	void (*feed)(struct engine_scratch *scratch, const struct decode_band *band);
+	/* After its last row: what is left to do. 0, or PIPELINE_E_BAD with *ret_error. */
+	int (*end)(const struct engine_program *program, struct engine_scratch *scratch,
+		   struct pipeline_error *ret_error);
+	/* After every sample, good or bad: gives memory back that only an unusual picture needed.
+	 */
+	void (*trim)(struct engine_scratch *scratch);
+
+	/* As pipeline_run_sample, of one program alone. */
 	int (*run)(const struct engine_program *program, struct engine_scratch *scratch,
 		   const void *data, size_t size, const struct pipeline_key *key, void *out,
 		   struct pipeline_error *ret_error);
 };
 
 extern const struct engine engine_plain; /* engine_plain.c: op after op on whole pictures */
-extern const struct engine engine_crop;  /* engine_crop.c: decodes only what the first crop takes */
+extern const struct engine engine_fused; /* engine_fused.c: one pass over rows in the cache */
 
 #endif

@@ -7,12 +7,6 @@
 #include "pipeline/engine.h"
 #include "pipeline/steps.h"
 
-static bool engine_plain_can_run(const struct op_list *ops)
-{
-	(void)ops;
-	return true;
-}
-
 static int engine_plain_compile(const struct op_list *ops, const struct shape *shape,
 				struct engine_program **ret)
 {
@@ -62,7 +56,6 @@ static int engine_plain_run(const struct engine_program *program,
 const struct engine engine_plain = {
     .name = "plain",
     .pixels = ENGINE_PIXELS,
-    .can_run = engine_plain_can_run,
     .compile = engine_plain_compile,
     .program_free = engine_plain_program_free,
     .scratch_new = engine_plain_scratch_new,

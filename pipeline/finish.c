@@ -134,6 +134,13 @@ void finish_end(const struct finish *finish)
 	finish->kernels->fence();
 }
 
+void finish_join(const uint8_t *const from[3], size_t n, uint8_t *to)
+{
+	const struct finish_kernels *fast = finish_avx2();
+
+	(fast ? fast : &finish_plain)->join(from, n, to);
+}
+
 /* ---- whole pictures ---- */
 
 struct finish_tile { /* part of a picture in planes */

@@ -51,6 +51,8 @@ void finish_plane(const struct finish *finish, unsigned c, const uint8_t *from, 
 void finish_pixels(const struct finish *finish, const uint8_t *const from[3], size_t n,
 		   uint8_t *scratch, void *out);
 void finish_end(const struct finish *finish);
+/* A row of n pixels of a picture, from planes. */
+void finish_join(const uint8_t *const from[3], size_t n, uint8_t *to);
 /* Bytes of a value. */
 unsigned finish_value_bytes(enum pipeline_dtype dtype);
 

@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "pipeline/engine.h"
+#include "pipeline/drive.h"
 #include "pipeline/op_run.h"
 #include "pipeline/spec.h"
 
@@ -26,13 +26,11 @@ struct pipeline {
 };
 
 struct pipeline_run {
+	struct decode *decode; /* owned */
 	unsigned n;
 	const struct pipeline *pipeline[PIPELINE_MAX_VARIANTS]; /* borrowed, NULL: none */
 	struct engine_scratch *scratch[PIPELINE_MAX_VARIANTS];  /* owned */
 };
-
-/* The first that can run the ops is taken; the last can run all. */
-static const struct engine *const pipeline_engines[] = {&engine_crop, &engine_plain};
 
 #define PIPELINE_IMAGENET                                                                  \
 	"{\"op\":\"normalize\",\"mean\":[0.485,0.456,0.406],\"std\":[0.229,0.224,0.225]}," \
@@ -113,16 +111,6 @@ static void pipeline_set_fields(struct pipeline *pipeline)
 	pipeline_add_field(pipeline, "label", PIPELINE_I64, 0, NULL);
 }
 
-static int pipeline_choose_engine(struct pipeline *pipeline)
-{
-	unsigned i = 0;
-
-	while (!pipeline_engines[i]->can_run(&pipeline->ops))
-		i++;
-	pipeline->engine = pipeline_engines[i];
-	return pipeline->engine->compile(&pipeline->ops, &pipeline->shape, &pipeline->program);
-}
-
 static void pipeline_freep(struct pipeline **pipeline)
 {
 	pipeline_free(*pipeline);
@@ -151,7 +139,8 @@ int pipeline_compile(const char *text, size_t size, struct pipeline **ret, struc
 		return PIPELINE_E_BAD;
 	}
 	pipeline_set_fields(pipeline);
-	r = pipeline_choose_engine(pipeline);
+	pipeline->engine = &engine_fused;
+	r = pipeline->engine->compile(&pipeline->ops, &pipeline->shape, &pipeline->program);
 	if (r != 0)
 		return r;
 	*ret = base_take_ptr(pipeline);
@@ -208,6 +197,7 @@ void pipeline_run_free(struct pipeline_run *run)
 	for (unsigned v = 0; v < run->n; v++)
 		if (run->scratch[v])
 			run->pipeline[v]->engine->scratch_free(run->scratch[v]);
+	decode_free(run->decode);
 	free(run);
 }
 
@@ -222,6 +212,8 @@ int pipeline_run_new(const struct pipeline *const pipelines[], unsigned n,
 	_cleanup_(pipeline_run_freep) struct pipeline_run *run = calloc(1, sizeof(*run));
 
 	if (!run)
+		return -ENOMEM;
+	if (decode_new(&run->decode) != 0)
 		return -ENOMEM;
 	run->n = n;
 	for (unsigned v = 0; v < n; v++) {
@@ -242,17 +234,20 @@ int pipeline_run_sample(struct pipeline_run *run, uint32_t variants, const void 
 			uint32_t label, const struct pipeline_key *key,
 			const struct pipeline_out out[], struct pipeline_error *ret_error)
 {
+	struct drive_part part[PIPELINE_MAX_VARIANTS];
 	int64_t label64 = label;
-	int r = 0;
+	unsigned n = 0;
 
-	for (unsigned v = 0; v < run->n && r == 0; v++) {
+	for (unsigned v = 0; v < run->n; v++) {
 		const struct pipeline *pipeline = run->pipeline[v];
 
 		if (!(variants >> v & 1) || !pipeline)
 			continue;
 		memcpy(out[v].field[1], &label64, sizeof(label64));
-		r = pipeline->engine->run(pipeline->program, run->scratch[v], data, size, key,
-					  out[v].field[0], ret_error);
+		part[n++] = (struct drive_part){.engine = pipeline->engine,
+						.program = pipeline->program,
+						.scratch = run->scratch[v],
+						.out = out[v].field[0]};
 	}
-	return r;
+	return n == 0 ? 0 : drive_sample(run->decode, part, n, data, size, key, ret_error);
 }

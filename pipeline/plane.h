@@ -90,4 +90,11 @@ struct plane_kernels {
 extern const struct plane_kernels plane_plain;
 const struct plane_kernels *plane_avx2(void); /* NULL where the machine lacks AVX2 */
 
+static inline const struct plane_kernels *plane_best(void)
+{
+	const struct plane_kernels *fast = plane_avx2();
+
+	return fast ? fast : &plane_plain;
+}
+
 #endif

@@ -5,7 +5,7 @@
  * The picture moves between two buffers of the scratch; ops that only look at part of it or change
  * it in place do not move it. What each op does is its own file's (op_run.h). Both crops are cut in
  * two, the part they look at and what they make of it, so that an engine may fetch just the part
- * (engine_crop.c) and still run the same code.
+ * (fuse_plan.c) and still say the same of it.
  */
 
 #include <errno.h>
@@ -180,20 +180,27 @@ int steps_op(struct steps_scratch *scratch, const struct op *op, const struct op
 	return r == 0 ? 0 : steps_fail(ret_error, op, r);
 }
 
+void steps_finished(const struct steps *steps, const struct draw *draw, void *out)
+{
+	const struct shape *shape = &steps->shape;
+
+	for (unsigned i = 0; shape->finished >> i != 0; i++) {
+		const struct op *op = &steps->ops->op[i];
+		struct op_drawn drawn;
+
+		if (!(shape->finished >> i & 1))
+			continue;
+		op_draw(op, i, draw, shape->height, shape->width, &drawn);
+		op_impl(op->id)->finished(shape, op, &drawn, out);
+	}
+}
+
 /* One picture to its place in the field, then what ops behind normalize write over it. */
 static void steps_finish_one(const struct steps *steps, const struct picture *picture,
 			     const struct draw *draw, void *out)
 {
 	finish_run(&steps->finish, picture, out);
-	for (unsigned i = 0; i < steps->ops->count; i++) {
-		const struct op *op = &steps->ops->op[i];
-		struct op_drawn drawn;
-
-		if (!(steps->shape.finished >> i & 1))
-			continue;
-		op_draw(op, i, draw, picture->height, picture->width, &drawn);
-		op_impl(op->id)->finished(&steps->shape, op, &drawn, out);
-	}
+	steps_finished(steps, draw, out);
 }
 
 static void steps_finish(const struct steps *steps, const struct steps_scratch *scratch,

@@ -64,6 +64,9 @@ int steps_rest(const struct steps *steps, struct steps_scratch *scratch, unsigne
 	       struct picture *picture, const struct draw *draw, void *out,
 	       struct pipeline_error *ret_error);
 
+/* What ops behind normalize write over one finished picture. */
+void steps_finished(const struct steps *steps, const struct draw *draw, void *out);
+
 /* After every sample, good or bad: gives back what only an unusual picture needed, so that the
  * outcome of the next one does not depend on it. */
 void steps_trim(struct steps_scratch *scratch);

@@ -24,7 +24,7 @@ static struct op_list fuzz_ops;
 static struct shape fuzz_shape;
 static struct engine_program *fuzz_program[2];
 static struct engine_scratch *fuzz_scratch[2];
-static const struct engine *const fuzz_engine[2] = {&engine_plain, &engine_crop};
+static const struct engine *const fuzz_engine[2] = {&engine_plain, &engine_fused};
 
 /* Once; scratch is kept from input to input on purpose, as a worker keeps it. */
 static void fuzz_init(void)

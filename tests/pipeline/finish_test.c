@@ -46,10 +46,11 @@ static uint32_t finish_reference(const struct finish_norm *norm, enum pipeline_d
 static struct shape finish_shape(struct op *op, const struct finish_norm *norm,
 				 enum pipeline_dtype dtype, enum op_order order)
 {
-	struct shape shape = {.dtype = dtype, .order = order};
+	struct shape shape = {.dtype = dtype, .order = order, .channels = 3};
 
 	memset(op, 0, sizeof(*op));
 	op->id = OP_NORMALIZE;
+	op->value[OP_NORMALIZE_MEAN].count = op->value[OP_NORMALIZE_STD].count = 3;
 	memcpy(op->value[OP_NORMALIZE_MEAN].number, norm->mean, sizeof(norm->mean));
 	memcpy(op->value[OP_NORMALIZE_STD].number, norm->std, sizeof(norm->std));
 	if (norm->std[0] != 0 && dtype != PIPELINE_U8)

@@ -7,7 +7,7 @@
  * OP_MAX_DRAWN doubles for every op of the spec (what it drew, in its own order: op_run.h and the
  * op's file; 0 else), then the image's bytes.
  * A file's sample id is its number on the command line, from 0. With PIXELS_ENGINE=plain the plain
- * engine runs whatever the spec.
+ * engine runs.
  */
 
 #include <inttypes.h>
@@ -45,9 +45,7 @@ static int pixels_init(struct pixels *pixels, const char *spec)
 	pipeline_fields(pipeline, &fields);
 	pixels->out_size = fields[0].bytes;
 	pipeline_free(pipeline);
-	pixels->engine = &engine_crop;
-	if (!engine_crop.can_run(&pixels->ops) || (wish && strcmp(wish, "plain") == 0))
-		pixels->engine = &engine_plain;
+	pixels->engine = wish && strcmp(wish, "plain") == 0 ? &engine_plain : &engine_fused;
 	pixels->out = malloc(pixels->out_size);
 	if (!pixels->out)
 		return -1;

@@ -12,6 +12,7 @@
 #include <string.h>
 #include "base/philox.h"
 #include "pipeline/engine.h"
+#include "pipeline/finish.h"
 #include "pipeline/pipeline.h"
 #include "pipeline/spec.h"
 
@@ -211,7 +212,7 @@ struct run_engine {
 struct run_engines {
 	struct op_list ops;
 	struct shape shape;
-	struct run_engine plain, crop;
+	struct run_engine plain, fused;
 	size_t bytes;
 };
 
@@ -219,7 +220,6 @@ static void run_engine_init(struct run_engine *e, const struct engine *engine,
 			    const struct run_engines *both)
 {
 	e->engine = engine;
-	ck_assert(engine->can_run(&both->ops));
 	ck_assert_int_eq(engine->compile(&both->ops, &both->shape, &e->program), 0);
 	ck_assert_int_eq(engine->scratch_new(e->program, &e->scratch), 0);
 	e->out = malloc(both->bytes);
@@ -239,49 +239,106 @@ static void run_engines_init(struct run_engines *both, const char *text)
 
 	ck_assert_int_eq(spec_parse(text, strlen(text), &both->ops, &diag), 0);
 	ck_assert_int_eq(shape_infer(&both->ops, &both->shape, &diag), 0);
-	ck_assert_uint_eq(both->shape.dtype, PIPELINE_U8);
-	both->bytes = (size_t)both->shape.height * both->shape.width * 3;
+	both->bytes = (size_t)both->shape.height * both->shape.width * 3 *
+		      finish_value_bytes(both->shape.dtype);
 	run_engine_init(&both->plain, &engine_plain, both);
-	run_engine_init(&both->crop, &engine_crop, both);
+	run_engine_init(&both->fused, &engine_fused, both);
 }
 
 static void run_engines_fini(struct run_engines *both)
 {
 	run_engine_fini(&both->plain);
-	run_engine_fini(&both->crop);
+	run_engine_fini(&both->fused);
 }
 
 static void run_engines_agree(struct run_engines *both, const uint8_t *data, size_t size,
 			      const struct pipeline_key *key, const char *what)
 {
 	struct pipeline_error a = {0}, b = {0};
-	const struct run_engine *p = &both->plain, *c = &both->crop;
+	const struct run_engine *p = &both->plain, *c = &both->fused;
 	int r = p->engine->run(p->program, p->scratch, data, size, key, p->out, &a);
 	int s = c->engine->run(c->program, c->scratch, data, size, key, c->out, &b);
 
 	ck_assert_msg(r == s && a.stage == b.stage && a.code == b.code && !strcmp(a.text, b.text),
-		      "%s, sample %d: plain %d %s, crop %d %s", what, (int)key->sample, r, a.text,
+		      "%s, sample %d: plain %d %s, fused %d %s", what, (int)key->sample, r, a.text,
 		      s, b.text);
 	if (r == 0)
 		ck_assert_msg(memcmp(p->out, c->out, both->bytes) == 0, "%s, sample %d", what,
 			      (int)key->sample);
 }
 
-/* Small outputs and all sizes of parts: each column and row of a block is an edge some time. */
-static const char *const run_crops[] = {
-    ("[{\"op\":\"decode\"},{\"op\":\"random_resized_crop\",\"size\":[24,40],\"scale\":[0.001,1],"
+/* Small outputs and all sizes of parts: each column and row of a block is an edge some time. All
+ * forms of a plan, what ends one, each type and order. */
+static const char *const run_specs[] = {
+    ("[{\"op\":\"decode\"},"
+     "{\"op\":\"random_resized_crop\",\"size\":[24,40],\"scale\":[0.001,1],"
      "\"ratio\":[0.1,10],\"interpolation\":\"nearest\"}]"),
-    "[{\"op\":\"decode\"},{\"op\":\"random_resized_crop\",\"size\":[33,17]},{\"op\":\"hflip\"}]",
+    ("[{\"op\":\"decode\"},{\"op\":\"random_resized_crop\",\"size\":[33,17]},"
+     "{\"op\":\"hflip\"}]"),
     "[{\"op\":\"decode\"},{\"op\":\"center_crop\",\"size\":[31,47]}]",
+    ("[{\"op\":\"decode\"},"
+     "{\"op\":\"random_resized_crop\",\"size\":[40,20],\"scale\":[0.001,1],"
+     "\"ratio\":[0.1,10]},{\"op\":\"hflip\"},"
+     "{\"op\":\"normalize\",\"mean\":[0.485,0.456,0.406],\"std\":[0.229,0.224,0.225]},"
+     "{\"op\":\"layout\"}]"),
+    ("[{\"op\":\"decode\"},"
+     "{\"op\":\"random_resized_crop\",\"size\":[19,35],\"scale\":[0.01,1],"
+     "\"interpolation\":\"bicubic\"},{\"op\":\"hflip\"},{\"op\":\"vflip\"},"
+     "{\"op\":\"cast\",\"dtype\":\"f16\"},{\"op\":\"layout\"}]"),
+    ("[{\"op\":\"decode\"},"
+     "{\"op\":\"random_resized_crop\",\"size\":32,\"interpolation\":\"lanczos\"},"
+     "{\"op\":\"hflip\"},"
+     "{\"op\":\"normalize\",\"mean\":[0.485,0.456,0.406],\"std\":[0.229,0.224,0.225]},"
+     "{\"op\":\"cast\",\"dtype\":\"bf16\"}]"),
+    ("[{\"op\":\"decode\"},"
+     "{\"op\":\"random_resized_crop\",\"size\":[200,90],\"interpolation\":\"hamming\"},"
+     "{\"op\":\"hflip\"},{\"op\":\"layout\"}]"),
+    ("[{\"op\":\"decode\"},"
+     "{\"op\":\"random_resized_crop\",\"size\":[7,160],\"interpolation\":\"box\"},"
+     "{\"op\":\"vflip\",\"p\":1},"
+     "{\"op\":\"normalize\",\"mean\":[0.485,0.456,0.406],\"std\":[0.229,0.224,0.225]}]"),
+    ("[{\"op\":\"decode\"},{\"op\":\"resize\",\"size\":37},"
+     "{\"op\":\"center_crop\",\"size\":[32,30]},{\"op\":\"hflip\"},"
+     "{\"op\":\"normalize\",\"mean\":[0.485,0.456,0.406],\"std\":[0.229,0.224,0.225]},"
+     "{\"op\":\"layout\"}]"),
+    ("[{\"op\":\"decode\"},{\"op\":\"resize\",\"size\":20,\"interpolation\":\"lanczos\"},"
+     "{\"op\":\"center_crop\",\"size\":[47,31]},{\"op\":\"hflip\"},{\"op\":\"vflip\"},"
+     "{\"op\":\"layout\"}]"),
+    ("[{\"op\":\"decode\"},{\"op\":\"resize\",\"size\":20,\"interpolation\":\"nearest\"},"
+     "{\"op\":\"center_crop\",\"size\":[47,12]},{\"op\":\"vflip\"},"
+     "{\"op\":\"normalize\",\"mean\":[0.485,0.456,0.406],\"std\":[0.229,0.224,0.225]},"
+     "{\"op\":\"layout\"}]"),
+    ("[{\"op\":\"decode\"},"
+     "{\"op\":\"resize\",\"size\":[51,23],\"interpolation\":\"bicubic\"},"
+     "{\"op\":\"hflip\",\"p\":1}]"),
+    ("[{\"op\":\"decode\"},{\"op\":\"resize\",\"size\":150},"
+     "{\"op\":\"center_crop\",\"size\":140},{\"op\":\"cast\"},{\"op\":\"layout\"}]"),
+    ("[{\"op\":\"decode\"},{\"op\":\"center_crop\",\"size\":[300,420]},"
+     "{\"op\":\"resize\",\"size\":[41,57]},{\"op\":\"hflip\"},"
+     "{\"op\":\"normalize\",\"mean\":[0.485,0.456,0.406],\"std\":[0.229,0.224,0.225]},"
+     "{\"op\":\"layout\"}]"),
+    ("[{\"op\":\"decode\"},{\"op\":\"center_crop\",\"size\":[90,410]},{\"op\":\"hflip\"},"
+     "{\"op\":\"vflip\"},{\"op\":\"layout\"}]"),
+    ("[{\"op\":\"decode\"},{\"op\":\"center_crop\",\"size\":[420,60]},"
+     "{\"op\":\"vflip\",\"p\":1},"
+     "{\"op\":\"normalize\",\"mean\":[0.485,0.456,0.406],\"std\":[0.229,0.224,0.225]}]"),
+    ("[{\"op\":\"decode\"},{\"op\":\"hflip\"},{\"op\":\"resize\",\"size\":[33,44]},"
+     "{\"op\":\"center_crop\",\"size\":[40,40]},{\"op\":\"layout\"}]"),
+    ("[{\"op\":\"decode\"},{\"op\":\"center_crop\",\"size\":60},"
+     "{\"op\":\"center_crop\",\"size\":[50,80]},"
+     "{\"op\":\"random_resized_crop\",\"size\":[24,30]},"
+     "{\"op\":\"center_crop\",\"size\":28},{\"op\":\"hflip\"},"
+     "{\"op\":\"center_crop\",\"size\":[14,40]},{\"op\":\"layout\"}]"),
 };
+#define RUN_MANY 3 /* specs that go through all sizes of parts */
 
 START_TEST(engines_agree)
 {
 	struct run_engines both = {0};
 
-	run_engines_init(&both, run_crops[_i]);
+	run_engines_init(&both, run_specs[_i]);
 	for (unsigned f = 0; f < run_n_files; f++) {
-		for (uint64_t sample = 0; sample < 300; sample++) {
+		for (uint64_t sample = 0; sample < (uint64_t)(_i < RUN_MANY ? 300 : 20); sample++) {
 			struct pipeline_key key = {5, 6, sample};
 
 			run_engines_agree(&both, run_files[f].data, run_files[f].size, &key,
@@ -299,9 +356,10 @@ START_TEST(engines_agree_on_damage)
 	struct philox_seq seq;
 
 	philox_seq_init(&seq, 77, (uint64_t)_i, 0);
-	run_engines_init(&both, run_crops[_i]);
+	run_engines_init(&both, run_specs[_i]);
 	for (unsigned f = 0; f < run_n_files; f++) {
-		for (uint64_t sample = 0; run_files[f].size && sample < 150; sample++) {
+		for (uint64_t sample = 0;
+		     run_files[f].size && sample < (uint64_t)(_i < RUN_MANY ? 150 : 10); sample++) {
 			struct pipeline_key key = {5, 6, sample};
 			size_t size = run_files[f].size;
 			uint8_t *data = malloc(size);
@@ -533,7 +591,7 @@ START_TEST(order_of_calls)
 	struct pipeline_error error;
 	struct hash_id first[64], again;
 
-	run_case_init(&c, run_crops[1]);
+	run_case_init(&c, run_specs[1]);
 	for (unsigned i = 0; i < 64; i++) {
 		struct pipeline_key key = {9, 10, i};
 
@@ -563,10 +621,11 @@ int main(void)
 	SRunner *runner = srunner_create(suite);
 	int failed;
 
+	tcase_set_timeout(tcase, 60);
 	tcase_add_checked_fixture(tcase, run_setup, run_teardown);
 	tcase_add_loop_test(tcase, golden, 0, BASE_ARRAY_LEN(run_golden));
-	tcase_add_loop_test(tcase, engines_agree, 0, BASE_ARRAY_LEN(run_crops));
-	tcase_add_loop_test(tcase, engines_agree_on_damage, 0, BASE_ARRAY_LEN(run_crops));
+	tcase_add_loop_test(tcase, engines_agree, 0, BASE_ARRAY_LEN(run_specs));
+	tcase_add_loop_test(tcase, engines_agree_on_damage, 0, BASE_ARRAY_LEN(run_specs));
 	tcase_add_loop_test(tcase, outcomes, 0, BASE_ARRAY_LEN(run_outcomes));
 	tcase_add_test(tcase, refused_by_resize);
 	tcase_add_test(tcase, variants_are_as_alone);

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef PIPELINE_FUSE_PLAN_H
+#define PIPELINE_FUSE_PLAN_H
+
+/* What the first ops of a pipeline do to one picture, as one step: a part of it, resized, a part of
+ * that, flipped, black around. */
+
+#include "pipeline/draw.h"
+#include "pipeline/filter.h"
+#include "pipeline/op.h"
+#include "pipeline/picture.h"
+
+struct fuse_size {
+	uint32_t height, width;
+};
+
+struct fuse_plan {
+	unsigned next;             /* the first op that is not in it */
+	struct picture_box source; /* of the picture; where it is not resized, all that is shown */
+	bool resized;
+	enum filter_id filter;
+	struct fuse_size to;       /* what source becomes */
+	struct picture_box window; /* of that: what is shown */
+	bool mirrored, turned;     /* left and right, top and bottom exchanged */
+	struct fuse_size frame;    /* the picture that comes out */
+	uint32_t top, left;        /* of the window (flipped already) in the frame, black around */
+};
+
+/* The plan for a picture of this size: ops from number 1 on, below `end`, as many as one step can
+ * do. What would be refused is not in it, but left to the op. */
+void fuse_plan_make(const struct op_list *ops, unsigned end, const struct draw *draw,
+		    uint32_t height, uint32_t width, struct fuse_plan *ret);
+
+#endif
