@@ -1,0 +1,396 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * pixels [--rounds N] [--files N] FOLDER: what the image pipeline takes of a core, beside what
+ * libjpeg-turbo takes to decode no more than the same parts of the same photographs.
+ *
+ * The photographs of FOLDER (whatever lies in it or below, by name) are read once, before. For each
+ * the ImageNet training pipeline draws its crop, and the evaluation pipeline knows what rows and
+ * columns its output's taps reach. The unit is libjpeg-turbo's bare decode of that: from the file's
+ * head to the part's last row, with jpeg_crop_scanline and jpeg_skip_scanlines, into one row that is
+ * written over and over; no margin, nothing after it. Everything else is a ratio to it.
+ *
+ * Photographs are taken in blocks. A round goes through all blocks, and in a block the rows of the
+ * table take turns; of each block and row the least thread CPU time over the rounds counts. So a
+ * machine that changes its speed, or has other work, changes all rows. Crops are the same in every
+ * round, and there are more of their sizes than tables that a run keeps. Outputs go round through a
+ * batch that is larger than the caches, as slots are.
+ */
+
+#include <ftw.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <jpeglib.h>
+#include "base/base.h"
+#include "pipeline/decode.h"
+#include "pipeline/engine.h"
+#include "pipeline/pipeline.h"
+#include "pipeline/spec.h"
+
+#define PIXELS_BLOCK 50 /* photographs */
+#define PIXELS_SLOTS 64 /* outputs that are written in turn */
+#define PIXELS_BYTES ((size_t)3 * 224 * 224 * 4)
+#define PIXELS_SIDE 256 /* of a picture that is decoded already */
+
+struct pixels_file {
+	uint8_t *data;
+	size_t size;
+	struct picture_box train, eval; /* what the pipelines need of it */
+};
+
+struct pixels_program { /* the fused engine by itself */
+	struct op_list ops;
+	struct shape shape;
+	struct engine_program *program;
+	struct engine_scratch *scratch;
+};
+
+struct pixels {
+	struct pixels_file *files;
+	unsigned n, room;
+	struct pipeline *pipeline[2];
+	struct pipeline_run *run[2];
+	struct pixels_program program[3];
+	struct decode *decode;
+	struct jpeg_decompress_struct jpeg;
+	struct jpeg_error_mgr jpeg_error;
+	uint8_t *row, *slots, *planes, *source;
+	unsigned slot;
+};
+
+enum { PIXELS_TRAIN, PIXELS_EVAL, PIXELS_DECODED };
+static const char pixels_decoded[] =
+    "[{\"op\":\"decode\"},{\"op\":\"center_crop\",\"size\":224},{\"op\":\"hflip\"},"
+    "{\"op\":\"normalize\",\"mean\":[0.485,0.456,0.406],\"std\":[0.229,0.224,0.225]},"
+    "{\"op\":\"layout\"}]";
+
+static _Noreturn void pixels_die(const char *what)
+{
+	fprintf(stderr, "pixels: %s\n", what);
+	exit(1);
+}
+
+static void *pixels_memory(size_t size)
+{
+	void *memory = aligned_alloc(64, base_align_up(size, 64));
+
+	if (!memory)
+		pixels_die("no memory");
+	memset(memory, 1, size);
+	return memory;
+}
+
+static struct pipeline_key pixels_key(unsigned file)
+{
+	return (struct pipeline_key){20261121, 1, file};
+}
+
+static uint8_t *pixels_slot(struct pixels *p)
+{
+	p->slot = (p->slot + 1) % PIXELS_SLOTS;
+	return p->slots + p->slot * PIXELS_BYTES;
+}
+
+/* ---- the rows of the table; each does one photograph ---- */
+
+static void pixels_bare(struct pixels *p, const struct pixels_file *file,
+			const struct picture_box *box)
+{
+	struct jpeg_decompress_struct *jpeg = &p->jpeg;
+	JDIMENSION left = box->left, width = box->width;
+	JSAMPROW row = p->row + 16;
+
+	jpeg_mem_src(jpeg, file->data, file->size);
+	jpeg_read_header(jpeg, TRUE);
+	jpeg_start_decompress(jpeg);
+	jpeg_crop_scanline(jpeg, &left, &width);
+	if (box->top > 0)
+		jpeg_skip_scanlines(jpeg, box->top);
+	for (uint32_t y = 0; y < box->height; y++)
+		jpeg_read_scanlines(jpeg, &row, 1);
+	jpeg_abort_decompress(jpeg);
+}
+
+static void pixels_bare_train(struct pixels *p, unsigned i)
+{
+	pixels_bare(p, &p->files[i], &p->files[i].train);
+}
+
+static void pixels_bare_eval(struct pixels *p, unsigned i)
+{
+	pixels_bare(p, &p->files[i], &p->files[i].eval);
+}
+
+static void pixels_open(struct pixels *p, const struct pixels_file *file)
+{
+	struct pipeline_error error;
+	uint32_t height, width;
+
+	if (decode_open(p->decode, file->data, file->size, &height, &width, &error) != 0)
+		pixels_die(error.text);
+}
+
+/* The part in bands, each left as it is. */
+static void pixels_ours_bands(struct pixels *p, unsigned i)
+{
+	const struct pixels_file *file = &p->files[i];
+	struct pipeline_error error;
+	struct decode_band band;
+	int r;
+
+	pixels_open(p, file);
+	do {
+		r = decode_band_start(p->decode, &file->train, &error);
+		for (uint32_t y = 0; r == 0 && y < file->train.height; y += band.rows)
+			r = decode_band_next(p->decode, &band, &error);
+	} while (r == DECODE_E_AGAIN);
+	if (r != 0)
+		pixels_die(error.text);
+	decode_close(p->decode);
+}
+
+static void pixels_whole(struct pixels *p, unsigned i, unsigned which)
+{
+	const struct pipeline_key key = pixels_key(i);
+	struct pipeline_error error;
+	int64_t label;
+	struct pipeline_out out = {.field = {pixels_slot(p), &label}};
+
+	if (pipeline_run_sample(p->run[which], 1, p->files[i].data, p->files[i].size, 0, &key, &out,
+				&error) != 0)
+		pixels_die(error.text);
+}
+
+static void pixels_whole_train(struct pixels *p, unsigned i)
+{
+	pixels_whole(p, i, PIXELS_TRAIN);
+}
+
+static void pixels_whole_eval(struct pixels *p, unsigned i)
+{
+	pixels_whole(p, i, PIXELS_EVAL);
+}
+
+static void pixels_decoded_float(struct pixels *p, unsigned i)
+{
+	const struct pixels_program *program = &p->program[PIXELS_DECODED];
+	const struct pipeline_key key = pixels_key(i);
+	const size_t stride = PIXELS_SIDE + 128;
+	/* the random crop: a place within the picture */
+	size_t at = i * 7 % 32 * stride + i * 13 % 32 + 64;
+	struct pipeline_error error;
+	struct picture_box box;
+	struct decode_band band = {.stride = stride, .rows = 224};
+
+	if (engine_fused.begin(program->program, program->scratch, &key, 224, 224, pixels_slot(p),
+			       &box, &error) != 0)
+		pixels_die(error.text);
+	for (unsigned c = 0; c < 3; c++)
+		band.plane[c] = p->planes + c * stride * PIXELS_SIDE + at;
+	engine_fused.feed(program->scratch, &band);
+	if (engine_fused.end(program->program, program->scratch, &error) != 0)
+		pixels_die(error.text);
+}
+
+static void pixels_memcpy(struct pixels *p, unsigned i)
+{
+	(void)i;
+	memcpy(pixels_slot(p), p->source, PIXELS_BYTES);
+}
+
+enum { PIXELS_UNIT, PIXELS_UNIT_EVAL, PIXELS_MEMCPY };
+static const struct pixels_row {
+	const char *what;
+	void (*one)(struct pixels *p, unsigned i);
+	unsigned unit;     /* the row that it is compared with */
+	const char *asked; /* of its speed, or of its time where it begins with a less */
+} pixels_rows[] = {
+    [PIXELS_UNIT] = {"libjpeg-turbo, bare decode of the training crops: the unit",
+		     pixels_bare_train, PIXELS_UNIT, ""},
+    [PIXELS_UNIT_EVAL] = {"libjpeg-turbo, bare decode of what evaluation needs", pixels_bare_eval,
+			  PIXELS_UNIT_EVAL, ""},
+    [PIXELS_MEMCPY] = {"memcpy of an output", pixels_memcpy, PIXELS_MEMCPY, ""},
+    {"our decode of the training crops", pixels_ours_bands, PIXELS_UNIT, "≥ 2.1"},
+    {"training pipeline, whole", pixels_whole_train, PIXELS_UNIT, "≥ 1.9"},
+    {"evaluation pipeline, whole", pixels_whole_eval, PIXELS_UNIT_EVAL, "≥ 1.8"},
+    {"decoded 256 × 256 to cropped, flipped, normalized floats", pixels_decoded_float,
+     PIXELS_MEMCPY, "≥ 0.87 (≤ 1.15 × its time)"},
+};
+#define PIXELS_ROWS BASE_ARRAY_LEN(pixels_rows)
+
+/* ---- preparing ---- */
+
+static struct pixels *pixels_of_walk; /* nftw has no argument for it */
+
+static int pixels_visit(const char *path, const struct stat *stat, int type, struct FTW *ftw)
+{
+	struct pixels *p = pixels_of_walk;
+	struct pixels_file file = {.size = (size_t)stat->st_size};
+	FILE *in;
+
+	(void)ftw;
+	if (type != FTW_F || p->n == p->room || file.size == 0)
+		return 0;
+	in = fopen(path, "rb");
+	if (!in)
+		return 0;
+	file.data = pixels_memory(file.size);
+	if (fread(file.data, 1, file.size, in) == file.size && file.size > 2 &&
+	    memcmp(file.data, "\xff\xd8\xff", 3) == 0)
+		p->files[p->n++] = file;
+	else
+		free(file.data);
+	fclose(in);
+	return 0;
+}
+
+static void pixels_compile(struct pixels *p, unsigned i, const char *text)
+{
+	struct pixels_program *program = &p->program[i];
+	struct diag diag;
+
+	if (spec_parse(text, strlen(text), &program->ops, &diag) != 0 ||
+	    shape_infer(&program->ops, &program->shape, &diag) != 0 ||
+	    engine_fused.compile(&program->ops, &program->shape, &program->program) != 0 ||
+	    engine_fused.scratch_new(program->program, &program->scratch) != 0)
+		pixels_die("a pipeline does not compile");
+	if (i == PIXELS_DECODED)
+		return;
+	if (pipeline_compile(text, strlen(text), &p->pipeline[i], &diag) != 0 ||
+	    pipeline_run_new((const struct pipeline *const *)&p->pipeline[i], 1, &p->run[i]) != 0)
+		pixels_die("a pipeline does not compile");
+}
+
+static void pixels_find_boxes(struct pixels *p)
+{
+	for (unsigned i = 0; i < p->n; i++) {
+		struct pixels_file *file = &p->files[i];
+		const struct pipeline_key key = pixels_key(i);
+		struct pipeline_error error;
+		uint32_t height, width;
+
+		if (decode_open(p->decode, file->data, file->size, &height, &width, &error) != 0)
+			pixels_die(error.text);
+		engine_fused.begin(p->program[0].program, p->program[0].scratch, &key, height,
+				   width, p->slots, &file->train, &error);
+		engine_fused.begin(p->program[1].program, p->program[1].scratch, &key, height,
+				   width, p->slots, &file->eval, &error);
+		decode_close(p->decode);
+	}
+}
+
+static void pixels_init(struct pixels *p, const char *folder)
+{
+	p->files = calloc(p->room, sizeof(*p->files));
+	p->row = pixels_memory((size_t)3 * 65536 + 64);
+	p->slots = pixels_memory(PIXELS_SLOTS * PIXELS_BYTES);
+	p->source = pixels_memory(PIXELS_BYTES);
+	p->planes = pixels_memory((size_t)3 * PIXELS_SIDE * (PIXELS_SIDE + 128) + 64);
+	if (!p->files || decode_new(&p->decode) != 0)
+		pixels_die("no memory");
+	pixels_of_walk = p;
+	nftw(folder, pixels_visit, 16, FTW_PHYS);
+	if (p->n == 0)
+		pixels_die("no JPEG files in the folder");
+	p->jpeg.err = jpeg_std_error(&p->jpeg_error);
+	jpeg_create_decompress(&p->jpeg);
+	pixels_compile(p, PIXELS_TRAIN, pipeline_named("imagenet-train"));
+	pixels_compile(p, PIXELS_EVAL, pipeline_named("imagenet-eval"));
+	pixels_compile(p, PIXELS_DECODED, pixels_decoded);
+	pixels_find_boxes(p);
+}
+
+static void pixels_fini(struct pixels *p)
+{
+	for (unsigned i = 0; i < 3; i++) {
+		engine_fused.scratch_free(p->program[i].scratch);
+		engine_fused.program_free(p->program[i].program);
+	}
+	for (unsigned i = 0; i < 2; i++) {
+		pipeline_run_free(p->run[i]);
+		pipeline_free(p->pipeline[i]);
+	}
+	for (unsigned i = 0; i < p->n; i++)
+		free(p->files[i].data);
+	jpeg_destroy_decompress(&p->jpeg);
+	decode_free(p->decode);
+	free(p->files);
+	free(p->row);
+	free(p->slots);
+	free(p->source);
+	free(p->planes);
+}
+
+/* ---- measuring ---- */
+
+static double pixels_now_us(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+	return (double)now.tv_sec * 1e6 + (double)now.tv_nsec / 1e3;
+}
+
+/* best[block][row]: the least so far, in microseconds a block. */
+static void pixels_round(struct pixels *p, double (*best)[PIXELS_ROWS])
+{
+	for (unsigned block = 0; block * PIXELS_BLOCK < p->n; block++) {
+		unsigned end = BASE_MIN((block + 1) * PIXELS_BLOCK, p->n);
+
+		for (unsigned row = 0; row < PIXELS_ROWS; row++) {
+			double start = pixels_now_us(), took;
+
+			for (unsigned i = block * PIXELS_BLOCK; i < end; i++)
+				pixels_rows[row].one(p, i);
+			took = pixels_now_us() - start;
+			if (best[block][row] == 0 || took < best[block][row])
+				best[block][row] = took;
+		}
+	}
+}
+
+static void pixels_report(const struct pixels *p, double (*best)[PIXELS_ROWS], unsigned rounds)
+{
+	double sum[PIXELS_ROWS] = {0};
+
+	for (unsigned block = 0; block * PIXELS_BLOCK < p->n; block++) {
+		for (unsigned row = 0; row < PIXELS_ROWS; row++)
+			sum[row] += best[block][row];
+	}
+	printf("%u photographs, least of %u rounds\n\n"
+	       "| what | µs an image | speed | asked |\n| --- | --- | --- | --- |\n",
+	       p->n, rounds);
+	for (unsigned row = 0; row < PIXELS_ROWS; row++)
+		printf("| %s | %.1f | %.3f | %s |\n", pixels_rows[row].what, sum[row] / p->n,
+		       sum[pixels_rows[row].unit] / sum[row], pixels_rows[row].asked);
+}
+
+int main(int argc, char **argv)
+{
+	struct pixels pixels = {.room = 2000};
+	double(*best)[PIXELS_ROWS];
+	unsigned rounds = 10;
+	int i = 1;
+
+	for (; i + 1 < argc && strncmp(argv[i], "--", 2) == 0; i += 2) {
+		if (strcmp(argv[i], "--rounds") == 0)
+			rounds = (unsigned)strtoul(argv[i + 1], NULL, 10);
+		else if (strcmp(argv[i], "--files") == 0)
+			pixels.room = (unsigned)strtoul(argv[i + 1], NULL, 10);
+	}
+	if (i + 1 != argc || pixels.room < 1) {
+		fprintf(stderr, "usage: pixels [--rounds N] [--files N] FOLDER\n");
+		return 2;
+	}
+	pixels_init(&pixels, argv[i]);
+	best = calloc(pixels.n / PIXELS_BLOCK + 1, sizeof(*best));
+	if (!best)
+		pixels_die("no memory");
+	for (unsigned round = 0; round < rounds; round++)
+		pixels_round(&pixels, best);
+	pixels_report(&pixels, best, rounds);
+	free(best);
+	pixels_fini(&pixels);
+	return 0;
+}
