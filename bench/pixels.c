@@ -24,7 +24,7 @@
 #include <jpeglib.h>
 #include "base/base.h"
 #include "pipeline/decode.h"
-#include "pipeline/engine.h"
+#include "pipeline/drive.h"
 #include "pipeline/pipeline.h"
 #include "pipeline/spec.h"
 
@@ -52,7 +52,7 @@ struct pixels {
 	struct pipeline *pipeline[2];
 	struct pipeline_run *run[2];
 	struct pixels_program program[3];
-	struct decode *decode;
+	struct decode *decode, *library;
 	struct jpeg_decompress_struct jpeg;
 	struct jpeg_error_mgr jpeg_error;
 	uint8_t *row, *slots, *planes, *source;
@@ -167,6 +167,22 @@ static void pixels_whole_train(struct pixels *p, unsigned i)
 	pixels_whole(p, i, PIXELS_TRAIN);
 }
 
+/* The same, with libjpeg-turbo's decoder. */
+static void pixels_library_train(struct pixels *p, unsigned i)
+{
+	const struct pixels_program *program = &p->program[PIXELS_TRAIN];
+	const struct pipeline_key key = pixels_key(i);
+	struct drive_part part = {.engine = &engine_fused,
+				  .program = program->program,
+				  .scratch = program->scratch,
+				  .out = pixels_slot(p)};
+	struct pipeline_error error;
+
+	if (drive_sample(p->library, &part, 1, p->files[i].data, p->files[i].size, &key, &error) !=
+	    0)
+		pixels_die(error.text);
+}
+
 static void pixels_whole_eval(struct pixels *p, unsigned i)
 {
 	pixels_whole(p, i, PIXELS_EVAL);
@@ -211,6 +227,8 @@ static const struct pixels_row {
     [PIXELS_UNIT_EVAL] = {"libjpeg-turbo, bare decode of what evaluation needs", pixels_bare_eval,
 			  PIXELS_UNIT_EVAL, ""},
     [PIXELS_MEMCPY] = {"memcpy of an output", pixels_memcpy, PIXELS_MEMCPY, ""},
+    {"training pipeline, whole, libjpeg-turbo decoding", pixels_library_train, PIXELS_UNIT,
+     "≥ 0.90"},
     {"our decode of the training crops", pixels_ours_bands, PIXELS_UNIT, "≥ 2.1"},
     {"training pipeline, whole", pixels_whole_train, PIXELS_UNIT, "≥ 1.9"},
     {"evaluation pipeline, whole", pixels_whole_eval, PIXELS_UNIT_EVAL, "≥ 1.8"},
@@ -287,8 +305,9 @@ static void pixels_init(struct pixels *p, const char *folder)
 	p->slots = pixels_memory(PIXELS_SLOTS * PIXELS_BYTES);
 	p->source = pixels_memory(PIXELS_BYTES);
 	p->planes = pixels_memory((size_t)3 * PIXELS_SIDE * (PIXELS_SIDE + 128) + 64);
-	if (!p->files || decode_new(&p->decode) != 0)
+	if (!p->files || decode_new(&p->decode) != 0 || decode_new(&p->library) != 0)
 		pixels_die("no memory");
+	decode_by_library(p->library);
 	pixels_of_walk = p;
 	nftw(folder, pixels_visit, 16, FTW_PHYS);
 	if (p->n == 0)
@@ -315,6 +334,7 @@ static void pixels_fini(struct pixels *p)
 		free(p->files[i].data);
 	jpeg_destroy_decompress(&p->jpeg);
 	decode_free(p->decode);
+	decode_free(p->library);
 	free(p->files);
 	free(p->row);
 	free(p->slots);

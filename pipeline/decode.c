@@ -37,6 +37,7 @@ struct decode {
 	enum decode_way way;
 	bool is_fresh;          /* the format's state has read the head, and nothing else */
 	struct baseline *quick; /* NULL: not needed yet */
+	bool by_library;        /* never */
 	struct picture_buffer buffer;
 	struct picture rest; /* rows that wait to be given */
 	struct decode_planes planes;
@@ -76,6 +77,11 @@ void decode_close(struct decode *decode)
 		baseline_trim(decode->quick);
 	picture_buffer_trim(&decode->buffer);
 	decode_planes_trim(&decode->planes);
+}
+
+void decode_by_library(struct decode *decode)
+{
+	decode->by_library = true;
 }
 
 void decode_free(struct decode *decode)
@@ -166,7 +172,8 @@ int decode_open(struct decode *decode, const void *data, size_t size, uint32_t *
 	decode->size = size;
 	decode->is_fresh = false;
 	decode->way = DECODE_QUICK;
-	if (decode->format == &decode_jpeg && decode_open_quick(decode, ret_height, ret_width))
+	if (decode->format == &decode_jpeg && !decode->by_library &&
+	    decode_open_quick(decode, ret_height, ret_width))
 		return 0;
 	decode->way = DECODE_BY_ROWS;
 	decode->is_fresh = true;

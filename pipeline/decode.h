@@ -15,6 +15,9 @@ enum { DECODE_E_AGAIN = 2 }; /* of decode_band_next */
 struct decode;
 int decode_new(struct decode **ret); /* 0 or -ENOMEM */
 void decode_free(struct decode *decode);
+/* From now on libraries decode everything, as if the file were none for our own decoder: to compare
+ * with. */
+void decode_by_library(struct decode *decode);
 
 /* Gives back what the decoder holds of the last picture; the handle is used on. */
 void decode_close(struct decode *decode);
