@@ -9,6 +9,7 @@
  */
 
 #include "pipeline/colour.h"
+#include "pipeline/colour_op.h"
 #include "pipeline/draw.h"
 #include "pipeline/steps.h"
 
@@ -143,7 +144,7 @@ static bool colour_op_is_random(const struct op *op)
 	return p > 0 && p < 1;
 }
 
-static int colour_op_sharpen(struct steps_scratch *scratch, float factor, struct picture *picture)
+int colour_op_sharpen(struct steps_scratch *scratch, float factor, struct picture *picture)
 {
 	struct picture to;
 	int r = steps_begin(scratch, picture->height, picture->width, &to);

@@ -11,6 +11,7 @@
 /* Words, in the order of the enum that the kernels use. */
 static const char *const op_filter_words[] = {"nearest", "box",     "bilinear", "hamming",
 					      "bicubic", "lanczos", NULL};
+static const char *const op_policy_words[] = {"imagenet", "cifar10", "svhn", NULL};
 static const char *const op_warp_words[] = {"nearest", "bilinear", "bicubic", NULL};
 static const char *const op_dtype_words[] = {"u8", "f16", "f32", "bf16", NULL};
 static const char *const op_order_words[] = {"HWC", "CHW", NULL};

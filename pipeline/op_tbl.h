@@ -83,6 +83,37 @@ PARAM(SHARPNESS, P, "p", OP_TYPE_CHANCE, "0.5", "the probability, from 0 to 1")
 PARAM(SHARPNESS, SHARPNESS_FACTOR, "sharpness_factor", OP_TYPE_NUMBER(0, 1e6), NULL,
       "0 for smoothed, 1 for as it is, more for sharper")
 
+OP(RAND_AUGMENT, "rand_augment", augment_rand_op,
+   "changes drawn from fourteen, all of one magnitude: RandAugment")
+PARAM(RAND_AUGMENT, INTERPOLATION, "interpolation", OP_TYPE_WORD(op_warp_words), "\"nearest\"",
+      "the filter of geometric changes: nearest, bilinear or bicubic")
+PARAM(RAND_AUGMENT, FILL, "fill", OP_OR_NULL(OP_TYPE_COLOR), "null",
+      "the colour of what is outside, 0 to 255: one number or [red, green, blue]; null: black")
+PARAM(RAND_AUGMENT, NUM_OPS, "num_ops", OP_TYPE_INTEGER(0, 8), "2",
+      "the changes of a picture, one after another, 0 to 8")
+PARAM(RAND_AUGMENT, MAGNITUDE, "magnitude", OP_TYPE_INTEGER(0, 999), "9",
+      "the bin of the magnitude, from 0 on")
+PARAM(RAND_AUGMENT, NUM_MAGNITUDE_BINS, "num_magnitude_bins", OP_TYPE_INTEGER(2, 1000), "31",
+      "the bins that magnitudes have, 2 to 1000")
+
+OP(TRIVIAL_AUGMENT, "trivial_augment", augment_trivial_op,
+   "one change drawn from fourteen with a drawn magnitude: TrivialAugmentWide")
+PARAM(TRIVIAL_AUGMENT, INTERPOLATION, "interpolation", OP_TYPE_WORD(op_warp_words), "\"nearest\"",
+      "the filter of geometric changes: nearest, bilinear or bicubic")
+PARAM(TRIVIAL_AUGMENT, FILL, "fill", OP_OR_NULL(OP_TYPE_COLOR), "null",
+      "the colour of what is outside, 0 to 255: one number or [red, green, blue]; null: black")
+PARAM(TRIVIAL_AUGMENT, NUM_MAGNITUDE_BINS, "num_magnitude_bins", OP_TYPE_INTEGER(2, 1000), "31",
+      "the bins that magnitudes have, 2 to 1000")
+
+OP(AUTO_AUGMENT, "auto_augment", augment_auto_op,
+   "a pair of changes drawn from a policy's 25: AutoAugment")
+PARAM(AUTO_AUGMENT, INTERPOLATION, "interpolation", OP_TYPE_WORD(op_warp_words), "\"nearest\"",
+      "the filter of geometric changes: nearest, bilinear or bicubic")
+PARAM(AUTO_AUGMENT, FILL, "fill", OP_OR_NULL(OP_TYPE_COLOR), "null",
+      "the colour of what is outside, 0 to 255: one number or [red, green, blue]; null: black")
+PARAM(AUTO_AUGMENT, POLICY, "policy", OP_TYPE_WORD(op_policy_words), "\"imagenet\"",
+      "the data set that the policy was found for: imagenet, cifar10 or svhn")
+
 OP(ROTATE, "rotate", turn_rotate_op, "the picture turned by a random angle")
 PARAM(ROTATE, DEGREES, "degrees", OP_TYPE_AROUND_0(36000.0), NULL,
       "[least, most] degrees counter-clockwise, or x for [-x, x]")

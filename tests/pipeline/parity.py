@@ -24,6 +24,7 @@ import warnings
 import PIL
 from PIL import Image
 
+import parity_augment
 import parity_colour
 import parity_geometry
 
@@ -64,9 +65,9 @@ SPECS = {
 
 
 # What golden files are made of, each from its specs: golden.tsv and golden_NAME.tsv.
-FAMILIES = {'': SPECS, 'colour': parity_colour.SPECS, 'geometry': parity_geometry.SPECS}
+FAMILIES = {'': SPECS, 'augment': parity_augment.SPECS, 'colour': parity_colour.SPECS, 'geometry': parity_geometry.SPECS}
 # Ops that are one function of (picture, what the spec says, what was drawn).
-PICTURE_OPS = {**parity_colour.PICTURE_OPS, **parity_geometry.PICTURE_OPS}
+PICTURE_OPS = {**parity_augment.PICTURE_OPS, **parity_colour.PICTURE_OPS, **parity_geometry.PICTURE_OPS}
 
 
 def f32(x):

@@ -167,7 +167,10 @@ static void run_golden_line(struct run_case *c, uint64_t lap, uint64_t sample, c
 static const struct {
 	const char *name;
 	unsigned specs; /* at least */
-} run_golden[] = {{"golden.tsv", 20}, {"golden_colour.tsv", 13}, {"golden_geometry.tsv", 15}};
+} run_golden[] = {{"golden.tsv", 20},
+		  {"golden_augment.tsv", 13},
+		  {"golden_colour.tsv", 13},
+		  {"golden_geometry.tsv", 15}};
 
 START_TEST(golden)
 {

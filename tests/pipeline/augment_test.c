@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The augmentation families: what is refused, canonical texts, which changes are drawn how often and
+ * with which magnitudes (fixed seeds, bounds of five standard errors), magnitudes of torch.linspace,
+ * frozen draws. Their pixels are golden_augment.tsv's and parity.py's.
+ */
+
+#include <check.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "pipeline/draw.h"
+#include "pipeline/op_run.h"
+#include "pipeline/spec.h"
+
+#define SAMPLES 42000
+#define KINDS 15 /* AUGMENT_... of augment.c, identity first, invert last */
+#define D "{\"op\":\"decode\"},{\"op\":\"center_crop\",\"size\":8}"
+#define C "{\"ops\":[{\"op\":\"decode\"},{\"op\":\"center_crop\",\"size\":[8,8]},"
+
+static const struct {
+	const char *text, *parts[2];
+} augment_bad[] = {
+    {"[" D ",{\"op\":\"rand_augment\",\"num_ops\":9}]", {"num_ops is not from 0 to 8", "changes"}},
+    {"[" D ",{\"op\":\"rand_augment\",\"magnitude\":-1}]", {"magnitude is not from 0", "bin"}},
+    {"[" D ",{\"op\":\"rand_augment\",\"magnitude\":31}]",
+     {"op 3 (rand_augment): there is no such bin", "below num_magnitude_bins"}},
+    {"[" D ",{\"op\":\"rand_augment\",\"num_magnitude_bins\":1}]",
+     {"is not from 2 to 1000", "bins"}},
+    {"[" D ",{\"op\":\"rand_augment\",\"magnitude\":2.5}]",
+     {"magnitude is no whole number", "bin"}},
+    {"[" D ",{\"op\":\"rand_augment\",\"interpolation\":\"lanczos\"}]",
+     {"interpolation is none of its words", "nearest, bilinear or bicubic"}},
+    {"[" D ",{\"op\":\"rand_augment\",\"fill\":[1,2]}]", {"fill is neither one nor three", "null"}},
+    {"[" D ",{\"op\":\"rand_augment\",\"fill\":256}]", {"fill is not from 0 to 255", "colour"}},
+    {"[" D ",{\"op\":\"trivial_augment\",\"magnitude\":3}]",
+     {"no parameter \"magnitude\"", "num_magnitude_bins"}},
+    {"[" D ",{\"op\":\"trivial_augment\",\"num_magnitude_bins\":1001}]",
+     {"from 2 to 1000", "bins"}},
+    {"[" D ",{\"op\":\"auto_augment\",\"policy\":\"coco\"}]",
+     {"policy is none of its words", "imagenet, cifar10 or svhn"}},
+    {"[" D ",{\"op\":\"grayscale\"},{\"op\":\"auto_augment\",\"fill\":[1,2,3]}]",
+     {"op 4 (auto_augment): the picture has one channel", "one number for fill"}},
+    {"[" D ",{\"op\":\"grayscale\"},{\"op\":\"rand_augment\",\"fill\":[1,1,3]}]",
+     {"op 4 (rand_augment): the picture has one channel", "one number for fill"}},
+};
+
+START_TEST(bad)
+{
+	const char *text = augment_bad[_i].text;
+	struct pipeline *pipeline;
+	struct diag diag = {""};
+
+	ck_assert_int_eq(pipeline_compile(text, strlen(text), &pipeline, &diag), PIPELINE_E_BAD);
+	for (unsigned i = 0; i < 2; i++)
+		ck_assert_msg(strstr(diag.text, augment_bad[_i].parts[i]), "no \"%s\" in: %s",
+			      augment_bad[_i].parts[i], diag.text);
+}
+END_TEST
+
+static const struct {
+	const char *text, *canonical;
+	bool is_random;
+} augment_good[] = {
+    {"[" D ",{\"op\":\"rand_augment\"}]",
+     C "{\"fill\":null,\"interpolation\":\"nearest\",\"magnitude\":9,\"num_magnitude_bins\":31,"
+       "\"num_ops\":2,\"op\":\"rand_augment\"}]}",
+     true},
+    {"[" D ",{\"op\":\"rand_augment\",\"num_ops\":0,\"fill\":7}]",
+     C "{\"fill\":[7,7,7],\"interpolation\":\"nearest\",\"magnitude\":9,\"num_magnitude_bins\":31,"
+       "\"num_ops\":0,\"op\":\"rand_augment\"}]}",
+     false},
+    {"[" D ",{\"op\":\"trivial_augment\",\"interpolation\":\"bilinear\"}]",
+     C "{\"fill\":null,\"interpolation\":\"bilinear\",\"num_magnitude_bins\":31,"
+       "\"op\":\"trivial_augment\"}]}",
+     true},
+    {"[" D ",{\"op\":\"auto_augment\"}]",
+     C "{\"fill\":null,\"interpolation\":\"nearest\",\"op\":\"auto_augment\",\"policy\":"
+       "\"imagenet\"}]}",
+     true},
+};
+
+START_TEST(good)
+{
+	struct pipeline *pipeline;
+	struct diag diag = {""};
+	const char *text = augment_good[_i].text;
+	int r = pipeline_compile(text, strlen(text), &pipeline, &diag);
+
+	ck_assert_msg(r == 0, "%s", diag.text);
+	ck_assert_str_eq(pipeline_canonical(pipeline), augment_good[_i].canonical);
+	ck_assert(pipeline_is_random(pipeline) == augment_good[_i].is_random);
+	pipeline_free(pipeline);
+}
+END_TEST
+
+/* ---- draws ---- */
+
+struct augment_count { /* by kind */
+	unsigned met[KINDS], negative[KINDS];
+};
+
+static void augment_parse(const char *op, struct op_list *ret)
+{
+	struct diag diag = {""};
+	char text[512];
+
+	snprintf(text, sizeof(text), "[{\"op\":\"decode\"},%s]", op);
+	ck_assert_msg(spec_parse(text, strlen(text), ret, &diag) == 0, "%s", diag.text);
+}
+
+static void augment_drawn(const struct op_list *ops, uint64_t sample, struct op_drawn *ret)
+{
+	struct pipeline_key key = {3, 4, sample};
+	struct draw draw;
+
+	draw_init(&draw, &key);
+	op_draw(&ops->op[1], 1, &draw, 331, 662, ret);
+}
+
+static bool augment_has_sign(unsigned kind)
+{
+	return kind >= 1 && kind <= 9;
+}
+
+static void augment_count_one(struct augment_count *count, double kind, double magnitude)
+{
+	unsigned k = (unsigned)kind;
+
+	ck_assert_uint_lt(k, KINDS);
+	count->met[k]++;
+	count->negative[k] += signbit(magnitude) != 0;
+}
+
+static void augment_near(double count, double wanted, double p)
+{
+	ck_assert_msg(fabs(count - wanted) <= 5 * sqrt(wanted * (1 - p)), "%g for %g", count,
+		      wanted);
+}
+
+/* Each of fourteen as often as any other, each sign half of the time where there is one. */
+static void augment_check_even(const struct augment_count *count, double all)
+{
+	for (unsigned k = 0; k < 14; k++) {
+		augment_near(count->met[k], all / 14, 1 / 14.0);
+		if (augment_has_sign(k))
+			augment_near(count->negative[k], count->met[k] / 2.0, 0.5);
+		else
+			ck_assert_uint_eq(count->negative[k], 0);
+	}
+	ck_assert_uint_eq(count->met[14], 0);
+}
+
+/* torch 2.15.0's values, printed as hexadecimal floats: magnitude 9 of 31 bins for a width of 662
+ * and a height of 331. */
+static const double augment_at_9[KINDS] = {
+    0,
+    0x1.70a3d80000000p-4,
+    0x1.70a3d80000000p-4,
+    0x1.6800000000000p+6,
+    0x1.6800000000000p+5,
+    0x1.2000000000000p+3,
+    0x1.147ae00000000p-2,
+    0x1.147ae00000000p-2,
+    0x1.147ae00000000p-2,
+    0x1.147ae00000000p-2,
+    7,
+    0x1.6666660000000p-1,
+    0,
+    0,
+    0,
+};
+
+START_TEST(rand_draws)
+{
+	static struct op_list ops;
+	struct augment_count first = {{0}, {0}}, second = {{0}, {0}};
+	unsigned same = 0;
+	struct op_drawn drawn;
+
+	augment_parse("{\"op\":\"rand_augment\"}", &ops);
+	for (uint64_t i = 0; i < SAMPLES; i++) {
+		augment_drawn(&ops, i, &drawn);
+		augment_count_one(&first, drawn.number[0], drawn.number[1]);
+		augment_count_one(&second, drawn.number[2], drawn.number[3]);
+		same += drawn.number[0] == drawn.number[2];
+		for (unsigned k = 0; k < 4; k += 2)
+			ck_assert_double_eq(fabs(drawn.number[k + 1]),
+					    augment_at_9[(unsigned)drawn.number[k]]);
+		ck_assert_double_eq(drawn.number[4], 0);
+	}
+	augment_check_even(&first, SAMPLES);
+	augment_check_even(&second, SAMPLES);
+	augment_near(same, SAMPLES / 14.0, 1 / 14.0);
+}
+END_TEST
+
+/* All bins alike often; of one kind with a sign, and of solarize. */
+START_TEST(trivial_draws)
+{
+	static struct op_list ops;
+	struct augment_count count = {{0}, {0}};
+	unsigned rotated[7] = {0}, solarized[7] = {0};
+	struct op_drawn drawn;
+
+	augment_parse("{\"op\":\"trivial_augment\",\"num_magnitude_bins\":7}", &ops);
+	for (uint64_t i = 0; i < SAMPLES; i++) {
+		double magnitude;
+
+		augment_drawn(&ops, i, &drawn);
+		augment_count_one(&count, drawn.number[0], drawn.number[1]);
+		magnitude = fabs(drawn.number[1]);
+		if (drawn.number[0] == 5) /* rotate: 0, 22.5 ... 135 */
+			rotated[(unsigned)lround(magnitude / 22.5)]++;
+		if (drawn.number[0] == 11) /* solarize: 1, 5/6 ... 0 */
+			solarized[(unsigned)lround((1 - magnitude) * 6)]++;
+	}
+	augment_check_even(&count, SAMPLES);
+	for (unsigned k = 0; k < 7; k++) {
+		augment_near(rotated[k], count.met[5] / 7.0, 1 / 7.0);
+		augment_near(solarized[k], count.met[11] / 7.0, 1 / 7.0);
+	}
+}
+END_TEST
+
+/* How often a change is made, first and second, from the pairs of the policy. */
+static const struct {
+	const char *name;
+	double rate[2][KINDS]; /* sum of probabilities over the 25 pairs */
+} augment_policies[] = {
+    {"imagenet",
+     {{0, 0.6, 0, 0, 0, 2.2, 0, 2.4, 0, 0.4, 1.8, 1.8, 0, 3.4, 1.2},
+      {0, 0, 0, 0, 0, 1.4, 0, 1.4, 2, 0, 1, 1.8, 1.2, 7.8, 0.6}}},
+    {"cifar10",
+     {{0, 0, 0.7, 0, 2, 0.7, 1, 2, 0.6, 1.1, 0, 0.9, 2.2, 2.1, 0.1},
+      {0, 0, 0, 0.8, 1.4, 0, 1.3, 0.9, 0.2, 1.7, 0.3, 1, 2.8, 2.6, 0.1}}},
+    {"svhn",
+     {{0, 4.2, 6.1, 0, 0, 0, 0, 0, 0.3, 0, 0, 0.7, 0, 2.7, 4.1},
+      {0, 0, 0, 0.9, 2, 3.4, 0, 0, 0, 0, 0, 1.5, 2.3, 1.2, 3.5}}},
+};
+
+START_TEST(auto_draws)
+{
+	static struct op_list ops;
+	struct augment_count count[2] = {{{0}, {0}}, {{0}, {0}}};
+	struct op_drawn drawn;
+	char op[96];
+
+	snprintf(op, sizeof(op), "{\"op\":\"auto_augment\",\"policy\":\"%s\"}",
+		 augment_policies[_i].name);
+	augment_parse(op, &ops);
+	for (uint64_t i = 0; i < SAMPLES; i++) {
+		augment_drawn(&ops, i, &drawn);
+		for (unsigned k = 0; k < 2; k++)
+			augment_count_one(&count[k], drawn.number[2 * k], drawn.number[2 * k + 1]);
+	}
+	for (unsigned k = 0; k < 2 * KINDS; k++) {
+		const struct augment_count *one = &count[k / KINDS];
+		double p = augment_policies[_i].rate[k / KINDS][k % KINDS] / 25;
+
+		if (k % KINDS == 0)
+			continue; /* identity: what the others leave */
+		augment_near(one->met[k % KINDS], p * SAMPLES, p);
+		if (augment_has_sign(k % KINDS) && p > 0)
+			augment_near(one->negative[k % KINDS], one->met[k % KINDS] / 2.0, 0.5);
+	}
+}
+END_TEST
+
+/* Recorded instances must come out the same for ever. */
+static const struct {
+	const char *op;
+	double number[6];
+} augment_frozen[] = {
+    {"{\"op\":\"rand_augment\"}", {11, 0.69999998807907104, 1, 0.090000003576278687, 0, 0}},
+    {"{\"op\":\"rand_augment\",\"num_ops\":3,\"magnitude\":17,\"num_magnitude_bins\":20}",
+     {11, 0.10526315867900848, 1, 0.26842105388641357, 9, 0.80526316165924072}},
+    {"{\"op\":\"trivial_augment\"}", {11, 0.89999997615814209, 0, 0, 0, 0}},
+    {"{\"op\":\"auto_augment\",\"policy\":\"cifar10\"}", {0, 0, 12, 0, 0, 0}},
+};
+
+START_TEST(frozen)
+{
+	static struct op_list ops;
+	struct op_drawn drawn;
+
+	augment_parse(augment_frozen[_i].op, &ops);
+	augment_drawn(&ops, 77, &drawn);
+	for (unsigned i = 0; i < 6; i++)
+		ck_assert_msg(drawn.number[i] == augment_frozen[_i].number[i], "number %u is %.17g",
+			      i, drawn.number[i]);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("augment");
+	TCase *tcase = tcase_create("augment");
+	SRunner *runner = srunner_create(suite);
+	int failed;
+
+	tcase_add_loop_test(tcase, bad, 0, BASE_ARRAY_LEN(augment_bad));
+	tcase_add_loop_test(tcase, good, 0, BASE_ARRAY_LEN(augment_good));
+	tcase_add_test(tcase, rand_draws);
+	tcase_add_test(tcase, trivial_draws);
+	tcase_add_loop_test(tcase, auto_draws, 0, BASE_ARRAY_LEN(augment_policies));
+	tcase_add_loop_test(tcase, frozen, 0, BASE_ARRAY_LEN(augment_frozen));
+	suite_add_tcase(suite, tcase);
+	srunner_run_all(runner, CK_NORMAL);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
