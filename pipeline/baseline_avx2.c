@@ -12,9 +12,11 @@
 #include <string.h>
 #include "pipeline/baseline_avx2.h"
 
+#define AVX2_INLINE BASELINE_AVX2 static inline __attribute__((always_inline))
+
 /* ---- bytes ---- */
 
-static inline unsigned BASELINE_AVX2 avx2_find_ff(__m256i bytes)
+AVX2_INLINE unsigned avx2_find_ff(__m256i bytes)
 {
 	return (unsigned)_mm256_movemask_epi8(_mm256_cmpeq_epi8(bytes, _mm256_set1_epi8(-1)));
 }
@@ -73,7 +75,7 @@ struct avx2_colour { /* what Cb and Cr add to the luma of 16 pixels */
 
 /* As 1.402 = 1 + 0.402 and 1.772 = 2 - 0.228, so that all products fit the high halves of 16 x 16
  * bits; green, which has two, takes 32 bits: -0.71414 = 0.28586 - 1. */
-BASELINE_AVX2 static inline struct avx2_colour avx2_colour(__m256i cb, __m256i cr)
+AVX2_INLINE struct avx2_colour avx2_colour(__m256i cb, __m256i cr)
 {
 	const __m256i one = _mm256_set1_epi16(1), half = _mm256_set1_epi32(32768);
 	const __m256i green = _mm256_set1_epi32((int)(18734u << 16 | (uint16_t)-22554));
@@ -97,20 +99,19 @@ BASELINE_AVX2 static inline struct avx2_colour avx2_colour(__m256i cb, __m256i c
 }
 
 /* 32 values of a colour: what is added, to the even and the odd pixels. */
-BASELINE_AVX2 static inline void avx2_store(__m256i y_even, __m256i y_odd, __m256i even,
-					    __m256i odd, uint8_t *to)
+AVX2_INLINE void avx2_store(__m256i y_even, __m256i y_odd, __m256i even, __m256i odd, uint8_t *to)
 {
-	const __m256i order = _mm256_broadcastsi128_si256(
-	    _mm_setr_epi8(0, 8, 1, 9, 2, 10, 3, 11, 4, 12, 5, 13, 6, 14, 7, 15));
+	const __m256i order =
+	    _mm256_setr_epi8(0, 8, 1, 9, 2, 10, 3, 11, 4, 12, 5, 13, 6, 14, 7, 15, 0, 8, 1, 9, 2,
+			     10, 3, 11, 4, 12, 5, 13, 6, 14, 7, 15);
 	__m256i bytes =
 	    _mm256_packus_epi16(_mm256_add_epi16(y_even, even), _mm256_add_epi16(y_odd, odd));
 
 	_mm256_storeu_si256((__m256i *)to, _mm256_shuffle_epi8(bytes, order));
 }
 
-BASELINE_AVX2 static inline void avx2_pixels(const uint8_t *y, const struct avx2_colour *even,
-					     const struct avx2_colour *odd, uint8_t *const to[3],
-					     size_t x)
+AVX2_INLINE void avx2_pixels(const uint8_t *y, const struct avx2_colour *even,
+			     const struct avx2_colour *odd, uint8_t *const to[3], size_t x)
 {
 	__m256i bytes = _mm256_loadu_si256((const __m256i *)y);
 	__m256i y_even = _mm256_and_si256(bytes, _mm256_set1_epi16(255));
@@ -121,13 +122,13 @@ BASELINE_AVX2 static inline void avx2_pixels(const uint8_t *y, const struct avx2
 	avx2_store(y_even, y_odd, even->blue, odd->blue, to[2] + x);
 }
 
-BASELINE_AVX2 static inline __m256i avx2_words(const uint8_t *bytes)
+AVX2_INLINE __m256i avx2_words(const uint8_t *bytes)
 {
 	return _mm256_cvtepu8_epi16(_mm_loadu_si128((const __m128i *)bytes));
 }
 
 /* near * 3 + far, or near alone where there is no far. */
-BASELINE_AVX2 static inline __m256i avx2_column(const uint8_t *near, const uint8_t *far)
+AVX2_INLINE __m256i avx2_column(const uint8_t *near, const uint8_t *far)
 {
 	__m256i words = avx2_words(near);
 
@@ -142,7 +143,7 @@ struct avx2_across {    /* 16 columns of a component, and those beside them */
 	__m256i before; /* x - 8 ... x + 7 */
 };
 
-BASELINE_AVX2 static inline struct avx2_across avx2_begin(const uint8_t *near, const uint8_t *far)
+AVX2_INLINE struct avx2_across avx2_begin(const uint8_t *near, const uint8_t *far)
 {
 	struct avx2_across ret;
 
@@ -153,9 +154,8 @@ BASELINE_AVX2 static inline struct avx2_across avx2_begin(const uint8_t *near, c
 }
 
 /* The even and the odd ones of 32 samples; then *across is 16 columns on, at near and far. */
-BASELINE_AVX2 static inline void avx2_smooth(struct avx2_across *across, const uint8_t *near,
-					     const uint8_t *far, __m256i *ret_even,
-					     __m256i *ret_odd)
+AVX2_INLINE void avx2_smooth(struct avx2_across *across, const uint8_t *near, const uint8_t *far,
+			     __m256i *ret_even, __m256i *ret_odd)
 {
 	const __m256i bias_even = _mm256_set1_epi16(far ? 8 : 1);
 	const __m256i bias_odd = _mm256_set1_epi16(far ? 7 : 2);

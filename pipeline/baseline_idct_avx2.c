@@ -30,12 +30,14 @@
 /* ---- coefficients in rows ---- */
 
 #define IDCT_WORD(n) (n) < 8 ? 2 * (n) : -1, (n) < 8 ? 2 * (n) + 1 : -1
+#define IDCT_WORDS(a, b, c, d, e, f, g, h)                                                  \
+	IDCT_WORD(a), IDCT_WORD(b), IDCT_WORD(c), IDCT_WORD(d), IDCT_WORD(e), IDCT_WORD(f), \
+	    IDCT_WORD(g), IDCT_WORD(h)
 
 /* Words of both halves in that order; 8: a zero. */
-#define IDCT_PICK(from, a, b, c, d, e, f, g, h)                                               \
-	_mm256_shuffle_epi8(from, _mm256_broadcastsi128_si256(_mm_setr_epi8(                  \
-				      IDCT_WORD(a), IDCT_WORD(b), IDCT_WORD(c), IDCT_WORD(d), \
-				      IDCT_WORD(e), IDCT_WORD(f), IDCT_WORD(g), IDCT_WORD(h))))
+#define IDCT_PICK(from, ...)      \
+	_mm256_shuffle_epi8(from, \
+			    _mm256_setr_epi8(IDCT_WORDS(__VA_ARGS__), IDCT_WORDS(__VA_ARGS__)))
 
 IDCT_INLINE __m256i idct_or(__m256i a, __m256i b)
 {
@@ -108,22 +110,38 @@ IDCT_INLINE void idct_rows_all(const int16_t *a, const int16_t *b, __m256i row[8
 	    idct_or(IDCT_PICK(z6, 8, 8, 0, 1, 8, 8, 8, 8), IDCT_PICK(z7, 8, 8, 8, 8, 1, 2, 6, 7)));
 }
 
-/* Times the steps. Returns not 0 if the first row has numbers of more than 14 bits. */
-IDCT_INLINE int idct_scale(__m256i row[8], const uint16_t *quant, const unsigned rows)
+IDCT_INLINE __m256i idct_steps(const uint16_t *quant, unsigned row)
 {
-	__m256i first = row[0], wide, high;
+	return _mm256_broadcastsi128_si256(_mm_load_si128((const __m128i *)(quant + 8 * row)));
+}
 
-	for (unsigned i = 0; i < rows; i++) {
-		__m128i steps = _mm_load_si128((const __m128i *)(quant + 8 * i));
+/* Whether the products of a row have more than 14 bits. */
+IDCT_INLINE int idct_is_large(__m256i row, __m256i steps)
+{
+	__m256i low = _mm256_mullo_epi16(row, steps), high = _mm256_mulhi_epi16(row, steps);
+	__m256i wide = _mm256_srai_epi16(_mm256_slli_epi16(low, 2), 2);
 
-		row[i] = _mm256_mullo_epi16(row[i], _mm256_broadcastsi128_si256(steps));
-		if (i == 0)
-			high = _mm256_mulhi_epi16(first, _mm256_broadcastsi128_si256(steps));
-	}
-	wide = _mm256_srai_epi16(_mm256_slli_epi16(row[0], 2), 2);
-	wide = idct_or(_mm256_xor_si256(wide, row[0]),
-		       _mm256_xor_si256(high, _mm256_srai_epi16(row[0], 15)));
+	wide = idct_or(_mm256_xor_si256(wide, low),
+		       _mm256_xor_si256(high, _mm256_srai_epi16(low, 15)));
 	return !_mm256_testz_si256(wide, wide);
+}
+
+/* Times the steps. Returns not 0 if the first row gets numbers of more than 14 bits. */
+IDCT_INLINE int idct_scale(__m256i row[8], const uint16_t *quant, const bool is_few)
+{
+	int r = idct_is_large(row[0], idct_steps(quant, 0));
+
+	row[0] = _mm256_mullo_epi16(row[0], idct_steps(quant, 0));
+	row[1] = _mm256_mullo_epi16(row[1], idct_steps(quant, 1));
+	row[2] = _mm256_mullo_epi16(row[2], idct_steps(quant, 2));
+	row[3] = _mm256_mullo_epi16(row[3], idct_steps(quant, 3));
+	row[4] = _mm256_mullo_epi16(row[4], idct_steps(quant, 4));
+	if (is_few)
+		return r;
+	row[5] = _mm256_mullo_epi16(row[5], idct_steps(quant, 5));
+	row[6] = _mm256_mullo_epi16(row[6], idct_steps(quant, 6));
+	row[7] = _mm256_mullo_epi16(row[7], idct_steps(quant, 7));
+	return r;
 }
 
 /* ---- a pass ---- */
@@ -174,19 +192,17 @@ IDCT_INLINE void idct_odd_few(struct idct_half *half, __m256i pair13)
 	half->odd[0] = idct_times(pair13, 9633 - 3196 + 12299 - 7373, 9633);
 }
 
-IDCT_INLINE void idct_finish(const struct idct_half *low, const struct idct_half *high,
-			     __m256i v[8], const int shift)
+/* Outputs i and 7 - i. */
+IDCT_INLINE void idct_ends(const struct idct_half *low, const struct idct_half *high,
+			   const unsigned i, __m256i v[8], const int shift)
 {
-	for (unsigned i = 0; i < 4; i++) {
-		__m256i a = _mm256_add_epi32(low->even[i], low->odd[i]);
-		__m256i b = _mm256_add_epi32(high->even[i], high->odd[i]);
-		__m256i c = _mm256_sub_epi32(low->even[i], low->odd[i]);
-		__m256i d = _mm256_sub_epi32(high->even[i], high->odd[i]);
+	__m256i a = _mm256_add_epi32(low->even[i], low->odd[i]);
+	__m256i b = _mm256_add_epi32(high->even[i], high->odd[i]);
+	__m256i c = _mm256_sub_epi32(low->even[i], low->odd[i]);
+	__m256i d = _mm256_sub_epi32(high->even[i], high->odd[i]);
 
-		v[i] = _mm256_packs_epi32(_mm256_srai_epi32(a, shift), _mm256_srai_epi32(b, shift));
-		v[7 - i] =
-		    _mm256_packs_epi32(_mm256_srai_epi32(c, shift), _mm256_srai_epi32(d, shift));
-	}
+	v[i] = _mm256_packs_epi32(_mm256_srai_epi32(a, shift), _mm256_srai_epi32(b, shift));
+	v[7 - i] = _mm256_packs_epi32(_mm256_srai_epi32(c, shift), _mm256_srai_epi32(d, shift));
 }
 
 /* One dimension, of eight columns of two blocks. is_few: v[5], v[6] and v[7] are 0. */
@@ -212,29 +228,35 @@ IDCT_INLINE void idct_pass(__m256i v[8], const int shift, const bool is_few)
 		idct_odd(&high, _mm256_unpackhi_epi16(v[7], v[1]),
 			 _mm256_unpackhi_epi16(v[5], v[3]), _mm256_unpackhi_epi16(z3, z4));
 	}
-	idct_finish(&low, &high, v, shift);
+	idct_ends(&low, &high, 0, v, shift);
+	idct_ends(&low, &high, 1, v, shift);
+	idct_ends(&low, &high, 2, v, shift);
+	idct_ends(&low, &high, 3, v, shift);
 }
 
 /* ---- rows and columns ---- */
 
 IDCT_INLINE void idct_transpose(__m256i v[8])
 {
-	__m256i a[8], b[8];
+	/* of columns 0 ... 3 (l) or 4 ... 7 (h), pairs of rows */
+	__m256i l01 = _mm256_unpacklo_epi16(v[0], v[1]), h01 = _mm256_unpackhi_epi16(v[0], v[1]);
+	__m256i l23 = _mm256_unpacklo_epi16(v[2], v[3]), h23 = _mm256_unpackhi_epi16(v[2], v[3]);
+	__m256i l45 = _mm256_unpacklo_epi16(v[4], v[5]), h45 = _mm256_unpackhi_epi16(v[4], v[5]);
+	__m256i l67 = _mm256_unpacklo_epi16(v[6], v[7]), h67 = _mm256_unpackhi_epi16(v[6], v[7]);
+	/* pairs of columns, of rows 0 ... 3 (a) or 4 ... 7 (b) */
+	__m256i a01 = _mm256_unpacklo_epi32(l01, l23), a23 = _mm256_unpackhi_epi32(l01, l23);
+	__m256i b01 = _mm256_unpacklo_epi32(l45, l67), b23 = _mm256_unpackhi_epi32(l45, l67);
+	__m256i a45 = _mm256_unpacklo_epi32(h01, h23), a67 = _mm256_unpackhi_epi32(h01, h23);
+	__m256i b45 = _mm256_unpacklo_epi32(h45, h67), b67 = _mm256_unpackhi_epi32(h45, h67);
 
-	for (unsigned i = 0; i < 4; i++) {
-		a[i] = _mm256_unpacklo_epi16(v[2 * i], v[2 * i + 1]);
-		a[4 + i] = _mm256_unpackhi_epi16(v[2 * i], v[2 * i + 1]);
-	}
-	for (unsigned i = 0; i < 4; i++) {
-		b[2 * i] = _mm256_unpacklo_epi32(a[2 * i], a[2 * i + 1]);
-		b[2 * i + 1] = _mm256_unpackhi_epi32(a[2 * i], a[2 * i + 1]);
-	}
-	for (unsigned i = 0; i < 2; i++) {
-		v[4 * i] = _mm256_unpacklo_epi64(b[4 * i], b[4 * i + 2]);
-		v[4 * i + 1] = _mm256_unpackhi_epi64(b[4 * i], b[4 * i + 2]);
-		v[4 * i + 2] = _mm256_unpacklo_epi64(b[4 * i + 1], b[4 * i + 3]);
-		v[4 * i + 3] = _mm256_unpackhi_epi64(b[4 * i + 1], b[4 * i + 3]);
-	}
+	v[0] = _mm256_unpacklo_epi64(a01, b01);
+	v[1] = _mm256_unpackhi_epi64(a01, b01);
+	v[2] = _mm256_unpacklo_epi64(a23, b23);
+	v[3] = _mm256_unpackhi_epi64(a23, b23);
+	v[4] = _mm256_unpacklo_epi64(a45, b45);
+	v[5] = _mm256_unpackhi_epi64(a45, b45);
+	v[6] = _mm256_unpacklo_epi64(a67, b67);
+	v[7] = _mm256_unpackhi_epi64(a67, b67);
 }
 
 IDCT_INLINE void idct_store_rows(__m256i bytes, uint8_t *to, size_t stride)
@@ -244,50 +266,51 @@ IDCT_INLINE void idct_store_rows(__m256i bytes, uint8_t *to, size_t stride)
 	_mm_storeu_si128((__m128i *)(to + stride), _mm256_extracti128_si256(bytes, 1));
 }
 
+IDCT_INLINE __m256i idct_bytes(__m256i a, __m256i b)
+{
+	return _mm256_add_epi8(_mm256_packs_epi16(a, b), _mm256_set1_epi8(-128));
+}
+
 /* Columns of words to rows of bytes. */
 IDCT_INLINE void idct_store(const __m256i v[8], uint8_t *to, size_t stride)
 {
-	const __m256i centre = _mm256_set1_epi8(-128);
-	__m256i a[4], b[4], c[4];
+	__m256i c04 = idct_bytes(v[0], v[4]), c15 = idct_bytes(v[1], v[5]);
+	__m256i c26 = idct_bytes(v[2], v[6]), c37 = idct_bytes(v[3], v[7]);
+	__m256i c01 = _mm256_unpacklo_epi8(c04, c15), c45 = _mm256_unpackhi_epi8(c04, c15);
+	__m256i c23 = _mm256_unpacklo_epi8(c26, c37), c67 = _mm256_unpackhi_epi8(c26, c37);
+	/* columns 0 ... 3 (l) or 4 ... 7 (h) of rows 0 ... 3 (a) or 4 ... 7 (b) */
+	__m256i la = _mm256_unpacklo_epi16(c01, c23), lb = _mm256_unpackhi_epi16(c01, c23);
+	__m256i ha = _mm256_unpacklo_epi16(c45, c67), hb = _mm256_unpackhi_epi16(c45, c67);
 
-	for (unsigned i = 0; i < 4; i++)
-		a[i] = _mm256_add_epi8(_mm256_packs_epi16(v[i], v[4 + i]), centre);
-	for (unsigned i = 0; i < 2; i++) { /* b: columns 01, 23, 45, 67 */
-		b[i] = _mm256_unpacklo_epi8(a[2 * i], a[2 * i + 1]);
-		b[2 + i] = _mm256_unpackhi_epi8(a[2 * i], a[2 * i + 1]);
-	}
-	for (unsigned i = 0; i < 2; i++) { /* c: columns 0123 of rows 0 ... 3, 4 ... 7; 4567 */
-		c[2 * i] = _mm256_unpacklo_epi16(b[2 * i], b[2 * i + 1]);
-		c[2 * i + 1] = _mm256_unpackhi_epi16(b[2 * i], b[2 * i + 1]);
-	}
-	for (unsigned i = 0; i < 2; i++) {
-		idct_store_rows(_mm256_unpacklo_epi32(c[i], c[2 + i]), to + 4 * i * stride, stride);
-		idct_store_rows(_mm256_unpackhi_epi32(c[i], c[2 + i]), to + (4 * i + 2) * stride,
-				stride);
-	}
+	idct_store_rows(_mm256_unpacklo_epi32(la, ha), to, stride);
+	idct_store_rows(_mm256_unpackhi_epi32(la, ha), to + 2 * stride, stride);
+	idct_store_rows(_mm256_unpacklo_epi32(lb, hb), to + 4 * stride, stride);
+	idct_store_rows(_mm256_unpackhi_epi32(lb, hb), to + 6 * stride, stride);
 }
 
 /* ---- blocks ---- */
 
-static uint8_t idct_flat_value(int16_t dc, uint16_t step)
+static char idct_flat_value(int16_t dc, uint16_t step)
 {
 	int32_t value = (int16_t)((uint32_t)dc * step << 2);
 
 	value = (value + 16) >> 5;
-	return (uint8_t)(BASE_MAX(BASE_MIN(value, 127), -128) + 128);
+	return (char)(BASE_MAX(BASE_MIN(value, 127), -128) + 128);
 }
 
 /* Blocks of DC alone. */
 BASELINE_AVX2 static int idct_flat(const int16_t *a, const int16_t *b, const uint16_t *quant,
 				   uint8_t *to, size_t stride)
 {
-	const uint64_t ones = 0x0101010101010101;
-	uint64_t low = ones * idct_flat_value(a[0], quant[0]);
-	uint64_t high = ones * idct_flat_value(b[0], quant[0]);
-	__m128i row = _mm_set_epi64x((int64_t)high, (int64_t)low);
+	const __m128i row = _mm_unpacklo_epi64(_mm_set1_epi8(idct_flat_value(a[0], quant[0])),
+					       _mm_set1_epi8(idct_flat_value(b[0], quant[0])));
 
-	for (unsigned i = 0; i < 8; i++)
-		_mm_storeu_si128((__m128i *)(to + i * stride), row);
+	for (unsigned i = 0; i < 8; i += 4, to += 4 * stride) {
+		_mm_storeu_si128((__m128i *)to, row);
+		_mm_storeu_si128((__m128i *)(to + stride), row);
+		_mm_storeu_si128((__m128i *)(to + 2 * stride), row);
+		_mm_storeu_si128((__m128i *)(to + 3 * stride), row);
+	}
 	return 0;
 }
 
@@ -301,13 +324,13 @@ BASELINE_AVX2 int baseline_idct_avx2(const int16_t *a, const int16_t *b, unsigne
 		return idct_flat(a, b, quant, to, stride);
 	if (end <= IDCT_FEW) {
 		idct_rows_few(a, b, v);
-		r = idct_scale(v, quant, 5);
+		r = idct_scale(v, quant, true);
 		idct_pass(v, IDCT_BITS - 2, true);
 		idct_transpose(v);
 		idct_pass(v, IDCT_BITS + 5, true);
 	} else {
 		idct_rows_all(a, b, v);
-		r = idct_scale(v, quant, 8);
+		r = idct_scale(v, quant, false);
 		idct_pass(v, IDCT_BITS - 2, false);
 		idct_transpose(v);
 		idct_pass(v, IDCT_BITS + 5, false);
