@@ -5,7 +5,8 @@
  * A value of a channel is one of 256, so normalize and cast are a table of what each becomes, made
  * once with torchvision's arithmetic: float32 throughout, value / 255, then - mean, then / std,
  * mean and std rounded to float32 first; float16 and bfloat16 are rounded from that. Without
- * normalize a float is value / 255, as torchvision's to_dtype(scale=True) and ToTensor give.
+ * normalize a float is value / 255, as torchvision's ToTensor gives (v2's to_dtype(scale=True)
+ * multiplies by 1 / 255, which is another float32 for 126 of the 256 values).
  *
  * Looking values up one by one is slow, and a division is, too: the fast kernels compute, in five
  * operations a value, something that is the table's number for nearly all means and spreads. That

@@ -1,0 +1,134 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""parity_torch.py PIXELS FILE...
+
+As parity.py, but what is compared with is torchvision itself, on Pillow's images: the functions of
+torchvision.transforms.v2.functional, the changes of RandAugment, TrivialAugmentWide and AutoAugment as
+those classes make them, to_tensor and normalize. Only what was drawn comes from PIXELS. Ops without
+an entry here are held against parity.py's version of them.
+
+to_tensor divides by 255, as the pipeline does; v2's to_dtype(scale=True) multiplies by 1/255, which
+gives another last bit for 126 of the 256 values.
+"""
+import sys
+import warnings
+
+import torch
+import torchvision
+from torchvision.transforms import InterpolationMode
+from torchvision.transforms import functional as F1
+from torchvision.transforms import v2
+from torchvision.transforms.v2 import functional as F
+
+import parity
+
+DTYPES = {'u8': torch.uint8, 'f16': torch.float16, 'bf16': torch.bfloat16, 'f32': torch.float32}
+
+
+def mode(op, default='nearest'):
+    return InterpolationMode(op.get('interpolation', default))
+
+
+def numbers(value):
+    return list(value) if isinstance(value, (list, tuple)) else [value]
+
+
+def resized_crop(im, op, drawn):
+    size = op['size'] if isinstance(op['size'], list) else [op['size']] * 2
+    return F.resized_crop(im, *(int(v) for v in drawn[:4]), size, mode(op, 'bilinear'))
+
+
+def rotate(im, op, drawn):
+    return F.rotate(im, drawn[0], mode(op), op.get('expand', False), op.get('center'), op.get('fill', 0))
+
+
+def affine(im, op, drawn):
+    return F.affine(im, drawn[0], [int(drawn[1]), int(drawn[2])], drawn[3], list(drawn[4:6]), mode(op), op.get('fill', 0),
+                    op.get('center'))
+
+
+def jitter(im, op, drawn):
+    """The class itself, with our numbers for its own."""
+    given = {k: op.get(k) for k in ('brightness', 'contrast', 'saturation', 'hue')}
+    transform = v2.ColorJitter(**given)
+    params = {k + '_factor': drawn[4 + i] if getattr(transform, k) is not None else None for i, k in enumerate(given)}
+    return transform.transform(im, dict(params, fn_idx=[int(v) for v in drawn[:4]]))
+
+
+def chance(function, *names):
+    return lambda im, op, drawn: function(im, *(op[n] for n in names)) if drawn[0] else im
+
+
+def augment(transform):
+    def run(im, op, drawn):
+        more = {k: op[k] for k in ('num_magnitude_bins',) if k in op}
+        t = transform(interpolation=mode(op), fill=op.get('fill'), **more)
+        height, width = F.get_size(im)
+        for number, magnitude in zip(drawn[::2], drawn[1::2]):
+            kind = parity.parity_augment.KINDS[int(number)]
+            # the space of AutoAugment has no Identity, that of the others no Invert
+            bins, signed = t._AUGMENTATION_SPACE.get(kind, (lambda *_: None, False))
+            values = bins(getattr(t, 'num_magnitude_bins', 10), height, width)
+            known = [0.0] if values is None else [float(v) for v in values]
+            if (abs(magnitude) if signed else magnitude) not in known:
+                raise ValueError('%s has no magnitude %r' % (kind, magnitude))
+            im = t._apply_image_or_video_transform(im, kind, magnitude, t.interpolation, t._fill)
+        return im
+    return run
+
+
+PICTURE_OPS = {
+    'random_resized_crop': resized_crop,
+    'resize': lambda im, op, drawn: F.resize(im, numbers(op['size']), mode(op, 'bilinear')),
+    'center_crop': lambda im, op, drawn: F.center_crop(im, op['size']),
+    'hflip': chance(F.horizontal_flip),
+    'vflip': chance(F.vertical_flip),
+    'rotate': rotate,
+    'affine': affine,
+    'color_jitter': jitter,
+    'grayscale': lambda im, op, drawn: v2.Grayscale(op.get('num_output_channels', 1))(im),
+    'random_grayscale': chance(lambda im: F.rgb_to_grayscale(im, len(im.getbands()))),
+    'autocontrast': chance(F.autocontrast),
+    'equalize': chance(F.equalize),
+    'invert': chance(F.invert),
+    'posterize': chance(F.posterize, 'bits'),
+    'solarize': chance(F.solarize, 'threshold'),
+    'sharpness': chance(F.adjust_sharpness, 'sharpness_factor'),
+    'rand_augment': augment(v2.RandAugment),
+    'trivial_augment': augment(v2.TrivialAugmentWide),
+    'auto_augment': augment(v2.AutoAugment),
+}
+
+
+def finish(im, spec):
+    """The tensor's bytes."""
+    ops = {op['op']: op for op in spec}
+    default = 'f32' if 'normalize' in ops else 'u8'
+    dtype = DTYPES[ops['cast'].get('dtype', 'f32') if 'cast' in ops else default]
+    image = F.pil_to_tensor(im)
+    if dtype != torch.uint8:
+        image = F1.to_tensor(im)
+    if 'normalize' in ops:
+        image = F.normalize(image, numbers(ops['normalize']['mean']), numbers(ops['normalize']['std']))
+    image = image.to(dtype)
+    if ops.get('layout', {'order': 'HWC'}).get('order', 'CHW') == 'HWC':
+        image = image.permute(1, 2, 0)
+    return bytes(image.contiguous().flatten().view(torch.uint8).numpy())
+
+
+def main(args):
+    if len(args) < 2:
+        sys.exit(__doc__)
+    if parity.PIL.__version__ != parity.PINNED:
+        print('parity_torch: needs Pillow %s, this is %s' % (parity.PINNED, parity.PIL.__version__), file=sys.stderr)
+        return 77
+    torch.set_num_threads(1)
+    warnings.simplefilter('ignore')
+    parity.PICTURE_OPS.update(PICTURE_OPS)
+    parity.finish = finish
+    print('parity_torch: torch %s, torchvision %s' % (torch.__version__, torchvision.__version__))
+    return 1 if parity.compare(args[0], args[1:]) else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main(sys.argv[1:]))
