@@ -118,11 +118,13 @@ static bool rows_overlap(const struct baseline_span *span, uint32_t first, uint3
 	return span->first < first + size && first < span->end;
 }
 
-/* A bit for each block of MCU x of the row. */
+/* A bit for each block of MCU x of the row. Only at the ends of a row do columns differ. */
 static unsigned rows_wanted(const struct baseline *baseline, uint32_t x)
 {
 	unsigned wanted = 0, bit = 0;
 
+	if (baseline->is_inner && x > baseline->columns.first + 1 && x + 2 < baseline->columns.end)
+		return (1u << baseline->scan.n_blocks) - 1;
 	for (unsigned c = 0; c < baseline->head.n_components; c++) {
 		const struct baseline_component *component = &baseline->head.component[c];
 		const struct baseline_plane *plane = &baseline->plane[c];
@@ -213,10 +215,25 @@ static int rows_columns(struct baseline *baseline, uint32_t x)
 	return rows_samples(baseline, x - baseline->columns.first);
 }
 
+/* Whether all rows of the MCU row are wanted of all components. */
+static bool rows_is_inner(const struct baseline *baseline)
+{
+	for (unsigned c = 0; c < baseline->head.n_components; c++) {
+		const struct baseline_span *down = &baseline->plane[c].down;
+		uint32_t rows = baseline->head.component[c].down * 8u;
+
+		if (down->first > baseline->mcu_row * rows ||
+		    down->end < (baseline->mcu_row + 1) * rows)
+			return false;
+	}
+	return true;
+}
+
 int baseline_rows_decode(struct baseline *baseline)
 {
 	int r = rows_skip(baseline, baseline->gap);
 
+	baseline->is_inner = rows_is_inner(baseline);
 	for (uint32_t x = baseline->columns.first; r == 0 && x < baseline->columns.end; x += 2)
 		r = rows_columns(baseline, x);
 	if (r != 0)
