@@ -136,7 +136,7 @@ void conn_free(struct conn *conn)
 	if (conn->job)
 		job_free(conn->job);
 	if (conn->stream)
-		stream_unref(conn->stream);
+		stream_unref(conn);
 	if (conn->source)
 		source_unref(conn->source);
 	domain_unref(conn->domain);

@@ -19,6 +19,7 @@ struct node;
 struct domain;
 struct source;
 struct stream;
+struct variant;
 struct job;
 
 enum conn_state {
@@ -52,8 +53,10 @@ struct conn {
 	struct domain *domain; /* its own, from its OPEN on */
 	struct source *source; /* a reference while it waits */
 	struct conn_look looked;
-	bool describes;        /* it waits for DESCRIBED, not for OPENED */
-	struct stream *stream; /* waited for, or the job's */
+	bool describes;          /* it waits for DESCRIBED, not for OPENED */
+	struct stream *stream;   /* waited for, or the job's */
+	struct variant *variant; /* of the stream */
+	char apart[240];         /* why it has a stream of its own, for people */
 	struct job *job;
 };
 

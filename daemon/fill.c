@@ -2,6 +2,8 @@
 /*
  * Filling a slot.
  *
+ * A hand is made in all its variants at once: what ranks are shown goes to the board of each.
+ *
  * The truth about a task is kept here, not in the lane, which workers can write: a lane's word can
  * end a task, no more, and each task ends once. A sample's status is written to the board before the
  * watermark passes it (board_slot_watermark() releases), and the watermark alone tells ranks what they
@@ -26,10 +28,13 @@
 #include "daemon/stream.h"
 #include "libaccess/libaccess.h"
 
+#define FIRST_MEDIAN_US 1000
 #define RING_STEP 16 /* finished tasks between rings while the arena is full */
 
 int fill_init(struct stream *stream)
 {
+	for (unsigned i = 0; i < BASE_ARRAY_LEN(stream->median_us); i++)
+		stream->median_us[i] = FIRST_MEDIAN_US;
 	for (unsigned i = 0; i < LAYOUT_MAX_BLOCKS; i++) {
 		stream->fill[i].task = calloc(stream->lane.hand, sizeof(struct fill_task));
 		if (!stream->fill[i].task)
@@ -51,6 +56,14 @@ unsigned fill_active(const struct stream *stream)
 	for (unsigned i = 0; i < LAYOUT_MAX_BLOCKS; i++)
 		n += stream->fill[i].used;
 	return n;
+}
+
+uint32_t fill_variants(const struct stream *stream, uint32_t block)
+{
+	for (unsigned i = 0; i < LAYOUT_MAX_BLOCKS; i++)
+		if (stream->fill[i].used && stream->fill[i].block == block)
+			return stream->fill[i].variants;
+	return 0;
 }
 
 const struct fill *fill_of_slot(const struct stream *stream, uint32_t slot)
@@ -94,23 +107,24 @@ void fill_begin(struct stream *stream, uint32_t slot, uint64_t now_ns)
 			fill = &stream->fill[i];
 	}
 	if (!fill || lane_block_begin(&stream->lane, ++stream->orders, hand->lap, hand->seed, slot,
-				      1, hand->count, &fill->block)) {
+				      hand->variants, hand->count, &fill->block)) {
 		stream_fail(stream, OA_E_REFUSED, "internal error: no block for a hand");
 		return;
 	}
 	for (uint32_t i = 0; i < hand->count && hand->keys; i++)
 		lane_task_key(&stream->lane, fill->block, i, hand->keys[i].seed, hand->keys[i].lap);
-	board_slot_begin(&stream->board, slot, hand->instance, hand->lap, hand->ids, hand->count,
-			 hand->grains, hand->n_grains, hand->is_private);
+	variant_show_begin(stream, hand->variants, slot, hand);
 	memset(fill->task, 0, hand->count * sizeof(*fill->task));
 	for (uint32_t i = 0; i < hand->count; i++)
 		fill->task[i].source = (uint64_t)hand->ids[i];
 	*fill = (struct fill){.used = true,
 			      .block = fill->block,
 			      .slot = slot,
+			      .variants = hand->variants,
 			      .count = hand->count,
 			      .task = fill->task,
 			      .started_ns = BASE_MAX(now_ns, latest + 1)};
+	stream->variants = hand->variants;
 	stream->node->counters.hands++;
 }
 
@@ -120,17 +134,20 @@ void fill_finish(struct stream *stream, struct fill *fill, uint32_t i, uint8_t s
 {
 	fill->task[i].status = status;
 	fill->finished++;
-	board_slot_status(&stream->board, fill->slot, i, status);
+	variant_show_status(stream, fill, i, status);
 	stream->samples_done++;
 	stream->node->counters.samples_preprocessed++;
+	stream->node->counters.outputs += (uint64_t)__builtin_popcount(fill->variants);
 }
 
-/* Follows the median without keeping values: up or down by a small share of itself. */
-static void note_time(struct stream *stream, uint32_t work_us)
+/* Follows the median without keeping values: up or down by a small share of itself. Each set of
+ * variants has one, as it has costs of its own. */
+static void note_time(struct stream *stream, uint32_t variants, uint32_t work_us)
 {
-	double step = stream->median_us / 64 + 1;
+	double *median_us = &stream->median_us[variants];
+	double step = *median_us / 64 + 1;
 
-	stream->median_us += work_us > stream->median_us ? step : -step;
+	*median_us += work_us > *median_us ? step : -step;
 }
 
 static void count_read(struct stream *stream, uint32_t bytes)
@@ -163,7 +180,7 @@ static void collect_task(struct stream *stream, struct fill *fill, uint32_t i)
 		fill_handle_bad(stream, fill, i, stage, code, text);
 		return;
 	}
-	note_time(stream, work_us);
+	note_time(stream, fill->variants, work_us);
 	fill_release_extent(stream, task);
 	fill_finish(stream, fill, i, task->attempt ? LAYOUT_SAMPLE_SUBSTITUTED : LAYOUT_SAMPLE_OK);
 }
@@ -250,7 +267,7 @@ static bool collect_one(struct stream *stream, struct fill *fill)
 
 	move_watermark(fill);
 	if (fill->watermark != watermark) {
-		board_slot_watermark(&stream->board, fill->slot, fill->watermark);
+		variant_show_watermark(stream, fill);
 		tell_jobs(stream, fill, watermark);
 	}
 	if (fill->finished == fill->count && stream->state == STREAM_RUNS)

@@ -27,6 +27,7 @@ struct fill_task {
 struct fill {
 	bool used;
 	uint32_t block, slot, count;
+	uint32_t variants;      /* that it is made in, a bit each */
 	uint32_t watermark;     /* samples finished, contiguous */
 	uint32_t finished;      /* samples finished at all */
 	uint32_t fed;           /* tasks below it were queued at least once */
@@ -52,6 +53,8 @@ bool fill_arm(struct stream *stream);
 /* Can a rank with batches of `batch` samples use what is finished of the hand in slot? */
 bool fill_is_of_use(const struct stream *stream, uint32_t slot, uint32_t batch);
 unsigned fill_active(const struct stream *stream);
+/* The variants of the hand in that block of the lane; 0: there is none. */
+uint32_t fill_variants(const struct stream *stream, uint32_t block);
 const struct fill *fill_of_slot(const struct stream *stream, uint32_t slot);
 /* What the first unfinished sample of the hand in slot waits for. */
 enum layout_stage fill_stage(const struct stream *stream, uint32_t slot);

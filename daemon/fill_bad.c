@@ -42,7 +42,7 @@ static uint64_t substitute_of(const struct stream *stream, const struct fill *fi
 
 	philox_seq_init(&seq, seed ^ lap, (uint64_t)hand->ids[i],
 			SUBSTITUTE_STREAM + fill->task[i].attempt);
-	return philox_below(&seq, stream->board.geometry.n_samples);
+	return philox_below(&seq, stream->geometry.n_samples);
 }
 
 static bool is_changed(enum layout_fail stage, int code)

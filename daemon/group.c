@@ -121,6 +121,7 @@ static struct group *group_new(const struct conn *conn, const struct brought *lo
 	group->scroll_fd = -1;
 	group->keep.fd = -1;
 	group->stream = stream;
+	group->variant = conn->variant;
 	group->uid = conn->uid;
 	group->ranks = request->ranks;
 	group->batch = request->batch;
@@ -129,8 +130,8 @@ static struct group *group_new(const struct conn *conn, const struct brought *lo
 	group->job = strdup(request->job);
 	group->begun = calloc(bits_words(request->ranks), sizeof(*group->begun));
 	if (!group->job || !group->begun ||
-	    scroll_new(carousel_log_bytes(stream->carousel), stream->board.geometry.n_samples,
-		       log->id, &group->scroll, &group->scroll_fd)) {
+	    scroll_new(carousel_log_bytes(stream->carousel), stream->geometry.n_samples, log->id,
+		       &group->scroll, &group->scroll_fd)) {
 		free(group->job);
 		free(group->begun);
 		free(group);
@@ -157,7 +158,7 @@ static struct entry_set set_of(const struct conn *conn, const struct carousel_jo
 static bool find_log(const struct conn *conn, const struct token *token, uint64_t origin,
 		     const struct entry_set *set, struct brought *ret)
 {
-	uint32_t most = conn->stream->board.geometry.hand;
+	uint32_t most = conn->stream->geometry.hand;
 	_cleanup_close_ int kept = keep_find(conn, token->has_log ? token->log : NULL, origin);
 
 	*ret = (struct brought){.entries = NULL};
@@ -218,9 +219,10 @@ static bool is_of_job(const struct group *group, const struct conn *conn)
 {
 	const struct request *request = &conn->request;
 
-	return group->uid == conn->uid && group->ranks == request->ranks &&
-	       group->batch == request->batch && group->epochs == request->epochs &&
-	       group->part == request->part_sum && strcmp(group->job, request->job) == 0;
+	return group->variant == conn->variant && group->uid == conn->uid &&
+	       group->ranks == request->ranks && group->batch == request->batch &&
+	       group->epochs == request->epochs && group->part == request->part_sum &&
+	       strcmp(group->job, request->job) == 0;
 }
 
 /* 0: it begins without a token. */

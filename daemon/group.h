@@ -19,10 +19,12 @@ struct conn;
 struct job;
 struct stream;
 struct token;
+struct variant;
 
 struct group {
 	LIST_ENTRY(group) link; /* in stream->groups */
 	struct stream *stream;
+	const struct variant *variant;
 	uid_t uid;
 	char *job;
 	uint32_t ranks, batch;

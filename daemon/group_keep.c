@@ -53,7 +53,7 @@ static void name_job(const struct conn *conn, char ret[KEY_HEX + 1])
 	struct hash *hash;
 
 	if (hash_new(&hash) == 0) {
-		hash_add(hash, conn->stream->key.bytes, sizeof(conn->stream->key.bytes));
+		hash_add(hash, conn->variant->key.bytes, sizeof(conn->variant->key.bytes));
 		hash_add_u64(hash, conn->uid);
 		hash_add_u64(hash, request->ranks);
 		hash_add_u64(hash, request->batch);

@@ -184,7 +184,8 @@ static void judge(struct domain *domain, unsigned index, uint64_t now_ns)
 	static const char *const how[] = {
 	    [HANG_LOOPS] = "computes", [HANG_BLOCKED] = "sleeps", [HANG_STOPPED] = "is stopped"};
 	struct workers_one *worker = &domain->workers.worker[index];
-	uint64_t limit_ns = stream_patience_ns(domain, worker->hang.work.lane);
+	uint64_t limit_ns =
+	    stream_patience_ns(domain, worker->hang.work.lane, worker->hang.work.block);
 	enum hang_verdict verdict;
 
 	if (!hang_is_late(&worker->hang, now_ns, limit_ns))
@@ -208,7 +209,8 @@ static void judge_stranger(struct domain *domain, uint32_t stranger, uint64_t no
 		workers->stranger = stranger;
 		workers->stranger_ns = now_ns;
 	}
-	if (stranger == NOBODY || now_ns - workers->stranger_ns < stream_patience_ns(domain, 0))
+	if (stranger == NOBODY ||
+	    now_ns - workers->stranger_ns < stream_patience_ns(domain, 0, UINT32_MAX))
 		return;
 	log_line(LOG_LEVEL_WARN, "task-of-nobody", "owner=%u", stranger);
 	domain->node->counters.nonsense++;

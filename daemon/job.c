@@ -65,7 +65,7 @@ static void job_destroy(struct job *job)
 static int use_token(const struct stream *stream, const struct request *request,
 		     struct token *token, struct carousel_join *join, struct diag *diag)
 {
-	const struct board_geometry *geometry = &stream->board.geometry;
+	const struct board_geometry *geometry = &stream->geometry;
 	int r;
 
 	if (!request->token)
@@ -96,6 +96,7 @@ static int enter_carousel(struct job *job, const struct request *request, struct
 			  uint64_t *code, struct diag *diag)
 {
 	struct carousel_join join = {
+	    .variant = job->conn->variant->number,
 	    .batch = request->batch,
 	    .ranks = request->ranks,
 	    .epochs = request->epochs,
@@ -139,25 +140,21 @@ static void send_opened(struct job *job, const struct carousel_join *join, int i
 			int outbox_fd)
 {
 	struct stream *stream = job->stream;
+	const struct variant *variant = job->conn->variant;
 	struct hash_id pipeline;
 	struct wire_out out;
-	char text[160];
+	char text[1024];
 
-	snprintf(text, sizeof(text),
-		 stream->n_jobs > 1 ? "shares its stream%s with %u other jobs"
-				    : "is alone on its stream%s",
-		 stream->domain->kind == DOMAIN_PUBLIC ? ", of data that are open to every user,"
-						       : "",
-		 stream->n_jobs - 1);
+	variant_tell_shared(job->conn, text, sizeof(text));
 	wire_out_init(&out, PROTO_OPENED);
 	wire_put_u64(&out, PROTO_KEY_JOB_ID, job->id);
 	wire_put_u64(&out, PROTO_KEY_EPOCH, join->epoch);
 	wire_put_u64(&out, PROTO_KEY_SHARED, stream->n_jobs - 1);
 	wire_put_string(&out, PROTO_KEY_TEXT, text);
-	pipeline_hash(stream->pipeline, &pipeline);
+	pipeline_hash(variant->pipeline, &pipeline);
 	wire_put_bytes(&out, PROTO_KEY_PIPELINE_ID, pipeline.bytes, sizeof(pipeline.bytes));
-	wire_put_fd(&out, stream->slots_read_fd);
-	wire_put_fd(&out, stream->board_fd);
+	wire_put_fd(&out, variant->slots_read_fd);
+	wire_put_fd(&out, variant->board_fd);
 	wire_put_fd(&out, inbox_fd);
 	wire_put_fd(&out, outbox_fd);
 	if (job->group) {
@@ -171,7 +168,7 @@ static struct job *job_make(struct conn *conn, int *inbox_fd, int *outbox_fd)
 {
 	const struct request *request = &conn->request;
 	struct stream *stream = conn->stream;
-	uint64_t n = stream->board.geometry.n_samples;
+	uint64_t n = stream->geometry.n_samples;
 	struct job *job = calloc(1, sizeof(*job));
 
 	if (!job)
@@ -182,12 +179,12 @@ static struct job *job_make(struct conn *conn, int *inbox_fd, int *outbox_fd)
 	job->epochs = request->epochs;
 	job->order = request->order;
 	if (!job->order)
-		job->order = pipeline_is_random(stream->pipeline) ? PLAN_CAROUSEL : PLAN_ANY;
+		job->order = pipeline_is_random(conn->variant->pipeline) ? PLAN_CAROUSEL : PLAN_ANY;
 	job->stride = plan_is_fixed(job->order) || request->ranks > 1 ? 1 : job->batch;
 	job->budget = request->has_budget ? request->budget : BASE_MAX(UINT64_C(10), n / 100);
 	job->started_ns = job->rate_ns = job->moved_ns = base_now_ns();
 	job->name = strdup(request->job);
-	if (!job->name || make_memory(job, stream->board.geometry.max_slots, inbox_fd, outbox_fd)) {
+	if (!job->name || make_memory(job, stream->geometry.max_slots, inbox_fd, outbox_fd)) {
 		job_destroy(job);
 		return NULL;
 	}
@@ -223,13 +220,15 @@ void job_open(struct conn *conn)
 	job->active = true;
 	stream->job[job->number] = job;
 	stream->n_jobs++;
+	conn->variant->n_jobs++;
 	conn->job = job;
 	conn->state = CONN_RUNS;
 	inbox_set_end(job->inbox, job->epochs);
 	log_line(LOG_LEVEL_INFO, "job-open",
-		 "job=%llu name=\"%s\" pid=%ld lane=%u batch=%u order=%s epoch=%llu",
+		 "job=%llu name=\"%s\" pid=%ld lane=%u variant=%u batch=%u order=%s epoch=%llu",
 		 (unsigned long long)job->id, job->name, (long)conn->pid, stream->lane.number,
-		 job->batch, plan_name(job->order), (unsigned long long)begin.epoch);
+		 conn->variant->number, job->batch, plan_name(job->order),
+		 (unsigned long long)begin.epoch);
 	base_close(&conn->request.log_fd);
 	send_opened(job, &begin, inbox_fd, outbox_fd);
 	node_need_tick(stream->node);
@@ -243,7 +242,7 @@ void job_open(struct conn *conn)
  * is its pin. */
 static void withdraw_all(struct job *job, uint64_t now_ns)
 {
-	for (uint32_t slot = 0; slot < job->stream->board.geometry.max_slots; slot++) {
+	for (uint32_t slot = 0; slot < job->stream->geometry.max_slots; slot++) {
 		if (!job->granted[slot] || job->held[slot] || job->granted[slot] == GRANT_LATER)
 			continue;
 		if (grant_revoke(&job->grants, job->granted[slot]) == 0)
@@ -271,6 +270,7 @@ static void leave(struct job *job, bool pinned)
 	}
 	stream->job[job->number] = NULL;
 	stream->n_jobs--;
+	job->conn->variant->n_jobs--;
 	if (job->group)
 		group_left(job->group);
 	job->group = NULL;
@@ -282,7 +282,7 @@ static void unpin_all(struct job *job)
 {
 	struct stream *stream = job->stream;
 
-	for (uint32_t slot = 0; slot < stream->board.geometry.max_slots; slot++)
+	for (uint32_t slot = 0; slot < stream->geometry.max_slots; slot++)
 		if (job->held[slot])
 			carousel_unpin(stream->carousel, slot);
 	pump_soon(stream);
@@ -328,7 +328,7 @@ static void note_rate(struct job *job, uint32_t samples, uint64_t now_ns)
 /* Had it given back one more hand just now, it would be as fast as this: no faster is it. */
 double job_rate(const struct job *job, uint64_t now_ns)
 {
-	uint64_t most = job->rate_samples + job->stream->board.geometry.hand;
+	uint64_t most = job->rate_samples + job->stream->geometry.hand;
 	double elapsed_ns = (double)(now_ns - BASE_MIN(job->rate_ns, now_ns));
 
 	return elapsed_ns < 1e9 ? job->rate : BASE_MIN(job->rate, (double)most * 1e9 / elapsed_ns);

@@ -77,7 +77,7 @@ static int read_bits(const struct request *request, const struct deal *deal, uin
 int members_read(const struct request *request, const struct stream *stream,
 		 struct carousel_join *join, uint64_t **ret_bits, struct diag *diag)
 {
-	const struct board_geometry *geometry = &stream->board.geometry;
+	const struct board_geometry *geometry = &stream->geometry;
 	const struct deal *deal = carousel_deal(stream->carousel);
 	int r;
 

@@ -107,9 +107,8 @@ bool opening_falls_back(struct conn *conn)
 	path = strdup(source->path);
 	if (!path)
 		return false;
-	conn->stream = NULL;
 	if (stream)
-		stream_unref(stream);
+		stream_unref(conn);
 	ask_own(conn, path);
 	return true;
 }

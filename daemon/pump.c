@@ -29,7 +29,7 @@ static void apply(struct stream *stream, const struct carousel_action *action, u
 		job_revoke(stream->job[action->job], action->slot, now_ns);
 		break;
 	case CAROUSEL_EMPTY:
-		board_slot_empty(&stream->board, action->slot);
+		variant_show_empty(stream, action->slot);
 		break;
 	case CAROUSEL_PRODUCE:
 		fill_begin(stream, action->slot, now_ns);
@@ -109,6 +109,7 @@ void pump_turn(struct stream *stream)
 	poll_jobs(stream, now_ns);
 	group_sweep(stream, now_ns);
 	fill_collect(stream);
+	variant_sweep(stream);
 	wake_ns = decide(stream, now_ns);
 	fill_feed(stream);
 	if (fill_collect(stream)) {

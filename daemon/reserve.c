@@ -29,36 +29,39 @@
 #include "daemon/child.h"
 #include "daemon/node.h"
 #include "daemon/stream.h"
+#include "daemon/variant.h"
 
 #define MOST_AT_ONCE 250
 #define POLITE 19                         /* nice value: what nobody else wants */
 #define PATIENCE_NS UINT64_C(10000000000) /* at our own end, with children that were killed */
 
-static void reserve_in_child(const struct stream *stream, pid_t accessd, uint32_t from, uint32_t to)
+static void reserve_in_child(const struct variant *variant, pid_t accessd, uint32_t from,
+			     uint32_t to)
 {
 	uint32_t done = 0;
 
-	child_settle(accessd, stream->slots_fd);
+	child_settle(accessd, variant->slots_fd);
 	while (from + done < to &&
-	       board_slots_reserve(stream->slots_fd, &stream->board.geometry, from + done) == 0)
+	       board_slots_reserve(variant->slots_fd, &variant->board.geometry, from + done) == 0)
 		done++;
 	_exit((int)done);
 }
 
-static void gather_in_child(const struct stream *stream, pid_t accessd, uint32_t from, uint32_t to)
+static void gather_in_child(const struct variant *variant, pid_t accessd, uint32_t from,
+			    uint32_t to)
 {
-	child_settle(accessd, stream->slots_fd);
+	child_settle(accessd, variant->slots_fd);
 	setpriority(PRIO_PROCESS, 0, POLITE);
 	while (to-- > from)
-		if (board_slots_gather(stream->slots_fd, &stream->board.geometry, to))
+		if (board_slots_gather(variant->slots_fd, &variant->board.geometry, to))
 			break;
 	_exit(0);
 }
 
 /* Nothing is lost if it cannot be done. */
-static void gather_begin(struct stream *stream)
+static void gather_begin(struct variant *variant)
 {
-	struct reserve *reserve = &stream->reserve;
+	struct reserve *reserve = &variant->reserve;
 	pid_t accessd = getpid(), pid;
 
 	if (reserve->gatherer || reserve->gathered == reserve->reserved)
@@ -67,51 +70,51 @@ static void gather_begin(struct stream *stream)
 	if (pid < 0)
 		return;
 	if (pid == 0)
-		gather_in_child(stream, accessd, reserve->gathered, reserve->reserved);
+		gather_in_child(variant, accessd, reserve->gathered, reserve->reserved);
 	reserve->gatherer = pid;
 	reserve->gathered = reserve->reserved;
 }
 
-static void account(struct stream *stream, int64_t slots)
+static void account(struct variant *variant, int64_t slots)
 {
-	stream_account(stream, slots * (int64_t)stream->board.geometry.slot_stride);
+	variant_account(variant, slots * (int64_t)variant->board.geometry.slot_stride);
 }
 
-int reserve_begin(struct stream *stream, uint32_t to)
+int reserve_begin(struct variant *variant, uint32_t to)
 {
-	struct reserve *reserve = &stream->reserve;
+	struct reserve *reserve = &variant->reserve;
 	pid_t accessd = getpid(), pid;
 
-	to = BASE_MIN(to, stream->slots + MOST_AT_ONCE);
-	if (reserve->pid || to <= stream->slots)
+	to = BASE_MIN(to, variant->slots + MOST_AT_ONCE);
+	if (reserve->pid || to <= variant->slots)
 		return 0;
 	pid = fork();
 	if (pid < 0)
 		return -errno;
 	if (pid == 0)
-		reserve_in_child(stream, accessd, stream->slots, to);
+		reserve_in_child(variant, accessd, variant->slots, to);
 	reserve->pid = pid;
-	reserve->from = stream->slots;
+	reserve->from = variant->slots;
 	reserve->to = to;
-	account(stream, to - stream->slots);
+	account(variant, to - variant->slots);
 	return 0;
 }
 
-static void finish(struct stream *stream, int status)
+static void finish(struct variant *variant, int status)
 {
-	struct reserve done = stream->reserve;
+	struct reserve done = variant->reserve;
 	uint32_t asked = done.to - done.from;
 	uint32_t got = WIFEXITED(status) ? (uint32_t)WEXITSTATUS(status) : 0;
 
 	got = BASE_MIN(got, asked);
-	stream->reserve.pid = 0;
-	stream->reserve.reserved = done.from + got;
-	account(stream, (int64_t)got - (int64_t)asked);
+	variant->reserve.pid = 0;
+	variant->reserve.reserved = done.from + got;
+	account(variant, (int64_t)got - (int64_t)asked);
 	if (got < asked)
 		log_line(LOG_LEVEL_WARN, "slots-not-reserved", "lane=%u asked=%u got=%u",
-			 stream->lane.number, asked, got);
-	gather_begin(stream);
-	stream_reserved(stream, got, got == asked);
+			 variant->stream->lane.number, asked, got);
+	gather_begin(variant);
+	stream_reserved(variant, got, got == asked);
 }
 
 static void forget(struct reserve_leaving *leaving)
@@ -133,6 +136,20 @@ static bool has_left(struct node *node, pid_t pid)
 	return false;
 }
 
+/* Was it a child of this variant? */
+static bool is_of(struct variant *variant, pid_t pid, int status)
+{
+	if (variant->reserve.gatherer == pid) {
+		variant->reserve.gatherer = 0;
+		gather_begin(variant);
+		return true;
+	}
+	if (variant->reserve.pid != pid)
+		return false;
+	finish(variant, status);
+	return true;
+}
+
 bool reserve_ended(struct node *node, pid_t pid, int status)
 {
 	struct domain *domain;
@@ -142,17 +159,9 @@ bool reserve_ended(struct node *node, pid_t pid, int status)
 		return true;
 	LIST_FOREACH(domain, &node->domains, link)
 	LIST_FOREACH(stream, &domain->streams, link)
-	{
-		if (stream->reserve.gatherer == pid) {
-			stream->reserve.gatherer = 0;
-			gather_begin(stream);
+	for (unsigned v = 0; v < LAYOUT_MAX_VARIANTS; v++)
+		if (stream->variant[v] && is_of(stream->variant[v], pid, status))
 			return true;
-		}
-		if (stream->reserve.pid == pid) {
-			finish(stream, status);
-			return true;
-		}
-	}
 	return false;
 }
 
@@ -168,19 +177,19 @@ static void keep_until_ended(struct node *node, pid_t pid, int slots_fd)
 	LIST_INSERT_HEAD(&node->leaving, leaving, link);
 }
 
-static void end_child(struct stream *stream, pid_t pid)
+static void end_child(struct variant *variant, pid_t pid)
 {
 	if (pid <= 0)
 		return;
 	kill(pid, SIGKILL);
-	keep_until_ended(stream->domain->node, pid, stream->slots_fd);
+	keep_until_ended(variant->stream->node, pid, variant->slots_fd);
 }
 
-void reserve_cancel(struct stream *stream)
+void reserve_cancel(struct variant *variant)
 {
-	end_child(stream, stream->reserve.pid);
-	end_child(stream, stream->reserve.gatherer);
-	stream->reserve = (struct reserve){0};
+	end_child(variant, variant->reserve.pid);
+	end_child(variant, variant->reserve.gatherer);
+	variant->reserve = (struct reserve){0};
 }
 
 void reserve_fini(struct node *node)

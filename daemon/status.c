@@ -18,6 +18,7 @@
 #include "daemon/pump.h"
 #include "daemon/source.h"
 #include "daemon/stream.h"
+#include "pipeline/compare.h"
 #include "pipeline/pipeline.h"
 #include "shmring/inbox.h"
 
@@ -29,6 +30,7 @@ static const char *const stages[] = {
 };
 static const char *const policies[] = {"error", "skip", "substitute"};
 static const char *const states[] = {"opening", "running", "lost", "failed"};
+static const char *const variant_states[] = {"opening", "running", "leaving"};
 
 struct sums {
 	uint64_t reference, waits_on_dead, reader_ns, worker_ns;
@@ -120,6 +122,7 @@ static void put_node(struct json_out *out, const struct view *view)
 	json_out_member_u64(out, "samples_read", c->samples_read);
 	json_out_member_u64(out, "bytes_read", c->bytes_read);
 	json_out_member_u64(out, "samples_preprocessed", c->samples_preprocessed);
+	json_out_member_u64(out, "outputs", c->outputs);
 	json_out_member_u64(out, "hands", c->hands);
 	json_out_member_u64(out, "reference", sums.reference);
 	json_out_member_u64(out, "waits_on_dead", sums.waits_on_dead);
@@ -153,9 +156,65 @@ static const char *stream_waits_on(const struct stream *stream)
 	return stages[LAYOUT_STAGE_NONE];
 }
 
+/* What a variant does not share with the stream's first one. */
+static void put_difference(struct json_out *out, const struct variant *first,
+			   const struct variant *variant)
+{
+	char words[160] = "";
+
+	if (variant != first)
+		compare_words(variant->pipeline, first->pipeline, words, sizeof(words));
+	json_out_member_string(out, "differs", words);
+}
+
+static void put_variants(struct json_out *out, const struct stream *stream)
+{
+	const struct variant *first = NULL;
+
+	json_out_key(out, "variants");
+	json_out_array_begin(out);
+	for (unsigned i = 0; i < LAYOUT_MAX_VARIANTS; i++) {
+		const struct variant *variant = stream->variant[i];
+
+		if (!variant || variant->state == VARIANT_GONE)
+			continue;
+		first = first ? first : variant;
+		json_out_object_begin(out);
+		json_out_member_u64(out, "number", i);
+		json_out_member_string(out, "state", variant_states[variant->state]);
+		json_out_member_string(out, "pipeline", pipeline_canonical(variant->pipeline));
+		put_difference(out, first, variant);
+		json_out_member_u64(out, "jobs", variant->n_jobs);
+		json_out_member_u64(out, "slots", variant->slots);
+		json_out_member_u64(out, "slot_bytes", variant->board.geometry.slot_stride);
+		json_out_member_u64(out, "memory", variant->memory);
+		json_out_object_end(out);
+	}
+	json_out_array_end(out);
+}
+
+/* Of the first variant that is there; slot: of all of them. */
+static const char *pipeline_of(const struct stream *stream, uint64_t *ret_slot_bytes)
+{
+	const char *text = "";
+
+	*ret_slot_bytes = 0;
+	for (unsigned i = LAYOUT_MAX_VARIANTS; i-- > 0;) {
+		const struct variant *variant = stream->variant[i];
+
+		if (!variant || variant->state == VARIANT_GONE)
+			continue;
+		text = pipeline_canonical(variant->pipeline);
+		*ret_slot_bytes += variant->board.geometry.slot_stride;
+	}
+	return text;
+}
+
 static void put_stream(struct json_out *out, const struct stream *stream)
 {
-	const struct board_geometry *g = &stream->board.geometry;
+	uint64_t slot_bytes;
+	const char *pipeline = pipeline_of(stream, &slot_bytes);
+	const struct board_geometry *g = &stream->geometry;
 	struct carousel_totals totals;
 
 	carousel_totals(stream->carousel, &totals);
@@ -164,26 +223,28 @@ static void put_stream(struct json_out *out, const struct stream *stream)
 	json_out_member_string(out, "state", states[stream->state]);
 	json_out_member_string(out, "dataset", stream->source->path);
 	json_out_member_bool(out, "public", stream->domain->kind == DOMAIN_PUBLIC);
-	json_out_member_string(out, "pipeline", pipeline_canonical(stream->pipeline));
+	json_out_member_string(out, "pipeline", pipeline);
 	json_out_member_string(out, "policy", policies[stream->policy]);
 	json_out_member_u64(out, "samples", g->n_samples);
 	json_out_member_u64(out, "hand", g->hand);
 	json_out_member_u64(out, "grain", g->grain);
 	json_out_member_u64(out, "slots", stream->slots);
 	json_out_member_u64(out, "slots_max", g->max_slots);
-	json_out_member_u64(out, "slot_bytes", g->slot_stride);
+	json_out_member_u64(out, "slot_bytes", slot_bytes);
 	json_out_member_u64(out, "memory", stream->memory);
 	json_out_member_u64(out, "resident", totals.resident);
 	json_out_member_u64(out, "pinned", totals.pinned);
 	json_out_member_u64(out, "producing", fill_active(stream));
 	json_out_member_u64(out, "jobs", stream->n_jobs);
 	json_out_member_u64(out, "productions", totals.productions);
+	json_out_member_u64(out, "outputs", totals.outputs);
 	json_out_member_u64(out, "reference", totals.reference);
 	json_out_member_u64(out, "samples_read", stream->samples_read);
 	json_out_member_u64(out, "hands_per_epoch", (g->n_samples + g->hand - 1) / g->hand);
 	json_out_member_u64(out, "bad_samples", stream->bad.count);
-	json_out_member_double(out, "median_us", stream->median_us);
+	json_out_member_double(out, "median_us", stream->median_us[stream->variants]);
 	json_out_member_string(out, "waiting_on", stream_waits_on(stream));
+	put_variants(out, stream);
 	json_out_object_end(out);
 }
 
@@ -213,6 +274,7 @@ static void put_job(struct json_out *out, const struct job *job)
 	json_out_member_u64(out, "pid", (uint64_t)job->conn->pid);
 	json_out_member_u64(out, "uid", job->conn->uid);
 	json_out_member_u64(out, "stream", job->stream->lane.number);
+	json_out_member_u64(out, "variant", job->conn->variant->number);
 	json_out_member_u64(out, "batch", job->batch);
 	json_out_member_string(out, "order", plan_name(job->order));
 	json_out_member_u64(out, "epochs", job->epochs);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Streams: made for the first job that asks, shared by all who ask for the same.
+ * Streams: made for the first job that asks, shared by all who ask for the same, and by those who ask
+ * for other pipelines over the same samples, as further variants.
  *
- * The key is the hash of path, dataset version, pipeline (canonical text and pixel version) and
- * policy: jobs with the same key read the same bytes. A new stream's slots are mapped writable by
- * the worker parent first and sealed only then (FUTURE_WRITE), so the order of steps is fixed: ADD,
- * ADDED, seal, GO. From the seal on nobody can map them writable, not even this process. How it ends:
- * stream_end.c.
+ * The key is the hash of path, dataset version and policy, a variant's also of the pipeline (canonical
+ * text and pixel version): jobs with the same variant read the same bytes. A variant's slots are mapped
+ * writable by the worker parent first and sealed only then (FUTURE_WRITE), so the order of steps is
+ * fixed: ADD, ADDED, seal, GO. From the seal on nobody can map them writable, not even this process.
+ * How a stream ends: stream_end.c; how much memory it may have: stream_room.c.
  */
 #include "daemon/stream.h"
 
@@ -24,6 +25,7 @@
 #include "daemon/pump.h"
 #include "daemon/source.h"
 #include "libaccess/libaccess.h"
+#include "pipeline/compare.h"
 #include "pipeline/pipeline.h"
 
 _Static_assert((int)PIPELINE_U8 == (int)LAYOUT_U8 && (int)PIPELINE_I64 == (int)LAYOUT_I64 &&
@@ -41,79 +43,34 @@ struct stream *stream_of_lane(struct domain *domain, uint32_t lane)
 	return NULL;
 }
 
-static void make_key(const struct request *request, const struct source *source,
-		     struct hash_id *ret)
+/* Of the stream, and of its variant. */
+static void make_keys(const struct request *request, const struct source *source,
+		      struct hash_id *ret_stream, struct hash_id *ret_variant)
 {
-	struct hash_id pipeline;
+	struct hash_id both[2];
 	struct hash *hash;
 
-	if (hash_new(&hash)) {
-		memset(ret, 0, sizeof(*ret));
+	memset(ret_stream, 0, sizeof(*ret_stream));
+	memset(ret_variant, 0, sizeof(*ret_variant));
+	if (hash_new(&hash))
 		return;
-	}
-	pipeline_hash(request->pipeline, &pipeline);
 	hash_add(hash, source->path, strlen(source->path) + 1);
 	hash_add(hash, dataset_version(source->dataset), sizeof(struct hash_id));
-	hash_add(hash, &pipeline, sizeof(pipeline));
 	hash_add_u64(hash, request->policy);
-	hash_finish(hash, ret);
+	hash_finish(hash, ret_stream);
 	hash_free(hash);
+	both[0] = *ret_stream;
+	pipeline_hash(request->pipeline, &both[1]);
+	hash_of(both, sizeof(both), ret_variant);
 }
 
 /* ---- a new stream ---- */
 
-static uint64_t left_of(uint64_t budget, uint64_t used)
-{
-	return budget - BASE_MIN(used, budget);
-}
-
-/* What is left to the tenant: of the node's budget, and of his share of it. */
-static uint64_t free_bytes(const struct domain *payer)
-{
-	const struct node *node = payer->node;
-	uint64_t of_share = left_of(tenant_memory_most(node), tenant_memory(payer));
-
-	return BASE_MIN(left_of(node->memory_budget, node->memory_used), of_share);
-}
-
-/* The limit that leaves him so little, and its name. */
-static uint64_t limit_of(const struct domain *payer, const char **ret_name)
-{
-	const struct node *node = payer->node;
-	bool is_bound = tenant_is_bound(payer);
-
-	*ret_name = is_bound ? "a user's share, parameter `tenant_memory`" : node->memory_source;
-	return is_bound ? tenant_memory_most(node) : node->memory_budget;
-}
-
-void stream_account(struct stream *stream, int64_t bytes)
+void stream_account(struct stream *stream, struct domain *payer, int64_t bytes)
 {
 	stream->memory = (uint64_t)((int64_t)stream->memory + bytes);
 	stream->node->memory_used = (uint64_t)((int64_t)stream->node->memory_used + bytes);
-	stream->payer->memory = (uint64_t)((int64_t)stream->payer->memory + bytes);
-}
-
-static void describe_fields(const struct pipeline *pipeline, struct board_geometry *geometry)
-{
-	const struct pipeline_field *from;
-	unsigned n = pipeline_fields(pipeline, &from);
-	struct layout_field *index = &geometry->field[n];
-
-	for (unsigned i = 0; i < n; i++) {
-		struct layout_field *field = &geometry->field[i];
-
-		memcpy(field->name, from[i].name, sizeof(field->name));
-		field->dtype = from[i].dtype;
-		field->where = LAYOUT_IN_SLOT;
-		field->ndim = from[i].ndim;
-		memcpy(field->shape, from[i].shape, sizeof(field->shape));
-		field->sample_bytes = from[i].bytes;
-	}
-	strcpy(index->name, "index");
-	index->dtype = LAYOUT_I64;
-	index->where = LAYOUT_IN_BOARD;
-	index->sample_bytes = sizeof(int64_t);
-	geometry->n_fields = n + 1;
+	payer->memory = (uint64_t)((int64_t)payer->memory + bytes);
 }
 
 static uint64_t draw_seed(const struct node *node)
@@ -155,10 +112,10 @@ static int plan_memory(const struct conn *conn, struct board_geometry *geometry,
 	geometry->grain = deal_grain_of(n);
 	geometry->seed = draw_seed(node);
 	memcpy(geometry->dataset, dataset_version(dataset), sizeof(geometry->dataset));
-	describe_fields(request->pipeline, geometry);
+	variant_describe_fields(request->pipeline, geometry);
 	do {
-		ask.available = free_bytes(conn->domain);
-		ask.budget = limit_of(conn->domain, &ask.source);
+		ask.available = stream_free_bytes(conn->domain);
+		ask.budget = stream_limit_of(conn->domain, &ask.source);
 		r = admit_stream(&ask, geometry, plan, diag);
 	} while (r == ADMIT_E_MEMORY && stream_free_idle(conn->domain));
 	return r;
@@ -181,7 +138,7 @@ static uint16_t free_lane_number(struct node *node)
 
 static int make_carousel(struct stream *stream)
 {
-	const struct board_geometry *geometry = &stream->board.geometry;
+	const struct board_geometry *geometry = &stream->geometry;
 	struct carousel_config config = {
 	    .n = geometry->n_samples,
 	    .hand = geometry->hand,
@@ -190,7 +147,6 @@ static int make_carousel(struct stream *stream)
 	    .producing = (uint32_t)stream->node->param.producing,
 	    .seed = geometry->seed,
 	    .first_lap = draw_first_lap(),
-	    .usable_again = !pipeline_is_random(stream->pipeline),
 	};
 
 	memcpy(config.version, geometry->dataset, sizeof(config.version));
@@ -210,44 +166,26 @@ static void on_linger(void *arg)
 		stream_free(stream);
 }
 
-/* Jobs get a descriptor that cannot even reserve memory. */
-static int reopen_for_reading(int fd, int *ret)
-{
-	char path[64];
-
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	*ret = open(path, O_RDONLY | O_CLOEXEC);
-	return *ret < 0 ? -errno : 0;
-}
-
-static int make_memory(struct stream *stream, struct board_geometry *geometry,
-		       const struct admit_plan *plan)
+static int make_memory(struct stream *stream, const struct admit_plan *plan)
 {
 	struct node *node = stream->node;
-	int r = board_new(geometry, &stream->board, &stream->board_fd);
+	int r =
+	    lane_new(free_lane_number(node), (uint32_t)node->param.producing, stream->geometry.hand,
+		     plan->arena_bytes, &stream->lane, &stream->lane_fd, &stream->arena_fd);
 
-	if (!r)
-		r = board_slots_new(geometry, &stream->slots_fd);
-	if (!r)
-		r = reopen_for_reading(stream->slots_fd, &stream->slots_read_fd);
-	if (!r)
-		r = lane_new(free_lane_number(node), (uint32_t)node->param.producing,
-			     geometry->hand, plan->arena_bytes, &stream->lane, &stream->lane_fd,
-			     &stream->arena_fd);
 	if (!r)
 		r = arena_init(&stream->arena, plan->arena_bytes,
-			       (uint32_t)node->param.producing * geometry->hand + 1);
+			       (uint32_t)node->param.producing * stream->geometry.hand + 1);
 	if (r)
 		return r;
-	stream->fixed_bytes = plan->fixed_bytes;
-	stream_account(stream, (int64_t)plan->fixed_bytes);
-	return reserve_begin(stream, plan->slots);
+	stream->fixed_bytes = plan->fixed_bytes - stream->geometry.board_bytes;
+	stream_account(stream, stream->payer, (int64_t)stream->fixed_bytes);
+	return 0;
 }
 
-static int stream_build(struct stream *stream, struct board_geometry *geometry,
-			const struct admit_plan *plan)
+static int stream_build(struct stream *stream, const struct admit_plan *plan)
 {
-	int r = make_memory(stream, geometry, plan);
+	int r = make_memory(stream, plan);
 
 	if (!r)
 		r = fill_init(stream);
@@ -260,7 +198,50 @@ static int stream_build(struct stream *stream, struct board_geometry *geometry,
 	return r;
 }
 
-static struct stream *stream_new(struct conn *conn, const struct hash_id *key)
+/* conn's pipeline becomes a variant with so many slots at first. */
+static int add_variant(struct stream *stream, struct conn *conn, const struct hash_id *key,
+		       const struct board_geometry *geometry, uint32_t slots)
+{
+	struct variant *variant;
+	int r = variant_new(stream, conn->request.pipeline, key, geometry, conn->domain, &variant);
+
+	if (r)
+		return r;
+	r = reserve_begin(variant, slots);
+	if (r) {
+		variant->pipeline = NULL; /* still conn's */
+		variant_free(variant);
+		return r;
+	}
+	conn->request.pipeline = NULL;
+	conn->variant = variant;
+	workers_add(&stream->domain->workers, variant);
+	return 0;
+}
+
+static struct stream *stream_make(struct conn *conn, const struct hash_id *key,
+				  const struct board_geometry *geometry)
+{
+	struct stream *stream = calloc(1, sizeof(*stream));
+
+	if (!stream)
+		return NULL;
+	stream->domain = conn->source->domain;
+	stream->payer = domain_ref(conn->domain);
+	stream->node = conn->node;
+	stream->number = ++conn->node->next_id;
+	stream->lane_fd = stream->arena_fd = -1;
+	stream->key = *key;
+	stream->geometry = *geometry;
+	stream->policy = conn->request.policy;
+	stream->source = conn->source;
+	stream->source->users++;
+	LIST_INSERT_HEAD(&stream->domain->streams, stream, link);
+	return stream;
+}
+
+static struct stream *stream_new(struct conn *conn, const struct hash_id *key,
+				 const struct hash_id *variant_key)
 {
 	struct board_geometry geometry = {0};
 	struct admit_plan plan;
@@ -268,25 +249,13 @@ static struct stream *stream_new(struct conn *conn, const struct hash_id *key)
 	struct stream *stream;
 	int r = plan_memory(conn, &geometry, &plan, &diag);
 
-	if (r || !(stream = calloc(1, sizeof(*stream)))) {
+	if (r || !(stream = stream_make(conn, key, &geometry))) {
 		conn_refuse(conn, r == ADMIT_E_BAD ? OA_E_REFUSED : OA_E_MEMORY, diag.text);
 		return NULL;
 	}
-	stream->domain = conn->source->domain;
-	stream->payer = domain_ref(conn->domain);
-	stream->node = conn->node;
-	stream->number = ++conn->node->next_id;
-	stream->slots_fd = stream->slots_read_fd = stream->board_fd = stream->lane_fd =
-	    stream->arena_fd = -1;
-	stream->key = *key;
-	memcpy(geometry.stream, key, sizeof(geometry.stream));
-	stream->policy = conn->request.policy;
-	stream->pipeline = base_take_ptr(conn->request.pipeline);
-	stream->source = conn->source;
-	stream->source->users++;
-	stream->median_us = 1000;
-	LIST_INSERT_HEAD(&stream->domain->streams, stream, link);
-	r = stream_build(stream, &geometry, &plan);
+	r = stream_build(stream, &plan);
+	if (!r)
+		r = add_variant(stream, conn, variant_key, &geometry, plan.slots);
 	if (r) {
 		diag_set(&diag, "cannot make the stream's memory: %s",
 			 strerror(r < 0 ? -r : EINVAL));
@@ -297,7 +266,6 @@ static struct stream *stream_new(struct conn *conn, const struct hash_id *key)
 	log_line(LOG_LEVEL_INFO, "stream-open", "lane=%u hand=%u slots=%u memory=%llu samples=%llu",
 		 stream->lane.number, geometry.hand, plan.slots, (unsigned long long)stream->memory,
 		 (unsigned long long)geometry.n_samples);
-	workers_add(&stream->domain->workers, stream);
 	reading_attach(&stream->domain->reading, stream->source->id, stream->lane.number,
 		       stream->lane_fd, stream->arena_fd);
 	return stream;
@@ -321,25 +289,111 @@ static bool may_have_another(struct conn *conn)
 	return false;
 }
 
+/* ---- an existing one ---- */
+
+static bool is_open(const struct stream *stream, const struct hash_id *key)
+{
+	return stream->state <= STREAM_RUNS && !stream->removing &&
+	       memcmp(&stream->key, key, sizeof(*key)) == 0;
+}
+
+static struct variant *find_variant(const struct conn *conn, const struct hash_id *stream_key,
+				    const struct hash_id *key)
+{
+	const struct stream *stream;
+
+	LIST_FOREACH(stream, &conn->source->domain->streams, link)
+	for (unsigned i = 0; i < LAYOUT_MAX_VARIANTS && is_open(stream, stream_key); i++) {
+		struct variant *variant = stream->variant[i];
+
+		if (variant_is_open(variant) && memcmp(&variant->key, key, sizeof(*key)) == 0)
+			return variant;
+	}
+	return NULL;
+}
+
+/* Any variant will do for the comparison: those of a stream decode alike. */
+static bool decodes_alike(const struct stream *stream, const struct pipeline *pipeline)
+{
+	for (unsigned i = 0; i < LAYOUT_MAX_VARIANTS; i++)
+		if (variant_is_open(stream->variant[i]))
+			return compare_can_meet(stream->variant[i]->pipeline, pipeline);
+	return false;
+}
+
+/* A stream that decodes the same and may have another variant. */
+static struct stream *find_kin(struct conn *conn, const struct hash_id *key)
+{
+	const unsigned most = (unsigned)conn->node->param.variants;
+	struct stream *stream;
+
+	LIST_FOREACH(stream, &conn->source->domain->streams, link)
+	{
+		if (most == 1 || !is_open(stream, key) ||
+		    !decodes_alike(stream, conn->request.pipeline))
+			continue;
+		if (variant_numbers(stream) < most)
+			return stream;
+		snprintf(conn->apart, sizeof(conn->apart),
+			 ": the one that decodes the same has its most pipelines, %u", most);
+	}
+	return NULL;
+}
+
+/* A variant more of the stream. false: there is no room, and why in conn->apart. */
+static bool join_kin(struct conn *conn, struct stream *stream, const struct hash_id *key)
+{
+	struct board_geometry geometry;
+	char why[160] = "is not possible";
+	uint32_t slots = 0;
+	bool fits;
+
+	stream->n_conns++; /* kept while others are freed to make room */
+	fits = variant_plan(stream, conn->request.pipeline, &geometry) == 0 &&
+	       stream_make_room_for(stream, &geometry, conn->domain, &slots, why, sizeof(why)) &&
+	       add_variant(stream, conn, key, &geometry, slots) == 0;
+	stream->n_conns--;
+	if (!fits) {
+		snprintf(conn->apart, sizeof(conn->apart), ": to share decode %s", why);
+		return false;
+	}
+	conn->apart[0] = '\0';
+	log_line(LOG_LEVEL_INFO, "variant-open", "lane=%u variant=%u slots=%u memory=%llu",
+		 stream->lane.number, conn->variant->number, slots,
+		 (unsigned long long)stream->memory);
+	return true;
+}
+
+/* Sets conn->variant; false: refused. */
+static bool find_or_make(struct conn *conn)
+{
+	struct hash_id key, variant_key;
+	struct stream *kin;
+
+	make_keys(&conn->request, conn->source, &key, &variant_key);
+	conn->variant = find_variant(conn, &key, &variant_key);
+	if (conn->variant)
+		return true;
+	kin = find_kin(conn, &key);
+	if (kin && join_kin(conn, kin, &variant_key))
+		return true;
+	return may_have_another(conn) && stream_new(conn, &key, &variant_key);
+}
+
 void stream_request(struct conn *conn)
 {
 	struct stream *stream;
-	struct hash_id key;
 
-	make_key(&conn->request, conn->source, &key);
-	LIST_FOREACH(stream, &conn->source->domain->streams, link)
-	if (stream->state <= STREAM_RUNS && !stream->removing &&
-	    memcmp(&stream->key, &key, sizeof(key)) == 0)
-		break;
-	if (!stream && may_have_another(conn))
-		stream = stream_new(conn, &key);
-	if (!stream)
+	conn->apart[0] = '\0';
+	if (!find_or_make(conn))
 		return;
+	stream = conn->variant->stream;
 	loop_timer_stop(stream->linger_timer);
+	variant_ref(conn->variant);
 	stream->n_conns++;
 	conn->stream = stream;
 	conn->state = CONN_WAITS_STREAM;
-	if (stream->state == STREAM_RUNS)
+	if (stream->state == STREAM_RUNS && conn->variant->state == VARIANT_RUNS)
 		conn_stream_ready(conn);
 }
 
@@ -352,35 +406,47 @@ static void tell_waiting(struct stream *stream)
 
 	for (conn = LIST_FIRST(&stream->node->conns); conn; conn = next) {
 		next = LIST_NEXT(conn, link);
-		if (conn->stream == stream && conn->state == CONN_WAITS_STREAM)
+		if (conn->stream == stream && conn->state == CONN_WAITS_STREAM &&
+		    conn->variant->state == VARIANT_RUNS)
 			conn_stream_ready(conn);
 	}
 }
 
-static void start_when_ready(struct stream *stream)
+void stream_settle(struct stream *stream)
 {
-	if (stream->state != STREAM_OPENING || !stream->workers_ready || !stream->reader_ready ||
-	    !stream->slots)
+	variant_settle(stream);
+	if (stream->state == STREAM_OPENING && stream->reader_ready && stream->slots)
+		stream->state = STREAM_RUNS;
+	if (stream->state != STREAM_RUNS)
 		return;
-	stream->state = STREAM_RUNS;
 	tell_waiting(stream);
+	pump_soon(stream);
 }
 
-void stream_workers_added(struct domain *domain, uint32_t lane)
+void stream_workers_added(struct domain *domain, uint32_t lane, uint64_t number)
 {
 	struct stream *stream = stream_of_lane(domain, lane);
-	int r;
+	struct variant *variant = stream ? variant_of(stream, number) : NULL;
 
-	if (!stream || stream->workers_ready || stream->state != STREAM_OPENING)
+	if (!variant || variant->is_mapped || variant->state != VARIANT_OPENING ||
+	    stream->state > STREAM_RUNS)
 		return;
-	r = board_slots_seal(stream->slots_fd);
-	if (r) {
-		stream_fail(stream, OA_E_REFUSED, "the kernel refuses to seal the slots' memory");
+	if (board_slots_seal(variant->slots_fd)) {
+		variant_fail(variant, OA_E_REFUSED, "the kernel refuses to seal the slots' memory");
 		return;
 	}
-	stream->workers_ready = true;
+	variant->is_mapped = true;
 	workers_go(&domain->workers, lane);
-	start_when_ready(stream);
+	stream_settle(stream);
+}
+
+void stream_variant_removed(struct domain *domain, uint32_t lane, uint64_t number)
+{
+	struct stream *stream = stream_of_lane(domain, lane);
+	struct variant *variant = stream ? variant_of(stream, number) : NULL;
+
+	if (variant)
+		variant_removed(variant);
 }
 
 void stream_lane_attached(struct domain *domain, uint32_t lane)
@@ -392,7 +458,7 @@ void stream_lane_attached(struct domain *domain, uint32_t lane)
 	stream->reader_ready = true;
 	if (stream->state == STREAM_RUNS)
 		bell_ring_all(domain->bell);
-	start_when_ready(stream);
+	stream_settle(stream);
 }
 
 void stream_read_failed(struct domain *domain, uint32_t lane, uint64_t block, uint64_t task,
@@ -414,66 +480,13 @@ void stream_lane_refused(struct domain *domain, uint32_t lane, const char *text)
 		stream_fail(stream, OA_E_REFUSED, text);
 }
 
-static int refuse_job(const struct stream *stream, unsigned ranks, struct diag *diag)
+void stream_variant_refused(struct domain *domain, uint32_t lane, uint64_t number, const char *text)
 {
-	const struct board_geometry *geometry = &stream->board.geometry;
-	char slot[32], left[32], budget[32];
-	const char *name;
-	uint64_t most = limit_of(stream->payer, &name);
+	struct stream *stream = stream_of_lane(domain, lane);
+	struct variant *variant = stream ? variant_of(stream, number) : NULL;
 
-	base_format_bytes(geometry->slot_stride, slot, sizeof(slot));
-	base_format_bytes(free_bytes(stream->payer), left, sizeof(left));
-	base_format_bytes(most, budget, sizeof(budget));
-	diag_set(
-	    diag,
-	    "job number %u of this stream needs %u slots of %s each; it has %u and may have %u, "
-	    "and %s of the budget of %s (%s) is free: raise `memory` or `slots`",
-	    ranks, admit_least_slots(ranks), slot, stream->slots, geometry->max_slots, left, budget,
-	    name);
-	return STREAM_E_MEMORY;
-}
-
-int stream_make_room(struct stream *stream, struct diag *diag)
-{
-	struct node *node = stream->node;
-	const struct board_geometry *geometry = &stream->board.geometry;
-	unsigned ranks = stream->n_jobs + 1;
-	uint32_t wanted =
-	    BASE_MIN(admit_wanted_slots(ranks, (uint32_t)node->param.slots), geometry->max_slots);
-	uint32_t least = admit_least_slots(ranks);
-	uint32_t paid = stream->reserve.pid ? stream->reserve.to : stream->slots;
-	uint64_t affordable;
-
-	do
-		affordable = paid + free_bytes(stream->payer) / geometry->slot_stride;
-	while (affordable < least && least <= geometry->max_slots &&
-	       stream_free_idle(stream->payer));
-	wanted = (uint32_t)BASE_MIN((uint64_t)wanted, affordable);
-	if (!stream->full && reserve_begin(stream, wanted))
-		return refuse_job(stream, ranks, diag);
-	if (stream->slots >= least)
-		return 0;
-	stream->full = false; /* the next job may ask the kernel again */
-	return stream->reserve.pid ? STREAM_E_LATER : refuse_job(stream, ranks, diag);
-}
-
-void stream_reserved(struct stream *stream, uint32_t slots, bool all_of_them)
-{
-	stream->full = !all_of_them;
-	if (stream->state > STREAM_RUNS)
-		return;
-	stream->slots += slots;
-	if (!stream->slots || carousel_add_slots(stream->carousel, slots)) {
-		stream_fail(stream, OA_E_MEMORY,
-			    "the kernel has no memory for the stream's slots: "
-			    "lower `memory`, or raise the cgroup's limit");
-		return;
-	}
-	start_when_ready(stream);
-	if (stream->state == STREAM_RUNS) {
-		tell_waiting(stream);
-		pump_soon(stream);
-	}
+	if (variant_is_open(variant))
+		variant_fail(variant, OA_E_REFUSED, text);
 }
 
 /* ---- its processes begin again ---- */
@@ -484,8 +497,9 @@ void stream_workers_started(struct domain *domain)
 	struct stream *stream;
 
 	LIST_FOREACH(stream, &domain->streams, link)
-	if (stream->state == STREAM_OPENING && !stream->workers_ready)
-		workers_add(&domain->workers, stream);
+	for (unsigned i = 0; i < LAYOUT_MAX_VARIANTS && stream->state == STREAM_OPENING; i++)
+		if (variant_is_open(stream->variant[i]) && !stream->variant[i]->is_mapped)
+			workers_add(&domain->workers, stream->variant[i]);
 }
 
 void stream_source_reopened(struct source *source)

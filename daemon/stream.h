@@ -3,9 +3,10 @@
 #define DAEMON_STREAM_H
 
 /*
- * A stream: slots, lane, carousel and jobs of one (dataset version, pipeline, policy).
+ * A stream: lane, carousel and jobs of one (dataset version, policy), with one pipeline or several that
+ * share their decoding, its variants (variant.h), each with slots of its own.
  *
- *   OPENING --parent ADDED (then sealed) and reader ATTACHED--> RUNS --last job gone, linger--> freed
+ *   OPENING --a variant is mapped, sealed, reserved; reader ATTACHED--> RUNS --last job gone, linger--> freed
  *   any --its worker parent died, or the source changed, or a fault--> LOST or FAILED
  *
  * LOST and FAILED: jobs are told, the memory is counted until the last connection that maps it hangs
@@ -20,7 +21,7 @@
 #include "daemon/fill.h"
 #include "daemon/group.h"
 #include "daemon/loop.h"
-#include "daemon/reserve.h"
+#include "daemon/variant.h"
 #include "sched/carousel.h"
 #include "shmring/board.h"
 #include "shmring/lane.h"
@@ -31,7 +32,6 @@ struct domain;
 struct source;
 struct conn;
 struct job;
-struct pipeline;
 
 enum stream_state { STREAM_OPENING, STREAM_RUNS, STREAM_LOST, STREAM_FAILED };
 
@@ -39,22 +39,20 @@ struct stream {
 	LIST_ENTRY(stream) link;
 	struct domain *domain;
 	struct node *node;    /* the domain's */
-	struct domain *payer; /* whose share its memory is; a reference */
+	struct domain *payer; /* whose share lane and arena are; a reference */
 	uint64_t number;      /* rises with each stream */
 	enum stream_state state;
 	struct source *source; /* a reference */
-	struct pipeline *pipeline;
 	enum proto_policy policy;
-	struct hash_id key;
-	bool workers_ready, reader_ready;
+	struct hash_id key; /* of path, version and policy */
+	bool reader_ready;
 
-	struct board board;
+	struct board_geometry geometry; /* hand, grain, most slots, ... of all its variants */
+	struct variant *variant[LAYOUT_MAX_VARIANTS]; /* by number; NULL: none */
 	struct lane lane;
-	int slots_fd, slots_read_fd, board_fd, lane_fd, arena_fd;
-	uint32_t slots;               /* reserved so far */
-	uint64_t fixed_bytes, memory; /* board + lane + arena; all that is accounted to it */
-
-	struct reserve reserve; /* more slots, under way */
+	int lane_fd, arena_fd;
+	uint32_t slots;               /* that all variants have */
+	uint64_t fixed_bytes, memory; /* lane + arena; all that is accounted to it */
 
 	struct carousel *carousel;
 	struct job *job[CAROUSEL_MAX_JOBS];
@@ -63,22 +61,23 @@ struct stream {
 
 	struct arena arena;
 	struct fill fill[LAYOUT_MAX_BLOCKS];
-	uint64_t orders;  /* productions started */
-	double median_us; /* of a sample's time in a worker */
+	uint64_t orders;   /* productions started */
+	uint32_t variants; /* of the hand that was begun last, a bit each */
+	double
+	    median_us[1 << LAYOUT_MAX_VARIANTS]; /* of a sample's time in a worker, by variants */
 	struct bad bad;
 	uint64_t samples_read, bytes_read, samples_done;
 
 	struct loop_watch *pump_timer, *linger_timer;
-	bool full;     /* the kernel gave no more memory for slots */
 	bool removing; /* parent and reader were told to let go */
 };
 
-/* The stream for conn's request over its (ready) source: an existing one or a new one, as far as
- * memory allows. Sets conn->stream; conn_stream_ready() follows, at once or later. Refuses the
- * connection otherwise. */
+/* The variant for conn's request over its (ready) source: an existing one, a new one of a stream that
+ * decodes the same, or one of a new stream, as far as memory allows. Sets conn->stream and variant;
+ * conn_stream_ready() follows, at once or later. Refuses the connection otherwise. */
 void stream_request(struct conn *conn);
-/* A connection of the stream is gone. */
-void stream_unref(struct stream *stream);
+/* A connection leaves its stream. */
+void stream_unref(struct conn *conn);
 void stream_free(struct stream *stream);
 /* Has the stream slots for one more job? 0; STREAM_E_LATER: they are being reserved, its connection
  * is told by conn_stream_ready(); STREAM_E_MEMORY with diag: refused with the numbers. Asks for the
@@ -86,26 +85,40 @@ void stream_free(struct stream *stream);
 enum { STREAM_E_LATER = 1, STREAM_E_MEMORY = 2 };
 int stream_make_room(struct stream *stream, struct diag *diag);
 /* From reserve.c: so many slots more; all_of_them: as many as were asked for. */
-void stream_reserved(struct stream *stream, uint32_t slots, bool all_of_them);
+void stream_reserved(struct variant *variant, uint32_t slots, bool all_of_them);
+/* Makes room for a further variant with this geometry. false: there is none, and why in ret. *ret_slots:
+ * how many it must have. */
+bool stream_make_room_for(struct stream *stream, const struct board_geometry *geometry,
+			  const struct domain *payer, uint32_t *ret_slots, char *ret, size_t size);
+/* What is left to the tenant: of the node's budget, and of his share of it; the limit that leaves him so
+ * little, and its name. */
+uint64_t stream_free_bytes(const struct domain *payer);
+uint64_t stream_limit_of(const struct domain *payer, const char **ret_name);
+/* Runs what can run, and lets those who wait for it try. */
+void stream_settle(struct stream *stream);
 /* No further work: jobs get FAILED (code, text), or LOST. */
 void stream_fail(struct stream *stream, uint64_t code, const char *text);
-/* More or less memory is the stream's. */
-void stream_account(struct stream *stream, int64_t bytes);
-/* Frees the oldest stream that no connection has, if that makes room for the tenant of domain. false:
- * there is none. */
+/* More or less memory is the stream's, of payer's share. */
+void stream_account(struct stream *stream, struct domain *payer, int64_t bytes);
+/* Frees the oldest stream that no connection has, or a variant, if that makes room for the tenant of
+ * domain. false: there is none. */
 bool stream_free_idle(struct domain *domain);
 /* The oldest such one that the tenant of domain pays for. */
 bool stream_free_idle_of(struct domain *domain);
 struct stream *stream_of_lane(struct domain *domain,
 			      uint32_t lane); /* NULL: none, or it was let go */
-uint64_t stream_patience_ns(struct domain *domain, uint32_t lane); /* how long a sample may take */
+/* How long a sample of the hand in that block may take. */
+uint64_t stream_patience_ns(struct domain *domain, uint32_t lane, uint32_t block);
 
 /* from workers.c, reading.c, source.c */
-void stream_workers_added(struct domain *domain, uint32_t lane);
+void stream_workers_added(struct domain *domain, uint32_t lane, uint64_t variant);
+void stream_variant_removed(struct domain *domain, uint32_t lane, uint64_t variant);
 void stream_lane_attached(struct domain *domain, uint32_t lane);
 void stream_read_failed(struct domain *domain, uint32_t lane, uint64_t block, uint64_t task,
 			uint64_t sample); /* the reader says so */
 void stream_lane_refused(struct domain *domain, uint32_t lane, const char *text);
+void stream_variant_refused(struct domain *domain, uint32_t lane, uint64_t variant,
+			    const char *text);
 void stream_worker_died(struct domain *domain, uint32_t owner, enum layout_fail stage, int status);
 void stream_workers_died(struct domain *domain);    /* jobs are LOST: they open again */
 void stream_workers_started(struct domain *domain); /* streams asked for meanwhile go on */

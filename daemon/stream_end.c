@@ -16,7 +16,6 @@
 #include "daemon/pump.h"
 #include "daemon/source.h"
 #include "libaccess/libaccess.h"
-#include "pipeline/pipeline.h"
 
 /* ---- ending ---- */
 
@@ -48,7 +47,6 @@ void stream_free(struct stream *stream)
 {
 	log_line(LOG_LEVEL_INFO, "stream-end", "lane=%u memory=%llu", stream->lane.number,
 		 (unsigned long long)stream->memory);
-	reserve_cancel(stream);
 	detach(stream);
 	add_totals(stream);
 	LIST_REMOVE(stream, link);
@@ -61,46 +59,68 @@ void stream_free(struct stream *stream)
 	bad_fini(&stream->bad);
 	if (stream->lane.head)
 		lane_detach(&stream->lane);
-	if (stream->board.map)
-		board_detach(&stream->board);
-	base_close(&stream->slots_fd);
-	base_close(&stream->slots_read_fd);
-	base_close(&stream->board_fd);
+	for (unsigned i = 0; i < LAYOUT_MAX_VARIANTS; i++)
+		if (stream->variant[i])
+			variant_free(stream->variant[i]);
 	base_close(&stream->lane_fd);
 	base_close(&stream->arena_fd);
-	pipeline_free(stream->pipeline);
 	source_unref(stream->source);
-	stream_account(stream, -(int64_t)stream->memory);
+	stream_account(stream, stream->payer, -(int64_t)stream->fixed_bytes);
 	domain_unref(stream->payer);
 	free(stream);
 }
 
-/* Who pays for a public stream may leave it to others; then one of them pays. */
-static void pass_on_payment(struct stream *stream)
+/* Who pays for a part of a public stream may leave it to others; then one of them pays. NULL: it stays
+ * as it is. variant: NULL for what all have in common. */
+static struct domain *heir_of(const struct stream *stream, const struct variant *variant,
+			      const struct domain *payer)
 {
 	const struct conn *conn;
 	struct domain *heir = NULL;
 
 	LIST_FOREACH(conn, &stream->node->conns, link)
 	{
-		if (conn->stream != stream)
+		if (conn->stream != stream || (variant && conn->variant != variant))
 			continue;
-		if (conn->domain == stream->payer)
-			return;
+		if (conn->domain == payer)
+			return NULL;
 		heir = conn->domain;
 	}
-	if (!heir)
-		return;
-	stream->payer->memory -= stream->memory;
-	domain_unref(stream->payer);
-	stream->payer = domain_ref(heir);
-	stream->payer->memory += stream->memory;
+	return heir;
 }
 
-void stream_unref(struct stream *stream)
+static void pass_on(struct domain **payer, struct domain *heir, uint64_t bytes)
 {
+	if (!heir)
+		return;
+	(*payer)->memory -= bytes;
+	domain_unref(*payer);
+	*payer = domain_ref(heir);
+	heir->memory += bytes;
+}
+
+static void pass_on_payment(struct stream *stream)
+{
+	pass_on(&stream->payer, heir_of(stream, NULL, stream->payer), stream->fixed_bytes);
+	for (unsigned i = 0; i < LAYOUT_MAX_VARIANTS; i++) {
+		struct variant *variant = stream->variant[i];
+
+		if (variant_is_open(variant))
+			pass_on(&variant->payer, heir_of(stream, variant, variant->payer),
+				variant->memory);
+	}
+}
+
+void stream_unref(struct conn *conn)
+{
+	struct stream *stream = conn->stream;
+	struct variant *variant = conn->variant;
+
+	conn->stream = NULL;
+	conn->variant = NULL;
 	if (stream->domain->kind == DOMAIN_PUBLIC)
 		pass_on_payment(stream);
+	variant_unref(variant);
 	if (--stream->n_conns)
 		return;
 	if (stream->state == STREAM_RUNS && !stream->node->draining)
@@ -128,6 +148,18 @@ static bool free_oldest(struct node *node, const struct domain *payer)
 	return oldest != NULL;
 }
 
+static bool free_variant(struct node *node, const struct domain *payer)
+{
+	struct stream *stream;
+	struct domain *domain;
+
+	LIST_FOREACH(domain, &node->domains, link)
+	LIST_FOREACH(stream, &domain->streams, link)
+	if (variant_free_idle(stream, payer))
+		return true;
+	return false;
+}
+
 bool stream_free_idle_of(struct domain *domain)
 {
 	return free_oldest(domain->node, domain);
@@ -135,7 +167,9 @@ bool stream_free_idle_of(struct domain *domain)
 
 bool stream_free_idle(struct domain *domain)
 {
-	return free_oldest(domain->node, tenant_is_bound(domain) ? domain : NULL);
+	const struct domain *payer = tenant_is_bound(domain) ? domain : NULL;
+
+	return free_oldest(domain->node, payer) || free_variant(domain->node, payer);
 }
 
 /* Ends the stream in `state`; each job is told by fn. */
@@ -183,14 +217,17 @@ void stream_fail(struct stream *stream, uint64_t code, const char *text)
 
 /* ---- deaths of others ---- */
 
-uint64_t stream_patience_ns(struct domain *domain, uint32_t lane)
+/* Each variant has a right to as much as it would have alone. */
+uint64_t stream_patience_ns(struct domain *domain, uint32_t lane, uint32_t block)
 {
 	const struct stream *stream = stream_of_lane(domain, lane);
 	uint64_t least = domain->node->param.sample_timeout_ms * UINT64_C(1000000);
+	uint32_t variants = stream ? fill_variants(stream, block) : 0;
 
-	if (!stream)
+	if (!variants)
 		return least;
-	return BASE_MAX(least, (uint64_t)(50e3 * BASE_MAX(stream->median_us, 0.0)));
+	least *= (uint64_t)__builtin_popcount(variants);
+	return BASE_MAX(least, (uint64_t)(50e3 * BASE_MAX(stream->median_us[variants], 0.0)));
 }
 
 void stream_worker_died(struct domain *domain, uint32_t owner, enum layout_fail stage, int status)

@@ -44,11 +44,11 @@ static void send_number(struct workers *workers, uint16_t type, uint16_t key, ui
 	send_message(workers, &out);
 }
 
-void workers_add(struct workers *workers, struct stream *stream)
+void workers_add(struct workers *workers, const struct variant *variant)
 {
-	const struct board_geometry *geometry = &stream->board.geometry;
+	const struct board_geometry *geometry = &variant->board.geometry;
 	const struct pipeline_field *fields;
-	unsigned n = pipeline_fields(stream->pipeline, &fields);
+	unsigned n = pipeline_fields(variant->pipeline, &fields);
 	uint64_t offsets[PIPELINE_MAX_FIELDS][2];
 	struct wire_out out;
 
@@ -57,15 +57,15 @@ void workers_add(struct workers *workers, struct stream *stream)
 		offsets[i][1] = geometry->field[i].sample_bytes;
 	}
 	wire_out_init(&out, PARENT_ADD);
-	wire_put_u64(&out, PARENT_KEY_LANE, stream->lane.number);
-	wire_put_u64(&out, PARENT_KEY_VARIANT, 0);
-	wire_put_string(&out, PARENT_KEY_SPEC, pipeline_canonical(stream->pipeline));
+	wire_put_u64(&out, PARENT_KEY_LANE, variant->stream->lane.number);
+	wire_put_u64(&out, PARENT_KEY_VARIANT, variant->number);
+	wire_put_string(&out, PARENT_KEY_SPEC, pipeline_canonical(variant->pipeline));
 	wire_put_u64(&out, PARENT_KEY_STRIDE, geometry->slot_stride);
 	wire_put_u64(&out, PARENT_KEY_SLOTS_BYTES, geometry->slots_bytes);
 	wire_put_bytes(&out, PARENT_KEY_OFFSETS, offsets, n * sizeof(offsets[0]));
-	wire_put_fd(&out, stream->slots_fd);
-	wire_put_fd(&out, stream->lane_fd);
-	wire_put_fd(&out, stream->arena_fd);
+	wire_put_fd(&out, variant->slots_fd);
+	wire_put_fd(&out, variant->stream->lane_fd);
+	wire_put_fd(&out, variant->stream->arena_fd);
 	send_message(workers, &out);
 }
 
@@ -77,6 +77,16 @@ void workers_go(struct workers *workers, uint32_t lane)
 void workers_remove(struct workers *workers, uint32_t lane)
 {
 	send_number(workers, PARENT_REMOVE, PARENT_KEY_LANE, lane);
+}
+
+void workers_remove_variant(struct workers *workers, uint32_t lane, uint32_t variant)
+{
+	struct wire_out out;
+
+	wire_out_init(&out, PARENT_REMOVE);
+	wire_put_u64(&out, PARENT_KEY_LANE, lane);
+	wire_put_u64(&out, PARENT_KEY_VARIANT, variant);
+	send_message(workers, &out);
 }
 
 void workers_kill(struct workers *workers, unsigned index, bool is_stopped)
@@ -175,19 +185,21 @@ static void on_exited(struct workers *workers, const struct wire_in *in)
 
 static void dispatch(struct workers *workers, const struct wire_in *in)
 {
-	uint64_t lane = 0;
+	uint64_t lane = 0, variant = UINT64_MAX;
 	const char *text = "refused without a reason";
 
 	wire_get_u64(in, PARENT_KEY_LANE, &lane);
+	wire_get_u64(in, PARENT_KEY_VARIANT, &variant);
 	wire_get_string(in, PARENT_KEY_TEXT, &text);
 	switch (in->type) {
 	case PARENT_ADDED:
-		stream_workers_added(workers->domain, (uint32_t)lane);
+		stream_workers_added(workers->domain, (uint32_t)lane, variant);
 		break;
 	case PARENT_REFUSED:
-		stream_lane_refused(workers->domain, (uint32_t)lane, text);
+		stream_variant_refused(workers->domain, (uint32_t)lane, variant, text);
 		break;
 	case PARENT_REMOVED:
+		stream_variant_removed(workers->domain, (uint32_t)lane, variant);
 		break;
 	case PARENT_STARTED:
 		on_started(workers, in);

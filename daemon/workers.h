@@ -16,7 +16,7 @@
 #include "shmring/layout.h"
 
 struct domain;
-struct stream;
+struct variant;
 
 enum workers_doom { WORKERS_LIVES, WORKERS_HUNG, WORKERS_STOPPED }; /* why we asked for its end */
 
@@ -47,11 +47,13 @@ int workers_start(struct workers *workers, struct domain *domain, unsigned size,
 void workers_stop(struct workers *workers, bool waits);
 void workers_died(struct workers *workers, int status);
 uint64_t workers_cpu_ns(const struct workers *workers);
-/* Gives a stream's slots (unsealed), lane and arena to the parent: stream_workers_added()
- * follows. */
-void workers_add(struct workers *workers, struct stream *stream);
+/* Gives a variant's slots (unsealed), its stream's lane and arena to the parent:
+ * stream_workers_added() follows. */
+void workers_add(struct workers *workers, const struct variant *variant);
 void workers_go(struct workers *workers, uint32_t lane);
 void workers_remove(struct workers *workers, uint32_t lane);
+/* stream_variant_removed() follows. */
+void workers_remove_variant(struct workers *workers, uint32_t lane, uint32_t variant);
 /* It hangs, or was stopped (then its sample is not to blame): its death follows. */
 void workers_kill(struct workers *workers, unsigned index, bool is_stopped);
 

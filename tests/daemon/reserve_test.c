@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Children that reserve and gather for a stream, when it ends. */
+/* Children that reserve and gather for a variant, when it ends. */
 
 #include "daemon/reserve.h"
 #include "daemon/domain.h"
@@ -28,15 +28,18 @@ START_TEST(the_end_waits_for_no_child)
 {
 	static struct node node;
 	struct domain domain = {.node = &node};
-	struct stream stream = {.domain = &domain,
-				.slots_fd = base_memfd("slots", 4096),
-				.reserve = {.pid = start_idler(), .gatherer = start_idler()}};
-	const pid_t pids[] = {stream.reserve.pid, stream.reserve.gatherer};
+	static struct stream stream;
+	struct variant variant = {.stream = &stream,
+				  .slots_fd = base_memfd("slots", 4096),
+				  .reserve = {.pid = start_idler(), .gatherer = start_idler()}};
+	const pid_t pids[] = {variant.reserve.pid, variant.reserve.gatherer};
 
-	reserve_cancel(&stream);
-	close(stream.slots_fd);
-	ck_assert_int_eq(stream.reserve.pid, 0);
-	ck_assert_int_eq(stream.reserve.gatherer, 0);
+	stream.node = &node;
+	stream.domain = &domain;
+	reserve_cancel(&variant);
+	close(variant.slots_fd);
+	ck_assert_int_eq(variant.reserve.pid, 0);
+	ck_assert_int_eq(variant.reserve.gatherer, 0);
 	for (unsigned i = 0; i < 2; i++) {
 		int status;
 
@@ -49,7 +52,7 @@ START_TEST(the_end_waits_for_no_child)
 	}
 	ck_assert(LIST_EMPTY(&node.leaving));
 	ck_assert(!reserve_ended(&node, pids[0], 0));
-	reserve_cancel(&stream); /* twice is fine */
+	reserve_cancel(&variant); /* twice is fine */
 	reserve_fini(&node);
 }
 END_TEST

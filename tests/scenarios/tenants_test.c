@@ -525,7 +525,8 @@ START_TEST(who_floods_meets_his_own_limits)
 	struct town_errand *hoarded = town_errand_new(secret_of("bert", &town_bert), N, 1);
 	pid_t crowd, hoarder;
 
-	town_start("workers=1", "max_clients=64", "tenant_clients=12", "tenant_streams=3", NULL);
+	town_start("workers=1", "max_clients=64", "tenant_clients=12", "tenant_streams=3",
+		   "variants=1", NULL);
 	crowd = town_send(&town_bert, flood, NULL);
 	ck_assert(rig_wait_status("node.clients", 12, 14));
 	must_train(&town_anna, annas, 1);

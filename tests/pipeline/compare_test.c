@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which pipelines may share decoding, and what people are told about the rest. */
+
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "pipeline/compare.h"
+#include "pipeline/pipeline.h"
+
+#define CROP "{\"op\":\"decode\"},{\"op\":\"random_resized_crop\","
+#define NORM(mean) "{\"op\":\"normalize\",\"mean\":[" mean "],\"std\":[1,1,1]}"
+
+static struct pipeline *compile(const char *ops)
+{
+	struct pipeline *pipeline = NULL;
+	char text[1024];
+	struct diag diag = {""};
+
+	snprintf(text, sizeof(text), "{\"ops\":[%s]}", ops);
+	ck_assert_msg(pipeline_compile(text, strlen(text), &pipeline, &diag) == 0, "%s", diag.text);
+	return pipeline;
+}
+
+static const struct {
+	const char *here, *there, *words, *reverse;
+} words_table[] = {
+    {CROP "\"size\":9}", CROP "\"size\":[9,9],\"scale\":[0.08,1]}", "nothing differs",
+     "nothing differs"},
+    {CROP "\"size\":9}", CROP "\"size\":8}", "random_resized_crop: size differs",
+     "random_resized_crop: size differs"},
+    {CROP "\"size\":9}", CROP "\"size\":8,\"scale\":[0.5,1],\"interpolation\":\"box\"}",
+     "random_resized_crop: interpolation and scale and size differ",
+     "random_resized_crop: interpolation and scale and size differ"},
+    {CROP "\"size\":9},{\"op\":\"hflip\"}", CROP "\"size\":9},{\"op\":\"cast\"}",
+     "hflip here, cast there", "cast here, hflip there"},
+    {CROP "\"size\":9},{\"op\":\"hflip\"}", CROP "\"size\":9},{\"op\":\"hflip\",\"p\":0.25}",
+     "hflip: p differs", "hflip: p differs"},
+    {CROP "\"size\":9}", CROP "\"size\":9},{\"op\":\"hflip\"}", "hflip only there",
+     "hflip only here"},
+    {CROP "\"size\":9}," NORM("0,0,0"), CROP "\"size\":9}," NORM("0,0,0.5"),
+     "normalize: mean differs", "normalize: mean differs"},
+};
+
+START_TEST(words)
+{
+	struct pipeline *here = compile(words_table[_i].here);
+	struct pipeline *there = compile(words_table[_i].there);
+	char text[128], small[12];
+
+	ck_assert_str_eq(compare_words(here, there, text, sizeof(text)), words_table[_i].words);
+	ck_assert_str_eq(compare_words(there, here, text, sizeof(text)), words_table[_i].reverse);
+	/* all that there is room for */
+	ck_assert_uint_lt(strlen(compare_words(here, there, small, sizeof(small))), sizeof(small));
+	ck_assert(strncmp(small, words_table[_i].words, 6) == 0);
+	ck_assert(compare_can_meet(here, there) && compare_can_meet(there, here));
+	pipeline_free(here);
+	pipeline_free(there);
+}
+END_TEST
+
+/* All named ones decode alike. */
+START_TEST(named_ones_meet)
+{
+	const char *const *names;
+	unsigned n = pipeline_names(&names);
+	struct pipeline *first = NULL, *other = NULL;
+	struct diag diag;
+
+	for (unsigned i = 0; i < n; i++) {
+		const char *text = pipeline_named(names[i]);
+
+		ck_assert_int_eq(pipeline_compile(text, strlen(text), i ? &other : &first, &diag),
+				 0);
+		ck_assert(compare_can_meet(first, i ? other : first));
+		pipeline_free(other);
+		other = NULL;
+	}
+	pipeline_free(first);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("compare");
+	TCase *tcase = tcase_create("compare");
+	SRunner *runner;
+	int failed;
+
+	tcase_add_loop_test(tcase, words, 0, BASE_ARRAY_LEN(words_table));
+	tcase_add_test(tcase, named_ones_meet);
+	suite_add_tcase(suite, tcase);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_NORMAL);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
