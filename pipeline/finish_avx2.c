@@ -26,14 +26,24 @@ struct finish_avx2_line {
 	__m256 scale, scale_rest, mean, inverse, inverse_rest;
 };
 
-/* The line of each of eight values in turn, the first of channel c; step 0: all of channel c. */
-FINISH_AVX2_IN struct finish_avx2_line finish_avx2_line(const struct finish *finish, unsigned c,
-							unsigned step)
+/* The line of channel c for all of eight values. */
+FINISH_AVX2_IN struct finish_avx2_line finish_avx2_line(const struct finish *finish, unsigned c)
+{
+	const struct finish_line *line = &finish->line[c];
+
+	return (struct finish_avx2_line){
+	    _mm256_broadcast_ss(&line->scale), _mm256_broadcast_ss(&line->scale_rest),
+	    _mm256_broadcast_ss(&line->mean), _mm256_broadcast_ss(&line->inverse),
+	    _mm256_broadcast_ss(&line->inverse_rest)};
+}
+
+/* The lines of eight values of channels in turn, the first one's is c. */
+FINISH_AVX2_IN struct finish_avx2_line finish_avx2_lines(const struct finish *finish, unsigned c)
 {
 	float of[5][8];
 
 	for (unsigned i = 0; i < 8; i++) {
-		const struct finish_line *line = &finish->line[(c + i * step) % 3];
+		const struct finish_line *line = &finish->line[(c + i) % 3];
 
 		of[0][i] = line->scale;
 		of[1][i] = line->scale_rest;
@@ -138,7 +148,7 @@ FINISH_AVX2 static void finish_avx2_plane(const struct finish *finish, unsigned 
 	size_t i = 0;
 
 	if (finish->dtype != PIPELINE_U8 && n >= 8) {
-		line = finish_avx2_line(finish, c, 0);
+		line = finish_avx2_line(finish, c);
 		i = finish_avx2_any(&line, &line, &line, from, n, finish->dtype, out);
 	}
 	if (i < n)
@@ -153,9 +163,9 @@ FINISH_AVX2 static void finish_avx2_pixels(const struct finish *finish, const ui
 	const size_t most = n - n % 24;
 
 	if (finish->dtype != PIPELINE_U8 && most > 0) {
-		a = finish_avx2_line(finish, 0, 1);
-		b = finish_avx2_line(finish, 2, 1);
-		c = finish_avx2_line(finish, 1, 1);
+		a = finish_avx2_lines(finish, 0);
+		b = finish_avx2_lines(finish, 2);
+		c = finish_avx2_lines(finish, 1);
 		finish_avx2_any(&a, &b, &c, from, most, finish->dtype, out);
 		from += most;
 		out = (uint8_t *)out + most * finish_value_bytes(finish->dtype);

@@ -9,9 +9,9 @@
  * of the band. What is made stands in a tile of a few rows, the black around included, from where
  * it goes to the field, normalized and cast, or to a picture for the ops behind.
  *
- * Planes are done one after another: the last step stores floats past the cache, and several such
- * streams at a time are slow. Where the field has the channels in turn, or pixels are wanted, the
- * tiles of all three are made first.
+ * Planes are done one after another: what a step touches of one fits the first cache, and the last
+ * step stores floats past the cache, where several streams at a time are slow. Where the field has
+ * the channels in turn, or pixels are wanted, the tiles of all three are made first.
  *
  * Nothing here can fail once begun: what memory there must be is known from the plan.
  */
@@ -124,7 +124,7 @@ static int fuse_rows_get_room(struct fuse_rows *rows)
 	int r;
 
 	rows->slots = 1;
-	while (rows->down && rows->slots < rows->down->taps / 2 + FUSE_ROWS_STEP)
+	while (rows->down && rows->slots < rows->down->taps / 2 + FUSE_ROWS_STEP / 2 + 1)
 		rows->slots *= 2;
 	rows->ring_stride = fuse_rows_stride(2 * width);
 	rows->tile_stride = fuse_rows_stride(plan->frame.width);
@@ -333,9 +333,10 @@ static void fuse_rows_make_same(const struct fuse_rows *rows, unsigned c, const 
 	}
 }
 
-/* n rows of the frame from row made of the window on; from are the band's rows. */
-static void fuse_rows_make(const struct fuse_rows *rows, unsigned c, const uint8_t *from,
-			   size_t stride, uint32_t n, const uint8_t *ret[FUSE_ROWS_STEP])
+/* n rows of the frame from row y of the window on; from are the band's rows. */
+static void fuse_rows_make(const struct fuse_rows *rows, unsigned c, uint32_t y,
+			   const uint8_t *from, size_t stride, uint32_t n,
+			   const uint8_t *ret[FUSE_ROWS_STEP])
 {
 	const struct fuse_plan *plan = rows->plan;
 	const uint32_t end = plan->left + plan->window.width;
@@ -347,52 +348,70 @@ static void fuse_rows_make(const struct fuse_rows *rows, unsigned c, const uint8
 	if (direct)
 		return;
 	if (rows->down)
-		fuse_rows_make_down(rows, c, rows->made, n);
+		fuse_rows_make_down(rows, c, y, n);
 	else
 		fuse_rows_make_same(rows, c, from, stride, n);
 	for (uint32_t i = 0; i < n && end < plan->frame.width; i++)
 		memset(rows->tile[c] + i * rows->tile_stride + end, 0, plan->frame.width - end);
 }
 
-/* n rows, as fuse_rows_make, to where they go. */
-static void fuse_rows_put(const struct fuse_rows *rows, const uint8_t *const from[3], size_t stride,
-			  uint32_t n)
+/* Where row y of the window stands in the frame. */
+static uint32_t fuse_rows_place(const struct fuse_plan *plan, uint32_t y)
 {
-	const struct fuse_plan *plan = rows->plan;
-	const uint8_t *made[3][FUSE_ROWS_STEP];
-	const uint32_t y =
-	    plan->top + (plan->turned ? plan->window.height - 1 - rows->made : rows->made);
+	return plan->top + (plan->turned ? plan->window.height - 1 - y : y);
+}
 
-	for (unsigned c = 0; c < 3; c++) {
-		fuse_rows_make(rows, c, from[c], stride, n, made[c]);
-		if (fuse_rows_has_planes(rows))
-			fuse_rows_put_plane(rows, c, made[c], y, n);
+/* Plane c by itself: n rows of the band into the ring, then the rows of the window up to `ready`. */
+static void fuse_rows_plane(const struct fuse_rows *rows, unsigned c,
+			    const struct decode_band *band, uint32_t ready)
+{
+	const uint8_t *made[FUSE_ROWS_STEP];
+
+	if (rows->down)
+		fuse_rows_keep(rows, c, band->plane[c], band->stride, band->rows);
+	for (uint32_t y = rows->made; y < ready; y += FUSE_ROWS_STEP) {
+		uint32_t n = BASE_MIN(ready - y, FUSE_ROWS_STEP);
+
+		fuse_rows_make(rows, c, y, band->plane[c], band->stride, n, made);
+		fuse_rows_put_plane(rows, c, made, fuse_rows_place(rows->plan, y), n);
 	}
-	for (uint32_t i = 0; i < n && !fuse_rows_has_planes(rows); i++) {
-		const uint8_t *const row[3] = {made[0][i], made[1][i], made[2][i]};
+}
 
-		fuse_rows_put_pixels(rows, row, plan->turned ? y - i : y + i);
+/* All planes together, where their values go side by side. */
+static void fuse_rows_pixels(const struct fuse_rows *rows, const struct decode_band *band,
+			     uint32_t ready)
+{
+	const uint8_t *made[3][FUSE_ROWS_STEP];
+
+	for (unsigned c = 0; c < 3 && rows->down; c++)
+		fuse_rows_keep(rows, c, band->plane[c], band->stride, band->rows);
+	for (uint32_t y = rows->made; y < ready; y += FUSE_ROWS_STEP) {
+		uint32_t n = BASE_MIN(ready - y, FUSE_ROWS_STEP);
+
+		for (unsigned c = 0; c < 3; c++)
+			fuse_rows_make(rows, c, y, band->plane[c], band->stride, n, made[c]);
+		for (uint32_t i = 0; i < n; i++) {
+			const uint8_t *const row[3] = {made[0][i], made[1][i], made[2][i]};
+
+			fuse_rows_put_pixels(rows, row, fuse_rows_place(rows->plan, y + i));
+		}
 	}
 }
 
 void fuse_rows_feed(struct fuse_rows *rows, const struct decode_band *band)
 {
 	for (uint32_t at = 0; at < band->rows; at += FUSE_ROWS_STEP) {
-		const uint32_t n = BASE_MIN(band->rows - at, FUSE_ROWS_STEP);
-		const uint32_t ready = fuse_rows_ready(rows, rows->fed + n);
-		const uint8_t *from[3];
+		struct decode_band step = {.stride = band->stride,
+					   .rows = BASE_MIN(band->rows - at, FUSE_ROWS_STEP)};
+		const uint32_t ready = fuse_rows_ready(rows, rows->fed + step.rows);
 
-		for (unsigned c = 0; c < 3; c++) {
-			from[c] = band->plane[c] + at * band->stride;
-			if (rows->down)
-				fuse_rows_keep(rows, c, from[c], band->stride, n);
-		}
-		while (rows->made < ready) {
-			uint32_t most = BASE_MIN(ready - rows->made, FUSE_ROWS_STEP);
-
-			fuse_rows_put(rows, from, band->stride, most);
-			rows->made += most;
-		}
-		rows->fed += n;
+		for (unsigned c = 0; c < 3; c++)
+			step.plane[c] = band->plane[c] + at * band->stride;
+		for (unsigned c = 0; c < 3 && fuse_rows_has_planes(rows); c++)
+			fuse_rows_plane(rows, c, &step, ready);
+		if (!fuse_rows_has_planes(rows))
+			fuse_rows_pixels(rows, &step, ready);
+		rows->made = ready;
+		rows->fed += step.rows;
 	}
 }

@@ -48,68 +48,56 @@ PLANE_AVX2_IN __m256i plane_avx2_join(struct plane_avx2_sum sum)
 
 /* ---- along rows ---- */
 
-struct plane_avx2_block { /* where a block of eight outputs finds its things */
-	const int16_t *split;
-	__m256i shuffle;
-	uint32_t at[2];
-};
-
-PLANE_AVX2_IN struct plane_avx2_block plane_avx2_block(const struct plane_table *table,
-						       uint32_t block, uint32_t pairs)
-{
-	return (struct plane_avx2_block){
-	    .split = table->split + (size_t)block * pairs * 32,
-	    .shuffle = _mm256_load_si256((const __m256i *)(table->shuffle + (size_t)block * 32)),
-	    .at = {table->at[2 * block], table->at[2 * block + 1]},
-	};
-}
-
 /* The two inputs of pair number i for each of eight outputs. */
-PLANE_AVX2_IN __m256i plane_avx2_inputs(const struct plane_avx2_block *block, const uint8_t *row,
+PLANE_AVX2_IN __m256i plane_avx2_inputs(const uint8_t *row, const uint32_t *at, __m256i shuffle,
 					uint32_t i, bool narrow)
 {
-	const uint8_t *a = row + block->at[0] + 2 * i, *b = row + block->at[1] + 2 * i;
-	__m128i first = _mm_loadu_si128((const __m128i *)a);
+	__m128i first = _mm_loadu_si128((const __m128i *)(row + at[0] + 2 * i));
 	__m256i bytes;
 
 	if (narrow)
 		bytes = _mm256_broadcastsi128_si256(first);
 	else
-		bytes = _mm256_inserti128_si256(_mm256_castsi128_si256(first),
-						_mm_loadu_si128((const __m128i *)b), 1);
-	return _mm256_shuffle_epi8(bytes, block->shuffle);
+		bytes = _mm256_inserti128_si256(
+		    _mm256_castsi128_si256(first),
+		    _mm_loadu_si128((const __m128i *)(row + at[1] + 2 * i)), 1);
+	return _mm256_shuffle_epi8(bytes, shuffle);
 }
 
-PLANE_AVX2_IN void plane_avx2_add_two(const struct plane_avx2_block *block, uint32_t i, bool narrow,
-				      const uint8_t *a, const uint8_t *b,
-				      struct plane_avx2_sum *of_a, struct plane_avx2_sum *of_b)
-{
-	__m256i high = _mm256_load_si256((const __m256i *)(block->split + (size_t)i * 32));
-	__m256i low = _mm256_load_si256((const __m256i *)(block->split + (size_t)i * 32 + 16));
+struct plane_avx2_rows { /* two, and their sums */
+	const uint8_t *a, *b;
+	struct plane_avx2_sum of_a, of_b;
+};
 
-	plane_avx2_add(of_a, plane_avx2_inputs(block, a, i, narrow), high, low);
-	plane_avx2_add(of_b, plane_avx2_inputs(block, b, i, narrow), high, low);
+PLANE_AVX2_IN void plane_avx2_add_two(struct plane_avx2_rows *rows, const int16_t *split,
+				      __m256i shuffle, const uint32_t *at, uint32_t i, bool narrow)
+{
+	__m256i high = _mm256_load_si256((const __m256i *)(split + (size_t)i * 32));
+	__m256i low = _mm256_load_si256((const __m256i *)(split + (size_t)i * 32 + 16));
+
+	plane_avx2_add(&rows->of_a, plane_avx2_inputs(rows->a, at, shuffle, i, narrow), high, low);
+	plane_avx2_add(&rows->of_b, plane_avx2_inputs(rows->b, at, shuffle, i, narrow), high, low);
 }
 
 /* Eight outputs of each of two rows, in turn, as 16-bit numbers. Written out for the pairs that are
  * constants, as compilers do not unroll at this level. */
-PLANE_AVX2_IN __m256i plane_avx2_block_two(const struct plane_table *table, uint32_t number,
-					   uint32_t pairs, bool narrow, const uint8_t *a,
-					   const uint8_t *b)
+PLANE_AVX2_IN __m256i plane_avx2_block(const int16_t *split, const uint8_t *shuffles,
+				       const uint32_t *at, uint32_t pairs, bool narrow,
+				       const uint8_t *a, const uint8_t *b)
 {
-	const struct plane_avx2_block block = plane_avx2_block(table, number, pairs);
-	struct plane_avx2_sum of_a = plane_avx2_zero(), of_b = plane_avx2_zero();
+	struct plane_avx2_rows rows = {a, b, plane_avx2_zero(), plane_avx2_zero()};
+	const __m256i shuffle = _mm256_load_si256((const __m256i *)shuffles);
 	__m256i even, odd;
 
-	plane_avx2_add_two(&block, 0, narrow, a, b, &of_a, &of_b);
+	plane_avx2_add_two(&rows, split, shuffle, at, 0, narrow);
 	if (pairs > 1)
-		plane_avx2_add_two(&block, 1, narrow, a, b, &of_a, &of_b);
+		plane_avx2_add_two(&rows, split, shuffle, at, 1, narrow);
 	if (pairs > 2)
-		plane_avx2_add_two(&block, 2, narrow, a, b, &of_a, &of_b);
+		plane_avx2_add_two(&rows, split, shuffle, at, 2, narrow);
 	for (uint32_t i = 3; i < pairs; i++)
-		plane_avx2_add_two(&block, i, narrow, a, b, &of_a, &of_b);
-	even = _mm256_srai_epi32(plane_avx2_join(of_a), FILTER_BITS - PLANE_LOW_BITS);
-	odd = _mm256_slli_epi32(plane_avx2_join(of_b), 16 - (FILTER_BITS - PLANE_LOW_BITS));
+		plane_avx2_add_two(&rows, split, shuffle, at, i, narrow);
+	even = _mm256_srai_epi32(plane_avx2_join(rows.of_a), FILTER_BITS - PLANE_LOW_BITS);
+	odd = _mm256_slli_epi32(plane_avx2_join(rows.of_b), 16 - (FILTER_BITS - PLANE_LOW_BITS));
 	return _mm256_blend_epi16(even, odd, 0xaa);
 }
 
@@ -117,9 +105,14 @@ PLANE_AVX2_IN void plane_avx2_blocks_two(const struct plane_table *table, uint32
 					 bool narrow, const uint8_t *a, const uint8_t *b,
 					 uint8_t *to)
 {
-	for (uint32_t i = 0; i < table->blocks; i += 2, to += 32) {
-		__m256i first = plane_avx2_block_two(table, i, pairs, narrow, a, b);
-		__m256i second = plane_avx2_block_two(table, i + 1, pairs, narrow, a, b);
+	const int16_t *split = table->split;
+	const uint8_t *shuffle = table->shuffle, *end = to + (size_t)table->blocks * 16;
+	const uint32_t *at = table->at;
+
+	for (; to != end; to += 32, split += (size_t)pairs * 64, shuffle += 64, at += 4) {
+		__m256i first = plane_avx2_block(split, shuffle, at, pairs, narrow, a, b);
+		__m256i second = plane_avx2_block(split + (size_t)pairs * 32, shuffle + 32, at + 2,
+						  pairs, narrow, a, b);
 		__m256i bytes = _mm256_packus_epi16(first, second);
 
 		_mm256_storeu_si256((__m256i *)to, _mm256_permute4x64_epi64(bytes, 0xd8));

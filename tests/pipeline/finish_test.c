@@ -175,6 +175,7 @@ int main(void)
 	SRunner *runner = srunner_create(suite);
 	int failed;
 
+	tcase_set_timeout(tcase, 60);
 	tcase_add_loop_test(tcase, values, 0, BASE_ARRAY_LEN(finish_norms));
 	tcase_add_test(tcase, quick);
 	tcase_add_test(tcase, join);
