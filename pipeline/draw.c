@@ -53,12 +53,14 @@ int64_t draw_integer(struct philox_seq *seq, int64_t low, int64_t high)
 	return low + (int64_t)philox_below(seq, (uint64_t)(high - low) + 1);
 }
 
-/* Box and Muller's first number; the second one is left, so that a draw is a draw. */
-double draw_normal(struct philox_seq *seq)
+/* Box and Muller's pair, from two words. */
+void draw_normal(struct philox_seq *seq, double ret[2])
 {
-	double radius = sqrt(-2 * log(1 - philox_unit(seq)));
+	double radius = sqrt(-2 * log(1 - philox_u32(seq) * 0x1p-32));
+	double angle = 2 * 3.14159265358979323846 * (philox_u32(seq) * 0x1p-32);
 
-	return radius * cos(2 * 3.14159265358979323846 * philox_unit(seq));
+	ret[0] = radius * cos(angle);
+	ret[1] = radius * sin(angle);
 }
 
 /* One try: the size of the part. False where it does not fit. */

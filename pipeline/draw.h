@@ -24,7 +24,7 @@ double draw_between(struct philox_seq *seq, double low, double high); /* uniform
 double draw_log_between(struct philox_seq *seq, double low, double high);
 /* Whole, uniform, both ends among them; low <= high. */
 int64_t draw_integer(struct philox_seq *seq, int64_t low, int64_t high);
-double draw_normal(struct philox_seq *seq); /* mean 0, deviation 1 */
+void draw_normal(struct philox_seq *seq, double ret[2]); /* two, of mean 0 and deviation 1 */
 
 /* The part of a picture of height x width that random_resized_crop, op number index (from 0) of the
  * pipeline, takes: at least one pixel, within the picture. */

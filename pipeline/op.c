@@ -13,6 +13,8 @@ static const char *const op_filter_words[] = {"nearest", "box",     "bilinear", 
 					      "bicubic", "lanczos", NULL};
 static const char *const op_policy_words[] = {"imagenet", "cifar10", "svhn", NULL};
 static const char *const op_warp_words[] = {"nearest", "bilinear", "bicubic", NULL};
+static const char *const op_pad_words[] = {"constant", "edge", "reflect", "symmetric", NULL};
+static const char *const op_erase_words[] = {"random", NULL};
 static const char *const op_dtype_words[] = {"u8", "f16", "f32", "bf16", NULL};
 static const char *const op_order_words[] = {"HWC", "CHW", NULL};
 

@@ -26,9 +26,14 @@ PARAM(RANDOM_RESIZED_CROP, INTERPOLATION, "interpolation", OP_TYPE_FILTER, "\"bi
       "the filter: nearest, box, bilinear, hamming, bicubic or lanczos")
 
 OP(RESIZE, "resize", scale_op, "the picture in another size")
-PARAM(RESIZE, SIZE, "size", OP_TYPE_SIDE, NULL, "the shorter side in pixels, or [height, width]")
+PARAM(RESIZE, SIZE, "size", OP_OR_NULL(OP_TYPE_SIDE), NULL,
+      "the shorter side in pixels, or [height, width]; or null, with max_size")
 PARAM(RESIZE, INTERPOLATION, "interpolation", OP_TYPE_FILTER, "\"bilinear\"",
       "the filter: nearest, box, bilinear, hamming, bicubic or lanczos")
+PARAM(RESIZE, MAX_SIZE, "max_size", OP_LATE(OP_OR_NULL(OP_TYPE_INTEGER(1, OP_MAX_SIDE))), "null",
+      "the most that the longer side gets, in pixels, beside one number as size; or null")
+PARAM(RESIZE, ANTIALIAS, "antialias", OP_LATE(OP_TYPE_BOOL), "true",
+      "true: Pillow's pictures are always resized so")
 
 OP(CENTER_CROP, "center_crop", crop_center_op,
    "the middle of the picture, black around where it is smaller")
@@ -142,6 +147,45 @@ PARAM(AFFINE, FILL, "fill", OP_TYPE_COLOR, "0",
       "the colour of what is outside, 0 to 255: one number or [red, green, blue]")
 PARAM(AFFINE, CENTER, "center", OP_OR_NULL(OP_TYPE_TWO(-1e6, 1e6)), "null",
       "[x, y] in pixels from the upper left corner, or null: the middle")
+
+OP(PAD, "pad", pad_op, "the picture with more around it")
+PARAM(PAD, PADDING, "padding", OP_TYPE_SIDES(0, OP_MAX_SIDE), NULL,
+      "pixels: one number, [left and right, top and bottom] or [left, top, right, bottom]")
+PARAM(PAD, FILL, "fill", OP_TYPE_COLOR, "0",
+      "the colour of a constant padding, 0 to 255: one number or [red, green, blue]")
+PARAM(PAD, PADDING_MODE, "padding_mode", OP_TYPE_WORD(op_pad_words), "\"constant\"",
+      "the kind: constant, edge, reflect or symmetric")
+
+OP(RANDOM_CROP, "random_crop", window_crop_op, "a part of the picture at a random place")
+PARAM(RANDOM_CROP, SIZE, "size", OP_TYPE_SIZE, NULL,
+      "the output's side in pixels, or [height, width]")
+PARAM(RANDOM_CROP, PADDING, "padding", OP_OR_NULL(OP_TYPE_SIDES(0, OP_MAX_SIDE)), "null",
+      "pixels around the picture: one number, [left and right, top and bottom] or [left, top, "
+      "right, bottom]; or null")
+PARAM(RANDOM_CROP, PAD_IF_NEEDED, "pad_if_needed", OP_TYPE_BOOL, "false",
+      "true or false: is a picture that is too small padded?")
+PARAM(RANDOM_CROP, FILL, "fill", OP_TYPE_COLOR, "0",
+      "the colour of a constant padding, 0 to 255: one number or [red, green, blue]")
+PARAM(RANDOM_CROP, PADDING_MODE, "padding_mode", OP_TYPE_WORD(op_pad_words), "\"constant\"",
+      "the kind: constant, edge, reflect or symmetric")
+
+OP(FIVE_CROP, "five_crop", window_five_op, "the four corners and the middle: five pictures")
+PARAM(FIVE_CROP, SIZE, "size", OP_TYPE_SIZE, NULL, "the side of each in pixels, or [height, width]")
+
+OP(GAUSSIAN_BLUR, "gaussian_blur", blur_op, "the picture blurred")
+PARAM(GAUSSIAN_BLUR, KERNEL_SIZE, "kernel_size", OP_TYPE_ODD(255), NULL,
+      "an odd number of pixels from 1 to 255, or two: across and down")
+PARAM(GAUSSIAN_BLUR, SIGMA, "sigma", OP_TYPE_SPAN(0.001, 1000), "[0.1, 2]",
+      "the deviation in pixels, from 0.001 to 1000, or [least, most]")
+
+OP(RANDOM_ERASING, "random_erasing", erase_op, "a rectangle of one colour or of noise, at random")
+PARAM(RANDOM_ERASING, P, "p", OP_TYPE_CHANCE, "0.5", "the probability, from 0 to 1")
+PARAM(RANDOM_ERASING, SCALE, "scale", OP_TYPE_PAIR(0, 1), "[0.02, 0.33]",
+      "[least, most] share of the picture's area, 0 <= least <= most <= 1")
+PARAM(RANDOM_ERASING, RATIO, "ratio", OP_TYPE_RANGE, "[0.3, 3.3]",
+      "[least, most] height over width of the rectangle, 0 < least <= most")
+PARAM(RANDOM_ERASING, VALUE, "value", OP_TYPE_VALUE(op_erase_words), "0",
+      "one number, three (red, green, blue) or \"random\"")
 
 OP(NORMALIZE, "normalize", op_run_finish, "(value / 255 - mean) / std, in float32")
 PARAM(NORMALIZE, MEAN, "mean", OP_TYPE_CHANNELS, NULL,

@@ -39,31 +39,38 @@ static const struct op *shape_finishing(const struct shape_state *state, unsigne
 	return NULL;
 }
 
-static int shape_pixel_op(struct shape_state *state, unsigned number, const struct op *op)
+/* May an op on pictures stand here? Notes what it is then. */
+static int shape_place(struct shape_state *state, unsigned number, const struct op *op)
 {
-	const struct op_impl *impl = op_impl(op->id);
-	struct shape *shape = &state->shape;
-	const struct op *before;
-	const char *wrong;
 	unsigned at;
+	const struct op *before = shape_finishing(state, &at);
 
-	before = shape_finishing(state, &at);
-	if (before && impl->finished) {
-		shape->finished |= UINT32_C(1) << (number - 1);
-		return 0;
-	}
-	if (before) {
+	if (before && !op_impl(op->id)->finished) {
 		diag_set(state->diag,
 			 "pipeline: op %u (%s) works on 8-bit pictures; put it before op %u (%s)",
 			 number, op_name(op->id), at, op_name(before->id));
 		return PIPELINE_E_BAD;
 	}
-	if (shape->views)
+	if (!before && state->shape.views)
 		return shape_bad(state, number, op,
 				 "there are several pictures already; put it before the op that "
 				 "makes them");
-	shape->pixel_ops = number;
-	wrong = impl->shape ? impl->shape(op, shape) : NULL;
+	if (before)
+		state->shape.finished |= UINT32_C(1) << (number - 1);
+	else
+		state->shape.pixel_ops = number;
+	return 0;
+}
+
+static int shape_pixel_op(struct shape_state *state, unsigned number, const struct op *op)
+{
+	const struct op_impl *impl = op_impl(op->id);
+	int r = shape_place(state, number, op);
+	const char *wrong;
+
+	if (r != 0 || !impl->shape)
+		return r;
+	wrong = impl->shape(op, &state->shape);
 	return wrong ? shape_bad(state, number, op, wrong) : 0;
 }
 
@@ -156,4 +163,14 @@ int shape_infer(const struct op_list *ops, struct shape *ret, struct diag *diag)
 	}
 	*ret = state.shape;
 	return 0;
+}
+
+const char *shape_check_color(const struct shape *shape, const struct op *op, unsigned param)
+{
+	const struct op_value *value = &op->value[param];
+
+	if (shape->channels == 3 || value->count < 3 ||
+	    (value->number[0] == value->number[1] && value->number[0] == value->number[2]))
+		return NULL;
+	return "the picture has one channel; give one number instead of three";
 }

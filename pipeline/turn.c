@@ -213,7 +213,12 @@ static const char *turn_rotate_shape(const struct op *op, struct shape *shape)
 {
 	if (op_number(op, OP_ROTATE_EXPAND, 0) != 0)
 		shape->height = shape->width = 0;
-	return NULL;
+	return shape_check_color(shape, op, OP_ROTATE_FILL);
+}
+
+static const char *turn_affine_shape(const struct op *op, struct shape *shape)
+{
+	return shape_check_color(shape, op, OP_AFFINE_FILL);
 }
 
 /* One number: the angle. */
@@ -311,6 +316,7 @@ const struct op_impl turn_rotate_op = {
 
 const struct op_impl turn_affine_op = {
     .stage = OP_STAGE_PICTURE,
+    .shape = turn_affine_shape,
     .draw = turn_affine_draw,
     .is_random = turn_affine_is_random,
     .run = turn_affine_run,

@@ -33,7 +33,7 @@ MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 NORMALIZE = {'op': 'normalize', 'mean': MEAN, 'std': STD}
 FILTERS = {f: getattr(Image.Resampling, f.upper()) for f in
            ('nearest', 'box', 'bilinear', 'hamming', 'bicubic', 'lanczos')}
-DECODE, REFUSED = 4, 5  # enum pipeline_fail
+DECODE, REFUSED, OP = 4, 5, 9  # enum pipeline_fail
 SCANS = 100
 DRAWN = 16  # OP_MAX_DRAWN
 
@@ -96,16 +96,27 @@ def center_crop(im, size):
     return out
 
 
-def resize(im, size, interpolation='bilinear'):
+def resize(im, size, interpolation='bilinear', most=None):
     w, h = im.size
     if isinstance(size, list):
         return im.resize((size[1], size[0]), FILTERS[interpolation])
-    new = (size, int(size * h / w)) if w <= h else (int(size * w / h), size)
-    return im.resize(new, FILTERS[interpolation])
+    short, long = (w, h) if w <= h else (h, w)
+    if size is None:
+        new = int(most * short / long), most
+    else:
+        new = size, int(size * long / short)
+        if most is not None and new[1] > most:
+            new = int(most * new[0] / new[1]), most
+    if min(new) < 1:
+        return OP
+    return im.resize(new if w <= h else new[::-1], FILTERS[interpolation])
 
 
 def pixel_ops(im, spec, draws):
+    """The picture behind the ops that work on 8 bits; a list of several; or the stage of the error."""
     for op, drawn in zip(spec, draws):
+        if isinstance(im, int) or op['op'] in ('normalize', 'cast', 'layout'):
+            break
         if op['op'] in PICTURE_OPS:
             im = PICTURE_OPS[op['op']](im, op, drawn)
         elif op['op'] == 'random_resized_crop':
@@ -113,7 +124,7 @@ def pixel_ops(im, spec, draws):
             top, left, h, w = (int(v) for v in drawn[:4])
             im = resize(im.crop((left, top, left + w, top + h)), size, op.get('interpolation', 'bilinear'))
         elif op['op'] == 'resize':
-            im = resize(im, op['size'], op.get('interpolation', 'bilinear'))
+            im = resize(im, op['size'], op.get('interpolation', 'bilinear'), op.get('max_size'))
         elif op['op'] == 'center_crop':
             im = center_crop(im, op['size'])
         elif op['op'] == 'hflip' and drawn[0]:
@@ -128,8 +139,10 @@ def channel(numbers, c):
     return numbers[c if c < len(numbers) else 0]
 
 
-def finish(im, spec):
-    """(bytes of the image, bytes a value)."""
+def finish(im, spec, draws):
+    """The image's bytes; one after the other where five_crop made several of it."""
+    if isinstance(im, list):
+        return b''.join(finish(one, spec, draws) for one in im)
     ops = {op['op']: op for op in spec}
     dtype = ops['cast'].get('dtype', 'f32') if 'cast' in ops else 'f32' if 'normalize' in ops else 'u8'
     code = {'u8': 'B', 'f16': 'e', 'f32': 'f', 'bf16': 'H'}[dtype]
@@ -145,6 +158,12 @@ def finish(im, spec):
             table = [bf16(v) for v in table]
         table = [struct.pack('<' + code, v) for v in table]
         planes.append([table[v] for v in plane.tobytes()])
+    seen = False
+    for op, drawn in zip(spec, draws):
+        if seen and op['op'] == 'random_erasing' and drawn[0]:
+            parity_geometry.erase_planes(planes, im.size[0], op, drawn,
+                                         lambda v: struct.pack('<' + code, bf16(f32(v)) if code == 'H' else v))
+        seen = seen or op['op'] in ('normalize', 'cast', 'layout')
     if 'layout' in ops:
         return b''.join(b''.join(p) for p in planes)
     return b''.join(b''.join(p) for p in zip(*planes))
@@ -165,7 +184,8 @@ def expected(path, spec, draws):
             return REFUSED if f.read(2) == b'\xff\xd8' else DECODE
     except (OSError, SyntaxError, ValueError):
         return DECODE
-    return finish(pixel_ops(im, spec, draws), spec)
+    im = pixel_ops(im, spec, draws)
+    return im if isinstance(im, int) else finish(im, spec, draws)
 
 
 def value_bytes(spec):

@@ -3,10 +3,16 @@
 numbers that PIXELS drew (torchvision.transforms.v2.functional._geometry, the functions _*_image_pil)."""
 import math
 
-from PIL import Image
+from PIL import Image, ImageOps
 
 FILTERS = {f: getattr(Image.Resampling, f.upper()) for f in ('nearest', 'bilinear', 'bicubic')}
 DECODE = {'op': 'decode'}
+CHW = {'op': 'layout'}
+NORMALIZE = {'op': 'normalize', 'mean': [0.485, 0.456, 0.406], 'std': [0.229, 0.224, 0.225]}
+ERASE = {'op': 'random_erasing', 'p': 1, 'value': [7, 8, 9]}
+ERASE_ONE = {'op': 'random_erasing', 'p': 1, 'value': -0.5}
+MODES = ('constant', 'edge', 'reflect', 'symmetric')
+OP = 9  # enum pipeline_fail
 
 
 def crop(size, *rest):
@@ -33,13 +39,35 @@ SPECS = {
                            interpolation=f, fill=[1, 2, 3]) for f in FILTERS},
     'affine-scale': turn('affine', 96, 0, scale=[0.5, 2], translate=[0.5, 0.5]),
     'affine-far': turn('affine', 96, 90, scale=[0.001, 0.01], fill=200),
+    **{'pad-' + m: [DECODE, {'op': 'center_crop', 'size': [30, 41]}, {'op': 'pad', 'padding': [3, 100, 50, 7],
+                                                                        'padding_mode': m, 'fill': [250, 3, 99]}]
+       for m in MODES},
+    'pad-sides': [DECODE, {'op': 'resize', 'size': [50, 40]}, {'op': 'pad', 'padding': [2, 5], 'padding_mode': 'reflect'}],
+    'pad-one-pixel': [DECODE, {'op': 'center_crop', 'size': 1}, {'op': 'pad', 'padding': 9, 'padding_mode': 'reflect'}],
+    'crop-plain': [DECODE, {'op': 'random_crop', 'size': [32, 48]}],
+    **{'crop-' + m: [DECODE, {'op': 'random_crop', 'size': 160, 'padding': [20, 40], 'pad_if_needed': True,
+                              'padding_mode': m, 'fill': 128}] for m in MODES},
+    'crop-cifar': [DECODE, {'op': 'resize', 'size': [32, 32]}, {'op': 'random_crop', 'size': 32, 'padding': 4}, {'op': 'hflip'}],
+    'crop-wide': [DECODE, {'op': 'random_crop', 'size': [40, 700], 'padding': [1, 2, 3, 4], 'pad_if_needed': True}],
+    'five': [DECODE, {'op': 'resize', 'size': 100}, {'op': 'five_crop', 'size': [60, 90]}, CHW],
+    'five-f32': [DECODE, {'op': 'five_crop', 'size': 33}, NORMALIZE, ERASE],
+    'resize-max': [DECODE, {'op': 'resize', 'size': 96, 'max_size': 110}, {'op': 'center_crop', 'size': 110}],
+    'resize-longest': [DECODE, {'op': 'resize', 'size': None, 'max_size': 64, 'antialias': True}, {'op': 'center_crop', 'size': 64}],
+    'erase-u8': crop(64, ERASE, CHW),
+    'erase-u8-planes': crop([60, 40], CHW, {'op': 'random_erasing', 'p': 0.9, 'value': 255}),
+    'erase-f32': crop(64, NORMALIZE, ERASE, CHW, {'op': 'random_erasing', 'ratio': [1, 1], 'value': -1.5}),
+    'erase-f16': crop([30, 60], CHW, NORMALIZE, {'op': 'cast', 'dtype': 'f16'}, ERASE),
+    'erase-bf16': crop([30, 60], NORMALIZE, ERASE, {'op': 'cast', 'dtype': 'bf16'}),
+    'erase-before': crop([30, 60], {'op': 'random_erasing', 'p': 1, 'scale': [0.5, 1], 'value': [1, 2, 3]}, {'op': 'cast'}),
+    'gray': [DECODE, {'op': 'grayscale'}, {'op': 'random_crop', 'size': [60, 50], 'pad_if_needed': True, 'fill': 9},
+             {'op': 'rotate', 'degrees': 20, 'fill': 200}, {'op': 'normalize', 'mean': 0.5, 'std': 0.25}, ERASE_ONE, CHW],
     'affine-shear': turn('affine', 96, 0, shear=45, center=[0, 0]),
 }
 
 
-def color(op):
+def color(im, op):
     fill = op.get('fill', 0)
-    return tuple(fill) if isinstance(fill, list) else (fill,) * 3
+    return tuple(fill) if isinstance(fill, list) else (fill,) * len(im.getbands())
 
 
 def affine_matrix(center, angle, translate, scale, shear):
@@ -58,18 +86,104 @@ def affine_matrix(center, angle, translate, scale, shear):
 
 def rotate(im, op, drawn):
     return im.rotate(drawn[0], FILTERS[op.get('interpolation', 'nearest')], op.get('expand', False),
-                     op.get('center'), fillcolor=color(op))
+                     op.get('center'), fillcolor=color(im, op))
 
 
 def affine(im, op, drawn):
     center = op.get('center') or [im.size[0] * 0.5, im.size[1] * 0.5]
     m = affine_matrix(center, drawn[0], (int(drawn[1]), int(drawn[2])), drawn[3], (drawn[4], drawn[5]))
     return im.transform(im.size, Image.Transform.AFFINE, m, FILTERS[op.get('interpolation', 'nearest')],
-                        fillcolor=color(op))
+                        fillcolor=color(im, op))
 
 
 def vflip(im, op, drawn):
     return im.transpose(Image.Transpose.FLIP_TOP_BOTTOM) if drawn[0] else im
 
 
-PICTURE_OPS = {'vflip': vflip, 'rotate': rotate, 'affine': affine}
+def place(at, n, mode):
+    """Index at of an axis of n pixels that goes on as numpy.pad makes it; None: filled."""
+    if 0 <= at < n:
+        return at
+    if mode == 'constant':
+        return None
+    if mode == 'edge' or n == 1:
+        return 0 if at < 0 else n - 1
+    period = 2 * n - 2 if mode == 'reflect' else 2 * n
+    at %= period
+    return at if at < n else period - at if mode == 'reflect' else period - 1 - at
+
+
+def padded(im, left, top, right, bottom, op):
+    """torchvision's pad: ImageOps.expand, or numpy.pad's modes, by pixel."""
+    mode = op.get('padding_mode', 'constant')
+    if mode == 'constant':
+        return ImageOps.expand(im, (left, top, right, bottom), color(im, op))
+    w, h = im.size
+    rows = Image.new(im.mode, (w, h + top + bottom))
+    for y in range(rows.size[1]):
+        at = place(y - top, h, mode)
+        rows.paste(im.crop((0, at, w, at + 1)), (0, y))
+    out = Image.new(im.mode, (w + left + right, rows.size[1]))
+    for x in range(out.size[0]):
+        at = place(x - left, w, mode)
+        out.paste(rows.crop((at, 0, at + 1, rows.size[1])), (x, 0))
+    return out
+
+
+def sides(padding):
+    """left, top, right, bottom."""
+    padding = [padding] if isinstance(padding, int) else padding or [0]
+    return padding if len(padding) == 4 else [padding[0], padding[-1]] * 2
+
+
+def pad(im, op, drawn):
+    return padded(im, *sides(op['padding']), op)
+
+
+def random_crop(im, op, drawn):
+    h, w = op['size'] if isinstance(op['size'], list) else [op['size']] * 2
+    left, top, right, bottom = sides(op.get('padding'))
+    if op.get('pad_if_needed'):
+        lack = max(0, h - (im.size[1] + top + bottom))
+        top, bottom = top + lack, bottom + lack
+        lack = max(0, w - (im.size[0] + left + right))
+        left, right = left + lack, right + lack
+    if im.size[1] + top + bottom < h or im.size[0] + left + right < w:
+        return OP
+    im = padded(im, left, top, right, bottom, op)
+    y, x = int(drawn[0]) + top, int(drawn[1]) + left
+    return im.crop((x, y, x + w, y + h))
+
+
+def five_crop(im, op, drawn):
+    h, w = op['size'] if isinstance(op['size'], list) else [op['size']] * 2
+    bottom, right = im.size[1] - h, im.size[0] - w
+    if bottom < 0 or right < 0:
+        return OP
+    corners = (0, 0), (0, right), (bottom, 0), (bottom, right), (int(round(bottom / 2.0)), int(round(right / 2.0)))
+    return [im.crop((x, y, x + w, y + h)) for y, x in corners]
+
+
+def values(op):
+    value = op.get('value', 0)
+    return value if isinstance(value, list) else [value] * 3
+
+
+def erase_picture(im, op, drawn):
+    top, left, h, w = (int(v) for v in drawn[1:5])
+    im = im.copy()
+    if drawn[0]:
+        im.paste(tuple(values(op)), (left, top, left + w, top + h))
+    return im
+
+
+def erase_planes(planes, width, op, drawn, pack):
+    """The same on finished values, lists of each channel's packed ones."""
+    top, left, h, w = (int(v) for v in drawn[1:5])
+    for plane, value in zip(planes, values(op)):
+        for y in range(top, top + h):
+            plane[y * width + left:y * width + left + w] = [pack(value)] * w
+
+
+PICTURE_OPS = {'vflip': vflip, 'rotate': rotate, 'affine': affine, 'pad': pad, 'random_crop': random_crop,
+               'five_crop': five_crop, 'random_erasing': erase_picture}

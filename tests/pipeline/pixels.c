@@ -91,8 +91,10 @@ static void pixels_put_draws(const struct pixels *pixels, struct steps_scratch *
 		struct op_drawn drawn;
 
 		memset(&drawn, 0, sizeof(drawn));
-		if (r == 0)
+		if (r == 0 && i < pixels->shape.pixel_ops)
 			op_draw(op, i, &draw, picture.height, picture.width, &drawn);
+		else if (r == 0)
+			op_draw(op, i, &draw, pixels->shape.height, pixels->shape.width, &drawn);
 		pixels_put_drawn(&drawn);
 		if (r == 0 && i > 0 && i < pixels->shape.pixel_ops)
 			r = steps_op(scratch, op, &drawn, &picture, &error);

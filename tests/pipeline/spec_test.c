@@ -73,6 +73,94 @@ static const struct {
     {"[" D "," CROP "," NORM ",{\"op\":\"cast\",\"dtype\":\"u8\"}]", {"op 4 (cast)", "fit u8"}},
     {"[" D ",{\"op\":\"center_crop\",\"size\":[1,16384]},{\"op\":\"resize\",\"size\":16384}]",
      {"op 3 (resize)", "too large"}},
+    {"[" D ",{\"op\":\"rotate\",\"degrees\":\"x\"}]",
+     {"op 2 (rotate)", "degrees is neither a number nor a pair", "[-x, x]"}},
+    {"[" D ",{\"op\":\"rotate\"}]", {"degrees is missing"}},
+    {"[" D ",{\"op\":\"rotate\",\"degrees\":-3}]", {"degrees is a number below 0"}},
+    {"[" D ",{\"op\":\"rotate\",\"degrees\":[3,1]}]", {"degrees begins with the larger"}},
+    {"[" D ",{\"op\":\"rotate\",\"degrees\":3,\"interpolation\":\"lanczos\"}]",
+     {"interpolation is none of its words", "bicubic"}},
+    {"[" D ",{\"op\":\"rotate\",\"degrees\":3,\"expand\":1}]",
+     {"expand is neither true nor false"}},
+    {"[" D ",{\"op\":\"rotate\",\"degrees\":3,\"center\":[1]}]", {"center is no pair", "null"}},
+    {"[" D ",{\"op\":\"rotate\",\"degrees\":3,\"fill\":[1,2]}]", {"fill is neither one nor three"}},
+    {"[" D ",{\"op\":\"rotate\",\"degrees\":3,\"fill\":0.5}]",
+     {"fill is neither one nor three whole"}},
+    {"[" D ",{\"op\":\"affine\",\"degrees\":1e9}]", {"degrees is not from -36000 to 36000"}},
+    {"[" D ",{\"op\":\"affine\",\"degrees\":3,\"translate\":[0.1,1.1]}]",
+     {"translate is not from 0 to 1"}},
+    {"[" D ",{\"op\":\"affine\",\"degrees\":3,\"translate\":0.1}]", {"translate is no pair"}},
+    {"[" D ",{\"op\":\"affine\",\"degrees\":3,\"scale\":[0,1]}]",
+     {"scale is not from 0.001 to 1000"}},
+    {"[" D ",{\"op\":\"affine\",\"degrees\":3,\"scale\":2}]", {"scale is no pair"}},
+    {"[" D ",{\"op\":\"affine\",\"degrees\":3,\"shear\":90}]", {"shear is not from -89 to 89"}},
+    {"[" D ",{\"op\":\"affine\",\"degrees\":3,\"shear\":[1,2,3]}]",
+     {"shear is neither one, two nor four"}},
+    {"[" D ",{\"op\":\"affine\",\"degrees\":3,\"interpolation\":null}]",
+     {"interpolation is no string"}},
+    {"[" D ",{\"op\":\"affine\",\"degrees\":3,\"fill\":256}]", {"fill is not from 0 to 255"}},
+    {"[" D ",{\"op\":\"affine\",\"degrees\":3,\"center\":7}]", {"center is no pair"}},
+    {"[" D ",{\"op\":\"pad\"}]", {"padding is missing"}},
+    {"[" D ",{\"op\":\"pad\",\"padding\":-1}]", {"padding is not from 0 to 16384"}},
+    {"[" D ",{\"op\":\"pad\",\"padding\":[1,2,3]}]", {"padding is neither one, two nor four"}},
+    {"[" D ",{\"op\":\"pad\",\"padding\":1,\"padding_mode\":\"wrap\"}]",
+     {"padding_mode is none", "symmetric"}},
+    {"[" D ",{\"op\":\"pad\",\"padding\":1,\"fill\":\"red\"}]", {"fill is neither"}},
+    {"[" D ",{\"op\":\"random_crop\",\"size\":0}]", {"size is not from 1 to 16384"}},
+    {"[" D ",{\"op\":\"random_crop\",\"size\":8,\"padding\":1.5}]", {"padding is neither"}},
+    {"[" D ",{\"op\":\"random_crop\",\"size\":8,\"pad_if_needed\":\"yes\"}]",
+     {"pad_if_needed is neither true nor false"}},
+    {"[" D ",{\"op\":\"random_crop\",\"size\":8,\"fill\":-1}]", {"fill is not from 0"}},
+    {"[" D ",{\"op\":\"random_crop\",\"size\":8,\"padding_mode\":3}]",
+     {"padding_mode is no string"}},
+    {"[" D ",{\"op\":\"five_crop\",\"size\":[1,2,3]}]", {"size is no size"}},
+    {"[" D ",{\"op\":\"gaussian_blur\",\"kernel_size\":4}]", {"kernel_size is not odd"}},
+    {"[" D ",{\"op\":\"gaussian_blur\",\"kernel_size\":[3,257]}]",
+     {"kernel_size is not from 1 to 255"}},
+    {"[" D ",{\"op\":\"gaussian_blur\",\"kernel_size\":3,\"sigma\":0}]",
+     {"sigma is not from 0.001"}},
+    {"[" D ",{\"op\":\"gaussian_blur\",\"kernel_size\":3,\"sigma\":[2,1]}]",
+     {"sigma begins with the larger"}},
+    {"[" D ",{\"op\":\"random_erasing\",\"p\":2}]", {"p is not from 0 to 1"}},
+    {"[" D ",{\"op\":\"random_erasing\",\"scale\":[0.5,1.5]}]", {"scale is not from 0 to 1"}},
+    {"[" D ",{\"op\":\"random_erasing\",\"ratio\":[0,1]}]", {"ratio is no range above 0"}},
+    {"[" D ",{\"op\":\"random_erasing\",\"value\":\"noise\"}]", {"value is none of its words"}},
+    {"[" D ",{\"op\":\"random_erasing\",\"value\":[1,2]}]", {"value is neither one nor three"}},
+    {"[" D ",{\"op\":\"random_erasing\",\"value\":0.5}]",
+     {"op 2 (random_erasing)", "8-bit", "behind normalize"}},
+    {"[" D ",{\"op\":\"random_erasing\",\"value\":[0,256,0]}]", {"8-bit"}},
+    {"[" D ",{\"op\":\"resize\",\"size\":8,\"max_size\":8}]", {"not above", "larger"}},
+    {"[" D ",{\"op\":\"resize\",\"size\":[8,9],\"max_size\":10}]", {"no meaning beside"}},
+    {"[" D ",{\"op\":\"resize\",\"size\":null}]", {"neither", "max_size"}},
+    {"[" D ",{\"op\":\"resize\",\"size\":8,\"antialias\":false}]", {"antialias"}},
+    {"[" D ",{\"op\":\"resize\",\"size\":8,\"max_size\":0}]", {"max_size is not from 1 to 16384"}},
+    {"[" D ",{\"op\":\"vflip\",\"p\":-0.1}]", {"p is not from 0 to 1"}},
+    {"[" D "," CROP ",{\"op\":\"five_crop\",\"size\":4},{\"op\":\"hflip\"}]",
+     {"op 4 (hflip)", "several pictures"}},
+    {"[" D "," CROP ",{\"op\":\"rotate\",\"degrees\":3,\"expand\":true}]",
+     {"op 3 (rotate)", "sample to sample"}},
+    {"[" D ",{\"op\":\"random_crop\",\"size\":16384},{\"op\":\"pad\",\"padding\":1}]",
+     {"op 3 (pad)", "too large"}},
+    {"[" D "," CROP ",{\"op\":\"layout\"},{\"op\":\"random_erasing\"}," NORM "]",
+     {"op 5 (normalize)", "op 4 (random_erasing)", "put it first"}},
+    {"[" D "," CROP ",{\"op\":\"layout\"},{\"op\":\"random_erasing\"},{\"op\":\"cast\"}]",
+     {"op 5 (cast)", "op 4 (random_erasing)"}},
+    {"[" D "," CROP ",{\"op\":\"layout\"},{\"op\":\"random_erasing\",\"value\":300}]",
+     {"op 4 (random_erasing)", "8-bit"}},
+    {"[" D "," CROP "," NORM ",{\"op\":\"rotate\",\"degrees\":3}]",
+     {"op 4 (rotate)", "before op 3 (normalize)"}},
+    {"[" D ",{\"op\":\"grayscale\"},{\"op\":\"rotate\",\"degrees\":3,\"fill\":[1,2,3]}]",
+     {"op 3 (rotate)", "one channel"}},
+    {"[" D ",{\"op\":\"grayscale\"},{\"op\":\"affine\",\"degrees\":3,\"fill\":[1,2,3]}]",
+     {"op 3 (affine)", "one channel"}},
+    {"[" D ",{\"op\":\"grayscale\"},{\"op\":\"pad\",\"padding\":1,\"fill\":[0,0,1]}]",
+     {"op 3 (pad)", "one channel"}},
+    {"[" D ",{\"op\":\"grayscale\"},{\"op\":\"random_crop\",\"size\":4,\"fill\":[0,1,1]}]",
+     {"op 3 (random_crop)", "one channel"}},
+    {"[" D ",{\"op\":\"grayscale\"},{\"op\":\"random_erasing\",\"value\":[0,1,1]}]",
+     {"op 3 (random_erasing)", "one channel"}},
+    {"[" D ",{\"op\":\"grayscale\"},{\"op\":\"random_erasing\",\"value\":\"random\"}]",
+     {"op 3 (random_erasing)", "one channel"}},
 };
 
 START_TEST(bad)
@@ -157,6 +245,38 @@ static const struct {
     {"[" D "," CROP ",{\"op\":\"cast\"},{\"op\":\"layout\",\"order\":\"HWC\"}]",
      "{\"ops\":[{\"op\":\"decode\"},{\"op\":\"center_crop\",\"size\":[8,8]},{\"dtype\":\"f32\","
      "\"op\":\"cast\"},{\"op\":\"layout\",\"order\":\"HWC\"}]}"},
+    {"[" D "," CROP ",{\"op\":\"rotate\",\"degrees\":30,\"fill\":[9]}]",
+     "{\"ops\":[{\"op\":\"decode\"},{\"op\":\"center_crop\",\"size\":[8,8]},{\"center\":null,"
+     "\"degrees\":[-30,30],\"expand\":false,\"fill\":[9,9,9],\"interpolation\":\"nearest\","
+     "\"op\":\"rotate\"}]}"},
+    {"[" D "," CROP ",{\"op\":\"affine\",\"degrees\":[0,0],\"shear\":10,\"translate\":[0.5,0.25]}]",
+     "{\"ops\":[{\"op\":\"decode\"},{\"op\":\"center_crop\",\"size\":[8,8]},{\"center\":null,"
+     "\"degrees\":[0,0],\"fill\":[0,0,0],\"interpolation\":\"nearest\",\"op\":\"affine\","
+     "\"scale\":null,\"shear\":[-10,10,0,0],\"translate\":[0.5,0.25]}]}"},
+    {"[" D
+     ",{\"op\":\"random_crop\",\"size\":32,\"padding\":4},{\"op\":\"pad\",\"padding\":[1,2]}]",
+     "{\"ops\":[{\"op\":\"decode\"},{\"fill\":[0,0,0],\"op\":\"random_crop\",\"pad_if_needed\":"
+     "false,"
+     "\"padding\":[4,4,4,4],\"padding_mode\":\"constant\",\"size\":[32,32]},{\"fill\":[0,0,0],"
+     "\"op\":"
+     "\"pad\",\"padding\":[1,2,1,2],\"padding_mode\":\"constant\"}]}"},
+    {"[" D ",{\"op\":\"five_crop\",\"size\":8}," NORM
+     ",{\"op\":\"random_erasing\",\"value\":\"random\"}]",
+     "{\"ops\":[{\"op\":\"decode\"},{\"op\":\"five_crop\",\"size\":[8,8]},{\"mean\":[0,0,0],\"op\":"
+     "\"normalize\",\"std\":[1,1,1]},{\"op\":\"random_erasing\",\"p\":0.5,\"ratio\":[0.3,3.3],"
+     "\"scale\":[0.02,0.33],\"value\":\"random\"}]}"},
+    {"[" D "," CROP ",{\"op\":\"gaussian_blur\",\"kernel_size\":[5],\"sigma\":1.5},"
+     "{\"op\":\"random_erasing\"},{\"op\":\"vflip\"}]",
+     "{\"ops\":[{\"op\":\"decode\"},{\"op\":\"center_crop\",\"size\":[8,8]},{\"kernel_size\":[5,5],"
+     "\"op\":\"gaussian_blur\",\"sigma\":[1.5,1.5]},{\"op\":\"random_erasing\",\"p\":0.5,\"ratio\":"
+     "[0.3,3.3],\"scale\":[0.02,0.33],\"value\":[0,0,0]},{\"op\":\"vflip\",\"p\":0.5}]}"},
+    {"[" D ",{\"op\":\"resize\",\"size\":8,\"max_size\":null,\"antialias\":true}," CROP "]",
+     "{\"ops\":[{\"op\":\"decode\"},{\"interpolation\":\"bilinear\",\"op\":\"resize\",\"size\":8},"
+     "{\"op\":\"center_crop\",\"size\":[8,8]}]}"},
+    {"[" D ",{\"op\":\"resize\",\"size\":null,\"max_size\":9}," CROP "]",
+     "{\"ops\":[{\"op\":\"decode\"},{\"interpolation\":\"bilinear\",\"max_size\":9,\"op\":"
+     "\"resize\","
+     "\"size\":null},{\"op\":\"center_crop\",\"size\":[8,8]}]}"},
 };
 
 START_TEST(canonical)
@@ -261,6 +381,46 @@ static const struct {
     {"[" D "," CROP ",{\"op\":\"hflip\",\"p\":0.1}]", PIPELINE_U8, {8, 8, 3}, true},
     {"[" D "," CROP ",{\"op\":\"vflip\",\"p\":0}]", PIPELINE_U8, {8, 8, 3}, false},
     {"[" D "," CROP ",{\"op\":\"vflip\"}]", PIPELINE_U8, {8, 8, 3}, true},
+    {"[" D "," CROP ",{\"op\":\"pad\",\"padding\":[1,2,3,4]}]", PIPELINE_U8, {14, 12, 3}, false},
+    {"[" D ",{\"op\":\"random_crop\",\"size\":[7,9]}]", PIPELINE_U8, {7, 9, 3}, true},
+    {"[" D ",{\"op\":\"five_crop\",\"size\":[7,9]}]", PIPELINE_U8, {5, 7, 9}, false},
+    {"[" D ",{\"op\":\"five_crop\",\"size\":[7,9]},{\"op\":\"layout\"}]",
+     PIPELINE_U8,
+     {5, 3, 7},
+     false},
+    {"[" D "," CROP ",{\"op\":\"rotate\",\"degrees\":0}]", PIPELINE_U8, {8, 8, 3}, false},
+    {"[" D "," CROP ",{\"op\":\"rotate\",\"degrees\":[1,2]}]", PIPELINE_U8, {8, 8, 3}, true},
+    {"[" D "," CROP ",{\"op\":\"affine\",\"degrees\":[9,9],\"scale\":[2,2]}]",
+     PIPELINE_U8,
+     {8, 8, 3},
+     false},
+    {"[" D "," CROP ",{\"op\":\"affine\",\"degrees\":0,\"shear\":[1,1,2,3]}]",
+     PIPELINE_U8,
+     {8, 8, 3},
+     true},
+    {"[" D "," CROP ",{\"op\":\"affine\",\"degrees\":0,\"translate\":[0,0.1]}]",
+     PIPELINE_U8,
+     {8, 8, 3},
+     true},
+    {"[" D "," CROP ",{\"op\":\"gaussian_blur\",\"kernel_size\":3}]", PIPELINE_U8, {8, 8, 3}, true},
+    {"[" D "," CROP ",{\"op\":\"gaussian_blur\",\"kernel_size\":3,\"sigma\":1}]",
+     PIPELINE_U8,
+     {8, 8, 3},
+     false},
+    {"[" D "," CROP "," NORM ",{\"op\":\"random_erasing\",\"value\":0.5}]",
+     PIPELINE_F32,
+     {8, 8, 3},
+     true},
+    {"[" D "," CROP ",{\"op\":\"random_erasing\",\"p\":0}]", PIPELINE_U8, {8, 8, 3}, false},
+    {"[" D "," CROP ",{\"op\":\"resize\",\"size\":null,\"max_size\":4}]",
+     PIPELINE_U8,
+     {4, 4, 3},
+     false},
+    {"[" D
+     ",{\"op\":\"center_crop\",\"size\":[7,9]},{\"op\":\"resize\",\"size\":14,\"max_size\":15}]",
+     PIPELINE_U8,
+     {11, 15, 3},
+     false},
 };
 
 START_TEST(shapes)
@@ -273,6 +433,21 @@ START_TEST(shapes)
 	for (unsigned d = 0; d < 3; d++)
 		ck_assert_uint_eq(fields[0].shape[d], spec_shapes[_i].shape[d]);
 	ck_assert(pipeline_is_random(pipeline) == spec_shapes[_i].is_random);
+	pipeline_free(pipeline);
+}
+END_TEST
+
+/* five_crop: a dimension in front, and five times the bytes. */
+START_TEST(views)
+{
+	struct pipeline *pipeline =
+	    spec_compiled("[" D ",{\"op\":\"five_crop\",\"size\":[7,9]}," NORM "]");
+	const struct pipeline_field *fields;
+
+	pipeline_fields(pipeline, &fields);
+	ck_assert_uint_eq(fields[0].ndim, 4);
+	ck_assert_uint_eq(fields[0].shape[3], 3);
+	ck_assert_uint_eq(fields[0].bytes, 5 * 7 * 9 * 3 * 4);
 	pipeline_free(pipeline);
 }
 END_TEST
@@ -522,6 +697,7 @@ int main(void)
 	tcase_add_loop_test(tcase, named, 0, BASE_ARRAY_LEN(spec_named));
 	tcase_add_test(tcase, no_such_name);
 	tcase_add_loop_test(tcase, shapes, 0, BASE_ARRAY_LEN(spec_shapes));
+	tcase_add_test(tcase, views);
 	tcase_add_test(tcase, hashes_differ);
 	tcase_add_test(tcase, parameter_numbers);
 	tcase_add_loop_test(tcase, values, 0, BASE_ARRAY_LEN(kinds));

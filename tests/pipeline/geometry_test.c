@@ -1,0 +1,485 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Geometric ops, apart from their pixels (golden_geometry.tsv, parity.py): the distributions of what
+ * they draw (fixed seeds, so a test that passes passes always), frozen values, what they refuse, the
+ * blur against its formula in double, noise.
+ */
+
+#include <check.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/half.h"
+#include "pipeline/spec.h"
+#include "pipeline/steps.h"
+
+#define SAMPLES 20000
+#define BINS 16
+#define CHI 50.0 /* of 15 degrees of freedom: one test in 100000 would exceed it by chance */
+
+#define START "[{\"op\":\"decode\"},{\"op\":\"resize\",\"size\":[64,96]},"
+
+/* The list that a spec's text makes; its ops' number 2 is the one under test. */
+static struct op_list *geometry_ops(const char *op)
+{
+	struct op_list *ops = calloc(1, sizeof(*ops));
+	char text[512];
+	struct diag diag = {""};
+
+	ck_assert_ptr_nonnull(ops);
+	snprintf(text, sizeof(text), START "%s]", op);
+	ck_assert_msg(spec_parse(text, strlen(text), ops, &diag) == 0, "%s", diag.text);
+	return ops;
+}
+
+static void geometry_draw(const struct op_list *ops, uint64_t sample, uint32_t height,
+			  uint32_t width, struct op_drawn *ret)
+{
+	struct pipeline_key key = {42, 7, sample};
+	struct draw draw;
+
+	draw_init(&draw, &key);
+	op_draw(&ops->op[2], 2, &draw, height, width, ret);
+}
+
+/* ---- distributions ---- */
+
+/* Number `at` of what the op draws is uniform from low to high; whole: of high - low + 1 numbers. */
+static const struct {
+	const char *op;
+	unsigned at;
+	double low, high;
+	bool whole;
+} uniforms[] = {
+    {"{\"op\":\"rotate\",\"degrees\":30}", 0, -30, 30, false},
+    {"{\"op\":\"rotate\",\"degrees\":[10,350]}", 0, 10, 350, false},
+    {"{\"op\":\"affine\",\"degrees\":[-5,90]}", 0, -5, 90, false},
+    {"{\"op\":\"affine\",\"degrees\":0,\"scale\":[0.5,3]}", 3, 0.5, 3, false},
+    {"{\"op\":\"affine\",\"degrees\":0,\"shear\":20}", 4, -20, 20, false},
+    {"{\"op\":\"affine\",\"degrees\":0,\"shear\":[1,2,-8,40]}", 4, 1, 2, false},
+    {"{\"op\":\"affine\",\"degrees\":0,\"shear\":[1,2,-8,40]}", 5, -8, 40, false},
+    {"{\"op\":\"random_crop\",\"size\":[300,85]}", 0, 0, 159, true},
+    {"{\"op\":\"random_crop\",\"size\":[300,85]}", 1, 0, 15, true},
+    {"{\"op\":\"random_crop\",\"size\":[300,85],\"padding\":[4,2,12,0]}", 1, -4, 27, true},
+    {"{\"op\":\"random_crop\",\"size\":[300,116],\"pad_if_needed\":true}", 1, -16, 0, true},
+    {"{\"op\":\"gaussian_blur\",\"kernel_size\":3}", 0, 0.1, 2, false},
+    {"{\"op\":\"random_erasing\",\"p\":1,\"scale\":[0.1,0.1],\"ratio\":[1,1]}", 1, 0, 391,
+     true}, /* squares of 68 in 459 x 100 */
+    {"{\"op\":\"random_erasing\",\"p\":1,\"scale\":[0.1,0.1],\"ratio\":[1,1]}", 2, 0, 32, true},
+    {"{\"op\":\"vflip\"}", 0, 0, 1, true},
+};
+
+START_TEST(uniform)
+{
+	struct op_list *ops = geometry_ops(uniforms[_i].op);
+	double low = uniforms[_i].low, high = uniforms[_i].high, chi = 0;
+	unsigned count[BINS] = {0}, bins = BINS;
+
+	if (uniforms[_i].whole) {
+		high += 1;
+		bins = high - low < BINS ? (unsigned)(high - low) : BINS;
+	}
+	for (uint64_t i = 0; i < SAMPLES; i++) {
+		struct op_drawn drawn;
+		double value;
+
+		geometry_draw(ops, i, 459, 100, &drawn);
+		value = drawn.number[uniforms[_i].at];
+		ck_assert(!uniforms[_i].whole || value == floor(value));
+		ck_assert_msg(value >= low && value < high, "%s: %g", uniforms[_i].op, value);
+		count[(unsigned)((value - low) / (high - low) * bins)]++;
+	}
+	for (unsigned b = 0; b < bins; b++) {
+		double first = low + (high - low) * b / bins, last = first + (high - low) / bins;
+		double share =
+		    uniforms[_i].whole ? (ceil(last) - ceil(first)) / (high - low) : 1.0 / bins;
+		double want = SAMPLES * share;
+
+		chi += (count[b] - want) * (count[b] - want) / want;
+	}
+	ck_assert_msg(chi < CHI, "%s: chi square %g", uniforms[_i].op, chi);
+	free(ops);
+}
+END_TEST
+
+/* Shifts of affine are whole and uniform before rounding: the ends have half the chance. */
+START_TEST(shift)
+{
+	struct op_list *ops =
+	    geometry_ops("{\"op\":\"affine\",\"degrees\":0,\"translate\":[0.1,0.02]}");
+	unsigned right[21] = {0}, down[21] = {0};
+
+	for (uint64_t i = 0; i < SAMPLES; i++) {
+		struct op_drawn drawn;
+
+		geometry_draw(ops, i, 500, 100, &drawn);
+		ck_assert(fabs(drawn.number[1]) <= 10 && fabs(drawn.number[2]) <= 10);
+		right[(int)drawn.number[1] + 10]++;
+		down[(int)drawn.number[2] + 10]++;
+	}
+	for (unsigned i = 0; i < 21; i++) {
+		double want = SAMPLES / 20.0 * (i == 0 || i == 20 ? 0.5 : 1);
+
+		ck_assert_double_le(fabs(right[i] - want), 5 * sqrt(want));
+		ck_assert_double_le(fabs(down[i] - want), 5 * sqrt(want));
+	}
+	free(ops);
+}
+END_TEST
+
+/* Of random_erasing: the rate, the share of the area and the logarithm of the ratio. All rectangles
+ * fit here, so that none is drawn again. */
+START_TEST(erased)
+{
+	struct op_list *ops = geometry_ops("{\"op\":\"random_erasing\",\"p\":0.25}");
+	unsigned n = 0, areas[BINS] = {0}, ratios[BINS] = {0};
+	double chi[2] = {0, 0};
+
+	for (uint64_t i = 0; i < 4 * SAMPLES; i++) {
+		struct op_drawn drawn;
+		double area, ratio;
+
+		geometry_draw(ops, i, 9000, 9000, &drawn);
+		if (drawn.number[0] == 0)
+			continue;
+		n++;
+		area = drawn.number[3] * drawn.number[4] / 81e6;
+		ratio = log(drawn.number[3] / drawn.number[4]);
+		area = (area - 0.02) / 0.31 * BINS;
+		ratio = (ratio - log(0.3)) / log(3.3 / 0.3) * BINS;
+		areas[BASE_MAX(0, BASE_MIN(BINS - 1, (int)area))]++;
+		ratios[BASE_MAX(0, BASE_MIN(BINS - 1, (int)ratio))]++;
+	}
+	ck_assert_double_le(fabs(n - SAMPLES * 1.0), 5 * sqrt(SAMPLES * 0.75));
+	for (unsigned b = 0; b < BINS; b++) {
+		chi[0] += pow(areas[b] - n / 16.0, 2) / (n / 16.0);
+		chi[1] += pow(ratios[b] - n / 16.0, 2) / (n / 16.0);
+	}
+	ck_assert_double_lt(chi[0], CHI);
+	ck_assert_double_lt(chi[1], CHI);
+	free(ops);
+}
+END_TEST
+
+/* A rectangle that never fits erases nothing. */
+START_TEST(never_fits)
+{
+	struct op_list *ops =
+	    geometry_ops("{\"op\":\"random_erasing\",\"p\":1,\"scale\":[0.9,1],\"ratio\":[50,60]}");
+	struct op_drawn drawn;
+
+	for (uint64_t i = 0; i < 100; i++) {
+		geometry_draw(ops, i, 100, 100, &drawn);
+		for (unsigned k = 0; k < OP_MAX_DRAWN; k++)
+			ck_assert(drawn.number[k] == 0);
+	}
+	free(ops);
+}
+END_TEST
+
+/* Mean, deviation, and shares within one and two deviations. */
+START_TEST(normal)
+{
+	struct philox_seq seq;
+	double sum = 0, squares = 0, pair[2];
+	unsigned one = 0, two = 0;
+
+	philox_seq_init(&seq, 1, 2, 3);
+	for (unsigned i = 0; i < SAMPLES; i++) {
+		draw_normal(&seq, pair);
+		for (unsigned k = 0; k < 2; k++) {
+			sum += pair[k];
+			squares += pair[k] * pair[k];
+			one += fabs(pair[k]) < 1;
+			two += fabs(pair[k]) < 2;
+		}
+	}
+	ck_assert_double_le(fabs(sum / (2 * SAMPLES)), 5 / sqrt(2.0 * SAMPLES));
+	ck_assert_double_le(fabs(squares / (2 * SAMPLES) - 1), 5 * sqrt(1.0 / SAMPLES));
+	ck_assert_double_le(fabs(one / (2.0 * SAMPLES) - 0.682689), 0.012);
+	ck_assert_double_le(fabs(two / (2.0 * SAMPLES) - 0.954500), 0.006);
+}
+END_TEST
+
+/* Frozen: recordings depend on them. */
+static const struct {
+	const char *op;
+	double number[6];
+} frozen_draws[] = {
+    {"{\"op\":\"rotate\",\"degrees\":30}", {28.6377043560578}},
+    {"{\"op\":\"affine\",\"degrees\":30,\"translate\":[0.1,0.2],\"scale\":[0.5,2],\"shear\":[-5,5,-"
+     "9,9]}",
+     {28.6377043560578, -9, 52, 1.54819757137154, -1.0096067465553, -7.47486533205432}},
+    {"{\"op\":\"random_crop\",\"size\":224}", {55, 270}},
+    {"{\"op\":\"gaussian_blur\",\"kernel_size\":5}", {1.95686063794183}},
+    {"{\"op\":\"random_erasing\",\"p\":1}", {1, 65, 273, 251, 110}},
+    {"{\"op\":\"vflip\"}", {0}},
+};
+
+START_TEST(frozen)
+{
+	struct op_list *ops = geometry_ops(frozen_draws[_i].op);
+	struct op_drawn drawn;
+
+	geometry_draw(ops, 5, 375, 500, &drawn);
+	for (unsigned k = 0; k < 6; k++)
+		ck_assert_msg(fabs(drawn.number[k] - frozen_draws[_i].number[k]) < 1e-9,
+			      "%s: number %u is %.17g", frozen_draws[_i].op, k, drawn.number[k]);
+	free(ops);
+}
+END_TEST
+
+/* ---- running ---- */
+
+struct geometry {
+	struct op_list *ops;
+	struct steps_scratch *scratch;
+	struct picture picture;
+	struct pipeline_error error;
+};
+
+/* A picture of noise that is smooth enough to have all kinds of sums. */
+static void geometry_init(struct geometry *g, const char *op, uint32_t height, uint32_t width)
+{
+	struct philox_seq seq;
+
+	memset(g, 0, sizeof(*g));
+	g->ops = geometry_ops(op);
+	ck_assert_int_eq(steps_scratch_new(&g->scratch), 0);
+	ck_assert_int_eq(picture_make(&g->scratch->buffer[0], height, width, &g->picture), 0);
+	philox_seq_init(&seq, height, width, 0);
+	for (uint32_t y = 0; y < height; y++)
+		for (uint32_t x = 0; x < 4 * width; x++)
+			picture_row(&g->picture, y)[x] = (uint8_t)philox_u32(&seq);
+}
+
+static int geometry_run(struct geometry *g, uint64_t sample, struct op_drawn *ret)
+{
+	geometry_draw(g->ops, sample, g->picture.height, g->picture.width, ret);
+	return steps_op(g->scratch, &g->ops->op[2], ret, &g->picture, &g->error);
+}
+
+static void geometry_fini(struct geometry *g)
+{
+	steps_scratch_free(g->scratch);
+	free(g->ops);
+}
+
+static const struct {
+	const char *op;
+	uint32_t height, width;
+	enum pipeline_fail stage;
+	const char *text;
+} refusals[] = {
+    {"{\"op\":\"random_crop\",\"size\":[10,12]}", 10, 11, PIPELINE_FAIL_OP,
+     "random_crop: the picture is too small"},
+    {"{\"op\":\"random_crop\",\"size\":[10,12],\"padding\":[0,9]}", 10, 11, PIPELINE_FAIL_OP,
+     "random_crop: the picture is too small"},
+    {"{\"op\":\"five_crop\",\"size\":[11,11]}", 10, 11, PIPELINE_FAIL_OP,
+     "five_crop: the picture is too small"},
+    {"{\"op\":\"gaussian_blur\",\"kernel_size\":[21,1]}", 20, 10, PIPELINE_FAIL_OP,
+     "gaussian_blur: the picture is too small"},
+    {"{\"op\":\"gaussian_blur\",\"kernel_size\":[1,21]}", 10, 20, PIPELINE_FAIL_OP,
+     "gaussian_blur: the picture is too small"},
+    {"{\"op\":\"resize\",\"size\":null,\"max_size\":8}", 100, 2, PIPELINE_FAIL_OP,
+     "resize: nothing would be left"},
+    {"{\"op\":\"pad\",\"padding\":16384}", 8, 8, PIPELINE_FAIL_REFUSED,
+     "pad: the picture would get too large"},
+};
+
+START_TEST(refused)
+{
+	struct geometry g;
+	struct op_drawn drawn;
+
+	geometry_init(&g, refusals[_i].op, refusals[_i].height, refusals[_i].width);
+	ck_assert_int_eq(geometry_run(&g, 0, &drawn), PIPELINE_E_BAD);
+	ck_assert_int_eq(g.error.stage, refusals[_i].stage);
+	ck_assert_str_eq(g.error.text, refusals[_i].text);
+	geometry_fini(&g);
+}
+END_TEST
+
+/* ---- blur ---- */
+
+static double blur_weight(unsigned taps, double sigma, unsigned i)
+{
+	const double reach = (taps - 1) / (2 * sqrt(2.0));
+	double sum = 0, mine = 0;
+
+	for (unsigned k = 0; k < taps; k++) {
+		double x = taps > 1 ? -reach + 2 * reach * k / (taps - 1) : 0;
+		double value = exp(-(x / sigma) * (x / sigma));
+
+		sum += value;
+		mine = k == i ? value : mine;
+	}
+	return mine / sum;
+}
+
+static int blur_mirrored(int at, int size)
+{
+	return at < 0 ? -at : at >= size ? 2 * size - 2 - at : at;
+}
+
+/* One value by the formula: the 2-d convolution of the reflected picture. */
+static double blur_exact(const struct picture *from, const double *across, unsigned n_across,
+			 const double *down, unsigned n_down, int y, int x, unsigned c)
+{
+	double sum = 0;
+
+	for (unsigned i = 0; i < n_down; i++) {
+		int at_y = blur_mirrored(y + (int)i - (int)n_down / 2, (int)from->height);
+
+		for (unsigned k = 0; k < n_across; k++) {
+			int at_x = blur_mirrored(x + (int)k - (int)n_across / 2, (int)from->width);
+
+			sum += down[i] * across[k] *
+			       picture_row(from, (uint32_t)at_y)[4 * at_x + (int)c];
+		}
+	}
+	return sum;
+}
+
+static const struct {
+	unsigned across, down;
+	double sigma;
+	uint32_t height, width;
+} blurs[] = {
+    {3, 3, 0.5, 40, 57}, {5, 7, 1.3, 31, 33}, {1, 9, 2, 5, 8},    {9, 1, 2, 8, 5},
+    {23, 23, 2, 12, 12}, {1, 1, 1, 3, 4},     {3, 3, 0.01, 9, 9}, {21, 15, 40, 60, 50},
+};
+
+START_TEST(blurred)
+{
+	double across[64], down[64];
+	struct geometry g;
+	struct picture from;
+	struct op_drawn drawn;
+	char op[128];
+
+	snprintf(op, sizeof(op), "{\"op\":\"gaussian_blur\",\"kernel_size\":[%u,%u],\"sigma\":%g}",
+		 blurs[_i].across, blurs[_i].down, blurs[_i].sigma);
+	geometry_init(&g, op, blurs[_i].height, blurs[_i].width);
+	from = g.picture;
+	for (unsigned i = 0; i < blurs[_i].across; i++)
+		across[i] = blur_weight(blurs[_i].across, blurs[_i].sigma, i);
+	for (unsigned i = 0; i < blurs[_i].down; i++)
+		down[i] = blur_weight(blurs[_i].down, blurs[_i].sigma, i);
+	ck_assert_int_eq(geometry_run(&g, 0, &drawn), 0);
+	for (uint32_t y = 0; y < from.height; y++) {
+		for (uint32_t x = 0; x < 4 * from.width; x++) {
+			double exact = blur_exact(&from, across, blurs[_i].across, down,
+						  blurs[_i].down, (int)y, (int)x / 4, x % 4);
+			double ours = picture_row(&g.picture, y)[x];
+
+			ck_assert_msg(fabs(ours - exact) < 0.5001, "%u, %u: %g, exactly %g", y, x,
+				      ours, exact);
+		}
+	}
+	geometry_fini(&g);
+}
+END_TEST
+
+/* ---- noise ---- */
+
+/* Noise fills the rectangle and nothing else, and is the same in every type and order. */
+START_TEST(noise)
+{
+	struct geometry g;
+	struct shape shape = {
+	    .channels = 3, .height = 64, .width = 96, .dtype = PIPELINE_F32, .order = OP_CHW};
+	float *planes = calloc(3 * 64 * 96, sizeof(*planes));
+	float *pixels = calloc(3 * 64 * 96, sizeof(*pixels));
+	uint16_t *half = calloc(3 * 64 * 96, sizeof(*half));
+	struct op_drawn drawn;
+	const struct op *op;
+
+	ck_assert(planes && pixels && half);
+	geometry_init(&g, "{\"op\":\"random_erasing\",\"p\":1,\"value\":\"random\"}", 64, 96);
+	op = &g.ops->op[2];
+	geometry_draw(g.ops, 3, 64, 96, &drawn);
+	ck_assert_double_eq(drawn.number[0], 1);
+	op_impl(op->id)->finished(&shape, op, &drawn, planes);
+	shape.dtype = PIPELINE_F16;
+	op_impl(op->id)->finished(&shape, op, &drawn, half);
+	shape.dtype = PIPELINE_F32;
+	shape.order = OP_HWC;
+	op_impl(op->id)->finished(&shape, op, &drawn, pixels);
+	for (unsigned c = 0; c < 3; c++) {
+		for (unsigned i = 0; i < 64 * 96; i++) {
+			float value = planes[c * 64 * 96 + i];
+			bool inside = i / 96 >= drawn.number[1] &&
+				      i / 96 < drawn.number[1] + drawn.number[3] &&
+				      i % 96 >= drawn.number[2] &&
+				      i % 96 < drawn.number[2] + drawn.number[4];
+
+			ck_assert(inside ? value != 0 && fabsf(value) < 7 : value == 0);
+			ck_assert(pixels[3 * i + c] == value);
+			ck_assert_uint_eq(half[c * 64 * 96 + i], half_f16(value));
+		}
+	}
+	geometry_fini(&g);
+	free(planes);
+	free(pixels);
+	free(half);
+}
+END_TEST
+
+/* On 8 bits: the same noise, cut to whole numbers. */
+START_TEST(noise_of_bytes)
+{
+	struct geometry g;
+	struct shape shape = {
+	    .channels = 3, .height = 64, .width = 96, .dtype = PIPELINE_U8, .order = OP_HWC};
+	uint8_t *pixels = malloc(64 * 96 * 3);
+	struct op_drawn drawn;
+	unsigned seen[256] = {0};
+
+	ck_assert_ptr_nonnull(pixels);
+	geometry_init(&g, "{\"op\":\"random_erasing\",\"p\":1,\"value\":\"random\"}", 64, 96);
+	for (uint32_t y = 0; y < 64; y++)
+		for (uint32_t x = 0; x < 96; x++)
+			memcpy(pixels + 3 * (96 * y + x), picture_row(&g.picture, y) + 4 * x, 3);
+	ck_assert_int_eq(geometry_run(&g, 3, &drawn), 0);
+	op_impl(OP_RANDOM_ERASING)->finished(&shape, &g.ops->op[2], &drawn, pixels);
+	for (uint32_t y = 0; y < 64; y++)
+		for (uint32_t x = 0; x < 96; x++)
+			ck_assert_mem_eq(pixels + 3 * (96 * y + x),
+					 picture_row(&g.picture, y) + 4 * x, 3);
+	for (uint32_t y = 0; y < drawn.number[3]; y++)
+		for (uint32_t x = 0; x < drawn.number[4]; x++)
+			seen[picture_row(&g.picture, (uint32_t)drawn.number[1] +
+							 y)[4 * ((uint32_t)drawn.number[2] + x)]]++;
+	/* 0: within one deviation; 1 and 255: between one and two */
+	ck_assert_double_ge(seen[0], 0.6 * drawn.number[3] * drawn.number[4]);
+	ck_assert(seen[1] > 0 && seen[255] > 0 && seen[100] == 0);
+	geometry_fini(&g);
+	free(pixels);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("geometry");
+	TCase *tcase = tcase_create("geometry");
+	SRunner *runner = srunner_create(suite);
+	int failed;
+
+	tcase_add_loop_test(tcase, uniform, 0, BASE_ARRAY_LEN(uniforms));
+	tcase_add_test(tcase, shift);
+	tcase_add_test(tcase, erased);
+	tcase_add_test(tcase, never_fits);
+	tcase_add_test(tcase, normal);
+	tcase_add_loop_test(tcase, frozen, 0, BASE_ARRAY_LEN(frozen_draws));
+	tcase_add_loop_test(tcase, refused, 0, BASE_ARRAY_LEN(refusals));
+	tcase_add_loop_test(tcase, blurred, 0, BASE_ARRAY_LEN(blurs));
+	tcase_add_test(tcase, noise);
+	tcase_add_test(tcase, noise_of_bytes);
+	suite_add_tcase(suite, tcase);
+	srunner_run_all(runner, CK_NORMAL);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
