@@ -23,7 +23,9 @@
 #include "pipeline/decode_planes.h"
 #include "pipeline/op.h"
 
-static const struct decode_format *const decode_formats[] = {&decode_jpeg};
+static const struct decode_format *const decode_formats[] = {
+    &decode_jpeg, &decode_png, &decode_webp, &decode_gif, &decode_bmp, &decode_pnm,
+};
 
 enum decode_way { DECODE_QUICK, DECODE_BY_ROWS, DECODE_BY_PART };
 
@@ -54,6 +56,34 @@ int decode_fail(struct pipeline_error *ret_error, enum pipeline_fail stage, int 
 	vsnprintf(ret_error->text, sizeof(ret_error->text), fmt, args);
 	va_end(args);
 	return PIPELINE_E_BAD;
+}
+
+int decode_fail_truncated(struct pipeline_error *ret_error)
+{
+	return decode_fail(ret_error, PIPELINE_FAIL_DECODE, 0, DECODE_TRUNCATED_TEXT);
+}
+
+int decode_check_size(uint64_t height, uint64_t width, struct pipeline_error *ret_error)
+{
+	if (height == 0 || width == 0)
+		return decode_fail(ret_error, PIPELINE_FAIL_DECODE, 0, "a picture without pixels");
+	if (height > OP_MAX_PIXELS || width > OP_MAX_PIXELS || height * width > OP_MAX_PIXELS)
+		return decode_fail(ret_error, PIPELINE_FAIL_REFUSED, 0,
+				   "%llu x %llu pixels are more than %llu",
+				   (unsigned long long)width, (unsigned long long)height,
+				   (unsigned long long)OP_MAX_PIXELS);
+	return 0;
+}
+
+int decode_make(struct picture_buffer *buffer, uint32_t height, uint32_t width, struct picture *ret,
+		struct pipeline_error *ret_error)
+{
+	int r = picture_make(buffer, height, width, ret);
+
+	if (r == 0)
+		return 0;
+	return decode_fail(ret_error, (enum pipeline_fail)r, 0, "no room for %u x %u pixels", width,
+			   height);
 }
 
 /* ---- the handle ---- */
@@ -108,13 +138,9 @@ static const char *decode_other(const uint8_t *data, size_t size)
 		unsigned size;
 		const char *magic, *text;
 	} others[] = {
-	    {4, "\x89PNG", "a PNG picture, not JPEG"},
-	    {4, "GIF8", "a GIF picture, not JPEG"},
-	    {4, "RIFF", "a WebP picture, not JPEG"},
-	    {2, "BM", "a BMP picture, not JPEG"},
-	    {4, "II*", "a TIFF picture, not JPEG"},
-	    {4, "MM\0*", "a TIFF picture, not JPEG"},
-	    {4, "\0\0\0\x0c", "a JPEG 2000 picture, not JPEG"},
+	    {4, "II*", "a TIFF picture, which is not supported"},
+	    {4, "MM\0*", "a TIFF picture, which is not supported"},
+	    {4, "\0\0\0\x0c", "a JPEG 2000 picture, which is not supported"},
 	};
 
 	if (size == 0)
@@ -123,7 +149,7 @@ static const char *decode_other(const uint8_t *data, size_t size)
 		if (size >= others[i].size && memcmp(data, others[i].magic, others[i].size) == 0)
 			return others[i].text;
 	}
-	return "not a JPEG picture";
+	return "not JPEG, PNG, WebP, GIF, BMP or PNM";
 }
 
 /* Number in decode_formats, or their count. */

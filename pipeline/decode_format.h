@@ -34,6 +34,49 @@ struct decode_format {
 	void (*fini)(void *state);
 };
 
+extern const struct decode_format decode_bmp;
+extern const struct decode_format decode_gif;
 extern const struct decode_format decode_jpeg;
+extern const struct decode_format decode_png;
+extern const struct decode_format decode_pnm;
+extern const struct decode_format decode_webp;
+
+#define DECODE_TRUNCATED_TEXT "the file ends before the picture does"
+
+/* Fills *ret_error: the file ends too early. Returns PIPELINE_E_BAD. */
+int decode_fail_truncated(struct pipeline_error *ret_error);
+/* Is that a picture's size that may be decoded? 0, or PIPELINE_E_BAD with *ret_error. */
+int decode_check_size(uint64_t height, uint64_t width, struct pipeline_error *ret_error);
+/* picture_make for a format: 0, or PIPELINE_E_BAD with *ret_error. */
+int decode_make(struct picture_buffer *buffer, uint32_t height, uint32_t width, struct picture *ret,
+		struct pipeline_error *ret_error);
+
+static inline uint32_t decode_le16(const uint8_t *from)
+{
+	return from[0] | (uint32_t)from[1] << 8;
+}
+
+static inline uint32_t decode_le32(const uint8_t *from)
+{
+	return decode_le16(from) | decode_le16(from + 2) << 16;
+}
+
+static inline uint32_t decode_be16(const uint8_t *from)
+{
+	return (uint32_t)from[0] << 8 | from[1];
+}
+
+static inline uint32_t decode_be32(const uint8_t *from)
+{
+	return decode_be16(from) << 16 | decode_be16(from + 2);
+}
+
+static inline void decode_put(uint8_t *pixel, uint8_t red, uint8_t green, uint8_t blue)
+{
+	pixel[0] = red;
+	pixel[1] = green;
+	pixel[2] = blue;
+	pixel[3] = 255;
+}
 
 #endif

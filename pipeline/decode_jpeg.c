@@ -48,7 +48,6 @@
 #define DECODE_MARGIN 4          /* pixels; fancy upsampling looks at one chroma sample beside */
 #define DECODE_ROWS 8            /* of a band: they stay in the first cache */
 #define DECODE_EOI 0xd9
-#define DECODE_TRUNCATED_TEXT "the file ends before the picture does"
 
 struct decode_jpeg {
 	struct jpeg_decompress_struct jpeg;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Bands against whole pictures over tests/pipeline/data: the same pixels and the same outcome for
+ * Bands against whole pictures over tests/pipeline/data and formats: the same pixels and the same outcome for
  * boxes of every kind, of whole files and of damaged ones; and pixels taken apart into planes, each
  * kernel against the plain loop.
  */
@@ -128,12 +128,14 @@ static void band_compare(struct band_case *c)
 		decode_close(c->decode);
 }
 
-static DIR *band_open_data(char *ret_path, size_t size)
+static const char *const band_folders[] = {"data", "formats"};
+
+static DIR *band_open_data(const char *folder, char *ret_path, size_t size)
 {
 	const char *top = getenv("top_srcdir");
 	DIR *dir;
 
-	snprintf(ret_path, size, "%s/tests/pipeline/data", top ? top : ".");
+	snprintf(ret_path, size, "%s/tests/pipeline/%s", top ? top : ".", folder);
 	dir = opendir(ret_path);
 	ck_assert_msg(dir != NULL, "cannot open %s", ret_path);
 	return dir;
@@ -166,7 +168,7 @@ START_TEST(boxes)
 {
 	struct band_case c;
 	char path[4096];
-	DIR *dir = band_open_data(path, sizeof(path));
+	DIR *dir = band_open_data(band_folders[_i], path, sizeof(path));
 
 	band_init(&c, 1);
 	while (band_next_file(&c, dir, path)) {
@@ -184,7 +186,7 @@ START_TEST(damage)
 {
 	struct band_case c;
 	char path[4096];
-	DIR *dir = band_open_data(path, sizeof(path));
+	DIR *dir = band_open_data(band_folders[_i], path, sizeof(path));
 
 	band_init(&c, 2);
 	while (band_next_file(&c, dir, path)) {
@@ -205,7 +207,7 @@ START_TEST(damage)
 		}
 	}
 	ck_assert_uint_ge(c.compared, 300);
-	ck_assert_uint_ge(c.again, 10);
+	ck_assert_uint_ge(c.again, _i == 0 ? 10 : 0);
 	closedir(dir);
 	band_fini(&c);
 }
@@ -240,8 +242,8 @@ int main(void)
 	int failed;
 
 	tcase_set_timeout(tcase, 300);
-	tcase_add_test(tcase, boxes);
-	tcase_add_test(tcase, damage);
+	tcase_add_loop_test(tcase, boxes, 0, BASE_ARRAY_LEN(band_folders));
+	tcase_add_loop_test(tcase, damage, 0, BASE_ARRAY_LEN(band_folders));
 	tcase_add_test(tcase, planes);
 	suite_add_tcase(suite, tcase);
 	srunner_run_all(runner, CK_NORMAL);

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""make_data.py DIRECTORY: writes the small pictures of tests/pipeline/data with Pillow 13.0.0.
+"""make_data.py DIRECTORY: writes the small pictures of tests/pipeline/data and formats with Pillow 13.0.0.
 
 They are computed, not photographed: smooth waves, hard edges and noise, one of every kind that the
 decoder tells apart, whole and damaged. The files are kept in the tree; this says where they came
-from. golden.tsv is then made of them: parity.py --golden PIXELS data/*.jpg > golden.tsv
+from. golden.tsv is then made of them: parity.py --golden= PIXELS data/*.jpg > golden.tsv, and
+parity.py --golden=formats PIXELS formats/*.* > golden_formats.tsv
 """
 import io
 import math
@@ -12,6 +13,7 @@ import os
 import random
 import struct
 import sys
+import zlib
 
 from PIL import Image
 
@@ -59,6 +61,150 @@ def many_scans(jpg, times):
     return jpg[:-2] + jpg[last:-2] * times + jpg[-2:]
 
 
+def other(im, kind, **options):
+    out = io.BytesIO()
+    im.save(out, kind, **options)
+    return out.getvalue()
+
+
+# ---- PNG, of kinds that Pillow does not write ----
+
+def chunk(name, data):
+    return struct.pack('>I', len(data)) + name + data + struct.pack('>I', zlib.crc32(name + data))
+
+
+def png_pass(rng, w, h, bits, step):
+    """One pass: every `step` = (left, top, across, down) pixel, each row with another filter."""
+    left, top, across, down = step
+    columns, rows = (w + across - 1 - left) // across, (h + down - 1 - top) // down
+    if columns <= 0:
+        return b''
+    return b''.join(bytes([y % 5]) + bytes(rng.randrange(256) for _ in range((columns * bits + 7) // 8))
+                    for y in range(rows))
+
+
+def png(seed, w, h, depth, colour, interlaced=False, palette=b'', after=b'', chunks=b''):
+    rng = random.Random(seed)
+    steps = ((0, 0, 8, 8), (4, 0, 8, 8), (0, 4, 4, 8), (2, 0, 4, 4), (0, 2, 2, 4), (1, 0, 2, 2), (0, 1, 1, 2))
+    bits = depth * {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}[colour]
+    rows = b''.join(png_pass(rng, w, h, bits, step) for step in (steps if interlaced else ((0, 0, 1, 1),)))
+    data = zlib.compress(rows)
+    head = struct.pack('>IIBBBBB', w, h, depth, colour, 0, 0, interlaced)
+    return (b'\x89PNG\r\n\x1a\n' + chunk(b'IHDR', head) + chunks + (chunk(b'PLTE', palette) if palette else b'')
+            + chunk(b'IDAT', data[:len(data) // 2]) + chunk(b'IDAT', data[len(data) // 2:]) + after + chunk(b'IEND', b''))
+
+
+def png_files():
+    im = picture(31, 23, 9)
+    alpha = im.copy()
+    alpha.putalpha(im.getchannel(0))
+    yield 'gray.png', other(im.convert('L'), 'PNG')
+    yield 'gray-alpha.png', other(alpha.convert('LA'), 'PNG')
+    yield 'rgb.png', other(im, 'PNG')
+    yield 'rgba.png', other(alpha, 'PNG')
+    yield 'bits.png', other(im.convert('1'), 'PNG')
+    yield 'palette.png', other(im.quantize(13), 'PNG')
+    yield 'palette-alpha.png', other(im.quantize(200), 'PNG', transparency=bytes(range(0, 200, 2)))
+    yield 'gray16.png', png(1, 19, 12, 16, 0, after=chunk(b'tEXt', b'Comment\0behind'))
+    yield 'gray16-dark.png', other(im.convert('L').convert('I').point(lambda v: v * 2).convert('I;16'), 'PNG')
+    yield 'rgb16.png', png(2, 9, 12, 16, 2)
+    yield 'rgba16.png', png(3, 9, 7, 16, 6)
+    yield 'gray-alpha16.png', png(4, 9, 7, 16, 4)
+    yield 'gray2.png', png(5, 21, 7, 2, 0)
+    yield 'interlaced.png', png(6, 21, 17, 8, 2, interlaced=True)
+    yield 'interlaced-bits.png', png(7, 13, 19, 1, 0, interlaced=True)
+    yield 'interlaced-palette.png', png(8, 3, 2, 4, 3, interlaced=True, palette=bytes(range(30)))
+    whole = png(9, 20, 15, 8, 2)
+    yield 'truncated.png', whole[:len(whole) * 2 // 3]
+    yield 'no-end.png', whole[:-12]
+    yield 'checksum.png', whole[:29] + bytes(4) + whole[33:]
+    yield 'huge.png', png(10, 1, 1, 8, 2).replace(
+        chunk(b'IHDR', struct.pack('>IIBBBBB', 1, 1, 8, 2, 0, 0, 0)),
+        chunk(b'IHDR', struct.pack('>IIBBBBB', 65500, 65500, 8, 2, 0, 0, 0)))
+    yield 'early-rows.png', png(11, 9, 5, 8, 2).replace(
+        chunk(b'IHDR', struct.pack('>IIBBBBB', 9, 5, 8, 2, 0, 0, 0)),
+        chunk(b'IHDR', struct.pack('>IIBBBBB', 9, 30, 8, 2, 0, 0, 0)))
+    yield 'animated.png', other(im, 'PNG', save_all=True, append_images=[picture(31, 23, 10)])
+
+
+# ---- the others ----
+
+def bmp(w, h, bits, seed, compression=0, masks=(), palette=b'', data=None, colours=0):
+    rng = random.Random(seed)
+    if data is None:
+        data = bytes(rng.randrange(256) for _ in range((w * bits + 31) // 32 * 4 * abs(h)))
+    head = struct.pack('<IiiHHIIiiII', 40, w, h, 1, bits, compression, 0, 0, 0, colours, 0)
+    head += struct.pack('<%dI' % len(masks), *masks) + palette
+    return b'BM' + struct.pack('<IHHI', 14 + len(head) + len(data), 0, 0, 14 + len(head)) + head + data
+
+
+def bmp_files():
+    rng = random.Random(12)
+    im = picture(23, 11, 11)
+    colours = bytes(rng.randrange(256) for _ in range(64))
+    whole = other(im, 'BMP')
+    yield 'rgb.bmp', whole
+    yield 'gray.bmp', other(im.convert('L'), 'BMP')
+    yield 'palette.bmp', other(im.quantize(40), 'BMP')
+    yield 'bits.bmp', other(im.convert('1'), 'BMP')
+    yield 'nibbles.bmp', bmp(13, 7, 4, 13, palette=colours)
+    yield 'top-down.bmp', bmp(7, -9, 32, 14)
+    yield 'masks.bmp', bmp(9, 5, 16, 15, 3, (0xf800, 0x7e0, 0x1f))
+    yield 'masks32.bmp', bmp(9, 5, 32, 16, 3, (0xff000000, 0xff0000, 0xff00))
+    yield 'fives.bmp', bmp(9, 5, 16, 17)
+    runs = b'\x05\x03\x00\x03abc\x00\x00\x00\x00\x02\x02\x01\x08\x07\x00\x00\x09\x01\x00\x00\x09\x02\x00\x01'
+    yield 'runs.bmp', bmp(9, 4, 8, 18, 1, palette=colours, data=runs, colours=16)
+    yield 'runs4.bmp', bmp(9, 3, 4, 19, 2, palette=colours, colours=16,
+                           data=b'\x09\x12\x00\x00\x00\x05abc\x00\x04\x34\x00\x00\x09\x56\x00\x01')
+    yield 'truncated.bmp', whole[:len(whole) // 2]
+
+
+def gif_files():
+    im = picture(27, 19, 13).quantize(30)
+    whole = other(im, 'GIF', interlace=0)
+    yield 'plain.gif', whole
+    yield 'interlaced.gif', other(im, 'GIF', interlace=1)
+    yield 'transparent.gif', other(im, 'GIF', transparency=4)
+    yield 'gray.gif', other(picture(9, 8, 14).convert('L'), 'GIF')
+    yield 'animated.gif', other(im, 'GIF', save_all=True, append_images=[im.rotate(180)])
+    at = whole.index(b',', 13 + (3 << (whole[10] & 7) + 1))  # a larger screen, the frame in its middle
+    yield 'offset.gif', (b'GIF89a' + struct.pack('<HH', 40, 30) + whole[10:at] + b'!\xf9\x04\x01\0\0\x07\0'
+                         + b',' + struct.pack('<HH', 5, 6) + whole[at + 5:])
+    yield 'truncated.gif', whole[:len(whole) * 2 // 3]
+
+
+def other_files():
+    im = picture(29, 21, 15)
+    alpha = im.copy()
+    alpha.putalpha(im.getchannel(1))
+    lossy = other(im, 'WEBP', quality=60)
+    yield 'lossy.webp', lossy
+    yield 'lossy-alpha.webp', other(alpha, 'WEBP', quality=60)
+    yield 'lossless.webp', other(im, 'WEBP', lossless=True)
+    yield 'lossless-alpha.webp', other(alpha, 'WEBP', lossless=True, exact=True)
+    yield 'animated.webp', other(im, 'WEBP', save_all=True, append_images=[picture(29, 21, 16)], quality=50)
+    yield 'truncated.webp', lossy[:len(lossy) * 2 // 3]
+    small = picture(7, 5, 17)
+    yield 'raw.ppm', other(small, 'PPM')
+    yield 'raw.pgm', other(small.convert('L'), 'PPM')
+    yield 'raw.pbm', other(small.convert('1'), 'PPM')
+    yield 'deep.ppm', b'P6 3 4 # wide\n 65535\n' + bytes(range(72))
+    yield 'deep.pgm', b'P5 5 2 1000\n' + bytes(range(0, 40, 2))
+    yield 'deepest.pgm', b'P5\n4 3\n65535\n' + b'\0\x20\0\xff\1\0' * 4
+    yield 'seven.ppm', b'P6 4 3 7\n' + bytes(i % 9 for i in range(36))
+    yield 'plain.pbm', b'P1\n5 3\n10110 0#c\n1010 1 1 1 0 1'
+    yield 'plain.pgm', b'P2\n4 2 # c\n15 0 1 2 3\n4 5 6 #c\n 15\n'
+    yield 'plain.ppm', b'P3 2 2 300 ' + b' '.join(b'%d' % (i * 27) for i in range(12))
+    yield 'truncated.ppm', other(small, 'PPM')[:-1]
+
+
+def format_files():
+    yield from png_files()
+    yield from bmp_files()
+    yield from gif_files()
+    yield from other_files()
+
+
 def files():
     im = picture(120, 90, 1)
     base = encode(im)
@@ -93,17 +239,22 @@ def files():
     yield 'empty.jpg', b''
     out = io.BytesIO()
     picture(9, 7, 7).save(out, 'PNG')
-    yield 'png.jpg', out.getvalue()
+    yield 'png.jpg', out.getvalue()[:-100]
     yield 'huge-header.jpg', sized(base, 65500, 65500)
     yield 'zero-height.jpg', sized(base, 120, 0)
     yield 'many-scans.jpg', many_scans(encode(picture(16, 16, 8), progressive=True), 120)
 
 
-def main(where):
+def write(where, pictures):
     os.makedirs(where, exist_ok=True)
-    for name, data in files():
+    for name, data in pictures:
         with open(os.path.join(where, name), 'wb') as f:
             f.write(data)
+
+
+def main(where):
+    write(os.path.join(where, 'data'), files())
+    write(os.path.join(where, 'formats'), format_files())
 
 
 if __name__ == '__main__':
