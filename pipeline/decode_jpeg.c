@@ -17,6 +17,9 @@
  * thrown away. Entropy-coded data in front of the part are still decoded; only their pixels are not
  * made.
  *
+ * A progressive picture without all its scans is smoothed across blocks; of it parts are cut from
+ * the whole.
+ *
  * Rows: the same, eight at a time. Where the tail is unclear the rows are taken back
  * (DECODE_E_AGAIN), and decode.c asks for the part.
  *
@@ -47,6 +50,7 @@
 #define DECODE_MEMORY (1L << 30) /* bytes of libjpeg's own arrays */
 #define DECODE_MARGIN 4          /* pixels; fancy upsampling looks at one chroma sample beside */
 #define DECODE_ROWS 8            /* of a band: they stay in the first cache */
+#define DECODE_SMOOTHED 10       /* coefficients that block smoothing looks at */
 #define DECODE_EOI 0xd9
 
 struct decode_jpeg {
@@ -351,6 +355,22 @@ static bool decode_jpeg_can_part(const struct decode_jpeg *decode, const struct 
 	       (uint64_t)jpeg->image_height * jpeg->image_width;
 }
 
+/* Does libjpeg smooth blocks? It does where a progressive picture lacks scans, and then looks at
+ * blocks that a part would not have. Asked when decompression has started. */
+static bool decode_jpeg_is_smoothed(const struct decode_jpeg *decode)
+{
+	const struct jpeg_decompress_struct *jpeg = &decode->jpeg;
+	bool is_smoothed = false;
+
+	if (!jpeg->progressive_mode || !jpeg->coef_bits)
+		return false;
+	for (int c = 0; c < jpeg->num_components; c++) {
+		for (unsigned i = 1; i < DECODE_SMOOTHED; i++)
+			is_smoothed |= jpeg->coef_bits[c][i] != 0;
+	}
+	return is_smoothed;
+}
+
 /* box with its margin, in *ret_outer; libjpeg is told the columns and moves them outwards to where
  * its blocks begin. May longjmp. */
 static void decode_jpeg_choose(struct decode_jpeg *decode, const struct picture_box *box,
@@ -378,6 +398,8 @@ static int decode_jpeg_try_part(struct decode_jpeg *decode, const struct picture
 		return PIPELINE_E_BAD;
 	}
 	jpeg_start_decompress(&decode->jpeg);
+	if (decode_jpeg_is_smoothed(decode))
+		return DECODE_E_AGAIN;
 	decode_jpeg_choose(decode, box, ret_outer);
 	if (ret_outer->top > 0)
 		jpeg_skip_scanlines(&decode->jpeg, ret_outer->top);
@@ -445,6 +467,8 @@ static int decode_jpeg_go_to(struct decode_jpeg *decode, const struct picture_bo
 	decode->outer = *box;
 	if (!decode_jpeg_can_part(decode, box))
 		return 0;
+	if (decode_jpeg_is_smoothed(decode))
+		return DECODE_E_AGAIN;
 	decode_jpeg_choose(decode, box, &decode->outer);
 	decode->outer.height = box->top + box->height - decode->outer.top;
 	if (decode->outer.top > 0)
