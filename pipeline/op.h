@@ -111,6 +111,7 @@ enum op_param_number {
 #define OP_MAX_NUMBERS 4
 #define OP_MAX_POOL (PIPELINE_MAX_TEXT / 2) /* a number of a list takes two bytes of text */
 #define OP_MAX_SIDE 16384                   /* pixels, of a size in a spec */
+#define OP_MAX_CLASSES 65536
 #define OP_MAX_PIXELS \
 	UINT64_C(178956970) /* of any picture on the way; Pillow refuses above it, too */
 

@@ -24,6 +24,10 @@ enum op_stage {
 	OP_STAGE_DECODE,  /* the first op, and only it */
 	OP_STAGE_PICTURE, /* works on 8-bit pictures */
 	OP_STAGE_FINISH,  /* normalize, cast, layout (shape.c, finish.c) */
+	/* behind all of these, in this order (tail.c): */
+	OP_STAGE_FILTER, /* leaves samples out */
+	OP_STAGE_LABEL,  /* works on the label */
+	OP_STAGE_BATCH,  /* works on whole batches, in libaccess */
 };
 
 #define OP_MAX_DRAWN 16

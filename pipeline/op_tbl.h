@@ -198,3 +198,49 @@ PARAM(CAST, DTYPE, "dtype", OP_TYPE_DTYPE, "\"f32\"", "the type: u8, f16, bf16 o
 
 OP(LAYOUT, "layout", op_run_finish, "the order of height, width and channels in memory")
 PARAM(LAYOUT, ORDER, "order", OP_TYPE_ORDER, "\"CHW\"", "the order: HWC or CHW")
+
+OP(FILTER, "filter", sift_op, "samples that do not fit are left out")
+PARAM(FILTER, KEEP, "keep", OP_OR_NULL(OP_TYPE_LIST(0, INT32_MAX)), "null",
+      "the data set's classes that stay, a list of their numbers")
+PARAM(FILTER, DROP, "drop", OP_OR_NULL(OP_TYPE_LIST(0, INT32_MAX)), "null",
+      "the data set's classes that are left out, a list of their numbers")
+PARAM(FILTER, MIN_WIDTH, "min_width", OP_OR_NULL(OP_TYPE_INTEGER(1, INT32_MAX)), "null",
+      "pixels that the file's picture must be wide")
+PARAM(FILTER, MAX_WIDTH, "max_width", OP_OR_NULL(OP_TYPE_INTEGER(1, INT32_MAX)), "null",
+      "pixels that the file's picture may be wide")
+PARAM(FILTER, MIN_HEIGHT, "min_height", OP_OR_NULL(OP_TYPE_INTEGER(1, INT32_MAX)), "null",
+      "pixels that the file's picture must be high")
+PARAM(FILTER, MAX_HEIGHT, "max_height", OP_OR_NULL(OP_TYPE_INTEGER(1, INT32_MAX)), "null",
+      "pixels that the file's picture may be high")
+
+OP(MAP, "map", label_op, "the label's class number becomes another")
+PARAM(MAP, LABELS, "labels", OP_OR_NULL(OP_TYPE_LIST(INT32_MIN, INT32_MAX)), "null",
+      "the new numbers of the data set's classes 0, 1, ...")
+PARAM(MAP, TABLE, "table", OP_OR_NULL(OP_TYPE_LISTS(INT32_MIN, INT32_MAX)), "null",
+      "pairs [[class, new number], ...]")
+PARAM(MAP, DEFAULT, "default", OP_OR_NULL(OP_TYPE_INTEGER(INT32_MIN, INT32_MAX)), "null",
+      "the number of classes that have no entry")
+
+OP(ONE_HOT, "one_hot", label_op,
+   "the label becomes a float32 for each class: 1 for its own, else 0")
+PARAM(ONE_HOT, NUM_CLASSES, "num_classes", OP_TYPE_INTEGER(1, OP_MAX_CLASSES), NULL,
+      "how many classes there are")
+
+OP(SMOOTH, "smooth", label_op, "1 - epsilon of the label, and epsilon spread over all classes")
+PARAM(SMOOTH, EPSILON, "epsilon", OP_TYPE_NUMBER(0, 1), "0.1", "a number from 0 to 1")
+PARAM(SMOOTH, NUM_CLASSES, "num_classes", OP_OR_NULL(OP_TYPE_INTEGER(1, OP_MAX_CLASSES)), "null",
+      "how many classes there are, without one_hot")
+
+OP(MIXUP, "mixup", tail_batch_op, "each sample of a batch is mixed with the one before it")
+PARAM(MIXUP, ALPHA, "alpha", OP_TYPE_NUMBER(0.001, 1000), "1",
+      "a number from 0.001 to 1000: the share is drawn from Beta(alpha, alpha)")
+PARAM(MIXUP, NUM_CLASSES, "num_classes", OP_OR_NULL(OP_TYPE_INTEGER(1, OP_MAX_CLASSES)), "null",
+      "how many classes there are, without one_hot")
+PARAM(MIXUP, P, "p", OP_TYPE_CHANCE, "1", "the probability that it is done to a batch")
+
+OP(CUTMIX, "cutmix", tail_batch_op, "a part of each sample is cut out of the one before it")
+PARAM(CUTMIX, ALPHA, "alpha", OP_TYPE_NUMBER(0.001, 1000), "1",
+      "a number from 0.001 to 1000: the share is drawn from Beta(alpha, alpha)")
+PARAM(CUTMIX, NUM_CLASSES, "num_classes", OP_OR_NULL(OP_TYPE_INTEGER(1, OP_MAX_CLASSES)), "null",
+      "how many classes there are, without one_hot")
+PARAM(CUTMIX, P, "p", OP_TYPE_CHANCE, "1", "the probability that it is done to a batch")

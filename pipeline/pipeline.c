@@ -11,14 +11,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "pipeline/decode.h"
 #include "pipeline/drive.h"
 #include "pipeline/op_run.h"
 #include "pipeline/spec.h"
+#include "pipeline/tail.h"
 
 struct pipeline {
 	struct op_list ops;
 	struct shape shape;
-	char *canonical; /* owned */
+	struct tail tail;
+	char *canonical, *asked; /* owned; asked: with what is each job's own */
+	size_t tail_at; /* the filter and the label's ops begin there in the canonical text */
 	struct pipeline_field fields[PIPELINE_MAX_FIELDS];
 	unsigned n_fields;
 	const struct engine *engine;
@@ -104,16 +108,42 @@ static void pipeline_set_fields(struct pipeline *pipeline)
 	const struct shape *shape = &pipeline->shape;
 	const uint64_t chw[4] = {shape->views, shape->channels, shape->height, shape->width};
 	const uint64_t hwc[4] = {shape->views, shape->height, shape->width, shape->channels};
+	const uint64_t classes = pipeline->tail.label.classes;
 	const unsigned skip = shape->views == 0; /* a dimension of one that nobody asked for */
 
 	pipeline_add_field(pipeline, "image", shape->dtype, 4 - skip,
 			   (shape->order == OP_CHW ? chw : hwc) + skip);
-	pipeline_add_field(pipeline, "label", PIPELINE_I64, 0, NULL);
+	if (classes)
+		pipeline_add_field(pipeline, "label", PIPELINE_F32, 1, &classes);
+	else
+		pipeline_add_field(pipeline, "label", PIPELINE_I64, 0, NULL);
 }
 
 static void pipeline_freep(struct pipeline **pipeline)
 {
 	pipeline_free(*pipeline);
+}
+
+/* The canonical texts; afterwards engines see the picture's ops alone. */
+static int pipeline_write(struct pipeline *pipeline, struct diag *diag)
+{
+	_cleanup_free_ char *picture = NULL;
+
+	pipeline->asked = spec_canonical(&pipeline->ops);
+	tail_strip(&pipeline->tail, &pipeline->ops);
+	pipeline->canonical = spec_canonical(&pipeline->ops);
+	pipeline->ops.count = pipeline->tail.first;
+	picture = spec_canonical(&pipeline->ops);
+	if (!pipeline->asked || !pipeline->canonical || !picture)
+		return -ENOMEM;
+	pipeline->tail_at = strlen(picture) - strlen("]}");
+	if (strlen(pipeline->asked) <= PIPELINE_MAX_TEXT)
+		return 0;
+	diag_set(diag,
+		 "pipeline: the spec has %zu bytes when every parameter is written out; give at "
+		 "most %d",
+		 strlen(pipeline->asked), PIPELINE_MAX_TEXT);
+	return PIPELINE_E_BAD;
 }
 
 int pipeline_compile(const char *text, size_t size, struct pipeline **ret, struct diag *diag)
@@ -126,18 +156,12 @@ int pipeline_compile(const char *text, size_t size, struct pipeline **ret, struc
 	r = spec_parse(text, size, &pipeline->ops, diag);
 	if (r == 0)
 		r = shape_infer(&pipeline->ops, &pipeline->shape, diag);
+	if (r == 0)
+		r = tail_infer(&pipeline->ops, &pipeline->shape, &pipeline->tail, diag);
+	if (r == 0)
+		r = pipeline_write(pipeline, diag);
 	if (r != 0)
 		return r;
-	pipeline->canonical = spec_canonical(&pipeline->ops);
-	if (!pipeline->canonical)
-		return -ENOMEM;
-	if (strlen(pipeline->canonical) > PIPELINE_MAX_TEXT) {
-		diag_set(diag,
-			 "pipeline: the spec has %zu bytes when every parameter is written out; "
-			 "give at most %d",
-			 strlen(pipeline->canonical), PIPELINE_MAX_TEXT);
-		return PIPELINE_E_BAD;
-	}
 	pipeline_set_fields(pipeline);
 	pipeline->engine = &engine_fused;
 	r = pipeline->engine->compile(&pipeline->ops, &pipeline->shape, &pipeline->program);
@@ -154,6 +178,7 @@ void pipeline_free(struct pipeline *pipeline)
 	if (pipeline->program)
 		pipeline->engine->program_free(pipeline->program);
 	free(pipeline->canonical);
+	free(pipeline->asked);
 	free(pipeline);
 }
 
@@ -164,13 +189,46 @@ const char *pipeline_canonical(const struct pipeline *pipeline)
 	return pipeline->canonical;
 }
 
-void pipeline_hash(const struct pipeline *pipeline, struct hash_id *ret)
+static void pipeline_hash_text(const struct pipeline *pipeline, const char *canonical,
+			       struct hash_id *ret)
 {
 	char text[PIPELINE_MAX_TEXT + 64];
-	int size =
-	    snprintf(text, sizeof(text), "%s\n%s", pipeline->canonical, pipeline->engine->pixels);
+	int size = snprintf(text, sizeof(text), "%s\n%s", canonical, pipeline->engine->pixels);
 
 	hash_of(text, (size_t)size, ret);
+}
+
+void pipeline_hash(const struct pipeline *pipeline, struct hash_id *ret)
+{
+	pipeline_hash_text(pipeline, pipeline->canonical, ret);
+}
+
+void pipeline_hash_asked(const struct pipeline *pipeline, struct hash_id *ret)
+{
+	pipeline_hash_text(pipeline, pipeline->asked, ret);
+}
+
+void pipeline_hash_outcome(const struct pipeline *pipeline, struct hash_id *ret)
+{
+	const char *tail = pipeline->canonical + pipeline->tail_at;
+
+	hash_of(tail, strlen(tail), ret);
+}
+
+const struct pipeline_batch *pipeline_batch(const struct pipeline *pipeline)
+{
+	return &pipeline->tail.batch;
+}
+
+const int32_t *pipeline_filter_labels(const struct pipeline *pipeline, bool keep,
+				      unsigned *ret_count)
+{
+	return sift_labels(&pipeline->tail.sift, &pipeline->ops, keep, ret_count);
+}
+
+bool pipeline_filters(const struct pipeline *pipeline)
+{
+	return pipeline->tail.sift.by_size;
 }
 
 bool pipeline_is_random(const struct pipeline *pipeline)
@@ -230,20 +288,42 @@ int pipeline_run_new(const struct pipeline *const pipelines[], unsigned n,
 	return 0;
 }
 
+/* What is known without the pixels: is it wanted, and what is its label? A head that cannot be read is
+ * the engine's to refuse. */
+static int pipeline_run_tail(struct pipeline_run *run, const struct pipeline *pipeline,
+			     const void *data, size_t size, uint32_t label, void *out,
+			     struct pipeline_error *ret_error)
+{
+	uint32_t height, width;
+	bool fits = true;
+
+	if (pipeline_filters(pipeline)) {
+		if (decode_open(run->decode, data, size, &height, &width, ret_error) == 0)
+			fits = sift_has_size(&pipeline->tail.sift, height, width);
+		decode_close(run->decode);
+	}
+	if (!fits)
+		return decode_fail(ret_error, PIPELINE_FAIL_FILTERED, 0, "%u x %u pixels", width,
+				   height);
+	return label_write(&pipeline->tail.label, &pipeline->ops, label, out, ret_error);
+}
+
 int pipeline_run_sample(struct pipeline_run *run, uint32_t variants, const void *data, size_t size,
 			uint32_t label, const struct pipeline_key *key,
 			const struct pipeline_out out[], struct pipeline_error *ret_error)
 {
 	struct drive_part part[PIPELINE_MAX_VARIANTS];
-	int64_t label64 = label;
 	unsigned n = 0;
+	int r;
 
 	for (unsigned v = 0; v < run->n; v++) {
 		const struct pipeline *pipeline = run->pipeline[v];
 
 		if (!(variants >> v & 1) || !pipeline)
 			continue;
-		memcpy(out[v].field[1], &label64, sizeof(label64));
+		r = pipeline_run_tail(run, pipeline, data, size, label, out[v].field[1], ret_error);
+		if (r != 0)
+			return r;
 		part[n++] = (struct drive_part){.engine = pipeline->engine,
 						.program = pipeline->program,
 						.scratch = run->scratch[v],

@@ -33,7 +33,8 @@ enum pipeline_fail {
 	PIPELINE_FAIL_DECODE = 4,
 	PIPELINE_FAIL_REFUSED = 5,
 	PIPELINE_FAIL_MEMORY = 8,
-	PIPELINE_FAIL_OP = 9
+	PIPELINE_FAIL_OP = 9,
+	PIPELINE_FAIL_FILTERED = 10 /* no fault: the pipeline's filter leaves the sample out */
 };
 
 struct pipeline_field { /* of one sample */
@@ -42,6 +43,19 @@ struct pipeline_field { /* of one sample */
 	uint32_t ndim;
 	uint64_t shape[4];
 	uint64_t bytes;
+};
+
+/* An op on whole batches, which jobs do to their own. */
+enum pipeline_batch_kind { PIPELINE_MIXUP = 1, PIPELINE_CUTMIX = 2 };
+struct pipeline_batch_op {
+	enum pipeline_batch_kind kind;
+	double alpha, p;
+};
+struct pipeline_batch {
+	unsigned n; /* of op; 0: none */
+	struct pipeline_batch_op op[2];
+	bool is_planar;   /* the image is CHW */
+	uint32_t classes; /* of the label, afterwards */
 };
 
 struct pipeline; /* compiled, immutable */
@@ -54,6 +68,18 @@ void pipeline_free(struct pipeline *pipeline);
 const char *pipeline_canonical(const struct pipeline *pipeline); /* canonical JSON, borrowed */
 void pipeline_hash(const struct pipeline *pipeline,
 		   struct hash_id *ret); /* of the canonical text + engine's pixel version */
+/* Of all that was asked for, with what is each job's own: pipeline_hash(), where there is nothing of it. */
+void pipeline_hash_asked(const struct pipeline *pipeline, struct hash_id *ret);
+const struct pipeline_batch *pipeline_batch(const struct pipeline *pipeline);
+/* The data set's classes that are kept (or dropped) by a filter, *ret_count of them; NULL: it names none.
+ * Whoever opens a stream leaves such samples out of the job's epoch; pipeline_run_sample() does not. */
+const int32_t *pipeline_filter_labels(const struct pipeline *pipeline, bool keep,
+				      unsigned *ret_count);
+/* May samples end as PIPELINE_FAIL_FILTERED? */
+bool pipeline_filters(const struct pipeline *pipeline);
+/* Of what decides, besides decoding, which samples fail or are filtered: the same for all variants
+ * of one run. */
+void pipeline_hash_outcome(const struct pipeline *pipeline, struct hash_id *ret);
 bool pipeline_is_random(const struct pipeline *pipeline);
 /* Fields a worker writes, in order ("image", "label"). */
 unsigned pipeline_fields(const struct pipeline *pipeline, const struct pipeline_field **ret);

@@ -16,6 +16,7 @@ struct shape_state {
 	struct shape shape; /* height and width are 0 while they depend on the picture */
 	const struct op_list *ops;
 	unsigned number;         /* of ops looked at */
+	unsigned tail;           /* number of the first op behind the picture's, 0: none */
 	unsigned seen[OP_COUNT]; /* number (from 1) of the last op of that id, 0: none */
 	struct diag *diag;
 };
@@ -130,7 +131,16 @@ static int shape_op(struct shape_state *state, unsigned number, const struct op 
 				 "the first op must be decode; put {\"op\": \"decode\"} before it");
 	if (number > 1 && op->id == OP_DECODE)
 		return shape_bad(state, number, op, "the picture is decoded already; leave it out");
-	if (stage == OP_STAGE_FINISH)
+	if (stage < OP_STAGE_FILTER && state->tail) {
+		diag_set(state->diag,
+			 "pipeline: op %u (%s) works on the picture; put it before op %u (%s)",
+			 number, op_name(op->id), state->tail,
+			 op_name(state->ops->op[state->tail - 1].id));
+		return PIPELINE_E_BAD;
+	}
+	if (stage >= OP_STAGE_FILTER)
+		state->tail = state->tail ? state->tail : number;
+	else if (stage == OP_STAGE_FINISH)
 		r = shape_finishing_op(state, number, op);
 	else if (stage == OP_STAGE_PICTURE)
 		r = shape_pixel_op(state, number, op);
