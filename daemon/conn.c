@@ -182,6 +182,8 @@ static void describe(struct conn *conn)
 	conn->describes = false;
 	conn->state = CONN_GREETED;
 	describe_answer(conn, &source->domain->catalogs, source->dataset);
+	pipeline_free(conn->request.pipeline);
+	conn->request.pipeline = NULL;
 	source_unref(source);
 }
 
@@ -262,6 +264,8 @@ static void on_open(struct conn *conn, struct wire_in *in)
 static void on_describe(struct conn *conn, const struct wire_in *in)
 {
 	_cleanup_free_ char *path = request_text(in, PROTO_KEY_DATASET, PARAM_TEXT_MAX);
+	const char *unused;
+	bool has_pipeline = wire_get_string(in, PROTO_KEY_PIPELINE, &unused) == 0;
 	struct diag diag;
 	int code;
 
@@ -271,6 +275,8 @@ static void on_describe(struct conn *conn, const struct wire_in *in)
 	} else if (conn->node->draining) {
 		conn_refuse(conn, OA_E_UNREACHABLE, "accessd is shutting down: try again");
 	} else if ((code = tenant_enter(conn, &diag))) {
+		conn_refuse(conn, (uint64_t)code, diag.text);
+	} else if (has_pipeline && (code = request_compile(&conn->request, in, &diag))) {
 		conn_refuse(conn, (uint64_t)code, diag.text);
 	} else if (opening_begin(conn, path)) {
 		conn_refuse(conn, OA_E_MEMORY, "out of memory");
@@ -317,6 +323,7 @@ static void on_hello(struct conn *conn, const struct wire_in *in)
 		conn_refuse(conn, (uint64_t)code, diag.text);
 		return;
 	}
+	wire_get_u64(in, PROTO_KEY_MINOR, &conn->request.minor);
 	conn->request.program = request_text(in, PROTO_KEY_PROGRAM, REQUEST_NAME_MAX);
 	conn->state = CONN_GREETED;
 	loop_timer_stop(conn->deadline);

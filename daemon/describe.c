@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a client is told about a dataset before it opens a stream: the number of samples, labels,
- * names of classes. From these libaccess computes which samples a job wants (a split, classes, a
+ * names of classes, and with a pipeline the classes that its filter names. From these libaccess computes which samples a job wants (a split, classes, a
  * list), so that accessd needs to know nothing of such wishes but a bitmap.
  *
  * A catalogue is 4 bytes a sample and lives as long as any client holds it. So that a client cannot
@@ -81,12 +81,26 @@ static int make(const struct dataset *dataset, int *ret_fd)
 	return catalog_seal(&draft, ret_fd);
 }
 
+static void put_classes(struct wire_out *out, uint16_t key, const struct pipeline *pipeline,
+			bool keep)
+{
+	unsigned count = 0;
+	const int32_t *classes = pipeline_filter_labels(pipeline, keep, &count);
+
+	if (classes)
+		wire_put_bytes(out, key, classes, count * sizeof(*classes));
+}
+
 static void send_described(struct conn *conn, int fd)
 {
 	struct wire_out out;
 
 	wire_out_init(&out, PROTO_DESCRIBED);
 	wire_put_fd(&out, fd);
+	if (conn->request.pipeline) {
+		put_classes(&out, PROTO_KEY_KEEP, conn->request.pipeline, true);
+		put_classes(&out, PROTO_KEY_DROP, conn->request.pipeline, false);
+	}
 	conn_send(conn, &out);
 }
 

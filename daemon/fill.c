@@ -255,7 +255,8 @@ static void move_watermark(struct fill *fill)
 	       fill->task[fill->watermark].status != LAYOUT_SAMPLE_PENDING) {
 		uint8_t status = fill->task[fill->watermark++].status;
 
-		if (status == LAYOUT_SAMPLE_SKIPPED || status == LAYOUT_SAMPLE_ERROR)
+		if (status == LAYOUT_SAMPLE_SKIPPED || status == LAYOUT_SAMPLE_ERROR ||
+		    status == LAYOUT_SAMPLE_FILTERED)
 			fill->after_hole = fill->watermark;
 	}
 }

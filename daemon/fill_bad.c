@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What goes wrong while a slot is filled: bad samples and their policies, lies, deaths.
+ * What goes wrong while a slot is filled: bad samples and their policies, lies, deaths; and what is
+ * left out by the pipeline's filter, with which nothing is wrong.
  *
  * That a file could not be read, or has changed (which ends the stream), is the reader's to say: it
  * says so on its socket before it says so in the task's word, and a word alone is a worker's lie, which
@@ -19,7 +20,9 @@
 #include "daemon/node.h"
 #include "daemon/source.h"
 #include "daemon/stream.h"
+#include "daemon/variant.h"
 #include "libaccess/libaccess.h"
+#include "pipeline/pipeline.h"
 
 #define MAX_SUBSTITUTES 8
 #define SUBSTITUTE_STREAM 0x5355u /* philox stream of the draw of substitutes */
@@ -84,6 +87,43 @@ static void count_bad(struct stream *stream, uint64_t id, const char *text)
 	}
 }
 
+/* All variants of a stream have one outcome, so any may be asked. */
+static bool filters(const struct stream *stream)
+{
+	unsigned i = 0;
+
+	while (i < LAYOUT_MAX_VARIANTS && !stream->variant[i])
+		i++;
+	return i < LAYOUT_MAX_VARIANTS && pipeline_filters(stream->variant[i]->pipeline);
+}
+
+/* The next substitute; false: there were enough. */
+static bool substitute(struct stream *stream, struct fill *fill, uint32_t i)
+{
+	struct fill_task *task = &fill->task[i];
+
+	if (task->attempt >= MAX_SUBSTITUTES)
+		return false;
+	task->attempt++;
+	task->died = false;
+	task->source = substitute_of(stream, fill, i);
+	return true;
+}
+
+/* The pipeline does not want it: a hole, nobody's fault, and the same for all who share. What does not
+ * fit cannot stand in for another one either. */
+static void leave_out(struct stream *stream, struct fill *fill, uint32_t i)
+{
+	struct fill_task *task = &fill->task[i];
+
+	fill_release_extent(stream, task);
+	task->queued = false;
+	if (task->attempt > 0 && substitute(stream, fill, i))
+		return;
+	stream->samples_filtered++;
+	fill_finish(stream, fill, i, LAYOUT_SAMPLE_FILTERED);
+}
+
 static void apply_policy(struct stream *stream, struct fill *fill, uint32_t i, const char *text)
 {
 	const struct carousel_hand *hand = fill_hand_of(stream, fill);
@@ -91,12 +131,8 @@ static void apply_policy(struct stream *stream, struct fill *fill, uint32_t i, c
 
 	fill_release_extent(stream, task);
 	task->queued = false;
-	if (stream->policy == PROTO_POLICY_SUBSTITUTE && task->attempt < MAX_SUBSTITUTES) {
-		task->attempt++;
-		task->died = false;
-		task->source = substitute_of(stream, fill, i);
+	if (stream->policy == PROTO_POLICY_SUBSTITUTE && substitute(stream, fill, i))
 		return;
-	}
 	if (stream->policy == PROTO_POLICY_ERROR) {
 		bad_explain(&stream->bad, hand->instance, i, (uint64_t)hand->ids[i], text);
 		fill_finish(stream, fill, i, LAYOUT_SAMPLE_ERROR);
@@ -112,6 +148,14 @@ void fill_handle_bad(struct stream *stream, struct fill *fill, uint32_t i, enum 
 	uint64_t sample = fill->task[i].source;
 	char text[600];
 
+	if (stage == LAYOUT_FAIL_FILTERED && filters(stream)) {
+		leave_out(stream, fill, i);
+		return;
+	}
+	if (stage == LAYOUT_FAIL_FILTERED) { /* a worker's lie */
+		stream->node->counters.nonsense++;
+		stage = LAYOUT_FAIL_DECODE;
+	}
 	bad_text(text, sizeof(text), source->path, dataset_name_of(source->dataset, sample), sample,
 		 stage, code, detail);
 	if (is_changed(stage, code)) {

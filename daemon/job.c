@@ -25,6 +25,7 @@
 #include "daemon/stream.h"
 #include "libaccess/libaccess.h"
 #include "pipeline/pipeline.h"
+#include "sched/mingle.h"
 #include "sched/plan.h"
 #include "sched/token.h"
 #include "shmring/inbox.h"
@@ -136,12 +137,32 @@ static int enter_carousel(struct job *job, const struct request *request, struct
 	return 0;
 }
 
+_Static_assert((int)PIPELINE_MIXUP == (int)MINGLE_MIXUP &&
+		   (int)PIPELINE_CUTMIX == (int)MINGLE_CUTMIX,
+	       "one numbering of ops on batches");
+
+static void put_mingle(struct wire_out *out, const struct pipeline_batch *batch)
+{
+	struct proto_mingle item[BASE_ARRAY_LEN(batch->op)] = {{0}};
+
+	for (unsigned i = 0; i < batch->n; i++)
+		item[i] = (struct proto_mingle){
+		    .kind = batch->op[i].kind,
+		    .is_planar = batch->is_planar,
+		    .classes = batch->classes,
+		    .alpha = batch->op[i].alpha,
+		    .p = batch->op[i].p,
+		};
+	if (batch->n)
+		wire_put_bytes(out, PROTO_KEY_MINGLE, item, batch->n * sizeof(item[0]));
+}
+
 static void send_opened(struct job *job, const struct carousel_join *join, int inbox_fd,
 			int outbox_fd)
 {
+	const struct request *request = &job->conn->request;
 	struct stream *stream = job->stream;
 	const struct variant *variant = job->conn->variant;
-	struct hash_id pipeline;
 	struct wire_out out;
 	char text[1024];
 
@@ -151,8 +172,11 @@ static void send_opened(struct job *job, const struct carousel_join *join, int i
 	wire_put_u64(&out, PROTO_KEY_EPOCH, join->epoch);
 	wire_put_u64(&out, PROTO_KEY_SHARED, stream->n_jobs - 1);
 	wire_put_string(&out, PROTO_KEY_TEXT, text);
-	pipeline_hash(variant->pipeline, &pipeline);
-	wire_put_bytes(&out, PROTO_KEY_PIPELINE_ID, pipeline.bytes, sizeof(pipeline.bytes));
+	wire_put_bytes(&out, PROTO_KEY_PIPELINE_ID, request->asked.bytes,
+		       sizeof(request->asked.bytes));
+	put_mingle(&out, &request->mingle);
+	if (pipeline_filters(variant->pipeline))
+		wire_put_u64(&out, PROTO_KEY_HOLES, 1);
 	wire_put_fd(&out, variant->slots_read_fd);
 	wire_put_fd(&out, variant->board_fd);
 	wire_put_fd(&out, inbox_fd);

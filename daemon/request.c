@@ -45,9 +45,31 @@ char *request_text(const struct wire_in *in, uint16_t key, size_t most)
 	return strdup(text);
 }
 
-static int compile(struct request *request, const struct wire_in *in, struct diag *diag)
+/* What only the client can do, must be a client that does it: an older one would give the pipeline's
+ * batches unmingled, and all classes. */
+static int check_client(const struct request *request, struct diag *diag)
+{
+	unsigned count;
+
+	if (request->mingle.n && request->minor < 1)
+		diag_set(diag,
+			 "pipeline: mixup and cutmix are done by the client, and this job's is "
+			 "older: upgrade libaccess");
+	else if (!request->has_sifted && (pipeline_filter_labels(request->pipeline, true, &count) ||
+					  pipeline_filter_labels(request->pipeline, false, &count)))
+		diag_set(
+		    diag,
+		    "pipeline: a filter by class is applied by the client, and this job's "
+		    "has not asked for it: upgrade libaccess, and write the op's name plainly");
+	else
+		return 0;
+	return OA_E_VERSION;
+}
+
+int request_compile(struct request *request, const struct wire_in *in, struct diag *diag)
 {
 	const char *text = NULL, *named;
+	uint64_t sifted = 0;
 
 	if (wire_get_string(in, PROTO_KEY_PIPELINE, &text)) {
 		diag_set(diag, "no pipeline was given");
@@ -55,7 +77,13 @@ static int compile(struct request *request, const struct wire_in *in, struct dia
 	}
 	named = pipeline_named(text);
 	text = named ? named : text;
-	return pipeline_compile(text, strlen(text), &request->pipeline, diag) ? OA_E_PIPELINE : 0;
+	if (pipeline_compile(text, strlen(text), &request->pipeline, diag))
+		return OA_E_PIPELINE;
+	pipeline_hash_asked(request->pipeline, &request->asked);
+	request->mingle = *pipeline_batch(request->pipeline);
+	wire_get_u64(in, PROTO_KEY_SIFTED, &sifted);
+	request->has_sifted = sifted != 0;
+	return in->type == PROTO_DESCRIBE ? 0 : check_client(request, diag);
 }
 
 /* A plan cannot be left in the middle, nor entered there. Carousel and any are no plans: their tokens
@@ -257,7 +285,7 @@ int request_parse(struct request *request, struct wire_in *in, const uint8_t non
 		return OA_E_MEMORY;
 	r = check_numbers(request, in, diag);
 	if (!r)
-		r = compile(request, in, diag);
+		r = request_compile(request, in, diag);
 	if (!r)
 		r = take_order(request, in, &has_seed, diag);
 	if (!r)

@@ -9,10 +9,9 @@
 
 #include "base/base.h"
 #include "base/wire.h"
+#include "pipeline/pipeline.h"
 #include "sched/population.h"
 #include "shmring/proto.h"
-
-struct pipeline;
 
 #define REQUEST_NAME_MAX 256
 #define REQUEST_NONCE 16
@@ -21,7 +20,11 @@ struct pipeline;
 
 struct request {
 	char *dataset, *job, *program;
+	uint64_t minor;            /* of the client's protocol */
 	struct pipeline *pipeline; /* compiled; NULL once a stream took it */
+	struct hash_id asked;      /* of all of the pipeline that was asked for */
+	struct pipeline_batch mingle;
+	bool has_sifted; /* the part is without the classes that the pipeline leaves out */
 	uint32_t batch, hand, ranks, rank;
 	uint32_t order; /* enum plan_order; 0: none was asked for, and there is no token */
 	uint64_t seed;  /* of a fixed plan */
@@ -45,6 +48,8 @@ void request_init(struct request *request);
 int request_parse(struct request *request, struct wire_in *in, const uint8_t nonce[REQUEST_NONCE],
 		  struct diag *diag);
 void request_fini(struct request *request);
+/* Compiles in's pipeline. 0, OA_E_PIPELINE, OA_E_VERSION with diag. */
+int request_compile(struct request *request, const struct wire_in *in, struct diag *diag);
 /* A copy of in's text under key, at most `most` bytes long; NULL otherwise. */
 char *request_text(const struct wire_in *in, uint16_t key, size_t most);
 

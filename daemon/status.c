@@ -242,6 +242,7 @@ static void put_stream(struct json_out *out, const struct stream *stream)
 	json_out_member_u64(out, "samples_read", stream->samples_read);
 	json_out_member_u64(out, "hands_per_epoch", (g->n_samples + g->hand - 1) / g->hand);
 	json_out_member_u64(out, "bad_samples", stream->bad.count);
+	json_out_member_u64(out, "samples_filtered", stream->samples_filtered);
 	json_out_member_double(out, "median_us", stream->median_us[stream->variants]);
 	json_out_member_string(out, "waiting_on", stream_waits_on(stream));
 	put_variants(out, stream);

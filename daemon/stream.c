@@ -31,7 +31,8 @@
 _Static_assert((int)PIPELINE_U8 == (int)LAYOUT_U8 && (int)PIPELINE_I64 == (int)LAYOUT_I64 &&
 		   (int)PIPELINE_BF16 == (int)LAYOUT_BF16,
 	       "one numbering of dtypes");
-_Static_assert((int)PIPELINE_FAIL_OP == (int)LAYOUT_FAIL_OP, "one numbering of failures");
+_Static_assert((int)PIPELINE_FAIL_FILTERED == (int)LAYOUT_FAIL_FILTERED,
+	       "one numbering of failures");
 
 struct stream *stream_of_lane(struct domain *domain, uint32_t lane)
 {

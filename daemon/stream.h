@@ -66,7 +66,7 @@ struct stream {
 	double
 	    median_us[1 << LAYOUT_MAX_VARIANTS]; /* of a sample's time in a worker, by variants */
 	struct bad bad;
-	uint64_t samples_read, bytes_read, samples_done;
+	uint64_t samples_read, bytes_read, samples_done, samples_filtered;
 
 	struct loop_watch *pump_timer, *linger_timer;
 	bool removing; /* parent and reader were told to let go */

@@ -364,6 +364,8 @@ static int dial_send_open(struct dial *dial, const struct dial_open *open, const
 		wire_put_u64(&out, PROTO_KEY_HAND, open->hand);
 	if (open->reuse > 1)
 		wire_put_u64(&out, PROTO_KEY_REUSE, open->reuse);
+	if (open->has_sifted)
+		wire_put_u64(&out, PROTO_KEY_SIFTED, 1);
 	if (open->part)
 		dial_put_part(&out, open->part);
 	if (open->log_fd >= 0) {

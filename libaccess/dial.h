@@ -36,6 +36,7 @@ struct dial_open { /* what OPEN asks for; strings and token are the owner's */
 	int log_fd; /* borrowed; of the plan log that the token is of, -1: none */
 	uint32_t reuse;
 	const struct part *part; /* borrowed; NULL: all samples */
+	bool has_sifted;         /* accessd was asked for the pipeline's filter */
 };
 void dial_open_fini(struct dial_open *open);
 

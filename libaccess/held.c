@@ -198,7 +198,7 @@ static BASE_HOT int held_scan(struct held *held, uint32_t upto)
 	for (; held->clean < upto; held->clean++) {
 		uint8_t status = held->status[held->clean];
 
-		if (status == LAYOUT_SAMPLE_SKIPPED || status == LAYOUT_SAMPLE_ERROR ||
+		if (held_is_hole(status) || status == LAYOUT_SAMPLE_ERROR ||
 		    held_is_others(held, held->clean - held->at))
 			break;
 		if (status != LAYOUT_SAMPLE_OK && status != LAYOUT_SAMPLE_SUBSTITUTED)
@@ -224,6 +224,14 @@ BASE_HOT int held_run(struct held *held, uint32_t want)
 uint8_t held_status(const struct held *held, uint32_t offset)
 {
 	return held->status[held->at + offset];
+}
+
+void held_count_hole(struct oa_stream *stream, const struct held *held)
+{
+	bool is_filtered = held->status[held->at] == LAYOUT_SAMPLE_FILTERED;
+
+	stream->stats.filtered += is_filtered;
+	stream->stats.skipped += !is_filtered;
 }
 
 /* ---- give back ---- */

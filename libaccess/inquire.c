@@ -40,18 +40,58 @@ char *inquire_absolute(const char *path)
 
 /* ---- the conversation ---- */
 
-static int inquire_send(struct dial *dial, const char *path, struct diag *diag)
+static int inquire_send(struct dial *dial, const char *path, const char *pipeline,
+			struct diag *diag)
 {
 	struct wire_out out;
 	int r;
 
 	wire_out_init(&out, PROTO_DESCRIBE);
 	wire_put_string(&out, PROTO_KEY_DATASET, path);
+	if (pipeline)
+		wire_put_string(&out, PROTO_KEY_PIPELINE, pipeline);
 	r = wire_send(dial->sock, &out, MSG_DONTWAIT);
 	wire_out_fini(&out);
 	if (r == WIRE_E_CLOSED)
 		return error_set(diag, DIAL_GONE, "accessd at %s hung up", dial->route->socket);
 	return r ? error_of_errno(diag, r, "DESCRIBE to accessd") : 0;
+}
+
+void inquire_filter_fini(struct inquire_filter *filter)
+{
+	free(filter->keep);
+	free(filter->drop);
+	*filter = (struct inquire_filter){0};
+}
+
+/* A list of classes; hostile. */
+static int inquire_classes(const struct wire_in *in, uint16_t key, int32_t **ret,
+			   uint32_t *ret_count, struct diag *diag)
+{
+	const void *bytes;
+	size_t size;
+
+	if (wire_get_bytes(in, key, &bytes, &size))
+		return 0;
+	if (size == 0 || size % sizeof(**ret))
+		return error_set(diag, -EPROTO,
+				 "accessd's filter is no list of classes: is it an accessd?");
+	*ret = malloc(size);
+	if (!*ret)
+		return error_of_errno(diag, -ENOMEM, "the pipeline's filter");
+	memcpy(*ret, bytes, size);
+	*ret_count = (uint32_t)(size / sizeof(**ret));
+	return 0;
+}
+
+static int inquire_read_filter(const struct wire_in *in, struct inquire_filter *ret,
+			       struct diag *diag)
+{
+	int r;
+
+	inquire_filter_fini(ret);
+	r = inquire_classes(in, PROTO_KEY_KEEP, &ret->keep, &ret->n_keep, diag);
+	return r ? r : inquire_classes(in, PROTO_KEY_DROP, &ret->drop, &ret->n_drop, diag);
 }
 
 static int inquire_attach(struct wire_in *in, struct catalog *ret, struct diag *diag)
@@ -68,15 +108,17 @@ static int inquire_attach(struct wire_in *in, struct catalog *ret, struct diag *
 
 /* One message, if there is one. DIAL_AGAIN: wait. */
 static int inquire_step(struct dial *dial, const struct oa_options *options, struct catalog *ret,
-			struct diag *diag)
+			struct inquire_filter *ret_filter, struct diag *diag)
 {
 	_cleanup_(wire_in_fini) struct wire_in in;
 	int r = dial_receive(dial, &in, diag);
 
 	if (r)
 		return r;
+	if (in.type == PROTO_DESCRIBED && ret_filter)
+		r = inquire_read_filter(&in, ret_filter, diag);
 	if (in.type == PROTO_DESCRIBED)
-		return inquire_attach(&in, ret, diag);
+		return r ? r : inquire_attach(&in, ret, diag);
 	r = dial_other(dial, &in, diag);
 	if (r == DIAL_PROGRESS && options && options->progress)
 		options->progress(options->progress_arg, dial->progress, dial->done, dial->total);
@@ -93,14 +135,14 @@ static int inquire_late(struct dial *dial, struct diag *diag)
 }
 
 static int inquire_wait(struct dial *dial, uint64_t deadline, const struct oa_options *options,
-			struct catalog *ret, struct diag *diag)
+			struct catalog *ret, struct inquire_filter *ret_filter, struct diag *diag)
 {
 	_cleanup_(dial_wait_end) struct dial_wait wait = {.has_begun = false};
 	int r;
 
 	dial_wait_begin(&wait);
 	for (;;) {
-		r = inquire_step(dial, options, ret, diag);
+		r = inquire_step(dial, options, ret, ret_filter, diag);
 		if (r == DIAL_PROGRESS)
 			continue;
 		if (r != DIAL_AGAIN)
@@ -113,8 +155,9 @@ static int inquire_wait(struct dial *dial, uint64_t deadline, const struct oa_op
 	}
 }
 
-static int inquire_once(const struct dial_route *route, const char *path, uint64_t deadline,
-			const struct oa_options *options, struct catalog *ret, struct diag *diag)
+static int inquire_once(const struct dial_route *route, const char *path, const char *pipeline,
+			uint64_t deadline, const struct oa_options *options, struct catalog *ret,
+			struct inquire_filter *ret_filter, struct diag *diag)
 {
 	_cleanup_(dial_fini) struct dial dial;
 	int r;
@@ -122,17 +165,18 @@ static int inquire_once(const struct dial_route *route, const char *path, uint64
 	dial_init(&dial, route);
 	r = client_dial(&dial, deadline, diag);
 	if (!r)
-		r = inquire_send(&dial, path, diag);
-	return r ? r : inquire_wait(&dial, deadline, options, ret, diag);
+		r = inquire_send(&dial, path, pipeline, diag);
+	return r ? r : inquire_wait(&dial, deadline, options, ret, ret_filter, diag);
 }
 
-int inquire(const struct dial_route *route, const char *path, uint64_t deadline,
-	    const struct oa_options *options, struct catalog *ret, struct diag *diag)
+int inquire(const struct dial_route *route, const char *path, const char *pipeline,
+	    uint64_t deadline, const struct oa_options *options, struct catalog *ret,
+	    struct inquire_filter *ret_filter, struct diag *diag)
 {
 	int r = DIAL_GONE;
 
 	for (unsigned i = 0; i < INQUIRE_TRIES && r == DIAL_GONE; i++)
-		r = inquire_once(route, path, deadline, options, ret, diag);
+		r = inquire_once(route, path, pipeline, deadline, options, ret, ret_filter, diag);
 	return r == DIAL_GONE ? OA_E_UNREACHABLE : r;
 }
 
@@ -147,8 +191,9 @@ static int inquire_open(struct oa_client *client, const char *path, int timeout_
 
 	if (!absolute || !dataset)
 		return error_of_errno(diag, -ENOMEM, "oa_dataset_open()");
-	r = inquire(&client->route, absolute, dial_deadline(timeout_ms ? timeout_ms : INQUIRE_MS),
-		    NULL, &dataset->catalog, diag);
+	r = inquire(&client->route, absolute, NULL,
+		    dial_deadline(timeout_ms ? timeout_ms : INQUIRE_MS), NULL, &dataset->catalog,
+		    NULL, diag);
 	if (!r)
 		*ret = base_take_ptr(dataset);
 	return r;

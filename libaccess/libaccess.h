@@ -178,6 +178,7 @@ struct oa_stats {
 	uint32_t hand, grain;
 	uint64_t n_samples, epoch;
 	uint64_t outstanding;         /* batches not yet released */
+	uint64_t filtered;            /* samples that the pipeline's filter left out by size */
 	uint64_t mingled, mingled_ns; /* batches that mixup and cutmix made, and the time of it */
 };
 

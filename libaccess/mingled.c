@@ -322,19 +322,16 @@ static uint32_t mingled_labels(const struct oa_stream *stream, const struct ming
 
 /* ---- a batch ---- */
 
-static struct mingle mingled_draw(const struct oa_stream *stream, const struct oa_batch *batch)
+void mingled_note(struct oa_stream *stream, const struct oa_batch *batch)
 {
-	const struct mingled *mingled = &stream->mingled;
 	struct listing_key first = {0};
-	struct mingle_key key;
 
 	if (batch->held && batch->count)
 		record_keys(stream, batch->held, batch->first, 1, &first);
 	else if (batch->count)
 		first = batch->carry->keys[0];
-	key = (struct mingle_key){first.seed, first.lap, batch->epoch,
-				  batch->count ? batch->ids[0] : 0};
-	return mingle_draw(mingled->ask.op, mingled->ask.n, &key, mingled->height, mingled->width);
+	stream->mingled.key = (struct mingle_key){first.seed, first.lap, batch->epoch,
+						  batch->count ? batch->ids[0] : 0};
 }
 
 /* Everything into the buffer; as mingled_labels(). Without the lock. */
@@ -380,13 +377,15 @@ static int mingled_fail(struct oa_stream *stream, struct oa_batch *batch, uint32
 
 int mingled_batch(struct oa_stream *stream, struct oa_batch *batch)
 {
-	struct mingled_buffer *buffer = stream->mingled.pool;
-	struct mingle mingle = mingled_draw(stream, batch);
+	struct mingled *mingled = &stream->mingled;
+	struct mingled_buffer *buffer = mingled->pool;
+	struct mingle mingle = mingle_draw(mingled->ask.op, mingled->ask.n, &mingled->key,
+					   mingled->height, mingled->width);
 	uint64_t start = base_now_ns();
 	uint32_t good;
 
-	stream->mingled.pool = buffer->next;
-	stream->mingled.n_pool--;
+	mingled->pool = buffer->next;
+	mingled->n_pool--;
 	pthread_mutex_unlock(&stream->lock);
 	good = mingled_fill(stream, batch, &mingle, buffer->memory);
 	pthread_mutex_lock(&stream->lock);

@@ -35,6 +35,7 @@ struct mingled {
 	uint32_t height, width;
 	struct stream_field field[LAYOUT_MAX_FIELDS]; /* as they are shown */
 	uint64_t bytes;                               /* of a buffer */
+	struct mingle_key key;                        /* of the batch that is being handed out */
 	struct mingled_buffer *pool;
 	uint32_t n_pool;
 };
@@ -51,7 +52,9 @@ struct oa_stream;
 int mingled_begin(struct oa_stream *stream, const struct mingled_ask *ask, struct diag *diag);
 /* Is there a buffer for one batch more? 0, OA_E_PINS, -ENOMEM: nothing was taken. */
 int mingled_reserve(struct oa_stream *stream);
-/* Mingles the batch, for which a buffer was reserved; drops the lock meanwhile. 0; OA_E_PIPELINE: a
+/* Notes what the draws of the batch are made from, which is known before the epoch moves on. */
+void mingled_note(struct oa_stream *stream, const struct oa_batch *batch);
+/* Mingles the batch, which was noted and for which a buffer was reserved; drops the lock meanwhile. 0; OA_E_PIPELINE: a
  * label fits no class, the stream has failed and the batch is gone. */
 int mingled_batch(struct oa_stream *stream, struct oa_batch *batch);
 void mingled_free(struct oa_stream *stream, struct mingled_buffer *buffer);

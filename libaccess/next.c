@@ -48,11 +48,10 @@ static int next_is_last(const struct oa_stream *stream, const struct held *held,
 
 	if (left < enough)
 		return NEXT_YES;
-	if (stream->open.bad != OA_BAD_SKIP || !held ||
-	    sure + held_count_own(held, from, held->end) < left)
+	if (!stream->has_holes || !held || sure + held_count_own(held, from, held->end) < left)
 		return NEXT_NO;
 	for (uint32_t i = from; i < held->watermark; i++)
-		sure += held->status[i] != LAYOUT_SAMPLE_SKIPPED && held_count_own(held, i, i + 1);
+		sure += !held_is_hole(held->status[i]) && held_count_own(held, i, i + 1);
 	unknown = held_count_own(held, BASE_MAX(from, held->watermark), held->end);
 	if (sure >= enough)
 		return NEXT_NO;
@@ -87,6 +86,8 @@ static BASE_HOT void next_finish(struct oa_stream *stream, struct oa_batch *batc
 	stream->backoff_ns = 0;
 	if (stream->record.path)
 		record_batch(stream, batch);
+	if (stream->is_mingled)
+		mingled_note(stream, batch);
 }
 
 static uint32_t next_count_substitutes(const struct held *held, uint32_t first, uint32_t count)
@@ -212,10 +213,10 @@ static BASE_COLD int next_hole(struct oa_stream *stream, struct held *held, uint
 	if (r)
 		return r;
 	held_note_seen(stream, held);
+	held_count_hole(stream, held);
 	held->at++;
 	progress_pass(stream, 1);
 	stream->progress.left--;
-	stream->stats.skipped++;
 	if (held->at == held->end)
 		held_spend(stream, held);
 	if (stream->progress.left == 0)

@@ -41,7 +41,8 @@ void part_fini(struct part *part)
 
 bool part_is_asked(const struct sampler *sampler, bool with_ids)
 {
-	return sampler->n_classes || sampler->from < sampler->to || (with_ids && sampler->ids);
+	return sampler->n_classes || sampler->keep || sampler->drop ||
+	       sampler->from < sampler->to || (with_ids && sampler->ids);
 }
 
 /* ---- classes ---- */
@@ -149,6 +150,52 @@ static int part_keep_classes(struct part *part, const struct deal *deal,
 	return 0;
 }
 
+/* ---- the pipeline's filter ---- */
+
+static int part_bad_class(const struct catalog *catalog, int32_t class, const char *list,
+			  struct diag *diag)
+{
+	if (catalog->head.n_classes == 0)
+		return error_set(
+		    diag, OA_E_PIPELINE,
+		    "pipeline: filter: %s has class %d, and the dataset has no classes: "
+		    "its pictures lie in one folder",
+		    list, class);
+	return error_set(diag, OA_E_PIPELINE,
+			 "pipeline: filter: %s has class %d; the dataset's are 0 to %llu", list,
+			 class, (unsigned long long)catalog->head.n_classes - 1);
+}
+
+static int part_mark_classes(const struct catalog *catalog, const int32_t *classes, uint32_t n,
+			     const char *list, bool value, bool *wanted, struct diag *diag)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		if (classes[i] < 0 || (uint64_t)classes[i] >= catalog->head.n_classes)
+			return part_bad_class(catalog, classes[i], list, diag);
+		wanted[classes[i]] = value;
+	}
+	return 0;
+}
+
+static int part_keep_filter(struct part *part, const struct deal *deal,
+			    const struct sampler *sampler, const struct catalog *catalog,
+			    struct diag *diag)
+{
+	_cleanup_free_ bool *wanted = malloc(catalog->head.n_classes + 1);
+	int r;
+
+	if (!wanted)
+		return -ENOMEM;
+	memset(wanted, sampler->keep == NULL, catalog->head.n_classes + 1);
+	r = part_mark_classes(catalog, sampler->keep, sampler->n_keep, "keep", true, wanted, diag);
+	if (!r)
+		r = part_mark_classes(catalog, sampler->drop, sampler->n_drop, "drop", false,
+				      wanted, diag);
+	if (!r)
+		population_keep_classes(deal, catalog->label, wanted, part->bits);
+	return r;
+}
+
 /* ---- the set ---- */
 
 static int part_bad_id(const struct sampler *sampler, uint64_t at, uint64_t n, struct diag *diag)
@@ -195,7 +242,8 @@ static int part_end(struct part *part, const struct deal *deal, struct diag *dia
 	return error_set(
 	    diag, OA_E_INVALID,
 	    "oa_open(): options.sampler: none of the dataset's %llu samples is left by "
-	    "its classes, split and ids together; ask for a larger part",
+	    "its classes, split and ids and the pipeline's filter together; ask for a larger "
+	    "part",
 	    (unsigned long long)deal->n);
 }
 
@@ -211,12 +259,15 @@ int part_make(struct part *part, const struct sampler *sampler, bool with_ids,
 	r = part_begin(part, &deal, sampler, with_ids, diag);
 	if (!r && sampler->n_classes)
 		r = part_keep_classes(part, &deal, sampler, catalog, diag);
+	if (!r && (sampler->keep || sampler->drop))
+		r = part_keep_filter(part, &deal, sampler, catalog, diag);
 	if (r)
 		return r;
 	part->split = (struct population_split){sampler->from, sampler->to, sampler->split_seed};
 	if (population_is_split(&part->split)) {
 		population_keep_split(&deal, part->version, &part->split, part->bits);
-		part->is_random = !sampler->n_classes && !(with_ids && sampler->ids);
+		part->is_random = !sampler->n_classes && !sampler->keep && !sampler->drop &&
+				  !(with_ids && sampler->ids);
 	}
 	return part_end(part, &deal, diag);
 }
@@ -312,6 +363,8 @@ int part_filter(const struct part *part, struct sampler *sampler, struct diag *d
 	sampler->n_weights = sampler->weights ? kept : 0;
 	if (kept)
 		return 0;
-	return error_set(diag, OA_E_INVALID,
-			 "oa_open(): options.sampler: none of its ids is in its classes and split");
+	return error_set(
+	    diag, OA_E_INVALID,
+	    "oa_open(): options.sampler: none of its ids is in its classes and split and "
+	    "the pipeline's filter");
 }

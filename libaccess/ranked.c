@@ -162,7 +162,8 @@ static int ranked_copy(struct oa_stream *stream, struct held *held, uint32_t run
 	r = carry_add(stream, held, run);
 	if (r)
 		return r;
-	stream->stats.skipped += to_hole;
+	if (to_hole)
+		held_count_hole(stream, held);
 	ranked_move(stream, held, to_hole);
 	return NEXT_LOOP;
 }

@@ -236,6 +236,18 @@ static void sampler_hash_double(struct hash *hash, double value)
 	hash_add_u64(hash, bits);
 }
 
+/* Nothing where there is none: names that are in tokens stay. */
+static void sampler_hash_filter(struct hash *hash, const struct sampler *sampler)
+{
+	if (!sampler->keep && !sampler->drop)
+		return;
+	hash_add(hash, "filter", sizeof("filter"));
+	hash_add_u64(hash, sampler->n_keep);
+	hash_add(hash, sampler->keep, sampler->n_keep * sizeof(*sampler->keep));
+	hash_add_u64(hash, sampler->n_drop);
+	hash_add(hash, sampler->drop, sampler->n_drop * sizeof(*sampler->drop));
+}
+
 static int sampler_name(struct sampler *sampler)
 {
 	_cleanup_(hash_freep) struct hash *hash = NULL;
@@ -260,6 +272,7 @@ static int sampler_name(struct sampler *sampler)
 		sampler_hash_double(hash, sampler->weights[i]);
 	hash_add_u64(hash, sampler->samples);
 	hash_add_u64(hash, sampler->flags);
+	sampler_hash_filter(hash, sampler);
 	hash_finish(hash, &id);
 	memcpy(sampler->hash, id.bytes, sizeof(sampler->hash));
 	return 0;
@@ -295,11 +308,23 @@ void sampler_fini(struct sampler *sampler)
 	free(sampler->classes);
 	free(sampler->ids);
 	free(sampler->weights);
+	free(sampler->keep);
+	free(sampler->drop);
 	*sampler = (struct sampler){0};
+}
+
+int sampler_set_filter(struct sampler *sampler, int32_t **keep, uint32_t n_keep, int32_t **drop,
+		       uint32_t n_drop)
+{
+	sampler->keep = base_take_ptr(*keep);
+	sampler->drop = base_take_ptr(*drop);
+	sampler->n_keep = n_keep;
+	sampler->n_drop = n_drop;
+	return sampler_name(sampler);
 }
 
 bool sampler_is_used(const struct sampler *sampler)
 {
 	return sampler->ids || sampler->n_classes || sampler->from < sampler->to ||
-	       sampler->weights;
+	       sampler->weights || sampler->keep || sampler->drop;
 }

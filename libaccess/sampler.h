@@ -21,6 +21,8 @@ struct sampler { /* owned copies; all zero: all samples, once each */
 	double *weights;
 	uint64_t n_weights, samples;
 	uint32_t flags;
+	int32_t *keep, *drop; /* classes, of the pipeline's filter; NULL: all, none */
+	uint32_t n_keep, n_drop;
 	uint8_t hash[TOKEN_SAMPLER]; /* zeros: it leaves all as it is */
 };
 
@@ -30,6 +32,9 @@ int sampler_check(const struct oa_options *options, struct diag *diag);
 /* from: checked, or NULL. 0 or -ENOMEM; sampler_fini() in either case. */
 int sampler_init(struct sampler *sampler, const struct oa_sampler *from);
 void sampler_fini(struct sampler *sampler);
+/* The classes that the pipeline's filter names: taken, with *keep and *drop set NULL. 0 or -ENOMEM. */
+int sampler_set_filter(struct sampler *sampler, int32_t **keep, uint32_t n_keep, int32_t **drop,
+		       uint32_t n_drop);
 /* Does it say anything at all? */
 bool sampler_is_used(const struct sampler *sampler);
 

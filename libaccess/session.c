@@ -95,6 +95,7 @@ int session_new(struct wire_in *opened, int *sock, uint64_t pid, struct session 
 {
 	struct session *session = calloc(1, sizeof(*session));
 	const void *pipeline;
+	uint64_t holes;
 	int fds[SESSION_FDS], r;
 	size_t size;
 
@@ -117,6 +118,7 @@ int session_new(struct wire_in *opened, int *sock, uint64_t pid, struct session 
 		r = session_map_log(session, opened, diag);
 	if (!r)
 		r = mingled_read(opened, &session->mingled, diag);
+	session->has_holes = wire_get_u64(opened, PROTO_KEY_HOLES, &holes) == 0 && holes != 0;
 	for (unsigned i = 0; i < SESSION_FDS; i++)
 		base_close(&fds[i]);
 	if (r) {

@@ -23,6 +23,7 @@ struct session { /* all under the stream's lock but what never changes */
 	const uint8_t *slots;
 	struct prefault *prefault;
 	struct mingled_ask mingled;
+	bool has_holes;        /* the pipeline may leave samples out */
 	bool has_log;          /* a rank under the carousel */
 	struct scroll log;     /* until the stream takes it, and log_fd */
 	int log_fd;            /* owned, -1: none */

@@ -120,6 +120,7 @@ struct oa_stream {
 	bool is_logged;        /* and its plan is the job's log */
 	bool is_listed;        /* a fixed plan that is a list */
 	bool is_fixed;         /* a fixed plan: batches are cut from its order, none out of turn */
+	bool has_holes;        /* samples may be left out: bad ones, or by the pipeline's filter */
 	bool is_mingled;       /* by mixup or cutmix: batches are private copies */
 	int failed;            /* sticky code, 0: none */
 	uint32_t callers;      /* threads in oa_next(), those that wait for their turn, too */
@@ -233,6 +234,13 @@ uint32_t held_count_own(const struct held *held, uint32_t from, uint32_t to);
 bool held_is_others(const struct held *held, uint32_t offset);
 /* Status of the sample at the cursor + offset; only below the watermark. */
 uint8_t held_status(const struct held *held, uint32_t offset);
+/* Is a sample of that status left out, for whatever reason? */
+static inline bool held_is_hole(uint8_t status)
+{
+	return status == LAYOUT_SAMPLE_SKIPPED || status == LAYOUT_SAMPLE_FILTERED;
+}
+/* Counts the hole at the cursor. */
+void held_count_hole(struct oa_stream *stream, const struct held *held);
 /* Looks at the watermark again. true: it moved. */
 bool held_look(struct held *held);
 bool held_has_moved(const struct held *held);

@@ -3,7 +3,7 @@
 /*
  * oa_open(): from checked options to a stream that is served.
  *
- *   recording --> token --> part of the dataset --> dial until OPENED --> stream_adopt()
+ *   recording --> filter --> token --> part of the dataset --> dial until OPENED --> stream_adopt()
  *
  * Each step settles something of the request that the next one needs: a recording says which epochs
  * there are, the token in which order and where the job goes on, the part which samples it wants. A
@@ -114,6 +114,37 @@ static int stream_tell_part(struct oa_stream *stream)
 	return 0;
 }
 
+/*
+ * The classes that the pipeline's filter leaves out, which make a part as the sampler's do. Only accessd
+ * reads pipelines: it is asked where the word occurs, so that others cost no question, and it refuses a
+ * job that has a filter and did not ask. A replayed plan says itself which samples there are.
+ */
+static int stream_set_filter(struct oa_stream *stream, const struct oa_options *options,
+			     struct diag *diag)
+{
+	_cleanup_(inquire_filter_fini) struct inquire_filter filter = {NULL};
+	struct catalog catalog;
+	int r;
+
+	if (!strstr(options->pipeline, "filter"))
+		return 0;
+	stream->open.has_sifted = true;
+	if (options->replay)
+		return 0;
+	r = inquire(&stream->route, stream->open.dataset, options->pipeline,
+		    dial_deadline(options->timeout_ms ? options->timeout_ms : 600000), options,
+		    &catalog, &filter, diag);
+	if (r)
+		return r;
+	catalog_detach(&catalog);
+	if (!filter.keep && !filter.drop)
+		return 0;
+	r = sampler_set_filter(&stream->sampler, &filter.keep, filter.n_keep, &filter.drop,
+			       filter.n_drop);
+	stream_set_order(stream, stream->order);
+	return r;
+}
+
 /* Which samples the job wants, where that is a part of them. A fixed plan has it as a list. */
 static int stream_set_part(struct oa_stream *stream, const struct oa_options *options,
 			   struct diag *diag)
@@ -123,9 +154,9 @@ static int stream_set_part(struct oa_stream *stream, const struct oa_options *op
 
 	if (!part_is_asked(&stream->sampler, !stream->is_fixed))
 		return 0;
-	r = inquire(&stream->route, stream->open.dataset,
+	r = inquire(&stream->route, stream->open.dataset, NULL,
 		    dial_deadline(options->timeout_ms ? options->timeout_ms : 600000), options,
-		    &catalog, diag);
+		    &catalog, NULL, diag);
 	if (r)
 		return r;
 	r = part_make(&stream->part, &stream->sampler, !stream->is_fixed, &catalog, diag);
@@ -222,6 +253,8 @@ static int stream_connect(struct oa_stream *stream, const struct oa_options *opt
 
 	wire_in_init(&opened);
 	r = options->replay ? stream_set_replay(stream, options, diag) : 0;
+	if (!r)
+		r = stream_set_filter(stream, options, diag);
 	if (r)
 		return r;
 	r = stream_check_token(stream, &has_ended, diag);

@@ -90,6 +90,23 @@ const char *label_add(struct label *label, const struct op_list *ops, const stru
 	return NULL;
 }
 
+void label_hash(const struct label *label, const struct op_list *ops, struct hash *hash)
+{
+	static const unsigned lists[] = {OP_MAP_LABELS, OP_MAP_TABLE};
+	bool maps = label->has_map && (label->classes || op_is_null(&label->map, OP_MAP_DEFAULT));
+
+	hash_add_u64(hash, label->classes);
+	hash_add_u64(hash, maps);
+	for (unsigned i = 0; maps && i < BASE_ARRAY_LEN(lists); i++) {
+		unsigned count = label->map.value[lists[i]].count;
+
+		hash_add_u64(hash, count);
+		hash_add(hash, op_items(ops, &label->map, lists[i]), count * sizeof(int32_t));
+	}
+	if (maps && !op_is_null(&label->map, OP_MAP_DEFAULT))
+		hash_add_u64(hash, (uint64_t)(int64_t)op_number(&label->map, OP_MAP_DEFAULT, 0));
+}
+
 const struct op_impl label_op = {.stage = OP_STAGE_LABEL};
 
 /* ---- one sample ---- */

@@ -15,6 +15,8 @@ struct label { /* immutable once made; zeros: the class number itself */
 
 /* The next op in the order of the text. What is wrong with it there, how to mend it too; else NULL. */
 const char *label_add(struct label *label, const struct op_list *ops, const struct op *op);
+/* What decides which classes have no place. */
+void label_hash(const struct label *label, const struct op_list *ops, struct hash *hash);
 /* To out: an int64, or the floats. 0, or PIPELINE_E_BAD with *ret_error: it has no place. */
 int label_write(const struct label *label, const struct op_list *ops, uint32_t class, void *out,
 		struct pipeline_error *ret_error);

@@ -22,7 +22,6 @@ struct pipeline {
 	struct shape shape;
 	struct tail tail;
 	char *canonical, *asked; /* owned; asked: with what is each job's own */
-	size_t tail_at; /* the filter and the label's ops begin there in the canonical text */
 	struct pipeline_field fields[PIPELINE_MAX_FIELDS];
 	unsigned n_fields;
 	const struct engine *engine;
@@ -127,16 +126,12 @@ static void pipeline_freep(struct pipeline **pipeline)
 /* The canonical texts; afterwards engines see the picture's ops alone. */
 static int pipeline_write(struct pipeline *pipeline, struct diag *diag)
 {
-	_cleanup_free_ char *picture = NULL;
-
 	pipeline->asked = spec_canonical(&pipeline->ops);
 	tail_strip(&pipeline->tail, &pipeline->ops);
 	pipeline->canonical = spec_canonical(&pipeline->ops);
 	pipeline->ops.count = pipeline->tail.first;
-	picture = spec_canonical(&pipeline->ops);
-	if (!pipeline->asked || !pipeline->canonical || !picture)
+	if (!pipeline->asked || !pipeline->canonical)
 		return -ENOMEM;
-	pipeline->tail_at = strlen(picture) - strlen("]}");
 	if (strlen(pipeline->asked) <= PIPELINE_MAX_TEXT)
 		return 0;
 	diag_set(diag,
@@ -210,9 +205,15 @@ void pipeline_hash_asked(const struct pipeline *pipeline, struct hash_id *ret)
 
 void pipeline_hash_outcome(const struct pipeline *pipeline, struct hash_id *ret)
 {
-	const char *tail = pipeline->canonical + pipeline->tail_at;
+	struct hash *hash;
 
-	hash_of(tail, strlen(tail), ret);
+	memset(ret, 0, sizeof(*ret));
+	if (hash_new(&hash) != 0)
+		return;
+	sift_hash(&pipeline->tail.sift, hash);
+	label_hash(&pipeline->tail.label, &pipeline->ops, hash);
+	hash_finish(hash, ret);
+	hash_free(hash);
 }
 
 const struct pipeline_batch *pipeline_batch(const struct pipeline *pipeline)

@@ -38,6 +38,15 @@ const char *sift_init(struct sift *ret, const struct op *op)
 	return NULL;
 }
 
+void sift_hash(const struct sift *sift, struct hash *hash)
+{
+	hash_add_u64(hash, sift->by_size);
+	for (unsigned i = 0; sift->by_size && i < 2; i++) {
+		hash_add_u64(hash, sift->least[i]);
+		hash_add_u64(hash, sift->most[i]);
+	}
+}
+
 bool sift_has_size(const struct sift *sift, uint32_t height, uint32_t width)
 {
 	return height >= sift->least[0] && height <= sift->most[0] && width >= sift->least[1] &&

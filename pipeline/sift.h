@@ -14,6 +14,8 @@ struct sift { /* zeros: all */
 
 /* What is wrong with the op, how to mend it too; else NULL and *ret. */
 const char *sift_init(struct sift *ret, const struct op *op);
+/* What decides which samples fail it. */
+void sift_hash(const struct sift *sift, struct hash *hash);
 /* Does a picture of that size stay? */
 bool sift_has_size(const struct sift *sift, uint32_t height, uint32_t width);
 /* The class numbers of keep or drop; NULL: none are given. */

@@ -313,7 +313,7 @@ static const char *check_samples(const struct board *board, uint32_t slot, uint3
 	const int64_t *ids = ids_of(board, slot);
 
 	for (uint32_t i = 0; i < s->d_count; i++) {
-		if (status[i] > LAYOUT_SAMPLE_ERROR)
+		if (status[i] > LAYOUT_SAMPLE_FILTERED)
 			return "a sample has a state that does not exist";
 		if (i < watermark && status[i] == LAYOUT_SAMPLE_PENDING)
 			return "a sample below the watermark is not finished";

@@ -211,7 +211,7 @@ void lane_task_outcome(const struct lane *lane, uint32_t block, uint32_t index,
 	/* One load: what is checked is what is returned, and becomes an index of tables. */
 	uint32_t stage = __atomic_load_n(&task->s_stage, __ATOMIC_RELAXED);
 
-	*ret_stage = BASE_MIN(stage, (uint32_t)LAYOUT_FAIL_OP);
+	*ret_stage = BASE_MIN(stage, (uint32_t)LAYOUT_FAIL_FILTERED);
 	*ret_code = task->s_code;
 	memcpy(ret_text, task->s_text, sizeof(task->s_text));
 	ret_text[sizeof(task->s_text) - 1] = 0;

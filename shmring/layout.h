@@ -74,6 +74,7 @@ enum layout_sample_status {
 	LAYOUT_SAMPLE_SKIPPED = 2,     /* a hole: not delivered, counts as seen */
 	LAYOUT_SAMPLE_SUBSTITUTED = 3, /* another sample's pixels and label under this id */
 	LAYOUT_SAMPLE_ERROR = 4,       /* policy "error": oa_next() reports it */
+	LAYOUT_SAMPLE_FILTERED = 5,    /* a hole, too: the pipeline leaves it out; no fault */
 };
 
 /*
@@ -219,15 +220,16 @@ enum layout_task_state {
 /* Stage of a failed task. */
 enum layout_fail {
 	LAYOUT_FAIL_NONE = 0,
-	LAYOUT_FAIL_OPEN = 1,    /* code: errno */
-	LAYOUT_FAIL_READ = 2,    /* code: errno */
-	LAYOUT_FAIL_CHANGED = 3, /* size or mtime differ from the index: dataset changed */
-	LAYOUT_FAIL_DECODE = 4,  /* the bytes are no picture */
-	LAYOUT_FAIL_REFUSED = 5, /* too large, refused before decoding */
-	LAYOUT_FAIL_CRASH = 6,   /* the worker died; code: wait status */
-	LAYOUT_FAIL_HANG = 7,    /* the worker was killed: too slow */
-	LAYOUT_FAIL_MEMORY = 8,  /* the worker ran out of its memory limit */
-	LAYOUT_FAIL_OP = 9,      /* an op failed on the picture */
+	LAYOUT_FAIL_OPEN = 1,      /* code: errno */
+	LAYOUT_FAIL_READ = 2,      /* code: errno */
+	LAYOUT_FAIL_CHANGED = 3,   /* size or mtime differ from the index: dataset changed */
+	LAYOUT_FAIL_DECODE = 4,    /* the bytes are no picture */
+	LAYOUT_FAIL_REFUSED = 5,   /* too large, refused before decoding */
+	LAYOUT_FAIL_CRASH = 6,     /* the worker died; code: wait status */
+	LAYOUT_FAIL_HANG = 7,      /* the worker was killed: too slow */
+	LAYOUT_FAIL_MEMORY = 8,    /* the worker ran out of its memory limit */
+	LAYOUT_FAIL_OP = 9,        /* an op failed on the picture */
+	LAYOUT_FAIL_FILTERED = 10, /* no fault: the pipeline leaves the sample out */
 };
 
 struct layout_task {          /* 192 bytes */

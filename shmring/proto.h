@@ -21,16 +21,17 @@
 #include <stdint.h>
 
 #define PROTO_MAJOR 1
-#define PROTO_MINOR 1 /* 1: the client does mixup and cutmix */
+#define PROTO_MINOR 1 /* 1: the client does mixup, cutmix and filters by class */
 
 enum proto_message {
 	/* client -> accessd */
-	PROTO_HELLO = 1,    /* MAJOR, MINOR, PROGRAM */
-	PROTO_OPEN = 2,     /* keys below */
-	PROTO_KICK = 3,     /* look at my outbox (something was given back, or I go to sleep) */
-	PROTO_EXPLAIN = 4,  /* INSTANCE, POSITION: why has this sample status ERROR? -> EXPLAINED */
-	PROTO_STATUS = 5,   /* -> STATUS_REPLY */
-	PROTO_DESCRIBE = 6, /* DATASET -> PROGRESS*, DESCRIBED | REFUSED; before OPEN */
+	PROTO_HELLO = 1,   /* MAJOR, MINOR, PROGRAM */
+	PROTO_OPEN = 2,    /* keys below */
+	PROTO_KICK = 3,    /* look at my outbox (something was given back, or I go to sleep) */
+	PROTO_EXPLAIN = 4, /* INSTANCE, POSITION: why has this sample status ERROR? -> EXPLAINED */
+	PROTO_STATUS = 5,  /* -> STATUS_REPLY */
+	PROTO_DESCRIBE =
+	    6,          /* DATASET, maybe PIPELINE -> PROGRESS*, DESCRIBED | REFUSED; before OPEN */
 	PROTO_PLAN = 7, /* EPOCH; fd: a sealed list (sched/listing.h). A job that opened with order
 			    * PLAN_LIST sends its epoch's and the next one's after OPENED, and with each
 			    * epoch that it begins the one after the next */
@@ -39,7 +40,7 @@ enum proto_message {
 	PROTO_REFUSED = 17,   /* CODE (enum oa_error), TEXT */
 	PROTO_PROGRESS = 18,  /* TEXT, DONE, TOTAL (0: unknown) */
 	PROTO_OPENED = 19,    /* JOB_ID, EPOCH, SHARED (jobs already in the stream), TEXT;
-				 PIPELINE_ID, MINGLE; fds: slots, board, inbox, outbox; with PLACE:
+				 PIPELINE_ID, MINGLE, HOLES; fds: slots, board, inbox, outbox; with PLACE:
 				 the plan log */
 	PROTO_WAKE = 20,      /* answer to an armed flag */
 	PROTO_EXPLAINED = 21, /* TEXT */
@@ -47,7 +48,7 @@ enum proto_message {
 	PROTO_FAILED = 23,    /* CODE, TEXT: the stream cannot go on for this job */
 	PROTO_LOST = 24,      /* TEXT: open again with your token (restart, worker parent died) */
 	PROTO_STATUS_REPLY = 25, /* fd 0: memfd with the JSON text, sealed */
-	PROTO_DESCRIBED = 26,    /* fd 0: catalogue (shmring/catalog.h) */
+	PROTO_DESCRIBED = 26,    /* KEEP, DROP; fd 0: catalogue (shmring/catalog.h) */
 };
 
 enum proto_key {
@@ -90,6 +91,11 @@ enum proto_key {
 	PROTO_KEY_REUSE = 42,       /* epochs that may see the same instance; missing: 1 */
 	PROTO_KEY_PIPELINE_ID = 29, /* bytes[32]: hash of the pipeline's canonical text */
 	PROTO_KEY_MINGLE = 50,      /* OPENED: struct proto_mingle[1 .. 2]; missing: none */
+	PROTO_KEY_SIFTED =
+	    51,              /* OPEN: 1: the part is without the classes that the pipeline drops */
+	PROTO_KEY_KEEP = 52, /* DESCRIBED: int32[]: classes that the pipeline keeps; missing: all */
+	PROTO_KEY_DROP = 53, /* DESCRIBED: int32[]: classes that it drops; missing: none */
+	PROTO_KEY_HOLES = 54, /* OPENED: 1: samples may be left out by the pipeline's filter */
 };
 
 /* An op on whole batches, which the client does. */

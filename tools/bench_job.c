@@ -123,12 +123,13 @@ static int bench_job_open(struct bench_life *life)
 	return 0;
 }
 
-/* A part of the samples: which are the job's is known of classes, of a split only how many. */
+/* A part of the samples: which are the job's is known of classes, of a split or a pipeline's filter only
+ * how many. */
 static int bench_job_part(struct bench_life *life, struct oa_dataset **ret)
 {
 	struct oa_error error = {.size = sizeof(error)};
 
-	if (!bench_part_is_asked(&life->part))
+	if (!bench_part_is_asked(&life->part) && !strstr(life->config->pipeline, "filter"))
 		return 0;
 	if (oa_dataset_open(life->client, life->config->dataset, 0, ret, &error))
 		return bench_fail(life, "cannot ask what is in the dataset: %s", error.text);
@@ -210,6 +211,9 @@ static void bench_job_stats(struct bench_life *life, const struct oa_stats *stat
 {
 	life->totals.skipped = life->base.skipped + stats->skipped;
 	life->totals.substituted = life->base.substituted + stats->substituted;
+	life->totals.filtered = life->base.filtered + stats->filtered;
+	life->totals.mingled = life->base.mingled + stats->mingled;
+	life->totals.mingled_ns = life->base.mingled_ns + stats->mingled_ns;
 	life->totals.copied = life->base.copied + stats->copied;
 	life->totals.wait_ns = life->base.wait_ns + stats->wait_ns;
 	life->totals.reconnects = life->base.reconnects + stats->reconnects;

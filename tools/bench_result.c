@@ -36,7 +36,7 @@ static void bench_result_seat(const struct bench_seat *seat, struct bench_job_re
 	ret->error = seat->error;
 }
 
-/* Judges a job by its ledger. What the policy skipped is not missing, nor what an interrupted job has
+/* Judges a job by its ledger. What the policy skipped or the filter left out is not missing, nor what an interrupted job has
  * not come to. */
 static void bench_result_judge(const struct ledger *ledger, bool interrupted,
 			       struct bench_job_result *ret)
@@ -49,7 +49,7 @@ static void bench_result_judge(const struct ledger *ledger, bool interrupted,
 	ret->totals = *totals;
 	ret->totals.strange += strange;
 	ret->dataset = ledger->n;
-	ret->missing = missing > totals->skipped ? missing - totals->skipped : 0;
+	ret->missing = missing - BASE_MIN(missing, totals->skipped + totals->filtered);
 	ret->wait_seconds = (double)totals->wait_ns * 1e-9;
 	if (totals->samples > 0)
 		ret->copied_share = (double)totals->copied / (double)totals->samples;
@@ -228,6 +228,9 @@ static void bench_json_job(struct json_out *out, const char *order,
 	json_out_member_u64(out, "bad_values", job->totals.bad_values);
 	json_out_member_u64(out, "skipped", job->totals.skipped);
 	json_out_member_u64(out, "substituted", job->totals.substituted);
+	json_out_member_u64(out, "filtered", job->totals.filtered);
+	json_out_member_u64(out, "mingled", job->totals.mingled);
+	json_out_member_double(out, "mingled_seconds", (double)job->totals.mingled_ns * 1e-9);
 	json_out_member_u64(out, "bytes_verified", job->totals.bytes);
 	json_out_member_u64(out, "reconnects", job->totals.reconnects);
 	json_out_member_u64(out, "kills", job->kills);

@@ -38,7 +38,7 @@ _Static_assert(PIPELINE_MAX_VARIANTS == LAYOUT_MAX_VARIANTS, "one number of vari
 _Static_assert((int)PIPELINE_FAIL_DECODE == (int)LAYOUT_FAIL_DECODE, "one set of numbers");
 _Static_assert((int)PIPELINE_FAIL_REFUSED == (int)LAYOUT_FAIL_REFUSED, "one set of numbers");
 _Static_assert((int)PIPELINE_FAIL_MEMORY == (int)LAYOUT_FAIL_MEMORY, "one set of numbers");
-_Static_assert((int)PIPELINE_FAIL_OP == (int)LAYOUT_FAIL_OP, "one set of numbers");
+_Static_assert((int)PIPELINE_FAIL_FILTERED == (int)LAYOUT_FAIL_FILTERED, "one set of numbers");
 
 struct worker_lane {
 	const struct workset_lane *set;

@@ -67,7 +67,7 @@ static void look_after(struct lane *lane)
 		lane_task_take_over(lane, block, last, owner, state, LAYOUT_TASK_FAILED,
 				    LAYOUT_FAIL_CRASH, 9);
 		lane_task_outcome(lane, block, last, &stage, &code, text, &us);
-		if (text[47] || stage > LAYOUT_FAIL_OP)
+		if (text[47] || stage > LAYOUT_FAIL_FILTERED)
 			abort();
 		lane_recount(lane, block);
 		lane_block_end(lane, block);

@@ -280,7 +280,7 @@ static void break_grain(struct board *board)
 }
 static void break_status(struct board *board)
 {
-	board_slot_status(board, 1, 3, 5);
+	board_slot_status(board, 1, 3, LAYOUT_SAMPLE_FILTERED + 1);
 }
 static void break_empty(struct board *board)
 {

@@ -377,6 +377,7 @@ static const struct key job_keys[] = {
     {"population", COUNT},     {"batch", COUNT},         {"step_ms", REAL},
     {"start_s", REAL},         {"batches", COUNT},       {"strange", COUNT},
     {"bad_values", COUNT},     {"skipped", COUNT},       {"substituted", COUNT},
+    {"filtered", COUNT},       {"mingled", COUNT},       {"mingled_seconds", REAL},
     {"bytes_verified", COUNT}, {"reconnects", COUNT},    {"kills", COUNT},
     {"stops", COUNT},          {"lives", COUNT},         {"order", TEXT},
     {"seed", COUNT},
