@@ -165,7 +165,8 @@ START_TEST(jitter)
 			double share =
 			    (drawn.number[4 + k] - range[k][0]) / (range[k][1] - range[k][0]);
 
-			ck_assert(share >= 0 && share < 1);
+			if (!(share >= 0 && share < 1))
+				ck_abort_msg("%g is out of range", share);
 			bins[k][(unsigned)(share * 8)]++;
 			order = order * 4 + (unsigned)drawn.number[k];
 		}
