@@ -21,6 +21,8 @@
 #include <string.h>
 
 #define PLANE_AVX2_HALF (1 << (FILTER_BITS - 1))
+#define PLANE_AVX2_REST 5 /* bits of a sum's fraction that its 16-bit form keeps */
+#define PLANE_AVX2_CUT (FILTER_BITS - PLANE_LOW_BITS - PLANE_AVX2_REST)
 #define PLANE_AVX2 __attribute__((target("avx2")))
 #define PLANE_AVX2_IN PLANE_AVX2 static inline __attribute__((always_inline))
 
@@ -30,7 +32,7 @@ struct plane_avx2_sum {
 
 PLANE_AVX2_IN struct plane_avx2_sum plane_avx2_zero(void)
 {
-	return (struct plane_avx2_sum){_mm256_setzero_si256(), _mm256_set1_epi32(PLANE_AVX2_HALF)};
+	return (struct plane_avx2_sum){_mm256_setzero_si256(), _mm256_setzero_si256()};
 }
 
 PLANE_AVX2_IN void plane_avx2_add(struct plane_avx2_sum *sum, __m256i inputs, __m256i high,
@@ -44,6 +46,13 @@ PLANE_AVX2_IN void plane_avx2_add(struct plane_avx2_sum *sum, __m256i inputs, __
 PLANE_AVX2_IN __m256i plane_avx2_join(struct plane_avx2_sum sum)
 {
 	return _mm256_add_epi32(sum.high, _mm256_srai_epi32(sum.low, PLANE_LOW_BITS));
+}
+
+/* 16-bit numbers with PLANE_AVX2_REST bits of fraction, rounded: the sums rounded, as what was cut
+ * off below the fraction is never as much as a half by itself. */
+PLANE_AVX2_IN __m256i plane_avx2_round(__m256i values)
+{
+	return _mm256_mulhrs_epi16(values, _mm256_set1_epi16(1 << (15 - PLANE_AVX2_REST)));
 }
 
 /* ---- along rows ---- */
@@ -96,9 +105,9 @@ PLANE_AVX2_IN __m256i plane_avx2_block(const int16_t *split, const uint8_t *shuf
 		plane_avx2_add_two(&rows, split, shuffle, at, 2, narrow);
 	for (uint32_t i = 3; i < pairs; i++)
 		plane_avx2_add_two(&rows, split, shuffle, at, i, narrow);
-	even = _mm256_srai_epi32(plane_avx2_join(rows.of_a), FILTER_BITS - PLANE_LOW_BITS);
-	odd = _mm256_slli_epi32(plane_avx2_join(rows.of_b), 16 - (FILTER_BITS - PLANE_LOW_BITS));
-	return _mm256_blend_epi16(even, odd, 0xaa);
+	even = _mm256_srai_epi32(plane_avx2_join(rows.of_a), PLANE_AVX2_CUT);
+	odd = _mm256_slli_epi32(plane_avx2_join(rows.of_b), 16 - PLANE_AVX2_CUT);
+	return plane_avx2_round(_mm256_blend_epi16(even, odd, 0xaa));
 }
 
 PLANE_AVX2_IN void plane_avx2_blocks_two(const struct plane_table *table, uint32_t pairs,
@@ -235,14 +244,16 @@ PLANE_AVX2_IN void plane_avx2_add_rows(struct plane_avx2_sum *sum,
 
 PLANE_AVX2_IN __m256i plane_avx2_value(struct plane_avx2_sum sum)
 {
-	return _mm256_srai_epi32(plane_avx2_join(sum), FILTER_BITS - PLANE_LOW_BITS);
+	return _mm256_srai_epi32(plane_avx2_join(sum), PLANE_AVX2_CUT);
 }
 
 /* 32 outputs. Packing works within halves of registers; the last shuffle mends that. */
 PLANE_AVX2_IN void plane_avx2_store(__m256i a, __m256i b, __m256i c, __m256i d, uint8_t *to)
 {
 	const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
-	__m256i bytes = _mm256_packus_epi16(_mm256_packs_epi32(a, b), _mm256_packs_epi32(c, d));
+	__m256i low = plane_avx2_round(_mm256_packs_epi32(a, b));
+	__m256i high = plane_avx2_round(_mm256_packs_epi32(c, d));
+	__m256i bytes = _mm256_packus_epi16(low, high);
 
 	_mm256_storeu_si256((__m256i *)to, _mm256_permutevar8x32_epi32(bytes, order));
 }
