@@ -8,18 +8,12 @@
  * pixels, so all three are kept. Bilinear and bicubic compute each coordinate anew in double and
  * cut the result to a whole number (bicubic also to 0 ... 255). A pixel whose coordinate is outside
  * the picture keeps the fill; neighbours outside are those of the edge.
- *
- * The four bytes of a pixel are worked on as one vector of doubles; each lane does what Pillow does
- * for a band, in the same order of operations. The fourth lane is of no interest.
  */
 
 #include <math.h>
 #include <string.h>
 #include "pipeline/warp.h"
-
-typedef double warp_four __attribute__((vector_size(32)));
-typedef int32_t warp_whole __attribute__((vector_size(16)));
-typedef uint8_t warp_pixel __attribute__((vector_size(4)));
+#include "pipeline/warp_loops.h"
 
 #define WARP_OUTSIDE UINT32_MAX
 
@@ -29,11 +23,6 @@ static void warp_fill(uint8_t *row, uint32_t width, const uint8_t fill[3])
 
 	for (size_t x = 0; x < width; x++)
 		memcpy(row + 4 * x, pixel, 4);
-}
-
-static bool warp_inside(double at, uint32_t size)
-{
-	return at >= 0 && at < size;
 }
 
 /* ---- nearest ---- */
@@ -129,128 +118,25 @@ static void warp_nearest(const struct picture *from, const struct picture *to, c
 
 /* ---- with a filter ---- */
 
-/* Vectors go through pointers: by value they would need the wide registers that the machine may not
- * have. */
-#define WARP_INLINE static inline __attribute__((always_inline))
+WARP_LOOP(warp_bilinear_plain, warp_bilinear_pixel, )
+WARP_LOOP(warp_bicubic_plain, warp_bicubic_pixel, )
 
-WARP_INLINE void warp_load(const uint8_t *pixel, warp_four *ret)
-{
-	warp_pixel bytes;
-
-	memcpy(&bytes, pixel, 4);
-	*ret = __builtin_convertvector(__builtin_convertvector(bytes, warp_whole), warp_four);
-}
-
-/* Cut to whole numbers, and to 0 ... 255. */
-WARP_INLINE void warp_store(uint8_t *pixel, const warp_four *value)
-{
-	warp_whole whole = __builtin_convertvector(*value, warp_whole);
-	warp_pixel bytes;
-
-	whole &= whole > 0;
-	whole |= whole > 255;
-	bytes = __builtin_convertvector(whole & 255, warp_pixel);
-	memcpy(pixel, &bytes, 4);
-}
-
-/* Of a place that is at most half a pixel outside a picture. */
-WARP_INLINE int32_t warp_floor(double at)
-{
-	const int32_t whole = (int32_t)at;
-
-	return whole - (at < whole);
-}
-
-WARP_INLINE uint32_t warp_clip(int32_t at, uint32_t size)
-{
-	return at < 0 ? 0 : at < (int32_t)size ? (uint32_t)at : size - 1;
-}
-
-WARP_INLINE void warp_between(warp_four *a, const warp_four *b, double part)
-{
-	*a = *a + (*b - *a) * part;
-}
-
-WARP_INLINE void warp_bilinear_pixel(const struct picture *from, double at_x, double at_y,
-				     uint8_t *out)
-{
-	const int32_t x = warp_floor(at_x - 0.5), y = warp_floor(at_y - 0.5);
-	const double part_x = at_x - 0.5 - x, part_y = at_y - 0.5 - y;
-	const size_t left = (size_t)warp_clip(x, from->width) * 4;
-	const size_t right = (size_t)warp_clip(x + 1, from->width) * 4;
-	const uint8_t *above = picture_row(from, warp_clip(y, from->height));
-	const uint8_t *below = picture_row(from, warp_clip(y + 1, from->height));
-	warp_four a, b, c, d;
-
-	warp_load(above + left, &a);
-	warp_load(above + right, &b);
-	warp_load(below + left, &c);
-	warp_load(below + right, &d);
-	warp_between(&a, &b, part_x);
-	warp_between(&c, &d, part_x);
-	warp_between(&a, &c, part_y);
-	warp_store(out, &a);
-}
-
-WARP_INLINE void warp_cubic(const warp_four v[4], double part, warp_four *ret)
-{
-	const warp_four p2 = -v[0] + v[2];
-	const warp_four p3 = 2 * (v[0] - v[1]) + v[2] - v[3];
-	const warp_four p4 = -v[0] + v[1] - v[2] + v[3];
-
-	*ret = v[1] + part * (p2 + part * (p3 + part * p4));
-}
-
-WARP_INLINE void warp_bicubic_pixel(const struct picture *from, double at_x, double at_y,
-				    uint8_t *out)
-{
-	const int32_t x = warp_floor(at_x - 0.5), y = warp_floor(at_y - 0.5);
-	const double part_x = at_x - 0.5 - x, part_y = at_y - 0.5 - y;
-	warp_four down[4], value;
-
-	for (int i = 0; i < 4; i++) {
-		const uint8_t *row = picture_row(from, warp_clip(y - 1 + i, from->height));
-		warp_four across[4];
-
-		for (int k = 0; k < 4; k++)
-			warp_load(row + (size_t)warp_clip(x - 1 + k, from->width) * 4, &across[k]);
-		warp_cubic(across, part_x, &down[i]);
-	}
-	warp_cubic(down, part_y, &value);
-	warp_store(out, &value);
-}
-
-/* One loop for each filter and kind of machine. */
-#define WARP_LOOP(name, pixel)                                                                    \
-	static void name(const struct picture *from, const struct picture *to, const double m[6]) \
-	{                                                                                         \
-		for (uint32_t y = 0; y < to->height; y++) {                                       \
-			const double down_x = m[1] * (y + 0.5), down_y = m[4] * (y + 0.5);        \
-			uint8_t *out = picture_row(to, y);                                        \
-                                                                                                  \
-			for (uint32_t x = 0; x < to->width; x++) {                                \
-				const double at_x = m[0] * (x + 0.5) + down_x + m[2];             \
-				const double at_y = m[3] * (x + 0.5) + down_y + m[5];             \
-                                                                                                  \
-				if (warp_inside(at_x, from->width) &&                             \
-				    warp_inside(at_y, from->height))                              \
-					pixel(from, at_x, at_y, out + 4 * (size_t)x);             \
-			}                                                                         \
-		}                                                                                 \
-	}
-
-WARP_LOOP(warp_bilinear, warp_bilinear_pixel)
-WARP_LOOP(warp_bicubic, warp_bicubic_pixel)
+const struct warp_kernels warp_plain = {
+    .bilinear = warp_bilinear_plain,
+    .bicubic = warp_bicubic_plain,
+};
 
 void warp_run(const struct picture *from, const struct picture *to, const double matrix[6],
 	      enum warp_filter filter, const uint8_t fill[3], uint32_t *table)
 {
+	const struct warp_kernels *fast = warp_avx2(), *kernels = fast ? fast : &warp_plain;
+
 	for (uint32_t y = 0; y < to->height; y++)
 		warp_fill(picture_row(to, y), to->width, fill);
 	if (filter == WARP_BILINEAR)
-		warp_bilinear(from, to, matrix);
+		kernels->bilinear(from, to, matrix);
 	else if (filter == WARP_BICUBIC)
-		warp_bicubic(from, to, matrix);
+		kernels->bicubic(from, to, matrix);
 	else
 		warp_nearest(from, to, matrix, table);
 }

@@ -13,6 +13,7 @@
 #include "base/half.h"
 #include "pipeline/spec.h"
 #include "pipeline/steps.h"
+#include "pipeline/warp_loops.h"
 
 #define SAMPLES 20000
 #define BINS 16
@@ -301,6 +302,46 @@ START_TEST(refused)
 }
 END_TEST
 
+/* ---- warp ---- */
+
+/* The kernels against each other, on small pictures: edges all around. */
+START_TEST(kernels_agree)
+{
+	const struct warp_kernels *fast = warp_avx2();
+	struct picture_buffer buffer[3] = {{0}};
+	struct picture from, plain, quick;
+	struct philox_seq seq;
+
+	if (!fast)
+		return;
+	philox_seq_init(&seq, 9, 9, 9);
+	for (unsigned i = 0; i < 2000; i++) {
+		uint32_t height = 1 + (uint32_t)philox_below(&seq, 12);
+		uint32_t width = 1 + (uint32_t)philox_below(&seq, 12);
+		double m[6];
+
+		for (unsigned k = 0; k < 6; k++)
+			m[k] = draw_between(&seq, -2, 2) * (k % 3 == 2 ? 4 : 1);
+		ck_assert_int_eq(picture_make(&buffer[0], height, width, &from), 0);
+		ck_assert_int_eq(picture_make(&buffer[1], 9, 14, &plain), 0);
+		ck_assert_int_eq(picture_make(&buffer[2], 9, 14, &quick), 0);
+		for (uint32_t y = 0; y < height; y++)
+			for (uint32_t x = 0; x < 4 * width; x++)
+				picture_row(&from, y)[x] = (uint8_t)philox_u32(&seq);
+		for (uint32_t y = 0; y < 9; y++) {
+			memset(picture_row(&plain, y), 7, (size_t)4 * 14);
+			memset(picture_row(&quick, y), 7, (size_t)4 * 14);
+		}
+		(i % 2 ? warp_plain.bilinear : warp_plain.bicubic)(&from, &plain, m);
+		(i % 2 ? fast->bilinear : fast->bicubic)(&from, &quick, m);
+		for (uint32_t y = 0; y < 9; y++)
+			ck_assert_mem_eq(picture_row(&plain, y), picture_row(&quick, y), 4 * 14);
+	}
+	for (unsigned i = 0; i < 3; i++)
+		picture_buffer_fini(&buffer[i]);
+}
+END_TEST
+
 /* ---- blur ---- */
 
 static double blur_weight(unsigned taps, double sigma, unsigned i)
@@ -474,6 +515,7 @@ int main(void)
 	tcase_add_test(tcase, normal);
 	tcase_add_loop_test(tcase, frozen, 0, BASE_ARRAY_LEN(frozen_draws));
 	tcase_add_loop_test(tcase, refused, 0, BASE_ARRAY_LEN(refusals));
+	tcase_add_test(tcase, kernels_agree);
 	tcase_add_loop_test(tcase, blurred, 0, BASE_ARRAY_LEN(blurs));
 	tcase_add_test(tcase, noise);
 	tcase_add_test(tcase, noise_of_bytes);
