@@ -361,6 +361,9 @@ static void fake_opened(struct fake *fake, struct fake_conn *conn)
 	wire_out_init(&out, fake->config.mode == FAKE_WRONG_TYPE ? PROTO_WELCOME : PROTO_OPENED);
 	for (unsigned i = 0; i < (fake->config.mode == FAKE_FEW_FDS ? 2 : 4); i++)
 		wire_put_fd(&out, fds[i]);
+	if (fake->config.mingle)
+		wire_put_bytes(&out, PROTO_KEY_MINGLE, fake->config.mingle,
+			       fake->config.mingle_bytes);
 	ck_assert_int_eq(wire_send(conn->sock, &out, 0), 0);
 	wire_out_fini(&out);
 	if (fake->config.mode == FAKE_WRONG_FDS)

@@ -47,7 +47,9 @@ struct fake_config {
 	uint64_t most_hands;            /* per connection; then it only listens */
 	uint64_t stop_at;               /* finishes only so many samples of each hand; 0: all */
 	enum fake_mode mode;
-	bool is_mute; /* never explains */
+	bool is_mute;       /* never explains */
+	const void *mingle; /* of OPENED, borrowed; NULL: none */
+	size_t mingle_bytes;
 	uint32_t lie; /* 1: wrong instance, 2: wrong slot, 3: count too large, 4: next epoch early,
 			 5: PENDING below the watermark, 6: the same hand twice */
 	uint32_t stage;

@@ -51,6 +51,46 @@ static unsigned count_fds(void)
 	return n;
 }
 
+/* Ops on batches that make no sense, or do not fit an image without channels. */
+static const struct {
+	struct proto_mingle item[3];
+	size_t bytes;
+} mingles[] = {
+    {{{1, 0, 5, 0, 1, 1}}, 32},
+    {{{0, 0, 5, 0, 1, 1}}, 32},
+    {{{3, 0, 5, 0, 1, 1}}, 32},
+    {{{0xffffffff, 0, 5, 0, 1, 1}}, 32},
+    {{{2, 0, 5, 0, 0, 1}}, 32},
+    {{{2, 0, 5, 0, 1, 2}}, 32},
+    {{{2, 0, 0x7fffffff, 0, 1, 1}}, 32},
+    {{{2, 0, 5, 0, 1, 0.5}, {2, 0, 5, 0, 1, 0.5}}, 64},
+    {{{2, 0, 5, 0, 1, 0.5}, {1, 0, 6, 0, 1, 0.5}}, 64},
+    {{{2, 0, 5, 0, 1, 0.3}, {1, 0, 5, 0, 1, 0.3}, {1, 0, 5, 0, 1, 0.3}}, 96},
+    {{{2, 0, 5, 0, 1, 1}}, 31},
+    {{{2, 0, 5, 0, 1, 1}}, 0},
+};
+
+START_TEST(bad_ops_on_batches)
+{
+	struct fake_config config = plain;
+	struct oa_error error = {.size = sizeof(error)};
+	struct oa_options options = fake_options(5, 1);
+	struct oa_stream *stream = NULL;
+	struct oa_client *client;
+	struct fake fake;
+
+	config.mingle = mingles[_i].item;
+	config.mingle_bytes = mingles[_i].bytes;
+	fake_start(&fake, &config);
+	client = fake_connect(&fake);
+	ck_assert_int_eq(oa_open(client, &options, &stream, &error), -EPROTO);
+	has(error.text, "mixup or cutmix makes no sense");
+	ck_assert_ptr_null(stream);
+	oa_disconnect(client);
+	fake_stop(&fake);
+}
+END_TEST
+
 START_TEST(bad_answers_to_open)
 {
 	const struct open_case *c = &open_cases[_i];
@@ -716,6 +756,7 @@ END_TEST
 static void add(TCase *tcase)
 {
 	tcase_add_loop_test(tcase, bad_answers_to_open, 0, BASE_ARRAY_LEN(open_cases));
+	tcase_add_loop_test(tcase, bad_ops_on_batches, 0, BASE_ARRAY_LEN(mingles));
 	tcase_add_loop_test(tcase, bad_answers_to_hello, 0, BASE_ARRAY_LEN(hello_cases));
 	tcase_add_test(tcase, nobody_there);
 	tcase_add_test(tcase, no_permission);
