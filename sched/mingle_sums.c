@@ -5,13 +5,15 @@
  * operation is rounded to the type of the values, and the two factors to float32, so that nothing differs
  * from torch's by a bit. (The build forbids fused multiplications, which round once for two operations.)
  *
- * Values are gone through in blocks of a fixed size, which compilers make vectors of at -O2, too.
+ * Float32s are gone through in blocks of a fixed size, which compilers make vectors of at -O2, too; for the small
+ * floats mingle_avx2.c does, where the CPU can.
  */
 
 #include <string.h>
 
 #include "base/half.h"
 #include "sched/mingle.h"
+#include "sched/mingle_sums.h"
 
 #define MINGLE_BLOCK 16
 
@@ -40,24 +42,42 @@ static inline uint16_t mingle_one_bf16(uint16_t own, uint16_t other, float own_s
 	return half_bf16(a + b);
 }
 
-#define MINGLE_LOOP(name, type)                                                                  \
-	void mingle_##name(type *restrict out, const type *own, const type *other, size_t n,     \
-			   double lambda)                                                        \
-	{                                                                                        \
-		const float own_share = (float)lambda, other_share = (float)(1 - lambda);        \
-		size_t at = 0;                                                                   \
-                                                                                                 \
-		for (; at + MINGLE_BLOCK <= n; at += MINGLE_BLOCK)                               \
-			for (unsigned i = 0; i < MINGLE_BLOCK; i++)                              \
-				out[at + i] = mingle_one_##name(own[at + i], other[at + i],      \
-								own_share, other_share);         \
-		for (; at < n; at++)                                                             \
-			out[at] = mingle_one_##name(own[at], other[at], own_share, other_share); \
-	}
+void mingle_f32(float *restrict out, const float *own, const float *other, size_t n, double lambda)
+{
+	const float own_share = (float)lambda, other_share = (float)(1 - lambda);
+	size_t at = 0;
 
-MINGLE_LOOP(f32, float)
-MINGLE_LOOP(f16, uint16_t)
-MINGLE_LOOP(bf16, uint16_t)
+	for (; at + MINGLE_BLOCK <= n; at += MINGLE_BLOCK)
+		for (unsigned i = 0; i < MINGLE_BLOCK; i++)
+			out[at + i] =
+			    mingle_one_f32(own[at + i], other[at + i], own_share, other_share);
+	for (; at < n; at++)
+		out[at] = mingle_one_f32(own[at], other[at], own_share, other_share);
+}
+
+void mingle_f16(uint16_t *restrict out, const uint16_t *own, const uint16_t *other, size_t n,
+		double lambda)
+{
+	const float own_share = (float)lambda, other_share = (float)(1 - lambda);
+	size_t at = 0;
+
+	if (mingle_has_avx2())
+		at = mingle_f16_avx2(out, own, other, n, own_share, other_share);
+	for (; at < n; at++)
+		out[at] = mingle_one_f16(own[at], other[at], own_share, other_share);
+}
+
+void mingle_bf16(uint16_t *restrict out, const uint16_t *own, const uint16_t *other, size_t n,
+		 double lambda)
+{
+	const float own_share = (float)lambda, other_share = (float)(1 - lambda);
+	size_t at = 0;
+
+	if (mingle_has_avx2())
+		at = mingle_bf16_avx2(out, own, other, n, own_share, other_share);
+	for (; at < n; at++)
+		out[at] = mingle_one_bf16(own[at], other[at], own_share, other_share);
+}
 
 void mingle_classes(float *restrict out, uint64_t own, uint64_t other, size_t n, double lambda)
 {

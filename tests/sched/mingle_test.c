@@ -14,6 +14,7 @@
 #include "base/half.h"
 #include "base/philox.h"
 #include "sched/mingle.h"
+#include "sched/mingle_sums.h"
 
 #define DRAWS 20000
 
@@ -277,6 +278,30 @@ START_TEST(sums)
 }
 END_TEST
 
+/* Vectors give what single sums give, for every float of the type, numbers or not; up to its bits. */
+START_TEST(vectors_agree)
+{
+	static uint16_t own[65536], other[65536], fast[65536], slow[65536];
+	float (*value)(uint16_t) = _i ? half_bf16_value : half_f16_value;
+
+	if (!mingle_has_avx2())
+		return;
+	for (uint32_t i = 0; i < 65536; i++) {
+		own[i] = (uint16_t)i;
+		other[i] = (uint16_t)(i * 40503u + 7);
+	}
+	ck_assert_uint_eq((_i ? mingle_bf16_avx2 : mingle_f16_avx2)(fast, own, other, 65536, 0.3f,
+								    (float)(1 - (double)0.3f)),
+			  65536);
+	for (uint32_t i = 0; i < 65536; i++)
+		(_i ? mingle_bf16 : mingle_f16)(&slow[i], &own[i], &other[i], 1, (double)0.3f);
+	for (uint32_t i = 0; i < 65536; i++)
+		ck_assert_msg(fast[i] == slow[i] ||
+				  (isnan(value(fast[i])) && isnan(value(slow[i]))),
+			      "%#x and %#x: %#x is not %#x", own[i], other[i], fast[i], slow[i]);
+}
+END_TEST
+
 START_TEST(classes)
 {
 	float row[5];
@@ -306,6 +331,7 @@ int main(void)
 	tcase_add_test(tests, draws_are_frozen);
 	tcase_add_loop_test(tests, checked, 0, BASE_ARRAY_LEN(lists));
 	tcase_add_loop_test(tests, sums, 0, 3);
+	tcase_add_loop_test(tests, vectors_agree, 0, 2);
 	tcase_add_test(tests, classes);
 	srunner_run_all(runner, CK_NORMAL);
 	failed = srunner_ntests_failed(runner);
