@@ -7,7 +7,9 @@
  * as torchvision's ImageFolder does not.
  *
  * Outcomes: libjpeg's warnings (damage that it decodes around) are no errors; a file that ends
- * before its end marker is one. The whole picture is read to the end marker for that. decode_jpeg_part
+ * before its rows do is one; Pillow lets one pass that ends between them and the end marker, which
+ * libjpeg, where markers stand in the data, can reach. The whole picture is read to the end marker for
+ * that. decode_jpeg_part
  * stops at the last row it needs, so it looks for the end marker itself: behind a picture's only
  * scan come entropy-coded bytes and restart markers, then the end marker. Anything else there is
  * left to the whole decode, so the outcome never depends on which part was asked for.
@@ -60,6 +62,8 @@ struct decode_jpeg {
 	struct jpeg_progress_mgr progress;
 	jmp_buf escape;
 	bool is_made;
+	bool has_all_rows; /* a file may end from here on */
+	bool is_over;      /* it did: its picture is whole */
 	const uint8_t *data;
 	size_t size;
 	struct pipeline_error *ret_error; /* of the call under way */
@@ -106,6 +110,10 @@ static void decode_jpeg_on_source(j_decompress_ptr jpeg)
 
 static _Noreturn void decode_jpeg_truncated(struct decode_jpeg *decode)
 {
+	if (decode->has_all_rows) {
+		decode->is_over = true;
+		longjmp(decode->escape, 1);
+	}
 	decode_fail(decode->ret_error, PIPELINE_FAIL_DECODE, JWRN_JPEG_EOF, DECODE_TRUNCATED_TEXT);
 	longjmp(decode->escape, 1);
 }
@@ -216,6 +224,7 @@ static int decode_jpeg_start(struct decode_jpeg *decode)
 		decode_jpeg_unmake(decode);
 		return PIPELINE_E_BAD;
 	}
+	decode->has_all_rows = decode->is_over = false;
 	decode_jpeg_make(decode);
 	jpeg_read_header(&decode->jpeg, TRUE);
 	return decode_jpeg_set_up(decode);
@@ -299,20 +308,20 @@ static int decode_jpeg_whole(void *state, struct picture_buffer *buffer, struct 
 		return decode_jpeg_no_room(decode, r);
 	if (setjmp(decode->escape)) {
 		decode_jpeg_unmake(decode);
-		return PIPELINE_E_BAD;
+		return decode->is_over ? 0 : PIPELINE_E_BAD;
 	}
 	jpeg_start_decompress(jpeg);
 	decode_jpeg_rows(decode, ret, jpeg->output_height);
+	decode->has_all_rows = true;
 	jpeg_finish_decompress(jpeg);
 	return 0;
 }
 
 /* ---- parts ---- */
 
-enum decode_tail { DECODE_WHOLE_FILE, DECODE_TRUNCATED, DECODE_UNCLEAR };
-
-/* How the file goes on behind the last row that was read of its only scan. */
-static enum decode_tail decode_jpeg_look_at_tail(const struct decode_jpeg *decode)
+/* Does the end marker follow the last row that was read of the only scan, with nothing between that
+ * another decoder could stumble over? */
+static bool decode_jpeg_has_end(const struct decode_jpeg *decode)
 {
 	const uint8_t *at = decode->source.next_input_byte;
 	const uint8_t *end = at + decode->source.bytes_in_buffer;
@@ -321,28 +330,20 @@ static enum decode_tail decode_jpeg_look_at_tail(const struct decode_jpeg *decod
 	while (marker == 0 || (marker >= 0xd0 && marker <= 0xd7)) {
 		at = memchr(at, 0xff, (size_t)(end - at));
 		if (!at || end - at < 2)
-			return DECODE_TRUNCATED;
+			return false;
 		marker = at[1] == 0xff ? 0 : at[1];
 		at += at[1] == 0xff ? 1 : 2;
 	}
-	return marker == DECODE_EOI ? DECODE_WHOLE_FILE : DECODE_UNCLEAR;
+	return marker == DECODE_EOI;
 }
 
-/* Behind the last row that is needed: 0; PIPELINE_E_BAD; DECODE_E_AGAIN if the whole picture must be
- * decoded to know. */
+/* Behind the last row that is needed: 0; DECODE_E_AGAIN if the whole picture must be decoded to know
+ * how it ends. */
 static int decode_jpeg_check_tail(struct decode_jpeg *decode)
 {
 	if (jpeg_has_multiple_scans(&decode->jpeg))
 		return 0;
-	switch (decode_jpeg_look_at_tail(decode)) {
-	case DECODE_WHOLE_FILE:
-		return 0;
-	case DECODE_TRUNCATED:
-		return decode_fail(decode->ret_error, PIPELINE_FAIL_DECODE, JWRN_JPEG_EOF,
-				   DECODE_TRUNCATED_TEXT);
-	default:
-		return DECODE_E_AGAIN;
-	}
+	return decode_jpeg_has_end(decode) ? 0 : DECODE_E_AGAIN;
 }
 
 static bool decode_jpeg_can_part(const struct decode_jpeg *decode, const struct picture_box *box)
@@ -501,17 +502,19 @@ static int decode_jpeg_next_band(struct decode_jpeg *decode)
 
 	if (setjmp(decode->escape)) {
 		decode_jpeg_unmake(decode);
-		return PIPELINE_E_BAD;
+		return decode->is_over ? 0 : PIPELINE_E_BAD;
 	}
 	decode->band.width = decode->outer.width;
 	decode->band.height = BASE_MIN(decode->outer.height, DECODE_ROWS);
 	decode_jpeg_rows(decode, &decode->band, decode->band.height);
 	decode->outer.top += decode->band.height;
 	decode->outer.height -= decode->band.height;
-	if (jpeg->output_scanline == jpeg->output_height)
+	if (jpeg->output_scanline == jpeg->output_height) {
+		decode->has_all_rows = true;
 		jpeg_finish_decompress(jpeg);
-	else if (decode->outer.height == 0)
+	} else if (decode->outer.height == 0) {
 		return decode_jpeg_check_tail(decode);
+	}
 	return 0;
 }
 

@@ -174,6 +174,9 @@ def gif_files():
 
 
 def other_files():
+    jpg = encode(picture(40, 33, 18))
+    scan = marker(jpg, (0xda,)) + 14  # a marker among the data that claims more than the file has
+    yield 'marker-in-scan.jpg', jpg[:scan + 200] + b'\xff\xe3\xe0\xc3' + jpg[scan + 200:]
     im = picture(29, 21, 15)
     alpha = im.copy()
     alpha.putalpha(im.getchannel(1))

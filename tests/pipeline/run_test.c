@@ -413,6 +413,7 @@ static const struct {
     {"no-magic.jpg", PIPELINE_FAIL_DECODE, "not JPEG, PNG,"},
     {"png.jpg", PIPELINE_FAIL_DECODE, "the file ends before"},
     {"rgb.png", 0, NULL},
+    {"marker-in-scan.jpg", 0, NULL},
     {"zero-height.jpg", PIPELINE_FAIL_DECODE, "Empty"},
     {"truncated.png", PIPELINE_FAIL_DECODE, "the file ends before"},
     {"checksum.png", PIPELINE_FAIL_DECODE, "wrong checksum (chunk"},
