@@ -92,8 +92,8 @@ static bool filters(const struct stream *stream)
 {
 	unsigned i = 0;
 
-	while (i < LAYOUT_MAX_VARIANTS && !stream->variant[i])
-		i++;
+	while (i < LAYOUT_MAX_VARIANTS && (!stream->variant[i] || !stream->variant[i]->pipeline))
+		i++; /* one that is gone has none any more */
 	return i < LAYOUT_MAX_VARIANTS && pipeline_filters(stream->variant[i]->pipeline);
 }
 

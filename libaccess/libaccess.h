@@ -180,6 +180,9 @@ struct oa_stats {
 	uint64_t outstanding;         /* batches not yet released */
 	uint64_t filtered;            /* samples that the pipeline's filter left out by size */
 	uint64_t mingled, mingled_ns; /* batches that mixup and cutmix made, and the time of it */
+	/* What is shared with whom, and what not and why, as accessd said when the stream was opened
+	 * last: for people. */
+	char shares[512];
 };
 
 struct oa_client;

@@ -96,6 +96,7 @@ int session_new(struct wire_in *opened, int *sock, uint64_t pid, struct session 
 	struct session *session = calloc(1, sizeof(*session));
 	const void *pipeline;
 	uint64_t holes;
+	const char *text;
 	int fds[SESSION_FDS], r;
 	size_t size;
 
@@ -107,6 +108,8 @@ int session_new(struct wire_in *opened, int *sock, uint64_t pid, struct session 
 	if (wire_get_bytes(opened, PROTO_KEY_PIPELINE_ID, &pipeline, &size) == 0 &&
 	    size == sizeof(session->pipeline))
 		memcpy(session->pipeline, pipeline, size);
+	if (wire_get_string(opened, PROTO_KEY_TEXT, &text) == 0)
+		snprintf(session->shares, sizeof(session->shares), "%s", text);
 	for (unsigned i = 0; i < SESSION_FDS; i++)
 		fds[i] = wire_take_fd(opened, i);
 	if (fds[SESSION_FDS - 1] < 0)

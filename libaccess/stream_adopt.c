@@ -152,6 +152,7 @@ int stream_adopt(struct oa_stream *stream, struct session *session, struct diag 
 	int r;
 
 	memcpy(stream->pipeline, session->pipeline, sizeof(stream->pipeline));
+	memcpy(stream->stats.shares, session->shares, sizeof(stream->stats.shares));
 	listed_begin(stream);
 	r = progress->need ? stream_found_again(stream, session, diag)
 			   : stream_found(stream, session, diag);

@@ -25,10 +25,10 @@
 #define BENCH_MAX_EPOCHS 60000
 
 struct bench_config {
-	const char *dataset, *pipeline, *socket, *json, *record, *replay;
+	const char *dataset, *socket, *json, *record, *replay;
 	uint64_t jobs, epochs, workers, readers, slots, hand, seed, memory, timeout_s, bad_budget;
 	struct option_list batch, step_ms, start_s, job_epochs, plan_seed;
-	struct option_texts set, split, classes;
+	struct option_texts set, split, classes, pipeline;
 	uint64_t reuse;
 	double kill, stop;
 	unsigned bad, order; /* enum oa_bad, enum oa_order */
@@ -54,6 +54,7 @@ struct bench_seat {
 	struct counter samples, epoch, wait_ns;
 	struct counter done, total; /* of the opening */
 	struct histogram handover;
+	char shares[512]; /* with whom, as the daemon said; may be torn, too */
 	char opening[96]; /* what the daemon says while it opens; may be torn, for show alone */
 	char error[1024];
 };
@@ -89,6 +90,7 @@ uint32_t bench_batch_of(const struct bench_config *config, unsigned job);
 double bench_step_ms_of(const struct bench_config *config, unsigned job);
 double bench_start_s_of(const struct bench_config *config, unsigned job);
 uint64_t bench_plan_seed_of(const struct bench_config *config, unsigned job);
+const char *bench_pipeline_of(const struct bench_config *config, unsigned job); /* "": none */
 const char *bench_order_name(const struct bench_config *config);
 
 /* bench_part.c: which samples a job asks for */
@@ -151,7 +153,9 @@ struct bench_job_result {
 	uint64_t handovers;
 	double handover_p50_us, handover_p99_us;
 	unsigned kills, stops, lives;
-	const char *error; /* "" if none; borrowed from the seat */
+	const char *error;    /* "" if none; borrowed from the seat */
+	const char *shares;   /* the same */
+	const char *pipeline; /* borrowed from the configuration */
 };
 struct bench_node_result {
 	bool known; /* accessd answered at the end */

@@ -87,7 +87,7 @@ static int bench_job_open(struct bench_life *life)
 	struct oa_options options = {
 	    .size = sizeof(options),
 	    .dataset = config->dataset,
-	    .pipeline = config->pipeline,
+	    .pipeline = bench_pipeline_of(config, life->job),
 	    .batch = bench_batch_of(config, life->job),
 	    .flags = config->copy ? OA_COPY : 0,
 	    .epochs = bench_epochs_of(config, life->job),
@@ -129,7 +129,8 @@ static int bench_job_part(struct bench_life *life, struct oa_dataset **ret)
 {
 	struct oa_error error = {.size = sizeof(error)};
 
-	if (!bench_part_is_asked(&life->part) && !strstr(life->config->pipeline, "filter"))
+	if (!bench_part_is_asked(&life->part) &&
+	    !strstr(bench_pipeline_of(life->config, life->job), "filter"))
 		return 0;
 	if (oa_dataset_open(life->client, life->config->dataset, 0, ret, &error))
 		return bench_fail(life, "cannot ask what is in the dataset: %s", error.text);
@@ -191,6 +192,7 @@ static int bench_job_ledger(struct bench_life *life)
 	if (!before)
 		counter_set(&life->seat->n, stats.n_samples);
 	counter_set(&life->seat->hand, stats.hand);
+	memcpy(life->seat->shares, stats.shares, sizeof(life->seat->shares));
 	if (life->has_ledger && before != stats.n_samples && !bench_part_is_asked(&life->part))
 		return bench_fail(life, "the dataset had %llu samples and now has %llu",
 				  (unsigned long long)before, (unsigned long long)stats.n_samples);

@@ -60,8 +60,8 @@ static void bench_options_quickstart(struct bench_config *config)
 		config->jobs = 4;
 	if (config->epochs == 0)
 		config->epochs = 2;
-	if (!config->pipeline)
-		config->pipeline = "imagenet-train-u8";
+	if (!config->pipeline.n)
+		config->pipeline = (struct option_texts){.n = 1, .text = {"imagenet-train-u8"}};
 	bench_list(&config->batch, 1, batch);
 	bench_list(&config->step_ms, BASE_ARRAY_LEN(step_ms), step_ms);
 	bench_list(&config->start_s, BASE_ARRAY_LEN(start_s), start_s);
@@ -77,35 +77,47 @@ static void bench_options_default(struct bench_config *config)
 		config->epochs = 1;
 	if (config->timeout_s == 0)
 		config->timeout_s = 120;
-	if (!config->pipeline)
-		config->pipeline = "imagenet-train";
+	if (!config->pipeline.n)
+		config->pipeline = (struct option_texts){.n = 1, .text = {"imagenet-train"}};
 	bench_list(&config->batch, 1, batch);
 }
 
-/* --pipeline: a file's text if there is such a file, else a name or JSON as it stands. */
-static int bench_options_pipeline(struct bench_config *config, struct diag *diag)
+/* --pipeline: a file's text, which is kept to the end, if there is such a file, else a name or JSON as
+ * it stands. */
+static int bench_options_pipeline(const char **pipeline, struct diag *diag)
 {
-	static char text[BENCH_MAX_PIPELINE + 1];
-	_cleanup_close_ int fd = open(config->pipeline, O_RDONLY | O_CLOEXEC);
+	_cleanup_close_ int fd = open(*pipeline, O_RDONLY | O_CLOEXEC);
 	struct stat st;
 	ssize_t size;
+	char *text;
 
 	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)) {
-		if (!strchr(config->pipeline, '/') || strpbrk(config->pipeline, "{["))
+		if (!strchr(*pipeline, '/') || strpbrk(*pipeline, "{["))
 			return 0;
-		diag_set(diag, "--pipeline %s: %s", config->pipeline,
+		diag_set(diag, "--pipeline %s: %s", *pipeline,
 			 fd < 0 ? strerror(errno) : "no ordinary file");
 		return OPTION_E_BAD;
 	}
-	size = read(fd, text, sizeof(text));
+	text = malloc(BENCH_MAX_PIPELINE + 1);
+	size = text ? read(fd, text, BENCH_MAX_PIPELINE + 1) : -1;
 	if (size < 0 || size > BENCH_MAX_PIPELINE) {
-		diag_set(diag, "--pipeline %s: %s", config->pipeline,
+		diag_set(diag, "--pipeline %s: %s", *pipeline,
 			 size < 0 ? strerror(errno) : "has more than 16384 bytes");
+		free(text);
 		return OPTION_E_BAD;
 	}
 	text[size] = '\0';
-	config->pipeline = text;
+	*pipeline = text;
 	return 0;
+}
+
+static int bench_options_pipelines(struct bench_config *config, struct diag *diag)
+{
+	int r = 0;
+
+	for (unsigned i = 0; i < config->pipeline.n && !r; i++)
+		r = bench_options_pipeline(&config->pipeline.text[i], diag);
+	return r;
 }
 
 static bool bench_has_plan(const struct bench_config *config)
@@ -168,7 +180,7 @@ int bench_options(int argc, char **argv, struct bench_config *ret, struct diag *
 	bench_options_quickstart(ret);
 	bench_options_default(ret);
 	r = bench_options_check(ret, diag);
-	return r ? r : bench_options_pipeline(ret, diag);
+	return r ? r : bench_options_pipelines(ret, diag);
 }
 
 uint64_t bench_epochs_of(const struct bench_config *config, unsigned job)
@@ -194,6 +206,11 @@ double bench_start_s_of(const struct bench_config *config, unsigned job)
 uint64_t bench_plan_seed_of(const struct bench_config *config, unsigned job)
 {
 	return (uint64_t)option_dealt(&config->plan_seed, job, 0);
+}
+
+const char *bench_pipeline_of(const struct bench_config *config, unsigned job)
+{
+	return config->pipeline.n ? config->pipeline.text[job % config->pipeline.n] : "";
 }
 
 const char *bench_order_name(const struct bench_config *config)

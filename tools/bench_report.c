@@ -105,6 +105,16 @@ static void bench_report_jobs_first(const struct bench_result *result, FILE *out
 	table_fini(&table);
 }
 
+/* Where jobs have other pipelines, what they share with whom. */
+static void bench_report_sharing(const struct bench_config *config,
+				 const struct bench_result *result, FILE *out)
+{
+	for (unsigned i = 0; i < result->jobs && config->pipeline.n > 1; i++)
+		if (result->job[i].shares[0])
+			fprintf(out, "job %u, when it opened last: %.511s\n", i,
+				result->job[i].shares);
+}
+
 /* What is wrong with a job, in words. */
 static void bench_report_faults(const struct bench_result *result, FILE *out)
 {
@@ -210,6 +220,7 @@ void bench_report(const struct bench_config *config, const struct bench_result *
 		bench_report_jobs_first(result, out);
 	else
 		bench_report_jobs(config, result, out);
+	bench_report_sharing(config, result, out);
 	bench_report_faults(result, out);
 	fputc('\n', out);
 	if (!node->known)

@@ -93,6 +93,8 @@ static void bench_result_jobs(const struct bench_crew *crew, struct bench_result
 		job->plan_seed = bench_plan_seed_of(crew->config, i);
 		job->step_ms = bench_step_ms_of(crew->config, i);
 		job->start_s = bench_start_s_of(crew->config, i);
+		job->pipeline = bench_pipeline_of(crew->config, i);
+		job->shares = shared->seat[i].shares;
 		job->kills = member->kills;
 		job->stops = member->stops;
 		job->lives = member->lives;
@@ -221,6 +223,8 @@ static void bench_json_job(struct json_out *out, const char *order,
 	json_out_member_u64(out, "batch", job->batch);
 	json_out_member_string(out, "order", order);
 	json_out_member_u64(out, "seed", job->plan_seed);
+	json_out_member_string(out, "pipeline", job->pipeline);
+	json_out_member_string(out, "shares", job->shares);
 	json_out_member_double(out, "step_ms", job->step_ms);
 	json_out_member_double(out, "start_s", job->start_s);
 	json_out_member_u64(out, "batches", job->totals.batches);
@@ -274,7 +278,7 @@ int bench_result_json(const struct bench_config *config, const struct bench_resu
 	json_out_init(&out, true);
 	json_out_object_begin(&out);
 	json_out_member_string(&out, "dataset", config->dataset);
-	json_out_member_string(&out, "pipeline", config->pipeline);
+	json_out_member_string(&out, "pipeline", bench_pipeline_of(config, 0));
 	json_out_member_bool(&out, "verify", config->verify);
 	json_out_member_double(&out, "seconds", result->seconds);
 	json_out_member_bool(&out, "exactly_once", result->all_exactly_once);

@@ -195,6 +195,46 @@ static void ctl_stream_row(const struct json_in *stream, struct table *table)
 	table_end_row(table);
 }
 
+static void ctl_variant_row(const struct json_in *stream, const struct json_in *variant,
+			    struct table *table)
+{
+	const char *differs = ctl_string(variant, "differs");
+	char bytes[32], pipeline[64];
+
+	ctl_pipeline(ctl_string(variant, "pipeline"), pipeline, sizeof(pipeline));
+	table_cell(table, "%llu", (unsigned long long)ctl_u64(stream, "id"));
+	table_cell(table, "%llu", (unsigned long long)ctl_u64(variant, "number"));
+	table_cell(table, "%llu", (unsigned long long)ctl_u64(variant, "jobs"));
+	table_cell(table, "%s",
+		   base_format_bytes(ctl_u64(variant, "slot_bytes"), bytes, sizeof(bytes)));
+	table_cell(table, "%s",
+		   base_format_bytes(ctl_u64(variant, "memory"), bytes, sizeof(bytes)));
+	table_cell(table, "%s", pipeline);
+	table_cell(table, "%s", differs[0] ? differs : "-");
+	table_end_row(table);
+}
+
+/* Of streams that have several pipelines, which share reading and decoding. */
+static void ctl_draw_variants(const struct json_in *streams, FILE *out)
+{
+	struct table table;
+
+	table_init(&table, "stream|variant|jobs|slot|memory|<pipeline|<differs from the first in");
+	for (size_t i = 0; i < json_in_count(streams); i++) {
+		const struct json_in *stream = json_in_item(streams, i);
+		const struct json_in *variants = json_in_member(stream, "variants");
+		size_t n = json_in_count(variants);
+
+		for (size_t k = 0; k < n && n > 1; k++)
+			ctl_variant_row(stream, json_in_item(variants, k), &table);
+	}
+	if (table_rows(&table) > 0) {
+		fputs("\nstreams that decode once for several pipelines\n", out);
+		table_print(&table, "", out);
+	}
+	table_fini(&table);
+}
+
 void ctl_draw_streams(const struct json_in *status, FILE *out)
 {
 	const struct json_in *streams = json_in_member(status, "streams");
@@ -211,6 +251,7 @@ void ctl_draw_streams(const struct json_in *status, FILE *out)
 	else
 		table_print(&table, "", out);
 	table_fini(&table);
+	ctl_draw_variants(streams, out);
 }
 
 void ctl_draw_workers(const struct json_in *status, FILE *out)

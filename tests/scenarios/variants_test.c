@@ -226,6 +226,84 @@ START_TEST(numbers_are_used_again)
 }
 END_TEST
 
+/* ---- what people are told ---- */
+
+static void assert_told(struct oa_stream *stream, const char *text)
+{
+	struct oa_stats stats = {.size = sizeof(stats)};
+
+	oa_stream_stats(stream, &stats);
+	ck_assert_str_eq(stats.shares, text);
+}
+
+START_TEST(the_open_says_what_is_shared)
+{
+	static const unsigned order[] = {0, 0, 1, 3, 0};
+	static const char *const told[] = {
+	    "is alone on its stream",
+	    "shares its stream with 1 other job",
+	    "shares its stream with 2 other jobs: decode with 2 (random_resized_crop: size "
+	    "differs)",
+	    "shares its stream with 3 other jobs: decode with 2 (hflip here, layout there), decode "
+	    "with 1 (random_resized_crop: size differs)",
+	    "shares its stream with 4 other jobs: all of it with 2, decode with 1 "
+	    "(random_resized_crop: size differs), decode with 1 (layout here, hflip there)",
+	};
+	struct oa_stream *streams[BASE_ARRAY_LEN(order)];
+	struct oa_client *client;
+
+	dataset = rig_pictures("told", 20, 2, 32);
+	rig_start("workers=1", "hand=8", NULL);
+	client = rig_connect();
+	for (unsigned i = 0; i < BASE_ARRAY_LEN(order); i++) {
+		struct oa_options options = trainee_options(dataset, 4, 1);
+
+		options.pipeline = specs[order[i]];
+		streams[i] = rig_open(client, &options);
+		assert_told(streams[i], told[i]);
+	}
+	for (unsigned i = 0; i < BASE_ARRAY_LEN(order); i++)
+		oa_close(streams[i]);
+	oa_disconnect(client);
+	rig_end();
+}
+END_TEST
+
+/* A sample that is bad is bad in all variants, by one policy, and told once to each job. */
+START_TEST(a_bad_sample_is_bad_for_all)
+{
+	struct trainee_seen seen[3] = {0};
+	struct oa_stream *streams[3];
+	struct oa_client *client;
+	unsigned ended = 0;
+
+	dataset = rig_pictures("bad", 40, 2, 32);
+	ck_assert_int_eq(truncate(rig_path("bad/class_0000/000007.jpg"), 200), 0);
+	rig_start("workers=1", "hand=8", "slots=8", NULL);
+	client = rig_connect();
+	for (unsigned i = 0; i < 3; i++) {
+		struct oa_options options = trainee_options(dataset, 4, 2);
+
+		options.pipeline = specs[i];
+		options.bad = OA_BAD_SKIP;
+		streams[i] = rig_open(client, &options);
+	}
+	while (ended < 3) {
+		ended = 0;
+		for (unsigned i = 0; i < 3; i++)
+			ended += trainee_train(streams[i], 1, &seen[i]) == 0;
+	}
+	for (unsigned i = 0; i < 3; i++) {
+		for (unsigned id = 0; id < 40; id++)
+			ck_assert_uint_eq(seen[i].count[id], id == 7 ? 0 : 2);
+		oa_close(streams[i]);
+	}
+	ck_assert_double_eq(rig_status("node.bad_samples"), 1);
+	oa_disconnect(client);
+	rig_end();
+}
+END_TEST
+
 /* ---- memory ---- */
 
 #define LARGE "{\"op\":\"resize\",\"size\":[256,256]},{\"op\":\"cast\"}]"
@@ -263,6 +341,7 @@ START_TEST(a_variant_without_room_has_its_own_stream)
 	struct oa_options options;
 	struct trainee_seen seen = {.count = {0}};
 	struct oa_client *client;
+	struct oa_stats stats = {.size = sizeof(stats)};
 	struct oa_stream *many[6], *apart;
 
 	dataset = rig_pictures("apart", 60, 3, 32);
@@ -280,6 +359,10 @@ START_TEST(a_variant_without_room_has_its_own_stream)
 	ck_assert_double_gt(rig_status("streams.1.id"), 0);
 	ck_assert_double_eq(rig_status("streams.0.variants.1.number"), -1);
 	ck_assert_double_eq(rig_status("streams.1.variants.1.number"), -1);
+	oa_stream_stats(apart, &stats);
+	ck_assert_msg(strstr(stats.shares, "is alone on its stream: to share decode with others it "
+					   "would need") != NULL,
+		      "%s", stats.shares);
 	trainee_train(apart, 0, &seen);
 	ck_assert(trainee_saw_all(&seen, 60, 1));
 	oa_close(apart);
@@ -483,6 +566,8 @@ static void add(TCase *tcase)
 	tcase_add_test(tcase, a_dealt_plan_is_as_alone);
 	tcase_add_test(tcase, a_seeded_plan_is_as_alone);
 	tcase_add_test(tcase, numbers_are_used_again);
+	tcase_add_test(tcase, the_open_says_what_is_shared);
+	tcase_add_test(tcase, a_bad_sample_is_bad_for_all);
 	tcase_add_test(tcase, too_large_a_variant_is_refused);
 	tcase_add_test(tcase, a_variant_without_room_has_its_own_stream);
 	tcase_add_loop_test(tcase, deaths_are_survived, 0, 4);

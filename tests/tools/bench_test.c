@@ -286,7 +286,7 @@ static struct json_in *collect(unsigned n_jobs, const unsigned *rows, bool inter
 	struct diag diag = {.text = ""};
 
 	config = (struct bench_config){.dataset = "a folder",
-				       .pipeline = "imagenet-eval",
+				       .pipeline = {.n = 1, .text = {"imagenet-eval"}},
 				       .jobs = n_jobs,
 				       .epochs = 2,
 				       .order = OA_ORDER_SEEDED,
@@ -380,7 +380,7 @@ static const struct key job_keys[] = {
     {"filtered", COUNT},       {"mingled", COUNT},       {"mingled_seconds", REAL},
     {"bytes_verified", COUNT}, {"reconnects", COUNT},    {"kills", COUNT},
     {"stops", COUNT},          {"lives", COUNT},         {"order", TEXT},
-    {"seed", COUNT},
+    {"seed", COUNT},           {"pipeline", TEXT},       {"shares", TEXT},
 };
 static const struct key handover_keys[] = {{"count", COUNT}, {"p50", REAL}, {"p99", REAL}};
 static const struct key node_keys[] = {
