@@ -248,11 +248,13 @@ COLOUR_AVX2 static void colour_avx2_invert(uint8_t *pixel, uint32_t width, unsig
 					   uint8_t mask)
 {
 	const __m256i from = _mm256_set1_epi8((char)threshold), keep = _mm256_set1_epi8((char)mask);
+	const __m256i ever = _mm256_set1_epi8(threshold <= 255 ? -1 : 0);
 
-	for (; threshold <= 255 && width >= COLOUR_STEP; width -= COLOUR_STEP, pixel += 32) {
+	for (; width >= COLOUR_STEP; width -= COLOUR_STEP, pixel += 32) {
 		__m256i value = colour_load(pixel);
 		__m256i above = _mm256_cmpeq_epi8(_mm256_max_epu8(value, from), value);
 
+		above = _mm256_and_si256(above, ever);
 		colour_store(pixel, _mm256_and_si256(_mm256_xor_si256(value, above), keep));
 	}
 	colour_plain.invert(pixel, width, threshold, mask);

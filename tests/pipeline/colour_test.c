@@ -54,7 +54,8 @@ static void colour_run_all(const struct colour_kernels *kernels, struct colour_r
 	kernels->blend_flat(rows->above + 4, width, (uint8_t)number, factor);
 	kernels->blend_luma(rows->below + 4, width, factor);
 	kernels->turn(pixel, width, (uint8_t)number);
-	kernels->invert(pixel, width, number, (uint8_t)(0xff00 >> (1 + number % 8)));
+	kernels->invert(pixel, width, number % 257, (uint8_t)(0xff00 >> (1 + number % 8)));
+	kernels->invert(rows->above + 4, width, 256, (uint8_t)(0xff00 >> (1 + number % 8)));
 }
 
 START_TEST(kernels_agree)
