@@ -254,17 +254,20 @@ static const struct finish_kernels finish_avx2_kernels = {
     .fence = finish_avx2_fence,
 };
 
-/* clang 14's __builtin_cpu_supports() has no word for it. */
-static bool finish_has_f16c(void)
+static bool finish_has_f16c;
+
+/* clang 14's __builtin_cpu_supports() has no word for it. Asked once, for the question leaves a
+ * virtual machine, and kernels are chosen row by row. */
+__attribute__((constructor)) static void finish_ask_for_f16c(void)
 {
 	unsigned a, b, c, d;
 
-	return __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_F16C) != 0;
+	finish_has_f16c = __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_F16C) != 0;
 }
 
 const struct finish_kernels *finish_avx2(void)
 {
-	if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && finish_has_f16c())
+	if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && finish_has_f16c)
 		return &finish_avx2_kernels;
 	return NULL;
 }
