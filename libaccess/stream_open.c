@@ -122,7 +122,7 @@ static int stream_tell_part(struct oa_stream *stream)
 static int stream_set_filter(struct oa_stream *stream, const struct oa_options *options,
 			     struct diag *diag)
 {
-	_cleanup_(inquire_filter_fini) struct inquire_filter filter = {NULL};
+	_cleanup_(inquire_filter_fini) struct inquire_filter filter = {0};
 	struct catalog catalog;
 	int r;
 

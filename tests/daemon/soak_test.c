@@ -97,7 +97,7 @@ static void hear_and_close(int sock, uint16_t type)
 	close(sock);
 }
 
-static void open_somehow(const char *dataset, unsigned i)
+static void open_somehow(const char *dataset, const char *unseen, unsigned i)
 {
 	struct raw_open open = {
 	    .dataset = dataset, .pipeline = "imagenet-eval-u8", .batch = 8, .hand = 8};
@@ -117,8 +117,8 @@ static void open_somehow(const char *dataset, unsigned i)
 		open.dataset = "/nonexistent/folder";
 		hear_and_close(raw_ask(&open), PROTO_REFUSED);
 		break;
-	case 3: /* a slot that no budget holds; of a stream that nobody has */
-		open.pipeline = "imagenet-train-u8";
+	case 3: /* a slot that no budget holds; of a dataset that no stream has, for it would join */
+		open.dataset = unseen;
 		open.hand = 65536;
 		hear_and_close(raw_ask(&open), PROTO_REFUSED);
 		break;
@@ -131,16 +131,17 @@ static void open_somehow(const char *dataset, unsigned i)
 START_TEST(everything_comes_back)
 {
 	const char *dataset = rig_pictures("soak", 40, 2, 32);
+	const char *unseen = rig_pictures("unseen", 40, 2, 32);
 	struct state most = {.children = IDLE_CHILDREN, .maps = UINT32_MAX, .fds = UINT32_MAX};
 
 	rig_start("workers=1", "linger_s=0", "memory=256M", NULL);
 	for (unsigned i = 0; i < 20; i++)
-		open_somehow(dataset, i);
+		open_somehow(dataset, unseen, i);
 	expect_at_most("after 20 opens", &most);
 	most.maps = look().maps + MAPS_ALLOWED;
 	most.fds = rig_settled_fds(0);
 	for (unsigned i = 0; i < OPENS; i++)
-		open_somehow(dataset, i);
+		open_somehow(dataset, unseen, i);
 	expect_at_most("after 2000 more", &most);
 	rig_end();
 }

@@ -69,7 +69,7 @@ def filter_of(op):
 
 def fill(im, op):
     color = op.get('fill') or 0
-    return color if isinstance(color, int) and im.mode == 'L' else parity_geometry.color({'fill': color})
+    return color if isinstance(color, int) and im.mode == 'L' else parity_geometry.color(im, {'fill': color})
 
 
 def change(im, op, kind, m):
