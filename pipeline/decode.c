@@ -11,6 +11,9 @@
  * that it does not know the outcome (DECODE_E_AGAIN: bytes behind the picture that only a whole
  * decode can judge, say); the next start goes the next way. The last way never says so. A file that
  * the quick way takes is not opened by its format until that is needed.
+ *
+ * Where EXIF is asked for and turns the picture, the bands of a box are collected into the turned
+ * part (decode_turn.h), and bands of that are given.
  */
 
 #include <errno.h>
@@ -21,6 +24,8 @@
 #include "pipeline/baseline.h"
 #include "pipeline/decode_format.h"
 #include "pipeline/decode_planes.h"
+#include "pipeline/decode_turn.h"
+#include "pipeline/exif.h"
 #include "pipeline/op.h"
 
 static const struct decode_format *const decode_formats[] = {
@@ -35,6 +40,11 @@ struct decode {
 	void *current; /* the format's state */
 	const uint8_t *data;
 	size_t size;
+	/* EXIF */
+	bool by_exif;
+	unsigned orientation;   /* EXIF_UPRIGHT: the picture is as the file has it */
+	uint32_t height, width; /* in the file */
+	struct picture_buffer turned;
 	/* bands */
 	enum decode_way way;
 	bool is_fresh;          /* the format's state has read the head, and nothing else */
@@ -106,12 +116,18 @@ void decode_close(struct decode *decode)
 	if (decode->quick)
 		baseline_trim(decode->quick);
 	picture_buffer_trim(&decode->buffer);
+	picture_buffer_trim(&decode->turned);
 	decode_planes_trim(&decode->planes);
 }
 
 void decode_by_library(struct decode *decode)
 {
 	decode->by_library = true;
+}
+
+void decode_by_exif(struct decode *decode)
+{
+	decode->by_exif = true;
 }
 
 void decode_free(struct decode *decode)
@@ -125,6 +141,7 @@ void decode_free(struct decode *decode)
 	}
 	baseline_free(decode->quick);
 	picture_buffer_fini(&decode->buffer);
+	picture_buffer_fini(&decode->turned);
 	decode_planes_fini(&decode->planes);
 	free(decode);
 }
@@ -177,8 +194,10 @@ static bool decode_open_quick(struct decode *decode, uint32_t *ret_height, uint3
 	return true;
 }
 
-int decode_open(struct decode *decode, const void *data, size_t size, uint32_t *ret_height,
-		uint32_t *ret_width, struct pipeline_error *ret_error)
+/* As decode_open, of the picture in the file. */
+static int decode_open_file(struct decode *decode, const void *data, size_t size,
+			    uint32_t *ret_height, uint32_t *ret_width,
+			    struct pipeline_error *ret_error)
 {
 	unsigned i = decode_find(data, size);
 
@@ -206,6 +225,21 @@ int decode_open(struct decode *decode, const void *data, size_t size, uint32_t *
 	return decode->format->open(decode->current, data, size, ret_height, ret_width, ret_error);
 }
 
+int decode_open(struct decode *decode, const void *data, size_t size, uint32_t *ret_height,
+		uint32_t *ret_width, struct pipeline_error *ret_error)
+{
+	int r = decode_open_file(decode, data, size, &decode->height, &decode->width, ret_error);
+	bool exchanges;
+
+	if (r != 0)
+		return r;
+	decode->orientation = decode->by_exif ? exif_orientation(data, size) : EXIF_UPRIGHT;
+	exchanges = decode_turn_exchanges(decode->orientation);
+	*ret_height = exchanges ? decode->width : decode->height;
+	*ret_width = exchanges ? decode->height : decode->width;
+	return 0;
+}
+
 /* Has the format read the head, if it did not or has read on since. It is about to be used. */
 static int decode_use(struct decode *decode, struct pipeline_error *ret_error)
 {
@@ -221,18 +255,39 @@ static int decode_use(struct decode *decode, struct pipeline_error *ret_error)
 
 /* ---- pictures ---- */
 
+/* picture of the file, turned, in buffer. */
+static int decode_turn(struct decode *decode, const struct picture *picture,
+		       struct picture_buffer *buffer, struct picture *ret,
+		       struct pipeline_error *ret_error)
+{
+	bool exchanges = decode_turn_exchanges(decode->orientation);
+	int r = decode_make(buffer, exchanges ? picture->width : picture->height,
+			    exchanges ? picture->height : picture->width, ret, ret_error);
+
+	if (r == 0)
+		decode_turn_picture(decode->orientation, picture, ret);
+	return r;
+}
+
 int decode_whole(struct decode *decode, struct picture_buffer *buffer, struct picture *ret,
 		 struct pipeline_error *ret_error)
 {
+	bool is_turned = decode->orientation != EXIF_UPRIGHT;
+	struct picture picture;
 	int r = decode_use(decode, ret_error);
 
 	if (r != 0)
 		return r;
-	return decode->format->whole(decode->current, buffer, ret, ret_error);
+	if (!is_turned)
+		return decode->format->whole(decode->current, buffer, ret, ret_error);
+	r = decode->format->whole(decode->current, &decode->buffer, &picture, ret_error);
+	return r == 0 ? decode_turn(decode, &picture, buffer, ret, ret_error) : r;
 }
 
-int decode_part(struct decode *decode, const struct picture_box *box, struct picture_buffer *buffer,
-		struct picture *ret, struct pipeline_error *ret_error)
+/* As decode_part, of the picture in the file. */
+static int decode_part_file(struct decode *decode, const struct picture_box *box,
+			    struct picture_buffer *buffer, struct picture *ret,
+			    struct pipeline_error *ret_error)
 {
 	struct picture picture;
 	int r = decode_use(decode, ret_error);
@@ -247,10 +302,25 @@ int decode_part(struct decode *decode, const struct picture_box *box, struct pic
 	return r;
 }
 
+int decode_part(struct decode *decode, const struct picture_box *box, struct picture_buffer *buffer,
+		struct picture *ret, struct pipeline_error *ret_error)
+{
+	struct picture_box in_file;
+	struct picture part;
+	int r;
+
+	if (decode->orientation == EXIF_UPRIGHT)
+		return decode_part_file(decode, box, buffer, ret, ret_error);
+	decode_turn_box(decode->orientation, decode->height, decode->width, box, &in_file);
+	r = decode_part_file(decode, &in_file, &decode->buffer, &part, ret_error);
+	return r == 0 ? decode_turn(decode, &part, buffer, ret, ret_error) : r;
+}
+
 /* ---- bands ---- */
 
-int decode_band_start(struct decode *decode, const struct picture_box *box,
-		      struct pipeline_error *ret_error)
+/* As decode_band_start, of the picture in the file. */
+static int decode_start_file(struct decode *decode, const struct picture_box *box,
+			     struct pipeline_error *ret_error)
 {
 	int r;
 
@@ -269,7 +339,7 @@ int decode_band_start(struct decode *decode, const struct picture_box *box,
 			return r;
 	}
 	decode->way = DECODE_BY_PART;
-	return decode_part(decode, box, &decode->buffer, &decode->rest, ret_error);
+	return decode_part_file(decode, box, &decode->buffer, &decode->rest, ret_error);
 }
 
 static int decode_quick_next(struct decode *decode, struct decode_band *ret)
@@ -280,8 +350,23 @@ static int decode_quick_next(struct decode *decode, struct decode_band *ret)
 	return DECODE_E_AGAIN;
 }
 
-int decode_band_next(struct decode *decode, struct decode_band *ret,
-		     struct pipeline_error *ret_error)
+/* The next rows of rest. */
+static int decode_give(struct decode *decode, struct decode_band *ret,
+		       struct pipeline_error *ret_error)
+{
+	struct picture *rest = &decode->rest;
+	int r = decode_planes_fill(&decode->planes, rest, ret);
+
+	if (r != 0)
+		return decode_fail(ret_error, (enum pipeline_fail)r, 0, "no memory for rows");
+	rest->data += ret->rows * rest->stride;
+	rest->height -= ret->rows;
+	return 0;
+}
+
+/* As decode_band_next, of the picture in the file. */
+static int decode_next_file(struct decode *decode, struct decode_band *ret,
+			    struct pipeline_error *ret_error)
 {
 	struct picture *rest = &decode->rest;
 	int r;
@@ -295,10 +380,50 @@ int decode_band_next(struct decode *decode, struct decode_band *ret,
 		if (r != 0)
 			return r;
 	}
-	r = decode_planes_fill(&decode->planes, rest, ret);
+	return decode_give(decode, ret, ret_error);
+}
+
+/* ---- bands of turned pictures ---- */
+
+/* All of box (in the file) into to: turned. As decode_band_next. */
+static int decode_collect(struct decode *decode, const struct picture_box *box,
+			  const struct picture *to, struct pipeline_error *ret_error)
+{
+	struct decode_band band;
+	int r = decode_start_file(decode, box, ret_error);
+
+	for (uint32_t y = 0; r == 0 && y < box->height; y += band.rows) {
+		r = decode_next_file(decode, &band, ret_error);
+		if (r == 0)
+			decode_turn_band(decode->orientation, &band, y, to);
+	}
+	return r;
+}
+
+int decode_band_start(struct decode *decode, const struct picture_box *box,
+		      struct pipeline_error *ret_error)
+{
+	struct picture_box in_file;
+	struct picture turned;
+	int r;
+
+	if (decode->orientation == EXIF_UPRIGHT)
+		return decode_start_file(decode, box, ret_error);
+	decode_turn_box(decode->orientation, decode->height, decode->width, box, &in_file);
+	r = decode_make(&decode->turned, box->height, box->width, &turned, ret_error);
 	if (r != 0)
-		return decode_fail(ret_error, (enum pipeline_fail)r, 0, "no memory for rows");
-	rest->data += ret->rows * rest->stride;
-	rest->height -= ret->rows;
-	return 0;
+		return r;
+	do {
+		r = decode_collect(decode, &in_file, &turned, ret_error);
+	} while (r == DECODE_E_AGAIN);
+	decode->rest = turned;
+	return r;
+}
+
+int decode_band_next(struct decode *decode, struct decode_band *ret,
+		     struct pipeline_error *ret_error)
+{
+	if (decode->orientation == EXIF_UPRIGHT)
+		return decode_next_file(decode, ret, ret_error);
+	return decode_give(decode, ret, ret_error);
 }

@@ -18,6 +18,9 @@ void decode_free(struct decode *decode);
 /* From now on libraries decode everything, as if the file were none for our own decoder: to compare
  * with. */
 void decode_by_library(struct decode *decode);
+/* From now on pictures are turned as their EXIF says (exif.h): sizes, boxes and pixels are those of
+ * the turned picture. */
+void decode_by_exif(struct decode *decode);
 
 /* Gives back what the decoder holds of the last picture; the handle is used on. */
 void decode_close(struct decode *decode);

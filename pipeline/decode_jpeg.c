@@ -3,8 +3,8 @@
  * JPEG by libjpeg-turbo, with Pillow's pixels and Pillow's outcomes.
  *
  * Pixels: the slow integer DCT, fancy upsampling, grey repeated, CMYK and YCCK taken as Adobe's
- * (inverted) and converted as Pillow's convert("RGB") does. EXIF orientation is not looked at, just
- * as torchvision's ImageFolder does not.
+ * (inverted) and converted as Pillow's convert("RGB") does. EXIF is not looked at here
+ * (decode.c).
  *
  * Outcomes: libjpeg's warnings (damage that it decodes around) are no errors; a file that ends
  * before its rows do is one; Pillow lets one pass that ends between them and the end marker, which

@@ -52,13 +52,14 @@ static int engine_fused_scratch_new(const struct engine_program *program,
 {
 	struct fused_scratch *scratch = calloc(1, sizeof(*scratch));
 
-	(void)program;
 	if (!scratch)
 		return -ENOMEM;
 	if (steps_scratch_new(&scratch->steps) != 0) {
 		free(scratch);
 		return -ENOMEM;
 	}
+	if (((const struct steps *)program)->shape.by_exif)
+		decode_by_exif(scratch->steps->decode);
 	*ret = (struct engine_scratch *)scratch;
 	return 0;
 }

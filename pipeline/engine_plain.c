@@ -4,6 +4,7 @@
  * that every other engine is held against, so nothing clever belongs here.
  */
 
+#include <errno.h>
 #include "pipeline/engine.h"
 #include "pipeline/steps.h"
 
@@ -21,8 +22,14 @@ static void engine_plain_program_free(struct engine_program *program)
 static int engine_plain_scratch_new(const struct engine_program *program,
 				    struct engine_scratch **ret)
 {
-	(void)program;
-	return steps_scratch_new((struct steps_scratch **)ret);
+	struct steps_scratch *scratch;
+
+	if (steps_scratch_new(&scratch) != 0)
+		return -ENOMEM;
+	if (((const struct steps *)program)->shape.by_exif)
+		decode_by_exif(scratch->decode);
+	*ret = (struct engine_scratch *)scratch;
+	return 0;
 }
 
 static void engine_plain_scratch_free(struct engine_scratch *scratch)

@@ -265,15 +265,34 @@ static void pipeline_run_freep(struct pipeline_run **run)
 	pipeline_run_free(*run);
 }
 
+/* One decode serves all: is it theirs? */
+static bool pipeline_is_first_alike(const struct pipeline *const pipelines[], unsigned n,
+				    bool *ret_by_exif)
+{
+	unsigned turned = 0, all = 0;
+
+	for (unsigned v = 0; v < n; v++) {
+		all += pipelines[v] != NULL;
+		turned += pipelines[v] && pipelines[v]->shape.by_exif;
+	}
+	*ret_by_exif = turned > 0;
+	return turned == 0 || turned == all;
+}
+
 int pipeline_run_new(const struct pipeline *const pipelines[], unsigned n,
 		     struct pipeline_run **ret)
 {
 	_cleanup_(pipeline_run_freep) struct pipeline_run *run = calloc(1, sizeof(*run));
+	bool by_exif;
 
 	if (!run)
 		return -ENOMEM;
+	if (!pipeline_is_first_alike(pipelines, n, &by_exif))
+		return -EINVAL;
 	if (decode_new(&run->decode) != 0)
 		return -ENOMEM;
+	if (by_exif)
+		decode_by_exif(run->decode);
 	run->n = n;
 	for (unsigned v = 0; v < n; v++) {
 		const struct pipeline *pipeline = pipelines[v];

@@ -84,7 +84,7 @@ bool pipeline_is_random(const struct pipeline *pipeline);
 /* Fields a worker writes, in order ("image", "label"). */
 unsigned pipeline_fields(const struct pipeline *pipeline, const struct pipeline_field **ret);
 
-/* Several pipelines on one sample, its *variants*: they have one key and one outcome. */
+/* Several pipelines on one sample, its *variants*: they have one key, one outcome and one decode. */
 #define PIPELINE_MAX_VARIANTS 8
 struct pipeline_run;  /* scratch memory of one worker for one set of pipelines; not shared */
 struct pipeline_key { /* every random op is a function of this and its index */
@@ -101,7 +101,7 @@ struct
 	void *field[PIPELINE_MAX_FIELDS];
 };
 /* pipelines: n of them, at most PIPELINE_MAX_VARIANTS, borrowed as long as the run lasts; NULL: there
- * is none of that number. 0, -ENOMEM. */
+ * is none of that number. 0, -ENOMEM, -EINVAL: their decode differs. */
 int pipeline_run_new(const struct pipeline *const pipelines[], unsigned n,
 		     struct pipeline_run **ret);
 void pipeline_run_free(struct pipeline_run *run);

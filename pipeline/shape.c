@@ -121,6 +121,12 @@ static int shape_finishing_op(struct shape_state *state, unsigned number, const 
 	return 0;
 }
 
+static void shape_decode(struct shape *shape, const struct op *op)
+{
+	shape->pixel_ops = 1;
+	shape->by_exif = op_number(op, OP_DECODE_EXIF_TRANSPOSE, 0) != 0;
+}
+
 static int shape_op(struct shape_state *state, unsigned number, const struct op *op)
 {
 	enum op_stage stage = op_impl(op->id)->stage;
@@ -145,7 +151,7 @@ static int shape_op(struct shape_state *state, unsigned number, const struct op 
 	else if (stage == OP_STAGE_PICTURE)
 		r = shape_pixel_op(state, number, op);
 	else
-		state->shape.pixel_ops = number;
+		shape_decode(&state->shape, op);
 	state->seen[op->id] = number;
 	state->number = number;
 	return r;

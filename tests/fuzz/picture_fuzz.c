@@ -17,9 +17,9 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static const char fuzz_spec[] =
-    "[{\"op\":\"decode\"},{\"op\":\"random_resized_crop\",\"size\":[24,40],\"scale\":[0.01,1],"
-    "\"ratio\":[0.2,5]},{\"op\":\"hflip\"}]";
+static const char fuzz_spec[] = "[{\"op\":\"decode\",\"exif_transpose\":true},{\"op\":\"random_"
+				"resized_crop\",\"size\":[24,40],\"scale\":[0.01,1],"
+				"\"ratio\":[0.2,5]},{\"op\":\"hflip\"}]";
 static struct op_list fuzz_ops;
 static struct shape fuzz_shape;
 static struct engine_program *fuzz_program[2];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Bands against whole pictures over tests/pipeline/data and formats: the same pixels and the same outcome for
+ * Bands against whole pictures over tests/pipeline/data, formats and exif: the same pixels and the same outcome for
  * boxes of every kind, of whole files and of damaged ones; and pixels taken apart into planes, each
  * kernel against the plain loop.
  */
@@ -26,11 +26,13 @@ struct band_case {
 	unsigned compared, again; /* boxes with pixels; starts that were told to begin again */
 };
 
-static void band_init(struct band_case *c, uint64_t seed)
+static void band_init(struct band_case *c, uint64_t seed, bool by_exif)
 {
 	memset(c, 0, sizeof(*c));
 	philox_seq_init(&c->seq, 99, seed, 0);
 	ck_assert_int_eq(decode_new(&c->decode), 0);
+	if (by_exif)
+		decode_by_exif(c->decode);
 }
 
 static void band_fini(struct band_case *c)
@@ -128,7 +130,8 @@ static void band_compare(struct band_case *c)
 		decode_close(c->decode);
 }
 
-static const char *const band_folders[] = {"data", "formats"};
+static const char *const band_folders[] = {"data", "formats", "exif"};
+#define BAND_EXIF 2 /* the one whose pictures are turned */
 
 static DIR *band_open_data(const char *folder, char *ret_path, size_t size)
 {
@@ -170,7 +173,7 @@ START_TEST(boxes)
 	char path[4096];
 	DIR *dir = band_open_data(band_folders[_i], path, sizeof(path));
 
-	band_init(&c, 1);
+	band_init(&c, 1, _i == BAND_EXIF);
 	while (band_next_file(&c, dir, path)) {
 		for (unsigned i = 0; i < 150; i++)
 			band_compare(&c);
@@ -188,7 +191,7 @@ START_TEST(damage)
 	char path[4096];
 	DIR *dir = band_open_data(band_folders[_i], path, sizeof(path));
 
-	band_init(&c, 2);
+	band_init(&c, 2, _i == BAND_EXIF);
 	while (band_next_file(&c, dir, path)) {
 		_cleanup_free_ uint8_t *good = malloc(c.size + 1);
 		size_t size = c.size;

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""make_data.py DIRECTORY: writes the small pictures of tests/pipeline/data and formats with Pillow 13.0.0.
+"""make_data.py DIRECTORY: writes the small pictures of tests/pipeline/data, formats and exif with Pillow 13.0.0.
 
 They are computed, not photographed: smooth waves, hard edges and noise, one of every kind that the
 decoder tells apart, whole and damaged. The files are kept in the tree; this says where they came
 from. golden.tsv is then made of them: parity.py --golden= PIXELS data/*.jpg > golden.tsv, and
-parity.py --golden=formats PIXELS formats/*.* > golden_formats.tsv
+parity.py --golden=formats PIXELS formats/*.* > golden_formats.tsv, and the same for exif.
 """
 import io
 import math
@@ -208,6 +208,64 @@ def format_files():
     yield from other_files()
 
 
+# ---- EXIF ----
+
+TAG = 0x0112
+SHORT = 3
+
+
+def tiff(order, *entries, after=b'', at=8, cut=None):
+    """A TIFF file of one directory with entries (tag, type, count, value)."""
+    fields = b''.join(struct.pack(order + 'HHI', tag, kind, count)
+                      + struct.pack(order + ('H' if kind == SHORT else 'I'), value).ljust(4, b'\0')
+                      for tag, kind, count, value in entries)
+    head = b'II*\0' if order == '<' else b'MM\0*'
+    whole = head + struct.pack(order + 'I', at) + struct.pack(order + 'H', len(entries)) + fields + bytes(4) + after
+    return whole[:cut]
+
+
+def exif_files():
+    im = picture(37, 26, 20)
+    jpg = encode(im)
+    first = marker(jpg, (0xdb,))
+
+    def with_exif(*parts, jpg=jpg, between=b''):
+        segments = b''.join(b'\xff\xe1' + struct.pack('>H', 8 + len(part)) + b'Exif\0\0' + part for part in parts)
+        return jpg[:first] + segments + between + jpg[first:]
+
+    def turn(n, kind=SHORT, order='>'):
+        return tiff(order, (0x010f, 2, 8, 50), (TAG, kind, 1, n), (0x0128, SHORT, 1, 2), after=b'somebody')
+
+    for n in range(1, 9):
+        yield 'turn-%d.jpg' % n, with_exif(turn(n, order='<>'[n % 2]))
+    yield 'progressive.jpg', with_exif(turn(6), jpg=encode(im, progressive=True))
+    yield 'cmyk.jpg', with_exif(turn(8), jpg=jpg[:first] + encode(im.convert('CMYK'), subsampling=0)[2:])
+    yield 'parts.jpg', with_exif(turn(7)[:25], turn(7)[25:])
+    yield 'long.jpg', with_exif(turn(5, kind=4))
+    yield 'byte.jpg', with_exif(turn(6, kind=1))
+    yield 'nine.jpg', with_exif(turn(9))
+    yield 'none.jpg', with_exif(tiff('<', (TAG, SHORT, 0, 6)))
+    yield 'again.jpg', with_exif(tiff('<', (TAG, 14, 1, 6), (TAG, SHORT, 1, 3), (TAG, SHORT, 1, 8)))
+    yield 'cut.jpg', with_exif(tiff('>', (TAG, SHORT, 1, 6), (0x0128, SHORT, 1, 2), cut=25))
+    yield 'cut-before.jpg', with_exif(tiff('>', (TAG, SHORT, 1, 6), cut=20))
+    yield 'lost-value.jpg', with_exif(tiff('>', (0x010f, 2, 9, 50), (TAG, SHORT, 1, 6), after=b'nobody'))
+    yield 'large-value.jpg', with_exif(tiff('>', (0x010f, 2, 900, 50), (TAG, SHORT, 1, 6), after=b'nobody'))
+    yield 'outside.jpg', with_exif(tiff('<', (TAG, SHORT, 3, 26), after=struct.pack('<HHH', 5, 6, 7)))
+    yield 'nowhere.jpg', with_exif(tiff('>', (TAG, SHORT, 1, 6), at=0xfffffff0))
+    yield 'no-tiff.jpg', with_exif(b'PNG!' + turn(6)[4:])
+    yield 'empty.jpg', with_exif(b'')
+    yield 'bytes-between.jpg', jpg[:first] + b'\0\1\xff\0' + with_exif(turn(6))[first:]
+    other_segment = b'\xff\xe1' + struct.pack('>H', 20) + b'http://something\0\0'
+    yield 'behind.jpg', jpg[:first] + other_segment + with_exif(turn(4))[first:]
+    yield 'before.png', png(21, 17, 9, 8, 2, chunks=chunk(b'eXIf', turn(5)))
+    yield 'late.png', png(22, 17, 9, 8, 2, chunks=chunk(b'eXIf', turn(3)), after=chunk(b'eXIf', turn(6)))
+    yield 'interlaced.png', png(23, 13, 19, 8, 2, interlaced=True, chunks=chunk(b'eXIf', turn(8)))
+    webp = other(im, 'WEBP', quality=60, exif=b'Exif\0\0' + turn(7, order='<'))
+    yield 'lossy.webp', webp
+    yield 'lossless.webp', other(im, 'WEBP', lossless=True, exif=turn(6))
+    yield 'no-flag.webp', webp[:20] + bytes([webp[20] & ~8]) + webp[21:]
+
+
 def files():
     im = picture(120, 90, 1)
     base = encode(im)
@@ -258,6 +316,7 @@ def write(where, pictures):
 def main(where):
     write(os.path.join(where, 'data'), files())
     write(os.path.join(where, 'formats'), format_files())
+    write(os.path.join(where, 'exif'), exif_files())
 
 
 if __name__ == '__main__':

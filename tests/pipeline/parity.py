@@ -22,7 +22,7 @@ import sys
 import warnings
 
 import PIL
-from PIL import Image
+from PIL import Image, ImageOps
 
 import parity_augment
 import parity_colour
@@ -70,8 +70,16 @@ FORMAT_SPECS = {
     'formats-train': train(48, NORMALIZE, CHW),
     'formats-eval': evaluate(resize=36, crop=32),
 }
+EXIF = [{'op': 'decode', 'exif_transpose': True}]
+EXIF_SPECS = {
+    'exif-plain': [*EXIF, {'op': 'center_crop', 'size': [31, 43]}],
+    'exif-train': [*EXIF, *train(48, NORMALIZE, CHW)[1:]],
+    'exif-eval': [*EXIF, *evaluate(resize=36, crop=32)[1:]],
+    'exif-turned': [*EXIF, {'op': 'rotate', 'degrees': 90, 'expand': True}, {'op': 'resize', 'size': [20, 30]}],
+    'exif-ignored': [{'op': 'decode'}, {'op': 'center_crop', 'size': [20, 30]}],
+}
 # What golden files are made of, each from its specs: golden.tsv and golden_NAME.tsv.
-FAMILIES = {'': SPECS, 'formats': FORMAT_SPECS, 'augment': parity_augment.SPECS, 'colour': parity_colour.SPECS,
+FAMILIES = {'': SPECS, 'formats': FORMAT_SPECS, 'exif': EXIF_SPECS, 'augment': parity_augment.SPECS, 'colour': parity_colour.SPECS,
             'geometry': parity_geometry.SPECS}
 # Ops that are one function of (picture, what the spec says, what was drawn).
 PICTURE_OPS = {**parity_augment.PICTURE_OPS, **parity_colour.PICTURE_OPS, **parity_geometry.PICTURE_OPS}
@@ -176,6 +184,14 @@ def finish(im, spec, draws):
     return b''.join(b''.join(p) for p in zip(*planes))
 
 
+def upright(im):
+    """As its EXIF says; where Pillow cannot read that, as it is."""
+    try:
+        return ImageOps.exif_transpose(im)
+    except (SyntaxError, struct.error):
+        return im
+
+
 def expected(path, spec, draws):
     """Pillow's bytes, or the stage of the error. Only the limit of scans is ours alone."""
     with open(path, 'rb') as f:
@@ -184,6 +200,9 @@ def expected(path, spec, draws):
         return REFUSED
     try:
         with Image.open(path, formats=FORMATS) as im:
+            if spec[0].get('exif_transpose'):
+                im.load()
+                im = upright(im)
             im = im.convert('RGB')
     except Image.DecompressionBombError:
         return REFUSED
@@ -217,8 +236,10 @@ def run(pixels, spec, lap, files):
 
 
 def files_of(family, files):
-    """The pictures of other formats than JPEG are in a folder of their own, for a family of their own."""
-    return [f for f in files if (os.path.basename(os.path.dirname(f)) == 'formats') == (family == 'formats')]
+    """Pictures of other formats than JPEG and those with EXIF are in folders of their own, each for a family of its own."""
+    own = ('formats', 'exif')
+    folders = [(f, os.path.basename(os.path.dirname(f))) for f in files]
+    return [f for f, folder in folders if (folder == family if family in own else folder not in own)]
 
 
 def compare(pixels, every_file):

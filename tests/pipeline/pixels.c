@@ -83,6 +83,8 @@ static void pixels_put_draws(const struct pixels *pixels, struct steps_scratch *
 	int r;
 
 	draw_init(&draw, key);
+	if (pixels->shape.by_exif)
+		decode_by_exif(scratch->decode);
 	r = decode_open(scratch->decode, data, size, &height, &width, &error);
 	if (r == 0)
 		r = decode_whole(scratch->decode, &scratch->buffer[0], &picture, &error);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whole pipelines over tests/pipeline/data and formats: Pillow's pixels (golden*.tsv), the engines against each
+ * Whole pipelines over tests/pipeline/data, formats and exif: Pillow's pixels (golden*.tsv), the engines against each
  * other, outcomes of damaged files, independence of what a run did before.
  */
 
 #include <check.h>
 #include <dirent.h>
+#include <errno.h>
 #include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,7 +26,10 @@ struct run_file {
 	size_t size;
 };
 static struct run_file run_files[RUN_MAX_FILES]; /* in the order of names, as golden.tsv */
-static unsigned run_n_data, run_n_files;         /* those of data/, then those of formats/ */
+static const char *const run_folders[] = {"data", "formats", "exif"};
+#define RUN_FOLDERS BASE_ARRAY_LEN(run_folders)
+static unsigned run_first[RUN_FOLDERS + 1]; /* file of each folder; one after the other */
+static unsigned run_n_files;
 
 static FILE *run_open(const char *name)
 {
@@ -85,9 +89,10 @@ static void run_load_folder(const char *folder)
 static void run_setup(void)
 {
 	run_n_files = 0;
-	run_load_folder("data");
-	run_n_data = run_n_files;
-	run_load_folder("formats");
+	for (unsigned i = 0; i < RUN_FOLDERS; i++) {
+		run_load_folder(run_folders[i]);
+		run_first[i + 1] = run_n_files;
+	}
 }
 
 static void run_teardown(void)
@@ -96,11 +101,24 @@ static void run_teardown(void)
 		free(run_files[i].data);
 }
 
-static const struct run_file *run_find(const char *name)
+/* The file of that name in the folder of that number. */
+static const struct run_file *run_find_in(unsigned folder, const char *name)
 {
-	for (unsigned i = 0; i < run_n_files; i++) {
+	for (unsigned i = run_first[folder]; i < run_first[folder + 1]; i++) {
 		if (strcmp(run_files[i].name, name) == 0)
 			return &run_files[i];
+	}
+	return NULL;
+}
+
+/* The first file of that name. */
+static const struct run_file *run_find(const char *name)
+{
+	for (unsigned folder = 0; folder < RUN_FOLDERS; folder++) {
+		const struct run_file *file = run_find_in(folder, name);
+
+		if (file)
+			return file;
 	}
 	ck_abort_msg("no file %s", name);
 	return NULL;
@@ -150,9 +168,11 @@ static int run_case_sample(struct run_case *c, const struct run_file *file,
 
 /* ---- Pillow's pixels ---- */
 
-static void run_golden_line(struct run_case *c, uint64_t lap, uint64_t sample, char *line)
+static void run_golden_line(struct run_case *c, unsigned folder, uint64_t lap, uint64_t sample,
+			    char *line)
 {
 	struct pipeline_key key = {RUN_SEED, lap, sample};
+	const struct run_file *in;
 	struct pipeline_error error = {0};
 	struct hash_id id;
 	char *what = strchr(line, '\t'), hex[65];
@@ -160,7 +180,9 @@ static void run_golden_line(struct run_case *c, uint64_t lap, uint64_t sample, c
 	ck_assert_ptr_nonnull(what);
 	*what++ = '\0';
 	what[strcspn(what, "\n")] = '\0';
-	if (run_case_sample(c, run_find(line), &key, &error) == 0) {
+	in = run_find_in(folder, line);
+	ck_assert_msg(in != NULL, "no file %s", line);
+	if (run_case_sample(c, in, &key, &error) == 0) {
 		hash_of(c->image, c->bytes, &id);
 		hash_hex(&id, hex);
 		hex[16] = '\0';
@@ -177,16 +199,14 @@ static void run_golden_line(struct run_case *c, uint64_t lap, uint64_t sample, c
 static const struct {
 	const char *name;
 	unsigned specs; /* at least */
-} run_golden[] = {{"golden.tsv", 20},
-		  {"golden_formats.tsv", 3},
-		  {"golden_augment.tsv", 13},
-		  {"golden_colour.tsv", 13},
-		  {"golden_geometry.tsv", 15}};
-
-#define RUN_FORMATS 1 /* the one that is of the files of formats/ */
+	unsigned folder;
+} run_golden[] = {{"golden.tsv", 20, 0},        {"golden_formats.tsv", 3, 1},
+		  {"golden_exif.tsv", 5, 2},    {"golden_augment.tsv", 13, 0},
+		  {"golden_colour.tsv", 13, 0}, {"golden_geometry.tsv", 15, 0}};
 
 START_TEST(golden)
 {
+	const unsigned folder = run_golden[_i].folder;
 	FILE *file = run_open(run_golden[_i].name);
 	struct run_case c = {0};
 	unsigned specs = 0, lines = 0;
@@ -205,15 +225,14 @@ START_TEST(golden)
 			sample = 0;
 			specs++;
 		} else {
-			run_golden_line(&c, lap, sample++, line);
+			run_golden_line(&c, folder, lap, sample++, line);
 			lines++;
 		}
 	}
 	run_case_fini(&c);
 	fclose(file);
 	ck_assert_uint_ge(specs, run_golden[_i].specs);
-	ck_assert_uint_eq(lines,
-			  specs * (_i == RUN_FORMATS ? run_n_files - run_n_data : run_n_data));
+	ck_assert_uint_eq(lines, specs * (run_first[folder + 1] - run_first[folder]));
 }
 END_TEST
 
@@ -346,6 +365,11 @@ static const char *const run_specs[] = {
      "{\"op\":\"random_resized_crop\",\"size\":[24,30]},"
      "{\"op\":\"center_crop\",\"size\":28},{\"op\":\"hflip\"},"
      "{\"op\":\"center_crop\",\"size\":[14,40]},{\"op\":\"layout\"}]"),
+    ("[{\"op\":\"decode\",\"exif_transpose\":true},"
+     "{\"op\":\"random_resized_crop\",\"size\":[24,40],\"scale\":[0.001,1],"
+     "\"ratio\":[0.1,10]},{\"op\":\"hflip\"},{\"op\":\"layout\"}]"),
+    ("[{\"op\":\"decode\",\"exif_transpose\":true},"
+     "{\"op\":\"center_crop\",\"size\":[31,47]}]"),
 };
 #define RUN_MANY 3 /* specs that go through all sizes of parts */
 
@@ -558,6 +582,27 @@ START_TEST(variants_are_as_alone)
 }
 END_TEST
 
+/* One decode cannot serve pictures that are turned and pictures that are not. */
+START_TEST(variants_decode_alike)
+{
+	struct run_case c[2] = {0};
+	const struct pipeline *pipelines[3] = {NULL};
+	struct pipeline_run *run;
+
+	run_case_init(&c[0], "[{\"op\":\"decode\"},{\"op\":\"center_crop\",\"size\":8}]");
+	run_case_init(&c[1], "[{\"op\":\"decode\",\"exif_transpose\":true},"
+			     "{\"op\":\"center_crop\",\"size\":8}]");
+	pipelines[0] = c[0].pipeline;
+	pipelines[2] = c[1].pipeline;
+	ck_assert_int_eq(pipeline_run_new(pipelines, 3, &run), -EINVAL);
+	pipelines[0] = c[1].pipeline;
+	ck_assert_int_eq(pipeline_run_new(pipelines, 3, &run), 0);
+	pipeline_run_free(run);
+	run_case_fini(&c[0]);
+	run_case_fini(&c[1]);
+}
+END_TEST
+
 /* ---- a function of (seed, lap, sample) and of nothing else ---- */
 
 /* A copy of the file whose head says height x width, without its end. */
@@ -655,6 +700,7 @@ int main(void)
 	tcase_add_loop_test(tcase, outcomes, 0, BASE_ARRAY_LEN(run_outcomes));
 	tcase_add_test(tcase, refused_by_resize);
 	tcase_add_test(tcase, variants_are_as_alone);
+	tcase_add_test(tcase, variants_decode_alike);
 	tcase_add_loop_test(tcase, failed_pictures_leave_nothing, 0, 3);
 	tcase_add_test(tcase, order_of_calls);
 	suite_add_tcase(suite, tcase);

@@ -28,7 +28,8 @@ static const struct {
     {"[" D ",{\"op\":\"flip\"}]", {"op 2", "no op \"flip\"", "hflip"}},
     {"[" D ",{\"op\":\"a\\u0007b\"}]", {"op 2", "\\x07"}},
     {"[" D ",{\"op\":\"resize\",\"sise\":8}]", {"op 2 (resize)", "\"sise\"", "interpolation"}},
-    {"[{\"op\":\"decode\",\"size\":8}]", {"op 1 (decode)", "it has none"}},
+    {"[{\"op\":\"decode\",\"size\":8}]", {"op 1 (decode)", "exif_transpose"}},
+    {"[{\"op\":\"decode\",\"exif_transpose\":1}]", {"op 1 (decode)", "neither true nor false"}},
     {"[" D ",{\"op\":\"center_crop\"}]", {"op 2 (center_crop)", "size is missing", "pixels"}},
     {"[" D ",{\"op\":\"center_crop\",\"size\":8.5}]", {"op 2", "size is no size"}},
     {"[" D ",{\"op\":\"center_crop\",\"size\":[1,2,3]}]", {"op 2", "size is no size"}},
@@ -273,6 +274,11 @@ static const struct {
     {"[" D ",{\"op\":\"resize\",\"size\":8,\"max_size\":null,\"antialias\":true}," CROP "]",
      "{\"ops\":[{\"op\":\"decode\"},{\"interpolation\":\"bilinear\",\"op\":\"resize\",\"size\":8},"
      "{\"op\":\"center_crop\",\"size\":[8,8]}]}"},
+    {"[{\"op\":\"decode\",\"exif_transpose\":false}," CROP "]",
+     "{\"ops\":[{\"op\":\"decode\"},{\"op\":\"center_crop\",\"size\":[8,8]}]}"},
+    {"[{\"op\":\"decode\",\"exif_transpose\":true}," CROP "]",
+     "{\"ops\":[{\"exif_transpose\":true,\"op\":\"decode\"},{\"op\":\"center_crop\",\"size\":[8,8]"
+     "}]}"},
     {"[" D ",{\"op\":\"resize\",\"size\":null,\"max_size\":9}," CROP "]",
      "{\"ops\":[{\"op\":\"decode\"},{\"interpolation\":\"bilinear\",\"max_size\":9,\"op\":"
      "\"resize\","
