@@ -113,13 +113,13 @@ static const struct {
      "EXIF\xff\xff\xff\xff",
      1},
     /* a directory of 65535 entries that has one */
-    {42,
-     "\xff\xd8\xff\xe1\0\x26"
+    {40,
+     "\xff\xd8\xff\xe1\0\x24"
      "Exif\0\0MM\0*\0\0\0\x08\xff\xff\x01\x12\0\x03\0\0\0\x01\0\x06\0\0\0\0\0\0\0\0",
      6},
     /* one that begins in the head: its count is the magic, its entry's type not known */
-    {42,
-     "\xff\xd8\xff\xe1\0\x26"
+    {40,
+     "\xff\xd8\xff\xe1\0\x24"
      "Exif\0\0MM\0*\0\0\0\x02\xff\xff\x01\x12\0\x03\0\0\0\x01\0\x06\0\0\0\0\0\0\0\0",
      1},
 };
