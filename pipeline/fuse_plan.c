@@ -129,6 +129,26 @@ static bool fuse_plan_center_crop(struct fuse_plan *plan, const struct op *op)
 	return true;
 }
 
+/* Where it lies within the picture; what it pads, or refuses, is the op's. */
+static bool fuse_plan_random_crop(struct fuse_plan *plan, const struct op *op,
+				  const struct op_drawn *drawn)
+{
+	const double top = drawn->number[0], left = drawn->number[1];
+	const double height = op_number(op, OP_RANDOM_CROP_SIZE, 0);
+	const double width = op_number(op, OP_RANDOM_CROP_SIZE, 1);
+	struct picture_box box = {0};
+
+	if (fuse_plan_is_framed(plan) || top < 0 || left < 0 || top + height > plan->frame.height ||
+	    left + width > plan->frame.width)
+		return false;
+	box.top = (uint32_t)top;
+	box.left = (uint32_t)left;
+	box.height = (uint32_t)height;
+	box.width = (uint32_t)width;
+	fuse_plan_crop(plan, &box);
+	return true;
+}
+
 static void fuse_plan_flip(struct fuse_plan *plan, bool across, bool down)
 {
 	if (across) {
@@ -154,6 +174,8 @@ static bool fuse_plan_add(struct fuse_plan *plan, const struct op *op, unsigned 
 		return fuse_plan_scale(plan, op);
 	case OP_CENTER_CROP:
 		return fuse_plan_center_crop(plan, op);
+	case OP_RANDOM_CROP:
+		return fuse_plan_random_crop(plan, op, &drawn);
 	case OP_HFLIP:
 		fuse_plan_flip(plan, drawn.number[0] != 0, false);
 		return true;

@@ -370,6 +370,12 @@ static const char *const run_specs[] = {
      "\"ratio\":[0.1,10]},{\"op\":\"hflip\"},{\"op\":\"layout\"}]"),
     ("[{\"op\":\"decode\",\"exif_transpose\":true},"
      "{\"op\":\"center_crop\",\"size\":[31,47]}]"),
+    ("[{\"op\":\"decode\"},{\"op\":\"resize\",\"size\":60},{\"op\":\"random_crop\",\"size\":[41,30]"
+     "},"
+     "{\"op\":\"hflip\"},{\"op\":\"layout\"}]"),
+    ("[{\"op\":\"decode\"},{\"op\":\"random_crop\",\"size\":[33,30],\"padding\":4,"
+     "\"pad_if_needed\":true,\"fill\":9},{\"op\":\"hflip\"},{\"op\":\"cast\"},{\"op\":\"layout\"}"
+     "]"),
 };
 #define RUN_MANY 3 /* specs that go through all sizes of parts */
 
