@@ -391,7 +391,7 @@ START_TEST(hostile_words_stay_in_their_place)
 	shared->s_stage = 99;
 	memset(shared->s_text, 'y', sizeof(shared->s_text));
 	lane_task_outcome(&lane, block, 0, &stage, &code, text, &work_us);
-	ck_assert_int_le(stage, LAYOUT_FAIL_OP);
+	ck_assert_int_le(stage, LAYOUT_FAIL_FILTERED);
 	ck_assert_uint_eq(strlen(text), 47);
 	atomic_store(&shared->s_state, 0xabcdefff);
 	ck_assert_int_eq(lane_task_state(&lane, block, 0, &owner), LAYOUT_TASK_FAILED);
