@@ -2,10 +2,12 @@
 /*
  * The crops that engines may take from the file at once: random_resized_crop and center_crop.
  *
- * Each is cut in two (steps.h), the part it looks at and what it makes of that, so that an engine
- * may fetch just the part and still run the same code.
+ * What part they take is known before any pixel is, so that an engine may fetch just that
+ * (fuse_plan.c).
  */
 
+#include <math.h>
+#include "pipeline/crop.h"
 #include "pipeline/draw.h"
 #include "pipeline/op_run.h"
 #include "pipeline/steps.h"
@@ -25,7 +27,7 @@ static void crop_resized_draw(const struct op *op, uint32_t height, uint32_t wid
 {
 	struct picture_box box;
 
-	draw_crop_from(&drawn->seq, op, height, width, &box);
+	draw_crop(&drawn->seq, op, height, width, &box);
 	drawn->number[0] = box.top;
 	drawn->number[1] = box.left;
 	drawn->number[2] = box.height;
@@ -39,7 +41,41 @@ static int crop_resized_run(struct steps_scratch *scratch, const struct op *op,
 				  (uint32_t)drawn->number[2], (uint32_t)drawn->number[3]};
 
 	*picture = picture_part(picture, &box);
-	return steps_complete(scratch, op, picture);
+	return steps_scale(scratch,
+			   (enum filter_id)op_number(op, OP_RANDOM_RESIZED_CROP_INTERPOLATION, 0),
+			   (uint64_t)op_number(op, OP_RANDOM_RESIZED_CROP_SIZE, 0),
+			   (uint64_t)op_number(op, OP_RANDOM_RESIZED_CROP_SIZE, 1), picture);
+}
+
+/* The middle `want` pixels of `have`, as torchvision's center_crop finds them: half to even. */
+static void crop_middle_of(uint32_t have, uint32_t want, uint32_t *ret_first, uint32_t *ret_count)
+{
+	*ret_first = have > want ? (uint32_t)rint((have - want) / 2.0) : 0;
+	*ret_count = BASE_MIN(have, want);
+}
+
+void crop_middle(const struct op *op, uint32_t height, uint32_t width, struct picture_box *ret)
+{
+	crop_middle_of(height, (uint32_t)op_number(op, OP_CENTER_CROP_SIZE, 0), &ret->top,
+		       &ret->height);
+	crop_middle_of(width, (uint32_t)op_number(op, OP_CENTER_CROP_SIZE, 1), &ret->left,
+		       &ret->width);
+}
+
+static int crop_pad(struct steps_scratch *scratch, uint32_t height, uint32_t width,
+		    struct picture *picture)
+{
+	struct picture to;
+	int r;
+
+	if (picture->height == height && picture->width == width)
+		return 0;
+	r = steps_begin(scratch, height, width, &to);
+	if (r != 0)
+		return r;
+	picture_pad(picture, &to, (height - picture->height) / 2, (width - picture->width) / 2);
+	steps_end(scratch, &to, picture);
+	return 0;
 }
 
 static int crop_center_run(struct steps_scratch *scratch, const struct op *op,
@@ -48,9 +84,10 @@ static int crop_center_run(struct steps_scratch *scratch, const struct op *op,
 	struct picture_box box;
 
 	(void)drawn;
-	steps_part(op, 0, NULL, picture->height, picture->width, &box);
+	crop_middle(op, picture->height, picture->width, &box);
 	*picture = picture_part(picture, &box);
-	return steps_complete(scratch, op, picture);
+	return crop_pad(scratch, (uint32_t)op_number(op, OP_CENTER_CROP_SIZE, 0),
+			(uint32_t)op_number(op, OP_CENTER_CROP_SIZE, 1), picture);
 }
 
 const struct op_impl crop_resized_op = {

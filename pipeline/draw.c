@@ -99,29 +99,12 @@ static void draw_middle(const struct op *op, uint32_t height, uint32_t width,
 	ret->left = (width - ret->width) / 2;
 }
 
-void draw_crop_from(struct philox_seq *seq, const struct op *op, uint32_t height, uint32_t width,
-		    struct picture_box *ret)
+void draw_crop(struct philox_seq *seq, const struct op *op, uint32_t height, uint32_t width,
+	       struct picture_box *ret)
 {
 	for (unsigned i = 0; i < DRAW_TRIES; i++) {
 		if (draw_try(seq, op, height, width, ret))
 			return;
 	}
 	draw_middle(op, height, width, ret);
-}
-
-void draw_crop(const struct draw *draw, unsigned index, const struct op *op, uint32_t height,
-	       uint32_t width, struct picture_box *ret)
-{
-	struct philox_seq seq;
-
-	draw_seq(draw, index, &seq);
-	draw_crop_from(&seq, op, height, width, ret);
-}
-
-bool draw_flip(const struct draw *draw, unsigned index, const struct op *op)
-{
-	struct philox_seq seq;
-
-	draw_seq(draw, index, &seq);
-	return draw_chance(&seq, op_number(op, OP_HFLIP_P, 0));
 }

@@ -26,14 +26,9 @@ double draw_log_between(struct philox_seq *seq, double low, double high);
 int64_t draw_integer(struct philox_seq *seq, int64_t low, int64_t high);
 void draw_normal(struct philox_seq *seq, double ret[2]); /* two, of mean 0 and deviation 1 */
 
-/* The part of a picture of height x width that random_resized_crop, op number index (from 0) of the
- * pipeline, takes: at least one pixel, within the picture. */
-void draw_crop(const struct draw *draw, unsigned index, const struct op *op, uint32_t height,
-	       uint32_t width, struct picture_box *ret);
-/* The same from the op's sequence. */
-void draw_crop_from(struct philox_seq *seq, const struct op *op, uint32_t height, uint32_t width,
-		    struct picture_box *ret);
-/* Does hflip flip? */
-bool draw_flip(const struct draw *draw, unsigned index, const struct op *op);
+/* The part of a picture of height x width that random_resized_crop takes: at least one pixel, within
+ * the picture. */
+void draw_crop(struct philox_seq *seq, const struct op *op, uint32_t height, uint32_t width,
+	       struct picture_box *ret);
 
 #endif

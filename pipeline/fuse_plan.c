@@ -10,11 +10,11 @@
  * does it before an op that would refuse the picture (it gets too large), which then tells so.
  */
 
+#include "pipeline/crop.h"
 #include "pipeline/fuse_plan.h"
 #include "pipeline/op_run.h"
 #include "pipeline/resize.h"
 #include "pipeline/scale.h"
-#include "pipeline/steps.h"
 
 #define FUSE_PLAN_MAX_SIDE 65536 /* of what is resized here; larger tables are the op's */
 
@@ -121,7 +121,7 @@ static bool fuse_plan_center_crop(struct fuse_plan *plan, const struct op *op)
 
 	if (fuse_plan_is_framed(plan) || !fuse_plan_fits(height, width))
 		return false;
-	steps_part(op, 0, NULL, plan->frame.height, plan->frame.width, &box);
+	crop_middle(op, plan->frame.height, plan->frame.width, &box);
 	fuse_plan_crop(plan, &box);
 	plan->top = (height - box.height) / 2;
 	plan->left = (width - box.width) / 2;

@@ -3,13 +3,10 @@
  * Op after op.
  *
  * The picture moves between two buffers of the scratch; ops that only look at part of it or change
- * it in place do not move it. What each op does is its own file's (op_run.h). Both crops are cut in
- * two, the part they look at and what they make of it, so that an engine may fetch just the part
- * (fuse_plan.c) and still say the same of it.
+ * it in place do not move it. What each op does is its own file's (op_run.h).
  */
 
 #include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 #include "pipeline/steps.h"
 
@@ -111,60 +108,6 @@ int steps_refuse(struct steps_scratch *scratch, const char *why)
 {
 	scratch->why = why;
 	return PIPELINE_FAIL_OP;
-}
-
-/* ---- crops ---- */
-
-bool steps_is_crop(const struct op *op)
-{
-	return op->id == OP_RANDOM_RESIZED_CROP || op->id == OP_CENTER_CROP;
-}
-
-/* The middle `want` pixels of `have`, as torchvision's center_crop finds them: half to even. */
-static void steps_middle(uint32_t have, uint32_t want, uint32_t *ret_first, uint32_t *ret_count)
-{
-	*ret_first = have > want ? (uint32_t)rint((have - want) / 2.0) : 0;
-	*ret_count = BASE_MIN(have, want);
-}
-
-void steps_part(const struct op *op, unsigned index, const struct draw *draw, uint32_t height,
-		uint32_t width, struct picture_box *ret)
-{
-	if (op->id == OP_RANDOM_RESIZED_CROP) {
-		draw_crop(draw, index, op, height, width, ret);
-		return;
-	}
-	steps_middle(height, (uint32_t)op_number(op, OP_CENTER_CROP_SIZE, 0), &ret->top,
-		     &ret->height);
-	steps_middle(width, (uint32_t)op_number(op, OP_CENTER_CROP_SIZE, 1), &ret->left,
-		     &ret->width);
-}
-
-static int steps_pad(struct steps_scratch *scratch, uint32_t height, uint32_t width,
-		     struct picture *picture)
-{
-	struct picture to;
-	int r;
-
-	if (picture->height == height && picture->width == width)
-		return 0;
-	r = steps_begin(scratch, height, width, &to);
-	if (r != 0)
-		return r;
-	picture_pad(picture, &to, (height - picture->height) / 2, (width - picture->width) / 2);
-	steps_end(scratch, &to, picture);
-	return 0;
-}
-
-int steps_complete(struct steps_scratch *scratch, const struct op *op, struct picture *picture)
-{
-	if (op->id == OP_RANDOM_RESIZED_CROP)
-		return steps_scale(
-		    scratch, (enum filter_id)op_number(op, OP_RANDOM_RESIZED_CROP_INTERPOLATION, 0),
-		    (uint64_t)op_number(op, OP_RANDOM_RESIZED_CROP_SIZE, 0),
-		    (uint64_t)op_number(op, OP_RANDOM_RESIZED_CROP_SIZE, 1), picture);
-	return steps_pad(scratch, (uint32_t)op_number(op, OP_CENTER_CROP_SIZE, 0),
-			 (uint32_t)op_number(op, OP_CENTER_CROP_SIZE, 1), picture);
 }
 
 /* ---- ops ---- */

@@ -47,13 +47,6 @@ void steps_free(struct steps *steps);
 int steps_scratch_new(struct steps_scratch **ret);
 void steps_scratch_free(struct steps_scratch *scratch);
 
-/* What a crop (random_resized_crop, center_crop), op number index, takes of a picture. */
-bool steps_is_crop(const struct op *op);
-void steps_part(const struct op *op, unsigned index, const struct draw *draw, uint32_t height,
-		uint32_t width, struct picture_box *ret);
-/* The rest of a crop: what it makes of that part, which stands in buffer[at]. */
-int steps_complete(struct steps_scratch *scratch, const struct op *op, struct picture *picture);
-
 /* One op that works on pictures. 0, or PIPELINE_E_BAD with *ret_error. */
 int steps_op(struct steps_scratch *scratch, const struct op *op, const struct op_drawn *drawn,
 	     struct picture *picture, struct pipeline_error *ret_error);
