@@ -99,13 +99,19 @@ look() {
 	kill -CONT "$reader"
 
 	while_training "the jobs do not go on" all_train 2 || return 1
-	until_true 60 status_is "jobs.*.rate" ">" 20 || return 1
-	stopped=$(status jobs.0.pid) name=$(status jobs.0.name) rate=$(status jobs.0.rate)
-	kill -STOP "$stopped"
-	# How long that takes depends on its pace: ten usual intervals, 10 s at least.
-	until_true 100 shows_stopped || fail "a stopped job does not show: $(cat "$work/plain.txt")"
+	until_true 60 status_is jobs == 2 "jobs.*.rate" ">" 20 || return 1
+	"$ctl" --socket "$socket" --json status >"$work/status.json" || fail "no status"
+	stopped=$("$expect" "$work/status.json" jobs.0.pid) || return 1
+	name=$("$expect" "$work/status.json" jobs.0.name) rate=$("$expect" "$work/status.json" jobs.0.rate)
+	kill -STOP "$stopped" || return 1
+	# How long that takes depends on its pace: ten usual intervals, 10 s at least. One that had left
+	# already when it was stopped is asked no more.
+	shows=yes
+	until_true 100 shows_stopped || shows=no
 	"$ctl" --socket "$socket" --json status >"$work/status.json" || fail "no status"
 	which=$(index_of "$stopped")
+	[ -n "$which" ] || { kill -CONT "$stopped"; return 1; }
+	[ $shows = yes ] || fail "a stopped job does not show: $(cat "$work/plain.txt")"
 	"$expect" "$work/status.json" "jobs.$which.idle_seconds" ">=" 9 "jobs.$which.lives" == false \
 		"jobs.$which.rate" "<" "$rate" || fail "a stopped job has $(status "jobs.$which.rate")/s of $rate/s"
 	kill -CONT "$stopped"
