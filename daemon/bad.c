@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include "worker/worker.h"
 
 void bad_fini(struct bad *bad)
 {
@@ -102,6 +103,9 @@ static void describe(char *ret, size_t size, enum layout_fail stage, int code, c
 	else if (stage == LAYOUT_FAIL_CRASH && WIFSIGNALED(code))
 		snprintf(ret, size, "its worker died (%s) and was replaced",
 			 strsignal(WTERMSIG(code)));
+	else if (stage == LAYOUT_FAIL_CRASH && WIFEXITED(code) &&
+		 WEXITSTATUS(code) == WORKER_EXIT_SPENT)
+		snprintf(ret, size, "its worker ran out of memory and was replaced");
 	else if (stage == LAYOUT_FAIL_CRASH)
 		snprintf(ret, size, "its worker exited and was replaced");
 	else if (*quoted)

@@ -83,7 +83,7 @@ static void fault_loop(void)
 		;
 }
 
-/* Ends when nothing is left: the decoder's next allocation then fails, as after a leak. */
+/* Ends when nothing is left, as after a leak. */
 static void fault_hog(void)
 {
 	for (size_t step = FAULT_HOG_STEP; step >= sizeof(void *); step /= 2) {

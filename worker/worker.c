@@ -119,6 +119,10 @@ static int worker_run(const struct worker_setup *setup, struct worker_lane *lane
 	if (worker_need_scratch(lane, ret_error) != 0)
 		return PIPELINE_E_BAD;
 	fault_strike(setup->fault, task->sample);
+	if (fault_is(setup->fault, FAULT_HOG, task->sample)) {
+		worker_fail(ret_error, PIPELINE_FAIL_MEMORY, 0, "no memory for the picture");
+		return PIPELINE_E_BAD;
+	}
 	return pipeline_run_sample(lane->scratch, task->variants,
 				   lane->set->arena + task->arena_offset, task->bytes, task->label,
 				   &key, out, ret_error);
@@ -134,8 +138,9 @@ static void worker_ring_accessd(const struct worker *worker)
 		return;
 }
 
-/* A picture that is too large gives its memory back; what leaks stays, and the next pictures would
- * fail for it. */
+/* A picture that is too large gives its memory back; what leaks stays, and a picture that fails for
+ * it may be as innocent as the next ones would be: its task dies with the worker, and a fresh worker
+ * tries it once more. */
 static bool worker_is_spent(const struct worker_setup *setup)
 {
 	void *volatile probe = malloc(setup->memory / WORKER_HEAP_SHARE);
@@ -156,6 +161,8 @@ static void worker_do(struct worker *worker, struct worker_lane *lane, const str
 		worker_entry_end(worker, 0);
 	if (worker_run(worker->setup, lane, task, &error) != 0)
 		stage = (enum layout_fail)error.stage;
+	if (stage == LAYOUT_FAIL_MEMORY && worker_is_spent(worker->setup))
+		_exit(WORKER_EXIT_SPENT);
 	if (fault_is(worker->setup->fault, FAULT_LIE, task->sample))
 		stage = LAYOUT_FAIL_CHANGED;
 	work_ns = base_now_ns() - started_ns;
@@ -164,8 +171,6 @@ static void worker_do(struct worker *worker, struct worker_lane *lane, const str
 			  (uint32_t)BASE_MIN(work_ns / 1000, UINT32_MAX)))
 		worker_ring_accessd(worker);
 	worker_entry_end(worker, work_ns);
-	if (stage == LAYOUT_FAIL_MEMORY && worker_is_spent(worker->setup))
-		_exit(WORKER_EXIT_SPENT);
 }
 
 /* ---- the loop ---- */

@@ -17,8 +17,7 @@ enum worker_exit {
 	WORKER_EXIT_DONE = 0,     /* its generation is over */
 	WORKER_EXIT_SETUP = 69,   /* could not set itself up (or its parent died meanwhile) */
 	WORKER_EXIT_SANDBOX = 70, /* could not enter the sandbox: it ran nothing */
-	WORKER_EXIT_SPENT =
-	    71, /* reported a sample that ran out of memory, and its heap stayed full */
+	WORKER_EXIT_SPENT = 71,   /* a sample ran out of memory, and its heap stayed full */
 };
 
 struct worker_setup {   /* filled before the fork; everything borrowed, for the worker's life */

@@ -5,6 +5,7 @@
 #include "base/philox.h"
 #include "daemon/bad.h"
 #include "tests/worker/suite.h"
+#include "worker/worker.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -77,6 +78,8 @@ static const struct {
      "sample 5, /data/b.jpg, stage worker: its worker died (Segmentation fault) and was replaced"},
     {"/data", "b.jpg", LAYOUT_FAIL_CRASH, 3 << 8, "",
      "sample 5, /data/b.jpg, stage worker: its worker exited and was replaced"},
+    {"/data", "b.jpg", LAYOUT_FAIL_CRASH, WORKER_EXIT_SPENT << 8, "",
+     "sample 5, /data/b.jpg, stage worker: its worker ran out of memory and was replaced"},
     {"/data", "b.jpg", LAYOUT_FAIL_HANG, SIGKILL, "",
      "sample 5, /data/b.jpg, stage worker: took too long; its worker was replaced"},
     {"/data", "b.jpg", LAYOUT_FAIL_MEMORY, 0, "more than 1 GiB",
