@@ -111,7 +111,46 @@ int baseline_open(struct baseline *baseline, const void *data, size_t size, uint
 		return r;
 	*ret_height = baseline->head.height;
 	*ret_width = baseline->head.width;
-	return 0;
+	return baseline_reduce(baseline, 0);
+}
+
+/* ---- the scale ---- */
+
+/* Where chroma has half the rows and columns it gets blocks twice as large in a smaller picture, and
+ * where it has half the columns of single pixels, each twice: nothing is left to be smoothed. */
+static void baseline_set_sides(struct baseline *baseline)
+{
+	const struct baseline_head *head = &baseline->head;
+	const bool across = head->component[0].across == 2, down = head->component[0].down == 2;
+	const uint32_t side = 8u >> baseline->shift;
+	unsigned block = 0;
+
+	baseline->is_half = across && side > 1 && !(down && side < 8);
+	baseline->is_low = down && side == 8;
+	baseline->detailed = 0;
+	for (unsigned c = 0; c < head->n_components; c++) {
+		const unsigned n = head->component[c].across * head->component[c].down;
+		struct baseline_plane *plane = &baseline->plane[c];
+		bool is_twice = c > 0 && across && side < 8;
+
+		plane->side = is_twice && down ? 2 * side : side;
+		plane->block_width = is_twice && side == 1 ? 2 : plane->side;
+		if (plane->side > 1)
+			baseline->detailed |= ((1u << n) - 1) << block;
+		block += n;
+	}
+}
+
+int baseline_reduce(struct baseline *baseline, unsigned shift)
+{
+	const uint32_t round = (1u << shift) - 1;
+
+	baseline->shift = shift;
+	baseline->height = (baseline->head.height + round) >> shift;
+	baseline->width = (baseline->head.width + round) >> shift;
+	baseline_set_sides(baseline);
+	/* So narrow that libjpeg repeats chroma instead of smoothing it. */
+	return baseline->is_half && baseline->width <= 4 ? BASELINE_E_OTHER : 0;
 }
 
 /* ---- the part ---- */
@@ -130,22 +169,20 @@ static struct baseline_span baseline_half(uint32_t first, uint32_t end, uint32_t
 
 static void baseline_set_spans(struct baseline *baseline)
 {
-	const struct baseline_head *head = &baseline->head;
 	const struct picture_box *box = &baseline->box;
+	const uint32_t height = baseline->height, width = baseline->width;
 	struct baseline_span across = {box->left, box->left + box->width};
 	struct baseline_span down = {box->top, box->top + box->height};
 
-	for (unsigned c = 0; c < head->n_components; c++) {
+	for (unsigned c = 0; c < baseline->head.n_components; c++) {
 		struct baseline_plane *plane = &baseline->plane[c];
-		bool is_half = c > 0 && head->component[0].across == 2;
-		bool is_low = c > 0 && head->component[0].down == 2;
+		bool is_half = c > 0 && baseline->is_half, is_low = c > 0 && baseline->is_low;
 
 		plane->across =
-		    is_half ? baseline_half(across.first, across.end, head->width, false) : across;
-		plane->down =
-		    is_low ? baseline_half(down.first, down.end, head->height, true) : down;
-		plane->width = is_half ? (head->width + 1) / 2 : head->width;
-		plane->height = is_low ? (head->height + 1) / 2 : head->height;
+		    is_half ? baseline_half(across.first, across.end, width, false) : across;
+		plane->down = is_low ? baseline_half(down.first, down.end, height, true) : down;
+		plane->width = is_half ? (width + 1) / 2 : width;
+		plane->height = is_low ? (height + 1) / 2 : height;
 	}
 }
 
@@ -158,8 +195,8 @@ static void baseline_set_columns(struct baseline *baseline)
 	baseline->mcu_row = UINT32_MAX;
 	for (unsigned c = 0; c < head->n_components; c++) {
 		const struct baseline_plane *plane = &baseline->plane[c];
-		uint32_t across = head->component[c].across * 8u,
-			 down = head->component[c].down * 8u;
+		uint32_t across = head->component[c].across * plane->block_width,
+			 down = head->component[c].down * plane->side;
 
 		baseline->columns.first =
 		    BASE_MIN(baseline->columns.first, plane->across.first / across);
@@ -242,14 +279,14 @@ static void baseline_keep_last(const struct baseline *baseline)
 /* The first and the last sample of chroma's rows again, outside. */
 static void baseline_extend(const struct baseline *baseline)
 {
-	if (baseline->head.component[0].across == 1)
+	if (!baseline->is_half)
 		return;
 	for (unsigned c = 1; c < baseline->head.n_components; c++) {
 		const struct baseline_plane *plane = &baseline->plane[c];
 		uint8_t *row = plane->rows;
-		size_t last = plane->width - 1 - (size_t)baseline->columns.first * 8;
+		size_t last = plane->width - 1 - (size_t)baseline->columns.first * plane->side;
 
-		for (unsigned y = 0; y < 8; y++, row += plane->stride) {
+		for (unsigned y = 0; y < plane->side; y++, row += plane->stride) {
 			if (baseline->columns.first == 0)
 				row[-1] = row[0];
 			if (plane->across.end == plane->width)
@@ -261,7 +298,8 @@ static void baseline_extend(const struct baseline *baseline)
 int baseline_next(struct baseline *baseline, struct decode_band *ret)
 {
 	const struct picture_box *box = &baseline->box;
-	uint32_t high = baseline->head.component[0].down * 8u, late = high > 8, end;
+	uint32_t high = baseline->head.component[0].down * baseline->plane[0].side, end;
+	bool late = baseline->is_low;
 
 	do {
 		int r;
@@ -273,7 +311,7 @@ int baseline_next(struct baseline *baseline, struct decode_band *ret)
 			return r;
 		baseline_extend(baseline);
 		end = baseline->mcu_row * high;
-		end = end >= baseline->head.height ? baseline->head.height : end - late;
+		end = end >= baseline->height ? baseline->height : end - late;
 		end = BASE_MIN(end, box->top + box->height);
 	} while (end <= baseline->y);
 	if (end == box->top + box->height &&

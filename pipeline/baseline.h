@@ -23,6 +23,10 @@ void baseline_free(struct baseline *baseline);
 int baseline_open(struct baseline *baseline, const void *data, size_t size, uint32_t *ret_height,
 		  uint32_t *ret_width);
 
+/* From now on until the next open, the picture has its sides halved shift times (0 to 3), rounded up:
+ * pixels and boxes are those of libjpeg-turbo's decode at that scale. 0 or BASELINE_E_OTHER. */
+int baseline_reduce(struct baseline *baseline, unsigned shift);
+
 /* Begins with the rows of box, which lies within the picture that was opened; may be called again.
  * 0 or -ENOMEM. */
 int baseline_start(struct baseline *baseline, const struct picture_box *box);

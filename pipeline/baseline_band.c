@@ -18,32 +18,32 @@ static const uint8_t *band_row(const struct baseline *baseline, unsigned c, int6
 {
 	const struct baseline_plane *plane = &baseline->plane[c];
 	const struct baseline_component *component = &baseline->head.component[c];
-	int64_t above = ((int64_t)baseline->mcu_row - 1) * component->down * 8;
-	uint32_t column =
-	    c == 0 ? baseline->box.left : baseline->box.left / baseline->head.component[0].across;
+	int64_t above = ((int64_t)baseline->mcu_row - 1) * component->down * plane->side;
+	uint32_t column = baseline->box.left;
 
 	y = BASE_MAX(BASE_MIN(y, (int64_t)plane->height - 1), 0);
-	if (c == 0 && component->across == 2)
-		column &= ~1u;
+	if (baseline->is_half)
+		column = c == 0 ? column & ~1u : column / 2;
 	return plane->rows + (y - above) * (int64_t)plane->stride +
-	       (column - baseline->columns.first * component->across * 8);
+	       (column - baseline->columns.first * component->across * plane->block_width);
 }
 
 static void band_pixels(const struct baseline *baseline, uint32_t y, uint8_t *const to[3])
 {
-	const struct baseline_component *luma = &baseline->head.component[0];
 	const struct baseline_kernels *kernels = baseline->kernels;
 	const uint8_t *row = band_row(baseline, 0, y), *near[2], *far[2];
-	size_t width = baseline->box.width + (baseline->box.left & (luma->across - 1));
-	size_t count = (width + luma->across - 1) / luma->across;
+	size_t count = baseline->box.width;
+
+	if (baseline->is_half)
+		count = (count + (baseline->box.left & 1) + 1) / 2;
 
 	for (unsigned i = 0; i < 2; i++) {
-		near[i] = band_row(baseline, 1 + i, y / luma->down);
+		near[i] = band_row(baseline, 1 + i, baseline->is_low ? y / 2 : y);
 		far[i] = band_row(baseline, 1 + i, (int64_t)(y / 2) + (y % 2 ? 1 : -1));
 	}
-	if (luma->across == 1)
+	if (!baseline->is_half)
 		kernels->h1v1(row, near, to, count);
-	else if (luma->down == 1)
+	else if (!baseline->is_low)
 		kernels->h2v1(row, near, to, count);
 	else
 		kernels->h2v2(row, near, far, to, count);
@@ -51,7 +51,7 @@ static void band_pixels(const struct baseline *baseline, uint32_t y, uint8_t *co
 
 void baseline_band_make(const struct baseline *baseline, uint32_t end, struct decode_band *ret)
 {
-	uint32_t odd = baseline->box.left & (baseline->head.component[0].across - 1u);
+	uint32_t odd = baseline->is_half ? baseline->box.left & 1 : 0;
 
 	ret->rows = end - baseline->y;
 	if (baseline->head.n_components == 1) {

@@ -241,6 +241,7 @@ ENTROPY_INLINE int entropy_mcu(struct baseline_scan *scan, unsigned wanted,
 			mcu->end[i] = (uint8_t)end;
 		} else {
 			end = entropy_block(&state, kind, scan->dc, NULL, false);
+			mcu->coef[i][0] = (int16_t)scan->dc[kind->component];
 			mcu->end[i] = 0;
 		}
 		if (end == 0)

@@ -10,6 +10,7 @@
  *	bits    the scan's bytes               -> windows of them without stuffing, between restarts
  *	entropy windows                        -> blocks of coefficients, in zigzag order
  *	idct    two neighbouring blocks        -> samples
+ *	scaled  the same, of a smaller picture -> fewer samples
  *	colour  rows of samples of three kinds -> rows of red, green, blue
  */
 
@@ -134,7 +135,8 @@ struct baseline_scan {
 
 struct baseline_mcu { /* what was decoded of one */
 	int16_t coef[BASELINE_BLOCKS][BASELINE_BLOCK] __attribute__((aligned(32)));
-	uint8_t end[BASELINE_BLOCKS]; /* behind the last coefficient, 1 ... 64; 0: not wanted */
+	uint8_t end[BASELINE_BLOCKS]; /* behind the last coefficient, 1 ... 64; 0: not wanted, and
+				       * only the first coefficient is there */
 };
 
 /* ---- kernels ---- */
@@ -153,6 +155,11 @@ struct baseline_kernels {
 	 * numbers so large that decoders differ. */
 	int (*idct)(const int16_t *a, const int16_t *b, unsigned end, const uint16_t *quant,
 		    uint8_t *to, size_t stride);
+	/* The same to blocks of 4 x 4 and 2 x 2 samples. */
+	int (*idct4)(const int16_t *a, const int16_t *b, unsigned end, const uint16_t *quant,
+		     uint8_t *to, size_t stride);
+	int (*idct2)(const int16_t *a, const int16_t *b, unsigned end, const uint16_t *quant,
+		     uint8_t *to, size_t stride);
 	/* Rows of pixels from rows of samples. near and far: rows of Cb, Cr at and beside the row;
 	 * one sample left and right of count is looked at. count: samples of Cb, rounded up to 32. */
 	void (*h2v2)(const uint8_t *y, const uint8_t *const near[2], const uint8_t *const far[2],
@@ -175,6 +182,12 @@ int baseline_entropy_mcu_bmi2(struct baseline_scan *scan, unsigned wanted,
 int64_t baseline_entropy_skip_bmi2(struct baseline_scan *scan, uint32_t count);
 #endif
 
+/* The 4 x 4 and 2 x 2 kernels for any machine. */
+int baseline_idct4_plain(const int16_t *a, const int16_t *b, unsigned end, const uint16_t *quant,
+			 uint8_t *to, size_t stride);
+int baseline_idct2_plain(const int16_t *a, const int16_t *b, unsigned end, const uint16_t *quant,
+			 uint8_t *to, size_t stride);
+
 /* ---- rows ---- */
 
 struct baseline_span { /* first ... end - 1 */
@@ -186,6 +199,8 @@ struct baseline_plane {
 	size_t stride; /* there is one row above, the last one of the MCU row before */
 	struct baseline_span across, down; /* samples wanted, of the whole picture */
 	uint32_t width, height;            /* of the whole picture */
+	uint32_t side;                     /* of a block: 8, or 4, 2, 1 in a smaller picture */
+	uint32_t block_width;              /* columns that it takes: side, or twice that */
 };
 
 struct baseline {
@@ -194,6 +209,10 @@ struct baseline {
 	const uint8_t *data;
 	size_t size;
 	struct baseline_head head;
+	unsigned shift;         /* sides are halved so often */
+	uint32_t height, width; /* of the picture then */
+	bool is_half, is_low;   /* chroma has half the columns, half the rows of that */
+	unsigned detailed;      /* blocks of a MCU that need more than their first coefficient */
 	struct picture_box box;
 
 	/* where the scan is */
@@ -220,6 +239,9 @@ struct baseline {
 void baseline_rows_start(struct baseline *baseline);
 /* Decodes the MCU row baseline->mcu_row into the planes. 0 or BASELINE_E_DAMAGED. */
 int baseline_rows_decode(struct baseline *baseline);
+/* Both MCUs' blocks to samples of a smaller picture; x is the first one's column, counted from the
+ * first one wanted. 0 or BASELINE_E_DAMAGED. */
+int baseline_scaled_samples(const struct baseline *baseline, uint32_t x);
 /* Pixels of rows y ... end - 1, all within what was decoded last, as a band. */
 void baseline_band_make(const struct baseline *baseline, uint32_t end, struct decode_band *ret);
 

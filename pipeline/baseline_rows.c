@@ -130,13 +130,14 @@ static unsigned rows_wanted(const struct baseline *baseline, uint32_t x)
 		const struct baseline_plane *plane = &baseline->plane[c];
 
 		for (uint32_t j = 0; j < component->down; j++) {
-			uint32_t row = 8 * (baseline->mcu_row * component->down + j);
+			uint32_t row = plane->side * (baseline->mcu_row * component->down + j);
 
 			for (uint32_t i = 0; i < component->across; i++, bit++) {
-				uint32_t column = 8 * (x * component->across + i);
+				uint32_t wide = plane->block_width;
+				uint32_t column = wide * (x * component->across + i);
 
-				if (rows_overlap(&plane->down, row, 8) &&
-				    rows_overlap(&plane->across, column, 8))
+				if (rows_overlap(&plane->down, row, plane->side) &&
+				    rows_overlap(&plane->across, column, wide))
 					wanted |= 1u << bit;
 			}
 		}
@@ -205,13 +206,16 @@ static int rows_columns(struct baseline *baseline, uint32_t x)
 
 		if (x + i >= baseline->columns.end) {
 			for (unsigned block = 0; block < BASELINE_BLOCKS; block++)
-				baseline->mcu[i].end[block] = 0;
+				baseline->mcu[i].end[block] = baseline->mcu[i].coef[block][0] = 0;
 			continue;
 		}
-		r = rows_mcu(baseline, rows_wanted(baseline, x + i), &baseline->mcu[i]);
+		r = rows_mcu(baseline, rows_wanted(baseline, x + i) & baseline->detailed,
+			     &baseline->mcu[i]);
 		if (r != 0)
 			return r;
 	}
+	if (baseline->shift > 0)
+		return baseline_scaled_samples(baseline, x - baseline->columns.first);
 	return rows_samples(baseline, x - baseline->columns.first);
 }
 
@@ -220,7 +224,7 @@ static bool rows_is_inner(const struct baseline *baseline)
 {
 	for (unsigned c = 0; c < baseline->head.n_components; c++) {
 		const struct baseline_span *down = &baseline->plane[c].down;
-		uint32_t rows = baseline->head.component[c].down * 8u;
+		uint32_t rows = baseline->head.component[c].down * baseline->plane[c].side;
 
 		if (down->first > baseline->mcu_row * rows ||
 		    down->end < (baseline->mcu_row + 1) * rows)

@@ -4,8 +4,8 @@
  * Bytes that claim to be a JPEG, through the quick decoder with every set of kernels and through
  * libjpeg-turbo. The quick decoder may leave a file to the other, from the head or later; if it gives
  * all rows of the part, libjpeg-turbo must take the file, too, and have the same pixels there, with
- * or without warnings. The first four bytes of the input choose the part, the rest is the file.
- * Pictures of many pixels are left out: they are slow and nothing else.
+ * or without warnings. The first four bytes of the input choose the part, the fifth one the scale, the
+ * rest is the file. Pictures of many pixels are left out: they are slow and nothing else.
  */
 
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 #include "tests/pipeline/jpeg_oracle.h"
 
 #define FUZZ_PIXELS (1 << 18)
-#define FUZZ_CHOICE 4
+#define FUZZ_CHOICE 5
 #define FUZZ_KERNELS 2
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -83,11 +83,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (size < FUZZ_CHOICE)
 		return 0;
 	fuzz_init();
+	fuzz_picture.shift = data[FUZZ_CHOICE - 1] & 3;
 	size -= FUZZ_CHOICE;
 	for (unsigned i = 0; i < FUZZ_KERNELS; i++) {
 		if (baseline_open(fuzz_baseline[i], file, size, &height, &width) != 0 ||
-		    (uint64_t)height * width > FUZZ_PIXELS)
+		    (uint64_t)height * width > FUZZ_PIXELS ||
+		    baseline_reduce(fuzz_baseline[i], fuzz_picture.shift) != 0)
 			return 0;
+		height = fuzz_baseline[i]->height;
+		width = fuzz_baseline[i]->width;
 		fuzz_span(data[0], data[1], height, &box.top, &box.height);
 		fuzz_span(data[2], data[3], width, &box.left, &box.width);
 		came[i] = fuzz_decode(fuzz_baseline[i], &box, rgb[i]);

@@ -66,7 +66,7 @@ static void oracle_begin(struct jpeg_decompress_struct *jpeg, struct oracle_hand
 
 static void oracle_rows(struct jpeg_decompress_struct *jpeg, struct oracle_picture *picture)
 {
-	size_t stride = (size_t)jpeg->image_width * 3, room = stride * jpeg->image_height;
+	size_t stride = (size_t)jpeg->output_width * 3, room = stride * jpeg->output_height;
 
 	if (room > picture->room) {
 		free(picture->rgb);
@@ -75,8 +75,8 @@ static void oracle_rows(struct jpeg_decompress_struct *jpeg, struct oracle_pictu
 		if (!picture->rgb)
 			abort();
 	}
-	picture->height = jpeg->image_height;
-	picture->width = jpeg->image_width;
+	picture->height = jpeg->output_height;
+	picture->width = jpeg->output_width;
 	while (jpeg->output_scanline < jpeg->output_height) {
 		JSAMPROW row = picture->rgb + jpeg->output_scanline * stride;
 
@@ -104,6 +104,8 @@ int oracle_decode(const uint8_t *data, size_t size, uint64_t most, struct oracle
 	jpeg.out_color_space = JCS_RGB;
 	jpeg.dct_method = JDCT_ISLOW;
 	jpeg.do_fancy_upsampling = TRUE;
+	jpeg.scale_num = 8u >> picture->shift;
+	jpeg.scale_denom = 8;
 	jpeg_start_decompress(&jpeg);
 	oracle_rows(&jpeg, picture);
 	jpeg_finish_decompress(&jpeg);

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 struct oracle_picture { /* all zero at the start; the decoder makes room and keeps it */
+	unsigned shift; /* the caller's: sides are halved so often */
 	uint32_t height, width;
 	uint8_t *rgb; /* three bytes a pixel */
 	size_t room;
