@@ -233,6 +233,8 @@ int oa_fd(struct oa_stream *stream);
 /* Resume token: what oa_next() has returned so far counts as delivered. *size: in room at data, out
  * bytes written, or needed with -ENOBUFS. */
 int oa_state(struct oa_stream *stream, void *data, size_t *size);
+/* The same of the beginning of an epoch, whatever was delivered: to leave an epoch in the middle. */
+int oa_state_epoch(struct oa_stream *stream, uint64_t epoch, void *data, size_t *size);
 void oa_stream_stats(struct oa_stream *stream, struct oa_stats *ret);
 const char *oa_error_text(const struct oa_stream *stream); /* of the last failed call; never NULL */
 const char *oa_error_name(int code);                       /* "OA_E_TIMEOUT", or strerror's text */

@@ -39,15 +39,18 @@ static uint64_t progress_count(const struct oa_stream *stream)
 	       stream->progress.n_tail;
 }
 
-/* An epoch's need, from nothing delivered on. */
-static void progress_fill_need(const struct oa_stream *stream, uint64_t *need)
+void progress_need_all(const struct oa_stream *stream, uint64_t *need)
 {
-	if (stream->is_fixed || stream->is_logged)
-		return;
 	if (stream->part.bits)
 		population_need(&stream->deal, stream->part.bits, need);
 	else
 		bits_fill(need, stream->deal.grains);
+}
+
+static void progress_fill_need(const struct oa_stream *stream, uint64_t *need)
+{
+	if (!stream->is_fixed && !stream->is_logged)
+		progress_need_all(stream, need);
 }
 
 uint64_t progress_left(const struct oa_stream *stream)

@@ -227,6 +227,16 @@ static int progress_log_token(struct oa_stream *stream, struct snapshot *snapsho
 	return 0;
 }
 
+static int progress_write_token(const struct token *token, void **ret, size_t *ret_size)
+{
+	*ret_size = token_size(token);
+	*ret = malloc(*ret_size);
+	if (!*ret)
+		return -ENOMEM;
+	token_write(token, *ret, *ret_size);
+	return 0;
+}
+
 int progress_token(struct oa_stream *stream, void **ret, size_t *ret_size)
 {
 	return progress_token_as_of(stream, NULL, ret, ret_size);
@@ -265,12 +275,35 @@ int progress_token_as_of(struct oa_stream *stream, const struct progress_mark *m
 	token.need = snapshot.need;
 	token.tail = snapshot.tail;
 	token.n_tail = snapshot.n_tail;
-	*ret_size = token_size(&token);
-	*ret = malloc(*ret_size);
-	if (!*ret)
+	return progress_write_token(&token, ret, ret_size);
+}
+
+/* Of an epoch from its beginning on. Ranks under the carousel begin a log of their own with it, and
+ * must all have the same token: what each of them has seen is left out. */
+static int progress_epoch_token(const struct oa_stream *stream, uint64_t epoch, void **ret,
+				size_t *ret_size)
+{
+	_cleanup_free_ uint64_t *need = calloc(progress_words(stream), sizeof(*need));
+	const struct progress *progress = &stream->progress;
+	struct token token = {
+	    .n = stream->deal.n,
+	    .grain = stream->deal.grain,
+	    .order = stream->order,
+	    .seed = stream->is_fixed ? stream->seed : progress->seed,
+	    .epoch = epoch,
+	    .epochs = stream->epochs,
+	    .n_laps = stream->is_fixed || stream->is_logged ? 0 : progress->n_laps,
+	    .need = need,
+	};
+
+	if (!need)
 		return -ENOMEM;
-	token_write(&token, *ret, *ret_size);
-	return 0;
+	if (!stream->is_fixed)
+		progress_need_all(stream, need);
+	memcpy(token.dataset, stream->dataset, sizeof(token.dataset));
+	memcpy(token.sampler, stream->sampler.hash, sizeof(token.sampler));
+	memcpy(token.laps, progress->laps, sizeof(token.laps));
+	return progress_write_token(&token, ret, ret_size);
 }
 
 int progress_copy_token(const void *token, size_t token_size, void *data, size_t *size)
@@ -284,7 +317,19 @@ int progress_copy_token(const void *token, size_t token_size, void *data, size_t
 	return 0;
 }
 
-int oa_state(struct oa_stream *stream, void *data, size_t *size)
+static int state_epoch(struct oa_stream *stream, uint64_t epoch, void **ret, size_t *ret_size)
+{
+	if (stream->epochs > 0 && epoch > stream->epochs)
+		return stream_error(stream, OA_E_INVALID,
+				    "oa_state_epoch(): epoch is %llu, the stream ends before epoch "
+				    "%llu (they are numbered from 0)",
+				    (unsigned long long)epoch, (unsigned long long)stream->epochs);
+	return progress_epoch_token(stream, epoch, ret, ret_size);
+}
+
+/* epoch NULL: of now. */
+static int state_make(struct oa_stream *stream, const uint64_t *epoch, const char *call, void *data,
+		      size_t *size)
 {
 	_cleanup_free_ void *token = NULL;
 	size_t token_size = 0;
@@ -295,10 +340,21 @@ int oa_state(struct oa_stream *stream, void *data, size_t *size)
 	if (!guard_is_ours(&stream->guard))
 		return OA_E_FORKED;
 	pthread_mutex_lock(&stream->lock);
-	r = progress_token(stream, &token, &token_size);
+	r = epoch ? state_epoch(stream, *epoch, &token, &token_size)
+		  : progress_token(stream, &token, &token_size);
 	record_flush(stream);
-	if (r)
-		stream_error(stream, r, "oa_state(): %s", oa_error_name(r));
+	if (r < 0)
+		stream_error(stream, r, "%s(): %s", call, oa_error_name(r));
 	pthread_mutex_unlock(&stream->lock);
 	return r ? r : progress_copy_token(token, token_size, data, size);
+}
+
+int oa_state(struct oa_stream *stream, void *data, size_t *size)
+{
+	return state_make(stream, NULL, "oa_state", data, size);
+}
+
+int oa_state_epoch(struct oa_stream *stream, uint64_t epoch, void *data, size_t *size)
+{
+	return state_make(stream, &epoch, "oa_state_epoch", data, size);
 }

@@ -267,6 +267,8 @@ int progress_init(struct oa_stream *stream, const struct token *token); /* token
 void progress_fini(struct progress *progress);
 /* A tail hand was taken: its samples are not in the tail any more. */
 void progress_take_tail(struct progress *progress, const int64_t *ids, uint32_t count);
+/* An epoch's need, from nothing delivered on. */
+void progress_need_all(const struct oa_stream *stream, uint64_t *need);
 /* Words of need. */
 size_t progress_words(const struct oa_stream *stream);
 /* Which samples an epoch has. */

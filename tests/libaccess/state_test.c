@@ -288,6 +288,50 @@ START_TEST(begun_grains_are_in_the_tail)
 }
 END_TEST
 
+static uint64_t take_one(struct run *run, uint64_t *seen_epoch)
+{
+	struct oa_batch_info info = {.size = sizeof(info)};
+	struct oa_batch *batch;
+
+	ck_assert_int_eq(oa_next(run->stream, 60000, &batch), 0);
+	oa_batch_info(batch, &info);
+	*seen_epoch = info.epoch;
+	for (uint32_t k = 0; k < info.count; k++)
+		ck_assert_uint_eq(run->seen[info.epoch * run->c->n + (uint64_t)info.ids[k]]++, 0);
+	oa_release(batch);
+	return info.step;
+}
+
+/* An epoch that is left in the middle: the next one is whole. */
+START_TEST(epochs_are_left)
+{
+	const struct state_case *c = &cases[_i];
+	uint64_t delivered = 0, epoch = 0;
+	struct run run;
+	size_t size = 0;
+
+	start(&run, c);
+	take_one(&run, &epoch);
+	take_one(&run, &epoch);
+	ck_assert_uint_eq(epoch, 0);
+	ck_assert_int_eq(oa_state_epoch(run.stream, 1, NULL, &size), -ENOBUFS);
+	run.token = malloc(size);
+	run.token_size = size;
+	ck_assert_int_eq(oa_state_epoch(run.stream, EPOCHS + 1, run.token, &size), OA_E_INVALID);
+	ck_assert_ptr_nonnull(strstr(oa_error_text(run.stream), "epoch is 3"));
+	ck_assert_int_eq(oa_state_epoch(run.stream, 1, run.token, &size), 0);
+	oa_close(run.stream);
+	resume(&run);
+	ck_assert_uint_eq(take_one(&run, &epoch), 0);
+	ck_assert_uint_eq(epoch, 1);
+	ck_assert_int_eq(take(&run, 1000, &delivered, &epoch), OA_E_END);
+	oa_close(run.stream);
+	for (uint64_t id = 0; id < c->n; id++) /* the first epoch's rest is nobody's */
+		run.seen[id] = 1;
+	finish(&run);
+}
+END_TEST
+
 START_TEST(foreign_and_damaged_tokens_are_refused)
 {
 	struct oa_error error = {.size = sizeof(error)};
@@ -321,6 +365,7 @@ static void add(TCase *tcase)
 	tcase_add_loop_test(tcase, token_is_right_at_every_cut, 0, BASE_ARRAY_LEN(cases));
 	tcase_add_loop_test(tcase, jobs_go_on_from_tokens, 0, BASE_ARRAY_LEN(cases));
 	tcase_add_loop_test(tcase, jobs_go_on_after_a_loss, 0, BASE_ARRAY_LEN(cases));
+	tcase_add_loop_test(tcase, epochs_are_left, 0, BASE_ARRAY_LEN(cases));
 	tcase_add_test(tcase, begun_grains_are_in_the_tail);
 	tcase_add_test(tcase, foreign_and_damaged_tokens_are_refused);
 }
