@@ -196,11 +196,12 @@ static void pixels_decoded_float(struct pixels *p, unsigned i)
 	/* the random crop: a place within the picture */
 	size_t at = i * 7 % 32 * stride + i * 13 % 32 + 64;
 	struct pipeline_error error;
-	struct picture_box box;
+	const struct decode_about about = {.height = 224, .width = 224};
+	struct engine_need need;
 	struct decode_band band = {.stride = stride, .rows = 224};
 
-	if (engine_fused.begin(program->program, program->scratch, &key, 224, 224, pixels_slot(p),
-			       &box, &error) != 0)
+	if (engine_fused.begin(program->program, program->scratch, &key, &about, pixels_slot(p),
+			       &need, &error) != 0)
 		pixels_die(error.text);
 	for (unsigned c = 0; c < 3; c++)
 		band.plane[c] = p->planes + c * stride * PIXELS_SIDE + at;
@@ -280,20 +281,31 @@ static void pixels_compile(struct pixels *p, unsigned i, const char *text)
 		pixels_die("a pipeline does not compile");
 }
 
+static void pixels_find_box(struct pixels *p, unsigned i, unsigned which, struct picture_box *ret)
+{
+	const struct pipeline_key key = pixels_key(i);
+	struct decode_about about;
+	struct pipeline_error error;
+	struct engine_need need;
+
+	decode_tell(p->decode, &about);
+	if (engine_fused.begin(p->program[which].program, p->program[which].scratch, &key, &about,
+			       p->slots, &need, &error) != 0)
+		pixels_die(error.text);
+	*ret = need.box;
+}
+
 static void pixels_find_boxes(struct pixels *p)
 {
 	for (unsigned i = 0; i < p->n; i++) {
 		struct pixels_file *file = &p->files[i];
-		const struct pipeline_key key = pixels_key(i);
 		struct pipeline_error error;
 		uint32_t height, width;
 
 		if (decode_open(p->decode, file->data, file->size, &height, &width, &error) != 0)
 			pixels_die(error.text);
-		engine_fused.begin(p->program[0].program, p->program[0].scratch, &key, height,
-				   width, p->slots, &file->train, &error);
-		engine_fused.begin(p->program[1].program, p->program[1].scratch, &key, height,
-				   width, p->slots, &file->eval, &error);
+		pixels_find_box(p, i, PIXELS_TRAIN, &file->train);
+		pixels_find_box(p, i, PIXELS_EVAL, &file->eval);
 		decode_close(p->decode);
 	}
 }

@@ -121,7 +121,8 @@ bool compare_can_meet(const struct pipeline *a, const struct pipeline *b)
 
 /* ---- words ---- */
 
-/* Adds the parameters that differ: "scale and size differ". */
+/* Adds the parameters that differ: "scale and size differ". One may stand in one text alone, where
+ * the other has its default. */
 static void compare_params(const struct json_in *a, const struct json_in *b, FILE *out)
 {
 	const struct json_in *value;
@@ -129,9 +130,12 @@ static void compare_params(const struct json_in *a, const struct json_in *b, FIL
 	unsigned n = 0;
 
 	while ((value = json_in_next(a, &key))) {
-		if (compare_same(value, json_in_member(b, key)))
-			continue;
-		fprintf(out, "%s%s", n++ ? " and " : "", key);
+		if (!compare_same(value, json_in_member(b, key)))
+			fprintf(out, "%s%s", n++ ? " and " : "", key);
+	}
+	for (key = NULL; json_in_next(b, &key);) {
+		if (!json_in_member(a, key))
+			fprintf(out, "%s%s", n++ ? " and " : "", key);
 	}
 	fputs(n == 1 ? " differs" : " differ", out);
 }

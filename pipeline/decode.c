@@ -12,6 +12,8 @@
  * decode can judge, say); the next start goes the next way. The last way never says so. A file that
  * the quick way takes is not opened by its format until that is needed.
  *
+ * A smaller picture (decode_reduce) is the format's own, or the quick way's; all else works on it as on any.
+ *
  * Where EXIF is asked for and turns the picture, the bands of a box are collected into the turned
  * part (decode_turn.h), and bands of that are given.
  */
@@ -44,6 +46,7 @@ struct decode {
 	bool by_exif;
 	unsigned orientation;   /* EXIF_UPRIGHT: the picture is as the file has it */
 	uint32_t height, width; /* in the file */
+	unsigned shift;         /* their halves, so often */
 	struct picture_buffer turned;
 	/* bands */
 	enum decode_way way;
@@ -215,6 +218,8 @@ static int decode_open_file(struct decode *decode, const void *data, size_t size
 	decode->current = decode->state[i];
 	decode->data = data;
 	decode->size = size;
+	if (decode->format->reduce)
+		decode->format->reduce(decode->current, 0);
 	decode->is_fresh = false;
 	decode->way = DECODE_QUICK;
 	if (decode->format == &decode_jpeg && !decode->by_library &&
@@ -231,6 +236,7 @@ int decode_open(struct decode *decode, const void *data, size_t size, uint32_t *
 	int r = decode_open_file(decode, data, size, &decode->height, &decode->width, ret_error);
 	bool exchanges;
 
+	decode->shift = 0;
 	if (r != 0)
 		return r;
 	decode->orientation = decode->by_exif ? exif_orientation(data, size) : EXIF_UPRIGHT;
@@ -238,6 +244,35 @@ int decode_open(struct decode *decode, const void *data, size_t size, uint32_t *
 	*ret_height = exchanges ? decode->width : decode->height;
 	*ret_width = exchanges ? decode->height : decode->width;
 	return 0;
+}
+
+void decode_tell(const struct decode *decode, struct decode_about *ret)
+{
+	const bool exchanges = decode_turn_exchanges(decode->orientation);
+
+	ret->height = exchanges ? decode->width : decode->height;
+	ret->width = exchanges ? decode->height : decode->width;
+	ret->can_reduce = decode->format->reduce;
+	decode_turn_ends(decode->orientation, &ret->is_upside_down, &ret->is_mirrored);
+}
+
+void decode_reduce(struct decode *decode, unsigned shift)
+{
+	decode->shift = shift;
+	if (decode->format->reduce)
+		decode->format->reduce(decode->current, shift);
+	if (decode->way == DECODE_QUICK && baseline_reduce(decode->quick, shift) != 0)
+		decode->way = DECODE_BY_ROWS;
+}
+
+/* The box of the picture in the file that becomes box. */
+static void decode_box_in_file(const struct decode *decode, const struct picture_box *box,
+			       struct picture_box *ret)
+{
+	const uint32_t round = (1u << decode->shift) - 1;
+
+	decode_turn_box(decode->orientation, (decode->height + round) >> decode->shift,
+			(decode->width + round) >> decode->shift, box, ret);
 }
 
 /* Has the format read the head, if it did not or has read on since. It is about to be used. */
@@ -311,7 +346,7 @@ int decode_part(struct decode *decode, const struct picture_box *box, struct pic
 
 	if (decode->orientation == EXIF_UPRIGHT)
 		return decode_part_file(decode, box, buffer, ret, ret_error);
-	decode_turn_box(decode->orientation, decode->height, decode->width, box, &in_file);
+	decode_box_in_file(decode, box, &in_file);
 	r = decode_part_file(decode, &in_file, &decode->buffer, &part, ret_error);
 	return r == 0 ? decode_turn(decode, &part, buffer, ret, ret_error) : r;
 }
@@ -409,7 +444,7 @@ int decode_band_start(struct decode *decode, const struct picture_box *box,
 
 	if (decode->orientation == EXIF_UPRIGHT)
 		return decode_start_file(decode, box, ret_error);
-	decode_turn_box(decode->orientation, decode->height, decode->width, box, &in_file);
+	decode_box_in_file(decode, box, &in_file);
 	r = decode_make(&decode->turned, box->height, box->width, &turned, ret_error);
 	if (r != 0)
 		return r;

@@ -30,6 +30,25 @@ void decode_close(struct decode *decode);
 int decode_open(struct decode *decode, const void *data, size_t size, uint32_t *ret_height,
 		uint32_t *ret_width, struct pipeline_error *ret_error);
 
+/* ---- smaller pictures ---- */
+
+#define DECODE_MAX_SHIFT 3
+
+struct decode_about { /* an open picture, before its pixels */
+	uint32_t height, width;
+	bool can_reduce;     /* decode_reduce may be called */
+	bool is_upside_down; /* its first row is the file's last row, or column */
+	bool is_mirrored;    /* its first column is the file's last column, or row */
+};
+void decode_tell(const struct decode *decode, struct decode_about *ret);
+
+/* From now on until the next open, boxes and pixels are those of the picture with its sides halved
+ * shift times (at most DECODE_MAX_SHIFT), rounded up, as libjpeg-turbo decodes it at that scale. May be
+ * called again, but not between decode_band_start and the last row. */
+void decode_reduce(struct decode *decode, unsigned shift);
+
+/* ---- pixels ---- */
+
 /* The whole picture into buffer. 0, or PIPELINE_E_BAD with *ret_error. */
 int decode_whole(struct decode *decode, struct picture_buffer *buffer, struct picture *ret,
 		 struct pipeline_error *ret_error);

@@ -18,6 +18,9 @@ struct decode_format {
 	 * Refuses more than OP_MAX_PIXELS, and no pixels. */
 	int (*open)(void *state, const uint8_t *data, size_t size, uint32_t *ret_height,
 		    uint32_t *ret_width, struct pipeline_error *ret_error);
+	/* As decode_reduce; called before each open and between open and the others. NULL: it
+	 * cannot. */
+	void (*reduce)(void *state, unsigned shift);
 	int (*whole)(void *state, struct picture_buffer *buffer, struct picture *ret,
 		     struct pipeline_error *ret_error);
 	/* As decode_part; NULL: cut from the whole picture. */

@@ -22,6 +22,9 @@
  * A progressive picture without all its scans is smoothed across blocks; of it parts are cut from
  * the whole.
  *
+ * Smaller pictures are decoded whole, whatever part is wanted: libjpeg-turbo's ways past columns and
+ * rows are for its own size.
+ *
  * Rows: the same, eight at a time. Where the tail is unclear the rows are taken back
  * (DECODE_E_AGAIN), and decode.c asks for the part.
  *
@@ -66,6 +69,7 @@ struct decode_jpeg {
 	bool is_over;      /* it did: its picture is whole */
 	const uint8_t *data;
 	size_t size;
+	unsigned shift;                   /* of the sides: how often they are halved */
 	struct pipeline_error *ret_error; /* of the call under way */
 	/* rows_start and rows_next */
 	struct picture_buffer rows;
@@ -252,6 +256,11 @@ static int decode_jpeg_open(void *state, const uint8_t *data, size_t size, uint3
 	return 0;
 }
 
+static void decode_jpeg_reduce(void *state, unsigned shift)
+{
+	((struct decode_jpeg *)state)->shift = shift;
+}
+
 /* ---- pixels ---- */
 
 static inline uint32_t decode_jpeg_times(uint32_t a, uint32_t b)
@@ -295,6 +304,20 @@ static int decode_jpeg_no_room(struct decode_jpeg *decode, int r)
 			   decode->jpeg.image_height);
 }
 
+/* A side of the picture that comes out. */
+static uint32_t decode_jpeg_side(const struct decode_jpeg *decode, uint32_t side)
+{
+	return (side + (1u << decode->shift) - 1) >> decode->shift;
+}
+
+/* May longjmp. */
+static void decode_jpeg_begin(struct decode_jpeg *decode)
+{
+	decode->jpeg.scale_num = 8u >> decode->shift;
+	decode->jpeg.scale_denom = 8;
+	jpeg_start_decompress(&decode->jpeg);
+}
+
 static int decode_jpeg_whole(void *state, struct picture_buffer *buffer, struct picture *ret,
 			     struct pipeline_error *ret_error)
 {
@@ -303,14 +326,15 @@ static int decode_jpeg_whole(void *state, struct picture_buffer *buffer, struct 
 	int r;
 
 	decode->ret_error = ret_error;
-	r = picture_make(buffer, jpeg->image_height, jpeg->image_width, ret);
+	r = picture_make(buffer, decode_jpeg_side(decode, jpeg->image_height),
+			 decode_jpeg_side(decode, jpeg->image_width), ret);
 	if (r != 0)
 		return decode_jpeg_no_room(decode, r);
 	if (setjmp(decode->escape)) {
 		decode_jpeg_unmake(decode);
 		return decode->is_over ? 0 : PIPELINE_E_BAD;
 	}
-	jpeg_start_decompress(jpeg);
+	decode_jpeg_begin(decode);
 	decode_jpeg_rows(decode, ret, jpeg->output_height);
 	decode->has_all_rows = true;
 	jpeg_finish_decompress(jpeg);
@@ -352,8 +376,8 @@ static bool decode_jpeg_can_part(const struct decode_jpeg *decode, const struct 
 
 	if (jpeg->num_components == 4)
 		return false;
-	return (uint64_t)box->height * box->width <
-	       (uint64_t)jpeg->image_height * jpeg->image_width;
+	return decode->shift == 0 && (uint64_t)box->height * box->width <
+					 (uint64_t)jpeg->image_height * jpeg->image_width;
 }
 
 /* Does libjpeg smooth blocks? It does where a progressive picture lacks scans, and then looks at
@@ -398,7 +422,7 @@ static int decode_jpeg_try_part(struct decode_jpeg *decode, const struct picture
 		decode_jpeg_unmake(decode);
 		return PIPELINE_E_BAD;
 	}
-	jpeg_start_decompress(&decode->jpeg);
+	decode_jpeg_begin(decode);
 	if (decode_jpeg_is_smoothed(decode))
 		return DECODE_E_AGAIN;
 	decode_jpeg_choose(decode, box, ret_outer);
@@ -464,7 +488,7 @@ static int decode_jpeg_go_to(struct decode_jpeg *decode, const struct picture_bo
 		decode_jpeg_unmake(decode);
 		return PIPELINE_E_BAD;
 	}
-	jpeg_start_decompress(&decode->jpeg);
+	decode_jpeg_begin(decode);
 	decode->outer = *box;
 	if (!decode_jpeg_can_part(decode, box))
 		return 0;
@@ -482,13 +506,14 @@ static int decode_jpeg_rows_start(void *state, const struct picture_box *box,
 {
 	struct decode_jpeg *decode = state;
 	const struct jpeg_decompress_struct *jpeg = &decode->jpeg;
+	const uint32_t width = decode_jpeg_side(decode, jpeg->image_width);
 	int r;
 
 	decode->ret_error = ret_error;
-	if (jpeg->num_components == 4 &&
-	    (box->width != jpeg->image_width || box->height != jpeg->image_height))
+	if ((jpeg->num_components == 4 || decode->shift > 0) &&
+	    (box->width != width || box->height != decode_jpeg_side(decode, jpeg->image_height)))
 		return DECODE_E_AGAIN;
-	r = picture_make(&decode->rows, DECODE_ROWS, jpeg->image_width, &decode->band);
+	r = picture_make(&decode->rows, DECODE_ROWS, width, &decode->band);
 	if (r != 0)
 		return decode_jpeg_no_room(decode, r);
 	decode->inner = *box;
@@ -545,6 +570,7 @@ const struct decode_format decode_jpeg = {
     .state_size = sizeof(struct decode_jpeg),
     .probe = decode_jpeg_probe,
     .open = decode_jpeg_open,
+    .reduce = decode_jpeg_reduce,
     .whole = decode_jpeg_whole,
     .part = decode_jpeg_part,
     .rows_start = decode_jpeg_rows_start,

@@ -18,6 +18,15 @@ static const struct turn_kind {
     [5] = {false, false}, [6] = {false, true}, [7] = {true, true}, [8] = {true, false},
 };
 
+void decode_turn_ends(unsigned orientation, bool *ret_upside_down, bool *ret_mirrored)
+{
+	const struct turn_kind *kind = &decode_turn_kinds[orientation];
+	const bool exchanges = decode_turn_exchanges(orientation);
+
+	*ret_upside_down = exchanges ? kind->across : kind->down;
+	*ret_mirrored = exchanges ? kind->down : kind->across;
+}
+
 void decode_turn_box(unsigned orientation, uint32_t height, uint32_t width,
 		     const struct picture_box *box, struct picture_box *ret)
 {

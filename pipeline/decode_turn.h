@@ -12,6 +12,9 @@ static inline bool decode_turn_exchanges(unsigned orientation)
 	return orientation >= 5;
 }
 
+/* Is the turned picture's first row the file's last row, or column? Its first column? */
+void decode_turn_ends(unsigned orientation, bool *ret_upside_down, bool *ret_mirrored);
+
 /* The part of a file's picture, height x width, that becomes box of the turned one. */
 void decode_turn_box(unsigned orientation, uint32_t height, uint32_t width,
 		     const struct picture_box *box, struct picture_box *ret);

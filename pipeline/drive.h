@@ -12,8 +12,8 @@ struct drive_part {
 	struct engine_scratch *scratch;
 	void *out; /* the image's field */
 	/* drive_sample's own */
-	struct picture_box box; /* what it needs of the picture */
-	uint32_t fed;           /* rows of that */
+	struct engine_need need;
+	uint32_t fed; /* rows of that */
 };
 
 /* As pipeline_run_sample, for n >= 1 parts: bad for one is bad for all. */

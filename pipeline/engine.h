@@ -22,6 +22,11 @@
 struct engine_program; /* each engine's own; it begins as it likes */
 struct engine_scratch;
 
+struct engine_need {            /* of a picture */
+	unsigned shift;         /* its sides halved so often (decode_reduce) */
+	struct picture_box box; /* rows and columns of that */
+};
+
 struct engine {
 	const char *name;
 	const char *pixels;
@@ -33,12 +38,12 @@ struct engine {
 	void (*scratch_free)(struct engine_scratch *scratch);
 
 	/* One picture, in three steps; NULL where an engine only does whole samples (run). Nothing
-	 * is allocated once pictures of these sizes were met. A picture's size and draws come
-	 * first; out is the image's field. *ret_box is what is to be fed. begin may be called again
-	 * in place of going on. 0, or PIPELINE_E_BAD with *ret_error. */
+	 * is allocated once pictures of these sizes were met. What is known of a picture and draws
+	 * come first; out is the image's field. *ret_need is what is to be fed. begin may be called
+	 * again in place of going on. 0, or PIPELINE_E_BAD with *ret_error. */
 	int (*begin)(const struct engine_program *program, struct engine_scratch *scratch,
-		     const struct pipeline_key *key, uint32_t height, uint32_t width, void *out,
-		     struct picture_box *ret_box, struct pipeline_error *ret_error);
+		     const struct pipeline_key *key, const struct decode_about *about, void *out,
+		     struct engine_need *ret_need, struct pipeline_error *ret_error);
 	/* The box's next rows. */
 	void (*feed)(struct engine_scratch *scratch, const struct decode_band *band);
 	/* After its last row: what is left to do. 0, or PIPELINE_E_BAD with *ret_error. */

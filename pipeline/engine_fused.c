@@ -66,16 +66,21 @@ static int engine_fused_scratch_new(const struct engine_program *program,
 
 static int engine_fused_begin(const struct engine_program *program,
 			      struct engine_scratch *engine_scratch, const struct pipeline_key *key,
-			      uint32_t height, uint32_t width, void *out,
-			      struct picture_box *ret_box, struct pipeline_error *ret_error)
+			      const struct decode_about *about, void *out,
+			      struct engine_need *ret_need, struct pipeline_error *ret_error)
 {
 	const struct steps *steps = (const struct steps *)program;
 	struct fused_scratch *scratch = (struct fused_scratch *)engine_scratch;
 	struct fuse_plan *plan = &scratch->plan;
+	struct reduce reduce;
 	int r = 0;
 
 	draw_init(&scratch->draw, key);
-	fuse_plan_make(steps->ops, steps->shape.pixel_ops, &scratch->draw, height, width, plan);
+	fuse_plan_make(steps->ops, steps->shape.pixel_ops, &scratch->draw, about->height,
+		       about->width, plan);
+	reduce_choose(steps->ops, &scratch->draw, about, &reduce);
+	if (reduce.shift > 0)
+		fuse_plan_reduce(plan, &reduce);
 	scratch->direct = plan->next == steps->shape.pixel_ops && !steps->shape.views;
 	scratch->out = out;
 	scratch->steps->at = 0;
@@ -87,8 +92,8 @@ static int engine_fused_begin(const struct engine_program *program,
 				    out, &scratch->picture);
 	if (r != 0)
 		return decode_fail(ret_error, (enum pipeline_fail)r, 0,
-				   "no room for %u x %u pixels", width, height);
-	*ret_box = scratch->rows.box;
+				   "no room for %u x %u pixels", about->width, about->height);
+	*ret_need = (struct engine_need){plan->shift, scratch->rows.box};
 	return 0;
 }
 
@@ -123,7 +128,8 @@ static int engine_fused_run(const struct engine_program *program, struct engine_
 			    const void *data, size_t size, const struct pipeline_key *key,
 			    void *out, struct pipeline_error *ret_error)
 {
-	struct drive_part part = {&engine_fused, program, scratch, out, {0, 0, 0, 0}, 0};
+	struct drive_part part = {
+	    .engine = &engine_fused, .program = program, .scratch = scratch, .out = out};
 
 	return drive_sample(((struct fused_scratch *)scratch)->steps->decode, &part, 1, data, size,
 			    key, ret_error);

@@ -37,6 +37,26 @@ static void engine_plain_scratch_free(struct engine_scratch *scratch)
 	steps_scratch_free((struct steps_scratch *)scratch);
 }
 
+/* The picture; the ops from *ret_next on are left. */
+static int engine_plain_decode(const struct steps *steps, struct steps_scratch *scratch,
+			       const struct draw *draw, struct picture *ret, unsigned *ret_next,
+			       struct pipeline_error *ret_error)
+{
+	struct decode_about about;
+	struct reduce reduce;
+	int r;
+
+	decode_tell(scratch->decode, &about);
+	reduce_choose(steps->ops, draw, &about, &reduce);
+	decode_reduce(scratch->decode, reduce.shift);
+	*ret_next = reduce.shift > 0 ? 2 : 1;
+	r = decode_whole(scratch->decode, &scratch->buffer[0], ret, ret_error);
+	if (r != 0 || reduce.shift == 0)
+		return r;
+	r = steps_reduced(scratch, &reduce, ret);
+	return r == 0 ? 0 : steps_fail(ret_error, &steps->ops->op[1], r);
+}
+
 static int engine_plain_run(const struct engine_program *program,
 			    struct engine_scratch *engine_scratch, const void *data, size_t size,
 			    const struct pipeline_key *key, void *out,
@@ -47,15 +67,16 @@ static int engine_plain_run(const struct engine_program *program,
 	struct picture picture;
 	struct draw draw;
 	uint32_t height, width;
+	unsigned next;
 	int r;
 
 	draw_init(&draw, key);
 	scratch->at = 0;
 	r = decode_open(scratch->decode, data, size, &height, &width, ret_error);
 	if (r == 0)
-		r = decode_whole(scratch->decode, &scratch->buffer[0], &picture, ret_error);
+		r = engine_plain_decode(steps, scratch, &draw, &picture, &next, ret_error);
 	if (r == 0)
-		r = steps_rest(steps, scratch, 1, &picture, &draw, out, ret_error);
+		r = steps_rest(steps, scratch, next, &picture, &draw, out, ret_error);
 	steps_trim(scratch);
 	return r;
 }

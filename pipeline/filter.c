@@ -8,7 +8,8 @@
  * their sum, and rounded (half away from zero) to 22 bits of fraction. Each step is done in the
  * order of Pillow's, since the last bit of a weight decides a pixel now and then. Nearest takes one
  * pixel with weight 1; its position is added up step by step, as there, so that rounding adds up
- * alike.
+ * alike. A cut moves the centres and shortens the scale, as Pillow's box does; without one nothing but
+ * zeros is added.
  *
  * Training crops come in hundreds of sizes, so tables are kept: a hashed slot each, the newer one
  * wins. A table above FILTER_KEEP bytes (a huge picture) goes to one slot of its own, so that what
@@ -82,6 +83,12 @@ static double filter_reach(enum filter_id id, double scale)
 	return filter_support[id] * BASE_MAX(scale, 1.0);
 }
 
+/* Input pixels to an output pixel. */
+static double filter_scale(const struct filter_table *table)
+{
+	return (table->in - (table->cut.front + table->cut.back) / 8.0) / table->out;
+}
+
 static void filter_fill_nearest(const struct filter_table *table)
 {
 	double scale = (double)table->in / table->out, at = scale * 0.5;
@@ -107,7 +114,8 @@ static inline __attribute__((always_inline)) void filter_fill_one(const struct f
 								  double reach,
 								  double (*at)(double))
 {
-	double center = (x + 0.5) * scale, shrink = 1.0 / BASE_MAX(scale, 1.0), sum = 0.0;
+	double center = table->cut.front / 8.0 + (x + 0.5) * scale,
+	       shrink = 1.0 / BASE_MAX(scale, 1.0), sum = 0.0;
 	double low = center - reach + 0.5, high = center + reach + 0.5;
 	uint32_t first = low < 0 ? 0 : (uint32_t)low;
 	uint32_t end = high > table->in ? table->in : (uint32_t)high;
@@ -132,7 +140,7 @@ static inline __attribute__((always_inline)) void filter_fill_one(const struct f
 #define FILTER_FILL(name)                                                       \
 	static void filter_fill_##name(const struct filter_table *table)        \
 	{                                                                       \
-		double scale = (double)table->in / table->out;                  \
+		double scale = filter_scale(table);                             \
 		double reach = filter_reach(table->id, scale);                  \
                                                                                 \
 		for (uint32_t x = 0; x < table->out; x++)                       \
@@ -166,9 +174,10 @@ static bool filter_reserve(struct filter_table *table)
 }
 
 static bool filter_is(const struct filter_table *table, enum filter_id id, uint32_t in,
-		      uint32_t out)
+		      uint32_t out, struct filter_cut cut)
 {
-	return table->in == in && table->out == out && table->id == id;
+	return table->in == in && table->out == out && table->id == id &&
+	       table->cut.front == cut.front && table->cut.back == cut.back;
 }
 
 uint32_t filter_taps(enum filter_id id, uint32_t in, uint32_t out)
@@ -180,6 +189,12 @@ uint32_t filter_taps(enum filter_id id, uint32_t in, uint32_t out)
 
 bool filter_make(struct filter_table *table, enum filter_id id, uint32_t in, uint32_t out)
 {
+	return filter_make_cut(table, id, in, out, (struct filter_cut){0, 0});
+}
+
+bool filter_make_cut(struct filter_table *table, enum filter_id id, uint32_t in, uint32_t out,
+		     struct filter_cut cut)
+{
 	static void (*const fill[])(const struct filter_table *table) = {
 	    [FILTER_NEAREST] = filter_fill_nearest,   [FILTER_BOX] = filter_fill_box,
 	    [FILTER_BILINEAR] = filter_fill_bilinear, [FILTER_HAMMING] = filter_fill_hamming,
@@ -189,6 +204,7 @@ bool filter_make(struct filter_table *table, enum filter_id id, uint32_t in, uin
 	table->id = id;
 	table->in = in;
 	table->out = out;
+	table->cut = cut;
 	table->taps = filter_taps(id, in, out);
 	if (!filter_reserve(table)) {
 		table->in = table->out = 0;
@@ -205,16 +221,17 @@ void filter_fini(struct filter_table *table)
 }
 
 const struct filter_table *filter_get(struct filter_cache *cache, enum filter_id id, uint32_t in,
-				      uint32_t out)
+				      uint32_t out, struct filter_cut cut)
 {
-	uint32_t hash = (in * UINT32_C(2654435761) ^ out * UINT32_C(2246822519)) + (uint32_t)id;
+	uint32_t hash = (in * UINT32_C(2654435761) ^ out * UINT32_C(2246822519)) + (uint32_t)id +
+			cut.front * 8u + cut.back * 64u;
 	struct filter_table *table = &cache->slot[hash % FILTER_SLOTS];
 
 	if ((size_t)out * (filter_taps(id, in, out) * 4 + 8) > FILTER_KEEP)
 		table = &cache->large;
-	if (filter_is(table, id, in, out))
+	if (filter_is(table, id, in, out, cut))
 		return table;
-	return filter_make(table, id, in, out) ? table : NULL;
+	return filter_make_cut(table, id, in, out, cut) ? table : NULL;
 }
 
 void filter_cache_trim(struct filter_cache *cache)

@@ -195,3 +195,10 @@ void fuse_plan_make(const struct op_list *ops, unsigned end, const struct draw *
 	while (ret->next < end && fuse_plan_add(ret, &ops->op[ret->next], ret->next, draw))
 		ret->next++;
 }
+
+void fuse_plan_reduce(struct fuse_plan *plan, const struct reduce *reduce)
+{
+	plan->shift = reduce->shift;
+	plan->source = reduce->box;
+	plan->cut = reduce->cut;
+}

@@ -9,6 +9,7 @@
 #include "pipeline/filter.h"
 #include "pipeline/op.h"
 #include "pipeline/picture.h"
+#include "pipeline/reduce.h"
 
 struct fuse_size {
 	uint32_t height, width;
@@ -16,7 +17,9 @@ struct fuse_size {
 
 struct fuse_plan {
 	unsigned next;             /* the first op that is not in it */
+	unsigned shift;            /* the picture's sides are halved so often (reduce.h) */
 	struct picture_box source; /* of the picture; where it is not resized, all that is shown */
+	struct resize_cut cut;     /* of it */
 	bool resized;
 	enum filter_id filter;
 	struct fuse_size to;       /* what source becomes */
@@ -30,5 +33,7 @@ struct fuse_plan {
  * do. What would be refused is not in it, but left to the op. */
 void fuse_plan_make(const struct op_list *ops, unsigned end, const struct draw *draw,
 		    uint32_t height, uint32_t width, struct fuse_plan *ret);
+/* The same plan, of a picture that is decoded smaller. */
+void fuse_plan_reduce(struct fuse_plan *plan, const struct reduce *reduce);
 
 #endif

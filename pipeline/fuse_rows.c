@@ -70,22 +70,23 @@ static int fuse_rows_get_tables(struct fuse_rows *rows)
 					  plan->to.width,
 					  window->left,
 					  window->width,
-					  plan->mirrored};
-	const struct plane_want down = {
-	    PLANE_DOWN,  plan->filter,   source->height, plan->to.height,
-	    window->top, window->height, false};
+					  plan->mirrored,
+					  plan->cut.across};
+	const struct plane_want down = {PLANE_DOWN,      plan->filter,  source->height,
+					plan->to.height, window->top,   window->height,
+					false,           plan->cut.down};
 
 	rows->across = rows->down = NULL;
 	rows->box = (struct picture_box){source->top + window->top, source->left + window->left,
 					 window->height, window->width};
-	if (plan->resized && across.in != across.out) {
+	if (plan->resized && (across.in != across.out || filter_is_cut(across.cut))) {
 		rows->across = plane_cache_get(&rows->across_cache, &across);
 		if (!rows->across)
 			return PIPELINE_FAIL_MEMORY;
 		rows->box.left = source->left + rows->across->low;
 		rows->box.width = rows->across->high - rows->across->low;
 	}
-	if (plan->resized && down.in != down.out) {
+	if (plan->resized && (down.in != down.out || filter_is_cut(down.cut))) {
 		rows->down = plane_cache_get(&rows->down_cache, &down);
 		if (!rows->down)
 			return PIPELINE_FAIL_MEMORY;

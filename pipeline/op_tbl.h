@@ -15,6 +15,10 @@ OP(DECODE, "decode", op_run_decode,
    "the picture's bytes become 8-bit RGB, as Pillow's convert(\"RGB\")")
 PARAM(DECODE, EXIF_TRANSPOSE, "exif_transpose", OP_LATE(OP_TYPE_BOOL), "false",
       "true or false: is the picture turned as its EXIF orientation says?")
+PARAM(DECODE, FAST, "fast", OP_LATE(OP_TYPE_BOOL), "false",
+      "true or false: may a JPEG be decoded smaller, and its pixels differ a little, where the "
+      "next op "
+      "shrinks it?")
 
 OP(RANDOM_RESIZED_CROP, "random_resized_crop", crop_resized_op,
    "a random part of the picture, resized")

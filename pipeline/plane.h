@@ -25,6 +25,7 @@ struct plane_want {           /* which outputs of an axis that goes from `in` to
 	enum filter_id id;
 	uint32_t in, out, first, count; /* first + count <= out */
 	bool mirrored;                  /* the outputs stand in the other order */
+	struct filter_cut cut;          /* of the inputs */
 };
 
 struct plane_table {            /* immutable once made */

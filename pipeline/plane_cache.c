@@ -18,7 +18,8 @@
 static bool plane_cache_same(const struct plane_want *a, const struct plane_want *b)
 {
 	return a->in == b->in && a->out == b->out && a->first == b->first && a->count == b->count &&
-	       a->id == b->id && a->form == b->form && a->mirrored == b->mirrored;
+	       a->id == b->id && a->form == b->form && a->mirrored == b->mirrored &&
+	       a->cut.front == b->cut.front && a->cut.back == b->cut.back;
 }
 
 static uint32_t plane_cache_hash(const struct plane_want *want)
@@ -29,6 +30,7 @@ static uint32_t plane_cache_hash(const struct plane_want *want)
 	hash = (hash ^ hash >> 15) + want->first * 31 + want->count;
 	hash = (hash * 31 + (uint32_t)want->id * 8 + (uint32_t)want->form * 2 + want->mirrored) *
 	       UINT32_C(2246822519);
+	hash += want->cut.front * 8u + want->cut.back;
 	return hash ^ hash >> 16;
 }
 

@@ -29,16 +29,16 @@ bool resize_down_first(uint32_t height, uint32_t width, uint32_t new_height, uin
 }
 
 static int resize_one(struct resize *resize, bool down, enum filter_id filter,
-		      const struct picture *from, uint64_t size, struct picture_buffer *buffer,
-		      struct picture *ret)
+		      const struct resize_cut *cut, const struct picture *from, uint64_t size,
+		      struct picture_buffer *buffer, struct picture *ret)
 {
 	const struct filter_table *table;
 	int r = picture_make(buffer, down ? size : from->height, down ? from->width : size, ret);
 
 	if (r != 0)
 		return r;
-	table = down ? filter_get(&resize->down, filter, from->height, ret->height)
-		     : filter_get(&resize->across, filter, from->width, ret->width);
+	table = down ? filter_get(&resize->down, filter, from->height, ret->height, cut->down)
+		     : filter_get(&resize->across, filter, from->width, ret->width, cut->across);
 	if (!table)
 		return PIPELINE_FAIL_MEMORY;
 	(down ? resize_kernels()->down : resize_kernels()->across)(table, from, ret);
@@ -58,7 +58,17 @@ static int resize_copy(const struct picture *from, struct picture_buffer *buffer
 int resize_run(struct resize *resize, const struct picture *from, enum filter_id filter,
 	       uint64_t height, uint64_t width, struct picture_buffer *buffer, struct picture *ret)
 {
-	bool down = height != from->height, across = width != from->width, down_first;
+	static const struct resize_cut none;
+
+	return resize_run_cut(resize, from, filter, &none, height, width, buffer, ret);
+}
+
+int resize_run_cut(struct resize *resize, const struct picture *from, enum filter_id filter,
+		   const struct resize_cut *cut, uint64_t height, uint64_t width,
+		   struct picture_buffer *buffer, struct picture *ret)
+{
+	bool down = height != from->height || filter_is_cut(cut->down);
+	bool across = width != from->width || filter_is_cut(cut->across), down_first;
 	struct picture between;
 	int r;
 
@@ -67,14 +77,15 @@ int resize_run(struct resize *resize, const struct picture *from, enum filter_id
 	if (!down && !across)
 		return resize_copy(from, buffer, ret);
 	if (!down || !across)
-		return resize_one(resize, down, filter, from, down ? height : width, buffer, ret);
+		return resize_one(resize, down, filter, cut, from, down ? height : width, buffer,
+				  ret);
 	down_first =
 	    resize_down_first(from->height, from->width, (uint32_t)height, (uint32_t)width);
-	r = resize_one(resize, down_first, filter, from, down_first ? height : width,
+	r = resize_one(resize, down_first, filter, cut, from, down_first ? height : width,
 		       &resize->between, &between);
 	if (r != 0)
 		return r;
-	return resize_one(resize, !down_first, filter, &between, down_first ? width : height,
+	return resize_one(resize, !down_first, filter, cut, &between, down_first ? width : height,
 			  buffer, ret);
 }
 

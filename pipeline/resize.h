@@ -20,6 +20,14 @@ void resize_trim(struct resize *resize);
 int resize_run(struct resize *resize, const struct picture *from, enum filter_id filter,
 	       uint64_t height, uint64_t width, struct picture_buffer *buffer, struct picture *ret);
 
+struct resize_cut {
+	struct filter_cut down, across;
+};
+/* The same of from less the cut: Pillow's resize with a box. */
+int resize_run_cut(struct resize *resize, const struct picture *from, enum filter_id filter,
+		   const struct resize_cut *cut, uint64_t height, uint64_t width,
+		   struct picture_buffer *buffer, struct picture *ret);
+
 /* Does Pillow (the version that tests/pipeline names) resize this picture's height first? The
  * passes round in between, so their order shows. */
 bool resize_down_first(uint32_t height, uint32_t width, uint32_t new_height, uint32_t new_width);

@@ -99,6 +99,19 @@ int steps_scale(struct steps_scratch *scratch, enum filter_id filter, uint64_t h
 	return r;
 }
 
+int steps_reduced(struct steps_scratch *scratch, const struct reduce *reduce,
+		  struct picture *picture)
+{
+	struct picture part = picture_part(picture, &reduce->box), made;
+	int r =
+	    resize_run_cut(&scratch->resize, &part, reduce->filter, &reduce->cut, reduce->height,
+			   reduce->width, &scratch->buffer[!scratch->at], &made);
+
+	if (r == 0)
+		steps_end(scratch, &made, picture);
+	return r;
+}
+
 void *steps_work(struct steps_scratch *scratch, size_t size)
 {
 	return picture_bytes(&scratch->work, size);

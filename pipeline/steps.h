@@ -9,6 +9,7 @@
 #include "pipeline/draw.h"
 #include "pipeline/finish.h"
 #include "pipeline/op_run.h"
+#include "pipeline/reduce.h"
 #include "pipeline/resize.h"
 
 struct steps {                     /* immutable */
@@ -37,6 +38,9 @@ void steps_end(struct steps_scratch *scratch, const struct picture *made, struct
 /* The picture resized. 0 or the error. */
 int steps_scale(struct steps_scratch *scratch, enum filter_id filter, uint64_t height,
 		uint64_t width, struct picture *picture);
+/* The part of a picture that was decoded smaller, as op 1 makes it. 0 or the error. */
+int steps_reduced(struct steps_scratch *scratch, const struct reduce *reduce,
+		  struct picture *picture);
 /* size bytes of scratch memory for one op, aligned to 32; NULL: no memory. */
 void *steps_work(struct steps_scratch *scratch, size_t size);
 /* The op cannot be done to this picture; why is constant, at most 32 bytes. The error to return. */

@@ -81,6 +81,23 @@ START_TEST(named_ones_meet)
 }
 END_TEST
 
+/* A parameter that only one text has is named, too; and other pixels are not shared. */
+START_TEST(fast_ones_do_not_meet)
+{
+	struct pipeline *exact = compile(CROP "\"size\":9}");
+	struct pipeline *fast = compile("{\"op\":\"decode\",\"fast\":true},"
+					"{\"op\":\"random_resized_crop\",\"size\":9}");
+	char text[128];
+
+	ck_assert(compare_can_meet(fast, fast));
+	ck_assert(!compare_can_meet(exact, fast) && !compare_can_meet(fast, exact));
+	ck_assert_str_eq(compare_words(exact, fast, text, sizeof(text)), "decode: fast differs");
+	ck_assert_str_eq(compare_words(fast, exact, text, sizeof(text)), "decode: fast differs");
+	pipeline_free(exact);
+	pipeline_free(fast);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("compare");
@@ -90,6 +107,7 @@ int main(void)
 
 	tcase_add_loop_test(tcase, words, 0, BASE_ARRAY_LEN(words_table));
 	tcase_add_test(tcase, named_ones_meet);
+	tcase_add_test(tcase, fast_ones_do_not_meet);
 	suite_add_tcase(suite, tcase);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_NORMAL);

@@ -40,6 +40,8 @@ static const uint32_t kernel_sizes[][2] = {
 };
 
 /* Every kind of kernels gives the plain ones' bytes, for each filter, size and axis. */
+static const struct filter_cut none;
+
 START_TEST(kernels_agree)
 {
 	const struct resize_kernels *fast = resize_avx2();
@@ -52,7 +54,7 @@ START_TEST(kernels_agree)
 		for (uint32_t other = 1; other < 50; other += 11) {
 			uint32_t in = kernel_sizes[i][0], out = kernel_sizes[i][1];
 			const struct filter_table *table =
-			    filter_get(&cache, (enum filter_id)_i, in, out);
+			    filter_get(&cache, (enum filter_id)_i, in, out, none);
 			struct picture from, plain, quick;
 
 			ck_assert_ptr_nonnull(table);
@@ -102,7 +104,7 @@ START_TEST(weights_sum)
 	for (uint32_t in = 1; in < 400; in += 7) {
 		for (uint32_t out = 1; out < 300; out += 13) {
 			const struct filter_table *table =
-			    filter_get(&cache, (enum filter_id)_i, in, out);
+			    filter_get(&cache, (enum filter_id)_i, in, out, none);
 
 			ck_assert_msg(table && kernel_weights_fit(table), "%u to %u", in, out);
 		}
@@ -115,17 +117,17 @@ END_TEST
 START_TEST(cached)
 {
 	struct filter_cache cache = {0};
-	const struct filter_table *table = filter_get(&cache, FILTER_BILINEAR, 500, 224);
+	const struct filter_table *table = filter_get(&cache, FILTER_BILINEAR, 500, 224, none);
 	int32_t weights[32];
 	size_t kept = 0;
 
 	ck_assert_uint_ge(table->count[0], 2);
 	memcpy(weights, table->weight, table->count[0] * sizeof(weights[0]));
 	for (uint32_t in = 1; in < 3000; in++)
-		ck_assert_ptr_nonnull(filter_get(&cache, FILTER_BILINEAR, in, 224));
-	table = filter_get(&cache, FILTER_BILINEAR, 500, 224);
+		ck_assert_ptr_nonnull(filter_get(&cache, FILTER_BILINEAR, in, 224, none));
+	table = filter_get(&cache, FILTER_BILINEAR, 500, 224, none);
 	ck_assert_mem_eq(weights, table->weight, table->count[0] * sizeof(weights[0]));
-	ck_assert_ptr_eq(filter_get(&cache, FILTER_LANCZOS, 65500, 224), &cache.large);
+	ck_assert_ptr_eq(filter_get(&cache, FILTER_LANCZOS, 65500, 224, none), &cache.large);
 	for (unsigned i = 0; i < FILTER_SLOTS; i++)
 		kept += cache.slot[i].size;
 	ck_assert_uint_le(kept, (size_t)FILTER_SLOTS * (80 << 10));

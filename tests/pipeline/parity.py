@@ -15,6 +15,7 @@ the pipeline without Pillow.
 import array
 import hashlib
 import json
+import math
 import os
 import struct
 import subprocess
@@ -77,9 +78,23 @@ EXIF_SPECS = {
     'exif-eval': [*EXIF, *evaluate(resize=36, crop=32)[1:]],
     'exif-turned': [*EXIF, {'op': 'rotate', 'degrees': 90, 'expand': True}, {'op': 'resize', 'size': [20, 30]}],
     'exif-ignored': [{'op': 'decode'}, {'op': 'center_crop', 'size': [20, 30]}],
+    'exif-fast-train': [dict(EXIF[0], fast=True), *train([5, 7], CHW)[1:]],
+    'exif-fast-eval': [dict(EXIF[0], fast=True), *evaluate(resize=7, crop=6, interpolation='bicubic')[1:]],
+}
+FAST = [{'op': 'decode', 'fast': True}]
+FAST_SPECS = {
+    'fast-train': [*FAST, *train(20, NORMALIZE, CHW)[1:]],
+    'fast-train-4': [*FAST, *train([9, 14], CHW, interpolation='lanczos')[1:]],
+    'fast-train-8': [*FAST, *train(4, interpolation='box')[1:]],
+    'fast-eval': [*FAST, *evaluate(resize=40, crop=36)[1:]],
+    'fast-eval-4': [*FAST, *evaluate(resize=17, crop=16, interpolation='bicubic')[1:]],
+    'fast-eval-8': [*FAST, *evaluate(resize=[8, 13], crop=8, interpolation='hamming')[1:]],
+    'fast-eval-even': [*FAST, {'op': 'resize', 'size': [45, 30]}],
+    'fast-not': [*FAST, {'op': 'center_crop', 'size': 80}, {'op': 'resize', 'size': 12}, {'op': 'center_crop', 'size': 12}],
+    'fast-nearest': [*FAST, *train(9, interpolation='nearest')[1:]],
 }
 # What golden files are made of, each from its specs: golden.tsv and golden_NAME.tsv.
-FAMILIES = {'': SPECS, 'formats': FORMAT_SPECS, 'exif': EXIF_SPECS, 'augment': parity_augment.SPECS, 'colour': parity_colour.SPECS,
+FAMILIES = {'': SPECS, 'formats': FORMAT_SPECS, 'exif': EXIF_SPECS, 'fast': FAST_SPECS, 'augment': parity_augment.SPECS, 'colour': parity_colour.SPECS,
             'geometry': parity_geometry.SPECS}
 # Ops that are one function of (picture, what the spec says, what was drawn).
 PICTURE_OPS = {**parity_augment.PICTURE_OPS, **parity_colour.PICTURE_OPS, **parity_geometry.PICTURE_OPS}
@@ -111,10 +126,10 @@ def center_crop(im, size):
     return out
 
 
-def resize(im, size, interpolation='bilinear', most=None):
-    w, h = im.size
+def resized(w, h, size, most=None):
+    """(width, height) of a picture behind resize."""
     if isinstance(size, list):
-        return im.resize((size[1], size[0]), FILTERS[interpolation])
+        return size[1], size[0]
     short, long = (w, h) if w <= h else (h, w)
     if size is None:
         new = int(most * short / long), most
@@ -122,9 +137,12 @@ def resize(im, size, interpolation='bilinear', most=None):
         new = size, int(size * long / short)
         if most is not None and new[1] > most:
             new = int(most * new[0] / new[1]), most
-    if min(new) < 1:
-        return OP
-    return im.resize(new if w <= h else new[::-1], FILTERS[interpolation])
+    return new if w <= h else new[::-1]
+
+
+def resize(im, size, interpolation='bilinear', most=None):
+    new = resized(*im.size, size, most)
+    return OP if min(new) < 1 else im.resize(new, FILTERS[interpolation])
 
 
 def pixel_ops(im, spec, draws):
@@ -200,6 +218,9 @@ def expected(path, spec, draws):
         return REFUSED
     try:
         with Image.open(path, formats=FORMATS) as im:
+            smaller = fast(im, spec, draws)
+            if smaller:
+                return finish(pixel_ops(smaller, spec[2:], draws[2:]), spec, draws)
             if spec[0].get('exif_transpose'):
                 im.load()
                 im = upright(im)
@@ -210,6 +231,54 @@ def expected(path, spec, draws):
         return DECODE
     im = pixel_ops(im, spec, draws)
     return im if isinstance(im, int) else finish(im, spec, draws)
+
+
+def reduced(im, orientation, op, drawn):
+    """How decode's "fast" takes an open JPEG: (scale, what op 1 works on: left, top, right, bottom of the upright
+    picture in its own size, what comes out), or None for as ever."""
+    w, h = im.size if orientation < 5 else im.size[::-1]
+    if op['op'] == 'random_resized_crop':
+        top, left, bh, bw = (int(v) for v in drawn[:4])
+        out = resized(bw, bh, op['size'] if isinstance(op['size'], list) else [op['size']] * 2)
+    elif op['op'] == 'resize':
+        top, left, bh, bw = 0, 0, h, w
+        out = resized(w, h, op['size'], op.get('max_size'))
+    else:
+        return None
+    if op.get('interpolation') == 'nearest' or min(out) < 1:
+        return None
+    for scale in (8, 4, 2):
+        if bw // scale >= out[0] and bh // scale >= out[1]:
+            return scale, (left, top, left + bw, top + bh), out
+    return None
+
+
+def fast(im, spec, draws):
+    """The picture behind decode's "fast" and op 1, by Pillow's draft and its resize with a box, or None."""
+    if im.format != 'JPEG' or not spec[0].get('fast'):
+        return None
+    try:
+        orientation = im.getexif().get(0x112, 1) if spec[0].get('exif_transpose') else 1
+    except (SyntaxError, struct.error):
+        orientation = 1
+    orientation = orientation if orientation in range(1, 9) else 1
+    how = reduced(im, orientation, spec[1], draws[1])
+    if not how:
+        return None
+    scale, box, out = how
+    rows_back, columns_back = orientation in (3, 4, 7, 8), orientation in (2, 3, 6, 7)
+    full = im.size if orientation < 5 else im.size[::-1]
+    im.draft(None, (im.size[0] // scale, im.size[1] // scale))
+    im.load()
+    if spec[0].get('exif_transpose'):
+        im = upright(im)
+    # where the file's last column is the first one, what is missing of a block is missing there
+    lead = -full[0] % scale if columns_back else 0, -full[1] % scale if rows_back else 0
+    box = [(v + lead[i % 2]) / scale for i, v in enumerate(box)]
+    around = [int(v) for v in box[:2]] + [math.ceil(v) for v in box[2:]]
+    part = im.convert('RGB').crop(around)
+    inside = [v - around[i % 2] for i, v in enumerate(box)]
+    return part.resize(out, FILTERS[spec[1].get('interpolation', 'bilinear')], box=inside)
 
 
 def value_bytes(spec):

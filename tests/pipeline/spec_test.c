@@ -30,6 +30,7 @@ static const struct {
     {"[" D ",{\"op\":\"resize\",\"sise\":8}]", {"op 2 (resize)", "\"sise\"", "interpolation"}},
     {"[{\"op\":\"decode\",\"size\":8}]", {"op 1 (decode)", "exif_transpose"}},
     {"[{\"op\":\"decode\",\"exif_transpose\":1}]", {"op 1 (decode)", "neither true nor false"}},
+    {"[{\"op\":\"decode\",\"fast\":\"yes\"}]", {"op 1 (decode)", "fast is neither true nor false"}},
     {"[" D ",{\"op\":\"center_crop\"}]", {"op 2 (center_crop)", "size is missing", "pixels"}},
     {"[" D ",{\"op\":\"center_crop\",\"size\":8.5}]", {"op 2", "size is no size"}},
     {"[" D ",{\"op\":\"center_crop\",\"size\":[1,2,3]}]", {"op 2", "size is no size"}},
@@ -279,6 +280,10 @@ static const struct {
     {"[{\"op\":\"decode\",\"exif_transpose\":true}," CROP "]",
      "{\"ops\":[{\"exif_transpose\":true,\"op\":\"decode\"},{\"op\":\"center_crop\",\"size\":[8,8]"
      "}]}"},
+    {"[{\"op\":\"decode\",\"fast\":true}," CROP "]",
+     "{\"ops\":[{\"fast\":true,\"op\":\"decode\"},{\"op\":\"center_crop\",\"size\":[8,8]}]}"},
+    {"[{\"fast\":false,\"op\":\"decode\"}," CROP "]",
+     "{\"ops\":[{\"op\":\"decode\"},{\"op\":\"center_crop\",\"size\":[8,8]}]}"},
     {"[" D ",{\"op\":\"resize\",\"size\":null,\"max_size\":9}," CROP "]",
      "{\"ops\":[{\"op\":\"decode\"},{\"interpolation\":\"bilinear\",\"max_size\":9,\"op\":"
      "\"resize\","
