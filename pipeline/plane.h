@@ -12,7 +12,7 @@
 
 #define PLANE_PAD 64
 #define PLANE_TAPS_ALIGN 8
-#define PLANE_LOW_BITS 11 /* of a weight that is split in two 16-bit halves */
+#define PLANE_LOW_BITS 16 /* of a weight that is split in two 16-bit parts */
 
 enum plane_form {
 	PLANE_TAPS,   /* along a row, output by output */
@@ -38,7 +38,8 @@ struct plane_table {            /* immutable once made */
 	 * taps + t]; count is even, taps a multiple of PLANE_TAPS_ALIGN, weights of 0 fill up. */
 	int32_t *weight;
 	/* PLANE_DOWN: the same, but first is even, too, and split[2 * x * taps] on has count[x] / 2
-	 * times four numbers: weight >> PLANE_LOW_BITS of two taps, and the low bits of both.
+	 * times four numbers: the high parts of two weights and the low parts of both; weight =
+	 * high * 65536 + low, both signed.
 	 * PLANE_BLOCKS: see plane_table.c. */
 	int16_t *split;
 	uint32_t blocks,
@@ -74,9 +75,11 @@ void plane_cache_fini(struct plane_cache *cache);
 
 /* ---- kernels: all makes give the same bytes, plane_plain is the reference ---- */
 
+/* Two rows "in turn": a, b, a, b ... in an order of the kernels' own, which only they read; n
+ * values of each take 2 * n bytes, and may reach over what PLANE_PAD allows. */
 struct plane_kernels {
 	enum plane_form across_form; /* what `across` takes beside PLANE_TAPS */
-	/* Two rows, which are at input low, to want.count outputs each, in turn: a, b, a, b ... */
+	/* Two rows, which are at input low, to want.count outputs each, in turn. */
 	void (*across)(const struct plane_table *table, const uint8_t *a, const uint8_t *b,
 		       uint8_t *to);
 	/* n values of each of two rows, in turn, as they are; and taken apart. */

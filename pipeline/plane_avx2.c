@@ -4,9 +4,16 @@
  *
  * Eight sums a register, exact: pmaddwd adds two products of 16-bit numbers, a pair of taps, and as
  * weights have 24 bits there are two sums, of the weights' high parts and of their low ones
- * (plane_table.c), with sum = high * 2048 + low. Along a row a shuffle brings the eight first
- * inputs of a pair beside their second ones; two rows go together, so that weights and shuffles are
- * loaded once for both, and are stored in turn, which is how the column pass wants its pairs.
+ * (plane_table.c), with sum = high * 65536 + low. So the upper half of a low sum plus the high sum is
+ * the result with six bits of fraction, and what was cut off never decides how it is rounded.
+ *
+ * Along a row a shuffle brings the eight first inputs of a pair beside their second ones; two rows
+ * go together, so that weights and shuffles are loaded once for both, and are stored in turn, which
+ * is how the column pass wants its pairs. One row's results are made in the lower halves of sums, the
+ * other's in the upper ones: one blend puts them together.
+ *
+ * Rows in turn stand in groups of sixteen pairs, in the order that packing leaves: 0-3 and 8-11, then
+ * 4-7 and 12-15, as unpacking to 16 bits brings each eight together again.
  *
  * Loops over pairs are written out for the counts that photographs have (1 to 3: down to about
  * half the size with a bilinear filter): the functions that are always put in take them as
@@ -21,8 +28,7 @@
 #include <string.h>
 
 #define PLANE_AVX2_HALF (1 << (FILTER_BITS - 1))
-#define PLANE_AVX2_REST 5 /* bits of a sum's fraction that its 16-bit form keeps */
-#define PLANE_AVX2_CUT (FILTER_BITS - PLANE_LOW_BITS - PLANE_AVX2_REST)
+#define PLANE_AVX2_REST (FILTER_BITS - PLANE_LOW_BITS) /* bits of fraction of 16-bit results */
 #define PLANE_AVX2 __attribute__((target("avx2")))
 #define PLANE_AVX2_IN PLANE_AVX2 static inline __attribute__((always_inline))
 
@@ -42,14 +48,19 @@ PLANE_AVX2_IN void plane_avx2_add(struct plane_avx2_sum *sum, __m256i inputs, __
 	sum->low = _mm256_add_epi32(sum->low, _mm256_madd_epi16(inputs, low));
 }
 
-/* The sum without its lowest 11 bits. */
-PLANE_AVX2_IN __m256i plane_avx2_join(struct plane_avx2_sum sum)
+/* The results, PLANE_AVX2_REST bits of them fraction, as 32-bit numbers. */
+PLANE_AVX2_IN __m256i plane_avx2_value(struct plane_avx2_sum sum)
 {
 	return _mm256_add_epi32(sum.high, _mm256_srai_epi32(sum.low, PLANE_LOW_BITS));
 }
 
-/* 16-bit numbers with PLANE_AVX2_REST bits of fraction, rounded: the sums rounded, as what was cut
- * off below the fraction is never as much as a half by itself. */
+/* The same, as the upper halves of 32-bit numbers; the lower ones are anything. */
+PLANE_AVX2_IN __m256i plane_avx2_value_above(struct plane_avx2_sum sum)
+{
+	return _mm256_add_epi32(_mm256_slli_epi32(sum.high, PLANE_LOW_BITS), sum.low);
+}
+
+/* 16-bit numbers with PLANE_AVX2_REST bits of fraction, rounded. */
 PLANE_AVX2_IN __m256i plane_avx2_round(__m256i values)
 {
 	return _mm256_mulhrs_epi16(values, _mm256_set1_epi16(1 << (15 - PLANE_AVX2_REST)));
@@ -84,6 +95,8 @@ PLANE_AVX2_IN void plane_avx2_add_two(struct plane_avx2_rows *rows, const int16_
 	__m256i high = _mm256_load_si256((const __m256i *)(split + (size_t)i * 32));
 	__m256i low = _mm256_load_si256((const __m256i *)(split + (size_t)i * 32 + 16));
 
+	/* in registers: loads are what there are most of */
+	__asm__("" : "+x"(high), "+x"(low));
 	plane_avx2_add(&rows->of_a, plane_avx2_inputs(rows->a, at, shuffle, i, narrow), high, low);
 	plane_avx2_add(&rows->of_b, plane_avx2_inputs(rows->b, at, shuffle, i, narrow), high, low);
 }
@@ -105,8 +118,8 @@ PLANE_AVX2_IN __m256i plane_avx2_block(const int16_t *split, const uint8_t *shuf
 		plane_avx2_add_two(&rows, split, shuffle, at, 2, narrow);
 	for (uint32_t i = 3; i < pairs; i++)
 		plane_avx2_add_two(&rows, split, shuffle, at, i, narrow);
-	even = _mm256_srai_epi32(plane_avx2_join(rows.of_a), PLANE_AVX2_CUT);
-	odd = _mm256_slli_epi32(plane_avx2_join(rows.of_b), 16 - PLANE_AVX2_CUT);
+	even = plane_avx2_value(rows.of_a);
+	odd = plane_avx2_value_above(rows.of_b);
 	return plane_avx2_round(_mm256_blend_epi16(even, odd, 0xaa));
 }
 
@@ -122,9 +135,8 @@ PLANE_AVX2_IN void plane_avx2_blocks_two(const struct plane_table *table, uint32
 		__m256i first = plane_avx2_block(split, shuffle, at, pairs, narrow, a, b);
 		__m256i second = plane_avx2_block(split + (size_t)pairs * 32, shuffle + 32, at + 2,
 						  pairs, narrow, a, b);
-		__m256i bytes = _mm256_packus_epi16(first, second);
 
-		_mm256_storeu_si256((__m256i *)to, _mm256_permute4x64_epi64(bytes, 0xd8));
+		_mm256_storeu_si256((__m256i *)to, _mm256_packus_epi16(first, second));
 	}
 }
 
@@ -176,44 +188,57 @@ PLANE_AVX2 static void plane_avx2_blocks(const struct plane_table *table, const 
 	}
 }
 
-PLANE_AVX2 static void plane_avx2_across(const struct plane_table *table, const uint8_t *a,
-					 const uint8_t *b, uint8_t *to)
+/* Sixteen values of each of two rows, in turn, in a group's order. */
+PLANE_AVX2_IN void plane_avx2_group(const uint8_t *a, const uint8_t *b, uint8_t *to)
 {
-	if (table->form == PLANE_BLOCKS) {
-		plane_avx2_blocks(table, a, b, to);
-		return;
-	}
-	for (uint32_t x = 0; x < table->want.count; x++) {
-		to[2 * (size_t)x] = plane_avx2_output(table, a, x);
-		to[2 * (size_t)x + 1] = plane_avx2_output(table, b, x);
-	}
+	__m128i of_a = _mm_loadu_si128((const __m128i *)a);
+	__m128i of_b = _mm_loadu_si128((const __m128i *)b);
+	__m128i low = _mm_unpacklo_epi8(of_a, of_b), high = _mm_unpackhi_epi8(of_a, of_b);
+
+	_mm_storeu_si128((__m128i *)to, _mm_unpacklo_epi64(low, high));
+	_mm_storeu_si128((__m128i *)(to + 16), _mm_unpackhi_epi64(low, high));
 }
 
 PLANE_AVX2 static void plane_avx2_zip(const uint8_t *a, const uint8_t *b, uint32_t n, uint8_t *to)
 {
-	for (uint32_t x = 0; x < n; x += 16) {
-		__m128i of_a = _mm_loadu_si128((const __m128i *)(a + x));
-		__m128i of_b = _mm_loadu_si128((const __m128i *)(b + x));
-		__m128i *at = (__m128i *)(to + 2 * (size_t)x);
+	for (uint32_t x = 0; x < n; x += 16)
+		plane_avx2_group(a + x, b + x, to + 2 * (size_t)x);
+}
 
-		_mm_storeu_si128(at, _mm_unpacklo_epi8(of_a, of_b));
-		_mm_storeu_si128(at + 1, _mm_unpackhi_epi8(of_a, of_b));
+PLANE_AVX2 static void plane_avx2_outputs(const struct plane_table *table, const uint8_t *a,
+					  const uint8_t *b, uint8_t *to)
+{
+	for (uint32_t x = 0; x < table->want.count; x += 16) {
+		uint8_t of_a[16] = {0}, of_b[16] = {0};
+
+		for (uint32_t i = 0; i < 16 && x + i < table->want.count; i++) {
+			of_a[i] = plane_avx2_output(table, a, x + i);
+			of_b[i] = plane_avx2_output(table, b, x + i);
+		}
+		plane_avx2_group(of_a, of_b, to + 2 * (size_t)x);
 	}
+}
+
+PLANE_AVX2 static void plane_avx2_across(const struct plane_table *table, const uint8_t *a,
+					 const uint8_t *b, uint8_t *to)
+{
+	if (table->form == PLANE_BLOCKS)
+		plane_avx2_blocks(table, a, b, to);
+	else
+		plane_avx2_outputs(table, a, b, to);
 }
 
 PLANE_AVX2 static void plane_avx2_unzip(const uint8_t *from, uint32_t n, uint8_t *a, uint8_t *b)
 {
-	const __m256i order =
-	    _mm256_setr_epi8(0, 2, 4, 6, 8, 10, 12, 14, 1, 3, 5, 7, 9, 11, 13, 15, 0, 2, 4, 6, 8,
-			     10, 12, 14, 1, 3, 5, 7, 9, 11, 13, 15);
+	const __m128i order = _mm_setr_epi8(0, 2, 4, 6, 8, 10, 12, 14, 1, 3, 5, 7, 9, 11, 13, 15);
 
 	for (uint32_t x = 0; x < n; x += 16) {
-		const __m256i *at = (const __m256i *)(from + 2 * (size_t)x);
-		__m256i both = _mm256_shuffle_epi8(_mm256_loadu_si256(at), order);
+		const __m128i *at = (const __m128i *)(from + 2 * (size_t)x);
+		__m128i low = _mm_shuffle_epi8(_mm_loadu_si128(at), order);
+		__m128i high = _mm_shuffle_epi8(_mm_loadu_si128(at + 1), order);
 
-		both = _mm256_permute4x64_epi64(both, 0xd8);
-		_mm_storeu_si128((__m128i *)(a + x), _mm256_castsi256_si128(both));
-		_mm_storeu_si128((__m128i *)(b + x), _mm256_extracti128_si256(both, 1));
+		_mm_storeu_si128((__m128i *)(a + x), _mm_unpacklo_epi32(low, high));
+		_mm_storeu_si128((__m128i *)(b + x), _mm_unpackhi_epi32(low, high));
 	}
 }
 
@@ -233,43 +258,56 @@ PLANE_AVX2_IN struct plane_avx2_pair plane_avx2_pair(const uint8_t *rows, const 
 	return (struct plane_avx2_pair){rows, _mm256_set1_epi32(high), _mm256_set1_epi32(low)};
 }
 
-/* Eight outputs. */
-PLANE_AVX2_IN void plane_avx2_add_rows(struct plane_avx2_sum *sum,
+struct plane_avx2_group { /* sums of sixteen outputs */
+	struct plane_avx2_sum low, high;
+};
+
+/* Outputs x to x + 15. */
+PLANE_AVX2_IN void plane_avx2_add_rows(struct plane_avx2_group *sums,
 				       const struct plane_avx2_pair *pair, uint32_t x)
 {
-	__m128i bytes = _mm_loadu_si128((const __m128i *)(pair->rows + 2 * (size_t)x));
+	const __m256i zero = _mm256_setzero_si256();
+	__m256i bytes = _mm256_loadu_si256((const __m256i *)(pair->rows + 2 * (size_t)x));
 
-	plane_avx2_add(sum, _mm256_cvtepu8_epi16(bytes), pair->high, pair->low);
+	plane_avx2_add(&sums->low, _mm256_unpacklo_epi8(bytes, zero), pair->high, pair->low);
+	plane_avx2_add(&sums->high, _mm256_unpackhi_epi8(bytes, zero), pair->high, pair->low);
 }
 
-PLANE_AVX2_IN __m256i plane_avx2_value(struct plane_avx2_sum sum)
+PLANE_AVX2_IN struct plane_avx2_group plane_avx2_group_zero(void)
 {
-	return _mm256_srai_epi32(plane_avx2_join(sum), PLANE_AVX2_CUT);
+	return (struct plane_avx2_group){plane_avx2_zero(), plane_avx2_zero()};
+}
+
+/* As 16-bit numbers with PLANE_AVX2_REST bits of fraction; in halves of registers. */
+PLANE_AVX2_IN __m256i plane_avx2_group_values(struct plane_avx2_group sums)
+{
+	return _mm256_packs_epi32(plane_avx2_value(sums.low), plane_avx2_value(sums.high));
 }
 
 /* 32 outputs. Packing works within halves of registers; the last shuffle mends that. */
-PLANE_AVX2_IN void plane_avx2_store(__m256i a, __m256i b, __m256i c, __m256i d, uint8_t *to)
+PLANE_AVX2_IN void plane_avx2_store(struct plane_avx2_group a, struct plane_avx2_group b,
+				    uint8_t *to)
 {
 	const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
-	__m256i low = plane_avx2_round(_mm256_packs_epi32(a, b));
-	__m256i high = plane_avx2_round(_mm256_packs_epi32(c, d));
+	__m256i low = plane_avx2_round(plane_avx2_group_values(a));
+	__m256i high = plane_avx2_round(plane_avx2_group_values(b));
 	__m256i bytes = _mm256_packus_epi16(low, high);
 
 	_mm256_storeu_si256((__m256i *)to, _mm256_permutevar8x32_epi32(bytes, order));
 }
 
-/* Eight outputs of one to three pairs. */
-PLANE_AVX2_IN __m256i plane_avx2_few(const struct plane_avx2_pair pair[3], uint32_t pairs,
-				     uint32_t x)
+/* Sixteen outputs of one to three pairs. */
+PLANE_AVX2_IN struct plane_avx2_group plane_avx2_few(const struct plane_avx2_pair pair[3],
+						     uint32_t pairs, uint32_t x)
 {
-	struct plane_avx2_sum sum = plane_avx2_zero();
+	struct plane_avx2_group sums = plane_avx2_group_zero();
 
-	plane_avx2_add_rows(&sum, &pair[0], x);
+	plane_avx2_add_rows(&sums, &pair[0], x);
 	if (pairs > 1)
-		plane_avx2_add_rows(&sum, &pair[1], x);
+		plane_avx2_add_rows(&sums, &pair[1], x);
 	if (pairs > 2)
-		plane_avx2_add_rows(&sum, &pair[2], x);
-	return plane_avx2_value(sum);
+		plane_avx2_add_rows(&sums, &pair[2], x);
+	return sums;
 }
 
 PLANE_AVX2_IN void plane_avx2_down_few(const uint8_t *const rows[], uint32_t pairs,
@@ -282,28 +320,24 @@ PLANE_AVX2_IN void plane_avx2_down_few(const uint8_t *const rows[], uint32_t pai
 	};
 
 	for (uint32_t x = 0; x < n; x += 32)
-		plane_avx2_store(plane_avx2_few(pair, pairs, x), plane_avx2_few(pair, pairs, x + 8),
-				 plane_avx2_few(pair, pairs, x + 16),
-				 plane_avx2_few(pair, pairs, x + 24), to + x);
+		plane_avx2_store(plane_avx2_few(pair, pairs, x),
+				 plane_avx2_few(pair, pairs, x + 16), to + x);
 }
 
 PLANE_AVX2 static void plane_avx2_down_many(const uint8_t *const rows[], uint32_t pairs,
 					    const int16_t *split, uint32_t n, uint8_t *to)
 {
 	for (uint32_t x = 0; x < n; x += 32) {
-		struct plane_avx2_sum a = plane_avx2_zero(), b = a, c = a, d = a;
+		struct plane_avx2_group a = plane_avx2_group_zero(), b = a;
 
 		for (uint32_t i = 0; i < pairs; i++) {
 			struct plane_avx2_pair pair =
 			    plane_avx2_pair(rows[i], split + 4 * (size_t)i);
 
 			plane_avx2_add_rows(&a, &pair, x);
-			plane_avx2_add_rows(&b, &pair, x + 8);
-			plane_avx2_add_rows(&c, &pair, x + 16);
-			plane_avx2_add_rows(&d, &pair, x + 24);
+			plane_avx2_add_rows(&b, &pair, x + 16);
 		}
-		plane_avx2_store(plane_avx2_value(a), plane_avx2_value(b), plane_avx2_value(c),
-				 plane_avx2_value(d), to + x);
+		plane_avx2_store(a, b, to + x);
 	}
 }
 

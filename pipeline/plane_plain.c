@@ -58,7 +58,7 @@ static void plane_plain_unzip(const uint8_t *from, uint32_t n, uint8_t *a, uint8
 
 static inline uint32_t plane_plain_weight(const int16_t *high)
 {
-	return ((uint32_t)high[0] << PLANE_LOW_BITS) + (uint32_t)high[2];
+	return ((uint32_t)high[0] << PLANE_LOW_BITS) + (uint32_t)(int32_t)high[2];
 }
 
 static inline void plane_plain_block_down(const uint8_t *const rows[], uint32_t pairs,

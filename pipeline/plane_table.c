@@ -4,8 +4,9 @@
  * mirrored where a flip follows, which so costs nothing.
  *
  * Along a row, in blocks of eight outputs. A weight has 24 bits and a multiplication of pairs
- * (pmaddwd) takes 16, so each is split, exactly, in weight >> 11 and weight & 2047 (PLANE_LOW_BITS); eight sums of
- * one and of the other are made and put together at the end. Pair number k of an output's taps are
+ * (pmaddwd) takes 16, so each is split, exactly, in two signed parts, weight = high * 65536 + low
+ * (PLANE_LOW_BITS); eight sums of one and of the other are made and put together at the end. The
+ * parts of a weight have its sign or are small, so no sum of low parts leaves 32 bits. Pair number k of an output's taps are
  * the inputs first + 2 k and first + 2 k + 1: with the same shuffle for all k, as the bytes that
  * are shuffled are loaded 2 k bytes further on. A block has two halves of four outputs, as the
  * registers have; a half's inputs of a pair must lie within 16 bytes (pictures that shrink to less
@@ -21,7 +22,6 @@
 #include "pipeline/plane.h"
 
 #define PLANE_TABLE_ALIGN 64
-#define PLANE_TABLE_SPLIT 11  /* bits of a weight's low part */
 #define PLANE_TABLE_NONE 0x80 /* in a shuffle: a zero */
 
 /* The number of output x of the window among all outputs of the axis. */
@@ -64,11 +64,11 @@ static uint32_t plane_table_reach(struct plane_table *table, const struct filter
 
 /* ---- PLANE_TAPS and PLANE_DOWN ---- */
 
-/* A weight in two halves, `apart` numbers from each other. */
+/* A weight in two parts, `apart` numbers from each other. */
 static void plane_table_split(int32_t weight, int16_t *high, unsigned apart)
 {
-	high[0] = (int16_t)(weight >> PLANE_LOW_BITS);
-	high[apart] = (int16_t)(weight & ((1 << PLANE_LOW_BITS) - 1));
+	high[0] = (int16_t)((weight + (1 << (PLANE_LOW_BITS - 1))) >> PLANE_LOW_BITS);
+	high[apart] = (int16_t)(weight - high[0] * (1 << PLANE_LOW_BITS));
 }
 
 static void plane_table_fill_taps(const struct plane_table *table,
