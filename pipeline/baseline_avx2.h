@@ -12,5 +12,10 @@
 /* baseline_idct_avx2.c; as baseline_kernels.idct */
 int baseline_idct_avx2(const int16_t *a, const int16_t *b, unsigned end, const uint16_t *quant,
 		       uint8_t *to, size_t stride);
+/* baseline_scaled_avx2.c; as baseline_kernels.idct4 and idct2 */
+int baseline_idct4_avx2(const int16_t *a, const int16_t *b, unsigned end, const uint16_t *quant,
+			uint8_t *to, size_t stride);
+int baseline_idct2_avx2(const int16_t *a, const int16_t *b, unsigned end, const uint16_t *quant,
+			uint8_t *to, size_t stride);
 
 #endif
