@@ -4,11 +4,16 @@
  * must be gone through.
  *
  * The next bits stand at the top of a 64-bit buffer. One word has, in its low six bits, how many of
- * them there are and, above, the index k of the next coefficient, so that taking a table's step from
- * it (bits - 64 * advance) moves both. A refill is a load of the next eight bytes, shifted behind
- * the bits that are there; the pointer goes on by the whole bytes that fit. There is no branch in
- * it, and bits below the count are right already. A refill makes 56 bits at least: three lookups of
- * BASELINE_AC_MOST bits.
+ * them were consumed and, above, the index k of the next coefficient, so that adding a table's step
+ * (bits + 64 * advance) moves both. A refill is a load of the next eight bytes, shifted behind the
+ * bits that are left; the pointer goes on by the whole bytes that were consumed. There is no branch
+ * in it, and all 64 bits are right after it, though it counts on no more than 56.
+ *
+ * What takes the time is a chain: shift, load of a step, shift, and so on. A refill is kept off it:
+ * it comes between a lookup and its shift, while the step is on its way. So a lookup must have its
+ * bits before the refill that goes with it. Every second lookup refills: 64 bits less those of two
+ * lookups (or of one, and a DC difference of 20) leave more than enough for the next one, and for
+ * a code of 16 with its value.
  *
  * A lookup stores eight coefficients at k, most of them zeros, and the last one of its group, taken
  * from the bits. An end of block advances by 128, so the loop's only test is k >= 64. Good ends are
@@ -28,8 +33,9 @@
 #include "pipeline/baseline_inner.h"
 
 #define ENTROPY_INLINE static inline __attribute__((always_inline))
-#define ENTROPY_K 6 /* where k stands in a state's word; below it is the count of bits */
+#define ENTROPY_K 6 /* where k stands in a state's word; below it is what was consumed */
 #define ENTROPY_COUNT ((1u << ENTROPY_K) - 1)
+#define ENTROPY_BYTES 56 /* of the count of bits: those of whole bytes */
 
 typedef int8_t entropy_bytes __attribute__((vector_size(16)));
 typedef int16_t entropy_words __attribute__((vector_size(16)));
@@ -41,33 +47,36 @@ struct entropy_state { /* in registers */
 	const uint8_t *next;
 };
 
-ENTROPY_INLINE struct entropy_state entropy_load(const struct baseline_bits *bits)
-{
-	return (struct entropy_state){bits->buffer, bits->count, bits->next};
-}
-
-ENTROPY_INLINE void entropy_save(struct baseline_bits *bits, const struct entropy_state *state)
-{
-	bits->buffer = state->buffer;
-	bits->count = state->word & ENTROPY_COUNT;
-	bits->next = state->next;
-}
-
 /* At least 56 bits. */
 ENTROPY_INLINE void entropy_refill(struct entropy_state *state)
 {
 	uint64_t bytes;
 
 	memcpy(&bytes, state->next, sizeof(bytes));
-	state->buffer |= __builtin_bswap64(bytes) >> (state->word & ENTROPY_COUNT);
-	state->next += (ENTROPY_COUNT - (state->word & ENTROPY_COUNT)) >> 3;
-	state->word |= 56;
+	state->buffer |= __builtin_bswap64(bytes) >> (~state->word & ENTROPY_COUNT);
+	state->next += (state->word & ENTROPY_COUNT) >> 3;
+	state->word &= ~(uint64_t)ENTROPY_BYTES;
+}
+
+ENTROPY_INLINE struct entropy_state entropy_load(const struct baseline_bits *bits)
+{
+	struct entropy_state state = {bits->buffer, ENTROPY_COUNT - bits->count, bits->next};
+
+	entropy_refill(&state);
+	return state;
+}
+
+ENTROPY_INLINE void entropy_save(struct baseline_bits *bits, const struct entropy_state *state)
+{
+	bits->buffer = state->buffer;
+	bits->count = ENTROPY_COUNT - (state->word & ENTROPY_COUNT);
+	bits->next = state->next;
 }
 
 ENTROPY_INLINE void entropy_drop(struct entropy_state *state, uint32_t bits)
 {
 	state->buffer <<= bits;
-	state->word -= bits;
+	state->word += bits;
 }
 
 /* The number of 63 - down bits from bit start on. A first bit of 0 means a negative one. */
@@ -93,13 +102,14 @@ ENTROPY_INLINE int entropy_symbol(struct entropy_state *state, const struct base
 	return codes->symbol[code & 255];
 }
 
-/* The next difference of DC; needs 56 bits. *ret is wrong where false is returned. */
+/* The next difference of DC; needs a lookup's bits. *ret is wrong where false is returned. */
 ENTROPY_INLINE bool entropy_dc(struct entropy_state *state, const struct baseline_dc *dc,
 			       int32_t *ret)
 {
 	uint32_t entry = dc->entry[state->buffer >> (64 - BASELINE_DC_BITS)];
 	int size;
 
+	entropy_refill(state);
 	if (__builtin_expect(entry != 0, 1)) {
 		*ret = entropy_value(state->buffer, entry >> 8, entry >> 16);
 		entropy_drop(state, entry & 63);
@@ -152,11 +162,13 @@ struct entropy_undo {
 
 ENTROPY_INLINE void entropy_group(struct entropy_state *state, const struct baseline_ac *ac,
 				  int16_t *block, struct entropy_undo *ret_undo,
-				  const bool is_wanted)
+				  const bool is_wanted, const bool is_refilled)
 {
 	uint64_t index = state->buffer >> (64 - BASELINE_AC_BITS);
-	int64_t step = ac->step[index];
+	uint64_t step = ac->step[index];
 
+	if (is_refilled)
+		entropy_refill(state);
 	ret_undo->buffer = state->buffer;
 	ret_undo->word = state->word;
 	if (is_wanted) {
@@ -167,7 +179,7 @@ ENTROPY_INLINE void entropy_group(struct entropy_state *state, const struct base
 		to[last >> 12] = (int16_t)entropy_value(state->buffer, last, last >> 6);
 	}
 	state->buffer <<= step & 63;
-	state->word -= (uint64_t)step;
+	state->word += step;
 }
 
 /* The coefficients behind the first into block, which is all zeros. Returns where they end, 1 to
@@ -182,14 +194,10 @@ ENTROPY_INLINE uint32_t entropy_ac(struct entropy_state *state, const struct bas
 	state->word = (state->word & ENTROPY_COUNT) | 1 << ENTROPY_K;
 	for (;;) {
 		do {
-			entropy_group(state, ac, block, &undo, is_wanted);
+			entropy_group(state, ac, block, &undo, is_wanted, true);
 			if (state->word >= full)
 				break;
-			entropy_refill(state);
-			entropy_group(state, ac, block, &undo, is_wanted);
-			if (state->word >= full)
-				break;
-			entropy_group(state, ac, block, &undo, is_wanted);
+			entropy_group(state, ac, block, &undo, is_wanted, false);
 		} while (state->word < full);
 		k = (uint32_t)(state->word >> ENTROPY_K);
 		if (__builtin_expect(k - 129 < 63, 1))
@@ -218,7 +226,6 @@ ENTROPY_INLINE uint32_t entropy_block(struct entropy_state *state,
 		for (unsigned i = 0; i < 4; i++)
 			((entropy_clear *)(void *)block)[i] = (entropy_clear){0};
 	}
-	entropy_refill(state);
 	if (!entropy_dc(state, kind->dc, &difference))
 		return 0;
 	dc[kind->component] = (int32_t)((uint32_t)dc[kind->component] + (uint32_t)difference);

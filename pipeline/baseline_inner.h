@@ -48,7 +48,7 @@ int baseline_head_read(const uint8_t *data, size_t size, struct baseline_head *r
 
 #define BASELINE_DC_BITS 9
 #define BASELINE_AC_BITS 11
-#define BASELINE_AC_MOST 18  /* bits that a lookup may consume: three of them after a refill */
+#define BASELINE_AC_MOST 18  /* bits that a lookup may consume */
 #define BASELINE_VALUES 8    /* coefficients that come from a table at once */
 #define BASELINE_AC_END 128  /* advance of an end of block */
 #define BASELINE_AC_NONE 256 /* advance of an entry that is none */
@@ -67,7 +67,7 @@ struct baseline_dc {
 };
 
 struct baseline_ac {
-	int16_t step[1 << BASELINE_AC_BITS];  /* bits in all - 64 * advance */
+	uint16_t step[1 << BASELINE_AC_BITS]; /* bits in all + 64 * advance */
 	uint16_t last[1 << BASELINE_AC_BITS]; /* last coefficient: start, 63 - size << 6, offset <<
 						 12 */
 	int8_t value[1 << BASELINE_AC_BITS][BASELINE_VALUES]; /* all others, by offset */

@@ -152,10 +152,10 @@ static void tables_fill(struct baseline_ac *to, const struct tables_group *group
 	uint32_t end = first + (1u << (BASELINE_AC_BITS - bits));
 	uint32_t last = group->start | (63 - group->size) << 6 | group->offset << 12;
 	uint32_t advance = group->bits == 0 ? BASELINE_AC_NONE : group->advance;
-	int32_t step = (int32_t)group->bits - 64 * (int32_t)advance;
+	uint32_t step = group->bits + 64 * advance;
 
 	for (uint32_t i = first; i < end; i++) {
-		to->step[i] = (int16_t)step;
+		to->step[i] = (uint16_t)step;
 		to->last[i] = (uint16_t)last;
 		memcpy(to->value[i], group->value, sizeof(group->value));
 	}

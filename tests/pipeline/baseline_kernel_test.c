@@ -351,20 +351,20 @@ START_TEST(groups)
 	ac = baseline_tables_ac(tables, code);
 	ck_assert_ptr_nonnull(ac);
 	index = 0x0; /* 0...: an end, and nothing behind it */
-	ck_assert_int_eq(ac->step[index], 1 - 64 * 128);
+	ck_assert_int_eq(ac->step[index], 1 + 64 * 128);
 	index = 0x2 << 9 | 0x1 << 8; /* 10 1, 0: 1, end */
-	ck_assert_int_eq(ac->step[index], 4 - 64 * 129);
+	ck_assert_int_eq(ac->step[index], 4 + 64 * 129);
 	ck_assert_int_eq(ac->last[index], 2 | 62 << 6 | 0 << 12);
 	index = 0x2 << 9 | 0x6 << 5 | 0x2 << 2; /* 10 0, 110 010, 0 ...: -1, two zeros, -5, end */
-	ck_assert_int_eq(ac->step[index], 10 - 64 * 132);
+	ck_assert_int_eq(ac->step[index], 10 + 64 * 132);
 	ck_assert_int_eq(ac->value[index][0], -1);
 	ck_assert_int_eq(ac->value[index][1], 0);
 	ck_assert_int_eq(ac->value[index][3], -5);
 	ck_assert_int_eq(ac->last[index], 6 | 60 << 6 | 3 << 12);
 	index = 0xe << 7; /* 1110, 0 */
-	ck_assert_int_eq(ac->step[index], 5 - 64 * 144);
+	ck_assert_int_eq(ac->step[index], 5 + 64 * 144);
 	index = 0xf << 7; /* no code */
-	ck_assert_int_eq(ac->step[index], -64 * BASELINE_AC_NONE);
+	ck_assert_int_eq(ac->step[index], 64 * BASELINE_AC_NONE);
 	baseline_tables_free(tables);
 }
 END_TEST
