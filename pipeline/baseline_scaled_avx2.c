@@ -4,8 +4,8 @@
  * registers, for x86-64 machines with AVX2.
  *
  * The arithmetic is baseline_scaled.c's; so are the bounds beyond which numbers are refused, so that
- * it does not matter which version of libjpeg's the machine has. Coefficients are put in their places one by one, since
- * mostly there are few. Rows and columns that do not count are computed, where that is for free,
+ * it does not matter which version of libjpeg's the machine has. Coefficients are put in their places one by one, but for blocks of few, whose rows are
+ * picked by shuffles and whose transform is shorter; blocks of nothing but DC are one number. Rows and columns that do not count are computed, where that is for free,
  * and then neither used nor looked at.
  */
 
@@ -19,7 +19,8 @@
 
 #define SCALED_INLINE BASELINE_AVX2 static inline __attribute__((always_inline))
 #define SCALED_BITS 13
-#define SCALED_SIZE 14     /* bits of numbers that are not refused */
+#define SCALED_FEW 15  /* coefficients, 0 ... 14: nothing in rows and columns behind the fifth */
+#define SCALED_SIZE 14 /* bits of numbers that are not refused */
 #define SCALED_OUT_SIZE 10 /* at the end */
 
 static const uint8_t scaled_places[64] = {
@@ -28,18 +29,58 @@ static const uint8_t scaled_places[64] = {
     30, 37, 44, 51, 58, 59, 52, 45, 38, 31, 39, 46, 53, 60, 61, 54, 47, 55, 62, 63,
 };
 
+/* ---- coefficients in rows ---- */
+
+/* Words of each half: a byte shuffle of four of them, 8: a zero. */
+#define SCALED_WORD(n) (n) < 8 ? 2 * (n) : -1, (n) < 8 ? 2 * (n) + 1 : -1
+#define SCALED_PICK(from, a, b, c, d)                                                 \
+	_mm256_shuffle_epi8(from, _mm256_broadcastsi128_si256(_mm_setr_epi8(          \
+				      SCALED_WORD(a), SCALED_WORD(b), SCALED_WORD(c), \
+				      SCALED_WORD(d), -1, -1, -1, -1, -1, -1, -1, -1)))
+
+/* Eight numbers of each block. */
+SCALED_INLINE __m256i scaled_load(const int16_t *a, const int16_t *b)
+{
+	__m256i low = _mm256_castsi128_si256(_mm_load_si128((const __m128i *)a));
+
+	return _mm256_inserti128_si256(low, _mm_load_si128((const __m128i *)b), 1);
+}
+
+/* Of blocks with nothing behind coefficient SCALED_FEW - 1: the first four columns of rows 0 to 3. */
+SCALED_INLINE void scaled_rows_few(const int16_t *a, const int16_t *b, __m256i row[8])
+{
+	__m256i z0 = scaled_load(a, b), z1 = scaled_load(a + 8, b + 8);
+
+	row[0] = SCALED_PICK(z0, 0, 1, 5, 6);
+	row[1] = _mm256_or_si256(SCALED_PICK(z0, 2, 4, 7, 8), SCALED_PICK(z1, 8, 8, 8, 5));
+	row[2] = _mm256_or_si256(SCALED_PICK(z0, 3, 8, 8, 8), SCALED_PICK(z1, 8, 0, 4, 8));
+	row[3] = SCALED_PICK(z1, 1, 3, 8, 8);
+}
+
+/* The coefficients that 2 x 2 samples need, and an end. */
+static const uint8_t scaled_needed[] = {
+    0,  1,  2,  4,  6,  9,  11, 13, 15, 20, 22, 24, 26,
+    28, 35, 36, 38, 40, 42, 49, 51, 53, 58, 60, 63, 64,
+};
+
 struct scaled_blocks { /* row by row */
 	int16_t coef[2][64] __attribute__((aligned(32)));
 };
 
-SCALED_INLINE void scaled_place(const int16_t *a, const int16_t *b, unsigned end,
-				struct scaled_blocks *ret)
+SCALED_INLINE void scaled_rows_all(const int16_t *a, const int16_t *b, unsigned end, __m256i row[8],
+				   const bool is_two)
 {
-	memset(ret, 0, sizeof(*ret));
-	for (unsigned i = 0; i < end; i++) {
-		ret->coef[0][scaled_places[i]] = a[i];
-		ret->coef[1][scaled_places[i]] = b[i];
+	struct scaled_blocks blocks;
+	unsigned from;
+
+	for (unsigned i = 0; i < 8; i++)
+		((__m256i *)(void *)&blocks)[i] = _mm256_setzero_si256();
+	for (unsigned i = 0; (from = is_two ? scaled_needed[i] : i) < end; i++) {
+		blocks.coef[0][scaled_places[from]] = a[from];
+		blocks.coef[1][scaled_places[from]] = b[from];
 	}
+	for (unsigned i = 0; i < 8; i++)
+		row[i] = scaled_load(blocks.coef[0] + 8 * i, blocks.coef[1] + 8 * i);
 }
 
 /* Not 0 in words of more than that many bits. */
@@ -48,21 +89,20 @@ SCALED_INLINE __m256i scaled_far(__m256i v, const int size)
 	return _mm256_xor_si256(v, _mm256_srai_epi16(_mm256_slli_epi16(v, 16 - size), 16 - size));
 }
 
-/* A row of both blocks times its steps; what gets too large is marked in *far. */
-SCALED_INLINE __m256i scaled_row(const struct scaled_blocks *blocks, const uint16_t *quant,
-				 unsigned row, __m256i *far)
+/* Row number `number` times its steps; what gets too large is marked in *far. */
+SCALED_INLINE void scaled_row(__m256i row[8], unsigned number, const uint16_t *quant, __m256i *far)
 {
 	const __m256i steps =
-	    _mm256_broadcastsi128_si256(_mm_load_si128((const __m128i *)(quant + 8 * row)));
-	__m256i coef = _mm256_inserti128_si256(
-	    _mm256_castsi128_si256(_mm_load_si128((const __m128i *)(blocks->coef[0] + 8 * row))),
-	    _mm_load_si128((const __m128i *)(blocks->coef[1] + 8 * row)), 1);
-	__m256i low = _mm256_mullo_epi16(coef, steps), high = _mm256_mulhi_epi16(coef, steps);
+	    _mm256_broadcastsi128_si256(_mm_load_si128((const __m128i *)(quant + 8 * number)));
+	__m256i low = _mm256_mullo_epi16(row[number], steps);
+	__m256i high = _mm256_mulhi_epi16(row[number], steps);
 
 	*far = _mm256_or_si256(*far, scaled_far(low, SCALED_SIZE));
 	*far = _mm256_or_si256(*far, _mm256_xor_si256(high, _mm256_srai_epi16(low, 15)));
-	return low;
+	row[number] = low;
 }
+
+/* ---- a pass ---- */
 
 /* a * x + b * y of pairs of words */
 SCALED_INLINE __m256i scaled_times(__m256i pairs, const int a, const int b)
@@ -111,6 +151,15 @@ SCALED_INLINE __m256i scaled_bytes(__m256i words)
 	return _mm256_add_epi8(_mm256_packs_epi16(words, words), _mm256_set1_epi8(-128));
 }
 
+/* Whether a block of DC alone is within the bounds, and its samples. */
+static bool scaled_is_flat(int16_t dc, uint16_t step, uint8_t *ret)
+{
+	int32_t value = dc * (int32_t)step;
+
+	*ret = (uint8_t)(BASE_MAX(BASE_MIN((value + 4) >> 3, 127), -128) + 128);
+	return value >= -(1 << (SCALED_SIZE - 3)) && value < 1 << (SCALED_SIZE - 3);
+}
+
 /* ---- 4 x 4 ---- */
 
 /* Columns of four rows of words to four rows of two blocks' columns. */
@@ -147,6 +196,39 @@ SCALED_INLINE int scaled_store4(const __m256i out[4], uint8_t *to, size_t stride
 	return !_mm256_testz_si256(far, far);
 }
 
+static int scaled_flat4(const int16_t *a, const int16_t *b, uint16_t step, uint8_t *to,
+			size_t stride)
+{
+	uint8_t value[2];
+	bool is_within =
+	    scaled_is_flat(a[0], step, &value[0]) & scaled_is_flat(b[0], step, &value[1]);
+	const uint64_t row =
+	    value[0] * UINT64_C(0x01010101) | value[1] * UINT64_C(0x0101010100000000);
+
+	for (unsigned i = 0; i < 4; i++)
+		memcpy(to + i * stride, &row, sizeof(row));
+	return !is_within;
+}
+
+BASELINE_AVX2 static int scaled_few4(const int16_t *a, const int16_t *b, const uint16_t *quant,
+				     uint8_t *to, size_t stride)
+{
+	const __m256i zero = _mm256_setzero_si256();
+	__m256i far = zero, row[8], low[4], w[4];
+
+	scaled_rows_few(a, b, row);
+	for (unsigned i = 0; i < 4; i++)
+		scaled_row(row, i, quant, &far);
+	scaled_pass4(_mm256_unpacklo_epi16(zero, row[0]), _mm256_unpacklo_epi16(row[1], row[3]),
+		     zero, _mm256_unpacklo_epi16(row[2], zero), SCALED_BITS - 1, low);
+	for (unsigned i = 0; i < 4; i++) {
+		w[i] = _mm256_packs_epi32(low[i], zero);
+		far = _mm256_or_si256(far, scaled_far(w[i], SCALED_SIZE));
+	}
+	scaled_rows4(w, low);
+	return (_mm256_testz_si256(far, far) == 0) | scaled_store4(low, to, stride);
+}
+
 BASELINE_AVX2 int baseline_idct4_avx2(const int16_t *a, const int16_t *b, unsigned end,
 				      const uint16_t *quant, uint8_t *to, size_t stride)
 {
@@ -154,12 +236,14 @@ BASELINE_AVX2 int baseline_idct4_avx2(const int16_t *a, const int16_t *b, unsign
 	const __m256i used =
 	    _mm256_broadcastsi128_si256(_mm_setr_epi16(-1, -1, -1, -1, 0, -1, -1, -1));
 	__m256i far = zero, row[8], low[4], high[4], w[4];
-	struct scaled_blocks blocks;
-	int r;
 
-	scaled_place(a, b, end, &blocks);
-	for (unsigned i = 0; i < 8; i++)
-		row[i] = i == 4 ? zero : scaled_row(&blocks, quant, i, &far);
+	if (end <= 1)
+		return scaled_flat4(a, b, quant[0], to, stride);
+	if (end <= SCALED_FEW)
+		return scaled_few4(a, b, quant, to, stride);
+	scaled_rows_all(a, b, end, row, false);
+	for (unsigned i = 0; i < 8; i += i == 3 ? 2 : 1)
+		scaled_row(row, i, quant, &far);
 	scaled_pass4(_mm256_unpacklo_epi16(zero, row[0]), _mm256_unpacklo_epi16(row[1], row[3]),
 		     _mm256_unpacklo_epi16(row[5], row[7]), _mm256_unpacklo_epi16(row[2], row[6]),
 		     SCALED_BITS - 1, low);
@@ -170,19 +254,11 @@ BASELINE_AVX2 int baseline_idct4_avx2(const int16_t *a, const int16_t *b, unsign
 		w[i] = _mm256_packs_epi32(low[i], high[i]);
 		far = _mm256_or_si256(far, scaled_far(w[i], SCALED_SIZE));
 	}
-	r = !_mm256_testz_si256(far, used);
 	scaled_rows4(w, low);
-	return r | scaled_store4(low, to, stride);
+	return (_mm256_testz_si256(far, used) == 0) | scaled_store4(low, to, stride);
 }
 
 /* ---- 2 x 2 ---- */
-
-/* Words of each half: a byte shuffle of four of them, 8: a zero. */
-#define SCALED_WORD(n) (n) < 8 ? 2 * (n) : -1, (n) < 8 ? 2 * (n) + 1 : -1
-#define SCALED_PICK(from, a, b, c, d)                                                 \
-	_mm256_shuffle_epi8(from, _mm256_broadcastsi128_si256(_mm_setr_epi8(          \
-				      SCALED_WORD(a), SCALED_WORD(b), SCALED_WORD(c), \
-				      SCALED_WORD(d), -1, -1, -1, -1, -1, -1, -1, -1)))
 
 SCALED_INLINE int scaled_store2(const __m256i out[2], uint8_t *to, size_t stride)
 {
@@ -197,20 +273,66 @@ SCALED_INLINE int scaled_store2(const __m256i out[2], uint8_t *to, size_t stride
 	return !_mm256_testz_si256(far, far);
 }
 
+static int scaled_flat2(const int16_t *a, const int16_t *b, uint16_t step, uint8_t *to,
+			size_t stride)
+{
+	uint8_t value[2];
+	bool is_within =
+	    scaled_is_flat(a[0], step, &value[0]) & scaled_is_flat(b[0], step, &value[1]);
+	const uint32_t row = value[0] * UINT32_C(0x0101) | value[1] * UINT32_C(0x01010000);
+
+	memcpy(to, &row, sizeof(row));
+	memcpy(to + stride, &row, sizeof(row));
+	return !is_within;
+}
+
+/* The second pass, of two rows of words; in57: pairs of columns 5 and 7. */
+SCALED_INLINE int scaled_rows2(__m256i columns, __m256i in57, uint8_t *to, size_t stride)
+{
+	__m256i out[2];
+
+	scaled_pass2(SCALED_PICK(columns, 8, 0, 8, 1), SCALED_PICK(columns, 2, 6, 3, 7), in57,
+		     SCALED_BITS + 7, out);
+	return scaled_store2(out, to, stride);
+}
+
+BASELINE_AVX2 static int scaled_few2(const int16_t *a, const int16_t *b, const uint16_t *quant,
+				     uint8_t *to, size_t stride)
+{
+	const __m256i zero = _mm256_setzero_si256();
+	const __m256i used = _mm256_broadcastsi128_si256(_mm_setr_epi16(-1, -1, 0, -1, 0, 0, 0, 0));
+	__m256i far = zero, row[8], low[2], w[2];
+
+	scaled_rows_few(a, b, row);
+	scaled_row(row, 0, quant, &far);
+	scaled_row(row, 1, quant, &far);
+	scaled_row(row, 3, quant, &far);
+	scaled_pass2(_mm256_unpacklo_epi16(zero, row[0]), _mm256_unpacklo_epi16(row[1], row[3]),
+		     zero, SCALED_BITS, low);
+	for (unsigned i = 0; i < 2; i++) {
+		w[i] = _mm256_packs_epi32(low[i], zero);
+		far = _mm256_or_si256(far, scaled_far(w[i], SCALED_SIZE));
+	}
+	return (_mm256_testz_si256(far, used) == 0) |
+	       scaled_rows2(_mm256_unpacklo_epi16(w[0], w[1]), zero, to, stride);
+}
+
 BASELINE_AVX2 int baseline_idct2_avx2(const int16_t *a, const int16_t *b, unsigned end,
 				      const uint16_t *quant, uint8_t *to, size_t stride)
 {
 	const __m256i zero = _mm256_setzero_si256();
 	const __m256i used =
 	    _mm256_broadcastsi128_si256(_mm_setr_epi16(-1, -1, 0, -1, 0, -1, 0, -1));
-	__m256i far = zero, row[8], low[2], high[2], w[2], columns[2];
-	struct scaled_blocks blocks;
-	int r;
+	__m256i far = zero, row[8], low[2], high[2], w[2];
 
-	scaled_place(a, b, end, &blocks);
-	row[0] = scaled_row(&blocks, quant, 0, &far);
+	if (end <= 1)
+		return scaled_flat2(a, b, quant[0], to, stride);
+	if (end <= SCALED_FEW)
+		return scaled_few2(a, b, quant, to, stride);
+	scaled_rows_all(a, b, end, row, true);
+	scaled_row(row, 0, quant, &far);
 	for (unsigned i = 1; i < 8; i += 2)
-		row[i] = scaled_row(&blocks, quant, i, &far);
+		scaled_row(row, i, quant, &far);
 	scaled_pass2(_mm256_unpacklo_epi16(zero, row[0]), _mm256_unpacklo_epi16(row[1], row[3]),
 		     _mm256_unpacklo_epi16(row[5], row[7]), SCALED_BITS, low);
 	scaled_pass2(_mm256_unpackhi_epi16(zero, row[0]), _mm256_unpackhi_epi16(row[1], row[3]),
@@ -219,12 +341,9 @@ BASELINE_AVX2 int baseline_idct2_avx2(const int16_t *a, const int16_t *b, unsign
 		w[i] = _mm256_packs_epi32(low[i], high[i]);
 		far = _mm256_or_si256(far, scaled_far(w[i], SCALED_SIZE));
 	}
-	r = !_mm256_testz_si256(far, used);
-	columns[0] = _mm256_unpacklo_epi16(w[0], w[1]);
-	columns[1] = _mm256_unpackhi_epi16(w[0], w[1]);
-	scaled_pass2(SCALED_PICK(columns[0], 8, 0, 8, 1), SCALED_PICK(columns[0], 2, 6, 3, 7),
-		     SCALED_PICK(columns[1], 2, 6, 3, 7), SCALED_BITS + 7, low);
-	return r | scaled_store2(low, to, stride);
+	return (_mm256_testz_si256(far, used) == 0) |
+	       scaled_rows2(_mm256_unpacklo_epi16(w[0], w[1]),
+			    SCALED_PICK(_mm256_unpackhi_epi16(w[0], w[1]), 2, 6, 3, 7), to, stride);
 }
 
 #endif
