@@ -55,7 +55,7 @@ struct pixels_program { /* the fused engine by itself */
 	struct op_list ops;
 	struct shape shape;
 	struct engine_program *program;
-	struct engine_scratch *scratch;
+	struct engine_part part;
 };
 
 struct pixels {
@@ -191,16 +191,13 @@ static void pixels_whole_train(struct pixels *p, unsigned i)
 /* The same, with libjpeg-turbo's decoder. */
 static void pixels_library_train(struct pixels *p, unsigned i)
 {
-	const struct pixels_program *program = &p->program[PIXELS_TRAIN];
+	struct engine_part *part = &p->program[PIXELS_TRAIN].part;
 	const struct pipeline_key key = pixels_key(i);
-	struct drive_part part = {.engine = &engine_fused,
-				  .program = program->program,
-				  .scratch = program->scratch,
-				  .out = pixels_slot(p)};
 	struct pipeline_error error;
 
-	if (drive_sample(p->library, &part, 1, p->files[i].data, p->files[i].size, &key, &error) !=
-	    0)
+	part->out = pixels_slot(p);
+	if (drive_sample(&engine_fused, p->library, part, 1, p->files[i].data, p->files[i].size,
+			 &key, &error) != 0)
 		pixels_die(error.text);
 }
 
@@ -231,23 +228,22 @@ static void pixels_fast_small(struct pixels *p, unsigned i)
 
 static void pixels_decoded_float(struct pixels *p, unsigned i)
 {
-	const struct pixels_program *program = &p->program[PIXELS_DECODED];
+	struct engine_part *part = &p->program[PIXELS_DECODED].part;
 	const struct pipeline_key key = pixels_key(i);
 	const size_t stride = PIXELS_SIDE + 128;
 	/* the random crop: a place within the picture */
 	size_t at = i * 7 % 32 * stride + i * 13 % 32 + 64;
 	struct pipeline_error error;
 	const struct decode_about about = {.height = 224, .width = 224};
-	struct engine_need need;
 	struct decode_band band = {.stride = stride, .rows = 224};
 
-	if (engine_fused.begin(program->program, program->scratch, &key, &about, pixels_slot(p),
-			       &need, &error) != 0)
+	part->out = pixels_slot(p);
+	if (engine_fused.begin(part, 1, &key, &about, &error) != 0)
 		pixels_die(error.text);
 	for (unsigned c = 0; c < 3; c++)
 		band.plane[c] = p->planes + c * stride * PIXELS_SIDE + at;
-	engine_fused.feed(program->scratch, &band);
-	if (engine_fused.end(program->program, program->scratch, &error) != 0)
+	engine_fused.feed(part, &band);
+	if (engine_fused.end(part, 1, &error) != 0)
 		pixels_die(error.text);
 }
 
@@ -317,8 +313,9 @@ static void pixels_compile_engine(struct pixels_program *program, const char *te
 	if (spec_parse(text, strlen(text), &program->ops, &diag) != 0 ||
 	    shape_infer(&program->ops, &program->shape, &diag) != 0 ||
 	    engine_fused.compile(&program->ops, &program->shape, &program->program) != 0 ||
-	    engine_fused.scratch_new(program->program, &program->scratch) != 0)
+	    engine_fused.scratch_new(program->program, &program->part.scratch) != 0)
 		pixels_die("a pipeline does not compile");
+	program->part.program = program->program;
 }
 
 static void pixels_compile(struct pixels *p, unsigned i, const char *text)
@@ -339,13 +336,13 @@ static void pixels_find_box(struct pixels *p, unsigned i, unsigned which, struct
 	const struct pipeline_key key = pixels_key(i);
 	struct decode_about about;
 	struct pipeline_error error;
-	struct engine_need need;
+	struct engine_part *part = &p->program[which].part;
 
+	part->out = p->slots;
 	decode_tell(p->decode, &about);
-	if (engine_fused.begin(p->program[which].program, p->program[which].scratch, &key, &about,
-			       p->slots, &need, &error) != 0)
+	if (engine_fused.begin(part, 1, &key, &about, &error) != 0)
 		pixels_die(error.text);
-	*ret = need.box;
+	*ret = part->need.box;
 }
 
 static void pixels_find_boxes(struct pixels *p)
@@ -392,7 +389,7 @@ static void pixels_init(struct pixels *p, const char *folder)
 static void pixels_fini(struct pixels *p)
 {
 	for (unsigned i = 0; i < 3; i++) {
-		engine_fused.scratch_free(p->program[i].scratch);
+		engine_fused.scratch_free(p->program[i].part.scratch);
 		engine_fused.program_free(p->program[i].program);
 	}
 	for (unsigned i = 0; i < PIXELS_PIPELINES; i++) {

@@ -6,18 +6,10 @@
 
 #include "pipeline/engine.h"
 
-struct drive_part {
-	const struct engine *engine; /* one that can be driven */
-	const struct engine_program *program;
-	struct engine_scratch *scratch;
-	void *out; /* the image's field */
-	/* drive_sample's own */
-	struct engine_need need;
-	uint32_t fed; /* rows of that */
-};
-
-/* As pipeline_run_sample, for n >= 1 parts: bad for one is bad for all. */
-int drive_sample(struct decode *decode, struct drive_part *part, unsigned n, const void *data,
-		 size_t size, const struct pipeline_key *key, struct pipeline_error *ret_error);
+/* As pipeline_run_sample, for the parts whose bit is set in `who`, at least one, of an engine that can
+ * be driven: bad for one is bad for all. */
+int drive_sample(const struct engine *engine, struct decode *decode, struct engine_part part[],
+		 uint32_t who, const void *data, size_t size, const struct pipeline_key *key,
+		 struct pipeline_error *ret_error);
 
 #endif

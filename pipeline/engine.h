@@ -8,7 +8,8 @@
  * An engine compiles a list of ops to a program (immutable, shared) and runs programs with scratch
  * (one a run, not shared). The fused engine is driven: it is told of a picture's size, says what
  * part of it it needs, is fed the rows of that part as they are decoded, and is done with the last
- * one. So several programs share one decode (drive.h). The plain engine, whole pictures and op
+ * one. So several programs share one decode (drive.h), and what ops they have in common behind it.
+ * The plain engine, whole pictures and op
  * after op, is the oracle that tests hold it against: both give the same bytes for every input,
  * errors included.
  */
@@ -24,7 +25,20 @@ struct engine_scratch;
 
 struct engine_need {            /* of a picture */
 	unsigned shift;         /* its sides halved so often (decode_reduce) */
-	struct picture_box box; /* rows and columns of that */
+	struct picture_box box; /* rows and columns of that; no rows: nothing */
+};
+
+/* One of several programs on one picture. With zeros behind `out` it is alone. */
+struct engine_part {
+	const struct engine_program *program;
+	struct engine_scratch *scratch;
+	void *out; /* the image's field; for each picture */
+	/* bit i of [k]: the first k ops of part number i are this one's, too; k: up to the number of
+	 * its ops on pictures */
+	uint32_t alike[PIPELINE_MAX_OPS + 1];
+	struct engine_need need; /* set by begin: what is to be fed */
+	uint32_t fed;            /* whoever feeds: rows of it so far */
+	struct pipeline_work work;
 };
 
 struct engine {
@@ -37,21 +51,21 @@ struct engine {
 	int (*scratch_new)(const struct engine_program *program, struct engine_scratch **ret);
 	void (*scratch_free)(struct engine_scratch *scratch);
 
-	/* One picture, in three steps; NULL where an engine only does whole samples (run). Nothing
-	 * is allocated once pictures of these sizes were met. What is known of a picture and draws
-	 * come first; out is the image's field. *ret_need is what is to be fed. begin may be called
-	 * again in place of going on. 0, or PIPELINE_E_BAD with *ret_error. */
-	int (*begin)(const struct engine_program *program, struct engine_scratch *scratch,
-		     const struct pipeline_key *key, const struct decode_about *about, void *out,
-		     struct engine_need *ret_need, struct pipeline_error *ret_error);
-	/* The box's next rows. */
-	void (*feed)(struct engine_scratch *scratch, const struct decode_band *band);
-	/* After its last row: what is left to do. 0, or PIPELINE_E_BAD with *ret_error. */
-	int (*end)(const struct engine_program *program, struct engine_scratch *scratch,
-		   struct pipeline_error *ret_error);
+	/* One picture, in three steps, for the parts whose bit is set in `who`; NULL where an engine
+	 * only does whole samples (run). Nothing is allocated once pictures of these sizes were
+	 * met. What is known of a picture and draws come first; each part's need is then what it is
+	 * to be fed. begin may be called again in place of going on. 0, or PIPELINE_E_BAD with
+	 * *ret_error. */
+	int (*begin)(struct engine_part part[], uint32_t who, const struct pipeline_key *key,
+		     const struct decode_about *about, struct pipeline_error *ret_error);
+	/* The next rows of what it needs. */
+	void (*feed)(struct engine_part *part, const struct decode_band *band);
+	/* After its last row: what is left to do. 0, or PIPELINE_E_BAD with *ret_error: that of the
+	 * first part that fails. */
+	int (*end)(struct engine_part part[], uint32_t who, struct pipeline_error *ret_error);
 	/* After every sample, good or bad: gives memory back that only an unusual picture needed.
 	 */
-	void (*trim)(struct engine_scratch *scratch);
+	void (*trim)(struct engine_part *part);
 
 	/* As pipeline_run_sample, of one program alone. */
 	int (*run)(const struct engine_program *program, struct engine_scratch *scratch,

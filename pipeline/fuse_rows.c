@@ -13,6 +13,8 @@
  * step stores floats past the cache, where several streams at a time are slow. Where the field has
  * the channels in turn, or pixels are wanted, the tiles of all three are made first.
  *
+ * Where several want the same part (fuse_fan.c) their rows come out of one tile.
+ *
  * Nothing here can fail once begun: what memory there must be is known from the plan.
  */
 
@@ -153,9 +155,15 @@ static void fuse_rows_put_plane(const struct fuse_rows *rows, unsigned c,
 				const uint8_t *const from[], uint32_t y, uint32_t n)
 {
 	const struct fuse_size *frame = &rows->plan->frame;
-	const size_t row = (size_t)frame->width * finish_value_bytes(rows->finish->dtype);
-	uint8_t *plane = rows->out + (size_t)c * frame->height * row;
+	size_t row;
+	uint8_t *plane;
 
+	if (rows->fan) {
+		fuse_fan_plane(rows->fan, c, from, y, n);
+		return;
+	}
+	row = (size_t)frame->width * finish_value_bytes(rows->finish->dtype);
+	plane = rows->out + (size_t)c * frame->height * row;
 	for (uint32_t i = 0; i < n; i++)
 		finish_plane(rows->finish, c, from[i], frame->width,
 			     plane + (rows->plan->turned ? y - i : y + i) * row);
@@ -177,6 +185,8 @@ static void fuse_rows_put_pixels(const struct fuse_rows *rows, const uint8_t *co
 /* Does the field have planes? */
 static bool fuse_rows_has_planes(const struct fuse_rows *rows)
 {
+	if (rows->fan)
+		return rows->fan->has_planes;
 	return rows->finish && rows->finish->order == OP_CHW;
 }
 
@@ -202,6 +212,7 @@ int fuse_rows_begin(struct fuse_rows *rows, const struct fuse_plan *plan,
 
 	rows->kernels = plane_best();
 	rows->plan = plan;
+	rows->fan = NULL;
 	rows->finish = finish;
 	rows->out = out;
 	rows->picture = picture;
@@ -218,6 +229,14 @@ int fuse_rows_begin(struct fuse_rows *rows, const struct fuse_plan *plan,
 		for (unsigned i = 0; i < FUSE_ROWS_STEP; i++)
 			memset(rows->tile[c] + i * rows->tile_stride, 0, plan->left);
 	return 0;
+}
+
+int fuse_rows_begin_fan(struct fuse_rows *rows, struct fuse_fan *fan)
+{
+	int r = fuse_rows_begin(rows, &fan->plan, NULL, NULL, NULL);
+
+	rows->fan = fan;
+	return r == 0 ? fuse_fan_begin(fan) : r;
 }
 
 /* ---- the ring ---- */
@@ -382,7 +401,7 @@ static void fuse_rows_plane(const struct fuse_rows *rows, unsigned c,
 static void fuse_rows_pixels(const struct fuse_rows *rows, const struct decode_band *band,
 			     uint32_t ready)
 {
-	const uint8_t *made[3][FUSE_ROWS_STEP];
+	const uint8_t *made[3][FUSE_ROWS_STEP], *const *const all[3] = {made[0], made[1], made[2]};
 
 	for (unsigned c = 0; c < 3 && rows->down; c++)
 		fuse_rows_keep(rows, c, band->plane[c], band->stride, band->rows);
@@ -391,7 +410,9 @@ static void fuse_rows_pixels(const struct fuse_rows *rows, const struct decode_b
 
 		for (unsigned c = 0; c < 3; c++)
 			fuse_rows_make(rows, c, y, band->plane[c], band->stride, n, made[c]);
-		for (uint32_t i = 0; i < n; i++) {
+		if (rows->fan)
+			fuse_fan_rows(rows->fan, all, y, n);
+		for (uint32_t i = 0; i < n && !rows->fan; i++) {
 			const uint8_t *const row[3] = {made[0][i], made[1][i], made[2][i]};
 
 			fuse_rows_put_pixels(rows, row, fuse_rows_place(rows->plan, y + i));

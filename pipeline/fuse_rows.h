@@ -5,9 +5,7 @@
 /* Rows of a picture, as they are decoded, through a plan into a field or a picture. */
 
 #include "pipeline/decode.h"
-#include "pipeline/finish.h"
-#include "pipeline/fuse_plan.h"
-#include "pipeline/plane.h"
+#include "pipeline/fuse_fan.h"
 
 struct fuse_room { /* memory that grows on demand; all zero at the start */
 	uint8_t *memory;
@@ -24,6 +22,7 @@ struct fuse_rows { /* of one run; all zero at the start */
 	bool down_first;
 	struct picture_box box;      /* of the picture: the rows and columns that are fed */
 	uint32_t fed, made;          /* rows of box so far; rows of the window so far */
+	const struct fuse_fan *fan;  /* to all of its sinks, or else: */
 	const struct finish *finish; /* into out, or else: */
 	const struct picture *picture;
 	uint8_t *out;
@@ -47,6 +46,8 @@ void fuse_rows_trim(struct fuse_rows *rows);
  * then what is wanted of the picture. 0 or PIPELINE_FAIL_MEMORY. */
 int fuse_rows_begin(struct fuse_rows *rows, const struct fuse_plan *plan,
 		    const struct finish *finish, void *out, const struct picture *picture);
+/* The same for all sinks of a fan, which is borrowed till the end, too. */
+int fuse_rows_begin_fan(struct fuse_rows *rows, struct fuse_fan *fan);
 /* The next rows of box. After the last one all is written. */
 void fuse_rows_feed(struct fuse_rows *rows, const struct decode_band *band);
 

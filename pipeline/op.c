@@ -64,6 +64,40 @@ unsigned op_params(enum op_id id, const struct op_param **ret)
 	return end - op_table[id].first;
 }
 
+/* Both are values of the same parameter. */
+static bool op_same_value(const struct op_type *type, const struct op_list *a,
+			  const struct op_value *x, const struct op_list *b,
+			  const struct op_value *y)
+{
+	const bool pooled = type->kind == OP_KIND_LIST || type->kind == OP_KIND_LISTS;
+
+	if (x->count != y->count)
+		return false;
+	if (pooled && x->count > 0)
+		return memcmp(a->pool + (size_t)x->number[0], b->pool + (size_t)y->number[0],
+			      x->count * sizeof(a->pool[0])) == 0;
+	for (unsigned i = 0; i < x->count && !pooled; i++)
+		if (x->number[i] != y->number[i])
+			return false;
+	return true;
+}
+
+unsigned op_alike(const struct op_list *a, const struct op_list *b, unsigned most)
+{
+	for (unsigned i = 0; i < most; i++) {
+		const struct op *x = &a->op[i], *y = &b->op[i];
+		const struct op_param *param;
+		unsigned n = op_params(x->id, &param);
+
+		if (x->id != y->id)
+			return i;
+		for (unsigned p = 0; p < n; p++)
+			if (!op_same_value(&param[p].type, a, &x->value[p], b, &y->value[p]))
+				return i;
+	}
+	return most;
+}
+
 enum pipeline_dtype op_dtype(const struct op *op)
 {
 	static const enum pipeline_dtype dtypes[] = {PIPELINE_U8, PIPELINE_F16, PIPELINE_F32,

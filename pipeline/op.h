@@ -148,6 +148,8 @@ const char *op_help(enum op_id id);
 enum op_id op_find(const char *name);
 /* The parameters of an op in the table's order; index in it = index in struct op.value. */
 unsigned op_params(enum op_id id, const struct op_param **ret);
+/* Do the first ops of both mean the same, up to how many, at most `most`? */
+unsigned op_alike(const struct op_list *a, const struct op_list *b, unsigned most);
 /* The type that a cast is to. */
 enum pipeline_dtype op_dtype(const struct op *op);
 

@@ -69,6 +69,26 @@ struct picture picture_part(const struct picture *picture, const struct picture_
 	return part;
 }
 
+struct picture_box picture_around(const struct picture_box *a, const struct picture_box *b)
+{
+	uint32_t bottom = BASE_MAX(a->top + a->height, b->top + b->height);
+	uint32_t right = BASE_MAX(a->left + a->width, b->left + b->width);
+	struct picture_box around = {BASE_MIN(a->top, b->top), BASE_MIN(a->left, b->left), 0, 0};
+
+	around.height = bottom - around.top;
+	around.width = right - around.left;
+	return around;
+}
+
+int picture_copy(const struct picture *from, struct picture_buffer *buffer, struct picture *ret)
+{
+	int r = picture_make(buffer, from->height, from->width, ret);
+
+	for (uint32_t y = 0; r == 0 && y < from->height; y++)
+		memcpy(picture_row(ret, y), picture_row(from, y), (size_t)from->width * 4);
+	return r;
+}
+
 void picture_mirror(const struct picture *picture)
 {
 	for (uint32_t y = 0; y < picture->height; y++) {

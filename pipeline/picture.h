@@ -34,6 +34,8 @@ static inline uint8_t *picture_row(const struct picture *picture, uint32_t y)
 }
 
 /* picture.c */
+/* The smallest box around two. */
+struct picture_box picture_around(const struct picture_box *a, const struct picture_box *b);
 /* A picture of that size in buffer, contents undefined; valid until the next make or fini on it.
  * 0; PIPELINE_FAIL_REFUSED above OP_MAX_PIXELS; PIPELINE_FAIL_MEMORY. */
 int picture_make(struct picture_buffer *buffer, uint64_t height, uint64_t width,
@@ -45,6 +47,8 @@ void picture_buffer_trim(struct picture_buffer *buffer);
 void picture_buffer_fini(struct picture_buffer *buffer);
 /* The part of a picture; shares its bytes. box lies within it. */
 struct picture picture_part(const struct picture *picture, const struct picture_box *box);
+/* A copy in buffer. As picture_make. */
+int picture_copy(const struct picture *from, struct picture_buffer *buffer, struct picture *ret);
 /* Left and right exchanged, in place. */
 void picture_mirror(const struct picture *picture);
 /* Top and bottom exchanged, in place. */

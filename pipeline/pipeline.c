@@ -32,7 +32,7 @@ struct pipeline_run {
 	struct decode *decode; /* owned */
 	unsigned n;
 	const struct pipeline *pipeline[PIPELINE_MAX_VARIANTS]; /* borrowed, NULL: none */
-	struct engine_scratch *scratch[PIPELINE_MAX_VARIANTS];  /* owned */
+	struct engine_part part[PIPELINE_MAX_VARIANTS];         /* their scratch is owned */
 };
 
 #define PIPELINE_IMAGENET                                                                  \
@@ -232,6 +232,11 @@ bool pipeline_filters(const struct pipeline *pipeline)
 	return pipeline->tail.sift.by_size;
 }
 
+unsigned pipeline_shared(const struct pipeline *a, const struct pipeline *b)
+{
+	return op_alike(&a->ops, &b->ops, BASE_MIN(a->shape.pixel_ops, b->shape.pixel_ops));
+}
+
 bool pipeline_is_random(const struct pipeline *pipeline)
 {
 	for (unsigned i = 0; i < pipeline->ops.count; i++) {
@@ -254,8 +259,8 @@ void pipeline_run_free(struct pipeline_run *run)
 	if (!run)
 		return;
 	for (unsigned v = 0; v < run->n; v++)
-		if (run->scratch[v])
-			run->pipeline[v]->engine->scratch_free(run->scratch[v]);
+		if (run->part[v].scratch)
+			run->pipeline[v]->engine->scratch_free(run->part[v].scratch);
 	decode_free(run->decode);
 	free(run);
 }
@@ -279,6 +284,30 @@ static bool pipeline_is_first_alike(const struct pipeline *const pipelines[], un
 	return turned == 0 || turned == all;
 }
 
+/* Who has how many of its first ops in common with whom. */
+static void pipeline_run_compare(struct pipeline_run *run)
+{
+	for (unsigned v = 0; v < run->n; v++) {
+		for (unsigned w = 0; w < run->n; w++) {
+			unsigned k = 0;
+
+			if (v != w && run->pipeline[v] && run->pipeline[w])
+				k = pipeline_shared(run->pipeline[v], run->pipeline[w]);
+			for (; k > 0; k--)
+				run->part[v].alike[k] |= UINT32_C(1) << w;
+		}
+	}
+}
+
+static int pipeline_run_add(struct pipeline_run *run, unsigned v, const struct pipeline *pipeline)
+{
+	run->pipeline[v] = pipeline;
+	if (!pipeline)
+		return 0;
+	run->part[v].program = pipeline->program;
+	return pipeline->engine->scratch_new(pipeline->program, &run->part[v].scratch);
+}
+
 int pipeline_run_new(const struct pipeline *const pipelines[], unsigned n,
 		     struct pipeline_run **ret)
 {
@@ -295,17 +324,24 @@ int pipeline_run_new(const struct pipeline *const pipelines[], unsigned n,
 		decode_by_exif(run->decode);
 	run->n = n;
 	for (unsigned v = 0; v < n; v++) {
-		const struct pipeline *pipeline = pipelines[v];
-		int r = 0;
+		int r = pipeline_run_add(run, v, pipelines[v]);
 
-		run->pipeline[v] = pipeline;
-		if (pipeline)
-			r = pipeline->engine->scratch_new(pipeline->program, &run->scratch[v]);
 		if (r != 0)
 			return r;
 	}
+	pipeline_run_compare(run);
 	*ret = base_take_ptr(run);
 	return 0;
+}
+
+void pipeline_run_work(const struct pipeline_run *run, struct pipeline_work *ret)
+{
+	*ret = (struct pipeline_work){0, 0, 0};
+	for (unsigned v = 0; v < run->n; v++) {
+		ret->passes += run->part[v].work.passes;
+		ret->ops += run->part[v].work.ops;
+		ret->copies += run->part[v].work.copies;
+	}
 }
 
 /* What is known without the pixels: is it wanted, and what is its label? A head that cannot be read is
@@ -332,8 +368,7 @@ int pipeline_run_sample(struct pipeline_run *run, uint32_t variants, const void 
 			uint32_t label, const struct pipeline_key *key,
 			const struct pipeline_out out[], struct pipeline_error *ret_error)
 {
-	struct drive_part part[PIPELINE_MAX_VARIANTS];
-	unsigned n = 0;
+	uint32_t who = 0;
 	int r;
 
 	for (unsigned v = 0; v < run->n; v++) {
@@ -344,10 +379,10 @@ int pipeline_run_sample(struct pipeline_run *run, uint32_t variants, const void 
 		r = pipeline_run_tail(run, pipeline, data, size, label, out[v].field[1], ret_error);
 		if (r != 0)
 			return r;
-		part[n++] = (struct drive_part){.engine = pipeline->engine,
-						.program = pipeline->program,
-						.scratch = run->scratch[v],
-						.out = out[v].field[0]};
+		run->part[v].out = out[v].field[0];
+		who |= UINT32_C(1) << v;
 	}
-	return n == 0 ? 0 : drive_sample(run->decode, part, n, data, size, key, ret_error);
+	return who == 0 ? 0
+			: drive_sample(&engine_fused, run->decode, run->part, who, data, size, key,
+				       ret_error);
 }

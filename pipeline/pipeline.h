@@ -80,11 +80,15 @@ bool pipeline_filters(const struct pipeline *pipeline);
 /* Of what decides, besides decoding, which samples fail or are filtered: the same for all variants
  * of one run. */
 void pipeline_hash_outcome(const struct pipeline *pipeline, struct hash_id *ret);
+/* How many ops the two begin with in common that work on the picture, so that they are done once for
+ * both. */
+unsigned pipeline_shared(const struct pipeline *a, const struct pipeline *b);
 bool pipeline_is_random(const struct pipeline *pipeline);
 /* Fields a worker writes, in order ("image", "label"). */
 unsigned pipeline_fields(const struct pipeline *pipeline, const struct pipeline_field **ret);
 
-/* Several pipelines on one sample, its *variants*: they have one key, one outcome and one decode. */
+/* Several pipelines on one sample, its *variants*: they have one key, one outcome and one decode, and
+ * what their lists of ops begin with in common is done once. */
 #define PIPELINE_MAX_VARIANTS 8
 struct pipeline_run;  /* scratch memory of one worker for one set of pipelines; not shared */
 struct pipeline_key { /* every random op is a function of this and its index */
@@ -94,6 +98,11 @@ struct pipeline_error {
 	enum pipeline_fail stage;
 	int code;
 	char text[48];
+};
+struct pipeline_work {   /* that a run has done so far, for all pipelines together */
+	uint64_t passes; /* of rows through the fused ops */
+	uint64_t ops;    /* others, one picture each */
+	uint64_t copies; /* of pictures, for pipelines that go different ways from there */
 };
 struct
     pipeline_out { /* where one variant's fields go, each fields[f].bytes long, 64-byte aligned at
@@ -105,6 +114,7 @@ struct
 int pipeline_run_new(const struct pipeline *const pipelines[], unsigned n,
 		     struct pipeline_run **ret);
 void pipeline_run_free(struct pipeline_run *run);
+void pipeline_run_work(const struct pipeline_run *run, struct pipeline_work *ret);
 /* One sample: data (hostile bytes) through each pipeline whose bit is set in variants -> out[number].
  * What pipelines have in common is done once. 0, or PIPELINE_E_BAD with *ret_error: it is bad for
  * all; out may be partly written then. */

@@ -159,8 +159,8 @@ static void steps_finish_one(const struct steps *steps, const struct picture *pi
 	steps_finished(steps, draw, out);
 }
 
-static void steps_finish(const struct steps *steps, const struct steps_scratch *scratch,
-			 const struct picture *picture, const struct draw *draw, void *out)
+void steps_finish(const struct steps *steps, const struct steps_scratch *scratch,
+		  const struct picture *picture, const struct draw *draw, void *out)
 {
 	const struct shape *shape = &steps->shape;
 	size_t bytes = (size_t)shape->height * shape->width * shape->channels *
@@ -175,17 +175,23 @@ static void steps_finish(const struct steps *steps, const struct steps_scratch *
 	}
 }
 
+int steps_one(const struct steps *steps, struct steps_scratch *scratch, unsigned i,
+	      struct picture *picture, const struct draw *draw, struct pipeline_error *ret_error)
+{
+	const struct op *op = &steps->ops->op[i];
+	struct op_drawn drawn;
+
+	op_draw(op, i, draw, picture->height, picture->width, &drawn);
+	return steps_op(scratch, op, &drawn, picture, ret_error);
+}
+
 int steps_rest(const struct steps *steps, struct steps_scratch *scratch, unsigned from,
 	       struct picture *picture, const struct draw *draw, void *out,
 	       struct pipeline_error *ret_error)
 {
 	for (unsigned i = from; i < steps->shape.pixel_ops; i++) {
-		const struct op *op = &steps->ops->op[i];
-		struct op_drawn drawn;
-		int r;
+		int r = steps_one(steps, scratch, i, picture, draw, ret_error);
 
-		op_draw(op, i, draw, picture->height, picture->width, &drawn);
-		r = steps_op(scratch, op, &drawn, picture, ret_error);
 		if (r != 0)
 			return r;
 	}

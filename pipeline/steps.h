@@ -55,6 +55,13 @@ void steps_scratch_free(struct steps_scratch *scratch);
 int steps_op(struct steps_scratch *scratch, const struct op *op, const struct op_drawn *drawn,
 	     struct picture *picture, struct pipeline_error *ret_error);
 
+/* Op number i (from 0) on the picture. As steps_op. */
+int steps_one(const struct steps *steps, struct steps_scratch *scratch, unsigned i,
+	      struct picture *picture, const struct draw *draw, struct pipeline_error *ret_error);
+/* normalize, cast and layout of a picture, or of its views, into out, and what follows. The picture
+ * stays. */
+void steps_finish(const struct steps *steps, const struct steps_scratch *scratch,
+		  const struct picture *picture, const struct draw *draw, void *out);
 /* The ops from number `from` (from 0) on, then normalize, cast and layout into out, on a picture in
  * buffer[at]. 0, or PIPELINE_E_BAD with *ret_error. */
 int steps_rest(const struct steps *steps, struct steps_scratch *scratch, unsigned from,
