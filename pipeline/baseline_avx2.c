@@ -73,23 +73,20 @@ struct avx2_colour { /* what Cb and Cr add to the luma of 16 pixels */
 	__m256i red, green, blue;
 };
 
-/* As 1.402 = 1 + 0.402 and 1.772 = 2 - 0.228, so that all products fit the high halves of 16 x 16
- * bits; green, which has two, takes 32 bits: -0.71414 = 0.28586 - 1. */
+/* Red and blue are one rounded product each, of 15 bits: 2 * 0.701 and 2 * 0.886. With these two
+ * constants all 256 values of Cr and Cb give what jdcolor.c's 16 bits do. Green, which has two
+ * products, takes 32 bits: -0.71414 = 0.28586 - 1. */
 AVX2_INLINE struct avx2_colour avx2_colour(__m256i cb, __m256i cr)
 {
-	const __m256i one = _mm256_set1_epi16(1), half = _mm256_set1_epi32(32768);
+	const __m256i half = _mm256_set1_epi32(32768);
 	const __m256i green = _mm256_set1_epi32((int)(18734u << 16 | (uint16_t)-22554));
 	struct avx2_colour ret;
 	__m256i low, high;
 
 	cb = _mm256_sub_epi16(cb, _mm256_set1_epi16(128));
 	cr = _mm256_sub_epi16(cr, _mm256_set1_epi16(128));
-	ret.red = _mm256_mulhi_epi16(_mm256_add_epi16(cr, cr), _mm256_set1_epi16(26345));
-	ret.red = _mm256_srai_epi16(_mm256_add_epi16(ret.red, one), 1);
-	ret.red = _mm256_add_epi16(ret.red, cr);
-	ret.blue = _mm256_mulhi_epi16(_mm256_add_epi16(cb, cb), _mm256_set1_epi16(-14942));
-	ret.blue = _mm256_srai_epi16(_mm256_add_epi16(ret.blue, one), 1);
-	ret.blue = _mm256_add_epi16(ret.blue, _mm256_add_epi16(cb, cb));
+	ret.red = _mm256_mulhrs_epi16(_mm256_add_epi16(cr, cr), _mm256_set1_epi16(22971));
+	ret.blue = _mm256_mulhrs_epi16(_mm256_add_epi16(cb, cb), _mm256_set1_epi16(29033));
 	low = _mm256_madd_epi16(_mm256_unpacklo_epi16(cb, cr), green);
 	high = _mm256_madd_epi16(_mm256_unpackhi_epi16(cb, cr), green);
 	low = _mm256_srai_epi32(_mm256_add_epi32(low, half), 16);
