@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * A batch: what the library says of it, and its fields. The pin is the hold's; the batch's object has
+ * one reference to that, each view another one.
+ */
+
+#include "python/core/pybatch.h"
+
+#include "python/core/pyfield.h"
+#include "python/core/pyhold.h"
+
+struct pybatch {
+	PyObject_HEAD struct pyhold *hold; /* NULL: released */
+	struct oa_batch_info info;
+};
+
+static PyTypeObject *pybatch_type;
+
+PyObject *pybatch_new(struct oa_batch *batch, bool is_writable)
+{
+	struct pyhold *hold = pyhold_new(batch, is_writable);
+	struct pybatch *self;
+
+	if (hold == NULL) {
+		oa_release(batch);
+		return PyErr_NoMemory();
+	}
+	self = PyObject_New(struct pybatch, pybatch_type);
+	if (self == NULL) {
+		pyhold_unref(hold);
+		return NULL;
+	}
+	self->hold = hold;
+	self->info = (struct oa_batch_info){.size = sizeof(self->info)};
+	oa_batch_info(batch, &self->info);
+	return (PyObject *)self;
+}
+
+static void pybatch_dealloc(PyObject *object)
+{
+	PyTypeObject *type = Py_TYPE(object);
+
+	pyhold_unref(((struct pybatch *)object)->hold);
+	PyObject_Free(object);
+	Py_DECREF(type);
+}
+
+static PyObject *pybatch_release(PyObject *object, PyObject *unused)
+{
+	struct pybatch *self = (struct pybatch *)object;
+
+	(void)unused;
+	pyhold_unref(self->hold);
+	self->hold = NULL;
+	Py_RETURN_NONE;
+}
+
+/* ---- its fields ---- */
+
+static bool pybatch_lives(const struct pybatch *self)
+{
+	if (self->hold != NULL)
+		return true;
+	PyErr_SetString(PyExc_ValueError, "the batch was released");
+	return false;
+}
+
+static PyObject *pybatch_field(const struct pybatch *self, uint32_t index)
+{
+	struct oa_field field;
+
+	if (oa_batch_field(pyhold_batch(self->hold), index, &field) == 0)
+		return pyfield_new(self->hold, &field);
+	PyErr_Format(PyExc_IndexError, "the batch has no field %u", (unsigned)index);
+	return NULL;
+}
+
+static PyObject *pybatch_get_fields(PyObject *object, void *closure)
+{
+	const struct pybatch *self = (const struct pybatch *)object;
+	PyObject *fields;
+
+	(void)closure;
+	if (!pybatch_lives(self))
+		return NULL;
+	fields = PyTuple_New((Py_ssize_t)self->info.n_fields);
+	for (uint32_t i = 0; fields != NULL && i < self->info.n_fields; i++) {
+		PyObject *field = pybatch_field(self, i);
+
+		if (field == NULL || PyTuple_SetItem(fields, (Py_ssize_t)i, field) != 0)
+			Py_CLEAR(fields);
+	}
+	return fields;
+}
+
+/* Bytes of their own: ids are few. */
+static PyObject *pybatch_get_ids(PyObject *object, void *closure)
+{
+	const struct pybatch *self = (const struct pybatch *)object;
+
+	(void)closure;
+	if (!pybatch_lives(self))
+		return NULL;
+	return PyBytes_FromStringAndSize((const char *)self->info.ids,
+					 (Py_ssize_t)(self->info.count * sizeof(int64_t)));
+}
+
+/* ---- what the library says of it ---- */
+
+static PyObject *pybatch_get_count(PyObject *object, void *closure)
+{
+	(void)closure;
+	return PyLong_FromUnsignedLong(((struct pybatch *)object)->info.count);
+}
+
+static PyObject *pybatch_get_epoch(PyObject *object, void *closure)
+{
+	(void)closure;
+	return PyLong_FromUnsignedLongLong(((struct pybatch *)object)->info.epoch);
+}
+
+static PyObject *pybatch_get_step(PyObject *object, void *closure)
+{
+	(void)closure;
+	return PyLong_FromUnsignedLongLong(((struct pybatch *)object)->info.step);
+}
+
+static PyObject *pybatch_get_substituted(PyObject *object, void *closure)
+{
+	(void)closure;
+	return PyLong_FromUnsignedLong(((struct pybatch *)object)->info.substituted);
+}
+
+static PyObject *pybatch_get_copied(PyObject *object, void *closure)
+{
+	(void)closure;
+	return PyLong_FromUnsignedLong(((struct pybatch *)object)->info.copied);
+}
+
+static PyObject *pybatch_get_is_last(PyObject *object, void *closure)
+{
+	(void)closure;
+	return PyBool_FromLong(((struct pybatch *)object)->info.is_last);
+}
+
+static PyGetSetDef pybatch_getset[] = {
+    {"fields", pybatch_get_fields, NULL, "A tuple of Field: the images, the labels, ...", NULL},
+    {"ids", pybatch_get_ids, NULL, "The samples' numbers in the data set: count int64 as bytes.",
+     NULL},
+    {"count", pybatch_get_count, NULL, "Samples.", NULL},
+    {"epoch", pybatch_get_epoch, NULL, "From 0.", NULL},
+    {"step", pybatch_get_step, NULL, "Batches of the epoch before this one.", NULL},
+    {"substituted", pybatch_get_substituted, NULL, "Samples whose pixels are another sample's.",
+     NULL},
+    {"copied", pybatch_get_copied, NULL, "Samples that were copied together.", NULL},
+    {"is_last", pybatch_get_is_last, NULL, "Of its epoch.", NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
+static PyMethodDef pybatch_methods[] = {
+    {"release", pybatch_release, METH_NOARGS,
+     "Lets go of the batch; its slot goes back when the last view of it has died, too."},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyType_Slot pybatch_slots[] = {
+    {Py_tp_doc, "A batch; its slot goes back when it and all views of it have died."},
+    {Py_tp_dealloc, pybatch_dealloc},
+    {Py_tp_methods, pybatch_methods},
+    {Py_tp_getset, pybatch_getset},
+    {0, NULL},
+};
+
+static PyType_Spec pybatch_spec = {
+    .name = "oneaccess._core.Batch",
+    .basicsize = sizeof(struct pybatch),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION | Py_TPFLAGS_IMMUTABLETYPE,
+    .slots = pybatch_slots,
+};
+
+int pybatch_add_type(PyObject *module)
+{
+	pybatch_type = (PyTypeObject *)PyType_FromSpec(&pybatch_spec);
+	return pybatch_type == NULL
+		   ? -1
+		   : PyModule_AddObjectRef(module, "Batch", (PyObject *)pybatch_type);
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef PYTHON_CORE_PYFIELD_H
+#define PYTHON_CORE_PYFIELD_H
+
+/* One field of a batch as an object that NumPy, PyTorch, JAX and others take without a copy. */
+
+#include "python/core/py.h"
+#include "python/core/pyhold.h"
+
+/* A new reference, or NULL with an exception. The field is of hold's batch; a reference is taken. */
+PyObject *pyfield_new(struct pyhold *hold, const struct oa_field *field);
+/* 0, or -1 with an exception. */
+int pyfield_add_type(PyObject *module);
+
+#endif

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * oneaccess._core: libaccess as it is, in Python's types. What users meet is oneaccess/.
+ */
+
+#include "libaccess/libaccess.h"
+#include "python/core/py.h"
+#include "python/core/pybatch.h"
+#include "python/core/pyclient.h"
+#include "python/core/pyfield.h"
+#include "python/core/pystream.h"
+
+static PyModuleDef pymodule_def = {
+    PyModuleDef_HEAD_INIT,
+    .m_name = "oneaccess._core",
+    .m_doc = "libaccess as it is; use oneaccess.",
+    .m_size = -1,
+};
+
+PyMODINIT_FUNC PyInit__core(void);
+
+PyMODINIT_FUNC PyInit__core(void)
+{
+	PyObject *module = PyModule_Create(&pymodule_def);
+
+	if (module == NULL)
+		return NULL;
+	if (pyclient_add_type(module) != 0 || pyfield_add_type(module) != 0 ||
+	    pybatch_add_type(module) != 0 || pystream_add_type(module) != 0 ||
+	    PyModule_AddStringConstant(module, "version", oa_version()) != 0)
+		Py_CLEAR(module);
+	return module;
+}

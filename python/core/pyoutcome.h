@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef PYTHON_CORE_PYOUTCOME_H
+#define PYTHON_CORE_PYOUTCOME_H
+
+/* What the library's outcomes are in Python. */
+
+#include "python/core/py.h"
+
+/* Raises what the outcome is: of oneaccess.errors, with code and text. Returns NULL. */
+PyObject *pyoutcome_raise(int code, const char *text);
+
+#endif

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef PYTHON_CORE_PYREQUEST_H
+#define PYTHON_CORE_PYREQUEST_H
+
+/* The options of a stream, from Python's keywords. */
+
+#include "libaccess/libaccess.h"
+#include "python/core/py.h"
+
+#define PYREQUEST_BUFFERS 3
+
+struct pyrequest {
+	struct oa_options options; /* borrows from the keywords, which outlive it */
+	struct oa_sampler sampler;
+	int has_sampler;
+	PyObject *progress; /* borrowed; NULL: none */
+	Py_buffer buffer[PYREQUEST_BUFFERS];
+	int buffers;
+	const char **classes;
+};
+
+/* 0, or -1 with an exception that names the keyword. kwargs may be NULL. */
+int pyrequest_init(struct pyrequest *request, PyObject *kwargs);
+void pyrequest_fini(struct pyrequest *request);
+
+#endif

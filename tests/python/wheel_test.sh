@@ -1,0 +1,52 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# What pip makes of this build is all that a program needs: nothing of the build's folders, no variable,
+# no daemon that was there before. The first Loader starts one, a second program shares it.
+set -eu
+: "${top_srcdir:=.}" "${top_builddir:=.}"
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+fail() {
+	echo "FAIL: $*"
+	exit 1
+}
+python=${PYTHON:-python3}
+"$python" -c 'import ensurepip, numpy' 2>/dev/null || {
+	echo "wheel_test: skipped: $python has no venv, or no NumPy"
+	exit 77
+}
+"$python" -m venv --system-site-packages "$work/venv" || fail "no environment"
+# In a copy: setuptools writes beside what it builds.
+mkdir "$work/tree"
+cp "$top_srcdir/configure.ac" "$work/tree/"
+cp -RL "$top_srcdir/python" "$work/tree/python"
+ONEACCESS_BUILD=$top_builddir "$work/venv/bin/pip" install -q "$work/tree/python" >"$work/pip" 2>&1 ||
+	fail "pip: $(cat "$work/pip")"
+rm -rf "$work/tree"
+
+"$top_builddir/tests/scenarios/pictures" "$work/data" 60 2 64 >/dev/null
+mkdir -m 0700 "$work/run" "$work/cache"
+cat >"$work/job.py" <<'EOF'
+import sys, oneaccess as oa
+loader = oa.Loader(sys.argv[1], oa.imagenet_train(32), 8, timeout=100)
+assert sorted(i for batch in loader for i in batch.ids) == list(range(60))
+print(oa.__file__)
+EOF
+job() {
+	env -u ACCESS_DAEMON -u ACCESS_LIBEXEC -u ACCESS_SOCKET -u PYTHONPATH XDG_RUNTIME_DIR="$work/run" \
+		XDG_CACHE_HOME="$work/cache" timeout 200 "$work/venv/bin/python" "$work/job.py" "$work/data"
+}
+place=$(job) || fail "the first program"
+case $place in
+"$work"/venv/*) ;;
+*) fail "another package was imported: $place" ;;
+esac
+daemon=$(cat "$work/run/oneaccess/accessd.pid")
+trap 'kill -TERM "$daemon" 2>/dev/null; rm -rf "$work"' EXIT
+readlink "/proc/$daemon/exe" | grep -q "^$work/venv/.*/_native/sbin/accessd$" ||
+	fail "the daemon is $(readlink "/proc/$daemon/exe")"
+job >/dev/null || fail "the second program"
+[ "$(cat "$work/run/oneaccess/accessd.pid")" = "$daemon" ] || fail "the second program has another daemon"
+"$(dirname "$place")/_native/bin/access-ctl" --socket "$work/run/oneaccess/socket" ping >/dev/null ||
+	fail "access-ctl finds no daemon"
