@@ -29,8 +29,9 @@ PARAM_COUNT(slots, 0, 0, 512,
 PARAM_COUNT(hand, 0, 0, 65536,
 	    "samples a hand holds; 0: by rule, from the batch size of the stream's first job")
 PARAM_COUNT(producing, 2, 1, 4, "hands in production at once in a stream")
-PARAM_COUNT(variants, 8, 1, 8,
-	    "pipelines of one stream, which share its reading and decoding; 1: each has its own")
+PARAM_COUNT(
+    variants, 8, 1, 8,
+    "pipelines of one stream, which share its reading, decoding and first ops; 1: each has its own")
 PARAM_COUNT(seed, 0, 0, UINT64_MAX,
 	    "seed of streams' orders and random ops, for tests; 0: drawn at random")
 PARAM_COUNT(linger_s, 10, 0, 86400, "seconds that a stream without jobs stays")

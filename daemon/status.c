@@ -156,14 +156,17 @@ static const char *stream_waits_on(const struct stream *stream)
 	return stages[LAYOUT_STAGE_NONE];
 }
 
-/* What a variant does not share with the stream's first one. */
+/* What a variant shares with the stream's first one, and what it does not. */
 static void put_difference(struct json_out *out, const struct variant *first,
 			   const struct variant *variant)
 {
-	char words[160] = "";
+	char shared[96] = "", words[160] = "";
 
-	if (variant != first)
+	if (variant != first) {
+		compare_shared(variant->pipeline, first->pipeline, shared, sizeof(shared));
 		compare_words(variant->pipeline, first->pipeline, words, sizeof(words));
+	}
+	json_out_member_string(out, "shares", shared);
 	json_out_member_string(out, "differs", words);
 }
 

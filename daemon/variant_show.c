@@ -77,11 +77,11 @@ static size_t add_text(char *ret, size_t size, size_t at, const char *text)
 	return at + (size_t)n;
 }
 
-/* "all of it with 2, decode with 1 (hflip: p differs)" */
+/* "all of it with 2, decode and resize with 1 (hflip: p differs)" */
 static void tell_variants(const struct variant *own, unsigned n_same, char *ret, size_t size)
 {
 	const struct stream *stream = own->stream;
-	char words[160], part[256];
+	char shared[96], words[160], part[320];
 	size_t at = 0;
 
 	if (n_same) {
@@ -93,8 +93,9 @@ static void tell_variants(const struct variant *own, unsigned n_same, char *ret,
 
 		if (other == own || !variant_is_open(other) || !other->n_jobs)
 			continue;
+		compare_shared(own->pipeline, other->pipeline, shared, sizeof(shared));
 		compare_words(own->pipeline, other->pipeline, words, sizeof(words));
-		snprintf(part, sizeof(part), "%s decode with %u (%s)", at ? "," : ":",
+		snprintf(part, sizeof(part), "%s %s with %u (%s)", at ? "," : ":", shared,
 			 other->n_jobs, words);
 		at = add_text(ret, size, at, part);
 	}

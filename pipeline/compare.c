@@ -15,6 +15,8 @@
 #include "base/json.h"
 #include "pipeline/pipeline.h"
 
+#define COMPARE_NAMES 3 /* of ops, written out */
+
 struct compare { /* the ops of two pipelines */
 	struct json_in *root[2];
 	const struct json_in *ops[2];
@@ -176,5 +178,26 @@ const char *compare_words(const struct pipeline *here, const struct pipeline *th
 	compare_write(&compare, out);
 	fclose(out);
 	ret[size - 1] = '\0';
+	return ret;
+}
+
+const char *compare_shared(const struct pipeline *a, const struct pipeline *b, char *ret,
+			   size_t size)
+{
+	_cleanup_(compare_fini) struct compare compare = {.root = {NULL, NULL}};
+	const unsigned n = pipeline_shared(a, b);
+	const char *name[COMPARE_NAMES] = {"", "", ""};
+
+	snprintf(ret, size, "decode");
+	if (n < 2 || !compare_init(&compare, a, b))
+		return ret;
+	for (unsigned i = 0; i < n && i < COMPARE_NAMES; i++)
+		name[i] = compare_name(json_in_item(compare.ops[0], i));
+	if (n > COMPARE_NAMES)
+		snprintf(ret, size, "%s to %s (%u ops)", name[0],
+			 compare_name(json_in_item(compare.ops[0], n - 1)), n);
+	else
+		snprintf(ret, size, "%s%s%s and %s", name[0], n > 2 ? ", " : "",
+			 n > 2 ? name[1] : "", name[n - 1]);
 	return ret;
 }

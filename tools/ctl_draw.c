@@ -198,6 +198,7 @@ static void ctl_stream_row(const struct json_in *stream, struct table *table)
 static void ctl_variant_row(const struct json_in *stream, const struct json_in *variant,
 			    struct table *table)
 {
+	const char *shares = ctl_string(variant, "shares");
 	const char *differs = ctl_string(variant, "differs");
 	char bytes[32], pipeline[64];
 
@@ -210,16 +211,18 @@ static void ctl_variant_row(const struct json_in *stream, const struct json_in *
 	table_cell(table, "%s",
 		   base_format_bytes(ctl_u64(variant, "memory"), bytes, sizeof(bytes)));
 	table_cell(table, "%s", pipeline);
+	table_cell(table, "%s", shares[0] ? shares : "-");
 	table_cell(table, "%s", differs[0] ? differs : "-");
 	table_end_row(table);
 }
 
-/* Of streams that have several pipelines, which share reading and decoding. */
+/* Of streams that have several pipelines, which share reading, decoding and what ops come first. */
 static void ctl_draw_variants(const struct json_in *streams, FILE *out)
 {
 	struct table table;
 
-	table_init(&table, "stream|variant|jobs|slot|memory|<pipeline|<differs from the first in");
+	table_init(&table, "stream|variant|jobs|slot|memory|<pipeline|<shares with the first|"
+			   "<differs from it in");
 	for (size_t i = 0; i < json_in_count(streams); i++) {
 		const struct json_in *stream = json_in_item(streams, i);
 		const struct json_in *variants = json_in_member(stream, "variants");

@@ -60,6 +60,40 @@ START_TEST(words)
 }
 END_TEST
 
+#define JITTER ",{\"op\":\"color_jitter\",\"hue\":0.1}"
+
+static const struct {
+	const char *a, *b, *shared;
+} shared_table[] = {
+    {CROP "\"size\":9}", CROP "\"size\":8}", "decode"},
+    {CROP "\"size\":9}," NORM("0,0,0"), CROP "\"size\":9}," NORM("0,0,0.5"),
+     "decode and random_resized_crop"},
+    /* what finishes a picture is each one's own */
+    {CROP "\"size\":9}," NORM("0,0,0"), CROP "\"size\":9}," NORM("0,0,0") ",{\"op\":\"layout\"}",
+     "decode and random_resized_crop"},
+    {CROP "\"size\":9},{\"op\":\"hflip\"}", CROP "\"size\":9},{\"op\":\"hflip\"}" JITTER,
+     "decode, random_resized_crop and hflip"},
+    {CROP "\"size\":9},{\"op\":\"hflip\"}" JITTER JITTER,
+     CROP "\"size\":9},{\"op\":\"hflip\"}" JITTER ",{\"op\":\"cast\"}",
+     "decode to color_jitter (4 ops)"},
+};
+
+START_TEST(shared_in_words)
+{
+	struct pipeline *a = compile(shared_table[_i].a), *b = compile(shared_table[_i].b);
+	char text[128], small[8];
+
+	ck_assert_str_eq(compare_shared(a, b, text, sizeof(text)), shared_table[_i].shared);
+	ck_assert_str_eq(compare_shared(b, a, text, sizeof(text)), shared_table[_i].shared);
+	ck_assert_str_eq(compare_shared(a, b, small, sizeof(small)),
+			 strncmp(text, "decode,", 7) == 0   ? "decode,"
+			 : strncmp(text, "decode ", 7) == 0 ? "decode "
+							    : "decode");
+	pipeline_free(a);
+	pipeline_free(b);
+}
+END_TEST
+
 /* All named ones decode alike. */
 START_TEST(named_ones_meet)
 {
@@ -106,6 +140,7 @@ int main(void)
 	int failed;
 
 	tcase_add_loop_test(tcase, words, 0, BASE_ARRAY_LEN(words_table));
+	tcase_add_loop_test(tcase, shared_in_words, 0, BASE_ARRAY_LEN(shared_table));
 	tcase_add_test(tcase, named_ones_meet);
 	tcase_add_test(tcase, fast_ones_do_not_meet);
 	suite_add_tcase(suite, tcase);

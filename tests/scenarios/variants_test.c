@@ -245,10 +245,11 @@ START_TEST(the_open_says_what_is_shared)
 	    "shares its stream with 1 other job",
 	    "shares its stream with 2 other jobs: decode with 2 (random_resized_crop: size "
 	    "differs)",
-	    "shares its stream with 3 other jobs: decode with 2 (hflip here, layout there), decode "
-	    "with 1 (random_resized_crop: size differs)",
+	    "shares its stream with 3 other jobs: decode and random_resized_crop with 2 (hflip "
+	    "here, layout there), decode with 1 (random_resized_crop: size differs)",
 	    "shares its stream with 4 other jobs: all of it with 2, decode with 1 "
-	    "(random_resized_crop: size differs), decode with 1 (layout here, hflip there)",
+	    "(random_resized_crop: size differs), decode and random_resized_crop with 1 (layout "
+	    "here, hflip there)",
 	};
 	struct oa_stream *streams[BASE_ARRAY_LEN(order)];
 	struct oa_client *client;
