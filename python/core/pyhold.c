@@ -11,12 +11,24 @@
 
 #include <stdatomic.h>
 #include <stdlib.h>
+#include "python/core/pyguard.h"
 
 struct pyhold {
 	atomic_uint refs;
 	bool is_writable;
+	int guard;
 	struct oa_batch *batch;
 };
+
+/* The image, the field that programs work on. */
+static int pyhold_watch(const struct oa_batch *batch)
+{
+	struct oa_field field;
+
+	if (oa_batch_field(batch, 0, &field) != 0 || field.bytes == 0)
+		return -1;
+	return pyguard_watch(field.data, (size_t)field.bytes);
+}
 
 struct pyhold *pyhold_new(struct oa_batch *batch, bool is_writable)
 {
@@ -27,6 +39,7 @@ struct pyhold *pyhold_new(struct oa_batch *batch, bool is_writable)
 	atomic_init(&hold->refs, 1);
 	hold->is_writable = is_writable;
 	hold->batch = batch;
+	hold->guard = is_writable ? -1 : pyhold_watch(batch);
 	return hold;
 }
 
@@ -40,6 +53,7 @@ void pyhold_unref(struct pyhold *hold)
 {
 	if (hold == NULL || atomic_fetch_sub_explicit(&hold->refs, 1, memory_order_acq_rel) > 1)
 		return;
+	pyguard_forget(hold->guard);
 	oa_release(hold->batch);
 	free(hold);
 }

@@ -8,6 +8,7 @@
 #include "python/core/py.h"
 #include "python/core/pybatch.h"
 #include "python/core/pyclient.h"
+#include "python/core/pydataset.h"
 #include "python/core/pyfield.h"
 #include "python/core/pystream.h"
 
@@ -28,6 +29,7 @@ PyMODINIT_FUNC PyInit__core(void)
 		return NULL;
 	if (pyclient_add_type(module) != 0 || pyfield_add_type(module) != 0 ||
 	    pybatch_add_type(module) != 0 || pystream_add_type(module) != 0 ||
+	    pydataset_add_type(module) != 0 ||
 	    PyModule_AddStringConstant(module, "version", oa_version()) != 0)
 		Py_CLEAR(module);
 	return module;

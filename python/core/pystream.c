@@ -19,6 +19,7 @@
 #include <time.h>
 #include "python/core/pybatch.h"
 #include "python/core/pyclient.h"
+#include "python/core/pyguard.h"
 #include "python/core/pyoutcome.h"
 #include "python/core/pyrequest.h"
 
@@ -104,6 +105,7 @@ static PyObject *pystream_new(PyTypeObject *type, PyObject *args, PyObject *kwar
 		oa_close(stream);
 		return NULL;
 	}
+	pyguard_begin();
 	self->stream = stream;
 	self->calls = 0;
 	self->is_closed = false;

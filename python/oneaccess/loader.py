@@ -117,8 +117,8 @@ class Loader:
     rank.
 
     as_: "torch", "numpy", "jax" or "dlpack"; without it torch's tensors where torch is imported, else
-    NumPy's arrays. Images are read-only views of shared memory (writing to one ends the program, as
-    other jobs see it): their slot goes back when the last view has died, and those of two slots can be
+    NumPy's arrays. Images are read-only views of shared memory (a program that writes to one, as
+    images.div_(255) does, is ended with a word about it, since other jobs see it): their slot goes back when the last view has died, and those of two slots can be
     held at a time. copy=True: private, writable ones, any number.
 
     shuffle: True for a random order (the default), False for the files' order; order says more exactly
@@ -184,6 +184,7 @@ class Loader:
                                  split_seed=key[0] if key else 0)
         self._socket = socket
         self._client = None
+        self._dataset = None
         self._lock = threading.RLock()
         self._token = None
         self._left = 0            # epochs that were left early: ranks then are a job of another name
@@ -363,6 +364,29 @@ class Loader:
         except (ValueError, TypeError):
             raise StateError("the state is damaged: its token is no base64") from None
         self._loop, self._is_within = None, False
+
+    # ---- the data set ----
+
+    def _catalog(self):
+        if self._dataset is None:
+            self._open()
+            self._dataset = _core.Dataset(self._client, os.path.abspath(self.dataset))
+        return self._dataset
+
+    @property
+    def classes(self):
+        """Names of the folders, by label, as ImageFolder's."""
+        return self._catalog().classes
+
+    @property
+    def class_to_idx(self):
+        """Labels by name, as ImageFolder's."""
+        return {name: label for label, name in enumerate(self.classes)}
+
+    @property
+    def targets(self):
+        """The label of each sample of the data set, by id."""
+        return memoryview(self._catalog().labels()).cast("q").tolist()
 
     # ---- what it says of itself ----
 

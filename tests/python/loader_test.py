@@ -321,6 +321,37 @@ class LoaderTest(DaemonCase):
         loop = iter(self.loader())
         self.assertEqual(len(loop), 15)
 
+    def test_classes_are_the_folders(self):
+        loader = self.loader()
+        names = sorted(os.listdir(self.data))
+        self.assertEqual(loader.classes, names)
+        self.assertEqual(loader.class_to_idx, {name: label for label, name in enumerate(names)})
+        self.assertEqual(len(loader.targets), SAMPLES)
+        for batch in loader:
+            self.assertEqual([loader.targets[number] for number in batch.ids], batch[1].tolist())
+            break
+
+    def doctor(self, *arguments, **variables):
+        return subprocess.run([sys.executable, "-m", "oneaccess.doctor", *arguments], text=True,
+                              env={**os.environ, "ACCESS_SOCKET": self.socket, **variables},
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=120, check=False)
+
+    def test_the_doctor_finds_what_is_there(self):
+        run = self.doctor(self.data)
+        self.assertIn(f"data set: {self.data}: 240 samples of 3 classes", run.stdout)
+        self.assertIn(f"pid {self.daemon.pid}", run.stdout)
+        self.assertIn("numpy: " + np.__version__.split("+")[0][:4], run.stdout)
+        self.assertEqual(run.returncode, 0, run.stdout)
+
+    def test_the_doctor_says_what_to_mend(self):
+        run = self.doctor("/nowhere", ACCESS_DAEMON="/nowhere/accessd")
+        self.assertIn("BAD   program: ACCESS_DAEMON is /nowhere/accessd", run.stdout)
+        self.assertIn("BAD   data set: ", run.stdout)
+        self.assertEqual(run.returncode, 1)
+        run = self.doctor(ACCESS_SOCKET="/nowhere/socket")
+        self.assertRegex(run.stdout, "BAD   daemon: OA_E_UNREACHABLE: .*/nowhere/socket")
+        self.assertEqual(run.returncode, 1)
+
     def test_epochs_end(self):
         loader = self.loader(oa.imagenet_train(32), 16, epochs=2)
         epoch_of(loader)

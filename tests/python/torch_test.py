@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The Loader in a PyTorch program, and torchvision's pipelines translated. Needs both."""
 
+import signal
+import subprocess
 import sys
 import unittest
 import warnings
@@ -73,6 +75,19 @@ class TorchTest(DaemonCase):
         images, _ = next(iter(self.loader(copy=True)))
         images.mul_(0)
         self.assertEqual(float(images.abs().sum()), 0)
+
+    def test_a_write_says_what_it_was(self):
+        program = (
+            "import torch, oneaccess as oa\n"
+            f"loader = oa.Loader({self.data!r}, oa.imagenet_train(32), 16, socket={self.socket!r})\n"
+            "images, labels = next(iter(loader))\n"
+            "labels.mul_(2)\n"
+            "print('labels', flush=True)\n"
+            "images.mul_(2)\n")
+        run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True,
+                             timeout=120, check=False)
+        self.assertEqual((run.returncode, run.stdout), (-signal.SIGSEGV, "labels\n"))
+        self.assertRegex(run.stderr, "wrote to a batch.*copy=True")
 
     def test_states_go_through_a_checkpoint(self):
         loader = self.loader()

@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""python -m oneaccess.doctor [FOLDER]: what OneAccess finds on this machine, and what to mend.
+
+Each line is a check; the status is 0 when all are good. With a folder, that is opened as a data set.
+"""
+
+import importlib.metadata
+import json
+import os
+import resource
+import shutil
+import sys
+
+from . import _core, __version__
+from .errors import Error
+
+_DESCRIPTORS = 256  # a stream takes one to three, a program has its own
+_ADDRESSES = 64 << 30
+
+
+class _Report:
+    def __init__(self):
+        self.is_good = True
+
+    def good(self, what, text):
+        print(f"ok    {what}: {text}")
+
+    def bad(self, what, text, mend):
+        self.is_good = False
+        print(f"BAD   {what}: {text}")
+        print(f"      mend: {mend}")
+
+    def note(self, what, text):
+        print(f"note  {what}: {text}")
+
+
+def _bytes(count):
+    for unit in ("bytes", "KiB", "MiB", "GiB", "TiB"):
+        if count < 1024 or unit == "TiB":
+            return f"{count:.0f} {unit}" if unit == "bytes" else f"{count:.1f} {unit}"
+        count /= 1024
+
+
+def _programs(report):
+    daemon = os.environ.get("ACCESS_DAEMON")
+    if daemon and not os.access(daemon, os.X_OK):
+        report.bad("program", f"ACCESS_DAEMON is {daemon}, which cannot be run",
+                   "unset it, or name an accessd")
+    elif daemon or shutil.which("accessd"):
+        report.good("program", f"a daemon of this user's own would be {daemon or shutil.which('accessd')}")
+    else:
+        report.note("program", "accessd is not in PATH; the installed one is looked for all the same")
+
+
+def _limits(report):
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != resource.RLIM_INFINITY and soft < _DESCRIPTORS:
+        report.bad("descriptors", f"this process may open {soft}", "ulimit -n 1024")
+    else:
+        report.good("descriptors", f"this process may open {soft}")
+    soft, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if soft != resource.RLIM_INFINITY and soft < _ADDRESSES:
+        report.bad("addresses", f"this process may map {_bytes(soft)}, slots are mapped whole",
+                   "ulimit -v unlimited")
+    else:
+        report.good("addresses", "slots can be mapped")
+
+
+def _memory(report):
+    with open("/proc/meminfo", encoding="ascii") as lines:
+        sizes = {name: int(rest.split()[0]) * 1024 for name, rest in
+                 (line.split(":") for line in lines)}
+    free = sizes["MemAvailable"]
+    if free < 2 << 30:
+        report.bad("memory", f"{_bytes(free)} of {_bytes(sizes['MemTotal'])} are available",
+                   "end something, or give accessd less by its parameter memory")
+    else:
+        report.good("memory", f"{_bytes(free)} of {_bytes(sizes['MemTotal'])} are available")
+
+
+def _daemon(report):
+    """The client, or None."""
+    try:
+        client = _core.Client(None)
+        status = json.loads(client.status())
+    except Error as error:
+        report.bad("daemon", f"{error.name}: {error}", "see accessd(8); a log is beside its socket")
+        return None
+    report.good("daemon", f"accessd {status['version']}, pid {status['pid']}, {len(status['jobs'])} jobs,"
+                f" {len(status['workers'])} workers")
+    if status["version"] != __version__:
+        report.note("versions", f"this package is {__version__}; the two understand each other")
+    return client
+
+
+def _libraries(report):
+    for name in ("numpy", "torch", "torchvision", "jax", "ml_dtypes"):
+        try:
+            report.good(name, importlib.metadata.version(name))
+        except importlib.metadata.PackageNotFoundError:
+            report.note(name, "is not there")
+
+
+def _dataset(report, client, folder):
+    try:
+        dataset = _core.Dataset(client, os.path.abspath(folder))
+    except Error as error:
+        report.bad("data set", str(error), "name a folder of pictures, CLASS/NAME.jpg or flat")
+        return
+    report.good("data set", f"{folder}: {dataset.count:,} samples of {len(dataset.classes):,} classes")
+
+
+def main(arguments):
+    if len(arguments) > 1 or arguments[:1] in (["-h"], ["--help"]):
+        print(__doc__.strip())
+        return 0 if arguments[:1] in (["-h"], ["--help"]) else 2
+    report = _Report()
+    report.good("package", f"oneaccess {__version__}, Python {sys.version.split()[0]}, {os.path.dirname(__file__)}")
+    _programs(report)
+    _limits(report)
+    _memory(report)
+    client = _daemon(report)
+    _libraries(report)
+    if arguments and client is not None:
+        _dataset(report, client, arguments[0])
+    return 0 if report.is_good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
