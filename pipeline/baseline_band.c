@@ -13,33 +13,50 @@
 #include "pipeline/baseline.h"
 #include "pipeline/baseline_inner.h"
 
-/* Row y of the picture at its first sample wanted. */
-static const uint8_t *band_row(const struct baseline *baseline, unsigned c, int64_t y)
+struct band_plane {
+	const uint8_t *first; /* the row above the MCU row, at the part's first sample */
+	size_t stride;
+	int64_t y, last; /* of the picture: that row, and the last one that there is */
+};
+
+static struct band_plane band_plane(const struct baseline *baseline, unsigned c)
 {
 	const struct baseline_plane *plane = &baseline->plane[c];
 	const struct baseline_component *component = &baseline->head.component[c];
-	int64_t above = ((int64_t)baseline->mcu_row - 1) * component->down * plane->side;
+	uint32_t before = baseline->columns.first * component->across * plane->block_width;
 	uint32_t column = baseline->box.left;
 
-	y = BASE_MAX(BASE_MIN(y, (int64_t)plane->height - 1), 0);
 	if (baseline->is_half)
 		column = c == 0 ? column & ~1u : column / 2;
-	return plane->rows + (y - above) * (int64_t)plane->stride +
-	       (column - baseline->columns.first * component->across * plane->block_width);
+	return (struct band_plane){
+	    .first = plane->rows - plane->stride + (column - before),
+	    .stride = plane->stride,
+	    .y = ((int64_t)baseline->mcu_row - 1) * component->down * plane->side - 1,
+	    .last = (int64_t)plane->height - 1,
+	};
 }
 
-static void band_pixels(const struct baseline *baseline, uint32_t y, uint8_t *const to[3])
+/* Row y of the picture at its first sample wanted. */
+static inline const uint8_t *band_row(const struct band_plane *plane, int64_t y)
+{
+	y = BASE_MAX(BASE_MIN(y, plane->last), 0);
+	return plane->first + (y - plane->y) * (int64_t)plane->stride;
+}
+
+static void band_pixels(const struct baseline *baseline,
+			const struct band_plane planes[BASELINE_COMPONENTS], uint32_t y,
+			uint8_t *const to[3])
 {
 	const struct baseline_kernels *kernels = baseline->kernels;
-	const uint8_t *row = band_row(baseline, 0, y), *near[2], *far[2];
+	const uint8_t *row = band_row(&planes[0], y), *near[2], *far[2] = {NULL, NULL};
 	size_t count = baseline->box.width;
 
 	if (baseline->is_half)
 		count = (count + (baseline->box.left & 1) + 1) / 2;
-
 	for (unsigned i = 0; i < 2; i++) {
-		near[i] = band_row(baseline, 1 + i, baseline->is_low ? y / 2 : y);
-		far[i] = band_row(baseline, 1 + i, (int64_t)(y / 2) + (y % 2 ? 1 : -1));
+		near[i] = band_row(&planes[1 + i], baseline->is_low ? y / 2 : y);
+		if (baseline->is_low)
+			far[i] = band_row(&planes[1 + i], (int64_t)(y / 2) + (y % 2 ? 1 : -1));
 	}
 	if (!baseline->is_half)
 		kernels->h1v1(row, near, to, count);
@@ -52,11 +69,14 @@ static void band_pixels(const struct baseline *baseline, uint32_t y, uint8_t *co
 void baseline_band_make(const struct baseline *baseline, uint32_t end, struct decode_band *ret)
 {
 	uint32_t odd = baseline->is_half ? baseline->box.left & 1 : 0;
+	struct band_plane planes[BASELINE_COMPONENTS];
 
+	for (unsigned c = 0; c < baseline->head.n_components; c++)
+		planes[c] = band_plane(baseline, c);
 	ret->rows = end - baseline->y;
 	if (baseline->head.n_components == 1) {
 		for (unsigned i = 0; i < 3; i++)
-			ret->plane[i] = band_row(baseline, 0, baseline->y);
+			ret->plane[i] = band_row(&planes[0], baseline->y);
 		ret->stride = baseline->plane[0].stride;
 		return;
 	}
@@ -68,6 +88,6 @@ void baseline_band_make(const struct baseline *baseline, uint32_t end, struct de
 
 		for (unsigned i = 0; i < 3; i++)
 			to[i] = baseline->out[i] + (size_t)(y - baseline->y) * baseline->out_stride;
-		band_pixels(baseline, y, to);
+		band_pixels(baseline, planes, y, to);
 	}
 }

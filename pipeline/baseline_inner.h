@@ -221,7 +221,8 @@ struct baseline {
 	struct baseline_span columns; /* MCUs wanted of each row */
 	uint32_t mcu_row, y;          /* to come: MCU row; row of pixels */
 	uint64_t gap;                 /* MCUs to be read over before it */
-	bool is_inner;                /* no block of the MCU row is above or below the part */
+	/* a bit for each block of a MCU: wanted of the MCU row; of the first columns and the last */
+	unsigned wanted_down, wanted_first[2], wanted_last[2];
 	uint32_t until_restart;
 	uint8_t next_restart; /* 0 ... 7 */
 

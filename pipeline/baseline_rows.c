@@ -17,10 +17,80 @@
 
 static const int16_t rows_zeros[BASELINE_BLOCK] __attribute__((aligned(32)));
 
+/* ---- what is wanted ---- */
+
+static bool rows_overlap(const struct baseline_span *span, uint32_t first, uint32_t size)
+{
+	return span->first < first + size && first < span->end;
+}
+
+/* A bit for each block of a MCU: those that the part's columns touch, in MCU x of any row. */
+static unsigned rows_across(const struct baseline *baseline, uint32_t x)
+{
+	unsigned wanted = 0, bit = 0;
+
+	for (unsigned c = 0; c < baseline->head.n_components; c++) {
+		const struct baseline_component *component = &baseline->head.component[c];
+		const struct baseline_plane *plane = &baseline->plane[c];
+
+		for (uint32_t i = 0; i < component->across * component->down; i++, bit++) {
+			uint32_t column = x * component->across + i % component->across;
+
+			if (rows_overlap(&plane->across, column * plane->block_width,
+					 plane->block_width))
+				wanted |= 1u << bit;
+		}
+	}
+	return wanted;
+}
+
+/* Those that the part's rows touch, in any MCU of the row. */
+static unsigned rows_down(const struct baseline *baseline)
+{
+	unsigned wanted = 0, bit = 0;
+
+	for (unsigned c = 0; c < baseline->head.n_components; c++) {
+		const struct baseline_component *component = &baseline->head.component[c];
+		const struct baseline_plane *plane = &baseline->plane[c];
+
+		for (uint32_t i = 0; i < component->across * component->down; i++, bit++) {
+			uint32_t row = baseline->mcu_row * component->down + i / component->across;
+
+			if (rows_overlap(&plane->down, row * plane->side, plane->side))
+				wanted |= 1u << bit;
+		}
+	}
+	return wanted;
+}
+
+/* Only at the ends of a row do columns differ, in two MCUs each. */
+static void rows_set_ends(struct baseline *baseline)
+{
+	const struct baseline_span *columns = &baseline->columns;
+
+	for (uint32_t i = 0; i < 2 && i < columns->end - columns->first; i++) {
+		baseline->wanted_first[i] = rows_across(baseline, columns->first + i);
+		baseline->wanted_last[i] = rows_across(baseline, columns->end - 1 - i);
+	}
+}
+
+static unsigned rows_wanted(const struct baseline *baseline, uint32_t x)
+{
+	uint32_t before = x - baseline->columns.first, behind = baseline->columns.end - 1 - x;
+
+	if (before < 2)
+		return baseline->wanted_down & baseline->wanted_first[before];
+	return behind < 2 ? baseline->wanted_down & baseline->wanted_last[behind]
+			  : baseline->wanted_down;
+}
+
+/* ---- MCUs ---- */
+
 void baseline_rows_start(struct baseline *baseline)
 {
 	struct baseline_scan *scan = &baseline->scan;
 
+	rows_set_ends(baseline);
 	for (unsigned c = 0; c < BASELINE_COMPONENTS; c++)
 		scan->dc[c] = 0;
 	baseline->until_restart = baseline->head.interval;
@@ -28,8 +98,6 @@ void baseline_rows_start(struct baseline *baseline)
 	baseline_bits_start(&scan->bits, baseline->kernels, baseline->head.scan,
 			    baseline->data + baseline->size);
 }
-
-/* ---- MCUs ---- */
 
 static int rows_restart(struct baseline *baseline)
 {
@@ -111,40 +179,6 @@ static int rows_skip(struct baseline *baseline, uint64_t count)
 	return 0;
 }
 
-/* ---- what is wanted ---- */
-
-static bool rows_overlap(const struct baseline_span *span, uint32_t first, uint32_t size)
-{
-	return span->first < first + size && first < span->end;
-}
-
-/* A bit for each block of MCU x of the row. Only at the ends of a row do columns differ. */
-static unsigned rows_wanted(const struct baseline *baseline, uint32_t x)
-{
-	unsigned wanted = 0, bit = 0;
-
-	if (baseline->is_inner && x > baseline->columns.first + 1 && x + 2 < baseline->columns.end)
-		return (1u << baseline->scan.n_blocks) - 1;
-	for (unsigned c = 0; c < baseline->head.n_components; c++) {
-		const struct baseline_component *component = &baseline->head.component[c];
-		const struct baseline_plane *plane = &baseline->plane[c];
-
-		for (uint32_t j = 0; j < component->down; j++) {
-			uint32_t row = plane->side * (baseline->mcu_row * component->down + j);
-
-			for (uint32_t i = 0; i < component->across; i++, bit++) {
-				uint32_t wide = plane->block_width;
-				uint32_t column = wide * (x * component->across + i);
-
-				if (rows_overlap(&plane->down, row, plane->side) &&
-				    rows_overlap(&plane->across, column, wide))
-					wanted |= 1u << bit;
-			}
-		}
-	}
-	return wanted;
-}
-
 /* ---- samples ---- */
 
 struct rows_block {
@@ -209,8 +243,7 @@ static int rows_columns(struct baseline *baseline, uint32_t x)
 				baseline->mcu[i].end[block] = baseline->mcu[i].coef[block][0] = 0;
 			continue;
 		}
-		r = rows_mcu(baseline, rows_wanted(baseline, x + i) & baseline->detailed,
-			     &baseline->mcu[i]);
+		r = rows_mcu(baseline, rows_wanted(baseline, x + i), &baseline->mcu[i]);
 		if (r != 0)
 			return r;
 	}
@@ -219,25 +252,11 @@ static int rows_columns(struct baseline *baseline, uint32_t x)
 	return rows_samples(baseline, x - baseline->columns.first);
 }
 
-/* Whether all rows of the MCU row are wanted of all components. */
-static bool rows_is_inner(const struct baseline *baseline)
-{
-	for (unsigned c = 0; c < baseline->head.n_components; c++) {
-		const struct baseline_span *down = &baseline->plane[c].down;
-		uint32_t rows = baseline->head.component[c].down * baseline->plane[c].side;
-
-		if (down->first > baseline->mcu_row * rows ||
-		    down->end < (baseline->mcu_row + 1) * rows)
-			return false;
-	}
-	return true;
-}
-
 int baseline_rows_decode(struct baseline *baseline)
 {
 	int r = rows_skip(baseline, baseline->gap);
 
-	baseline->is_inner = rows_is_inner(baseline);
+	baseline->wanted_down = rows_down(baseline) & baseline->detailed;
 	for (uint32_t x = baseline->columns.first; r == 0 && x < baseline->columns.end; x += 2)
 		r = rows_columns(baseline, x);
 	if (r != 0)
