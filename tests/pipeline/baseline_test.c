@@ -425,6 +425,29 @@ START_TEST(other_files)
 }
 END_TEST
 
+/* Chroma that is smoothed across in a smaller picture, too. */
+START_TEST(narrow_when_smaller)
+{
+	struct oracle_file file = {20, 17, 2, 1, 75, 0, false, false, 60, 1};
+	uint32_t h, w;
+	size_t size;
+	uint8_t *data = test_file(&file, &size);
+
+	ck_assert_int_eq(baseline_open(test_baseline[0], data, size, &h, &w), 0);
+	ck_assert_int_eq(baseline_reduce(test_baseline[0], 1), 0);
+	ck_assert_int_eq(baseline_reduce(test_baseline[0], 2), 0);
+	ck_assert_int_eq(baseline_reduce(test_baseline[0], 3), 0);
+	free(data);
+	file.width = 16;
+	data = test_file(&file, &size);
+	ck_assert_int_eq(baseline_open(test_baseline[0], data, size, &h, &w), 0);
+	ck_assert_int_eq(baseline_reduce(test_baseline[0], 1), 0);
+	ck_assert_int_eq(baseline_reduce(test_baseline[0], 2), BASELINE_E_OTHER);
+	ck_assert_int_eq(baseline_reduce(test_baseline[0], 3), 0);
+	free(data);
+}
+END_TEST
+
 START_TEST(narrow_files)
 {
 	for (uint32_t width = 1; width <= 4; width++) {
@@ -519,7 +542,7 @@ START_TEST(each_byte_changed)
 	uint8_t *data = test_file(&file, &size);
 
 	test_picture.shift = shift;
-	for (size_t at = 0; at < size; at += 1 + shift) {
+	for (size_t at = 0; at < size; at += 1 + 3 * (size_t)shift) {
 		for (unsigned i = 0; i < BASE_ARRAY_LEN(flips); i++) {
 			data[at] ^= flips[i];
 			taken += test_damaged(data, size, &all);
@@ -603,6 +626,7 @@ int main(void)
 	tcase_add_loop_test(tcase, large_numbers, 0, kinds * TEST_SCALES);
 	tcase_add_loop_test(tcase, other_files, 0, (int)BASE_ARRAY_LEN(test_edits));
 	tcase_add_test(tcase, narrow_files);
+	tcase_add_test(tcase, narrow_when_smaller);
 	tcase_add_loop_test(tcase, cut_short, 0, kinds);
 	tcase_add_loop_test(tcase, each_byte_changed, 0, kinds * TEST_SCALES);
 	tcase_add_test(tcase, tails);
