@@ -200,14 +200,14 @@ static int scaled_flat4(const int16_t *a, const int16_t *b, uint16_t step, uint8
 			size_t stride)
 {
 	uint8_t value[2];
-	bool is_within =
-	    scaled_is_flat(a[0], step, &value[0]) & scaled_is_flat(b[0], step, &value[1]);
+	bool is_a = scaled_is_flat(a[0], step, &value[0]),
+	     is_b = scaled_is_flat(b[0], step, &value[1]);
 	const uint64_t row =
 	    value[0] * UINT64_C(0x01010101) | value[1] * UINT64_C(0x0101010100000000);
 
 	for (unsigned i = 0; i < 4; i++)
 		memcpy(to + i * stride, &row, sizeof(row));
-	return !is_within;
+	return !is_a || !is_b;
 }
 
 BASELINE_AVX2 static int scaled_few4(const int16_t *a, const int16_t *b, const uint16_t *quant,
@@ -277,13 +277,13 @@ static int scaled_flat2(const int16_t *a, const int16_t *b, uint16_t step, uint8
 			size_t stride)
 {
 	uint8_t value[2];
-	bool is_within =
-	    scaled_is_flat(a[0], step, &value[0]) & scaled_is_flat(b[0], step, &value[1]);
+	bool is_a = scaled_is_flat(a[0], step, &value[0]),
+	     is_b = scaled_is_flat(b[0], step, &value[1]);
 	const uint32_t row = value[0] * UINT32_C(0x0101) | value[1] * UINT32_C(0x01010000);
 
 	memcpy(to, &row, sizeof(row));
 	memcpy(to + stride, &row, sizeof(row));
-	return !is_within;
+	return !is_a || !is_b;
 }
 
 /* The second pass, of two rows of words; in57: pairs of columns 5 and 7. */
