@@ -6,10 +6,11 @@ import os
 import sys
 import threading
 import time
+from collections.abc import Iterable, Iterator, Sequence
 
 from . import _core, convert
 from .errors import ArgumentError, Error, ForkedError, StateError, TransformError
-from .transforms import Pipeline
+from .transforms import Op, Pipeline
 
 _ORDERS = {"usual": 0, "carousel": 1, "any": 2, "seeded": 3, "sequential": 4, "replay": 5}
 _BAD = {"error": 0, "skip": 1, "substitute": 2}
@@ -138,11 +139,17 @@ class Loader:
     thread may take batches; the loader belongs to the process that made it.
     """
 
-    def __init__(self, dataset, pipeline="imagenet-train", batch_size=1, *, as_=None, copy=False,
-                 shuffle=None, order=None, seed=None, drop_last=False, ids=None, classes=None,
-                 split=None, weights=None, samples=None, replacement=False, reuse=None, rank=None,
-                 world_size=None, job=None, bad="error", bad_budget=None, timeout=None, epochs=None,
-                 state=None, record=None, replay=None, socket=None, **others):
+    def __init__(self, dataset: str | os.PathLike, pipeline: Pipeline | Sequence[Op] | str = "imagenet-train",
+                 batch_size: int = 1, *, as_: str | None = None, copy: bool = False,
+                 shuffle: bool | None = None, order: str | None = None, seed: int | None = None,
+                 drop_last: bool = False, ids: Iterable[int] | None = None,
+                 classes: Sequence[str] | None = None, split: tuple | None = None,
+                 weights: Iterable[float] | None = None, samples: int | None = None,
+                 replacement: bool = False, reuse: int | None = None, rank: int | None = None,
+                 world_size: int | None = None, job: str | None = None, bad: str = "error",
+                 bad_budget: int | None = None, timeout: float | None = None, epochs: int | None = None,
+                 state: dict | None = None, record: str | None = None, replay: str | None = None,
+                 socket: str | None = None, **others):
         self._stream = None
         self.ignored = self._sort_out(others)
         _refuse_worker()
@@ -254,7 +261,7 @@ class Loader:
                                     **self._options)
         return self._stream
 
-    def close(self):
+    def close(self) -> None:
         """Gives the stream back; arrays that are held stay valid."""
         with self._lock:
             stream, self._stream = self._stream, None
@@ -276,12 +283,12 @@ class Loader:
 
     # ---- iteration ----
 
-    def __len__(self):
+    def __len__(self) -> int:
         """Batches an epoch, of this rank."""
         whole, rest = divmod(self._open().stats()["n_samples"], self.batch_size * self.world_size)
         return whole + (rest > 0 and not self.drop_last)
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Batch]:
         with self._lock:
             if self._loop is not None and self._is_within:
                 self._leave_epoch()
@@ -338,14 +345,14 @@ class Loader:
 
     # ---- state ----
 
-    def state_dict(self):
+    def state_dict(self) -> dict:
         """Where the job stands: the batches that the loop got are delivered, exactly; the rest of the
         epoch comes first when a Loader gets it back, also with another batch size or number of ranks."""
         with self._lock:
             token = self._open().state()
         return {"oneaccess": _STATE_VERSION, "token": base64.b64encode(token).decode("ascii")}
 
-    def load_state_dict(self, state):
+    def load_state_dict(self, state: dict) -> None:
         """Goes on from there with the next loop."""
         with self._lock:
             self.close()
@@ -374,23 +381,23 @@ class Loader:
         return self._dataset
 
     @property
-    def classes(self):
+    def classes(self) -> list[str]:
         """Names of the folders, by label, as ImageFolder's."""
         return self._catalog().classes
 
     @property
-    def class_to_idx(self):
+    def class_to_idx(self) -> dict[str, int]:
         """Labels by name, as ImageFolder's."""
         return {name: label for label, name in enumerate(self.classes)}
 
     @property
-    def targets(self):
+    def targets(self) -> list[int]:
         """The label of each sample of the data set, by id."""
         return memoryview(self._catalog().labels()).cast("q").tolist()
 
     # ---- what it says of itself ----
 
-    def stats(self):
+    def stats(self) -> dict:
         """Counts since the stream was opened: samples, batches, epochs, skipped, substituted,
         samples_per_second (since the first batch was asked for), waiting (share of that time), shares
         (what is done together with other jobs, and what not and why), and what oa_stream_stats(3) has."""

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+from collections.abc import Buffer, Callable, Sequence
+from typing import Any
+
+version: str
+
+class Client:
+    def __new__(cls, socket: str | None = None) -> Client: ...
+    def status(self) -> str: ...
+
+class Dataset:
+    count: int
+    classes: list[str]
+    def __new__(cls, client: Client, path: str) -> Dataset: ...
+    def labels(self) -> bytes: ...
+
+class Field:
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+    nbytes: int
+    def __buffer__(self, flags: int, /) -> memoryview: ...
+    def __dlpack__(self, *, stream: Any = None, max_version: tuple[int, int] | None = None,
+                   dl_device: tuple[int, int] | None = None, copy: bool | None = None) -> Any: ...
+    def __dlpack_device__(self) -> tuple[int, int]: ...
+
+class Batch:
+    fields: tuple[Field, ...]
+    ids: bytes
+    count: int
+    epoch: int
+    step: int
+    substituted: int
+    copied: int
+    is_last: bool
+    def release(self) -> None: ...
+
+class Stream:
+    def __new__(cls, client: Client, *, dataset: str, pipeline: str, batch: int, flags: int = 0,
+                epochs: int | None = None, job: str | None = None, bad: int = 0,
+                bad_budget: int | None = None, ranks: int | None = None, rank: int | None = None,
+                token: Buffer | None = None, hand: int | None = None, timeout_ms: int | None = None,
+                progress: Callable[[str, int, int], object] | None = None, order: int | None = None,
+                seed: int | None = None, record: str | None = None, replay: str | None = None,
+                reuse: int | None = None, ids: Buffer | None = None,
+                classes: Sequence[str] | None = None, split_from: float | None = None,
+                split_to: float | None = None, split_seed: int | None = None,
+                weights: Buffer | None = None, samples: int | None = None,
+                sampler_flags: int | None = None) -> Stream: ...
+    def next(self, timeout_ms: int = -1, /) -> Batch | None: ...
+    def state(self, epoch: int = ..., /) -> bytes: ...
+    def stats(self) -> dict[str, Any]: ...
+    def close(self) -> None: ...

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The examples do what they say, on a few small pictures. Needs PyTorch and torchvision."""
+
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import time
+import unittest
+
+try:
+    import torch  # noqa: F401
+    import torchvision  # noqa: F401
+except ImportError as missing:
+    print(f"examples_test: skipped: {missing}")
+    sys.exit(77)
+
+from support import SAMPLES, DaemonCase
+
+EXAMPLES = pathlib.Path(os.environ["top_srcdir"]) / "python/examples"
+SMALL = ["--size", "32", "--batch-size", "24"]
+
+
+class ExamplesTest(DaemonCase):
+    def environment(self):
+        return {**os.environ, "ACCESS_SOCKET": self.socket, "DATA": self.data}
+
+    def run_example(self, name, *arguments):
+        run = subprocess.run([sys.executable, EXAMPLES / name, self.data, *arguments], timeout=600,
+                             env=self.environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                             text=True, check=False)
+        self.assertEqual(run.returncode, 0, run.stdout)
+        return run.stdout
+
+    def test_training_with_either_loader(self):
+        for loader in ("oneaccess", "torch"):
+            file = self.work / f"{loader}.json"
+            self.run_example("train.py", "--loader", loader, "--steps", "3", "--json", file, *SMALL)
+            result = json.loads(file.read_text())
+            self.assertEqual((result["step"], result["samples"]), (3, 72))
+
+    def test_search(self):
+        said = self.run_example("search.py", "--steps", "2", *SMALL)
+        self.assertEqual(sum(line.strip()[:1].isdigit() and "%" in line for line in said.splitlines()), 4)
+
+    def test_ranks(self):
+        said = self.run_example("ddp.py", "--epochs", "1", "--size", "32", "--batch-size", "20")
+        self.assertEqual(said.splitlines()[-1], f"epoch 1: {SAMPLES} samples in 6 steps of 2 ranks")
+
+    def test_a_killed_job_goes_on(self):
+        checkpoint, file = self.work / "model.pt", self.work / "result.json"
+        arguments = ["--epochs", "2", "--checkpoint", checkpoint, "--save-every", "2", "--json", file, *SMALL]
+        job = subprocess.Popen([sys.executable, EXAMPLES / "train.py", self.data, *arguments],
+                               env=self.environment(), stdout=subprocess.DEVNULL)
+        end = time.monotonic() + 300
+        while not checkpoint.exists() and time.monotonic() < end:
+            time.sleep(0.05)
+        job.send_signal(signal.SIGKILL)
+        job.wait()
+        self.assertTrue(checkpoint.exists())
+        self.run_example("train.py", *arguments)
+        result = json.loads(file.read_text())
+        self.assertEqual((result["epoch"], result["step"], result["samples"]), (2, 18, 432))
+
+    def test_the_notebook(self):
+        cells = json.loads((EXAMPLES / "look.ipynb").read_text())["cells"]
+        code = "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "code")
+        subprocess.run([sys.executable, "-c", code], env=self.environment(), timeout=300, check=True)
+
+
+if __name__ == "__main__":
+    unittest.main()
