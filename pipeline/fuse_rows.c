@@ -2,16 +2,18 @@
 /*
  * One pass over rows while they are in the cache.
  *
- * Rows come from the decoder in bands of planes and are taken FUSE_ROWS_STEP at a time. Where the
- * height changes they go, two by two, into a ring of pairs (the row kernel's own form, resized
+ * Rows come from the decoder in bands of planes. Where the height changes they go, two by two, into a ring of pairs (the row kernel's own form, resized
  * along the row already, or just the rows where the width stays or where Pillow would resize the
  * height first), from which the rows that have all their taps are made. Else they are made directly
  * of the band. What is made stands in a tile of a few rows, the black around included, from where
  * it goes to the field, normalized and cast, or to a picture for the ops behind.
  *
  * Planes are done one after another: what a step touches of one fits the first cache, and the last
- * step stores floats past the cache, where several streams at a time are slow. Where the field has
- * the channels in turn, or pixels are wanted, the tiles of all three are made first.
+ * step stores floats past the cache, where several streams at a time are slow. Of a plane, two rows
+ * go in and what can be made of them comes out, so that these stores drain while the next rows are
+ * resized; and there the machine may have the column pass and the last step as one (fuse_kernels.h).
+ * Where the field has the channels in turn, or pixels are wanted, the tiles of all three are made
+ * first, FUSE_ROWS_STEP rows at a time.
  *
  * Where several want the same part (fuse_fan.c) their rows come out of one tile.
  *
@@ -190,6 +192,15 @@ static bool fuse_rows_has_planes(const struct fuse_rows *rows)
 	return rows->finish && rows->finish->order == OP_CHW;
 }
 
+/* Are the window's rows the field's, and made by the column pass as they are? */
+static bool fuse_rows_is_fused(const struct fuse_rows *rows)
+{
+	const struct fuse_plan *plan = rows->plan;
+
+	return fuse_rows_has_planes(rows) && rows->down && !rows->down_first &&
+	       (rows->across || !plan->mirrored) && plan->frame.width == plan->window.width;
+}
+
 /* Black, from row y of the frame on. */
 static void fuse_rows_put_black(const struct fuse_rows *rows, uint32_t y, uint32_t n)
 {
@@ -222,6 +233,7 @@ int fuse_rows_begin(struct fuse_rows *rows, const struct fuse_plan *plan,
 		r = fuse_rows_get_room(rows);
 	if (r != 0)
 		return r;
+	rows->fused = fuse_rows_is_fused(rows) ? fuse_avx2(finish) : NULL;
 	fuse_rows_put_black(rows, 0, plan->top);
 	fuse_rows_put_black(rows, plan->top + plan->window.height,
 			    plan->frame.height - plan->window.height - plan->top);
@@ -253,11 +265,11 @@ static void fuse_rows_keep_pair(const struct fuse_rows *rows, unsigned c, uint32
 		rows->kernels->zip(a, b, rows->box.width, to);
 }
 
-/* n rows of plane c, the first of which is row number fed of box. */
-static void fuse_rows_keep(const struct fuse_rows *rows, unsigned c, const uint8_t *from,
-			   size_t stride, uint32_t n)
+/* n rows of plane c, the first of which is row y of box. */
+static void fuse_rows_keep(const struct fuse_rows *rows, unsigned c, uint32_t y,
+			   const uint8_t *from, size_t stride, uint32_t n)
 {
-	uint32_t y = rows->fed, end = rows->fed + n;
+	const uint32_t end = y + n;
 
 	if (y % 2 == 1) {
 		fuse_rows_keep_pair(rows, c, y / 2, rows->held[c], from);
@@ -274,11 +286,11 @@ static void fuse_rows_keep(const struct fuse_rows *rows, unsigned c, const uint8
 		memcpy(rows->held[c], from, rows->box.width);
 }
 
-/* How many rows of the window can be made when so many rows of box are there. */
-static uint32_t fuse_rows_ready(const struct fuse_rows *rows, uint32_t fed)
+/* How many rows of the window can be made when so many rows of box are there; y could be before. */
+static uint32_t fuse_rows_ready(const struct fuse_rows *rows, uint32_t y, uint32_t fed)
 {
 	const struct plane_table *down = rows->down;
-	uint32_t pairs = (fed == rows->box.height ? fed + 1 : fed) / 2, y = rows->made;
+	uint32_t pairs = (fed == rows->box.height ? fed + 1 : fed) / 2;
 
 	if (!down)
 		return fed;
@@ -287,15 +299,23 @@ static uint32_t fuse_rows_ready(const struct fuse_rows *rows, uint32_t fed)
 	return y;
 }
 
-static void fuse_rows_down(const struct fuse_rows *rows, unsigned c, uint32_t y, uint32_t width,
-			   uint8_t *to)
+/* The pairs that row y of the window is made of, in rows->pair; how many. */
+static uint32_t fuse_rows_find(const struct fuse_rows *rows, unsigned c, uint32_t y)
 {
-	const struct plane_table *down = rows->down;
-	const uint32_t first = down->first[y] / 2, n = down->count[y] / 2;
+	const uint32_t first = rows->down->first[y] / 2, n = rows->down->count[y] / 2;
 
 	for (uint32_t i = 0; i < n; i++)
 		rows->pair[i] =
 		    rows->ring[c] + ((first + i) & (rows->slots - 1)) * rows->ring_stride;
+	return n;
+}
+
+static void fuse_rows_down(const struct fuse_rows *rows, unsigned c, uint32_t y, uint32_t width,
+			   uint8_t *to)
+{
+	const struct plane_table *down = rows->down;
+	const uint32_t n = fuse_rows_find(rows, c, y);
+
 	rows->kernels->down(rows->pair, n, down->split + 2 * (size_t)y * down->taps, width, to);
 }
 
@@ -381,30 +401,61 @@ static uint32_t fuse_rows_place(const struct fuse_plan *plan, uint32_t y)
 	return plan->top + (plan->turned ? plan->window.height - 1 - y : y);
 }
 
-/* Plane c by itself: n rows of the band into the ring, then the rows of the window up to `ready`. */
-static void fuse_rows_plane(const struct fuse_rows *rows, unsigned c,
-			    const struct decode_band *band, uint32_t ready)
+/* Row y of the window into plane c, by both steps at once. */
+static void fuse_rows_write_fused(const struct fuse_rows *rows, unsigned c, uint32_t y)
+{
+	const struct fuse_size *frame = &rows->plan->frame;
+	const size_t row = (size_t)frame->width * finish_value_bytes(rows->finish->dtype);
+	const size_t at = (size_t)c * frame->height + fuse_rows_place(rows->plan, y);
+
+	fuse_rows_find(rows, c, y);
+	rows->fused->down(rows->down, y, rows->pair, rows->finish, c, frame->width,
+			  rows->out + at * row);
+}
+
+/* Rows y to end - 1 of the window into plane c; from are the band's rows. */
+static void fuse_rows_write(const struct fuse_rows *rows, unsigned c, uint32_t y, uint32_t end,
+			    const uint8_t *from, size_t stride)
 {
 	const uint8_t *made[FUSE_ROWS_STEP];
 
-	if (rows->down)
-		fuse_rows_keep(rows, c, band->plane[c], band->stride, band->rows);
-	for (uint32_t y = rows->made; y < ready; y += FUSE_ROWS_STEP) {
-		uint32_t n = BASE_MIN(ready - y, FUSE_ROWS_STEP);
-
-		fuse_rows_make(rows, c, y, band->plane[c], band->stride, n, made);
+	for (; rows->fused && y < end; y++)
+		fuse_rows_write_fused(rows, c, y);
+	for (uint32_t n; y < end; y += n) {
+		n = BASE_MIN(end - y, FUSE_ROWS_STEP);
+		fuse_rows_make(rows, c, y, from, stride, n, made);
 		fuse_rows_put_plane(rows, c, made, fuse_rows_place(rows->plan, y), n);
 	}
 }
 
-/* All planes together, where their values go side by side. */
-static void fuse_rows_pixels(const struct fuse_rows *rows, const struct decode_band *band,
-			     uint32_t ready)
+/* A band of plane c by itself, a pair of rows at a time; how many rows of the window are made then. */
+static uint32_t fuse_rows_plane(const struct fuse_rows *rows, unsigned c,
+				const struct decode_band *band)
 {
+	const uint8_t *from = band->plane[c];
+	uint32_t made = rows->made;
+
+	for (uint32_t n, at = 0; at < band->rows; at += n, from += n * band->stride) {
+		uint32_t ready, y = rows->fed + at;
+
+		n = BASE_MIN(band->rows - at, 2 - y % 2);
+		ready = fuse_rows_ready(rows, made, y + n);
+		if (rows->down)
+			fuse_rows_keep(rows, c, y, from, band->stride, n);
+		fuse_rows_write(rows, c, made, ready, from, band->stride);
+		made = ready;
+	}
+	return made;
+}
+
+/* All planes together, where their values go side by side. */
+static uint32_t fuse_rows_pixels(const struct fuse_rows *rows, const struct decode_band *band)
+{
+	const uint32_t ready = fuse_rows_ready(rows, rows->made, rows->fed + band->rows);
 	const uint8_t *made[3][FUSE_ROWS_STEP], *const *const all[3] = {made[0], made[1], made[2]};
 
 	for (unsigned c = 0; c < 3 && rows->down; c++)
-		fuse_rows_keep(rows, c, band->plane[c], band->stride, band->rows);
+		fuse_rows_keep(rows, c, rows->fed, band->plane[c], band->stride, band->rows);
 	for (uint32_t y = rows->made; y < ready; y += FUSE_ROWS_STEP) {
 		uint32_t n = BASE_MIN(ready - y, FUSE_ROWS_STEP);
 
@@ -418,6 +469,7 @@ static void fuse_rows_pixels(const struct fuse_rows *rows, const struct decode_b
 			fuse_rows_put_pixels(rows, row, fuse_rows_place(rows->plan, y + i));
 		}
 	}
+	return ready;
 }
 
 void fuse_rows_feed(struct fuse_rows *rows, const struct decode_band *band)
@@ -425,15 +477,15 @@ void fuse_rows_feed(struct fuse_rows *rows, const struct decode_band *band)
 	for (uint32_t at = 0; at < band->rows; at += FUSE_ROWS_STEP) {
 		struct decode_band step = {.stride = band->stride,
 					   .rows = BASE_MIN(band->rows - at, FUSE_ROWS_STEP)};
-		const uint32_t ready = fuse_rows_ready(rows, rows->fed + step.rows);
+		uint32_t made = rows->made;
 
 		for (unsigned c = 0; c < 3; c++)
 			step.plane[c] = band->plane[c] + at * band->stride;
 		for (unsigned c = 0; c < 3 && fuse_rows_has_planes(rows); c++)
-			fuse_rows_plane(rows, c, &step, ready);
+			made = fuse_rows_plane(rows, c, &step);
 		if (!fuse_rows_has_planes(rows))
-			fuse_rows_pixels(rows, &step, ready);
-		rows->made = ready;
+			made = fuse_rows_pixels(rows, &step);
+		rows->made = made;
 		rows->fed += step.rows;
 	}
 }

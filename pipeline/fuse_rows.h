@@ -6,6 +6,7 @@
 
 #include "pipeline/decode.h"
 #include "pipeline/fuse_fan.h"
+#include "pipeline/fuse_kernels.h"
 
 struct fuse_room { /* memory that grows on demand; all zero at the start */
 	uint8_t *memory;
@@ -20,10 +21,11 @@ struct fuse_rows { /* of one run; all zero at the start */
 	const struct fuse_plan *plan;
 	const struct plane_table *across, *down; /* NULL: that axis keeps its size */
 	bool down_first;
-	struct picture_box box;      /* of the picture: the rows and columns that are fed */
-	uint32_t fed, made;          /* rows of box so far; rows of the window so far */
-	const struct fuse_fan *fan;  /* to all of its sinks, or else: */
-	const struct finish *finish; /* into out, or else: */
+	struct picture_box box;           /* of the picture: the rows and columns that are fed */
+	uint32_t fed, made;               /* rows of box so far; rows of the window so far */
+	const struct fuse_fan *fan;       /* to all of its sinks, or else: */
+	const struct finish *finish;      /* into out, or else: */
+	const struct fuse_kernels *fused; /* the window's rows straight into out; NULL: by tile */
 	const struct picture *picture;
 	uint8_t *out;
 	/* in room */

@@ -33,6 +33,7 @@ struct plane_table {            /* immutable once made */
 	enum plane_form form;
 	uint32_t low, high; /* the inputs that they are made of: low .. high - 1 */
 	uint32_t taps;      /* from one output's first weight to the next output's */
+	bool overshoots;    /* weights may be negative */
 	uint32_t *first, *count;
 	/* PLANE_TAPS: output x is the sum over t < count[x] of in[low + first[x] + t] * weight[x *
 	 * taps + t]; count is even, taps a multiple of PLANE_TAPS_ALIGN, weights of 0 fill up. */
@@ -75,8 +76,7 @@ void plane_cache_fini(struct plane_cache *cache);
 
 /* ---- kernels: all makes give the same bytes, plane_plain is the reference ---- */
 
-/* Two rows "in turn": a, b, a, b ... in an order of the kernels' own, which only they read; n
- * values of each take 2 * n bytes, and may reach over what PLANE_PAD allows. */
+/* Two rows "in turn" are a, b, a, b ... in an order of the kernels' own, which only they read. */
 struct plane_kernels {
 	enum plane_form across_form; /* what `across` takes beside PLANE_TAPS */
 	/* Two rows, which are at input low, to want.count outputs each, in turn. */

@@ -12,6 +12,10 @@
  * is how the column pass wants its pairs. One row's results are made in the lower halves of sums, the
  * other's in the upper ones: one blend puts them together.
  *
+ * Along a column the weights are the same for all outputs, and the high parts fit bytes where the
+ * taps are few: then one multiplication of bytes (pmaddubsw) makes sixteen outputs' high sums, of 16
+ * bits.
+ *
  * Rows in turn stand in groups of sixteen pairs, in the order that packing leaves: 0-3 and 8-11, then
  * 4-7 and 12-15, as unpacking to 16 bits brings each eight together again.
  *
@@ -24,47 +28,7 @@
 
 #ifdef __x86_64__
 
-#include <immintrin.h>
-#include <string.h>
-
-#define PLANE_AVX2_HALF (1 << (FILTER_BITS - 1))
-#define PLANE_AVX2_REST (FILTER_BITS - PLANE_LOW_BITS) /* bits of fraction of 16-bit results */
-#define PLANE_AVX2 __attribute__((target("avx2")))
-#define PLANE_AVX2_IN PLANE_AVX2 static inline __attribute__((always_inline))
-
-struct plane_avx2_sum {
-	__m256i high, low;
-};
-
-PLANE_AVX2_IN struct plane_avx2_sum plane_avx2_zero(void)
-{
-	return (struct plane_avx2_sum){_mm256_setzero_si256(), _mm256_setzero_si256()};
-}
-
-PLANE_AVX2_IN void plane_avx2_add(struct plane_avx2_sum *sum, __m256i inputs, __m256i high,
-				  __m256i low)
-{
-	sum->high = _mm256_add_epi32(sum->high, _mm256_madd_epi16(inputs, high));
-	sum->low = _mm256_add_epi32(sum->low, _mm256_madd_epi16(inputs, low));
-}
-
-/* The results, PLANE_AVX2_REST bits of them fraction, as 32-bit numbers. */
-PLANE_AVX2_IN __m256i plane_avx2_value(struct plane_avx2_sum sum)
-{
-	return _mm256_add_epi32(sum.high, _mm256_srai_epi32(sum.low, PLANE_LOW_BITS));
-}
-
-/* The same, as the upper halves of 32-bit numbers; the lower ones are anything. */
-PLANE_AVX2_IN __m256i plane_avx2_value_above(struct plane_avx2_sum sum)
-{
-	return _mm256_add_epi32(_mm256_slli_epi32(sum.high, PLANE_LOW_BITS), sum.low);
-}
-
-/* 16-bit numbers with PLANE_AVX2_REST bits of fraction, rounded. */
-PLANE_AVX2_IN __m256i plane_avx2_round(__m256i values)
-{
-	return _mm256_mulhrs_epi16(values, _mm256_set1_epi16(1 << (15 - PLANE_AVX2_REST)));
-}
+#include "pipeline/plane_avx2.h"
 
 /* ---- along rows ---- */
 
@@ -244,79 +208,22 @@ PLANE_AVX2 static void plane_avx2_unzip(const uint8_t *from, uint32_t n, uint8_t
 
 /* ---- along columns ---- */
 
-struct plane_avx2_pair { /* of rows, and of weights, the same for all outputs */
-	const uint8_t *rows;
-	__m256i high, low;
-};
-
-PLANE_AVX2_IN struct plane_avx2_pair plane_avx2_pair(const uint8_t *rows, const int16_t *split)
-{
-	int high, low;
-
-	memcpy(&high, split, 4);
-	memcpy(&low, split + 2, 4);
-	return (struct plane_avx2_pair){rows, _mm256_set1_epi32(high), _mm256_set1_epi32(low)};
-}
-
-struct plane_avx2_group { /* sums of sixteen outputs */
-	struct plane_avx2_sum low, high;
-};
-
-/* Outputs x to x + 15. */
-PLANE_AVX2_IN void plane_avx2_add_rows(struct plane_avx2_group *sums,
-				       const struct plane_avx2_pair *pair, uint32_t x)
-{
-	const __m256i zero = _mm256_setzero_si256();
-	__m256i bytes = _mm256_loadu_si256((const __m256i *)(pair->rows + 2 * (size_t)x));
-
-	plane_avx2_add(&sums->low, _mm256_unpacklo_epi8(bytes, zero), pair->high, pair->low);
-	plane_avx2_add(&sums->high, _mm256_unpackhi_epi8(bytes, zero), pair->high, pair->low);
-}
-
-PLANE_AVX2_IN struct plane_avx2_group plane_avx2_group_zero(void)
-{
-	return (struct plane_avx2_group){plane_avx2_zero(), plane_avx2_zero()};
-}
-
-/* As 16-bit numbers with PLANE_AVX2_REST bits of fraction; in halves of registers. */
-PLANE_AVX2_IN __m256i plane_avx2_group_values(struct plane_avx2_group sums)
-{
-	return _mm256_packs_epi32(plane_avx2_value(sums.low), plane_avx2_value(sums.high));
-}
-
-/* 32 outputs. Packing works within halves of registers; the last shuffle mends that. */
-PLANE_AVX2_IN void plane_avx2_store(struct plane_avx2_group a, struct plane_avx2_group b,
-				    uint8_t *to)
+/* 32 outputs, clipped. Packing works within halves of registers; the last shuffle mends that. */
+PLANE_AVX2_IN void plane_avx2_store(__m256i low, __m256i high, uint8_t *to)
 {
 	const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
-	__m256i low = plane_avx2_round(plane_avx2_group_values(a));
-	__m256i high = plane_avx2_round(plane_avx2_group_values(b));
 	__m256i bytes = _mm256_packus_epi16(low, high);
 
 	_mm256_storeu_si256((__m256i *)to, _mm256_permutevar8x32_epi32(bytes, order));
-}
-
-/* Sixteen outputs of one to three pairs. */
-PLANE_AVX2_IN struct plane_avx2_group plane_avx2_few(const struct plane_avx2_pair pair[3],
-						     uint32_t pairs, uint32_t x)
-{
-	struct plane_avx2_group sums = plane_avx2_group_zero();
-
-	plane_avx2_add_rows(&sums, &pair[0], x);
-	if (pairs > 1)
-		plane_avx2_add_rows(&sums, &pair[1], x);
-	if (pairs > 2)
-		plane_avx2_add_rows(&sums, &pair[2], x);
-	return sums;
 }
 
 PLANE_AVX2_IN void plane_avx2_down_few(const uint8_t *const rows[], uint32_t pairs,
 				       const int16_t *split, uint32_t n, uint8_t *to)
 {
 	const struct plane_avx2_pair pair[3] = {
-	    plane_avx2_pair(rows[0], split),
-	    plane_avx2_pair(rows[pairs > 1 ? 1 : 0], split + (pairs > 1 ? 4 : 0)),
-	    plane_avx2_pair(rows[pairs > 2 ? 2 : 0], split + (pairs > 2 ? 8 : 0)),
+	    plane_avx2_pair_small(rows[0], split),
+	    plane_avx2_pair_small(rows[pairs > 1 ? 1 : 0], split + (pairs > 1 ? 4 : 0)),
+	    plane_avx2_pair_small(rows[pairs > 2 ? 2 : 0], split + (pairs > 2 ? 8 : 0)),
 	};
 
 	for (uint32_t x = 0; x < n; x += 32)
@@ -327,24 +234,15 @@ PLANE_AVX2_IN void plane_avx2_down_few(const uint8_t *const rows[], uint32_t pai
 PLANE_AVX2 static void plane_avx2_down_many(const uint8_t *const rows[], uint32_t pairs,
 					    const int16_t *split, uint32_t n, uint8_t *to)
 {
-	for (uint32_t x = 0; x < n; x += 32) {
-		struct plane_avx2_group a = plane_avx2_group_zero(), b = a;
-
-		for (uint32_t i = 0; i < pairs; i++) {
-			struct plane_avx2_pair pair =
-			    plane_avx2_pair(rows[i], split + 4 * (size_t)i);
-
-			plane_avx2_add_rows(&a, &pair, x);
-			plane_avx2_add_rows(&b, &pair, x + 16);
-		}
-		plane_avx2_store(a, b, to + x);
-	}
+	for (uint32_t x = 0; x < n; x += 32)
+		plane_avx2_store(plane_avx2_many(rows, pairs, split, x),
+				 plane_avx2_many(rows, pairs, split, x + 16), to + x);
 }
 
 PLANE_AVX2 static void plane_avx2_down(const uint8_t *const rows[], uint32_t pairs,
 				       const int16_t *split, uint32_t n, uint8_t *to)
 {
-	switch (pairs) {
+	switch (pairs <= 3 && plane_avx2_is_small(split, pairs) ? pairs : 0) {
 	case 1:
 		plane_avx2_down_few(rows, 1, split, n, to);
 		break;

@@ -184,6 +184,7 @@ static bool plane_table_make_form(struct plane_table *table, const struct filter
 {
 	uint32_t most = plane_table_reach(table, filter);
 
+	table->overshoots = table->want.id == FILTER_BICUBIC || table->want.id == FILTER_LANCZOS;
 	table->pairs = (most + 1) / 2;
 	table->narrow = plane_table_is_close(table, filter, 8);
 	if (table->form == PLANE_BLOCKS) {

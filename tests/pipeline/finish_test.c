@@ -10,6 +10,7 @@
 #include "base/half.h"
 #include "base/philox.h"
 #include "pipeline/finish.h"
+#include "pipeline/fuse_kernels.h"
 
 static const struct finish_norm {
 	const char *name;
@@ -168,6 +169,84 @@ START_TEST(join)
 }
 END_TEST
 
+/* ---- the column pass and the last step as one ---- */
+
+#define FUSED_WIDE 97
+#define FUSED_STRIDE (2 * FUSED_WIDE + 2 * PLANE_PAD)
+#define FUSED_PAIRS 16
+
+static uint8_t fused_pairs[FUSED_PAIRS][FUSED_STRIDE];
+
+static void fused_fill(void)
+{
+	uint8_t row[2][FUSED_WIDE + PLANE_PAD];
+	struct philox_seq seq;
+
+	philox_seq_init(&seq, 9, 0, 0);
+	for (unsigned i = 0; i < FUSED_PAIRS; i++) {
+		for (unsigned x = 0; x < 2 * sizeof(row[0]); x++) {
+			uint32_t value = philox_u32(&seq);
+
+			/* many extremes, so that clipping is met */
+			row[x % 2][x / 2] =
+			    (uint8_t)(value & 0x300 ? value : (value & 0x80 ? 255 : 0));
+		}
+		plane_best()->zip(row[0], row[1], FUSED_WIDE, fused_pairs[i]);
+	}
+}
+
+/* Row y of a table: both steps at once, and one after the other by the references. */
+static void fused_check(const struct finish *finish, const struct plane_table *table, uint32_t y,
+			size_t n, unsigned offset)
+{
+	static uint8_t out[FUSED_WIDE * 4 + 64] __attribute__((aligned(32)));
+	static float want[FUSED_WIDE];
+	const uint32_t pairs = table->count[y] / 2;
+	const size_t size = n * finish_value_bytes(finish->dtype);
+	const uint8_t *rows[FUSED_PAIRS];
+	uint8_t bytes[FUSED_WIDE + PLANE_PAD];
+
+	ck_assert_uint_le(pairs, FUSED_PAIRS);
+	for (uint32_t i = 0; i < pairs; i++)
+		rows[i] = fused_pairs[(table->first[y] / 2 + i) % FUSED_PAIRS];
+	memset(out, 0x77, sizeof(out));
+	fuse_avx2(finish)->down(table, y, rows, finish, y % 3, n, out + offset);
+	plane_best()->down(rows, pairs, table->split + 2 * (size_t)y * table->taps, (uint32_t)n,
+			   bytes);
+	finish_plain.plane(finish, y % 3, bytes, n, want);
+	ck_assert_mem_eq(out + offset, want, size);
+	for (size_t i = 0; i < sizeof(out); i++)
+		ck_assert(out[i] == 0x77 || (i >= offset && i < offset + size));
+}
+
+START_TEST(fused)
+{
+	static const uint32_t sizes[][2] = {{1, 5}, {40, 224}, {97, 31}, {300, 97}, {700, 97}};
+	static const enum filter_id filters[] = {FILTER_BOX, FILTER_BILINEAR, FILTER_BICUBIC};
+	struct op op;
+	struct shape shape = finish_shape(&op, &finish_norms[1], finish_dtypes[1 + _i % 3], OP_CHW);
+	struct filter_table filter = {0};
+	struct plane_table table = {0};
+	struct finish finish;
+
+	finish_init(&finish, &shape);
+	fused_fill();
+	for (unsigned i = 0; fuse_avx2(&finish) && i < BASE_ARRAY_LEN(sizes); i++) {
+		struct plane_want want = {.form = PLANE_DOWN,
+					  .id = filters[_i / 3],
+					  .in = sizes[i][0],
+					  .out = sizes[i][1],
+					  .count = sizes[i][1]};
+
+		ck_assert(plane_table_make(&table, &filter, &want));
+		for (uint32_t y = 0; y < want.count; y++)
+			fused_check(&finish, &table, y, 1 + y * 13 % FUSED_WIDE, y % 2 * 4);
+	}
+	plane_table_fini(&table);
+	filter_fini(&filter);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("finish");
@@ -179,6 +258,7 @@ int main(void)
 	tcase_add_loop_test(tcase, values, 0, BASE_ARRAY_LEN(finish_norms));
 	tcase_add_test(tcase, quick);
 	tcase_add_test(tcase, join);
+	tcase_add_loop_test(tcase, fused, 0, 9);
 	suite_add_tcase(suite, tcase);
 	srunner_run_all(runner, CK_NORMAL);
 	failed = srunner_ntests_failed(runner);
