@@ -13,13 +13,14 @@
  * table take turns; of each block and row the least thread CPU time over the rounds counts. So a
  * machine that changes its speed, or has other work, changes all rows. Crops are the same in every
  * round, and there are more of their sizes than tables that a run keeps. Outputs go round through a
- * batch that is larger than the caches, as slots are.
+ * batch that is larger than the caches, and in huge pages, as slots are (doc/decisions/050).
  */
 
 #include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 #include <jpeglib.h>
 #include "base/base.h"
@@ -31,6 +32,7 @@
 #define PIXELS_BLOCK 50 /* photographs */
 #define PIXELS_SLOTS 64 /* outputs that are written in turn */
 #define PIXELS_BYTES ((size_t)3 * 224 * 224 * 4)
+#define PIXELS_PAGE ((size_t)2 << 20)
 #define PIXELS_SIDE 256 /* of a picture that is decoded already */
 
 /* The pipelines that go through pipeline_run_sample. */
@@ -94,10 +96,13 @@ static _Noreturn void pixels_die(const char *what)
 
 static void *pixels_memory(size_t size)
 {
-	void *memory = aligned_alloc(64, base_align_up(size, 64));
+	const size_t align = size >= PIXELS_PAGE ? PIXELS_PAGE : 64;
+	void *memory = aligned_alloc(align, base_align_up(size, align));
 
 	if (!memory)
 		pixels_die("no memory");
+	if (align == PIXELS_PAGE) /* where there are none, small pages do */
+		(void)madvise(memory, base_align_up(size, align), MADV_HUGEPAGE);
 	memset(memory, 1, size);
 	return memory;
 }
