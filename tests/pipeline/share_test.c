@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/philox.h"
+#include "pipeline/fuse_fan.h"
 #include "pipeline/pipeline.h"
 
 #define SHARE_SETS 72
@@ -272,6 +273,7 @@ static const char *const share_picture[] = {
     "{\"op\":\"five_crop\",\"size\":20}",
 };
 #define SHARE_LAST 14
+#define SHARE_RESIZE 18
 
 static const char *const share_finish[] = {
     "",
@@ -329,11 +331,13 @@ static void share_write(const struct share_ops *ops, const char *finish, const c
 static void share_make(struct philox_seq *seq, unsigned tail, bool is_fast, struct share_set *set)
 {
 	const unsigned n = 2 + share_below(seq, PIPELINE_MAX_VARIANTS - 1);
-	struct share_ops ops[PIPELINE_MAX_VARIANTS] = {{.n = 0}}, none = {.n = 0};
+	struct share_ops ops[PIPELINE_MAX_VARIANTS] = {{.n = 0}};
+	/* half of the sets are mostly of parts of one resize */
+	const struct share_ops first = {.n = share_below(seq, 2), .op = {SHARE_RESIZE}};
 	char text[4096];
 
 	while (set->n < n) {
-		const struct share_ops *from = set->n ? &ops[share_below(seq, set->n)] : &none;
+		const struct share_ops *from = set->n ? &ops[share_below(seq, set->n)] : &first;
 
 		share_draw(seq, from, &ops[set->n]);
 		share_write(&ops[set->n],
@@ -370,6 +374,7 @@ END_TEST
 
 #define CROP ",{\"op\":\"random_resized_crop\",\"size\":64}"
 #define FLIP ",{\"op\":\"hflip\"}"
+#define MIRROR ",{\"op\":\"hflip\",\"p\":1}"
 #define JITTER ",{\"op\":\"color_jitter\",\"brightness\":0.4}"
 #define TURN ",{\"op\":\"rotate\",\"degrees\":20}"
 #define FLOAT ",{\"op\":\"cast\"},{\"op\":\"layout\"}"
@@ -391,13 +396,22 @@ static const struct {
       SMALL ",{\"op\":\"center_crop\",\"size\":80}" FLOAT},
      7,
      {1, 0, 0}},
+    {{SMALL ",{\"op\":\"random_crop\",\"size\":[40,44]}" MIRROR,
+      SMALL ",{\"op\":\"random_crop\",\"size\":[44,40]}" FLOAT,
+      SMALL ",{\"op\":\"random_crop\",\"size\":[51,38]},{\"op\":\"vflip\",\"p\":1}" MIRROR,
+      SMALL ",{\"op\":\"random_crop\",\"size\":50}" JITTER},
+     15,
+     {1, 1, 0}},
     /* other crops have nothing in common */
     {{CROP, ",{\"op\":\"random_resized_crop\",\"size\":63}"}, 3, {2, 0, 0}},
-    /* two windows that are small and far from each other cost less than the one around them */
-    {{SMALL ",{\"op\":\"center_crop\",\"size\":[60,60]},{\"op\":\"five_crop\",\"size\":9}",
+    /* one window within the other; two small ones, far apart, cost less than one around them */
+    {{SMALL ",{\"op\":\"center_crop\",\"size\":60},{\"op\":\"five_crop\",\"size\":9}",
       SMALL ",{\"op\":\"center_crop\",\"size\":9}"},
      3,
      {1, 1, 0}},
+    {{SMALL ",{\"op\":\"random_crop\",\"size\":9}", SMALL ",{\"op\":\"center_crop\",\"size\":9}"},
+     3,
+     {2, 0, 0}},
     /* behind the pass: one who is done with it, two who have an op in common and part */
     {{CROP FLOAT, CROP JITTER TURN, CROP JITTER FLOAT, CROP JITTER MEAN}, 15, {1, 2, 0}},
     {{CROP FLOAT, CROP JITTER TURN, CROP JITTER FLOAT, CROP JITTER MEAN}, 9, {1, 1, 0}},
@@ -428,6 +442,46 @@ START_TEST(once)
 	ck_assert_uint_eq(work.ops, share_counts[_i].work.ops);
 	ck_assert_uint_eq(work.copies, share_counts[_i].work.copies);
 	share_free(&set);
+}
+END_TEST
+
+/* Only what resizes the same part alike is one pass; windows, flips and frames may differ. */
+START_TEST(one_pass)
+{
+	struct finish finish = {.order = OP_CHW};
+	struct fuse_plan plan[12], other;
+	struct fuse_fan fan = {.n = 0};
+	const struct fuse_sink sink = {.plan = &plan[0], .finish = &finish};
+
+	for (unsigned i = 0; i < BASE_ARRAY_LEN(plan); i++)
+		plan[i] = (struct fuse_plan){.shift = 1,
+					     .source = {8, 9, 70, 80},
+					     .cut = {{1, 2}, {3, 4}},
+					     .resized = true,
+					     .filter = FILTER_BILINEAR,
+					     .to = {50, 60},
+					     .window = {0, 0, 50, 60},
+					     .frame = {50, 60}};
+	plan[1].shift = 2;
+	plan[2].source.left = 7;
+	plan[3].source.height = 71;
+	plan[4].cut.across.front = 4;
+	plan[5].cut.down.back = 1;
+	plan[6].resized = false;
+	plan[7].filter = FILTER_BOX;
+	plan[8].to.height = 51;
+	plan[9].to.width = 61;
+	plan[10].mirrored = plan[10].turned = true;
+	plan[11].window = (struct picture_box){5, 6, 7, 8};
+	for (unsigned i = 1; i < BASE_ARRAY_LEN(plan); i++) {
+		struct fuse_sink second = {.plan = &plan[i], .finish = &finish};
+
+		fuse_fan_start(&fan, &sink);
+		other = fan.plan;
+		ck_assert_msg(fuse_fan_add(&fan, &second) == (i >= 10), "plan %u", i);
+		ck_assert_uint_eq(fan.n, i >= 10 ? 2 : 1);
+		ck_assert_mem_eq(&fan.plan.window, &other.window, sizeof(other.window));
+	}
 }
 END_TEST
 
@@ -471,6 +525,7 @@ int main(void)
 	tcase_add_checked_fixture(tcase, share_setup, share_teardown);
 	tcase_add_loop_test(tcase, as_alone, 0, SHARE_SETS);
 	tcase_add_loop_test(tcase, once, 0, BASE_ARRAY_LEN(share_counts));
+	tcase_add_test(tcase, one_pass);
 	tcase_add_loop_test(tcase, lengths, 0, BASE_ARRAY_LEN(share_lengths));
 	suite_add_tcase(suite, tcase);
 	srunner_run_all(runner, CK_NORMAL);
