@@ -32,6 +32,15 @@ void decode_planes_plain(const uint8_t *from, uint32_t width, uint8_t *red, uint
 	}
 }
 
+decode_planes_fn *decode_planes_best(void)
+{
+	decode_planes_fn *fast = decode_planes_avx2();
+
+	if (!fast)
+		fast = decode_planes_neon();
+	return fast ? fast : decode_planes_plain;
+}
+
 /* Makes buffer at least size bytes long; the start is a multiple of DECODE_PLANES_PAD. */
 static int decode_planes_room(struct picture_buffer *buffer, size_t size)
 {
@@ -51,14 +60,12 @@ int decode_planes_fill(struct decode_planes *planes, const struct picture *pictu
 	size_t stride =
 	    base_align_up((size_t)picture->width, DECODE_PLANES_PAD) + DECODE_PLANES_PAD;
 	size_t plane = stride * DECODE_PLANES_ROWS;
-	decode_planes_fn *split = decode_planes_avx2();
+	decode_planes_fn *split = decode_planes_best();
 	uint8_t *to;
 	int r = decode_planes_room(&planes->buffer, 3 * plane + 2 * DECODE_PLANES_PAD);
 
 	if (r != 0)
 		return r;
-	if (!split)
-		split = decode_planes_plain;
 	to = planes->buffer.memory + DECODE_PLANES_PAD;
 	ret->rows = BASE_MIN(picture->height, DECODE_PLANES_ROWS);
 	ret->stride = stride;

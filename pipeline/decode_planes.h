@@ -23,5 +23,7 @@ typedef void decode_planes_fn(const uint8_t *from, uint32_t width, uint8_t *red,
 			      uint8_t *blue);
 decode_planes_fn decode_planes_plain;       /* the reference */
 decode_planes_fn *decode_planes_avx2(void); /* NULL where the machine lacks AVX2 */
+decode_planes_fn *decode_planes_neon(void); /* NULL where it is not an AArch64 one */
+decode_planes_fn *decode_planes_best(void);
 
 #endif

@@ -76,6 +76,15 @@ static void finish_fill_line(struct finish_line *line, const struct op *normaliz
 	finish_factor(1.0 / std, &line->inverse, &line->inverse_rest);
 }
 
+const struct finish_kernels *finish_best(void)
+{
+	const struct finish_kernels *fast = finish_avx2();
+
+	if (!fast)
+		fast = finish_neon();
+	return fast ? fast : &finish_plain;
+}
+
 /* Do the kernels give the table's values for all that a byte may be? */
 static bool finish_is_exact(const struct finish *finish, const struct finish_kernels *kernels)
 {
@@ -100,7 +109,7 @@ static bool finish_is_exact(const struct finish *finish, const struct finish_ker
 
 void finish_init(struct finish *finish, const struct shape *shape)
 {
-	const struct finish_kernels *fast = finish_avx2();
+	const struct finish_kernels *best = finish_best();
 
 	finish->dtype = shape->dtype;
 	finish->order = shape->order;
@@ -109,7 +118,7 @@ void finish_init(struct finish *finish, const struct shape *shape)
 		finish_fill_table(finish, shape->normalize, c);
 		finish_fill_line(&finish->line[c], shape->normalize, c);
 	}
-	finish->kernels = fast && finish_is_exact(finish, fast) ? fast : &finish_plain;
+	finish->kernels = finish_is_exact(finish, best) ? best : &finish_plain;
 }
 
 /* ---- rows ---- */
@@ -137,9 +146,7 @@ void finish_end(const struct finish *finish)
 
 void finish_join(const uint8_t *const from[3], size_t n, uint8_t *to)
 {
-	const struct finish_kernels *fast = finish_avx2();
-
-	(fast ? fast : &finish_plain)->join(from, n, to);
+	finish_best()->join(from, n, to);
 }
 
 /* ---- whole pictures ---- */
@@ -158,12 +165,11 @@ static void finish_tile(const struct finish *finish, const struct picture *pictu
 	const size_t size = finish_value_bytes(finish->dtype);
 	const size_t width = picture->width, plane = width * picture->height;
 	const bool planes = finish->order == OP_CHW || finish->channels == 1;
-	decode_planes_fn *split = decode_planes_avx2();
+	decode_planes_fn *split = decode_planes_best();
 
 	for (uint32_t i = 0; i < rows; i++)
-		(split ? split : decode_planes_plain)(picture_row(picture, y + i) + (size_t)x * 4,
-						      columns, tile->plane[0][i], tile->plane[1][i],
-						      tile->plane[2][i]);
+		split(picture_row(picture, y + i) + (size_t)x * 4, columns, tile->plane[0][i],
+		      tile->plane[1][i], tile->plane[2][i]);
 	for (unsigned c = 0; planes && c < finish->channels; c++) {
 		for (uint32_t i = 0; i < rows; i++)
 			finish_plane(finish, c, tile->plane[c][i], columns,

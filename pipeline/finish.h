@@ -39,6 +39,9 @@ struct finish_kernels { /* all makes give the same bytes */
 extern const struct finish_kernels finish_plain; /* by table, and the reference */
 /* NULL where the machine lacks AVX2, FMA or F16C. */
 const struct finish_kernels *finish_avx2(void);
+/* NULL where it is not an AArch64 one. */
+const struct finish_kernels *finish_neon(void);
+const struct finish_kernels *finish_best(void);
 
 void finish_init(struct finish *finish, const struct shape *shape);
 /* A picture of shape's size to out, which holds exactly the field. */

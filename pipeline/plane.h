@@ -93,11 +93,14 @@ struct plane_kernels {
 };
 extern const struct plane_kernels plane_plain;
 const struct plane_kernels *plane_avx2(void); /* NULL where the machine lacks AVX2 */
+const struct plane_kernels *plane_neon(void); /* NULL where it is not an AArch64 one */
 
 static inline const struct plane_kernels *plane_best(void)
 {
 	const struct plane_kernels *fast = plane_avx2();
 
+	if (!fast)
+		fast = plane_neon();
 	return fast ? fast : &plane_plain;
 }
 

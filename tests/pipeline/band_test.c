@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/philox.h"
-#include "pipeline/decode_planes.h"
+#include "pipeline/decode.h"
 
 #define BAND_MAX_BYTES 65536
 #define BAND_MAX_PIXELS (1 << 20) /* larger pictures are slow and nothing else */
@@ -240,27 +240,6 @@ START_TEST(damage)
 }
 END_TEST
 
-START_TEST(planes)
-{
-	decode_planes_fn *fast = decode_planes_avx2();
-	struct philox_seq seq;
-
-	philox_seq_init(&seq, 3, 4, 5);
-	for (uint32_t width = 1; fast && width < 300; width++) {
-		_cleanup_free_ uint8_t *from = malloc((size_t)width * 4);
-		_cleanup_free_ uint8_t *to = malloc((size_t)width * 6);
-
-		ck_assert(from && to);
-		for (uint32_t i = 0; i < width * 4; i++)
-			from[i] = (uint8_t)philox_u32(&seq);
-		fast(from, width, to, to + width, to + 2 * (size_t)width);
-		decode_planes_plain(from, width, to + 3 * (size_t)width, to + 4 * (size_t)width,
-				    to + 5 * (size_t)width);
-		ck_assert_mem_eq(to, to + 3 * (size_t)width, (size_t)width * 3);
-	}
-}
-END_TEST
-
 int main(void)
 {
 	Suite *suite = suite_create("band");
@@ -271,7 +250,6 @@ int main(void)
 	tcase_set_timeout(tcase, 300);
 	tcase_add_loop_test(tcase, boxes, 0, BASE_ARRAY_LEN(band_folders));
 	tcase_add_loop_test(tcase, damage, 0, BASE_ARRAY_LEN(band_folders));
-	tcase_add_test(tcase, planes);
 	suite_add_tcase(suite, tcase);
 	srunner_run_all(runner, CK_NORMAL);
 	failed = srunner_ntests_failed(runner);

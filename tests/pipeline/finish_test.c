@@ -136,25 +136,25 @@ END_TEST
 /* The means and spreads that people use are computed, not looked up. */
 START_TEST(quick)
 {
-	for (unsigned i = 0; finish_avx2() && i < 5; i++) {
+	for (unsigned i = 0; finish_best() != &finish_plain && i < 5; i++) {
 		struct finish finish;
 		struct op op;
 		struct shape shape = finish_shape(&op, &finish_norms[i], PIPELINE_F32, OP_CHW);
 
 		finish_init(&finish, &shape);
-		ck_assert_msg(finish.kernels == finish_avx2(), "%s", finish_norms[i].name);
+		ck_assert_msg(finish.kernels == finish_best(), "%s", finish_norms[i].name);
 	}
 }
 END_TEST
 
 START_TEST(join)
 {
-	const struct finish_kernels *all[] = {&finish_plain, finish_avx2()};
+	const struct finish_kernels *all[] = {&finish_plain, finish_best()};
 	uint8_t plane[3][100], to[4 * 100];
 
 	for (unsigned x = 0; x < 300; x++)
 		plane[x / 100][x % 100] = (uint8_t)(x * 31);
-	for (unsigned i = 0; i < 2 && all[i]; i++) {
+	for (unsigned i = 0; i < 2; i++) {
 		for (size_t n = 1; n <= 100; n++) {
 			const uint8_t *const from[3] = {plane[0], plane[1], plane[2]};
 
