@@ -31,6 +31,15 @@ static const uint8_t baseline_natural[64] = {
     30, 37, 44, 51, 58, 59, 52, 45, 38, 31, 39, 46, 53, 60, 61, 54, 47, 55, 62, 63,
 };
 
+const struct baseline_kernels *baseline_kernels_best(void)
+{
+	const struct baseline_kernels *fast = baseline_kernels_avx2();
+
+	if (!fast)
+		fast = baseline_kernels_neon();
+	return fast ? fast : &baseline_kernels_plain;
+}
+
 int baseline_new(struct baseline **ret)
 {
 	size_t size = base_align_up(sizeof(struct baseline), BASE_CACHE_LINE);
@@ -45,9 +54,7 @@ int baseline_new(struct baseline **ret)
 		free(baseline);
 		return r;
 	}
-	baseline->kernels = baseline_kernels_avx2();
-	if (!baseline->kernels)
-		baseline->kernels = &baseline_kernels_plain;
+	baseline->kernels = baseline_kernels_best();
 	*ret = baseline;
 	return 0;
 }

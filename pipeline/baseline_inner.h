@@ -172,6 +172,8 @@ struct baseline_kernels {
 
 extern const struct baseline_kernels baseline_kernels_plain;
 const struct baseline_kernels *baseline_kernels_avx2(void); /* NULL: this machine has none */
+const struct baseline_kernels *baseline_kernels_neon(void); /* the same */
+const struct baseline_kernels *baseline_kernels_best(void); /* baseline.c */
 
 /* baseline_entropy.c: the same code for two kinds of machine */
 int baseline_entropy_mcu(struct baseline_scan *scan, unsigned wanted, struct baseline_mcu *mcu);

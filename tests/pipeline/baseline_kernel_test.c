@@ -12,7 +12,9 @@ static const struct baseline_kernels *const kernel_plain = &baseline_kernels_pla
 /* NULL: there are only the plain ones. */
 static const struct baseline_kernels *kernel_fast(void)
 {
-	return baseline_kernels_avx2();
+	const struct baseline_kernels *best = baseline_kernels_best();
+
+	return best == &baseline_kernels_plain ? NULL : best;
 }
 
 /* ---- bytes ---- */
