@@ -136,13 +136,15 @@ END_TEST
 /* The means and spreads that people use are computed, not looked up. */
 START_TEST(quick)
 {
-	for (unsigned i = 0; finish_best() != &finish_plain && i < 5; i++) {
+	for (unsigned i = 0; finish_best() != &finish_plain && i < 5 * 4; i++) {
+		const struct finish_norm *norm = &finish_norms[i / 4];
 		struct finish finish;
 		struct op op;
-		struct shape shape = finish_shape(&op, &finish_norms[i], PIPELINE_F32, OP_CHW);
+		struct shape shape = finish_shape(&op, norm, finish_dtypes[i % 4], OP_CHW);
 
 		finish_init(&finish, &shape);
-		ck_assert_msg(finish.kernels == finish_best(), "%s", finish_norms[i].name);
+		ck_assert_msg(finish.kernels == finish_best(), "%s, type %d", norm->name,
+			      finish.dtype);
 	}
 }
 END_TEST
