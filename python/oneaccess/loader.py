@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The loader: what a training loop iterates over."""
 
+import array
 import base64
 import os
 import sys
@@ -93,10 +94,16 @@ def _refuse_worker():
 
 
 def _numbers(values, letter):
-    """int64 ('q') or double ('d') in memory of our own."""
-    import array
+    """int64 ('q') or double ('d') as memory: that of an array which has them, else a copy."""
     if values is None:
         return None
+    try:
+        memory = memoryview(values)
+    except TypeError:
+        pass
+    else:
+        if memory.c_contiguous and memory.format in (letter, "l" if letter == "q" else letter):
+            return memory
     tolist = getattr(values, "tolist", None)
     return array.array(letter, tolist() if tolist else values)
 
@@ -129,7 +136,7 @@ class Loader:
     augmentation.
 
     rank, world_size: of data-parallel training; torch.distributed's, or RANK and WORLD_SIZE of the
-    environment, when they are not given. job: name for people, by which ranks find each other.
+    environment, when they are not given; several ranks open at the first use. job: name for people, by which ranks find each other.
 
     bad: "error", "skip" or "substitute" for samples that cannot be decoded, at most bad_budget an epoch.
     timeout: seconds to wait for a batch; None: without end, while stderr says what it waits for.
@@ -194,6 +201,7 @@ class Loader:
         self._dataset = None
         self._lock = threading.RLock()
         self._token = None
+        self._is_closed = False
         self._left = 0            # epochs that were left early: ranks then are a job of another name
         self._epoch = None        # the one that the last batch was of
         self._is_within = False   # some batches of that were taken, not all
@@ -251,6 +259,8 @@ class Loader:
     def _open(self):
         if self._stream is not None:
             return self._stream
+        if self._is_closed:
+            raise ValueError("the Loader was closed")
         voice = _Voice(f"opening {self.dataset}")
         if self._client is None:
             self._client = _core.Client(self._socket)
@@ -261,12 +271,16 @@ class Loader:
                                     **self._options)
         return self._stream
 
+    def _drop(self):
+        stream, self._stream = self._stream, None
+        if stream is not None:
+            stream.close()
+
     def close(self) -> None:
-        """Gives the stream back; arrays that are held stay valid."""
-        with self._lock:
-            stream, self._stream = self._stream, None
-            if stream is not None:
-                stream.close()
+        """Gives the stream back, for good; arrays that are held stay valid, a thread that waits for a
+        batch stops waiting."""
+        self._is_closed = True
+        self._drop()
 
     def __enter__(self):
         return self
@@ -277,7 +291,7 @@ class Loader:
     def _leave_epoch(self):
         """The next batch is the next epoch's first."""
         self._token = self._open().state(self._epoch + 1)
-        self.close()
+        self._drop()
         self._left += 1
         self._is_within = False
 
@@ -355,7 +369,7 @@ class Loader:
     def load_state_dict(self, state: dict) -> None:
         """Goes on from there with the next loop."""
         with self._lock:
-            self.close()
+            self._drop()
             self._take_state(state)
             if self.world_size == 1:
                 self._open()

@@ -25,8 +25,9 @@ def _crop(transform):
 
 
 def _resize(transform):
+    antialias = getattr(transform, "antialias", None)
     return oa.Resize(transform.size, transform.interpolation, transform.max_size,
-                     getattr(transform, "antialias", None))
+                     antialias if isinstance(antialias, bool) else None)  # "warn" of some versions
 
 
 def _fill(transform):
@@ -161,6 +162,7 @@ def _translate(place, transform):
 def from_torchvision(transform) -> oa.Pipeline:
     """torchvision's Compose, or a single transform, as a pipeline for Loader. TransformError names the
     first transform that has no counterpart, and what to do. A pipeline without ToTensor() or its like
-    gives uint8 images."""
+    gives uint8 images, [height, width, channels]. Pixels are those of torchvision on Pillow's pictures, wherever
+    the pipeline turns them into tensors: on tensors torchvision rounds otherwise, here and there by one."""
     translated = [_translate(place, each) for place, each in _flatten(transform, "transforms")]
     return oa.Compose([each for each in translated if each is not None])

@@ -161,6 +161,16 @@ class LoaderTest(DaemonCase):
             with self.assertRaisesRegex(oa.errors.StateError, text):
                 self.loader(state=wrong)
 
+    def test_own_samples(self):
+        for ids in ([5, 3, 9], np.array([5, 3, 9]), np.array([5, 3, 9], np.int32), range(5, 8)):
+            taken = epoch_of(self.loader(oa.imagenet_train(32), 2, shuffle=False, ids=ids))
+            self.assertEqual(taken, [int(number) for number in ids])
+        weights = np.zeros(SAMPLES)
+        weights[[7, 8]] = 1
+        taken = epoch_of(self.loader(oa.imagenet_train(32), 16, order="seeded", seed=1, weights=weights,
+                                     samples=50, replacement=True))
+        self.assertEqual((len(taken), set(taken)), (50, {7, 8}))
+
     def test_ranks_split_each_epoch(self):
         def rank(number, taken):
             loader = self.loader(oa.imagenet_train(32), 8, rank=number, world_size=3, job="ranks")
@@ -244,10 +254,11 @@ class LoaderTest(DaemonCase):
         thread.start()
         while loader.stats()["batches"] < 3:
             time.sleep(0.01)
-        stream = loader._stream
-        stream.close()
+        loader.close()
         thread.join(60)
-        self.assertEqual(words, ["the stream was closed"])
+        self.assertRegex(words[0], "the (stream|Loader) was closed")
+        with self.assertRaisesRegex(ValueError, "Loader was closed"):
+            loader.stats()
 
     def test_children_are_refused(self):
         loader = self.loader()
