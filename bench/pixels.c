@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pixels [--rounds N] [--files N] FOLDER: what the image pipeline takes of a core, beside what
+ * pixels [--rounds N] [--files N] [--plain] FOLDER: what the image pipeline takes of a core, beside what
  * libjpeg-turbo takes to decode no more than the same parts of the same photographs.
  *
- * The photographs of FOLDER (whatever lies in it or below, by name) are read once, before. For each
+ * The photographs of FOLDER (whatever lies in it or below, by name) are read once, before; with
+ * --plain without progressive ones, which both sides leave to libjpeg-turbo, whole. For each
  * the ImageNet training pipeline draws its crop, and the evaluation pipeline knows what rows and
  * columns its output's taps reach. The unit is libjpeg-turbo's bare decode of that: from the file's
  * head to the part's last row, with jpeg_crop_scanline and jpeg_skip_scanlines, into one row that is
@@ -62,7 +63,8 @@ struct pixels_program { /* the fused engine by itself */
 
 struct pixels {
 	struct pixels_file *files;
-	unsigned n, room;
+	unsigned n, room, progressive;
+	bool plain; /* no progressive ones */
 	struct pipeline *pipeline[PIXELS_PIPELINES];
 	struct pipeline_run *run[PIXELS_PIPELINES];
 	struct pixels_program program[3]; /* the first three */
@@ -289,6 +291,31 @@ static const struct pixels_row {
 
 static struct pixels *pixels_of_walk; /* nftw has no argument for it */
 
+static bool pixels_is_progressive(struct pixels *p, const struct pixels_file *file)
+{
+	bool is;
+
+	jpeg_mem_src(&p->jpeg, file->data, file->size);
+	jpeg_read_header(&p->jpeg, TRUE);
+	is = p->jpeg.progressive_mode;
+	jpeg_abort_decompress(&p->jpeg);
+	return is;
+}
+
+/* True: the file is one to measure. */
+static bool pixels_wants(struct pixels *p, const struct pixels_file *file)
+{
+	bool is_progressive;
+
+	if (file->size < 4 || memcmp(file->data, "\xff\xd8\xff", 3) != 0)
+		return false;
+	is_progressive = pixels_is_progressive(p, file);
+	if (is_progressive && p->plain)
+		return false;
+	p->progressive += is_progressive;
+	return true;
+}
+
 static int pixels_visit(const char *path, const struct stat *stat, int type, struct FTW *ftw)
 {
 	struct pixels *p = pixels_of_walk;
@@ -302,8 +329,7 @@ static int pixels_visit(const char *path, const struct stat *stat, int type, str
 	if (!in)
 		return 0;
 	file.data = pixels_memory(file.size);
-	if (fread(file.data, 1, file.size, in) == file.size && file.size > 2 &&
-	    memcmp(file.data, "\xff\xd8\xff", 3) == 0)
+	if (fread(file.data, 1, file.size, in) == file.size && pixels_wants(p, &file))
 		p->files[p->n++] = file;
 	else
 		free(file.data);
@@ -375,12 +401,12 @@ static void pixels_init(struct pixels *p, const char *folder)
 	if (!p->files || decode_new(&p->decode) != 0 || decode_new(&p->library) != 0)
 		pixels_die("no memory");
 	decode_by_library(p->library);
+	p->jpeg.err = jpeg_std_error(&p->jpeg_error);
+	jpeg_create_decompress(&p->jpeg);
 	pixels_of_walk = p;
 	nftw(folder, pixels_visit, 16, FTW_PHYS);
 	if (p->n == 0)
 		pixels_die("no JPEG files in the folder");
-	p->jpeg.err = jpeg_std_error(&p->jpeg_error);
-	jpeg_create_decompress(&p->jpeg);
 	pixels_compile(p, PIXELS_TRAIN, pipeline_named("imagenet-train"));
 	pixels_compile(p, PIXELS_EVAL, pipeline_named("imagenet-eval"));
 	pixels_compile(p, PIXELS_DECODED, pixels_decoded);
@@ -449,9 +475,9 @@ static void pixels_report(const struct pixels *p, double (*best)[PIXELS_ROWS], u
 		for (unsigned row = 0; row < PIXELS_ROWS; row++)
 			sum[row] += best[block][row];
 	}
-	printf("%u photographs, least of %u rounds\n\n"
+	printf("%u photographs (%u progressive), least of %u rounds\n\n"
 	       "| what | µs an image | speed | asked |\n| --- | --- | --- | --- |\n",
-	       p->n, rounds);
+	       p->n, p->progressive, rounds);
 	for (unsigned row = 0; row < PIXELS_ROWS; row++)
 		printf("| %s | %.1f | %.3f | %s |\n", pixels_rows[row].what, sum[row] / p->n,
 		       sum[pixels_rows[row].unit] / sum[row], pixels_rows[row].asked);
@@ -464,14 +490,16 @@ int main(int argc, char **argv)
 	unsigned rounds = 10;
 	int i = 1;
 
-	for (; i + 1 < argc && strncmp(argv[i], "--", 2) == 0; i += 2) {
-		if (strcmp(argv[i], "--rounds") == 0)
-			rounds = (unsigned)strtoul(argv[i + 1], NULL, 10);
+	for (; i + 1 < argc && strncmp(argv[i], "--", 2) == 0; i++) {
+		if (strcmp(argv[i], "--plain") == 0)
+			pixels.plain = true;
+		else if (strcmp(argv[i], "--rounds") == 0)
+			rounds = (unsigned)strtoul(argv[++i], NULL, 10);
 		else if (strcmp(argv[i], "--files") == 0)
-			pixels.room = (unsigned)strtoul(argv[i + 1], NULL, 10);
+			pixels.room = (unsigned)strtoul(argv[++i], NULL, 10);
 	}
 	if (i + 1 != argc || pixels.room < 1) {
-		fprintf(stderr, "usage: pixels [--rounds N] [--files N] FOLDER\n");
+		fprintf(stderr, "usage: pixels [--rounds N] [--files N] [--plain] FOLDER\n");
 		return 2;
 	}
 	pixels_init(&pixels, argv[i]);
