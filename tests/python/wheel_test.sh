@@ -25,6 +25,7 @@ python=${PYTHON:-python3}
 mkdir "$work/tree"
 cp "$top_srcdir/configure.ac" "$work/tree/"
 cp -RL "$top_srcdir/python" "$work/tree/python"
+chmod -R u+w "$work/tree" # a tarball under test is read-only
 ONEACCESS_BUILD=$top_builddir PATH=$work/venv/bin:$PATH "$work/venv/bin/pip" install -q --no-build-isolation "$work/tree/python" \
 	>"$work/pip" 2>&1 || fail "pip: $(cat "$work/pip")"
 rm -rf "$work/tree"
