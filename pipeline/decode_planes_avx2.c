@@ -13,36 +13,31 @@
 #define PLANES_STEP 32
 #define PLANES_AVX2 __attribute__((target("avx2")))
 
-/* Eight pixels as four dwords of one colour each in both halves: R0-3 G0-3 B0-3 X0-3, R4-7 ... */
+/* Pixels 0 to 3 and 16 to 19 of `from`, as four dwords of one colour each: R0-3 G0-3 B0-3 X0-3, R16-19 ...
+ * So halves of registers never meet, which would take more than all the rest. */
 PLANES_AVX2 static inline __m256i decode_planes_load(const uint8_t *from)
 {
 	const __m256i sort = _mm256_setr_epi8(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15,
 					      0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+	__m256i pixels = _mm256_castsi128_si256(_mm_loadu_si128((const __m128i *)from));
 
-	return _mm256_shuffle_epi8(_mm256_loadu_si256((const __m256i *)from), sort);
-}
-
-/* A colour's dwords, the first halves' four, then the second halves': in the order of pixels. */
-PLANES_AVX2 static inline void decode_planes_store(uint8_t *to, __m256i colour)
-{
-	const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
-
-	_mm256_storeu_si256((__m256i *)to, _mm256_permutevar8x32_epi32(colour, order));
+	pixels = _mm256_inserti128_si256(pixels, _mm_loadu_si128((const __m128i *)(from + 64)), 1);
+	return _mm256_shuffle_epi8(pixels, sort);
 }
 
 PLANES_AVX2 static inline void decode_planes_step(const uint8_t *from, uint8_t *red, uint8_t *green,
 						  uint8_t *blue)
 {
-	__m256i a = decode_planes_load(from), b = decode_planes_load(from + 32);
-	__m256i c = decode_planes_load(from + 64), d = decode_planes_load(from + 96);
+	__m256i a = decode_planes_load(from), b = decode_planes_load(from + 16);
+	__m256i c = decode_planes_load(from + 32), d = decode_planes_load(from + 48);
 	__m256i red_green_ab = _mm256_unpacklo_epi32(a, b);
 	__m256i red_green_cd = _mm256_unpacklo_epi32(c, d);
 	__m256i blue_ab = _mm256_unpackhi_epi32(a, b);
 	__m256i blue_cd = _mm256_unpackhi_epi32(c, d);
 
-	decode_planes_store(red, _mm256_unpacklo_epi64(red_green_ab, red_green_cd));
-	decode_planes_store(green, _mm256_unpackhi_epi64(red_green_ab, red_green_cd));
-	decode_planes_store(blue, _mm256_unpacklo_epi64(blue_ab, blue_cd));
+	_mm256_storeu_si256((__m256i *)red, _mm256_unpacklo_epi64(red_green_ab, red_green_cd));
+	_mm256_storeu_si256((__m256i *)green, _mm256_unpackhi_epi64(red_green_ab, red_green_cd));
+	_mm256_storeu_si256((__m256i *)blue, _mm256_unpacklo_epi64(blue_ab, blue_cd));
 }
 
 PLANES_AVX2 static void decode_planes_wide(const uint8_t *from, uint32_t width, uint8_t *red,
