@@ -203,7 +203,8 @@ static void decode_jpeg_fini(void *state)
 
 /* ---- the head ---- */
 
-/* Chooses what comes out: RGB with a fourth byte, or CMYK that decode_jpeg_from_cmyk turns into it. */
+/* Chooses what comes out: RGB with a fourth byte, or what decode_jpeg_convert turns into it. libjpeg
+ * would do that for grey, too, but byte by byte. */
 static int decode_jpeg_set_up(struct decode_jpeg *decode)
 {
 	struct jpeg_decompress_struct *jpeg = &decode->jpeg;
@@ -215,7 +216,11 @@ static int decode_jpeg_set_up(struct decode_jpeg *decode)
 	if (jpeg->num_components != 1 && jpeg->num_components != 3 && jpeg->num_components != 4)
 		return decode_fail(decode->ret_error, PIPELINE_FAIL_DECODE, 0,
 				   "a JPEG of %d components", jpeg->num_components);
-	jpeg->out_color_space = jpeg->num_components == 4 ? JCS_CMYK : JCS_EXT_RGBX;
+	jpeg->out_color_space = JCS_EXT_RGBX;
+	if (jpeg->num_components == 4)
+		jpeg->out_color_space = JCS_CMYK;
+	else if (jpeg->jpeg_color_space == JCS_GRAYSCALE)
+		jpeg->out_color_space = JCS_GRAYSCALE;
 	jpeg->dct_method = JDCT_ISLOW;
 	jpeg->do_fancy_upsampling = TRUE;
 	return 0;
@@ -281,19 +286,39 @@ static void decode_jpeg_from_cmyk(uint8_t *row, uint32_t width)
 	}
 }
 
-/* count rows of the picture from row y of to on. May longjmp. */
+/* In place: a row of grey, from its end on, as pixels are wider. */
+static void decode_jpeg_from_grey(uint8_t *row, uint32_t width)
+{
+	while (width-- > 0) {
+		uint32_t pixel = row[width] * UINT32_C(0x01010101);
+
+		memcpy(row + (size_t)width * 4, &pixel, 4);
+	}
+}
+
+static void decode_jpeg_convert(const struct decode_jpeg *decode, uint8_t *row, uint32_t width)
+{
+	if (decode->jpeg.out_color_space == JCS_CMYK)
+		decode_jpeg_from_cmyk(row, width);
+	else if (decode->jpeg.out_color_space == JCS_GRAYSCALE)
+		decode_jpeg_from_grey(row, width);
+}
+
+/* The first count rows of to. May longjmp. */
 static void decode_jpeg_rows(struct decode_jpeg *decode, const struct picture *to, uint32_t count)
 {
 	for (uint32_t y = 0; y < count;) {
 		JSAMPROW rows[8];
-		uint32_t n = BASE_MIN(count - y, (uint32_t)BASE_ARRAY_LEN(rows)), got;
+		uint32_t n = BASE_MIN(count - y, (uint32_t)BASE_ARRAY_LEN(rows));
 
 		for (uint32_t i = 0; i < n; i++)
 			rows[i] = picture_row(to, y + i);
-		got = jpeg_read_scanlines(&decode->jpeg, rows, n);
-		for (uint32_t i = 0; i < got && decode->jpeg.out_color_space == JCS_CMYK; i++)
-			decode_jpeg_from_cmyk(rows[i], to->width);
-		y += got;
+		for (uint32_t i = 0, got; i < n; i += got) {
+			got = jpeg_read_scanlines(&decode->jpeg, rows + i, n - i);
+			for (uint32_t j = i; j < i + got; j++)
+				decode_jpeg_convert(decode, rows[j], to->width);
+		}
+		y += n;
 	}
 }
 
