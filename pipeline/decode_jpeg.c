@@ -53,9 +53,10 @@
 
 #define DECODE_SCANS 100
 #define DECODE_MEMORY (1L << 30) /* bytes of libjpeg's own arrays */
-#define DECODE_MARGIN 4          /* pixels; fancy upsampling looks at one chroma sample beside */
-#define DECODE_ROWS 8            /* of a band: they stay in the first cache */
-#define DECODE_SMOOTHED 10       /* coefficients that block smoothing looks at */
+#define DECODE_MARGIN 1 /* pixels: fancy upsampling looks at the chroma sample of the one beside */
+#define DECODE_LEAST 8  /* columns at once: of fewer than 3 chroma samples it makes other pixels */
+#define DECODE_ROWS 8   /* of a band: they stay in the first cache */
+#define DECODE_SMOOTHED 10 /* coefficients that block smoothing looks at */
 #define DECODE_EOI 0xd9
 
 struct decode_jpeg {
@@ -427,10 +428,11 @@ static void decode_jpeg_choose(struct decode_jpeg *decode, const struct picture_
 			       struct picture_box *ret_outer)
 {
 	struct jpeg_decompress_struct *jpeg = &decode->jpeg;
-	uint32_t right = BASE_MIN(box->left + box->width + DECODE_MARGIN, jpeg->output_width);
+	uint32_t right = BASE_MIN(BASE_MAX(box->left + box->width + DECODE_MARGIN, DECODE_LEAST),
+				  jpeg->output_width);
 	uint32_t bottom = BASE_MIN(box->top + box->height + DECODE_MARGIN, jpeg->output_height);
-	JDIMENSION left = box->left > DECODE_MARGIN ? box->left - DECODE_MARGIN : 0;
-	JDIMENSION width = right - left;
+	uint32_t first = BASE_MIN(box->left + DECODE_LEAST - DECODE_MARGIN, right);
+	JDIMENSION left = first > DECODE_LEAST ? first - DECODE_LEAST : 0, width = right - left;
 
 	jpeg_crop_scanline(jpeg, &left, &width);
 	ret_outer->left = left;
