@@ -13,8 +13,8 @@ skip() {
 
 python=${PARITY_TORCH_PYTHON:-python3}
 command -v "$python" >/dev/null || skip "no $python"
-"$python" -c 'import torchvision' 2>/dev/null ||
-	skip "$python has no torchvision; name one that has by PARITY_TORCH_PYTHON=PATH"
+"$python" -c 'import torchvision, PIL; assert PIL.__version__ == "13.0.0"' 2>/dev/null ||
+	skip "$python has no torchvision with Pillow 13.0.0; name one that has by PARITY_TORCH_PYTHON=PATH"
 
 set -- "$top_srcdir"/tests/pipeline/data/*.jpg
 for photo in "$top_builddir"/tests/pipeline/parity.tmp/photos/train/*/*.jpg; do # parity.sh's, if it made them
