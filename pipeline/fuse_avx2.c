@@ -13,14 +13,10 @@
 #include "pipeline/finish_avx2.h"
 #include "pipeline/plane_avx2.h"
 
-struct fuse_avx2_row { /* what is made, and of what */
+struct fuse_avx2_row { /* what one is made of */
 	const uint8_t *const *rows;
 	const int16_t *split;
 	uint32_t pairs;
-	const struct finish *finish;
-	unsigned c;
-	size_t n;
-	uint8_t *out;
 };
 
 /* Sixteen values as plane_avx2.h has them. */
@@ -52,70 +48,76 @@ FINISH_AVX2_IN __m256i fuse_avx2_values(const struct fuse_avx2_row *row,
 }
 
 FINISH_AVX2_IN void fuse_avx2_row(const struct fuse_avx2_row *row, uint32_t pairs,
-				  enum pipeline_dtype dtype, bool past)
+				  const struct finish_avx2_line *line, size_t n,
+				  enum pipeline_dtype dtype, bool past, uint8_t *out)
 {
 	const struct plane_avx2_pair pair[3] = {
 	    plane_avx2_pair_small(row->rows[0], row->split),
 	    plane_avx2_pair_small(row->rows[pairs > 1 ? 1 : 0], row->split + (pairs > 1 ? 4 : 0)),
 	    plane_avx2_pair_small(row->rows[pairs > 2 ? 2 : 0], row->split + (pairs > 2 ? 8 : 0)),
 	};
-	const struct finish_avx2_line line = finish_avx2_line(row->finish, row->c);
-	const size_t size = dtype == PIPELINE_F32 ? 4 : 2, n = row->n;
-	uint8_t rest[16 * 4] __attribute__((aligned(32))), *out = row->out;
+	const size_t size = dtype == PIPELINE_F32 ? 4 : 2;
+	uint8_t rest[16 * 4] __attribute__((aligned(32)));
 	__m256i values = fuse_avx2_values(row, pair, pairs, 0);
 	size_t x = 16;
 
 	for (; x < n; x += 16, out += 16 * size) {
 		__m256i next = fuse_avx2_values(row, pair, pairs, x);
 
-		fuse_avx2_put(values, &line, dtype, past, out);
+		fuse_avx2_put(values, line, dtype, past, out);
 		values = next;
 	}
 	if (x == n) {
-		fuse_avx2_put(values, &line, dtype, past, out);
+		fuse_avx2_put(values, line, dtype, past, out);
 		return;
 	}
-	fuse_avx2_put(values, &line, dtype, false, rest);
+	fuse_avx2_put(values, line, dtype, false, rest);
 	memcpy(out, rest, (n + 16 - x) * size);
 }
 
-/* The same, with the number of pairs made a constant. */
-FINISH_AVX2_IN void fuse_avx2_any(const struct fuse_avx2_row *row, bool overshoots,
-				  enum pipeline_dtype dtype, bool past)
+/* All rows, with what is known of them made constant. */
+FINISH_AVX2_IN void fuse_avx2_rows(const struct fuse_down *down, enum pipeline_dtype dtype,
+				   bool past)
 {
-	switch (overshoots ? 0 : row->pairs) {
-	case 1:
-		fuse_avx2_row(row, 1, dtype, past);
-		break;
-	case 2:
-		fuse_avx2_row(row, 2, dtype, past);
-		break;
-	case 3:
-		fuse_avx2_row(row, 3, dtype, past);
-		break;
-	default:
-		fuse_avx2_row(row, 0, dtype, past);
-		break;
+	const struct plane_table *table = down->table;
+	const struct finish_avx2_line line = finish_avx2_line(down->finish, down->c);
+	const size_t n = down->width;
+	uint8_t *out = down->out;
+
+	for (uint32_t y = down->y; y < down->end; y++, out += down->step) {
+		const struct fuse_avx2_row row = {down->pair + (table->first[y] / 2 & down->mask),
+						  table->split + 2 * (size_t)y * table->taps,
+						  table->count[y] / 2};
+
+		switch (table->overshoots ? 0 : row.pairs) {
+		case 1:
+			fuse_avx2_row(&row, 1, &line, n, dtype, past, out);
+			break;
+		case 2:
+			fuse_avx2_row(&row, 2, &line, n, dtype, past, out);
+			break;
+		case 3:
+			fuse_avx2_row(&row, 3, &line, n, dtype, past, out);
+			break;
+		default:
+			fuse_avx2_row(&row, 0, &line, n, dtype, past, out);
+			break;
+		}
 	}
 }
 
-FINISH_AVX2 static void fuse_avx2_down(const struct plane_table *table, uint32_t y,
-				       const uint8_t *const rows[], const struct finish *finish,
-				       unsigned c, size_t n, void *out)
+FINISH_AVX2 static void fuse_avx2_down(const struct fuse_down *down)
 {
-	const struct fuse_avx2_row row = {
-	    rows, table->split + 2 * (size_t)y * table->taps, table->count[y] / 2, finish, c, n,
-	    out};
-	const bool past = (uintptr_t)out % 32 == 0;
+	const bool past = ((uintptr_t)down->out | (uintptr_t)down->step) % 32 == 0;
 
-	if (finish->dtype == PIPELINE_F16)
-		fuse_avx2_any(&row, table->overshoots, PIPELINE_F16, past);
-	else if (finish->dtype == PIPELINE_BF16)
-		fuse_avx2_any(&row, table->overshoots, PIPELINE_BF16, past);
+	if (down->finish->dtype == PIPELINE_F16)
+		fuse_avx2_rows(down, PIPELINE_F16, past);
+	else if (down->finish->dtype == PIPELINE_BF16)
+		fuse_avx2_rows(down, PIPELINE_BF16, past);
 	else if (past)
-		fuse_avx2_any(&row, table->overshoots, PIPELINE_F32, true);
+		fuse_avx2_rows(down, PIPELINE_F32, true);
 	else
-		fuse_avx2_any(&row, table->overshoots, PIPELINE_F32, false);
+		fuse_avx2_rows(down, PIPELINE_F32, false);
 }
 
 static const struct fuse_kernels fuse_avx2_kernels = {.down = fuse_avx2_down};

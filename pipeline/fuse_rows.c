@@ -8,12 +8,11 @@
  * of the band. What is made stands in a tile of a few rows, the black around included, from where
  * it goes to the field, normalized and cast, or to a picture for the ops behind.
  *
- * Planes are done one after another: what a step touches of one fits the first cache, and the last
- * step stores floats past the cache, where several streams at a time are slow. Of a plane, two rows
- * go in and what can be made of them comes out, so that these stores drain while the next rows are
- * resized; and there the machine may have the column pass and the last step as one (fuse_kernels.h).
- * Where the field has the channels in turn, or pixels are wanted, the tiles of all three are made
- * first, FUSE_ROWS_STEP rows at a time.
+ * FUSE_ROWS_STEP rows go in and what can be made of them comes out: rows enough that what is found
+ * out for each step costs little, and few enough for the first cache. Planes are done one after
+ * another, as the last step stores floats past the cache, where several streams at a time are slow;
+ * and there the machine may have the column pass and the last step as one (fuse_kernels.h). Where the
+ * field has the channels in turn, or pixels are wanted, the tiles of all three are made first.
  *
  * Where several want the same part (fuse_fan.c) their rows come out of one tile.
  *
@@ -117,6 +116,14 @@ static size_t fuse_rows_stride(size_t bytes)
 	return base_align_up(bytes, FUSE_ROWS_ALIGN) + PLANE_PAD;
 }
 
+/* Where the pairs of plane c stand, twice over: so those of one output are always side by side. */
+static void fuse_rows_number(struct fuse_rows *rows, unsigned c, const uint8_t **pair)
+{
+	rows->pair[c] = pair;
+	for (uint32_t i = 0; i < 2 * rows->slots; i++)
+		pair[i] = rows->ring[c] + (i & (rows->slots - 1)) * rows->ring_stride;
+}
+
 static int fuse_rows_get_room(struct fuse_rows *rows)
 {
 	const struct fuse_plan *plan = rows->plan;
@@ -125,6 +132,7 @@ static int fuse_rows_get_room(struct fuse_rows *rows)
 	    rows->down_first || !rows->across ? rows->box.width : plan->window.width;
 	const size_t widest = BASE_MAX(width, plan->frame.width);
 	const size_t temporary = fuse_rows_stride(3 * widest);
+	size_t pairs;
 	uint8_t *at;
 	int r;
 
@@ -133,19 +141,19 @@ static int fuse_rows_get_room(struct fuse_rows *rows)
 		rows->slots *= 2;
 	rows->ring_stride = fuse_rows_stride(2 * width);
 	rows->tile_stride = fuse_rows_stride(plan->frame.width);
+	pairs = base_align_up(2 * rows->slots * sizeof(*rows->pair[0]), FUSE_ROWS_ALIGN);
 	r = fuse_rows_reserve(&rows->room,
-			      3 * (held + temporary + rows->slots * rows->ring_stride +
-				   FUSE_ROWS_STEP * rows->tile_stride + 4 * PLANE_PAD) +
-				  rows->slots * sizeof(*rows->pair));
+			      3 * (pairs + held + temporary + rows->slots * rows->ring_stride +
+				   FUSE_ROWS_STEP * rows->tile_stride + 4 * PLANE_PAD));
 	if (r != 0)
 		return r;
-	rows->pair = (const uint8_t **)rows->room.memory;
-	at = rows->room.memory + rows->slots * sizeof(*rows->pair);
+	at = rows->room.memory + 3 * pairs;
 	for (unsigned c = 0; c < 3; c++) {
 		rows->held[c] = fuse_rows_take(&at, held, 1);
 		rows->temporary[c] = fuse_rows_take(&at, temporary, 1);
 		rows->tile[c] = fuse_rows_take(&at, rows->tile_stride, FUSE_ROWS_STEP);
 		rows->ring[c] = fuse_rows_take(&at, rows->ring_stride, rows->slots);
+		fuse_rows_number(rows, c, (const uint8_t **)(rows->room.memory + c * pairs));
 	}
 	return 0;
 }
@@ -238,7 +246,7 @@ int fuse_rows_begin(struct fuse_rows *rows, const struct fuse_plan *plan,
 	fuse_rows_put_black(rows, plan->top + plan->window.height,
 			    plan->frame.height - plan->window.height - plan->top);
 	for (unsigned c = 0; c < 3; c++)
-		for (unsigned i = 0; i < FUSE_ROWS_STEP; i++)
+		for (unsigned i = 0; plan->left > 0 && i < FUSE_ROWS_STEP; i++)
 			memset(rows->tile[c] + i * rows->tile_stride, 0, plan->left);
 	return 0;
 }
@@ -286,37 +294,28 @@ static void fuse_rows_keep(const struct fuse_rows *rows, unsigned c, uint32_t y,
 		memcpy(rows->held[c], from, rows->box.width);
 }
 
-/* How many rows of the window can be made when so many rows of box are there; y could be before. */
-static uint32_t fuse_rows_ready(const struct fuse_rows *rows, uint32_t y, uint32_t fed)
+/* How many rows of the window can be made when so many rows of box are there. */
+static uint32_t fuse_rows_ready(const struct fuse_rows *rows, uint32_t fed)
 {
 	const struct plane_table *down = rows->down;
-	uint32_t pairs = (fed == rows->box.height ? fed + 1 : fed) / 2;
+	const uint32_t there = (fed == rows->box.height ? fed + 1 : fed) / 2 * 2;
+	uint32_t y = rows->made;
 
 	if (!down)
 		return fed;
-	while (y < down->want.count && (down->first[y] + down->count[y]) / 2 <= pairs)
+	while (y < down->want.count && down->first[y] + down->count[y] <= there)
 		y++;
 	return y;
-}
-
-/* The pairs that row y of the window is made of, in rows->pair; how many. */
-static uint32_t fuse_rows_find(const struct fuse_rows *rows, unsigned c, uint32_t y)
-{
-	const uint32_t first = rows->down->first[y] / 2, n = rows->down->count[y] / 2;
-
-	for (uint32_t i = 0; i < n; i++)
-		rows->pair[i] =
-		    rows->ring[c] + ((first + i) & (rows->slots - 1)) * rows->ring_stride;
-	return n;
 }
 
 static void fuse_rows_down(const struct fuse_rows *rows, unsigned c, uint32_t y, uint32_t width,
 			   uint8_t *to)
 {
 	const struct plane_table *down = rows->down;
-	const uint32_t n = fuse_rows_find(rows, c, y);
+	const uint32_t slot = down->first[y] / 2 & (rows->slots - 1);
 
-	rows->kernels->down(rows->pair, n, down->split + 2 * (size_t)y * down->taps, width, to);
+	rows->kernels->down(rows->pair[c] + slot, down->count[y] / 2,
+			    down->split + 2 * (size_t)y * down->taps, width, to);
 }
 
 /* ---- rows of the window ---- */
@@ -401,16 +400,27 @@ static uint32_t fuse_rows_place(const struct fuse_plan *plan, uint32_t y)
 	return plan->top + (plan->turned ? plan->window.height - 1 - y : y);
 }
 
-/* Row y of the window into plane c, by both steps at once. */
-static void fuse_rows_write_fused(const struct fuse_rows *rows, unsigned c, uint32_t y)
+/* Rows y to end - 1 of the window into plane c, by both steps at once. */
+static void fuse_rows_write_fused(const struct fuse_rows *rows, unsigned c, uint32_t y,
+				  uint32_t end)
 {
 	const struct fuse_size *frame = &rows->plan->frame;
 	const size_t row = (size_t)frame->width * finish_value_bytes(rows->finish->dtype);
 	const size_t at = (size_t)c * frame->height + fuse_rows_place(rows->plan, y);
+	const struct fuse_down down = {
+	    .table = rows->down,
+	    .y = y,
+	    .end = end,
+	    .pair = rows->pair[c],
+	    .mask = rows->slots - 1,
+	    .finish = rows->finish,
+	    .c = c,
+	    .width = frame->width,
+	    .out = rows->out + at * row,
+	    .step = rows->plan->turned ? -(ptrdiff_t)row : (ptrdiff_t)row,
+	};
 
-	fuse_rows_find(rows, c, y);
-	rows->fused->down(rows->down, y, rows->pair, rows->finish, c, frame->width,
-			  rows->out + at * row);
+	rows->fused->down(&down);
 }
 
 /* Rows y to end - 1 of the window into plane c; from are the band's rows. */
@@ -419,39 +429,31 @@ static void fuse_rows_write(const struct fuse_rows *rows, unsigned c, uint32_t y
 {
 	const uint8_t *made[FUSE_ROWS_STEP];
 
-	for (; rows->fused && y < end; y++)
-		fuse_rows_write_fused(rows, c, y);
-	for (uint32_t n; y < end; y += n) {
+	if (rows->fused && y < end)
+		fuse_rows_write_fused(rows, c, y, end);
+	for (uint32_t n; !rows->fused && y < end; y += n) {
 		n = BASE_MIN(end - y, FUSE_ROWS_STEP);
 		fuse_rows_make(rows, c, y, from, stride, n, made);
 		fuse_rows_put_plane(rows, c, made, fuse_rows_place(rows->plan, y), n);
 	}
 }
 
-/* A band of plane c by itself, a pair of rows at a time; how many rows of the window are made then. */
-static uint32_t fuse_rows_plane(const struct fuse_rows *rows, unsigned c,
-				const struct decode_band *band)
+/* A band's planes, each by itself; then so many rows of the window are made. */
+static void fuse_rows_planes(const struct fuse_rows *rows, const struct decode_band *band,
+			     uint32_t ready)
 {
-	const uint8_t *from = band->plane[c];
-	uint32_t made = rows->made;
-
-	for (uint32_t n, at = 0; at < band->rows; at += n, from += n * band->stride) {
-		uint32_t ready, y = rows->fed + at;
-
-		n = BASE_MIN(band->rows - at, 2 - y % 2);
-		ready = fuse_rows_ready(rows, made, y + n);
+	for (unsigned c = 0; c < 3; c++) {
 		if (rows->down)
-			fuse_rows_keep(rows, c, y, from, band->stride, n);
-		fuse_rows_write(rows, c, made, ready, from, band->stride);
-		made = ready;
+			fuse_rows_keep(rows, c, rows->fed, band->plane[c], band->stride,
+				       band->rows);
+		fuse_rows_write(rows, c, rows->made, ready, band->plane[c], band->stride);
 	}
-	return made;
 }
 
 /* All planes together, where their values go side by side. */
-static uint32_t fuse_rows_pixels(const struct fuse_rows *rows, const struct decode_band *band)
+static void fuse_rows_pixels(const struct fuse_rows *rows, const struct decode_band *band,
+			     uint32_t ready)
 {
-	const uint32_t ready = fuse_rows_ready(rows, rows->made, rows->fed + band->rows);
 	const uint8_t *made[3][FUSE_ROWS_STEP], *const *const all[3] = {made[0], made[1], made[2]};
 
 	for (unsigned c = 0; c < 3 && rows->down; c++)
@@ -469,23 +471,23 @@ static uint32_t fuse_rows_pixels(const struct fuse_rows *rows, const struct deco
 			fuse_rows_put_pixels(rows, row, fuse_rows_place(rows->plan, y + i));
 		}
 	}
-	return ready;
 }
 
 void fuse_rows_feed(struct fuse_rows *rows, const struct decode_band *band)
 {
-	for (uint32_t at = 0; at < band->rows; at += FUSE_ROWS_STEP) {
-		struct decode_band step = {.stride = band->stride,
-					   .rows = BASE_MIN(band->rows - at, FUSE_ROWS_STEP)};
-		uint32_t made = rows->made;
+	struct decode_band step = *band;
+	uint32_t ready;
 
-		for (unsigned c = 0; c < 3; c++)
-			step.plane[c] = band->plane[c] + at * band->stride;
-		for (unsigned c = 0; c < 3 && fuse_rows_has_planes(rows); c++)
-			made = fuse_rows_plane(rows, c, &step);
-		if (!fuse_rows_has_planes(rows))
-			made = fuse_rows_pixels(rows, &step);
-		rows->made = made;
+	for (uint32_t at = 0; at < band->rows; at += step.rows) {
+		step.rows = BASE_MIN(band->rows - at, FUSE_ROWS_STEP);
+		ready = fuse_rows_ready(rows, rows->fed + step.rows);
+		if (fuse_rows_has_planes(rows))
+			fuse_rows_planes(rows, &step, ready);
+		else
+			fuse_rows_pixels(rows, &step, ready);
 		rows->fed += step.rows;
+		rows->made = ready;
+		for (unsigned c = 0; c < 3; c++)
+			step.plane[c] += step.rows * step.stride;
 	}
 }

@@ -36,7 +36,7 @@ struct fuse_rows { /* of one run; all zero at the start */
 	uint8_t *tile[3]; /* rows of the frame */
 	size_t tile_stride;
 	uint8_t *temporary[3];
-	const uint8_t **pair; /* the ring's, that one row is made of */
+	const uint8_t *const *pair[3]; /* the ring's slots, twice over */
 };
 
 void fuse_rows_fini(struct fuse_rows *rows);

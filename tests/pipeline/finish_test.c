@@ -176,6 +176,7 @@ END_TEST
 #define FUSED_WIDE 97
 #define FUSED_STRIDE (2 * FUSED_WIDE + 2 * PLANE_PAD)
 #define FUSED_PAIRS 16
+#define FUSED_ROWS 3
 
 static uint8_t fused_pairs[FUSED_PAIRS][FUSED_STRIDE];
 
@@ -197,28 +198,56 @@ static void fused_fill(void)
 	}
 }
 
-/* Row y of a table: both steps at once, and one after the other by the references. */
-static void fused_check(const struct finish *finish, const struct plane_table *table, uint32_t y,
-			size_t n, unsigned offset)
+/* Row y of a table by the references, compared with what stands at `got`, which is then wiped. */
+static void fused_check_row(const struct fuse_down *down, uint32_t y, uint8_t *got)
 {
-	static uint8_t out[FUSED_WIDE * 4 + 64] __attribute__((aligned(32)));
 	static float want[FUSED_WIDE];
-	const uint32_t pairs = table->count[y] / 2;
-	const size_t size = n * finish_value_bytes(finish->dtype);
+	const struct plane_table *table = down->table;
+	const size_t size = down->width * finish_value_bytes(down->finish->dtype);
 	const uint8_t *rows[FUSED_PAIRS];
 	uint8_t bytes[FUSED_WIDE + PLANE_PAD];
 
-	ck_assert_uint_le(pairs, FUSED_PAIRS);
-	for (uint32_t i = 0; i < pairs; i++)
+	ck_assert_uint_le(table->count[y] / 2, FUSED_PAIRS);
+	for (uint32_t i = 0; i < table->count[y] / 2; i++)
 		rows[i] = fused_pairs[(table->first[y] / 2 + i) % FUSED_PAIRS];
+	plane_best()->down(rows, table->count[y] / 2, table->split + 2 * (size_t)y * table->taps,
+			   (uint32_t)down->width, bytes);
+	finish_plain.plane(down->finish, down->c, bytes, down->width, want);
+	ck_assert_mem_eq(got, want, size);
+	memset(got, 0x77, size);
+}
+
+/* Up to three rows from row y on, downwards or upwards, close together or past the cache. */
+static void fused_check(const struct finish *finish, const struct plane_table *table, uint32_t y,
+			size_t n, unsigned offset)
+{
+	static uint8_t out[FUSED_ROWS * FUSED_WIDE * 4 + 160] __attribute__((aligned(32)));
+	const uint8_t *pair[2 * FUSED_PAIRS];
+	const size_t size = n * finish_value_bytes(finish->dtype);
+	const ptrdiff_t step = (ptrdiff_t)(y % 4 < 2 ? base_align_up(size, 32) : size);
+	struct fuse_down down = {table,
+				 y,
+				 BASE_MIN(y + FUSED_ROWS, table->want.count),
+				 pair,
+				 FUSED_PAIRS - 1,
+				 finish,
+				 y % 3,
+				 n,
+				 out + offset,
+				 step};
+
+	for (uint32_t i = 0; i < 2 * FUSED_PAIRS; i++)
+		pair[i] = fused_pairs[i % FUSED_PAIRS];
+	if (y % 5 < 2) {
+		down.out += (FUSED_ROWS - 1) * step;
+		down.step = -step;
+	}
 	memset(out, 0x77, sizeof(out));
-	fuse_avx2(finish)->down(table, y, rows, finish, y % 3, n, out + offset);
-	plane_best()->down(rows, pairs, table->split + 2 * (size_t)y * table->taps, (uint32_t)n,
-			   bytes);
-	finish_plain.plane(finish, y % 3, bytes, n, want);
-	ck_assert_mem_eq(out + offset, want, size);
+	fuse_avx2(finish)->down(&down);
+	for (; y < down.end; y++, down.out += down.step)
+		fused_check_row(&down, y, down.out);
 	for (size_t i = 0; i < sizeof(out); i++)
-		ck_assert(out[i] == 0x77 || (i >= offset && i < offset + size));
+		ck_assert_uint_eq(out[i], 0x77);
 }
 
 START_TEST(fused)
