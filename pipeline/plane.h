@@ -17,11 +17,12 @@
 enum plane_form {
 	PLANE_TAPS,   /* along a row, output by output */
 	PLANE_BLOCKS, /* along a row, eight outputs at a time */
+	PLANE_BYTES,  /* the same, with high parts of weights as bytes */
 	PLANE_DOWN,   /* along a column, two rows at a time */
 };
 
 struct plane_want {           /* which outputs of an axis that goes from `in` to `out` pixels */
-	enum plane_form form; /* PLANE_BLOCKS may become PLANE_TAPS */
+	enum plane_form form; /* PLANE_BYTES may become PLANE_BLOCKS, and that PLANE_TAPS */
 	enum filter_id id;
 	uint32_t in, out, first, count; /* first + count <= out */
 	bool mirrored;                  /* the outputs stand in the other order */
@@ -41,7 +42,7 @@ struct plane_table {            /* immutable once made */
 	/* PLANE_DOWN: the same, but first is even, too, and split[2 * x * taps] on has count[x] / 2
 	 * times four numbers: the high parts of two weights and the low parts of both; weight =
 	 * high * 65536 + low, both signed.
-	 * PLANE_BLOCKS: see plane_table.c. */
+	 * PLANE_BLOCKS, PLANE_BYTES: see plane_table.c. */
 	int16_t *split;
 	uint32_t blocks,
 	    pairs;        /* an even number of blocks of eight; pairs of taps of each output */

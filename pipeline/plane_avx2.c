@@ -12,9 +12,9 @@
  * is how the column pass wants its pairs. One row's results are made in the lower halves of sums, the
  * other's in the upper ones: one blend puts them together.
  *
- * Along a column the weights are the same for all outputs, and the high parts fit bytes where the
- * taps are few: then one multiplication of bytes (pmaddubsw) makes sixteen outputs' high sums, of 16
- * bits.
+ * Where the taps are few, weights' high parts fit bytes: then one multiplication of bytes (pmaddubsw)
+ * makes sixteen outputs' high sums, of 16 bits: along a row eight of each row (PLANE_BYTES), along a
+ * column, where the weights are the same for all outputs, sixteen that stand side by side.
  *
  * Rows in turn stand in groups of sixteen pairs, in the order that packing leaves: 0-3 and 8-11, then
  * 4-7 and 12-15, as unpacking to 16 bits brings each eight together again.
@@ -65,6 +65,19 @@ PLANE_AVX2_IN void plane_avx2_add_two(struct plane_avx2_rows *rows, const int16_
 	plane_avx2_add(&rows->of_b, plane_avx2_inputs(rows->b, at, shuffle, i, narrow), high, low);
 }
 
+/* A pair of each of eight outputs of two rows. */
+PLANE_AVX2_IN void plane_avx2_add_bytes(struct plane_avx2_group *sums, const int16_t *split,
+					__m256i of_a, __m256i of_b)
+{
+	__m256i high = _mm256_load_si256((const __m256i *)split);
+	__m256i low = _mm256_load_si256((const __m256i *)(split + 16));
+	__m256i bytes = _mm256_packus_epi16(of_a, of_b);
+
+	sums->high = _mm256_add_epi16(sums->high, _mm256_maddubs_epi16(bytes, high));
+	sums->low = _mm256_add_epi32(sums->low, _mm256_madd_epi16(of_a, low));
+	sums->low_rest = _mm256_add_epi32(sums->low_rest, _mm256_madd_epi16(of_b, low));
+}
+
 /* Eight outputs of each of two rows, in turn, as 16-bit numbers. Written out for the pairs that are
  * constants, as compilers do not unroll at this level. */
 PLANE_AVX2_IN __m256i plane_avx2_block(const int16_t *split, const uint8_t *shuffles,
@@ -85,6 +98,49 @@ PLANE_AVX2_IN __m256i plane_avx2_block(const int16_t *split, const uint8_t *shuf
 	even = plane_avx2_value(rows.of_a);
 	odd = plane_avx2_value_above(rows.of_b);
 	return plane_avx2_round(_mm256_blend_epi16(even, odd, 0xaa));
+}
+
+/* The same in 16-bit sums of high parts, as bytes: four outputs of one row, four of the other. */
+PLANE_AVX2_IN __m256i plane_avx2_block_small(const int16_t *split, const uint8_t *shuffles,
+					     const uint32_t *at, uint32_t pairs, bool narrow,
+					     const uint8_t *a, const uint8_t *b)
+{
+	const __m256i zero = _mm256_setzero_si256();
+	const __m256i shuffle = _mm256_load_si256((const __m256i *)shuffles);
+	struct plane_avx2_group sums = {zero, zero, zero};
+
+	plane_avx2_add_bytes(&sums, split, plane_avx2_inputs(a, at, shuffle, 0, narrow),
+			     plane_avx2_inputs(b, at, shuffle, 0, narrow));
+	if (pairs > 1)
+		plane_avx2_add_bytes(&sums, split + 32,
+				     plane_avx2_inputs(a, at, shuffle, 1, narrow),
+				     plane_avx2_inputs(b, at, shuffle, 1, narrow));
+	if (pairs > 2)
+		plane_avx2_add_bytes(&sums, split + 64,
+				     plane_avx2_inputs(a, at, shuffle, 2, narrow),
+				     plane_avx2_inputs(b, at, shuffle, 2, narrow));
+	return plane_avx2_group_value(&sums);
+}
+
+/* PLANE_BYTES: at most three pairs. */
+PLANE_AVX2_IN void plane_avx2_blocks_small(const struct plane_table *table, uint32_t pairs,
+					   bool narrow, const uint8_t *a, const uint8_t *b,
+					   uint8_t *to)
+{
+	const __m256i order = _mm256_broadcastsi128_si256(
+	    _mm_setr_epi8(0, 4, 1, 5, 2, 6, 3, 7, 8, 12, 9, 13, 10, 14, 11, 15));
+	const int16_t *split = table->split;
+	const uint8_t *shuffle = table->shuffle, *end = to + (size_t)table->blocks * 16;
+	const uint32_t *at = table->at;
+
+	for (; to != end; to += 32, split += (size_t)pairs * 64, shuffle += 64, at += 4) {
+		__m256i first = plane_avx2_block_small(split, shuffle, at, pairs, narrow, a, b);
+		__m256i second = plane_avx2_block_small(split + (size_t)pairs * 32, shuffle + 32,
+							at + 2, pairs, narrow, a, b);
+		__m256i bytes = _mm256_packus_epi16(first, second);
+
+		_mm256_storeu_si256((__m256i *)to, _mm256_shuffle_epi8(bytes, order));
+	}
 }
 
 PLANE_AVX2_IN void plane_avx2_blocks_two(const struct plane_table *table, uint32_t pairs,
@@ -130,24 +186,34 @@ PLANE_AVX2 static uint8_t plane_avx2_output(const struct plane_table *table, con
 	return (uint8_t)(value > 255 ? 255 : value);
 }
 
+PLANE_AVX2_IN void plane_avx2_blocks_any(const struct plane_table *table, uint32_t pairs,
+					 bool narrow, const uint8_t *a, const uint8_t *b,
+					 uint8_t *to)
+{
+	if (table->form == PLANE_BYTES)
+		plane_avx2_blocks_small(table, pairs, narrow, a, b, to);
+	else
+		plane_avx2_blocks_two(table, pairs, narrow, a, b, to);
+}
+
 PLANE_AVX2 static void plane_avx2_blocks(const struct plane_table *table, const uint8_t *a,
 					 const uint8_t *b, uint8_t *to)
 {
 	switch (table->pairs * 2 + table->narrow) {
 	case 3:
-		plane_avx2_blocks_two(table, 1, true, a, b, to);
+		plane_avx2_blocks_any(table, 1, true, a, b, to);
 		break;
 	case 5:
-		plane_avx2_blocks_two(table, 2, true, a, b, to);
+		plane_avx2_blocks_any(table, 2, true, a, b, to);
 		break;
 	case 6:
-		plane_avx2_blocks_two(table, 3, false, a, b, to);
+		plane_avx2_blocks_any(table, 3, false, a, b, to);
 		break;
 	case 7:
-		plane_avx2_blocks_two(table, 3, true, a, b, to);
+		plane_avx2_blocks_any(table, 3, true, a, b, to);
 		break;
 	default:
-		plane_avx2_blocks_two(table, table->pairs, table->narrow, a, b, to);
+		plane_avx2_blocks_any(table, table->pairs, table->narrow, a, b, to);
 		break;
 	}
 }
@@ -186,7 +252,7 @@ PLANE_AVX2 static void plane_avx2_outputs(const struct plane_table *table, const
 PLANE_AVX2 static void plane_avx2_across(const struct plane_table *table, const uint8_t *a,
 					 const uint8_t *b, uint8_t *to)
 {
-	if (table->form == PLANE_BLOCKS)
+	if (table->form == PLANE_BYTES || table->form == PLANE_BLOCKS)
 		plane_avx2_blocks(table, a, b, to);
 	else
 		plane_avx2_outputs(table, a, b, to);
@@ -273,7 +339,7 @@ PLANE_AVX2 static void plane_avx2_mirror(const uint8_t *from, uint32_t n, uint8_
 }
 
 static const struct plane_kernels plane_avx2_kernels = {
-    .across_form = PLANE_BLOCKS,
+    .across_form = PLANE_BYTES,
     .across = plane_avx2_across,
     .zip = plane_avx2_zip,
     .unzip = plane_avx2_unzip,

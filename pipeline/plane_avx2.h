@@ -96,22 +96,28 @@ PLANE_AVX2_IN void plane_avx2_add_small(struct plane_avx2_group *sums,
 	sums->low_rest = _mm256_add_epi32(sums->low_rest, rest);
 }
 
+/* The results, rounded. */
+PLANE_AVX2_IN __m256i plane_avx2_group_value(const struct plane_avx2_group *sums)
+{
+	__m256i low = _mm256_packs_epi32(_mm256_srai_epi32(sums->low, PLANE_LOW_BITS),
+					 _mm256_srai_epi32(sums->low_rest, PLANE_LOW_BITS));
+
+	return plane_avx2_round(_mm256_add_epi16(sums->high, low));
+}
+
 /* Outputs x to x + 15 of one to three pairs. */
 PLANE_AVX2_IN __m256i plane_avx2_few(const struct plane_avx2_pair pair[3], uint32_t pairs,
 				     uint32_t x)
 {
 	const __m256i zero = _mm256_setzero_si256();
 	struct plane_avx2_group sums = {zero, zero, zero};
-	__m256i low;
 
 	plane_avx2_add_small(&sums, &pair[0], x);
 	if (pairs > 1)
 		plane_avx2_add_small(&sums, &pair[1], x);
 	if (pairs > 2)
 		plane_avx2_add_small(&sums, &pair[2], x);
-	low = _mm256_packs_epi32(_mm256_srai_epi32(sums.low, PLANE_LOW_BITS),
-				 _mm256_srai_epi32(sums.low_rest, PLANE_LOW_BITS));
-	return plane_avx2_round(_mm256_add_epi16(sums.high, low));
+	return plane_avx2_group_value(&sums);
 }
 
 /* The same of any number of pairs. */

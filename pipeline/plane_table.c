@@ -13,6 +13,10 @@
  * than a quarter have no such form, PLANE_TAPS serves them). Where even the block's do, the same 16
  * bytes are loaded for both (narrow). `at` says where they begin, from input low on.
  *
+ * Few weights that are not negative have high parts of 64 and a little together, which fit bytes.
+ * Where 16-bit numbers stood there are then, as bytes, those of outputs 0 to 3, the same again, and
+ * those of 4 to 7 in the same way (PLANE_BYTES).
+ *
  * Along a column, rows come in pairs (0, 1), (2, 3) ... from row low on, so an output begins at an
  * even one, with a weight of 0 in front where need be.
  */
@@ -22,6 +26,7 @@
 #include "pipeline/plane.h"
 
 #define PLANE_TABLE_ALIGN 64
+#define PLANE_TABLE_FEW 3
 #define PLANE_TABLE_NONE 0x80 /* in a shuffle: a zero */
 
 /* The number of output x of the window among all outputs of the axis. */
@@ -148,6 +153,16 @@ static void plane_table_fill_output(const struct plane_table *table,
 		plane_table_split(weight[t], split + (size_t)(t / 2) * 32 + t % 2, 16);
 }
 
+/* The high parts of a block's pair as bytes, those of each four outputs twice. */
+static void plane_table_to_bytes(int16_t *high)
+{
+	int8_t bytes[32];
+
+	for (unsigned i = 0; i < 16; i++)
+		bytes[i / 8 * 16 + i % 8] = bytes[i / 8 * 16 + i % 8 + 8] = (int8_t)high[i];
+	memcpy(high, bytes, sizeof(bytes));
+}
+
 /* n outputs from output x on, whose loads begin at one place. */
 static void plane_table_fill_close(const struct plane_table *table,
 				   const struct filter_table *filter, uint32_t x, uint32_t n)
@@ -175,6 +190,8 @@ static bool plane_table_fill_blocks(struct plane_table *table, const struct filt
 	memset(table->shuffle, PLANE_TABLE_NONE, (size_t)table->blocks * 32);
 	for (uint32_t x = 0; x < table->want.count; x += n)
 		plane_table_fill_close(table, filter, x, n);
+	for (uint32_t i = 0; table->form == PLANE_BYTES && i < table->blocks * table->pairs; i++)
+		plane_table_to_bytes(table->split + (size_t)i * 32);
 	return true;
 }
 
@@ -187,7 +204,9 @@ static bool plane_table_make_form(struct plane_table *table, const struct filter
 	table->overshoots = table->want.id == FILTER_BICUBIC || table->want.id == FILTER_LANCZOS;
 	table->pairs = (most + 1) / 2;
 	table->narrow = plane_table_is_close(table, filter, 8);
-	if (table->form == PLANE_BLOCKS) {
+	if (table->form == PLANE_BYTES && (table->overshoots || table->pairs > PLANE_TABLE_FEW))
+		table->form = PLANE_BLOCKS;
+	if (table->form == PLANE_BLOCKS || table->form == PLANE_BYTES) {
 		if (table->narrow || plane_table_is_close(table, filter, 4))
 			return plane_table_fill_blocks(table, filter);
 		table->form = PLANE_TAPS;
