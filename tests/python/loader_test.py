@@ -302,6 +302,7 @@ class LoaderTest(DaemonCase):
     def test_interrupt_ends_a_wait_at_once(self):
         program = (
             "import os, signal, sys, threading, time, oneaccess as oa\n"
+            "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # a shell's background ignores it
             f"loader = oa.Loader({self.data!r}, oa.imagenet_train(32), 16, socket={self.socket!r})\n"
             "os.kill(int(sys.argv[1]), signal.SIGSTOP)\n"
             "threading.Timer(1, os.kill, (os.getpid(), signal.SIGINT)).start()\n"
@@ -311,9 +312,11 @@ class LoaderTest(DaemonCase):
             "except KeyboardInterrupt:\n"
             "    print('interrupted', flush=True)\n"
             "    os._exit(0)\n")
-        run = subprocess.run([sys.executable, "-c", program, str(self.daemon.pid)], timeout=120,
-                             stdout=subprocess.PIPE, text=True, check=False)
-        self.daemon.send_signal(signal.SIGCONT)
+        try:
+            run = subprocess.run([sys.executable, "-c", program, str(self.daemon.pid)], timeout=120,
+                                 stdout=subprocess.PIPE, text=True, check=False)
+        finally:
+            self.daemon.send_signal(signal.SIGCONT)
         self.assertEqual(run.stdout, "interrupted\n")
 
     def test_a_timeout_names_the_stage(self):
