@@ -9,9 +9,11 @@
 
 #include "python/core/pyfield.h"
 #include "python/core/pyhold.h"
+#include "python/core/pytype.h"
 
 struct pybatch {
-	PyObject_HEAD struct pyhold *hold; /* NULL: released */
+	PyObject base;
+	struct pyhold *hold; /* NULL: released */
 	struct oa_batch_info info;
 };
 
@@ -39,11 +41,9 @@ PyObject *pybatch_new(struct oa_batch *batch, bool is_writable)
 
 static void pybatch_dealloc(PyObject *object)
 {
-	PyTypeObject *type = Py_TYPE(object);
 
 	pyhold_unref(((struct pybatch *)object)->hold);
-	PyObject_Free(object);
-	Py_DECREF(type);
+	pytype_free(object);
 }
 
 static PyObject *pybatch_release(PyObject *object, PyObject *unused)
@@ -181,8 +181,5 @@ static PyType_Spec pybatch_spec = {
 
 int pybatch_add_type(PyObject *module)
 {
-	pybatch_type = (PyTypeObject *)PyType_FromSpec(&pybatch_spec);
-	return pybatch_type == NULL
-		   ? -1
-		   : PyModule_AddObjectRef(module, "Batch", (PyObject *)pybatch_type);
+	return pytype_add(module, &pybatch_spec, "Batch", &pybatch_type);
 }

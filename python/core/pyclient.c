@@ -10,9 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include "python/core/pyoutcome.h"
+#include "python/core/pytype.h"
 
 struct pyclient {
-	PyObject_HEAD struct oa_client *client;
+	PyObject base;
+	struct oa_client *client;
 };
 
 static PyTypeObject *pyclient_type;
@@ -24,9 +26,10 @@ static int pyclient_connect(const char *socket, struct oa_client **ret)
 	int r;
 
 	do {
-		Py_BEGIN_ALLOW_THREADS r = oa_connect(socket, ret, &error);
-		Py_END_ALLOW_THREADS if (PyErr_CheckSignals() != 0)
-		{
+		Py_BEGIN_ALLOW_THREADS
+			r = oa_connect(socket, ret, &error);
+		Py_END_ALLOW_THREADS
+		if (PyErr_CheckSignals() != 0) {
 			if (r == 0)
 				oa_disconnect(*ret);
 			return -1;
@@ -58,11 +61,9 @@ static PyObject *pyclient_new(PyTypeObject *type, PyObject *args, PyObject *kwar
 
 static void pyclient_dealloc(PyObject *object)
 {
-	PyTypeObject *type = Py_TYPE(object);
 
 	oa_disconnect(((struct pyclient *)object)->client);
-	PyObject_Free(object);
-	Py_DECREF(type);
+	pytype_free(object);
 }
 
 struct oa_client *pyclient_of(PyObject *object)
@@ -83,9 +84,10 @@ static PyObject *pyclient_status(PyObject *object, PyObject *unused)
 
 	(void)unused;
 	do {
-		Py_BEGIN_ALLOW_THREADS r = oa_status(client, &json, &error);
-		Py_END_ALLOW_THREADS if (PyErr_CheckSignals() != 0)
-		{
+		Py_BEGIN_ALLOW_THREADS
+			r = oa_status(client, &json, &error);
+		Py_END_ALLOW_THREADS
+		if (PyErr_CheckSignals() != 0) {
 			free(json);
 			return NULL;
 		}
@@ -119,8 +121,5 @@ static PyType_Spec pyclient_spec = {
 
 int pyclient_add_type(PyObject *module)
 {
-	pyclient_type = (PyTypeObject *)PyType_FromSpec(&pyclient_spec);
-	return pyclient_type == NULL
-		   ? -1
-		   : PyModule_AddObjectRef(module, "Client", (PyObject *)pyclient_type);
+	return pytype_add(module, &pyclient_spec, "Client", &pyclient_type);
 }

@@ -11,9 +11,11 @@
 #include "libaccess/libaccess.h"
 #include "python/core/pyclient.h"
 #include "python/core/pyoutcome.h"
+#include "python/core/pytype.h"
 
 struct pydataset {
-	PyObject_HEAD struct oa_dataset *dataset;
+	PyObject base;
+	struct oa_dataset *dataset;
 };
 
 static PyTypeObject *pydataset_type;
@@ -25,9 +27,10 @@ static int pydataset_open(struct oa_client *client, const char *path, struct oa_
 	int r;
 
 	do {
-		Py_BEGIN_ALLOW_THREADS r = oa_dataset_open(client, path, 0, ret, &error);
-		Py_END_ALLOW_THREADS if (PyErr_CheckSignals() != 0)
-		{
+		Py_BEGIN_ALLOW_THREADS
+			r = oa_dataset_open(client, path, 0, ret, &error);
+		Py_END_ALLOW_THREADS
+		if (PyErr_CheckSignals() != 0) {
 			if (r == 0)
 				oa_dataset_close(*ret);
 			return -1;
@@ -63,11 +66,9 @@ static PyObject *pydataset_new(PyTypeObject *type, PyObject *args, PyObject *kwa
 
 static void pydataset_dealloc(PyObject *object)
 {
-	PyTypeObject *type = Py_TYPE(object);
 
 	oa_dataset_close(((struct pydataset *)object)->dataset);
-	PyObject_Free(object);
-	Py_DECREF(type);
+	pytype_free(object);
 }
 
 static PyObject *pydataset_get_count(PyObject *object, void *closure)
@@ -107,10 +108,12 @@ static PyObject *pydataset_labels(PyObject *object, PyObject *unused)
 	label = malloc((size_t)(n + 1) * sizeof(*label));
 	if (label == NULL)
 		return PyErr_NoMemory();
-	Py_BEGIN_ALLOW_THREADS for (uint64_t i = 0; i < n; i++) label[i] =
-	    oa_dataset_label(dataset, (int64_t)i);
-	Py_END_ALLOW_THREADS bytes = PyBytes_FromStringAndSize(
-	    (const char *)label, (Py_ssize_t)((size_t)n * sizeof(*label)));
+	Py_BEGIN_ALLOW_THREADS
+		for (uint64_t i = 0; i < n; i++)
+			label[i] = oa_dataset_label(dataset, (int64_t)i);
+	Py_END_ALLOW_THREADS
+	bytes = PyBytes_FromStringAndSize((const char *)label,
+					  (Py_ssize_t)((size_t)n * sizeof(*label)));
 	free(label);
 	return bytes;
 }
@@ -144,8 +147,5 @@ static PyType_Spec pydataset_spec = {
 
 int pydataset_add_type(PyObject *module)
 {
-	pydataset_type = (PyTypeObject *)PyType_FromSpec(&pydataset_spec);
-	return pydataset_type == NULL
-		   ? -1
-		   : PyModule_AddObjectRef(module, "Dataset", (PyObject *)pydataset_type);
+	return pytype_add(module, &pydataset_spec, "Dataset", &pydataset_type);
 }

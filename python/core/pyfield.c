@@ -9,6 +9,7 @@
  */
 
 #include "python/core/pyfield.h"
+#include "python/core/pytype.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +18,8 @@
 #define PYFIELD_DIMS 5
 
 struct pyfield {
-	PyObject_HEAD struct pyhold *hold;
+	PyObject base;
+	struct pyhold *hold;
 	const void *data;
 	Py_ssize_t bytes, item;
 	enum oa_dtype dtype;
@@ -83,12 +85,10 @@ PyObject *pyfield_new(struct pyhold *hold, const struct oa_field *field)
 static void pyfield_dealloc(PyObject *object)
 {
 	struct pyfield *self = (struct pyfield *)object;
-	PyTypeObject *type = Py_TYPE(object);
 
 	pyhold_unref(self->hold);
 	Py_XDECREF(self->name);
-	PyObject_Free(object);
-	Py_DECREF(type);
+	pytype_free(object);
 }
 
 /* ---- as a buffer ---- */
@@ -330,8 +330,5 @@ static PyType_Spec pyfield_spec = {
 
 int pyfield_add_type(PyObject *module)
 {
-	pyfield_type = (PyTypeObject *)PyType_FromSpec(&pyfield_spec);
-	return pyfield_type == NULL
-		   ? -1
-		   : PyModule_AddObjectRef(module, "Field", (PyObject *)pyfield_type);
+	return pytype_add(module, &pyfield_spec, "Field", &pyfield_type);
 }

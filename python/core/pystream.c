@@ -22,11 +22,13 @@
 #include "python/core/pyguard.h"
 #include "python/core/pyoutcome.h"
 #include "python/core/pyrequest.h"
+#include "python/core/pytype.h"
 
 #define PYSTREAM_PIECE_MS 100
 
 struct pystream {
-	PyObject_HEAD struct oa_stream *stream;
+	PyObject base;
+	struct oa_stream *stream;
 	unsigned calls; /* under way, some without the interpreter's lock */
 	bool is_closed, is_writable;
 };
@@ -56,9 +58,10 @@ static int pystream_open(struct oa_client *client, const struct oa_options *opti
 	int r;
 
 	do {
-		Py_BEGIN_ALLOW_THREADS r = oa_open(client, options, ret, &error);
-		Py_END_ALLOW_THREADS if (PyErr_CheckSignals() != 0)
-		{
+		Py_BEGIN_ALLOW_THREADS
+			r = oa_open(client, options, ret, &error);
+		Py_END_ALLOW_THREADS
+		if (PyErr_CheckSignals() != 0) {
 			if (r == 0)
 				oa_close(*ret);
 			return -1;
@@ -138,7 +141,8 @@ static void pystream_end(struct pystream *self)
 	if (!self->is_closed || self->calls > 0)
 		return;
 	self->stream = NULL;
-	Py_BEGIN_ALLOW_THREADS oa_close(stream);
+	Py_BEGIN_ALLOW_THREADS
+		oa_close(stream);
 	Py_END_ALLOW_THREADS
 }
 
@@ -162,11 +166,9 @@ static PyObject *pystream_close(PyObject *object, PyObject *unused)
 
 static void pystream_dealloc(PyObject *object)
 {
-	PyTypeObject *type = Py_TYPE(object);
 
 	oa_close(((struct pystream *)object)->stream);
-	PyObject_Free(object);
-	Py_DECREF(type);
+	pytype_free(object);
 }
 
 /* ---- batches ---- */
@@ -183,8 +185,10 @@ static int pystream_next_piece(struct oa_stream *stream, int64_t left_ms, struct
 {
 	int ms = (int)(left_ms < PYSTREAM_PIECE_MS ? left_ms : PYSTREAM_PIECE_MS), r;
 
-	Py_BEGIN_ALLOW_THREADS r = oa_next(stream, ms < 0 ? 0 : ms, ret);
-	Py_END_ALLOW_THREADS return r;
+	Py_BEGIN_ALLOW_THREADS
+		r = oa_next(stream, ms < 0 ? 0 : ms, ret);
+	Py_END_ALLOW_THREADS
+	return r;
 }
 
 /* What oa_next() says within the time; INT_MIN with an exception, of a signal's handler or a close. */
@@ -249,9 +253,11 @@ static int pystream_token(struct oa_stream *stream, const uint64_t *epoch, void 
 {
 	int r;
 
-	Py_BEGIN_ALLOW_THREADS r = epoch != NULL ? oa_state_epoch(stream, *epoch, data, size)
-						 : oa_state(stream, data, size);
-	Py_END_ALLOW_THREADS return r;
+	Py_BEGIN_ALLOW_THREADS
+		r = epoch != NULL ? oa_state_epoch(stream, *epoch, data, size)
+				  : oa_state(stream, data, size);
+	Py_END_ALLOW_THREADS
+	return r;
 }
 
 static PyObject *pystream_save(struct oa_stream *stream, const uint64_t *epoch)
@@ -343,8 +349,5 @@ static PyType_Spec pystream_spec = {
 
 int pystream_add_type(PyObject *module)
 {
-	pystream_type = (PyTypeObject *)PyType_FromSpec(&pystream_spec);
-	return pystream_type == NULL
-		   ? -1
-		   : PyModule_AddObjectRef(module, "Stream", (PyObject *)pystream_type);
+	return pytype_add(module, &pystream_spec, "Stream", &pystream_type);
 }
