@@ -46,8 +46,10 @@ def _programs(report):
     if daemon and not os.access(daemon, os.X_OK):
         report.bad("program", f"ACCESS_DAEMON is {daemon}, which cannot be run",
                    "unset it, or name an accessd")
-    elif daemon or shutil.which("accessd"):
-        report.good("program", f"a daemon of this user's own would be {daemon or shutil.which('accessd')}")
+        return
+    daemon = daemon or shutil.which("accessd")
+    if daemon:
+        report.good("program", f"a daemon of this user's own would be {daemon}")
     else:
         report.note("program", "accessd is not in PATH; the installed one is looked for all the same")
 

@@ -204,7 +204,6 @@ class Loader:
         self._is_closed = False
         self._left = 0            # epochs that were left early: ranks then are a job of another name
         self._epoch = None        # the one that the last batch was of
-        self._is_within = False   # some batches of that were taken, not all
         self._loop = None
         self._first = None        # when the first batch was asked for
         if state is not None:
@@ -293,7 +292,6 @@ class Loader:
         self._token = self._open().state(self._epoch + 1)
         self._drop()
         self._left += 1
-        self._is_within = False
 
     # ---- iteration ----
 
@@ -304,7 +302,7 @@ class Loader:
 
     def __iter__(self) -> Iterator[Batch]:
         with self._lock:
-            if self._loop is not None and self._is_within:
+            if self._loop is not None and self._loop.is_within():
                 self._leave_epoch()
             self._loop = _Loop(self)
             return self._loop
@@ -325,14 +323,12 @@ class Loader:
                     raise Error(f"all {self.epochs} epochs are delivered: open the Loader with more,"
                                 " or without epochs")
                 loop.has_ended = True
-                self._is_within = False
                 return None
             if loop.count > 0 and batch.epoch != self._epoch:
                 raise Error("the epoch ended without a last batch; this is a bug of OneAccess")
             loop.count += 1
             self._epoch = batch.epoch
             loop.has_ended = batch.is_last
-            self._is_within = not batch.is_last
         return self._made(batch)
 
     def _await(self, stream):
@@ -384,7 +380,7 @@ class Loader:
             self._token = base64.b64decode(state["token"], validate=True)
         except (ValueError, TypeError):
             raise StateError("the state is damaged: its token is no base64") from None
-        self._loop, self._is_within = None, False
+        self._loop = None
 
     # ---- the data set ----
 
@@ -450,6 +446,10 @@ class _Loop:
         self._loader = loader
         self.count = 0
         self.has_ended = False
+
+    def is_within(self):
+        """Some batches of the epoch were taken, not all."""
+        return self.count > 0 and not self.has_ended
 
     def __iter__(self):
         return self

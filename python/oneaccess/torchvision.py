@@ -9,13 +9,10 @@ from . import transforms as oa
 from .errors import TransformError
 
 
-def _of(function, *names, **renamed):
-    """A translation: attributes by name, and keyword=attribute where they differ."""
+def _of(function, *names):
+    """A translation: attributes that have the names of the parameters."""
     def translate(transform):
-        values = {name: getattr(transform, name, None) for name in names}
-        values.update((keyword, getattr(transform, name, None))
-                      for keyword, name in renamed.items())
-        return function(**values)
+        return function(**{name: getattr(transform, name, None) for name in names})
     return translate
 
 

@@ -36,9 +36,8 @@ class Op:
         return hash(json.dumps(self.spec(), sort_keys=True))
 
 
-# The end of a pipeline has an order of its own, whatever the order was that torchvision's had.
-_END = ("normalize", "cast", "layout", "random_erasing", "filter", "map", "one_hot", "smooth",
-        "mixup", "cutmix")
+# What stands behind cast and layout.
+_BEHIND = ("random_erasing", "filter", "map", "one_hot", "smooth", "mixup", "cutmix")
 
 
 class Pipeline:
@@ -70,15 +69,11 @@ class Pipeline:
 
 
 def _size(size):
+    """torchvision takes (n,) for n, too."""
     if size is None or isinstance(size, int):
         return size
     size = [int(extent) for extent in size]
     return size[0] if len(size) == 1 else size
-
-
-def _square(size):
-    """torchvision's crops take (n,) for a square, too."""
-    return _size(size)
 
 
 def _list(values):
@@ -104,7 +99,7 @@ def _settle(ops):
     last = {op.op: op for op in ops if isinstance(op, Op) and op.op in ("cast", "layout")}
     rest = [op for op in ops if not (isinstance(op, Op) and op.op in ("cast", "layout"))]
     at = len(rest)
-    while at > 0 and isinstance(rest[at - 1], Op) and rest[at - 1].op in _END[3:]:
+    while at > 0 and isinstance(rest[at - 1], Op) and rest[at - 1].op in _BEHIND:
         at -= 1
     end = [last[name] for name in ("cast", "layout") if name in last]
     return rest[:at] + end + rest[at:]
@@ -119,11 +114,11 @@ def Resize(size, interpolation=None, max_size=None, antialias=None) -> Op:
 
 
 def CenterCrop(size) -> Op:
-    return Op("center_crop", size=_square(size))
+    return Op("center_crop", size=_size(size))
 
 
 def RandomCrop(size, padding=None, pad_if_needed=None, fill=None, padding_mode=None) -> Op:
-    return Op("random_crop", size=_square(size), padding=_list(padding),
+    return Op("random_crop", size=_size(size), padding=_list(padding),
               pad_if_needed=pad_if_needed, fill=_list(fill), padding_mode=padding_mode)
 
 
@@ -131,12 +126,12 @@ def RandomResizedCrop(size, scale=None, ratio=None, interpolation=None, antialia
     if antialias is False:
         raise TransformError("RandomResizedCrop: antialias=False is not there: pictures are always"
                              " antialiased, as Pillow's are")
-    return Op("random_resized_crop", size=_square(size), scale=_list(scale), ratio=_list(ratio),
+    return Op("random_resized_crop", size=_size(size), scale=_list(scale), ratio=_list(ratio),
               interpolation=_interpolation(interpolation))
 
 
 def FiveCrop(size) -> Op:
-    return Op("five_crop", size=_square(size))
+    return Op("five_crop", size=_size(size))
 
 
 def RandomHorizontalFlip(p=None) -> Op:
