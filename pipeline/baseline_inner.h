@@ -21,6 +21,8 @@
 #define BASELINE_COMPONENTS 3
 #define BASELINE_BLOCKS 6 /* of a MCU, at most */
 
+extern const uint8_t baseline_natural[64]; /* row by row: the place of each in zigzag order */
+
 /* ---- the head ---- */
 
 #define BASELINE_TABLES 4 /* numbers that a file may give to tables of a kind */

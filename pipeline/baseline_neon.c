@@ -16,12 +16,6 @@
 #define NEON_MOST 8191
 #define NEON_OUT 511
 
-static const uint8_t neon_natural[64] = {
-    0,  1,  8,  16, 9,  2,  3,  10, 17, 24, 32, 25, 18, 11, 4,  5,  12, 19, 26, 33, 40, 48,
-    41, 34, 27, 20, 13, 6,  7,  14, 21, 28, 35, 42, 49, 56, 57, 50, 43, 36, 29, 22, 15, 23,
-    30, 37, 44, 51, 58, 59, 52, 45, 38, 31, 39, 46, 53, 60, 61, 54, 47, 55, 62, 63,
-};
-
 /* ---- bytes ---- */
 
 /* Four bits a byte: all set where same has all bits set. */
@@ -128,7 +122,7 @@ static bool neon_block(const int16_t *zigzag, const uint16_t *quant, unsigned en
 	int32x4_t v[8];
 
 	for (unsigned i = 0; i < end; i++)
-		in[neon_natural[i]] = zigzag[i] * (int32_t)quant[neon_natural[i]];
+		in[baseline_natural[i]] = zigzag[i] * (int32_t)quant[baseline_natural[i]];
 	for (unsigned half = 0; half < 2; half++) {
 		for (unsigned i = 0; i < 8; i++)
 			v[i] = vld1q_s32(in + (size_t)8 * i + (size_t)4 * half);

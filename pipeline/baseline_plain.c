@@ -19,7 +19,7 @@
 #define PLAIN_MOST 8191   /* what sums of two stay within 16 bits for, and sums of products in 32 */
 #define PLAIN_OUT 512
 
-static const uint8_t plain_natural[64] = {
+const uint8_t baseline_natural[64] = {
     0,  1,  8,  16, 9,  2,  3,  10, 17, 24, 32, 25, 18, 11, 4,  5,  12, 19, 26, 33, 40, 48,
     41, 34, 27, 20, 13, 6,  7,  14, 21, 28, 35, 42, 49, 56, 57, 50, 43, 36, 29, 22, 15, 23,
     30, 37, 44, 51, 58, 59, 52, 45, 38, 31, 39, 46, 53, 60, 61, 54, 47, 55, 62, 63,
@@ -97,7 +97,7 @@ static int plain_block(const int16_t *zigzag, const uint16_t *quant, uint8_t *to
 	int32_t v[64];
 
 	for (unsigned i = 0; i < 64; i++) {
-		unsigned at = plain_natural[i];
+		unsigned at = baseline_natural[i];
 
 		v[at] = zigzag[i] * (int32_t)quant[at];
 	}

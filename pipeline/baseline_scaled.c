@@ -20,12 +20,6 @@
 #define SCALED_MOST 8191 /* as in baseline_plain.c */
 #define SCALED_OUT 512
 
-static const uint8_t scaled_natural[64] = {
-    0,  1,  8,  16, 9,  2,  3,  10, 17, 24, 32, 25, 18, 11, 4,  5,  12, 19, 26, 33, 40, 48,
-    41, 34, 27, 20, 13, 6,  7,  14, 21, 28, 35, 42, 49, 56, 57, 50, 43, 36, 29, 22, 15, 23,
-    30, 37, 44, 51, 58, 59, 52, 45, 38, 31, 39, 46, 53, 60, 61, 54, 47, 55, 62, 63,
-};
-
 static const int16_t scaled_zeros[BASELINE_BLOCK] __attribute__((aligned(32)));
 
 /* ---- the inverse DCTs ---- */
@@ -51,7 +45,7 @@ static void scaled_natural_order(const int16_t *zigzag, const uint16_t *quant, u
 				 int32_t v[64])
 {
 	for (unsigned i = 0; i < 64; i++) {
-		unsigned at = scaled_natural[i];
+		unsigned at = baseline_natural[i];
 		bool is_used = used >> at % 8 & used >> at / 8 & 1;
 
 		v[at] = is_used ? zigzag[i] * (int32_t)quant[at] : 0;
