@@ -105,6 +105,7 @@ int baseline_open(struct baseline *baseline, const void *data, size_t size, uint
 
 	baseline->data = data;
 	baseline->size = size;
+	baseline->index.rows = NULL;
 	r = baseline_head_read(data, size, &baseline->head);
 	if (r == 0)
 		r = baseline_set_blocks(baseline);
@@ -315,7 +316,8 @@ int baseline_next(struct baseline *baseline, struct decode_band *ret)
 		end = end >= baseline->height ? baseline->height : end - late;
 		end = BASE_MIN(end, box->top + box->height);
 	} while (end <= baseline->y);
-	if (end == box->top + box->height &&
+	/* Who made an index has looked. */
+	if (end == box->top + box->height && !baseline->index.rows &&
 	    !baseline_bits_has_end(&baseline->scan.bits, baseline->kernels))
 		return BASELINE_E_DAMAGED;
 	baseline_band_make(baseline, end, ret);

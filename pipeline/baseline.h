@@ -35,6 +35,19 @@ int baseline_start(struct baseline *baseline, const struct picture_box *box);
  * file has been looked at. 0 or BASELINE_E_DAMAGED: forget all rows of this picture. */
 int baseline_next(struct baseline *baseline, struct decode_band *ret);
 
+/* ---- the crop index: bytes by which parts of a file are decoded without what is before them ---- */
+
+/* Goes through the whole scan of the open file, whose scale has not been reduced, and makes its index:
+ * malloc'ed. step: MCUs of a row from entry to entry; 0: as few as a 55th of the file's bytes can tell.
+ * After it the handle is as if just opened. 0; BASELINE_E_OTHER: none would be small enough;
+ * BASELINE_E_DAMAGED: the file is no good for this decoder; -ENOMEM. */
+int baseline_index_make(struct baseline *baseline, uint32_t step, uint8_t **ret, size_t *ret_size);
+
+/* From now on until the next open, an index (borrowed as long) says where to begin; pixels and outcomes
+ * are what they are without, if it was made of this file. Hostile bytes do no harm. 0;
+ * BASELINE_E_OTHER: it cannot be the open file's, which is decoded without. */
+int baseline_index_use(struct baseline *baseline, const void *index, size_t size);
+
 /* Gives memory back that only an unusually large picture needed. */
 void baseline_trim(struct baseline *baseline);
 

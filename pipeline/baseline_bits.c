@@ -44,6 +44,18 @@ void baseline_bits_start(struct baseline_bits *bits, const struct baseline_kerne
 	bits_fill(bits, kernels);
 }
 
+void baseline_bits_start_within(struct baseline_bits *bits, const struct baseline_kernels *kernels,
+				const uint8_t *at, unsigned consumed, const uint8_t *stop)
+{
+	baseline_bits_start(bits, kernels, at, stop);
+	if (consumed == 0)
+		return;
+	/* Where there is no byte it is a zero, and found out afterwards. */
+	bits->buffer = (uint64_t)bits->window[0] << (56 + consumed);
+	bits->count = 8 - consumed;
+	bits->next++;
+}
+
 int baseline_bits_more(struct baseline_bits *bits, const struct baseline_kernels *kernels)
 {
 	size_t kept;

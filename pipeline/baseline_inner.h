@@ -8,6 +8,7 @@
  *	head    the file's markers             -> what the scan is made of
  *	tables  a Huffman table's bytes        -> tables to decode several symbols at once with
  *	bits    the scan's bytes               -> windows of them without stuffing, between restarts
+ *	index   a place in the picture         -> one in the scan, where there is a crop index
  *	entropy windows                        -> blocks of coefficients, in zigzag order
  *	idct    two neighbouring blocks        -> samples
  *	scaled  the same, of a smaller picture -> fewer samples
@@ -106,6 +107,9 @@ struct baseline_bits {
 /* Begins a segment at at. */
 void baseline_bits_start(struct baseline_bits *bits, const struct baseline_kernels *kernels,
 			 const uint8_t *at, const uint8_t *stop);
+/* The same, but the first bits (0 to 7) of the first byte were consumed. */
+void baseline_bits_start_within(struct baseline_bits *bits, const struct baseline_kernels *kernels,
+				const uint8_t *at, unsigned consumed, const uint8_t *stop);
 /* next is above limit: more bytes. 0, or BASELINE_E_DAMAGED: more were consumed than there are. */
 int baseline_bits_more(struct baseline_bits *bits, const struct baseline_kernels *kernels);
 /* Whether bits behind the segment's end were consumed. To be asked when a row or a segment is done. */
@@ -192,6 +196,15 @@ int baseline_idct4_plain(const int16_t *a, const int16_t *b, unsigned end, const
 int baseline_idct2_plain(const int16_t *a, const int16_t *b, unsigned end, const uint16_t *quant,
 			 uint8_t *to, size_t stride);
 
+/* ---- the crop index ---- */
+
+struct baseline_index {
+	const uint8_t *rows; /* NULL: there is no index */
+	size_t row_size;
+	uint32_t step; /* MCUs of a row from one entry to the next */
+	uint32_t next; /* column of the MCU row where decoding comes to an entry */
+};
+
 /* ---- rows ---- */
 
 struct baseline_span { /* first ... end - 1 */
@@ -223,8 +236,9 @@ struct baseline {
 	struct baseline_scan scan;
 	uint32_t per_row;             /* MCUs of a row */
 	struct baseline_span columns; /* MCUs wanted of each row */
-	uint32_t mcu_row, y;          /* to come: MCU row; row of pixels */
-	uint64_t gap;                 /* MCUs to be read over before it */
+	struct baseline_index index;
+	uint32_t mcu_row, y; /* to come: MCU row; row of pixels */
+	uint64_t gap;        /* MCUs to be read over before it */
 	/* a bit for each block of a MCU: wanted of the MCU row; of the first columns and the last */
 	unsigned wanted_down, wanted_first[2], wanted_last[2];
 	uint32_t until_restart;
@@ -242,8 +256,16 @@ struct baseline {
 
 /* Begins at the first MCU of the scan. */
 void baseline_rows_start(struct baseline *baseline);
+/* Before a MCU: goes on behind the restart marker, if there is to be one. 0 or BASELINE_E_DAMAGED. */
+int baseline_rows_begin(struct baseline *baseline);
 /* Decodes the MCU row baseline->mcu_row into the planes. 0 or BASELINE_E_DAMAGED. */
 int baseline_rows_decode(struct baseline *baseline);
+/* There is an index: to the last entry of MCU row baseline->mcu_row that is not behind the first column
+ * wanted. Returns how many MCUs before that column are left to be read over. */
+uint32_t baseline_index_seek(struct baseline *baseline);
+/* There is an index: whether decoding has come to column x of that row as the index says, as far as it
+ * says something of it. */
+bool baseline_index_agrees(struct baseline *baseline, uint32_t x);
 /* Both MCUs' blocks to samples of a smaller picture; x is the first one's column, counted from the
  * first one wanted. 0 or BASELINE_E_DAMAGED. */
 int baseline_scaled_samples(const struct baseline *baseline, uint32_t x);

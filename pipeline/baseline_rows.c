@@ -4,7 +4,8 @@
  *
  * What is not wanted of a row is read over. Between restart markers that is decoding without the
  * values; whole segments between two of them are not looked into at all, since each begins anew.
- * Where a MCU is at the border of the part, only its blocks within are wanted.
+ * Where a MCU is at the border of the part, only its blocks within are wanted. With a crop index each
+ * row begins at an entry of it, a few MCUs before the part's first column.
  *
  * MCUs are decoded in pairs, so that all blocks have a neighbour of the same component for the
  * inverse DCT, which takes two.
@@ -95,8 +96,9 @@ void baseline_rows_start(struct baseline *baseline)
 		scan->dc[c] = 0;
 	baseline->until_restart = baseline->head.interval;
 	baseline->next_restart = 0;
-	baseline_bits_start(&scan->bits, baseline->kernels, baseline->head.scan,
-			    baseline->data + baseline->size);
+	if (!baseline->index.rows)
+		baseline_bits_start(&scan->bits, baseline->kernels, baseline->head.scan,
+				    baseline->data + baseline->size);
 }
 
 static int rows_restart(struct baseline *baseline)
@@ -113,8 +115,7 @@ static int rows_restart(struct baseline *baseline)
 	return baseline_bits_restart(bits, baseline->kernels, marker);
 }
 
-/* Before a MCU: the restart marker, if there is to be one. */
-static int rows_begin(struct baseline *baseline)
+int baseline_rows_begin(struct baseline *baseline)
 {
 	if (baseline->head.interval == 0 || baseline->until_restart > 0)
 		return 0;
@@ -124,7 +125,7 @@ static int rows_begin(struct baseline *baseline)
 static int rows_mcu(struct baseline *baseline, unsigned wanted, struct baseline_mcu *mcu)
 {
 	struct baseline_bits *bits = &baseline->scan.bits;
-	int r = rows_begin(baseline);
+	int r = baseline_rows_begin(baseline);
 
 	if (r != 0)
 		return r;
@@ -162,7 +163,7 @@ static int rows_skip(struct baseline *baseline, uint64_t count)
 {
 	while (count > 0) {
 		uint32_t run = (uint32_t)BASE_MIN(count, (uint64_t)UINT32_MAX);
-		int r = rows_begin(baseline);
+		int r = baseline_rows_begin(baseline);
 
 		if (r != 0)
 			return r;
@@ -243,6 +244,8 @@ static int rows_columns(struct baseline *baseline, uint32_t x)
 				baseline->mcu[i].end[block] = baseline->mcu[i].coef[block][0] = 0;
 			continue;
 		}
+		if (baseline->index.rows && !baseline_index_agrees(baseline, x + i))
+			return BASELINE_E_DAMAGED;
 		r = rows_mcu(baseline, rows_wanted(baseline, x + i), &baseline->mcu[i]);
 		if (r != 0)
 			return r;
@@ -252,15 +255,25 @@ static int rows_columns(struct baseline *baseline, uint32_t x)
 	return rows_samples(baseline, x - baseline->columns.first);
 }
 
+/* To the first MCU wanted of the row. */
+static int rows_go(struct baseline *baseline)
+{
+	if (baseline->index.rows)
+		return rows_skip(baseline, baseline_index_seek(baseline));
+	return rows_skip(baseline, baseline->gap);
+}
+
 int baseline_rows_decode(struct baseline *baseline)
 {
-	int r = rows_skip(baseline, baseline->gap);
+	int r = rows_go(baseline);
 
 	baseline->wanted_down = rows_down(baseline) & baseline->detailed;
 	for (uint32_t x = baseline->columns.first; r == 0 && x < baseline->columns.end; x += 2)
 		r = rows_columns(baseline, x);
 	if (r != 0)
 		return r;
+	if (baseline->index.rows && !baseline_index_agrees(baseline, baseline->columns.end))
+		return BASELINE_E_DAMAGED;
 	baseline->gap = baseline->per_row - (baseline->columns.end - baseline->columns.first);
 	baseline->mcu_row++;
 	return baseline_bits_is_overrun(&baseline->scan.bits) ? BASELINE_E_DAMAGED : 0;
