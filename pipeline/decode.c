@@ -14,6 +14,8 @@
  *
  * A smaller picture (decode_reduce) is the format's own, or the quick way's; all else works on it as on any.
  *
+ * Instead of a file there may be a stored form of it (form.h), which is taken apart at once.
+ *
  * Where EXIF is asked for and turns the picture, the bands of a box are collected into the turned
  * part (decode_turn.h), and bands of that are given.
  */
@@ -28,6 +30,7 @@
 #include "pipeline/decode_planes.h"
 #include "pipeline/decode_turn.h"
 #include "pipeline/exif.h"
+#include "pipeline/form.h"
 #include "pipeline/op.h"
 
 static const struct decode_format *const decode_formats[] = {
@@ -39,9 +42,10 @@ enum decode_way { DECODE_QUICK, DECODE_BY_ROWS, DECODE_BY_PART };
 struct decode {
 	const struct decode_format *format; /* of the open picture; NULL: none */
 	void *state[BASE_ARRAY_LEN(decode_formats)];
-	void *current; /* the format's state */
-	const uint8_t *data;
+	void *current;       /* the format's state */
+	const uint8_t *data; /* the file's bytes */
 	size_t size;
+	struct form form; /* that they were in; without an index: none */
 	/* EXIF */
 	bool by_exif;
 	unsigned orientation;   /* EXIF_UPRIGHT: the picture is as the file has it */
@@ -192,21 +196,34 @@ static bool decode_open_quick(struct decode *decode, uint32_t *ret_height, uint3
 	if (baseline_open(decode->quick, decode->data, decode->size, &height, &width) != 0 ||
 	    (uint64_t)height * width > OP_MAX_PIXELS)
 		return false;
+	/* One that cannot be of this file changes nothing. */
+	if (decode->form.index)
+		baseline_index_use(decode->quick, decode->form.index, decode->form.index_size);
 	*ret_height = height;
 	*ret_width = width;
 	return true;
 }
 
+/* The file of a stored form, or the bytes themselves. */
+static int decode_unwrap(struct decode *decode, const void *data, size_t size,
+			 struct pipeline_error *ret_error)
+{
+	decode->form = (struct form){.file = data, .file_size = size};
+	if (form_probe(data, size) && form_read(data, size, &decode->form) != 0)
+		return decode_fail(ret_error, PIPELINE_FAIL_DECODE, 0, "a damaged stored form");
+	decode->data = decode->form.file;
+	decode->size = decode->form.file_size;
+	return 0;
+}
+
 /* As decode_open, of the picture in the file. */
-static int decode_open_file(struct decode *decode, const void *data, size_t size,
-			    uint32_t *ret_height, uint32_t *ret_width,
+static int decode_open_file(struct decode *decode, uint32_t *ret_height, uint32_t *ret_width,
 			    struct pipeline_error *ret_error)
 {
+	const uint8_t *data = decode->data;
+	const size_t size = decode->size;
 	unsigned i = decode_find(data, size);
 
-	if (decode->format)
-		decode->format->close(decode->current);
-	decode->format = NULL;
 	if (i == BASE_ARRAY_LEN(decode_formats))
 		return decode_fail(ret_error, PIPELINE_FAIL_DECODE, 0, "%s",
 				   decode_other(data, size));
@@ -216,8 +233,6 @@ static int decode_open_file(struct decode *decode, const void *data, size_t size
 		return decode_fail(ret_error, PIPELINE_FAIL_MEMORY, 0, "no memory to decode");
 	decode->format = decode_formats[i];
 	decode->current = decode->state[i];
-	decode->data = data;
-	decode->size = size;
 	if (decode->format->reduce)
 		decode->format->reduce(decode->current, 0);
 	decode->is_fresh = false;
@@ -233,13 +248,20 @@ static int decode_open_file(struct decode *decode, const void *data, size_t size
 int decode_open(struct decode *decode, const void *data, size_t size, uint32_t *ret_height,
 		uint32_t *ret_width, struct pipeline_error *ret_error)
 {
-	int r = decode_open_file(decode, data, size, &decode->height, &decode->width, ret_error);
 	bool exchanges;
+	int r;
 
+	if (decode->format)
+		decode->format->close(decode->current);
+	decode->format = NULL;
 	decode->shift = 0;
+	r = decode_unwrap(decode, data, size, ret_error);
+	if (r == 0)
+		r = decode_open_file(decode, &decode->height, &decode->width, ret_error);
 	if (r != 0)
 		return r;
-	decode->orientation = decode->by_exif ? exif_orientation(data, size) : EXIF_UPRIGHT;
+	decode->orientation =
+	    decode->by_exif ? exif_orientation(decode->data, decode->size) : EXIF_UPRIGHT;
 	exchanges = decode_turn_exchanges(decode->orientation);
 	*ret_height = exchanges ? decode->width : decode->height;
 	*ret_width = exchanges ? decode->height : decode->width;

@@ -3,7 +3,7 @@
 #define PIPELINE_DECODE_H
 
 /*
- * Bytes of a picture's file to 8-bit RGB. The bytes are hostile. One handle a run, used for picture
+ * Bytes of a picture's file, or of a stored form of it (form.h), to 8-bit RGB. The bytes are hostile. One handle a run, used for picture
  * after picture: open, then read at most once, by one of whole, part and band_start.
  */
 

@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * forms [--rounds N] FILE...: what stored forms of photographs are worth, one core.
+ *
+ * The same crops of ImageNet training from each file and from each stored form of it: decoded by
+ * themselves, and through the whole training pipeline. The unit is libjpeg-turbo's bare decode of those
+ * crops, as in bench/crops. All is in memory; in every round each way does every file; thread CPU
+ * time; a file's time is the least of all rounds, so that neighbours on the machine count little, and
+ * ratios are of sums over files. A file that some form does not suit is counted and timed for none.
+ *
+ * Before, every form's output of the pipeline is compared with the file's, bit for bit.
+ */
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <jpeglib.h>
+#include "base/base.h"
+#include "base/philox.h"
+#include "pipeline/decode.h"
+#include "pipeline/form.h"
+#include "pipeline/pipeline.h"
+
+#define FORMS_BYTES ((size_t)3 * 224 * 224 * 4)
+
+static const char *const forms_name[] = {"file", "crop index"};
+#define FORMS_N BASE_ARRAY_LEN(forms_name)
+#define FORMS_MOST_WAYS 8
+
+struct forms_bytes {
+	uint8_t *data; /* owned */
+	size_t size;
+};
+
+struct forms_photo {
+	struct forms_bytes form[FORMS_N]; /* the first is the file itself */
+	uint32_t height, width;
+	uint64_t best[FORMS_MOST_WAYS]; /* ns */
+};
+
+struct forms {
+	struct forms_photo *photos; /* that all forms suit */
+	unsigned n;
+	unsigned unfit[FORMS_N];
+	uint64_t bytes[FORMS_N], made[FORMS_N]; /* made: ns */
+	struct form_maker *maker;
+	struct decode *decode;
+	struct pipeline *pipeline;
+	struct pipeline_run *run;
+	uint8_t *out[2], *rows;
+	size_t rows_size;
+};
+
+static _Noreturn void forms_die(const char *what)
+{
+	fprintf(stderr, "forms: %s\n", what);
+	exit(1);
+}
+
+static uint64_t forms_cpu_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+/* As torchvision's RandomResizedCrop draws: 0.08 to 1 of the area, ratio 3/4 to 4/3. */
+static struct picture_box forms_crop(unsigned i, const struct forms_photo *photo)
+{
+	const double area = (double)photo->height * photo->width;
+	struct philox_seq seq;
+
+	philox_seq_init(&seq, 1, i, 0);
+	for (unsigned try = 0; try < 10; try++) {
+		double part = area * (0.08 + 0.92 * philox_unit(&seq));
+		double aspect = exp(log(0.75) + log(16 / 9.0) * philox_unit(&seq));
+		double w = rint(sqrt(part * aspect)), h = rint(sqrt(part / aspect));
+
+		if (w >= 1 && w <= photo->width && h >= 1 && h <= photo->height)
+			return (struct picture_box){
+			    (uint32_t)philox_below(&seq, photo->height - (uint32_t)h + 1),
+			    (uint32_t)philox_below(&seq, photo->width - (uint32_t)w + 1),
+			    (uint32_t)h, (uint32_t)w};
+	}
+	return (struct picture_box){0, 0, photo->height, photo->width};
+}
+
+/* ---- the ways, one photograph each ---- */
+
+struct forms_error {
+	struct jpeg_error_mgr manager;
+	jmp_buf escape;
+};
+
+static void forms_on_error(j_common_ptr common)
+{
+	longjmp(((struct forms_error *)common->err)->escape, 1);
+}
+
+static void forms_jpeg(struct forms *f, unsigned i, unsigned form)
+{
+	const struct forms_photo *photo = &f->photos[i];
+	struct picture_box box = forms_crop(i, photo);
+	struct jpeg_decompress_struct jpeg;
+	struct forms_error error;
+	JDIMENSION left = box.left, width = box.width;
+
+	jpeg.err = jpeg_std_error(&error.manager);
+	error.manager.error_exit = forms_on_error;
+	if (setjmp(error.escape))
+		forms_die("libjpeg-turbo refuses a photograph");
+	jpeg_create_decompress(&jpeg);
+	jpeg_mem_src(&jpeg, photo->form[form].data, photo->form[form].size);
+	jpeg_read_header(&jpeg, TRUE);
+	jpeg.out_color_space = JCS_RGB;
+	jpeg.dct_method = JDCT_ISLOW;
+	jpeg_start_decompress(&jpeg);
+	jpeg_crop_scanline(&jpeg, &left, &width);
+	if (box.top > 0)
+		jpeg_skip_scanlines(&jpeg, box.top);
+	for (uint32_t y = 0; y < box.height;) {
+		JSAMPROW rows[1] = {f->rows + 16}; /* not at a multiple of 32: see bench/crops */
+
+		y += jpeg_read_scanlines(&jpeg, rows, 1);
+	}
+	jpeg_destroy_decompress(&jpeg);
+}
+
+static void forms_crops(struct forms *f, unsigned i, unsigned form)
+{
+	const struct forms_photo *photo = &f->photos[i];
+	struct picture_box box = forms_crop(i, photo);
+	struct pipeline_error error;
+	struct decode_band band;
+	uint32_t height, width;
+	int r;
+
+	if (decode_open(f->decode, photo->form[form].data, photo->form[form].size, &height, &width,
+			&error) != 0)
+		forms_die(error.text);
+	do {
+		r = decode_band_start(f->decode, &box, &error);
+		for (uint32_t y = 0; r == 0 && y < box.height; y += band.rows)
+			r = decode_band_next(f->decode, &band, &error);
+	} while (r == DECODE_E_AGAIN);
+	if (r != 0)
+		forms_die(error.text);
+	decode_close(f->decode);
+}
+
+static void forms_sample(struct forms *f, unsigned i, unsigned form, uint8_t *to)
+{
+	const struct forms_bytes *bytes = &f->photos[i].form[form];
+	const struct pipeline_key key = {20261122, 1, i};
+	struct pipeline_error error;
+	int64_t label;
+	struct pipeline_out out = {.field = {to, &label}};
+
+	if (pipeline_run_sample(f->run, 1, bytes->data, bytes->size, 0, &key, &out, &error) != 0)
+		forms_die(error.text);
+}
+
+static void forms_train(struct forms *f, unsigned i, unsigned form)
+{
+	forms_sample(f, i, form, f->out[0]);
+}
+
+static const struct forms_way {
+	const char *what;
+	void (*one)(struct forms *f, unsigned i, unsigned form);
+	unsigned form;
+} forms_ways[] = {
+    {"libjpeg-turbo, bare decode of the crops: the unit", forms_jpeg, 0},
+    {"our decode of the crops, from the file", forms_crops, 0},
+    {"our decode of the crops, crop index", forms_crops, 1},
+    {"training pipeline, from the file", forms_train, 0},
+    {"training pipeline, crop index", forms_train, 1},
+};
+#define FORMS_WAYS BASE_ARRAY_LEN(forms_ways)
+_Static_assert(FORMS_WAYS <= FORMS_MOST_WAYS, "a photograph has a time for each way");
+
+/* ---- preparing ---- */
+
+static void *forms_memory(size_t size)
+{
+	void *memory = aligned_alloc(64, base_align_up(size, 64));
+
+	if (!memory)
+		forms_die("no memory");
+	memset(memory, 1, size);
+	return memory;
+}
+
+static void forms_free(struct forms_photo *photo)
+{
+	for (unsigned form = 0; form < FORMS_N; form++)
+		free(photo->form[form].data);
+}
+
+/* Whether all forms suit it. */
+static bool forms_make(struct forms *f, struct forms_photo *photo)
+{
+	for (unsigned kind = 1; kind < FORMS_N; kind++) {
+		struct forms_bytes *form = &photo->form[kind];
+		uint64_t start = forms_cpu_ns();
+		int r = form_make(f->maker, (enum form_kind)kind, photo->form[0].data,
+				  photo->form[0].size, &form->data, &form->size);
+
+		if (r < 0)
+			forms_die("no memory");
+		if (r != 0) {
+			f->unfit[kind]++;
+			return false;
+		}
+		f->made[kind] += forms_cpu_ns() - start;
+	}
+	for (unsigned form = 0; form < FORMS_N; form++)
+		f->bytes[form] += photo->form[form].size;
+	return true;
+}
+
+static void forms_load(const char *name, struct forms_bytes *ret)
+{
+	FILE *in = fopen(name, "rb");
+	long size;
+
+	if (!in || fseek(in, 0, SEEK_END) != 0 || (size = ftell(in)) <= 0)
+		forms_die(name);
+	rewind(in);
+	ret->size = (size_t)size;
+	ret->data = forms_memory(ret->size);
+	if (fread(ret->data, 1, ret->size, in) != ret->size)
+		forms_die(name);
+	fclose(in);
+}
+
+static void forms_read(struct forms *f, const char *name)
+{
+	struct forms_photo photo = {0};
+	struct pipeline_error error;
+
+	forms_load(name, &photo.form[0]);
+	if (decode_open(f->decode, photo.form[0].data, photo.form[0].size, &photo.height,
+			&photo.width, &error) != 0)
+		forms_die(error.text);
+	if (!forms_make(f, &photo)) {
+		forms_free(&photo);
+		return;
+	}
+	if ((size_t)photo.width * 3 + 64 > f->rows_size) {
+		free(f->rows);
+		f->rows_size = (size_t)photo.width * 3 + 64;
+		f->rows = forms_memory(f->rows_size);
+	}
+	f->photos[f->n++] = photo;
+}
+
+static void forms_prepare(struct forms *f)
+{
+	const char *text = pipeline_named("imagenet-train");
+	struct diag diag;
+
+	if (form_maker_new(&f->maker) != 0 || decode_new(&f->decode) != 0 ||
+	    pipeline_compile(text, strlen(text), &f->pipeline, &diag) != 0 ||
+	    pipeline_run_new((const struct pipeline *const *)&f->pipeline, 1, &f->run) != 0)
+		forms_die("no memory");
+	f->out[0] = forms_memory(FORMS_BYTES);
+	f->out[1] = forms_memory(FORMS_BYTES);
+}
+
+/* How many photographs come out of any form as they do not out of the file. */
+static unsigned forms_compare(struct forms *f)
+{
+	unsigned differ = 0;
+
+	for (unsigned i = 0; i < f->n; i++) {
+		forms_sample(f, i, 0, f->out[0]);
+		for (unsigned form = 1; form < FORMS_N; form++) {
+			forms_sample(f, i, form, f->out[1]);
+			differ += memcmp(f->out[0], f->out[1], FORMS_BYTES) != 0;
+		}
+	}
+	return differ;
+}
+
+/* ---- the table ---- */
+
+static uint64_t forms_sum(const struct forms *f, unsigned way)
+{
+	uint64_t sum = 0;
+
+	for (unsigned i = 0; i < f->n; i++)
+		sum += f->photos[i].best[way];
+	return sum;
+}
+
+static void forms_print(const struct forms *f, unsigned differ)
+{
+	for (unsigned w = 0; w < FORMS_WAYS; w++) {
+		const double ns = (double)forms_sum(f, w);
+
+		printf("%-50s %7.1f us  %5.2f x the unit", forms_ways[w].what, ns / 1e3 / f->n,
+		       (double)forms_sum(f, 0) / ns);
+		if (forms_ways[w].form > 0)
+			printf("  %5.2f x the file's",
+			       (double)forms_sum(f, w - forms_ways[w].form) / ns);
+		printf("\n");
+	}
+	for (unsigned form = 1; form < FORMS_N; form++)
+		printf("%s: %.4f x the files' bytes, made in %.1f us; does not suit %u more\n",
+		       forms_name[form], (double)f->bytes[form] / (double)f->bytes[0],
+		       (double)f->made[form] / 1e3 / f->n, f->unfit[form]);
+	printf("%u photographs; %u outputs differ from the file's\n", f->n, differ);
+}
+
+static void forms_round(struct forms *f)
+{
+	for (unsigned w = 0; w < FORMS_WAYS; w++) {
+		for (unsigned i = 0; i < f->n; i++) {
+			uint64_t start = forms_cpu_ns(), *best = &f->photos[i].best[w];
+
+			forms_ways[w].one(f, i, forms_ways[w].form);
+			start = forms_cpu_ns() - start;
+			if (*best == 0 || start < *best)
+				*best = start;
+		}
+	}
+}
+
+static void forms_fini(struct forms *f)
+{
+	for (unsigned i = 0; i < f->n; i++)
+		forms_free(&f->photos[i]);
+	free(f->photos);
+	form_maker_free(f->maker);
+	decode_free(f->decode);
+	pipeline_run_free(f->run);
+	pipeline_free(f->pipeline);
+	free(f->out[0]);
+	free(f->out[1]);
+	free(f->rows);
+}
+
+int main(int argc, char **argv)
+{
+	unsigned long rounds = 5;
+	struct forms f = {.photos = calloc((size_t)argc, sizeof(*f.photos))};
+	unsigned differ;
+	int at = 1;
+
+	if (argc > 2 && strcmp(argv[1], "--rounds") == 0) {
+		rounds = strtoul(argv[2], NULL, 10);
+		at = 3;
+	}
+	if (at >= argc || rounds == 0 || !f.photos) {
+		fprintf(stderr, "usage: forms [--rounds N] FILE...\n");
+		return 2;
+	}
+	forms_prepare(&f);
+	for (; at < argc; at++)
+		forms_read(&f, argv[at]);
+	if (f.n == 0)
+		forms_die("the forms suit none of these files");
+	differ = forms_compare(&f);
+	for (; rounds > 0; rounds--)
+		forms_round(&f);
+	forms_print(&f, differ);
+	forms_fini(&f);
+	return differ > 0;
+}

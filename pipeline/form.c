@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What all stored forms have in common: the head, and who makes which.
+ *
+ *	 0  the magic
+ *	 8  checksum of all that follows up to the file's first KiB (u64)
+ *	16  version (u16), kind (u16), bytes of the index (u32)
+ *	24  bytes of the file (u64)
+ *	32  the index, then the file
+ *
+ * The numbers are little-endian, and the sizes add up to the form's. The file stands at the end, so that
+ * who has the small part stored and the file elsewhere can put the one before the other without moving
+ * a byte. What an index says is believed, so the checksum holds for it, and ties it to the file that has
+ * that size and begins so; where it does not hold, the file is decoded without. The rest of the file is as
+ * well protected as it is by itself: who stores forms has a checksum for each value.
+ */
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/hash.h"
+#include "pipeline/baseline.h"
+#include "pipeline/form.h"
+
+#define FORM_MAGIC "\x8aOAform\n"
+#define FORM_VERSION 1
+#define FORM_HEAD 32
+#define FORM_FRONT 1024 /* bytes of the file that the checksum is of, too */
+
+enum {
+	FORM_AT_SUM = 8,
+	FORM_AT_VERSION = 16,
+	FORM_AT_KIND = 18,
+	FORM_AT_INDEX = 20,
+	FORM_AT_FILE = 24,
+};
+
+struct form_maker {
+	struct baseline *baseline; /* owned */
+};
+
+static void form_put(uint8_t *to, uint64_t value, unsigned bytes)
+{
+	for (unsigned i = 0; i < bytes; i++)
+		to[i] = (uint8_t)(value >> 8 * i);
+}
+
+static uint64_t form_get(const uint8_t *from, unsigned bytes)
+{
+	uint64_t value = 0;
+
+	for (unsigned i = 0; i < bytes; i++)
+		value |= (uint64_t)from[i] << 8 * i;
+	return value;
+}
+
+static uint64_t form_sum(const uint8_t *form, uint64_t index, uint64_t file)
+{
+	return hash_checksum(form + FORM_AT_VERSION,
+			     FORM_HEAD - FORM_AT_VERSION + index + BASE_MIN(file, FORM_FRONT));
+}
+
+bool form_probe(const uint8_t *data, size_t size)
+{
+	return size >= 8 && memcmp(data, FORM_MAGIC, 8) == 0;
+}
+
+int form_read(const uint8_t *data, size_t size, struct form *ret)
+{
+	uint64_t index, file;
+
+	if (size < FORM_HEAD || !form_probe(data, size) ||
+	    form_get(data + FORM_AT_VERSION, 2) != FORM_VERSION ||
+	    form_get(data + FORM_AT_KIND, 2) != FORM_INDEXED)
+		return FORM_E_OTHER;
+	index = form_get(data + FORM_AT_INDEX, 4);
+	file = form_get(data + FORM_AT_FILE, 8);
+	if (index > size - FORM_HEAD || file != size - FORM_HEAD - index)
+		return FORM_E_OTHER;
+	*ret = (struct form){
+	    .kind = FORM_INDEXED,
+	    .index = data + FORM_HEAD,
+	    .file = data + FORM_HEAD + index,
+	    .index_size = (size_t)index,
+	    .file_size = (size_t)file,
+	};
+	if (form_sum(data, index, file) != form_get(data + FORM_AT_SUM, 8))
+		ret->index = NULL;
+	return 0;
+}
+
+int form_maker_new(struct form_maker **ret)
+{
+	struct form_maker *maker = calloc(1, sizeof(*maker));
+	int r;
+
+	if (!maker)
+		return -ENOMEM;
+	r = baseline_new(&maker->baseline);
+	if (r != 0) {
+		free(maker);
+		return r;
+	}
+	*ret = maker;
+	return 0;
+}
+
+void form_maker_free(struct form_maker *maker)
+{
+	if (!maker)
+		return;
+	baseline_free(maker->baseline);
+	free(maker);
+}
+
+static int form_join(const uint8_t *index, size_t index_size, const uint8_t *file, size_t file_size,
+		     uint8_t **ret, size_t *ret_size)
+{
+	size_t size = FORM_HEAD + index_size;
+	uint8_t *form;
+
+	if (index_size > UINT32_MAX || file_size > SIZE_MAX - size)
+		return FORM_E_UNFIT;
+	size += file_size;
+	form = malloc(size);
+	if (!form)
+		return -ENOMEM;
+	memcpy(form, FORM_MAGIC, 8);
+	form_put(form + FORM_AT_VERSION, FORM_VERSION, 2);
+	form_put(form + FORM_AT_KIND, FORM_INDEXED, 2);
+	form_put(form + FORM_AT_INDEX, index_size, 4);
+	form_put(form + FORM_AT_FILE, file_size, 8);
+	memcpy(form + FORM_HEAD, index, index_size);
+	memcpy(form + FORM_HEAD + index_size, file, file_size);
+	form_put(form + FORM_AT_SUM, form_sum(form, index_size, file_size), 8);
+	*ret = form;
+	*ret_size = size;
+	return 0;
+}
+
+int form_make(struct form_maker *maker, enum form_kind kind, const uint8_t *file, size_t size,
+	      uint8_t **ret, size_t *ret_size)
+{
+	_cleanup_free_ uint8_t *index = NULL;
+	uint32_t height, width;
+	size_t index_size;
+	int r;
+
+	if (kind != FORM_INDEXED)
+		return FORM_E_UNFIT;
+	r = baseline_open(maker->baseline, file, size, &height, &width);
+	if (r == 0)
+		r = baseline_index_make(maker->baseline, 0, &index, &index_size);
+	if (r != 0)
+		return r < 0 ? r : FORM_E_UNFIT;
+	return form_join(index, index_size, file, size, ret, ret_size);
+}
