@@ -21,6 +21,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include "libaccess/error.h"
+#include "libaccess/listed.h"
 #include "libaccess/stream.h"
 
 /* ---- errors ---- */
@@ -256,6 +257,14 @@ void oa_close(struct oa_stream *stream)
 
 /* ---- statistics ---- */
 
+/* Of the epoch it is in; behind the last, of the first. */
+static uint64_t stream_samples(const struct oa_stream *stream)
+{
+	if (!stream->is_listed)
+		return stream->n_samples;
+	return stream->has_ended ? listed_places(stream, stream->replay.first) : stream->places;
+}
+
 void oa_stream_stats(struct oa_stream *stream, struct oa_stats *ret)
 {
 	struct oa_stats stats;
@@ -269,7 +278,7 @@ void oa_stream_stats(struct oa_stream *stream, struct oa_stats *ret)
 		stats.pins++;
 	stats.hand = stream->hand;
 	stats.grain = stream->deal.grain;
-	stats.n_samples = stream->n_samples;
+	stats.n_samples = stream_samples(stream);
 	stats.epoch = stream->progress.epoch;
 	pthread_mutex_unlock(&stream->lock);
 	size = BASE_MIN(ret->size, sizeof(stats));

@@ -124,6 +124,7 @@ class LoaderTest(DaemonCase):
             ids = epoch_of(train)
             held_out = epoch_of(valid)
             self.assertEqual(sorted(ids + held_out), list(range(SAMPLES)))
+            self.assertEqual((len(train), len(valid)), (SAMPLES * 4 // 5 // 16, SAMPLES // 5 // 16))
 
     def test_state_is_exact(self):
         loader = self.loader()
@@ -167,8 +168,10 @@ class LoaderTest(DaemonCase):
             self.assertEqual(taken, [int(number) for number in ids])
         weights = np.zeros(SAMPLES)
         weights[[7, 8]] = 1
-        taken = epoch_of(self.loader(oa.imagenet_train(32), 16, order="seeded", seed=1, weights=weights,
-                                     samples=50, replacement=True))
+        loader = self.loader(oa.imagenet_train(32), 16, order="seeded", seed=1, weights=weights,
+                             samples=50, replacement=True)
+        self.assertEqual(len(loader), 4)
+        taken = epoch_of(loader)
         self.assertEqual((len(taken), set(taken)), (50, {7, 8}))
 
     def test_ranks_split_each_epoch(self):

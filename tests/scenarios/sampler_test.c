@@ -61,6 +61,14 @@ static struct hash_id reference(const struct oa_options *options)
 	return id;
 }
 
+static uint64_t population(struct oa_stream *stream)
+{
+	struct oa_stats stats = {.size = sizeof(stats)};
+
+	oa_stream_stats(stream, &stats);
+	return stats.n_samples;
+}
+
 /* Takes all, and compares ids with those of lists. */
 static void assert_lists(const struct oa_options *options, const struct listing_spec *spec)
 {
@@ -72,6 +80,7 @@ static void assert_lists(const struct oa_options *options, const struct listing_
 		uint64_t at = 0;
 
 		ck_assert_int_eq(listing_build(spec, epoch, &draft), 0);
+		ck_assert_uint_eq(population(stream), draft.places);
 		while (at < draft.places) {
 			struct oa_batch_info info = {.size = sizeof(info)};
 			struct oa_batch *batch = runs_next(stream);
@@ -90,6 +99,7 @@ static void assert_lists(const struct oa_options *options, const struct listing_
 		listing_fini(&draft);
 	}
 	ck_assert_ptr_null(runs_next(stream));
+	ck_assert_uint_eq(population(stream), listing_places(spec));
 	oa_close(stream);
 	oa_disconnect(client);
 }
