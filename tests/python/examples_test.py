@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The examples do what they say, on a few small pictures. Needs PyTorch and torchvision."""
 
+import importlib.util
 import json
 import os
 import pathlib
@@ -63,6 +64,14 @@ class ExamplesTest(DaemonCase):
         self.run_example("train.py", *arguments)
         result = json.loads(file.read_text())
         self.assertEqual((result["epoch"], result["step"], result["samples"]), (2, 18, 432))
+
+    @unittest.skipUnless(importlib.util.find_spec("lightning"), "no PyTorch Lightning")
+    def test_lightning_goes_on_in_mid_epoch(self):
+        arguments = ["--accelerator", "cpu", "--checkpoint", self.work / "lit.ckpt", "--save-every", "4", *SMALL]
+        said = self.run_example("lit.py", "--epochs", "2", *arguments)
+        self.assertIn("432 samples, 18 steps", said)
+        said = self.run_example("lit.py", "--epochs", "3", *arguments)  # from the 16th, 7 of the epoch's 9
+        self.assertIn("264 samples, 27 steps", said)
 
     def test_the_notebook(self):
         cells = json.loads((EXAMPLES / "look.ipynb").read_text())["cells"]

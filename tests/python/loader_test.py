@@ -2,6 +2,8 @@
 """What a training loop does with a Loader, with NumPy, against a real daemon."""
 
 import gc
+import importlib.util
+import io
 import os
 import pickle
 import signal
@@ -161,6 +163,14 @@ class LoaderTest(DaemonCase):
                             ({**state, "token": state["token"][:40]}, "damaged|short|token")):
             with self.assertRaisesRegex(oa.errors.StateError, text):
                 self.loader(state=wrong)
+
+    @unittest.skipUnless(importlib.util.find_spec("tqdm"), "no tqdm")
+    def test_a_progress_bar(self):
+        from tqdm import tqdm
+        with tqdm(self.loader(oa.imagenet_train(32), 16), file=io.StringIO()) as bar:
+            for _ in bar:
+                pass
+        self.assertEqual((bar.total, bar.n), (15, 15))
 
     def test_own_samples(self):
         for ids in ([5, 3, 9], np.array([5, 3, 9]), np.array([5, 3, 9], np.int32), range(5, 8)):
