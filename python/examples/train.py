@@ -41,10 +41,10 @@ def loaders_of_torch(options, state):
                                                  t.ToTensor(), t.Normalize(mean, std)]))
     order = torch.randperm(len(train), generator=torch.Generator().manual_seed(options.split_seed)).tolist()
     cut = len(order) * 9 // 10
-    return (DataLoader(Subset(train, order[:cut]), options.batch_size, shuffle=True, drop_last=True,
-                       num_workers=options.workers),
-            DataLoader(Subset(valid, order[cut:]), options.batch_size, num_workers=options.workers),
-            len(train.classes))
+    common = {"batch_size": options.batch_size, "num_workers": options.workers,
+              "persistent_workers": options.workers > 0, "pin_memory": options.device.startswith("cuda")}
+    return (DataLoader(Subset(train, order[:cut]), shuffle=True, drop_last=True, **common),
+            DataLoader(Subset(valid, order[cut:]), **common), len(train.classes))
 
 
 LOADERS = {"oneaccess": loaders_of_oneaccess, "torch": loaders_of_torch}
@@ -63,7 +63,7 @@ def train_epoch(options, model, optimizer, train, place):
     model.train()
     losses = []
     for images, labels in train:
-        loss = cross_entropy(model(images), labels)
+        loss = cross_entropy(model(images.to(options.device)), labels.to(options.device))
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
@@ -78,11 +78,11 @@ def train_epoch(options, model, optimizer, train, place):
 
 
 @torch.no_grad()
-def accuracy(model, valid):
+def accuracy(options, model, valid):
     model.eval()
     right = total = 0
     for images, labels in valid:
-        right += int((model(images).argmax(1) == labels).sum())
+        right += int((model(images.to(options.device)).argmax(1) == labels.to(options.device)).sum())
         total += len(labels)
     return right / max(1, total)
 
@@ -99,6 +99,7 @@ def arguments():
     parser.add_argument("--seed", type=int, default=1, help="of the model's weights")
     parser.add_argument("--split-seed", type=int, default=1)
     parser.add_argument("--workers", type=int, default=1, help="of PyTorch's loader")
+    parser.add_argument("--device", default="cpu", help="that computes: cpu, cuda")
     parser.add_argument("--threads", type=int, default=1, help="that compute")
     parser.add_argument("--checkpoint", help="file: saved to, and gone on from if it is there")
     parser.add_argument("--save-every", type=int, default=20, help="steps")
@@ -112,9 +113,9 @@ def main():
     torch.set_num_threads(options.threads)
     saved = None
     if options.checkpoint and os.path.exists(options.checkpoint):
-        saved = torch.load(options.checkpoint)
+        saved = torch.load(options.checkpoint, map_location=options.device)
     train, valid, classes = LOADERS[options.loader](options, saved and saved["loader"])
-    model = torchvision.models.resnet18(num_classes=classes)
+    model = torchvision.models.resnet18(num_classes=classes).to(options.device)
     optimizer = torch.optim.SGD(model.parameters(), options.lr, momentum=0.9, weight_decay=1e-4)
     place = {"epoch": 0, "step": 0, "samples": 0}
     if saved:
@@ -125,7 +126,7 @@ def main():
     while place["epoch"] < options.epochs and not (options.steps and place["step"] >= options.steps):
         loss = train_epoch(options, model, optimizer, train, place)
         place["epoch"] += 1
-        right = accuracy(model, valid)
+        right = accuracy(options, model, valid)
         result["epochs"].append({"loss": loss, "accuracy": right, "seconds": time.monotonic() - begin})
         print(f"epoch {place['epoch']}: loss {loss:.3f}, {right:.1%} right, {place['samples']:,} samples, "
               f"{time.monotonic() - begin:.1f} s", flush=True)
