@@ -81,7 +81,11 @@ look() {
 		node.samples_read ">" 0 node.bytes_read ">" 0 || fail "the status is wrong"
 
 	while_training "there are no two workers to stop" stop_workers || return 1
-	while_training "nobody waits though the workers are stopped" waits_for decode || return 1
+	while_training "nobody waits though the workers are stopped" waits_for decode || {
+		# shellcheck disable=SC2086
+		kill -CONT $workers # the next try may find the stream of this one, and its workers
+		return 1
+	}
 	plain jobs
 	says "bench-0.* the workers: decoding" "bench-1.* the workers: decoding"
 	plain streams
@@ -93,7 +97,10 @@ look() {
 
 	reader=$(status node.reader_pid)
 	kill -STOP "$reader"
-	while_training "nobody waits though the reader is stopped" waits_for read || return 1
+	while_training "nobody waits though the reader is stopped" waits_for read || {
+		kill -CONT "$reader"
+		return 1
+	}
 	plain status
 	says "bench-0.* storage" "bench-1.* storage" "^workers +2 of 2 alive" "redundancy [0-9.]+"
 	kill -CONT "$reader"

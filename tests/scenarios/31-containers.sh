@@ -36,7 +36,10 @@ kill_neighbour() {
 	goes=$(status jobs.0.pid)
 	[ "$goes" != "$stays" ] || goes=$(status jobs.1.pid)
 	kill -STOP "$stays" # whatever happens, it cannot be at its end now
-	status_is jobs == 2 || return 1
+	status_is jobs == 2 || {
+		kill -CONT "$stays"
+		return 1
+	}
 	[ "$(inner "$goes")" = "$(inner "$stays")" ] ||
 		fail "they are $(inner "$goes") and $(inner "$stays"): the scenario tests nothing"
 	pins=$(status "streams.0.pinned")
