@@ -234,16 +234,30 @@ static double rig_number_at(const struct json_in *value, const char *path)
 	return json_in_double(value, -1);
 }
 
+/* Asked by a connection of this process, not by a child as host_status() does: libaccess may have threads
+ * here, and what a child of a program with threads may do before it execs is less than malloc(). */
+static int rig_ask_status(char **ret, struct oa_error *error)
+{
+	struct oa_client *client = NULL;
+	int r = oa_connect(rig_host.socket, &client, error);
+
+	if (r == 0)
+		r = oa_status(client, ret, error);
+	oa_disconnect(client);
+	return r;
+}
+
 double rig_status(const char *path)
 {
 	_cleanup_free_ char *text = NULL;
+	struct oa_error error = {.size = sizeof(error)};
 	struct json_in *status = NULL;
 	struct diag diag = {.text = ""};
 	double number;
 
-	if (host_status(rig_host.socket, 60000, &text, &diag) ||
+	if (rig_ask_status(&text, &error) ||
 	    json_in_parse(text, strlen(text), 1 << 24, &status, &diag)) {
-		fprintf(stderr, "no status: %s\n", diag.text);
+		fprintf(stderr, "no status: %s%s\n", error.text, diag.text);
 		return -1;
 	}
 	number = rig_number_at(status, path);
