@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reserving beside the loop. The child of a fork() of this single-threaded process makes two kinds
- * of system call, fallocate() and exit; it ends with the number of slots it reserved (at most 250 a
- * child, a larger growth goes in steps). Whatever it could not reserve is given back to the budget.
+ * Reserving beside the loop. The child of a fork() of this single-threaded process knows three kinds
+ * of system call, fallocate(), madvise() and exit; it ends with the number of slots it reserved (at most
+ * 250 a child, a larger growth goes in steps). Whatever it could not reserve is given back to the budget.
  *
- * What is reserved goes into huge pages by another child, whom nobody waits for: that takes as long
- * as to copy it, and many times that where the kernel has to make room, and a job wants to begin.
+ * It reserves in huge pages as long as the kernel has them ready, which takes less time than small ones.
+ * What stands in small ones goes into huge ones by another child, whom nobody waits for: that takes as
+ * long as to copy it, and many times that where the kernel has to make room, and a job wants to begin.
  * It runs in time that nobody else wants, and goes from the last slot to the first, as slots are
  * used from the first to the last: a page that is gathered before its first use is written and
- * mapped at a five-hundredth of the faults. Where the kernel has no huge page left, the first
- * refusal is the last question.
+ * mapped at a five-hundredth of the faults. Where the kernel has no huge page left, or is slow to make
+ * one, the first refusal is the last question.
  *
  * The loop does not wait for their end either. To die takes CPU time, too, and so polite a process
  * gets little where jobs want all of it. For the same reason accessd keeps a stream's slots open until
@@ -38,12 +39,17 @@
 static void reserve_in_child(const struct variant *variant, pid_t accessd, uint32_t from,
 			     uint32_t to)
 {
+	const struct board_geometry *geometry = &variant->board.geometry;
+	bool huge = true;
 	uint32_t done = 0;
 
 	child_settle(accessd, variant->slots_fd);
-	while (from + done < to &&
-	       board_slots_reserve(variant->slots_fd, &variant->board.geometry, from + done) == 0)
-		done++;
+	for (; from + done < to; done++) {
+		huge =
+		    huge && board_slots_reserve_huge(variant->slots_fd, geometry, from + done) == 0;
+		if (board_slots_reserve(variant->slots_fd, geometry, from + done) < 0)
+			break;
+	}
 	_exit((int)done);
 }
 

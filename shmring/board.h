@@ -41,8 +41,10 @@ uint64_t layout_dtype_bytes(uint32_t dtype); /* 0 for an unknown one */
 int board_new(const struct board_geometry *geometry, struct board *ret, int *ret_fd);
 /* New slots memfd of geometry->slots_bytes: sized, not yet reserved, not mapped, not sealed. */
 int board_slots_new(const struct board_geometry *geometry, int *ret_fd);
-/* Reserves slot's memory with fallocate (also after the seal). 0, -ENOSPC, -ENOMEM, ... */
+/* Reserves slot's memory (also after the seal), all of it that is not. 0, -ENOSPC, -ENOMEM, ... */
 int board_slots_reserve(int slots_fd, const struct board_geometry *geometry, uint32_t slot);
+/* Before that: in huge pages, where they are ready: region.h. 0 or negative errno. */
+int board_slots_reserve_huge(int slots_fd, const struct board_geometry *geometry, uint32_t slot);
 /* Puts a reserved slot into huge pages, where the kernel can: region.h. 0 or negative errno. */
 int board_slots_gather(int slots_fd, const struct board_geometry *geometry, uint32_t slot);
 /* Maps the first bytes of slots that are not sealed yet, writable; the caller unmaps. */

@@ -10,9 +10,16 @@
  * write, punching holes, userfaultfd, reopening through /proc), for every uid, while the mapping
  * that exists goes on writing. F_SEAL_SEAL ends the list, so that nobody can add F_SEAL_WRITE.
  *
- * Large memories lie on multiples of 2 MiB in all address spaces, so that what region_gather() has
- * put into huge pages is mapped as such: a slot of 147 MiB is then 74 page faults for whoever
- * touches it first and not 37,632, and a training step that reads it misses the TLB as seldom.
+ * Large memories lie on multiples of 2 MiB in all address spaces, so that what stands in huge pages
+ * is mapped as such: a slot of 147 MiB is then 74 page faults for whoever touches it first and not
+ * 37,632, and a training step that reads it misses the TLB as seldom.
+ *
+ * Settings of the node keep the kernel from reserving huge pages by itself, but MADV_COLLAPSE makes
+ * one of whatever stands in its place, and clears the rest. So one small page is reserved in each, and
+ * collapsed: a quarter of the time that it takes to reserve all in small pages, as long as there are
+ * huge ones. Where they have to be made first it may take seconds (doc/decisions/050): then small
+ * ones do. Those are reserved twice: fallocate() leaves a page to be cleared by who touches it first,
+ * but clears one that it finds in that state, and only cleared ones are mapped many at a time.
  *
  * Seals are no lock on a descriptor but a property of the memory: they are checked by the side that
  * receives it, too. An attacher that skipped the check could be handed a memfd that shrinks under
@@ -23,6 +30,7 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <time.h>
 
 #include "shmring/region.h"
 
@@ -30,6 +38,11 @@
 #define MADV_COLLAPSE 25 /* Linux 6.1 */
 #endif
 #define GATHER_STEP (4 * REGION_HUGE)
+/* To clear a huge page takes 0.2 ms, to copy it 0.5; where it takes more than that many small ones
+ * would, the kernel has to make room for it, or the machine below for the kernel. */
+#define PATIENCE_NS UINT64_C(8000000)      /* of CPU time in all ... */
+#define PATIENCE_PAGE_NS UINT64_C(3000000) /* ... and for each huge page */
+#define PATIENCE_WALL UINT64_C(25)         /* times that, when somebody waits */
 #ifndef F_SEAL_FUTURE_WRITE
 #define F_SEAL_FUTURE_WRITE 0x0010 /* Linux 5.1; older C libraries do not name it */
 #endif
@@ -99,30 +112,99 @@ int region_map(int fd, uint64_t bytes, bool writable, void **ret_map)
 	return 0;
 }
 
+static uint64_t clock_ns(clockid_t clock)
+{
+	struct timespec now = {0};
+
+	clock_gettime(clock, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+/* Has that much memory taken longer than it is worth? */
+static bool is_late(clockid_t clock, uint64_t since_ns, uint64_t bytes)
+{
+	const uint64_t times = clock == CLOCK_MONOTONIC ? PATIENCE_WALL : 1;
+
+	return clock_ns(clock) - since_ns >
+	       times * (PATIENCE_NS + bytes / REGION_HUGE * PATIENCE_PAGE_NS);
+}
+
 /* The kernel looks for signals between two calls, not within one: who gathers at low priority and is
  * to end would otherwise keep the memory for long. */
 static int gather_in_steps(uint8_t *map, uint64_t bytes)
 {
-	for (uint64_t at = 0; at < bytes; at += GATHER_STEP)
+	const uint64_t since_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+
+	for (uint64_t at = 0; at < bytes; at += GATHER_STEP) {
+		if (is_late(CLOCK_THREAD_CPUTIME_ID, since_ns, at))
+			return -ETIME;
 		if (madvise(map + at, (size_t)BASE_MIN(GATHER_STEP, bytes - at), MADV_COLLAPSE) < 0)
 			return -errno;
+	}
+	return 0;
+}
+
+static int reserve_in_steps(int fd, uint64_t offset, uint8_t *map, uint64_t bytes)
+{
+	const uint64_t cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	const uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);
+
+	for (uint64_t at = 0; at < bytes; at += REGION_HUGE) {
+		int r = region_reserve(fd, offset + at, base_page_size());
+
+		if (r < 0)
+			return r;
+		if (madvise(map + at, REGION_HUGE, MADV_COLLAPSE) < 0)
+			return -errno;
+		if (is_late(CLOCK_THREAD_CPUTIME_ID, cpu_ns, at + REGION_HUGE) ||
+		    is_late(CLOCK_MONOTONIC, now_ns, at + REGION_HUGE))
+			return -ETIME;
+	}
+	return 0;
+}
+
+/* What lies in whole huge pages of the region: mapped, its bytes in *ret_bytes. *ret_map is NULL
+ * where that is nothing. */
+static int map_whole(int fd, uint64_t offset, uint64_t bytes, void **ret_map, uint64_t *ret_first,
+		     uint64_t *ret_bytes)
+{
+	const uint64_t first = base_align_up(offset, REGION_HUGE);
+	const uint64_t end = (offset + bytes) / REGION_HUGE * REGION_HUGE;
+	void *map = NULL;
+
+	if (end > first)
+		map = map_aligned(fd, first, (size_t)(end - first), PROT_READ);
+	if (map == MAP_FAILED)
+		return -errno;
+	*ret_map = map;
+	*ret_first = first;
+	*ret_bytes = end > first ? end - first : 0;
 	return 0;
 }
 
 int region_gather(int fd, uint64_t offset, uint64_t bytes)
 {
-	uint64_t first = base_align_up(offset, REGION_HUGE);
-	uint64_t end = (offset + bytes) / REGION_HUGE * REGION_HUGE;
+	uint64_t first;
 	void *map;
-	int r;
+	int r = map_whole(fd, offset, bytes, &map, &first, &bytes);
 
-	if (end <= first)
-		return 0;
-	map = map_aligned(fd, first, (size_t)(end - first), PROT_READ);
-	if (map == MAP_FAILED)
-		return -errno;
-	r = gather_in_steps(map, end - first);
-	region_unmap(map, end - first);
+	if (r < 0)
+		return r;
+	r = gather_in_steps(map, bytes);
+	region_unmap(map, bytes);
+	return r;
+}
+
+int region_reserve_huge(int fd, uint64_t offset, uint64_t bytes)
+{
+	uint64_t first;
+	void *map;
+	int r = map_whole(fd, offset, bytes, &map, &first, &bytes);
+
+	if (r < 0)
+		return r;
+	r = reserve_in_steps(fd, first, map, bytes);
+	region_unmap(map, bytes);
 	return r;
 }
 

@@ -32,6 +32,9 @@ int region_size(int fd, enum region_seal seal, uint64_t *ret_bytes);
  * can (Linux 6.1; no matter what /sys says of shmem). Contents and mappings stay. 0 or negative
  * errno: it is as it was, or in part; nothing is lost but speed. Takes about as long as to copy it. */
 int region_gather(int fd, uint64_t offset, uint64_t bytes);
+/* Reserves what region_gather() would gather, in huge pages from the start: in a quarter of the time that
+ * small ones take, or not at all. 0 or negative errno; whatever it is, region_reserve() is to follow. */
+int region_reserve_huge(int fd, uint64_t offset, uint64_t bytes);
 /* Maps all of it, shared, from 2 MiB on at a multiple of REGION_HUGE if there is room; without writable it can never be made writable by mprotect. */
 int region_map(int fd, uint64_t bytes, bool writable, void **ret_map);
 /* region_size() must say exactly bytes, then region_map(). */

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "shmring/board.h"
@@ -457,14 +458,9 @@ static unsigned long huge_kb_of(const void *map)
 	return kb;
 }
 
-/* A large slot goes into huge pages, if the kernel can: bytes, mappings and seals stay. */
-START_TEST(large_slots_are_gathered)
+static struct board_geometry large(void)
 {
 	struct board_geometry geometry = small();
-	const uint8_t *slots;
-	void *map;
-	uint8_t *writer;
-	int fd, r;
 
 	geometry.hand = 1200;
 	geometry.field[0].shape[0] = 100;
@@ -472,6 +468,51 @@ START_TEST(large_slots_are_gathered)
 	ck_assert_int_eq(board_plan(&geometry), 0);
 	ck_assert_uint_ge(geometry.slot_stride, 1200 * 100 * 5 * 7 * 4);
 	ck_assert_uint_eq(geometry.slot_stride % (2 << 20), 0);
+	return geometry;
+}
+
+/* Whether a large slot gets huge pages is the kernel's affair. All of it is there in any case, also
+ * when it was there before, with what was written to it, and nothing of its neighbours. */
+START_TEST(large_slots_are_reserved_in_full)
+{
+	struct board_geometry geometry = large();
+	struct stat st;
+	uint8_t *writer;
+	void *map;
+	int fd;
+
+	ck_assert_int_eq(board_slots_new(&geometry, &fd), 0);
+	ck_assert_int_eq(board_slots_map(fd, geometry.slots_bytes, &map), 0);
+	writer = map;
+	ck_assert_int_eq(board_slots_seal(fd), 0);
+	for (uint64_t slots = 1; slots <= 2; slots++) {
+		ck_assert_int_le(board_slots_reserve_huge(fd, &geometry, (uint32_t)slots), 0);
+		ck_assert_int_eq(board_slots_reserve(fd, &geometry, (uint32_t)slots), 0);
+		ck_assert_int_eq(fstat(fd, &st), 0);
+		ck_assert_uint_eq((uint64_t)st.st_blocks * 512, slots * geometry.slot_stride);
+	}
+	for (uint64_t i = 0; i < geometry.slot_stride; i += 1000)
+		ck_assert_uint_eq(writer[geometry.slot_stride + i], 0);
+	writer[geometry.slot_stride + 12345] = 67;
+	ck_assert_int_le(board_slots_reserve_huge(fd, &geometry, 1), 0);
+	ck_assert_int_eq(board_slots_reserve(fd, &geometry, 1), 0);
+	ck_assert_uint_eq(writer[geometry.slot_stride + 12345], 67);
+	ck_assert_int_eq(fstat(fd, &st), 0);
+	ck_assert_uint_eq((uint64_t)st.st_blocks * 512, 2 * geometry.slot_stride);
+	munmap(map, geometry.slots_bytes);
+	close(fd);
+}
+END_TEST
+
+/* A large slot goes into huge pages, if the kernel can: bytes, mappings and seals stay. */
+START_TEST(large_slots_are_gathered)
+{
+	struct board_geometry geometry = large();
+	const uint8_t *slots;
+	void *map;
+	uint8_t *writer;
+	int fd, r;
+
 	ck_assert_int_eq(board_slots_new(&geometry, &fd), 0);
 	ck_assert_int_eq(board_slots_map(fd, geometry.slots_bytes, &map), 0);
 	writer = map;
@@ -482,6 +523,7 @@ START_TEST(large_slots_are_gathered)
 	r = board_slots_gather(fd, &geometry, 1);
 	ck_assert_int_le(r, 0);
 	ck_assert_int_eq(board_slots_gather(fd, &geometry, geometry.max_slots), -EINVAL);
+	ck_assert_int_eq(board_slots_reserve_huge(fd, &geometry, geometry.max_slots), -EINVAL);
 	ck_assert_int_eq(board_slots_attach(fd, &geometry, &slots), 0);
 	ck_assert_uint_eq((uintptr_t)slots % (2 << 20), 0);
 	for (uint64_t i = 0; i < geometry.slot_stride; i += 1000)
@@ -509,6 +551,7 @@ static void add(TCase *tcase)
 	tcase_add_loop_test(tcase, attach_checks_seals_and_size, 0, BASE_ARRAY_LEN(forgeries));
 	tcase_add_test(tcase, attach_refuses_what_is_no_memfd);
 	tcase_add_test(tcase, slots_are_reserved_one_by_one_also_after_the_seal);
+	tcase_add_test(tcase, large_slots_are_reserved_in_full);
 	tcase_add_test(tcase, large_slots_are_gathered);
 }
 
