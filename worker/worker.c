@@ -118,6 +118,7 @@ static int worker_run(const struct worker_setup *setup, struct worker_lane *lane
 	}
 	if (worker_need_scratch(lane, ret_error) != 0)
 		return PIPELINE_E_BAD;
+	workset_touch(lane->set, task, out);
 	fault_strike(setup->fault, task->sample);
 	if (fault_is(setup->fault, FAULT_HOG, task->sample)) {
 		worker_fail(ret_error, PIPELINE_FAIL_MEMORY, 0, "no memory for the picture");

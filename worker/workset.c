@@ -26,6 +26,8 @@
 #include "shmring/board.h"
 #include "worker/warm.h"
 
+#define WORKSET_AROUND 65536 /* fault_around_bytes of most kernels */
+
 static int workset_refuse(struct diag *diag, uint64_t number, const char *what)
 {
 	diag_set(diag, "stream %llu: the workers cannot use it: %s; this is a fault in accessd",
@@ -360,4 +362,25 @@ bool workset_outputs(const struct workset_lane *lane, const struct lane_task *ta
 		workset_point(variant, task, &out[v]);
 	}
 	return true;
+}
+
+static void workset_touch_field(const uint8_t *field, uint64_t bytes)
+{
+	for (uint64_t at = 0; at < bytes; at += WORKSET_AROUND)
+		(void)*(const volatile uint8_t *)(field + at);
+	if (bytes > 0)
+		(void)*(const volatile uint8_t *)(field + bytes - 1);
+}
+
+/* Small pages are mapped one by one by who writes to them, but WORKSET_AROUND bytes at a time by who
+ * reads, and for writing, too, as the mapping is. */
+void workset_touch(const struct workset_lane *lane, const struct lane_task *task,
+		   const struct pipeline_out out[LAYOUT_MAX_VARIANTS])
+{
+	for (unsigned v = 0; v < LAYOUT_MAX_VARIANTS; v++) {
+		const struct workset_variant *variant = &lane->variant[v];
+
+		for (unsigned f = 0; task->variants >> v & 1 && f < variant->n_fields; f++)
+			workset_touch_field(out[v].field[f], variant->field[f].sample_bytes);
+	}
 }

@@ -90,5 +90,8 @@ uint32_t workset_known(const struct workset_lane *lane, uint64_t generation);
  * or a variant is none. */
 bool workset_outputs(const struct workset_lane *lane, const struct lane_task *task,
 		     struct pipeline_out out[LAYOUT_MAX_VARIANTS]);
+/* Has what the task will write to mapped, if it is not: out is from workset_outputs(). */
+void workset_touch(const struct workset_lane *lane, const struct lane_task *task,
+		   const struct pipeline_out out[LAYOUT_MAX_VARIANTS]);
 
 #endif
