@@ -16,6 +16,7 @@ static const char *const op_warp_words[] = {"nearest", "bilinear", "bicubic", NU
 static const char *const op_pad_words[] = {"constant", "edge", "reflect", "symmetric", NULL};
 static const char *const op_erase_words[] = {"random", NULL};
 static const char *const op_dtype_words[] = {"u8", "f16", "f32", "bf16", NULL};
+static const char *const op_source_words[] = {"file", "record", "random_record", NULL};
 static const char *const op_order_words[] = {"HWC", "CHW", NULL};
 
 static const struct {

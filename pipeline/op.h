@@ -75,6 +75,7 @@ struct op_type {
 #define OP_OR_NULL(type) type, .or_null = true
 #define OP_LATE(type) type, .late = true
 
+enum op_source { OP_FILE = 0, OP_RECORDED = 1, OP_RECORDED_ANEW = 2 };
 enum op_order { OP_HWC = 0, OP_CHW = 1 };
 
 enum op_id {

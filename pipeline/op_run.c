@@ -22,7 +22,13 @@ static const struct op_impl *const op_run_table[OP_COUNT] = {
 #undef PARAM
 };
 
-const struct op_impl op_run_decode = {.stage = OP_STAGE_DECODE};
+/* Decoding is not, but a wrapped data set's sample may be. */
+static bool op_run_is_anew(const struct op *op)
+{
+	return op_number(op, OP_DECODE_SOURCE, 0) == OP_RECORDED_ANEW;
+}
+
+const struct op_impl op_run_decode = {.stage = OP_STAGE_DECODE, .is_random = op_run_is_anew};
 const struct op_impl op_run_finish = {.stage = OP_STAGE_FINISH};
 
 const struct op_impl *op_impl(enum op_id id)

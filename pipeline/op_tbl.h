@@ -19,6 +19,17 @@ PARAM(DECODE, FAST, "fast", OP_LATE(OP_TYPE_BOOL), "false",
       "true or false: may a JPEG be decoded smaller, and its pixels differ a little, where the "
       "next op "
       "shrinks it?")
+PARAM(DECODE, SOURCE, "source", OP_LATE(OP_TYPE_WORD(op_source_words)), "\"file\"",
+      "file; or record, random_record: the picture of a wrapped data set's sample, which is the "
+      "same, "
+      "or another, whenever it is asked for")
+
+OP(RECORD, "record", packed_op, "a wrapped data set's sample, its fields as they are")
+PARAM(RECORD, FIELDS, "fields", OP_TYPE_LISTS(1, INT32_MAX), NULL,
+      "a list for each field, at most four: its dtype (1 uint8, 2 float16, 3 float32, 4 int64, "
+      "5 bfloat16) and its shape")
+PARAM(RECORD, RANDOM, "random", OP_TYPE_BOOL, "true",
+      "true or false: is a sample another one each time that it is asked for?")
 
 OP(RANDOM_RESIZED_CROP, "random_resized_crop", crop_resized_op,
    "a random part of the picture, resized")

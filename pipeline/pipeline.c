@@ -14,6 +14,7 @@
 #include "pipeline/decode.h"
 #include "pipeline/drive.h"
 #include "pipeline/op_run.h"
+#include "pipeline/packed.h"
 #include "pipeline/spec.h"
 #include "pipeline/tail.h"
 
@@ -24,12 +25,14 @@ struct pipeline {
 	char *canonical, *asked; /* owned; asked: with what is each job's own */
 	struct pipeline_field fields[PIPELINE_MAX_FIELDS];
 	unsigned n_fields;
+	bool is_record; /* fields as they are, no program */
 	const struct engine *engine;
 	struct engine_program *program; /* owned */
 };
 
 struct pipeline_run {
 	struct decode *decode; /* owned */
+	bool by_record;        /* pictures come in records */
 	unsigned n;
 	const struct pipeline *pipeline[PIPELINE_MAX_VARIANTS]; /* borrowed, NULL: none */
 	struct engine_part part[PIPELINE_MAX_VARIANTS];         /* their scratch is owned */
@@ -76,17 +79,6 @@ unsigned pipeline_names(const char *const **ret)
 
 /* ---- compiling ---- */
 
-static uint64_t pipeline_dtype_bytes(enum pipeline_dtype dtype)
-{
-	static const uint8_t bytes[] = {[PIPELINE_U8] = 1,
-					[PIPELINE_F16] = 2,
-					[PIPELINE_F32] = 4,
-					[PIPELINE_I64] = 8,
-					[PIPELINE_BF16] = 2};
-
-	return bytes[dtype];
-}
-
 static void pipeline_add_field(struct pipeline *pipeline, const char *name,
 			       enum pipeline_dtype dtype, unsigned ndim, const uint64_t *shape)
 {
@@ -95,7 +87,7 @@ static void pipeline_add_field(struct pipeline *pipeline, const char *name,
 	strncpy(field->name, name, sizeof(field->name) - 1);
 	field->dtype = dtype;
 	field->ndim = ndim;
-	field->bytes = pipeline_dtype_bytes(dtype);
+	field->bytes = packed_dtype_bytes(dtype);
 	for (unsigned i = 0; i < ndim; i++) {
 		field->shape[i] = shape[i];
 		field->bytes *= shape[i];
@@ -141,6 +133,39 @@ static int pipeline_write(struct pipeline *pipeline, struct diag *diag)
 	return PIPELINE_E_BAD;
 }
 
+/* Records that go to the slot as they are: no picture, no program. */
+static int pipeline_compile_record(struct pipeline *pipeline, struct diag *diag)
+{
+	const char *wrong = packed_fields(&pipeline->ops, pipeline->fields, &pipeline->n_fields);
+
+	if (wrong) {
+		diag_set(diag, "pipeline: op 1 (record): %s", wrong);
+		return PIPELINE_E_BAD;
+	}
+	pipeline->is_record = true;
+	pipeline->tail.first = 1;
+	return pipeline_write(pipeline, diag);
+}
+
+static int pipeline_compile_picture(struct pipeline *pipeline, struct diag *diag)
+{
+	int r = shape_infer(&pipeline->ops, &pipeline->shape, diag);
+
+	if (r == 0)
+		r = tail_infer(&pipeline->ops, &pipeline->shape, &pipeline->tail, diag);
+	if (r == 0 && pipeline->shape.by_record && pipeline->tail.sift.by_label) {
+		diag_set(diag, "pipeline: filter: the classes of a wrapped data set are not known "
+			       "before its samples are made; name the samples by number instead");
+		r = PIPELINE_E_BAD;
+	}
+	if (r == 0)
+		r = pipeline_write(pipeline, diag);
+	if (r != 0)
+		return r;
+	pipeline_set_fields(pipeline);
+	return pipeline->engine->compile(&pipeline->ops, &pipeline->shape, &pipeline->program);
+}
+
 int pipeline_compile(const char *text, size_t size, struct pipeline **ret, struct diag *diag)
 {
 	_cleanup_(pipeline_freep) struct pipeline *pipeline = calloc(1, sizeof(*pipeline));
@@ -148,18 +173,12 @@ int pipeline_compile(const char *text, size_t size, struct pipeline **ret, struc
 
 	if (!pipeline)
 		return -ENOMEM;
-	r = spec_parse(text, size, &pipeline->ops, diag);
-	if (r == 0)
-		r = shape_infer(&pipeline->ops, &pipeline->shape, diag);
-	if (r == 0)
-		r = tail_infer(&pipeline->ops, &pipeline->shape, &pipeline->tail, diag);
-	if (r == 0)
-		r = pipeline_write(pipeline, diag);
-	if (r != 0)
-		return r;
-	pipeline_set_fields(pipeline);
 	pipeline->engine = &engine_fused;
-	r = pipeline->engine->compile(&pipeline->ops, &pipeline->shape, &pipeline->program);
+	r = spec_parse(text, size, &pipeline->ops, diag);
+	if (r == 0 && pipeline->ops.op[0].id == OP_RECORD)
+		r = pipeline_compile_record(pipeline, diag);
+	else if (r == 0)
+		r = pipeline_compile_picture(pipeline, diag);
 	if (r != 0)
 		return r;
 	*ret = base_take_ptr(pipeline);
@@ -270,18 +289,22 @@ static void pipeline_run_freep(struct pipeline_run **run)
 	pipeline_run_free(*run);
 }
 
-/* One decode serves all: is it theirs? */
+/* One decode serves all: is it theirs? *ret: one of them, or NULL. */
 static bool pipeline_is_first_alike(const struct pipeline *const pipelines[], unsigned n,
-				    bool *ret_by_exif)
+				    const struct pipeline **ret)
 {
-	unsigned turned = 0, all = 0;
+	const struct pipeline *first = NULL;
 
 	for (unsigned v = 0; v < n; v++) {
-		all += pipelines[v] != NULL;
-		turned += pipelines[v] && pipelines[v]->shape.by_exif;
+		if (first && pipelines[v] &&
+		    (pipelines[v]->is_record != first->is_record ||
+		     pipelines[v]->shape.by_exif != first->shape.by_exif ||
+		     pipelines[v]->shape.by_record != first->shape.by_record))
+			return false;
+		first = first ? first : pipelines[v];
 	}
-	*ret_by_exif = turned > 0;
-	return turned == 0 || turned == all;
+	*ret = first;
+	return true;
 }
 
 /* Who has how many of its first ops in common with whom. */
@@ -302,7 +325,7 @@ static void pipeline_run_compare(struct pipeline_run *run)
 static int pipeline_run_add(struct pipeline_run *run, unsigned v, const struct pipeline *pipeline)
 {
 	run->pipeline[v] = pipeline;
-	if (!pipeline)
+	if (!pipeline || pipeline->is_record)
 		return 0;
 	run->part[v].program = pipeline->program;
 	return pipeline->engine->scratch_new(pipeline->program, &run->part[v].scratch);
@@ -312,17 +335,18 @@ int pipeline_run_new(const struct pipeline *const pipelines[], unsigned n,
 		     struct pipeline_run **ret)
 {
 	_cleanup_(pipeline_run_freep) struct pipeline_run *run = calloc(1, sizeof(*run));
-	bool by_exif;
+	const struct pipeline *first;
 
 	if (!run)
 		return -ENOMEM;
-	if (!pipeline_is_first_alike(pipelines, n, &by_exif))
+	if (!pipeline_is_first_alike(pipelines, n, &first))
 		return -EINVAL;
 	if (decode_new(&run->decode) != 0)
 		return -ENOMEM;
-	if (by_exif)
+	if (first && first->shape.by_exif)
 		decode_by_exif(run->decode);
 	run->n = n;
+	run->by_record = first && first->shape.by_record;
 	for (unsigned v = 0; v < n; v++) {
 		int r = pipeline_run_add(run, v, pipelines[v]);
 
@@ -364,9 +388,10 @@ static int pipeline_run_tail(struct pipeline_run *run, const struct pipeline *pi
 	return label_write(&pipeline->tail.label, &pipeline->ops, label, out, ret_error);
 }
 
-int pipeline_run_sample(struct pipeline_run *run, uint32_t variants, const void *data, size_t size,
-			uint32_t label, const struct pipeline_key *key,
-			const struct pipeline_out out[], struct pipeline_error *ret_error)
+/* Who needs the picture; or PIPELINE_E_BAD with *ret_error. */
+static int pipeline_run_first(struct pipeline_run *run, uint32_t variants, const void *data,
+			      size_t size, uint32_t label, const struct pipeline_out out[],
+			      uint32_t *ret, struct pipeline_error *ret_error)
 {
 	uint32_t who = 0;
 	int r;
@@ -376,13 +401,33 @@ int pipeline_run_sample(struct pipeline_run *run, uint32_t variants, const void 
 
 		if (!(variants >> v & 1) || !pipeline)
 			continue;
-		r = pipeline_run_tail(run, pipeline, data, size, label, out[v].field[1], ret_error);
+		if (pipeline->is_record)
+			r = packed_write(data, size, pipeline->fields, pipeline->n_fields, &out[v],
+					 ret_error);
+		else
+			r = pipeline_run_tail(run, pipeline, data, size, label, out[v].field[1],
+					      ret_error);
 		if (r != 0)
 			return r;
 		run->part[v].out = out[v].field[0];
-		who |= UINT32_C(1) << v;
+		who |= (uint32_t)!pipeline->is_record << v;
 	}
-	return who == 0 ? 0
-			: drive_sample(&engine_fused, run->decode, run->part, who, data, size, key,
-				       ret_error);
+	*ret = who;
+	return 0;
+}
+
+int pipeline_run_sample(struct pipeline_run *run, uint32_t variants, const void *data, size_t size,
+			uint32_t label, const struct pipeline_key *key,
+			const struct pipeline_out out[], struct pipeline_error *ret_error)
+{
+	uint32_t who = 0;
+	int r = 0;
+
+	if (run->by_record)
+		r = packed_picture(data, size, &data, &size, &label, ret_error);
+	if (r == 0)
+		r = pipeline_run_first(run, variants, data, size, label, out, &who, ret_error);
+	if (r != 0 || who == 0)
+		return r;
+	return drive_sample(&engine_fused, run->decode, run->part, who, data, size, key, ret_error);
 }

@@ -125,6 +125,7 @@ static void shape_decode(struct shape *shape, const struct op *op)
 {
 	shape->pixel_ops = 1;
 	shape->by_exif = op_number(op, OP_DECODE_EXIF_TRANSPOSE, 0) != 0;
+	shape->by_record = op_number(op, OP_DECODE_SOURCE, 0) != OP_FILE;
 }
 
 static int shape_op(struct shape_state *state, unsigned number, const struct op *op)
@@ -137,6 +138,9 @@ static int shape_op(struct shape_state *state, unsigned number, const struct op 
 				 "the first op must be decode; put {\"op\": \"decode\"} before it");
 	if (number > 1 && op->id == OP_DECODE)
 		return shape_bad(state, number, op, "the picture is decoded already; leave it out");
+	if (number > 1 && op->id == OP_RECORD)
+		return shape_bad(state, number, op,
+				 "it stands alone; give decode \"source\": \"record\" instead");
 	if (stage < OP_STAGE_FILTER && state->tail) {
 		diag_set(state->diag,
 			 "pipeline: op %u (%s) works on the picture; put it before op %u (%s)",

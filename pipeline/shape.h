@@ -15,6 +15,7 @@ struct shape { /* of the image that comes out */
 			     * field has no dimension for it */
 	unsigned pixel_ops; /* ops that work on 8-bit pictures: the first so many, decode too */
 	bool by_exif;       /* pictures are turned as their EXIF says */
+	bool by_record;     /* they come in records */
 	const struct op *normalize; /* borrowed from the list, or NULL */
 	uint32_t finished;          /* bit i: op number i (from 0) works on what finish.c made */
 };

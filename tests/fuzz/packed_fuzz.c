@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Records from anywhere, in memory that ends where they do: as fields, and as a picture that goes through a
+ * pipeline. The first byte of the input is left out of the record, so that its begin is not aligned either.
+ */
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "pipeline/pipeline.h"
+#include "pipeline/packed.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static const char *const fuzz_spec[] = {
+    "[{\"op\":\"record\",\"fields\":[[3,2,3],[4]]}]",
+    "[{\"op\":\"decode\",\"source\":\"record\"},{\"op\":\"center_crop\",\"size\":[4,6]}]",
+};
+#define FUZZ_SPECS BASE_ARRAY_LEN(fuzz_spec)
+
+static struct pipeline_run *fuzz_run[FUZZ_SPECS];
+
+static void fuzz_init(void)
+{
+	for (unsigned i = 0; i < FUZZ_SPECS && !fuzz_run[i]; i++) {
+		struct pipeline *pipeline; /* the run's, for ever */
+		const struct pipeline *one;
+		struct diag diag;
+
+		if (pipeline_compile(fuzz_spec[i], strlen(fuzz_spec[i]), &pipeline, &diag) != 0)
+			abort();
+		one = pipeline;
+		if (pipeline_run_new(&one, 1, &fuzz_run[i]) != 0)
+			abort();
+	}
+}
+
+/* What is believed lies within the bytes. */
+static void fuzz_parse(const uint8_t *data, size_t size)
+{
+	struct pipeline_error error;
+	struct packed record;
+
+	if (packed_parse(data, size, &record, &error) != 0)
+		return;
+	if (record.n < 1 || record.n > PIPELINE_MAX_FIELDS)
+		abort();
+	for (unsigned f = 0; f < record.n; f++)
+		if (record.field[f].at > size || record.field[f].bytes > size - record.field[f].at)
+			abort();
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static _Alignas(64) uint8_t field[PIPELINE_MAX_FIELDS][128];
+	const struct pipeline_key key = {1, 2, 3};
+	struct pipeline_error error;
+	struct pipeline_out out;
+	uint8_t *copy;
+
+	if (size < 1 || size > 1 << 16)
+		return 0;
+	fuzz_init();
+	copy = malloc(size);
+	if (!copy)
+		abort();
+	memcpy(copy, data, size);
+	fuzz_parse(copy + 1, size - 1);
+	for (unsigned f = 0; f < PIPELINE_MAX_FIELDS; f++)
+		out.field[f] = field[f];
+	for (unsigned i = 0; i < FUZZ_SPECS; i++)
+		pipeline_run_sample(fuzz_run[i], 1, copy + 1, size - 1, 0, &key, &out, &error);
+	free(copy);
+	return 0;
+}

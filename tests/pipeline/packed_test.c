@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Records of wrapped data sets: the op's text, what is believed of a record, and pictures in one. */
+
+#include <check.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "pipeline/pipeline.h"
+#include "pipeline/packed.h"
+
+#define ROOM 1024
+
+static struct packed_head *head_of(uint8_t *data)
+{
+	return (struct packed_head *)(void *)data;
+}
+
+/* Two fields: six floats 0 .. 5 of shape [2, 3], and a whole number. */
+static size_t make(uint8_t *data, int64_t number)
+{
+	struct packed_head *head = head_of(data);
+	float *value = (float *)(void *)(data + 256);
+
+	memset(data, 0, ROOM);
+	*head = (struct packed_head){
+	    .magic = PACKED_MAGIC,
+	    .bytes = 328,
+	    .n_fields = 2,
+	    .field = {{PIPELINE_F32, 2, {2, 3}, 256, 24}, {PIPELINE_I64, 0, {0}, 320, 8}},
+	};
+	for (int i = 0; i < 6; i++)
+		value[i] = (float)i;
+	memcpy(data + 320, &number, sizeof(number));
+	return 328;
+}
+
+/* A picture of two pixels, red and grey, and its class. */
+static size_t make_picture(uint8_t *data, int64_t number)
+{
+	static const char file[] = "P6\n2 1\n255\n\xff\x00\x00\x80\x80\x80";
+
+	make(data, number);
+	head_of(data)->field[0] =
+	    (struct packed_place){PIPELINE_U8, 1, {sizeof(file) - 1}, 256, sizeof(file) - 1};
+	memcpy(data + 256, file, sizeof(file) - 1);
+	return 328;
+}
+
+static struct pipeline *compiled(const char *text)
+{
+	struct pipeline *pipeline;
+	struct diag diag = {.text = ""};
+
+	ck_assert_msg(pipeline_compile(text, strlen(text), &pipeline, &diag) == 0, "%s", diag.text);
+	return pipeline;
+}
+
+/* ---- the text ---- */
+
+#define TWO "{\"op\":\"record\",\"fields\":[[3,2,3],[4]]}"
+#define CROP "{\"op\":\"center_crop\",\"size\":[1,2]}"
+
+static const struct {
+	const char *text, *says[2];
+} wrong[] = {
+    {"[{\"op\":\"record\"}]", {"op 1 (record)", "fields is missing"}},
+    {"[{\"op\":\"record\",\"fields\":[]}]", {"op 1 (record)", "empty"}},
+    {"[{\"op\":\"record\",\"fields\":[[]]}]", {"op 1 (record)", "[dtype]"}},
+    {"[{\"op\":\"record\",\"fields\":[[6,1]]}]", {"unknown dtype", "bfloat16"}},
+    {"[{\"op\":\"record\",\"fields\":[[1,0]]}]", {"fields", ""}},
+    {"[{\"op\":\"record\",\"fields\":[[1,2,2,2,2,2]]}]", {"four dimensions", ""}},
+    {"[{\"op\":\"record\",\"fields\":[[3,65536,65536]]}]", {"1 GiB", ""}},
+    {"[{\"op\":\"record\",\"fields\":[[1,2147483647,2147483647,2147483647,2147483647]]}]",
+     {"1 GiB", ""}},
+    {"[{\"op\":\"record\",\"fields\":[[1],[1],[1],[1],[1]]}]", {"more than four", ""}},
+    {"[" TWO ",{\"op\":\"hflip\"}]", {"op 1 (record)", "source"}},
+    {"[{\"op\":\"decode\"}," TWO "]", {"op 2 (record)", "stands alone"}},
+    {"[{\"op\":\"decode\",\"source\":\"pool\"}," CROP "]", {"source", "random_record"}},
+    {"[{\"op\":\"decode\",\"source\":\"record\"}," CROP ",{\"op\":\"filter\",\"keep\":[1]}]",
+     {"filter", "by number"}},
+};
+
+START_TEST(wrong_texts_are_told)
+{
+	struct pipeline *pipeline;
+	struct diag diag = {.text = ""};
+
+	ck_assert_int_eq(pipeline_compile(wrong[_i].text, strlen(wrong[_i].text), &pipeline, &diag),
+			 PIPELINE_E_BAD);
+	for (int i = 0; i < 2; i++)
+		ck_assert_msg(strstr(diag.text, wrong[_i].says[i]) != NULL, "%s", diag.text);
+}
+END_TEST
+
+START_TEST(fields_are_those_of_the_text)
+{
+	struct pipeline *pipeline = compiled("[" TWO "]");
+	struct pipeline *still =
+	    compiled("[{\"op\":\"record\",\"random\":false,\"fields\":[[3,2,3],[4]]}]");
+	const struct pipeline_field *field;
+
+	ck_assert_str_eq(pipeline_canonical(pipeline), "{\"ops\":[{\"fields\":[[3,2,3],[4]],\"op\":"
+						       "\"record\",\"random\":true}]}");
+	ck_assert_uint_eq(pipeline_fields(pipeline, &field), 2);
+	ck_assert_str_eq(field[0].name, "image");
+	ck_assert_uint_eq(field[0].ndim, 2);
+	ck_assert_uint_eq(field[0].shape[1], 3);
+	ck_assert_uint_eq(field[0].bytes, 24);
+	ck_assert_str_eq(field[1].name, "label");
+	ck_assert_uint_eq(field[1].bytes, 8);
+	ck_assert(pipeline_is_random(pipeline));
+	ck_assert(!pipeline_is_random(still));
+	pipeline_free(pipeline);
+	pipeline_free(still);
+}
+END_TEST
+
+START_TEST(pictures_of_records_are_another_pipeline)
+{
+	struct pipeline *file = compiled("[{\"op\":\"decode\",\"source\":\"file\"}," CROP "]");
+	struct pipeline *same = compiled("[{\"op\":\"decode\",\"source\":\"record\"}," CROP "]");
+	struct pipeline *anew =
+	    compiled("[{\"op\":\"decode\",\"source\":\"random_record\"}," CROP "]");
+	const struct pipeline *pair[2] = {file, same};
+	struct pipeline_run *run;
+
+	ck_assert_ptr_null(strstr(pipeline_canonical(file), "source"));
+	ck_assert_ptr_nonnull(strstr(pipeline_canonical(anew), "random_record"));
+	ck_assert(!pipeline_is_random(same));
+	ck_assert(pipeline_is_random(anew));
+	ck_assert_int_eq(pipeline_run_new(pair, 2, &run), -EINVAL);
+	pipeline_free(file);
+	pipeline_free(same);
+	pipeline_free(anew);
+}
+END_TEST
+
+/* ---- the bytes ---- */
+
+struct bench { /* one pipeline, one sample's fields */
+	struct pipeline *pipeline;
+	struct pipeline_run *run;
+	_Alignas(64) uint8_t field[PIPELINE_MAX_FIELDS][64];
+	struct pipeline_error error;
+};
+
+static void bench_new(struct bench *bench, const char *text)
+{
+	const struct pipeline *one;
+
+	memset(bench, 0, sizeof(*bench));
+	one = bench->pipeline = compiled(text);
+	ck_assert_int_eq(pipeline_run_new(&one, 1, &bench->run), 0);
+}
+
+static void bench_free(struct bench *bench)
+{
+	pipeline_run_free(bench->run);
+	pipeline_free(bench->pipeline);
+}
+
+/* From memory that ends where the record does. */
+static int bench_run(struct bench *bench, const uint8_t *data, size_t size)
+{
+	const struct pipeline_key key = {1, 2, 3};
+	struct pipeline_out out;
+	uint8_t *copy = aligned_alloc(64, base_align_up(size ? size : 1, 64));
+	uint8_t *end = copy + base_align_up(size ? size : 1, 64) - size;
+	int r;
+
+	for (int f = 0; f < PIPELINE_MAX_FIELDS; f++)
+		out.field[f] = bench->field[f];
+	memcpy(end, data, size);
+	r = pipeline_run_sample(bench->run, 1, end, size, 7, &key, &out, &bench->error);
+	free(copy);
+	return r;
+}
+
+START_TEST(a_record_goes_to_its_fields)
+{
+	_Alignas(64) uint8_t data[ROOM];
+	struct bench bench;
+	size_t size = make(data, -9);
+	int64_t number;
+
+	bench_new(&bench, "[" TWO "]");
+	ck_assert_int_eq(bench_run(&bench, data, size), 0);
+	ck_assert_mem_eq(bench.field[0], data + 256, 24);
+	memcpy(&number, bench.field[1], sizeof(number));
+	ck_assert_int_eq(number, -9);
+	ck_assert_int_eq(bench_run(&bench, data, ROOM), 0); /* room behind it */
+	bench_free(&bench);
+}
+END_TEST
+
+static void no_magic(struct packed_head *head)
+{
+	head->magic ^= 1;
+}
+static void too_long(struct packed_head *head)
+{
+	head->bytes = ROOM + 1;
+}
+static void no_field(struct packed_head *head)
+{
+	head->n_fields = 0;
+}
+static void five_fields(struct packed_head *head)
+{
+	head->n_fields = 5;
+}
+static void one_field(struct packed_head *head)
+{
+	head->n_fields = 1;
+}
+static void other_dtype(struct packed_head *head)
+{
+	head->field[0].dtype = 9;
+}
+static void other_ndim(struct packed_head *head)
+{
+	head->field[0].ndim = 5;
+}
+static void other_shape(struct packed_head *head)
+{
+	head->field[0].shape[0] = 3;
+}
+static void wide_shape(struct packed_head *head)
+{
+	head->field[0].shape[0] = UINT64_MAX / 12 + 1;
+}
+static void turned_shape(struct packed_head *head)
+{
+	head->field[0].shape[0] = 3;
+	head->field[0].shape[1] = 2;
+}
+static void wide_field(struct packed_head *head)
+{
+	head->field[0].bytes = UINT64_MAX;
+}
+static void in_head(struct packed_head *head)
+{
+	head->field[0].at = 0;
+}
+static void crooked(struct packed_head *head)
+{
+	head->field[0].at = 257;
+}
+static void behind(struct packed_head *head)
+{
+	head->field[1].at = 384;
+}
+static void far(struct packed_head *head)
+{
+	head->field[1].at = UINT64_MAX - 63;
+}
+
+static const struct {
+	void (*change)(struct packed_head *head);
+	const char *says;
+} damages[] = {
+    {no_magic, "no record"},
+    {too_long, "no record"},
+    {no_field, "no record"},
+    {five_fields, "no record"},
+    {one_field, "1 fields, not 2"},
+    {other_dtype, "field 0"},
+    {other_ndim, "field 0"},
+    {other_shape, "field 0"},
+    {wide_shape, "field 0"},
+    {turned_shape, "other type or shape"},
+    {wide_field, "field 0"},
+    {in_head, "field 0"},
+    {crooked, "field 0"},
+    {behind, "field 1"},
+    {far, "field 1"},
+};
+
+START_TEST(a_damaged_record_is_refused)
+{
+	_Alignas(64) uint8_t data[ROOM];
+	struct bench bench;
+
+	make(data, 1);
+	damages[_i].change(head_of(data));
+	bench_new(&bench, "[" TWO "]");
+	ck_assert_int_eq(bench_run(&bench, data, 328), PIPELINE_E_BAD);
+	ck_assert_msg(strstr(bench.error.text, damages[_i].says) != NULL, "%s", bench.error.text);
+	bench_free(&bench);
+}
+END_TEST
+
+START_TEST(a_short_record_is_refused)
+{
+	_Alignas(64) uint8_t data[ROOM];
+	struct bench bench;
+
+	make(data, 1);
+	bench_new(&bench, "[" TWO "]");
+	for (size_t size = 0; size < 328; size++)
+		ck_assert_int_eq(bench_run(&bench, data, size), PIPELINE_E_BAD);
+	bench_free(&bench);
+}
+END_TEST
+
+/* ---- pictures ---- */
+
+#define PICTURE "[{\"op\":\"decode\",\"source\":\"record\"}," CROP "]"
+
+START_TEST(a_picture_goes_through_the_pipeline)
+{
+	static const uint8_t pixels[] = {255, 0, 0, 128, 128, 128};
+	_Alignas(64) uint8_t data[ROOM];
+	struct bench bench;
+	size_t size = make_picture(data, 41);
+	int64_t number;
+
+	bench_new(&bench, PICTURE);
+	ck_assert_int_eq(bench_run(&bench, data, size), 0);
+	ck_assert_mem_eq(bench.field[0], pixels, sizeof(pixels));
+	memcpy(&number, bench.field[1], sizeof(number));
+	ck_assert_int_eq(number, 41);
+	head_of(data)->n_fields = 1;
+	ck_assert_int_eq(bench_run(&bench, data, size), 0);
+	memcpy(&number, bench.field[1], sizeof(number));
+	ck_assert_int_eq(number, 0);
+	bench_free(&bench);
+}
+END_TEST
+
+START_TEST(what_is_no_picture_is_refused)
+{
+	_Alignas(64) uint8_t data[ROOM];
+	struct bench bench;
+
+	bench_new(&bench, PICTURE);
+	ck_assert_int_eq(bench_run(&bench, data, make(data, 1)), PIPELINE_E_BAD);
+	ck_assert_str_eq(bench.error.text, "it is no picture and label");
+	make_picture(data, -1);
+	ck_assert_int_eq(bench_run(&bench, data, 328), PIPELINE_E_BAD);
+	ck_assert_str_eq(bench.error.text, "label -1, classes count from 0");
+	make_picture(data, 1);
+	head_of(data)->field[1] = (struct packed_place){PIPELINE_U8, 0, {0}, 320, 1};
+	ck_assert_int_eq(bench_run(&bench, data, 328), PIPELINE_E_BAD);
+	ck_assert_str_eq(bench.error.text, "the label is no whole number");
+	make_picture(data, 1);
+	data[256] = 'x';
+	ck_assert_int_eq(bench_run(&bench, data, 328), PIPELINE_E_BAD);
+	ck_assert_int_eq(bench.error.stage, PIPELINE_FAIL_DECODE);
+	bench_free(&bench);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("packed");
+	TCase *text = tcase_create("text"), *bytes = tcase_create("bytes");
+	SRunner *runner = srunner_create(suite);
+	int failed;
+
+	tcase_add_loop_test(text, wrong_texts_are_told, 0, BASE_ARRAY_LEN(wrong));
+	tcase_add_test(text, fields_are_those_of_the_text);
+	tcase_add_test(text, pictures_of_records_are_another_pipeline);
+	suite_add_tcase(suite, text);
+	tcase_add_test(bytes, a_record_goes_to_its_fields);
+	tcase_add_loop_test(bytes, a_damaged_record_is_refused, 0, BASE_ARRAY_LEN(damages));
+	tcase_add_test(bytes, a_short_record_is_refused);
+	tcase_add_test(bytes, a_picture_goes_through_the_pipeline);
+	tcase_add_test(bytes, what_is_no_picture_is_refused);
+	suite_add_tcase(suite, bytes);
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed != 0;
+}
