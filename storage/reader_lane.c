@@ -11,6 +11,9 @@
  * A lane is busy while threads read for it. DETACH takes it from the list, so that no new task is
  * claimed; DETACHED is said, and the memory unmapped, when the last of them has put it back.
  *
+ * A wrapped data set is a mount of its own, with as many threads as its pool has processes: what hangs
+ * there holds nobody's files.
+ *
  * Owner numbers of claims count through all threads of the process from 1. They need no more than
  * that: a task that is READING when this process is gone was one of ours, for a trust domain has
  * one reader at a time.
@@ -32,6 +35,7 @@
 
 #define LANE_MAX_MOUNTS 64
 #define LANE_SLEEP_NS UINT64_C(1000000000)
+#define LANE_WRAPPED (UINT64_C(1) << 63) /* beside a root's inode: no device has such a number */
 
 struct reader_lane {
 	uint64_t number;
@@ -49,7 +53,7 @@ struct reader_lane {
 struct reader_mount {
 	/* of the main thread */
 	uint64_t device;
-	bool started;
+	unsigned threads; /* started */
 
 	pthread_mutex_t lock;
 	pthread_cond_t filled;
@@ -61,10 +65,11 @@ struct reader_mount {
 struct reader_thread {
 	struct reader_mount *mount;
 	uint32_t owner;
+	struct reader_link link;
 };
 
-static struct { /* written by the main thread before any reading thread starts */
-	unsigned threads;
+static struct {                   /* written by the main thread before any reading thread starts */
+	unsigned threads, owners; /* of a mount; given out so far */
 	struct layout_bell *bell; /* borrowed, for ever */
 	int event_fd;             /* borrowed, for ever */
 	struct reader_mount mount[LANE_MAX_MOUNTS];
@@ -172,17 +177,39 @@ static bool task_fits(const struct reader_lane *lane, const struct lane_task *ta
 	       task->bytes <= lane->lane.arena_bytes - task->arena_offset;
 }
 
-static void lane_serve(struct reader_lane *lane, const struct lane_task *task)
+static bool lane_is_leaving(void *arg)
+{
+	struct reader_lane *lane = arg;
+	bool leaving;
+
+	pthread_mutex_lock(&lane->mount->lock);
+	leaving = lane->leaving;
+	pthread_mutex_unlock(&lane->mount->lock);
+	return leaving;
+}
+
+static void lane_read(struct reader_thread *thread, struct reader_lane *lane,
+		      const struct lane_task *task, struct reader_outcome *outcome)
+{
+	uint8_t *buffer = lane->arena + task->arena_offset;
+
+	if (!task_fits(lane, task))
+		snprintf(outcome->text, sizeof(outcome->text), "the task does not fit the index");
+	else if (lane->dataset->is_wrapped)
+		reader_wrapped_read(&thread->link, lane->dataset, task, buffer, lane_is_leaving,
+				    lane, outcome);
+	else
+		reader_read_sample(lane->dataset, task->sample, buffer, outcome);
+}
+
+static void lane_serve(struct reader_thread *thread, struct reader_lane *lane,
+		       const struct lane_task *task)
 {
 	struct reader_outcome outcome = {.stage = LAYOUT_FAIL_READ, .code = EINVAL};
 	const uint64_t begin_ns = base_now_ns();
 	bool ring;
 
-	if (task_fits(lane, task))
-		reader_read_sample(lane->dataset, task->sample, lane->arena + task->arena_offset,
-				   &outcome);
-	else
-		snprintf(outcome.text, sizeof(outcome.text), "the task does not fit the index");
+	lane_read(thread, lane, task, &outcome);
 	if (outcome.stage != LAYOUT_FAIL_NONE)
 		reader_say_failed(lane->number, task);
 	ring = lane_read_done(&lane->lane, task, outcome.stage, outcome.code,
@@ -203,7 +230,7 @@ static void *lane_thread(void *arg)
 		struct reader_lane *lane = mount_claim(thread->mount, thread->owner, &task);
 
 		if (lane) {
-			lane_serve(lane, &task);
+			lane_serve(thread, lane, &task);
 			lane_put(lane);
 		} else {
 			bell_sleep_reader(lanes.bell, seen, LANE_SLEEP_NS);
@@ -212,10 +239,9 @@ static void *lane_thread(void *arg)
 	return NULL;
 }
 
-static int thread_start(struct reader_mount *mount, unsigned number)
+static int thread_start(struct reader_mount *mount)
 {
-	struct reader_thread *thread = malloc(sizeof(*thread)); /* the thread's, for ever */
-	const unsigned of_mount = (unsigned)(mount - lanes.mount);
+	struct reader_thread *thread = calloc(1, sizeof(*thread)); /* the thread's, for ever */
 	pthread_t handle;
 	char name[16];
 	int r;
@@ -223,7 +249,7 @@ static int thread_start(struct reader_mount *mount, unsigned number)
 	if (!thread)
 		return -ENOMEM;
 	thread->mount = mount;
-	thread->owner = 1 + of_mount * lanes.threads + number;
+	thread->owner = ++lanes.owners;
 	r = pthread_create(&handle, NULL, lane_thread, thread);
 	if (r) {
 		free(thread);
@@ -235,24 +261,25 @@ static int thread_start(struct reader_mount *mount, unsigned number)
 	return 0;
 }
 
-/* At least one thread, else negative errno: with fewer than asked for it is only slower. */
-static int mount_start(struct reader_mount *mount)
+/* At least one thread, else negative errno: with fewer than asked for it is only slower. One that had
+ * fewer until now gets more. */
+static int mount_start(struct reader_mount *mount, unsigned threads)
 {
-	unsigned started = 0;
 	int r = 0;
 
-	pthread_mutex_init(&mount->lock, NULL);
-	pthread_cond_init(&mount->filled, NULL);
-	while (started < lanes.threads && !r) {
-		r = thread_start(mount, started);
-		started += !r;
+	if (!mount->threads) {
+		pthread_mutex_init(&mount->lock, NULL);
+		pthread_cond_init(&mount->filled, NULL);
 	}
-	if (!started)
+	while (mount->threads < threads && !r) {
+		r = thread_start(mount);
+		mount->threads += !r;
+	}
+	if (!mount->threads)
 		return r;
 	if (r)
-		log_line(LOG_LEVEL_WARN, "threads-few", "asked=%u started=%u error=\"%s\"",
-			 lanes.threads, started, strerror(-r));
-	mount->started = true;
+		log_line(LOG_LEVEL_WARN, "threads-few", "asked=%u started=%u error=\"%s\"", threads,
+			 mount->threads, strerror(-r));
 	return 0;
 }
 
@@ -268,30 +295,31 @@ static unsigned mount_lanes(struct reader_mount *mount)
 	return n;
 }
 
-/* The mount of the device, with its threads; one without lanes is used again. */
-static int mount_of(uint64_t device, struct reader_mount **ret)
+/* The mount of the data set, with its threads; one without lanes is used again. */
+static int mount_of(const struct reader_dataset *dataset, struct reader_mount **ret)
 {
+	const uint64_t device =
+	    dataset->is_wrapped ? dataset->inode | LANE_WRAPPED : dataset->device;
+	const unsigned threads = dataset->is_wrapped ? dataset->note.workers : lanes.threads;
 	struct reader_mount *unused = NULL;
 	int r;
 
 	for (size_t i = 0; i < LANE_MAX_MOUNTS; i++) {
 		struct reader_mount *mount = &lanes.mount[i];
-		const bool in_use = mount->started && mount_lanes(mount);
+		const bool in_use = mount->threads && mount_lanes(mount);
 
 		if (in_use && mount->device == device) {
 			*ret = mount;
 			return 0;
 		}
-		if (!in_use && (!unused || (mount->started && !unused->started)))
+		if (!in_use && (!unused || (mount->threads && !unused->threads)))
 			unused = mount;
 	}
 	if (!unused)
 		return -EUSERS;
-	if (!unused->started) {
-		r = mount_start(unused);
-		if (r)
-			return r;
-	}
+	r = mount_start(unused, threads);
+	if (r)
+		return r;
 	unused->device = device;
 	*ret = unused;
 	return 0;
@@ -337,7 +365,7 @@ int reader_lane_attach(uint64_t number, struct reader_dataset *dataset, int lane
 		free(lane);
 		return refuse_attach(r, "map a lane and its arena", diag);
 	}
-	r = mount_of(dataset->device, &mount);
+	r = mount_of(dataset, &mount);
 	if (r) {
 		lane_arena_detach(&lane->lane, lane->arena);
 		lane_detach(&lane->lane);
@@ -363,7 +391,7 @@ bool reader_lane_detach(uint64_t number)
 		struct reader_lane *lane;
 		bool idle = false;
 
-		if (!mount->started)
+		if (!mount->threads)
 			continue;
 		pthread_mutex_lock(&mount->lock);
 		lane = mount_unlink_locked(mount, number);

@@ -203,6 +203,27 @@ static int open_root(struct reader_dataset *dataset, struct diag *diag)
 	return 0;
 }
 
+/* As open_dataset(); WRAPPED_E_NONE: it is none. */
+static int open_wrapped(struct reader_dataset *dataset, int *ret_fd, struct diag *diag)
+{
+	int r = wrapped_open(dataset->root_fd, dataset->path, &dataset->note, diag);
+
+	if (r == WRAPPED_E_BAD)
+		return DATASET_E_REFUSED;
+	if (r)
+		return r;
+	if (dataset->how == READER_HOW_OPEN_ONLY) {
+		diag_set(diag, "a wrapped data set is private to its user");
+		return DATASET_E_CLOSED;
+	}
+	dataset->is_wrapped = true;
+	r = wrapped_index(&dataset->note, ret_fd);
+	if (r)
+		diag_set(diag, "cannot make the index of a wrapped data set (%llu samples): %s",
+			 (unsigned long long)dataset->note.count, strerror(-r));
+	return r;
+}
+
 /* true: the stored index is good and its folders have not changed. */
 static bool open_stored(struct reader_dataset *dataset)
 {
@@ -237,10 +258,12 @@ static int open_dataset(struct reader_dataset *dataset, int *ret_fd, struct diag
 		diag_set(diag, "the way to the dataset is not open to everybody");
 		return DATASET_E_CLOSED;
 	}
-	if (open_stored(dataset))
+	r = open_wrapped(dataset, ret_fd, diag);
+	if (r == WRAPPED_E_NONE && open_stored(dataset))
 		return 0;
-	r = scan_build(dataset->root_fd, dataset->path, table.scan_threads, &progress, ret_fd,
-		       diag);
+	if (r == WRAPPED_E_NONE)
+		r = scan_build(dataset->root_fd, dataset->path, table.scan_threads, &progress,
+			       ret_fd, diag);
 	if (r)
 		return r;
 	r = dataset_map(*ret_fd, &dataset->index);

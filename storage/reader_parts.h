@@ -13,6 +13,7 @@
 #include "shmring/lane.h"
 #include "storage/dataset.h"
 #include "storage/reader.h"
+#include "storage/wrapped.h"
 
 /* ---- reader_say.c: replies, from any thread; a lost connection ends the process ---- */
 
@@ -34,6 +35,9 @@ struct reader_dataset { /* open: immutable but for refs */
 	uint64_t device, inode;
 	struct dataset *index; /* owned */
 	bool no_atime;         /* the user owns the root: try O_NOATIME */
+	bool is_wrapped;
+	struct wrapped_note note; /* of a wrapped one */
+	char *path;               /* owned */
 
 	/* under the table's lock */
 	unsigned refs;
@@ -42,7 +46,6 @@ struct reader_dataset { /* open: immutable but for refs */
 	struct reader_dataset *next, *next_queued;
 	/* of the opener */
 	enum reader_how how;
-	char *path;    /* owned */
 	int stored_fd; /* owned; -1: no stored index */
 };
 void reader_open_init(unsigned scan_threads);
@@ -74,5 +77,21 @@ struct reader_outcome {
  * is still the file of the index. */
 void reader_read_sample(const struct reader_dataset *dataset, uint64_t sample, uint8_t *buffer,
 			struct reader_outcome *ret);
+
+/* ---- reader_wrapped.c: one sample of a wrapped data set ---- */
+
+struct reader_link { /* a thread's connection to a pool; zeros: none */
+	bool is_open;
+	int fd;            /* owned */
+	uint8_t *memory;   /* owned */
+	uint32_t room;     /* of memory */
+	struct hash_id id; /* whose pool */
+};
+/* Has the pool make the sample's record, at most the index' size of it, in buffer. Waits as long as the
+ * note allows, or until is_leaving. */
+void reader_wrapped_read(struct reader_link *link, const struct reader_dataset *dataset,
+			 const struct lane_task *task, uint8_t *buffer,
+			 bool (*is_leaving)(void *arg), void *arg, struct reader_outcome *ret);
+void reader_wrapped_close(struct reader_link *link);
 
 #endif

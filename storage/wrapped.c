@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * The note of a wrapped data set, and the index that is made of it.
+ *
+ * Whoever may write to the folder decides what the samples are, so folder and note must belong to the
+ * user who reads, and to nobody else: a wrapped data set is private to its user. That also keeps one
+ * user's jobs from being led to another's pool.
+ *
+ * The index has no file to take sizes and times from. All samples have the size of the room that a
+ * record may take, and the time is the first part of the data set's name: so another data set is another
+ * version, and the same one is the same version wherever and whenever it is wrapped.
+ */
+
+#include "storage/wrapped.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "storage/index.h"
+
+#define WRAPPED_NAME_MAX 24
+
+bool wrapped_note_is_good(const struct wrapped_note *note)
+{
+	return note->magic == WRAPPED_MAGIC && note->count >= 1 &&
+	       note->count <= INDEX_MAX_SAMPLES && note->room >= 1 &&
+	       note->room <= WRAPPED_MAX_ROOM && note->workers >= 1 &&
+	       note->workers <= WRAPPED_MAX_WORKERS && note->seconds >= 1 &&
+	       note->seconds <= WRAPPED_MAX_SECONDS && note->reserved == 0;
+}
+
+/* ---- the note ---- */
+
+static int wrapped_refuse(const char *root_name, const char *what, struct diag *diag)
+{
+	char root[256];
+
+	diag_set(
+	    diag,
+	    "\"%s\" is no wrapped data set of this user's: %s; remove the folder, oneaccess.wrap() "
+	    "makes it anew",
+	    base_quote(root_name, root, sizeof(root)), what);
+	return WRAPPED_E_BAD;
+}
+
+static bool wrapped_is_own(int fd, mode_t kind)
+{
+	struct stat st;
+
+	return fstat(fd, &st) == 0 && (st.st_mode & S_IFMT) == kind && st.st_uid == geteuid() &&
+	       (st.st_mode & 022) == 0;
+}
+
+int wrapped_open(int root_fd, const char *root_name, struct wrapped_note *ret, struct diag *diag)
+{
+	_cleanup_close_ int fd =
+	    openat(root_fd, WRAPPED_NOTE, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	struct wrapped_note note;
+	ssize_t got;
+
+	if (fd < 0 && errno == ENOENT)
+		return WRAPPED_E_NONE;
+	if (fd < 0)
+		return wrapped_refuse(root_name, strerror(errno), diag);
+	if (!wrapped_is_own(root_fd, S_IFDIR) || !wrapped_is_own(fd, S_IFREG))
+		return wrapped_refuse(root_name, "others may write to it", diag);
+	do
+		got = pread(fd, &note, sizeof(note), 0);
+	while (got < 0 && errno == EINTR);
+	if (got != sizeof(note) || !wrapped_note_is_good(&note))
+		return wrapped_refuse(root_name, "its " WRAPPED_NOTE " is damaged", diag);
+	*ret = note;
+	return 0;
+}
+
+/* ---- the index ---- */
+
+static int wrapped_name(uint64_t sample, char ret[WRAPPED_NAME_MAX])
+{
+	return snprintf(ret, WRAPPED_NAME_MAX, "[%llu]", (unsigned long long)sample);
+}
+
+/* With their NULs. */
+static uint64_t wrapped_names_bytes(uint64_t count)
+{
+	uint64_t bytes = 0;
+
+	for (uint64_t digits = 1, least = 0, next = 10; least < count; digits++) {
+		bytes += (BASE_MIN(count, next) - least) * (digits + 3);
+		least = next;
+		next *= 10;
+	}
+	return bytes;
+}
+
+int wrapped_index(const struct wrapped_note *note, int *ret_fd)
+{
+	const struct index_head head = {.n_samples = note->count,
+					.names_bytes = wrapped_names_bytes(note->count),
+					.n_folders = 1,
+					.folders_bytes = 1,
+					.label_rule = INDEX_LABELS_FLAT};
+	const struct index_folder folder = {.mtime_ns = INDEX_UNSETTLED};
+	struct index_record record = {.size = note->room};
+	struct index_writer writer;
+	char name[WRAPPED_NAME_MAX];
+	int r = index_new(&writer, &head);
+
+	if (r)
+		return r;
+	memcpy(&record.mtime_ns, &note->id, sizeof(record.mtime_ns));
+	for (uint64_t i = 0; i < note->count; i++) {
+		wrapped_name(i, name);
+		index_add_sample(&writer, "", name, &record);
+	}
+	index_add_folder(&writer, "", &folder);
+	r = index_seal(&writer, ret_fd);
+	index_drop(&writer);
+	return r;
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef STORAGE_WRAPPED_H
+#define STORAGE_WRAPPED_H
+
+/*
+ * A wrapped data set: a folder of the user's with a note of what it has, and a socket where processes of
+ * his wait that make its samples (the pool; python/oneaccess/pool.py writes all of this). To accessd it is a
+ * folder of pictures like any other: its index has a name and a size for each sample, all of one size,
+ * which is the room that a sample's record may take. Both the note and the pool are hostile.
+ *
+ * The socket is SOCK_SEQPACKET. The reader says WRAPPED_HELLO with a sealed memfd of `room` bytes, then asks
+ * for one sample after another; the record is in that memory when WRAPPED_GOOD comes. Numbers have the
+ * machine's order: both ends are on it.
+ */
+
+#include "base/base.h"
+#include "base/hash.h"
+
+#define WRAPPED_NOTE "oneaccess-wrapped"
+#define WRAPPED_SOCKET "socket"
+#define WRAPPED_MAGIC UINT64_C(0x3150525721214f41) /* "AO!!WRP1" */
+#define WRAPPED_MAX_WORKERS 64
+#define WRAPPED_MAX_ROOM (UINT32_C(1) << 30)
+#define WRAPPED_MAX_SECONDS 86400
+
+struct wrapped_note { /* the file, 64 bytes */
+	uint64_t magic;
+	uint64_t count;    /* samples */
+	uint32_t room;     /* bytes that a sample's record may have */
+	uint32_t workers;  /* how many samples may be asked for at a time */
+	uint32_t seconds;  /* that a sample may take */
+	uint32_t reserved; /* 0 */
+	struct hash_id id; /* of the data set's version */
+};
+_Static_assert(sizeof(struct wrapped_note) == 64, "the note is frozen");
+
+enum wrapped_kind { WRAPPED_HELLO = 1, WRAPPED_READ = 2 };
+struct wrapped_ask { /* 64 bytes */
+	uint64_t magic;
+	uint32_t kind, reserved;
+	uint64_t room; /* of a HELLO */
+	uint64_t sample, random_id, seed, lap;
+	uint64_t reserved1;
+};
+_Static_assert(sizeof(struct wrapped_ask) == 64, "the question is frozen");
+
+enum wrapped_status {
+	WRAPPED_GOOD = 0,
+	WRAPPED_FAILED = 1, /* the sample is bad: text */
+	WRAPPED_DIED = 2,   /* so did the process that made it; the connection ends: text */
+	WRAPPED_HUNG = 3,   /* it took too long, and its process was ended, as above: text */
+};
+struct wrapped_answer { /* 64 bytes */
+	uint32_t status, reserved;
+	uint64_t bytes; /* of a good one's record */
+	char text[48];  /* terminated or not */
+};
+_Static_assert(sizeof(struct wrapped_answer) == 64, "the answer is frozen");
+
+enum { WRAPPED_E_NONE = 1, WRAPPED_E_BAD = 2 };
+
+/* Is this what a note holds? Checks every number. */
+bool wrapped_note_is_good(const struct wrapped_note *note);
+/* The note in root. WRAPPED_E_NONE: a folder like any other. WRAPPED_E_BAD: damaged, or root or note are not
+ * this user's own; diag says which and how to mend it. Negative errno. */
+int wrapped_open(int root_fd, const char *root_name, struct wrapped_note *ret, struct diag *diag);
+/* Its index, as scan_build() makes one. 0 and *ret_fd (caller owns) or negative errno. */
+int wrapped_index(const struct wrapped_note *note, int *ret_fd);
+
+#endif

@@ -1,0 +1,468 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Wrapped data sets: the note and its index, and access-reader with a pool that this program plays. */
+
+#include "storage/wrapped.h"
+
+#include "storage/dataset.h"
+#include "tests/storage/reader_process.h"
+
+#include <check.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define ROOM 4096
+#define COUNT 12
+
+static struct tree tree;
+static struct process process;
+
+static void setup(void)
+{
+	tree_new(&tree);
+	ck_assert_int_eq(fchmod(tree.fd, 0700), 0); /* whatever the umask */
+}
+
+static void teardown(void)
+{
+	tree_remove(&tree);
+}
+
+static struct wrapped_note good_note(void)
+{
+	return (struct wrapped_note){.magic = WRAPPED_MAGIC,
+				     .count = COUNT,
+				     .room = ROOM,
+				     .workers = 3,
+				     .seconds = 60,
+				     .id = {.bytes = {1, 2, 3, 4, 5, 6, 7, 8, 9}}};
+}
+
+static void write_note(const void *note, size_t size)
+{
+	int fd = openat(tree.fd, WRAPPED_NOTE, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(write(fd, note, size), (ssize_t)size);
+	close(fd);
+}
+
+static int open_note(struct diag *diag)
+{
+	struct wrapped_note note;
+
+	return wrapped_open(tree.fd, tree.path, &note, diag);
+}
+
+/* ---- the note ---- */
+
+static void no_magic(struct wrapped_note *note)
+{
+	note->magic++;
+}
+static void no_sample(struct wrapped_note *note)
+{
+	note->count = 0;
+}
+static void many_samples(struct wrapped_note *note)
+{
+	note->count = UINT64_MAX;
+}
+static void no_room(struct wrapped_note *note)
+{
+	note->room = 0;
+}
+static void much_room(struct wrapped_note *note)
+{
+	note->room = WRAPPED_MAX_ROOM + 1;
+}
+static void no_worker(struct wrapped_note *note)
+{
+	note->workers = 0;
+}
+static void many_workers(struct wrapped_note *note)
+{
+	note->workers = WRAPPED_MAX_WORKERS + 1;
+}
+static void no_time(struct wrapped_note *note)
+{
+	note->seconds = 0;
+}
+static void much_time(struct wrapped_note *note)
+{
+	note->seconds = UINT32_MAX;
+}
+static void reserved(struct wrapped_note *note)
+{
+	note->reserved = 1;
+}
+
+static void (*const lies[])(struct wrapped_note *note) = {
+    no_magic,  no_sample,    many_samples, no_room,   much_room,
+    no_worker, many_workers, no_time,      much_time, reserved,
+};
+
+START_TEST(a_false_note_is_refused)
+{
+	struct wrapped_note note = good_note();
+	struct diag diag = {.text = ""};
+
+	write_note(&note, sizeof(note));
+	ck_assert_int_eq(open_note(&diag), 0);
+	lies[_i](&note);
+	write_note(&note, sizeof(note));
+	ck_assert_int_eq(open_note(&diag), WRAPPED_E_BAD);
+	ck_assert_ptr_nonnull(strstr(diag.text, "damaged"));
+}
+END_TEST
+
+START_TEST(a_note_is_the_users_own_or_none)
+{
+	const struct wrapped_note note = good_note();
+	struct diag diag = {.text = ""};
+
+	ck_assert_int_eq(open_note(&diag), WRAPPED_E_NONE);
+	write_note(&note, sizeof(note) - 1);
+	ck_assert_int_eq(open_note(&diag), WRAPPED_E_BAD);
+	write_note(&note, sizeof(note));
+	ck_assert_int_eq(fchmodat(tree.fd, WRAPPED_NOTE, 0622, 0), 0);
+	ck_assert_int_eq(open_note(&diag), WRAPPED_E_BAD);
+	ck_assert_ptr_nonnull(strstr(diag.text, "others may write"));
+	ck_assert_int_eq(fchmodat(tree.fd, WRAPPED_NOTE, 0600, 0), 0);
+	ck_assert_int_eq(fchmod(tree.fd, 0770), 0);
+	ck_assert_int_eq(open_note(&diag), WRAPPED_E_BAD);
+	ck_assert_int_eq(fchmod(tree.fd, 0700), 0);
+	ck_assert_int_eq(open_note(&diag), 0);
+	ck_assert_int_eq(renameat(tree.fd, WRAPPED_NOTE, tree.fd, "other"), 0);
+	ck_assert_int_eq(symlinkat("other", tree.fd, WRAPPED_NOTE), 0);
+	ck_assert_int_eq(open_note(&diag), WRAPPED_E_BAD);
+}
+END_TEST
+
+static struct dataset *index_of(const struct wrapped_note *note)
+{
+	struct dataset *dataset;
+	int fd;
+
+	ck_assert_int_eq(wrapped_index(note, &fd), 0);
+	ck_assert(dataset_is_sealed(fd));
+	ck_assert_int_eq(dataset_map(fd, &dataset), 0);
+	close(fd);
+	return dataset;
+}
+
+static const uint64_t counts[] = {1, 9, 10, 11, 99, 100, 101, 1000, 12345};
+
+START_TEST(an_index_has_a_place_for_each_sample)
+{
+	struct wrapped_note note = good_note(), other = good_note();
+	struct dataset *dataset, *again;
+	char name[32];
+
+	note.count = other.count = counts[_i];
+	other.id.bytes[0]++;
+	dataset = index_of(&note);
+	ck_assert_uint_eq(dataset_count(dataset), counts[_i]);
+	for (uint64_t i = 0; i < counts[_i]; i++) {
+		snprintf(name, sizeof(name), "[%llu]", (unsigned long long)i);
+		ck_assert_str_eq(dataset_name_of(dataset, i), name);
+		ck_assert_uint_eq(dataset_size_of(dataset, i), ROOM);
+	}
+	again = index_of(&note);
+	ck_assert_mem_eq(dataset_version(dataset), dataset_version(again), sizeof(struct hash_id));
+	dataset_unmap(again);
+	again = index_of(&other);
+	ck_assert_mem_ne(dataset_version(dataset), dataset_version(again), sizeof(struct hash_id));
+	dataset_unmap(again);
+	dataset_unmap(dataset);
+}
+END_TEST
+
+/* ---- a pool ---- */
+
+enum act { /* what becomes of a question for sample 5 */
+	   ACT_GOOD,
+	   ACT_FAIL,
+	   ACT_DIE,      /* each time */
+	   ACT_DIE_ONCE, /* and it is good the second time */
+	   ACT_HANG,
+	   ACT_LEAVE_ONCE, /* hangs up without a word */
+	   ACT_LARGE,      /* says that the record is larger than its room */
+	   ACT_SHORT,      /* says less than an answer */
+};
+static struct {
+	pthread_mutex_t lock;
+	int listener;
+	enum act act;
+	unsigned asked, met; /* in all; for sample 5 */
+} pool;
+
+static uint8_t byte_of(uint64_t sample)
+{
+	return (uint8_t)(17 * sample + 3);
+}
+
+static enum act act_of(uint64_t sample)
+{
+	enum act act = ACT_GOOD;
+
+	pthread_mutex_lock(&pool.lock);
+	pool.asked++;
+	if (sample == 5 &&
+	    (pool.act != ACT_DIE_ONCE && pool.act != ACT_LEAVE_ONCE ? true : pool.met == 0))
+		act = pool.act;
+	pool.met += sample == 5;
+	pthread_mutex_unlock(&pool.lock);
+	return act;
+}
+
+/* false: hang up. */
+static bool reply(int fd, uint8_t *memory, const struct wrapped_ask *ask)
+{
+	struct wrapped_answer answer = {.status = WRAPPED_GOOD, .bytes = 100};
+	enum act act = act_of(ask->sample);
+	size_t size = sizeof(answer);
+
+	ck_assert_uint_eq(ask->magic, WRAPPED_MAGIC);
+	ck_assert_uint_eq(ask->kind, WRAPPED_READ);
+	ck_assert_uint_eq(ask->random_id, ask->sample);
+	if (act == ACT_LEAVE_ONCE)
+		return false;
+	memset(memory, byte_of(ask->sample), 100);
+	if (act == ACT_FAIL)
+		answer.status = WRAPPED_FAILED;
+	else if (act == ACT_DIE || act == ACT_DIE_ONCE)
+		answer.status = WRAPPED_DIED;
+	else if (act == ACT_HANG)
+		answer.status = WRAPPED_HUNG;
+	else if (act == ACT_LARGE)
+		answer.bytes = ROOM + 1;
+	else if (act == ACT_SHORT)
+		size--;
+	memset(answer.text, 'x', sizeof(answer.text)); /* without an end */
+	ck_assert_int_eq(send(fd, &answer, size, MSG_NOSIGNAL), (ssize_t)size);
+	return answer.status < WRAPPED_DIED;
+}
+
+static uint8_t *take_memory(int fd)
+{
+	union {
+		char bytes[CMSG_SPACE(sizeof(int))];
+		struct cmsghdr align;
+	} control;
+	struct wrapped_ask hello;
+	struct iovec iov = {&hello, sizeof(hello)};
+	struct msghdr message = {.msg_iov = &iov,
+				 .msg_iovlen = 1,
+				 .msg_control = &control,
+				 .msg_controllen = sizeof(control)};
+	int memory_fd;
+	uint8_t *memory;
+
+	if (recvmsg(fd, &message, 0) <= 0)
+		return NULL;
+	ck_assert_uint_eq(hello.kind, WRAPPED_HELLO);
+	ck_assert_uint_eq(hello.room, ROOM);
+	memcpy(&memory_fd, CMSG_DATA(CMSG_FIRSTHDR(&message)), sizeof(int));
+	ck_assert_int_lt(ftruncate(memory_fd, 0), 0); /* or the reader would die of SIGBUS */
+	memory = mmap(NULL, ROOM, PROT_READ | PROT_WRITE, MAP_SHARED, memory_fd, 0);
+	close(memory_fd);
+	return memory;
+}
+
+static void *serve(void *arg)
+{
+	const int fd = (int)(intptr_t)arg;
+	uint8_t *memory = take_memory(fd);
+	struct wrapped_ask ask;
+
+	while (memory && recv(fd, &ask, sizeof(ask), 0) == sizeof(ask) && reply(fd, memory, &ask))
+		continue;
+	if (memory)
+		munmap(memory, ROOM);
+	close(fd);
+	return NULL;
+}
+
+static void *take(void *arg)
+{
+	pthread_t thread;
+	int fd;
+
+	(void)arg;
+	while ((fd = accept(pool.listener, NULL, NULL)) >= 0) {
+		ck_assert_int_eq(pthread_create(&thread, NULL, serve, (void *)(intptr_t)fd), 0);
+		pthread_detach(thread);
+	}
+	return NULL;
+}
+
+static void pool_start(enum act act)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	pthread_t thread;
+
+	pthread_mutex_init(&pool.lock, NULL);
+	pool.act = act;
+	pool.listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	snprintf(address.sun_path, sizeof(address.sun_path), "/proc/self/fd/%d/" WRAPPED_SOCKET,
+		 tree.fd);
+	ck_assert_int_eq(bind(pool.listener, (const struct sockaddr *)&address, sizeof(address)),
+			 0);
+	ck_assert_int_eq(listen(pool.listener, 16), 0);
+	ck_assert_int_eq(pthread_create(&thread, NULL, take, NULL), 0);
+	pthread_detach(thread);
+}
+
+/* ---- the reader ---- */
+
+static void open_work(struct work *work)
+{
+	const struct wrapped_note note = good_note();
+	struct dataset *dataset;
+	int fd;
+
+	write_note(&note, sizeof(note));
+	process_start(&process, NULL, true);
+	process_ask_open(&process, 1, tree.path, -1);
+	fd = process_opened(&process, 1);
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(dataset_map(fd, &dataset), 0);
+	close(fd);
+	work_new(work, &tree, dataset, 7);
+	work_attach(&process, work, 1);
+	work_queue(&process, work);
+}
+
+static void close_work(struct work *work)
+{
+	work_detach(&process, work);
+	process_stop(&process);
+	work_free(work);
+}
+
+static void check_good(const struct work *work, uint32_t task)
+{
+	uint32_t owner;
+
+	ck_assert_int_eq(lane_task_state(&work->lane, work->block, task, &owner),
+			 LAYOUT_TASK_READY);
+	for (unsigned k = 0; k < 100; k++)
+		ck_assert_uint_eq(work->arena[work->offset[task] + k], byte_of(task));
+}
+
+static const struct {
+	enum act act;
+	const char *says; /* NULL: it is good in the end */
+	unsigned asked;   /* sample 5 */
+} acts[] = {
+    {ACT_GOOD, NULL, 1},
+    {ACT_FAIL, "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx", 1},
+    {ACT_DIE, "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx", 2},
+    {ACT_DIE_ONCE, NULL, 2},
+    {ACT_HANG, "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx", 1},
+    {ACT_LEAVE_ONCE, NULL, 2},
+    {ACT_LARGE, "a record larger than its room", 1},
+    {ACT_SHORT, "its pool of processes is gone", 5},
+};
+
+START_TEST(a_pool_makes_the_samples)
+{
+	struct work work;
+	enum layout_fail stage;
+	char text[48];
+	uint32_t us;
+	int code;
+
+	pool_start(acts[_i].act);
+	open_work(&work);
+	work_wait(&process, &work);
+	for (uint32_t i = 0; i < COUNT; i++)
+		if (i != 5 || !acts[_i].says)
+			check_good(&work, i);
+	if (acts[_i].says) {
+		lane_task_outcome(&work.lane, work.block, 5, &stage, &code, text, &us);
+		ck_assert_int_eq(stage, LAYOUT_FAIL_READ);
+		ck_assert_str_eq(text, acts[_i].says);
+		process_failed(&process, &work, 5);
+	}
+	pthread_mutex_lock(&pool.lock);
+	ck_assert_uint_eq(pool.met, acts[_i].asked);
+	ck_assert_uint_eq(pool.asked, COUNT - 1 + acts[_i].asked);
+	pthread_mutex_unlock(&pool.lock);
+	close_work(&work);
+}
+END_TEST
+
+START_TEST(a_pool_is_waited_for)
+{
+	struct work work;
+
+	open_work(&work);
+	poll(NULL, 0, 200); /* so that some threads do */
+	ck_assert_uint_eq(work_in_state(&work, LAYOUT_TASK_READY), 0);
+	pool_start(ACT_GOOD);
+	work_wait(&process, &work);
+	for (uint32_t i = 0; i < COUNT; i++)
+		check_good(&work, i);
+	close_work(&work);
+}
+END_TEST
+
+START_TEST(a_lane_leaves_where_no_pool_is)
+{
+	struct work work;
+
+	open_work(&work);
+	poll(NULL, 0, 200);
+	close_work(&work);
+}
+END_TEST
+
+START_TEST(a_damaged_note_is_no_dataset)
+{
+	char text[768];
+
+	write_note("x", 1);
+	process_start(&process, NULL, true);
+	process_ask_open(&process, 1, tree.path, -1);
+	ck_assert_int_eq(process_refused(&process, 1, text), DATASET_E_REFUSED);
+	ck_assert_ptr_nonnull(strstr(text, "oneaccess.wrap()"));
+	process_stop(&process);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("wrapped");
+	TCase *note = tcase_create("note"), *reader = tcase_create("reader");
+	SRunner *runner = srunner_create(suite);
+	int failed;
+
+	tcase_add_checked_fixture(note, setup, teardown);
+	tcase_add_loop_test(note, a_false_note_is_refused, 0, BASE_ARRAY_LEN(lies));
+	tcase_add_test(note, a_note_is_the_users_own_or_none);
+	tcase_add_loop_test(note, an_index_has_a_place_for_each_sample, 0, BASE_ARRAY_LEN(counts));
+	suite_add_tcase(suite, note);
+	tcase_add_checked_fixture(reader, setup, teardown);
+	tcase_set_timeout(reader, 120);
+	tcase_add_loop_test(reader, a_pool_makes_the_samples, 0, BASE_ARRAY_LEN(acts));
+	tcase_add_test(reader, a_pool_is_waited_for);
+	tcase_add_test(reader, a_lane_leaves_where_no_pool_is);
+	tcase_add_test(reader, a_damaged_note_is_no_dataset);
+	suite_add_tcase(suite, reader);
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed != 0;
+}
