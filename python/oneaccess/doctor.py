@@ -11,7 +11,7 @@ import resource
 import shutil
 import sys
 
-from . import _core, __version__
+from . import _core, __version__, wrapped
 from .errors import Error
 
 _DESCRIPTORS = 256  # a stream takes one to three, a program has its own
@@ -95,6 +95,19 @@ def _daemon(report):
     return client
 
 
+def _pools(report):
+    try:
+        pools = wrapped.pools()
+    except (Error, OSError) as error:
+        report.bad("pools", str(error), "oneaccess.wrap() needs a folder of this user's own")
+        return
+    for folder, is_there in pools:
+        if is_there:
+            report.good("pool", f"{folder}: a wrapped data set is served; {folder}/log has what it printed")
+        else:
+            report.note("pool", f"{folder}: its processes are gone; the next wrapped data set removes it")
+
+
 def _libraries(report):
     for name in ("numpy", "torch", "torchvision", "jax", "ml_dtypes"):
         try:
@@ -122,6 +135,7 @@ def main(arguments):
     _limits(report)
     _memory(report)
     client = _daemon(report)
+    _pools(report)
     _libraries(report)
     if arguments and client is not None:
         _dataset(report, client, arguments[0])

@@ -4,13 +4,15 @@
 import array
 import base64
 import os
+import re
 import sys
 import threading
 import time
+import weakref
 from collections.abc import Iterable, Iterator, Sequence
 
-from . import _core, convert
-from .errors import ArgumentError, Error, ForkedError, StateError, TransformError
+from . import _core, convert, wrapped
+from .errors import ArgumentError, Error, ForkedError, SampleError, StateError, TransformError
 from .transforms import Op, Pipeline
 
 _ORDERS = {"usual": 0, "carousel": 1, "any": 2, "seeded": 3, "sequential": 4, "replay": 5}
@@ -31,7 +33,8 @@ _IGNORED = {
     "multiprocessing_context": "there are no workers in this process",
 }
 _REFUSED = {
-    "collate_fn": "batches come ready from the daemon: pad or reshape what the loop gets",
+    "collate_fn": "batches come ready from the daemon: give samples of one shape in the __getitem__ of a data set"
+                  " for oneaccess.wrap(), or pad and reshape what the loop gets",
     "batch_sampler": "name the samples by ids=, classes=, split= or weights=",
     "sampler": "name the samples by ids=, classes=, split= or weights=; ranks are found by themselves",
     "generator": "give seed= with order=\"seeded\"",
@@ -51,7 +54,25 @@ class Batch(tuple):
 
     def __repr__(self):
         return (f"<Batch {self.step} of epoch {self.epoch}: "
-                f"{', '.join(str(tuple(array.shape)) for array in self)}>")
+                f"{', '.join(str(tuple(array.shape)) for array in self.arrays())}>")
+
+    def arrays(self):
+        return tuple(self)
+
+
+class DictBatch(dict):
+    """The same of samples that are dicts: ``batch["name"]``."""
+
+    __repr__ = Batch.__repr__
+
+    def arrays(self):
+        return tuple(self.values())
+
+    ids: object
+    epoch: int
+    step: int
+    is_last: bool
+    substituted: int
 
 
 class _Voice:
@@ -120,8 +141,9 @@ def _job_name(name, ranks):
 class Loader:
     """Batches of a data set of pictures, preprocessed by accessd once for all jobs of the node.
 
-    dataset: a folder with one folder of pictures a class, or of pictures. pipeline: of
-    oneaccess.transforms, JSON, or a name (oneaccess-pipeline(5)). batch_size: samples a batch, of this
+    dataset: a folder with one folder of pictures a class, or of pictures; or wrap() of a Python data set.
+    pipeline: of oneaccess.transforms, JSON, or a name (oneaccess-pipeline(5)); without one, imagenet-train, and
+    a wrapped data set's samples as they are (a dict's as a dict). batch_size: samples a batch, of this
     rank.
 
     as_: "torch", "numpy", "jax" or "dlpack"; without it torch's tensors where torch is imported, else
@@ -146,7 +168,8 @@ class Loader:
     thread may take batches; the loader belongs to the process that made it.
     """
 
-    def __init__(self, dataset: str | os.PathLike, pipeline: Pipeline | Sequence[Op] | str = "imagenet-train",
+    def __init__(self, dataset: str | os.PathLike | wrapped.Wrapped,
+                 pipeline: Pipeline | Sequence[Op] | str | None = None,
                  batch_size: int = 1, *, as_: str | None = None, copy: bool = False,
                  shuffle: bool | None = None, order: str | None = None, seed: int | None = None,
                  drop_last: bool = False, ids: Iterable[int] | None = None,
@@ -160,10 +183,15 @@ class Loader:
         self._stream = None
         self.ignored = self._sort_out(others)
         _refuse_worker()
-        if not isinstance(dataset, (str, os.PathLike)):
+        self._wrapped = self._pool = None
+        if isinstance(dataset, wrapped.Wrapped):
+            self._wrapped, dataset = dataset, self._pool_of(dataset, pipeline, classes)
+        elif not isinstance(dataset, (str, os.PathLike)):
             raise TransformError(
                 f"{type(dataset).__name__} is no folder: a Loader reads the files itself; name the"
-                " folder that the data set reads")
+                " folder that the data set reads, or give oneaccess.wrap() of it")
+        elif pipeline is None:
+            pipeline = "imagenet-train"
         self.dataset = os.fspath(dataset)
         self.pipeline = pipeline
         self.batch_size = batch_size
@@ -173,7 +201,7 @@ class Loader:
         self._job = _job_name(job, self.world_size)
         self._options = {
             "dataset": self.dataset,
-            "pipeline": self._text(pipeline),
+            "pipeline": self._request(pipeline),
             "batch": batch_size,
             "flags": (_COPY if copy else 0) | (_DROP_LAST if drop_last else 0),
             "epochs": epochs,
@@ -253,6 +281,34 @@ class Loader:
                                  " oneaccess.from_torchvision()")
         raise TransformError(f"{pipeline!r} is no pipeline: make one with oneaccess.transforms")
 
+    # ---- a data set that is a program ----
+
+    def _pool_of(self, dataset, pipeline, classes):
+        """Its folder; the pool runs then."""
+        if classes is not None:
+            raise TransformError("classes: those of a wrapped data set are not known before its samples are made:"
+                                 " name the samples by ids=")
+        self._pool = dataset.attach(pipeline is not None, _Voice(f"opening {dataset!r}"))
+        weakref.finalize(self, self._pool.close)
+        return self._pool.folder
+
+    def _request(self, pipeline):
+        """The text of the pipeline for the daemon."""
+        if self._pool is None:
+            return self._text(pipeline)
+        text = None if pipeline is None else self._text(pipeline)
+        return wrapped.pipeline_of(text, self._pool.layout, self._wrapped.random)
+
+    def _explained(self, error):
+        """With what the sample's own code said."""
+        number = re.search(r"\bsample (\d+)\b", str(error))
+        why = number and self._pool.why(int(number[1]))
+        if not why:
+            return error
+        more = SampleError(f"{error}\n\ndataset[{number[1]}], in its pool:\n{why.rstrip()}")
+        more.code, more.name = error.code, error.name
+        return more
+
     # ---- the stream ----
 
     def _open(self):
@@ -280,6 +336,8 @@ class Loader:
         batch stops waiting."""
         self._is_closed = True
         self._drop()
+        if self._pool is not None:
+            self._pool.close()
 
     def __enter__(self):
         return self
@@ -317,7 +375,12 @@ class Loader:
                 return None
             stream = self._open()
             self._first = self._first or time.monotonic()
-            batch = self._await(stream)
+            try:
+                batch = self._await(stream)
+            except SampleError as error:
+                if self._pool is None:
+                    raise
+                raise self._explained(error) from None
             if batch is None:
                 if loop.count == 0:
                     raise Error(f"all {self.epochs} epochs are delivered: open the Loader with more,"
@@ -344,14 +407,26 @@ class Loader:
 
     def _made(self, batch):
         fields = [field for field in batch.fields if field.name != "index"]
-        made = Batch(self._convert(field, field.name != "image" and not self.copy)
-                     for field in fields)
+        if self._pool is None:
+            made = Batch(self._convert(field, field.name != "image" and not self.copy)
+                         for field in fields)
+        else:
+            made = self._as_samples(fields)
         made.ids = memoryview(batch.ids).cast("q")
         made.epoch = batch.epoch
         made.step = batch.step
         made.is_last = batch.is_last
         made.substituted = batch.substituted
         return made
+
+    def _as_samples(self, fields):
+        """What a wrapped data set's samples are; numbers are the job's own."""
+        layout = self._pool.layout
+        arrays = [self._convert(field, len(field.shape) == 1 and not self.copy)
+                  for field in fields[:len(layout["fields"])]]
+        if layout["kind"] == "dict":
+            return DictBatch(zip(layout["names"], arrays))
+        return Batch(arrays)
 
     # ---- state ----
 
@@ -385,6 +460,8 @@ class Loader:
     # ---- the data set ----
 
     def _catalog(self):
+        if self._pool is not None:
+            raise AttributeError("a wrapped data set's classes are its own: ask the data set")
         if self._dataset is None:
             self._open()
             self._dataset = _core.Dataset(self._client, os.path.abspath(self.dataset))
@@ -419,7 +496,7 @@ class Loader:
         return stats
 
     def __repr__(self):
-        parts = [repr(self.dataset), repr(self.pipeline), f"batch_size={self.batch_size}",
+        parts = [repr(self._wrapped or self.dataset), repr(self.pipeline), f"batch_size={self.batch_size}",
                  f"as_={self.as_!r}"]
         if self.world_size > 1:
             parts.append(f"rank {self.rank} of {self.world_size}")

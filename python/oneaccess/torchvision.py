@@ -153,7 +153,7 @@ def _translate(place, transform):
     except TransformError as why:
         raise TransformError(
             f"{place}, {name}, cannot be translated: {why}. Leave it out here and do it to the"
-            " finished batches") from None
+            " finished batches, or keep all of it and give Loader the data set by oneaccess.wrap()") from None
 
 
 def from_torchvision(transform) -> oa.Pipeline:

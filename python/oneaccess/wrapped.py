@@ -1,0 +1,422 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Data sets that are programs: wrap(), and a job's side of the pool that runs them (pool.py)."""
+
+import contextlib
+import fcntl
+import hashlib
+import inspect
+import json
+import os
+import pickle
+import pickletools
+import re
+import shutil
+import socket
+import stat
+import struct
+import subprocess
+import sys
+import threading
+import time
+
+from .errors import ArgumentError, DatasetError, DeniedError, TransformError
+from .transforms import Op, Pipeline, imagenet_eval, imagenet_train
+
+_MOST_WORKERS, _MOST_SECONDS, _MOST_ROOM = 64, 86400, 1 << 30
+_MOST_KEPT = 16 << 20
+_MOST_STARTS = 5        # of a pool that ends again and again, in a minute
+_NAMED = {
+    "imagenet-train": lambda: imagenet_train(224),
+    "imagenet-train-u8": lambda: imagenet_train(224, dtype="uint8"),
+    "imagenet-eval": lambda: imagenet_eval(224),
+    "imagenet-eval-u8": lambda: imagenet_eval(224, dtype="uint8"),
+}
+
+
+def wrap(dataset, *, name: str | None = None, version: str = "", workers: int | None = None,
+         timeout: int = 60, random: bool = True, room: int | None = None, keep: float = 30.0) -> "Wrapped":
+    """A map-style Python data set (``__getitem__`` and ``__len__``) for Loader, run once for all jobs of the
+    user:
+
+        loader = oa.Loader(oa.wrap(dataset), batch_size=64)
+        loader = oa.Loader(oa.wrap(pictures), oa.imagenet_train(224), batch_size=64)
+
+    Without a pipeline a sample is a tensor, an array, a picture of Pillow, a number, or a tuple or dict of at
+    most four of these, and goes to the batch as it is. Types and shapes are those of ``dataset[0]``; a sample
+    that differs is a bad sample (Loader's bad=). uint8, int64, float16, bfloat16 and float32 stay, bool becomes
+    uint8, smaller whole numbers become int64, Python's float becomes float32; arrays of other types are refused.
+    With a pipeline a sample is a picture of any size, or a picture and its label: of Pillow, an array (H, W, C), a
+    tensor (C, H, W), all of 8 bits, or the bytes of a JPEG, PNG ... file, which accessd's workers then decode.
+
+    Samples are made in a pool of processes (workers of them; as many as this process may use processors) that
+    the first job starts and that lives until no job has been there for keep seconds: behind the jobs (nice),
+    without a terminal, with the environment of the job that started it. When it dies, a job that is there
+    starts another. One ``__getitem__`` serves all jobs that share the hand, and dataset[0] is asked for once more
+    at the start. What it raises makes a bad sample, with the traceback in the error; a process that ends or needs
+    more than timeout seconds for a sample is replaced (one that ends: the sample is tried once more first).
+
+    Before each ``__getitem__`` the generators of random, numpy.random and torch are seeded from the stream's seed,
+    the sample, and the lap: random augmentation differs from epoch to epoch, and is the same for all jobs that
+    share and where a saved plan is made again. A data set with a generator of its own is outside of that.
+    random=False says that nothing is random, so that epochs may share.
+
+    Two jobs share if their data sets are the same by pickle (and the text of their classes' files), and the
+    arguments here. That is so for two runs of one script; not if something differs that the samples do not
+    depend on, or a set's order, which changes from run to run: then give a name, which stands in the place of
+    the data set's content, and a version that you change with it. What pickle cannot do (a lambda, a class in a
+    notebook) needs the package cloudpickle. A script of the main program is imported again in the pool, so its
+    work stands below ``if __name__ == "__main__":``. Opened files, such as of h5py, are best opened in the first
+    ``__getitem__``: the pool's processes are forked.
+
+    room: the most bytes that a sample may need (the default: with a pipeline four times the first one, at least
+    1 MiB; else what the first one has). Wrapped data sets are private to their user.
+    """
+    return Wrapped(dataset, name, version, workers, timeout, random, room, keep)
+
+
+def _names_main(data):
+    return any(value == "__main__" for _, value, _ in pickletools.genops(data))
+
+
+def _count(what, value, most):
+    if not isinstance(value, int) or not 1 <= value <= most:
+        raise ArgumentError(f"{what} is {value!r}: a whole number from 1 to {most}")
+    return value
+
+
+class Wrapped:
+    """Of wrap(), for Loader."""
+
+    def __init__(self, dataset, name, version, workers, timeout, random, room, keep):
+        if isinstance(dataset, Wrapped):
+            dataset = dataset.dataset
+        if not hasattr(dataset, "__getitem__") or not hasattr(dataset, "__len__"):
+            raise TransformError(f"{type(dataset).__name__} has no __getitem__ and __len__: an iterable data set has"
+                                 " no order to share; give samples numbers")
+        if os.environ.get("ACCESS_POOL"):
+            raise TransformError("the program is imported again in the pool of a wrapped data set: put its work"
+                                 " below  if __name__ == \"__main__\":")
+        self.dataset = dataset
+        self.count = len(dataset)
+        if self.count < 1:
+            raise DatasetError("the data set has no samples")
+        self.name, self.version = name, version
+        self.workers = _count("workers", workers or min(len(os.sched_getaffinity(0)), _MOST_WORKERS), _MOST_WORKERS)
+        self.timeout = _count("timeout", timeout, _MOST_SECONDS)
+        self.room = None if room is None else _count("room", room, _MOST_ROOM)
+        self.random, self.keep = bool(random), float(keep)
+        self._packed, self._identities = None, {}
+
+    def __len__(self):
+        return self.count
+
+    def __repr__(self):
+        return f"wrap({self.name or type(self.dataset).__name__}, {self.count:,} samples)"
+
+    # ---- what goes to the pool ----
+
+    def _pickled(self):
+        try:
+            return pickle.dumps(self.dataset, 4)
+        except Exception as why:
+            try:
+                import cloudpickle
+            except ImportError:
+                raise TransformError(
+                    f"the data set cannot be sent to its pool: {type(why).__name__}: {why}. Define what it needs at"
+                    " the top of a module (no lambda, no class or function inside a function, no open file), or"
+                    " pip install cloudpickle") from None
+            return cloudpickle.dumps(self.dataset, 4)
+
+    def forget(self):
+        """A large data set is not kept twice: should another pool be needed, it is packed anew."""
+        if self._packed is not None and len(self._packed[1]) > _MOST_KEPT:
+            self._packed = None
+
+    def packet(self):
+        """The program and its data set, as they were at first."""
+        if self._packed is None:
+            from multiprocessing import spawn
+            main = sys.modules["__main__"]
+            program = spawn.get_preparation_data("oneaccess")
+            for key in ("authkey", "log_level", "log_to_stderr"):
+                program.pop(key, None)
+            data = self._pickled()
+            if not getattr(main, "__file__", None) and not getattr(main, "__spec__", None) and _names_main(data):
+                data = self._by_value()
+            self._packed = program, data
+        return self._packed
+
+    def _by_value(self):
+        try:
+            import cloudpickle
+        except ImportError:
+            raise TransformError("classes of a notebook or of typed lines have no file that a pool could import: put"
+                                 " the data set into a module, or pip install cloudpickle") from None
+        return cloudpickle.dumps(self.dataset, 4)
+
+    def identity(self, pictures: bool) -> str:
+        """SHA-256 of what samples depend on."""
+        if pictures not in self._identities:
+            self._identities[pictures] = self._identify(pictures)
+        return self._identities[pictures]
+
+    def _identify(self, pictures):
+        facts = hashlib.sha256()
+        if self.name is None:
+            facts.update(self.packet()[1])
+            for file in self._sources():
+                with contextlib.suppress(OSError), open(file, "rb") as source:
+                    facts.update(hashlib.sha256(source.read()).digest())
+        text = [self.name, self.version, self.count, bool(pictures), self.random, self.room, sys.version_info[:2]]
+        facts.update(repr(text).encode())
+        return facts.hexdigest()
+
+    def _sources(self):
+        files = []
+        for each in type(self.dataset).__mro__:
+            with contextlib.suppress(TypeError, OSError):
+                file = inspect.getsourcefile(each)
+                if file and file not in files:
+                    files.append(file)
+        return files
+
+    def attach(self, pictures, voice):
+        return Pool(self, pictures, voice)
+
+
+# ---- a pipeline for records ----
+
+
+def pipeline_of(pipeline, layout: dict, is_random: bool) -> str:
+    """The text for accessd: of the job's pipeline, or of none."""
+    if pipeline is None:
+        op = Op("record", fields=layout["fields"], random=is_random)
+        return json.dumps({"ops": [op.spec()]}, separators=(",", ":"))
+    if isinstance(pipeline, str) and pipeline in _NAMED:
+        pipeline = _NAMED[pipeline]()
+    text = pipeline.json if isinstance(pipeline, Pipeline) else pipeline
+    try:
+        spec = json.loads(text)
+        ops = spec["ops"] if isinstance(spec, dict) else spec
+        if ops[0]["op"] != "decode":
+            raise ValueError
+    except (ValueError, KeyError, IndexError, TypeError):
+        raise TransformError("the pipeline of a wrapped data set begins with decode, or is of"
+                             " oneaccess.transforms") from None
+    ops[0] = {**ops[0], "source": "random_record" if is_random else "record"}
+    return json.dumps({"ops": ops}, separators=(",", ":"))
+
+
+# ---- the pool, seen by a job ----
+
+
+def _base():
+    """Where this user's pools are: in the folder that a daemon of his own has, too (accessd(8))."""
+    runtime = os.environ.get("XDG_RUNTIME_DIR", "")
+    base = os.path.join(runtime, "oneaccess") if runtime.startswith("/") else f"/tmp/oneaccess-{os.geteuid()}"
+    for folder in (base, os.path.join(base, "wrapped")):
+        with contextlib.suppress(FileExistsError):
+            os.mkdir(folder, 0o700)
+        found = os.lstat(folder)
+        if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o077:
+            raise DeniedError(f"{folder} must be a folder of uid {os.geteuid()} alone: remove it or set"
+                              " XDG_RUNTIME_DIR")
+    return folder
+
+
+def pools() -> list[tuple[str, bool]]:
+    """The folders of this user's pools, and whether one listens there."""
+    base = _base()
+    found = []
+    for name in sorted(os.listdir(base)):
+        folder = os.path.join(base, name)
+        if os.path.isdir(folder):
+            try:
+                _connect(folder).close()
+                found.append((folder, True))
+            except OSError:
+                found.append((folder, False))
+    return found
+
+
+def _connect(folder):
+    connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    descriptor = -1
+    try:
+        descriptor = os.open(folder, os.O_PATH | os.O_DIRECTORY)
+        connection.connect(f"/proc/self/fd/{descriptor}/socket")
+        peer = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
+        if struct.unpack("3i", peer)[1] != os.geteuid():
+            raise PermissionError(f"{folder} is served by another user")
+    except BaseException:
+        connection.close()
+        raise
+    finally:
+        if descriptor >= 0:
+            os.close(descriptor)
+    return connection
+
+
+class Pool:
+    """A job's hold on the pool of its data set, which lives as long as some job has one. A thread waits for
+    the pool's end and starts another then."""
+
+    def __init__(self, wrapped, pictures, voice):
+        self._wrapped, self._pictures = wrapped, pictures
+        self._id = wrapped.identity(pictures)
+        label = re.sub(r"[^A-Za-z0-9_-]", "-", wrapped.name or type(wrapped.dataset).__name__)[:40]
+        self.folder = os.path.join(_base(), f"{label}-{self._id[:16]}")
+        self._lock = threading.Lock()
+        self._connection, ready = self._reached(voice)
+        self.layout, self.pid = ready["layout"], ready["pid"]
+        wrapped.forget()
+        self._is_closed = False
+        self._starts = []
+        self._reply, self._has_reply = None, threading.Condition(self._lock)
+        threading.Thread(target=self._watch, name="oneaccess-pool", daemon=True).start()
+
+    # ---- reaching it ----
+
+    @contextlib.contextmanager
+    def _election(self, voice):
+        with open(os.path.join(os.path.dirname(self.folder), "lock"), "ab") as lock:
+            while True:
+                try:
+                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    break
+                except BlockingIOError:
+                    voice("another job is starting the pool of the wrapped data set")
+                    time.sleep(0.02)
+            yield
+
+    def _reached(self, voice):
+        """A connection to the pool that is there, else to one of ours; and what it says of itself. One that is
+        just dying may still take a connection."""
+        for _ in range(_MOST_STARTS):
+            connection = self._elected(voice)
+            with contextlib.suppress(ConnectionError):
+                ready = self._greet(connection, voice)
+                if ready is not None:
+                    return connection, ready
+            connection.close()
+        raise DatasetError(f"the pool of the wrapped data set ends while it loads it; its log is {self.folder}/log")
+
+    def _elected(self, voice):
+        with self._election(voice):
+            try:
+                return _connect(self.folder)
+            except (FileNotFoundError, ConnectionError):
+                self._sweep()
+                self._start()
+                return _connect(self.folder)
+
+    def _sweep(self):
+        """What pools left that were killed."""
+        for folder, is_there in pools():
+            if not is_there and folder != self.folder:
+                shutil.rmtree(folder, ignore_errors=True)
+
+    def _start(self):
+        program, data = self._wrapped.packet()
+        wrapped = self._wrapped
+        order = {"program": program, "dataset": data, "count": wrapped.count, "id": self._id,
+                 "workers": wrapped.workers, "seconds": wrapped.timeout, "room": wrapped.room,
+                 "keep": wrapped.keep, "pictures": self._pictures}
+        with contextlib.suppress(FileExistsError):
+            os.mkdir(self.folder, 0o700)
+        descriptor = os.memfd_create("oneaccess-pool")
+        with open(descriptor, "wb") as file:
+            pickle.dump(order, file, 4)
+            file.flush()
+            os.lseek(descriptor, 0, os.SEEK_SET)
+            self._run(descriptor)
+
+    def _run(self, descriptor):
+        package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+        path = os.pathsep.join(part for part in (package, os.environ.get("PYTHONPATH")) if part)
+        environment = {**os.environ, "PYTHONPATH": path, "ACCESS_POOL": "1"}
+        environment.setdefault("OMP_NUM_THREADS", "1")
+        done = subprocess.run([sys.executable, "-m", "oneaccess.pool", self.folder, str(descriptor)],
+                              stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                              pass_fds=(descriptor,), start_new_session=True, env=environment, check=False)
+        if done.returncode != 0:
+            raise DatasetError("the pool of the wrapped data set cannot be started: "
+                               + done.stderr.decode("utf-8", "replace").strip()[-2000:])
+
+    def _greet(self, connection, voice):
+        """Waits until it has loaded the data set; its answer, or None if it ends meanwhile."""
+        connection.send(b"watch")
+        connection.settimeout(0.5)
+        while True:
+            try:
+                data = connection.recv(1 << 20)
+                break
+            except TimeoutError:
+                voice("the pool of the wrapped data set is loading it")
+        connection.settimeout(None)
+        if not data:
+            return None
+        ready = json.loads(data)
+        if "failed" in ready:
+            connection.close()
+            raise DatasetError("the wrapped data set cannot be used in its pool:\n" + ready["failed"].rstrip())
+        return ready
+
+    # ---- the thread ----
+
+    def _watch(self):
+        while True:
+            try:
+                data = self._connection.recv(1 << 20)
+            except OSError:
+                data = b""
+            with self._lock:
+                self._reply = json.loads(data) if data else {}
+                self._has_reply.notify_all()
+                if self._is_closed:
+                    self._connection.close()
+                    return
+            if not data and not self._start_again():
+                self._connection.close()
+                return
+
+    def _start_again(self):
+        now = time.monotonic()
+        self._starts = [start for start in self._starts if now - start < 60] + [now]
+        if len(self._starts) > _MOST_STARTS:
+            return False
+        try:
+            connection, ready = self._reached(lambda text: None)
+        except (DatasetError, OSError, ValueError) as why:
+            print(f"oneaccess: the pool of {self._wrapped!r} is gone: {why}", file=sys.stderr, flush=True)
+            return False
+        with self._lock:
+            self._connection.close()
+            self._connection, self.pid = connection, ready["pid"]
+            if self._is_closed:
+                connection.close()
+        return not self._is_closed
+
+    # ---- what a Loader asks ----
+
+    def why(self, sample: int, timeout: float = 5.0) -> str | None:
+        """What the sample's __getitem__ said last, if the pool still knows."""
+        with self._lock:
+            if self._is_closed:
+                return None
+            self._reply = None
+            try:
+                self._connection.send(str(sample).encode())
+            except OSError:
+                return None
+            self._has_reply.wait_for(lambda: self._reply is not None, timeout)
+            return (self._reply or {}).get("why")
+
+    def close(self):
+        with self._lock:
+            if self._is_closed:
+                return
+            self._is_closed = True
+            with contextlib.suppress(OSError):
+                self._connection.shutdown(socket.SHUT_RDWR)

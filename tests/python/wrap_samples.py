@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Data sets for wrap_test.py, which its pools import."""
+
+import io
+import os
+import random
+import signal
+import time
+
+import numpy as np
+from PIL import Image
+
+SAMPLES = 96
+
+
+class Counted:
+    """Sample i is full of i; each __getitem__ leaves a byte in a file."""
+
+    def __init__(self, log, count=SAMPLES):
+        self.log, self.count = str(log), count
+
+    def __len__(self):
+        return self.count
+
+    def __getitem__(self, i):
+        descriptor = os.open(self.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        os.write(descriptor, b".")
+        os.close(descriptor)
+        return np.full((3, 8, 8), i, np.float32), i
+
+
+class Noisy(Counted):
+    """Random numbers of Python and NumPy beside the number."""
+
+    def __getitem__(self, i):
+        return np.float32([random.random(), np.random.rand()]), i
+
+
+class Tensors(Counted):
+    """Random numbers of PyTorch beside the number."""
+
+    def __getitem__(self, i):
+        import torch
+        return torch.rand(2), torch.tensor(i)
+
+
+class Faulty(Counted):
+    """Sample 5 does what the word says."""
+
+    def __init__(self, log, word):
+        super().__init__(log)
+        self.word = word
+
+    def __getitem__(self, i):
+        if i == 5:
+            if self.word == "exit":
+                os._exit(3)
+            if self.word == "die once" and not os.path.exists(self.log + ".died"):
+                open(self.log + ".died", "w").close()
+                os.kill(os.getpid(), signal.SIGKILL)
+            if self.word == "hang":
+                time.sleep(3600)
+            if self.word == "raise":
+                raise ValueError(f"nothing good about {i}")
+            if self.word == "shape":
+                return np.zeros((3, 8, 9), np.float32), i
+        return super().__getitem__(i)
+
+
+class Odd(Counted):
+    """Samples of the kind that the word names."""
+
+    def __init__(self, log, word):
+        super().__init__(log, 8)
+        self.word = word
+
+    def __getitem__(self, i):
+        return {
+            "dict": {"x": np.int16([i, i + 1]), "flag": i % 2 == 0, "share": i / 2},
+            "one": np.float16([[i]]),
+            "four": (i, np.uint8(i), Image.new("RGB", (4, 3), (i, 0, 9)), np.float32(i)),
+            "text": ("a", i),
+            "double": (np.zeros(3), i),
+            "five": (1, 2, 3, 4, 5),
+        }[self.word]
+
+
+class Files:
+    """A folder's pictures: their bytes, or decoded."""
+
+    def __init__(self, folder, is_decoded):
+        self.files = sorted((at, os.path.join(top, name)) for at, (top, _, names) in
+                            enumerate(sorted(os.walk(folder))) for name in names)
+        self.is_decoded = is_decoded
+
+    def __len__(self):
+        return len(self.files)
+
+    def __getitem__(self, i):
+        label, file = self.files[i]
+        with open(file, "rb") as opened:
+            data = opened.read()
+        return Image.open(io.BytesIO(data)).convert("RGB") if self.is_decoded else data, label - 1

@@ -1,0 +1,279 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Python data sets in a pool of their own, shared by jobs, with NumPy, against a real daemon."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import unittest
+import warnings
+
+try:
+    import numpy as np
+    import PIL  # noqa: F401, the samples'
+except ImportError as missing:
+    print(f"wrap_test: skipped: {missing}")
+    sys.exit(77)
+
+import oneaccess as oa
+import wrap_samples as samples
+from oneaccess import _core
+from oneaccess.wrapped import pools
+from support import DaemonCase
+from wrap_samples import SAMPLES
+
+warnings.simplefilter("error")
+
+
+def until(true, what):
+    end = time.monotonic() + 120
+    while not true():
+        if time.monotonic() > end:
+            raise AssertionError(f"not within two minutes: {what}")
+        time.sleep(0.02)
+
+
+def labels_of(loader):
+    """Of one epoch, one after another."""
+    return [label for _, labels in loader for label in labels.tolist()]
+
+
+class WrapTest(DaemonCase):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        (cls.work / "run").mkdir(mode=0o700)
+        os.environ["XDG_RUNTIME_DIR"] = str(cls.work / "run")
+        cls.addClassCleanup(until, lambda: not pools(), "no pool is left")
+
+    def log(self):
+        return self.work / self.id()
+
+    def calls(self):
+        return self.log().stat().st_size
+
+    def wrapped(self, dataset, *args, batch_size=16, wrap=None, **kwargs):
+        kwargs = {"socket": self.socket, "timeout": 120, **kwargs}
+        loader = oa.Loader(oa.wrap(dataset, **{"workers": 2, "keep": 0.2, **(wrap or {})}), *args,
+                           batch_size=batch_size, **kwargs)
+        self.addCleanup(loader.close)
+        return loader
+
+    def counted(self, **kwargs):
+        return self.wrapped(samples.Counted(self.log()), **kwargs)
+
+    def made(self):
+        return json.loads(_core.Client(self.socket).status())["node"]["samples_preprocessed"]
+
+    # ---- samples ----
+
+    def test_samples_come_as_they_are(self):
+        loader = self.counted()
+        self.assertEqual(len(loader), SAMPLES // 16)
+        epochs = []
+        for _ in range(2):
+            seen = []
+            for images, labels in loader:
+                self.assertEqual((images.shape, images.dtype), ((16, 3, 8, 8), np.float32))
+                self.assertFalse(images.flags.writeable or images.flags.owndata)
+                np.testing.assert_array_equal(images, np.broadcast_to(labels[:, None, None, None], images.shape))
+                seen += labels.tolist()
+            self.assertEqual(sorted(seen), list(range(SAMPLES)))
+            epochs.append(seen)
+        self.assertNotEqual(*epochs)
+
+    def test_samples_of_other_kinds(self):
+        for batch in self.wrapped(samples.Odd(self.log(), "dict"), batch_size=4, shuffle=False):
+            self.assertEqual(list(batch), ["x", "flag", "share"])
+            np.testing.assert_array_equal(batch["x"], np.stack([batch.ids, np.int64(batch.ids) + 1], 1))
+            self.assertEqual((batch["x"].dtype, batch["flag"].dtype), (np.int64, np.uint8))
+            np.testing.assert_array_equal(batch["share"], np.float32(batch.ids) / 2)
+            self.assertRegex(repr(batch), r"\(4, 2\), \(4,\), \(4,\)")
+        for batch in self.wrapped(samples.Odd(self.log(), "one"), batch_size=4, shuffle=False):
+            self.assertEqual((len(batch), batch[0].shape, batch[0].dtype), (1, (4, 1, 1), np.float16))
+        for number, _, picture, last in self.wrapped(samples.Odd(self.log(), "four"), batch_size=1):
+            self.assertEqual(picture.shape, (1, 3, 4, 3))
+            self.assertEqual([number[0], last[0]], [picture[0, 0, 0, 0]] * 2)
+
+    def test_what_has_no_place_is_refused(self):
+        for word, why in (("text", "field 0 of the sample is a str"), ("double", "float64.*convert it"),
+                          ("five", "5 fields")):
+            with self.assertRaisesRegex(oa.errors.DatasetError, why):
+                self.wrapped(samples.Odd(self.log(), word))
+        with self.assertRaisesRegex(oa.errors.TransformError, "no __getitem__"):
+            oa.wrap(iter([1, 2]))
+        with self.assertRaisesRegex(oa.errors.TransformError, "oneaccess.wrap"):
+            oa.Loader(samples.Odd(self.log(), "one"))
+        with self.assertRaisesRegex(oa.errors.TransformError, "ids="):
+            self.counted(classes=["a"])
+        with self.assertRaisesRegex(oa.errors.ArgumentError, "workers is 65"):
+            oa.wrap([1], workers=65)
+
+    def test_what_cannot_be_pickled_is_refused(self):
+        dataset = samples.Counted(self.log())
+        dataset.transform = (lambda x: x)
+        try:
+            import cloudpickle  # noqa: F401
+        except ImportError:
+            with self.assertRaisesRegex(oa.errors.TransformError, "pickle.*cloudpickle"):
+                self.wrapped(dataset)
+        else:
+            self.assertEqual(len(list(self.wrapped(dataset))), SAMPLES // 16)
+
+    def test_a_program_that_does_not_look_where_it_runs_is_told(self):
+        script = self.work / "script.py"
+        script.write_text("import oneaccess as oa\n"
+                          "class Mine(list):\n    pass\n"
+                          f"oa.Loader(oa.wrap(Mine([1, 2, 3]), keep=0.2), socket={self.socket!r})\n")
+        run = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=120, check=False)
+        self.assertRegex(run.stderr, "cannot be used in its pool[^$]*if __name__ == \"__main__\"")
+
+    # ---- pictures ----
+
+    def test_pictures_go_through_a_pipeline(self):
+        pipeline = oa.Compose([oa.transforms.Resize((40, 50)), oa.transforms.PILToTensor()])
+        want = self.loader(pipeline, 16, shuffle=False, copy=True)
+        decoded = self.wrapped(samples.Files(self.data, True), pipeline, shuffle=False, wrap={"random": False})
+        raw = self.wrapped(samples.Files(self.data, False), pipeline, shuffle=False)
+        for theirs, ours, bytes_ in zip(want, decoded, raw, strict=True):
+            for i in range(2):
+                np.testing.assert_array_equal(theirs[i], ours[i])
+                np.testing.assert_array_equal(theirs[i], bytes_[i])
+        with self.assertRaisesRegex(oa.errors.DatasetError, "leave the pipeline out"):
+            self.wrapped(samples.Odd(self.log(), "four"), "imagenet-eval")
+
+    # ---- sharing, orders ----
+
+    def test_a_call_serves_all_jobs(self):
+        before = self.made()
+        one, two = self.counted(epochs=1), self.counted(epochs=1)
+        seen = [[], []]
+        for batches in zip(one, two, strict=True):
+            for i in range(2):
+                seen[i] += batches[i][1].tolist()
+        self.assertEqual(sorted(seen[0]), list(range(SAMPLES)))
+        self.assertEqual(sorted(seen[1]), list(range(SAMPLES)))
+        made = self.made() - before
+        self.assertEqual(self.calls(), made + 1)
+        self.assertLess(made, 2 * SAMPLES)
+
+    def test_random_numbers_follow_the_plan(self):
+        def epochs(loader, n):
+            return [np.concatenate([np.c_[values, labels] for values, labels in loader]) for _ in range(n)]
+
+        first, second = epochs(self.wrapped(samples.Noisy(self.log()), order="seeded", seed=3), 2)
+        again = epochs(self.wrapped(samples.Noisy(self.log()), order="seeded", seed=3), 1)[0]
+        np.testing.assert_array_equal(first, again)
+        first, second = first[first[:, 2].argsort()], second[second[:, 2].argsort()]
+        np.testing.assert_array_equal(first[:, 2], second[:, 2])
+        self.assertFalse((first[:, :2] == second[:, :2]).any())
+        self.assertEqual(len(np.unique(first[:, 0])), SAMPLES)
+
+    def test_torch_is_seeded_too(self):
+        try:
+            import torch
+        except ImportError as missing:
+            self.skipTest(str(missing))
+
+        def values():
+            loader = self.wrapped(samples.Tensors(self.log()), order="seeded", seed=3, as_="torch", copy=True)
+            return torch.cat([numbers for numbers, _ in loader])
+
+        first, again = values(), values()
+        self.assertEqual((first.dtype, first.shape), (torch.float32, (SAMPLES, 2)))
+        self.assertTrue(torch.equal(first, again))
+        self.assertEqual(len(first.unique()), 2 * SAMPLES)
+
+    def test_a_state_goes_on(self):
+        loader = self.counted()
+        seen = []
+        for _, (_, labels) in zip(range(3), loader):
+            seen += labels.tolist()
+        state = loader.state_dict()
+        loader.close()
+        self.kill()
+        self.start()
+        for _, labels in self.counted(state=state):
+            seen += labels.tolist()
+        self.assertEqual(sorted(seen), list(range(SAMPLES)))
+
+    def test_ranks(self):
+        ranks = [self.counted(rank=rank, world_size=2, job="ranks", batch_size=8, epochs=1) for rank in range(2)]
+        seen = []
+        for batches in zip(*ranks, strict=True):
+            for _, labels in batches:
+                seen += labels.tolist()
+        self.assertEqual(sorted(seen), list(range(SAMPLES)))
+
+    # ---- faults ----
+
+    def faulty(self, word, **kwargs):
+        return self.wrapped(samples.Faulty(self.log(), word), **kwargs)
+
+    def skipped(self, loader):
+        """All samples but number 5 come."""
+        seen = labels_of(loader)
+        self.assertEqual(sorted(seen), [i for i in range(SAMPLES) if i != 5])
+        self.assertEqual(loader.stats()["skipped"], 1)
+
+    def test_an_exception_is_a_bad_sample(self):
+        self.skipped(self.faulty("raise", bad="skip", epochs=1))
+        with self.assertRaisesRegex(oa.errors.SampleError, r"sample 5,[^$]*stage read: ValueError: nothing good"
+                                    r"[^$]*wrap_samples.py[^$]*raise ValueError") as caught:
+            labels_of(self.faulty("raise"))
+        self.assertEqual(caught.exception.name, "OA_E_SAMPLE")
+
+    def test_another_shape_is_a_bad_sample(self):
+        with self.assertRaisesRegex(oa.errors.SampleError, "shape 3x8x9, sample 0: 3x8x8"):
+            labels_of(self.faulty("shape"))
+
+    def test_a_process_that_ends_is_replaced(self):
+        self.skipped(self.faulty("exit", bad="skip", epochs=1))
+        with self.assertRaisesRegex(oa.errors.SampleError, "its process exited with 3"):
+            labels_of(self.faulty("exit"))
+        seen = labels_of(self.faulty("die once"))
+        self.assertEqual(sorted(seen), list(range(SAMPLES)))
+
+    def test_a_process_that_hangs_is_replaced(self):
+        self.skipped(self.faulty("hang", bad="skip", epochs=1, wrap={"timeout": 4}))
+
+    def test_a_pool_that_dies_is_started_again(self):
+        loader = self.counted()
+        loop = iter(loader)
+        seen = next(loop)[1].tolist()
+        before = loader._pool.pid
+        os.kill(before, signal.SIGKILL)
+        for _, labels in loop:
+            seen += labels.tolist()
+        self.assertEqual(sorted(seen), list(range(SAMPLES)))
+        self.assertNotEqual(loader._pool.pid, before)
+
+    def test_a_pool_outlives_the_job_that_started_it(self):
+        program = ("import sys, oneaccess as oa, wrap_samples as samples\n"
+                   f"dataset = samples.Counted({str(self.log())!r})\n"
+                   f"loader = oa.Loader(oa.wrap(dataset, workers=2, keep=0.2), batch_size=16, socket={self.socket!r})\n"
+                   "next(iter(loader))\n"
+                   "print('there', flush=True)\n"
+                   "sys.stdin.read()\n")
+        path = os.pathsep.join([os.path.dirname(os.path.abspath(__file__)), os.environ["PYTHONPATH"]])
+        with subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                              env={**os.environ, "PYTHONPATH": path}, text=True) as first:
+            self.addCleanup(first.kill)
+            self.assertEqual(first.stdout.readline(), "there\n")
+            loader = self.counted()
+            pool = loader._pool.pid
+            seen = labels_of(loader)
+            first.kill()
+            first.wait(120)
+            seen += labels_of(loader)
+        self.assertEqual(sorted(seen), sorted([*range(SAMPLES)] * 2))
+        self.assertEqual(loader._pool.pid, pool)
+        os.kill(pool, 0)
+        loader.close()
+        until(lambda: not os.path.exists(loader.dataset), "the pool's end")
+
+
+if __name__ == "__main__":
+    unittest.main()
