@@ -106,6 +106,7 @@ int baseline_open(struct baseline *baseline, const void *data, size_t size, uint
 	baseline->data = data;
 	baseline->size = size;
 	baseline->index.rows = NULL;
+	baseline->packed.rows = NULL;
 	r = baseline_head_read(data, size, &baseline->head);
 	if (r == 0)
 		r = baseline_set_blocks(baseline);
@@ -114,6 +115,11 @@ int baseline_open(struct baseline *baseline, const void *data, size_t size, uint
 	*ret_height = baseline->head.height;
 	*ret_width = baseline->head.width;
 	return baseline_reduce(baseline, 0);
+}
+
+size_t baseline_front(const struct baseline *baseline)
+{
+	return (size_t)(baseline->head.scan - baseline->data);
 }
 
 /* ---- the scale ---- */
@@ -316,8 +322,8 @@ int baseline_next(struct baseline *baseline, struct decode_band *ret)
 		end = end >= baseline->height ? baseline->height : end - late;
 		end = BASE_MIN(end, box->top + box->height);
 	} while (end <= baseline->y);
-	/* Who made an index has looked. */
-	if (end == box->top + box->height && !baseline->index.rows &&
+	/* Who made an index, or packed, has looked. */
+	if (end == box->top + box->height && !baseline->index.rows && !baseline->packed.rows &&
 	    !baseline_bits_has_end(&baseline->scan.bits, baseline->kernels))
 		return BASELINE_E_DAMAGED;
 	baseline_band_make(baseline, end, ret);

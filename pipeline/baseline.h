@@ -48,6 +48,25 @@ int baseline_index_make(struct baseline *baseline, uint32_t step, uint8_t **ret,
  * BASELINE_E_OTHER: it cannot be the open file's, which is decoded without. */
 int baseline_index_use(struct baseline *baseline, const void *index, size_t size);
 
+/* ---- packed coefficients: bytes in the place of a file's scan, which take no Huffman decoding ---- */
+
+/* Packs the scan of the open file, whose scale has not been reduced: malloc'ed. After it the handle is as
+ * if just opened. 0; BASELINE_E_OTHER: they would be too large, or have numbers that do not fit;
+ * BASELINE_E_DAMAGED: the file is no good for this decoder; -ENOMEM. */
+int baseline_pack(struct baseline *baseline, uint8_t **ret, size_t *ret_size);
+/* How many of the open file's bytes come before its scan: packed coefficients need no others. */
+size_t baseline_front(const struct baseline *baseline);
+
+/* From now on until the next open, coefficients (borrowed as long) are taken for the scan of what is
+ * open, which may end where that begins; pixels are those of the file. Hostile bytes do no harm. 0;
+ * BASELINE_E_OTHER: they cannot be those of the file that is open. */
+int baseline_packed_use(struct baseline *baseline, const void *packed, size_t size);
+
+/* The file that the packed coefficients in use stand for, with its pixels, though not always with the same
+ * bytes: malloc'ed. The handle is as if just opened and in use. 0; BASELINE_E_DAMAGED: they stand for
+ * none; -ENOMEM. */
+int baseline_restore(struct baseline *baseline, uint8_t **ret, size_t *ret_size);
+
 /* Gives memory back that only an unusually large picture needed. */
 void baseline_trim(struct baseline *baseline);
 

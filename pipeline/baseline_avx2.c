@@ -227,6 +227,7 @@ static const struct baseline_kernels avx2_kernels = {
     .find = avx2_find,
     .mcu = baseline_entropy_mcu_bmi2,
     .skip = baseline_entropy_skip_bmi2,
+    .packed = baseline_packed_mcu_avx2,
     .idct = baseline_idct_avx2,
     .idct4 = baseline_idct4_avx2,
     .idct2 = baseline_idct2_avx2,

@@ -56,9 +56,8 @@ static uint64_t index_get(const uint8_t *from, unsigned bytes)
 	return value;
 }
 
-/* MCUs of a row, and rows. */
-static void index_measure(const struct baseline *baseline, uint32_t *ret_per_row,
-			  uint32_t *ret_rows)
+void baseline_index_measure(const struct baseline *baseline, uint32_t *ret_per_row,
+			    uint32_t *ret_rows)
 {
 	const struct baseline_head *head = &baseline->head;
 	const uint32_t width = head->component[0].across * 8u,
@@ -77,7 +76,7 @@ static uint64_t index_size(const struct baseline *baseline, uint32_t step)
 {
 	uint32_t per_row, rows;
 
-	index_measure(baseline, &per_row, &rows);
+	baseline_index_measure(baseline, &per_row, &rows);
 	return INDEX_HEAD + rows * index_row_size(per_row, step) + 2 * INDEX_WORD;
 }
 
@@ -221,8 +220,9 @@ static int index_fill(struct baseline *baseline, uint32_t step, uint8_t *to)
 	uint32_t per_row, rows;
 	int r = 0;
 
-	index_measure(baseline, &per_row, &rows);
+	baseline_index_measure(baseline, &per_row, &rows);
 	baseline->index.rows = NULL;
+	baseline->packed.rows = NULL;
 	baseline_rows_start(baseline);
 	for (uint32_t y = 0; r == 0 && y < rows; y++) {
 		r = index_add_row(&maker);
@@ -246,7 +246,7 @@ static uint32_t index_choose(const struct baseline *baseline)
 {
 	uint32_t step = 1, per_row, rows;
 
-	index_measure(baseline, &per_row, &rows);
+	baseline_index_measure(baseline, &per_row, &rows);
 	while (step < per_row && index_size(baseline, step) > baseline->size / INDEX_SHARE)
 		step++;
 	return index_size(baseline, step) > baseline->size / INDEX_MOST_SHARE ? 0 : step;
@@ -311,7 +311,7 @@ static bool index_rises(const struct baseline *baseline, const uint8_t *row, uin
 	uint64_t last;
 	bool is_good = index_word(row) == 0;
 
-	index_measure(baseline, &per_row, &rows);
+	baseline_index_measure(baseline, &per_row, &rows);
 	for (uint32_t y = 0; is_good && y < rows; y++) {
 		is_good = index_word(row) < most &&
 			  index_row_rises(row, (per_row + step - 1) / step, &last);
@@ -333,7 +333,7 @@ int baseline_index_use(struct baseline *baseline, const void *index, size_t size
 	if (step == 0 || step > UINT16_MAX || index_get(at + 4, 4) != 0 ||
 	    size != index_size(baseline, step) || !index_rises(baseline, at + INDEX_HEAD, step))
 		return BASELINE_E_OTHER;
-	index_measure(baseline, &per_row, &rows);
+	baseline_index_measure(baseline, &per_row, &rows);
 	baseline->index = (struct baseline_index){
 	    .rows = at + INDEX_HEAD,
 	    .row_size = index_row_size(per_row, step),

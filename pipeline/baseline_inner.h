@@ -147,6 +147,8 @@ struct baseline_mcu { /* what was decoded of one */
 
 /* ---- kernels ---- */
 
+struct baseline_packed;
+
 struct baseline_kernels {
 	/* Copies entropy-coded bytes without stuffing from *at on, to a marker, to stop or until
 	 * room bytes were written (64 more may be touched). Returns how many. */
@@ -157,6 +159,9 @@ struct baseline_kernels {
 	int (*mcu)(struct baseline_scan *scan, unsigned wanted, struct baseline_mcu *mcu);
 	/* Up to count MCUs are read over while bits last. Returns how many are left, or < 0. */
 	int64_t (*skip)(struct baseline_scan *scan, uint32_t count);
+	/* As baseline_packed_mcu_plain. */
+	const uint8_t *(*packed)(const struct baseline_packed *packed, const uint8_t *at,
+				 unsigned n_blocks, unsigned wanted, struct baseline_mcu *mcu);
 	/* Two blocks (ends as in baseline_mcu, not 0) to samples, side by side. Returns 0, or not:
 	 * numbers so large that decoders differ. */
 	int (*idct)(const int16_t *a, const int16_t *b, unsigned end, const uint16_t *quant,
@@ -195,6 +200,32 @@ int baseline_idct4_plain(const int16_t *a, const int16_t *b, unsigned end, const
 			 uint8_t *to, size_t stride);
 int baseline_idct2_plain(const int16_t *a, const int16_t *b, unsigned end, const uint16_t *quant,
 			 uint8_t *to, size_t stride);
+
+/* ---- packed coefficients ---- */
+
+#define BASELINE_SHAPES 256
+#define BASELINE_PACKED_DC 12 /* bits */
+
+struct baseline_shape {
+	uint16_t widths; /* of four groups, four bits each */
+	uint8_t bytes;   /* their sum */
+};
+
+struct baseline_packed {
+	const uint8_t *rows; /* places; NULL: the picture is not packed */
+	size_t row_size;
+	const uint8_t *data; /* the MCUs */
+	uint64_t size;       /* their bytes */
+	uint32_t plain;      /* low shapes without a high one */
+	unsigned unit;
+	struct baseline_shape low[BASELINE_SHAPES], high[BASELINE_SHAPES];
+};
+
+/* The MCU at at (and 16 bytes behind it are there, whatever it says), as baseline_kernels.mcu. Returns
+ * its end. */
+const uint8_t *baseline_packed_mcu_plain(const struct baseline_packed *packed, const uint8_t *at,
+					 unsigned n_blocks, unsigned wanted,
+					 struct baseline_mcu *mcu);
 
 /* ---- the crop index ---- */
 
@@ -237,6 +268,7 @@ struct baseline {
 	uint32_t per_row;             /* MCUs of a row */
 	struct baseline_span columns; /* MCUs wanted of each row */
 	struct baseline_index index;
+	struct baseline_packed packed;
 	uint32_t mcu_row, y; /* to come: MCU row; row of pixels */
 	uint64_t gap;        /* MCUs to be read over before it */
 	/* a bit for each block of a MCU: wanted of the MCU row; of the first columns and the last */
@@ -260,6 +292,12 @@ void baseline_rows_start(struct baseline *baseline);
 int baseline_rows_begin(struct baseline *baseline);
 /* Decodes the MCU row baseline->mcu_row into the planes. 0 or BASELINE_E_DAMAGED. */
 int baseline_rows_decode(struct baseline *baseline);
+/* MCUs of a row, and rows, of the open picture. */
+void baseline_index_measure(const struct baseline *baseline, uint32_t *ret_per_row,
+			    uint32_t *ret_rows);
+/* The picture is packed: column x of the row that comes, as baseline_kernels.mcu. */
+int baseline_packed_mcu(struct baseline *baseline, uint32_t x, unsigned wanted,
+			struct baseline_mcu *mcu);
 /* There is an index: to the last entry of MCU row baseline->mcu_row that is not behind the first column
  * wanted. Returns how many MCUs before that column are left to be read over. */
 uint32_t baseline_index_seek(struct baseline *baseline);

@@ -96,7 +96,7 @@ void baseline_rows_start(struct baseline *baseline)
 		scan->dc[c] = 0;
 	baseline->until_restart = baseline->head.interval;
 	baseline->next_restart = 0;
-	if (!baseline->index.rows)
+	if (!baseline->index.rows && !baseline->packed.rows)
 		baseline_bits_start(&scan->bits, baseline->kernels, baseline->head.scan,
 				    baseline->data + baseline->size);
 }
@@ -122,11 +122,18 @@ int baseline_rows_begin(struct baseline *baseline)
 	return rows_restart(baseline);
 }
 
-static int rows_mcu(struct baseline *baseline, unsigned wanted, struct baseline_mcu *mcu)
+/* Column x of the MCU row. */
+static int rows_mcu(struct baseline *baseline, uint32_t x, struct baseline_mcu *mcu)
 {
 	struct baseline_bits *bits = &baseline->scan.bits;
-	int r = baseline_rows_begin(baseline);
+	const unsigned wanted = rows_wanted(baseline, x);
+	int r;
 
+	if (baseline->packed.rows)
+		return baseline_packed_mcu(baseline, x, wanted, mcu);
+	if (baseline->index.rows && !baseline_index_agrees(baseline, x))
+		return BASELINE_E_DAMAGED;
+	r = baseline_rows_begin(baseline);
 	if (r != 0)
 		return r;
 	if (bits->next > bits->limit) {
@@ -244,9 +251,7 @@ static int rows_columns(struct baseline *baseline, uint32_t x)
 				baseline->mcu[i].end[block] = baseline->mcu[i].coef[block][0] = 0;
 			continue;
 		}
-		if (baseline->index.rows && !baseline_index_agrees(baseline, x + i))
-			return BASELINE_E_DAMAGED;
-		r = rows_mcu(baseline, rows_wanted(baseline, x + i), &baseline->mcu[i]);
+		r = rows_mcu(baseline, x + i, &baseline->mcu[i]);
 		if (r != 0)
 			return r;
 	}
@@ -258,6 +263,8 @@ static int rows_columns(struct baseline *baseline, uint32_t x)
 /* To the first MCU wanted of the row. */
 static int rows_go(struct baseline *baseline)
 {
+	if (baseline->packed.rows)
+		return 0;
 	if (baseline->index.rows)
 		return rows_skip(baseline, baseline_index_seek(baseline));
 	return rows_skip(baseline, baseline->gap);
@@ -276,5 +283,7 @@ int baseline_rows_decode(struct baseline *baseline)
 		return BASELINE_E_DAMAGED;
 	baseline->gap = baseline->per_row - (baseline->columns.end - baseline->columns.first);
 	baseline->mcu_row++;
+	if (baseline->packed.rows)
+		return 0;
 	return baseline_bits_is_overrun(&baseline->scan.bits) ? BASELINE_E_DAMAGED : 0;
 }
