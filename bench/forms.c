@@ -26,7 +26,7 @@
 
 #define FORMS_BYTES ((size_t)3 * 224 * 224 * 4)
 
-static const char *const forms_name[] = {"file", "crop index"};
+static const char *const forms_name[] = {"file", "crop index", "packed coefficients"};
 #define FORMS_N BASE_ARRAY_LEN(forms_name)
 #define FORMS_MOST_WAYS 8
 
@@ -177,8 +177,10 @@ static const struct forms_way {
     {"libjpeg-turbo, bare decode of the crops: the unit", forms_jpeg, 0},
     {"our decode of the crops, from the file", forms_crops, 0},
     {"our decode of the crops, crop index", forms_crops, 1},
+    {"our decode of the crops, packed coefficients", forms_crops, 2},
     {"training pipeline, from the file", forms_train, 0},
     {"training pipeline, crop index", forms_train, 1},
+    {"training pipeline, packed coefficients", forms_train, 2},
 };
 #define FORMS_WAYS BASE_ARRAY_LEN(forms_ways)
 _Static_assert(FORMS_WAYS <= FORMS_MOST_WAYS, "a photograph has a time for each way");

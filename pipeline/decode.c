@@ -45,7 +45,8 @@ struct decode {
 	void *current;       /* the format's state */
 	const uint8_t *data; /* the file's bytes */
 	size_t size;
-	struct form form; /* that they were in; without an index: none */
+	struct form form;  /* that they were in; without an index: none */
+	uint8_t *restored; /* the file that packed coefficients stand for, if one was needed */
 	/* EXIF */
 	bool by_exif;
 	unsigned orientation;   /* EXIF_UPRIGHT: the picture is as the file has it */
@@ -115,11 +116,18 @@ int decode_new(struct decode **ret)
 	return 0;
 }
 
-void decode_close(struct decode *decode)
+static void decode_forget(struct decode *decode)
 {
 	if (decode->format)
 		decode->format->close(decode->current);
 	decode->format = NULL;
+	free(decode->restored);
+	decode->restored = NULL;
+}
+
+void decode_close(struct decode *decode)
+{
+	decode_forget(decode);
 	if (decode->quick)
 		baseline_trim(decode->quick);
 	picture_buffer_trim(&decode->buffer);
@@ -147,6 +155,7 @@ void decode_free(struct decode *decode)
 		free(decode->state[i]);
 	}
 	baseline_free(decode->quick);
+	free(decode->restored);
 	picture_buffer_fini(&decode->buffer);
 	picture_buffer_fini(&decode->turned);
 	decode_planes_fini(&decode->planes);
@@ -196,12 +205,36 @@ static bool decode_open_quick(struct decode *decode, uint32_t *ret_height, uint3
 	if (baseline_open(decode->quick, decode->data, decode->size, &height, &width) != 0 ||
 	    (uint64_t)height * width > OP_MAX_PIXELS)
 		return false;
+	if (decode->form.kind == FORM_PACKED &&
+	    baseline_packed_use(decode->quick, decode->form.index, decode->form.index_size) != 0)
+		return false;
 	/* One that cannot be of this file changes nothing. */
-	if (decode->form.index)
+	if (decode->form.kind == FORM_INDEXED && decode->form.index)
 		baseline_index_use(decode->quick, decode->form.index, decode->form.index_size);
 	*ret_height = height;
 	*ret_width = width;
 	return true;
+}
+
+static int decode_fail_form(struct pipeline_error *ret_error)
+{
+	return decode_fail(ret_error, PIPELINE_FAIL_DECODE, 0, "a damaged stored form");
+}
+
+/* Packed coefficients are open: the file they stand for, for who knows no others. */
+static int decode_restore(struct decode *decode, struct pipeline_error *ret_error)
+{
+	int r;
+
+	if (decode->form.kind != FORM_PACKED || decode->restored)
+		return 0;
+	r = baseline_restore(decode->quick, &decode->restored, &decode->size);
+	if (r < 0)
+		return decode_fail(ret_error, PIPELINE_FAIL_MEMORY, 0, "no memory to decode");
+	if (r > 0)
+		return decode_fail_form(ret_error);
+	decode->data = decode->restored;
+	return 0;
 }
 
 /* The file of a stored form, or the bytes themselves. */
@@ -210,7 +243,7 @@ static int decode_unwrap(struct decode *decode, const void *data, size_t size,
 {
 	decode->form = (struct form){.file = data, .file_size = size};
 	if (form_probe(data, size) && form_read(data, size, &decode->form) != 0)
-		return decode_fail(ret_error, PIPELINE_FAIL_DECODE, 0, "a damaged stored form");
+		return decode_fail_form(ret_error);
 	decode->data = decode->form.file;
 	decode->size = decode->form.file_size;
 	return 0;
@@ -220,13 +253,14 @@ static int decode_unwrap(struct decode *decode, const void *data, size_t size,
 static int decode_open_file(struct decode *decode, uint32_t *ret_height, uint32_t *ret_width,
 			    struct pipeline_error *ret_error)
 {
-	const uint8_t *data = decode->data;
-	const size_t size = decode->size;
-	unsigned i = decode_find(data, size);
+	const bool is_packed = decode->form.kind == FORM_PACKED;
+	unsigned i = decode_find(decode->data, decode->size);
+	bool is_quick = false;
+	int r;
 
 	if (i == BASE_ARRAY_LEN(decode_formats))
 		return decode_fail(ret_error, PIPELINE_FAIL_DECODE, 0, "%s",
-				   decode_other(data, size));
+				   decode_other(decode->data, decode->size));
 	if (!decode->state[i])
 		decode->state[i] = calloc(1, decode_formats[i]->state_size);
 	if (!decode->state[i])
@@ -237,12 +271,19 @@ static int decode_open_file(struct decode *decode, uint32_t *ret_height, uint32_
 		decode->format->reduce(decode->current, 0);
 	decode->is_fresh = false;
 	decode->way = DECODE_QUICK;
-	if (decode->format == &decode_jpeg && !decode->by_library &&
-	    decode_open_quick(decode, ret_height, ret_width))
+	if (decode->format == &decode_jpeg && (is_packed || !decode->by_library))
+		is_quick = decode_open_quick(decode, ret_height, ret_width);
+	if (is_quick && !decode->by_library)
 		return 0;
+	if (is_packed && !is_quick)
+		return decode_fail_form(ret_error);
+	r = decode_restore(decode, ret_error);
+	if (r != 0)
+		return r;
 	decode->way = DECODE_BY_ROWS;
 	decode->is_fresh = true;
-	return decode->format->open(decode->current, data, size, ret_height, ret_width, ret_error);
+	return decode->format->open(decode->current, decode->data, decode->size, ret_height,
+				    ret_width, ret_error);
 }
 
 int decode_open(struct decode *decode, const void *data, size_t size, uint32_t *ret_height,
@@ -251,9 +292,7 @@ int decode_open(struct decode *decode, const void *data, size_t size, uint32_t *
 	bool exchanges;
 	int r;
 
-	if (decode->format)
-		decode->format->close(decode->current);
-	decode->format = NULL;
+	decode_forget(decode);
 	decode->shift = 0;
 	r = decode_unwrap(decode, data, size, ret_error);
 	if (r == 0)
@@ -301,11 +340,15 @@ static void decode_box_in_file(const struct decode *decode, const struct picture
 static int decode_use(struct decode *decode, struct pipeline_error *ret_error)
 {
 	uint32_t height, width;
+	int r;
 
 	if (decode->is_fresh) {
 		decode->is_fresh = false;
 		return 0;
 	}
+	r = decode_restore(decode, ret_error);
+	if (r != 0)
+		return r;
 	return decode->format->open(decode->current, decode->data, decode->size, &height, &width,
 				    ret_error);
 }

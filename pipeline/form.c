@@ -3,16 +3,17 @@
  * What all stored forms have in common: the head, and who makes which.
  *
  *	 0  the magic
- *	 8  checksum of all that follows up to the file's first KiB (u64)
- *	16  version (u16), kind (u16), bytes of the index (u32)
- *	24  bytes of the file (u64)
- *	32  the index, then the file
+ *	 8  checksum of what follows up to the file's first KiB, or the coefficients' (u64)
+ *	16  version (u16), kind (u16), bytes of the index or the coefficients (u32)
+ *	24  bytes of the file, or of what stands before its scan (u64)
+ *	32  the former, then the latter
  *
  * The numbers are little-endian, and the sizes add up to the form's. The file stands at the end, so that
  * who has the small part stored and the file elsewhere can put the one before the other without moving
  * a byte. What an index says is believed, so the checksum holds for it, and ties it to the file that has
- * that size and begins so; where it does not hold, the file is decoded without. The rest of the file is as
- * well protected as it is by itself: who stores forms has a checksum for each value.
+ * that size and begins so; where it does not hold, the file is decoded without. The rest of the file,
+ * and packed coefficients, are as well protected as a file is by itself: who stores forms has a checksum for each
+ * value.
  */
 
 #include <errno.h>
@@ -21,11 +22,12 @@
 #include "base/hash.h"
 #include "pipeline/baseline.h"
 #include "pipeline/form.h"
+#include "pipeline/op.h"
 
 #define FORM_MAGIC "\x8aOAform\n"
 #define FORM_VERSION 1
 #define FORM_HEAD 32
-#define FORM_FRONT 1024 /* bytes of the file that the checksum is of, too */
+#define FORM_FRONT 1024 /* bytes of the file that the checksum is of, too, or of what is packed */
 
 enum {
 	FORM_AT_SUM = 8,
@@ -54,10 +56,12 @@ static uint64_t form_get(const uint8_t *from, unsigned bytes)
 	return value;
 }
 
-static uint64_t form_sum(const uint8_t *form, uint64_t index, uint64_t file)
+static uint64_t form_sum(const uint8_t *form, enum form_kind kind, uint64_t index, uint64_t file)
 {
-	return hash_checksum(form + FORM_AT_VERSION,
-			     FORM_HEAD - FORM_AT_VERSION + index + BASE_MIN(file, FORM_FRONT));
+	uint64_t size = kind == FORM_INDEXED ? index + BASE_MIN(file, FORM_FRONT)
+					     : BASE_MIN(index + file, FORM_FRONT);
+
+	return hash_checksum(form + FORM_AT_VERSION, FORM_HEAD - FORM_AT_VERSION + size);
 }
 
 bool form_probe(const uint8_t *data, size_t size)
@@ -67,25 +71,29 @@ bool form_probe(const uint8_t *data, size_t size)
 
 int form_read(const uint8_t *data, size_t size, struct form *ret)
 {
-	uint64_t index, file;
+	uint64_t index, file, kind;
+	bool is_whole;
 
 	if (size < FORM_HEAD || !form_probe(data, size) ||
-	    form_get(data + FORM_AT_VERSION, 2) != FORM_VERSION ||
-	    form_get(data + FORM_AT_KIND, 2) != FORM_INDEXED)
+	    form_get(data + FORM_AT_VERSION, 2) != FORM_VERSION)
 		return FORM_E_OTHER;
+	kind = form_get(data + FORM_AT_KIND, 2);
 	index = form_get(data + FORM_AT_INDEX, 4);
 	file = form_get(data + FORM_AT_FILE, 8);
-	if (index > size - FORM_HEAD || file != size - FORM_HEAD - index)
+	if ((kind != FORM_INDEXED && kind != FORM_PACKED) || index > size - FORM_HEAD ||
+	    file != size - FORM_HEAD - index)
+		return FORM_E_OTHER;
+	is_whole =
+	    form_sum(data, (enum form_kind)kind, index, file) == form_get(data + FORM_AT_SUM, 8);
+	if (!is_whole && kind == FORM_PACKED)
 		return FORM_E_OTHER;
 	*ret = (struct form){
-	    .kind = FORM_INDEXED,
-	    .index = data + FORM_HEAD,
+	    .kind = (enum form_kind)kind,
+	    .index = is_whole ? data + FORM_HEAD : NULL,
 	    .file = data + FORM_HEAD + index,
 	    .index_size = (size_t)index,
 	    .file_size = (size_t)file,
 	};
-	if (form_sum(data, index, file) != form_get(data + FORM_AT_SUM, 8))
-		ret->index = NULL;
 	return 0;
 }
 
@@ -113,8 +121,8 @@ void form_maker_free(struct form_maker *maker)
 	free(maker);
 }
 
-static int form_join(const uint8_t *index, size_t index_size, const uint8_t *file, size_t file_size,
-		     uint8_t **ret, size_t *ret_size)
+static int form_join(enum form_kind kind, const uint8_t *index, size_t index_size,
+		     const uint8_t *file, size_t file_size, uint8_t **ret, size_t *ret_size)
 {
 	size_t size = FORM_HEAD + index_size;
 	uint8_t *form;
@@ -127,12 +135,12 @@ static int form_join(const uint8_t *index, size_t index_size, const uint8_t *fil
 		return -ENOMEM;
 	memcpy(form, FORM_MAGIC, 8);
 	form_put(form + FORM_AT_VERSION, FORM_VERSION, 2);
-	form_put(form + FORM_AT_KIND, FORM_INDEXED, 2);
+	form_put(form + FORM_AT_KIND, kind, 2);
 	form_put(form + FORM_AT_INDEX, index_size, 4);
 	form_put(form + FORM_AT_FILE, file_size, 8);
 	memcpy(form + FORM_HEAD, index, index_size);
 	memcpy(form + FORM_HEAD + index_size, file, file_size);
-	form_put(form + FORM_AT_SUM, form_sum(form, index_size, file_size), 8);
+	form_put(form + FORM_AT_SUM, form_sum(form, kind, index_size, file_size), 8);
 	*ret = form;
 	*ret_size = size;
 	return 0;
@@ -144,14 +152,17 @@ int form_make(struct form_maker *maker, enum form_kind kind, const uint8_t *file
 	_cleanup_free_ uint8_t *index = NULL;
 	uint32_t height, width;
 	size_t index_size;
-	int r;
+	int r = baseline_open(maker->baseline, file, size, &height, &width);
 
-	if (kind != FORM_INDEXED)
-		return FORM_E_UNFIT;
-	r = baseline_open(maker->baseline, file, size, &height, &width);
-	if (r == 0)
+	if (r == 0 && (uint64_t)height * width > OP_MAX_PIXELS)
+		return FORM_E_UNFIT; /* nobody decodes it */
+	if (r == 0 && kind == FORM_INDEXED)
 		r = baseline_index_make(maker->baseline, 0, &index, &index_size);
+	else if (r == 0)
+		r = baseline_pack(maker->baseline, &index, &index_size);
 	if (r != 0)
 		return r < 0 ? r : FORM_E_UNFIT;
-	return form_join(index, index_size, file, size, ret, ret_size);
+	if (kind == FORM_PACKED)
+		size = baseline_front(maker->baseline);
+	return form_join(kind, index, index_size, file, size, ret, ret_size);
 }

@@ -12,13 +12,15 @@
 
 enum form_kind {
 	FORM_INDEXED = 1, /* the file behind its crop index */
+	FORM_PACKED = 2,  /* packed coefficients, and what stands before the file's scan */
 };
 
 enum { FORM_E_UNFIT = 1, FORM_E_OTHER = 2 };
 
 struct form { /* all within the bytes that it was read from */
 	enum form_kind kind;
-	const uint8_t *index, *file; /* index NULL: damaged, do without */
+	const uint8_t *index; /* or the coefficients; NULL: a damaged index, do without */
+	const uint8_t *file;  /* or its front */
 	size_t index_size, file_size;
 };
 

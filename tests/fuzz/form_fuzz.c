@@ -6,9 +6,10 @@
  * Even: the rest is a form as somebody may have stored it, with the right checksum, and is decoded: any
  * outcome, no harm.
  *
- * Odd: a form is made of the file behind the next six bytes. With a crop index the quick decoder gives,
- * for the part and the scale that those choose, the rows it gives without, or none where that gives
- * none. Then one byte of the index is changed: any rows, no harm.
+ * Odd: a form is made of the file behind the next six bytes. With a crop index, or packed coefficients, the
+ * quick decoder gives, for the part and the scale that those choose, the rows it gives without, or none where that
+ * gives none; and from packed coefficients a file comes that has those rows. Then one byte of the
+ * index or the coefficients is changed: any rows, no harm.
  *
  * Pictures of many pixels are left out: they are slow and nothing else.
  */
@@ -27,6 +28,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static struct baseline *fuzz_baseline;
 static struct decode *fuzz_decode;
+static struct picture_buffer fuzz_buffer;
 
 /* Once; handles are kept from input to input on purpose, as a worker keeps them. */
 static void fuzz_init(void)
@@ -67,6 +69,7 @@ static void fuzz_stored(const uint8_t *data, size_t size)
 	struct pipeline_error error;
 	struct picture_box box = {0};
 	struct decode_band band;
+	struct picture picture;
 	int r;
 
 	if (decode_open(fuzz_decode, form, size, &box.height, &box.width, &error) != 0)
@@ -79,6 +82,7 @@ static void fuzz_stored(const uint8_t *data, size_t size)
 			for (uint32_t y = 0; r == 0 && y < box.height; y += band.rows)
 				r = decode_band_next(fuzz_decode, &band, &error);
 		} while (r == DECODE_E_AGAIN);
+		decode_whole(fuzz_decode, &fuzz_buffer, &picture, &error);
 	}
 	decode_close(fuzz_decode);
 }
@@ -103,38 +107,79 @@ static bool fuzz_rows(const struct picture_box *box, uint8_t *rgb)
 	return true;
 }
 
-static void fuzz_index(const uint8_t *choice, const uint8_t *file, size_t size)
+static int fuzz_use(bool is_packed, const uint8_t *part, size_t size)
 {
-	static uint8_t rgb[2][FUZZ_PIXELS * 3];
-	const unsigned shift = choice[0] >> 1 & 3;
-	const uint32_t step = 1 + (choice[0] >> 3 & 7);
-	_cleanup_free_ uint8_t *index = NULL;
-	struct picture_box box;
-	uint32_t height, width;
-	size_t index_size;
+	return is_packed ? baseline_packed_use(fuzz_baseline, part, size)
+			 : baseline_index_use(fuzz_baseline, part, size);
+}
 
-	if (baseline_open(fuzz_baseline, file, size, &height, &width) != 0 ||
-	    (uint64_t)height * width > FUZZ_PIXELS ||
-	    baseline_index_make(fuzz_baseline, step, &index, &index_size) != 0 ||
-	    baseline_reduce(fuzz_baseline, shift) != 0)
-		return;
-	height = (height + (1u << shift) - 1) >> shift;
-	width = (width + (1u << shift) - 1) >> shift;
-	fuzz_span(choice[1], choice[2], height, &box.top, &box.height);
-	fuzz_span(choice[3], choice[4], width, &box.left, &box.width);
-	if (!fuzz_rows(&box, rgb[0])) {
-		/* Numbers that decoders differ on: the same with an index. */
-		if (baseline_index_use(fuzz_baseline, index, index_size) != 0 ||
-		    fuzz_rows(&box, rgb[1]))
+/* The file that packed coefficients stand for, if it is one, has the rows of them. */
+static void fuzz_restore(const struct picture_box *box, unsigned shift, uint8_t *rgb,
+			 const uint8_t *right)
+{
+	_cleanup_free_ uint8_t *file = NULL;
+	uint32_t height, width;
+	size_t size;
+
+	if (baseline_restore(fuzz_baseline, &file, &size) != 0) {
+		if (right)
 			abort();
 		return;
 	}
-	if (baseline_index_use(fuzz_baseline, index, index_size) != 0 || !fuzz_rows(&box, rgb[1]) ||
-	    memcmp(rgb[0], rgb[1], (size_t)box.height * box.width * 3) != 0)
+	if (baseline_open(fuzz_baseline, file, size, &height, &width) != 0 ||
+	    baseline_reduce(fuzz_baseline, shift) != 0 || !fuzz_rows(box, rgb) ||
+	    (right && memcmp(rgb, right, (size_t)box->height * box->width * 3) != 0)) {
+		if (right)
+			abort();
+	}
+}
+
+static int fuzz_open(const uint8_t *file, size_t size, unsigned shift, struct picture_box *box)
+{
+	int r = baseline_open(fuzz_baseline, file, size, &box->height, &box->width);
+
+	if (r == 0)
+		r = baseline_reduce(fuzz_baseline, shift);
+	box->height = (box->height + (1u << shift) - 1) >> shift;
+	box->width = (box->width + (1u << shift) - 1) >> shift;
+	return r;
+}
+
+static void fuzz_made(const uint8_t *choice, const uint8_t *file, size_t size)
+{
+	static uint8_t rgb[2][FUZZ_PIXELS * 3];
+	const unsigned shift = choice[0] >> 1 & 3;
+	const bool is_packed = choice[0] >> 7;
+	_cleanup_free_ uint8_t *part = NULL;
+	struct picture_box all = {0}, box;
+	size_t part_size;
+	bool came;
+	int r;
+
+	if (fuzz_open(file, size, 0, &all) != 0 || (uint64_t)all.height * all.width > FUZZ_PIXELS)
+		return;
+	r = is_packed
+		? baseline_pack(fuzz_baseline, &part, &part_size)
+		: baseline_index_make(fuzz_baseline, 1 + (choice[0] >> 3 & 7), &part, &part_size);
+	if (r != 0 || fuzz_open(file, size, shift, &all) != 0)
+		return;
+	fuzz_span(choice[1], choice[2], all.height, &box.top, &box.height);
+	fuzz_span(choice[3], choice[4], all.width, &box.left, &box.width);
+	came = fuzz_rows(&box, rgb[0]);
+	if (is_packed && fuzz_open(file, baseline_front(fuzz_baseline), shift, &all) != 0)
 		abort();
-	index[8 + choice[5] * (index_size - 8) / 256] ^= choice[6];
-	if (baseline_index_use(fuzz_baseline, index, index_size) == 0)
+	if (fuzz_use(is_packed, part, part_size) != 0 || fuzz_rows(&box, rgb[1]) != came ||
+	    (came && memcmp(rgb[0], rgb[1], (size_t)box.height * box.width * 3) != 0))
+		abort();
+	part[choice[5] * part_size / 256] ^= choice[6];
+	if (fuzz_use(is_packed, part, part_size) == 0)
 		fuzz_rows(&box, rgb[1]);
+	if (is_packed && fuzz_use(true, part, part_size) == 0)
+		fuzz_restore(&box, shift, rgb[1], NULL);
+	part[choice[5] * part_size / 256] ^= choice[6];
+	if (is_packed && fuzz_open(file, size, shift, &all) == 0 &&
+	    fuzz_use(true, part, part_size) == 0)
+		fuzz_restore(&box, shift, rgb[1], came ? rgb[0] : NULL);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -143,7 +188,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	fuzz_init();
 	if (data[0] & 1)
-		fuzz_index(data, data + FUZZ_CHOICE, size - FUZZ_CHOICE);
+		fuzz_made(data, data + FUZZ_CHOICE, size - FUZZ_CHOICE);
 	else
 		fuzz_stored(data + 1, size - 1);
 	return 0;

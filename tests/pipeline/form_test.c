@@ -29,7 +29,7 @@ static void test_teardown(void)
 	oracle_fini(&test_picture);
 }
 
-static const enum form_kind test_kinds[] = {FORM_INDEXED};
+static const enum form_kind test_kinds[] = {FORM_INDEXED, FORM_PACKED};
 #define TEST_KINDS ((int)BASE_ARRAY_LEN(test_kinds))
 
 static const struct oracle_file test_photo = {300, 400, 2, 2, 90, 0, false, false, 90, 1};
@@ -134,9 +134,9 @@ START_TEST(unfit)
 	uint8_t *data, *form;
 	size_t size, form_size;
 
-	tiny.height = tiny.width = 16;
+	tiny.height = tiny.width = 16; /* the index would be as large as what it is of */
 	data = oracle_encode(&tiny, &size);
-	ck_assert_int_eq(form_make(test_maker, test_kinds[_i], data, size, &form, &form_size),
+	ck_assert_int_eq(form_make(test_maker, FORM_INDEXED, data, size, &form, &form_size),
 			 FORM_E_UNFIT);
 	free(data);
 	data = oracle_encode(&test_photo, &size);
@@ -237,6 +237,48 @@ START_TEST(damaged_scan)
 }
 END_TEST
 
+/* Behind the checksum packed coefficients are as a file: damage ends as an error or as other pixels. */
+START_TEST(damaged_packed)
+{
+	struct pipeline_error error;
+	struct picture picture;
+	unsigned refused = 0;
+	size_t size, form_size;
+	uint8_t *data = oracle_encode(&test_photo, &size);
+	uint8_t *form = test_form(data, size, FORM_PACKED, &form_size);
+
+	for (size_t at = 32; at < form_size; at += at < 1056 ? 50 : 2503) {
+		form[at] ^= 0x11;
+		if (test_open(form, form_size, &error) != 0 ||
+		    decode_whole(test_decode, &test_buffer, &picture, &error) != 0) {
+			ck_assert_str_eq(error.text, "a damaged stored form");
+			refused++;
+		}
+		form[at] ^= 0x11;
+	}
+	ck_assert_uint_gt(refused, 20);
+	free(form);
+	free(data);
+}
+END_TEST
+
+/* The library alone decodes what is packed, too. */
+START_TEST(by_library)
+{
+	struct pipeline_error error;
+	size_t size, form_size;
+	uint8_t *data = oracle_encode(&test_photo, &size);
+	uint8_t *form = test_form(data, size, test_kinds[_i], &form_size);
+
+	ck_assert_int_eq(oracle_decode(data, size, UINT64_MAX, &test_picture), 0);
+	decode_by_library(test_decode);
+	ck_assert_int_eq(test_open(form, form_size, &error), 0);
+	test_bands(&test_boxes[1]);
+	free(form);
+	free(data);
+}
+END_TEST
+
 /* Another file under the same index, of the same size. */
 START_TEST(another_file)
 {
@@ -301,6 +343,8 @@ int main(void)
 	tcase_add_loop_test(tcase, damaged_head, 0, TEST_KINDS);
 	tcase_add_test(tcase, damaged_index);
 	tcase_add_test(tcase, damaged_scan);
+	tcase_add_test(tcase, damaged_packed);
+	tcase_add_loop_test(tcase, by_library, 0, TEST_KINDS);
 	tcase_add_test(tcase, another_file);
 	tcase_add_test(tcase, nested);
 	suite_add_tcase(suite, tcase);
