@@ -17,12 +17,16 @@ import torch
 import torchvision
 from torchvision.transforms import InterpolationMode
 from torchvision.transforms import functional as F1
-from torchvision.transforms import v2
-from torchvision.transforms.v2 import functional as F
 
 from PIL import Image
 
 import parity
+
+try:
+    from torchvision.transforms import v2
+    from torchvision.transforms.v2 import functional as F
+except ImportError:
+    from parity_torch_v1 import F, v2
 
 DTYPES = {'u8': torch.uint8, 'f16': torch.float16, 'bf16': torch.bfloat16, 'f32': torch.float32}
 
