@@ -62,7 +62,7 @@ void plane_table_fini(struct plane_table *table);
 
 /* plane_cache.c */
 #define PLANE_WAYS 4
-#define PLANE_SETS 128
+#define PLANE_SETS 256
 struct plane_cache { /* tables along one axis; all zero at the start */
 	struct plane_table slot[PLANE_SETS][PLANE_WAYS]; /* of a set, the first was used last */
 	struct plane_table large;

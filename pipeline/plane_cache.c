@@ -3,7 +3,7 @@
  * The tables that a run keeps.
  *
  * Training crops come in hundreds of widths and heights, each mirrored or not, and a table costs
- * as much as some rows; so some hundreds are kept for each axis, in sets of PLANE_WAYS of which the one longest
+ * as much as some rows; so about a thousand are kept for each axis, in sets of PLANE_WAYS of which the one longest
  * unused goes. What all of them hold is bounded: a table of more than PLANE_CACHE_KEEP bytes (a
  * huge picture, or a huge output) goes to a place of its own.
  */
