@@ -28,11 +28,11 @@ struct pack_count {
 
 /* Shapes of one kind. */
 struct pack_shapes {
-	uint32_t count[PACK_KEYS]; /* of blocks, by key */
-	uint8_t code[PACK_KEYS];   /* what stands for the key */
-	struct pack_count seen[PACK_KEYS];
 	uint32_t n_seen, n;
-	uint32_t shape[BASELINE_SHAPES]; /* keys */
+	uint32_t count[PACK_KEYS];         /* of blocks, by key */
+	struct pack_count seen[PACK_KEYS]; /* n_seen of them, the counts at the end */
+	uint8_t code[PACK_KEYS];           /* of those keys: what stands for it */
+	uint32_t shape[BASELINE_SHAPES];   /* keys */
 };
 
 struct pack {
@@ -45,6 +45,26 @@ struct pack {
 	unsigned unit;
 	uint8_t *out, *data; /* all, and where the MCUs begin */
 };
+
+/* Most of its memory is written before it is read: to set it all would take longer than the rest. */
+static struct pack *pack_new(struct baseline *baseline)
+{
+	struct pack *pack = malloc(sizeof(*pack));
+
+	if (!pack)
+		return NULL;
+	pack->baseline = baseline;
+	pack->n_blocks = baseline->scan.n_blocks;
+	baseline_index_measure(baseline, &pack->per_row, &pack->rows);
+	pack->keys = NULL;
+	pack->out = pack->data = NULL;
+	pack->plain = pack->unit = 0;
+	pack->low.n_seen = pack->low.n = pack->high.n_seen = pack->high.n = 0;
+	memset(pack->low.count, 0, sizeof(pack->low.count));
+	memset(pack->high.count, 0,
+	       PACK_HIGH * sizeof(pack->high.count[0])); /* others are not asked for */
+	return pack;
+}
 
 static void pack_freep(struct pack **pack)
 {
@@ -139,15 +159,19 @@ static uint8_t pack_code(const struct pack_shapes *shapes, uint32_t key)
 	return (uint8_t)i;
 }
 
+static void pack_see(struct pack_shapes *shapes, uint32_t key)
+{
+	if (shapes->count[key]++ == 0)
+		shapes->seen[shapes->n_seen++].key = key;
+}
+
 static void pack_choose(struct pack_shapes *shapes)
 {
 	uint32_t widest = 0;
 
-	for (uint32_t key = 0; key < PACK_KEYS; key++) {
-		if (shapes->count[key] == 0)
-			continue;
-		shapes->seen[shapes->n_seen++] = (struct pack_count){key, shapes->count[key]};
-		widest = pack_widest(widest, key);
+	for (uint32_t i = 0; i < shapes->n_seen; i++) {
+		shapes->seen[i].count = shapes->count[shapes->seen[i].key];
+		widest = pack_widest(widest, shapes->seen[i].key);
 	}
 	qsort(shapes->seen, shapes->n_seen, sizeof(shapes->seen[0]), pack_compare);
 	while (shapes->n < shapes->n_seen && shapes->n < BASELINE_SHAPES) {
@@ -236,9 +260,9 @@ static int pack_count(struct pack *pack, struct baseline_mcu *mcu, size_t number
 			return BASELINE_E_OTHER;
 		mcu->coef[i][64] = 0;
 		pack_measure(mcu->coef[i], &low, &high);
-		pack->low.count[low]++;
+		pack_see(&pack->low, low);
 		if (low & PACK_HIGH)
-			pack->high.count[high]++;
+			pack_see(&pack->high, high);
 		pack->keys[number * pack->n_blocks + i] = high << 16 | (low & 0xffff);
 	}
 	return 0;
@@ -403,15 +427,12 @@ static int pack_prepare(struct pack *pack)
 
 int baseline_pack(struct baseline *baseline, uint8_t **ret, size_t *ret_size)
 {
-	_cleanup_(pack_freep) struct pack *pack = calloc(1, sizeof(*pack));
+	_cleanup_(pack_freep) struct pack *pack = pack_new(baseline);
 	uint64_t size, bytes;
 	int r;
 
 	if (!pack)
 		return -ENOMEM;
-	pack->baseline = baseline;
-	pack->n_blocks = baseline->scan.n_blocks;
-	baseline_index_measure(baseline, &pack->per_row, &pack->rows);
 	r = pack_prepare(pack);
 	if (r == 0)
 		r = pack_set_unit(pack, &bytes);
