@@ -60,8 +60,8 @@ def wrap(dataset, *, name: str | None = None, version: str = "", workers: int | 
     share and where a saved plan is made again. A data set with a generator of its own is outside of that.
     random=False says that nothing is random, so that epochs may share.
 
-    Two jobs share if their data sets are the same by pickle (and the text of their classes' files), and the
-    arguments here. That is so for two runs of one script; not if something differs that the samples do not
+    Two jobs share if their data sets are the same by pickle (and the text of their classes' files), and random
+    and room are; workers, timeout and keep are then those of the job that started the pool. That is so for two runs of one script; not if something differs that the samples do not
     depend on, or a set's order, which changes from run to run: then give a name, which stands in the place of
     the data set's content, and a version that you change with it. What pickle cannot do (a lambda, a class in a
     notebook) needs the package cloudpickle. A script of the main program is imported again in the pool, so its
