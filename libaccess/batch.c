@@ -83,6 +83,18 @@ BASE_HOT void oa_release(struct oa_batch *batch)
 		stream_free(stream);
 }
 
+/* What mixup and cutmix have written is private. */
+static void batch_say_slot(const struct oa_batch *batch, struct oa_batch_info *info)
+{
+	const struct held *held = batch->mingled ? NULL : batch->held;
+
+	if (!held)
+		return;
+	info->slot = held->slot;
+	info->slot_bytes = held->session->board.geometry.slot_stride;
+	info->session = held->session->number;
+}
+
 void oa_batch_info(const struct oa_batch *batch, struct oa_batch_info *ret)
 {
 	struct oa_batch_info info;
@@ -103,6 +115,7 @@ void oa_batch_info(const struct oa_batch *batch, struct oa_batch_info *ret)
 	    .is_last = batch->is_last,
 	    .parts = batch->parts,
 	};
+	batch_say_slot(batch, &info);
 	memcpy(ret, &info, size);
 }
 

@@ -165,6 +165,11 @@ struct oa_batch_info {
 	uint32_t copied;       /* samples that the library copied together (left-overs) */
 	int is_last;           /* of its epoch */
 	const uint32_t *parts; /* of a mix: the part that each sample is of; NULL: of none */
+	/* The shared memory that the fields lie in, whole pages, for whoever registers it with a device;
+	 * NULL: in private memory. The same address is the same memory within one session, of which a
+	 * stream has a new one when it has connected again. */
+	const void *slot;
+	uint64_t slot_bytes, session;
 };
 
 struct oa_stats {

@@ -16,6 +16,7 @@ struct session { /* all under the stream's lock but what never changes */
 	/* never changes */
 	int sock;
 	uint64_t pid;         /* of accessd */
+	uint64_t number;      /* of the stream's sessions, from 0 */
 	uint8_t pipeline[32]; /* hash of its canonical text; zeros: accessd did not say */
 	char shares[512];     /* what the job shares with others, in words */
 	const struct layout_inbox *inbox;

@@ -109,6 +109,7 @@ struct oa_stream {
 	pthread_mutex_t lock;
 	/* lock */
 	struct session *session; /* NULL: lost, dialling */
+	uint64_t n_sessions;     /* so far */
 	struct held *held;       /* the cursor is in it */
 	struct held *hands, *hand_pool;
 	struct oa_batch *batch_pool;

@@ -171,6 +171,7 @@ int stream_adopt(struct oa_stream *stream, struct session *session, struct diag 
 	progress->seed = geometry->seed;
 	stream->hand = geometry->hand;
 	stream->has_holes = session->has_holes || stream->open.bad == OA_BAD_SKIP;
+	session->number = stream->n_sessions++;
 	stream->session = session;
 	stream->is_idle = false;
 	listed_feed(stream);

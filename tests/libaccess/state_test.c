@@ -218,12 +218,17 @@ START_TEST(jobs_go_on_after_a_loss)
 	struct oa_stats stats = {.size = sizeof(stats)};
 	struct oa_batch_info info = {.size = sizeof(info)};
 	unsigned n_held = 0, batches = 0;
+	uint64_t session = 0;
 	struct run run;
 	int r;
 
 	start(&run, c);
 	while ((r = oa_next(run.stream, 60000, &held[n_held])) == 0) {
 		oa_batch_info(held[n_held], &info);
+		if (info.slot) { /* of the daemon that is there, and told apart from earlier ones */
+			ck_assert_uint_ge(info.session, session);
+			session = info.session;
+		}
 		for (uint32_t k = 0; k < info.count; k++)
 			ck_assert_uint_eq(run.seen[info.epoch * c->n + (uint64_t)info.ids[k]]++, 0);
 		if (++batches % 3 == 0) {
@@ -242,6 +247,7 @@ START_TEST(jobs_go_on_after_a_loss)
 	ck_assert_msg(r == OA_E_END, "%s: %s", oa_error_name(r), oa_error_text(run.stream));
 	oa_stream_stats(run.stream, &stats);
 	ck_assert_uint_gt(stats.reconnects, 0);
+	ck_assert_uint_le(session, stats.reconnects);
 	save(&run);
 	oa_close(run.stream);
 	while (n_held > 0) { /* after the close */

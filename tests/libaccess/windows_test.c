@@ -108,6 +108,27 @@ static void end_epoch(const struct windows_case *c, struct tally *tally)
 	*tally = (struct tally){.seen = tally->seen, .epoch = tally->epoch + 1};
 }
 
+/* What is in shared memory lies within whole pages of it. */
+static void check_slot(const struct windows_case *c, const struct oa_batch *batch,
+		       const struct oa_batch_info *info)
+{
+	const uintptr_t start = (uintptr_t)info->slot;
+	struct oa_field field;
+
+	ck_assert_int_eq(oa_batch_field(batch, 0, &field), 0);
+	ck_assert_uint_eq(info->session, 0);
+	if ((c->flags & OA_COPY) || info->copied)
+		ck_assert_ptr_null(info->slot);
+	if (!info->slot) {
+		ck_assert_uint_eq(info->slot_bytes, 0);
+		return;
+	}
+	ck_assert_uint_eq(start % base_page_size(), 0);
+	ck_assert_uint_eq(info->slot_bytes % base_page_size(), 0);
+	ck_assert_uint_ge((uintptr_t)field.data, start);
+	ck_assert_uint_le((uintptr_t)field.data + field.bytes, start + info->slot_bytes);
+}
+
 static void count_batch(const struct windows_case *c, struct tally *tally,
 			const struct oa_batch *batch)
 {
@@ -115,6 +136,7 @@ static void count_batch(const struct windows_case *c, struct tally *tally,
 
 	oa_batch_info(batch, &info);
 	fake_check_batch(batch);
+	check_slot(c, batch, &info);
 	while (info.epoch > tally->epoch)
 		end_epoch(c, tally);
 	ck_assert_uint_eq(info.epoch, tally->epoch);
