@@ -144,6 +144,44 @@ static PyObject *pybatch_get_is_last(PyObject *object, void *closure)
 	return PyBool_FromLong(((struct pybatch *)object)->info.is_last);
 }
 
+/* (session, address), which is the same for the same memory, or None. */
+static PyObject *pybatch_get_slot(PyObject *object, void *closure)
+{
+	const struct oa_batch_info *info = &((struct pybatch *)object)->info;
+
+	(void)closure;
+	if (info->slot == NULL)
+		Py_RETURN_NONE;
+	return Py_BuildValue("(KN)", (unsigned long long)info->session,
+			     PyLong_FromVoidPtr((void *)info->slot));
+}
+
+const struct oa_batch *pybatch_of(PyObject *object)
+{
+	const struct pybatch *self = (struct pybatch *)object;
+
+	if (Py_TYPE(object) != pybatch_type) {
+		PyErr_SetString(PyExc_TypeError, "this is no Batch");
+		return NULL;
+	}
+	return pybatch_lives(self) ? pyhold_batch(self->hold) : NULL;
+}
+
+bool pybatch_slot(PyObject *object, const void **ret, size_t *ret_bytes)
+{
+	const struct pybatch *self = (struct pybatch *)object;
+
+	if (pybatch_of(object) == NULL)
+		return false;
+	if (self->info.slot == NULL) {
+		PyErr_SetString(PyExc_ValueError, "the batch is in private memory");
+		return false;
+	}
+	*ret = self->info.slot;
+	*ret_bytes = (size_t)self->info.slot_bytes;
+	return true;
+}
+
 static PyGetSetDef pybatch_getset[] = {
     {"fields", pybatch_get_fields, NULL, "A tuple of Field: the images, the labels, ...", NULL},
     {"ids", pybatch_get_ids, NULL, "The samples' numbers in the data set: count int64 as bytes.",
@@ -155,6 +193,8 @@ static PyGetSetDef pybatch_getset[] = {
      NULL},
     {"copied", pybatch_get_copied, NULL, "Samples that were copied together.", NULL},
     {"is_last", pybatch_get_is_last, NULL, "Of its epoch.", NULL},
+    {"slot", pybatch_get_slot, NULL,
+     "Which memory it lies in, (session, address), for Twin; None: in private memory.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 

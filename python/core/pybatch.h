@@ -10,6 +10,10 @@
 
 /* A new reference, which has taken over the batch; or NULL with an exception, the batch released. */
 PyObject *pybatch_new(struct oa_batch *batch, bool is_writable);
+/* The library's, as long as it is not released; or NULL with an exception. */
+const struct oa_batch *pybatch_of(PyObject *batch);
+/* The memory that its fields lie in, as long as the batch is not released. false with an exception. */
+bool pybatch_slot(PyObject *batch, const void **ret, size_t *ret_bytes);
 /* 0, or -1 with an exception. */
 int pybatch_add_type(PyObject *module);
 

@@ -33,7 +33,15 @@ class Batch:
     substituted: int
     copied: int
     is_last: bool
+    slot: tuple[int, int] | None
     def release(self) -> None: ...
+
+class Twin:
+    address: int
+    nbytes: int
+    def __new__(cls, batch: Batch) -> Twin: ...
+    def places(self, batch: Batch, /) -> list[int | None]: ...
+    def close(self) -> None: ...
 
 class Stream:
     def __new__(cls, client: Client, *, dataset: str, pipeline: str, batch: int, flags: int = 0,

@@ -8,10 +8,11 @@ import re
 import sys
 import threading
 import time
+import warnings
 import weakref
 from collections.abc import Iterable, Iterator, Sequence
 
-from . import _core, convert, wrapped
+from . import _core, convert, ending, wrapped
 from .errors import ArgumentError, Error, ForkedError, SampleError, StateError, TransformError
 from .transforms import Op, Pipeline
 
@@ -24,8 +25,8 @@ _QUIET_SECONDS = 2.0
 # What torch.utils.data.DataLoader takes and nobody needs here.
 _IGNORED = {
     "num_workers": "the daemon decodes for all jobs; a loader has no processes of its own",
-    "pin_memory": "batches are views of shared memory; copy them to the device with non_blocking=True"
-                  " or not",
+    "pin_memory": "batches are views of shared memory, which the device reads directly with"
+                  " device=\"cuda\"",
     "prefetch_factor": "the daemon keeps slots filled as far as its memory allows",
     "persistent_workers": "there are no workers in this process",
     "pin_memory_device": "see pin_memory",
@@ -160,6 +161,12 @@ class Loader:
     rank, world_size: of data-parallel training; torch.distributed's, or RANK and WORLD_SIZE of the
     environment, when they are not given; several ranks open at the first use. job: name for people, by which ranks find each other.
 
+    device: "cuda", "cuda:1" or a torch.device: batches arrive there, as tensors of the job's own; pictures
+    cross the bus as bytes and become on the device what the pipeline says, bit for bit what the daemon would
+    make of them (normalize_on="host": the daemon does it; it does, too, where mixup or an erasing works
+    on the values). The next batch is copied while the loop has this one, on a stream of its own. "cuda" is the
+    current device or LOCAL_RANK's; ids stay on the host. None or "cpu": no device.
+
     bad: "error", "skip" or "substitute" for samples that cannot be decoded, at most bad_budget an epoch.
     timeout: seconds to wait for a batch; None: without end, while stderr says what it waits for.
     epochs: in all, if that is known: nothing is prepared behind the last. state: of state_dict().
@@ -178,8 +185,9 @@ class Loader:
                  replacement: bool = False, reuse: int | None = None, rank: int | None = None,
                  world_size: int | None = None, job: str | None = None, bad: str = "error",
                  bad_budget: int | None = None, timeout: float | None = None, epochs: int | None = None,
-                 state: dict | None = None, record: str | None = None, replay: str | None = None,
-                 socket: str | None = None, **others):
+                 device: object = None, normalize_on: str | None = None, state: dict | None = None,
+                 record: str | None = None, replay: str | None = None, socket: str | None = None,
+                 **others):
         self._stream = None
         self.ignored = self._sort_out(others)
         _refuse_worker()
@@ -196,12 +204,20 @@ class Loader:
         self.pipeline = pipeline
         self.batch_size = batch_size
         self.rank, self.world_size = _ranks(rank, world_size)
+        text = self._request(pipeline)
+        self.device = self._feed = self._why = None
+        self._has_warned = False
+        if device is not None:
+            text = self._feed_device(device, as_, normalize_on, text)
+            as_, copy = "torch" if self._feed else as_, copy and not self._feed
+        elif normalize_on is not None:
+            raise ArgumentError("normalize_on is about a device: give device=, too")
         self.as_, self._convert = convert.way(as_)
         self.copy, self.drop_last, self.timeout, self.epochs = copy, drop_last, timeout, epochs
         self._job = _job_name(job, self.world_size)
         self._options = {
             "dataset": self.dataset,
-            "pipeline": self._request(pipeline),
+            "pipeline": text,
             "batch": batch_size,
             "flags": (_COPY if copy else 0) | (_DROP_LAST if drop_last else 0),
             "epochs": epochs,
@@ -309,6 +325,50 @@ class Loader:
         more.code, more.name = error.code, error.name
         return more
 
+    # ---- a device ----
+
+    def _feed_device(self, device, as_, normalize_on, text):
+        """What the daemon is asked for then."""
+        if as_ not in (None, "torch"):
+            raise ArgumentError(f"as_=\"{as_}\" has no device: leave as_ out for torch's tensors, or take the"
+                                " batches as they are and copy them")
+        if normalize_on not in (None, "device", "host"):
+            raise ArgumentError(f"normalize_on is {normalize_on!r}; there are: device, host")
+        try:
+            from . import cuda
+            from .device import Feed
+        except ImportError:
+            raise ArgumentError("device is of PyTorch, which is not installed: pip install torch") from None
+        self.device = cuda.choose(device)
+        if self.device is None:
+            return text
+        if self._wrapped is not None:
+            raise ArgumentError("a wrapped data set's batches come in memory: leave device out, and copy what the"
+                                " loop gets")
+        rest = None
+        if normalize_on == "host":
+            self._why = "as asked"
+        else:
+            text, rest, self._why = ending.take_off(text)
+        self._feed = Feed(cuda.Cuda(self.device), rest, self.batch_size)
+        weakref.finalize(self, self._feed.close)
+        return text
+
+    def _settle(self):
+        """Nothing that the loop had is held any more."""
+        if self._lock.acquire(blocking=False):  # else somebody goes on taking
+            try:
+                self._feed.settle()
+            finally:
+                self._lock.release()
+
+    def _warn(self):
+        if self._feed.refusal is None or self._has_warned:
+            return
+        self._has_warned = True
+        warnings.warn(f"{self.device} cannot read shared memory directly ({self._feed.refusal}): each batch is"
+                      " copied once more, in this process, on its way there", RuntimeWarning, stacklevel=6)
+
     # ---- the stream ----
 
     def _open(self):
@@ -330,6 +390,9 @@ class Loader:
         stream, self._stream = self._stream, None
         if stream is not None:
             stream.close()
+        if self._feed is not None:
+            with self._lock:
+                (self._feed.close if self._is_closed else self._feed.reset)()
 
     def close(self) -> None:
         """Gives the stream back, for good; arrays that are held stay valid, a thread that waits for a
@@ -363,7 +426,7 @@ class Loader:
             if self._loop is not None and self._loop.is_within():
                 self._leave_epoch()
             self._loop = _Loop(self)
-            return self._loop
+            return self._loop if self._feed is None else _Lease(self._loop, self._settle)
 
     def _take(self, loop):
         """The next batch of the epoch, or None behind its last."""
@@ -376,11 +439,12 @@ class Loader:
             stream = self._open()
             self._first = self._first or time.monotonic()
             try:
-                batch = self._await(stream)
+                sent = self._next(stream)
             except SampleError as error:
                 if self._pool is None:
                     raise
                 raise self._explained(error) from None
+            batch = sent if self._feed is None or sent is None else sent.batch
             if batch is None:
                 if loop.count == 0:
                     raise Error(f"all {self.epochs} epochs are delivered: open the Loader with more,"
@@ -392,7 +456,24 @@ class Loader:
             loop.count += 1
             self._epoch = batch.epoch
             loop.has_ended = batch.is_last
+            if self._feed is not None:
+                return self._delivered(stream, sent)
         return self._made(batch)
+
+    def _next(self, stream):
+        if self._feed is None:
+            return self._await(stream)
+        return self._feed.next(lambda: self._await(stream))
+
+    def _delivered(self, stream, sent):
+        """While it is used, the next one of the epoch is on its way; behind the last no pin is held."""
+        made = self._named(Batch(self._feed.deliver(sent)), sent.batch, sent.ids)
+        if sent.batch.is_last:
+            self._feed.settle()
+        else:
+            self._feed.look_ahead(stream)
+        self._warn()
+        return made
 
     def _await(self, stream):
         if self.timeout is not None:
@@ -412,7 +493,11 @@ class Loader:
                          for field in fields)
         else:
             made = self._as_samples(fields)
-        made.ids = memoryview(batch.ids).cast("q")
+        return self._named(made, batch, batch.ids)
+
+    @staticmethod
+    def _named(made, batch, ids):
+        made.ids = memoryview(ids).cast("q")
         made.epoch = batch.epoch
         made.step = batch.step
         made.is_last = batch.is_last
@@ -434,7 +519,8 @@ class Loader:
         """Where the job stands: the batches that the loop got are delivered, exactly; the rest of the
         epoch comes first when a Loader gets it back, also with another batch size or number of ranks."""
         with self._lock:
-            token = self._open().state()
+            stream = self._open()
+            token = (self._feed and self._feed.state) or stream.state()
         return {"oneaccess": _STATE_VERSION, "token": base64.b64encode(token).decode("ascii")}
 
     def load_state_dict(self, state: dict) -> None:
@@ -487,17 +573,26 @@ class Loader:
     def stats(self) -> dict:
         """Counts since the stream was opened: samples, batches, epochs, skipped, substituted,
         samples_per_second (since the first batch was asked for), waiting (share of that time), shares
-        (what is done together with other jobs, and what not and why), and what oa_stream_stats(3) has."""
+        (what is done together with other jobs, and what not and why), and what oa_stream_stats(3) has.
+        With a device a batch that is on its way counts, and there are device_bytes (that crossed the bus),
+        registered_bytes (of slots, which the device reads directly) and staged (batches that went
+        through a buffer)."""
         stats = self._open().stats()
         seconds = time.monotonic() - self._first if self._first else 0.0
         stats["seconds"] = seconds
         stats["samples_per_second"] = stats["samples"] / seconds if seconds else 0.0
         stats["waiting"] = stats["wait_ns"] / 1e9 / seconds if seconds else 0.0
+        if self._feed is not None:
+            stats.update(device_bytes=self._feed.bytes, registered_bytes=self._feed.registered,
+                         staged=self._feed.staged)
         return stats
 
     def __repr__(self):
         parts = [repr(self._wrapped or self.dataset), repr(self.pipeline), f"batch_size={self.batch_size}",
                  f"as_={self.as_!r}"]
+        if self.device is not None:
+            parts.append(f"device='{self.device}'" + (f", normalized on the host: {self._why}" if self._why
+                                                      else ""))
         if self.world_size > 1:
             parts.append(f"rank {self.rank} of {self.world_size}")
         if self._stream is not None:
@@ -539,3 +634,22 @@ class _Loop:
         if batch is None:
             raise StopIteration
         return batch
+
+
+class _Lease:
+    """A loop with a device: when it is left, the copies that are under way end, and no pin is held."""
+
+    def __init__(self, loop, settle):
+        self._loop, self._settle = loop, settle
+
+    def __iter__(self):
+        return self
+
+    def __len__(self):
+        return len(self._loop)
+
+    def __next__(self):
+        return next(self._loop)
+
+    def __del__(self):
+        self._settle()

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The end of a pipeline, normalize and cast, for whoever does it elsewhere: on a device, which then gets
+a byte for each value instead of two or four.
+
+That changes nothing but the place: the ops behind the pixels' are no part of what is drawn at random. Where
+something stands behind them that works on the finished values, the daemon has to do it all.
+"""
+
+import json
+import math
+
+# The names of oneaccess-pipeline(5), whose normalize is transforms.IMAGENET_MEAN and _STD.
+_MEAN, _STD = [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]
+_NAMED = ("imagenet-train", "imagenet-eval")
+_FLOATS = {"f32": "float32", "f16": "float16", "bf16": "bfloat16"}
+_FINISHED = {
+    "random_erasing": "random_erasing works on finished values: put it before normalize and cast",
+    "mixup": "mixup adds finished values up: cutmix does not",
+}
+
+
+class Ending:
+    """What is left to do: to dtype ("float32", "float16", "bfloat16"), with mean and std where they are
+    not None; the channels are dimension axis (-3, -1) of the images."""
+
+    def __init__(self, dtype: str, mean: list[float] | None, std: list[float] | None, axis: int):
+        self.dtype, self.mean, self.std, self.axis = dtype, mean, std, axis
+
+    def __repr__(self):
+        what = f"normalize({self.mean}, {self.std}), " if self.mean else ""
+        return f"{what}cast({self.dtype})"
+
+
+def _numbers(value, least=-math.inf):
+    """As a list, or None: the daemon says what is wrong with it."""
+    values = value if isinstance(value, list) else [value]
+    for each in values:
+        if isinstance(each, bool) or not isinstance(each, (int, float)) or not least < each < math.inf:
+            return None
+    return [float(each) for each in values] if len(values) in (1, 3) else None
+
+
+def _read(ops):
+    """The Ending of those ops (those that are there: "normalize", "cast", "layout"); None: something is
+    wrong, or nothing is left to do."""
+    normalize, cast = ops.get("normalize"), ops.get("cast")
+    if normalize is None and cast is None:
+        return None
+    dtype = _FLOATS.get((cast or {}).get("dtype", "f32"))
+    axis = -3 if ops.get("layout", {"order": "HWC"}).get("order", "CHW") == "CHW" else -1
+    if dtype is None or not set(cast or ()) <= {"op", "dtype"}:
+        return None
+    if normalize is None:
+        return Ending(dtype, None, None, axis)
+    mean, std = _numbers(normalize.get("mean")), _numbers(normalize.get("std"), 0)
+    if mean is None or std is None or set(normalize) != {"op", "mean", "std"}:
+        return None
+    return Ending(dtype, mean, std, axis)
+
+
+def _split(ops):
+    """(ops without their end, Ending or None, why not, for people)."""
+    ends = [at for at, op in enumerate(ops) if op["op"] in ("normalize", "cast", "layout")]
+    found = {ops[at]["op"]: ops[at] for at in ends}
+    ending = _read(found) if len(found) == len(ends) else None
+    if ending is None:
+        return ops, None, None
+    for op in ops[ends[0]:]:
+        if op["op"] in _FINISHED:
+            return ops, None, _FINISHED[op["op"]]
+    return [op for op in ops if op["op"] not in ("normalize", "cast")], ending, None
+
+
+def take_off(text: str) -> tuple[str, Ending | None, str | None]:
+    """The pipeline as text, without normalize and cast; what they were; else None and, where they had
+    to stay, why. A text that is wrong stays as it is: the daemon says what is wrong."""
+    if text in _NAMED:
+        return f"{text}-u8", Ending("float32", _MEAN, _STD, -3), None
+    try:
+        spec = json.loads(text)
+        ops, ending, why = _split(spec["ops"])
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return text, None, None
+    if ending is None:
+        return text, None, why
+    return json.dumps({**spec, "ops": ops}, separators=(",", ":")), ending, None
