@@ -13,8 +13,9 @@
  * Photographs are taken in blocks. A round goes through all blocks, and in a block the rows of the
  * table take turns; of each block and row the least thread CPU time over the rounds counts. So a
  * machine that changes its speed, or has other work, changes all rows. Crops are the same in every
- * round, and there are more of their sizes than tables that a run keeps. Outputs go round through a
- * batch that is larger than the caches, and in huge pages, as slots are (doc/decisions/050).
+ * round. They have some 440 widths and 430 heights, whose tables a run keeps, as it does in training
+ * (plane_cache.c). Outputs go round through a batch that is larger than the caches, and in huge
+ * pages, as slots are (doc/decisions/050).
  */
 
 #include <ftw.h>
