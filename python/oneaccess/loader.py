@@ -342,9 +342,6 @@ class Loader:
         self.device = cuda.choose(device)
         if self.device is None:
             return text
-        if self._wrapped is not None:
-            raise ArgumentError("a wrapped data set's batches come in memory: leave device out, and copy what the"
-                                " loop gets")
         rest = None
         if normalize_on == "host":
             self._why = "as asked"
@@ -467,7 +464,7 @@ class Loader:
 
     def _delivered(self, stream, sent):
         """While it is used, the next one of the epoch is on its way; behind the last no pin is held."""
-        made = self._named(Batch(self._feed.deliver(sent)), sent.batch, sent.ids)
+        made = self._named(self._shaped(self._feed.deliver(sent)), sent.batch, sent.ids)
         if sent.batch.is_last:
             self._feed.settle()
         else:
@@ -487,13 +484,21 @@ class Loader:
                 voice(str(late).partition(": ")[2])
 
     def _made(self, batch):
-        fields = [field for field in batch.fields if field.name != "index"]
+        arrays = [self._convert(field, not self.copy and self._is_own(field))
+                  for field in batch.fields if field.name != "index"]
+        return self._named(self._shaped(arrays), batch, batch.ids)
+
+    def _is_own(self, field):
+        """Labels and numbers are the job's own."""
+        return field.name != "image" if self._pool is None else len(field.shape) == 1
+
+    def _shaped(self, arrays):
+        """A batch of what samples are: tuples, or a wrapped data set's dicts."""
         if self._pool is None:
-            made = Batch(self._convert(field, field.name != "image" and not self.copy)
-                         for field in fields)
-        else:
-            made = self._as_samples(fields)
-        return self._named(made, batch, batch.ids)
+            return Batch(arrays)
+        layout = self._pool.layout
+        arrays = arrays[:len(layout["fields"])]
+        return DictBatch(zip(layout["names"], arrays)) if layout["kind"] == "dict" else Batch(arrays)
 
     @staticmethod
     def _named(made, batch, ids):
@@ -503,15 +508,6 @@ class Loader:
         made.is_last = batch.is_last
         made.substituted = batch.substituted
         return made
-
-    def _as_samples(self, fields):
-        """What a wrapped data set's samples are; numbers are the job's own."""
-        layout = self._pool.layout
-        arrays = [self._convert(field, len(field.shape) == 1 and not self.copy)
-                  for field in fields[:len(layout["fields"])]]
-        if layout["kind"] == "dict":
-            return DictBatch(zip(layout["names"], arrays))
-        return Batch(arrays)
 
     # ---- state ----
 

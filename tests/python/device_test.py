@@ -164,9 +164,26 @@ class DeviceTest(FakeCase):
         self.assertEqual(images.dtype, torch.uint8)
         self.same(oa.imagenet_train(32, dtype="uint8"))
 
-    def test_wrapped_data_sets_stay_in_memory(self):
-        with self.assertRaisesRegex(oa.errors.ArgumentError, "wrapped data set.*leave device out"):
-            oa.Loader(oa.wrap([torch.zeros(3)] * 4), batch_size=2, socket=self.socket, device="cuda")
+    def test_wrapped_data_sets(self):
+        numbers = [{"place": torch.full((2, 3), i / 7), "number": i} for i in range(20)]
+        with self.wrapped(numbers) as loader:
+            for batch in loader:
+                self.assertEqual(batch["number"].tolist(), list(batch.ids))
+                self.assertTrue(torch.equal(batch["place"], torch.stack([numbers[i]["place"] for i in batch.ids])))
+        self.assertEqual(loader._feed._engine.registered, {})
+        pictures = [(torch.full((3, 40, 40), i, dtype=torch.uint8), i) for i in range(20)]
+        with self.wrapped(pictures, oa.Compose([oa.transforms.CenterCrop(32), oa.transforms.Normalize(MEAN, STD),
+                                                oa.transforms.Layout("CHW")])) as loader:
+            for batch in loader:
+                images, labels = batch
+                self.assertEqual(labels.tolist(), list(batch.ids))
+                want = (labels.float()[:, None] / 255 - torch.tensor(MEAN)) / torch.tensor(STD)
+                self.assertTrue(torch.equal(images, want[:, :, None, None].expand(-1, 3, 32, 32)))
+            self.assertEqual(loader.stats()["device_bytes"], 20 * (3 * 32 * 32 + 8))
+
+    def wrapped(self, samples, *pipeline):
+        return oa.Loader(oa.wrap(samples, workers=1, keep=0.1), *pipeline, batch_size=8, socket=self.socket,
+                         device="cuda", timeout=300)
 
     def test_both_ways_of_finishing_are_exact(self):
         for mean, std in ((list(MEAN), list(STD)), ([0.1], [7.3]), ([0.3, 0.2, 0.1], [0.9]), (None, None)):
