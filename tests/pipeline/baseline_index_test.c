@@ -2,27 +2,12 @@
 /* The crop index: with it every part of every kind of file has the pixels that it has without; one that
  * says something else does no harm, and none is made of a file that is no good. */
 
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
-#include "base/philox.h"
-#include "pipeline/baseline.h"
-#include "pipeline/baseline_inner.h"
-#include "tests/pipeline/jpeg_oracle.h"
+#include "tests/pipeline/parts.h"
 
-#define TEST_KERNELS 2
-
-static struct baseline *test_baseline[TEST_KERNELS];
-static struct oracle_picture test_picture;
 static uint8_t *test_data, *test_index;
 static size_t test_size, test_index_size;
-
-static void test_setup(void)
-{
-	for (unsigned i = 0; i < TEST_KERNELS; i++)
-		ck_assert_int_eq(baseline_new(&test_baseline[i]), 0);
-	test_baseline[1]->kernels = &baseline_kernels_plain;
-}
 
 static void test_forget(void)
 {
@@ -31,43 +16,18 @@ static void test_forget(void)
 	test_data = test_index = NULL;
 }
 
-static void test_teardown(void)
-{
-	test_forget();
-	for (unsigned i = 0; i < TEST_KERNELS; i++)
-		baseline_free(test_baseline[i]);
-	oracle_fini(&test_picture);
-}
-
-/* Both factors of the first component; 0: grey. */
-static const int test_sampling[][2] = {{2, 2}, {2, 1}, {1, 1}, {0, 0}};
-#define TEST_KINDS ((int)BASE_ARRAY_LEN(test_sampling))
-
-static struct oracle_file test_kind(int kind, uint32_t height, uint32_t width)
-{
-	return (struct oracle_file){
-	    .height = height,
-	    .width = width,
-	    .across = test_sampling[kind][0],
-	    .down = test_sampling[kind][1],
-	    .quality = 90,
-	    .noise = 70,
-	    .seed = height * 1000 + width,
-	};
-}
-
 static int test_open(unsigned k)
 {
 	uint32_t height, width;
 
-	return baseline_open(test_baseline[k], test_data, test_size, &height, &width);
+	return baseline_open(parts_baseline[k], test_data, test_size, &height, &width);
 }
 
 static int test_make(unsigned k, uint32_t step)
 {
 	free(test_index);
 	test_index = NULL;
-	return baseline_index_make(test_baseline[k], step, &test_index, &test_index_size);
+	return baseline_index_make(parts_baseline[k], step, &test_index, &test_index_size);
 }
 
 static void test_encode(const struct oracle_file *file, uint32_t step)
@@ -87,67 +47,16 @@ static void test_encode(const struct oracle_file *file, uint32_t step)
 
 /* ---- parts ---- */
 
-static void test_rows(const struct decode_band *band, const struct picture_box *box, uint32_t y)
+static int test_use(unsigned k)
 {
-	for (uint32_t i = 0; i < band->rows; i++) {
-		const uint8_t *right =
-		    test_picture.rgb +
-		    ((size_t)(box->top + y + i) * test_picture.width + box->left) * 3;
-
-		for (size_t x = 0; x < (size_t)box->width * 3; x++) {
-			if (band->plane[x % 3][i * band->stride + x / 3] != right[x])
-				ck_abort_msg("row %u, column %zu of the part %u %u %u %u", y + i,
-					     x / 3, box->top, box->left, box->height, box->width);
-		}
-	}
-}
-
-/* All rows of box, which handle k has open. 0 or what ended it. */
-static int test_part(unsigned k, const struct picture_box *box, bool is_compared)
-{
-	struct decode_band band = {0};
-	int r = baseline_start(test_baseline[k], box);
-
-	for (uint32_t y = 0; r == 0 && y < box->height; y += band.rows) {
-		r = baseline_next(test_baseline[k], &band);
-		if (r == 0 && is_compared)
-			test_rows(&band, box, y);
-	}
-	return r;
-}
-
-static void test_span(struct philox_seq *seq, uint32_t size, uint32_t *ret_first,
-		      uint32_t *ret_size)
-{
-	uint32_t a = (uint32_t)philox_below(seq, size), b = (uint32_t)philox_below(seq, size);
-
-	if (philox_below(seq, 2) == 0)
-		a &= ~7u;
-	*ret_first = BASE_MIN(a, b);
-	*ret_size = BASE_MAX(a, b) - *ret_first + 1;
+	ck_assert_int_eq(test_open(k), 0);
+	return baseline_index_use(parts_baseline[k], test_index, test_index_size);
 }
 
 /* Parts of the file at a scale, all of them with one opening. */
 static void test_parts(unsigned shift, unsigned count)
 {
-	struct philox_seq seq;
-	struct picture_box box;
-
-	test_picture.shift = shift;
-	ck_assert_int_eq(oracle_decode(test_data, test_size, UINT64_MAX, &test_picture), 0);
-	philox_seq_init(&seq, test_size, shift, 0);
-	for (unsigned k = 0; k < TEST_KERNELS; k++) {
-		ck_assert_int_eq(test_open(k), 0);
-		ck_assert_int_eq(baseline_index_use(test_baseline[k], test_index, test_index_size),
-				 0);
-		if (baseline_reduce(test_baseline[k], shift) != 0)
-			continue; /* so narrow that it is left to libjpeg */
-		for (unsigned i = 0; i < count; i++) {
-			test_span(&seq, test_picture.height, &box.top, &box.height);
-			test_span(&seq, test_picture.width, &box.left, &box.width);
-			ck_assert_int_eq(test_part(k, &box, true), 0);
-		}
-	}
+	parts_compare(test_data, test_size, shift, count, test_use);
 }
 
 START_TEST(every_part)
@@ -157,7 +66,7 @@ START_TEST(every_part)
 
 	for (unsigned h = 0; h < BASE_ARRAY_LEN(sides); h++) {
 		for (unsigned w = 0; w < BASE_ARRAY_LEN(sides); w++) {
-			struct oracle_file file = test_kind(_i, sides[h], sides[w]);
+			struct oracle_file file = parts_file(_i, sides[h], sides[w]);
 
 			test_encode(&file, steps[(h + w) % BASE_ARRAY_LEN(steps)]);
 			test_parts((h + 2 * w) % 4, 12);
@@ -170,7 +79,7 @@ END_TEST
 START_TEST(every_interval)
 {
 	for (unsigned interval = 1; interval < 40; interval += interval < 9 ? 1 : 5) {
-		struct oracle_file file = test_kind(_i, 90, 120);
+		struct oracle_file file = parts_file(_i, 90, 120);
 
 		file.interval = interval;
 		file.is_optimised = interval % 2;
@@ -185,7 +94,7 @@ END_TEST
 /* Rows of more bytes than a window has, and codes of few bits. */
 START_TEST(large)
 {
-	struct oracle_file file = test_kind(_i, 24, 6000);
+	struct oracle_file file = parts_file(_i, 24, 6000);
 
 	file.quality = 100;
 	file.noise = 255;
@@ -195,7 +104,7 @@ START_TEST(large)
 	file.interval = 500;
 	test_encode(&file, 7);
 	test_parts(0, 6);
-	file = test_kind(_i, 200, 200);
+	file = parts_file(_i, 200, 200);
 	file.noise = 0;
 	test_encode(&file, 3);
 	test_parts(0, 6);
@@ -204,41 +113,35 @@ END_TEST
 
 /* ---- what is refused ---- */
 
-static int test_use(void)
-{
-	ck_assert_int_eq(test_open(0), 0);
-	return baseline_index_use(test_baseline[0], test_index, test_index_size);
-}
-
 START_TEST(not_worth_it)
 {
-	struct oracle_file file = test_kind(_i, 16, 16);
+	struct oracle_file file = parts_file(_i, 16, 16);
 
 	test_data = oracle_encode(&file, &test_size);
 	ck_assert_int_eq(test_open(0), 0);
 	ck_assert_int_eq(test_make(0, 0), BASELINE_E_OTHER);
 	/* The handle goes on as if nobody had asked. */
-	ck_assert_int_eq(test_part(0, &(struct picture_box){3, 3, 9, 9}, false), 0);
+	ck_assert_int_eq(parts_decode(0, &(struct picture_box){3, 3, 9, 9}, false), 0);
 }
 END_TEST
 
 /* An index that says something else: refused at once or while decoding, or nothing of it is needed. */
 START_TEST(wrong_index)
 {
-	struct oracle_file file = test_kind(_i % TEST_KINDS, 70, 90);
+	struct oracle_file file = parts_file(_i % PARTS_KINDS, 70, 90);
 	struct picture_box all = {0, 0, 70, 90};
 	unsigned refused = 0, late = 0;
 
-	file.interval = _i < TEST_KINDS ? 0 : 3;
+	file.interval = _i < PARTS_KINDS ? 0 : 3;
 	test_encode(&file, 2);
-	ck_assert_int_eq(test_use(), 0);
+	ck_assert_int_eq(test_use(0), 0);
 	for (size_t at = 0; at < test_index_size; at++) {
 		for (unsigned bit = at % 3; bit < 8; bit += 8) {
 			test_index[at] ^= (uint8_t)(1 << bit);
-			if (test_use() != 0)
+			if (test_use(0) != 0)
 				refused++;
 			else
-				late += test_part(0, &all, false) != 0;
+				late += parts_decode(0, &all, false) != 0;
 			test_index[at] ^= (uint8_t)(1 << bit);
 		}
 	}
@@ -249,7 +152,7 @@ END_TEST
 
 START_TEST(short_index)
 {
-	struct oracle_file file = test_kind(_i, 70, 90);
+	struct oracle_file file = parts_file(_i, 70, 90);
 	struct picture_box all = {0, 0, 70, 90};
 
 	test_encode(&file, 2);
@@ -258,34 +161,35 @@ START_TEST(short_index)
 
 		ck_assert_ptr_nonnull(cut);
 		memcpy(cut, test_index, size);
-		ck_assert_int_eq(baseline_index_use(test_baseline[0], cut, size), BASELINE_E_OTHER);
+		ck_assert_int_eq(baseline_index_use(parts_baseline[0], cut, size),
+				 BASELINE_E_OTHER);
 		free(cut);
 	}
 	/* Refused: decoded without. */
-	test_picture.shift = 0;
-	ck_assert_int_eq(oracle_decode(test_data, test_size, UINT64_MAX, &test_picture), 0);
-	ck_assert_int_eq(test_part(0, &all, true), 0);
-	ck_assert_int_eq(test_use(), 0);
+	parts_picture.shift = 0;
+	ck_assert_int_eq(oracle_decode(test_data, test_size, UINT64_MAX, &parts_picture), 0);
+	ck_assert_int_eq(parts_decode(0, &all, true), 0);
+	ck_assert_int_eq(test_use(0), 0);
 	/* The next file that is opened has none. */
 	ck_assert_int_eq(test_open(0), 0);
-	ck_assert_ptr_null(test_baseline[0]->index.rows);
+	ck_assert_ptr_null(parts_baseline[0]->index.rows);
 }
 END_TEST
 
 /* The scan was changed under its index: rows or none, and no harm. */
 START_TEST(changed_scan)
 {
-	struct oracle_file file = test_kind(_i % TEST_KINDS, 70, 90);
+	struct oracle_file file = parts_file(_i % PARTS_KINDS, 70, 90);
 	struct picture_box part = {20, 30, 40, 50};
 	unsigned found = 0;
 
-	file.interval = _i < TEST_KINDS ? 0 : 3;
+	file.interval = _i < PARTS_KINDS ? 0 : 3;
 	test_encode(&file, 2);
-	for (size_t at = (size_t)(test_baseline[0]->head.scan - test_data); at < test_size;
+	for (size_t at = (size_t)(parts_baseline[0]->head.scan - test_data); at < test_size;
 	     at += 3) {
 		test_data[at] ^= 0xa5;
-		ck_assert_int_eq(test_use(), 0);
-		found += test_part(0, &part, false) != 0;
+		ck_assert_int_eq(test_use(0), 0);
+		found += parts_decode(0, &part, false) != 0;
 		test_data[at] ^= 0xa5;
 	}
 	ck_assert_uint_gt(found, 0);
@@ -295,10 +199,10 @@ END_TEST
 /* Whatever an index is made of can be decoded, to its end. */
 START_TEST(damaged_file)
 {
-	struct oracle_file file = test_kind(_i % TEST_KINDS, 40, 40);
+	struct oracle_file file = parts_file(_i % PARTS_KINDS, 40, 40);
 	unsigned made = 0;
 
-	file.interval = _i < TEST_KINDS ? 0 : 3;
+	file.interval = _i < PARTS_KINDS ? 0 : 3;
 	test_encode(&file, 2);
 	for (size_t size = test_size - 1; size > 0; size -= BASE_MIN(size, 3)) {
 		size_t whole = test_size;
@@ -309,11 +213,11 @@ START_TEST(damaged_file)
 	}
 	for (size_t at = 0; at < test_size; at += 5) {
 		test_data[at] ^= 0x80;
-		if (test_open(0) == 0 && test_baseline[0]->head.height <= 40 &&
-		    test_baseline[0]->head.width <= 40 && test_make(0, 2) == 0) {
-			test_picture.shift = 0;
+		if (test_open(0) == 0 && parts_baseline[0]->head.height <= 40 &&
+		    parts_baseline[0]->head.width <= 40 && test_make(0, 2) == 0) {
+			parts_picture.shift = 0;
 			ck_assert_int_eq(
-			    oracle_decode(test_data, test_size, UINT64_MAX, &test_picture), 0);
+			    oracle_decode(test_data, test_size, UINT64_MAX, &parts_picture), 0);
 			made++;
 		}
 		test_data[at] ^= 0x80;
@@ -322,16 +226,10 @@ START_TEST(damaged_file)
 }
 END_TEST
 
-int main(void)
+static void add_tests(TCase *tcase)
 {
-	const int kinds = TEST_KINDS;
-	Suite *suite = suite_create("baseline_index");
-	TCase *tcase = tcase_create("baseline_index");
-	SRunner *runner = srunner_create(suite);
-	int failed;
+	const int kinds = PARTS_KINDS;
 
-	tcase_set_timeout(tcase, 600);
-	tcase_add_checked_fixture(tcase, test_setup, test_teardown);
 	tcase_add_loop_test(tcase, every_part, 0, kinds);
 	tcase_add_loop_test(tcase, every_interval, 0, kinds);
 	tcase_add_loop_test(tcase, large, 0, kinds);
@@ -340,9 +238,9 @@ int main(void)
 	tcase_add_loop_test(tcase, short_index, 0, kinds);
 	tcase_add_loop_test(tcase, changed_scan, 0, 2 * kinds);
 	tcase_add_loop_test(tcase, damaged_file, 0, 2 * kinds);
-	suite_add_tcase(suite, tcase);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+int main(void)
+{
+	return parts_main("baseline_index", add_tests);
 }

@@ -2,27 +2,12 @@
 /* Packed coefficients: every part of every kind of file has its pixels, with every set of kernels; the file
  * that is made of them again has, too; and hostile ones do no harm. */
 
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
-#include "base/philox.h"
-#include "pipeline/baseline.h"
-#include "pipeline/baseline_inner.h"
-#include "tests/pipeline/jpeg_oracle.h"
+#include "tests/pipeline/parts.h"
 
-#define TEST_KERNELS 2
-
-static struct baseline *test_baseline[TEST_KERNELS];
-static struct oracle_picture test_picture;
 static uint8_t *test_data, *test_packed;
 static size_t test_size, test_front, test_packed_size;
-
-static void test_setup(void)
-{
-	for (unsigned i = 0; i < TEST_KERNELS; i++)
-		ck_assert_int_eq(baseline_new(&test_baseline[i]), 0);
-	test_baseline[1]->kernels = &baseline_kernels_plain;
-}
 
 static void test_forget(void)
 {
@@ -31,43 +16,18 @@ static void test_forget(void)
 	test_data = test_packed = NULL;
 }
 
-static void test_teardown(void)
-{
-	test_forget();
-	for (unsigned i = 0; i < TEST_KERNELS; i++)
-		baseline_free(test_baseline[i]);
-	oracle_fini(&test_picture);
-}
-
-/* Both factors of the first component; 0: grey. */
-static const int test_sampling[][2] = {{2, 2}, {2, 1}, {1, 1}, {0, 0}};
-#define TEST_KINDS ((int)BASE_ARRAY_LEN(test_sampling))
-
-static struct oracle_file test_kind(int kind, uint32_t height, uint32_t width)
-{
-	return (struct oracle_file){
-	    .height = height,
-	    .width = width,
-	    .across = test_sampling[kind][0],
-	    .down = test_sampling[kind][1],
-	    .quality = 90,
-	    .noise = 70,
-	    .seed = height * 1000 + width,
-	};
-}
-
 static int test_open(unsigned k, size_t size)
 {
 	uint32_t height, width;
 
-	return baseline_open(test_baseline[k], test_data, size, &height, &width);
+	return baseline_open(parts_baseline[k], test_data, size, &height, &width);
 }
 
 /* From the file's first bytes alone. */
 static int test_use(unsigned k)
 {
 	ck_assert_int_eq(test_open(k, test_front), 0);
-	return baseline_packed_use(test_baseline[k], test_packed, test_packed_size);
+	return baseline_packed_use(parts_baseline[k], test_packed, test_packed_size);
 }
 
 /* What baseline_pack says. */
@@ -76,8 +36,8 @@ static int test_try(const struct oracle_file *file)
 	test_forget();
 	test_data = oracle_encode(file, &test_size);
 	ck_assert_int_eq(test_open(0, test_size), 0);
-	test_front = baseline_front(test_baseline[0]);
-	return baseline_pack(test_baseline[0], &test_packed, &test_packed_size);
+	test_front = baseline_front(parts_baseline[0]);
+	return baseline_pack(parts_baseline[0], &test_packed, &test_packed_size);
 }
 
 static void test_encode(const struct oracle_file *file)
@@ -85,62 +45,9 @@ static void test_encode(const struct oracle_file *file)
 	ck_assert_int_eq(test_try(file), 0);
 }
 
-static void test_rows(const struct decode_band *band, const struct picture_box *box, uint32_t y)
-{
-	for (uint32_t i = 0; i < band->rows; i++) {
-		const uint8_t *right =
-		    test_picture.rgb +
-		    ((size_t)(box->top + y + i) * test_picture.width + box->left) * 3;
-
-		for (size_t x = 0; x < (size_t)box->width * 3; x++) {
-			if (band->plane[x % 3][i * band->stride + x / 3] != right[x])
-				ck_abort_msg("row %u, column %zu of the part %u %u %u %u", y + i,
-					     x / 3, box->top, box->left, box->height, box->width);
-		}
-	}
-}
-
-/* All rows of box, which handle k has in use. 0 or what ended it. */
-static int test_part(unsigned k, const struct picture_box *box, bool is_compared)
-{
-	struct decode_band band = {0};
-	int r = baseline_start(test_baseline[k], box);
-
-	for (uint32_t y = 0; r == 0 && y < box->height; y += band.rows) {
-		r = baseline_next(test_baseline[k], &band);
-		if (r == 0 && is_compared)
-			test_rows(&band, box, y);
-	}
-	return r;
-}
-
-static void test_span(struct philox_seq *seq, uint32_t size, uint32_t *ret_first,
-		      uint32_t *ret_size)
-{
-	uint32_t a = (uint32_t)philox_below(seq, size), b = (uint32_t)philox_below(seq, size);
-
-	*ret_first = BASE_MIN(a, b);
-	*ret_size = BASE_MAX(a, b) - *ret_first + 1;
-}
-
 static void test_parts(unsigned shift, unsigned count)
 {
-	struct philox_seq seq;
-	struct picture_box box;
-
-	test_picture.shift = shift;
-	ck_assert_int_eq(oracle_decode(test_data, test_size, UINT64_MAX, &test_picture), 0);
-	philox_seq_init(&seq, test_size, shift, 0);
-	for (unsigned k = 0; k < TEST_KERNELS; k++) {
-		ck_assert_int_eq(test_use(k), 0);
-		if (baseline_reduce(test_baseline[k], shift) != 0)
-			continue; /* so narrow that it is left to libjpeg */
-		for (unsigned i = 0; i < count; i++) {
-			test_span(&seq, test_picture.height, &box.top, &box.height);
-			test_span(&seq, test_picture.width, &box.left, &box.width);
-			ck_assert_int_eq(test_part(k, &box, true), 0);
-		}
-	}
+	parts_compare(test_data, test_size, shift, count, test_use);
 }
 
 /* The file that the coefficients stand for. */
@@ -149,17 +56,17 @@ static void test_restored(void)
 	size_t pixels, size;
 	uint8_t *file, *before;
 
-	test_picture.shift = 0;
-	ck_assert_int_eq(oracle_decode(test_data, test_size, UINT64_MAX, &test_picture), 0);
-	pixels = (size_t)test_picture.height * test_picture.width * 3;
+	parts_picture.shift = 0;
+	ck_assert_int_eq(oracle_decode(test_data, test_size, UINT64_MAX, &parts_picture), 0);
+	pixels = (size_t)parts_picture.height * parts_picture.width * 3;
 	before = malloc(pixels);
 	ck_assert_ptr_nonnull(before);
-	memcpy(before, test_picture.rgb, pixels);
+	memcpy(before, parts_picture.rgb, pixels);
 	ck_assert_int_eq(test_use(0), 0);
-	ck_assert_int_eq(baseline_restore(test_baseline[0], &file, &size), 0);
-	ck_assert_int_eq(oracle_decode(file, size, UINT64_MAX, &test_picture), 0);
-	ck_assert_int_eq(test_picture.warnings, 0);
-	ck_assert(memcmp(before, test_picture.rgb, pixels) == 0);
+	ck_assert_int_eq(baseline_restore(parts_baseline[0], &file, &size), 0);
+	ck_assert_int_eq(oracle_decode(file, size, UINT64_MAX, &parts_picture), 0);
+	ck_assert_int_eq(parts_picture.warnings, 0);
+	ck_assert(memcmp(before, parts_picture.rgb, pixels) == 0);
 	free(before);
 	free(file);
 }
@@ -170,7 +77,7 @@ START_TEST(every_part)
 
 	for (unsigned h = 0; h < BASE_ARRAY_LEN(sides); h++) {
 		for (unsigned w = 0; w < BASE_ARRAY_LEN(sides); w++) {
-			struct oracle_file file = test_kind(_i, sides[h], sides[w]);
+			struct oracle_file file = parts_file(_i, sides[h], sides[w]);
 
 			file.interval = (h + w) % 4 * 3;
 			test_encode(&file);
@@ -186,7 +93,7 @@ START_TEST(every_quality)
 {
 	for (int quality = 10; quality <= 100; quality += 15) {
 		for (uint32_t noise = 0; noise < 256; noise += 127) {
-			struct oracle_file file = test_kind(_i, 60, 70);
+			struct oracle_file file = parts_file(_i, 60, 70);
 
 			file.quality = quality;
 			file.noise = noise;
@@ -211,7 +118,7 @@ END_TEST
 /* More shapes than there is room for: rare ones take wider ones. */
 START_TEST(many_shapes)
 {
-	struct oracle_file file = test_kind(_i, 400, 600);
+	struct oracle_file file = parts_file(_i, 400, 600);
 
 	file.quality = 97;
 	file.noise = 40;
@@ -225,7 +132,7 @@ END_TEST
 /* Rows of more bytes than 16 bits can tell. */
 START_TEST(wide_rows)
 {
-	struct oracle_file file = test_kind(_i, 9, 16000);
+	struct oracle_file file = parts_file(_i, 9, 16000);
 
 	file.quality = 100;
 	file.noise = 255;
@@ -244,7 +151,7 @@ START_TEST(kernels)
 	static const uint8_t widths[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12};
 	uint8_t bytes[1024];
 
-	if (test_baseline[0]->kernels == &baseline_kernels_plain)
+	if (parts_baseline[0]->kernels == &baseline_kernels_plain)
 		return;
 	philox_seq_init(&seq, (uint64_t)_i, 0, 0);
 	for (unsigned i = 0; i < BASELINE_SHAPES; i++) {
@@ -259,17 +166,17 @@ START_TEST(kernels)
 	for (unsigned round = 0; round < 200; round++) {
 		const unsigned n = 1 + round % 6;
 		const unsigned wanted = (unsigned)philox_below(&seq, 64);
-		const uint8_t *end[TEST_KERNELS];
+		const uint8_t *end[PARTS_KERNELS];
 
 		for (unsigned i = 0; i < sizeof(bytes); i++)
 			bytes[i] = (uint8_t)philox_below(&seq, 256);
-		for (unsigned k = 0; k < TEST_KERNELS; k++)
-			end[k] = test_baseline[k]->kernels->packed(&packed, bytes, n, wanted,
-								   &test_baseline[k]->mcu[0]);
+		for (unsigned k = 0; k < PARTS_KERNELS; k++)
+			end[k] = parts_baseline[k]->kernels->packed(&packed, bytes, n, wanted,
+								    &parts_baseline[k]->mcu[0]);
 		ck_assert_ptr_eq(end[0], end[1]);
 		for (unsigned i = 0; i < n; i++) {
-			const struct baseline_mcu *a = &test_baseline[0]->mcu[0];
-			const struct baseline_mcu *b = &test_baseline[1]->mcu[0];
+			const struct baseline_mcu *a = &parts_baseline[0]->mcu[0];
+			const struct baseline_mcu *b = &parts_baseline[1]->mcu[0];
 
 			ck_assert_uint_eq(a->end[i], b->end[i]);
 			ck_assert_int_eq(a->coef[i][0], b->coef[i][0]);
@@ -284,7 +191,7 @@ END_TEST
 
 START_TEST(cut_short)
 {
-	struct oracle_file file = test_kind(_i, 40, 50);
+	struct oracle_file file = parts_file(_i, 40, 50);
 	struct picture_box all = {0, 0, 40, 50};
 
 	test_encode(&file);
@@ -294,8 +201,8 @@ START_TEST(cut_short)
 		ck_assert_ptr_nonnull(cut);
 		memcpy(cut, test_packed, size);
 		ck_assert_int_eq(test_open(0, test_front), 0);
-		if (baseline_packed_use(test_baseline[0], cut, size) == 0)
-			ck_assert_int_eq(test_part(0, &all, false), BASELINE_E_DAMAGED);
+		if (baseline_packed_use(parts_baseline[0], cut, size) == 0)
+			ck_assert_int_eq(parts_decode(0, &all, false), BASELINE_E_DAMAGED);
 		free(cut);
 	}
 }
@@ -303,7 +210,7 @@ END_TEST
 
 START_TEST(each_byte_changed)
 {
-	struct oracle_file file = test_kind(_i, 40, 50);
+	struct oracle_file file = parts_file(_i, 40, 50);
 	struct picture_box all = {0, 0, 40, 50};
 	unsigned refused = 0, late = 0, restored = 0;
 	uint8_t *file_again;
@@ -312,14 +219,14 @@ START_TEST(each_byte_changed)
 	test_encode(&file);
 	for (size_t at = 0; at < test_packed_size; at += at < 200 ? 1 : 7) {
 		test_packed[at] ^= (uint8_t)(0x11 << at % 4);
-		for (unsigned k = 0; k < TEST_KERNELS; k++) {
+		for (unsigned k = 0; k < PARTS_KERNELS; k++) {
 			if (test_use(k) != 0) {
 				refused++;
 				continue;
 			}
-			late += test_part(k, &all, false) != 0;
+			late += parts_decode(k, &all, false) != 0;
 			if (test_use(k) == 0 &&
-			    baseline_restore(test_baseline[k], &file_again, &size) == 0) {
+			    baseline_restore(parts_baseline[k], &file_again, &size) == 0) {
 				restored++;
 				free(file_again);
 			}
@@ -335,28 +242,22 @@ END_TEST
 /* Nothing is made of a file that the quick decoder does not take to its end. */
 START_TEST(damaged_file)
 {
-	struct oracle_file file = test_kind(_i, 40, 50);
+	struct oracle_file file = parts_file(_i, 40, 50);
 	uint8_t *packed;
 	size_t size;
 
 	test_encode(&file);
 	for (size_t cut = test_front; cut < test_size; cut += 7) {
 		ck_assert_int_eq(test_open(0, cut), 0);
-		ck_assert_int_ne(baseline_pack(test_baseline[0], &packed, &size), 0);
+		ck_assert_int_ne(baseline_pack(parts_baseline[0], &packed, &size), 0);
 	}
 }
 END_TEST
 
-int main(void)
+static void add_tests(TCase *tcase)
 {
-	const int kinds = TEST_KINDS;
-	Suite *suite = suite_create("baseline_packed");
-	TCase *tcase = tcase_create("baseline_packed");
-	SRunner *runner = srunner_create(suite);
-	int failed;
+	const int kinds = PARTS_KINDS;
 
-	tcase_set_timeout(tcase, 600);
-	tcase_add_checked_fixture(tcase, test_setup, test_teardown);
 	tcase_add_loop_test(tcase, every_part, 0, kinds);
 	tcase_add_loop_test(tcase, every_quality, 0, kinds);
 	tcase_add_loop_test(tcase, many_shapes, 0, kinds - 1); /* grey has fewer */
@@ -365,9 +266,9 @@ int main(void)
 	tcase_add_loop_test(tcase, cut_short, 0, kinds);
 	tcase_add_loop_test(tcase, each_byte_changed, 0, kinds);
 	tcase_add_loop_test(tcase, damaged_file, 0, kinds);
-	suite_add_tcase(suite, tcase);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+int main(void)
+{
+	return parts_main("baseline_packed", add_tests);
 }

@@ -2,42 +2,16 @@
 /* The quick JPEG decoder, whole: its pixels are those of libjpeg-turbo for every kind of file that it
  * takes, at every place of a part, with every set of kernels; what it must not take it does not. */
 
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
-#include "base/philox.h"
-#include "pipeline/baseline.h"
-#include "pipeline/baseline_inner.h"
-#include "tests/pipeline/jpeg_oracle.h"
+#include "tests/pipeline/parts.h"
 
-#define TEST_KERNELS 2
-
-static struct baseline *test_baseline[TEST_KERNELS];
-static struct oracle_picture test_picture;
-
-static void test_setup(void)
-{
-	for (unsigned i = 0; i < TEST_KERNELS; i++)
-		ck_assert_int_eq(baseline_new(&test_baseline[i]), 0);
-	test_baseline[1]->kernels = &baseline_kernels_plain;
-}
-
-static void test_teardown(void)
-{
-	for (unsigned i = 0; i < TEST_KERNELS; i++)
-		baseline_free(test_baseline[i]);
-	oracle_fini(&test_picture);
-}
-
-/* Both factors of the first component; 0: grey. */
-static const int test_sampling[][2] = {{2, 2}, {2, 1}, {1, 1}, {0, 0}};
-#define TEST_KINDS ((int)BASE_ARRAY_LEN(test_sampling))
-#define TEST_SCALES 4 /* a loop over kinds and scales: _i is kind + TEST_KINDS * shift */
+#define TEST_SCALES 4 /* a loop over kinds and scales: _i is kind + PARTS_KINDS * shift */
 
 /* So narrow that libjpeg-turbo repeats chroma. */
 static bool test_is_narrow(const struct oracle_file *file)
 {
-	const unsigned shift = test_picture.shift;
+	const unsigned shift = parts_picture.shift;
 
 	if (file->across != 2)
 		return false;
@@ -47,43 +21,23 @@ static bool test_is_narrow(const struct oracle_file *file)
 
 /* ---- comparing ---- */
 
-/* Rows of a band with test_picture's. */
-static void test_rows(const struct decode_band *band, const struct picture_box *box, uint32_t y)
-{
-	for (uint32_t i = 0; i < band->rows; i++) {
-		const uint8_t *right =
-		    test_picture.rgb +
-		    ((size_t)(box->top + y + i) * test_picture.width + box->left) * 3;
-
-		for (size_t x = 0; x < (size_t)box->width * 3; x++) {
-			uint8_t got = band->plane[x % 3][i * band->stride + x / 3];
-
-			if (got != right[x])
-				ck_abort_msg(
-				    "row %u, column %zu of the part %u %u %u %u: %u, not %u", y + i,
-				    x / 3, box->top, box->left, box->height, box->width, got,
-				    right[x]);
-		}
-	}
-}
-
 /* All rows of box by both sets of kernels. Returns how many gave up. */
 static unsigned test_part(const uint8_t *data, size_t size, const struct picture_box *box)
 {
 	unsigned damaged = 0;
 
-	for (unsigned k = 0; k < TEST_KERNELS; k++) {
+	for (unsigned k = 0; k < PARTS_KERNELS; k++) {
 		struct decode_band band = {0};
 		uint32_t height = 0, width = 0;
 
-		if (baseline_open(test_baseline[k], data, size, &height, &width) != 0 ||
-		    baseline_reduce(test_baseline[k], test_picture.shift) != 0 ||
-		    test_baseline[k]->height != test_picture.height ||
-		    test_baseline[k]->width != test_picture.width ||
-		    baseline_start(test_baseline[k], box) != 0)
+		if (baseline_open(parts_baseline[k], data, size, &height, &width) != 0 ||
+		    baseline_reduce(parts_baseline[k], parts_picture.shift) != 0 ||
+		    parts_baseline[k]->height != parts_picture.height ||
+		    parts_baseline[k]->width != parts_picture.width ||
+		    baseline_start(parts_baseline[k], box) != 0)
 			ck_abort_msg("not taken");
 		for (uint32_t y = 0; y < box->height; y += band.rows) {
-			int r = baseline_next(test_baseline[k], &band);
+			int r = baseline_next(parts_baseline[k], &band);
 
 			if (r == BASELINE_E_DAMAGED) {
 				damaged++;
@@ -91,7 +45,7 @@ static unsigned test_part(const uint8_t *data, size_t size, const struct picture
 			}
 			if (r != 0 || band.rows < 1 || band.rows > box->height - y)
 				ck_abort_msg("%d, %u rows", r, band.rows);
-			test_rows(&band, box, y);
+			parts_rows(&band, box, y);
 		}
 	}
 	return damaged;
@@ -101,8 +55,8 @@ static uint8_t *test_file(const struct oracle_file *file, size_t *ret_size)
 {
 	uint8_t *data = oracle_encode(file, ret_size);
 
-	ck_assert_int_eq(oracle_decode(data, *ret_size, UINT64_MAX, &test_picture), 0);
-	ck_assert_int_eq(test_picture.warnings, 0);
+	ck_assert_int_eq(oracle_decode(data, *ret_size, UINT64_MAX, &parts_picture), 0);
+	ck_assert_int_eq(parts_picture.warnings, 0);
 	return data;
 }
 
@@ -112,24 +66,11 @@ static void test_whole(const struct oracle_file *file)
 	size_t size;
 	uint8_t *data = test_file(file, &size);
 
-	box.height = test_picture.height;
-	box.width = test_picture.width;
+	box.height = parts_picture.height;
+	box.width = parts_picture.width;
 
 	ck_assert_uint_eq(test_part(data, size, &box), 0);
 	free(data);
-}
-
-/* Two edges of a span in size: at, beside and between the borders of blocks. */
-static void test_span(struct philox_seq *seq, uint32_t size, uint32_t *ret_first,
-		      uint32_t *ret_size)
-{
-	uint32_t a = (uint32_t)philox_below(seq, size), b = (uint32_t)philox_below(seq, size);
-	uint32_t aligned = (a & ~7u) + (uint32_t)philox_below(seq, 2) * 7;
-
-	if (philox_below(seq, 2) == 0)
-		a = BASE_MIN(aligned, size - 1);
-	*ret_first = BASE_MIN(a, b);
-	*ret_size = BASE_MAX(a, b) - *ret_first + 1;
 }
 
 static void test_parts(const struct oracle_file *file, unsigned count)
@@ -141,8 +82,8 @@ static void test_parts(const struct oracle_file *file, unsigned count)
 
 	philox_seq_init(&seq, file->seed, file->width, file->height);
 	for (unsigned i = 0; i < count; i++) {
-		test_span(&seq, test_picture.height, &box.top, &box.height);
-		test_span(&seq, test_picture.width, &box.left, &box.width);
+		parts_span(&seq, parts_picture.height, &box.top, &box.height);
+		parts_span(&seq, parts_picture.width, &box.left, &box.width);
 		ck_assert_msg(test_part(data, size, &box) == 0, "part %u %u %u %u of %u x %u",
 			      box.top, box.left, box.height, box.width, file->height, file->width);
 	}
@@ -153,13 +94,13 @@ static void test_parts(const struct oracle_file *file, unsigned count)
 
 START_TEST(every_size)
 {
-	test_picture.shift = (unsigned)(_i / TEST_KINDS);
+	parts_picture.shift = (unsigned)(_i / PARTS_KINDS);
 	for (uint32_t height = 1; height < 36; height += height < 18 ? 1 : 5) {
 		for (uint32_t width = 1; width < 70; width += width < 18 ? 1 : 7) {
 			struct oracle_file file = {height,
 						   width,
-						   test_sampling[_i % TEST_KINDS][0],
-						   test_sampling[_i % TEST_KINDS][1],
+						   parts_sampling[_i % PARTS_KINDS][0],
+						   parts_sampling[_i % PARTS_KINDS][1],
 						   85,
 						   0,
 						   false,
@@ -178,13 +119,13 @@ START_TEST(every_part)
 {
 	static const uint32_t sides[] = {5, 8, 16, 17, 31, 33, 48, 70};
 
-	test_picture.shift = (unsigned)(_i / TEST_KINDS);
+	parts_picture.shift = (unsigned)(_i / PARTS_KINDS);
 	for (unsigned h = 0; h < BASE_ARRAY_LEN(sides); h++) {
 		for (unsigned w = 0; w < BASE_ARRAY_LEN(sides); w++) {
 			struct oracle_file file = {sides[h],
 						   sides[w],
-						   test_sampling[_i % TEST_KINDS][0],
-						   test_sampling[_i % TEST_KINDS][1],
+						   parts_sampling[_i % PARTS_KINDS][0],
+						   parts_sampling[_i % PARTS_KINDS][1],
 						   90,
 						   0,
 						   false,
@@ -203,8 +144,8 @@ START_TEST(every_edge)
 {
 	struct oracle_file file = {34,
 				   50,
-				   test_sampling[_i % TEST_KINDS][0],
-				   test_sampling[_i % TEST_KINDS][1],
+				   parts_sampling[_i % PARTS_KINDS][0],
+				   parts_sampling[_i % PARTS_KINDS][1],
 				   90,
 				   0,
 				   false,
@@ -215,23 +156,23 @@ START_TEST(every_edge)
 	size_t size;
 	uint8_t *data;
 
-	test_picture.shift = (unsigned)(_i / TEST_KINDS);
+	parts_picture.shift = (unsigned)(_i / PARTS_KINDS);
 	data = test_file(&file, &size);
-	few_columns = BASE_MIN(test_picture.width, 10);
-	few_rows = BASE_MIN(test_picture.height, 4);
-	for (uint32_t top = 0; top < test_picture.height; top++) {
-		for (uint32_t height = 1; height <= test_picture.height - top; height += 3) {
+	few_columns = BASE_MIN(parts_picture.width, 10);
+	few_rows = BASE_MIN(parts_picture.height, 4);
+	for (uint32_t top = 0; top < parts_picture.height; top++) {
+		for (uint32_t height = 1; height <= parts_picture.height - top; height += 3) {
 			struct picture_box box = {
-			    top, (top * 7 + height) % (test_picture.width - few_columns + 1),
+			    top, (top * 7 + height) % (parts_picture.width - few_columns + 1),
 			    height, few_columns};
 
 			ck_assert_uint_eq(test_part(data, size, &box), 0);
 		}
 	}
-	for (uint32_t left = 0; left < test_picture.width; left++) {
-		for (uint32_t width = 1; width <= test_picture.width - left; width += 3) {
+	for (uint32_t left = 0; left < parts_picture.width; left++) {
+		for (uint32_t width = 1; width <= parts_picture.width - left; width += 3) {
 			struct picture_box box = {(left * 7 + width) %
-						      (test_picture.height - few_rows + 1),
+						      (parts_picture.height - few_rows + 1),
 						  left, few_rows, width};
 
 			ck_assert_uint_eq(test_part(data, size, &box), 0);
@@ -243,12 +184,12 @@ END_TEST
 
 START_TEST(every_quality)
 {
-	test_picture.shift = (unsigned)(_i / TEST_KINDS);
+	parts_picture.shift = (unsigned)(_i / PARTS_KINDS);
 	for (int quality = 1; quality <= 100; quality++) {
 		struct oracle_file file = {40,
 					   56,
-					   test_sampling[_i % TEST_KINDS][0],
-					   test_sampling[_i % TEST_KINDS][1],
+					   parts_sampling[_i % PARTS_KINDS][0],
+					   parts_sampling[_i % PARTS_KINDS][1],
 					   quality,
 					   0,
 					   quality % 2,
@@ -267,12 +208,12 @@ END_TEST
 
 START_TEST(every_interval)
 {
-	test_picture.shift = (unsigned)(_i / TEST_KINDS);
+	parts_picture.shift = (unsigned)(_i / PARTS_KINDS);
 	for (unsigned interval = 1; interval < 40; interval += interval < 12 ? 1 : 7) {
 		struct oracle_file file = {90,
 					   120,
-					   test_sampling[_i % TEST_KINDS][0],
-					   test_sampling[_i % TEST_KINDS][1],
+					   parts_sampling[_i % PARTS_KINDS][0],
+					   parts_sampling[_i % PARTS_KINDS][1],
 					   80,
 					   interval,
 					   interval % 2,
@@ -290,8 +231,8 @@ START_TEST(large)
 {
 	struct oracle_file file = {300,
 				   500,
-				   test_sampling[_i % TEST_KINDS][0],
-				   test_sampling[_i % TEST_KINDS][1],
+				   parts_sampling[_i % PARTS_KINDS][0],
+				   parts_sampling[_i % PARTS_KINDS][1],
 				   100,
 				   0,
 				   false,
@@ -299,7 +240,7 @@ START_TEST(large)
 				   255,
 				   3};
 
-	test_picture.shift = (unsigned)(_i / TEST_KINDS);
+	parts_picture.shift = (unsigned)(_i / PARTS_KINDS);
 	test_parts(&file, 8);
 	file.interval = 200;
 	test_parts(&file, 8);
@@ -313,8 +254,8 @@ START_TEST(many_codes)
 		for (uint32_t seed = 0; seed < 24; seed++) {
 			struct oracle_file file = {40,
 						   40,
-						   test_sampling[seed % 4][0],
-						   test_sampling[seed % 4][1],
+						   parts_sampling[seed % 4][0],
+						   parts_sampling[seed % 4][1],
 						   60 + (int)seed,
 						   0,
 						   true,
@@ -334,8 +275,8 @@ START_TEST(large_numbers)
 	static const uint8_t steps[] = {2, 9, 40, 120, 255};
 	struct oracle_file file = {40,
 				   40,
-				   test_sampling[_i % TEST_KINDS][0],
-				   test_sampling[_i % TEST_KINDS][1],
+				   parts_sampling[_i % PARTS_KINDS][0],
+				   parts_sampling[_i % PARTS_KINDS][1],
 				   100,
 				   0,
 				   false,
@@ -344,8 +285,8 @@ START_TEST(large_numbers)
 				   5};
 	struct picture_box box = {0, 0, 0, 0};
 
-	test_picture.shift = (unsigned)(_i / TEST_KINDS);
-	box.height = box.width = 40u >> test_picture.shift;
+	parts_picture.shift = (unsigned)(_i / PARTS_KINDS);
+	box.height = box.width = 40u >> parts_picture.shift;
 	for (unsigned i = 0; i < BASE_ARRAY_LEN(steps); i++) {
 		size_t size;
 		uint8_t *data = test_file(&file, &size);
@@ -355,7 +296,7 @@ START_TEST(large_numbers)
 			if (data[at + 1] == 0xdb)
 				memset(data + at + 5, steps[i], 64);
 		}
-		ck_assert_int_eq(oracle_decode(data, size, UINT64_MAX, &test_picture), 0);
+		ck_assert_int_eq(oracle_decode(data, size, UINT64_MAX, &parts_picture), 0);
 		/* Either the right pixels or none. */
 		test_part(data, size, &box);
 		free(data);
@@ -412,12 +353,12 @@ START_TEST(other_files)
 	size_t size;
 	uint8_t *data = test_file(&file, &size), *segment = test_segment(data, edit->marker);
 
-	ck_assert_int_eq(baseline_open(test_baseline[0], data, size, &height, &width), 0);
+	ck_assert_int_eq(baseline_open(parts_baseline[0], data, size, &height, &width), 0);
 	segment[edit->offset] = edit->value;
 	if (edit->marker == 0xe0)
 		memcpy(segment + 4, "Adobe\0d\0\0\0\0\0", 12);
 	height = width = 7;
-	ck_assert_msg(baseline_open(test_baseline[0], data, size, &height, &width) ==
+	ck_assert_msg(baseline_open(parts_baseline[0], data, size, &height, &width) ==
 			  BASELINE_E_OTHER,
 		      "%s", edit->name);
 	ck_assert_uint_eq(height + width, 14);
@@ -433,17 +374,17 @@ START_TEST(narrow_when_smaller)
 	size_t size;
 	uint8_t *data = test_file(&file, &size);
 
-	ck_assert_int_eq(baseline_open(test_baseline[0], data, size, &h, &w), 0);
-	ck_assert_int_eq(baseline_reduce(test_baseline[0], 1), 0);
-	ck_assert_int_eq(baseline_reduce(test_baseline[0], 2), 0);
-	ck_assert_int_eq(baseline_reduce(test_baseline[0], 3), 0);
+	ck_assert_int_eq(baseline_open(parts_baseline[0], data, size, &h, &w), 0);
+	ck_assert_int_eq(baseline_reduce(parts_baseline[0], 1), 0);
+	ck_assert_int_eq(baseline_reduce(parts_baseline[0], 2), 0);
+	ck_assert_int_eq(baseline_reduce(parts_baseline[0], 3), 0);
 	free(data);
 	file.width = 16;
 	data = test_file(&file, &size);
-	ck_assert_int_eq(baseline_open(test_baseline[0], data, size, &h, &w), 0);
-	ck_assert_int_eq(baseline_reduce(test_baseline[0], 1), 0);
-	ck_assert_int_eq(baseline_reduce(test_baseline[0], 2), BASELINE_E_OTHER);
-	ck_assert_int_eq(baseline_reduce(test_baseline[0], 3), 0);
+	ck_assert_int_eq(baseline_open(parts_baseline[0], data, size, &h, &w), 0);
+	ck_assert_int_eq(baseline_reduce(parts_baseline[0], 1), 0);
+	ck_assert_int_eq(baseline_reduce(parts_baseline[0], 2), BASELINE_E_OTHER);
+	ck_assert_int_eq(baseline_reduce(parts_baseline[0], 3), 0);
 	free(data);
 }
 END_TEST
@@ -456,7 +397,7 @@ START_TEST(narrow_files)
 		size_t size;
 		uint8_t *data = test_file(&file, &size);
 
-		ck_assert_int_eq(baseline_open(test_baseline[0], data, size, &h, &w),
+		ck_assert_int_eq(baseline_open(parts_baseline[0], data, size, &h, &w),
 				 BASELINE_E_OTHER);
 		free(data);
 	}
@@ -471,20 +412,20 @@ static bool test_damaged(const uint8_t *data, size_t size, const struct picture_
 	uint32_t height, width;
 	bool taken;
 
-	if (baseline_open(test_baseline[0], data, size, &height, &width) != 0 ||
-	    baseline_reduce(test_baseline[0], test_picture.shift) != 0)
+	if (baseline_open(parts_baseline[0], data, size, &height, &width) != 0 ||
+	    baseline_reduce(parts_baseline[0], parts_picture.shift) != 0)
 		return false;
-	if (test_baseline[0]->height < box->top + box->height ||
-	    test_baseline[0]->width < box->left + box->width || height > 4096 || width > 4096)
+	if (parts_baseline[0]->height < box->top + box->height ||
+	    parts_baseline[0]->width < box->left + box->width || height > 4096 || width > 4096)
 		return false;
-	if (oracle_decode(data, size, UINT64_MAX, &test_picture) == 0) {
+	if (oracle_decode(data, size, UINT64_MAX, &parts_picture) == 0) {
 		taken = test_part(data, size, box) == 0;
 	} else {
 		struct decode_band band = {0};
 
-		ck_assert_int_eq(baseline_start(test_baseline[0], box), 0);
+		ck_assert_int_eq(baseline_start(parts_baseline[0], box), 0);
 		for (uint32_t y = 0; y < box->height; y += band.rows) {
-			if (baseline_next(test_baseline[0], &band) != 0)
+			if (baseline_next(parts_baseline[0], &band) != 0)
 				return false;
 		}
 		ck_abort_msg("taken, but libjpeg refuses it");
@@ -496,8 +437,8 @@ START_TEST(cut_short)
 {
 	struct oracle_file file = {40,
 				   40,
-				   test_sampling[_i % TEST_KINDS][0],
-				   test_sampling[_i % TEST_KINDS][1],
+				   parts_sampling[_i % PARTS_KINDS][0],
+				   parts_sampling[_i % PARTS_KINDS][1],
 				   75,
 				   _i % 2 ? 3 : 0,
 				   false,
@@ -526,22 +467,22 @@ START_TEST(each_byte_changed)
 	static const uint8_t flips[] = {0x01, 0x80, 0xff};
 	struct oracle_file file = {40,
 				   40,
-				   test_sampling[_i % TEST_KINDS][0],
-				   test_sampling[_i % TEST_KINDS][1],
+				   parts_sampling[_i % PARTS_KINDS][0],
+				   parts_sampling[_i % PARTS_KINDS][1],
 				   75,
 				   _i % 2 ? 3 : 0,
 				   true,
 				   false,
 				   60,
 				   1};
-	const unsigned shift = (unsigned)(_i / TEST_KINDS);
+	const unsigned shift = (unsigned)(_i / PARTS_KINDS);
 	struct picture_box all = {0, 0, 40u >> shift, 40u >> shift};
 	struct picture_box low = {30u >> shift, 3u >> shift, 8u >> shift, 20u >> shift};
 	unsigned taken = 0;
 	size_t size;
 	uint8_t *data = test_file(&file, &size);
 
-	test_picture.shift = shift;
+	parts_picture.shift = shift;
 	for (size_t at = 0; at < size; at += 1 + 3 * (size_t)shift) {
 		for (unsigned i = 0; i < BASE_ARRAY_LEN(flips); i++) {
 			data[at] ^= flips[i];
@@ -591,31 +532,25 @@ START_TEST(handle_use)
 	uint32_t height, width;
 
 	for (unsigned i = 0; i < 3; i++) {
-		ck_assert_int_eq(baseline_open(test_baseline[0], data, size, &height, &width), 0);
-		ck_assert_int_eq(baseline_start(test_baseline[0], &box), 0);
-		ck_assert_int_eq(baseline_next(test_baseline[0], &band), 0);
+		ck_assert_int_eq(baseline_open(parts_baseline[0], data, size, &height, &width), 0);
+		ck_assert_int_eq(baseline_start(parts_baseline[0], &box), 0);
+		ck_assert_int_eq(baseline_next(parts_baseline[0], &band), 0);
 	}
 	free(data);
 	test_whole(&wide);
-	ck_assert_uint_gt(test_baseline[0]->memory_size, 1 << 20);
-	baseline_trim(test_baseline[0]);
-	ck_assert_uint_eq(test_baseline[0]->memory_size, 0);
+	ck_assert_uint_gt(parts_baseline[0]->memory_size, 1 << 20);
+	baseline_trim(parts_baseline[0]);
+	ck_assert_uint_eq(parts_baseline[0]->memory_size, 0);
 	test_whole(&file);
-	baseline_trim(test_baseline[0]);
-	ck_assert_uint_gt(test_baseline[0]->memory_size, 0);
+	baseline_trim(parts_baseline[0]);
+	ck_assert_uint_gt(parts_baseline[0]->memory_size, 0);
 }
 END_TEST
 
-int main(void)
+static void add_tests(TCase *tcase)
 {
-	const int kinds = TEST_KINDS;
-	Suite *suite = suite_create("baseline");
-	TCase *tcase = tcase_create("baseline");
-	SRunner *runner = srunner_create(suite);
-	int failed;
+	const int kinds = PARTS_KINDS;
 
-	tcase_set_timeout(tcase, 600);
-	tcase_add_checked_fixture(tcase, test_setup, test_teardown);
 	tcase_add_loop_test(tcase, every_size, 0, kinds * TEST_SCALES);
 	tcase_add_loop_test(tcase, every_part, 0, kinds * TEST_SCALES);
 	tcase_add_loop_test(tcase, every_edge, 0, kinds * TEST_SCALES);
@@ -631,9 +566,9 @@ int main(void)
 	tcase_add_loop_test(tcase, each_byte_changed, 0, kinds * TEST_SCALES);
 	tcase_add_test(tcase, tails);
 	tcase_add_test(tcase, handle_use);
-	suite_add_tcase(suite, tcase);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+int main(void)
+{
+	return parts_main("baseline", add_tests);
 }
