@@ -27,27 +27,13 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "base/little.h"
 
 #define MIX_TOKEN_FORMAT 1
 #define MIX_TOKEN_HEAD 56
 #define MIX_TOKEN_SUM 8
 
 static const uint8_t mix_token_magic[8] = {'o', 'a', 'm', 'i', 'x', 'e', 's', '\n'};
-
-static void put(uint8_t *at, uint64_t value, unsigned bytes)
-{
-	for (unsigned i = 0; i < bytes; i++)
-		at[i] = (uint8_t)(value >> (8 * i));
-}
-
-static uint64_t get(const uint8_t *at, unsigned bytes)
-{
-	uint64_t value = 0;
-
-	for (unsigned i = 0; i < bytes; i++)
-		value |= (uint64_t)at[i] << (8 * i);
-	return value;
-}
 
 size_t mix_token_size(const struct mix_token *token)
 {
@@ -64,22 +50,22 @@ void mix_token_write(const struct mix_token *token, uint8_t *ret)
 	uint8_t *at = ret + MIX_TOKEN_HEAD;
 
 	memcpy(ret, mix_token_magic, sizeof(mix_token_magic));
-	put(ret + 8, MIX_TOKEN_FORMAT, 4);
-	put(ret + 12, size, 4);
-	put(ret + 16, token->n_parts, 4);
-	put(ret + 20, token->unit, 4);
-	put(ret + 24, token->end, 4);
-	put(ret + 28, token->batch, 4);
-	put(ret + 32, token->seed, 8);
-	put(ret + 40, token->epoch, 8);
-	put(ret + 48, token->at, 8);
+	little_put(ret + 8, MIX_TOKEN_FORMAT, 4);
+	little_put(ret + 12, size, 4);
+	little_put(ret + 16, token->n_parts, 4);
+	little_put(ret + 20, token->unit, 4);
+	little_put(ret + 24, token->end, 4);
+	little_put(ret + 28, token->batch, 4);
+	little_put(ret + 32, token->seed, 8);
+	little_put(ret + 40, token->epoch, 8);
+	little_put(ret + 48, token->at, 8);
 	for (uint32_t i = 0; i < token->n_parts; i++, at += 8) {
-		put(at, token->weight[i], 4);
-		put(at + 4, token->part_size[i], 4);
+		little_put(at, token->weight[i], 4);
+		little_put(at + 4, token->part_size[i], 4);
 	}
 	for (uint32_t i = 0; i < token->n_parts; at += token->part_size[i++])
 		memcpy(at, token->part[i], token->part_size[i]);
-	put(at, hash_checksum(ret, size - MIX_TOKEN_SUM), MIX_TOKEN_SUM);
+	little_put(at, hash_checksum(ret, size - MIX_TOKEN_SUM), MIX_TOKEN_SUM);
 }
 
 static int bad(struct diag *diag, const char *what)
@@ -100,12 +86,12 @@ static int check_frame(const uint8_t *in, size_t size, struct diag *diag)
 	if (size < MIX_TOKEN_HEAD + MIX_TOKEN_SUM ||
 	    memcmp(in, mix_token_magic, sizeof(mix_token_magic)) != 0)
 		return bad(diag, "it is none");
-	if (get(in + 12, 4) != size)
+	if (little_get(in + 12, 4) != size)
 		return bad(diag, "it is cut off");
-	if (get(in + size - MIX_TOKEN_SUM, MIX_TOKEN_SUM) !=
+	if (little_get(in + size - MIX_TOKEN_SUM, MIX_TOKEN_SUM) !=
 	    hash_checksum(in, size - MIX_TOKEN_SUM))
 		return bad(diag, "it is damaged");
-	format = (uint32_t)get(in + 8, 4);
+	format = (uint32_t)little_get(in + 8, 4);
 	if (format == MIX_TOKEN_FORMAT)
 		return 0;
 	diag_set(
@@ -126,8 +112,8 @@ static int read_parts(const uint8_t *in, size_t size, struct mix_token *ret, str
 	left -= (size_t)8 * ret->n_parts;
 	token = at + (size_t)8 * ret->n_parts;
 	for (uint32_t i = 0; i < ret->n_parts; i++, at += 8) {
-		ret->weight[i] = (uint32_t)get(at, 4);
-		ret->part_size[i] = (uint32_t)get(at + 4, 4);
+		ret->weight[i] = (uint32_t)little_get(at, 4);
+		ret->part_size[i] = (uint32_t)little_get(at + 4, 4);
 		if (ret->part_size[i] > left || !ret->part_size[i])
 			return bad(diag, "a part's token does not fit");
 		ret->part[i] = token;
@@ -146,13 +132,13 @@ int mix_token_parse(const void *data, size_t size, struct mix_token *ret, struct
 
 	if (r)
 		return r;
-	token.n_parts = (uint32_t)get(in + 16, 4);
-	token.unit = (uint32_t)get(in + 20, 4);
-	token.end = (uint32_t)get(in + 24, 4);
-	token.batch = (uint32_t)get(in + 28, 4);
-	token.seed = get(in + 32, 8);
-	token.epoch = get(in + 40, 8);
-	token.at = get(in + 48, 8);
+	token.n_parts = (uint32_t)little_get(in + 16, 4);
+	token.unit = (uint32_t)little_get(in + 20, 4);
+	token.end = (uint32_t)little_get(in + 24, 4);
+	token.batch = (uint32_t)little_get(in + 28, 4);
+	token.seed = little_get(in + 32, 8);
+	token.epoch = little_get(in + 40, 8);
+	token.at = little_get(in + 48, 8);
 	if (token.n_parts < 1 || token.n_parts > BLEND_MAX_PARTS)
 		return bad(diag, "its number of parts cannot be");
 	if (token.unit > 1 || token.end > BLEND_LONGEST || !token.batch)

@@ -31,6 +31,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/little.h"
 #include "pipeline/baseline.h"
 #include "pipeline/baseline_inner.h"
 
@@ -40,21 +41,6 @@
 #define INDEX_MOST_SHARE 30 /* or more, but not more than a 30th, if nothing else is left */
 #define INDEX_PLACE_BITS 28
 #define INDEX_DC_BITS 12
-
-static void index_put(uint8_t *to, uint64_t value, unsigned bytes)
-{
-	for (unsigned i = 0; i < bytes; i++)
-		to[i] = (uint8_t)(value >> 8 * i);
-}
-
-static uint64_t index_get(const uint8_t *from, unsigned bytes)
-{
-	uint64_t value = 0;
-
-	for (unsigned i = 0; i < bytes; i++)
-		value |= (uint64_t)from[i] << 8 * i;
-	return value;
-}
 
 void baseline_index_measure(const struct baseline *baseline, uint32_t *ret_per_row,
 			    uint32_t *ret_rows)
@@ -129,7 +115,7 @@ static int index_add_row(struct index_maker *maker)
 
 	if (r != 0)
 		return r;
-	index_put(maker->to, maker->row, INDEX_WORD);
+	little_put(maker->to, maker->row, INDEX_WORD);
 	maker->to += INDEX_WORD;
 	return 0;
 }
@@ -154,7 +140,7 @@ static int index_add(struct index_maker *maker)
 		word |= ((uint64_t)dc & ((1 << INDEX_DC_BITS) - 1))
 			<< (INDEX_PLACE_BITS + c * INDEX_DC_BITS);
 	}
-	index_put(maker->to, word, INDEX_WORD);
+	little_put(maker->to, word, INDEX_WORD);
 	maker->to += INDEX_WORD;
 	return 0;
 }
@@ -266,7 +252,7 @@ int baseline_index_make(struct baseline *baseline, uint32_t step, uint8_t **ret,
 	index = calloc(1, size);
 	if (!index)
 		return -ENOMEM;
-	index_put(index, step, 4);
+	little_put(index, step, 4);
 	r = index_fill(baseline, step, index + INDEX_HEAD);
 	if (r != 0)
 		return r;
@@ -279,7 +265,7 @@ int baseline_index_make(struct baseline *baseline, uint32_t step, uint8_t **ret,
 
 static uint64_t index_word(const uint8_t *from)
 {
-	return index_get(from, INDEX_WORD);
+	return little_get(from, INDEX_WORD);
 }
 
 static uint64_t index_word_place(uint64_t word)
@@ -329,8 +315,8 @@ int baseline_index_use(struct baseline *baseline, const void *index, size_t size
 	baseline->index.rows = NULL;
 	if (size < INDEX_HEAD)
 		return BASELINE_E_OTHER;
-	step = (uint32_t)index_get(at, 4);
-	if (step == 0 || step > UINT16_MAX || index_get(at + 4, 4) != 0 ||
+	step = (uint32_t)little_get(at, 4);
+	if (step == 0 || step > UINT16_MAX || little_get(at + 4, 4) != 0 ||
 	    size != index_size(baseline, step) || !index_rises(baseline, at + INDEX_HEAD, step))
 		return BASELINE_E_OTHER;
 	baseline_index_measure(baseline, &per_row, &rows);

@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/little.h"
 #include "pipeline/baseline.h"
 #include "pipeline/baseline_inner.h"
 
@@ -316,9 +317,8 @@ static int pack_set_unit(struct pack *pack, uint64_t *ret_bytes)
 
 static uint8_t *pack_put(uint8_t *to, uint64_t value, unsigned bytes)
 {
-	for (unsigned i = 0; i < bytes; i++)
-		*to++ = (uint8_t)(value >> 8 * i);
-	return to;
+	little_put(to, value, bytes);
+	return to + bytes;
 }
 
 /* The head, shapes and places. */

@@ -20,6 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/hash.h"
+#include "base/little.h"
 #include "pipeline/baseline.h"
 #include "pipeline/form.h"
 #include "pipeline/op.h"
@@ -41,21 +42,6 @@ struct form_maker {
 	struct baseline *baseline; /* owned */
 };
 
-static void form_put(uint8_t *to, uint64_t value, unsigned bytes)
-{
-	for (unsigned i = 0; i < bytes; i++)
-		to[i] = (uint8_t)(value >> 8 * i);
-}
-
-static uint64_t form_get(const uint8_t *from, unsigned bytes)
-{
-	uint64_t value = 0;
-
-	for (unsigned i = 0; i < bytes; i++)
-		value |= (uint64_t)from[i] << 8 * i;
-	return value;
-}
-
 static uint64_t form_sum(const uint8_t *form, enum form_kind kind, uint64_t index, uint64_t file)
 {
 	uint64_t size = kind == FORM_INDEXED ? index + BASE_MIN(file, FORM_FRONT)
@@ -75,16 +61,16 @@ int form_read(const uint8_t *data, size_t size, struct form *ret)
 	bool is_whole;
 
 	if (size < FORM_HEAD || !form_probe(data, size) ||
-	    form_get(data + FORM_AT_VERSION, 2) != FORM_VERSION)
+	    little_get(data + FORM_AT_VERSION, 2) != FORM_VERSION)
 		return FORM_E_OTHER;
-	kind = form_get(data + FORM_AT_KIND, 2);
-	index = form_get(data + FORM_AT_INDEX, 4);
-	file = form_get(data + FORM_AT_FILE, 8);
+	kind = little_get(data + FORM_AT_KIND, 2);
+	index = little_get(data + FORM_AT_INDEX, 4);
+	file = little_get(data + FORM_AT_FILE, 8);
 	if ((kind != FORM_INDEXED && kind != FORM_PACKED) || index > size - FORM_HEAD ||
 	    file != size - FORM_HEAD - index)
 		return FORM_E_OTHER;
 	is_whole =
-	    form_sum(data, (enum form_kind)kind, index, file) == form_get(data + FORM_AT_SUM, 8);
+	    form_sum(data, (enum form_kind)kind, index, file) == little_get(data + FORM_AT_SUM, 8);
 	if (!is_whole && kind == FORM_PACKED)
 		return FORM_E_OTHER;
 	*ret = (struct form){
@@ -134,13 +120,13 @@ static int form_join(enum form_kind kind, const uint8_t *index, size_t index_siz
 	if (!form)
 		return -ENOMEM;
 	memcpy(form, FORM_MAGIC, 8);
-	form_put(form + FORM_AT_VERSION, FORM_VERSION, 2);
-	form_put(form + FORM_AT_KIND, kind, 2);
-	form_put(form + FORM_AT_INDEX, index_size, 4);
-	form_put(form + FORM_AT_FILE, file_size, 8);
+	little_put(form + FORM_AT_VERSION, FORM_VERSION, 2);
+	little_put(form + FORM_AT_KIND, kind, 2);
+	little_put(form + FORM_AT_INDEX, index_size, 4);
+	little_put(form + FORM_AT_FILE, file_size, 8);
 	memcpy(form + FORM_HEAD, index, index_size);
 	memcpy(form + FORM_HEAD + index_size, file, file_size);
-	form_put(form + FORM_AT_SUM, form_sum(form, kind, index_size, file_size), 8);
+	little_put(form + FORM_AT_SUM, form_sum(form, kind, index_size, file_size), 8);
 	*ret = form;
 	*ret_size = size;
 	return 0;

@@ -21,6 +21,7 @@
 
 #include "base/base.h"
 #include "base/bits.h"
+#include "base/little.h"
 #include "base/philox.h"
 #include "sched/deal.h"
 
@@ -38,15 +39,6 @@ static uint64_t mix(uint64_t x)
 	x *= UINT64_C(0xd6e8feb86659fd93);
 	x ^= x >> 32;
 	return x;
-}
-
-static uint64_t load_le64(const uint8_t *bytes)
-{
-	uint64_t value = 0;
-
-	for (unsigned i = 0; i < 8; i++)
-		value |= (uint64_t)bytes[i] << (8 * i);
-	return value;
 }
 
 static unsigned bits_of(uint64_t n)
@@ -99,7 +91,7 @@ void deal_init(struct deal *deal, uint64_t n, const uint8_t version[32])
 	deal->grains = n / deal->grain + (n % deal->grain != 0);
 	for (unsigned i = 0; i < 2; i++)
 		deal->key[i] =
-		    mix(load_le64(version + 16 * i) + mix(load_le64(version + 16 * i + 8)));
+		    mix(little_get(version + 16 * i, 8) + mix(little_get(version + 16 * i + 8, 8)));
 }
 
 uint64_t deal_sample(const struct deal *deal, uint64_t position)

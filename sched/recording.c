@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "base/little.h"
 #include "sched/plan.h"
 
 #define RECORDING_FORMAT 1
@@ -24,24 +25,9 @@
 
 static const uint8_t recording_magic[8] = {'o', 'a', '-', 'p', 'l', 'a', 'n', '\n'};
 
-static void put(uint8_t *at, uint64_t value, unsigned bytes)
-{
-	for (unsigned i = 0; i < bytes; i++)
-		at[i] = (uint8_t)(value >> (8 * i));
-}
-
-static uint64_t get(const uint8_t *at, unsigned bytes)
-{
-	uint64_t value = 0;
-
-	for (unsigned i = 0; i < bytes; i++)
-		value |= (uint64_t)at[i] << (8 * i);
-	return value;
-}
-
 static uint32_t get32(const uint8_t *at)
 {
-	return (uint32_t)get(at, 4);
+	return (uint32_t)little_get(at, 4);
 }
 
 static unsigned id_bytes(uint64_t n)
@@ -55,16 +41,16 @@ void recording_write_head(const struct recording_head *head, uint8_t ret[RECORDI
 {
 	memset(ret, 0, RECORDING_HEAD);
 	memcpy(ret, recording_magic, sizeof(recording_magic));
-	put(ret + 8, RECORDING_FORMAT, 4);
-	put(ret + 12, RECORDING_HEAD, 4);
-	put(ret + 16, head->n, 8);
-	put(ret + 24, head->grain, 4);
-	put(ret + 28, head->order, 4);
+	little_put(ret + 8, RECORDING_FORMAT, 4);
+	little_put(ret + 12, RECORDING_HEAD, 4);
+	little_put(ret + 16, head->n, 8);
+	little_put(ret + 24, head->grain, 4);
+	little_put(ret + 28, head->order, 4);
 	memcpy(ret + 32, head->dataset, sizeof(head->dataset));
 	memcpy(ret + 64, head->pipeline, sizeof(head->pipeline));
-	put(ret + 96, head->seed, 8);
-	put(ret + 104, head->batch, 4);
-	put(ret + 120, hash_checksum(ret, 120), 8);
+	little_put(ret + 96, head->seed, 8);
+	little_put(ret + 104, head->batch, 4);
+	little_put(ret + 120, hash_checksum(ret, 120), 8);
 }
 
 size_t recording_batch_bytes(uint32_t count)
@@ -79,9 +65,9 @@ static uint32_t write_runs(const struct listing_key *keys, uint32_t count, uint8
 	for (uint32_t i = 1; i <= count; i++) {
 		if (i < count && keys[i].seed == keys[first].seed && keys[i].lap == keys[first].lap)
 			continue;
-		put(at, keys[first].seed, 8);
-		put(at + 8, keys[first].lap, 8);
-		put(at + 16, i - first, 8);
+		little_put(at, keys[first].seed, 8);
+		little_put(at + 8, keys[first].lap, 8);
+		little_put(at + 16, i - first, 8);
 		at += RECORDING_RUN;
 		first = i;
 		runs++;
@@ -95,26 +81,26 @@ size_t recording_write_batch(const struct recording_batch *batch, uint64_t n, co
 	uint32_t runs = write_runs(keys, batch->count, ret + RECORDING_BATCH_HEAD);
 	uint8_t *at = ret + RECORDING_BATCH_HEAD + (size_t)runs * RECORDING_RUN;
 
-	put(ret, batch->epoch, 8);
-	put(ret + 8, batch->step, 8);
-	put(ret + 16, batch->after, 8);
-	put(ret + 24, batch->rank, 4);
-	put(ret + 28, batch->ranks, 4);
-	put(ret + 32, batch->count, 4);
-	put(ret + 36, runs, 4);
-	put(ret + 40, batch->flags, 8);
+	little_put(ret, batch->epoch, 8);
+	little_put(ret + 8, batch->step, 8);
+	little_put(ret + 16, batch->after, 8);
+	little_put(ret + 24, batch->rank, 4);
+	little_put(ret + 28, batch->ranks, 4);
+	little_put(ret + 32, batch->count, 4);
+	little_put(ret + 36, runs, 4);
+	little_put(ret + 40, batch->flags, 8);
 	for (uint32_t i = 0; i < batch->count; i++, at += id_bytes(n))
-		put(at, (uint64_t)ids[i], id_bytes(n));
+		little_put(at, (uint64_t)ids[i], id_bytes(n));
 	return (size_t)(at - ret);
 }
 
 void recording_seal_block(uint8_t *block, uint64_t number, uint32_t bytes)
 {
-	put(block, BLOCK_MAGIC, 4);
-	put(block + 4, bytes, 4);
-	put(block + 8, number, 8);
-	put(block + 16, hash_checksum(block, 16), 8);
-	put(block + 24, hash_checksum(block + RECORDING_BLOCK_HEAD, bytes), 8);
+	little_put(block, BLOCK_MAGIC, 4);
+	little_put(block + 4, bytes, 4);
+	little_put(block + 8, number, 8);
+	little_put(block + 16, hash_checksum(block, 16), 8);
+	little_put(block + 24, hash_checksum(block + RECORDING_BLOCK_HEAD, bytes), 8);
 }
 
 /* ---- the head ---- */
@@ -129,7 +115,7 @@ static int check_head(const uint8_t *bytes, struct recording_head *ret, struct d
 {
 	if (memcmp(bytes, recording_magic, sizeof(recording_magic)) != 0)
 		return bad(diag, "this file is none");
-	if (get(bytes + 120, 8) != hash_checksum(bytes, 120))
+	if (little_get(bytes + 120, 8) != hash_checksum(bytes, 120))
 		return bad(diag, "its head is damaged (checksum)");
 	if (get32(bytes + 8) > RECORDING_FORMAT) {
 		diag_set(diag,
@@ -139,10 +125,10 @@ static int check_head(const uint8_t *bytes, struct recording_head *ret, struct d
 		return RECORDING_E_VERSION;
 	}
 	*ret = (struct recording_head){
-	    .n = get(bytes + 16, 8),
+	    .n = little_get(bytes + 16, 8),
 	    .grain = get32(bytes + 24),
 	    .order = get32(bytes + 28),
-	    .seed = get(bytes + 96, 8),
+	    .seed = little_get(bytes + 96, 8),
 	    .batch = get32(bytes + 104),
 	};
 	memcpy(ret->dataset, bytes + 32, sizeof(ret->dataset));
@@ -245,13 +231,13 @@ static int next_block(struct recording_reader *reader, struct diag *diag)
 	if (r)
 		return r;
 	bytes = get32(head + 4);
-	if (get32(head) != BLOCK_MAGIC || get(head + 16, 8) != hash_checksum(head, 16))
+	if (get32(head) != BLOCK_MAGIC || little_get(head + 16, 8) != hash_checksum(head, 16))
 		return judge_rest(reader, diag);
-	if (get(head + 8, 8) != reader->number || !bytes || bytes > RECORDING_MAX_BLOCK)
+	if (little_get(head + 8, 8) != reader->number || !bytes || bytes > RECORDING_MAX_BLOCK)
 		return bad(diag, "its blocks do not follow each other");
 	if (bytes > left - sizeof(head))
 		return RECORDING_E_CUT;
-	return read_payload(reader, bytes, get(head + 24, 8), diag);
+	return read_payload(reader, bytes, little_get(head + 24, 8), diag);
 }
 
 /* ---- batches ---- */
@@ -286,9 +272,9 @@ static int read_batch(struct recording_reader *reader, struct recording_batch *r
 	if (left < RECORDING_BATCH_HEAD)
 		return bad(diag, "a batch is cut off inside a block");
 	*ret = (struct recording_batch){
-	    .epoch = get(at, 8),
-	    .step = get(at + 8, 8),
-	    .after = get(at + 16, 8),
+	    .epoch = little_get(at, 8),
+	    .step = little_get(at + 8, 8),
+	    .after = little_get(at + 16, 8),
 	    .rank = get32(at + 24),
 	    .ranks = get32(at + 28),
 	    .count = get32(at + 32),
@@ -319,14 +305,14 @@ int recording_next(struct recording_reader *reader, struct recording_batch *ret,
 
 int64_t recording_id(const struct recording_batch *batch, uint32_t i)
 {
-	return (int64_t)get(batch->ids + (size_t)i * batch->id_bytes, batch->id_bytes);
+	return (int64_t)little_get(batch->ids + (size_t)i * batch->id_bytes, batch->id_bytes);
 }
 
 uint32_t recording_run(const struct recording_batch *batch, uint32_t i, struct listing_key *ret)
 {
 	const uint8_t *at = batch->runs + (size_t)i * RECORDING_RUN;
-	uint64_t samples = get(at + 16, 8);
+	uint64_t samples = little_get(at + 16, 8);
 
-	*ret = (struct listing_key){get(at, 8), get(at + 8, 8)};
+	*ret = (struct listing_key){little_get(at, 8), little_get(at + 8, 8)};
 	return samples > batch->count ? 0 : (uint32_t)samples;
 }

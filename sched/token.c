@@ -41,6 +41,7 @@
 
 #include "base/bits.h"
 #include "base/hash.h"
+#include "base/little.h"
 #include "sched/deal.h"
 #include "sched/plan.h"
 #include "sched/token.h"
@@ -60,24 +61,9 @@ static const uint8_t token_magic[8] = {'o', 'a', 't', 'o', 'k', 'e', 'n', '\n'};
 
 /* numbers */
 
-static void put(uint8_t *at, uint64_t value, unsigned bytes)
-{
-	for (unsigned i = 0; i < bytes; i++)
-		at[i] = (uint8_t)(value >> (8 * i));
-}
-
-static uint64_t get(const uint8_t *at, unsigned bytes)
-{
-	uint64_t value = 0;
-
-	for (unsigned i = 0; i < bytes; i++)
-		value |= (uint64_t)at[i] << (8 * i);
-	return value;
-}
-
 static uint32_t get32(const uint8_t *at)
 {
-	return (uint32_t)get(at, 4);
+	return (uint32_t)little_get(at, 4);
 }
 
 static unsigned id_bytes(uint64_t n)
@@ -128,20 +114,20 @@ size_t token_size(const struct token *token)
 static void write_head(const struct token *token, uint8_t *out, size_t size)
 {
 	memcpy(out, token_magic, sizeof(token_magic));
-	put(out + 8, format_of(token), 4);
-	put(out + 12, size, 4);
-	put(out + 16, token->n, 8);
-	put(out + 24, token->grain, 4);
-	put(out + 28, token->order, 4);
+	little_put(out + 8, format_of(token), 4);
+	little_put(out + 12, size, 4);
+	little_put(out + 16, token->n, 8);
+	little_put(out + 24, token->grain, 4);
+	little_put(out + 28, token->order, 4);
 	memcpy(out + 32, token->dataset, sizeof(token->dataset));
-	put(out + 64, token->seed, 8);
-	put(out + 72, token->epoch, 8);
-	put(out + 80, token->epochs, 8);
-	put(out + 88, token->delivered, 8);
-	put(out + 96, token->n_tail, 4);
-	put(out + 100, token->n_laps, 4);
-	put(out + 104, id_bytes(token->n), 4);
-	put(out + 108, token->has_log, 4);
+	little_put(out + 64, token->seed, 8);
+	little_put(out + 72, token->epoch, 8);
+	little_put(out + 80, token->epochs, 8);
+	little_put(out + 88, token->delivered, 8);
+	little_put(out + 96, token->n_tail, 4);
+	little_put(out + 100, token->n_laps, 4);
+	little_put(out + 104, id_bytes(token->n), 4);
+	little_put(out + 108, token->has_log, 4);
 	memcpy(out + 112, token->sampler, sizeof(token->sampler));
 }
 
@@ -159,18 +145,18 @@ size_t token_write(const struct token *token, void *ret, size_t size)
 		at = out + total - rest_bytes(token);
 	} else {
 		for (size_t i = 0; i < need_words(token); i++, at += 8)
-			put(at, token->need[i], 8);
+			little_put(at, token->need[i], 8);
 	}
 	for (uint32_t i = 0; i < token->n_tail; i++, at += width)
-		put(at, (uint64_t)token->tail[i], width);
+		little_put(at, (uint64_t)token->tail[i], width);
 	for (uint32_t i = 0; i < token->n_laps; i++, at += 8)
-		put(at, token->laps[i], 8);
+		little_put(at, token->laps[i], 8);
 	if (token->has_log) {
-		put(at, token->place, 8);
+		little_put(at, token->place, 8);
 		memcpy(at + 8, token->log, sizeof(token->log));
 		at += log_bytes(token);
 	}
-	put(at, hash_checksum(out, total - TOKEN_SUM), TOKEN_SUM);
+	little_put(at, hash_checksum(out, total - TOKEN_SUM), TOKEN_SUM);
 	return total;
 }
 
@@ -198,7 +184,7 @@ static int check_frame(const uint8_t *data, size_t size, struct diag *diag)
 		return bad(diag, "these bytes are no token");
 	if (get32(data + 12) != size)
 		return bad(diag, "it was cut off or something was added");
-	if (get(data + size - TOKEN_SUM, TOKEN_SUM) != hash_checksum(data, size - TOKEN_SUM))
+	if (little_get(data + size - TOKEN_SUM, TOKEN_SUM) != hash_checksum(data, size - TOKEN_SUM))
 		return bad(diag, "it is damaged (checksum)");
 	if (get32(data + 8) > TOKEN_NEWEST) {
 		diag_set(
@@ -214,14 +200,14 @@ static int check_frame(const uint8_t *data, size_t size, struct diag *diag)
 
 static void read_head(const uint8_t *data, struct token *token)
 {
-	token->n = get(data + 16, 8);
+	token->n = little_get(data + 16, 8);
 	token->grain = get32(data + 24);
 	token->order = get32(data + 28);
 	memcpy(token->dataset, data + 32, sizeof(token->dataset));
-	token->seed = get(data + 64, 8);
-	token->epoch = get(data + 72, 8);
-	token->epochs = get(data + 80, 8);
-	token->delivered = get(data + 88, 8);
+	token->seed = little_get(data + 64, 8);
+	token->epoch = little_get(data + 72, 8);
+	token->epochs = little_get(data + 80, 8);
+	token->delivered = little_get(data + 88, 8);
 	token->n_tail = get32(data + 96);
 	token->n_laps = get32(data + 100);
 	token->has_log = get32(data + 108) == 1;
@@ -282,7 +268,7 @@ static int read_need(const uint8_t *at, bool in_parts, struct token *token, stru
 	if (in_parts && !token_parts_read(at, grains, token->need))
 		return bad(diag, "a part of its need is not written as it should be");
 	for (size_t i = 0; i < words && !in_parts; i++)
-		token->need[i] = get(at + 8 * i, 8);
+		token->need[i] = little_get(at + 8 * i, 8);
 	if (words && grains % 64 && token->need[words - 1] >> (grains % 64))
 		return bad(diag, "it needs grains past the end of the dataset");
 	return 0;
@@ -319,7 +305,7 @@ static int read_tail(const uint8_t *at, struct token *token, struct diag *diag)
 		return -ENOMEM;
 	deal_init(&deal, token->n, token->dataset);
 	for (uint32_t i = 0; i < token->n_tail; i++, at += width) {
-		uint64_t id = get(at, width);
+		uint64_t id = little_get(at, width);
 
 		if (id >= token->n)
 			return bad(diag, "its tail names a sample that the dataset does not have");
@@ -352,7 +338,7 @@ static void read_log(const uint8_t *at, struct token *token)
 {
 	if (!token->has_log)
 		return;
-	token->place = get(at, 8);
+	token->place = little_get(at, 8);
 	memcpy(token->log, at + 8, sizeof(token->log));
 }
 
@@ -369,7 +355,7 @@ static int read_body(const uint8_t *data, size_t need_bytes, struct token *token
 	if (!r)
 		r = check_sum(token, diag);
 	for (uint32_t i = 0; i < token->n_laps; i++)
-		token->laps[i] = get(laps + 8 * i, 8);
+		token->laps[i] = little_get(laps + 8 * i, 8);
 	return r;
 }
 

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef BASE_LITTLE_H
+#define BASE_LITTLE_H
+
+/* Numbers as files and tokens have them: little-endian, of 1 to 8 bytes, at any place. */
+
+#include <stdint.h>
+
+static inline void little_put(uint8_t *to, uint64_t value, unsigned bytes)
+{
+	for (unsigned i = 0; i < bytes; i++)
+		to[i] = (uint8_t)(value >> (8 * i));
+}
+
+static inline uint64_t little_get(const uint8_t *from, unsigned bytes)
+{
+	uint64_t value = 0;
+
+	for (unsigned i = 0; i < bytes; i++)
+		value |= (uint64_t)from[i] << (8 * i);
+	return value;
+}
+
+#endif
