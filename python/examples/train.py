@@ -23,9 +23,9 @@ def loaders_of_oneaccess(options, state):
     """Nine tenths to train on, one to validate with; the node decodes each picture once for all jobs."""
     import oneaccess as oa
     train = oa.Loader(options.data, oa.imagenet_train(options.size), options.batch_size, drop_last=True,
-                      split=(0, 0.9, options.split_seed), state=state)
+                      split=(0, 0.9, options.split_seed), state=state, device=options.device)
     valid = oa.Loader(options.data, oa.imagenet_eval(options.size), options.batch_size, shuffle=False,
-                      split=(0.9, 1, options.split_seed))
+                      split=(0.9, 1, options.split_seed), device=options.device)
     return train, valid, len(train.classes)
 
 

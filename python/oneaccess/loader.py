@@ -148,7 +148,8 @@ class Loader:
     rank.
 
     as_: "torch", "numpy", "jax" or "dlpack"; without it torch's tensors where torch is imported, else
-    NumPy's arrays. Images are read-only views of shared memory (a program that writes to one, as
+    NumPy's arrays; "dlpack" is for any other library, as TensorFlow's
+    tf.experimental.dlpack.from_dlpack(images.__dlpack__()). Images are read-only views of shared memory (a program that writes to one, as
     images.div_(255) does, is ended with a word about it, since other jobs see it): their slot goes back when the last view has died, and those of two slots can be
     held at a time. copy=True: private, writable ones, any number.
 
