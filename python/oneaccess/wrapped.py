@@ -74,6 +74,35 @@ def wrap(dataset, *, name: str | None = None, version: str = "", workers: int | 
     return Wrapped(dataset, name, version, workers, timeout, random, room, keep)
 
 
+def _tensor(value):
+    """How to make a tensor of its content alone; None: it is none that has such."""
+    torch = sys.modules.get("torch")
+    if torch is None or not isinstance(value, torch.Tensor):
+        return None
+    try:
+        flat = value.detach().cpu().contiguous().reshape(-1).view(torch.uint8)
+        return tuple, ((str(value.dtype), tuple(value.shape), flat.numpy().tobytes()),)
+    except (RuntimeError, TypeError):
+        return None
+
+
+def _fingerprint(dataset, pickler, facts):
+    """What the pickler makes of it goes to a hash, but for tensors: of those PyTorch also writes down where in
+    memory they lie, which differs from run to run."""
+    class Pickler(pickler):
+        def reducer_override(self, value):
+            made = _tensor(value)
+            if made is not None:
+                return made
+            override = getattr(super(), "reducer_override", None)
+            return NotImplemented if override is None else override(value)
+
+    class Sink:
+        write = staticmethod(facts.update)
+
+    Pickler(Sink(), 4).dump(dataset)
+
+
 def _names_main(data):
     return any(value == "__main__" for _, value, _ in pickletools.genops(data))
 
@@ -105,7 +134,7 @@ class Wrapped:
         self.timeout = _count("timeout", timeout, _MOST_SECONDS)
         self.room = None if room is None else _count("room", room, _MOST_ROOM)
         self.random, self.keep = bool(random), float(keep)
-        self._packed, self._identities = None, {}
+        self._packed, self._identities, self._pickler = None, {}, pickle.Pickler
 
     def __len__(self):
         return self.count
@@ -126,7 +155,11 @@ class Wrapped:
                     f"the data set cannot be sent to its pool: {type(why).__name__}: {why}. Define what it needs at"
                     " the top of a module (no lambda, no class or function inside a function, no open file), or"
                     " pip install cloudpickle") from None
-            return cloudpickle.dumps(self.dataset, 4)
+            return self._by_cloudpickle(cloudpickle)
+
+    def _by_cloudpickle(self, cloudpickle):
+        self._pickler = cloudpickle.Pickler
+        return cloudpickle.dumps(self.dataset, 4)
 
     def forget(self):
         """A large data set is not kept twice: should another pool be needed, it is packed anew."""
@@ -153,7 +186,7 @@ class Wrapped:
         except ImportError:
             raise TransformError("classes of a notebook or of typed lines have no file that a pool could import: put"
                                  " the data set into a module, or pip install cloudpickle") from None
-        return cloudpickle.dumps(self.dataset, 4)
+        return self._by_cloudpickle(cloudpickle)
 
     def identity(self, pictures: bool) -> str:
         """SHA-256 of what samples depend on."""
@@ -164,7 +197,8 @@ class Wrapped:
     def _identify(self, pictures):
         facts = hashlib.sha256()
         if self.name is None:
-            facts.update(self.packet()[1])
+            self.packet()
+            _fingerprint(self.dataset, self._pickler, facts)
             for file in self._sources():
                 with contextlib.suppress(OSError), open(file, "rb") as source:
                     facts.update(hashlib.sha256(source.read()).digest())

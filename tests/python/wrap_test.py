@@ -186,6 +186,26 @@ class WrapTest(DaemonCase):
         self.assertTrue(torch.equal(first, again))
         self.assertEqual(len(first.unique()), 2 * SAMPLES)
 
+    def test_tensors_are_told_by_their_content(self):
+        """PyTorch pickles where in memory they lie, too."""
+        program = ("import sys\n"
+                   "try:\n"
+                   "    import torch\n"
+                   "except ImportError:\n"
+                   "    sys.exit(77)\n"
+                   "import oneaccess as oa\n"
+                   "from torch.utils.data import TensorDataset\n"
+                   "before = torch.zeros(int(sys.argv[2]))\n"
+                   "data = TensorDataset(torch.arange(12.0).reshape(4, 3), torch.arange(4) + int(sys.argv[1]))\n"
+                   "print(oa.wrap(data).identity(False))\n")
+        runs = [subprocess.run([sys.executable, "-c", program, *words], capture_output=True, text=True, check=False)
+                for words in (("0", "10"), ("0", "1000000"), ("1", "10"))]
+        if runs[0].returncode == 77:
+            self.skipTest("PyTorch is not installed")
+        self.assertEqual([run.returncode for run in runs], [0, 0, 0], runs[0].stderr)
+        self.assertEqual(runs[0].stdout, runs[1].stdout)
+        self.assertNotEqual(runs[0].stdout, runs[2].stdout)
+
     def test_a_state_goes_on(self):
         loader = self.counted()
         seen = []
