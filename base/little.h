@@ -2,7 +2,8 @@
 #ifndef BASE_LITTLE_H
 #define BASE_LITTLE_H
 
-/* Numbers as files and tokens have them: little-endian, of 1 to 8 bytes, at any place. */
+/* Numbers as files and tokens have them: little-endian, of 1 to 8 bytes, at any place; those of files'
+ * heads by names of their own. */
 
 #include <stdint.h>
 
@@ -19,6 +20,16 @@ static inline uint64_t little_get(const uint8_t *from, unsigned bytes)
 	for (unsigned i = 0; i < bytes; i++)
 		value |= (uint64_t)from[i] << (8 * i);
 	return value;
+}
+
+static inline uint32_t little_16(const uint8_t *from)
+{
+	return from[0] | (uint32_t)from[1] << 8;
+}
+
+static inline uint32_t little_32(const uint8_t *from)
+{
+	return little_16(from) | little_16(from + 2) << 16;
 }
 
 #endif

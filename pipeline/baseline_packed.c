@@ -33,21 +33,12 @@
  */
 
 #include <string.h>
+#include "base/little.h"
 #include "pipeline/baseline.h"
 #include "pipeline/baseline_inner.h"
 
 #define PACKED_HEAD 8
 #define PACKED_MOST 704 /* more than any MCU has, and 16 bytes that may be read behind it */
-
-static uint32_t packed_u16(const uint8_t *from)
-{
-	return from[0] | (uint32_t)from[1] << 8;
-}
-
-static uint32_t packed_u32(const uint8_t *from)
-{
-	return packed_u16(from) | packed_u16(from + 2) << 16;
-}
 
 /* ---- the head ---- */
 
@@ -58,7 +49,7 @@ static bool packed_shapes(struct baseline_shape *shape, const uint8_t *at, uint3
 
 	for (uint32_t i = 0; i < count; i++) {
 		shape[i] =
-		    (struct baseline_shape){.widths = (uint16_t)packed_u16(at + (size_t)2 * i)};
+		    (struct baseline_shape){.widths = (uint16_t)little_16(at + (size_t)2 * i)};
 		for (unsigned g = 0; g < 4; g++) {
 			unsigned width = shape[i].widths >> 4 * g & 15;
 
@@ -73,10 +64,10 @@ static bool packed_shapes(struct baseline_shape *shape, const uint8_t *at, uint3
 /* Whether each row begins where the one before ends, or behind it, so that no bytes are two MCUs'. */
 static bool packed_rises(const uint8_t *row, size_t row_size, uint32_t rows)
 {
-	bool is_good = packed_u32(row) == 0;
+	bool is_good = little_32(row) == 0;
 
 	for (; rows > 0; rows--, row += row_size)
-		is_good &= packed_u32(row) <= packed_u32(row + row_size);
+		is_good &= little_32(row) <= little_32(row + row_size);
 	return is_good;
 }
 
@@ -90,10 +81,10 @@ int baseline_packed_use(struct baseline *baseline, const void *packed, size_t si
 	to->rows = NULL;
 	if (size < PACKED_HEAD)
 		return BASELINE_E_OTHER;
-	low = packed_u16(at);
-	to->plain = packed_u16(at + 2);
-	high = packed_u16(at + 4);
-	to->unit = packed_u16(at + 6);
+	low = little_16(at);
+	to->plain = little_16(at + 2);
+	high = little_16(at + 4);
+	to->unit = little_16(at + 6);
 	baseline_index_measure(baseline, &per_row, &rows);
 	to->row_size = 4 + (size_t)2 * per_row;
 	front = PACKED_HEAD + (uint64_t)2 * (low + high) + rows * (uint64_t)to->row_size + 4;
@@ -115,7 +106,7 @@ int baseline_packed_use(struct baseline *baseline, const void *packed, size_t si
 /* 12 bits with a sign, the number-th of those at from. */
 static int16_t packed_dc(const uint8_t *from, unsigned number)
 {
-	uint32_t two = packed_u16(from + number * 3 / 2) >> (number & 1 ? 4 : 0);
+	uint32_t two = little_16(from + number * 3 / 2) >> (number & 1 ? 4 : 0);
 
 	return (int16_t)((int32_t)((two & 4095) ^ 2048) - 2048);
 }
@@ -128,7 +119,7 @@ static void packed_group(const uint8_t *from, unsigned width, int16_t *to)
 		return;
 	for (unsigned i = 0; i < 8; i++) {
 		const unsigned bit = i * width;
-		uint32_t left = packed_u16(from + bit / 8) << (32 - width - bit % 8);
+		uint32_t left = little_16(from + bit / 8) << (32 - width - bit % 8);
 
 		to[i] = (int16_t)((int32_t)left >> (32 - width));
 	}
@@ -184,15 +175,15 @@ int baseline_packed_mcu(struct baseline *baseline, uint32_t x, unsigned wanted,
 {
 	const struct baseline_packed *packed = &baseline->packed;
 	const uint8_t *row = packed->rows + baseline->mcu_row * packed->row_size;
-	const uint64_t first = packed_u32(row), unit = packed->unit;
-	const uint64_t start = first + ((uint64_t)packed_u16(row + 4 + (size_t)2 * x) << unit);
+	const uint64_t first = little_32(row), unit = packed->unit;
+	const uint64_t start = first + ((uint64_t)little_16(row + 4 + (size_t)2 * x) << unit);
 	uint8_t copy[PACKED_MOST];
 	const uint8_t *at, *from;
 	uint64_t end;
 
 	end = x + 1 < baseline->per_row
-		  ? first + ((uint64_t)packed_u16(row + 6 + (size_t)2 * x) << unit)
-		  : packed_u32(row + packed->row_size);
+		  ? first + ((uint64_t)little_16(row + 6 + (size_t)2 * x) << unit)
+		  : little_32(row + packed->row_size);
 	if (start > end || end > packed->size)
 		return BASELINE_E_DAMAGED;
 	from = packed->data + start;

@@ -13,6 +13,7 @@
  */
 
 #include <string.h>
+#include "base/little.h"
 #include "pipeline/decode_format.h"
 
 #define BMP_HEAD 14 /* bytes of the file's header */
@@ -68,7 +69,7 @@ static int decode_bmp_masks(const struct decode_bmp *bmp, struct bmp_header *hea
 		header->end += 12;
 	}
 	for (unsigned i = 0; i < count; i++)
-		header->mask[i] = decode_le32(at + 4 * (size_t)i);
+		header->mask[i] = little_32(at + 4 * (size_t)i);
 	return 0;
 }
 
@@ -76,9 +77,9 @@ static int decode_bmp_old_header(struct decode_bmp *bmp, struct bmp_header *head
 {
 	const uint8_t *at = bmp->data + BMP_HEAD;
 
-	bmp->width = decode_le16(at + 4);
-	bmp->height = decode_le16(at + 6);
-	header->bits = decode_le16(at + 10);
+	bmp->width = little_16(at + 4);
+	bmp->height = little_16(at + 6);
+	header->bits = little_16(at + 10);
 	header->padding = 3;
 	return 0;
 }
@@ -88,14 +89,14 @@ static int decode_bmp_new_header(struct decode_bmp *bmp, struct bmp_header *head
 {
 	const uint8_t *at = bmp->data + BMP_HEAD;
 
-	bmp->width = decode_le32(at + 4);
-	bmp->height = decode_le32(at + 8);
+	bmp->width = little_32(at + 4);
+	bmp->height = little_32(at + 8);
 	bmp->is_top_down = at[11] == 0xff;
 	if (bmp->is_top_down)
 		bmp->height = 0 - bmp->height;
-	header->bits = decode_le16(at + 14);
-	header->compression = decode_le32(at + 16);
-	header->colors = decode_le32(at + 32);
+	header->bits = little_16(at + 14);
+	header->compression = little_32(at + 16);
+	header->colors = little_32(at + 32);
 	header->padding = 4;
 	return decode_bmp_masks(bmp, header, ret_error);
 }
@@ -108,7 +109,7 @@ static int decode_bmp_header(struct decode_bmp *bmp, struct bmp_header *header,
 
 	if (bmp->size < BMP_HEAD + 4)
 		return decode_fail_truncated(ret_error);
-	header->size = decode_le32(bmp->data + BMP_HEAD);
+	header->size = little_32(bmp->data + BMP_HEAD);
 	for (unsigned i = 0; i < BASE_ARRAY_LEN(sizes); i++)
 		is_known |= sizes[i] == header->size;
 	if (!is_known)
@@ -270,7 +271,7 @@ static int decode_bmp_open(void *state, const uint8_t *data, size_t size, uint32
 	r = decode_bmp_header(bmp, &header, ret_error);
 	if (r != 0)
 		return r;
-	offset = decode_le32(data + 10);
+	offset = little_32(data + 10);
 	if (header.colors == 0 && header.bits <= 8)
 		header.colors = 1U << header.bits;
 	if (offset == BMP_HEAD + header.size && header.bits <= 8)
@@ -308,7 +309,7 @@ static void decode_bmp_packed(const struct decode_bmp *bmp, const uint8_t *from,
 	unsigned green = (1U << bmp->green_bits) - 1;
 
 	for (uint32_t x = 0; x < bmp->width; x++, from += 2, to += 4) {
-		uint32_t pixel = decode_le16(from);
+		uint32_t pixel = little_16(from);
 
 		decode_put(to, (uint8_t)((pixel >> (5 + bmp->green_bits) & 31) * 255 / 31),
 			   (uint8_t)((pixel >> 5 & green) * 255 / green),

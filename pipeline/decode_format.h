@@ -54,16 +54,6 @@ int decode_check_size(uint64_t height, uint64_t width, struct pipeline_error *re
 int decode_make(struct picture_buffer *buffer, uint32_t height, uint32_t width, struct picture *ret,
 		struct pipeline_error *ret_error);
 
-static inline uint32_t decode_le16(const uint8_t *from)
-{
-	return from[0] | (uint32_t)from[1] << 8;
-}
-
-static inline uint32_t decode_le32(const uint8_t *from)
-{
-	return decode_le16(from) | decode_le16(from + 2) << 16;
-}
-
 static inline uint32_t decode_be16(const uint8_t *from)
 {
 	return (uint32_t)from[0] << 8 | from[1];

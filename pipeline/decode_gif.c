@@ -17,6 +17,7 @@
  */
 
 #include <string.h>
+#include "base/little.h"
 #include "pipeline/decode_format.h"
 #include "pipeline/op.h"
 
@@ -130,10 +131,10 @@ static bool decode_gif_frame(struct decode_gif *gif)
 
 	if (!head)
 		return false;
-	gif->frame.left = decode_le16(head);
-	gif->frame.top = decode_le16(head + 2);
-	gif->frame.width = decode_le16(head + 4);
-	gif->frame.height = decode_le16(head + 6);
+	gif->frame.left = little_16(head);
+	gif->frame.top = little_16(head + 2);
+	gif->frame.width = little_16(head + 4);
+	gif->frame.height = little_16(head + 6);
 	gif->width = BASE_MAX(gif->width, gif->frame.left + gif->frame.width);
 	gif->height = BASE_MAX(gif->height, gif->frame.top + gif->frame.height);
 	gif->is_interlaced = head[8] & 64;
@@ -156,8 +157,8 @@ static bool decode_gif_head(struct decode_gif *gif)
 
 	if (!screen)
 		return false;
-	gif->width = decode_le16(screen + 6);
-	gif->height = decode_le16(screen + 8);
+	gif->width = little_16(screen + 6);
+	gif->height = little_16(screen + 8);
 	if (!decode_gif_palette(gif, screen[10], &gif->global))
 		return false;
 	while ((next = decode_gif_take(gif, 1)) && *next != ';') {

@@ -15,6 +15,7 @@
 #include <string.h>
 #include <webp/decode.h>
 #include <webp/demux.h>
+#include "base/little.h"
 #include "pipeline/decode_format.h"
 
 struct decode_webp {
@@ -43,8 +44,8 @@ static int decode_webp_check_head(const uint8_t *data, size_t size,
 {
 	if (data[15] != 'X' || size < 30)
 		return 0;
-	return decode_check_size((decode_le32(data + 26) >> 8) + UINT64_C(1),
-				 (decode_le32(data + 24) & 0xffffff) + UINT64_C(1), ret_error);
+	return decode_check_size((little_32(data + 26) >> 8) + UINT64_C(1),
+				 (little_32(data + 24) & 0xffffff) + UINT64_C(1), ret_error);
 }
 
 static int decode_webp_open(void *state, const uint8_t *data, size_t size, uint32_t *ret_height,
