@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * What is worth keeping. Cachew's autocache (D. Graur et al., "Cachew: Machine Learning Input Data
+ * Processing as a Service", USENIX ATC 2022) measures three ways to serve a job, all of the work, from
+ * a kept source, from a kept result, and takes the quickest. Here there are several forms between
+ * file and result, and a store that may hold only a part of the samples:
+ *
+ *   elapsed(cpu, read, write) = max(cpu / cores, read / reader threads, write)
+ *   serve(p, s) = elapsed of the mix: share s of the samples comes in form p, the rest as files
+ *   pass(p)     = elapsed of an epoch in which share kept comes in form p, and share fits - kept is
+ *                 made and written beside
+ *   total(p)    = min((pass(p) + (uses - 1) serve(p, fits)) / uses, serve(p, kept))
+ *
+ * Means are mixed before the greatest is taken, since processors, storage and the writer work side by
+ * side, ahead of need, on samples in random order: over some hundreds of them the one that has most to
+ * do sets the pace. The writer's time counts as processors', too: one that waits for the disk is not
+ * told from one that copies, and the dearer is assumed.
+ *
+ * What is kept already costs nothing to make, so the point that was chosen before has an advantage
+ * which grows while it is filled; and another is chosen only if it saves POINT_MARGIN of the
+ * time. Between the two a choice does not swing.
+ *
+ * Nothing is extrapolated: a point that was not measured is not chosen (but what is kept of it is used
+ * until both it and the file are known), and one that was never made here is used as far as it is
+ * kept. doc/decisions/171-point.md has the reasons, and what else was thought of.
+ */
+
+#include "sched/point.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/base.h"
+
+#define POINT_LONG_US 1e12   /* a sample does not take longer: 11 days */
+#define POINT_NEAR 1.25      /* times the best: may be the best yet */
+#define POINT_TRIALS_FIRST 3 /* before a form's price is believed: the first warms memory */
+
+struct spent { /* by a sample, in the mean */
+	double cpu, read, write;
+};
+
+/* ---- inputs ---- */
+
+/* Not a number, as what is negative, is least. */
+static double tame(double value, double least, double most)
+{
+	if (!(value > least))
+		return least;
+	return value < most ? value : most;
+}
+
+static void tame_cost(struct point_cost *cost)
+{
+	cost->work_us = tame(cost->work_us, 0, POINT_LONG_US);
+	cost->read_us = tame(cost->read_us, 0, POINT_LONG_US);
+	cost->read_cpu_us = tame(cost->read_cpu_us, 0, POINT_LONG_US);
+	cost->make_us = tame(cost->make_us, 0, POINT_LONG_US);
+	cost->write_us = tame(cost->write_us, 0, POINT_LONG_US);
+	cost->bytes = tame(cost->bytes, 0, 1e18);
+}
+
+static void tame_input(struct point_input *in)
+{
+	in->n = BASE_MAX(1u, BASE_MIN(in->n, (unsigned)POINT_MAX));
+	for (unsigned p = 0; p < in->n; p++) {
+		tame_cost(&in->cost[p]);
+		in->cached[p] = p > 0 ? tame(in->cached[p], 0, 1) : 0;
+	}
+	in->cores = tame(in->cores, 0.01, 1e6);
+	in->reader_threads = tame(in->reader_threads, 1, 1e6);
+	in->uses = tame(in->uses, 1, 1e9);
+	in->current = in->current < in->n ? in->current : 0;
+}
+
+static bool is_measured(const struct point_input *in, unsigned p)
+{
+	const struct point_cost *cost = &in->cost[p];
+
+	if (p > 0 && cost->made < POINT_TRIALS_LEAST && !(in->cached[p] > 0))
+		return false;
+	return cost->samples >= POINT_TRIALS_LEAST;
+}
+
+/* ---- expectations ---- */
+
+static double elapsed(const struct point_input *in, struct spent spent)
+{
+	double cpu = spent.cpu / in->cores, read = spent.read / in->reader_threads;
+
+	return BASE_MAX(BASE_MAX(cpu, read), spent.write);
+}
+
+static struct spent mixed(const struct point_input *in, unsigned p, double share)
+{
+	const struct point_cost *file = &in->cost[0], *form = &in->cost[p];
+	struct spent spent = {
+	    .cpu = (1 - share) * (file->work_us + file->read_cpu_us) +
+		   share * (form->work_us + form->read_cpu_us),
+	    .read = (1 - share) * file->read_us + share * form->read_us,
+	};
+
+	return spent;
+}
+
+static double fits_of(const struct point_input *in, unsigned p)
+{
+	const struct point_cost *cost = &in->cost[p];
+	double whole = cost->bytes * (double)in->n_samples, room = (double)in->room[p];
+
+	if (cost->made < POINT_TRIALS_LEAST)
+		return in->cached[p];
+	if (whole <= room)
+		return in->n_samples > 0;
+	return BASE_MAX(room / whole, in->cached[p]);
+}
+
+static double pass_of(const struct point_input *in, unsigned p, double fits)
+{
+	const struct point_cost *cost = &in->cost[p];
+	struct spent spent = mixed(in, p, in->cached[p]);
+	double made = fits - in->cached[p];
+
+	spent.cpu += made * (cost->make_us + cost->write_us);
+	spent.write = made * cost->write_us;
+	return elapsed(in, spent);
+}
+
+/* Fills ret's arrays at p. Whether making what is not kept shortens the time. */
+static bool expect(const struct point_input *in, unsigned p, struct point_choice *ret)
+{
+	double fits = p > 0 ? fits_of(in, p) : 1, made, unmade;
+
+	ret->fits[p] = fits;
+	ret->whole_us[p] = ret->serve_us[p] = ret->total_us[p] = INFINITY;
+	if (!is_measured(in, p))
+		return false;
+	ret->whole_us[p] = elapsed(in, mixed(in, p, 1));
+	ret->serve_us[p] = elapsed(in, mixed(in, p, fits));
+	unmade = elapsed(in, mixed(in, p, in->cached[p]));
+	made =
+	    p > 0 ? (pass_of(in, p, fits) + (in->uses - 1) * ret->serve_us[p]) / in->uses : unmade;
+	ret->total_us[p] = BASE_MIN(made, unmade);
+	return fits > in->cached[p] && made < unmade;
+}
+
+/* ---- the choice ---- */
+
+/* Least of values but that of not_this; among equals the first. not_this when there is no other. */
+static unsigned least(const double *values, unsigned first, unsigned n, unsigned not_this)
+{
+	unsigned best = not_this;
+
+	for (unsigned p = first; p < n; p++)
+		if (p != not_this && isfinite(values[p]) &&
+		    (best == not_this || values[p] < values[best]))
+			best = p;
+	return best;
+}
+
+static bool saves(double challenger, double holder)
+{
+	return challenger < (1 - POINT_MARGIN) * holder;
+}
+
+static void choose_blindly(const struct point_input *in, struct point_choice *ret)
+{
+	unsigned best = in->current;
+
+	for (unsigned p = 0; p < in->n; p++)
+		if (in->cached[p] > in->cached[best])
+			best = p;
+	ret->point = ret->rival = in->cached[best] > 0 ? best : 0;
+	ret->reason = POINT_UNMEASURED;
+}
+
+/* The file was chosen: because of what? */
+static void explain_file(const struct point_input *in, struct point_choice *ret)
+{
+	ret->rival = least(ret->whole_us, 1, in->n, 0);
+	ret->reason = POINT_NOT_WORTH;
+	if (ret->rival == 0)
+		ret->reason = POINT_UNMEASURED;
+	else if (saves(ret->whole_us[ret->rival], ret->whole_us[0])) {
+		ret->rival = least(ret->serve_us, 1, in->n, 0);
+		ret->reason = saves(ret->serve_us[ret->rival], ret->whole_us[0]) ? POINT_FEW_USES
+										 : POINT_NO_ROOM;
+	}
+	if (ret->reason == POINT_FEW_USES)
+		ret->rival = least(ret->total_us, 1, in->n, 0);
+}
+
+static void choose(const struct point_input *in, struct point_choice *ret)
+{
+	unsigned rival = least(ret->total_us, 0, in->n, in->current);
+
+	ret->point = saves(ret->total_us[rival], ret->total_us[in->current]) ? rival : in->current;
+	ret->rival = least(ret->total_us, 0, in->n, ret->point);
+	ret->reason =
+	    ret->total_us[ret->rival] < ret->total_us[ret->point] ? POINT_STAYS : POINT_BEST;
+	if (ret->point == 0)
+		explain_file(in, ret);
+}
+
+void point_choose(const struct point_input *input, struct point_choice *ret)
+{
+	struct point_input in = *input;
+	bool makes[POINT_MAX];
+
+	memset(ret, 0, sizeof(*ret));
+	tame_input(&in);
+	for (unsigned p = 0; p < in.n; p++)
+		makes[p] = expect(&in, p, ret);
+	if (!is_measured(&in, 0) || (in.cached[in.current] > 0 && !is_measured(&in, in.current)))
+		choose_blindly(&in, ret);
+	else
+		choose(&in, ret);
+	ret->makes = ret->reason != POINT_UNMEASURED && makes[ret->point];
+}
+
+const char *point_reason_name(enum point_reason reason)
+{
+	static const char *const names[] = {
+	    [POINT_UNMEASURED] = "unmeasured", [POINT_BEST] = "best",
+	    [POINT_STAYS] = "stays",           [POINT_NOT_WORTH] = "not_worth",
+	    [POINT_NO_ROOM] = "no_room",       [POINT_FEW_USES] = "few_uses",
+	};
+
+	return names[reason];
+}
+
+/* ---- uses and trials ---- */
+
+/* A job that does not say when it ends will go on for about as long as it did (Lindy's law: the
+ * median of what is left, seen at a random moment). That is also the rule for the one who does not know
+ * how long he will ski (A. Karlin et al., "Competitive snoopy caching", Algorithmica 3, 1988): to buy when
+ * the hire paid so far would have bought, which never costs more than twice the best in hindsight. */
+double point_uses(bool is_known, double left, double past)
+{
+	if (is_known)
+		return tame(left, 0, 1e9);
+	return tame(past, POINT_USES_LEAST, 1e9);
+}
+
+/* CPU of a trial. The first ones warm memory, so less of what they cost is believed. */
+static double price_of(const struct point_input *in, unsigned p)
+{
+	const struct point_cost *cost = &in->cost[p];
+	double price = cost->work_us + cost->read_cpu_us + cost->make_us;
+
+	if (cost->samples == 0)
+		return in->cost[0].work_us;
+	return cost->samples < POINT_TRIALS_FIRST ? price / POINT_TRIALS_FIRST : price;
+}
+
+/* Points that may still turn out to be the best, by means of a few values. */
+static unsigned contenders(const struct point_input *in, const struct point_choice *now,
+			   double best, unsigned p, bool *ret_is_one)
+{
+	unsigned n = 0;
+
+	for (unsigned q = 0; q < in->n; q++)
+		n += now->total_us[q] < POINT_NEAR * best;
+	*ret_is_one = now->total_us[p] < POINT_NEAR * best;
+	return n;
+}
+
+/* What three trials said is believed for once. */
+static double expected_best(const struct point_input *in, struct point_choice *ret)
+{
+	struct point_input few = *in;
+	double best = INFINITY;
+
+	for (unsigned p = 0; p < few.n; p++) {
+		if (few.cost[p].samples >= POINT_TRIALS_FIRST)
+			few.cost[p].samples = POINT_TRIALS_LEAST;
+		if (few.cost[p].made >= POINT_TRIALS_FIRST)
+			few.cost[p].made = POINT_TRIALS_LEAST;
+		expect(&few, p, ret);
+		best = BASE_MIN(best, ret->total_us[p]);
+	}
+	return best;
+}
+
+uint64_t point_trials(const struct point_input *input, unsigned p)
+{
+	struct point_input in = *input;
+	struct point_choice now;
+	double best, trials;
+	bool is_one;
+
+	tame_input(&in);
+	if (!(in.uses > 1) || p >= in.n)
+		return 0;
+	best = expected_best(&in, &now);
+	if (isinf(best))
+		return POINT_TRIALS_FIRST;
+	trials = POINT_TRIALS_SHARE * best * in.cores * in.uses * (double)in.n_samples /
+		 (in.n - 1) / BASE_MAX(price_of(&in, p), 1e-3);
+	if (trials < POINT_TRIALS_LEAST)
+		return 0;
+	if (in.cost[p].samples >= POINT_TRIALS_LEAST &&
+	    (contenders(&in, &now, best, p, &is_one) < 2 || !is_one))
+		return POINT_TRIALS_LEAST;
+	/* While forms are tried nothing is made, and samples that have passed come as files once more. */
+	trials = BASE_MIN(trials, POINT_TRIALS_SHARE * (double)in.n_samples);
+	return (uint64_t)tame(trials, POINT_TRIALS_LEAST, POINT_TRIALS_MOST);
+}

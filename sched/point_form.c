@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * What is known of a form. Before one is chosen there are a few trials, of samples whose sizes differ
+ * by far more than the forms do. So a trial is noted as a multiple of what the same sample's file
+ * took, and a form's cost is the mean of these, times the mean work of all files: sizes cancel out (the
+ * ratio estimator of sampling theory; W. G. Cochran, "Sampling Techniques", 1977, chapter 6). When
+ * enough samples were really made, kept and served, what they took counts instead: trials find
+ * their form where it was just put, and a disk may be slower than that.
+ */
+
+#include "sched/point.h"
+
+#include "base/base.h"
+
+#define FORM_ENOUGH 256 /* used, and trials are forgotten */
+
+static void figure_init(struct point_figure *figure)
+{
+	point_mean_init(&figure->tried);
+	point_mean_init(&figure->used);
+}
+
+static uint64_t figure_count(const struct point_figure *figure)
+{
+	return figure->tried.n + figure->used.n;
+}
+
+static double figure_value(const struct point_figure *figure, double file_work_us)
+{
+	if (figure->used.n >= FORM_ENOUGH || figure->tried.n == 0)
+		return figure->used.mean;
+	return figure->tried.mean * file_work_us;
+}
+
+static bool figure_is_sure(const struct point_figure *figure)
+{
+	return point_mean_is_sure(&figure->tried) || point_mean_is_sure(&figure->used);
+}
+
+void point_form_init(struct point_form *form)
+{
+	figure_init(&form->work);
+	figure_init(&form->read);
+	figure_init(&form->read_cpu);
+	figure_init(&form->make);
+	figure_init(&form->write);
+	figure_init(&form->bytes);
+}
+
+void point_form_tried(struct point_form *form, const struct point_cost *sample, double file_work_us)
+{
+	if (!(file_work_us > 0))
+		return;
+	point_mean_add(&form->work.tried, sample->work_us / file_work_us);
+	point_mean_add(&form->read.tried, sample->read_us / file_work_us);
+	point_mean_add(&form->read_cpu.tried, sample->read_cpu_us / file_work_us);
+	point_mean_add(&form->make.tried, sample->make_us / file_work_us);
+	point_mean_add(&form->write.tried, sample->write_us / file_work_us);
+	point_mean_add(&form->bytes.tried, sample->bytes / file_work_us);
+}
+
+void point_form_served(struct point_form *form, const struct point_cost *sample)
+{
+	point_mean_add(&form->work.used, sample->work_us);
+	point_mean_add(&form->read.used, sample->read_us);
+	point_mean_add(&form->read_cpu.used, sample->read_cpu_us);
+}
+
+void point_form_made(struct point_form *form, const struct point_cost *sample)
+{
+	point_mean_add(&form->make.used, sample->make_us);
+	point_mean_add(&form->write.used, sample->write_us);
+	point_mean_add(&form->bytes.used, sample->bytes);
+}
+
+void point_form_cost(const struct point_form *form, const struct point_form *file,
+		     struct point_cost *ret)
+{
+	double work = file->work.used.mean;
+
+	*ret = (struct point_cost){
+	    .samples = figure_count(&form->work),
+	    .made = figure_count(&form->make),
+	    .work_us = figure_value(&form->work, work),
+	    .read_us = figure_value(&form->read, work),
+	    .read_cpu_us = figure_value(&form->read_cpu, work),
+	    .make_us = figure_value(&form->make, work),
+	    .write_us = figure_value(&form->write, work),
+	    .bytes = figure_value(&form->bytes, work),
+	};
+}
+
+bool point_form_is_sure(const struct point_form *form)
+{
+	return figure_is_sure(&form->work) && figure_is_sure(&form->make);
+}
+
+/* What was only tried does not move: trials end with a decision. */
+bool point_form_moved(const struct point_form *form)
+{
+	return point_mean_moved(&form->work.used) || point_mean_moved(&form->read.used) ||
+	       point_mean_moved(&form->make.used) || point_mean_moved(&form->write.used) ||
+	       point_mean_moved(&form->bytes.used);
+}
+
+void point_form_settle(struct point_form *form)
+{
+	point_mean_settle(&form->work.used);
+	point_mean_settle(&form->read.used);
+	point_mean_settle(&form->make.used);
+	point_mean_settle(&form->write.used);
+	point_mean_settle(&form->bytes.used);
+}

@@ -1,0 +1,497 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * The choice of what is kept: rules that hold for any inputs, and machines made up by hand and by
+ * chance on which jobs run epoch by epoch with noisy costs and stores that fill. There the choice is
+ * made as accessd makes it, from measurements alone, and compared with every point forced.
+ */
+
+#include <check.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "base/philox.h"
+#include "sched/point.h"
+
+static struct philox_seq draws;
+
+static void seed(uint64_t value)
+{
+	philox_seq_init(&draws, value, 0, 0);
+}
+
+static double uniform(double from, double to)
+{
+	return from + (to - from) * (double)philox_below(&draws, UINT64_C(1) << 40) / 1099511627776;
+}
+
+static double log_uniform(double from, double to)
+{
+	return exp(uniform(log(from), log(to)));
+}
+
+/* Mean 1, that standard deviation, never negative: a sum of uniform ones. */
+static double noise(double deviation)
+{
+	double sum = uniform(-1, 1) + uniform(-1, 1) + uniform(-1, 1);
+
+	return BASE_MAX(1 + deviation * sum, 0.05);
+}
+
+/* ---- machines ---- */
+
+#define WORLD_SAMPLES 2000
+#define WORLD_WINDOW 250 /* samples over which processors, storage and writer may run apart */
+
+struct world {
+	const char *name;
+	unsigned n;
+	struct point_cost cost[POINT_MAX]; /* the truth, in the mean */
+	double cores, threads, epochs;
+	double write_cpu; /* share of writing that is work */
+	double spread;    /* of the samples' sizes */
+	uint64_t store;   /* bytes */
+	bool says_end;
+};
+
+struct run {
+	const struct world *world;
+	bool is_forced;
+	struct point_choice choice;
+	struct point_form form[POINT_MAX];
+	bool kept[POINT_MAX][WORLD_SAMPLES];
+	double size[WORLD_SAMPLES];
+	uint64_t n_kept[POINT_MAX];
+	double used; /* bytes of the store */
+	double cpu, read, write, elapsed;
+	double at; /* epochs that are over */
+	uint64_t decided, switches, trials, from_kept, samples;
+};
+
+static void run_init(struct run *run, const struct world *world)
+{
+	memset(run, 0, sizeof(*run));
+	run->world = world;
+	for (unsigned p = 0; p < world->n; p++)
+		point_form_init(&run->form[p]);
+	for (unsigned i = 0; i < WORLD_SAMPLES; i++)
+		run->size[i] = noise(world->spread);
+}
+
+static void fill_input(const struct run *run, struct point_input *ret)
+{
+	const struct world *world = run->world;
+
+	memset(ret, 0, sizeof(*ret));
+	ret->n = world->n;
+	ret->cores = world->cores;
+	ret->reader_threads = world->threads;
+	ret->n_samples = WORLD_SAMPLES;
+	ret->current = run->choice.point;
+	ret->uses = point_uses(world->says_end, world->epochs - run->at, run->at);
+	for (unsigned p = 0; p < world->n; p++) {
+		point_form_cost(&run->form[p], &run->form[0], &ret->cost[p]);
+		ret->room[p] = world->store;
+		ret->cached[p] = (double)run->n_kept[p] / WORLD_SAMPLES;
+	}
+}
+
+static void drop(struct run *run, unsigned p, unsigned i)
+{
+	run->kept[p][i] = false;
+	run->n_kept[p]--;
+	run->used -= run->world->cost[p].bytes * run->size[i];
+}
+
+/* What other points have makes room for the chosen one. */
+static bool make_room(struct run *run, double bytes)
+{
+	for (unsigned p = 1; p < run->world->n; p++)
+		for (unsigned i = 0;
+		     p != run->choice.point && run->n_kept[p] > 0 &&
+		     run->used + bytes > (double)run->world->store && i < WORLD_SAMPLES;
+		     i++)
+			if (run->kept[p][i])
+				drop(run, p, i);
+	return run->used + bytes <= (double)run->world->store;
+}
+
+static struct point_cost drawn(const struct run *run, unsigned p, double size)
+{
+	const struct point_cost *cost = &run->world->cost[p];
+
+	return (struct point_cost){
+	    .work_us = cost->work_us * size * noise(0.1),
+	    .read_us = cost->read_us * size * noise(0.1),
+	    .read_cpu_us = cost->read_cpu_us * size,
+	    .make_us = cost->make_us * size * noise(0.1),
+	    .write_us = cost->write_us * size * noise(0.1),
+	    .bytes = cost->bytes * size,
+	};
+}
+
+static void serve(struct run *run, unsigned p, const struct point_cost *sample)
+{
+	run->cpu += sample->work_us + sample->read_cpu_us;
+	run->read += sample->read_us;
+	point_form_served(&run->form[p], sample);
+}
+
+static void keep(struct run *run, unsigned i)
+{
+	unsigned p = run->choice.point;
+	double bytes = run->world->cost[p].bytes * run->size[i];
+	struct point_cost sample;
+
+	if (!make_room(run, bytes))
+		return;
+	sample = drawn(run, p, run->size[i]);
+	run->cpu += sample.make_us + run->world->write_cpu * sample.write_us;
+	run->write += sample.write_us;
+	point_form_made(&run->form[p], &sample);
+	run->kept[p][i] = true;
+	run->n_kept[p]++;
+	run->used += bytes;
+}
+
+static bool wants_trial(const struct run *run, const struct point_input *input, unsigned p)
+{
+	return p > 0 && !point_form_is_sure(&run->form[p]) &&
+	       input->cost[p].samples < point_trials(input, p);
+}
+
+static bool wants_any(const struct run *run, const struct point_input *input)
+{
+	for (unsigned p = 1; p < run->world->n; p++)
+		if (wants_trial(run, input, p))
+			return true;
+	return false;
+}
+
+/* Read and written by threads that had nothing to do. */
+static void try_all(struct run *run, const struct point_input *input, double size, double file_us)
+{
+	for (unsigned p = 1; p < run->world->n; p++) {
+		struct point_cost sample;
+
+		if (!wants_trial(run, input, p))
+			continue;
+		sample = drawn(run, p, size);
+		run->cpu += sample.make_us + sample.work_us + sample.read_cpu_us;
+		point_form_tried(&run->form[p], &sample, file_us);
+		run->trials++;
+	}
+}
+
+static bool has_moved(const struct run *run)
+{
+	for (unsigned p = 0; p < run->world->n; p++)
+		if (point_form_moved(&run->form[p]))
+			return true;
+	return false;
+}
+
+static void decide(struct run *run)
+{
+	unsigned before = run->choice.point;
+	struct point_input input;
+
+	fill_input(run, &input);
+	if (run->choice.point == 0 && wants_any(run, &input))
+		return;
+	point_choose(&input, &run->choice);
+	run->switches += run->decided > 0 && run->choice.point != before;
+	run->decided += run->choice.reason != POINT_UNMEASURED;
+	for (unsigned p = 0; p < run->world->n; p++)
+		point_form_settle(&run->form[p]);
+}
+
+static void end_window(struct run *run)
+{
+	const struct world *world = run->world;
+
+	run->elapsed +=
+	    BASE_MAX(BASE_MAX(run->cpu / world->cores, run->read / world->threads), run->write);
+	run->cpu = run->read = run->write = 0;
+}
+
+static void one_sample(struct run *run, unsigned i)
+{
+	unsigned p = run->choice.point;
+	struct point_cost sample;
+	struct point_input input;
+
+	run->samples++;
+	if (p > 0 && run->kept[p][i]) {
+		run->from_kept++;
+		sample = drawn(run, p, run->size[i]);
+		serve(run, p, &sample);
+		return;
+	}
+	sample = drawn(run, 0, run->size[i]);
+	serve(run, 0, &sample);
+	fill_input(run, &input);
+	if (!run->is_forced && run->choice.point == 0)
+		try_all(run, &input, run->size[i], sample.work_us);
+	if (p > 0 && run->choice.makes)
+		keep(run, i);
+}
+
+static void one_epoch(struct run *run, uint32_t *order)
+{
+	for (unsigned k = WORLD_SAMPLES; k > 1; k--) {
+		uint32_t other = (uint32_t)philox_below(&draws, k), was = order[k - 1];
+
+		order[k - 1] = order[other];
+		order[other] = was;
+	}
+	for (unsigned k = 0; k < WORLD_SAMPLES; k++) {
+		one_sample(run, order[k]);
+		run->at += 1.0 / WORLD_SAMPLES;
+		if (!run->is_forced && (has_moved(run) || k == 0) && k % 16 == 0)
+			decide(run);
+		if ((k + 1) % WORLD_WINDOW == 0)
+			end_window(run);
+	}
+}
+
+static void all_epochs(struct run *run)
+{
+	uint32_t order[WORLD_SAMPLES];
+
+	for (uint32_t k = 0; k < WORLD_SAMPLES; k++)
+		order[k] = k;
+	for (unsigned epoch = 0; epoch < (unsigned)run->world->epochs; epoch++)
+		one_epoch(run, order);
+}
+
+/* forced: a point, or POINT_MAX: as it is chosen. The caller frees. */
+static struct run *run_new(const struct world *world, unsigned forced, uint64_t number)
+{
+	struct run *run = malloc(sizeof(*run));
+
+	ck_assert_ptr_nonnull(run);
+	seed(number);
+	run_init(run, world);
+	if (forced < POINT_MAX) {
+		run->is_forced = true;
+		run->choice.point = forced;
+		run->choice.makes = forced > 0;
+	}
+	all_epochs(run);
+	return run;
+}
+
+static double best_forced(const struct world *world, uint64_t number, unsigned *ret_point)
+{
+	double best = INFINITY;
+
+	for (unsigned p = 0; p < world->n; p++) {
+		struct run *run = run_new(world, p, number);
+
+		if (run->elapsed < best) {
+			best = run->elapsed;
+			*ret_point = p;
+		}
+		free(run);
+	}
+	return best;
+}
+
+/* Within 5 % of the best point by hand, all that it took to find out counted. */
+static void check_world(const struct world *world, uint64_t number)
+{
+	unsigned best_point = 0;
+	double best = best_forced(world, number, &best_point);
+	struct run *run = run_new(world, POINT_MAX, number);
+
+	ck_assert_msg(run->elapsed <= 1.05 * best, "%s %llu: %u is best, %u chosen: %s, %.3f",
+		      world->name, (unsigned long long)number, best_point, run->choice.point,
+		      point_reason_name(run->choice.reason), run->elapsed / best);
+	ck_assert_uint_le(run->switches, 1);
+	free(run);
+}
+
+/* ---- the five settings ---- */
+
+/* A training pipeline on photographs, as bench/forms measures it: file, index, packed, decoded. */
+#define TRAINING                                                                     \
+	{.work_us = 1000, .read_us = 60, .read_cpu_us = 30, .bytes = 1e5},           \
+	    {.work_us = 830,                                                         \
+	     .read_us = 65,                                                          \
+	     .read_cpu_us = 32,                                                      \
+	     .make_us = 300,                                                         \
+	     .write_us = 10,                                                         \
+	     .bytes = 1700},                                                         \
+	    {.work_us = 480,                                                         \
+	     .read_us = 60,                                                          \
+	     .read_cpu_us = 30,                                                      \
+	     .make_us = 2300,                                                        \
+	     .write_us = 90,                                                         \
+	     .bytes = 1.16e5},                                                       \
+	{                                                                            \
+		.work_us = 400, .read_us = 250, .read_cpu_us = 120, .make_us = 1300, \
+		.write_us = 400, .bytes = 5.5e5                                      \
+	}
+
+static const struct world worlds[] = {
+    {.name = "fast disk",
+     .n = 4,
+     .cost = {TRAINING},
+     .cores = 2,
+     .threads = 4,
+     .epochs = 16,
+     .spread = 0.3,
+     .store = 1000000000,
+     .says_end = true},
+    {.name = "slow disk",
+     .n = 4,
+     .cost = {{.work_us = 1000, .read_us = 20000, .read_cpu_us = 30, .bytes = 1e5},
+	      {.work_us = 830,
+	       .read_us = 20000,
+	       .read_cpu_us = 32,
+	       .make_us = 300,
+	       .write_us = 10,
+	       .bytes = 1700},
+	      {.work_us = 480,
+	       .read_us = 60,
+	       .read_cpu_us = 30,
+	       .make_us = 2300,
+	       .write_us = 90,
+	       .bytes = 1.16e5},
+	      {.work_us = 400,
+	       .read_us = 250,
+	       .read_cpu_us = 120,
+	       .make_us = 1300,
+	       .write_us = 400,
+	       .bytes = 5.5e5}},
+     .cores = 2,
+     .threads = 4,
+     .epochs = 8,
+     .spread = 0.3,
+     .store = 1000000000,
+     .says_end = true},
+    {.name = "small cache",
+     .n = 4,
+     .cost = {TRAINING},
+     .cores = 2,
+     .threads = 4,
+     .epochs = 16,
+     .spread = 0.3,
+     .store = 60000000,
+     .says_end = true},
+    {.name = "cheap ops",
+     .n = 3,
+     .cost = {{.work_us = 30, .read_us = 60, .read_cpu_us = 30, .bytes = 1e5},
+	      {.work_us = 29,
+	       .read_us = 60,
+	       .read_cpu_us = 30,
+	       .make_us = 20,
+	       .write_us = 90,
+	       .bytes = 1e5},
+	      {.work_us = 28,
+	       .read_us = 70,
+	       .read_cpu_us = 36,
+	       .make_us = 20,
+	       .write_us = 90,
+	       .bytes = 1.2e5}},
+     .cores = 2,
+     .threads = 4,
+     .epochs = 16,
+     .spread = 0.3,
+     .store = 1000000000,
+     .says_end = true},
+    {.name = "costly ops",
+     .n = 4,
+     .cost = {{.work_us = 9000, .read_us = 60, .read_cpu_us = 30, .bytes = 1e5},
+	      {.work_us = 8800,
+	       .read_us = 65,
+	       .read_cpu_us = 32,
+	       .make_us = 300,
+	       .write_us = 10,
+	       .bytes = 1700},
+	      {.work_us = 8500,
+	       .read_us = 60,
+	       .read_cpu_us = 30,
+	       .make_us = 2300,
+	       .write_us = 90,
+	       .bytes = 1.16e5},
+	      {.work_us = 60,
+	       .read_us = 80,
+	       .read_cpu_us = 40,
+	       .make_us = 100,
+	       .write_us = 140,
+	       .bytes = 1.5e5}},
+     .cores = 2,
+     .threads = 4,
+     .epochs = 16,
+     .spread = 0.3,
+     .store = 1000000000,
+     .says_end = true},
+};
+
+START_TEST(five_settings)
+{
+	for (unsigned i = 0; i < 3; i++)
+		check_world(&worlds[_i], i + 1);
+}
+END_TEST
+
+/* ---- machines by chance ---- */
+
+static void random_world(struct world *ret)
+{
+	double work = log_uniform(50, 20000), read = log_uniform(20, 50000);
+
+	memset(ret, 0, sizeof(*ret));
+	ret->name = "random";
+	ret->n = 2 + (unsigned)philox_below(&draws, 4);
+	ret->cores = log_uniform(1, 64);
+	ret->threads = log_uniform(1, 16);
+	ret->epochs = 2 + (double)philox_below(&draws, 15);
+	ret->write_cpu = uniform(0, 1);
+	ret->spread = uniform(0, 0.4);
+	ret->says_end = true;
+	for (unsigned p = 0; p < ret->n; p++)
+		ret->cost[p] = (struct point_cost){
+		    .work_us = p > 0 ? work * log_uniform(0.02, 1.2) : work,
+		    .read_us = p > 0 ? read * log_uniform(0.01, 3) : read,
+		    .read_cpu_us = log_uniform(10, 50),
+		    .make_us = work * log_uniform(0.05, 4),
+		    .write_us = log_uniform(10, 2000),
+		    .bytes = log_uniform(1e3, 1e6),
+		};
+	ret->store = (uint64_t)log_uniform(1e7, 1e9);
+}
+
+START_TEST(random_machines)
+{
+	for (unsigned i = 0; i < 100; i++) {
+		struct world world;
+
+		seed(1000 + i);
+		random_world(&world);
+		check_world(&world, i + 1);
+	}
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("point");
+	TCase *machines = tcase_create("machines");
+	SRunner *runner;
+	int failed;
+
+	tcase_add_loop_test(machines, five_settings, 0, BASE_ARRAY_LEN(worlds));
+	tcase_add_test(machines, random_machines);
+	tcase_set_timeout(machines, 120);
+	suite_add_tcase(suite, machines);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
