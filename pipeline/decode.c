@@ -14,7 +14,8 @@
  *
  * A smaller picture (decode_reduce) is the format's own, or the quick way's; all else works on it as on any.
  *
- * Instead of a file there may be a stored form of it (form.h), which is taken apart at once.
+ * Instead of a file there may be a stored form of it (form.h), which is taken apart at once. Kept
+ * pixels are a format of their own, which has planes already.
  *
  * Where EXIF is asked for and turns the picture, the bands of a box are collected into the turned
  * part (decode_turn.h), and bands of that are given.
@@ -34,10 +35,10 @@
 #include "pipeline/op.h"
 
 static const struct decode_format *const decode_formats[] = {
-    &decode_jpeg, &decode_png, &decode_webp, &decode_gif, &decode_bmp, &decode_pnm,
+    &decode_jpeg, &decode_png, &decode_webp, &decode_gif, &decode_bmp, &decode_pnm, &decode_kept,
 };
 
-enum decode_way { DECODE_QUICK, DECODE_BY_ROWS, DECODE_BY_PART };
+enum decode_way { DECODE_QUICK, DECODE_BY_PLANES, DECODE_BY_ROWS, DECODE_BY_PART };
 
 struct decode {
 	const struct decode_format *format; /* of the open picture; NULL: none */
@@ -59,7 +60,8 @@ struct decode {
 	struct baseline *quick; /* NULL: not needed yet */
 	bool by_library;        /* never */
 	struct picture_buffer buffer;
-	struct picture rest; /* rows that wait to be given */
+	struct picture rest;    /* rows that wait to be given */
+	struct picture_box box; /* of planes */
 	struct decode_planes planes;
 };
 
@@ -79,6 +81,11 @@ int decode_fail(struct pipeline_error *ret_error, enum pipeline_fail stage, int 
 int decode_fail_truncated(struct pipeline_error *ret_error)
 {
 	return decode_fail(ret_error, PIPELINE_FAIL_DECODE, 0, DECODE_TRUNCATED_TEXT);
+}
+
+int decode_fail_form(struct pipeline_error *ret_error)
+{
+	return decode_fail(ret_error, PIPELINE_FAIL_DECODE, 0, "a damaged stored form");
 }
 
 int decode_check_size(uint64_t height, uint64_t width, struct pipeline_error *ret_error)
@@ -216,11 +223,6 @@ static bool decode_open_quick(struct decode *decode, uint32_t *ret_height, uint3
 	return true;
 }
 
-static int decode_fail_form(struct pipeline_error *ret_error)
-{
-	return decode_fail(ret_error, PIPELINE_FAIL_DECODE, 0, "a damaged stored form");
-}
-
 /* Packed coefficients are open: the file they stand for, for who knows no others. */
 static int decode_restore(struct decode *decode, struct pipeline_error *ret_error)
 {
@@ -244,6 +246,8 @@ static int decode_unwrap(struct decode *decode, const void *data, size_t size,
 	decode->form = (struct form){.file = data, .file_size = size};
 	if (form_probe(data, size) && form_read(data, size, &decode->form) != 0)
 		return decode_fail_form(ret_error);
+	if (decode->form.kind == FORM_PIXELS)
+		decode->form = (struct form){.file = data, .file_size = size}; /* decode_kept's */
 	decode->data = decode->form.file;
 	decode->size = decode->form.file_size;
 	return 0;
@@ -313,6 +317,7 @@ void decode_tell(const struct decode *decode, struct decode_about *ret)
 
 	ret->height = exchanges ? decode->width : decode->height;
 	ret->width = exchanges ? decode->height : decode->width;
+	ret->done = decode->format->done ? decode->format->done(decode->current) : 1;
 	ret->can_reduce = decode->format->reduce;
 	decode_turn_ends(decode->orientation, &ret->is_upside_down, &ret->is_mirrored);
 }
@@ -431,6 +436,11 @@ static int decode_start_file(struct decode *decode, const struct picture_box *bo
 			   ? 0
 			   : decode_fail(ret_error, PIPELINE_FAIL_MEMORY, 0, "no memory for rows");
 	}
+	if (decode->format->planes) {
+		decode->way = DECODE_BY_PLANES;
+		decode->box = *box;
+		return 0;
+	}
 	if (decode->way == DECODE_BY_ROWS && decode->format->rows_start) {
 		r = decode_use(decode, ret_error);
 		if (r == 0)
@@ -473,6 +483,10 @@ static int decode_next_file(struct decode *decode, struct decode_band *ret,
 
 	if (decode->way == DECODE_QUICK)
 		return decode_quick_next(decode, ret);
+	if (decode->way == DECODE_BY_PLANES) {
+		decode->format->planes(decode->current, &decode->box, ret);
+		return 0;
+	}
 	if (rest->height == 0) {
 		r = decode->format->rows_next(decode->current, rest, ret_error);
 		if (r == DECODE_E_AGAIN)

@@ -3,8 +3,9 @@
 #define PIPELINE_DECODE_H
 
 /*
- * Bytes of a picture's file, or of a stored form of it (form.h), to 8-bit RGB. The bytes are hostile. One handle a run, used for picture
- * after picture: open, then read at most once, by one of whole, part and band_start.
+ * Bytes of a picture's file, or of a stored form of it (form.h), to 8-bit RGB. The bytes are hostile. One
+ * handle a run, used for picture after picture: open, then read at most once, by one of whole, part and
+ * band_start.
  */
 
 #include "pipeline/picture.h"
@@ -36,7 +37,8 @@ int decode_open(struct decode *decode, const void *data, size_t size, uint32_t *
 
 struct decode_about { /* an open picture, before its pixels */
 	uint32_t height, width;
-	bool can_reduce;     /* decode_reduce may be called */
+	unsigned done;   /* ops of the pipeline that it has behind it: 1, or more if kept (cut.h) */
+	bool can_reduce; /* decode_reduce may be called */
 	bool is_upside_down; /* its first row is the file's last row, or column */
 	bool is_mirrored;    /* its first column is the file's last column, or row */
 };
@@ -82,5 +84,7 @@ int decode_band_next(struct decode *decode, struct decode_band *ret,
 /* Fills *ret_error, the text printf-like. Returns PIPELINE_E_BAD. */
 int decode_fail(struct pipeline_error *ret_error, enum pipeline_fail stage, int code,
 		const char *fmt, ...) BASE_PRINTF(4, 5);
+/* The same for a stored form that does not hold together. */
+int decode_fail_form(struct pipeline_error *ret_error);
 
 #endif

@@ -31,6 +31,10 @@ struct decode_format {
 	int (*rows_start)(void *state, const struct picture_box *box,
 			  struct pipeline_error *ret_error);
 	int (*rows_next)(void *state, struct picture *ret, struct pipeline_error *ret_error);
+	/* All rows of box as planes, as they stand in memory; NULL: there are none. */
+	void (*planes)(const void *state, const struct picture_box *box, struct decode_band *ret);
+	/* Ops of a pipeline that the picture has behind it; NULL: one, decode. */
+	unsigned (*done)(const void *state);
 	/* Gives back what the last picture needed; also without an open before. */
 	void (*close)(void *state);
 	/* close, and all else that the state holds. */
@@ -40,6 +44,7 @@ struct decode_format {
 extern const struct decode_format decode_bmp;
 extern const struct decode_format decode_gif;
 extern const struct decode_format decode_jpeg;
+extern const struct decode_format decode_kept;
 extern const struct decode_format decode_png;
 extern const struct decode_format decode_pnm;
 extern const struct decode_format decode_webp;

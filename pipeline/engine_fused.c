@@ -25,7 +25,7 @@ struct fused_scratch {
 	/* of the picture that has begun */
 	struct fuse_plan plan;
 	struct draw draw;
-	bool direct;          /* no ops are behind the plan */
+	bool direct;          /* nothing but finishing three channels is behind the plan */
 	uint32_t behind;      /* otherwise: whose ops go on from the picture in `branch`, 0: it is
 	                       * another's */
 	struct branch branch; /* what ops behind the plan work on */
@@ -87,12 +87,13 @@ static void fused_plan(struct engine_part *part, const struct pipeline_key *key,
 	struct reduce reduce;
 
 	draw_init(&scratch->draw, key);
-	fuse_plan_make(steps->ops, steps->shape.pixel_ops, &scratch->draw, about->height,
-		       about->width, plan);
+	fuse_plan_make(steps->ops, about->done, steps->shape.pixel_ops, &scratch->draw,
+		       about->height, about->width, plan);
 	reduce_choose(steps->ops, &scratch->draw, about, &reduce);
 	if (reduce.shift > 0)
 		fuse_plan_reduce(plan, &reduce);
-	scratch->direct = plan->next == steps->shape.pixel_ops && !steps->shape.views;
+	scratch->direct = plan->next == steps->shape.pixel_ops && !steps->shape.views &&
+			  steps->shape.channels == 3;
 	scratch->branch = (struct branch){.steps = steps,
 					  .scratch = scratch->steps,
 					  .out = part->out,

@@ -49,7 +49,7 @@ static int engine_plain_decode(const struct steps *steps, struct steps_scratch *
 	decode_tell(scratch->decode, &about);
 	reduce_choose(steps->ops, draw, &about, &reduce);
 	decode_reduce(scratch->decode, reduce.shift);
-	*ret_next = reduce.shift > 0 ? 2 : 1;
+	*ret_next = reduce.shift > 0 ? 2 : about.done;
 	r = decode_whole(scratch->decode, &scratch->buffer[0], ret, ret_error);
 	if (r != 0 || reduce.shift == 0)
 		return r;

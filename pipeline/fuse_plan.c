@@ -187,10 +187,10 @@ static bool fuse_plan_add(struct fuse_plan *plan, const struct op *op, unsigned 
 	}
 }
 
-void fuse_plan_make(const struct op_list *ops, unsigned end, const struct draw *draw,
+void fuse_plan_make(const struct op_list *ops, unsigned from, unsigned end, const struct draw *draw,
 		    uint32_t height, uint32_t width, struct fuse_plan *ret)
 {
-	*ret = (struct fuse_plan){.next = 1, .source = {0, 0, height, width}};
+	*ret = (struct fuse_plan){.next = from, .source = {0, 0, height, width}};
 	fuse_plan_show(ret, height, width);
 	while (ret->next < end && fuse_plan_add(ret, &ops->op[ret->next], ret->next, draw))
 		ret->next++;

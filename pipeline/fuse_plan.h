@@ -29,9 +29,9 @@ struct fuse_plan {
 	uint32_t top, left;        /* of the window (flipped already) in the frame, black around */
 };
 
-/* The plan for a picture of this size: ops from number 1 on, below `end`, as many as one step can
+/* The plan for a picture of this size: ops from number `from` on, below `end`, as many as one step can
  * do. What would be refused is not in it, but left to the op. */
-void fuse_plan_make(const struct op_list *ops, unsigned end, const struct draw *draw,
+void fuse_plan_make(const struct op_list *ops, unsigned from, unsigned end, const struct draw *draw,
 		    uint32_t height, uint32_t width, struct fuse_plan *ret);
 /* The same plan, of a picture that is decoded smaller. */
 void fuse_plan_reduce(struct fuse_plan *plan, const struct reduce *reduce);

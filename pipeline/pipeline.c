@@ -1,42 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Pipelines: from a spec's text to an engine's program, and the samples that run through it.
+ * Pipelines: from a spec's text to an engine's program. What runs through it is pipeline_run.c's.
  *
- * A compiled pipeline is immutable and may be shared by threads; whatever a sample needs to change
- * is in its run. The name of a pipeline (pipeline_hash) is its canonical text and the engine's word
- * for its pixels: two daemons whose pixels differ must never take each other's results.
+ * A compiled pipeline is immutable and may be shared by threads. The name of a pipeline (pipeline_hash)
+ * is its canonical text and the engine's word for its pixels: two daemons whose pixels differ must never
+ * take each other's results.
  */
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "pipeline/decode.h"
-#include "pipeline/drive.h"
 #include "pipeline/op_run.h"
 #include "pipeline/packed.h"
+#include "pipeline/pipeline_inner.h"
 #include "pipeline/spec.h"
-#include "pipeline/tail.h"
-
-struct pipeline {
-	struct op_list ops;
-	struct shape shape;
-	struct tail tail;
-	char *canonical, *asked; /* owned; asked: with what is each job's own */
-	struct pipeline_field fields[PIPELINE_MAX_FIELDS];
-	unsigned n_fields;
-	bool is_record; /* fields as they are, no program */
-	const struct engine *engine;
-	struct engine_program *program; /* owned */
-};
-
-struct pipeline_run {
-	struct decode *decode; /* owned */
-	bool by_record;        /* pictures come in records */
-	unsigned n;
-	const struct pipeline *pipeline[PIPELINE_MAX_VARIANTS]; /* borrowed, NULL: none */
-	struct engine_part part[PIPELINE_MAX_VARIANTS];         /* their scratch is owned */
-};
 
 #define PIPELINE_IMAGENET                                                                  \
 	"{\"op\":\"normalize\",\"mean\":[0.485,0.456,0.406],\"std\":[0.229,0.224,0.225]}," \
@@ -125,7 +103,8 @@ static int pipeline_write(struct pipeline *pipeline, struct diag *diag)
 	if (!pipeline->asked || !pipeline->canonical)
 		return -ENOMEM;
 	if (strlen(pipeline->asked) <= PIPELINE_MAX_TEXT)
-		return 0;
+		return cut_list_make(&pipeline->ops, &pipeline->shape, pipeline->engine->pixels,
+				     &pipeline->cuts);
 	diag_set(diag,
 		 "pipeline: the spec has %zu bytes when every parameter is written out; give at "
 		 "most %d",
@@ -269,165 +248,4 @@ unsigned pipeline_fields(const struct pipeline *pipeline, const struct pipeline_
 {
 	*ret = pipeline->fields;
 	return pipeline->n_fields;
-}
-
-/* ---- running ---- */
-
-void pipeline_run_free(struct pipeline_run *run)
-{
-	if (!run)
-		return;
-	for (unsigned v = 0; v < run->n; v++)
-		if (run->part[v].scratch)
-			run->pipeline[v]->engine->scratch_free(run->part[v].scratch);
-	decode_free(run->decode);
-	free(run);
-}
-
-static void pipeline_run_freep(struct pipeline_run **run)
-{
-	pipeline_run_free(*run);
-}
-
-/* One decode serves all: is it theirs? *ret: one of them, or NULL. */
-static bool pipeline_is_first_alike(const struct pipeline *const pipelines[], unsigned n,
-				    const struct pipeline **ret)
-{
-	const struct pipeline *first = NULL;
-
-	for (unsigned v = 0; v < n; v++) {
-		if (first && pipelines[v] &&
-		    (pipelines[v]->is_record != first->is_record ||
-		     pipelines[v]->shape.by_exif != first->shape.by_exif ||
-		     pipelines[v]->shape.by_record != first->shape.by_record))
-			return false;
-		first = first ? first : pipelines[v];
-	}
-	*ret = first;
-	return true;
-}
-
-/* Who has how many of its first ops in common with whom. */
-static void pipeline_run_compare(struct pipeline_run *run)
-{
-	for (unsigned v = 0; v < run->n; v++) {
-		for (unsigned w = 0; w < run->n; w++) {
-			unsigned k = 0;
-
-			if (v != w && run->pipeline[v] && run->pipeline[w])
-				k = pipeline_shared(run->pipeline[v], run->pipeline[w]);
-			for (; k > 0; k--)
-				run->part[v].alike[k] |= UINT32_C(1) << w;
-		}
-	}
-}
-
-static int pipeline_run_add(struct pipeline_run *run, unsigned v, const struct pipeline *pipeline)
-{
-	run->pipeline[v] = pipeline;
-	if (!pipeline || pipeline->is_record)
-		return 0;
-	run->part[v].program = pipeline->program;
-	return pipeline->engine->scratch_new(pipeline->program, &run->part[v].scratch);
-}
-
-int pipeline_run_new(const struct pipeline *const pipelines[], unsigned n,
-		     struct pipeline_run **ret)
-{
-	_cleanup_(pipeline_run_freep) struct pipeline_run *run = calloc(1, sizeof(*run));
-	const struct pipeline *first;
-
-	if (!run)
-		return -ENOMEM;
-	if (!pipeline_is_first_alike(pipelines, n, &first))
-		return -EINVAL;
-	if (decode_new(&run->decode) != 0)
-		return -ENOMEM;
-	if (first && first->shape.by_exif)
-		decode_by_exif(run->decode);
-	run->n = n;
-	run->by_record = first && first->shape.by_record;
-	for (unsigned v = 0; v < n; v++) {
-		int r = pipeline_run_add(run, v, pipelines[v]);
-
-		if (r != 0)
-			return r;
-	}
-	pipeline_run_compare(run);
-	*ret = base_take_ptr(run);
-	return 0;
-}
-
-void pipeline_run_work(const struct pipeline_run *run, struct pipeline_work *ret)
-{
-	*ret = (struct pipeline_work){0, 0, 0};
-	for (unsigned v = 0; v < run->n; v++) {
-		ret->passes += run->part[v].work.passes;
-		ret->ops += run->part[v].work.ops;
-		ret->copies += run->part[v].work.copies;
-	}
-}
-
-/* What is known without the pixels: is it wanted, and what is its label? A head that cannot be read is
- * the engine's to refuse. */
-static int pipeline_run_tail(struct pipeline_run *run, const struct pipeline *pipeline,
-			     const void *data, size_t size, uint32_t label, void *out,
-			     struct pipeline_error *ret_error)
-{
-	uint32_t height, width;
-	bool fits = true;
-
-	if (pipeline_filters(pipeline)) {
-		if (decode_open(run->decode, data, size, &height, &width, ret_error) == 0)
-			fits = sift_has_size(&pipeline->tail.sift, height, width);
-		decode_close(run->decode);
-	}
-	if (!fits)
-		return decode_fail(ret_error, PIPELINE_FAIL_FILTERED, 0, "%u x %u pixels", width,
-				   height);
-	return label_write(&pipeline->tail.label, &pipeline->ops, label, out, ret_error);
-}
-
-/* Who needs the picture; or PIPELINE_E_BAD with *ret_error. */
-static int pipeline_run_first(struct pipeline_run *run, uint32_t variants, const void *data,
-			      size_t size, uint32_t label, const struct pipeline_out out[],
-			      uint32_t *ret, struct pipeline_error *ret_error)
-{
-	uint32_t who = 0;
-	int r;
-
-	for (unsigned v = 0; v < run->n; v++) {
-		const struct pipeline *pipeline = run->pipeline[v];
-
-		if (!(variants >> v & 1) || !pipeline)
-			continue;
-		if (pipeline->is_record)
-			r = packed_write(data, size, pipeline->fields, pipeline->n_fields, &out[v],
-					 ret_error);
-		else
-			r = pipeline_run_tail(run, pipeline, data, size, label, out[v].field[1],
-					      ret_error);
-		if (r != 0)
-			return r;
-		run->part[v].out = out[v].field[0];
-		who |= (uint32_t)!pipeline->is_record << v;
-	}
-	*ret = who;
-	return 0;
-}
-
-int pipeline_run_sample(struct pipeline_run *run, uint32_t variants, const void *data, size_t size,
-			uint32_t label, const struct pipeline_key *key,
-			const struct pipeline_out out[], struct pipeline_error *ret_error)
-{
-	uint32_t who = 0;
-	int r = 0;
-
-	if (run->by_record)
-		r = packed_picture(data, size, &data, &size, &label, ret_error);
-	if (r == 0)
-		r = pipeline_run_first(run, variants, data, size, label, out, &who, ret_error);
-	if (r != 0 || who == 0)
-		return r;
-	return drive_sample(&engine_fused, run->decode, run->part, who, data, size, key, ret_error);
 }

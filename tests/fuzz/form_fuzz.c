@@ -4,7 +4,7 @@
  * Stored forms of bytes that claim to be a JPEG. The first byte of the input says what is done.
  *
  * Even: the rest is a form as somebody may have stored it, with the right checksum, and is decoded: any
- * outcome, no harm.
+ * outcome, no harm. Kept pixels are named as a pipeline names its own, too, and run through it.
  *
  * Odd: a form is made of the file behind the next six bytes. With a crop index, or packed coefficients, the
  * quick decoder gives, for the part and the scale that those choose, the rows it gives without, or none where that
@@ -20,6 +20,7 @@
 #include "pipeline/baseline.h"
 #include "pipeline/decode.h"
 #include "pipeline/form.h"
+#include "pipeline/pipeline.h"
 
 #define FUZZ_PIXELS (1 << 18)
 #define FUZZ_CHOICE 7
@@ -29,11 +30,25 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static struct baseline *fuzz_baseline;
 static struct decode *fuzz_decode;
 static struct picture_buffer fuzz_buffer;
+static struct pipeline *fuzz_pipeline;
+static struct pipeline_run *fuzz_run;
 
 /* Once; handles are kept from input to input on purpose, as a worker keeps them. */
 static void fuzz_init(void)
 {
-	if (!fuzz_baseline && (baseline_new(&fuzz_baseline) != 0 || decode_new(&fuzz_decode) != 0))
+	static const char text[] =
+	    "[{\"op\":\"decode\"},{\"op\":\"resize\",\"size\":24},{\"op\":\"hflip\",\"p\":1},"
+	    "{\"op\":\"center_crop\",\"size\":[16,20]},{\"op\":\"cast\"}]";
+	const struct pipeline *pipeline;
+	struct diag diag;
+
+	if (fuzz_baseline)
+		return;
+	if (baseline_new(&fuzz_baseline) != 0 || decode_new(&fuzz_decode) != 0 ||
+	    pipeline_compile(text, strlen(text), &fuzz_pipeline, &diag) != 0)
+		abort();
+	pipeline = fuzz_pipeline;
+	if (pipeline_run_new(&pipeline, 1, &fuzz_run) != 0)
 		abort();
 }
 
@@ -44,34 +59,55 @@ static void fuzz_span(uint8_t first, uint8_t second, uint32_t size, uint32_t *re
 	*ret_size = 1 + (uint32_t)((uint64_t)second * (size - *ret_first) / 256);
 }
 
-/* A copy with the checksum of its first 32 bytes, the index and the file's first KiB made right. */
-static uint8_t *fuzz_sum(const uint8_t *data, size_t size)
+/* The checksum made right: of the head, the index and the file's first KiB; or in all else of its first. */
+static void fuzz_sum(uint8_t *form, size_t size)
 {
-	uint8_t *form = malloc(size + 1);
-	size_t end = size;
+	size_t end = 32 + 1024;
 	uint64_t sum;
 
-	if (!form)
-		abort();
-	memcpy(form, data, size);
 	if (size < 32)
-		return form;
-	end = 32 + ((size_t)form[20] | (size_t)form[21] << 8 | (size_t)form[22] << 16) + 1024;
+		return;
+	if (form[18] == FORM_INDEXED)
+		end += (size_t)form[20] | (size_t)form[21] << 8 | (size_t)form[22] << 16;
 	sum = hash_checksum(form + 16, BASE_MIN(end, size) - 16);
 	for (unsigned i = 0; i < 8; i++)
 		form[8 + i] = (uint8_t)(sum >> 8 * i);
-	return form;
+}
+
+/* Kept pixels, from behind one of the pipeline's cuts or not. */
+static void fuzz_kept(uint8_t *form, size_t size)
+{
+	const struct pipeline_key key = {1, 2, 3};
+	_cleanup_free_ float *image = malloc(16 * 20 * 3 * sizeof(*image));
+	struct pipeline_error error;
+	struct hash_id id;
+	int64_t label;
+	struct pipeline_out out = {.field = {image, &label}};
+
+	if (!image)
+		abort();
+	if (size < 128 || form[18] != FORM_PIXELS)
+		return;
+	pipeline_hash_cut(fuzz_pipeline, form[64], &id);
+	memcpy(form + 32, &id, sizeof(id));
+	fuzz_sum(form, size);
+	pipeline_run_sample(fuzz_run, 1, form, size, 0, &key, &out, &error);
 }
 
 static void fuzz_stored(const uint8_t *data, size_t size)
 {
-	_cleanup_free_ uint8_t *form = fuzz_sum(data, size);
+	_cleanup_free_ uint8_t *form = malloc(size + 1);
 	struct pipeline_error error;
 	struct picture_box box = {0};
 	struct decode_band band;
 	struct picture picture;
 	int r;
 
+	if (!form)
+		abort();
+	memcpy(form, data, size);
+	fuzz_sum(form, size);
+	fuzz_kept(form, size);
 	if (decode_open(fuzz_decode, form, size, &box.height, &box.width, &error) != 0)
 		return;
 	if ((uint64_t)box.height * box.width <= FUZZ_PIXELS) {

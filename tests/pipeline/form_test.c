@@ -305,6 +305,39 @@ START_TEST(another_file)
 }
 END_TEST
 
+/* What is stored of an indexed file is all but the file, and the file makes it whole again. */
+START_TEST(kept)
+{
+	struct form parts;
+	size_t size, form_size, kept_size;
+	uint8_t *data = oracle_encode(&test_photo, &size);
+	uint8_t *form = test_form(data, size, test_kinds[_i], &form_size);
+
+	ck_assert_uint_le(form_size, form_bound(test_kinds[_i], size));
+	ck_assert_int_eq(form_read(form, form_size, &parts), 0);
+	kept_size = form_kept(form, form_size);
+	ck_assert_uint_eq(kept_size,
+			  parts.kind == FORM_INDEXED ? 32 + parts.index_size : form_size);
+	ck_assert_int_eq(form_lacks(form, kept_size, size), parts.kind == FORM_INDEXED);
+	ck_assert(!form_lacks(form, kept_size, size + 1));
+	ck_assert(!form_lacks(form, kept_size - 1, size));
+	for (size_t cut = 0; cut < 32; cut++)
+		ck_assert(!form_lacks(form, cut, size));
+	ck_assert_uint_eq(form_kept(form, form_size - 1), 0);
+	ck_assert_uint_eq(form_kept(data, size), 0);
+	if (parts.kind == FORM_INDEXED) {
+		memcpy(form + kept_size, data, size);
+		ck_assert_int_eq(form_read(form, kept_size + size, &parts), 0);
+		ck_assert_ptr_nonnull(parts.index);
+		form[kept_size + 500] ^= 1; /* another file of that size */
+		ck_assert_int_eq(form_read(form, kept_size + size, &parts), 0);
+		ck_assert_ptr_null(parts.index);
+	}
+	free(form);
+	free(data);
+}
+END_TEST
+
 /* A form of a form is none, and is not taken for one. */
 START_TEST(nested)
 {
@@ -346,6 +379,7 @@ int main(void)
 	tcase_add_test(tcase, damaged_packed);
 	tcase_add_loop_test(tcase, by_library, 0, TEST_KINDS);
 	tcase_add_test(tcase, another_file);
+	tcase_add_loop_test(tcase, kept, 0, TEST_KINDS);
 	tcase_add_test(tcase, nested);
 	suite_add_tcase(suite, tcase);
 	srunner_run_all(runner, CK_NORMAL);

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef PIPELINE_PIPELINE_INNER_H
+#define PIPELINE_PIPELINE_INNER_H
+
+/* What pipeline.c, pipeline_run.c and pipeline_cut.c know of pipelines and their runs, and nobody else. */
+
+#include "pipeline/cut_maker.h"
+#include "pipeline/engine.h"
+#include "pipeline/tail.h"
+
+struct pipeline {
+	struct op_list ops;
+	struct shape shape;
+	struct tail tail;
+	struct cut_list cuts;
+	char *canonical, *asked; /* owned; asked: with what is each job's own */
+	struct pipeline_field fields[PIPELINE_MAX_FIELDS];
+	unsigned n_fields;
+	bool is_record; /* fields as they are, no program */
+	const struct engine *engine;
+	struct engine_program *program; /* owned */
+};
+
+struct pipeline_run {
+	struct decode *decode;   /* owned */
+	struct cut_maker *maker; /* owned; NULL: not needed yet */
+	bool by_record;          /* pictures come in records */
+	unsigned n;
+	const struct pipeline *pipeline[PIPELINE_MAX_VARIANTS]; /* borrowed, NULL: none */
+	struct engine_part part[PIPELINE_MAX_VARIANTS];         /* their scratch is owned */
+};
+
+struct pipeline_input { /* a sample as it comes */
+	const void *data;
+	size_t size;
+	uint32_t label;
+	struct cut kept; /* what the data are, or no ops: a file, or a form of it */
+};
+/* Of what is known of a sample, what is in its record, and in the head of kept pixels, which must be from a
+ * cut that all those pipelines have. 0, or PIPELINE_E_BAD with *ret_error. */
+int pipeline_run_look(const struct pipeline_run *run, uint32_t variants,
+		      struct pipeline_input *input, struct pipeline_error *ret_error);
+
+#endif

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Samples through pipelines: whatever a sample changes is in the run.
+ *
+ * The fields that need no pixels come first, since they may be the reason to need none: a sample that
+ * a filter leaves out, a label that is no class. Then the engine is driven over the picture, once for all
+ * pipelines of the run. What comes may be kept from behind a cut (cut.h); it must then be from a cut that each
+ * pipeline has, and its head stands in for the file's where a filter asks for the size, and for the
+ * record's where the label was there.
+ */
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "pipeline/decode.h"
+#include "pipeline/drive.h"
+#include "pipeline/form.h"
+#include "pipeline/packed.h"
+#include "pipeline/pipeline_inner.h"
+
+void pipeline_run_free(struct pipeline_run *run)
+{
+	if (!run)
+		return;
+	for (unsigned v = 0; v < run->n; v++)
+		if (run->part[v].scratch)
+			run->pipeline[v]->engine->scratch_free(run->part[v].scratch);
+	decode_free(run->decode);
+	cut_maker_free(run->maker);
+	free(run);
+}
+
+static void pipeline_run_freep(struct pipeline_run **run)
+{
+	pipeline_run_free(*run);
+}
+
+/* One decode serves all: is it theirs? *ret: one of them, or NULL. */
+static bool pipeline_run_is_alike(const struct pipeline *const pipelines[], unsigned n,
+				  const struct pipeline **ret)
+{
+	const struct pipeline *first = NULL;
+
+	for (unsigned v = 0; v < n; v++) {
+		if (first && pipelines[v] &&
+		    (pipelines[v]->is_record != first->is_record ||
+		     pipelines[v]->shape.by_exif != first->shape.by_exif ||
+		     pipelines[v]->shape.by_record != first->shape.by_record))
+			return false;
+		first = first ? first : pipelines[v];
+	}
+	*ret = first;
+	return true;
+}
+
+/* Who has how many of its first ops in common with whom. */
+static void pipeline_run_compare(struct pipeline_run *run)
+{
+	for (unsigned v = 0; v < run->n; v++) {
+		for (unsigned w = 0; w < run->n; w++) {
+			unsigned k = 0;
+
+			if (v != w && run->pipeline[v] && run->pipeline[w])
+				k = pipeline_shared(run->pipeline[v], run->pipeline[w]);
+			for (; k > 0; k--)
+				run->part[v].alike[k] |= UINT32_C(1) << w;
+		}
+	}
+}
+
+static int pipeline_run_add(struct pipeline_run *run, unsigned v, const struct pipeline *pipeline)
+{
+	run->pipeline[v] = pipeline;
+	if (!pipeline || pipeline->is_record)
+		return 0;
+	run->part[v].program = pipeline->program;
+	return pipeline->engine->scratch_new(pipeline->program, &run->part[v].scratch);
+}
+
+int pipeline_run_new(const struct pipeline *const pipelines[], unsigned n,
+		     struct pipeline_run **ret)
+{
+	_cleanup_(pipeline_run_freep) struct pipeline_run *run = calloc(1, sizeof(*run));
+	const struct pipeline *first;
+
+	if (!run)
+		return -ENOMEM;
+	if (!pipeline_run_is_alike(pipelines, n, &first))
+		return -EINVAL;
+	if (decode_new(&run->decode) != 0)
+		return -ENOMEM;
+	if (first && first->shape.by_exif)
+		decode_by_exif(run->decode);
+	run->n = n;
+	run->by_record = first && first->shape.by_record;
+	for (unsigned v = 0; v < n; v++) {
+		int r = pipeline_run_add(run, v, pipelines[v]);
+
+		if (r != 0)
+			return r;
+	}
+	pipeline_run_compare(run);
+	*ret = base_take_ptr(run);
+	return 0;
+}
+
+void pipeline_run_work(const struct pipeline_run *run, struct pipeline_work *ret)
+{
+	*ret = (struct pipeline_work){0, 0, 0};
+	for (unsigned v = 0; v < run->n; v++) {
+		ret->passes += run->part[v].work.passes;
+		ret->ops += run->part[v].work.ops;
+		ret->copies += run->part[v].work.copies;
+	}
+}
+
+/* Kept pixels are from a cut of each of these pipelines? */
+static int pipeline_run_check(const struct pipeline_run *run, uint32_t variants,
+			      const struct cut *kept, struct pipeline_error *ret_error)
+{
+	for (unsigned v = 0; v < run->n; v++) {
+		const struct pipeline *pipeline = run->pipeline[v];
+
+		if ((variants >> v & 1) && pipeline && !cut_is_of(kept, &pipeline->cuts))
+			return decode_fail(ret_error, PIPELINE_FAIL_DECODE, 0,
+					   "kept pixels of another pipeline's first %u ops",
+					   kept->ops);
+	}
+	return 0;
+}
+
+int pipeline_run_look(const struct pipeline_run *run, uint32_t variants,
+		      struct pipeline_input *input, struct pipeline_error *ret_error)
+{
+	input->kept.ops = 0;
+	if (!form_probe(input->data, input->size)) {
+		if (!run->by_record)
+			return 0;
+		return packed_picture(input->data, input->size, &input->data, &input->size,
+				      &input->label, ret_error);
+	}
+	if (cut_read(input->data, input->size, &input->kept) != 0)
+		return run->by_record ? decode_fail_form(ret_error) : 0;
+	if (run->by_record)
+		input->label = input->kept.label;
+	return pipeline_run_check(run, variants, &input->kept, ret_error);
+}
+
+/* Is the picture of a size that the pipeline wants? One whose head cannot be read is the engine's to
+ * refuse. */
+static bool pipeline_run_fits(struct pipeline_run *run, const struct pipeline *pipeline,
+			      const struct pipeline_input *input, uint32_t *ret_height,
+			      uint32_t *ret_width)
+{
+	struct pipeline_error error;
+	bool is_open;
+
+	*ret_height = input->kept.source_height;
+	*ret_width = input->kept.source_width;
+	is_open = input->kept.ops > 0 || decode_open(run->decode, input->data, input->size,
+						     ret_height, ret_width, &error) == 0;
+	decode_close(run->decode);
+	return !is_open || sift_has_size(&pipeline->tail.sift, *ret_height, *ret_width);
+}
+
+/* What is known without the pixels: is it wanted, and what is its label? */
+static int pipeline_run_tail(struct pipeline_run *run, const struct pipeline *pipeline,
+			     const struct pipeline_input *input, void *out,
+			     struct pipeline_error *ret_error)
+{
+	uint32_t height, width;
+
+	if (pipeline_filters(pipeline) && !pipeline_run_fits(run, pipeline, input, &height, &width))
+		return decode_fail(ret_error, PIPELINE_FAIL_FILTERED, 0, "%u x %u pixels", width,
+				   height);
+	return label_write(&pipeline->tail.label, &pipeline->ops, input->label, out, ret_error);
+}
+
+/* Who needs the picture; or PIPELINE_E_BAD with *ret_error. */
+static int pipeline_run_first(struct pipeline_run *run, uint32_t variants,
+			      const struct pipeline_input *input, const struct pipeline_out out[],
+			      uint32_t *ret, struct pipeline_error *ret_error)
+{
+	uint32_t who = 0;
+	int r;
+
+	for (unsigned v = 0; v < run->n; v++) {
+		const struct pipeline *pipeline = run->pipeline[v];
+
+		if (!(variants >> v & 1) || !pipeline)
+			continue;
+		if (pipeline->is_record)
+			r = packed_write(input->data, input->size, pipeline->fields,
+					 pipeline->n_fields, &out[v], ret_error);
+		else
+			r = pipeline_run_tail(run, pipeline, input, out[v].field[1], ret_error);
+		if (r != 0)
+			return r;
+		run->part[v].out = out[v].field[0];
+		who |= (uint32_t)!pipeline->is_record << v;
+	}
+	*ret = who;
+	return 0;
+}
+
+int pipeline_run_sample(struct pipeline_run *run, uint32_t variants, const void *data, size_t size,
+			uint32_t label, const struct pipeline_key *key,
+			const struct pipeline_out out[], struct pipeline_error *ret_error)
+{
+	struct pipeline_input input = {.data = data, .size = size, .label = label};
+	uint32_t who = 0;
+	int r = pipeline_run_look(run, variants, &input, ret_error);
+
+	if (r == 0)
+		r = pipeline_run_first(run, variants, &input, out, &who, ret_error);
+	if (r != 0 || who == 0)
+		return r;
+	return drive_sample(&engine_fused, run->decode, run->part, who, input.data, input.size, key,
+			    ret_error);
+}
