@@ -232,10 +232,11 @@ const char *point_reason_name(enum point_reason reason)
 
 /* ---- uses and trials ---- */
 
-/* A job that does not say when it ends will go on for about as long as it did (Lindy's law: the
- * median of what is left, seen at a random moment). That is also the rule for the one who does not know
- * how long he will ski (A. Karlin et al., "Competitive snoopy caching", Algorithmica 3, 1988): to buy when
- * the hire paid so far would have bought, which never costs more than twice the best in hindsight. */
+/* A job that does not say when it ends will go on for about as long as it did (Lindy's law: the median
+ * of what is left, seen at a random moment). That is also the rule for one who does not know how long
+ * he will ski (A. Karlin et al., "Competitive snoopy caching", Algorithmica 3, 1988): buy when what was
+ * paid for hiring would have bought, and never pay more than twice the best in hindsight. So is the
+ * least of two: what is made in a first epoch costs no more than that epoch did. */
 double point_uses(bool is_known, double left, double past)
 {
 	if (is_known)

@@ -22,7 +22,7 @@
 /* Trials may cost this share of what the stream is expected to cost. */
 #define POINT_TRIALS_SHARE 0.01
 /* Uses that are expected at least of a sample of a stream whose jobs do not say when they end. */
-#define POINT_USES_LEAST 8
+#define POINT_USES_LEAST 2
 
 /* ---- point.c: the choice ---- */
 

@@ -1,0 +1,592 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * What holds of the choice of a point for any inputs, and of means that follow measurements. How good
+ * it is on whole machines: point_test.c.
+ */
+
+#include <check.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "base/philox.h"
+#include "sched/point.h"
+
+static struct philox_seq draws;
+
+static void setup(void)
+{
+	philox_seq_init(&draws, 41, 0, 0);
+}
+
+static double uniform(double from, double to)
+{
+	return from + (to - from) * philox_unit(&draws);
+}
+
+static double log_uniform(double from, double to)
+{
+	return exp(uniform(log(from), log(to)));
+}
+
+static void random_input(struct point_input *ret)
+{
+	memset(ret, 0, sizeof(*ret));
+	ret->n = 2 + (unsigned)philox_below(&draws, 5);
+	ret->cores = log_uniform(0.5, 64);
+	ret->reader_threads = log_uniform(1, 16);
+	ret->n_samples = (uint64_t)log_uniform(1, 1e7);
+	ret->uses = log_uniform(1, 100);
+	ret->current = (unsigned)philox_below(&draws, ret->n);
+	for (unsigned p = 0; p < ret->n; p++) {
+		ret->cost[p] = (struct point_cost){
+		    .samples = philox_below(&draws, 12) ? 100 : 0,
+		    .made = philox_below(&draws, 12) ? 100 : 0,
+		    .work_us = log_uniform(10, 20000),
+		    .read_us = log_uniform(1, 20000),
+		    .read_cpu_us = log_uniform(1, 100),
+		    .make_us = log_uniform(10, 20000),
+		    .write_us = log_uniform(1, 2000),
+		    .bytes = log_uniform(1e3, 1e6),
+		};
+		ret->room[p] = (uint64_t)log_uniform(1e3, 1e13);
+		ret->cached[p] = philox_below(&draws, 3) ? 0 : uniform(0, 1);
+	}
+}
+
+static const double strange[] = {0,    -0.0,   -1,  -1e300,   1e300,
+				 1e18, 1e-300, NAN, INFINITY, -INFINITY};
+
+static double *member(struct point_input *input, unsigned p, uint64_t which)
+{
+	double *const members[] = {
+	    &input->cost[p].work_us,     &input->cost[p].read_us,
+	    &input->cost[p].read_cpu_us, &input->cost[p].make_us,
+	    &input->cost[p].write_us,    &input->cost[p].bytes,
+	    &input->cached[p],           &input->cores,
+	    &input->reader_threads,      &input->uses,
+	};
+
+	return members[which % BASE_ARRAY_LEN(members)];
+}
+
+static void check_choice(unsigned n, const struct point_choice *choice)
+{
+	ck_assert_uint_lt(choice->point, n);
+	ck_assert_uint_lt(choice->rival, n);
+	ck_assert_ptr_nonnull(point_reason_name(choice->reason));
+	ck_assert(choice->point > 0 || !choice->makes);
+	for (unsigned p = 0; p < n; p++) {
+		ck_assert(choice->fits[p] >= 0 && choice->fits[p] <= 1);
+		ck_assert(choice->whole_us[p] >= 0);
+		ck_assert(choice->serve_us[p] >= 0);
+		ck_assert(choice->total_us[p] >= 0);
+	}
+}
+
+START_TEST(any_values)
+{
+	for (unsigned i = 0; i < 10000; i++) {
+		struct point_input input;
+		struct point_choice choice;
+
+		random_input(&input);
+		for (unsigned k = 0; k < 1 + i % 5; k++)
+			*member(&input, (unsigned)philox_below(&draws, input.n),
+				philox_u32(&draws)) =
+			    strange[philox_below(&draws, BASE_ARRAY_LEN(strange))];
+		if (i % 7 == 0)
+			input.n = (unsigned)philox_below(&draws, 40);
+		if (i % 11 == 0)
+			input.current = philox_u32(&draws);
+		point_choose(&input, &choice);
+		check_choice(BASE_MAX(1u, BASE_MIN(input.n, (unsigned)POINT_MAX)), &choice);
+		ck_assert_uint_le(point_trials(&input, input.current), POINT_TRIALS_MOST);
+	}
+}
+END_TEST
+
+START_TEST(chosen_is_had)
+{
+	for (unsigned i = 0; i < 4000; i++) {
+		struct point_input input;
+		struct point_choice choice;
+		unsigned p;
+
+		random_input(&input);
+		point_choose(&input, &choice);
+		p = choice.point;
+		if (choice.reason == POINT_UNMEASURED)
+			ck_assert(!choice.makes);
+		else
+			ck_assert(isfinite(choice.total_us[p]));
+		/* Measured, or used as far as it is kept; and what was never made is not made. */
+		ck_assert(p == 0 || input.cost[p].samples > 0 || input.cached[p] > 0);
+		ck_assert(!choice.makes || input.cost[p].made > 0);
+	}
+}
+END_TEST
+
+/* One that was chosen stays so when anything of it becomes cheaper. */
+START_TEST(cheaper_never_loses)
+{
+	for (unsigned i = 0; i < 4000; i++) {
+		struct point_input input;
+		struct point_choice choice, again;
+		double *what;
+
+		random_input(&input);
+		point_choose(&input, &choice);
+		if (choice.point == 0)
+			continue;
+		what = member(&input, choice.point, philox_below(&draws, 5));
+		*what *= uniform(0, 1);
+		point_choose(&input, &again);
+		ck_assert_uint_eq(again.point, choice.point);
+	}
+}
+END_TEST
+
+/* The file, too, when all of it becomes cheaper. */
+START_TEST(cheaper_file_never_loses)
+{
+	for (unsigned i = 0; i < 4000; i++) {
+		struct point_input input;
+		struct point_choice choice, again;
+		double factor = uniform(0, 1);
+
+		random_input(&input);
+		point_choose(&input, &choice);
+		if (choice.point > 0)
+			continue;
+		input.cost[0].work_us *= factor;
+		input.cost[0].read_us *= factor;
+		input.cost[0].read_cpu_us *= factor;
+		point_choose(&input, &again);
+		ck_assert_uint_eq(again.point, 0);
+	}
+}
+END_TEST
+
+/* The unit of time is of no meaning. */
+START_TEST(scales)
+{
+	for (unsigned i = 0; i < 4000; i++) {
+		struct point_input input;
+		struct point_choice choice, again;
+
+		random_input(&input);
+		point_choose(&input, &choice);
+		for (unsigned p = 0; p < input.n; p++)
+			for (unsigned k = 0; k < 5; k++)
+				*member(&input, p, k) *= 8;
+		point_choose(&input, &again);
+		ck_assert_uint_eq(again.point, choice.point);
+		ck_assert_int_eq(again.reason, choice.reason);
+	}
+}
+END_TEST
+
+/* A choice chosen from is itself; and noise of a percent does not bring the old one back. */
+START_TEST(does_not_swing)
+{
+	for (unsigned i = 0; i < 4000; i++) {
+		struct point_input input;
+		struct point_choice choice, again;
+		unsigned before;
+
+		random_input(&input);
+		before = input.current;
+		point_choose(&input, &choice);
+		input.current = choice.point;
+		point_choose(&input, &again);
+		if (choice.reason != POINT_UNMEASURED)
+			ck_assert_uint_eq(again.point, choice.point);
+		for (unsigned p = 0; p < input.n; p++)
+			for (unsigned k = 0; k < 5; k++)
+				*member(&input, p, k) *= uniform(0.99, 1.01);
+		point_choose(&input, &again);
+		if (choice.reason != POINT_UNMEASURED && before != choice.point)
+			ck_assert_uint_ne(again.point, before);
+	}
+}
+END_TEST
+
+/* ---- by hand ---- */
+
+static void two_points(struct point_input *ret)
+{
+	*ret = (struct point_input){
+	    .n = 2, .cores = 1, .reader_threads = 1, .n_samples = 1000, .uses = 4};
+	ret->cost[0] = (struct point_cost){.samples = 100, .work_us = 1000};
+	ret->cost[1] = (struct point_cost){
+	    .samples = 100, .made = 100, .work_us = 500, .make_us = 600, .bytes = 1000};
+	ret->room[1] = 1000000;
+}
+
+static enum point_reason reason_of(const struct point_input *input, unsigned expected)
+{
+	struct point_choice choice;
+
+	point_choose(input, &choice);
+	ck_assert_uint_eq(choice.point, expected);
+	return choice.reason;
+}
+
+START_TEST(reasons)
+{
+	struct point_input input;
+	struct point_choice choice;
+
+	two_points(&input);
+	point_choose(&input, &choice);
+	ck_assert_uint_eq(choice.point, 1);
+	ck_assert(choice.makes);
+	ck_assert_int_eq(choice.reason, POINT_BEST);
+	/* 1600 once, 500 three times */
+	ck_assert(fabs(choice.total_us[1] - 775) < 1e-6);
+	input.uses = 2;
+	ck_assert_int_eq(reason_of(&input, 0), POINT_FEW_USES);
+	two_points(&input);
+	input.room[1] = 50000;
+	ck_assert_int_eq(reason_of(&input, 0), POINT_NO_ROOM);
+	two_points(&input);
+	input.cost[1].work_us = 980;
+	ck_assert_int_eq(reason_of(&input, 0), POINT_NOT_WORTH);
+	two_points(&input);
+	input.cost[1].samples = 7;
+	ck_assert_int_eq(reason_of(&input, 0), POINT_UNMEASURED);
+	two_points(&input);
+	input.current = 1;
+	input.cached[1] = 0.1;
+	input.cost[1].work_us = 1010;
+	ck_assert_int_eq(reason_of(&input, 1), POINT_STAYS);
+	input.cost[1].work_us = 1500;
+	ck_assert_int_eq(reason_of(&input, 0), POINT_NOT_WORTH);
+}
+END_TEST
+
+/* Reading sets the pace: what costs more work but is read sooner is worth it. */
+START_TEST(slow_disk)
+{
+	struct point_input input;
+	struct point_choice choice;
+
+	two_points(&input);
+	input.cost[0].read_us = 9000;
+	input.cost[1].read_us = 100;
+	input.cost[1].work_us = 1200;
+	point_choose(&input, &choice);
+	ck_assert_uint_eq(choice.point, 1);
+	ck_assert(fabs(choice.total_us[1] - (9000 + 3 * 1200) / 4.0) < 1e-6);
+	input.reader_threads = 16;
+	ck_assert_int_eq(reason_of(&input, 0), POINT_NOT_WORTH);
+}
+END_TEST
+
+/* What is kept is used, though nothing is measured, and nothing is made for that. */
+START_TEST(kept_before)
+{
+	struct point_input input;
+	struct point_choice choice;
+
+	two_points(&input);
+	input.cost[0].samples = input.cost[1].samples = input.cost[1].made = 0;
+	input.cached[1] = 0.5;
+	point_choose(&input, &choice);
+	ck_assert_uint_eq(choice.point, 1);
+	ck_assert(!choice.makes);
+	/* Measured, and never made here: used as far as it is kept. */
+	input.cost[0].samples = input.cost[1].samples = 100;
+	point_choose(&input, &choice);
+	ck_assert_uint_eq(choice.point, 1);
+	ck_assert(!choice.makes);
+	ck_assert(fabs(choice.fits[1] - 0.5) < 1e-9);
+	/* The last epochs: what is there is used, the rest is not worth it any more. */
+	input.cost[1].made = 100;
+	input.uses = 1.5;
+	point_choose(&input, &choice);
+	ck_assert_uint_eq(choice.point, 1);
+	ck_assert(!choice.makes);
+}
+END_TEST
+
+START_TEST(uses)
+{
+	ck_assert(point_uses(true, 5.5, 100) == 5.5);
+	ck_assert(point_uses(true, -1, 100) == 0);
+	ck_assert(point_uses(true, NAN, 0) == 0);
+	ck_assert(point_uses(false, 0, 0) == POINT_USES_LEAST);
+	ck_assert(point_uses(false, 0, 40) == 40);
+	ck_assert(isfinite(point_uses(false, 0, INFINITY)));
+}
+END_TEST
+
+/* As many as are allowed, one after the other; then what they took is within the share. */
+START_TEST(trials_cost_little)
+{
+	unsigned tried_any = 0;
+
+	for (unsigned i = 0; i < 300; i++) {
+		struct point_input input, truth;
+		struct point_choice choice;
+		double spent = 0, best = INFINITY, once = 0;
+		bool more = true;
+
+		random_input(&truth);
+		truth.current = 0;
+		truth.n_samples = BASE_MAX(truth.n_samples, UINT64_C(5000));
+		memset(truth.cached, 0, sizeof(truth.cached));
+		input = truth;
+		for (unsigned p = 0; p < truth.n; p++) {
+			truth.cost[p].samples = truth.cost[p].made = 100;
+			input.cost[p].samples = input.cost[p].made = p > 0 ? 0 : 100;
+		}
+		while (more) {
+			more = false;
+			for (unsigned p = 1; p < input.n; p++) {
+				const struct point_cost *cost = &input.cost[p];
+
+				if (cost->samples >= point_trials(&input, p))
+					continue;
+				input.cost[p].samples++;
+				input.cost[p].made++;
+				spent += cost->work_us + cost->read_cpu_us + cost->make_us;
+				more = true;
+			}
+		}
+		point_choose(&truth, &choice);
+		for (unsigned p = 0; p < truth.n; p++) {
+			best = BASE_MIN(best, choice.total_us[p]);
+			once += p > 0 ? truth.cost[p].work_us + truth.cost[p].read_cpu_us +
+					    truth.cost[p].make_us
+				      : 0;
+			tried_any += p > 0 && input.cost[p].samples >= POINT_TRIALS_LEAST;
+		}
+		ck_assert(spent <= POINT_TRIALS_SHARE * best * truth.cores * truth.uses *
+					   (double)truth.n_samples +
+				       3 * once);
+	}
+	ck_assert_uint_gt(tried_any, 300);
+}
+END_TEST
+
+START_TEST(no_trials)
+{
+	struct point_input input;
+
+	two_points(&input);
+	input.cost[1].samples = input.cost[1].made = 0;
+	ck_assert_uint_ge(point_trials(&input, 1), POINT_TRIALS_LEAST);
+	ck_assert_uint_eq(point_trials(&input, 2), 0);
+	input.n_samples = 40; /* too few to find out */
+	ck_assert_uint_eq(point_trials(&input, 1), 0);
+	input.n_samples = 1000000;
+	input.uses = 1; /* nothing will be used again */
+	ck_assert_uint_eq(point_trials(&input, 1), 0);
+}
+END_TEST
+
+/* ---- means ---- */
+
+static double noisy(double mean)
+{
+	return mean * (1 + uniform(-0.5, 0.5) + uniform(-0.5, 0.5));
+}
+
+static void add_noisy(struct point_mean *mean, unsigned n, double around)
+{
+	for (unsigned i = 0; i < n; i++)
+		point_mean_add(mean, noisy(around));
+}
+
+START_TEST(mean_follows)
+{
+	struct point_mean mean;
+
+	point_mean_init(&mean);
+	add_noisy(&mean, 20000, 100);
+	ck_assert(fabs(mean.mean - 100) < 5);
+	add_noisy(&mean, 10000, 1000);
+	ck_assert(fabs(mean.mean - 1000) < 50);
+	add_noisy(&mean, 10000, 10);
+	ck_assert(fabs(mean.mean - 10) < 0.5);
+}
+END_TEST
+
+/* One that is out of all proportion: among the first, and later. */
+START_TEST(mean_is_not_carried_away)
+{
+	for (unsigned at = 0; at < POINT_TRIALS_LEAST; at++) {
+		struct point_mean mean;
+
+		point_mean_init(&mean);
+		for (unsigned i = 0; i < POINT_TRIALS_LEAST; i++)
+			point_mean_add(&mean, i == at ? 1e15 : 100);
+		ck_assert(fabs(mean.mean - 100) < 1e-9);
+		add_noisy(&mean, 5000, 100);
+		ck_assert(fabs(mean.mean - 100) < 5);
+		point_mean_add(&mean, 1e15);
+		ck_assert(mean.mean < 110);
+	}
+}
+END_TEST
+
+/* Stalls that are no exception count. */
+START_TEST(mean_counts_stalls)
+{
+	struct point_mean mean;
+
+	point_mean_init(&mean);
+	for (unsigned i = 0; i < 20000; i++)
+		point_mean_add(&mean, i % 100 == 50 ? 4000 : 100);
+	ck_assert(fabs(mean.mean - 139) < 15);
+}
+END_TEST
+
+START_TEST(mean_takes_numbers)
+{
+	struct point_mean mean, same;
+
+	point_mean_init(&mean);
+	add_noisy(&mean, 100, 50);
+	same = mean;
+	point_mean_add(&mean, NAN);
+	point_mean_add(&mean, -1);
+	point_mean_add(&mean, INFINITY);
+	ck_assert_mem_eq(&mean, &same, sizeof(mean));
+	point_mean_init(&mean);
+	for (unsigned i = 0; i < 100; i++)
+		point_mean_add(&mean, 0);
+	ck_assert(mean.mean == 0 && point_mean_is_sure(&mean));
+}
+END_TEST
+
+START_TEST(mean_moves)
+{
+	struct point_mean mean;
+	unsigned steps = 0;
+
+	point_mean_init(&mean);
+	add_noisy(&mean, POINT_TRIALS_LEAST - 1, 100);
+	ck_assert(!point_mean_moved(&mean) && !point_mean_is_sure(&mean));
+	add_noisy(&mean, 1, 100);
+	ck_assert(point_mean_moved(&mean));
+	add_noisy(&mean, 3000, 100);
+	ck_assert(point_mean_is_sure(&mean));
+	point_mean_settle(&mean);
+	for (unsigned i = 0; i < 10000; i++) {
+		add_noisy(&mean, 1, 100);
+		ck_assert(!point_mean_moved(&mean));
+	}
+	for (; !point_mean_moved(&mean); steps++)
+		add_noisy(&mean, 1, 120);
+	ck_assert_uint_le(steps, 1000);
+	point_mean_settle(&mean);
+	ck_assert(!point_mean_moved(&mean));
+}
+END_TEST
+
+/* ---- a form ---- */
+
+/* Samples whose sizes differ fivefold: a dozen tell a form from the file by a few percent. */
+START_TEST(sizes_cancel)
+{
+	struct point_form file, form;
+	struct point_cost cost;
+
+	point_form_init(&file);
+	point_form_init(&form);
+	for (unsigned i = 0; i < 1000; i++) {
+		double size = uniform(0.4, 2), work = 1000 * size;
+		struct point_cost sample = {.work_us = work, .read_us = -1, .read_cpu_us = 30};
+
+		point_form_served(&file, &sample);
+		sample = (struct point_cost){.work_us = 400 * size * uniform(0.97, 1.03),
+					     .read_us = 60,
+					     .read_cpu_us = 30,
+					     .make_us = 2000 * size,
+					     .write_us = -1,
+					     .bytes = 1e5 * size};
+		if (i >= 200 && i < 212)
+			point_form_tried(&form, &sample, work);
+	}
+	point_form_cost(&form, &file, &cost);
+	ck_assert_uint_eq(cost.samples, 12);
+	ck_assert_uint_eq(cost.made, 12);
+	ck_assert(fabs(cost.work_us / file.work.used.mean - 0.4) < 0.01);
+	ck_assert(fabs(cost.make_us / file.work.used.mean - 2) < 1e-6);
+	ck_assert(cost.write_us == 0);
+	ck_assert(point_form_is_sure(&form));
+}
+END_TEST
+
+/* Trials found the form in the page cache; when it is really used it is ten times as slow. */
+START_TEST(use_counts_more)
+{
+	struct point_form file, form;
+	struct point_cost sample = {.work_us = 1000, .read_us = 50, .read_cpu_us = 30}, cost;
+
+	point_form_init(&file);
+	point_form_init(&form);
+	for (unsigned i = 0; i < 100; i++) {
+		point_form_served(&file, &sample);
+		point_form_tried(&form, &sample, 1000);
+	}
+	sample.read_us = 500;
+	for (unsigned i = 0; i < 300; i++)
+		point_form_served(&form, &sample);
+	ck_assert(point_form_moved(&form));
+	point_form_settle(&form);
+	ck_assert(!point_form_moved(&form));
+	point_form_cost(&form, &file, &cost);
+	ck_assert(fabs(cost.read_us - 500) < 1e-6);
+	ck_assert_uint_eq(cost.samples, 400);
+}
+END_TEST
+
+static TCase *case_of(const char *name)
+{
+	TCase *tcase = tcase_create(name);
+
+	tcase_add_checked_fixture(tcase, setup, NULL);
+	tcase_set_timeout(tcase, 120);
+	return tcase;
+}
+
+int main(void)
+{
+	Suite *suite = suite_create("point_rule");
+	TCase *choice = case_of("choice"), *means = case_of("means");
+	SRunner *runner;
+	int failed;
+
+	tcase_add_test(choice, any_values);
+	tcase_add_test(choice, chosen_is_had);
+	tcase_add_test(choice, cheaper_never_loses);
+	tcase_add_test(choice, cheaper_file_never_loses);
+	tcase_add_test(choice, scales);
+	tcase_add_test(choice, does_not_swing);
+	tcase_add_test(choice, reasons);
+	tcase_add_test(choice, slow_disk);
+	tcase_add_test(choice, kept_before);
+	tcase_add_test(choice, uses);
+	tcase_add_test(choice, trials_cost_little);
+	tcase_add_test(choice, no_trials);
+	tcase_add_test(means, mean_follows);
+	tcase_add_test(means, mean_is_not_carried_away);
+	tcase_add_test(means, mean_counts_stalls);
+	tcase_add_test(means, mean_takes_numbers);
+	tcase_add_test(means, mean_moves);
+	tcase_add_test(means, sizes_cancel);
+	tcase_add_test(means, use_counts_more);
+	suite_add_tcase(suite, choice);
+	suite_add_tcase(suite, means);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
