@@ -33,4 +33,18 @@ static inline bool counter_claim(struct counter *counter)
 	return atomic_compare_exchange_strong(&counter->word, &unclaimed, 1);
 }
 
+/* One of many in a table, 32 bits: each is told by itself, and nothing is ordered by it. */
+struct counter_cell {
+	_Atomic uint32_t word;
+};
+
+static inline void counter_cell_set(struct counter_cell *cell, uint32_t value)
+{
+	atomic_store_explicit(&cell->word, value, memory_order_relaxed);
+}
+static inline uint32_t counter_cell_get(const struct counter_cell *cell)
+{
+	return atomic_load_explicit(&cell->word, memory_order_relaxed);
+}
+
 #endif
