@@ -28,9 +28,9 @@ PROGRAMS = {"sbin": ["daemon/accessd"], "bin": ["tools/access-ctl"],
             "libexec": ["storage/access-reader", "worker/access-worker"]}
 SYSTEM = re.compile(r"^(linux-vdso|ld-linux|libc|libm|libdl|librt|libpthread|libgcc_s|libstdc\+\+)[.-]")
 NEEDED = """gcc, make, pkg-config and the headers of libevent, jansson, libseccomp, libjpeg-turbo, libwebp, zlib,
-libxxhash, libmd and Python; from git also autoconf, automake and libtool. On Debian:
+LMDB, libxxhash, libmd and Python; from git also autoconf, automake and libtool. On Debian:
     apt install gcc make pkgconf autoconf automake libtool libevent-dev libjansson-dev libseccomp-dev \\
-        libjpeg62-turbo-dev libwebp-dev zlib1g-dev libxxhash-dev libmd-dev python3-dev"""
+        libjpeg62-turbo-dev liblmdb-dev libwebp-dev zlib1g-dev libxxhash-dev libmd-dev python3-dev"""
 
 
 def version():

@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Groups: who uses which, and the table of each that is in use.
+ *
+ * Groups of the disk are all known from the opening on, by their records; a group that is opened for the
+ * first time gets a record with its first write. A handle is a counted reference to the one struct
+ * store_group of its id. Structs stay until the store is closed: there are as many as there were dataset
+ * versions and forms, and nothing has to ask whether one is still there.
+ *
+ * The table says of each sample how many bytes are kept. It is filled when the first handle is opened,
+ * by a walk over the group's keys in steps, which touches the tree's leaves and no value. Meanwhile the
+ * group is busy: another opener waits, and nobody empties it. From then on every change is set in it
+ * after it was committed, under `lock`. accessd reads it at any time and believes it for planning
+ * only; what counts is what store_get() finds.
+ *
+ * A table of many samples is mostly a hole of its memfd as long as little is kept, and reading a hole
+ * through a mapping would fill it with pages: clearing goes by SEEK_DATA.
+ */
+
+#include "storage/store_parts.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define GROUP_STEP 16384 /* keys a read of the scan */
+
+/* ---- the list, under lock ---- */
+
+struct store_group *store_group_find(struct store *store, const struct hash_id *id)
+{
+	struct store_group *group = store->groups;
+
+	while (group && memcmp(&group->id, id, sizeof(*id)) != 0)
+		group = group->next;
+	return group;
+}
+
+struct store_group *store_group_add(struct store *store, const struct hash_id *id)
+{
+	struct store_group *group = calloc(1, sizeof(*group));
+
+	if (!group)
+		return NULL;
+	group->store = store;
+	group->id = *id;
+	group->table_fd = -1;
+	group->record.us_per_mib = 1;
+	group->next = store->groups;
+	store->groups = group;
+	return group;
+}
+
+static bool group_is_newer(const struct store_group *group, const struct store_group *than)
+{
+	if (group->opened != than->opened)
+		return group->opened > than->opened;
+	return group->record.last_use_s > than->record.last_use_s;
+}
+
+static bool group_is_superseded(const struct store *store, const struct store_group *group)
+{
+	if (group->users > 0 || group->note_sum == 0)
+		return false;
+	for (const struct store_group *other = store->groups; other; other = other->next) {
+		if (other != group && other->note_sum == group->note_sum &&
+		    (other->users > 0 || (other->is_kept && group_is_newer(other, group))))
+			return true;
+	}
+	return false;
+}
+
+void store_group_compare(struct store *store)
+{
+	for (struct store_group *group = store->groups; group; group = group->next) {
+		const char *note = group->record.note;
+
+		group->note_sum = *note ? hash_checksum(note, strlen(note)) | 1 : 0;
+	}
+	for (struct store_group *group = store->groups; group; group = group->next)
+		group->is_superseded = group_is_superseded(store, group);
+}
+
+/* ---- tables ---- */
+
+static void group_table_free(struct store_group *group)
+{
+	if (group->table)
+		munmap(group->table, group->record.n_samples * sizeof(*group->table));
+	group->table = NULL;
+	base_close(&group->table_fd);
+}
+
+void store_group_free_all(struct store *store)
+{
+	while (store->groups) {
+		struct store_group *group = store->groups;
+
+		store->groups = group->next;
+		group_table_free(group);
+		free(group);
+	}
+}
+
+static int group_table_new(struct store_group *group, uint64_t n_samples)
+{
+	const uint64_t bytes = n_samples * sizeof(*group->table);
+	const int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE | F_SEAL_SEAL;
+	_cleanup_close_ int fd = base_memfd("store-table", bytes);
+	void *map;
+
+	if (fd < 0)
+		return fd;
+	map = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (map == MAP_FAILED)
+		return -errno;
+	if (fcntl(fd, F_ADD_SEALS, seals) < 0) {
+		int r = -errno;
+
+		munmap(map, bytes);
+		return r;
+	}
+	group->table = map;
+	group->table_fd = base_take_fd(&fd);
+	return 0;
+}
+
+void store_group_set(struct store_group *group, uint64_t sample, uint32_t size)
+{
+	if (group->table && sample < group->record.n_samples)
+		counter_cell_set(&group->table[sample], size);
+}
+
+void store_group_clear(struct store_group *group)
+{
+	const off_t cell = sizeof(*group->table);
+	off_t at = 0, end;
+
+	if (!group->table)
+		return;
+	while ((at = lseek(group->table_fd, at, SEEK_DATA)) >= 0) {
+		end = lseek(group->table_fd, at, SEEK_HOLE);
+		for (; at < end; at += cell)
+			counter_cell_set(&group->table[at / cell], 0);
+	}
+}
+
+struct group_scan {
+	struct store_group *group;
+	uint8_t next[STORE_RECORD_KEY]; /* the first key that was not seen */
+	bool is_done;
+};
+
+static bool group_scan_each(void *arg, const struct store_lmdb_key *key, const uint8_t *data,
+			    size_t size)
+{
+	struct group_scan *scan = arg;
+	uint64_t sample;
+
+	(void)data;
+	scan->is_done = key->size != STORE_RECORD_KEY ||
+			memcmp(key->data, &scan->group->id, sizeof(struct hash_id)) != 0;
+	if (scan->is_done)
+		return false;
+	sample = store_record_sample(key->data);
+	if (size > STORE_RECORD_SEAL && size - STORE_RECORD_SEAL <= scan->group->store->value_max)
+		store_group_set(scan->group, sample, (uint32_t)(size - STORE_RECORD_SEAL));
+	store_record_key(&scan->group->id, sample + 1, scan->next);
+	return true;
+}
+
+int store_group_scan(struct store_group *group)
+{
+	struct store *store = group->store;
+	struct group_scan scan = {.group = group};
+	int r = 0;
+
+	store_record_key(&group->id, 0, scan.next);
+	while (r == 0 && !scan.is_done) {
+		const struct store_lmdb_key from = {scan.next, sizeof(scan.next)};
+
+		pthread_rwlock_rdlock(&store->fence);
+		r = store->db ? store_lmdb_walk(store->db, STORE_LMDB_VALUES, &from, GROUP_STEP,
+						group_scan_each, &scan)
+			      : STORE_LMDB_E_NONE;
+		pthread_rwlock_unlock(&store->fence);
+	}
+	return r == STORE_LMDB_E_NONE ? 0 : store_notice(store, r);
+}
+
+/* ---- handles ---- */
+
+static void group_settled(struct store_group *group)
+{
+	group->is_busy = false;
+	pthread_cond_broadcast(&group->store->settled);
+}
+
+/* The first user's: the table, and what the record says from now on. */
+static int group_begin(struct store_group *group, uint64_t n_samples)
+{
+	int r = group_table_new(group, n_samples);
+
+	if (r)
+		return r;
+	group->record.n_samples = n_samples;
+	group->is_dropped = false;
+	group->is_busy = true;
+	pthread_mutex_unlock(&group->store->lock);
+	store_group_scan(group); /* what it could not see is missed, no more */
+	pthread_mutex_lock(&group->store->lock);
+	group_settled(group);
+	return 0;
+}
+
+static struct store_group *group_settle(struct store *store, const struct hash_id *id)
+{
+	struct store_group *group = store_group_find(store, id);
+
+	if (!group)
+		group = store_group_add(store, id);
+	while (group && group->is_busy)
+		pthread_cond_wait(&store->settled, &store->lock);
+	return group;
+}
+
+static int group_open_locked(struct store *store, const struct hash_id *id, const char *note,
+			     uint64_t n_samples, struct store_group **ret)
+{
+	struct store_group *group = group_settle(store, id);
+	int r = 0;
+
+	if (!group)
+		return -ENOMEM;
+	if (group->users > 0 && group->record.n_samples != n_samples)
+		return -EINVAL; /* one id names one dataset version */
+	group->is_dropped = false;
+	if (group->users++ == 0)
+		r = group_begin(group, n_samples);
+	if (r) {
+		group->users--;
+		return r;
+	}
+	memset(group->record.note, 0, sizeof(group->record.note));
+	memcpy(group->record.note, note, strnlen(note, STORE_NOTE_MAX));
+	group->record.last_use_s = store_now_s();
+	group->opened = ++store->opened;
+	group->is_dirty = group->is_kept;
+	store_group_compare(store);
+	*ret = group;
+	return 0;
+}
+
+int store_group_open(struct store *store, const struct hash_id *id, const char *note,
+		     uint64_t n_samples, struct store_group **ret)
+{
+	int r;
+
+	if (n_samples < 1 || n_samples > STORE_RECORD_SAMPLES)
+		return -EINVAL;
+	pthread_mutex_lock(&store->lock);
+	r = group_open_locked(store, id, note, n_samples, ret);
+	pthread_mutex_unlock(&store->lock);
+	return r;
+}
+
+void store_group_close(struct store_group *group)
+{
+	struct store *store;
+
+	if (!group)
+		return;
+	store = group->store;
+	pthread_mutex_lock(&store->lock);
+	while (group->is_busy) /* its table is in use */
+		pthread_cond_wait(&store->settled, &store->lock);
+	group->record.last_use_s = store_now_s();
+	group->is_dirty = group->is_kept;
+	if (--group->users == 0)
+		group_table_free(group);
+	store_group_compare(store);
+	pthread_mutex_unlock(&store->lock);
+}
+
+int store_group_table(const struct store_group *group)
+{
+	return group->table_fd;
+}
+
+void store_group_worth(struct store_group *group, double us_per_mib)
+{
+	if (!(us_per_mib >= 0 && us_per_mib < 1e18)) /* nor what is no number */
+		return;
+	pthread_mutex_lock(&group->store->lock);
+	group->record.us_per_mib = us_per_mib;
+	group->is_dirty = group->is_kept;
+	pthread_mutex_unlock(&group->store->lock);
+}

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * What waits for the writer.
+ *
+ * store_put() copies and seals in the caller's thread, and takes only what has a place: there is room
+ * on the disk for all that waits and this, or other groups may be pushed out for it. When that is not so
+ * the value is simply not taken: what is kept stays, and of a dataset that is larger than the room a
+ * stable part is found every epoch, where replacing the oldest would find nothing.
+ *
+ * The queue is bounded in bytes, so a slow disk slows nobody: values are lost instead, and are made
+ * again in the next epoch. Orders to delete come on top; there are never more than values.
+ */
+
+#include "storage/store_parts.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define QUEUE_FLUSH_S 5
+#define QUEUE_NODE \
+	64 /* bytes of a value's entry in the tree: key, head, its share of what is above */
+
+/* Pages half full, as a tree of random insertions has them, are a half more than what is in them. */
+static uint64_t queue_in_leaf(uint64_t bytes)
+{
+	return bytes + bytes / 2;
+}
+
+uint64_t store_queue_cost(uint64_t size)
+{
+	const uint64_t page = base_page_size(), sealed = size + STORE_RECORD_SEAL;
+
+	if (sealed + QUEUE_NODE <= page / 2)
+		return queue_in_leaf(sealed + QUEUE_NODE);
+	return base_align_up(sealed + 16, page) + queue_in_leaf(QUEUE_NODE);
+}
+
+static bool queue_is_closed(const struct store *store)
+{
+	if (store->state.mode == STORE_OFF || store->is_broken || store->is_stopping)
+		return true;
+	/* after the wait one batch tries whether writing works again */
+	return store->state.mode == STORE_READ_ONLY && base_now_ns() < store->retry_at_ns;
+}
+
+static bool queue_has_room(const struct store_group *group, uint64_t cost)
+{
+	const struct store *store = group->store;
+	const uint64_t all = store->queue_cost + cost;
+
+	if (store->queue_items >= STORE_QUEUE_ITEMS || all > store->queue_limit)
+		return false;
+	if (store->cramped_until_ns && base_now_ns() < store->cramped_until_ns)
+		return false;
+	return all <= store->room_bytes ||
+	       all <= store->room_bytes + store_room_others(store, group);
+}
+
+static bool queue_may(const struct store_group *group, uint64_t sample, size_t size)
+{
+	return !group->is_dropped && !queue_is_closed(group->store) &&
+	       counter_cell_get(&group->table[sample]) == 0 &&
+	       queue_has_room(group, store_queue_cost(size));
+}
+
+static struct store_item *queue_item_new(struct store_group *group, uint64_t sample, uint32_t size,
+					 const uint8_t *value)
+{
+	const size_t bytes = value ? STORE_RECORD_SEAL + (size_t)size : 0;
+	struct store_item *item = malloc(sizeof(*item) + bytes);
+	uint8_t key[STORE_RECORD_KEY];
+
+	if (!item)
+		return NULL;
+	*item = (struct store_item){
+	    .group = group, .sample = sample, .size = size, .is_delete = !value};
+	if (value) {
+		store_record_key(&group->id, sample, key);
+		memcpy(item->bytes + STORE_RECORD_SEAL, value, size);
+		store_record_seal(key, item->bytes + STORE_RECORD_SEAL, size, item->bytes);
+	}
+	return item;
+}
+
+static uint64_t queue_item_cost(const struct store_item *item)
+{
+	return item->is_delete ? 0 : store_queue_cost(item->size);
+}
+
+static void queue_append(struct store *store, struct store_item *item)
+{
+	const bool was_empty = store->first == NULL;
+
+	if (was_empty)
+		store->queue_since_ns = base_now_ns();
+	*store->last = item;
+	store->last = &item->next;
+	store->queue_items++;
+	store->queue_cost += queue_item_cost(item);
+	if (was_empty || store->queue_cost >= store->batch_bytes)
+		pthread_cond_signal(&store->wake);
+}
+
+bool store_put(struct store_group *group, uint64_t sample, const uint8_t *value, size_t size)
+{
+	struct store *store = group->store;
+	struct store_item *item = NULL;
+	bool may = sample < group->record.n_samples && size > 0 && size <= store->value_max;
+
+	pthread_mutex_lock(&store->lock);
+	may = may && queue_may(group, sample, size);
+	pthread_mutex_unlock(&store->lock);
+	if (may)
+		item = queue_item_new(group, sample, (uint32_t)size, value);
+	pthread_mutex_lock(&store->lock);
+	may = item && queue_may(group, sample, size); /* of many, some may have come between */
+	if (may)
+		queue_append(store, base_take_ptr(item));
+	else
+		store->state.puts_not_taken++;
+	pthread_mutex_unlock(&store->lock);
+	free(item);
+	return may;
+}
+
+bool store_queue_delete(struct store_group *group, uint64_t sample, uint32_t size)
+{
+	struct store_item *item = queue_item_new(group, sample, size, NULL);
+
+	if (!item)
+		return false;
+	queue_append(group->store, item);
+	return true;
+}
+
+void store_queue_drop(struct store *store, const struct store_group *group)
+{
+	struct store_item **at = &store->first;
+
+	while (*at) {
+		struct store_item *item = *at;
+
+		if (group && item->group != group) {
+			at = &item->next;
+			continue;
+		}
+		*at = item->next;
+		store->queue_items--;
+		store->queue_cost -= queue_item_cost(item);
+		store->state.puts_not_taken += !item->is_delete;
+		free(item);
+	}
+	store->last = at;
+}
+
+void store_flush(struct store *store)
+{
+	struct timespec until;
+	int r = 0;
+
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_sec += QUEUE_FLUSH_S;
+	pthread_mutex_lock(&store->lock);
+	store->flushes++;
+	pthread_cond_signal(&store->wake);
+	while ((store->first || store->flight_items > 0) && r == 0)
+		r = pthread_cond_timedwait(&store->settled, &store->lock, &until);
+	store->flushes--;
+	pthread_mutex_unlock(&store->lock);
+}
+
+/* A batch has at least one item, and then as many as have batch_bytes together. */
+static size_t queue_count(const struct store *store, uint64_t *ret_cost)
+{
+	const struct store_item *item = store->first;
+	size_t count = 0;
+	uint64_t cost = 0;
+
+	while (item && (count == 0 || cost + queue_item_cost(item) <= store->batch_bytes)) {
+		cost += queue_item_cost(item);
+		count++;
+		item = item->next;
+	}
+	*ret_cost = cost;
+	return count;
+}
+
+int store_queue_take(struct store *store, struct store_item ***ret_items, size_t *ret_count)
+{
+	uint64_t cost;
+	const size_t count = queue_count(store, &cost);
+	struct store_item **items = calloc(count + 1, sizeof(struct store_item *));
+
+	if (!items)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++) {
+		items[i] = store->first;
+		store->first = items[i]->next;
+	}
+	if (!store->first)
+		store->last = &store->first;
+	store->queue_items -= count;
+	store->flight_items = count;
+	store->queue_cost -= cost;
+	store->room_bytes -= BASE_MIN(store->room_bytes, cost); /* until it is looked at again */
+	*ret_items = items;
+	*ret_count = count;
+	return 0;
+}

@@ -1,0 +1,399 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * The writer: the one thread that puts values on the disk.
+ *
+ * It takes what waits when there is a batch of it, or when the first of it has waited for a second, and
+ * commits it in one write: values, and the record of each group that they change, so that numbers of
+ * values and bytes are always those of the disk. Only after the commit are tables set, so a value that a
+ * table tells of is there.
+ *
+ * A write that fails is given up as a whole: LMDB has nothing of it. When it failed for room that was
+ * thought to be there (free, but not in one piece, or kept by a long reader) the batch is tried again in
+ * halves, down to single values; when one value alone finds no place, puts are refused for a while. When it
+ * failed otherwise (full disk, quota, I/O), the batch is lost and the store is read-only for a
+ * while; gets go on. When LMDB finds damage, or wants to be opened anew, this thread does it: store_env.c.
+ */
+
+#include "storage/store_parts.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <time.h>
+
+#define WRITE_AGE_NS UINT64_C(1000000000)
+#define WRITE_IDLE_NS (10 * WRITE_AGE_NS) /* records of use, dead readers */
+#define WRITE_CRAMPED_MIN_NS (2 * WRITE_AGE_NS)
+#define WRITE_CRAMPED_MAX_NS (60 * WRITE_AGE_NS)
+
+/* ---- records of groups ---- */
+
+void store_write_stage(struct store_group *group, int64_t values, int64_t bytes)
+{
+	group->is_staged = true;
+	group->staged_values += values;
+	group->staged_bytes += bytes;
+}
+
+static uint64_t write_sum(uint64_t number, int64_t change)
+{
+	if (change < 0 && number < (uint64_t)-change)
+		return 0;
+	return number + (uint64_t)change;
+}
+
+/* Under lock: the record as it will be. false: there is nothing to keep. */
+static bool write_record_of(const struct store_group *group, struct store_record *ret)
+{
+	*ret = group->record;
+	ret->values = BASE_MIN(write_sum(ret->values, group->staged_values), ret->n_samples);
+	ret->bytes = write_sum(ret->bytes, group->staged_bytes);
+	return ret->values > 0 || group->users > 0 || ret->is_pinned;
+}
+
+static int write_record(struct store_group *group, struct store_lmdb_write *write)
+{
+	const struct store_lmdb_key key = {&group->id, sizeof(group->id)};
+	uint8_t bytes[STORE_RECORD_MAX];
+	struct store_record record;
+	bool is_kept;
+	int r;
+
+	pthread_mutex_lock(&group->store->lock);
+	is_kept = write_record_of(group, &record);
+	group->is_dirty = false;
+	pthread_mutex_unlock(&group->store->lock);
+	if (is_kept)
+		return store_lmdb_put(write, STORE_LMDB_GROUPS, &key, bytes,
+				      store_record_write(&group->id, &record, bytes), true);
+	r = store_lmdb_delete(write, STORE_LMDB_GROUPS, &key);
+	return r == STORE_LMDB_E_NONE ? 0 : r;
+}
+
+/* Groups are only ever added, in front: a list that was read under lock stays good. */
+static struct store_group *write_groups(struct store *store)
+{
+	struct store_group *groups;
+
+	pthread_mutex_lock(&store->lock);
+	groups = store->groups;
+	pthread_mutex_unlock(&store->lock);
+	return groups;
+}
+
+int store_write_records(struct store *store, struct store_lmdb_write *write)
+{
+	int r = 0;
+
+	for (struct store_group *g = write_groups(store); g && r == 0; g = g->next) {
+		if (g->is_staged)
+			r = write_record(g, write);
+	}
+	return r;
+}
+
+void store_write_settle(struct store *store, bool is_committed)
+{
+	for (struct store_group *group = store->groups; group; group = group->next) {
+		struct store_record record;
+
+		if (!group->is_staged)
+			continue;
+		if (is_committed) {
+			group->is_kept = write_record_of(group, &record);
+			group->record.values = record.values;
+			group->record.bytes = record.bytes;
+		} else {
+			group->is_dirty = group->is_kept;
+		}
+		group->is_staged = false;
+		group->staged_values = group->staged_bytes = 0;
+	}
+}
+
+/* ---- what a write came to ---- */
+
+int store_write_outcome(struct store *store, int r)
+{
+	if (r == 0)
+		store_env_written(store);
+	else if (r < 0)
+		store_env_write_failed(store, r);
+	else
+		store_notice(store, r);
+	return r;
+}
+
+static int write_item(struct store_lmdb_write *write, struct store_item *item)
+{
+	uint8_t bytes[STORE_RECORD_KEY];
+	const struct store_lmdb_key key = {bytes, sizeof(bytes)};
+	int r;
+
+	store_record_key(&item->group->id, item->sample, bytes);
+	item->is_lost = false;
+	if (item->is_delete)
+		r = store_lmdb_delete(write, STORE_LMDB_VALUES, &key);
+	else
+		r = store_lmdb_put(write, STORE_LMDB_VALUES, &key, item->bytes,
+				   STORE_RECORD_SEAL + (size_t)item->size, false);
+	if (r == STORE_LMDB_E_NONE || r == STORE_LMDB_E_THERE) {
+		item->is_lost = true;
+		return 0;
+	}
+	if (r == 0)
+		store_write_stage(item->group, item->is_delete ? -1 : 1,
+				  item->is_delete ? -(int64_t)item->size : (int64_t)item->size);
+	return r;
+}
+
+static int write_items(struct store *store, struct store_item **items, size_t count)
+{
+	struct store_lmdb_write *write;
+	int r = store_lmdb_begin(store->db, &write);
+
+	if (r)
+		return r;
+	for (size_t i = 0; i < count && r == 0; i++)
+		r = write_item(write, items[i]);
+	if (r == 0)
+		r = store_write_records(store, write);
+	if (r) {
+		store_lmdb_abort(write);
+		return r;
+	}
+	return store_lmdb_commit(write);
+}
+
+/* Under lock, after the commit. */
+static void write_tell(struct store *store, struct store_item **items, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (items[i]->is_delete)
+			store_group_set(items[i]->group, items[i]->sample, 0);
+		else if (!items[i]->is_lost)
+			store_group_set(items[i]->group, items[i]->sample, items[i]->size);
+		store->state.puts += !items[i]->is_delete && !items[i]->is_lost;
+		store->state.puts_not_taken += !items[i]->is_delete && items[i]->is_lost;
+	}
+}
+
+static int write_some(struct store *store, struct store_item **items, size_t count)
+{
+	int r = write_items(store, items, count);
+
+	pthread_mutex_lock(&store->lock);
+	store_write_settle(store, r == 0);
+	if (r == 0)
+		write_tell(store, items, count);
+	pthread_mutex_unlock(&store->lock);
+	if (r != STORE_LMDB_E_FULL)
+		store_write_outcome(store, r);
+	return r;
+}
+
+/* Under lock: there was no place for a single value. */
+static void write_cramped(struct store *store)
+{
+	store->cramped_ns =
+	    BASE_MIN(BASE_MAX(store->cramped_ns * 2, WRITE_CRAMPED_MIN_NS), WRITE_CRAMPED_MAX_NS);
+	store->cramped_until_ns = base_now_ns() + store->cramped_ns;
+}
+
+static size_t write_batch(struct store *store, struct store_item **items, size_t count)
+{
+	size_t done = 0, some = count;
+
+	while (done < count) {
+		const size_t now = BASE_MIN(some, count - done);
+		const int r = write_some(store, items + done, now);
+
+		if (r == 0)
+			done += now;
+		else if (r == STORE_LMDB_E_FULL && now > 1)
+			some = now / 2;
+		else
+			break;
+	}
+	return done;
+}
+
+/* ---- turns of the thread ---- */
+
+/* Under write_lock: the least that must be free, and for whom. */
+static uint64_t write_weigh(struct store_item **items, size_t count, double *ret_us_per_mib)
+{
+	uint64_t cost = 0;
+	double worth = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		if (items[i]->is_delete)
+			continue;
+		cost += store_queue_cost(items[i]->size);
+		worth = BASE_MAX(worth, items[i]->group->record.us_per_mib);
+	}
+	*ret_us_per_mib = worth;
+	return cost;
+}
+
+static void write_queue(struct store *store)
+{
+	struct store_item **items;
+	size_t count, done;
+	uint64_t cost;
+	double worth;
+	int r;
+
+	pthread_mutex_lock(&store->lock);
+	r = store_queue_take(store, &items, &count);
+	if (r == 0)
+		cost = write_weigh(items, count, &worth);
+	else
+		store_queue_drop(store, NULL); /* memory is short, and this is some */
+	pthread_mutex_unlock(&store->lock);
+	if (r)
+		return;
+	if (count > 0) {
+		store_room_make(store, cost, worth);
+		done = write_batch(store, items, count);
+		pthread_mutex_lock(&store->lock);
+		for (size_t i = done; i < count; i++)
+			store->state.puts_not_taken += !items[i]->is_delete;
+		if (done < count && store->state.mode == STORE_ON)
+			write_cramped(store);
+		else
+			store->cramped_ns = store->cramped_until_ns = 0;
+		pthread_mutex_unlock(&store->lock);
+		store_room_look(store);
+	}
+	for (size_t i = 0; i < count; i++)
+		free(items[i]);
+	free(items);
+	pthread_mutex_lock(&store->lock);
+	store->flight_items = 0;
+	pthread_cond_broadcast(&store->settled);
+	pthread_mutex_unlock(&store->lock);
+}
+
+/* Records that no batch brought to the disk. */
+static void write_uses(struct store *store)
+{
+	bool is_dirty = false;
+
+	pthread_mutex_lock(&store->lock);
+	for (struct store_group *group = store->groups; group; group = group->next) {
+		if (group->is_dirty)
+			store_write_stage(group, 0, 0);
+		is_dirty = is_dirty || group->is_dirty;
+	}
+	pthread_mutex_unlock(&store->lock);
+	if (is_dirty)
+		write_some(store, NULL, 0);
+}
+
+static void write_tidy(struct store *store)
+{
+	const unsigned dead = store_lmdb_tidy(store->db);
+	const uint64_t held_back = store_lmdb_held_back(store->db);
+
+	pthread_mutex_lock(&store->lock);
+	store->state.stale_readers += dead;
+	store->state.held_back = held_back;
+	pthread_mutex_unlock(&store->lock);
+}
+
+/* Under lock. */
+static bool write_must_recover(const struct store *store)
+{
+	return store->is_broken || store->must_reopen ||
+	       (store->state.mode == STORE_OFF && base_now_ns() >= store->retry_at_ns);
+}
+
+static bool write_may(const struct store *store)
+{
+	return store->is_stopping || store->state.mode == STORE_ON ||
+	       base_now_ns() >= store->retry_at_ns;
+}
+
+/* Under write_lock. */
+static void write_turn(struct store *store, bool is_idle)
+{
+	bool must_recover, may;
+
+	pthread_mutex_lock(&store->lock);
+	must_recover = write_must_recover(store);
+	may = write_may(store);
+	pthread_mutex_unlock(&store->lock);
+	if (must_recover)
+		store_env_recover(store);
+	if (!store->db || !may)
+		return;
+	write_queue(store);
+	if (is_idle && store->db)
+		write_uses(store);
+	if (is_idle && store->db)
+		write_tidy(store);
+}
+
+static bool write_is_urgent(const struct store *store)
+{
+	return store->flushes > 0 || store->queue_cost >= store->batch_bytes ||
+	       store->queue_items >= STORE_QUEUE_ITEMS;
+}
+
+/* Under lock: when there will be something to do. */
+static uint64_t write_due(const struct store *store, uint64_t idle_ns)
+{
+	uint64_t due = idle_ns;
+
+	if (store->is_stopping || store->is_broken || store->must_reopen)
+		return 0;
+	if (store->state.mode == STORE_OFF)
+		return store->retry_at_ns;
+	if (store->first)
+		due = BASE_MIN(due,
+			       write_is_urgent(store) ? 0 : store->queue_since_ns + WRITE_AGE_NS);
+	return store->state.mode == STORE_ON ? due : BASE_MAX(due, store->retry_at_ns);
+}
+
+static bool write_wait(struct store *store, uint64_t idle_ns)
+{
+	uint64_t due, now;
+
+	while ((due = write_due(store, idle_ns)) > (now = base_now_ns())) {
+		const struct timespec until = {.tv_sec = (time_t)(due / 1000000000),
+					       .tv_nsec = (long)(due % 1000000000)};
+
+		pthread_cond_timedwait(&store->wake, &store->lock, &until);
+	}
+	return now >= idle_ns || store->is_stopping;
+}
+
+void *store_write_main(void *arg)
+{
+	struct store *store = arg;
+	uint64_t idle_ns = base_now_ns() + WRITE_IDLE_NS;
+	bool is_last = false;
+
+	pthread_setname_np(pthread_self(), "store-writer");
+	while (!is_last) {
+		bool is_idle;
+
+		pthread_mutex_lock(&store->lock);
+		is_idle = write_wait(store, idle_ns);
+		pthread_mutex_unlock(&store->lock);
+		if (is_idle)
+			idle_ns = base_now_ns() + WRITE_IDLE_NS;
+		pthread_mutex_lock(&store->write_lock);
+		write_turn(store, is_idle);
+		pthread_mutex_unlock(&store->write_lock);
+		pthread_mutex_lock(&store->lock);
+		is_last = store->is_stopping && (!store->first || store->state.mode != STORE_ON ||
+						 base_now_ns() >= store->stop_by_ns);
+		store->is_ended = is_last;
+		if (is_last)
+			pthread_cond_broadcast(&store->settled);
+		pthread_mutex_unlock(&store->lock);
+	}
+	return NULL;
+}
