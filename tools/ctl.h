@@ -23,4 +23,9 @@ void ctl_draw_streams(const struct json_in *status, FILE *out);
 void ctl_draw_workers(const struct json_in *status, FILE *out);
 void ctl_draw_tenants(const struct json_in *status, FILE *out); /* nothing when there are none */
 
+/* ctl_explain.c */
+/* Why samples of the jobs of that number or name are kept as they are. 0, or CTL_E_NONE: there is no such
+ * job. */
+int ctl_explain(const struct json_in *status, const char *who, FILE *out, struct diag *diag);
+
 #endif

@@ -76,24 +76,36 @@ static void ctl_show_workers(const struct json_in *status)
 	ctl_draw_workers(status, stdout);
 }
 
-static const struct {
+static const struct ctl_command {
 	const char *name, *help;
 	void (*show)(const struct json_in *status);
+	/* Or, with an operand: 0, or 1 with diag. */
+	int (*tell)(const struct json_in *status, const char *operand, FILE *out,
+		    struct diag *diag);
+	const char *operand;
 } ctl_commands[] = {
-    {"status", "everything: the node, its streams, jobs and workers", ctl_show_status},
-    {"ping", "does accessd answer?", ctl_show_ping},
-    {"jobs", "the jobs, their rates, and what each waits for", ctl_show_jobs},
-    {"streams", "the streams and their slots", ctl_show_streams},
-    {"tenants", "the users who are served: what each has and may have", ctl_show_tenants},
-    {"workers", "the worker processes", ctl_show_workers},
+    {"status", "everything: the node, its streams, jobs and workers", ctl_show_status, NULL, NULL},
+    {"ping", "does accessd answer?", ctl_show_ping, NULL, NULL},
+    {"jobs", "the jobs, their rates, and what each waits for", ctl_show_jobs, NULL, NULL},
+    {"streams", "the streams and their slots", ctl_show_streams, NULL, NULL},
+    {"tenants", "the users who are served: what each has and may have", ctl_show_tenants, NULL,
+     NULL},
+    {"workers", "the worker processes", ctl_show_workers, NULL, NULL},
+    {"explain", "what is kept of a job's samples, and why", NULL, ctl_explain, "JOB"},
 };
 
 static void ctl_help(void)
 {
 	puts("Usage: access-ctl [OPTION]... COMMAND\n"
 	     "Asks the accessd that runs for this user; never starts one.\n\nCommands:");
-	for (size_t i = 0; i < BASE_ARRAY_LEN(ctl_commands); i++)
-		printf("  %-24s%s\n", ctl_commands[i].name, ctl_commands[i].help);
+	for (size_t i = 0; i < BASE_ARRAY_LEN(ctl_commands); i++) {
+		const char *operand = ctl_commands[i].operand;
+		char words[32];
+
+		snprintf(words, sizeof(words), "%s%s%s", ctl_commands[i].name, operand ? " " : "",
+			 operand ? operand : "");
+		printf("  %-24s%s\n", words, ctl_commands[i].help);
+	}
 	printf("  %-24s%s\n", "plan show FILE", "what a recorded plan holds (asks no accessd)");
 	printf("  %-24s%s\n", "plan export FILE...",
 	       "the plan of one file, or of the files of all ranks");
@@ -107,13 +119,24 @@ static int ctl_fail(const char *text, int status)
 	return status;
 }
 
-static int ctl_run(const struct ctl_config *config, void (*show)(const struct json_in *status))
+static int ctl_show(const struct ctl_command *command, const struct json_in *status,
+		    const char *operand, struct diag *diag)
+{
+	if (command->tell)
+		return command->tell(status, operand, stdout, diag);
+	command->show(status);
+	return 0;
+}
+
+static int ctl_run(const struct ctl_config *config, const struct ctl_command *command,
+		   const char *operand)
 {
 	uint64_t timeout_ms = (config->timeout_s > 0 ? config->timeout_s : 10) * 1000;
 	_cleanup_free_ char *text = NULL;
 	struct json_in *status = NULL;
 	char socket[256];
 	struct diag diag = {.text = "out of memory"};
+	int r = 0;
 
 	if (ctl_find(config->socket, socket, sizeof(socket), &diag))
 		return ctl_fail(diag.text, 1);
@@ -124,9 +147,32 @@ static int ctl_run(const struct ctl_config *config, void (*show)(const struct js
 	if (config->json)
 		puts(text);
 	else
-		show(status);
+		r = ctl_show(command, status, operand, &diag);
 	json_in_free(status);
+	if (r)
+		return ctl_fail(diag.text, 1);
 	return fflush(stdout) == 0 ? 0 : ctl_fail(strerror(errno), 1);
+}
+
+static int ctl_command(const struct ctl_config *config, char **rest, unsigned n, struct diag *diag)
+{
+	const struct ctl_command *command = NULL;
+
+	if (n == 0)
+		return ctl_fail("one command is needed, such as status; --help lists them", 2);
+	for (size_t i = 0; i < BASE_ARRAY_LEN(ctl_commands); i++)
+		if (strcmp(rest[0], ctl_commands[i].name) == 0)
+			command = &ctl_commands[i];
+	if (!command)
+		diag_set(diag, "there is no command \"%s\"; --help lists them", rest[0]);
+	else if (n > 1 && !command->operand)
+		diag_set(diag, "%s takes no operand", command->name);
+	else if (n != 2 && command->operand)
+		diag_set(diag, "%s needs one operand: %s %s", command->name, command->name,
+			 command->operand);
+	else
+		return ctl_run(config, command, rest[n - 1]);
+	return ctl_fail(diag->text, 2);
 }
 
 int main(int argc, char **argv)
@@ -152,11 +198,5 @@ int main(int argc, char **argv)
 
 		return status ? ctl_fail(diag.text, status) : 0;
 	}
-	if (n_rest != 1)
-		return ctl_fail("one command is needed, such as status; --help lists them", 2);
-	for (size_t i = 0; i < BASE_ARRAY_LEN(ctl_commands); i++)
-		if (strcmp(rest[0], ctl_commands[i].name) == 0)
-			return ctl_run(&config, ctl_commands[i].show);
-	diag_set(&diag, "there is no command \"%s\"; --help lists them", rest[0]);
-	return ctl_fail(diag.text, 2);
+	return ctl_command(&config, rest, n_rest, &diag);
 }

@@ -64,6 +64,18 @@ for wrong in .5 .5:.2 0:2 0:.5@ 0:.5@x a:b :; do
 	esac
 done
 
+# A command with an operand wants it, others want none.
+for wrong in explain "explain a b" "jobs a" nothing; do
+	status=0
+	# shellcheck disable=SC2086 # words
+	message=$("$build/tools/access-ctl" --socket /nonexistent/socket $wrong 2>&1) || status=$?
+	[ $status = 2 ] || complain "access-ctl $wrong: status $status"
+	case $message in
+	"access-ctl: "*"${wrong%% *}"*) ;;
+	*) complain "access-ctl $wrong says: $message" ;;
+	esac
+done
+
 # Nobody is there: said with where it was looked, and no daemon is started for it.
 status=0
 message=$("$build/tools/access-ctl" --socket /nonexistent/socket ping 2>&1) || status=$?

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * access-ctl explain, drawn from a status: the form and the reason in words, the numbers, and whatever
+ * an accessd of another version may leave out or add.
+ */
+
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/ctl.h"
+
+#define FORM(name, work, whole, serve, total, fits, cached)                     \
+	"{\"name\":\"" name "\",\"samples\":40,\"made\":40,\"work_us\":" work   \
+	",\"read_us\":60,\"read_cpu_us\":30,"                                   \
+	"\"make_us\":2300,\"write_us\":90,\"bytes\":116000,\"whole_us\":" whole \
+	",\"serve_us\":" serve ",\"total_us\":" total ",\"fits\":" fits ",\"cached\":" cached "}"
+#define FORMS                                                                                      \
+	FORM("file", "1000", "500", "500", "500", "1", "0")                                        \
+	"," FORM("packed", "480", "250", "250", "300.5", "1", "0.25") "," FORM(                    \
+	    "decoded", "400", "200", "476", "505", "0.12", "0") "," FORM("decoded+2", "0", "null", \
+									 "null", "null", "0", "0")
+#define STATUS(cache)                                                             \
+	"{\"jobs\":[{\"id\":3,\"name\":\"resnet\",\"pid\":77,\"stream\":9},"      \
+	"{\"id\":4,\"name\":\"other\",\"pid\":78,\"stream\":8}],"                 \
+	"\"streams\":[{\"id\":9,\"dataset\":\"/data/\\u001bx\",\"cache\":{" cache \
+	",\"points\":[" FORMS "]}},{\"id\":8,\"dataset\":\"/data/y\"}]}"
+#define CHOICE(point, reason, rival)                                                        \
+	"\"on\":true,\"why\":\"\",\"point\":\"" point "\",\"forced\":false,\"makes\":true," \
+	"\"reason\":\"" reason "\",\"rival\":\"" rival                                      \
+	"\",\"uses\":7.5,\"hits\":30,\"misses\":90,\"bytes\":3480000,\"wrong\":2"
+
+/* What is printed; the caller frees. */
+static char *explained(const char *text, const char *who, int expected)
+{
+	struct json_in *status = NULL;
+	struct diag diag = {.text = ""};
+	char *out = NULL;
+	size_t size = 0;
+	FILE *file = open_memstream(&out, &size);
+
+	ck_assert_ptr_nonnull(file);
+	ck_assert_int_eq(json_in_parse(text, strlen(text), 65536, &status, &diag), 0);
+	ck_assert_int_eq(ctl_explain(status, who, file, &diag), expected);
+	json_in_free(status);
+	fclose(file);
+	if (expected) {
+		ck_assert_str_eq(out, "");
+		free(out);
+		out = strdup(diag.text);
+	}
+	return out;
+}
+
+static void check_has(const char *text, const char *who, int expected, const char *const *parts)
+{
+	char *out = explained(text, who, expected);
+
+	for (; *parts; parts++)
+		ck_assert_msg(strstr(out, *parts), "\"%s\" is not in:\n%s", *parts, out);
+	ck_assert_ptr_null(strchr(out, '\x1b'));
+	free(out);
+}
+
+#define HAS(text, who, expected, ...) \
+	check_has(text, who, expected, (const char *const[]){__VA_ARGS__, NULL})
+
+START_TEST(best)
+{
+	static const char text[] = STATUS(CHOICE("packed", "best", "file"));
+
+	HAS(text, "3", 0, "job 3, resnet, process 77; stream 9 of /data/\\x1bx\n",
+	    "Kept is packed: packed coefficients. It has the least expected time: 0.60 of the time "
+	    "from files.\n",
+	    "What is not kept yet is made beside the outputs", "* packed", "25 %", "2300 us",
+	    "Of 120 samples that were looked for 30 came kept (25.0 %, 3.3 MiB); 2 were of no use");
+	HAS(text, "resnet", 0, "job 3,");
+}
+END_TEST
+
+START_TEST(not_kept)
+{
+	static const char worth[] = STATUS(CHOICE("file", "not_worth", "decoded"));
+	static const char room[] = STATUS(CHOICE("file", "no_room", "decoded"));
+	static const char uses[] = STATUS(CHOICE("file", "few_uses", "packed"));
+	static const char none[] = STATUS(CHOICE("file", "unmeasured", "file"));
+
+	HAS(worth, "3", 0,
+	    "Nothing is kept. Keeping decoded, the quickest form, would take 0.40 of "
+	    "the time from files even if all of it were kept; 3 % must be saved.");
+	HAS(room, "3", 0,
+	    "Nothing is kept. Keeping decoded would take 0.40 of the time from files if "
+	    "all of it were kept, but only 12 % fit: 0.95 of the time from files.");
+	HAS(uses, "3", 0,
+	    "Nothing is kept. Keeping packed would take 0.50 of the time from files, but "
+	    "with its making 0.60 of the time from files over the 7.5 uses");
+	HAS(none, "3", 0, "Nothing is kept. Too little is measured yet to decide.\n");
+}
+END_TEST
+
+START_TEST(other_reasons)
+{
+	static const char stays[] = STATUS(CHOICE("packed", "stays", "decoded"));
+	static const char blind[] = STATUS(CHOICE("decoded+2", "unmeasured", "file"));
+	static const char newer[] = STATUS(CHOICE("melted", "by \\u001b[1m chance", "frozen"));
+	static const char forced[] = STATUS("\"on\":true,\"point\":\"decoded\",\"forced\":true,"
+					    "\"reason\":\"best\",\"makes\":false");
+
+	HAS(stays, "3", 0, "It is kept already; decoded would save less than 3 % of its time.");
+	HAS(blind, "3", 0,
+	    "Kept is decoded+2: the picture behind 2 more ops. Too little is measured "
+	    "yet to decide; what is kept is used.");
+	HAS(newer, "3", 0, "accessd's reason: by \\x1b[1m chance\n");
+	HAS(forced, "3", 0,
+	    "Kept is decoded: the decoded picture. accessd was told to: cache_point",
+	    "No more of it is made; what is there is used.", "Of 0 samples that were looked for 0");
+}
+END_TEST
+
+START_TEST(no_cache)
+{
+	static const char off[] =
+	    STATUS("\"on\":false,\"why\":\"cache_size is 0\",\"point\":\"none\"");
+	static const char text[] = STATUS(CHOICE("packed", "best", "file"));
+
+	HAS(off, "3", 0, "Nothing is kept: cache_size is 0\n");
+	HAS(text, "4", 0, "job 4, other", "This accessd keeps nothing of samples.\n");
+	HAS(text, "5\x1b", CTL_E_NONE, "there is no job 5\\x1b among 2");
+	HAS("{}", "3", CTL_E_NONE, "there is no job 3 among 0");
+}
+END_TEST
+
+/* Of another kind than they should be, or not there at all. */
+START_TEST(strange)
+{
+	HAS("{\"jobs\":[{\"id\":3,\"stream\":1}],\"streams\":[{\"id\":1,\"cache\":{}}]}", "3", 0,
+	    "job 3, -,", "Nothing is kept.");
+	HAS("{\"jobs\":[{\"id\":3,\"stream\":1}],\"streams\":[{\"id\":1,\"cache\":{\"on\":true,"
+	    "\"reason\":\"few_uses\",\"points\":[7,{},{\"name\":\"file\",\"total_us\":\"x\"}]}}]}",
+	    "3", 0, "Keeping - would take less time", "Of 0 samples");
+	HAS("{\"jobs\":[{\"id\":3}],\"streams\":7}", "3", 0, "This accessd keeps nothing");
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("explain");
+	TCase *tcase = tcase_create("explain");
+	SRunner *runner;
+	int failed;
+
+	tcase_add_test(tcase, best);
+	tcase_add_test(tcase, not_kept);
+	tcase_add_test(tcase, other_reasons);
+	tcase_add_test(tcase, no_cache);
+	tcase_add_test(tcase, strange);
+	suite_add_tcase(suite, tcase);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Why a job's samples are kept in the form they are, or not: the numbers that accessd decided by, and
+ * the reason in words. All of it is in the status ("cache" of a stream); what the words of accessd
+ * mean is sched/point.h. As everywhere, a key that is missing shows as "-", a word that is not
+ * known stands for itself.
+ */
+
+#include "tools/ctl.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include "tools/table.h"
+
+struct explain {
+	const struct json_in *cache, *points;
+	const struct json_in *file, *chosen, *rival; /* of the points; NULL: there is none */
+	FILE *out;
+};
+
+static const struct {
+	const char *name, *words;
+} explain_forms[] = {
+    {"file", "the file itself"},
+    {"indexed", "the file beside its crop index"},
+    {"packed", "packed coefficients"},
+    {"decoded", "the decoded picture"},
+};
+
+static const char *explain_string(const struct json_in *object, const char *key)
+{
+	return json_in_string(json_in_member(object, key), "-");
+}
+
+/* Negative: not known. */
+static double explain_real(const struct json_in *object, const char *key)
+{
+	return json_in_double(json_in_member(object, key), -1);
+}
+
+static const struct json_in *explain_point(const struct json_in *points, const char *name)
+{
+	for (size_t i = 0; i < json_in_count(points); i++) {
+		const struct json_in *point = json_in_item(points, i);
+
+		if (strcmp(json_in_string(json_in_member(point, "name"), ""), name) == 0)
+			return point;
+	}
+	return NULL;
+}
+
+static const char *explain_words(const char *name, char *ret, size_t size)
+{
+	char quoted[64];
+	long further;
+
+	for (size_t i = 0; i < BASE_ARRAY_LEN(explain_forms); i++)
+		if (strcmp(name, explain_forms[i].name) == 0)
+			return explain_forms[i].words;
+	base_quote(name, quoted, sizeof(quoted));
+	further = strncmp(name, "decoded+", 8) == 0 ? strtol(name + 8, NULL, 10) : 0;
+	if (further > 0)
+		snprintf(ret, size, "the picture behind %ld more op%s", further,
+			 further > 1 ? "s" : "");
+	else
+		snprintf(ret, size, "%s", quoted);
+	return ret;
+}
+
+/* ---- the numbers ---- */
+
+static void explain_us(struct table *table, double us)
+{
+	if (us < 0)
+		table_cell(table, "-");
+	else if (us < 10000)
+		table_cell(table, "%.0f us", us);
+	else
+		table_cell(table, "%.1f ms", us / 1000);
+}
+
+static void explain_percent(struct table *table, double share)
+{
+	if (share < 0)
+		table_cell(table, "-");
+	else
+		table_cell(table, "%.0f %%", 100 * share);
+}
+
+static void explain_row(const struct explain *all, const struct json_in *point, struct table *table)
+{
+	bool is_file = point == all->file;
+	double bytes = explain_real(point, "bytes");
+	char size[32];
+
+	table_cell(table, "%s%s", point == all->chosen ? "* " : "  ",
+		   explain_string(point, "name"));
+	table_cell(table, "%llu",
+		   (unsigned long long)json_in_u64(json_in_member(point, "samples"), 0));
+	explain_us(table, explain_real(point, "work_us"));
+	explain_us(table, explain_real(point, "read_us"));
+	explain_us(table, is_file ? -1 : explain_real(point, "make_us"));
+	explain_us(table, is_file ? -1 : explain_real(point, "write_us"));
+	table_cell(table, "%s",
+		   bytes < 0
+		       ? "-"
+		       : base_format_bytes((uint64_t)BASE_MIN(bytes, 1e18), size, sizeof(size)));
+	explain_percent(table, is_file ? -1 : explain_real(point, "cached"));
+	explain_percent(table, is_file ? -1 : explain_real(point, "fits"));
+	explain_us(table, explain_real(point, "whole_us"));
+	explain_us(table, explain_real(point, "serve_us"));
+	explain_us(table, explain_real(point, "total_us"));
+	table_end_row(table);
+}
+
+static void explain_table(const struct explain *all)
+{
+	struct table table;
+
+	table_init(&table,
+		   "<form|measured|work|read|to make|to write|size|kept|fits|if all is kept|"
+		   "as it fits|with making");
+	for (size_t i = 0; i < json_in_count(all->points); i++)
+		explain_row(all, json_in_item(all->points, i), &table);
+	table_print(&table, "  ", all->out);
+	table_fini(&table);
+	fputs("  (means of a sample; the last three are the time expected between two samples)\n",
+	      all->out);
+}
+
+/* ---- the reason ---- */
+
+/* Of the time from files; negative: not known. */
+static double explain_ratio(const struct explain *all, const struct json_in *point, const char *key)
+{
+	double file_us = explain_real(all->file, "total_us"), us = explain_real(point, key);
+
+	return file_us > 0 && us >= 0 ? us / file_us : -1;
+}
+
+static void explain_share(const struct explain *all, const struct json_in *point, const char *key,
+			  const char *otherwise)
+{
+	double ratio = explain_ratio(all, point, key);
+
+	if (ratio < 0)
+		fputs(otherwise, all->out);
+	else
+		fprintf(all->out, "%.2f of the time from files", ratio);
+}
+
+static void explain_best(const struct explain *all)
+{
+	fputs("It has the least expected time", all->out);
+	if (all->chosen != all->file) {
+		fputs(": ", all->out);
+		explain_share(all, all->chosen, "total_us", "not known yet");
+	}
+	fputs(".\n", all->out);
+}
+
+static void explain_stays(const struct explain *all)
+{
+	fprintf(all->out, "It is kept already; %s would save less than 3 %% of its time.\n",
+		explain_string(all->rival, "name"));
+}
+
+static void explain_not_worth(const struct explain *all)
+{
+	fprintf(all->out, "Keeping %s, the quickest form, would take ",
+		explain_string(all->rival, "name"));
+	explain_share(all, all->rival, "whole_us", "about as long as the files");
+	fputs(" even if all of it were kept; 3 % must be saved.\n", all->out);
+}
+
+static void explain_no_room(const struct explain *all)
+{
+	fprintf(all->out, "Keeping %s would take ", explain_string(all->rival, "name"));
+	explain_share(all, all->rival, "whole_us", "less time");
+	fprintf(all->out, " if all of it were kept, but only %.0f %% fit: ",
+		100 * BASE_MAX(explain_real(all->rival, "fits"), 0));
+	explain_share(all, all->rival, "serve_us", "not enough");
+	fputs(". A larger cache_size would help (accessd.conf(5)).\n", all->out);
+}
+
+static void explain_few_uses(const struct explain *all)
+{
+	double uses = explain_real(all->cache, "uses");
+
+	fprintf(all->out, "Keeping %s would take ", explain_string(all->rival, "name"));
+	explain_share(all, all->rival, "serve_us", "less time");
+	fputs(", but with its making ", all->out);
+	explain_share(all, all->rival, "total_us", "more");
+	if (uses >= 0)
+		fprintf(all->out, " over the %.1f uses of each sample that are expected", uses);
+	fputs(
+	    ". A job that says for how many epochs it runs is believed; else as many are expected "
+	    "as there were.\n",
+	    all->out);
+}
+
+static void explain_unmeasured(const struct explain *all)
+{
+	fputs("Too little is measured yet to decide", all->out);
+	fputs(all->chosen && all->chosen != all->file ? "; what is kept is used.\n" : ".\n",
+	      all->out);
+}
+
+static const struct {
+	const char *reason;
+	void (*explain)(const struct explain *all);
+} explain_reasons[] = {
+    {"best", explain_best},           {"stays", explain_stays},
+    {"not_worth", explain_not_worth}, {"no_room", explain_no_room},
+    {"few_uses", explain_few_uses},   {"unmeasured", explain_unmeasured},
+};
+
+static void explain_reason(const struct explain *all)
+{
+	const char *reason = explain_string(all->cache, "reason");
+	char quoted[64];
+
+	if (json_in_bool(json_in_member(all->cache, "forced"), false)) {
+		fputs("accessd was told to: cache_point (accessd.conf(5)).\n", all->out);
+		return;
+	}
+	for (size_t i = 0; i < BASE_ARRAY_LEN(explain_reasons); i++)
+		if (strcmp(reason, explain_reasons[i].reason) == 0) {
+			explain_reasons[i].explain(all);
+			return;
+		}
+	fprintf(all->out, "accessd's reason: %s\n", base_quote(reason, quoted, sizeof(quoted)));
+}
+
+/* ---- a job ---- */
+
+static void explain_choice(const struct explain *all)
+{
+	const char *name = explain_string(all->cache, "point");
+	char words[80], quoted[64];
+
+	base_quote(name, quoted, sizeof(quoted));
+	if (!all->chosen || all->chosen == all->file) {
+		fputs("Nothing is kept. ", all->out);
+		return;
+	}
+	fprintf(all->out, "Kept is %s: %s. ", quoted, explain_words(name, words, sizeof(words)));
+}
+
+static void explain_making(const struct explain *all)
+{
+	if (!all->chosen || all->chosen == all->file)
+		return;
+	if (json_in_bool(json_in_member(all->cache, "makes"), false))
+		fputs("What is not kept yet is made beside the outputs, as far as it fits.\n",
+		      all->out);
+	else
+		fputs("No more of it is made; what is there is used.\n", all->out);
+}
+
+static void explain_hits(const struct explain *all)
+{
+	uint64_t hits = json_in_u64(json_in_member(all->cache, "hits"), 0);
+	uint64_t misses = json_in_u64(json_in_member(all->cache, "misses"), 0);
+	uint64_t wrong = json_in_u64(json_in_member(all->cache, "wrong"), 0);
+	char bytes[32];
+
+	fprintf(all->out, "Of %llu samples that were looked for %llu came kept",
+		(unsigned long long)(hits + misses), (unsigned long long)hits);
+	if (hits + misses > 0)
+		fprintf(all->out, " (%.1f %%, %s)", 100.0 * (double)hits / (double)(hits + misses),
+			base_format_bytes(json_in_u64(json_in_member(all->cache, "bytes"), 0),
+					  bytes, sizeof(bytes)));
+	if (wrong > 0)
+		fprintf(all->out, "; %llu were of no use and made from files again",
+			(unsigned long long)wrong);
+	fputs(".\n", all->out);
+}
+
+static void explain_cache(const struct json_in *cache, FILE *out)
+{
+	struct explain all = {
+	    .cache = cache, .points = json_in_member(cache, "points"), .out = out};
+	const char *why = json_in_string(json_in_member(cache, "why"), "");
+	char quoted[512];
+
+	if (!json_in_bool(json_in_member(cache, "on"), true)) {
+		fprintf(out, "Nothing is kept: %s\n",
+			why[0] ? base_quote(why, quoted, sizeof(quoted))
+			       : "accessd does not say why");
+		return;
+	}
+	all.file = explain_point(all.points, "file");
+	all.chosen = explain_point(all.points, explain_string(cache, "point"));
+	all.rival = explain_point(all.points, explain_string(cache, "rival"));
+	explain_choice(&all);
+	explain_reason(&all);
+	explain_making(&all);
+	explain_table(&all);
+	explain_hits(&all);
+}
+
+static const struct json_in *explain_stream(const struct json_in *status, uint64_t id)
+{
+	const struct json_in *streams = json_in_member(status, "streams");
+
+	for (size_t i = 0; i < json_in_count(streams); i++)
+		if (json_in_u64(json_in_member(json_in_item(streams, i), "id"), UINT64_MAX) == id)
+			return json_in_item(streams, i);
+	return NULL;
+}
+
+static void explain_job(const struct json_in *status, const struct json_in *job, FILE *out)
+{
+	uint64_t id = json_in_u64(json_in_member(job, "stream"), 0);
+	const struct json_in *stream = explain_stream(status, id);
+	const struct json_in *cache = json_in_member(stream, "cache");
+	char name[128], dataset[1024];
+
+	fprintf(out, "job %llu, %s, process %llu; stream %llu of %s\n",
+		(unsigned long long)json_in_u64(json_in_member(job, "id"), 0),
+		base_quote(explain_string(job, "name"), name, sizeof(name)),
+		(unsigned long long)json_in_u64(json_in_member(job, "pid"), 0),
+		(unsigned long long)id,
+		base_quote(explain_string(stream, "dataset"), dataset, sizeof(dataset)));
+	if (cache)
+		explain_cache(cache, out);
+	else
+		fputs("This accessd keeps nothing of samples.\n", out);
+}
+
+static bool explain_is(const struct json_in *job, const char *who)
+{
+	char id[24];
+
+	snprintf(id, sizeof(id), "%llu",
+		 (unsigned long long)json_in_u64(json_in_member(job, "id"), 0));
+	return strcmp(who, id) == 0 || strcmp(who, explain_string(job, "name")) == 0;
+}
+
+int ctl_explain(const struct json_in *status, const char *who, FILE *out, struct diag *diag)
+{
+	const struct json_in *jobs = json_in_member(status, "jobs");
+	unsigned found = 0;
+	char quoted[128];
+
+	for (size_t i = 0; i < json_in_count(jobs); i++) {
+		if (!explain_is(json_in_item(jobs, i), who))
+			continue;
+		if (found++ > 0)
+			fputc('\n', out);
+		explain_job(status, json_in_item(jobs, i), out);
+	}
+	if (found > 0)
+		return 0;
+	diag_set(diag, "there is no job %s among %zu; access-ctl jobs lists numbers and names",
+		 base_quote(who, quoted, sizeof(quoted)), json_in_count(jobs));
+	return CTL_E_NONE;
+}
