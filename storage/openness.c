@@ -31,6 +31,7 @@
 #define READABLE (S_IRUSR | S_IRGRP | S_IROTH)
 #define SEARCHABLE (S_IXUSR | S_IXGRP | S_IXOTH)
 #define ACL "system.posix_acl_access"
+#define SPARSE 8 /* a file has at least one in so many of its blocks */
 
 /* not in magic.h */
 #define MAGIC_ZFS 0x2fc12fc1
@@ -93,12 +94,25 @@ static bool is_open_folder(int at, const char *path)
 	return fd >= 0 && fstat(fd, &st) == 0 && openness_of_folder(fd, &st);
 }
 
-bool openness_of_way(int folder_fd)
+/* A file of which little is there costs who made it nothing, and us what its numbers say. */
+static bool is_open_end(int fd, const char *path)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) < 0)
+		return false;
+	if (!S_ISREG(st.st_mode))
+		return is_open_folder(AT_FDCWD, path);
+	return has_bits(&st, READABLE) && is_without_acl(fgetxattr(fd, ACL, NULL, 0)) &&
+	       is_plain_file_system(fd) && st.st_blocks >= st.st_size / 512 / SPARSE;
+}
+
+bool openness_of_way(int fd)
 {
 	char path[PATH_MAX], link[64];
 	ssize_t length;
 
-	snprintf(link, sizeof(link), "/proc/self/fd/%d", folder_fd);
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
 	length = readlink(link, path, sizeof(path) - 1);
 	if (length <= 0 || path[0] != '/')
 		return false;
@@ -109,7 +123,7 @@ bool openness_of_way(int folder_fd)
 			return false;
 		*slash = '/';
 	}
-	return is_open_folder(AT_FDCWD, "/") && is_open_folder(AT_FDCWD, path);
+	return is_open_folder(AT_FDCWD, "/") && is_open_end(fd, path);
 }
 
 bool openness_of_index(int root_fd, const struct dataset *dataset)

@@ -8,7 +8,7 @@
  * whose work is cancelled may hang for ever, so another thread takes its place at once; should it
  * come back, it ends. A stored
  * index that checks out and whose folders are unchanged is used as it is; everything else is a
- * scan.
+ * scan, or, of a file that access-ctl convert made, the index in it.
  *
  * A dataset has one reference of the table, one of its opener while it is being opened, and one of
  * each lane. READER_CANCEL takes it out of the table; if it is still being opened, its opener says
@@ -55,6 +55,7 @@ static struct reader_dataset **table_find_locked(uint64_t id)
 static void dataset_free(struct reader_dataset *dataset)
 {
 	dataset_unmap(dataset->index);
+	oads_close(dataset->oads);
 	base_close(&dataset->root_fd);
 	base_close(&dataset->stored_fd);
 	free(dataset->path);
@@ -180,23 +181,41 @@ static int refuse_root(const struct reader_dataset *dataset, int error, struct d
 		mend = "the user of the job must be able to search every folder on the way and "
 		       "to read the last one";
 	else if (error == ENOTDIR)
-		mend = "give the folder that holds the pictures or the class folders";
+		mend = "give the folder that holds the pictures or the class folders, or a file "
+		       "that access-ctl convert made";
 	diag_set(diag, "cannot open dataset \"%s\": %s; %s",
 		 base_quote(dataset->path, path, sizeof(path)), strerror(error), mend);
 	return -error;
 }
 
+/* A folder, or a file: nothing else is opened, which might wait for somebody or do something. */
+static int open_path(const char *path, struct stat *ret)
+{
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd < 0 && errno == ENOTDIR && stat(path, ret) == 0 && S_ISREG(ret->st_mode))
+		fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	else if (fd < 0 && errno == ENOTDIR)
+		return -ENOTDIR;
+	if (fd < 0 || fstat(fd, ret) < 0)
+		return -errno;
+	return fd;
+}
+
 static int open_root(struct reader_dataset *dataset, struct diag *diag)
 {
 	struct stat st;
+	int fd;
 
 	if (dataset->path[0] != '/') {
 		diag_set(diag, "the path of a dataset must be absolute");
 		return -EINVAL;
 	}
-	dataset->root_fd = open(dataset->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (dataset->root_fd < 0 || fstat(dataset->root_fd, &st) < 0)
-		return refuse_root(dataset, errno, diag);
+	fd = open_path(dataset->path, &st);
+	if (fd < 0)
+		return refuse_root(dataset, -fd, diag);
+	dataset->root_fd = fd;
+	dataset->is_folder = S_ISDIR(st.st_mode);
 	dataset->device = st.st_dev;
 	dataset->inode = st.st_ino;
 	dataset->no_atime = st.st_uid == geteuid();
@@ -240,6 +259,79 @@ static bool open_stored(struct reader_dataset *dataset)
 	return false;
 }
 
+static int map_index(struct reader_dataset *dataset, int fd, struct diag *diag)
+{
+	int r = dataset_map(fd, &dataset->index);
+
+	if (r)
+		diag_set(diag, "the new index of the dataset cannot be mapped: %s",
+			 r < 0 ? strerror(-r) : "damaged");
+	return r;
+}
+
+static int refuse_converted(const struct reader_dataset *dataset, const char *what, int code,
+			    struct diag *diag)
+{
+	char path[512];
+
+	diag_set(
+	    diag,
+	    "the converted data set \"%s\" cannot be used: %s; access-ctl convert --check says "
+	    "more, access-ctl convert makes it anew from the folder",
+	    base_quote(dataset->path, path, sizeof(path)), what);
+	return code;
+}
+
+/* The index that is in the file, unless the stored one is the same. */
+static int open_converted_index(struct reader_dataset *dataset,
+				const struct scan_progress *progress, int *ret_fd,
+				struct diag *diag)
+{
+	int r;
+
+	if (dataset->stored_fd >= 0 && !dataset_map(dataset->stored_fd, &dataset->index)) {
+		if (oads_is_index(dataset->oads, dataset->index))
+			return 0;
+		dataset_unmap(dataset->index);
+		dataset->index = NULL;
+	}
+	r = oads_index(dataset->oads, progress, ret_fd);
+	if (r < 0 || r == DATASET_E_CANCELLED)
+		return refuse_converted(dataset, r < 0 ? strerror(-r) : "cancelled", r, diag);
+	if (r || map_index(dataset, *ret_fd, diag) || !oads_is_index(dataset->oads, dataset->index))
+		return refuse_converted(dataset, "its index is damaged", DATASET_E_REFUSED, diag);
+	return 0;
+}
+
+static int open_converted(struct reader_dataset *dataset, const struct scan_progress *progress,
+			  int *ret_fd, struct diag *diag)
+{
+	int r = oads_open(dataset->root_fd, dataset->path, &dataset->oads, diag);
+
+	if (r == OADS_E_NONE)
+		return refuse_root(dataset, ENOTDIR, diag);
+	if (!r)
+		r = open_converted_index(dataset, progress, ret_fd, diag);
+	else if (r > 0)
+		r = DATASET_E_REFUSED;
+	if (!r && oads_check(dataset->oads))
+		return refuse_converted(dataset, "it is being written to", DATASET_E_REFUSED, diag);
+	return r;
+}
+
+static int open_folder(struct reader_dataset *dataset, const struct scan_progress *progress,
+		       int *ret_fd, struct diag *diag)
+{
+	int r = open_wrapped(dataset, ret_fd, diag);
+
+	if (r == WRAPPED_E_NONE && open_stored(dataset))
+		return 0;
+	if (r == WRAPPED_E_NONE)
+		r = scan_build(dataset->root_fd, dataset->path, table.scan_threads, progress,
+			       ret_fd, diag);
+	return r ? r : map_index(dataset, *ret_fd, diag);
+}
+
 /* 0 and the index in place, *ret_fd the memfd or -1 for the stored one; or as scan_build(). */
 static int open_dataset(struct reader_dataset *dataset, int *ret_fd, struct diag *diag)
 {
@@ -258,19 +350,8 @@ static int open_dataset(struct reader_dataset *dataset, int *ret_fd, struct diag
 		diag_set(diag, "the way to the dataset is not open to everybody");
 		return DATASET_E_CLOSED;
 	}
-	r = open_wrapped(dataset, ret_fd, diag);
-	if (r == WRAPPED_E_NONE && open_stored(dataset))
-		return 0;
-	if (r == WRAPPED_E_NONE)
-		r = scan_build(dataset->root_fd, dataset->path, table.scan_threads, &progress,
-			       ret_fd, diag);
-	if (r)
-		return r;
-	r = dataset_map(*ret_fd, &dataset->index);
-	if (r)
-		diag_set(diag, "the new index of the dataset cannot be mapped: %s",
-			 r < 0 ? strerror(-r) : "damaged");
-	return r;
+	return dataset->is_folder ? open_folder(dataset, &progress, ret_fd, diag)
+				  : open_converted(dataset, &progress, ret_fd, diag);
 }
 
 /* true: from now on the dataset is open; false: it was cancelled meanwhile. */

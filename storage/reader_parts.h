@@ -12,6 +12,7 @@
 
 #include "shmring/lane.h"
 #include "storage/dataset.h"
+#include "storage/oads.h"
 #include "storage/reader.h"
 #include "storage/wrapped.h"
 
@@ -31,12 +32,13 @@ _Noreturn void reader_say_fatal(const char *event, const char *text);
 
 struct reader_dataset { /* open: immutable but for refs */
 	uint64_t id;
-	int root_fd; /* owned */
+	int root_fd; /* owned; of a converted data set the file */
 	uint64_t device, inode;
 	struct dataset *index; /* owned */
 	bool no_atime;         /* the user owns the root: try O_NOATIME */
-	bool is_wrapped;
+	bool is_folder, is_wrapped;
 	struct wrapped_note note; /* of a wrapped one */
+	struct oads *oads;        /* owned; of a converted one, else NULL */
 	char *path;               /* owned */
 
 	/* under the table's lock */
@@ -74,7 +76,7 @@ struct reader_outcome {
 	char text[48];
 };
 /* Reads the whole file of a sample to buffer (as many bytes as the index says) and checks that it
- * is still the file of the index. */
+ * is still the file of the index; of a converted data set, the sample's bytes. */
 void reader_read_sample(const struct reader_dataset *dataset, uint64_t sample, uint8_t *buffer,
 			struct reader_outcome *ret);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Reading one file: open, pread, fstat, close, and no memory of its own.
+ * Reading one file: open, pread, fstat, close, and no memory of its own; or one sample of a converted data
+ * set (oads.c), in which a file is open and a sample has a checksum.
  *
  * The file is checked after the bytes were read, not before. Whoever writes to it moves its mtime
  * first, so bytes that are followed by the mtime of the index are bytes of the version that was
@@ -127,13 +128,35 @@ static void read_once(const struct reader_dataset *dataset, uint64_t sample, uin
 	close(fd);
 }
 
+static void read_stored(const struct reader_dataset *dataset, uint64_t sample, uint8_t *buffer,
+			struct reader_outcome *ret)
+{
+	int r = oads_read(dataset->oads, dataset->index, sample, buffer);
+
+	if (r < 0)
+		outcome_set(ret, LAYOUT_FAIL_READ, -r, strerror(-r));
+	else if (r == OADS_E_DAMAGED)
+		outcome_set(ret, LAYOUT_FAIL_READ, EBADMSG,
+			    "its checksum is wrong: damaged on the disk");
+	else if (r == OADS_E_INDEX)
+		outcome_set(ret, LAYOUT_FAIL_CHANGED, 0, "its entry in the index is damaged");
+	else if (r)
+		outcome_set(ret, LAYOUT_FAIL_CHANGED, 0,
+			    "the file was written to since it was opened");
+	else
+		ret->stage = LAYOUT_FAIL_NONE;
+}
+
 void reader_read_sample(const struct reader_dataset *dataset, uint64_t sample, uint8_t *buffer,
 			struct reader_outcome *ret)
 {
 	static const long pause_ns[] = {20000000, 200000000};
 
 	for (size_t i = 0;; i++) {
-		read_once(dataset, sample, buffer, ret);
+		if (dataset->oads)
+			read_stored(dataset, sample, buffer, ret);
+		else
+			read_once(dataset, sample, buffer, ret);
 		if (ret->stage == LAYOUT_FAIL_NONE || (ret->code != EIO && ret->code != ESTALE) ||
 		    i == BASE_ARRAY_LEN(pause_ns))
 			return;

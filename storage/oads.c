@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Reading a converted data set.
+ *
+ * Everything is read with pread(), nothing is mapped: a file that is cut while it is mapped ends the
+ * process that looks at it, and the reader serves all of a user's data. The head's numbers make up
+ * exactly the file's length. The starts are in memory (a byte for eight samples), rise, and end before
+ * the index; the index goes to a memfd, as that of a folder that was just listed, and is checked there by
+ * the same code. So a place is only ever within the samples, whoever wrote the numbers, and whether it is
+ * the right one the checksum of the sample says.
+ *
+ * A sample's bytes are checked after they were read, against the checksum in the index; then the file's size
+ * and time of change against those that it had when it was opened, as a folder's file is. Both have
+ * their use: a file that is touched or written to has changed, as a folder would have, and a disk that
+ * gives other bytes than were written changes no time.
+ *
+ * The descriptor keeps the file that was opened: another one that takes its name later is another data
+ * set, and harms nobody who reads this one.
+ *
+ * Rejected: a place and a checksum of its own for each sample beside the index (16 bytes a sample that
+ * nobody needs, and two things that may disagree).
+ */
+
+#include "storage/oads.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "storage/index.h"
+
+#define OADS_STEP (UINT64_C(8) << 20) /* bytes of the index between two looks at progress */
+#define OADS_TRIES 3
+#define OADS_MOST_BYTES (UINT64_C(1) << 56)
+
+struct oads {
+	int fd; /* borrowed */
+	struct oads_head head;
+	uint64_t *start; /* owned; [groups + 1], the last is the end of the samples */
+	int64_t mtime_ns;
+};
+
+static int64_t mtime_of(const struct stat *st)
+{
+	return (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec;
+}
+
+/* 0, OADS_E_CHANGED at the end of the file, or negative errno. */
+static int read_at(int fd, void *to, uint64_t bytes, uint64_t at)
+{
+	for (uint64_t got = 0; got < bytes;) {
+		const ssize_t r = pread(fd, (uint8_t *)to + got, bytes - got, (off_t)(at + got));
+
+		if (r < 0 && errno != EINTR)
+			return -errno;
+		if (r == 0)
+			return OADS_E_CHANGED;
+		got += r > 0 ? (uint64_t)r : 0;
+	}
+	return 0;
+}
+
+/* As read_at(), and again after a pause where a network file system may have failed in passing. */
+static int read_again(int fd, void *to, uint64_t bytes, uint64_t at)
+{
+	int r = read_at(fd, to, bytes, at);
+
+	for (int i = 0; (r == -EIO || r == -ESTALE) && i < OADS_TRIES; i++) {
+		nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
+		r = read_at(fd, to, bytes, at);
+	}
+	return r;
+}
+
+/* ---- opening ---- */
+
+static int refuse(const char *name, const char *what, struct diag *diag)
+{
+	char quoted[256];
+
+	diag_set(diag,
+		 "\"%s\" is no whole converted data set: %s; access-ctl convert --check says what "
+		 "is damaged, access-ctl convert makes it anew from the folder",
+		 base_quote(name, quoted, sizeof(quoted)), what);
+	return OADS_E_BAD;
+}
+
+static int refuse_errno(const char *name, int error, struct diag *diag)
+{
+	char quoted[256];
+
+	diag_set(diag, "cannot read the converted data set \"%s\": %s",
+		 base_quote(name, quoted, sizeof(quoted)), strerror(error));
+	return -error;
+}
+
+static uint64_t head_groups(const struct oads_head *head)
+{
+	return (head->n_samples + OADS_GROUP - 1) / OADS_GROUP;
+}
+
+/* Where the starts begin; the head's numbers have been seen to be small. */
+static uint64_t head_starts(const struct oads_head *head)
+{
+	return base_align_up(head->index_at + head->index_bytes, OADS_ALIGN);
+}
+
+static bool head_is_whole(const struct oads_head *head)
+{
+	struct oads_head copy = *head;
+
+	copy.head_checksum = 0;
+	return hash_checksum(&copy, sizeof(copy)) == head->head_checksum;
+}
+
+static bool head_adds_up(const struct oads_head *head, uint64_t bytes)
+{
+	return head->head_bytes == sizeof(*head) && head->n_samples > 0 &&
+	       head->n_samples <= INDEX_MAX_SAMPLES && head->index_at >= OADS_FIRST &&
+	       head->index_at % OADS_ALIGN == 0 && head->index_at <= OADS_MOST_BYTES &&
+	       head->index_bytes >= sizeof(struct index_head) &&
+	       head->index_bytes <= OADS_MOST_BYTES && head->n_formed <= head->n_samples &&
+	       head->bytes == bytes && head_starts(head) + 8 * (head_groups(head) + 1) == bytes;
+}
+
+static int head_check(const struct oads_head *head, uint64_t bytes, const char *name,
+		      struct diag *diag)
+{
+	char newer[160];
+
+	if (head->magic != OADS_MAGIC)
+		return OADS_E_NONE;
+	if (!head_is_whole(head))
+		return refuse(name, "the checksum of its head is wrong", diag);
+	if (head->version != OADS_VERSION || head->forms != OADS_FORMS) {
+		snprintf(newer, sizeof(newer),
+			 "it has version %u with stored forms of version %u, this is for %u and %u",
+			 head->version, head->forms, OADS_VERSION, OADS_FORMS);
+		return refuse(name, newer, diag);
+	}
+	if (head->bytes != bytes)
+		return refuse(name, "it is cut, or longer than it was", diag);
+	return head_adds_up(head, bytes) ? 0 : refuse(name, "its numbers do not add up", diag);
+}
+
+static bool starts_are_good(const struct oads *oads)
+{
+	const uint64_t groups = head_groups(&oads->head);
+
+	if (hash_checksum(oads->start, 8 * (groups + 1)) != oads->head.starts_checksum ||
+	    oads->start[0] != OADS_FIRST || oads->start[groups] != oads->head.index_at)
+		return false;
+	for (uint64_t i = 0; i < groups; i++)
+		if (oads->start[i] > oads->start[i + 1] || oads->start[i] % OADS_ALIGN)
+			return false;
+	return true;
+}
+
+static int starts_read(struct oads *oads, const char *name, struct diag *diag)
+{
+	const uint64_t bytes = 8 * (head_groups(&oads->head) + 1);
+	int r;
+
+	oads->start = malloc(bytes);
+	if (!oads->start)
+		return refuse_errno(name, ENOMEM, diag);
+	r = read_again(oads->fd, oads->start, bytes, head_starts(&oads->head));
+	if (r < 0)
+		return refuse_errno(name, -r, diag);
+	if (r || !starts_are_good(oads))
+		return refuse(name, "the places of its samples are damaged", diag);
+	return 0;
+}
+
+static int open_all(struct oads *oads, const char *name, struct diag *diag)
+{
+	struct stat st;
+	int r;
+
+	if (fstat(oads->fd, &st) < 0)
+		return refuse_errno(name, errno, diag);
+	if (!S_ISREG(st.st_mode) || st.st_size < (off_t)sizeof(oads->head))
+		return OADS_E_NONE;
+	oads->mtime_ns = mtime_of(&st);
+	r = read_again(oads->fd, &oads->head, sizeof(oads->head), 0);
+	if (r < 0)
+		return refuse_errno(name, -r, diag);
+	r = r ? OADS_E_NONE : head_check(&oads->head, (uint64_t)st.st_size, name, diag);
+	return r ? r : starts_read(oads, name, diag);
+}
+
+int oads_open(int fd, const char *name, struct oads **ret, struct diag *diag)
+{
+	struct oads *oads = calloc(1, sizeof(*oads));
+	int r;
+
+	if (!oads)
+		return refuse_errno(name, ENOMEM, diag);
+	oads->fd = fd;
+	r = open_all(oads, name, diag);
+	if (r) {
+		oads_close(oads);
+		return r;
+	}
+	*ret = oads;
+	return 0;
+}
+
+void oads_close(struct oads *oads)
+{
+	if (!oads)
+		return;
+	free(oads->start);
+	free(oads);
+}
+
+const struct oads_head *oads_head(const struct oads *oads)
+{
+	return &oads->head;
+}
+
+int oads_check(const struct oads *oads)
+{
+	struct stat st;
+
+	if (fstat(oads->fd, &st) < 0)
+		return -errno;
+	return (uint64_t)st.st_size == oads->head.bytes && mtime_of(&st) == oads->mtime_ns
+		   ? 0
+		   : OADS_E_CHANGED;
+}
+
+/* ---- the index ---- */
+
+static int index_read(const struct oads *oads, const struct scan_progress *progress, uint8_t *map)
+{
+	const uint64_t bytes = oads->head.index_bytes, n = oads->head.n_samples;
+
+	for (uint64_t at = 0, step; at < bytes; at += step) {
+		int r;
+
+		step = BASE_MIN(bytes - at, OADS_STEP);
+		if (progress && progress->cancelled(progress->arg))
+			return DATASET_E_CANCELLED;
+		r = read_again(oads->fd, map + at, step, oads->head.index_at + at);
+		if (r)
+			return r;
+		if (progress && bytes > OADS_STEP)
+			progress->tell(progress->arg, 1,
+				       (uint64_t)((double)(at + step) / (double)bytes * (double)n));
+	}
+	return 0;
+}
+
+int oads_index(const struct oads *oads, const struct scan_progress *progress, int *ret_fd)
+{
+	const uint64_t bytes = oads->head.index_bytes;
+	_cleanup_close_ int fd = base_memfd("access-index", bytes);
+	void *map;
+	int r;
+
+	if (fd < 0)
+		return fd;
+	if (fallocate(fd, 0, 0, (off_t)bytes) < 0)
+		return -errno;
+	map = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (map == MAP_FAILED)
+		return -errno;
+	r = index_read(oads, progress, map);
+	munmap(map, bytes);
+	if (r)
+		return r;
+	if (fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL) < 0)
+		return -errno;
+	*ret_fd = base_take_fd(&fd);
+	return 0;
+}
+
+bool oads_is_index(const struct oads *oads, const struct dataset *index)
+{
+	return dataset_count(index) == oads->head.n_samples &&
+	       memcmp(dataset_version(index), &oads->head.dataset, sizeof(struct hash_id)) == 0;
+}
+
+/* ---- samples ---- */
+
+bool oads_place(const struct oads *oads, const struct dataset *index, uint64_t sample,
+		uint64_t *ret_at)
+{
+	const uint64_t group = sample / OADS_GROUP, end = oads->start[group + 1];
+	uint64_t at = oads->start[group];
+
+	for (uint64_t i = group * OADS_GROUP; i < sample; i++)
+		at += base_align_up(dataset_size_of(index, i), OADS_ALIGN);
+	if (at > end || dataset_size_of(index, sample) > end - at)
+		return false;
+	*ret_at = at;
+	return true;
+}
+
+int oads_read(const struct oads *oads, const struct dataset *index, uint64_t sample,
+	      uint8_t *buffer)
+{
+	const uint32_t size = dataset_size_of(index, sample);
+	uint64_t at;
+	int r, changed;
+
+	if (!*dataset_name_of(index, sample) || !oads_place(oads, index, sample, &at))
+		return OADS_E_INDEX;
+	r = read_at(oads->fd, buffer, size, at);
+	changed = oads_check(oads);
+	if (changed)
+		return changed;
+	if (r)
+		return r;
+	return hash_checksum(buffer, size) == (uint64_t)dataset_mtime_of(index, sample)
+		   ? 0
+		   : OADS_E_DAMAGED;
+}
