@@ -25,7 +25,7 @@ except ImportError:  # setuptools before 70.1
 
 TREE = pathlib.Path(__file__).resolve().parent.parent
 PROGRAMS = {"sbin": ["daemon/accessd"], "bin": ["tools/access-ctl"],
-            "libexec": ["storage/access-reader", "worker/access-worker"]}
+            "libexec": ["storage/access-reader", "worker/access-worker", "convert/access-convert"]}
 SYSTEM = re.compile(r"^(linux-vdso|ld-linux|libc|libm|libdl|librt|libpthread|libgcc_s|libstdc\+\+)[.-]")
 NEEDED = """gcc, make, pkg-config and the headers of libevent, jansson, libseccomp, libjpeg-turbo, libwebp, zlib,
 LMDB, libxxhash, libmd and Python; from git also autoconf, automake and libtool. On Debian:

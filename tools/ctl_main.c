@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * access-ctl: one question to a running accessd, one answer. Commands are a table.
+ * access-ctl: one question to a running accessd, one answer. Commands are a table; plan and convert, which
+ * ask nobody, stand beside it.
  *
  * Exit status: 0 answered, 1 no answer, 2 wrong command line.
  */
 
 #include "tools/ctl.h"
+#include "tools/ctl_convert.h"
 #include "tools/ctl_plan.h"
 
 #include "libaccess/libaccess.h"
@@ -24,6 +26,7 @@ struct ctl_config {
 	uint64_t timeout_s;
 	bool json, help, version;
 	struct ctl_plan plan;
+	struct ctl_convert convert;
 };
 
 static const struct option ctl_options[] = {
@@ -109,6 +112,9 @@ static void ctl_help(void)
 	printf("  %-24s%s\n", "plan show FILE", "what a recorded plan holds (asks no accessd)");
 	printf("  %-24s%s\n", "plan export FILE...",
 	       "the plan of one file, or of the files of all ranks");
+	printf("  %-24s%s\n", "convert SOURCE TARGET",
+	       "a folder of pictures into one file of a quicker form (asks no accessd)");
+	printf("  %-24s%s\n", "convert --check TARGET", "is every byte of it as it was written?");
 	puts("\nOptions:");
 	option_print(ctl_options, BASE_ARRAY_LEN(ctl_options), stdout);
 }
@@ -197,6 +203,11 @@ int main(int argc, char **argv)
 		int status = ctl_plan_run(&config.plan, rest + 1, n_rest - 1, &diag);
 
 		return status ? ctl_fail(diag.text, status) : 0;
+	}
+	if (n_rest > 0 && strcmp(rest[0], "convert") == 0) {
+		int status = ctl_convert_run(&config.convert, rest + 1, n_rest - 1, &diag);
+
+		return ctl_fail(diag.text, status);
 	}
 	return ctl_command(&config, rest, n_rest, &diag);
 }

@@ -9,6 +9,10 @@ OPTION("timeout-s", OPTION_COUNT, timeout_s, 1, 3600, NULL, "T", "wait so long f
 OPTION("json", OPTION_FLAG, json, 0, 0, NULL, NULL, "print accessd's answer as it is: JSON")
 OPTION("format", OPTION_CHOICE, plan.format, 0, 0, "csv|json|plan", "FORMAT", "of plan export: csv (the default, a line a sample), json (a line a batch), or plan, which can be replayed")
 OPTION("output", OPTION_TEXT, plan.output, 0, 0, NULL, "FILE", "where plan export writes to (standard output)")
+OPTION("form", OPTION_CHOICE, convert.form, 0, 0, "packed|file|indexed", "FORM", "of convert: packed (the default), indexed or file")
+OPTION("jobs", OPTION_COUNT, convert.jobs, 1, 256, NULL, "N", "of convert: pictures at a time (as many as there are processors)")
+OPTION("force", OPTION_FLAG, convert.force, 0, 0, NULL, NULL, "of convert: replace TARGET if it is there")
+OPTION("check", OPTION_FLAG, convert.check, 0, 0, NULL, NULL, "of convert: verify TARGET instead")
 OPTION("help", OPTION_FLAG, help, 0, 0, NULL, NULL, "this text")
 OPTION("version", OPTION_FLAG, version, 0, 0, NULL, NULL, "the version")
 /* clang-format on */

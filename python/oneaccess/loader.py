@@ -142,7 +142,8 @@ def _job_name(name, ranks):
 class Loader:
     """Batches of a data set of pictures, preprocessed by accessd once for all jobs of the node.
 
-    dataset: a folder with one folder of pictures a class, or of pictures; or wrap() of a Python data set.
+    dataset: a folder with one folder of pictures a class, or of pictures; a file that access-ctl convert
+    made of one; or wrap() of a Python data set.
     pipeline: of oneaccess.transforms, JSON, or a name (oneaccess-pipeline(5)); without one, imagenet-train, and
     a wrapped data set's samples as they are (a dict's as a dict). batch_size: samples a batch, of this
     rank.

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CONVERT_CONVERT_H
+#define CONVERT_CONVERT_H
+
+/*
+ * access-convert, the program behind access-ctl convert: the parts of it, one section a file.
+ *
+ *   main process ──fork──▶ lane 0 ──fork──▶ maker 0      lane: reads files, has their forms made
+ *        ▲  ▲                │                           maker: sandboxed, looks at the files' bytes
+ *        │  └─────pipe───────┘
+ *        └───────pipe── lane 1 ...
+ *
+ * Of L lanes, lane l has the samples l, l + L, l + 2L, ...; the main process takes them from the lanes in
+ * turn and writes. So the file does not depend on how many lanes there are or which is quicker, and
+ * nothing but pipes is waited for.
+ */
+
+#include <sys/types.h>
+#include "convert/baton.h"
+#include "storage/dataset.h"
+
+#define CONVERT_MAX_JOBS 256
+
+enum { CONVERT_OK = 0, CONVERT_FAILED = 1, CONVERT_USAGE = 2 }; /* exit statuses */
+
+struct convert_options {
+	const char *source, *target;
+	unsigned form; /* enum form_kind, 0: files as they are */
+	unsigned jobs; /* 0: as many as there are processors */
+	bool force, check;
+	const char *fault; /* of a maker, for tests: "crash:SAMPLE" or "hang:SAMPLE" */
+};
+
+/* ---- convert_run.c: one conversion ---- */
+
+/* An exit status, or minus the signal that ended it; on any but 0 nothing is left of the target. */
+int convert_run(const struct convert_options *options);
+
+/* ---- convert_verify.c: access-ctl convert --check ---- */
+
+int convert_verify(const struct convert_options *options);
+
+/* ---- convert_lane.c: a process that reads files ---- */
+
+struct convert_source { /* what is converted; of the main process, lanes inherit it */
+	int root_fd;
+	const struct dataset *dataset;
+	unsigned form;
+	const char *fault;
+};
+
+enum convert_outcome {
+	CONVERT_KEPT = 0,   /* the file's bytes */
+	CONVERT_FORMED = 1, /* its form */
+	CONVERT_ENDED = 2,  /* why the conversion cannot go on: a text */
+};
+struct convert_result { /* before the bytes */
+	uint64_t sample, sum;
+	uint32_t size, source_size;
+	uint32_t outcome;
+	uint32_t is_lost; /* the maker died of it or hung */
+};
+
+struct convert_lane {
+	pid_t pid;
+	int fd; /* owned: results come here */
+};
+/* Forks lane number of n. 0 or negative errno. */
+int convert_lane_start(struct convert_lane *lane, const struct convert_source *source,
+		       unsigned number, unsigned n);
+/* Ends it, if it has not yet. */
+void convert_lane_end(struct convert_lane *lane);
+
+/* ---- convert_maker.c: a sandboxed process that makes forms ---- */
+
+struct convert_desk { /* shared by a lane and its makers */
+	struct baton baton;
+	uint32_t size;   /* of the file in room; written before the baton is passed */
+	uint64_t sample; /* for faults */
+};
+struct convert_maker {
+	struct convert_desk *desk; /* owned mapping */
+	uint8_t *room[2];          /* owned mappings: files; read-only to makers */
+	uint64_t room_bytes;
+	unsigned form;
+	const char *fault;
+	/* of the process */
+	pid_t pid; /* 0: none */
+	int fd;    /* owned: answers */
+};
+struct convert_answer {  /* before the bytes; from a maker, who may be hostile */
+	uint32_t status; /* 0: bytes follow; 1: no form fits */
+	uint32_t reserved;
+	uint64_t size;
+};
+/* Memory for files of up to room_bytes. 0 or negative errno. */
+int convert_maker_init(struct convert_maker *maker, uint64_t room_bytes, unsigned form,
+		       const char *fault);
+/* Has the form of the file in room[which] made, by a new process if there is none. 0, -ECHILD (it cannot
+ * be started), negative errno. */
+int convert_maker_ask(struct convert_maker *maker, unsigned which, uint32_t size, uint64_t sample);
+/* Its answer: *ret_form (caller owns) and its size; for FORM_INDEXED only what stands before the file.
+ * NULL: it has none. *ret_is_lost: the process died or was ended, and another one takes its place.
+ * 0 or negative errno. */
+int convert_maker_take(struct convert_maker *maker, uint32_t size, uint8_t **ret_form,
+		       uint64_t *ret_size, bool *ret_is_lost);
+
+/* ---- convert_target.c: the new file, which has no name until it is whole ---- */
+
+struct convert_target {
+	const char *path; /* borrowed */
+	bool force;
+	int fd;          /* owned */
+	int folder_fd;   /* owned */
+	char *temporary; /* owned; NULL: the file has no name */
+};
+/* diag says what is wrong. 0 or CONVERT_FAILED. */
+int convert_target_open(struct convert_target *target, const char *path, bool force,
+			struct diag *diag);
+/* To the disk, then to its name. */
+int convert_target_keep(struct convert_target *target, struct diag *diag);
+/* Whatever was not kept is gone. */
+void convert_target_close(struct convert_target *target);
+
+/* ---- convert_progress.c: what a person sees meanwhile, on standard error ---- */
+
+struct convert_progress {
+	const char *what; /* "converting" */
+	uint64_t n, begin_ns, next_ns;
+	bool is_terminal, is_shown;
+};
+void convert_progress_begin(struct convert_progress *progress, const char *what, uint64_t n);
+/* As often as one likes: shows it when it is time. */
+void convert_progress_tell(struct convert_progress *progress, uint64_t done, uint64_t bytes);
+/* Removes a line that is being rewritten. */
+void convert_progress_end(struct convert_progress *progress);
+double convert_progress_seconds(const struct convert_progress *progress);
+
+#endif

@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * A lane: a process of one thread that reads its share of the files, has their forms made, and sends the
+ * results to the main process in their order.
+ *
+ * While its maker is at one file the lane reads the next one into the other room, so that the maker need
+ * not wait for a disk. The pipe to the main process holds some pictures more; when it is full, the
+ * lane waits until its turn comes.
+ *
+ * A file is read and checked as access-reader does it: first the bytes, then that size and time of
+ * change are those that were listed. A maker's answer is checked before it is used: an index must go
+ * with the file's own bytes, which come from here, and coefficients must be a whole form. What does not
+ * hold together is a fault of the maker, and the file stays as it is.
+ */
+
+#include "convert/convert.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+
+#include "base/hash.h"
+#include "pipeline/form.h"
+
+#define LANE_PIPE (1 << 20)
+#define LANE_KEEPS \
+	(UINT32_C(64) << 20) /* memory of a room that is given back after a larger file */
+
+struct lane_file {
+	uint32_t size;
+	char error[512]; /* "": it is in its room */
+};
+
+struct lane {
+	const struct convert_source *source;
+	struct convert_maker maker;
+	struct lane_file file[2]; /* in the rooms */
+	int fd;
+};
+
+/* ---- files ---- */
+
+static void file_fail(const struct lane *lane, uint64_t sample, struct lane_file *file,
+		      const char *what)
+{
+	char name[256];
+
+	snprintf(file->error, sizeof(file->error), "\"%s\" %s",
+		 base_quote(dataset_name_of(lane->source->dataset, sample), name, sizeof(name)),
+		 what);
+}
+
+static void file_fail_errno(const struct lane *lane, uint64_t sample, struct lane_file *file)
+{
+	char what[128];
+
+	snprintf(what, sizeof(what), "cannot be read: %s", strerror(errno));
+	file_fail(lane, sample, file, what);
+}
+
+static bool file_get(int fd, uint8_t *room, uint32_t size)
+{
+	for (uint32_t got = 0; got < size;) {
+		const ssize_t r = pread(fd, room + got, size - got, got);
+
+		if (r < 0 && errno != EINTR)
+			return false;
+		if (r == 0)
+			return true; /* fstat() tells */
+		got += r > 0 ? (uint32_t)r : 0;
+	}
+	return true;
+}
+
+static bool file_is_listed(const struct dataset *dataset, uint64_t sample, const struct stat *st)
+{
+	return S_ISREG(st->st_mode) && st->st_size == (off_t)dataset_size_of(dataset, sample) &&
+	       (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec ==
+		   dataset_mtime_of(dataset, sample);
+}
+
+static void file_read(struct lane *lane, uint64_t sample, unsigned which)
+{
+	const struct dataset *dataset = lane->source->dataset;
+	struct lane_file *file = &lane->file[which];
+	_cleanup_close_ int fd = openat(lane->source->root_fd, dataset_name_of(dataset, sample),
+					O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	struct stat st;
+
+	*file = (struct lane_file){.size = dataset_size_of(dataset, sample)};
+	if (fd < 0 || !file_get(fd, lane->maker.room[which], file->size) || fstat(fd, &st) < 0)
+		file_fail_errno(lane, sample, file);
+	else if (!file_is_listed(dataset, sample, &st))
+		file_fail(lane, sample, file, "was written to or replaced meanwhile");
+}
+
+/* ---- results ---- */
+
+static void lane_write(const struct lane *lane, const void *data, size_t size)
+{
+	for (size_t done = 0; done < size;) {
+		const ssize_t r = write(lane->fd, (const uint8_t *)data + done, size - done);
+
+		if (r < 0 && errno != EINTR)
+			_exit(1); /* nobody listens any more */
+		done += r > 0 ? (size_t)r : 0;
+	}
+}
+
+static void lane_send(const struct lane *lane, struct convert_result *result, const uint8_t *bytes)
+{
+	result->sum = hash_checksum(bytes, result->size);
+	lane_write(lane, result, sizeof(*result));
+	lane_write(lane, bytes, result->size);
+}
+
+static _Noreturn void lane_give_up(const struct lane *lane, uint64_t sample, const char *text)
+{
+	struct convert_result result = {
+	    .sample = sample,
+	    .outcome = CONVERT_ENDED,
+	    .size = (uint32_t)strlen(text),
+	};
+
+	lane_send(lane, &result, (const uint8_t *)text);
+	_exit(1);
+}
+
+/* An index comes without its file. */
+static int form_complete(const struct lane *lane, unsigned which, uint8_t **form, uint64_t *size)
+{
+	const struct lane_file *file = &lane->file[which];
+	uint8_t *whole;
+
+	if (lane->source->form != FORM_INDEXED)
+		return 0;
+	whole = realloc(*form, *size + file->size);
+	if (!whole)
+		return -ENOMEM;
+	memcpy(whole + *size, lane->maker.room[which], file->size);
+	*form = whole;
+	*size += file->size;
+	return 0;
+}
+
+static bool form_is_whole(const struct lane *lane, const uint8_t *bytes, uint64_t size)
+{
+	struct form form;
+
+	return size < UINT32_MAX && form_read(bytes, size, &form) == 0 &&
+	       form.kind == (enum form_kind)lane->source->form && form.index;
+}
+
+/* The form of the file in a room, or NULL. */
+static uint8_t *form_take(struct lane *lane, uint64_t sample, unsigned which,
+			  struct convert_result *result)
+{
+	_cleanup_free_ uint8_t *form = NULL;
+	bool is_lost = false;
+	uint64_t size = 0;
+
+	if (convert_maker_take(&lane->maker, lane->file[which].size, &form, &size, &is_lost) ||
+	    (form && form_complete(lane, which, &form, &size)))
+		lane_give_up(lane, sample, "there is not enough memory; fewer --jobs need less");
+	result->is_lost = is_lost || (form && !form_is_whole(lane, form, size));
+	if (!form || result->is_lost)
+		return NULL;
+	result->size = (uint32_t)size;
+	return base_take_ptr(form);
+}
+
+static void lane_finish(struct lane *lane, uint64_t sample, unsigned which)
+{
+	const struct lane_file *file = &lane->file[which];
+	struct convert_result result = {.sample = sample, .source_size = file->size};
+	_cleanup_free_ uint8_t *form =
+	    lane->source->form ? form_take(lane, sample, which, &result) : NULL;
+
+	result.outcome = form ? CONVERT_FORMED : CONVERT_KEPT;
+	if (!form)
+		result.size = file->size;
+	lane_send(lane, &result, form ? form : lane->maker.room[which]);
+	if (file->size > LANE_KEEPS)
+		madvise(lane->maker.room[which], lane->maker.room_bytes, MADV_REMOVE);
+}
+
+/* ---- the process ---- */
+
+static void lane_ask(struct lane *lane, uint64_t sample, unsigned which)
+{
+	const struct lane_file *file = &lane->file[which];
+	int r;
+
+	if (*file->error)
+		lane_give_up(lane, sample, file->error);
+	r = lane->source->form ? convert_maker_ask(&lane->maker, which, file->size, sample) : 0;
+	if (r)
+		lane_give_up(lane, sample,
+			     "a sandboxed process that makes forms cannot be started: does this "
+			     "system allow seccomp filters and enough processes (ulimit -u)?");
+}
+
+static void lane_work(struct lane *lane, unsigned number, unsigned n)
+{
+	const uint64_t count = dataset_count(lane->source->dataset);
+	unsigned which = 0;
+
+	file_read(lane, number, which);
+	for (uint64_t sample = number; sample < count; sample += n, which ^= 1) {
+		lane_ask(lane, sample, which);
+		if (count - sample > n)
+			file_read(lane, sample + n, which ^ 1);
+		lane_finish(lane, sample, which);
+	}
+}
+
+static _Noreturn void lane_live(const struct convert_source *source, unsigned number, unsigned n,
+				pid_t main_process, int fd)
+{
+	struct lane lane = {.source = source, .fd = fd};
+	sigset_t none;
+
+	signal(SIGINT, SIG_IGN); /* of the terminal: the main process decides */
+	signal(SIGQUIT, SIG_IGN);
+	signal(SIGHUP, SIG_IGN);
+	signal(SIGPIPE, SIG_IGN);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	prctl(PR_SET_NAME, "convert-lane");
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != main_process)
+		_exit(1);
+	if (convert_maker_init(&lane.maker, dataset_largest(source->dataset), source->form,
+			       source->fault))
+		lane_give_up(&lane, number, "there is not enough memory; fewer --jobs need less");
+	lane_work(&lane, number, n);
+	_exit(0); /* and the kernel ends the maker */
+}
+
+int convert_lane_start(struct convert_lane *lane, const struct convert_source *source,
+		       unsigned number, unsigned n)
+{
+	const pid_t main_process = getpid();
+	int ends[2];
+
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return -errno;
+	fcntl(ends[0], F_SETPIPE_SZ, LANE_PIPE); /* or as much as it has */
+	lane->pid = fork();
+	if (lane->pid == 0) {
+		base_close(&ends[0]);
+		lane_live(source, number, n, main_process, ends[1]);
+	}
+	base_close(&ends[1]);
+	if (lane->pid < 0) {
+		const int error = errno;
+
+		base_close(&ends[0]);
+		lane->pid = 0;
+		return -error;
+	}
+	lane->fd = ends[0];
+	return 0;
+}
+
+void convert_lane_end(struct convert_lane *lane)
+{
+	base_close(&lane->fd);
+	if (lane->pid > 0) {
+		kill(lane->pid, SIGKILL);
+		while (waitpid(lane->pid, NULL, 0) < 0 && errno == EINTR)
+			continue;
+	}
+	lane->pid = 0;
+}

@@ -1,0 +1,381 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * One conversion: list the folder as access-reader does, start the lanes, take their results in turn,
+ * write them, and give the file its name when all of it is on the disk.
+ *
+ * Signals that mean the end are blocked and read from a descriptor beside the lanes' pipes, so they come where
+ * they can be dealt with: everything is taken down, and then the signal does to us what it
+ * would have done. Whatever goes wrong is the end of the conversion, and nothing of the target is left; a file that
+ * only cannot be given the form that was asked for is no such thing.
+ */
+
+#include "convert/convert.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "pipeline/form.h"
+#include "storage/oads.h"
+#include "storage/wrapped.h"
+
+#define RUN_SCAN_THREADS 8
+#define RUN_TICK_MS 500
+#define RUN_MOST_LOST 10 /* names of files whose makers died */
+
+struct run {
+	const struct convert_options *options;
+	struct convert_source source; /* its descriptor and data set are owned */
+	struct convert_target target;
+	struct oads_writer writer;
+	struct convert_lane lane[CONVERT_MAX_JOBS];
+	unsigned n_lanes;
+	int signals; /* owned: signalfd */
+	int signal;  /* that ends us; 0: none */
+	struct convert_progress progress;
+	uint64_t bytes[CONVERT_ENDED][2], count[CONVERT_ENDED]; /* of the files, of the samples */
+	uint64_t n_lost;
+	uint8_t *buffer; /* owned */
+	uint64_t room;
+	struct diag diag;
+};
+
+static int run_fail(struct run *run, const char *what, int error)
+{
+	diag_set(&run->diag, "%s: %s", what, strerror(error));
+	return CONVERT_FAILED;
+}
+
+/* ---- signals ---- */
+
+static int signals_open(struct run *run)
+{
+	static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+	sigset_t set;
+
+	sigemptyset(&set);
+	for (size_t i = 0; i < BASE_ARRAY_LEN(numbers); i++)
+		sigaddset(&set, numbers[i]);
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN); /* the write fails and says so */
+	if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
+		return -errno;
+	run->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	return run->signals < 0 ? -errno : 0;
+}
+
+static bool signal_came(struct run *run)
+{
+	struct signalfd_siginfo info;
+
+	if (!run->signal && read(run->signals, &info, sizeof(info)) == sizeof(info))
+		run->signal = (int)info.ssi_signo;
+	return run->signal != 0;
+}
+
+/* ---- the folder ---- */
+
+static void scan_tell(void *arg, uint64_t folders, uint64_t files)
+{
+	struct run *run = arg;
+
+	if (!run->progress.is_terminal)
+		return;
+	fprintf(stderr, "\rlisting: %llu folders, %llu pictures\033[K", (unsigned long long)folders,
+		(unsigned long long)files);
+	run->progress.is_shown = true;
+}
+
+static bool scan_cancelled(void *arg)
+{
+	return signal_came(arg);
+}
+
+static int refuse_source(struct run *run, const char *why)
+{
+	char path[512];
+
+	diag_set(&run->diag, "\"%s\" %s", base_quote(run->options->source, path, sizeof(path)),
+		 why);
+	return CONVERT_FAILED;
+}
+
+static int source_open(struct run *run)
+{
+	struct wrapped_note note;
+	struct stat st;
+	int r;
+
+	if (stat(run->options->source, &st) == 0 && S_ISREG(st.st_mode))
+		return refuse_source(run,
+				     "is a file: give the folder that holds the pictures or the "
+				     "class folders (a converted data set is made from the "
+				     "folder, not from another one)");
+	run->source.root_fd = open(run->options->source, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (run->source.root_fd < 0)
+		return refuse_source(run, strerror(errno));
+	r = wrapped_open(run->source.root_fd, run->options->source, &note, &run->diag);
+	if (r != WRAPPED_E_NONE)
+		return refuse_source(run,
+				     "is a wrapped data set (oneaccess.wrap): its samples are "
+				     "made by Python code while jobs run, there are no pictures "
+				     "to convert");
+	return 0;
+}
+
+static int source_list(struct run *run)
+{
+	const struct scan_progress progress = {scan_tell, scan_cancelled, run, false};
+	_cleanup_close_ int fd = -1;
+	struct dataset *dataset;
+	int r = scan_build(run->source.root_fd, run->options->source, RUN_SCAN_THREADS, &progress,
+			   &fd, &run->diag);
+
+	convert_progress_end(&run->progress);
+	if (r || signal_came(run))
+		return CONVERT_FAILED;
+	r = dataset_map(fd, &dataset);
+	if (r)
+		return run_fail(run, "the list of the folder cannot be mapped", r < 0 ? -r : EIO);
+	run->source.dataset = dataset;
+	return 0;
+}
+
+/* ---- results ---- */
+
+/* Until the lane has something to say. false: a signal came. */
+static bool lane_wait(struct run *run, const struct convert_lane *lane)
+{
+	struct pollfd poll_fd[2] = {{.fd = lane->fd, .events = POLLIN},
+				    {.fd = run->signals, .events = POLLIN}};
+
+	for (;;) {
+		const int r = poll(poll_fd, 2, RUN_TICK_MS);
+
+		convert_progress_tell(&run->progress, run->writer.n, run->writer.source_bytes);
+		if (signal_came(run))
+			return false;
+		if (r > 0 && poll_fd[0].revents)
+			return true;
+	}
+}
+
+static int lane_get(struct run *run, const struct convert_lane *lane, void *ret, uint64_t bytes)
+{
+	for (uint64_t got = 0; got < bytes;) {
+		const ssize_t r = read(lane->fd, (uint8_t *)ret + got, bytes - got);
+
+		if (r == 0 || (r < 0 && errno != EINTR)) {
+			diag_set(&run->diag,
+				 "a process that converts ended by itself or was killed; "
+				 "was there memory enough? fewer --jobs need less");
+			return CONVERT_FAILED;
+		}
+		got += r > 0 ? (uint64_t)r : 0;
+	}
+	return 0;
+}
+
+static int buffer_reserve(struct run *run, uint64_t bytes)
+{
+	uint8_t *larger;
+
+	if (bytes <= run->room)
+		return 0;
+	larger = realloc(run->buffer, bytes);
+	if (!larger)
+		return run_fail(run, "a picture", ENOMEM);
+	run->buffer = larger;
+	run->room = bytes;
+	return 0;
+}
+
+static void tell_lost(struct run *run, uint64_t sample)
+{
+	char name[512];
+
+	if (run->n_lost++ >= RUN_MOST_LOST)
+		return;
+	convert_progress_end(&run->progress);
+	fprintf(
+	    stderr,
+	    "access-ctl convert: the process that made the form of \"%s\" died or took too long; "
+	    "the file is kept as it is\n",
+	    base_quote(dataset_name_of(run->source.dataset, sample), name, sizeof(name)));
+}
+
+static int result_add(struct run *run, const struct convert_result *result)
+{
+	char path[512];
+	int r;
+
+	if (result->is_lost)
+		tell_lost(run, result->sample);
+	r = oads_add(&run->writer, run->buffer, result->size, result->sum, result->source_size,
+		     result->outcome == CONVERT_FORMED);
+	if (r) {
+		diag_set(&run->diag, "cannot write \"%s\": %s; nothing of it is left",
+			 base_quote(run->options->target, path, sizeof(path)), strerror(-r));
+		return CONVERT_FAILED;
+	}
+	run->count[result->outcome]++;
+	run->bytes[result->outcome][0] += result->source_size;
+	run->bytes[result->outcome][1] += result->size;
+	return 0;
+}
+
+static int result_take(struct run *run, const struct convert_lane *lane)
+{
+	struct convert_result result;
+	int r;
+
+	if (!lane_wait(run, lane))
+		return CONVERT_FAILED;
+	r = lane_get(run, lane, &result, sizeof(result));
+	if (!r)
+		r = buffer_reserve(run, (uint64_t)result.size + 1);
+	if (!r)
+		r = lane_get(run, lane, run->buffer, result.size);
+	if (r)
+		return r;
+	if (result.outcome < CONVERT_ENDED)
+		return result_add(run, &result);
+	run->buffer[result.size] = '\0';
+	diag_set(&run->diag, "%s", (const char *)run->buffer);
+	return CONVERT_FAILED;
+}
+
+static unsigned count_processors(void)
+{
+	cpu_set_t set;
+
+	return sched_getaffinity(0, sizeof(set), &set) < 0 ? 1 : (unsigned)CPU_COUNT(&set);
+}
+
+static int lanes_start(struct run *run)
+{
+	const unsigned asked = run->options->jobs ? run->options->jobs : count_processors();
+	const uint64_t most =
+	    BASE_MIN(dataset_count(run->source.dataset), (uint64_t)CONVERT_MAX_JOBS);
+	const unsigned n = (unsigned)BASE_MIN((uint64_t)asked, most);
+
+	while (run->n_lanes < n) {
+		int r = convert_lane_start(&run->lane[run->n_lanes], &run->source, run->n_lanes, n);
+
+		if (r)
+			return run_fail(run, "no process can be started that reads files", -r);
+		run->n_lanes++;
+	}
+	return 0;
+}
+
+static int run_samples(struct run *run)
+{
+	const uint64_t n = dataset_count(run->source.dataset);
+	int r = oads_writer_init(&run->writer, run->target.fd, n);
+
+	if (r)
+		return run_fail(run, "cannot begin the target", -r);
+	r = lanes_start(run);
+	convert_progress_begin(&run->progress, "converting", n);
+	for (uint64_t i = 0; i < n && !r; i++)
+		r = result_take(run, &run->lane[i % run->n_lanes]);
+	convert_progress_end(&run->progress);
+	if (r)
+		return r;
+	r = oads_finish(&run->writer, run->source.dataset, run->options->form);
+	return r ? run_fail(run, "cannot write the index of the target", -r) : 0;
+}
+
+/* ---- the whole ---- */
+
+static int run_all(struct run *run)
+{
+	int r = signals_open(run);
+
+	if (r)
+		return run_fail(run, "signals", -r);
+	convert_progress_begin(&run->progress, "listing", 1);
+	r = source_open(run);
+	if (!r)
+		r = convert_target_open(&run->target, run->options->target, run->options->force,
+					&run->diag);
+	if (!r)
+		r = source_list(run);
+	if (!r)
+		r = run_samples(run);
+	if (!r && !signal_came(run))
+		r = convert_target_keep(&run->target, &run->diag);
+	return run->signal ? CONVERT_FAILED : r;
+}
+
+static const char *form_name(unsigned form)
+{
+	return form == FORM_PACKED ? "packed" : "indexed";
+}
+
+static void print_part(const char *name, uint64_t count, const uint64_t bytes[2])
+{
+	char from[32], to[32];
+
+	if (!count)
+		return;
+	base_format_bytes(bytes[0], from, sizeof(from));
+	base_format_bytes(bytes[1], to, sizeof(to));
+	printf("  %-12s %10llu samples  %10s -> %10s  (%.3f x)\n", name, (unsigned long long)count,
+	       from, to, bytes[0] ? (double)bytes[1] / (double)bytes[0] : 1);
+}
+
+static void print_summary(const struct run *run)
+{
+	const double seconds = convert_progress_seconds(&run->progress);
+	char path[512];
+
+	printf("%s: %llu samples in %.1f s (%.0f/s)\n",
+	       base_quote(run->options->target, path, sizeof(path)),
+	       (unsigned long long)run->writer.n, seconds, (double)run->writer.n / seconds);
+	print_part(form_name(run->options->form), run->count[CONVERT_FORMED],
+		   run->bytes[CONVERT_FORMED]);
+	print_part("as they are", run->count[CONVERT_KEPT], run->bytes[CONVERT_KEPT]);
+}
+
+static void run_fini(struct run *run)
+{
+	for (unsigned i = 0; i < run->n_lanes; i++)
+		convert_lane_end(&run->lane[i]);
+	convert_target_close(&run->target);
+	oads_writer_fini(&run->writer);
+	dataset_unmap((struct dataset *)(uintptr_t)run->source.dataset);
+	base_close(&run->source.root_fd);
+	base_close(&run->signals);
+	free(run->buffer);
+}
+
+int convert_run(const struct convert_options *options)
+{
+	struct run run = {
+	    .options = options,
+	    .source = {.root_fd = -1, .form = options->form, .fault = options->fault},
+	    .target = {.fd = -1, .folder_fd = -1},
+	    .signals = -1,
+	};
+	int r = run_all(&run);
+
+	if (r && !run.signal)
+		fprintf(stderr, "access-ctl convert: %s\n", run.diag.text);
+	if (!r)
+		print_summary(&run);
+	run_fini(&run);
+	if (!r && fflush(stdout) != 0)
+		r = CONVERT_FAILED;
+	return run.signal ? -run.signal : r;
+}

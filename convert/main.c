@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * access-convert: reads its options. People meet it as access-ctl convert, which finds and becomes it: the
+ * libraries that pictures need are no business of a tool that asks questions.
+ */
+
+#include <errno.h>
+#include <getopt.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "convert/convert.h"
+#include "pipeline/form.h"
+
+static const char usage[] =
+    "Usage: access-convert [--form file|indexed|packed] [--jobs N] [--force] SOURCE TARGET\n"
+    "       access-convert --check TARGET\n"
+    "The program behind access-ctl convert; see access-ctl(1).\n";
+
+static int refuse(const char *what, const char *value)
+{
+	fprintf(stderr, "access-ctl convert: %s %s; see access-ctl --help\n", what, value);
+	return CONVERT_USAGE;
+}
+
+static int parse_form(const char *text, unsigned *ret)
+{
+	static const char *const names[] = {"file", "indexed", "packed"};
+
+	_Static_assert(FORM_INDEXED == 1 && FORM_PACKED == 2, "numbers of oads_head.form");
+	for (unsigned i = 0; i < BASE_ARRAY_LEN(names); i++) {
+		if (strcmp(text, names[i]) == 0) {
+			*ret = i;
+			return 0;
+		}
+	}
+	return refuse("--form must be file, indexed or packed, not", text);
+}
+
+static int parse_jobs(const char *text, unsigned *ret)
+{
+	char *end;
+	unsigned long value;
+
+	errno = 0;
+	value = strtoul(text, &end, 10);
+	if (errno || *text < '0' || *text > '9' || *end || value < 1 || value > CONVERT_MAX_JOBS)
+		return refuse("--jobs must be 1 to 256, not", text);
+	*ret = (unsigned)value;
+	return 0;
+}
+
+static int parse_fault(const char *text, const char **ret)
+{
+	const char *allowed = getenv("ACCESS_FAULTS");
+
+	if (!allowed || strcmp(allowed, "1") != 0)
+		return refuse("--fault is for tests and needs ACCESS_FAULTS=1 in the environment:",
+			      text);
+	*ret = text;
+	return 0;
+}
+
+static int parse_option(int option, struct convert_options *options)
+{
+	switch (option) {
+	case 'o':
+		return parse_form(optarg, &options->form);
+	case 'j':
+		return parse_jobs(optarg, &options->jobs);
+	case 't':
+		return parse_fault(optarg, &options->fault);
+	case 'f':
+		options->force = true;
+		return 0;
+	case 'c':
+		options->check = true;
+		return 0;
+	case 'h':
+		fputs(usage, stdout);
+		exit(0);
+	default:
+		fputs(usage, stderr);
+		return CONVERT_USAGE;
+	}
+}
+
+static int parse_options(int argc, char **argv, struct convert_options *ret)
+{
+	static const struct option table[] = {
+	    {"form", required_argument, NULL, 'o'},
+	    {"jobs", required_argument, NULL, 'j'},
+	    {"force", no_argument, NULL, 'f'},
+	    {"check", no_argument, NULL, 'c'},
+	    {"fault", required_argument, NULL, 't'},
+	    {"help", no_argument, NULL, 'h'},
+	    {NULL, 0, NULL, 0},
+	};
+	int option, r = 0;
+
+	while (!r && (option = getopt_long(argc, argv, "", table, NULL)) >= 0)
+		r = parse_option(option, ret);
+	if (r)
+		return r;
+	if (argc - optind != (ret->check ? 1 : 2)) {
+		fputs(usage, stderr);
+		return CONVERT_USAGE;
+	}
+	ret->source = argv[optind];
+	ret->target = ret->check ? NULL : argv[optind + 1];
+	return 0;
+}
+
+/* What a signal that was dealt with would have done. */
+static int die_of(int number)
+{
+	sigset_t set;
+
+	signal(number, SIG_DFL);
+	sigemptyset(&set);
+	sigaddset(&set, number);
+	raise(number);
+	sigprocmask(SIG_UNBLOCK, &set, NULL);
+	return 128 + number;
+}
+
+int main(int argc, char **argv)
+{
+	struct convert_options options = {.form = FORM_PACKED};
+	int r = parse_options(argc, argv, &options);
+
+	if (r)
+		return r;
+	r = options.check ? convert_verify(&options) : convert_run(&options);
+	return r < 0 ? die_of(-r) : r;
+}

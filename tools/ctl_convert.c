@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * access-ctl convert: the work is access-convert's, a program beside access-reader and access-worker. It is
+ * looked for where accessd looks for those: $ACCESS_LIBEXEC, beside ourselves (as a wheel or a build
+ * tree has it), then where this was installed.
+ */
+
+#include "tools/ctl_convert.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define CTL_PROGRAM "access-convert"
+
+static const char *const ctl_forms[] = {"packed", "file", "indexed"};
+
+static bool ctl_is_program(const char *folder, const char *below, char *ret, size_t size)
+{
+	return snprintf(ret, size, "%s%s/%s", folder, below, CTL_PROGRAM) < (int)size &&
+	       access(ret, X_OK) == 0;
+}
+
+static int ctl_find_program(char *ret, size_t size, struct diag *diag)
+{
+	static const char *const near[] = {"", "/../libexec", "/../../libexec"};
+	const char *libexec = secure_getenv("ACCESS_LIBEXEC");
+	char own[PATH_MAX] = "";
+	ssize_t length = readlink("/proc/self/exe", own, sizeof(own) - 1);
+	char *slash;
+
+	own[length > 0 ? length : 0] = '\0';
+	slash = strrchr(own, '/');
+	if (slash)
+		*slash = '\0';
+	if (libexec && *libexec && ctl_is_program(libexec, "", ret, size))
+		return 0;
+	for (size_t i = 0; i < BASE_ARRAY_LEN(near); i++)
+		if (*own && ctl_is_program(own, near[i], ret, size))
+			return 0;
+	if (ctl_is_program(LIBEXECDIR, "", ret, size))
+		return 0;
+	diag_set(diag,
+		 "cannot find the program " CTL_PROGRAM
+		 ": looked near %s and in %s; is the package "
+		 "installed whole?",
+		 own, LIBEXECDIR);
+	return 1;
+}
+
+int ctl_convert_run(const struct ctl_convert *config, char **words, unsigned n, struct diag *diag)
+{
+	char path[PATH_MAX], jobs[24];
+	char *argv[10];
+	unsigned argc = 0;
+
+	if (n != (config->check ? 1 : 2)) {
+		diag_set(
+		    diag,
+		    "convert needs SOURCE and TARGET, or --check and TARGET; --help says more");
+		return 2;
+	}
+	if (ctl_find_program(path, sizeof(path), diag))
+		return 1;
+	argv[argc++] = (char *)CTL_PROGRAM;
+	argv[argc++] = (char *)"--form";
+	argv[argc++] = (char *)(uintptr_t)ctl_forms[config->form];
+	if (config->jobs) {
+		snprintf(jobs, sizeof(jobs), "%llu", (unsigned long long)config->jobs);
+		argv[argc++] = (char *)"--jobs";
+		argv[argc++] = jobs;
+	}
+	if (config->force)
+		argv[argc++] = (char *)"--force";
+	if (config->check)
+		argv[argc++] = (char *)"--check";
+	argv[argc++] = (char *)"--";
+	for (unsigned i = 0; i < n; i++)
+		argv[argc++] = words[i];
+	argv[argc] = NULL;
+	execv(path, argv);
+	diag_set(diag, "cannot start %s: %s", path, strerror(errno));
+	return 1;
+}
