@@ -3,7 +3,8 @@
 /*
  * Bytes that claim to be a picture, through a training pipeline by both engines: the same outcome,
  * text and pixels. The first byte of the input chooses the sample's draws, and with its highest bit
- * another pipeline, in which decode may be fast; the rest is the file.
+ * another pipeline, in which decode may be fast; the rest is the file. Then, by libraries alone, a part
+ * in bands against the whole picture.
  * Pictures of many pixels are left out: they are slow and nothing else.
  */
 
@@ -32,6 +33,8 @@ static struct fuzz_case {
 	struct engine_scratch *scratch[2];
 } fuzz_cases[FUZZ_SPECS];
 static const struct engine *const fuzz_engine[2] = {&engine_plain, &engine_fused};
+static struct decode *fuzz_library;
+static struct picture_buffer fuzz_buffer;
 
 static void fuzz_case_init(struct fuzz_case *c, const char *spec)
 {
@@ -52,6 +55,9 @@ static void fuzz_init(void)
 {
 	for (unsigned i = 0; i < FUZZ_SPECS && !fuzz_cases[i].program[0]; i++)
 		fuzz_case_init(&fuzz_cases[i], fuzz_spec[i]);
+	if (!fuzz_library && decode_new(&fuzz_library) != 0)
+		abort();
+	decode_by_library(fuzz_library);
 }
 
 static bool fuzz_is_small(const uint8_t *data, size_t size)
@@ -66,6 +72,55 @@ static bool fuzz_is_small(const uint8_t *data, size_t size)
 		height = width = 0;
 	decode_free(decode);
 	return (uint64_t)height * width <= FUZZ_PIXELS;
+}
+
+/* All bands of box, compared with part if it is given. */
+static int fuzz_bands(const struct picture_box *box, const struct picture *part,
+		      struct pipeline_error *ret_error)
+{
+	struct decode_band band = {.rows = 0};
+	int r = decode_band_start(fuzz_library, box, ret_error);
+
+	for (uint32_t y = 0; r == 0 && y < box->height; y += band.rows) {
+		r = decode_band_next(fuzz_library, &band, ret_error);
+		if (r == 0 && (band.rows == 0 || band.rows > box->height - y))
+			abort();
+		for (size_t i = 0; r == 0 && part && i < (size_t)band.rows * box->width * 3; i++) {
+			const uint32_t row = (uint32_t)(i / 3 / box->width);
+			const uint32_t x = (uint32_t)(i / 3 % box->width);
+
+			if (band.plane[i % 3][row * band.stride + x] !=
+			    picture_row(part, y + row)[4 * x + i % 3])
+				abort();
+		}
+	}
+	return r;
+}
+
+static void fuzz_by_library(const uint8_t *data, size_t size, uint8_t choice)
+{
+	struct pipeline_error a = {0}, b = {0};
+	struct picture whole, part;
+	struct picture_box box;
+	uint32_t height, width;
+	int r = decode_open(fuzz_library, data, size, &height, &width, &a), s;
+
+	if (r != 0)
+		return;
+	r = decode_whole(fuzz_library, &fuzz_buffer, &whole, &a);
+	box.top = height * (choice & 15u) / 20;
+	box.left = width * (choice >> 4) / 20;
+	box.height = height - box.top - (height - box.top) * (choice & 3u) / 5;
+	box.width = width - box.left - (width - box.left) * (choice >> 6) / 5;
+	if (r == 0)
+		part = picture_part(&whole, &box);
+	if (decode_open(fuzz_library, data, size, &height, &width, &b) != 0)
+		abort();
+	do {
+		s = fuzz_bands(&box, r == 0 ? &part : NULL, &b);
+	} while (s == DECODE_E_AGAIN);
+	if (r != s || memcmp(&a, &b, sizeof(a)) != 0)
+		abort();
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -91,5 +146,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		abort();
 	if (r[0] == 0 && memcmp(out[0], out[1], (size_t)c->shape.height * c->shape.width * 3) != 0)
 		abort();
+	fuzz_by_library(data + 1, size - 1, data[0]);
 	return 0;
 }
