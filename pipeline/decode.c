@@ -488,10 +488,11 @@ static int decode_next_file(struct decode *decode, struct decode_band *ret,
 		return 0;
 	}
 	if (rest->height == 0) {
-		r = decode->format->rows_next(decode->current, rest, ret_error);
+		ret->rows = 0;
+		r = decode->format->rows_next(decode->current, rest, ret, ret_error);
 		if (r == DECODE_E_AGAIN)
 			decode->way = DECODE_BY_PART;
-		if (r != 0)
+		if (r != 0 || ret->rows > 0)
 			return r;
 	}
 	return decode_give(decode, ret, ret_error);

@@ -26,11 +26,13 @@ struct decode_format {
 	/* As decode_part; NULL: cut from the whole picture. */
 	int (*part)(void *state, const struct picture_box *box, struct picture_buffer *buffer,
 		    struct picture *ret, struct pipeline_error *ret_error);
-	/* As decode_band_start and decode_band_next, but rows of pixels; NULL: cut from what part
-	 * or whole give. DECODE_E_AGAIN from either: not by rows, take part or whole. */
+	/* As decode_band_start and decode_band_next, but rows may come as pixels: then *ret is them
+	 * and *ret_band has no rows. NULL: cut from what part or whole give. DECODE_E_AGAIN from
+	 * either: not by rows, take part or whole. */
 	int (*rows_start)(void *state, const struct picture_box *box,
 			  struct pipeline_error *ret_error);
-	int (*rows_next)(void *state, struct picture *ret, struct pipeline_error *ret_error);
+	int (*rows_next)(void *state, struct picture *ret, struct decode_band *ret_band,
+			 struct pipeline_error *ret_error);
 	/* All rows of box as planes, as they stand in memory; NULL: there are none. */
 	void (*planes)(const void *state, const struct picture_box *box, struct decode_band *ret);
 	/* Ops of a pipeline that the picture has behind it; NULL: one, decode. */

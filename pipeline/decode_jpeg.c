@@ -28,6 +28,15 @@
  * Rows: the same, eight at a time. Where the tail is unclear the rows are taken back
  * (DECODE_E_AGAIN), and decode.c asks for the part.
  *
+ * Planes: of most pictures rows come as planes, from samples that libjpeg has neither upsampled nor made
+ * colours of. One pass does both (decode_ycc.c), where libjpeg's would store pixels that are then taken
+ * apart again. For that the last method of libjpeg's chain, which it calls with rows of samples and the
+ * rows above and below, is replaced by ours, once the columns and the first row are chosen. It is at
+ * a place that jpeglib.h does not tell, so it is looked at before: where the upsampler's method and
+ * the chain's last one are found to be the same, and a trial (decode_trial.c) had right pixels, this
+ * library is one that is known. Otherwise, and for kinds of pictures that decode_ycc.c does not know,
+ * pixels come from libjpeg. Grey rows are planes already.
+ *
  * Hostile files: sizes are checked in 64 bits before any buffer is made; the coefficients that a
  * progressive file needs are bounded by DECODE_MEMORY, its scans by DECODE_SCANS (a few bytes a
  * scan can each cost a pass over the whole picture). libjpeg leaves by longjmp: functions that call
@@ -45,6 +54,8 @@
 #include <jpeglib.h>
 #include <jerror.h>
 #include "pipeline/decode_format.h"
+#include "pipeline/decode_trial.h"
+#include "pipeline/decode_ycc.h"
 #include "pipeline/op.h"
 
 #ifndef JCS_EXTENSIONS
@@ -58,6 +69,20 @@
 #define DECODE_ROWS 8   /* of a band: they stay in the first cache */
 #define DECODE_SMOOTHED 10 /* coefficients that block smoothing looks at */
 #define DECODE_EOI 0xd9
+_Static_assert(DECODE_ROWS <= DECODE_YCC_ROWS, "a band's planes have room for its rows");
+
+/* What jpeglib.h leaves open: how these begin, the same in all versions of libjpeg. */
+typedef void decode_jpeg_post_fn(j_decompress_ptr jpeg, JSAMPIMAGE samples, JDIMENSION *group,
+				 JDIMENSION groups, JSAMPARRAY out, JDIMENSION *row,
+				 JDIMENSION rows);
+struct jpeg_d_post_controller {
+	void (*start_pass)(void);
+	decode_jpeg_post_fn *post_process_data;
+};
+struct jpeg_upsampler {
+	void (*start_pass)(void);
+	decode_jpeg_post_fn *upsample;
+};
 
 struct decode_jpeg {
 	struct jpeg_decompress_struct jpeg;
@@ -77,6 +102,14 @@ struct decode_jpeg {
 	struct picture band;      /* the rows' place, as wide as the picture */
 	struct picture_box outer; /* what is left of what is decoded, with its margin */
 	struct picture_box inner; /* what was asked for */
+	struct decode_ycc ycc;
+	enum decode_jpeg_way {
+		DECODE_JPEG_PIXELS, /* rows go to band */
+		DECODE_JPEG_GREY,   /* to the first plane, which is all three */
+		DECODE_JPEG_YCC,    /* to the planes */
+	} way;
+	unsigned line, made;     /* rows of the group under way; of the band */
+	enum decode_tried tried; /* do they come as they should? */
 };
 
 /* ---- what libjpeg calls ---- */
@@ -192,6 +225,7 @@ static void decode_jpeg_close(void *state)
 
 	decode_jpeg_unmake(decode);
 	picture_buffer_trim(&decode->rows);
+	decode_ycc_trim(&decode->ycc);
 }
 
 static void decode_jpeg_fini(void *state)
@@ -200,6 +234,7 @@ static void decode_jpeg_fini(void *state)
 
 	decode_jpeg_unmake(decode);
 	picture_buffer_fini(&decode->rows);
+	decode_ycc_fini(&decode->ycc);
 }
 
 /* ---- the head ---- */
@@ -235,6 +270,7 @@ static int decode_jpeg_start(struct decode_jpeg *decode)
 		return PIPELINE_E_BAD;
 	}
 	decode->has_all_rows = decode->is_over = false;
+	decode->way = DECODE_JPEG_PIXELS;
 	decode_jpeg_make(decode);
 	jpeg_read_header(&decode->jpeg, TRUE);
 	return decode_jpeg_set_up(decode);
@@ -301,7 +337,7 @@ static void decode_jpeg_convert(const struct decode_jpeg *decode, uint8_t *row, 
 {
 	if (decode->jpeg.out_color_space == JCS_CMYK)
 		decode_jpeg_from_cmyk(row, width);
-	else if (decode->jpeg.out_color_space == JCS_GRAYSCALE)
+	else if (decode->jpeg.out_color_space == JCS_GRAYSCALE && decode->way == DECODE_JPEG_PIXELS)
 		decode_jpeg_from_grey(row, width);
 }
 
@@ -423,7 +459,7 @@ static bool decode_jpeg_is_smoothed(const struct decode_jpeg *decode)
 }
 
 /* box with its margin, in *ret_outer; libjpeg is told the columns and moves them outwards to where
- * its blocks begin. May longjmp. */
+ * its blocks begin. Rows begin where a sample of chroma does. May longjmp. */
 static void decode_jpeg_choose(struct decode_jpeg *decode, const struct picture_box *box,
 			       struct picture_box *ret_outer)
 {
@@ -437,7 +473,7 @@ static void decode_jpeg_choose(struct decode_jpeg *decode, const struct picture_
 	jpeg_crop_scanline(jpeg, &left, &width);
 	ret_outer->left = left;
 	ret_outer->width = width;
-	ret_outer->top = box->top > DECODE_MARGIN ? box->top - DECODE_MARGIN : 0;
+	ret_outer->top = box->top > DECODE_MARGIN ? (box->top - DECODE_MARGIN) & ~1u : 0;
 	ret_outer->height = bottom - ret_outer->top;
 }
 
@@ -489,7 +525,7 @@ static int decode_jpeg_part(void *state, const struct picture_box *box,
 		return r;
 	}
 	r = picture_make(buffer,
-			 BASE_MIN(box->height + 2 * DECODE_MARGIN, decode->jpeg.image_height),
+			 BASE_MIN(box->height + 2 * DECODE_MARGIN + 1, decode->jpeg.image_height),
 			 decode->jpeg.image_width, &picture);
 	if (r != 0)
 		return decode_jpeg_no_room(decode, r);
@@ -506,15 +542,104 @@ static int decode_jpeg_part(void *state, const struct picture_box *box,
 	return 0;
 }
 
+/* ---- planes ---- */
+
+/* In the place of libjpeg's method of that name: rows from groups of samples. */
+static void decode_jpeg_post_process(j_decompress_ptr jpeg, JSAMPIMAGE samples, JDIMENSION *group,
+				     JDIMENSION groups, JSAMPARRAY out, JDIMENSION *row,
+				     JDIMENSION rows)
+{
+	struct decode_jpeg *decode = jpeg->client_data;
+	const JDIMENSION end = BASE_MIN(rows, jpeg->output_height - jpeg->output_scanline);
+
+	(void)out;
+	while (*group < groups && *row < end) {
+		decode_ycc_row(&decode->ycc, samples, *group, decode->line, decode->made);
+		decode->made++;
+		(*row)++;
+		if (++decode->line == (unsigned)jpeg->max_v_samp_factor) {
+			decode->line = 0;
+			(*group)++;
+		}
+	}
+}
+
+/* Is that a picture that decode_ycc.c knows? Asked when decompression has started. */
+static bool decode_jpeg_is_usual(const struct decode_jpeg *decode)
+{
+	const struct jpeg_decompress_struct *jpeg = &decode->jpeg;
+	const jpeg_component_info *of = jpeg->comp_info;
+
+	if (jpeg->num_components != 3 || jpeg->jpeg_color_space != JCS_YCbCr ||
+	    jpeg->out_color_space != JCS_EXT_RGBX || jpeg->data_precision != 8 ||
+	    jpeg->CCIR601_sampling || decode->shift != 0)
+		return false;
+	for (unsigned c = 1; c < 3; c++) {
+		if (of[c].h_samp_factor != 1 || of[c].v_samp_factor != 1)
+			return false;
+	}
+	if (of[0].h_samp_factor == 1)
+		return of[0].v_samp_factor == 1;
+	/* of so few samples libjpeg makes others */
+	return of[0].h_samp_factor == 2 && of[0].v_samp_factor <= 2 && of[1].downsampled_width > 2;
+}
+
+static bool decode_jpeg_trial(void)
+{
+	_cleanup_free_ struct decode_jpeg *decode = calloc(1, sizeof(*decode));
+	bool is_right;
+
+	if (!decode)
+		return false;
+	decode->tried = DECODE_TRIED_WELL;
+	is_right = decode_trial(&decode_jpeg, decode);
+	decode_jpeg_fini(decode);
+	return is_right;
+}
+
+/* Can the method be replaced, and is it time to? */
+static bool decode_jpeg_is_known(const struct decode_jpeg *decode)
+{
+	const struct jpeg_decompress_struct *jpeg = &decode->jpeg;
+
+	return decode->tried == DECODE_TRIED_WELL && decode_jpeg_is_usual(decode) &&
+	       jpeg->output_scanline % (unsigned)jpeg->max_v_samp_factor == 0 &&
+	       jpeg->post->post_process_data == jpeg->upsample->upsample;
+}
+
+/* From here on rows come as planes, if they can. 0 or PIPELINE_FAIL_MEMORY. */
+static int decode_jpeg_go_planar(struct decode_jpeg *decode)
+{
+	struct jpeg_decompress_struct *jpeg = &decode->jpeg;
+	const bool is_grey = jpeg->out_color_space == JCS_GRAYSCALE;
+	const struct decode_ycc_shape shape = {
+	    .across = is_grey ? 1 : (unsigned)jpeg->max_h_samp_factor,
+	    .down = is_grey ? 1 : (unsigned)jpeg->max_v_samp_factor,
+	    .width = jpeg->output_width,
+	    .room = jpeg->comp_info[0].width_in_blocks * DCTSIZE,
+	};
+	int r;
+
+	if (!is_grey && !decode_jpeg_is_known(decode))
+		return 0;
+	r = decode_ycc_start(&decode->ycc, &shape);
+	if (r != 0)
+		return r;
+	decode->way = is_grey ? DECODE_JPEG_GREY : DECODE_JPEG_YCC;
+	if (is_grey)
+		decode->band =
+		    (struct picture){.data = decode->ycc.plane[0], .stride = decode->ycc.stride};
+	else
+		jpeg->post->post_process_data = decode_jpeg_post_process;
+	decode->line = 0;
+	return 0;
+}
+
 /* ---- rows ---- */
 
-/* To the first row of box, or of the whole picture if that is box. */
-static int decode_jpeg_go_to(struct decode_jpeg *decode, const struct picture_box *box)
+/* To the first row of box, or of the whole picture if that is box. May longjmp. */
+static int decode_jpeg_seek(struct decode_jpeg *decode, const struct picture_box *box)
 {
-	if (setjmp(decode->escape)) {
-		decode_jpeg_unmake(decode);
-		return PIPELINE_E_BAD;
-	}
 	decode_jpeg_begin(decode);
 	decode->outer = *box;
 	if (!decode_jpeg_can_part(decode, box))
@@ -526,6 +651,21 @@ static int decode_jpeg_go_to(struct decode_jpeg *decode, const struct picture_bo
 	if (decode->outer.top > 0)
 		jpeg_skip_scanlines(&decode->jpeg, decode->outer.top);
 	return 0;
+}
+
+static int decode_jpeg_go_to(struct decode_jpeg *decode, const struct picture_box *box)
+{
+	int r;
+
+	if (setjmp(decode->escape)) {
+		decode_jpeg_unmake(decode);
+		return PIPELINE_E_BAD;
+	}
+	r = decode_jpeg_seek(decode, box);
+	if (r != 0)
+		return r;
+	r = decode_jpeg_go_planar(decode);
+	return r == 0 ? 0 : decode_jpeg_no_room(decode, r);
 }
 
 static int decode_jpeg_rows_start(void *state, const struct picture_box *box,
@@ -543,6 +683,8 @@ static int decode_jpeg_rows_start(void *state, const struct picture_box *box,
 	r = picture_make(&decode->rows, DECODE_ROWS, width, &decode->band);
 	if (r != 0)
 		return decode_jpeg_no_room(decode, r);
+	if (decode->tried == DECODE_UNTRIED)
+		decode->tried = decode_jpeg_trial() ? DECODE_TRIED_WELL : DECODE_TRIED_BADLY;
 	decode->inner = *box;
 	return decode_jpeg_go_to(decode, box);
 }
@@ -556,6 +698,7 @@ static int decode_jpeg_next_band(struct decode_jpeg *decode)
 		decode_jpeg_unmake(decode);
 		return decode->is_over ? 0 : PIPELINE_E_BAD;
 	}
+	decode->made = 0;
 	decode->band.width = decode->outer.width;
 	decode->band.height = BASE_MIN(decode->outer.height, DECODE_ROWS);
 	decode_jpeg_rows(decode, &decode->band, decode->band.height);
@@ -570,7 +713,21 @@ static int decode_jpeg_next_band(struct decode_jpeg *decode)
 	return 0;
 }
 
-static int decode_jpeg_rows_next(void *state, struct picture *ret, struct pipeline_error *ret_error)
+/* The band's planes; part is of the band. */
+static void decode_jpeg_give(const struct decode_jpeg *decode, const struct picture_box *part,
+			     struct decode_band *ret)
+{
+	const struct decode_ycc *ycc = &decode->ycc;
+
+	ret->rows = part->height;
+	ret->stride = ycc->stride;
+	for (unsigned c = 0; c < 3; c++)
+		ret->plane[c] = ycc->plane[decode->way == DECODE_JPEG_GREY ? 0 : c] +
+				part->top * ycc->stride + part->left;
+}
+
+static int decode_jpeg_rows_next(void *state, struct picture *ret, struct decode_band *ret_band,
+				 struct pipeline_error *ret_error)
 {
 	struct decode_jpeg *decode = state;
 	struct picture_box part;
@@ -588,7 +745,10 @@ static int decode_jpeg_rows_next(void *state, struct picture *ret, struct pipeli
 	part.left = decode->inner.left - decode->outer.left;
 	part.height = decode->band.height - part.top;
 	part.width = decode->inner.width;
-	*ret = picture_part(&decode->band, &part);
+	if (decode->way == DECODE_JPEG_PIXELS)
+		*ret = picture_part(&decode->band, &part);
+	else
+		decode_jpeg_give(decode, &part, ret_band);
 	return 0;
 }
 
