@@ -16,6 +16,13 @@
 
 #define DROP_STEP 4096 /* values a write */
 
+static int admin_outcome(int r)
+{
+	if (r == STORE_LMDB_E_FULL) /* by pages that a reader of another process keeps */
+		return -ENOSPC;
+	return r > 0 ? -EIO : r;
+}
+
 /* Brings a group's record to the disk now. */
 static int admin_record_now(struct store_group *group)
 {
@@ -40,7 +47,7 @@ int store_pin(struct store *store, const struct hash_id *id, bool pinned)
 	if (group)
 		r = admin_record_now(group);
 	pthread_mutex_unlock(&store->write_lock);
-	return r > 0 ? -EIO : r;
+	return admin_outcome(r);
 }
 
 static int admin_drop_all(struct store_group *group)
@@ -50,7 +57,7 @@ static int admin_drop_all(struct store_group *group)
 
 	while (r == 0 && count > 0)
 		r = store_room_prune(group, DROP_STEP, UINT64_MAX, &count);
-	return r > 0 ? -EIO : r;
+	return admin_outcome(r);
 }
 
 /* Under lock: 0 and the group is this caller's to empty. */

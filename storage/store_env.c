@@ -24,7 +24,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "storage/store_place.h"
 
@@ -219,22 +218,13 @@ static int env_write_format(struct store_lmdb *db)
 	return r;
 }
 
-/* Is the file, of an environment that was opened, whole, ours, and not larger than it may be? */
+/* Is what was opened ours? */
 static int env_check(struct store *store, struct store_lmdb *db, bool is_new)
 {
-	_cleanup_close_ int fd =
-	    openat(store->dir_fd, STORE_PLACE_DATA, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
-	int r;
+	int r = is_new ? env_write_format(db) : 0;
 
-	if (fd < 0)
-		return -errno;
-	if (is_new) {
-		r = env_write_format(db);
-		if (r)
-			return r == STORE_LMDB_E_THERE ? STORE_LMDB_E_DAMAGED : r;
-	}
-	if (!store_lmdb_is_whole(db, fd))
-		return STORE_LMDB_E_DAMAGED;
+	if (r)
+		return r == STORE_LMDB_E_THERE ? STORE_LMDB_E_DAMAGED : r;
 	return env_load(store, db);
 }
 
@@ -265,7 +255,9 @@ static int env_try(struct store *store)
 	if (env_is_too_large(store))
 		return STORE_LMDB_E_DAMAGED;
 	snprintf(path, sizeof(path), "/proc/self/fd/%d/%s", store->dir_fd, STORE_PLACE_DATA);
-	r = store_lmdb_open(path, store->map_bytes, &db);
+	r = store_place_reserve(store->dir_fd);
+	if (r == 0)
+		r = store_lmdb_open(path, store->map_bytes, &db);
 	if (r)
 		return r;
 	r = env_check(store, db, is_new);

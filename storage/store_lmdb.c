@@ -41,6 +41,7 @@
 #define LMDB_ASK_FOR (32 * 1024) /* of so many bytes the kernel is told before */
 #define LMDB_FREE_TABLE 0        /* LMDB's own, of free pages, by the number of the write */
 #define LMDB_KEY_MAX 64
+#define LMDB_HEADS 2 /* the first pages, which are never free */
 
 #ifndef MADV_POPULATE_READ
 #define MADV_POPULATE_READ 22
@@ -49,9 +50,12 @@
 struct store_lmdb {
 	MDB_env *env;
 	MDB_dbi table[STORE_LMDB_TABLES];
+	uintptr_t map; /* where the file is; bytes of a page, pages of the map */
+	uint64_t page, pages;
 	pthread_mutex_t lock;
 	MDB_txn *pool[LMDB_POOL];
 	unsigned n_pool;
+	unsigned dead; /* readers, found since they were asked for */
 };
 
 struct store_lmdb_write {
@@ -91,9 +95,9 @@ static MDB_val lmdb_val(const void *data, size_t size)
 	return (MDB_val){.mv_size = size, .mv_data = (void *)data};
 }
 
-/* ---- opening ---- */
+/* ---- tables ---- */
 
-static int lmdb_open_tables(struct store_lmdb *db, unsigned txn_flags, unsigned table_flags)
+static int lmdb_open_some(struct store_lmdb *db, unsigned txn_flags, unsigned table_flags)
 {
 	MDB_txn *txn;
 	int r = mdb_txn_begin(db->env, NULL, txn_flags, &txn);
@@ -107,6 +111,168 @@ static int lmdb_open_tables(struct store_lmdb *db, unsigned txn_flags, unsigned 
 	mdb_txn_abort(txn);
 	return r;
 }
+
+/* ---- a file that was cut off ---- */
+
+typedef void (*lmdb_free_fn)(void *arg, size_t txn, const size_t *pages, size_t count);
+
+/* Each record of the table of free pages. Numbers in it were not checked by anyone. */
+static int lmdb_free_each(MDB_txn *txn, lmdb_free_fn each, void *arg)
+{
+	MDB_cursor *cursor;
+	MDB_val name, value;
+	int r = mdb_cursor_open(txn, LMDB_FREE_TABLE, &cursor);
+
+	if (r)
+		return r;
+	while ((r = mdb_cursor_get(cursor, &name, &value, MDB_NEXT)) == 0) {
+		const size_t room = value.mv_size / sizeof(size_t);
+		const size_t *list = value.mv_data;
+
+		if (name.mv_size != sizeof(size_t) || room < 1 || list[0] > room - 1) {
+			r = MDB_CORRUPTED;
+			break;
+		}
+		each(arg, *(const size_t *)name.mv_data, list + 1, list[0]);
+	}
+	mdb_cursor_close(cursor);
+	return r == MDB_NOTFOUND ? 0 : r;
+}
+
+struct lmdb_found {
+	uint64_t from,
+	    missing; /* the first page that the file has not; how many from there on are free */
+	uint64_t spread;
+	bool is_bad;
+};
+
+/* Pages that are handed out again must be ones that there are, each once: lists go downwards. */
+static void lmdb_found_add(void *arg, size_t txn, const size_t *pages, size_t count)
+{
+	struct lmdb_found *found = arg;
+
+	(void)txn;
+	for (size_t i = 0; i < count; i++) {
+		if (pages[i] < LMDB_HEADS || pages[i] >= found->spread ||
+		    (i > 0 && pages[i] >= pages[i - 1]))
+			found->is_bad = true;
+		found->missing += pages[i] >= found->from;
+	}
+}
+
+/* Makes a file that was cut off as long as its pages need, so that looking at them cannot end in SIGBUS.
+ * 0 and the first page that is missing, UINT64_MAX: none; or an errno. */
+static int lmdb_lengthen(struct store_lmdb *db, uint64_t *ret_from)
+{
+	MDB_envinfo info;
+	struct stat st;
+	MDB_stat stat;
+	uint64_t spread;
+	int fd, r = mdb_env_get_fd(db->env, &fd);
+
+	if (r == 0)
+		r = mdb_env_info(db->env, &info);
+	if (r == 0)
+		r = mdb_env_stat(db->env, &stat);
+	if (r)
+		return r;
+	if (fstat(fd, &st) < 0)
+		return errno;
+	spread = (uint64_t)info.me_last_pgno + 1;
+	*ret_from = (uint64_t)st.st_size / stat.ms_psize;
+	if (*ret_from >= spread)
+		*ret_from = UINT64_MAX;
+	else if (spread > info.me_mapsize / stat.ms_psize) /* nor must rubbish fill the disk */
+		return MDB_INVALID;
+	else if (ftruncate(fd, (off_t)(spread * stat.ms_psize)) < 0)
+		return errno;
+	return 0;
+}
+
+/* Pages at the file's end that were taken and given back in one write are never written, so a file may be
+ * shorter than its spread, but only by free pages. */
+static int lmdb_check_free(struct store_lmdb *db, uint64_t from)
+{
+	struct lmdb_found found = {.from = from};
+	MDB_envinfo info;
+	MDB_txn *txn;
+	int r = mdb_env_info(db->env, &info);
+
+	if (r == 0)
+		r = mdb_txn_begin(db->env, NULL, MDB_RDONLY, &txn);
+	if (r)
+		return r;
+	found.spread = (uint64_t)info.me_last_pgno + 1;
+	r = lmdb_free_each(txn, lmdb_found_add, &found);
+	mdb_txn_abort(txn);
+	if (r == 0 &&
+	    (found.is_bad || (from < found.spread && found.missing != found.spread - from)))
+		return MDB_CORRUPTED;
+	return r;
+}
+
+/* ---- where the map is ---- */
+
+/* LMDB does not tell. But each page begins with its number, and a record of the main table lies in one. */
+static int lmdb_find_map(struct store_lmdb *db)
+{
+	MDB_val name = lmdb_val(lmdb_table_name[0], strlen(lmdb_table_name[0])), value;
+	MDB_envinfo info;
+	MDB_stat stat;
+	MDB_txn *txn;
+	MDB_dbi main_table;
+	int r = mdb_txn_begin(db->env, NULL, MDB_RDONLY, &txn);
+
+	if (r)
+		return r;
+	r = mdb_dbi_open(txn, NULL, 0, &main_table);
+	if (r == 0)
+		r = mdb_get(txn, main_table, &name, &value);
+	if (r == 0)
+		r = mdb_env_info(db->env, &info);
+	if (r == 0)
+		r = mdb_env_stat(db->env, &stat);
+	if (r == 0) {
+		const uintptr_t page = (uintptr_t)value.mv_data & ~(uintptr_t)(stat.ms_psize - 1);
+		const size_t number = *(const size_t *)page;
+
+		db->page = stat.ms_psize;
+		db->pages = info.me_mapsize / stat.ms_psize;
+		db->map = page - number * stat.ms_psize;
+		r = number > info.me_last_pgno ? MDB_CORRUPTED : 0;
+	}
+	mdb_txn_abort(txn);
+	return r;
+}
+
+/* The head of a page, as the file has it. Of a value that has pages of its own, LMDB takes from there how
+ * many to free when it is deleted, and which: rubbish would be believed. */
+struct lmdb_head {
+	uint64_t number;
+	uint16_t pad, flags;
+	uint32_t pages;
+};
+#define LMDB_HEAD_OVERFLOW 4
+
+/* Lies the value in the map, and has its page the head that it should? One in memory that was written just
+ * now is sound. */
+static bool lmdb_is_sound(const struct store_lmdb *db, const MDB_val *value)
+{
+	const uint64_t at = (uintptr_t)value->mv_data - db->map, size = value->mv_size;
+	const struct lmdb_head *head;
+
+	if ((uintptr_t)value->mv_data < db->map || at >= db->pages * db->page)
+		return true;
+	if (size > db->pages * db->page - at)
+		return false;
+	if (at % db->page != sizeof(*head))
+		return size < db->page;
+	head = (const struct lmdb_head *)((const uint8_t *)value->mv_data - sizeof(*head));
+	return head->number == at / db->page && (head->flags & LMDB_HEAD_OVERFLOW) &&
+	       head->pages == (sizeof(*head) + size + db->page - 1) / db->page;
+}
+
+/* ---- opening ---- */
 
 static int lmdb_open_env(struct store_lmdb *db, const char *path, uint64_t map_bytes)
 {
@@ -122,11 +288,30 @@ static int lmdb_open_env(struct store_lmdb *db, const char *path, uint64_t map_b
 	if (r == 0)
 		r = mdb_env_open(db->env, path,
 				 MDB_NOSUBDIR | MDB_NOTLS | MDB_NORDAHEAD | MDB_NOMETASYNC, 0600);
+	return r;
+}
+
+static int lmdb_open_tables(struct store_lmdb *db)
+{
+	int r = lmdb_open_some(db, MDB_RDONLY, 0); /* writes nothing where nothing is missing */
+
+	return r == MDB_NOTFOUND ? lmdb_open_some(db, 0, MDB_CREATE) : r;
+}
+
+static int lmdb_open(struct store_lmdb *db, const char *path, uint64_t map_bytes)
+{
+	uint64_t missing = UINT64_MAX;
+	int r = lmdb_open_env(db, path, map_bytes);
+
+	if (r == 0)
+		r = lmdb_lengthen(db, &missing);
+	if (r == 0)
+		r = lmdb_check_free(db, missing);
 	if (r)
 		return r;
 	mdb_reader_check(db->env, NULL);
-	r = lmdb_open_tables(db, MDB_RDONLY, 0); /* writes nothing where nothing is missing */
-	return r == MDB_NOTFOUND ? lmdb_open_tables(db, 0, MDB_CREATE) : r;
+	r = lmdb_open_tables(db);
+	return r ? r : lmdb_find_map(db);
 }
 
 int store_lmdb_open(const char *path, uint64_t map_bytes, struct store_lmdb **ret)
@@ -137,7 +322,7 @@ int store_lmdb_open(const char *path, uint64_t map_bytes, struct store_lmdb **re
 	if (!db)
 		return -ENOMEM;
 	pthread_mutex_init(&db->lock, NULL);
-	r = lmdb_open_env(db, path, map_bytes);
+	r = lmdb_open(db, path, map_bytes);
 	if (r) {
 		store_lmdb_close(db);
 		/* a missing table where others are is damage, too */
@@ -172,10 +357,21 @@ static MDB_txn *lmdb_pool_take(struct store_lmdb *db)
 	return txn;
 }
 
+static void lmdb_check_readers(struct store_lmdb *db)
+{
+	int dead = 0;
+
+	if (mdb_reader_check(db->env, &dead) || dead <= 0)
+		return;
+	pthread_mutex_lock(&db->lock);
+	db->dead += (unsigned)dead;
+	pthread_mutex_unlock(&db->lock);
+}
+
 static int lmdb_read_begin(struct store_lmdb *db, MDB_txn **ret)
 {
 	MDB_txn *txn = lmdb_pool_take(db);
-	int dead, r;
+	int r;
 
 	if (txn) {
 		r = mdb_txn_renew(txn);
@@ -186,8 +382,10 @@ static int lmdb_read_begin(struct store_lmdb *db, MDB_txn **ret)
 		mdb_txn_abort(txn); /* its slot is not ours any more: another one will do */
 	}
 	r = mdb_txn_begin(db->env, NULL, MDB_RDONLY, ret);
-	if (r == MDB_READERS_FULL && mdb_reader_check(db->env, &dead) == 0 && dead > 0)
+	if (r == MDB_READERS_FULL) {
+		lmdb_check_readers(db);
 		r = mdb_txn_begin(db->env, NULL, MDB_RDONLY, ret);
+	}
 	return r;
 }
 
@@ -215,8 +413,8 @@ static bool lmdb_bring(const uint8_t *data, size_t size)
 	return madvise((void *)begin, end - begin, MADV_POPULATE_READ) == 0 || errno == EINVAL;
 }
 
-static int lmdb_copy(const MDB_val *value, uint8_t *head, size_t head_size, uint8_t *buffer,
-		     size_t room, size_t *ret_size)
+static int lmdb_copy(const struct store_lmdb *db, const MDB_val *value, uint8_t *head,
+		     size_t head_size, uint8_t *buffer, size_t room, size_t *ret_size)
 {
 	const uint8_t *data = value->mv_data;
 
@@ -224,6 +422,8 @@ static int lmdb_copy(const MDB_val *value, uint8_t *head, size_t head_size, uint
 		return STORE_LMDB_E_VALUE;
 	if (value->mv_size - head_size > room)
 		return STORE_LMDB_E_ROOM;
+	if (value->mv_size > db->pages * db->page - ((uintptr_t)data - db->map))
+		return STORE_LMDB_E_VALUE;
 	if (!lmdb_bring(data, value->mv_size))
 		return STORE_LMDB_E_VALUE;
 	memcpy(head, data, head_size);
@@ -244,20 +444,43 @@ int store_lmdb_get(struct store_lmdb *db, enum store_lmdb_table table,
 		return lmdb_outcome(r);
 	r = lmdb_outcome(mdb_get(txn, db->table[table], &name, &value));
 	if (r == 0)
-		r = lmdb_copy(&value, head, head_size, buffer, room, ret_size);
+		r = lmdb_copy(db, &value, head, head_size, buffer, room, ret_size);
 	lmdb_read_end(db, txn);
 	return r;
+}
+
+struct lmdb_last {
+	uint8_t key[LMDB_KEY_MAX];
+	size_t size;
+};
+
+/* Is key behind the last one? A damaged tree may have a circle in it. */
+static bool lmdb_is_onward(struct lmdb_last *last, const MDB_val *key)
+{
+	int order;
+
+	if (key->mv_size > sizeof(last->key))
+		return false;
+	order = memcmp(last->key, key->mv_data, BASE_MIN(last->size, key->mv_size));
+	if (order > 0 || (order == 0 && last->size >= key->mv_size))
+		return false;
+	memcpy(last->key, key->mv_data, key->mv_size);
+	last->size = key->mv_size;
+	return true;
 }
 
 static int lmdb_walk(MDB_cursor *cursor, const struct store_lmdb_key *from, size_t step,
 		     store_lmdb_each_fn each, void *arg)
 {
 	MDB_val name = lmdb_val(from->data, from->size), value;
+	struct lmdb_last last = {.size = 0};
 	int r = mdb_cursor_get(cursor, &name, &value, from->size ? MDB_SET_RANGE : MDB_FIRST);
 
 	while (r == 0 && step-- > 0) {
 		const struct store_lmdb_key key = {name.mv_data, name.mv_size};
 
+		if (!lmdb_is_onward(&last, &name))
+			return MDB_CORRUPTED;
 		if (!each(arg, &key, value.mv_data, value.mv_size))
 			return 0;
 		r = mdb_cursor_get(cursor, &name, &value, MDB_NEXT);
@@ -285,31 +508,6 @@ int store_lmdb_walk(struct store_lmdb *db, enum store_lmdb_table table,
 }
 
 /* ---- room and readers ---- */
-
-typedef void (*lmdb_free_fn)(void *arg, size_t txn, const size_t *pages, size_t count);
-
-/* Each record of the table of free pages. Numbers in it were not checked by anyone. */
-static int lmdb_free_each(MDB_txn *txn, lmdb_free_fn each, void *arg)
-{
-	MDB_cursor *cursor;
-	MDB_val name, value;
-	int r = mdb_cursor_open(txn, LMDB_FREE_TABLE, &cursor);
-
-	if (r)
-		return r;
-	while ((r = mdb_cursor_get(cursor, &name, &value, MDB_NEXT)) == 0) {
-		const size_t room = value.mv_size / sizeof(size_t);
-		const size_t *list = value.mv_data;
-
-		if (name.mv_size != sizeof(size_t) || room < 1 || list[0] > room - 1) {
-			r = MDB_CORRUPTED;
-			break;
-		}
-		each(arg, *(const size_t *)name.mv_data, list + 1, list[0]);
-	}
-	mdb_cursor_close(cursor);
-	return r == MDB_NOTFOUND ? 0 : r;
-}
 
 struct lmdb_free_count {
 	size_t last_txn;
@@ -367,9 +565,14 @@ int store_lmdb_room(struct store_lmdb *db, struct store_lmdb_room *ret)
 
 unsigned store_lmdb_tidy(struct store_lmdb *db)
 {
-	int dead = 0;
+	unsigned dead;
 
-	return mdb_reader_check(db->env, &dead) == 0 && dead > 0 ? (unsigned)dead : 0;
+	lmdb_check_readers(db);
+	pthread_mutex_lock(&db->lock);
+	dead = db->dead;
+	db->dead = 0;
+	pthread_mutex_unlock(&db->lock);
+	return dead;
 }
 
 /* LMDB tells of readers in lines for people: pid, thread, write; "-" for one at rest. */
@@ -393,55 +596,6 @@ uint64_t store_lmdb_held_back(struct store_lmdb *db)
 	return oldest < info.me_last_txnid ? info.me_last_txnid - oldest : 0;
 }
 
-/* ---- a file that was cut off ---- */
-
-struct lmdb_missing {
-	uint64_t from,
-	    free; /* the first page that the file has not; how many from there on are free */
-};
-
-static void lmdb_missing_add(void *arg, size_t txn, const size_t *pages, size_t count)
-{
-	struct lmdb_missing *missing = arg;
-
-	(void)txn;
-	for (size_t i = 0; i < count; i++)
-		missing->free += pages[i] >= missing->from;
-}
-
-static bool lmdb_is_whole(struct store_lmdb *db, MDB_txn *txn, int file_fd)
-{
-	struct lmdb_missing missing = {.free = 0};
-	MDB_envinfo info;
-	struct stat st;
-	MDB_stat stat;
-	uint64_t spread;
-
-	if (fstat(file_fd, &st) < 0 || mdb_env_info(db->env, &info) || mdb_env_stat(db->env, &stat))
-		return false;
-	spread = (uint64_t)info.me_last_pgno + 1;
-	missing.from = (uint64_t)st.st_size / stat.ms_psize;
-	if (missing.from >= spread)
-		return true;
-	return ftruncate(file_fd, (off_t)(spread * stat.ms_psize)) == 0 &&
-	       lmdb_free_each(txn, lmdb_missing_add, &missing) == 0 &&
-	       missing.free == spread - missing.from;
-}
-
-/* Pages at the file's end that were taken and given back in one write are never written: a file may be
- * shorter than its spread by free pages. It is made longer first, so that looking cannot end in SIGBUS. */
-bool store_lmdb_is_whole(struct store_lmdb *db, int file_fd)
-{
-	MDB_txn *txn;
-	bool is_whole;
-
-	if (lmdb_read_begin(db, &txn))
-		return false;
-	is_whole = lmdb_is_whole(db, txn, file_fd);
-	lmdb_read_end(db, txn);
-	return is_whole;
-}
-
 /* ---- writing ---- */
 
 int store_lmdb_begin(struct store_lmdb *db, struct store_lmdb_write **ret)
@@ -452,6 +606,7 @@ int store_lmdb_begin(struct store_lmdb *db, struct store_lmdb_write **ret)
 	if (!write)
 		return -ENOMEM;
 	write->db = db;
+	lmdb_check_readers(db); /* what a dead one keeps, this write may need */
 	r = mdb_txn_begin(db->env, NULL, 0, &write->txn);
 	if (r) {
 		free(write);
@@ -464,18 +619,25 @@ int store_lmdb_begin(struct store_lmdb *db, struct store_lmdb_write **ret)
 int store_lmdb_put(struct store_lmdb_write *write, enum store_lmdb_table table,
 		   const struct store_lmdb_key *key, const void *data, size_t size, bool replace)
 {
-	MDB_val name = lmdb_val(key->data, key->size), value = lmdb_val(data, size);
+	const MDB_dbi dbi = write->db->table[table];
+	MDB_val name = lmdb_val(key->data, key->size), value = lmdb_val(data, size), before;
 
-	return lmdb_outcome(mdb_put(write->txn, write->db->table[table], &name, &value,
-				    replace ? 0 : MDB_NOOVERWRITE));
+	if (replace && mdb_get(write->txn, dbi, &name, &before) == 0 &&
+	    !lmdb_is_sound(write->db, &before))
+		return STORE_LMDB_E_DAMAGED;
+	return lmdb_outcome(mdb_put(write->txn, dbi, &name, &value, replace ? 0 : MDB_NOOVERWRITE));
 }
 
 int store_lmdb_delete(struct store_lmdb_write *write, enum store_lmdb_table table,
 		      const struct store_lmdb_key *key)
 {
-	MDB_val name = lmdb_val(key->data, key->size);
+	const MDB_dbi dbi = write->db->table[table];
+	MDB_val name = lmdb_val(key->data, key->size), value;
+	int r = mdb_get(write->txn, dbi, &name, &value);
 
-	return lmdb_outcome(mdb_del(write->txn, write->db->table[table], &name, NULL));
+	if (r == 0 && !lmdb_is_sound(write->db, &value))
+		return STORE_LMDB_E_DAMAGED;
+	return lmdb_outcome(r ? r : mdb_del(write->txn, dbi, &name, NULL));
 }
 
 /* To the last key that begins with prefix: the one before the first behind all such. */
@@ -506,7 +668,7 @@ int store_lmdb_delete_last(struct store_lmdb_write *write, const struct store_lm
 	if (r)
 		return lmdb_outcome(r);
 	r = lmdb_last(cursor, prefix, &name, &value);
-	if (r == 0 && name.mv_size != key_size)
+	if (r == 0 && (name.mv_size != key_size || !lmdb_is_sound(write->db, &value)))
 		r = MDB_CORRUPTED;
 	if (r == 0) {
 		memcpy(ret_key, name.mv_data, key_size);

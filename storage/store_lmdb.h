@@ -34,7 +34,7 @@ struct store_lmdb_key {
 };
 
 /* path: of the file; another one, its name with "-lock" behind, is the lock. Makes both if they are
- * missing. 0, DAMAGED, negative errno. */
+ * missing. 0, DAMAGED (also when the file was cut off), negative errno. */
 int store_lmdb_open(const char *path, uint64_t map_bytes, struct store_lmdb **ret);
 void store_lmdb_close(struct store_lmdb *db);
 
@@ -62,12 +62,10 @@ struct store_lmdb_room {
 	uint64_t values; /* entries of the table */
 };
 int store_lmdb_room(struct store_lmdb *db, struct store_lmdb_room *ret);
-/* Frees the slots of dead readers, and says how many. */
+/* Frees the slots of dead readers, and says how many since the last time. */
 unsigned store_lmdb_tidy(struct store_lmdb *db);
 /* How many writes the oldest reader of any process is behind. */
 uint64_t store_lmdb_held_back(struct store_lmdb *db);
-/* Is the file as long as its pages need? A shorter one was cut off. Opening does not ask. */
-bool store_lmdb_is_whole(struct store_lmdb *db, int file_fd);
 
 /* ---- writing ---- */
 

@@ -87,7 +87,8 @@ struct store {
 	uint64_t aside_until_ns,
 	    aside_ns;        /* damage that comes sooner turns the store off for a while */
 	uint64_t room_bytes; /* free for values, by the last look */
-	uint64_t cramped_until_ns, cramped_ns; /* free, but not in one piece */
+	uint64_t cramped_until_ns, cramped_ns; /* free, but not in one piece: nothing that costs */
+	uint64_t cramped_cost;                 /* so much is taken until then */
 	struct store_state state;
 };
 
@@ -121,6 +122,7 @@ int store_group_scan(struct store_group *group);
 /* ---- store_queue.c: under lock ---- */
 /* What a value of size bytes takes of the file. */
 uint64_t store_queue_cost(uint64_t size);
+bool store_queue_is_cramped(const struct store *store, uint64_t cost);
 bool store_queue_delete(struct store_group *group, uint64_t sample, uint32_t size);
 void store_queue_drop(struct store *store, const struct store_group *group); /* NULL: all */
 /* The oldest items, up to a batch, out of the queue; *ret_items is an array (caller frees it and them). 0 or

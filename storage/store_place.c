@@ -32,7 +32,8 @@
 
 #include "storage/store.h"
 
-#define PLACE_WAIT_MS 5000
+#define PLACE_WAIT_MS 500
+#define PLACE_LOCK_BYTES (32 << 10)
 #define PLACE_STEP_MS 20
 
 int (*store_place_statfs)(int fd, struct statfs *ret) = fstatfs;
@@ -168,6 +169,18 @@ int store_place_open(int folder_fd, int *ret_fd, struct diag *diag)
 		return -ENOTSUP;
 	}
 	*ret_fd = base_take_fd(&fd);
+	return 0;
+}
+
+int store_place_reserve(int dir_fd)
+{
+	_cleanup_close_ int fd =
+	    openat(dir_fd, STORE_PLACE_LOCK, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+
+	if (fd < 0)
+		return -errno;
+	if (fallocate(fd, 0, 0, PLACE_LOCK_BYTES) < 0 && errno != EOPNOTSUPP)
+		return -errno;
 	return 0;
 }
 

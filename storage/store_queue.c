@@ -46,6 +46,12 @@ static bool queue_is_closed(const struct store *store)
 	return store->state.mode == STORE_READ_ONLY && base_now_ns() < store->retry_at_ns;
 }
 
+bool store_queue_is_cramped(const struct store *store, uint64_t cost)
+{
+	return store->cramped_until_ns > 0 && cost >= store->cramped_cost &&
+	       base_now_ns() < store->cramped_until_ns;
+}
+
 static bool queue_has_room(const struct store_group *group, uint64_t cost)
 {
 	const struct store *store = group->store;
@@ -53,7 +59,7 @@ static bool queue_has_room(const struct store_group *group, uint64_t cost)
 
 	if (store->queue_items >= STORE_QUEUE_ITEMS || all > store->queue_limit)
 		return false;
-	if (store->cramped_until_ns && base_now_ns() < store->cramped_until_ns)
+	if (store_queue_is_cramped(store, cost))
 		return false;
 	return all <= store->room_bytes ||
 	       all <= store->room_bytes + store_room_others(store, group);

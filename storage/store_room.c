@@ -224,7 +224,7 @@ static uint64_t room_free(struct store *store)
 void store_room_make(struct store *store, uint64_t cost, double us_per_mib)
 {
 	/* some for the next batches, too; more when what was free was not in one piece */
-	const uint64_t more = store->cramped_ns > 0 ? store->map_bytes / 16 : 0;
+	const uint64_t more = store->cramped_until_ns > 0 ? store->map_bytes / 16 : 0;
 	const uint64_t ahead = cost + 2 * store->batch_bytes + more;
 	uint64_t freed = 0;
 	unsigned age = 0;
@@ -243,4 +243,7 @@ void store_room_make(struct store *store, uint64_t cost, double us_per_mib)
 		age++;
 	}
 	room_free(store);
+	pthread_mutex_lock(&store->lock);
+	store->cramped_until_ns = 0; /* it may fit now; cramped_ns stays, if it does not */
+	pthread_mutex_unlock(&store->lock);
 }

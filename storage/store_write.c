@@ -131,7 +131,10 @@ static int write_item(struct store_lmdb_write *write, struct store_item *item)
 	int r;
 
 	store_record_key(&item->group->id, item->sample, bytes);
-	item->is_lost = false;
+	item->is_lost = !item->is_delete &&
+			store_queue_is_cramped(item->group->store, store_queue_cost(item->size));
+	if (item->is_lost)
+		return 0;
 	if (item->is_delete)
 		r = store_lmdb_delete(write, STORE_LMDB_VALUES, &key);
 	else
@@ -192,14 +195,20 @@ static int write_some(struct store *store, struct store_item **items, size_t cou
 	return r;
 }
 
-/* Under lock: there was no place for a single value. */
-static void write_cramped(struct store *store)
+/* There was no place for a single value: nothing of its size finds one, for a while or until others are
+ * pushed out. */
+static void write_cramped(struct store *store, const struct store_item *item)
 {
+	pthread_mutex_lock(&store->lock);
 	store->cramped_ns =
 	    BASE_MIN(BASE_MAX(store->cramped_ns * 2, WRITE_CRAMPED_MIN_NS), WRITE_CRAMPED_MAX_NS);
 	store->cramped_until_ns = base_now_ns() + store->cramped_ns;
+	store->cramped_cost = store_queue_cost(item->size);
+	store->state.puts_not_taken += !item->is_delete;
+	pthread_mutex_unlock(&store->lock);
 }
 
+/* Returns how many were dealt with. */
 static size_t write_batch(struct store *store, struct store_item **items, size_t count)
 {
 	size_t done = 0, some = count;
@@ -208,12 +217,16 @@ static size_t write_batch(struct store *store, struct store_item **items, size_t
 		const size_t now = BASE_MIN(some, count - done);
 		const int r = write_some(store, items + done, now);
 
-		if (r == 0)
-			done += now;
-		else if (r == STORE_LMDB_E_FULL && now > 1)
-			some = now / 2;
-		else
+		if (r != 0 && r != STORE_LMDB_E_FULL)
 			break;
+		if (r == STORE_LMDB_E_FULL && now > 1) {
+			some = now / 2;
+			continue;
+		}
+		if (r == STORE_LMDB_E_FULL)
+			write_cramped(store, items[done]);
+		done += now;
+		some = count;
 	}
 	return done;
 }
@@ -259,10 +272,6 @@ static void write_queue(struct store *store)
 		pthread_mutex_lock(&store->lock);
 		for (size_t i = done; i < count; i++)
 			store->state.puts_not_taken += !items[i]->is_delete;
-		if (done < count && store->state.mode == STORE_ON)
-			write_cramped(store);
-		else
-			store->cramped_ns = store->cramped_until_ns = 0;
 		pthread_mutex_unlock(&store->lock);
 		store_room_look(store);
 	}

@@ -111,10 +111,194 @@ START_TEST(test_handles_are_counted)
 }
 END_TEST
 
+/* ---- what people ask ---- */
+
+struct seen {
+	unsigned count;
+	struct store_listing last;
+	char note[STORE_NOTE_MAX + 1];
+};
+
+static void see(void *arg, const struct store_listing *listing)
+{
+	struct seen *seen = arg;
+
+	seen->count++;
+	seen->last = *listing;
+	strcpy(seen->note, listing->note);
+}
+
+static struct seen list(void)
+{
+	struct seen seen = {.count = 0};
+
+	ck_assert_int_eq(store_list(hold.store, see, &seen), 0);
+	return seen;
+}
+
+static bool is_id(struct hash_id id, struct hash_id other)
+{
+	return memcmp(&id, &other, sizeof(id)) == 0;
+}
+
+START_TEST(test_list_and_pin)
+{
+	struct store_group *group = hold_group(&hold, 7, 50);
+	const struct hash_id id = hold_id(7), none = hold_id(8);
+
+	ck_assert_int_eq(store_pin(hold.store, &none, true), -ENOENT);
+	for (uint64_t i = 0; i < 5; i++)
+		ck_assert(hold_put(group, 7, i, 1000));
+	store_group_worth(group, 123.5);
+	store_group_worth(group, -1);
+	hold_settle(&hold);
+	ck_assert_int_eq(store_pin(hold.store, &id, true), 0);
+	ck_assert_int_eq(store_drop(hold.store, &id), -EBUSY);
+	ck_assert(list().last.is_used);
+	store_group_close(group);
+	hold_reopen(&hold);
+	ck_assert_uint_eq(list().count, 1);
+	ck_assert(is_id(list().last.id, id));
+	ck_assert_uint_eq(list().last.n_samples, 50);
+	ck_assert_uint_eq(list().last.values, 5);
+	ck_assert_uint_eq(list().last.bytes, 5000);
+	ck_assert(list().last.us_per_mib == 123.5);
+	ck_assert_uint_ge(list().last.last_use_s, 1600000000);
+	ck_assert(list().last.is_pinned && !list().last.is_used && !list().last.is_superseded);
+	ck_assert_str_eq(list().note, "{\"dataset\":\"/data/7\"}");
+	ck_assert_int_eq(store_drop(hold.store, &id), -EBUSY);
+	ck_assert_int_eq(store_pin(hold.store, &id, false), 0);
+	ck_assert_int_eq(store_drop(hold.store, &id), 0);
+	ck_assert_uint_eq(list().count, 0);
+	ck_assert_int_eq(store_drop(hold.store, &id), -ENOENT);
+	ck_assert_uint_eq(hold_state(&hold).values, 0);
+}
+END_TEST
+
+START_TEST(test_note_is_cut)
+{
+	const struct hash_id id = hold_id(1);
+	struct store_group *group;
+	char note[STORE_NOTE_MAX + 100];
+
+	memset(note, 'n', sizeof(note));
+	note[sizeof(note) - 1] = '\0';
+	ck_assert_int_eq(store_group_open(hold.store, &id, note, 10, &group), 0);
+	ck_assert(hold_put(group, 1, 1, 10));
+	hold_settle(&hold);
+	store_group_close(group);
+	hold_reopen(&hold);
+	ck_assert_uint_eq(strlen(list().note), STORE_NOTE_MAX);
+}
+END_TEST
+
+START_TEST(test_drop_of_a_group_in_use)
+{
+	struct store_group *group = hold_group(&hold, 1, 10000), *again;
+	const struct hash_id id = hold_id(1);
+
+	for (uint64_t i = 0; i < 9000; i++)
+		ck_assert(hold_put(group, 1, i, 100));
+	hold_settle(&hold);
+	ck_assert_int_eq(store_drop(hold.store, &id), 0);
+	for (uint64_t i = 0; i < 9000; i += 500) {
+		ck_assert_int_eq(hold_get(group, 1, i, 0), STORE_E_NONE);
+		ck_assert_uint_eq(hold_table(group, i), 0);
+		ck_assert(!hold_put(group, 1, i, 100));
+	}
+	ck_assert_uint_eq(hold_state(&hold).values, 0);
+	again = hold_group(&hold, 1, 10000);
+	ck_assert(hold_put(again, 1, 5, 100));
+	hold_settle(&hold);
+	ck_assert_int_eq(hold_get(group, 1, 5, 100), 0);
+	store_group_close(group);
+	store_group_close(again);
+}
+END_TEST
+
+static void tell(void *arg, uint64_t done, uint64_t total)
+{
+	uint64_t *last = arg;
+
+	ck_assert_uint_ge(done, *last);
+	ck_assert_uint_le(done, total);
+	*last = done;
+}
+
+static bool cancelled(void *arg)
+{
+	return arg == NULL;
+}
+
+START_TEST(test_verify)
+{
+	struct store_group *group = hold_group(&hold, 1, 2000);
+	uint64_t told = 0;
+	struct store_progress progress = {.tell = tell, .cancelled = cancelled, .arg = &told};
+	struct store_checked checked;
+
+	ck_assert_int_eq(store_verify(hold.store, NULL, &checked), 0);
+	ck_assert_uint_eq(checked.values, 0);
+	for (uint64_t i = 0; i < 1500; i++)
+		ck_assert(hold_put(group, 1, i, 10 + i));
+	hold_settle(&hold);
+	ck_assert_int_eq(store_verify(hold.store, &progress, &checked), 0);
+	ck_assert_uint_eq(checked.groups, 1);
+	ck_assert_uint_eq(checked.values, 1500);
+	ck_assert_uint_eq(checked.bytes, 1500 * 10 + 1499 * 1500 / 2);
+	ck_assert_uint_eq(checked.damaged, 0);
+	ck_assert_uint_eq(told, 1500);
+	progress = (struct store_progress){.cancelled = cancelled};
+	ck_assert_int_eq(store_verify(hold.store, &progress, &checked), -ECANCELED);
+	store_group_close(group);
+}
+END_TEST
+
+/* Writing goes on at the close. */
+START_TEST(test_close_writes_what_is_queued)
+{
+	struct store_group *group = hold_group(&hold, 1, 100);
+
+	for (uint64_t i = 0; i < 100; i++)
+		ck_assert(hold_put(group, 1, i, 3000));
+	store_group_close(group);
+	hold_reopen(&hold);
+	ck_assert_uint_eq(hold_state(&hold).values, 100);
+}
+END_TEST
+
+START_TEST(test_counters)
+{
+	struct store_group *group = hold_group(&hold, 1, 100);
+	struct store_state state;
+
+	ck_assert(hold_put(group, 1, 1, 500));
+	hold_settle(&hold);
+	ck_assert(!hold_put(group, 1, 1, 500));
+	hold_get(group, 1, 1, 500);
+	hold_get(group, 1, 1, 500);
+	hold_get(group, 1, 2, 0);
+	state = hold_state(&hold);
+	ck_assert_int_eq(state.mode, STORE_ON);
+	ck_assert_str_eq(state.why, "");
+	ck_assert_uint_eq(state.limit, LIMIT);
+	ck_assert_uint_eq(state.hits, 2);
+	ck_assert_uint_eq(state.misses, 1);
+	ck_assert_uint_eq(state.puts, 1);
+	ck_assert_uint_eq(state.puts_not_taken, 1);
+	ck_assert_uint_eq(state.groups, 1);
+	ck_assert_uint_eq(state.values, 1);
+	ck_assert_uint_gt(state.bytes_used, 0);
+	ck_assert_uint_eq(state.bytes_file, hold_bytes(&hold, "cache.mdb"));
+	ck_assert_uint_eq(state.damaged + state.evicted + state.set_aside + state.write_errors, 0);
+	store_group_close(group);
+}
+END_TEST
+
 static Suite *store_suite(void)
 {
 	Suite *suite = suite_create("store");
-	TCase *values = tcase_create("values");
+	TCase *values = tcase_create("values"), *people = tcase_create("people");
 
 	tcase_add_checked_fixture(values, setup, teardown);
 	tcase_add_test(values, test_round_trip);
@@ -122,6 +306,14 @@ static Suite *store_suite(void)
 	tcase_add_test(values, test_table_is_sealed);
 	tcase_add_test(values, test_handles_are_counted);
 	suite_add_tcase(suite, values);
+	tcase_add_checked_fixture(people, setup, teardown);
+	tcase_add_test(people, test_list_and_pin);
+	tcase_add_test(people, test_note_is_cut);
+	tcase_add_test(people, test_drop_of_a_group_in_use);
+	tcase_add_test(people, test_verify);
+	tcase_add_test(people, test_close_writes_what_is_queued);
+	tcase_add_test(people, test_counters);
+	suite_add_tcase(suite, people);
 	return suite;
 }
 
