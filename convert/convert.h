@@ -96,6 +96,8 @@ struct convert_answer {  /* before the bytes; from a maker, who may be hostile *
 /* Memory for files of up to room_bytes. 0 or negative errno. */
 int convert_maker_init(struct convert_maker *maker, uint64_t room_bytes, unsigned form,
 		       const char *fault);
+/* Ends its process. */
+void convert_maker_end(struct convert_maker *maker);
 /* Has the form of the file in room[which] made, by a new process if there is none. 0, -ECHILD (it cannot
  * be started), negative errno. */
 int convert_maker_ask(struct convert_maker *maker, unsigned which, uint32_t size, uint64_t sample);

@@ -242,7 +242,8 @@ static _Noreturn void lane_live(const struct convert_source *source, unsigned nu
 			       source->fault))
 		lane_give_up(&lane, number, "there is not enough memory; fewer --jobs need less");
 	lane_work(&lane, number, n);
-	_exit(0); /* and the kernel ends the maker */
+	convert_maker_end(&lane.maker);
+	_exit(0);
 }
 
 int convert_lane_start(struct convert_lane *lane, const struct convert_source *source,

@@ -147,7 +147,7 @@ static _Noreturn void maker_live(const struct convert_maker *maker, pid_t lane, 
 
 /* ---- its lane ---- */
 
-static void maker_end(struct convert_maker *maker)
+void convert_maker_end(struct convert_maker *maker)
 {
 	base_close(&maker->fd);
 	if (maker->pid > 0) {
@@ -222,13 +222,13 @@ static int maker_start(struct convert_maker *maker)
 	maker->fd = ends[0];
 	if (maker->pid < 0) {
 		maker->pid = 0;
-		maker_end(maker);
+		convert_maker_end(maker);
 		return -EAGAIN;
 	}
 	if (maker_hear(maker, &answer, sizeof(answer), MAKER_LIMIT_NS) &&
 	    answer.status == MAKER_IS_THERE)
 		return 0;
-	maker_end(maker);
+	convert_maker_end(maker);
 	return -ECHILD;
 }
 
@@ -258,7 +258,7 @@ int convert_maker_take(struct convert_maker *maker, uint32_t size, uint8_t **ret
 	if (!maker_hear(maker, &answer, sizeof(answer), limit_ns) ||
 	    answer.status > MAKER_HAS_NONE ||
 	    answer.size > form_bound((enum form_kind)maker->form, size)) {
-		maker_end(maker);
+		convert_maker_end(maker);
 		return 0;
 	}
 	if (answer.status == MAKER_HAS) {
@@ -266,7 +266,7 @@ int convert_maker_take(struct convert_maker *maker, uint32_t size, uint8_t **ret
 		if (!form)
 			return -ENOMEM;
 		if (!maker_hear(maker, form, answer.size, limit_ns)) {
-			maker_end(maker);
+			convert_maker_end(maker);
 			return 0;
 		}
 	}

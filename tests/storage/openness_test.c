@@ -141,6 +141,25 @@ START_TEST(the_way_counts)
 }
 END_TEST
 
+/* Of a converted data set, the file is the end of it. */
+START_TEST(the_way_to_a_file_counts)
+{
+	const int fd = openat(root_fd, "file", O_RDWR | O_CLOEXEC);
+
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(openness_of_way(fd), openness_of_way(root_fd));
+	ck_assert_int_eq(fchmod(fd, 0640), 0);
+	ck_assert(!openness_of_way(fd));
+	ck_assert_int_eq(fchmod(fd, 0644), 0);
+	ck_assert_int_eq(chmod(root, 0711), 0);
+	ck_assert(!openness_of_way(fd));
+	ck_assert_int_eq(chmod(root, 0755), 0);
+	ck_assert_int_eq(ftruncate(fd, 1 << 30), 0); /* of which nothing is there */
+	ck_assert(!openness_of_way(fd));
+	close(fd);
+}
+END_TEST
+
 START_TEST(files_of_the_kernel_are_never_open)
 {
 	int fd = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -163,6 +182,7 @@ int main(void)
 	tcase_add_test(tcase, modes_of_files);
 	tcase_add_test(tcase, a_list_shuts_out);
 	tcase_add_test(tcase, the_way_counts);
+	tcase_add_test(tcase, the_way_to_a_file_counts);
 	tcase_add_test(tcase, files_of_the_kernel_are_never_open);
 	suite_add_tcase(suite, tcase);
 	runner = srunner_create(suite);
