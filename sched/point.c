@@ -34,6 +34,7 @@
 #include "base/base.h"
 
 #define POINT_LONG_US 1e12   /* a sample does not take longer: 11 days */
+#define POINT_ABOUT 0.1      /* of the samples */
 #define POINT_NEAR 1.25      /* times the best: may be the best yet */
 #define POINT_TRIALS_FIRST 3 /* before a form's price is believed: the first warms memory */
 
@@ -164,15 +165,54 @@ static bool saves(double challenger, double holder)
 	return challenger < (1 - POINT_MARGIN) * holder;
 }
 
+static bool is_unknown(const struct point_input *in, unsigned p)
+{
+	return in->cached[p] > 0 && !is_measured(in, p);
+}
+
+/* A kept form of which nothing is known, the current one before others, else the most kept one, else the
+ * one behind most of the work; 0: there is none. */
+static unsigned find_unknown(const struct point_input *in)
+{
+	unsigned best = 0;
+
+	if (is_unknown(in, in->current))
+		return in->current;
+	for (unsigned p = 1; p < in->n; p++)
+		if (is_unknown(in, p) && in->cached[p] >= in->cached[best])
+			best = p;
+	return best;
+}
+
+/* Without the file's costs: the quickest of the forms that are kept about as much as any. */
+static unsigned find_kept(const struct point_input *in, const struct point_choice *costs)
+{
+	double most = 0;
+	unsigned best = 0;
+
+	for (unsigned p = 1; p < in->n; p++)
+		most = BASE_MAX(most, in->cached[p]);
+	for (unsigned p = 1; p < in->n; p++)
+		if (in->cached[p] > 0 && in->cached[p] >= most - POINT_ABOUT &&
+		    (best == 0 || costs->whole_us[p] < costs->whole_us[best]))
+			best = p;
+	return best;
+}
+
 static void choose_blindly(const struct point_input *in, struct point_choice *ret)
 {
-	unsigned best = in->current;
+	unsigned unknown = find_unknown(in);
 
-	for (unsigned p = 0; p < in->n; p++)
-		if (in->cached[p] > in->cached[best])
-			best = p;
-	ret->point = ret->rival = in->cached[best] > 0 ? best : 0;
+	ret->point = ret->rival = unknown ? unknown : find_kept(in, ret);
 	ret->reason = POINT_UNMEASURED;
+}
+
+/* Is there something that must be used before it can be judged? Of another than the file, the others that are
+ * kept are tried by and by. */
+static bool is_blind(const struct point_input *in)
+{
+	return !is_measured(in, 0) || is_unknown(in, in->current) ||
+	       (in->current == 0 && find_unknown(in) > 0);
 }
 
 /* The file was chosen: because of what? */
@@ -212,7 +252,7 @@ void point_choose(const struct point_input *input, struct point_choice *ret)
 	tame_input(&in);
 	for (unsigned p = 0; p < in.n; p++)
 		makes[p] = expect(&in, p, ret);
-	if (!is_measured(&in, 0) || (in.cached[in.current] > 0 && !is_measured(&in, in.current)))
+	if (is_blind(&in))
 		choose_blindly(&in, ret);
 	else
 		choose(&in, ret);

@@ -202,7 +202,7 @@ START_TEST(does_not_swing)
 		point_choose(&input, &choice);
 		input.current = choice.point;
 		point_choose(&input, &again);
-		if (choice.reason != POINT_UNMEASURED)
+		if (choice.reason != POINT_UNMEASURED && again.reason != POINT_UNMEASURED)
 			ck_assert_uint_eq(again.point, choice.point);
 		for (unsigned p = 0; p < input.n; p++)
 			for (unsigned k = 0; k < 5; k++)
@@ -310,6 +310,52 @@ START_TEST(kept_before)
 	point_choose(&input, &choice);
 	ck_assert_uint_eq(choice.point, 1);
 	ck_assert(!choice.makes);
+}
+END_TEST
+
+/* A job of one epoch behind a restart: the file is known at once, and nothing else would ever be. */
+START_TEST(kept_and_file_known)
+{
+	struct point_input input;
+	struct point_choice choice;
+
+	two_points(&input);
+	input.cost[1].samples = input.cost[1].made = 0;
+	input.cached[1] = 0.8;
+	input.uses = 1;
+	point_choose(&input, &choice);
+	ck_assert_uint_eq(choice.point, 1);
+	ck_assert_int_eq(choice.reason, POINT_UNMEASURED);
+	input.current = 1;
+	input.cost[1].samples = 8;
+	input.cost[1].work_us = 1100; /* it is of no use */
+	point_choose(&input, &choice);
+	ck_assert_uint_eq(choice.point, 0);
+}
+END_TEST
+
+/* Several forms are kept and the file is not known: each is used for a while, then the quickest. */
+START_TEST(kept_several)
+{
+	struct point_input input = {
+	    .n = 4, .cores = 1, .reader_threads = 1, .n_samples = 1000, .uses = 1};
+	static const double work_us[] = {0, 500, 100, 300}, cached[] = {0, 1, 1, 0.95};
+	unsigned seen = 0;
+
+	memcpy(input.cached, cached, sizeof(cached));
+	for (unsigned i = 0; i < 100; i++) {
+		struct point_choice choice;
+
+		point_choose(&input, &choice);
+		ck_assert_uint_gt(choice.point, 0);
+		ck_assert(!choice.makes);
+		input.current = choice.point;
+		input.cost[choice.point].samples++;
+		input.cost[choice.point].work_us = work_us[choice.point];
+		seen |= 1u << choice.point;
+	}
+	ck_assert_uint_eq(seen, 0xe);
+	ck_assert_uint_eq(input.current, 2);
 }
 END_TEST
 
@@ -572,6 +618,8 @@ int main(void)
 	tcase_add_test(choice, reasons);
 	tcase_add_test(choice, slow_disk);
 	tcase_add_test(choice, kept_before);
+	tcase_add_test(choice, kept_and_file_known);
+	tcase_add_test(choice, kept_several);
 	tcase_add_test(choice, uses);
 	tcase_add_test(choice, trials_cost_little);
 	tcase_add_test(choice, no_trials);
