@@ -230,7 +230,7 @@ int store_get(struct store_group *group, uint64_t sample, uint8_t *buffer, size_
 	uint32_t size = 0;
 	int r = STORE_E_NONE;
 
-	if (sample < group->record.n_samples)
+	if (sample < group->cells)
 		size = counter_cell_get(&group->table[sample]);
 	if (size > room)
 		return STORE_E_ROOM;

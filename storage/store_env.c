@@ -132,16 +132,18 @@ static int env_load_group(struct store *store, const struct hash_id *id,
 			  const struct store_record *record)
 {
 	struct store_group *group = store_group_find(store, id);
-	uint64_t n_samples;
 
 	if (!group)
 		group = store_group_add(store, id);
 	if (!group)
 		return -ENOMEM;
-	n_samples = group->users > 0 ? group->record.n_samples : record->n_samples;
-	group->record = *record;
-	group->record.n_samples = n_samples;
 	group->is_kept = true;
+	if (group->users == 0) {
+		group->record = *record;
+		return 0;
+	}
+	group->record.values = record->values; /* the rest its users know better */
+	group->record.bytes = record->bytes;
 	return 0;
 }
 

@@ -90,7 +90,7 @@ void store_group_compare(struct store *store)
 static void group_table_free(struct store_group *group)
 {
 	if (group->table)
-		munmap(group->table, group->record.n_samples * sizeof(*group->table));
+		munmap(group->table, group->cells * sizeof(*group->table));
 	group->table = NULL;
 	base_close(&group->table_fd);
 }
@@ -125,13 +125,14 @@ static int group_table_new(struct store_group *group, uint64_t n_samples)
 		return r;
 	}
 	group->table = map;
+	group->cells = n_samples;
 	group->table_fd = base_take_fd(&fd);
 	return 0;
 }
 
 void store_group_set(struct store_group *group, uint64_t sample, uint32_t size)
 {
-	if (group->table && sample < group->record.n_samples)
+	if (group->table && sample < group->cells)
 		counter_cell_set(&group->table[sample], size);
 }
 
@@ -236,7 +237,7 @@ static int group_open_locked(struct store *store, const struct hash_id *id, cons
 
 	if (!group)
 		return -ENOMEM;
-	if (group->users > 0 && group->record.n_samples != n_samples)
+	if (group->users > 0 && group->cells != n_samples)
 		return -EINVAL; /* one id names one dataset version */
 	group->is_dropped = false;
 	if (group->users++ == 0)

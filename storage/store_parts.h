@@ -40,6 +40,7 @@ struct store_group {
 	bool is_busy;       /* being scanned, emptied or dropped: openers wait */
 	int table_fd;       /* -1: it has no users */
 	struct counter_cell *table;
+	uint64_t cells; /* of the table; users read it without lock */
 
 	/* under write_lock: what the write under way changes */
 	bool is_staged;

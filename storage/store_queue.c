@@ -114,7 +114,7 @@ bool store_put(struct store_group *group, uint64_t sample, const uint8_t *value,
 {
 	struct store *store = group->store;
 	struct store_item *item = NULL;
-	bool may = sample < group->record.n_samples && size > 0 && size <= store->value_max;
+	bool may = sample < group->cells && size > 0 && size <= store->value_max;
 
 	pthread_mutex_lock(&store->lock);
 	may = may && queue_may(group, sample, size);

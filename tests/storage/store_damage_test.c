@@ -46,15 +46,16 @@ static void put_some(uint64_t number, uint64_t from)
 
 	for (uint64_t i = from; i < SAMPLES; i++)
 		hold_put(group, number, i, size_of(i));
-	hold_settle(&hold);
 	store_group_close(group);
 }
 
 static unsigned count_right(uint64_t number)
 {
-	struct store_group *group = hold_group(&hold, number, SAMPLES);
+	struct store_group *group;
 	unsigned right = 0;
 
+	hold_settle(&hold);
+	group = hold_group(&hold, number, SAMPLES);
 	for (uint64_t i = 0; i < SAMPLES; i++)
 		right += hold_get(group, number, i, size_of(i)) == 0;
 	store_group_close(group);
@@ -167,7 +168,7 @@ START_TEST(test_flipped_bytes)
 	const size_t pages = pristine_size / 4096;
 	unsigned outcomes[CRASHED + 1] = {0};
 
-	for (unsigned i = 0; i < 60; i++) {
+	for (unsigned i = 0; i < 40; i++) {
 		restore_pristine();
 		for (uint64_t n = 1 + philox_below(&seq, 3); n > 0; n--) {
 			const uint64_t head = philox_below(&seq, 2) ? 4096 : 64;
@@ -186,7 +187,7 @@ START_TEST(test_pages_of_rubbish)
 {
 	uint8_t page[4096];
 
-	for (unsigned i = 0; i < 30; i++) {
+	for (unsigned i = 0; i < 20; i++) {
 		restore_pristine();
 		for (size_t n = 0; n < sizeof(page); n++)
 			page[n] = i % 3 ? (uint8_t)philox_below(&seq, 256) : 0;
@@ -437,9 +438,10 @@ START_TEST(test_set_aside)
 		hold_open(&hold);
 		ck_assert_uint_eq(hold_state(&hold).set_aside, 1);
 		ck_assert_uint_eq(hold_state(&hold).values, 0);
-		put_some(1, 0);
-		put_some(2, 0);
-		put_some(3, 0);
+		for (uint64_t number = 1; number <= 3; number++) {
+			put_some(number, 0);
+			hold_settle(&hold);
+		}
 		hold_close(&hold);
 		ck_assert_uint_gt(hold_bytes(&hold, ASIDE), 0);
 		ck_assert_uint_le(hold_bytes(&hold, ASIDE), most);

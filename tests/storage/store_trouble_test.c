@@ -113,8 +113,11 @@ END_TEST
 
 static void put_some(struct store_group *group, uint64_t from, uint64_t to, size_t size)
 {
-	for (uint64_t i = from; i < to; i++)
+	for (uint64_t i = from; i < to; i++) {
 		hold_put(group, 1, i, size);
+		if (i % 20 == 19)
+			hold_settle(&hold); /* else the queue may be full */
+	}
 	hold_settle(&hold);
 }
 
