@@ -5,7 +5,9 @@
 /* Numbers as files and tokens have them: little-endian, of 1 to 8 bytes, at any place; those of files'
  * heads by names of their own. */
 
+#include <endian.h>
 #include <stdint.h>
+#include <string.h>
 
 static inline void little_put(uint8_t *to, uint64_t value, unsigned bytes)
 {
@@ -30,6 +32,21 @@ static inline uint32_t little_16(const uint8_t *from)
 static inline uint32_t little_32(const uint8_t *from)
 {
 	return little_16(from) | little_16(from + 2) << 16;
+}
+
+/* The same of 64 bits, at once. */
+static inline uint64_t little_64(const uint8_t *from)
+{
+	uint64_t value;
+
+	memcpy(&value, from, sizeof(value));
+	return le64toh(value);
+}
+
+static inline void little_put_64(uint8_t *to, uint64_t value)
+{
+	value = htole64(value);
+	memcpy(to, &value, sizeof(value));
 }
 
 #endif

@@ -28,7 +28,7 @@ BASELINE_AVX2 static size_t avx2_unstuff(const uint8_t **at, const uint8_t *stop
 	const uint8_t *from = *at;
 	size_t n = 0;
 
-	while (n + 32 <= room && stop - from >= 64) {
+	while (n + 32 <= room && stop - from > 32) {
 		__m256i bytes = _mm256_loadu_si256((const __m256i *)from);
 		unsigned found = avx2_find_ff(bytes), before;
 
@@ -76,6 +76,7 @@ struct avx2_colour { /* what Cb and Cr add to the luma of 16 pixels */
 /* Red and blue are one rounded product each, of 15 bits: 2 * 0.701 and 2 * 0.886. With these two
  * constants all 256 values of Cr and Cb give what jdcolor.c's 16 bits do. Green, which has two
  * products, takes 32 bits: -0.71414 = 0.28586 - 1. */
+/* cb and cr: less 128. */
 AVX2_INLINE struct avx2_colour avx2_colour(__m256i cb, __m256i cr)
 {
 	const __m256i half = _mm256_set1_epi32(32768);
@@ -83,8 +84,6 @@ AVX2_INLINE struct avx2_colour avx2_colour(__m256i cb, __m256i cr)
 	struct avx2_colour ret;
 	__m256i low, high;
 
-	cb = _mm256_sub_epi16(cb, _mm256_set1_epi16(128));
-	cr = _mm256_sub_epi16(cr, _mm256_set1_epi16(128));
 	ret.red = _mm256_mulhrs_epi16(_mm256_add_epi16(cr, cr), _mm256_set1_epi16(22971));
 	ret.blue = _mm256_mulhrs_epi16(_mm256_add_epi16(cb, cb), _mm256_set1_epi16(29033));
 	low = _mm256_madd_epi16(_mm256_unpacklo_epi16(cb, cr), green);
@@ -150,12 +149,12 @@ AVX2_INLINE struct avx2_across avx2_begin(const uint8_t *near, const uint8_t *fa
 	return ret;
 }
 
-/* The even and the odd ones of 32 samples; then *across is 16 columns on, at near and far. */
+/* The even and the odd ones of 32 samples, less 128; then *across is 16 columns on, at near and far. */
 AVX2_INLINE void avx2_smooth(struct avx2_across *across, const uint8_t *near, const uint8_t *far,
 			     __m256i *ret_even, __m256i *ret_odd)
 {
-	const __m256i bias_even = _mm256_set1_epi16(far ? 8 : 1);
-	const __m256i bias_odd = _mm256_set1_epi16(far ? 7 : 2);
+	const __m256i bias_even = _mm256_set1_epi16(far ? 8 - (128 << 4) : 1 - (128 << 2));
+	const __m256i bias_odd = _mm256_set1_epi16(far ? 7 - (128 << 4) : 2 - (128 << 2));
 	__m256i following = avx2_column(near, far), here = across->here;
 	__m256i between = _mm256_permute2x128_si256(here, following, 0x21);
 	__m256i last = _mm256_alignr_epi8(here, across->before, 14);
@@ -164,8 +163,8 @@ AVX2_INLINE void avx2_smooth(struct avx2_across *across, const uint8_t *near, co
 
 	last = _mm256_add_epi16(_mm256_add_epi16(three, bias_even), last);
 	next = _mm256_add_epi16(_mm256_add_epi16(three, bias_odd), next);
-	*ret_even = far ? _mm256_srli_epi16(last, 4) : _mm256_srli_epi16(last, 2);
-	*ret_odd = far ? _mm256_srli_epi16(next, 4) : _mm256_srli_epi16(next, 2);
+	*ret_even = far ? _mm256_srai_epi16(last, 4) : _mm256_srai_epi16(last, 2);
+	*ret_odd = far ? _mm256_srai_epi16(next, 4) : _mm256_srai_epi16(next, 2);
 	across->here = following;
 	across->before = between;
 }
@@ -209,15 +208,19 @@ BASELINE_AVX2 static void avx2_h2v1(const uint8_t *y, const uint8_t *const near[
 BASELINE_AVX2 static void avx2_h1v1(const uint8_t *y, const uint8_t *const near[2],
 				    uint8_t *const to[3], size_t count)
 {
-	const __m256i low = _mm256_set1_epi16(255);
+	const __m256i half = _mm256_set1_epi8(-128);
 
 	for (size_t x = 0; x < count; x += 32) {
 		__m256i cb = _mm256_loadu_si256((const __m256i *)(near[0] + x));
 		__m256i cr = _mm256_loadu_si256((const __m256i *)(near[1] + x));
 		struct avx2_colour even, odd;
 
-		even = avx2_colour(_mm256_and_si256(cb, low), _mm256_and_si256(cr, low));
-		odd = avx2_colour(_mm256_srli_epi16(cb, 8), _mm256_srli_epi16(cr, 8));
+		/* Bytes less 128 have signs. */
+		cb = _mm256_xor_si256(cb, half);
+		cr = _mm256_xor_si256(cr, half);
+		even = avx2_colour(_mm256_srai_epi16(_mm256_slli_epi16(cb, 8), 8),
+				   _mm256_srai_epi16(_mm256_slli_epi16(cr, 8), 8));
+		odd = avx2_colour(_mm256_srai_epi16(cb, 8), _mm256_srai_epi16(cr, 8));
 		avx2_pixels(y + x, &even, &odd, to, x);
 	}
 }
@@ -228,6 +231,7 @@ static const struct baseline_kernels avx2_kernels = {
     .mcu = baseline_entropy_mcu_bmi2,
     .skip = baseline_entropy_skip_bmi2,
     .packed = baseline_packed_mcu_avx2,
+    .packed_idct = baseline_packed_idct_avx2,
     .idct = baseline_idct_avx2,
     .idct4 = baseline_idct4_avx2,
     .idct2 = baseline_idct2_avx2,

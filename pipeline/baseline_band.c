@@ -36,58 +36,60 @@ static struct band_plane band_plane(const struct baseline *baseline, unsigned c)
 	};
 }
 
-/* Row y of the picture at its first sample wanted. */
-static inline const uint8_t *band_row(const struct band_plane *plane, int64_t y)
+/* How far row y of the picture is from the first. */
+static inline ptrdiff_t band_offset(const struct band_plane *plane, int64_t y)
 {
 	y = BASE_MAX(BASE_MIN(y, plane->last), 0);
-	return plane->first + (y - plane->y) * (int64_t)plane->stride;
+	return (ptrdiff_t)(y - plane->y) * (ptrdiff_t)plane->stride;
 }
 
+/* Cb and Cr have planes of one size. */
 static void band_pixels(const struct baseline *baseline,
 			const struct band_plane planes[BASELINE_COMPONENTS], uint32_t y,
-			uint8_t *const to[3])
+			size_t count, uint8_t *const to[3])
 {
 	const struct baseline_kernels *kernels = baseline->kernels;
-	const uint8_t *row = band_row(&planes[0], y), *near[2], *far[2] = {NULL, NULL};
-	size_t count = baseline->box.width;
+	const uint8_t *row = planes[0].first + band_offset(&planes[0], y);
+	const ptrdiff_t beside = band_offset(&planes[1], baseline->is_low ? y / 2 : y);
+	const uint8_t *const near[2] = {planes[1].first + beside, planes[2].first + beside};
 
-	if (baseline->is_half)
-		count = (count + (baseline->box.left & 1) + 1) / 2;
-	for (unsigned i = 0; i < 2; i++) {
-		near[i] = band_row(&planes[1 + i], baseline->is_low ? y / 2 : y);
-		if (baseline->is_low)
-			far[i] = band_row(&planes[1 + i], (int64_t)(y / 2) + (y % 2 ? 1 : -1));
-	}
-	if (!baseline->is_half)
+	if (!baseline->is_half) {
 		kernels->h1v1(row, near, to, count);
-	else if (!baseline->is_low)
+	} else if (!baseline->is_low) {
 		kernels->h2v1(row, near, to, count);
-	else
+	} else {
+		const ptrdiff_t next = band_offset(&planes[1], (int64_t)(y / 2) + (y % 2 ? 1 : -1));
+		const uint8_t *const far[2] = {planes[1].first + next, planes[2].first + next};
+
 		kernels->h2v2(row, near, far, to, count);
+	}
 }
 
 void baseline_band_make(const struct baseline *baseline, uint32_t end, struct decode_band *ret)
 {
 	uint32_t odd = baseline->is_half ? baseline->box.left & 1 : 0;
 	struct band_plane planes[BASELINE_COMPONENTS];
+	size_t count = baseline->box.width;
 
 	for (unsigned c = 0; c < baseline->head.n_components; c++)
 		planes[c] = band_plane(baseline, c);
 	ret->rows = end - baseline->y;
 	if (baseline->head.n_components == 1) {
 		for (unsigned i = 0; i < 3; i++)
-			ret->plane[i] = band_row(&planes[0], baseline->y);
+			ret->plane[i] = planes[0].first + band_offset(&planes[0], baseline->y);
 		ret->stride = baseline->plane[0].stride;
 		return;
 	}
 	ret->stride = baseline->out_stride;
 	for (unsigned i = 0; i < 3; i++)
 		ret->plane[i] = baseline->out[i] + odd;
+	if (baseline->is_half)
+		count = (count + odd + 1) / 2;
 	for (uint32_t y = baseline->y; y < end; y++) {
-		uint8_t *to[3];
+		const size_t offset = (y - baseline->y) * baseline->out_stride;
+		uint8_t *const to[3] = {baseline->out[0] + offset, baseline->out[1] + offset,
+					baseline->out[2] + offset};
 
-		for (unsigned i = 0; i < 3; i++)
-			to[i] = baseline->out[i] + (size_t)(y - baseline->y) * baseline->out_stride;
-		band_pixels(baseline, planes, y, to);
+		band_pixels(baseline, planes, y, count, to);
 	}
 }

@@ -16,20 +16,34 @@
 #include "pipeline/baseline_inner.h"
 
 #define BITS_EOI 0xd9
+#define BITS_TOUCHED 64 /* bytes behind what the kernel says */
 #define BITS_RST0 0xd0
 #define BITS_RST7 0xd7
+
+/* As many zeros behind the last byte as a MCU may read. */
+static void bits_clear(struct baseline_bits *bits)
+{
+	const size_t end = (size_t)(bits->fill - bits->window);
+
+	if (bits->dirty <= end)
+		return;
+	memset(bits->fill, 0, BASE_MIN(bits->dirty - end, BASELINE_MARGIN));
+	if (bits->dirty - end <= BASELINE_MARGIN)
+		bits->dirty = end;
+}
 
 static void bits_fill(struct baseline_bits *bits, const struct baseline_kernels *kernels)
 {
 	size_t room = (size_t)(bits->window + BASELINE_WINDOW - bits->fill);
 
 	bits->fill += kernels->unstuff(&bits->at, bits->stop, bits->fill, room);
+	bits->dirty = BASE_MAX(bits->dirty, (size_t)(bits->fill - bits->window) + BITS_TOUCHED);
 	/* Less than it could: up to a marker, or the end of the file. */
 	bits->is_last = bits->fill < bits->window + BASELINE_WINDOW;
 	/* Bits of the buffer may have come from eight bytes behind those consumed. */
 	bits->limit = bits->is_last ? bits->fill + 8 : bits->fill - BASELINE_MCU_BYTES;
 	if (bits->is_last)
-		memset(bits->fill, 0, BASELINE_MARGIN);
+		bits_clear(bits);
 }
 
 void baseline_bits_start(struct baseline_bits *bits, const struct baseline_kernels *kernels,

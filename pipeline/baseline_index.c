@@ -265,7 +265,7 @@ int baseline_index_make(struct baseline *baseline, uint32_t step, uint8_t **ret,
 
 static uint64_t index_word(const uint8_t *from)
 {
-	return little_get(from, INDEX_WORD);
+	return little_64(from);
 }
 
 static uint64_t index_word_place(uint64_t word)

@@ -101,6 +101,7 @@ struct baseline_bits {
 	uint8_t *fill;            /* behind the last byte in window */
 	const uint8_t *at, *stop; /* the file: what follows those bytes */
 	bool is_last;             /* no more of this segment behind fill */
+	size_t dirty;             /* all of window from there on is zeros */
 	uint8_t window[BASELINE_WINDOW + BASELINE_MARGIN];
 };
 
@@ -148,6 +149,7 @@ struct baseline_mcu { /* what was decoded of one */
 /* ---- kernels ---- */
 
 struct baseline_packed;
+struct baseline_packed_block;
 
 struct baseline_kernels {
 	/* Copies entropy-coded bytes without stuffing from *at on, to a marker, to stop or until
@@ -166,6 +168,10 @@ struct baseline_kernels {
 	 * numbers so large that decoders differ. */
 	int (*idct)(const int16_t *a, const int16_t *b, unsigned end, const uint16_t *quant,
 		    uint8_t *to, size_t stride);
+	/* The same of two packed blocks, at once; NULL: packed, then idct. */
+	int (*packed_idct)(const struct baseline_packed_block *a,
+			   const struct baseline_packed_block *b, const uint16_t *quant,
+			   uint8_t *to, size_t stride);
 	/* The same to blocks of 4 x 4 and 2 x 2 samples. */
 	int (*idct4)(const int16_t *a, const int16_t *b, unsigned end, const uint16_t *quant,
 		     uint8_t *to, size_t stride);
@@ -205,10 +211,20 @@ int baseline_idct2_plain(const int16_t *a, const int16_t *b, unsigned end, const
 
 #define BASELINE_SHAPES 256
 #define BASELINE_PACKED_DC 12 /* bits */
+#define BASELINE_PACKED_MOST \
+	704 /* more than any MCU has, and 16 bytes that may be read behind it */
 
 struct baseline_shape {
-	uint16_t widths; /* of four groups, four bits each */
-	uint8_t bytes;   /* their sum */
+	uint16_t widths;             /* of four groups, four bits each */
+	uint8_t bytes;               /* their sum */
+	uint8_t width[4], before[4]; /* each by itself, and the bytes before it */
+	uint8_t unused[5];
+};
+
+struct baseline_packed_block {
+	const struct baseline_shape *low, *high; /* one of no bytes where there is none */
+	const uint8_t *at;                       /* the groups; 16 bytes behind them are there */
+	int16_t dc;
 };
 
 struct baseline_packed {
@@ -218,7 +234,8 @@ struct baseline_packed {
 	uint64_t size;       /* their bytes */
 	uint32_t plain;      /* low shapes without a high one */
 	unsigned unit;
-	struct baseline_shape low[BASELINE_SHAPES], high[BASELINE_SHAPES];
+	struct baseline_shape low[BASELINE_SHAPES];
+	struct baseline_shape high[BASELINE_SHAPES + 1]; /* the last one: of no bytes */
 };
 
 /* The MCU at at (and 16 bytes behind it are there, whatever it says), as baseline_kernels.mcu. Returns
@@ -298,6 +315,9 @@ void baseline_index_measure(const struct baseline *baseline, uint32_t *ret_per_r
 /* The picture is packed: column x of the row that comes, as baseline_kernels.mcu. */
 int baseline_packed_mcu(struct baseline *baseline, uint32_t x, unsigned wanted,
 			struct baseline_mcu *mcu);
+/* The packed samples of columns x and x + 1 of that row, blocks of the bits of wanted (where there is no
+ * such column: none). The kernels have packed_idct. 0 or BASELINE_E_DAMAGED. */
+int baseline_packed_samples(struct baseline *baseline, uint32_t x, const unsigned wanted[2]);
 /* There is an index: to the last entry of MCU row baseline->mcu_row that is not behind the first column
  * wanted. Returns how many MCUs before that column are left to be read over. */
 uint32_t baseline_index_seek(struct baseline *baseline);

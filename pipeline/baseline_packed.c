@@ -24,7 +24,7 @@
  * takes it from.
  *
  * Every byte is hostile. Shapes are checked when the picture is opened, an MCU's place when it is
- * decoded; no MCU is longer than PACKED_MOST, so that near the end it is copied before, and after it decoding must
+ * decoded; no MCU is longer than BASELINE_PACKED_MOST, so that near the end it is copied before, and after it decoding must
  * be where the next one begins. What comes out is any coefficients then, never more than a block.
  *
  * Rejected: eight widths in each block's head (6 bytes a block: 1.35 times a photograph's bytes and 2.1
@@ -38,27 +38,31 @@
 #include "pipeline/baseline_inner.h"
 
 #define PACKED_HEAD 8
-#define PACKED_MOST 704 /* more than any MCU has, and 16 bytes that may be read behind it */
 
 /* ---- the head ---- */
 
 /* Shapes from at on. False: one has a width that there is not. */
 static bool packed_shapes(struct baseline_shape *shape, const uint8_t *at, uint32_t count)
 {
-	bool is_good = true;
+	uint32_t wrong = 0;
 
 	for (uint32_t i = 0; i < count; i++) {
-		shape[i] =
-		    (struct baseline_shape){.widths = (uint16_t)little_16(at + (size_t)2 * i)};
-		for (unsigned g = 0; g < 4; g++) {
-			unsigned width = shape[i].widths >> 4 * g & 15;
+		const uint32_t widths = little_16(at + (size_t)2 * i);
+		/* a byte each, the first one lowest; then their sums up to each */
+		const uint32_t apart = (widths | widths << 8) & 0x00ff00ff;
+		const uint32_t width = (apart | apart << 4) & 0x0f0f0f0f;
+		const uint32_t upto = width * 0x01010101, before = upto << 8;
 
-			is_good &= width <= 12 && width != 11;
-			shape[i].bytes += (uint8_t)width;
-		}
+		/* 11, and above 12 */
+		wrong |= width >> 3 & (width >> 2 | width >> 1) & (width >> 2 | width) &
+			 (width >> 1 | width) & 0x01010101;
+		shape[i].widths = (uint16_t)widths;
+		shape[i].bytes = (uint8_t)(upto >> 24);
+		little_put(shape[i].width, width, 4);
+		little_put(shape[i].before, before, 4);
 	}
 	memset(shape + count, 0, (BASELINE_SHAPES - count) * sizeof(*shape));
-	return is_good;
+	return wrong == 0;
 }
 
 /* Whether each row begins where the one before ends, or behind it, so that no bytes are two MCUs'. */
@@ -95,6 +99,7 @@ int baseline_packed_use(struct baseline *baseline, const void *packed, size_t si
 	at += PACKED_HEAD + (size_t)2 * (low + high);
 	if (!packed_rises(at, to->row_size, rows))
 		return BASELINE_E_OTHER;
+	to->high[BASELINE_SHAPES] = (struct baseline_shape){.bytes = 0};
 	to->rows = at;
 	to->data = (const uint8_t *)packed + front;
 	to->size = size - front;
@@ -170,15 +175,15 @@ const uint8_t *baseline_packed_mcu_plain(const struct baseline_packed *packed, c
 	return at;
 }
 
-int baseline_packed_mcu(struct baseline *baseline, uint32_t x, unsigned wanted,
-			struct baseline_mcu *mcu)
+/* Column x of the row that comes: its bytes, and how many they are. Near the end of all they are copied,
+ * with as many zeros behind them as may be read. */
+static int packed_find(const struct baseline *baseline, uint32_t x,
+		       uint8_t copy[BASELINE_PACKED_MOST], const uint8_t **ret, uint64_t *ret_size)
 {
 	const struct baseline_packed *packed = &baseline->packed;
 	const uint8_t *row = packed->rows + baseline->mcu_row * packed->row_size;
 	const uint64_t first = little_32(row), unit = packed->unit;
 	const uint64_t start = first + ((uint64_t)little_16(row + 4 + (size_t)2 * x) << unit);
-	uint8_t copy[PACKED_MOST];
-	const uint8_t *at, *from;
 	uint64_t end;
 
 	end = x + 1 < baseline->per_row
@@ -186,14 +191,179 @@ int baseline_packed_mcu(struct baseline *baseline, uint32_t x, unsigned wanted,
 		  : little_32(row + packed->row_size);
 	if (start > end || end > packed->size)
 		return BASELINE_E_DAMAGED;
-	from = packed->data + start;
-	if (packed->size - start < PACKED_MOST) {
-		memset(copy, 0, sizeof(copy));
-		memcpy(copy, from, packed->size - start);
-		from = copy;
+	*ret = packed->data + start;
+	*ret_size = end - start;
+	if (packed->size - start < BASELINE_PACKED_MOST) {
+		memset(copy, 0, BASELINE_PACKED_MOST);
+		memcpy(copy, *ret, packed->size - start);
+		*ret = copy;
 	}
-	at = baseline->kernels->packed(packed, from, baseline->scan.n_blocks, wanted, mcu);
-	return base_align_up((uint64_t)(at - from), UINT64_C(1) << unit) == end - start
+	return 0;
+}
+
+/* Whether a MCU of so many bytes has as many as it should. */
+static int packed_check(const struct baseline_packed *packed, ptrdiff_t bytes, uint64_t size)
+{
+	return base_align_up((uint64_t)bytes, UINT64_C(1) << packed->unit) == size
 		   ? 0
 		   : BASELINE_E_DAMAGED;
+}
+
+int baseline_packed_mcu(struct baseline *baseline, uint32_t x, unsigned wanted,
+			struct baseline_mcu *mcu)
+{
+	const struct baseline_packed *packed = &baseline->packed;
+	uint8_t copy[BASELINE_PACKED_MOST];
+	const uint8_t *at, *from;
+	uint64_t size;
+	int r = packed_find(baseline, x, copy, &from, &size);
+
+	if (r != 0)
+		return r;
+	at = baseline->kernels->packed(packed, from, baseline->scan.n_blocks, wanted, mcu);
+	return packed_check(packed, at - from, size);
+}
+
+/* ---- samples at once ---- */
+
+#define PACKED_INLINE static inline __attribute__((always_inline))
+
+/* Where a MCU has been read to. */
+struct packed_cursor {
+	const uint8_t *high, *at;
+};
+
+PACKED_INLINE void packed_block(const struct baseline_packed *packed, unsigned code,
+				struct packed_cursor *cursor, struct baseline_packed_block *ret)
+{
+	const bool has_high = code >= packed->plain;
+	const unsigned high = has_high ? *cursor->high : BASELINE_SHAPES;
+
+	ret->low = &packed->low[code];
+	ret->high = &packed->high[high];
+	ret->at = cursor->at;
+	cursor->high += has_high;
+	cursor->at += ret->low->bytes + ret->high->bytes;
+}
+
+/* Two blocks' DC, at at. */
+PACKED_INLINE void packed_two(const uint8_t *at, struct baseline_packed_block *ret)
+{
+	const uint32_t two = little_16(at) | (uint32_t)at[2] << 16;
+
+	ret[0].dc = (int16_t)((int32_t)(two << 20) >> 20);
+	ret[1].dc = (int16_t)((int32_t)(two << 8) >> 20);
+}
+
+/* The blocks of the MCU at at, all of them; one more may be set. Returns its end. The six of 4:2:0 are
+ * written out. */
+static const uint8_t *packed_blocks(const struct baseline_packed *packed, const uint8_t *at,
+				    unsigned n_blocks, struct baseline_packed_block *ret)
+{
+	const uint8_t *low = at + (n_blocks * 3 + 1) / 2;
+	struct packed_cursor cursor = {low + n_blocks, low + n_blocks};
+
+	for (unsigned i = 0; i < n_blocks; i++)
+		cursor.at += low[i] >= packed->plain;
+	if (n_blocks == 6) {
+		packed_block(packed, low[0], &cursor, &ret[0]);
+		packed_block(packed, low[1], &cursor, &ret[1]);
+		packed_block(packed, low[2], &cursor, &ret[2]);
+		packed_block(packed, low[3], &cursor, &ret[3]);
+		packed_block(packed, low[4], &cursor, &ret[4]);
+		packed_block(packed, low[5], &cursor, &ret[5]);
+		packed_two(at, ret);
+		packed_two(at + 3, ret + 2);
+		packed_two(at + 6, ret + 4);
+		return cursor.at;
+	}
+	for (unsigned i = 0; i < n_blocks; i++)
+		packed_block(packed, low[i], &cursor, &ret[i]);
+	for (unsigned i = 0; i < n_blocks; i += 2)
+		packed_two(at + i / 2 * 3, ret + i);
+	return cursor.at;
+}
+
+/* Those that are not wanted are blocks of zeros. */
+static void packed_leave(const struct baseline_packed *packed, unsigned n_blocks, unsigned wanted,
+			 struct baseline_packed_block *block)
+{
+	for (unsigned i = 0; i < n_blocks; i++) {
+		if (!(wanted >> i & 1))
+			block[i].low = block[i].high = &packed->high[BASELINE_SHAPES];
+	}
+}
+
+/* A pair's samples, if one of both is wanted. */
+PACKED_INLINE int packed_pair(const struct baseline *baseline, unsigned component,
+			      const struct baseline_packed_block *a,
+			      const struct baseline_packed_block *b, unsigned wanted, uint8_t *to)
+{
+	if (!wanted)
+		return 0;
+	return baseline->kernels->packed_idct(a, b, baseline->quant[component], to,
+					      baseline->plane[component].stride);
+}
+
+/* A component that has one block in a MCU, or two side by side, or four: the one or two rows of them. a and
+ * b are the first ones of both MCUs. */
+static int packed_component(const struct baseline *baseline, uint32_t x, unsigned c,
+			    const struct baseline_packed_block *a,
+			    const struct baseline_packed_block *b, unsigned left, unsigned right)
+{
+	const struct baseline_component *component = &baseline->head.component[c];
+	const size_t stride = baseline->plane[c].stride;
+	uint8_t *to = baseline->plane[c].rows + (size_t)x * component->across * 8;
+	int r = 0;
+
+	if (component->across == 1)
+		return packed_pair(baseline, c, a, b, (left | right) & 1, to);
+	for (unsigned j = 0; j < component->down; j++, to += 8 * stride) {
+		r |= packed_pair(baseline, c, a + 2 * j, a + 2 * j + 1, left >> 2 * j & 3, to);
+		r |=
+		    packed_pair(baseline, c, b + 2 * j, b + 2 * j + 1, right >> 2 * j & 3, to + 16);
+	}
+	return r;
+}
+
+/* Both MCUs' blocks to samples, as of rows that are not packed (baseline_rows.c). */
+static int packed_all(const struct baseline *baseline, uint32_t x,
+		      const struct baseline_packed_block *a, const struct baseline_packed_block *b,
+		      const unsigned wanted[2])
+{
+	unsigned at = 0;
+	int r = 0;
+
+	for (unsigned c = 0; c < baseline->head.n_components; c++) {
+		r |= packed_component(baseline, x, c, a + at, b + at, wanted[0] >> at,
+				      wanted[1] >> at);
+		at += baseline->head.component[c].across * baseline->head.component[c].down;
+	}
+	return r == 0 ? 0 : BASELINE_E_DAMAGED;
+}
+
+int baseline_packed_samples(struct baseline *baseline, uint32_t x, const unsigned wanted[2])
+{
+	const struct baseline_packed *packed = &baseline->packed;
+	const unsigned n = baseline->scan.n_blocks;
+	struct baseline_packed_block block[2][BASELINE_BLOCKS + 1];
+	uint8_t copy[2][BASELINE_PACKED_MOST];
+
+	for (unsigned i = 0; i < 2; i++) {
+		const uint8_t *at, *from;
+		uint64_t size;
+		int r;
+
+		/* Behind the last column stands that one again, of which nothing is wanted. */
+		r = packed_find(baseline, BASE_MIN(x + i, baseline->columns.end - 1), copy[i],
+				&from, &size);
+		if (r != 0)
+			return r;
+		at = packed_blocks(packed, from, n, block[i]);
+		if (packed_check(packed, at - from, size) != 0)
+			return BASELINE_E_DAMAGED;
+		if (wanted[i] != (1u << n) - 1)
+			packed_leave(packed, n, wanted[i], block[i]);
+	}
+	return packed_all(baseline, x - baseline->columns.first, block[0], block[1], wanted);
 }

@@ -241,8 +241,21 @@ static int rows_samples(const struct baseline *baseline, uint32_t x)
 	return r == 0 ? 0 : BASELINE_E_DAMAGED;
 }
 
+/* The same of MCUs that are packed. */
+static int rows_packed(struct baseline *baseline, uint32_t x)
+{
+	const unsigned wanted[2] = {
+	    rows_wanted(baseline, x),
+	    x + 1 < baseline->columns.end ? rows_wanted(baseline, x + 1) : 0,
+	};
+
+	return baseline_packed_samples(baseline, x, wanted);
+}
+
 static int rows_columns(struct baseline *baseline, uint32_t x)
 {
+	if (baseline->packed.rows && baseline->kernels->packed_idct && baseline->shift == 0)
+		return rows_packed(baseline, x);
 	for (unsigned i = 0; i < 2; i++) {
 		int r;
 
