@@ -3,12 +3,13 @@
  * forms [--rounds N] FILE...: what stored forms of photographs are worth, one core.
  *
  * The same crops of ImageNet training from each file and from each stored form of it: decoded by
- * themselves, and through the whole training pipeline. The unit is libjpeg-turbo's bare decode of those
+ * themselves, and through the whole training pipeline; then the evaluation pipeline, from the file and from
+ * what is kept behind its first ops. The unit is libjpeg-turbo's bare decode of those
  * crops, as in bench/crops. All is in memory; in every round each way does every file; thread CPU
  * time; a file's time is the least of all rounds, so that neighbours on the machine count little, and
  * ratios are of sums over files. A file that some form does not suit is counted and timed for none.
  *
- * Before, every form's output of the pipeline is compared with the file's, bit for bit.
+ * Before, every form's output of its pipeline is compared with the file's, bit for bit.
  */
 
 #include <math.h>
@@ -25,10 +26,24 @@
 #include "pipeline/pipeline.h"
 
 #define FORMS_BYTES ((size_t)3 * 224 * 224 * 4)
+#define FORMS_KEPT ((size_t)64 << 20) /* of a form of pixels, at most */
 
-static const char *const forms_name[] = {"file", "crop index", "packed coefficients"};
-#define FORMS_N BASE_ARRAY_LEN(forms_name)
-#define FORMS_MOST_WAYS 8
+enum { FORMS_TRAIN, FORMS_EVAL, FORMS_PIPELINES };
+static const char *const forms_pipeline[FORMS_PIPELINES] = {"imagenet-train", "imagenet-eval"};
+
+enum forms_form {
+	FORMS_FILE = 0,
+	FORMS_INDEX = FORM_INDEXED,
+	FORMS_PACKED = FORM_PACKED,
+	FORMS_DECODED, /* and more of the evaluation pipeline's cuts */
+	FORMS_RESIZED,
+	FORMS_CROPPED,
+	FORMS_N
+};
+static const char *const forms_name[FORMS_N] = {
+    "file",    "crop index",       "packed coefficients",
+    "decoded", "decoded, resized", "decoded, resized, crop"};
+#define FORMS_MOST_WAYS 16
 
 struct forms_bytes {
 	uint8_t *data; /* owned */
@@ -48,9 +63,9 @@ struct forms {
 	uint64_t bytes[FORMS_N], made[FORMS_N]; /* made: ns */
 	struct form_maker *maker;
 	struct decode *decode;
-	struct pipeline *pipeline;
-	struct pipeline_run *run;
-	uint8_t *out[2], *rows;
+	struct pipeline *pipeline[FORMS_PIPELINES];
+	struct pipeline_run *run[FORMS_PIPELINES];
+	uint8_t *out[2], *rows, *kept;
 	size_t rows_size;
 };
 
@@ -152,7 +167,7 @@ static void forms_crops(struct forms *f, unsigned i, unsigned form)
 	decode_close(f->decode);
 }
 
-static void forms_sample(struct forms *f, unsigned i, unsigned form, uint8_t *to)
+static void forms_sample(struct forms *f, unsigned i, unsigned pipeline, unsigned form, uint8_t *to)
 {
 	const struct forms_bytes *bytes = &f->photos[i].form[form];
 	const struct pipeline_key key = {20261122, 1, i};
@@ -160,27 +175,40 @@ static void forms_sample(struct forms *f, unsigned i, unsigned form, uint8_t *to
 	int64_t label;
 	struct pipeline_out out = {.field = {to, &label}};
 
-	if (pipeline_run_sample(f->run, 1, bytes->data, bytes->size, 0, &key, &out, &error) != 0)
+	if (pipeline_run_sample(f->run[pipeline], 1, bytes->data, bytes->size, 0, &key, &out,
+				&error) != 0)
 		forms_die(error.text);
 }
 
 static void forms_train(struct forms *f, unsigned i, unsigned form)
 {
-	forms_sample(f, i, form, f->out[0]);
+	forms_sample(f, i, FORMS_TRAIN, form, f->out[0]);
+}
+
+static void forms_eval(struct forms *f, unsigned i, unsigned form)
+{
+	forms_sample(f, i, FORMS_EVAL, form, f->out[0]);
 }
 
 static const struct forms_way {
 	const char *what;
 	void (*one)(struct forms *f, unsigned i, unsigned form);
-	unsigned form;
+	enum forms_form form; /* those of a file stand before the same of its forms */
 } forms_ways[] = {
-    {"libjpeg-turbo, bare decode of the crops: the unit", forms_jpeg, 0},
-    {"our decode of the crops, from the file", forms_crops, 0},
-    {"our decode of the crops, crop index", forms_crops, 1},
-    {"our decode of the crops, packed coefficients", forms_crops, 2},
-    {"training pipeline, from the file", forms_train, 0},
-    {"training pipeline, crop index", forms_train, 1},
-    {"training pipeline, packed coefficients", forms_train, 2},
+    {"libjpeg-turbo, bare decode of the crops: the unit", forms_jpeg, FORMS_FILE},
+    {"our decode of the crops, from the file", forms_crops, FORMS_FILE},
+    {"our decode of the crops, crop index", forms_crops, FORMS_INDEX},
+    {"our decode of the crops, packed coefficients", forms_crops, FORMS_PACKED},
+    {"training pipeline, from the file", forms_train, FORMS_FILE},
+    {"training pipeline, crop index", forms_train, FORMS_INDEX},
+    {"training pipeline, packed coefficients", forms_train, FORMS_PACKED},
+    {"training pipeline, decoded", forms_train, FORMS_DECODED},
+    {"evaluation pipeline, from the file", forms_eval, FORMS_FILE},
+    {"evaluation pipeline, crop index", forms_eval, FORMS_INDEX},
+    {"evaluation pipeline, packed coefficients", forms_eval, FORMS_PACKED},
+    {"evaluation pipeline, decoded", forms_eval, FORMS_DECODED},
+    {"evaluation pipeline, decoded, resized", forms_eval, FORMS_RESIZED},
+    {"evaluation pipeline, decoded, resized, crop", forms_eval, FORMS_CROPPED},
 };
 #define FORMS_WAYS BASE_ARRAY_LEN(forms_ways)
 _Static_assert(FORMS_WAYS <= FORMS_MOST_WAYS, "a photograph has a time for each way");
@@ -203,22 +231,53 @@ static void forms_free(struct forms_photo *photo)
 		free(photo->form[form].data);
 }
 
+/* As form_make; *ret_ns: the time that took. */
+static int forms_make_kept(struct forms *f, unsigned cut, const struct forms_bytes *file,
+			   struct forms_bytes *ret, uint64_t *ret_ns)
+{
+	const uint64_t start = forms_cpu_ns();
+	struct pipeline_error error;
+	size_t room;
+
+	if (pipeline_cut_make(f->run[FORMS_EVAL], 0, cut, file->data, file->size, f->kept,
+			      FORMS_KEPT, &room, &error) != 0)
+		return FORM_E_UNFIT;
+	*ret_ns = forms_cpu_ns() - start;
+	ret->size = room;
+	ret->data = forms_memory(room);
+	memcpy(ret->data, f->kept, room);
+	return 0;
+}
+
+static int forms_make_form(struct forms *f, enum form_kind kind, const struct forms_bytes *file,
+			   struct forms_bytes *ret, uint64_t *ret_ns)
+{
+	const uint64_t start = forms_cpu_ns();
+	int r = form_make(f->maker, kind, file->data, file->size, &ret->data, &ret->size);
+
+	*ret_ns = forms_cpu_ns() - start;
+	return r;
+}
+
 /* Whether all forms suit it. */
 static bool forms_make(struct forms *f, struct forms_photo *photo)
 {
-	for (unsigned kind = 1; kind < FORMS_N; kind++) {
-		struct forms_bytes *form = &photo->form[kind];
-		uint64_t start = forms_cpu_ns();
-		int r = form_make(f->maker, (enum form_kind)kind, photo->form[0].data,
-				  photo->form[0].size, &form->data, &form->size);
+	const struct forms_bytes *file = &photo->form[FORMS_FILE];
+
+	for (unsigned i = 1; i < FORMS_N; i++) {
+		struct forms_bytes *form = &photo->form[i];
+		uint64_t ns = 0;
+		int r = i >= FORMS_DECODED
+			    ? forms_make_kept(f, i - FORMS_DECODED + 1, file, form, &ns)
+			    : forms_make_form(f, (enum form_kind)i, file, form, &ns);
 
 		if (r < 0)
 			forms_die("no memory");
 		if (r != 0) {
-			f->unfit[kind]++;
+			f->unfit[i]++;
 			return false;
 		}
-		f->made[kind] += forms_cpu_ns() - start;
+		f->made[i] += ns;
 	}
 	for (unsigned form = 0; form < FORMS_N; form++)
 		f->bytes[form] += photo->form[form].size;
@@ -263,29 +322,43 @@ static void forms_read(struct forms *f, const char *name)
 
 static void forms_prepare(struct forms *f)
 {
-	const char *text = pipeline_named("imagenet-train");
 	struct diag diag;
 
-	if (form_maker_new(&f->maker) != 0 || decode_new(&f->decode) != 0 ||
-	    pipeline_compile(text, strlen(text), &f->pipeline, &diag) != 0 ||
-	    pipeline_run_new((const struct pipeline *const *)&f->pipeline, 1, &f->run) != 0)
+	if (form_maker_new(&f->maker) != 0 || decode_new(&f->decode) != 0)
 		forms_die("no memory");
+	for (unsigned i = 0; i < FORMS_PIPELINES; i++) {
+		const char *text = pipeline_named(forms_pipeline[i]);
+
+		if (pipeline_compile(text, strlen(text), &f->pipeline[i], &diag) != 0 ||
+		    pipeline_run_new((const struct pipeline *const *)&f->pipeline[i], 1,
+				     &f->run[i]) != 0)
+			forms_die("no memory");
+	}
 	f->out[0] = forms_memory(FORMS_BYTES);
 	f->out[1] = forms_memory(FORMS_BYTES);
+	f->kept = forms_memory(FORMS_KEPT);
 }
 
-/* How many photographs come out of any form as they do not out of the file. */
+/* How often a photograph comes out of a form as it does not out of the file. */
+static unsigned forms_compare_one(struct forms *f, unsigned i, unsigned pipeline, unsigned last)
+{
+	unsigned differ = 0;
+
+	forms_sample(f, i, pipeline, FORMS_FILE, f->out[0]);
+	for (unsigned form = 1; form <= last; form++) {
+		forms_sample(f, i, pipeline, form, f->out[1]);
+		differ += memcmp(f->out[0], f->out[1], FORMS_BYTES) != 0;
+	}
+	return differ;
+}
+
 static unsigned forms_compare(struct forms *f)
 {
 	unsigned differ = 0;
 
-	for (unsigned i = 0; i < f->n; i++) {
-		forms_sample(f, i, 0, f->out[0]);
-		for (unsigned form = 1; form < FORMS_N; form++) {
-			forms_sample(f, i, form, f->out[1]);
-			differ += memcmp(f->out[0], f->out[1], FORMS_BYTES) != 0;
-		}
-	}
+	for (unsigned i = 0; i < f->n; i++)
+		differ += forms_compare_one(f, i, FORMS_TRAIN, FORMS_DECODED) +
+			  forms_compare_one(f, i, FORMS_EVAL, FORMS_CROPPED);
 	return differ;
 }
 
@@ -302,19 +375,24 @@ static uint64_t forms_sum(const struct forms *f, unsigned way)
 
 static void forms_print(const struct forms *f, unsigned differ)
 {
+	unsigned file = 0;
+
 	for (unsigned w = 0; w < FORMS_WAYS; w++) {
 		const double ns = (double)forms_sum(f, w);
 
 		printf("%-50s %7.1f us  %5.2f x the unit", forms_ways[w].what, ns / 1e3 / f->n,
 		       (double)forms_sum(f, 0) / ns);
-		if (forms_ways[w].form > 0)
-			printf("  %5.2f x the file's",
-			       (double)forms_sum(f, w - forms_ways[w].form) / ns);
+		if (forms_ways[w].form == FORMS_FILE)
+			file = w;
+		else
+			printf("  %5.2f x the file's", (double)forms_sum(f, file) / ns);
 		printf("\n");
 	}
 	for (unsigned form = 1; form < FORMS_N; form++)
-		printf("%s: %.4f x the files' bytes, made in %.1f us; does not suit %u more\n",
-		       forms_name[form], (double)f->bytes[form] / (double)f->bytes[0],
+		printf("%s: %.0f bytes, %.4f x the file's, made in %.1f us; does not suit %u "
+		       "more\n",
+		       forms_name[form], (double)f->bytes[form] / f->n,
+		       (double)f->bytes[form] / (double)f->bytes[0],
 		       (double)f->made[form] / 1e3 / f->n, f->unfit[form]);
 	printf("%u photographs; %u outputs differ from the file's\n", f->n, differ);
 }
@@ -340,8 +418,11 @@ static void forms_fini(struct forms *f)
 	free(f->photos);
 	form_maker_free(f->maker);
 	decode_free(f->decode);
-	pipeline_run_free(f->run);
-	pipeline_free(f->pipeline);
+	for (unsigned i = 0; i < FORMS_PIPELINES; i++) {
+		pipeline_run_free(f->run[i]);
+		pipeline_free(f->pipeline[i]);
+	}
+	free(f->kept);
 	free(f->out[0]);
 	free(f->out[1]);
 	free(f->rows);
