@@ -200,6 +200,28 @@ START_TEST(open_data_are_read_once_for_all)
 }
 END_TEST
 
+/* The same of one file, of which mode and way decide. */
+START_TEST(an_open_converted_data_set_is_read_once_for_all)
+{
+	const char *build = getenv("top_builddir"), *folder = open_to_all("whole");
+	char file[512], command[2048];
+
+	snprintf(file, sizeof(file), "%s", rig_path("whole.oads"));
+	snprintf(command, sizeof(command),
+		 "%s/tools/access-ctl convert --jobs 1 '%s' '%s' >/dev/null", build ? build : ".",
+		 folder, file);
+	ck_assert_int_eq(system(command), 0);
+	ck_assert_int_eq(chmod(file, 0644), 0);
+	town_start("workers=1", NULL);
+	train_together(file, 1, N);
+	town_end();
+	ck_assert_int_eq(chmod(file, 0604), 0); /* root's, and his group is shut out */
+	town_start("workers=1", NULL);
+	train_together(file, 2, 2 * N);
+	town_end();
+}
+END_TEST
+
 /* Everybody may read each of these, and none of them is shared. */
 START_TEST(what_is_not_quite_open_is_not_shared)
 {
@@ -668,6 +690,7 @@ static void add(TCase *tcase)
 	tcase_add_test(tcase, root_is_refused_unless_asked_for);
 	tcase_add_test(tcase, without_capabilities_it_serves_its_own_user);
 	tcase_add_test(tcase, open_data_are_read_once_for_all);
+	tcase_add_test(tcase, an_open_converted_data_set_is_read_once_for_all);
 	tcase_add_test(tcase, what_is_not_quite_open_is_not_shared);
 	tcase_add_test(tcase, what_was_open_can_be_closed);
 	tcase_add_test(tcase, a_full_stream_keeps_nobody_out);

@@ -28,14 +28,14 @@ static int fd = -1; /* of the converted data set, writable */
 /* Some are empty, one has just the bytes between two places, one is larger. */
 static uint32_t size_of(unsigned i)
 {
-	static const uint32_t sizes[] = {0, 1, 63, 64, 65, 100000};
+	static const uint32_t sizes[] = {0, 1, 63, 64, 65, 9000};
 
 	return i < BASE_ARRAY_LEN(sizes) ? sizes[i] : i * i % 977;
 }
 
 static void convert(void)
 {
-	static uint8_t bytes[100000];
+	static uint8_t bytes[9000];
 	struct oads_writer writer;
 
 	ck_assert_int_eq(oads_writer_init(&writer, fd, FILES), 0);
@@ -124,7 +124,7 @@ static uint64_t place_of(uint64_t sample)
 
 START_TEST(what_was_written_is_read)
 {
-	static uint8_t bytes[100001];
+	static uint8_t bytes[9001];
 	struct opened opened = open_it();
 	const struct oads_head *head = oads_head(opened.oads);
 
@@ -209,7 +209,7 @@ END_TEST
 
 START_TEST(damage_to_a_sample_is_found)
 {
-	static uint8_t bytes[100000];
+	static uint8_t bytes[9000];
 	struct opened opened;
 
 	change_byte(place_of(5) + 4711);
@@ -226,7 +226,7 @@ END_TEST
 
 START_TEST(a_cut_file_has_changed)
 {
-	static uint8_t bytes[100000];
+	static uint8_t bytes[9000];
 	struct opened opened = open_it();
 
 	ck_assert_int_eq(ftruncate(fd, 5000), 0);
