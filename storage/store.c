@@ -84,7 +84,7 @@ static void store_divide(struct store *store, uint64_t limit)
 	store->map_bytes = (limit - limit / STORE_ASIDE_SHARE - STORE_LOCK_BYTES) & ~(page - 1);
 	store->batch_bytes = BASE_MIN(STORE_BATCH_BYTES, store->map_bytes / 16);
 	store->queue_limit = 4 * store->batch_bytes;
-	store->value_max = BASE_MIN(store->queue_limit / 2, UINT32_MAX);
+	store->value_max = store->queue_limit;
 	store->aside_bytes = store_place_aside_bytes(store->dir_fd);
 	store->state.limit = limit;
 }

@@ -66,7 +66,7 @@ void store_group_worth(struct store_group *group, double us_per_mib);
 int store_get(struct store_group *group, uint64_t sample, uint8_t *buffer, size_t room,
 	      size_t *ret_size);
 /* Copies it to the writer's bounded queue. false: not taken (queue full, no room, off, is there
- * already, dropped). */
+ * already, dropped; larger than the queue: 64 MiB, or a quarter of the limit). */
 bool store_put(struct store_group *group, uint64_t sample, const uint8_t *value, size_t size);
 /* Has the writer write now all that waits, and waits until it did or gave it up, or for five seconds. */
 void store_flush(struct store *store);

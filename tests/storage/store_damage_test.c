@@ -282,7 +282,7 @@ START_TEST(test_pages_zeroed_while_it_is_open)
 {
 	unsigned outcomes[CRASHED + 1] = {0};
 
-	for (zeroed_page = 2; zeroed_page < pristine_size / 4096; zeroed_page += 3) {
+	for (zeroed_page = 2; zeroed_page < pristine_size / 4096; zeroed_page += 5) {
 		restore_pristine();
 		outcomes[use_twice(child_zeroed)]++;
 	}
@@ -478,7 +478,7 @@ static void write_for_ever(uint64_t number, int ready_fd)
 
 static void kill_while_it_writes(uint64_t number)
 {
-	struct timespec pause = {.tv_nsec = (long)philox_below(&seq, 8000000)};
+	struct timespec pause = {.tv_nsec = (long)philox_below(&seq, 5000000)};
 	int ready[2], status;
 	pid_t child;
 	char c;
@@ -503,7 +503,7 @@ START_TEST(test_killed_while_it_writes)
 
 	for (unsigned i = 0; i < 200; i++) {
 		kill_while_it_writes(3 + i % 3);
-		if (i % 4 != 3) /* some find what several killed ones left */
+		if (i % 10 != 9) /* some find what several killed ones left */
 			continue;
 		hold_open(&hold);
 		ck_assert_uint_eq(hold_state(&hold).set_aside, 0);

@@ -232,7 +232,7 @@ int main(void)
 	SRunner *runner = srunner_create(suite);
 	int failed;
 
-	tcase_add_loop_test(models, test_model, 0, 3);
+	tcase_add_loop_test(models, test_model, 0, 2);
 	suite_add_tcase(suite, models);
 	srunner_run_all(runner, CK_ENV);
 	failed = srunner_ntests_failed(runner);
