@@ -129,7 +129,7 @@ struct env_load {
 };
 
 static int env_load_group(struct store *store, const struct hash_id *id,
-			  const struct store_record *record)
+			  const struct store_record *record, bool is_unknown)
 {
 	struct store_group *group = store_group_find(store, id);
 
@@ -138,6 +138,7 @@ static int env_load_group(struct store *store, const struct hash_id *id,
 	if (!group)
 		return -ENOMEM;
 	group->is_kept = true;
+	group->is_unknown = is_unknown;
 	if (group->users == 0) {
 		group->record = *record;
 		return 0;
@@ -163,6 +164,7 @@ static bool env_load_each(void *arg, const struct store_lmdb_key *key, const uin
 	const size_t format = strlen(STORE_RECORD_FORMAT_KEY);
 	struct env_load *load = arg;
 	struct store_record record;
+	bool is_unknown;
 
 	if (key->size == format && memcmp(key->data, STORE_RECORD_FORMAT_KEY, format) == 0) {
 		load->is_ours = store_record_is_format(data, size);
@@ -173,11 +175,12 @@ static bool env_load_each(void *arg, const struct store_lmdb_key *key, const uin
 		return false;
 	}
 	memcpy(&load->next, key->data, sizeof(load->next));
-	if (!store_record_parse(&load->next, data, size, &record)) {
+	is_unknown = !store_record_parse(&load->next, data, size, &record);
+	if (is_unknown) {
 		env_load_unknown(load, &record);
 		load->damaged++;
 	}
-	load->r = env_load_group(load->store, &load->next, &record);
+	load->r = env_load_group(load->store, &load->next, &record, is_unknown);
 	return load->r == 0;
 }
 

@@ -153,6 +153,7 @@ void store_group_clear(struct store_group *group)
 struct group_scan {
 	struct store_group *group;
 	uint8_t next[STORE_RECORD_KEY]; /* the first key that was not seen */
+	uint64_t values, bytes;
 	bool is_done;
 };
 
@@ -168,10 +169,27 @@ static bool group_scan_each(void *arg, const struct store_lmdb_key *key, const u
 	if (scan->is_done)
 		return false;
 	sample = store_record_sample(key->data);
+	scan->values++;
+	scan->bytes += size - BASE_MIN(size, (size_t)STORE_RECORD_SEAL);
 	if (size > STORE_RECORD_SEAL && size - STORE_RECORD_SEAL <= scan->group->store->value_max)
 		store_group_set(scan->group, sample, (uint32_t)(size - STORE_RECORD_SEAL));
 	store_record_key(&scan->group->id, sample + 1, scan->next);
 	return true;
+}
+
+/* A group whose record was damaged has again what is found of it. */
+static void group_scanned(struct group_scan *scan)
+{
+	struct store_group *group = scan->group;
+
+	pthread_mutex_lock(&group->store->lock);
+	if (group->is_unknown) {
+		group->record.values = BASE_MIN(scan->values, group->record.n_samples);
+		group->record.bytes = scan->bytes;
+		group->is_unknown = false;
+		group->is_dirty = true;
+	}
+	pthread_mutex_unlock(&group->store->lock);
 }
 
 int store_group_scan(struct store_group *group)
@@ -190,6 +208,8 @@ int store_group_scan(struct store_group *group)
 			      : STORE_LMDB_E_NONE;
 		pthread_rwlock_unlock(&store->fence);
 	}
+	if (r == 0 || r == STORE_LMDB_E_NONE)
+		group_scanned(&scan);
 	return r == STORE_LMDB_E_NONE ? 0 : store_notice(store, r);
 }
 

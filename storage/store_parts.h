@@ -8,7 +8,8 @@
  * Locks, in the order in which they are taken:
  *   write_lock  one write at a time, the environment's opening and closing; held over system calls
  *   fence       read: somebody is in the environment; written (under write_lock): it is exchanged
- *   lock        the rest; held for moments, over no system call but of a group's own memfd
+ *   lock        the rest; held for moments, over no system call but of a group's own memfd (and, when the
+ *               environment is opened, over the reading of the groups' records)
  * A group is never freed before the store is closed, so a pointer to one is always good. Its table comes
  * and goes with its users, under lock.
  */
@@ -35,6 +36,7 @@ struct store_group {
 	unsigned users;
 	bool is_kept;       /* has a record, or gets one with the next write */
 	bool is_dirty;      /* its record on the disk is older */
+	bool is_unknown;    /* its record was damaged: numbers of values and bytes are guesses */
 	bool is_dropped;    /* while it was in use: takes no more */
 	bool is_superseded; /* see store.h */
 	bool is_busy;       /* being scanned, emptied or dropped: openers wait */
