@@ -25,7 +25,8 @@
  * Smaller pictures are decoded whole, whatever part is wanted: libjpeg-turbo's ways past columns and
  * rows are for its own size.
  *
- * Rows: the same, eight at a time. Where the tail is unclear the rows are taken back
+ * Rows: the same, eight at a time, without a margin above, as rows that are skipped are known to the one
+ * behind them. Where the tail is unclear the rows are taken back
  * (DECODE_E_AGAIN), and decode.c asks for the part.
  *
  * Planes: of most pictures rows come as planes, from samples that libjpeg has neither upsampled nor made
@@ -459,7 +460,7 @@ static bool decode_jpeg_is_smoothed(const struct decode_jpeg *decode)
 }
 
 /* box with its margin, in *ret_outer; libjpeg is told the columns and moves them outwards to where
- * its blocks begin. Rows begin where a sample of chroma does. May longjmp. */
+ * its blocks begin. May longjmp. */
 static void decode_jpeg_choose(struct decode_jpeg *decode, const struct picture_box *box,
 			       struct picture_box *ret_outer)
 {
@@ -473,7 +474,7 @@ static void decode_jpeg_choose(struct decode_jpeg *decode, const struct picture_
 	jpeg_crop_scanline(jpeg, &left, &width);
 	ret_outer->left = left;
 	ret_outer->width = width;
-	ret_outer->top = box->top > DECODE_MARGIN ? (box->top - DECODE_MARGIN) & ~1u : 0;
+	ret_outer->top = box->top > DECODE_MARGIN ? box->top - DECODE_MARGIN : 0;
 	ret_outer->height = bottom - ret_outer->top;
 }
 
@@ -525,7 +526,7 @@ static int decode_jpeg_part(void *state, const struct picture_box *box,
 		return r;
 	}
 	r = picture_make(buffer,
-			 BASE_MIN(box->height + 2 * DECODE_MARGIN + 1, decode->jpeg.image_height),
+			 BASE_MIN(box->height + 2 * DECODE_MARGIN, decode->jpeg.image_height),
 			 decode->jpeg.image_width, &picture);
 	if (r != 0)
 		return decode_jpeg_no_room(decode, r);
@@ -597,13 +598,12 @@ static bool decode_jpeg_trial(void)
 	return is_right;
 }
 
-/* Can the method be replaced, and is it time to? */
+/* Can the method be replaced? */
 static bool decode_jpeg_is_known(const struct decode_jpeg *decode)
 {
 	const struct jpeg_decompress_struct *jpeg = &decode->jpeg;
 
 	return decode->tried == DECODE_TRIED_WELL && decode_jpeg_is_usual(decode) &&
-	       jpeg->output_scanline % (unsigned)jpeg->max_v_samp_factor == 0 &&
 	       jpeg->post->post_process_data == jpeg->upsample->upsample;
 }
 
@@ -631,7 +631,7 @@ static int decode_jpeg_go_planar(struct decode_jpeg *decode)
 		    (struct picture){.data = decode->ycc.plane[0], .stride = decode->ycc.stride};
 	else
 		jpeg->post->post_process_data = decode_jpeg_post_process;
-	decode->line = 0;
+	decode->line = jpeg->output_scanline % shape.down;
 	return 0;
 }
 
@@ -647,7 +647,8 @@ static int decode_jpeg_seek(struct decode_jpeg *decode, const struct picture_box
 	if (decode_jpeg_is_smoothed(decode))
 		return DECODE_E_AGAIN;
 	decode_jpeg_choose(decode, box, &decode->outer);
-	decode->outer.height = box->top + box->height - decode->outer.top;
+	decode->outer.top = box->top;
+	decode->outer.height = box->height;
 	if (decode->outer.top > 0)
 		jpeg_skip_scanlines(&decode->jpeg, decode->outer.top);
 	return 0;
@@ -713,17 +714,16 @@ static int decode_jpeg_next_band(struct decode_jpeg *decode)
 	return 0;
 }
 
-/* The band's planes; part is of the band. */
-static void decode_jpeg_give(const struct decode_jpeg *decode, const struct picture_box *part,
-			     struct decode_band *ret)
+/* What was asked for of the band's planes. */
+static void decode_jpeg_give(const struct decode_jpeg *decode, struct decode_band *ret)
 {
 	const struct decode_ycc *ycc = &decode->ycc;
+	const uint32_t left = decode->inner.left - decode->outer.left;
 
-	ret->rows = part->height;
+	ret->rows = decode->band.height;
 	ret->stride = ycc->stride;
 	for (unsigned c = 0; c < 3; c++)
-		ret->plane[c] = ycc->plane[decode->way == DECODE_JPEG_GREY ? 0 : c] +
-				part->top * ycc->stride + part->left;
+		ret->plane[c] = ycc->plane[decode->way == DECODE_JPEG_GREY ? 0 : c] + left;
 }
 
 static int decode_jpeg_rows_next(void *state, struct picture *ret, struct decode_band *ret_band,
@@ -731,24 +731,18 @@ static int decode_jpeg_rows_next(void *state, struct picture *ret, struct decode
 {
 	struct decode_jpeg *decode = state;
 	struct picture_box part;
-	uint32_t first;
+	int r;
 
 	decode->ret_error = ret_error;
-	do { /* the margin may fill a band */
-		int r = decode_jpeg_next_band(decode);
-
-		if (r != 0)
-			return r;
-	} while (decode->outer.top <= decode->inner.top);
-	first = decode->outer.top - decode->band.height;
-	part.top = BASE_MAX(decode->inner.top, first) - first;
-	part.left = decode->inner.left - decode->outer.left;
-	part.height = decode->band.height - part.top;
-	part.width = decode->inner.width;
+	r = decode_jpeg_next_band(decode);
+	if (r != 0)
+		return r;
+	part = (struct picture_box){0, decode->inner.left - decode->outer.left, decode->band.height,
+				    decode->inner.width};
 	if (decode->way == DECODE_JPEG_PIXELS)
 		*ret = picture_part(&decode->band, &part);
 	else
-		decode_jpeg_give(decode, &part, ret_band);
+		decode_jpeg_give(decode, ret_band);
 	return 0;
 }
 

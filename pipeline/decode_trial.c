@@ -15,8 +15,8 @@
 
 #define TRIAL_HEIGHT 45
 #define TRIAL_WIDTH 71
-#define TRIAL_SCAN 8192 /* bytes; more than any of the pictures has */
-#define TRIAL_STEP 5    /* of all coefficients */
+#define TRIAL_SCAN 2048 /* bytes; more than any of the pictures has */
+#define TRIAL_STEP 3    /* of all coefficients */
 
 /* What comes before the tables of steps' 64 bytes, and behind them. */
 static const uint8_t trial_start[] = {0xff, 0xd8, 0xff, 0xdb, 0, 67, 0};
