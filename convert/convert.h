@@ -132,7 +132,8 @@ struct convert_progress {
 	bool is_terminal, is_shown;
 };
 void convert_progress_begin(struct convert_progress *progress, const char *what, uint64_t n);
-/* As often as one likes: shows it when it is time. */
+/* As often as one likes: shows it when it is time. Of a listing, whose end nobody knows: */
+void convert_progress_list(struct convert_progress *progress, uint64_t folders, uint64_t files);
 void convert_progress_tell(struct convert_progress *progress, uint64_t done, uint64_t bytes);
 /* Removes a line that is being rewritten. */
 void convert_progress_end(struct convert_progress *progress);

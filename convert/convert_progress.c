@@ -59,15 +59,32 @@ static void progress_show(struct convert_progress *progress, uint64_t done, uint
 	progress->is_shown = true;
 }
 
-void convert_progress_tell(struct convert_progress *progress, uint64_t done, uint64_t bytes)
+static bool progress_is_due(struct convert_progress *progress)
 {
 	const uint64_t now_ns = base_now_ns();
 
 	if (now_ns < progress->next_ns)
-		return;
+		return false;
 	progress->next_ns =
 	    now_ns + (progress->is_terminal ? PROGRESS_TERMINAL_NS : PROGRESS_LINE_NS);
-	progress_show(progress, done, bytes);
+	return true;
+}
+
+void convert_progress_tell(struct convert_progress *progress, uint64_t done, uint64_t bytes)
+{
+	if (progress_is_due(progress))
+		progress_show(progress, done, bytes);
+}
+
+void convert_progress_list(struct convert_progress *progress, uint64_t folders, uint64_t files)
+{
+	if (!progress_is_due(progress))
+		return;
+	fprintf(stderr, "%s%s: %llu folders, %llu pictures%s", progress->is_terminal ? "\r" : "",
+		progress->what, (unsigned long long)folders, (unsigned long long)files,
+		progress->is_terminal ? "\033[K" : "\n");
+	fflush(stderr);
+	progress->is_shown = true;
 }
 
 void convert_progress_end(struct convert_progress *progress)

@@ -88,11 +88,7 @@ static void scan_tell(void *arg, uint64_t folders, uint64_t files)
 {
 	struct run *run = arg;
 
-	if (!run->progress.is_terminal)
-		return;
-	fprintf(stderr, "\rlisting: %llu folders, %llu pictures\033[K", (unsigned long long)folders,
-		(unsigned long long)files);
-	run->progress.is_shown = true;
+	convert_progress_list(&run->progress, folders, files);
 }
 
 static bool scan_cancelled(void *arg)
