@@ -58,6 +58,7 @@ void baseline_free(struct baseline *baseline)
 	if (!baseline)
 		return;
 	baseline_tables_free(baseline->tables);
+	free(baseline->shapes);
 	free(baseline->memory);
 	free(baseline);
 }

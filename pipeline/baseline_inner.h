@@ -268,6 +268,8 @@ struct baseline_plane {
 	uint32_t block_width;              /* columns that it takes: side, or twice that */
 };
 
+struct pack_shapes;
+
 struct baseline {
 	const struct baseline_kernels *kernels;
 	struct baseline_tables *tables;
@@ -298,6 +300,8 @@ struct baseline {
 	size_t out_stride;
 	void *memory; /* owns the planes and out */
 	size_t memory_size;
+
+	struct pack_shapes *shapes; /* of baseline_pack.c, owned; NULL: none yet */
 
 	uint16_t quant[BASELINE_COMPONENTS][64] __attribute__((aligned(32))); /* row by row */
 	struct baseline_mcu mcu[2];

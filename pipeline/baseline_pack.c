@@ -21,13 +21,16 @@
 #define PACK_HIGH (1u << 16) /* that bit */
 #define PACK_MOST_TIMES 2    /* packed coefficients of more than so many times the file are none */
 #define PACK_HEAD 8
+#define PACK_SLACK 16                          /* bytes behind the last one that may be written */
+#define PACK_EACH UINT64_C(0x0001000100010001) /* of four numbers of 16 bits */
 #define PACK_MOST_UNIT 15
 
 struct pack_count {
 	uint32_t key, count;
 };
 
-/* Shapes of one kind. */
+/* Shapes of one kind. Kept from file to file, with counts of zero: to get and clear the memory each time
+ * would take longer than much of the rest. */
 struct pack_shapes {
 	uint32_t n_seen, n;
 	uint32_t count[PACK_KEYS];         /* of blocks, by key */
@@ -40,37 +43,46 @@ struct pack {
 	struct baseline *baseline;
 	uint32_t per_row, rows;
 	unsigned n_blocks;
-	uint32_t *keys; /* of each block: the low shape, and the high one above it */
-	struct pack_shapes low, high;
-	uint32_t plain; /* low shapes without a high one */
+	uint32_t *keys;  /* of each block: the low shape, and the high one above it */
+	uint16_t *bytes; /* of each MCU */
+	struct pack_shapes *low, *high; /* the handle's */
+	uint32_t plain;                 /* low shapes without a high one */
 	unsigned unit;
 	uint8_t *out, *data; /* all, and where the MCUs begin */
 };
 
-/* Most of its memory is written before it is read: to set it all would take longer than the rest. */
 static struct pack *pack_new(struct baseline *baseline)
 {
-	struct pack *pack = malloc(sizeof(*pack));
+	struct pack *pack = calloc(1, sizeof(*pack));
 
-	if (!pack)
+	if (!baseline->shapes)
+		baseline->shapes = calloc(2, sizeof(*baseline->shapes));
+	if (!pack || !baseline->shapes) {
+		free(pack);
 		return NULL;
+	}
 	pack->baseline = baseline;
 	pack->n_blocks = baseline->scan.n_blocks;
+	pack->low = &baseline->shapes[0];
+	pack->high = &baseline->shapes[1];
 	baseline_index_measure(baseline, &pack->per_row, &pack->rows);
-	pack->keys = NULL;
-	pack->out = pack->data = NULL;
-	pack->plain = pack->unit = 0;
-	pack->low.n_seen = pack->low.n = pack->high.n_seen = pack->high.n = 0;
-	memset(pack->low.count, 0, sizeof(pack->low.count));
-	memset(pack->high.count, 0,
-	       PACK_HIGH * sizeof(pack->high.count[0])); /* others are not asked for */
 	return pack;
+}
+
+static void pack_forget(struct pack_shapes *shapes)
+{
+	for (uint32_t i = 0; i < shapes->n_seen; i++)
+		shapes->count[shapes->seen[i].key] = 0;
+	shapes->n_seen = shapes->n = 0;
 }
 
 static void pack_freep(struct pack **pack)
 {
 	if (*pack) {
+		pack_forget((*pack)->low);
+		pack_forget((*pack)->high);
 		free((*pack)->keys);
+		free((*pack)->bytes);
 		free((*pack)->out);
 	}
 	free(*pack);
@@ -78,28 +90,46 @@ static void pack_freep(struct pack **pack)
 
 /* ---- widths ---- */
 
+/* Four numbers as they were read from memory, the first one lowest. */
+static uint64_t pack_in_order(uint64_t four)
+{
+	const uint16_t first = 1;
+	uint8_t is_little;
+
+	memcpy(&is_little, &first, 1);
+	if (is_little)
+		return four;
+	return four >> 48 | (four >> 16 & 0xffff0000) | (four & 0xffff0000) << 16 | four << 48;
+}
+
+/* Four numbers, each without its sign: its bits flipped where it is below 0. */
+static uint64_t pack_unsigned(uint64_t four)
+{
+	return four ^ (four >> 15 & PACK_EACH) * UINT16_MAX;
+}
+
 /* Of the widest of eight numbers. */
 static uint32_t pack_width(const int16_t *number)
 {
-	uint16_t bits = 0, any = 0;
+	uint64_t half[2], bits;
 	uint32_t width;
 
-	for (unsigned i = 0; i < 8; i++) {
-		bits |= (uint16_t)(number[i] ^ (number[i] >> 15));
-		any |= (uint16_t)number[i];
-	}
+	memcpy(half, number, sizeof(half));
+	bits = pack_unsigned(half[0]) | pack_unsigned(half[1]);
+	bits |= bits >> 32;
+	bits = (bits | bits >> 16) & UINT16_MAX;
 	if (bits == 0)
-		return any != 0; /* -1 */
-	width = 33 - (uint32_t)__builtin_clz(bits);
+		return (half[0] | half[1]) != 0; /* -1 */
+	width = 33 - (uint32_t)__builtin_clz((uint32_t)bits);
 	return width == 11 ? 12 : width;
 }
 
-/* The keys of a block's shapes; behind its coefficients is a zero. */
-static void pack_measure(const int16_t *coef, uint32_t *ret_low, uint32_t *ret_high)
+/* The keys of a block's shapes; its coefficients end at `end`, and behind them is a zero. */
+static void pack_measure(const int16_t *coef, unsigned end, uint32_t *ret_low, uint32_t *ret_high)
 {
 	uint32_t widths[2] = {0, 0};
 
-	for (unsigned g = 0; g < 8; g++)
+	for (unsigned g = 0; 1 + 8 * g < end; g++)
 		widths[g / 4] |= pack_width(coef + 1 + 8 * g) << 4 * (g % 4);
 	*ret_low = widths[0] | (widths[1] != 0 ? PACK_HIGH : 0);
 	*ret_high = widths[1];
@@ -140,24 +170,38 @@ static int pack_compare(const void *a, const void *b)
 }
 
 /* The plain ones first, as they stand in the file; those of fewer bytes first. */
+static uint32_t pack_order(uint32_t key)
+{
+	return (key & PACK_HIGH) | pack_sum(key);
+}
+
 static int pack_compare_keys(const void *a, const void *b)
 {
 	const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-	const uint32_t x_order = (x & PACK_HIGH) | pack_sum(x),
-		       y_order = (y & PACK_HIGH) | pack_sum(y);
+	const uint32_t x_order = pack_order(x), y_order = pack_order(y);
 
 	if (x_order != y_order)
 		return x_order < y_order ? -1 : 1;
 	return x < y ? -1 : x > y;
 }
 
+/* No shape of fewer bytes covers it, and of as many only the same one. */
 static uint8_t pack_code(const struct pack_shapes *shapes, uint32_t key)
 {
-	uint32_t i = 0;
+	const uint32_t order = pack_order(key);
+	uint32_t i = 0, end = shapes->n;
 
+	while (i < end) { /* the first one that is not of fewer */
+		const uint32_t middle = (i + end) / 2;
+
+		if (pack_order(shapes->shape[middle]) < order)
+			i = middle + 1;
+		else
+			end = middle;
+	}
 	while (i + 1 < shapes->n && !pack_covers(shapes->shape[i], key))
 		i++;
-	return (uint8_t)i;
+	return (uint8_t)BASE_MIN(i, shapes->n - 1);
 }
 
 static void pack_see(struct pack_shapes *shapes, uint32_t key)
@@ -199,12 +243,12 @@ static struct pack_block pack_block(const struct pack *pack, uint32_t key)
 {
 	struct pack_block block = {0};
 
-	block.low = pack->low.code[(key & 0xffff) | (key >> 16 != 0 ? PACK_HIGH : 0)];
+	block.low = pack->low->code[(key & 0xffff) | (key >> 16 != 0 ? PACK_HIGH : 0)];
 	block.has_high = block.low >= pack->plain;
-	block.widths[0] = pack->low.shape[block.low] & 0xffff;
+	block.widths[0] = pack->low->shape[block.low] & 0xffff;
 	if (block.has_high) {
-		block.high = pack->high.code[key >> 16];
-		block.widths[1] = pack->high.shape[block.high];
+		block.high = pack->high->code[key >> 16];
+		block.widths[1] = pack->high->shape[block.high];
 	}
 	return block;
 }
@@ -260,10 +304,10 @@ static int pack_count(struct pack *pack, struct baseline_mcu *mcu, size_t number
 		if (mcu->coef[i][0] < -half || mcu->coef[i][0] >= half)
 			return BASELINE_E_OTHER;
 		mcu->coef[i][64] = 0;
-		pack_measure(mcu->coef[i], &low, &high);
-		pack_see(&pack->low, low);
+		pack_measure(mcu->coef[i], mcu->end[i], &low, &high);
+		pack_see(pack->low, low);
 		if (low & PACK_HIGH)
-			pack_see(&pack->high, high);
+			pack_see(pack->high, high);
 		pack->keys[number * pack->n_blocks + i] = high << 16 | (low & 0xffff);
 	}
 	return 0;
@@ -271,16 +315,28 @@ static int pack_count(struct pack *pack, struct baseline_mcu *mcu, size_t number
 
 /* ---- places ---- */
 
+/* How many bytes each MCU has, before they are made a multiple of the unit. */
+static void pack_measure_mcus(struct pack *pack)
+{
+	const size_t count = (size_t)pack->per_row * pack->rows;
+
+	for (size_t number = 0; number < count; number++) {
+		const uint32_t *key = pack->keys + number * pack->n_blocks;
+		unsigned bytes = (pack->n_blocks * 3 + 1) / 2 + pack->n_blocks;
+
+		for (unsigned i = 0; i < pack->n_blocks; i++) {
+			struct pack_block block = pack_block(pack, key[i]);
+
+			bytes +=
+			    block.has_high + pack_sum(block.widths[0]) + pack_sum(block.widths[1]);
+		}
+		pack->bytes[number] = (uint16_t)bytes;
+	}
+}
+
 static size_t pack_mcu_bytes(const struct pack *pack, size_t number)
 {
-	size_t bytes = (pack->n_blocks * 3 + 1) / 2 + pack->n_blocks;
-
-	for (unsigned i = 0; i < pack->n_blocks; i++) {
-		struct pack_block block = pack_block(pack, pack->keys[number * pack->n_blocks + i]);
-
-		bytes += block.has_high + pack_sum(block.widths[0]) + pack_sum(block.widths[1]);
-	}
-	return base_align_up(bytes, UINT64_C(1) << pack->unit);
+	return base_align_up(pack->bytes[number], UINT64_C(1) << pack->unit);
 }
 
 /* The bytes of all MCUs with the unit set; the widest row's in *ret_row. */
@@ -328,14 +384,14 @@ static void pack_write_front(struct pack *pack)
 	uint32_t place = 0, row = 0;
 	size_t number = 0;
 
-	to = pack_put(to, pack->low.n, 2);
+	to = pack_put(to, pack->low->n, 2);
 	to = pack_put(to, pack->plain, 2);
-	to = pack_put(to, pack->high.n, 2);
+	to = pack_put(to, pack->high->n, 2);
 	to = pack_put(to, pack->unit, 2);
-	for (uint32_t i = 0; i < pack->low.n; i++)
-		to = pack_put(to, pack->low.shape[i], 2);
-	for (uint32_t i = 0; i < pack->high.n; i++)
-		to = pack_put(to, pack->high.shape[i], 2);
+	for (uint32_t i = 0; i < pack->low->n; i++)
+		to = pack_put(to, pack->low->shape[i], 2);
+	for (uint32_t i = 0; i < pack->high->n; i++)
+		to = pack_put(to, pack->high->shape[i], 2);
 	for (uint32_t y = 0; y < pack->rows; y++, row = place) {
 		to = pack_put(to, row, 4);
 		for (uint32_t x = 0; x < pack->per_row; x++, number++) {
@@ -346,24 +402,27 @@ static void pack_write_front(struct pack *pack)
 	pack->data = pack_put(to, place, 4);
 }
 
-/* Eight numbers of so many bits each. */
+/* Four numbers side by side, each of so many bits: in pairs, then both pairs. */
+static uint64_t pack_four(const int16_t *number, unsigned width)
+{
+	const uint64_t low = UINT64_C(0x0000ffff0000ffff);
+	uint64_t four;
+
+	memcpy(&four, number, sizeof(four));
+	four = pack_in_order(four) & PACK_EACH * ((1u << width) - 1);
+	four = (four & low) | (four >> 16 & low) << width;
+	return (four & UINT32_MAX) | four >> 32 << 2 * width;
+}
+
+/* Eight numbers of so many bits each; 16 bytes are written. */
 static uint8_t *pack_numbers(uint8_t *to, const int16_t *number, unsigned width)
 {
-	const uint64_t mask = (UINT64_C(1) << width) - 1;
-	uint64_t half[2] = {0, 0};
+	const uint64_t first = pack_four(number, width), second = pack_four(number + 4, width);
 
-	if (width == 0)
-		return to;
-	for (unsigned i = 0; i < 8; i++)
-		half[i / 4] |= ((uint64_t)number[i] & mask) << i % 4 * width;
-	/* An odd width's halves, of 36 bits at most, do not end with a byte. */
-	if (width % 2 != 0) {
-		half[0] |= half[1] << 4 * width;
-		half[1] >>= 64 - 4 * width;
-		return pack_put(pack_put(to, half[0], BASE_MIN(width, 8)), half[1],
-				width > 8 ? width - 8 : 0);
-	}
-	return pack_put(pack_put(to, half[0], width / 2), half[1], width / 2);
+	little_put_64(to, first | second << 4 * width);
+	if (width > 8)
+		little_put_64(to + 8, second >> (64 - 4 * width));
+	return to + width;
 }
 
 /* 12 bits each, and four more where they are odd. */
@@ -397,7 +456,7 @@ static int pack_write(struct pack *pack, struct baseline_mcu *mcu, size_t number
 			*to++ = block[i].high;
 	}
 	for (unsigned i = 0; i < n; i++) {
-		for (unsigned g = 0; g < 8; g++)
+		for (unsigned g = 0; g < (block[i].has_high ? 8 : 4); g++)
 			to = pack_numbers(to, mcu->coef[i] + 1 + 8 * g,
 					  block[i].widths[g / 4] >> 4 * (g % 4) & 15);
 	}
@@ -413,15 +472,17 @@ static int pack_prepare(struct pack *pack)
 	int r;
 
 	pack->keys = malloc(blocks * sizeof(*pack->keys));
-	if (!pack->keys)
+	pack->bytes = malloc(blocks / pack->n_blocks * sizeof(*pack->bytes));
+	if (!pack->keys || !pack->bytes)
 		return -ENOMEM;
 	r = pack_each(pack, pack_count);
 	if (r != 0)
 		return r;
-	pack_choose(&pack->low);
-	pack_choose(&pack->high);
-	while (pack->plain < pack->low.n && pack->low.shape[pack->plain] < PACK_HIGH)
+	pack_choose(pack->low);
+	pack_choose(pack->high);
+	while (pack->plain < pack->low->n && pack->low->shape[pack->plain] < PACK_HIGH)
 		pack->plain++;
+	pack_measure_mcus(pack);
 	return 0;
 }
 
@@ -438,11 +499,11 @@ int baseline_pack(struct baseline *baseline, uint8_t **ret, size_t *ret_size)
 		r = pack_set_unit(pack, &bytes);
 	if (r != 0)
 		return r;
-	size = PACK_HEAD + (uint64_t)2 * (pack->low.n + pack->high.n) +
+	size = PACK_HEAD + (uint64_t)2 * (pack->low->n + pack->high->n) +
 	       pack->rows * (4 + (uint64_t)2 * pack->per_row) + 4 + bytes;
 	if (size / PACK_MOST_TIMES > baseline->size)
 		return BASELINE_E_OTHER;
-	pack->out = calloc(1, size);
+	pack->out = calloc(1, size + PACK_SLACK);
 	if (!pack->out)
 		return -ENOMEM;
 	pack_write_front(pack);
