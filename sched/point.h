@@ -116,7 +116,7 @@ void point_form_init(struct point_form *form);
  * the same sample's outputs from the file. */
 void point_form_tried(struct point_form *form, const struct point_cost *sample,
 		      double file_work_us);
-/* Outputs were made from it: work, read, read_cpu; bytes of the file. */
+/* Outputs were made from it: work, read, read_cpu, bytes. */
 void point_form_served(struct point_form *form, const struct point_cost *sample);
 /* It was made and kept: make, write, bytes. */
 void point_form_made(struct point_form *form, const struct point_cost *sample);

@@ -65,6 +65,7 @@ void point_form_served(struct point_form *form, const struct point_cost *sample)
 	point_mean_add(&form->work.used, sample->work_us);
 	point_mean_add(&form->read.used, sample->read_us);
 	point_mean_add(&form->read_cpu.used, sample->read_cpu_us);
+	point_mean_add(&form->bytes.used, sample->bytes);
 }
 
 void point_form_made(struct point_form *form, const struct point_cost *sample)

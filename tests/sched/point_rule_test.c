@@ -573,7 +573,9 @@ END_TEST
 START_TEST(use_counts_more)
 {
 	struct point_form file, form;
-	struct point_cost sample = {.work_us = 1000, .read_us = 50, .read_cpu_us = 30}, cost;
+	struct point_cost sample = {
+	    .work_us = 1000, .read_us = 50, .read_cpu_us = 30, .bytes = 7000};
+	struct point_cost cost;
 
 	point_form_init(&file);
 	point_form_init(&form);
@@ -590,6 +592,8 @@ START_TEST(use_counts_more)
 	point_form_cost(&form, &file, &cost);
 	ck_assert(fabs(cost.read_us - 500) < 1e-6);
 	ck_assert_uint_eq(cost.samples, 400);
+	point_form_cost(&file, &file, &cost);
+	ck_assert(cost.bytes == 7000);
 }
 END_TEST
 
