@@ -104,6 +104,16 @@ void lane_task_key(struct lane *lane, uint32_t block, uint32_t index, uint64_t s
 	task->d_lap = lap;
 }
 
+void lane_task_keep(struct lane *lane, uint32_t block, uint32_t index, const struct lane_keep *keep)
+{
+	struct layout_task *task = task_of(lane, block, index);
+
+	task->d_room = keep->room;
+	task->d_want = keep->want;
+	task->d_make = keep->make;
+	task->d_probe = keep->probe;
+}
+
 int lane_block_begin(struct lane *lane, uint64_t order, uint64_t lap, uint64_t seed, uint32_t slot,
 		     uint32_t variants, uint32_t count, uint32_t *ret_block)
 {
@@ -128,6 +138,7 @@ int lane_block_begin(struct lane *lane, uint64_t order, uint64_t lap, uint64_t s
 	atomic_store_explicit(&block->d_ring_at, UINT32_MAX, memory_order_relaxed);
 	for (uint32_t i = 0; i < count; i++) {
 		lane_task_key(lane, *ret_block, i, seed, lap);
+		lane_task_keep(lane, *ret_block, i, &(struct lane_keep){0});
 		atomic_store_explicit(&task_of(lane, *ret_block, i)->s_state,
 				      WORD(0, LAYOUT_TASK_HELD), memory_order_relaxed);
 	}
@@ -186,6 +197,9 @@ void lane_task_queue(struct lane *lane, uint32_t block, uint32_t index, uint64_t
 	task->d_label = label;
 	task->d_position = position;
 	task->d_attempt = attempt;
+	task->r_bytes = bytes;
+	task->r_form = 0;
+	task->s_made = LAYOUT_MADE_NONE;
 	/* L2: release of the task, pairs with L1. */
 	atomic_store_explicit(&task->s_state, WORD(0, LAYOUT_TASK_QUEUED), memory_order_release);
 	lower_hint(lane, block, index, LAYOUT_TASK_QUEUED);
@@ -216,6 +230,25 @@ void lane_task_outcome(const struct lane *lane, uint32_t block, uint32_t index,
 	memcpy(ret_text, task->s_text, sizeof(task->s_text));
 	ret_text[sizeof(task->s_text) - 1] = 0;
 	*ret_work_us = task->s_work_us;
+}
+
+void lane_task_kept(const struct lane *lane, uint32_t block, uint32_t index, struct lane_kept *ret)
+{
+	const struct layout_task *task = task_of(lane, block, index);
+	/* One load each: what is checked is what is returned, and becomes an index of tables. */
+	uint32_t form = __atomic_load_n(&task->r_form, __ATOMIC_RELAXED);
+	uint32_t made = __atomic_load_n(&task->s_made, __ATOMIC_RELAXED);
+
+	*ret = (struct lane_kept){
+	    .read_us = (uint32_t)BASE_MIN(task->r_read_ns / 1000, UINT32_MAX),
+	    .read_cpu_us = task->r_cpu_us,
+	    .came = task->r_bytes,
+	    .form = form < LAYOUT_FORMS ? (uint8_t)form : 0,
+	    .made = (enum layout_made)BASE_MIN(made, (uint32_t)LAYOUT_MADE_FULL),
+	    .make_us = task->s_make_us,
+	    .form_us = task->s_form_us,
+	    .form_bytes = task->s_form_bytes,
+	};
 }
 
 static void set_outcome(struct layout_task *task, enum layout_fail stage, int code,
@@ -324,8 +357,10 @@ static bool claim_in(struct lane *lane, uint32_t block, enum layout_task_state f
 
 static bool is_in_bounds(const struct lane *lane, const struct lane_task *task)
 {
-	return task->bytes <= lane->arena_bytes &&
-	       task->arena_offset <= lane->arena_bytes - task->bytes &&
+	return task->room <= lane->arena_bytes && task->bytes <= task->room &&
+	       task->arena_offset <= lane->arena_bytes - task->room && task->came <= task->room &&
+	       task->form < LAYOUT_FORMS && task->want < LAYOUT_FORMS &&
+	       task->make < LAYOUT_FORMS && task->probe < LAYOUT_FORMS &&
 	       task->position < lane->hand && task->slot < LAYOUT_MAX_SLOTS;
 }
 
@@ -351,7 +386,13 @@ static void copy_task(const struct lane *lane, uint32_t block, uint32_t index, u
 	    .variants = variants_of(lane, block),
 	    .attempt = task->d_attempt,
 	    .owner = owner,
+	    .came = task->r_bytes,
+	    .form = (uint8_t)BASE_MIN(task->r_form, (uint32_t)LAYOUT_FORMS),
+	    .want = task->d_want,
+	    .make = task->d_make,
+	    .probe = task->d_probe,
 	};
+	ret->room = BASE_MAX(task->d_room, ret->bytes);
 }
 
 /* Moves a task on that is still its owner's; true: ring accessd. */
@@ -434,8 +475,18 @@ int lane_claim_run(struct lane *lane, uint32_t owner, uint32_t known, struct lan
 	return claim_any(lane, owner, &claim, ret);
 }
 
+void lane_read_came(struct lane *lane, const struct lane_task *task, uint8_t form, uint32_t bytes)
+{
+	struct layout_task *t = task_of(lane, task->block, task->index);
+
+	if (!is_owned(lane, task, LAYOUT_TASK_READING))
+		return;
+	t->r_form = form;
+	t->r_bytes = bytes;
+}
+
 bool lane_read_done(struct lane *lane, const struct lane_task *task, enum layout_fail stage,
-		    int code, const char *text, uint64_t read_ns)
+		    int code, const char *text, uint64_t read_ns, uint64_t cpu_ns)
 {
 	struct layout_task *t = task_of(lane, task->block, task->index);
 
@@ -443,6 +494,7 @@ bool lane_read_done(struct lane *lane, const struct lane_task *task, enum layout
 		return false;
 	set_outcome(t, stage, code, text, read_ns / 1000);
 	t->r_read_ns = read_ns;
+	t->r_cpu_us = (uint32_t)BASE_MIN(cpu_ns / 1000, UINT32_MAX);
 	return finish(lane, task, LAYOUT_TASK_READING,
 		      stage == LAYOUT_FAIL_NONE ? LAYOUT_TASK_READY : LAYOUT_TASK_FAILED);
 }
@@ -455,4 +507,16 @@ bool lane_run_done(struct lane *lane, const struct lane_task *task, enum layout_
 	set_outcome(task_of(lane, task->block, task->index), stage, code, text, work_us);
 	return finish(lane, task, LAYOUT_TASK_RUNNING,
 		      stage == LAYOUT_FAIL_NONE ? LAYOUT_TASK_DONE : LAYOUT_TASK_FAILED);
+}
+
+void lane_run_made(struct lane *lane, const struct lane_task *task, const struct lane_made *made)
+{
+	struct layout_task *t = task_of(lane, task->block, task->index);
+
+	if (!is_owned(lane, task, LAYOUT_TASK_RUNNING))
+		return;
+	t->s_made = made->made;
+	t->s_make_us = made->make_us;
+	t->s_form_us = made->form_us;
+	t->s_form_bytes = made->bytes;
 }

@@ -25,8 +25,12 @@ struct lane_task { /* a claimed task: private copy of what is needed, checked ag
 	uint32_t block, index;
 	uint64_t sample, random_id, arena_offset, lap, seed;
 	uint32_t bytes, label, position, slot, attempt;
-	uint32_t variants; /* a bit each: whose fields are to be made */
-	uint32_t owner;    /* who claimed it */
+	uint32_t variants;         /* a bit each: whose fields are to be made */
+	uint32_t room;             /* bytes of the arena that are the task's, at least `bytes` */
+	uint32_t came;             /* bytes that the reader brought there */
+	uint8_t form;              /* stored form that came, 0: the file */
+	uint8_t want, make, probe; /* stored forms: to bring, to keep, to try out; 0: none */
+	uint32_t owner;            /* who claimed it */
 };
 
 /* ---- memory (lane_memory.c) ---- */
@@ -55,6 +59,23 @@ void lane_task_key(struct lane *lane, uint32_t block, uint32_t index, uint64_t s
 void lane_task_queue(struct lane *lane, uint32_t block, uint32_t index, uint64_t sample,
 		     uint64_t random_id, uint32_t position, uint32_t label, uint64_t arena_offset,
 		     uint32_t bytes, uint32_t attempt);
+/* Before that, where a task has to do with stored forms: room (of the arena) is at least what may come.
+ * Else: none, and room for the file. Holds until it is said anew or the block ends. */
+struct lane_keep {
+	uint32_t room;
+	uint8_t want, make, probe; /* as in lane_task */
+};
+void lane_task_keep(struct lane *lane, uint32_t block, uint32_t index,
+		    const struct lane_keep *keep);
+/* What reader and worker say of stored forms, of a task that ended. Hostile numbers, but for forms, which
+ * are below LAYOUT_FORMS. */
+struct lane_kept {
+	uint32_t read_us, read_cpu_us, came; /* elapsed, CPU time, bytes */
+	uint8_t form;                        /* that came, 0: the file */
+	enum layout_made made;
+	uint32_t make_us, form_us, form_bytes; /* CPU time */
+};
+void lane_task_kept(const struct lane *lane, uint32_t block, uint32_t index, struct lane_kept *ret);
 /* State of a task and, when it ended, copies of its outcome (text terminated, 48 bytes). */
 enum layout_task_state lane_task_state(const struct lane *lane, uint32_t block, uint32_t index,
 				       uint32_t *ret_owner);
@@ -84,17 +105,25 @@ void lane_recount(struct lane *lane, uint32_t block); /* raises the count to the
 /* Claims the oldest QUEUED task: LANE_E_NONE if none, LANE_E_BAD if its numbers are out of bounds
  * (the task is then FAILED: ring accessd). owner: 1 .. 2^24-1. */
 int lane_claim_read(struct lane *lane, uint32_t owner, struct lane_task *ret);
+/* What came, if it is not the file: before lane_read_done(). */
+void lane_read_came(struct lane *lane, const struct lane_task *task, uint8_t form, uint32_t bytes);
 /* READING -> READY, or FAILED when stage != LAYOUT_FAIL_NONE. Returns true when accessd must be
  * rung. The caller then rings workers (READY) with bell_ring_workers(). Changes nothing if the task
  * is no more this owner's. text: UTF-8 or not, cut to 47 bytes, NULL: none. */
 bool lane_read_done(struct lane *lane, const struct lane_task *task, enum layout_fail stage,
-		    int code, const char *text, uint64_t read_ns);
+		    int code, const char *text, uint64_t read_ns, uint64_t cpu_ns);
 
 /* ---- workers (lane.c) ---- */
 /* As lane_claim_read(), of READY tasks of hands all of whose variants are among `known` (bits): what
  * somebody does not know is left to others. LANE_E_STRANGE: it had such a task for a moment and gave
  * it back: ring bell_ring_workers(). */
 int lane_claim_run(struct lane *lane, uint32_t owner, uint32_t known, struct lane_task *ret);
+/* What became of a form that was to be made: before lane_run_done(). The times are CPU time. */
+struct lane_made {
+	enum layout_made made;
+	uint32_t make_us, form_us, bytes;
+};
+void lane_run_made(struct lane *lane, const struct lane_task *task, const struct lane_made *made);
 /* As lane_read_done(): RUNNING -> DONE or FAILED. */
 bool lane_run_done(struct lane *lane, const struct lane_task *task, enum layout_fail stage,
 		   int code, const char *text, uint32_t work_us);

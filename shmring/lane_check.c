@@ -23,6 +23,9 @@ static const char *check_task(const struct lane *lane, const struct layout_task 
 	if (task->d_bytes > lane->arena_bytes ||
 	    task->d_arena_offset > lane->arena_bytes - task->d_bytes)
 		return "a task's bytes are outside the arena";
+	if (task->d_room > lane->arena_bytes ||
+	    task->d_arena_offset > lane->arena_bytes - task->d_room)
+		return "a task's room is outside the arena";
 	if (task->d_position >= lane->hand)
 		return "a task's position is outside the hand";
 	return NULL;

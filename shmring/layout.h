@@ -31,6 +31,7 @@
 #define LAYOUT_MAGIC_OUTBOX UINT64_C(0x3158424f2121414f) /* "OA!!OBX1" */
 #define LAYOUT_MAGIC_LANE UINT64_C(0x31454e414c21414f)   /* "OA!LANE1" */
 #define LAYOUT_MAGIC_BELL UINT64_C(0x314c4c454221414f)   /* "OA!BELL1" */
+#define LAYOUT_MAGIC_TRAY UINT64_C(0x315941525421414f)   /* "OA!TRAY1" */
 
 #define LAYOUT_MAX_FIELDS 8
 #define LAYOUT_MAX_DIMS 4
@@ -241,14 +242,35 @@ struct layout_task {          /* 192 bytes */
 	uint32_t d_position; /* sample number in the slot */
 	uint32_t d_attempt;
 	uint64_t d_seed, d_lap; /* of its random ops */
-	uint64_t reserved0;
+	uint32_t d_room;        /* bytes of the arena that are its, if more than d_bytes */
+	uint8_t d_want; /* stored form (LAYOUT_FORM_...) to be brought if it is kept, 0: the file */
+	uint8_t d_make; /* stored form to be made of it and kept, 0: none */
+	uint8_t d_probe; /* stored form to be made of it and tried out, 0: none */
+	uint8_t reserved0;
 	_Atomic uint32_t s_state __attribute__((aligned(64)));
 	uint32_t s_stage; /* enum layout_fail, valid with FAILED */
 	int32_t s_code;
 	uint32_t s_work_us; /* time of reading or of the pipeline */
 	char s_text[48];    /* what, for people; hostile: terminate and quote */
 	uint64_t r_read_ns; /* duration of the read */
-	uint64_t reserved1[7];
+	uint32_t r_bytes;   /* that came to the arena; d_bytes of a file */
+	uint32_t r_form;    /* stored form that came, 0: the file */
+	uint32_t r_cpu_us;  /* of the reading thread */
+	uint32_t s_made;    /* enum layout_made */
+	uint32_t s_make_us; /* CPU time it took to make the form, ... */
+	uint32_t s_form_us; /* ... and to run the pipelines from it, if it was tried */
+	uint32_t s_form_bytes;
+	uint32_t reserved1[7];
+};
+
+/* Numbers of stored forms. LAYOUT_FORM_PIXELS + n: what is there after the first n ops. */
+enum { LAYOUT_FORM_INDEXED = 1, LAYOUT_FORM_PACKED = 2, LAYOUT_FORM_PIXELS = 2, LAYOUT_FORMS = 35 };
+
+enum layout_made {
+	LAYOUT_MADE_NONE = 0,
+	LAYOUT_MADE_YES = 1,   /* and put into the tray, if it is to be kept */
+	LAYOUT_MADE_UNFIT = 2, /* the sample has no such form */
+	LAYOUT_MADE_FULL = 3,  /* the tray had no room */
 };
 
 struct layout_block {             /* head of a block, 256 bytes */
@@ -310,6 +332,36 @@ struct layout_bell { /* 256 bytes and the workers */
 	struct layout_worker worker[LAYOUT_MAX_WORKERS];
 };
 
+/* ---- tray: stored forms on their way from workers to the reader; one a trust domain ---- */
+
+struct layout_ring {             /* 128 bytes: a worker's, as the bell's entry of the same number */
+	_Atomic uint64_t w_head; /* bytes that the worker has filled, since ever */
+	uint64_t reserved0[7];
+	_Atomic uint64_t r_tail; /* bytes that the reader is done with */
+	uint64_t reserved1[7];
+};
+
+struct layout_tray { /* 128 bytes and the rings */
+	uint64_t magic;
+	uint32_t version, n_rings;
+	uint64_t bytes, ring_bytes, data_offset; /* ring i: data_offset + i * ring_bytes */
+	uint64_t reserved0[3];
+	_Atomic uint32_t s_seq;   /* futex: goes up when an item was put in */
+	_Atomic uint32_t s_armed; /* the reader sleeps */
+	uint32_t reserved1[14];
+	struct layout_ring ring[];
+};
+
+struct layout_item {    /* 64 bytes, before the form's bytes, which are padded to 64 */
+	uint32_t magic; /* LAYOUT_ITEM, or LAYOUT_ITEM_SKIP: go to the ring's beginning */
+	uint32_t bytes; /* of the form */
+	uint32_t lane, block, task, form;
+	uint64_t sample;
+	uint64_t reserved[4];
+};
+#define LAYOUT_ITEM UINT32_C(0x4d455449)
+#define LAYOUT_ITEM_SKIP UINT32_C(0x50494b53)
+
 /* ---- frozen sizes (offsets: tests/shmring/layout_test.c) ---- */
 
 #define LAYOUT_SIZE(type, bytes) _Static_assert(sizeof(struct type) == (bytes), #type " is frozen")
@@ -323,6 +375,9 @@ LAYOUT_SIZE(layout_task, 192);
 LAYOUT_SIZE(layout_block, 256);
 LAYOUT_SIZE(layout_lane, 128);
 LAYOUT_SIZE(layout_worker, 64);
+LAYOUT_SIZE(layout_ring, 128);
+LAYOUT_SIZE(layout_tray, 128);
+LAYOUT_SIZE(layout_item, 64);
 LAYOUT_SIZE(layout_bell, 256 + 64 * LAYOUT_MAX_WORKERS);
 #undef LAYOUT_SIZE
 _Static_assert(sizeof(struct layout_board) <= LAYOUT_BOARD_HEAD, "the head ends before the arrays");

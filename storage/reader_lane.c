@@ -213,7 +213,7 @@ static void lane_serve(struct reader_thread *thread, struct reader_lane *lane,
 	if (outcome.stage != LAYOUT_FAIL_NONE)
 		reader_say_failed(lane->number, task);
 	ring = lane_read_done(&lane->lane, task, outcome.stage, outcome.code,
-			      outcome.stage ? outcome.text : "", base_now_ns() - begin_ns);
+			      outcome.stage ? outcome.text : "", base_now_ns() - begin_ns, 0);
 	if (outcome.stage == LAYOUT_FAIL_NONE)
 		bell_ring_workers(lanes.bell);
 	if (ring)

@@ -28,8 +28,8 @@ static int memory_of(const uint8_t *data, size_t size)
 static void expect_bounds(const struct lane *lane, const struct lane_task *task)
 {
 	if (task->block >= lane->n_blocks || task->index >= lane->hand ||
-	    task->position >= lane->hand || task->bytes > lane->arena_bytes ||
-	    task->arena_offset > lane->arena_bytes - task->bytes)
+	    task->position >= lane->hand || task->room < task->bytes || task->came > task->room ||
+	    task->room > lane->arena_bytes || task->arena_offset > lane->arena_bytes - task->room)
 		abort();
 }
 
@@ -42,7 +42,7 @@ static void work(struct lane *lane)
 
 		if (lane_claim_read(lane, 1, &task) == 0) {
 			expect_bounds(lane, &task);
-			lane_read_done(lane, &task, LAYOUT_FAIL_NONE, 0, NULL, 1);
+			lane_read_done(lane, &task, LAYOUT_FAIL_NONE, 0, NULL, 1, 0);
 		}
 		if (lane_claim_run(lane, 2, known, &task) == 0) {
 			expect_bounds(lane, &task);

@@ -93,7 +93,7 @@ static bool work_once(uint32_t owner)
 		return true;
 	}
 	if (lane_claim_read(&lane, owner, &task) == 0) {
-		lane_read_done(&lane, &task, LAYOUT_FAIL_NONE, 0, NULL, 1);
+		lane_read_done(&lane, &task, LAYOUT_FAIL_NONE, 0, NULL, 1, 0);
 		return true;
 	}
 	return false;

@@ -52,7 +52,7 @@ static void read_task(const struct lane_task *task)
 
 	memset(storm.arena + task->arena_offset, (int)(task->sample & 0xff), task->bytes);
 	ring_accessd(lane_read_done(&storm.lane, task, fails ? LAYOUT_FAIL_READ : LAYOUT_FAIL_NONE,
-				    fails ? EIO : 0, fails ? "fails once" : NULL, 10));
+				    fails ? EIO : 0, fails ? "fails once" : NULL, 10, 0));
 	if (!fails)
 		bell_ring_workers(storm.bell);
 }

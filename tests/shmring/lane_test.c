@@ -67,7 +67,7 @@ static struct lane_task claim_run(uint32_t owner)
 
 static bool read_well(const struct lane_task *task)
 {
-	return lane_read_done(&lane, task, LAYOUT_FAIL_NONE, 0, NULL, 5000);
+	return lane_read_done(&lane, task, LAYOUT_FAIL_NONE, 0, NULL, 5000, 0);
 }
 
 static bool run_well(const struct lane_task *task)
@@ -133,7 +133,7 @@ START_TEST(failure_is_told_and_can_be_tried_again)
 	queue(block, 0);
 	task = claim_read(READER);
 	lane_read_done(&lane, &task, LAYOUT_FAIL_OPEN, ENOENT,
-		       "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx", 9000);
+		       "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx", 9000, 0);
 	lane_task_outcome(&lane, block, 0, &stage, &code, text, &work_us);
 	ck_assert_int_eq(stage, LAYOUT_FAIL_OPEN);
 	ck_assert_int_eq(code, ENOENT);
@@ -209,13 +209,13 @@ START_TEST(accessd_is_rung_once_an_arm)
 		task[i] = claim_read(READER);
 	}
 	lane_ring_at(&lane, block, 2);
-	ck_assert(!lane_read_done(&lane, &task[0], LAYOUT_FAIL_READ, EIO, "", 0));
+	ck_assert(!lane_read_done(&lane, &task[0], LAYOUT_FAIL_READ, EIO, "", 0, 0));
 	ck_assert(!read_well(&task[1]));
-	ck_assert(lane_read_done(&lane, &task[2], LAYOUT_FAIL_READ, EIO, "", 0));
-	ck_assert(!lane_read_done(&lane, &task[3], LAYOUT_FAIL_READ, EIO, "", 0));
+	ck_assert(lane_read_done(&lane, &task[2], LAYOUT_FAIL_READ, EIO, "", 0, 0));
+	ck_assert(!lane_read_done(&lane, &task[3], LAYOUT_FAIL_READ, EIO, "", 0, 0));
 	lane_ring_at(&lane, block, 4);
 	ck_assert_uint_eq(lane_ended(&lane, block), 3);
-	ck_assert(lane_read_done(&lane, &task[4], LAYOUT_FAIL_READ, EIO, "", 0));
+	ck_assert(lane_read_done(&lane, &task[4], LAYOUT_FAIL_READ, EIO, "", 0, 0));
 }
 END_TEST
 
@@ -322,7 +322,7 @@ START_TEST(recount_mends_a_count_that_is_short)
 	for (uint32_t i = 0; i < 3; i++) {
 		queue(block, i);
 		task = claim_read(READER);
-		lane_read_done(&lane, &task, LAYOUT_FAIL_READ, EIO, "", 0);
+		lane_read_done(&lane, &task, LAYOUT_FAIL_READ, EIO, "", 0, 0);
 	}
 	atomic_fetch_sub(&lane.block[block].s_ended, 1);
 	lane_recount(&lane, block);
@@ -605,9 +605,51 @@ static void add_bell(TCase *tcase)
 	tcase_set_timeout(tcase, 600);
 }
 
+/* What is said of stored forms goes both ways, and holds for one hand. */
+START_TEST(stored_forms)
+{
+	uint32_t block = begin(1, 2);
+	struct lane_keep keep = {.room = 4096, .want = 2, .make = 3, .probe = 1};
+	struct lane_made made = {.made = LAYOUT_MADE_YES, .make_us = 5, .form_us = 6, .bytes = 7};
+	struct lane_kept kept;
+	struct lane_task task;
+
+	lane_task_keep(&lane, block, 1, &keep);
+	queue(block, 1);
+	task = claim_read(READER);
+	ck_assert_uint_eq(task.room, 4096);
+	ck_assert_uint_eq(task.want * 100 + task.make * 10 + task.probe, 231);
+	lane_read_came(&lane, &task, 2, 4000);
+	lane_read_done(&lane, &task, LAYOUT_FAIL_NONE, 0, NULL, 9000, 8000);
+	task = claim_run(WORKER);
+	ck_assert_uint_eq(task.form, 2);
+	ck_assert_uint_eq(task.came, 4000);
+	lane_run_made(&lane, &task, &made);
+	run_well(&task);
+	lane_task_kept(&lane, block, 1, &kept);
+	ck_assert_uint_eq(kept.read_us, 9);
+	ck_assert_uint_eq(kept.read_cpu_us, 8);
+	ck_assert_uint_eq(kept.form, 2);
+	ck_assert_uint_eq(kept.came, 4000);
+	ck_assert_int_eq(kept.made, LAYOUT_MADE_YES);
+	ck_assert_uint_eq(kept.make_us * 100 + kept.form_us * 10 + kept.form_bytes, 567);
+	queue(block, 0);
+	task = claim_read(READER);
+	ck_assert_uint_eq(task.room, 512);
+	ck_assert_uint_eq(task.came, 512);
+	ck_assert_uint_eq(task.form + task.want + task.make + task.probe, 0);
+	read_well(&task);
+	task = claim_run(WORKER);
+	ck_assert_uint_eq(task.came, 512);
+	run_well(&task);
+	lane_block_end(&lane, block);
+}
+END_TEST
+
 static void add(TCase *tcase)
 {
 	tcase_add_checked_fixture(tcase, setup, teardown);
+	tcase_add_test(tcase, stored_forms);
 	tcase_add_test(tcase, task_goes_its_way);
 	tcase_add_test(tcase, failure_is_told_and_can_be_tried_again);
 	tcase_add_test(tcase, oldest_hand_is_served_first);

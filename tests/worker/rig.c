@@ -428,7 +428,7 @@ uint32_t rig_lane_fill(struct rig *rig, struct rig_lane *lane, uint32_t slot, ui
 				0);
 	for (uint32_t i = 0; i < count; i++) {
 		ck_assert_int_eq(lane_claim_read(&lane->lane, RIG_READER, &task), 0);
-		lane_read_done(&lane->lane, &task, LAYOUT_FAIL_NONE, 0, "", 1);
+		lane_read_done(&lane->lane, &task, LAYOUT_FAIL_NONE, 0, "", 1, 0);
 		bell_ring_workers(rig->bell);
 	}
 	return block;

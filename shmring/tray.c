@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Rings of bytes, each with one writer (the worker of that number) and one reader.
+ *
+ * Head and tail count bytes since ever. An item is a head of 64 bytes and the form, never wrapped: where
+ * the rest of the ring is too short, a head that says so is left there (there is room for one, as all
+ * sizes are multiples of it) and the item begins anew at the ring's start. The writer fills the item and
+ * then moves the head (T1: release); the reader acts and then moves the tail (T2: release). A worker that
+ * dies in between leaves bytes that nobody sees, and its successor, which begins after it was reaped,
+ * goes on at the head.
+ *
+ * Workers decode hostile bytes, so the reader copies each number once and checks it; a ring that makes no
+ * sense is passed over to its head. The reader is trusted no further by workers: a tail that makes no
+ * sense is a ring without room.
+ */
+
+#include "shmring/tray.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "shmring/region.h"
+#include "shmring/wake.h"
+
+#define TRAY_STEP ((uint64_t)sizeof(struct layout_item))
+#define TRAY_MOST_RING (UINT64_C(1) << 31)
+
+static uint64_t tray_data_offset(uint32_t n_rings)
+{
+	return base_align_up(sizeof(struct layout_tray) + n_rings * sizeof(struct layout_ring),
+			     base_page_size());
+}
+
+int tray_new(uint32_t n_rings, uint64_t ring_bytes, int *ret_fd)
+{
+	const uint64_t offset = tray_data_offset(n_rings);
+	const struct layout_tray head = {
+	    .magic = LAYOUT_MAGIC_TRAY,
+	    .version = LAYOUT_VERSION,
+	    .n_rings = n_rings,
+	    .bytes = offset + n_rings * ring_bytes,
+	    .ring_bytes = ring_bytes,
+	    .data_offset = offset,
+	};
+	_cleanup_close_ int fd = memfd_create("oneaccess-tray", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	int r;
+
+	if (fd < 0 || ftruncate(fd, (off_t)head.bytes) < 0)
+		return -errno;
+	if (pwrite(fd, &head, sizeof(head), 0) != (ssize_t)sizeof(head))
+		return errno ? -errno : -EIO;
+	r = region_seal(fd, REGION_SHARED);
+	if (r)
+		return r;
+	*ret_fd = base_take_fd(&fd);
+	return 0;
+}
+
+static bool tray_is_good(const struct layout_tray *head, uint64_t bytes)
+{
+	return head->magic == LAYOUT_MAGIC_TRAY && head->version == LAYOUT_VERSION &&
+	       head->n_rings >= 1 && head->n_rings <= LAYOUT_MAX_WORKERS &&
+	       head->ring_bytes <= TRAY_MOST_RING && head->ring_bytes >= 2 * TRAY_STEP &&
+	       head->ring_bytes % base_page_size() == 0 && head->bytes == bytes &&
+	       head->data_offset == tray_data_offset(head->n_rings) &&
+	       bytes == head->data_offset + head->n_rings * head->ring_bytes;
+}
+
+int tray_attach(int fd, struct tray *ret)
+{
+	struct layout_tray head;
+	uint64_t bytes;
+	void *map;
+	int r = region_size(fd, REGION_SHARED, &bytes);
+
+	if (r)
+		return r < 0 ? r : TRAY_E_BAD;
+	if (bytes < sizeof(head))
+		return TRAY_E_BAD;
+	r = region_map(fd, bytes, true, &map);
+	if (r)
+		return r;
+	memcpy(&head, map, sizeof(head));
+	if (!tray_is_good(&head, bytes)) {
+		region_unmap(map, bytes);
+		return TRAY_E_BAD;
+	}
+	*ret = (struct tray){
+	    .head = map,
+	    .data = (uint8_t *)map + head.data_offset,
+	    .bytes = bytes,
+	    .ring_bytes = head.ring_bytes,
+	    .n_rings = head.n_rings,
+	};
+	return 0;
+}
+
+void tray_detach(struct tray *tray)
+{
+	region_unmap(tray->head, tray->bytes);
+	*tray = (struct tray){.head = NULL};
+}
+
+uint64_t tray_most(const struct tray *tray)
+{
+	return tray->ring_bytes / 2 - TRAY_STEP;
+}
+
+/* ---- the worker ---- */
+
+static struct layout_item *item_at(const struct tray *tray, uint32_t ring, uint64_t count)
+{
+	uint8_t *at = tray->data + ring * tray->ring_bytes + count % tray->ring_bytes;
+
+	return (struct layout_item *)(void *)at;
+}
+
+/* Bytes that an item takes, its head included. */
+static uint64_t item_bytes(uint64_t form)
+{
+	return TRAY_STEP + base_align_up(form, TRAY_STEP);
+}
+
+uint8_t *tray_begin(const struct tray *tray, uint32_t ring, uint64_t most)
+{
+	struct layout_ring *r = &tray->head->ring[ring];
+	uint64_t head = atomic_load_explicit(&r->w_head, memory_order_relaxed);
+	/* T2: acquire: the reader is done with what is overwritten. */
+	uint64_t tail = atomic_load_explicit(&r->r_tail, memory_order_acquire);
+	uint64_t left = tray->ring_bytes - head % tray->ring_bytes;
+	uint64_t need = item_bytes(most);
+
+	if (most > tray_most(tray) || head % TRAY_STEP || head - tail > tray->ring_bytes)
+		return NULL;
+	if (need > left) {
+		if (head - tail + left + need > tray->ring_bytes)
+			return NULL;
+		item_at(tray, ring, head)->magic = LAYOUT_ITEM_SKIP;
+		head += left;
+		/* T1: release of the head that says so. */
+		atomic_store_explicit(&r->w_head, head, memory_order_release);
+	}
+	if (head - tail + need > tray->ring_bytes)
+		return NULL;
+	return (uint8_t *)(item_at(tray, ring, head) + 1);
+}
+
+void tray_end(const struct tray *tray, uint32_t ring, const struct tray_item *item)
+{
+	struct layout_ring *r = &tray->head->ring[ring];
+	uint64_t head = atomic_load_explicit(&r->w_head, memory_order_relaxed);
+
+	*item_at(tray, ring, head) = (struct layout_item){
+	    .magic = LAYOUT_ITEM,
+	    .bytes = item->bytes,
+	    .lane = item->lane,
+	    .block = item->block,
+	    .task = item->task,
+	    .form = item->form,
+	    .sample = item->sample,
+	};
+	/* T1: release of item and form. */
+	atomic_store_explicit(&r->w_head, head + item_bytes(item->bytes), memory_order_release);
+	wake_ring(&tray->head->s_seq, &tray->head->s_armed, 1);
+}
+
+/* ---- the reader ---- */
+
+/* The item at the tail, skips passed over. false: there is none, or (*ret_bad) it makes no sense. */
+static bool find_item(const struct tray *tray, uint32_t ring, uint64_t *tail, uint64_t head,
+		      struct layout_item *ret, bool *ret_bad)
+{
+	while (*tail != head) {
+		uint64_t left = tray->ring_bytes - *tail % tray->ring_bytes;
+
+		memcpy(ret, item_at(tray, ring, *tail), sizeof(*ret));
+		if (ret->magic == LAYOUT_ITEM &&
+		    item_bytes(ret->bytes) <= BASE_MIN(left, head - *tail))
+			return true;
+		if (ret->magic != LAYOUT_ITEM_SKIP || left > head - *tail) {
+			*ret_bad = true;
+			return false;
+		}
+		*tail += left;
+	}
+	return false;
+}
+
+bool tray_look(const struct tray *tray, uint32_t ring, struct tray_item *ret, bool *ret_bad)
+{
+	struct layout_ring *r = &tray->head->ring[ring];
+	/* T1: acquire: items and forms up to the head. */
+	uint64_t head = atomic_load_explicit(&r->w_head, memory_order_acquire);
+	uint64_t tail = atomic_load_explicit(&r->r_tail, memory_order_relaxed);
+	struct layout_item item;
+
+	*ret_bad = (head | tail) % TRAY_STEP || head - tail > tray->ring_bytes;
+	if (*ret_bad || !find_item(tray, ring, &tail, head, &item, ret_bad)) {
+		/* T2: release; of nothing that was used. */
+		atomic_store_explicit(&r->r_tail, head - head % TRAY_STEP, memory_order_release);
+		return false;
+	}
+	*ret = (struct tray_item){
+	    .lane = item.lane,
+	    .block = item.block,
+	    .task = item.task,
+	    .form = item.form,
+	    .bytes = item.bytes,
+	    .sample = item.sample,
+	    .data = (const uint8_t *)(item_at(tray, ring, tail) + 1),
+	    .next = tail + item_bytes(item.bytes),
+	};
+	return true;
+}
+
+void tray_pass(const struct tray *tray, uint32_t ring, const struct tray_item *item)
+{
+	/* T2: release: the form has been copied. */
+	atomic_store_explicit(&tray->head->ring[ring].r_tail, item->next, memory_order_release);
+}
+
+uint32_t tray_seq(const struct tray *tray)
+{
+	return atomic_load_explicit(&tray->head->s_seq, memory_order_seq_cst);
+}
+
+void tray_sleep(const struct tray *tray, uint32_t seen, uint64_t timeout_ns)
+{
+	wake_sleep(&tray->head->s_seq, &tray->head->s_armed, seen, timeout_ns);
+}

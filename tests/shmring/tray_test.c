@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Items through a ring: order, wrapping, a full ring, one writer beside the reader, and hostile numbers. */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/base.h"
+#include "shmring/tray.h"
+#include "tests/shmring/suite.h"
+
+enum { RINGS = 3, RING_BYTES = 16384, STORM = 20000 };
+
+static struct tray tray;
+static int tray_fd;
+
+static void setup(void)
+{
+	ck_assert_int_eq(tray_new(RINGS, RING_BYTES, &tray_fd), 0);
+	ck_assert_int_eq(tray_attach(tray_fd, &tray), 0);
+	ck_assert_uint_eq(tray.n_rings, RINGS);
+}
+
+static void teardown(void)
+{
+	tray_detach(&tray);
+	close(tray_fd);
+}
+
+/* A form of that many bytes, all of which say its number. */
+static bool put(uint32_t ring, uint64_t sample, uint32_t bytes)
+{
+	const struct tray_item item = {
+	    .lane = 1, .block = 2, .task = 3, .form = 4, .bytes = bytes, .sample = sample};
+	uint8_t *at = tray_begin(&tray, ring, bytes);
+
+	if (!at)
+		return false;
+	memset(at, (int)(sample & 0xff), bytes);
+	tray_end(&tray, ring, &item);
+	return true;
+}
+
+static bool take(uint32_t ring, uint64_t sample, uint32_t bytes)
+{
+	struct tray_item item;
+	bool bad;
+
+	if (!tray_look(&tray, ring, &item, &bad)) {
+		ck_assert(!bad);
+		return false;
+	}
+	ck_assert_uint_eq(item.sample, sample);
+	ck_assert_uint_eq(item.bytes, bytes);
+	ck_assert_uint_eq(item.lane * 1000 + item.block * 100 + item.task * 10 + item.form, 1234);
+	for (uint32_t i = 0; i < bytes; i++)
+		ck_assert_uint_eq(item.data[i], sample & 0xff);
+	tray_pass(&tray, ring, &item);
+	return true;
+}
+
+static uint32_t size_of(uint64_t sample)
+{
+	return (uint32_t)(sample * 2654435761u % (tray_most(&tray) + 1));
+}
+
+START_TEST(items_come_in_order_round_and_round)
+{
+	for (uint64_t i = 0; i < 1000; i++) {
+		ck_assert(put(1, i, size_of(i)));
+		ck_assert(take(1, i, size_of(i)));
+		ck_assert(!take(1, 0, 0));
+		ck_assert(!take(0, 0, 0));
+	}
+}
+END_TEST
+
+START_TEST(a_full_ring_takes_nothing_and_loses_nothing)
+{
+	uint64_t in = 0, out = 0;
+
+	for (unsigned round = 0; round < 200; round++) {
+		while (put(2, in, 100 + (uint32_t)(in % 700)))
+			in++;
+		for (unsigned n = 0; n <= round % 7; n++, out++)
+			ck_assert(take(2, out, 100 + (uint32_t)(out % 700)));
+	}
+	while (out < in) {
+		ck_assert(take(2, out, 100 + (uint32_t)(out % 700)));
+		out++;
+	}
+	ck_assert(!take(2, 0, 0));
+}
+END_TEST
+
+START_TEST(what_is_too_large_has_no_room)
+{
+	ck_assert_ptr_null(tray_begin(&tray, 0, tray_most(&tray) + 1));
+	ck_assert_ptr_null(tray_begin(&tray, 0, UINT64_MAX));
+	ck_assert(put(0, 7, (uint32_t)tray_most(&tray)));
+	ck_assert(take(0, 7, (uint32_t)tray_most(&tray)));
+}
+END_TEST
+
+static void *write_many(void *arg)
+{
+	(void)arg;
+	for (uint64_t i = 0; i < STORM;)
+		if (put(1, i, size_of(i)))
+			i++;
+		else
+			sched_yield();
+	return NULL;
+}
+
+START_TEST(a_writer_beside_the_reader)
+{
+	pthread_t writer;
+
+	ck_assert_int_eq(pthread_create(&writer, NULL, write_many, NULL), 0);
+	for (uint64_t i = 0; i < STORM;) {
+		uint32_t seen = tray_seq(&tray);
+
+		if (take(1, i, size_of(i)))
+			i++;
+		else
+			tray_sleep(&tray, seen, UINT64_MAX);
+	}
+	pthread_join(writer, NULL);
+}
+END_TEST
+
+/* ---- hostile ---- */
+
+static struct layout_item *first_item(void)
+{
+	return (struct layout_item *)(void *)tray.data;
+}
+
+static void expect_bad(void)
+{
+	struct tray_item item;
+	bool bad = false;
+
+	ck_assert(!tray_look(&tray, 0, &item, &bad));
+	ck_assert(bad);
+	ck_assert(!tray_look(&tray, 0, &item, &bad));
+	ck_assert(!bad); /* emptied */
+}
+
+START_TEST(a_ring_that_makes_no_sense_is_emptied)
+{
+	struct layout_ring *ring = &tray.head->ring[0];
+
+	ck_assert(put(0, 1, 100));
+	first_item()->bytes = UINT32_MAX;
+	expect_bad();
+	ck_assert(put(0, 2, 100));
+	ck_assert(take(0, 2, 100));
+
+	atomic_store(&ring->w_head, 0);
+	atomic_store(&ring->r_tail, 0);
+	ck_assert(put(0, 3, 100));
+	first_item()->magic = LAYOUT_ITEM_SKIP; /* over the head's place */
+	expect_bad();
+
+	atomic_store(&ring->w_head, 0);
+	atomic_store(&ring->r_tail, 0);
+	ck_assert(put(0, 4, 100));
+	first_item()->bytes = 200; /* beyond the head */
+	expect_bad();
+
+	atomic_store(&ring->w_head, atomic_load(&ring->r_tail) + 2 * (uint64_t)RING_BYTES);
+	expect_bad();
+	atomic_store(&ring->r_tail, atomic_load(&ring->w_head) + 64);
+	ck_assert_ptr_null(tray_begin(&tray, 0, 1));
+}
+END_TEST
+
+START_TEST(other_memory_is_refused)
+{
+	struct layout_tray *head = tray.head;
+	struct tray again;
+	int fd = base_memfd("tray", (uint64_t)tray.bytes);
+
+	ck_assert_int_eq(tray_attach(fd, &again), TRAY_E_BAD); /* no seals */
+	close(fd);
+	head->ring_bytes *= 2;
+	ck_assert_int_eq(tray_attach(tray_fd, &again), TRAY_E_BAD);
+	head->ring_bytes /= 2;
+	head->n_rings = LAYOUT_MAX_WORKERS + 1;
+	ck_assert_int_eq(tray_attach(tray_fd, &again), TRAY_E_BAD);
+	head->n_rings = RINGS;
+	ck_assert_int_eq(tray_attach(tray_fd, &again), 0);
+	tray_detach(&again);
+	tray_detach(&again);
+}
+END_TEST
+
+static void add(TCase *tcase)
+{
+	tcase_add_checked_fixture(tcase, setup, teardown);
+	tcase_add_test(tcase, items_come_in_order_round_and_round);
+	tcase_add_test(tcase, a_full_ring_takes_nothing_and_loses_nothing);
+	tcase_add_test(tcase, what_is_too_large_has_no_room);
+	tcase_add_test(tcase, a_writer_beside_the_reader);
+	tcase_add_test(tcase, a_ring_that_makes_no_sense_is_emptied);
+	tcase_add_test(tcase, other_memory_is_refused);
+	tcase_set_timeout(tcase, 300);
+}
+
+int main(void)
+{
+	return suite_run("tray", add);
+}
