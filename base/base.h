@@ -56,6 +56,8 @@ uint64_t base_page_size(void);
 
 /* CLOCK_MONOTONIC in ns, the only clock that decides anything. */
 uint64_t base_now_ns(void);
+/* CPU time that this thread has used, in ns. */
+uint64_t base_cpu_ns(void);
 
 /* A text for a person. Truncated, always terminated, control characters made visible ("\x0a"). */
 struct diag {
