@@ -37,6 +37,7 @@
 #include "base/log.h"
 #include "base/wire.h"
 #include "worker/birth.h"
+#include "shmring/tray.h"
 #include "worker/pool.h"
 
 struct parent_letter { /* a message that waits for room in the socket */
@@ -50,6 +51,7 @@ struct parent {
 	int failure; /* why it is over: 0, or negative errno */
 	struct pool_settings settings;
 	struct layout_bell *bell;
+	struct tray tray; /* with a ring for each worker, or none */
 	struct pool pool;
 	struct workset workset;
 	struct parent_letter *first, *last;
@@ -146,10 +148,23 @@ static void parent_tell_exited(struct parent *parent, const struct pool_event *e
 
 /* ---- commands ---- */
 
+/* 0, or TRAY_E_BAD, or negative errno. */
+static int parent_take_tray(struct parent *parent, int fd)
+{
+	int rc = tray_attach(fd, &parent->tray);
+
+	if (rc == 0 && parent->tray.n_rings < parent->settings.n_workers) {
+		tray_detach(&parent->tray);
+		return TRAY_E_BAD;
+	}
+	return rc;
+}
+
 static void parent_on_start(struct parent *parent, struct wire_in *message)
 {
 	_cleanup_close_ int bell = wire_take_fd(message, 0);
 	_cleanup_close_ int event = wire_take_fd(message, 1);
+	_cleanup_close_ int tray = wire_take_fd(message, 2);
 	int rc;
 
 	if (parent->is_started || bell < 0 || event < 0) {
@@ -159,8 +174,11 @@ static void parent_on_start(struct parent *parent, struct wire_in *message)
 	rc = bell_attach(bell, &parent->bell);
 	if (rc == 0 && dup3(event, WORKER_EVENT_FD, O_CLOEXEC) < 0)
 		rc = -errno;
+	if (rc == 0 && tray >= 0)
+		rc = parent_take_tray(parent, tray);
 	if (rc == 0)
-		rc = pool_init(&parent->pool, &parent->settings, parent->bell, &parent->workset);
+		rc = pool_init(&parent->pool, &parent->settings, parent->bell,
+			       parent->tray.head ? &parent->tray : NULL, &parent->workset);
 	if (rc != 0)
 		parent_end(parent, rc > 0 ? -EPROTO : rc);
 	parent->is_started = rc == 0;
@@ -388,6 +406,7 @@ static void parent_fini(struct parent *parent)
 		pool_fini(&parent->pool);
 		workset_fini(&parent->workset);
 		bell_detach(parent->bell);
+		tray_detach(&parent->tray);
 	}
 	while (parent->first != NULL)
 		parent_drop_letter(parent);

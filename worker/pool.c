@@ -26,15 +26,15 @@
 #define POOL_OOM_WORKER 1000
 
 int pool_init(struct pool *pool, const struct pool_settings *settings, struct layout_bell *bell,
-	      const struct workset *workset)
+	      const struct tray *tray, const struct workset *workset)
 {
 	void *page =
 	    mmap(NULL, base_page_size(), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
 	if (page == MAP_FAILED)
 		return -errno;
-	*pool =
-	    (struct pool){.settings = *settings, .bell = bell, .workset = workset, .current = page};
+	*pool = (struct pool){
+	    .settings = *settings, .bell = bell, .tray = tray, .workset = workset, .current = page};
 	return 0;
 }
 
@@ -85,6 +85,7 @@ static pid_t pool_fork(struct pool *pool, uint32_t owner, unsigned index)
 	    .parent = getpid(),
 	    .current = pool->current,
 	    .bell = pool->bell,
+	    .tray = pool->tray,
 	    .workset = pool->workset,
 	    .fault = &pool->settings.fault,
 	};

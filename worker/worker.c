@@ -27,6 +27,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "worker/forming.h"
 #include "worker/sandbox.h"
 
 #define WORKER_SLEEP_NS UINT64_C(1000000000)
@@ -49,6 +50,7 @@ struct worker_lane {
 
 struct worker {
 	const struct worker_setup *setup;
+	struct forming forming;
 	struct layout_worker *entry;
 	struct worker_lane *lane; /* [count] */
 	unsigned count, next;
@@ -105,13 +107,22 @@ static int worker_need_scratch(struct worker_lane *lane, struct pipeline_error *
 	return PIPELINE_E_BAD;
 }
 
-/* 0, or PIPELINE_E_BAD and *ret_error. */
-static int worker_run(const struct worker_setup *setup, struct worker_lane *lane,
-		      const struct lane_task *task, struct pipeline_error *ret_error)
+/* The lane's pipelines on these bytes, which are the task's or a form of them. */
+static int worker_run_on(struct worker_lane *lane, const struct lane_task *task,
+			 const struct pipeline_out *out, const uint8_t *data, size_t size,
+			 struct pipeline_error *ret_error)
 {
 	const struct pipeline_key key = {task->seed, task->lap, task->random_id};
-	struct pipeline_out out[LAYOUT_MAX_VARIANTS];
 
+	return pipeline_run_sample(lane->scratch, task->variants, data, size, task->label, &key,
+				   out, ret_error);
+}
+
+/* 0, or PIPELINE_E_BAD and *ret_error. */
+static int worker_run(const struct worker_setup *setup, struct worker_lane *lane,
+		      const struct lane_task *task, struct pipeline_out *out,
+		      struct pipeline_error *ret_error)
+{
 	if (!workset_outputs(lane->set, task, out)) {
 		worker_fail(ret_error, PIPELINE_FAIL_REFUSED, 0, "no such slot or position");
 		return PIPELINE_E_BAD;
@@ -124,9 +135,52 @@ static int worker_run(const struct worker_setup *setup, struct worker_lane *lane
 		worker_fail(ret_error, PIPELINE_FAIL_MEMORY, 0, "no memory for the picture");
 		return PIPELINE_E_BAD;
 	}
-	return pipeline_run_sample(lane->scratch, task->variants,
-				   lane->set->arena + task->arena_offset, task->bytes, task->label,
-				   &key, out, ret_error);
+	return worker_run_on(lane, task, out, lane->set->arena + task->arena_offset, task->came,
+			     ret_error);
+}
+
+/* Runs the pipelines again, from the form, for the time it takes. A form that they do not take is none:
+ * they then run from the file once more, as the slot may be half written. */
+static bool worker_try_form(struct worker_lane *lane, const struct lane_task *task,
+			    const struct pipeline_out *out, const struct forming_form *form,
+			    struct lane_made *ret)
+{
+	const uint64_t begin_ns = base_cpu_ns();
+	struct pipeline_error error;
+
+	if (worker_run_on(lane, task, out, form->data, form->size, &error) != 0) {
+		worker_run_on(lane, task, out, lane->set->arena + task->arena_offset, task->came,
+			      &error);
+		return false;
+	}
+	ret->form_us = (uint32_t)((base_cpu_ns() - begin_ns) / 1000);
+	return true;
+}
+
+/* The form that accessd asked for, of a sample that came as its file and is done. */
+static void worker_form(struct worker *worker, struct worker_lane *lane,
+			const struct lane_task *task, const struct pipeline_out *out,
+			struct lane_made *ret)
+{
+	const unsigned wanted = task->make ? task->make : task->probe;
+	const uint64_t begin_ns = base_cpu_ns();
+	struct forming_form form;
+
+	if (!wanted || task->form || !worker->setup->tray)
+		return;
+	ret->made = LAYOUT_MADE_UNFIT;
+	if (!forming_make(&worker->forming, wanted, lane->scratch,
+			  (unsigned)__builtin_ctz(task->variants),
+			  lane->set->arena + task->arena_offset, task->came, &form))
+		return;
+	ret->make_us = (uint32_t)((base_cpu_ns() - begin_ns) / 1000);
+	ret->bytes = (uint32_t)BASE_MIN(form.kept, UINT32_MAX);
+	if (task->probe && !worker_try_form(lane, task, out, &form, ret))
+		return;
+	ret->made = LAYOUT_MADE_YES;
+	if (task->make && !forming_hand_over(worker->setup->tray, worker->setup->index,
+					     lane->set->number, task, &form))
+		ret->made = LAYOUT_MADE_FULL;
 }
 
 static void worker_ring_accessd(const struct worker *worker)
@@ -154,19 +208,25 @@ static bool worker_is_spent(const struct worker_setup *setup)
 static void worker_do(struct worker *worker, struct worker_lane *lane, const struct lane_task *task)
 {
 	struct pipeline_error error = {.code = 0};
-	uint64_t started_ns = base_now_ns(), work_ns;
+	struct pipeline_out out[LAYOUT_MAX_VARIANTS];
+	struct lane_made made = {.made = LAYOUT_MADE_NONE};
+	uint64_t started_ns = base_now_ns(), begin_ns = base_cpu_ns(), work_ns;
 	enum layout_fail stage = LAYOUT_FAIL_NONE;
 
 	worker_entry_begin(worker, lane->set->number, task, started_ns);
 	if (fault_is(worker->setup->fault, FAULT_HIDE, task->sample))
 		worker_entry_end(worker, 0);
-	if (worker_run(worker->setup, lane, task, &error) != 0)
+	if (worker_run(worker->setup, lane, task, out, &error) != 0)
 		stage = (enum layout_fail)error.stage;
 	if (stage == LAYOUT_FAIL_MEMORY && worker_is_spent(worker->setup))
 		_exit(WORKER_EXIT_SPENT);
 	if (fault_is(worker->setup->fault, FAULT_LIE, task->sample))
 		stage = LAYOUT_FAIL_CHANGED;
 	work_ns = base_now_ns() - started_ns;
+	made.work_us = (uint32_t)((base_cpu_ns() - begin_ns) / 1000);
+	if (stage == LAYOUT_FAIL_NONE)
+		worker_form(worker, lane, task, out, &made);
+	lane_run_made(&lane->lane, task, &made);
 	if (lane_run_done(&lane->lane, task, stage, error.code,
 			  stage == LAYOUT_FAIL_NONE ? "" : error.text,
 			  (uint32_t)BASE_MIN(work_ns / 1000, UINT32_MAX)))

@@ -29,6 +29,7 @@ struct worker_setup {   /* filled before the fork; everything borrowed, for the 
 	pid_t parent;
 	const struct generation_word *current;
 	struct layout_bell *bell;
+	const struct tray *tray; /* NULL: no stored forms are made */
 	const struct workset *workset;
 	const struct fault *fault;
 };

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Stored forms are made here because this is where hostile bytes may be looked at. They are made in the
+ * worker's own memory and copied to the tray when their size is known, so that the tray has no gaps;
+ * the copy is a small part of what making takes.
+ *
+ * Of a crop index the file's bytes are not kept: the reader puts them behind it again.
+ */
+
+#include "worker/forming.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "pipeline/form.h"
+
+/* One of the source's forms: the maker gives memory of its own for each. */
+static bool make_of_source(struct forming *forming, enum form_kind kind, const uint8_t *data,
+			   size_t size, struct forming_form *ret)
+{
+	struct form form;
+	uint8_t *made;
+	size_t bytes;
+
+	if (!forming->maker && form_maker_new(&forming->maker) != 0)
+		return false;
+	if (form_make(forming->maker, kind, data, size, &made, &bytes) != 0)
+		return false;
+	free(forming->buffer);
+	forming->buffer = made;
+	forming->room = bytes;
+	*ret = (struct forming_form){.data = made, .size = bytes, .kept = bytes};
+	if (kind == FORM_INDEXED && form_read(made, bytes, &form) == 0)
+		ret->kept = (size_t)(form.file - made);
+	return true;
+}
+
+static bool make_of_pixels(struct forming *forming, unsigned cut, struct pipeline_run *run,
+			   unsigned number, const uint8_t *data, size_t size,
+			   struct forming_form *ret)
+{
+	struct pipeline_error error;
+	size_t bytes = 0;
+	int r = pipeline_cut_make(run, number, cut, data, size, forming->buffer, forming->room,
+				  &bytes, &error);
+
+	if (r == PIPELINE_E_ROOM) {
+		free(forming->buffer);
+		forming->buffer = malloc(bytes);
+		forming->room = forming->buffer ? bytes : 0;
+		r = pipeline_cut_make(run, number, cut, data, size, forming->buffer, forming->room,
+				      &bytes, &error);
+	}
+	if (r != 0)
+		return false;
+	*ret = (struct forming_form){.data = forming->buffer, .size = bytes, .kept = bytes};
+	return true;
+}
+
+bool forming_make(struct forming *forming, unsigned form, struct pipeline_run *run, unsigned number,
+		  const uint8_t *data, size_t size, struct forming_form *ret)
+{
+	if (form == LAYOUT_FORM_INDEXED)
+		return make_of_source(forming, FORM_INDEXED, data, size, ret);
+	if (form == LAYOUT_FORM_PACKED)
+		return make_of_source(forming, FORM_PACKED, data, size, ret);
+	return make_of_pixels(forming, form - LAYOUT_FORM_PIXELS, run, number, data, size, ret);
+}
+
+bool forming_hand_over(const struct tray *tray, uint32_t ring, uint32_t lane,
+		       const struct lane_task *task, const struct forming_form *form)
+{
+	struct tray_item item = {
+	    .lane = lane,
+	    .block = task->block,
+	    .task = task->index,
+	    .form = task->make,
+	    .bytes = (uint32_t)form->kept,
+	    .sample = task->sample,
+	};
+	uint8_t *at;
+
+	if (form->kept > tray_most(tray))
+		return false;
+	at = tray_begin(tray, ring, form->kept);
+	if (!at)
+		return false;
+	memcpy(at, form->data, form->kept);
+	tray_end(tray, ring, &item);
+	return true;
+}

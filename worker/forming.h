@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef WORKER_FORMING_H
+#define WORKER_FORMING_H
+
+/*
+ * Stored forms of the samples that a worker has just run its pipelines on, made because accessd asked for it:
+ * to be kept (into the worker's ring of the tray, which the reader empties) or to be tried out.
+ */
+
+#include "base/base.h"
+#include "pipeline/pipeline.h"
+#include "shmring/lane.h"
+#include "shmring/tray.h"
+
+struct form_maker;
+
+struct forming {                  /* a worker's; zeros: nothing was made yet */
+	struct form_maker *maker; /* owned, as is buffer */
+	uint8_t *buffer;
+	size_t room;
+};
+
+struct forming_form {        /* borrowed until the next one is made */
+	const uint8_t *data; /* as pipelines take it */
+	size_t size, kept;   /* bytes; the first `kept` are what is kept */
+};
+
+/* Makes a stored form (LAYOUT_FORM_...) of a file's (hostile) bytes. For one of pixels, run is asked for
+ * its pipeline `number`. false: the sample has none. */
+bool forming_make(struct forming *forming, unsigned form, struct pipeline_run *run, unsigned number,
+		  const uint8_t *data, size_t size, struct forming_form *ret);
+/* Hands it to the reader. false: the tray has no room. */
+bool forming_hand_over(const struct tray *tray, uint32_t ring, uint32_t lane,
+		       const struct lane_task *task, const struct forming_form *form);
+
+#endif
