@@ -14,12 +14,18 @@
 
 enum reader_message {
 	/* accessd -> reader */
-	READER_START = 1, /* fd 0: bell, fd 1: eventfd of accessd */
+	READER_START = 1, /* fd 0: bell, fd 1: eventfd of accessd, [fd 2: tray] */
 	READER_OPEN =
 	    2, /* ID, PATH (absolute), [fd 0: stored index] -> PROGRESS*, OPENED | REFUSED */
 	READER_CANCEL = 3, /* ID: end the open under way, or close the dataset */
 	READER_ATTACH = 4, /* ID, LANE; fd 0: lane, fd 1: arena -> ATTACHED | REFUSED */
 	READER_DETACH = 5, /* LANE -> DETACHED once no thread touches it any more */
+	READER_STORE =
+	    6, /* LIMIT, FORCE 0|1, SUSPECT 0|1; fd 0: its folder: what the store may have; once,
+			      after a START with a tray -> STATE, now and when it has changed */
+	READER_FORM =
+	    7, /* LANE, FORM, GROUP, NOTE: that stored form of the lane's samples is brought
+			      where it is wanted, and kept where it is made -> FORMED */
 	/* reader -> accessd */
 	READER_PROGRESS = 16, /* ID, FOLDERS, FILES */
 	READER_OPENED =
@@ -30,6 +36,9 @@ enum reader_message {
 	READER_LOOKED =
 	    22, /* ID, DEVICE, INODE, OPENNESS 0|1 of the way to the root; ID is free again */
 	READER_DETACHED = 20, /* LANE */
+	READER_STATE = 23,    /* STATE, TEXT: why it is not on */
+	READER_FORMED =
+	    24, /* LANE, FORM; fd 0: its table (storage/store.h); without: TEXT says why not */
 	READER_FAILED =
 	    21, /* LANE, BLOCK, TASK, SAMPLE: its reader says so itself, before the task's
 				 word does, which workers can write, too */
@@ -50,7 +59,22 @@ enum reader_key {
 	READER_KEY_TASK = 12,  /* u64, in the block */
 	READER_KEY_HOW = 14,   /* u64 of an OPEN: enum reader_how, 0 if absent */
 	READER_KEY_OPENNESS = 15,
+	READER_KEY_LIMIT = 16,
+	READER_KEY_FORCE = 17,
+	READER_KEY_SUSPECT = 18,
+	READER_KEY_FORM = 19,   /* u64: LAYOUT_FORM_... */
+	READER_KEY_GROUP = 20,  /* bytes: struct hash_id */
+	READER_KEY_NOTE = 21,   /* string: JSON, for people */
+	READER_KEY_STATE = 22,  /* bytes: struct reader_state */
 	READER_KEY_SAMPLE = 13, /* u64, whose bytes were asked for */
+};
+
+struct reader_state {               /* of the store, since the reader's start where it counts */
+	uint64_t mode;              /* enum store_mode */
+	uint64_t limit, used, file; /* bytes: most, of values and their index, of the file */
+	uint64_t groups, values;
+	uint64_t hits, misses, kept, not_taken;
+	uint64_t damaged, evicted, set_aside, write_errors;
 };
 
 enum reader_how {

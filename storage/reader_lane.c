@@ -43,6 +43,9 @@ struct reader_lane {
 	uint8_t *arena;                 /* mapping, owned */
 	struct reader_dataset *dataset; /* a reference */
 	struct reader_mount *mount;
+	_Atomic(struct store_group *) group[LAYOUT_FORMS]; /* of kept forms, owned; set once */
+	_Atomic uint64_t
+	    *handed; /* [n_blocks][hand], owned: sample + 1 whose form is expected, 0: none */
 
 	/* under the mount's lock */
 	struct reader_lane *next;
@@ -53,13 +56,19 @@ struct reader_lane {
 struct reader_mount {
 	/* of the main thread */
 	uint64_t device;
-	unsigned threads; /* started */
+	unsigned threads;     /* started */
+	_Atomic bool is_made; /* lock and condition are there, for ever */
 
 	pthread_mutex_t lock;
 	pthread_cond_t filled;
 	/* under the lock */
 	struct reader_lane *lanes;
 	unsigned n_lanes; /* with those that are leaving */
+};
+
+struct reader_came { /* to the arena: a kept form, 0: the file */
+	uint8_t form;
+	uint32_t bytes;
 };
 
 struct reader_thread {
@@ -104,6 +113,9 @@ static void lane_finish(struct reader_lane *lane)
 {
 	const uint64_t number = lane->number;
 
+	for (unsigned form = 0; form < LAYOUT_FORMS; form++)
+		store_group_close(lane->group[form]);
+	free(lane->handed);
 	lane_arena_detach(&lane->lane, lane->arena);
 	lane_detach(&lane->lane);
 	reader_open_unref(lane->dataset);
@@ -112,7 +124,7 @@ static void lane_finish(struct reader_lane *lane)
 }
 
 /* One busy thread less. */
-static void lane_put(struct reader_lane *lane)
+void reader_lane_put(struct reader_lane *lane)
 {
 	struct reader_mount *mount = lane->mount;
 	bool last;
@@ -125,6 +137,33 @@ static void lane_put(struct reader_lane *lane)
 	pthread_mutex_unlock(&mount->lock);
 	if (last)
 		lane_finish(lane);
+}
+
+static struct reader_lane *mount_find_locked(struct reader_mount *mount, uint64_t number)
+{
+	struct reader_lane *lane = mount->lanes;
+
+	while (lane && lane->number != number)
+		lane = lane->next;
+	return lane;
+}
+
+struct reader_lane *reader_lane_hold(uint64_t number)
+{
+	struct reader_lane *lane = NULL;
+
+	for (size_t i = 0; i < LANE_MAX_MOUNTS && !lane; i++) {
+		struct reader_mount *mount = &lanes.mount[i];
+
+		if (!atomic_load_explicit(&mount->is_made, memory_order_acquire))
+			continue;
+		pthread_mutex_lock(&mount->lock);
+		lane = mount_find_locked(mount, number);
+		if (lane)
+			lane->busy++;
+		pthread_mutex_unlock(&mount->lock);
+	}
+	return lane;
 }
 
 static void ring_accessd(void)
@@ -173,8 +212,52 @@ static bool task_fits(const struct reader_lane *lane, const struct lane_task *ta
 
 	return task->sample < dataset_count(index) &&
 	       task->bytes == dataset_size_of(index, task->sample) &&
-	       task->arena_offset <= lane->lane.arena_bytes &&
-	       task->bytes <= lane->lane.arena_bytes - task->arena_offset;
+	       task->arena_offset <= lane->lane.arena_bytes && task->bytes <= task->room &&
+	       task->room <= lane->lane.arena_bytes - task->arena_offset;
+}
+
+/* ---- kept forms ---- */
+
+uint64_t reader_lane_samples(const struct reader_lane *lane)
+{
+	return dataset_count(lane->dataset->index);
+}
+
+bool reader_lane_take_group(struct reader_lane *lane, unsigned form, struct store_group *group)
+{
+	struct store_group *none = NULL;
+
+	return atomic_compare_exchange_strong(&lane->group[form], &none, group);
+}
+
+static _Atomic uint64_t *handed_of(const struct reader_lane *lane, uint32_t block, uint32_t task)
+{
+	return &lane->handed[(uint64_t)block * lane->lane.hand + task];
+}
+
+struct store_group *reader_lane_expect(struct reader_lane *lane, const struct tray_item *item)
+{
+	if (item->block >= lane->lane.n_blocks || item->task >= lane->lane.hand ||
+	    item->form >= LAYOUT_FORMS || item->sample >= reader_lane_samples(lane) ||
+	    atomic_exchange(handed_of(lane, item->block, item->task), 0) != item->sample + 1)
+		return NULL;
+	return atomic_load(&lane->group[item->form]);
+}
+
+/* Brings the form that is wanted, if it is kept. false: the file is to be read to *at. */
+static bool lane_get(const struct reader_lane *lane, const struct lane_task *task, uint8_t *buffer,
+		     struct reader_came *ret)
+{
+	struct store_group *group = atomic_load(&lane->group[task->want]);
+	size_t bytes;
+
+	if (!group || store_get(group, task->sample, buffer, task->room, &bytes))
+		return false;
+	if (task->want == LAYOUT_FORM_INDEXED && task->room - bytes < task->bytes)
+		return false;
+	ret->form = task->want;
+	ret->bytes = (uint32_t)bytes;
+	return true;
 }
 
 static bool lane_is_leaving(void *arg)
@@ -188,8 +271,22 @@ static bool lane_is_leaving(void *arg)
 	return leaving;
 }
 
+/* The form that is wanted if it is kept, else the file; behind a crop index both. */
+static void lane_bring(struct reader_lane *lane, const struct lane_task *task, uint8_t *buffer,
+		       struct reader_came *came, struct reader_outcome *outcome)
+{
+	*came = (struct reader_came){.bytes = 0};
+	if (lane_get(lane, task, buffer, came) && came->form != LAYOUT_FORM_INDEXED) {
+		reader_check_sample(lane->dataset, task->sample, outcome);
+		return;
+	}
+	reader_read_sample(lane->dataset, task->sample, buffer + came->bytes, outcome);
+	came->bytes += task->bytes;
+}
+
 static void lane_read(struct reader_thread *thread, struct reader_lane *lane,
-		      const struct lane_task *task, struct reader_outcome *outcome)
+		      const struct lane_task *task, struct reader_came *came,
+		      struct reader_outcome *outcome)
 {
 	uint8_t *buffer = lane->arena + task->arena_offset;
 
@@ -199,21 +296,26 @@ static void lane_read(struct reader_thread *thread, struct reader_lane *lane,
 		reader_wrapped_read(&thread->link, lane->dataset, task, buffer, lane_is_leaving,
 				    lane, outcome);
 	else
-		reader_read_sample(lane->dataset, task->sample, buffer, outcome);
+		lane_bring(lane, task, buffer, came, outcome);
 }
 
 static void lane_serve(struct reader_thread *thread, struct reader_lane *lane,
 		       const struct lane_task *task)
 {
 	struct reader_outcome outcome = {.stage = LAYOUT_FAIL_READ, .code = EINVAL};
-	const uint64_t begin_ns = base_now_ns();
+	struct reader_came came = {.bytes = task->bytes};
+	const uint64_t begin_ns = base_now_ns(), cpu_ns = base_cpu_ns();
 	bool ring;
 
-	lane_read(thread, lane, task, &outcome);
+	lane_read(thread, lane, task, &came, &outcome);
+	lane_read_came(&lane->lane, task, came.form, came.bytes);
+	if (task->make && !came.form)
+		atomic_store(handed_of(lane, task->block, task->index), task->sample + 1);
 	if (outcome.stage != LAYOUT_FAIL_NONE)
 		reader_say_failed(lane->number, task);
 	ring = lane_read_done(&lane->lane, task, outcome.stage, outcome.code,
-			      outcome.stage ? outcome.text : "", base_now_ns() - begin_ns, 0);
+			      outcome.stage ? outcome.text : "", base_now_ns() - begin_ns,
+			      base_cpu_ns() - cpu_ns);
 	if (outcome.stage == LAYOUT_FAIL_NONE)
 		bell_ring_workers(lanes.bell);
 	if (ring)
@@ -231,7 +333,7 @@ static void *lane_thread(void *arg)
 
 		if (lane) {
 			lane_serve(thread, lane, &task);
-			lane_put(lane);
+			reader_lane_put(lane);
 		} else {
 			bell_sleep_reader(lanes.bell, seen, LANE_SLEEP_NS);
 		}
@@ -267,9 +369,10 @@ static int mount_start(struct reader_mount *mount, unsigned threads)
 {
 	int r = 0;
 
-	if (!mount->threads) {
+	if (!mount->is_made) {
 		pthread_mutex_init(&mount->lock, NULL);
 		pthread_cond_init(&mount->filled, NULL);
+		atomic_store_explicit(&mount->is_made, true, memory_order_release);
 	}
 	while (mount->threads < threads && !r) {
 		r = thread_start(mount);
@@ -344,6 +447,16 @@ static int refuse_attach(int code, const char *what, struct diag *diag)
 	return code;
 }
 
+/* Of one that is mapped. */
+static int lane_refuse(struct reader_lane *lane, int code, const char *what, struct diag *diag)
+{
+	lane_arena_detach(&lane->lane, lane->arena);
+	lane_detach(&lane->lane);
+	free(lane->handed);
+	free(lane);
+	return refuse_attach(code, what, diag);
+}
+
 void reader_lane_init(unsigned threads, struct layout_bell *bell, int event_fd)
 {
 	lanes.threads = threads;
@@ -365,13 +478,12 @@ int reader_lane_attach(uint64_t number, struct reader_dataset *dataset, int lane
 		free(lane);
 		return refuse_attach(r, "map a lane and its arena", diag);
 	}
+	lane->handed = calloc((size_t)lane->lane.n_blocks * lane->lane.hand, sizeof(*lane->handed));
+	if (!lane->handed)
+		return lane_refuse(lane, -ENOMEM, "attach a lane", diag);
 	r = mount_of(dataset, &mount);
-	if (r) {
-		lane_arena_detach(&lane->lane, lane->arena);
-		lane_detach(&lane->lane);
-		free(lane);
-		return refuse_attach(r, "start threads for one more file system", diag);
-	}
+	if (r)
+		return lane_refuse(lane, r, "start threads for one more file system", diag);
 	lane->number = number;
 	lane->dataset = dataset;
 	lane->mount = mount;

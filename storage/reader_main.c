@@ -60,14 +60,45 @@ static void on_start(struct wire_in *in, unsigned threads)
 	static bool started;
 	_cleanup_close_ int bell_fd = wire_take_fd(in, 0);
 	const int event_fd = wire_take_fd(in, 1); /* kept for ever */
+	_cleanup_close_ int tray_fd = wire_take_fd(in, 2);
 	struct layout_bell *bell;
 
 	if (started || bell_fd < 0 || event_fd < 0)
 		message_bad(in, "needs a bell and an eventfd, once");
 	if (bell_attach(bell_fd, &bell))
 		message_bad(in, "the bell cannot be mapped");
+	if (tray_fd >= 0 && reader_keep_init(tray_fd))
+		message_bad(in, "the tray cannot be mapped");
 	started = true;
 	reader_lane_init(threads, bell, event_fd);
+}
+
+static void on_store(struct wire_in *in)
+{
+	const uint64_t limit = message_u64(in, READER_KEY_LIMIT, "needs a LIMIT");
+	const uint64_t force = message_u64(in, READER_KEY_FORCE, "needs FORCE");
+	const uint64_t suspect = message_u64(in, READER_KEY_SUSPECT, "needs SUSPECT");
+	const int folder_fd = wire_take_fd(in, 0);
+
+	if (folder_fd < 0 || !reader_keep_store(folder_fd, limit, force != 0, suspect != 0))
+		message_bad(in, "needs a folder, and START with a tray before it, once");
+}
+
+static void on_form(struct wire_in *in)
+{
+	const uint64_t lane = message_u64(in, READER_KEY_LANE, "needs a LANE");
+	const uint64_t form = message_u64(in, READER_KEY_FORM, "needs a FORM");
+	struct hash_id group;
+	const char *note;
+	const void *id;
+	size_t size;
+
+	if (wire_get_bytes(in, READER_KEY_GROUP, &id, &size) || size != sizeof(group) ||
+	    wire_get_string(in, READER_KEY_NOTE, &note))
+		message_bad(in, "needs a GROUP and a NOTE");
+	memcpy(&group, id, sizeof(group));
+	if (form >= LAYOUT_FORMS || !reader_keep_form(lane, (unsigned)form, &group, note))
+		message_bad(in, "needs STORE before it, and a form that there is");
 }
 
 static void on_open(struct wire_in *in)
@@ -139,6 +170,12 @@ static void on_message(struct wire_in *in, unsigned threads)
 		break;
 	case READER_DETACH:
 		on_detach(in);
+		break;
+	case READER_STORE:
+		on_store(in);
+		break;
+	case READER_FORM:
+		on_form(in);
 		break;
 	default:
 		message_bad(in, "unknown");
@@ -273,10 +310,13 @@ static unsigned parse_options(int argc, char **argv)
 int main(int argc, char **argv)
 {
 	const unsigned threads = parse_options(argc, argv);
+	int status;
 
 	confine();
 	log_init("access-reader", LOG_LEVEL_INFO);
 	follow_parent();
 	reader_open_init(threads);
-	_exit(run(threads)); /* the other threads are in the middle of something */
+	status = run(threads);
+	reader_keep_end();
+	_exit(status); /* the other threads are in the middle of something */
 }

@@ -11,9 +11,11 @@
  */
 
 #include "shmring/lane.h"
+#include "shmring/tray.h"
 #include "storage/dataset.h"
 #include "storage/oads.h"
 #include "storage/reader.h"
+#include "storage/store.h"
 #include "storage/wrapped.h"
 
 /* ---- reader_say.c: replies, from any thread; a lost connection ends the process ---- */
@@ -25,6 +27,9 @@ void reader_say_looked(uint64_t id, uint64_t device, uint64_t inode, bool is_ope
 void reader_say_refused(uint64_t id, const uint64_t *lane, int code, const char *text);
 void reader_say_lane(enum reader_message type, uint64_t lane);
 void reader_say_failed(uint64_t lane, const struct lane_task *task);
+void reader_say_state(const struct reader_state *state, const char *why);
+void reader_say_formed(uint64_t lane, unsigned form, int table_fd,
+		       const char *why); /* -1: why not */
 /* Logs why and exits with 1. */
 _Noreturn void reader_say_fatal(const char *event, const char *text);
 
@@ -68,6 +73,25 @@ int reader_lane_attach(uint64_t number, struct reader_dataset *dataset, int lane
 /* DETACHED is sent now or when the last read in flight has ended. false: no such lane. */
 bool reader_lane_detach(uint64_t number);
 
+/* For the keeper: a lane that is there, busy until it is put; NULL: there is none. */
+struct reader_lane;
+struct reader_lane *reader_lane_hold(uint64_t number);
+void reader_lane_put(struct reader_lane *lane);
+uint64_t reader_lane_samples(const struct reader_lane *lane);
+/* The lane's values of that form are this group's from now on, and it closes it. false: it has one. */
+bool reader_lane_take_group(struct reader_lane *lane, unsigned form, struct store_group *group);
+/* Where to keep an item of the tray: it is the one that the lane expects of that task; NULL: nowhere. */
+struct store_group *reader_lane_expect(struct reader_lane *lane, const struct tray_item *item);
+
+/* ---- reader_keep.c: what is kept ---- */
+
+int reader_keep_init(int tray_fd); /* 0, TRAY_E_BAD or negative errno */
+/* Owns folder_fd if it says true. false: there is no tray, or a store. */
+bool reader_keep_store(int folder_fd, uint64_t limit, bool force, bool suspect);
+/* The answer is sent later. false: there is no store, or no such form. */
+bool reader_keep_form(uint64_t lane, unsigned form, const struct hash_id *group, const char *note);
+void reader_keep_end(void); /* what is queued is written, within some seconds */
+
 /* ---- reader_read.c: one file ---- */
 
 struct reader_outcome {
@@ -79,6 +103,10 @@ struct reader_outcome {
  * is still the file of the index; of a converted data set, the sample's bytes. */
 void reader_read_sample(const struct reader_dataset *dataset, uint64_t sample, uint8_t *buffer,
 			struct reader_outcome *ret);
+
+/* That check alone, for a sample of which something is kept: what is kept must not outlive its file. */
+void reader_check_sample(const struct reader_dataset *dataset, uint64_t sample,
+			 struct reader_outcome *ret);
 
 /* ---- reader_wrapped.c: one sample of a wrapped data set ---- */
 

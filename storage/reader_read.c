@@ -128,11 +128,8 @@ static void read_once(const struct reader_dataset *dataset, uint64_t sample, uin
 	close(fd);
 }
 
-static void read_stored(const struct reader_dataset *dataset, uint64_t sample, uint8_t *buffer,
-			struct reader_outcome *ret)
+static void judge_stored(int r, struct reader_outcome *ret)
 {
-	int r = oads_read(dataset->oads, dataset->index, sample, buffer);
-
 	if (r < 0)
 		outcome_set(ret, LAYOUT_FAIL_READ, -r, strerror(-r));
 	else if (r == OADS_E_DAMAGED)
@@ -154,7 +151,7 @@ void reader_read_sample(const struct reader_dataset *dataset, uint64_t sample, u
 
 	for (size_t i = 0;; i++) {
 		if (dataset->oads)
-			read_stored(dataset, sample, buffer, ret);
+			judge_stored(oads_read(dataset->oads, dataset->index, sample, buffer), ret);
 		else
 			read_once(dataset, sample, buffer, ret);
 		if (ret->stage == LAYOUT_FAIL_NONE || (ret->code != EIO && ret->code != ESTALE) ||
@@ -162,4 +159,24 @@ void reader_read_sample(const struct reader_dataset *dataset, uint64_t sample, u
 			return;
 		nanosleep(&(struct timespec){.tv_nsec = pause_ns[i]}, NULL);
 	}
+}
+
+void reader_check_sample(const struct reader_dataset *dataset, uint64_t sample,
+			 struct reader_outcome *ret)
+{
+	struct stat st;
+	int r;
+
+	if (dataset->oads) {
+		judge_stored(oads_check(dataset->oads), ret);
+		return;
+	}
+	do
+		r = fstatat(dataset->root_fd, dataset_name_of(dataset->index, sample), &st, 0);
+	while (r < 0 && errno == EINTR);
+	if (r < 0)
+		judge_open(errno, ret);
+	else if (file_is_same(&st, dataset_size_of(dataset->index, sample),
+			      dataset_mtime_of(dataset->index, sample), ret))
+		ret->stage = LAYOUT_FAIL_NONE;
 }

@@ -96,6 +96,30 @@ void reader_say_lane(enum reader_message type, uint64_t lane)
 	say(&out, 0);
 }
 
+void reader_say_state(const struct reader_state *state, const char *why)
+{
+	struct wire_out out;
+
+	wire_out_init(&out, READER_STATE);
+	wire_put_bytes(&out, READER_KEY_STATE, state, sizeof(*state));
+	wire_put_string(&out, READER_KEY_TEXT, why);
+	say(&out, 0);
+}
+
+void reader_say_formed(uint64_t lane, unsigned form, int table_fd, const char *why)
+{
+	struct wire_out out;
+
+	wire_out_init(&out, READER_FORMED);
+	wire_put_u64(&out, READER_KEY_LANE, lane);
+	wire_put_u64(&out, READER_KEY_FORM, form);
+	if (table_fd >= 0)
+		wire_put_fd(&out, table_fd);
+	else
+		wire_put_string(&out, READER_KEY_TEXT, why);
+	say(&out, 0);
+}
+
 void reader_say_failed(uint64_t lane, const struct lane_task *task)
 {
 	struct wire_out out;

@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * What is kept: the store, and the thread that feeds it (the keeper).
+ *
+ * Reading threads get values themselves. All else is the keeper's: it opens the store, which may take its
+ * time, opens groups for lanes, and empties the tray, in which workers put the forms that they made.
+ *
+ * Workers decode hostile bytes, so what one of them says is taken for what it may be: a form, of a task
+ * that was handed to the workers of this lane with its file, to be kept, and not yet answered. So a captured
+ * worker can spoil what is kept of the samples that pass through it, as it can spoil their pixels, and
+ * nothing else. What it put there is looked at by sandboxed workers only, whenever it comes back.
+ *
+ * A lane's groups are set once and live as long as the lane.
+ */
+
+#include "storage/reader_parts.h"
+
+#include "base/log.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define KEEP_LOOK_NS UINT64_C(1000000000) /* between reports of the store's state */
+#define KEEP_TRIES 30 /* a store that another process still has, a try each look */
+
+struct keep_wish { /* READER_FORM, on its way to the keeper */
+	struct keep_wish *next;
+	uint64_t lane;
+	unsigned form;
+	struct hash_id group;
+	char note[];
+};
+
+static struct {
+	bool is_started; /* main thread */
+	struct tray tray;
+	int folder_fd; /* owned; -1: no store was asked for yet, or it is open */
+	struct store_settings settings;
+	unsigned tries;
+
+	pthread_mutex_t lock;
+	/* under the lock */
+	struct keep_wish *first, **last;
+	bool is_asked, is_ending;
+
+	struct store *store; /* the keeper's, which alone opens and closes it */
+	struct reader_state said;
+	pthread_t thread;
+} keep = {.folder_fd = -1, .lock = PTHREAD_MUTEX_INITIALIZER};
+
+/* ---- what is asked for, by the main thread ---- */
+
+int reader_keep_init(int tray_fd)
+{
+	int r = tray_attach(tray_fd, &keep.tray);
+
+	keep.last = &keep.first;
+	return r;
+}
+
+static void *keep_thread(void *unused);
+
+bool reader_keep_store(int folder_fd, uint64_t limit, bool force, bool suspect)
+{
+	if (!keep.tray.head || keep.is_started)
+		return false;
+	keep.folder_fd = folder_fd;
+	keep.settings = (struct store_settings){
+	    .folder_fd = folder_fd, .limit = limit, .force = force, .suspect = suspect};
+	if (pthread_create(&keep.thread, NULL, keep_thread, NULL))
+		reader_say_fatal("threads",
+				 "no thread that keeps can be started: raise TasksMax or "
+				 "ulimit -u");
+	pthread_setname_np(keep.thread, "keeper");
+	keep.is_started = true;
+	return true;
+}
+
+bool reader_keep_form(uint64_t lane, unsigned form, const struct hash_id *group, const char *note)
+{
+	struct keep_wish *wish;
+
+	if (!keep.is_started || form < 1 || form >= LAYOUT_FORMS)
+		return false;
+	wish = malloc(sizeof(*wish) + strlen(note) + 1);
+	if (!wish)
+		reader_say_fatal("memory", "not enough memory to keep anything");
+	*wish = (struct keep_wish){.lane = lane, .form = form, .group = *group};
+	strcpy(wish->note, note);
+	pthread_mutex_lock(&keep.lock);
+	*keep.last = wish;
+	keep.last = &wish->next;
+	pthread_mutex_unlock(&keep.lock);
+	tray_ring(&keep.tray);
+	return true;
+}
+
+void reader_keep_end(void)
+{
+	if (!keep.is_started)
+		return;
+	pthread_mutex_lock(&keep.lock);
+	keep.is_ending = true;
+	pthread_mutex_unlock(&keep.lock);
+	tray_ring(&keep.tray);
+	pthread_join(keep.thread, NULL);
+}
+
+/* ---- the store ---- */
+
+static void say_state(void)
+{
+	struct reader_state state;
+	struct store_state store;
+
+	store_state(keep.store, &store);
+	state = (struct reader_state){
+	    .mode = store.mode,
+	    .limit = store.limit,
+	    .used = store.bytes_used,
+	    .file = store.bytes_file,
+	    .groups = store.groups,
+	    .values = store.values,
+	    .hits = store.hits,
+	    .misses = store.misses,
+	    .kept = store.puts,
+	    .not_taken = store.puts_not_taken,
+	    .damaged = store.damaged,
+	    .evicted = store.evicted,
+	    .set_aside = store.set_aside,
+	    .write_errors = store.write_errors,
+	};
+	if (memcmp(&state, &keep.said, sizeof(state)) == 0)
+		return;
+	keep.said = state;
+	reader_say_state(&state, store.why);
+}
+
+static void say_off(const char *why)
+{
+	const struct reader_state state = {.mode = STORE_OFF, .limit = keep.settings.limit};
+
+	log_line(LOG_LEVEL_WARN, "store-off", "reason=\"%s\"", why);
+	reader_say_state(&state, why);
+}
+
+/* The process before this one may need a moment to end. */
+static void open_store(void)
+{
+	struct diag diag = {""};
+	int r = store_open(&keep.settings, &keep.store, &diag);
+
+	if (r == -EBUSY && ++keep.tries < KEEP_TRIES)
+		return;
+	base_close(&keep.folder_fd);
+	if (r)
+		say_off(diag.text);
+	else
+		say_state();
+}
+
+/* ---- groups of lanes ---- */
+
+static void open_group(const struct keep_wish *wish)
+{
+	struct reader_lane *lane = reader_lane_hold(wish->lane);
+	struct store_group *group;
+	int r;
+
+	if (!lane) /* let go meanwhile */
+		return;
+	r = store_group_open(keep.store, &wish->group, wish->note, reader_lane_samples(lane),
+			     &group);
+	if (r == 0 && !reader_lane_take_group(lane, wish->form, group)) {
+		store_group_close(group);
+		r = -EEXIST;
+	}
+	reader_say_formed(wish->lane, wish->form, r ? -1 : store_group_table(group),
+			  r ? strerror(-r) : "");
+	reader_lane_put(lane);
+}
+
+static struct keep_wish *next_wish(bool *ret_ending)
+{
+	struct keep_wish *wish;
+
+	pthread_mutex_lock(&keep.lock);
+	wish = keep.first;
+	if (wish) {
+		keep.first = wish->next;
+		if (!keep.first)
+			keep.last = &keep.first;
+	}
+	*ret_ending = keep.is_ending;
+	pthread_mutex_unlock(&keep.lock);
+	return wish;
+}
+
+/* false: it is time to end. A store that is not open yet lets them wait; without one they get no answer. */
+static bool serve_wishes(void)
+{
+	struct keep_wish *wish;
+	bool is_ending;
+
+	if (keep.folder_fd >= 0)
+		open_store();
+	if (keep.folder_fd >= 0) {
+		pthread_mutex_lock(&keep.lock);
+		is_ending = keep.is_ending;
+		pthread_mutex_unlock(&keep.lock);
+		return !is_ending;
+	}
+	while ((wish = next_wish(&is_ending))) {
+		if (keep.store)
+			open_group(wish);
+		else
+			reader_say_formed(wish->lane, wish->form, -1, "nothing is kept");
+		free(wish);
+	}
+	return !is_ending;
+}
+
+/* ---- the tray ---- */
+
+static void take_item(const struct tray_item *item)
+{
+	struct reader_lane *lane = reader_lane_hold(item->lane);
+	struct store_group *group = lane ? reader_lane_expect(lane, item) : NULL;
+
+	if (group)
+		store_put(group, item->sample, item->data, item->bytes);
+	if (lane)
+		reader_lane_put(lane);
+}
+
+static void empty_tray(void)
+{
+	for (uint32_t ring = 0; ring < keep.tray.n_rings; ring++) {
+		struct tray_item item;
+		bool bad;
+
+		while (tray_look(&keep.tray, ring, &item, &bad)) {
+			take_item(&item);
+			tray_pass(&keep.tray, ring, &item);
+		}
+		if (bad)
+			log_line(LOG_LEVEL_ERROR, "tray-bad", "ring=%u", ring);
+	}
+}
+
+static void *keep_thread(void *unused)
+{
+	uint64_t said_ns = base_now_ns();
+
+	for (;;) {
+		const uint32_t seen = tray_seq(&keep.tray);
+
+		if (!serve_wishes())
+			break;
+		empty_tray();
+		if (keep.store && base_now_ns() - said_ns >= KEEP_LOOK_NS) {
+			said_ns = base_now_ns();
+			say_state();
+		}
+		tray_sleep(&keep.tray, seen, KEEP_LOOK_NS);
+	}
+	store_close(keep.store);
+	return unused;
+}
