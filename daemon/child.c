@@ -9,12 +9,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -154,4 +156,17 @@ void child_end(struct child *child)
 	}
 	child->pid = 0;
 	base_close(&child->sock);
+}
+
+void child_leave(struct child *child, unsigned patience_ms)
+{
+	_cleanup_close_ int pid_fd =
+	    child->pid > 0 ? (int)syscall(SYS_pidfd_open, child->pid, 0) : -1;
+	struct pollfd ended = {.fd = pid_fd, .events = POLLIN};
+
+	if (child->sock >= 0)
+		shutdown(child->sock, SHUT_RDWR);
+	if (pid_fd >= 0)
+		poll(&ended, 1, (int)patience_ms);
+	child_end(child);
 }

@@ -23,6 +23,8 @@ int child_start(const char *path, char *const argv[], struct child *ret);
 void child_settle(pid_t accessd, int keep);
 /* SIGKILL and reap; the socket is closed. */
 void child_end(struct child *child);
+/* Hangs up and lets it end by itself for that long, then child_end(). */
+void child_leave(struct child *child, unsigned patience_ms);
 /* SIGKILL, and it is no child of ours any more: who reaps strangers reaps it. */
 void child_abandon(struct child *child);
 

@@ -95,12 +95,14 @@ static int domain_new(struct node *node, enum domain_kind kind, const struct ide
 	domain->kind = kind;
 	domain->who = *who;
 	domain->users = 1;
-	domain->bell_fd = domain->event_fd = -1;
+	domain->bell_fd = domain->event_fd = domain->shelf.tray_fd = -1;
 	domain->reading.child.sock = domain->workers.child.sock = -1;
 	describe_shelf_init(&domain->catalogs);
 	LIST_INSERT_HEAD(&node->domains, domain, link);
 	node->n_tenants += kind == DOMAIN_USER;
 	r = make_bell(domain);
+	if (!r)
+		r = shelf_init(&domain->shelf, domain);
 	if (!r)
 		r = loop_timer_new(node->loop, on_idle, domain, &domain->idle);
 	if (!r)
@@ -225,6 +227,7 @@ void domain_free(struct domain *domain)
 		bell_detach(domain->bell);
 	base_close(&domain->bell_fd);
 	base_close(&domain->event_fd);
+	shelf_fini(&domain->shelf);
 	if (domain->kind != DOMAIN_OWN)
 		log_line(LOG_LEVEL_INFO, "domain-end", "kind=%d uid=%u gid=%u", (int)domain->kind,
 			 (unsigned)domain->who.uid, (unsigned)domain->who.gid);

@@ -16,6 +16,7 @@
 #include "daemon/describe.h"
 #include "daemon/loop.h"
 #include "daemon/reading.h"
+#include "daemon/shelf.h"
 #include "daemon/workers.h"
 #include "shmring/layout.h"
 
@@ -42,6 +43,7 @@ struct domain {
 	struct workers workers;
 	struct layout_bell *bell;
 	int bell_fd, event_fd;
+	struct shelf shelf;
 	struct loop_watch *event_watch;
 	LIST_HEAD(domain_sources, source) sources;
 	LIST_HEAD(domain_streams, stream) streams;

@@ -160,6 +160,27 @@ static void count_read(struct stream *stream, uint32_t bytes)
 	counters->bytes_read += bytes;
 }
 
+static void note_kept(struct stream *stream, const struct fill *fill, uint32_t i)
+{
+	const struct fill_task *task = &fill->task[i];
+	struct lane_kept kept;
+
+	lane_task_kept(&stream->lane, fill->block, i, &kept);
+	cache_note(stream, task, &task->keep, &kept,
+		   dataset_size_of(stream->source->dataset, task->source));
+}
+
+/* Not as its file, nor with it. */
+static bool came_kept(const struct stream *stream, const struct fill *fill, uint32_t i)
+{
+	struct lane_kept kept;
+
+	if (!fill->task[i].keep.want)
+		return false;
+	lane_task_kept(&stream->lane, fill->block, i, &kept);
+	return kept.form && kept.form != LAYOUT_FORM_INDEXED;
+}
+
 static void collect_task(struct stream *stream, struct fill *fill, uint32_t i)
 {
 	struct fill_task *task = &fill->task[i];
@@ -174,13 +195,16 @@ static void collect_task(struct stream *stream, struct fill *fill, uint32_t i)
 	lane_task_outcome(&stream->lane, fill->block, i, &stage, &code, text, &work_us);
 	if (state == LAYOUT_TASK_FAILED && !fill_is_settled(stream, fill, i, &stage))
 		return;
-	if (state == LAYOUT_TASK_DONE || !fill_is_of_reader(stage))
+	if (!came_kept(stream, fill, i) && (state == LAYOUT_TASK_DONE || !fill_is_of_reader(stage)))
 		count_read(stream, dataset_size_of(stream->source->dataset, task->source));
+	if (state == LAYOUT_TASK_FAILED && fill_tries_file(stream, fill, i, stage))
+		return;
 	if (state == LAYOUT_TASK_FAILED) {
 		fill_handle_bad(stream, fill, i, stage, code, text);
 		return;
 	}
 	note_time(stream, fill->variants, work_us);
+	note_kept(stream, fill, i);
 	fill_release_extent(stream, task);
 	fill_finish(stream, fill, i, task->attempt ? LAYOUT_SAMPLE_SUBSTITUTED : LAYOUT_SAMPLE_OK);
 }
@@ -304,11 +328,14 @@ static bool feed_task(struct stream *stream, struct fill *fill, uint32_t i)
 		fill_handle_bad(stream, fill, i, LAYOUT_FAIL_REFUSED, -EFBIG, text);
 		return true;
 	}
-	if (!arena_reserve(&stream->arena, bytes, &offset, &task->extent))
+	if (!arena_reserve(&stream->arena, cache_plan(stream, task, bytes, &task->keep), &offset,
+			   &task->extent))
 		return false;
+	cache_fed(stream, task);
 	task->has_extent = task->queued = true;
 	task->told = false;
 	task->doubt = 0;
+	lane_task_keep(&stream->lane, fill->block, i, &task->keep);
 	lane_task_queue(&stream->lane, fill->block, i, task->source,
 			(uint64_t)fill_hand_of(stream, fill)->ids[i], i,
 			dataset_label_of(dataset, task->source), offset, bytes, task->attempt);

@@ -8,7 +8,7 @@
  */
 
 #include "base/base.h"
-#include "shmring/layout.h"
+#include "shmring/lane.h"
 
 struct stream;
 
@@ -17,11 +17,13 @@ struct fill_task {
 	uint8_t status;  /* enum layout_sample_status; PENDING: under way */
 	uint8_t attempt; /* substitutes tried */
 	bool has_extent;
-	bool died;       /* a worker died on it once */
-	bool queued;     /* given to the lane (again) */
-	bool told;       /* the reader said itself that it could not read it */
-	uint32_t doubt;  /* tick at which its word said so alone; 0: never */
-	uint64_t source; /* sample whose bytes are read */
+	bool died;             /* a worker died on it once */
+	bool queued;           /* given to the lane (again) */
+	bool is_plain;         /* a kept form of it did not serve: the file is to be brought */
+	bool told;             /* the reader said itself that it could not read it */
+	struct lane_keep keep; /* as it was queued */
+	uint32_t doubt;        /* tick at which its word said so alone; 0: never */
+	uint64_t source;       /* sample whose bytes are read */
 };
 
 struct fill {

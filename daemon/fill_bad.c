@@ -105,7 +105,7 @@ static bool substitute(struct stream *stream, struct fill *fill, uint32_t i)
 	if (task->attempt >= MAX_SUBSTITUTES)
 		return false;
 	task->attempt++;
-	task->died = false;
+	task->died = task->is_plain = false;
 	task->source = substitute_of(stream, fill, i);
 	return true;
 }
@@ -169,6 +169,22 @@ void fill_handle_bad(struct stream *stream, struct fill *fill, uint32_t i, enum 
 	}
 	apply_policy(stream, fill, i, text);
 	count_bad(stream, sample, text);
+}
+
+bool fill_tries_file(struct stream *stream, struct fill *fill, uint32_t i, enum layout_fail stage)
+{
+	struct fill_task *task = &fill->task[i];
+	struct lane_kept kept;
+
+	lane_task_kept(&stream->lane, fill->block, i, &kept);
+	if (task->is_plain || !kept.form || !task->keep.want || fill_is_of_reader(stage) ||
+	    stage == LAYOUT_FAIL_FILTERED)
+		return false;
+	stream->cache.wrong++;
+	fill_release_extent(stream, task);
+	task->is_plain = true;
+	task->queued = task->died = false;
+	return true;
 }
 
 /* ---- whom to believe ---- */

@@ -18,6 +18,8 @@ void fill_release_extent(struct stream *stream, struct fill_task *task);
 /* Task i failed: its sample's policy, or the end of the stream. */
 void fill_handle_bad(struct stream *stream, struct fill *fill, uint32_t i, enum layout_fail stage,
 		     int code, const char *detail);
+/* Did it fail, by its pipeline, from a kept form? Then it is queued again for the file. */
+bool fill_tries_file(struct stream *stream, struct fill *fill, uint32_t i, enum layout_fail stage);
 /* Is a failure at this stage the reader's to tell? */
 bool fill_is_of_reader(enum layout_fail stage);
 /* Does the reader confirm what the word of task i says of it? false: not yet. Else *stage is the

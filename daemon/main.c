@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "daemon/cache.h"
 #include "daemon/node.h"
 
 #define LOG_MOST (1 << 20) /* bytes of a private daemon's log before it starts anew */
@@ -248,6 +249,9 @@ int main(int argc, char **argv)
 		return fail(&command, diag.text);
 	if (log_parse_level(node.param.log_level, &level))
 		return fail(&command, "parameter log_level: write error, warn, info or debug");
+	if (!cache_is_choice(node.param.cache_point))
+		return fail(&command, "parameter cache_point: write auto, none, indexed, packed, "
+				      "decoded or deepest");
 	if (!command.is_private && command.background)
 		return fail(&command, "--background goes with --private");
 	umask(077);

@@ -11,8 +11,21 @@ PARAM_TEXT(socket, "",
 	   "path of the control socket; empty: " RUNSTATEDIR
 	   "/accessd/socket, or in the private folder")
 PARAM_TEXT(cache_dir, "",
-	   "folder for stored indexes; empty: " LOCALSTATEDIR "/cache/accessd, private: "
+	   "folder for stored indexes and what is kept of samples; empty: " LOCALSTATEDIR
+	   "/cache/accessd, private: "
 	   "$XDG_CACHE_HOME/oneaccess")
+PARAM_BYTES(
+    cache_size, UINT64_C(8) << 30, 0, UINT64_C(1) << 50,
+    "bytes of the disk for what is kept of samples so that it is not done again; 0: nothing is "
+    "kept")
+PARAM_TEXT(
+    cache_point, "auto",
+    "what is kept: auto (by measurement), none, indexed, packed, decoded, or deepest: what the "
+    "pipeline has before its first random op")
+PARAM_COUNT(cache_force, 0, 0, 1,
+	    "1: keep also where the folder is on no local disk, as on NFS or an overlay")
+PARAM_BYTES(tenant_cache, 0, 0, UINT64_C(1) << 50,
+	    "most of `cache_size` that one user may take, and is sure of; 0: a quarter of it")
 PARAM_TEXT(log_level, "info", "least level that is logged: error, warn, info or debug")
 PARAM_BYTES(
     memory, 0, 0, UINT64_C(1) << 50,

@@ -72,10 +72,25 @@ static int check_private(const char *folder, struct diag *diag)
 	return 0;
 }
 
-static void plan_paths(struct place *place, const struct param *param, const char *folder)
+/* The folder of that name in the cache. */
+static void plan_cache(const struct place *place, const struct param *param, const char *name,
+		       char *ret, size_t size)
 {
 	const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
 
+	if (*param->cache_dir)
+		snprintf(ret, size, "%s/%s", param->cache_dir, name);
+	else if (!place->is_private)
+		snprintf(ret, size, "%s/%s", LOCALSTATEDIR "/cache/accessd", name);
+	else if (cache && *cache == '/')
+		snprintf(ret, size, "%.1000s/oneaccess/%s", cache, name);
+	else
+		snprintf(ret, size, "%.1000s/.cache/oneaccess/%s",
+			 home && *home == '/' ? home : place->folder, name);
+}
+
+static void plan_paths(struct place *place, const struct param *param, const char *folder)
+{
 	if (folder)
 		snprintf(place->folder, sizeof(place->folder), "%s", folder);
 	else if (place->is_private)
@@ -86,16 +101,8 @@ static void plan_paths(struct place *place, const struct param *param, const cha
 		snprintf(place->socket, sizeof(place->socket), "%s", param->socket);
 	else
 		snprintf(place->socket, sizeof(place->socket), "%s/socket", place->folder);
-	if (*param->cache_dir)
-		snprintf(place->indexes, sizeof(place->indexes), "%s/index", param->cache_dir);
-	else if (!place->is_private)
-		snprintf(place->indexes, sizeof(place->indexes), "%s",
-			 LOCALSTATEDIR "/cache/accessd/index");
-	else if (cache && *cache == '/')
-		snprintf(place->indexes, sizeof(place->indexes), "%.1000s/oneaccess/index", cache);
-	else
-		snprintf(place->indexes, sizeof(place->indexes), "%.1000s/.cache/oneaccess/index",
-			 home && *home == '/' ? home : place->folder);
+	plan_cache(place, param, "index", place->indexes, sizeof(place->indexes));
+	plan_cache(place, param, "store", place->stores, sizeof(place->stores));
 }
 
 static int refuse_second(const struct place *place, int fd, struct diag *diag)
@@ -220,7 +227,8 @@ int place_open(struct place *place, const struct param *param, bool is_private, 
 	if (r)
 		return r;
 	make_folders(place->indexes,
-		     0700); /* without it indexes are not stored: source.c says so */
+		     0700);                /* without it indexes are not stored: source.c says so */
+	make_folders(place->stores, 0700); /* without it nothing is kept: shelf.c says so */
 	remove_stale(place->indexes);
 	open_plans(place);
 	return 0;
@@ -254,6 +262,8 @@ int place_hand_over(const struct param *param, const char *folder, const struct 
 	r = give_away(place.folder, 0755, owner);
 	if (!r) /* without it indexes are not stored: source.c says so */
 		give_away(place.indexes, 0700, owner);
+	if (!r) /* without it nothing is kept: shelf.c says so */
+		give_away(place.stores, 0700, owner);
 	umask(mask);
 	if (!r)
 		return 0;

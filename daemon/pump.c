@@ -135,5 +135,6 @@ void pump_soon(struct stream *stream)
 bool pump_tick(struct stream *stream)
 {
 	pump_turn(stream);
+	cache_tick(stream, base_now_ns());
 	return stream->state == STREAM_RUNS && (stream->n_jobs || fill_active(stream));
 }

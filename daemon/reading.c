@@ -24,6 +24,8 @@
 #include "daemon/stream.h"
 #include "storage/reader.h"
 
+#define READING_PATIENCE_MS 6000 /* a little more than a store takes to close */
+
 static void send_message(struct reading *reading, struct wire_out *out)
 {
 	int r = reading->child.sock >= 0 ? wire_send(reading->child.sock, out, MSG_DONTWAIT) : 0;
@@ -42,6 +44,38 @@ static void send_start(struct reading *reading)
 	wire_out_init(&out, READER_START);
 	wire_put_fd(&out, reading->domain->bell_fd);
 	wire_put_fd(&out, reading->domain->event_fd);
+	if (reading->domain->shelf.tray_fd >= 0)
+		wire_put_fd(&out, reading->domain->shelf.tray_fd);
+	send_message(reading, &out);
+}
+
+/* Where its domain may keep things. */
+static void send_store(struct reading *reading)
+{
+	struct domain *domain = reading->domain;
+	_cleanup_close_ int fd = shelf_open_folder(&domain->shelf, domain);
+	struct wire_out out;
+
+	if (fd < 0)
+		return;
+	wire_out_init(&out, READER_STORE);
+	wire_put_u64(&out, READER_KEY_LIMIT, shelf_limit(domain));
+	wire_put_u64(&out, READER_KEY_FORCE, domain->node->param.cache_force);
+	wire_put_u64(&out, READER_KEY_SUSPECT, domain->shelf.suspect);
+	wire_put_fd(&out, fd);
+	send_message(reading, &out);
+}
+
+void reading_form(struct reading *reading, uint32_t lane, unsigned form,
+		  const struct hash_id *group, const char *note)
+{
+	struct wire_out out;
+
+	wire_out_init(&out, READER_FORM);
+	wire_put_u64(&out, READER_KEY_LANE, lane);
+	wire_put_u64(&out, READER_KEY_FORM, form);
+	wire_put_bytes(&out, READER_KEY_GROUP, group, sizeof(*group));
+	wire_put_string(&out, READER_KEY_NOTE, note);
 	send_message(reading, &out);
 }
 
@@ -142,6 +176,33 @@ static void on_failed(struct domain *domain, const struct wire_in *in, uint32_t 
 	stream_read_failed(domain, lane, block, task, sample);
 }
 
+static void on_state(struct domain *domain, const struct wire_in *in)
+{
+	struct reader_state state;
+	const char *why = "";
+	const void *data;
+	size_t size;
+
+	if (wire_get_bytes(in, READER_KEY_STATE, &data, &size) || size != sizeof(state))
+		return;
+	memcpy(&state, data, sizeof(state));
+	wire_get_string(in, READER_KEY_TEXT, &why);
+	shelf_said(&domain->shelf, &state, why);
+}
+
+static void on_formed(struct domain *domain, struct wire_in *in, uint32_t lane)
+{
+	struct stream *stream = stream_of_lane(domain, lane);
+	_cleanup_close_ int table_fd = wire_take_fd(in, 0);
+	const char *why = "";
+	uint64_t form = 0;
+
+	wire_get_u64(in, READER_KEY_FORM, &form);
+	wire_get_string(in, READER_KEY_TEXT, &why);
+	if (stream)
+		cache_formed(stream, form, table_fd, why);
+}
+
 static void dispatch(struct domain *domain, struct wire_in *in)
 {
 	uint64_t id = 0, lane = 0;
@@ -165,6 +226,12 @@ static void dispatch(struct domain *domain, struct wire_in *in)
 		stream_lane_attached(domain, (uint32_t)lane);
 		break;
 	case READER_DETACHED:
+		break;
+	case READER_STATE:
+		on_state(domain, in);
+		break;
+	case READER_FORMED:
+		on_formed(domain, in, (uint32_t)lane);
 		break;
 	case READER_FAILED:
 		on_failed(domain, in, (uint32_t)lane);
@@ -224,6 +291,7 @@ static int start_process(struct reading *reading, struct diag *diag)
 	}
 	child_luck_start(&reading->luck, base_now_ns());
 	send_start(reading);
+	send_store(reading);
 	return 0;
 }
 
@@ -272,7 +340,7 @@ void reading_stop(struct reading *reading, bool waits)
 	loop_unwatch(&reading->watch);
 	loop_unwatch(&reading->restart);
 	if (waits)
-		child_end(&reading->child);
+		child_leave(&reading->child, READING_PATIENCE_MS);
 	else
 		child_abandon(&reading->child);
 }
@@ -290,6 +358,7 @@ void reading_died(struct reading *reading, int status, uint64_t cpu_ns)
 	base_close(&reading->child.sock);
 	reading->domain->node->counters.reader_restarts++;
 	reading->domain->reader_restarts++;
+	shelf_reader_died(&reading->domain->shelf, status);
 	stream_reader_died(reading->domain);
 	start_later(reading, how);
 }

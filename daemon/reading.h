@@ -8,6 +8,7 @@
  */
 
 #include "base/base.h"
+#include "base/hash.h"
 #include "daemon/child.h"
 #include "daemon/loop.h"
 
@@ -23,7 +24,7 @@ struct reading {
 };
 
 int reading_start(struct reading *reading, struct domain *domain, struct diag *diag);
-/* waits: until it is gone. */
+/* waits: until it is gone; it may write what it has queued for its store. */
 void reading_stop(struct reading *reading, bool waits);
 /* The process is gone (SIGCHLD): starts another, which gets all sources and lanes again. When it
  * dies again and again, whoever waits for it is told so. cpu_ns: what it used. */
@@ -34,6 +35,10 @@ uint64_t reading_cpu_ns(const struct reading *reading);
 void reading_open(struct reading *reading, const struct source *source, int index_fd);
 void reading_close(struct reading *reading, uint64_t id);
 void reading_attach(struct reading *reading, uint64_t id, uint32_t lane, int lane_fd, int arena_fd);
+/* The lane's samples in that stored form are this group of the store: cache_formed() follows. note: JSON
+ * for people. */
+void reading_form(struct reading *reading, uint32_t lane, unsigned form,
+		  const struct hash_id *group, const char *note);
 void reading_detach(struct reading *reading, uint32_t lane);
 
 #endif

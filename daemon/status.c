@@ -249,6 +249,7 @@ static void put_stream(struct json_out *out, const struct stream *stream)
 	json_out_member_double(out, "median_us", stream->median_us[stream->variants]);
 	json_out_member_string(out, "waiting_on", stream_waits_on(stream));
 	put_variants(out, stream);
+	cache_describe(stream, out);
 	json_out_object_end(out);
 }
 
@@ -360,6 +361,19 @@ static void put_tenant(struct json_out *out, const struct domain *domain)
 	json_out_object_end(out);
 }
 
+/* What each domain keeps on the disk. */
+static void put_caches(struct json_out *out, const struct view *view)
+{
+	const struct domain *domain;
+
+	json_out_key(out, "caches");
+	json_out_array_begin(out);
+	LIST_FOREACH(domain, &view->node->domains, link)
+	if (shows_domain(view, domain))
+		shelf_describe(domain, out);
+	json_out_array_end(out);
+}
+
 /* ---- all of it ---- */
 
 static void put_streams(struct json_out *out, const struct view *view)
@@ -431,6 +445,7 @@ static void put_all(struct json_out *out, const struct view *view)
 	put_jobs(out, view);
 	put_workers(out, view);
 	put_tenants(out, view);
+	put_caches(out, view);
 	json_out_object_end(out);
 }
 

@@ -237,6 +237,7 @@ static struct stream *stream_make(struct conn *conn, const struct hash_id *key,
 	stream->policy = conn->request.policy;
 	stream->source = conn->source;
 	stream->source->users++;
+	cache_init(&stream->cache);
 	LIST_INSERT_HEAD(&stream->domain->streams, stream, link);
 	return stream;
 }
@@ -416,6 +417,7 @@ static void tell_waiting(struct stream *stream)
 void stream_settle(struct stream *stream)
 {
 	variant_settle(stream);
+	cache_settle(stream);
 	if (stream->state == STREAM_OPENING && stream->reader_ready && stream->slots)
 		stream->state = STREAM_RUNS;
 	if (stream->state != STREAM_RUNS)

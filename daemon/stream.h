@@ -20,6 +20,7 @@
 #include "daemon/bad.h"
 #include "daemon/fill.h"
 #include "daemon/group.h"
+#include "daemon/cache.h"
 #include "daemon/loop.h"
 #include "daemon/variant.h"
 #include "sched/carousel.h"
@@ -66,6 +67,7 @@ struct stream {
 	double
 	    median_us[1 << LAYOUT_MAX_VARIANTS]; /* of a sample's time in a worker, by variants */
 	struct bad bad;
+	struct cache cache;
 	uint64_t samples_read, bytes_read, samples_done, samples_filtered;
 
 	struct loop_watch *pump_timer, *linger_timer;

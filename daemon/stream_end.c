@@ -53,6 +53,7 @@ void stream_free(struct stream *stream)
 	loop_unwatch(&stream->pump_timer);
 	loop_unwatch(&stream->linger_timer);
 	fill_fini(stream);
+	cache_fini(&stream->cache, stream->geometry.n_samples);
 	group_free_all(stream);
 	carousel_free(stream->carousel);
 	arena_fini(&stream->arena);
@@ -271,6 +272,7 @@ void stream_reader_died(struct domain *domain)
 	LIST_FOREACH(stream, &domain->streams, link)
 	{
 		stream->reader_ready = false;
+		cache_reader_died(stream);
 		if (stream->state == STREAM_RUNS)
 			fill_reader_died(stream);
 	}

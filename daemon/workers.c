@@ -244,6 +244,8 @@ static void send_start(struct workers *workers)
 	wire_out_init(&out, PARENT_START);
 	wire_put_fd(&out, workers->domain->bell_fd);
 	wire_put_fd(&out, workers->domain->event_fd);
+	if (workers->domain->shelf.tray_fd >= 0)
+		wire_put_fd(&out, workers->domain->shelf.tray_fd);
 	send_message(workers, &out);
 }
 

@@ -245,6 +245,7 @@ void lane_task_kept(const struct lane *lane, uint32_t block, uint32_t index, str
 	    .came = task->r_bytes,
 	    .form = form < LAYOUT_FORMS ? (uint8_t)form : 0,
 	    .made = (enum layout_made)BASE_MIN(made, (uint32_t)LAYOUT_MADE_FULL),
+	    .work_us = task->s_cpu_us,
 	    .make_us = task->s_make_us,
 	    .form_us = task->s_form_us,
 	    .form_bytes = task->s_form_bytes,
@@ -515,6 +516,7 @@ void lane_run_made(struct lane *lane, const struct lane_task *task, const struct
 
 	if (!is_owned(lane, task, LAYOUT_TASK_RUNNING))
 		return;
+	t->s_cpu_us = made->work_us;
 	t->s_made = made->made;
 	t->s_make_us = made->make_us;
 	t->s_form_us = made->form_us;

@@ -73,7 +73,7 @@ struct lane_kept {
 	uint32_t read_us, read_cpu_us, came; /* elapsed, CPU time, bytes */
 	uint8_t form;                        /* that came, 0: the file */
 	enum layout_made made;
-	uint32_t make_us, form_us, form_bytes; /* CPU time */
+	uint32_t work_us, make_us, form_us, form_bytes; /* CPU time */
 };
 void lane_task_kept(const struct lane *lane, uint32_t block, uint32_t index, struct lane_kept *ret);
 /* State of a task and, when it ended, copies of its outcome (text terminated, 48 bytes). */
@@ -118,8 +118,9 @@ bool lane_read_done(struct lane *lane, const struct lane_task *task, enum layout
  * somebody does not know is left to others. LANE_E_STRANGE: it had such a task for a moment and gave
  * it back: ring bell_ring_workers(). */
 int lane_claim_run(struct lane *lane, uint32_t owner, uint32_t known, struct lane_task *ret);
-/* What became of a form that was to be made: before lane_run_done(). The times are CPU time. */
+/* CPU time of the pipelines, and what became of a form that was to be made: before lane_run_done(). */
 struct lane_made {
+	uint32_t work_us;
 	enum layout_made made;
 	uint32_t make_us, form_us, bytes;
 };

@@ -260,7 +260,8 @@ struct layout_task {          /* 192 bytes */
 	uint32_t s_make_us; /* CPU time it took to make the form, ... */
 	uint32_t s_form_us; /* ... and to run the pipelines from it, if it was tried */
 	uint32_t s_form_bytes;
-	uint32_t reserved1[7];
+	uint32_t s_cpu_us; /* CPU time of the pipelines, from what came */
+	uint32_t reserved1[6];
 };
 
 /* Numbers of stored forms. LAYOUT_FORM_PIXELS + n: what is there after the first n ops. */

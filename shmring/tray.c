@@ -109,6 +109,11 @@ uint64_t tray_most(const struct tray *tray)
 	return tray->ring_bytes / 2 - TRAY_STEP;
 }
 
+void tray_ring(const struct tray *tray)
+{
+	wake_ring(&tray->head->s_seq, &tray->head->s_armed, 1);
+}
+
 /* ---- the worker ---- */
 
 static struct layout_item *item_at(const struct tray *tray, uint32_t ring, uint64_t count)
@@ -164,7 +169,7 @@ void tray_end(const struct tray *tray, uint32_t ring, const struct tray_item *it
 	};
 	/* T1: release of item and form. */
 	atomic_store_explicit(&r->w_head, head + item_bytes(item->bytes), memory_order_release);
-	wake_ring(&tray->head->s_seq, &tray->head->s_armed, 1);
+	tray_ring(tray);
 }
 
 /* ---- the reader ---- */

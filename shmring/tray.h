@@ -46,6 +46,8 @@ void tray_end(const struct tray *tray, uint32_t ring, const struct tray_item *it
 bool tray_look(const struct tray *tray, uint32_t ring, struct tray_item *ret, bool *ret_bad);
 void tray_pass(const struct tray *tray, uint32_t ring, const struct tray_item *item);
 uint32_t tray_seq(const struct tray *tray); /* before looking */
+/* Wakes the reader for another reason than an item. */
+void tray_ring(const struct tray *tray);
 void tray_sleep(const struct tray *tray, uint32_t seen, uint64_t timeout_ns);
 
 #endif

@@ -18,7 +18,7 @@ struct host {
 	char dir[PATH_MAX - 64], socket[PATH_MAX];
 };
 
-/* settings: n texts "key=value" for --set. 0 or HOST_E_FAILED. */
+/* settings: n texts "key=value" for --set; nothing is kept, unless they say so. 0 or HOST_E_FAILED. */
 int host_start(const char *const *settings, unsigned n, struct host *ret, struct diag *diag);
 /* Is it still there? Reaps it if not. */
 bool host_is_alive(struct host *host);

@@ -123,7 +123,8 @@ all_train() { # all_train JOBS: they are served, workers work, a batch came to e
 		node.reader_pid ">" 1 node.parent_pid ">" 1
 }
 
-# start_accessd [NAME=VALUE]...: $socket answers, $daemon is its pid; messages go to $work/accessd.log
+# start_accessd [NAME=VALUE]...: nothing is kept unless it is asked for, so that what is read can be
+# counted; $socket answers, $daemon is its pid; messages go to $work/accessd.log
 dir=$work/node
 socket=$dir/socket
 start_accessd() {
@@ -133,7 +134,8 @@ start_accessd() {
 		arguments="$arguments --set $setting"
 	done
 	# shellcheck disable=SC2086 # settings have no blanks
-	"$accessd" --private --dir "$dir" --set cache_dir="$work/cache" $arguments 2>>"$work/accessd.log" &
+	"$accessd" --private --dir "$dir" --set cache_dir="$work/cache" \
+		--set cache_size=0 $arguments 2>>"$work/accessd.log" &
 	daemon=$!
 	cleanup_fn "kill -KILL $daemon"
 	until_true 60 answers || fail "accessd does not answer"

@@ -70,16 +70,33 @@ int rig_number_of(const uint8_t rgb[3])
 	return number;
 }
 
-/* side x side pixels of one colour, in n channels. */
-static void rig_write_colour(FILE *file, const uint8_t *colour, int n, unsigned side)
+/* A row of side pixels in n channels. */
+static void rig_row_of_colour(uint8_t *row, const uint8_t *colour, int n, unsigned side)
+{
+	for (unsigned i = 0; i < side; i++)
+		memcpy(row + (size_t)n * i, colour, (size_t)n);
+}
+
+/* Waves and noise: as much to code as in a photograph. */
+static void rig_row_of_waves(uint8_t *row, unsigned y, unsigned side, uint64_t *noise)
+{
+	for (unsigned i = 0; i < 3 * side; i++) {
+		*noise = *noise * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+		row[i] = (uint8_t)(80 + (i * (i % 3 + 1) / 5 + y / 2) % 90 + (*noise >> 60));
+	}
+}
+
+/* side x side pixels in n channels, of one colour; NULL: waves of that number. */
+static void rig_write_pixels(FILE *file, const uint8_t *colour, int n, unsigned side,
+			     uint64_t number)
 {
 	struct jpeg_compress_struct jpeg;
 	struct jpeg_error_mgr errors;
 	uint8_t *row = malloc((size_t)side * (size_t)n);
 	JSAMPROW rows[1] = {row};
 
-	for (unsigned i = 0; i < side; i++)
-		memcpy(row + (size_t)n * i, colour, (size_t)n);
+	if (colour)
+		rig_row_of_colour(row, colour, n, side);
 	jpeg.err = jpeg_std_error(&errors);
 	jpeg_create_compress(&jpeg);
 	jpeg_stdio_dest(&jpeg, file);
@@ -89,8 +106,11 @@ static void rig_write_colour(FILE *file, const uint8_t *colour, int n, unsigned 
 	jpeg_set_defaults(&jpeg);
 	jpeg_set_quality(&jpeg, 95, TRUE);
 	jpeg_start_compress(&jpeg, TRUE);
-	for (unsigned i = 0; i < side; i++)
+	for (unsigned i = 0; i < side; i++) {
+		if (!colour)
+			rig_row_of_waves(row, i, side, &number);
 		jpeg_write_scanlines(&jpeg, rows, 1);
+	}
 	jpeg_finish_compress(&jpeg);
 	jpeg_destroy_compress(&jpeg);
 	free(row);
@@ -101,7 +121,7 @@ static void rig_write_jpeg(FILE *file, unsigned number, unsigned side)
 	uint8_t rgb[3];
 
 	rig_colour(number, rgb);
-	rig_write_colour(file, rgb, 3, side);
+	rig_write_pixels(file, rgb, 3, side, 0);
 }
 
 int rig_write_cmyk(const char *path)
@@ -111,7 +131,7 @@ int rig_write_cmyk(const char *path)
 
 	if (!file)
 		return errno;
-	rig_write_colour(file, ink, 4, 64);
+	rig_write_pixels(file, ink, 4, 64, 0);
 	return fclose(file) == 0 ? 0 : errno;
 }
 
@@ -137,6 +157,16 @@ int rig_write_pictures(const char *dir, unsigned n, unsigned classes, unsigned s
 			return errno;
 	}
 	return 0;
+}
+
+int rig_write_waves(const char *path, unsigned number, unsigned side)
+{
+	FILE *file = fopen(path, "w");
+
+	if (!file)
+		return errno;
+	rig_write_pixels(file, NULL, 3, side, number);
+	return fclose(file) == 0 ? 0 : errno;
 }
 
 int rig_write_bomb(const char *path)
@@ -199,6 +229,8 @@ void rig_restart(const char *first, ...)
 	snprintf(cache, sizeof(cache), "cache_dir=%s", rig_host.dir);
 	args[n++] = "--set";
 	args[n++] = cache;
+	args[n++] = "--set"; /* what is read is counted; who wants to keep things says so */
+	args[n++] = "cache_size=0";
 	va_start(settings, first);
 	for (const char *setting = first; setting; setting = va_arg(settings, const char *)) {
 		args[n++] = "--set";

@@ -117,7 +117,7 @@ void runs_kill_and_restart(void)
 	rig_host.pid = fork();
 	if (rig_host.pid == 0) {
 		execl(program, program, "--private", "--dir", rig_host.dir, "--set", cache, "--set",
-		      "hand=6", "--set", "workers=1", (char *)NULL);
+		      "hand=6", "--set", "workers=1", "--set", "cache_size=0", (char *)NULL);
 		_exit(127);
 	}
 	ck_assert(rig_wait_status("node.clients", 0, 1000));

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DAEMON_CACHE_H
+#define DAEMON_CACHE_H
+
+/*
+ * What is kept of a stream's samples so that it is not done again, in which form, and whether it is worth it.
+ *
+ * Points: the file (0), and the stored forms that all the stream's variants can begin from. A form's values
+ * are a group of the domain's store; how large each sample's is says the group's table, which the reader
+ * writes and accessd reads, so what is kept is known without asking.
+ */
+
+#include <sys/queue.h>
+#include "base/base.h"
+#include "base/counter.h"
+#include "base/hash.h"
+#include "sched/point.h"
+#include "shmring/lane.h"
+
+struct fill_task;
+struct json_out;
+struct stream;
+
+enum cache_table { CACHE_UNASKED, CACHE_ASKED, CACHE_READY, CACHE_REFUSED };
+
+struct cache_point {
+	uint8_t form;         /* LAYOUT_FORM_..., 0: the file */
+	struct hash_id group; /* of the store */
+	enum cache_table state;
+	const struct counter_cell *table; /* mapping, owned; [samples] */
+	uint8_t *unfit; /* owned: a bit a sample that has no such form; NULL: none so far */
+	struct point_form figures;
+	uint64_t trials; /* asked for */
+	uint64_t kept_samples,
+	    kept_bytes; /* as looked at last, the former estimated for large datasets */
+};
+
+struct cache {
+	bool is_on;
+	char why[256]; /* it is off */
+	unsigned n;    /* points */
+	struct cache_point point[POINT_MAX];
+	struct hash_id
+	    taken[LAYOUT_FORMS]; /* groups that the lane has in the reader, zeros: none */
+	bool has_taken[LAYOUT_FORMS];
+	uint32_t variants; /* whose pipelines the points are of, a bit each */
+	int forced;        /* point that the configuration asks for, -1: none */
+	struct point_input input;
+	struct point_choice choice;
+	uint64_t looked_ns, chosen_ns;
+	uint64_t fed, hits, misses,
+	    bytes_hit;  /* samples given to the reader, that came kept, that did not */
+	uint64_t wrong; /* kept forms that did not serve, and were made from the file again */
+};
+
+void cache_init(struct cache *cache);
+void cache_fini(struct cache *cache, uint64_t n_samples);
+/* The stream's variants may have changed: which points there are. Asks the reader for their groups. */
+void cache_settle(struct stream *stream);
+/* The reader of the lane is a new one, and knows no groups. */
+void cache_reader_died(struct stream *stream);
+/* From the reader: a form's table (-1: why not); the descriptor stays the caller's. */
+void cache_formed(struct stream *stream, uint64_t form, int table_fd, const char *why);
+/* What task is to say of forms: *ret, and returned the bytes it needs in the arena. cache_fed() when it
+ * was queued so. */
+uint64_t cache_plan(struct stream *stream, const struct fill_task *task, uint32_t file_bytes,
+		    struct lane_keep *ret);
+void cache_fed(struct stream *stream, const struct fill_task *task);
+/* The task (as planned) ended well. */
+void cache_note(struct stream *stream, const struct fill_task *task,
+		const struct lane_keep *planned, const struct lane_kept *kept, uint32_t file_bytes);
+/* Once a tick: decides anew where measurements ask for it. */
+void cache_tick(struct stream *stream, uint64_t now_ns);
+/* Name of a point for people: "file", "indexed", ... */
+const char *cache_name(unsigned form, char ret[24]);
+/* Is it a value of cache_point? */
+bool cache_is_choice(const char *text);
+void cache_describe(const struct stream *stream, struct json_out *out); /* members of "cache" */
+
+#endif

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * When it is decided what to cache, and from what. The decision itself is arithmetic: sched/point.c.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/log.h"
+#include "daemon/domain.h"
+#include "daemon/job.h"
+#include "daemon/cache.h"
+#include "daemon/node.h"
+#include "daemon/stream.h"
+
+#define CACHE_LOOK_NS UINT64_C(250000000)   /* between looks at the measurements */
+#define CACHE_AGAIN_NS UINT64_C(5000000000) /* between decisions though nothing moved */
+#define CACHE_COUNTED (UINT64_C(1) << 16)   /* samples of a table that are looked at */
+#define CACHE_HEADROOM 0.95                 /* of the store's limit, as its pages are never full */
+
+/* ---- what is kept ---- */
+
+/* Exact, but for large tables. */
+static void count_kept(struct cache_point *point, uint64_t n_samples)
+{
+	const uint64_t step = (n_samples + CACHE_COUNTED - 1) / CACHE_COUNTED;
+	uint64_t looked = 0, samples = 0, bytes = 0;
+
+	for (uint64_t i = 0; point->state == CACHE_READY && i < n_samples; i += step, looked++) {
+		uint32_t size = counter_cell_get(&point->table[i]);
+
+		samples += size > 0;
+		bytes += size;
+	}
+	point->kept_samples = looked ? BASE_MIN(samples * step, n_samples) : 0;
+	point->kept_bytes = bytes * step;
+}
+
+/* Bytes of the domain's store that its streams use: what else is there can be pushed out. */
+static uint64_t bytes_in_use(const struct domain *domain)
+{
+	const struct stream *stream;
+	uint64_t bytes = 0;
+
+	LIST_FOREACH(stream, &domain->streams, link)
+	for (unsigned p = 1; p < stream->cache.n; p++)
+		bytes += stream->cache.point[p].kept_bytes;
+	return bytes;
+}
+
+/* ---- the inputs of a decision ---- */
+
+static double uses_of(const struct stream *stream, uint64_t now_ns)
+{
+	double left = 0;
+	bool is_known = stream->n_jobs > 0;
+
+	for (unsigned i = 0; i < CAROUSEL_MAX_JOBS; i++) {
+		const struct job *job = stream->job[i];
+		struct carousel_job_view view;
+
+		if (!job || !job->active)
+			continue;
+		carousel_job(stream->carousel, job->number, now_ns, &view);
+		is_known &= job->epochs > 0;
+		if (job->epochs > view.epoch)
+			left = BASE_MAX(left, (double)(job->epochs - view.epoch));
+	}
+	return point_uses(is_known, left,
+			  (double)stream->samples_done / (double)stream->geometry.n_samples);
+}
+
+static void look(struct stream *stream, uint64_t now_ns)
+{
+	const uint64_t n_samples = stream->geometry.n_samples;
+	const double limit = CACHE_HEADROOM * (double)stream->domain->shelf.state.limit;
+	struct cache *cache = &stream->cache;
+	struct point_input *in = &cache->input;
+	double used;
+
+	for (unsigned p = 1; p < cache->n; p++)
+		count_kept(&cache->point[p], n_samples);
+	used = (double)bytes_in_use(stream->domain);
+	*in = (struct point_input){.n = cache->n,
+				   .cores = stream->node->workers,
+				   .reader_threads = (double)stream->node->param.readers,
+				   .n_samples = n_samples,
+				   .uses = uses_of(stream, now_ns),
+				   .current = cache->choice.point};
+	for (unsigned p = 0; p < cache->n; p++) {
+		struct cache_point *point = &cache->point[p];
+		double room = limit - used + (double)point->kept_bytes;
+
+		point_form_cost(&point->figures, &cache->point[0].figures, &in->cost[p]);
+		in->room[p] = room > 0 ? (uint64_t)room : 0;
+		in->cached[p] = (double)point->kept_samples / (double)n_samples;
+	}
+}
+
+/* ---- deciding ---- */
+
+static bool has_moved(const struct cache *cache)
+{
+	for (unsigned p = 0; p < cache->n; p++)
+		if (point_form_moved(&cache->point[p].figures))
+			return true;
+	return false;
+}
+
+static void choose(struct stream *stream, uint64_t now_ns)
+{
+	struct cache *cache = &stream->cache;
+	const unsigned before = cache->choice.point;
+	char from[24], to[24];
+
+	point_choose(&cache->input, &cache->choice);
+	if (cache->forced >= 0) {
+		cache->choice.point = (unsigned)cache->forced;
+		cache->choice.makes = cache->forced > 0;
+	}
+	cache->chosen_ns = now_ns;
+	for (unsigned p = 0; p < cache->n; p++)
+		point_form_settle(&cache->point[p].figures);
+	if (cache->choice.point != before)
+		log_line(LOG_LEVEL_INFO, "keep", "lane=%u from=%s to=%s reason=%s makes=%d",
+			 stream->lane.number, cache_name(cache->point[before].form, from),
+			 cache_name(cache->point[cache->choice.point].form, to),
+			 cache->forced >= 0 ? "forced" : point_reason_name(cache->choice.reason),
+			 cache->choice.makes);
+}
+
+void cache_tick(struct stream *stream, uint64_t now_ns)
+{
+	struct cache *cache = &stream->cache;
+
+	if (!cache->is_on || now_ns - cache->looked_ns < CACHE_LOOK_NS)
+		return;
+	cache->looked_ns = now_ns;
+	look(stream, now_ns);
+	if (cache->choice.reason == POINT_UNMEASURED || has_moved(cache) ||
+	    now_ns - cache->chosen_ns >= CACHE_AGAIN_NS)
+		choose(stream, now_ns);
+}
+
+/* ---- for people ---- */
+
+static void describe_point(const struct cache *cache, unsigned p, struct json_out *out)
+{
+	const struct point_cost *cost = &cache->input.cost[p];
+	char name[24];
+
+	json_out_object_begin(out);
+	json_out_member_string(out, "name", cache_name(cache->point[p].form, name));
+	json_out_member_u64(out, "samples", cost->samples);
+	json_out_member_u64(out, "made", cost->made);
+	json_out_member_double(out, "work_us", cost->work_us);
+	json_out_member_double(out, "read_us", cost->read_us);
+	json_out_member_double(out, "read_cpu_us", cost->read_cpu_us);
+	json_out_member_double(out, "make_us", cost->make_us);
+	json_out_member_double(out, "write_us", cost->write_us);
+	json_out_member_double(out, "bytes", cost->bytes);
+	json_out_member_double(out, "whole_us", cache->choice.whole_us[p]);
+	json_out_member_double(out, "serve_us", cache->choice.serve_us[p]);
+	json_out_member_double(out, "total_us", cache->choice.total_us[p]);
+	json_out_member_double(out, "fits", cache->choice.fits[p]);
+	json_out_member_double(out, "cached", cache->input.cached[p]);
+	json_out_member_u64(out, "kept_samples", cache->point[p].kept_samples);
+	json_out_member_u64(out, "kept_bytes", cache->point[p].kept_bytes);
+	json_out_object_end(out);
+}
+
+void cache_describe(const struct stream *stream, struct json_out *out)
+{
+	const struct cache *cache = &stream->cache;
+	const struct shelf *shelf = &stream->domain->shelf;
+	char name[24];
+
+	json_out_key(out, "cache");
+	json_out_object_begin(out);
+	json_out_member_bool(out, "on", cache->is_on && shelf_gives(shelf));
+	json_out_member_string(out, "why", cache->is_on ? shelf->why : cache->why);
+	json_out_member_string(
+	    out, "point",
+	    cache->is_on ? cache_name(cache->point[cache->choice.point].form, name) : "none");
+	json_out_member_bool(out, "forced", cache->forced >= 0);
+	json_out_member_bool(out, "makes", cache->choice.makes);
+	json_out_member_string(out, "reason", point_reason_name(cache->choice.reason));
+	json_out_member_string(
+	    out, "rival",
+	    cache->is_on ? cache_name(cache->point[cache->choice.rival].form, name) : "");
+	json_out_member_double(out, "uses", cache->input.uses);
+	json_out_member_u64(out, "hits", cache->hits);
+	json_out_member_u64(out, "misses", cache->misses);
+	json_out_member_u64(out, "bytes", cache->bytes_hit);
+	json_out_member_u64(out, "wrong", cache->wrong);
+	json_out_key(out, "points");
+	json_out_array_begin(out);
+	for (unsigned p = 0; p < cache->n; p++)
+		describe_point(cache, p, out);
+	json_out_array_end(out);
+	json_out_object_end(out);
+}

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a task is to do about stored forms, and what is learned from it.
+ *
+ * Most tasks say no more than: bring what is kept (of the best form of it), or make what is not. A few are
+ * trials: a form is made beside the outputs and the outputs are made once more from it, so that what
+ * it would cost is measured and not thought; how many, point_trials() says.
+ */
+#include <stdlib.h>
+
+#include "daemon/cache.h"
+#include "daemon/node.h"
+#include "daemon/stream.h"
+
+#define CACHE_TRIAL_EVERY 4 /* tasks */
+
+/* Bytes of the sample's value; 0: it is not kept. */
+static uint32_t kept_bytes(const struct cache_point *point, uint64_t sample)
+{
+	if (point->state != CACHE_READY)
+		return 0;
+	return counter_cell_get(&point->table[sample]);
+}
+
+static bool is_unfit(const struct cache_point *point, uint64_t sample)
+{
+	return point->unfit && (point->unfit[sample / 8] >> sample % 8 & 1);
+}
+
+static void set_unfit(struct cache_point *point, uint64_t sample, uint64_t n_samples)
+{
+	if (!point->unfit)
+		point->unfit = calloc(1, n_samples / 8 + 1);
+	if (point->unfit)
+		point->unfit[sample / 8] |= (uint8_t)(1 << sample % 8);
+}
+
+/* Bytes of the arena for what is kept; 0: it is not, or does not fit. */
+static uint64_t room_for(const struct stream *stream, const struct cache_point *point,
+			 uint64_t sample, uint32_t file_bytes)
+{
+	uint64_t bytes = kept_bytes(point, sample);
+
+	if (bytes && point->form == LAYOUT_FORM_INDEXED)
+		bytes += file_bytes;
+	return bytes <= BASE_MIN(stream->arena.bytes, (uint64_t)UINT32_MAX) ? bytes : 0;
+}
+
+/* ---- trials ---- */
+
+/* The point that is to be tried with this sample; -1: none. */
+static int trial_of(const struct cache *cache, uint64_t sample)
+{
+	unsigned p;
+
+	if (cache->fed % CACHE_TRIAL_EVERY || cache->forced >= 0)
+		return -1;
+	p = (unsigned)(cache->fed / CACHE_TRIAL_EVERY % cache->n);
+	if (cache->point[p].trials >= point_trials(&cache->input, p) ||
+	    point_form_is_sure(&cache->point[p].figures) || is_unfit(&cache->point[p], sample))
+		return -1;
+	if (p == 0 &&
+	    (cache->choice.point == 0 || !kept_bytes(&cache->point[cache->choice.point], sample)))
+		return -1; /* it comes as the file anyway */
+	return (int)p;
+}
+
+/* ---- plans ---- */
+
+/* The form that is brought: the chosen one, else the best that is kept; NULL: the file. */
+static const struct cache_point *wanted(const struct stream *stream, uint64_t sample,
+					uint32_t file_bytes)
+{
+	const struct cache *cache = &stream->cache;
+	const struct point_choice *choice = &cache->choice;
+	const struct cache_point *best = &cache->point[choice->point];
+	double least_us = choice->whole_us[0];
+
+	if (choice->point && room_for(stream, best, sample, file_bytes))
+		return best;
+	best = NULL;
+	for (unsigned p = 1; p < cache->n; p++) {
+		if (choice->whole_us[p] >= least_us ||
+		    !room_for(stream, &cache->point[p], sample, file_bytes))
+			continue;
+		best = &cache->point[p];
+		least_us = choice->whole_us[p];
+	}
+	return best;
+}
+
+static bool is_to_be_made(const struct stream *stream, uint64_t sample)
+{
+	const struct cache *cache = &stream->cache;
+	const struct cache_point *point = &cache->point[cache->choice.point];
+
+	return cache->choice.point && cache->choice.makes && point->state == CACHE_READY &&
+	       !kept_bytes(point, sample) && !is_unfit(point, sample) &&
+	       shelf_takes(&stream->domain->shelf, base_now_ns());
+}
+
+uint64_t cache_plan(struct stream *stream, const struct fill_task *task, uint32_t file_bytes,
+		    struct lane_keep *ret)
+{
+	const struct cache *cache = &stream->cache;
+	const struct cache_point *point;
+	uint64_t bytes = file_bytes;
+	int trial;
+
+	*ret = (struct lane_keep){.room = file_bytes};
+	if (!cache->is_on || task->is_plain || !shelf_gives(&stream->domain->shelf))
+		return bytes;
+	trial = trial_of(cache, task->source);
+	if (trial >= 0) {
+		ret->probe = cache->point[trial].form;
+		return bytes;
+	}
+	if (is_to_be_made(stream, task->source)) {
+		ret->make = cache->point[cache->choice.point].form;
+		return bytes;
+	}
+	point = wanted(stream, task->source, file_bytes);
+	if (point) {
+		ret->want = point->form;
+		bytes = BASE_MAX(bytes, room_for(stream, point, task->source, file_bytes));
+		ret->room = (uint32_t)bytes;
+	}
+	return bytes;
+}
+
+void cache_fed(struct stream *stream, const struct fill_task *task)
+{
+	struct cache *cache = &stream->cache;
+	int trial;
+
+	if (!cache->is_on || task->is_plain || !shelf_gives(&stream->domain->shelf))
+		return;
+	trial = trial_of(cache, task->source);
+	if (trial >= 0)
+		cache->point[trial].trials++;
+	cache->fed++;
+}
+
+/* ---- what is learned ---- */
+
+static unsigned number_of(const struct cache *cache, uint8_t form)
+{
+	unsigned p = 0;
+
+	while (p < cache->n && cache->point[p].form != form)
+		p++;
+	return p;
+}
+
+/* How long a form would take to be brought is not known before it was: as long as so many bytes of the
+ * file, until it is. */
+static void note_trial(struct cache *cache, unsigned p, const struct lane_kept *kept,
+		       uint32_t file_bytes)
+{
+	double share = (double)kept->form_bytes / BASE_MAX(file_bytes, 1u);
+	struct point_cost cost = {.work_us = kept->form_us,
+				  .make_us = kept->make_us,
+				  .write_us = -1,
+				  .bytes = kept->form_bytes};
+
+	if (cache->point[p].form == LAYOUT_FORM_INDEXED)
+		share += 1;
+	cost.read_us = kept->read_us * share;
+	cost.read_cpu_us = kept->read_cpu_us * share;
+	point_form_tried(&cache->point[p].figures, &cost, kept->work_us);
+	point_form_cost(&cache->point[p].figures, &cache->point[0].figures, &cache->input.cost[p]);
+}
+
+static void note_made(struct cache *cache, unsigned p, const struct lane_kept *kept)
+{
+	const struct point_cost cost = {.work_us = -1,
+					.read_us = -1,
+					.read_cpu_us = -1,
+					.make_us = kept->make_us,
+					.write_us = -1,
+					.bytes = kept->form_bytes};
+
+	point_form_made(&cache->point[p].figures, &cost);
+}
+
+static void note_served(struct cache *cache, unsigned p, const struct lane_kept *kept,
+			uint32_t file_bytes)
+{
+	const struct point_cost cost = {.work_us = kept->work_us,
+					.read_us = kept->read_us,
+					.read_cpu_us = kept->read_cpu_us,
+					.make_us = -1,
+					.write_us = -1,
+					.bytes = p == 0 ? (double)file_bytes : -1};
+
+	point_form_served(&cache->point[p].figures, &cost);
+}
+
+void cache_note(struct stream *stream, const struct fill_task *task,
+		const struct lane_keep *planned, const struct lane_kept *kept, uint32_t file_bytes)
+{
+	struct cache *cache = &stream->cache;
+	const uint8_t asked = planned->make ? planned->make : planned->probe;
+	unsigned p = number_of(cache, kept->form);
+
+	if (!cache->is_on || p >= cache->n || (kept->form && kept->form != planned->want))
+		return;
+	if (kept->form || !is_unfit(&cache->point[cache->choice.point], task->source))
+		note_served(cache, p, kept, file_bytes); /* what has no form is a kind of its own */
+	if (kept->form) {
+		cache->hits++;
+		cache->bytes_hit += kept->came;
+	} else if (planned->want || planned->make) {
+		cache->misses++;
+	}
+	p = number_of(cache, asked);
+	if (!asked || kept->form || p >= cache->n)
+		return;
+	if (kept->made == LAYOUT_MADE_UNFIT)
+		set_unfit(&cache->point[p], task->source, stream->geometry.n_samples);
+	else if (kept->made == LAYOUT_MADE_YES && planned->probe)
+		note_trial(cache, p, kept, file_bytes);
+	else if (kept->made == LAYOUT_MADE_YES)
+		note_made(cache, p, kept);
+}

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The store's folder. The reader is the user, accessd's cache folder is accessd's alone: so the folder that a
+ * tenant's store is in may be written by anybody, and lies in one that nobody but accessd can enter. The reader
+ * gets it as a descriptor and cannot name it otherwise.
+ *
+ * A store that did not take what it was given is full, or its writer is behind: making more forms would be
+ * work for nothing, so none are made for a while; of a full one for a longer while each time.
+ */
+#include "daemon/shelf.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/json.h"
+#include "base/log.h"
+#include "daemon/domain.h"
+#include "daemon/node.h"
+#include "shmring/tray.h"
+#include "storage/store.h"
+
+#define SHELF_RING (UINT64_C(4) << 20) /* of a worker in the tray; a form is at most half of it */
+#define SHELF_FULL 0.85                /* of its limit */
+#define SHELF_BEHIND_NS UINT64_C(250000000) /* until its writer has caught up */
+#define SHELF_PAUSE_NS UINT64_C(2000000000)
+#define SHELF_PAUSE_MOST_NS UINT64_C(300000000000)
+
+int shelf_init(struct shelf *shelf, const struct domain *domain)
+{
+	const struct param *param = &domain->node->param;
+
+	*shelf = (struct shelf){.tray_fd = -1};
+	if (param->cache_size == 0)
+		snprintf(shelf->why, sizeof(shelf->why), "cache_size is 0");
+	else if (strcmp(param->cache_point, "none") == 0)
+		snprintf(shelf->why, sizeof(shelf->why), "cache_point is none");
+	else
+		return tray_new(domain->node->workers, SHELF_RING, &shelf->tray_fd);
+	return 0;
+}
+
+void shelf_fini(struct shelf *shelf)
+{
+	base_close(&shelf->tray_fd);
+}
+
+/* ---- the folder ---- */
+
+static int make_folder(int parent, const char *name, mode_t mode)
+{
+	int fd;
+
+	if (mkdirat(parent, name, mode) < 0 && errno != EEXIST)
+		return -errno;
+	fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	return fd < 0 ? -errno : fd;
+}
+
+/* Not by mkdir(), which the umask has a say in; and only if it is ours. */
+static int set_mode(int fd, mode_t mode)
+{
+	struct stat status;
+
+	if (fstat(fd, &status) < 0)
+		return -errno;
+	if (status.st_uid != geteuid())
+		return -EPERM;
+	return (status.st_mode & 07777) == mode || fchmod(fd, mode) == 0 ? 0 : -errno;
+}
+
+/* <stores>/<domain>, and for somebody else's reader a folder in it that he can write to. */
+static int open_folder(const struct domain *domain)
+{
+	_cleanup_close_ int stores =
+	    open(domain->node->place.stores, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	char name[IDENTITY_TEXT_MAX];
+	_cleanup_close_ int own = -1;
+	int fd, r;
+
+	if (stores < 0)
+		return -errno;
+	domain_key(domain, name);
+	own = make_folder(stores, *name ? name : "own", 0700);
+	if (own < 0)
+		return own;
+	r = set_mode(own, 0700);
+	if (r)
+		return r;
+	if (domain->kind == DOMAIN_OWN)
+		return base_take_fd(&own);
+	fd = make_folder(own, "store", 0700);
+	r = fd < 0 ? fd : set_mode(fd, 0777);
+	if (r)
+		base_close(&fd);
+	return r ? r : fd;
+}
+
+int shelf_open_folder(struct shelf *shelf, const struct domain *domain)
+{
+	int fd;
+
+	if (shelf->tray_fd < 0)
+		return -1;
+	fd = open_folder(domain);
+	shelf->has_folder = fd >= 0;
+	if (fd >= 0)
+		return fd;
+	snprintf(shelf->why, sizeof(shelf->why), "its folder in %.128s cannot be made: %s",
+		 domain->node->place.stores, strerror(-fd));
+	log_line(LOG_LEVEL_WARN, "store-off", "reason=\"%s\"", shelf->why);
+	return -1;
+}
+
+uint64_t shelf_limit(const struct domain *domain)
+{
+	const struct param *param = &domain->node->param;
+	uint64_t limit = param->cache_size;
+
+	if (domain->kind != DOMAIN_OWN)
+		limit = param->tenant_cache ? BASE_MIN(param->tenant_cache, limit) : limit / 4;
+	return BASE_MAX(limit, (uint64_t)STORE_LIMIT_MIN);
+}
+
+/* ---- what the reader says ---- */
+
+void shelf_said(struct shelf *shelf, const struct reader_state *state, const char *why)
+{
+	uint64_t now_ns = base_now_ns();
+
+	if (shelf->is_known && state->not_taken > shelf->state.not_taken) {
+		bool is_full = (double)state->used > SHELF_FULL * (double)state->limit;
+
+		shelf->pause_ns =
+		    BASE_MIN(BASE_MAX(2 * shelf->pause_ns, SHELF_PAUSE_NS), SHELF_PAUSE_MOST_NS);
+		if (!is_full)
+			shelf->pause_ns = SHELF_BEHIND_NS;
+		shelf->full_until_ns = now_ns + shelf->pause_ns;
+	} else if (now_ns > shelf->full_until_ns && state->kept > shelf->state.kept) {
+		shelf->pause_ns = 0;
+	}
+	shelf->state = *state;
+	shelf->is_known = true;
+	snprintf(shelf->why, sizeof(shelf->why), "%s", why);
+}
+
+void shelf_reader_died(struct shelf *shelf, int status)
+{
+	int signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+
+	shelf->suspect = shelf->is_known && shelf->state.mode != STORE_OFF &&
+			 (signal == SIGSEGV || signal == SIGBUS || signal == SIGABRT);
+	shelf->is_known = false;
+	shelf->state = (struct reader_state){.mode = STORE_OFF};
+}
+
+bool shelf_gives(const struct shelf *shelf)
+{
+	return shelf->is_known && shelf->state.mode != STORE_OFF;
+}
+
+bool shelf_takes(const struct shelf *shelf, uint64_t now_ns)
+{
+	return shelf->is_known && shelf->state.mode == STORE_ON && now_ns >= shelf->full_until_ns;
+}
+
+/* ---- for people ---- */
+
+void shelf_describe(const struct domain *domain, struct json_out *out)
+{
+	static const char *const modes[] = {"on", "read-only", "off"};
+	const struct shelf *shelf = &domain->shelf;
+	const struct reader_state *state = &shelf->state;
+	uint64_t mode = shelf_gives(shelf) ? BASE_MIN(state->mode, (uint64_t)STORE_OFF) : STORE_OFF;
+
+	json_out_object_begin(out);
+	json_out_member_u64(out, "uid", domain->who.uid);
+	json_out_member_u64(out, "gid", domain->who.gid);
+	json_out_member_bool(out, "public", domain->kind == DOMAIN_PUBLIC);
+	json_out_member_string(out, "mode", modes[mode]);
+	json_out_member_string(out, "why", shelf->why);
+	json_out_member_u64(out, "limit", shelf->tray_fd < 0 ? 0 : shelf_limit(domain));
+	json_out_member_u64(out, "used", state->used);
+	json_out_member_u64(out, "file", state->file);
+	json_out_member_u64(out, "groups", state->groups);
+	json_out_member_u64(out, "values", state->values);
+	json_out_member_u64(out, "hits", state->hits);
+	json_out_member_u64(out, "misses", state->misses);
+	json_out_member_u64(out, "kept", state->kept);
+	json_out_member_u64(out, "not_taken", state->not_taken);
+	json_out_member_u64(out, "damaged", state->damaged);
+	json_out_member_u64(out, "evicted", state->evicted);
+	json_out_member_u64(out, "set_aside", state->set_aside);
+	json_out_member_u64(out, "write_errors", state->write_errors);
+	json_out_object_end(out);
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DAEMON_SHELF_H
+#define DAEMON_SHELF_H
+
+/*
+ * What a domain may keep on the disk, seen from accessd: the tray between its workers and its reader, the
+ * folder of the store, which the reader alone opens (storage/store.h), and how the store is.
+ */
+
+#include "base/base.h"
+#include "storage/reader.h"
+
+struct domain;
+struct json_out;
+struct node;
+
+struct shelf {
+	int tray_fd;     /* -1: nothing is kept, and why says so */
+	bool has_folder; /* the reader was given one */
+	bool is_known;   /* the reader has said how its store is */
+	bool suspect;    /* the reader before died in a way that a damaged store would explain */
+	uint64_t full_until_ns, pause_ns; /* it took nothing: nothing more is made until then */
+	struct reader_state state;        /* as the reader said last */
+	char why[256];                    /* nothing is kept; "" otherwise */
+};
+
+/* Makes the tray, where anything is to be kept. 0 or negative errno. */
+int shelf_init(struct shelf *shelf, const struct domain *domain);
+void shelf_fini(struct shelf *shelf);
+/* The store's folder of the domain, made if need be; the caller owns the descriptor. -1: nothing is
+ * kept, and shelf->why says so. */
+int shelf_open_folder(struct shelf *shelf, const struct domain *domain);
+/* Bytes that the domain's store may have. */
+uint64_t shelf_limit(const struct domain *domain);
+/* From the reader: its store's state; why: it is not on. */
+void shelf_said(struct shelf *shelf, const struct reader_state *state, const char *why);
+void shelf_reader_died(struct shelf *shelf, int status);
+/* Are forms brought from it; can more be kept in it now? */
+bool shelf_gives(const struct shelf *shelf);
+bool shelf_takes(const struct shelf *shelf, uint64_t now_ns);
+void shelf_describe(const struct domain *domain, struct json_out *out); /* an object, for people */
+
+#endif

@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * What is kept of samples, against a real accessd: whatever is kept, and whatever happens to it, a job gets
+ * the bytes that it gets without (digests over ids, pixels and labels), and never waits for it.
+ */
+
+#include "tests/scenarios/runs.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define EVAL_SPEC                                                                           \
+	"[{\"op\":\"decode\"},{\"op\":\"resize\",\"size\":40},{\"op\":\"center_crop\","     \
+	"\"size\":32},{\"op\":\"normalize\",\"mean\":[0.5,0.4,0.3],\"std\":[0.2,0.2,0.2]}," \
+	"{\"op\":\"cast\",\"dtype\":\"f32\"}]"
+
+static const char *dataset;
+
+/* ---- means ---- */
+
+/* RUNS_SAMPLES pictures that all have a form of each kind. */
+static const char *waves(const char *name)
+{
+	static char folder[PATH_MAX];
+
+	snprintf(folder, sizeof(folder), "%s", rig_path("%s", name));
+	mkdir(folder, 0755);
+	mkdir(rig_path("%s/class", name), 0755);
+	for (unsigned i = 0; i < RUNS_SAMPLES; i++)
+		ck_assert_int_eq(rig_write_waves(rig_path("%s/class/%04u.jpg", name, i), i, 256),
+				 0);
+	return folder;
+}
+
+static struct oa_options options_of(const char *pipeline)
+{
+	struct oa_options options = runs_options(dataset, OA_ORDER_SEEDED, 7, 8);
+
+	options.epochs = 8;
+
+	if (pipeline)
+		options.pipeline = pipeline;
+	return options;
+}
+
+static double hits(void)
+{
+	return rig_status("streams.0.cache.hits");
+}
+
+/* A whole run, and how many samples came from what was kept. */
+static struct hash_id run(const char *pipeline, double *ret_hits)
+{
+	const struct oa_options options = options_of(pipeline);
+	struct oa_client *client = rig_connect();
+	struct oa_stream *stream = rig_open(client, &options);
+	struct hash_id id;
+	struct hash *hash;
+
+	ck_assert_int_eq(hash_new(&hash), 0);
+	runs_digest_rest(hash, stream);
+	hash_finish(hash, &id);
+	hash_free(hash);
+	if (ret_hits)
+		*ret_hits = hits();
+	oa_close(stream);
+	oa_disconnect(client);
+	ck_assert(rig_wait_status("streams.0.id", -1, -1)); /* what is resident would be no news */
+	return id;
+}
+
+/* Runs until all that can be kept is: how many that are. */
+static void fill(const char *pipeline, double least)
+{
+	for (unsigned i = 0; i < 100; i++) {
+		run(pipeline, NULL);
+		for (unsigned look = 0; look < 15; look++, rig_sleep_ms(100))
+			if (rig_status("caches.0.values") >= least)
+				return;
+	}
+	ck_abort_msg("%g values are kept", rig_status("caches.0.values"));
+}
+
+static const char *cache_file(void)
+{
+	static char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s/store/own/cache.mdb", rig_host.dir);
+	return path;
+}
+
+#define KEEPS "cache_size=256M", "cache_force=1", "linger_s=0", "hand=16", "workers=2"
+
+static struct hash_id digest_without(const char *pipeline)
+{
+	struct hash_id id;
+
+	rig_start("cache_size=0", "linger_s=0", "hand=16", "workers=2", NULL);
+	id = run(pipeline, NULL);
+	ck_assert(rig_status("streams.0.cache.hits") <= 0);
+	rig_end();
+	return id;
+}
+
+/* ---- whatever is kept ---- */
+
+static const struct {
+	const char *point, *pipeline;
+} kept_cases[] = {
+    {"cache_point=indexed", NULL},      {"cache_point=packed", NULL},
+    {"cache_point=decoded", NULL},      {"cache_point=deepest", EVAL_SPEC},
+    {"cache_point=indexed", EVAL_SPEC}, {"cache_point=auto", EVAL_SPEC},
+};
+
+START_TEST(the_same_bytes_from_each_form)
+{
+	const char *point = kept_cases[_i].point, *pipeline = kept_cases[_i].pipeline;
+	struct hash_id without;
+	double from_kept = 0;
+
+	dataset = waves("photos");
+	without = digest_without(pipeline);
+	rig_start(point, KEEPS, NULL);
+	runs_assert_same(run(pipeline, NULL), without);
+	if (strcmp(point, "cache_point=auto") != 0) {
+		fill(pipeline, RUNS_SAMPLES);
+		for (unsigned i = 0; from_kept < RUNS_SAMPLES; i++) {
+			ck_assert_uint_lt(i, 50);
+			runs_assert_same(run(pipeline, &from_kept), without);
+		}
+	}
+	/* Another accessd in the same place finds what was kept. */
+	rig_restart(point, KEEPS, NULL);
+	runs_assert_same(run(pipeline, NULL), without);
+	ck_assert(strcmp(point, "cache_point=auto") == 0 ||
+		  rig_status("caches.0.values") >= RUNS_SAMPLES);
+	ck_assert(rig_status("caches.0.damaged") <= 0);
+	rig_end();
+}
+END_TEST
+
+/* Jobs of two pipelines that begin alike have what is kept in common. */
+START_TEST(other_pipelines_do_not_meet)
+{
+	static const char *const other =
+	    "[{\"op\":\"decode\"},{\"op\":\"resize\",\"size\":41},{\"op\":\"center_crop\","
+	    "\"size\":32},{\"op\":\"cast\",\"dtype\":\"u8\"}]";
+	struct hash_id without, other_without;
+
+	dataset = waves("photos");
+	without = digest_without(EVAL_SPEC);
+	other_without = digest_without(other);
+	rig_start("cache_point=deepest", KEEPS, NULL);
+	fill(EVAL_SPEC, RUNS_SAMPLES);
+	runs_assert_same(run(other, NULL), other_without);
+	fill(other, 2 * RUNS_SAMPLES);
+	runs_assert_same(run(EVAL_SPEC, NULL), without);
+	runs_assert_same(run(other, NULL), other_without);
+	rig_end();
+}
+END_TEST
+
+/* ---- whatever happens ---- */
+
+/* A file that is written to is noticed, though all of it is kept. */
+START_TEST(a_changed_file_is_noticed)
+{
+	char path[PATH_MAX];
+	struct oa_options options;
+	struct oa_client *client;
+	struct oa_stream *stream;
+	struct oa_batch *batch;
+	int r;
+
+	dataset = waves("own");
+	snprintf(path, sizeof(path), "%s/class/0011.jpg", dataset);
+	rig_start("cache_point=packed", KEEPS, NULL);
+	fill(NULL, RUNS_SAMPLES);
+	ck_assert_int_eq(
+	    utimensat(AT_FDCWD, path, (struct timespec[2]){{.tv_sec = 5}, {.tv_sec = 5}}, 0), 0);
+	options = options_of(NULL);
+	client = rig_connect();
+	stream = rig_open(client, &options);
+	while ((r = oa_next(stream, 60000, &batch)) == 0)
+		oa_release(batch);
+	ck_assert_int_eq(r, OA_E_DATASET);
+	ck_assert_ptr_nonnull(strstr(oa_error_text(stream), "0011.jpg"));
+	oa_close(stream);
+	oa_disconnect(client);
+	rig_end();
+}
+END_TEST
+
+static void flip(const char *path, off_t at)
+{
+	_cleanup_close_ int fd = open(path, O_RDWR | O_CLOEXEC);
+	uint8_t byte;
+
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(pread(fd, &byte, 1, at), 1);
+	byte ^= 0x55;
+	ck_assert_int_eq(pwrite(fd, &byte, 1, at), 1);
+}
+
+/* Bytes flipped all over the file, then half of it gone: rebuilt, never wrong bytes. */
+START_TEST(damage_is_no_job_s_business)
+{
+	struct hash_id without;
+	struct stat st;
+
+	dataset = waves("photos");
+	without = digest_without(NULL);
+	rig_start("cache_point=packed", KEEPS, NULL);
+	fill(NULL, RUNS_SAMPLES);
+	for (unsigned round = 0; round < 3; round++) {
+		kill(rig_host.pid, SIGKILL);
+		waitpid(rig_host.pid, NULL, 0);
+		ck_assert_int_eq(stat(cache_file(), &st), 0);
+		for (off_t at = 4096 * round + 7; round < 2 && at < st.st_size; at += 9001)
+			flip(cache_file(), at);
+		if (round == 2)
+			ck_assert_int_eq(truncate(cache_file(), st.st_size / 2), 0);
+		rig_restart("cache_point=packed", KEEPS, NULL);
+		for (unsigned i = 0; i < 3; i++)
+			runs_assert_same(run(NULL, NULL), without);
+	}
+	fill(NULL, RUNS_SAMPLES);
+	runs_assert_same(run(NULL, NULL), without);
+	rig_end();
+}
+END_TEST
+
+/* The file loses its half while it is read from: that costs a reader, and no job anything. */
+START_TEST(truncated_beside_a_job)
+{
+	const struct oa_options options = options_of(NULL);
+	struct hash_id without, with;
+	struct oa_client *client;
+	struct oa_stream *stream;
+	struct hash *hash;
+
+	dataset = waves("photos");
+	without = digest_without(NULL);
+	rig_start("cache_point=packed", KEEPS, NULL);
+	fill(NULL, RUNS_SAMPLES);
+	ck_assert_int_eq(hash_new(&hash), 0);
+	client = rig_connect();
+	stream = rig_open(client, &(struct oa_options){.size = sizeof(options),
+						       .dataset = dataset,
+						       .pipeline = options.pipeline,
+						       .batch = options.batch,
+						       .epochs = options.epochs,
+						       .order = options.order,
+						       .seed = options.seed});
+	for (unsigned i = 0; i < 2; i++) {
+		struct oa_batch *batch = runs_next(stream);
+
+		runs_digest_batch(hash, batch);
+		oa_release(batch);
+	}
+	ck_assert_int_eq(truncate(cache_file(), 8192), 0);
+	runs_digest_rest(hash, stream);
+	hash_finish(hash, &with);
+	hash_free(hash);
+	oa_close(stream);
+	oa_disconnect(client);
+	runs_assert_same(with, without);
+	runs_assert_same(run(NULL, NULL), without);
+	rig_end();
+}
+END_TEST
+
+/* Readers die while they keep things. */
+START_TEST(readers_die_beside_it)
+{
+	struct hash_id without;
+
+	dataset = waves("photos");
+	without = digest_without(NULL);
+	rig_start("cache_point=decoded", KEEPS, NULL);
+	for (unsigned i = 0; i < 6; i++) {
+		double reader = rig_status("node.reader_pid");
+
+		if (reader > 1)
+			kill((pid_t)reader, SIGKILL);
+		runs_assert_same(run(NULL, NULL), without);
+	}
+	fill(NULL, RUNS_SAMPLES);
+	runs_assert_same(run(NULL, NULL), without);
+	rig_end();
+}
+END_TEST
+
+/* A store that holds a part of the samples holds the same part, and the file stays below its limit. */
+START_TEST(a_part_fits)
+{
+	struct hash_id without;
+	double first, again = 0;
+	struct stat st;
+
+	dataset = waves("photos");
+	without = digest_without(NULL);
+	rig_start("cache_point=decoded", "cache_size=2M", "cache_force=1", "linger_s=0", "hand=16",
+		  "workers=2", NULL);
+	fill(NULL, 2);
+	for (unsigned i = 0; i < 4; i++)
+		runs_assert_same(run(NULL, NULL), without);
+	first = rig_status("caches.0.values");
+	for (unsigned i = 0; i < 4; i++)
+		runs_assert_same(run(NULL, &again), without);
+	ck_assert(again > 0);
+	ck_assert(first < RUNS_SAMPLES);
+	ck_assert(rig_status("caches.0.values") >= first);
+	ck_assert(rig_status("caches.0.evicted") <= 0);
+	ck_assert_int_eq(stat(cache_file(), &st), 0);
+	ck_assert_int_le(st.st_size, 2 << 20);
+	rig_end();
+}
+END_TEST
+
+/* No folder: said, and no job's business. */
+START_TEST(nowhere_to_keep_it)
+{
+	struct hash_id without;
+	char path[3 * PATH_MAX];
+
+	dataset = waves("photos");
+	without = digest_without(NULL);
+	rig_start("cache_size=0", NULL);
+	snprintf(path, sizeof(path), "rm -rf '%s/store' && echo no folder >'%s/store'",
+		 rig_host.dir, rig_host.dir);
+	ck_assert_int_eq(system(path), 0);
+	rig_restart("cache_point=packed", KEEPS, NULL);
+	runs_assert_same(run(NULL, NULL), without);
+	ck_assert(rig_status("caches.0.values") <= 0);
+	rig_end();
+}
+END_TEST
+
+static void add(TCase *tcase)
+{
+	tcase_add_loop_test(tcase, the_same_bytes_from_each_form, 0,
+			    (int)BASE_ARRAY_LEN(kept_cases));
+	tcase_add_test(tcase, other_pipelines_do_not_meet);
+	tcase_add_test(tcase, a_changed_file_is_noticed);
+	tcase_add_test(tcase, damage_is_no_job_s_business);
+	tcase_add_test(tcase, truncated_beside_a_job);
+	tcase_add_test(tcase, readers_die_beside_it);
+	tcase_add_test(tcase, a_part_fits);
+	tcase_add_test(tcase, nowhere_to_keep_it);
+	tcase_set_timeout(tcase, 900);
+}
+
+int main(void)
+{
+	return rig_main("cache", add);
+}
