@@ -74,14 +74,17 @@ struct store {
 	pthread_cond_t wake;    /* the writer has something to do */
 	pthread_cond_t settled; /* a group is no longer busy */
 	pthread_t writer;
+	unsigned
+	    stuck; /* under write_lock: times that not even a value could be deleted, for room */
+
 	/* under lock */
 	struct store_group *groups;
 	uint64_t opened; /* turns of openings */
 	struct store_item *first, **last;
 	uint64_t queue_items, queue_cost;
-	uint64_t flight_items;   /* taken out of the queue, being written */
-	unsigned flushes;        /* callers that wait for an empty queue */
-	uint64_t queue_since_ns; /* the first one came */
+	uint64_t flight_items, flight_cost; /* taken out of the queue, being written */
+	unsigned flushes;                   /* callers that wait for an empty queue */
+	uint64_t queue_since_ns;            /* the first one came */
 	bool is_stopping, is_ended;
 	bool is_broken;   /* set aside, begin anew */
 	bool must_reopen; /* whole, but LMDB is not */

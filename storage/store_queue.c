@@ -55,9 +55,10 @@ bool store_queue_is_cramped(const struct store *store, uint64_t cost)
 static bool queue_has_room(const struct store_group *group, uint64_t cost)
 {
 	const struct store *store = group->store;
-	const uint64_t all = store->queue_cost + cost;
+	const uint64_t all = store->flight_cost + store->queue_cost + cost;
 
-	if (store->queue_items >= STORE_QUEUE_ITEMS || all > store->queue_limit)
+	if (store->queue_items >= STORE_QUEUE_ITEMS ||
+	    store->queue_cost + cost > store->queue_limit)
 		return false;
 	if (store_queue_is_cramped(store, cost))
 		return false;
@@ -211,7 +212,7 @@ int store_queue_take(struct store *store, struct store_item ***ret_items, size_t
 	store->queue_items -= count;
 	store->flight_items = count;
 	store->queue_cost -= cost;
-	store->room_bytes -= BASE_MIN(store->room_bytes, cost); /* until it is looked at again */
+	store->flight_cost = cost;
 	*ret_items = items;
 	*ret_count = count;
 	return 0;

@@ -23,6 +23,7 @@
 #define ROOM_DAY_S 86400.0
 #define ROOM_TURNS 64    /* writes that one batch may wait for */
 #define ROOM_AGE_TURNS 2 /* writes until freed pages can be used */
+#define ROOM_STUCK 4
 
 /* For the tree itself: pages that are copied by a write before the old ones are free. */
 static uint64_t room_reserve(const struct store *store)
@@ -145,7 +146,8 @@ static int room_prune(struct store_group *group, size_t most, uint64_t bytes, si
 	return r;
 }
 
-int store_room_prune(struct store_group *group, size_t most, uint64_t bytes, size_t *ret_count)
+static int room_prune_once(struct store_group *group, size_t most, uint64_t bytes,
+			   size_t *ret_count)
 {
 	struct store *store = group->store;
 	size_t count = 0;
@@ -156,6 +158,29 @@ int store_room_prune(struct store_group *group, size_t most, uint64_t bytes, siz
 	pthread_mutex_unlock(&store->lock);
 	if (r == 0)
 		*ret_count = count;
+	return r;
+}
+
+/* Nothing can be deleted, since even that needs pages, and no reader keeps those that are free: then there
+ * is nothing to wait for, and the store begins anew. */
+static int room_stuck(struct store *store, int r)
+{
+	if (store_lmdb_held_back(store->db) <= ROOM_AGE_TURNS && ++store->stuck >= ROOM_STUCK)
+		return STORE_LMDB_E_DAMAGED;
+	return r;
+}
+
+int store_room_prune(struct store_group *group, size_t most, uint64_t bytes, size_t *ret_count)
+{
+	struct store *store = group->store;
+	int r = room_prune_once(group, most, bytes, ret_count);
+
+	while (r == STORE_LMDB_E_FULL && most > 1) { /* smaller writes need less room */
+		most = BASE_MAX(most / 8, (size_t)1);
+		r = room_prune_once(group, most, bytes, ret_count);
+	}
+	if (r == STORE_LMDB_E_FULL)
+		r = room_stuck(store, r);
 	return store->db ? store_write_outcome(store, r) : r;
 }
 

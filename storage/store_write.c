@@ -116,6 +116,8 @@ void store_write_settle(struct store *store, bool is_committed)
 int store_write_outcome(struct store *store, int r)
 {
 	if (r == 0)
+		store->stuck = 0;
+	if (r == 0)
 		store_env_written(store);
 	else if (r < 0)
 		store_env_write_failed(store, r);
@@ -249,6 +251,24 @@ static uint64_t write_weigh(struct store_item **items, size_t count, double *ret
 	return cost;
 }
 
+/* How many of the items find room without touching what is kept free for the tree's own changes: that would
+ * end in a store in which nothing can be deleted. */
+static size_t write_fit(struct store *store, struct store_item **items, size_t count)
+{
+	uint64_t cost = 0, room;
+	size_t fit;
+
+	pthread_mutex_lock(&store->lock);
+	room = store->room_bytes;
+	pthread_mutex_unlock(&store->lock);
+	for (fit = 0; fit < count; fit++) {
+		cost += items[fit]->is_delete ? 0 : store_queue_cost(items[fit]->size);
+		if (cost > room)
+			break;
+	}
+	return fit;
+}
+
 static void write_queue(struct store *store)
 {
 	struct store_item **items;
@@ -268,7 +288,7 @@ static void write_queue(struct store *store)
 		return;
 	if (count > 0) {
 		store_room_make(store, cost, worth);
-		done = write_batch(store, items, count);
+		done = write_batch(store, items, write_fit(store, items, count));
 		pthread_mutex_lock(&store->lock);
 		for (size_t i = done; i < count; i++)
 			store->state.puts_not_taken += !items[i]->is_delete;
@@ -279,7 +299,7 @@ static void write_queue(struct store *store)
 		free(items[i]);
 	free(items);
 	pthread_mutex_lock(&store->lock);
-	store->flight_items = 0;
+	store->flight_items = store->flight_cost = 0;
 	pthread_cond_broadcast(&store->settled);
 	pthread_mutex_unlock(&store->lock);
 }

@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "base/philox.h"
+#include "storage/store_record.h"
 
 #define LIMIT (4 << 20)
 #define SAMPLES 120
@@ -423,6 +424,66 @@ START_TEST(test_damaged_record_of_a_group)
 }
 END_TEST
 
+/* Puts values of group 1 with LMDB itself, until not even a small one finds room. */
+static void fill_raw(void)
+{
+	static const size_t sizes[] = {200000, 3000, 20};
+	static uint8_t bytes[200000];
+	char path[200];
+	MDB_env *env;
+	int r = 0;
+
+	snprintf(path, sizeof(path), "%s/%s", hold.path, DATA);
+	ck_assert_int_eq(mdb_env_create(&env), 0);
+	ck_assert_int_eq(mdb_env_set_maxdbs(env, 4), 0);
+	ck_assert_int_eq(mdb_env_set_mapsize(env, (LIMIT - LIMIT / 16 - 65536) & ~4095), 0);
+	ck_assert_int_eq(mdb_env_open(env, path, MDB_NOSUBDIR | MDB_NOSYNC, 0600), 0);
+	for (uint64_t i = 0, kind = 0; kind < BASE_ARRAY_LEN(sizes); i++) {
+		uint8_t key[STORE_RECORD_KEY];
+		const struct hash_id id = hold_id(1);
+		MDB_val name = {sizeof(key), key}, value = {sizes[kind], bytes};
+		MDB_txn *txn;
+		MDB_dbi dbi;
+
+		store_record_key(&id, 1000 + i, key);
+		ck_assert_int_eq(mdb_txn_begin(env, NULL, 0, &txn), 0);
+		ck_assert_int_eq(mdb_dbi_open(txn, "values", 0, &dbi), 0);
+		r = mdb_put(txn, dbi, &name, &value, 0);
+		if (r)
+			mdb_txn_abort(txn);
+		else
+			r = mdb_txn_commit(txn);
+		kind += r != 0;
+	}
+	ck_assert_int_eq(r, MDB_MAP_FULL);
+	mdb_env_close(env);
+}
+
+static bool has_room_again(void *arg)
+{
+	struct store_group *group = arg;
+
+	hold_put(group, 2, 0, 1000);
+	store_flush(hold.store);
+	return hold_get(group, 2, 0, 1000) == 0;
+}
+
+/* Nothing can be written, not even what deletes; the store finds a way out, if only by beginning anew. */
+START_TEST(test_full_to_the_last_page)
+{
+	struct store_group *group;
+
+	fill_raw();
+	hold_open(&hold);
+	group = hold_group(&hold, 2, SAMPLES);
+	store_group_worth(group, 1000);
+	hold_until(has_room_again, group);
+	ck_assert_uint_le(hold_state(&hold).set_aside, 1);
+	ck_assert_uint_le(hold_bytes(&hold, DATA), LIMIT);
+	store_group_close(group);
+}
+END_TEST
+
 START_TEST(test_keys_of_nobody)
 {
 	struct store_checked checked;
@@ -551,6 +612,7 @@ int main(void)
 	tcase_add_test(damage, test_damaged_record_of_a_group);
 	tcase_add_test(damage, test_keys_of_nobody);
 	tcase_add_test(damage, test_set_aside);
+	tcase_add_test(damage, test_full_to_the_last_page);
 	suite_add_tcase(suite, damage);
 	tcase_add_checked_fixture(killed, setup, teardown);
 	tcase_add_test(killed, test_killed_while_it_writes);
