@@ -25,11 +25,11 @@
 #define BENCH_MAX_EPOCHS 60000
 
 struct bench_config {
-	const char *dataset, *socket, *json, *record, *replay;
+	const char *dataset, *socket, *json, *record, *replay, *cache_dir, *cache_point;
 	uint64_t jobs, epochs, workers, readers, slots, hand, seed, memory, timeout_s, bad_budget;
 	struct option_list batch, step_ms, start_s, job_epochs, plan_seed;
 	struct option_texts set, split, classes, pipeline;
-	uint64_t reuse;
+	uint64_t reuse, cache_size; /* UINT64_MAX: not said */
 	double kill, stop;
 	unsigned bad, order; /* enum oa_bad, enum oa_order */
 	bool private, verify, copy, quickstart, quiet, help, version;
@@ -166,12 +166,18 @@ struct bench_node_result {
 	double uptime_s;
 	uint64_t separate; /* samples that the jobs would have read and decoded each for itself */
 };
+struct bench_cache_result {
+	char point
+	    [32]; /* of the stream that looked for the most samples; "": accessd does not say */
+	uint64_t hits, misses, bytes; /* samples that came kept, or not; bytes of the former */
+};
 struct bench_result {
 	bool all_exactly_once; /* interrupted: as far as they came */
 	bool interrupted;
 	double seconds; /* from the first connect to the last end */
 	uint32_t jobs;
 	struct bench_node_result node;
+	struct bench_cache_result cache;
 	struct bench_job_result job[BENCH_MAX_JOBS];
 };
 /* status_before and status_after: accessd's JSON, NULL when there was no answer. interrupted: what an

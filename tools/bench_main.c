@@ -38,6 +38,28 @@ static void bench_catch_signals(void)
 	signal(SIGPIPE, SIG_IGN);
 }
 
+/* One "key=value" more, which lives as long as the process. */
+static void bench_setting(const char **ret, unsigned *n, const char *key, const char *value)
+{
+	char *text;
+
+	if (asprintf(&text, "%s=%s", key, value) >= 0)
+		ret[(*n)++] = text;
+}
+
+static void bench_settings_cache(const struct bench_config *config, const char **ret, unsigned *n)
+{
+	char bytes[24];
+
+	snprintf(bytes, sizeof(bytes), "%llu", (unsigned long long)config->cache_size);
+	if (config->cache_dir)
+		bench_setting(ret, n, "cache_dir", config->cache_dir);
+	if (config->cache_size != UINT64_MAX)
+		bench_setting(ret, n, "cache_size", bytes);
+	if (config->cache_point)
+		bench_setting(ret, n, "cache_point", config->cache_point);
+}
+
 /* What is said with --private, as "key=value" for accessd; in text, which lives as long as argv. */
 static unsigned bench_settings(const struct bench_config *config, const char **ret)
 {
@@ -60,6 +82,7 @@ static unsigned bench_settings(const struct bench_config *config, const char **r
 			 (unsigned long long)keys[i].value);
 		ret[n++] = text[i];
 	}
+	bench_settings_cache(config, ret, &n);
 	for (unsigned i = 0; i < config->set.n; i++)
 		ret[n++] = config->set.text[i];
 	return n;
@@ -147,7 +170,7 @@ static int bench_with_shared(const struct bench_config *config, const char *sock
 static int bench_run(const struct bench_config *config)
 {
 	struct bench_shared *shared = bench_shared_new((uint32_t)config->jobs);
-	const char *settings[OPTION_LIST_MAX + 16];
+	const char *settings[OPTION_LIST_MAX + 24];
 	struct host host = {.pid = 0};
 	struct diag diag;
 	int r;

@@ -133,6 +133,13 @@ static bool bench_are_whole(const struct option_list *list)
 	return true;
 }
 
+static bool bench_configures(const struct bench_config *config)
+{
+	return config->workers || config->readers || config->memory || config->slots ||
+	       config->set.n || config->cache_dir || config->cache_point ||
+	       config->cache_size != UINT64_MAX;
+}
+
 static int bench_options_check(const struct bench_config *config, struct diag *diag)
 {
 	const char *wrong = NULL;
@@ -141,10 +148,10 @@ static int bench_options_check(const struct bench_config *config, struct diag *d
 		wrong = "--dataset DIR is missing: a folder with pictures";
 	else if (config->private && config->socket)
 		wrong = "--private starts an accessd of its own: leave out --socket";
-	else if (!config->private && (config->workers || config->readers || config->memory ||
-				      config->slots || config->set.n))
-		wrong = "--workers, --readers, --memory, --slots and --set configure the accessd "
-			"that --private starts: add --private";
+	else if (!config->private && bench_configures(config))
+		wrong = "--workers, --readers, --memory, --slots, --cache-dir, --cache-size, "
+			"--cache-point and --set configure the accessd that --private starts: add "
+			"--private";
 	else if (config->plan_seed.n && !bench_has_plan(config))
 		wrong = "--plan-seed is of orders that jobs fix: add --order seeded or sequential "
 			"(--seed is that of the others, with --private)";
@@ -165,7 +172,7 @@ int bench_options(int argc, char **argv, struct bench_config *ret, struct diag *
 	unsigned n_rest = 0;
 	int r;
 
-	*ret = (struct bench_config){.bad_budget = UINT64_MAX};
+	*ret = (struct bench_config){.bad_budget = UINT64_MAX, .cache_size = UINT64_MAX};
 	if (!rest)
 		return -ENOMEM;
 	r = option_parse(bench_table, BASE_ARRAY_LEN(bench_table), argc, argv, ret, rest, &n_rest,

@@ -173,6 +173,17 @@ static void bench_report_work(const struct bench_result *result, FILE *out)
 	table_fini(&table);
 }
 
+static void bench_report_cache(const struct bench_cache_result *cache, FILE *out)
+{
+	double looked = (double)(cache->hits + cache->misses);
+	char bytes[32];
+
+	if (looked > 0)
+		fprintf(out, "kept              %s; %.1f %% of %.0f samples came kept (%s)\n",
+			cache->point, 100 * (double)cache->hits / looked, looked,
+			base_format_bytes(cache->bytes, bytes, sizeof(bytes)));
+}
+
 static void bench_report_node(const struct bench_result *result, FILE *out)
 {
 	const struct bench_node_result *node = &result->node;
@@ -194,6 +205,7 @@ static void bench_report_node(const struct bench_result *result, FILE *out)
 	fprintf(out, "CPU seconds       %.2f workers, %.2f readers, %.2f event loop; %s RSS\n",
 		node->worker_cpu_seconds, node->reader_cpu_seconds, node->loop_cpu_seconds,
 		base_format_bytes(node->rss_bytes, rss, sizeof(rss)));
+	bench_report_cache(&result->cache, out);
 }
 
 static void bench_report_meaning(const struct bench_result *result, FILE *out)

@@ -182,6 +182,56 @@ static void bench_result_node(const struct json_in *before, const struct json_in
 		ret->redundancy = (double)ret->samples_preprocessed / (double)ret->reference;
 }
 
+/* The "cache" of the same stream. */
+static const struct json_in *bench_cache_of(const struct json_in *status,
+					    const struct json_in *stream)
+{
+	const struct json_in *streams = json_in_member(status, "streams");
+	uint64_t id = json_in_u64(json_in_member(stream, "id"), 0);
+
+	for (size_t i = 0; i < json_in_count(streams); i++) {
+		const struct json_in *other = json_in_item(streams, i);
+
+		if (json_in_u64(json_in_member(other, "id"), UINT64_MAX) == id)
+			return json_in_member(other, "cache");
+	}
+	return NULL;
+}
+
+static uint64_t bench_grown(const struct json_in *now, const struct json_in *then, const char *key)
+{
+	uint64_t count = json_in_u64(json_in_member(now, key), 0);
+	uint64_t count_then = json_in_u64(json_in_member(then, key), 0);
+
+	return count > count_then ? count - count_then : 0;
+}
+
+/* What streams that are there looked for; of those that were there before, since then. */
+static void bench_result_cache(const struct json_in *before, const struct json_in *after,
+			       struct bench_cache_result *ret)
+{
+	const struct json_in *streams = json_in_member(after, "streams");
+	bool is_same = json_in_u64(json_in_member(before, "pid"), 0) ==
+		       json_in_u64(json_in_member(after, "pid"), 1);
+	uint64_t most = 0;
+
+	for (size_t i = 0; i < json_in_count(streams); i++) {
+		const struct json_in *stream = json_in_item(streams, i);
+		const struct json_in *now = json_in_member(stream, "cache");
+		const struct json_in *then = is_same ? bench_cache_of(before, stream) : NULL;
+		uint64_t hits = bench_grown(now, then, "hits");
+		uint64_t misses = bench_grown(now, then, "misses");
+
+		if (now && (!ret->point[0] || hits + misses > most))
+			snprintf(ret->point, sizeof(ret->point), "%s",
+				 json_in_string(json_in_member(now, "point"), ""));
+		most = BASE_MAX(most, hits + misses);
+		ret->hits += hits;
+		ret->misses += misses;
+		ret->bytes += bench_grown(now, then, "bytes");
+	}
+}
+
 void bench_result_collect(const struct bench_crew *crew, bool interrupted,
 			  const char *status_before, const char *status_after,
 			  struct bench_result *ret)
@@ -193,6 +243,7 @@ void bench_result_collect(const struct bench_crew *crew, bool interrupted,
 	    (struct bench_result){.jobs = (uint32_t)crew->config->jobs, .interrupted = interrupted};
 	bench_result_jobs(crew, ret);
 	bench_result_node(before, after, &ret->node);
+	bench_result_cache(before, after, &ret->cache);
 	json_in_free(before);
 	json_in_free(after);
 }
@@ -270,6 +321,16 @@ static void bench_json_node(struct json_out *out, const struct bench_node_result
 	json_out_object_end(out);
 }
 
+static void bench_json_cache(struct json_out *out, const struct bench_cache_result *cache)
+{
+	json_out_object_begin(out);
+	json_out_member_string(out, "point", cache->point[0] ? cache->point : NULL);
+	json_out_member_u64(out, "hits", cache->hits);
+	json_out_member_u64(out, "misses", cache->misses);
+	json_out_member_u64(out, "bytes", cache->bytes);
+	json_out_object_end(out);
+}
+
 int bench_result_json(const struct bench_config *config, const struct bench_result *result,
 		      char **ret)
 {
@@ -290,6 +351,8 @@ int bench_result_json(const struct bench_config *config, const struct bench_resu
 	json_out_array_end(&out);
 	json_out_key(&out, "node");
 	bench_json_node(&out, &result->node);
+	json_out_key(&out, "cache");
+	bench_json_cache(&out, &result->cache);
 	json_out_object_end(&out);
 	return json_out_take(&out, ret, NULL);
 }

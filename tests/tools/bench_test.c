@@ -266,12 +266,15 @@ static const char *const status[3] = {
     "\"reader_cpu_seconds\": 0.5, \"loop_cpu_seconds\": 0.25, \"rss_bytes\": 1, \"waits_on_dead\": "
     "0, "
     "\"bad_samples\": 0, \"worker_restarts\": 2, \"reader_restarts\": 0, \"parent_restarts\": 0}, "
-    "\"streams\": []}",
+    "\"streams\": [{\"id\": 4, \"cache\": {\"hits\": 10, \"misses\": 10, \"bytes\": 100}}]}",
     "{\"pid\": 7, \"uptime_s\": 9.5, \"node\": {\"samples_read\": 148, \"bytes_read\": 5000, "
     "\"samples_preprocessed\": 148, \"reference\": 114, \"worker_cpu_seconds\": 3.5, "
     "\"reader_cpu_seconds\": 0.75, \"loop_cpu_seconds\": 0.5, \"rss_bytes\": 4096, "
     "\"waits_on_dead\": 0, \"bad_samples\": 1, \"worker_restarts\": 5, \"reader_restarts\": 1, "
-    "\"parent_restarts\": 0}, \"streams\": [{\"slots\": 6}, {\"slots\": 4}]}",
+    "\"parent_restarts\": 0}, \"streams\": [{\"id\": 3, \"slots\": 6}, {\"id\": 4, \"slots\": 4, "
+    "\"cache\": "
+    "{\"point\": \"packed\", \"hits\": 40, \"misses\": 12, \"bytes\": 700}}, {\"id\": 5, "
+    "\"cache\": {\"point\": \"indexed\", \"hits\": 1, \"misses\": 2, \"bytes\": 30}}]}",
     "{\"pid\": 8, \"uptime_s\": 2, \"node\": {\"samples_preprocessed\": 40, \"reference\": 20}}"};
 
 static struct bench_config config;
@@ -392,6 +395,8 @@ static const struct key node_keys[] = {
     {"bad_samples", COUNT},       {"worker_restarts", COUNT}, {"reader_restarts", COUNT},
     {"parent_restarts", COUNT},   {"uptime_s", REAL},         {"known", BOOL},
 };
+static const struct key cache_keys[] = {
+    {"point", TEXT_OR_NULL}, {"hits", COUNT}, {"misses", COUNT}, {"bytes", COUNT}};
 
 static bool is_kind(const struct json_in *value, enum kind kind)
 {
@@ -432,7 +437,7 @@ START_TEST(the_json_is_whole)
 	struct json_in *json = collect(2, rows, false);
 	const struct json_in *job = job_of(json, 1);
 
-	check_keys(json, top_keys, BASE_ARRAY_LEN(top_keys), 2);
+	check_keys(json, top_keys, BASE_ARRAY_LEN(top_keys), 3);
 	ck_assert_uint_eq(json_in_count(json_in_member(json, "jobs")), 2);
 	for (unsigned i = 0; i < 2; i++) {
 		check_keys(job_of(json, i), job_keys, BASE_ARRAY_LEN(job_keys), 1);
@@ -440,6 +445,7 @@ START_TEST(the_json_is_whole)
 			   BASE_ARRAY_LEN(handover_keys), 0);
 	}
 	check_keys(json_in_member(json, "node"), node_keys, BASE_ARRAY_LEN(node_keys), 0);
+	check_keys(json_in_member(json, "cache"), cache_keys, BASE_ARRAY_LEN(cache_keys), 0);
 	ck_assert_int_eq(json_in_kind_of(json_in_member(job_of(json, 0), "error")), JSON_IN_NULL);
 	ck_assert_str_eq(json_in_string(json_in_member(job, "error"), ""), "it \"failed\"");
 	ck_assert_uint_eq(json_in_u64(json_in_member(job, "samples"), 0), 2 * N);
@@ -478,6 +484,21 @@ START_TEST(the_node_s_figures_are_differences)
 }
 END_TEST
 
+/* What was kept: since the run began, and the point of the stream that it mattered to. */
+START_TEST(kept)
+{
+	const unsigned rows[1] = {0};
+	struct json_in *json = collect(1, rows, false);
+	const struct json_in *cache = json_in_member(json, "cache");
+
+	ck_assert_str_eq(json_in_string(json_in_member(cache, "point"), ""), "packed");
+	ck_assert_uint_eq(json_in_u64(json_in_member(cache, "hits"), 0), 31);
+	ck_assert_uint_eq(json_in_u64(json_in_member(cache, "misses"), 0), 4);
+	ck_assert_uint_eq(json_in_u64(json_in_member(cache, "bytes"), 0), 630);
+	json_in_free(json);
+}
+END_TEST
+
 /* Unless it is another accessd that answers: then its counters are all there is. */
 START_TEST(a_restarted_node_s_figures_are_its_own)
 {
@@ -507,6 +528,7 @@ int main(void)
 	tcase_add_test(tcase, nothing_is_not_everything);
 	tcase_add_test(tcase, the_json_is_whole);
 	tcase_add_test(tcase, the_node_s_figures_are_differences);
+	tcase_add_test(tcase, kept);
 	tcase_add_test(tcase, a_restarted_node_s_figures_are_its_own);
 	suite_add_tcase(suite, tcase);
 	runner = srunner_create(suite);

@@ -53,6 +53,18 @@ for wrong in "--plan-seed 7" "--plan-seed 7 --order any" "--plan-seed 1.5 --orde
 	esac
 done
 
+# What configures an accessd of its own wants one.
+for wrong in "--cache-dir d" "--cache-size 0" "--cache-point none"; do
+	status=0
+	# shellcheck disable=SC2086 # words
+	message=$("$build/tools/access-bench" --dataset nowhere $wrong 2>&1) || status=$?
+	[ $status = 2 ] || complain "access-bench $wrong: status $status"
+	case $message in
+	*"add --private"*) ;;
+	*) complain "access-bench $wrong says: $message" ;;
+	esac
+done
+
 # A split is two numbers in order, and maybe a seed.
 for wrong in .5 .5:.2 0:2 0:.5@ 0:.5@x a:b :; do
 	status=0
