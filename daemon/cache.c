@@ -121,6 +121,18 @@ void cache_reader_died(struct stream *stream)
 	memset(cache->has_taken, 0, sizeof(cache->has_taken));
 }
 
+void cache_dropped(struct stream *stream, const struct hash_id *group)
+{
+	struct cache *cache = &stream->cache;
+
+	for (unsigned p = 1; p < cache->n; p++) {
+		if (memcmp(&cache->point[p].group, group, sizeof(*group)) != 0)
+			continue;
+		drop_table(&cache->point[p], stream->geometry.n_samples);
+		cache->point[p].state = CACHE_REFUSED; /* a dropped group takes no more */
+	}
+}
+
 /* ---- which points there are ---- */
 
 void cache_init(struct cache *cache)

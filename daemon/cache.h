@@ -61,6 +61,8 @@ void cache_settle(struct stream *stream);
 void cache_reader_died(struct stream *stream);
 /* From the reader: a form's table (-1: why not); the descriptor stays the caller's. */
 void cache_formed(struct stream *stream, uint64_t form, int table_fd, const char *why);
+/* Somebody had the store drop that group: streams that are there do without it from now on. */
+void cache_dropped(struct stream *stream, const struct hash_id *group);
 /* What task is to say of forms: *ret, and returned the bytes it needs in the arena. cache_fed() when it
  * was queued so. */
 uint64_t cache_plan(struct stream *stream, const struct fill_task *task, uint32_t file_bytes,

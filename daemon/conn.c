@@ -24,6 +24,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "daemon/chores.h"
 #include "daemon/describe.h"
 #include "daemon/job.h"
 #include "daemon/node.h"
@@ -133,6 +134,7 @@ void conn_free(struct conn *conn)
 	loop_unwatch(&conn->watch);
 	loop_unwatch(&conn->pid_watch);
 	loop_unwatch(&conn->deadline);
+	chores_forget(conn);
 	if (conn->job)
 		job_free(conn->job);
 	if (conn->stream)
@@ -349,6 +351,7 @@ static bool is_allowed(const struct conn *conn, uint16_t type)
 		return conn->state == CONN_NEW;
 	case PROTO_OPEN:
 	case PROTO_DESCRIBE:
+	case PROTO_CACHE:
 		return conn->state == CONN_GREETED;
 	case PROTO_KICK:
 	case PROTO_EXPLAIN:
@@ -422,6 +425,9 @@ static void dispatch(struct conn *conn, struct wire_in *in)
 		break;
 	case PROTO_EXPLAIN:
 		on_explain(conn, in);
+		break;
+	case PROTO_CACHE:
+		chores_ask(conn, in);
 		break;
 	case PROTO_PLAN:
 		lists_take(conn->job, in);

@@ -21,6 +21,7 @@ struct source;
 struct stream;
 struct variant;
 struct job;
+struct chore;
 
 enum conn_state {
 	CONN_NEW,          /* waits for HELLO */
@@ -58,6 +59,7 @@ struct conn {
 	struct variant *variant; /* of the stream */
 	char apart[240];         /* why it has a stream of its own, for people */
 	struct job *job;
+	struct chore *chore; /* of the store, under way */
 };
 
 /* A client on fd (consumed). NULL: it could not be had. */

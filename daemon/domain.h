@@ -20,6 +20,7 @@
 #include "daemon/workers.h"
 #include "shmring/layout.h"
 
+struct chore;
 struct node;
 struct source;
 struct stream;
@@ -47,6 +48,8 @@ struct domain {
 	struct loop_watch *event_watch;
 	LIST_HEAD(domain_sources, source) sources;
 	LIST_HEAD(domain_streams, stream) streams;
+	LIST_HEAD(domain_chores, chore) chores;
+	uint64_t last_chore;
 	struct describe_shelf catalogs;
 	uint64_t reader_restarts, parent_restarts, worker_restarts;
 };

@@ -18,6 +18,7 @@
 
 #include "base/log.h"
 #include "base/wire.h"
+#include "daemon/chores.h"
 #include "daemon/limits.h"
 #include "daemon/node.h"
 #include "daemon/source.h"
@@ -122,6 +123,26 @@ void reading_detach(struct reading *reading, uint32_t lane)
 	send_message(reading, &out);
 }
 
+void reading_chore(struct reading *reading, uint64_t id, uint64_t verb, const struct hash_id *group)
+{
+	struct wire_out out;
+
+	wire_out_init(&out, READER_CHORE);
+	wire_put_u64(&out, READER_KEY_ID, id);
+	wire_put_u64(&out, READER_KEY_VERB, verb);
+	wire_put_bytes(&out, READER_KEY_GROUP, group, sizeof(*group));
+	send_message(reading, &out);
+}
+
+void reading_chore_cancel(struct reading *reading, uint64_t id)
+{
+	struct wire_out out;
+
+	wire_out_init(&out, READER_CHORE_CANCEL);
+	wire_put_u64(&out, READER_KEY_ID, id);
+	send_message(reading, &out);
+}
+
 /* ---- from the reader ---- */
 
 static void on_refused(struct domain *domain, const struct wire_in *in, uint64_t id)
@@ -203,6 +224,26 @@ static void on_formed(struct domain *domain, struct wire_in *in, uint32_t lane)
 		cache_formed(stream, form, table_fd, why);
 }
 
+static void on_chore_progress(struct domain *domain, const struct wire_in *in, uint64_t id)
+{
+	uint64_t done = 0, total = 0;
+
+	wire_get_u64(in, READER_KEY_FILES, &done);
+	wire_get_u64(in, READER_KEY_FOLDERS, &total);
+	chores_progress(domain, id, done, total);
+}
+
+static void on_chore_done(struct domain *domain, struct wire_in *in, uint64_t id)
+{
+	_cleanup_close_ int fd = wire_take_fd(in, 0);
+	const char *text = "no answer";
+	uint64_t code = 1;
+
+	wire_get_u64(in, READER_KEY_CODE, &code);
+	wire_get_string(in, READER_KEY_TEXT, &text);
+	chores_done(domain, id, code, text, fd);
+}
+
 static void dispatch(struct domain *domain, struct wire_in *in)
 {
 	uint64_t id = 0, lane = 0;
@@ -232,6 +273,12 @@ static void dispatch(struct domain *domain, struct wire_in *in)
 		break;
 	case READER_FORMED:
 		on_formed(domain, in, (uint32_t)lane);
+		break;
+	case READER_CHORE_PROGRESS:
+		on_chore_progress(domain, in, id);
+		break;
+	case READER_CHORE_DONE:
+		on_chore_done(domain, in, id);
 		break;
 	case READER_FAILED:
 		on_failed(domain, in, (uint32_t)lane);
@@ -360,6 +407,7 @@ void reading_died(struct reading *reading, int status, uint64_t cpu_ns)
 	reading->domain->reader_restarts++;
 	shelf_reader_died(&reading->domain->shelf, status);
 	stream_reader_died(reading->domain);
+	chores_reader_died(reading->domain);
 	start_later(reading, how);
 }
 

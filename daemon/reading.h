@@ -39,6 +39,10 @@ void reading_attach(struct reading *reading, uint64_t id, uint32_t lane, int lan
  * for people. */
 void reading_form(struct reading *reading, uint32_t lane, unsigned form,
 		  const struct hash_id *group, const char *note);
+/* Something that a person asks of the store: chores_done() follows. */
+void reading_chore(struct reading *reading, uint64_t id, uint64_t verb,
+		   const struct hash_id *group);
+void reading_chore_cancel(struct reading *reading, uint64_t id);
 void reading_detach(struct reading *reading, uint32_t lane);
 
 #endif

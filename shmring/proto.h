@@ -35,6 +35,9 @@ enum proto_message {
 	PROTO_PLAN = 7, /* EPOCH; fd: a sealed list (sched/listing.h). A job that opened with order
 			    * PLAN_LIST sends its epoch's and the next one's after OPENED, and with each
 			    * epoch that it begins the one after the next */
+	PROTO_CACHE =
+	    8, /* VERB (enum reader_verb of storage/reader.h), maybe GROUP, maybe WHO: what a
+			  * person asks of what is kept -> PROGRESS*, CACHED | REFUSED; before OPEN */
 	/* accessd -> client */
 	PROTO_WELCOME = 16,   /* MAJOR, MINOR, PID, NONCE, VERSION */
 	PROTO_REFUSED = 17,   /* CODE (enum oa_error), TEXT */
@@ -49,6 +52,7 @@ enum proto_message {
 	PROTO_LOST = 24,      /* TEXT: open again with your token (restart, worker parent died) */
 	PROTO_STATUS_REPLY = 25, /* fd 0: memfd with the JSON text, sealed */
 	PROTO_DESCRIBED = 26,    /* KEEP, DROP; fd 0: catalogue (shmring/catalog.h) */
+	PROTO_CACHED = 27,       /* CODE (0 or enum oa_error), TEXT; fd 0: of a list, its JSON */
 };
 
 enum proto_key {
@@ -95,6 +99,9 @@ enum proto_key {
 	    51,              /* OPEN: 1: the part is without the classes that the pipeline drops */
 	PROTO_KEY_KEEP = 52, /* DESCRIBED: int32[]: classes that the pipeline keeps; missing: all */
 	PROTO_KEY_DROP = 53, /* DESCRIBED: int32[]: classes that it drops; missing: none */
+	PROTO_KEY_VERB = 60,
+	PROTO_KEY_GROUP = 61, /* bytes[32] */
+	PROTO_KEY_WHO = 62,   /* string: a uid, or "everybody"; missing: the client's own */
 	PROTO_KEY_HOLES = 54, /* OPENED: 1: samples may be left out by the pipeline's filter */
 };
 

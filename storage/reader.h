@@ -26,6 +26,9 @@ enum reader_message {
 	READER_FORM =
 	    7, /* LANE, FORM, GROUP, NOTE: that stored form of the lane's samples is brought
 			      where it is wanted, and kept where it is made -> FORMED */
+	READER_CHORE = 8,        /* ID, VERB, GROUP: something that a person asks of the store
+				 -> CHORE_PROGRESS*, CHORE_DONE; after a START with a tray */
+	READER_CHORE_CANCEL = 9, /* ID: ends soon; one that had not begun has no answer */
 	/* reader -> accessd */
 	READER_PROGRESS = 16, /* ID, FOLDERS, FILES */
 	READER_OPENED =
@@ -39,6 +42,9 @@ enum reader_message {
 	READER_STATE = 23,    /* STATE, TEXT: why it is not on */
 	READER_FORMED =
 	    24, /* LANE, FORM; fd 0: its table (storage/store.h); without: TEXT says why not */
+	READER_CHORE_PROGRESS = 25, /* ID, FILES (done), FOLDERS (in all) */
+	READER_CHORE_DONE = 26,     /* ID, CODE (0 or negative errno in two's complement), TEXT;
+				       fd 0: of LIST, a sealed memfd with JSON */
 	READER_FAILED =
 	    21, /* LANE, BLOCK, TASK, SAMPLE: its reader says so itself, before the task's
 				 word does, which workers can write, too */
@@ -66,6 +72,7 @@ enum reader_key {
 	READER_KEY_GROUP = 20,  /* bytes: struct hash_id */
 	READER_KEY_NOTE = 21,   /* string: JSON, for people */
 	READER_KEY_STATE = 22,  /* bytes: struct reader_state */
+	READER_KEY_VERB = 23,   /* u64: enum reader_verb */
 	READER_KEY_SAMPLE = 13, /* u64, whose bytes were asked for */
 };
 
@@ -82,6 +89,16 @@ enum reader_how {
 	READER_HOW_OPEN_ONLY =
 	    1,               /* if all of it is open to everybody, else REFUSED DATASET_E_CLOSED */
 	READER_HOW_LOOK = 2, /* only the root: LOOKED | REFUSED */
+};
+
+/* What a person asks of the store; of clients, too (shmring/proto.h). */
+enum reader_verb {
+	READER_VERB_LIST,
+	READER_VERB_PIN,
+	READER_VERB_UNPIN,
+	READER_VERB_DROP,
+	READER_VERB_VERIFY,
+	READER_VERBS,
 };
 
 #define READER_CONTROL_FD 3

@@ -160,6 +160,7 @@ static void open_store(void)
 		say_off(diag.text);
 	else
 		say_state();
+	reader_chores_store(keep.store);
 }
 
 /* ---- groups of lanes ---- */
@@ -267,6 +268,7 @@ static void *keep_thread(void *unused)
 		}
 		tray_sleep(&keep.tray, seen, KEEP_LOOK_NS);
 	}
+	reader_chores_end();
 	store_close(keep.store);
 	return unused;
 }

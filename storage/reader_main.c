@@ -101,6 +101,20 @@ static void on_form(struct wire_in *in)
 		message_bad(in, "needs STORE before it, and a form that there is");
 }
 
+static void on_chore(struct wire_in *in)
+{
+	const uint64_t id = message_u64(in, READER_KEY_ID, "needs an ID");
+	const uint64_t verb = message_u64(in, READER_KEY_VERB, "needs a VERB");
+	struct hash_id group = {{0}};
+	const void *data;
+	size_t size;
+
+	if (wire_get_bytes(in, READER_KEY_GROUP, &data, &size) == 0 && size == sizeof(group))
+		memcpy(&group, data, sizeof(group));
+	if (verb >= READER_VERBS || !reader_chores_ask(id, (unsigned)verb, &group))
+		message_bad(in, "VERB is unknown");
+}
+
 static void on_open(struct wire_in *in)
 {
 	const uint64_t id = message_u64(in, READER_KEY_ID, "needs an ID");
@@ -176,6 +190,12 @@ static void on_message(struct wire_in *in, unsigned threads)
 		break;
 	case READER_FORM:
 		on_form(in);
+		break;
+	case READER_CHORE:
+		on_chore(in);
+		break;
+	case READER_CHORE_CANCEL:
+		reader_chores_cancel(message_u64(in, READER_KEY_ID, "needs an ID"));
 		break;
 	default:
 		message_bad(in, "unknown");

@@ -124,4 +124,15 @@ void reader_wrapped_read(struct reader_link *link, const struct reader_dataset *
 			 bool (*is_leaving)(void *arg), void *arg, struct reader_outcome *ret);
 void reader_wrapped_close(struct reader_link *link);
 
+/* ---- reader_chores.c: what people ask of the store ---- */
+
+/* false: there is no such verb. group: of verbs that are about one. */
+bool reader_chores_ask(uint64_t id, unsigned verb, const struct hash_id *group);
+void reader_chores_cancel(uint64_t id);
+/* From the keeper: its store, which chores may use until the next call returns; NULL: there is none. */
+void reader_chores_store(struct store *store);
+void reader_chores_end(void); /* waits for the chore under way, which ends soon */
+void reader_say_chore_progress(uint64_t id, uint64_t done, uint64_t total);
+void reader_say_chore(uint64_t id, int code, const char *text, int fd); /* fd -1: none */
+
 #endif

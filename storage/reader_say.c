@@ -120,6 +120,30 @@ void reader_say_formed(uint64_t lane, unsigned form, int table_fd, const char *w
 	say(&out, 0);
 }
 
+void reader_say_chore_progress(uint64_t id, uint64_t done, uint64_t total)
+{
+	struct wire_out out;
+
+	wire_out_init(&out, READER_CHORE_PROGRESS);
+	wire_put_u64(&out, READER_KEY_ID, id);
+	wire_put_u64(&out, READER_KEY_FILES, done);
+	wire_put_u64(&out, READER_KEY_FOLDERS, total);
+	say(&out, MSG_DONTWAIT);
+}
+
+void reader_say_chore(uint64_t id, int code, const char *text, int fd)
+{
+	struct wire_out out;
+
+	wire_out_init(&out, READER_CHORE_DONE);
+	wire_put_u64(&out, READER_KEY_ID, id);
+	wire_put_u64(&out, READER_KEY_CODE, (uint64_t)(int64_t)code);
+	wire_put_string(&out, READER_KEY_TEXT, text);
+	if (fd >= 0)
+		wire_put_fd(&out, fd);
+	say(&out, 0);
+}
+
 void reader_say_failed(uint64_t lane, const struct lane_task *task)
 {
 	struct wire_out out;

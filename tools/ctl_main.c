@@ -8,6 +8,7 @@
  */
 
 #include "tools/ctl.h"
+#include "tools/ctl_cache.h"
 #include "tools/ctl_convert.h"
 #include "tools/ctl_plan.h"
 
@@ -27,6 +28,7 @@ struct ctl_config {
 	bool json, help, version;
 	struct ctl_plan plan;
 	struct ctl_convert convert;
+	struct ctl_cache cache;
 };
 
 static const struct option ctl_options[] = {
@@ -109,6 +111,10 @@ static void ctl_help(void)
 			 operand ? operand : "");
 		printf("  %-24s%s\n", words, ctl_commands[i].help);
 	}
+	printf("  %-24s%s\n", "cache ls", "what is kept of which dataset, in groups");
+	printf("  %-24s%s\n", "cache pin|unpin GROUP", "keep a group, whatever else wants room");
+	printf("  %-24s%s\n", "cache drop GROUP", "throw a group away");
+	printf("  %-24s%s\n", "cache verify", "read all of it and drop what is damaged");
 	printf("  %-24s%s\n", "plan show FILE", "what a recorded plan holds (asks no accessd)");
 	printf("  %-24s%s\n", "plan export FILE...",
 	       "the plan of one file, or of the files of all ranks");
@@ -123,6 +129,22 @@ static int ctl_fail(const char *text, int status)
 {
 	fprintf(stderr, "access-ctl: %s\n", text);
 	return status;
+}
+
+/* Another conversation than the one question. */
+static int ctl_run_cache(const struct ctl_config *config, char **words, unsigned n,
+			 struct diag *diag)
+{
+	uint64_t timeout_ms = (config->timeout_s > 0 ? config->timeout_s : 10) * 1000;
+	struct ctl_cache cache = config->cache;
+	char socket[256];
+	int status;
+
+	cache.json = config->json;
+	if (ctl_find(config->socket, socket, sizeof(socket), diag))
+		return ctl_fail(diag->text, 1);
+	status = ctl_cache_run(&cache, socket, (int)timeout_ms, words, n, diag);
+	return status ? ctl_fail(diag->text, status) : 0;
 }
 
 static int ctl_show(const struct ctl_command *command, const struct json_in *status,
@@ -199,6 +221,8 @@ int main(int argc, char **argv)
 		printf("access-ctl %s, libaccess %s\n", PACKAGE_VERSION, oa_version());
 		return 0;
 	}
+	if (n_rest > 0 && strcmp(rest[0], "cache") == 0)
+		return ctl_run_cache(&config, rest + 1, n_rest - 1, &diag);
 	if (n_rest > 0 && strcmp(rest[0], "plan") == 0) {
 		int status = ctl_plan_run(&config.plan, rest + 1, n_rest - 1, &diag);
 

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Chores of the store. A user's are of his own domain; root and accessd's own user may name another's, which
+ * must be there (it has jobs, or had some a moment ago): nobody's processes are started for somebody else.
+ *
+ * accessd looks at nothing of an answer: the list is a memory that the reader made and the client reads.
+ */
+#include "daemon/chores.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/hash.h"
+#include "daemon/cache.h"
+#include "daemon/conn.h"
+#include "daemon/domain.h"
+#include "daemon/node.h"
+#include "daemon/reading.h"
+#include "daemon/stream.h"
+#include "daemon/tenant.h"
+#include "libaccess/libaccess.h"
+#include "shmring/proto.h"
+#include "storage/reader.h"
+
+struct chore {
+	LIST_ENTRY(chore) link; /* of the domain's */
+	uint64_t id;
+	struct conn *conn;
+	struct domain *domain; /* a reference */
+	uint64_t verb;
+	struct hash_id group;
+};
+
+/* ---- whose store ---- */
+
+static bool may_act_for_all(const struct conn *conn)
+{
+	return !conn->node->tenants.serves_all || conn->uid == 0 || conn->uid == geteuid();
+}
+
+static struct domain *find(const struct node *node, const char *who)
+{
+	struct domain *domain;
+	char uid[24];
+
+	LIST_FOREACH(domain, &node->domains, link)
+	{
+		snprintf(uid, sizeof(uid), "%u", (unsigned)domain->who.uid);
+		if (strcmp(who, domain->kind == DOMAIN_PUBLIC ? "everybody" : uid) == 0)
+			return domain;
+	}
+	return NULL;
+}
+
+/* *ret is a reference. 0 or an OA_E_... with diag. */
+static int domain_of(struct conn *conn, const struct wire_in *in, struct domain **ret,
+		     struct diag *diag)
+{
+	const char *who = NULL;
+	struct domain *domain;
+	int code;
+
+	if (wire_get_string(in, PROTO_KEY_WHO, &who)) {
+		code = tenant_enter(conn, diag);
+		if (!code)
+			*ret = domain_ref(conn->domain);
+		return code;
+	}
+	if (!may_act_for_all(conn)) {
+		diag_set(diag, "only root and accessd's own user act on what others have kept: "
+			       "leave out --user");
+		return OA_E_PERMISSION;
+	}
+	domain = find(conn->node, who);
+	if (!domain) {
+		diag_set(diag,
+			 "accessd serves no such user now: a number of access-ctl tenants, or "
+			 "everybody");
+		return OA_E_INVALID;
+	}
+	*ret = domain_ref(domain);
+	return 0;
+}
+
+/* ---- from clients ---- */
+
+static int read_verb(const struct wire_in *in, uint64_t *ret_verb, struct hash_id *ret_group,
+		     struct diag *diag)
+{
+	const void *data;
+	size_t size = 0;
+
+	memset(ret_group, 0, sizeof(*ret_group));
+	if (wire_get_u64(in, PROTO_KEY_VERB, ret_verb) || *ret_verb >= READER_VERBS) {
+		diag_set(diag, "accessd %s knows no such thing to do with what is kept: update it",
+			 PACKAGE_VERSION);
+		return OA_E_VERSION;
+	}
+	if (wire_get_bytes(in, PROTO_KEY_GROUP, &data, &size) == 0 && size == sizeof(*ret_group))
+		memcpy(ret_group, data, size);
+	return 0;
+}
+
+static int check_store(const struct domain *domain, struct diag *diag)
+{
+	const struct shelf *shelf = &domain->shelf;
+
+	if (shelf->tray_fd < 0 || (!shelf->is_known && shelf->why[0]))
+		diag_set(diag, "nothing is kept: %s", shelf->why);
+	else if (domain->reading.child.sock < 0)
+		diag_set(diag, "the reader is just being started again: try again");
+	else
+		return 0;
+	return OA_E_REFUSED;
+}
+
+static int check(struct conn *conn, const struct wire_in *in, uint64_t *ret_verb,
+		 struct hash_id *ret_group, struct domain **ret, struct diag *diag)
+{
+	int code = read_verb(in, ret_verb, ret_group, diag);
+
+	if (!code && conn->chore) {
+		diag_set(diag, "one thing at a time: wait for the answer");
+		code = OA_E_REFUSED;
+	}
+	if (!code)
+		code = domain_of(conn, in, ret, diag);
+	if (!code) {
+		code = check_store(*ret, diag);
+		if (code)
+			domain_unref(*ret);
+	}
+	return code;
+}
+
+void chores_ask(struct conn *conn, const struct wire_in *in)
+{
+	struct domain *domain = NULL;
+	struct hash_id group;
+	struct chore *chore;
+	struct diag diag;
+	uint64_t verb = 0;
+	int code = check(conn, in, &verb, &group, &domain, &diag);
+
+	if (code) {
+		conn_refuse(conn, (uint64_t)code, diag.text);
+		return;
+	}
+	chore = calloc(1, sizeof(*chore));
+	if (!chore) {
+		domain_unref(domain);
+		conn_refuse(conn, OA_E_MEMORY, "out of memory");
+		return;
+	}
+	*chore = (struct chore){.id = ++domain->last_chore,
+				.conn = conn,
+				.domain = domain,
+				.verb = verb,
+				.group = group};
+	LIST_INSERT_HEAD(&domain->chores, chore, link);
+	conn->chore = chore;
+	reading_chore(&domain->reading, chore->id, verb, &group);
+}
+
+static void chore_free(struct chore *chore)
+{
+	struct domain *domain = chore->domain;
+
+	LIST_REMOVE(chore, link);
+	chore->conn->chore = NULL;
+	free(chore);
+	domain_unref(domain);
+}
+
+void chores_forget(struct conn *conn)
+{
+	if (!conn->chore)
+		return;
+	reading_chore_cancel(&conn->chore->domain->reading, conn->chore->id);
+	chore_free(conn->chore);
+}
+
+/* ---- from readers ---- */
+
+static struct chore *chore_of(const struct domain *domain, uint64_t id)
+{
+	struct chore *chore;
+
+	LIST_FOREACH(chore, &domain->chores, link)
+	if (chore->id == id)
+		return chore;
+	return NULL;
+}
+
+void chores_progress(struct domain *domain, uint64_t id, uint64_t done, uint64_t total)
+{
+	const struct chore *chore = chore_of(domain, id);
+
+	if (chore)
+		conn_progress(chore->conn, "bytes checked", done, total);
+}
+
+static void forget_group(const struct domain *domain, const struct hash_id *group)
+{
+	struct stream *stream;
+
+	LIST_FOREACH(stream, &domain->streams, link)
+	cache_dropped(stream, group);
+}
+
+void chores_done(struct domain *domain, uint64_t id, uint64_t code, const char *text, int fd)
+{
+	struct chore *chore = chore_of(domain, id);
+	struct wire_out out;
+	struct conn *conn;
+
+	if (!chore)
+		return;
+	conn = chore->conn;
+	if (!code && chore->verb == READER_VERB_DROP)
+		forget_group(domain, &chore->group);
+	chore_free(chore);
+	wire_out_init(&out, PROTO_CACHED);
+	wire_put_u64(&out, PROTO_KEY_CODE, code ? OA_E_REFUSED : 0);
+	wire_put_string(&out, PROTO_KEY_TEXT, text);
+	if (fd >= 0)
+		wire_put_fd(&out, fd);
+	conn_send(conn, &out);
+}
+
+void chores_reader_died(struct domain *domain)
+{
+	struct chore *chore, *next;
+
+	for (chore = LIST_FIRST(&domain->chores); chore; chore = next) {
+		next = LIST_NEXT(chore, link);
+		chores_done(domain, chore->id, 1, "the reader died meanwhile: try again", -1);
+	}
+}

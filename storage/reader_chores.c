@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * What people ask of the store through accessd: lists, pins, drops, checks. One thread does one after the
+ * other, so that a check of everything, which reads for minutes, holds up neither reading threads nor
+ * the keeper; it starts with the first chore.
+ *
+ * The store is the keeper's: it says when it has one and takes it back before it closes it. Chores that
+ * come before it was opened wait for that. A chore that is cancelled ends at its next value and answers
+ * all the same.
+ */
+
+#include "storage/reader_parts.h"
+
+#include "base/json.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define CHORES_MOST 64 /* that wait; accessd has fewer */
+
+struct chore {
+	struct chore *next;
+	uint64_t id;
+	enum reader_verb verb;
+	struct hash_id group;
+};
+
+static struct {
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	/* under the lock */
+	struct chore *first, **last;
+	unsigned waiting;
+	struct store *store; /* borrowed from the keeper */
+	bool is_known, is_ending, is_busy;
+	uint64_t busy_id;
+	bool is_cancelled; /* the one that is busy */
+
+	bool is_started; /* main thread */
+	pthread_t thread;
+} chores = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
+
+/* ---- asking, by the main thread ---- */
+
+static void *chores_thread(void *unused);
+
+static bool chores_start(void)
+{
+	if (!chores.is_started && pthread_create(&chores.thread, NULL, chores_thread, NULL) == 0) {
+		pthread_setname_np(chores.thread, "chores");
+		chores.is_started = true;
+	}
+	return chores.is_started;
+}
+
+static bool chores_put(struct chore *chore)
+{
+	bool takes;
+
+	pthread_mutex_lock(&chores.lock);
+	takes = chores.waiting < CHORES_MOST;
+	if (takes) {
+		if (!chores.first)
+			chores.last = &chores.first;
+		*chores.last = chore;
+		chores.last = &chore->next;
+		chores.waiting++;
+		pthread_cond_broadcast(&chores.changed);
+	}
+	pthread_mutex_unlock(&chores.lock);
+	return takes;
+}
+
+bool reader_chores_ask(uint64_t id, unsigned verb, const struct hash_id *group)
+{
+	struct chore *chore;
+
+	if (verb >= READER_VERBS)
+		return false;
+	chore = chores_start() ? calloc(1, sizeof(*chore)) : NULL;
+	if (chore)
+		*chore = (struct chore){.id = id, .verb = (enum reader_verb)verb, .group = *group};
+	if (!chore || !chores_put(chore)) {
+		free(chore);
+		reader_say_chore(id, -EAGAIN, "the reader has too much to do", -1);
+	}
+	return true;
+}
+
+static void chores_forget(uint64_t id)
+{
+	struct chore **at = &chores.first;
+
+	while (*at && (*at)->id != id)
+		at = &(*at)->next;
+	if (*at) {
+		struct chore *chore = *at;
+
+		*at = chore->next;
+		chores.waiting--;
+		if (!*at)
+			chores.last = at;
+		free(chore);
+	}
+}
+
+void reader_chores_cancel(uint64_t id)
+{
+	pthread_mutex_lock(&chores.lock);
+	if (chores.is_busy && chores.busy_id == id)
+		chores.is_cancelled = true;
+	else
+		chores_forget(id);
+	pthread_mutex_unlock(&chores.lock);
+}
+
+/* ---- from the keeper ---- */
+
+void reader_chores_store(struct store *store)
+{
+	pthread_mutex_lock(&chores.lock);
+	chores.store = store;
+	chores.is_known = true;
+	pthread_cond_broadcast(&chores.changed);
+	pthread_mutex_unlock(&chores.lock);
+}
+
+void reader_chores_end(void)
+{
+	pthread_mutex_lock(&chores.lock);
+	chores.is_ending = true;
+	chores.store = NULL;
+	pthread_cond_broadcast(&chores.changed);
+	while (chores.is_busy)
+		pthread_cond_wait(&chores.changed, &chores.lock);
+	pthread_mutex_unlock(&chores.lock);
+}
+
+/* ---- a list ---- */
+
+static void list_group(void *arg, const struct store_listing *listing)
+{
+	struct json_out *out = arg;
+	char hex[65];
+
+	json_out_object_begin(out);
+	json_out_member_string(out, "id", hash_hex(&listing->id, hex));
+	json_out_member_string(out, "note", listing->note);
+	json_out_member_u64(out, "samples", listing->n_samples);
+	json_out_member_u64(out, "values", listing->values);
+	json_out_member_u64(out, "bytes", listing->bytes);
+	json_out_member_u64(out, "last_use_s", listing->last_use_s);
+	json_out_member_double(out, "us_per_mib", listing->us_per_mib);
+	json_out_member_bool(out, "pinned", listing->is_pinned);
+	json_out_member_bool(out, "used", listing->is_used);
+	json_out_member_bool(out, "superseded", listing->is_superseded);
+	json_out_object_end(out);
+}
+
+static void list_state(struct store *store, struct json_out *out)
+{
+	struct store_state state;
+
+	store_state(store, &state);
+	json_out_member_u64(out, "limit", state.limit);
+	json_out_member_u64(out, "bytes_used", state.bytes_used);
+	json_out_member_u64(out, "bytes_file", state.bytes_file);
+	json_out_member_u64(out, "values", state.values);
+	json_out_member_u64(out, "damaged", state.damaged);
+	json_out_member_u64(out, "evicted", state.evicted);
+	json_out_member_u64(out, "set_aside", state.set_aside);
+}
+
+static int text_fd(const char *text, size_t size)
+{
+	_cleanup_close_ int fd = memfd_create("access-cache-list", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	for (size_t done = 0; fd >= 0 && done < size;) {
+		ssize_t n = write(fd, text + done, size - done);
+
+		if (n <= 0)
+			return -ENOMEM;
+		done += (size_t)n;
+	}
+	if (fd < 0 ||
+	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL))
+		return -ENOMEM;
+	return base_take_fd(&fd);
+}
+
+/* A descriptor, which the caller owns, or negative errno. */
+static int list(struct store *store)
+{
+	_cleanup_free_ char *text = NULL;
+	struct json_out out;
+	size_t size = 0;
+	int r;
+
+	json_out_init(&out, false);
+	json_out_object_begin(&out);
+	list_state(store, &out);
+	json_out_key(&out, "groups");
+	json_out_array_begin(&out);
+	r = store_list(store, list_group, &out);
+	json_out_array_end(&out);
+	json_out_object_end(&out);
+	if (!r)
+		r = json_out_take(&out, &text, &size);
+	json_out_fini(&out);
+	return r ? r : text_fd(text, size);
+}
+
+/* ---- doing ---- */
+
+static void tell(void *arg, uint64_t done, uint64_t total)
+{
+	reader_say_chore_progress(((const struct chore *)arg)->id, done, total);
+}
+
+static bool is_cancelled(void *arg)
+{
+	bool is;
+
+	(void)arg;
+	pthread_mutex_lock(&chores.lock);
+	is = chores.is_cancelled || chores.is_ending;
+	pthread_mutex_unlock(&chores.lock);
+	return is;
+}
+
+static int verify(struct store *store, struct chore *chore, char *ret, size_t size)
+{
+	const struct store_progress progress = {
+	    .tell = tell, .cancelled = is_cancelled, .arg = chore};
+	struct store_checked checked = {0};
+	int r = store_verify(store, &progress, &checked);
+	char bytes[32];
+
+	snprintf(ret, size,
+		 "%llu values of %llu groups are sound (%s); %llu damaged ones were dropped",
+		 (unsigned long long)checked.values, (unsigned long long)checked.groups,
+		 base_format_bytes(checked.bytes, bytes, sizeof(bytes)),
+		 (unsigned long long)checked.damaged);
+	return r;
+}
+
+static const char *chores_error(int r)
+{
+	switch (r) {
+	case -ENOENT:
+		return "there is no such group: access-ctl cache ls has them";
+	case -EBUSY:
+		return "it is pinned: access-ctl cache unpin, then drop it";
+	case -ECANCELED:
+		return "was cancelled";
+	default:
+		return strerror(-r);
+	}
+}
+
+static void chores_do(struct store *store, struct chore *chore)
+{
+	_cleanup_close_ int fd = -1;
+	char text[256] = "";
+	int r = 0;
+
+	switch (chore->verb) {
+	case READER_VERB_LIST:
+		fd = list(store);
+		r = BASE_MIN(fd, 0);
+		break;
+	case READER_VERB_PIN:
+	case READER_VERB_UNPIN:
+		r = store_pin(store, &chore->group, chore->verb == READER_VERB_PIN);
+		break;
+	case READER_VERB_DROP:
+		r = store_drop(store, &chore->group);
+		break;
+	default:
+		r = verify(store, chore, text, sizeof(text));
+	}
+	reader_say_chore(chore->id, r, r ? chores_error(r) : text, fd);
+}
+
+/* The next chore, once it is known whether there is a store; NULL: time to end. */
+static struct chore *chores_take(struct store **ret_store)
+{
+	struct chore *chore = NULL;
+
+	pthread_mutex_lock(&chores.lock);
+	while (!chores.is_ending && (!chores.first || !chores.is_known))
+		pthread_cond_wait(&chores.changed, &chores.lock);
+	if (!chores.is_ending) {
+		chore = chores.first;
+		chores.first = chore->next;
+		chores.waiting--;
+		chores.is_busy = true;
+		chores.is_cancelled = false;
+		chores.busy_id = chore->id;
+		*ret_store = chores.store;
+	}
+	pthread_mutex_unlock(&chores.lock);
+	return chore;
+}
+
+static void *chores_thread(void *unused)
+{
+	struct store *store = NULL;
+	struct chore *chore;
+
+	while ((chore = chores_take(&store))) {
+		if (store)
+			chores_do(store, chore);
+		else
+			reader_say_chore(chore->id, -ENODEV, "nothing is kept: the store is off",
+					 -1);
+		free(chore);
+		pthread_mutex_lock(&chores.lock);
+		chores.is_busy = false;
+		pthread_cond_broadcast(&chores.changed);
+		pthread_mutex_unlock(&chores.lock);
+	}
+	return unused;
+}

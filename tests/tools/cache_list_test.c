@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * access-ctl cache: the list as a table, and groups found by the beginning of their names, in lists as a
+ * reader should write them and in others.
+ */
+
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/ctl_cache.h"
+
+#define ID_A "00ffa1b2c3d4e5f60718293a4b5c6d7e8f000102030405060708090a0b0c0d0e"
+#define ID_B "00ffa1b2c3d4e5f60718293a4b5c6d7e8f000102030405060708090a0b0c0d0f"
+#define ID_C "9effa1b2c3d4e5f60718293a4b5c6d7e8f000102030405060708090a0b0c0d0e"
+#define GROUP(id, note, more)                 \
+	"{\"id\":\"" id "\",\"note\":\"" note \
+	"\",\"samples\":200,\"values\":50,\"bytes\":2048" more "}"
+#define LIST                                                                                                  \
+	"{\"limit\":1048576,\"bytes_used\":4096,\"values\":51,\"damaged\":1,\"evicted\":2,"                   \
+	"\"groups\":[" GROUP(                                                                                 \
+	    ID_A, "{\\\"dataset\\\":\\\"/data/\\\\u001b[1m\\\",\\\"form\\\":\\\"packed\\\"}",                 \
+	    ",\"pinned\":true,\"used\":true") "," GROUP(ID_B, "no JSON",                                      \
+							",\"superseded\":true") "," GROUP(ID_C,               \
+											  "{}",               \
+											  "") "," GROUP("9e", \
+													"{}", \
+													"") ",7,{}]}"
+
+static struct json_in *parsed(const char *text)
+{
+	struct json_in *list = NULL;
+	struct diag diag = {.text = ""};
+
+	ck_assert_msg(json_in_parse(text, strlen(text), 65536, &list, &diag) == 0, "%s", diag.text);
+	return list;
+}
+
+START_TEST(table)
+{
+	static const char *const parts[] = {"4 KiB of 1 MiB, 51 values; damaged 1, pushed out 2",
+					    "00ffa1b2c3d4 ",
+					    "packed",
+					    "/data/\\x1b[1m",
+					    "25.0 %",
+					    "pinned in use",
+					    "superseded"};
+	struct json_in *list = parsed(LIST);
+	char *out = NULL;
+	size_t size = 0;
+	FILE *file = open_memstream(&out, &size);
+
+	ck_assert_ptr_nonnull(file);
+	ctl_cache_draw(list, file);
+	fclose(file);
+	for (size_t i = 0; i < BASE_ARRAY_LEN(parts); i++)
+		ck_assert_msg(strstr(out, parts[i]), "\"%s\" is not in:\n%s", parts[i], out);
+	ck_assert_ptr_null(strchr(out, '\x1b'));
+	free(out);
+	json_in_free(list);
+}
+END_TEST
+
+START_TEST(no_list)
+{
+	static const char *const texts[] = {"{}", "7", "{\"groups\":{}}", "{\"groups\":[[],null]}"};
+
+	for (size_t i = 0; i < BASE_ARRAY_LEN(texts); i++) {
+		struct json_in *list = parsed(texts[i]);
+		FILE *file = fopen("/dev/null", "w");
+		struct diag diag;
+		uint8_t id[32];
+
+		ck_assert_ptr_nonnull(file);
+		ctl_cache_draw(list, file);
+		fclose(file);
+		ck_assert_int_eq(ctl_cache_find(list, "00ff", id, &diag), CTL_E_NONE);
+		json_in_free(list);
+	}
+}
+END_TEST
+
+static const struct {
+	const char *prefix, *says; /* NULL: found */
+	uint8_t first, last;
+} finds[] = {
+    {ID_A, NULL, 0, 0x0e},
+    {ID_B, NULL, 0, 0x0f},
+    {"9eff", NULL, 0x9e, 0x0e},
+    {"00ffa1b2", "several groups", 0, 0},
+    {"9ef", "there is no group 9ef among 6", 0, 0},
+    {"", "there is no group", 0, 0},
+    {"9EFF", "there is no group", 0, 0},
+    {"\x1b[1m", "there is no group \\x1b", 0, 0},
+};
+
+START_TEST(find)
+{
+	struct json_in *list = parsed(LIST);
+	struct diag diag = {.text = ""};
+	uint8_t id[32];
+	int r = ctl_cache_find(list, finds[_i].prefix, id, &diag);
+
+	ck_assert_int_eq(r, finds[_i].says ? CTL_E_NONE : 0);
+	if (finds[_i].says) {
+		ck_assert_msg(strstr(diag.text, finds[_i].says), "%s", diag.text);
+	} else {
+		ck_assert_uint_eq(id[0], finds[_i].first);
+		ck_assert_uint_eq(id[31], finds[_i].last);
+	}
+	json_in_free(list);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("cache_list");
+	TCase *tcase = tcase_create("cache_list");
+	SRunner *runner;
+	int failed;
+
+	tcase_add_test(tcase, table);
+	tcase_add_test(tcase, no_list);
+	tcase_add_loop_test(tcase, find, 0, BASE_ARRAY_LEN(finds));
+	suite_add_tcase(suite, tcase);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

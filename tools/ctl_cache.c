@@ -1,0 +1,406 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * What is kept, asked of accessd on a connection of its own: HELLO, CACHE, progress, CACHED. A group is
+ * named by the first figures of its id, as the list shows them, so pins and drops ask for the list first.
+ *
+ * accessd passes on what a reader says, perhaps another user's, so an answer is data: the list is bounded
+ * before it is read, and no text reaches the terminal unquoted.
+ */
+
+#include "tools/ctl_cache.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/wire.h"
+#include "shmring/proto.h"
+#include "tools/table.h"
+
+#define CACHE_MAX_LIST (64u << 20)
+#define CACHE_FIGURES 12 /* of an id that are shown */
+#define CACHE_LEAST 4    /* that name one */
+
+enum cache_verb { CACHE_LIST, CACHE_PIN, CACHE_UNPIN, CACHE_DROP, CACHE_VERIFY };
+
+static const struct {
+	const char *name;
+	bool has_group;
+} cache_verbs[] = {
+    [CACHE_LIST] = {"ls", false},       [CACHE_PIN] = {"pin", true},
+    [CACHE_UNPIN] = {"unpin", true},    [CACHE_DROP] = {"drop", true},
+    [CACHE_VERIFY] = {"verify", false},
+};
+
+struct cache_ask {
+	const struct ctl_cache *cache;
+	int sock, timeout_ms;
+	bool drew; /* progress, on a terminal */
+};
+
+/* ---- the list ---- */
+
+static const char *cache_note(const struct json_in *note, const char *key)
+{
+	return json_in_string(json_in_member(note, key), "-");
+}
+
+static void cache_age(struct table *table, uint64_t last_use_s)
+{
+	double s = difftime(time(NULL), (time_t)last_use_s);
+
+	if (last_use_s == 0 || s < 0)
+		table_cell(table, "-");
+	else if (s < 7200)
+		table_cell(table, "%.0f min", s / 60);
+	else if (s < 172800)
+		table_cell(table, "%.0f h", s / 3600);
+	else
+		table_cell(table, "%.0f days", s / 86400);
+}
+
+static void cache_row(const struct json_in *group, struct table *table)
+{
+	const char *text = json_in_string(json_in_member(group, "note"), "");
+	uint64_t samples = json_in_u64(json_in_member(group, "samples"), 0);
+	uint64_t values = json_in_u64(json_in_member(group, "values"), 0);
+	struct json_in *note = NULL;
+	char bytes[32];
+
+	if (json_in_parse(text, strlen(text), 65536, &note, NULL))
+		note = NULL;
+	table_cell(table, "%.*s", CACHE_FIGURES, json_in_string(json_in_member(group, "id"), "-"));
+	table_cell(table, "%s", cache_note(note, "form"));
+	table_cell(table, "%s", cache_note(note, "dataset"));
+	table_cell(table, "%llu", (unsigned long long)samples);
+	table_cell(table, "%.1f %%", samples ? 100 * (double)values / (double)samples : 0);
+	table_cell(table, "%s",
+		   base_format_bytes(json_in_u64(json_in_member(group, "bytes"), 0), bytes,
+				     sizeof(bytes)));
+	cache_age(table, json_in_u64(json_in_member(group, "last_use_s"), 0));
+	table_cell(table, "%s%s%s",
+		   json_in_bool(json_in_member(group, "pinned"), false) ? "pinned " : "",
+		   json_in_bool(json_in_member(group, "used"), false) ? "in use " : "",
+		   json_in_bool(json_in_member(group, "superseded"), false) ? "superseded" : "");
+	table_end_row(table);
+	json_in_free(note);
+}
+
+void ctl_cache_draw(const struct json_in *list, FILE *out)
+{
+	const struct json_in *groups = json_in_member(list, "groups");
+	char used[32], limit[32];
+	struct table table;
+
+	fprintf(
+	    out, "%s of %s, %llu values; damaged %llu, pushed out %llu\n",
+	    base_format_bytes(json_in_u64(json_in_member(list, "bytes_used"), 0), used,
+			      sizeof(used)),
+	    base_format_bytes(json_in_u64(json_in_member(list, "limit"), 0), limit, sizeof(limit)),
+	    (unsigned long long)json_in_u64(json_in_member(list, "values"), 0),
+	    (unsigned long long)json_in_u64(json_in_member(list, "damaged"), 0),
+	    (unsigned long long)json_in_u64(json_in_member(list, "evicted"), 0));
+	table_init(&table, "<group|<form|<dataset|samples|kept|bytes|last used|<");
+	for (size_t i = 0; i < json_in_count(groups); i++)
+		cache_row(json_in_item(groups, i), &table);
+	if (table_rows(&table) > 0)
+		table_print(&table, "", out);
+	table_fini(&table);
+}
+
+static int cache_digit(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+static bool cache_read_id(const char *text, uint8_t ret[32])
+{
+	if (strlen(text) != 64)
+		return false;
+	for (unsigned i = 0; i < 32; i++) {
+		int high = cache_digit(text[2 * i]), low = cache_digit(text[2 * i + 1]);
+
+		if (high < 0 || low < 0)
+			return false;
+		ret[i] = (uint8_t)(high << 4 | low);
+	}
+	return true;
+}
+
+int ctl_cache_find(const struct json_in *list, const char *prefix, uint8_t ret[32],
+		   struct diag *diag)
+{
+	const struct json_in *groups = json_in_member(list, "groups");
+	size_t length = strlen(prefix);
+	const char *found = NULL;
+	char quoted[80];
+
+	base_quote(prefix, quoted, sizeof(quoted));
+	for (size_t i = 0; i < json_in_count(groups); i++) {
+		const char *id = json_in_string(json_in_member(json_in_item(groups, i), "id"), "");
+
+		if (length < CACHE_LEAST || strncmp(id, prefix, length) != 0)
+			continue;
+		if (found) {
+			diag_set(diag, "%s is the beginning of several groups: give more of it",
+				 quoted);
+			return CTL_E_NONE;
+		}
+		found = id;
+	}
+	if (found && cache_read_id(found, ret))
+		return 0;
+	diag_set(diag,
+		 "there is no group %s among %zu: %d figures at least, as access-ctl cache ls "
+		 "shows them",
+		 quoted, json_in_count(groups), CACHE_LEAST);
+	return CTL_E_NONE;
+}
+
+/* ---- the conversation ---- */
+
+static int cache_fail(struct diag *diag, const char *what, int error)
+{
+	diag_set(diag, "%s: %s", what, strerror(error));
+	return 1;
+}
+
+static int cache_connect(const char *path, struct cache_ask *ask, struct diag *diag)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+
+	ask->sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	if (ask->sock < 0 || strlen(path) >= sizeof(address.sun_path))
+		return cache_fail(diag, "socket", ask->sock < 0 ? errno : ENAMETOOLONG);
+	strcpy(address.sun_path, path);
+	if (connect(ask->sock, (struct sockaddr *)&address, sizeof(address)))
+		return cache_fail(diag, path, errno);
+	return 0;
+}
+
+static int cache_send(const struct cache_ask *ask, struct wire_out *out, struct diag *diag)
+{
+	int r = wire_send(ask->sock, out, 0);
+
+	wire_out_fini(out);
+	return r ? cache_fail(diag, "asking accessd", r < 0 ? -r : ECONNRESET) : 0;
+}
+
+static void cache_progress(struct cache_ask *ask, const struct wire_in *in)
+{
+	uint64_t done = 0, total = 0;
+	char a[32], b[32];
+
+	wire_get_u64(in, PROTO_KEY_DONE, &done);
+	wire_get_u64(in, PROTO_KEY_TOTAL, &total);
+	if (!isatty(STDERR_FILENO))
+		return;
+	fprintf(stderr, "\r%s of %s checked\033[K", base_format_bytes(done, a, sizeof(a)),
+		base_format_bytes(total, b, sizeof(b)));
+	ask->drew = true;
+}
+
+/* The next message that is no progress. 0; else 1 with diag. */
+static int cache_receive(struct cache_ask *ask, struct wire_in *ret, struct diag *diag)
+{
+	for (;;) {
+		struct pollfd pollfd = {.fd = ask->sock, .events = POLLIN};
+		int r = poll(&pollfd, 1, ask->timeout_ms);
+
+		if (r < 0 && errno == EINTR)
+			continue;
+		if (r == 0) {
+			diag_set(diag, "accessd says nothing for %d s", ask->timeout_ms / 1000);
+			return 1;
+		}
+		wire_in_init(ret);
+		r = wire_recv(ask->sock, ret, 0);
+		if (r == 0 && ret->type != PROTO_PROGRESS)
+			return 0;
+		if (r == 0)
+			cache_progress(ask, ret);
+		wire_in_fini(ret);
+		if (r && r != -EINTR)
+			return cache_fail(diag, "accessd hung up", r < 0 ? -r : ECONNRESET);
+	}
+}
+
+/* An answer of that type which says that all is well; text, if wanted, is what it says. */
+static int cache_expect(struct cache_ask *ask, uint16_t type, struct wire_in *ret,
+			struct diag *diag)
+{
+	const char *text = "accessd's answer makes no sense";
+	char quoted[512];
+	uint64_t code = 0;
+
+	if (cache_receive(ask, ret, diag))
+		return 1;
+	wire_get_string(ret, PROTO_KEY_TEXT, &text);
+	if (ret->type == type && type == PROTO_CACHED)
+		wire_get_u64(ret, PROTO_KEY_CODE, &code);
+	if (ret->type == type && code == 0)
+		return 0;
+	diag_set(diag, "%s", base_quote(text, quoted, sizeof(quoted)));
+	wire_in_fini(ret);
+	return 1;
+}
+
+static int cache_greet(struct cache_ask *ask, struct diag *diag)
+{
+	struct wire_out out;
+	struct wire_in in;
+
+	wire_out_init(&out, PROTO_HELLO);
+	wire_put_u64(&out, PROTO_KEY_MAJOR, PROTO_MAJOR);
+	wire_put_u64(&out, PROTO_KEY_MINOR, PROTO_MINOR);
+	wire_put_string(&out, PROTO_KEY_PROGRAM, "access-ctl");
+	if (cache_send(ask, &out, diag) || cache_expect(ask, PROTO_WELCOME, &in, diag))
+		return 1;
+	wire_in_fini(&in);
+	return 0;
+}
+
+static int cache_do(struct cache_ask *ask, enum cache_verb verb, const uint8_t *group,
+		    struct wire_in *ret, struct diag *diag)
+{
+	struct wire_out out;
+	int r;
+
+	wire_out_init(&out, PROTO_CACHE);
+	wire_put_u64(&out, PROTO_KEY_VERB, verb);
+	if (group)
+		wire_put_bytes(&out, PROTO_KEY_GROUP, group, 32);
+	if (ask->cache->user)
+		wire_put_string(&out, PROTO_KEY_WHO, ask->cache->user);
+	r = cache_send(ask, &out, diag);
+	if (!r)
+		r = cache_expect(ask, PROTO_CACHED, ret, diag);
+	if (ask->drew)
+		fputs("\r\033[K", stderr);
+	return r;
+}
+
+/* What a list's descriptor holds, terminated; the caller frees. NULL: it cannot be. */
+static char *cache_read(int fd)
+{
+	_cleanup_free_ char *text = NULL;
+	struct stat st;
+	size_t got = 0;
+
+	if (fd < 0 || fstat(fd, &st) || st.st_size < 0 || st.st_size > CACHE_MAX_LIST)
+		return NULL;
+	text = malloc((size_t)st.st_size + 1);
+	while (text && got < (size_t)st.st_size) {
+		ssize_t n = pread(fd, text + got, (size_t)st.st_size - got, (off_t)got);
+
+		if (n <= 0)
+			return NULL;
+		got += (size_t)n;
+	}
+	if (text)
+		text[got] = '\0';
+	return base_take_ptr(text);
+}
+
+/* ret_text, ret_list: the caller frees. */
+static int cache_list(struct cache_ask *ask, char **ret_text, struct json_in **ret_list,
+		      struct diag *diag)
+{
+	_cleanup_close_ int fd = -1;
+	struct wire_in in;
+
+	if (cache_do(ask, CACHE_LIST, NULL, &in, diag))
+		return 1;
+	fd = wire_take_fd(&in, 0);
+	wire_in_fini(&in);
+	*ret_text = cache_read(fd);
+	if (*ret_text &&
+	    json_in_parse(*ret_text, strlen(*ret_text), CACHE_MAX_LIST, ret_list, diag) == 0)
+		return 0;
+	free(*ret_text);
+	diag_set(diag, "accessd's list cannot be read");
+	return 1;
+}
+
+/* ---- commands ---- */
+
+static int cache_act(struct cache_ask *ask, enum cache_verb verb, const char *prefix,
+		     struct diag *diag)
+{
+	uint8_t group[32];
+	const char *text = "";
+	char quoted[512];
+	struct wire_in in;
+
+	if (prefix) {
+		struct json_in *list = NULL;
+		char *json = NULL;
+		int r = cache_list(ask, &json, &list, diag);
+
+		if (!r)
+			r = ctl_cache_find(list, prefix, group, diag);
+		if (list)
+			free(json);
+		json_in_free(list);
+		if (r)
+			return 1;
+	}
+	if (cache_do(ask, verb, prefix ? group : NULL, &in, diag))
+		return 1;
+	wire_get_string(&in, PROTO_KEY_TEXT, &text);
+	if (*text)
+		puts(base_quote(text, quoted, sizeof(quoted)));
+	wire_in_fini(&in);
+	return 0;
+}
+
+static int cache_ls(struct cache_ask *ask, struct diag *diag)
+{
+	_cleanup_free_ char *text = NULL;
+	struct json_in *list = NULL;
+
+	if (cache_list(ask, &text, &list, diag))
+		return 1;
+	if (ask->cache->json)
+		puts(text);
+	else
+		ctl_cache_draw(list, stdout);
+	json_in_free(list);
+	return fflush(stdout) == 0 ? 0 : cache_fail(diag, "standard output", errno);
+}
+
+int ctl_cache_run(const struct ctl_cache *cache, const char *socket, int timeout_ms, char **words,
+		  unsigned n, struct diag *diag)
+{
+	struct cache_ask ask = {.cache = cache, .sock = -1, .timeout_ms = timeout_ms};
+	unsigned verb = 0;
+	int r;
+
+	while (n > 0 && verb < BASE_ARRAY_LEN(cache_verbs) &&
+	       strcmp(words[0], cache_verbs[verb].name) != 0)
+		verb++;
+	if (n == 0 || verb == BASE_ARRAY_LEN(cache_verbs) ||
+	    n != (cache_verbs[verb].has_group ? 2u : 1u)) {
+		diag_set(diag, "cache needs one of ls, pin GROUP, unpin GROUP, drop GROUP, verify");
+		return 2;
+	}
+	r = cache_connect(socket, &ask, diag);
+	if (!r)
+		r = cache_greet(&ask, diag);
+	if (!r)
+		r = verb == CACHE_LIST
+			? cache_ls(&ask, diag)
+			: cache_act(&ask, (enum cache_verb)verb,
+				    cache_verbs[verb].has_group ? words[1] : NULL, diag);
+	base_close(&ask.sock);
+	return r;
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TOOLS_CTL_CACHE_H
+#define TOOLS_CTL_CACHE_H
+
+/* access-ctl cache: what is kept of samples, listed, pinned, dropped and checked. */
+
+#include "base/base.h"
+#include "base/json.h"
+#include "tools/ctl.h"
+
+struct ctl_cache {
+	const char *user; /* a uid, or "everybody"; NULL: the one who asks */
+	bool json;        /* of ls: as accessd says it */
+};
+
+/* words: ls | pin GROUP | unpin GROUP | drop GROUP | verify. The exit status; diag when not 0. */
+int ctl_cache_run(const struct ctl_cache *cache, const char *socket, int timeout_ms, char **words,
+		  unsigned n, struct diag *diag);
+/* The list as a table. */
+void ctl_cache_draw(const struct json_in *list, FILE *out);
+/* The id of the one group whose id begins so: 0, or CTL_E_NONE with diag. */
+int ctl_cache_find(const struct json_in *list, const char *prefix, uint8_t ret[32],
+		   struct diag *diag);
+
+#endif
