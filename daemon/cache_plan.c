@@ -152,8 +152,9 @@ static unsigned number_of(const struct cache *cache, uint8_t form)
 	return p;
 }
 
-/* How long a form would take to be brought is not known before it was: as long as so many bytes of the
- * file, until it is. */
+/* How long a form takes to be brought is known when it was: the file's disk says nothing of the store's, which
+ * is a local one that was just written. So it counts for nothing until then, and it is decided anew with
+ * what it really takes; but behind a crop index the file itself is read. */
 static void note_trial(struct cache *cache, unsigned p, const struct lane_kept *kept,
 		       uint32_t file_bytes)
 {
@@ -162,11 +163,10 @@ static void note_trial(struct cache *cache, unsigned p, const struct lane_kept *
 				  .make_us = kept->make_us,
 				  .write_us = -1,
 				  .bytes = kept->form_bytes};
+	const bool has_file = cache->point[p].form == LAYOUT_FORM_INDEXED;
 
-	if (cache->point[p].form == LAYOUT_FORM_INDEXED)
-		share += 1;
-	cost.read_us = kept->read_us * share;
-	cost.read_cpu_us = kept->read_cpu_us * share;
+	cost.read_us = has_file ? (double)kept->read_us : -1;
+	cost.read_cpu_us = kept->read_cpu_us * (share + has_file);
 	point_form_tried(&cache->point[p].figures, &cost, kept->work_us);
 	point_form_cost(&cache->point[p].figures, &cache->point[0].figures, &cache->input.cost[p]);
 }
