@@ -666,6 +666,63 @@ START_TEST(the_status_shows_what_is_ones_own)
 }
 END_TEST
 
+/* A number of what a user keeps, -1: he has no store. */
+static double kept_by(const struct town_user *user, const char *which)
+{
+	for (unsigned i = 0; rig_status("caches") > i; i++) {
+		char path[64];
+
+		snprintf(path, sizeof(path), "caches.%u.uid", i);
+		if (rig_status(path) != user->uid)
+			continue;
+		snprintf(path, sizeof(path), "caches.%u.%s", i, which);
+		return rig_status(path);
+	}
+	return -1;
+}
+
+/* Trains until so many values are kept for the user. */
+static void train_until_kept(const struct town_user *user, const char *dataset, double least)
+{
+	for (unsigned i = 0; i < 100; i++) {
+		must_train(user, dataset, 20);
+		for (unsigned look = 0; look < 15; look++, rig_sleep_ms(100))
+			if (kept_by(user, "values") >= least)
+				return;
+	}
+	ck_abort_msg("%g values are kept", kept_by(user, "values"));
+}
+
+/* What is kept of a user's samples is his, in a folder that nobody else but accessd gets to, nor he. */
+START_TEST(each_keeps_his_own)
+{
+	const char *annas = secret_of("anna", &town_anna), *berts = secret_of("bert", &town_bert);
+	char path[PATH_MAX];
+	struct stat status;
+
+	town_start("workers=1", "linger_s=0", "cache_size=64M", "cache_force=1",
+		   "cache_point=decoded", NULL);
+	train_until_kept(&town_anna, annas, N);
+	must_train(&town_anna, annas, 20);
+	must_train(&town_bert, berts, 1);
+	ck_assert(rig_wait_status("caches.1.uid", 1, 1e9));
+	for (unsigned i = 0; i < 50 && kept_by(&town_anna, "hits") <= 0; i++)
+		rig_sleep_ms(100);
+	ck_assert(kept_by(&town_anna, "hits") > 0);
+	ck_assert_double_eq(kept_by(&town_bert, "hits"), 0);
+	ck_assert_double_eq(kept_by(&town_anna, "limit"), 16 << 20);
+	snprintf(
+	    path, sizeof(path), "%s/store/cache.mdb",
+	    rig_path("cache/store/user:%u:%u", (unsigned)town_anna.uid, (unsigned)town_anna.gid));
+	ck_assert_int_eq(stat(path, &status), 0);
+	ck_assert_uint_eq(status.st_uid, town_anna.uid);
+	ck_assert_uint_eq(status.st_mode & 07777, 0600);
+	ck_assert_int_eq(town_do(&town_bert, cannot_open, path), 0);
+	ck_assert_int_eq(town_do(&town_anna, cannot_open, path), 0);
+	town_end();
+}
+END_TEST
+
 /* Names of files are in the indexes that accessd stores. */
 START_TEST(stored_indexes_are_for_accessd_alone)
 {
@@ -702,6 +759,7 @@ static void add(TCase *tcase)
 	tcase_add_test(tcase, an_idle_domain_leaves_nothing);
 	tcase_add_test(tcase, room_is_made_for_the_next_user);
 	tcase_add_test(tcase, the_status_shows_what_is_ones_own);
+	tcase_add_test(tcase, each_keeps_his_own);
 	tcase_add_test(tcase, stored_indexes_are_for_accessd_alone);
 }
 
