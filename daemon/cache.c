@@ -28,6 +28,7 @@
 #include "pipeline/pipeline.h"
 
 #define CACHE_MOST_SAMPLES (UINT64_C(1) << 27) /* a table has four bytes for each */
+#define CACHE_CUT_DIGITS 16
 #define CACHE_NAME "oneaccess kept form 1"
 
 const char *cache_name(unsigned form, char ret[24])
@@ -65,6 +66,7 @@ static void drop_table(struct cache_point *point, uint64_t n_samples)
 		munmap((void *)(uintptr_t)point->table, table_bytes(n_samples));
 	point->table = NULL;
 	point->state = CACHE_UNASKED;
+	point->worth = 0;
 }
 
 static bool is_table(int fd, uint64_t n_samples)
@@ -84,6 +86,20 @@ static struct cache_point *point_of_form(struct cache *cache, uint64_t form)
 	return NULL;
 }
 
+/* Without any form nothing is tried, either. */
+static void refuse_point(struct stream *stream, uint64_t form, const char *why)
+{
+	struct cache *cache = &stream->cache;
+
+	log_line(LOG_LEVEL_INFO, "form-refused", "lane=%u form=%llu reason=\"%.200s\"",
+		 stream->lane.number, (unsigned long long)form, why);
+	for (unsigned p = 1; p < cache->n; p++)
+		if (cache->point[p].state != CACHE_REFUSED)
+			return;
+	cache->is_on = false;
+	snprintf(cache->why, sizeof(cache->why), "%s", why);
+}
+
 void cache_formed(struct stream *stream, uint64_t form, int table_fd, const char *why)
 {
 	const uint64_t n_samples = stream->geometry.n_samples;
@@ -94,8 +110,7 @@ void cache_formed(struct stream *stream, uint64_t form, int table_fd, const char
 		return;
 	point->state = CACHE_REFUSED;
 	if (table_fd < 0) {
-		log_line(LOG_LEVEL_WARN, "form-refused", "lane=%u form=%llu reason=\"%.200s\"",
-			 stream->lane.number, (unsigned long long)form, why);
+		refuse_point(stream, form, why);
 		return;
 	}
 	if (!is_table(table_fd, n_samples)) {
@@ -171,7 +186,8 @@ static bool is_common(const struct stream *stream, uint32_t variants, unsigned c
 	return true;
 }
 
-/* A form of these samples, made by these ops. */
+/* A form of these samples, made by these ops. Where users share, it is of this very folder or file, too:
+ * another's may have been made to look like it. */
 static void group_of(const struct stream *stream, unsigned form, const struct hash_id *cut,
 		     struct hash_id *ret)
 {
@@ -180,9 +196,18 @@ static void group_of(const struct stream *stream, unsigned form, const struct ha
 		uint8_t form;
 		uint8_t version[sizeof(struct hash_id)];
 		struct hash_id cut;
-	} all = {.name = CACHE_NAME, .form = (uint8_t)form, .cut = *cut};
+		uint64_t device, inode;
+	} all;
 
+	memset(&all, 0, sizeof(all));
+	memcpy(all.name, CACHE_NAME, sizeof(all.name));
+	all.form = (uint8_t)form;
+	all.cut = *cut;
 	memcpy(all.version, dataset_version(stream->source->dataset), sizeof(all.version));
+	if (stream->domain->kind == DOMAIN_PUBLIC) {
+		all.device = stream->source->device;
+		all.inode = stream->source->inode;
+	}
 	hash_of(&all, sizeof(all), ret);
 }
 
@@ -194,6 +219,7 @@ static void add_point(const struct stream *stream, struct cache *cache, unsigned
 	if (cache->n == POINT_MAX || form >= LAYOUT_FORMS)
 		return;
 	*point = (struct cache_point){.form = (uint8_t)form};
+	point->cut = *cut;
 	if (form) {
 		group_of(stream, form, cut, &point->group);
 		if (stream->cache.has_taken[form] &&
@@ -306,15 +332,16 @@ static void list_anew(struct stream *stream, uint32_t variants)
 static char *note_of(const struct stream *stream, const struct cache_point *point)
 {
 	struct json_out out;
-	char name[24], hex[65], *text = NULL;
+	char name[24], hex[65],
+	    *text = NULL; /* no version: a newer one of the same is to supersede it */
 	size_t size;
 
 	json_out_init(&out, false);
 	json_out_object_begin(&out);
 	json_out_member_string(&out, "dataset", stream->source->path);
 	json_out_member_string(&out, "form", cache_name(point->form, name));
-	json_out_member_string(&out, "version",
-			       hash_hex(dataset_version(stream->source->dataset), hex));
+	hash_hex(&point->cut, hex)[CACHE_CUT_DIGITS] = '\0';
+	json_out_member_string(&out, "begins", hex);
 	json_out_object_end(&out);
 	if (json_out_take(&out, &text, &size))
 		text = NULL;

@@ -25,12 +25,14 @@ enum cache_table { CACHE_UNASKED, CACHE_ASKED, CACHE_READY, CACHE_REFUSED };
 
 struct cache_point {
 	uint8_t form;         /* LAYOUT_FORM_..., 0: the file */
+	struct hash_id cut;   /* of the ops that it is behind */
 	struct hash_id group; /* of the store */
 	enum cache_table state;
 	const struct counter_cell *table; /* mapping, owned; [samples] */
 	uint8_t *unfit; /* owned: a bit a sample that has no such form; NULL: none so far */
 	struct point_form figures;
 	uint64_t trials; /* asked for */
+	double worth;    /* that the reader was told: us of a processor a MiB */
 	uint64_t kept_samples,
 	    kept_bytes; /* as looked at last, the former estimated for large datasets */
 };

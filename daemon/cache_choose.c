@@ -17,7 +17,9 @@
 #define CACHE_LOOK_NS UINT64_C(250000000)   /* between looks at the measurements */
 #define CACHE_AGAIN_NS UINT64_C(5000000000) /* between decisions though nothing moved */
 #define CACHE_COUNTED (UINT64_C(1) << 16)   /* samples of a table that are looked at */
-#define CACHE_HEADROOM 0.95                 /* of the store's limit, as its pages are never full */
+#define CACHE_MIB 1048576.0
+#define CACHE_WORTH_BAND 0.2 /* of what was told last */
+#define CACHE_HEADROOM 0.95  /* of the store's limit, as its pages are never full */
 
 /* ---- what is kept ---- */
 
@@ -108,6 +110,24 @@ static bool has_moved(const struct cache *cache)
 	return false;
 }
 
+/* What each form saves, for the store: who may push out whom. Told when it is another by much. */
+static void tell_worth(struct stream *stream)
+{
+	struct cache *cache = &stream->cache;
+
+	for (unsigned p = 1; p < cache->n; p++) {
+		struct cache_point *point = &cache->point[p];
+		double saved = cache->choice.whole_us[0] - cache->choice.whole_us[p];
+		double worth = saved * cache->input.cores * CACHE_MIB / cache->input.cost[p].bytes;
+
+		if (point->state != CACHE_READY || !isfinite(worth) || worth < 0 || worth > 1e12 ||
+		    fabs(worth - point->worth) <= CACHE_WORTH_BAND * point->worth)
+			continue;
+		point->worth = worth;
+		reading_worth(&stream->domain->reading, stream->lane.number, point->form, worth);
+	}
+}
+
 static void choose(struct stream *stream, uint64_t now_ns)
 {
 	struct cache *cache = &stream->cache;
@@ -120,6 +140,7 @@ static void choose(struct stream *stream, uint64_t now_ns)
 		cache->choice.makes = cache->forced > 0;
 	}
 	cache->chosen_ns = now_ns;
+	tell_worth(stream);
 	for (unsigned p = 0; p < cache->n; p++)
 		point_form_settle(&cache->point[p].figures);
 	if (cache->choice.point != before)

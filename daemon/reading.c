@@ -114,6 +114,17 @@ void reading_attach(struct reading *reading, uint64_t id, uint32_t lane, int lan
 	send_message(reading, &out);
 }
 
+void reading_worth(struct reading *reading, uint32_t lane, unsigned form, double us_per_mib)
+{
+	struct wire_out out;
+
+	wire_out_init(&out, READER_WORTH);
+	wire_put_u64(&out, READER_KEY_LANE, lane);
+	wire_put_u64(&out, READER_KEY_FORM, form);
+	wire_put_u64(&out, READER_KEY_WORTH, (uint64_t)(us_per_mib * 1000));
+	send_message(reading, &out);
+}
+
 void reading_detach(struct reading *reading, uint32_t lane)
 {
 	struct wire_out out;

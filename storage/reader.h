@@ -29,6 +29,7 @@ enum reader_message {
 	READER_CHORE = 8,        /* ID, VERB, GROUP: something that a person asks of the store
 				 -> CHORE_PROGRESS*, CHORE_DONE; after a START with a tray */
 	READER_CHORE_CANCEL = 9, /* ID: ends soon; one that had not begun has no answer */
+	READER_WORTH = 10, /* LANE, FORM, WORTH: what that form saves, for who may push out whom */
 	/* reader -> accessd */
 	READER_PROGRESS = 16, /* ID, FOLDERS, FILES */
 	READER_OPENED =
@@ -71,6 +72,7 @@ enum reader_key {
 	READER_KEY_FORM = 19,   /* u64: LAYOUT_FORM_... */
 	READER_KEY_GROUP = 20,  /* bytes: struct hash_id */
 	READER_KEY_NOTE = 21,   /* string: JSON, for people */
+	READER_KEY_WORTH = 24,  /* u64: ns of a processor a MiB */
 	READER_KEY_STATE = 22,  /* bytes: struct reader_state */
 	READER_KEY_VERB = 23,   /* u64: enum reader_verb */
 	READER_KEY_SAMPLE = 13, /* u64, whose bytes were asked for */

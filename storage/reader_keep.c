@@ -173,6 +173,11 @@ static void open_group(const struct keep_wish *wish)
 
 	if (!lane) /* let go meanwhile */
 		return;
+	if (reader_lane_is_wrapped(lane)) {
+		reader_say_formed(wish->lane, wish->form, -1, "nothing is kept of wrapped data");
+		reader_lane_put(lane);
+		return;
+	}
 	r = store_group_open(keep.store, &wish->group, wish->note, reader_lane_samples(lane),
 			     &group);
 	if (r == 0 && !reader_lane_take_group(lane, wish->form, group)) {

@@ -218,6 +218,11 @@ static bool task_fits(const struct reader_lane *lane, const struct lane_task *ta
 
 /* ---- kept forms ---- */
 
+bool reader_lane_is_wrapped(const struct reader_lane *lane)
+{
+	return lane->dataset->is_wrapped;
+}
+
 uint64_t reader_lane_samples(const struct reader_lane *lane)
 {
 	return dataset_count(lane->dataset->index);
@@ -228,6 +233,17 @@ bool reader_lane_take_group(struct reader_lane *lane, unsigned form, struct stor
 	struct store_group *none = NULL;
 
 	return atomic_compare_exchange_strong(&lane->group[form], &none, group);
+}
+
+void reader_lane_worth(uint64_t number, unsigned form, double us_per_mib)
+{
+	struct reader_lane *lane = reader_lane_hold(number);
+	struct store_group *group = lane ? atomic_load(&lane->group[form]) : NULL;
+
+	if (group)
+		store_group_worth(group, us_per_mib);
+	if (lane)
+		reader_lane_put(lane);
 }
 
 static _Atomic uint64_t *handed_of(const struct reader_lane *lane, uint32_t block, uint32_t task)

@@ -115,6 +115,17 @@ static void on_chore(struct wire_in *in)
 		message_bad(in, "VERB is unknown");
 }
 
+static void on_worth(struct wire_in *in)
+{
+	const uint64_t lane = message_u64(in, READER_KEY_LANE, "needs a LANE");
+	const uint64_t form = message_u64(in, READER_KEY_FORM, "needs a FORM");
+	const uint64_t worth = message_u64(in, READER_KEY_WORTH, "needs a WORTH");
+
+	if (form >= LAYOUT_FORMS)
+		message_bad(in, "needs a form that there is");
+	reader_lane_worth(lane, (unsigned)form, (double)worth / 1000);
+}
+
 static void on_open(struct wire_in *in)
 {
 	const uint64_t id = message_u64(in, READER_KEY_ID, "needs an ID");
@@ -196,6 +207,9 @@ static void on_message(struct wire_in *in, unsigned threads)
 		break;
 	case READER_CHORE_CANCEL:
 		reader_chores_cancel(message_u64(in, READER_KEY_ID, "needs an ID"));
+		break;
+	case READER_WORTH:
+		on_worth(in);
 		break;
 	default:
 		message_bad(in, "unknown");

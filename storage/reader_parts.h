@@ -77,9 +77,12 @@ bool reader_lane_detach(uint64_t number);
 struct reader_lane;
 struct reader_lane *reader_lane_hold(uint64_t number);
 void reader_lane_put(struct reader_lane *lane);
+bool reader_lane_is_wrapped(const struct reader_lane *lane);
 uint64_t reader_lane_samples(const struct reader_lane *lane);
 /* The lane's values of that form are this group's from now on, and it closes it. false: it has one. */
 bool reader_lane_take_group(struct reader_lane *lane, unsigned form, struct store_group *group);
+/* What the lane's values of that form save; of one that has no group (yet) nothing is noted. */
+void reader_lane_worth(uint64_t number, unsigned form, double us_per_mib);
 /* Where to keep an item of the tray: it is the one that the lane expects of that task; NULL: nowhere. */
 struct store_group *reader_lane_expect(struct reader_lane *lane, const struct tray_item *item);
 

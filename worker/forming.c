@@ -19,7 +19,6 @@
 static bool make_of_source(struct forming *forming, enum form_kind kind, const uint8_t *data,
 			   size_t size, struct forming_form *ret)
 {
-	struct form form;
 	uint8_t *made;
 	size_t bytes;
 
@@ -30,9 +29,7 @@ static bool make_of_source(struct forming *forming, enum form_kind kind, const u
 	free(forming->buffer);
 	forming->buffer = made;
 	forming->room = bytes;
-	*ret = (struct forming_form){.data = made, .size = bytes, .kept = bytes};
-	if (kind == FORM_INDEXED && form_read(made, bytes, &form) == 0)
-		ret->kept = (size_t)(form.file - made);
+	*ret = (struct forming_form){.data = made, .size = bytes, .kept = form_kept(made, bytes)};
 	return true;
 }
 
