@@ -70,6 +70,8 @@ void cache_dropped(struct stream *stream, const struct hash_id *group);
 uint64_t cache_plan(struct stream *stream, const struct fill_task *task, uint32_t file_bytes,
 		    struct lane_keep *ret);
 void cache_fed(struct stream *stream, const struct fill_task *task);
+/* Are there trials to be made yet? */
+bool cache_is_trying(const struct cache *cache);
 /* The task (as planned) ended well. */
 void cache_note(struct stream *stream, const struct fill_task *task,
 		const struct lane_keep *planned, const struct lane_kept *kept, uint32_t file_bytes);

@@ -128,6 +128,16 @@ static void tell_worth(struct stream *stream)
 	}
 }
 
+/* Forms are compared when all have been tried, so that not the one that was tried first is made; but what an earlier
+ * run kept is used at once. */
+static bool is_early(const struct cache *cache)
+{
+	for (unsigned p = 1; p < cache->n; p++)
+		if (cache->point[p].kept_samples)
+			return false;
+	return cache->forced < 0 && cache->choice.point == 0 && cache_is_trying(cache);
+}
+
 static void choose(struct stream *stream, uint64_t now_ns)
 {
 	struct cache *cache = &stream->cache;
@@ -159,6 +169,8 @@ void cache_tick(struct stream *stream, uint64_t now_ns)
 		return;
 	cache->looked_ns = now_ns;
 	look(stream, now_ns);
+	if (is_early(cache))
+		return;
 	if (cache->choice.reason == POINT_UNMEASURED || has_moved(cache) ||
 	    now_ns - cache->chosen_ns >= CACHE_AGAIN_NS)
 		choose(stream, now_ns);

@@ -65,6 +65,16 @@ static int trial_of(const struct cache *cache, uint64_t sample)
 	return (int)p;
 }
 
+bool cache_is_trying(const struct cache *cache)
+{
+	for (unsigned p = 1; p < cache->n; p++)
+		if (cache->point[p].state == CACHE_READY &&
+		    !point_form_is_sure(&cache->point[p].figures) &&
+		    cache->point[p].trials < point_trials(&cache->input, p))
+			return true;
+	return false;
+}
+
 /* ---- plans ---- */
 
 /* The form that is brought: the chosen one, else the best that is kept; NULL: the file. */
@@ -196,6 +206,15 @@ static void note_served(struct cache *cache, unsigned p, const struct lane_kept 
 	point_form_served(&cache->point[p].figures, &cost);
 }
 
+/* Does a sample that came as its file stand for all? Those that have no form are a kind of their own, and when
+ * all others are kept they are the only ones that come so. */
+static bool is_typical(const struct cache *cache, uint64_t sample, enum layout_made made)
+{
+	if (cache->choice.point == 0 || made == LAYOUT_MADE_YES)
+		return true;
+	return made != LAYOUT_MADE_UNFIT && kept_bytes(&cache->point[cache->choice.point], sample);
+}
+
 void cache_note(struct stream *stream, const struct fill_task *task,
 		const struct lane_keep *planned, const struct lane_kept *kept, uint32_t file_bytes)
 {
@@ -205,12 +224,12 @@ void cache_note(struct stream *stream, const struct fill_task *task,
 
 	if (!cache->is_on || p >= cache->n || (kept->form && kept->form != planned->want))
 		return;
-	if (kept->form || !is_unfit(&cache->point[cache->choice.point], task->source))
-		note_served(cache, p, kept, file_bytes); /* what has no form is a kind of its own */
+	if (kept->form || is_typical(cache, task->source, kept->made))
+		note_served(cache, p, kept, file_bytes);
 	if (kept->form) {
 		cache->hits++;
 		cache->bytes_hit += kept->came;
-	} else if (planned->want || planned->make) {
+	} else {
 		cache->misses++;
 	}
 	p = number_of(cache, asked);

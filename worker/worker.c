@@ -139,21 +139,36 @@ static int worker_run(const struct worker_setup *setup, struct worker_lane *lane
 			     ret_error);
 }
 
-/* Runs the pipelines again, from the form, for the time it takes. A form that they do not take is none:
- * they then run from the file once more, as the slot may be half written. */
+/* CPU time of the pipelines from these bytes; false: they do not take them. */
+static bool worker_time(struct worker_lane *lane, const struct lane_task *task,
+			const struct pipeline_out *out, const uint8_t *data, size_t size,
+			uint64_t *ret_ns)
+{
+	const uint64_t begin_ns = base_cpu_ns();
+	struct pipeline_error error;
+	int rc = worker_run_on(lane, task, out, data, size, &error);
+
+	*ret_ns = base_cpu_ns() - begin_ns;
+	return rc == 0;
+}
+
+/* Runs the pipelines again, from the form and then from the file, so that both find the same memory warm:
+ * what the form takes of that is what it would take of the sample's time. A form that they do not take
+ * is none. What is in the slot in the end comes from the file. */
 static bool worker_try_form(struct worker_lane *lane, const struct lane_task *task,
 			    const struct pipeline_out *out, const struct forming_form *form,
 			    struct lane_made *ret)
 {
-	const uint64_t begin_ns = base_cpu_ns();
-	struct pipeline_error error;
+	uint64_t form_ns, file_ns;
+	bool is_form = worker_time(lane, task, out, form->data, form->size, &form_ns);
 
-	if (worker_run_on(lane, task, out, form->data, form->size, &error) != 0) {
-		worker_run_on(lane, task, out, lane->set->arena + task->arena_offset, task->came,
-			      &error);
+	if (!worker_time(lane, task, out, lane->set->arena + task->arena_offset, task->came,
+			 &file_ns) ||
+	    !is_form)
 		return false;
-	}
-	ret->form_us = (uint32_t)((base_cpu_ns() - begin_ns) / 1000);
+	ret->form_us = (uint32_t)BASE_MIN((double)ret->work_us * (double)form_ns /
+					      (double)BASE_MAX(file_ns, UINT64_C(1)),
+					  (double)UINT32_MAX);
 	return true;
 }
 
