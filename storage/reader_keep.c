@@ -23,7 +23,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define KEEP_LOOK_NS UINT64_C(1000000000) /* between reports of the store's state */
+#define KEEP_LOOK_NS UINT64_C(250000000)  /* between reports of the store's state, ... */
+#define KEEP_REST_NS UINT64_C(1000000000) /* ... where nothing came or changed for a while */
+#define KEEP_WHILE_NS UINT64_C(3000000000)
 #define KEEP_TRIES 30 /* a store that another process still has, a try each look */
 
 struct keep_wish { /* READER_FORM, on its way to the keeper */
@@ -111,7 +113,8 @@ void reader_keep_end(void)
 
 /* ---- the store ---- */
 
-static void say_state(void)
+/* true: it had changed. */
+static bool say_state(void)
 {
 	struct reader_state state;
 	struct store_state store;
@@ -134,9 +137,10 @@ static void say_state(void)
 	    .write_errors = store.write_errors,
 	};
 	if (memcmp(&state, &keep.said, sizeof(state)) == 0)
-		return;
+		return false;
 	keep.said = state;
 	reader_say_state(&state, store.why);
+	return true;
 }
 
 static void say_off(const char *why)
@@ -242,8 +246,11 @@ static void take_item(const struct tray_item *item)
 		reader_lane_put(lane);
 }
 
-static void empty_tray(void)
+/* true: something came. */
+static bool empty_tray(void)
 {
+	bool any = false;
+
 	for (uint32_t ring = 0; ring < keep.tray.n_rings; ring++) {
 		struct tray_item item;
 		bool bad;
@@ -251,27 +258,34 @@ static void empty_tray(void)
 		while (tray_look(&keep.tray, ring, &item, &bad)) {
 			take_item(&item);
 			tray_pass(&keep.tray, ring, &item);
+			any = true;
 		}
 		if (bad)
 			log_line(LOG_LEVEL_ERROR, "tray-bad", "ring=%u", ring);
 	}
+	return any;
 }
 
 static void *keep_thread(void *unused)
 {
-	uint64_t said_ns = base_now_ns();
+	uint64_t said_ns = base_now_ns(), moved_ns = said_ns;
 
 	for (;;) {
 		const uint32_t seen = tray_seq(&keep.tray);
+		uint64_t now_ns, look_ns;
 
 		if (!serve_wishes())
 			break;
-		empty_tray();
-		if (keep.store && base_now_ns() - said_ns >= KEEP_LOOK_NS) {
-			said_ns = base_now_ns();
-			say_state();
+		if (empty_tray())
+			moved_ns = base_now_ns();
+		now_ns = base_now_ns();
+		look_ns = now_ns - moved_ns < KEEP_WHILE_NS ? KEEP_LOOK_NS : KEEP_REST_NS;
+		if (keep.store && now_ns - said_ns >= look_ns) {
+			said_ns = now_ns;
+			if (say_state())
+				moved_ns = now_ns;
 		}
-		tray_sleep(&keep.tray, seen, KEEP_LOOK_NS);
+		tray_sleep(&keep.tray, seen, look_ns);
 	}
 	reader_chores_end();
 	store_close(keep.store);
