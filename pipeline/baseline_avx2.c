@@ -13,6 +13,7 @@
 #include "pipeline/baseline_avx2.h"
 
 #define AVX2_INLINE BASELINE_AVX2 static inline __attribute__((always_inline))
+#define AVX2_SUMS 512 /* columns at once: a multiple of 32 */
 
 /* ---- bytes ---- */
 
@@ -123,39 +124,27 @@ AVX2_INLINE __m256i avx2_words(const uint8_t *bytes)
 	return _mm256_cvtepu8_epi16(_mm_loadu_si128((const __m128i *)bytes));
 }
 
-/* near * 3 + far, or near alone where there is no far. */
-AVX2_INLINE __m256i avx2_column(const uint8_t *near, const uint8_t *far)
-{
-	__m256i words = avx2_words(near);
-
-	if (!far)
-		return words;
-	return _mm256_add_epi16(_mm256_add_epi16(words, _mm256_slli_epi16(words, 1)),
-				avx2_words(far));
-}
-
 struct avx2_across {    /* 16 columns of a component, and those beside them */
 	__m256i here;   /* columns x ... x + 15 */
 	__m256i before; /* x - 8 ... x + 7 */
 };
 
-AVX2_INLINE struct avx2_across avx2_begin(const uint8_t *near, const uint8_t *far)
+AVX2_INLINE struct avx2_across avx2_begin(const uint8_t *near)
 {
 	struct avx2_across ret;
 
-	ret.here = avx2_column(near, far);
-	ret.before = _mm256_permute2x128_si256(avx2_column(near - 16, far ? far - 16 : NULL),
-					       ret.here, 0x21);
+	ret.here = avx2_words(near);
+	ret.before = _mm256_permute2x128_si256(avx2_words(near - 16), ret.here, 0x21);
 	return ret;
 }
 
-/* The even and the odd ones of 32 samples, less 128; then *across is 16 columns on, at near and far. */
-AVX2_INLINE void avx2_smooth(struct avx2_across *across, const uint8_t *near, const uint8_t *far,
-			     __m256i *ret_even, __m256i *ret_odd)
+/* The even and the odd ones of 32 samples, less 128; then *across is 16 columns on, at near. */
+AVX2_INLINE void avx2_smooth(struct avx2_across *across, const uint8_t *near, __m256i *ret_even,
+			     __m256i *ret_odd)
 {
-	const __m256i bias_even = _mm256_set1_epi16(far ? 8 - (128 << 4) : 1 - (128 << 2));
-	const __m256i bias_odd = _mm256_set1_epi16(far ? 7 - (128 << 4) : 2 - (128 << 2));
-	__m256i following = avx2_column(near, far), here = across->here;
+	const __m256i bias_even = _mm256_set1_epi16(1 - (128 << 2));
+	const __m256i bias_odd = _mm256_set1_epi16(2 - (128 << 2));
+	__m256i following = avx2_words(near), here = across->here;
 	__m256i between = _mm256_permute2x128_si256(here, following, 0x21);
 	__m256i last = _mm256_alignr_epi8(here, across->before, 14);
 	__m256i next = _mm256_alignr_epi8(between, here, 2);
@@ -163,27 +152,83 @@ AVX2_INLINE void avx2_smooth(struct avx2_across *across, const uint8_t *near, co
 
 	last = _mm256_add_epi16(_mm256_add_epi16(three, bias_even), last);
 	next = _mm256_add_epi16(_mm256_add_epi16(three, bias_odd), next);
-	*ret_even = far ? _mm256_srai_epi16(last, 4) : _mm256_srai_epi16(last, 2);
-	*ret_odd = far ? _mm256_srai_epi16(next, 4) : _mm256_srai_epi16(next, 2);
+	*ret_even = _mm256_srai_epi16(last, 2);
+	*ret_odd = _mm256_srai_epi16(next, 2);
 	across->here = following;
 	across->before = between;
 }
 
-BASELINE_AVX2 static void avx2_h2v2(const uint8_t *y, const uint8_t *const near[2],
-				    const uint8_t *const far[2], uint8_t *const to[3], size_t count)
+/* Both of two rows and both of two columns: sums of the rows first, in memory, from where those of the
+ * columns beside are loaded: there is more room for loads than for what shifts registers. */
+struct avx2_sums {
+	uint16_t before[16]; /* the last one is looked at */
+	uint16_t sum[AVX2_SUMS + 16];
+} __attribute__((aligned(32)));
+
+/* near * 3 + far of count columns, at most AVX2_SUMS, and of those beside them. */
+AVX2_INLINE void avx2_sum_rows(const uint8_t *near, const uint8_t *far, size_t count,
+			       struct avx2_sums *ret)
 {
-	const uint8_t *cb = near[0], *cr = near[1], *cb_far = far[0], *cr_far = far[1];
-	struct avx2_across blue = avx2_begin(cb, cb_far), red = avx2_begin(cr, cr_far);
+	const __m256i weights = _mm256_set1_epi16(1 << 8 | 3);
+
+	for (size_t x = 0; x < count; x += 32) {
+		__m256i a = _mm256_loadu_si256((const __m256i *)(near + x));
+		__m256i b = _mm256_loadu_si256((const __m256i *)(far + x));
+		__m256i low = _mm256_maddubs_epi16(_mm256_unpacklo_epi8(a, b), weights);
+		__m256i high = _mm256_maddubs_epi16(_mm256_unpackhi_epi8(a, b), weights);
+		__m256i *to = (__m256i *)(ret->sum + x);
+
+		_mm256_store_si256(to, _mm256_permute2x128_si256(low, high, 0x20));
+		_mm256_store_si256(to + 1, _mm256_permute2x128_si256(low, high, 0x31));
+	}
+	ret->before[15] = (uint16_t)(near[-1] * 3 + far[-1]);
+	ret->sum[count] = (uint16_t)(near[count] * 3 + far[count]);
+}
+
+/* avx2_smooth of sums. */
+AVX2_INLINE void avx2_smooth_sums(const struct avx2_sums *sums, size_t x, __m256i *ret_even,
+				  __m256i *ret_odd)
+{
+	const uint8_t *at = (const uint8_t *)(sums->sum + x);
+	__m256i here = _mm256_load_si256((const __m256i *)at);
+	__m256i last = _mm256_loadu_si256((const __m256i *)(at - 2));
+	__m256i next = _mm256_loadu_si256((const __m256i *)(at + 2));
+	__m256i three = _mm256_add_epi16(here, _mm256_add_epi16(here, here));
+
+	three = _mm256_add_epi16(three, _mm256_set1_epi16(8 - (128 << 4)));
+	next = _mm256_add_epi16(next, _mm256_set1_epi16(-1));
+	*ret_even = _mm256_srai_epi16(_mm256_add_epi16(three, last), 4);
+	*ret_odd = _mm256_srai_epi16(_mm256_add_epi16(three, next), 4);
+}
+
+/* count columns, at most AVX2_SUMS, to place `place` of the row on. */
+AVX2_INLINE void avx2_h2v2_sums(const uint8_t *y, const struct avx2_sums sums[2],
+				uint8_t *const to[3], size_t count, size_t place)
+{
 	__m256i cb_even, cb_odd, cr_even, cr_odd;
 
 	for (size_t x = 0; x < count; x += 16) {
 		struct avx2_colour even, odd;
 
-		avx2_smooth(&blue, cb + x + 16, cb_far + x + 16, &cb_even, &cb_odd);
-		avx2_smooth(&red, cr + x + 16, cr_far + x + 16, &cr_even, &cr_odd);
+		avx2_smooth_sums(&sums[0], x, &cb_even, &cb_odd);
+		avx2_smooth_sums(&sums[1], x, &cr_even, &cr_odd);
 		even = avx2_colour(cb_even, cr_even);
 		odd = avx2_colour(cb_odd, cr_odd);
-		avx2_pixels(y + 2 * x, &even, &odd, to, 2 * x);
+		avx2_pixels(y + 2 * x, &even, &odd, to, place + 2 * x);
+	}
+}
+
+BASELINE_AVX2 static void avx2_h2v2(const uint8_t *y, const uint8_t *const near[2],
+				    const uint8_t *const far[2], uint8_t *const to[3], size_t count)
+{
+	struct avx2_sums sums[2];
+	uint8_t *const at[3] = {to[0], to[1], to[2]};
+
+	for (size_t x = 0, n; x < count; x += n) {
+		n = count - x < AVX2_SUMS ? count - x : AVX2_SUMS;
+		for (unsigned c = 0; c < 2; c++)
+			avx2_sum_rows(near[c] + x, far[c] + x, n, &sums[c]);
+		avx2_h2v2_sums(y + 2 * x, sums, at, n, 2 * x);
 	}
 }
 
@@ -191,14 +236,14 @@ BASELINE_AVX2 static void avx2_h2v1(const uint8_t *y, const uint8_t *const near[
 				    uint8_t *const to[3], size_t count)
 {
 	const uint8_t *cb = near[0], *cr = near[1];
-	struct avx2_across blue = avx2_begin(cb, NULL), red = avx2_begin(cr, NULL);
+	struct avx2_across blue = avx2_begin(cb), red = avx2_begin(cr);
 	__m256i cb_even, cb_odd, cr_even, cr_odd;
 
 	for (size_t x = 0; x < count; x += 16) {
 		struct avx2_colour even, odd;
 
-		avx2_smooth(&blue, cb + x + 16, NULL, &cb_even, &cb_odd);
-		avx2_smooth(&red, cr + x + 16, NULL, &cr_even, &cr_odd);
+		avx2_smooth(&blue, cb + x + 16, &cb_even, &cb_odd);
+		avx2_smooth(&red, cr + x + 16, &cr_even, &cr_odd);
 		even = avx2_colour(cb_even, cr_even);
 		odd = avx2_colour(cb_odd, cr_odd);
 		avx2_pixels(y + 2 * x, &even, &odd, to, 2 * x);
