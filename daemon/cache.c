@@ -23,8 +23,10 @@
 #include "base/log.h"
 #include "daemon/domain.h"
 #include "daemon/node.h"
+#include "daemon/pump.h"
 #include "daemon/source.h"
 #include "daemon/stream.h"
+#include "libaccess/libaccess.h"
 #include "pipeline/pipeline.h"
 
 #define CACHE_MOST_SAMPLES (UINT64_C(1) << 27) /* a table has four bytes for each */
@@ -125,6 +127,7 @@ void cache_formed(struct stream *stream, uint64_t form, int table_fd, const char
 	point->state = CACHE_READY;
 	stream->cache.looked_ns = 0; /* what is kept is used at once */
 	cache_tick(stream, base_now_ns());
+	pump_soon(stream);
 }
 
 void cache_reader_died(struct stream *stream)
@@ -275,6 +278,9 @@ static void take_over(struct cache *from, struct cache *to)
 		to->point[p].state = old->state;
 		to->point[p].table = old->table;
 		to->point[p].unfit = old->unfit;
+		to->point[p].n_unfit = old->n_unfit;
+		to->point[p].is_found = old->is_found;
+		to->point[p].found = old->found;
 		old->table = NULL;
 		old->unfit = NULL;
 	}
@@ -302,6 +308,12 @@ static int forced_point(const struct cache *cache, const char *name)
 	return 0;
 }
 
+/* By a job, and by name. */
+static bool is_asked(const struct stream *stream)
+{
+	return stream->keep[0] && strcmp(stream->keep, "auto") != 0;
+}
+
 static void list_anew(struct stream *stream, uint32_t variants)
 {
 	const struct shelf *shelf = &stream->domain->shelf;
@@ -321,9 +333,69 @@ static void list_anew(struct stream *stream, uint32_t variants)
 	take_over(&stream->cache, cache);
 	cache_fini(&stream->cache, stream->geometry.n_samples);
 	if (cache->is_on)
-		cache->forced = forced_point(cache, stream->node->param.cache_point);
+		cache->forced = forced_point(
+		    cache, is_asked(stream) ? stream->keep : stream->node->param.cache_point);
 	stream->cache = *cache;
 	free(cache);
+}
+
+/* ---- streams that are to be kept ---- */
+
+static int check_form(const struct stream *stream, const char *name, struct diag *diag)
+{
+	const struct cache *cache = &stream->cache;
+	char names[PARAM_TEXT_MAX] = "", one[24];
+	size_t at = 0;
+
+	if (forced_point(cache, name))
+		return 0;
+	for (unsigned p = 1; p < cache->n && at < sizeof(names) - sizeof(one) - 2; p++)
+		at += (size_t)snprintf(names + at, sizeof(names) - at, "%s%s", p > 1 ? ", " : "",
+				       cache_name(cache->point[p].form, one));
+	diag_set(diag,
+		 "there is no form \"%s\" of what this pipeline has before its first random op; "
+		 "there are %s",
+		 name, names);
+	return OA_E_REFUSED;
+}
+
+int cache_check(const struct stream *stream, struct diag *diag)
+{
+	const struct cache *cache = &stream->cache;
+	const struct shelf *shelf = &stream->domain->shelf;
+	const char *forced = stream->node->param.cache_point;
+	int r;
+
+	if (!stream->keep[0])
+		return 0;
+	if (!cache->is_on || (!shelf_gives(shelf) && shelf->why[0])) {
+		diag_set(diag, "nothing is kept: %s", cache->is_on ? shelf->why : cache->why);
+		return OA_E_REFUSED;
+	}
+	r = check_form(stream, forced, diag);
+	if (!r && is_asked(stream))
+		r = check_form(stream, stream->keep, diag);
+	if (r || !is_asked(stream) || strcmp(forced, "auto") == 0 ||
+	    forced_point(cache, forced) == cache->forced)
+		return r;
+	diag_set(
+	    diag,
+	    "this accessd keeps %s alone (cache_point of accessd.conf(5)): ask for that, or for "
+	    "no form",
+	    forced);
+	return OA_E_REFUSED;
+}
+
+bool cache_is_awaited(const struct stream *stream)
+{
+	const struct cache *cache = &stream->cache;
+
+	if (!stream->keep[0] || !cache->is_on)
+		return false;
+	for (unsigned p = 1; p < cache->n; p++)
+		if (cache->point[p].state == CACHE_ASKED)
+			return true;
+	return false;
 }
 
 /* ---- asking the reader ---- */

@@ -33,6 +33,9 @@ struct cache_point {
 	struct point_form figures;
 	uint64_t trials; /* asked for */
 	double worth;    /* that the reader was told: us of a processor a MiB */
+	uint64_t n_unfit;
+	bool is_found; /* found: samples that were kept when it was looked first */
+	uint64_t found;
 	uint64_t kept_samples,
 	    kept_bytes; /* as looked at last, the former estimated for large datasets */
 };
@@ -65,6 +68,10 @@ void cache_reader_died(struct stream *stream);
 void cache_formed(struct stream *stream, uint64_t form, int table_fd, const char *why);
 /* Somebody had the store drop that group: streams that are there do without it from now on. */
 void cache_dropped(struct stream *stream, const struct hash_id *group);
+/* Can what the stream is to keep (stream->keep) be kept? 0, or OA_E_REFUSED with diag. */
+int cache_check(const struct stream *stream, struct diag *diag);
+/* Such a stream waits until it is known what is kept: nothing is fed. */
+bool cache_is_awaited(const struct stream *stream);
 /* What task is to say of forms: *ret, and returned the bytes it needs in the arena. cache_fed() when it
  * was queued so. */
 uint64_t cache_plan(struct stream *stream, const struct fill_task *task, uint32_t file_bytes,

@@ -19,7 +19,8 @@
 #define CACHE_COUNTED (UINT64_C(1) << 16)   /* samples of a table that are looked at */
 #define CACHE_MIB 1048576.0
 #define CACHE_WORTH_BAND 0.2 /* of what was told last */
-#define CACHE_HEADROOM 0.95  /* of the store's limit, as its pages are never full */
+#define CACHE_USES_MANY 1000.0
+#define CACHE_HEADROOM 0.95 /* of the store's limit, as its pages are never full */
 
 /* ---- what is kept ---- */
 
@@ -37,6 +38,9 @@ static void count_kept(struct cache_point *point, uint64_t n_samples)
 	}
 	point->kept_samples = looked ? BASE_MIN(samples * step, n_samples) : 0;
 	point->kept_bytes = bytes * step;
+	if (point->state == CACHE_READY && !point->is_found)
+		point->found = point->kept_samples;
+	point->is_found |= point->state == CACHE_READY;
 }
 
 /* Bytes of the domain's store that its streams use: what else is there can be pushed out. */
@@ -58,6 +62,8 @@ static double uses_of(const struct stream *stream, uint64_t now_ns)
 	double left = 0;
 	bool is_known = stream->n_jobs > 0;
 
+	if (stream->keep[0])
+		return CACHE_USES_MANY; /* those of jobs to come */
 	for (unsigned i = 0; i < CAROUSEL_MAX_JOBS; i++) {
 		const struct job *job = stream->job[i];
 		struct carousel_job_view view;
@@ -198,6 +204,8 @@ static void describe_point(const struct cache *cache, unsigned p, struct json_ou
 	json_out_member_double(out, "total_us", cache->choice.total_us[p]);
 	json_out_member_double(out, "fits", cache->choice.fits[p]);
 	json_out_member_double(out, "cached", cache->input.cached[p]);
+	json_out_member_u64(out, "unfit", cache->point[p].n_unfit);
+	json_out_member_u64(out, "found", cache->point[p].found);
 	json_out_member_u64(out, "kept_samples", cache->point[p].kept_samples);
 	json_out_member_u64(out, "kept_bytes", cache->point[p].kept_bytes);
 	json_out_object_end(out);
@@ -217,6 +225,7 @@ void cache_describe(const struct stream *stream, struct json_out *out)
 	    out, "point",
 	    cache->is_on ? cache_name(cache->point[cache->choice.point].form, name) : "none");
 	json_out_member_bool(out, "forced", cache->forced >= 0);
+	json_out_member_string(out, "asked", stream->keep);
 	json_out_member_bool(out, "makes", cache->choice.makes);
 	json_out_member_string(out, "reason", point_reason_name(cache->choice.reason));
 	json_out_member_string(

@@ -31,8 +31,10 @@ static void set_unfit(struct cache_point *point, uint64_t sample, uint64_t n_sam
 {
 	if (!point->unfit)
 		point->unfit = calloc(1, n_samples / 8 + 1);
-	if (point->unfit)
-		point->unfit[sample / 8] |= (uint8_t)(1 << sample % 8);
+	if (!point->unfit || is_unfit(point, sample))
+		return;
+	point->unfit[sample / 8] |= (uint8_t)(1 << sample % 8);
+	point->n_unfit++;
 }
 
 /* Bytes of the arena for what is kept; 0: it is not, or does not fit. */

@@ -21,6 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/cache.h"
 #include "daemon/fill_parts.h"
 #include "daemon/job.h"
 #include "daemon/node.h"
@@ -364,6 +365,8 @@ void fill_feed(struct stream *stream)
 {
 	bool queued = false;
 
+	if (cache_is_awaited(stream))
+		return;
 	for (struct fill *fill = fill_next(stream, NULL); fill; fill = fill_next(stream, fill))
 		if (!feed_one(stream, fill, &queued))
 			break;

@@ -225,6 +225,10 @@ void job_open(struct conn *conn)
 	struct diag diag = {"out of memory or descriptors for the job's inbox and outbox"};
 	struct job *job;
 
+	if (cache_check(stream, &diag)) {
+		conn_refuse(conn, OA_E_REFUSED, diag.text);
+		return;
+	}
 	switch (stream_make_room(stream, &diag)) {
 	case STREAM_E_LATER:
 		return;

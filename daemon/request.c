@@ -260,6 +260,19 @@ static int take_part(struct request *request, struct wire_in *in, struct diag *d
 	return check_split(request, diag);
 }
 
+static int take_form(struct request *request, const struct wire_in *in, struct diag *diag)
+{
+	const char *text = "";
+
+	wire_get_string(in, PROTO_KEY_FORM, &text);
+	if (strlen(text) < sizeof(request->keep)) {
+		strcpy(request->keep, text);
+		return 0;
+	}
+	diag_set(diag, "keep: no form has a name of %zu bytes", strlen(text));
+	return OA_E_INVALID;
+}
+
 int request_parse(struct request *request, struct wire_in *in, const uint8_t nonce[REQUEST_NONCE],
 		  struct diag *diag)
 {
@@ -296,5 +309,7 @@ int request_parse(struct request *request, struct wire_in *in, const uint8_t non
 		r = take_part(request, in, diag);
 	if (!r)
 		r = check_seed(request, has_seed, diag);
+	if (!r)
+		r = take_form(request, in, diag);
 	return r;
 }

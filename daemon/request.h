@@ -15,6 +15,7 @@
 
 #define REQUEST_NAME_MAX 256
 #define REQUEST_NONCE 16
+#define REQUEST_FORM_MAX 24
 #define REQUEST_MOST_REUSE 100
 #define REQUEST_PATH_TEXT "the dataset's path must be absolute and at most %d bytes long"
 
@@ -30,6 +31,7 @@ struct request {
 	uint64_t seed;  /* of a fixed plan */
 	uint64_t epochs, budget;
 	bool has_budget;
+	char keep[REQUEST_FORM_MAX]; /* form to be kept of all samples, or "auto"; "": none */
 	enum proto_policy policy;
 	uint8_t *token;
 	size_t token_size;

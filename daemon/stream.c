@@ -58,6 +58,11 @@ static void make_keys(const struct request *request, const struct source *source
 	hash_add(hash, source->path, strlen(source->path) + 1);
 	hash_add(hash, dataset_version(source->dataset), sizeof(struct hash_id));
 	hash_add_u64(hash, request->policy);
+	if (request->keep[0]) {
+		pipeline_hash(request->pipeline, &both[1]);
+		hash_add(hash, &both[1], sizeof(both[1]));
+		hash_add(hash, request->keep, strlen(request->keep) + 1);
+	}
 	hash_finish(hash, ret_stream);
 	hash_free(hash);
 	both[0] = *ret_stream;
@@ -235,6 +240,7 @@ static struct stream *stream_make(struct conn *conn, const struct hash_id *key,
 	stream->key = *key;
 	stream->geometry = *geometry;
 	stream->policy = conn->request.policy;
+	memcpy(stream->keep, conn->request.keep, sizeof(stream->keep));
 	stream->source = conn->source;
 	stream->source->users++;
 	cache_init(&stream->cache);

@@ -45,7 +45,10 @@ struct stream {
 	enum stream_state state;
 	struct source *source; /* a reference */
 	enum proto_policy policy;
-	struct hash_id key; /* of path, version and policy */
+	struct hash_id
+	    key; /* of path, version and policy; and of pipeline and keep, where that is set */
+	char keep
+	    [24]; /* form to be kept of all samples, whatever it is worth, or "auto"; "": none */
 	bool reader_ready;
 
 	struct board_geometry geometry; /* hand, grain, most slots, ... of all its variants */

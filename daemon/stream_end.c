@@ -124,7 +124,7 @@ void stream_unref(struct conn *conn)
 	variant_unref(variant);
 	if (--stream->n_conns)
 		return;
-	if (stream->state == STREAM_RUNS && !stream->node->draining)
+	if (stream->state == STREAM_RUNS && !stream->node->draining && !stream->keep[0])
 		loop_timer_set(stream->linger_timer,
 			       stream->node->param.linger_s * UINT64_C(1000000000));
 	else if (stream->state != STREAM_OPENING)

@@ -228,7 +228,7 @@ void variant_settle(struct stream *stream)
 			continue;
 		variant->state = VARIANT_RUNS;
 		carousel_set_variant(stream->carousel, variant->number,
-				     !pipeline_is_random(variant->pipeline));
+				     !pipeline_is_random(variant->pipeline) && !stream->keep[0]);
 	}
 	slots = common_slots(stream);
 	if (slots > stream->slots) {

@@ -41,6 +41,7 @@ void dial_open_fini(struct dial_open *open)
 	free(open->dataset);
 	free(open->pipeline);
 	free(open->job);
+	free(open->keep);
 	free(open->token);
 	*open = (struct dial_open){0};
 }
@@ -364,6 +365,8 @@ static int dial_send_open(struct dial *dial, const struct dial_open *open, const
 		wire_put_u64(&out, PROTO_KEY_HAND, open->hand);
 	if (open->reuse > 1)
 		wire_put_u64(&out, PROTO_KEY_REUSE, open->reuse);
+	if (open->keep)
+		wire_put_string(&out, PROTO_KEY_FORM, open->keep);
 	if (open->has_sifted)
 		wire_put_u64(&out, PROTO_KEY_SIFTED, 1);
 	if (open->part)

@@ -25,6 +25,7 @@ struct dial_route { /* where the daemon is; a plain value */
 
 struct dial_open { /* what OPEN asks for; strings and token are the owner's */
 	char *dataset, *pipeline, *job;
+	char *keep; /* NULL: none */
 	uint32_t batch, hand, ranks, rank;
 	uint32_t order; /* enum oa_order */
 	uint64_t seed;

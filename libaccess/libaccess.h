@@ -143,6 +143,9 @@ struct oa_options {
 	    *record; /* file into which the plan is recorded as it is delivered; NULL: none */
 	const char *replay; /* a recorded plan's file, with OA_ORDER_REPLAY */
 	uint32_t reuse;     /* epochs that may see the same augmentation; 0: 1 */
+	/* For jobs that prepare others: "auto", "indexed", "packed", "decoded", "deepest": what is not kept
+	 * yet of each sample in this form is kept now; NULL: as it is worth it. Shares no slots. */
+	const char *keep;
 };
 
 struct oa_field {         /* of a batch; C order */

@@ -114,6 +114,7 @@ int stream_set_open(struct dial_open *open, const struct oa_options *options)
 	    .dataset = inquire_absolute(options->dataset),
 	    .pipeline = strdup(options->pipeline),
 	    .job = stream_job_name(options->job),
+	    .keep = options->keep ? strdup(options->keep) : NULL,
 	    .batch = options->batch,
 	    .hand = options->hand,
 	    .ranks = options->ranks,
@@ -132,7 +133,8 @@ int stream_set_open(struct dial_open *open, const struct oa_options *options)
 		if (open->token)
 			memcpy(open->token, options->token, options->token_size);
 	}
-	return open->dataset && open->pipeline && open->job && (open->token || !options->token_size)
+	return open->dataset && open->pipeline && open->job && (open->keep || !options->keep) &&
+		       (open->token || !options->token_size)
 		   ? 0
 		   : -ENOMEM;
 }

@@ -102,6 +102,9 @@ enum proto_key {
 	PROTO_KEY_VERB = 60,
 	PROTO_KEY_GROUP = 61, /* bytes[32] */
 	PROTO_KEY_WHO = 62,   /* string: a uid, or "everybody"; missing: the client's own */
+	PROTO_KEY_FORM =
+	    63, /* string: OPEN: the form that all of the samples are to be kept in, or "auto";
+		 * missing: what is worth it */
 	PROTO_KEY_HOLES = 54, /* OPENED: 1: samples may be left out by the pipeline's filter */
 };
 

@@ -17,7 +17,8 @@
 
 #define CTL_PROGRAM "access-convert"
 
-static const char *const ctl_forms[] = {"packed", "file", "indexed"};
+static const char *const ctl_forms[] = /* by --form, "auto" first */
+    {"packed", "packed", "indexed", "file"};
 
 static bool ctl_is_program(const char *folder, const char *below, char *ret, size_t size)
 {
@@ -62,6 +63,10 @@ int ctl_convert_run(const struct ctl_convert *config, char **words, unsigned n, 
 		diag_set(
 		    diag,
 		    "convert needs SOURCE and TARGET, or --check and TARGET; --help says more");
+		return 2;
+	}
+	if (config->form >= BASE_ARRAY_LEN(ctl_forms)) {
+		diag_set(diag, "convert makes packed, indexed and file, no other --form");
 		return 2;
 	}
 	if (ctl_find_program(path, sizeof(path), diag))

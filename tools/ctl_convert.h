@@ -7,7 +7,7 @@
 #include "base/base.h"
 
 struct ctl_convert {
-	unsigned form; /* packed, file, indexed */
+	unsigned form; /* of --form: auto, packed, indexed, file; others are refused */
 	uint64_t jobs; /* 0: as many as there are processors */
 	bool force, check;
 };

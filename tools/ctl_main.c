@@ -11,6 +11,7 @@
 #include "tools/ctl_cache.h"
 #include "tools/ctl_convert.h"
 #include "tools/ctl_plan.h"
+#include "tools/ctl_warm.h"
 
 #include "libaccess/libaccess.h"
 #include "tools/host.h"
@@ -29,7 +30,12 @@ struct ctl_config {
 	struct ctl_plan plan;
 	struct ctl_convert convert;
 	struct ctl_cache cache;
+	struct ctl_warm warm;
+	unsigned form;
 };
+
+/* Of --form. */
+static const char *const ctl_forms[] = {"auto", "packed", "indexed", "file", "decoded", "deepest"};
 
 static const struct option ctl_options[] = {
 #define OPTION(name, kind, member, least, most, choices, arg, help) \
@@ -115,6 +121,8 @@ static void ctl_help(void)
 	printf("  %-24s%s\n", "cache pin|unpin GROUP", "keep a group, whatever else wants room");
 	printf("  %-24s%s\n", "cache drop GROUP", "throw a group away");
 	printf("  %-24s%s\n", "cache verify", "read all of it and drop what is damaged");
+	printf("  %-24s%s\n", "cache warm DATASET",
+	       "make what can be kept of it, before a job needs it");
 	printf("  %-24s%s\n", "plan show FILE", "what a recorded plan holds (asks no accessd)");
 	printf("  %-24s%s\n", "plan export FILE...",
 	       "the plan of one file, or of the files of all ranks");
@@ -145,6 +153,27 @@ static int ctl_run_cache(const struct ctl_config *config, char **words, unsigned
 		return ctl_fail(diag->text, 1);
 	status = ctl_cache_run(&cache, socket, (int)timeout_ms, words, n, diag);
 	return status ? ctl_fail(diag->text, status) : 0;
+}
+
+/* A job of its own. */
+static int ctl_run_warm(const struct ctl_config *config, char **words, unsigned n,
+			struct diag *diag)
+{
+	struct ctl_warm warm = config->warm;
+	char socket[256];
+	int status;
+
+	warm.form = ctl_forms[config->form];
+	if (n != 1)
+		return ctl_fail("cache warm needs one DATASET", 2);
+	if (config->cache.user || config->json || strcmp(warm.form, "file") == 0)
+		return ctl_fail("cache warm has no --user, no --json and no --form file", 2);
+	warm.dataset = words[0];
+	if (ctl_find(config->socket, socket, sizeof(socket), diag))
+		return ctl_fail(diag->text, 1);
+	diag->text[0] = '\0';
+	status = ctl_warm_run(&warm, socket, diag);
+	return status && diag->text[0] ? ctl_fail(diag->text, status) : status;
 }
 
 static int ctl_show(const struct ctl_command *command, const struct json_in *status,
@@ -221,6 +250,9 @@ int main(int argc, char **argv)
 		printf("access-ctl %s, libaccess %s\n", PACKAGE_VERSION, oa_version());
 		return 0;
 	}
+	config.convert.form = config.form;
+	if (n_rest > 1 && strcmp(rest[0], "cache") == 0 && strcmp(rest[1], "warm") == 0)
+		return ctl_run_warm(&config, rest + 2, n_rest - 2, &diag);
 	if (n_rest > 0 && strcmp(rest[0], "cache") == 0)
 		return ctl_run_cache(&config, rest + 1, n_rest - 1, &diag);
 	if (n_rest > 0 && strcmp(rest[0], "plan") == 0) {

@@ -168,6 +168,37 @@ START_TEST(other_pipelines_do_not_meet)
 }
 END_TEST
 
+/* What cannot be kept is refused with what can. */
+START_TEST(a_form_that_is_not_there)
+{
+	static const struct {
+		const char *keep, *text;
+		int error;
+	} refusals[] = {
+	    {"decoded+9", "there are indexed, packed, decoded", OA_E_REFUSED},
+	    {"none", "there is no form \"none\"", OA_E_REFUSED},
+	    {"decoded+1234567890123456789", "no form has a name of", OA_E_INVALID},
+	};
+	struct oa_options options;
+	struct oa_client *client;
+
+	dataset = waves("photos");
+	rig_start(KEEPS, NULL);
+	client = rig_connect();
+	options = options_of(NULL);
+	for (size_t i = 0; i < BASE_ARRAY_LEN(refusals); i++) {
+		struct oa_error error = {.size = sizeof(error)};
+		struct oa_stream *stream;
+
+		options.keep = refusals[i].keep;
+		ck_assert_int_eq(oa_open(client, &options, &stream, &error), refusals[i].error);
+		ck_assert_msg(strstr(error.text, refusals[i].text), "%s", error.text);
+	}
+	oa_disconnect(client);
+	rig_end();
+}
+END_TEST
+
 /* ---- whatever happens ---- */
 
 /* A file that is written to is noticed, though all of it is kept. */
@@ -350,6 +381,7 @@ static void add(TCase *tcase)
 	tcase_add_loop_test(tcase, the_same_bytes_from_each_form, 0,
 			    (int)BASE_ARRAY_LEN(kept_cases));
 	tcase_add_test(tcase, other_pipelines_do_not_meet);
+	tcase_add_test(tcase, a_form_that_is_not_there);
 	tcase_add_test(tcase, a_changed_file_is_noticed);
 	tcase_add_test(tcase, damage_is_no_job_s_business);
 	tcase_add_test(tcase, truncated_beside_a_job);

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TOOLS_CTL_WARM_H
+#define TOOLS_CTL_WARM_H
+
+/* access-ctl cache warm: what can be kept of a dataset is made before a job needs it. */
+
+#include "base/base.h"
+#include "base/json.h"
+#include "tools/ctl.h"
+
+struct ctl_warm {
+	const char *dataset, *pipeline;
+	const char *form; /* "auto": the one that measurements choose */
+};
+
+/* How it stands with the form that is made, from accessd's status. */
+struct ctl_warm_look {
+	bool is_on;
+	bool is_measured; /* it was decided */
+	char form[24];    /* "file": none is worth it */
+	char why[256];    /* nothing is kept */
+	uint64_t found, kept, bytes, unfit;
+	uint64_t used, limit; /* of the fullest store */
+};
+
+/* The exit status: 0 all that has the form is kept, or none is worth it; 128 + signal: ended by it; else
+ * diag says what. */
+int ctl_warm_run(const struct ctl_warm *warm, const char *socket, struct diag *diag);
+/* Of the job with that name. false: it is not there. */
+bool ctl_warm_read(const struct json_in *status, const char *job, struct ctl_warm_look *ret);
+/* samples: of an epoch; broken: of them, those that cannot be decoded. What is missing: 0 or CTL_E_NONE with
+ * diag. */
+int ctl_warm_tell(const struct ctl_warm_look *look, uint64_t samples, uint64_t broken, FILE *out,
+		  struct diag *diag);
+
+#endif
