@@ -6,8 +6,8 @@
  * Reading threads get values themselves. All else is the keeper's: it opens the store, which may take its
  * time, opens groups for lanes, and empties the tray, in which workers put the forms that they made.
  *
- * Workers decode hostile bytes, so what one of them says is taken for what it may be: a form, of a task
- * that was handed to the workers of this lane with its file, to be kept, and not yet answered. So a captured
+ * Workers decode hostile bytes, so what one of them says is taken for what it may be: a form, of a sample
+ * whose file was handed to the workers of this lane, to be kept, and that has not come yet. So a captured
  * worker can spoil what is kept of the samples that pass through it, as it can spoil their pixels, and
  * nothing else. What it put there is looked at by sandboxed workers only, whenever it comes back.
  *

@@ -44,8 +44,7 @@ struct reader_lane {
 	struct reader_dataset *dataset; /* a reference */
 	struct reader_mount *mount;
 	_Atomic(struct store_group *) group[LAYOUT_FORMS]; /* of kept forms, owned; set once */
-	_Atomic uint64_t
-	    *handed; /* [n_blocks][hand], owned: sample + 1 whose form is expected, 0: none */
+	_Atomic uint8_t *expected; /* owned: a bit a sample whose form is to come from a worker */
 
 	/* under the mount's lock */
 	struct reader_lane *next;
@@ -115,7 +114,7 @@ static void lane_finish(struct reader_lane *lane)
 
 	for (unsigned form = 0; form < LAYOUT_FORMS; form++)
 		store_group_close(lane->group[form]);
-	free(lane->handed);
+	free(lane->expected);
 	lane_arena_detach(&lane->lane, lane->arena);
 	lane_detach(&lane->lane);
 	reader_open_unref(lane->dataset);
@@ -246,16 +245,18 @@ void reader_lane_worth(uint64_t number, unsigned form, double us_per_mib)
 		reader_lane_put(lane);
 }
 
-static _Atomic uint64_t *handed_of(const struct reader_lane *lane, uint32_t block, uint32_t task)
+/* Its file is handed to the workers, and its form shall be kept. */
+static void lane_expect(struct reader_lane *lane, uint64_t sample)
 {
-	return &lane->handed[(uint64_t)block * lane->lane.hand + task];
+	atomic_fetch_or(&lane->expected[sample / 8], (uint8_t)(1 << sample % 8));
 }
 
 struct store_group *reader_lane_expect(struct reader_lane *lane, const struct tray_item *item)
 {
-	if (item->block >= lane->lane.n_blocks || item->task >= lane->lane.hand ||
-	    item->form >= LAYOUT_FORMS || item->sample >= reader_lane_samples(lane) ||
-	    atomic_exchange(handed_of(lane, item->block, item->task), 0) != item->sample + 1)
+	const uint8_t bit = (uint8_t)(1 << item->sample % 8);
+
+	if (item->form >= LAYOUT_FORMS || item->sample >= reader_lane_samples(lane) ||
+	    !(atomic_fetch_and(&lane->expected[item->sample / 8], (uint8_t)~bit) & bit))
 		return NULL;
 	return atomic_load(&lane->group[item->form]);
 }
@@ -325,8 +326,8 @@ static void lane_serve(struct reader_thread *thread, struct reader_lane *lane,
 
 	lane_read(thread, lane, task, &came, &outcome);
 	lane_read_came(&lane->lane, task, came.form, came.bytes);
-	if (task->make && !came.form)
-		atomic_store(handed_of(lane, task->block, task->index), task->sample + 1);
+	if (task->make && !came.form && outcome.stage == LAYOUT_FAIL_NONE)
+		lane_expect(lane, task->sample);
 	if (outcome.stage != LAYOUT_FAIL_NONE)
 		reader_say_failed(lane->number, task);
 	ring = lane_read_done(&lane->lane, task, outcome.stage, outcome.code,
@@ -468,7 +469,7 @@ static int lane_refuse(struct reader_lane *lane, int code, const char *what, str
 {
 	lane_arena_detach(&lane->lane, lane->arena);
 	lane_detach(&lane->lane);
-	free(lane->handed);
+	free(lane->expected);
 	free(lane);
 	return refuse_attach(code, what, diag);
 }
@@ -494,8 +495,8 @@ int reader_lane_attach(uint64_t number, struct reader_dataset *dataset, int lane
 		free(lane);
 		return refuse_attach(r, "map a lane and its arena", diag);
 	}
-	lane->handed = calloc((size_t)lane->lane.n_blocks * lane->lane.hand, sizeof(*lane->handed));
-	if (!lane->handed)
+	lane->expected = calloc(dataset_count(dataset->index) / 8 + 1, sizeof(*lane->expected));
+	if (!lane->expected)
 		return lane_refuse(lane, -ENOMEM, "attach a lane", diag);
 	r = mount_of(dataset, &mount);
 	if (r)

@@ -83,7 +83,7 @@ uint64_t reader_lane_samples(const struct reader_lane *lane);
 bool reader_lane_take_group(struct reader_lane *lane, unsigned form, struct store_group *group);
 /* What the lane's values of that form save; of one that has no group (yet) nothing is noted. */
 void reader_lane_worth(uint64_t number, unsigned form, double us_per_mib);
-/* Where to keep an item of the tray: it is the one that the lane expects of that task; NULL: nowhere. */
+/* Where to keep an item of the tray: the lane expects one of that sample; NULL: nowhere. */
 struct store_group *reader_lane_expect(struct reader_lane *lane, const struct tray_item *item);
 
 /* ---- reader_keep.c: what is kept ---- */
