@@ -80,6 +80,8 @@ char *base_quote(const char *name, char *ret, size_t size);
 /* memfd of size bytes: CLOEXEC, sealable, mode 0400 for reopening, sparse (no fallocate).
  * Returns the descriptor (caller owns) or negative errno. */
 int base_memfd(const char *name, uint64_t size);
+/* The same with a text in it, that nobody can change any more. */
+int base_memfd_of(const char *name, const void *text, size_t size);
 /* Reads so many bytes of a file from its beginning. 0; -ENODATA: it has fewer; negative errno. */
 int base_read_all(int fd, void *ret, size_t bytes);
 

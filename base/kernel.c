@@ -11,6 +11,7 @@
 #include "base/base.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/stat.h>
@@ -73,6 +74,23 @@ int base_memfd(const char *name, uint64_t size)
 	if (ftruncate(fd, (off_t)size) < 0 || fchmod(fd, 0400) < 0)
 		return -errno;
 	return base_take_fd(&fd);
+}
+
+int base_memfd_of(const char *name, const void *text, size_t size)
+{
+	const int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL;
+	_cleanup_close_ int fd = base_memfd(name, size);
+
+	for (size_t done = 0; fd >= 0 && done < size;) {
+		ssize_t n = pwrite(fd, (const uint8_t *)text + done, size - done, (off_t)done);
+
+		if (n <= 0)
+			return n < 0 ? -errno : -EIO;
+		done += (size_t)n;
+	}
+	if (fd < 0)
+		return fd;
+	return fcntl(fd, F_ADD_SEALS, seals) < 0 ? -errno : base_take_fd(&fd);
 }
 
 int base_read_all(int fd, void *ret, size_t bytes)

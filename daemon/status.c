@@ -5,9 +5,7 @@
  */
 #include "daemon/status.h"
 
-#include <fcntl.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/json.h"
@@ -449,23 +447,6 @@ static void put_all(struct json_out *out, const struct view *view)
 	json_out_object_end(out);
 }
 
-static int text_memfd(const char *text, size_t size)
-{
-	_cleanup_close_ int fd = memfd_create("access-status", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-
-	for (size_t done = 0; fd >= 0 && done < size;) {
-		ssize_t n = write(fd, text + done, size - done);
-
-		if (n <= 0)
-			return -1;
-		done += (size_t)n;
-	}
-	if (fd < 0 ||
-	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL))
-		return -1;
-	return base_take_fd(&fd);
-}
-
 int status_new(const struct conn *viewer)
 {
 	const struct view view = {
@@ -478,7 +459,7 @@ int status_new(const struct conn *viewer)
 	json_out_init(&out, false);
 	put_all(&out, &view);
 	if (json_out_take(&out, &text, &size) == 0)
-		fd = text_memfd(text, size);
+		fd = base_memfd_of("access-status", text, size);
 	json_out_fini(&out);
 	return fd;
 }

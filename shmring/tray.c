@@ -19,7 +19,6 @@
 
 #include <errno.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "shmring/region.h"
@@ -45,11 +44,11 @@ int tray_new(uint32_t n_rings, uint64_t ring_bytes, int *ret_fd)
 	    .ring_bytes = ring_bytes,
 	    .data_offset = offset,
 	};
-	_cleanup_close_ int fd = memfd_create("oneaccess-tray", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	_cleanup_close_ int fd = base_memfd("oneaccess-tray", head.bytes);
 	int r;
 
-	if (fd < 0 || ftruncate(fd, (off_t)head.bytes) < 0)
-		return -errno;
+	if (fd < 0)
+		return fd;
 	if (pwrite(fd, &head, sizeof(head), 0) != (ssize_t)sizeof(head))
 		return errno ? -errno : -EIO;
 	r = region_seal(fd, REGION_SHARED);

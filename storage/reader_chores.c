@@ -15,13 +15,10 @@
 #include "base/json.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #define CHORES_MOST 64 /* that wait; accessd has fewer */
 
@@ -178,23 +175,6 @@ static void list_state(struct store *store, struct json_out *out)
 	json_out_member_u64(out, "set_aside", state.set_aside);
 }
 
-static int text_fd(const char *text, size_t size)
-{
-	_cleanup_close_ int fd = memfd_create("access-cache-list", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-
-	for (size_t done = 0; fd >= 0 && done < size;) {
-		ssize_t n = write(fd, text + done, size - done);
-
-		if (n <= 0)
-			return -ENOMEM;
-		done += (size_t)n;
-	}
-	if (fd < 0 ||
-	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL))
-		return -ENOMEM;
-	return base_take_fd(&fd);
-}
-
 /* A descriptor, which the caller owns, or negative errno. */
 static int list(struct store *store)
 {
@@ -214,7 +194,7 @@ static int list(struct store *store)
 	if (!r)
 		r = json_out_take(&out, &text, &size);
 	json_out_fini(&out);
-	return r ? r : text_fd(text, size);
+	return r ? r : base_memfd_of("access-cache-list", text, size);
 }
 
 /* ---- doing ---- */
