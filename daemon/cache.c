@@ -11,7 +11,6 @@
  */
 #include "daemon/cache.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -172,16 +171,10 @@ static bool is_common(const struct stream *stream, uint32_t variants, unsigned c
 		      const struct hash_id *id)
 {
 	for (unsigned v = 0; v < LAYOUT_MAX_VARIANTS; v++) {
-		unsigned cuts[PIPELINE_MAX_OPS], n, i = 0;
-		struct hash_id other;
+		struct hash_id other; /* zeros where it has no such cut */
 
 		if (!(variants >> v & 1))
 			continue;
-		n = pipeline_cuts(stream->variant[v]->pipeline, cuts);
-		while (i < n && cuts[i] != cut)
-			i++;
-		if (i == n)
-			return false;
 		pipeline_hash_cut(stream->variant[v]->pipeline, cut, &other);
 		if (memcmp(&other, id, sizeof(*id)) != 0)
 			return false;

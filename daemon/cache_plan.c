@@ -50,6 +50,14 @@ static uint64_t room_for(const struct stream *stream, const struct cache_point *
 
 /* ---- trials ---- */
 
+static bool wants_trials(const struct cache *cache, unsigned p)
+{
+	const struct cache_point *point = &cache->point[p];
+
+	return !point_form_is_sure(&point->figures) &&
+	       point->trials < point_trials(&cache->input, p);
+}
+
 /* The point that is to be tried with this sample; -1: none. */
 static int trial_of(const struct cache *cache, uint64_t sample)
 {
@@ -58,21 +66,18 @@ static int trial_of(const struct cache *cache, uint64_t sample)
 	if (cache->fed % CACHE_TRIAL_EVERY || cache->forced >= 0)
 		return -1;
 	p = (unsigned)(cache->fed / CACHE_TRIAL_EVERY % cache->n);
-	if (cache->point[p].trials >= point_trials(&cache->input, p) ||
-	    point_form_is_sure(&cache->point[p].figures) || is_unfit(&cache->point[p], sample))
-		return -1;
 	if (p == 0 &&
 	    (cache->choice.point == 0 || !kept_bytes(&cache->point[cache->choice.point], sample)))
 		return -1; /* it comes as the file anyway */
+	if (is_unfit(&cache->point[p], sample) || !wants_trials(cache, p))
+		return -1;
 	return (int)p;
 }
 
 bool cache_is_trying(const struct cache *cache)
 {
 	for (unsigned p = 1; p < cache->n; p++)
-		if (cache->point[p].state == CACHE_READY &&
-		    !point_form_is_sure(&cache->point[p].figures) &&
-		    cache->point[p].trials < point_trials(&cache->input, p))
+		if (cache->point[p].state == CACHE_READY && wants_trials(cache, p))
 			return true;
 	return false;
 }

@@ -46,7 +46,7 @@ static struct {
 	pthread_mutex_t lock;
 	/* under the lock */
 	struct keep_wish *first, **last;
-	bool is_asked, is_ending;
+	bool is_ending;
 
 	struct store *store; /* the keeper's, which alone opens and closes it */
 	struct reader_state said;
