@@ -31,8 +31,8 @@ struct cache_point {
 	const struct counter_cell *table; /* mapping, owned; [samples] */
 	uint8_t *unfit; /* owned: a bit a sample that has no such form; NULL: none so far */
 	struct point_form figures;
-	uint64_t trials; /* asked for */
-	double worth;    /* that the reader was told: us of a processor a MiB */
+	uint64_t trials, tried; /* asked for; ended */
+	double worth;           /* that the reader was told: us of a processor a MiB */
 	uint64_t n_unfit;
 	bool is_found; /* found: samples that were kept when it was looked first */
 	uint64_t found;
@@ -82,7 +82,8 @@ bool cache_is_trying(const struct cache *cache);
 /* The task (as planned) ended well. */
 void cache_note(struct stream *stream, const struct fill_task *task,
 		const struct lane_keep *planned, const struct lane_kept *kept, uint32_t file_bytes);
-/* Once a tick: decides anew where measurements ask for it. */
+/* Often: decides anew where measurements ask for it, but for the end of trials no more than some times a
+ * second. */
 void cache_tick(struct stream *stream, uint64_t now_ns);
 /* Name of a point for people: "file", "indexed", ... */
 const char *cache_name(unsigned form, char ret[24]);

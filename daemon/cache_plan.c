@@ -12,7 +12,7 @@
 #include "daemon/node.h"
 #include "daemon/stream.h"
 
-#define CACHE_TRIAL_EVERY 4 /* tasks */
+#define CACHE_TRIAL_EVERY 2 /* tasks */
 
 /* Bytes of the sample's value; 0: it is not kept. */
 static uint32_t kept_bytes(const struct cache_point *point, uint64_t sample)
@@ -200,10 +200,11 @@ static void note_made(struct cache *cache, unsigned p, const struct lane_kept *k
 	point_form_made(&cache->point[p].figures, &cost);
 }
 
-static void note_served(struct cache *cache, unsigned p, const struct lane_kept *kept,
+/* Work from a form that was just made is nobody's: it is the form's, with all of it in the processor's caches. */
+static void note_served(struct cache *cache, unsigned p, const struct lane_kept *kept, bool is_made,
 			uint32_t file_bytes)
 {
-	const struct point_cost cost = {.work_us = kept->work_us,
+	const struct point_cost cost = {.work_us = is_made ? -1 : (double)kept->work_us,
 					.read_us = kept->read_us,
 					.read_cpu_us = kept->read_cpu_us,
 					.make_us = -1,
@@ -211,15 +212,44 @@ static void note_served(struct cache *cache, unsigned p, const struct lane_kept 
 					.bytes = p == 0 ? (double)file_bytes : -1};
 
 	point_form_served(&cache->point[p].figures, &cost);
+	if (cache->choice.reason == POINT_UNMEASURED) /* prices of trials depend on it */
+		point_form_cost(&cache->point[p].figures, &cache->point[0].figures,
+				&cache->input.cost[p]);
 }
 
 /* Does a sample that came as its file stand for all? Those that have no form are a kind of their own, and when
  * all others are kept they are the only ones that come so. */
 static bool is_typical(const struct cache *cache, uint64_t sample, enum layout_made made)
 {
-	if (cache->choice.point == 0 || made == LAYOUT_MADE_YES)
+	if (cache->choice.point == 0 || made == LAYOUT_MADE_YES || made == LAYOUT_MADE_FULL)
 		return true;
 	return made != LAYOUT_MADE_UNFIT && kept_bytes(&cache->point[cache->choice.point], sample);
+}
+
+/* What became of the form that was to be made. */
+static void note_form(struct stream *stream, const struct fill_task *task, bool is_trial,
+		      unsigned p, const struct lane_kept *kept, uint32_t file_bytes)
+{
+	struct cache *cache = &stream->cache;
+
+	if (kept->made == LAYOUT_MADE_UNFIT)
+		set_unfit(&cache->point[p], task->source, stream->geometry.n_samples);
+	else if (kept->made == LAYOUT_MADE_YES && is_trial)
+		note_trial(cache, p, kept, file_bytes);
+	else if (kept->made == LAYOUT_MADE_YES)
+		note_made(cache, p, kept);
+}
+
+/* With the last of them the forms can be compared: at once, as until then all comes as files. A sample that
+ * turned out to be bad ends no trial, and then the next look at the measurements compares. */
+static void end_trial(struct cache *cache, unsigned p)
+{
+	cache->point[p].tried++;
+	for (p = 1; p < cache->n; p++)
+		if (cache->point[p].tried < cache->point[p].trials)
+			return;
+	if (!cache_is_trying(cache))
+		cache->looked_ns = 0;
 }
 
 void cache_note(struct stream *stream, const struct fill_task *task,
@@ -227,12 +257,14 @@ void cache_note(struct stream *stream, const struct fill_task *task,
 {
 	struct cache *cache = &stream->cache;
 	const uint8_t asked = planned->make ? planned->make : planned->probe;
+	const bool is_made =
+	    planned->make && (kept->made == LAYOUT_MADE_YES || kept->made == LAYOUT_MADE_FULL);
 	unsigned p = number_of(cache, kept->form);
 
 	if (!cache->is_on || p >= cache->n || (kept->form && kept->form != planned->want))
 		return;
 	if (kept->form || is_typical(cache, task->source, kept->made))
-		note_served(cache, p, kept, file_bytes);
+		note_served(cache, p, kept, is_made, file_bytes);
 	if (kept->form) {
 		cache->hits++;
 		cache->bytes_hit += kept->came;
@@ -240,12 +272,10 @@ void cache_note(struct stream *stream, const struct fill_task *task,
 		cache->misses++;
 	}
 	p = number_of(cache, asked);
-	if (!asked || kept->form || p >= cache->n)
+	if (!asked || p >= cache->n)
 		return;
-	if (kept->made == LAYOUT_MADE_UNFIT)
-		set_unfit(&cache->point[p], task->source, stream->geometry.n_samples);
-	else if (kept->made == LAYOUT_MADE_YES && planned->probe)
-		note_trial(cache, p, kept, file_bytes);
-	else if (kept->made == LAYOUT_MADE_YES)
-		note_made(cache, p, kept);
+	if (!kept->form)
+		note_form(stream, task, planned->probe != 0, p, kept, file_bytes);
+	if (planned->probe)
+		end_trial(cache, p);
 }

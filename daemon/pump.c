@@ -109,6 +109,7 @@ void pump_turn(struct stream *stream)
 	poll_jobs(stream, now_ns);
 	group_sweep(stream, now_ns);
 	fill_collect(stream);
+	cache_tick(stream, now_ns);
 	variant_sweep(stream);
 	wake_ns = decide(stream, now_ns);
 	fill_feed(stream);

@@ -73,7 +73,9 @@ struct lane_kept {
 	uint32_t read_us, read_cpu_us, came; /* elapsed, CPU time, bytes */
 	uint8_t form;                        /* that came, 0: the file */
 	enum layout_made made;
-	uint32_t work_us, make_us, form_us, form_bytes; /* CPU time */
+	/* CPU time: of the pipelines from what came, where d_make was made from that; to make it; from
+	 * the form that was tried; bytes */
+	uint32_t work_us, make_us, form_us, form_bytes;
 };
 void lane_task_kept(const struct lane *lane, uint32_t block, uint32_t index, struct lane_kept *ret);
 /* State of a task and, when it ended, copies of its outcome (text terminated, 48 bytes). */

@@ -260,7 +260,8 @@ struct layout_task {          /* 192 bytes */
 	uint32_t s_make_us; /* CPU time it took to make the form, ... */
 	uint32_t s_form_us; /* ... and to run the pipelines from it, if it was tried */
 	uint32_t s_form_bytes;
-	uint32_t s_cpu_us; /* CPU time of the pipelines, from what came */
+	uint32_t
+	    s_cpu_us; /* CPU time of the pipelines, from what came or the form that is kept of it */
 	uint32_t reserved1[6];
 };
 

@@ -118,10 +118,10 @@ static int worker_run_on(struct worker_lane *lane, const struct lane_task *task,
 				   out, ret_error);
 }
 
-/* 0, or PIPELINE_E_BAD and *ret_error. */
-static int worker_run(const struct worker_setup *setup, struct worker_lane *lane,
-		      const struct lane_task *task, struct pipeline_out *out,
-		      struct pipeline_error *ret_error)
+/* What the pipelines need but for the bytes. 0, or PIPELINE_E_BAD and *ret_error. */
+static int worker_prepare(const struct worker_setup *setup, struct worker_lane *lane,
+			  const struct lane_task *task, struct pipeline_out *out,
+			  struct pipeline_error *ret_error)
 {
 	if (!workset_outputs(lane->set, task, out)) {
 		worker_fail(ret_error, PIPELINE_FAIL_REFUSED, 0, "no such slot or position");
@@ -135,9 +135,10 @@ static int worker_run(const struct worker_setup *setup, struct worker_lane *lane
 		worker_fail(ret_error, PIPELINE_FAIL_MEMORY, 0, "no memory for the picture");
 		return PIPELINE_E_BAD;
 	}
-	return worker_run_on(lane, task, out, lane->set->arena + task->arena_offset, task->came,
-			     ret_error);
+	return 0;
 }
+
+/* ---- stored forms of a sample that came as its file ---- */
 
 /* CPU time of the pipelines from these bytes; false: they do not take them. */
 static bool worker_time(struct worker_lane *lane, const struct lane_task *task,
@@ -172,30 +173,76 @@ static bool worker_try_form(struct worker_lane *lane, const struct lane_task *ta
 	return true;
 }
 
-/* The form that accessd asked for, of a sample that came as its file and is done. */
-static void worker_form(struct worker *worker, struct worker_lane *lane,
-			const struct lane_task *task, const struct pipeline_out *out,
-			struct lane_made *ret)
+static bool worker_make_form(struct worker *worker, struct worker_lane *lane,
+			     const struct lane_task *task, unsigned wanted,
+			     struct forming_form *ret_form, struct lane_made *ret)
 {
-	const unsigned wanted = task->make ? task->make : task->probe;
 	const uint64_t begin_ns = base_cpu_ns();
-	struct forming_form form;
 
-	if (!wanted || task->form || !worker->setup->tray)
-		return;
 	ret->made = LAYOUT_MADE_UNFIT;
 	if (!forming_make(&worker->forming, wanted, lane->scratch,
 			  (unsigned)__builtin_ctz(task->variants),
-			  lane->set->arena + task->arena_offset, task->came, &form))
-		return;
+			  lane->set->arena + task->arena_offset, task->came, ret_form))
+		return false;
 	ret->make_us = (uint32_t)((base_cpu_ns() - begin_ns) / 1000);
-	ret->bytes = (uint32_t)BASE_MIN(form.kept, UINT32_MAX);
-	if (task->probe && !worker_try_form(lane, task, out, &form, ret))
-		return;
-	ret->made = LAYOUT_MADE_YES;
-	if (task->make && !forming_hand_over(worker->setup->tray, worker->setup->index,
-					     lane->set->number, task, &form))
-		ret->made = LAYOUT_MADE_FULL;
+	ret->bytes = (uint32_t)BASE_MIN(ret_form->kept, UINT32_MAX);
+	return true;
+}
+
+/* Of a sample that is done. */
+static void worker_probe(struct worker *worker, struct worker_lane *lane,
+			 const struct lane_task *task, const struct pipeline_out *out,
+			 struct lane_made *ret)
+{
+	struct forming_form form;
+
+	if (worker_make_form(worker, lane, task, task->probe, &form, ret) &&
+	    worker_try_form(lane, task, out, &form, ret))
+		ret->made = LAYOUT_MADE_YES;
+}
+
+/* Outputs from the form that is to be kept, if it can be made and they take it: that is the same, and
+ * quicker. 0, or they are to be made from the file. */
+static int worker_run_made(struct worker *worker, struct worker_lane *lane,
+			   const struct lane_task *task, const struct pipeline_out *out,
+			   struct lane_made *ret)
+{
+	struct forming_form form;
+	uint64_t work_ns;
+
+	if (!worker_make_form(worker, lane, task, task->make, &form, ret) ||
+	    !worker_time(lane, task, out, form.data, form.size, &work_ns))
+		return PIPELINE_E_BAD;
+	ret->work_us = (uint32_t)(work_ns / 1000);
+	ret->made = forming_hand_over(worker->setup->tray, worker->setup->index, lane->set->number,
+				      task, &form)
+			? LAYOUT_MADE_YES
+			: LAYOUT_MADE_FULL;
+	return 0;
+}
+
+/* ---- a task ---- */
+
+/* 0, or PIPELINE_E_BAD and *ret_error. */
+static int worker_run(struct worker *worker, struct worker_lane *lane, const struct lane_task *task,
+		      struct lane_made *ret_made, struct pipeline_error *ret_error)
+{
+	const bool is_file = !task->form && worker->setup->tray;
+	struct pipeline_out out[LAYOUT_MAX_VARIANTS];
+	uint64_t begin_ns;
+	int rc = worker_prepare(worker->setup, lane, task, out, ret_error);
+
+	if (rc != 0)
+		return rc;
+	if (is_file && task->make && worker_run_made(worker, lane, task, out, ret_made) == 0)
+		return 0;
+	begin_ns = base_cpu_ns();
+	rc = worker_run_on(lane, task, out, lane->set->arena + task->arena_offset, task->came,
+			   ret_error);
+	ret_made->work_us = (uint32_t)((base_cpu_ns() - begin_ns) / 1000);
+	if (rc == 0 && is_file && task->probe)
+		worker_probe(worker, lane, task, out, ret_made);
+	return rc;
 }
 
 static void worker_ring_accessd(const struct worker *worker)
@@ -223,24 +270,20 @@ static bool worker_is_spent(const struct worker_setup *setup)
 static void worker_do(struct worker *worker, struct worker_lane *lane, const struct lane_task *task)
 {
 	struct pipeline_error error = {.code = 0};
-	struct pipeline_out out[LAYOUT_MAX_VARIANTS];
 	struct lane_made made = {.made = LAYOUT_MADE_NONE};
-	uint64_t started_ns = base_now_ns(), begin_ns = base_cpu_ns(), work_ns;
+	uint64_t started_ns = base_now_ns(), work_ns;
 	enum layout_fail stage = LAYOUT_FAIL_NONE;
 
 	worker_entry_begin(worker, lane->set->number, task, started_ns);
 	if (fault_is(worker->setup->fault, FAULT_HIDE, task->sample))
 		worker_entry_end(worker, 0);
-	if (worker_run(worker->setup, lane, task, out, &error) != 0)
+	if (worker_run(worker, lane, task, &made, &error) != 0)
 		stage = (enum layout_fail)error.stage;
 	if (stage == LAYOUT_FAIL_MEMORY && worker_is_spent(worker->setup))
 		_exit(WORKER_EXIT_SPENT);
 	if (fault_is(worker->setup->fault, FAULT_LIE, task->sample))
 		stage = LAYOUT_FAIL_CHANGED;
 	work_ns = base_now_ns() - started_ns;
-	made.work_us = (uint32_t)((base_cpu_ns() - begin_ns) / 1000);
-	if (stage == LAYOUT_FAIL_NONE)
-		worker_form(worker, lane, task, out, &made);
 	lane_run_made(&lane->lane, task, &made);
 	if (lane_run_done(&lane->lane, task, stage, error.code,
 			  stage == LAYOUT_FAIL_NONE ? "" : error.text,
