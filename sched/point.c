@@ -9,7 +9,7 @@
  *   elapsed(cpu, read, write) = max(cpu / cores, read / reader threads, write)
  *   serve(p, s) = elapsed of the mix: share s of the samples comes in form p, the rest as files
  *   pass(p)     = elapsed of an epoch in which share kept comes in form p, and share fits - kept is
- *                 made and written beside
+ *                 read from files, made, written, and used
  *   total(p)    = min((pass(p) + (uses - 1) serve(p, fits)) / uses, serve(p, kept))
  *
  * Means are mixed before the greatest is taken, since processors, storage and the writer work side by
@@ -33,10 +33,12 @@
 
 #include "base/base.h"
 
-#define POINT_LONG_US 1e12   /* a sample does not take longer: 11 days */
-#define POINT_ABOUT 0.1      /* of the samples */
-#define POINT_NEAR 1.25      /* times the best: may be the best yet */
-#define POINT_TRIALS_FIRST 3 /* before a form's price is believed: the first warms memory */
+#define POINT_LONG_US 1e12     /* a sample does not take longer: 11 days */
+#define POINT_ABOUT 0.1        /* of the samples */
+#define POINT_NEAR 1.25        /* times the best: may be the best yet */
+#define POINT_TRIALS_NEAR 0.75 /* of the time for trials, for those that may be the best */
+#define POINT_TRIALS_FIRST 3   /* before a form's price is believed: the first warms memory */
+#define POINT_DEAR 8 /* times the file's work: what a trial may cost, nothing being known */
 
 struct spent { /* by a sample, in the mean */
 	double cpu, read, write;
@@ -123,7 +125,7 @@ static double pass_of(const struct point_input *in, unsigned p, double fits)
 	struct spent spent = mixed(in, p, in->cached[p]);
 	double made = fits - in->cached[p];
 
-	spent.cpu += made * (cost->make_us + cost->write_us);
+	spent.cpu += made * (cost->make_us + cost->write_us + cost->work_us - in->cost[0].work_us);
 	spent.write = made * cost->write_us;
 	return elapsed(in, spent);
 }
@@ -295,16 +297,11 @@ static double price_of(const struct point_input *in, unsigned p)
 	return cost->samples < POINT_TRIALS_FIRST ? price / POINT_TRIALS_FIRST : price;
 }
 
-/* Points that may still turn out to be the best, by means of a few values. */
-static unsigned contenders(const struct point_input *in, const struct point_choice *now,
-			   double best, unsigned p, bool *ret_is_one)
+/* May it still turn out to be the best? By means of a few values, or of none. */
+static bool is_contender(const struct point_input *in, const struct point_choice *now, double best,
+			 unsigned p)
 {
-	unsigned n = 0;
-
-	for (unsigned q = 0; q < in->n; q++)
-		n += now->total_us[q] < POINT_NEAR * best;
-	*ret_is_one = now->total_us[p] < POINT_NEAR * best;
-	return n;
+	return in->cost[p].samples < POINT_TRIALS_FIRST || now->total_us[p] < POINT_NEAR * best;
 }
 
 /* What three trials said is believed for once. */
@@ -324,25 +321,52 @@ static double expected_best(const struct point_input *in, struct point_choice *r
 	return best;
 }
 
+/* Before anything is known: as many as are needed to choose, where there is work enough ahead to pay for dear ones. */
+static uint64_t first_trials(const struct point_input *in)
+{
+	double files = POINT_TRIALS_SHARE * in->uses * (double)in->n_samples / (in->n - 1);
+
+	return files < POINT_DEAR * POINT_TRIALS_LEAST ? POINT_TRIALS_FIRST : POINT_TRIALS_LEAST;
+}
+
+/* CPU time for trials of p: most of it is for those that may be the best. *ret_open: it may be p or another. */
+static double budget_of(const struct point_input *in, const struct point_choice *now, double best,
+			unsigned p, bool *ret_open)
+{
+	const bool is_file_near = is_contender(in, now, best, 0),
+		   is_near = is_contender(in, now, best, p);
+	const double whole =
+	    POINT_TRIALS_SHARE * best * in->cores * in->uses * (double)in->n_samples;
+	unsigned n = 0;
+
+	for (unsigned q = 1; q < in->n; q++)
+		n += is_contender(in, now, best, q);
+	*ret_open = is_near && n + is_file_near > 1;
+	if (is_near && p > 0)
+		return POINT_TRIALS_NEAR * whole / n;
+	return (1 - POINT_TRIALS_NEAR) * whole / (in->n - 1);
+}
+
 uint64_t point_trials(const struct point_input *input, unsigned p)
 {
 	struct point_input in = *input;
 	struct point_choice now;
 	double best, trials;
-	bool is_one;
+	bool is_open;
 
 	tame_input(&in);
 	if (!(in.uses > 1) || p >= in.n)
 		return 0;
 	best = expected_best(&in, &now);
 	if (isinf(best))
-		return POINT_TRIALS_FIRST;
-	trials = POINT_TRIALS_SHARE * best * in.cores * in.uses * (double)in.n_samples /
-		 (in.n - 1) / BASE_MAX(price_of(&in, p), 1e-3);
+		return first_trials(&in);
+	trials = budget_of(&in, &now, best, p, &is_open) / BASE_MAX(price_of(&in, p), 1e-3);
 	if (trials < POINT_TRIALS_LEAST)
 		return 0;
-	if (in.cost[p].samples >= POINT_TRIALS_LEAST &&
-	    (contenders(&in, &now, best, p, &is_one) < 2 || !is_one))
+	if (in.cost[p].samples <
+	    POINT_TRIALS_FIRST) /* its price is the file's for want of its own */
+		return first_trials(&in);
+	if (in.cost[p].samples >= POINT_TRIALS_LEAST && !is_open)
 		return POINT_TRIALS_LEAST;
 	/* While forms are tried nothing is made, and samples that have passed come as files once more. */
 	trials = BASE_MIN(trials, POINT_TRIALS_SHARE * (double)in.n_samples);

@@ -222,7 +222,7 @@ static void two_points(struct point_input *ret)
 	    .n = 2, .cores = 1, .reader_threads = 1, .n_samples = 1000, .uses = 4};
 	ret->cost[0] = (struct point_cost){.samples = 100, .work_us = 1000};
 	ret->cost[1] = (struct point_cost){
-	    .samples = 100, .made = 100, .work_us = 500, .make_us = 600, .bytes = 1000};
+	    .samples = 100, .made = 100, .work_us = 500, .make_us = 1100, .bytes = 1000};
 	ret->room[1] = 1000000;
 }
 
@@ -425,8 +425,13 @@ START_TEST(no_trials)
 
 	two_points(&input);
 	input.cost[1].samples = input.cost[1].made = 0;
+	ck_assert_uint_eq(point_trials(&input, 1), 3); /* then it is known how dear they are */
+	input.cost[1].samples = input.cost[1].made = 3;
 	ck_assert_uint_ge(point_trials(&input, 1), POINT_TRIALS_LEAST);
 	ck_assert_uint_eq(point_trials(&input, 2), 0);
+	input.cost[1].samples = input.cost[1].made = 0;
+	input.n_samples = 10000; /* whatever they cost */
+	ck_assert_uint_eq(point_trials(&input, 1), POINT_TRIALS_LEAST);
 	input.n_samples = 40; /* too few to find out */
 	ck_assert_uint_eq(point_trials(&input, 1), 0);
 	input.n_samples = 1000000;
