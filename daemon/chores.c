@@ -4,6 +4,10 @@
  * must be there (it has jobs, or had some a moment ago): nobody's processes are started for somebody else.
  *
  * accessd looks at nothing of an answer: the list is a memory that the reader made and the client reads.
+ *
+ * Who asked may go away meanwhile. What only tells him something is cancelled then; what changes the store
+ * goes on without him, as nobody could say how much of it was done already, and streams are to know of it.
+ * Such a chore has no connection and no reference to its domain, whose end is its own.
  */
 #include "daemon/chores.h"
 
@@ -28,8 +32,8 @@
 struct chore {
 	LIST_ENTRY(chore) link; /* of the domain's */
 	uint64_t id;
-	struct conn *conn;
-	struct domain *domain; /* a reference */
+	struct conn *conn;     /* who asked; NULL: he is gone */
+	struct domain *domain; /* a reference, as long as he is there */
 	uint64_t verb;
 	struct hash_id group;
 };
@@ -165,22 +169,43 @@ void chores_ask(struct conn *conn, const struct wire_in *in)
 	reading_chore(&domain->reading, chore->id, verb, &group);
 }
 
+/* Nobody waits for it any more. */
+static void chore_leave(struct chore *chore)
+{
+	chore->conn->chore = NULL;
+	chore->conn = NULL;
+	domain_unref(chore->domain);
+}
+
 static void chore_free(struct chore *chore)
 {
-	struct domain *domain = chore->domain;
-
 	LIST_REMOVE(chore, link);
-	chore->conn->chore = NULL;
+	if (chore->conn)
+		chore_leave(chore);
 	free(chore);
-	domain_unref(domain);
+}
+
+static bool changes_something(uint64_t verb)
+{
+	return verb != READER_VERB_LIST && verb != READER_VERB_VERIFY;
 }
 
 void chores_forget(struct conn *conn)
 {
-	if (!conn->chore)
-		return;
-	reading_chore_cancel(&conn->chore->domain->reading, conn->chore->id);
-	chore_free(conn->chore);
+	struct chore *chore = conn->chore;
+
+	if (chore && changes_something(chore->verb)) {
+		chore_leave(chore);
+	} else if (chore) {
+		reading_chore_cancel(&chore->domain->reading, chore->id);
+		chore_free(chore);
+	}
+}
+
+void chores_end(struct domain *domain)
+{
+	while (!LIST_EMPTY(&domain->chores))
+		chore_free(LIST_FIRST(&domain->chores));
 }
 
 /* ---- from readers ---- */
@@ -199,8 +224,8 @@ void chores_progress(struct domain *domain, uint64_t id, uint64_t done, uint64_t
 {
 	const struct chore *chore = chore_of(domain, id);
 
-	if (chore)
-		conn_progress(chore->conn, "bytes checked", done, total);
+	if (chore && chore->conn)
+		conn_progress(chore->conn, "values checked", done, total);
 }
 
 static void forget_group(const struct domain *domain, const struct hash_id *group)
@@ -223,6 +248,8 @@ void chores_done(struct domain *domain, uint64_t id, uint64_t code, const char *
 	if (!code && chore->verb == READER_VERB_DROP)
 		forget_group(domain, &chore->group);
 	chore_free(chore);
+	if (!conn)
+		return;
 	wire_out_init(&out, PROTO_CACHED);
 	wire_put_u64(&out, PROTO_KEY_CODE, code ? OA_E_REFUSED : 0);
 	wire_put_string(&out, PROTO_KEY_TEXT, text);

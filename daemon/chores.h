@@ -15,8 +15,10 @@ struct domain;
 
 /* PROTO_CACHE. Answered with REFUSED, or later with PROGRESS and CACHED. */
 void chores_ask(struct conn *conn, const struct wire_in *in);
-/* The connection ends, and with it what it asked for. */
+/* The connection ends, and with it what it wanted to know; what it wanted changed goes on. */
 void chores_forget(struct conn *conn);
+/* The domain ends: nobody is there who asked. */
+void chores_end(struct domain *domain);
 
 /* From the reader; fd stays the caller's. */
 void chores_progress(struct domain *domain, uint64_t id, uint64_t done, uint64_t total);

@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "daemon/chores.h"
 #include "daemon/node.h"
 #include "daemon/pump.h"
 #include "daemon/source.h"
@@ -214,6 +215,7 @@ void domain_free(struct domain *domain)
 		stream_free(LIST_FIRST(&domain->streams));
 	while (!LIST_EMPTY(&domain->sources))
 		source_unref(LIST_FIRST(&domain->sources));
+	chores_end(domain);
 	LIST_REMOVE(domain, link);
 	node->n_tenants -= domain->kind == DOMAIN_USER;
 	node->ended_reader_ns += reading_cpu_ns(&domain->reading);
