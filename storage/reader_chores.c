@@ -3,7 +3,8 @@
 /*
  * What people ask of the store through accessd: lists, pins, drops, checks. One thread does one after the
  * other, so that a check of everything, which reads for minutes, holds up neither reading threads nor
- * the keeper; it starts with the first chore.
+ * the keeper; it starts with the first chore. Nor does it hold up other chores: those are done between two
+ * of its values.
  *
  * The store is the keeper's: it says when it has one and takes it back before it closes it. Chores that
  * come before it was opened wait for that. A chore that is cancelled ends at its next value and answers
@@ -91,21 +92,26 @@ bool reader_chores_ask(uint64_t id, unsigned verb, const struct hash_id *group)
 	return true;
 }
 
+/* Under lock: what *at is, which waits no longer. */
+static struct chore *chores_unlink(struct chore **at)
+{
+	struct chore *chore = *at;
+
+	*at = chore->next;
+	chores.waiting--;
+	if (!*at)
+		chores.last = at;
+	return chore;
+}
+
 static void chores_forget(uint64_t id)
 {
 	struct chore **at = &chores.first;
 
 	while (*at && (*at)->id != id)
 		at = &(*at)->next;
-	if (*at) {
-		struct chore *chore = *at;
-
-		*at = chore->next;
-		chores.waiting--;
-		if (!*at)
-			chores.last = at;
-		free(chore);
-	}
+	if (*at)
+		free(chores_unlink(at));
 }
 
 void reader_chores_cancel(uint64_t id)
@@ -199,38 +205,6 @@ static int list(struct store *store)
 
 /* ---- doing ---- */
 
-static void tell(void *arg, uint64_t done, uint64_t total)
-{
-	reader_say_chore_progress(((const struct chore *)arg)->id, done, total);
-}
-
-static bool is_cancelled(void *arg)
-{
-	bool is;
-
-	(void)arg;
-	pthread_mutex_lock(&chores.lock);
-	is = chores.is_cancelled || chores.is_ending;
-	pthread_mutex_unlock(&chores.lock);
-	return is;
-}
-
-static int verify(struct store *store, struct chore *chore, char *ret, size_t size)
-{
-	const struct store_progress progress = {
-	    .tell = tell, .cancelled = is_cancelled, .arg = chore};
-	struct store_checked checked = {0};
-	int r = store_verify(store, &progress, &checked);
-	char bytes[32];
-
-	snprintf(ret, size,
-		 "%llu values of %llu groups are sound (%s); %llu damaged ones were dropped",
-		 (unsigned long long)checked.values, (unsigned long long)checked.groups,
-		 base_format_bytes(checked.bytes, bytes, sizeof(bytes)),
-		 (unsigned long long)checked.damaged);
-	return r;
-}
-
 static const char *chores_error(int r)
 {
 	switch (r) {
@@ -245,28 +219,77 @@ static const char *chores_error(int r)
 	}
 }
 
-static void chores_do(struct store *store, struct chore *chore)
+static void do_short(struct store *store, const struct chore *chore)
 {
 	_cleanup_close_ int fd = -1;
-	char text[256] = "";
-	int r = 0;
+	int r;
 
 	switch (chore->verb) {
 	case READER_VERB_LIST:
 		fd = list(store);
 		r = BASE_MIN(fd, 0);
 		break;
-	case READER_VERB_PIN:
-	case READER_VERB_UNPIN:
-		r = store_pin(store, &chore->group, chore->verb == READER_VERB_PIN);
-		break;
 	case READER_VERB_DROP:
 		r = store_drop(store, &chore->group);
 		break;
 	default:
-		r = verify(store, chore, text, sizeof(text));
+		r = store_pin(store, &chore->group, chore->verb == READER_VERB_PIN);
 	}
-	reader_say_chore(chore->id, r, r ? chores_error(r) : text, fd);
+	reader_say_chore(chore->id, r, r ? chores_error(r) : "", fd);
+}
+
+struct checking {
+	struct store *store;
+	uint64_t id;
+};
+
+static void tell(void *arg, uint64_t done, uint64_t total)
+{
+	reader_say_chore_progress(((const struct checking *)arg)->id, done, total);
+}
+
+/* Under lock. NULL: there is none. */
+static struct chore *chores_take_short(void)
+{
+	struct chore **at = &chores.first;
+
+	while (*at && (*at)->verb == READER_VERB_VERIFY)
+		at = &(*at)->next;
+	return *at ? chores_unlink(at) : NULL;
+}
+
+/* Asked between two values, when it is others' turn. */
+static bool is_cancelled(void *arg)
+{
+	const struct checking *checking = arg;
+	_cleanup_free_ struct chore *other = NULL;
+	bool is;
+
+	pthread_mutex_lock(&chores.lock);
+	is = chores.is_cancelled || chores.is_ending;
+	if (!is)
+		other = chores_take_short();
+	pthread_mutex_unlock(&chores.lock);
+	if (other)
+		do_short(checking->store, other);
+	return is;
+}
+
+static void verify(struct store *store, const struct chore *chore)
+{
+	struct checking checking = {.store = store, .id = chore->id};
+	const struct store_progress progress = {
+	    .tell = tell, .cancelled = is_cancelled, .arg = &checking};
+	struct store_checked checked = {0};
+	int r = store_verify(store, &progress, &checked);
+	char text[256], bytes[32];
+
+	snprintf(text, sizeof(text),
+		 "%llu values of %llu groups are sound (%s); %llu damaged ones were dropped",
+		 (unsigned long long)checked.values, (unsigned long long)checked.groups,
+		 base_format_bytes(checked.bytes, bytes, sizeof(bytes)),
+		 (unsigned long long)checked.damaged);
+	reader_say_chore(chore->id, r, r ? chores_error(r) : text, -1);
 }
 
 /* The next chore, once it is known whether there is a store; NULL: time to end. */
@@ -278,9 +301,7 @@ static struct chore *chores_take(struct store **ret_store)
 	while (!chores.is_ending && (!chores.first || !chores.is_known))
 		pthread_cond_wait(&chores.changed, &chores.lock);
 	if (!chores.is_ending) {
-		chore = chores.first;
-		chores.first = chore->next;
-		chores.waiting--;
+		chore = chores_unlink(&chores.first);
 		chores.is_busy = true;
 		chores.is_cancelled = false;
 		chores.busy_id = chore->id;
@@ -296,11 +317,13 @@ static void *chores_thread(void *unused)
 	struct chore *chore;
 
 	while ((chore = chores_take(&store))) {
-		if (store)
-			chores_do(store, chore);
-		else
+		if (!store)
 			reader_say_chore(chore->id, -ENODEV, "nothing is kept: the store is off",
 					 -1);
+		else if (chore->verb == READER_VERB_VERIFY)
+			verify(store, chore);
+		else
+			do_short(store, chore);
 		free(chore);
 		pthread_mutex_lock(&chores.lock);
 		chores.is_busy = false;

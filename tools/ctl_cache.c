@@ -198,14 +198,13 @@ static int cache_send(const struct cache_ask *ask, struct wire_out *out, struct 
 static void cache_progress(struct cache_ask *ask, const struct wire_in *in)
 {
 	uint64_t done = 0, total = 0;
-	char a[32], b[32];
 
 	wire_get_u64(in, PROTO_KEY_DONE, &done);
 	wire_get_u64(in, PROTO_KEY_TOTAL, &total);
 	if (!isatty(STDERR_FILENO))
 		return;
-	fprintf(stderr, "\r%s of %s checked\033[K", base_format_bytes(done, a, sizeof(a)),
-		base_format_bytes(total, b, sizeof(b)));
+	fprintf(stderr, "\r%llu of %llu values checked\033[K", (unsigned long long)done,
+		(unsigned long long)total);
 	ask->drew = true;
 }
 
