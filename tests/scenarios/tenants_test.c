@@ -5,7 +5,7 @@
  * pixels, who does harm does it to himself. Cases 14, 19, 32 and 51 of the README's table.
  */
 
-#include "tests/scenarios/town.h"
+#include "tests/scenarios/folk.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -22,43 +22,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define N 48
-
-/* A folder of N pictures that is this user's alone. */
-static const char *secret_of(const char *name, const struct town_user *user)
-{
-	static char paths[4][512]; /* good for the length of a test */
-	static unsigned next;
-	char *path = paths[next++ % 4];
-
-	snprintf(path, sizeof(paths[0]), "%s", rig_path("%s", name));
-	if (access(path, F_OK) < 0) /* else of an earlier test */
-		rig_pictures(name, N, 2, 40);
-	town_give(path, user, user->gid, 0700, 0600);
-	return path;
-}
-
-static void must_train(const struct town_user *user, const char *dataset, unsigned epochs)
-{
-	struct town_errand *errand = town_errand_new(dataset, N, epochs);
-
-	ck_assert_int_eq(town_do(user, town_train, errand), 0);
-	ck_assert_msg(errand->saw_all && !errand->wrong, "user %u, %s: %d %s, %u wrong",
-		      (unsigned)user->uid, dataset, errand->code, errand->text, errand->wrong);
-	town_errand_free(errand);
-}
-
-static void must_be_refused(const struct town_user *user, const char *dataset, int code,
-			    const char *text)
-{
-	struct town_errand *errand = town_errand_new(dataset, N, 1);
-
-	ck_assert_int_eq(town_do(user, town_train, errand), 0);
-	ck_assert_msg(errand->code == code && strstr(errand->text, text),
-		      "user %u, %s: %s \"%s\", not %s \"%s\"", (unsigned)user->uid, dataset,
-		      oa_error_name(errand->code), errand->text, oa_error_name(code), text);
-	town_errand_free(errand);
-}
+#define N FOLK_PICTURES
 
 static int cannot_open(void *path)
 {
@@ -70,15 +34,16 @@ static int cannot_open(void *path)
 /* accessd itself may read none of it, as with a root-squashed file system. */
 START_TEST(each_reads_what_he_may)
 {
-	const char *annas = secret_of("anna", &town_anna), *berts = secret_of("bert", &town_bert);
+	const char *annas = folk_secret("anna", &town_anna),
+		   *berts = folk_secret("bert", &town_bert);
 
 	town_start("workers=1", "log_level=debug", NULL);
 	ck_assert_int_eq(town_do(&town_accessd, cannot_open, (void *)(uintptr_t)annas), 0);
-	must_train(&town_anna, annas, 2);
-	must_train(&town_bert, berts, 1);
-	must_be_refused(&town_bert, annas, OA_E_DATASET, "Permission denied");
-	must_be_refused(&town_anna, berts, OA_E_DATASET, "Permission denied");
-	must_train(&town_anna, annas, 1);
+	folk_must_train(&town_anna, annas, 2);
+	folk_must_train(&town_bert, berts, 1);
+	folk_must_be_refused(&town_bert, annas, OA_E_DATASET, "Permission denied");
+	folk_must_be_refused(&town_anna, berts, OA_E_DATASET, "Permission denied");
+	folk_must_train(&town_anna, annas, 1);
 	town_end();
 }
 END_TEST
@@ -86,15 +51,15 @@ END_TEST
 START_TEST(groups_count)
 {
 	const struct town_user anna_as_carls = {town_anna.uid, TOWN_GROUP, 0};
-	const char *carls = secret_of("carls", &town_carl);
+	const char *carls = folk_secret("carls", &town_carl);
 
 	town_give(carls, &town_accessd, TOWN_GROUP, 0050, 0040);
 	town_start("workers=1", NULL);
-	must_be_refused(&town_anna, carls, OA_E_DATASET, "Permission denied");
-	must_train(&anna_as_carls, carls, 1); /* a gid of its own makes a domain of its own */
-	must_be_refused(&town_anna, carls, OA_E_DATASET, "Permission denied");
+	folk_must_be_refused(&town_anna, carls, OA_E_DATASET, "Permission denied");
+	folk_must_train(&anna_as_carls, carls, 1); /* a gid of its own makes a domain of its own */
+	folk_must_be_refused(&town_anna, carls, OA_E_DATASET, "Permission denied");
 	if (town_has_database())
-		must_train(&town_carl, carls, 1);
+		folk_must_train(&town_carl, carls, 1);
 	else
 		puts("skipped: no mount namespace for a user database of our own");
 	town_end();
@@ -104,14 +69,14 @@ END_TEST
 START_TEST(root_is_refused_unless_asked_for)
 {
 	static const struct town_user root = {0, 0, 0};
-	const char *annas = secret_of("anna", &town_anna), *roots = secret_of("root", &root);
+	const char *annas = folk_secret("anna", &town_anna), *roots = folk_secret("root", &root);
 
 	town_start("workers=1", NULL);
-	must_be_refused(&root, roots, OA_E_PERMISSION, "serve_root");
+	folk_must_be_refused(&root, roots, OA_E_PERMISSION, "serve_root");
 	town_end();
 	town_start("workers=1", "serve_root=1", NULL);
-	must_train(&root, roots, 1);
-	must_be_refused(&root, annas, OA_E_DATASET, "Permission denied");
+	folk_must_train(&root, roots, 1);
+	folk_must_be_refused(&root, annas, OA_E_DATASET, "Permission denied");
 	town_end();
 }
 END_TEST
@@ -119,42 +84,18 @@ END_TEST
 START_TEST(without_capabilities_it_serves_its_own_user)
 {
 	static const struct town_user root = {0, 0, 0};
-	const char *roots = secret_of("root", &root), *all = secret_of("berts", &town_bert);
+	const char *roots = folk_secret("root", &root), *all = folk_secret("berts", &town_bert);
 
 	town_is_powerless = true;
 	town_start("workers=1", NULL);
-	must_be_refused(&town_bert, all, OA_E_PERMISSION, "serves user 0 only");
-	must_train(&root, roots, 1);
+	folk_must_be_refused(&town_bert, all, OA_E_PERMISSION, "serves user 0 only");
+	folk_must_train(&root, roots, 1);
 	ck_assert_double_eq(rig_status("tenants"), 0);
 	town_end();
 }
 END_TEST
 
 /* ---- what everybody may read ---- */
-
-/* A number of a tenant's line in the status, -1: he has none. */
-static pid_t tenant_of(const struct town_user *user, const char *which)
-{
-	for (unsigned i = 0; rig_status("tenants") > i; i++) {
-		char path[64];
-
-		snprintf(path, sizeof(path), "tenants.%u.uid", i);
-		if (rig_status(path) != user->uid)
-			continue;
-		snprintf(path, sizeof(path), "tenants.%u.%s", i, which);
-		return (pid_t)rig_status(path);
-	}
-	return -1;
-}
-
-/* A folder of N pictures for everybody. */
-static const char *open_to_all(const char *name)
-{
-	const char *path = secret_of(name, &town_anna);
-
-	town_give(path, &town_anna, town_anna.gid, 0755, 0644);
-	return path;
-}
 
 /* Anna and bert train at the same time; the errands are freed. */
 static void train_together(const char *dataset, double streams, double read)
@@ -174,8 +115,8 @@ static void train_together(const char *dataset, double streams, double read)
 	ck_assert_int_eq(town_wait(anna), 0);
 	ck_assert(annas->saw_all && !annas->wrong);
 	if (streams == 1) /* who stays pays */
-		ck_assert(tenant_of(&town_bert, "memory") > 0 &&
-			  tenant_of(&town_anna, "memory") <= 0);
+		ck_assert(folk_tenant(&town_bert, "memory") > 0 &&
+			  folk_tenant(&town_anna, "memory") <= 0);
 	berts->goes = true;
 	ck_assert_int_eq(town_wait(bert), 0);
 	ck_assert_msg(berts->saw_all && !berts->wrong, "%s", berts->text);
@@ -186,7 +127,7 @@ static void train_together(const char *dataset, double streams, double read)
 
 START_TEST(open_data_are_read_once_for_all)
 {
-	const char *all = open_to_all("all");
+	const char *all = folk_open("all");
 
 	town_start("workers=1", NULL);
 	train_together(all, 1, N);
@@ -203,7 +144,7 @@ END_TEST
 /* The same of one file, of which mode and way decide. */
 START_TEST(an_open_converted_data_set_is_read_once_for_all)
 {
-	const char *build = getenv("top_builddir"), *folder = open_to_all("whole");
+	const char *build = getenv("top_builddir"), *folder = folk_open("whole");
 	char file[512], command[2048];
 
 	snprintf(file, sizeof(file), "%s", rig_path("whole.oads"));
@@ -225,8 +166,8 @@ END_TEST
 /* Everybody may read each of these, and none of them is shared. */
 START_TEST(what_is_not_quite_open_is_not_shared)
 {
-	const char *group = open_to_all("grouped"), *linked = open_to_all("linked"),
-		   *way = open_to_all("way");
+	const char *group = folk_open("grouped"), *linked = folk_open("linked"),
+		   *way = folk_open("way");
 	char path[600];
 
 	snprintf(path, sizeof(path), "%s/class_0000/000003.jpg", group);
@@ -253,15 +194,15 @@ END_TEST
 /* A folder that is closed to others no longer is nobody else's, at the next open. */
 START_TEST(what_was_open_can_be_closed)
 {
-	const char *all = open_to_all("closing");
+	const char *all = folk_open("closing");
 
 	town_start("workers=1", NULL);
-	must_train(&town_bert, all, 1);
+	folk_must_train(&town_bert, all, 1);
 	ck_assert_int_eq(chmod(all, 0700), 0);
-	must_be_refused(&town_bert, all, OA_E_DATASET, "Permission denied");
-	must_train(&town_anna, all, 1);
+	folk_must_be_refused(&town_bert, all, OA_E_DATASET, "Permission denied");
+	folk_must_train(&town_anna, all, 1);
 	ck_assert_int_eq(chmod(all, 0755), 0);
-	must_train(&town_bert, all, 1);
+	folk_must_train(&town_bert, all, 1);
 	town_end();
 }
 END_TEST
@@ -269,7 +210,7 @@ END_TEST
 /* Anna fills the shared stream; there is no room in it for bert, who gets one of his own. */
 START_TEST(a_full_stream_keeps_nobody_out)
 {
-	const char *all = open_to_all("full");
+	const char *all = folk_open("full");
 	struct town_errand *errand[2];
 	pid_t pid[2];
 
@@ -280,7 +221,7 @@ START_TEST(a_full_stream_keeps_nobody_out)
 		pid[i] = town_send(&town_anna, town_train, errand[i]);
 		ck_assert(town_wait_holding(errand[i], pid[i]));
 	}
-	must_train(&town_bert, all, 1);
+	folk_must_train(&town_bert, all, 1);
 	ck_assert_double_eq(rig_status("streams"), 2);
 	for (unsigned i = 0; i < 2; i++) {
 		errand[i]->goes = true;
@@ -381,7 +322,7 @@ static void add_below(struct attack *attack, pid_t pid)
  * own: those of ours that work for him. */
 START_TEST(nobody_gets_at_anothers_pixels)
 {
-	struct town_errand *errand = town_errand_new(secret_of("anna", &town_anna), N, 1);
+	struct town_errand *errand = town_errand_new(folk_secret("anna", &town_anna), N, 1);
 	struct attack attack = {.n = 0};
 	pid_t anna;
 
@@ -436,7 +377,7 @@ static void must_be(pid_t pid, const char *key, const char *expected)
  * none, and none is to come. */
 START_TEST(processes_are_who_they_should_be)
 {
-	struct town_errand *errand = town_errand_new(secret_of("anna", &town_anna), N, 1);
+	struct town_errand *errand = town_errand_new(folk_secret("anna", &town_anna), N, 1);
 	struct attack below = {.n = 0};
 	char ids[64];
 	pid_t anna;
@@ -447,8 +388,8 @@ START_TEST(processes_are_who_they_should_be)
 	ck_assert(town_wait_holding(errand, anna));
 	must_be(rig_host.pid, "CapEff:", "00000000000000e0\n");
 	must_be(rig_host.pid, "CapPrm:", "00000000000000e0\n");
-	below.victim[below.n++] = tenant_of(&town_anna, "reader_pid");
-	below.victim[below.n++] = tenant_of(&town_anna, "parent_pid");
+	below.victim[below.n++] = folk_tenant(&town_anna, "reader_pid");
+	below.victim[below.n++] = folk_tenant(&town_anna, "parent_pid");
 	add_below(&below, below.victim[1]);
 	ck_assert_uint_ge(below.n, 3);
 	snprintf(ids, sizeof(ids), "%u\t%u\t%u\t%u\n", town_anna.uid, town_anna.uid, town_anna.uid,
@@ -483,8 +424,8 @@ static int kill_all(void *arg)
 
 START_TEST(who_kills_his_own_harms_nobody_else)
 {
-	struct town_errand *annas = town_errand_new(secret_of("anna", &town_anna), N, 3);
-	struct town_errand *berts = town_errand_new(secret_of("bert", &town_bert), N, 3);
+	struct town_errand *annas = town_errand_new(folk_secret("anna", &town_anna), N, 3);
+	struct town_errand *berts = town_errand_new(folk_secret("bert", &town_bert), N, 3);
 	struct attack own = {.n = 2};
 	pid_t anna, bert;
 
@@ -493,8 +434,8 @@ START_TEST(who_kills_his_own_harms_nobody_else)
 	anna = town_send(&town_anna, town_train, annas);
 	bert = town_send(&town_bert, town_train, berts);
 	ck_assert(town_wait_holding(annas, anna) && town_wait_holding(berts, bert));
-	own.victim[0] = tenant_of(&town_anna, "reader_pid");
-	own.victim[1] = tenant_of(&town_anna, "parent_pid");
+	own.victim[0] = folk_tenant(&town_anna, "reader_pid");
+	own.victim[1] = folk_tenant(&town_anna, "parent_pid");
 	ck_assert_int_gt(own.victim[0], 1);
 	ck_assert_int_gt(own.victim[1], 1);
 	ck_assert_int_eq(town_do(&town_bert, kill_all, &own), 1);
@@ -504,10 +445,10 @@ START_TEST(who_kills_his_own_harms_nobody_else)
 	ck_assert_int_eq(town_wait(anna), 0);
 	ck_assert_msg(berts->saw_all && !berts->wrong, "bert: %s", berts->text);
 	ck_assert_msg(annas->saw_all && !annas->wrong, "anna: %s", annas->text);
-	ck_assert_int_eq(tenant_of(&town_bert, "reader_restarts"), 0);
-	ck_assert_int_eq(tenant_of(&town_bert, "parent_restarts"), 0);
-	ck_assert_int_eq(tenant_of(&town_anna, "reader_restarts"), 1);
-	ck_assert_int_eq(tenant_of(&town_anna, "parent_restarts"), 1);
+	ck_assert_int_eq(folk_tenant(&town_bert, "reader_restarts"), 0);
+	ck_assert_int_eq(folk_tenant(&town_bert, "parent_restarts"), 0);
+	ck_assert_int_eq(folk_tenant(&town_anna, "reader_restarts"), 1);
+	ck_assert_int_eq(folk_tenant(&town_anna, "parent_restarts"), 1);
 	town_errand_free(annas);
 	town_errand_free(berts);
 	town_end();
@@ -560,22 +501,22 @@ static int hoard(void *arg)
 
 START_TEST(who_floods_meets_his_own_limits)
 {
-	const char *annas = secret_of("anna", &town_anna);
-	struct town_errand *hoarded = town_errand_new(secret_of("bert", &town_bert), N, 1);
+	const char *annas = folk_secret("anna", &town_anna);
+	struct town_errand *hoarded = town_errand_new(folk_secret("bert", &town_bert), N, 1);
 	pid_t crowd, hoarder;
 
 	town_start("workers=1", "max_clients=64", "tenant_clients=12", "tenant_streams=3",
 		   "variants=1", NULL);
 	crowd = town_send(&town_bert, flood, NULL);
 	ck_assert(rig_wait_status("node.clients", 12, 14));
-	must_train(&town_anna, annas, 1);
+	folk_must_train(&town_anna, annas, 1);
 	hoarder = town_send(&town_bert, hoard, hoarded);
 	ck_assert(town_wait_holding(hoarded, hoarder));
 	ck_assert_msg(hoarded->batches == 3 && hoarded->code == OA_E_REFUSED &&
 			  strstr(hoarded->text, "3 streams") &&
 			  strstr(hoarded->text, "tenant_streams"),
 		      "%u opened, %d %s", hoarded->batches, hoarded->code, hoarded->text);
-	must_train(&town_anna, annas, 1);
+	folk_must_train(&town_anna, annas, 1);
 	hoarded->goes = true;
 	ck_assert_int_eq(town_wait(hoarder), 0);
 	kill(crowd, SIGKILL);
@@ -587,8 +528,8 @@ END_TEST
 
 START_TEST(nobody_takes_all_the_memory)
 {
-	const char *annas = secret_of("anna", &town_anna);
-	struct town_errand *hoarded = town_errand_new(secret_of("bert", &town_bert), N, 1);
+	const char *annas = folk_secret("anna", &town_anna);
+	struct town_errand *hoarded = town_errand_new(folk_secret("bert", &town_bert), N, 1);
 	pid_t hoarder;
 
 	town_start("workers=1", "memory=400M", "tenant_memory=150M", "hand=16", NULL);
@@ -598,7 +539,7 @@ START_TEST(nobody_takes_all_the_memory)
 			  strstr(hoarded->text, "tenant_memory"),
 		      "%u opened, %d %s", hoarded->batches, hoarded->code, hoarded->text);
 	ck_assert(rig_status("node.memory_used") <= 150 * 1048576.0);
-	must_train(&town_anna, annas, 1);
+	folk_must_train(&town_anna, annas, 1);
 	hoarded->goes = true;
 	ck_assert_int_eq(town_wait(hoarder), 0);
 	town_errand_free(hoarded);
@@ -610,14 +551,14 @@ END_TEST
 
 START_TEST(an_idle_domain_leaves_nothing)
 {
-	const char *annas = secret_of("anna", &town_anna);
+	const char *annas = folk_secret("anna", &town_anna);
 	pid_t children[8];
 	unsigned fds;
 
 	town_start("workers=1", "tenant_idle_s=0", "linger_s=0", NULL);
 	fds = rig_settled_fds(0);
 	for (unsigned i = 0; i < 3; i++)
-		must_train(&town_anna, annas, 1);
+		folk_must_train(&town_anna, annas, 1);
 	ck_assert(rig_wait_status("tenants", 0, 0));
 	ck_assert(rig_wait_status("node.memory_used", 0, 0));
 	ck_assert_uint_le(rig_settled_fds(fds), fds);
@@ -631,7 +572,8 @@ END_TEST
 
 START_TEST(room_is_made_for_the_next_user)
 {
-	const char *annas = secret_of("anna", &town_anna), *berts = secret_of("bert", &town_bert);
+	const char *annas = folk_secret("anna", &town_anna),
+		   *berts = folk_secret("bert", &town_bert);
 	struct town_errand *errand = town_errand_new(annas, N, 1);
 	pid_t anna;
 
@@ -639,11 +581,11 @@ START_TEST(room_is_made_for_the_next_user)
 	errand->hold = 1;
 	anna = town_send(&town_anna, town_train, errand);
 	ck_assert(town_wait_holding(errand, anna));
-	must_be_refused(&town_bert, berts, OA_E_REFUSED, "`tenants`");
+	folk_must_be_refused(&town_bert, berts, OA_E_REFUSED, "`tenants`");
 	errand->goes = true;
 	ck_assert_int_eq(town_wait(anna), 0);
 	ck_assert(rig_wait_status("streams", 0, 0));
-	must_train(&town_bert, berts, 1);
+	folk_must_train(&town_bert, berts, 1);
 	town_errand_free(errand);
 	town_end();
 }
@@ -651,8 +593,8 @@ END_TEST
 
 START_TEST(the_status_shows_what_is_ones_own)
 {
-	struct town_errand *annas = town_errand_new(secret_of("annas-folder", &town_anna), N, 1);
-	struct town_errand *berts = town_errand_new(secret_of("berts-folder", &town_bert), N, 1);
+	struct town_errand *annas = town_errand_new(folk_secret("annas-folder", &town_anna), N, 1);
+	struct town_errand *berts = town_errand_new(folk_secret("berts-folder", &town_bert), N, 1);
 	const char *seen;
 	pid_t anna, bert;
 
@@ -683,51 +625,24 @@ START_TEST(the_status_shows_what_is_ones_own)
 }
 END_TEST
 
-/* A number of what a user keeps, -1: he has no store. */
-static double kept_by(const struct town_user *user, const char *which)
-{
-	for (unsigned i = 0; rig_status("caches") > i; i++) {
-		char path[64];
-
-		snprintf(path, sizeof(path), "caches.%u.uid", i);
-		if (rig_status(path) != user->uid)
-			continue;
-		snprintf(path, sizeof(path), "caches.%u.%s", i, which);
-		return rig_status(path);
-	}
-	return -1;
-}
-
-/* Trains until so many values are kept for the user. */
-static void train_until_kept(const struct town_user *user, const char *dataset, double least)
-{
-	for (unsigned i = 0; i < 100; i++) {
-		must_train(user, dataset, 20);
-		for (unsigned look = 0; look < 15; look++, rig_sleep_ms(100))
-			if (kept_by(user, "values") >= least)
-				return;
-	}
-	ck_abort_msg("%g values are kept", kept_by(user, "values"));
-}
-
 /* What is kept of a user's samples is his, in a folder that nobody else but accessd gets to, nor he. */
 START_TEST(each_keeps_his_own)
 {
-	const char *annas = secret_of("anna", &town_anna), *berts = secret_of("bert", &town_bert);
-	char path[PATH_MAX];
+	const char *annas = folk_secret("anna", &town_anna),
+		   *berts = folk_secret("bert", &town_bert);
+	char path[PATH_MAX], text[768];
 	struct stat status;
 
 	town_start("workers=1", "linger_s=0", "cache_size=64M", "cache_force=1",
 		   "cache_point=decoded", NULL);
-	train_until_kept(&town_anna, annas, N);
-	must_train(&town_anna, annas, 20);
-	must_train(&town_bert, berts, 1);
+	ck_assert_msg(folk_warm(&town_anna, annas, text) == 0, "%s", text);
+	folk_must_train(&town_bert, berts, 1);
 	ck_assert(rig_wait_status("caches.1.uid", 1, 1e9));
-	for (unsigned i = 0; i < 50 && kept_by(&town_anna, "hits") <= 0; i++)
-		rig_sleep_ms(100);
-	ck_assert(kept_by(&town_anna, "hits") > 0);
-	ck_assert_double_eq(kept_by(&town_bert, "hits"), 0);
-	ck_assert_double_eq(kept_by(&town_anna, "limit"), 16 << 20);
+	for (unsigned i = 0; i < 100 && folk_kept(&town_anna, "hits") <= 0; i++, rig_sleep_ms(200))
+		folk_must_train(&town_anna, annas, 5);
+	ck_assert(folk_kept(&town_anna, "hits") > 0);
+	ck_assert_double_eq(folk_kept(&town_bert, "hits"), 0);
+	ck_assert_double_eq(folk_kept(&town_anna, "limit"), 16 << 20);
 	snprintf(
 	    path, sizeof(path), "%s/store/cache.mdb",
 	    rig_path("cache/store/user:%u:%u", (unsigned)town_anna.uid, (unsigned)town_anna.gid));
@@ -743,16 +658,16 @@ END_TEST
 /* Names of files are in the indexes that accessd stores. */
 START_TEST(stored_indexes_are_for_accessd_alone)
 {
-	const char *annas = secret_of("anna", &town_anna);
+	const char *annas = folk_secret("anna", &town_anna);
 
 	town_start("workers=1", NULL);
-	must_train(&town_anna, annas, 1);
+	folk_must_train(&town_anna, annas, 1);
 	ck_assert_int_eq(access(rig_path("cache/index"), F_OK), 0);
 	ck_assert_int_eq(
 	    town_do(&town_bert, cannot_open, (void *)(uintptr_t)rig_path("cache/index")), 0);
 	ck_assert_int_eq(
 	    town_do(&town_anna, cannot_open, (void *)(uintptr_t)rig_path("cache/index")), 0);
-	must_be_refused(&town_bert, annas, OA_E_DATASET, "Permission denied");
+	folk_must_be_refused(&town_bert, annas, OA_E_DATASET, "Permission denied");
 	town_end();
 }
 END_TEST

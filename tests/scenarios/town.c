@@ -176,10 +176,10 @@ static bool answers(void)
 void town_start(const char *first, ...)
 {
 	char program[512], cache[512], user[32];
-	const char *args[72] = {program, "--dir", rig_host.dir, "--set",       cache,
-				"--set", user,    "--set",      "cache_size=0"};
+	const char *args[72] = {program, "--dir", rig_host.dir,   "--set", cache,    "--set",
+				user,    "--set", "cache_size=0", "--set", "hand=16"};
 	uint64_t end = base_now_ns() + TOWN_PATIENCE_NS;
-	unsigned n = 9;
+	unsigned n = 11;
 	va_list settings;
 
 	copy_programs();

@@ -22,7 +22,8 @@ extern const struct town_user town_anna, town_bert, town_carl, town_accessd;
 
 /* Can there be a town here? If not, *ret_why says why not. */
 bool town_can(const char **ret_why);
-/* Starts an accessd as root does, with these settings; its socket in rig_host.socket. */
+/* Starts an accessd as root does, with these settings, hands of 16 if they do not say otherwise; its socket in
+ * rig_host.socket. */
 void town_start(const char *first, ...) __attribute__((sentinel));
 /* Set before town_start(): root without any capability starts it. */
 extern bool town_is_powerless;
