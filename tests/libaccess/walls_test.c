@@ -256,6 +256,23 @@ static unsigned try_mappings(void)
 	return n;
 }
 
+/* A worker comes when it is there, which is after the stream was opened, maybe. */
+static void await_worker(struct oa_client *client)
+{
+	static const char none[] = "\"workers_alive\":0";
+	struct oa_error error = {.size = sizeof(error)};
+	bool is_there = false;
+	char *text;
+
+	for (unsigned i = 0; i < 6000 && !is_there; i++, usleep(10000)) {
+		ck_assert_msg(oa_status(client, &text, &error) == 0, "%s", error.text);
+		ck_assert_ptr_nonnull(strstr(text, "\"workers_alive\":"));
+		is_there = !strstr(text, none);
+		free(text);
+	}
+	ck_assert(is_there);
+}
+
 static void clean_up(const char *dataset)
 {
 	char command[512];
@@ -286,13 +303,14 @@ START_TEST(our_processes_are_closed)
 	ck_assert_msg(oa_connect(NULL, &client, &error) == 0, "%s", error.text);
 	ck_assert_msg(oa_open(client, &options, &stream, &error) == 0, "%s", error.text);
 	daemon = daemon_pid();
+	await_worker(client);
 	ck_assert_uint_eq(try_mappings(), 3);
 	ck_assert_uint_ge(try_family(daemon), 4); /* accessd, reader, parent, worker */
 	ck_assert_int_eq(kill(daemon, 0), 0);     /* they live */
 	oa_close(stream);
 	oa_disconnect(client);
 	kill(daemon, SIGTERM);
-	for (unsigned i = 0; i < 1000 && kill(daemon, 0) == 0; i++)
+	for (unsigned i = 0; i < 6000 && kill(daemon, 0) == 0; i++)
 		usleep(10000);
 	clean_up(dataset);
 }

@@ -276,7 +276,7 @@ static struct footprint footprint(unsigned most_fds)
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define OPENS 500          /* they take longer */
-#define GROWTH (128 << 20) /* and keep up to 256 MiB of what was freed */
+#define GROWTH (320 << 20) /* and keep up to 256 MiB of what was freed */
 #define MAPS 1000
 #define LIMITS 1 /* they cannot live in a small address space */
 #else
