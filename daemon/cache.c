@@ -382,9 +382,12 @@ int cache_check(const struct stream *stream, struct diag *diag)
 bool cache_is_awaited(const struct stream *stream)
 {
 	const struct cache *cache = &stream->cache;
+	const enum shelf_share share = stream->domain->shelf.share;
 
 	if (!stream->keep[0] || !cache->is_on)
 		return false;
+	if (share == SHELF_ASKS || share == SHELF_LOOKS)
+		return true;
 	for (unsigned p = 1; p < cache->n; p++)
 		if (cache->point[p].state == CACHE_ASKED)
 			return true;

@@ -258,12 +258,12 @@ void chores_done(struct domain *domain, uint64_t id, uint64_t code, const char *
 	conn_send(conn, &out);
 }
 
-void chores_reader_died(struct domain *domain)
+void chores_fail(struct domain *domain, const char *why)
 {
 	struct chore *chore, *next;
 
 	for (chore = LIST_FIRST(&domain->chores); chore; chore = next) {
 		next = LIST_NEXT(chore, link);
-		chores_done(domain, chore->id, 1, "the reader died meanwhile: try again", -1);
+		chores_done(domain, chore->id, 1, why, -1);
 	}
 }

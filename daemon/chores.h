@@ -23,6 +23,7 @@ void chores_end(struct domain *domain);
 /* From the reader; fd stays the caller's. */
 void chores_progress(struct domain *domain, uint64_t id, uint64_t done, uint64_t total);
 void chores_done(struct domain *domain, uint64_t id, uint64_t code, const char *text, int fd);
-void chores_reader_died(struct domain *domain);
+/* There will be no answers to what was asked. */
+void chores_fail(struct domain *domain, const char *why);
 
 #endif

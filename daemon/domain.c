@@ -24,6 +24,7 @@
 #include "daemon/node.h"
 #include "daemon/pump.h"
 #include "daemon/source.h"
+#include "daemon/stores.h"
 #include "daemon/stream.h"
 #include "libaccess/libaccess.h"
 #include "shmring/lane.h"
@@ -134,8 +135,8 @@ static bool is_unused(const struct domain *domain)
 	return !domain->users && LIST_EMPTY(&domain->sources) && LIST_EMPTY(&domain->streams);
 }
 
-/* The one that has been there longest of those that nobody uses. New ones are at the head. */
-static bool end_an_idle_one(struct node *node)
+/* New ones are at the head. */
+bool domain_end_idle(struct node *node)
 {
 	struct domain *domain, *oldest = NULL;
 
@@ -158,7 +159,7 @@ int domain_request(struct node *node, enum domain_kind kind, const struct identi
 		return 0;
 	}
 	if (kind == DOMAIN_USER && node->n_tenants >= node->param.tenants &&
-	    !end_an_idle_one(node)) {
+	    !domain_end_idle(node)) {
 		diag_set(diag,
 			 "accessd serves %u users already, its most: try again when one of them "
 			 "is gone, or raise `tenants`",
@@ -229,6 +230,7 @@ void domain_free(struct domain *domain)
 		bell_detach(domain->bell);
 	base_close(&domain->bell_fd);
 	base_close(&domain->event_fd);
+	stores_leave(domain);
 	shelf_fini(&domain->shelf);
 	if (domain->kind != DOMAIN_OWN)
 		log_line(LOG_LEVEL_INFO, "domain-end", "kind=%d uid=%u gid=%u", (int)domain->kind,

@@ -62,6 +62,8 @@ struct domain *domain_ref(struct domain *domain);
 void domain_unref(struct domain *domain); /* NULL is fine */
 /* Something of it ended: with nothing left it ends itself after a while. */
 void domain_rest(struct domain *domain);
+/* Ends the user's domain that has been there longest of those that nobody uses. false: there is none. */
+bool domain_end_idle(struct node *node);
 /* Ends its streams, sources and processes; no connection may refer to it any more. */
 void domain_free(struct domain *domain);
 /* A child ended: was it one of a domain's processes? cpu_ns: what it used. */

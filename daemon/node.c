@@ -88,7 +88,7 @@ static void on_child(void *arg)
 
 	while ((pid = wait4(-1, &status, WNOHANG, &usage)) > 0) {
 		if (!domain_child_ended(node, pid, status, cpu_ns_of(&usage)) &&
-		    !source_synced(node, pid, status))
+		    !source_synced(node, pid, status) && !stores_ended(node, pid, status))
 			reserve_ended(node, pid, status);
 	}
 }
@@ -162,6 +162,8 @@ int node_init(struct node *node, struct diag *diag)
 	if (!r)
 		r = start_timers(node);
 	if (!r)
+		r = stores_init(node);
+	if (!r)
 		r = begin_serving(node, diag);
 	return r ? r : accept_begin(&node->accept, node, limits_raise_files());
 }
@@ -204,6 +206,7 @@ void node_fini(struct node *node)
 	while (!LIST_EMPTY(&node->domains))
 		domain_free(LIST_FIRST(&node->domains));
 	reserve_fini(node);
+	stores_fini(node);
 	accept_end(&node->accept);
 	loop_unwatch(&node->tick);
 	loop_unwatch(&node->idle);

@@ -15,6 +15,7 @@
 #include "daemon/param.h"
 #include "daemon/place.h"
 #include "daemon/domain.h"
+#include "daemon/stores.h"
 #include "daemon/tenant.h"
 
 struct conn;
@@ -45,6 +46,7 @@ struct node {
 	uint64_t next_id; /* of sources, jobs */
 	uint16_t next_lane;
 
+	struct stores stores;
 	uint64_t memory_budget, memory_used;
 	const char *memory_source;
 	uint64_t started_ns;

@@ -25,7 +25,7 @@ PARAM_TEXT(
 PARAM_COUNT(cache_force, 0, 0, 1,
 	    "1: keep also where the folder is on no local disk, as on NFS or an overlay")
 PARAM_BYTES(tenant_cache, 0, 0, UINT64_C(1) << 50,
-	    "most of `cache_size` that one user may take, and is sure of; 0: a quarter of it")
+	    "most of `cache_size` that one user may take; 0: a quarter of it")
 PARAM_TEXT(log_level, "info", "least level that is logged: error, warn, info or debug")
 PARAM_BYTES(
     memory, 0, 0, UINT64_C(1) << 50,

@@ -22,6 +22,7 @@
 #include "daemon/limits.h"
 #include "daemon/node.h"
 #include "daemon/source.h"
+#include "daemon/stores.h"
 #include "daemon/stream.h"
 #include "storage/reader.h"
 
@@ -50,8 +51,7 @@ static void send_start(struct reading *reading)
 	send_message(reading, &out);
 }
 
-/* Where its domain may keep things. */
-static void send_store(struct reading *reading)
+void reading_store(struct reading *reading)
 {
 	struct domain *domain = reading->domain;
 	_cleanup_close_ int fd = shelf_open_folder(&domain->shelf, domain);
@@ -60,7 +60,7 @@ static void send_store(struct reading *reading)
 	if (fd < 0)
 		return;
 	wire_out_init(&out, READER_STORE);
-	wire_put_u64(&out, READER_KEY_LIMIT, shelf_limit(domain));
+	wire_put_u64(&out, READER_KEY_LIMIT, domain->shelf.limit);
 	wire_put_u64(&out, READER_KEY_FORCE, domain->node->param.cache_force);
 	wire_put_u64(&out, READER_KEY_SUSPECT, domain->shelf.suspect);
 	wire_put_fd(&out, fd);
@@ -349,7 +349,10 @@ static int start_process(struct reading *reading, struct diag *diag)
 	}
 	child_luck_start(&reading->luck, base_now_ns());
 	send_start(reading);
-	send_store(reading);
+	if (reading->domain->shelf.share == SHELF_HAS)
+		reading_store(reading);
+	else
+		stores_ask(reading->domain);
 	return 0;
 }
 
@@ -418,7 +421,7 @@ void reading_died(struct reading *reading, int status, uint64_t cpu_ns)
 	reading->domain->reader_restarts++;
 	shelf_reader_died(&reading->domain->shelf, status);
 	stream_reader_died(reading->domain);
-	chores_reader_died(reading->domain);
+	chores_fail(reading->domain, "the reader died meanwhile: try again");
 	start_later(reading, how);
 }
 

@@ -31,6 +31,8 @@ void reading_stop(struct reading *reading, bool waits);
 void reading_died(struct reading *reading, int status, uint64_t cpu_ns);
 uint64_t reading_cpu_ns(const struct reading *reading);
 
+/* Its domain has a share of the disk (daemon/stores.h): tells it where to keep things, and how much. */
+void reading_store(struct reading *reading);
 /* index_fd: stored index to verify, or -1; stays the caller's. */
 void reading_open(struct reading *reading, const struct source *source, int index_fd);
 void reading_close(struct reading *reading, uint64_t id);

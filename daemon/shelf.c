@@ -22,6 +22,7 @@
 #include "base/log.h"
 #include "daemon/domain.h"
 #include "daemon/node.h"
+#include "daemon/stores.h"
 #include "shmring/tray.h"
 #include "storage/store.h"
 
@@ -74,6 +75,24 @@ static int set_mode(int fd, mode_t mode)
 	return (status.st_mode & 07777) == mode || fchmod(fd, mode) == 0 ? 0 : -errno;
 }
 
+const char *shelf_key(const struct domain *domain, char ret[IDENTITY_TEXT_MAX])
+{
+	domain_key(domain, ret);
+	if (!*ret)
+		snprintf(ret, IDENTITY_TEXT_MAX, "own");
+	return ret;
+}
+
+void shelf_touch(const struct domain *domain)
+{
+	char name[IDENTITY_TEXT_MAX];
+	_cleanup_close_ int stores =
+	    open(domain->node->place.stores, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+
+	if (stores >= 0)
+		utimensat(stores, shelf_key(domain, name), NULL, AT_SYMLINK_NOFOLLOW);
+}
+
 /* <stores>/<domain>, and for somebody else's reader a folder in it that he can write to. */
 static int open_folder(const struct domain *domain)
 {
@@ -85,8 +104,7 @@ static int open_folder(const struct domain *domain)
 
 	if (stores < 0)
 		return -errno;
-	domain_key(domain, name);
-	own = make_folder(stores, *name ? name : "own", 0700);
+	own = make_folder(stores, shelf_key(domain, name), 0700);
 	if (own < 0)
 		return own;
 	r = set_mode(own, 0700);
@@ -109,22 +127,14 @@ int shelf_open_folder(struct shelf *shelf, const struct domain *domain)
 		return -1;
 	fd = open_folder(domain);
 	shelf->has_folder = fd >= 0;
-	if (fd >= 0)
+	if (fd >= 0) {
+		shelf_touch(domain);
 		return fd;
+	}
 	snprintf(shelf->why, sizeof(shelf->why), "its folder in %.128s cannot be made: %s",
 		 domain->node->place.stores, strerror(-fd));
 	log_line(LOG_LEVEL_WARN, "store-off", "reason=\"%s\"", shelf->why);
 	return -1;
-}
-
-uint64_t shelf_limit(const struct domain *domain)
-{
-	const struct param *param = &domain->node->param;
-	uint64_t limit = param->cache_size;
-
-	if (domain->kind != DOMAIN_OWN)
-		limit = param->tenant_cache ? BASE_MIN(param->tenant_cache, limit) : limit / 4;
-	return BASE_MAX(limit, (uint64_t)STORE_LIMIT_MIN);
 }
 
 /* ---- what the reader says ---- */
@@ -176,6 +186,7 @@ void shelf_describe(const struct domain *domain, struct json_out *out)
 	static const char *const modes[] = {"on", "read-only", "off"};
 	const struct shelf *shelf = &domain->shelf;
 	const struct reader_state *state = &shelf->state;
+	const struct stores_rule rule = stores_rule_of(domain);
 	uint64_t mode = shelf_gives(shelf) ? BASE_MIN(state->mode, (uint64_t)STORE_OFF) : STORE_OFF;
 
 	json_out_object_begin(out);
@@ -184,7 +195,9 @@ void shelf_describe(const struct domain *domain, struct json_out *out)
 	json_out_member_bool(out, "public", domain->kind == DOMAIN_PUBLIC);
 	json_out_member_string(out, "mode", modes[mode]);
 	json_out_member_string(out, "why", shelf->why);
-	json_out_member_u64(out, "limit", shelf->tray_fd < 0 ? 0 : shelf_limit(domain));
+	json_out_member_u64(out, "limit", shelf->limit);
+	json_out_member_u64(out, "sure", shelf->tray_fd < 0 ? 0 : stores_sure(&rule));
+	json_out_member_u64(out, "most", shelf->tray_fd < 0 ? 0 : rule.most);
 	json_out_member_u64(out, "used", state->used);
 	json_out_member_u64(out, "file", state->file);
 	json_out_member_u64(out, "groups", state->groups);

@@ -8,14 +8,25 @@
  */
 
 #include "base/base.h"
+#include "base/identity.h"
 #include "storage/reader.h"
 
 struct domain;
 struct json_out;
 struct node;
 
+enum shelf_share { /* of the node's disk: daemon/stores.h */
+		   SHELF_ALONE,
+		   SHELF_ASKS,
+		   SHELF_LOOKS,
+		   SHELF_HAS,
+		   SHELF_REFUSED,
+};
+
 struct shelf {
-	int tray_fd;     /* -1: nothing is kept, and why says so */
+	int tray_fd; /* -1: nothing is kept, and why says so */
+	enum shelf_share share;
+	uint64_t limit;  /* bytes that its store may have; 0: none yet */
 	bool has_folder; /* the reader was given one */
 	bool is_known;   /* the reader has said how its store is */
 	bool suspect;    /* the reader before died in a way that a damaged store would explain */
@@ -30,8 +41,10 @@ void shelf_fini(struct shelf *shelf);
 /* The store's folder of the domain, made if need be; the caller owns the descriptor. -1: nothing is
  * kept, and shelf->why says so. */
 int shelf_open_folder(struct shelf *shelf, const struct domain *domain);
-/* Bytes that the domain's store may have. */
-uint64_t shelf_limit(const struct domain *domain);
+/* The name of its folder below the node's. Returns ret. */
+const char *shelf_key(const struct domain *domain, char ret[IDENTITY_TEXT_MAX]);
+/* It is used now, not longer ago. */
+void shelf_touch(const struct domain *domain);
 /* From the reader: its store's state; why: it is not on. */
 void shelf_said(struct shelf *shelf, const struct reader_state *state, const char *why);
 void shelf_reader_died(struct shelf *shelf, int status);

@@ -115,7 +115,9 @@ int store_place_check(int folder_fd, bool force, struct diag *diag)
 
 /* ---- the folder ---- */
 
-static int place_lock(int dir_fd)
+static const char *const place_names[] = {STORE_PLACE_DATA, STORE_PLACE_ASIDE, STORE_PLACE_LOCK};
+
+int store_place_lock(int dir_fd)
 {
 	const struct timespec step = {.tv_nsec = PLACE_STEP_MS * 1000000L};
 
@@ -132,13 +134,12 @@ static int place_lock(int dir_fd)
 /* Links would lead out of the folder. */
 static const char *place_stranger(int dir_fd)
 {
-	static const char *const names[] = {STORE_PLACE_DATA, STORE_PLACE_LOCK, STORE_PLACE_ASIDE};
 	struct stat st;
 
-	for (size_t i = 0; i < BASE_ARRAY_LEN(names); i++) {
-		if (fstatat(dir_fd, names[i], &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	for (size_t i = 0; i < BASE_ARRAY_LEN(place_names); i++) {
+		if (fstatat(dir_fd, place_names[i], &st, AT_SYMLINK_NOFOLLOW) == 0 &&
 		    !S_ISREG(st.st_mode))
-			return names[i];
+			return place_names[i];
 	}
 	return NULL;
 }
@@ -155,7 +156,7 @@ int store_place_open(int folder_fd, int *ret_fd, struct diag *diag)
 		diag_set(diag, "the cache's folder cannot be opened: %s", strerror(-r));
 		return r;
 	}
-	r = place_lock(fd);
+	r = store_place_lock(fd);
 	if (r == -EBUSY)
 		diag_set(diag, "another process has the cache's folder open; each accessd needs a "
 			       "cache_dir of its own");
@@ -199,6 +200,31 @@ int store_place_set_aside(int dir_fd, uint64_t keep_bytes)
 	if ((uint64_t)st.st_size > keep_bytes && ftruncate(fd, (off_t)keep_bytes) < 0)
 		return -errno;
 	return 0;
+}
+
+/* Holes take nothing. */
+uint64_t store_place_bytes(int dir_fd)
+{
+	struct stat st;
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < BASE_ARRAY_LEN(place_names); i++) {
+		if (fstatat(dir_fd, place_names[i], &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+		    S_ISREG(st.st_mode))
+			bytes += (uint64_t)st.st_blocks * 512;
+	}
+	return bytes;
+}
+
+void store_place_remove(int dir_fd)
+{
+	struct stat st;
+
+	for (size_t i = 0; i < BASE_ARRAY_LEN(place_names); i++) {
+		if (fstatat(dir_fd, place_names[i], &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+		    S_ISREG(st.st_mode))
+			unlinkat(dir_fd, place_names[i], 0);
+	}
 }
 
 uint64_t store_place_aside_bytes(int dir_fd)

@@ -655,6 +655,78 @@ START_TEST(each_keeps_his_own)
 }
 END_TEST
 
+/* A store of somebody who was here once. */
+static void leave_a_store(const char *key, size_t bytes)
+{
+	char path[PATH_MAX];
+	_cleanup_free_ char *all = calloc(1, bytes);
+	int fd;
+
+	ck_assert_ptr_nonnull(all);
+	memset(all, 7, bytes);
+	snprintf(path, sizeof(path), "%s", rig_path("cache/store/%s", key));
+	ck_assert_int_eq(mkdir(path, 0700), 0);
+	ck_assert_int_eq(chown(path, town_accessd.uid, town_accessd.gid), 0);
+	strcat(path, "/store");
+	ck_assert_int_eq(mkdir(path, 0777), 0);
+	ck_assert_int_eq(chown(path, town_accessd.uid, town_accessd.gid), 0);
+	strcat(path, "/cache.mdb");
+	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(write(fd, all, bytes), (ssize_t)bytes);
+	ck_assert_int_eq(fsync(fd), 0);
+	ck_assert_int_eq(fchown(fd, town_carl.uid, town_carl.gid), 0);
+	close(fd);
+}
+
+static void must_wait_for_limit(const struct town_user *user, double limit)
+{
+	const uint64_t end = base_now_ns() + UINT64_C(60000000000);
+
+	while (kept_by(user, "limit") <= 0 && base_now_ns() < end)
+		rig_sleep_ms(20);
+	ck_assert_double_eq(kept_by(user, "limit"), limit);
+}
+
+/* Shares never come to more than there is, and room is made by what rests, not by what is in use. accessd may
+ * delete the user's files since the folder is its own. */
+START_TEST(room_on_the_disk_is_made_by_those_who_rest)
+{
+	struct town_errand *annas = town_errand_new(secret_of("anna", &town_anna), N, 1);
+	struct town_errand *berts = town_errand_new(secret_of("bert", &town_bert), N, 1);
+	char path[PATH_MAX];
+	pid_t anna, bert;
+
+	town_start("workers=1", "cache_size=24M", "tenant_cache=18M", "tenants=2", "cache_force=1",
+		   NULL);
+	leave_a_store("user:65299:65299", 4 << 20);
+	annas->hold = berts->hold = 1;
+	anna = town_send(&town_anna, town_train, annas);
+	ck_assert(town_wait_holding(annas, anna));
+	must_wait_for_limit(&town_anna,
+			    18 << 20); /* sure are 2 MiB, a twelfth; for two who may come */
+	ck_assert_int_eq(access(rig_path("cache/store/user:65299:65299"), F_OK), 0);
+	bert = town_send(&town_bert, town_train, berts);
+	ck_assert(town_wait_holding(berts, bert));
+	must_wait_for_limit(&town_bert, 4 << 20);
+	ck_assert(rig_wait_status("node.cache_given", 22 << 20, 22 << 20));
+	ck_assert(rig_status("node.cache_resting") <= 2 << 20);
+	ck_assert(rig_status("node.cache_pruned") >= 1);
+	ck_assert_int_lt(access(rig_path("cache/store/user:65299:65299"), F_OK), 0);
+	snprintf(
+	    path, sizeof(path), "%s/store/cache.mdb",
+	    rig_path("cache/store/user:%u:%u", (unsigned)town_anna.uid, (unsigned)town_anna.gid));
+	ck_assert_int_eq(access(path, F_OK), 0);
+	annas->goes = berts->goes = true;
+	ck_assert_int_eq(town_wait(anna), 0);
+	ck_assert_int_eq(town_wait(bert), 0);
+	ck_assert(annas->saw_all && !annas->wrong && berts->saw_all && !berts->wrong);
+	town_errand_free(annas);
+	town_errand_free(berts);
+	town_end();
+}
+END_TEST
+
 /* Names of files are in the indexes that accessd stores. */
 START_TEST(stored_indexes_are_for_accessd_alone)
 {
@@ -692,6 +764,7 @@ static void add(TCase *tcase)
 	tcase_add_test(tcase, room_is_made_for_the_next_user);
 	tcase_add_test(tcase, the_status_shows_what_is_ones_own);
 	tcase_add_test(tcase, each_keeps_his_own);
+	tcase_add_test(tcase, room_on_the_disk_is_made_by_those_who_rest);
 	tcase_add_test(tcase, stored_indexes_are_for_accessd_alone);
 }
 
