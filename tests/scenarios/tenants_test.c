@@ -683,17 +683,17 @@ static void must_wait_for_limit(const struct town_user *user, double limit)
 {
 	const uint64_t end = base_now_ns() + UINT64_C(60000000000);
 
-	while (kept_by(user, "limit") <= 0 && base_now_ns() < end)
+	while (folk_kept(user, "limit") <= 0 && base_now_ns() < end)
 		rig_sleep_ms(20);
-	ck_assert_double_eq(kept_by(user, "limit"), limit);
+	ck_assert_double_eq(folk_kept(user, "limit"), limit);
 }
 
 /* Shares never come to more than there is, and room is made by what rests, not by what is in use. accessd may
  * delete the user's files since the folder is its own. */
 START_TEST(room_on_the_disk_is_made_by_those_who_rest)
 {
-	struct town_errand *annas = town_errand_new(secret_of("anna", &town_anna), N, 1);
-	struct town_errand *berts = town_errand_new(secret_of("bert", &town_bert), N, 1);
+	struct town_errand *annas = town_errand_new(folk_secret("anna", &town_anna), N, 1);
+	struct town_errand *berts = town_errand_new(folk_secret("bert", &town_bert), N, 1);
 	char path[PATH_MAX];
 	pid_t anna, bert;
 
