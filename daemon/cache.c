@@ -30,6 +30,7 @@
 
 #define CACHE_MOST_SAMPLES (UINT64_C(1) << 27) /* a table has four bytes for each */
 #define CACHE_CUT_DIGITS 16
+#define CACHE_AWAIT_NS UINT64_C(100000000)
 #define CACHE_NAME "oneaccess kept form 1"
 
 const char *cache_name(unsigned form, char ret[24])
@@ -110,6 +111,7 @@ void cache_formed(struct stream *stream, uint64_t form, int table_fd, const char
 	if (!point || point->state != CACHE_ASKED)
 		return;
 	point->state = CACHE_REFUSED;
+	pump_soon(stream); /* samples may wait for it */
 	if (table_fd < 0) {
 		refuse_point(stream, form, why);
 		return;
@@ -126,7 +128,6 @@ void cache_formed(struct stream *stream, uint64_t form, int table_fd, const char
 	point->state = CACHE_READY;
 	stream->cache.looked_ns = 0; /* what is kept is used at once */
 	cache_tick(stream, base_now_ns());
-	pump_soon(stream);
 }
 
 void cache_reader_died(struct stream *stream)
@@ -279,6 +280,7 @@ static void take_over(struct cache *from, struct cache *to)
 	}
 	memcpy(to->taken, from->taken, sizeof(to->taken));
 	memcpy(to->has_taken, from->has_taken, sizeof(to->has_taken));
+	to->await_until_ns = from->await_until_ns;
 	to->fed = from->fed;
 	to->hits = from->hits;
 	to->misses = from->misses;
@@ -379,12 +381,12 @@ int cache_check(const struct stream *stream, struct diag *diag)
 	return OA_E_REFUSED;
 }
 
-bool cache_is_awaited(const struct stream *stream)
+static bool are_tables_coming(const struct stream *stream)
 {
 	const struct cache *cache = &stream->cache;
 	const enum shelf_share share = stream->domain->shelf.share;
 
-	if (!stream->keep[0] || !cache->is_on)
+	if (!cache->is_on)
 		return false;
 	if (share == SHELF_ASKS || share == SHELF_LOOKS)
 		return true;
@@ -392,6 +394,21 @@ bool cache_is_awaited(const struct stream *stream)
 		if (cache->point[p].state == CACHE_ASKED)
 			return true;
 	return false;
+}
+
+bool cache_is_awaited(struct stream *stream, uint64_t now_ns, uint64_t *ret_until_ns)
+{
+	struct cache *cache = &stream->cache;
+
+	*ret_until_ns = 0;
+	if (!cache->await_until_ns)
+		cache->await_until_ns = now_ns + CACHE_AWAIT_NS;
+	if (!are_tables_coming(stream))
+		return false;
+	if (stream->keep[0])
+		return true;
+	*ret_until_ns = cache->await_until_ns;
+	return now_ns < cache->await_until_ns;
 }
 
 /* ---- asking the reader ---- */

@@ -53,6 +53,8 @@ struct cache {
 	struct point_input input;
 	struct point_choice choice;
 	uint64_t looked_ns, chosen_ns;
+	unsigned jobs;           /* that there were then */
+	uint64_t await_until_ns; /* samples wait for tables no longer; 0: none was to be fed yet */
 	uint64_t fed, hits, misses,
 	    bytes_hit;  /* samples given to the reader, that came kept, that did not */
 	uint64_t wrong; /* kept forms that did not serve, and were made from the file again */
@@ -70,8 +72,10 @@ void cache_formed(struct stream *stream, uint64_t form, int table_fd, const char
 void cache_dropped(struct stream *stream, const struct hash_id *group);
 /* Can what the stream is to keep (stream->keep) be kept? 0, or OA_E_REFUSED with diag. */
 int cache_check(const struct stream *stream, struct diag *diag);
-/* Such a stream waits until it is known what is kept: nothing is fed. */
-bool cache_is_awaited(const struct stream *stream);
+/* It will be known in a moment what is kept: nothing is fed before. A stream that is to be kept waits for
+ * that, any other one for a tenth of a second at its beginning: *ret_until_ns is when it looks again, 0: it is
+ * called. */
+bool cache_is_awaited(struct stream *stream, uint64_t now_ns, uint64_t *ret_until_ns);
 /* What task is to say of forms: *ret, and returned the bytes it needs in the arena. cache_fed() when it
  * was queued so. */
 uint64_t cache_plan(struct stream *stream, const struct fill_task *task, uint32_t file_bytes,

@@ -171,9 +171,12 @@ void cache_tick(struct stream *stream, uint64_t now_ns)
 {
 	struct cache *cache = &stream->cache;
 
-	if (!cache->is_on || now_ns - cache->looked_ns < CACHE_LOOK_NS)
+	/* who comes may stay for one epoch, in which nothing is to be found out */
+	if (!cache->is_on ||
+	    (cache->jobs == stream->n_jobs && now_ns - cache->looked_ns < CACHE_LOOK_NS))
 		return;
 	cache->looked_ns = now_ns;
+	cache->jobs = stream->n_jobs;
 	look(stream, now_ns);
 	if (is_early(cache))
 		return;

@@ -361,17 +361,19 @@ static bool feed_one(struct stream *stream, struct fill *fill, bool *queued)
 	return true;
 }
 
-void fill_feed(struct stream *stream)
+uint64_t fill_feed(struct stream *stream)
 {
 	bool queued = false;
+	uint64_t until_ns;
 
-	if (cache_is_awaited(stream))
-		return;
+	if (cache_is_awaited(stream, base_now_ns(), &until_ns))
+		return until_ns;
 	for (struct fill *fill = fill_next(stream, NULL); fill; fill = fill_next(stream, fill))
 		if (!feed_one(stream, fill, &queued))
 			break;
 	if (queued)
 		bell_ring_readers(stream->domain->bell);
+	return 0;
 }
 
 /* The next watermark at which a job that was granted the hand can go on. */

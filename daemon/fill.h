@@ -47,8 +47,9 @@ void fill_begin(struct stream *stream, uint32_t slot, uint64_t now_ns);
 /* Looks at all hands in production: outcomes, watermarks, finished hands. true when anything
  * moved. */
 bool fill_collect(struct stream *stream);
-/* Queues tasks for which there is room in the arena, oldest hand first. */
-void fill_feed(struct stream *stream);
+/* Queues tasks for which there is room in the arena, oldest hand first. Returns when it wants to be called
+ * again, 0: after the next event. */
+uint64_t fill_feed(struct stream *stream);
 /* Sets when the workers ring next, after bell_arm_event(). true: that has come already, and nobody
  * rings for it. */
 bool fill_arm(struct stream *stream);

@@ -102,7 +102,7 @@ static void show_jobs(struct stream *stream, uint64_t now_ns)
 
 void pump_turn(struct stream *stream)
 {
-	uint64_t now_ns = base_now_ns(), wake_ns;
+	uint64_t now_ns = base_now_ns(), wake_ns, feed_ns;
 
 	if (stream->state != STREAM_RUNS)
 		return;
@@ -112,13 +112,15 @@ void pump_turn(struct stream *stream)
 	cache_tick(stream, now_ns);
 	variant_sweep(stream);
 	wake_ns = decide(stream, now_ns);
-	fill_feed(stream);
+	feed_ns = fill_feed(stream);
 	if (fill_collect(stream)) {
 		wake_ns = decide(stream, now_ns);
-		fill_feed(stream);
+		feed_ns = fill_feed(stream);
 	}
 	if (stream->state != STREAM_RUNS)
 		return;
+	if (feed_ns && (!wake_ns || feed_ns < wake_ns))
+		wake_ns = feed_ns;
 	if (wake_ns)
 		loop_timer_set(stream->pump_timer, wake_ns > now_ns ? wake_ns - now_ns : 0);
 	bell_arm_event(stream->domain->bell);
