@@ -43,6 +43,12 @@ static inline uint64_t little_64(const uint8_t *from)
 	return le64toh(value);
 }
 
+static inline void little_put_32(uint8_t *to, uint32_t value)
+{
+	value = htole32(value);
+	memcpy(to, &value, sizeof(value));
+}
+
 static inline void little_put_64(uint8_t *to, uint64_t value)
 {
 	value = htole64(value);

@@ -218,7 +218,8 @@ struct baseline_shape {
 	uint16_t widths;             /* of four groups, four bits each */
 	uint8_t bytes;               /* their sum */
 	uint8_t width[4], before[4]; /* each by itself, and the bytes before it */
-	uint8_t unused[5];
+	uint8_t has_high;            /* of low ones: 1 or 0 */
+	uint16_t keep;               /* 255 or BASELINE_SHAPES: bits of a high one's number */
 };
 
 struct baseline_packed_block {

@@ -41,10 +41,17 @@
 
 /* ---- the head ---- */
 
-/* Shapes from at on. False: one has a width that there is not. */
-static bool packed_shapes(struct baseline_shape *shape, const uint8_t *at, uint32_t count)
+/* Shapes from at on; those from number `plain` on have a high one. False: one has a width that there is not. */
+static bool packed_shapes(struct baseline_shape *shape, const uint8_t *at, uint32_t count,
+			  uint32_t plain)
 {
 	uint32_t wrong = 0;
+
+	memset(shape + count, 0, (BASELINE_SHAPES - count) * sizeof(*shape));
+	for (uint32_t i = 0; i < BASELINE_SHAPES; i++) {
+		shape[i].has_high = i >= plain;
+		shape[i].keep = i >= plain ? BASELINE_SHAPES - 1 : BASELINE_SHAPES;
+	}
 
 	for (uint32_t i = 0; i < count; i++) {
 		const uint32_t widths = little_16(at + (size_t)2 * i);
@@ -58,10 +65,9 @@ static bool packed_shapes(struct baseline_shape *shape, const uint8_t *at, uint3
 			 (width >> 1 | width) & 0x01010101;
 		shape[i].widths = (uint16_t)widths;
 		shape[i].bytes = (uint8_t)(upto >> 24);
-		little_put(shape[i].width, width, 4);
-		little_put(shape[i].before, before, 4);
+		little_put_32(shape[i].width, width);
+		little_put_32(shape[i].before, before);
 	}
-	memset(shape + count, 0, (BASELINE_SHAPES - count) * sizeof(*shape));
 	return wrong == 0;
 }
 
@@ -93,8 +99,8 @@ int baseline_packed_use(struct baseline *baseline, const void *packed, size_t si
 	to->row_size = 4 + (size_t)2 * per_row;
 	front = PACKED_HEAD + (uint64_t)2 * (low + high) + rows * (uint64_t)to->row_size + 4;
 	if (low > BASELINE_SHAPES || high > BASELINE_SHAPES || to->plain > low || to->unit > 15 ||
-	    front > size || !packed_shapes(to->low, at + PACKED_HEAD, low) ||
-	    !packed_shapes(to->high, at + PACKED_HEAD + (size_t)2 * low, high))
+	    front > size || !packed_shapes(to->low, at + PACKED_HEAD, low, to->plain) ||
+	    !packed_shapes(to->high, at + PACKED_HEAD + (size_t)2 * low, high, BASELINE_SHAPES))
 		return BASELINE_E_OTHER;
 	at += PACKED_HEAD + (size_t)2 * (low + high);
 	if (!packed_rises(at, to->row_size, rows))
@@ -177,8 +183,9 @@ const uint8_t *baseline_packed_mcu_plain(const struct baseline_packed *packed, c
 
 /* Column x of the row that comes: its bytes, and how many they are. Near the end of all they are copied,
  * with as many zeros behind them as may be read. */
-static int packed_find(const struct baseline *baseline, uint32_t x,
-		       uint8_t copy[BASELINE_PACKED_MOST], const uint8_t **ret, uint64_t *ret_size)
+static inline int packed_find(const struct baseline *baseline, uint32_t x,
+			      uint8_t copy[BASELINE_PACKED_MOST], const uint8_t **ret,
+			      uint64_t *ret_size)
 {
 	const struct baseline_packed *packed = &baseline->packed;
 	const uint8_t *row = packed->rows + baseline->mcu_row * packed->row_size;
@@ -233,52 +240,72 @@ struct packed_cursor {
 	const uint8_t *high, *at;
 };
 
-PACKED_INLINE void packed_block(const struct baseline_packed *packed, unsigned code,
-				struct packed_cursor *cursor, struct baseline_packed_block *ret)
+/* Whether there is a high shape is not a branch, which would be foretold wrong too often: its byte is
+ * there in any case. */
+PACKED_INLINE void packed_block(const struct baseline_packed *packed, struct packed_cursor *cursor,
+				struct baseline_packed_block *ret)
 {
-	const bool has_high = code >= packed->plain;
-	const unsigned high = has_high ? *cursor->high : BASELINE_SHAPES;
+	const struct baseline_shape *low = ret->low;
+	const uint32_t number = (*cursor->high | BASELINE_SHAPES) & (uint32_t)low->keep;
 
-	ret->low = &packed->low[code];
-	ret->high = &packed->high[high];
+	ret->high = &packed->high[number];
 	ret->at = cursor->at;
-	cursor->high += has_high;
-	cursor->at += ret->low->bytes + ret->high->bytes;
+	cursor->high += low->has_high;
+	cursor->at += (size_t)low->bytes + ret->high->bytes;
 }
 
 /* Two blocks' DC, at at. */
 PACKED_INLINE void packed_two(const uint8_t *at, struct baseline_packed_block *ret)
 {
-	const uint32_t two = little_16(at) | (uint32_t)at[2] << 16;
+	const uint32_t two = little_32(at);
 
 	ret[0].dc = (int16_t)((int32_t)(two << 20) >> 20);
 	ret[1].dc = (int16_t)((int32_t)(two << 8) >> 20);
 }
 
-/* The blocks of the MCU at at, all of them; one more may be set. Returns its end. The six of 4:2:0 are
- * written out. */
+/* The block's low shape. Returns 1 if it has a high one. */
+PACKED_INLINE size_t packed_low(const struct baseline_packed *packed, uint8_t code,
+				struct baseline_packed_block *ret)
+{
+	ret->low = &packed->low[code];
+	return ret->low->has_high;
+}
+
+/* The six of 4:2:0, as packed_blocks. */
+static const uint8_t *packed_six(const struct baseline_packed *packed, const uint8_t *at,
+				 struct baseline_packed_block ret[6])
+{
+	const uint8_t *low = at + 9;
+	struct packed_cursor cursor = {low + 6, low + 6};
+
+	cursor.at += packed_low(packed, low[0], &ret[0]) + packed_low(packed, low[1], &ret[1]) +
+		     packed_low(packed, low[2], &ret[2]) + packed_low(packed, low[3], &ret[3]) +
+		     packed_low(packed, low[4], &ret[4]) + packed_low(packed, low[5], &ret[5]);
+	packed_block(packed, &cursor, &ret[0]);
+	packed_block(packed, &cursor, &ret[1]);
+	packed_block(packed, &cursor, &ret[2]);
+	packed_block(packed, &cursor, &ret[3]);
+	packed_block(packed, &cursor, &ret[4]);
+	packed_block(packed, &cursor, &ret[5]);
+	packed_two(at, ret);
+	packed_two(at + 3, ret + 2);
+	packed_two(at + 6, ret + 4);
+	return cursor.at;
+}
+
+/* The blocks of the MCU at at, all of them; one more may be set. Returns its end. */
 static const uint8_t *packed_blocks(const struct baseline_packed *packed, const uint8_t *at,
 				    unsigned n_blocks, struct baseline_packed_block *ret)
 {
 	const uint8_t *low = at + (n_blocks * 3 + 1) / 2;
 	struct packed_cursor cursor = {low + n_blocks, low + n_blocks};
 
+	if (n_blocks == 6)
+		return packed_six(packed, at, ret);
 	for (unsigned i = 0; i < n_blocks; i++)
-		cursor.at += low[i] >= packed->plain;
-	if (n_blocks == 6) {
-		packed_block(packed, low[0], &cursor, &ret[0]);
-		packed_block(packed, low[1], &cursor, &ret[1]);
-		packed_block(packed, low[2], &cursor, &ret[2]);
-		packed_block(packed, low[3], &cursor, &ret[3]);
-		packed_block(packed, low[4], &cursor, &ret[4]);
-		packed_block(packed, low[5], &cursor, &ret[5]);
-		packed_two(at, ret);
-		packed_two(at + 3, ret + 2);
-		packed_two(at + 6, ret + 4);
-		return cursor.at;
-	}
+		cursor.at += packed_low(packed, low[i], &ret[i]);
 	for (unsigned i = 0; i < n_blocks; i++)
-		packed_block(packed, low[i], &cursor, &ret[i]);
+		packed_block(packed, &cursor, &ret[i]);
 	for (unsigned i = 0; i < n_blocks; i += 2)
 		packed_two(at + i / 2 * 3, ret + i);
 	return cursor.at;
@@ -342,6 +369,27 @@ static int packed_all(const struct baseline *baseline, uint32_t x,
 	return r == 0 ? 0 : BASELINE_E_DAMAGED;
 }
 
+/* The same of 4:2:0 where all is wanted. */
+static int packed_all_six(const struct baseline *baseline, uint32_t x,
+			  const struct baseline_packed_block a[6],
+			  const struct baseline_packed_block b[6])
+{
+	const struct baseline_plane *luma = &baseline->plane[0], *cb = luma + 1, *cr = luma + 2;
+	const size_t stride = luma->stride;
+	uint8_t *to = luma->rows + (size_t)16 * x, *below = to + 8 * stride;
+	int (*const idct)(const struct baseline_packed_block *,
+			  const struct baseline_packed_block *, const uint16_t *, uint8_t *,
+			  size_t) = baseline->kernels->packed_idct;
+	int r = idct(&a[0], &a[1], baseline->quant[0], to, stride);
+
+	r |= idct(&a[2], &a[3], baseline->quant[0], below, stride);
+	r |= idct(&b[0], &b[1], baseline->quant[0], to + 16, stride);
+	r |= idct(&b[2], &b[3], baseline->quant[0], below + 16, stride);
+	r |= idct(&a[4], &b[4], baseline->quant[1], cb->rows + (size_t)8 * x, cb->stride);
+	r |= idct(&a[5], &b[5], baseline->quant[2], cr->rows + (size_t)8 * x, cr->stride);
+	return r == 0 ? 0 : BASELINE_E_DAMAGED;
+}
+
 int baseline_packed_samples(struct baseline *baseline, uint32_t x, const unsigned wanted[2])
 {
 	const struct baseline_packed *packed = &baseline->packed;
@@ -365,5 +413,7 @@ int baseline_packed_samples(struct baseline *baseline, uint32_t x, const unsigne
 		if (wanted[i] != (1u << n) - 1)
 			packed_leave(packed, n, wanted[i], block[i]);
 	}
+	if (n == 6 && (wanted[0] & wanted[1]) == (1u << 6) - 1)
+		return packed_all_six(baseline, x - baseline->columns.first, block[0], block[1]);
 	return packed_all(baseline, x - baseline->columns.first, block[0], block[1], wanted);
 }

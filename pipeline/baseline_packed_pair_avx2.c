@@ -179,8 +179,10 @@ BASELINE_AVX2 int baseline_packed_idct_avx2(const struct baseline_packed_block *
 			const uint8_t *from_a = a->at + low_a->bytes;
 			const uint8_t *from_b = b->at + low_b->bytes;
 
-			for (unsigned i = 0; i < 4; i++)
-				g[4 + i] = pair_group(a->high, from_a, b->high, from_b, i);
+			g[4] = pair_group(a->high, from_a, b->high, from_b, 0);
+			g[5] = pair_group(a->high, from_a, b->high, from_b, 1);
+			g[6] = pair_group(a->high, from_a, b->high, from_b, 2);
+			g[7] = pair_group(a->high, from_a, b->high, from_b, 3);
 			pair_rows_high(g, v);
 		}
 		r = idct_blocks(v, quant, false);
