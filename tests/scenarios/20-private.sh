@@ -18,10 +18,10 @@ kill_private() {
 cleanup_fn kill_private
 
 # The jobs find their accessd by themselves; otherwise as train_once() of functions.sh.
-epochs=25
+epochs=8
 while :; do
 	timeout 400 "$bench" --dataset "$work/data" --pipeline imagenet-train-u8 --verify --jobs 3 --batch 16 \
-		--epochs $epochs --json "$work/result.json" --quiet 2>"$work/bench.log" &
+		--step-ms 10 --epochs $epochs --json "$work/result.json" --quiet 2>"$work/bench.log" &
 	run=$!
 	cleanup_fn "kill -TERM $run"
 	elect_again() {

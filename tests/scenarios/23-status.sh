@@ -123,7 +123,7 @@ look() {
 		"jobs.$which.rate" "<" "$rate" || fail "a stopped job has $(status "jobs.$which.rate")/s of $rate/s"
 	kill -CONT "$stopped"
 }
-training result 10 look --dataset "$work/data" --pipeline imagenet-train-u8 --jobs 2 --batch 16
+training result 8 look --dataset "$work/data" --pipeline imagenet-train-u8 --jobs 2 --batch 16 --step-ms 20
 until_true 60 status_is jobs == 0 streams == 0 || fail "accessd still knows jobs"
 plain jobs
 says "^no jobs"

@@ -106,35 +106,15 @@ cmp "$out/crash.oads" "$out/hang.oads" || fail "what was kept differs"
 rm -f "$out"/*
 
 # A maker hangs until it is ended; meanwhile the whole is interrupted.
-family() { # pids and names of those that come from $run
-	cat /proc/[0-9]*/stat 2>/dev/null | awk -v root="$run" '
-		{
-			name = rest = $0
-			sub(/^[^(]*\(/, "", name)
-			sub(/\)[^)]*$/, "", name)
-			sub(/^.*\) /, "", rest)
-			split(rest, field, " ")
-			parent[$1] = field[2]
-			comm[$1] = name
-		}
-		END {
-			for (pid in parent) {
-				for (at = pid; at in parent && at != root;)
-					at = parent[at]
-				if (at == root && pid != root)
-					print pid, comm[pid]
-			}
-		}'
-}
 converts() { # a maker of it is there
-	is_gone "$run" || family | grep -q " convert-maker$"
+	is_gone "$run" || family_of "$run" | grep -q " convert-maker$"
 }
 for how in TERM HUP KILL; do
 	"$program" --fault hang:200 "$work/data" "$out/x.oads" >"$work/said" 2>&1 &
 	run=$!
 	cleanup_fn "kill -KILL $run"
 	until_true 60 converts || fail "no maker comes"
-	processes=$(family | cut -d ' ' -f 1)
+	processes=$(offspring_of "$run")
 	kill -$how $run 2>/dev/null || true
 	code=0
 	wait $run || code=$?

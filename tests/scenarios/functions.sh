@@ -167,14 +167,31 @@ exactly_once() { # exactly_once RESULT.json
 	"$expect" "$1" exactly_once == true jobs.*.missing == 0 jobs.*.duplicates == 0 \
 		jobs.*.strange == 0 jobs.*.bad_values == 0 || fail "not exactly once"
 }
+# family_of PID: of each process below it, its pid, its parent's and its name
+family_of() {
+	cat /proc/[0-9]*/stat 2>/dev/null | awk -v root="$1" '
+		{
+			name = rest = $0
+			sub(/^[^(]*\(/, "", name)
+			sub(/\)[^)]*$/, "", name)
+			sub(/^.*\) /, "", rest)
+			split(rest, field, " ")
+			parent[$1] = field[2]
+			comm[$1] = name
+		}
+		END {
+			for (pid in parent) {
+				at = parent[pid]
+				for (depth = 0; depth < 64 && at in parent && at != root; depth++)
+					at = parent[at]
+				if (at == root)
+					print pid, parent[pid], comm[pid]
+			}
+		}'
+}
 children_of() { # pids whose parent is PID
-	for stat in /proc/[0-9]*/stat; do
-		sed -n "s/^\([0-9]*\) (.*) [A-Z] $1 .*/\1/p" "$stat" 2>/dev/null || true
-	done
+	family_of "$1" | sed -n "s/^\([0-9]*\) $1 .*/\1/p"
 }
 offspring_of() { # and their children, and so on
-	for child in $(children_of "$1"); do
-		echo "$child"
-		offspring_of "$child"
-	done
+	family_of "$1" | cut -d ' ' -f 1
 }
