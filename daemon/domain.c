@@ -97,7 +97,7 @@ static int domain_new(struct node *node, enum domain_kind kind, const struct ide
 	domain->kind = kind;
 	domain->who = *who;
 	domain->users = 1;
-	domain->bell_fd = domain->event_fd = domain->shelf.tray_fd = -1;
+	domain->bell_fd = domain->event_fd = domain->shelf.tray_fd = domain->hoard.fd = -1;
 	domain->reading.child.sock = domain->workers.child.sock = -1;
 	describe_shelf_init(&domain->catalogs);
 	LIST_INSERT_HEAD(&node->domains, domain, link);
@@ -105,6 +105,8 @@ static int domain_new(struct node *node, enum domain_kind kind, const struct ide
 	r = make_bell(domain);
 	if (!r)
 		r = shelf_init(&domain->shelf, domain);
+	if (!r)
+		r = hoard_init(&domain->hoard, domain);
 	if (!r)
 		r = loop_timer_new(node->loop, on_idle, domain, &domain->idle);
 	if (!r)
@@ -232,6 +234,7 @@ void domain_free(struct domain *domain)
 	base_close(&domain->event_fd);
 	stores_leave(domain);
 	shelf_fini(&domain->shelf);
+	hoard_fini(domain);
 	if (domain->kind != DOMAIN_OWN)
 		log_line(LOG_LEVEL_INFO, "domain-end", "kind=%d uid=%u gid=%u", (int)domain->kind,
 			 (unsigned)domain->who.uid, (unsigned)domain->who.gid);

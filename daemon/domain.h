@@ -14,6 +14,7 @@
 #include "base/base.h"
 #include "base/identity.h"
 #include "daemon/describe.h"
+#include "daemon/hoard.h"
 #include "daemon/loop.h"
 #include "daemon/reading.h"
 #include "daemon/shelf.h"
@@ -45,6 +46,7 @@ struct domain {
 	struct layout_bell *bell;
 	int bell_fd, event_fd;
 	struct shelf shelf;
+	struct hoard hoard;
 	struct loop_watch *event_watch;
 	LIST_HEAD(domain_sources, source) sources;
 	LIST_HEAD(domain_streams, stream) streams;

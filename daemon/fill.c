@@ -59,6 +59,21 @@ unsigned fill_active(const struct stream *stream)
 	return n;
 }
 
+void fill_watch(struct stream *stream)
+{
+	for (unsigned i = 0; i < LAYOUT_MAX_BLOCKS; i++)
+		stream->fill[i].is_watched = stream->fill[i].used;
+}
+
+bool fill_is_watched(const struct stream *stream)
+{
+	bool any = false;
+
+	for (unsigned i = 0; i < LAYOUT_MAX_BLOCKS; i++)
+		any |= stream->fill[i].used && stream->fill[i].is_watched;
+	return any;
+}
+
 uint32_t fill_variants(const struct stream *stream, uint32_t block)
 {
 	for (unsigned i = 0; i < LAYOUT_MAX_BLOCKS; i++)

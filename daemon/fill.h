@@ -28,6 +28,7 @@ struct fill_task {
 
 struct fill {
 	bool used;
+	bool is_watched; /* fill_watch() */
 	uint32_t block, slot, count;
 	uint32_t variants;      /* that it is made in, a bit each */
 	uint32_t watermark;     /* samples finished, contiguous */
@@ -56,6 +57,9 @@ bool fill_arm(struct stream *stream);
 /* Can a rank with batches of `batch` samples use what is finished of the hand in slot? */
 bool fill_is_of_use(const struct stream *stream, uint32_t slot, uint32_t batch);
 unsigned fill_active(const struct stream *stream);
+/* Marks the hands that are in production now. Is one of those that were marked still? */
+void fill_watch(struct stream *stream);
+bool fill_is_watched(const struct stream *stream);
 /* The variants of the hand in that block of the lane; 0: there is none. */
 uint32_t fill_variants(const struct stream *stream, uint32_t block);
 const struct fill *fill_of_slot(const struct stream *stream, uint32_t slot);

@@ -60,6 +60,7 @@ static void on_tick(void *arg)
 		struct stream *stream;
 
 		is_needed |= hang_find(domain, base_now_ns());
+		hoard_look(domain);
 		LIST_FOREACH(stream, &domain->streams, link)
 		is_needed |= pump_tick(stream);
 	}

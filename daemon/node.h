@@ -48,6 +48,7 @@ struct node {
 
 	struct stores stores;
 	uint64_t memory_budget, memory_used;
+	uint64_t memory_kept; /* of the budget, too: granted to hoards, which give way to streams */
 	const char *memory_source;
 	uint64_t started_ns;
 	uint32_t ticks; /* since the start, from 1 */

@@ -18,6 +18,8 @@ PARAM_BYTES(
     cache_size, UINT64_C(8) << 30, 0, UINT64_C(1) << 50,
     "bytes of the disk for what is kept of samples so that it is not done again; 0: nothing is "
     "kept")
+PARAM_BYTES(cache_memory, 0, 0, UINT64_C(1) << 46,
+	    "most of `memory` for what of it lies ready in memory, too; 0: an eighth")
 PARAM_TEXT(
     cache_point, "auto",
     "what is kept: auto (by measurement), none, indexed, packed, decoded, or deepest: what the "

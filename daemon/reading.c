@@ -48,6 +48,8 @@ static void send_start(struct reading *reading)
 	wire_put_fd(&out, reading->domain->event_fd);
 	if (reading->domain->shelf.tray_fd >= 0)
 		wire_put_fd(&out, reading->domain->shelf.tray_fd);
+	if (reading->domain->hoard.fd >= 0)
+		wire_put_fd(&out, reading->domain->hoard.fd);
 	send_message(reading, &out);
 }
 
@@ -122,6 +124,25 @@ void reading_worth(struct reading *reading, uint32_t lane, unsigned form, double
 	wire_put_u64(&out, READER_KEY_LANE, lane);
 	wire_put_u64(&out, READER_KEY_FORM, form);
 	wire_put_u64(&out, READER_KEY_WORTH, (uint64_t)(us_per_mib * 1000));
+	send_message(reading, &out);
+}
+
+void reading_memory(struct reading *reading, uint64_t bytes, bool is_most)
+{
+	struct wire_out out;
+
+	wire_out_init(&out, READER_MEMORY);
+	wire_put_u64(&out, READER_KEY_LIMIT, bytes);
+	wire_put_u64(&out, READER_KEY_MOST, is_most);
+	send_message(reading, &out);
+}
+
+void reading_unread(struct reading *reading, uint64_t question)
+{
+	struct wire_out out;
+
+	wire_out_init(&out, READER_UNREAD);
+	wire_put_u64(&out, READER_KEY_ID, question);
 	send_message(reading, &out);
 }
 
@@ -220,6 +241,7 @@ static void on_state(struct domain *domain, const struct wire_in *in)
 	memcpy(&state, data, sizeof(state));
 	wire_get_string(in, READER_KEY_TEXT, &why);
 	shelf_said(&domain->shelf, &state, why);
+	hoard_said(domain, &state);
 }
 
 static void on_formed(struct domain *domain, struct wire_in *in, uint32_t lane)
@@ -290,6 +312,9 @@ static void dispatch(struct domain *domain, struct wire_in *in)
 		break;
 	case READER_CHORE_DONE:
 		on_chore_done(domain, in, id);
+		break;
+	case READER_ASK_UNREAD:
+		hoard_asked(domain, id);
 		break;
 	case READER_FAILED:
 		on_failed(domain, in, (uint32_t)lane);
@@ -420,6 +445,7 @@ void reading_died(struct reading *reading, int status, uint64_t cpu_ns)
 	reading->domain->node->counters.reader_restarts++;
 	reading->domain->reader_restarts++;
 	shelf_reader_died(&reading->domain->shelf, status);
+	hoard_reader_died(reading->domain);
 	stream_reader_died(reading->domain);
 	chores_fail(reading->domain, "the reader died meanwhile: try again");
 	start_later(reading, how);

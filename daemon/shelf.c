@@ -210,5 +210,9 @@ void shelf_describe(const struct domain *domain, struct json_out *out)
 	json_out_member_u64(out, "evicted", state->evicted);
 	json_out_member_u64(out, "set_aside", state->set_aside);
 	json_out_member_u64(out, "write_errors", state->write_errors);
+	json_out_member_u64(out, "memory_limit", domain->hoard.fd < 0 ? 0 : hoard_most(domain));
+	json_out_member_u64(out, "memory_used", state->memory_used);
+	json_out_member_u64(out, "memory_values", state->memory_values);
+	json_out_member_u64(out, "memory_hits", state->memory_hits);
 	json_out_object_end(out);
 }

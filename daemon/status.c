@@ -133,6 +133,7 @@ static void put_node(struct json_out *out, const struct view *view)
 	json_out_member_u64(out, "memory_budget", node->memory_budget);
 	json_out_member_string(out, "memory_source", node->memory_source);
 	json_out_member_u64(out, "memory_used", node->memory_used);
+	json_out_member_u64(out, "memory_kept", node->memory_kept);
 	stores_describe(node, out);
 	json_out_member_u64(out, "workers", sums.workers);
 	json_out_member_u64(out, "workers_alive", sums.alive);

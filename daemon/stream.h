@@ -105,8 +105,8 @@ void stream_settle(struct stream *stream);
 void stream_fail(struct stream *stream, uint64_t code, const char *text);
 /* More or less memory is the stream's, of payer's share. */
 void stream_account(struct stream *stream, struct domain *payer, int64_t bytes);
-/* Frees the oldest stream that no connection has, or a variant, if that makes room for the tenant of
- * domain. false: there is none. */
+/* Frees the oldest stream that no connection has, or a variant, or has the forms that are kept in memory give
+ * way, if that makes room for the tenant of domain. false: there is none. */
 bool stream_free_idle(struct domain *domain);
 /* The oldest such one that the tenant of domain pays for. */
 bool stream_free_idle_of(struct domain *domain);

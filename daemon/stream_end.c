@@ -170,7 +170,8 @@ bool stream_free_idle(struct domain *domain)
 {
 	const struct domain *payer = tenant_is_bound(domain) ? domain : NULL;
 
-	return free_oldest(domain->node, payer) || free_variant(domain->node, payer);
+	return free_oldest(domain->node, payer) || free_variant(domain->node, payer) ||
+	       hoard_give_way(domain->node, payer);
 }
 
 /* Ends the stream in `state`; each job is told by fn. */

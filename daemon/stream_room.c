@@ -22,12 +22,17 @@ static uint64_t left_of(uint64_t budget, uint64_t used)
 	return budget - BASE_MIN(used, budget);
 }
 
+static uint64_t left_of_node(const struct node *node)
+{
+	return left_of(node->memory_budget, node->memory_used + node->memory_kept);
+}
+
 uint64_t stream_free_bytes(const struct domain *payer)
 {
 	const struct node *node = payer->node;
-	uint64_t of_share = left_of(tenant_memory_most(node), tenant_memory(payer));
+	uint64_t taken = tenant_memory(payer) + tenant_kept(payer);
 
-	return BASE_MIN(left_of(node->memory_budget, node->memory_used), of_share);
+	return BASE_MIN(left_of_node(node), left_of(tenant_memory_most(node), taken));
 }
 
 uint64_t stream_limit_of(const struct domain *payer, const char **ret_name)
@@ -66,9 +71,7 @@ static uint64_t lack_of(const struct stream *stream, const struct domain *payer,
 static bool can_afford(const struct stream *stream, uint32_t slots, const struct domain *payer,
 		       uint64_t more)
 {
-	const struct node *node = stream->node;
-
-	if (lack_of(stream, NULL, slots) + more > left_of(node->memory_budget, node->memory_used))
+	if (lack_of(stream, NULL, slots) + more > left_of_node(stream->node))
 		return false;
 	for (unsigned i = 0; i < LAYOUT_MAX_VARIANTS; i++) {
 		const struct variant *variant = stream->variant[i];

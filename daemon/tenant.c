@@ -150,6 +150,17 @@ uint64_t tenant_memory(const struct domain *domain)
 	return sum;
 }
 
+uint64_t tenant_kept(const struct domain *domain)
+{
+	const struct domain *other;
+	uint64_t sum = 0;
+
+	LIST_FOREACH(other, &domain->node->domains, link)
+	if (tenant_is_same(domain, other))
+		sum += other->hoard.granted;
+	return sum;
+}
+
 uint64_t tenant_memory_most(const struct node *node)
 {
 	uint64_t most =
@@ -161,10 +172,11 @@ uint64_t tenant_memory_most(const struct node *node)
 bool tenant_is_bound(const struct domain *domain)
 {
 	const struct node *node = domain->node;
-	uint64_t used = tenant_memory(domain), most = tenant_memory_most(node);
+	uint64_t used = tenant_memory(domain) + tenant_kept(domain);
+	uint64_t most = tenant_memory_most(node), all = node->memory_used + node->memory_kept;
 
 	return most - BASE_MIN(used, most) <
-	       node->memory_budget - BASE_MIN(node->memory_used, node->memory_budget);
+	       node->memory_budget - BASE_MIN(all, node->memory_budget);
 }
 
 unsigned tenant_streams(const struct domain *domain)

@@ -34,8 +34,10 @@ bool tenant_is_admin(const struct conn *conn);
 
 /* Are these domains one user's? */
 bool tenant_is_same(const struct domain *a, const struct domain *b);
-/* Bytes that the tenant of this domain uses, and may use. */
+/* Bytes that the tenant's streams use, and that he may use in all. */
 uint64_t tenant_memory(const struct domain *domain);
+/* Bytes that his domains were granted to keep forms in memory. */
+uint64_t tenant_kept(const struct domain *domain);
 uint64_t tenant_memory_most(const struct node *node);
 /* Is it his share that leaves him less than the node could? */
 bool tenant_is_bound(const struct domain *domain);

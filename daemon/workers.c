@@ -76,6 +76,7 @@ void workers_go(struct workers *workers, uint32_t lane)
 
 void workers_remove(struct workers *workers, uint32_t lane)
 {
+	workers->leaving += workers->child.sock >= 0;
 	send_number(workers, PARENT_REMOVE, PARENT_KEY_LANE, lane);
 }
 
@@ -183,6 +184,15 @@ static void on_exited(struct workers *workers, const struct wire_in *in)
 	note_birth(workers, (int)status);
 }
 
+/* No worker has that lane any more, where it says no variant. */
+static void on_removed(struct workers *workers, uint64_t variant)
+{
+	if (variant != UINT64_MAX || !workers->leaving)
+		return;
+	workers->leaving--;
+	hoard_look(workers->domain);
+}
+
 static void dispatch(struct workers *workers, const struct wire_in *in)
 {
 	uint64_t lane = 0, variant = UINT64_MAX;
@@ -199,6 +209,7 @@ static void dispatch(struct workers *workers, const struct wire_in *in)
 		stream_variant_refused(workers->domain, (uint32_t)lane, variant, text);
 		break;
 	case PARENT_REMOVED:
+		on_removed(workers, variant);
 		stream_variant_removed(workers->domain, (uint32_t)lane, variant);
 		break;
 	case PARENT_STARTED:
@@ -246,6 +257,8 @@ static void send_start(struct workers *workers)
 	wire_put_fd(&out, workers->domain->event_fd);
 	if (workers->domain->shelf.tray_fd >= 0)
 		wire_put_fd(&out, workers->domain->shelf.tray_fd);
+	if (workers->domain->hoard.fd >= 0)
+		wire_put_fd(&out, workers->domain->hoard.fd);
 	send_message(workers, &out);
 }
 
@@ -353,6 +366,8 @@ void workers_died(struct workers *workers, int status)
 	workers->domain->parent_restarts++;
 	start_later(workers, how);
 	stream_workers_died(workers->domain);
+	workers->leaving = 0; /* who died has let go of all */
+	hoard_look(workers->domain);
 }
 
 uint64_t workers_cpu_ns(const struct workers *workers)

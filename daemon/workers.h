@@ -34,6 +34,7 @@ struct workers {
 	struct loop_watch *watch, *restart;
 	struct workers_one worker[LAYOUT_MAX_WORKERS];
 	unsigned size, alive;
+	unsigned leaving;     /* lanes that it was told to let go of, and has not yet */
 	unsigned stillborn;   /* that ended before they could work, in a row */
 	uint64_t looked_ns;   /* looked for hung workers last */
 	uint32_t stranger;    /* has a task and is no worker that we know of */

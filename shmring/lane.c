@@ -199,6 +199,7 @@ void lane_task_queue(struct lane *lane, uint32_t block, uint32_t index, uint64_t
 	task->d_attempt = attempt;
 	task->r_bytes = bytes;
 	task->r_form = 0;
+	task->r_resident = 0;
 	task->s_made = LAYOUT_MADE_NONE;
 	/* L2: release of the task, pairs with L1. */
 	atomic_store_explicit(&task->s_state, WORD(0, LAYOUT_TASK_QUEUED), memory_order_release);
@@ -359,7 +360,8 @@ static bool claim_in(struct lane *lane, uint32_t block, enum layout_task_state f
 static bool is_in_bounds(const struct lane *lane, const struct lane_task *task)
 {
 	return task->room <= lane->arena_bytes && task->bytes <= task->room &&
-	       task->arena_offset <= lane->arena_bytes - task->room && task->came <= task->room &&
+	       task->arena_offset <= lane->arena_bytes - task->room &&
+	       (task->resident ? task->form != 0 : task->came <= task->room) &&
 	       task->form < LAYOUT_FORMS && task->want < LAYOUT_FORMS &&
 	       task->make < LAYOUT_FORMS && task->probe < LAYOUT_FORMS &&
 	       task->position < lane->hand && task->slot < LAYOUT_MAX_SLOTS;
@@ -388,6 +390,7 @@ static void copy_task(const struct lane *lane, uint32_t block, uint32_t index, u
 	    .attempt = task->d_attempt,
 	    .owner = owner,
 	    .came = task->r_bytes,
+	    .resident = task->r_resident,
 	    .form = (uint8_t)BASE_MIN(task->r_form, (uint32_t)LAYOUT_FORMS),
 	    .want = task->d_want,
 	    .make = task->d_make,
@@ -476,7 +479,8 @@ int lane_claim_run(struct lane *lane, uint32_t owner, uint32_t known, struct lan
 	return claim_any(lane, owner, &claim, ret);
 }
 
-void lane_read_came(struct lane *lane, const struct lane_task *task, uint8_t form, uint32_t bytes)
+void lane_read_came(struct lane *lane, const struct lane_task *task, uint8_t form, uint32_t bytes,
+		    uint64_t resident)
 {
 	struct layout_task *t = task_of(lane, task->block, task->index);
 
@@ -484,6 +488,7 @@ void lane_read_came(struct lane *lane, const struct lane_task *task, uint8_t for
 		return;
 	t->r_form = form;
 	t->r_bytes = bytes;
+	t->r_resident = resident;
 }
 
 bool lane_read_done(struct lane *lane, const struct lane_task *task, enum layout_fail stage,

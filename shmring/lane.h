@@ -27,7 +27,8 @@ struct lane_task { /* a claimed task: private copy of what is needed, checked ag
 	uint32_t bytes, label, position, slot, attempt;
 	uint32_t variants;         /* a bit each: whose fields are to be made */
 	uint32_t room;             /* bytes of the arena that are the task's, at least `bytes` */
-	uint32_t came;             /* bytes that the reader brought there */
+	uint32_t came;             /* bytes that the reader brought there, or that lie in ... */
+	uint64_t resident;         /* ... the resident memory: 1 + where; 0: in the arena */
 	uint8_t form;              /* stored form that came, 0: the file */
 	uint8_t want, make, probe; /* stored forms: to bring, to keep, to try out; 0: none */
 	uint32_t owner;            /* who claimed it */
@@ -107,8 +108,9 @@ void lane_recount(struct lane *lane, uint32_t block); /* raises the count to the
 /* Claims the oldest QUEUED task: LANE_E_NONE if none, LANE_E_BAD if its numbers are out of bounds
  * (the task is then FAILED: ring accessd). owner: 1 .. 2^24-1. */
 int lane_claim_read(struct lane *lane, uint32_t owner, struct lane_task *ret);
-/* What came, if it is not the file: before lane_read_done(). */
-void lane_read_came(struct lane *lane, const struct lane_task *task, uint8_t form, uint32_t bytes);
+/* What came, if it is not the file, and where it lies (as in lane_task): before lane_read_done(). */
+void lane_read_came(struct lane *lane, const struct lane_task *task, uint8_t form, uint32_t bytes,
+		    uint64_t resident);
 /* READING -> READY, or FAILED when stage != LAYOUT_FAIL_NONE. Returns true when accessd must be
  * rung. The caller then rings workers (READY) with bell_ring_workers(). Changes nothing if the task
  * is no more this owner's. text: UTF-8 or not, cut to 47 bytes, NULL: none. */

@@ -17,6 +17,7 @@
  *   outbox   one rank                         accessd (hostile)      one a rank
  *   lane     accessd, reader, workers         the same (a domain)    one a stream
  *   arena    reader                           workers, read-only     one a stream
+ *   resident reader                           workers, read-only     one a trust domain
  *   bell     accessd, reader, workers         the same               one a trust domain
  * All are sealed SHRINK, GROW, SEAL before they leave accessd. The other way goes a list (of the places
  * of an epoch: sched/listing.h), made by a client and sealed WRITE, too: nobody writes it any more.
@@ -262,7 +263,8 @@ struct layout_task {          /* 192 bytes */
 	uint32_t s_form_bytes;
 	uint32_t
 	    s_cpu_us; /* CPU time of the pipelines, from what came or the form that is kept of it */
-	uint32_t reserved1[6];
+	uint64_t r_resident; /* 1 + where in the resident memory it lies; 0: in the arena */
+	uint32_t reserved1[4];
 };
 
 /* Numbers of stored forms. LAYOUT_FORM_PIXELS + n: what is there after the first n ops. */

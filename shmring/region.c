@@ -68,6 +68,17 @@ int region_reserve(int fd, uint64_t offset, uint64_t bytes)
 	return r < 0 ? -errno : 0;
 }
 
+int region_release(int fd, uint64_t offset, uint64_t bytes)
+{
+	const int mode = FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE;
+	int r;
+
+	do
+		r = fallocate(fd, mode, (off_t)offset, (off_t)bytes);
+	while (r < 0 && errno == EINTR);
+	return r < 0 ? -errno : 0;
+}
+
 int region_seal(int fd, enum region_seal seal)
 {
 	return fcntl(fd, F_ADD_SEALS, seal_bits(seal) | F_SEAL_SEAL) < 0 ? -errno : 0;

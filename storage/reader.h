@@ -14,7 +14,8 @@
 
 enum reader_message {
 	/* accessd -> reader */
-	READER_START = 1, /* fd 0: bell, fd 1: eventfd of accessd, [fd 2: tray] */
+	READER_START = 1, /* fd 0: bell, fd 1: eventfd of accessd, [fd 2: tray, [fd 3: resident
+			     memory -> ASK_UNREAD]] */
 	READER_OPEN =
 	    2, /* ID, PATH (absolute), [fd 0: stored index] -> PROGRESS*, OPENED | REFUSED */
 	READER_CANCEL = 3, /* ID: end the open under way, or close the dataset */
@@ -29,7 +30,10 @@ enum reader_message {
 	READER_CHORE = 8,        /* ID, VERB, GROUP: something that a person asks of the store
 				 -> CHORE_PROGRESS*, CHORE_DONE; after a START with a tray */
 	READER_CHORE_CANCEL = 9, /* ID: ends soon; one that had not begun has no answer */
-	READER_WORTH = 10, /* LANE, FORM, WORTH: what that form saves, for who may push out whom */
+	READER_WORTH = 10,  /* LANE, FORM, WORTH: what that form saves, for who may push out whom */
+	READER_MEMORY = 11, /* LIMIT, MOST 0|1: bytes of the resident memory that may be in use, 0
+			       until it is said; MOST: more is not to be had at present */
+	READER_UNREAD = 12, /* ID: no task that was handed out before that ASK_UNREAD is read */
 	/* reader -> accessd */
 	READER_PROGRESS = 16, /* ID, FOLDERS, FILES */
 	READER_OPENED =
@@ -46,6 +50,7 @@ enum reader_message {
 	READER_CHORE_PROGRESS = 25, /* ID, FILES (done), FOLDERS (in all) */
 	READER_CHORE_DONE = 26,     /* ID, CODE (0 or negative errno in two's complement), TEXT;
 				       fd 0: of LIST, a sealed memfd with JSON */
+	READER_ASK_UNREAD = 27,     /* ID -> UNREAD, in its time */
 	READER_FAILED =
 	    21, /* LANE, BLOCK, TASK, SAMPLE: its reader says so itself, before the task's
 				 word does, which workers can write, too */
@@ -69,12 +74,13 @@ enum reader_key {
 	READER_KEY_LIMIT = 16,
 	READER_KEY_FORCE = 17,
 	READER_KEY_SUSPECT = 18,
-	READER_KEY_FORM = 19,   /* u64: LAYOUT_FORM_... */
-	READER_KEY_GROUP = 20,  /* bytes: struct hash_id */
-	READER_KEY_NOTE = 21,   /* string: JSON, for people */
-	READER_KEY_WORTH = 24,  /* u64: ns of a processor a MiB */
-	READER_KEY_STATE = 22,  /* bytes: struct reader_state */
-	READER_KEY_VERB = 23,   /* u64: enum reader_verb */
+	READER_KEY_FORM = 19,  /* u64: LAYOUT_FORM_... */
+	READER_KEY_GROUP = 20, /* bytes: struct hash_id */
+	READER_KEY_NOTE = 21,  /* string: JSON, for people */
+	READER_KEY_WORTH = 24, /* u64: ns of a processor a MiB */
+	READER_KEY_STATE = 22, /* bytes: struct reader_state */
+	READER_KEY_VERB = 23,  /* u64: enum reader_verb */
+	READER_KEY_MOST = 25,
 	READER_KEY_SAMPLE = 13, /* u64, whose bytes were asked for */
 };
 
@@ -84,6 +90,7 @@ struct reader_state {               /* of the store, since the reader's start wh
 	uint64_t groups, values;
 	uint64_t hits, misses, kept, not_taken;
 	uint64_t damaged, evicted, set_aside, write_errors;
+	uint64_t memory_used, memory_values, memory_hits; /* the last: of the hits */
 };
 
 enum reader_how {

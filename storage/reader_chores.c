@@ -231,6 +231,8 @@ static void do_short(struct store *store, const struct chore *chore)
 		break;
 	case READER_VERB_DROP:
 		r = store_drop(store, &chore->group);
+		if (!r)
+			reader_resident_drop(&chore->group);
 		break;
 	default:
 		r = store_pin(store, &chore->group, chore->verb == READER_VERB_PIN);

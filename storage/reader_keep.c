@@ -136,6 +136,8 @@ static bool say_state(void)
 	    .set_aside = store.set_aside,
 	    .write_errors = store.write_errors,
 	};
+	reader_resident_state(&state);
+	state.hits += state.memory_hits;
 	if (memcmp(&state, &keep.said, sizeof(state)) == 0)
 		return false;
 	keep.said = state;
@@ -169,10 +171,19 @@ static void open_store(void)
 
 /* ---- groups of lanes ---- */
 
+static int open_kept(const struct keep_wish *wish, uint64_t samples, struct reader_kept *ret)
+{
+	int r = store_group_open(keep.store, &wish->group, wish->note, samples, &ret->group);
+
+	if (!r)
+		ret->resident = reader_resident_open(&wish->group, samples);
+	return r;
+}
+
 static void open_group(const struct keep_wish *wish)
 {
 	struct reader_lane *lane = reader_lane_hold(wish->lane);
-	struct store_group *group;
+	struct reader_kept kept;
 	int r;
 
 	if (!lane) /* let go meanwhile */
@@ -182,13 +193,13 @@ static void open_group(const struct keep_wish *wish)
 		reader_lane_put(lane);
 		return;
 	}
-	r = store_group_open(keep.store, &wish->group, wish->note, reader_lane_samples(lane),
-			     &group);
-	if (r == 0 && !reader_lane_take_group(lane, wish->form, group)) {
-		store_group_close(group);
+	r = open_kept(wish, reader_lane_samples(lane), &kept);
+	if (r == 0 && !reader_lane_take(lane, wish->form, &kept)) {
+		reader_resident_close(kept.resident);
+		store_group_close(kept.group);
 		r = -EEXIST;
 	}
-	reader_say_formed(wish->lane, wish->form, r ? -1 : store_group_table(group),
+	reader_say_formed(wish->lane, wish->form, r ? -1 : store_group_table(kept.group),
 			  r ? strerror(-r) : "");
 	reader_lane_put(lane);
 }
@@ -238,10 +249,10 @@ static bool serve_wishes(void)
 static void take_item(const struct tray_item *item)
 {
 	struct reader_lane *lane = reader_lane_hold(item->lane);
-	struct store_group *group = lane ? reader_lane_expect(lane, item) : NULL;
+	const struct reader_kept *kept = lane ? reader_lane_expect(lane, item) : NULL;
 
-	if (group)
-		store_put(group, item->sample, item->data, item->bytes);
+	if (kept && store_put(kept->group, item->sample, item->data, item->bytes))
+		reader_resident_keep(kept->resident, item->sample, item->data, item->bytes);
 	if (lane)
 		reader_lane_put(lane);
 }

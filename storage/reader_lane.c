@@ -43,7 +43,8 @@ struct reader_lane {
 	uint8_t *arena;                 /* mapping, owned */
 	struct reader_dataset *dataset; /* a reference */
 	struct reader_mount *mount;
-	_Atomic(struct store_group *) group[LAYOUT_FORMS]; /* of kept forms, owned; set once */
+	struct reader_kept kept[LAYOUT_FORMS]; /* owned; by the keeper, before has_kept */
+	_Atomic bool has_kept[LAYOUT_FORMS];   /* for ever */
 	_Atomic uint8_t *expected; /* owned: a bit a sample whose form is to come from a worker */
 
 	/* under the mount's lock */
@@ -65,9 +66,10 @@ struct reader_mount {
 	unsigned n_lanes; /* with those that are leaving */
 };
 
-struct reader_came { /* to the arena: a kept form, 0: the file */
+struct reader_came { /* a kept form, 0: the file */
 	uint8_t form;
 	uint32_t bytes;
+	uint64_t resident; /* as in lane_task */
 };
 
 struct reader_thread {
@@ -112,8 +114,10 @@ static void lane_finish(struct reader_lane *lane)
 {
 	const uint64_t number = lane->number;
 
-	for (unsigned form = 0; form < LAYOUT_FORMS; form++)
-		store_group_close(lane->group[form]);
+	for (unsigned form = 0; form < LAYOUT_FORMS; form++) {
+		reader_resident_close(lane->kept[form].resident);
+		store_group_close(lane->kept[form].group);
+	}
 	free(lane->expected);
 	lane_arena_detach(&lane->lane, lane->arena);
 	lane_detach(&lane->lane);
@@ -227,20 +231,30 @@ uint64_t reader_lane_samples(const struct reader_lane *lane)
 	return dataset_count(lane->dataset->index);
 }
 
-bool reader_lane_take_group(struct reader_lane *lane, unsigned form, struct store_group *group)
+bool reader_lane_take(struct reader_lane *lane, unsigned form, const struct reader_kept *kept)
 {
-	struct store_group *none = NULL;
+	if (atomic_load_explicit(&lane->has_kept[form], memory_order_relaxed))
+		return false;
+	lane->kept[form] = *kept;
+	/* K1: release of what is kept, pairs with K2. */
+	atomic_store_explicit(&lane->has_kept[form], true, memory_order_release);
+	return true;
+}
 
-	return atomic_compare_exchange_strong(&lane->group[form], &none, group);
+static const struct reader_kept *lane_kept(const struct reader_lane *lane, unsigned form)
+{
+	/* K2: acquire, pairs with K1. */
+	return atomic_load_explicit(&lane->has_kept[form], memory_order_acquire) ? &lane->kept[form]
+										 : NULL;
 }
 
 void reader_lane_worth(uint64_t number, unsigned form, double us_per_mib)
 {
 	struct reader_lane *lane = reader_lane_hold(number);
-	struct store_group *group = lane ? atomic_load(&lane->group[form]) : NULL;
+	const struct reader_kept *kept = lane ? lane_kept(lane, form) : NULL;
 
-	if (group)
-		store_group_worth(group, us_per_mib);
+	if (kept)
+		store_group_worth(kept->group, us_per_mib);
 	if (lane)
 		reader_lane_put(lane);
 }
@@ -251,29 +265,61 @@ static void lane_expect(struct reader_lane *lane, uint64_t sample)
 	atomic_fetch_or(&lane->expected[sample / 8], (uint8_t)(1 << sample % 8));
 }
 
-struct store_group *reader_lane_expect(struct reader_lane *lane, const struct tray_item *item)
+const struct reader_kept *reader_lane_expect(struct reader_lane *lane, const struct tray_item *item)
 {
 	const uint8_t bit = (uint8_t)(1 << item->sample % 8);
 
 	if (item->form >= LAYOUT_FORMS || item->sample >= reader_lane_samples(lane) ||
 	    !(atomic_fetch_and(&lane->expected[item->sample / 8], (uint8_t)~bit) & bit))
 		return NULL;
-	return atomic_load(&lane->group[item->form]);
+	return lane_kept(lane, item->form);
+}
+
+/* A form that lies in memory is read there; but a crop index must have its file behind it. */
+static bool lane_get_resident(const struct lane_task *task, const struct reader_place *at,
+			      uint8_t *buffer, struct reader_came *ret)
+{
+	*ret = (struct reader_came){.form = task->want, .bytes = at->bytes, .resident = at->place};
+	if (task->want == LAYOUT_FORM_INDEXED) {
+		if (at->bytes > task->room)
+			return false;
+		memcpy(buffer, at->data, at->bytes);
+		ret->resident = 0;
+	}
+	reader_resident_hit();
+	return true;
+}
+
+/* What comes from the store is in memory from then on. */
+static bool lane_get_stored(const struct reader_kept *kept, const struct lane_task *task,
+			    uint8_t *buffer, struct reader_came *ret)
+{
+	size_t bytes;
+
+	if (store_get(kept->group, task->sample, buffer, task->room, &bytes))
+		return false;
+	reader_resident_keep(kept->resident, task->sample, buffer, bytes);
+	*ret = (struct reader_came){.form = task->want, .bytes = (uint32_t)bytes};
+	return true;
 }
 
 /* Brings the form that is wanted, if it is kept. false: the file is to be read to *at. */
 static bool lane_get(const struct reader_lane *lane, const struct lane_task *task, uint8_t *buffer,
 		     struct reader_came *ret)
 {
-	struct store_group *group = atomic_load(&lane->group[task->want]);
-	size_t bytes;
+	const struct reader_kept *kept = lane_kept(lane, task->want);
+	struct reader_came came;
+	struct reader_place at;
+	bool is_there = false;
 
-	if (!group || store_get(group, task->sample, buffer, task->room, &bytes))
+	if (kept && reader_resident_find(kept->resident, task->sample, &at))
+		is_there = lane_get_resident(task, &at, buffer, &came);
+	else if (kept)
+		is_there = lane_get_stored(kept, task, buffer, &came);
+	if (!is_there ||
+	    (came.form == LAYOUT_FORM_INDEXED && task->room - came.bytes < task->bytes))
 		return false;
-	if (task->want == LAYOUT_FORM_INDEXED && task->room - bytes < task->bytes)
-		return false;
-	ret->form = task->want;
-	ret->bytes = (uint32_t)bytes;
+	*ret = came;
 	return true;
 }
 
@@ -325,7 +371,7 @@ static void lane_serve(struct reader_thread *thread, struct reader_lane *lane,
 	bool ring;
 
 	lane_read(thread, lane, task, &came, &outcome);
-	lane_read_came(&lane->lane, task, came.form, came.bytes);
+	lane_read_came(&lane->lane, task, came.form, came.bytes, came.resident);
 	if (task->make && !came.form && outcome.stage == LAYOUT_FAIL_NONE)
 		lane_expect(lane, task->sample);
 	if (outcome.stage != LAYOUT_FAIL_NONE)

@@ -61,6 +61,7 @@ static void on_start(struct wire_in *in, unsigned threads)
 	_cleanup_close_ int bell_fd = wire_take_fd(in, 0);
 	const int event_fd = wire_take_fd(in, 1); /* kept for ever */
 	_cleanup_close_ int tray_fd = wire_take_fd(in, 2);
+	_cleanup_close_ int resident_fd = wire_take_fd(in, 3);
 	struct layout_bell *bell;
 
 	if (started || bell_fd < 0 || event_fd < 0)
@@ -69,6 +70,9 @@ static void on_start(struct wire_in *in, unsigned threads)
 		message_bad(in, "the bell cannot be mapped");
 	if (tray_fd >= 0 && reader_keep_init(tray_fd))
 		message_bad(in, "the tray cannot be mapped");
+	if (resident_fd >= 0 && reader_resident_init(resident_fd))
+		message_bad(in, "the resident memory cannot be mapped");
+	base_take_fd(&resident_fd); /* kept for ever */
 	started = true;
 	reader_lane_init(threads, bell, event_fd);
 }
@@ -124,6 +128,13 @@ static void on_worth(struct wire_in *in)
 	if (form >= LAYOUT_FORMS)
 		message_bad(in, "needs a form that there is");
 	reader_lane_worth(lane, (unsigned)form, (double)worth / 1000);
+}
+
+static void on_memory(struct wire_in *in)
+{
+	const uint64_t limit = message_u64(in, READER_KEY_LIMIT, "needs a LIMIT");
+
+	reader_resident_limit(limit, message_u64(in, READER_KEY_MOST, "needs MOST") != 0);
 }
 
 static void on_open(struct wire_in *in)
@@ -207,6 +218,12 @@ static void on_message(struct wire_in *in, unsigned threads)
 		break;
 	case READER_CHORE_CANCEL:
 		reader_chores_cancel(message_u64(in, READER_KEY_ID, "needs an ID"));
+		break;
+	case READER_MEMORY:
+		on_memory(in);
+		break;
+	case READER_UNREAD:
+		reader_resident_unread(message_u64(in, READER_KEY_ID, "needs an ID"));
 		break;
 	case READER_WORTH:
 		on_worth(in);

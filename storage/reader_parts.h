@@ -6,11 +6,12 @@
  * The parts of access-reader, one section a file. Nothing here is seen outside the program.
  *
  * Threads: the main one receives control messages; openers list datasets; the threads of a mount
- * read files. Locks, in order: the table of datasets (reader_open.c); a mount (reader_lane.c).
- * Neither is held over a system call that touches user data.
+ * read files. Locks, in order: the table of datasets (reader_open.c); a mount (reader_lane.c); the
+ * resident memory (reader_resident.c). None is held over a system call that touches user data.
  */
 
 #include "shmring/lane.h"
+#include "shmring/resident.h"
 #include "shmring/tray.h"
 #include "storage/dataset.h"
 #include "storage/oads.h"
@@ -30,6 +31,7 @@ void reader_say_failed(uint64_t lane, const struct lane_task *task);
 void reader_say_state(const struct reader_state *state, const char *why);
 void reader_say_formed(uint64_t lane, unsigned form, int table_fd,
 		       const char *why); /* -1: why not */
+void reader_say_ask_unread(uint64_t question);
 /* Logs why and exits with 1. */
 _Noreturn void reader_say_fatal(const char *event, const char *text);
 
@@ -79,12 +81,19 @@ struct reader_lane *reader_lane_hold(uint64_t number);
 void reader_lane_put(struct reader_lane *lane);
 bool reader_lane_is_wrapped(const struct reader_lane *lane);
 uint64_t reader_lane_samples(const struct reader_lane *lane);
-/* The lane's values of that form are this group's from now on, and it closes it. false: it has one. */
-bool reader_lane_take_group(struct reader_lane *lane, unsigned form, struct store_group *group);
+struct reader_resident;
+struct reader_kept { /* a lane's values of one form */
+	struct store_group *group;
+	struct reader_resident *resident; /* the same in memory; NULL: none */
+};
+/* The lane's values of that form are these from now on, and it closes both. From the keeper alone. false:
+ * it has some. */
+bool reader_lane_take(struct reader_lane *lane, unsigned form, const struct reader_kept *kept);
 /* What the lane's values of that form save; of one that has no group (yet) nothing is noted. */
 void reader_lane_worth(uint64_t number, unsigned form, double us_per_mib);
 /* Where to keep an item of the tray: the lane expects one of that sample; NULL: nowhere. */
-struct store_group *reader_lane_expect(struct reader_lane *lane, const struct tray_item *item);
+const struct reader_kept *reader_lane_expect(struct reader_lane *lane,
+					     const struct tray_item *item);
 
 /* ---- reader_keep.c: what is kept ---- */
 
@@ -94,6 +103,30 @@ bool reader_keep_store(int folder_fd, uint64_t limit, bool force, bool suspect);
 /* The answer is sent later. false: there is no store, or no such form. */
 bool reader_keep_form(uint64_t lane, unsigned form, const struct hash_id *group, const char *note);
 void reader_keep_end(void); /* what is queued is written, within some seconds */
+
+/* ---- reader_resident.c: what of it lies ready in memory ---- */
+
+/* Owns fd if it is 0; RESIDENT_E_BAD or negative errno. Without it there are no groups. */
+int reader_resident_init(int fd);
+void reader_resident_limit(uint64_t bytes, bool is_most); /* READER_MEMORY */
+void reader_resident_unread(uint64_t question);           /* READER_UNREAD */
+/* The values of a group that are in memory; NULL: none will be. */
+struct reader_resident *reader_resident_open(const struct hash_id *id, uint64_t samples);
+void reader_resident_close(struct reader_resident *group); /* NULL is fine, as below */
+struct reader_place {
+	uint64_t place;      /* as in lane_task */
+	const uint8_t *data; /* the same here */
+	uint32_t bytes;
+};
+/* What it says holds for a task that is being read. */
+bool reader_resident_find(const struct reader_resident *group, uint64_t sample,
+			  struct reader_place *ret);
+/* A copy stays in memory, if there is room. */
+void reader_resident_keep(struct reader_resident *group, uint64_t sample, const uint8_t *value,
+			  size_t bytes);
+void reader_resident_drop(const struct hash_id *id);  /* all of it */
+void reader_resident_hit(void);                       /* counts one */
+void reader_resident_state(struct reader_state *ret); /* its members of it */
 
 /* ---- reader_read.c: one file ---- */
 

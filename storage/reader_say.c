@@ -120,6 +120,15 @@ void reader_say_formed(uint64_t lane, unsigned form, int table_fd, const char *w
 	say(&out, 0);
 }
 
+void reader_say_ask_unread(uint64_t question)
+{
+	struct wire_out out;
+
+	wire_out_init(&out, READER_ASK_UNREAD);
+	wire_put_u64(&out, READER_KEY_ID, question);
+	say(&out, 0);
+}
+
 void reader_say_chore_progress(uint64_t id, uint64_t done, uint64_t total)
 {
 	struct wire_out out;

@@ -51,7 +51,8 @@ struct parent {
 	int failure; /* why it is over: 0, or negative errno */
 	struct pool_settings settings;
 	struct layout_bell *bell;
-	struct tray tray; /* with a ring for each worker, or none */
+	struct tray tray;         /* with a ring for each worker, or none */
+	struct resident resident; /* read-only, or none */
 	struct pool pool;
 	struct workset workset;
 	struct parent_letter *first, *last;
@@ -165,6 +166,7 @@ static void parent_on_start(struct parent *parent, struct wire_in *message)
 	_cleanup_close_ int bell = wire_take_fd(message, 0);
 	_cleanup_close_ int event = wire_take_fd(message, 1);
 	_cleanup_close_ int tray = wire_take_fd(message, 2);
+	_cleanup_close_ int resident = wire_take_fd(message, 3);
 	int rc;
 
 	if (parent->is_started || bell < 0 || event < 0) {
@@ -176,9 +178,12 @@ static void parent_on_start(struct parent *parent, struct wire_in *message)
 		rc = -errno;
 	if (rc == 0 && tray >= 0)
 		rc = parent_take_tray(parent, tray);
+	if (rc == 0 && resident >= 0)
+		rc = resident_attach(resident, false, &parent->resident);
 	if (rc == 0)
 		rc = pool_init(&parent->pool, &parent->settings, parent->bell,
-			       parent->tray.head ? &parent->tray : NULL, &parent->workset);
+			       parent->tray.head ? &parent->tray : NULL, &parent->resident,
+			       &parent->workset);
 	if (rc != 0)
 		parent_end(parent, rc > 0 ? -EPROTO : rc);
 	parent->is_started = rc == 0;
@@ -407,6 +412,7 @@ static void parent_fini(struct parent *parent)
 		workset_fini(&parent->workset);
 		bell_detach(parent->bell);
 		tray_detach(&parent->tray);
+		resident_detach(&parent->resident);
 	}
 	while (parent->first != NULL)
 		parent_drop_letter(parent);

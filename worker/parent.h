@@ -16,7 +16,8 @@
 
 enum parent_message {
 	/* accessd -> parent */
-	PARENT_START = 1, /* fd 0: bell, fd 1: eventfd of accessd, [fd 2: tray] */
+	PARENT_START = 1, /* fd 0: bell, fd 1: eventfd of accessd, [fd 2: tray, [fd 3: resident
+			     memory]] */
 	PARENT_ADD = 2,   /* LANE, VARIANT, SPEC, STRIDE, SLOTS_BYTES, OFFSETS; fd 0: slots
 			     (unsealed); with the lane's first variant fd 1: lane, fd 2: arena
 			     -> ADDED (mapped; accessd then seals and sends GO) | REFUSED */

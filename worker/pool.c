@@ -26,7 +26,8 @@
 #define POOL_OOM_WORKER 1000
 
 int pool_init(struct pool *pool, const struct pool_settings *settings, struct layout_bell *bell,
-	      const struct tray *tray, const struct workset *workset)
+	      const struct tray *tray, const struct resident *resident,
+	      const struct workset *workset)
 {
 	void *page =
 	    mmap(NULL, base_page_size(), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -34,7 +35,13 @@ int pool_init(struct pool *pool, const struct pool_settings *settings, struct la
 	if (page == MAP_FAILED)
 		return -errno;
 	*pool = (struct pool){
-	    .settings = *settings, .bell = bell, .tray = tray, .workset = workset, .current = page};
+	    .settings = *settings,
+	    .bell = bell,
+	    .tray = tray,
+	    .resident = resident,
+	    .workset = workset,
+	    .current = page,
+	};
 	return 0;
 }
 
@@ -86,6 +93,7 @@ static pid_t pool_fork(struct pool *pool, uint32_t owner, unsigned index)
 	    .current = pool->current,
 	    .bell = pool->bell,
 	    .tray = pool->tray,
+	    .resident = pool->resident,
 	    .workset = pool->workset,
 	    .fault = &pool->settings.fault,
 	};

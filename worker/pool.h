@@ -47,6 +47,7 @@ struct pool {
 	struct pool_settings settings;
 	struct layout_bell *bell;        /* borrowed */
 	const struct tray *tray;         /* borrowed; NULL: none */
+	const struct resident *resident; /* borrowed */
 	const struct workset *workset;   /* borrowed */
 	struct generation_word *current; /* owned mapping, one page */
 	uint64_t generation;
@@ -57,7 +58,8 @@ struct pool {
 
 /* tray: NULL for none. 0 or negative errno. */
 int pool_init(struct pool *pool, const struct pool_settings *settings, struct layout_bell *bell,
-	      const struct tray *tray, const struct workset *workset);
+	      const struct tray *tray, const struct resident *resident,
+	      const struct workset *workset);
 /* Kills every worker and waits for none. */
 void pool_fini(struct pool *pool);
 /* Starts one worker that is missing. 0 and *ret; POOL_E_NONE; POOL_E_SPENT; negative errno: the

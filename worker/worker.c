@@ -118,13 +118,22 @@ static int worker_run_on(struct worker_lane *lane, const struct lane_task *task,
 				   out, ret_error);
 }
 
+/* The bytes that came; NULL: they are nowhere. */
+static const uint8_t *worker_bytes(const struct worker_setup *setup, const struct worker_lane *lane,
+				   const struct lane_task *task)
+{
+	if (task->resident)
+		return resident_at(setup->resident, task->resident, task->came);
+	return lane->set->arena + task->arena_offset;
+}
+
 /* What the pipelines need but for the bytes. 0, or PIPELINE_E_BAD and *ret_error. */
 static int worker_prepare(const struct worker_setup *setup, struct worker_lane *lane,
 			  const struct lane_task *task, struct pipeline_out *out,
 			  struct pipeline_error *ret_error)
 {
-	if (!workset_outputs(lane->set, task, out)) {
-		worker_fail(ret_error, PIPELINE_FAIL_REFUSED, 0, "no such slot or position");
+	if (!workset_outputs(lane->set, task, out) || !worker_bytes(setup, lane, task)) {
+		worker_fail(ret_error, PIPELINE_FAIL_REFUSED, 0, "no such slot, position or bytes");
 		return PIPELINE_E_BAD;
 	}
 	if (worker_need_scratch(lane, ret_error) != 0)
@@ -237,7 +246,7 @@ static int worker_run(struct worker *worker, struct worker_lane *lane, const str
 	if (is_file && task->make && worker_run_made(worker, lane, task, out, ret_made) == 0)
 		return 0;
 	begin_ns = base_cpu_ns();
-	rc = worker_run_on(lane, task, out, lane->set->arena + task->arena_offset, task->came,
+	rc = worker_run_on(lane, task, out, worker_bytes(worker->setup, lane, task), task->came,
 			   ret_error);
 	ret_made->work_us = (uint32_t)((base_cpu_ns() - begin_ns) / 1000);
 	if (rc == 0 && is_file && task->probe)

@@ -28,7 +28,8 @@ static int memory_of(const uint8_t *data, size_t size)
 static void expect_bounds(const struct lane *lane, const struct lane_task *task)
 {
 	if (task->block >= lane->n_blocks || task->index >= lane->hand ||
-	    task->position >= lane->hand || task->room < task->bytes || task->came > task->room ||
+	    task->position >= lane->hand || task->room < task->bytes ||
+	    (task->resident ? !task->form : task->came > task->room) ||
 	    task->room > lane->arena_bytes || task->arena_offset > lane->arena_bytes - task->room)
 		abort();
 }

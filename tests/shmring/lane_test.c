@@ -619,7 +619,7 @@ START_TEST(stored_forms)
 	task = claim_read(READER);
 	ck_assert_uint_eq(task.room, 4096);
 	ck_assert_uint_eq(task.want * 100 + task.make * 10 + task.probe, 231);
-	lane_read_came(&lane, &task, 2, 4000);
+	lane_read_came(&lane, &task, 2, 4000, 0);
 	lane_read_done(&lane, &task, LAYOUT_FAIL_NONE, 0, NULL, 9000, 8000);
 	task = claim_run(WORKER);
 	ck_assert_uint_eq(task.form, 2);
@@ -646,10 +646,43 @@ START_TEST(stored_forms)
 }
 END_TEST
 
+/* What lies elsewhere needs no room in the arena; but a file never lies elsewhere. */
+START_TEST(resident_forms)
+{
+	uint32_t block = begin(1, 3);
+	struct lane_keep keep = {.room = 512, .want = 2};
+	struct lane_task task;
+
+	lane_task_keep(&lane, block, 0, &keep);
+	queue(block, 0);
+	task = claim_read(READER);
+	ck_assert_uint_eq(task.resident, 0);
+	lane_read_came(&lane, &task, 2, 100000, UINT64_C(1) << 40 | 1);
+	read_well(&task);
+	task = claim_run(WORKER);
+	ck_assert_uint_eq(task.came, 100000);
+	ck_assert_uint_eq(task.resident, UINT64_C(1) << 40 | 1);
+	run_well(&task);
+	queue(block, 0);
+	task = claim_read(READER);
+	ck_assert_uint_eq(task.resident, 0);
+	lane_read_came(&lane, &task, 0, 100000, 1);
+	read_well(&task);
+	ck_assert_int_eq(lane_claim_run(&lane, WORKER, UINT32_MAX, &task), LANE_E_BAD);
+	queue(block, 0);
+	task = claim_read(READER);
+	lane_read_came(&lane, &task, 2, 100000, 0);
+	read_well(&task);
+	ck_assert_int_eq(lane_claim_run(&lane, WORKER, UINT32_MAX, &task), LANE_E_BAD);
+	lane_block_end(&lane, block);
+}
+END_TEST
+
 static void add(TCase *tcase)
 {
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, stored_forms);
+	tcase_add_test(tcase, resident_forms);
 	tcase_add_test(tcase, task_goes_its_way);
 	tcase_add_test(tcase, failure_is_told_and_can_be_tried_again);
 	tcase_add_test(tcase, oldest_hand_is_served_first);

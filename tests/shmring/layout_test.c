@@ -111,6 +111,7 @@ static const struct {
     AT(layout_task, s_form_us, 156),
     AT(layout_task, s_form_bytes, 160),
     AT(layout_task, s_cpu_us, 164),
+    AT(layout_task, r_resident, 168),
     AT(layout_ring, w_head, 0),
     AT(layout_ring, r_tail, 64),
     AT(layout_tray, n_rings, 12),

@@ -575,7 +575,7 @@ START_TEST(test_numbers_spent)
 	int fd;
 
 	ck_assert_int_eq(bell_new(&bell, &fd), 0);
-	ck_assert_int_eq(pool_init(&pool, &settings, bell, NULL, &set), 0);
+	ck_assert_int_eq(pool_init(&pool, &settings, bell, NULL, NULL, &set), 0);
 	ck_assert_int_eq(pool_start(&pool, 1, &event), POOL_E_NONE); /* no lane */
 	set.lane[set.count++] = &lane;
 	pool.last_owner = POOL_LAST_OWNER;
