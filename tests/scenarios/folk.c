@@ -10,6 +10,27 @@
 
 #include "tools/ctl_warm.h"
 
+static void (*folk_add)(TCase *tcase);
+
+static void add_if_possible(TCase *tcase)
+{
+	const char *why;
+
+	if (town_can(&why)) {
+		folk_add(tcase);
+		return;
+	}
+	printf("skipped: %s\n", why);
+	rmdir(rig_path("%s", ""));
+	exit(77);
+}
+
+int folk_main(const char *name, void (*add)(TCase *tcase))
+{
+	folk_add = add;
+	return rig_main(name, add_if_possible);
+}
+
 /* ---- pictures ---- */
 
 const char *folk_secret(const char *name, const struct town_user *user)

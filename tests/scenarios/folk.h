@@ -7,6 +7,9 @@
 
 #include "tests/scenarios/town.h"
 
+/* As rig_main(), skipped where there can be no town. */
+int folk_main(const char *name, void (*add)(TCase *tcase));
+
 #define FOLK_PICTURES 48 /* of each folder, in two classes */
 
 /* A folder of pictures that is this user's alone; the text is good until the fourth next call. */
