@@ -169,35 +169,48 @@ static unsigned number_of(const struct cache *cache, uint8_t form)
 	return p;
 }
 
-/* How long a form takes to be brought is known when it was: the file's disk says nothing of the store's, which
- * is a local one that was just written. So it counts for nothing until then, and it is decided anew with
- * what it really takes; but behind a crop index the file itself is read. */
-static void note_trial(struct cache *cache, unsigned p, const struct lane_kept *kept,
-		       uint32_t file_bytes)
+/* What making it takes: of a processor, the writer's part of it, too, and the writer itself. What the store's
+ * writer takes for a value of that size is known when it has written some, of whatever form. */
+static struct point_cost making(const struct stream *stream, const struct lane_kept *kept)
 {
-	double share = (double)kept->form_bytes / BASE_MAX(file_bytes, 1u);
-	struct point_cost cost = {.work_us = kept->form_us,
+	double write_us, cpu_us;
+	struct point_cost cost = {.work_us = -1,
+				  .read_us = -1,
+				  .read_cpu_us = -1,
 				  .make_us = kept->make_us,
 				  .write_us = -1,
 				  .bytes = kept->form_bytes};
+
+	if (!shelf_write_us(&stream->domain->shelf, kept->form_bytes, &write_us, &cpu_us))
+		return cost;
+	cost.make_us += cpu_us;
+	cost.write_us = write_us;
+	return cost;
+}
+
+/* How long a form takes to be brought is known when it was: the file's disk says nothing of the store's, which
+ * is a local one that was just written. So it counts for nothing until then, and it is decided anew with
+ * what it really takes; but behind a crop index the file itself is read. */
+static void note_trial(struct stream *stream, unsigned p, const struct lane_kept *kept,
+		       uint32_t file_bytes)
+{
+	double share = (double)kept->form_bytes / BASE_MAX(file_bytes, 1u);
+	struct cache *cache = &stream->cache;
+	struct point_cost cost = making(stream, kept);
 	const bool has_file = cache->point[p].form == LAYOUT_FORM_INDEXED;
 
+	cost.work_us = kept->form_us;
 	cost.read_us = has_file ? (double)kept->read_us : -1;
 	cost.read_cpu_us = kept->read_cpu_us * (share + has_file);
 	point_form_tried(&cache->point[p].figures, &cost, kept->work_us);
 	point_form_cost(&cache->point[p].figures, &cache->point[0].figures, &cache->input.cost[p]);
 }
 
-static void note_made(struct cache *cache, unsigned p, const struct lane_kept *kept)
+static void note_made(struct stream *stream, unsigned p, const struct lane_kept *kept)
 {
-	const struct point_cost cost = {.work_us = -1,
-					.read_us = -1,
-					.read_cpu_us = -1,
-					.make_us = kept->make_us,
-					.write_us = -1,
-					.bytes = kept->form_bytes};
+	const struct point_cost cost = making(stream, kept);
 
-	point_form_made(&cache->point[p].figures, &cost);
+	point_form_made(&stream->cache.point[p].figures, &cost);
 }
 
 /* Work from a form that was just made is nobody's: it is the form's, with all of it in the processor's caches. */
@@ -235,9 +248,9 @@ static void note_form(struct stream *stream, const struct fill_task *task, bool 
 	if (kept->made == LAYOUT_MADE_UNFIT)
 		set_unfit(&cache->point[p], task->source, stream->geometry.n_samples);
 	else if (kept->made == LAYOUT_MADE_YES && is_trial)
-		note_trial(cache, p, kept, file_bytes);
+		note_trial(stream, p, kept, file_bytes);
 	else if (kept->made == LAYOUT_MADE_YES)
-		note_made(cache, p, kept);
+		note_made(stream, p, kept);
 }
 
 /* With the last of them the forms can be compared: at once, as until then all comes as files. A sample that

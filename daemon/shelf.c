@@ -139,6 +139,28 @@ int shelf_open_folder(struct shelf *shelf, const struct domain *domain)
 
 /* ---- what the reader says ---- */
 
+static void note_writing(struct shelf *shelf, const struct reader_state *now)
+{
+	const struct reader_state *before = &shelf->state;
+	const double bytes = (double)(now->write_bytes - before->write_bytes);
+
+	if (now->write_bytes <= before->write_bytes || now->write_ns < before->write_ns ||
+	    now->write_cpu_ns < before->write_cpu_ns)
+		return;
+	shelf->write_ns = (double)(now->write_ns - before->write_ns) / bytes;
+	shelf->write_cpu_ns = (double)(now->write_cpu_ns - before->write_cpu_ns) / bytes;
+	shelf->has_written = true;
+}
+
+bool shelf_write_us(const struct shelf *shelf, uint64_t bytes, double *ret_us, double *ret_cpu_us)
+{
+	const double of_disk = (double)store_bytes_of(bytes);
+
+	*ret_us = of_disk * shelf->write_ns / 1000;
+	*ret_cpu_us = of_disk * shelf->write_cpu_ns / 1000;
+	return shelf->has_written;
+}
+
 void shelf_said(struct shelf *shelf, const struct reader_state *state, const char *why)
 {
 	uint64_t now_ns = base_now_ns();
@@ -154,6 +176,7 @@ void shelf_said(struct shelf *shelf, const struct reader_state *state, const cha
 	} else if (now_ns > shelf->full_until_ns && state->kept > shelf->state.kept) {
 		shelf->pause_ns = 0;
 	}
+	note_writing(shelf, state);
 	shelf->state = *state;
 	shelf->is_known = true;
 	snprintf(shelf->why, sizeof(shelf->why), "%s", why);
@@ -210,6 +233,8 @@ void shelf_describe(const struct domain *domain, struct json_out *out)
 	json_out_member_u64(out, "evicted", state->evicted);
 	json_out_member_u64(out, "set_aside", state->set_aside);
 	json_out_member_u64(out, "write_errors", state->write_errors);
+	json_out_member_double(out, "write_us_per_mib", shelf->write_ns * 1048.576);
+	json_out_member_double(out, "write_cpu_us_per_mib", shelf->write_cpu_ns * 1048.576);
 	json_out_member_u64(out, "memory_limit", domain->hoard.fd < 0 ? 0 : hoard_most(domain));
 	json_out_member_u64(out, "memory_used", state->memory_used);
 	json_out_member_u64(out, "memory_values", state->memory_values);

@@ -32,7 +32,9 @@ struct shelf {
 	bool suspect;    /* the reader before died in a way that a damaged store would explain */
 	uint64_t full_until_ns, pause_ns; /* it took nothing: nothing more is made until then */
 	struct reader_state state;        /* as the reader said last */
-	char why[256];                    /* nothing is kept; "" otherwise */
+	bool has_written; /* what writing takes was measured: ns a byte of the disk */
+	double write_ns, write_cpu_ns;
+	char why[256]; /* nothing is kept; "" otherwise */
 };
 
 /* Makes the tray, where anything is to be kept. 0 or negative errno. */
@@ -51,6 +53,9 @@ void shelf_reader_died(struct shelf *shelf, int status);
 /* Are forms brought from it; can more be kept in it now? */
 bool shelf_gives(const struct shelf *shelf);
 bool shelf_takes(const struct shelf *shelf, uint64_t now_ns);
+/* What the store's writer takes for a value of that size, elapsed, and of that on a processor. false: it has
+ * not written any yet. */
+bool shelf_write_us(const struct shelf *shelf, uint64_t bytes, double *ret_us, double *ret_cpu_us);
 void shelf_describe(const struct domain *domain, struct json_out *out); /* an object, for people */
 
 #endif

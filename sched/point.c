@@ -6,16 +6,19 @@
  * a kept source, from a kept result, and takes the quickest. Here there are several forms between
  * file and result, and a store that may hold only a part of the samples:
  *
- *   elapsed(cpu, read, write) = max(cpu / cores, read / reader threads, write)
+ *   elapsed(cpu, read) = max(cpu / cores, read / reader threads)
  *   serve(p, s) = elapsed of the mix: share s of the samples comes in form p, the rest as files
- *   pass(p)     = elapsed of an epoch in which share kept comes in form p, and share fits - kept is
- *                 read from files, made, written, and used
- *   total(p)    = min((pass(p) + (uses - 1) serve(p, fits)) / uses, serve(p, kept))
+ *   step(p)     = share of the samples that the writer takes in an epoch, at most all that fits
+ *   pass(p, s)  = elapsed of an epoch that begins with share s in form p, and in which step(p) more is
+ *                 read from files, made, and used
+ *   total(p)    = the least of the mean over all uses, of which (fits - kept) / step are passes and the
+ *                 rest serve(p, fits), and of serve(p, kept)
  *
- * Means are mixed before the greatest is taken, since processors, storage and the writer work side by
+ * Means are mixed before the greatest is taken, since processors and storage work side by
  * side, ahead of need, on samples in random order: over some hundreds of them the one that has most to
- * do sets the pace. The writer's time counts as processors', too: one that waits for the disk is not
- * told from one that copies, and the dearer is assumed.
+ * do sets the pace. The writer sets none: what it does not take in time is not kept then, and made again in
+ * another epoch. So a slow one makes the filling of a store longer, not the epochs. What it needs of a
+ * processor is in make_us.
  *
  * What is kept already costs nothing to make, so the point that was chosen before has an advantage
  * which grows while it is filled; and another is chosen only if it saves POINT_MARGIN of the
@@ -41,7 +44,7 @@
 #define POINT_DEAR 8 /* times the file's work: what a trial may cost, nothing being known */
 
 struct spent { /* by a sample, in the mean */
-	double cpu, read, write;
+	double cpu, read;
 };
 
 /* ---- inputs ---- */
@@ -90,9 +93,7 @@ static bool is_measured(const struct point_input *in, unsigned p)
 
 static double elapsed(const struct point_input *in, struct spent spent)
 {
-	double cpu = spent.cpu / in->cores, read = spent.read / in->reader_threads;
-
-	return BASE_MAX(BASE_MAX(cpu, read), spent.write);
+	return BASE_MAX(spent.cpu / in->cores, spent.read / in->reader_threads);
 }
 
 static struct spent mixed(const struct point_input *in, unsigned p, double share)
@@ -119,15 +120,28 @@ static double fits_of(const struct point_input *in, unsigned p)
 	return BASE_MAX(room / whole, in->cached[p]);
 }
 
-static double pass_of(const struct point_input *in, unsigned p, double fits)
+/* An epoch that begins with share kept in form p, and makes another share of it. */
+static double pass_of(const struct point_input *in, unsigned p, double kept, double made)
 {
 	const struct point_cost *cost = &in->cost[p];
-	struct spent spent = mixed(in, p, in->cached[p]);
-	double made = fits - in->cached[p];
+	struct spent spent = mixed(in, p, kept);
 
-	spent.cpu += made * (cost->make_us + cost->write_us + cost->work_us - in->cost[0].work_us);
-	spent.write = made * cost->write_us;
+	spent.cpu += made * (cost->make_us + cost->work_us - in->cost[0].work_us);
 	return elapsed(in, spent);
+}
+
+/* The mean of all epochs to come, in which what fits is made as fast as the writer takes it. */
+static double filled_of(const struct point_input *in, unsigned p, double fits)
+{
+	const double kept = in->cached[p], write_us = in->cost[p].write_us, made = fits - kept;
+	const double serve = elapsed(in, mixed(in, p, fits));
+	const double epoch = (elapsed(in, mixed(in, p, kept)) + serve) / 2;
+	const double step = made * write_us > epoch ? epoch / write_us : made;
+	const double passes = BASE_MIN(step < made ? made / step : 1, in->uses);
+	const double first = pass_of(in, p, kept, step),
+		     last = pass_of(in, p, kept + (passes - 1) * step, step);
+
+	return (passes * (first + last) / 2 + (in->uses - passes) * serve) / in->uses;
 }
 
 /* Fills ret's arrays at p. Whether making what is not kept shortens the time. */
@@ -142,8 +156,7 @@ static bool expect(const struct point_input *in, unsigned p, struct point_choice
 	ret->whole_us[p] = elapsed(in, mixed(in, p, 1));
 	ret->serve_us[p] = elapsed(in, mixed(in, p, fits));
 	unmade = elapsed(in, mixed(in, p, in->cached[p]));
-	made =
-	    p > 0 ? (pass_of(in, p, fits) + (in->uses - 1) * ret->serve_us[p]) / in->uses : unmade;
+	made = p > 0 ? filled_of(in, p, fits) : unmade;
 	ret->total_us[p] = BASE_MIN(made, unmade);
 	return fits > in->cached[p] && made < unmade;
 }

@@ -135,6 +135,9 @@ static bool say_state(void)
 	    .evicted = store.evicted,
 	    .set_aside = store.set_aside,
 	    .write_errors = store.write_errors,
+	    .write_ns = store.write_ns,
+	    .write_cpu_ns = store.write_cpu_ns,
+	    .write_bytes = store.write_bytes,
 	};
 	reader_resident_state(&state);
 	state.hits += state.memory_hits;

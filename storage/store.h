@@ -79,6 +79,9 @@ int store_pin(struct store *store, const struct hash_id *id, bool pinned);
  * pinned; -ENOENT. */
 int store_drop(struct store *store, const struct hash_id *id);
 
+/* What a value of size bytes takes of the disk, about. */
+uint64_t store_bytes_of(uint64_t size);
+
 struct store_progress {
 	void (*tell)(void *arg, uint64_t done,
 		     uint64_t total); /* at most 10 a second; may be NULL */
@@ -117,7 +120,10 @@ struct store_state {
 	uint64_t hits, misses;
 	uint64_t puts, puts_not_taken; /* written; refused, or lost on the way to the disk */
 	uint64_t damaged, evicted;     /* values */
-	uint64_t set_aside;            /* times that all was begun anew */
+	uint64_t write_ns,
+	    write_cpu_ns;     /* of the writer for values: elapsed, of that on a processor */
+	uint64_t write_bytes; /* of the disk, that those took: store_bytes_of() */
+	uint64_t set_aside;   /* times that all was begun anew */
 	uint64_t write_errors;
 	uint64_t queue_bytes;   /* that wait */
 	uint64_t queue_values;  /* that wait or are being written */

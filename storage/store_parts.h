@@ -126,8 +126,6 @@ void store_group_clear(struct store_group *group);                              
 int store_group_scan(struct store_group *group);
 
 /* ---- store_queue.c: under lock ---- */
-/* What a value of size bytes takes of the file. */
-uint64_t store_queue_cost(uint64_t size);
 bool store_queue_is_cramped(const struct store *store, uint64_t cost);
 bool store_queue_delete(struct store_group *group, uint64_t sample, uint32_t size);
 void store_queue_drop(struct store *store, const struct store_group *group); /* NULL: all */

@@ -20,23 +20,6 @@
 #include <time.h>
 
 #define QUEUE_FLUSH_S 5
-#define QUEUE_NODE \
-	64 /* bytes of a value's entry in the tree: key, head, its share of what is above */
-
-/* Pages half full, as a tree of random insertions has them, are a half more than what is in them. */
-static uint64_t queue_in_leaf(uint64_t bytes)
-{
-	return bytes + bytes / 2;
-}
-
-uint64_t store_queue_cost(uint64_t size)
-{
-	const uint64_t page = base_page_size(), sealed = size + STORE_RECORD_SEAL;
-
-	if (sealed + QUEUE_NODE <= page / 2)
-		return queue_in_leaf(sealed + QUEUE_NODE);
-	return base_align_up(sealed + 16, page) + queue_in_leaf(QUEUE_NODE);
-}
 
 static bool queue_is_closed(const struct store *store)
 {
@@ -70,7 +53,7 @@ static bool queue_may(const struct store_group *group, uint64_t sample, size_t s
 {
 	return !group->is_dropped && !queue_is_closed(group->store) &&
 	       counter_cell_get(&group->table[sample]) == 0 &&
-	       queue_has_room(group, store_queue_cost(size));
+	       queue_has_room(group, store_bytes_of(size));
 }
 
 static struct store_item *queue_item_new(struct store_group *group, uint64_t sample, uint32_t size,
@@ -94,7 +77,7 @@ static struct store_item *queue_item_new(struct store_group *group, uint64_t sam
 
 static uint64_t queue_item_cost(const struct store_item *item)
 {
-	return item->is_delete ? 0 : store_queue_cost(item->size);
+	return item->is_delete ? 0 : store_bytes_of(item->size);
 }
 
 static void queue_append(struct store *store, struct store_item *item)

@@ -121,7 +121,7 @@ static int room_prune_values(struct store_group *group, struct store_lmdb_write 
 		if (r)
 			break;
 		size -= BASE_MIN(size, (size_t)STORE_RECORD_SEAL);
-		freed += store_queue_cost(size);
+		freed += store_bytes_of(size);
 		*count += 1;
 		store_write_stage(group, -1, -(int64_t)size);
 	}

@@ -134,7 +134,7 @@ static int write_item(struct store_lmdb_write *write, struct store_item *item)
 
 	store_record_key(&item->group->id, item->sample, bytes);
 	item->is_lost = !item->is_delete &&
-			store_queue_is_cramped(item->group->store, store_queue_cost(item->size));
+			store_queue_is_cramped(item->group->store, store_bytes_of(item->size));
 	if (item->is_lost)
 		return 0;
 	if (item->is_delete)
@@ -205,7 +205,7 @@ static void write_cramped(struct store *store, const struct store_item *item)
 	store->cramped_ns =
 	    BASE_MIN(BASE_MAX(store->cramped_ns * 2, WRITE_CRAMPED_MIN_NS), WRITE_CRAMPED_MAX_NS);
 	store->cramped_until_ns = base_now_ns() + store->cramped_ns;
-	store->cramped_cost = store_queue_cost(item->size);
+	store->cramped_cost = store_bytes_of(item->size);
 	store->state.puts_not_taken += !item->is_delete;
 	pthread_mutex_unlock(&store->lock);
 }
@@ -244,7 +244,7 @@ static uint64_t write_weigh(struct store_item **items, size_t count, double *ret
 	for (size_t i = 0; i < count; i++) {
 		if (items[i]->is_delete)
 			continue;
-		cost += store_queue_cost(items[i]->size);
+		cost += store_bytes_of(items[i]->size);
 		worth = BASE_MAX(worth, items[i]->group->record.us_per_mib);
 	}
 	*ret_us_per_mib = worth;
@@ -262,15 +262,41 @@ static size_t write_fit(struct store *store, struct store_item **items, size_t c
 	room = store->room_bytes;
 	pthread_mutex_unlock(&store->lock);
 	for (fit = 0; fit < count; fit++) {
-		cost += items[fit]->is_delete ? 0 : store_queue_cost(items[fit]->size);
+		cost += items[fit]->is_delete ? 0 : store_bytes_of(items[fit]->size);
 		if (cost > room)
 			break;
 	}
 	return fit;
 }
 
+static uint64_t write_cpu_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+	return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
+}
+
+/* Under lock: what the values took that are on the disk now, with the deletions among them, the room that was made, and
+ * what a commit costs however many there are. */
+static void write_account(struct store *store, struct store_item **items, size_t done,
+			  uint64_t began_ns, uint64_t began_cpu_ns)
+{
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < done; i++)
+		if (!items[i]->is_delete && !items[i]->is_lost)
+			bytes += store_bytes_of(items[i]->size);
+	if (bytes == 0)
+		return;
+	store->state.write_ns += base_now_ns() - began_ns;
+	store->state.write_cpu_ns += write_cpu_ns() - began_cpu_ns;
+	store->state.write_bytes += bytes;
+}
+
 static void write_queue(struct store *store)
 {
+	const uint64_t began_ns = base_now_ns(), began_cpu_ns = write_cpu_ns();
 	struct store_item **items;
 	size_t count, done;
 	uint64_t cost;
@@ -292,6 +318,7 @@ static void write_queue(struct store *store)
 		pthread_mutex_lock(&store->lock);
 		for (size_t i = done; i < count; i++)
 			store->state.puts_not_taken += !items[i]->is_delete;
+		write_account(store, items, done, began_ns, began_cpu_ns);
 		pthread_mutex_unlock(&store->lock);
 		store_room_look(store);
 	}

@@ -161,6 +161,8 @@ START_TEST(all_comes_from_what_an_accessd_before_kept)
 	dataset = waves("photos");
 	rig_start("cache_point=decoded", KEEPS, NULL);
 	fill(NULL, RUNS_SAMPLES);
+	ck_assert(rig_status("caches.0.write_us_per_mib") > 0);
+	ck_assert(rig_status("caches.0.write_cpu_us_per_mib") > 0);
 	do {
 		ck_assert_uint_lt(i++, 50);
 		rig_restart("cache_point=decoded", KEEPS, NULL);

@@ -44,7 +44,10 @@ static double noise(double deviation)
 
 #define WORLD_SAMPLES 2000
 #define WORLD_EPOCHS 16
-#define WORLD_WINDOW 250 /* samples over which processors, storage and writer may run apart */
+#define WORLD_WINDOW 250 /* samples over which processors and storage may run apart */
+#define WORLD_QUEUE \
+	6e6 /* bytes that wait for the writer: few beside the samples, as they really are */
+#define WORLD_VAIN 8 /* forms of a window that are made though it takes none */
 
 struct world {
 	const char *name;
@@ -66,7 +69,10 @@ struct run {
 	double size[WORLD_SAMPLES];
 	uint64_t n_kept[POINT_MAX];
 	double used; /* bytes of the store */
-	double cpu, read, write, elapsed;
+	double cpu, read, elapsed;
+	double pace;  /* of a sample in the window before */
+	double write; /* time that what waits for the writer will take */
+	unsigned vain;
 	double after[WORLD_EPOCHS + 1]; /* elapsed, behind so many epochs */
 	double at;                      /* epochs that are over */
 	uint64_t decided, switches, trials, from_kept, samples;
@@ -76,6 +82,8 @@ static void run_init(struct run *run, const struct world *world)
 {
 	memset(run, 0, sizeof(*run));
 	run->world = world;
+	run->pace = BASE_MAX(world->cost[0].work_us / world->cores,
+			     world->cost[0].read_us / world->threads);
 	for (unsigned p = 0; p < world->n; p++)
 		point_form_init(&run->form[p]);
 	for (unsigned i = 0; i < WORLD_SAMPLES; i++)
@@ -128,7 +136,7 @@ static struct point_cost drawn(const struct run *run, unsigned p, double size)
 	    .work_us = cost->work_us * size * noise(0.1),
 	    .read_us = cost->read_us * size * noise(0.1),
 	    .read_cpu_us = cost->read_cpu_us * size,
-	    .make_us = cost->make_us * size * noise(0.1),
+	    .make_us = (cost->make_us + run->world->write_cpu * cost->write_us) * size * noise(0.1),
 	    .write_us = cost->write_us * size * noise(0.1),
 	    .bytes = cost->bytes * size,
 	};
@@ -141,17 +149,30 @@ static void serve(struct run *run, unsigned p, const struct point_cost *sample)
 	point_form_served(&run->form[p], sample);
 }
 
+/* A writer that is slower than the workers takes what it can, and holds nobody up. */
+static bool is_behind(const struct run *run, unsigned p)
+{
+	const struct point_cost *cost = &run->world->cost[p];
+
+	return run->write * cost->bytes > WORLD_QUEUE * cost->write_us;
+}
+
 static void keep(struct run *run, unsigned i)
 {
 	unsigned p = run->choice.point;
 	double bytes = run->world->cost[p].bytes * run->size[i];
 	struct point_cost sample, file;
 
+	if (is_behind(run, p)) {
+		if (run->vain++ < WORLD_VAIN)
+			run->cpu += drawn(run, p, run->size[i]).make_us;
+		return;
+	}
 	if (!make_room(run, bytes))
 		return;
 	sample = drawn(run, p, run->size[i]);
 	file = drawn(run, 0, run->size[i]);
-	run->cpu += sample.make_us + run->world->write_cpu * sample.write_us;
+	run->cpu += sample.make_us;
 	run->cpu += sample.work_us - file.work_us; /* the outputs come from the form then */
 	run->write += sample.write_us;
 	point_form_made(&run->form[p], &sample);
@@ -184,6 +205,7 @@ static void try_all(struct run *run, const struct point_input *input, double siz
 			continue;
 		sample = drawn(run, p, size);
 		run->cpu += sample.make_us + sample.work_us + sample.read_cpu_us;
+		sample.write_us = -1; /* nothing was written */
 		point_form_tried(&run->form[p], &sample, file_us);
 		run->trials++;
 	}
@@ -224,9 +246,10 @@ static void end_window(struct run *run)
 {
 	const struct world *world = run->world;
 
-	run->elapsed +=
-	    BASE_MAX(BASE_MAX(run->cpu / world->cores, run->read / world->threads), run->write);
-	run->cpu = run->read = run->write = 0;
+	run->elapsed += BASE_MAX(run->cpu / world->cores, run->read / world->threads);
+	run->pace = BASE_MAX(run->cpu / world->cores, run->read / world->threads) / WORLD_WINDOW;
+	run->cpu = run->read = 0;
+	run->vain = 0;
 }
 
 static void one_sample(struct run *run, unsigned i)
@@ -236,6 +259,7 @@ static void one_sample(struct run *run, unsigned i)
 	struct point_input input;
 
 	run->samples++;
+	run->write = BASE_MAX(run->write - run->pace, 0);
 	fill_input(run, &input);
 	if (p > 0 && run->kept[p][i] &&
 	    (run->is_forced || input.cost[0].samples >= point_trials(&input, 0))) {
@@ -316,7 +340,7 @@ static double best_forced(const struct world *world, uint64_t number, unsigned *
 }
 
 /* Within 5 % of the best point by hand, all that it took to find out counted. */
-static void check_world(const struct world *world, uint64_t number)
+static void check_world(const struct world *world, uint64_t number, unsigned most_switches)
 {
 	unsigned best_point = 0;
 	double best = best_forced(world, number, &best_point);
@@ -325,11 +349,11 @@ static void check_world(const struct world *world, uint64_t number)
 	ck_assert_msg(run->elapsed <= 1.05 * best, "%s %llu: %u is best, %u chosen: %s, %.3f",
 		      world->name, (unsigned long long)number, best_point, run->choice.point,
 		      point_reason_name(run->choice.reason), run->elapsed / best);
-	ck_assert_uint_le(run->switches, 1);
+	ck_assert_uint_le(run->switches, most_switches);
 	free(run);
 }
 
-/* ---- the five settings ---- */
+/* ---- settings ---- */
 
 /* A training pipeline on photographs, as bench/forms measures it: file, index, packed, decoded. */
 #define TRAINING                                                                     \
@@ -445,12 +469,39 @@ static const struct world worlds[] = {
      .spread = 0.3,
      .store = 1000000000,
      .says_end = true},
+    {.name = "slow store", /* takes a tenth of what two cores make of it in an epoch */
+     .n = 4,
+     .cost = {{.work_us = 9000, .read_us = 60, .read_cpu_us = 30, .bytes = 1e5},
+	      {.work_us = 8800,
+	       .read_us = 65,
+	       .read_cpu_us = 32,
+	       .make_us = 300,
+	       .write_us = 800,
+	       .bytes = 1700},
+	      {.work_us = 8500,
+	       .read_us = 60,
+	       .read_cpu_us = 30,
+	       .make_us = 2300,
+	       .write_us = 34000,
+	       .bytes = 1.16e5},
+	      {.work_us = 60,
+	       .read_us = 80,
+	       .read_cpu_us = 40,
+	       .make_us = 8950,
+	       .write_us = 45000,
+	       .bytes = 1.5e5}},
+     .cores = 2,
+     .threads = 4,
+     .epochs = 16,
+     .spread = 0.3,
+     .store = 1000000000,
+     .says_end = true},
 };
 
-START_TEST(five_settings)
+START_TEST(settings)
 {
 	for (unsigned i = 0; i < 2; i++)
-		check_world(&worlds[_i], i + 1);
+		check_world(&worlds[_i], i + 1, 1);
 }
 END_TEST
 
@@ -459,6 +510,7 @@ END_TEST
 static void random_world(struct world *ret)
 {
 	double work = log_uniform(50, 20000), read = log_uniform(20, 50000);
+	double write = log_uniform(1e-4, 0.1); /* a byte: 10 GB/s to 10 MB/s */
 
 	memset(ret, 0, sizeof(*ret));
 	ret->name = "random";
@@ -469,15 +521,16 @@ static void random_world(struct world *ret)
 	ret->write_cpu = uniform(0, 1);
 	ret->spread = uniform(0, 0.4);
 	ret->says_end = true;
-	for (unsigned p = 0; p < ret->n; p++)
+	for (unsigned p = 0; p < ret->n; p++) {
 		ret->cost[p] = (struct point_cost){
 		    .work_us = p > 0 ? work * log_uniform(0.02, 1.2) : work,
 		    .read_us = p > 0 ? read * log_uniform(0.01, 3) : read,
 		    .read_cpu_us = log_uniform(10, 50),
 		    .make_us = work * log_uniform(0.05, 4),
-		    .write_us = log_uniform(10, 2000),
 		    .bytes = log_uniform(1e3, 1e6),
 		};
+		ret->cost[p].write_us = 5 + write * (4096 + ret->cost[p].bytes);
+	}
 	ret->store = (uint64_t)log_uniform(1e7, 1e9);
 }
 
@@ -488,7 +541,7 @@ START_TEST(random_machines)
 
 		seed(1000 + i);
 		random_world(&world);
-		check_world(&world, i + 1);
+		check_world(&world, i + 1, 2); /* writing may turn out to be dear */
 	}
 }
 END_TEST
@@ -593,7 +646,7 @@ int main(void)
 	SRunner *runner;
 	int failed;
 
-	tcase_add_loop_test(machines, five_settings, 0, BASE_ARRAY_LEN(worlds));
+	tcase_add_loop_test(machines, settings, 0, BASE_ARRAY_LEN(worlds));
 	tcase_add_test(machines, random_machines);
 	tcase_add_loop_test(machines, unknown_ends, 0, 6);
 	tcase_add_test(machines, not_worth);

@@ -78,6 +78,34 @@ START_TEST(test_edges)
 }
 END_TEST
 
+/* What it takes to write, of the values that were written alone. */
+START_TEST(test_writing_is_measured)
+{
+	struct store_group *group = hold_group(&hold, 1, 10);
+	struct store_state state, again;
+	uint64_t bytes = 0;
+
+	store_state(hold.store, &state);
+	ck_assert_uint_eq(state.write_bytes + state.write_ns + state.write_cpu_ns, 0);
+	for (uint64_t i = 0, size = 30; i < 3; i++, size *= 15) {
+		ck_assert(hold_put(group, 1, i, size));
+		ck_assert_uint_ge(store_bytes_of(size), size);
+		bytes += store_bytes_of(size);
+	}
+	hold_settle(&hold);
+	store_state(hold.store, &state);
+	ck_assert_uint_eq(state.write_bytes, bytes);
+	ck_assert_uint_gt(state.write_ns, 0);
+	ck_assert_uint_gt(state.write_cpu_ns, 0);
+	ck_assert(!hold_put(group, 1, 0, 30)); /* is there already */
+	hold_settle(&hold);
+	store_state(hold.store, &again);
+	ck_assert_uint_eq(again.write_bytes, state.write_bytes);
+	ck_assert_uint_eq(again.write_ns, state.write_ns);
+	store_group_close(group);
+}
+END_TEST
+
 START_TEST(test_table_is_sealed)
 {
 	struct store_group *group = hold_group(&hold, 1, 1000);
@@ -303,6 +331,7 @@ static Suite *store_suite(void)
 	tcase_add_checked_fixture(values, setup, teardown);
 	tcase_add_test(values, test_round_trip);
 	tcase_add_test(values, test_edges);
+	tcase_add_test(values, test_writing_is_measured);
 	tcase_add_test(values, test_table_is_sealed);
 	tcase_add_test(values, test_handles_are_counted);
 	suite_add_tcase(suite, values);
