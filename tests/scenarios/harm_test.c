@@ -115,7 +115,7 @@ START_TEST(nobody_gets_at_anothers_pixels)
 	struct attack attack = {.n = 0};
 	pid_t anna;
 
-	town_start("workers=2", NULL);
+	town_start("workers=2", "linger_s=0", NULL);
 	errand->hold = 2;
 	anna = town_send(&town_anna, town_train, errand);
 	ck_assert(town_wait_holding(errand, anna));
@@ -171,7 +171,7 @@ START_TEST(processes_are_who_they_should_be)
 	char ids[64];
 	pid_t anna;
 
-	town_start("workers=2", NULL);
+	town_start("workers=2", "linger_s=0", NULL);
 	errand->hold = 1;
 	anna = town_send(&town_anna, town_train, errand);
 	ck_assert(town_wait_holding(errand, anna));
@@ -218,7 +218,7 @@ START_TEST(who_kills_his_own_harms_nobody_else)
 	struct attack own = {.n = 2};
 	pid_t anna, bert;
 
-	town_start("workers=1", NULL);
+	town_start("workers=1", "linger_s=0", NULL);
 	annas->hold = berts->hold = 1;
 	anna = town_send(&town_anna, town_train, annas);
 	bert = town_send(&town_bert, town_train, berts);
@@ -321,7 +321,7 @@ START_TEST(nobody_takes_all_the_memory)
 	struct town_errand *hoarded = town_errand_new(folk_secret("bert", &town_bert), N, 1);
 	pid_t hoarder;
 
-	town_start("workers=1", "memory=400M", "tenant_memory=150M", "hand=16", NULL);
+	town_start("workers=1", "linger_s=0", "memory=400M", "tenant_memory=150M", "hand=16", NULL);
 	hoarder = town_send(&town_bert, hoard, hoarded);
 	ck_assert(town_wait_holding(hoarded, hoarder));
 	ck_assert_msg(hoarded->code == OA_E_MEMORY && hoarded->batches > 0 &&

@@ -64,10 +64,10 @@ START_TEST(root_is_refused_unless_asked_for)
 	static const struct town_user root = {0, 0, 0};
 	const char *annas = folk_secret("anna", &town_anna), *roots = folk_secret("root", &root);
 
-	town_start("workers=1", NULL);
+	town_start("workers=1", "linger_s=0", NULL);
 	folk_must_be_refused(&root, roots, OA_E_PERMISSION, "serve_root");
 	town_end();
-	town_start("workers=1", "serve_root=1", NULL);
+	town_start("workers=1", "linger_s=0", "serve_root=1", NULL);
 	folk_must_train(&root, roots, 1);
 	folk_must_be_refused(&root, annas, OA_E_DATASET, "Permission denied");
 	town_end();
@@ -80,7 +80,7 @@ START_TEST(without_capabilities_it_serves_its_own_user)
 	const char *roots = folk_secret("root", &root), *all = folk_secret("berts", &town_bert);
 
 	town_is_powerless = true;
-	town_start("workers=1", NULL);
+	town_start("workers=1", "linger_s=0", NULL);
 	folk_must_be_refused(&town_bert, all, OA_E_PERMISSION, "serves user 0 only");
 	folk_must_train(&root, roots, 1);
 	ck_assert_double_eq(rig_status("tenants"), 0);
@@ -122,13 +122,13 @@ START_TEST(open_data_are_read_once_for_all)
 {
 	const char *all = folk_open("all");
 
-	town_start("workers=1", NULL);
+	town_start("workers=1", "linger_s=0", NULL);
 	train_together(all, 1, N);
 	town_end();
-	town_start("workers=1", NULL); /* now from the stored index */
+	town_start("workers=1", "linger_s=0", NULL); /* now from the stored index */
 	train_together(all, 1, N);
 	town_end();
-	town_start("workers=1", "share_public=0", NULL);
+	town_start("workers=1", "linger_s=0", "share_public=0", NULL);
 	train_together(all, 2, 2 * N);
 	town_end();
 }
@@ -146,11 +146,11 @@ START_TEST(an_open_converted_data_set_is_read_once_for_all)
 		 folder, file);
 	ck_assert_int_eq(system(command), 0);
 	ck_assert_int_eq(chmod(file, 0644), 0);
-	town_start("workers=1", NULL);
+	town_start("workers=1", "linger_s=0", NULL);
 	train_together(file, 1, N);
 	town_end();
 	ck_assert_int_eq(chmod(file, 0604), 0); /* root's, and his group is shut out */
-	town_start("workers=1", NULL);
+	town_start("workers=1", "linger_s=0", NULL);
 	train_together(file, 2, 2 * N);
 	town_end();
 }
@@ -172,13 +172,13 @@ START_TEST(what_is_not_quite_open_is_not_shared)
 	snprintf(path, sizeof(path), "%s/deep", way);
 	ck_assert_int_eq(rig_write_pictures(path, N, 2, 40), 0);
 	town_give(path, &town_anna, town_anna.gid, 0755, 0644);
-	town_start("workers=1", NULL);
+	town_start("workers=1", "linger_s=0", NULL);
 	train_together(group, 2, 2 * N);
 	town_end();
-	town_start("workers=1", NULL);
+	town_start("workers=1", "linger_s=0", NULL);
 	train_together(linked, 2, 2 * N);
 	town_end();
-	town_start("workers=1", NULL);
+	town_start("workers=1", "linger_s=0", NULL);
 	train_together(path, 2, 2 * N);
 	town_end();
 }
