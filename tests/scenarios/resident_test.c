@@ -206,7 +206,7 @@ END_TEST
 /* Its tasks point into the memory while the next one begins to write to it. */
 START_TEST(readers_die_beside_it)
 {
-	const uint32_t epochs = 150;
+	const uint32_t epochs = 90;
 	struct oa_options options;
 	struct oa_client *client;
 	struct oa_stream *stream;
@@ -223,9 +223,9 @@ START_TEST(readers_die_beside_it)
 	client = rig_connect();
 	stream = rig_open(client, &options);
 	ck_assert_int_eq(hash_new(&hash), 0);
-	for (unsigned i = 0; i < 800; i++) {
+	for (unsigned i = 0; i < 500; i++) {
 		struct oa_batch *batch = runs_next(stream);
-		double reader = i % 200 == 100 ? rig_status("node.reader_pid") : 0;
+		double reader = i % 150 == 75 ? rig_status("node.reader_pid") : 0;
 
 		if (reader > 1)
 			kill((pid_t)reader, SIGKILL);
