@@ -169,9 +169,13 @@ static void list_group(void *arg, const struct store_listing *listing)
 
 static void list_state(struct store *store, struct json_out *out)
 {
+	struct reader_state memory = {0};
 	struct store_state state;
 
 	store_state(store, &state);
+	reader_resident_state(&memory);
+	json_out_member_u64(out, "memory_used", memory.memory_used);
+	json_out_member_u64(out, "memory_values", memory.memory_values);
 	json_out_member_u64(out, "limit", state.limit);
 	json_out_member_u64(out, "bytes_used", state.bytes_used);
 	json_out_member_u64(out, "bytes_file", state.bytes_file);

@@ -96,17 +96,21 @@ static void cache_row(const struct json_in *group, struct table *table)
 void ctl_cache_draw(const struct json_in *list, FILE *out)
 {
 	const struct json_in *groups = json_in_member(list, "groups");
-	char used[32], limit[32];
+	char used[32], limit[32], memory[32];
 	struct table table;
 
 	fprintf(
-	    out, "%s of %s, %llu values; damaged %llu, pushed out %llu\n",
+	    out,
+	    "%s of %s, %llu values; damaged %llu, pushed out %llu; in memory %llu values, %s\n",
 	    base_format_bytes(json_in_u64(json_in_member(list, "bytes_used"), 0), used,
 			      sizeof(used)),
 	    base_format_bytes(json_in_u64(json_in_member(list, "limit"), 0), limit, sizeof(limit)),
 	    (unsigned long long)json_in_u64(json_in_member(list, "values"), 0),
 	    (unsigned long long)json_in_u64(json_in_member(list, "damaged"), 0),
-	    (unsigned long long)json_in_u64(json_in_member(list, "evicted"), 0));
+	    (unsigned long long)json_in_u64(json_in_member(list, "evicted"), 0),
+	    (unsigned long long)json_in_u64(json_in_member(list, "memory_values"), 0),
+	    base_format_bytes(json_in_u64(json_in_member(list, "memory_used"), 0), memory,
+			      sizeof(memory)));
 	table_init(&table, "<group|<form|<dataset|samples|kept|bytes|last used|<");
 	for (size_t i = 0; i < json_in_count(groups); i++)
 		cache_row(json_in_item(groups, i), &table);

@@ -134,7 +134,6 @@ static const struct {
 } cases[] = {
     {"cache_point=indexed", NULL},
     {"cache_point=packed", NULL},
-    {"cache_point=deepest", EVAL_SPEC},
 };
 
 START_TEST(the_same_bytes_from_memory)
@@ -149,9 +148,20 @@ START_TEST(the_same_bytes_from_memory)
 	ck_assert_double_eq(memory_of("limit"), 32 * MIB);
 	ck_assert_double_eq(memory_of("values"), RUNS_SAMPLES);
 	expect_hits(pipeline, without);
-	/* The next accessd has it from the disk first, and from memory then. */
-	rig_restart(point, "cache_memory=32M", KEEPS, NULL);
-	fill(pipeline, without, RUNS_SAMPLES);
+	rig_end();
+}
+END_TEST
+
+START_TEST(from_the_disk_into_memory)
+{
+	struct hash_id without;
+
+	dataset = waves("photos");
+	without = digest_without(EVAL_SPEC);
+	rig_start("cache_point=deepest", "cache_memory=32M", KEEPS, NULL);
+	fill(EVAL_SPEC, without, RUNS_SAMPLES);
+	rig_restart("cache_point=deepest", "cache_memory=32M", KEEPS, NULL);
+	fill(EVAL_SPEC, without, RUNS_SAMPLES);
 	ck_assert(rig_status("caches.0.damaged") <= 0);
 	rig_end();
 }
@@ -345,6 +355,7 @@ END_TEST
 static void add(TCase *tcase)
 {
 	tcase_add_loop_test(tcase, the_same_bytes_from_memory, 0, (int)BASE_ARRAY_LEN(cases));
+	tcase_add_test(tcase, from_the_disk_into_memory);
 	tcase_add_test(tcase, streams_of_one_dataset_share);
 	tcase_add_test(tcase, a_part_fits);
 	tcase_add_test(tcase, readers_die_beside_it);

@@ -19,6 +19,7 @@
 	"\",\"samples\":200,\"values\":50,\"bytes\":2048" more "}"
 #define LIST                                                                                                  \
 	"{\"limit\":1048576,\"bytes_used\":4096,\"values\":51,\"damaged\":1,\"evicted\":2,"                   \
+	"\"memory_values\":9,\"memory_used\":2097152,"                                                        \
 	"\"groups\":[" GROUP(                                                                                 \
 	    ID_A, "{\\\"dataset\\\":\\\"/data/\\\\u001b[1m\\\",\\\"form\\\":\\\"packed\\\"}",                 \
 	    ",\"pinned\":true,\"used\":true") "," GROUP(ID_B, "no JSON",                                      \
@@ -39,13 +40,14 @@ static struct json_in *parsed(const char *text)
 
 START_TEST(table)
 {
-	static const char *const parts[] = {"4 KiB of 1 MiB, 51 values; damaged 1, pushed out 2",
-					    "00ffa1b2c3d4 ",
-					    "packed",
-					    "/data/\\x1b[1m",
-					    "25.0 %",
-					    "pinned in use",
-					    "superseded"};
+	static const char *const parts[] = {
+	    "4 KiB of 1 MiB, 51 values; damaged 1, pushed out 2; in memory 9 values, 2 MiB",
+	    "00ffa1b2c3d4 ",
+	    "packed",
+	    "/data/\\x1b[1m",
+	    "25.0 %",
+	    "pinned in use",
+	    "superseded"};
 	struct json_in *list = parsed(LIST);
 	char *out = NULL;
 	size_t size = 0;
