@@ -358,11 +358,12 @@ static void leave_a_store(const char *key, size_t bytes)
 	close(fd);
 }
 
+/* Until his store is open. */
 static void must_wait_for_limit(const struct town_user *user, double limit)
 {
 	const uint64_t end = base_now_ns() + UINT64_C(60000000000);
 
-	while (folk_kept(user, "limit") <= 0 && base_now_ns() < end)
+	while (folk_kept(user, "file") <= 0 && base_now_ns() < end)
 		rig_sleep_ms(20);
 	ck_assert_double_eq(folk_kept(user, "limit"), limit);
 }
