@@ -20,7 +20,7 @@
 #define CACHE_MIB 1048576.0
 #define CACHE_WORTH_BAND 0.2 /* of what was told last */
 #define CACHE_USES_MANY 1000.0
-#define CACHE_HEADROOM 0.95 /* of the store's limit, as its pages are never full */
+#define CACHE_HEADROOM 0.97 /* of the store's limit, as its pages are never full */
 
 /* ---- what is kept ---- */
 

@@ -27,7 +27,6 @@
 #include "storage/store.h"
 
 #define SHELF_RING (UINT64_C(4) << 20) /* of a worker in the tray; a form is at most half of it */
-#define SHELF_FULL 0.85                /* of its limit */
 #define SHELF_BEHIND_NS UINT64_C(250000000) /* until its writer has caught up */
 #define SHELF_PAUSE_NS UINT64_C(2000000000)
 #define SHELF_PAUSE_MOST_NS UINT64_C(300000000000)
@@ -166,7 +165,7 @@ void shelf_said(struct shelf *shelf, const struct reader_state *state, const cha
 	uint64_t now_ns = base_now_ns();
 
 	if (shelf->is_known && state->not_taken > shelf->state.not_taken) {
-		bool is_full = (double)state->used > SHELF_FULL * (double)state->limit;
+		bool is_full = state->full > shelf->state.full;
 
 		shelf->pause_ns =
 		    BASE_MIN(BASE_MAX(2 * shelf->pause_ns, SHELF_PAUSE_NS), SHELF_PAUSE_MOST_NS);
@@ -229,6 +228,7 @@ void shelf_describe(const struct domain *domain, struct json_out *out)
 	json_out_member_u64(out, "misses", state->misses);
 	json_out_member_u64(out, "kept", state->kept);
 	json_out_member_u64(out, "not_taken", state->not_taken);
+	json_out_member_u64(out, "full", state->full);
 	json_out_member_u64(out, "damaged", state->damaged);
 	json_out_member_u64(out, "evicted", state->evicted);
 	json_out_member_u64(out, "set_aside", state->set_aside);

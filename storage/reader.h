@@ -88,7 +88,7 @@ struct reader_state {               /* of the store, since the reader's start wh
 	uint64_t mode;              /* enum store_mode */
 	uint64_t limit, used, file; /* bytes: most, of values and their index, of the file */
 	uint64_t groups, values;
-	uint64_t hits, misses, kept, not_taken;
+	uint64_t hits, misses, kept, not_taken, full; /* full: not taken for want of room */
 	uint64_t damaged, evicted, set_aside, write_errors;
 	uint64_t memory_used, memory_values, memory_hits; /* the last: of the hits */
 	uint64_t write_ns, write_cpu_ns, write_bytes;     /* of the writer: storage/store.h */

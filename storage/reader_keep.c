@@ -131,6 +131,7 @@ static bool say_state(void)
 	    .misses = store.misses,
 	    .kept = store.puts,
 	    .not_taken = store.puts_not_taken,
+	    .full = store.puts_full,
 	    .damaged = store.damaged,
 	    .evicted = store.evicted,
 	    .set_aside = store.set_aside,

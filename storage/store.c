@@ -22,7 +22,7 @@
 
 #define STORE_CLOSE_NS UINT64_C(5000000000)
 #define STORE_BATCH_BYTES (16ULL << 20)
-#define STORE_ASIDE_SHARE 16 /* of the limit, one of so many parts is for what was set aside */
+#define STORE_ASIDE_SHARE 64 /* of the limit, one of so many parts is for what was set aside */
 #define STORE_LOCK_BYTES (64 << 10) /* LMDB's table of readers */
 
 uint64_t store_now_s(void)

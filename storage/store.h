@@ -119,6 +119,7 @@ struct store_state {
 	uint64_t groups, values;
 	uint64_t hits, misses;
 	uint64_t puts, puts_not_taken; /* written; refused, or lost on the way to the disk */
+	uint64_t puts_full;            /* of the latter those for which there was no room */
 	uint64_t damaged, evicted;     /* values */
 	uint64_t write_ns,
 	    write_cpu_ns;     /* of the writer for values: elapsed, of that on a processor */

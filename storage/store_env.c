@@ -5,7 +5,7 @@
  *
  * What is found at the opening is ours if LMDB can open it, the file is as long as its pages need,
  * the format is this release's, and it fits under the limit. Anything else is renamed to
- * cache.mdb-damaged, cut to the sixteenth of the limit that is kept free for it, and all begins anew: it
+ * cache.mdb-damaged, cut to the 64th of the limit that is kept free for it, and all begins anew: it
  * is a cache, and a copy that nobody can trust is worth a look by a person, not a repair. There is one such
  * copy; the next one takes its place.
  *

@@ -35,25 +35,34 @@ bool store_queue_is_cramped(const struct store *store, uint64_t cost)
 	       base_now_ns() < store->cramped_until_ns;
 }
 
+/* The writer is behind. */
+static bool queue_is_long(const struct store *store, uint64_t cost)
+{
+	return store->queue_items >= STORE_QUEUE_ITEMS ||
+	       store->queue_cost + cost > store->queue_limit;
+}
+
 static bool queue_has_room(const struct store_group *group, uint64_t cost)
 {
 	const struct store *store = group->store;
 	const uint64_t all = store->flight_cost + store->queue_cost + cost;
 
-	if (store->queue_items >= STORE_QUEUE_ITEMS ||
-	    store->queue_cost + cost > store->queue_limit)
-		return false;
 	if (store_queue_is_cramped(store, cost))
 		return false;
 	return all <= store->room_bytes ||
 	       all <= store->room_bytes + store_room_others(store, group);
 }
 
-static bool queue_may(const struct store_group *group, uint64_t sample, size_t size)
+enum queue_answer { QUEUE_TAKES, QUEUE_REFUSES, QUEUE_FULL };
+
+static enum queue_answer queue_may(const struct store_group *group, uint64_t sample, size_t size)
 {
-	return !group->is_dropped && !queue_is_closed(group->store) &&
-	       counter_cell_get(&group->table[sample]) == 0 &&
-	       queue_has_room(group, store_bytes_of(size));
+	const uint64_t cost = store_bytes_of(size);
+
+	if (group->is_dropped || queue_is_closed(group->store) ||
+	    counter_cell_get(&group->table[sample]) > 0 || queue_is_long(group->store, cost))
+		return QUEUE_REFUSES;
+	return queue_has_room(group, cost) ? QUEUE_TAKES : QUEUE_FULL;
 }
 
 static struct store_item *queue_item_new(struct store_group *group, uint64_t sample, uint32_t size,
@@ -98,22 +107,28 @@ bool store_put(struct store_group *group, uint64_t sample, const uint8_t *value,
 {
 	struct store *store = group->store;
 	struct store_item *item = NULL;
-	bool may = sample < group->cells && size > 0 && size <= store->value_max;
+	enum queue_answer may = QUEUE_REFUSES;
+	bool is_taken;
 
-	pthread_mutex_lock(&store->lock);
-	may = may && queue_may(group, sample, size);
-	pthread_mutex_unlock(&store->lock);
-	if (may)
+	if (sample < group->cells && size > 0 && size <= store->value_max) {
+		pthread_mutex_lock(&store->lock);
+		may = queue_may(group, sample, size);
+		pthread_mutex_unlock(&store->lock);
+	}
+	if (may == QUEUE_TAKES)
 		item = queue_item_new(group, sample, (uint32_t)size, value);
 	pthread_mutex_lock(&store->lock);
-	may = item && queue_may(group, sample, size); /* of many, some may have come between */
-	if (may)
+	if (item) /* of many, some may have come between */
+		may = queue_may(group, sample, size);
+	is_taken = item && may == QUEUE_TAKES;
+	if (is_taken)
 		queue_append(store, base_take_ptr(item));
 	else
 		store->state.puts_not_taken++;
+	store->state.puts_full += may == QUEUE_FULL;
 	pthread_mutex_unlock(&store->lock);
 	free(item);
-	return may;
+	return is_taken;
 }
 
 bool store_queue_delete(struct store_group *group, uint64_t sample, uint32_t size)

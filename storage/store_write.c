@@ -207,6 +207,7 @@ static void write_cramped(struct store *store, const struct store_item *item)
 	store->cramped_until_ns = base_now_ns() + store->cramped_ns;
 	store->cramped_cost = store_bytes_of(item->size);
 	store->state.puts_not_taken += !item->is_delete;
+	store->state.puts_full += !item->is_delete;
 	pthread_mutex_unlock(&store->lock);
 }
 
@@ -298,7 +299,7 @@ static void write_queue(struct store *store)
 {
 	const uint64_t began_ns = base_now_ns(), began_cpu_ns = write_cpu_ns();
 	struct store_item **items;
-	size_t count, done;
+	size_t count, fit, done;
 	uint64_t cost;
 	double worth;
 	int r;
@@ -314,10 +315,13 @@ static void write_queue(struct store *store)
 		return;
 	if (count > 0) {
 		store_room_make(store, cost, worth);
-		done = write_batch(store, items, write_fit(store, items, count));
+		fit = write_fit(store, items, count);
+		done = write_batch(store, items, fit);
 		pthread_mutex_lock(&store->lock);
-		for (size_t i = done; i < count; i++)
+		for (size_t i = done; i < count; i++) {
 			store->state.puts_not_taken += !items[i]->is_delete;
+			store->state.puts_full += !items[i]->is_delete && i >= fit;
+		}
 		write_account(store, items, done, began_ns, began_cpu_ns);
 		pthread_mutex_unlock(&store->lock);
 		store_room_look(store);

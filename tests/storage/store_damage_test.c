@@ -375,7 +375,7 @@ START_TEST(test_another_format)
 	put_raw("groups", "format", 6, newer, sizeof(newer));
 	hold_open(&hold);
 	ck_assert_uint_eq(hold_state(&hold).set_aside, 1);
-	ck_assert_uint_eq(hold_bytes(&hold, ASIDE), BASE_MIN(pristine_size, LIMIT / 16 + 65536));
+	ck_assert_uint_eq(hold_bytes(&hold, ASIDE), BASE_MIN(pristine_size, LIMIT / 64 + 65536));
 	put_some(1, 0);
 	ck_assert_uint_eq(count_right(1), SAMPLES);
 }
@@ -436,7 +436,7 @@ static void fill_raw(void)
 	snprintf(path, sizeof(path), "%s/%s", hold.path, DATA);
 	ck_assert_int_eq(mdb_env_create(&env), 0);
 	ck_assert_int_eq(mdb_env_set_maxdbs(env, 4), 0);
-	ck_assert_int_eq(mdb_env_set_mapsize(env, (LIMIT - LIMIT / 16 - 65536) & ~4095), 0);
+	ck_assert_int_eq(mdb_env_set_mapsize(env, (LIMIT - LIMIT / 64 - 65536) & ~4095), 0);
 	ck_assert_int_eq(mdb_env_open(env, path, MDB_NOSUBDIR | MDB_NOSYNC, 0600), 0);
 	for (uint64_t i = 0, kind = 0; kind < BASE_ARRAY_LEN(sizes); i++) {
 		uint8_t key[STORE_RECORD_KEY];
@@ -504,7 +504,7 @@ END_TEST
 /* Suspect or damaged: there is one copy, of a bounded size, and nothing else is touched. */
 START_TEST(test_set_aside)
 {
-	const uint64_t most = LIMIT - LIMIT / 16 * 15 + 65536 + 4096;
+	const uint64_t most = LIMIT / 64 + 65536 + 4096;
 
 	hold_scribble(&hold, "notes.txt", 0, "mine", 4);
 	hold_scribble(&hold, "data.mdb", 0, "mine", 4);

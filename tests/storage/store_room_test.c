@@ -62,7 +62,7 @@ START_TEST(test_a_stable_part_stays)
 	taken = put_all(group, 1, n, SIZE);
 	there = count(group, n);
 	ck_assert_uint_eq(taken, there); /* nothing was deleted yet, so room is in one piece */
-	/* a value of 20000 bytes has five pages; a sixteenth is for what is set aside, an eighth at most
+	/* a value of 20000 bytes has five pages; a 64th is for what is set aside, an eighth at most
 	 * for the tree and its changes */
 	ck_assert_uint_ge(there, LIMIT * 3 / 4 / (5 * 4096));
 	for (unsigned epoch = 0; epoch < 3; epoch++) {

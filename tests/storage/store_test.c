@@ -314,6 +314,7 @@ START_TEST(test_counters)
 	ck_assert_uint_eq(state.misses, 1);
 	ck_assert_uint_eq(state.puts, 1);
 	ck_assert_uint_eq(state.puts_not_taken, 1);
+	ck_assert_uint_eq(state.puts_full, 0); /* it was there */
 	ck_assert_uint_eq(state.groups, 1);
 	ck_assert_uint_eq(state.values, 1);
 	ck_assert_uint_gt(state.bytes_used, 0);
