@@ -41,7 +41,7 @@ static struct {
 	uint64_t busy_id;
 	bool is_cancelled; /* the one that is busy */
 
-	bool is_started; /* main thread */
+	bool is_started; /* main thread; when that ends, whoever ends the chores */
 	pthread_t thread;
 } chores = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
 
@@ -141,9 +141,9 @@ void reader_chores_end(void)
 	chores.is_ending = true;
 	chores.store = NULL;
 	pthread_cond_broadcast(&chores.changed);
-	while (chores.is_busy)
-		pthread_cond_wait(&chores.changed, &chores.lock);
 	pthread_mutex_unlock(&chores.lock);
+	if (chores.is_started)
+		pthread_join(chores.thread, NULL);
 }
 
 /* ---- a list ---- */

@@ -102,8 +102,10 @@ bool reader_keep_form(uint64_t lane, unsigned form, const struct hash_id *group,
 
 void reader_keep_end(void)
 {
-	if (!keep.is_started)
+	if (!keep.is_started) {
+		reader_chores_end();
 		return;
+	}
 	pthread_mutex_lock(&keep.lock);
 	keep.is_ending = true;
 	pthread_mutex_unlock(&keep.lock);
