@@ -83,6 +83,8 @@ uint64_t cache_plan(struct stream *stream, const struct fill_task *task, uint32_
 void cache_fed(struct stream *stream, const struct fill_task *task);
 /* Are there trials to be made yet? */
 bool cache_is_trying(const struct cache *cache);
+/* Is nothing chosen before they, and those under way, have ended? */
+bool cache_is_learning(const struct stream *stream);
 /* The task (as planned) ended well. */
 void cache_note(struct stream *stream, const struct fill_task *task,
 		const struct lane_keep *planned, const struct lane_kept *kept, uint32_t file_bytes);

@@ -82,6 +82,23 @@ bool cache_is_trying(const struct cache *cache)
 	return false;
 }
 
+static bool has_trials_out(const struct cache *cache)
+{
+	for (unsigned p = 1; p < cache->n; p++)
+		if (cache->point[p].tried < cache->point[p].trials)
+			return true;
+	return false;
+}
+
+bool cache_is_learning(const struct stream *stream)
+{
+	const struct cache *cache = &stream->cache;
+
+	return cache->is_on && cache->forced < 0 && cache->chosen_ns == 0 &&
+	       shelf_gives(&stream->domain->shelf) &&
+	       (cache_is_trying(cache) || has_trials_out(cache));
+}
+
 /* ---- plans ---- */
 
 /* The form that is brought: the chosen one, else the best that is kept; NULL: the file. */
@@ -258,10 +275,7 @@ static void note_form(struct stream *stream, const struct fill_task *task, bool 
 static void end_trial(struct cache *cache, unsigned p)
 {
 	cache->point[p].tried++;
-	for (p = 1; p < cache->n; p++)
-		if (cache->point[p].tried < cache->point[p].trials)
-			return;
-	if (!cache_is_trying(cache))
+	if (!has_trials_out(cache) && !cache_is_trying(cache))
 		cache->looked_ns = 0;
 }
 

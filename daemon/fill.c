@@ -30,7 +30,8 @@
 #include "libaccess/libaccess.h"
 
 #define FIRST_MEDIAN_US 1000
-#define RING_STEP 16 /* finished tasks between rings while the arena is full */
+#define RING_STEP 16  /* finished tasks between rings while the arena is full */
+#define TRIAL_STEP 16 /* tasks of a worker under way while forms are tried */
 
 int fill_init(struct stream *stream)
 {
@@ -358,18 +359,38 @@ static bool feed_task(struct stream *stream, struct fill *fill, uint32_t i)
 	return true;
 }
 
-/* Queues what can be queued of one hand. false: the arena is full. */
-static bool feed_one(struct stream *stream, struct fill *fill, bool *queued)
+/* Tasks that may be under way at once. What is queued while forms are tried comes as files, whatever turns out
+ * to be best: then only as many as keep the workers busy until this is looked at again. */
+static uint32_t most_under_way(const struct stream *stream)
+{
+	return cache_is_learning(stream) ? 2 * RING_STEP + TRIAL_STEP * stream->node->workers
+					 : UINT32_MAX;
+}
+
+static uint32_t under_way(const struct stream *stream)
+{
+	uint32_t n = 0;
+
+	for (unsigned i = 0; i < LAYOUT_MAX_BLOCKS; i++)
+		if (stream->fill[i].used)
+			n += stream->fill[i].fed -
+			     BASE_MIN(stream->fill[i].finished, stream->fill[i].fed);
+	return n;
+}
+
+/* Queues what can be queued of one hand, at most *room tasks. false: that was all, or the arena is full. */
+static bool feed_one(struct stream *stream, struct fill *fill, uint32_t *room, bool *queued)
 {
 	for (uint32_t i = fill->watermark; i < fill->count; i++) {
 		struct fill_task *task = &fill->task[i];
 
 		if (task->queued || task->status != LAYOUT_SAMPLE_PENDING)
 			continue;
-		if (!feed_task(stream, fill, i))
+		if (*room == 0 || !feed_task(stream, fill, i))
 			return false;
 		if (stream->state != STREAM_RUNS)
 			return false;
+		--*room;
 		*queued = true;
 		fill->fed = BASE_MAX(fill->fed, i + 1);
 	}
@@ -378,13 +399,15 @@ static bool feed_one(struct stream *stream, struct fill *fill, bool *queued)
 
 uint64_t fill_feed(struct stream *stream)
 {
+	const uint32_t most = most_under_way(stream);
+	uint32_t room = most - BASE_MIN(most, under_way(stream));
 	bool queued = false;
 	uint64_t until_ns;
 
 	if (cache_is_awaited(stream, base_now_ns(), &until_ns))
 		return until_ns;
 	for (struct fill *fill = fill_next(stream, NULL); fill; fill = fill_next(stream, fill))
-		if (!feed_one(stream, fill, &queued))
+		if (!feed_one(stream, fill, &room, &queued))
 			break;
 	if (queued)
 		bell_ring_readers(stream->domain->bell);

@@ -114,6 +114,7 @@ void pump_turn(struct stream *stream)
 	wake_ns = decide(stream, now_ns);
 	feed_ns = fill_feed(stream);
 	if (fill_collect(stream)) {
+		cache_tick(stream, now_ns);
 		wake_ns = decide(stream, now_ns);
 		feed_ns = fill_feed(stream);
 	}
