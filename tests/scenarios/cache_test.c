@@ -66,13 +66,8 @@ static struct hash_id run(const char *pipeline, double *ret_hits)
 	const struct oa_options options = options_of(pipeline);
 	struct oa_client *client = rig_connect();
 	struct oa_stream *stream = rig_open(client, &options);
-	struct hash_id id;
-	struct hash *hash;
+	struct hash_id id = runs_digest_stream(stream);
 
-	ck_assert_int_eq(hash_new(&hash), 0);
-	runs_digest_rest(hash, stream);
-	hash_finish(hash, &id);
-	hash_free(hash);
 	if (ret_hits)
 		*ret_hits = hits();
 	oa_close(stream);

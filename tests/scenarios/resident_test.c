@@ -51,18 +51,6 @@ static struct oa_options options_of(const char *pipeline, uint32_t epochs)
 	return options;
 }
 
-static struct hash_id digest(struct oa_stream *stream)
-{
-	struct hash_id id;
-	struct hash *hash;
-
-	ck_assert_int_eq(hash_new(&hash), 0);
-	runs_digest_rest(hash, stream);
-	hash_finish(hash, &id);
-	hash_free(hash);
-	return id;
-}
-
 static void digest_one(struct hash *hash, struct oa_batch *batch)
 {
 	runs_digest_batch(hash, batch);
@@ -74,7 +62,7 @@ static struct hash_id run(const char *pipeline)
 	const struct oa_options options = options_of(pipeline, EPOCHS);
 	struct oa_client *client = rig_connect();
 	struct oa_stream *stream = rig_open(client, &options);
-	struct hash_id id = digest(stream);
+	struct hash_id id = runs_digest_stream(stream);
 
 	served += EPOCHS * RUNS_SAMPLES;
 	oa_close(stream);
@@ -307,7 +295,7 @@ START_TEST(tasks_outlive_their_reader)
 	hash_finish(hash, &with);
 	hash_free(hash);
 	runs_assert_same(with, without);
-	runs_assert_same(digest(other), other_without);
+	runs_assert_same(runs_digest_stream(other), other_without);
 	oa_close(stream);
 	oa_close(other);
 	oa_disconnect(client);
@@ -343,7 +331,7 @@ START_TEST(streams_come_first)
 	ck_assert_double_gt(memory + kept, 64 * MIB);
 	ck_assert_double_le(rig_status("node.memory_kept") + memory, 64 * MIB);
 	ck_assert(rig_wait_status("caches.0.memory_used", 0, 64 * MIB - memory));
-	digest(stream);
+	runs_digest_stream(stream);
 	oa_close(stream);
 	oa_disconnect(client);
 	ck_assert(rig_wait_status("streams.0.id", -1, -1));

@@ -85,10 +85,8 @@ void runs_digest_rest(struct hash *hash, struct oa_stream *stream)
 	}
 }
 
-struct hash_id runs_digest(const struct oa_options *options)
+struct hash_id runs_digest_stream(struct oa_stream *stream)
 {
-	struct oa_client *client = rig_connect();
-	struct oa_stream *stream = rig_open(client, options);
 	struct hash_id id;
 	struct hash *hash;
 
@@ -96,6 +94,15 @@ struct hash_id runs_digest(const struct oa_options *options)
 	runs_digest_rest(hash, stream);
 	hash_finish(hash, &id);
 	hash_free(hash);
+	return id;
+}
+
+struct hash_id runs_digest(const struct oa_options *options)
+{
+	struct oa_client *client = rig_connect();
+	struct oa_stream *stream = rig_open(client, options);
+	struct hash_id id = runs_digest_stream(stream);
+
 	oa_close(stream);
 	oa_disconnect(client);
 	return id;

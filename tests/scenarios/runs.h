@@ -20,6 +20,7 @@ struct oa_options runs_options(const char *dataset, enum oa_order order, uint64_
 struct oa_batch *runs_next(struct oa_stream *stream);
 void runs_digest_batch(struct hash *hash, const struct oa_batch *batch);
 void runs_digest_rest(struct hash *hash, struct oa_stream *stream);
+struct hash_id runs_digest_stream(struct oa_stream *stream); /* all that is left of it */
 struct hash_id runs_digest(const struct oa_options *options);
 void runs_assert_same(struct hash_id a, struct hash_id b);
 /* accessd is killed and comes back in the same place, with other settings. */
