@@ -248,7 +248,9 @@ class Pool:
         if hand is None:
             return
         try:
-            data = control.recv(MOST_MESSAGE)
+            data = control.recv(MOST_MESSAGE, socket.MSG_DONTWAIT)
+        except BlockingIOError:
+            return              # it was drained after it had been selected
         except ConnectionError:
             data = b""
         if not data:

@@ -4,8 +4,10 @@
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
+import threading
 import time
 import unittest
 import warnings
@@ -19,7 +21,7 @@ except ImportError as missing:
 
 import oneaccess as oa
 import wrap_samples as samples
-from oneaccess import _core
+from oneaccess import _core, pool
 from oneaccess.wrapped import pools
 from support import DaemonCase
 from wrap_samples import SAMPLES
@@ -293,6 +295,21 @@ class WrapTest(DaemonCase):
         os.kill(pool, 0)
         loader.close()
         until(lambda: not os.path.exists(loader.dataset), "the pool's end")
+
+
+class PoolTest(unittest.TestCase):
+    def test_a_message_that_was_drained_is_not_waited_for(self):
+        """As when a watcher's question comes with it, in one turn of the loop."""
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.addCleanup(ours.close)
+        self.addCleanup(theirs.close)
+        served = pool.Pool.__new__(pool.Pool)
+        served.workers = {ours: pool.Hand(os.getpid(), ours, None)}
+        turn = threading.Thread(target=served.on_worker, args=(ours,), daemon=True)
+        turn.start()
+        turn.join(60)
+        self.assertFalse(turn.is_alive())
+        self.assertIn(ours, served.workers)
 
 
 if __name__ == "__main__":
