@@ -78,9 +78,12 @@ setup_configure() {
 	local folder=$builds/$1
 	shift
 
+	if [ "$(cat "$folder/arguments" 2>/dev/null)" = "$top $*" ] && [ -f "$folder/Makefile" ]; then
+		cd "$folder"
+		return
+	fi
+	rm -rf "$folder" # objects that were made otherwise would stay
 	mkdir -p "$folder" && cd "$folder" || return
-	[ "$(cat arguments 2>/dev/null)" = "$top $*" ] && [ -f Makefile ] && return
-	rm -f arguments
 	"$top/configure" --quiet "$@" && echo "$top $*" >arguments
 }
 
