@@ -359,23 +359,20 @@ static bool feed_task(struct stream *stream, struct fill *fill, uint32_t i)
 	return true;
 }
 
-/* Tasks that may be under way at once. What is queued while forms are tried comes as files, whatever turns out
- * to be best: then only as many as keep the workers busy until this is looked at again. */
-static uint32_t most_under_way(const struct stream *stream)
+/* Tasks that may be queued now. What is queued while forms are tried comes as files, whatever turns out to be
+ * best: then only as many are under way as keep the workers busy until this is looked at again. */
+static uint32_t room_ahead(const struct stream *stream)
 {
-	return cache_is_learning(stream) ? 2 * RING_STEP + TRIAL_STEP * stream->node->workers
-					 : UINT32_MAX;
-}
-
-static uint32_t under_way(const struct stream *stream)
-{
+	const uint32_t most = 2 * RING_STEP + TRIAL_STEP * stream->node->workers;
 	uint32_t n = 0;
 
+	if (!cache_is_learning(stream))
+		return UINT32_MAX;
 	for (unsigned i = 0; i < LAYOUT_MAX_BLOCKS; i++)
 		if (stream->fill[i].used)
 			n += stream->fill[i].fed -
 			     BASE_MIN(stream->fill[i].finished, stream->fill[i].fed);
-	return n;
+	return most - BASE_MIN(most, n);
 }
 
 /* Queues what can be queued of one hand, at most *room tasks. false: that was all, or the arena is full. */
@@ -399,8 +396,7 @@ static bool feed_one(struct stream *stream, struct fill *fill, uint32_t *room, b
 
 uint64_t fill_feed(struct stream *stream)
 {
-	const uint32_t most = most_under_way(stream);
-	uint32_t room = most - BASE_MIN(most, under_way(stream));
+	uint32_t room = room_ahead(stream);
 	bool queued = false;
 	uint64_t until_ns;
 
