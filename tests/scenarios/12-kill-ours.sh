@@ -22,6 +22,7 @@ kill_one() {
 }
 kill_accessd() {
 	while_training "the jobs do not train before accessd is killed" all_train 4 || return 1
+	while_training "a worker was not replaced" status_is node.workers_alive == 2 || return 1
 	offspring=$(offspring_of "$daemon")
 	[ "$(echo "$offspring" | wc -l)" -ge 4 ] || fail "accessd has no reader, parent and workers"
 	kill -KILL "$daemon"

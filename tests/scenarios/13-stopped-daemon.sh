@@ -21,9 +21,11 @@ stop_all() {
 	while_training "the jobs do not start" all_train 2 || return 1
 	kill -STOP "$daemon"
 	sleep 3
-	! is_gone "$run" || fail "the jobs ended without accessd"
+	ended=no
+	! is_gone "$run" || ended=yes # a little may have been ready for them
 	kill -CONT "$daemon"
 	until_true 60 answers || fail "accessd does not answer again"
+	[ $ended = no ] || return 1
 
 	while_training "the worker is never busy" stop_busy_worker || return 1
 	stopped=$worker
@@ -33,10 +35,13 @@ stop_all() {
 
 	while_training "the jobs do not go on after a worker was stopped" all_train 2 || return 1
 	reader=$(status node.reader_pid)
+	[ -n "$reader" ] || return 1
 	kill -STOP "$reader"
 	sleep 1
-	! is_gone "$run" || fail "the jobs ended without a reader"
+	ended=no
+	! is_gone "$run" || ended=yes
 	kill -CONT "$reader"
+	[ $ended = no ]
 }
 training result 15 stop_all --dataset "$work/data" --pipeline imagenet-train-u8 --jobs 2 --batch 16 \
 	--bad substitute

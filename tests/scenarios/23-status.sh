@@ -39,13 +39,6 @@ shows_stopped() {
 	plain jobs
 	grep -Eq -- " $name .* no .*stopped\? no progress for [0-9]+ s" "$work/plain.txt"
 }
-index_of() { # index_of PID: of a job in status.json
-	at=0
-	for pid in $("$expect" "$work/status.json" "jobs.*.pid"); do
-		[ "$pid" != "$1" ] || echo $at
-		at=$((at + 1))
-	done
-}
 waits_for() { # waits_for STAGE: both jobs
 	status_is jobs == 2 "jobs.*.waiting" == true "jobs.*.stage" == "$1"
 }

@@ -25,7 +25,16 @@ inner() { # inner PID: its number in its container
 }
 
 start_accessd workers=2 hand=16
-kill_neighbour() {
+holds_when_stopped() { # whatever happens, it cannot be at its end then
+	kill -STOP "$stays" || return 1
+	if status_is jobs == 2; then
+		at_stays=$(index_of "$stays")
+		"$expect" "$work/status.json" "jobs.$at_stays.pins" ">" 0 && return
+	fi
+	kill -CONT "$stays"
+	return 1
+}
+meet() {
 	while_training "the job does not train" all_train 1 || return 1
 	stays=$(status jobs.0.pid)
 	timeout 400 "$bench" --socket "$socket" --dataset "$work/data" --pipeline imagenet-train-u8 --batch 16 \
@@ -33,13 +42,18 @@ kill_neighbour() {
 	victim=$!
 	cleanup_fn "kill -TERM $victim"
 	while_training "the neighbour does not train" all_train 2 || return 1
-	goes=$(status jobs.0.pid)
-	[ "$goes" != "$stays" ] || goes=$(status jobs.1.pid)
-	kill -STOP "$stays" # whatever happens, it cannot be at its end now
-	status_is jobs == 2 || {
-		kill -CONT "$stays"
+	while_training "the job never holds anything" holds_when_stopped
+}
+kill_neighbour() {
+	victim=
+	meet || {
+		if [ -n "$victim" ]; then # it would be in the way of the next try
+			kill -TERM "$victim" 2>/dev/null || true
+			until_true 60 is_gone "$victim" || fail "the neighbour does not end"
+		fi
 		return 1
 	}
+	goes=$(status "jobs.$((1 - at_stays)).pid")
 	[ "$(inner "$goes")" = "$(inner "$stays")" ] ||
 		fail "they are $(inner "$goes") and $(inner "$stays"): the scenario tests nothing"
 	pins=$(status "streams.0.pinned")
@@ -48,7 +62,7 @@ kill_neighbour() {
 	status_is jobs.0.pid == "$stays" jobs.0.pins ">" 0 || fail "the other one's pins are gone ($pins before)"
 	kill -CONT "$stays"
 }
-training other 20 kill_neighbour --dataset "$work/data" --pipeline imagenet-train-u8 --batch 16
+training other 20 kill_neighbour --dataset "$work/data" --pipeline imagenet-train-u8 --batch 16 --step-ms 5
 "$expect" "$work/other.json" jobs.0.reconnects == 0 || fail "the other job lost its stream"
 until_true 60 status_is jobs == 0 "streams.*.pinned" == 0 || fail "something stays pinned"
 
@@ -65,8 +79,8 @@ replace() {
 	while_training "no job through a mounted folder: $(cat "$work/bench.log")" all_train 1 || return 1
 	kill -KILL "$daemon"
 	wait "$daemon" 2>/dev/null || true
-	! is_gone "$run" || return 1
 	start_accessd workers=1 hand=16
+	! is_gone "$run" || return 1
 	while_training "the job in the container does not find accessd again" all_train 1
 }
 training folder 20 replace --dataset "$work/data" --pipeline imagenet-train-u8 --batch 16

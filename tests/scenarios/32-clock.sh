@@ -21,8 +21,8 @@ jump() {
 	while_training "the jobs do not start" all_train 2 || return 1
 	kill -KILL "$daemon"
 	wait "$daemon" 2>/dev/null || true
-	! is_gone "$run" || return 1
 	start_accessd workers=2 hand=16 linger_s=1
+	! is_gone "$run" || return 1
 	while_training "the jobs do not go on" all_train 2
 }
 training result 10 jump --dataset "$work/data" --pipeline imagenet-train-u8 --jobs 2 --batch 16,12 --step-ms 1,2

@@ -26,7 +26,7 @@ refused "there is no job 1 among 0" explain 1
 refused "nothing is kept: cache_size is 0" cache ls
 stop_accessd
 
-start_accessd workers=2 hand=16 cache_size=64M cache_force=1 cache_point=packed
+start_accessd workers=2 hand=16 linger_s=0 cache_size=64M cache_force=1 cache_point=packed
 all_is_kept() {
 	status_is jobs == 1 "streams.0.cache.points.2.kept_samples" == 400 "streams.0.cache.hits" ">" 0
 }
@@ -49,6 +49,7 @@ explain() {
 	ask cache unpin "$group" || fail "access-ctl cache unpin"
 	ask cache drop "$group" || fail "access-ctl cache drop: $(cat "$work/plain.txt")"
 	ask cache ls || fail "access-ctl cache ls"
+	! is_gone "$run" || return 1
 	says "^$group .* 0.0 % .* in use" # empty, as long as a stream has it
 	while_training "what was dropped is still there" status_is "streams.0.cache.points.2.kept_samples" == 0
 }

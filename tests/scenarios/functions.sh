@@ -163,6 +163,13 @@ status_is() { # status_is PATH OP VALUE
 	"$ctl" --socket "$socket" --json status 2>/dev/null >"$work/status.json" &&
 		"$expect" "$work/status.json" "$@" 2>/dev/null
 }
+index_of() { # index_of PID: of a job in $work/status.json
+	at=0
+	for pid in $("$expect" "$work/status.json" "jobs.*.pid"); do
+		[ "$pid" != "$1" ] || echo $at
+		at=$((at + 1))
+	done
+}
 exactly_once() { # exactly_once RESULT.json
 	"$expect" "$1" exactly_once == true jobs.*.missing == 0 jobs.*.duplicates == 0 \
 		jobs.*.strange == 0 jobs.*.bad_values == 0 || fail "not exactly once"
