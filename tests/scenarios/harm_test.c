@@ -90,7 +90,7 @@ static int attack_all(void *arg)
 		if (gets_in(attack->victim[i], &is_there))
 			return 1;
 		if (!attack->may_signal &&
-		    (kill(attack->victim[i], 0) == 0 || (errno != EPERM && is_there)))
+		    (kill(attack->victim[i], 0) == 0 || (errno != EPERM && errno != ESRCH)))
 			return 2;
 		n_there += is_there;
 	}
