@@ -210,6 +210,8 @@ void rig_start(const char *first, ...)
 		settings[n++] = setting;
 	va_end(args);
 	ck_assert_msg(host_start(settings, n, &rig_host, &diag) == 0, "%s", diag.text);
+	/* it listens before it is whole: its folders are there when it has answered */
+	ck_assert(rig_wait_status("node.clients", 0, 100000));
 }
 
 void rig_end(void)
