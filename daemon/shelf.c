@@ -181,13 +181,21 @@ void shelf_said(struct shelf *shelf, const struct reader_state *state, const cha
 	snprintf(shelf->why, sizeof(shelf->why), "%s", why);
 }
 
+/* May it have opened its store, or have been about to? One that is off it has said so. */
+static bool has_store(const struct shelf *shelf)
+{
+	return shelf->has_folder && !(shelf->is_known && shelf->state.mode == STORE_OFF);
+}
+
 void shelf_reader_died(struct shelf *shelf, int status)
 {
-	int signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+	static const int signals[] = {SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL};
+	bool fits = false;
 
-	shelf->suspect = shelf->is_known && shelf->state.mode != STORE_OFF &&
-			 (signal == SIGSEGV || signal == SIGBUS || signal == SIGABRT);
-	shelf->is_known = false;
+	for (size_t i = 0; i < BASE_ARRAY_LEN(signals); i++)
+		fits = fits || (WIFSIGNALED(status) && WTERMSIG(status) == signals[i]);
+	shelf->suspect = fits && has_store(shelf);
+	shelf->has_folder = shelf->is_known = false;
 	shelf->state = (struct reader_state){.mode = STORE_OFF};
 }
 

@@ -27,7 +27,7 @@ struct shelf {
 	int tray_fd; /* -1: nothing is kept, and why says so */
 	enum shelf_share share;
 	uint64_t limit;  /* bytes that its store may have; 0: none yet */
-	bool has_folder; /* the reader was given one */
+	bool has_folder; /* this reader was given one */
 	bool is_known;   /* the reader has said how its store is */
 	bool suspect;    /* the reader before died in a way that a damaged store would explain */
 	uint64_t full_until_ns, pause_ns; /* it took nothing: nothing more is made until then */

@@ -29,9 +29,7 @@ struct store_settings {
 	int folder_fd;  /* a folder that is the store's alone; borrowed for the call */
 	uint64_t limit; /* bytes on disk, all in all */
 	bool force;     /* on any file system */
-	bool
-	    suspect; /* the process before died in it (of SIGSEGV, SIGBUS or SIGABRT): set it aside,
-			   begin anew */
+	bool suspect;   /* the process before died in it, of a fault: set it aside, begin anew */
 };
 
 /* 0; STORE_E_REFUSED (the file system is no local disk: diag names it and the option cache-force);

@@ -314,6 +314,59 @@ START_TEST(damage_is_no_job_s_business)
 }
 END_TEST
 
+/* Says of each page with the names of tables that it has so many of them that who looks for one reads behind
+ * the file. */
+static void overfill_names(const char *path)
+{
+	enum { PAGE = 4096, LOWER = 12 }; /* of LMDB's pages */
+	_cleanup_close_ int fd = open(path, O_RDWR | O_CLOEXEC);
+	const uint16_t lower = UINT16_MAX;
+	uint8_t page[PAGE];
+	unsigned n = 0;
+
+	ck_assert_int_ge(fd, 0);
+	for (off_t at = 0; pread(fd, page, PAGE, at) == PAGE; at += PAGE) {
+		if (!memmem(page, PAGE, "values", strlen("values")))
+			continue;
+		ck_assert_int_eq(pwrite(fd, &lower, sizeof(lower), at + LOWER), sizeof(lower));
+		n++;
+	}
+	ck_assert_uint_gt(n, 0);
+}
+
+/* A store in which nothing is kept, so that its file has few pages. */
+static void leave_empty_store(void)
+{
+	struct oa_options options = options_of(NULL);
+	struct oa_client *client;
+
+	options.epochs = 1; /* tries nothing */
+	rig_start(KEEPS, NULL);
+	client = rig_connect();
+	oa_close(rig_open(client, &options));
+	ck_assert(rig_wait_status("caches.0.file", 1, 10 * 4096));
+	oa_disconnect(client);
+	kill(rig_host.pid, SIGKILL);
+	waitpid(rig_host.pid, NULL, 0);
+}
+
+/* A reader that dies before it could say how its store is costs that store, not the ones after it. */
+START_TEST(damage_that_kills_at_the_opening)
+{
+	struct hash_id without;
+
+	dataset = waves("photos");
+	without = digest_without(NULL);
+	leave_empty_store();
+	overfill_names(cache_file());
+	rig_restart("cache_point=packed", KEEPS, NULL);
+	runs_assert_same(run(NULL, NULL), without);
+	ck_assert(rig_wait_status("node.reader_restarts", 1, 1));
+	ck_assert(rig_wait_status("caches.0.set_aside", 1, 1));
+	rig_end();
+}
+END_TEST
+
 /* The file loses its half while it is read from: that costs a reader, and no job anything. */
 START_TEST(truncated_beside_a_job)
 {
@@ -431,6 +484,7 @@ static void add(TCase *tcase)
 	tcase_add_test(tcase, a_form_that_is_not_there);
 	tcase_add_test(tcase, a_changed_file_is_noticed);
 	tcase_add_test(tcase, damage_is_no_job_s_business);
+	tcase_add_test(tcase, damage_that_kills_at_the_opening);
 	tcase_add_test(tcase, truncated_beside_a_job);
 	tcase_add_test(tcase, readers_die_beside_it);
 	tcase_add_test(tcase, a_part_fits);
