@@ -27,7 +27,7 @@ static void exec_reader(int sock, const char *faults)
 	if (faults) {
 		setenv("FAULTS", faults, 1);
 		setenv("LD_PRELOAD", preload, 1);
-		setenv("ASAN_OPTIONS", "verify_asan_link_order=0", 1);
+		setenv("ASAN_OPTIONS", "verify_asan_link_order=0:abort_on_error=1", 1);
 	}
 	dup2(sock, READER_CONTROL_FD);
 	dup2(READER_CONTROL_FD, 50); /* a descriptor too many, which it must close */
