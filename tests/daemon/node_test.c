@@ -260,8 +260,8 @@ static bool pause_node(const struct raw_open *open)
 	rig_start("workers=1", "linger_s=0", "sample_timeout_ms=1000", NULL);
 	sock = raw_open(open, &opened);
 	ck_assert(rig_wait_status("node.workers_alive", 1, 1));
-	others[0] = (int)rig_status("workers.0.pid");
-	others[1] = (int)rig_status("node.parent_pid");
+	others[0] = rig_pid("workers.0.pid");
+	others[1] = rig_pid("node.parent_pid");
 	for (unsigned round = 0; round < 2; round++)
 		without_ns = BASE_MAX(without_ns, pause_all(rig_host.pid, others));
 	ck_assert(rig_wait_status("node.samples_preprocessed", 16, 1e9));
@@ -334,7 +334,7 @@ START_TEST(a_worker_may_lack_cpu)
 		spinner[i] = spin_on(cpu);
 	sock = raw_open(&open, &opened);
 	ck_assert(rig_wait_status("workers.0.pid", 2, INT_MAX));
-	worker = (int)rig_status("workers.0.pid");
+	worker = rig_pid("workers.0.pid");
 	CPU_ZERO(&set);
 	CPU_SET(cpu, &set);
 	ck_assert_int_eq(sched_setaffinity(worker, sizeof(set), &set), 0);
@@ -363,7 +363,7 @@ START_TEST(a_stopped_worker_is_replaced)
 	first = raw_open(&open, &opened);
 	ck_assert(rig_wait_status("streams.0.producing", 0, 0)); /* all that fits is there */
 	ck_assert(rig_wait_status("workers.0.pid", 2, INT_MAX));
-	kill((int)rig_status("workers.0.pid"), SIGSTOP);
+	kill(rig_pid("workers.0.pid"), SIGSTOP);
 	close(first);
 	open.hand = 8;
 	open.dataset = rig_pictures("others", 64, 1, 32);
@@ -612,7 +612,7 @@ START_TEST(a_silent_open_ends_with_its_stage)
 	int sock, reader;
 
 	rig_start("workers=1", "open_timeout_s=1", NULL);
-	reader = (int)rig_status("node.reader_pid");
+	reader = rig_pid("node.reader_pid");
 	kill(reader, SIGSTOP);
 	sock = raw_ask(&open);
 	expect_text(sock, PROTO_REFUSED, "stage opening it and looking at its folders");

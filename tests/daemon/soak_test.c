@@ -58,7 +58,7 @@ static struct state look(void)
 	    .streams = rig_status("streams"),
 	    .memory = rig_status("node.memory_used"),
 	    .children = count_children(rig_host.pid),
-	    .maps = rig_count_maps((int)rig_status("node.parent_pid")),
+	    .maps = rig_count_maps(rig_pid("node.parent_pid")),
 	    .fds = rig_count_fds(rig_host.pid),
 	};
 }

@@ -35,7 +35,7 @@ stop_all() {
 
 	while_training "the jobs do not go on after a worker was stopped" all_train 2 || return 1
 	reader=$(status node.reader_pid)
-	[ -n "$reader" ] || return 1
+	[ "${reader:-0}" -gt 1 ] || return 1
 	kill -STOP "$reader"
 	sleep 1
 	ended=no

@@ -89,6 +89,7 @@ look() {
 	kill -CONT $workers
 
 	reader=$(status node.reader_pid)
+	[ "${reader:-0}" -gt 1 ] || return 1
 	kill -STOP "$reader"
 	while_training "nobody waits though the reader is stopped" waits_for read || {
 		kill -CONT "$reader"

@@ -224,9 +224,8 @@ static void must_train_of_it(const char *dataset)
 
 static pid_t stopped_reader(void)
 {
-	const pid_t reader = (pid_t)rig_status("node.reader_pid");
+	const pid_t reader = rig_pid("node.reader_pid");
 
-	ck_assert_int_gt(reader, 1);
 	ck_assert_int_eq(kill(reader, SIGSTOP), 0);
 	return reader;
 }

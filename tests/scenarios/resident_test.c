@@ -223,10 +223,9 @@ START_TEST(readers_die_beside_it)
 	ck_assert_int_eq(hash_new(&hash), 0);
 	for (unsigned i = 0; i < 500; i++) {
 		struct oa_batch *batch = runs_next(stream);
-		double reader = i % 150 == 75 ? rig_status("node.reader_pid") : 0;
 
-		if (reader > 1)
-			kill((pid_t)reader, SIGKILL);
+		if (i % 150 == 75)
+			kill(rig_pid("node.reader_pid"), SIGKILL);
 		digest_one(hash, batch);
 	}
 	runs_digest_rest(hash, stream);
@@ -264,7 +263,6 @@ START_TEST(tasks_outlive_their_reader)
 	struct hash_id without, other_without, with;
 	struct oa_batch *batch;
 	struct hash *hash;
-	double reader;
 
 	dataset = waves("photos");
 	options = options_of(NULL, EPOCHS);
@@ -285,8 +283,7 @@ START_TEST(tasks_outlive_their_reader)
 	signal_workers(SIGSTOP);
 	while (oa_next(stream, 300, &batch) == 0) /* what comes after it is read, from memory */
 		digest_one(hash, batch);
-	reader = rig_status("node.reader_pid");
-	kill((pid_t)reader, SIGKILL);
+	kill(rig_pid("node.reader_pid"), SIGKILL);
 	ck_assert(rig_wait_status("node.reader_restarts", 1, 1));
 	other = rig_open(other_client, &other_options);
 	rig_sleep_ms(500); /* as is the other's, but from the disk */

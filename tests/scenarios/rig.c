@@ -316,6 +316,17 @@ bool rig_wait_status(const char *path, double least, double most)
 	}
 }
 
+pid_t rig_pid(const char *path)
+{
+	const uint64_t end = base_now_ns() + UINT64_C(60000000000);
+	double pid = rig_status(path);
+
+	for (; pid < 2 && base_now_ns() < end; pid = rig_status(path))
+		rig_sleep_ms(20);
+	ck_assert_msg(pid >= 2, "%s is %g, no process", path, pid);
+	return (pid_t)pid;
+}
+
 struct oa_client *rig_connect(void)
 {
 	struct oa_error error = {.size = sizeof(error)};

@@ -44,6 +44,8 @@ void rig_restart(const char *first, ...) __attribute__((sentinel));
 double rig_status(const char *path);
 /* Waits at most a minute until the number is between least and most; false: it never was. */
 bool rig_wait_status(const char *path, double least, double most);
+/* The process that is there in the status, once there is one: never what kill() takes for several. */
+pid_t rig_pid(const char *path);
 
 struct oa_client *rig_connect(void);
 struct oa_stream *rig_open(struct oa_client *client, const struct oa_options *options);

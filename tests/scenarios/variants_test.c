@@ -498,22 +498,22 @@ static void all_are_there(unsigned n)
 
 static void disturb(unsigned how)
 {
-	switch (how) {
-	case 0:
-		kill((pid_t)rig_status("workers.0.pid"), SIGKILL);
-		ck_assert(rig_wait_status("node.worker_restarts", 1, 1e9));
-		break;
-	case 1:
-		kill((pid_t)rig_status("node.parent_pid"), SIGKILL);
-		ck_assert(rig_wait_status("node.parent_restarts", 1, 1e9));
-		break;
-	case 2:
-		kill((pid_t)rig_status("node.reader_pid"), SIGKILL);
-		ck_assert(rig_wait_status("node.reader_restarts", 1, 1e9));
-		break;
-	default:
+	static const struct {
+		const char *pid, *restarts;
+	} ours[] = {
+	    {"workers.0.pid", "node.worker_restarts"},
+	    {"node.parent_pid", "node.parent_restarts"},
+	    {"node.reader_pid", "node.reader_restarts"},
+	};
+	double before;
+
+	if (how == BASE_ARRAY_LEN(ours)) {
 		rig_restart(SETTINGS, NULL);
+		return;
 	}
+	before = rig_status(ours[how].restarts);
+	ck_assert_int_eq(kill(rig_pid(ours[how].pid), SIGKILL), 0);
+	ck_assert(rig_wait_status(ours[how].restarts, before + 1, 1e9));
 }
 
 /* Whatever dies, each job has each sample once an epoch, and they share again. */
