@@ -74,7 +74,7 @@ void store_flush(struct store *store);
 /* 0, -ENOENT: there is no such group, or negative errno. */
 int store_pin(struct store *store, const struct hash_id *id, bool pinned);
 /* Also of a group in use: its gets then miss, and it takes no more until it is opened again. -EBUSY: it is
- * pinned; -ENOENT. */
+ * pinned; -ENOENT; an error of writing: what is left of it is used as before. */
 int store_drop(struct store *store, const struct hash_id *id);
 
 /* What a value of size bytes takes of the disk, about. */

@@ -5,7 +5,8 @@
  *
  * Both changes are on the disk when the call returns, made by the caller's own thread under write_lock.
  * Dropping goes in writes of a bounded size, so that it neither copies half of the tree nor keeps the writer
- * away for long. A group in use is empty for its users from the beginning: table and queue first.
+ * away for long. A group in use is empty for its users from the beginning: table and queue first. What a disk
+ * that is full did not let go is theirs again.
  */
 
 #include "storage/store_parts.h"
@@ -79,6 +80,26 @@ static int admin_drop_begin(struct store *store, const struct hash_id *id, struc
 	return 0;
 }
 
+/* Under write_lock: all of it is gone, or what is left is used as before. */
+static int admin_drop(struct store *store, struct store_group *group)
+{
+	int r = admin_drop_all(group);
+
+	store_room_look(store);
+	if (r)
+		store_group_scan(group);
+	pthread_mutex_lock(&store->lock);
+	if (r)
+		group->is_dropped = false;
+	else
+		store_group_clear(group); /* a batch may have come between */
+	group->is_busy = false;
+	store->cramped_until_ns = store->cramped_ns = 0;
+	pthread_cond_broadcast(&store->settled);
+	pthread_mutex_unlock(&store->lock);
+	return r;
+}
+
 int store_drop(struct store *store, const struct hash_id *id)
 {
 	struct store_group *group;
@@ -90,14 +111,7 @@ int store_drop(struct store *store, const struct hash_id *id)
 	if (r)
 		return r;
 	pthread_mutex_lock(&store->write_lock);
-	r = admin_drop_all(group);
-	store_room_look(store);
-	pthread_mutex_lock(&store->lock);
-	store_group_clear(group); /* a batch may have come between */
-	group->is_busy = false;
-	store->cramped_until_ns = store->cramped_ns = 0;
-	pthread_cond_broadcast(&store->settled);
-	pthread_mutex_unlock(&store->lock);
+	r = admin_drop(store, group);
 	pthread_mutex_unlock(&store->write_lock);
 	return r;
 }

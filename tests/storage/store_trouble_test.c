@@ -456,6 +456,33 @@ START_TEST(test_write_fails)
 }
 END_TEST
 
+/* What cannot be dropped is there as before, for those who use it, too. */
+START_TEST(test_drop_fails)
+{
+	const struct rlimit none = {0, RLIM_INFINITY};
+	const struct hash_id id = hold_id(1);
+	struct store_group *group;
+
+	hold_open(&hold);
+	group = hold_group(&hold, 1, SAMPLES);
+	put_some(group, 0, 50, 3000);
+	hold_settle(&hold);
+	signal(SIGXFSZ, SIG_IGN);
+	ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &none), 0);
+	ck_assert_int_lt(store_drop(hold.store, &id), 0);
+	files_are_long();
+	for (uint64_t i = 0; i < 50; i++) {
+		ck_assert_uint_gt(hold_table(group, i), 0);
+		ck_assert_int_eq(hold_get(group, 1, i, 3000), 0);
+	}
+	next_sample = 100;
+	hold_until(is_on, group);
+	ck_assert_int_eq(store_drop(hold.store, &id), 0);
+	ck_assert_int_eq(hold_get(group, 1, 0, 3000), STORE_E_NONE);
+	store_group_close(group);
+}
+END_TEST
+
 static bool has_small_disk(void)
 {
 	if (geteuid() != 0 || unshare(CLONE_NEWNS) < 0 ||
@@ -537,6 +564,7 @@ int main(void)
 	tcase_add_test(trouble, test_long_reader);
 	tcase_add_test(trouble, test_copied_by_another_process);
 	tcase_add_test(trouble, test_write_fails);
+	tcase_add_test(trouble, test_drop_fails);
 	tcase_add_test(trouble, test_full_disk);
 	tcase_add_test(trouble, test_read_only_disk);
 	suite_add_tcase(suite, trouble);
