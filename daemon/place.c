@@ -13,6 +13,9 @@
  * yet. Rejected: flock(), which lives on in every copy of the descriptor. The price is that nothing
  * else in this process may open and close that file. The election's is flock(): clients have
  * threads, and each of them is alone.
+ *
+ * Homes of clusters lie on networks, where no store may be. Unless cache_dir says otherwise a private accessd
+ * then has it on the machine's own disk, in a folder below /var/tmp or $TMPDIR that is its user's alone.
  */
 #include "daemon/place.h"
 
@@ -27,6 +30,9 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
+
+#include "base/log.h"
+#include "storage/store_place.h"
 
 void place_private_folder(char *ret, size_t size)
 {
@@ -171,6 +177,52 @@ static int start_listening(struct place *place, struct diag *diag)
 	return 0;
 }
 
+/* ---- where what is kept may lie ---- */
+
+static bool is_local(const char *folder, struct diag *diag)
+{
+	_cleanup_close_ int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+
+	return fd >= 0 && store_place_check(fd, false, diag) == 0;
+}
+
+/* true: there is a folder below `root` for it, ours alone, on a disk of this machine. */
+static bool move_stores(struct place *place, const char *root)
+{
+	char folder[PARAM_TEXT_MAX], stores[PARAM_TEXT_MAX + 16];
+	struct diag diag = {""};
+
+	if (!root || *root != '/' ||
+	    snprintf(folder, sizeof(folder), "%s/oneaccess-%u", root, (unsigned)geteuid()) >=
+		(int)sizeof(folder))
+		return false;
+	snprintf(stores, sizeof(stores), "%s/store", folder);
+	if ((mkdir(folder, 0700) && errno != EEXIST) || check_private(folder, &diag) ||
+	    !is_local(folder, &diag) || make_folders(stores, 0700)) {
+		rmdir(folder); /* unless there is something in it */
+		return false;
+	}
+	log_line(LOG_LEVEL_INFO, "stores-moved",
+		 "from=\"%s\" to=\"%s\" text=\"the first lies on no local disk\"", place->stores,
+		 stores);
+	snprintf(place->stores, sizeof(place->stores), "%s", stores);
+	return true;
+}
+
+/* Without any it is not kept: the store says so. */
+static void find_stores(struct place *place, const struct param *param)
+{
+	struct diag diag = {""};
+
+	if (!place->is_private || *param->cache_dir || param->cache_force ||
+	    is_local(place->stores, &diag))
+		return;
+	if (!move_stores(place, "/var/tmp"))
+		move_stores(place, getenv("TMPDIR"));
+}
+
+/* ---- the place ---- */
+
 /* What nobody writes any more: its lock went with its writer. */
 static void remove_stale(const char *indexes)
 {
@@ -229,6 +281,7 @@ int place_open(struct place *place, const struct param *param, bool is_private, 
 	make_folders(place->indexes,
 		     0700);                /* without it indexes are not stored: source.c says so */
 	make_folders(place->stores, 0700); /* without it nothing is kept: shelf.c says so */
+	find_stores(place, param);
 	remove_stale(place->indexes);
 	open_plans(place);
 	return 0;

@@ -3,6 +3,7 @@
 /* The place of an accessd: whose folder it takes, that it is alone there, how it comes and goes. */
 
 #include "daemon/place.h"
+#include "storage/store_place.h"
 #include "tests/worker/suite.h"
 
 #include <errno.h>
@@ -16,6 +17,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <sys/vfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -382,6 +384,74 @@ START_TEST(the_usual_folder)
 }
 END_TEST
 
+/* ---- homes on a network ---- */
+
+static char disk[128]; /* all below is on a disk of this machine, all else is NFS */
+
+static int statfs_of_a_cluster(int fd, struct statfs *ret)
+{
+	char link[64], path[256];
+	ssize_t n;
+
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	n = readlink(link, path, sizeof(path) - 1);
+	path[BASE_MAX(n, 0)] = '\0';
+	memset(ret, 0, sizeof(*ret));
+	ret->f_type = strncmp(path, disk, strlen(disk)) == 0 ? 0xef53 : 0x6969;
+	return n < 0 ? -1 : 0;
+}
+
+/* Where what is kept goes, with a home and a TMPDIR of these names below the root. */
+static const char *stores_with(const char *home, const char *temporary)
+{
+	char path[160];
+
+	snprintf(path, sizeof(path), "%s/%s", root, home);
+	setenv("XDG_CACHE_HOME", path, 1);
+	snprintf(path, sizeof(path), "%s/%s", root, temporary);
+	mkdir(path, 0777);
+	setenv("TMPDIR", path, 1);
+	param.cache_dir[0] = '\0';
+	store_place_statfs = statfs_of_a_cluster;
+	ck_assert_msg(take(&place) == 0, "%s", diag.text);
+	place_close(&place);
+	ck_assert_int_eq(strncmp(place.stores, root, strlen(root)), 0);
+	return place.stores + strlen(root);
+}
+
+START_TEST(a_home_on_a_network)
+{
+	char moved[64], path[160];
+
+	snprintf(disk, sizeof(disk), "%s/disk", root);
+	ck_assert_str_eq(stores_with("home", "other"), "/home/oneaccess/store");
+	snprintf(path, sizeof(path), "%s/other/oneaccess-%u", root, (unsigned)geteuid());
+	ck_assert_int_eq(access(path, F_OK), -1); /* nothing is left where it cannot be */
+	snprintf(moved, sizeof(moved), "/disk/oneaccess-%u/store", (unsigned)geteuid());
+	ck_assert_str_eq(stores_with("home", "disk"), moved);
+	ck_assert_uint_eq(mode_of(place.stores), 0700);
+	ck_assert_int_eq(strncmp(place.indexes + strlen(root), "/home/", 6), 0);
+	param.cache_force = 1;
+	ck_assert_str_eq(stores_with("home", "disk"), "/home/oneaccess/store");
+	param.cache_force = 0;
+	ck_assert_str_eq(stores_with("disk/home", "disk"), "/disk/home/oneaccess/store");
+}
+END_TEST
+
+/* A folder that others may enter is not taken for it. */
+START_TEST(no_folder_of_one_s_own)
+{
+	char path[160];
+
+	snprintf(disk, sizeof(disk), "%s/disk", root);
+	ck_assert_int_eq(mkdir(disk, 0777), 0);
+	snprintf(path, sizeof(path), "%s/oneaccess-%u", disk, (unsigned)geteuid());
+	ck_assert_int_eq(mkdir(path, 0700), 0);
+	ck_assert_int_eq(chmod(path, 0777), 0);
+	ck_assert_str_eq(stores_with("home", "disk"), "/home/oneaccess/store");
+}
+END_TEST
+
 static void add(TCase *tcase)
 {
 	tcase_add_checked_fixture(tcase, setup, teardown);
@@ -399,6 +469,8 @@ static void add(TCase *tcase)
 	tcase_add_test(tcase, a_folder_that_cannot_be_made);
 	tcase_add_test(tcase, leaving_waits_for_the_election);
 	tcase_add_test(tcase, the_usual_folder);
+	tcase_add_test(tcase, a_home_on_a_network);
+	tcase_add_test(tcase, no_folder_of_one_s_own);
 }
 
 int main(void)
