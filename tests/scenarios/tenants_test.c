@@ -312,7 +312,7 @@ START_TEST(each_keeps_his_own)
 	char path[PATH_MAX], text[768];
 	struct stat status;
 
-	town_start("workers=1", "linger_s=0", "cache_size=64M", "cache_force=1",
+	town_start("workers=1", "linger_s=0", "cache_size=64M", "cache_memory=32M", "cache_force=1",
 		   "cache_point=decoded", NULL);
 	ck_assert_msg(folk_warm(&town_anna, annas, text) == 0, "%s", text);
 	folk_must_train(&town_bert, berts, 1);
@@ -322,6 +322,9 @@ START_TEST(each_keeps_his_own)
 	ck_assert(folk_kept(&town_anna, "hits") > 0);
 	ck_assert_double_eq(folk_kept(&town_bert, "hits"), 0);
 	ck_assert_double_eq(folk_kept(&town_anna, "limit"), 16 << 20);
+	ck_assert_double_eq(folk_kept(&town_anna, "memory_limit"), 8 << 20);
+	ck_assert_double_le(folk_kept(&town_anna, "memory_used"), 8 << 20);
+	ck_assert_double_eq(folk_kept(&town_bert, "memory_limit"), 8 << 20);
 	snprintf(
 	    path, sizeof(path), "%s/store/cache.mdb",
 	    rig_path("cache/store/user:%u:%u", (unsigned)town_anna.uid, (unsigned)town_anna.gid));
