@@ -10,12 +10,14 @@ import os
 import resource
 import shutil
 import sys
+import time
 
 from . import _core, __version__, wrapped
 from .errors import Error
 
 _DESCRIPTORS = 256  # a stream takes one to three, a program has its own
 _ADDRESSES = 64 << 30
+_PATIENCE = 20  # a daemon that was only just started opens what is kept first: tenths of a second
 
 
 class _Report:
@@ -95,6 +97,31 @@ def _daemon(report):
     return client
 
 
+def _kept_of(client):
+    """What the daemon says of what it keeps for this user, or None: it has served none of his jobs yet."""
+    for cache in json.loads(client.status())["caches"]:
+        if cache["uid"] == os.geteuid() and not cache["public"]:
+            return cache
+    return None
+
+
+def _kept(report, client):
+    cache = _kept_of(client)
+    for _ in range(_PATIENCE):
+        if cache is None or cache["mode"] != "off" or cache["why"]:
+            break
+        time.sleep(0.1)
+        cache = _kept_of(client)
+    if cache is None:
+        report.note("kept", "the daemon has not served this user yet")
+    elif cache["mode"] == "on":
+        report.good("kept", f"{_bytes(cache['used'])} of work that was done, {_bytes(cache['limit'])} at most")
+    elif cache["mode"] == "off":
+        report.note("kept", f"nothing: {cache['why'] or 'the store is not open yet'}")
+    else:
+        report.note("kept", f"what is there is used, nothing comes to it: {cache['why']}")
+
+
 def _pools(report):
     try:
         pools = wrapped.pools()
@@ -135,6 +162,8 @@ def main(arguments):
     _limits(report)
     _memory(report)
     client = _daemon(report)
+    if client is not None:
+        _kept(report, client)
     _pools(report)
     _libraries(report)
     if arguments and client is not None:

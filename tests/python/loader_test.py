@@ -367,6 +367,7 @@ class LoaderTest(DaemonCase):
         run = self.doctor(self.data)
         self.assertIn(f"data set: {self.data}: 240 samples of 3 classes", run.stdout)
         self.assertIn(f"pid {self.daemon.pid}", run.stdout)
+        self.assertIn("kept: nothing: cache_size is 0", run.stdout)
         self.assertIn("numpy: " + np.__version__.split("+")[0][:4], run.stdout)
         self.assertEqual(run.returncode, 0, run.stdout)
 
