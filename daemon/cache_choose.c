@@ -57,6 +57,11 @@ static uint64_t bytes_in_use(const struct domain *domain)
 
 /* ---- the inputs of a decision ---- */
 
+static double past_of(const struct stream *stream)
+{
+	return (double)stream->samples_done / (double)stream->geometry.n_samples;
+}
+
 static double uses_of(const struct stream *stream, uint64_t now_ns)
 {
 	double left = 0;
@@ -75,8 +80,7 @@ static double uses_of(const struct stream *stream, uint64_t now_ns)
 		if (job->epochs > view.epoch)
 			left = BASE_MAX(left, (double)(job->epochs - view.epoch));
 	}
-	return point_uses(is_known, left,
-			  (double)stream->samples_done / (double)stream->geometry.n_samples);
+	return point_uses(is_known, left, past_of(stream));
 }
 
 static void look(struct stream *stream, uint64_t now_ns)
@@ -95,6 +99,7 @@ static void look(struct stream *stream, uint64_t now_ns)
 				   .reader_threads = (double)stream->node->param.readers,
 				   .n_samples = n_samples,
 				   .uses = uses_of(stream, now_ns),
+				   .past = past_of(stream),
 				   .current = cache->choice.point};
 	for (unsigned p = 0; p < cache->n; p++) {
 		struct cache_point *point = &cache->point[p];

@@ -77,6 +77,7 @@ static void tame_input(struct point_input *in)
 	in->cores = tame(in->cores, 0.01, 1e6);
 	in->reader_threads = tame(in->reader_threads, 1, 1e6);
 	in->uses = tame(in->uses, 1, 1e9);
+	in->past = tame(in->past, 0, 1e9);
 	in->current = in->current < in->n ? in->current : 0;
 }
 
@@ -337,9 +338,29 @@ static double expected_best(const struct point_input *in, struct point_choice *r
 /* Before anything is known: as many as are needed to choose, where there is work enough ahead to pay for dear ones. */
 static uint64_t first_trials(const struct point_input *in)
 {
-	double files = POINT_TRIALS_SHARE * in->uses * (double)in->n_samples / (in->n - 1);
+	double files =
+	    POINT_TRIALS_SHARE * (in->uses + in->past) * (double)in->n_samples / (in->n - 1);
 
 	return files < POINT_DEAR * POINT_TRIALS_LEAST ? POINT_TRIALS_FIRST : POINT_TRIALS_LEAST;
+}
+
+/* CPU time that trials may take: a share of what the job has taken and is expected to take. */
+static double paid_of(const struct point_input *in, double best)
+{
+	const double pace = elapsed(in, mixed(in, in->current, in->cached[in->current]));
+
+	return POINT_TRIALS_SHARE * (best * in->uses + pace * in->past) * in->cores *
+	       (double)in->n_samples;
+}
+
+/* Beside that, for those that may be the best: a share of what the best would save, as it looks now. */
+static double gain_of(const struct point_input *in, const struct point_choice *now, double best)
+{
+	const double saved = now->total_us[in->current] - best;
+
+	if (!isfinite(saved))
+		return 0;
+	return POINT_TRIALS_GAIN * saved * in->uses * in->cores * (double)in->n_samples;
 }
 
 /* CPU time for trials of p: most of it is for those that may be the best. *ret_open: it may be p or another. */
@@ -348,16 +369,15 @@ static double budget_of(const struct point_input *in, const struct point_choice 
 {
 	const bool is_file_near = is_contender(in, now, best, 0),
 		   is_near = is_contender(in, now, best, p);
-	const double whole =
-	    POINT_TRIALS_SHARE * best * in->cores * in->uses * (double)in->n_samples;
+	const double paid = paid_of(in, best);
 	unsigned n = 0;
 
 	for (unsigned q = 1; q < in->n; q++)
 		n += is_contender(in, now, best, q);
 	*ret_open = is_near && n + is_file_near > 1;
 	if (is_near && p > 0)
-		return POINT_TRIALS_NEAR * whole / n;
-	return (1 - POINT_TRIALS_NEAR) * whole / (in->n - 1);
+		return (POINT_TRIALS_NEAR * paid + gain_of(in, now, best)) / n;
+	return (1 - POINT_TRIALS_NEAR) * paid / (in->n - 1);
 }
 
 uint64_t point_trials(const struct point_input *input, unsigned p)

@@ -21,6 +21,8 @@
 #define POINT_TRIALS_MOST 1024
 /* Trials may cost this share of what the stream is expected to cost. */
 #define POINT_TRIALS_SHARE 0.01
+/* ... and this share of what the best seems to save. */
+#define POINT_TRIALS_GAIN 0.1
 /* Uses that are expected at least of a sample of a stream whose jobs do not say when they end. */
 #define POINT_USES_LEAST 2
 
@@ -48,6 +50,7 @@ struct point_input {
 	uint64_t room[POINT_MAX]; /* bytes that a form may have of the store, with what it has */
 	double cached[POINT_MAX]; /* share of the samples that is kept now */
 	double uses;              /* of each sample that are expected from now on: point_uses() */
+	double past;              /* epochs so far */
 	unsigned current;         /* point so far; 0 to begin with */
 };
 

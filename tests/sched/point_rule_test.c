@@ -378,7 +378,7 @@ START_TEST(trials_cost_little)
 	for (unsigned i = 0; i < 300; i++) {
 		struct point_input input, truth;
 		struct point_choice choice;
-		double spent = 0, best = INFINITY, once = 0;
+		double spent = 0, best = INFINITY, once = 0, share;
 		bool more = true;
 
 		random_input(&truth);
@@ -411,9 +411,9 @@ START_TEST(trials_cost_little)
 				      : 0;
 			tried_any += p > 0 && input.cost[p].samples >= POINT_TRIALS_LEAST;
 		}
-		ck_assert(spent <= POINT_TRIALS_SHARE * best * truth.cores * truth.uses *
-					   (double)truth.n_samples +
-				       3 * once);
+		share = POINT_TRIALS_SHARE * best + POINT_TRIALS_GAIN * (choice.total_us[0] - best);
+		ck_assert(spent <=
+			  share * truth.cores * truth.uses * (double)truth.n_samples + 3 * once);
 	}
 	ck_assert_uint_gt(tried_any, 300);
 }
@@ -436,6 +436,24 @@ START_TEST(no_trials)
 	ck_assert_uint_eq(point_trials(&input, 1), 0);
 	input.n_samples = 1000000;
 	input.uses = 1; /* nothing will be used again */
+	ck_assert_uint_eq(point_trials(&input, 1), 0);
+}
+END_TEST
+
+/* Of few samples: by what the form would save, or by the time that has passed. */
+START_TEST(trials_are_paid)
+{
+	struct point_input input;
+
+	two_points(&input);
+	input.n_samples = 200;
+	input.cost[1].samples = input.cost[1].made = 3;
+	ck_assert_uint_ge(point_trials(&input, 1), POINT_TRIALS_LEAST); /* saves 900 a sample */
+	input.uses = 2;
+	ck_assert_uint_eq(point_trials(&input, 1), 0);
+	input.past = 10;
+	ck_assert_uint_ge(point_trials(&input, 1), POINT_TRIALS_LEAST);
+	input.past = NAN;
 	ck_assert_uint_eq(point_trials(&input, 1), 0);
 }
 END_TEST
@@ -632,6 +650,7 @@ int main(void)
 	tcase_add_test(choice, uses);
 	tcase_add_test(choice, trials_cost_little);
 	tcase_add_test(choice, no_trials);
+	tcase_add_test(choice, trials_are_paid);
 	tcase_add_test(means, mean_follows);
 	tcase_add_test(means, mean_is_not_carried_away);
 	tcase_add_test(means, mean_counts_stalls);
