@@ -318,6 +318,7 @@ static void list_anew(struct stream *stream, uint32_t variants)
 		return;
 	cache_init(cache);
 	cache->variants = variants;
+	cache->begun = stream->samples_done;
 	if (shelf->tray_fd < 0)
 		snprintf(cache->why, sizeof(cache->why), "%s", shelf->why);
 	else if (stream->geometry.n_samples > CACHE_MOST_SAMPLES)

@@ -58,6 +58,7 @@ struct cache {
 	uint64_t fed, hits, misses,
 	    bytes_hit;  /* samples given to the reader, that came kept, that did not */
 	uint64_t wrong; /* kept forms that did not serve, and were made from the file again */
+	uint64_t begun; /* samples of the stream that were done before, by other variants */
 };
 
 void cache_init(struct cache *cache);

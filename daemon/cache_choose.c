@@ -57,11 +57,6 @@ static uint64_t bytes_in_use(const struct domain *domain)
 
 /* ---- the inputs of a decision ---- */
 
-static double past_of(const struct stream *stream)
-{
-	return (double)stream->samples_done / (double)stream->geometry.n_samples;
-}
-
 static double uses_of(const struct stream *stream, uint64_t now_ns)
 {
 	double left = 0;
@@ -80,7 +75,8 @@ static double uses_of(const struct stream *stream, uint64_t now_ns)
 		if (job->epochs > view.epoch)
 			left = BASE_MAX(left, (double)(job->epochs - view.epoch));
 	}
-	return point_uses(is_known, left, past_of(stream));
+	return point_uses(is_known, left,
+			  (double)stream->samples_done / (double)stream->geometry.n_samples);
 }
 
 static void look(struct stream *stream, uint64_t now_ns)
@@ -99,7 +95,8 @@ static void look(struct stream *stream, uint64_t now_ns)
 				   .reader_threads = (double)stream->node->param.readers,
 				   .n_samples = n_samples,
 				   .uses = uses_of(stream, now_ns),
-				   .past = past_of(stream),
+				   .past = (double)(stream->samples_done - cache->begun) /
+					   (double)n_samples,
 				   .current = cache->choice.point};
 	for (unsigned p = 0; p < cache->n; p++) {
 		struct cache_point *point = &cache->point[p];
