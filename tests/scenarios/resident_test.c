@@ -239,18 +239,23 @@ START_TEST(readers_die_beside_it)
 }
 END_TEST
 
-static void signal_workers(int number)
+static void stop_workers(pid_t ret[2])
 {
 	char path[32];
 
 	for (unsigned i = 0; i < 2; i++) {
-		double pid;
-
 		snprintf(path, sizeof(path), "workers.%u.pid", i);
-		pid = rig_status(path);
-		if (pid > 1)
-			kill((pid_t)pid, number);
+		do
+			ret[i] = rig_pid(path);
+		while (kill(ret[i], SIGSTOP) < 0); /* exchanged just now */
 	}
+}
+
+/* By what they were called: the first one that goes on may end at once, as the lanes are others now. */
+static void continue_workers(const pid_t pids[2])
+{
+	for (unsigned i = 0; i < 2; i++)
+		kill(pids[i], SIGCONT);
 }
 
 /* Tasks that it told of the memory wait for workers, which stand still, while its successor has other tasks. All
@@ -263,6 +268,7 @@ START_TEST(tasks_outlive_their_reader)
 	struct hash_id without, other_without, with;
 	struct oa_batch *batch;
 	struct hash *hash;
+	pid_t workers[2];
 
 	dataset = waves("photos");
 	options = options_of(NULL, EPOCHS);
@@ -280,14 +286,14 @@ START_TEST(tasks_outlive_their_reader)
 	stream = rig_open(client, &options);
 	ck_assert_int_eq(hash_new(&hash), 0);
 	digest_one(hash, runs_next(stream));
-	signal_workers(SIGSTOP);
+	stop_workers(workers);
 	while (oa_next(stream, 300, &batch) == 0) /* what comes after it is read, from memory */
 		digest_one(hash, batch);
 	kill(rig_pid("node.reader_pid"), SIGKILL);
 	ck_assert(rig_wait_status("node.reader_restarts", 1, 1));
 	other = rig_open(other_client, &other_options);
 	rig_sleep_ms(500); /* as is the other's, but from the disk */
-	signal_workers(SIGCONT);
+	continue_workers(workers);
 	runs_digest_rest(hash, stream);
 	hash_finish(hash, &with);
 	hash_free(hash);
