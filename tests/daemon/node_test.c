@@ -363,7 +363,7 @@ START_TEST(a_stopped_worker_is_replaced)
 	first = raw_open(&open, &opened);
 	ck_assert(rig_wait_status("streams.0.producing", 0, 0)); /* all that fits is there */
 	ck_assert(rig_wait_status("workers.0.pid", 2, INT_MAX));
-	kill(rig_pid("workers.0.pid"), SIGSTOP);
+	rig_kill("workers.0.pid", SIGSTOP);
 	close(first);
 	open.hand = 8;
 	open.dataset = rig_pictures("others", 64, 1, 32);

@@ -10,16 +10,15 @@
 find /dev/shm -mindepth 1 2>/dev/null | sort >"$work/shm.before" || true
 start_accessd workers=2 hand=64
 
-has_pid() { # has_pid PATH: $pid
-	pid=$(status "$1" | tail -n 1)
-	[ "${pid:-0}" -gt 1 ]
+sends() { # sends SIGNAL PATH: to the process there, which may be exchanged just now; its $pid
+	pid=$(status "$2" | tail -n 1)
+	[ "${pid:-0}" -gt 1 ] && kill -"$1" "$pid"
 }
 # kill_one PATH COUNTER SIGNAL: kills the process whose pid is at PATH, waits until it was replaced
 kill_one() {
 	while_training "the jobs do not train before $1 is killed" all_train 4 || return 1
 	before=$(status "node.$2")
-	while_training "no process at $1" has_pid "$1" || return 1
-	kill -"$3" "$pid" || fail "process $pid of $1 is gone already"
+	while_training "no process at $1" sends "$3" "$1" || return 1
 	while_training "$1 was not replaced" status_is "node.$2" ">" "$before" || return 1
 	until_true 60 is_gone "$pid" || fail "process $pid of $1 is still there"
 }

@@ -225,7 +225,7 @@ START_TEST(readers_die_beside_it)
 		struct oa_batch *batch = runs_next(stream);
 
 		if (i % 150 == 75)
-			kill(rig_pid("node.reader_pid"), SIGKILL);
+			rig_kill("node.reader_pid", SIGKILL);
 		digest_one(hash, batch);
 	}
 	runs_digest_rest(hash, stream);
@@ -245,9 +245,7 @@ static void stop_workers(pid_t ret[2])
 
 	for (unsigned i = 0; i < 2; i++) {
 		snprintf(path, sizeof(path), "workers.%u.pid", i);
-		do
-			ret[i] = rig_pid(path);
-		while (kill(ret[i], SIGSTOP) < 0); /* exchanged just now */
+		ret[i] = rig_kill(path, SIGSTOP);
 	}
 }
 
@@ -289,7 +287,7 @@ START_TEST(tasks_outlive_their_reader)
 	stop_workers(workers);
 	while (oa_next(stream, 300, &batch) == 0) /* what comes after it is read, from memory */
 		digest_one(hash, batch);
-	kill(rig_pid("node.reader_pid"), SIGKILL);
+	rig_kill("node.reader_pid", SIGKILL);
 	ck_assert(rig_wait_status("node.reader_restarts", 1, 1));
 	other = rig_open(other_client, &other_options);
 	rig_sleep_ms(500); /* as is the other's, but from the disk */

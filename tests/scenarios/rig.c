@@ -327,6 +327,16 @@ pid_t rig_pid(const char *path)
 	return (pid_t)pid;
 }
 
+pid_t rig_kill(const char *path, int number)
+{
+	pid_t pid;
+
+	do
+		pid = rig_pid(path);
+	while (kill(pid, number) < 0);
+	return pid;
+}
+
 struct oa_client *rig_connect(void)
 {
 	struct oa_error error = {.size = sizeof(error)};

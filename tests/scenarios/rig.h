@@ -46,6 +46,8 @@ double rig_status(const char *path);
 bool rig_wait_status(const char *path, double least, double most);
 /* The process that is there in the status, once there is one: never what kill() takes for several. */
 pid_t rig_pid(const char *path);
+/* Sends it the signal, and says who got it: workers may be exchanged between the look and the kill(). */
+pid_t rig_kill(const char *path, int number);
 
 struct oa_client *rig_connect(void);
 struct oa_stream *rig_open(struct oa_client *client, const struct oa_options *options);

@@ -512,7 +512,7 @@ static void disturb(unsigned how)
 		return;
 	}
 	before = rig_status(ours[how].restarts);
-	ck_assert_int_eq(kill(rig_pid(ours[how].pid), SIGKILL), 0);
+	rig_kill(ours[how].pid, SIGKILL);
 	ck_assert(rig_wait_status(ours[how].restarts, before + 1, 1e9));
 }
 
