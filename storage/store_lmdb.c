@@ -160,9 +160,9 @@ static void lmdb_found_add(void *arg, size_t txn, const size_t *pages, size_t co
 	}
 }
 
-/* Makes a file that was cut off as long as its pages need, so that looking at them cannot end in SIGBUS.
- * 0 and the first page that is missing, UINT64_MAX: none; or an errno. */
-static int lmdb_lengthen(struct store_lmdb *db, uint64_t *ret_from)
+/* Makes a file that was cut off as long as its pages need, so that looking at them cannot end in SIGBUS, nor
+ * rubbish fill the disk. 0 and the first page that is missing, UINT64_MAX: none; or an errno. */
+static int lmdb_lengthen(struct store_lmdb *db, uint64_t map_bytes, uint64_t *ret_from)
 {
 	MDB_envinfo info;
 	struct stat st;
@@ -176,14 +176,14 @@ static int lmdb_lengthen(struct store_lmdb *db, uint64_t *ret_from)
 		r = mdb_env_stat(db->env, &stat);
 	if (r)
 		return r;
+	if (info.me_last_pgno >= map_bytes / stat.ms_psize) /* LMDB mapped so many, if it could */
+		return MDB_INVALID;
 	if (fstat(fd, &st) < 0)
 		return errno;
 	spread = (uint64_t)info.me_last_pgno + 1;
 	*ret_from = (uint64_t)st.st_size / stat.ms_psize;
 	if (*ret_from >= spread)
 		*ret_from = UINT64_MAX;
-	else if (spread > info.me_mapsize / stat.ms_psize) /* nor must rubbish fill the disk */
-		return MDB_INVALID;
 	else if (ftruncate(fd, (off_t)(spread * stat.ms_psize)) < 0)
 		return errno;
 	return 0;
@@ -274,6 +274,15 @@ static bool lmdb_is_sound(const struct store_lmdb *db, const MDB_val *value)
 
 /* ---- opening ---- */
 
+static bool lmdb_has_room(uint64_t bytes)
+{
+	void *map = mmap(NULL, (size_t)bytes, PROT_READ,
+			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	return map != MAP_FAILED && munmap(map, (size_t)bytes) == 0;
+}
+
+/* What cannot be mapped though there is room for all that was asked for is a head that wants more. */
 static int lmdb_open_env(struct store_lmdb *db, const char *path, uint64_t map_bytes)
 {
 	int r = mdb_env_create(&db->env);
@@ -288,6 +297,8 @@ static int lmdb_open_env(struct store_lmdb *db, const char *path, uint64_t map_b
 	if (r == 0)
 		r = mdb_env_open(db->env, path,
 				 MDB_NOSUBDIR | MDB_NOTLS | MDB_NORDAHEAD | MDB_NOMETASYNC, 0600);
+	if ((r == ENOMEM || r == EINVAL) && lmdb_has_room(map_bytes))
+		r = MDB_INVALID;
 	return r;
 }
 
@@ -304,7 +315,7 @@ static int lmdb_open(struct store_lmdb *db, const char *path, uint64_t map_bytes
 	int r = lmdb_open_env(db, path, map_bytes);
 
 	if (r == 0)
-		r = lmdb_lengthen(db, &missing);
+		r = lmdb_lengthen(db, map_bytes, &missing);
 	if (r == 0)
 		r = lmdb_check_free(db, missing);
 	if (r)

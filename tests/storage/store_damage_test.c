@@ -327,6 +327,29 @@ START_TEST(test_truncated)
 }
 END_TEST
 
+/* More pages than the limit allows, than memory has addresses for, than numbers have room for: the head is
+ * damaged, which is not said of the machine. */
+START_TEST(test_head_of_too_many_pages)
+{
+	enum { LAST_PAGE = 136 }; /* in LMDB's heads, which are the first two pages */
+	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+	const uint64_t last[] = {LIMIT / page, UINT64_C(1) << 24, UINT64_C(1) << 40,
+				 UINT64_C(1) << 52, UINT64_MAX};
+
+	for (size_t i = 0; i < BASE_ARRAY_LEN(last); i++) {
+		restore_pristine();
+		for (uint64_t head = 0; head < 2; head++)
+			hold_scribble(&hold, DATA, (off_t)(head * page + LAST_PAGE), &last[i],
+				      sizeof(last[i]));
+		hold_open(&hold);
+		ck_assert_uint_eq(hold_state(&hold).set_aside, 1);
+		put_some(1, 0);
+		ck_assert_uint_eq(count_right(1), SAMPLES);
+		hold_close(&hold);
+	}
+}
+END_TEST
+
 START_TEST(test_lock_file)
 {
 	uint8_t rubbish[20000];
@@ -610,6 +633,7 @@ int main(void)
 	tcase_add_test(damage, test_verify_finds_a_flipped_value);
 	tcase_add_test(damage, test_pages_zeroed_while_it_is_open);
 	tcase_add_test(damage, test_truncated);
+	tcase_add_test(damage, test_head_of_too_many_pages);
 	tcase_add_test(damage, test_lock_file);
 	tcase_add_test(damage, test_another_format);
 	tcase_add_test(damage, test_somebody_elses_environment);
