@@ -55,7 +55,7 @@ class ExamplesTest(DaemonCase):
         arguments = ["--epochs", "2", "--checkpoint", checkpoint, "--save-every", "2", "--json", file, *SMALL]
         job = subprocess.Popen([sys.executable, EXAMPLES / "train.py", self.data, *arguments],
                                env=self.environment(), stdout=subprocess.DEVNULL)
-        end = time.monotonic() + 300
+        end = time.monotonic() + 600
         while not checkpoint.exists() and time.monotonic() < end:
             time.sleep(0.05)
         job.send_signal(signal.SIGKILL)
@@ -76,7 +76,7 @@ class ExamplesTest(DaemonCase):
     def test_the_notebook(self):
         cells = json.loads((EXAMPLES / "look.ipynb").read_text())["cells"]
         code = "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "code")
-        subprocess.run([sys.executable, "-c", code], env=self.environment(), timeout=300, check=True)
+        subprocess.run([sys.executable, "-c", code], env=self.environment(), timeout=600, check=True)
 
 
 if __name__ == "__main__":

@@ -326,7 +326,7 @@ class LoaderTest(DaemonCase):
             "    print('interrupted', flush=True)\n"
             "    os._exit(0)\n")
         try:
-            run = subprocess.run([sys.executable, "-c", program, str(self.daemon.pid)], timeout=120,
+            run = subprocess.run([sys.executable, "-c", program, str(self.daemon.pid)], timeout=600,
                                  stdout=subprocess.PIPE, text=True, check=False)
         finally:
             self.daemon.send_signal(signal.SIGCONT)
@@ -361,7 +361,7 @@ class LoaderTest(DaemonCase):
     def doctor(self, *arguments, **variables):
         return subprocess.run([sys.executable, "-m", "oneaccess.doctor", *arguments], text=True,
                               env={**os.environ, "ACCESS_SOCKET": self.socket, **variables},
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=120, check=False)
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=600, check=False)
 
     def test_the_doctor_finds_what_is_there(self):
         run = self.doctor(self.data)

@@ -39,7 +39,7 @@ class DaemonCase(unittest.TestCase):
             command += ["--set", f"{name}={value}"]
         with open(cls.work / "accessd.log", "ab") as log:
             cls.daemon = subprocess.Popen(command, stderr=log)
-        end = time.monotonic() + 120
+        end = time.monotonic() + 600
         while not cls._answers():
             if time.monotonic() > end or cls.daemon.poll() is not None:
                 raise RuntimeError(f"no accessd: {(cls.work / 'accessd.log').read_text()}")
@@ -58,17 +58,17 @@ class DaemonCase(unittest.TestCase):
     @classmethod
     def stop(cls):
         cls.daemon.send_signal(signal.SIGTERM)
-        cls.daemon.wait(120)
+        cls.daemon.wait(600)
 
     @classmethod
     def kill(cls):
         cls.daemon.kill()
-        cls.daemon.wait(120)
+        cls.daemon.wait(600)
 
     def loader(self, *args, **kwargs):
         import oneaccess as oa
         kwargs.setdefault("socket", self.socket)
-        kwargs.setdefault("timeout", 120)
+        kwargs.setdefault("timeout", 600)
         loader = oa.Loader(self.data, *(args or (oa.imagenet_train(32), 16)), **kwargs)
         self.addCleanup(loader.close)
         return loader

@@ -85,7 +85,7 @@ class TorchTest(DaemonCase):
             "print('labels', flush=True)\n"
             "images.mul_(2)\n")
         run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True,
-                             timeout=120, check=False)
+                             timeout=600, check=False)
         self.assertEqual((run.returncode, run.stdout), (-signal.SIGSEGV, "labels\n"))
         self.assertRegex(run.stderr, "wrote to a batch.*copy=True")
 
