@@ -224,6 +224,7 @@ static void add_point(const struct stream *stream, struct cache *cache, unsigned
 			return; /* the lane's reader means another by it */
 	}
 	point_form_init(&point->figures);
+	point->figures.needs_file = form == LAYOUT_FORM_INDEXED;
 	cache->n++;
 }
 

@@ -32,6 +32,7 @@ struct cache_point {
 	uint8_t *unfit; /* owned: a bit a sample that has no such form; NULL: none so far */
 	struct point_form figures;
 	uint64_t trials, tried; /* asked for; ended */
+	uint64_t most_trials;   /* as it looks now */
 	double worth;           /* that the reader was told: us of a processor a MiB */
 	uint64_t n_unfit;
 	bool is_found; /* found: samples that were kept when it was looked first */
@@ -53,6 +54,7 @@ struct cache {
 	struct point_input input;
 	struct point_choice choice;
 	uint64_t looked_ns, chosen_ns;
+	unsigned awaited;        /* looks that found only trials that had not ended */
 	unsigned jobs;           /* that there were then */
 	uint64_t await_until_ns; /* samples wait for tables no longer; 0: none was to be fed yet */
 	uint64_t fed, hits, misses,
@@ -82,8 +84,13 @@ bool cache_is_awaited(struct stream *stream, uint64_t now_ns, uint64_t *ret_unti
 uint64_t cache_plan(struct stream *stream, const struct fill_task *task, uint32_t file_bytes,
 		    struct lane_keep *ret);
 void cache_fed(struct stream *stream, const struct fill_task *task);
+/* What a point costs, into the input of the choice. */
+void cache_cost(struct stream *stream, unsigned p);
+/* The input of the choice is another: how many trials may there be? */
+void cache_count_trials(struct cache *cache);
 /* Are there trials to be made yet? */
 bool cache_is_trying(const struct cache *cache);
+bool cache_has_trials_out(const struct cache *cache);
 /* Is nothing chosen before they, and those under way, have ended? */
 bool cache_is_learning(const struct stream *stream);
 /* The task (as planned) ended well. */

@@ -13,9 +13,11 @@
 #include "daemon/cache.h"
 #include "daemon/node.h"
 #include "daemon/stream.h"
+#include "shmring/resident.h"
 
 #define CACHE_LOOK_NS UINT64_C(250000000)   /* between looks at the measurements */
 #define CACHE_AGAIN_NS UINT64_C(5000000000) /* between decisions though nothing moved */
+#define CACHE_AWAITED_MOST 16               /* looks at trials under way */
 #define CACHE_COUNTED (UINT64_C(1) << 16)   /* samples of a table that are looked at */
 #define CACHE_MIB 1048576.0
 #define CACHE_WORTH_BAND 0.2 /* of what was told last */
@@ -79,6 +81,30 @@ static double uses_of(const struct stream *stream, uint64_t now_ns)
 			  (double)stream->samples_done / (double)stream->geometry.n_samples);
 }
 
+/* Will all samples' values of that size lie in the domain's memory? */
+static bool is_at_hand(const struct stream *stream, const struct cache_point *point, double bytes)
+{
+	const struct domain *domain = stream->domain;
+	const double most = domain->hoard.fd < 0 ? 0 : (double)hoard_most(domain);
+	const double others = (double)domain->shelf.state.memory_used - (double)point->kept_bytes;
+
+	return bytes <= RESIDENT_VALUE_MOST &&
+	       bytes * (double)stream->geometry.n_samples + BASE_MAX(others, 0.0) <= most;
+}
+
+void cache_cost(struct stream *stream, unsigned p)
+{
+	struct cache *cache = &stream->cache;
+	struct cache_point *point = &cache->point[p];
+	struct point_cost *cost = &cache->input.cost[p];
+
+	point_form_cost(&point->figures, &cache->point[0].figures, cost);
+	if (p == 0 || point->figures.is_at_hand == is_at_hand(stream, point, cost->bytes))
+		return;
+	point->figures.is_at_hand = !point->figures.is_at_hand;
+	point_form_cost(&point->figures, &cache->point[0].figures, cost);
+}
+
 static void look(struct stream *stream, uint64_t now_ns)
 {
 	const uint64_t n_samples = stream->geometry.n_samples;
@@ -102,10 +128,11 @@ static void look(struct stream *stream, uint64_t now_ns)
 		struct cache_point *point = &cache->point[p];
 		double room = limit - used + (double)point->kept_bytes;
 
-		point_form_cost(&point->figures, &cache->point[0].figures, &in->cost[p]);
+		cache_cost(stream, p);
 		in->room[p] = room > 0 ? (uint64_t)room : 0;
 		in->cached[p] = (double)point->kept_samples / (double)n_samples;
 	}
+	cache_count_trials(cache);
 }
 
 /* ---- deciding ---- */
@@ -137,13 +164,18 @@ static void tell_worth(struct stream *stream)
 }
 
 /* Forms are compared when all have been tried, so that not the one that was tried first is made; but what an earlier
- * run kept is used at once. */
-static bool is_early(const struct cache *cache)
+ * run kept is used at once. One whose sample turned out to be bad never ends, and is not waited for for long. */
+static bool is_early(struct cache *cache)
 {
 	for (unsigned p = 1; p < cache->n; p++)
 		if (cache->point[p].kept_samples)
 			return false;
-	return cache->forced < 0 && cache->choice.point == 0 && cache_is_trying(cache);
+	if (cache->forced >= 0 || cache->choice.point != 0)
+		return false;
+	if (cache_is_trying(cache))
+		return true;
+	return cache->chosen_ns == 0 && cache_has_trials_out(cache) &&
+	       cache->awaited++ < CACHE_AWAITED_MOST;
 }
 
 static void choose(struct stream *stream, uint64_t now_ns)

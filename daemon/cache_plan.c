@@ -50,28 +50,42 @@ static uint64_t room_for(const struct stream *stream, const struct cache_point *
 
 /* ---- trials ---- */
 
+void cache_count_trials(struct cache *cache)
+{
+	for (unsigned p = 0; p < cache->n; p++)
+		cache->point[p].most_trials = point_trials(&cache->input, p);
+}
+
 static bool wants_trials(const struct cache *cache, unsigned p)
 {
 	const struct cache_point *point = &cache->point[p];
 
-	return !point_form_is_sure(&point->figures) &&
-	       point->trials < point_trials(&cache->input, p);
+	return point->trials < point->most_trials && !point_form_is_sure(&point->figures);
 }
 
-/* The point that is to be tried with this sample; -1: none. */
+/* Of point 0: is the file worth bringing though the sample is kept? Else it comes as that anyway. */
+static bool may_try(const struct cache *cache, unsigned p, uint64_t sample)
+{
+	if (p == 0 &&
+	    (cache->choice.point == 0 || !kept_bytes(&cache->point[cache->choice.point], sample)))
+		return false;
+	return !is_unfit(&cache->point[p], sample) && wants_trials(cache, p);
+}
+
+/* The point that is to be tried with this sample, each in its turn that has trials left; -1: none. */
 static int trial_of(const struct cache *cache, uint64_t sample)
 {
-	unsigned p;
+	const unsigned first = (unsigned)(cache->fed / CACHE_TRIAL_EVERY % cache->n);
 
 	if (cache->fed % CACHE_TRIAL_EVERY || cache->forced >= 0)
 		return -1;
-	p = (unsigned)(cache->fed / CACHE_TRIAL_EVERY % cache->n);
-	if (p == 0 &&
-	    (cache->choice.point == 0 || !kept_bytes(&cache->point[cache->choice.point], sample)))
-		return -1; /* it comes as the file anyway */
-	if (is_unfit(&cache->point[p], sample) || !wants_trials(cache, p))
-		return -1;
-	return (int)p;
+	for (unsigned i = 0; i < cache->n; i++) {
+		unsigned p = (first + i) % cache->n;
+
+		if (may_try(cache, p, sample))
+			return (int)p;
+	}
+	return -1;
 }
 
 bool cache_is_trying(const struct cache *cache)
@@ -82,7 +96,7 @@ bool cache_is_trying(const struct cache *cache)
 	return false;
 }
 
-static bool has_trials_out(const struct cache *cache)
+bool cache_has_trials_out(const struct cache *cache)
 {
 	for (unsigned p = 1; p < cache->n; p++)
 		if (cache->point[p].tried < cache->point[p].trials)
@@ -96,7 +110,7 @@ bool cache_is_learning(const struct stream *stream)
 
 	return cache->is_on && cache->forced < 0 && cache->chosen_ns == 0 &&
 	       shelf_gives(&stream->domain->shelf) &&
-	       (cache_is_trying(cache) || has_trials_out(cache));
+	       (cache_is_trying(cache) || cache_has_trials_out(cache));
 }
 
 /* ---- plans ---- */
@@ -206,21 +220,17 @@ static struct point_cost making(const struct stream *stream, const struct lane_k
 }
 
 /* How long a form takes to be brought is known when it was: the file's disk says nothing of the store's, which
- * is a local one that was just written. So it counts for nothing until then, and it is decided anew with
- * what it really takes; but behind a crop index the file itself is read. */
-static void note_trial(struct stream *stream, unsigned p, const struct lane_kept *kept,
-		       uint32_t file_bytes)
+ * is a local one that was just written. So that counts for nothing until then, and it is decided anew with
+ * what it really takes. */
+static void note_trial(struct stream *stream, unsigned p, const struct lane_kept *kept)
 {
-	double share = (double)kept->form_bytes / BASE_MAX(file_bytes, 1u);
 	struct cache *cache = &stream->cache;
 	struct point_cost cost = making(stream, kept);
-	const bool has_file = cache->point[p].form == LAYOUT_FORM_INDEXED;
 
 	cost.work_us = kept->form_us;
-	cost.read_us = has_file ? (double)kept->read_us : -1;
-	cost.read_cpu_us = kept->read_cpu_us * (share + has_file);
 	point_form_tried(&cache->point[p].figures, &cost, kept->work_us);
-	point_form_cost(&cache->point[p].figures, &cache->point[0].figures, &cache->input.cost[p]);
+	cache_cost(stream, p);
+	cache_count_trials(cache);
 }
 
 static void note_made(struct stream *stream, unsigned p, const struct lane_kept *kept)
@@ -231,9 +241,10 @@ static void note_made(struct stream *stream, unsigned p, const struct lane_kept 
 }
 
 /* Work from a form that was just made is nobody's: it is the form's, with all of it in the processor's caches. */
-static void note_served(struct cache *cache, unsigned p, const struct lane_kept *kept, bool is_made,
-			uint32_t file_bytes)
+static void note_served(struct stream *stream, unsigned p, const struct lane_kept *kept,
+			bool is_made, uint32_t file_bytes)
 {
+	struct cache *cache = &stream->cache;
 	const struct point_cost cost = {.work_us = is_made ? -1 : (double)kept->work_us,
 					.read_us = kept->read_us,
 					.read_cpu_us = kept->read_cpu_us,
@@ -242,9 +253,10 @@ static void note_served(struct cache *cache, unsigned p, const struct lane_kept 
 					.bytes = p == 0 ? (double)file_bytes : -1};
 
 	point_form_served(&cache->point[p].figures, &cost);
-	if (cache->choice.reason == POINT_UNMEASURED) /* prices of trials depend on it */
-		point_form_cost(&cache->point[p].figures, &cache->point[0].figures,
-				&cache->input.cost[p]);
+	if (cache->choice.reason != POINT_UNMEASURED || cache->forced >= 0)
+		return;
+	cache_cost(stream, p);
+	cache_count_trials(cache); /* their prices depend on it */
 }
 
 /* Does a sample that came as its file stand for all? Those that have no form are a kind of their own, and when
@@ -258,14 +270,14 @@ static bool is_typical(const struct cache *cache, uint64_t sample, enum layout_m
 
 /* What became of the form that was to be made. */
 static void note_form(struct stream *stream, const struct fill_task *task, bool is_trial,
-		      unsigned p, const struct lane_kept *kept, uint32_t file_bytes)
+		      unsigned p, const struct lane_kept *kept)
 {
 	struct cache *cache = &stream->cache;
 
 	if (kept->made == LAYOUT_MADE_UNFIT)
 		set_unfit(&cache->point[p], task->source, stream->geometry.n_samples);
 	else if (kept->made == LAYOUT_MADE_YES && is_trial)
-		note_trial(stream, p, kept, file_bytes);
+		note_trial(stream, p, kept);
 	else if (kept->made == LAYOUT_MADE_YES)
 		note_made(stream, p, kept);
 }
@@ -275,7 +287,7 @@ static void note_form(struct stream *stream, const struct fill_task *task, bool 
 static void end_trial(struct cache *cache, unsigned p)
 {
 	cache->point[p].tried++;
-	if (!has_trials_out(cache) && !cache_is_trying(cache))
+	if (!cache_has_trials_out(cache) && !cache_is_trying(cache))
 		cache->looked_ns = 0;
 }
 
@@ -291,7 +303,7 @@ void cache_note(struct stream *stream, const struct fill_task *task,
 	if (!cache->is_on || p >= cache->n || (kept->form && kept->form != planned->want))
 		return;
 	if (kept->form || is_typical(cache, task->source, kept->made))
-		note_served(cache, p, kept, is_made, file_bytes);
+		note_served(stream, p, kept, is_made, file_bytes);
 	if (kept->form) {
 		cache->hits++;
 		cache->bytes_hit += kept->came;
@@ -302,7 +314,7 @@ void cache_note(struct stream *stream, const struct fill_task *task,
 	if (!asked || p >= cache->n)
 		return;
 	if (!kept->form)
-		note_form(stream, task, planned->probe != 0, p, kept, file_bytes);
+		note_form(stream, task, planned->probe != 0, p, kept);
 	if (planned->probe)
 		end_trial(cache, p);
 }

@@ -41,6 +41,7 @@
 #define POINT_NEAR 1.25        /* times the best: may be the best yet */
 #define POINT_TRIALS_NEAR 0.75 /* of the time for trials, for those that may be the best */
 #define POINT_TRIALS_FIRST 3   /* before a form's price is believed: the first warms memory */
+#define POINT_TRIAL_PASSES 2   /* samples */
 #define POINT_DEAR 8 /* times the file's work: what a trial may cost, nothing being known */
 
 struct spent { /* by a sample, in the mean */
@@ -363,6 +364,16 @@ static double gain_of(const struct point_input *in, const struct point_choice *n
 	return POINT_TRIALS_GAIN * saved * in->uses * in->cores * (double)in->n_samples;
 }
 
+static unsigned contenders(const struct point_input *in, const struct point_choice *now,
+			   double best)
+{
+	unsigned n = 0;
+
+	for (unsigned p = 1; p < in->n; p++)
+		n += is_contender(in, now, best, p);
+	return n;
+}
+
 /* CPU time for trials of p: most of it is for those that may be the best. *ret_open: it may be p or another. */
 static double budget_of(const struct point_input *in, const struct point_choice *now, double best,
 			unsigned p, bool *ret_open)
@@ -370,14 +381,31 @@ static double budget_of(const struct point_input *in, const struct point_choice 
 	const bool is_file_near = is_contender(in, now, best, 0),
 		   is_near = is_contender(in, now, best, p);
 	const double paid = paid_of(in, best);
-	unsigned n = 0;
+	const unsigned n = contenders(in, now, best);
 
-	for (unsigned q = 1; q < in->n; q++)
-		n += is_contender(in, now, best, q);
 	*ret_open = is_near && n + is_file_near > 1;
 	if (is_near && p > 0)
 		return (POINT_TRIALS_NEAR * paid + gain_of(in, now, best)) / n;
 	return (1 - POINT_TRIALS_NEAR) * paid / (in->n - 1);
+}
+
+/* While forms are tried nothing is made, and what passes comes as files once more: two samples a trial. That may
+ * cost as much again as the trials do, which counts where it is the reading that takes long. And what the best
+ * would save pays for no more than some of the samples. */
+static double most_trials(const struct point_input *in, const struct point_choice *now, double best,
+			  unsigned p)
+{
+	const double lost = POINT_TRIAL_PASSES * (now->total_us[0] - best);
+	const double whole = POINT_TRIALS_SHARE * best * in->uses * (double)in->n_samples;
+	const double few = POINT_TRIALS_SHARE * (double)in->n_samples;
+	const double paid = POINT_TRIALS_NEAR * paid_of(in, best) /
+			    BASE_MAX(contenders(in, now, best), 1u) /
+			    BASE_MAX(price_of(in, p), 1e-3);
+
+	if (p == 0)
+		return few;
+	return BASE_MIN(BASE_MAX(few, paid),
+			isfinite(lost) && lost > 0 ? whole / lost : POINT_TRIALS_MOST);
 }
 
 uint64_t point_trials(const struct point_input *input, unsigned p)
@@ -401,7 +429,6 @@ uint64_t point_trials(const struct point_input *input, unsigned p)
 		return first_trials(&in);
 	if (in.cost[p].samples >= POINT_TRIALS_LEAST && !is_open)
 		return POINT_TRIALS_LEAST;
-	/* While forms are tried nothing is made, and samples that have passed come as files once more. */
-	trials = BASE_MIN(trials, POINT_TRIALS_SHARE * (double)in.n_samples);
+	trials = BASE_MIN(trials, most_trials(&in, &now, best, p));
 	return (uint64_t)tame(trials, POINT_TRIALS_LEAST, POINT_TRIALS_MOST);
 }

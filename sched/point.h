@@ -106,6 +106,18 @@ bool point_mean_is_sure(const struct point_mean *mean);
 bool point_mean_moved(const struct point_mean *mean);
 void point_mean_settle(struct point_mean *mean); /* a decision was made with this mean */
 
+/* ---- point_line.c: what bytes cost ---- */
+
+/* A cost as a fixed part and so much a byte: the straight line through what was measured. */
+struct point_line {
+	uint64_t n;
+	double bytes, cost;   /* means */
+	double spread, slope; /* of bytes; with the cost: means of the products */
+};
+void point_line_add(struct point_line *line, double bytes, double cost);
+/* Never less than nothing for the fixed part or a byte. Negative: too little is known. */
+double point_line_at(const struct point_line *line, double bytes);
+
 /* ---- point_form.c: all measurements of a form ---- */
 
 struct point_figure {
@@ -114,6 +126,9 @@ struct point_figure {
 };
 struct point_form { /* or of the file, which is only served */
 	struct point_figure work, read, read_cpu, make, write, bytes;
+	struct point_line brought; /* read_cpu by bytes */
+	bool needs_file;           /* it is brought with the file behind it */
+	bool is_at_hand;           /* it will lie in memory: nothing is copied */
 };
 void point_form_init(struct point_form *form);
 /* A figure of a sample that is not known is negative. sample: of one trial; file_work_us: work to make
@@ -124,7 +139,8 @@ void point_form_tried(struct point_form *form, const struct point_cost *sample,
 void point_form_served(struct point_form *form, const struct point_cost *sample);
 /* It was made and kept: make, write, bytes. */
 void point_form_made(struct point_form *form, const struct point_cost *sample);
-/* What point_choose() wants. file: the form of point 0. */
+/* What point_choose() wants. file: the form of point 0. The work to bring a form that never was brought is
+ * taken for that of a file of the bytes that are copied. */
 void point_form_cost(const struct point_form *form, const struct point_form *file,
 		     struct point_cost *ret);
 bool point_form_is_sure(const struct point_form *form); /* more trials would tell little */

@@ -46,6 +46,8 @@ void point_form_init(struct point_form *form)
 	figure_init(&form->make);
 	figure_init(&form->write);
 	figure_init(&form->bytes);
+	form->brought = (struct point_line){0};
+	form->needs_file = form->is_at_hand = false;
 }
 
 void point_form_tried(struct point_form *form, const struct point_cost *sample, double file_work_us)
@@ -66,6 +68,7 @@ void point_form_served(struct point_form *form, const struct point_cost *sample)
 	point_mean_add(&form->read.used, sample->read_us);
 	point_mean_add(&form->read_cpu.used, sample->read_cpu_us);
 	point_mean_add(&form->bytes.used, sample->bytes);
+	point_line_add(&form->brought, sample->bytes, sample->read_cpu_us);
 }
 
 void point_form_made(struct point_form *form, const struct point_cost *sample)
@@ -73,6 +76,20 @@ void point_form_made(struct point_form *form, const struct point_cost *sample)
 	point_mean_add(&form->make.used, sample->make_us);
 	point_mean_add(&form->write.used, sample->write_us);
 	point_mean_add(&form->bytes.used, sample->bytes);
+}
+
+/* Of what was neither tried nor brought often enough. */
+static void guess_reading(const struct point_form *form, const struct point_form *file,
+			  struct point_cost *ret)
+{
+	const double behind = form->needs_file ? file->bytes.used.mean : 0;
+	const double copied = (form->is_at_hand ? 0 : ret->bytes) + behind;
+	const double cpu_us = point_line_at(&file->brought, copied);
+
+	if (figure_count(&form->read_cpu) < POINT_TRIALS_LEAST && cpu_us >= 0)
+		ret->read_cpu_us = cpu_us;
+	if (figure_count(&form->read) < POINT_TRIALS_LEAST && form->needs_file)
+		ret->read_us = file->read.used.mean;
 }
 
 void point_form_cost(const struct point_form *form, const struct point_form *file,
@@ -90,6 +107,8 @@ void point_form_cost(const struct point_form *form, const struct point_form *fil
 	    .write_us = figure_value(&form->write, work),
 	    .bytes = figure_value(&form->bytes, work),
 	};
+	if (form != file)
+		guess_reading(form, file, ret);
 }
 
 bool point_form_is_sure(const struct point_form *form)

@@ -32,8 +32,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define RESIDENT_VALUE_MOST (512 << 10) /* a larger one would leave too much of a chunk unused */
-#define RESIDENT_STEP UINT64_C(64)      /* values begin at multiples of it */
+#define RESIDENT_STEP UINT64_C(64) /* values begin at multiples of it */
 #define RESIDENT_SIZE_BITS 20
 #define RESIDENT_TABLE_SHARE 8 /* of the memory, so much a group's table may have at most */
 #define RESIDENT_NONE UINT32_MAX

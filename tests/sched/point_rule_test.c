@@ -458,6 +458,109 @@ START_TEST(trials_are_paid)
 }
 END_TEST
 
+/* Nothing is made meanwhile: where it is the reading that is spared, each sample that passes is dear. */
+START_TEST(trials_delay_little)
+{
+	struct point_input input;
+
+	two_points(&input);
+	input.n_samples = 2000;
+	input.uses = 40;
+	input.room[1] = input.room[2] = 10000000;
+	input.cost[1].samples = input.cost[1].made = POINT_TRIALS_LEAST;
+	input.cost[1].work_us = 0.95 * input.cost[0].work_us; /* not yet told apart */
+	ck_assert_uint_gt(point_trials(&input, 1), 3 * POINT_TRIALS_LEAST);
+	input.cost[1].work_us = 0.85 * input.cost[0].work_us;
+	input.cost[1].read_us = 0;
+	input.cost[2] = input.cost[1];
+	input.n = 3;
+	input.cost[0].read_us = 50 * input.cost[0].work_us * input.reader_threads;
+	ck_assert_uint_lt(point_trials(&input, 1), 3 * POINT_TRIALS_LEAST);
+}
+END_TEST
+
+/* ---- what bytes cost ---- */
+
+START_TEST(straight_line)
+{
+	struct point_line all = {0}, same = {0}, falling = {0}, steep = {0};
+
+	for (unsigned i = 0; i < 100; i++) {
+		ck_assert(i >= POINT_TRIALS_LEAST || point_line_at(&all, 1000) < 0);
+		point_line_add(&all, 100 * i, 10 + 20 * i);
+		point_line_add(&all, NAN, 1);
+		point_line_add(&all, 1, INFINITY);
+		point_line_add(&all, -1, -1);
+		point_line_add(&same, 500, i % 2 ? 4 : 6);
+		point_line_add(&falling, i, 200 - i);
+		point_line_add(&steep, 1000 + i, 10 * i);
+	}
+	ck_assert_double_eq_tol(point_line_at(&same, 0), 5, 1e-6);
+	ck_assert_double_eq_tol(point_line_at(&same, 1e6), 5, 1e-6);
+	ck_assert_double_eq_tol(point_line_at(&falling, 1e6), falling.cost, 1e-6);
+	ck_assert_double_eq_tol(point_line_at(&steep, 0), 0, 1e-6);
+	ck_assert_double_eq_tol(point_line_at(&steep, 2 * steep.bytes), 2 * steep.cost, 1e-6);
+}
+END_TEST
+
+START_TEST(line_finds_both_parts)
+{
+	struct point_line all = {0};
+
+	for (unsigned i = 0; i < 3000; i++) {
+		double bytes = 1000.0 + i * 7 % 1000;
+
+		point_line_add(&all, bytes, 30 + 0.02 * bytes);
+	}
+	ck_assert_double_eq_tol(point_line_at(&all, 0), 30, 0.5);
+	ck_assert_double_eq_tol(point_line_at(&all, 1e5), 2030, 20);
+}
+END_TEST
+
+/* A form that was tried and never brought: a call, and a copy of what is copied. */
+START_TEST(bringing_is_guessed)
+{
+	struct point_form file, form;
+	struct point_cost cost;
+
+	point_form_init(&file);
+	point_form_init(&form);
+	for (unsigned i = 0; i < 64; i++) {
+		double bytes = 1000.0 + i * 16;
+
+		point_form_served(&file, &(struct point_cost){.work_us = 100,
+							      .read_us = 500,
+							      .read_cpu_us = 20 + 0.01 * bytes,
+							      .bytes = bytes});
+		point_form_tried(&form,
+				 &(struct point_cost){.work_us = 50,
+						      .read_us = -1,
+						      .read_cpu_us = -1,
+						      .make_us = 200,
+						      .write_us = -1,
+						      .bytes = 10000},
+				 100);
+	}
+	point_form_cost(&form, &file, &cost);
+	ck_assert_double_eq_tol(cost.read_cpu_us, 120, 0.1);
+	ck_assert_double_eq_tol(cost.read_us, 0, 1e-9);
+	form.is_at_hand = true;
+	point_form_cost(&form, &file, &cost);
+	ck_assert_double_eq_tol(cost.read_cpu_us, 20, 0.1);
+	form.needs_file = true;
+	point_form_cost(&form, &file, &cost);
+	ck_assert_double_eq_tol(cost.read_cpu_us, file.read_cpu.used.mean, 0.1);
+	ck_assert_double_eq_tol(cost.read_us, 500, 1e-9);
+	for (unsigned i = 0; i < POINT_TRIALS_LEAST; i++)
+		point_form_served(
+		    &form, &(struct point_cost){
+			       .work_us = 50, .read_us = 7, .read_cpu_us = 3, .bytes = 10000});
+	point_form_cost(&form, &file, &cost);
+	ck_assert_double_eq_tol(cost.read_cpu_us, 3, 1e-9);
+	ck_assert_double_eq_tol(cost.read_us, 7, 1e-9);
+}
+END_TEST
+
 /* ---- means ---- */
 
 static double noisy(double mean)
@@ -651,6 +754,10 @@ int main(void)
 	tcase_add_test(choice, trials_cost_little);
 	tcase_add_test(choice, no_trials);
 	tcase_add_test(choice, trials_are_paid);
+	tcase_add_test(choice, trials_delay_little);
+	tcase_add_test(choice, straight_line);
+	tcase_add_test(choice, line_finds_both_parts);
+	tcase_add_test(choice, bringing_is_guessed);
 	tcase_add_test(means, mean_follows);
 	tcase_add_test(means, mean_is_not_carried_away);
 	tcase_add_test(means, mean_counts_stalls);

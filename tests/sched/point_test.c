@@ -137,7 +137,7 @@ static struct point_cost drawn(const struct run *run, unsigned p, double size)
 	const struct point_cost *cost = &run->world->cost[p];
 
 	return (struct point_cost){
-	    .work_us = cost->work_us * size * noise(0.1),
+	    .work_us = cost->work_us * size * noise(0.16), /* as crops make of it */
 	    .read_us = cost->read_us * size * noise(0.1),
 	    .read_cpu_us = cost->read_cpu_us * size,
 	    .make_us = (cost->make_us + run->world->write_cpu * cost->write_us) * size * noise(0.1),
