@@ -38,7 +38,7 @@ int baseline_next(struct baseline *baseline, struct decode_band *ret);
 /* ---- the crop index: bytes by which parts of a file are decoded without what is before them ---- */
 
 /* Goes through the whole scan of the open file, whose scale has not been reduced, and makes its index:
- * malloc'ed. step: MCUs of a row from entry to entry; 0: as few as a 55th of the file's bytes can tell.
+ * malloc'ed. step: MCUs of a row from entry to entry; 0: as few as a 51st of the file's bytes can tell.
  * After it the handle is as if just opened. 0; BASELINE_E_OTHER: none would be small enough;
  * BASELINE_E_DAMAGED: the file is no good for this decoder; -ENOMEM. */
 int baseline_index_make(struct baseline *baseline, uint32_t step, uint8_t **ret, size_t *ret_size);

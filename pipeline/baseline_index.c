@@ -37,7 +37,7 @@
 
 #define INDEX_HEAD 8
 #define INDEX_WORD 8
-#define INDEX_SHARE 55      /* of the file's bytes, an index has a 55th */
+#define INDEX_SHARE 51      /* of the file's bytes, an index has a 51st */
 #define INDEX_MOST_SHARE 30 /* or more, but not more than a 30th, if nothing else is left */
 #define INDEX_PLACE_BITS 28
 #define INDEX_DC_BITS 12

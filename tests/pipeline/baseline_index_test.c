@@ -99,7 +99,7 @@ START_TEST(large)
 	file.quality = 100;
 	file.noise = 255;
 	test_encode(&file, 0);
-	ck_assert_uint_le(test_index_size, test_size / 55);
+	ck_assert_uint_le(test_index_size, test_size / 51);
 	test_parts(0, 6);
 	file.interval = 500;
 	test_encode(&file, 7);
