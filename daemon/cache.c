@@ -31,7 +31,7 @@
 #define CACHE_MOST_SAMPLES (UINT64_C(1) << 27) /* a table has four bytes for each */
 #define CACHE_CUT_DIGITS 16
 #define CACHE_AWAIT_NS UINT64_C(100000000)
-#define CACHE_NAME "oneaccess kept form 1"
+#define CACHE_NAME "oneaccess kept form 2"
 
 const char *cache_name(unsigned form, char ret[24])
 {

@@ -58,7 +58,6 @@ void baseline_free(struct baseline *baseline)
 	if (!baseline)
 		return;
 	baseline_tables_free(baseline->tables);
-	free(baseline->shapes);
 	free(baseline->memory);
 	free(baseline);
 }

@@ -9,14 +9,9 @@
 
 #define BASELINE_AVX2 __attribute__((target("avx2,bmi2")))
 
-/* baseline_packed_avx2.c; as baseline_kernels.packed */
-const uint8_t *baseline_packed_mcu_avx2(const struct baseline_packed *packed, const uint8_t *at,
-					unsigned n_blocks, unsigned wanted,
-					struct baseline_mcu *mcu);
-/* baseline_packed_pair_avx2.c; as baseline_kernels.packed_idct */
-int baseline_packed_idct_avx2(const struct baseline_packed_block *a,
-			      const struct baseline_packed_block *b, const uint16_t *quant,
-			      uint8_t *to, size_t stride);
+/* baseline_packed_avx2.c; as baseline_kernels.packed_unit */
+const uint8_t *baseline_packed_unit_avx2(const struct baseline_packed *packed, const uint8_t *at,
+					 size_t n, unsigned wanted);
 /* baseline_idct_avx2.c; as baseline_kernels.idct */
 int baseline_idct_avx2(const int16_t *a, const int16_t *b, unsigned end, const uint16_t *quant,
 		       uint8_t *to, size_t stride);

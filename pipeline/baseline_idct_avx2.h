@@ -188,8 +188,9 @@ IDCT_INLINE __m256i idct_bytes(__m256i a, __m256i b)
 	return _mm256_add_epi8(_mm256_packs_epi16(a, b), _mm256_set1_epi8(-128));
 }
 
-/* Columns of words to rows of bytes. */
-IDCT_INLINE void idct_store(const __m256i v[8], uint8_t *to, size_t stride)
+/* Columns of words to rows of bytes: rows 2 i and 2 i + 1 of one block in ret[i]'s lower half, and of the
+ * other in the upper one. */
+IDCT_INLINE void idct_byte_rows(const __m256i v[8], __m256i ret[4])
 {
 	__m256i c04 = idct_bytes(v[0], v[4]), c15 = idct_bytes(v[1], v[5]);
 	__m256i c26 = idct_bytes(v[2], v[6]), c37 = idct_bytes(v[3], v[7]);
@@ -199,10 +200,22 @@ IDCT_INLINE void idct_store(const __m256i v[8], uint8_t *to, size_t stride)
 	__m256i la = _mm256_unpacklo_epi16(c01, c23), lb = _mm256_unpackhi_epi16(c01, c23);
 	__m256i ha = _mm256_unpacklo_epi16(c45, c67), hb = _mm256_unpackhi_epi16(c45, c67);
 
-	idct_store_rows(_mm256_unpacklo_epi32(la, ha), to, stride);
-	idct_store_rows(_mm256_unpackhi_epi32(la, ha), to + 2 * stride, stride);
-	idct_store_rows(_mm256_unpacklo_epi32(lb, hb), to + 4 * stride, stride);
-	idct_store_rows(_mm256_unpackhi_epi32(lb, hb), to + 6 * stride, stride);
+	ret[0] = _mm256_unpacklo_epi32(la, ha);
+	ret[1] = _mm256_unpackhi_epi32(la, ha);
+	ret[2] = _mm256_unpacklo_epi32(lb, hb);
+	ret[3] = _mm256_unpackhi_epi32(lb, hb);
+}
+
+/* The same, both blocks side by side. */
+IDCT_INLINE void idct_store(const __m256i v[8], uint8_t *to, size_t stride)
+{
+	__m256i rows[4];
+
+	idct_byte_rows(v, rows);
+	idct_store_rows(rows[0], to, stride);
+	idct_store_rows(rows[1], to + 2 * stride, stride);
+	idct_store_rows(rows[2], to + 4 * stride, stride);
+	idct_store_rows(rows[3], to + 6 * stride, stride);
 }
 
 /* Rows of coefficients to columns of samples. is_few: rows and columns from the sixth on are zeros. As

@@ -91,6 +91,7 @@ const struct baseline_ac *baseline_tables_ac(struct baseline_tables *tables, con
 #define BASELINE_MCU_BYTES 2048 /* more than any MCU has: 6 blocks of 64 symbols of 31 bits */
 #define BASELINE_MARGIN 4096    /* zeros behind: what a MCU may read past the end */
 
+struct baseline;
 struct baseline_kernels;
 
 struct baseline_bits {
@@ -149,7 +150,6 @@ struct baseline_mcu { /* what was decoded of one */
 /* ---- kernels ---- */
 
 struct baseline_packed;
-struct baseline_packed_block;
 
 struct baseline_kernels {
 	/* Copies entropy-coded bytes without stuffing from *at on, to a marker, to stop or until
@@ -161,17 +161,15 @@ struct baseline_kernels {
 	int (*mcu)(struct baseline_scan *scan, unsigned wanted, struct baseline_mcu *mcu);
 	/* Up to count MCUs are read over while bits last. Returns how many are left, or < 0. */
 	int64_t (*skip)(struct baseline_scan *scan, uint32_t count);
-	/* As baseline_packed_mcu_plain. */
-	const uint8_t *(*packed)(const struct baseline_packed *packed, const uint8_t *at,
-				 unsigned n_blocks, unsigned wanted, struct baseline_mcu *mcu);
 	/* Two blocks (ends as in baseline_mcu, not 0) to samples, side by side. Returns 0, or not:
 	 * numbers so large that decoders differ. */
 	int (*idct)(const int16_t *a, const int16_t *b, unsigned end, const uint16_t *quant,
 		    uint8_t *to, size_t stride);
-	/* The same of two packed blocks, at once; NULL: packed, then idct. */
-	int (*packed_idct)(const struct baseline_packed_block *a,
-			   const struct baseline_packed_block *b, const uint16_t *quant,
-			   uint8_t *to, size_t stride);
+	/* The packed unit at at (so many bytes as BASELINE_PACKED_MOST are there), the n-th behind those that
+	 * the targets are for, to samples: pairs of the bits of wanted. Returns its end. NULL: unpacked,
+	 * then idct. */
+	const uint8_t *(*packed_unit)(const struct baseline_packed *packed, const uint8_t *at,
+				      size_t n, unsigned wanted);
 	/* The same to blocks of 4 x 4 and 2 x 2 samples. */
 	int (*idct4)(const int16_t *a, const int16_t *b, unsigned end, const uint16_t *quant,
 		     uint8_t *to, size_t stride);
@@ -209,41 +207,40 @@ int baseline_idct2_plain(const int16_t *a, const int16_t *b, unsigned end, const
 
 /* ---- packed coefficients ---- */
 
-#define BASELINE_SHAPES 256
-#define BASELINE_PACKED_DC 12 /* bits */
+#define BASELINE_PAIRS 3         /* of blocks, in a unit, at most */
+#define BASELINE_PACKED_DC 12    /* bits */
+#define BASELINE_PACKED_SHIFT 15 /* at most, of places */
+#define BASELINE_PACKED_PAIR 5   /* bytes of a pair before its groups, or two more */
 #define BASELINE_PACKED_MOST \
-	704 /* more than any MCU has, and 16 bytes that may be read behind it */
+	768 /* more than any unit has, and 16 bytes that may be read behind it */
 
-struct baseline_shape {
-	uint16_t widths;             /* of four groups, four bits each */
-	uint8_t bytes;               /* their sum */
-	uint8_t width[4], before[4]; /* each by itself, and the bytes before it */
-	uint8_t has_high;            /* of low ones: 1 or 0 */
-	uint16_t keep;               /* 255 or BASELINE_SHAPES: bits of a high one's number */
-};
+/* Groups of coefficients: the place of each in zigzag order; 64: none. */
+extern const uint8_t baseline_packed_order[8][8];
 
-struct baseline_packed_block {
-	const struct baseline_shape *low, *high; /* one of no bytes where there is none */
-	const uint8_t *at;                       /* the groups; 16 bytes behind them are there */
-	int16_t dc;
+/* Which blocks a pair has: numbers of components, of MCUs in the unit, and of blocks in those. */
+struct baseline_packed_place {
+	uint8_t component[2], mcu[2], block[2];
 };
 
 struct baseline_packed {
 	const uint8_t *rows; /* places; NULL: the picture is not packed */
 	size_t row_size;
-	const uint8_t *data; /* the MCUs */
+	const uint8_t *data; /* the units */
 	uint64_t size;       /* their bytes */
-	uint32_t plain;      /* low shapes without a high one */
-	unsigned unit;
-	struct baseline_shape low[BASELINE_SHAPES];
-	struct baseline_shape high[BASELINE_SHAPES + 1]; /* the last one: of no bytes */
+	uint32_t per_row;    /* units of a row */
+	unsigned mcus;       /* of a unit: 1, or 2 side by side */
+	unsigned shift;      /* of places in a row */
+	unsigned n_pairs;
+	struct baseline_packed_place place[BASELINE_PAIRS];
+	uint16_t quant[BASELINE_PAIRS][8][16] __attribute__((aligned(32)));
+	struct baseline_packed_target {
+		uint8_t *to[2];      /* where the first unit's blocks go */
+		size_t stride, step; /* rows; units */
+	} target[BASELINE_PAIRS];
 };
 
-/* The MCU at at (and 16 bytes behind it are there, whatever it says), as baseline_kernels.mcu. Returns
- * its end. */
-const uint8_t *baseline_packed_mcu_plain(const struct baseline_packed *packed, const uint8_t *at,
-					 unsigned n_blocks, unsigned wanted,
-					 struct baseline_mcu *mcu);
+/* What a unit of the open picture is, its pairs, and units of a row. */
+void baseline_packed_measure(const struct baseline *baseline, struct baseline_packed *packed);
 
 /* ---- the crop index ---- */
 
@@ -268,8 +265,6 @@ struct baseline_plane {
 	uint32_t side;                     /* of a block: 8, or 4, 2, 1 in a smaller picture */
 	uint32_t block_width;              /* columns that it takes: side, or twice that */
 };
-
-struct pack_shapes;
 
 struct baseline {
 	const struct baseline_kernels *kernels;
@@ -302,8 +297,6 @@ struct baseline {
 	void *memory; /* owns the planes and out */
 	size_t memory_size;
 
-	struct pack_shapes *shapes; /* of baseline_pack.c, owned; NULL: none yet */
-
 	uint16_t quant[BASELINE_COMPONENTS][64] __attribute__((aligned(32))); /* row by row */
 	struct baseline_mcu mcu[2];
 };
@@ -312,6 +305,8 @@ struct baseline {
 void baseline_rows_start(struct baseline *baseline);
 /* Before a MCU: goes on behind the restart marker, if there is to be one. 0 or BASELINE_E_DAMAGED. */
 int baseline_rows_begin(struct baseline *baseline);
+/* A bit for each block of column x that is wanted of the row that comes. */
+unsigned baseline_rows_wanted(const struct baseline *baseline, uint32_t x);
 /* Decodes the MCU row baseline->mcu_row into the planes. 0 or BASELINE_E_DAMAGED. */
 int baseline_rows_decode(struct baseline *baseline);
 /* MCUs of a row, and rows, of the open picture. */
@@ -320,9 +315,9 @@ void baseline_index_measure(const struct baseline *baseline, uint32_t *ret_per_r
 /* The picture is packed: column x of the row that comes, as baseline_kernels.mcu. */
 int baseline_packed_mcu(struct baseline *baseline, uint32_t x, unsigned wanted,
 			struct baseline_mcu *mcu);
-/* The packed samples of columns x and x + 1 of that row, blocks of the bits of wanted (where there is no
- * such column: none). The kernels have packed_idct. 0 or BASELINE_E_DAMAGED. */
-int baseline_packed_samples(struct baseline *baseline, uint32_t x, const unsigned wanted[2]);
+/* The picture is packed and the kernels have packed_unit: all of that row that is wanted, to samples. 0 or
+ * BASELINE_E_DAMAGED. */
+int baseline_packed_row(struct baseline *baseline);
 /* There is an index: to the last entry of MCU row baseline->mcu_row that is not behind the first column
  * wanted. Returns how many MCUs before that column are left to be read over. */
 uint32_t baseline_index_seek(struct baseline *baseline);

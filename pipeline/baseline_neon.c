@@ -242,7 +242,6 @@ static const struct baseline_kernels neon_kernels = {
     .find = neon_find,
     .mcu = baseline_entropy_mcu,
     .skip = baseline_entropy_skip,
-    .packed = baseline_packed_mcu_plain,
     .idct = neon_idct,
     .idct4 = baseline_idct4_plain,
     .idct2 = baseline_idct2_plain,

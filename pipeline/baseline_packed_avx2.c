@@ -1,151 +1,256 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Packed coefficients (baseline_packed.c) for x86-64 machines with AVX2.
+ * A packed pair of blocks to samples, without its coefficients in memory in between, for x86-64 machines
+ * with AVX2: one block in each half of the registers, as the inverse DCT has them.
  *
  * Each of a group's eight numbers lies within two bytes: a shuffle brings those to its word, a multiplication
  * moves the number to the word's top, and the high half of another one to its place, which keeps the sign.
  * Tables have all that for every width, so that there is no branch, not even for groups that are not
- * there. Two groups go at once. The numbers of a block begin behind DC; stores are of whole registers,
- * each with the last number of the group before.
+ * there.
+ *
+ * The groups are such (baseline_packed_order) that most numbers come to lie in their columns, and a row is
+ * put together of what two or three of them have in its columns. Of the first two nothing is beyond row and
+ * column 4: so they do for the short transform. The first four leave rows 6 and 7 empty.
+ *
+ * Nothing is looked for that is too large: who packs has looked (baseline_pack.c).
  */
 
 #include "pipeline/baseline_inner.h"
 
 #ifdef __x86_64__
 
-#include <immintrin.h>
-#include "pipeline/baseline_avx2.h"
-
-#define PACKED_INLINE BASELINE_AVX2 static inline __attribute__((always_inline))
+#include "pipeline/baseline_idct_avx2.h"
+#include "pipeline/baseline_packed.h"
 
 /* Number i of width w: its first byte, and what moves its last bit to the word's. */
 #define PACKED_BYTE(w, i) ((w) ? (i) * (w) / 8 : 0x80), ((w) ? (i) * (w) / 8 + 1 : 0x80)
-#define PACKED_BYTES(w)                                                                        \
-	{                                                                                      \
-		PACKED_BYTE(w, 0), PACKED_BYTE(w, 1), PACKED_BYTE(w, 2), PACKED_BYTE(w, 3),    \
-		    PACKED_BYTE(w, 4), PACKED_BYTE(w, 5), PACKED_BYTE(w, 6), PACKED_BYTE(w, 7) \
-	}
 #define PACKED_TIMES(w, i) ((w) ? 1u << ((16 - (w) - (i) * (w) % 8) & 15) : 0)
-#define PACKED_EIGHT(what, w)                                                           \
-	{                                                                               \
-		what(w, 0), what(w, 1), what(w, 2), what(w, 3), what(w, 4), what(w, 5), \
-		    what(w, 6), what(w, 7)                                              \
+#define PACKED_UP(w, i) (1u << (w))
+#define PACKED_EIGHT(what, w)                                                               \
+	what(w, 0), what(w, 1), what(w, 2), what(w, 3), what(w, 4), what(w, 5), what(w, 6), \
+	    what(w, 7)
+/* For both halves. */
+#define PACKED_BOTH(what, w)                                 \
+	{                                                    \
+		PACKED_EIGHT(what, w), PACKED_EIGHT(what, w) \
 	}
-#define PACKED_PLACE(w, i) (1u << (w))
-#define PACKED_WIDTH(w)                                                      \
-	{                                                                    \
-		PACKED_EIGHT(PACKED_BYTE, w), PACKED_EIGHT(PACKED_TIMES, w), \
-		    PACKED_EIGHT(PACKED_PLACE, w),                           \
-		{                                                            \
-			0                                                    \
-		}                                                            \
+#define PACKED_WIDTH(w)                                                    \
+	{                                                                  \
+		PACKED_BOTH(PACKED_BYTE, w), PACKED_BOTH(PACKED_TIMES, w), \
+		    PACKED_BOTH(PACKED_UP, w),                             \
+		{                                                          \
+			0                                                  \
+		}                                                          \
 	}
 
+/* Widths that there are not are as 0. */
 static const struct packed_width {
-	uint8_t bytes[16];
-	uint16_t times[8], place[8], unused[8];
+	uint8_t bytes[32];
+	uint16_t times[16], up[16], unused[16];
 } packed_widths[16] __attribute__((aligned(64))) = {
-    PACKED_WIDTH(0),  PACKED_WIDTH(1), PACKED_WIDTH(2),  PACKED_WIDTH(3), PACKED_WIDTH(4),
-    PACKED_WIDTH(5),  PACKED_WIDTH(6), PACKED_WIDTH(7),  PACKED_WIDTH(8), PACKED_WIDTH(9),
-    PACKED_WIDTH(10), PACKED_WIDTH(0), PACKED_WIDTH(12),
+    PACKED_WIDTH(0),  PACKED_WIDTH(1), PACKED_WIDTH(2),  PACKED_WIDTH(3),
+    PACKED_WIDTH(4),  PACKED_WIDTH(5), PACKED_WIDTH(6),  PACKED_WIDTH(7),
+    PACKED_WIDTH(8),  PACKED_WIDTH(9), PACKED_WIDTH(10), PACKED_WIDTH(0),
+    PACKED_WIDTH(12), PACKED_WIDTH(0), PACKED_WIDTH(0),  PACKED_WIDTH(0),
 };
 
-PACKED_INLINE __m256i packed_pair(const void *a, const void *b)
+IDCT_INLINE __m256i packed_group(const struct baseline_packed_pair *pair, unsigned g)
 {
-	return _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_loadu_si128(a)),
-				       _mm_loadu_si128(b), 1);
+	const struct packed_width *width = &packed_widths[pair->width[g]];
+	const uint8_t *from = pair->at + 2 * (size_t)pair->before[g];
+	__m128i low = _mm_loadu_si128((const __m128i *)from);
+	__m128i high = _mm_loadu_si128((const __m128i *)(from + pair->width[g]));
+	__m256i v = _mm256_inserti128_si256(_mm256_castsi128_si256(low), high, 1);
+
+	v = _mm256_shuffle_epi8(v, _mm256_load_si256((const __m256i *)width->bytes));
+	v = _mm256_mullo_epi16(v, _mm256_load_si256((const __m256i *)width->times));
+	return _mm256_mulhi_epi16(v, _mm256_load_si256((const __m256i *)width->up));
 }
 
-/* The next two groups, of the lowest bits of widths. */
-PACKED_INLINE __m256i packed_groups(const uint8_t *at, uint32_t widths)
-{
-	const struct packed_width *a = &packed_widths[widths & 15];
-	const struct packed_width *b = &packed_widths[widths >> 4 & 15];
-	__m256i v = packed_pair(at, at + (widths & 15));
+/* ---- coefficients in rows ---- */
 
-	v = _mm256_shuffle_epi8(v, packed_pair(a->bytes, b->bytes));
-	v = _mm256_mullo_epi16(v, packed_pair(a->times, b->times));
-	return _mm256_mulhi_epi16(v, packed_pair(a->place, b->place));
+/* Columns of the bits of which from b, the others from a. */
+#define PACKED_BLEND(a, b, which) _mm256_blend_epi16(a, b, which)
+
+/* DC in the first column, beside zeros: of the one block bits 0 to 11, of the other 12 to 23, each brought to
+ * a word's top. */
+IDCT_INLINE __m256i packed_dc(const uint8_t *dc)
+{
+	const __m256i times = _mm256_setr_epi16(16, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0);
+	const __m256i places =
+	    _mm256_setr_epi8(0, 1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, 1, 2, -1,
+			     -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1);
+	int both;
+
+	__builtin_memcpy(&both, dc, sizeof(both));
+	return _mm256_srai_epi16(
+	    _mm256_mullo_epi16(_mm256_shuffle_epi8(_mm256_set1_epi32(both), places), times), 4);
 }
 
-/* Stores v one word on: behind the last word of before. */
-PACKED_INLINE void packed_store(int16_t *to, __m256i before, __m256i v)
+/* What groups 0 and 1 have; 2 and 3 may be missing in rows 1 and 4. */
+IDCT_INLINE void packed_rows_first(__m256i dc, __m256i g0, __m256i g1, __m256i row[8])
 {
-	__m256i low = _mm256_permute2x128_si256(before, v, 0x21);
-
-	_mm256_store_si256((__m256i *)(void *)to, _mm256_alignr_epi8(v, low, 14));
+	row[0] = PACKED_BLEND(PACKED_BLEND(dc, g0, 0x06), g1, 0x18);
+	row[1] = _mm256_srli_si256(g0, 6); /* and two that are not of it */
+	row[2] = PACKED_BLEND(_mm256_srli_si256(g0, 12), g1, 0x04);
+	row[3] = PACKED_BLEND(_mm256_srli_si256(g1, 8), g0, 0x01);
+	row[4] = PACKED_BLEND(_mm256_setzero_si256(), g1, 0x03);
 }
 
-/* Four groups, behind the last word of before. Returns the last two. */
-PACKED_INLINE __m256i packed_half(const uint8_t *at, uint32_t widths, __m256i before, int16_t *to)
+/* Groups 0 and 1 are all that there are. */
+IDCT_INLINE void packed_rows_few(__m256i dc, __m256i g0, __m256i g1, __m256i row[8])
 {
-	__m256i a = packed_groups(at, widths);
-	__m256i b = packed_groups(at + (widths & 15) + (widths >> 4 & 15), widths >> 8);
-
-	packed_store(to, before, a);
-	packed_store(to + 16, a, b);
-	return b;
+	packed_rows_first(dc, g0, g1, row);
+	row[1] = PACKED_BLEND(row[1], _mm256_setzero_si256(), 0x18);
 }
 
-PACKED_INLINE int16_t packed_dc(const uint8_t *from, unsigned number)
-{
-	uint32_t two;
-
-	__builtin_memcpy(&two, from + number * 3 / 2, sizeof(two));
-	return (int16_t)((int32_t)(two << (number & 1 ? 16 : 20)) >> 20);
-}
-
-/* Where the coefficients end, as precisely as the inverse DCT cares. */
-PACKED_INLINE unsigned packed_end(uint32_t widths, const int16_t *coef)
-{
-	if (widths >> 8 != 0)
-		return 33;
-	if (widths == 0)
-		return 1;
-	return coef[15] == 0 && coef[16] == 0 ? 15 : 17;
-}
-
-PACKED_INLINE uint8_t packed_block(const struct baseline_shape *low,
-				   const struct baseline_shape *high, const uint8_t *at, int16_t dc,
-				   int16_t *coef)
+/* Of the first four. */
+IDCT_INLINE void packed_rows_low(__m256i dc, const __m256i g[8], __m256i row[8])
 {
 	const __m256i zero = _mm256_setzero_si256();
-	__m256i before = _mm256_insert_epi16(zero, dc, 15);
 
-	before = packed_half(at, low->widths, before, coef);
-	if (high) {
-		packed_half(at + low->bytes, high->widths, before, coef + 32);
-		return 64;
-	}
-	packed_store(coef + 32, before, zero);
-	_mm256_store_si256((__m256i *)(void *)(coef + 48), zero);
-	return (uint8_t)packed_end(low->widths, coef);
+	packed_rows_first(dc, g[0], g[1], row);
+	row[0] = PACKED_BLEND(row[0], g[3], 0x60);
+	row[1] = PACKED_BLEND(row[1], g[3], 0x18);
+	row[2] = PACKED_BLEND(row[2], g[2], 0xe0);
+	row[2] = PACKED_BLEND(row[2], IDCT_PICK(g[3], 8, 8, 8, 2, 7, 8, 8, 8), 0x18);
+	row[3] = PACKED_BLEND(row[3], g[2], 0x10);
+	row[4] = PACKED_BLEND(row[4], g[2], 0x0c);
+	row[5] = PACKED_BLEND(zero, g[3], 0x03);
+	row[6] = PACKED_BLEND(zero, g[2], 0x03);
+	row[7] = zero;
 }
 
-BASELINE_AVX2 const uint8_t *baseline_packed_mcu_avx2(const struct baseline_packed *packed,
-						      const uint8_t *at, unsigned n_blocks,
-						      unsigned wanted, struct baseline_mcu *mcu)
+/* And of the last four. */
+IDCT_INLINE void packed_rows_high(const __m256i g[8], __m256i row[8])
 {
-	const uint8_t *dc = at, *low = at + (n_blocks * 3 + 1) / 2, *high = low + n_blocks;
+	row[0] = PACKED_BLEND(row[0], _mm256_slli_si256(g[6], 6), 0x80);
+	row[1] = PACKED_BLEND(row[1], g[5], 0xe0);
+	row[3] = PACKED_BLEND(row[3], g[6], 0xe0);
+	row[4] = PACKED_BLEND(row[4], _mm256_slli_si256(g[4], 10), 0x60);
+	row[4] = PACKED_BLEND(row[4], IDCT_PICK(g[5], 8, 8, 8, 8, 0, 8, 8, 1), 0x90);
+	row[5] = PACKED_BLEND(row[5], g[5], 0x1c);
+	row[5] = PACKED_BLEND(row[5], _mm256_slli_si256(g[7], 10), 0xe0);
+	row[6] = PACKED_BLEND(row[6], g[4], 0xfc);
+	row[7] = PACKED_BLEND(g[6], g[7], 0xf0);
+}
 
-	at = high;
-	for (unsigned i = 0; i < n_blocks; i++)
-		at += low[i] >= packed->plain;
-	for (unsigned i = 0; i < n_blocks; i++) {
-		const struct baseline_shape *first = &packed->low[low[i]], *second = NULL;
-		unsigned bytes = first->bytes;
+/* ---- samples ---- */
 
-		if (low[i] >= packed->plain) {
-			second = &packed->high[*high++];
-			bytes += second->bytes;
-		}
-		mcu->coef[i][0] = packed_dc(dc, i);
-		mcu->end[i] = wanted >> i & 1
-				  ? packed_block(first, second, at, mcu->coef[i][0], mcu->coef[i])
-				  : 0;
-		at += bytes;
+/* Times the steps, without a look at how large that is. */
+IDCT_INLINE void packed_scale(__m256i row[8], const uint16_t *quant, const bool is_few)
+{
+	const __m256i *steps = (const __m256i *)(const void *)quant;
+
+	row[0] = _mm256_mullo_epi16(row[0], _mm256_load_si256(steps));
+	row[1] = _mm256_mullo_epi16(row[1], _mm256_load_si256(steps + 1));
+	row[2] = _mm256_mullo_epi16(row[2], _mm256_load_si256(steps + 2));
+	row[3] = _mm256_mullo_epi16(row[3], _mm256_load_si256(steps + 3));
+	row[4] = _mm256_mullo_epi16(row[4], _mm256_load_si256(steps + 4));
+	if (is_few)
+		return;
+	row[5] = _mm256_mullo_epi16(row[5], _mm256_load_si256(steps + 5));
+	row[6] = _mm256_mullo_epi16(row[6], _mm256_load_si256(steps + 6));
+	row[7] = _mm256_mullo_epi16(row[7], _mm256_load_si256(steps + 7));
+}
+
+IDCT_INLINE void packed_passes(__m256i v[8], const uint16_t *quant, const bool is_few)
+{
+	packed_scale(v, quant, is_few);
+	idct_pass(v, IDCT_BITS - 2, is_few);
+	idct_transpose(v);
+	idct_pass(v, IDCT_BITS + 5, is_few);
+}
+
+IDCT_INLINE void packed_store_block(__m128i rows, uint8_t *to, size_t stride)
+{
+	_mm_storel_epi64((__m128i *)to, rows);
+	_mm_storeh_pd((double *)(void *)(to + stride), _mm_castsi128_pd(rows));
+}
+
+/* Blocks of DC alone. */
+BASELINE_AVX2 static void packed_flat(const struct baseline_packed_pair *pair,
+				      const uint16_t *quant, uint8_t *const to[2], size_t stride)
+{
+	for (unsigned i = 0; i < 2; i++) {
+		const char value = idct_flat_value(baseline_packed_dc(pair, i), quant[8 * i]);
+		const __m128i rows = _mm_set1_epi8(value);
+
+		for (unsigned y = 0; y < 8; y += 2)
+			packed_store_block(rows, to[i] + y * stride, stride);
 	}
-	return at;
+}
+
+/* Two rows of both blocks. */
+IDCT_INLINE void packed_store_two(__m256i rows, uint8_t *const to[2], size_t at, size_t stride)
+{
+	packed_store_block(_mm256_castsi256_si128(rows), to[0] + at, stride);
+	packed_store_block(_mm256_extracti128_si256(rows, 1), to[1] + at, stride);
+}
+
+IDCT_INLINE void packed_store(const __m256i v[8], uint8_t *const to[2], size_t stride)
+{
+	__m256i rows[4];
+
+	if (to[1] == to[0] + 8) {
+		idct_store(v, to[0], stride);
+		return;
+	}
+	idct_byte_rows(v, rows);
+	packed_store_two(rows[0], to, 0, stride);
+	packed_store_two(rows[1], to, 2 * stride, stride);
+	packed_store_two(rows[2], to, 4 * stride, stride);
+	packed_store_two(rows[3], to, 6 * stride, stride);
+}
+
+/* A pair to samples. */
+IDCT_INLINE void packed_pair(const struct baseline_packed_pair *pair, const uint16_t *quant,
+			     uint8_t *const to[2], size_t stride)
+{
+	const __m256i dc = packed_dc(pair->dc);
+	__m256i g[8], v[8];
+
+	if (pair->widths == 0) {
+		packed_flat(pair, quant, to, stride);
+		return;
+	}
+	g[0] = packed_group(pair, 0);
+	g[1] = packed_group(pair, 1);
+	if (pair->widths >> 8 == 0) {
+		packed_rows_few(dc, g[0], g[1], v);
+		packed_passes(v, quant, true);
+	} else {
+		g[2] = packed_group(pair, 2);
+		g[3] = packed_group(pair, 3);
+		packed_rows_low(dc, g, v);
+		if (pair->widths >> 16 != 0) {
+			g[4] = packed_group(pair, 4);
+			g[5] = packed_group(pair, 5);
+			g[6] = packed_group(pair, 6);
+			g[7] = packed_group(pair, 7);
+			packed_rows_high(g, v);
+		}
+		packed_passes(v, quant, false);
+	}
+	packed_store(v, to, stride);
+}
+
+BASELINE_AVX2 const uint8_t *baseline_packed_unit_avx2(const struct baseline_packed *packed,
+						       const uint8_t *at, size_t n, unsigned wanted)
+{
+	struct baseline_packed_cursor cursor = baseline_packed_begin(at, packed->n_pairs);
+
+	for (unsigned p = 0; p < packed->n_pairs; p++) {
+		const struct baseline_packed_target *target = &packed->target[p];
+		uint8_t *const to[2] = {target->to[0] + n * target->step,
+					target->to[1] + n * target->step};
+		struct baseline_packed_pair pair;
+
+		baseline_packed_next(&cursor, &pair);
+		if (wanted >> p & 1)
+			packed_pair(&pair, packed->quant[p][0], to, target->stride);
+	}
+	return cursor.at;
 }
 
 #endif

@@ -185,7 +185,6 @@ const struct baseline_kernels baseline_kernels_plain = {
     .find = plain_find,
     .mcu = baseline_entropy_mcu,
     .skip = baseline_entropy_skip,
-    .packed = baseline_packed_mcu_plain,
     .idct = plain_idct,
     .idct4 = baseline_idct4_plain,
     .idct2 = baseline_idct2_plain,

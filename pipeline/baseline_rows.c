@@ -75,7 +75,7 @@ static void rows_set_ends(struct baseline *baseline)
 	}
 }
 
-static unsigned rows_wanted(const struct baseline *baseline, uint32_t x)
+unsigned baseline_rows_wanted(const struct baseline *baseline, uint32_t x)
 {
 	uint32_t before = x - baseline->columns.first, behind = baseline->columns.end - 1 - x;
 
@@ -126,7 +126,7 @@ int baseline_rows_begin(struct baseline *baseline)
 static int rows_mcu(struct baseline *baseline, uint32_t x, struct baseline_mcu *mcu)
 {
 	struct baseline_bits *bits = &baseline->scan.bits;
-	const unsigned wanted = rows_wanted(baseline, x);
+	const unsigned wanted = baseline_rows_wanted(baseline, x);
 	int r;
 
 	if (baseline->packed.rows)
@@ -241,21 +241,8 @@ static int rows_samples(const struct baseline *baseline, uint32_t x)
 	return r == 0 ? 0 : BASELINE_E_DAMAGED;
 }
 
-/* The same of MCUs that are packed. */
-static int rows_packed(struct baseline *baseline, uint32_t x)
-{
-	const unsigned wanted[2] = {
-	    rows_wanted(baseline, x),
-	    x + 1 < baseline->columns.end ? rows_wanted(baseline, x + 1) : 0,
-	};
-
-	return baseline_packed_samples(baseline, x, wanted);
-}
-
 static int rows_columns(struct baseline *baseline, uint32_t x)
 {
-	if (baseline->packed.rows && baseline->kernels->packed_idct && baseline->shift == 0)
-		return rows_packed(baseline, x);
 	for (unsigned i = 0; i < 2; i++) {
 		int r;
 
@@ -285,10 +272,15 @@ static int rows_go(struct baseline *baseline)
 
 int baseline_rows_decode(struct baseline *baseline)
 {
+	const bool is_packed =
+	    baseline->packed.rows && baseline->kernels->packed_unit && baseline->shift == 0;
 	int r = rows_go(baseline);
 
 	baseline->wanted_down = rows_down(baseline) & baseline->detailed;
-	for (uint32_t x = baseline->columns.first; r == 0 && x < baseline->columns.end; x += 2)
+	if (is_packed)
+		r = baseline_packed_row(baseline);
+	for (uint32_t x = baseline->columns.first;
+	     !is_packed && r == 0 && x < baseline->columns.end; x += 2)
 		r = rows_columns(baseline, x);
 	if (r != 0)
 		return r;

@@ -4,7 +4,7 @@
  *
  *	 0  the magic
  *	 8  checksum of what follows up to the file's first KiB, or in all else of its first KiB (u64)
- *	16  version (u16), kind (u16), bytes of the index, the coefficients or the cut's head (u32)
+ *	16  the kind's version (u16), kind (u16), bytes of the index, the coefficients or the cut's head (u32)
  *	24  bytes of the file, of what stands before its scan, or of pixels (u64)
  *	32  the former, then the latter
  *
@@ -26,7 +26,6 @@
 #include "pipeline/op.h"
 
 #define FORM_MAGIC "\x8aOAform\n"
-#define FORM_VERSION 1
 #define FORM_INDEX_SHARE 30 /* of the file, an index has at most a 30th */
 #define FORM_FRONT 1024 /* bytes of the file that the checksum is of, too, or of what is packed */
 
@@ -37,6 +36,8 @@ enum {
 	FORM_AT_INDEX = 20,
 	FORM_AT_FILE = 24,
 };
+
+static const uint8_t form_version[] = {[FORM_INDEXED] = 1, [FORM_PACKED] = 2, [FORM_PIXELS] = 1};
 
 struct form_maker {
 	struct baseline *baseline; /* owned */
@@ -60,14 +61,14 @@ int form_read(const uint8_t *data, size_t size, struct form *ret)
 	uint64_t index, file, kind;
 	bool is_whole;
 
-	if (size < FORM_HEAD || !form_probe(data, size) ||
-	    little_get(data + FORM_AT_VERSION, 2) != FORM_VERSION)
+	if (size < FORM_HEAD || !form_probe(data, size))
 		return FORM_E_OTHER;
 	kind = little_get(data + FORM_AT_KIND, 2);
 	index = little_get(data + FORM_AT_INDEX, 4);
 	file = little_get(data + FORM_AT_FILE, 8);
-	if (kind < FORM_INDEXED || kind > FORM_PIXELS || index > size - FORM_HEAD ||
-	    file != size - FORM_HEAD - index)
+	if (kind < FORM_INDEXED || kind > FORM_PIXELS ||
+	    little_get(data + FORM_AT_VERSION, 2) != form_version[kind] ||
+	    index > size - FORM_HEAD || file != size - FORM_HEAD - index)
 		return FORM_E_OTHER;
 	is_whole =
 	    form_sum(data, (enum form_kind)kind, index, file) == little_get(data + FORM_AT_SUM, 8);
@@ -109,7 +110,7 @@ uint64_t form_bound(enum form_kind kind, uint64_t file_size)
 void form_seal(uint8_t *form, enum form_kind kind, size_t index_size, size_t file_size)
 {
 	memcpy(form, FORM_MAGIC, 8);
-	little_put(form + FORM_AT_VERSION, FORM_VERSION, 2);
+	little_put(form + FORM_AT_VERSION, form_version[kind], 2);
 	little_put(form + FORM_AT_KIND, kind, 2);
 	little_put(form + FORM_AT_INDEX, index_size, 4);
 	little_put(form + FORM_AT_FILE, file_size, 8);
