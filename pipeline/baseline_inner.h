@@ -208,9 +208,7 @@ int baseline_idct2_plain(const int16_t *a, const int16_t *b, unsigned end, const
 /* ---- packed coefficients ---- */
 
 #define BASELINE_PAIRS 3         /* of blocks, in a unit, at most */
-#define BASELINE_PACKED_DC 12    /* bits */
 #define BASELINE_PACKED_SHIFT 15 /* at most, of places */
-#define BASELINE_PACKED_PAIR 5   /* bytes of a pair before its groups, or two more */
 #define BASELINE_PACKED_MOST \
 	768 /* more than any unit has, and 16 bytes that may be read behind it */
 
@@ -230,6 +228,7 @@ struct baseline_packed {
 	uint32_t per_row;    /* units of a row */
 	unsigned mcus;       /* of a unit: 1, or 2 side by side */
 	unsigned shift;      /* of places in a row */
+	unsigned dc_bytes;   /* of a pair: 3, or 2 */
 	unsigned n_pairs;
 	struct baseline_packed_place place[BASELINE_PAIRS];
 	uint16_t quant[BASELINE_PAIRS][8][16] __attribute__((aligned(32)));

@@ -3,7 +3,7 @@
  * Making packed coefficients (baseline_packed.c has the layout) of a file.
  *
  * The scan is decoded once, and each unit written as it comes. Only if a row turns out to have more bytes than its places
- * can tell is it all done again, with places of larger steps.
+ * can tell, or a DC more bits than its steps let expect, is it all done again, with places of larger steps or longer DCs.
  *
  * Who decodes what is packed does not look for numbers so large that decoders differ. So a picture that has
  * some is not packed.
@@ -15,16 +15,19 @@
 #include "base/little.h"
 #include "pipeline/baseline.h"
 #include "pipeline/baseline_inner.h"
+#include "pipeline/baseline_packed.h"
 
 #define PACK_MOST_TIMES 2 /* packed coefficients of more than so many times the file are none */
 #define PACK_HEAD 4
 #define PACK_EACH UINT64_C(0x0001000100010001) /* of four numbers of 16 bits */
 #define PACK_LARGE (1 << 13)                   /* of a product; the least that decoders differ in */
 #define PACK_E_WIDE 1000                       /* a row has too many bytes */
+#define PACK_E_LONG 1001                       /* a DC has too many bits */
+#define PACK_SHORT_STEP 8 /* from which on a sound file's DCs have eight bits */
 
 struct pack {
 	struct baseline *baseline;
-	const struct baseline_packed *layout;
+	struct baseline_packed *layout;
 	uint32_t columns, rows; /* of MCUs */
 	unsigned shift;
 	size_t front;      /* bytes before the first unit */
@@ -140,7 +143,7 @@ static bool pack_is_large(const int16_t *coef, const uint16_t *quant)
 static bool pack_block(const struct pack *pack, const struct baseline_packed_place *place,
 		       unsigned i, struct pack_block *ret)
 {
-	const int16_t half = 1 << (BASELINE_PACKED_DC - 1);
+	const int16_t half = (int16_t)(1 << (4 * pack->layout->dc_bytes - 1));
 	struct baseline_mcu *mcu = &pack->baseline->mcu[place->mcu[i]];
 	int16_t *coef = mcu->coef[place->block[i]];
 
@@ -165,15 +168,26 @@ static uint32_t pack_widths(const struct pack_block block[2])
 	return widths;
 }
 
-/* Returns its end. */
-static uint8_t *pack_head(uint8_t *to, const struct pack_block block[2], uint32_t widths)
+/* The last group that there is says it. */
+static uint32_t pack_code(uint32_t widths)
 {
-	const uint32_t most = (1u << BASELINE_PACKED_DC) - 1;
+	if (widths >> 16 != 0)
+		return 3;
+	return widths >> 8 != 0 ? 2 : widths != 0;
+}
+
+/* Returns its end. */
+static uint8_t *pack_head(const struct pack *pack, uint8_t *to, const struct pack_block block[2],
+			  uint32_t widths)
+{
+	const unsigned dc_bytes = pack->layout->dc_bytes, dc_bits = 4 * dc_bytes;
+	const uint32_t bytes = baseline_packed_bytes(pack_code(widths));
+	const uint32_t most = (1u << dc_bits) - 1;
 	const uint32_t first = (uint32_t)block[0].dc & most, second = (uint32_t)block[1].dc & most;
 
-	little_put(to, first | second << BASELINE_PACKED_DC, 3);
-	little_put(to + 3, widths, widths >> 16 != 0 ? 4 : 2);
-	return to + BASELINE_PACKED_PAIR + (widths >> 16 != 0 ? 2 : 0);
+	little_put(to, first | second << dc_bits, dc_bytes);
+	little_put(to + dc_bytes, widths, bytes);
+	return to + dc_bytes + bytes;
 }
 
 static uint8_t *pack_groups(uint8_t *to, const struct pack_block block[2], uint32_t widths)
@@ -224,16 +238,16 @@ static uint8_t *pack_unit(const struct pack *pack, uint8_t *to)
 	const struct baseline_packed *layout = pack->layout;
 	struct pack_block block[BASELINE_PAIRS][2];
 	uint32_t widths[BASELINE_PAIRS];
-	uint8_t *wide = to++;
+	uint8_t *codes = to++;
 
-	*wide = 0;
+	*codes = 0;
 	for (unsigned p = 0; p < layout->n_pairs; p++) {
 		if (!pack_block(pack, &layout->place[p], 0, &block[p][0]) ||
 		    !pack_block(pack, &layout->place[p], 1, &block[p][1]))
 			return NULL;
 		widths[p] = pack_widths(block[p]);
-		*wide |= (uint8_t)((widths[p] >> 16 != 0) << p);
-		to = pack_head(to, block[p], widths[p]);
+		*codes |= (uint8_t)(pack_code(widths[p]) << 2 * p);
+		to = pack_head(pack, to, block[p], widths[p]);
 	}
 	for (unsigned p = 0; p < layout->n_pairs; p++)
 		to = pack_groups(to, block[p], widths[p]);
@@ -249,7 +263,7 @@ static int pack_write(struct pack *pack)
 		return -ENOMEM;
 	to = pack_unit(pack, pack->out + pack->size);
 	if (!to)
-		return BASELINE_E_OTHER;
+		return pack->layout->dc_bytes < 3 ? PACK_E_LONG : BASELINE_E_OTHER;
 	end = (size_t)(to - pack->out) - pack->front;
 	end = pack->front + base_align_up(end, UINT64_C(1) << pack->shift);
 	memset(to, 0, (size_t)(pack->out + end - to));
@@ -295,7 +309,7 @@ static int pack_all(struct pack *pack)
 	if (r != 0)
 		return r;
 	little_put(pack->out, pack->shift, 2);
-	little_put(pack->out + 2, 0, 2);
+	little_put(pack->out + 2, 3 - pack->layout->dc_bytes, 2);
 	baseline_rows_start(baseline);
 	for (uint32_t y = 0; r == 0 && y < pack->rows; y++)
 		r = pack_row(pack, y);
@@ -304,6 +318,15 @@ static int pack_all(struct pack *pack)
 	little_put(pack->out + pack->front - 4, pack->size - pack->front, 4);
 	return baseline_bits_has_end(&baseline->scan.bits, baseline->kernels) ? 0
 									      : BASELINE_E_DAMAGED;
+}
+
+static bool pack_may_be_short(const struct baseline *baseline)
+{
+	bool may = true;
+
+	for (unsigned c = 0; c < baseline->head.n_components; c++)
+		may = may && baseline->quant[c][0] >= PACK_SHORT_STEP;
+	return may;
 }
 
 int baseline_pack(struct baseline *baseline, uint8_t **ret, size_t *ret_size)
@@ -318,8 +341,13 @@ int baseline_pack(struct baseline *baseline, uint8_t **ret, size_t *ret_size)
 	pack.front = PACK_HEAD + pack.rows * pack.layout->row_size + 4;
 	if (pack.front / PACK_MOST_TIMES > baseline->size)
 		return BASELINE_E_OTHER;
-	for (; r == PACK_E_WIDE && pack.shift <= BASELINE_PACKED_SHIFT; pack.shift++)
+	pack.layout->dc_bytes = pack_may_be_short(baseline) ? 2 : 3;
+	while (r >= PACK_E_WIDE && pack.shift <= BASELINE_PACKED_SHIFT) {
 		r = pack_all(&pack);
+		pack.shift += r == PACK_E_WIDE;
+		if (r == PACK_E_LONG)
+			pack.layout->dc_bytes = 3;
+	}
 	if (r != 0)
 		return r == PACK_E_WIDE ? BASELINE_E_OTHER : r;
 	*ret = base_take_ptr(pack.out);

@@ -2,7 +2,7 @@
 /*
  * Packed coefficients: a picture's blocks without Huffman codes, each unit by itself.
  *
- *	 0  shift (u16), 0 (u16)
+ *	 0  shift (u16), bits of a DC: 0 for 12, 1 for 8 (u16)
  *	    each row of MCUs: its first byte (u32), then that of each unit from the row's on, in steps of
  *	    1 << shift bytes (u16 each); then the last row's end (u32)
  *	    the units
@@ -16,11 +16,12 @@
  * have all the same width in bits, in both blocks of a pair: as many as the largest needs. So a group has as many bytes for each block as
  * its numbers have bits. A unit is
  *
- *	a byte: a bit for each pair that has all groups; others have the first four
- *	of each pair: the DC of both blocks (12 bits each), eight widths or four (four bits each)
+ *	a byte: two bits for each pair, of whose groups there are none (0), the first two (1), four (2) or all (3)
+ *	of each pair: the DC of both blocks (12 or 8 bits each), the widths of these groups (four bits each)
  *	of each pair: its groups, of each the first block's before the second's
  *
- * so that all places follow from widths alone, and nothing is a branch. Widths are 0 to 10, and 12: then each number lies within two bytes, which is what the
+ * so that all places follow from widths alone, and nothing is a branch. DCs of 8 bits are all that files of low quality need, where
+ * heads are most of a unit: with steps from 8 on (quality 75, about) there are no larger ones. Widths are 0 to 10, and 12: then each number lies within two bytes, which is what the
  * vector kernel takes it from.
  *
  * Which coefficients make a group (baseline_packed_order) was looked for with photographs at hand: the numbers of one are nearly
@@ -32,7 +33,7 @@
  * coefficients then, never more than a block.
  *
  * Rejected: widths and groups of single blocks, in zigzag order, with at most 256 kinds of four widths, each a byte (1.16 times a
- * photograph's bytes against 1.28, but a ninth slower, and longer to make); such kinds for pairs (rare ones take wider ones); a bit for each group that is
+ * photograph's bytes against 1.27, but a ninth slower, and longer to make); such kinds for pairs (rare ones take wider ones); a bit for each group that is
  * there; one kind for all eight groups (there are too many); PDEP (some processors take a hundred cycles).
  */
 
@@ -121,10 +122,11 @@ int baseline_packed_use(struct baseline *baseline, const void *packed, size_t si
 	if (size < PACKED_HEAD)
 		return BASELINE_E_OTHER;
 	to->shift = little_16(at);
+	to->dc_bytes = little_16(at + 2) == 0 ? 3 : 2;
 	baseline_index_measure(baseline, &per_row, &rows);
 	baseline_packed_measure(baseline, to);
 	front = PACKED_HEAD + rows * (uint64_t)to->row_size + 4;
-	if (to->shift > BASELINE_PACKED_SHIFT || little_16(at + 2) != 0 || front > size ||
+	if (to->shift > BASELINE_PACKED_SHIFT || little_16(at + 2) > 1 || front > size ||
 	    !packed_rises(at + PACKED_HEAD, to->row_size, rows))
 		return BASELINE_E_OTHER;
 	packed_set_quant(baseline, to);
@@ -231,7 +233,7 @@ int baseline_packed_mcu(struct baseline *baseline, uint32_t x, unsigned wanted,
 
 	if (r != 0)
 		return r;
-	cursor = baseline_packed_begin(from, packed->n_pairs);
+	cursor = baseline_packed_begin(from, packed->n_pairs, packed->dc_bytes);
 	for (unsigned p = 0; p < packed->n_pairs; p++) {
 		struct baseline_packed_pair pair;
 

@@ -72,19 +72,22 @@ IDCT_INLINE __m256i packed_group(const struct baseline_packed_pair *pair, unsign
 /* Columns of the bits of which from b, the others from a. */
 #define PACKED_BLEND(a, b, which) _mm256_blend_epi16(a, b, which)
 
-/* DC in the first column, beside zeros: of the one block bits 0 to 11, of the other 12 to 23, each brought to
- * a word's top. */
-IDCT_INLINE __m256i packed_dc(const uint8_t *dc)
+/* DC in the first column, beside zeros: brought to a word's top, and back with its sign. */
+#define PACKED_PLACES(low, high) low, high, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1
+
+IDCT_INLINE __m256i packed_dc(const uint8_t *dc, const unsigned dc_bytes)
 {
 	const __m256i times = _mm256_setr_epi16(16, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0);
-	const __m256i places =
-	    _mm256_setr_epi8(0, 1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, 1, 2, -1,
-			     -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1);
-	int both;
+	const __m256i shorts = _mm256_setr_epi8(PACKED_PLACES(-1, 0), PACKED_PLACES(-1, 1));
+	const __m256i longs = _mm256_setr_epi8(PACKED_PLACES(0, 1), PACKED_PLACES(1, 2));
+	__m256i both;
+	int bytes;
 
-	__builtin_memcpy(&both, dc, sizeof(both));
-	return _mm256_srai_epi16(
-	    _mm256_mullo_epi16(_mm256_shuffle_epi8(_mm256_set1_epi32(both), places), times), 4);
+	__builtin_memcpy(&bytes, dc, sizeof(bytes));
+	both = _mm256_set1_epi32(bytes);
+	if (dc_bytes == 2)
+		return _mm256_srai_epi16(_mm256_shuffle_epi8(both, shorts), 8);
+	return _mm256_srai_epi16(_mm256_mullo_epi16(_mm256_shuffle_epi8(both, longs), times), 4);
 }
 
 /* What groups 0 and 1 have; 2 and 3 may be missing in rows 1 and 4. */
@@ -204,10 +207,10 @@ IDCT_INLINE void packed_store(const __m256i v[8], uint8_t *const to[2], size_t s
 }
 
 /* A pair to samples. */
-IDCT_INLINE void packed_pair(const struct baseline_packed_pair *pair, const uint16_t *quant,
-			     uint8_t *const to[2], size_t stride)
+IDCT_INLINE void packed_pair(const struct baseline_packed_pair *pair, const unsigned dc_bytes,
+			     const uint16_t *quant, uint8_t *const to[2], size_t stride)
 {
-	const __m256i dc = packed_dc(pair->dc);
+	const __m256i dc = packed_dc(pair->dc, dc_bytes);
 	__m256i g[8], v[8];
 
 	if (pair->widths == 0) {
@@ -235,10 +238,11 @@ IDCT_INLINE void packed_pair(const struct baseline_packed_pair *pair, const uint
 	packed_store(v, to, stride);
 }
 
-BASELINE_AVX2 const uint8_t *baseline_packed_unit_avx2(const struct baseline_packed *packed,
-						       const uint8_t *at, size_t n, unsigned wanted)
+/* Compiled for each length of DCs. */
+IDCT_INLINE const uint8_t *packed_unit(const struct baseline_packed *packed, const uint8_t *at,
+				       size_t n, unsigned wanted, const unsigned dc_bytes)
 {
-	struct baseline_packed_cursor cursor = baseline_packed_begin(at, packed->n_pairs);
+	struct baseline_packed_cursor cursor = baseline_packed_begin(at, packed->n_pairs, dc_bytes);
 
 	for (unsigned p = 0; p < packed->n_pairs; p++) {
 		const struct baseline_packed_target *target = &packed->target[p];
@@ -248,9 +252,24 @@ BASELINE_AVX2 const uint8_t *baseline_packed_unit_avx2(const struct baseline_pac
 
 		baseline_packed_next(&cursor, &pair);
 		if (wanted >> p & 1)
-			packed_pair(&pair, packed->quant[p][0], to, target->stride);
+			packed_pair(&pair, dc_bytes, packed->quant[p][0], to, target->stride);
 	}
 	return cursor.at;
+}
+
+BASELINE_AVX2 __attribute__((noinline)) static const uint8_t *
+packed_unit_short(const struct baseline_packed *packed, const uint8_t *at, size_t n,
+		  unsigned wanted)
+{
+	return packed_unit(packed, at, n, wanted, 2);
+}
+
+BASELINE_AVX2 const uint8_t *baseline_packed_unit_avx2(const struct baseline_packed *packed,
+						       const uint8_t *at, size_t n, unsigned wanted)
+{
+	if (packed->dc_bytes == 2)
+		return packed_unit_short(packed, at, n, wanted);
+	return packed_unit(packed, at, n, wanted, 3);
 }
 
 #endif

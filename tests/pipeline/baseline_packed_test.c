@@ -167,7 +167,7 @@ static bool test_block(const struct baseline_packed_pair *pair, unsigned side,
 }
 
 /* A unit of such widths as there are, all else of it anything. */
-static void test_unit(struct philox_seq *seq, unsigned n_pairs, uint8_t *unit)
+static void test_unit(struct philox_seq *seq, const struct baseline_packed *packed, uint8_t *unit)
 {
 	static const uint8_t widths[] = {0, 0, 1, 2, 2, 3, 3, 4, 5, 6, 7, 8, 9, 10, 12};
 	const unsigned few = 1 + (unsigned)philox_below(seq, BASE_ARRAY_LEN(widths));
@@ -175,17 +175,18 @@ static void test_unit(struct philox_seq *seq, unsigned n_pairs, uint8_t *unit)
 
 	for (unsigned i = 0; i < BASELINE_PACKED_MOST; i++)
 		unit[i] = (uint8_t)philox_below(seq, 256);
-	*unit &= (uint8_t)((1 << n_pairs) - 1);
-	for (unsigned p = 0; p < n_pairs; p++) {
-		const unsigned bytes = *unit >> p & 1 ? 4 : 2;
+	*unit &= (uint8_t)((1 << 2 * packed->n_pairs) - 1);
+	for (unsigned p = 0; p < packed->n_pairs; p++) {
+		const unsigned bytes = baseline_packed_bytes(*unit >> 2 * p & 3);
 		const unsigned used = (unsigned)philox_below(seq, 2 * bytes + 1);
+		uint8_t *at = head + packed->dc_bytes;
 
 		for (unsigned g = 0; g < 2 * bytes; g++) {
 			const unsigned width = g < used ? widths[philox_below(seq, few)] : 0;
 
-			head[3 + g / 2] = (uint8_t)(g % 2 ? head[3 + g / 2] | width << 4 : width);
+			at[g / 2] = (uint8_t)(g % 2 ? at[g / 2] | width << 4 : width);
 		}
-		head += 3 + bytes;
+		head = at + bytes;
 	}
 }
 
@@ -230,9 +231,10 @@ START_TEST(kernels)
 		struct baseline_packed_cursor cursor;
 		const uint8_t *end;
 
-		test_unit(&seq, packed->n_pairs, unit);
+		packed->dc_bytes = 2 + round % 2;
+		test_unit(&seq, packed, unit);
 		end = baseline->kernels->packed_unit(packed, unit, 0, UINT32_MAX);
-		cursor = baseline_packed_begin(unit, packed->n_pairs);
+		cursor = baseline_packed_begin(unit, packed->n_pairs, packed->dc_bytes);
 		for (unsigned p = 0; p < packed->n_pairs; p++) {
 			struct baseline_packed_pair pair;
 
@@ -263,6 +265,29 @@ START_TEST(large_numbers)
 	ck_assert_uint_gt(tables, 0);
 	ck_assert_int_eq(test_open(0, test_size), 0);
 	ck_assert_int_eq(baseline_pack(parts_baseline[0], &packed, &size), BASELINE_E_OTHER);
+}
+END_TEST
+
+/* Steps that let expect short DCs, of a file whose DCs are long all the same. */
+START_TEST(longer_than_expected)
+{
+	struct oracle_file file = parts_file(_i, 40, 50);
+
+	file.quality = 100;
+	test_encode(&file);
+	for (size_t at = 2; at + 69 < test_front; at++) {
+		if (memcmp(test_data + at, "\xff\xdb\0C", 4) == 0)
+			test_data[at + 5] = 8; /* DC's */
+	}
+	free(base_take_ptr(test_packed));
+	ck_assert_int_eq(test_open(0, test_size), 0);
+	ck_assert_int_eq(baseline_pack(parts_baseline[0], &test_packed, &test_packed_size), 0);
+	ck_assert_uint_eq(little_16(test_packed + 2), 0);
+	test_restored();
+	file.quality = 50;
+	test_encode(&file);
+	ck_assert_uint_eq(little_16(test_packed + 2), 1);
+	test_parts(0, 8);
 }
 END_TEST
 
@@ -339,6 +364,7 @@ static void add_tests(TCase *tcase)
 
 	tcase_add_loop_test(tcase, every_part, 0, kinds);
 	tcase_add_loop_test(tcase, every_quality, 0, kinds);
+	tcase_add_loop_test(tcase, longer_than_expected, 0, kinds);
 	tcase_add_loop_test(tcase, wide_rows, 2, 3);
 	tcase_add_loop_test(tcase, kernels, 0, kinds);
 	tcase_add_loop_test(tcase, large_numbers, 0, kinds);
