@@ -393,6 +393,13 @@ static int wire_explain_nothing(int sock)
 int wire_recv(int sock, struct wire_in *ret, int flags)
 {
 	_cleanup_free_ uint8_t *buffer = malloc(WIRE_MAX);
+
+	wire_in_init(ret);
+	return buffer ? wire_recv_through(sock, ret, flags, buffer) : -ENOMEM;
+}
+
+int wire_recv_through(int sock, struct wire_in *ret, int flags, uint8_t *buffer)
+{
 	struct iovec part = {.iov_base = buffer, .iov_len = WIRE_MAX};
 	union wire_control control;
 	struct msghdr message = {
@@ -405,8 +412,6 @@ int wire_recv(int sock, struct wire_in *ret, int flags)
 	int r;
 
 	wire_in_init(ret);
-	if (!buffer)
-		return -ENOMEM;
 	do
 		got = recvmsg(sock, &message, flags | MSG_CMSG_CLOEXEC);
 	while (got < 0 && errno == EINTR);

@@ -57,5 +57,7 @@ int wire_take_fd(struct wire_in *in, unsigned index);
  * the message is parsed, the fds that came are closed); negative errno (-EAGAIN, ...). */
 int wire_send(int sock, const struct wire_out *out, int flags);
 int wire_recv(int sock, struct wire_in *ret, int flags);
+/* The same through a buffer of WIRE_MAX bytes: nothing but the message's own size is allocated. */
+int wire_recv_through(int sock, struct wire_in *ret, int flags, uint8_t *buffer);
 
 #endif

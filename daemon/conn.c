@@ -463,7 +463,7 @@ static void on_readable(void *arg)
 		return;
 	}
 	wire_in_init(&in);
-	r = wire_recv(conn->fd, &in, MSG_DONTWAIT);
+	r = loop_recv(conn->fd, &in);
 	if (r == WIRE_E_CLOSED || (r < 0 && r != -EAGAIN && r != -EINTR))
 		conn_free(conn);
 	else if (r > 0 && conn->state != CONN_SHUT && !conn->sending_shut)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The event loop: libevent behind nine functions.
+ * The event loop: libevent behind nine functions, and receiving.
  *
  * The base is made without locks (EVENT_BASE_FLAG_NOLOCK): only the loop thread touches it, other
  * processes reach it through descriptors alone. Timers use libevent's monotonic clock, so that a
@@ -12,6 +12,9 @@
 #include <errno.h>
 #include <event2/event.h>
 #include <stdlib.h>
+#include <sys/socket.h>
+
+#include "base/wire.h"
 
 struct loop {
 	struct event_base *base;
@@ -145,4 +148,11 @@ void loop_unwatch(struct loop_watch **watch)
 	event_free((*watch)->event);
 	free(*watch);
 	*watch = NULL;
+}
+
+int loop_recv(int sock, struct wire_in *ret)
+{
+	static uint8_t buffer[WIRE_MAX];
+
+	return wire_recv_through(sock, ret, MSG_DONTWAIT, buffer);
 }

@@ -10,6 +10,7 @@
 #include "base/base.h"
 
 struct loop;
+struct wire_in;
 struct loop_watch; /* one descriptor, signal or timer; owned by who made it */
 typedef void (*loop_fn)(void *arg);
 
@@ -29,5 +30,9 @@ void loop_timer_stop(struct loop_watch *timer);
 bool loop_timer_is_set(const struct loop_watch *timer);
 /* Ends the watch and sets it to NULL; safe inside its own callback; NULL is fine. */
 void loop_unwatch(struct loop_watch **watch);
+
+/* wire_recv() of a message that is there, for the loop's thread: its buffer is accessd's from the beginning, so
+ * that to be short of memory ends no connection. */
+int loop_recv(int sock, struct wire_in *ret);
 
 #endif

@@ -333,7 +333,7 @@ static void on_readable(void *arg)
 		int r;
 
 		wire_in_init(&in);
-		r = wire_recv(reading->child.sock, &in, MSG_DONTWAIT);
+		r = loop_recv(reading->child.sock, &in);
 		if (r == 0)
 			dispatch(reading->domain, &in);
 		wire_in_fini(&in);

@@ -232,7 +232,7 @@ static void on_readable(void *arg)
 		int r;
 
 		wire_in_init(&in);
-		r = wire_recv(workers->child.sock, &in, MSG_DONTWAIT);
+		r = loop_recv(workers->child.sock, &in);
 		if (r == 0)
 			dispatch(workers, &in);
 		wire_in_fini(&in);

@@ -30,6 +30,9 @@ done
 if ldd "$accessd" | grep -q -e libasan -e libtsan; then
 	exit 0 # sanitizers need more address space than any limit leaves
 fi
+# What is large is mapped anew each time, and so meets the limit, whatever was freed before.
+GLIBC_TUNABLES=glibc.malloc.mmap_threshold=131072
+export GLIBC_TUNABLES
 start_accessd workers=1 hand=16 linger_s=0 memory=4G
 squeeze() {
 	while_training "the job does not start" all_train 1 || return 1
