@@ -247,22 +247,29 @@ START_TEST(kernels)
 }
 END_TEST
 
+/* The first so many steps of each of the file's tables. */
+static void test_set_steps(size_t count, uint8_t step)
+{
+	unsigned tables = 0;
+
+	for (size_t at = 2; at + 69 < test_front; at++) {
+		if (memcmp(test_data + at, "\xff\xdb\0C", 4) != 0)
+			continue;
+		memset(test_data + at + 5, step, count);
+		tables++;
+	}
+	ck_assert_uint_gt(tables, 0);
+}
+
 /* With steps so large no numbers stay small: decoders would differ. */
 START_TEST(large_numbers)
 {
 	struct oracle_file file = parts_file(_i, 40, 50);
-	unsigned tables = 0;
 	uint8_t *packed;
 	size_t size;
 
 	test_encode(&file);
-	for (size_t at = 2; at + 69 < test_front; at++) {
-		if (memcmp(test_data + at, "\xff\xdb\0C", 4) != 0)
-			continue;
-		memset(test_data + at + 5, 255, 64);
-		tables++;
-	}
-	ck_assert_uint_gt(tables, 0);
+	test_set_steps(64, 255);
 	ck_assert_int_eq(test_open(0, test_size), 0);
 	ck_assert_int_eq(baseline_pack(parts_baseline[0], &packed, &size), BASELINE_E_OTHER);
 }
@@ -275,10 +282,7 @@ START_TEST(longer_than_expected)
 
 	file.quality = 100;
 	test_encode(&file);
-	for (size_t at = 2; at + 69 < test_front; at++) {
-		if (memcmp(test_data + at, "\xff\xdb\0C", 4) == 0)
-			test_data[at + 5] = 8; /* DC's */
-	}
+	test_set_steps(1, 8); /* DC's */
 	free(base_take_ptr(test_packed));
 	ck_assert_int_eq(test_open(0, test_size), 0);
 	ck_assert_int_eq(baseline_pack(parts_baseline[0], &test_packed, &test_packed_size), 0);
