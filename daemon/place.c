@@ -70,7 +70,7 @@ static int check_private(const char *folder, struct diag *diag)
 	if (!S_ISDIR(status.st_mode) || status.st_uid != geteuid() || (status.st_mode & 077)) {
 		diag_set(diag,
 			 "%s must be a folder of uid %u with mode 0700 (it has uid %u, mode %04o): "
-			 "remove it or set XDG_RUNTIME_DIR",
+			 "mend or remove it, or name another (--dir, XDG_RUNTIME_DIR)",
 			 folder, (unsigned)geteuid(), (unsigned)status.st_uid,
 			 (unsigned)status.st_mode & 07777);
 		return PLACE_E_REFUSED;

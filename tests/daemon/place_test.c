@@ -115,8 +115,8 @@ START_TEST(a_folder_that_others_may_enter)
 	ck_assert_int_eq(mkdir(folder, 0700), 0);
 	ck_assert_int_eq(chmod(folder, 0750), 0);
 	snprintf(text, sizeof(text),
-		 " must be a folder of uid %u with mode 0700 (it has uid %u, mode 0750): remove "
-		 "it or set XDG_RUNTIME_DIR",
+		 " must be a folder of uid %u with mode 0700 (it has uid %u, mode 0750): mend or "
+		 "remove it, or name another (--dir, XDG_RUNTIME_DIR)",
 		 (unsigned)geteuid(), (unsigned)geteuid());
 	expect_refusal("", text);
 	ck_assert_int_eq(chmod(folder, 0701), 0);
@@ -135,7 +135,7 @@ START_TEST(a_folder_of_somebody_else)
 	ck_assert_int_eq(chown(folder, 65534, 65534), 0);
 	expect_refusal("",
 		       " must be a folder of uid 0 with mode 0700 (it has uid 65534, mode 0700): "
-		       "remove it or set XDG_RUNTIME_DIR");
+		       "mend or remove it, or name another (--dir, XDG_RUNTIME_DIR)");
 }
 END_TEST
 
