@@ -69,6 +69,7 @@ static void drop_table(struct cache_point *point, uint64_t n_samples)
 	point->table = NULL;
 	point->state = CACHE_UNASKED;
 	point->worth = 0;
+	point->yields = false;
 }
 
 static bool is_table(int fd, uint64_t n_samples)
@@ -272,6 +273,7 @@ static void take_over(struct cache *from, struct cache *to)
 			continue;
 		to->point[p].state = old->state;
 		to->point[p].table = old->table;
+		to->point[p].yields = old->yields;
 		to->point[p].unfit = old->unfit;
 		to->point[p].n_unfit = old->n_unfit;
 		to->point[p].is_found = old->is_found;

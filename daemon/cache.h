@@ -34,6 +34,7 @@ struct cache_point {
 	uint64_t trials, tried; /* asked for; ended */
 	uint64_t most_trials;   /* as it looks now */
 	double worth;           /* that the reader was told: us of a processor a MiB */
+	bool yields;            /* the reader was told that another form is brought */
 	uint64_t n_unfit;
 	bool is_found; /* found: samples that were kept when it was looked first */
 	uint64_t found;

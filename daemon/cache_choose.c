@@ -45,15 +45,25 @@ static void count_kept(struct cache_point *point, uint64_t n_samples)
 	point->is_found |= point->state == CACHE_READY;
 }
 
-/* Bytes of the domain's store that its streams use: what else is there can be pushed out. */
-static uint64_t bytes_in_use(const struct domain *domain)
+static bool is_same_group(const struct cache_point *a, const struct cache_point *b)
 {
-	const struct stream *stream;
+	return memcmp(&a->group, &b->group, sizeof(a->group)) == 0;
+}
+
+/* Bytes of the domain's store that the stream would find in use, were it to keep that point: what other streams bring.
+ * Its own other forms would make room, and all else can be pushed out. */
+static uint64_t bytes_in_use(const struct stream *stream, const struct cache_point *point)
+{
+	const struct stream *other;
 	uint64_t bytes = 0;
 
-	LIST_FOREACH(stream, &domain->streams, link)
-	for (unsigned p = 1; p < stream->cache.n; p++)
-		bytes += stream->cache.point[p].kept_bytes;
+	LIST_FOREACH(other, &stream->domain->streams, link)
+	for (unsigned p = 1; other != stream && p < other->cache.n; p++) {
+		const struct cache_point *theirs = &other->cache.point[p];
+
+		if (!theirs->yields && !is_same_group(theirs, point))
+			bytes += theirs->kept_bytes;
+	}
 	return bytes;
 }
 
@@ -111,11 +121,9 @@ static void look(struct stream *stream, uint64_t now_ns)
 	const double limit = CACHE_HEADROOM * (double)stream->domain->shelf.state.limit;
 	struct cache *cache = &stream->cache;
 	struct point_input *in = &cache->input;
-	double used;
 
 	for (unsigned p = 1; p < cache->n; p++)
 		count_kept(&cache->point[p], n_samples);
-	used = (double)bytes_in_use(stream->domain);
 	*in = (struct point_input){.n = cache->n,
 				   .cores = stream->node->workers,
 				   .reader_threads = (double)stream->node->param.readers,
@@ -126,7 +134,7 @@ static void look(struct stream *stream, uint64_t now_ns)
 				   .current = cache->choice.point};
 	for (unsigned p = 0; p < cache->n; p++) {
 		struct cache_point *point = &cache->point[p];
-		double room = limit - used + (double)point->kept_bytes;
+		double room = limit - (double)bytes_in_use(stream, point);
 
 		cache_cost(stream, p);
 		in->room[p] = room > 0 ? (uint64_t)room : 0;
@@ -160,6 +168,32 @@ static void tell_worth(struct stream *stream)
 			continue;
 		point->worth = worth;
 		reading_worth(&stream->domain->reading, stream->lane.number, point->form, worth);
+	}
+}
+
+/* A form that another one has taken the place of: what is made, or all that there is, comes from that. */
+static bool must_yield(const struct cache *cache, unsigned p)
+{
+	const unsigned chosen = cache->choice.point;
+
+	return chosen && p != chosen && (cache->choice.makes || cache->input.cached[chosen] >= 1);
+}
+
+/* So the values of a form that was chosen before make room for those of the one that is chosen now. */
+static void tell_yields(struct stream *stream)
+{
+	struct cache *cache = &stream->cache;
+
+	for (unsigned p = 1; p < cache->n; p++) {
+		struct cache_point *point = &cache->point[p];
+		const bool yields = must_yield(cache, p);
+
+		if (point->state != CACHE_READY || point->yields == yields)
+			continue;
+		point->yields = yields;
+		reading_yield(&stream->domain->reading, stream->lane.number, point->form, yields);
+		if (yields && point->kept_samples)
+			shelf_has_room(&stream->domain->shelf);
 	}
 }
 
@@ -217,6 +251,7 @@ void cache_tick(struct stream *stream, uint64_t now_ns)
 	if (cache->choice.reason == POINT_UNMEASURED || has_moved(cache) ||
 	    now_ns - cache->chosen_ns >= CACHE_AGAIN_NS)
 		choose(stream, now_ns);
+	tell_yields(stream);
 }
 
 /* ---- for people ---- */

@@ -127,6 +127,17 @@ void reading_worth(struct reading *reading, uint32_t lane, unsigned form, double
 	send_message(reading, &out);
 }
 
+void reading_yield(struct reading *reading, uint32_t lane, unsigned form, bool yields)
+{
+	struct wire_out out;
+
+	wire_out_init(&out, READER_YIELD);
+	wire_put_u64(&out, READER_KEY_LANE, lane);
+	wire_put_u64(&out, READER_KEY_FORM, form);
+	wire_put_u64(&out, READER_KEY_YIELDS, yields);
+	send_message(reading, &out);
+}
+
 void reading_memory(struct reading *reading, uint64_t bytes, bool is_most)
 {
 	struct wire_out out;

@@ -47,6 +47,8 @@ void reading_chore(struct reading *reading, uint64_t id, uint64_t verb,
 void reading_chore_cancel(struct reading *reading, uint64_t id);
 /* What a form that is kept saves: microseconds of a processor a MiB. */
 void reading_worth(struct reading *reading, uint32_t lane, unsigned form, double us_per_mib);
+/* The lane's stream brings another form now (or this one again): its values make room. */
+void reading_yield(struct reading *reading, uint32_t lane, unsigned form, bool yields);
 /* So much of the resident memory may be in use, and whether more is to be had at present. */
 void reading_memory(struct reading *reading, uint64_t bytes, bool is_most);
 /* The answer to its question. */

@@ -199,6 +199,11 @@ void shelf_reader_died(struct shelf *shelf, int status)
 	shelf->state = (struct reader_state){.mode = STORE_OFF};
 }
 
+void shelf_has_room(struct shelf *shelf)
+{
+	shelf->full_until_ns = shelf->pause_ns = 0;
+}
+
 bool shelf_gives(const struct shelf *shelf)
 {
 	return shelf->is_known && shelf->state.mode != STORE_OFF;

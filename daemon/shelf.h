@@ -53,6 +53,7 @@ void shelf_reader_died(struct shelf *shelf, int status);
 /* Are forms brought from it; can more be kept in it now? */
 bool shelf_gives(const struct shelf *shelf);
 bool shelf_takes(const struct shelf *shelf, uint64_t now_ns);
+void shelf_has_room(struct shelf *shelf); /* again: it is not waited for */
 /* What the store's writer takes for a value of that size, elapsed, and of that on a processor. false: it has
  * not written any yet. */
 bool shelf_write_us(const struct shelf *shelf, uint64_t bytes, double *ret_us, double *ret_cpu_us);

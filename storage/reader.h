@@ -34,6 +34,9 @@ enum reader_message {
 	READER_MEMORY = 11, /* LIMIT, MOST 0|1: bytes of the resident memory that may be in use, 0
 			       until it is said; MOST: more is not to be had at present */
 	READER_UNREAD = 12, /* ID: no task that was handed out before that ASK_UNREAD is read */
+	READER_YIELD =
+	    13, /* LANE, FORM, YIELDS 0|1: the lane's stream brings nothing of that form any
+			       more, so its values make room where all others say so, too */
 	/* reader -> accessd */
 	READER_PROGRESS = 16, /* ID, FOLDERS, FILES */
 	READER_OPENED =
@@ -81,6 +84,7 @@ enum reader_key {
 	READER_KEY_STATE = 22, /* bytes: struct reader_state */
 	READER_KEY_VERB = 23,  /* u64: enum reader_verb */
 	READER_KEY_MOST = 25,
+	READER_KEY_YIELDS = 26,
 	READER_KEY_SAMPLE = 13, /* u64, whose bytes were asked for */
 };
 

@@ -45,6 +45,7 @@ struct reader_lane {
 	struct reader_mount *mount;
 	struct reader_kept kept[LAYOUT_FORMS]; /* owned; by the keeper, before has_kept */
 	_Atomic bool has_kept[LAYOUT_FORMS];   /* for ever */
+	bool yields[LAYOUT_FORMS];             /* of the main thread, until the lane is finished */
 	_Atomic uint8_t *expected; /* owned: a bit a sample whose form is to come from a worker */
 
 	/* under the mount's lock */
@@ -109,12 +110,20 @@ static struct reader_lane *mount_unlink_locked(struct reader_mount *mount, uint6
 	return lane;
 }
 
+static void kept_yield(const struct reader_kept *kept, bool yields)
+{
+	reader_resident_yield(kept->resident, yields);
+	store_group_yield(kept->group, yields);
+}
+
 /* The lane belongs to nobody any more. */
 static void lane_finish(struct reader_lane *lane)
 {
 	const uint64_t number = lane->number;
 
 	for (unsigned form = 0; form < LAYOUT_FORMS; form++) {
+		if (lane->yields[form])
+			kept_yield(&lane->kept[form], false);
 		reader_resident_close(lane->kept[form].resident);
 		store_group_close(lane->kept[form].group);
 	}
@@ -255,6 +264,19 @@ void reader_lane_worth(uint64_t number, unsigned form, double us_per_mib)
 
 	if (kept)
 		store_group_worth(kept->group, us_per_mib);
+	if (lane)
+		reader_lane_put(lane);
+}
+
+void reader_lane_yield(uint64_t number, unsigned form, bool yields)
+{
+	struct reader_lane *lane = reader_lane_hold(number);
+	const struct reader_kept *kept = lane ? lane_kept(lane, form) : NULL;
+
+	if (kept && lane->yields[form] != yields) {
+		lane->yields[form] = yields;
+		kept_yield(kept, yields);
+	}
 	if (lane)
 		reader_lane_put(lane);
 }

@@ -130,6 +130,17 @@ static void on_worth(struct wire_in *in)
 	reader_lane_worth(lane, (unsigned)form, (double)worth / 1000);
 }
 
+static void on_yield(struct wire_in *in)
+{
+	const uint64_t lane = message_u64(in, READER_KEY_LANE, "needs a LANE");
+	const uint64_t form = message_u64(in, READER_KEY_FORM, "needs a FORM");
+	const uint64_t yields = message_u64(in, READER_KEY_YIELDS, "needs YIELDS");
+
+	if (form >= LAYOUT_FORMS)
+		message_bad(in, "needs a form that there is");
+	reader_lane_yield(lane, (unsigned)form, yields != 0);
+}
+
 static void on_memory(struct wire_in *in)
 {
 	const uint64_t limit = message_u64(in, READER_KEY_LIMIT, "needs a LIMIT");
@@ -227,6 +238,9 @@ static void on_message(struct wire_in *in, unsigned threads)
 		break;
 	case READER_WORTH:
 		on_worth(in);
+		break;
+	case READER_YIELD:
+		on_yield(in);
 		break;
 	default:
 		message_bad(in, "unknown");

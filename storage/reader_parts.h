@@ -91,6 +91,8 @@ struct reader_kept { /* a lane's values of one form */
 bool reader_lane_take(struct reader_lane *lane, unsigned form, const struct reader_kept *kept);
 /* What the lane's values of that form save; of one that has no group (yet) nothing is noted. */
 void reader_lane_worth(uint64_t number, unsigned form, double us_per_mib);
+/* From the main thread: READER_YIELD; of one that has no group (yet) nothing is noted. */
+void reader_lane_yield(uint64_t number, unsigned form, bool yields);
 /* Where to keep an item of the tray: the lane expects one of that sample; NULL: nowhere. */
 const struct reader_kept *reader_lane_expect(struct reader_lane *lane,
 					     const struct tray_item *item);
@@ -113,6 +115,9 @@ void reader_resident_unread(uint64_t question);           /* READER_UNREAD */
 /* The values of a group that are in memory; NULL: none will be. */
 struct reader_resident *reader_resident_open(const struct hash_id *id, uint64_t samples);
 void reader_resident_close(struct reader_resident *group); /* NULL is fine, as below */
+/* One who has it reads it no more, or does again; takes that back before he closes it. When all of them yield, it
+ * makes room for others. */
+void reader_resident_yield(struct reader_resident *group, bool yields);
 struct reader_place {
 	uint64_t place;      /* as in lane_task */
 	const uint8_t *data; /* the same here */

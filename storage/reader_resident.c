@@ -8,8 +8,8 @@
  * lanes of the same group share it, and what a group has stays when the last of them has gone.
  *
  * A chunk belongs to one group. It leaves its group when the memory is needed for another one (of groups
- * that no lane has, the one that rested longest), when somebody has the group dropped, and when accessd wants
- * the memory back. From then on no task is told of it; but tasks that were told before may still be read, by
+ * that no lane has, or only lanes that yield, the one that rested longest), when somebody has the group
+ * dropped, and when accessd wants the memory back. From then on no task is told of it; but tasks that were told before may still be read, by
  * workers of which this process knows nothing. So accessd is asked, and says when none of those is left
  * (READER_UNREAD); only then is the chunk used again. A new process knows nothing of what the one before it
  * told: to it all of the memory is such, and it begins with that question.
@@ -45,10 +45,10 @@ struct reader_resident {
 
 	/* under the lock */
 	struct reader_resident *next;
-	unsigned users;
-	uint64_t rests_since; /* turn of the last close */
-	uint32_t first;       /* of its chunks, the one that is filled now */
-	uint64_t at, end;     /* free bytes of that one */
+	unsigned users, yielders; /* those of the users who no longer read it */
+	uint64_t rests_since;     /* turn of the last close */
+	uint32_t first;           /* of its chunks, the one that is filled now */
+	uint64_t at, end;         /* free bytes of that one */
 	uint64_t values;
 };
 
@@ -176,16 +176,22 @@ static void free_group(struct reader_resident *group)
 	free(group);
 }
 
-/* Of those that nobody has, the one that rested longest; then, if it must be, any that has something. */
+static bool is_idle(const struct reader_resident *group)
+{
+	return group->users == group->yielders;
+}
+
+/* Of those that nobody reads, the one that rested longest; then, if it must be, any that has something. */
 static struct reader_resident *find_victim(bool must)
 {
 	struct reader_resident *best = NULL, *any = NULL;
 
 	for (struct reader_resident *group = resident.groups; group; group = group->next) {
-		if (group->users == 0 && (!best || group->rests_since < best->rests_since))
+		if (group->first == RESIDENT_NONE)
+			continue;
+		if (is_idle(group) && (!best || group->rests_since < best->rests_since))
 			best = group;
-		if (group->first != RESIDENT_NONE)
-			any = group;
+		any = group;
 	}
 	return best || !must ? best : any;
 }
@@ -327,6 +333,19 @@ void reader_resident_close(struct reader_resident *group)
 	pthread_mutex_unlock(&resident.lock);
 }
 
+void reader_resident_yield(struct reader_resident *group, bool yields)
+{
+	if (!group)
+		return;
+	pthread_mutex_lock(&resident.lock);
+	if (yields)
+		group->yielders++;
+	else
+		group->yielders--;
+	group->rests_since = ++resident.turn;
+	pthread_mutex_unlock(&resident.lock);
+}
+
 bool reader_resident_find(const struct reader_resident *group, uint64_t sample,
 			  struct reader_place *ret)
 {
@@ -373,9 +392,9 @@ void reader_resident_keep(struct reader_resident *group, uint64_t sample, const 
 	    counter_get(&group->cell[sample]))
 		return;
 	pthread_mutex_lock(&resident.lock);
-	if (!keep_value(group, sample, value, bytes) && resident.is_clean && resident.is_most &&
-	    resident.limit > 0 && resident.left.count + resident.asked.count == 0 && is_full() &&
-	    leave_one(false))
+	if (!is_idle(group) && !keep_value(group, sample, value, bytes) && resident.is_clean &&
+	    resident.is_most && resident.limit > 0 &&
+	    resident.left.count + resident.asked.count == 0 && is_full() && leave_one(false))
 		question = next_question();
 	pthread_mutex_unlock(&resident.lock);
 	ask(question);

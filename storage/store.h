@@ -56,6 +56,9 @@ void store_group_close(struct store_group *group); /* NULL is fine */
 int store_group_table(const struct store_group *group);
 /* What a MiB of it saves, in microseconds: who may push out whom. 1 until it is told. */
 void store_group_worth(struct store_group *group, double us_per_mib);
+/* One of its users brings nothing of it any more, or does again; who yields takes that back before he closes it. When
+ * all of them yield, it is with those that are superseded the first to make room. */
+void store_group_yield(struct store_group *group, bool yields);
 
 /* ---- values ---- */
 

@@ -55,6 +55,11 @@ struct store_group *store_group_add(struct store *store, const struct hash_id *i
 	return group;
 }
 
+bool store_group_is_idle(const struct store_group *group)
+{
+	return group->users == group->yielders;
+}
+
 static bool group_is_newer(const struct store_group *group, const struct store_group *than)
 {
 	if (group->opened != than->opened)
@@ -136,10 +141,10 @@ void store_group_set(struct store_group *group, uint64_t sample, uint32_t size)
 		counter_cell_set(&group->table[sample], size);
 }
 
-void store_group_clear(struct store_group *group)
+void store_group_clear_from(struct store_group *group, uint64_t sample)
 {
 	const off_t cell = sizeof(*group->table);
-	off_t at = 0, end;
+	off_t at = (off_t)sample * cell, end;
 
 	if (!group->table)
 		return;
@@ -148,6 +153,11 @@ void store_group_clear(struct store_group *group)
 		for (; at < end; at += cell)
 			counter_cell_set(&group->table[at / cell], 0);
 	}
+}
+
+void store_group_clear(struct store_group *group)
+{
+	store_group_clear_from(group, 0);
 }
 
 struct group_scan {
@@ -320,4 +330,18 @@ void store_group_worth(struct store_group *group, double us_per_mib)
 	group->record.us_per_mib = us_per_mib;
 	group->is_dirty = group->is_kept;
 	pthread_mutex_unlock(&group->store->lock);
+}
+
+void store_group_yield(struct store_group *group, bool yields)
+{
+	struct store *store = group->store;
+
+	pthread_mutex_lock(&store->lock);
+	if (yields)
+		group->yielders++;
+	else
+		group->yielders--;
+	if (store_group_is_idle(group))
+		store->cramped_until_ns = store->cramped_ns = 0; /* it may fit now */
+	pthread_mutex_unlock(&store->lock);
 }

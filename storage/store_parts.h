@@ -32,10 +32,10 @@ struct store_group {
 	/* under lock */
 	struct store_record record;
 	uint64_t note_sum;
-	uint64_t opened; /* turn of the last opening, in this process */
-	unsigned users;
-	bool is_kept;       /* has a record, or gets one with the next write */
-	bool is_dirty;      /* its record on the disk is older */
+	uint64_t opened;          /* turn of the last opening, in this process */
+	unsigned users, yielders; /* those of the users who no longer bring from it */
+	bool is_kept;             /* has a record, or gets one with the next write */
+	bool is_dirty;            /* its record on the disk is older */
 	bool is_unknown;    /* its record was damaged: numbers of values and bytes are guesses */
 	bool is_dropped;    /* while it was in use: takes no more */
 	bool is_superseded; /* see store.h */
@@ -120,8 +120,11 @@ struct store_group *store_group_add(struct store *store, const struct hash_id *i
 void store_group_free_all(struct store *store);
 /* Under lock: which of the groups with one note are superseded. */
 void store_group_compare(struct store *store);
+/* Does nobody bring anything from it? */
+bool store_group_is_idle(const struct store_group *group);
 void store_group_set(struct store_group *group, uint64_t sample, uint32_t size); /* in the table */
 void store_group_clear(struct store_group *group);                               /* all of it */
+void store_group_clear_from(struct store_group *group, uint64_t sample); /* and those behind */
 /* Fills the table from the disk; without lock, by who made the group busy or holds write_lock. */
 int store_group_scan(struct store_group *group);
 

@@ -4,7 +4,7 @@
  * Room: how much is free, and who makes some for whom.
  *
  * A group in use loses nothing to another one, nor does a pinned one: what is kept of a running dataset is
- * a stable subset. For the values of a group others are pushed out that are worth less, of those the superseded
+ * a stable subset. One whose users all yield (they keep the samples in another form now) counts as superseded. For the values of a group others are pushed out that are worth less, of those the superseded
  * first, then by worth, which halves with each day that a group is not used: so a day-old group loses against an
  * equal one that is used now, and against one worth half of it only after another day. A victim
  * loses its last samples first, and no more than are needed, in writes of a bounded size.
@@ -59,14 +59,14 @@ static double room_worth(const struct store_group *group, uint64_t now_s)
 {
 	const uint64_t last = BASE_MIN(group->record.last_use_s, now_s);
 
-	if (group->is_superseded)
+	if (group->is_superseded || group->users > 0) /* and all of them yield */
 		return -1;
 	return group->record.us_per_mib * exp2(-(double)(now_s - last) / ROOM_DAY_S);
 }
 
 static bool room_is_open(const struct store_group *group)
 {
-	return group->users == 0 && !group->record.is_pinned && !group->is_busy &&
+	return store_group_is_idle(group) && !group->record.is_pinned && !group->is_busy &&
 	       group->record.values > 0;
 }
 
@@ -106,14 +106,19 @@ static struct store_group *room_victim(struct store *store, double us_per_mib)
 
 /* ---- pruning ---- */
 
+struct room_pruned {
+	size_t count;
+	uint64_t first; /* sample: it and all behind it are gone */
+};
+
 static int room_prune_values(struct store_group *group, struct store_lmdb_write *write, size_t most,
-			     uint64_t bytes, size_t *count)
+			     uint64_t bytes, struct room_pruned *pruned)
 {
 	const struct store_lmdb_key prefix = {&group->id, sizeof(group->id)};
 	uint64_t freed = 0;
 	int r = 0;
 
-	while (r == 0 && *count < most && freed < bytes) {
+	while (r == 0 && pruned->count < most && freed < bytes) {
 		uint8_t key[STORE_RECORD_KEY];
 		size_t size;
 
@@ -122,13 +127,15 @@ static int room_prune_values(struct store_group *group, struct store_lmdb_write 
 			break;
 		size -= BASE_MIN(size, (size_t)STORE_RECORD_SEAL);
 		freed += store_bytes_of(size);
-		*count += 1;
+		pruned->count++;
+		pruned->first = store_record_sample(key);
 		store_write_stage(group, -1, -(int64_t)size);
 	}
 	return r == STORE_LMDB_E_NONE ? 0 : r;
 }
 
-static int room_prune(struct store_group *group, size_t most, uint64_t bytes, size_t *count)
+static int room_prune(struct store_group *group, size_t most, uint64_t bytes,
+		      struct room_pruned *pruned)
 {
 	struct store *store = group->store;
 	struct store_lmdb_write *write;
@@ -137,7 +144,7 @@ static int room_prune(struct store_group *group, size_t most, uint64_t bytes, si
 	if (r)
 		return r;
 	store_write_stage(group, 0, 0);
-	r = room_prune_values(group, write, most, bytes, count);
+	r = room_prune_values(group, write, most, bytes, pruned);
 	if (r == 0)
 		r = store_write_records(store, write);
 	if (r == 0)
@@ -150,14 +157,16 @@ static int room_prune_once(struct store_group *group, size_t most, uint64_t byte
 			   size_t *ret_count)
 {
 	struct store *store = group->store;
-	size_t count = 0;
-	int r = store->db ? room_prune(group, most, bytes, &count) : -ENODEV;
+	struct room_pruned pruned = {.count = 0};
+	int r = store->db ? room_prune(group, most, bytes, &pruned) : -ENODEV;
 
 	pthread_mutex_lock(&store->lock);
 	store_write_settle(store, r == 0);
+	if (r == 0 && pruned.count > 0)
+		store_group_clear_from(group, pruned.first);
 	pthread_mutex_unlock(&store->lock);
 	if (r == 0)
-		*ret_count = count;
+		*ret_count = pruned.count;
 	return r;
 }
 

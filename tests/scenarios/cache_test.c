@@ -98,6 +98,8 @@ static const char *cache_file(void)
 
 #define KEEPS "cache_size=256M", "cache_force=1", "linger_s=0", "hand=16", "workers=2"
 
+#define SMALL "cache_size=2M", "cache_force=1", "linger_s=0", "hand=16", "workers=2"
+
 static struct hash_id digest_without(const char *pipeline)
 {
 	struct hash_id id;
@@ -437,8 +439,7 @@ START_TEST(a_part_fits)
 
 	dataset = waves("photos");
 	without = digest_without(NULL);
-	rig_start("cache_point=decoded", "cache_size=2M", "cache_force=1", "linger_s=0", "hand=16",
-		  "workers=2", NULL);
+	rig_start("cache_point=decoded", SMALL, NULL);
 	fill(NULL, 2);
 	for (unsigned i = 0; i < 4; i++)
 		runs_assert_same(run(NULL, NULL), without);
@@ -451,6 +452,32 @@ START_TEST(a_part_fits)
 	ck_assert(rig_status("caches.0.evicted") <= 0);
 	ck_assert_int_eq(stat(cache_file(), &st), 0);
 	ck_assert_int_le(st.st_size, 2 << 20);
+	rig_end();
+}
+END_TEST
+
+/* A full store changes to another form, whose job has the old one open, too. */
+START_TEST(a_full_store_changes_its_form)
+{
+	struct hash_id without;
+	double of_old, from_kept = 0;
+
+	dataset = waves("photos");
+	without = digest_without(NULL);
+	rig_start("cache_point=decoded", SMALL, NULL);
+	fill(NULL, 2);
+	while (rig_status("caches.0.full") <= 0)
+		run(NULL, NULL);
+	of_old = rig_status("caches.0.values");
+	ck_assert(of_old < RUNS_SAMPLES);
+	rig_restart("cache_point=packed", SMALL, NULL);
+	for (unsigned i = 0; rig_status("caches.0.evicted") < of_old; i++) {
+		ck_assert_uint_lt(i, 100);
+		runs_assert_same(run(NULL, NULL), without);
+	}
+	fill(NULL, of_old + 1); /* smaller ones, so more of them */
+	runs_assert_same(run(NULL, &from_kept), without);
+	ck_assert(from_kept > of_old);
 	rig_end();
 }
 END_TEST
@@ -488,6 +515,7 @@ static void add(TCase *tcase)
 	tcase_add_test(tcase, truncated_beside_a_job);
 	tcase_add_test(tcase, readers_die_beside_it);
 	tcase_add_test(tcase, a_part_fits);
+	tcase_add_test(tcase, a_full_store_changes_its_form);
 	tcase_add_test(tcase, nowhere_to_keep_it);
 	tcase_set_timeout(tcase, 900);
 }

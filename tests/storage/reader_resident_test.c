@@ -229,6 +229,41 @@ START_TEST(nothing_changes_before_the_answer)
 }
 END_TEST
 
+START_TEST(what_all_yield_gives_way)
+{
+	struct reader_resident *old, *again, *new;
+
+	begin();
+	old = open_group(1);
+	again = open_group(1);
+	new = open_group(2);
+	keep_all(old, 1);
+	reader_resident_yield(old, true); /* the other one still reads it */
+	keep_all(new, 2);
+	ck_assert_uint_eq(n_asked, 1);
+	reader_resident_yield(again, true);
+	keep_all(new, 2);
+	ck_assert_uint_eq(n_asked, 2);
+	ck_assert_uint_eq(count(old, 1), 0);
+	keep_all(old, 1); /* takes nothing any more */
+	reader_resident_unread(asked);
+	keep_all(old, 1);
+	keep_all(new, 2);
+	ck_assert_uint_eq(count(new, 2), CHUNKS * PER_CHUNK);
+	ck_assert_uint_eq(count(old, 1), 0);
+	reader_resident_yield(old, false);
+	reader_resident_yield(again, false);
+	reader_resident_close(again);
+	reader_resident_yield(new, true);
+	keep_all(old, 1);
+	reader_resident_unread(asked);
+	keep_all(old, 1);
+	ck_assert_uint_eq(count(old, 1), CHUNKS * PER_CHUNK);
+	reader_resident_limit(0, true); /* what has nothing is looked for no more */
+	ck_assert_uint_eq(count(old, 1), 0);
+}
+END_TEST
+
 START_TEST(the_longest_rest_gives_way_first)
 {
 	struct reader_resident *group[3];
@@ -414,6 +449,7 @@ int main(void)
 	tcase_add_test(tcase, shared_by_all_and_there_when_they_come_back);
 	tcase_add_test(tcase, what_does_not_fit_is_not_taken);
 	tcase_add_test(tcase, nothing_changes_before_the_answer);
+	tcase_add_test(tcase, what_all_yield_gives_way);
 	tcase_add_test(tcase, the_longest_rest_gives_way_first);
 	tcase_add_test(tcase, less_is_granted_and_more_again);
 	tcase_add_test(tcase, what_is_dropped_is_gone);

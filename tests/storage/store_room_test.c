@@ -96,6 +96,38 @@ START_TEST(test_a_group_in_use_keeps_its_own)
 }
 END_TEST
 
+/* One that is in use, but that nobody brings from any more, makes room for any other, and its table says so. */
+START_TEST(test_a_group_whose_users_yield_makes_room)
+{
+	const uint64_t n = LIMIT / SIZE;
+	struct store_group *first = hold_group(&hold, 1, n), *again = hold_group(&hold, 1, n),
+			   *second = hold_group(&hold, 2, n);
+	unsigned there;
+
+	store_group_worth(first, 1e6);
+	put_all(first, 1, n, SIZE);
+	there = count(first, n);
+	store_group_yield(first, true); /* the other user does not */
+	put_all(second, 2, n, SIZE);
+	ck_assert_uint_eq(count(first, n), there);
+	store_group_yield(again, true);
+	put_all(second, 2, n, SIZE);
+	ck_assert_uint_ge(count(second, n), there * 9 / 10);
+	ck_assert_uint_eq(hold_state(&hold).evicted, there - count(first, n));
+	ck_assert_uint_eq(hold_state(&hold).values, count(first, n) + count(second, n));
+	for (uint64_t i = 0; i < n; i++)
+		ck_assert_int_eq(hold_get(first, 1, i, SIZE) == 0, hold_table(first, i) > 0);
+	store_group_yield(first, false); /* what is left stays, and it may be filled again */
+	store_group_yield(again, false);
+	there = count(first, n);
+	put_all(second, 2, n, SIZE);
+	ck_assert_uint_eq(count(first, n), there);
+	store_group_close(again);
+	store_group_close(first);
+	store_group_close(second);
+}
+END_TEST
+
 /* Puts group 2 of this worth into a store that is full of group 1. Returns how many of 1 stay. */
 static unsigned push(double worth_of_first, double worth_of_second, bool is_pinned)
 {
@@ -243,6 +275,7 @@ int main(void)
 	tcase_add_checked_fixture(room, setup, teardown);
 	tcase_add_test(room, test_a_stable_part_stays);
 	tcase_add_test(room, test_a_group_in_use_keeps_its_own);
+	tcase_add_test(room, test_a_group_whose_users_yield_makes_room);
 	tcase_add_test(room, test_the_better_one_pushes_out);
 	tcase_add_test(room, test_the_worse_one_does_not);
 	tcase_add_test(room, test_nobody_pushes_out_what_is_pinned);
