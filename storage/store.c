@@ -214,7 +214,7 @@ static int get_checked(struct store_group *group, uint64_t sample, uint8_t *buff
 /* Under lock. Others may have met it, too. */
 static void get_drop(struct store_group *group, uint64_t sample, uint32_t size, bool is_damaged)
 {
-	if (counter_cell_get(&group->table[sample]) != size)
+	if (counter_cell_get(&group->table.cell[sample]) != size)
 		return;
 	store_group_set(group, sample, 0);
 	if (is_damaged) {
@@ -230,8 +230,8 @@ int store_get(struct store_group *group, uint64_t sample, uint8_t *buffer, size_
 	uint32_t size = 0;
 	int r = STORE_E_NONE;
 
-	if (sample < group->cells)
-		size = counter_cell_get(&group->table[sample]);
+	if (sample < group->table.cells)
+		size = counter_cell_get(&group->table.cell[sample]);
 	if (size > room)
 		return STORE_E_ROOM;
 	if (size > 0)

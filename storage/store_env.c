@@ -310,7 +310,7 @@ static void env_fill_tables(struct store *store)
 		bool has_table;
 
 		pthread_mutex_lock(&store->lock);
-		has_table = group->table && !group->is_busy;
+		has_table = group->table.cell && !group->is_busy;
 		group->is_busy = group->is_busy || has_table;
 		pthread_mutex_unlock(&store->lock);
 		if (!has_table)

@@ -13,19 +13,13 @@
  * group is busy: another opener waits, and nobody empties it. From then on every change is set in it
  * after it was committed, under `lock`. accessd reads it at any time and believes it for planning
  * only; what counts is what store_get() finds.
- *
- * A table of many samples is mostly a hole of its memfd as long as little is kept, and reading a hole
- * through a mapping would fill it with pages: clearing goes by SEEK_DATA.
  */
 
 #include "storage/store_parts.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #define GROUP_STEP 16384 /* keys a read of the scan */
 
@@ -48,7 +42,7 @@ struct store_group *store_group_add(struct store *store, const struct hash_id *i
 		return NULL;
 	group->store = store;
 	group->id = *id;
-	group->table_fd = -1;
+	group->table.fd = -1;
 	group->record.us_per_mib = 1;
 	group->next = store->groups;
 	store->groups = group;
@@ -92,67 +86,25 @@ void store_group_compare(struct store *store)
 
 /* ---- tables ---- */
 
-static void group_table_free(struct store_group *group)
-{
-	if (group->table)
-		munmap(group->table, group->cells * sizeof(*group->table));
-	group->table = NULL;
-	base_close(&group->table_fd);
-}
-
 void store_group_free_all(struct store *store)
 {
 	while (store->groups) {
 		struct store_group *group = store->groups;
 
 		store->groups = group->next;
-		group_table_free(group);
+		store_table_free(&group->table);
 		free(group);
 	}
 }
 
-static int group_table_new(struct store_group *group, uint64_t n_samples)
-{
-	const uint64_t bytes = n_samples * sizeof(*group->table);
-	const int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE | F_SEAL_SEAL;
-	_cleanup_close_ int fd = base_memfd("store-table", bytes);
-	void *map;
-
-	if (fd < 0)
-		return fd;
-	map = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	if (map == MAP_FAILED)
-		return -errno;
-	if (fcntl(fd, F_ADD_SEALS, seals) < 0) {
-		int r = -errno;
-
-		munmap(map, bytes);
-		return r;
-	}
-	group->table = map;
-	group->cells = n_samples;
-	group->table_fd = base_take_fd(&fd);
-	return 0;
-}
-
 void store_group_set(struct store_group *group, uint64_t sample, uint32_t size)
 {
-	if (group->table && sample < group->cells)
-		counter_cell_set(&group->table[sample], size);
+	store_table_set(&group->table, sample, size);
 }
 
 void store_group_clear_from(struct store_group *group, uint64_t sample)
 {
-	const off_t cell = sizeof(*group->table);
-	off_t at = (off_t)sample * cell, end;
-
-	if (!group->table)
-		return;
-	while ((at = lseek(group->table_fd, at, SEEK_DATA)) >= 0) {
-		end = lseek(group->table_fd, at, SEEK_HOLE);
-		for (; at < end; at += cell)
-			counter_cell_set(&group->table[at / cell], 0);
-	}
+	store_table_clear_from(&group->table, sample);
 }
 
 void store_group_clear(struct store_group *group)
@@ -234,7 +186,7 @@ static void group_settled(struct store_group *group)
 /* The first user's: the table, and what the record says from now on. */
 static int group_begin(struct store_group *group, uint64_t n_samples)
 {
-	int r = group_table_new(group, n_samples);
+	int r = store_table_new(n_samples, &group->table);
 
 	if (r)
 		return r;
@@ -267,7 +219,7 @@ static int group_open_locked(struct store *store, const struct hash_id *id, cons
 
 	if (!group)
 		return -ENOMEM;
-	if (group->users > 0 && group->cells != n_samples)
+	if (group->users > 0 && group->table.cells != n_samples)
 		return -EINVAL; /* one id names one dataset version */
 	group->is_dropped = false;
 	if (group->users++ == 0)
@@ -312,14 +264,14 @@ void store_group_close(struct store_group *group)
 	group->record.last_use_s = store_now_s();
 	group->is_dirty = group->is_kept;
 	if (--group->users == 0)
-		group_table_free(group);
+		store_table_free(&group->table);
 	store_group_compare(store);
 	pthread_mutex_unlock(&store->lock);
 }
 
 int store_group_table(const struct store_group *group)
 {
-	return group->table_fd;
+	return group->table.fd;
 }
 
 void store_group_worth(struct store_group *group, double us_per_mib)

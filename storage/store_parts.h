@@ -18,9 +18,9 @@
 
 #include <pthread.h>
 
-#include "base/counter.h"
 #include "storage/store_lmdb.h"
 #include "storage/store_record.h"
+#include "storage/store_table.h"
 
 #define STORE_QUEUE_ITEMS 65536 /* at most; deletions come on top */
 
@@ -40,9 +40,7 @@ struct store_group {
 	bool is_dropped;    /* while it was in use: takes no more */
 	bool is_superseded; /* see store.h */
 	bool is_busy;       /* being scanned, emptied or dropped: openers wait */
-	int table_fd;       /* -1: it has no users */
-	struct counter_cell *table;
-	uint64_t cells; /* of the table; users read it without lock */
+	struct store_table table; /* there is none without users */
 
 	/* under write_lock: what the write under way changes */
 	bool is_staged;

@@ -60,7 +60,7 @@ static enum queue_answer queue_may(const struct store_group *group, uint64_t sam
 	const uint64_t cost = store_bytes_of(size);
 
 	if (group->is_dropped || queue_is_closed(group->store) ||
-	    counter_cell_get(&group->table[sample]) > 0 || queue_is_long(group->store, cost))
+	    counter_cell_get(&group->table.cell[sample]) > 0 || queue_is_long(group->store, cost))
 		return QUEUE_REFUSES;
 	return queue_has_room(group, cost) ? QUEUE_TAKES : QUEUE_FULL;
 }
@@ -110,7 +110,7 @@ bool store_put(struct store_group *group, uint64_t sample, const uint8_t *value,
 	enum queue_answer may = QUEUE_REFUSES;
 	bool is_taken;
 
-	if (sample < group->cells && size > 0 && size <= store->value_max) {
+	if (sample < group->table.cells && size > 0 && size <= store->value_max) {
 		pthread_mutex_lock(&store->lock);
 		may = queue_may(group, sample, size);
 		pthread_mutex_unlock(&store->lock);
