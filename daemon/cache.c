@@ -367,7 +367,8 @@ int cache_check(const struct stream *stream, struct diag *diag)
 
 	if (!stream->keep[0])
 		return 0;
-	if (!cache->is_on || (!shelf_gives(shelf) && shelf->why[0])) {
+	if (!cache->is_on ||
+	    (!shelf_gives(shelf) && shelf->why[0] && (shelf->is_known || !shelf->is_told))) {
 		diag_set(diag, "nothing is kept: %s", cache->is_on ? shelf->why : cache->why);
 		return OA_E_REFUSED;
 	}
@@ -461,7 +462,7 @@ void cache_settle(struct stream *stream)
 	if (cache->variants != variants)
 		list_anew(stream, variants);
 	for (unsigned p = 1; p < cache->n; p++)
-		if (cache->is_on && stream->domain->shelf.has_folder && stream->reader_ready &&
+		if (cache->is_on && stream->domain->shelf.is_told && stream->reader_ready &&
 		    cache->point[p].state == CACHE_UNASKED)
 			ask_for(stream, &cache->point[p]);
 }

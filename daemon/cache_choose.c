@@ -115,12 +115,21 @@ void cache_cost(struct stream *stream, unsigned p)
 	point_form_cost(&point->figures, &cache->point[0].figures, cost);
 }
 
+/* Bytes that values may have, where they are kept. */
+static uint64_t room_of(const struct domain *domain)
+{
+	const struct shelf *shelf = &domain->shelf;
+
+	return shelf_is_memory(shelf) ? hoard_most(domain) : shelf->state.limit;
+}
+
 static void look(struct stream *stream, uint64_t now_ns)
 {
 	const uint64_t n_samples = stream->geometry.n_samples;
-	const double limit = CACHE_HEADROOM * (double)stream->domain->shelf.state.limit;
+	const double limit = CACHE_HEADROOM * (double)room_of(stream->domain);
 	struct cache *cache = &stream->cache;
 	struct point_input *in = &cache->input;
+	const bool is_memory = shelf_is_memory(&stream->domain->shelf);
 
 	for (unsigned p = 1; p < cache->n; p++)
 		count_kept(&cache->point[p], n_samples);
@@ -137,6 +146,8 @@ static void look(struct stream *stream, uint64_t now_ns)
 		double room = limit - (double)bytes_in_use(stream, point);
 
 		cache_cost(stream, p);
+		if (is_memory && in->cost[p].bytes > RESIDENT_VALUE_MOST)
+			room = 0;
 		in->room[p] = room > 0 ? (uint64_t)room : 0;
 		in->cached[p] = (double)point->kept_samples / (double)n_samples;
 	}
@@ -293,6 +304,7 @@ void cache_describe(const struct stream *stream, struct json_out *out)
 	json_out_object_begin(out);
 	json_out_member_bool(out, "on", cache->is_on && shelf_gives(shelf));
 	json_out_member_string(out, "why", cache->is_on ? shelf->why : cache->why);
+	json_out_member_bool(out, "memory_only", cache->is_on && shelf_is_memory(shelf));
 	json_out_member_string(
 	    out, "point",
 	    cache->is_on ? cache_name(cache->point[cache->choice.point].form, name) : "none");

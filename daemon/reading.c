@@ -59,13 +59,16 @@ void reading_store(struct reading *reading)
 	_cleanup_close_ int fd = shelf_open_folder(&domain->shelf, domain);
 	struct wire_out out;
 
-	if (fd < 0)
+	if (domain->shelf.tray_fd < 0)
 		return;
 	wire_out_init(&out, READER_STORE);
 	wire_put_u64(&out, READER_KEY_LIMIT, domain->shelf.limit);
 	wire_put_u64(&out, READER_KEY_FORCE, domain->node->param.cache_force);
 	wire_put_u64(&out, READER_KEY_SUSPECT, domain->shelf.suspect);
-	wire_put_fd(&out, fd);
+	if (fd >= 0)
+		wire_put_fd(&out, fd);
+	else
+		wire_put_string(&out, READER_KEY_TEXT, domain->shelf.why);
 	send_message(reading, &out);
 }
 

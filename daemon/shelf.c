@@ -124,6 +124,9 @@ int shelf_open_folder(struct shelf *shelf, const struct domain *domain)
 
 	if (shelf->tray_fd < 0)
 		return -1;
+	shelf->is_told = true;
+	if (shelf->limit == 0)
+		return -1;
 	fd = open_folder(domain);
 	shelf->has_folder = fd >= 0;
 	if (fd >= 0) {
@@ -132,7 +135,6 @@ int shelf_open_folder(struct shelf *shelf, const struct domain *domain)
 	}
 	snprintf(shelf->why, sizeof(shelf->why), "its folder in %.128s cannot be made: %s",
 		 domain->node->place.stores, strerror(-fd));
-	log_line(LOG_LEVEL_WARN, "store-off", "reason=\"%s\"", shelf->why);
 	return -1;
 }
 
@@ -184,7 +186,8 @@ void shelf_said(struct shelf *shelf, const struct reader_state *state, const cha
 /* May it have opened its store, or have been about to? One that is off it has said so. */
 static bool has_store(const struct shelf *shelf)
 {
-	return shelf->has_folder && !(shelf->is_known && shelf->state.mode == STORE_OFF);
+	return shelf->has_folder && !(shelf->is_known && (shelf->state.mode == STORE_OFF ||
+							  shelf->state.mode == READER_MODE_MEMORY));
 }
 
 void shelf_reader_died(struct shelf *shelf, int status)
@@ -195,7 +198,7 @@ void shelf_reader_died(struct shelf *shelf, int status)
 	for (size_t i = 0; i < BASE_ARRAY_LEN(signals); i++)
 		fits = fits || (WIFSIGNALED(status) && WTERMSIG(status) == signals[i]);
 	shelf->suspect = fits && has_store(shelf);
-	shelf->has_folder = shelf->is_known = false;
+	shelf->has_folder = shelf->is_told = shelf->is_known = false;
 	shelf->state = (struct reader_state){.mode = STORE_OFF};
 }
 
@@ -209,20 +212,27 @@ bool shelf_gives(const struct shelf *shelf)
 	return shelf->is_known && shelf->state.mode != STORE_OFF;
 }
 
+bool shelf_is_memory(const struct shelf *shelf)
+{
+	return shelf->is_known && shelf->state.mode == READER_MODE_MEMORY;
+}
+
 bool shelf_takes(const struct shelf *shelf, uint64_t now_ns)
 {
-	return shelf->is_known && shelf->state.mode == STORE_ON && now_ns >= shelf->full_until_ns;
+	return (shelf_is_memory(shelf) || (shelf->is_known && shelf->state.mode == STORE_ON)) &&
+	       now_ns >= shelf->full_until_ns;
 }
 
 /* ---- for people ---- */
 
 void shelf_describe(const struct domain *domain, struct json_out *out)
 {
-	static const char *const modes[] = {"on", "read-only", "off"};
+	static const char *const modes[] = {"on", "read-only", "off", "memory"};
 	const struct shelf *shelf = &domain->shelf;
 	const struct reader_state *state = &shelf->state;
 	const struct stores_rule rule = stores_rule_of(domain);
-	uint64_t mode = shelf_gives(shelf) ? BASE_MIN(state->mode, (uint64_t)STORE_OFF) : STORE_OFF;
+	uint64_t mode =
+	    shelf_gives(shelf) ? BASE_MIN(state->mode, (uint64_t)READER_MODE_MEMORY) : STORE_OFF;
 
 	json_out_object_begin(out);
 	json_out_member_u64(out, "uid", domain->who.uid);
@@ -230,7 +240,7 @@ void shelf_describe(const struct domain *domain, struct json_out *out)
 	json_out_member_bool(out, "public", domain->kind == DOMAIN_PUBLIC);
 	json_out_member_string(out, "mode", modes[mode]);
 	json_out_member_string(out, "why", shelf->why);
-	json_out_member_u64(out, "limit", shelf->limit);
+	json_out_member_u64(out, "limit", shelf_is_memory(shelf) ? 0 : shelf->limit);
 	json_out_member_u64(out, "sure", shelf->tray_fd < 0 ? 0 : stores_sure(&rule));
 	json_out_member_u64(out, "most", shelf->tray_fd < 0 ? 0 : rule.most);
 	json_out_member_u64(out, "used", state->used);

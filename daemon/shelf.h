@@ -28,6 +28,7 @@ struct shelf {
 	enum shelf_share share;
 	uint64_t limit;  /* bytes that its store may have; 0: none yet */
 	bool has_folder; /* this reader was given one */
+	bool is_told;    /* or at least why there is none: it keeps what it can */
 	bool is_known;   /* the reader has said how its store is */
 	bool suspect;    /* the reader before died in a way that a damaged store would explain */
 	uint64_t full_until_ns, pause_ns; /* it took nothing: nothing more is made until then */
@@ -41,7 +42,7 @@ struct shelf {
 int shelf_init(struct shelf *shelf, const struct domain *domain);
 void shelf_fini(struct shelf *shelf);
 /* The store's folder of the domain, made if need be; the caller owns the descriptor. -1: nothing is
- * kept, and shelf->why says so. */
+ * kept on a disk, and shelf->why says so. */
 int shelf_open_folder(struct shelf *shelf, const struct domain *domain);
 /* The name of its folder below the node's. Returns ret. */
 const char *shelf_key(const struct domain *domain, char ret[IDENTITY_TEXT_MAX]);
@@ -52,6 +53,7 @@ void shelf_said(struct shelf *shelf, const struct reader_state *state, const cha
 void shelf_reader_died(struct shelf *shelf, int status);
 /* Are forms brought from it; can more be kept in it now? */
 bool shelf_gives(const struct shelf *shelf);
+bool shelf_is_memory(const struct shelf *shelf); /* and nothing on a disk */
 bool shelf_takes(const struct shelf *shelf, uint64_t now_ns);
 void shelf_has_room(struct shelf *shelf); /* again: it is not waited for */
 /* What the store's writer takes for a value of that size, elapsed, and of that on a processor. false: it has

@@ -209,13 +209,15 @@ static void begin(struct domain *domain)
 	cache_settle(stream);
 }
 
-static void refuse_unseen(struct domain *domain, int error)
+/* Nobody knows how much of the disk is left. */
+static void begin_unseen(struct domain *domain, int error)
 {
-	char why[sizeof(domain->shelf.why)];
+	struct shelf *shelf = &domain->shelf;
 
-	snprintf(why, sizeof(why), "the folder %.128s cannot be looked at: %s",
+	shelf->limit = 0;
+	snprintf(shelf->why, sizeof(shelf->why), "the folder %.128s cannot be looked at: %s",
 		 domain->node->place.stores, strerror(error));
-	refuse(domain, why);
+	begin(domain);
 }
 
 /* What could not be deleted is taken off the shares of those who came. */
@@ -234,7 +236,7 @@ static void end_look(struct node *node, int error)
 		over -= cut;
 		domain->shelf.limit -= cut;
 		if (error)
-			refuse_unseen(domain, error);
+			begin_unseen(domain, error);
 		else if (domain->shelf.limit < STORE_LIMIT_MIN)
 			refuse_small(domain, domain->shelf.limit);
 		else

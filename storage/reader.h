@@ -22,8 +22,9 @@ enum reader_message {
 	READER_ATTACH = 4, /* ID, LANE; fd 0: lane, fd 1: arena -> ATTACHED | REFUSED */
 	READER_DETACH = 5, /* LANE -> DETACHED once no thread touches it any more */
 	READER_STORE =
-	    6, /* LIMIT, FORCE 0|1, SUSPECT 0|1; fd 0: its folder: what the store may have; once,
-			      after a START with a tray -> STATE, now and when it has changed */
+	    6, /* LIMIT, FORCE 0|1, SUSPECT 0|1; fd 0: its folder: what the store may have, or
+			      TEXT: why it has none; once, after a START with a tray -> STATE, now
+			      and when it has changed */
 	READER_FORM =
 	    7, /* LANE, FORM, GROUP, NOTE: that stored form of the lane's samples is brought
 			      where it is wanted, and kept where it is made -> FORMED */
@@ -47,7 +48,7 @@ enum reader_message {
 	READER_LOOKED =
 	    22, /* ID, DEVICE, INODE, OPENNESS 0|1 of the way to the root; ID is free again */
 	READER_DETACHED = 20, /* LANE */
-	READER_STATE = 23,    /* STATE, TEXT: why it is not on */
+	READER_STATE = 23,    /* STATE, TEXT: why it is not on, or not on a disk */
 	READER_FORMED =
 	    24, /* LANE, FORM; fd 0: its table (storage/store.h); without: TEXT says why not */
 	READER_CHORE_PROGRESS = 25, /* ID, FILES (done), FOLDERS (in all) */
@@ -87,6 +88,8 @@ enum reader_key {
 	READER_KEY_YIELDS = 26,
 	READER_KEY_SAMPLE = 13, /* u64, whose bytes were asked for */
 };
+
+#define READER_MODE_MEMORY 3 /* beside enum store_mode: there is no store, only memory */
 
 struct reader_state {               /* of the store, since the reader's start where it counts */
 	uint64_t mode;              /* enum store_mode */

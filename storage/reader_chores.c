@@ -324,8 +324,8 @@ static void *chores_thread(void *unused)
 
 	while ((chore = chores_take(&store))) {
 		if (!store)
-			reader_say_chore(chore->id, -ENODEV, "nothing is kept: the store is off",
-					 -1);
+			reader_say_chore(chore->id, -ENODEV,
+					 "nothing is kept on a disk: the store is off", -1);
 		else if (chore->verb == READER_VERB_VERIFY)
 			verify(store, chore);
 		else

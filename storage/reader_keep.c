@@ -20,6 +20,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -39,7 +40,7 @@ struct keep_wish { /* READER_FORM, on its way to the keeper */
 static struct {
 	bool is_started; /* main thread */
 	struct tray tray;
-	int folder_fd; /* owned; -1: no store was asked for yet, or it is open */
+	int folder_fd; /* owned; -1: no store was asked for yet, or it is open or not to be had */
 	struct store_settings settings;
 	unsigned tries;
 
@@ -49,6 +50,9 @@ static struct {
 	bool is_ending;
 
 	struct store *store; /* the keeper's, which alone opens and closes it */
+	bool is_memory;      /* there is none, and what is kept lies in memory alone */
+	uint64_t puts, puts_later, puts_full; /* of that: kept, not taken, for want of room */
+	char why[256];                        /* there is no folder, or store */
 	struct reader_state said;
 	pthread_t thread;
 } keep = {.folder_fd = -1, .lock = PTHREAD_MUTEX_INITIALIZER};
@@ -65,11 +69,12 @@ int reader_keep_init(int tray_fd)
 
 static void *keep_thread(void *unused);
 
-bool reader_keep_store(int folder_fd, uint64_t limit, bool force, bool suspect)
+bool reader_keep_store(int folder_fd, uint64_t limit, bool force, bool suspect, const char *why)
 {
 	if (!keep.tray.head || keep.is_started)
 		return false;
 	keep.folder_fd = folder_fd;
+	snprintf(keep.why, sizeof(keep.why), "%s", why);
 	keep.settings = (struct store_settings){
 	    .folder_fd = folder_fd, .limit = limit, .force = force, .suspect = suspect};
 	if (pthread_create(&keep.thread, NULL, keep_thread, NULL))
@@ -115,48 +120,75 @@ void reader_keep_end(void)
 
 /* ---- the store ---- */
 
+static struct reader_state state_of(const struct store_state *store)
+{
+	return (struct reader_state){
+	    .mode = store->mode,
+	    .limit = store->limit,
+	    .used = store->bytes_used,
+	    .file = store->bytes_file,
+	    .groups = store->groups,
+	    .values = store->values,
+	    .hits = store->hits,
+	    .misses = store->misses,
+	    .kept = store->puts,
+	    .not_taken = store->puts_not_taken,
+	    .full = store->puts_full,
+	    .damaged = store->damaged,
+	    .evicted = store->evicted,
+	    .set_aside = store->set_aside,
+	    .write_errors = store->write_errors,
+	    .write_ns = store->write_ns,
+	    .write_cpu_ns = store->write_cpu_ns,
+	    .write_bytes = store->write_bytes,
+	};
+}
+
+static struct reader_state state_of_memory(void)
+{
+	return (struct reader_state){
+	    .mode = READER_MODE_MEMORY,
+	    .kept = keep.puts,
+	    .not_taken = keep.puts_later + keep.puts_full,
+	    .full = keep.puts_full,
+	};
+}
+
 /* true: it had changed. */
 static bool say_state(void)
 {
 	struct reader_state state;
-	struct store_state store;
+	struct store_state store = {.why = ""};
 
-	store_state(keep.store, &store);
-	state = (struct reader_state){
-	    .mode = store.mode,
-	    .limit = store.limit,
-	    .used = store.bytes_used,
-	    .file = store.bytes_file,
-	    .groups = store.groups,
-	    .values = store.values,
-	    .hits = store.hits,
-	    .misses = store.misses,
-	    .kept = store.puts,
-	    .not_taken = store.puts_not_taken,
-	    .full = store.puts_full,
-	    .damaged = store.damaged,
-	    .evicted = store.evicted,
-	    .set_aside = store.set_aside,
-	    .write_errors = store.write_errors,
-	    .write_ns = store.write_ns,
-	    .write_cpu_ns = store.write_cpu_ns,
-	    .write_bytes = store.write_bytes,
-	};
+	if (keep.store)
+		store_state(keep.store, &store);
+	state = keep.store ? state_of(&store) : state_of_memory();
 	reader_resident_state(&state);
 	state.hits += state.memory_hits;
 	if (memcmp(&state, &keep.said, sizeof(state)) == 0)
 		return false;
 	keep.said = state;
-	reader_say_state(&state, store.why);
+	reader_say_state(&state, keep.store ? store.why : keep.why);
 	return true;
 }
 
-static void say_off(const char *why)
+static void say_off(void)
 {
 	const struct reader_state state = {.mode = STORE_OFF, .limit = keep.settings.limit};
 
-	log_line(LOG_LEVEL_WARN, "store-off", "reason=\"%s\"", why);
-	reader_say_state(&state, why);
+	log_line(LOG_LEVEL_WARN, "store-off", "reason=\"%s\"", keep.why);
+	reader_say_state(&state, keep.why);
+}
+
+static void do_without(void)
+{
+	keep.is_memory = reader_resident_stand_alone();
+	if (!keep.is_memory) {
+		say_off();
+		return;
+	}
+	log_line(LOG_LEVEL_INFO, "store-in-memory", "reason=\"%s\"", keep.why);
+	say_state();
 }
 
 /* The process before this one may need a moment to end. */
@@ -168,8 +200,9 @@ static void open_store(void)
 	if (r == -EBUSY && ++keep.tries < KEEP_TRIES)
 		return;
 	base_close(&keep.folder_fd);
+	snprintf(keep.why, sizeof(keep.why), "%s", diag.text);
 	if (r)
-		say_off(diag.text);
+		do_without();
 	else
 		say_state();
 	reader_chores_store(keep.store);
@@ -179,11 +212,19 @@ static void open_store(void)
 
 static int open_kept(const struct keep_wish *wish, uint64_t samples, struct reader_kept *ret)
 {
-	int r = store_group_open(keep.store, &wish->group, wish->note, samples, &ret->group);
+	int r = 0;
 
+	*ret = (struct reader_kept){.group = NULL};
+	if (keep.store)
+		r = store_group_open(keep.store, &wish->group, wish->note, samples, &ret->group);
 	if (!r)
 		ret->resident = reader_resident_open(&wish->group, samples);
-	return r;
+	return !r && !ret->group && !ret->resident ? -ENOMEM : r;
+}
+
+static int table_of(const struct reader_kept *kept)
+{
+	return kept->group ? store_group_table(kept->group) : reader_resident_table(kept->resident);
 }
 
 static void open_group(const struct keep_wish *wish)
@@ -205,8 +246,7 @@ static void open_group(const struct keep_wish *wish)
 		store_group_close(kept.group);
 		r = -EEXIST;
 	}
-	reader_say_formed(wish->lane, wish->form, r ? -1 : store_group_table(kept.group),
-			  r ? strerror(-r) : "");
+	reader_say_formed(wish->lane, wish->form, r ? -1 : table_of(&kept), r ? strerror(-r) : "");
 	reader_lane_put(lane);
 }
 
@@ -241,10 +281,10 @@ static bool serve_wishes(void)
 		return !is_ending;
 	}
 	while ((wish = next_wish(&is_ending))) {
-		if (keep.store)
+		if (keep.store || keep.is_memory)
 			open_group(wish);
 		else
-			reader_say_formed(wish->lane, wish->form, -1, "nothing is kept");
+			reader_say_formed(wish->lane, wish->form, -1, keep.why);
 		free(wish);
 	}
 	return !is_ending;
@@ -252,12 +292,24 @@ static bool serve_wishes(void)
 
 /* ---- the tray ---- */
 
+static void put_in_memory(const struct reader_kept *kept, const struct tray_item *item)
+{
+	const enum reader_resident_answer answer =
+	    reader_resident_keep(kept->resident, item->sample, item->data, item->bytes);
+
+	keep.puts += answer == RESIDENT_KEEPS;
+	keep.puts_later += answer == RESIDENT_LATER;
+	keep.puts_full += answer == RESIDENT_FULL;
+}
+
 static void take_item(const struct tray_item *item)
 {
 	struct reader_lane *lane = reader_lane_hold(item->lane);
 	const struct reader_kept *kept = lane ? reader_lane_expect(lane, item) : NULL;
 
-	if (kept && store_put(kept->group, item->sample, item->data, item->bytes))
+	if (kept && !kept->group)
+		put_in_memory(kept, item);
+	else if (kept && store_put(kept->group, item->sample, item->data, item->bytes))
 		reader_resident_keep(kept->resident, item->sample, item->data, item->bytes);
 	if (lane)
 		reader_lane_put(lane);
@@ -287,6 +339,10 @@ static void *keep_thread(void *unused)
 {
 	uint64_t said_ns = base_now_ns(), moved_ns = said_ns;
 
+	if (keep.folder_fd < 0) {
+		do_without();
+		reader_chores_store(NULL);
+	}
 	for (;;) {
 		const uint32_t seen = tray_seq(&keep.tray);
 		uint64_t now_ns, look_ns;
@@ -297,7 +353,7 @@ static void *keep_thread(void *unused)
 			moved_ns = base_now_ns();
 		now_ns = base_now_ns();
 		look_ns = now_ns - moved_ns < KEEP_WHILE_NS ? KEEP_LOOK_NS : KEEP_REST_NS;
-		if (keep.store && now_ns - said_ns >= look_ns) {
+		if ((keep.store || keep.is_memory) && now_ns - said_ns >= look_ns) {
 			said_ns = now_ns;
 			if (say_state())
 				moved_ns = now_ns;

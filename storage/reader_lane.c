@@ -114,7 +114,8 @@ static struct reader_lane *mount_unlink_locked(struct reader_mount *mount, uint6
 static void kept_yield(const struct reader_kept *kept, bool yields)
 {
 	reader_resident_yield(kept->resident, yields);
-	store_group_yield(kept->group, yields);
+	if (kept->group)
+		store_group_yield(kept->group, yields);
 }
 
 /* The lane belongs to nobody any more. */
@@ -263,7 +264,7 @@ void reader_lane_worth(uint64_t number, unsigned form, double us_per_mib)
 	struct reader_lane *lane = reader_lane_hold(number);
 	const struct reader_kept *kept = lane ? lane_kept(lane, form) : NULL;
 
-	if (kept)
+	if (kept && kept->group)
 		store_group_worth(kept->group, us_per_mib);
 	if (lane)
 		reader_lane_put(lane);
@@ -337,7 +338,7 @@ static bool lane_get(const struct reader_lane *lane, const struct lane_task *tas
 
 	if (kept && reader_resident_find(kept->resident, task->sample, &at))
 		is_there = lane_get_resident(task, &at, buffer, &came);
-	else if (kept)
+	else if (kept && kept->group)
 		is_there = lane_get_stored(kept, task, buffer, &came);
 	if (!is_there ||
 	    (came.form == LAYOUT_FORM_INDEXED && task->room - came.bytes < task->bytes))

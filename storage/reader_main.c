@@ -83,9 +83,13 @@ static void on_store(struct wire_in *in)
 	const uint64_t force = message_u64(in, READER_KEY_FORCE, "needs FORCE");
 	const uint64_t suspect = message_u64(in, READER_KEY_SUSPECT, "needs SUSPECT");
 	const int folder_fd = wire_take_fd(in, 0);
+	const char *why = "";
 
-	if (folder_fd < 0 || !reader_keep_store(folder_fd, limit, force != 0, suspect != 0))
-		message_bad(in, "needs a folder, and START with a tray before it, once");
+	if ((folder_fd < 0 && wire_get_string(in, READER_KEY_TEXT, &why)) ||
+	    !reader_keep_store(folder_fd, limit, force != 0, suspect != 0, why))
+		message_bad(
+		    in,
+		    "needs a folder or why there is none, and START with a tray before it, once");
 }
 
 static void on_form(struct wire_in *in)

@@ -17,6 +17,7 @@
 #include "storage/oads.h"
 #include "storage/reader.h"
 #include "storage/store.h"
+#include "storage/store_table.h"
 #include "storage/wrapped.h"
 
 /* ---- reader_say.c: replies, from any thread; a lost connection ends the process ---- */
@@ -82,8 +83,8 @@ void reader_lane_put(struct reader_lane *lane);
 bool reader_lane_is_wrapped(const struct reader_lane *lane);
 uint64_t reader_lane_samples(const struct reader_lane *lane);
 struct reader_resident;
-struct reader_kept { /* a lane's values of one form */
-	struct store_group *group;
+struct reader_kept {                      /* a lane's values of one form */
+	struct store_group *group;        /* NULL: in memory alone */
 	struct reader_resident *resident; /* the same in memory; NULL: none */
 };
 /* The lane's values of that form are these from now on, and it closes both. From the keeper alone. false:
@@ -100,8 +101,8 @@ const struct reader_kept *reader_lane_expect(struct reader_lane *lane,
 /* ---- reader_keep.c: what is kept ---- */
 
 int reader_keep_init(int tray_fd); /* 0, TRAY_E_BAD or negative errno */
-/* Owns folder_fd if it says true. false: there is no tray, or a store. */
-bool reader_keep_store(int folder_fd, uint64_t limit, bool force, bool suspect);
+/* Owns folder_fd if it says true; -1: there is no folder, for that reason. false: there is no tray, or a store. */
+bool reader_keep_store(int folder_fd, uint64_t limit, bool force, bool suspect, const char *why);
 /* The answer is sent later. false: there is no store, or no such form. */
 bool reader_keep_form(uint64_t lane, unsigned form, const struct hash_id *group, const char *note);
 void reader_keep_end(void); /* what is queued is written, within some seconds */
@@ -112,6 +113,11 @@ void reader_keep_end(void); /* what is queued is written, within some seconds */
 int reader_resident_init(int fd);
 void reader_resident_limit(uint64_t bytes, bool is_most); /* READER_MEMORY */
 void reader_resident_unread(uint64_t question);           /* READER_UNREAD */
+/* There is no store: groups, none of which was opened yet, have tables. From the keeper. false: nor is there any
+ * memory. */
+bool reader_resident_stand_alone(void);
+/* memfd, as store_group_table(); borrowed until the last close. -1: it does not stand alone. */
+int reader_resident_table(const struct reader_resident *group);
 /* The values of a group that are in memory; NULL: none will be. */
 struct reader_resident *reader_resident_open(const struct hash_id *id, uint64_t samples);
 void reader_resident_close(struct reader_resident *group); /* NULL is fine, as below */
@@ -126,9 +132,14 @@ struct reader_place {
 /* What it says holds for a task that is being read. */
 bool reader_resident_find(const struct reader_resident *group, uint64_t sample,
 			  struct reader_place *ret);
+enum reader_resident_answer {
+	RESIDENT_KEEPS, /* or has it already */
+	RESIDENT_LATER, /* there will be room, or more is granted */
+	RESIDENT_FULL,  /* nor is more to be had */
+};
 /* A copy stays in memory, if there is room. */
-void reader_resident_keep(struct reader_resident *group, uint64_t sample, const uint8_t *value,
-			  size_t bytes);
+enum reader_resident_answer reader_resident_keep(struct reader_resident *group, uint64_t sample,
+						 const uint8_t *value, size_t bytes);
 void reader_resident_drop(const struct hash_id *id);  /* all of it */
 void reader_resident_hit(void);                       /* counts one */
 void reader_resident_state(struct reader_state *ret); /* its members of it */

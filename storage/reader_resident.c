@@ -17,6 +17,9 @@
  * The table's words are read without lock. A word is set after the value was written (release, acquire),
  * cleared before the question is asked, and who has read it before is a task under way.
  *
+ * Where there is no store, this memory is all that is kept (it is alone): then a group has a table for accessd as
+ * well, which tells of what is here.
+ *
  * One lock, over copies and reservations: each value is copied once.
  */
 
@@ -42,6 +45,7 @@ struct reader_resident {
 	uint64_t samples;  /* const */
 	struct counter
 	    *cell; /* owned, [samples]: place of the value / STEP and its size; 0: none */
+	struct store_table table; /* of an alone one */
 
 	/* under the lock */
 	struct reader_resident *next;
@@ -63,6 +67,7 @@ static struct {
 	int fd; /* owned */
 	uint32_t n_chunks;
 	_Atomic uint64_t hits; /* for eyes: no order */
+	bool is_alone;         /* the keeper's */
 
 	pthread_mutex_t lock;
 	/* under the lock */
@@ -124,6 +129,7 @@ static void leave(struct reader_resident *group)
 		if (!counter_get(&group->cell[i]))
 			continue;
 		counter_set(&group->cell[i], 0);
+		store_table_set(&group->table, i, 0);
 		group->values--;
 		resident.values--;
 	}
@@ -172,6 +178,7 @@ static void free_group(struct reader_resident *group)
 	while (*at != group)
 		at = &(*at)->next;
 	*at = group->next;
+	store_table_free(&group->table);
 	free(group->cell);
 	free(group);
 }
@@ -217,8 +224,10 @@ static struct reader_resident *new_group(const struct hash_id *id, uint64_t samp
 	group = calloc(1, sizeof(*group));
 	if (!group)
 		return NULL;
+	group->table.fd = -1;
 	group->cell = calloc(samples, sizeof(*group->cell));
-	if (!group->cell) {
+	if (!group->cell || (resident.is_alone && store_table_new(samples, &group->table))) {
+		free(group->cell);
 		free(group);
 		return NULL;
 	}
@@ -302,6 +311,14 @@ void reader_resident_limit(uint64_t bytes, bool is_most)
 	ask(question);
 }
 
+/* ---- from the keeper ---- */
+
+bool reader_resident_stand_alone(void)
+{
+	resident.is_alone = resident.fd >= 0;
+	return resident.is_alone;
+}
+
 /* ---- for lanes ---- */
 
 struct reader_resident *reader_resident_open(const struct hash_id *id, uint64_t samples)
@@ -320,6 +337,11 @@ struct reader_resident *reader_resident_open(const struct hash_id *id, uint64_t 
 		group->users++;
 	pthread_mutex_unlock(&resident.lock);
 	return group;
+}
+
+int reader_resident_table(const struct reader_resident *group)
+{
+	return group->table.fd;
 }
 
 void reader_resident_close(struct reader_resident *group)
@@ -377,27 +399,43 @@ static bool keep_value(struct reader_resident *group, uint64_t sample, const uin
 		return false;
 	memcpy(resident.memory.data + group->at, value, bytes);
 	counter_set(&group->cell[sample], group->at / RESIDENT_STEP << RESIDENT_SIZE_BITS | bytes);
+	store_table_set(&group->table, sample, (uint32_t)bytes);
 	group->at += size;
 	group->values++;
 	resident.values++;
 	return true;
 }
 
-void reader_resident_keep(struct reader_resident *group, uint64_t sample, const uint8_t *value,
-			  size_t bytes)
+/* Under the lock: there is no room. *ret_question: to be asked without it. */
+static enum reader_resident_answer find_room(uint64_t *ret_question)
 {
+	if (!resident.is_clean || !resident.is_most || !is_full() ||
+	    resident.left.count + resident.asked.count > 0)
+		return RESIDENT_LATER;
+	if (resident.limit == 0 || !leave_one(false))
+		return RESIDENT_FULL;
+	*ret_question = next_question();
+	return RESIDENT_LATER;
+}
+
+enum reader_resident_answer reader_resident_keep(struct reader_resident *group, uint64_t sample,
+						 const uint8_t *value, size_t bytes)
+{
+	enum reader_resident_answer answer = RESIDENT_KEEPS;
 	uint64_t question = 0;
 
-	if (!group || sample >= group->samples || bytes == 0 || bytes > RESIDENT_VALUE_MOST ||
-	    counter_get(&group->cell[sample]))
-		return;
+	if (!group || sample >= group->samples || bytes == 0 || bytes > RESIDENT_VALUE_MOST)
+		return RESIDENT_FULL;
+	if (counter_get(&group->cell[sample]))
+		return RESIDENT_KEEPS;
 	pthread_mutex_lock(&resident.lock);
-	if (!is_idle(group) && !keep_value(group, sample, value, bytes) && resident.is_clean &&
-	    resident.is_most && resident.limit > 0 &&
-	    resident.left.count + resident.asked.count == 0 && is_full() && leave_one(false))
-		question = next_question();
+	if (is_idle(group))
+		answer = RESIDENT_FULL;
+	else if (!keep_value(group, sample, value, bytes))
+		answer = find_room(&question);
 	pthread_mutex_unlock(&resident.lock);
 	ask(question);
+	return answer;
 }
 
 void reader_resident_drop(const struct hash_id *id)

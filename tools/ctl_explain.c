@@ -278,6 +278,16 @@ static void explain_hits(const struct explain *all)
 	fputs(".\n", all->out);
 }
 
+static void explain_place(const struct explain *all)
+{
+	const char *why = json_in_string(json_in_member(all->cache, "why"), "");
+	char quoted[512];
+
+	if (json_in_bool(json_in_member(all->cache, "memory_only"), false))
+		fprintf(all->out, "It is kept in memory only, and gone with accessd: %s\n",
+			base_quote(why, quoted, sizeof(quoted)));
+}
+
 static void explain_cache(const struct json_in *cache, FILE *out)
 {
 	struct explain all = {
@@ -297,6 +307,7 @@ static void explain_cache(const struct json_in *cache, FILE *out)
 	explain_choice(&all);
 	explain_reason(&all);
 	explain_making(&all);
+	explain_place(&all);
 	explain_table(&all);
 	explain_hits(&all);
 }

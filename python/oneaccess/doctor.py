@@ -116,6 +116,9 @@ def _kept(report, client):
         report.note("kept", "the daemon has not served this user yet")
     elif cache["mode"] == "on":
         report.good("kept", f"{_bytes(cache['used'])} of work that was done, {_bytes(cache['limit'])} at most")
+    elif cache["mode"] == "memory":
+        report.note("kept", f"in memory only, {_bytes(cache['memory_used'])} of {_bytes(cache['memory_limit'])}, and gone"
+                    f" with the daemon: {cache['why']}")
     elif cache["mode"] == "off":
         report.note("kept", f"nothing: {cache['why'] or 'the store is not open yet'}")
     else:

@@ -482,21 +482,31 @@ START_TEST(a_full_store_changes_its_form)
 }
 END_TEST
 
-/* No folder: said, and no job's business. */
-START_TEST(nowhere_to_keep_it)
+/* No folder, or no store in it: small forms stay in memory, it is said, and no job's business. */
+START_TEST(nowhere_but_in_memory)
 {
 	struct hash_id without;
 	char path[3 * PATH_MAX];
+	double from_kept = 0;
 
 	dataset = waves("photos");
 	without = digest_without(NULL);
 	rig_start("cache_size=0", NULL);
-	snprintf(path, sizeof(path), "rm -rf '%s/store' && echo no folder >'%s/store'",
-		 rig_host.dir, rig_host.dir);
+	snprintf(path, sizeof(path), "rm -rf '%s/store' && %s '%s/store%s'", rig_host.dir,
+		 _i ? "mkdir -p" : "echo no folder >", rig_host.dir, _i ? "/own/cache.mdb" : "");
 	ck_assert_int_eq(system(path), 0);
 	rig_restart("cache_point=packed", KEEPS, NULL);
-	runs_assert_same(run(NULL, NULL), without);
+	for (unsigned i = 0; from_kept == 0 || missed > 0; i++) {
+		ck_assert_uint_lt(i, 50);
+		runs_assert_same(run(NULL, &from_kept), without);
+	}
+	ck_assert(rig_wait_status("caches.0.memory_values", RUNS_SAMPLES, RUNS_SAMPLES));
+	ck_assert(rig_wait_status("caches.0.memory_hits", RUNS_SAMPLES, 1e9));
 	ck_assert(rig_status("caches.0.values") <= 0);
+	ck_assert(rig_status("caches.0.limit") <= 0);
+	kill((pid_t)rig_status("node.reader_pid"), SIGKILL); /* and all is gone */
+	for (unsigned i = 0; i < 2; i++)
+		runs_assert_same(run(NULL, NULL), without);
 	rig_end();
 }
 END_TEST
@@ -516,7 +526,7 @@ static void add(TCase *tcase)
 	tcase_add_test(tcase, readers_die_beside_it);
 	tcase_add_test(tcase, a_part_fits);
 	tcase_add_test(tcase, a_full_store_changes_its_form);
-	tcase_add_test(tcase, nowhere_to_keep_it);
+	tcase_add_loop_test(tcase, nowhere_but_in_memory, 0, 2);
 	tcase_set_timeout(tcase, 900);
 }
 

@@ -312,6 +312,42 @@ START_TEST(less_is_granted_and_more_again)
 }
 END_TEST
 
+/* Where there is no store the table says what is here, and who keeps a value whether it came to stay. */
+START_TEST(a_table_of_what_stands_alone)
+{
+	struct reader_resident *group, *other;
+	uint8_t value[VALUE] = {1};
+	uint32_t table[SAMPLES];
+	unsigned n = 0;
+
+	ck_assert_int_eq(reader_resident_init(fd), 0);
+	ck_assert(reader_resident_stand_alone());
+	group = open_group(1);
+	other = open_group(2);
+	ck_assert_int_eq(reader_resident_keep(group, 3, value, VALUE), RESIDENT_LATER);
+	reader_resident_unread(asked);
+	ck_assert_int_eq(reader_resident_keep(group, 3, value, VALUE), RESIDENT_LATER);
+	reader_resident_limit(CHUNKS * RESIDENT_CHUNK, true);
+	for (uint64_t i = 0; i < SAMPLES; i++)
+		n += reader_resident_keep(group, i, value, VALUE) == RESIDENT_KEEPS;
+	ck_assert_uint_eq(n, CHUNKS * PER_CHUNK);
+	ck_assert_int_eq(reader_resident_keep(group, 3, value, VALUE), RESIDENT_KEEPS);
+	ck_assert_int_eq(reader_resident_keep(other, 3, value, VALUE), RESIDENT_FULL);
+	ck_assert_int_eq(reader_resident_keep(group, SAMPLES, value, VALUE), RESIDENT_FULL);
+	ck_assert_int_eq(pread(reader_resident_table(group), table, sizeof(table), 0),
+			 sizeof(table));
+	for (uint64_t i = 0; i < SAMPLES; i++)
+		ck_assert_uint_eq(table[i], i < n ? VALUE : 0);
+	reader_resident_close(group);
+	ck_assert_int_eq(reader_resident_keep(other, 3, value, VALUE), RESIDENT_LATER);
+	group = open_group(1);
+	ck_assert_int_eq(pread(reader_resident_table(group), table, sizeof(table), 0),
+			 sizeof(table));
+	for (uint64_t i = 0; i < SAMPLES; i++)
+		ck_assert_uint_eq(table[i], 0);
+}
+END_TEST
+
 START_TEST(what_is_dropped_is_gone)
 {
 	struct hash_id used = id_of(1), unused = id_of(2), none = id_of(3);
@@ -452,6 +488,7 @@ int main(void)
 	tcase_add_test(tcase, what_all_yield_gives_way);
 	tcase_add_test(tcase, the_longest_rest_gives_way_first);
 	tcase_add_test(tcase, less_is_granted_and_more_again);
+	tcase_add_test(tcase, a_table_of_what_stands_alone);
 	tcase_add_test(tcase, what_is_dropped_is_gone);
 	tcase_add_test(tcase, another_process_was_there_before);
 	tcase_add_test(tcase, no_byte_of_a_task_changes);

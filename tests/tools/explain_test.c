@@ -26,9 +26,10 @@
 	"{\"id\":4,\"name\":\"other\",\"pid\":78,\"stream\":8}],"                 \
 	"\"streams\":[{\"id\":9,\"dataset\":\"/data/\\u001bx\",\"cache\":{" cache \
 	",\"points\":[" FORMS "]}},{\"id\":8,\"dataset\":\"/data/y\"}]}"
-#define CHOICE(point, reason, rival)                                                        \
-	"\"on\":true,\"why\":\"\",\"point\":\"" point "\",\"forced\":false,\"makes\":true," \
-	"\"reason\":\"" reason "\",\"rival\":\"" rival                                      \
+#define CHOICE(point, reason, rival) CHOICE_BECAUSE("", point, reason, rival)
+#define CHOICE_BECAUSE(why, point, reason, rival)                                                  \
+	"\"on\":true,\"why\":\"" why "\",\"point\":\"" point "\",\"forced\":false,\"makes\":true," \
+	"\"reason\":\"" reason "\",\"rival\":\"" rival                                             \
 	"\",\"uses\":7.5,\"hits\":30,\"misses\":90,\"bytes\":3480000,\"wrong\":2"
 
 /* What is printed; the caller frees. */
@@ -76,6 +77,16 @@ START_TEST(best)
 	    "What is not kept yet is made beside the outputs", "* packed", "25 %", "2300 us",
 	    "Of 120 samples that were looked for 30 came kept (25.0 %, 3.3 MiB); 2 were of no use");
 	HAS(text, "resnet", 0, "job 3,");
+}
+END_TEST
+
+START_TEST(in_memory)
+{
+	static const char text[] = STATUS("\"memory_only\":true," CHOICE_BECAUSE(
+	    "NFS is no local disk", "packed", "best", "file"));
+
+	HAS(text, "3", 0, "Kept is packed",
+	    "It is kept in memory only, and gone with accessd: NFS is no local disk\n");
 }
 END_TEST
 
@@ -151,6 +162,7 @@ int main(void)
 	int failed;
 
 	tcase_add_test(tcase, best);
+	tcase_add_test(tcase, in_memory);
 	tcase_add_test(tcase, not_kept);
 	tcase_add_test(tcase, other_reasons);
 	tcase_add_test(tcase, no_cache);
