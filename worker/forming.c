@@ -15,6 +15,8 @@
 
 #include "pipeline/form.h"
 
+#define FORMING_EARLIER_MOST ((size_t)1 << 20) /* bytes: a worker has them as long as it lives */
+
 /* One of the source's forms: the maker gives memory of its own for each. */
 static bool make_of_source(struct forming *forming, enum form_kind kind, const uint8_t *data,
 			   size_t size, struct forming_form *ret)
@@ -63,6 +65,30 @@ bool forming_make(struct forming *forming, unsigned form, struct pipeline_run *r
 	if (form == LAYOUT_FORM_PACKED)
 		return make_of_source(forming, FORM_PACKED, data, size, ret);
 	return make_of_pixels(forming, form - LAYOUT_FORM_PIXELS, run, number, data, size, ret);
+}
+
+void forming_set_aside(struct forming *forming, unsigned form, const struct forming_form *made)
+{
+	struct forming_earlier *earlier;
+
+	if (form > LAYOUT_FORM_PIXELS || made->size > FORMING_EARLIER_MOST)
+		return;
+	earlier = &forming->earlier[form];
+	free(earlier->data);
+	earlier->size = made->size;
+	earlier->data = base_take_ptr(forming->buffer);
+	forming->room = 0;
+}
+
+struct forming_form forming_earlier_of(const struct forming *forming, unsigned form,
+				       const struct forming_form *made)
+{
+	const struct forming_earlier *earlier;
+
+	if (form > LAYOUT_FORM_PIXELS || !forming->earlier[form].data)
+		return *made;
+	earlier = &forming->earlier[form];
+	return (struct forming_form){.data = earlier->data, .size = earlier->size};
 }
 
 bool forming_hand_over(const struct tray *tray, uint32_t ring, uint32_t lane,

@@ -18,6 +18,10 @@ struct forming {                  /* a worker's; zeros: nothing was made yet */
 	struct form_maker *maker; /* owned, as is buffer */
 	uint8_t *buffer;
 	size_t room;
+	struct forming_earlier { /* of the source's forms, one each that was tried before */
+		uint8_t *data;   /* owned */
+		size_t size;
+	} earlier[LAYOUT_FORM_PIXELS + 1];
 };
 
 struct forming_form {        /* borrowed until the next one is made */
@@ -29,6 +33,12 @@ struct forming_form {        /* borrowed until the next one is made */
  * its pipeline `number`. false: the sample has none. */
 bool forming_make(struct forming *forming, unsigned form, struct pipeline_run *run, unsigned number,
 		  const uint8_t *data, size_t size, struct forming_form *ret);
+/* The form that was just made is kept to be the earlier one of its kind, if it is the source's and not large. */
+void forming_set_aside(struct forming *forming, unsigned form, const struct forming_form *made);
+/* The one before it, or itself: where there is none, and of pixels, which take as long whatever came before. Borrowed until
+ * the next is set aside. */
+struct forming_form forming_earlier_of(const struct forming *forming, unsigned form,
+				       const struct forming_form *made);
 /* Hands it to the reader. false: the tray has no room. */
 bool forming_hand_over(const struct tray *tray, uint32_t ring, uint32_t lane,
 		       const struct lane_task *task, const struct forming_form *form);

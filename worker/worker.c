@@ -27,6 +27,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "worker/evict.h"
 #include "worker/forming.h"
 #include "worker/sandbox.h"
 
@@ -162,23 +163,23 @@ static bool worker_time(struct worker_lane *lane, const struct lane_task *task,
 	return rc == 0;
 }
 
-/* Runs the pipelines again, from the form and then from the file, so that both find the same memory warm:
- * what the form takes of that is what it would take of the sample's time. A form that they do not take
- * is none. What is in the slot in the end comes from the file. */
-static bool worker_try_form(struct worker_lane *lane, const struct lane_task *task,
-			    const struct pipeline_out *out, const struct forming_form *form,
-			    struct lane_made *ret)
+/* Runs the pipelines from the form as it would be if such forms were all that came: behind another one, so
+ * that code and what processors foretell are of this kind, and with neither the form nor the outputs' place in their caches.
+ * The file was timed when the sample was served, which is just so. In the end the outputs are the form's, as of all that is
+ * kept. false: the pipelines do not take it. */
+static bool worker_try_form(struct worker *worker, struct worker_lane *lane,
+			    const struct lane_task *task, const struct pipeline_out *out,
+			    const struct forming_form *form, struct lane_made *ret)
 {
-	uint64_t form_ns, file_ns;
-	bool is_form = worker_time(lane, task, out, form->data, form->size, &form_ns);
+	const struct forming_form earlier = forming_earlier_of(&worker->forming, task->probe, form);
+	uint64_t ns;
 
-	if (!worker_time(lane, task, out, lane->set->arena + task->arena_offset, task->came,
-			 &file_ns) ||
-	    !is_form)
+	worker_time(lane, task, out, earlier.data, earlier.size, &ns);
+	evict(form->data, form->size);
+	workset_evict(lane->set, task, out);
+	if (!worker_time(lane, task, out, form->data, form->size, &ns))
 		return false;
-	ret->form_us = (uint32_t)BASE_MIN((double)ret->work_us * (double)form_ns /
-					      (double)BASE_MAX(file_ns, UINT64_C(1)),
-					  (double)UINT32_MAX);
+	ret->form_us = (uint32_t)BASE_MIN((ns + 500) / 1000, (uint64_t)UINT32_MAX);
 	return true;
 }
 
@@ -198,16 +199,21 @@ static bool worker_make_form(struct worker *worker, struct worker_lane *lane,
 	return true;
 }
 
-/* Of a sample that is done. */
-static void worker_probe(struct worker *worker, struct worker_lane *lane,
-			 const struct lane_task *task, const struct pipeline_out *out,
-			 struct lane_made *ret)
+/* Of a sample that is done. 0, or PIPELINE_E_BAD and *ret_error. */
+static int worker_probe(struct worker *worker, struct worker_lane *lane,
+			const struct lane_task *task, const struct pipeline_out *out,
+			struct lane_made *ret, struct pipeline_error *ret_error)
 {
 	struct forming_form form;
 
-	if (worker_make_form(worker, lane, task, task->probe, &form, ret) &&
-	    worker_try_form(lane, task, out, &form, ret))
-		ret->made = LAYOUT_MADE_YES;
+	if (!worker_make_form(worker, lane, task, task->probe, &form, ret))
+		return 0;
+	if (!worker_try_form(worker, lane, task, out, &form, ret))
+		return worker_run_on(lane, task, out, lane->set->arena + task->arena_offset,
+				     task->came, ret_error);
+	forming_set_aside(&worker->forming, task->probe, &form);
+	ret->made = LAYOUT_MADE_YES;
+	return 0;
 }
 
 /* Outputs from the form that is to be kept, if it can be made and they take it: that is the same, and
@@ -250,7 +256,7 @@ static int worker_run(struct worker *worker, struct worker_lane *lane, const str
 			   ret_error);
 	ret_made->work_us = (uint32_t)((base_cpu_ns() - begin_ns) / 1000);
 	if (rc == 0 && is_file && task->probe)
-		worker_probe(worker, lane, task, out, ret_made);
+		rc = worker_probe(worker, lane, task, out, ret_made, ret_error);
 	return rc;
 }
 

@@ -24,6 +24,7 @@
 #include <sys/stat.h>
 
 #include "shmring/board.h"
+#include "worker/evict.h"
 #include "worker/warm.h"
 
 #define WORKSET_AROUND 65536 /* fault_around_bytes of most kernels */
@@ -382,5 +383,16 @@ void workset_touch(const struct workset_lane *lane, const struct lane_task *task
 
 		for (unsigned f = 0; task->variants >> v & 1 && f < variant->n_fields; f++)
 			workset_touch_field(out[v].field[f], variant->field[f].sample_bytes);
+	}
+}
+
+void workset_evict(const struct workset_lane *lane, const struct lane_task *task,
+		   const struct pipeline_out out[LAYOUT_MAX_VARIANTS])
+{
+	for (unsigned v = 0; v < LAYOUT_MAX_VARIANTS; v++) {
+		const struct workset_variant *variant = &lane->variant[v];
+
+		for (unsigned f = 0; task->variants >> v & 1 && f < variant->n_fields; f++)
+			evict(out[v].field[f], variant->field[f].sample_bytes);
 	}
 }

@@ -93,5 +93,8 @@ bool workset_outputs(const struct workset_lane *lane, const struct lane_task *ta
 /* Has what the task will write to mapped, if it is not: out is from workset_outputs(). */
 void workset_touch(const struct workset_lane *lane, const struct lane_task *task,
 		   const struct pipeline_out out[LAYOUT_MAX_VARIANTS]);
+/* Has none of that in the processor's caches, as slots are that were not written for some time. */
+void workset_evict(const struct workset_lane *lane, const struct lane_task *task,
+		   const struct pipeline_out out[LAYOUT_MAX_VARIANTS]);
 
 #endif
