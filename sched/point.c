@@ -413,7 +413,7 @@ uint64_t point_trials(const struct point_input *input, unsigned p)
 	struct point_input in = *input;
 	struct point_choice now;
 	double best, trials;
-	bool is_open;
+	bool is_open, is_paid;
 
 	tame_input(&in);
 	if (!(in.uses > 1) || p >= in.n)
@@ -422,11 +422,12 @@ uint64_t point_trials(const struct point_input *input, unsigned p)
 	if (isinf(best))
 		return first_trials(&in);
 	trials = budget_of(&in, &now, best, p, &is_open) / BASE_MAX(price_of(&in, p), 1e-3);
-	if (trials < POINT_TRIALS_LEAST)
+	is_paid = trials >= POINT_TRIALS_LEAST;
+	/* The price is the file's for want of its own. */
+	if (in.cost[p].samples < POINT_TRIALS_FIRST && (is_paid || p > 0))
+		return is_paid ? first_trials(&in) : POINT_TRIALS_FIRST;
+	if (!is_paid)
 		return 0;
-	if (in.cost[p].samples <
-	    POINT_TRIALS_FIRST) /* its price is the file's for want of its own */
-		return first_trials(&in);
 	if (in.cost[p].samples >= POINT_TRIALS_LEAST && !is_open)
 		return POINT_TRIALS_LEAST;
 	trials = BASE_MIN(trials, most_trials(&in, &now, best, p));

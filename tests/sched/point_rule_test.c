@@ -432,7 +432,9 @@ START_TEST(no_trials)
 	input.cost[1].samples = input.cost[1].made = 0;
 	input.n_samples = 10000; /* whatever they cost */
 	ck_assert_uint_eq(point_trials(&input, 1), POINT_TRIALS_LEAST);
-	input.n_samples = 40; /* too few to find out */
+	input.n_samples = 40; /* too few to find out more than how dear they are */
+	ck_assert_uint_eq(point_trials(&input, 1), 3);
+	input.cost[1].samples = input.cost[1].made = 3;
 	ck_assert_uint_eq(point_trials(&input, 1), 0);
 	input.n_samples = 1000000;
 	input.uses = 1; /* nothing will be used again */

@@ -47,6 +47,8 @@ static double noise(double deviation)
 #define WORLD_WINDOW 250 /* samples over which processors and storage may run apart */
 #define WORLD_QUEUE \
 	6e6 /* bytes that wait for the writer: few beside the samples, as they really are */
+#define WORLD_TRIAL_EVERY 2
+#define WORLD_LOOK_EVERY 16
 #define WORLD_VAIN 8 /* forms of a window that are made though it takes none */
 
 struct world {
@@ -64,7 +66,7 @@ struct world {
 struct run {
 	const struct world *world;
 	unsigned n_samples;
-	bool is_forced;
+	bool is_forced, has_news; /* of trials */
 	struct point_choice choice;
 	struct point_form form[POINT_MAX];
 	bool kept[POINT_MAX][WORLD_SAMPLES];
@@ -199,20 +201,30 @@ static bool wants_any(const struct run *run, const struct point_input *input)
 	return false;
 }
 
-/* Read and written by threads that had nothing to do. */
-static void try_all(struct run *run, const struct point_input *input, double size, double file_us)
+/* The form that is tried with this sample, each in its turn; 0: none. */
+static unsigned trial_of(const struct run *run, const struct point_input *input)
 {
-	for (unsigned p = 1; p < run->world->n; p++) {
-		struct point_cost sample;
+	if (run->is_forced || run->samples % WORLD_TRIAL_EVERY != 0)
+		return 0;
+	for (unsigned i = 0; i < run->world->n; i++) {
+		unsigned p = (unsigned)(run->samples / WORLD_TRIAL_EVERY + i) % run->world->n;
 
-		if (!wants_trial(run, input, p))
-			continue;
-		sample = drawn(run, p, size);
-		run->cpu += sample.make_us + sample.work_us + sample.read_cpu_us;
-		sample.write_us = -1; /* nothing was written */
-		point_form_tried(&run->form[p], &sample, file_us);
-		run->trials++;
+		if (wants_trial(run, input, p))
+			return p;
 	}
+	return 0;
+}
+
+/* Read and written by threads that had nothing to do. */
+static void try_form(struct run *run, unsigned p, double size, double file_us)
+{
+	struct point_cost sample = drawn(run, p, size);
+
+	run->cpu += sample.make_us + sample.work_us + sample.read_cpu_us;
+	sample.write_us = -1; /* nothing was written */
+	point_form_tried(&run->form[p], &sample, file_us);
+	run->trials++;
+	run->has_news = true;
 }
 
 static bool has_moved(const struct run *run)
@@ -236,6 +248,7 @@ static void decide(struct run *run)
 	unsigned before = run->choice.point;
 	struct point_input input;
 
+	run->has_news = false;
 	fill_input(run, &input);
 	if (run->choice.point == 0 && !has_kept(run) && wants_any(run, &input))
 		return;
@@ -258,14 +271,15 @@ static void end_window(struct run *run)
 
 static void one_sample(struct run *run, unsigned i)
 {
-	unsigned p = run->choice.point;
+	unsigned p = run->choice.point, tried;
 	struct point_cost sample;
 	struct point_input input;
 
-	run->samples++;
 	run->write = BASE_MAX(run->write - run->pace, 0);
 	fill_input(run, &input);
-	if (p > 0 && run->kept[p][i] &&
+	tried = trial_of(run, &input);
+	run->samples++;
+	if (p > 0 && run->kept[p][i] && tried == 0 &&
 	    (run->is_forced || input.cost[0].samples >= point_trials(&input, 0))) {
 		run->from_kept++;
 		sample = drawn(run, p, run->size[i]);
@@ -274,10 +288,18 @@ static void one_sample(struct run *run, unsigned i)
 	}
 	sample = drawn(run, 0, run->size[i]);
 	serve(run, 0, &sample);
-	if (!run->is_forced && run->choice.point == 0)
-		try_all(run, &input, run->size[i], sample.work_us);
-	if (p > 0 && run->choice.makes)
+	if (tried > 0)
+		try_form(run, tried, run->size[i], sample.work_us);
+	else if (p > 0 && run->choice.makes && !run->kept[p][i])
 		keep(run, i);
+}
+
+/* As accessd does: what was tried, or is not known yet, is looked at often. */
+static bool is_time(const struct run *run, unsigned k)
+{
+	if (run->is_forced || k % WORLD_LOOK_EVERY != 0)
+		return false;
+	return k == 0 || run->has_news || run->choice.reason == POINT_UNMEASURED || has_moved(run);
 }
 
 static void one_epoch(struct run *run, uint32_t *order)
@@ -291,9 +313,9 @@ static void one_epoch(struct run *run, uint32_t *order)
 	for (unsigned k = 0; k < run->n_samples; k++) {
 		one_sample(run, order[k]);
 		run->at += 1.0 / run->n_samples;
-		if (!run->is_forced && (has_moved(run) || k == 0) && k % 16 == 0)
+		if (is_time(run, k))
 			decide(run);
-		if ((k + 1) % WORLD_WINDOW == 0)
+		if ((k + 1) % WORLD_WINDOW == 0 || k + 1 == run->n_samples)
 			end_window(run);
 	}
 }
@@ -343,18 +365,21 @@ static double best_forced(const struct world *world, uint64_t number, unsigned *
 	return best;
 }
 
-/* Within 5 % of the best point by hand, all that it took to find out counted. */
-static void check_world(const struct world *world, uint64_t number, unsigned most_switches)
+/* Times the best point by hand, all that it took to find out counted. Where two lie near each other the noise of
+ * the trials may choose the worse: no run is further from the best than such two are. */
+static double over_best(const struct world *world, uint64_t number, unsigned most_switches)
 {
 	unsigned best_point = 0;
 	double best = best_forced(world, number, &best_point);
 	struct run *run = run_new(world, POINT_MAX, number);
+	const double over = run->elapsed / best;
 
-	ck_assert_msg(run->elapsed <= 1.05 * best, "%s %llu: %u is best, %u chosen: %s, %.3f",
-		      world->name, (unsigned long long)number, best_point, run->choice.point,
-		      point_reason_name(run->choice.reason), run->elapsed / best);
+	ck_assert_msg(over <= 1.08, "%s %llu: %u is best, %u chosen: %s, %.3f", world->name,
+		      (unsigned long long)number, best_point, run->choice.point,
+		      point_reason_name(run->choice.reason), over);
 	ck_assert_uint_le(run->switches, most_switches);
 	free(run);
+	return over;
 }
 
 /* ---- settings ---- */
@@ -414,7 +439,7 @@ static const struct world worlds[] = {
      .threads = 4,
      .epochs = 8,
      .spread = 0.3,
-     .store = 1000000000,
+     .store = 2000000000,
      .says_end = true},
     {.name = "small cache",
      .n = 4,
@@ -504,8 +529,11 @@ static const struct world worlds[] = {
 
 START_TEST(settings)
 {
-	for (unsigned i = 0; i < 2; i++)
-		check_world(&worlds[_i], i + 1, 1);
+	double sum = 0;
+
+	for (unsigned i = 0; i < 4; i++)
+		sum += over_best(&worlds[_i], i + 1, 1);
+	ck_assert_double_le(sum / 4, 1.04);
 }
 END_TEST
 
@@ -540,13 +568,16 @@ static void random_world(struct world *ret)
 
 START_TEST(random_machines)
 {
+	double sum = 0;
+
 	for (unsigned i = 0; i < 30; i++) {
 		struct world world;
 
 		seed(1000 + i);
 		random_world(&world);
-		check_world(&world, i + 1, world.n); /* writing may turn out to be dear, of each */
+		sum += over_best(&world, i + 1, 3); /* writing may turn out to be dear */
 	}
+	ck_assert_double_le(sum / 30, 1.02);
 }
 END_TEST
 
@@ -587,14 +618,15 @@ END_TEST
 
 /* ---- few samples ---- */
 
-/* A quarter of them, on which trials take a share of the time that counts: a job that says when it ends is
- * within 10 % of the best by hand, one that does not within twice the best, whenever it ends. */
+/* A tenth or a quarter of them, on which trials take a share of the time that counts: a job that says when it ends is
+ * within 25 or 10 % of the best by hand, one that does not within twice the best, whenever it ends. */
 START_TEST(few_samples)
 {
-	struct world world = worlds[_i];
+	const double announced = _i % 2 ? 1.1 : 1.25;
+	struct world world = worlds[_i / 2];
 	struct run *run, *forced[POINT_MAX];
 
-	world.samples = WORLD_SAMPLES / 4;
+	world.samples = _i % 2 ? WORLD_SAMPLES / 4 : WORLD_SAMPLES / 10;
 	world.epochs = WORLD_EPOCHS;
 	for (unsigned p = 0; p < world.n; p++)
 		forced[p] = run_new(&world, p, 1);
@@ -606,7 +638,7 @@ START_TEST(few_samples)
 
 			for (unsigned p = 0; p < world.n; p++)
 				best = BASE_MIN(best, forced[p]->after[epoch]);
-			ck_assert_msg(run->after[epoch] <= (says ? 1.1 : 2.05) * best,
+			ck_assert_msg(run->after[epoch] <= (says ? announced : 2) * best,
 				      "%s, epoch %u: %.3f", world.name, epoch,
 				      run->after[epoch] / best);
 		}
@@ -685,7 +717,7 @@ int main(void)
 	tcase_add_loop_test(machines, settings, 0, BASE_ARRAY_LEN(worlds));
 	tcase_add_test(machines, random_machines);
 	tcase_add_loop_test(machines, unknown_ends, 0, 6);
-	tcase_add_loop_test(machines, few_samples, 0, BASE_ARRAY_LEN(worlds));
+	tcase_add_loop_test(machines, few_samples, 0, 2 * BASE_ARRAY_LEN(worlds));
 	tcase_add_test(machines, not_worth);
 	tcase_add_loop_test(machines, partial, 0, 3);
 	tcase_add_test(machines, restarted);
