@@ -328,6 +328,8 @@ static bool empty_tray(void)
 			take_item(&item);
 			tray_pass(&keep.tray, ring, &item);
 			any = true;
+			if (reader_resident_has_grown(keep.said.memory_used))
+				say_state();
 		}
 		if (bad)
 			log_line(LOG_LEVEL_ERROR, "tray-bad", "ring=%u", ring);

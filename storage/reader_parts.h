@@ -140,7 +140,9 @@ enum reader_resident_answer {
 /* A copy stays in memory, if there is room. */
 enum reader_resident_answer reader_resident_keep(struct reader_resident *group, uint64_t sample,
 						 const uint8_t *value, size_t bytes);
-void reader_resident_drop(const struct hash_id *id);  /* all of it */
+void reader_resident_drop(const struct hash_id *id); /* all of it */
+/* So much, since that was used, that more should be granted soon. */
+bool reader_resident_has_grown(uint64_t since);
 void reader_resident_hit(void);                       /* counts one */
 void reader_resident_state(struct reader_state *ret); /* its members of it */
 

@@ -39,6 +39,7 @@
 #define RESIDENT_SIZE_BITS 20
 #define RESIDENT_TABLE_SHARE 8 /* of the memory, so much a group's table may have at most */
 #define RESIDENT_NONE UINT32_MAX
+#define RESIDENT_STEPS 32 /* of growth; accessd grants several of them ahead */
 
 struct reader_resident {
 	struct hash_id id; /* const */
@@ -462,12 +463,28 @@ void reader_resident_hit(void)
 	atomic_fetch_add_explicit(&resident.hits, 1, memory_order_relaxed);
 }
 
+/* Under the lock. */
+static uint64_t used(void)
+{
+	return (resident.taken + resident.left.count + resident.asked.count) * RESIDENT_CHUNK +
+	       resident.old_bytes;
+}
+
+bool reader_resident_has_grown(uint64_t since)
+{
+	const uint64_t step = BASE_MAX(resident.memory.bytes / RESIDENT_STEPS, RESIDENT_CHUNK);
+	bool has;
+
+	pthread_mutex_lock(&resident.lock);
+	has = !resident.is_most && used() >= since + step;
+	pthread_mutex_unlock(&resident.lock);
+	return has;
+}
+
 void reader_resident_state(struct reader_state *ret)
 {
 	pthread_mutex_lock(&resident.lock);
-	ret->memory_used =
-	    (resident.taken + resident.left.count + resident.asked.count) * RESIDENT_CHUNK +
-	    resident.old_bytes;
+	ret->memory_used = used();
 	ret->memory_values = resident.values;
 	ret->memory_hits = atomic_load_explicit(&resident.hits, memory_order_relaxed);
 	pthread_mutex_unlock(&resident.lock);

@@ -148,7 +148,11 @@ START_TEST(no_more_than_is_granted)
 		reader_resident_limit(chunks * RESIDENT_CHUNK + 4096, false);
 		keep_all(group, 1);
 		ck_assert_uint_eq(count(group, 1), chunks * PER_CHUNK);
+		ck_assert(reader_resident_has_grown((chunks - 1) * RESIDENT_CHUNK));
+		ck_assert(!reader_resident_has_grown(chunks * RESIDENT_CHUNK));
 	}
+	reader_resident_limit(CHUNKS * RESIDENT_CHUNK, true);
+	ck_assert(!reader_resident_has_grown(0)); /* to say so brings no more */
 }
 END_TEST
 
