@@ -55,6 +55,7 @@ struct cache {
 	struct point_input input;
 	struct point_choice choice;
 	uint64_t looked_ns, chosen_ns;
+	uint64_t served;         /* samples, before the first choice */
 	unsigned awaited;        /* looks that found only trials that had not ended */
 	unsigned jobs;           /* that there were then */
 	uint64_t await_until_ns; /* samples wait for tables no longer; 0: none was to be fed yet */

@@ -12,7 +12,8 @@
 #include "daemon/node.h"
 #include "daemon/stream.h"
 
-#define CACHE_TRIAL_EVERY 2 /* tasks */
+#define CACHE_TRIAL_EVERY 2   /* tasks */
+#define CACHE_SERVED_EVERY 16 /* samples, of which none tells much */
 
 /* Bytes of the sample's value; 0: it is not kept. */
 static uint32_t kept_bytes(const struct cache_point *point, uint64_t sample)
@@ -253,9 +254,11 @@ static void note_served(struct stream *stream, unsigned p, const struct lane_kep
 					.bytes = p == 0 ? (double)file_bytes : -1};
 
 	point_form_served(&cache->point[p].figures, &cost);
-	if (cache->choice.reason != POINT_UNMEASURED || cache->forced >= 0)
+	if (cache->choice.reason != POINT_UNMEASURED || cache->forced >= 0 ||
+	    ++cache->served % CACHE_SERVED_EVERY)
 		return;
-	cache_cost(stream, p);
+	for (p = 0; p < cache->n; p++)
+		cache_cost(stream, p);
 	cache_count_trials(cache); /* their prices depend on it */
 }
 
