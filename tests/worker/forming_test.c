@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Forms that are set aside for trials, and bytes that leave the caches. */
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/worker/suite.h"
+#include "worker/evict.h"
+#include "worker/forming.h"
+
+#define FORMING_PHOTO_MOST 65536
+
+static size_t load_photo(uint8_t *ret)
+{
+	const char *top = getenv("top_srcdir");
+	char path[4096];
+	size_t size;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/tests/worker/photo.jpg", top ? top : ".");
+	file = fopen(path, "rb");
+	ck_assert_ptr_nonnull(file);
+	size = fread(ret, 1, FORMING_PHOTO_MOST, file);
+	fclose(file);
+	ck_assert_uint_gt(size, 0);
+	return size;
+}
+
+/* Each is the earlier one of its kind until another is set aside; making the next does not touch it. */
+START_TEST(earlier)
+{
+	const unsigned kind = LAYOUT_FORM_PACKED, other = LAYOUT_FORM_INDEXED;
+	uint8_t photo[FORMING_PHOTO_MOST];
+	struct forming forming = {0};
+	struct forming_form first, next, found;
+	size_t size = load_photo(photo);
+
+	for (unsigned times = 0; times < 3; times++) {
+		ck_assert(forming_make(&forming, kind, NULL, 0, photo, size, &first));
+		forming_set_aside(&forming, kind, &first);
+		ck_assert(forming_make(&forming, kind, NULL, 0, photo, size, &next));
+		found = forming_earlier_of(&forming, kind, &next);
+		ck_assert_ptr_ne(found.data, next.data);
+		ck_assert_uint_eq(found.size, next.size);
+		ck_assert_mem_eq(found.data, next.data, next.size);
+		ck_assert_ptr_eq(forming_earlier_of(&forming, other, &next).data, next.data);
+	}
+}
+END_TEST
+
+/* Of pixels and of what is large none is set aside. */
+START_TEST(not_set_aside)
+{
+	struct forming forming = {.buffer = malloc(1), .room = 1};
+	const struct forming_form pixels = {.data = forming.buffer, .size = 1, .kept = 1};
+	const struct forming_form large = {
+	    .data = forming.buffer, .size = (size_t)64 << 20, .kept = 1};
+
+	forming_set_aside(&forming, LAYOUT_FORM_PIXELS + 1, &pixels);
+	forming_set_aside(&forming, LAYOUT_FORMS - 1, &pixels);
+	forming_set_aside(&forming, LAYOUT_FORM_PACKED, &large);
+	ck_assert_ptr_eq(forming.buffer, pixels.data);
+	ck_assert_ptr_eq(forming_earlier_of(&forming, LAYOUT_FORM_PIXELS + 1, &pixels).data,
+			 pixels.data);
+	ck_assert_ptr_eq(forming_earlier_of(&forming, LAYOUT_FORM_PACKED, &large).data, large.data);
+	free(forming.buffer);
+}
+END_TEST
+
+START_TEST(evicted_bytes_stay)
+{
+	uint8_t bytes[1000];
+
+	for (size_t i = 0; i < sizeof(bytes); i++)
+		bytes[i] = (uint8_t)i;
+	for (size_t at = 0; at < 130; at++)
+		for (size_t size = 0; size < 200; size += 7)
+			evict(bytes + at, size);
+	for (size_t i = 0; i < sizeof(bytes); i++)
+		ck_assert_uint_eq(bytes[i], (uint8_t)i);
+}
+END_TEST
+
+static void add(TCase *tcase)
+{
+	tcase_add_test(tcase, earlier);
+	tcase_add_test(tcase, not_set_aside);
+	tcase_add_test(tcase, evicted_bytes_stay);
+}
+
+int main(void)
+{
+	return suite_run("forming", add);
+}
