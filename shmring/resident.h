@@ -14,7 +14,7 @@ enum { RESIDENT_E_BAD = 1 };
 
 /* Memory is taken and given back in chunks, on multiples of their size: a huge page of the hardware. */
 #define RESIDENT_CHUNK (UINT64_C(2) << 20)
-#define RESIDENT_VALUE_MOST (512 << 10) /* a larger one would leave too much of a chunk unused */
+#define RESIDENT_VALUE_MOST RESIDENT_CHUNK /* so it fits in any chunk that is empty */
 
 struct resident { /* mapped */
 	uint8_t *data;

@@ -36,10 +36,13 @@
 #include <unistd.h>
 
 #define RESIDENT_STEP UINT64_C(64) /* values begin at multiples of it */
-#define RESIDENT_SIZE_BITS 20
+#define RESIDENT_SIZE_BITS 22
 #define RESIDENT_TABLE_SHARE 8 /* of the memory, so much a group's table may have at most */
 #define RESIDENT_NONE UINT32_MAX
 #define RESIDENT_STEPS 32 /* of growth; accessd grants several of them ahead */
+
+_Static_assert(RESIDENT_VALUE_MOST < UINT64_C(1) << RESIDENT_SIZE_BITS,
+	       "a cell has a value's size");
 
 struct reader_resident {
 	struct hash_id id; /* const */
@@ -107,10 +110,11 @@ static bool is_full(void)
 	       resident.free.count == 0;
 }
 
-/* One more for the group. */
+/* One more for the group. Where it lies behind the last one, values lie in both. */
 static bool take_chunk(struct reader_resident *group)
 {
-	uint32_t chunk = resident.free.first;
+	const uint32_t chunk = resident.free.first;
+	const uint64_t begin = chunk * RESIDENT_CHUNK;
 
 	if (!resident.is_clean || is_full() || resident_take(resident.fd, chunk))
 		return false;
@@ -118,8 +122,9 @@ static bool take_chunk(struct reader_resident *group)
 	resident.next[chunk] = group->first;
 	resident.taken++;
 	group->first = chunk;
-	group->at = chunk * RESIDENT_CHUNK;
-	group->end = group->at + RESIDENT_CHUNK;
+	if (begin != group->end)
+		group->at = begin;
+	group->end = begin + RESIDENT_CHUNK;
 	return true;
 }
 
@@ -265,17 +270,21 @@ int reader_resident_init(int fd)
 	return 0;
 }
 
-/* Nobody reads what had left when it was asked. */
+/* Nobody reads what had left when it was asked. It stays in its order, in which neighbours follow each other. */
 static void use_again(void)
 {
-	while (resident.asked.count > 0) {
-		uint32_t chunk = pop_chunk(&resident.asked);
-		int r = resident_give_back(resident.fd, chunk, 1);
+	uint32_t *end = &resident.asked.first;
+
+	for (; *end != RESIDENT_NONE; end = &resident.next[*end]) {
+		int r = resident_give_back(resident.fd, *end, 1);
 
 		if (r)
 			log_line(LOG_LEVEL_WARN, "resident-hole", "error=\"%s\"", strerror(-r));
-		push_chunk(&resident.free, chunk);
 	}
+	*end = resident.free.first;
+	resident.free.first = resident.asked.first;
+	resident.free.count += resident.asked.count;
+	resident.asked = (struct resident_list){.first = RESIDENT_NONE};
 }
 
 void reader_resident_unread(uint64_t question)

@@ -15,8 +15,10 @@
 #include "base/philox.h"
 #include "storage/reader_parts.h"
 
-enum { CHUNKS = 4, SAMPLES = 256, VALUE = 100000, PER_CHUNK = RESIDENT_CHUNK / VALUE };
+/* 20 values fill a chunk, but for some bytes. */
+enum { CHUNKS = 4, SAMPLES = 256, VALUE = 104832, PER_CHUNK = RESIDENT_CHUNK / VALUE };
 #define STRIDE 1021
+#define LARGE (3 * RESIDENT_CHUNK / 4)
 
 static uint64_t asked; /* the last question */
 static unsigned n_asked;
@@ -180,7 +182,7 @@ END_TEST
 
 START_TEST(what_does_not_fit_is_not_taken)
 {
-	static uint8_t large[RESIDENT_CHUNK];
+	static uint8_t large[RESIDENT_VALUE_MOST + 1];
 	struct hash_id id = id_of(1);
 	struct reader_resident *group;
 	struct reader_place at;
@@ -197,6 +199,33 @@ START_TEST(what_does_not_fit_is_not_taken)
 	ck_assert(!reader_resident_find(NULL, 0, &at));
 	ck_assert_ptr_null(reader_resident_open(&id, UINT64_C(1) << 27)); /* a table of a GiB */
 	reader_resident_close(NULL);
+}
+END_TEST
+
+/* Large values lie across chunks, so that none of them is left half empty; also of memory that is used again. */
+START_TEST(no_chunk_is_half_empty)
+{
+	static uint8_t value[LARGE];
+
+	begin();
+	for (unsigned g = 0; g < 3; g++) {
+		struct reader_resident *group = open_group(g);
+		struct reader_place at;
+
+		memset(value, (int)g + 1, sizeof(value));
+		for (uint64_t i = 0; i < SAMPLES; i++)
+			reader_resident_keep(group, i, value, sizeof(value));
+		reader_resident_unread(asked); /* the one before has left */
+		for (uint64_t i = 0; i < SAMPLES; i++)
+			reader_resident_keep(group, i, value, sizeof(value));
+		ck_assert_uint_eq(state().memory_values, CHUNKS * RESIDENT_CHUNK / LARGE);
+		for (uint64_t i = 0; i < CHUNKS * RESIDENT_CHUNK / LARGE; i++) {
+			ck_assert(reader_resident_find(group, i, &at));
+			ck_assert_uint_eq(at.bytes, LARGE);
+			ck_assert_int_eq(memcmp(at.data, value, LARGE), 0);
+		}
+		reader_resident_close(group);
+	}
 }
 END_TEST
 
@@ -488,6 +517,7 @@ int main(void)
 	tcase_add_test(tcase, no_more_than_is_granted);
 	tcase_add_test(tcase, shared_by_all_and_there_when_they_come_back);
 	tcase_add_test(tcase, what_does_not_fit_is_not_taken);
+	tcase_add_test(tcase, no_chunk_is_half_empty);
 	tcase_add_test(tcase, nothing_changes_before_the_answer);
 	tcase_add_test(tcase, what_all_yield_gives_way);
 	tcase_add_test(tcase, the_longest_rest_gives_way_first);
