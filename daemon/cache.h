@@ -55,6 +55,7 @@ struct cache {
 	struct point_input input;
 	struct point_choice choice;
 	uint64_t looked_ns, chosen_ns;
+	uint64_t passed_ns;      /* the forms know the time up to here */
 	uint64_t served;         /* samples, before the first choice */
 	unsigned awaited;        /* looks that found only trials that had not ended */
 	unsigned jobs;           /* that there were then */

@@ -133,6 +133,10 @@ static void look(struct stream *stream, uint64_t now_ns)
 
 	for (unsigned p = 1; p < cache->n; p++)
 		count_kept(&cache->point[p], n_samples);
+	for (unsigned p = 0; cache->passed_ns && p < cache->n; p++)
+		point_form_passed(&cache->point[p].figures,
+				  (double)(now_ns - cache->passed_ns) / 1e9);
+	cache->passed_ns = now_ns;
 	*in = (struct point_input){.n = cache->n,
 				   .cores = stream->node->workers,
 				   .reader_threads = (double)stream->node->param.readers,

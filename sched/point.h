@@ -19,6 +19,9 @@
 /* Of a point that was measured less often nothing is said. */
 #define POINT_TRIALS_LEAST 8
 #define POINT_TRIALS_MOST 1024
+/* Values that a mean remembers at least; and the time whose values it remembers, if they are more. */
+#define POINT_WINDOW_LEAST 1024
+#define POINT_WINDOW_S 4
 /* Trials may cost this share of what the stream is expected to cost. */
 #define POINT_TRIALS_SHARE 0.01
 /* ... and this share of what the best seems to save. */
@@ -94,7 +97,8 @@ struct point_mean {
 	uint64_t n;
 	double first[POINT_TRIALS_LEAST];
 	double mean, variance;
-	double anchor; /* mean of the last decision; negative: there was none */
+	double anchor;   /* mean of the last decision; negative: there was none */
+	uint64_t window; /* values that it remembers */
 };
 void point_mean_init(struct point_mean *mean);
 /* Negative values and what is not a number are not counted; of a great one no more than moves the
@@ -105,6 +109,8 @@ bool point_mean_is_sure(const struct point_mean *mean);
 /* Whether the mean has left the band round that of the last decision, by more than its noise. */
 bool point_mean_moved(const struct point_mean *mean);
 void point_mean_settle(struct point_mean *mean); /* a decision was made with this mean */
+/* So many values are remembered from now on; never less than POINT_WINDOW_LEAST. */
+void point_mean_remember(struct point_mean *mean, double values);
 
 /* ---- point_line.c: what bytes cost ---- */
 
@@ -129,6 +135,8 @@ struct point_form { /* or of the file, which is only served */
 	struct point_line brought; /* read_cpu by bytes */
 	bool needs_file;           /* it is brought with the file behind it */
 	bool is_at_hand;           /* it will lie in memory: nothing is copied */
+	uint64_t counted;          /* values of work at the last point_form_passed() */
+	double rate;               /* of them, a second, or that of a moment ago */
 };
 void point_form_init(struct point_form *form);
 /* A figure of a sample that is not known is negative. sample: of one trial; file_work_us: work to make
@@ -143,6 +151,8 @@ void point_form_made(struct point_form *form, const struct point_cost *sample);
  * taken for that of a file of the bytes that are copied. */
 void point_form_cost(const struct point_form *form, const struct point_form *file,
 		     struct point_cost *ret);
+/* So many seconds have passed since it was told that last: means remember those of POINT_WINDOW_S. */
+void point_form_passed(struct point_form *form, double seconds);
 bool point_form_is_sure(const struct point_form *form); /* more trials would tell little */
 bool point_form_moved(const struct point_form *form);   /* since point_form_settle() */
 void point_form_settle(struct point_form *form);

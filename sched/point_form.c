@@ -11,9 +11,13 @@
 
 #include "sched/point.h"
 
+#include <math.h>
+
 #include "base/base.h"
 
 #define FORM_ENOUGH 256 /* used, and trials are forgotten */
+/* Of the rate that was: a look in which few came is not yet a slow disk. */
+#define FORM_HALF_LIFE_S 0.5
 
 static void figure_init(struct point_figure *figure)
 {
@@ -48,6 +52,8 @@ void point_form_init(struct point_form *form)
 	figure_init(&form->bytes);
 	form->brought = (struct point_line){0};
 	form->needs_file = form->is_at_hand = false;
+	form->counted = 0;
+	form->rate = 0;
 }
 
 void point_form_tried(struct point_form *form, const struct point_cost *sample, double file_work_us)
@@ -109,6 +115,20 @@ void point_form_cost(const struct point_form *form, const struct point_form *fil
 	};
 	if (form != file)
 		guess_reading(form, file, ret);
+}
+
+void point_form_passed(struct point_form *form, double seconds)
+{
+	const uint64_t values = form->work.used.n - form->counted;
+
+	if (!(seconds > 0))
+		return;
+	form->counted = form->work.used.n;
+	form->rate =
+	    BASE_MAX((double)values / seconds, form->rate * exp2(-seconds / FORM_HALF_LIFE_S));
+	point_mean_remember(&form->work.used, form->rate * POINT_WINDOW_S);
+	point_mean_remember(&form->read.used, form->rate * POINT_WINDOW_S);
+	point_mean_remember(&form->read_cpu.used, form->rate * POINT_WINDOW_S);
 }
 
 bool point_form_is_sure(const struct point_form *form)

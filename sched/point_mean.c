@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * A mean that follows its measurement. All values so far count alike until there are MEAN_WINDOW of
- * them, later ones replace old ones with a weight of 1 / MEAN_WINDOW, so a disk that has become slow
- * is noticed within some hundreds of samples.
+ * A mean that follows its measurement. All values so far count alike until there are as many as its
+ * window, later ones replace old ones with a weight of 1 / window, so a disk that has become slow
+ * is noticed within some hundreds of samples. But where these pass in a tenth of a second the window
+ * is some seconds wide: a machine on which others run is slower by half for a moment and quicker in
+ * the next, and a form that is served then would be compared with what others took before.
  *
  * It is the mean that decides how long an epoch takes, so great values are not thrown away: a disk that
  * stalls at each hundredth read is slow. But one value (a stopped process, a laptop that slept) may
@@ -21,7 +23,6 @@
 
 #include "base/base.h"
 
-#define MEAN_WINDOW 1024
 #define MEAN_PULL 0.05
 #define MEAN_BAND 0.05
 #define MEAN_SURE 0.02 /* standard error, of the mean */
@@ -30,6 +31,7 @@ void point_mean_init(struct point_mean *mean)
 {
 	memset(mean, 0, sizeof(*mean));
 	mean->anchor = -1;
+	mean->window = POINT_WINDOW_LEAST;
 }
 
 /* Of the first n without the greatest and the least, where there are three. */
@@ -56,14 +58,14 @@ static void start(struct point_mean *mean)
 
 static double clamped(const struct point_mean *mean, double value)
 {
-	double n = (double)BASE_MIN(mean->n, (uint64_t)MEAN_WINDOW);
+	double n = (double)BASE_MIN(mean->n, mean->window);
 
 	return BASE_MIN(value, mean->mean * (1 + BASE_MAX(4.0, MEAN_PULL * n)));
 }
 
 static void follow(struct point_mean *mean, double value)
 {
-	double weight = 1 / (double)BASE_MIN(mean->n, (uint64_t)MEAN_WINDOW);
+	double weight = 1 / (double)BASE_MIN(mean->n, mean->window);
 	double away = value - mean->mean;
 
 	mean->mean += weight * away;
@@ -87,7 +89,7 @@ void point_mean_add(struct point_mean *mean, double value)
 static bool error_within(const struct point_mean *mean, double times, double share)
 {
 	/* A weight of 1 / w for what is new leaves the noise of 2 w - 1 values. */
-	double n = (double)BASE_MIN(mean->n, (uint64_t)2 * MEAN_WINDOW - 1);
+	double n = (double)BASE_MIN(mean->n, 2 * mean->window - 1);
 	double bound = share * mean->mean;
 
 	return n > 0 && times * times * mean->variance <= n * bound * bound;
@@ -115,4 +117,9 @@ bool point_mean_moved(const struct point_mean *mean)
 void point_mean_settle(struct point_mean *mean)
 {
 	mean->anchor = mean->mean;
+}
+
+void point_mean_remember(struct point_mean *mean, double values)
+{
+	mean->window = (uint64_t)BASE_MAX(values, (double)POINT_WINDOW_LEAST);
 }

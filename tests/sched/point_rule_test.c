@@ -608,6 +608,56 @@ START_TEST(mean_is_not_carried_away)
 }
 END_TEST
 
+/* A machine that is slower by half for 0.4 s of each 2 s: a form of which so many are served a second has one cost. */
+static double spread_of_unrest(unsigned a_second)
+{
+	const unsigned a_look = a_second / 4;
+	struct point_form form;
+	double least = INFINITY, most = 0;
+
+	point_form_init(&form);
+	for (unsigned look = 0; look < 120; look++) {
+		const double slow_us = look % 8 < 2 ? 150 : 100;
+
+		for (unsigned i = 0; i < a_look; i++)
+			point_form_served(&form, &(struct point_cost){.work_us = noisy(slow_us)});
+		point_form_passed(&form, 0.25);
+		if (look < 64)
+			continue;
+		least = BASE_MIN(least, form.work.used.mean);
+		most = BASE_MAX(most, form.work.used.mean);
+	}
+	return most / least;
+}
+
+START_TEST(mean_is_not_of_a_moment)
+{
+	ck_assert(spread_of_unrest(20000) < 1.15);
+	ck_assert(spread_of_unrest(4000) < 1.15);
+	ck_assert(spread_of_unrest(100) < 1.35);
+}
+END_TEST
+
+/* Where few are served, those before do not hold the mean. */
+START_TEST(mean_follows_a_slow_disk)
+{
+	struct point_form form;
+
+	point_form_init(&form);
+	for (unsigned i = 0; i < 200000; i++) {
+		point_form_served(&form, &(struct point_cost){.read_us = 20});
+		if (i % 5000 == 0)
+			point_form_passed(&form, 0.25);
+	}
+	for (unsigned i = 0; i < 2000; i++) {
+		point_form_served(&form, &(struct point_cost){.read_us = 5000});
+		if (i % 50 == 0)
+			point_form_passed(&form, 0.25);
+	}
+	ck_assert(form.read.used.mean > 1000);
+}
+END_TEST
+
 /* Stalls that are no exception count. */
 START_TEST(mean_counts_stalls)
 {
@@ -762,6 +812,8 @@ int main(void)
 	tcase_add_test(choice, bringing_is_guessed);
 	tcase_add_test(means, mean_follows);
 	tcase_add_test(means, mean_is_not_carried_away);
+	tcase_add_test(means, mean_is_not_of_a_moment);
+	tcase_add_test(means, mean_follows_a_slow_disk);
 	tcase_add_test(means, mean_counts_stalls);
 	tcase_add_test(means, mean_takes_numbers);
 	tcase_add_test(means, mean_moves);
