@@ -126,7 +126,7 @@ const struct fuse_kernels *fuse_avx2(const struct finish *finish)
 {
 	if (finish->dtype == PIPELINE_U8 || !finish_avx2() || finish->kernels != finish_avx2())
 		return NULL;
-	return plane_best() == plane_avx2() ? &fuse_avx2_kernels : NULL;
+	return plane_avx2() ? &fuse_avx2_kernels : NULL;
 }
 
 #else

@@ -18,11 +18,13 @@ enum plane_form {
 	PLANE_TAPS,   /* along a row, output by output */
 	PLANE_BLOCKS, /* along a row, eight outputs at a time */
 	PLANE_BYTES,  /* the same, with high parts of weights as bytes */
+	PLANE_QUADS,  /* sixteen outputs at a time, and four taps, weights as three bytes */
 	PLANE_DOWN,   /* along a column, two rows at a time */
 };
 
 struct plane_want {           /* which outputs of an axis that goes from `in` to `out` pixels */
-	enum plane_form form; /* PLANE_BYTES may become PLANE_BLOCKS, and that PLANE_TAPS */
+	enum plane_form form; /* PLANE_QUADS may become PLANE_BYTES, that PLANE_BLOCKS, and that
+			       * PLANE_TAPS */
 	enum filter_id id;
 	uint32_t in, out, first, count; /* first + count <= out */
 	bool mirrored;                  /* the outputs stand in the other order */
@@ -42,13 +44,15 @@ struct plane_table {            /* immutable once made */
 	/* PLANE_DOWN: the same, but first is even, too, and split[2 * x * taps] on has count[x] / 2
 	 * times four numbers: the high parts of two weights and the low parts of both; weight =
 	 * high * 65536 + low, both signed.
-	 * PLANE_BLOCKS, PLANE_BYTES: see plane_table.c. */
+	 * PLANE_BLOCKS, PLANE_BYTES, and PLANE_QUADS' digits: see plane_table.c. */
 	int16_t *split;
+	int8_t *digits;
 	uint32_t blocks,
 	    pairs;        /* an even number of blocks of eight; pairs of taps of each output */
+	uint32_t quads;   /* PLANE_QUADS: fours of them; blocks have sixteen outputs */
 	bool narrow;      /* the inputs of a block's pairs lie within 16 bytes */
-	uint8_t *shuffle; /* 32 a block */
-	uint32_t *at;     /* 2 a block */
+	uint8_t *shuffle; /* 32 a block, or 64 */
+	uint32_t *at;     /* 2 a block, or 1 */
 	uint8_t *memory;  /* owns the arrays */
 	size_t size;      /* of memory */
 };
@@ -93,13 +97,16 @@ struct plane_kernels {
 	void (*mirror)(const uint8_t *from, uint32_t n, uint8_t *to);
 };
 extern const struct plane_kernels plane_plain;
-const struct plane_kernels *plane_avx2(void); /* NULL where the machine lacks AVX2 */
-const struct plane_kernels *plane_neon(void); /* NULL where it is not an AArch64 one */
+const struct plane_kernels *plane_avx2(void);   /* NULL where the machine lacks AVX2 */
+const struct plane_kernels *plane_avx512(void); /* NULL where it lacks AVX-512's VBMI and VNNI */
+const struct plane_kernels *plane_neon(void);   /* NULL where it is not an AArch64 one */
 
 static inline const struct plane_kernels *plane_best(void)
 {
-	const struct plane_kernels *fast = plane_avx2();
+	const struct plane_kernels *fast = plane_avx512();
 
+	if (!fast)
+		fast = plane_avx2();
 	if (!fast)
 		fast = plane_neon();
 	return fast ? fast : &plane_plain;

@@ -229,7 +229,7 @@ PLANE_AVX2_IN void plane_avx2_group(const uint8_t *a, const uint8_t *b, uint8_t 
 	_mm_storeu_si128((__m128i *)(to + 16), _mm_unpackhi_epi64(low, high));
 }
 
-PLANE_AVX2 static void plane_avx2_zip(const uint8_t *a, const uint8_t *b, uint32_t n, uint8_t *to)
+PLANE_AVX2 void plane_avx2_zip(const uint8_t *a, const uint8_t *b, uint32_t n, uint8_t *to)
 {
 	for (uint32_t x = 0; x < n; x += 16)
 		plane_avx2_group(a + x, b + x, to + 2 * (size_t)x);
@@ -249,8 +249,8 @@ PLANE_AVX2 static void plane_avx2_outputs(const struct plane_table *table, const
 	}
 }
 
-PLANE_AVX2 static void plane_avx2_across(const struct plane_table *table, const uint8_t *a,
-					 const uint8_t *b, uint8_t *to)
+PLANE_AVX2 void plane_avx2_across(const struct plane_table *table, const uint8_t *a,
+				  const uint8_t *b, uint8_t *to)
 {
 	if (table->form == PLANE_BYTES || table->form == PLANE_BLOCKS)
 		plane_avx2_blocks(table, a, b, to);
@@ -258,7 +258,7 @@ PLANE_AVX2 static void plane_avx2_across(const struct plane_table *table, const 
 		plane_avx2_outputs(table, a, b, to);
 }
 
-PLANE_AVX2 static void plane_avx2_unzip(const uint8_t *from, uint32_t n, uint8_t *a, uint8_t *b)
+PLANE_AVX2 void plane_avx2_unzip(const uint8_t *from, uint32_t n, uint8_t *a, uint8_t *b)
 {
 	const __m128i order = _mm_setr_epi8(0, 2, 4, 6, 8, 10, 12, 14, 1, 3, 5, 7, 9, 11, 13, 15);
 
@@ -305,8 +305,8 @@ PLANE_AVX2 static void plane_avx2_down_many(const uint8_t *const rows[], uint32_
 				 plane_avx2_many(rows, pairs, split, x + 16), to + x);
 }
 
-PLANE_AVX2 static void plane_avx2_down(const uint8_t *const rows[], uint32_t pairs,
-				       const int16_t *split, uint32_t n, uint8_t *to)
+PLANE_AVX2 void plane_avx2_down(const uint8_t *const rows[], uint32_t pairs, const int16_t *split,
+				uint32_t n, uint8_t *to)
 {
 	switch (pairs <= 3 && plane_avx2_is_small(split, pairs) ? pairs : 0) {
 	case 1:
@@ -324,7 +324,7 @@ PLANE_AVX2 static void plane_avx2_down(const uint8_t *const rows[], uint32_t pai
 	}
 }
 
-PLANE_AVX2 static void plane_avx2_mirror(const uint8_t *from, uint32_t n, uint8_t *to)
+PLANE_AVX2 void plane_avx2_mirror(const uint8_t *from, uint32_t n, uint8_t *to)
 {
 	const __m128i order = _mm_setr_epi8(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
 	uint32_t x = 0;

@@ -14,6 +14,15 @@
 #define PLANE_AVX2 __attribute__((target("avx2")))
 #define PLANE_AVX2_IN PLANE_AVX2 static inline __attribute__((always_inline))
 
+/* plane_avx2.c; as those of plane_kernels */
+void plane_avx2_across(const struct plane_table *table, const uint8_t *a, const uint8_t *b,
+		       uint8_t *to);
+void plane_avx2_zip(const uint8_t *a, const uint8_t *b, uint32_t n, uint8_t *to);
+void plane_avx2_unzip(const uint8_t *from, uint32_t n, uint8_t *a, uint8_t *b);
+void plane_avx2_down(const uint8_t *const rows[], uint32_t pairs, const int16_t *split, uint32_t n,
+		     uint8_t *to);
+void plane_avx2_mirror(const uint8_t *from, uint32_t n, uint8_t *to);
+
 struct plane_avx2_sum {
 	__m256i high, low;
 };

@@ -17,6 +17,10 @@
  * Where 16-bit numbers stood there are then, as bytes, those of outputs 0 to 3, the same again, and
  * those of 4 to 7 in the same way (PLANE_BYTES).
  *
+ * Where machines add four products of bytes at once (PLANE_QUADS), taps go in fours, outputs in sixteens, and a weight is
+ * three signed bytes, weight = (high * 256 + middle) * 256 + low: of each four taps 64 bytes of high ones, then of the others. A shuffle
+ * reaches the 64 bytes from `at` on. Outputs stand in the order that packing leaves: 0 to 3, 8 to 11, 4 to 7, 12 to 15.
+ *
  * Along a column, rows come in pairs (0, 1), (2, 3) ... from row low on, so an output begins at an
  * even one, with a weight of 0 in front where need be.
  */
@@ -195,6 +199,84 @@ static bool plane_table_fill_blocks(struct plane_table *table, const struct filt
 	return true;
 }
 
+/* ---- PLANE_QUADS ---- */
+
+/* The number in its block of the output at a place in it, and the other way round. */
+static uint32_t plane_table_turn(uint32_t place)
+{
+	return (place & 3) | (place & 4) << 1 | (place & 8) >> 1;
+}
+
+/* Where loads of the block from output x on begin, from input low on: no more than may be read, if it can be. */
+static uint32_t plane_table_begin(const struct plane_table *table,
+				  const struct filter_table *filter, uint32_t x, uint32_t *ret_most)
+{
+	const uint32_t end = BASE_MIN(x + 16, table->want.count) - 1;
+	const uint32_t a = filter->first[plane_table_output(&table->want, x)] - table->low;
+	const uint32_t b = filter->first[plane_table_output(&table->want, end)] - table->low;
+	const uint32_t last = table->high - table->low, behind = 4 * (table->quads - 1);
+
+	*ret_most = BASE_MAX(a, b);
+	return BASE_MIN(BASE_MIN(a, b), last > behind ? last - behind : 0);
+}
+
+static bool plane_table_has_quads(const struct plane_table *table,
+				  const struct filter_table *filter)
+{
+	const uint32_t width = table->high - table->low;
+
+	for (uint32_t x = 0; x < table->want.count; x += 16) {
+		uint32_t most, begin = plane_table_begin(table, filter, x, &most);
+
+		if (most - begin > 60 || begin + 4 * (table->quads - 1) > width)
+			return false;
+	}
+	return true;
+}
+
+/* A weight in three parts. */
+static void plane_table_to_digits(int32_t weight, int8_t *high)
+{
+	for (unsigned i = 3; i-- > 0;) {
+		high[(size_t)i * 64] = (int8_t)weight;
+		weight = (weight - high[(size_t)i * 64]) / 256;
+	}
+}
+
+static void plane_table_fill_quad(const struct plane_table *table,
+				  const struct filter_table *filter, uint32_t x, uint32_t begin)
+{
+	const uint32_t i = plane_table_output(&table->want, x),
+		       place = plane_table_turn(x % 16) * 4;
+	const int32_t *weight = filter->weight + (size_t)i * filter->taps;
+	uint8_t *shuffle = table->shuffle + (size_t)(x / 16) * 64 + place;
+	int8_t *digits = table->digits + (size_t)(x / 16) * table->quads * 192 + place;
+
+	for (unsigned t = 0; t < 4; t++)
+		shuffle[t] = (uint8_t)(filter->first[i] - table->low - begin + t);
+	for (uint32_t t = 0; t < filter->count[i]; t++)
+		plane_table_to_digits(weight[t], digits + (size_t)(t / 4) * 192 + t % 4);
+}
+
+static bool plane_table_fill_quads(struct plane_table *table, const struct filter_table *filter)
+{
+	const uint32_t count = table->want.count;
+
+	table->blocks = (count + 15) / 16;
+	if (!plane_table_reserve(table, (size_t)table->blocks * (192 * table->quads + 64 + 4)))
+		return false;
+	table->digits = (int8_t *)table->memory;
+	table->shuffle = table->memory + (size_t)table->blocks * table->quads * 192;
+	table->at = (uint32_t *)(table->shuffle + (size_t)table->blocks * 64);
+	for (uint32_t x = 0; x < count; x++) {
+		uint32_t most, begin = plane_table_begin(table, filter, x / 16 * 16, &most);
+
+		table->at[x / 16] = begin;
+		plane_table_fill_quad(table, filter, x, begin);
+	}
+	return true;
+}
+
 /* ---- any ---- */
 
 static bool plane_table_make_form(struct plane_table *table, const struct filter_table *filter)
@@ -202,6 +284,11 @@ static bool plane_table_make_form(struct plane_table *table, const struct filter
 	uint32_t most = plane_table_reach(table, filter);
 
 	table->overshoots = table->want.id == FILTER_BICUBIC || table->want.id == FILTER_LANCZOS;
+	table->quads = (most + 3) / 4;
+	if (table->form == PLANE_QUADS && plane_table_has_quads(table, filter))
+		return plane_table_fill_quads(table, filter);
+	if (table->form == PLANE_QUADS)
+		table->form = PLANE_BYTES;
 	table->pairs = (most + 1) / 2;
 	table->narrow = plane_table_is_close(table, filter, 8);
 	if (table->form == PLANE_BYTES && (table->overshoots || table->pairs > PLANE_TABLE_FEW))

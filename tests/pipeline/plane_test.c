@@ -44,10 +44,15 @@ static void plane_teardown(void)
 
 static const struct plane_kernels *const *plane_all(void)
 {
-	static const struct plane_kernels *all[3];
+	static const struct plane_kernels *all[5];
+	const struct plane_kernels *const some[] = {&plane_plain, plane_avx2(), plane_avx512(),
+						    plane_neon()};
+	unsigned n = 0;
 
-	all[0] = &plane_plain;
-	all[1] = plane_best() == &plane_plain ? NULL : plane_best();
+	for (unsigned i = 0; i < BASE_ARRAY_LEN(some); i++) {
+		if (some[i])
+			all[n++] = some[i];
+	}
 	return all;
 }
 
@@ -285,7 +290,7 @@ START_TEST(cached)
 	ck_assert_ptr_nonnull(cache);
 	for (uint32_t i = 0; i < 6000; i++) {
 		const uint32_t in = 1 + i * 7919 % 1009;
-		struct plane_want want = {.form = (enum plane_form)(i % 4),
+		struct plane_want want = {.form = (enum plane_form)(i % 5),
 					  .id = FILTER_BILINEAR,
 					  .in = in,
 					  .out = 224,
@@ -303,6 +308,9 @@ START_TEST(cached)
 		if (fresh.form == PLANE_BLOCKS || fresh.form == PLANE_BYTES)
 			ck_assert_mem_eq(fresh.memory, table->memory,
 					 (size_t)fresh.blocks * (64 * fresh.pairs + 40));
+		else if (fresh.form == PLANE_QUADS)
+			ck_assert_mem_eq(fresh.memory, table->memory,
+					 (size_t)fresh.blocks * (192 * fresh.quads + 68));
 		else
 			ck_assert_mem_eq(fresh.memory, table->memory,
 					 (size_t)219 * (fresh.taps * 4 + 8));
