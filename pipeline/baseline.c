@@ -27,8 +27,10 @@
 
 const struct baseline_kernels *baseline_kernels_best(void)
 {
-	const struct baseline_kernels *fast = baseline_kernels_avx2();
+	const struct baseline_kernels *fast = baseline_kernels_avx512();
 
+	if (!fast)
+		fast = baseline_kernels_avx2();
 	if (!fast)
 		fast = baseline_kernels_neon();
 	return fast ? fast : &baseline_kernels_plain;

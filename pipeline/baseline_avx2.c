@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The kernels for x86-64 machines with AVX2 and BMI2, found out when they run: bytes and colours
- * here, the inverse DCT in baseline_idct_avx2.c. The arithmetic is baseline_plain.c's.
+ * here, the inverse DCT in baseline_idct_avx2.c, what AVX-512 does better in baseline_avx512.c. The arithmetic is baseline_plain.c's.
  */
 
 #include "pipeline/baseline_inner.h"
@@ -270,19 +270,17 @@ BASELINE_AVX2 static void avx2_h1v1(const uint8_t *y, const uint8_t *const near[
 	}
 }
 
-static const struct baseline_kernels avx2_kernels = {
-    .unstuff = avx2_unstuff,
-    .find = avx2_find,
-    .mcu = baseline_entropy_mcu_bmi2,
-    .skip = baseline_entropy_skip_bmi2,
-    .packed_unit = baseline_packed_unit_avx2,
-    .idct = baseline_idct_avx2,
-    .idct4 = baseline_idct4_avx2,
-    .idct2 = baseline_idct2_avx2,
-    .h2v2 = avx2_h2v2,
-    .h2v1 = avx2_h2v1,
-    .h1v1 = avx2_h1v1,
-};
+#define AVX2_KERNELS(of_h2v2)                                                                 \
+	{                                                                                     \
+		.unstuff = avx2_unstuff, .find = avx2_find, .mcu = baseline_entropy_mcu_bmi2, \
+		.skip = baseline_entropy_skip_bmi2, .packed_unit = baseline_packed_unit_avx2, \
+		.idct = baseline_idct_avx2, .idct4 = baseline_idct4_avx2,                     \
+		.idct2 = baseline_idct2_avx2, .h2v2 = of_h2v2, .h2v1 = avx2_h2v1,             \
+		.h1v1 = avx2_h1v1,                                                            \
+	}
+
+static const struct baseline_kernels avx2_kernels = AVX2_KERNELS(avx2_h2v2);
+static const struct baseline_kernels avx512_kernels = AVX2_KERNELS(baseline_h2v2_avx512);
 
 const struct baseline_kernels *baseline_kernels_avx2(void)
 {
@@ -290,9 +288,22 @@ const struct baseline_kernels *baseline_kernels_avx2(void)
 										: NULL;
 }
 
+const struct baseline_kernels *baseline_kernels_avx512(void)
+{
+	return baseline_kernels_avx2() && __builtin_cpu_supports("avx512bw") &&
+		       __builtin_cpu_supports("avx512vnni")
+		   ? &avx512_kernels
+		   : NULL;
+}
+
 #else
 
 const struct baseline_kernels *baseline_kernels_avx2(void)
+{
+	return NULL;
+}
+
+const struct baseline_kernels *baseline_kernels_avx512(void)
 {
 	return NULL;
 }

@@ -176,7 +176,8 @@ struct baseline_kernels {
 	int (*idct2)(const int16_t *a, const int16_t *b, unsigned end, const uint16_t *quant,
 		     uint8_t *to, size_t stride);
 	/* Rows of pixels from rows of samples. near and far: rows of Cb, Cr at and beside the row;
-	 * one sample left and right of count is looked at. count: samples of Cb, rounded up to 32. */
+	 * one sample left and right of count is looked at. count: samples of Cb, rounded up to 32; 32 more may
+	 * be read of Cb and Cr. */
 	void (*h2v2)(const uint8_t *y, const uint8_t *const near[2], const uint8_t *const far[2],
 		     uint8_t *const to[3], size_t count);
 	void (*h2v1)(const uint8_t *y, const uint8_t *const near[2], uint8_t *const to[3],
@@ -186,9 +187,10 @@ struct baseline_kernels {
 };
 
 extern const struct baseline_kernels baseline_kernels_plain;
-const struct baseline_kernels *baseline_kernels_avx2(void); /* NULL: this machine has none */
-const struct baseline_kernels *baseline_kernels_neon(void); /* the same */
-const struct baseline_kernels *baseline_kernels_best(void); /* baseline.c */
+const struct baseline_kernels *baseline_kernels_avx2(void);   /* NULL: this machine has none */
+const struct baseline_kernels *baseline_kernels_avx512(void); /* the same */
+const struct baseline_kernels *baseline_kernels_neon(void);   /* the same */
+const struct baseline_kernels *baseline_kernels_best(void);   /* baseline.c */
 
 /* baseline_entropy.c: the same code for two kinds of machine */
 int baseline_entropy_mcu(struct baseline_scan *scan, unsigned wanted, struct baseline_mcu *mcu);

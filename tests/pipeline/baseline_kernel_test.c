@@ -238,9 +238,12 @@ static void kernel_assert_rows(const struct kernel_rows *rows, size_t pixels)
 		ck_assert_mem_eq(rows->out[0][c], rows->out[1][c], pixels);
 }
 
+/* _i: which makes are tried against the plain ones. */
 START_TEST(smooth)
 {
-	const struct baseline_kernels *kernels[2] = {kernel_plain, kernel_fast()};
+	const struct baseline_kernels *const makes[] = {
+	    baseline_kernels_avx2(), baseline_kernels_avx512(), baseline_kernels_neon()};
+	const struct baseline_kernels *kernels[2] = {kernel_plain, makes[_i]};
 	static struct kernel_rows rows;
 	struct philox_seq seq;
 
@@ -385,7 +388,7 @@ int main(void)
 	tcase_add_loop_test(tcase, idct, 1, 65);
 	tcase_add_test(tcase, idct_single);
 	tcase_add_test(tcase, idct_is_a_dct);
-	tcase_add_test(tcase, smooth);
+	tcase_add_loop_test(tcase, smooth, 0, 3);
 	tcase_add_test(tcase, colours);
 	tcase_add_test(tcase, codes);
 	tcase_add_test(tcase, groups);
