@@ -33,25 +33,20 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define LMDB_POOL 192            /* reads at rest; more are ended */
-#define LMDB_ASK_FOR (32 * 1024) /* of so many bytes the kernel is told before */
-#define LMDB_FREE_TABLE 0        /* LMDB's own, of free pages, by the number of the write */
+#include "storage/store_map.h"
+
+#define LMDB_POOL 192     /* reads at rest; more are ended */
+#define LMDB_FREE_TABLE 0 /* LMDB's own, of free pages, by the number of the write */
 #define LMDB_KEY_MAX 64
 #define LMDB_HEADS 2 /* the first pages, which are never free */
-
-#ifndef MADV_POPULATE_READ
-#define MADV_POPULATE_READ 22
-#endif
 
 struct store_lmdb {
 	MDB_env *env;
 	MDB_dbi table[STORE_LMDB_TABLES];
-	uintptr_t map; /* where the file is; bytes of a page, pages of the map */
-	uint64_t page, pages;
+	struct store_map map;
 	pthread_mutex_t lock;
 	MDB_txn *pool[LMDB_POOL];
 	unsigned n_pool;
@@ -236,51 +231,16 @@ static int lmdb_find_map(struct store_lmdb *db)
 		const uintptr_t page = (uintptr_t)value.mv_data & ~(uintptr_t)(stat.ms_psize - 1);
 		const size_t number = *(const size_t *)page;
 
-		db->page = stat.ms_psize;
-		db->pages = info.me_mapsize / stat.ms_psize;
-		db->map = page - number * stat.ms_psize;
+		db->map = (struct store_map){.at = page - number * stat.ms_psize,
+					     .page = stat.ms_psize,
+					     .pages = info.me_mapsize / stat.ms_psize};
 		r = number > info.me_last_pgno ? MDB_CORRUPTED : 0;
 	}
 	mdb_txn_abort(txn);
 	return r;
 }
 
-/* The head of a page, as the file has it. Of a value that has pages of its own, LMDB takes from there how
- * many to free when it is deleted, and which: rubbish would be believed. */
-struct lmdb_head {
-	uint64_t number;
-	uint16_t pad, flags;
-	uint32_t pages;
-};
-#define LMDB_HEAD_OVERFLOW 4
-
-/* Lies the value in the map, and has its page the head that it should? One in memory that was written just
- * now is sound. */
-static bool lmdb_is_sound(const struct store_lmdb *db, const MDB_val *value)
-{
-	const uint64_t at = (uintptr_t)value->mv_data - db->map, size = value->mv_size;
-	const struct lmdb_head *head;
-
-	if ((uintptr_t)value->mv_data < db->map || at >= db->pages * db->page)
-		return true;
-	if (size > db->pages * db->page - at)
-		return false;
-	if (at % db->page != sizeof(*head))
-		return size < db->page;
-	head = (const struct lmdb_head *)((const uint8_t *)value->mv_data - sizeof(*head));
-	return head->number == at / db->page && (head->flags & LMDB_HEAD_OVERFLOW) &&
-	       head->pages == (sizeof(*head) + size + db->page - 1) / db->page;
-}
-
 /* ---- opening ---- */
-
-static bool lmdb_has_room(uint64_t bytes)
-{
-	void *map = mmap(NULL, (size_t)bytes, PROT_READ,
-			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-
-	return map != MAP_FAILED && munmap(map, (size_t)bytes) == 0;
-}
 
 /* What cannot be mapped though there is room for all that was asked for is a head that wants more. */
 static int lmdb_open_env(struct store_lmdb *db, const char *path, uint64_t map_bytes)
@@ -297,7 +257,7 @@ static int lmdb_open_env(struct store_lmdb *db, const char *path, uint64_t map_b
 	if (r == 0)
 		r = mdb_env_open(db->env, path,
 				 MDB_NOSUBDIR | MDB_NOTLS | MDB_NORDAHEAD | MDB_NOMETASYNC, 0600);
-	if ((r == ENOMEM || r == EINVAL) && lmdb_has_room(map_bytes))
+	if ((r == ENOMEM || r == EINVAL) && store_map_fits(map_bytes))
 		r = MDB_INVALID;
 	return r;
 }
@@ -411,19 +371,6 @@ static void lmdb_read_end(struct store_lmdb *db, MDB_txn *txn)
 		mdb_txn_abort(txn);
 }
 
-/* Brings the pages of a value; whether all of them can be read. */
-static bool lmdb_bring(const uint8_t *data, size_t size)
-{
-	const uintptr_t page = (uintptr_t)base_page_size();
-	const uintptr_t begin = (uintptr_t)data & ~(page - 1);
-	const uintptr_t end = base_align_up((uintptr_t)data + size, page);
-
-	if (size >= LMDB_ASK_FOR)
-		madvise((void *)begin, end - begin, MADV_WILLNEED);
-	/* EINVAL: a kernel that does not know it, then reading is all there is */
-	return madvise((void *)begin, end - begin, MADV_POPULATE_READ) == 0 || errno == EINVAL;
-}
-
 static int lmdb_copy(const struct store_lmdb *db, const MDB_val *value, uint8_t *head,
 		     size_t head_size, uint8_t *buffer, size_t room, size_t *ret_size)
 {
@@ -433,9 +380,7 @@ static int lmdb_copy(const struct store_lmdb *db, const MDB_val *value, uint8_t 
 		return STORE_LMDB_E_VALUE;
 	if (value->mv_size - head_size > room)
 		return STORE_LMDB_E_ROOM;
-	if (value->mv_size > db->pages * db->page - ((uintptr_t)data - db->map))
-		return STORE_LMDB_E_VALUE;
-	if (!lmdb_bring(data, value->mv_size))
+	if (!store_map_bring(&db->map, data, value->mv_size))
 		return STORE_LMDB_E_VALUE;
 	memcpy(head, data, head_size);
 	memcpy(buffer, data + head_size, value->mv_size - head_size);
@@ -634,7 +579,7 @@ int store_lmdb_put(struct store_lmdb_write *write, enum store_lmdb_table table,
 	MDB_val name = lmdb_val(key->data, key->size), value = lmdb_val(data, size), before;
 
 	if (replace && mdb_get(write->txn, dbi, &name, &before) == 0 &&
-	    !lmdb_is_sound(write->db, &before))
+	    !store_map_is_sound(&write->db->map, before.mv_data, before.mv_size))
 		return STORE_LMDB_E_DAMAGED;
 	return lmdb_outcome(mdb_put(write->txn, dbi, &name, &value, replace ? 0 : MDB_NOOVERWRITE));
 }
@@ -646,7 +591,7 @@ int store_lmdb_delete(struct store_lmdb_write *write, enum store_lmdb_table tabl
 	MDB_val name = lmdb_val(key->data, key->size), value;
 	int r = mdb_get(write->txn, dbi, &name, &value);
 
-	if (r == 0 && !lmdb_is_sound(write->db, &value))
+	if (r == 0 && !store_map_is_sound(&write->db->map, value.mv_data, value.mv_size))
 		return STORE_LMDB_E_DAMAGED;
 	return lmdb_outcome(r ? r : mdb_del(write->txn, dbi, &name, NULL));
 }
@@ -679,7 +624,8 @@ int store_lmdb_delete_last(struct store_lmdb_write *write, const struct store_lm
 	if (r)
 		return lmdb_outcome(r);
 	r = lmdb_last(cursor, prefix, &name, &value);
-	if (r == 0 && (name.mv_size != key_size || !lmdb_is_sound(write->db, &value)))
+	if (r == 0 && (name.mv_size != key_size ||
+		       !store_map_is_sound(&write->db->map, value.mv_data, value.mv_size)))
 		r = MDB_CORRUPTED;
 	if (r == 0) {
 		memcpy(ret_key, name.mv_data, key_size);
