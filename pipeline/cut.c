@@ -151,9 +151,11 @@ int cut_read(const uint8_t *data, size_t size, struct cut *ret)
 	struct form form;
 	struct cut cut;
 	const uint8_t *head;
+	int r = form_read(data, size, &form);
 
-	if (form_read(data, size, &form) != 0 || form.kind != FORM_PIXELS ||
-	    form.index_size != CUT_HEAD)
+	if (r != 0)
+		return r;
+	if (form.kind != FORM_PIXELS || form.index_size != CUT_HEAD)
 		return FORM_E_OTHER;
 	head = form.index;
 	cut = (struct cut){

@@ -43,7 +43,7 @@ struct cut {
 	const uint8_t *pixels; /* of what was read: plane after plane, rows without gaps */
 };
 
-/* 0, or FORM_E_OTHER: none, or one that does not hold together. ret->pixels lies in data. */
+/* 0; FORM_E_OTHER: none, or one that does not hold together; FORM_E_VERSION. ret->pixels lies in data. */
 int cut_read(const uint8_t *data, size_t size, struct cut *ret);
 /* Is it what the pipeline has behind so many of its ops? */
 bool cut_is_of(const struct cut *cut, const struct cut_list *list);

@@ -83,9 +83,11 @@ int decode_fail_truncated(struct pipeline_error *ret_error)
 	return decode_fail(ret_error, PIPELINE_FAIL_DECODE, 0, DECODE_TRUNCATED_TEXT);
 }
 
-int decode_fail_form(struct pipeline_error *ret_error)
+int decode_fail_form(int why, struct pipeline_error *ret_error)
 {
-	return decode_fail(ret_error, PIPELINE_FAIL_DECODE, 0, "a damaged stored form");
+	return decode_fail(ret_error, PIPELINE_FAIL_DECODE, 0, "%s",
+			   why == FORM_E_VERSION ? "made by another version: convert again"
+						 : "a damaged stored form");
 }
 
 int decode_check_size(uint64_t height, uint64_t width, struct pipeline_error *ret_error)
@@ -234,7 +236,7 @@ static int decode_restore(struct decode *decode, struct pipeline_error *ret_erro
 	if (r < 0)
 		return decode_fail(ret_error, PIPELINE_FAIL_MEMORY, 0, "no memory to decode");
 	if (r > 0)
-		return decode_fail_form(ret_error);
+		return decode_fail_form(FORM_E_OTHER, ret_error);
 	decode->data = decode->restored;
 	return 0;
 }
@@ -243,9 +245,12 @@ static int decode_restore(struct decode *decode, struct pipeline_error *ret_erro
 static int decode_unwrap(struct decode *decode, const void *data, size_t size,
 			 struct pipeline_error *ret_error)
 {
+	int r;
+
 	decode->form = (struct form){.file = data, .file_size = size};
-	if (form_probe(data, size) && form_read(data, size, &decode->form) != 0)
-		return decode_fail_form(ret_error);
+	r = form_probe(data, size) ? form_read(data, size, &decode->form) : 0;
+	if (r != 0)
+		return decode_fail_form(r, ret_error);
 	if (decode->form.kind == FORM_PIXELS)
 		decode->form = (struct form){.file = data, .file_size = size}; /* decode_kept's */
 	decode->data = decode->form.file;
@@ -280,7 +285,7 @@ static int decode_open_file(struct decode *decode, uint32_t *ret_height, uint32_
 	if (is_quick && !decode->by_library)
 		return 0;
 	if (is_packed && !is_quick)
-		return decode_fail_form(ret_error);
+		return decode_fail_form(FORM_E_OTHER, ret_error);
 	r = decode_restore(decode, ret_error);
 	if (r != 0)
 		return r;

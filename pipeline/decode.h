@@ -84,7 +84,7 @@ int decode_band_next(struct decode *decode, struct decode_band *ret,
 /* Fills *ret_error, the text printf-like. Returns PIPELINE_E_BAD. */
 int decode_fail(struct pipeline_error *ret_error, enum pipeline_fail stage, int code,
 		const char *fmt, ...) BASE_PRINTF(4, 5);
-/* The same for a stored form that does not hold together. */
-int decode_fail_form(struct pipeline_error *ret_error);
+/* The same for a stored form that form_read (form.h) refuses; why: what it returned. */
+int decode_fail_form(int why, struct pipeline_error *ret_error);
 
 #endif

@@ -18,9 +18,10 @@ static int decode_kept_open(void *state, const uint8_t *data, size_t size, uint3
 			    uint32_t *ret_width, struct pipeline_error *ret_error)
 {
 	struct decode_kept *kept = state;
+	int r = cut_read(data, size, &kept->cut);
 
-	if (cut_read(data, size, &kept->cut) != 0)
-		return decode_fail_form(ret_error);
+	if (r != 0)
+		return decode_fail_form(r, ret_error);
 	*ret_height = kept->cut.height;
 	*ret_width = kept->cut.width;
 	return 0;

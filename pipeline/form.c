@@ -66,12 +66,13 @@ int form_read(const uint8_t *data, size_t size, struct form *ret)
 	kind = little_get(data + FORM_AT_KIND, 2);
 	index = little_get(data + FORM_AT_INDEX, 4);
 	file = little_get(data + FORM_AT_FILE, 8);
-	if (kind < FORM_INDEXED || kind > FORM_PIXELS ||
-	    little_get(data + FORM_AT_VERSION, 2) != form_version[kind] ||
-	    index > size - FORM_HEAD || file != size - FORM_HEAD - index)
+	if (kind < FORM_INDEXED || kind > FORM_PIXELS || index > size - FORM_HEAD ||
+	    file != size - FORM_HEAD - index)
 		return FORM_E_OTHER;
 	is_whole =
 	    form_sum(data, (enum form_kind)kind, index, file) == little_get(data + FORM_AT_SUM, 8);
+	if (little_get(data + FORM_AT_VERSION, 2) != form_version[kind])
+		return is_whole ? FORM_E_VERSION : FORM_E_OTHER;
 	if (!is_whole && kind != FORM_INDEXED)
 		return FORM_E_OTHER;
 	*ret = (struct form){

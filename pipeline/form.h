@@ -16,7 +16,7 @@ enum form_kind {
 	FORM_PIXELS = 3,  /* what a pipeline's first ops made of the picture (cut.h) */
 };
 
-enum { FORM_E_UNFIT = 1, FORM_E_OTHER = 2 };
+enum { FORM_E_UNFIT = 1, FORM_E_OTHER = 2, FORM_E_VERSION = 3 };
 
 struct form { /* all within the bytes that it was read from */
 	enum form_kind kind;
@@ -28,7 +28,8 @@ struct form { /* all within the bytes that it was read from */
 
 /* Whether the bytes begin as a form does. */
 bool form_probe(const uint8_t *data, size_t size);
-/* 0, or FORM_E_OTHER: not a form, or one that does not hold together. */
+/* 0; FORM_E_OTHER: not a form, or one that does not hold together; FORM_E_VERSION: a sound one of another
+ * version, which nobody reads. */
 int form_read(const uint8_t *data, size_t size, struct form *ret);
 
 #define FORM_HEAD 32

@@ -132,6 +132,8 @@ static int pipeline_run_check(const struct pipeline_run *run, uint32_t variants,
 int pipeline_run_look(const struct pipeline_run *run, uint32_t variants,
 		      struct pipeline_input *input, struct pipeline_error *ret_error)
 {
+	int r;
+
 	input->kept.ops = 0;
 	if (!form_probe(input->data, input->size)) {
 		if (!run->by_record)
@@ -139,8 +141,9 @@ int pipeline_run_look(const struct pipeline_run *run, uint32_t variants,
 		return packed_picture(input->data, input->size, &input->data, &input->size,
 				      &input->label, ret_error);
 	}
-	if (cut_read(input->data, input->size, &input->kept) != 0)
-		return run->by_record ? decode_fail_form(ret_error) : 0;
+	r = cut_read(input->data, input->size, &input->kept);
+	if (r != 0)
+		return run->by_record ? decode_fail_form(r, ret_error) : 0;
 	if (run->by_record)
 		input->label = input->kept.label;
 	return pipeline_run_check(run, variants, &input->kept, ret_error);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/hash.h"
+#include "base/little.h"
 #include "pipeline/decode.h"
 #include "pipeline/form.h"
 #include "tests/pipeline/jpeg_oracle.h"
@@ -153,6 +154,33 @@ START_TEST(unfit)
 	ck_assert_int_eq(form_make(test_maker, test_kinds[_i], (const uint8_t *)"P5 1 1 255 a", 12,
 				   &form, &form_size),
 			 FORM_E_UNFIT);
+	free(data);
+}
+END_TEST
+
+/* A sound form of another version is not called damaged. */
+START_TEST(other_version)
+{
+	struct pipeline_error error;
+	struct form parts;
+	size_t size, form_size, summed;
+	uint8_t *data = oracle_encode(&test_photo, &size);
+	uint8_t *form = test_form(data, size, test_kinds[_i], &form_size);
+	uint64_t sum;
+
+	ck_assert_int_eq(form_read(form, form_size, &parts), 0);
+	summed = parts.kind == FORM_INDEXED ? parts.index_size + BASE_MIN(parts.file_size, 1024)
+					    : BASE_MIN(parts.index_size + parts.file_size, 1024);
+	form[16]++;
+	sum = hash_checksum(form + 16, FORM_HEAD - 16 + summed);
+	little_put(form + 8, sum, 8);
+	ck_assert_int_eq(form_read(form, form_size, &parts), FORM_E_VERSION);
+	ck_assert_int_eq(test_open(form, form_size, &error), PIPELINE_E_BAD);
+	ck_assert_str_eq(error.text, "made by another version: convert again");
+	ck_assert_uint_eq(form_kept(form, form_size), 0);
+	form[20] ^= 1;
+	ck_assert_int_eq(form_read(form, form_size, &parts), FORM_E_OTHER);
+	free(form);
 	free(data);
 }
 END_TEST
@@ -373,6 +401,7 @@ int main(void)
 	tcase_add_loop_test(tcase, pixels, 0, 2 * TEST_KINDS);
 	tcase_add_loop_test(tcase, whole, 0, TEST_KINDS);
 	tcase_add_loop_test(tcase, unfit, 0, TEST_KINDS);
+	tcase_add_loop_test(tcase, other_version, 0, TEST_KINDS);
 	tcase_add_loop_test(tcase, damaged_head, 0, TEST_KINDS);
 	tcase_add_test(tcase, damaged_index);
 	tcase_add_test(tcase, damaged_scan);
