@@ -69,6 +69,9 @@ int store_get(struct store_group *group, uint64_t sample, uint8_t *buffer, size_
 /* Copies it to the writer's bounded queue. false: not taken (queue full, no room, off, is there
  * already, dropped; larger than the queue: 64 MiB, or a quarter of the limit). */
 bool store_put(struct store_group *group, uint64_t sample, const uint8_t *value, size_t size);
+/* The same for a value that takes the place of what is there, which is worth nothing from now on: it is not in
+ * the table any more, taken or not, and leaves the disk in the write that brings the new one. */
+bool store_replace(struct store_group *group, uint64_t sample, const uint8_t *value, size_t size);
 /* Has the writer write now all that waits, and waits until it did or gave it up, or for five seconds. */
 void store_flush(struct store *store);
 

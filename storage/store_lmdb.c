@@ -585,7 +585,7 @@ int store_lmdb_put(struct store_lmdb_write *write, enum store_lmdb_table table,
 }
 
 int store_lmdb_delete(struct store_lmdb_write *write, enum store_lmdb_table table,
-		      const struct store_lmdb_key *key)
+		      const struct store_lmdb_key *key, size_t *ret_size)
 {
 	const MDB_dbi dbi = write->db->table[table];
 	MDB_val name = lmdb_val(key->data, key->size), value;
@@ -593,7 +593,11 @@ int store_lmdb_delete(struct store_lmdb_write *write, enum store_lmdb_table tabl
 
 	if (r == 0 && !store_map_is_sound(&write->db->map, value.mv_data, value.mv_size))
 		return STORE_LMDB_E_DAMAGED;
-	return lmdb_outcome(r ? r : mdb_del(write->txn, dbi, &name, NULL));
+	if (r == 0) {
+		*ret_size = value.mv_size;
+		r = mdb_del(write->txn, dbi, &name, NULL);
+	}
+	return lmdb_outcome(r);
 }
 
 /* To the last key that begins with prefix: the one before the first behind all such. */

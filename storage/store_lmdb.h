@@ -73,8 +73,9 @@ int store_lmdb_begin(struct store_lmdb *db, struct store_lmdb_write **ret);
 /* THERE unless replace. */
 int store_lmdb_put(struct store_lmdb_write *write, enum store_lmdb_table table,
 		   const struct store_lmdb_key *key, const void *data, size_t size, bool replace);
+/* NONE. *ret_size is what the value had. */
 int store_lmdb_delete(struct store_lmdb_write *write, enum store_lmdb_table table,
-		      const struct store_lmdb_key *key);
+		      const struct store_lmdb_key *key, size_t *ret_size);
 /* Deletes the last value whose key begins with prefix, up to 64 bytes; *ret_key gets prefix and rest.
  * NONE. */
 int store_lmdb_delete_last(struct store_lmdb_write *write, const struct store_lmdb_key *prefix,

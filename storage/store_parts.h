@@ -53,7 +53,7 @@ struct store_item {
 	struct store_group *group;
 	uint64_t sample;
 	uint32_t size; /* of the value, without its seal */
-	bool is_delete;
+	bool is_delete, is_replace;
 	bool is_lost;    /* the writer's: it was there already */
 	uint8_t bytes[]; /* seal, value */
 };

@@ -9,7 +9,9 @@
  * stable part is found every epoch, where replacing the oldest would find nothing.
  *
  * The queue is bounded in bytes, so a slow disk slows nobody: values are lost instead, and are made
- * again in the next epoch. Orders to delete come on top; there are never more than values.
+ * again in the next epoch. Orders to delete come on top; there are never more than values. A value that replaces
+ * another one needs the room for both, as the old one's pages are free with the write after; where it is not
+ * taken an order to delete follows.
  */
 
 #include "storage/store_parts.h"
@@ -59,7 +61,8 @@ static enum queue_answer queue_may(const struct store_group *group, uint64_t sam
 {
 	const uint64_t cost = store_bytes_of(size);
 
-	if (group->is_dropped || queue_is_closed(group->store) ||
+	if (sample >= group->table.cells || size == 0 || size > group->store->value_max ||
+	    group->is_dropped || queue_is_closed(group->store) ||
 	    counter_cell_get(&group->table.cell[sample]) > 0 || queue_is_long(group->store, cost))
 		return QUEUE_REFUSES;
 	return queue_has_room(group, cost) ? QUEUE_TAKES : QUEUE_FULL;
@@ -103,32 +106,38 @@ static void queue_append(struct store *store, struct store_item *item)
 		pthread_cond_signal(&store->wake);
 }
 
-bool store_put(struct store_group *group, uint64_t sample, const uint8_t *value, size_t size)
+static bool queue_put(struct store_group *group, uint64_t sample, const uint8_t *value, size_t size,
+		      bool is_replace)
 {
 	struct store *store = group->store;
 	struct store_item *item = NULL;
-	enum queue_answer may = QUEUE_REFUSES;
+	enum queue_answer may;
 	bool is_taken;
 
-	if (sample < group->table.cells && size > 0 && size <= store->value_max) {
-		pthread_mutex_lock(&store->lock);
-		may = queue_may(group, sample, size);
-		pthread_mutex_unlock(&store->lock);
-	}
+	pthread_mutex_lock(&store->lock);
+	may = queue_may(group, sample, size);
+	pthread_mutex_unlock(&store->lock);
 	if (may == QUEUE_TAKES)
 		item = queue_item_new(group, sample, (uint32_t)size, value);
 	pthread_mutex_lock(&store->lock);
 	if (item) /* of many, some may have come between */
 		may = queue_may(group, sample, size);
 	is_taken = item && may == QUEUE_TAKES;
-	if (is_taken)
+	if (is_taken) {
+		item->is_replace = is_replace;
 		queue_append(store, base_take_ptr(item));
-	else
+	} else {
 		store->state.puts_not_taken++;
+	}
 	store->state.puts_full += may == QUEUE_FULL;
 	pthread_mutex_unlock(&store->lock);
 	free(item);
 	return is_taken;
+}
+
+bool store_put(struct store_group *group, uint64_t sample, const uint8_t *value, size_t size)
+{
+	return queue_put(group, sample, value, size, false);
 }
 
 bool store_queue_delete(struct store_group *group, uint64_t sample, uint32_t size)
@@ -139,6 +148,26 @@ bool store_queue_delete(struct store_group *group, uint64_t sample, uint32_t siz
 		return false;
 	queue_append(group->store, item);
 	return true;
+}
+
+bool store_replace(struct store_group *group, uint64_t sample, const uint8_t *value, size_t size)
+{
+	struct store *store = group->store;
+	uint32_t before = 0;
+
+	pthread_mutex_lock(&store->lock);
+	if (sample < group->table.cells)
+		before = counter_cell_get(&group->table.cell[sample]);
+	if (before > 0)
+		store_group_set(group, sample, 0);
+	pthread_mutex_unlock(&store->lock);
+	if (queue_put(group, sample, value, size, true))
+		return true;
+	pthread_mutex_lock(&store->lock);
+	if (before > 0 && !queue_is_closed(store) && !group->is_dropped)
+		store_queue_delete(group, sample, before); /* so that there is room for others */
+	pthread_mutex_unlock(&store->lock);
+	return false;
 }
 
 void store_queue_drop(struct store *store, const struct store_group *group)

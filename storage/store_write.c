@@ -56,6 +56,7 @@ static int write_record(struct store_group *group, struct store_lmdb_write *writ
 	const struct store_lmdb_key key = {&group->id, sizeof(group->id)};
 	uint8_t bytes[STORE_RECORD_MAX];
 	struct store_record record;
+	size_t before;
 	bool is_kept;
 	int r;
 
@@ -66,7 +67,7 @@ static int write_record(struct store_group *group, struct store_lmdb_write *writ
 	if (is_kept)
 		return store_lmdb_put(write, STORE_LMDB_GROUPS, &key, bytes,
 				      store_record_write(&group->id, &record, bytes), true);
-	r = store_lmdb_delete(write, STORE_LMDB_GROUPS, &key);
+	r = store_lmdb_delete(write, STORE_LMDB_GROUPS, &key, &before);
 	return r == STORE_LMDB_E_NONE ? 0 : r;
 }
 
@@ -126,30 +127,49 @@ int store_write_outcome(struct store *store, int r)
 	return r;
 }
 
+/* Deletes what the item's sample has. NONE: nothing. */
+static int write_delete(struct store_lmdb_write *write, const struct store_lmdb_key *key,
+			struct store_group *group)
+{
+	size_t size;
+	int r = store_lmdb_delete(write, STORE_LMDB_VALUES, key, &size);
+
+	if (r == 0)
+		store_write_stage(group, -1,
+				  -(int64_t)(size - BASE_MIN(size, (size_t)STORE_RECORD_SEAL)));
+	return r;
+}
+
+static int write_value(struct store_lmdb_write *write, const struct store_lmdb_key *key,
+		       const struct store_item *item)
+{
+	int r = store_lmdb_put(write, STORE_LMDB_VALUES, key, item->bytes,
+			       STORE_RECORD_SEAL + (size_t)item->size, false);
+
+	if (r == 0)
+		store_write_stage(item->group, 1, (int64_t)item->size);
+	return r;
+}
+
 static int write_item(struct store_lmdb_write *write, struct store_item *item)
 {
 	uint8_t bytes[STORE_RECORD_KEY];
 	const struct store_lmdb_key key = {bytes, sizeof(bytes)};
-	int r;
+	int r = 0;
 
 	store_record_key(&item->group->id, item->sample, bytes);
 	item->is_lost = !item->is_delete &&
 			store_queue_is_cramped(item->group->store, store_bytes_of(item->size));
-	if (item->is_lost)
-		return 0;
-	if (item->is_delete)
-		r = store_lmdb_delete(write, STORE_LMDB_VALUES, &key);
-	else
-		r = store_lmdb_put(write, STORE_LMDB_VALUES, &key, item->bytes,
-				   STORE_RECORD_SEAL + (size_t)item->size, false);
-	if (r == STORE_LMDB_E_NONE || r == STORE_LMDB_E_THERE) {
-		item->is_lost = true;
-		return 0;
-	}
-	if (r == 0)
-		store_write_stage(item->group, item->is_delete ? -1 : 1,
-				  item->is_delete ? -(int64_t)item->size : (int64_t)item->size);
-	return r;
+	if (item->is_delete || item->is_replace)
+		r = write_delete(write, &key, item->group);
+	if (r == STORE_LMDB_E_NONE)
+		r = 0;
+	if (r == 0 && !item->is_delete && !item->is_lost)
+		r = write_value(write, &key, item);
+	if (r != STORE_LMDB_E_THERE)
+		return r;
+	item->is_lost = true;
+	return 0;
 }
 
 static int write_items(struct store *store, struct store_item **items, size_t count)

@@ -107,6 +107,15 @@ bool hold_put(struct store_group *group, uint64_t number, uint64_t sample, size_
 	return store_put(group, sample, value, size);
 }
 
+bool hold_replace(struct store_group *group, uint64_t number, uint64_t sample, size_t size)
+{
+	_cleanup_free_ uint8_t *value = malloc(size + 1);
+
+	ck_assert_ptr_nonnull(value);
+	hold_fill(number, sample, size, value);
+	return store_replace(group, sample, value, size);
+}
+
 int hold_get(struct store_group *group, uint64_t number, uint64_t sample, size_t size)
 {
 	static _Thread_local uint8_t is[HOLD_VALUE_MAX], should[HOLD_VALUE_MAX];

@@ -28,6 +28,7 @@ struct store_group *hold_group(struct hold *hold, uint64_t number, uint64_t n_sa
 /* The bytes of a sample's value: a function of all three. */
 void hold_fill(uint64_t number, uint64_t sample, size_t size, uint8_t *ret);
 bool hold_put(struct store_group *group, uint64_t number, uint64_t sample, size_t size);
+bool hold_replace(struct store_group *group, uint64_t number, uint64_t sample, size_t size);
 /* store_get(); what it finds must be the sample's bytes, size if that is not 0. */
 int hold_get(struct store_group *group, uint64_t number, uint64_t sample, size_t size);
 uint32_t hold_table(const struct store_group *group, uint64_t sample);

@@ -56,14 +56,28 @@ static void step_put(void)
 		m->size[sample] = (uint32_t)size; /* else the first one waits still, and stays */
 }
 
+/* Is there to be found when all is written, and until then nothing. */
+static void step_replace(void)
+{
+	const uint64_t sample = below(SAMPLES), size = 1 + below(below(4) ? 3000 : 60000);
+	uint64_t number;
+	struct model *m = some_open(&number);
+
+	if (below(2)) /* else what it replaces may wait still */
+		hold_settle(&hold);
+	ck_assert(hold_replace(m->group, number, sample, size) != m->is_dropped);
+	if (!m->is_dropped)
+		m->size[sample] = (uint32_t)size;
+}
+
 static void step_get(void)
 {
 	const uint64_t sample = below(SAMPLES);
 	uint64_t number;
 	struct model *m = some_open(&number);
-	const int r = hold_get(m->group, number, sample, m->size[sample]);
+	const int r = hold_get(m->group, number, sample, 0);
 
-	/* a value may wait still */
+	/* a value may wait still, or one that replaces it */
 	ck_assert(r == STORE_E_NONE || (r == 0 && m->size[sample] > 0));
 }
 
@@ -195,8 +209,10 @@ static void step(void)
 {
 	const uint64_t what = below(1000);
 
-	if (what < 500)
+	if (what < 300)
 		step_put();
+	else if (what < 500)
+		step_replace();
 	else if (what < 930)
 		step_get();
 	else if (what < 960)

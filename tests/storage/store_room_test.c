@@ -265,6 +265,36 @@ START_TEST(test_another_limit)
 }
 END_TEST
 
+/* Values that are replaced again and again in a store that is full: most stay what is newest, and those that
+ * were not taken leave room. */
+START_TEST(test_replaced_in_a_full_store)
+{
+	const uint64_t n = 2 * LIMIT / SIZE;
+	struct store_group *group = hold_group(&hold, 1, n);
+	unsigned full;
+
+	put_all(group, 1, n, SIZE);
+	full = count(group, n);
+	for (unsigned turn = 1; turn < 6; turn++) {
+		const size_t size = SIZE + turn;
+
+		for (uint64_t i = 0; i < n; i++) {
+			const bool is_taken = hold_replace(group, 1, i, size);
+
+			ck_assert(hold_table(group, i) == 0 || is_taken);
+			if (i % 16 == 15)
+				hold_settle(&hold);
+		}
+		hold_settle(&hold);
+		ck_assert_uint_ge(count(group, n), full / 2);
+		for (uint64_t i = 0; i < n; i++)
+			ck_assert(hold_table(group, i) == 0 || hold_get(group, 1, i, size) == 0);
+	}
+	ck_assert_uint_eq(hold_state(&hold).set_aside + hold_state(&hold).damaged, 0);
+	store_group_close(group);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("store_room");
@@ -274,6 +304,7 @@ int main(void)
 
 	tcase_add_checked_fixture(room, setup, teardown);
 	tcase_add_test(room, test_a_stable_part_stays);
+	tcase_add_test(room, test_replaced_in_a_full_store);
 	tcase_add_test(room, test_a_group_in_use_keeps_its_own);
 	tcase_add_test(room, test_a_group_whose_users_yield_makes_room);
 	tcase_add_test(room, test_the_better_one_pushes_out);
