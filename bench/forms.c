@@ -235,11 +235,12 @@ static void forms_free(struct forms_photo *photo)
 static int forms_make_kept(struct forms *f, unsigned cut, const struct forms_bytes *file,
 			   struct forms_bytes *ret, uint64_t *ret_ns)
 {
+	const struct pipeline_key key = {0, 0, 0}; /* of which a deterministic cut has nothing */
 	const uint64_t start = forms_cpu_ns();
 	struct pipeline_error error;
 	size_t room;
 
-	if (pipeline_cut_make(f->run[FORMS_EVAL], 0, cut, file->data, file->size, f->kept,
+	if (pipeline_cut_make(f->run[FORMS_EVAL], 0, cut, file->data, file->size, &key, f->kept,
 			      FORMS_KEPT, &room, &error) != 0)
 		return FORM_E_UNFIT;
 	*ret_ns = forms_cpu_ns() - start;

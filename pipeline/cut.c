@@ -5,7 +5,9 @@
  * A *cut* is a place behind an op where every lap has the same 8-bit picture: all ops up to there are
  * deterministic. Its name is that of the ops before it, so pipelines that begin alike share what is kept
  * there, whatever they do afterwards; what ops behind it draw depends on their number and on the picture's
- * size alone, which is the same. One place is none: behind a decode that may make the picture smaller for
+ * size alone, which is the same. Behind random ops there is one more, *augmented*: the last 8-bit picture, which is
+ * kept for jobs that see it several times. It is one instance's, so the seed, the lap and the sample that its draws
+ * are of are hashed into its name, and nobody takes it for another instance. One place is none: behind a decode that may make the picture smaller for
  * the op after it ("fast"), where the two are one step.
  *
  * The form has the pixels as the fused pass wants them, planes whose rows follow each other, with bytes
@@ -71,6 +73,14 @@ static bool cut_is_joined(const struct op_list *ops, unsigned end)
 	       (ops->op[1].id == OP_RESIZE || ops->op[1].id == OP_RANDOM_RESIZED_CROP);
 }
 
+static int cut_augmented(const struct op_list *ops, const struct shape *shape, const char *pixels,
+			 struct cut_place *ret)
+{
+	ret->height = shape->height;
+	ret->width = shape->width;
+	return cut_hash(ops, pixels, &ret->id);
+}
+
 int cut_list_make(struct op_list *ops, const struct shape *shape, const char *pixels,
 		  struct cut_list *ret)
 {
@@ -95,16 +105,34 @@ int cut_list_make(struct op_list *ops, const struct shape *shape, const char *pi
 		place->width = so_far.width;
 		r = cut_hash(ops, pixels, &place->id);
 	}
+	if (r == 0 && ret->n > 1 && ret->n <= shape->pixel_ops && !shape->views) {
+		ret->augmented = ops->count = shape->pixel_ops;
+		r = cut_augmented(ops, shape, pixels, &ret->place[ret->augmented]);
+	}
 	ops->count = count;
 	return r;
 }
 
-bool cut_is_of(const struct cut *cut, const struct cut_list *list)
+void cut_instance(const struct hash_id *ops, const struct pipeline_key *key, struct hash_id *ret)
+{
+	const struct {
+		struct hash_id ops;
+		uint64_t seed, lap, sample;
+	} all = {*ops, key->seed, key->lap, key->sample};
+
+	hash_of(&all, sizeof(all), ret);
+}
+
+bool cut_is_of(const struct cut *cut, const struct cut_list *list, const struct pipeline_key *key)
 {
 	const struct cut_place *place = &list->place[cut->ops];
+	struct hash_id id = place->id;
 
-	return cut->ops < list->n && place->is_cut &&
-	       memcmp(&place->id, &cut->id, sizeof(cut->id)) == 0 &&
+	if (cut->ops == list->augmented)
+		cut_instance(&place->id, key, &id);
+	else if (cut->ops >= list->n || !place->is_cut)
+		return false;
+	return memcmp(&id, &cut->id, sizeof(cut->id)) == 0 &&
 	       (place->height == 0 || (place->height == cut->height && place->width == cut->width));
 }
 

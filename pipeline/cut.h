@@ -21,7 +21,10 @@ struct cut_place { /* behind so many ops */
 
 struct cut_list { /* of one pipeline, immutable */
 	unsigned n;
-	struct cut_place place[PIPELINE_MAX_OPS + 1]; /* [0]: the file */
+	unsigned
+	    augmented; /* ops up to the last 8-bit picture, some of them random; 0: there is none */
+	struct cut_place
+	    place[PIPELINE_MAX_OPS + 1]; /* [0]: the file; n of them, and [augmented] */
 };
 
 /* ops are those on the picture, and what follows; pixels is the engine's word for its pixels.
@@ -45,8 +48,10 @@ struct cut {
 
 /* 0; FORM_E_OTHER: none, or one that does not hold together; FORM_E_VERSION. ret->pixels lies in data. */
 int cut_read(const uint8_t *data, size_t size, struct cut *ret);
-/* Is it what the pipeline has behind so many of its ops? */
-bool cut_is_of(const struct cut *cut, const struct cut_list *list);
+/* Is it what the pipeline has behind so many of its ops, where its draws are those of key? */
+bool cut_is_of(const struct cut *cut, const struct cut_list *list, const struct pipeline_key *key);
+/* Name of the picture behind random ops, and of no other with the same ops. */
+void cut_instance(const struct hash_id *ops, const struct pipeline_key *key, struct hash_id *ret);
 
 /* Bytes of the form of a picture of that size. */
 uint64_t cut_bytes(uint64_t height, uint64_t width, unsigned planes);

@@ -21,7 +21,7 @@ struct cut_maker {
 	struct finish finish; /* to planes */
 	/* of the picture under way */
 	struct fuse_plan plan;
-	struct draw draw; /* that no op uses, as they are deterministic */
+	struct draw draw;
 	struct picture picture;
 };
 
@@ -165,14 +165,14 @@ static int cut_maker_pixels(struct cut_maker *maker, const struct op_list *ops, 
 }
 
 int cut_maker_run(struct cut_maker *maker, const struct op_list *ops, const void *data, size_t size,
-		  struct cut *cut, struct cut_room *room, struct pipeline_error *ret_error)
+		  const struct pipeline_key *key, struct cut *cut, struct cut_room *room,
+		  struct pipeline_error *ret_error)
 {
-	const struct pipeline_key key = {0, 0, 0};
 	struct decode *decode = maker->scratch->decode;
 	struct cut kept;
 	int r = decode_open(decode, data, size, &cut->source_height, &cut->source_width, ret_error);
 
-	draw_init(&maker->draw, &key);
+	draw_init(&maker->draw, key);
 	if (r == 0 && cut_read(data, size, &kept) == 0) {
 		cut->source_height = kept.source_height;
 		cut->source_width = kept.source_width;

@@ -90,6 +90,8 @@ bool pipeline_is_random(const struct pipeline *pipeline);
 /* The cuts of a pipeline, *ret of them: how many ops, from the first on, all deterministic, end in an
  * 8-bit picture that can be kept (1: decoded). Ascending. */
 unsigned pipeline_cuts(const struct pipeline *pipeline, unsigned ret[PIPELINE_MAX_OPS]);
+/* One cut more: the last 8-bit picture, where some op before it is random. What is kept there is of one instance. */
+#define PIPELINE_CUT_AUGMENTED (PIPELINE_MAX_OPS + 1)
 /* Of the first `cut` ops (0: the file itself, as any decoder sees it) and the engine's pixel version: the
  * same for pipelines that begin alike. Zeros where the ops are no cut. */
 void pipeline_hash_cut(const struct pipeline *pipeline, unsigned cut, struct hash_id *ret);
@@ -127,15 +129,16 @@ void pipeline_run_work(const struct pipeline_run *run, struct pipeline_work *ret
 /* One sample: data (hostile bytes: of its file, or of a stored form of it) through each pipeline whose bit is set in variants -> out[number].
  * What pipelines have in common is done once. 0, or PIPELINE_E_BAD with *ret_error: it is bad for
  * all; out may be partly written then. Pixels kept behind a cut (FORM_PIXELS) must be of one that all of
- * these pipelines have. */
+ * these pipelines have, and behind random ops of this very key. */
 int pipeline_run_sample(struct pipeline_run *run, uint32_t variants, const void *data, size_t size,
 			uint32_t label, const struct pipeline_key *key,
 			const struct pipeline_out out[], struct pipeline_error *ret_error);
-/* What the pipeline of that number has behind its first `cut` ops of a sample, as FORM_PIXELS (form.h), to
- * buffer, which has room for so many bytes; data as above, not from behind the cut. 0; PIPELINE_E_BAD with
+/* What the pipeline of that number has behind its first `cut` ops of a sample (PIPELINE_CUT_AUGMENTED: behind
+ * all on 8-bit pictures, with key's draws), as FORM_PIXELS (form.h), to buffer, which has room for so many bytes;
+ * data as above, not from behind the cut. 0; PIPELINE_E_BAD with
  * *ret_error; PIPELINE_E_ROOM with *ret_size what is needed; -ENOMEM; -EINVAL: it has no such cut. */
 int pipeline_cut_make(struct pipeline_run *run, unsigned number, unsigned cut, const void *data,
-		      size_t size, uint8_t *buffer, size_t room, size_t *ret_size,
-		      struct pipeline_error *ret_error);
+		      size_t size, const struct pipeline_key *key, uint8_t *buffer, size_t room,
+		      size_t *ret_size, struct pipeline_error *ret_error);
 
 #endif

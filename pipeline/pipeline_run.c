@@ -116,12 +116,13 @@ void pipeline_run_work(const struct pipeline_run *run, struct pipeline_work *ret
 
 /* Kept pixels are from a cut of each of these pipelines? */
 static int pipeline_run_check(const struct pipeline_run *run, uint32_t variants,
-			      const struct cut *kept, struct pipeline_error *ret_error)
+			      const struct pipeline_key *key, const struct cut *kept,
+			      struct pipeline_error *ret_error)
 {
 	for (unsigned v = 0; v < run->n; v++) {
 		const struct pipeline *pipeline = run->pipeline[v];
 
-		if ((variants >> v & 1) && pipeline && !cut_is_of(kept, &pipeline->cuts))
+		if ((variants >> v & 1) && pipeline && !cut_is_of(kept, &pipeline->cuts, key))
 			return decode_fail(ret_error, PIPELINE_FAIL_DECODE, 0,
 					   "kept pixels of another pipeline's first %u ops",
 					   kept->ops);
@@ -130,7 +131,8 @@ static int pipeline_run_check(const struct pipeline_run *run, uint32_t variants,
 }
 
 int pipeline_run_look(const struct pipeline_run *run, uint32_t variants,
-		      struct pipeline_input *input, struct pipeline_error *ret_error)
+		      const struct pipeline_key *key, struct pipeline_input *input,
+		      struct pipeline_error *ret_error)
 {
 	int r;
 
@@ -146,7 +148,7 @@ int pipeline_run_look(const struct pipeline_run *run, uint32_t variants,
 		return run->by_record ? decode_fail_form(r, ret_error) : 0;
 	if (run->by_record)
 		input->label = input->kept.label;
-	return pipeline_run_check(run, variants, &input->kept, ret_error);
+	return pipeline_run_check(run, variants, key, &input->kept, ret_error);
 }
 
 /* Is the picture of a size that the pipeline wants? One whose head cannot be read is the engine's to
@@ -212,7 +214,7 @@ int pipeline_run_sample(struct pipeline_run *run, uint32_t variants, const void 
 {
 	struct pipeline_input input = {.data = data, .size = size, .label = label};
 	uint32_t who = 0;
-	int r = pipeline_run_look(run, variants, &input, ret_error);
+	int r = pipeline_run_look(run, variants, key, &input, ret_error);
 
 	if (r == 0)
 		r = pipeline_run_first(run, variants, &input, out, &who, ret_error);

@@ -267,8 +267,14 @@ struct layout_task {          /* 192 bytes */
 	uint32_t reserved1[4];
 };
 
-/* Numbers of stored forms. LAYOUT_FORM_PIXELS + n: what is there after the first n ops. */
-enum { LAYOUT_FORM_INDEXED = 1, LAYOUT_FORM_PACKED = 2, LAYOUT_FORM_PIXELS = 2, LAYOUT_FORMS = 35 };
+/* Numbers of stored forms. LAYOUT_FORM_PIXELS + n: what is there after the first n ops, up to 32. */
+enum {
+	LAYOUT_FORM_INDEXED = 1,
+	LAYOUT_FORM_PACKED = 2,
+	LAYOUT_FORM_PIXELS = 2,
+	LAYOUT_FORM_AUGMENTED = 35, /* behind random ops: of one instance, (d_seed, d_lap) */
+	LAYOUT_FORMS = 36
+};
 
 enum layout_made {
 	LAYOUT_MADE_NONE = 0,

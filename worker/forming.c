@@ -17,6 +17,9 @@
 
 #define FORMING_EARLIER_MOST ((size_t)1 << 20) /* bytes: a worker has them as long as it lives */
 
+_Static_assert(LAYOUT_FORM_AUGMENTED - LAYOUT_FORM_PIXELS == PIPELINE_CUT_AUGMENTED,
+	       "a form of pixels has the number of its cut");
+
 /* One of the source's forms: the maker gives memory of its own for each. */
 static bool make_of_source(struct forming *forming, enum form_kind kind, const uint8_t *data,
 			   size_t size, struct forming_form *ret)
@@ -36,20 +39,20 @@ static bool make_of_source(struct forming *forming, enum form_kind kind, const u
 }
 
 static bool make_of_pixels(struct forming *forming, unsigned cut, struct pipeline_run *run,
-			   unsigned number, const uint8_t *data, size_t size,
-			   struct forming_form *ret)
+			   unsigned number, const struct pipeline_key *key, const uint8_t *data,
+			   size_t size, struct forming_form *ret)
 {
 	struct pipeline_error error;
 	size_t bytes = 0;
-	int r = pipeline_cut_make(run, number, cut, data, size, forming->buffer, forming->room,
+	int r = pipeline_cut_make(run, number, cut, data, size, key, forming->buffer, forming->room,
 				  &bytes, &error);
 
 	if (r == PIPELINE_E_ROOM) {
 		free(forming->buffer);
 		forming->buffer = malloc(bytes);
 		forming->room = forming->buffer ? bytes : 0;
-		r = pipeline_cut_make(run, number, cut, data, size, forming->buffer, forming->room,
-				      &bytes, &error);
+		r = pipeline_cut_make(run, number, cut, data, size, key, forming->buffer,
+				      forming->room, &bytes, &error);
 	}
 	if (r != 0)
 		return false;
@@ -58,13 +61,15 @@ static bool make_of_pixels(struct forming *forming, unsigned cut, struct pipelin
 }
 
 bool forming_make(struct forming *forming, unsigned form, struct pipeline_run *run, unsigned number,
-		  const uint8_t *data, size_t size, struct forming_form *ret)
+		  const struct pipeline_key *key, const uint8_t *data, size_t size,
+		  struct forming_form *ret)
 {
 	if (form == LAYOUT_FORM_INDEXED)
 		return make_of_source(forming, FORM_INDEXED, data, size, ret);
 	if (form == LAYOUT_FORM_PACKED)
 		return make_of_source(forming, FORM_PACKED, data, size, ret);
-	return make_of_pixels(forming, form - LAYOUT_FORM_PIXELS, run, number, data, size, ret);
+	return make_of_pixels(forming, form - LAYOUT_FORM_PIXELS, run, number, key, data, size,
+			      ret);
 }
 
 void forming_set_aside(struct forming *forming, unsigned form, const struct forming_form *made)

@@ -30,9 +30,10 @@ struct forming_form {        /* borrowed until the next one is made */
 };
 
 /* Makes a stored form (LAYOUT_FORM_...) of a file's (hostile) bytes. For one of pixels, run is asked for
- * its pipeline `number`. false: the sample has none. */
+ * its pipeline `number`, with key's draws. false: the sample has none. */
 bool forming_make(struct forming *forming, unsigned form, struct pipeline_run *run, unsigned number,
-		  const uint8_t *data, size_t size, struct forming_form *ret);
+		  const struct pipeline_key *key, const uint8_t *data, size_t size,
+		  struct forming_form *ret);
 /* The form that was just made is kept to be the earlier one of its kind, if it is the source's and not large. */
 void forming_set_aside(struct forming *forming, unsigned form, const struct forming_form *made);
 /* The one before it, or itself: where there is none, and of pixels, which take as long whatever came before. Borrowed until

@@ -108,12 +108,17 @@ static int worker_need_scratch(struct worker_lane *lane, struct pipeline_error *
 	return PIPELINE_E_BAD;
 }
 
+static struct pipeline_key worker_key(const struct lane_task *task)
+{
+	return (struct pipeline_key){task->seed, task->lap, task->random_id};
+}
+
 /* The lane's pipelines on these bytes, which are the task's or a form of them. */
 static int worker_run_on(struct worker_lane *lane, const struct lane_task *task,
 			 const struct pipeline_out *out, const uint8_t *data, size_t size,
 			 struct pipeline_error *ret_error)
 {
-	const struct pipeline_key key = {task->seed, task->lap, task->random_id};
+	const struct pipeline_key key = worker_key(task);
 
 	return pipeline_run_sample(lane->scratch, task->variants, data, size, task->label, &key,
 				   out, ret_error);
@@ -187,11 +192,12 @@ static bool worker_make_form(struct worker *worker, struct worker_lane *lane,
 			     const struct lane_task *task, unsigned wanted,
 			     struct forming_form *ret_form, struct lane_made *ret)
 {
+	const struct pipeline_key key = worker_key(task);
 	const uint64_t begin_ns = base_cpu_ns();
 
 	ret->made = LAYOUT_MADE_UNFIT;
 	if (!forming_make(&worker->forming, wanted, lane->scratch,
-			  (unsigned)__builtin_ctz(task->variants),
+			  (unsigned)__builtin_ctz(task->variants), &key,
 			  lane->set->arena + task->arena_offset, task->came, ret_form))
 		return false;
 	ret->make_us = (uint32_t)((base_cpu_ns() - begin_ns) / 1000);

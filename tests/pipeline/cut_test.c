@@ -109,6 +109,7 @@ struct cut_case {
 	struct pipeline *pipeline;
 	struct pipeline_run *run;
 	unsigned cut[PIPELINE_MAX_OPS], n;
+	bool is_augmented; /* there is a last picture behind random ops */
 	size_t bytes;
 	struct cut_outcome want, got;
 	/* the other engine */
@@ -117,6 +118,14 @@ struct cut_case {
 	struct engine_program *program;
 	struct engine_scratch *scratch;
 };
+
+static bool cut_has(const struct pipeline *pipeline, unsigned cut)
+{
+	struct hash_id id, none = {{0}};
+
+	pipeline_hash_cut(pipeline, cut, &id);
+	return memcmp(&id, &none, sizeof(id)) != 0;
+}
 
 /* False: these ops make no pipeline. */
 static bool cut_case_init(struct cut_case *c, const char *text)
@@ -131,6 +140,7 @@ static bool cut_case_init(struct cut_case *c, const char *text)
 	pipeline = c->pipeline;
 	ck_assert_int_eq(pipeline_run_new(&pipeline, 1, &c->run), 0);
 	c->n = pipeline_cuts(pipeline, c->cut);
+	c->is_augmented = cut_has(pipeline, PIPELINE_CUT_AUGMENTED);
 	pipeline_fields(pipeline, &fields);
 	c->bytes = fields[0].bytes;
 	c->want.image = malloc(c->bytes);
@@ -190,21 +200,23 @@ static void cut_compare(const struct cut_case *c, const char *name, unsigned cut
 }
 
 /* In memory of exactly its size; NULL with the error in c->got: there is none. */
-static uint8_t *cut_make(struct cut_case *c, unsigned cut, const void *data, size_t size,
-			 size_t *ret_size)
+static uint8_t *cut_make_of(struct cut_case *c, unsigned cut, const void *data, size_t size,
+			    uint64_t lap, size_t *ret_size)
 {
+	const struct pipeline_key key = {1, lap, 2};
 	struct pipeline_error *error = &c->got.error;
 	size_t needed = 0;
 	uint8_t *form, *exact;
 
 	*error = (struct pipeline_error){0};
-	c->got.r = pipeline_cut_make(c->run, 0, cut, data, size, NULL, 0, &needed, error);
+	c->got.r = pipeline_cut_make(c->run, 0, cut, data, size, &key, NULL, 0, &needed, error);
 	if (c->got.r == PIPELINE_E_BAD)
 		return NULL;
 	ck_assert_int_eq(c->got.r, PIPELINE_E_ROOM);
 	form = malloc(needed);
 	ck_assert_ptr_nonnull(form);
-	c->got.r = pipeline_cut_make(c->run, 0, cut, data, size, form, needed, ret_size, error);
+	c->got.r =
+	    pipeline_cut_make(c->run, 0, cut, data, size, &key, form, needed, ret_size, error);
 	if (c->got.r != 0) {
 		ck_assert_int_eq(c->got.r, PIPELINE_E_BAD); /* an error behind the head */
 		free(form);
@@ -216,6 +228,12 @@ static uint8_t *cut_make(struct cut_case *c, unsigned cut, const void *data, siz
 	memcpy(exact, form, *ret_size);
 	free(form);
 	return exact;
+}
+
+static uint8_t *cut_make(struct cut_case *c, unsigned cut, const void *data, size_t size,
+			 size_t *ret_size)
+{
+	return cut_make_of(c, cut, data, size, 0, ret_size);
 }
 
 /* ---- all that can be kept ---- */
@@ -307,6 +325,30 @@ static void cut_check_file(struct cut_case *c, const struct cut_file *file)
 	}
 }
 
+/* The augmented picture of each of some laps: that lap's sample comes from it, and no other's. */
+static void cut_check_augmented(struct cut_case *c, const struct cut_file *file)
+{
+	const unsigned cut = PIPELINE_CUT_AUGMENTED;
+
+	for (uint64_t lap = 0; lap < 3; lap++) {
+		size_t size;
+		uint8_t *form = cut_make_of(c, cut, file->data, file->size, lap, &size);
+
+		cut_sample(c, file->data, file->size, lap, &c->want);
+		if (form)
+			cut_sample(c, form, size, lap, &c->got);
+		cut_compare(c, file->name, cut);
+		if (!form)
+			continue;
+		cut_sample_plain(c, form, size, lap, &c->got);
+		cut_compare(c, file->name, cut);
+		cut_sample(c, form, size, lap + 1, &c->got);
+		ck_assert_int_eq(c->got.r, PIPELINE_E_BAD);
+		ck_assert_int_eq(c->got.error.stage, PIPELINE_FAIL_DECODE);
+		free(form);
+	}
+}
+
 static void cut_check_spec(unsigned number)
 {
 	struct philox_seq seq;
@@ -317,8 +359,11 @@ static void cut_check_spec(unsigned number)
 	do {
 		cut_put_spec(&seq, text, sizeof(text));
 	} while (!cut_case_init(&c, text));
-	for (unsigned i = number % 7; i < cut_n_files; i += 7)
+	for (unsigned i = number % 7; i < cut_n_files; i += 7) {
 		cut_check_file(&c, &cut_files[i]);
+		if (c.is_augmented)
+			cut_check_augmented(&c, &cut_files[i]);
+	}
 	cut_case_fini(&c);
 }
 
@@ -344,6 +389,32 @@ START_TEST(decoded)
 	ck_assert_uint_eq(c.n, _i == 0 ? 1 : 3);
 	for (unsigned i = 0; i < cut_n_files; i++)
 		cut_check_file(&c, &cut_files[i]);
+	cut_case_fini(&c);
+}
+END_TEST
+
+static const char *const cut_trainings[] = {
+    "[{\"op\":\"decode\"},{\"op\":\"random_resized_crop\",\"size\":40},{\"op\":\"hflip\"},"
+    "{\"op\":\"normalize\",\"mean\":0.5,\"std\":0.25},{\"op\":\"random_erasing\"},{\"op\":"
+    "\"layout\"}]",
+    "[{\"op\":\"decode\",\"fast\":true},{\"op\":\"random_resized_crop\",\"size\":40},"
+    "{\"op\":\"hflip\"},{\"op\":\"rand_augment\"}]",
+    "[{\"op\":\"decode\"},{\"op\":\"resize\",\"size\":50},{\"op\":\"random_crop\",\"size\":40},"
+    "{\"op\":\"color_jitter\",\"brightness\":0.4,\"hue\":0.1},"
+    "{\"op\":\"gaussian_blur\",\"kernel_size\":5},{\"op\":\"cast\"}]",
+    "[{\"op\":\"decode\"},{\"op\":\"random_resized_crop\",\"size\":40},"
+    "{\"op\":\"random_grayscale\"},{\"op\":\"trivial_augment\"}]",
+};
+
+/* What people train with, on all pictures. */
+START_TEST(augmented)
+{
+	struct cut_case c;
+
+	ck_assert(cut_case_init(&c, cut_trainings[_i]));
+	ck_assert(c.is_augmented);
+	for (unsigned i = 0; i < cut_n_files; i++)
+		cut_check_augmented(&c, &cut_files[i]);
 	cut_case_fini(&c);
 }
 END_TEST
@@ -397,23 +468,25 @@ END_TEST
 
 static const struct {
 	const char *ops, *cuts;
+	bool is_augmented;
 } cut_places[] = {
-    {"{\"op\":\"decode\"},{\"op\":\"random_resized_crop\",\"size\":9}", "1"},
+    {"{\"op\":\"decode\"},{\"op\":\"random_resized_crop\",\"size\":9}", "1", true},
     {"{\"op\":\"decode\"},{\"op\":\"resize\",\"size\":9},{\"op\":\"center_crop\",\"size\":9},"
      "{\"op\":\"cast\"}",
-     "123"},
+     "123", false},
     {"{\"op\":\"decode\"},{\"op\":\"resize\",\"size\":9},{\"op\":\"hflip\"},"
      "{\"op\":\"center_crop\",\"size\":9}",
-     "12"},
+     "12", true},
     {"{\"op\":\"decode\",\"fast\":true},{\"op\":\"resize\",\"size\":9},"
      "{\"op\":\"center_crop\",\"size\":9}",
-     "23"},
-    {"{\"op\":\"decode\",\"fast\":true},{\"op\":\"random_resized_crop\",\"size\":9}", ""},
-    {"{\"op\":\"decode\",\"fast\":true},{\"op\":\"center_crop\",\"size\":9}", "12"},
-    {"{\"op\":\"decode\"},{\"op\":\"five_crop\",\"size\":9}", "1"},
-    {"{\"op\":\"decode\",\"source\":\"random_record\"},{\"op\":\"center_crop\",\"size\":9}", ""},
-    {"{\"op\":\"decode\",\"source\":\"record\"},{\"op\":\"center_crop\",\"size\":9}", "12"},
-    {"{\"op\":\"record\",\"fields\":[[1,4]],\"random\":false}", ""},
+     "23", false},
+    {"{\"op\":\"decode\",\"fast\":true},{\"op\":\"random_resized_crop\",\"size\":9}", "", true},
+    {"{\"op\":\"decode\",\"fast\":true},{\"op\":\"center_crop\",\"size\":9}", "12", false},
+    {"{\"op\":\"decode\"},{\"op\":\"five_crop\",\"size\":9}", "1", false},
+    {"{\"op\":\"decode\",\"source\":\"random_record\"},{\"op\":\"center_crop\",\"size\":9}", "",
+     false},
+    {"{\"op\":\"decode\",\"source\":\"record\"},{\"op\":\"center_crop\",\"size\":9}", "12", false},
+    {"{\"op\":\"record\",\"fields\":[[1,4]],\"random\":false}", "", false},
 };
 
 START_TEST(places)
@@ -429,11 +502,9 @@ START_TEST(places)
 	for (unsigned n = pipeline_cuts(pipeline, cut), i = 0; i < n; i++)
 		got[i] = (char)('0' + cut[i]);
 	ck_assert_str_eq(got, cut_places[_i].cuts);
-	for (unsigned i = 1; i < 5; i++) {
-		pipeline_hash_cut(pipeline, i, &id);
-		ck_assert_int_eq(memcmp(&id, &none, sizeof(id)) == 0,
-				 strchr(got, (int)('0' + i)) == NULL);
-	}
+	for (unsigned i = 1; i < 5; i++)
+		ck_assert_int_eq(cut_has(pipeline, i), strchr(got, (int)('0' + i)) != NULL);
+	ck_assert_int_eq(cut_has(pipeline, PIPELINE_CUT_AUGMENTED), cut_places[_i].is_augmented);
 	pipeline_hash_cut(pipeline, 0, &id);
 	ck_assert_mem_ne(&id, &none, sizeof(id));
 	pipeline_free(pipeline);
@@ -672,6 +743,7 @@ START_TEST(none_such)
 {
 	static const char text[] =
 	    "[{\"op\":\"decode\"},{\"op\":\"resize\",\"size\":[40,30]},{\"op\":\"hflip\"}]";
+	const struct pipeline_key key = {1, 0, 2};
 	const struct cut_file *file = cut_find("420.jpg");
 	struct pipeline_error error;
 	struct cut_case c;
@@ -679,16 +751,19 @@ START_TEST(none_such)
 	size_t size, again;
 
 	ck_assert(cut_case_init(&c, text));
-	for (unsigned cut = 0; cut < 40; cut += cut == 0 ? 3 : 1)
-		ck_assert_int_eq(pipeline_cut_make(c.run, 0, cut, file->data, file->size, NULL, 0,
-						   &size, &error),
+	for (unsigned cut = 0; cut < 40; cut += cut == 0 ? 3 : 1) {
+		if (cut == PIPELINE_CUT_AUGMENTED)
+			continue;
+		ck_assert_int_eq(pipeline_cut_make(c.run, 0, cut, file->data, file->size, &key,
+						   NULL, 0, &size, &error),
 				 -EINVAL);
+	}
 	ck_assert_int_eq(
-	    pipeline_cut_make(c.run, 1, 1, file->data, file->size, NULL, 0, &size, &error),
+	    pipeline_cut_make(c.run, 1, 1, file->data, file->size, &key, NULL, 0, &size, &error),
 	    -EINVAL);
 	form = cut_make(&c, 2, file->data, file->size, &size);
 	ck_assert_ptr_nonnull(form);
-	ck_assert_int_eq(pipeline_cut_make(c.run, 0, 1, form, size, NULL, 0, &again, &error),
+	ck_assert_int_eq(pipeline_cut_make(c.run, 0, 1, form, size, &key, NULL, 0, &again, &error),
 			 -EINVAL);
 	free(form);
 	cut_case_fini(&c);
@@ -706,6 +781,7 @@ int main(void)
 	tcase_add_checked_fixture(tcase, cut_setup, cut_teardown);
 	tcase_add_loop_test(tcase, from_cuts, 0, CUT_SPECS / CUT_AT_ONCE);
 	tcase_add_loop_test(tcase, decoded, 0, 2);
+	tcase_add_loop_test(tcase, augmented, 0, BASE_ARRAY_LEN(cut_trainings));
 	tcase_add_loop_test(tcase, of_forms, 0, 5);
 	tcase_add_loop_test(tcase, places, 0, BASE_ARRAY_LEN(cut_places));
 	tcase_add_test(tcase, names);
