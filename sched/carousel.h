@@ -74,7 +74,9 @@ struct carousel_join {
 	 * in the samples (a random split). is_narrow: it is granted no hand with other samples. */
 	const uint64_t *population;
 	bool is_random, is_narrow;
-	uint32_t reuse;       /* epochs that may see the same instance; 0: 1 */
+	uint32_t reuse; /* epochs that may see the same instance; 0: 1 */
+	bool
+	    is_exact; /* a hand's samples must be those of its lap: none that were made with others */
 	const uint64_t *laps; /* instances (laps) it has seen: not granted again */
 	uint32_t n_laps;
 	enum plan_order order; /* 0: dealt; a fixed one has no need, tail and laps. PLAN_LIST: its
@@ -119,6 +121,7 @@ struct carousel_hand {          /* what a slot holds; valid until CAROUSEL_EMPTY
 	uint32_t variants;     /* a bit each: in which it is made, the same from PRODUCE on */
 	/* Of each sample, instead of (seed, lap), where they are not the same; else NULL. */
 	const struct listing_key *keys;
+	uint8_t number; /* carousel_number() */
 	bool ready, is_private;
 };
 
@@ -186,6 +189,15 @@ void carousel_done(struct carousel *carousel, uint32_t job, uint32_t slot, uint6
 void carousel_reclaimed(struct carousel *carousel, uint32_t job, uint32_t slot, uint64_t now_ns);
 /* The job sleeps in next, or does no more. */
 void carousel_waiting(struct carousel *carousel, uint32_t job, bool waiting);
+
+/* Hands in which all jobs allow the same instance of a sample, at least 1: more, and samples may be kept behind
+ * random ops (sched/instance.h). A job that must have the samples of a hand's own lap allows no more than 1: with a
+ * fixed plan, of several ranks, or is_exact. */
+uint32_t carousel_allows(const struct carousel *carousel);
+/* Right after CAROUSEL_PRODUCE: samples of the slot's hand are kept in it, or were brought from what was kept, and it
+ * is the number-th hand, from 1, of the one that came in most. From then on each job is granted it once at most, and
+ * only if it allows as many. false: it is a hand whose samples cannot be such. */
+bool carousel_number(struct carousel *carousel, uint32_t slot, uint32_t number);
 
 /* The list of an epoch of a job with PLAN_LIST: borrowed until carousel_lists_over() says that it is
  * over, or the job leaves. CAROUSEL_E_BAD: it is over, or there already, or the job's place is past

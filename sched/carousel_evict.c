@@ -117,11 +117,10 @@ static uint32_t passed(const struct carousel *carousel, uint32_t slot)
 	for (uint32_t job = 0; job < CAROUSEL_MAX_JOBS; job++) {
 		const struct carousel_member *member = &carousel->jobs[job];
 
-		count +=
-		    member->used && !carousel_is_placed(member) &&
-		    carousel_variant_has(&s->hand, member) && member->scope == s->hand.scope &&
-		    (s->uses[job] < member->reuse || carousel_variant_again(carousel, member)) &&
-		    bits_test(member->need, s->hand.grains[0]);
+		count += member->used && !carousel_is_placed(member) &&
+			 carousel_variant_has(&s->hand, member) && member->scope == s->hand.scope &&
+			 carousel_variant_is_fresh(carousel, job, slot) &&
+			 bits_test(member->need, s->hand.grains[0]);
 	}
 	return count;
 }

@@ -115,6 +115,7 @@ static int fill_member(struct carousel *carousel, const struct carousel_join *jo
 	member->batch = join->batch;
 	member->ranks = join->ranks;
 	member->reuse = BASE_MAX(join->reuse, 1u);
+	member->is_exact = join->is_exact;
 	member->epoch = member->closed = join->epoch;
 	member->epochs = join->epochs;
 	if (join->epochs && join->epoch == join->epochs)

@@ -72,6 +72,7 @@ struct carousel_member { /* a job, a rank or a group */
 	uint32_t scope;       /* the same, but 0 if it is a random one: see carousel_population.c */
 	bool is_narrow;       /* granted hands of its own scope alone */
 	uint32_t reuse;       /* epochs that may see the same instance */
+	bool is_exact;        /* of no lap but the hand's */
 	uint64_t *need;       /* owned; grains not granted in `epoch` */
 	uint16_t *words_some; /* owned; for each block a bit a word of need: has it any? */
 	uint16_t *words_full; /* owned; the same: has it all 64? */
@@ -253,6 +254,8 @@ static inline bool carousel_variant_again(const struct carousel *carousel,
 {
 	return carousel->config.usable_again >> member->variant & 1;
 }
+/* May the job be granted the hand one time more, by what it saw of it? */
+bool carousel_variant_is_fresh(const struct carousel *carousel, uint32_t job, uint32_t slot);
 /* Has any job's pipeline a random op? */
 bool carousel_variant_any_random(const struct carousel *carousel);
 /* The variants of a hand that was dealt into the slot for the job. */

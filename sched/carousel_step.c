@@ -140,7 +140,7 @@ static bool can_take(const struct carousel *carousel, uint32_t job, uint32_t slo
 	if (!member->used || member->revoked || member->n_tail || s->hand.is_private ||
 	    !carousel_variant_has(&s->hand, member))
 		return false;
-	if (s->uses[job] >= member->reuse && !carousel_variant_again(carousel, member))
+	if (!carousel_variant_is_fresh(carousel, job, slot))
 		return false;
 	if (member->is_group && !carousel_log_wants(carousel, job, slot))
 		return false;

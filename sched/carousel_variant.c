@@ -27,6 +27,47 @@
 
 #define FEW_AHEAD 2.0 /* hands: who has fewer will want another one soon */
 
+/* Hands in which the job allows one instance. */
+static uint32_t allows(const struct carousel_member *member)
+{
+	if (carousel_is_placed(member) || member->is_group || member->is_exact)
+		return 1;
+	return member->reuse;
+}
+
+uint32_t carousel_allows(const struct carousel *carousel)
+{
+	uint32_t least = UINT32_MAX;
+
+	for (uint32_t i = 0; i < CAROUSEL_MAX_JOBS; i++)
+		if (carousel->jobs[i].used)
+			least = BASE_MIN(least, allows(&carousel->jobs[i]));
+	return least == UINT32_MAX ? 1 : least;
+}
+
+bool carousel_number(struct carousel *carousel, uint32_t slot, uint32_t number)
+{
+	struct carousel_slot *s = &carousel->slots[slot];
+
+	if (slot >= carousel->n_slots || !s->hand.instance || s->hand.is_private || s->hand.order ||
+	    s->again || s->logged || number == 0 || number > UINT8_MAX)
+		return false;
+	s->hand.number = (uint8_t)number;
+	return true;
+}
+
+bool carousel_variant_is_fresh(const struct carousel *carousel, uint32_t job, uint32_t slot)
+{
+	const struct carousel_member *member = &carousel->jobs[job];
+	const struct carousel_slot *s = &carousel->slots[slot];
+
+	if (carousel_variant_again(carousel, member))
+		return true;
+	if (s->hand.number)
+		return s->uses[job] == 0 && s->hand.number <= allows(member);
+	return s->uses[job] < member->reuse;
+}
+
 bool carousel_variant_any_random(const struct carousel *carousel)
 {
 	for (uint32_t i = 0; i < CAROUSEL_MAX_VARIANTS; i++)
@@ -88,7 +129,7 @@ static bool is_for(const struct carousel *carousel, uint32_t job, uint32_t slot,
 	if (member->plan.order)
 		return carousel_fixed_awaits(carousel, member, &s->hand) &&
 		       !has_elsewhere(carousel, member, slot);
-	if (s->uses[job] >= member->reuse && !carousel_variant_again(carousel, member))
+	if (!carousel_variant_is_fresh(carousel, job, slot))
 		return false;
 	return member->need_samples && wants_one(carousel, job, slot) &&
 	       carousel_chapter_allows(carousel, member, &s->hand) &&
@@ -119,10 +160,15 @@ const char *carousel_variant_check(const struct carousel *carousel)
 		if (!member->used)
 			continue;
 		members[member->variant]++;
-		for (uint32_t i = 0; i < member->n_grants; i++)
-			if (!carousel_variant_has(&carousel->slots[member->grants[i].slot].hand,
-						  member))
+		for (uint32_t i = 0; i < member->n_grants; i++) {
+			const struct carousel_slot *s = &carousel->slots[member->grants[i].slot];
+
+			if (!carousel_variant_has(&s->hand, member))
 				return "a job was granted a hand that is not of its variant";
+			if (s->hand.number && !carousel_variant_again(carousel, member) &&
+			    (s->uses[job] != 1 || s->hand.number > allows(member)))
+				return "a job was granted what is kept once more than it allows";
+		}
 	}
 	for (uint32_t i = 0; i < CAROUSEL_MAX_VARIANTS; i++)
 		if (members[i] != carousel->members[i])

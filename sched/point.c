@@ -73,6 +73,8 @@ static void tame_input(struct point_input *in)
 	in->n = BASE_MAX(1u, BASE_MIN(in->n, (unsigned)POINT_MAX));
 	for (unsigned p = 0; p < in->n; p++) {
 		tame_cost(&in->cost[p]);
+		if (in->most_uses[p] != 0)
+			in->most_uses[p] = tame(in->most_uses[p], 1, 1e9);
 		in->cached[p] = p > 0 ? tame(in->cached[p], 0, 1) : 0;
 	}
 	in->cores = tame(in->cores, 0.01, 1e6);
@@ -132,18 +134,20 @@ static double pass_of(const struct point_input *in, unsigned p, double kept, dou
 	return elapsed(in, spent);
 }
 
-/* The mean of all epochs to come, in which what fits is made as fast as the writer takes it. */
+/* The mean of all epochs to come, in which what fits is made as fast as the writer takes it. What is made anew after
+ * some of them has the mean of those. */
 static double filled_of(const struct point_input *in, unsigned p, double fits)
 {
 	const double kept = in->cached[p], write_us = in->cost[p].write_us, made = fits - kept;
 	const double serve = elapsed(in, mixed(in, p, fits));
 	const double epoch = (elapsed(in, mixed(in, p, kept)) + serve) / 2;
 	const double step = made * write_us > epoch ? epoch / write_us : made;
-	const double passes = BASE_MIN(step < made ? made / step : 1, in->uses);
+	const double uses = in->most_uses[p] > 0 ? BASE_MIN(in->uses, in->most_uses[p]) : in->uses;
+	const double passes = BASE_MIN(step < made ? made / step : 1, uses);
 	const double first = pass_of(in, p, kept, step),
 		     last = pass_of(in, p, kept + (passes - 1) * step, step);
 
-	return (passes * (first + last) / 2 + (in->uses - passes) * serve) / in->uses;
+	return (passes * (first + last) / 2 + (uses - passes) * serve) / uses;
 }
 
 /* Fills ret's arrays at p. Whether making what is not kept shortens the time. */

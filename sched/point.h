@@ -53,8 +53,9 @@ struct point_input {
 	uint64_t room[POINT_MAX]; /* bytes that a form may have of the store, with what it has */
 	double cached[POINT_MAX]; /* share of the samples that is kept now */
 	double uses;              /* of each sample that are expected from now on: point_uses() */
-	double past;              /* epochs so far, in which these points could be tried */
-	unsigned current;         /* point so far; 0 to begin with */
+	double most_uses[POINT_MAX]; /* after so many a form is to be made anew; 0: never */
+	double past;                 /* epochs so far, in which these points could be tried */
+	unsigned current;            /* point so far; 0 to begin with */
 };
 
 enum point_reason {

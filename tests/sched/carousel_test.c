@@ -698,7 +698,7 @@ START_TEST(random_histories)
 
 	for (uint64_t seed = 0; seed < HISTORIES_A_TEST; seed++) {
 		uint64_t number = (uint64_t)_i * HISTORIES_A_TEST + seed;
-		const char *broken = chaos_run(number, &limits);
+		const char *broken = chaos_run(number, &limits, NULL);
 
 		ck_assert_msg(!broken, "history %u: %s", (unsigned)number, broken);
 	}
@@ -714,10 +714,32 @@ START_TEST(random_histories_of_several_variants)
 		    .events = 250,
 		    .variants = 2 + (unsigned)(number % (CAROUSEL_MAX_VARIANTS - 1)),
 		};
-		const char *broken = chaos_run(number, &limits);
+		const char *broken = chaos_run(number, &limits, NULL);
 
 		ck_assert_msg(!broken, "history %u: %s", (unsigned)number, broken);
 	}
+}
+END_TEST
+
+/* With instances that are kept and brought again: in one pipeline, or several that begin alike. */
+START_TEST(random_histories_of_kept_instances)
+{
+	uint64_t all = 0;
+
+	for (uint64_t seed = 0; seed < HISTORIES_A_TEST; seed++) {
+		uint64_t number = (uint64_t)_i * HISTORIES_A_TEST + seed, brought;
+		const struct chaos_limits limits = {
+		    .max_n = 150,
+		    .events = 400,
+		    .variants = number % 4 ? 0 : 2,
+		    .keeps = true,
+		};
+		const char *broken = chaos_run(number, &limits, &brought);
+
+		ck_assert_msg(!broken, "history %u: %s", (unsigned)number, broken);
+		all += brought;
+	}
+	ck_assert_uint_gt(all, 0);
 }
 END_TEST
 
@@ -726,7 +748,7 @@ START_TEST(random_histories_of_larger_grains)
 {
 	static const struct chaos_limits limits = {
 	    .n = (1 << 19) + 1, .max_need = 150, .events = 120};
-	const char *broken = chaos_run((uint64_t)_i, &limits);
+	const char *broken = chaos_run((uint64_t)_i, &limits, NULL);
 
 	ck_assert_msg(!broken, "history %d: %s", _i, broken);
 }
@@ -765,6 +787,8 @@ static Suite *suite(void)
 	tcase_add_test(one, decisions_are_a_function_of_the_events);
 	tcase_add_loop_test(many, random_histories, 0, HISTORIES / HISTORIES_A_TEST);
 	tcase_add_loop_test(many, random_histories_of_several_variants, 0,
+			    HISTORIES / HISTORIES_A_TEST / 2);
+	tcase_add_loop_test(many, random_histories_of_kept_instances, 0,
 			    HISTORIES / HISTORIES_A_TEST / 2);
 	tcase_add_loop_test(many, random_histories_of_larger_grains, 0, 24);
 	suite_add_tcase(all, one);

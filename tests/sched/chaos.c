@@ -8,7 +8,8 @@
  *   each sample of an epoch exactly once, the epochs one after the other without a gap;
  *   with a fixed plan, exactly the plan's sample at each place;
  *   "last" with the last hand of an epoch and with no other;
- *   never the same instance in more epochs than it may be (reuse), whatever lies between;
+ *   never the same instance in more epochs than it may be (reuse), whatever lies between, also where its samples
+ *   come from what is kept, hand by hand; and no instance of another lap to who must have the hand's;
  *   of a hand with samples of others, all that are the client's own, in their order; no such hand for
  *   who has a random part, or wants none;
  *   no hand that was not made in the variant that its pipeline is, also where the number was another's
@@ -28,6 +29,7 @@
 #include "base/bits.h"
 #include "base/philox.h"
 #include "sched/carousel.h"
+#include "sched/instance.h"
 #include "sched/population.h"
 #include "sched/token.h"
 #include "tests/sched/chaos.h"
@@ -52,10 +54,18 @@ struct part {           /* of the samples */
 	bool is_random;
 };
 
+#define CHAOS_SEEN (1u << 14)
+struct seen { /* an instance of a sample */
+	uint64_t id, lap;
+	uint32_t uses; /* 0: none here */
+};
+
 struct client {
 	const struct part *part;
 	bool is_narrow;
 	uint32_t reuse;
+	bool is_exact;
+	struct seen *seen; /* CHAOS_SEEN of them; NULL: nothing is kept */
 	bool joined, stopped, stops_for_good, finished, yields;
 	uint32_t number, batch, ranks, variant;
 	struct plan plan; /* order 0: none */
@@ -82,7 +92,11 @@ struct world {
 	uint32_t n_ghosts, making[CHAOS_SLOTS], n_making;
 	uint32_t pipeline[CAROUSEL_MAX_VARIANTS]; /* which one the number is by now, from 1 */
 	uint32_t made[CHAOS_SLOTS][CAROUSEL_MAX_VARIANTS]; /* what a slot was filled with */
-	uint64_t *need;                                    /* scratch */
+	struct instance_book book;
+	uint64_t *lap[CHAOS_SLOTS]; /* of each sample in the slot */
+	bool is_late[CHAOS_SLOTS];  /* its samples are kept when they are finished */
+	uint64_t brought;
+	uint64_t *need; /* scratch */
 	int64_t *tail;
 	const char *broken;
 };
@@ -234,6 +248,37 @@ static void see_lap(struct world *world, struct client *client, uint64_t lap)
 	client->uses[client->n_laps - 1] = (uint8_t)BASE_MIN(uses, 200u);
 }
 
+/* A table that is full counts no more. */
+static struct seen *find_seen(const struct client *client, uint64_t id, uint64_t lap)
+{
+	uint64_t at = (id * UINT64_C(0x9e3779b97f4a7c15) ^ lap) * UINT64_C(0xe9846af9b1a615d5);
+
+	for (unsigned i = 0; i < 64; i++) {
+		struct seen *seen = &client->seen[((at >> 40) + i) % CHAOS_SEEN];
+
+		if (seen->uses == 0 || (seen->id == id && seen->lap == lap))
+			return seen;
+	}
+	return NULL;
+}
+
+static void see_instances(struct world *world, const struct client *client, uint32_t slot,
+			  const struct carousel_hand *hand)
+{
+	for (uint32_t i = 0; i < hand->count; i++) {
+		const uint64_t id = (uint64_t)hand->ids[i], lap = world->lap[slot][i];
+		struct seen *seen = find_seen(client, id, lap);
+
+		claim(world, lap == hand->lap || !client->is_exact,
+		      "an instance of another lap to who must have the hand's");
+		if (!seen || may_see_again(world, client))
+			continue;
+		*seen = (struct seen){id, lap, seen->uses + 1};
+		claim(world, seen->uses <= client->reuse,
+		      "what is kept of a sample in more epochs than it may be");
+	}
+}
+
 static void hold_oldest(struct world *world, struct client *client)
 {
 	const struct carousel_hand *hand = hand_of(world, &client->queue[0]);
@@ -246,6 +291,8 @@ static void hold_oldest(struct world *world, struct client *client)
 	      "a hand without what the job's pipeline makes of it");
 	if (!client->plan.order)
 		see_lap(world, client, hand->lap);
+	if (client->seen && !client->plan.order)
+		see_instances(world, client, client->queue[0].slot, hand);
 	client->held[client->n_held++] = client->queue[0];
 	drop_queue(client, 0);
 }
@@ -385,15 +432,52 @@ static void check(struct world *world)
 		world->broken = broken;
 }
 
+/* Some samples come from what is kept, others are kept, now or when they are finished. Where nothing random is
+ * common to all pipelines, there is nothing of that. */
+static void bring_instances(struct world *world, uint32_t slot, const struct carousel_hand *hand)
+{
+	const unsigned most = carousel_allows(world->carousel);
+	uint32_t number = 1;
+
+	world->is_late[slot] = chance(world, 50);
+	for (uint32_t i = 0; i < hand->count; i++)
+		world->lap[slot][i] = hand->lap;
+	if (most < 2 || world->config.usable_again || chance(world, 10) ||
+	    !carousel_number(world->carousel, slot, number))
+		return;
+	for (uint32_t i = 0; i < hand->count; i++) {
+		const uint64_t id = (uint64_t)hand->ids[i];
+		unsigned own = 0;
+
+		if (chance(world, 80)) /* else it is not there any more */
+			own = instance_bring(&world->book, id, most, &world->lap[slot][i]);
+		if (own == 0 && !world->is_late[slot] && chance(world, 60))
+			instance_made(&world->book, id, hand->lap);
+		world->brought += own > 0;
+		number = BASE_MAX(number, own);
+	}
+	claim(world, carousel_number(world->carousel, slot, number), "a hand has no number");
+}
+
+static void keep_instances(struct world *world, uint32_t slot, const struct carousel_hand *hand)
+{
+	for (uint32_t i = 0; hand->number && world->is_late[slot] && i < hand->count; i++)
+		if (world->lap[slot][i] == hand->lap && chance(world, 60))
+			instance_made(&world->book, (uint64_t)hand->ids[i], hand->lap);
+}
+
 /* Fills the slot, as accessd: in the variants that the hand has now. */
 static void begin_hand(struct world *world, uint32_t slot)
 {
-	uint32_t variants = carousel_hand_of(world->carousel, slot)->variants;
+	const struct carousel_hand *hand = carousel_hand_of(world->carousel, slot);
+	uint32_t variants = hand->variants;
 
 	claim(world, variants && variants >> CAROUSEL_MAX_VARIANTS == 0, "a hand of no variant");
 	for (uint32_t i = 0; i < CAROUSEL_MAX_VARIANTS; i++)
 		world->made[slot][i] = variants >> i & 1 ? world->pipeline[i] : 0;
 	world->making[world->n_making++] = slot;
+	if (world->limits->keeps)
+		bring_instances(world, slot, hand);
 }
 
 /* Does all that the carousel decides. Returns its time to wake. */
@@ -425,6 +509,9 @@ static bool try_finish_hand(struct world *world)
 	if (!world->n_making)
 		return false;
 	at = (uint32_t)below(world, world->n_making);
+	if (world->limits->keeps)
+		keep_instances(world, world->making[at],
+			       carousel_hand_of(world->carousel, world->making[at]));
 	carousel_produced(world->carousel, world->making[at]);
 	world->making[at] = world->making[--world->n_making];
 	return true;
@@ -536,6 +623,8 @@ static void try_change_variant(struct world *world)
 	    r)
 		return;
 	world->pipeline[variant]++;
+	if (world->limits->keeps)
+		memset(world->book.number, 0, world->config.n); /* it was of other pipelines */
 	world->config.usable_again &= ~(UINT32_C(1) << variant);
 	world->config.usable_again |= (uint32_t)again << variant;
 }
@@ -559,6 +648,7 @@ static void join(struct world *world, struct client *client)
 	join.is_random = client->part->is_random;
 	join.is_narrow = client->is_narrow;
 	join.reuse = client->reuse;
+	join.is_exact = client->is_exact;
 	join.epoch = token.epoch;
 	join.place = join.order ? token.delivered : 0;
 	join.need = join.order ? NULL : token.need;
@@ -612,6 +702,17 @@ static void shrink_need(struct world *world, struct client *client)
 	}
 }
 
+static bool set_up_keeps(struct world *world, struct client *client)
+{
+	client->seen = calloc(CHAOS_SEEN, sizeof(*client->seen));
+	if (chance(world, 90))
+		client->reuse = 2 + (uint32_t)below(world, 4);
+	if (chance(world, 70))
+		client->plan = (struct plan){.order = 0};
+	client->is_exact = chance(world, 5);
+	return client->seen != NULL;
+}
+
 static bool set_up_client(struct world *world, struct client *client)
 {
 	uint64_t n = world->config.n;
@@ -632,6 +733,8 @@ static bool set_up_client(struct world *world, struct client *client)
 		client->part = &world->parts[below(world, CHAOS_PARTS)];
 	client->is_narrow = chance(world, 20);
 	client->reuse = chance(world, 70) ? 1 : 1 + (uint32_t)below(world, 3);
+	if (world->limits->keeps && !set_up_keeps(world, client))
+		return false;
 	client->finished = client->part->count == 0;
 	if (world->limits->variants)
 		client->variant = (uint32_t)below(world, world->limits->variants);
@@ -697,6 +800,13 @@ static bool set_up(struct world *world)
 	world->now_ns = 1;
 	world->need = calloc(config->n / 64 + 2, sizeof(*world->need));
 	world->tail = calloc(config->n + 1, sizeof(*world->tail));
+	for (unsigned i = 0; i < CHAOS_SLOTS; i++) {
+		world->lap[i] = calloc(config->hand, sizeof(*world->lap[i]));
+		if (!world->lap[i])
+			return false;
+	}
+	if (limits->keeps && instance_init(&world->book, config->n, config->first_lap))
+		return false;
 	if (!world->need || !world->tail || carousel_new(config, &world->carousel) ||
 	    !set_up_parts(world))
 		return false;
@@ -711,8 +821,13 @@ static void tear_down(struct world *world)
 	carousel_free(world->carousel);
 	free(world->need);
 	free(world->tail);
-	for (uint32_t i = 0; i < CHAOS_CLIENTS; i++)
+	instance_fini(&world->book);
+	for (unsigned i = 0; i < CHAOS_SLOTS; i++)
+		free(world->lap[i]);
+	for (uint32_t i = 0; i < CHAOS_CLIENTS; i++) {
 		free(world->clients[i].got);
+		free(world->clients[i].seen);
+	}
 	for (unsigned i = 0; i < CHAOS_PARTS; i++)
 		free(world->parts[i].bits);
 }
@@ -811,7 +926,7 @@ static void run_out(struct world *world)
 	claim(world, is_over(world), "the run does not end");
 }
 
-const char *chaos_run(uint64_t seed, const struct chaos_limits *limits)
+const char *chaos_run(uint64_t seed, const struct chaos_limits *limits, uint64_t *ret_brought)
 {
 	struct world *world = calloc(1, sizeof(*world));
 	struct carousel_totals totals;
@@ -829,6 +944,8 @@ const char *chaos_run(uint64_t seed, const struct chaos_limits *limits)
 		claim(world, totals.waits_on_dead == 0, "a living job waited on the dead");
 		broken = world->broken;
 	}
+	if (ret_brought)
+		*ret_brought = world->brought;
 	tear_down(world);
 	free(world);
 	return broken;

@@ -8,6 +8,7 @@
  * this world write down each sample they deliver, and the first broken promise ends the run.
  */
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct chaos_limits {
@@ -16,9 +17,10 @@ struct chaos_limits {
 	uint32_t max_need; /* grains that a job of a large dataset needs, one epoch; 0: all */
 	unsigned events;
 	unsigned variants; /* pipelines that jobs have; 0: one */
+	bool keeps;        /* behind random ops; most jobs want instances several times then */
 };
 
-/* NULL, or what was broken (static text). */
-const char *chaos_run(uint64_t seed, const struct chaos_limits *limits);
+/* NULL, or what was broken (static text). *ret_brought: samples that came from what was kept; may be NULL. */
+const char *chaos_run(uint64_t seed, const struct chaos_limits *limits, uint64_t *ret_brought);
 
 #endif

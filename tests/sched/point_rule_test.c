@@ -61,11 +61,17 @@ static const double strange[] = {0,    -0.0,   -1,  -1e300,   1e300,
 static double *member(struct point_input *input, unsigned p, uint64_t which)
 {
 	double *const members[] = {
-	    &input->cost[p].work_us,     &input->cost[p].read_us,
-	    &input->cost[p].read_cpu_us, &input->cost[p].make_us,
-	    &input->cost[p].write_us,    &input->cost[p].bytes,
-	    &input->cached[p],           &input->cores,
-	    &input->reader_threads,      &input->uses,
+	    &input->cost[p].work_us,
+	    &input->cost[p].read_us,
+	    &input->cost[p].read_cpu_us,
+	    &input->cost[p].make_us,
+	    &input->cost[p].write_us,
+	    &input->cost[p].bytes,
+	    &input->cached[p],
+	    &input->most_uses[p],
+	    &input->cores,
+	    &input->reader_threads,
+	    &input->uses,
 	};
 
 	return members[which % BASE_ARRAY_LEN(members)];
@@ -170,6 +176,60 @@ START_TEST(cheaper_file_never_loses)
 END_TEST
 
 /* The unit of time is of no meaning. */
+/* What is made anew after some uses is no better than what stays, the better the more those are, and with as many as
+ * are expected the same; of a form that is quicker than the file. */
+START_TEST(made_anew)
+{
+	for (unsigned i = 0; i < 2000; i++) {
+		struct point_input input, anew;
+		struct point_choice stays, some, more;
+
+		random_input(&input);
+		input.cached[1] = 0;
+		input.cost[1].write_us = 0;
+		input.cost[1].make_us += input.cost[0].work_us;
+		anew = input;
+		anew.most_uses[1] = uniform(1, 50);
+		point_choose(&input, &stays);
+		point_choose(&anew, &some);
+		ck_assert(some.whole_us[1] == stays.whole_us[1] || isinf(stays.whole_us[1]));
+		if (anew.most_uses[1] >= input.uses)
+			ck_assert(some.total_us[1] == stays.total_us[1]);
+		anew.most_uses[1] *= 1.5;
+		point_choose(&anew, &more);
+		if (stays.serve_us[1] < stays.whole_us[0]) {
+			ck_assert_double_le(more.total_us[1], some.total_us[1] * (1 + 1e-9));
+			ck_assert_double_le(stays.total_us[1], more.total_us[1] * (1 + 1e-9));
+		}
+	}
+}
+END_TEST
+
+/* Ten epochs, or two, of a form that costs as much again to make and serves in a tenth of the time. */
+START_TEST(as_many_uses_as_it_has)
+{
+	struct point_input input = {.n = 2,
+				    .cores = 1,
+				    .reader_threads = 4,
+				    .n_samples = 1000,
+				    .uses = 100,
+				    .room = {0, 1 << 30}};
+	struct point_choice choice;
+
+	input.cost[0] = (struct point_cost){.samples = 100, .work_us = 1000, .bytes = 1e5};
+	input.cost[1] = (struct point_cost){
+	    .samples = 100, .made = 100, .work_us = 100, .make_us = 2000, .bytes = 1e5};
+	input.most_uses[1] = 10;
+	point_choose(&input, &choice);
+	ck_assert_uint_eq(choice.point, 1);
+	ck_assert(fabs(choice.total_us[1] - (2100 + 9 * 100) / 10.0) < 1e-6);
+	input.most_uses[1] = 2;
+	point_choose(&input, &choice);
+	ck_assert_uint_eq(choice.point, 0);
+	ck_assert_int_eq(choice.reason, POINT_FEW_USES);
+}
+END_TEST
+
 START_TEST(scales)
 {
 	for (unsigned i = 0; i < 4000; i++) {
@@ -493,6 +553,8 @@ int main(void)
 	tcase_add_test(choice, chosen_is_had);
 	tcase_add_test(choice, cheaper_never_loses);
 	tcase_add_test(choice, cheaper_file_never_loses);
+	tcase_add_test(choice, made_anew);
+	tcase_add_test(choice, as_many_uses_as_it_has);
 	tcase_add_test(choice, scales);
 	tcase_add_test(choice, does_not_swing);
 	tcase_add_test(choice, reasons);
