@@ -39,6 +39,8 @@ const char *cache_name(unsigned form, char ret[24])
 
 	if (form < BASE_ARRAY_LEN(names))
 		snprintf(ret, 24, "%s", names[form]);
+	else if (form == LAYOUT_FORM_AUGMENTED)
+		snprintf(ret, 24, "augmented");
 	else
 		snprintf(ret, 24, "decoded+%u", form - LAYOUT_FORM_PIXELS - 1);
 	return ret;
@@ -46,8 +48,8 @@ const char *cache_name(unsigned form, char ret[24])
 
 bool cache_is_choice(const char *text)
 {
-	static const char *const choices[] = {"auto",   "none",    "indexed",
-					      "packed", "decoded", "deepest"};
+	static const char *const choices[] = {"auto",    "none",    "indexed",  "packed",
+					      "decoded", "deepest", "augmented"};
 
 	for (size_t i = 0; i < BASE_ARRAY_LEN(choices); i++)
 		if (strcmp(text, choices[i]) == 0)
@@ -83,7 +85,7 @@ static bool is_table(int fd, uint64_t n_samples)
 
 static struct cache_point *point_of_form(struct cache *cache, uint64_t form)
 {
-	for (unsigned p = 1; p < cache->n; p++)
+	for (unsigned p = 1; p < cache->listed; p++)
 		if (cache->point[p].form == form)
 			return &cache->point[p];
 	return NULL;
@@ -135,7 +137,7 @@ void cache_reader_died(struct stream *stream)
 {
 	struct cache *cache = &stream->cache;
 
-	for (unsigned p = 1; p < cache->n; p++)
+	for (unsigned p = 1; p < cache->listed; p++)
 		drop_table(&cache->point[p], stream->geometry.n_samples);
 	memset(cache->has_taken, 0, sizeof(cache->has_taken));
 }
@@ -144,7 +146,7 @@ void cache_dropped(struct stream *stream, const struct hash_id *group)
 {
 	struct cache *cache = &stream->cache;
 
-	for (unsigned p = 1; p < cache->n; p++) {
+	for (unsigned p = 1; p < cache->listed; p++) {
 		if (memcmp(&cache->point[p].group, group, sizeof(*group)) != 0)
 			continue;
 		drop_table(&cache->point[p], stream->geometry.n_samples);
@@ -161,11 +163,12 @@ void cache_init(struct cache *cache)
 
 void cache_fini(struct cache *cache, uint64_t n_samples)
 {
-	for (unsigned p = 0; p < cache->n; p++) {
+	for (unsigned p = 0; p < cache->listed; p++) {
 		drop_table(&cache->point[p], n_samples);
 		free(cache->point[p].unfit);
 	}
-	cache->n = 0;
+	cache->n = cache->listed = 0;
+	instance_fini(&cache->book);
 }
 
 /* Is the picture behind `cut` ops the same for all of them? */
@@ -212,27 +215,31 @@ static void group_of(const struct stream *stream, unsigned form, const struct ha
 static void add_point(const struct stream *stream, struct cache *cache, unsigned form,
 		      const struct hash_id *cut)
 {
-	struct cache_point *point = &cache->point[cache->n];
+	struct cache_point *point = &cache->point[cache->listed];
+	struct hash_id own = *cut;
 
-	if (cache->n == POINT_MAX || form >= LAYOUT_FORMS)
+	if (cache->listed == POINT_MAX || form >= LAYOUT_FORMS)
 		return;
 	*point = (struct cache_point){.form = (uint8_t)form};
 	point->cut = *cut;
 	if (form) {
-		group_of(stream, form, cut, &point->group);
+		if (form == LAYOUT_FORM_AUGMENTED)
+			cache_own_cut(stream, cut, &own);
+		group_of(stream, form, &own, &point->group);
 		if (stream->cache.has_taken[form] &&
 		    memcmp(&stream->cache.taken[form], &point->group, sizeof(point->group)) != 0)
 			return; /* the lane's reader means another by it */
 	}
 	point_form_init(&point->figures);
 	point->figures.needs_file = form == LAYOUT_FORM_INDEXED;
-	cache->n++;
+	cache->listed++;
 }
 
 static void list_points(const struct stream *stream, uint32_t variants, struct cache *cache)
 {
 	const struct pipeline *first = stream->variant[__builtin_ctz(variants)]->pipeline;
 	unsigned cuts[PIPELINE_MAX_OPS], n = pipeline_cuts(first, cuts);
+	const struct hash_id none = {{0}};
 	struct hash_id id;
 
 	if (n == 0) {
@@ -250,6 +257,11 @@ static void list_points(const struct stream *stream, uint32_t variants, struct c
 		if (is_common(stream, variants, cuts[i], &id))
 			add_point(stream, cache, LAYOUT_FORM_PIXELS + cuts[i], &id);
 	}
+	pipeline_hash_cut(first, PIPELINE_CUT_AUGMENTED, &id);
+	if (memcmp(&id, &none, sizeof(id)) != 0 &&
+	    is_common(stream, variants, PIPELINE_CUT_AUGMENTED, &id))
+		add_point(stream, cache, LAYOUT_FORM_AUGMENTED, &id);
+	cache_open(cache);
 	cache->is_on = cache->n > 1;
 }
 
@@ -266,7 +278,8 @@ static uint32_t open_variants(const struct stream *stream)
 /* What is known of a point stays; what it costs does not, as that is of these variants. */
 static void take_over(struct cache *from, struct cache *to)
 {
-	for (unsigned p = 1; p < to->n; p++) {
+	cache_take_book(from, to);
+	for (unsigned p = 1; p < to->listed; p++) {
 		struct cache_point *old = point_of_form(from, to->point[p].form);
 
 		if (!old || memcmp(&old->group, &to->point[p].group, sizeof(old->group)) != 0)
@@ -299,8 +312,8 @@ static int forced_point(const struct cache *cache, const char *name)
 	if (strcmp(name, "auto") == 0)
 		return -1;
 	if (strcmp(name, "deepest") == 0)
-		return (int)cache->n - 1;
-	for (unsigned p = 1; p < cache->n; p++)
+		return (int)(cache->listed - (cache_augmented(cache) != NULL)) - 1;
+	for (unsigned p = 1; p < cache->listed; p++)
 		if (strcmp(cache_name(cache->point[p].form, text), name) == 0)
 			return (int)p;
 	return 0;
@@ -322,6 +335,7 @@ static void list_anew(struct stream *stream, uint32_t variants)
 	cache_init(cache);
 	cache->variants = variants;
 	cache->begun = stream->samples_done;
+	cache->allows = stream->cache.allows;
 	if (shelf->tray_fd < 0)
 		snprintf(cache->why, sizeof(cache->why), "%s", shelf->why);
 	else if (stream->geometry.n_samples > CACHE_MOST_SAMPLES)
@@ -344,11 +358,12 @@ static int check_form(const struct stream *stream, const char *name, struct diag
 {
 	const struct cache *cache = &stream->cache;
 	char names[PARAM_TEXT_MAX] = "", one[24];
+	int p = forced_point(cache, name);
 	size_t at = 0;
 
-	if (forced_point(cache, name))
+	if (p != 0 && (p < 0 || cache->point[p].form != LAYOUT_FORM_AUGMENTED))
 		return 0;
-	for (unsigned p = 1; p < cache->n && at < sizeof(names) - sizeof(one) - 2; p++)
+	for (p = 1; p < (int)cache->n && at < sizeof(names) - sizeof(one) - 2; p++)
 		at += (size_t)snprintf(names + at, sizeof(names) - at, "%s%s", p > 1 ? ", " : "",
 				       cache_name(cache->point[p].form, one));
 	diag_set(diag,

@@ -14,9 +14,12 @@
 #include "base/base.h"
 #include "base/counter.h"
 #include "base/hash.h"
+#include "sched/instance.h"
 #include "sched/point.h"
 #include "shmring/lane.h"
 
+struct carousel_hand;
+struct fill;
 struct fill_task;
 struct json_out;
 struct stream;
@@ -46,7 +49,12 @@ struct cache {
 	bool is_on;
 	char why[256]; /* it is off */
 	unsigned n;    /* points */
+	unsigned
+	    listed; /* with the last one, where that is augmented and some job allows no reuse */
 	struct cache_point point[POINT_MAX];
+	uint32_t allows; /* hands in which all jobs allow an instance, as the last hand began */
+	struct instance_book book;
+	struct hash_id book_group; /* of what is kept of those instances */
 	struct hash_id
 	    taken[LAYOUT_FORMS]; /* groups that the lane has in the reader, zeros: none */
 	bool has_taken[LAYOUT_FORMS];
@@ -82,6 +90,14 @@ int cache_check(const struct stream *stream, struct diag *diag);
  * that, any other one for a tenth of a second at its beginning: *ret_until_ns is when it looks again, 0: it is
  * called. */
 bool cache_is_awaited(struct stream *stream, uint64_t now_ns, uint64_t *ret_until_ns);
+/* A hand begins: where instances are kept, which of its samples come from those, with what key, and how often it may
+ * be granted. */
+void cache_begin(struct stream *stream, struct fill *fill, const struct carousel_hand *hand);
+/* A worker made what is to be kept of the instance of that lap. */
+void cache_made(struct stream *stream, uint64_t sample, uint64_t lap);
+/* Bytes of the arena for what is kept of the sample; 0: it is not, or does not fit. */
+uint64_t cache_room_for(const struct stream *stream, const struct cache_point *point,
+			uint64_t sample, uint32_t file_bytes);
 /* What task is to say of forms: *ret, and returned the bytes it needs in the arena. cache_fed() when it
  * was queued so. */
 uint64_t cache_plan(struct stream *stream, const struct fill_task *task, uint32_t file_bytes,
@@ -107,5 +123,15 @@ const char *cache_name(unsigned form, char ret[24]);
 /* Is it a value of cache_point? */
 bool cache_is_choice(const char *text);
 void cache_describe(const struct stream *stream, struct json_out *out); /* members of "cache" */
+
+/* ---- inside: cache_again.c ---- */
+
+/* The point that is kept of instances, behind random ops, open or not; NULL: there is none. */
+const struct cache_point *cache_augmented(const struct cache *cache);
+/* Which of the points are there, by what the jobs allow. */
+void cache_open(struct cache *cache);
+/* The cut's name in this stream: what is kept of its instances is nobody else's. */
+void cache_own_cut(const struct stream *stream, const struct hash_id *cut, struct hash_id *ret);
+void cache_take_book(struct cache *from, struct cache *to);
 
 #endif

@@ -98,7 +98,7 @@ static bool is_at_hand(const struct stream *stream, const struct cache_point *po
 	const double most = domain->hoard.fd < 0 ? 0 : (double)hoard_most(domain);
 	const double others = (double)domain->shelf.state.memory_used - (double)point->kept_bytes;
 
-	return bytes <= RESIDENT_VALUE_MOST &&
+	return point->form != LAYOUT_FORM_AUGMENTED && bytes <= RESIDENT_VALUE_MOST &&
 	       bytes * (double)stream->geometry.n_samples + BASE_MAX(others, 0.0) <= most;
 }
 
@@ -154,6 +154,10 @@ static void look(struct stream *stream, uint64_t now_ns)
 			room = 0;
 		in->room[p] = room > 0 ? (uint64_t)room : 0;
 		in->cached[p] = (double)point->kept_samples / (double)n_samples;
+		if (point->form == LAYOUT_FORM_AUGMENTED) { /* it will be another instance's */
+			in->cached[p] = 0;
+			in->most_uses[p] = cache->allows;
+		}
 	}
 	cache_count_trials(cache);
 }
@@ -199,7 +203,7 @@ static void tell_yields(struct stream *stream)
 {
 	struct cache *cache = &stream->cache;
 
-	for (unsigned p = 1; p < cache->n; p++) {
+	for (unsigned p = 1; p < cache->listed; p++) {
 		struct cache_point *point = &cache->point[p];
 		const bool yields = must_yield(cache, p);
 
@@ -235,8 +239,9 @@ static void choose(struct stream *stream, uint64_t now_ns)
 
 	point_choose(&cache->input, &cache->choice);
 	if (cache->forced >= 0) {
-		cache->choice.point = (unsigned)cache->forced;
-		cache->choice.makes = cache->forced > 0;
+		cache->choice.point =
+		    (unsigned)cache->forced < cache->n ? (unsigned)cache->forced : 0;
+		cache->choice.makes = cache->choice.point > 0;
 	}
 	cache->chosen_ns = now_ns;
 	tell_worth(stream);
@@ -320,6 +325,7 @@ void cache_describe(const struct stream *stream, struct json_out *out)
 	    out, "rival",
 	    cache->is_on ? cache_name(cache->point[cache->choice.rival].form, name) : "");
 	json_out_member_double(out, "uses", cache->input.uses);
+	json_out_member_u64(out, "reuse", cache->allows);
 	json_out_member_u64(out, "hits", cache->hits);
 	json_out_member_u64(out, "misses", cache->misses);
 	json_out_member_u64(out, "bytes", cache->bytes_hit);

@@ -38,9 +38,8 @@ static void set_unfit(struct cache_point *point, uint64_t sample, uint64_t n_sam
 	point->n_unfit++;
 }
 
-/* Bytes of the arena for what is kept; 0: it is not, or does not fit. */
-static uint64_t room_for(const struct stream *stream, const struct cache_point *point,
-			 uint64_t sample, uint32_t file_bytes)
+uint64_t cache_room_for(const struct stream *stream, const struct cache_point *point,
+			uint64_t sample, uint32_t file_bytes)
 {
 	uint64_t bytes = kept_bytes(point, sample);
 
@@ -74,16 +73,16 @@ static bool may_try(const struct cache *cache, unsigned p, uint64_t sample)
 }
 
 /* The point that is to be tried with this sample, each in its turn that has trials left; -1: none. */
-static int trial_of(const struct cache *cache, uint64_t sample)
+static int trial_of(const struct cache *cache, const struct fill_task *task)
 {
 	const unsigned first = (unsigned)(cache->fed / CACHE_TRIAL_EVERY % cache->n);
 
-	if (cache->fed % CACHE_TRIAL_EVERY || cache->forced >= 0)
+	if (cache->fed % CACHE_TRIAL_EVERY || cache->forced >= 0 || task->is_again)
 		return -1;
 	for (unsigned i = 0; i < cache->n; i++) {
 		unsigned p = (first + i) % cache->n;
 
-		if (may_try(cache, p, sample))
+		if (may_try(cache, p, task->source))
 			return (int)p;
 	}
 	return -1;
@@ -125,12 +124,14 @@ static const struct cache_point *wanted(const struct stream *stream, uint64_t sa
 	const struct cache_point *best = &cache->point[choice->point];
 	double least_us = choice->whole_us[0];
 
-	if (choice->point && room_for(stream, best, sample, file_bytes))
+	if (choice->point && best->form != LAYOUT_FORM_AUGMENTED &&
+	    cache_room_for(stream, best, sample, file_bytes))
 		return best;
 	best = NULL;
 	for (unsigned p = 1; p < cache->n; p++) {
 		if (choice->whole_us[p] >= least_us ||
-		    !room_for(stream, &cache->point[p], sample, file_bytes))
+		    cache->point[p].form == LAYOUT_FORM_AUGMENTED ||
+		    !cache_room_for(stream, &cache->point[p], sample, file_bytes))
 			continue;
 		best = &cache->point[p];
 		least_us = choice->whole_us[p];
@@ -138,14 +139,33 @@ static const struct cache_point *wanted(const struct stream *stream, uint64_t sa
 	return best;
 }
 
-static bool is_to_be_made(const struct stream *stream, uint64_t sample)
+/* Of an instance that is made there is nothing, whatever is kept of another one. */
+static bool is_missing(const struct cache_point *point, const struct fill_task *task)
+{
+	if (point->form == LAYOUT_FORM_AUGMENTED)
+		return task->may_keep && !task->attempt;
+	return !kept_bytes(point, task->source);
+}
+
+static bool is_to_be_made(const struct stream *stream, const struct fill_task *task)
 {
 	const struct cache *cache = &stream->cache;
 	const struct cache_point *point = &cache->point[cache->choice.point];
 
 	return cache->choice.point && cache->choice.makes && point->state == CACHE_READY &&
-	       !kept_bytes(point, sample) && !is_unfit(point, sample) &&
+	       is_missing(point, task) && !is_unfit(point, task->source) &&
 	       shelf_takes(&stream->domain->shelf, base_now_ns());
+}
+
+/* What is kept of the task's instance; NULL: nothing any more. Of substitutes nothing ever was. */
+static const struct cache_point *again(const struct stream *stream, const struct fill_task *task,
+				       uint32_t file_bytes)
+{
+	const struct cache_point *point = cache_augmented(&stream->cache);
+
+	if (!point || task->attempt || !cache_room_for(stream, point, task->source, file_bytes))
+		return NULL;
+	return point;
 }
 
 uint64_t cache_plan(struct stream *stream, const struct fill_task *task, uint32_t file_bytes,
@@ -159,19 +179,20 @@ uint64_t cache_plan(struct stream *stream, const struct fill_task *task, uint32_
 	*ret = (struct lane_keep){.room = file_bytes};
 	if (!cache->is_on || task->is_plain || !shelf_gives(&stream->domain->shelf))
 		return bytes;
-	trial = trial_of(cache, task->source);
+	trial = trial_of(cache, task);
 	if (trial >= 0) {
 		ret->probe = cache->point[trial].form;
 		return bytes;
 	}
-	if (is_to_be_made(stream, task->source)) {
+	if (is_to_be_made(stream, task)) {
 		ret->make = cache->point[cache->choice.point].form;
 		return bytes;
 	}
-	point = wanted(stream, task->source, file_bytes);
+	point = task->is_again ? again(stream, task, file_bytes)
+			       : wanted(stream, task->source, file_bytes);
 	if (point) {
 		ret->want = point->form;
-		bytes = BASE_MAX(bytes, room_for(stream, point, task->source, file_bytes));
+		bytes = BASE_MAX(bytes, cache_room_for(stream, point, task->source, file_bytes));
 		ret->room = (uint32_t)bytes;
 	}
 	return bytes;
@@ -184,7 +205,7 @@ void cache_fed(struct stream *stream, const struct fill_task *task)
 
 	if (!cache->is_on || task->is_plain || !shelf_gives(&stream->domain->shelf))
 		return;
-	trial = trial_of(cache, task->source);
+	trial = trial_of(cache, task);
 	if (trial >= 0)
 		cache->point[trial].trials++;
 	cache->fed++;

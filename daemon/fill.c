@@ -143,6 +143,7 @@ void fill_begin(struct stream *stream, uint32_t slot, uint64_t now_ns)
 			      .started_ns = BASE_MAX(now_ns, latest + 1)};
 	stream->variants = hand->variants;
 	stream->node->counters.hands++;
+	cache_begin(stream, fill, hand);
 }
 
 /* ---- outcomes ---- */
@@ -185,6 +186,8 @@ static void note_kept(struct stream *stream, const struct fill *fill, uint32_t i
 	lane_task_kept(&stream->lane, fill->block, i, &kept);
 	cache_note(stream, task, &task->keep, &kept,
 		   dataset_size_of(stream->source->dataset, task->source));
+	if (task->keep.make == LAYOUT_FORM_AUGMENTED && kept.made == LAYOUT_MADE_YES)
+		cache_made(stream, task->source, fill_hand_of(stream, fill)->lap);
 }
 
 /* Not as its file, nor with it. */

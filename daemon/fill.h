@@ -20,6 +20,8 @@ struct fill_task {
 	bool died;             /* a worker died on it once */
 	bool queued;           /* given to the lane (again) */
 	bool is_plain;         /* a kept form of it did not serve: the file is to be brought */
+	bool is_again;         /* an instance that was made before, and kept */
+	bool may_keep;         /* one that may be kept */
 	bool told;             /* the reader said itself that it could not read it */
 	struct lane_keep keep; /* as it was queued */
 	uint32_t doubt;        /* tick at which its word said so alone; 0: never */

@@ -104,6 +104,7 @@ static int enter_carousel(struct job *job, const struct request *request, struct
 	    .order = plan_is_fixed(request->order) ? request->order : 0,
 	    .seed = request->seed,
 	    .reuse = request->reuse,
+	    .is_exact = request->is_exact,
 	};
 	__attribute__((cleanup(token_fini))) struct token token = {0};
 	_cleanup_free_ uint64_t *population = NULL;

@@ -251,7 +251,7 @@ int main(int argc, char **argv)
 		return fail(&command, "parameter log_level: write error, warn, info or debug");
 	if (!cache_is_choice(node.param.cache_point))
 		return fail(&command, "parameter cache_point: write auto, none, indexed, packed, "
-				      "decoded or deepest");
+				      "decoded, augmented or deepest");
 	if (!command.is_private && command.background)
 		return fail(&command, "--background goes with --private");
 	umask(077);

@@ -20,10 +20,10 @@ PARAM_BYTES(
     "kept")
 PARAM_BYTES(cache_memory, 0, 0, UINT64_C(1) << 46,
 	    "most of `memory` for what of it lies ready in memory, too; 0: an eighth")
-PARAM_TEXT(
-    cache_point, "auto",
-    "what is kept: auto (by measurement), none, indexed, packed, decoded, or deepest: what the "
-    "pipeline has before its first random op")
+PARAM_TEXT(cache_point, "auto",
+	   "what is kept: auto (by measurement), none, indexed, packed, decoded, augmented (where "
+	   "all jobs "
+	   "have reuse), or deepest: what the pipeline has before its first random op")
 PARAM_COUNT(cache_force, 0, 0, 1,
 	    "1: keep also where the folder is on no local disk, as on NFS or an overlay")
 PARAM_BYTES(tenant_cache, 0, 0, UINT64_C(1) << 50,

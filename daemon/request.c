@@ -235,11 +235,13 @@ static int check_split(const struct request *request, struct diag *diag)
 static int take_part(struct request *request, struct wire_in *in, struct diag *diag)
 {
 	const void *version = NULL, *split = NULL;
-	uint64_t reuse = 1, words[3];
+	uint64_t reuse = 1, exact = 0, words[3];
 	size_t size = 0;
 
 	wire_get_u64(in, PROTO_KEY_REUSE, &reuse);
 	request->reuse = (uint32_t)BASE_MIN(reuse, (uint64_t)REQUEST_MOST_REUSE);
+	wire_get_u64(in, PROTO_KEY_EXACT, &exact);
+	request->is_exact = exact != 0;
 	request->part_fd = wire_take_fd(in, 0);
 	wire_get_bytes(in, PROTO_KEY_PART, &version, &size);
 	if ((request->part_fd >= 0) != (version && size == sizeof(request->part_version)) ||

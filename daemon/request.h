@@ -40,7 +40,8 @@ struct request {
 	uint64_t part_sum;             /* checksum of the bitmap, by group.c; 0: all */
 	struct population_split split; /* which the part is said to be; 0, 0: none */
 	uint32_t reuse;
-	int log_fd; /* owned; of a plan log that the job goes on with, or -1 */
+	bool is_exact; /* a hand's samples must be those of its lap */
+	int log_fd;    /* owned; of a plan log that the job goes on with, or -1 */
 };
 
 /* Fills a request of request_init() (program may be set: a job without a name is called so). 0, or the code

@@ -152,7 +152,7 @@ static int make_carousel(struct stream *stream)
 	    .max_slots = geometry->max_slots,
 	    .producing = (uint32_t)stream->node->param.producing,
 	    .seed = geometry->seed,
-	    .first_lap = draw_first_lap(),
+	    .first_lap = stream->first_lap = draw_first_lap(),
 	};
 
 	memcpy(config.version, geometry->dataset, sizeof(config.version));

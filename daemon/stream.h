@@ -58,6 +58,7 @@ struct stream {
 	uint32_t slots;               /* that all variants have */
 	uint64_t fixed_bytes, memory; /* lane + arena; all that is accounted to it */
 
+	uint64_t first_lap; /* of the carousel */
 	struct carousel *carousel;
 	struct job *job[CAROUSEL_MAX_JOBS];
 	LIST_HEAD(, group) groups; /* of jobs with several ranks */

@@ -365,6 +365,8 @@ static int dial_send_open(struct dial *dial, const struct dial_open *open, const
 		wire_put_u64(&out, PROTO_KEY_HAND, open->hand);
 	if (open->reuse > 1)
 		wire_put_u64(&out, PROTO_KEY_REUSE, open->reuse);
+	if (open->is_exact)
+		wire_put_u64(&out, PROTO_KEY_EXACT, 1);
 	if (open->keep)
 		wire_put_string(&out, PROTO_KEY_FORM, open->keep);
 	if (open->has_sifted)

@@ -36,6 +36,7 @@ struct dial_open { /* what OPEN asks for; strings and token are the owner's */
 	size_t token_size;
 	int log_fd; /* borrowed; of the plan log that the token is of, -1: none */
 	uint32_t reuse;
+	bool is_exact;           /* what it is served is recorded, a lap for each hand */
 	const struct part *part; /* borrowed; NULL: all samples */
 	bool has_sifted;         /* accessd was asked for the pipeline's filter */
 };

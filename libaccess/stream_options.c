@@ -125,6 +125,7 @@ int stream_set_open(struct dial_open *open, const struct oa_options *options)
 	    .bad = options->bad,
 	    .bad_budget = options->bad_budget,
 	    .reuse = options->reuse,
+	    .is_exact = options->record != NULL,
 	    .token_size = options->token_size,
 	    .log_fd = -1,
 	};

@@ -92,7 +92,8 @@ enum proto_key {
 	PROTO_KEY_PART = 40,
 	PROTO_KEY_SPLIT =
 	    41, /* u64[3]: the part is a random split: from, to (doubles' bits), seed */
-	PROTO_KEY_REUSE = 42,       /* epochs that may see the same instance; missing: 1 */
+	PROTO_KEY_REUSE = 42, /* epochs that may see the same instance; missing: 1 */
+	PROTO_KEY_EXACT = 43, /* 1: samples of a hand have its lap, none another's; missing: 0 */
 	PROTO_KEY_PIPELINE_ID = 29, /* bytes[32]: hash of the pipeline's canonical text */
 	PROTO_KEY_MINGLE = 50,      /* OPENED: struct proto_mingle[1 .. 2]; missing: none */
 	PROTO_KEY_SIFTED =

@@ -217,6 +217,9 @@ static int open_kept(const struct keep_wish *wish, uint64_t samples, struct read
 	*ret = (struct reader_kept){.group = NULL};
 	if (keep.store)
 		r = store_group_open(keep.store, &wish->group, wish->note, samples, &ret->group);
+	if (wish->form ==
+	    LAYOUT_FORM_AUGMENTED) /* which is another one in some epochs: on the disk alone */
+		return keep.store ? r : -EOPNOTSUPP;
 	if (!r)
 		ret->resident = reader_resident_open(&wish->group, samples);
 	return !r && !ret->group && !ret->resident ? -ENOMEM : r;
@@ -307,7 +310,9 @@ static void take_item(const struct tray_item *item)
 	struct reader_lane *lane = reader_lane_hold(item->lane);
 	const struct reader_kept *kept = lane ? reader_lane_expect(lane, item) : NULL;
 
-	if (kept && !kept->group)
+	if (kept && item->form == LAYOUT_FORM_AUGMENTED)
+		store_replace(kept->group, item->sample, item->data, item->bytes);
+	else if (kept && !kept->group)
 		put_in_memory(kept, item);
 	else if (kept && store_put(kept->group, item->sample, item->data, item->bytes))
 		reader_resident_keep(kept->resident, item->sample, item->data, item->bytes);

@@ -123,6 +123,8 @@ static void lane_finish(struct reader_lane *lane)
 {
 	const uint64_t number = lane->number;
 
+	if (lane->kept[LAYOUT_FORM_AUGMENTED].group) /* nobody brings them any more */
+		store_group_worth(lane->kept[LAYOUT_FORM_AUGMENTED].group, 0);
 	for (unsigned form = 0; form < LAYOUT_FORMS; form++) {
 		if (lane->yields[form])
 			kept_yield(&lane->kept[form], false);

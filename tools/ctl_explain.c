@@ -26,6 +26,7 @@ static const struct {
     {"indexed", "the file beside its crop index"},
     {"packed", "packed coefficients"},
     {"decoded", "the decoded picture"},
+    {"augmented", "the augmented picture, made anew after as many epochs as may see it"},
 };
 
 static const char *explain_string(const struct json_in *object, const char *key)
@@ -186,14 +187,18 @@ static void explain_no_room(const struct explain *all)
 
 static void explain_few_uses(const struct explain *all)
 {
-	double uses = explain_real(all->cache, "uses");
+	double uses = explain_real(all->cache, "uses"), most = explain_real(all->cache, "reuse");
+	bool is_augmented = strcmp(explain_string(all->rival, "name"), "augmented") == 0;
 
+	if (is_augmented && most > 0)
+		uses = BASE_MIN(uses, most);
 	fprintf(all->out, "Keeping %s would take ", explain_string(all->rival, "name"));
 	explain_share(all, all->rival, "serve_us", "less time");
 	fputs(", but with its making ", all->out);
 	explain_share(all, all->rival, "total_us", "more");
 	if (uses >= 0)
-		fprintf(all->out, " over the %.1f uses of each sample that are expected", uses);
+		fprintf(all->out, " over the %.1f uses of each sample that are %s", uses,
+			is_augmented ? "allowed (reuse)" : "expected");
 	fputs(
 	    ". A job that says for how many epochs it runs is believed; else as many are expected "
 	    "as there were.\n",

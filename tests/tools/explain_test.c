@@ -16,11 +16,12 @@
 	",\"read_us\":60,\"read_cpu_us\":30,"                                   \
 	"\"make_us\":2300,\"write_us\":90,\"bytes\":116000,\"whole_us\":" whole \
 	",\"serve_us\":" serve ",\"total_us\":" total ",\"fits\":" fits ",\"cached\":" cached "}"
-#define FORMS                                                                                      \
-	FORM("file", "1000", "500", "500", "500", "1", "0")                                        \
-	"," FORM("packed", "480", "250", "250", "300.5", "1", "0.25") "," FORM(                    \
-	    "decoded", "400", "200", "476", "505", "0.12", "0") "," FORM("decoded+2", "0", "null", \
-									 "null", "null", "0", "0")
+#define FORMS                                                                   \
+	FORM("file", "1000", "500", "500", "500", "1", "0")                     \
+	"," FORM("packed", "480", "250", "250", "300.5", "1", "0.25") "," FORM( \
+	    "decoded", "400", "200", "476", "505", "0.12",                      \
+	    "0") "," FORM("augmented", "90", "45", "45", "700", "1",            \
+			  "0") "," FORM("decoded+2", "0", "null", "null", "null", "0", "0")
 #define STATUS(cache)                                                             \
 	"{\"jobs\":[{\"id\":3,\"name\":\"resnet\",\"pid\":77,\"stream\":9},"      \
 	"{\"id\":4,\"name\":\"other\",\"pid\":78,\"stream\":8}],"                 \
@@ -95,6 +96,7 @@ START_TEST(not_kept)
 	static const char worth[] = STATUS(CHOICE("file", "not_worth", "decoded"));
 	static const char room[] = STATUS(CHOICE("file", "no_room", "decoded"));
 	static const char uses[] = STATUS(CHOICE("file", "few_uses", "packed"));
+	static const char again[] = STATUS(CHOICE("file", "few_uses", "augmented") ",\"reuse\":3");
 	static const char none[] = STATUS(CHOICE("file", "unmeasured", "file"));
 
 	HAS(worth, "3", 0,
@@ -106,6 +108,9 @@ START_TEST(not_kept)
 	HAS(uses, "3", 0,
 	    "Nothing is kept. Keeping packed would take 0.50 of the time from files, but "
 	    "with its making 0.60 of the time from files over the 7.5 uses");
+	HAS(again, "3", 0,
+	    "with its making 1.40 of the time from files over the 3.0 uses of each sample that are "
+	    "allowed (reuse)");
 	HAS(none, "3", 0, "Nothing is kept. Too little is measured yet to decide.\n");
 }
 END_TEST
@@ -115,6 +120,7 @@ START_TEST(other_reasons)
 	static const char stays[] = STATUS(CHOICE("packed", "stays", "decoded"));
 	static const char blind[] = STATUS(CHOICE("decoded+2", "unmeasured", "file"));
 	static const char newer[] = STATUS(CHOICE("melted", "by \\u001b[1m chance", "frozen"));
+	static const char again[] = STATUS(CHOICE("augmented", "best", "packed"));
 	static const char forced[] = STATUS("\"on\":true,\"point\":\"decoded\",\"forced\":true,"
 					    "\"reason\":\"best\",\"makes\":false");
 
@@ -123,6 +129,9 @@ START_TEST(other_reasons)
 	    "Kept is decoded+2: the picture behind 2 more ops. Too little is measured "
 	    "yet to decide; what is kept is used.");
 	HAS(newer, "3", 0, "accessd's reason: by \\x1b[1m chance\n");
+	HAS(again, "3", 0,
+	    "Kept is augmented: the augmented picture, made anew after as many epochs as may see "
+	    "it.");
 	HAS(forced, "3", 0,
 	    "Kept is decoded: the decoded picture. accessd was told to: cache_point",
 	    "No more of it is made; what is there is used.", "Of 0 samples that were looked for 0");
