@@ -34,7 +34,8 @@ struct cache_point {
 	const struct counter_cell *table; /* mapping, owned; [samples] */
 	uint8_t *unfit; /* owned: a bit a sample that has no such form; NULL: none so far */
 	struct point_form figures;
-	uint64_t trials, tried; /* asked for; ended */
+	uint64_t trials, tried; /* asked for; ended, but for those in vain */
+	unsigned vain;          /* of samples that have no such form */
 	uint64_t most_trials;   /* as it looks now */
 	double worth;           /* that the reader was told: us of a processor a MiB */
 	bool yields;            /* the reader was told that another form is brought */

@@ -13,6 +13,7 @@
 #include "daemon/stream.h"
 
 #define CACHE_TRIAL_EVERY 2   /* tasks */
+#define CACHE_VAIN_MOST 16    /* trials of samples that have no such form */
 #define CACHE_SERVED_EVERY 16 /* samples, of which none tells much */
 
 /* Bytes of the sample's value; 0: it is not kept. */
@@ -308,9 +309,17 @@ static void note_form(struct stream *stream, const struct fill_task *task, bool 
 
 /* With the last of them the forms can be compared: at once, as until then all comes as files. A sample that
  * turned out to be bad ends no trial, and then the next look at the measurements compares. */
-static void end_trial(struct cache *cache, unsigned p)
+static void end_trial(struct cache *cache, unsigned p, bool is_measured)
 {
-	cache->point[p].tried++;
+	struct cache_point *point = &cache->point[p];
+
+	/* Those that were asked for before the points were listed anew are not among trials. */
+	if (is_measured || point->vain == CACHE_VAIN_MOST || point->tried >= point->trials) {
+		point->tried++;
+	} else { /* another sample's instead */
+		point->vain++;
+		point->trials--;
+	}
 	if (!cache_has_trials_out(cache) && !cache_is_trying(cache))
 		cache->looked_ns = 0;
 }
@@ -340,5 +349,5 @@ void cache_note(struct stream *stream, const struct fill_task *task,
 	if (!kept->form)
 		note_form(stream, task, planned->probe != 0, p, kept);
 	if (planned->probe)
-		end_trial(cache, p);
+		end_trial(cache, p, !kept->form && kept->made == LAYOUT_MADE_YES);
 }
