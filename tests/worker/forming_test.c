@@ -38,9 +38,9 @@ START_TEST(earlier)
 	size_t size = load_photo(photo);
 
 	for (unsigned times = 0; times < 3; times++) {
-		ck_assert(forming_make(&forming, kind, NULL, 0, photo, size, &first));
+		ck_assert(forming_make(&forming, kind, NULL, 0, NULL, photo, size, &first));
 		forming_set_aside(&forming, kind, &first);
-		ck_assert(forming_make(&forming, kind, NULL, 0, photo, size, &next));
+		ck_assert(forming_make(&forming, kind, NULL, 0, NULL, photo, size, &next));
 		found = forming_earlier_of(&forming, kind, &next);
 		ck_assert_ptr_ne(found.data, next.data);
 		ck_assert_uint_eq(found.size, next.size);
