@@ -102,6 +102,19 @@ static bool is_at_hand(const struct stream *stream, const struct cache_point *po
 	       bytes * (double)stream->geometry.n_samples + BASE_MAX(others, 0.0) <= most;
 }
 
+/* What the store's writer takes for a value of that size is known when it has written some, of whatever form: so
+ * forms that were only tried are compared with one that is being kept. */
+static void add_writing(const struct stream *stream, struct point_cost *cost)
+{
+	double write_us, cpu_us;
+
+	if (cost->made == 0 ||
+	    !shelf_write_us(&stream->domain->shelf, (uint64_t)cost->bytes, &write_us, &cpu_us))
+		return;
+	cost->write_us = write_us;
+	cost->make_us += cpu_us;
+}
+
 void cache_cost(struct stream *stream, unsigned p)
 {
 	struct cache *cache = &stream->cache;
@@ -109,10 +122,13 @@ void cache_cost(struct stream *stream, unsigned p)
 	struct point_cost *cost = &cache->input.cost[p];
 
 	point_form_cost(&point->figures, &cache->point[0].figures, cost);
-	if (p == 0 || point->figures.is_at_hand == is_at_hand(stream, point, cost->bytes))
+	if (p == 0)
 		return;
-	point->figures.is_at_hand = !point->figures.is_at_hand;
-	point_form_cost(&point->figures, &cache->point[0].figures, cost);
+	if (point->figures.is_at_hand != is_at_hand(stream, point, cost->bytes)) {
+		point->figures.is_at_hand = !point->figures.is_at_hand;
+		point_form_cost(&point->figures, &cache->point[0].figures, cost);
+	}
+	add_writing(stream, cost);
 }
 
 /* Bytes that values may have, where they are kept. */
@@ -145,6 +161,7 @@ static void look(struct stream *stream, uint64_t now_ns)
 				   .past = (double)(stream->samples_done - cache->begun) /
 					   (double)n_samples,
 				   .current = cache->choice.point};
+	in->is_new = point_form_is_new(&cache->point[in->current].figures);
 	for (unsigned p = 0; p < cache->n; p++) {
 		struct cache_point *point = &cache->point[p];
 		double room = limit - (double)bytes_in_use(stream, point);

@@ -223,23 +223,13 @@ static unsigned number_of(const struct cache *cache, uint8_t form)
 	return p;
 }
 
-/* What making it takes: of a processor, the writer's part of it, too, and the writer itself. What the store's
- * writer takes for a value of that size is known when it has written some, of whatever form. */
-static struct point_cost making(const struct stream *stream, const struct lane_kept *kept)
+static struct point_cost making(const struct lane_kept *kept)
 {
-	double write_us, cpu_us;
-	struct point_cost cost = {.work_us = -1,
-				  .read_us = -1,
-				  .read_cpu_us = -1,
-				  .make_us = kept->make_us,
-				  .write_us = -1,
-				  .bytes = kept->form_bytes};
-
-	if (!shelf_write_us(&stream->domain->shelf, kept->form_bytes, &write_us, &cpu_us))
-		return cost;
-	cost.make_us += cpu_us;
-	cost.write_us = write_us;
-	return cost;
+	return (struct point_cost){.work_us = -1,
+				   .read_us = -1,
+				   .read_cpu_us = -1,
+				   .make_us = kept->make_us,
+				   .bytes = kept->form_bytes};
 }
 
 /* How long a form takes to be brought is known when it was: the file's disk says nothing of the store's, which
@@ -248,7 +238,7 @@ static struct point_cost making(const struct stream *stream, const struct lane_k
 static void note_trial(struct stream *stream, unsigned p, const struct lane_kept *kept)
 {
 	struct cache *cache = &stream->cache;
-	struct point_cost cost = making(stream, kept);
+	struct point_cost cost = making(kept);
 
 	cost.work_us = kept->form_us;
 	point_form_tried(&cache->point[p].figures, &cost, kept->work_us);
@@ -258,7 +248,7 @@ static void note_trial(struct stream *stream, unsigned p, const struct lane_kept
 
 static void note_made(struct stream *stream, unsigned p, const struct lane_kept *kept)
 {
-	const struct point_cost cost = making(stream, kept);
+	const struct point_cost cost = making(kept);
 
 	point_form_made(&stream->cache.point[p].figures, &cost);
 }
@@ -272,7 +262,6 @@ static void note_served(struct stream *stream, unsigned p, const struct lane_kep
 					.read_us = kept->read_us,
 					.read_cpu_us = kept->read_cpu_us,
 					.make_us = -1,
-					.write_us = -1,
 					.bytes = p == 0 ? (double)file_bytes : -1};
 
 	point_form_served(&cache->point[p].figures, &cost);

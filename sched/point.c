@@ -22,7 +22,8 @@
  *
  * What is kept already costs nothing to make, so the point that was chosen before has an advantage
  * which grows while it is filled; and another is chosen only if it saves POINT_MARGIN of the
- * time. Between the two a choice does not swing.
+ * time. Between the two a choice does not swing; nor does it while little of it was served, as it is left
+ * only for what saves POINT_MARGIN_NEW.
  *
  * Nothing is extrapolated: a point that was not measured is not chosen (but what is kept of it is used
  * until both it and the file are known), and one that was never made here is used as far as it is
@@ -254,9 +255,12 @@ static void explain_file(const struct point_input *in, struct point_choice *ret)
 
 static void choose(const struct point_input *in, struct point_choice *ret)
 {
+	const double margin = in->current > 0 && in->is_new ? POINT_MARGIN_NEW : POINT_MARGIN;
 	unsigned rival = least(ret->total_us, 0, in->n, in->current);
 
-	ret->point = saves(ret->total_us[rival], ret->total_us[in->current]) ? rival : in->current;
+	ret->point = in->current;
+	if (ret->total_us[rival] < (1 - margin) * ret->total_us[in->current])
+		ret->point = rival;
 	ret->rival = least(ret->total_us, 0, in->n, ret->point);
 	ret->reason =
 	    ret->total_us[ret->rival] < ret->total_us[ret->point] ? POINT_STAYS : POINT_BEST;

@@ -16,6 +16,9 @@
 /* A point is chosen over the current one when it saves this share of the expected time, in either
  * direction. */
 #define POINT_MARGIN 0.03
+/* ... and by which a form of which less than POINT_SERVED_LEAST samples came is left. */
+#define POINT_MARGIN_NEW 0.25
+#define POINT_SERVED_LEAST 256
 /* Of a point that was measured less often nothing is said. */
 #define POINT_TRIALS_LEAST 8
 #define POINT_TRIALS_MOST 1024
@@ -56,12 +59,13 @@ struct point_input {
 	double most_uses[POINT_MAX]; /* after so many a form is to be made anew; 0: never */
 	double past;                 /* epochs so far, in which these points could be tried */
 	unsigned current;            /* point so far; 0 to begin with */
+	bool is_new;                 /* point_form_is_new() of that */
 };
 
 enum point_reason {
 	POINT_UNMEASURED, /* too little is known; what is kept most is used, nothing is made */
 	POINT_BEST,       /* the least expected time */
-	POINT_STAYS,      /* the rival's is less, by less than POINT_MARGIN */
+	POINT_STAYS,      /* the rival's is less, by less than POINT_MARGIN, or POINT_MARGIN_NEW */
 	POINT_NOT_WORTH, /* the file: the rival is best of the forms, and saves too little even if all fitted */
 	POINT_NO_ROOM,  /* the file: the rival would save enough, but too little of it fits */
 	POINT_FEW_USES, /* the file: the rival would save enough, but not its own making */
@@ -132,7 +136,7 @@ struct point_figure {
 	struct point_mean used;
 };
 struct point_form { /* or of the file, which is only served */
-	struct point_figure work, read, read_cpu, make, write, bytes;
+	struct point_figure work, read, read_cpu, make, bytes;
 	struct point_line brought; /* read_cpu by bytes */
 	bool needs_file;           /* it is brought with the file behind it */
 	bool is_at_hand;           /* it will lie in memory: nothing is copied */
@@ -146,14 +150,17 @@ void point_form_tried(struct point_form *form, const struct point_cost *sample,
 		      double file_work_us);
 /* Outputs were made from it: work, read, read_cpu, bytes. */
 void point_form_served(struct point_form *form, const struct point_cost *sample);
-/* It was made and kept: make, write, bytes. */
+/* It was made and kept: make, bytes. */
 void point_form_made(struct point_form *form, const struct point_cost *sample);
-/* What point_choose() wants. file: the form of point 0. The work to bring a form that never was brought is
+/* What point_choose() wants, but for the store's writer: its part, by bytes the same for all forms, is the caller's to
+ * add. file: the form of point 0. The work to bring a form that never was brought is
  * taken for that of a file of the bytes that are copied. */
 void point_form_cost(const struct point_form *form, const struct point_form *file,
 		     struct point_cost *ret);
 /* So many seconds have passed since it was told that last: means remember those of POINT_WINDOW_S. */
 void point_form_passed(struct point_form *form, double seconds);
+/* What is known of it are trials, and what it takes to write the first values. */
+bool point_form_is_new(const struct point_form *form);
 bool point_form_is_sure(const struct point_form *form); /* more trials would tell little */
 bool point_form_moved(const struct point_form *form);   /* since point_form_settle() */
 void point_form_settle(struct point_form *form);

@@ -5,7 +5,7 @@
  * by far more than the forms do. So a trial is noted as a multiple of what the same sample's file
  * took, and a form's cost is the mean of these, times the mean work of all files: sizes cancel out (the
  * ratio estimator of sampling theory; W. G. Cochran, "Sampling Techniques", 1977, chapter 6). When
- * enough samples were really made, kept and served, what they took counts instead: trials find
+ * enough samples (POINT_SERVED_LEAST) were really made, kept and served, what they took counts instead: trials find
  * their form where it was just put, and a disk may be slower than that.
  */
 
@@ -15,7 +15,6 @@
 
 #include "base/base.h"
 
-#define FORM_ENOUGH 256 /* used, and trials are forgotten */
 /* Of the rate that was: a look in which few came is not yet a slow disk. */
 #define FORM_HALF_LIFE_S 0.5
 
@@ -32,7 +31,7 @@ static uint64_t figure_count(const struct point_figure *figure)
 
 static double figure_value(const struct point_figure *figure, double file_work_us)
 {
-	if (figure->used.n >= FORM_ENOUGH || figure->tried.n == 0)
+	if (figure->used.n >= POINT_SERVED_LEAST || figure->tried.n == 0)
 		return figure->used.mean;
 	return figure->tried.mean * file_work_us;
 }
@@ -48,7 +47,6 @@ void point_form_init(struct point_form *form)
 	figure_init(&form->read);
 	figure_init(&form->read_cpu);
 	figure_init(&form->make);
-	figure_init(&form->write);
 	figure_init(&form->bytes);
 	form->brought = (struct point_line){0};
 	form->needs_file = form->is_at_hand = false;
@@ -64,7 +62,6 @@ void point_form_tried(struct point_form *form, const struct point_cost *sample, 
 	point_mean_add(&form->read.tried, sample->read_us / file_work_us);
 	point_mean_add(&form->read_cpu.tried, sample->read_cpu_us / file_work_us);
 	point_mean_add(&form->make.tried, sample->make_us / file_work_us);
-	point_mean_add(&form->write.tried, sample->write_us / file_work_us);
 	point_mean_add(&form->bytes.tried, sample->bytes / file_work_us);
 }
 
@@ -80,11 +77,11 @@ void point_form_served(struct point_form *form, const struct point_cost *sample)
 void point_form_made(struct point_form *form, const struct point_cost *sample)
 {
 	point_mean_add(&form->make.used, sample->make_us);
-	point_mean_add(&form->write.used, sample->write_us);
 	point_mean_add(&form->bytes.used, sample->bytes);
 }
 
-/* Of what was neither tried nor brought often enough. */
+/* Of what was not brought often enough: the first ones are while the store's writer has the disk, and few of them
+ * stalls more than most. */
 static void guess_reading(const struct point_form *form, const struct point_form *file,
 			  struct point_cost *ret)
 {
@@ -92,10 +89,12 @@ static void guess_reading(const struct point_form *form, const struct point_form
 	const double copied = (form->is_at_hand ? 0 : ret->bytes) + behind;
 	const double cpu_us = point_line_at(&file->brought, copied);
 
-	if (figure_count(&form->read_cpu) < POINT_TRIALS_LEAST && cpu_us >= 0)
+	if (form->read.tried.n > 0 || form->read.used.n >= POINT_SERVED_LEAST)
+		return;
+	if (cpu_us >= 0)
 		ret->read_cpu_us = cpu_us;
-	if (figure_count(&form->read) < POINT_TRIALS_LEAST && form->needs_file)
-		ret->read_us = file->read.used.mean;
+	if (file->read.used.n > 0)
+		ret->read_us = form->needs_file ? file->read.used.mean : 0;
 }
 
 void point_form_cost(const struct point_form *form, const struct point_form *file,
@@ -110,7 +109,6 @@ void point_form_cost(const struct point_form *form, const struct point_form *fil
 	    .read_us = figure_value(&form->read, work),
 	    .read_cpu_us = figure_value(&form->read_cpu, work),
 	    .make_us = figure_value(&form->make, work),
-	    .write_us = figure_value(&form->write, work),
 	    .bytes = figure_value(&form->bytes, work),
 	};
 	if (form != file)
@@ -131,6 +129,11 @@ void point_form_passed(struct point_form *form, double seconds)
 	point_mean_remember(&form->read_cpu.used, form->rate * POINT_WINDOW_S);
 }
 
+bool point_form_is_new(const struct point_form *form)
+{
+	return form->work.used.n < POINT_SERVED_LEAST;
+}
+
 bool point_form_is_sure(const struct point_form *form)
 {
 	return figure_is_sure(&form->work) && figure_is_sure(&form->make);
@@ -140,8 +143,7 @@ bool point_form_is_sure(const struct point_form *form)
 bool point_form_moved(const struct point_form *form)
 {
 	return point_mean_moved(&form->work.used) || point_mean_moved(&form->read.used) ||
-	       point_mean_moved(&form->make.used) || point_mean_moved(&form->write.used) ||
-	       point_mean_moved(&form->bytes.used);
+	       point_mean_moved(&form->make.used) || point_mean_moved(&form->bytes.used);
 }
 
 void point_form_settle(struct point_form *form)
@@ -149,6 +151,5 @@ void point_form_settle(struct point_form *form)
 	point_mean_settle(&form->work.used);
 	point_mean_settle(&form->read.used);
 	point_mean_settle(&form->make.used);
-	point_mean_settle(&form->write.used);
 	point_mean_settle(&form->bytes.used);
 }

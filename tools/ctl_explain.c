@@ -163,8 +163,11 @@ static void explain_best(const struct explain *all)
 
 static void explain_stays(const struct explain *all)
 {
-	fprintf(all->out, "It is kept already; %s would save less than 3 %% of its time.\n",
-		explain_string(all->rival, "name"));
+	fprintf(
+	    all->out,
+	    "It is kept already; %s does not save enough of its time: 3 %%, or a quarter before "
+	    "256 samples came from it.\n",
+	    explain_string(all->rival, "name"));
 }
 
 static void explain_not_worth(const struct explain *all)

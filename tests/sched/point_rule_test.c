@@ -273,6 +273,34 @@ START_TEST(does_not_swing)
 }
 END_TEST
 
+/* A form that was hardly served is left only for what saves a quarter; the file is left at once. */
+START_TEST(new_ones_stay)
+{
+	unsigned stayed = 0;
+
+	for (unsigned i = 0; i < 4000; i++) {
+		struct point_input input;
+		struct point_choice usual, choice;
+		double saved;
+
+		random_input(&input);
+		point_choose(&input, &usual);
+		input.is_new = true;
+		point_choose(&input, &choice);
+		if (input.current == 0 || usual.reason == POINT_UNMEASURED ||
+		    usual.point == input.current) {
+			ck_assert_uint_eq(choice.point, usual.point);
+			continue;
+		}
+		saved = 1 - usual.total_us[usual.point] / usual.total_us[input.current];
+		ck_assert_uint_eq(choice.point,
+				  saved > POINT_MARGIN_NEW ? usual.point : input.current);
+		stayed += choice.point == input.current;
+	}
+	ck_assert_uint_gt(stayed, 50);
+}
+END_TEST
+
 /* ---- by hand ---- */
 
 static void two_points(struct point_input *ret)
@@ -557,6 +585,7 @@ int main(void)
 	tcase_add_test(choice, as_many_uses_as_it_has);
 	tcase_add_test(choice, scales);
 	tcase_add_test(choice, does_not_swing);
+	tcase_add_test(choice, new_ones_stay);
 	tcase_add_test(choice, reasons);
 	tcase_add_test(choice, slow_disk);
 	tcase_add_test(choice, kept_before);

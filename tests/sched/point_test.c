@@ -76,6 +76,7 @@ struct run {
 	double cpu, read, elapsed;
 	double pace;  /* of a sample in the window before */
 	double write; /* time that what waits for the writer will take */
+	bool has_written;
 	unsigned vain;
 	double after[WORLD_EPOCHS + 1]; /* elapsed, behind so many epochs */
 	double at;                      /* epochs that are over */
@@ -105,10 +106,15 @@ static void fill_input(const struct run *run, struct point_input *ret)
 	ret->reader_threads = world->threads;
 	ret->n_samples = run->n_samples;
 	ret->current = run->choice.point;
+	ret->is_new = point_form_is_new(&run->form[ret->current]);
 	ret->past = run->at;
 	ret->uses = point_uses(world->says_end, world->epochs - run->at, run->at);
 	for (unsigned p = 0; p < world->n; p++) {
 		point_form_cost(&run->form[p], &run->form[0], &ret->cost[p]);
+		if (run->has_written && p > 0) {
+			ret->cost[p].write_us = world->cost[p].write_us;
+			ret->cost[p].make_us += world->write_cpu * world->cost[p].write_us;
+		}
 		ret->room[p] = world->store;
 		ret->cached[p] = (double)run->n_kept[p] / run->n_samples;
 	}
@@ -142,7 +148,7 @@ static struct point_cost drawn(const struct run *run, unsigned p, double size)
 	    .work_us = cost->work_us * size * noise(0.16), /* as crops make of it */
 	    .read_us = cost->read_us * size * noise(0.1),
 	    .read_cpu_us = cost->read_cpu_us * size,
-	    .make_us = (cost->make_us + run->world->write_cpu * cost->write_us) * size * noise(0.1),
+	    .make_us = cost->make_us * size * noise(0.1),
 	    .write_us = cost->write_us * size * noise(0.1),
 	    .bytes = cost->bytes * size,
 	};
@@ -178,9 +184,10 @@ static void keep(struct run *run, unsigned i)
 		return;
 	sample = drawn(run, p, run->size[i]);
 	file = drawn(run, 0, run->size[i]);
-	run->cpu += sample.make_us;
+	run->cpu += sample.make_us + run->world->write_cpu * sample.write_us;
 	run->cpu += sample.work_us - file.work_us; /* the outputs come from the form then */
 	run->write += sample.write_us;
+	run->has_written = true;
 	point_form_made(&run->form[p], &sample);
 	run->kept[p][i] = true;
 	run->n_kept[p]++;
@@ -221,7 +228,6 @@ static void try_form(struct run *run, unsigned p, double size, double file_us)
 	struct point_cost sample = drawn(run, p, size);
 
 	run->cpu += sample.make_us + sample.work_us + sample.read_cpu_us;
-	sample.write_us = -1; /* nothing was written */
 	point_form_tried(&run->form[p], &sample, file_us);
 	run->trials++;
 	run->has_news = true;
