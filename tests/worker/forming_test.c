@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "pipeline/form.h"
 #include "tests/worker/suite.h"
 #include "worker/evict.h"
 #include "worker/forming.h"
@@ -28,6 +29,15 @@ static size_t load_photo(uint8_t *ret)
 	return size;
 }
 
+/* A worker has it for life. */
+static void forget(struct forming *forming)
+{
+	form_maker_free(forming->maker);
+	free(forming->buffer);
+	for (size_t i = 0; i < BASE_ARRAY_LEN(forming->earlier); i++)
+		free(forming->earlier[i].data);
+}
+
 /* Each is the earlier one of its kind until another is set aside; making the next does not touch it. */
 START_TEST(earlier)
 {
@@ -47,6 +57,7 @@ START_TEST(earlier)
 		ck_assert_mem_eq(found.data, next.data, next.size);
 		ck_assert_ptr_eq(forming_earlier_of(&forming, other, &next).data, next.data);
 	}
+	forget(&forming);
 }
 END_TEST
 
