@@ -42,6 +42,20 @@ static void make_dataset(void)
 	dataset = folder;
 }
 
+/* An accessd that keeps them, and a dataset. */
+static struct oa_client *start(void)
+{
+	make_dataset();
+	rig_start(KEEPS, NULL);
+	return rig_connect();
+}
+
+static void finish(struct oa_client *client)
+{
+	oa_disconnect(client);
+	rig_end();
+}
+
 /* ---- a job, and what it saw ---- */
 
 struct sight {
@@ -142,6 +156,20 @@ static void train_out(struct seen *seen)
 	ck_assert_uint_eq(seen->samples, AGAIN_SAMPLES * AGAIN_EPOCHS);
 }
 
+/* In turns, so long between them. */
+static void train_both_out(struct seen *a, struct seen *b, unsigned ms)
+{
+	bool goes_on = true;
+
+	while (goes_on) {
+		goes_on = train(a, 1);
+		goes_on |= train(b, 1);
+		rig_sleep_ms(ms);
+	}
+	ck_assert_uint_eq(a->samples, AGAIN_SAMPLES * AGAIN_EPOCHS);
+	ck_assert_uint_eq(b->samples, AGAIN_SAMPLES * AGAIN_EPOCHS);
+}
+
 /* ---- as often as it may be ---- */
 
 START_TEST(as_often_as_it_may)
@@ -149,9 +177,7 @@ START_TEST(as_often_as_it_may)
 	struct oa_client *client;
 	struct seen *seen;
 
-	make_dataset();
-	rig_start(KEEPS, NULL);
-	client = rig_connect();
+	client = start();
 	seen = begin(client, 3);
 	train_until_kept(seen);
 	while (train(seen, EPOCH)) /* what is made is there when it is to be brought */
@@ -162,8 +188,7 @@ START_TEST(as_often_as_it_may)
 	ck_assert_uint_gt(seen->repeated, AGAIN_SAMPLES);
 	ck_assert_uint_gt(seen->full, AGAIN_SAMPLES / 4);
 	end(seen);
-	oa_disconnect(client);
-	rig_end();
+	finish(client);
 }
 END_TEST
 
@@ -202,9 +227,7 @@ START_TEST(from_the_file_it_is_the_same)
 	double came;
 	unsigned before;
 
-	make_dataset();
-	rig_start(KEEPS, NULL);
-	client = rig_connect();
+	client = start();
 	seen = begin(client, 9);
 	train_until_kept(seen);
 	ck_assert(train(seen, EPOCH));
@@ -218,8 +241,7 @@ START_TEST(from_the_file_it_is_the_same)
 			    hits() - came + rig_status("caches.0.damaged"));
 	train_out(seen);
 	end(seen);
-	oa_disconnect(client);
-	rig_end();
+	finish(client);
 }
 END_TEST
 
@@ -229,27 +251,17 @@ START_TEST(late_and_with_another_number)
 {
 	struct oa_client *client;
 	struct seen *first, *second;
-	bool goes_on = true;
 
-	make_dataset();
-	rig_start(KEEPS, NULL);
-	client = rig_connect();
+	client = start();
 	first = begin(client, 4);
 	train_until_kept(first);
 	ck_assert(train(first, EPOCH));
 	second = begin(client, 2);
-	while (goes_on) {
-		goes_on = train(first, 1);
-		goes_on |= train(second, 1);
-		rig_sleep_ms(50);
-	}
-	ck_assert_uint_eq(first->samples, AGAIN_SAMPLES * AGAIN_EPOCHS);
-	ck_assert_uint_eq(second->samples, AGAIN_SAMPLES * AGAIN_EPOCHS);
+	train_both_out(first, second, 50);
 	ck_assert_double_gt(hits(), 0);
 	end(first);
 	end(second);
-	oa_disconnect(client);
-	rig_end();
+	finish(client);
 }
 END_TEST
 
@@ -282,9 +294,7 @@ START_TEST(who_allows_nothing)
 	struct seen *seen;
 	double before;
 
-	make_dataset();
-	rig_start(KEEPS, NULL);
-	client = rig_connect();
+	client = start();
 	seen = begin(client, 9);
 	train_until_kept(seen);
 	ck_assert(train(seen, EPOCH));
@@ -301,8 +311,7 @@ START_TEST(who_allows_nothing)
 	if (_i != 3)                                 /* a group of ranks is waited for */
 		ck_assert_double_gt(hits(), before); /* it is chosen again when he has left */
 	end(seen);
-	oa_disconnect(client);
-	rig_end();
+	finish(client);
 }
 END_TEST
 
@@ -311,25 +320,17 @@ START_TEST(without_reuse)
 {
 	struct oa_client *client;
 	struct seen *seen, *other;
-	bool goes_on = true;
 
-	make_dataset();
-	rig_start(KEEPS, NULL);
-	client = rig_connect();
+	client = start();
 	seen = begin(client, 5);
 	train_until_kept(seen);
 	ck_assert(train(seen, EPOCH));
 	other = begin(client, 1);
-	while (goes_on) {
-		goes_on = train(seen, 1);
-		goes_on |= train(other, 1);
-	}
-	ck_assert_uint_eq(other->samples, AGAIN_SAMPLES * AGAIN_EPOCHS);
+	train_both_out(seen, other, 0);
 	ck_assert_uint_eq(other->repeated, 0);
 	end(seen);
 	end(other);
-	oa_disconnect(client);
-	rig_end();
+	finish(client);
 }
 END_TEST
 
@@ -366,9 +367,7 @@ START_TEST(processes_die)
 	struct oa_client *client;
 	struct seen *seen;
 
-	make_dataset();
-	rig_start(KEEPS, NULL);
-	client = rig_connect();
+	client = start();
 	seen = begin(client, 3);
 	train_until_kept(seen);
 	for (unsigned i = 0; i < 6; i++) {
@@ -379,8 +378,7 @@ START_TEST(processes_die)
 	train_out(seen);
 	ck_assert_double_gt(hits(), 0);
 	end(seen);
-	oa_disconnect(client);
-	rig_end();
+	finish(client);
 }
 END_TEST
 
@@ -390,17 +388,14 @@ START_TEST(accessd_dies)
 	struct oa_client *client;
 	struct seen *seen;
 
-	make_dataset();
-	rig_start(KEEPS, NULL);
-	client = rig_connect();
+	client = start();
 	seen = begin(client, 3);
 	train_until_kept(seen);
 	ck_assert(train(seen, EPOCH));
 	rig_restart(KEEPS, NULL);
 	train_out(seen);
 	end(seen);
-	oa_disconnect(client);
-	rig_end();
+	finish(client);
 }
 END_TEST
 
@@ -409,7 +404,6 @@ START_TEST(by_measurement)
 {
 	struct oa_client *client;
 	struct seen *first, *second;
-	bool goes_on = true;
 
 	make_dataset();
 	rig_start("cache_size=64M", "cache_point=auto", AGAIN_RIG, NULL);
@@ -417,16 +411,10 @@ START_TEST(by_measurement)
 	first = begin(client, 4);
 	ck_assert(train(first, 2 * EPOCH));
 	second = begin(client, 3);
-	while (goes_on) {
-		goes_on = train(first, 1);
-		goes_on |= train(second, 1);
-	}
-	ck_assert_uint_eq(first->samples, AGAIN_SAMPLES * AGAIN_EPOCHS);
-	ck_assert_uint_eq(second->samples, AGAIN_SAMPLES * AGAIN_EPOCHS);
+	train_both_out(first, second, 0);
 	end(first);
 	end(second);
-	oa_disconnect(client);
-	rig_end();
+	finish(client);
 }
 END_TEST
 
@@ -445,8 +433,7 @@ START_TEST(little_room)
 	ck_assert_uint_eq(seen->samples, AGAIN_SAMPLES * AGAIN_EPOCHS);
 	ck_assert(_i || hits() > 0);
 	end(seen);
-	oa_disconnect(client);
-	rig_end();
+	finish(client);
 }
 END_TEST
 
@@ -468,8 +455,7 @@ START_TEST(in_memory_alone)
 	train_out(seen);
 	ck_assert_double_eq(hits(), 0);
 	end(seen);
-	oa_disconnect(client);
-	rig_end();
+	finish(client);
 }
 END_TEST
 
