@@ -176,6 +176,11 @@ static void look(struct stream *stream, uint64_t now_ns)
 			in->most_uses[p] = cache->allows;
 		}
 	}
+	for (unsigned p = 1; in->current > 0 && p < cache->n; p++)
+		if (p != in->current)
+			point_form_read_like(&cache->point[p].figures,
+					     &cache->point[in->current].figures,
+					     &in->cost[in->current], &in->cost[p]);
 	cache_count_trials(cache);
 }
 

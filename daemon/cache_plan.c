@@ -6,6 +6,7 @@
  * trials: a form is made beside the outputs and the outputs are made once more from it, so that what
  * it would cost is measured and not thought; how many, point_trials() says.
  */
+#include <math.h>
 #include <stdlib.h>
 
 #include "daemon/cache.h"
@@ -116,7 +117,8 @@ bool cache_is_learning(const struct stream *stream)
 
 /* ---- plans ---- */
 
-/* The form that is brought: the chosen one, else the best that is kept; NULL: the file. */
+/* The form that is brought: the chosen one, else the best that is kept, or the deepest of those of which nothing is
+ * known, while that is so of all; NULL: the file. */
 static const struct cache_point *wanted(const struct stream *stream, uint64_t sample,
 					uint32_t file_bytes)
 {
@@ -130,7 +132,10 @@ static const struct cache_point *wanted(const struct stream *stream, uint64_t sa
 		return best;
 	best = NULL;
 	for (unsigned p = 1; p < cache->n; p++) {
-		if (choice->whole_us[p] >= least_us ||
+		const bool is_unknown =
+		    choice->reason == POINT_UNMEASURED && !isfinite(choice->whole_us[p]);
+
+		if ((choice->whole_us[p] >= least_us && !is_unknown) ||
 		    cache->point[p].form == LAYOUT_FORM_AUGMENTED ||
 		    !cache_room_for(stream, &cache->point[p], sample, file_bytes))
 			continue;

@@ -157,7 +157,12 @@ void point_form_made(struct point_form *form, const struct point_cost *sample);
  * taken for that of a file of the bytes that are copied. */
 void point_form_cost(const struct point_form *form, const struct point_form *file,
 		     struct point_cost *ret);
-/* So many seconds have passed since it was told that last: means remember those of POINT_WINDOW_S. */
+/* Where it is not known how long form takes to be read, but of another one in the same store: that, by the bytes. cost: that
+ * one's; ret: form's, from point_form_cost(). */
+void point_form_read_like(const struct point_form *form, const struct point_form *like,
+			  const struct point_cost *cost, struct point_cost *ret);
+/* So many seconds have passed since it was told that last: the mean of work remembers those of POINT_WINDOW_S. That of
+ * reading does not: what was read once lies in memory from then on. */
 void point_form_passed(struct point_form *form, double seconds);
 /* What is known of it are trials, and what it takes to write the first values. */
 bool point_form_is_new(const struct point_form *form);

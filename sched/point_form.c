@@ -115,6 +115,15 @@ void point_form_cost(const struct point_form *form, const struct point_form *fil
 		guess_reading(form, file, ret);
 }
 
+void point_form_read_like(const struct point_form *form, const struct point_form *like,
+			  const struct point_cost *cost, struct point_cost *ret)
+{
+	if (form->read.tried.n > 0 || form->read.used.n >= POINT_SERVED_LEAST ||
+	    like->read.used.n < POINT_SERVED_LEAST || like->needs_file || !(cost->bytes > 0))
+		return;
+	ret->read_us = BASE_MAX(ret->read_us, cost->read_us * ret->bytes / cost->bytes);
+}
+
 void point_form_passed(struct point_form *form, double seconds)
 {
 	const uint64_t values = form->work.used.n - form->counted;
@@ -125,8 +134,6 @@ void point_form_passed(struct point_form *form, double seconds)
 	form->rate =
 	    BASE_MAX((double)values / seconds, form->rate * exp2(-seconds / FORM_HALF_LIFE_S));
 	point_mean_remember(&form->work.used, form->rate * POINT_WINDOW_S);
-	point_mean_remember(&form->read.used, form->rate * POINT_WINDOW_S);
-	point_mean_remember(&form->read_cpu.used, form->rate * POINT_WINDOW_S);
 }
 
 bool point_form_is_new(const struct point_form *form)

@@ -75,8 +75,8 @@ static void bring(struct point_form *form, unsigned n, double read_us)
 
 START_TEST(bringing_is_guessed)
 {
-	struct point_form file, form;
-	struct point_cost cost;
+	struct point_form file, form, other;
+	struct point_cost cost, of_other;
 
 	point_form_init(&file);
 	point_form_init(&form);
@@ -110,8 +110,15 @@ START_TEST(bringing_is_guessed)
 	point_form_cost(&form, &file, &cost);
 	ck_assert_double_eq_tol(cost.read_cpu_us, 20, 0.1);
 	ck_assert_double_eq_tol(cost.read_us, 0, 1e-9);
+	point_form_init(&other);
+	bring(&other, 1000, 300);
+	point_form_cost(&other, &file, &of_other);
+	of_other.bytes = 20000;
+	point_form_read_like(&form, &other, &of_other, &cost);
+	ck_assert_double_eq_tol(cost.read_us, 150, 1e-6);
 	bring(&form, 2000, 7);
 	point_form_cost(&form, &file, &cost);
+	point_form_read_like(&form, &other, &of_other, &cost);
 	ck_assert_double_eq_tol(cost.read_cpu_us, 3, 1e-9);
 	ck_assert(cost.read_us >= 7 && cost.read_us < 60); /* it forgets */
 }
