@@ -8,7 +8,8 @@
  * instance has the key of its lap, so its sample is the same from what is kept and, where that is gone or is another
  * one's, from the file. A hand whose samples may be kept or brought is decided to be one as it begins.
  *
- * The point is there while all jobs allow it and there is a disk for it; it is the last of the list, so the others are what they are without it.
+ * The point is there while all jobs allow it and there is a disk for it; it is the last of the list, so the others are
+ * what they are without it.
  */
 #include <string.h>
 

@@ -182,9 +182,9 @@ static unsigned least(const double *values, unsigned first, unsigned n, unsigned
 	return best;
 }
 
-static bool saves(double challenger, double holder)
+static bool saves(double challenger, double holder, double margin)
 {
-	return challenger < (1 - POINT_MARGIN) * holder;
+	return challenger < (1 - margin) * holder;
 }
 
 static bool is_unknown(const struct point_input *in, unsigned p)
@@ -244,10 +244,11 @@ static void explain_file(const struct point_input *in, struct point_choice *ret)
 	ret->reason = POINT_NOT_WORTH;
 	if (ret->rival == 0)
 		ret->reason = POINT_UNMEASURED;
-	else if (saves(ret->whole_us[ret->rival], ret->whole_us[0])) {
+	else if (saves(ret->whole_us[ret->rival], ret->whole_us[0], POINT_MARGIN)) {
 		ret->rival = least(ret->serve_us, 1, in->n, 0);
-		ret->reason = saves(ret->serve_us[ret->rival], ret->whole_us[0]) ? POINT_FEW_USES
-										 : POINT_NO_ROOM;
+		ret->reason = saves(ret->serve_us[ret->rival], ret->whole_us[0], POINT_MARGIN)
+				  ? POINT_FEW_USES
+				  : POINT_NO_ROOM;
 	}
 	if (ret->reason == POINT_FEW_USES)
 		ret->rival = least(ret->total_us, 1, in->n, 0);
@@ -258,9 +259,8 @@ static void choose(const struct point_input *in, struct point_choice *ret)
 	const double margin = in->current > 0 && in->is_new ? POINT_MARGIN_NEW : POINT_MARGIN;
 	unsigned rival = least(ret->total_us, 0, in->n, in->current);
 
-	ret->point = in->current;
-	if (ret->total_us[rival] < (1 - margin) * ret->total_us[in->current])
-		ret->point = rival;
+	ret->point =
+	    saves(ret->total_us[rival], ret->total_us[in->current], margin) ? rival : in->current;
 	ret->rival = least(ret->total_us, 0, in->n, ret->point);
 	ret->reason =
 	    ret->total_us[ret->rival] < ret->total_us[ret->point] ? POINT_STAYS : POINT_BEST;
