@@ -68,11 +68,16 @@ void diag_set(struct diag *diag, const char *fmt, ...) BASE_PRINTF(2, 3);
 /* Fills size bytes at ret from the kernel's random source. 0 or negative errno. */
 int base_random(void *ret, size_t size);
 
+/* The decimal digits at *text, at least one and up to `most`: *text moves past them. false: both are untouched. */
+bool base_parse_number(const char **text, uint64_t most, uint64_t *ret);
 /* Formats bytes as "1.5 GiB" into ret (>= 32 bytes) and returns it; parses "4096", "64M", "1.5G",
  * "2GiB" (powers of 1024; no sign). 0, or -EINVAL / -ERANGE and *ret_bytes untouched. */
 char *base_format_bytes(uint64_t bytes, char *ret, size_t size);
 int base_parse_bytes(const char *text, uint64_t *ret_bytes);
 
+/* Bytes of the UTF-8 character at text, beyond ASCII; 0 if there is none that may be shown as it is
+ * (C1 controls may not). */
+size_t base_utf8(const unsigned char *text);
 /* Copies a UTF-8-or-not name so that it can stand in one line of text: control bytes, '"', '\\' and
  * invalid UTF-8 become \xNN. Truncated with "..." ; ret always terminated. Returns ret. */
 char *base_quote(const char *name, char *ret, size_t size);
@@ -82,7 +87,12 @@ char *base_quote(const char *name, char *ret, size_t size);
 int base_memfd(const char *name, uint64_t size);
 /* The same with a text in it, that nobody can change any more. */
 int base_memfd_of(const char *name, const void *text, size_t size);
+/* Is it memory with these seals (F_SEAL_...), of pages that the kernel finds when they are touched? Of huge pages
+ * there may be none left: that would be SIGBUS. */
+bool base_is_sealed(int fd, int seals);
 /* Reads so many bytes of a file from its beginning. 0; -ENODATA: it has fewer; negative errno. */
 int base_read_all(int fd, void *ret, size_t bytes);
+/* Writes all of it at that place of the file. 0 or negative errno. */
+int base_write_at(int fd, const void *from, uint64_t bytes, uint64_t at);
 
 #endif

@@ -25,6 +25,16 @@ static inline void bits_clear(uint64_t *bits, uint64_t i)
 {
 	bits[i / 64] &= ~(UINT64_C(1) << (i % 64));
 }
+/* A bijection of 64 bits in which each bit of the argument moves each bit of the result. Frozen: the deal is made of it. */
+static inline uint64_t bits_mix(uint64_t x)
+{
+	x ^= x >> 32;
+	x *= UINT64_C(0xe9846af9b1a615d5);
+	x ^= x >> 29;
+	x *= UINT64_C(0xd6e8feb86659fd93);
+	x ^= x >> 32;
+	return x;
+}
 uint64_t bits_count(const uint64_t *bits, uint64_t n);
 void bits_fill(uint64_t *bits, uint64_t n); /* all n bits 1, the rest of the last word 0 */
 

@@ -42,28 +42,15 @@ void identity_format(const struct identity *identity, char ret[IDENTITY_TEXT_MAX
 		 (unsigned)identity->gid, identity->has_groups ? ":groups" : "");
 }
 
-/* (uid_t)-1 means "leave it as it is" to the kernel, so it is nobody's number. */
-static bool parse_number(const char *text, char **ret_end, unsigned *ret)
-{
-	unsigned long number;
-
-	errno = 0;
-	number = strtoul(text, ret_end, 10);
-	if (*text < '0' || *text > '9' || errno || number >= UINT32_MAX)
-		return false;
-	*ret = (unsigned)number;
-	return true;
-}
-
 int identity_parse(const char *text, struct identity *ret)
 {
-	unsigned uid, gid;
-	char *end;
+	uint64_t uid, gid;
 
-	if (!parse_number(text, &end, &uid) || *end != ':' || !parse_number(end + 1, &end, &gid) ||
-	    (*end && strcmp(end, ":groups") != 0))
+	if (!base_parse_number(&text, IDENTITY_MOST, &uid) || *text++ != ':' ||
+	    !base_parse_number(&text, IDENTITY_MOST, &gid) ||
+	    (*text && strcmp(text, ":groups") != 0))
 		return -EINVAL;
-	*ret = (struct identity){.uid = uid, .gid = gid, .has_groups = *end != '\0'};
+	*ret = (struct identity){(uid_t)uid, (gid_t)gid, .has_groups = *text != '\0'};
 	return 0;
 }
 
@@ -96,18 +83,17 @@ int identity_of_user(const char *user, struct identity *ret)
 {
 	_cleanup_free_ char *text = NULL;
 	struct passwd entry;
-	unsigned number;
-	char *end;
+	uint64_t number;
 	int r = look_up(user, 0, &entry, &text);
 
 	if (r == 0) {
 		*ret = (struct identity){.uid = entry.pw_uid, .gid = entry.pw_gid};
 		return 0;
 	}
-	if (!parse_number(user, &end, &number) || *end)
+	if (!base_parse_number(&user, IDENTITY_MOST, &number) || *user)
 		return r;
-	*ret = (struct identity){.uid = number, .gid = number};
-	if (look_up(NULL, number, &entry, &text) == 0)
+	*ret = (struct identity){.uid = (uid_t)number, .gid = (gid_t)number};
+	if (look_up(NULL, (uid_t)number, &entry, &text) == 0)
 		ret->gid = entry.pw_gid;
 	return 0;
 }

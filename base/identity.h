@@ -18,6 +18,8 @@ struct identity {
 };
 
 #define IDENTITY_TEXT_MAX 48
+/* (uid_t)-1 means "leave it as it is" to the kernel, so it is nobody's number. */
+#define IDENTITY_MOST (UINT32_MAX - 1)
 /* "UID:GID" or "UID:GID:groups", as the programs take it for --as. */
 void identity_format(const struct identity *identity, char ret[IDENTITY_TEXT_MAX]);
 /* 0, or -EINVAL and *ret untouched. */

@@ -9,21 +9,23 @@
  * a parser into other people's programs.
  */
 
+#include <stdio.h>
 #include "base/base.h"
 
 /* ---- json_out.c: a text under construction ---- */
 #define JSON_OUT_DEPTH 16 /* arrays and objects inside each other */
 
 struct json_out {
-	char *text; /* heap, terminated; NULL until something was written */
-	size_t size, capacity;
+	FILE *stream; /* to text; NULL until something was written */
+	char *text;
+	size_t size;
 	int error; /* 0, -ENOMEM, -EINVAL (a value without a key, an end too many, ...); sticks */
 	unsigned depth;
 	bool indent; /* one member a line, for people */
 	bool has_key;
 	struct {
 		bool is_object, has_items;
-	} level[JSON_OUT_DEPTH];
+	} level[JSON_OUT_DEPTH + 1]; /* the first: outside of all */
 };
 void json_out_init(struct json_out *out, bool indent);
 void json_out_fini(struct json_out *out);
@@ -32,6 +34,7 @@ void json_out_object_end(struct json_out *out);
 void json_out_array_begin(struct json_out *out);
 void json_out_array_end(struct json_out *out);
 void json_out_key(struct json_out *out, const char *key); /* before each value inside an object */
+/* Numbers that others said may be any, and readers of JSON refuse what no int64_t holds: INT64_MAX then. */
 void json_out_u64(struct json_out *out, uint64_t value);
 void json_out_i64(struct json_out *out, int64_t value);
 void json_out_double(struct json_out *out, double value); /* null when it is not finite */

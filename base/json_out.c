@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * A JSON text under construction: one growing buffer and a small stack that knows whether the next
+ * A JSON text under construction: a stream into memory and a small stack that knows whether the next
  * value needs a comma, a key, a new line. The first error sticks and makes every later call a
  * no-op, so that callers write a whole report and look once, at json_out_take().
  *
@@ -14,7 +14,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,6 +25,8 @@ void json_out_init(struct json_out *out, bool indent)
 
 void json_out_fini(struct json_out *out)
 {
+	if (out->stream)
+		fclose(out->stream);
 	free(out->text);
 	json_out_init(out, out->indent);
 }
@@ -35,57 +37,46 @@ static void json_out_fail(struct json_out *out, int error)
 		out->error = error;
 }
 
-static void json_out_put(struct json_out *out, const char *text, size_t size)
+static void json_out_print(struct json_out *out, const char *fmt, ...) BASE_PRINTF(2, 3);
+static void json_out_print(struct json_out *out, const char *fmt, ...)
 {
+	va_list args;
+
 	if (out->error)
 		return;
-	if (out->capacity - out->size <= size) { /* one byte stays for the NUL */
-		size_t capacity = BASE_MAX(out->capacity * 2, out->size + size + 256);
-		char *grown = realloc(out->text, capacity);
-
-		if (!grown) {
-			json_out_fail(out, -ENOMEM);
-			return;
-		}
-		out->text = grown;
-		out->capacity = capacity;
-	}
-	memcpy(out->text + out->size, text, size);
-	out->size += size;
-	out->text[out->size] = '\0';
-}
-
-static void json_out_puts(struct json_out *out, const char *text)
-{
-	json_out_put(out, text, strlen(text));
+	if (!out->stream)
+		out->stream = open_memstream(&out->text, &out->size);
+	va_start(args, fmt);
+	if (!out->stream || vfprintf(out->stream, fmt, args) < 0)
+		json_out_fail(out, -ENOMEM);
+	va_end(args);
 }
 
 static void json_out_newline(struct json_out *out)
 {
-	if (!out->indent)
-		return;
-	json_out_puts(out, "\n");
-	for (unsigned i = 0; i < out->depth; i++)
-		json_out_puts(out, "  ");
+	if (out->indent)
+		json_out_print(out, "\n%*s", 2 * (int)out->depth, "");
 }
 
 /* What stands between the value before and an item (or key) of the level we are in. */
 static void json_out_separate(struct json_out *out)
 {
+	const bool has_items = out->level[out->depth].has_items;
+
+	out->level[out->depth].has_items = true;
 	if (out->depth == 0) {
-		if (out->size > 0)
+		if (has_items)
 			json_out_fail(out, -EINVAL);
 		return;
 	}
-	if (out->level[out->depth - 1].has_items)
-		json_out_puts(out, ",");
-	out->level[out->depth - 1].has_items = true;
+	if (has_items)
+		json_out_print(out, ",");
 	json_out_newline(out);
 }
 
 static void json_out_before_value(struct json_out *out)
 {
-	bool in_object = out->depth > 0 && out->level[out->depth - 1].is_object;
+	const bool in_object = out->level[out->depth].is_object;
 
 	if (in_object != out->has_key)
 		json_out_fail(out, -EINVAL);
@@ -101,25 +92,22 @@ static void json_out_begin(struct json_out *out, bool is_object)
 		json_out_fail(out, -EINVAL);
 	if (out->error)
 		return;
-	json_out_puts(out, is_object ? "{" : "[");
+	json_out_print(out, is_object ? "{" : "[");
+	out->depth++;
 	out->level[out->depth].is_object = is_object;
 	out->level[out->depth].has_items = false;
-	out->depth++;
 }
 
 static void json_out_end(struct json_out *out, bool is_object)
 {
-	bool had_items;
-
-	if (out->depth == 0 || out->level[out->depth - 1].is_object != is_object || out->has_key)
+	if (out->depth == 0 || out->level[out->depth].is_object != is_object || out->has_key)
 		json_out_fail(out, -EINVAL);
 	if (out->error)
 		return;
 	out->depth--;
-	had_items = out->level[out->depth].has_items;
-	if (had_items)
+	if (out->level[out->depth + 1].has_items)
 		json_out_newline(out);
-	json_out_puts(out, is_object ? "}" : "]");
+	json_out_print(out, is_object ? "}" : "]");
 }
 
 void json_out_object_begin(struct json_out *out)
@@ -142,97 +130,57 @@ void json_out_array_end(struct json_out *out)
 	json_out_end(out, false);
 }
 
-/* Length of the UTF-8 character at text that may stand in the output as it is, 0 if there is
- * none. */
-static size_t json_out_utf8(const unsigned char *text)
-{
-	static const struct {
-		unsigned char least, most; /* of the first byte */
-		uint32_t first, last;      /* of the character */
-	} form[] = {
-	    {0xc2, 0xdf, 0x80, 0x7ff},
-	    {0xe0, 0xef, 0x800, 0xffff},
-	    {0xf0, 0xf4, 0x10000, 0x10ffff},
-	};
-
-	for (size_t i = 0; i < BASE_ARRAY_LEN(form); i++) {
-		uint32_t c = text[0] & (0x1fu >> i);
-
-		if (text[0] < form[i].least || text[0] > form[i].most)
-			continue;
-		for (size_t k = 1; k < i + 2; k++) {
-			if ((text[k] & 0xc0) != 0x80) /* also the terminating NUL */
-				return 0;
-			c = c << 6 | (text[k] & 0x3f);
-		}
-		if (c < form[i].first || c > form[i].last || (c >= 0xd800 && c <= 0xdfff))
-			return 0;
-		return i + 2;
-	}
-	return 0;
-}
-
-static void json_out_escape(struct json_out *out, unsigned c)
-{
-	char escape[8];
-
-	snprintf(escape, sizeof(escape), "\\u%04x", c & 0xffff);
-	json_out_puts(out, escape);
-}
-
 static void json_out_quoted(struct json_out *out, const char *value)
 {
 	const unsigned char *p = (const unsigned char *)value;
 
-	json_out_puts(out, "\"");
+	json_out_print(out, "\"");
 	while (*p && out->error == 0) {
-		size_t length = *p < 0x80 ? 1 : json_out_utf8(p);
+		size_t length = *p < 0x80 ? 1 : base_utf8(p);
 
-		if (length == 0)
-			json_out_escape(out, 0xfffd);
-		else if (*p < 0x20 || *p == 0x7f || *p == '"' || *p == '\\')
-			json_out_escape(out, *p);
-		else if (*p == 0xc2 && p[1] < 0xa0)
-			json_out_escape(out, p[1]);
-		else
-			json_out_put(out, (const char *)p, length);
-		p += BASE_MAX(length, (size_t)1);
+		if (*p == 0xc2 && (p[1] & 0xe0) == 0x80) { /* C1 */
+			json_out_print(out, "\\u%04x", p[1]);
+			length = 2;
+		} else if (length == 0) {
+			json_out_print(out, "\\ufffd");
+			length = 1;
+		} else if (*p < 0x20 || *p == 0x7f || *p == '"' || *p == '\\') {
+			json_out_print(out, "\\u%04x", *p);
+		} else if (fwrite(p, 1, length, out->stream) != length) {
+			json_out_fail(out, -ENOMEM);
+		}
+		p += length;
 	}
-	json_out_puts(out, "\"");
+	json_out_print(out, "\"");
 }
 
 void json_out_key(struct json_out *out, const char *key)
 {
-	if (out->depth == 0 || !out->level[out->depth - 1].is_object || out->has_key)
+	if (!out->level[out->depth].is_object || out->has_key)
 		json_out_fail(out, -EINVAL);
 	if (out->error)
 		return;
 	json_out_separate(out);
 	json_out_quoted(out, key);
-	json_out_puts(out, out->indent ? ": " : ":");
+	json_out_print(out, out->indent ? ": " : ":");
 	out->has_key = true;
 }
 
 static void json_out_word(struct json_out *out, const char *word)
 {
 	json_out_before_value(out);
-	json_out_puts(out, word);
+	json_out_print(out, "%s", word);
 }
 
 void json_out_u64(struct json_out *out, uint64_t value)
 {
-	char text[24];
-
-	snprintf(text, sizeof(text), "%" PRIu64, value);
-	json_out_word(out, text);
+	json_out_i64(out, (int64_t)BASE_MIN(value, (uint64_t)INT64_MAX));
 }
 
 void json_out_i64(struct json_out *out, int64_t value)
 {
-	char text[24];
-
-	snprintf(text, sizeof(text), "%" PRId64, value);
-	json_out_word(out, text);
+	json_out_before_value(out);
+	json_out_print(out, "%" PRId64, value);
 }
 
 void json_out_double(struct json_out *out, double value)
@@ -298,8 +246,10 @@ int json_out_take(struct json_out *out, char **ret_text, size_t *ret_size)
 {
 	int error = out->error;
 
-	if (error == 0 && (out->depth > 0 || out->size == 0))
+	if (error == 0 && (out->depth > 0 || !out->stream))
 		error = -EINVAL;
+	if (error == 0 && fclose(base_take_ptr(out->stream)) == EOF)
+		error = -ENOMEM;
 	if (error == 0) {
 		if (ret_size)
 			*ret_size = out->size;

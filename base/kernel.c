@@ -12,9 +12,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -80,17 +82,20 @@ int base_memfd_of(const char *name, const void *text, size_t size)
 {
 	const int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL;
 	_cleanup_close_ int fd = base_memfd(name, size);
+	int r = fd < 0 ? fd : base_write_at(fd, text, size, 0);
 
-	for (size_t done = 0; fd >= 0 && done < size;) {
-		ssize_t n = pwrite(fd, (const uint8_t *)text + done, size - done, (off_t)done);
-
-		if (n <= 0)
-			return n < 0 ? -errno : -EIO;
-		done += (size_t)n;
-	}
-	if (fd < 0)
-		return fd;
+	if (r)
+		return r;
 	return fcntl(fd, F_ADD_SEALS, seals) < 0 ? -errno : base_take_fd(&fd);
+}
+
+bool base_is_sealed(int fd, int seals)
+{
+	const int has = fcntl(fd, F_GET_SEALS);
+	struct statfs system;
+
+	return has >= 0 && (has & seals) == seals && fstatfs(fd, &system) == 0 &&
+	       (uint32_t)system.f_type == TMPFS_MAGIC;
 }
 
 int base_read_all(int fd, void *ret, size_t bytes)
@@ -103,6 +108,21 @@ int base_read_all(int fd, void *ret, size_t bytes)
 		if (n == 0)
 			return -ENODATA;
 		at += n > 0 ? (size_t)n : 0;
+	}
+	return 0;
+}
+
+int base_write_at(int fd, const void *from, uint64_t bytes, uint64_t at)
+{
+	for (uint64_t done = 0; done < bytes;) {
+		ssize_t n =
+		    pwrite(fd, (const uint8_t *)from + done, bytes - done, (off_t)(at + done));
+
+		if (n < 0 && errno != EINTR)
+			return -errno;
+		if (n == 0)
+			return -EIO;
+		done += n > 0 ? (uint64_t)n : 0;
 	}
 	return 0;
 }

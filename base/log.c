@@ -54,6 +54,7 @@ static struct {
 	enum log_sink sink;
 	int fd;
 	uint64_t lost, lost_told;
+	const char *hinted, *hint; /* of one event; NULL: there is none */
 	struct log_rate rates[LOG_EVENTS];
 } log_state = {.program = "-", .least = LOG_LEVEL_INFO, .fd = STDERR_FILENO};
 
@@ -177,15 +178,24 @@ static size_t log_head(char *line, enum log_level level, const char *event)
 				log_state.program);
 }
 
+/* more: NULL: nothing, else what is to be read instead. */
 static bool log_emit_count(enum log_level level, const char *event, const char *key,
-			   const char *name, uint64_t count)
+			   const char *name, uint64_t count, const char *more)
 {
 	char line[LOG_LINE_MAX];
 	size_t used = log_head(line, level, event);
 
-	used += (size_t)snprintf(line + used, sizeof(line) - used, " %s=%s lines=%llu\n", key, name,
-				 (unsigned long long)count);
+	used += (size_t)snprintf(line + used, sizeof(line) - used, " %s=%s lines=%llu%s%s%s\n", key,
+				 name, (unsigned long long)count, more ? " hint=\"" : "",
+				 more ? more : "", more ? "\"" : "");
 	return log_emit(line, used);
+}
+
+static const char *log_hint_of(const char *event)
+{
+	if (log_state.hinted && strcmp(log_state.hinted, event) == 0)
+		return log_state.hint;
+	return NULL;
 }
 
 static void log_tell_left_out(uint64_t now_ns)
@@ -196,7 +206,7 @@ static void log_tell_left_out(uint64_t now_ns)
 		if (rate->left_out == 0 || now_ns - rate->since_ns < 1000000000)
 			continue;
 		if (log_emit_count(rate->level, "log-left-out", "event", rate->event,
-				   rate->left_out))
+				   rate->left_out, log_hint_of(rate->event)))
 			rate->left_out = 0;
 	}
 }
@@ -257,7 +267,7 @@ static void log_emit_event(enum log_level level, const char *event, const char *
 		return;
 	if (log_state.lost > log_state.lost_told &&
 	    log_emit_count(LOG_LEVEL_WARN, "log-lost", "reason", "blocked",
-			   log_state.lost - log_state.lost_told))
+			   log_state.lost - log_state.lost_told, NULL))
 		log_state.lost_told = log_state.lost;
 }
 
@@ -279,6 +289,14 @@ void log_line(enum log_level level, const char *event, const char *fmt, ...)
 	}
 	pthread_mutex_unlock(&log_mutex);
 	errno = saved;
+}
+
+void log_set_hint(const char *event, const char *hint)
+{
+	pthread_mutex_lock(&log_mutex);
+	log_state.hinted = event;
+	log_state.hint = hint;
+	pthread_mutex_unlock(&log_mutex);
 }
 
 uint64_t log_lost(void)

@@ -21,6 +21,9 @@ int log_parse_level(const char *text, enum log_level *ret); /* "error", "warn", 
  * or quotes are put in "" by the caller's format, which is enough: what would end the quotes is
  * escaped here (base/log_keys.h, which also says which conversions there are). */
 void log_line(enum log_level level, const char *event, const char *fmt, ...) BASE_PRINTF(3, 4);
+/* hint: what the line that counts the left-out lines of this event says besides. One event may have one;
+ * both texts must live as long as the program. */
+void log_set_hint(const char *event, const char *hint);
 uint64_t log_lost(void);
 
 #endif

@@ -16,8 +16,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Bytes of the UTF-8 character at text, 0 if there is none that may be shown as it is. */
-static size_t text_utf8(const unsigned char *text)
+size_t base_utf8(const unsigned char *text)
 {
 	static const struct {
 		unsigned char mask, first;
@@ -52,7 +51,7 @@ static size_t text_utf8(const unsigned char *text)
 static size_t text_unit(const unsigned char **text, const char *special, char unit[5])
 {
 	unsigned char c = **text;
-	size_t length = c < 0x80 ? 1 : text_utf8(*text);
+	size_t length = c < 0x80 ? 1 : base_utf8(*text);
 
 	if (length == 0 || c < 0x20 || c == 0x7f || strchr(special, c)) {
 		snprintf(unit, 5, "\\x%02x", c);
@@ -170,6 +169,18 @@ static int text_digits(const char **text, uint64_t *ret)
 		*ret = *ret * 10 + digit;
 	}
 	return digits;
+}
+
+bool base_parse_number(const char **text, uint64_t most, uint64_t *ret)
+{
+	const char *end = *text;
+	uint64_t number;
+
+	if (text_digits(&end, &number) <= 0 || number > most)
+		return false;
+	*text = end;
+	*ret = number;
+	return true;
 }
 
 int base_parse_bytes(const char *text, uint64_t *ret_bytes)

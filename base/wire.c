@@ -30,8 +30,6 @@
 
 #define WIRE_MAGIC 0x3157414fu /* "OAW1" */
 
-enum wire_kind { WIRE_KIND_U64 = 1, WIRE_KIND_STRING = 2, WIRE_KIND_BYTES = 3 };
-
 struct wire_head {
 	uint32_t magic;
 	uint16_t type, zero;
@@ -39,11 +37,11 @@ struct wire_head {
 };
 _Static_assert(sizeof(struct wire_head) == 16, "a head has 16 bytes");
 
-struct wire_item {
+struct wire_item_head {
 	uint16_t key, kind;
 	uint32_t length;
 };
-_Static_assert(sizeof(struct wire_item) == 8, "an item's head has 8 bytes");
+_Static_assert(sizeof(struct wire_item_head) == 8, "an item's head has 8 bytes");
 
 /* Makes room for size more bytes (zeroed) and returns where they are; NULL: out->error says why. */
 static uint8_t *wire_extend(struct wire_out *out, size_t size)
@@ -103,7 +101,7 @@ void wire_out_fini(struct wire_out *out)
 static void wire_put(struct wire_out *out, uint16_t key, enum wire_kind kind, const void *data,
 		     size_t size)
 {
-	struct wire_item item = {.key = htole16(key), .kind = htole16((uint16_t)kind)};
+	struct wire_item_head item = {.key = htole16(key), .kind = htole16((uint16_t)kind)};
 	uint8_t *at;
 
 	if (!out->error && size > WIRE_MAX)
@@ -177,24 +175,24 @@ static bool wire_is_zero(const uint8_t *data, size_t size)
 }
 
 /* Reads the item at offset; the caller knows that its head is inside. */
-static struct wire_item wire_item_at(const uint8_t *data, size_t offset)
+static struct wire_item_head wire_item_at(const uint8_t *data, size_t offset)
 {
-	struct wire_item item;
+	struct wire_item_head item;
 
 	memcpy(&item, data + offset, sizeof(item));
-	return (struct wire_item){
+	return (struct wire_item_head){
 	    .key = le16toh(item.key),
 	    .kind = le16toh(item.kind),
 	    .length = le32toh(item.length),
 	};
 }
 
-static size_t wire_item_end(size_t offset, const struct wire_item *item)
+static size_t wire_item_end(size_t offset, const struct wire_item_head *item)
 {
 	return offset + sizeof(*item) + base_align_up(item->length, 8);
 }
 
-static bool wire_is_good_item(const struct wire_item *item, const uint8_t *payload)
+static bool wire_is_good_item(const struct wire_item_head *item, const uint8_t *payload)
 {
 	size_t padded = base_align_up(item->length, 8);
 
@@ -216,7 +214,7 @@ static bool wire_are_good_items(const uint8_t *data, size_t size)
 	size_t at = sizeof(struct wire_head);
 
 	while (at < size) {
-		struct wire_item item;
+		struct wire_item_head item;
 
 		if (size - at < sizeof(item))
 			return false;
@@ -254,63 +252,73 @@ int wire_in_parse(struct wire_in *in, const void *data, size_t size)
 	return 0;
 }
 
+bool wire_next(const struct wire_in *in, size_t *at, struct wire_item *ret)
+{
+	size_t here = *at ? *at : sizeof(struct wire_head);
+	struct wire_item_head item;
+
+	if (here >= in->size)
+		return false;
+	item = wire_item_at(in->data, here);
+	*ret = (struct wire_item){.key = item.key,
+				  .kind = item.kind,
+				  .size = item.length,
+				  .data = in->data + here + sizeof(item)};
+	*at = wire_item_end(here, &item);
+	return true;
+}
+
+uint64_t wire_number(const struct wire_item *item)
+{
+	uint64_t little;
+
+	memcpy(&little, item->data, sizeof(little));
+	return le64toh(little);
+}
+
 /* The first item with this key, if it is of this kind. */
 static int wire_find(const struct wire_in *in, uint16_t key, enum wire_kind kind,
-		     const uint8_t **ret, size_t *ret_size)
+		     struct wire_item *ret)
 {
-	size_t at = sizeof(struct wire_head);
+	size_t at = 0;
 
-	while (at < in->size) {
-		struct wire_item item = wire_item_at(in->data, at);
-
-		if (item.key == key) {
-			if (item.kind != kind)
-				return WIRE_E_MISSING;
-			*ret = in->data + at + sizeof(item);
-			*ret_size = item.length;
-			return 0;
-		}
-		at = wire_item_end(at, &item);
-	}
+	while (wire_next(in, &at, ret))
+		if (ret->key == key)
+			return ret->kind == kind ? 0 : WIRE_E_MISSING;
 	return WIRE_E_MISSING;
 }
 
 int wire_get_u64(const struct wire_in *in, uint16_t key, uint64_t *ret)
 {
-	const uint8_t *payload;
-	uint64_t little;
-	size_t size;
-	int r = wire_find(in, key, WIRE_KIND_U64, &payload, &size);
+	struct wire_item item;
+	int r = wire_find(in, key, WIRE_KIND_U64, &item);
 
 	if (r)
 		return r;
-	memcpy(&little, payload, sizeof(little));
-	*ret = le64toh(little);
+	*ret = wire_number(&item);
 	return 0;
 }
 
 int wire_get_string(const struct wire_in *in, uint16_t key, const char **ret)
 {
-	const uint8_t *payload;
-	size_t size;
-	int r = wire_find(in, key, WIRE_KIND_STRING, &payload, &size);
+	struct wire_item item;
+	int r = wire_find(in, key, WIRE_KIND_STRING, &item);
 
 	if (r)
 		return r;
-	*ret = (const char *)payload;
+	*ret = (const char *)item.data;
 	return 0;
 }
 
 int wire_get_bytes(const struct wire_in *in, uint16_t key, const void **ret, size_t *ret_size)
 {
-	const uint8_t *payload;
-	size_t size;
-	int r = wire_find(in, key, WIRE_KIND_BYTES, &payload, &size);
+	struct wire_item item;
+	int r = wire_find(in, key, WIRE_KIND_BYTES, &item);
 
 	if (r)
 		return r;
-	*ret = payload;
-	*ret_size = size;
+	*ret = item.data;
+	*ret_size = item.size;
 	return 0;
 }
 
@@ -390,16 +398,18 @@ static int wire_explain_nothing(int sock)
 	return WIRE_E_BAD;
 }
 
+/* What a datagram of so many bytes says. */
+static int wire_understand(struct wire_in *in, int sock, const uint8_t *data, ssize_t size,
+			   int flags)
+{
+	if (size == 0)
+		return wire_explain_nothing(sock);
+	return flags & MSG_TRUNC ? WIRE_E_BAD : wire_in_parse(in, data, (size_t)size);
+}
+
 int wire_recv(int sock, struct wire_in *ret, int flags)
 {
 	_cleanup_free_ uint8_t *buffer = malloc(WIRE_MAX);
-
-	wire_in_init(ret);
-	return buffer ? wire_recv_through(sock, ret, flags, buffer) : -ENOMEM;
-}
-
-int wire_recv_through(int sock, struct wire_in *ret, int flags, uint8_t *buffer)
-{
 	struct iovec part = {.iov_base = buffer, .iov_len = WIRE_MAX};
 	union wire_control control;
 	struct msghdr message = {
@@ -412,18 +422,15 @@ int wire_recv_through(int sock, struct wire_in *ret, int flags, uint8_t *buffer)
 	int r;
 
 	wire_in_init(ret);
+	if (!buffer)
+		return -ENOMEM;
 	do
 		got = recvmsg(sock, &message, flags | MSG_CMSG_CLOEXEC);
 	while (got < 0 && errno == EINTR);
 	if (got < 0)
 		return wire_is_hung_up(errno) ? WIRE_E_CLOSED : -errno;
 	wire_adopt_fds(ret, &message);
-	if (got == 0)
-		r = wire_explain_nothing(sock);
-	else if (message.msg_flags & MSG_TRUNC)
-		r = WIRE_E_BAD;
-	else
-		r = wire_in_parse(ret, buffer, (size_t)got);
+	r = wire_understand(ret, sock, buffer, got, message.msg_flags);
 	if (r) {
 		wire_in_fini(ret);
 		return r;
@@ -433,4 +440,21 @@ int wire_recv_through(int sock, struct wire_in *ret, int flags, uint8_t *buffer)
 		return WIRE_E_TRUNCATED_FDS;
 	}
 	return 0;
+}
+
+int wire_recv_bare(int sock, struct wire_in *ret, uint8_t *buffer)
+{
+	struct iovec part = {.iov_base = buffer, .iov_len = WIRE_MAX};
+	struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
+	ssize_t got;
+
+	wire_in_init(ret);
+	/* Looked at first: the kernel drops in our thread what a message has and we have no room for. */
+	got = recvmsg(sock, &message, MSG_PEEK | MSG_DONTWAIT);
+	if (got < 0)
+		return wire_is_hung_up(errno) ? WIRE_E_CLOSED : -errno;
+	if (message.msg_flags & MSG_CTRUNC)
+		return WIRE_E_HAS_FDS;
+	recv(sock, NULL, 0, MSG_DONTWAIT);
+	return wire_understand(ret, sock, buffer, got, message.msg_flags);
 }

@@ -17,7 +17,15 @@
 #define WIRE_MAX 196608 /* bytes of the largest message; fits the default socket buffer */
 #define WIRE_MAX_FDS 8
 
-enum { WIRE_E_MISSING = 1, WIRE_E_BAD = 2, WIRE_E_CLOSED = 3, WIRE_E_TRUNCATED_FDS = 4 };
+enum wire_kind { WIRE_KIND_U64 = 1, WIRE_KIND_STRING = 2, WIRE_KIND_BYTES = 3 };
+
+enum {
+	WIRE_E_MISSING = 1,
+	WIRE_E_BAD = 2,
+	WIRE_E_CLOSED = 3,
+	WIRE_E_TRUNCATED_FDS = 4,
+	WIRE_E_HAS_FDS = 5,
+};
 
 struct wire_out { /* a message under construction; heap buffer, grows; first error sticks */
 	uint8_t *data;
@@ -49,6 +57,15 @@ int wire_in_parse(struct wire_in *in, const void *data, size_t size);
 int wire_get_u64(const struct wire_in *in, uint16_t key, uint64_t *ret);
 int wire_get_string(const struct wire_in *in, uint16_t key, const char **ret);
 int wire_get_bytes(const struct wire_in *in, uint16_t key, const void **ret, size_t *ret_size);
+/* Walks all items from *at, 0 at the beginning; data borrows from in. false: that was the last one. */
+struct wire_item {
+	uint16_t key,
+	    kind; /* of a kind of enum wire_kind: of the form that wire_in_parse() checked */
+	uint32_t size;
+	const uint8_t *data;
+};
+bool wire_next(const struct wire_in *in, size_t *at, struct wire_item *ret);
+uint64_t wire_number(const struct wire_item *item); /* of one of kind WIRE_KIND_U64 */
 /* Takes descriptor number index (order of wire_put_fd): caller owns it. -1 if not there. */
 int wire_take_fd(struct wire_in *in, unsigned index);
 
@@ -57,7 +74,8 @@ int wire_take_fd(struct wire_in *in, unsigned index);
  * the message is parsed, the fds that came are closed); negative errno (-EAGAIN, ...). */
 int wire_send(int sock, const struct wire_out *out, int flags);
 int wire_recv(int sock, struct wire_in *ret, int flags);
-/* The same through a buffer of WIRE_MAX bytes: nothing but the message's own size is allocated. */
-int wire_recv_through(int sock, struct wire_in *ret, int flags, uint8_t *buffer);
+/* A message that is there and has no descriptors, through a buffer of WIRE_MAX bytes: nothing but its
+ * own size is allocated. WIRE_E_HAS_FDS: it has some, and stays in the socket's queue. */
+int wire_recv_bare(int sock, struct wire_in *ret, uint8_t *buffer);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * crops [--rounds N] FILE...: decoding the crops of ImageNet training, one core.
+ * crops [--rounds N] PATH...: decoding the crops of ImageNet training, one core.
  *
  * The unit is libjpeg-turbo by itself: jpeg_crop_scanline to the crop's columns, jpeg_skip_scanlines
  * to its first row, RGB rows of three bytes that do not begin at multiples of 32 (there it stores
@@ -12,60 +12,32 @@
  * Then every byte is compared once: libjpeg-turbo's whole picture is what is right.
  */
 
-#include <math.h>
+#include <limits.h>
 #include <setjmp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <jpeglib.h>
 #include "base/base.h"
-#include "base/philox.h"
+#include "bench/photos.h"
 #include "pipeline/baseline.h"
 #include "pipeline/decode.h"
 
 struct bench_file {
-	uint8_t *data;
+	const uint8_t *data;
 	size_t size;
 	uint32_t height, width;
 	bool is_quick;
 };
 
 struct bench {
+	struct photos photos;
 	struct bench_file *files;
 	unsigned n_files;
 	struct baseline *baseline;
 	uint8_t *rows;
 	size_t rows_size;
 };
-
-static uint64_t bench_cpu_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
-/* As torchvision's RandomResizedCrop draws: 0.08 to 1 of the area, ratio 3/4 to 4/3. */
-static struct picture_box bench_crop(uint64_t round, unsigned file, uint32_t height, uint32_t width)
-{
-	struct philox_seq seq;
-
-	philox_seq_init(&seq, round, file, 0);
-	for (unsigned i = 0; i < 10; i++) {
-		double area = (double)height * width * (0.08 + 0.92 * philox_unit(&seq));
-		double aspect = exp(log(0.75) + log(16 / 9.0) * philox_unit(&seq));
-		double w = rint(sqrt(area * aspect)), h = rint(sqrt(area / aspect));
-
-		if (w >= 1 && w <= width && h >= 1 && h <= height)
-			return (struct picture_box){
-			    (uint32_t)philox_below(&seq, height - (uint32_t)h + 1),
-			    (uint32_t)philox_below(&seq, width - (uint32_t)w + 1), (uint32_t)h,
-			    (uint32_t)w};
-	}
-	return (struct picture_box){0, 0, height, width};
-}
 
 /* ---- libjpeg-turbo ---- */
 
@@ -176,30 +148,23 @@ static uint64_t bench_compare(struct bench *bench, const struct bench_file *file
 
 /* ---- files ---- */
 
-static int bench_read(struct bench *bench, const char *name)
+static void bench_read(struct bench *bench, char *const *paths)
 {
-	struct bench_file file = {0};
-	FILE *in = fopen(name, "rb");
-	long size;
-
-	if (!in || fseek(in, 0, SEEK_END) != 0 || (size = ftell(in)) < 0) {
-		perror(name);
-		return -1;
+	photos_read(paths, UINT_MAX, NULL, NULL, &bench->photos);
+	bench->n_files = bench->photos.n;
+	bench->files = calloc(bench->n_files, sizeof(*bench->files));
+	if (!bench->files)
+		abort();
+	for (unsigned i = 0; i < bench->n_files; i++) {
+		bench->files[i].data = bench->photos.photo[i].data;
+		bench->files[i].size = bench->photos.photo[i].size;
 	}
-	rewind(in);
-	file.size = (size_t)size;
-	file.data = malloc(file.size + 1);
-	if (!file.data || fread(file.data, 1, file.size, in) != file.size)
-		return -1;
-	fclose(in);
-	bench->files[bench->n_files++] = file;
-	return 0;
 }
 
 /* What is timed: every file that the quick decoder takes, with its crops of a round. */
 static uint64_t bench_round(struct bench *bench, uint64_t round, bool is_quick)
 {
-	uint64_t start = bench_cpu_ns();
+	uint64_t start = base_cpu_ns();
 
 	for (unsigned i = 0; i < bench->n_files; i++) {
 		const struct bench_file *file = &bench->files[i];
@@ -207,13 +172,13 @@ static uint64_t bench_round(struct bench *bench, uint64_t round, bool is_quick)
 
 		if (!file->is_quick)
 			continue;
-		box = bench_crop(round, i, file->height, file->width);
+		box = photos_crop(round, i, file->height, file->width);
 		if (is_quick)
 			bench_quick(bench, file, &box);
 		else
 			bench_jpeg(bench, file, &box, false);
 	}
-	return bench_cpu_ns() - start;
+	return base_cpu_ns() - start;
 }
 
 static unsigned bench_choose(struct bench *bench)
@@ -243,15 +208,11 @@ int main(int argc, char **argv)
 		rounds = strtoul(argv[2], NULL, 10);
 		i = 3;
 	}
-	bench.files = calloc((size_t)argc, sizeof(*bench.files));
-	if (i >= argc || !bench.files || baseline_new(&bench.baseline) != 0) {
-		fprintf(stderr, "usage: crops [--rounds N] FILE...\n");
+	if (i >= argc || baseline_new(&bench.baseline) != 0) {
+		fprintf(stderr, "usage: crops [--rounds N] PATH...\n");
 		return 2;
 	}
-	for (; i < argc; i++) {
-		if (bench_read(&bench, argv[i]) != 0)
-			return 1;
-	}
+	bench_read(&bench, argv + i);
 	taken = bench_choose(&bench);
 	for (uint64_t round = 0; round < rounds; round++) {
 		unit += bench_round(&bench, round, false);
@@ -259,7 +220,7 @@ int main(int argc, char **argv)
 	}
 	for (unsigned f = 0; f < bench.n_files; f++) {
 		struct picture_box box =
-		    bench_crop(rounds, f, bench.files[f].height, bench.files[f].width);
+		    photos_crop(rounds, f, bench.files[f].height, bench.files[f].width);
 
 		if (bench.files[f].is_quick)
 			differ += bench_compare(&bench, &bench.files[f], &box);
@@ -271,8 +232,7 @@ int main(int argc, char **argv)
 		    (double)unit / 1e3 / (double)(taken * rounds),
 		    (double)quick / 1e3 / (double)(taken * rounds), (double)unit / (double)quick,
 		    taken, bench.n_files, (unsigned long long)differ);
-	for (unsigned f = 0; f < bench.n_files; f++)
-		free(bench.files[f].data);
+	photos_free(&bench.photos);
 	free(bench.files);
 	free(bench.rows);
 	baseline_free(bench.baseline);

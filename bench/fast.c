@@ -9,11 +9,11 @@
  * that is checked, too.
  */
 
-#include <ftw.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "bench/photos.h"
 #include "pipeline/pipeline.h"
 #include "pipeline/reduce.h"
 #include "pipeline/spec.h"
@@ -47,8 +47,7 @@ static const struct fast_case {
 };
 
 struct fast {
-	char **names;
-	unsigned n, room;
+	struct photos photos;
 	struct decode *decode;
 	struct fast_side side[2];
 	struct fast_error error[FAST_SCALES];
@@ -58,42 +57,6 @@ static _Noreturn void fast_die(const char *what)
 {
 	fprintf(stderr, "fast: %s\n", what);
 	exit(1);
-}
-
-/* ---- photographs ---- */
-
-static struct fast *fast_of_walk; /* nftw has no argument for it */
-
-static int fast_visit(const char *path, const struct stat *stat, int type, struct FTW *ftw)
-{
-	struct fast *fast = fast_of_walk;
-
-	(void)stat;
-	(void)ftw;
-	if (type == FTW_F && fast->n < fast->room) {
-		fast->names[fast->n] = strdup(path);
-		if (!fast->names[fast->n++])
-			fast_die("no memory");
-	}
-	return 0;
-}
-
-static uint8_t *fast_read(const char *name, size_t *ret_size)
-{
-	FILE *in = fopen(name, "rb");
-	uint8_t *data;
-	long size;
-
-	if (!in || fseek(in, 0, SEEK_END) != 0)
-		fast_die(name);
-	size = ftell(in);
-	rewind(in);
-	data = malloc((size_t)size + 1);
-	if (!data || fread(data, 1, (size_t)size, in) != (size_t)size)
-		fast_die(name);
-	fclose(in);
-	*ret_size = (size_t)size;
-	return data;
 }
 
 /* ---- pipelines ---- */
@@ -167,18 +130,16 @@ static void fast_photograph(struct fast *fast, unsigned i)
 	const struct pipeline_key key = {20261121, 1, i};
 	struct pipeline_error error;
 	uint32_t height, width;
-	size_t size;
-	uint8_t *data = fast_read(fast->names[i], &size);
+	const struct photo photo = fast->photos.photo[i];
 
-	if (decode_open(fast->decode, data, size, &height, &width, &error) == 0 &&
-	    fast_run(&fast->side[0], data, size, &key)) {
-		if (!fast_run(&fast->side[1], data, size, &key))
+	if (decode_open(fast->decode, photo.data, photo.size, &height, &width, &error) == 0 &&
+	    fast_run(&fast->side[0], photo.data, photo.size, &key)) {
+		if (!fast_run(&fast->side[1], photo.data, photo.size, &key))
 			fast_die("fast refuses what exact takes");
 		fast_add(&fast->error[fast_shift(fast, &key)], fast->side[0].image,
 			 fast->side[1].image, fast->side[0].bytes);
 	}
 	decode_close(fast->decode);
-	free(data);
 }
 
 static void fast_report(const struct fast *fast, const char *what)
@@ -206,7 +167,7 @@ static void fast_case(struct fast *fast, const struct fast_case *which)
 	memset(fast->error, 0, sizeof(fast->error));
 	fast_side_init(&fast->side[0], "{\"op\":\"decode\"}", which->ops);
 	fast_side_init(&fast->side[1], "{\"op\":\"decode\",\"fast\":true}", which->ops);
-	for (unsigned i = 0; i < fast->n; i++)
+	for (unsigned i = 0; i < fast->photos.n; i++)
 		fast_photograph(fast, i);
 	fast_report(fast, which->what);
 	fast_side_fini(&fast->side[0]);
@@ -215,29 +176,26 @@ static void fast_case(struct fast *fast, const struct fast_case *which)
 
 int main(int argc, char **argv)
 {
-	struct fast fast = {.room = 2000};
+	struct fast fast = {.photos.n = 0};
+	unsigned most = 2000;
 	int i = 1;
 
 	if (argc > 3 && strcmp(argv[1], "--files") == 0) {
-		fast.room = (unsigned)strtoul(argv[2], NULL, 10);
+		most = (unsigned)strtoul(argv[2], NULL, 10);
 		i = 3;
 	}
-	if (i + 1 != argc || fast.room < 1) {
+	if (i + 1 != argc || most < 1) {
 		fprintf(stderr, "usage: fast [--files N] FOLDER\n");
 		return 2;
 	}
-	fast.names = calloc(fast.room, sizeof(*fast.names));
-	if (!fast.names || decode_new(&fast.decode) != 0)
+	if (decode_new(&fast.decode) != 0)
 		fast_die("no memory");
-	fast_of_walk = &fast;
-	nftw(argv[i], fast_visit, 16, FTW_PHYS);
+	photos_read(argv + i, most, NULL, NULL, &fast.photos);
 	printf("| pipeline | scale | photographs | mean | largest | PSNR |\n"
 	       "| --- | --- | --- | --- | --- | --- |\n");
 	for (unsigned c = 0; c < BASE_ARRAY_LEN(fast_cases); c++)
 		fast_case(&fast, &fast_cases[c]);
-	for (unsigned n = 0; n < fast.n; n++)
-		free(fast.names[n]);
-	free(fast.names);
+	photos_free(&fast.photos);
 	decode_free(fast.decode);
 	return 0;
 }

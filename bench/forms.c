@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * forms [--rounds N] FILE...: what stored forms of photographs are worth, one core.
+ * forms [--rounds N] PATH...: what stored forms of photographs are worth, one core.
  *
  * The same crops of ImageNet training from each file and from each stored form of it: decoded by
  * themselves, and through the whole training pipeline; then the evaluation pipeline, from the file and from
@@ -12,15 +12,14 @@
  * Before, every form's output of its pipeline is compared with the file's, bit for bit.
  */
 
-#include <math.h>
+#include <limits.h>
 #include <setjmp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <jpeglib.h>
 #include "base/base.h"
-#include "base/philox.h"
+#include "bench/photos.h"
 #include "pipeline/decode.h"
 #include "pipeline/form.h"
 #include "pipeline/pipeline.h"
@@ -45,18 +44,14 @@ static const char *const forms_name[FORMS_N] = {
     "decoded", "decoded, resized", "decoded, resized, crop"};
 #define FORMS_MOST_WAYS 16
 
-struct forms_bytes {
-	uint8_t *data; /* owned */
-	size_t size;
-};
-
 struct forms_photo {
-	struct forms_bytes form[FORMS_N]; /* the first is the file itself */
+	struct photo form[FORMS_N]; /* the first is the file itself, borrowed */
 	uint32_t height, width;
 	uint64_t best[FORMS_MOST_WAYS]; /* ns */
 };
 
 struct forms {
+	struct photos files;
 	struct forms_photo *photos; /* that all forms suit */
 	unsigned n;
 	unsigned unfit[FORMS_N];
@@ -75,33 +70,9 @@ static _Noreturn void forms_die(const char *what)
 	exit(1);
 }
 
-static uint64_t forms_cpu_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
-/* As torchvision's RandomResizedCrop draws: 0.08 to 1 of the area, ratio 3/4 to 4/3. */
 static struct picture_box forms_crop(unsigned i, const struct forms_photo *photo)
 {
-	const double area = (double)photo->height * photo->width;
-	struct philox_seq seq;
-
-	philox_seq_init(&seq, 1, i, 0);
-	for (unsigned try = 0; try < 10; try++) {
-		double part = area * (0.08 + 0.92 * philox_unit(&seq));
-		double aspect = exp(log(0.75) + log(16 / 9.0) * philox_unit(&seq));
-		double w = rint(sqrt(part * aspect)), h = rint(sqrt(part / aspect));
-
-		if (w >= 1 && w <= photo->width && h >= 1 && h <= photo->height)
-			return (struct picture_box){
-			    (uint32_t)philox_below(&seq, photo->height - (uint32_t)h + 1),
-			    (uint32_t)philox_below(&seq, photo->width - (uint32_t)w + 1),
-			    (uint32_t)h, (uint32_t)w};
-	}
-	return (struct picture_box){0, 0, photo->height, photo->width};
+	return photos_crop(1, i, photo->height, photo->width);
 }
 
 /* ---- the ways, one photograph each ---- */
@@ -169,7 +140,7 @@ static void forms_crops(struct forms *f, unsigned i, unsigned form)
 
 static void forms_sample(struct forms *f, unsigned i, unsigned pipeline, unsigned form, uint8_t *to)
 {
-	const struct forms_bytes *bytes = &f->photos[i].form[form];
+	const struct photo *bytes = &f->photos[i].form[form];
 	const struct pipeline_key key = {20261122, 1, i};
 	struct pipeline_error error;
 	int64_t label;
@@ -227,46 +198,46 @@ static void *forms_memory(size_t size)
 
 static void forms_free(struct forms_photo *photo)
 {
-	for (unsigned form = 0; form < FORMS_N; form++)
+	for (unsigned form = 1; form < FORMS_N; form++)
 		free(photo->form[form].data);
 }
 
 /* As form_make; *ret_ns: the time that took. */
-static int forms_make_kept(struct forms *f, unsigned cut, const struct forms_bytes *file,
-			   struct forms_bytes *ret, uint64_t *ret_ns)
+static int forms_make_kept(struct forms *f, unsigned cut, const struct photo *file,
+			   struct photo *ret, uint64_t *ret_ns)
 {
 	const struct pipeline_key key = {0, 0, 0}; /* of which a deterministic cut has nothing */
-	const uint64_t start = forms_cpu_ns();
+	const uint64_t start = base_cpu_ns();
 	struct pipeline_error error;
 	size_t room;
 
 	if (pipeline_cut_make(f->run[FORMS_EVAL], 0, cut, file->data, file->size, &key, f->kept,
 			      FORMS_KEPT, &room, &error) != 0)
 		return FORM_E_UNFIT;
-	*ret_ns = forms_cpu_ns() - start;
+	*ret_ns = base_cpu_ns() - start;
 	ret->size = room;
 	ret->data = forms_memory(room);
 	memcpy(ret->data, f->kept, room);
 	return 0;
 }
 
-static int forms_make_form(struct forms *f, enum form_kind kind, const struct forms_bytes *file,
-			   struct forms_bytes *ret, uint64_t *ret_ns)
+static int forms_make_form(struct forms *f, enum form_kind kind, const struct photo *file,
+			   struct photo *ret, uint64_t *ret_ns)
 {
-	const uint64_t start = forms_cpu_ns();
+	const uint64_t start = base_cpu_ns();
 	int r = form_make(f->maker, kind, file->data, file->size, &ret->data, &ret->size);
 
-	*ret_ns = forms_cpu_ns() - start;
+	*ret_ns = base_cpu_ns() - start;
 	return r;
 }
 
 /* Whether all forms suit it. */
 static bool forms_make(struct forms *f, struct forms_photo *photo)
 {
-	const struct forms_bytes *file = &photo->form[FORMS_FILE];
+	const struct photo *file = &photo->form[FORMS_FILE];
 
 	for (unsigned i = 1; i < FORMS_N; i++) {
-		struct forms_bytes *form = &photo->form[i];
+		struct photo *form = &photo->form[i];
 		uint64_t ns = 0;
 		int r = i >= FORMS_DECODED
 			    ? forms_make_kept(f, i - FORMS_DECODED + 1, file, form, &ns)
@@ -285,27 +256,11 @@ static bool forms_make(struct forms *f, struct forms_photo *photo)
 	return true;
 }
 
-static void forms_load(const char *name, struct forms_bytes *ret)
+static void forms_take(struct forms *f, struct photo file)
 {
-	FILE *in = fopen(name, "rb");
-	long size;
-
-	if (!in || fseek(in, 0, SEEK_END) != 0 || (size = ftell(in)) <= 0)
-		forms_die(name);
-	rewind(in);
-	ret->size = (size_t)size;
-	ret->data = forms_memory(ret->size);
-	if (fread(ret->data, 1, ret->size, in) != ret->size)
-		forms_die(name);
-	fclose(in);
-}
-
-static void forms_read(struct forms *f, const char *name)
-{
-	struct forms_photo photo = {0};
+	struct forms_photo photo = {.form = {file}};
 	struct pipeline_error error;
 
-	forms_load(name, &photo.form[0]);
 	if (decode_open(f->decode, photo.form[0].data, photo.form[0].size, &photo.height,
 			&photo.width, &error) != 0)
 		forms_die(error.text);
@@ -319,6 +274,18 @@ static void forms_read(struct forms *f, const char *name)
 		f->rows = forms_memory(f->rows_size);
 	}
 	f->photos[f->n++] = photo;
+}
+
+static void forms_read(struct forms *f, char *const *paths)
+{
+	photos_read(paths, UINT_MAX, NULL, NULL, &f->files);
+	f->photos = calloc(f->files.n, sizeof(*f->photos));
+	if (!f->photos)
+		forms_die("no memory");
+	for (unsigned i = 0; i < f->files.n; i++)
+		forms_take(f, f->files.photo[i]);
+	if (f->n == 0)
+		forms_die("the forms suit none of these files");
 }
 
 static void forms_prepare(struct forms *f)
@@ -402,10 +369,10 @@ static void forms_round(struct forms *f)
 {
 	for (unsigned w = 0; w < FORMS_WAYS; w++) {
 		for (unsigned i = 0; i < f->n; i++) {
-			uint64_t start = forms_cpu_ns(), *best = &f->photos[i].best[w];
+			uint64_t start = base_cpu_ns(), *best = &f->photos[i].best[w];
 
 			forms_ways[w].one(f, i, forms_ways[w].form);
-			start = forms_cpu_ns() - start;
+			start = base_cpu_ns() - start;
 			if (*best == 0 || start < *best)
 				*best = start;
 		}
@@ -417,6 +384,7 @@ static void forms_fini(struct forms *f)
 	for (unsigned i = 0; i < f->n; i++)
 		forms_free(&f->photos[i]);
 	free(f->photos);
+	photos_free(&f->files);
 	form_maker_free(f->maker);
 	decode_free(f->decode);
 	for (unsigned i = 0; i < FORMS_PIPELINES; i++) {
@@ -432,7 +400,7 @@ static void forms_fini(struct forms *f)
 int main(int argc, char **argv)
 {
 	unsigned long rounds = 5;
-	struct forms f = {.photos = calloc((size_t)argc, sizeof(*f.photos))};
+	struct forms f = {.n = 0};
 	unsigned differ;
 	int at = 1;
 
@@ -440,15 +408,12 @@ int main(int argc, char **argv)
 		rounds = strtoul(argv[2], NULL, 10);
 		at = 3;
 	}
-	if (at >= argc || rounds == 0 || !f.photos) {
-		fprintf(stderr, "usage: forms [--rounds N] FILE...\n");
+	if (at >= argc || rounds == 0) {
+		fprintf(stderr, "usage: forms [--rounds N] PATH...\n");
 		return 2;
 	}
 	forms_prepare(&f);
-	for (; at < argc; at++)
-		forms_read(&f, argv[at]);
-	if (f.n == 0)
-		forms_die("the forms suit none of these files");
+	forms_read(&f, argv + at);
 	differ = forms_compare(&f);
 	for (; rounds > 0; rounds--)
 		forms_round(&f);

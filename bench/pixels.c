@@ -18,14 +18,14 @@
  * pages, as slots are (doc/decisions/050).
  */
 
-#include <ftw.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 #include <jpeglib.h>
 #include "base/base.h"
+#include "bench/photos.h"
 #include "pipeline/decode.h"
 #include "pipeline/drive.h"
 #include "pipeline/pipeline.h"
@@ -50,8 +50,7 @@ enum {
 };
 
 struct pixels_file {
-	uint8_t *data;
-	size_t size;
+	const struct photo *photo;
 	struct picture_box train, eval; /* what the pipelines need of it */
 };
 
@@ -63,8 +62,9 @@ struct pixels_program { /* the fused engine by itself */
 };
 
 struct pixels {
-	struct pixels_file *files;
-	unsigned n, room, progressive;
+	struct photos photos;
+	struct pixels_file *files; /* so many as photos */
+	unsigned n, most, progressive;
 	bool plain; /* no progressive ones */
 	struct pipeline *pipeline[PIXELS_PIPELINES];
 	struct pipeline_run *run[PIXELS_PIPELINES];
@@ -130,7 +130,7 @@ static void pixels_bare(struct pixels *p, const struct pixels_file *file,
 	JDIMENSION left = box->left, width = box->width;
 	JSAMPROW row = p->row + 16;
 
-	jpeg_mem_src(jpeg, file->data, file->size);
+	jpeg_mem_src(jpeg, file->photo->data, file->photo->size);
 	jpeg_read_header(jpeg, TRUE);
 	jpeg_start_decompress(jpeg);
 	jpeg_crop_scanline(jpeg, &left, &width);
@@ -156,7 +156,8 @@ static void pixels_open(struct pixels *p, const struct pixels_file *file)
 	struct pipeline_error error;
 	uint32_t height, width;
 
-	if (decode_open(p->decode, file->data, file->size, &height, &width, &error) != 0)
+	if (decode_open(p->decode, file->photo->data, file->photo->size, &height, &width, &error) !=
+	    0)
 		pixels_die(error.text);
 }
 
@@ -186,8 +187,8 @@ static void pixels_whole(struct pixels *p, unsigned i, unsigned which)
 	int64_t label;
 	struct pipeline_out out = {.field = {pixels_slot(p), &label}};
 
-	if (pipeline_run_sample(p->run[which], 1, p->files[i].data, p->files[i].size, 0, &key, &out,
-				&error) != 0)
+	if (pipeline_run_sample(p->run[which], 1, p->files[i].photo->data, p->files[i].photo->size,
+				0, &key, &out, &error) != 0)
 		pixels_die(error.text);
 }
 
@@ -204,8 +205,8 @@ static void pixels_library_train(struct pixels *p, unsigned i)
 	struct pipeline_error error;
 
 	part->out = pixels_slot(p);
-	if (drive_sample(&engine_fused, p->library, part, 1, p->files[i].data, p->files[i].size,
-			 &key, &error) != 0)
+	if (drive_sample(&engine_fused, p->library, part, 1, p->files[i].photo->data,
+			 p->files[i].photo->size, &key, &error) != 0)
 		pixels_die(error.text);
 }
 
@@ -290,13 +291,11 @@ static const struct pixels_row {
 
 /* ---- preparing ---- */
 
-static struct pixels *pixels_of_walk; /* nftw has no argument for it */
-
-static bool pixels_is_progressive(struct pixels *p, const struct pixels_file *file)
+static bool pixels_is_progressive(struct pixels *p, const struct photo *photo)
 {
 	bool is;
 
-	jpeg_mem_src(&p->jpeg, file->data, file->size);
+	jpeg_mem_src(&p->jpeg, photo->data, photo->size);
 	jpeg_read_header(&p->jpeg, TRUE);
 	is = p->jpeg.progressive_mode;
 	jpeg_abort_decompress(&p->jpeg);
@@ -304,38 +303,29 @@ static bool pixels_is_progressive(struct pixels *p, const struct pixels_file *fi
 }
 
 /* True: the file is one to measure. */
-static bool pixels_wants(struct pixels *p, const struct pixels_file *file)
+static bool pixels_wants(void *closure, const struct photo *photo)
 {
+	struct pixels *p = closure;
 	bool is_progressive;
 
-	if (file->size < 4 || memcmp(file->data, "\xff\xd8\xff", 3) != 0)
+	if (photo->size < 4 || memcmp(photo->data, "\xff\xd8\xff", 3) != 0)
 		return false;
-	is_progressive = pixels_is_progressive(p, file);
+	is_progressive = pixels_is_progressive(p, photo);
 	if (is_progressive && p->plain)
 		return false;
 	p->progressive += is_progressive;
 	return true;
 }
 
-static int pixels_visit(const char *path, const struct stat *stat, int type, struct FTW *ftw)
+static void pixels_read(struct pixels *p, char *const *paths)
 {
-	struct pixels *p = pixels_of_walk;
-	struct pixels_file file = {.size = (size_t)stat->st_size};
-	FILE *in;
-
-	(void)ftw;
-	if (type != FTW_F || p->n == p->room || file.size == 0)
-		return 0;
-	in = fopen(path, "rb");
-	if (!in)
-		return 0;
-	file.data = pixels_memory(file.size);
-	if (fread(file.data, 1, file.size, in) == file.size && pixels_wants(p, &file))
-		p->files[p->n++] = file;
-	else
-		free(file.data);
-	fclose(in);
-	return 0;
+	photos_read(paths, p->most, pixels_wants, p, &p->photos);
+	p->n = p->photos.n;
+	p->files = calloc(p->photos.n, sizeof(*p->files));
+	if (!p->files)
+		pixels_die("no memory");
+	for (unsigned i = 0; i < p->n; i++)
+		p->files[i] = (struct pixels_file){.photo = &p->photos.photo[i]};
 }
 
 static void pixels_compile_engine(struct pixels_program *program, const char *text)
@@ -384,7 +374,8 @@ static void pixels_find_boxes(struct pixels *p)
 		struct pipeline_error error;
 		uint32_t height, width;
 
-		if (decode_open(p->decode, file->data, file->size, &height, &width, &error) != 0)
+		if (decode_open(p->decode, file->photo->data, file->photo->size, &height, &width,
+				&error) != 0)
 			pixels_die(error.text);
 		pixels_find_box(p, i, PIXELS_TRAIN, &file->train);
 		pixels_find_box(p, i, PIXELS_EVAL, &file->eval);
@@ -392,22 +383,18 @@ static void pixels_find_boxes(struct pixels *p)
 	}
 }
 
-static void pixels_init(struct pixels *p, const char *folder)
+static void pixels_init(struct pixels *p, char *const *paths)
 {
-	p->files = calloc(p->room, sizeof(*p->files));
 	p->row = pixels_memory((size_t)3 * 65536 + 64);
 	p->slots = pixels_memory(PIXELS_SLOTS * PIXELS_BYTES);
 	p->source = pixels_memory(PIXELS_BYTES);
 	p->planes = pixels_memory((size_t)3 * PIXELS_SIDE * (PIXELS_SIDE + 128) + 64);
-	if (!p->files || decode_new(&p->decode) != 0 || decode_new(&p->library) != 0)
+	if (decode_new(&p->decode) != 0 || decode_new(&p->library) != 0)
 		pixels_die("no memory");
 	decode_by_library(p->library);
 	p->jpeg.err = jpeg_std_error(&p->jpeg_error);
 	jpeg_create_decompress(&p->jpeg);
-	pixels_of_walk = p;
-	nftw(folder, pixels_visit, 16, FTW_PHYS);
-	if (p->n == 0)
-		pixels_die("no JPEG files in the folder");
+	pixels_read(p, paths);
 	pixels_compile(p, PIXELS_TRAIN, pipeline_named("imagenet-train"));
 	pixels_compile(p, PIXELS_EVAL, pipeline_named("imagenet-eval"));
 	pixels_compile(p, PIXELS_DECODED, pixels_decoded);
@@ -428,8 +415,7 @@ static void pixels_fini(struct pixels *p)
 		pipeline_run_free(p->run[i]);
 		pipeline_free(p->pipeline[i]);
 	}
-	for (unsigned i = 0; i < p->n; i++)
-		free(p->files[i].data);
+	photos_free(&p->photos);
 	jpeg_destroy_decompress(&p->jpeg);
 	decode_free(p->decode);
 	decode_free(p->library);
@@ -444,10 +430,7 @@ static void pixels_fini(struct pixels *p)
 
 static double pixels_now_us(void)
 {
-	struct timespec now;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-	return (double)now.tv_sec * 1e6 + (double)now.tv_nsec / 1e3;
+	return (double)base_cpu_ns() / 1e3;
 }
 
 /* best[block][row]: the least so far, in microseconds a block. */
@@ -486,7 +469,7 @@ static void pixels_report(const struct pixels *p, double (*best)[PIXELS_ROWS], u
 
 int main(int argc, char **argv)
 {
-	struct pixels pixels = {.room = 2000};
+	struct pixels pixels = {.most = 2000};
 	double(*best)[PIXELS_ROWS];
 	unsigned rounds = 10;
 	int i = 1;
@@ -497,13 +480,13 @@ int main(int argc, char **argv)
 		else if (strcmp(argv[i], "--rounds") == 0)
 			rounds = (unsigned)strtoul(argv[++i], NULL, 10);
 		else if (strcmp(argv[i], "--files") == 0)
-			pixels.room = (unsigned)strtoul(argv[++i], NULL, 10);
+			pixels.most = (unsigned)strtoul(argv[++i], NULL, 10);
 	}
-	if (i + 1 != argc || pixels.room < 1) {
+	if (i + 1 != argc || pixels.most < 1) {
 		fprintf(stderr, "usage: pixels [--rounds N] [--files N] [--plain] FOLDER\n");
 		return 2;
 	}
-	pixels_init(&pixels, argv[i]);
+	pixels_init(&pixels, argv + i);
 	best = calloc(pixels.n / PIXELS_BLOCK + 1, sizeof(*best));
 	if (!best)
 		pixels_die("no memory");

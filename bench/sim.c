@@ -4,15 +4,15 @@
  * The carousel, simulated: what each scenario of DESIGN.md section 3 costs over the reference, as a
  * share of separate loaders' work, and the longest share of its time that a job waited.
  *
- *	sim             the table: 100, 400, 1,600, 5,000 hands an epoch, one and two in production
- *	sim --quick     what "make check" runs: 100 and 400 hands, means of three seeds, with limits
- *	sim HANDS SEEDS the same for so many hands an epoch, means of so many seeds
- *	sim --compose   times the dealing of a hand for 64 jobs and 2^19 grains
+ *	sim             the table: 100, 400, 1,600, 5,000 chunks an epoch, one and two in production
+ *	sim --quick     what "make check" runs: 100 and 400 chunks, means of three seeds, with limits
+ *	sim CHUNKS SEEDS the same for so many chunks an epoch, means of so many seeds
+ *	sim --compose   times the dealing of a chunk for 64 jobs and 2^19 grains
  *	sim --chapters  what it costs to walk through an epoch in chapters
  *	sim --variants  what jobs with different pipelines cost, in decodings and in variants made
  *
  * The limits are what the policy reaches and some, and below the product's (two jobs, equal speeds:
- * 5 %; eight: 5 % at 100 hands). A figure can be below 0: what was made for a job that leaves serves
+ * 5 %; eight: 5 % at 100 chunks). A figure can be below 0: what was made for a job that leaves serves
  * others after its end, and the reference counts it again.
  */
 
@@ -26,11 +26,11 @@
 #include "base/philox.h"
 #include "bench/sim_world.h"
 
-#define SIM_SIZE 8      /* samples a hand, as the reference has */
+#define SIM_SIZE 8      /* samples a chunk, as the reference has */
 #define SIM_RATE 4.0    /* production over the fastest job's speed, too */
 #define SIM_STALL 0.008 /* share of its time that a job may wait */
 #define SIM_COMPOSE_JOBS 64
-#define SIM_COMPOSE_HANDS 200
+#define SIM_COMPOSE_CHUNKS 200
 
 #define SIM_EIGHT                                                \
 	.jobs = 8, .speed = {1, .95, .83, .77, .6, .45, .3, .2}, \
@@ -94,7 +94,7 @@ static int average(const struct sim_world_scenario *scenario, struct sim_world_r
 		mean.over += one.over / seeds;
 		mean.work += one.work / seeds;
 		mean.stall = BASE_MAX(mean.stall, one.stall);
-		mean.hands += one.hands / seeds;
+		mean.chunks += one.chunks / seeds;
 		mean.outputs += one.outputs / seeds;
 		mean.streams += one.streams / seeds;
 	}
@@ -103,33 +103,33 @@ static int average(const struct sim_world_scenario *scenario, struct sim_world_r
 }
 
 /* What the figures may be at most: percent over the reference. */
-static double limit_of(const struct sim_world_scenario *scenario, uint32_t hands)
+static double limit_of(const struct sim_world_scenario *scenario, uint32_t chunks)
 {
-	if (hands == 100)
+	if (chunks == 100)
 		return scenario->limit_100;
-	if (hands == 400)
+	if (chunks == 400)
 		return scenario->limit_400;
 	return 1000;
 }
 
-static int print_table(uint32_t hands, uint32_t producing, unsigned seeds)
+static int print_table(uint32_t chunks, uint32_t producing, unsigned seeds)
 {
 	struct sim_world_run run = {
-	    .n = (uint64_t)hands * SIM_SIZE,
-	    .hand = SIM_SIZE,
+	    .n = (uint64_t)chunks * SIM_SIZE,
+	    .chunk = SIM_SIZE,
 	    .producing = producing,
 	    .rate = SIM_RATE,
 	};
 	int failed = 0;
 
-	printf("%u hands an epoch, %u in production, mean of %u seed%s\n", hands, producing, seeds,
-	       seeds > 1 ? "s" : "");
+	printf("%u chunks an epoch, %u in production, mean of %u seed%s\n", chunks, producing,
+	       seeds, seeds > 1 ? "s" : "");
 	for (size_t i = 0; i < BASE_ARRAY_LEN(scenarios); i++) {
 		const struct sim_world_scenario *scenario = &scenarios[i];
 		struct sim_world_result result;
 		int r = average(scenario, run, seeds, &result);
 		bool over =
-		    r || 100 * result.over > limit_of(scenario, hands) || result.stall > SIM_STALL;
+		    r || 100 * result.over > limit_of(scenario, chunks) || result.stall > SIM_STALL;
 
 		if (r) {
 			printf("  %s: %s\n", scenario->name, strerror(-r));
@@ -148,14 +148,14 @@ static int print_table(uint32_t hands, uint32_t producing, unsigned seeds)
 static int print_tables(bool quick)
 {
 	static const struct {
-		uint32_t hands;
+		uint32_t chunks;
 		unsigned seeds;
 	} sizes[] = {{100, 5}, {400, 3}, {1600, 1}, {5000, 1}};
 	int failed = 0;
 
 	for (uint32_t producing = 1; producing <= 2; producing++)
 		for (size_t i = 0; i < (quick ? 2 : BASE_ARRAY_LEN(sizes)); i++)
-			failed |= print_table(sizes[i].hands, producing, sizes[i].seeds);
+			failed |= print_table(sizes[i].chunks, producing, sizes[i].seeds);
 	return failed;
 }
 
@@ -209,13 +209,13 @@ static double cpu_ms(void)
 	return 1e3 * (double)now.tv_sec + (double)now.tv_nsec / 1e6;
 }
 
-/* Deals hands until the slots are full; timed is the step that deals one, by the CPU's time. */
-static int time_hands(struct carousel *carousel, double *ret_mean_ms, double *ret_most_ms)
+/* Deals chunks until the slots are full; timed is the step that deals one, by the CPU's time. */
+static int time_chunks(struct carousel *carousel, double *ret_mean_ms, double *ret_most_ms)
 {
 	double sum_ms = 0, most_ms = 0;
 	unsigned dealt = 0;
 
-	while (dealt < SIM_COMPOSE_HANDS) {
+	while (dealt < SIM_COMPOSE_CHUNKS) {
 		struct carousel_action action;
 		double begin_ms = cpu_ms();
 		double took_ms;
@@ -245,9 +245,9 @@ static int print_compose(enum needs kind)
 	static const char *const names[] = {"half met", "nearly met", "apart", "alike"};
 	struct carousel_config config = {
 	    .n = UINT64_C(1) << 19,
-	    .hand = 256,
-	    .slots = SIM_COMPOSE_HANDS,
-	    .max_slots = SIM_COMPOSE_HANDS,
+	    .chunk = 256,
+	    .slots = SIM_COMPOSE_CHUNKS,
+	    .max_slots = SIM_COMPOSE_CHUNKS,
 	    .producing = 1,
 	    .seed = 1,
 	    .first_lap = 1,
@@ -260,18 +260,18 @@ static int print_compose(enum needs kind)
 		return r;
 	r = join_all(carousel, kind);
 	if (r == 0)
-		r = time_hands(carousel, &mean_ms, &most_ms);
+		r = time_chunks(carousel, &mean_ms, &most_ms);
 	carousel_free(carousel);
 	if (r)
 		return r;
-	printf("dealing a hand, %u jobs, 2^19 grains, needs %s: mean %.3f ms, most %.3f ms\n",
+	printf("dealing a chunk, %u jobs, 2^19 grains, needs %s: mean %.3f ms, most %.3f ms\n",
 	       SIM_COMPOSE_JOBS, names[kind], mean_ms, most_ms);
 	return 0;
 }
 
 /* chapters: jobs that start at any time in the first one's epoch, two slots a job */
 
-#define SIM_CHAPTER 1600 /* grains that stand for 2^19: 200 hands */
+#define SIM_CHAPTER 1600 /* grains that stand for 2^19: 200 chunks */
 #define SIM_CHAPTER_SEEDS 2
 
 static const struct {
@@ -304,7 +304,7 @@ static int print_walk(unsigned jobs, bool mixed, unsigned units, size_t walk)
 {
 	struct sim_world_run run = {
 	    .n = (uint64_t)SIM_CHAPTER * units,
-	    .hand = SIM_SIZE,
+	    .chunk = SIM_SIZE,
 	    .producing = 2,
 	    .rate = SIM_RATE,
 	    .chapter = walks[walk].size ? SIM_CHAPTER / walks[walk].size : UINT64_C(1) << 19,
@@ -375,12 +375,12 @@ static const struct sim_world_scenario mixtures[] = {
     {.name = "8 jobs, 1 ... .2, staggered", .slots = 8, SIM_EIGHT},
 };
 
-static int print_mixture(const struct sim_world_scenario *base, uint32_t hands, unsigned variants,
+static int print_mixture(const struct sim_world_scenario *base, uint32_t chunks, unsigned variants,
 			 unsigned again)
 {
 	struct sim_world_run run = {
-	    .n = (uint64_t)hands * SIM_SIZE,
-	    .hand = SIM_SIZE,
+	    .n = (uint64_t)chunks * SIM_SIZE,
+	    .chunk = SIM_SIZE,
 	    .producing = 2,
 	    .rate = SIM_RATE,
 	};
@@ -405,7 +405,7 @@ static int print_mixture(const struct sim_world_scenario *base, uint32_t hands, 
 	return 0;
 }
 
-static int print_variants(uint32_t hands)
+static int print_variants(uint32_t chunks)
 {
 	static const unsigned variants[] = {1, 2, 4, 8};
 	int r = 0;
@@ -413,9 +413,9 @@ static int print_variants(uint32_t hands)
 	for (size_t i = 0; i < BASE_ARRAY_LEN(mixtures); i++)
 		for (size_t k = 0; k < BASE_ARRAY_LEN(variants) && !r; k++)
 			if (variants[k] <= mixtures[i].jobs) {
-				r = print_mixture(&mixtures[i], hands, variants[k], 0);
+				r = print_mixture(&mixtures[i], chunks, variants[k], 0);
 				if (!r && variants[k] == 2)
-					r = print_mixture(&mixtures[i], hands, variants[k], 2);
+					r = print_mixture(&mixtures[i], chunks, variants[k], 2);
 			}
 	return r;
 }
@@ -428,7 +428,7 @@ int main(int argc, char **argv)
 		return print_table((uint32_t)atoi(argv[1]), 1, (unsigned)atoi(argv[2]));
 	if (argc > 2 || (argc == 2 && strcmp(what, "--quick") && strcmp(what, "--compose") &&
 			 strcmp(what, "--chapters") && strcmp(what, "--variants"))) {
-		fprintf(stderr, "usage: sim [HANDS SEEDS | --quick | --compose | --chapters | "
+		fprintf(stderr, "usage: sim [CHUNKS SEEDS | --quick | --compose | --chapters | "
 				"--variants]\n");
 		return 2;
 	}

@@ -13,7 +13,7 @@
 #include "base/base.h"
 #include "bench/sim_world.h"
 
-#define SIM_WORLD_HAND_NS 100000000.0 /* time the fastest job spends on a full hand */
+#define SIM_WORLD_CHUNK_NS 100000000.0 /* time the fastest job spends on a full chunk */
 
 struct sim_world_grant {
 	uint32_t slot;
@@ -54,7 +54,7 @@ static struct sim_job *job_of(struct sim *sim, uint32_t number)
 
 static double time_to_produce(const struct sim *sim, uint32_t slot)
 {
-	return carousel_hand_of(sim->carousel, slot)->count * sim->sample_ns;
+	return carousel_chunk_of(sim->carousel, slot)->count * sim->sample_ns;
 }
 
 static void drop_from_queue(struct sim_job *job, uint32_t slot)
@@ -96,20 +96,21 @@ static void obey(struct sim *sim, const struct carousel_action *action)
 /* The job takes its oldest grant if that is finished. */
 static bool try_take(struct sim *sim, struct sim_job *job)
 {
-	const struct carousel_hand *hand;
+	const struct carousel_chunk *chunk;
 
 	if (!job->joined || job->ended || job->reading != CAROUSEL_NO_SLOT || !job->n_queue)
 		return false;
-	hand = carousel_hand_of(sim->carousel, job->queue[0].slot);
-	if (!hand->ready)
+	chunk = carousel_chunk_of(sim->carousel, job->queue[0].slot);
+	if (!chunk->ready)
 		return false;
 	if (sim->run->taken_fn)
 		sim->run->taken_fn(sim->run->arg, (unsigned)(job - sim->jobs), job->queue[0].epoch,
-				   hand);
+				   chunk);
 	job->reading = job->queue[0].slot;
 	drop_from_queue(job, job->reading);
 	job->stall_ns += sim->now_ns - job->idle_since_ns;
-	job->until_ns = sim->now_ns + SIM_WORLD_HAND_NS * hand->count / sim->run->hand / job->speed;
+	job->until_ns =
+	    sim->now_ns + SIM_WORLD_CHUNK_NS * chunk->count / sim->run->chunk / job->speed;
 	carousel_waiting(sim->carousel, job->number, false);
 	carousel_taken(sim->carousel, job->number, job->reading, (uint64_t)sim->now_ns);
 	return true;
@@ -152,7 +153,7 @@ static int join(struct sim *sim, struct sim_job *job)
 {
 	struct carousel_join join = {
 	    .variant = sim->scenario->variant[job - sim->jobs],
-	    .batch = sim->run->hand,
+	    .batch = sim->run->chunk,
 	    .ranks = 1,
 	    .epochs = sim->scenario->epochs[job - sim->jobs],
 	};
@@ -170,7 +171,7 @@ static int join(struct sim *sim, struct sim_job *job)
 
 static void finish_reading(struct sim *sim, struct sim_job *job)
 {
-	job->consumed += carousel_hand_of(sim->carousel, job->reading)->count;
+	job->consumed += carousel_chunk_of(sim->carousel, job->reading)->count;
 	carousel_waiting(sim->carousel, job->number, true);
 	carousel_done(sim->carousel, job->number, job->reading, (uint64_t)sim->now_ns);
 	job->reading = CAROUSEL_NO_SLOT;
@@ -183,7 +184,7 @@ static void finish_reading(struct sim *sim, struct sim_job *job)
 	carousel_leave(sim->carousel, job->number, (uint64_t)sim->now_ns);
 }
 
-static void finish_hand(struct sim *sim)
+static void finish_chunk(struct sim *sim)
 {
 	carousel_produced(sim->carousel, sim->producing[0]);
 	sim->n_producing--;
@@ -192,7 +193,7 @@ static void finish_hand(struct sim *sim)
 		sim->first_ready_ns += time_to_produce(sim, sim->producing[0]);
 }
 
-/* What happens next: *ret_job, or the first hand in production (NULL). False: nothing any more. */
+/* What happens next: *ret_job, or the first chunk in production (NULL). False: nothing any more. */
 static bool find_next(struct sim *sim, struct sim_job **ret_job)
 {
 	double next_ns = sim->n_producing ? sim->first_ready_ns : -1;
@@ -222,7 +223,7 @@ static int run_all(struct sim *sim)
 
 	while (r == 0 && find_next(sim, &job)) {
 		if (!job)
-			finish_hand(sim);
+			finish_chunk(sim);
 		else if (job->joined)
 			finish_reading(sim, job);
 		else
@@ -240,7 +241,7 @@ static int set_up(struct sim *sim)
 	const struct sim_world_run *run = sim->run;
 	struct carousel_config config = {
 	    .n = run->n,
-	    .hand = run->hand,
+	    .chunk = run->chunk,
 	    .slots = scenario->slots,
 	    .max_slots = scenario->slots,
 	    .producing = run->producing,
@@ -250,10 +251,10 @@ static int set_up(struct sim *sim)
 	    .seed = run->seed,
 	    .first_lap = 1,
 	};
-	double epoch_ns = SIM_WORLD_HAND_NS * (double)run->n / run->hand;
+	double epoch_ns = SIM_WORLD_CHUNK_NS * (double)run->n / run->chunk;
 
 	sim->n_jobs = scenario->jobs;
-	sim->sample_ns = SIM_WORLD_HAND_NS / run->rate / run->hand;
+	sim->sample_ns = SIM_WORLD_CHUNK_NS / run->rate / run->chunk;
 	for (unsigned i = 0; i < sim->n_jobs; i++) {
 		sim->jobs[i].speed = scenario->speed[i];
 		sim->jobs[i].start_ns = 1 + scenario->start[i] * epoch_ns;
@@ -268,7 +269,7 @@ static void sum_up(const struct sim *sim, struct sim_world_result *ret)
 	double alone = 0;
 
 	carousel_totals(sim->carousel, &totals);
-	*ret = (struct sim_world_result){.hands = totals.hands};
+	*ret = (struct sim_world_result){.chunks = totals.chunks};
 	for (unsigned i = 0; i < sim->n_jobs; i++) {
 		const struct sim_job *job = &sim->jobs[i];
 		double stall = job->stall_ns / (job->end_ns - job->begin_ns);

@@ -10,12 +10,11 @@
  * have, as slots do. Passes, ops and copies are the run's own counts.
  */
 
-#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include "base/base.h"
+#include "bench/photos.h"
 #include "pipeline/pipeline.h"
 
 #define VARIANTS_BLOCK 25 /* photographs */
@@ -53,11 +52,6 @@ static const struct variants_set {
      {TRAIN FLOAT, "{\"op\":\"random_resized_crop\",\"size\":160}" FLOAT}},
 };
 
-struct variants_file {
-	uint8_t *data;
-	size_t size;
-};
-
 struct variants_one {
 	struct pipeline *pipeline;
 	struct pipeline_run *run; /* of it alone */
@@ -66,8 +60,7 @@ struct variants_one {
 };
 
 struct variants {
-	struct variants_file *files;
-	unsigned n, room;
+	struct photos photos;
 	unsigned count; /* of pipelines */
 	struct variants_one one[VARIANTS_MOST];
 	struct pipeline_run *run; /* of all */
@@ -78,28 +71,6 @@ static _Noreturn void variants_die(const char *what)
 {
 	fprintf(stderr, "variants: %s\n", what);
 	exit(1);
-}
-
-/* ---- photographs ---- */
-
-static struct variants *variants_of_walk; /* nftw has no argument for it */
-
-static int variants_visit(const char *path, const struct stat *stat, int type, struct FTW *ftw)
-{
-	struct variants *v = variants_of_walk;
-	struct variants_file file = {.size = (size_t)stat->st_size};
-	FILE *in;
-
-	(void)ftw;
-	if (type != FTW_F || v->n == v->room || file.size == 0)
-		return 0;
-	in = fopen(path, "rb");
-	file.data = malloc(file.size);
-	if (!in || !file.data || fread(file.data, 1, file.size, in) != file.size)
-		variants_die(path);
-	fclose(in);
-	v->files[v->n++] = file;
-	return 0;
 }
 
 /* ---- pipelines ---- */
@@ -151,10 +122,7 @@ static void variants_fini(struct variants *v)
 
 static double variants_now_us(void)
 {
-	struct timespec now;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-	return (double)now.tv_sec * 1e6 + (double)now.tv_nsec / 1e3;
+	return (double)base_cpu_ns() / 1e3;
 }
 
 /* Row i is pipeline i alone, row count all of them. Microseconds of one block. */
@@ -164,6 +132,7 @@ static double variants_block(struct variants *v, unsigned row, unsigned first, u
 
 	for (unsigned f = first; f < end; f++) {
 		const struct pipeline_key key = {20261122, 1, f};
+		const struct photo *photo = &v->photos.photo[f];
 		struct pipeline_out out[VARIANTS_MOST];
 		struct pipeline_error error;
 		int64_t label;
@@ -173,24 +142,24 @@ static double variants_block(struct variants *v, unsigned row, unsigned first, u
 			out[i] = (struct pipeline_out){
 			    {v->one[i].slots + v->slot * v->one[i].bytes, &label}};
 		if (row < v->count)
-			pipeline_run_sample(v->one[row].run, 1, v->files[f].data, v->files[f].size,
-					    0, &key, &out[row], &error);
+			pipeline_run_sample(v->one[row].run, 1, photo->data, photo->size, 0, &key,
+					    &out[row], &error);
 		else
-			pipeline_run_sample(v->run, (1U << row) - 1, v->files[f].data,
-					    v->files[f].size, 0, &key, out, &error);
+			pipeline_run_sample(v->run, (1U << row) - 1, photo->data, photo->size, 0,
+					    &key, out, &error);
 	}
 	return variants_now_us() - start;
 }
 
 static void variants_measure(struct variants *v, unsigned rounds, double *sum)
 {
-	for (unsigned first = 0; first < v->n; first += VARIANTS_BLOCK) {
+	for (unsigned first = 0; first < v->photos.n; first += VARIANTS_BLOCK) {
 		double best[VARIANTS_MOST + 1] = {0};
 
 		for (unsigned round = 0; round < rounds; round++) {
 			for (unsigned row = 0; row <= v->count; row++) {
 				double took = variants_block(
-				    v, row, first, BASE_MIN(first + VARIANTS_BLOCK, v->n));
+				    v, row, first, BASE_MIN(first + VARIANTS_BLOCK, v->photos.n));
 
 				if (round == 0 || took < best[row])
 					best[row] = took;
@@ -205,7 +174,7 @@ static void variants_report(struct variants *v, const struct variants_set *set, 
 {
 	double sum[VARIANTS_MOST + 1] = {0}, apart = 0;
 	struct pipeline_work work;
-	unsigned samples = rounds * v->n;
+	unsigned samples = rounds * v->photos.n;
 
 	variants_init(v, set);
 	variants_measure(v, rounds, sum);
@@ -213,44 +182,36 @@ static void variants_report(struct variants *v, const struct variants_set *set, 
 	for (unsigned i = 0; i < v->count; i++)
 		apart += sum[i];
 	printf("| %s | %u | %.0f | %.0f | %.0f | %.2f | %.2f | %.2f, %.2f, %.2f |\n", set->what,
-	       v->count, sum[0] / v->n, apart / v->n, sum[v->count] / v->n, sum[v->count] / sum[0],
-	       sum[v->count] / apart, (double)work.passes / samples, (double)work.ops / samples,
-	       (double)work.copies / samples);
+	       v->count, sum[0] / v->photos.n, apart / v->photos.n, sum[v->count] / v->photos.n,
+	       sum[v->count] / sum[0], sum[v->count] / apart, (double)work.passes / samples,
+	       (double)work.ops / samples, (double)work.copies / samples);
 	variants_fini(v);
 }
 
 int main(int argc, char **argv)
 {
-	struct variants variants = {.room = 400};
-	unsigned rounds = 5;
+	struct variants variants = {.count = 0};
+	unsigned rounds = 5, most = 400;
 	int i = 1;
 
 	for (; i + 1 < argc && strncmp(argv[i], "--", 2) == 0; i += 2) {
 		if (strcmp(argv[i], "--rounds") == 0)
 			rounds = (unsigned)strtoul(argv[i + 1], NULL, 10);
 		else if (strcmp(argv[i], "--files") == 0)
-			variants.room = (unsigned)strtoul(argv[i + 1], NULL, 10);
+			most = (unsigned)strtoul(argv[i + 1], NULL, 10);
 	}
-	if (i + 1 != argc || variants.room < 1 || rounds < 1) {
+	if (i + 1 != argc || most < 1 || rounds < 1) {
 		fprintf(stderr, "usage: variants [--rounds N] [--files N] FOLDER\n");
 		return 2;
 	}
-	variants.files = calloc(variants.room, sizeof(*variants.files));
-	if (!variants.files)
-		variants_die("no memory");
-	variants_of_walk = &variants;
-	nftw(argv[i], variants_visit, 16, FTW_PHYS);
-	if (variants.n == 0)
-		variants_die("no files in the folder");
+	photos_read(argv + i, most, NULL, NULL, &variants.photos);
 	printf("%u photographs, least of %u rounds; µs an image\n\n"
 	       "| set | pipelines | the first alone | each alone, added up | in one run | of the "
 	       "first | of the sum | passes, ops, copies |\n"
 	       "| --- | --- | --- | --- | --- | --- | --- | --- |\n",
-	       variants.n, rounds);
+	       variants.photos.n, rounds);
 	for (unsigned s = 0; s < BASE_ARRAY_LEN(variants_sets); s++)
 		variants_report(&variants, &variants_sets[s], rounds);
-	for (unsigned f = 0; f < variants.n; f++)
-		free(variants.files[f].data);
-	free(variants.files);
+	photos_free(&variants.photos);
 	return 0;
 }

@@ -28,7 +28,6 @@ struct convert_options {
 	unsigned form; /* enum form_kind, 0: files as they are */
 	unsigned jobs; /* 0: as many as there are processors */
 	bool force, check;
-	const char *fault; /* of a maker, for tests: "crash:SAMPLE" or "hang:SAMPLE" */
 };
 
 /* ---- convert_run.c: one conversion ---- */
@@ -46,7 +45,6 @@ struct convert_source { /* what is converted; of the main process, lanes inherit
 	int root_fd;
 	const struct dataset *dataset;
 	unsigned form;
-	const char *fault;
 };
 
 enum convert_outcome {
@@ -75,15 +73,13 @@ void convert_lane_end(struct convert_lane *lane);
 
 struct convert_desk { /* shared by a lane and its makers */
 	struct baton baton;
-	uint32_t size;   /* of the file in room; written before the baton is passed */
-	uint64_t sample; /* for faults */
+	uint32_t size; /* of the file in room; written before the baton is passed */
 };
 struct convert_maker {
 	struct convert_desk *desk; /* owned mapping */
 	uint8_t *room[2];          /* owned mappings: files; read-only to makers */
 	uint64_t room_bytes;
 	unsigned form;
-	const char *fault;
 	/* of the process */
 	pid_t pid; /* 0: none */
 	int fd;    /* owned: answers */
@@ -94,13 +90,12 @@ struct convert_answer {  /* before the bytes; from a maker, who may be hostile *
 	uint64_t size;
 };
 /* Memory for files of up to room_bytes. 0 or negative errno. */
-int convert_maker_init(struct convert_maker *maker, uint64_t room_bytes, unsigned form,
-		       const char *fault);
+int convert_maker_init(struct convert_maker *maker, uint64_t room_bytes, unsigned form);
 /* Ends its process. */
 void convert_maker_end(struct convert_maker *maker);
 /* Has the form of the file in room[which] made, by a new process if there is none. 0, -ECHILD (it cannot
  * be started), negative errno. */
-int convert_maker_ask(struct convert_maker *maker, unsigned which, uint32_t size, uint64_t sample);
+int convert_maker_ask(struct convert_maker *maker, unsigned which, uint32_t size);
 /* Its answer: *ret_form (caller owns) and its size; for FORM_INDEXED only what stands before the file.
  * NULL: it has none. *ret_is_lost: the process died or was ended, and another one takes its place.
  * 0 or negative errno. */

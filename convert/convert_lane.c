@@ -202,7 +202,7 @@ static void lane_ask(struct lane *lane, uint64_t sample, unsigned which)
 
 	if (*file->error)
 		lane_give_up(lane, sample, file->error);
-	r = lane->source->form ? convert_maker_ask(&lane->maker, which, file->size, sample) : 0;
+	r = lane->source->form ? convert_maker_ask(&lane->maker, which, file->size) : 0;
 	if (r)
 		lane_give_up(lane, sample,
 			     "a sandboxed process that makes forms cannot be started: does this "
@@ -238,8 +238,7 @@ static _Noreturn void lane_live(const struct convert_source *source, unsigned nu
 	prctl(PR_SET_NAME, "convert-lane");
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != main_process)
 		_exit(1);
-	if (convert_maker_init(&lane.maker, dataset_largest(source->dataset), source->form,
-			       source->fault))
+	if (convert_maker_init(&lane.maker, dataset_largest(source->dataset), source->form))
 		lane_give_up(&lane, number, "there is not enough memory; fewer --jobs need less");
 	lane_work(&lane, number, n);
 	convert_maker_end(&lane.maker);

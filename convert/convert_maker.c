@@ -33,7 +33,6 @@
 #define MAKER_MEMORY (UINT64_C(1) << 30)
 #define MAKER_LIMIT_NS UINT64_C(5000000000)
 #define MAKER_LIMIT_BYTE_NS 1000
-#define MAKER_LIMIT_FAULT_NS UINT64_C(1000000000)
 #define MAKER_SLEEPS 10 /* times the limit that it may sleep */
 
 enum { MAKER_HAS = 0, MAKER_HAS_NONE = 1, MAKER_IS_THERE = 2 };
@@ -49,15 +48,13 @@ static int map_shared(uint64_t bytes, void *ret)
 	return 0;
 }
 
-int convert_maker_init(struct convert_maker *maker, uint64_t room_bytes, unsigned form,
-		       const char *fault)
+int convert_maker_init(struct convert_maker *maker, uint64_t room_bytes, unsigned form)
 {
 	int r;
 
 	*maker = (struct convert_maker){
 	    .room_bytes = BASE_MAX(room_bytes, UINT64_C(1)),
 	    .form = form,
-	    .fault = fault,
 	    .fd = -1,
 	};
 	r = map_shared(sizeof(*maker->desk), &maker->desk);
@@ -86,18 +83,6 @@ static void maker_answer(int fd, uint32_t status, uint64_t size)
 	maker_say(fd, &answer, sizeof(answer));
 }
 
-static void maker_misbehave(const struct convert_maker *maker)
-{
-	unsigned long long sample;
-
-	if (!maker->fault)
-		return;
-	if (sscanf(maker->fault, "crash:%llu", &sample) == 1 && sample == maker->desk->sample)
-		__builtin_trap();
-	while (sscanf(maker->fault, "hang:%llu", &sample) == 1 && sample == maker->desk->sample)
-		continue;
-}
-
 static void maker_serve(const struct convert_maker *maker, struct form_maker *former, unsigned room,
 			int fd)
 {
@@ -105,7 +90,6 @@ static void maker_serve(const struct convert_maker *maker, struct form_maker *fo
 	_cleanup_free_ uint8_t *form = NULL;
 	size_t form_size = 0;
 
-	maker_misbehave(maker);
 	if (form_make(former, (enum form_kind)maker->form, maker->room[room], size, &form,
 		      &form_size)) {
 		maker_answer(fd, MAKER_HAS_NONE, 0);
@@ -232,14 +216,13 @@ static int maker_start(struct convert_maker *maker)
 	return -ECHILD;
 }
 
-int convert_maker_ask(struct convert_maker *maker, unsigned which, uint32_t size, uint64_t sample)
+int convert_maker_ask(struct convert_maker *maker, unsigned which, uint32_t size)
 {
 	int r = maker->pid > 0 ? 0 : maker_start(maker);
 
 	if (r)
 		return r;
 	maker->desk->size = size;
-	maker->desk->sample = sample;
 	baton_pass(&maker->desk->baton, which);
 	return 0;
 }
@@ -247,9 +230,7 @@ int convert_maker_ask(struct convert_maker *maker, unsigned which, uint32_t size
 int convert_maker_take(struct convert_maker *maker, uint32_t size, uint8_t **ret_form,
 		       uint64_t *ret_size, bool *ret_is_lost)
 {
-	const uint64_t limit_ns = maker->fault
-				      ? MAKER_LIMIT_FAULT_NS
-				      : MAKER_LIMIT_NS + (uint64_t)size * MAKER_LIMIT_BYTE_NS;
+	const uint64_t limit_ns = MAKER_LIMIT_NS + (uint64_t)size * MAKER_LIMIT_BYTE_NS;
 	_cleanup_free_ uint8_t *form = NULL;
 	struct convert_answer answer;
 

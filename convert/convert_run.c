@@ -130,7 +130,8 @@ static int source_open(struct run *run)
 
 static int source_list(struct run *run)
 {
-	const struct scan_progress progress = {scan_tell, scan_cancelled, run, false};
+	const struct scan_progress progress = {
+	    .tell = scan_tell, .cancelled = scan_cancelled, .arg = run};
 	_cleanup_close_ int fd = -1;
 	struct dataset *dataset;
 	int r = scan_build(run->source.root_fd, run->options->source, RUN_SCAN_THREADS, &progress,
@@ -360,7 +361,7 @@ int convert_run(const struct convert_options *options)
 {
 	struct run run = {
 	    .options = options,
-	    .source = {.root_fd = -1, .form = options->form, .fault = options->fault},
+	    .source = {.root_fd = -1, .form = options->form},
 	    .target = {.fd = -1, .folder_fd = -1},
 	    .signals = -1,
 	};

@@ -50,7 +50,7 @@ static int verify_open(struct verify *verify)
 	verify->fd = open(verify->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (verify->fd < 0)
 		return verify_fail(verify, strerror(errno));
-	r = oads_open(verify->fd, verify->path, &verify->oads, &diag);
+	r = oads_open(verify->fd, verify->path, NULL, &verify->oads, &diag);
 	if (r == OADS_E_NONE)
 		return verify_fail(verify, "is no converted data set");
 	if (r) {

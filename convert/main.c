@@ -5,7 +5,6 @@
  * libraries that pictures need are no business of a tool that asks questions.
  */
 
-#include <errno.h>
 #include <getopt.h>
 #include <signal.h>
 #include <stdio.h>
@@ -43,25 +42,12 @@ static int parse_form(const char *text, unsigned *ret)
 
 static int parse_jobs(const char *text, unsigned *ret)
 {
-	char *end;
-	unsigned long value;
+	const char *end = text;
+	uint64_t value;
 
-	errno = 0;
-	value = strtoul(text, &end, 10);
-	if (errno || *text < '0' || *text > '9' || *end || value < 1 || value > CONVERT_MAX_JOBS)
+	if (!base_parse_number(&end, CONVERT_MAX_JOBS, &value) || *end || value < 1)
 		return refuse("--jobs must be 1 to 256, not", text);
 	*ret = (unsigned)value;
-	return 0;
-}
-
-static int parse_fault(const char *text, const char **ret)
-{
-	const char *allowed = getenv("ACCESS_FAULTS");
-
-	if (!allowed || strcmp(allowed, "1") != 0)
-		return refuse("--fault is for tests and needs ACCESS_FAULTS=1 in the environment:",
-			      text);
-	*ret = text;
 	return 0;
 }
 
@@ -72,8 +58,6 @@ static int parse_option(int option, struct convert_options *options)
 		return parse_form(optarg, &options->form);
 	case 'j':
 		return parse_jobs(optarg, &options->jobs);
-	case 't':
-		return parse_fault(optarg, &options->fault);
 	case 'f':
 		options->force = true;
 		return 0;
@@ -92,13 +76,9 @@ static int parse_option(int option, struct convert_options *options)
 static int parse_options(int argc, char **argv, struct convert_options *ret)
 {
 	static const struct option table[] = {
-	    {"form", required_argument, NULL, 'o'},
-	    {"jobs", required_argument, NULL, 'j'},
-	    {"force", no_argument, NULL, 'f'},
-	    {"check", no_argument, NULL, 'c'},
-	    {"fault", required_argument, NULL, 't'},
-	    {"help", no_argument, NULL, 'h'},
-	    {NULL, 0, NULL, 0},
+	    {"form", required_argument, NULL, 'o'}, {"jobs", required_argument, NULL, 'j'},
+	    {"force", no_argument, NULL, 'f'},      {"check", no_argument, NULL, 'c'},
+	    {"help", no_argument, NULL, 'h'},       {NULL, 0, NULL, 0},
 	};
 	int option, r = 0;
 

@@ -22,6 +22,7 @@
 #include "base/log.h"
 #include "daemon/conn.h"
 #include "daemon/node.h"
+#include "daemon/porter.h"
 #include "libaccess/libaccess.h"
 
 #define AT_ONCE 16 /* clients a turn of the loop */
@@ -144,8 +145,20 @@ int accept_begin(struct accept *accept, struct node *node, uint64_t files)
 	return r ? r : watch(accept);
 }
 
+/* Who has come, but not in: what they sent may not end with the listening socket. */
+static void turn_away(struct node *node)
+{
+	int fd;
+
+	shutdown(node->place.listen_fd, SHUT_RDWR); /* nobody comes any more */
+	while ((fd = accept4(node->place.listen_fd, NULL, NULL, SOCK_CLOEXEC)) >= 0)
+		porter_close(node, geteuid(), &fd);
+}
+
 void accept_end(struct accept *accept)
 {
+	if (accept->pause)
+		turn_away(accept->node);
 	loop_unwatch(&accept->watch);
 	loop_unwatch(&accept->pause);
 }

@@ -24,29 +24,29 @@ uint32_t admit_wanted_slots(unsigned ranks, uint32_t configured)
 	return configured ? configured : BASE_MIN(2 * ranks + 2, (unsigned)MOST_SLOTS);
 }
 
-/* Twice what the hands in production read, and any one file, within bounds. */
-static uint64_t arena_by_rule(const struct admit_ask *ask, uint32_t hand)
+/* Twice what the chunks in production read, and any one file, within bounds. */
+static uint64_t arena_by_rule(const struct admit_ask *ask, uint32_t chunk)
 {
-	uint64_t bytes = 2 * ask->producing * (uint64_t)hand * ask->mean_bytes;
+	uint64_t bytes = 2 * ask->producing * (uint64_t)chunk * ask->mean_bytes;
 
 	bytes = BASE_MIN(BASE_MAX(bytes, LEAST_ARENA), MOST_ARENA);
 	return BASE_MAX(bytes, BASE_MIN(2 * ask->largest_bytes, MOST_ARENA));
 }
 
-/* Tries one size of hand. true: it fits. */
-static bool fits(const struct admit_ask *ask, uint32_t hand, struct board_geometry *geometry,
+/* Tries one size of chunk. true: it fits. */
+static bool fits(const struct admit_ask *ask, uint32_t chunk, struct board_geometry *geometry,
 		 struct admit_plan *plan, int *error)
 {
 	uint32_t least = ask->slots ? ask->slots : admit_least_slots(1);
-	uint64_t lane_bytes = ask->producing * (uint64_t)hand * sizeof(struct layout_task) + 8192;
+	uint64_t lane_bytes = ask->producing * (uint64_t)chunk * sizeof(struct layout_task) + 8192;
 	uint64_t room;
 
-	geometry->hand = hand;
+	geometry->chunk = chunk;
 	geometry->max_slots = least;
 	*error = board_plan(geometry);
 	if (*error)
 		return false;
-	plan->arena_bytes = ask->arena ? ask->arena : arena_by_rule(ask, hand);
+	plan->arena_bytes = ask->arena ? ask->arena : arena_by_rule(ask, chunk);
 	plan->slots = least;
 	plan->fixed_bytes = lane_bytes + plan->arena_bytes + geometry->board_bytes;
 	if (ask->available <= plan->fixed_bytes)
@@ -78,7 +78,7 @@ static int refuse(const struct admit_ask *ask, const struct board_geometry *geom
 	    "the stream needs %s (%u slots of %u samples, %s each, and %s for tables and reading), "
 	    "but %s of the budget of %s (%s) is free: raise `memory`, use a smaller batch, "
 	    "uint8 output, or close another stream",
-	    need, plan->slots, geometry->hand, slot, fixed, available, budget, ask->source);
+	    need, plan->slots, geometry->chunk, slot, fixed, available, budget, ask->source);
 	return ADMIT_E_MEMORY;
 }
 
@@ -88,21 +88,21 @@ int admit_stream(const struct admit_ask *ask, struct board_geometry *geometry,
 	uint32_t batches = ask->batch < 256 ? 256 / ask->batch : 1;
 	int error = 0;
 
-	if (ask->hand && ask->hand < geometry->grain) {
-		diag_set(diag, "a hand of %u samples is smaller than a grain of this dataset (%u)",
-			 ask->hand, geometry->grain);
+	if (ask->chunk && ask->chunk < geometry->grain) {
+		diag_set(diag, "a chunk of %u samples is smaller than a grain of this dataset (%u)",
+			 ask->chunk, geometry->grain);
 		return ADMIT_E_BAD;
 	}
 	for (; batches >= 1 && !error; batches--) {
-		uint32_t hand = ask->hand ? ask->hand : ask->batch * batches;
+		uint32_t chunk = ask->chunk ? ask->chunk : ask->batch * batches;
 
-		if (fits(ask, BASE_MAX(hand, geometry->grain), geometry, ret, &error))
+		if (fits(ask, BASE_MAX(chunk, geometry->grain), geometry, ret, &error))
 			return 0;
-		if (ask->hand)
+		if (ask->chunk)
 			break;
 	}
 	if (!error)
 		return refuse(ask, geometry, ret, diag);
-	diag_set(diag, "a slot of %u samples is too large to address", geometry->hand);
+	diag_set(diag, "a slot of %u samples is too large to address", geometry->chunk);
 	return ADMIT_E_BAD;
 }

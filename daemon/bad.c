@@ -2,9 +2,10 @@
 /*
  * Bad samples. Budgets count distinct ids, not productions: a file that is broken is one bad sample
  * however many epochs and jobs meet it, so a long training run does not fail on its tenth epoch for
- * what it tolerated in the first. The list is sorted and as long as the largest budget that anybody
- * set plus one; a stream whose every sample is bad ends by its jobs' budgets long before it is
- * large.
+ * what it tolerated in the first. A budget may be as large as the dataset, and what is bad in it is its owner's to
+ * say: so the ids are in a table by their hashes, where one more costs the same however many there are.
+ * Beside it are notes of what was found, in the order in which the samples were met: who asks for them goes on
+ * where he was, whatever was met since.
  */
 #include "daemon/bad.h"
 
@@ -12,50 +13,112 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include "base/bits.h"
 #include "worker/worker.h"
 
 void bad_fini(struct bad *bad)
 {
-	free(bad->id);
+	free(bad->entry);
+	for (uint64_t i = 0; i < bad->noted; i += BAD_CHUNK)
+		free(bad->chunk[i / BAD_CHUNK]);
+	free(bad->chunk);
 	free(bad->reason);
 	*bad = (struct bad){0};
 }
 
-static uint64_t lower_bound(const struct bad *bad, uint64_t id)
+/* Where it is, or would be. */
+static struct bad_entry *entry_of(const struct bad *bad, uint64_t id)
 {
-	uint64_t low = 0, high = bad->count;
+	uint64_t at = bits_mix(id);
 
-	while (low < high) {
-		uint64_t middle = (low + high) / 2;
+	while (bad->entry[at & (bad->room - 1)].id && bad->entry[at & (bad->room - 1)].id != id + 1)
+		at++;
+	return &bad->entry[at & (bad->room - 1)];
+}
 
-		if (bad->id[middle] < id)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+static bool grow(struct bad *bad)
+{
+	struct bad larger = {.room = bad->room ? 2 * bad->room : 32};
+
+	larger.entry = calloc(larger.room, sizeof(*larger.entry));
+	if (!larger.entry)
+		return false;
+	for (uint64_t i = 0; i < bad->room; i++)
+		if (bad->entry[i].id)
+			*entry_of(&larger, bad->entry[i].id - 1) = bad->entry[i];
+	free(bad->entry);
+	bad->entry = larger.entry;
+	bad->room = larger.room;
+	return true;
 }
 
 bool bad_add(struct bad *bad, uint64_t id)
 {
-	uint64_t at = lower_bound(bad, id);
+	struct bad_entry *entry;
 
-	if (at < bad->count && bad->id[at] == id)
+	if (2 * bad->count >= bad->room && !grow(bad))
 		return false;
-	if (bad->count == bad->room) {
-		uint64_t room = bad->room ? 2 * bad->room : 16;
-		uint64_t *larger = realloc(bad->id, room * sizeof(*larger));
-
-		if (!larger)
-			return false;
-		bad->id = larger;
-		bad->room = room;
-	}
-	memmove(&bad->id[at + 1], &bad->id[at], (bad->count - at) * sizeof(*bad->id));
-	bad->id[at] = id;
+	entry = entry_of(bad, id);
+	if (entry->id)
+		return false;
+	entry->id = id + 1;
 	bad->count++;
 	return true;
 }
+
+/* ---- notes ---- */
+
+static struct bad_note *note_room(struct bad *bad, uint64_t room)
+{
+	uint64_t n = bad->noted / BAD_CHUNK;
+	struct bad_note **chunk = bad->chunk;
+
+	if (bad->noted % BAD_CHUNK)
+		return &chunk[n][bad->noted % BAD_CHUNK];
+	if (bad->noted >= BAD_SURE && room < BAD_CHUNK * sizeof(**chunk))
+		return NULL;
+	if ((n & (n - 1)) == 0) /* it is full at each power of two */
+		chunk = reallocarray(chunk, n ? 2 * n : 1, sizeof(*chunk));
+	if (!chunk)
+		return NULL;
+	bad->chunk = chunk;
+	return chunk[n] = malloc(BAD_CHUNK * sizeof(**chunk));
+}
+
+void bad_keep(struct bad *bad, uint64_t id, enum layout_fail stage, int code, const char *detail,
+	      uint64_t room)
+{
+	struct bad_note *note = note_room(bad, room);
+
+	if (!note) {
+		bad->lost++;
+		return;
+	}
+	*note = (struct bad_note){.id = id, .code = code, .stage = (uint8_t)stage};
+	snprintf(note->detail, sizeof(note->detail), "%s", detail);
+	entry_of(bad, id)->place = ++bad->noted;
+}
+
+const struct bad_note *bad_note_at(const struct bad *bad, uint64_t place)
+{
+	return &bad->chunk[place / BAD_CHUNK][place % BAD_CHUNK];
+}
+
+const struct bad_note *bad_note_of(const struct bad *bad, uint64_t id)
+{
+	uint64_t place = bad->room ? entry_of(bad, id)->place : 0;
+
+	return place ? bad_note_at(bad, place - 1) : NULL;
+}
+
+uint64_t bad_bytes(const struct bad *bad)
+{
+	uint64_t chunks = (bad->noted + BAD_CHUNK - 1) / BAD_CHUNK;
+
+	return bad->room * sizeof(*bad->entry) + chunks * BAD_CHUNK * sizeof(**bad->chunk);
+}
+
+/* ---- why ---- */
 
 void bad_explain(struct bad *bad, uint64_t instance, uint32_t position, uint64_t id,
 		 const char *text)
@@ -79,7 +142,7 @@ const char *bad_reason_of(const struct bad *bad, uint64_t instance, uint32_t pos
 	return NULL;
 }
 
-static const char *stage_name(enum layout_fail stage)
+const char *bad_stage_name(enum layout_fail stage)
 {
 	static const char *const names[] = {
 	    [LAYOUT_FAIL_NONE] = "nothing",  [LAYOUT_FAIL_OPEN] = "open",
@@ -93,13 +156,16 @@ static const char *stage_name(enum layout_fail stage)
 }
 
 /* What the numbers of an outcome mean, when the process left no text of its own. */
-static void describe(char *ret, size_t size, enum layout_fail stage, int code, const char *detail)
+void bad_why(char *ret, size_t size, enum layout_fail stage, int code, const char *detail)
 {
 	char quoted[200];
 
 	base_quote(detail, quoted, sizeof(quoted));
 	if (stage == LAYOUT_FAIL_HANG)
-		snprintf(ret, size, "took too long; its worker was replaced");
+		snprintf(
+		    ret, size,
+		    "took longer than sample_timeout_ms (accessd.conf) allows for its size; its "
+		    "worker was replaced; raise it if the picture is good");
 	else if (stage == LAYOUT_FAIL_CRASH && WIFSIGNALED(code))
 		snprintf(ret, size, "its worker died (%s) and was replaced",
 			 strsignal(WTERMSIG(code)));
@@ -121,9 +187,9 @@ void bad_text(char *ret, size_t size, const char *folder, const char *name, uint
 {
 	char why[256], quoted_folder[200], quoted_name[200];
 
-	describe(why, sizeof(why), stage, code, detail);
+	bad_why(why, sizeof(why), stage, code, detail);
 	base_quote(folder, quoted_folder, sizeof(quoted_folder));
 	base_quote(name, quoted_name, sizeof(quoted_name));
 	snprintf(ret, size, "sample %llu, %s/%s, stage %s: %s", (unsigned long long)id,
-		 quoted_folder, quoted_name, stage_name(stage), why);
+		 quoted_folder, quoted_name, bad_stage_name(stage), why);
 }

@@ -26,6 +26,7 @@
 #include "daemon/source.h"
 #include "daemon/stream.h"
 #include "libaccess/libaccess.h"
+#include "pipeline/decode_libraries.h"
 #include "pipeline/pipeline.h"
 
 #define CACHE_MOST_SAMPLES (UINT64_C(1) << 27) /* a table has four bytes for each */
@@ -77,9 +78,8 @@ static void drop_table(struct cache_point *point, uint64_t n_samples)
 static bool is_table(int fd, uint64_t n_samples)
 {
 	struct stat status;
-	int seals = fcntl(fd, F_GET_SEALS);
 
-	return seals >= 0 && (seals & F_SEAL_SHRINK) && fstat(fd, &status) == 0 &&
+	return base_is_sealed(fd, F_SEAL_SHRINK) && fstat(fd, &status) == 0 &&
 	       (uint64_t)status.st_size >= n_samples * sizeof(uint32_t);
 }
 
@@ -187,7 +187,7 @@ static bool is_common(const struct stream *stream, uint32_t variants, unsigned c
 	return true;
 }
 
-/* A form of these samples, made by these ops. Where users share, it is of this very folder or file, too:
+/* A form of these samples, made by these ops; pixels by these decoders. Where users share, it is of this very folder or file, too:
  * another's may have been made to look like it. */
 static void group_of(const struct stream *stream, unsigned form, const struct hash_id *cut,
 		     struct hash_id *ret)
@@ -196,7 +196,7 @@ static void group_of(const struct stream *stream, unsigned form, const struct ha
 		char name[sizeof(CACHE_NAME)];
 		uint8_t form;
 		uint8_t version[sizeof(struct hash_id)];
-		struct hash_id cut;
+		struct hash_id cut, libraries;
 		uint64_t device, inode;
 	} all;
 
@@ -205,9 +205,11 @@ static void group_of(const struct stream *stream, unsigned form, const struct ha
 	all.form = (uint8_t)form;
 	all.cut = *cut;
 	memcpy(all.version, dataset_version(stream->source->dataset), sizeof(all.version));
+	if (form > LAYOUT_FORM_PACKED)
+		decode_libraries(&all.libraries);
 	if (stream->domain->kind == DOMAIN_PUBLIC) {
-		all.device = stream->source->device;
-		all.inode = stream->source->inode;
+		all.device = stream->source->root.device;
+		all.inode = stream->source->root.inode;
 	}
 	hash_of(&all, sizeof(all), ret);
 }
@@ -327,7 +329,7 @@ static bool is_asked(const struct stream *stream)
 
 static void list_anew(struct stream *stream, uint32_t variants)
 {
-	const struct shelf *shelf = &stream->domain->shelf;
+	const struct disk_cache *disk_cache = &stream->domain->disk_cache;
 	struct cache *cache = calloc(1, sizeof(*cache));
 
 	if (!cache)
@@ -336,8 +338,8 @@ static void list_anew(struct stream *stream, uint32_t variants)
 	cache->variants = variants;
 	cache->begun = stream->samples_done;
 	cache->allows = stream->cache.allows;
-	if (shelf->tray_fd < 0)
-		snprintf(cache->why, sizeof(cache->why), "%s", shelf->why);
+	if (disk_cache->tray_fd < 0)
+		snprintf(cache->why, sizeof(cache->why), "%s", disk_cache->why);
 	else if (stream->geometry.n_samples > CACHE_MOST_SAMPLES)
 		snprintf(cache->why, sizeof(cache->why), "the dataset has more than %llu samples",
 			 (unsigned long long)CACHE_MOST_SAMPLES);
@@ -376,15 +378,15 @@ static int check_form(const struct stream *stream, const char *name, struct diag
 int cache_check(const struct stream *stream, struct diag *diag)
 {
 	const struct cache *cache = &stream->cache;
-	const struct shelf *shelf = &stream->domain->shelf;
+	const struct disk_cache *disk_cache = &stream->domain->disk_cache;
 	const char *forced = stream->node->param.cache_point;
 	int r;
 
 	if (!stream->keep[0])
 		return 0;
-	if (!cache->is_on ||
-	    (!shelf_gives(shelf) && shelf->why[0] && (shelf->is_known || !shelf->is_told))) {
-		diag_set(diag, "nothing is kept: %s", cache->is_on ? shelf->why : cache->why);
+	if (!cache->is_on || (!disk_cache_gives(disk_cache) && disk_cache->why[0] &&
+			      (disk_cache->is_known || !disk_cache->is_told))) {
+		diag_set(diag, "nothing is kept: %s", cache->is_on ? disk_cache->why : cache->why);
 		return OA_E_REFUSED;
 	}
 	r = check_form(stream, forced, diag);
@@ -404,11 +406,11 @@ int cache_check(const struct stream *stream, struct diag *diag)
 static bool are_tables_coming(const struct stream *stream)
 {
 	const struct cache *cache = &stream->cache;
-	const enum shelf_share share = stream->domain->shelf.share;
+	const enum disk_cache_share share = stream->domain->disk_cache.share;
 
 	if (!cache->is_on)
 		return false;
-	if (share == SHELF_ASKS || share == SHELF_LOOKS)
+	if (share == DISK_CACHE_ASKS || share == DISK_CACHE_LOOKS)
 		return true;
 	for (unsigned p = 1; p < cache->n; p++)
 		if (cache->point[p].state == CACHE_ASKED)
@@ -477,7 +479,7 @@ void cache_settle(struct stream *stream)
 	if (cache->variants != variants)
 		list_anew(stream, variants);
 	for (unsigned p = 1; p < cache->n; p++)
-		if (cache->is_on && stream->domain->shelf.is_told && stream->reader_ready &&
+		if (cache->is_on && stream->domain->disk_cache.is_told && stream->reader_ready &&
 		    cache->point[p].state == CACHE_UNASKED)
 			ask_for(stream, &cache->point[p]);
 }

@@ -18,7 +18,7 @@
 #include "sched/point.h"
 #include "shmring/lane.h"
 
-struct carousel_hand;
+struct carousel_chunk;
 struct fill;
 struct fill_task;
 struct json_out;
@@ -53,7 +53,7 @@ struct cache {
 	unsigned
 	    listed; /* with the last one, where that is augmented and some job allows no reuse */
 	struct cache_point point[POINT_MAX];
-	uint32_t allows; /* hands in which all jobs allow an instance, as the last hand began */
+	uint32_t allows; /* chunks in which all jobs allow an instance, as the last chunk began */
 	struct instance_book book;
 	struct hash_id book_group; /* of what is kept of those instances */
 	struct hash_id
@@ -91,9 +91,9 @@ int cache_check(const struct stream *stream, struct diag *diag);
  * that, any other one for a tenth of a second at its beginning: *ret_until_ns is when it looks again, 0: it is
  * called. */
 bool cache_is_awaited(struct stream *stream, uint64_t now_ns, uint64_t *ret_until_ns);
-/* A hand begins: where instances are kept, which of its samples come from those, with what key, and how often it may
+/* A chunk begins: where instances are kept, which of its samples come from those, with what key, and how often it may
  * be granted. */
-void cache_begin(struct stream *stream, struct fill *fill, const struct carousel_hand *hand);
+void cache_begin(struct stream *stream, struct fill *fill, const struct carousel_chunk *chunk);
 /* A worker made what is to be kept of the instance of that lap. */
 void cache_made(struct stream *stream, uint64_t sample, uint64_t lap);
 /* Bytes of the arena for what is kept of the sample; 0: it is not, or does not fit. */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is kept behind random ops: the last 8-bit picture of one instance of each sample, made in one hand and brought
+ * What is kept behind random ops: the last 8-bit picture of one instance of each sample, made in one chunk and brought
  * again to others, for jobs that all want to see an instance several times (reuse).
  *
- * Which instance that is, and in how many hands it was, is the book's (sched/instance.h), and the carousel grants
- * such hands to nobody too often. What is in the store decides nothing of that: a task that is to come from an
+ * Which instance that is, and in how many chunks it was, is the book's (sched/instance.h), and the carousel grants
+ * such chunks to nobody too often. What is in the store decides nothing of that: a task that is to come from an
  * instance has the key of its lap, so its sample is the same from what is kept and, where that is gone or is another
- * one's, from the file. A hand whose samples may be kept or brought is decided to be one as it begins.
+ * one's, from the file. A chunk whose samples may be kept or brought is decided to be one as it begins.
  *
  * The point is there while all jobs allow it and there is a disk for it; it is the last of the list, so the others are
  * what they are without it.
@@ -18,7 +18,7 @@
 #include "daemon/source.h"
 #include "daemon/stream.h"
 
-#define CACHE_EPOCHS_IN_SLOTS 2 /* with one, hands leave before they are needed again */
+#define CACHE_EPOCHS_IN_SLOTS 2 /* with one, chunks leave before they are needed again */
 
 const struct cache_point *cache_augmented(const struct cache *cache)
 {
@@ -58,17 +58,17 @@ void cache_take_book(struct cache *from, struct cache *to)
 	from->book = (struct instance_book){.n = 0};
 }
 
-/* ---- hands ---- */
+/* ---- chunks ---- */
 
-/* A hand whose samples may be kept is granted once, and not again while it lies in its slot. Where the slots hold all
+/* A chunk whose samples may be kept is granted once, and not again while it lies in its slot. Where the slots hold all
  * samples from epoch to epoch, that is the better way. */
 static bool is_in_slots(const struct stream *stream)
 {
-	return (uint64_t)stream->slots * stream->geometry.hand >=
+	return (uint64_t)stream->slots * stream->geometry.chunk >=
 	       CACHE_EPOCHS_IN_SLOTS * stream->geometry.n_samples;
 }
 
-/* Jobs have come or gone since the last hand: is the point there? */
+/* Jobs have come or gone since the last chunk: is the point there? */
 static void allow(struct stream *stream)
 {
 	struct cache *cache = &stream->cache;
@@ -101,7 +101,7 @@ static bool has_book(struct stream *stream, const struct cache_point *augmented)
 	return true;
 }
 
-/* Is it brought? Its number in this hand, or 0. */
+/* Is it brought? Its number in this chunk, or 0. */
 static unsigned bring(struct stream *stream, struct fill *fill, uint32_t i, uint64_t sample,
 		      const struct cache_point *augmented)
 {
@@ -117,7 +117,7 @@ static unsigned bring(struct stream *stream, struct fill *fill, uint32_t i, uint
 	return number;
 }
 
-void cache_begin(struct stream *stream, struct fill *fill, const struct carousel_hand *hand)
+void cache_begin(struct stream *stream, struct fill *fill, const struct carousel_chunk *chunk)
 {
 	struct cache *cache = &stream->cache;
 	const struct cache_point *augmented;
@@ -128,10 +128,10 @@ void cache_begin(struct stream *stream, struct fill *fill, const struct carousel
 	allow(stream);
 	augmented = cache_augmented(cache);
 	if (!augmented || &cache->point[cache->choice.point] != augmented ||
-	    augmented->state != CACHE_READY || !shelf_gives(&stream->domain->shelf) ||
+	    augmented->state != CACHE_READY || !disk_cache_gives(&stream->domain->disk_cache) ||
 	    !has_book(stream, augmented) || !carousel_number(stream->carousel, fill->slot, number))
 		return;
-	for (uint32_t i = 0; i < hand->count; i++) {
+	for (uint32_t i = 0; i < chunk->count; i++) {
 		struct fill_task *task = &fill->task[i];
 		const unsigned own = bring(stream, fill, i, task->source, augmented);
 

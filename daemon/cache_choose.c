@@ -95,8 +95,9 @@ static double uses_of(const struct stream *stream, uint64_t now_ns)
 static bool is_at_hand(const struct stream *stream, const struct cache_point *point, double bytes)
 {
 	const struct domain *domain = stream->domain;
-	const double most = domain->hoard.fd < 0 ? 0 : (double)hoard_most(domain);
-	const double others = (double)domain->shelf.state.memory_used - (double)point->kept_bytes;
+	const double most = domain->ram_cache.fd < 0 ? 0 : (double)ram_cache_most(domain);
+	const double others =
+	    (double)domain->disk_cache.state.memory_used - (double)point->kept_bytes;
 
 	return point->form != LAYOUT_FORM_AUGMENTED && bytes <= RESIDENT_VALUE_MOST &&
 	       bytes * (double)stream->geometry.n_samples + BASE_MAX(others, 0.0) <= most;
@@ -108,8 +109,8 @@ static void add_writing(const struct stream *stream, struct point_cost *cost)
 {
 	double write_us, cpu_us;
 
-	if (cost->made == 0 ||
-	    !shelf_write_us(&stream->domain->shelf, (uint64_t)cost->bytes, &write_us, &cpu_us))
+	if (cost->made == 0 || !disk_cache_write_us(&stream->domain->disk_cache,
+						    (uint64_t)cost->bytes, &write_us, &cpu_us))
 		return;
 	cost->write_us = write_us;
 	cost->make_us += cpu_us;
@@ -134,9 +135,9 @@ void cache_cost(struct stream *stream, unsigned p)
 /* Bytes that values may have, where they are kept. */
 static uint64_t room_of(const struct domain *domain)
 {
-	const struct shelf *shelf = &domain->shelf;
+	const struct disk_cache *disk_cache = &domain->disk_cache;
 
-	return shelf_is_memory(shelf) ? hoard_most(domain) : shelf->state.limit;
+	return disk_cache_is_memory(disk_cache) ? ram_cache_most(domain) : disk_cache->state.limit;
 }
 
 static void look(struct stream *stream, uint64_t now_ns)
@@ -145,7 +146,7 @@ static void look(struct stream *stream, uint64_t now_ns)
 	const double limit = CACHE_HEADROOM * (double)room_of(stream->domain);
 	struct cache *cache = &stream->cache;
 	struct point_input *in = &cache->input;
-	const bool is_memory = shelf_is_memory(&stream->domain->shelf);
+	const bool is_memory = disk_cache_is_memory(&stream->domain->disk_cache);
 
 	for (unsigned p = 1; p < cache->n; p++)
 		count_kept(&cache->point[p], n_samples);
@@ -234,7 +235,7 @@ static void tell_yields(struct stream *stream)
 		point->yields = yields;
 		reading_yield(&stream->domain->reading, stream->lane.number, point->form, yields);
 		if (yields && point->kept_samples)
-			shelf_has_room(&stream->domain->shelf);
+			disk_cache_has_room(&stream->domain->disk_cache);
 	}
 }
 
@@ -328,14 +329,14 @@ static void describe_point(const struct cache *cache, unsigned p, struct json_ou
 void cache_describe(const struct stream *stream, struct json_out *out)
 {
 	const struct cache *cache = &stream->cache;
-	const struct shelf *shelf = &stream->domain->shelf;
+	const struct disk_cache *disk_cache = &stream->domain->disk_cache;
 	char name[24];
 
 	json_out_key(out, "cache");
 	json_out_object_begin(out);
-	json_out_member_bool(out, "on", cache->is_on && shelf_gives(shelf));
-	json_out_member_string(out, "why", cache->is_on ? shelf->why : cache->why);
-	json_out_member_bool(out, "memory_only", cache->is_on && shelf_is_memory(shelf));
+	json_out_member_bool(out, "on", cache->is_on && disk_cache_gives(disk_cache));
+	json_out_member_string(out, "why", cache->is_on ? disk_cache->why : cache->why);
+	json_out_member_bool(out, "memory_only", cache->is_on && disk_cache_is_memory(disk_cache));
 	json_out_member_string(
 	    out, "point",
 	    cache->is_on ? cache_name(cache->point[cache->choice.point].form, name) : "none");

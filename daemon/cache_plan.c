@@ -111,7 +111,7 @@ bool cache_is_learning(const struct stream *stream)
 	const struct cache *cache = &stream->cache;
 
 	return cache->is_on && cache->forced < 0 && cache->chosen_ns == 0 &&
-	       shelf_gives(&stream->domain->shelf) &&
+	       disk_cache_gives(&stream->domain->disk_cache) &&
 	       (cache_is_trying(cache) || cache_has_trials_out(cache));
 }
 
@@ -160,7 +160,7 @@ static bool is_to_be_made(const struct stream *stream, const struct fill_task *t
 
 	return cache->choice.point && cache->choice.makes && point->state == CACHE_READY &&
 	       is_missing(point, task) && !is_unfit(point, task->source) &&
-	       shelf_takes(&stream->domain->shelf, base_now_ns());
+	       disk_cache_takes(&stream->domain->disk_cache, base_now_ns());
 }
 
 /* What is kept of the task's instance; NULL: nothing any more. Of substitutes nothing ever was. */
@@ -182,8 +182,8 @@ uint64_t cache_plan(struct stream *stream, const struct fill_task *task, uint32_
 	uint64_t bytes = file_bytes;
 	int trial;
 
-	*ret = (struct lane_keep){.room = file_bytes};
-	if (!cache->is_on || task->is_plain || !shelf_gives(&stream->domain->shelf))
+	*ret = (struct lane_keep){.room = file_bytes, .timed = cache->is_on};
+	if (!cache->is_on || task->is_plain || !disk_cache_gives(&stream->domain->disk_cache))
 		return bytes;
 	trial = trial_of(cache, task);
 	if (trial >= 0) {
@@ -209,7 +209,7 @@ void cache_fed(struct stream *stream, const struct fill_task *task)
 	struct cache *cache = &stream->cache;
 	int trial;
 
-	if (!cache->is_on || task->is_plain || !shelf_gives(&stream->domain->shelf))
+	if (!cache->is_on || task->is_plain || !disk_cache_gives(&stream->domain->disk_cache))
 		return;
 	trial = trial_of(cache, task);
 	if (trial >= 0)
@@ -327,8 +327,9 @@ void cache_note(struct stream *stream, const struct fill_task *task,
 	    planned->make && (kept->made == LAYOUT_MADE_YES || kept->made == LAYOUT_MADE_FULL);
 	unsigned p = number_of(cache, kept->form);
 
-	if (!cache->is_on || p >= cache->n || (kept->form && kept->form != planned->want))
-		return;
+	if (!cache->is_on || !planned->timed || p >= cache->n ||
+	    (kept->form && kept->form != planned->want))
+		return; /* or it was planned before there was anything to be chosen */
 	if (kept->form || is_typical(cache, task->source, kept->made))
 		note_served(stream, p, kept, is_made, file_bytes);
 	if (kept->form) {

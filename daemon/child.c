@@ -3,6 +3,12 @@
  * Children of accessd. Each gets one end of a SOCK_SEQPACKET pair as descriptor 3 and asks the
  * kernel by itself to die with us (PR_SET_PDEATHSIG), so that kill -9 of accessd leaves nothing
  * behind.
+ *
+ * A socket of theirs is closed by porter_close() once they have had it: a captured one may have left
+ * descriptors in its queue.
+ *
+ * The reaper reaps them (reaper.h). Each is a process group of its own, that wait() for those of our own group does
+ * not.
  */
 #include "daemon/child.h"
 
@@ -11,18 +17,19 @@
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/identity.h"
-
-#define CONTROL_FD 3
+#include "daemon/reaper.h"
 
 /* Folder of our own program, without the last '/'. */
 static void own_folder(char *ret, size_t size)
@@ -68,10 +75,11 @@ static void exec_child(const char *path, char *const argv[], int sock)
 
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
-	if (sock == CONTROL_FD)
+	setpgid(0, 0);
+	if (sock == CHILD_SOCK)
 		fcntl(sock, F_SETFD, 0);
 	else
-		dup2(sock, CONTROL_FD);
+		dup2(sock, CHILD_SOCK);
 	execv(path, argv);
 	_exit(127);
 }
@@ -139,10 +147,35 @@ char *child_describe_end(int status, char *ret, size_t size)
 	return ret;
 }
 
-void child_abandon(struct child *child)
+/* ---- ends ---- */
+
+static uint64_t cpu_ns_of(const struct rusage *usage)
+{
+	return (uint64_t)(usage->ru_utime.tv_sec + usage->ru_stime.tv_sec) * UINT64_C(1000000000) +
+	       (uint64_t)(usage->ru_utime.tv_usec + usage->ru_stime.tv_usec) * 1000;
+}
+
+bool child_has_ended(pid_t pid, int *ret_status, uint64_t *ret_cpu_ns)
+{
+	siginfo_t info = {.si_pid = 0};
+	struct rusage usage;
+
+	if (pid <= 0 ||
+	    syscall(SYS_waitid, P_PID, pid, &info, WEXITED | WNOHANG | WNOWAIT, &usage) < 0 ||
+	    info.si_pid != pid)
+		return false;
+	*ret_status = info.si_code == CLD_EXITED ? W_EXITCODE(info.si_status, 0)
+						 : W_EXITCODE(0, info.si_status) |
+						       (info.si_code == CLD_DUMPED ? WCOREFLAG : 0);
+	*ret_cpu_ns = cpu_ns_of(&usage);
+	return true;
+}
+
+void child_abandon(struct child *child, struct reaper *reaper)
 {
 	if (child->pid > 0)
 		kill(child->pid, SIGKILL);
+	reaper_take(reaper, child->pid);
 	child->pid = 0;
 	base_close(&child->sock);
 }

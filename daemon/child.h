@@ -7,6 +7,10 @@
 #include <sys/types.h>
 #include "base/base.h"
 
+struct reaper;
+
+#define CHILD_SOCK 3 /* its end, in the child */
+
 struct child {
 	pid_t pid; /* 0: none */
 	int sock;  /* our end, non-blocking, CLOEXEC; -1: none */
@@ -25,8 +29,10 @@ void child_settle(pid_t accessd, int keep);
 void child_end(struct child *child);
 /* Hangs up and lets it end by itself for that long, then child_end(). */
 void child_leave(struct child *child, unsigned patience_ms);
-/* SIGKILL, and it is no child of ours any more: who reaps strangers reaps it. */
-void child_abandon(struct child *child);
+/* SIGKILL, and it is no child of ours any more: it is reaped when it has ended. */
+void child_abandon(struct child *child, struct reaper *reaper);
+/* Has it ended? Its status and CPU time; it stays a zombie until it is reaped. */
+bool child_has_ended(pid_t pid, int *ret_status, uint64_t *ret_cpu_ns);
 
 /* Luck: when a child that died may be started again. Plain arithmetic. */
 #define CHILD_QUICK_NS UINT64_C(5000000000) /* one that lived longer did not fail quickly */

@@ -60,14 +60,12 @@ static struct domain *find(const struct node *node, const char *who)
 }
 
 /* *ret is a reference. 0 or an OA_E_... with diag. */
-static int domain_of(struct conn *conn, const struct wire_in *in, struct domain **ret,
-		     struct diag *diag)
+static int domain_of(struct conn *conn, const char *who, struct domain **ret, struct diag *diag)
 {
-	const char *who = NULL;
 	struct domain *domain;
 	int code;
 
-	if (wire_get_string(in, PROTO_KEY_WHO, &who)) {
+	if (!who) {
 		code = tenant_enter(conn, diag);
 		if (!code)
 			*ret = domain_ref(conn->domain);
@@ -91,29 +89,12 @@ static int domain_of(struct conn *conn, const struct wire_in *in, struct domain 
 
 /* ---- from clients ---- */
 
-static int read_verb(const struct wire_in *in, uint64_t *ret_verb, struct hash_id *ret_group,
-		     struct diag *diag)
-{
-	const void *data;
-	size_t size = 0;
-
-	memset(ret_group, 0, sizeof(*ret_group));
-	if (wire_get_u64(in, PROTO_KEY_VERB, ret_verb) || *ret_verb >= READER_VERBS) {
-		diag_set(diag, "accessd %s knows no such thing to do with what is kept: update it",
-			 PACKAGE_VERSION);
-		return OA_E_VERSION;
-	}
-	if (wire_get_bytes(in, PROTO_KEY_GROUP, &data, &size) == 0 && size == sizeof(*ret_group))
-		memcpy(ret_group, data, size);
-	return 0;
-}
-
 static int check_store(const struct domain *domain, struct diag *diag)
 {
-	const struct shelf *shelf = &domain->shelf;
+	const struct disk_cache *disk_cache = &domain->disk_cache;
 
-	if (shelf->tray_fd < 0 || (!shelf->is_known && shelf->why[0]))
-		diag_set(diag, "nothing is kept: %s", shelf->why);
+	if (disk_cache->tray_fd < 0 || (!disk_cache->is_known && disk_cache->why[0]))
+		diag_set(diag, "nothing is kept: %s", disk_cache->why);
 	else if (domain->reading.child.sock < 0)
 		diag_set(diag, "the reader is just being started again: try again");
 	else
@@ -121,17 +102,21 @@ static int check_store(const struct domain *domain, struct diag *diag)
 	return OA_E_REFUSED;
 }
 
-static int check(struct conn *conn, const struct wire_in *in, uint64_t *ret_verb,
-		 struct hash_id *ret_group, struct domain **ret, struct diag *diag)
+static int check(struct conn *conn, const struct message_cache *asked, struct domain **ret,
+		 struct diag *diag)
 {
-	int code = read_verb(in, ret_verb, ret_group, diag);
+	int code;
 
-	if (!code && conn->chore) {
-		diag_set(diag, "one thing at a time: wait for the answer");
-		code = OA_E_REFUSED;
+	if (asked->verb >= READER_VERBS) {
+		diag_set(diag, "accessd %s knows no such thing to do with what is kept: update it",
+			 PACKAGE_VERSION);
+		return OA_E_VERSION;
 	}
-	if (!code)
-		code = domain_of(conn, in, ret, diag);
+	if (conn->chore) {
+		diag_set(diag, "one thing at a time: wait for the answer");
+		return OA_E_REFUSED;
+	}
+	code = domain_of(conn, asked->who, ret, diag);
 	if (!code) {
 		code = check_store(*ret, diag);
 		if (code)
@@ -140,14 +125,12 @@ static int check(struct conn *conn, const struct wire_in *in, uint64_t *ret_verb
 	return code;
 }
 
-void chores_ask(struct conn *conn, const struct wire_in *in)
+void chores_ask(struct conn *conn, const struct message_cache *asked)
 {
 	struct domain *domain = NULL;
-	struct hash_id group;
 	struct chore *chore;
 	struct diag diag;
-	uint64_t verb = 0;
-	int code = check(conn, in, &verb, &group, &domain, &diag);
+	int code = check(conn, asked, &domain, &diag);
 
 	if (code) {
 		conn_refuse(conn, (uint64_t)code, diag.text);
@@ -159,14 +142,13 @@ void chores_ask(struct conn *conn, const struct wire_in *in)
 		conn_refuse(conn, OA_E_MEMORY, "out of memory");
 		return;
 	}
-	*chore = (struct chore){.id = ++domain->last_chore,
-				.conn = conn,
-				.domain = domain,
-				.verb = verb,
-				.group = group};
+	*chore = (struct chore){
+	    .id = ++domain->last_chore, .conn = conn, .domain = domain, .verb = asked->verb};
+	_Static_assert(sizeof(chore->group) == sizeof(asked->group), "a group's name is a hash");
+	memcpy(&chore->group, asked->group, sizeof(chore->group));
 	LIST_INSERT_HEAD(&domain->chores, chore, link);
 	conn->chore = chore;
-	reading_chore(&domain->reading, chore->id, verb, &group);
+	reading_chore(&domain->reading, chore->id, chore->verb, &chore->group);
 }
 
 /* Nobody waits for it any more. */

@@ -8,13 +8,13 @@
  */
 
 #include "base/base.h"
-#include "base/wire.h"
+#include "daemon/message.h"
 
 struct conn;
 struct domain;
 
 /* PROTO_CACHE. Answered with REFUSED, or later with PROGRESS and CACHED. */
-void chores_ask(struct conn *conn, const struct wire_in *in);
+void chores_ask(struct conn *conn, const struct message_cache *asked);
 /* The connection ends, and with it what it wanted to know; what it wanted changed goes on. */
 void chores_forget(struct conn *conn);
 /* The domain ends: nobody is there who asked. */

@@ -24,12 +24,16 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "daemon/bad_answer.h"
 #include "daemon/chores.h"
 #include "daemon/describe.h"
+#include "daemon/guest.h"
 #include "daemon/job.h"
 #include "daemon/node.h"
 #include "daemon/opening.h"
 #include "daemon/param.h"
+#include "daemon/porter.h"
+#include "daemon/prepare.h"
 #include "daemon/pump.h"
 #include "daemon/source.h"
 #include "daemon/status.h"
@@ -40,7 +44,7 @@
 #define GRACE_NS UINT64_C(2000000000)  /* for a client that was refused to hear it and hang up */
 #define REST_NS UINT64_C(50000000)     /* a client that floods us is not heard for so long */
 #define MOST_HEARD 500   /* messages within such a time: no honest job has so much to say */
-#define MOST_UNREAD 8192 /* bytes of ours that a client may leave unread and ask for the status */
+#define MOST_UNREAD 8192 /* bytes of ours that a client may leave unread and ask for more */
 #ifndef SO_PEERPIDFD
 #define SO_PEERPIDFD 77
 #endif
@@ -134,7 +138,9 @@ void conn_free(struct conn *conn)
 	loop_unwatch(&conn->watch);
 	loop_unwatch(&conn->pid_watch);
 	loop_unwatch(&conn->deadline);
+	porter_cancel(&conn->errand);
 	chores_forget(conn);
+	describe_forget(conn);
 	if (conn->job)
 		job_free(conn->job);
 	if (conn->stream)
@@ -142,9 +148,12 @@ void conn_free(struct conn *conn)
 	if (conn->source)
 		source_unref(conn->source);
 	domain_unref(conn->domain);
+	porter_close(node, conn->uid, &conn->request.part_fd);
+	porter_close(node, conn->uid, &conn->request.log_fd);
 	request_fini(&conn->request);
+	guest_unref(conn->guest);
 	base_close(&conn->pid_fd);
-	base_close(&conn->fd);
+	porter_close(node, conn->uid, &conn->fd);
 	free(conn);
 }
 
@@ -161,7 +170,7 @@ static void on_deadline(void *arg)
 
 	if (conn->state == CONN_SHUT)
 		conn_free(conn);
-	else if (!conn->watch && /* it has rested */
+	else if (!conn->watch && !conn->errand && /* it has rested */
 		 loop_watch_fd(conn->node->loop, conn->fd, on_readable, conn, &conn->watch))
 		loop_timer_set(conn->deadline, REST_NS);
 	else if (conn->state == CONN_NEW)
@@ -182,18 +191,14 @@ static void describe(struct conn *conn)
 
 	conn->source = NULL;
 	conn->describes = false;
-	conn->state = CONN_GREETED;
-	describe_answer(conn, &source->domain->catalogs, source->dataset);
-	pipeline_free(conn->request.pipeline);
-	conn->request.pipeline = NULL;
+	describe_answer(conn, source);
 	source_unref(source);
 }
 
-void conn_source_ready(struct conn *conn, const char *unused)
+void conn_source_ready(struct conn *conn)
 {
 	struct source *other;
 
-	(void)unused;
 	if (!opening_is_settled(conn))
 		return;
 	if (conn->describes) {
@@ -202,11 +207,8 @@ void conn_source_ready(struct conn *conn, const char *unused)
 	}
 	LIST_FOREACH(other, &conn->source->domain->sources, link)
 	{ /* the same version is open already? */
-		if (other == conn->source || other->how != conn->source->how ||
-		    other->state != SOURCE_READY || other->reopening ||
-		    strcmp(other->path, conn->source->path) ||
-		    memcmp(dataset_version(other->dataset), dataset_version(conn->source->dataset),
-			   sizeof(struct hash_id)))
+		if (other == conn->source || other->state != SOURCE_READY || other->reopening ||
+		    !source_is_same(other, conn->source))
 			continue;
 		other->users++;
 		source_unref(conn->source);
@@ -220,14 +222,16 @@ void conn_source_ready(struct conn *conn, const char *unused)
 static bool exceeds_budget(const struct conn *conn, char *ret, size_t size)
 {
 	const struct stream *stream = conn->stream;
+	const uint64_t budget = request_budget(&conn->request, stream->geometry.n_samples);
 
-	if (stream->policy == PROTO_POLICY_ERROR || !conn->request.has_budget ||
-	    stream->bad.count <= conn->request.budget)
+	if (stream->policy == PROTO_POLICY_ERROR || stream->bad.count <= budget)
 		return false;
-	snprintf(ret, size,
-		 "%llu samples of this dataset are known to be bad, more than the budget of %llu: "
-		 "accessd's log names them",
-		 (unsigned long long)stream->bad.count, (unsigned long long)conn->request.budget);
+	snprintf(
+	    ret, size,
+	    "%llu samples of this dataset are known to be bad, more than the budget of %llu: with "
+	    "a larger one Loader.bad_samples and oa_bad_samples(3) list them, and access-ctl "
+	    "bad while a job runs",
+	    (unsigned long long)stream->bad.count, (unsigned long long)budget);
 	return true;
 }
 
@@ -237,14 +241,14 @@ void conn_stream_ready(struct conn *conn)
 
 	if (exceeds_budget(conn, text, sizeof(text)))
 		conn_refuse(conn, OA_E_SAMPLE, text);
-	else
+	else if (prepare_is_ready(conn))
 		job_open(conn);
 }
 
-static void on_open(struct conn *conn, struct wire_in *in)
+static void on_open(struct conn *conn, const struct message_open *open, struct wire_in *in)
 {
 	struct diag diag = {"out of memory"};
-	int code = request_parse(&conn->request, in, conn->nonce, &diag);
+	int code = request_parse(&conn->request, open, in, conn->nonce, &diag);
 
 	if (!code && conn->node->draining) {
 		diag_set(&diag, "accessd is shutting down: try again");
@@ -263,24 +267,21 @@ static void on_open(struct conn *conn, struct wire_in *in)
 	loop_timer_stop(conn->deadline);
 }
 
-static void on_describe(struct conn *conn, const struct wire_in *in)
+static void on_describe(struct conn *conn, const struct message_describe *describe)
 {
-	_cleanup_free_ char *path = request_text(in, PROTO_KEY_DATASET, PARAM_TEXT_MAX);
-	const char *unused;
-	bool has_pipeline = wire_get_string(in, PROTO_KEY_PIPELINE, &unused) == 0;
 	struct diag diag;
 	int code;
 
-	if (!path || *path != '/') {
-		diag_set(&diag, REQUEST_PATH_TEXT, PARAM_TEXT_MAX);
-		conn_refuse(conn, OA_E_INVALID, diag.text);
+	if (*describe->dataset != '/') {
+		conn_refuse(conn, OA_E_INVALID, REQUEST_PATH_TEXT);
 	} else if (conn->node->draining) {
 		conn_refuse(conn, OA_E_UNREACHABLE, "accessd is shutting down: try again");
 	} else if ((code = tenant_enter(conn, &diag))) {
 		conn_refuse(conn, (uint64_t)code, diag.text);
-	} else if (has_pipeline && (code = request_compile(&conn->request, in, &diag))) {
+	} else if (describe->pipeline &&
+		   (code = request_compile(&conn->request, describe->pipeline, &diag))) {
 		conn_refuse(conn, (uint64_t)code, diag.text);
-	} else if (opening_begin(conn, path)) {
+	} else if (opening_begin(conn, describe->dataset)) {
 		conn_refuse(conn, OA_E_MEMORY, "out of memory");
 	} else {
 		conn->describes = true;
@@ -304,14 +305,13 @@ static void send_welcome(struct conn *conn)
 	conn_send(conn, &out);
 }
 
-static void on_hello(struct conn *conn, const struct wire_in *in)
+static void on_hello(struct conn *conn, const struct message_hello *hello)
 {
+	const uint64_t major = hello->major;
 	struct diag diag;
-	uint64_t major = 0;
 	char text[256];
 	int code;
 
-	wire_get_u64(in, PROTO_KEY_MAJOR, &major);
 	if (major != PROTO_MAJOR) {
 		snprintf(text, sizeof(text),
 			 "the client speaks protocol %llu, accessd %s speaks %d: upgrade %s",
@@ -325,21 +325,18 @@ static void on_hello(struct conn *conn, const struct wire_in *in)
 		conn_refuse(conn, (uint64_t)code, diag.text);
 		return;
 	}
-	wire_get_u64(in, PROTO_KEY_MINOR, &conn->request.minor);
-	conn->request.program = request_text(in, PROTO_KEY_PROGRAM, REQUEST_NAME_MAX);
+	conn->request.minor = hello->minor;
+	conn->request.program = request_name(hello->program);
 	conn->state = CONN_GREETED;
 	loop_timer_stop(conn->deadline);
 	send_welcome(conn);
 }
 
-static void on_explain(struct conn *conn, const struct wire_in *in)
+static void on_explain(struct conn *conn, const struct message_explain *explain)
 {
-	uint64_t instance = 0, position = 0;
-	const char *text;
+	const char *text =
+	    bad_reason_of(&conn->stream->bad, explain->instance, (uint32_t)explain->position);
 
-	wire_get_u64(in, PROTO_KEY_INSTANCE, &instance);
-	wire_get_u64(in, PROTO_KEY_POSITION, &position);
-	text = bad_reason_of(&conn->stream->bad, instance, (uint32_t)position);
 	conn_send_text(conn, PROTO_EXPLAINED, OA_E_SAMPLE,
 		       text ? text : "the reason is not known any more; accessd's log has it");
 }
@@ -352,6 +349,7 @@ static bool is_allowed(const struct conn *conn, uint16_t type)
 	case PROTO_OPEN:
 	case PROTO_DESCRIBE:
 	case PROTO_CACHE:
+	case PROTO_BAD:
 		return conn->state == CONN_GREETED;
 	case PROTO_KICK:
 	case PROTO_EXPLAIN:
@@ -375,18 +373,11 @@ static void misbehaved(struct conn *conn, const char *how)
 		job_fail(conn->job, OA_E_REFUSED, how);
 }
 
-/* Each answer is a memory and a descriptor on the way, which count until the client has read it. */
 static void on_status(struct conn *conn)
 {
-	_cleanup_close_ int fd = -1;
+	_cleanup_close_ int fd = status_new(conn);
 	struct wire_out out;
-	int unread = 0;
 
-	if (ioctl(conn->fd, SIOCOUTQ, &unread) == 0 && unread > MOST_UNREAD) {
-		misbehaved(conn, "asks for the status and does not read the answers");
-		return;
-	}
-	fd = status_new(conn);
 	if (fd < 0) {
 		conn_refuse(conn, OA_E_MEMORY, "out of memory for the status");
 		return;
@@ -396,61 +387,127 @@ static void on_status(struct conn *conn)
 	conn_send(conn, &out);
 }
 
-/* A part's bitmap and a plan log; a list. */
-static unsigned most_fds(uint16_t type)
+/* Each of these answers is a memory and a descriptor on the way, which count until the client has read
+ * it. One is under way at a time, so who has read what came before leaves one more at most. */
+static bool may_ask(const struct conn *conn, const struct items_type *type)
 {
-	if (type == PROTO_OPEN)
-		return 2;
-	return type == PROTO_PLAN;
+	int unread = 0;
+
+	if (type->asks != ITEMS_ASKS_MEMORY)
+		return true;
+	return ioctl(conn->fd, SIOCOUTQ, &unread) < 0 || unread <= MOST_UNREAD;
+}
+
+static void malformed(struct conn *conn, const char *how)
+{
+	if (!conn->job)
+		conn_refuse(conn, OA_E_INVALID, how);
+	else if (conn->job->active)
+		job_fail(conn->job, OA_E_INVALID, how);
 }
 
 static void dispatch(struct conn *conn, struct wire_in *in)
 {
-	if (!is_allowed(conn, in->type) || in->n_fds > most_fds(in->type)) {
+	const struct items_type *type;
+	union message message;
+	struct diag diag;
+
+	if (!is_allowed(conn, in->type)) {
 		misbehaved(conn, "a message that is not allowed here");
+		return;
+	}
+	type = message_type(in->type);
+	if (!may_ask(conn, type)) {
+		misbehaved(conn, "asks again and again and does not read the answers");
+		return;
+	}
+	guest_spoke(conn->guest, type->asks == ITEMS_ASKS_NOTHING ? GUEST_MESSAGE : GUEST_QUESTION);
+	loop_is_about(conn->node->loop, type->name);
+	if (message_read(in, &message, &diag)) {
+		malformed(conn, diag.text);
 		return;
 	}
 	switch (in->type) {
 	case PROTO_HELLO:
-		on_hello(conn, in);
+		on_hello(conn, &message.hello);
 		break;
 	case PROTO_OPEN:
-		on_open(conn, in);
+		on_open(conn, &message.open, in);
 		break;
 	case PROTO_DESCRIBE:
-		on_describe(conn, in);
+		on_describe(conn, &message.describe);
 		break;
 	case PROTO_KICK:
 		pump_soon(conn->stream);
 		break;
 	case PROTO_EXPLAIN:
-		on_explain(conn, in);
+		on_explain(conn, &message.explain);
 		break;
 	case PROTO_CACHE:
-		chores_ask(conn, in);
+		chores_ask(conn, &message.cache);
 		break;
 	case PROTO_PLAN:
-		lists_take(conn->job, in);
+		lists_take(conn->job, &message.plan, in);
+		break;
+	case PROTO_BAD:
+		bad_answer(conn, &message.bad);
 		break;
 	default:
 		on_status(conn);
 	}
 }
 
+/* By itself, or with others of its user. */
 static bool is_flooding(struct conn *conn)
 {
 	uint64_t now_ns = base_now_ns();
 
+	if (conn->state != CONN_GREETED && conn->state != CONN_RUNS)
+		return false;
 	if (now_ns - conn->heard_ns > REST_NS) {
 		conn->heard_ns = now_ns;
 		conn->heard = 0;
 	}
-	return ++conn->heard > MOST_HEARD &&
-	       (conn->state == CONN_GREETED || conn->state == CONN_RUNS);
+	return ++conn->heard > MOST_HEARD || !guest_may_speak(conn->guest, now_ns);
+}
+
+static void heard(struct conn *conn, int r, struct wire_in *in)
+{
+	if (r == WIRE_E_CLOSED || (r < 0 && r != -EAGAIN && r != -EINTR)) {
+		loop_is_about(conn->node->loop, "hang-up");
+		conn_free(conn);
+	} else if (r > 0 && conn->state != CONN_SHUT && !conn->sending_shut)
+		misbehaved(conn, "a message that is not well formed");
+	else if (r == 0 && conn->state != CONN_SHUT && !conn->sending_shut)
+		dispatch(conn, in);
+}
+
+static void on_fetched(void *arg, int r, struct wire_in *in)
+{
+	struct conn *conn = arg;
+
+	conn->errand = NULL;
+	if (loop_watch_fd(conn->node->loop, conn->fd, on_readable, conn, &conn->watch))
+		loop_timer_set(conn->deadline, REST_NS);
+	heard(conn, r, in);
+}
+
+/* The message has descriptors. */
+static void fetch(struct conn *conn)
+{
+	struct diag diag;
+
+	loop_unwatch(&conn->watch);
+	if (!porter_fetch(conn->node, conn->uid, conn->fd, on_fetched, conn, &conn->errand))
+		return;
+	diag_set(&diag, "accessd cannot take more descriptors of user %u now: try again",
+		 (unsigned)conn->uid);
+	conn_refuse(conn, OA_E_MEMORY, diag.text);
+	conn_free(conn);
 }
 
 /* One message a turn: each client waits for its turn like all others, and one that floods us waits
- * longer: its own queue is full then, and ours does nothing else. */
+ * longer, as does its user: its own queue is full then, and ours does nothing else. */
 static void on_readable(void *arg)
 {
 	struct conn *conn = arg;
@@ -464,12 +521,10 @@ static void on_readable(void *arg)
 	}
 	wire_in_init(&in);
 	r = loop_recv(conn->fd, &in);
-	if (r == WIRE_E_CLOSED || (r < 0 && r != -EAGAIN && r != -EINTR))
-		conn_free(conn);
-	else if (r > 0 && conn->state != CONN_SHUT && !conn->sending_shut)
-		misbehaved(conn, "a message that is not well formed");
-	else if (r == 0 && conn->state != CONN_SHUT && !conn->sending_shut)
-		dispatch(conn, &in);
+	if (r == WIRE_E_HAS_FDS)
+		fetch(conn);
+	else
+		heard(conn, r, &in);
 	wire_in_fini(&in);
 }
 
@@ -497,6 +552,9 @@ static int watch_peer(struct conn *conn)
 	conn->pid = peer.pid;
 	conn->uid = peer.uid;
 	conn->gid = peer.gid;
+	conn->guest = guest_ref(&conn->node->guests, peer.uid);
+	if (!conn->guest)
+		return -ENOMEM;
 	conn->pid_fd = peer_pid_fd(conn->fd, peer.pid);
 	r = loop_watch_fd(loop, conn->fd, on_readable, conn, &conn->watch);
 	if (!r && conn->pid_fd >= 0)
@@ -513,7 +571,7 @@ struct conn *conn_new(struct node *node, int fd)
 	struct conn *conn = calloc(1, sizeof(*conn));
 
 	if (!conn) {
-		close(fd);
+		porter_close(node, geteuid(), &fd);
 		return NULL;
 	}
 	conn->node = node;

@@ -22,14 +22,19 @@ struct stream;
 struct variant;
 struct job;
 struct chore;
+struct guest;
+struct describe_entry;
+struct prepare;
+struct errand;
 
 enum conn_state {
-	CONN_NEW,          /* waits for HELLO */
-	CONN_GREETED,      /* may open or ask for the status */
-	CONN_WAITS_SOURCE, /* the dataset is being opened */
-	CONN_WAITS_STREAM, /* the stream's memory is being handed to reader and workers */
-	CONN_RUNS,         /* has a job */
-	CONN_SHUT,         /* refused, failed or misbehaved: only its hang-up matters */
+	CONN_NEW,           /* waits for HELLO */
+	CONN_GREETED,       /* may open or ask for the status */
+	CONN_WAITS_SOURCE,  /* the dataset is being opened */
+	CONN_WAITS_CATALOG, /* the dataset's catalogue is being written */
+	CONN_WAITS_STREAM,  /* the stream's memory is being handed to reader and workers */
+	CONN_RUNS,          /* has a job */
+	CONN_SHUT,          /* refused, failed or misbehaved: only its hang-up matters */
 };
 
 struct conn_look { /* what its own user's reader saw of the root of what it opens */
@@ -44,12 +49,14 @@ struct conn {
 	pid_t pid;
 	uid_t uid;
 	gid_t gid;
+	struct guest *guest; /* its uid's */
 	struct loop_watch *watch, *pid_watch, *deadline;
 	enum conn_state state;
 	bool sending_shut;
 	unsigned heard; /* messages since heard_ns */
 	uint64_t heard_ns;
-	uint8_t nonce[REQUEST_NONCE];
+	struct errand *errand; /* the porter fetches its next message */
+	uint8_t nonce[MESSAGE_NONCE];
 	struct request request;
 	struct domain *domain; /* its own, from its OPEN on */
 	struct source *source; /* a reference while it waits */
@@ -58,8 +65,10 @@ struct conn {
 	struct stream *stream;   /* waited for, or the job's */
 	struct variant *variant; /* of the stream */
 	char apart[240];         /* why it has a stream of its own, for people */
+	struct prepare *prepare; /* what it brings, while it waits for the stream */
 	struct job *job;
-	struct chore *chore; /* of the store, under way */
+	struct chore *chore;            /* of the store, under way */
+	struct describe_entry *catalog; /* that is waited for */
 };
 
 /* A client on fd (consumed). NULL: it could not be had. */
@@ -80,7 +89,7 @@ void conn_wake(struct conn *conn);
 void conn_shut(struct conn *conn);
 
 /* Steps of an open. */
-void conn_source_ready(struct conn *conn, const char *unused);
+void conn_source_ready(struct conn *conn);
 void conn_source_refused(struct conn *conn, const char *text);
 void conn_stream_ready(struct conn *conn);
 

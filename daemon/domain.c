@@ -17,7 +17,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <unistd.h>
 
 #include "base/log.h"
 #include "daemon/chores.h"
@@ -28,6 +27,8 @@
 #include "daemon/stream.h"
 #include "libaccess/libaccess.h"
 #include "shmring/lane.h"
+
+#define LENT_NS UINT64_C(30000000000) /* between looks whether a catalogue is still in use */
 
 /* ---- names ---- */
 
@@ -45,41 +46,54 @@ const char *domain_identity(const struct domain *domain, bool is_reader,
 
 void domain_key(const struct domain *domain, char ret[IDENTITY_TEXT_MAX])
 {
-	static const char *const kinds[] = {
-	    [DOMAIN_OWN] = "", [DOMAIN_USER] = "user", [DOMAIN_PUBLIC] = "public"};
+	const struct identity *who = &domain->who;
 
+	*ret = '\0';
 	if (domain->kind == DOMAIN_USER)
-		snprintf(ret, IDENTITY_TEXT_MAX, "user:%u:%u", (unsigned)domain->who.uid,
-			 (unsigned)domain->who.gid);
-	else
-		snprintf(ret, IDENTITY_TEXT_MAX, "%s", kinds[domain->kind]);
+		snprintf(ret, IDENTITY_TEXT_MAX, "user:%u:%u", (unsigned)who->uid,
+			 (unsigned)who->gid);
+	else if (domain->kind == DOMAIN_PUBLIC)
+		snprintf(ret, IDENTITY_TEXT_MAX, "public:%u", (unsigned)who->uid);
 }
 
 /* ---- making ---- */
 
+/* A user's. */
+static unsigned count_of(const struct node *node, uid_t uid)
+{
+	const uid_t tenant = tenant_of(node, uid);
+	const struct domain *domain;
+	unsigned n = 0;
+
+	LIST_FOREACH(domain, &node->domains, link)
+	n += domain->kind == DOMAIN_USER && domain->tenant == tenant;
+	return n;
+}
+
+/* Nobody says whom it is about. The usual one is turned at once, all others each in its own turn. */
 static void on_event(void *arg)
 {
 	struct domain *domain = arg;
 	struct stream *stream;
-	uint64_t count;
 
-	if (read(domain->event_fd, &count, sizeof(count)) < 0)
-		return;
 	LIST_FOREACH(stream, &domain->streams, link)
-	pump_turn(stream);
+	if (stream == LIST_FIRST(&domain->streams))
+		pump_turn(stream);
+	else
+		pump_soon(stream);
 }
 
-static int make_bell(struct domain *domain)
+static int make_doorbell(struct domain *domain)
 {
-	int r = bell_new(&domain->bell, &domain->bell_fd);
+	int r = doorbell_new(&domain->doorbell, &domain->doorbell_fd);
 
 	if (r)
 		return r;
 	domain->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (domain->event_fd < 0)
 		return -errno;
-	return loop_watch_fd(domain->node->loop, domain->event_fd, on_event, domain,
-			     &domain->event_watch);
+	return loop_watch_rings(domain->node->loop, domain->event_fd, on_event, domain,
+				&domain->event_watch);
 }
 
 static void on_idle(void *arg);
@@ -96,17 +110,19 @@ static int domain_new(struct node *node, enum domain_kind kind, const struct ide
 	domain->node = node;
 	domain->kind = kind;
 	domain->who = *who;
+	domain->tenant = tenant_of(node, who->uid);
 	domain->users = 1;
-	domain->bell_fd = domain->event_fd = domain->shelf.tray_fd = domain->hoard.fd = -1;
+	domain->doorbell_fd = domain->event_fd = domain->disk_cache.tray_fd = domain->ram_cache.fd =
+	    -1;
 	domain->reading.child.sock = domain->workers.child.sock = -1;
-	describe_shelf_init(&domain->catalogs);
+	describe_catalogs_init(&domain->catalogs);
 	LIST_INSERT_HEAD(&node->domains, domain, link);
-	node->n_tenants += kind == DOMAIN_USER;
-	r = make_bell(domain);
+	node->n_tenants += kind == DOMAIN_USER && count_of(node, who->uid) == 1;
+	r = make_doorbell(domain);
 	if (!r)
-		r = shelf_init(&domain->shelf, domain);
+		r = disk_cache_init(&domain->disk_cache, domain);
 	if (!r)
-		r = hoard_init(&domain->hoard, domain);
+		r = ram_cache_init(&domain->ram_cache, domain);
 	if (!r)
 		r = loop_timer_new(node->loop, on_idle, domain, &domain->idle);
 	if (!r)
@@ -138,16 +154,43 @@ static bool is_unused(const struct domain *domain)
 }
 
 /* New ones are at the head. */
-bool domain_end_idle(struct node *node)
+bool domain_end_idle(struct node *node, const struct identity *who)
 {
 	struct domain *domain, *oldest = NULL;
 
 	LIST_FOREACH(domain, &node->domains, link)
-	if (is_unused(domain) && domain->kind == DOMAIN_USER)
+	if (is_unused(domain) && domain->kind == DOMAIN_USER &&
+	    !describe_is_lent(&domain->catalogs) &&
+	    (!who || domain->tenant == tenant_of(node, who->uid)))
 		oldest = domain;
 	if (oldest)
 		domain_free(oldest);
 	return oldest != NULL;
+}
+
+/* A user is counted once, and has as many domains as groups that he comes with: each is a reader and workers. */
+static int check_room(struct node *node, const struct identity *who, struct diag *diag)
+{
+	bool is_new = !count_of(node, who->uid);
+
+	while (is_new && node->n_tenants >= node->param.tenants && domain_end_idle(node, NULL))
+		continue;
+	while (count_of(node, who->uid) >= DOMAIN_MOST_GROUPS && domain_end_idle(node, who))
+		continue;
+	if (is_new && node->n_tenants >= node->param.tenants)
+		diag_set(diag,
+			 "accessd serves %u users already, its most: try again when one of them "
+			 "is gone, or raise `tenants`",
+			 node->n_tenants);
+	else if (count_of(node, who->uid) >= DOMAIN_MOST_GROUPS)
+		diag_set(
+		    diag,
+		    "your jobs run with %d groups already (newgrp, user namespaces), the most for "
+		    "one user: end those of one group, or run this job with one of these",
+		    DOMAIN_MOST_GROUPS);
+	else
+		return 0;
+	return OA_E_REFUSED;
 }
 
 int domain_request(struct node *node, enum domain_kind kind, const struct identity *who,
@@ -160,14 +203,8 @@ int domain_request(struct node *node, enum domain_kind kind, const struct identi
 		*ret = domain_ref(domain);
 		return 0;
 	}
-	if (kind == DOMAIN_USER && node->n_tenants >= node->param.tenants &&
-	    !domain_end_idle(node)) {
-		diag_set(diag,
-			 "accessd serves %u users already, its most: try again when one of them "
-			 "is gone, or raise `tenants`",
-			 node->n_tenants);
+	if (kind == DOMAIN_USER && check_room(node, who, diag))
 		return OA_E_REFUSED;
-	}
 	r = domain_new(node, kind, who, ret, diag);
 	if (r)
 		return r == -ENOMEM ? OA_E_MEMORY : OA_E_REFUSED;
@@ -198,7 +235,11 @@ static void on_idle(void *arg)
 {
 	struct domain *domain = arg;
 
-	if (is_unused(domain))
+	if (!is_unused(domain))
+		return;
+	if (describe_is_lent(&domain->catalogs)) /* its memory is still in use */
+		loop_timer_set(domain->idle, LENT_NS);
+	else
 		domain_free(domain);
 }
 
@@ -214,27 +255,27 @@ void domain_free(struct domain *domain)
 	struct node *node = domain->node;
 
 	domain->ending = true;
+	describe_catalogs_fini(domain);
 	while (!LIST_EMPTY(&domain->streams))
 		stream_free(LIST_FIRST(&domain->streams));
 	while (!LIST_EMPTY(&domain->sources))
 		source_unref(LIST_FIRST(&domain->sources));
 	chores_end(domain);
 	LIST_REMOVE(domain, link);
-	node->n_tenants -= domain->kind == DOMAIN_USER;
+	node->n_tenants -= domain->kind == DOMAIN_USER && !count_of(node, domain->who.uid);
 	node->ended_reader_ns += reading_cpu_ns(&domain->reading);
 	node->ended_worker_ns += workers_cpu_ns(&domain->workers);
 	workers_stop(&domain->workers, node->draining);
 	reading_stop(&domain->reading, node->draining);
-	describe_shelf_fini(&domain->catalogs);
 	loop_unwatch(&domain->event_watch);
 	loop_unwatch(&domain->idle);
-	if (domain->bell)
-		bell_detach(domain->bell);
-	base_close(&domain->bell_fd);
+	if (domain->doorbell)
+		doorbell_detach(domain->doorbell);
+	base_close(&domain->doorbell_fd);
 	base_close(&domain->event_fd);
 	stores_leave(domain);
-	shelf_fini(&domain->shelf);
-	hoard_fini(domain);
+	disk_cache_fini(&domain->disk_cache, node);
+	ram_cache_fini(domain);
 	if (domain->kind != DOMAIN_OWN)
 		log_line(LOG_LEVEL_INFO, "domain-end", "kind=%d uid=%u gid=%u", (int)domain->kind,
 			 (unsigned)domain->who.uid, (unsigned)domain->who.gid);
@@ -243,19 +284,34 @@ void domain_free(struct domain *domain)
 
 /* ---- deaths of its processes ---- */
 
-bool domain_child_ended(struct node *node, pid_t pid, int status, uint64_t cpu_ns)
+pid_t domain_find_ended(const struct node *node, int *ret_status, uint64_t *ret_cpu_ns)
+{
+	const struct domain *domain;
+
+	LIST_FOREACH(domain, &node->domains, link)
+	{
+		if (child_has_ended(domain->reading.child.pid, ret_status, ret_cpu_ns))
+			return domain->reading.child.pid;
+		if (child_has_ended(domain->workers.child.pid, ret_status, ret_cpu_ns))
+			return domain->workers.child.pid;
+	}
+	return 0;
+}
+
+const char *domain_child_ended(struct node *node, pid_t pid, int status, uint64_t cpu_ns)
 {
 	struct domain *domain;
 
 	LIST_FOREACH(domain, &node->domains, link)
 	{
-		if (pid == domain->reading.child.pid)
+		if (pid == domain->reading.child.pid) {
 			reading_died(&domain->reading, status, cpu_ns);
-		else if (pid == domain->workers.child.pid)
+			return "end of a reader";
+		}
+		if (pid == domain->workers.child.pid) {
 			workers_died(&domain->workers, status);
-		else
-			continue;
-		return true;
+			return "end of a worker parent";
+		}
 	}
-	return false;
+	return NULL;
 }

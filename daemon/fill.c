@@ -2,7 +2,7 @@
 /*
  * Filling a slot.
  *
- * A hand is made in all its variants at once: what ranks are shown goes to the board of each.
+ * A chunk is made in all its variants at once: what ranks are shown goes to the board of each.
  *
  * The truth about a task is kept here, not in the lane, which workers can write: a lane's word can
  * end a task, no more, and each task ends once. A sample's status is written to the board before the
@@ -10,8 +10,8 @@
  * may read.
  *
  * accessd is rung seldom: when the watermark can be at the next place where a job that was granted
- * the hand can go on, at a hand's end, or sooner when tasks wait for room in the arena. A ring needs
- * two flags, the bell's and the block's; the bell's is set first, the block's second, and then it is
+ * the chunk can go on, at a chunk's end, or sooner when tasks wait for room in the arena. A ring needs
+ * two flags, the doorbell's and the block's; the doorbell's is set first, the block's second, and then it is
  * looked once more whether what the ring would be for has come meanwhile. The node's tick is only
  * the net under that: a worker may be killed between taking a flag and ringing.
  */
@@ -21,6 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/budget.h"
 #include "daemon/cache.h"
 #include "daemon/fill_parts.h"
 #include "daemon/job.h"
@@ -38,7 +39,7 @@ int fill_init(struct stream *stream)
 	for (unsigned i = 0; i < BASE_ARRAY_LEN(stream->median_us); i++)
 		stream->median_us[i] = FIRST_MEDIAN_US;
 	for (unsigned i = 0; i < LAYOUT_MAX_BLOCKS; i++) {
-		stream->fill[i].task = calloc(stream->lane.hand, sizeof(struct fill_task));
+		stream->fill[i].task = calloc(stream->lane.chunk, sizeof(struct fill_task));
 		if (!stream->fill[i].task)
 			return -ENOMEM;
 	}
@@ -83,6 +84,17 @@ uint32_t fill_variants(const struct stream *stream, uint32_t block)
 	return 0;
 }
 
+uint64_t fill_bytes_of(const struct stream *stream, uint32_t block, uint32_t task)
+{
+	for (unsigned i = 0; i < LAYOUT_MAX_BLOCKS; i++) {
+		const struct fill *fill = &stream->fill[i];
+
+		if (fill->used && fill->block == block && task < fill->fed)
+			return dataset_size_of(stream->source->dataset, fill->task[task].source);
+	}
+	return 0;
+}
+
 const struct fill *fill_of_slot(const struct stream *stream, uint32_t slot)
 {
 	for (unsigned i = 0; i < LAYOUT_MAX_BLOCKS; i++)
@@ -91,7 +103,7 @@ const struct fill *fill_of_slot(const struct stream *stream, uint32_t slot)
 	return NULL;
 }
 
-/* The hand in production that was begun before all others not yet visited: order of production. */
+/* The chunk in production that was begun before all others not yet visited: order of production. */
 static struct fill *fill_next(struct stream *stream, const struct fill *after)
 {
 	struct fill *best = NULL;
@@ -107,14 +119,14 @@ static struct fill *fill_next(struct stream *stream, const struct fill *after)
 	return best;
 }
 
-const struct carousel_hand *fill_hand_of(const struct stream *stream, const struct fill *fill)
+const struct carousel_chunk *fill_chunk_of(const struct stream *stream, const struct fill *fill)
 {
-	return carousel_hand_of(stream->carousel, fill->slot);
+	return carousel_chunk_of(stream->carousel, fill->slot);
 }
 
 void fill_begin(struct stream *stream, uint32_t slot, uint64_t now_ns)
 {
-	const struct carousel_hand *hand = carousel_hand_of(stream->carousel, slot);
+	const struct carousel_chunk *chunk = carousel_chunk_of(stream->carousel, slot);
 	struct fill *fill = NULL;
 	uint64_t latest = 0;
 
@@ -123,27 +135,28 @@ void fill_begin(struct stream *stream, uint32_t slot, uint64_t now_ns)
 		if (!stream->fill[i].used && !fill)
 			fill = &stream->fill[i];
 	}
-	if (!fill || lane_block_begin(&stream->lane, ++stream->orders, hand->lap, hand->seed, slot,
-				      hand->variants, hand->count, &fill->block)) {
-		stream_fail(stream, OA_E_REFUSED, "internal error: no block for a hand");
+	if (!fill || lane_block_begin(&stream->lane, ++stream->orders, chunk->lap, chunk->seed,
+				      slot, chunk->variants, chunk->count, &fill->block)) {
+		stream_fail(stream, OA_E_REFUSED, "internal error: no block for a chunk");
 		return;
 	}
-	for (uint32_t i = 0; i < hand->count && hand->keys; i++)
-		lane_task_key(&stream->lane, fill->block, i, hand->keys[i].seed, hand->keys[i].lap);
-	variant_show_begin(stream, hand->variants, slot, hand);
-	memset(fill->task, 0, hand->count * sizeof(*fill->task));
-	for (uint32_t i = 0; i < hand->count; i++)
-		fill->task[i].source = (uint64_t)hand->ids[i];
+	for (uint32_t i = 0; i < chunk->count && chunk->keys; i++)
+		lane_task_key(&stream->lane, fill->block, i, chunk->keys[i].seed,
+			      chunk->keys[i].lap);
+	variant_show_begin(stream, chunk->variants, slot, chunk);
+	memset(fill->task, 0, chunk->count * sizeof(*fill->task));
+	for (uint32_t i = 0; i < chunk->count; i++)
+		fill->task[i].source = (uint64_t)chunk->ids[i];
 	*fill = (struct fill){.used = true,
 			      .block = fill->block,
 			      .slot = slot,
-			      .variants = hand->variants,
-			      .count = hand->count,
+			      .variants = chunk->variants,
+			      .count = chunk->count,
 			      .task = fill->task,
 			      .started_ns = BASE_MAX(now_ns, latest + 1)};
-	stream->variants = hand->variants;
-	stream->node->counters.hands++;
-	cache_begin(stream, fill, hand);
+	stream->variants = chunk->variants;
+	stream->node->counters.chunks++;
+	cache_begin(stream, fill, chunk);
 }
 
 /* ---- outcomes ---- */
@@ -187,7 +200,7 @@ static void note_kept(struct stream *stream, const struct fill *fill, uint32_t i
 	cache_note(stream, task, &task->keep, &kept,
 		   dataset_size_of(stream->source->dataset, task->source));
 	if (task->keep.make == LAYOUT_FORM_AUGMENTED && kept.made == LAYOUT_MADE_YES)
-		cache_made(stream, task->source, fill_hand_of(stream, fill)->lap);
+		cache_made(stream, task->source, fill_chunk_of(stream, fill)->lap);
 }
 
 /* Not as its file, nor with it. */
@@ -236,14 +249,14 @@ static void end_fill(struct stream *stream, struct fill *fill)
 	carousel_produced(stream->carousel, fill->slot);
 }
 
-/* A rank's windows follow each other from the start of the hand, and anew after each hole; what is
+/* A rank's windows follow each other from the start of the chunk, and anew after each hole; what is
  * before a hole is carried. */
 static uint32_t windows_end(const struct fill *fill, uint32_t batch)
 {
 	return fill->after_hole + (fill->watermark - fill->after_hole) / batch * batch;
 }
 
-/* Is an older hand of the job in production? It cannot use this one before that. */
+/* Is an older chunk of the job in production? It cannot use this one before that. */
 static bool has_older(struct stream *stream, const struct job *job, const struct fill *fill)
 {
 	for (unsigned i = 0; i < LAYOUT_MAX_BLOCKS; i++) {
@@ -256,7 +269,7 @@ static bool has_older(struct stream *stream, const struct job *job, const struct
 	return false;
 }
 
-/* Jobs for whom the hand's watermark passed a window's end or a hole find something when they look.
+/* Jobs for whom the chunk's watermark passed a window's end or a hole find something when they look.
  */
 static void tell_jobs(struct stream *stream, const struct fill *fill, uint32_t before)
 {
@@ -357,7 +370,7 @@ static bool feed_task(struct stream *stream, struct fill *fill, uint32_t i)
 	task->doubt = 0;
 	lane_task_keep(&stream->lane, fill->block, i, &task->keep);
 	lane_task_queue(&stream->lane, fill->block, i, task->source,
-			(uint64_t)fill_hand_of(stream, fill)->ids[i], i,
+			(uint64_t)fill_chunk_of(stream, fill)->ids[i], i,
 			dataset_label_of(dataset, task->source), offset, bytes, task->attempt);
 	return true;
 }
@@ -378,8 +391,10 @@ static uint32_t room_ahead(const struct stream *stream)
 	return most - BASE_MIN(most, n);
 }
 
-/* Queues what can be queued of one hand, at most *room tasks. false: that was all, or the arena is full. */
-static bool feed_one(struct stream *stream, struct fill *fill, uint32_t *room, bool *queued)
+/* Queues what can be queued of one chunk, at most *room tasks, one at least. false: that was all, the arena is full,
+ * or the budget is spent. */
+static bool feed_one(struct stream *stream, struct fill *fill, uint32_t *room,
+		     const struct budget *budget, bool *queued)
 {
 	for (uint32_t i = fill->watermark; i < fill->count; i++) {
 		struct fill_task *task = &fill->task[i];
@@ -393,11 +408,15 @@ static bool feed_one(struct stream *stream, struct fill *fill, uint32_t *room, b
 		--*room;
 		*queued = true;
 		fill->fed = BASE_MAX(fill->fed, i + 1);
+		if (budget_is_spent(budget))
+			return false;
 	}
 	return true;
 }
 
-uint64_t fill_feed(struct stream *stream)
+/* What the index has of a sample is looked at for the first time here, which takes some microseconds: a page of a
+ * file, a block that is checked. */
+uint64_t fill_feed(struct stream *stream, const struct budget *budget)
 {
 	uint32_t room = room_ahead(stream);
 	bool queued = false;
@@ -406,14 +425,14 @@ uint64_t fill_feed(struct stream *stream)
 	if (cache_is_awaited(stream, base_now_ns(), &until_ns))
 		return until_ns;
 	for (struct fill *fill = fill_next(stream, NULL); fill; fill = fill_next(stream, fill))
-		if (!feed_one(stream, fill, &room, &queued))
+		if (!feed_one(stream, fill, &room, budget, &queued))
 			break;
 	if (queued)
-		bell_ring_readers(stream->domain->bell);
-	return 0;
+		doorbell_ring_readers(stream->domain->doorbell);
+	return queued && budget_is_spent(budget) ? budget->begun_ns : 0;
 }
 
-/* The next watermark at which a job that was granted the hand can go on. */
+/* The next watermark at which a job that was granted the chunk can go on. */
 static uint32_t next_boundary(const struct stream *stream, const struct fill *fill)
 {
 	uint32_t next = fill->count;
@@ -442,13 +461,14 @@ bool fill_arm(struct stream *stream)
 
 	for (unsigned i = 0; i < LAYOUT_MAX_BLOCKS; i++) {
 		struct fill *fill = &stream->fill[i];
-		uint32_t at;
+		uint32_t at, ended;
 
 		if (!fill->used)
 			continue;
 		at = next_look(stream, fill);
 		lane_ring_at(&stream->lane, fill->block, at);
-		is_due |= lane_ended(&stream->lane, fill->block) >= at;
+		ended = lane_ended(&stream->lane, fill->block);
+		is_due |= ended != fill->seen && ended >= at; /* a lie is due once */
 	}
 	return is_due;
 }

@@ -3,9 +3,13 @@
  * What goes wrong while a slot is filled: bad samples and their policies, lies, deaths; and what is
  * left out by the pipeline's filter, with which nothing is wrong.
  *
- * That a file could not be read, or has changed (which ends the stream), is the reader's to say: it
- * says so on its socket before it says so in the task's word, and a word alone is a worker's lie, which
- * spoils its sample and nothing else. A death says nothing about a sample the first time.
+ * That a file could not be read, or has changed, is the reader's to say: it says so on its socket before
+ * it says so in the task's word, and a word alone is a worker's lie, which spoils its sample and nothing
+ * else. A death says nothing about a sample the first time.
+ *
+ * A file that has changed since it was listed is a bad sample where those are skipped or substituted; a
+ * job that wants none learns that there is a new version to open. Where the dataset as a whole is not what
+ * it was (a converted file was written to, its folder is out of reach), no policy goes on.
  */
 #include "daemon/fill_parts.h"
 
@@ -38,31 +42,44 @@ void fill_release_extent(struct stream *stream, struct fill_task *task)
 /* The sample that stands in for sample i: a function of (seed, lap, id, attempt). */
 static uint64_t substitute_of(const struct stream *stream, const struct fill *fill, uint32_t i)
 {
-	const struct carousel_hand *hand = fill_hand_of(stream, fill);
-	uint64_t seed = hand->keys ? hand->keys[i].seed : hand->seed;
-	uint64_t lap = hand->keys ? hand->keys[i].lap : hand->lap;
+	const struct carousel_chunk *chunk = fill_chunk_of(stream, fill);
+	uint64_t seed = chunk->keys ? chunk->keys[i].seed : chunk->seed;
+	uint64_t lap = chunk->keys ? chunk->keys[i].lap : chunk->lap;
 	struct philox_seq seq;
 
-	philox_seq_init(&seq, seed ^ lap, (uint64_t)hand->ids[i],
+	philox_seq_init(&seq, seed ^ lap, (uint64_t)chunk->ids[i],
 			SUBSTITUTE_STREAM + fill->task[i].attempt);
 	return philox_below(&seq, stream->geometry.n_samples);
 }
 
-static bool is_changed(enum layout_fail stage, int code)
+/* The dataset is not what it was, all of it. */
+static bool is_gone(enum layout_fail stage, int code)
 {
 	int error = code < 0 ? -code : code;
 
-	return stage == LAYOUT_FAIL_CHANGED ||
-	       (stage == LAYOUT_FAIL_OPEN &&
-		(error == ENOENT || error == ENOTDIR || error == ESTALE || error == ENODEV));
+	return (stage == LAYOUT_FAIL_CHANGED && error == LAYOUT_CHANGED_ALL) ||
+	       (stage == LAYOUT_FAIL_OPEN && (error == ESTALE || error == ENODEV));
+}
+
+/* What is known of bad samples is of the stream's memory. */
+static void keep_bad(struct stream *stream, uint64_t id, enum layout_fail stage, int code,
+		     const char *detail)
+{
+	uint64_t bytes;
+
+	bad_keep(&stream->bad, id, stage, code, detail, stream_free_bytes(stream->payer));
+	bytes = bad_bytes(&stream->bad) - stream->bad_bytes;
+	if (!bytes)
+		return;
+	stream->bad_bytes += bytes;
+	stream->fixed_bytes += bytes;
+	stream_account(stream, stream->payer, (int64_t)bytes);
 }
 
 /* Tells jobs about a bad sample once, and ends those whose budget it exceeds: also when it was
  * known before they came. */
-static void count_bad(struct stream *stream, uint64_t id, const char *text)
+static void count_bad(struct stream *stream, bool is_new, const char *text)
 {
-	bool is_new = bad_add(&stream->bad, id);
-
 	if (is_new) {
 		stream->node->counters.bad_samples++;
 		log_line(LOG_LEVEL_WARN, "bad-sample", "lane=%u what=\"%s\"", stream->lane.number,
@@ -70,7 +87,7 @@ static void count_bad(struct stream *stream, uint64_t id, const char *text)
 	}
 	for (unsigned i = 0; i < CAROUSEL_MAX_JOBS; i++) {
 		struct job *job = stream->job[i];
-		char spent[700];
+		char spent[800];
 
 		if (!job || !job->active)
 			continue;
@@ -80,9 +97,11 @@ static void count_bad(struct stream *stream, uint64_t id, const char *text)
 			continue;
 		}
 		snprintf(spent, sizeof(spent),
-			 "%llu bad samples, more than the budget of %llu; the last: %s",
+			 "%llu bad samples, more than the budget of %llu (all of them: "
+			 "Loader.bad_samples, oa_bad_samples(3), access-ctl bad %llu); the last: "
+			 "%s",
 			 (unsigned long long)stream->bad.count, (unsigned long long)job->budget,
-			 text);
+			 (unsigned long long)job->id, text);
 		job_fail(job, OA_E_SAMPLE, spent);
 	}
 }
@@ -126,7 +145,7 @@ static void leave_out(struct stream *stream, struct fill *fill, uint32_t i)
 
 static void apply_policy(struct stream *stream, struct fill *fill, uint32_t i, const char *text)
 {
-	const struct carousel_hand *hand = fill_hand_of(stream, fill);
+	const struct carousel_chunk *chunk = fill_chunk_of(stream, fill);
 	struct fill_task *task = &fill->task[i];
 
 	fill_release_extent(stream, task);
@@ -134,11 +153,21 @@ static void apply_policy(struct stream *stream, struct fill *fill, uint32_t i, c
 	if (stream->policy == PROTO_POLICY_SUBSTITUTE && substitute(stream, fill, i))
 		return;
 	if (stream->policy == PROTO_POLICY_ERROR) {
-		bad_explain(&stream->bad, hand->instance, i, (uint64_t)hand->ids[i], text);
+		bad_explain(&stream->bad, chunk->instance, i, (uint64_t)chunk->ids[i], text);
 		fill_finish(stream, fill, i, LAYOUT_SAMPLE_ERROR);
 	} else {
 		fill_finish(stream, fill, i, LAYOUT_SAMPLE_SKIPPED);
 	}
+}
+
+static void fail_changed(struct stream *stream, const char *text)
+{
+	char changed[700];
+
+	snprintf(changed, sizeof(changed), "dataset changed: %s; open it again for the new version",
+		 text);
+	source_forget(stream->source);
+	stream_fail(stream, OA_E_DATASET, changed);
 }
 
 void fill_handle_bad(struct stream *stream, struct fill *fill, uint32_t i, enum layout_fail stage,
@@ -147,6 +176,7 @@ void fill_handle_bad(struct stream *stream, struct fill *fill, uint32_t i, enum 
 	const struct source *source = stream->source;
 	uint64_t sample = fill->task[i].source;
 	char text[600];
+	bool is_new;
 
 	if (stage == LAYOUT_FAIL_FILTERED && filters(stream)) {
 		leave_out(stream, fill, i);
@@ -158,17 +188,18 @@ void fill_handle_bad(struct stream *stream, struct fill *fill, uint32_t i, enum 
 	}
 	bad_text(text, sizeof(text), source->path, dataset_name_of(source->dataset, sample), sample,
 		 stage, code, detail);
-	if (is_changed(stage, code)) {
-		char changed[700];
-
-		snprintf(changed, sizeof(changed),
-			 "dataset changed: %s; open it again for the new version", text);
-		source_forget(source);
-		stream_fail(stream, OA_E_DATASET, changed);
+	if (is_gone(stage, code) ||
+	    (stage == LAYOUT_FAIL_CHANGED && stream->policy == PROTO_POLICY_ERROR)) {
+		fail_changed(stream, text);
 		return;
 	}
+	is_new = bad_add(&stream->bad, sample);
+	if (is_new)
+		keep_bad(stream, sample, stage, code, detail);
 	apply_policy(stream, fill, i, text);
-	count_bad(stream, sample, text);
+	count_bad(stream, is_new, text);
+	if (is_new && stage == LAYOUT_FAIL_CHANGED)
+		source_forget(source);
 }
 
 bool fill_tries_file(struct stream *stream, struct fill *fill, uint32_t i, enum layout_fail stage)

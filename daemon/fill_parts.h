@@ -6,11 +6,11 @@
 
 #include "daemon/fill.h"
 
-struct carousel_hand;
+struct carousel_chunk;
 
 /* ---- fill.c ---- */
-const struct carousel_hand *fill_hand_of(const struct stream *stream, const struct fill *fill);
-/* Sample i of the hand is done with: on the board, and in the counters. */
+const struct carousel_chunk *fill_chunk_of(const struct stream *stream, const struct fill *fill);
+/* Sample i of the chunk is done with: on the board, and in the counters. */
 void fill_finish(struct stream *stream, struct fill *fill, uint32_t i, uint8_t status);
 
 /* ---- fill_bad.c ---- */

@@ -28,20 +28,23 @@
 #include "base/log.h"
 #include "daemon/conn.h"
 #include "daemon/group_brought.h"
+#include "daemon/group_end.h"
 #include "daemon/job.h"
 #include "daemon/node.h"
+#include "daemon/porter.h"
 #include "daemon/stream.h"
 #include "libaccess/libaccess.h"
 #include "sched/carousel.h"
+#include "sched/population.h"
 #include "sched/token.h"
 
 #define KEPT_NS (UINT64_C(60) * 1000000000) /* a group without ranks */
 
 /* ---- founding ---- */
 
-static void append(struct group *group, const struct entry *entry)
+void group_append(struct plan_log *plan_log, const struct entry *entry)
 {
-	const struct scroll_entry shown = {
+	const struct plan_log_entry shown = {
 	    .epoch = entry->epoch,
 	    .place = entry->place,
 	    .seed = entry->seed,
@@ -52,14 +55,14 @@ static void append(struct group *group, const struct entry *entry)
 	    .ids = entry->ids,
 	};
 
-	scroll_append(&group->scroll, &shown);
+	plan_log_append(plan_log, &shown);
 }
 
 /* What ranks see is kept. */
 static void show(struct group *group)
 {
-	keep_save(&group->keep, &group->scroll);
-	scroll_publish(&group->scroll);
+	keep_save(&group->keep, &group->plan_log);
+	plan_log_publish(&group->plan_log);
 }
 
 /* Ranks may come back to it, if they get the chance. */
@@ -69,26 +72,48 @@ static bool is_over(const struct group *group)
 	       !group->stream->node->draining;
 }
 
+bool group_pay(const struct conn *conn, struct domain **ret)
+{
+	struct stream *stream = conn->stream;
+	const uint64_t bytes = plan_log_bytes(carousel_log_bytes(stream->carousel));
+
+	while (stream_free_bytes(conn->domain) < bytes)
+		if (!stream_free_idle(conn->domain))
+			return false;
+	stream_account(stream, conn->domain, (int64_t)bytes);
+	*ret = domain_ref(conn->domain);
+	return true;
+}
+
+void group_pay_back(struct stream *stream, struct domain *payer)
+{
+	const uint64_t bytes = plan_log_bytes(carousel_log_bytes(stream->carousel));
+
+	stream_account(stream, payer, -(int64_t)bytes);
+	domain_unref(payer);
+}
+
 static void group_free(struct group *group)
 {
 	struct stream *stream = group->stream;
 
 	LIST_REMOVE(group, link);
 	if (stream->carousel)
-		carousel_leave(stream->carousel, group->number, base_now_ns());
+		group_end(stream->node,
+			  carousel_disband(stream->carousel, group->number, base_now_ns()));
 	keep_end(&group->keep, is_over(group));
-	stream->memory -= group->scroll.bytes;
-	stream->node->memory_used -= group->scroll.bytes;
-	scroll_detach(&group->scroll);
-	base_close(&group->scroll_fd);
+	if (group->payer)
+		group_pay_back(stream, group->payer);
+	plan_log_detach(&group->plan_log);
+	porter_close(stream->node, PORTER_OWN, &group->plan_log_fd);
 	free(group->begun);
 	free(group->job);
 	free(group);
 }
 
-/* In the carousel, with a log or without. 0, CAROUSEL_E_BAD, ... */
+/* In the carousel, with the log (taken). 0, CAROUSEL_E_BAD, ... */
 static int found_in_carousel(struct group *group, const struct carousel_join *join,
-			     const struct brought *log)
+			     struct brought *log)
 {
 	struct carousel *carousel = group->stream->carousel;
 	int r = carousel_found(carousel, join, carousel_log_bytes(carousel), base_now_ns(),
@@ -96,31 +121,35 @@ static int found_in_carousel(struct group *group, const struct carousel_join *jo
 
 	if (r)
 		return r;
-	for (size_t i = 0; i < log->n && !r; i++) {
-		r = carousel_recall(carousel, group->number, &log->entries[i]);
-		if (!r)
-			append(group, &log->entries[i]);
-	}
-	if (r) {
-		carousel_leave(carousel, group->number, base_now_ns());
-		return r;
-	}
+	carousel_adopt(carousel, group->number, log->log);
+	log->log = NULL;
 	show(group);
 	keep_publish(&group->keep);
 	return 0;
 }
 
-static struct group *group_new(const struct conn *conn, const struct brought *log)
+/* What was brought: it is accounted already. */
+static void take_plan_log(struct group *group, struct brought *log)
+{
+	group->plan_log = log->plan_log;
+	group->keep = log->keep;
+	group->payer = base_take_ptr(log->payer);
+	group->plan_log_fd = base_take_fd(&log->plan_log_fd);
+	log->plan_log = (struct plan_log){.map = NULL};
+}
+
+/* Without its log. NULL: no memory. */
+static struct group *group_new(const struct conn *conn)
 {
 	const struct request *request = &conn->request;
-	struct stream *stream = conn->stream;
 	struct group *group = calloc(1, sizeof(*group));
 
 	if (!group)
 		return NULL;
-	group->scroll_fd = -1;
+	group->plan_log_fd = -1;
 	group->keep.fd = -1;
-	group->stream = stream;
+	group->number = UINT32_MAX; /* the carousel knows nothing of it yet */
+	group->stream = conn->stream;
 	group->variant = conn->variant;
 	group->uid = conn->uid;
 	group->ranks = request->ranks;
@@ -129,20 +158,11 @@ static struct group *group_new(const struct conn *conn, const struct brought *lo
 	group->part = conn->request.part_sum;
 	group->job = strdup(request->job);
 	group->begun = calloc(bits_words(request->ranks), sizeof(*group->begun));
-	if (!group->job || !group->begun ||
-	    scroll_new(carousel_log_bytes(stream->carousel), stream->geometry.n_samples, log->id,
-		       &group->scroll, &group->scroll_fd)) {
-		free(group->job);
-		free(group->begun);
-		free(group);
-		return NULL;
-	}
-	stream->memory += group->scroll.bytes;
-	stream->node->memory_used += group->scroll.bytes;
-	scroll_set_origin(&group->scroll, log->origin, log->first_epoch);
-	keep_begin(&group->keep, conn, &group->scroll);
-	LIST_INSERT_HEAD(&stream->groups, group, link);
-	return group;
+	LIST_INSERT_HEAD(&group->stream->groups, group, link);
+	if (group->job && group->begun)
+		return group;
+	group_free(group);
+	return NULL;
 }
 
 static struct entry_set set_of(const struct conn *conn, const struct carousel_join *join)
@@ -151,64 +171,33 @@ static struct entry_set set_of(const struct conn *conn, const struct carousel_jo
 				  .bits = join->population};
 }
 
-/*
- * The log of an accessd before us: the one that the token names, as it was kept or as the client brings
- * it, or one that began with the same token. Kept it is as long as any that a rank has.
- */
-static bool find_log(const struct conn *conn, const struct token *token, uint64_t origin,
-		     const struct entry_set *set, struct brought *ret)
+/* With the log that was prepared (taken; NULL: there was no memory for it), a new one from what the token leaves.
+ * join: where the rank begins. */
+static int group_found(struct conn *conn, struct brought *log, struct carousel_join *join,
+		       struct group **ret)
 {
-	uint32_t most = conn->stream->geometry.hand;
-	_cleanup_close_ int kept = keep_find(conn, token->has_log ? token->log : NULL, origin);
-
-	*ret = (struct brought){.entries = NULL};
-	if (kept >= 0 && token->has_log && brought_read(kept, token, true, set, most, ret))
-		return true;
-	brought_fini(ret);
-	if (conn->request.log_fd >= 0 && token->has_log &&
-	    brought_read(conn->request.log_fd, token, true, set, most, ret))
-		return true;
-	brought_fini(ret);
-	if (kept >= 0 && brought_read(kept, token, false, set, most, ret) && ret->origin == origin)
-		return true;
-	brought_fini(ret);
-	return false;
-}
-
-/* With a log that is there already, or, if there is none, from what the token leaves. join: where the
- * rank begins. */
-static int group_found(struct conn *conn, const struct token *token, uint64_t origin,
-		       struct carousel_join *join, struct group **ret)
-{
-	const struct entry_set set = set_of(conn, join);
 	struct carousel_join from = *join;
-	struct brought log;
-	struct group *group;
-	int r = -ENOMEM;
+	struct group *group = log ? group_new(conn) : NULL;
+	int r;
 
-	if (find_log(conn, token, origin, &set, &log)) {
-		join->epoch = log.epoch;
-		join->place = log.place;
-		from.need = log.rest.need;
-		from.tail = log.rest.tail;
-		from.n_tail = log.rest.n_tail;
-		from.epoch = log.rest.epoch;
-		from.place = log.rest.place;
-	} else {
-		base_random(log.id, sizeof(log.id));
-		log.origin = origin;
-		log.first_epoch = join->epoch;
+	if (!group)
+		return -ENOMEM;
+	if (log->is_new) {
 		from.place = join->place = 0;
+	} else {
+		join->epoch = log->epoch;
+		join->place = log->place;
+		from.need = log->rest.need;
+		from.tail = log->rest.tail;
+		from.n_tail = log->rest.n_tail;
+		from.epoch = log->rest.epoch;
+		from.place = log->rest.place;
 	}
-	group = group_new(conn, &log);
-	if (group)
-		r = found_in_carousel(group, &from, &log);
-	brought_fini(&log);
-	if (r && group) {
-		group->number = UINT32_MAX; /* the carousel knows nothing of it */
+	take_plan_log(group, log);
+	r = found_in_carousel(group, &from, log);
+	if (r)
 		group_free(group);
-	}
-	if (!r)
+	else
 		*ret = group;
 	return r;
 }
@@ -225,18 +214,14 @@ static bool is_of_job(const struct group *group, const struct conn *conn)
 	       strcmp(group->job, request->job) == 0;
 }
 
-/* 0: it begins without a token. */
-static uint64_t origin_of(const struct request *request)
+uint64_t group_origin(const struct request *request)
 {
 	struct hash_id id;
-	struct hash *hash;
 	uint64_t origin;
 
-	if (!request->token || hash_new(&hash))
+	if (!request->token)
 		return 0;
-	hash_add(hash, request->token, request->token_size);
-	hash_finish(hash, &id);
-	hash_free(hash);
+	hash_of(request->token, request->token_size, &id);
 	memcpy(&origin, id.bytes, sizeof(origin));
 	return origin;
 }
@@ -268,13 +253,13 @@ static struct group *find(struct conn *conn, const struct token *token, uint64_t
 		next = LIST_NEXT(group, link);
 		if (!is_of_job(group, conn))
 			continue;
-		if (token->has_log && !memcmp(group->scroll.id, token->log, sizeof(token->log))) {
+		if (token->has_log && !memcmp(group->plan_log.id, token->log, sizeof(token->log))) {
 			join->place = token->place;
 			found = group;
-		} else if (group->scroll.origin == origin &&
+		} else if (group->plan_log.origin == origin &&
 			   (conn->request.token || group->present ||
 			    !bits_test(group->begun, conn->request.rank))) {
-			join->epoch = group->scroll.first_epoch;
+			join->epoch = group->plan_log.first_epoch;
 			join->place = 0;
 			found = group;
 		} else if (group->present) {
@@ -290,41 +275,41 @@ static struct group *find(struct conn *conn, const struct token *token, uint64_t
 static void skip_end_of_epoch(const struct entry_set *set, const struct token *token,
 			      struct carousel_join *join)
 {
-	struct entry_rest rest = {.epoch = 0};
-
-	if (!join->need || entry_rest_init(set, token->need, token->tail, token->n_tail, &rest))
+	if (!join->need || token->n_tail || population_samples(set->deal, set->bits, token->need))
 		return;
-	if (!entry_rest_count(set, &rest)) {
-		join->epoch++;
-		join->place = 0;
-	}
-	entry_rest_fini(&rest);
+	join->epoch++;
+	join->place = 0;
 }
 
-int group_enter(struct conn *conn, const struct token *token, struct carousel_join *join,
-		struct group **ret, uint64_t *code, struct diag *diag)
+bool group_is_there(struct conn *conn, const struct token *token, uint64_t origin)
+{
+	struct carousel_join unused = {.epoch = 0};
+	struct group *other;
+
+	return find(conn, token, origin, &unused, &other) || other;
+}
+
+int group_enter(struct conn *conn, const struct token *token, uint64_t origin, struct brought *log,
+		struct carousel_join *join, struct group **ret, uint64_t *code, struct diag *diag)
 {
 	struct carousel *carousel = conn->stream->carousel;
-	struct group *other, *group;
-	const uint64_t origin = origin_of(&conn->request);
+	struct group *other, *group = find(conn, token, origin, join, &other);
 	const struct entry_set set = set_of(conn, join);
 	int r;
 
-	conn->request.part_sum =
-	    join->population
-		? hash_checksum(join->population, bits_words(set.deal->n) * sizeof(uint64_t))
-		: 0;
-	group = find(conn, token, origin, join, &other);
 	if (!group && other)
 		return refuse(other, conn, false, code, diag);
 	if (!group) {
-		r = group_found(conn, token, origin, join, &group);
+		r = group_found(conn, log, join, &group);
 		if (r) {
 			*code = r == CAROUSEL_E_BAD ? OA_E_TOKEN : OA_E_MEMORY;
 			diag_set(diag, "%s",
-				 r == CAROUSEL_E_BAD    ? "the token contradicts itself"
-				 : r == CAROUSEL_E_FULL ? "the stream serves its most jobs already"
-							: "out of memory for the job's plan log");
+				 r == CAROUSEL_E_BAD ? "the token contradicts itself"
+				 : r == CAROUSEL_E_FULL
+				     ? "the stream serves its most jobs already"
+				     : "no memory is left for the job's plan log: close "
+				       "other streams, or raise `memory` or "
+				       "`tenant_memory` of accessd");
 			return r;
 		}
 		log_line(LOG_LEVEL_INFO, "group-open",
@@ -365,7 +350,7 @@ void group_log(struct stream *stream, const struct carousel_action *action)
 	if (!group)
 		return;
 	carousel_newest(stream->carousel, group->number, &entry);
-	append(group, &entry);
+	group_append(&group->plan_log, &entry);
 	show(group);
 	for (uint32_t i = 0; i < CAROUSEL_MAX_JOBS; i++) {
 		struct job *job = stream->job[i];

@@ -8,12 +8,15 @@
  *
  *   <stream, user, job, R, B, epochs>-<origin>-<log>, hashes and the log's id in hex
  *
- * The file is the scroll's image, written by pwrite() in an order that leaves a whole scroll wherever
+ * The file is the plan log's image, written by pwrite() in an order that leaves a whole plan log wherever
  * the writer dies, and before ranks see the entry: so it has all that any rank may have seen. It is
  * read back as what a client brings is, as a sealed copy of which nothing is believed. Files of groups
  * that ended are removed; what a killed accessd left is removed when nobody has come back for a minute.
  *
- * Rejected: the scroll itself in a file, mapped by all (no seals: another process of the same user could
+ * Nobody but us makes files there, so the folder is read once, before anybody is served: whoever founds a
+ * group looks through names in memory.
+ *
+ * Rejected: the plan log itself in a file, mapped by all (no seals: another process of the same user could
  * write it, or cut it under our eyes); waiting after a start until all ranks are there (a lost rank
  * would hold the others up).
  */
@@ -25,7 +28,9 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -38,9 +43,10 @@
 #include "shmring/region.h"
 
 #define KEPT_S 60
-#define MOST_BYTES (INT64_C(64) << 20) /* more than a log of 2^20 grains takes */
+#define MOST_REMOVED 16
+#define COPY_STEP (UINT32_C(256) << 10)
 #define KEY_HEX 32
-#define LOG_HEX (2 * SCROLL_ID)
+#define LOG_HEX (2 * PLAN_LOG_ID)
 
 /* ---- names ---- */
 
@@ -67,10 +73,83 @@ static void name_job(const struct conn *conn, char ret[KEY_HEX + 1])
 	ret[KEY_HEX] = '\0';
 }
 
-static void name_log(const uint8_t log[SCROLL_ID], char ret[LOG_HEX + 1])
+static void name_log(const uint8_t log[PLAN_LOG_ID], char ret[LOG_HEX + 1])
 {
-	for (int i = 0; i < SCROLL_ID; i++)
+	for (int i = 0; i < PLAN_LOG_ID; i++)
 		snprintf(ret + 2 * i, 3, "%02x", log[i]);
+}
+
+/* ---- what there is ---- */
+
+struct kept { /* a log that no group of ours writes */
+	LIST_ENTRY(kept) link;
+	char name[KEEP_NAME];
+	struct timespec written;
+};
+
+static void remember(struct node *node, const char *name, const struct timespec *written)
+{
+	struct kept *kept = strlen(name) < KEEP_NAME ? calloc(1, sizeof(*kept)) : NULL;
+
+	if (!kept)
+		return;
+	snprintf(kept->name, sizeof(kept->name), "%s", name);
+	kept->written = *written;
+	LIST_INSERT_HEAD(&node->kept, kept, link);
+}
+
+static void forget(struct kept *kept)
+{
+	LIST_REMOVE(kept, link);
+	free(kept);
+}
+
+static void forget_named(struct node *node, const char *name)
+{
+	struct kept *kept, *next;
+
+	for (kept = LIST_FIRST(&node->kept); kept; kept = next) {
+		next = LIST_NEXT(kept, link);
+		if (strcmp(kept->name, name) == 0)
+			forget(kept);
+	}
+}
+
+static void look_at(struct node *node, const char *name)
+{
+	const int folder = node->place.plans_fd;
+	struct stat status;
+
+	if (fstatat(folder, name, &status, AT_SYMLINK_NOFOLLOW) || !S_ISREG(status.st_mode) ||
+	    status.st_uid != geteuid())
+		return;
+	if (strncmp(name, PLACE_TEMPORARY, strlen(PLACE_TEMPORARY)) == 0)
+		unlinkat(folder, name, 0); /* its writer was killed before anybody saw it */
+	else
+		remember(node, name, &status.st_mtim);
+}
+
+void keep_load(struct node *node)
+{
+	const struct dirent *entry;
+	DIR *folder = NULL;
+	int fd = node->place.plans_fd < 0
+		     ? -1
+		     : openat(node->place.plans_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	LIST_INIT(&node->kept);
+	if (fd >= 0 && !(folder = fdopendir(fd)))
+		base_close(&fd);
+	while (folder && (entry = readdir(folder)))
+		look_at(node, entry->d_name);
+	if (folder)
+		closedir(folder);
+}
+
+void keep_unload(struct node *node)
+{
+	while (!LIST_EMPTY(&node->kept))
+		forget(LIST_FIRST(&node->kept));
 }
 
 /* ---- writing ---- */
@@ -81,34 +160,35 @@ static void give_up(struct keep *keep, const char *what)
 	    LOG_LEVEL_WARN, "plan-log-not-kept",
 	    "folder=\"%s\" reason=\"%s: %s; if this accessd is killed, a rank that begins before "
 	    "the others are back may get another plan\"",
-	    keep->place->plans, what, strerror(errno));
+	    keep->node->place.plans, what, strerror(errno));
 	keep_end(keep, true);
 }
 
-void keep_begin(struct keep *keep, const struct conn *conn, const struct scroll *scroll)
+void keep_begin(struct keep *keep, const struct conn *conn, const struct plan_log *plan_log)
 {
-	const struct place *place = &conn->stream->node->place;
+	struct node *node = conn->stream->node;
 	char job[KEY_HEX + 1], log[LOG_HEX + 1];
 
-	*keep = (struct keep){.place = place, .fd = -1};
+	*keep = (struct keep){.node = node, .fd = -1};
 	name_job(conn, job);
-	name_log(scroll->id, log);
-	snprintf(keep->name, sizeof(keep->name), "%s-%016" PRIx64 "-%s", job, scroll->origin, log);
+	name_log(plan_log->id, log);
+	snprintf(keep->name, sizeof(keep->name), "%s-%016" PRIx64 "-%s", job, plan_log->origin,
+		 log);
 	snprintf(keep->temporary, sizeof(keep->temporary), PLACE_TEMPORARY "%s", log);
-	if (place->plans_fd >= 0)
-		keep->fd = openat(place->plans_fd, keep->temporary,
+	if (node->place.plans_fd >= 0)
+		keep->fd = openat(node->place.plans_fd, keep->temporary,
 				  O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (keep->fd < 0)
 		give_up(keep, "cannot make a file there");
 	else
-		keep_save(keep, scroll);
+		keep_save(keep, plan_log);
 }
 
-void keep_save(struct keep *keep, const struct scroll *scroll)
+void keep_save(struct keep *keep, const struct plan_log *plan_log)
 {
 	if (keep->fd < 0)
 		return;
-	errno = -scroll_save(scroll, keep->fd, &keep->saved);
+	errno = -plan_log_save(plan_log, keep->fd, &keep->saved);
 	if (errno)
 		give_up(keep, "cannot write");
 }
@@ -117,55 +197,66 @@ void keep_publish(struct keep *keep)
 {
 	if (keep->fd < 0)
 		return;
-	if (renameat(keep->place->plans_fd, keep->temporary, keep->place->plans_fd, keep->name))
+	if (renameat(keep->node->place.plans_fd, keep->temporary, keep->node->place.plans_fd,
+		     keep->name))
 		give_up(keep, "cannot rename");
 	else
 		*keep->temporary = '\0';
+	forget_named(keep->node, keep->name);
 }
 
 void keep_end(struct keep *keep, bool over)
 {
-	if (keep->fd >= 0 && (over || *keep->temporary))
-		unlinkat(keep->place->plans_fd, *keep->temporary ? keep->temporary : keep->name, 0);
+	struct timespec now;
+
+	if (keep->fd >= 0 && (over || *keep->temporary)) {
+		unlinkat(keep->node->place.plans_fd,
+			 *keep->temporary ? keep->temporary : keep->name, 0);
+	} else if (keep->fd >= 0) {
+		clock_gettime(CLOCK_REALTIME, &now);
+		remember(keep->node, keep->name, &now);
+	}
 	base_close(&keep->fd);
 }
 
 /* ---- finding ---- */
 
 /* Was it left to us, and has nobody come back to it for a minute in which he could? */
-static bool is_old(const struct node *node, const struct stat *status)
+static bool is_old(const struct node *node, const struct kept *kept)
 {
 	int64_t up_s = (int64_t)((base_now_ns() - node->started_ns) / 1000000000);
 	struct timespec now;
 
 	clock_gettime(CLOCK_REALTIME, &now);
-	return up_s >= KEPT_S && status->st_mtim.tv_sec < now.tv_sec - up_s;
+	return up_s >= KEPT_S && kept->written.tv_sec < now.tv_sec - up_s;
 }
 
-static int sealed_copy(int from, const struct stat *status)
+/* A few a time: those that come after us remove the rest. */
+static void remove_old(struct node *node)
 {
-	uint64_t bytes = (uint64_t)status->st_size;
-	_cleanup_close_ int fd = -1;
-	void *map;
-	int r;
+	struct kept *kept, *next;
+	unsigned removed = 0;
 
-	if (status->st_size <= 0 || status->st_size > MOST_BYTES ||
-	    region_new("oneaccess-kept", bytes, &map, &fd))
-		return -1;
-	r = base_read_all(from, map, bytes);
-	region_unmap(map, bytes);
-	if (r || region_seal(fd, REGION_READ_ONLY))
-		return -1;
-	return base_take_fd(&fd);
+	for (kept = LIST_FIRST(&node->kept); kept && removed < MOST_REMOVED; kept = next) {
+		next = LIST_NEXT(kept, link);
+		if (!is_old(node, kept))
+			continue;
+		unlinkat(node->place.plans_fd, kept->name, 0);
+		forget(kept);
+		removed++;
+	}
 }
 
-/* The file's mtime decides between several that began alike: an older one is of a run before. */
 struct search {
 	char job[KEY_HEX + 2], origin[18], log[LOG_HEX + 2];
 	bool is_named;
-	int fd;             /* owned; what was found, -1: nothing yet */
-	struct stat status; /* of it */
+	const struct kept *found; /* NULL: nothing yet */
 };
+
+static bool begins_with(const char *name, const char *begin)
+{
+	return strncmp(name, begin, strlen(begin)) == 0;
+}
 
 static bool ends_with(const char *name, const char *end)
 {
@@ -179,51 +270,32 @@ static bool is_before(const struct timespec *a, const struct timespec *b)
 	return a->tv_sec < b->tv_sec || (a->tv_sec == b->tv_sec && a->tv_nsec < b->tv_nsec);
 }
 
-/* Takes the descriptor if it is what is searched for, or better than what was found. */
-static void consider(struct search *search, const char *name, const struct stat *status, int *fd)
+/* Takes it if it is what is searched for, or better than what was found: the time decides between several
+ * that began alike, an older one is of a run before. */
+static void consider(struct search *search, const struct kept *kept)
 {
-	bool is_named = *search->log && ends_with(name, search->log);
+	bool is_named = *search->log && ends_with(kept->name, search->log);
 
-	if (strncmp(name, search->job, strlen(search->job)) != 0 || search->is_named)
+	if (!begins_with(kept->name, search->job) || search->is_named)
 		return;
-	if (!is_named &&
-	    (strncmp(name + strlen(search->job), search->origin, strlen(search->origin)) != 0 ||
-	     (search->fd >= 0 && is_before(&status->st_mtim, &search->status.st_mtim))))
+	if (!is_named && (!begins_with(kept->name + strlen(search->job), search->origin) ||
+			  (search->found && is_before(&kept->written, &search->found->written))))
 		return;
 	search->is_named = is_named;
-	search->status = *status;
-	base_close(&search->fd);
-	search->fd = base_take_fd(fd);
-}
-
-static void look_at(struct search *search, const struct node *node, int folder, const char *name)
-{
-	_cleanup_close_ int fd =
-	    openat(folder, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-	struct stat status;
-
-	if (fd < 0 || fstat(fd, &status) || !S_ISREG(status.st_mode) || status.st_uid != geteuid())
-		return;
-	if (is_old(node, &status))
-		unlinkat(folder, name, 0);
-	else
-		consider(search, name, &status, &fd);
+	search->found = kept;
 }
 
 int keep_find(const struct conn *conn, const uint8_t *log, uint64_t origin)
 {
-	const struct node *node = conn->stream->node;
-	struct search search = {.fd = -1};
-	const struct dirent *entry;
-	DIR *folder;
-	int fd = node->place.plans_fd < 0
-		     ? -1
-		     : openat(node->place.plans_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct node *node = conn->stream->node;
+	struct search search = {.found = NULL};
+	const struct kept *kept;
+	_cleanup_close_ int fd = -1;
+	struct stat status;
 
-	if (fd < 0 || !(folder = fdopendir(fd))) {
-		base_close(&fd);
+	remove_old(node);
+	if (LIST_EMPTY(&node->kept))
 		return -1;
-	}
 	name_job(conn, search.job);
 	search.job[KEY_HEX] = '-';
 	snprintf(search.origin, sizeof(search.origin), "%016" PRIx64 "-", origin);
@@ -231,10 +303,21 @@ int keep_find(const struct conn *conn, const uint8_t *log, uint64_t origin)
 		*search.log = '-';
 		name_log(log, search.log + 1);
 	}
-	while ((entry = readdir(folder)))
-		look_at(&search, node, fd, entry->d_name);
-	closedir(folder);
-	fd = search.fd < 0 ? -1 : sealed_copy(search.fd, &search.status);
-	base_close(&search.fd);
-	return fd;
+	LIST_FOREACH(kept, &node->kept, link)
+	consider(&search, kept);
+	if (!search.found)
+		return -1;
+	fd = openat(node->place.plans_fd, search.found->name,
+		    O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	if (fd < 0 || fstat(fd, &status) || !S_ISREG(status.st_mode) || status.st_uid != geteuid())
+		return -1;
+	return base_take_fd(&fd);
+}
+
+bool keep_copy(int from, int to, bool *ret_is_whole)
+{
+	ssize_t n = sendfile(to, from, NULL, COPY_STEP);
+
+	*ret_is_whole = n == 0;
+	return n > 0 || (n == 0 && region_seal(to, REGION_READ_ONLY) == 0);
 }

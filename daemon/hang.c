@@ -7,12 +7,16 @@
  *   not come: a worker has nothing to wait for while it has a task), or
  *   it is stopped at the limit: that is no fault of the sample, which is tried once more.
  *
+ * The limit is the stream's (stream_patience_ns), or what is generous for the sample's own size, if that is
+ * more: a huge picture among small ones is as good as they are. Its pixels only the worker knows, from the
+ * file's head; what it says is believed up to the most that any picture has.
+ *
  * A worker that is ready to run and is not let is none of these, however long it takes: replacing it
  * would call a healthy photograph bad, and the next worker would lack the same CPU. Where neither CPU
  * time nor state can be read, ten times the limit of wall time decides.
  *
  * What it is at, and since when, accessd notes itself from the words of the tasks: what a worker
- * writes into its own entry in the bell is believed only where no running stream has a task of it
+ * writes into its own entry in the doorbell is believed only where no running stream has a task of it
  * (its stream has ended meanwhile), and can hide nothing that anybody waits for. An idle worker is
  * looked at too, as long as tasks wait for one: stopped, it would never take any.
  *
@@ -24,12 +28,16 @@
 #include "base/log.h"
 #include "daemon/limits.h"
 #include "daemon/node.h"
+#include "daemon/source.h"
 #include "daemon/stream.h"
+#include "pipeline/op.h"
 #include "shmring/inbox.h"
 
 #define FROZEN_NS UINT64_C(1000000000) /* between looks: several ticks were missed */
 #define BLOCKED 10                     /* limits of wall time */
-#define NOBODY UINT32_MAX              /* no owner: they have 24 bits */
+#define PIXEL_NS 200                   /* nine times a progressive JPEG of high quality */
+#define BYTE_NS 50
+#define NOBODY UINT32_MAX /* no owner: they have 24 bits */
 
 /* ---- one worker ---- */
 
@@ -95,6 +103,11 @@ enum hang_verdict hang_judge(const struct hang *hang, uint64_t now_ns, uint64_t 
 	return is_blocked(hang, now_ns, limit_ns, state) ? HANG_BLOCKED : HANG_NO;
 }
 
+uint64_t hang_allowance_ns(uint64_t pixels, uint64_t bytes)
+{
+	return BASE_MIN(pixels, OP_MAX_PIXELS) * PIXEL_NS + BASE_MIN(bytes, UINT32_MAX) * BYTE_NS;
+}
+
 /* ---- all of them ---- */
 
 struct look {
@@ -130,7 +143,7 @@ static void note_running(struct look *look, uint32_t owner, const struct hang_wo
 	look->is_as_before[i] = is_same(work, &look->workers->worker[i].hang.work);
 }
 
-static void look_at_hand(struct look *look, const struct stream *stream, const struct fill *fill)
+static void look_at_chunk(struct look *look, const struct stream *stream, const struct fill *fill)
 {
 	for (uint32_t i = fill->watermark; i < fill->fed; i++) {
 		struct hang_work work = {.has_task = true,
@@ -161,15 +174,15 @@ static void look_at_tasks(struct look *look, const struct domain *domain)
 	LIST_FOREACH(stream, &domain->streams, link)
 	for (unsigned b = 0; b < LAYOUT_MAX_BLOCKS && stream->state == STREAM_RUNS; b++)
 		if (stream->fill[b].used)
-			look_at_hand(look, stream, &stream->fill[b]);
+			look_at_chunk(look, stream, &stream->fill[b]);
 }
 
 /* What no running stream knows of: as the worker says. */
-static void ask_bell(struct look *look, const struct domain *domain, unsigned index)
+static void ask_doorbell(struct look *look, const struct domain *domain, unsigned index)
 {
 	struct inbox_work said;
 
-	if (inbox_work_of(domain->bell, index, &said))
+	if (inbox_work_of(domain->doorbell, index, &said))
 		look->work[index] = (struct hang_work){.has_task = true,
 						       .lane = said.lane,
 						       .block = said.block,
@@ -179,13 +192,23 @@ static void ask_bell(struct look *look, const struct domain *domain, unsigned in
 		look->work[index].is_wanted = look->is_wanted;
 }
 
+static uint64_t limit_of(struct domain *domain, unsigned index, const struct hang_work *work)
+{
+	const struct stream *stream = stream_of_lane(domain, work->lane);
+	struct inbox_work said;
+	uint64_t bytes = stream ? fill_bytes_of(stream, work->block, work->task) : 0;
+
+	inbox_work_of(domain->doorbell, index, &said);
+	return stream_patience_ns(domain, work->lane, work->block,
+				  hang_allowance_ns(said.pixels, bytes));
+}
+
 static void judge(struct domain *domain, unsigned index, uint64_t now_ns)
 {
 	static const char *const how[] = {
 	    [HANG_LOOPS] = "computes", [HANG_BLOCKED] = "sleeps", [HANG_STOPPED] = "is stopped"};
 	struct workers_one *worker = &domain->workers.worker[index];
-	uint64_t limit_ns =
-	    stream_patience_ns(domain, worker->hang.work.lane, worker->hang.work.block);
+	uint64_t limit_ns = limit_of(domain, index, &worker->hang.work);
 	enum hang_verdict verdict;
 
 	if (!hang_is_late(&worker->hang, now_ns, limit_ns))
@@ -193,10 +216,10 @@ static void judge(struct domain *domain, unsigned index, uint64_t now_ns)
 	verdict = hang_judge(&worker->hang, now_ns, limit_ns, limits_state(worker->pid));
 	if (verdict == HANG_NO)
 		return;
-	log_line(LOG_LEVEL_WARN, "worker-hung", "index=%u pid=%ld how=\"%s\" seconds=%.1f cpu=%.1f",
-		 index, (long)worker->pid, how[verdict],
-		 (double)(now_ns - worker->hang.since_ns) / 1e9,
-		 (double)used_ns(&worker->hang) / 1e9);
+	log_line(LOG_LEVEL_WARN, "worker-hung",
+		 "index=%u pid=%ld how=\"%s\" seconds=%.1f cpu=%.1f allowed=%.1f", index,
+		 (long)worker->pid, how[verdict], (double)(now_ns - worker->hang.since_ns) / 1e9,
+		 (double)used_ns(&worker->hang) / 1e9, (double)limit_ns / 1e9);
 	workers_kill(&domain->workers, index, verdict == HANG_STOPPED);
 }
 
@@ -210,7 +233,7 @@ static void judge_stranger(struct domain *domain, uint32_t stranger, uint64_t no
 		workers->stranger_ns = now_ns;
 	}
 	if (stranger == NOBODY ||
-	    now_ns - workers->stranger_ns < stream_patience_ns(domain, 0, UINT32_MAX))
+	    now_ns - workers->stranger_ns < stream_patience_ns(domain, 0, UINT32_MAX, 0))
 		return;
 	log_line(LOG_LEVEL_WARN, "task-of-nobody", "owner=%u", stranger);
 	domain->node->counters.nonsense++;
@@ -232,7 +255,7 @@ bool hang_find(struct domain *domain, uint64_t now_ns)
 		if (!worker->pid || worker->doom != WORKERS_LIVES)
 			continue;
 		if (!look.work[i].has_task)
-			ask_bell(&look, domain, i);
+			ask_doorbell(&look, domain, i);
 		any |= look.work[i].has_task;
 		hang_note(&worker->hang, &look.work[i], now_ns, limits_cpu_ns(worker->pid));
 		if (is_frozen)

@@ -44,6 +44,10 @@ bool hang_is_late(const struct hang *hang, uint64_t now_ns, uint64_t limit_ns);
 enum hang_verdict hang_judge(const struct hang *hang, uint64_t now_ns, uint64_t limit_ns,
 			     char state);
 
+/* CPU time that so large a picture may take, whatever its neighbours take. pixels: as its worker says,
+ * unbelieved; bytes: of its file. */
+uint64_t hang_allowance_ns(uint64_t pixels, uint64_t bytes);
+
 /* Every tick: finds workers of the domain that hang and has them killed. true: one has a task. */
 bool hang_find(struct domain *domain, uint64_t now_ns);
 

@@ -17,17 +17,17 @@
 #include "base/log.h"
 #include "daemon/conn.h"
 #include "daemon/group.h"
-#include "daemon/members.h"
 #include "daemon/node.h"
 #include "daemon/opening.h"
+#include "daemon/porter.h"
+#include "daemon/prepare.h"
 #include "daemon/pump.h"
 #include "daemon/source.h"
 #include "daemon/stream.h"
 #include "libaccess/libaccess.h"
 #include "pipeline/pipeline.h"
-#include "sched/mingle.h"
+#include "sched/batch_mix.h"
 #include "sched/plan.h"
-#include "sched/token.h"
 #include "shmring/inbox.h"
 
 #define GRANT_LATER UINT64_MAX /* granted[]: it waits in job->later */
@@ -58,38 +58,8 @@ static void job_destroy(struct job *job)
 	free(job->held);
 	free(job->later);
 	free(job->name);
-	lists_fini(&job->lists);
+	lists_fini(job);
 	free(job);
-}
-
-/* Fills join from the request's token. 0, or positive with diag. */
-static int use_token(const struct stream *stream, const struct request *request,
-		     struct token *token, struct carousel_join *join, struct diag *diag)
-{
-	const struct board_geometry *geometry = &stream->geometry;
-	int r;
-
-	if (!request->token)
-		return 0;
-	r = token_parse(request->token, request->token_size, token, diag);
-	if (!r)
-		r = token_fits(token, geometry->n_samples, geometry->grain, geometry->dataset,
-			       diag);
-	if (r)
-		return r;
-	join->epoch = token->epoch;
-	if (plan_is_fixed(token->order)) {
-		join->place = token->delivered;
-		return 0;
-	}
-	join->need = token->need;
-	join->tail = token->tail;
-	join->n_tail = token->n_tail;
-	if (token->seed == geometry->seed) {
-		join->laps = token->laps;
-		join->n_laps = token->n_laps;
-	}
-	return 0;
 }
 
 /* *ret: where the job begins, need and token left out. */
@@ -106,21 +76,8 @@ static int enter_carousel(struct job *job, const struct request *request, struct
 	    .reuse = request->reuse,
 	    .is_exact = request->is_exact,
 	};
-	__attribute__((cleanup(token_fini))) struct token token = {0};
-	_cleanup_free_ uint64_t *population = NULL;
-	int r = members_read(request, job->stream, &join, &population, diag);
+	int r = prepare_join(job->conn, &join, &job->group, code, diag);
 
-	if (r) {
-		*code = (uint64_t)r;
-		return r;
-	}
-	r = use_token(job->stream, request, &token, &join, diag);
-	if (r) {
-		*code = r == -ENOMEM ? OA_E_MEMORY : OA_E_TOKEN;
-		return r;
-	}
-	if (request->ranks > 1 && !join.order)
-		r = group_enter(job->conn, &token, &join, &job->group, code, diag);
 	if (r)
 		return r;
 	r = carousel_join(job->stream->carousel, &join, base_now_ns(), &job->number);
@@ -138,16 +95,16 @@ static int enter_carousel(struct job *job, const struct request *request, struct
 	return 0;
 }
 
-_Static_assert((int)PIPELINE_MIXUP == (int)MINGLE_MIXUP &&
-		   (int)PIPELINE_CUTMIX == (int)MINGLE_CUTMIX,
+_Static_assert((int)PIPELINE_MIXUP == (int)BATCH_MIX_MIXUP &&
+		   (int)PIPELINE_CUTMIX == (int)BATCH_MIX_CUTMIX,
 	       "one numbering of ops on batches");
 
-static void put_mingle(struct wire_out *out, const struct pipeline_batch *batch)
+static void put_batch_mix(struct wire_out *out, const struct pipeline_batch *batch)
 {
-	struct proto_mingle item[BASE_ARRAY_LEN(batch->op)] = {{0}};
+	struct proto_batch_mix item[BASE_ARRAY_LEN(batch->op)] = {{0}};
 
 	for (unsigned i = 0; i < batch->n; i++)
-		item[i] = (struct proto_mingle){
+		item[i] = (struct proto_batch_mix){
 		    .kind = batch->op[i].kind,
 		    .is_planar = batch->is_planar,
 		    .classes = batch->classes,
@@ -155,7 +112,7 @@ static void put_mingle(struct wire_out *out, const struct pipeline_batch *batch)
 		    .p = batch->op[i].p,
 		};
 	if (batch->n)
-		wire_put_bytes(out, PROTO_KEY_MINGLE, item, batch->n * sizeof(item[0]));
+		wire_put_bytes(out, PROTO_KEY_BATCH_MIX, item, batch->n * sizeof(item[0]));
 }
 
 static void send_opened(struct job *job, const struct carousel_join *join, int inbox_fd,
@@ -175,7 +132,7 @@ static void send_opened(struct job *job, const struct carousel_join *join, int i
 	wire_put_string(&out, PROTO_KEY_TEXT, text);
 	wire_put_bytes(&out, PROTO_KEY_PIPELINE_ID, request->asked.bytes,
 		       sizeof(request->asked.bytes));
-	put_mingle(&out, &request->mingle);
+	put_batch_mix(&out, &request->batch_mix);
 	if (pipeline_filters(variant->pipeline))
 		wire_put_u64(&out, PROTO_KEY_HOLES, 1);
 	wire_put_fd(&out, variant->slots_read_fd);
@@ -184,7 +141,7 @@ static void send_opened(struct job *job, const struct carousel_join *join, int i
 	wire_put_fd(&out, outbox_fd);
 	if (job->group) {
 		wire_put_u64(&out, PROTO_KEY_PLACE, join->place);
-		wire_put_fd(&out, job->group->scroll_fd);
+		wire_put_fd(&out, job->group->plan_log_fd);
 	}
 	conn_send(job->conn, &out);
 }
@@ -206,7 +163,7 @@ static struct job *job_make(struct conn *conn, int *inbox_fd, int *outbox_fd)
 	if (!job->order)
 		job->order = pipeline_is_random(conn->variant->pipeline) ? PLAN_CAROUSEL : PLAN_ANY;
 	job->stride = plan_is_fixed(job->order) || request->ranks > 1 ? 1 : job->batch;
-	job->budget = request->has_budget ? request->budget : BASE_MAX(UINT64_C(10), n / 100);
+	job->budget = request_budget(request, n);
 	job->started_ns = job->rate_ns = job->moved_ns = base_now_ns();
 	job->name = strdup(request->job);
 	if (!job->name || make_memory(job, stream->geometry.max_slots, inbox_fd, outbox_fd)) {
@@ -242,9 +199,11 @@ void job_open(struct conn *conn)
 	if (!job || enter_carousel(job, &conn->request, &begin, &code, &diag)) {
 		if (job)
 			job_destroy(job);
+		prepare_free(conn);
 		conn_refuse(conn, code, diag.text);
 		return;
 	}
+	prepare_free(conn);
 	job->id = ++stream->node->next_id;
 	job->active = true;
 	stream->job[job->number] = job;
@@ -258,7 +217,7 @@ void job_open(struct conn *conn)
 		 (unsigned long long)job->id, job->name, (long)conn->pid, stream->lane.number,
 		 conn->variant->number, job->batch, plan_name(job->order),
 		 (unsigned long long)begin.epoch);
-	base_close(&conn->request.log_fd);
+	porter_close(stream->node, conn->uid, &conn->request.log_fd);
 	send_opened(job, &begin, inbox_fd, outbox_fd);
 	node_need_tick(stream->node);
 	pump_soon(stream);
@@ -354,10 +313,10 @@ static void note_rate(struct job *job, uint32_t samples, uint64_t now_ns)
 	job->rate_ns = now_ns;
 }
 
-/* Had it given back one more hand just now, it would be as fast as this: no faster is it. */
+/* Had it given back one more chunk just now, it would be as fast as this: no faster is it. */
 double job_rate(const struct job *job, uint64_t now_ns)
 {
-	uint64_t most = job->rate_samples + job->stream->geometry.hand;
+	uint64_t most = job->rate_samples + job->stream->geometry.chunk;
 	double elapsed_ns = (double)(now_ns - BASE_MIN(job->rate_ns, now_ns));
 
 	return elapsed_ns < 1e9 ? job->rate : BASE_MIN(job->rate, (double)most * 1e9 / elapsed_ns);
@@ -368,7 +327,7 @@ uint64_t job_idle_ns(const struct job *job, uint64_t now_ns)
 	return now_ns - BASE_MIN(job->moved_ns, now_ns);
 }
 
-/* Within a hand its own word, which is for people alone, says that it goes on. */
+/* Within a chunk its own word, which is for people alone, says that it goes on. */
 static void note_delivery(struct job *job, uint64_t now_ns)
 {
 	struct inbox_figures figures;
@@ -420,12 +379,12 @@ bool job_poll(struct job *job, uint64_t now_ns)
 /* false: the ring is full. */
 static bool post(struct job *job, const struct job_later *later)
 {
-	const struct carousel_hand *hand = carousel_hand_of(job->stream->carousel, later->slot);
-	struct grant grant = {.instance = hand->instance,
+	const struct carousel_chunk *chunk = carousel_chunk_of(job->stream->carousel, later->slot);
+	struct grant grant = {.instance = chunk->instance,
 			      .epoch = later->epoch,
 			      .slot = later->slot,
 			      .first = later->first,
-			      .count = hand->count - later->first,
+			      .count = chunk->count - later->first,
 			      .flags = later->last ? LAYOUT_GRANT_LAST : 0};
 
 	if (grant_post(&job->grants, &grant, &job->granted[later->slot]))

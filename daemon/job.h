@@ -21,7 +21,7 @@ struct job {
 	uint32_t number;     /* in the carousel and in stream->job[] */
 	char *name;
 	uint32_t batch, order; /* order: enum plan_order */
-	uint32_t stride;       /* B, or 1 if its batches begin anywhere in a hand */
+	uint32_t stride;       /* B, or 1 if its batches begin anywhere in a chunk */
 	uint64_t epochs, budget;
 	bool active; /* in the carousel; false once it failed, left or the stream was lost */
 	struct grant_server grants;

@@ -174,7 +174,8 @@ uint64_t limits_cpu_ns(pid_t pid)
 	return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
 }
 
-char limits_state(pid_t pid)
+/* What follows its name. false: it is gone. */
+static bool read_stat(pid_t pid, char *ret_state, long *ret_parent)
 {
 	char path[32], line[512] = "", *end;
 	FILE *file;
@@ -182,12 +183,32 @@ char limits_state(pid_t pid)
 	snprintf(path, sizeof(path), "/proc/%ld/stat", (long)pid);
 	file = fopen(path, "re");
 	if (!file)
-		return 0;
+		return false;
 	if (!fgets(line, sizeof(line), file))
 		line[0] = '\0';
 	fclose(file);
 	end = strrchr(line, ')'); /* of its name, which may hold anything */
-	return end && end[1] == ' ' ? end[2] : 0;
+	return end && sscanf(end + 1, " %c %ld", ret_state, ret_parent) == 2;
+}
+
+char limits_state(pid_t pid)
+{
+	char state;
+	long parent;
+
+	return read_stat(pid, &state, &parent) ? state : 0;
+}
+
+/* The kernel says 0 of one that was reaped while we looked, which has no number any more when we look again. */
+pid_t limits_parent(pid_t pid)
+{
+	char state;
+	long parent = 0;
+
+	for (unsigned i = 0; i < 2 && parent == 0; i++)
+		if (!read_stat(pid, &state, &parent))
+			return -1;
+	return (pid_t)parent;
 }
 
 uint64_t limits_own_cpu_ns(void)

@@ -17,6 +17,8 @@ unsigned limits_cpus(void);
 uint64_t limits_cpu_ns(pid_t pid);
 /* Its state as /proc/PID/stat has it: 'R', 'S', 'D', 'T' (stopped) ...; 0: cannot be read. */
 char limits_state(pid_t pid);
+/* Whose child it is; 0: nobody's, as init; -1: it is gone. */
+pid_t limits_parent(pid_t pid);
 uint64_t limits_own_cpu_ns(void);
 uint64_t limits_own_rss(void); /* bytes */
 /* Soft limit of descriptors up to the hard one; returns it. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Lists from clients are hostile. Their memory cannot change nor go away (listing_memory.c), their
- * head is checked here, each entry by the carousel when it makes a hand of it. They cost accessd
+ * head is checked here, each entry by the carousel when it makes a chunk of it. They cost accessd
  * address space; the pages are the client's.
  */
 #include "daemon/lists.h"
@@ -9,7 +9,9 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "daemon/conn.h"
 #include "daemon/job.h"
+#include "daemon/porter.h"
 #include "daemon/pump.h"
 #include "daemon/stream.h"
 #include "libaccess/libaccess.h"
@@ -20,9 +22,11 @@
 	(LISTING_HEAD + LISTING_MAX_PLACES * sizeof(uint64_t) + \
 	 (uint64_t)LISTING_MAX_KEYS * sizeof(struct listing_key))
 
+#define LISTS_SMALL (UINT64_C(1) << 20) /* bytes: given back as soon as it is unmapped */
+
 static int attach(int fd, void **map, uint64_t *bytes, struct listing *ret, struct diag *diag)
 {
-	int r = fd < 0 ? -EBADF : listing_memory_attach(fd, LISTS_MOST_BYTES, map, bytes);
+	int r = listing_memory_attach(fd, LISTS_MOST_BYTES, map, bytes);
 
 	if (r) {
 		diag_set(diag, "the list of an epoch: it came without memory that is sealed "
@@ -35,7 +39,14 @@ static int attach(int fd, void **map, uint64_t *bytes, struct listing *ret, stru
 	return r;
 }
 
-static int enter(struct job *job, uint64_t epoch, int fd, struct diag *diag)
+/* Also of a list that was not entered: its memory may be the last copy. */
+static void let_go(const struct job *job, int *fd)
+{
+	porter_close(job->stream->node, job->conn->uid, fd);
+}
+
+/* Takes *fd where it is entered. */
+static int enter(struct job *job, uint64_t epoch, int *fd, struct diag *diag)
 {
 	struct lists *lists = &job->lists;
 	struct listing listing;
@@ -48,7 +59,7 @@ static int enter(struct job *job, uint64_t epoch, int fd, struct diag *diag)
 			 (unsigned long long)epoch);
 		return CAROUSEL_E_FULL;
 	}
-	r = attach(fd, &map, &bytes, &listing, diag);
+	r = attach(*fd, &map, &bytes, &listing, diag);
 	if (r)
 		return r;
 	r = carousel_list(job->stream->carousel, job->number, epoch, &listing);
@@ -62,23 +73,31 @@ static int enter(struct job *job, uint64_t epoch, int fd, struct diag *diag)
 	}
 	lists->list[lists->n].epoch = epoch;
 	lists->list[lists->n].bytes = bytes;
+	lists->list[lists->n].fd = bytes > LISTS_SMALL ? base_take_fd(fd) : -1;
 	lists->list[lists->n++].map = map;
 	return 0;
 }
 
-void lists_take(struct job *job, struct wire_in *in)
+void lists_take(struct job *job, const struct message_plan *plan, struct wire_in *in)
 {
-	_cleanup_close_ int fd = wire_take_fd(in, 0);
-	struct diag diag = {"the list of an epoch: it does not say of which"};
-	uint64_t epoch = 0;
+	struct diag diag;
+	int fd;
 
 	if (!job->active)
 		return; /* it failed, and does not know it yet */
 	lists_let_go(job);
-	if (wire_get_u64(in, PROTO_KEY_EPOCH, &epoch) || enter(job, epoch, fd, &diag))
+	fd = wire_take_fd(in, plan->epoch_fd);
+	if (enter(job, plan->epoch, &fd, &diag))
 		job_fail(job, OA_E_INVALID, diag.text);
 	else
 		pump_soon(job->stream);
+	let_go(job, &fd);
+}
+
+static void drop(struct job *job, unsigned i)
+{
+	listing_memory_detach(job->lists.list[i].map, job->lists.list[i].bytes);
+	let_go(job, &job->lists.list[i].fd);
 }
 
 void lists_let_go(struct job *job)
@@ -94,14 +113,12 @@ void lists_let_go(struct job *job)
 		if (lists->list[i].epoch >= first)
 			lists->list[kept++] = lists->list[i];
 		else
-			listing_memory_detach(lists->list[i].map, lists->list[i].bytes);
+			drop(job, i);
 	lists->n = kept;
 }
 
-void lists_fini(struct lists *lists)
+void lists_fini(struct job *job)
 {
-	while (lists->n) {
-		lists->n--;
-		listing_memory_detach(lists->list[lists->n].map, lists->list[lists->n].bytes);
-	}
+	while (job->lists.n)
+		drop(job, --job->lists.n);
 }

@@ -7,6 +7,7 @@
 
 #include "base/base.h"
 #include "base/wire.h"
+#include "daemon/message.h"
 #include "sched/carousel.h"
 
 struct job;
@@ -15,13 +16,14 @@ struct lists {
 	struct {
 		uint64_t epoch, bytes;
 		void *map;
+		int fd; /* of a large one, for who gives back its pages: porter_close(); else -1 */
 	} list[CAROUSEL_MAX_LISTS];
 	unsigned n;
 };
 
 /* A PLAN of the job's client. One that is not as it must be ends the job, and nobody else's. */
-void lists_take(struct job *job, struct wire_in *in);
-void lists_let_go(struct job *job);   /* those of epochs that are over */
-void lists_fini(struct lists *lists); /* the carousel has forgotten the job */
+void lists_take(struct job *job, const struct message_plan *plan, struct wire_in *in);
+void lists_let_go(struct job *job); /* those of epochs that are over */
+void lists_fini(struct job *job);   /* the carousel has forgotten the job */
 
 #endif

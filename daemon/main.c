@@ -20,6 +20,7 @@
 #include "base/log.h"
 #include "daemon/cache.h"
 #include "daemon/node.h"
+#include "daemon/porter.h"
 
 #define LOG_MOST (1 << 20) /* bytes of a private daemon's log before it starts anew */
 
@@ -216,6 +217,7 @@ static int serve(struct command *command, struct node *node)
 		return fail(command, diag.text);
 	if (command->background)
 		log_to_file(node->place.folder);
+	node->porters.program = "/proc/self/exe";
 	r = node_init(node, &diag);
 	if (r) {
 		node_fini(node);
@@ -240,8 +242,11 @@ int main(int argc, char **argv)
 	struct command command = {.ready_fd = -1};
 	enum log_level level;
 	struct diag diag = {""};
-	int status = parse_command(argc, argv, &command);
+	int status;
 
+	if (argc == 1 && strcmp(argv[0], PORTER_NAME) == 0)
+		return porter_main();
+	status = parse_command(argc, argv, &command);
 	if (status >= 0)
 		return status;
 	param_init(&node.param);
@@ -261,5 +266,6 @@ int main(int argc, char **argv)
 	if (command.background && go_to_background(&command))
 		return fail(&command, "cannot go to the background");
 	log_init("accessd", level);
+	log_set_hint("bad-sample", "access-ctl bad JOB lists them all");
 	return serve(&command, &node);
 }

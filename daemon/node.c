@@ -10,13 +10,15 @@
 #include <signal.h>
 #include <stdint.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/log.h"
 #include "daemon/conn.h"
+#include "daemon/group_keep.h"
 #include "daemon/hang.h"
+#include "daemon/group_end.h"
+#include "daemon/index_end.h"
 #include "daemon/job.h"
 #include "daemon/limits.h"
 #include "daemon/pump.h"
@@ -60,7 +62,7 @@ static void on_tick(void *arg)
 		struct stream *stream;
 
 		is_needed |= hang_find(domain, base_now_ns());
-		hoard_look(domain);
+		ram_cache_look(domain);
 		LIST_FOREACH(stream, &domain->streams, link)
 		is_needed |= pump_tick(stream);
 	}
@@ -74,24 +76,38 @@ void node_need_tick(struct node *node)
 		loop_timer_set(node->tick, TICK_NS);
 }
 
-static uint64_t cpu_ns_of(const struct rusage *usage)
+/* Whose it was: for who looks for what holds the loop. */
+static const char *child_ended(struct node *node, pid_t pid, int status, uint64_t cpu_ns)
 {
-	return (uint64_t)(usage->ru_utime.tv_sec + usage->ru_stime.tv_sec) * UINT64_C(1000000000) +
-	       (uint64_t)(usage->ru_utime.tv_usec + usage->ru_stime.tv_usec) * 1000;
+	const char *of_domain = domain_child_ended(node, pid, status, cpu_ns);
+
+	if (of_domain)
+		return of_domain;
+	if (source_stored(node, pid, status))
+		return "end of who stored an index";
+	if (stores_ended(node, pid, status))
+		return "end of who looked through stores";
+	if (describe_ended(node, pid, status))
+		return "end of who wrote a catalogue";
+	return reserve_ended(node, pid, status) ? "end of who reserved slots" : "end of a child";
 }
 
+/* One a turn: many may end at once, and each has something to be taken care of. Those that execute a program are in
+ * groups of their own (child.h), and readers and parents are asked one by one. */
 static void on_child(void *arg)
 {
 	struct node *node = arg;
-	struct rusage usage;
-	int status;
-	pid_t pid;
+	int status = 0;
+	pid_t pid = waitpid(0, &status, WNOHANG), of_domain = 0;
+	uint64_t cpu_ns = 0;
 
-	while ((pid = wait4(-1, &status, WNOHANG, &usage)) > 0) {
-		if (!domain_child_ended(node, pid, status, cpu_ns_of(&usage)) &&
-		    !source_synced(node, pid, status) && !stores_ended(node, pid, status))
-			reserve_ended(node, pid, status);
-	}
+	if (pid <= 0)
+		pid = of_domain = domain_find_ended(node, &status, &cpu_ns);
+	if (pid <= 0)
+		return;
+	loop_timer_set(node->more_children, 0);
+	loop_is_about(node->loop, child_ended(node, pid, status, cpu_ns));
+	reaper_take(&node->reaper, of_domain);
 }
 
 static void on_term(void *arg)
@@ -107,6 +123,8 @@ static int watch_signals(struct node *node)
 		r = loop_watch_signal(node->loop, SIGINT, on_term, node, &node->int_watch);
 	if (!r)
 		r = loop_watch_signal(node->loop, SIGCHLD, on_child, node, &node->child_watch);
+	if (!r)
+		r = loop_timer_new(node->loop, on_child, node, &node->more_children);
 	signal(SIGPIPE, SIG_IGN);
 	return r;
 }
@@ -135,8 +153,10 @@ static int find_programs(const struct node *node, struct diag *diag)
 static int begin_serving(struct node *node, struct diag *diag)
 {
 	struct identity self = {.uid = geteuid(), .gid = getegid()};
+	int r = tenant_rules_init(&node->tenants, &node->param, node->place.is_private, diag);
 
-	tenant_rules_init(&node->tenants, node->place.is_private);
+	if (r)
+		return -EINVAL;
 	if (node->tenants.serves_all)
 		return find_programs(node, diag);
 	return domain_request(node, DOMAIN_OWN, &self, &node->own, diag) ? -EIO : 0;
@@ -151,6 +171,8 @@ int node_init(struct node *node, struct diag *diag)
 	LIST_INIT(&node->leaving);
 	node->workers = BASE_MIN(workers, (unsigned)LAYOUT_MAX_WORKERS);
 	LIST_INIT(&node->conns);
+	LIST_INIT(&node->guests);
+	keep_load(node);
 	node->started_ns = base_now_ns();
 	node->ticks = 1;
 	node->memory_source = "parameter `memory`";
@@ -159,9 +181,13 @@ int node_init(struct node *node, struct diag *diag)
 	diag_set(diag, "cannot set up the event loop and its memory");
 	r = loop_new(&node->loop);
 	if (!r)
+		r = reaper_begin(&node->reaper, node->loop);
+	if (!r)
 		r = watch_signals(node);
 	if (!r)
 		r = start_timers(node);
+	if (!r)
+		r = prepare_init(node);
 	if (!r)
 		r = stores_init(node);
 	if (!r)
@@ -185,14 +211,18 @@ void node_drain(struct node *node, const char *why)
 	loop_stop(node->loop);
 }
 
-/* Of all domains before the first domain ends: another one may pay for them. */
+/* Of all domains before the first domain ends: another one may pay for streams, and write a catalogue
+ * of its sources. */
 static void free_streams(struct node *node)
 {
 	struct domain *domain;
 
 	LIST_FOREACH(domain, &node->domains, link)
-	while (!LIST_EMPTY(&domain->streams))
-		stream_free(LIST_FIRST(&domain->streams));
+	{
+		describe_catalogs_fini(domain);
+		while (!LIST_EMPTY(&domain->streams))
+			stream_free(LIST_FIRST(&domain->streams));
+	}
 }
 
 void node_fini(struct node *node)
@@ -201,13 +231,21 @@ void node_fini(struct node *node)
 	while (!LIST_EMPTY(&node->conns))
 		conn_free(LIST_FIRST(&node->conns));
 	loop_unwatch(&node->child_watch);
+	loop_unwatch(&node->more_children);
 	loop_unwatch(&node->term_watch);
 	loop_unwatch(&node->int_watch);
 	free_streams(node);
 	while (!LIST_EMPTY(&node->domains))
 		domain_free(LIST_FIRST(&node->domains));
+	group_end_fini(node);
+	index_end_fini(node);
 	reserve_fini(node);
 	stores_fini(node);
+	keep_unload(node);
+	prepare_fini(node);
+	tenant_rules_fini(&node->tenants);
+	porter_fini(node);
+	reaper_end(&node->reaper);
 	accept_end(&node->accept);
 	loop_unwatch(&node->tick);
 	loop_unwatch(&node->idle);

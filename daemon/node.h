@@ -11,9 +11,13 @@
 #include <sys/queue.h>
 #include "base/base.h"
 #include "daemon/accept.h"
+#include "daemon/guest.h"
 #include "daemon/loop.h"
 #include "daemon/param.h"
 #include "daemon/place.h"
+#include "daemon/porter.h"
+#include "daemon/prepare.h"
+#include "daemon/reaper.h"
 #include "daemon/domain.h"
 #include "daemon/stores.h"
 #include "daemon/tenant.h"
@@ -21,34 +25,44 @@
 struct conn;
 
 struct node_counters { /* since the start, over all streams, also those that ended */
-	uint64_t samples_read, bytes_read, samples_preprocessed, hands, reference, bad_samples;
+	uint64_t samples_read, bytes_read, samples_preprocessed, chunks, reference, bad_samples;
 	uint64_t outputs; /* as samples_preprocessed, once for each variant */
 	uint64_t waits_on_dead, nonsense;
 	uint64_t reader_restarts, parent_restarts, worker_restarts;
 	uint64_t opens, refused;
+	uint64_t catalogs, catalogs_apart; /* written, and of these by children */
 };
 
 struct node {
 	struct loop *loop;
 	struct param param;
 	struct place place;
-	struct loop_watch *tick, *idle, *term_watch, *int_watch, *child_watch;
+	struct loop_watch *tick, *idle, *term_watch, *int_watch, *child_watch, *more_children;
 	struct accept accept;
 
 	LIST_HEAD(node_domains, domain) domains;
 	LIST_HEAD(node_leaving, reserve_leaving) leaving;
+	LIST_HEAD(node_kept, kept) kept; /* plan logs of groups that are not here: group_keep.c */
+	struct prepare_queue preparing;
+	LIST_HEAD(node_index_endings, index_ending) index_endings;
+	LIST_HEAD(node_group_endings, group_ending) group_endings;
 	struct domain *own; /* the only one, of our own user; NULL: tenants have theirs */
-	unsigned n_tenants;
+	unsigned n_tenants; /* uids that have a domain */
 	struct tenant_rules tenants;
 	unsigned workers; /* processes of a domain */
 	LIST_HEAD(node_conns, conn) conns;
 	unsigned n_conns;
+	struct guest_list guests;
+	struct porters porters;
+	struct reaper reaper;
 	uint64_t next_id; /* of sources, jobs */
 	uint16_t next_lane;
 
 	struct stores stores;
 	uint64_t memory_budget, memory_used;
-	uint64_t memory_kept; /* of the budget, too: granted to hoards, which give way to streams */
+	uint64_t memory_catalogs; /* of what is used */
+	uint64_t
+	    memory_kept; /* of the budget, too: granted to memory caches, which give way to streams */
 	const char *memory_source;
 	uint64_t started_ns;
 	uint32_t ticks; /* since the start, from 1 */

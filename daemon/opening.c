@@ -19,18 +19,12 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "daemon/conn.h"
 #include "daemon/node.h"
 #include "daemon/source.h"
 #include "daemon/stream.h"
 #include "libaccess/libaccess.h"
-
-static bool may_share(const struct node *node)
-{
-	return node->tenants.serves_all && node->param.share_public;
-}
 
 /* Lets go of what it waited for and waits for this one. */
 static int wait_for(struct conn *conn, struct domain *domain, const char *path, enum reader_how how)
@@ -49,7 +43,7 @@ int opening_begin(struct conn *conn, const char *path)
 {
 	conn->looked = (struct conn_look){.is_open = false};
 	return wait_for(conn, conn->domain, path,
-			may_share(conn->node) ? READER_HOW_LOOK : READER_HOW_ALL);
+			conn->node->tenants.shares ? READER_HOW_LOOK : READER_HOW_ALL);
 }
 
 static void ask_own(struct conn *conn, const char *path)
@@ -60,12 +54,12 @@ static void ask_own(struct conn *conn, const char *path)
 
 static bool ask_public(struct conn *conn, const char *path)
 {
-	const struct identity nobody = {.uid = geteuid(), .gid = getegid()};
+	const struct identity *nobody = &conn->node->tenants.nobody;
 	struct domain *domain;
 	struct diag diag;
 	int r;
 
-	if (domain_request(conn->node, DOMAIN_PUBLIC, &nobody, &domain, &diag))
+	if (domain_request(conn->node, DOMAIN_PUBLIC, nobody, &domain, &diag))
 		return false;
 	r = wait_for(conn, domain, path, READER_HOW_OPEN_ONLY);
 	domain_unref(domain);
@@ -78,8 +72,8 @@ bool opening_is_settled(struct conn *conn)
 	_cleanup_free_ char *path = NULL;
 
 	if (source->how == READER_HOW_ALL ||
-	    (source->how == READER_HOW_OPEN_ONLY && source->device == conn->looked.device &&
-	     source->inode == conn->looked.inode))
+	    (source->how == READER_HOW_OPEN_ONLY && source->root.device == conn->looked.device &&
+	     source->root.inode == conn->looked.inode))
 		return true;
 	path = strdup(source->path);
 	if (!path) {
@@ -87,7 +81,8 @@ bool opening_is_settled(struct conn *conn)
 		return false;
 	}
 	if (source->how == READER_HOW_LOOK) {
-		conn->looked = (struct conn_look){source->device, source->inode, source->is_open};
+		conn->looked =
+		    (struct conn_look){source->root.device, source->root.inode, source->is_open};
 		if (source->is_open && ask_public(conn, path))
 			return false;
 	}

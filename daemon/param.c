@@ -61,13 +61,7 @@ static const struct row *row_of(const char *name, size_t length)
 
 static int parse_count(const char *text, uint64_t *ret)
 {
-	char *end;
-
-	if (!isdigit((unsigned char)*text))
-		return -EINVAL;
-	errno = 0;
-	*ret = strtoull(text, &end, 10);
-	return errno || *end ? -EINVAL : 0;
+	return base_parse_number(&text, UINT64_MAX, ret) && !*text ? 0 : -EINVAL;
 }
 
 static int set_number(struct param *param, const struct row *row, const char *value,

@@ -28,6 +28,10 @@ PARAM_COUNT(cache_force, 0, 0, 1,
 	    "1: keep also where the folder is on no local disk, as on NFS or an overlay")
 PARAM_BYTES(tenant_cache, 0, 0, UINT64_C(1) << 50,
 	    "most of `cache_size` that one user may take; 0: a quarter of it")
+PARAM_BYTES(
+    index_size, 0, 0, UINT64_C(1) << 50,
+    "bytes of the disk for stored indexes, a quarter of them for one user; 0: a tenth of the "
+    "file system")
 PARAM_TEXT(log_level, "info", "least level that is logged: error, warn, info or debug")
 PARAM_BYTES(
     memory, 0, 0, UINT64_C(1) << 50,
@@ -41,9 +45,9 @@ PARAM_COUNT(readers, 4, 1, 64, "reader threads")
 PARAM_COUNT(nice, 1, 0, 19, "nice value added for workers, so that trainers go first")
 PARAM_COUNT(slots, 0, 0, 512,
 	    "slots of each stream; 0: two a job and two more, at least four, as memory allows")
-PARAM_COUNT(hand, 0, 0, 65536,
-	    "samples a hand holds; 0: by rule, from the batch size of the stream's first job")
-PARAM_COUNT(producing, 2, 1, 4, "hands in production at once in a stream")
+PARAM_COUNT(chunk, 0, 0, 65536,
+	    "samples a chunk holds; 0: by rule, from the batch size of the stream's first job")
+PARAM_COUNT(producing, 2, 1, 4, "chunks in production at once in a stream")
 PARAM_COUNT(
     variants, 8, 1, 8,
     "pipelines of one stream, which share its reading, decoding and first ops; 1: each has its own")
@@ -60,6 +64,12 @@ PARAM_TEXT(user, "accessd",
 	   "user that a system accessd becomes when root starts it: a name, or a number")
 PARAM_COUNT(serve_root, 0, 0, 1, "1: serve jobs of root, too, and read their data as root")
 PARAM_COUNT(share_public, 1, 0, 1, "1: users share the work on datasets that are open to everybody")
+PARAM_TEXT(
+    public_user, "accessd-public",
+    "user, nobody's else, whose processes read what is open to everybody: a name, or a number")
+PARAM_TEXT(
+    subordinate_ids, "",
+    "file like /etc/subuid: who has a subordinate uid counts as its owner; empty: as himself")
 PARAM_COUNT(tenants, 32, 1, 1024, "users that are served at once")
 PARAM_COUNT(tenant_idle_s, 30, 0, 86400, "seconds that the processes of a user without jobs stay")
 PARAM_BYTES(tenant_memory, 0, 0, UINT64_C(1) << 50,
@@ -68,5 +78,5 @@ PARAM_COUNT(tenant_clients, 0, 0, 65536,
 	    "connections of one user at once; 0: a quarter of max_clients")
 PARAM_COUNT(tenant_streams, 16, 1, 4096, "streams of one user at once")
 PARAM_COUNT(sample_timeout_ms, 1000, 50, 3600000,
-	    "CPU time that a sample may take, or 50 times the median if that is longer, before its "
-	    "worker is replaced")
+	    "CPU time that a sample may take, or 50 times the median or 200 ns a pixel if that is "
+	    "longer, before its worker is replaced")

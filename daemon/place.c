@@ -281,7 +281,7 @@ int place_open(struct place *place, const struct param *param, bool is_private, 
 	make_folders(place->indexes,
 		     0700); /* without it indexes are not stored: source.c says so */
 	make_folders(place->stores,
-		     0700); /* without it nothing is kept on a disk: shelf.c says so */
+		     0700); /* without it nothing is kept on a disk: disk_cache.c says so */
 	find_stores(place, param);
 	remove_stale(place->indexes);
 	open_plans(place);
@@ -316,7 +316,7 @@ int place_hand_over(const struct param *param, const char *folder, const struct 
 	r = give_away(place.folder, 0755, owner);
 	if (!r) /* without it indexes are not stored: source.c says so */
 		give_away(place.indexes, 0700, owner);
-	if (!r) /* without it nothing is kept on a disk: shelf.c says so */
+	if (!r) /* without it nothing is kept on a disk: disk_cache.c says so */
 		give_away(place.stores, 0700, owner);
 	umask(mask);
 	if (!r)

@@ -20,7 +20,7 @@ struct place {
 	char folder[PARAM_TEXT_MAX + 64]; /* holds the socket and the locks */
 	char socket[PARAM_TEXT_MAX + 128];
 	char indexes[PARAM_TEXT_MAX + 128];
-	char stores[PARAM_TEXT_MAX + 128]; /* of what is kept, one a domain: shelf.c */
+	char stores[PARAM_TEXT_MAX + 128]; /* of what is kept, one a domain: disk_cache.c */
 	char plans[PARAM_TEXT_MAX + 128];  /* where groups' logs are kept: group_keep.c */
 	int plans_fd;                      /* -1: they are not kept */
 	int pid_fd;    /* locked for this process's life: the only accessd of this folder */

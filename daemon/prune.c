@@ -42,7 +42,8 @@ struct found {
 
 /* ---- names and folders ---- */
 
-/* The keys of domains, and for our own user what stands for none. */
+/* The keys of domains, for our own user what stands for none, and "public" of an accessd before, whose reader was
+ * accessd's own user. */
 static bool is_key(const char *name)
 {
 	char again[IDENTITY_TEXT_MAX];
@@ -50,9 +51,12 @@ static bool is_key(const char *name)
 
 	if (strcmp(name, "own") == 0 || strcmp(name, "public") == 0)
 		return true;
-	if (sscanf(name, "user:%u:%u", &uid, &gid) != 2)
+	if (sscanf(name, "user:%u:%u", &uid, &gid) == 2)
+		snprintf(again, sizeof(again), "user:%u:%u", uid, gid);
+	else if (sscanf(name, "public:%u", &uid) == 1)
+		snprintf(again, sizeof(again), "public:%u", uid);
+	else
 		return false;
-	snprintf(again, sizeof(again), "user:%u:%u", uid, gid);
 	return strcmp(name, again) == 0;
 }
 

@@ -2,11 +2,13 @@
 /*
  * The pump. Its order matters: first everything that happened (outboxes, finished tasks), then the
  * carousel's decisions until it has none, then reading ahead, then what jobs see of it, last the
- * wakes, so that a job that wakes finds all that was decided in this turn.
+ * wakes, so that a job that wakes finds all that was decided in this turn. A turn that has used up its
+ * budget ends all the same in this order, and the next one goes on.
  */
 #include "daemon/pump.h"
 
 #include "base/log.h"
+#include "daemon/budget.h"
 #include "daemon/job.h"
 #include "daemon/node.h"
 #include "daemon/stream.h"
@@ -46,8 +48,10 @@ static void apply(struct stream *stream, const struct carousel_action *action, u
 	}
 }
 
-/* Returns when the carousel wants to be asked again, 0: after the next event. */
-static uint64_t decide(struct stream *stream, uint64_t now_ns)
+/* Returns when the carousel wants to be asked again, 0: after the next event. Its decisions are as many as a
+ * client makes them: ranks that must know an epoch ahead have all of its chunks dealt. So the turn ends with
+ * its budget, and the carousel is asked again in the next one. */
+static uint64_t decide(struct stream *stream, uint64_t now_ns, const struct budget *budget)
 {
 	struct carousel_action action;
 
@@ -56,6 +60,8 @@ static uint64_t decide(struct stream *stream, uint64_t now_ns)
 		if (action.kind == CAROUSEL_NONE || stream->state != STREAM_RUNS)
 			return action.wake_ns;
 		apply(stream, &action, now_ns);
+		if (budget_is_spent(budget))
+			return now_ns;
 	}
 }
 
@@ -103,6 +109,8 @@ static void show_jobs(struct stream *stream, uint64_t now_ns)
 void pump_turn(struct stream *stream)
 {
 	uint64_t now_ns = base_now_ns(), wake_ns, feed_ns;
+	const struct budget budget = budget_begin();
+	struct budget feeding; /* its own: what was decided is begun in any case */
 
 	if (stream->state != STREAM_RUNS)
 		return;
@@ -111,12 +119,13 @@ void pump_turn(struct stream *stream)
 	fill_collect(stream);
 	cache_tick(stream, now_ns);
 	variant_sweep(stream);
-	wake_ns = decide(stream, now_ns);
-	feed_ns = fill_feed(stream);
+	wake_ns = decide(stream, now_ns, &budget);
+	feeding = budget_begin();
+	feed_ns = fill_feed(stream, &feeding);
 	if (fill_collect(stream)) {
 		cache_tick(stream, now_ns);
-		wake_ns = decide(stream, now_ns);
-		feed_ns = fill_feed(stream);
+		wake_ns = decide(stream, now_ns, &budget);
+		feed_ns = fill_feed(stream, &feeding);
 	}
 	if (stream->state != STREAM_RUNS)
 		return;
@@ -124,7 +133,7 @@ void pump_turn(struct stream *stream)
 		wake_ns = feed_ns;
 	if (wake_ns)
 		loop_timer_set(stream->pump_timer, wake_ns > now_ns ? wake_ns - now_ns : 0);
-	bell_arm_event(stream->domain->bell);
+	doorbell_arm_event(stream->domain->doorbell);
 	if (fill_arm(stream))
 		pump_soon(stream);
 	show_jobs(stream, now_ns);
@@ -138,7 +147,7 @@ void pump_soon(struct stream *stream)
 
 bool pump_tick(struct stream *stream)
 {
-	pump_turn(stream);
+	pump_soon(stream);
 	cache_tick(stream, base_now_ns());
 	return stream->state == STREAM_RUNS && (stream->n_jobs || fill_active(stream));
 }

@@ -19,12 +19,37 @@
 #include "base/log.h"
 #include "base/wire.h"
 #include "daemon/chores.h"
+#include "daemon/index_room.h"
 #include "daemon/limits.h"
 #include "daemon/node.h"
+#include "daemon/porter.h"
 #include "daemon/source.h"
 #include "daemon/stores.h"
 #include "daemon/stream.h"
 #include "storage/reader.h"
+
+#define ITEMS_TABLE "daemon/reading_tbl.h"
+#define ITEMS_STRUCT(name) reading_##name
+#define ITEMS_KEY(KEY) READER_KEY_##KEY
+#define ITEMS_TYPE(NAME) READER_##NAME
+#define ITEMS_WHOSE "reader's "
+#include "base/items_structs_tbl.h"
+#include "base/items_types_tbl.h"
+
+union reading_message {
+	struct reading_progress progress;
+	struct reading_opened opened;
+	struct reading_looked looked;
+	struct reading_refused refused;
+	struct reading_attached attached;
+	struct reading_detached detached;
+	struct reading_state state;
+	struct reading_formed formed;
+	struct reading_chore_progress chore_progress;
+	struct reading_chore_done chore_done;
+	struct reading_ask_unread ask_unread;
+	struct reading_failed failed;
+};
 
 #define READING_PATIENCE_MS 6000 /* a little more than a store takes to close */
 
@@ -44,31 +69,31 @@ static void send_start(struct reading *reading)
 	struct wire_out out;
 
 	wire_out_init(&out, READER_START);
-	wire_put_fd(&out, reading->domain->bell_fd);
+	wire_put_fd(&out, reading->domain->doorbell_fd);
 	wire_put_fd(&out, reading->domain->event_fd);
-	if (reading->domain->shelf.tray_fd >= 0)
-		wire_put_fd(&out, reading->domain->shelf.tray_fd);
-	if (reading->domain->hoard.fd >= 0)
-		wire_put_fd(&out, reading->domain->hoard.fd);
+	if (reading->domain->disk_cache.tray_fd >= 0)
+		wire_put_fd(&out, reading->domain->disk_cache.tray_fd);
+	if (reading->domain->ram_cache.fd >= 0)
+		wire_put_fd(&out, reading->domain->ram_cache.fd);
 	send_message(reading, &out);
 }
 
 void reading_store(struct reading *reading)
 {
 	struct domain *domain = reading->domain;
-	_cleanup_close_ int fd = shelf_open_folder(&domain->shelf, domain);
+	_cleanup_close_ int fd = disk_cache_open_folder(&domain->disk_cache, domain);
 	struct wire_out out;
 
-	if (domain->shelf.tray_fd < 0)
+	if (domain->disk_cache.tray_fd < 0)
 		return;
 	wire_out_init(&out, READER_STORE);
-	wire_put_u64(&out, READER_KEY_LIMIT, domain->shelf.limit);
+	wire_put_u64(&out, READER_KEY_LIMIT, domain->disk_cache.limit);
 	wire_put_u64(&out, READER_KEY_FORCE, domain->node->param.cache_force);
-	wire_put_u64(&out, READER_KEY_SUSPECT, domain->shelf.suspect);
+	wire_put_u64(&out, READER_KEY_SUSPECT, domain->disk_cache.suspect);
 	if (fd >= 0)
 		wire_put_fd(&out, fd);
 	else
-		wire_put_string(&out, READER_KEY_TEXT, domain->shelf.why);
+		wire_put_string(&out, READER_KEY_TEXT, domain->disk_cache.why);
 	send_message(reading, &out);
 }
 
@@ -93,6 +118,7 @@ void reading_open(struct reading *reading, const struct source *source, int inde
 	wire_put_u64(&out, READER_KEY_ID, source->id);
 	wire_put_string(&out, READER_KEY_PATH, source->path);
 	wire_put_u64(&out, READER_KEY_HOW, source->how);
+	wire_put_u64(&out, READER_KEY_LIMIT, index_room_most(reading->domain));
 	if (index_fd >= 0)
 		wire_put_fd(&out, index_fd);
 	send_message(reading, &out);
@@ -191,174 +217,119 @@ void reading_chore_cancel(struct reading *reading, uint64_t id)
 
 /* ---- from the reader ---- */
 
-static void on_refused(struct domain *domain, const struct wire_in *in, uint64_t id)
+static void on_opened(struct domain *domain, const struct reading_opened *opened,
+		      struct wire_in *in)
 {
-	uint64_t lane = 0, code = 0;
-	const char *text = "refused without a reason";
+	const struct source_root root = {opened->device, opened->inode, opened->has_stamp,
+					 opened->has_stamp ? opened->stamp : 0};
+	int fd = opened->has_index ? wire_take_fd(in, opened->index_fd) : -1;
 
-	wire_get_u64(in, READER_KEY_CODE, &code);
-	wire_get_string(in, READER_KEY_TEXT, &text);
-	if (wire_get_u64(in, READER_KEY_LANE, &lane) == 0)
-		stream_lane_refused(domain, (uint32_t)lane, text);
+	source_opened(domain, opened->id, fd < 0, opened->is_fleeting != 0, &root, fd);
+}
+
+static void on_looked(struct domain *domain, const struct reading_looked *looked)
+{
+	const struct source_root root = {.device = looked->device, .inode = looked->inode};
+
+	source_looked(domain, looked->id, &root, looked->is_open != 0);
+}
+
+static void on_refused(struct domain *domain, const struct reading_refused *refused)
+{
+	if (refused->has_lane)
+		stream_lane_refused(domain, refused->lane, refused->text);
 	else
-		source_refused(domain, id, text);
+		source_refused(domain, refused->id, refused->text);
 }
 
-static void on_opened(struct domain *domain, struct wire_in *in, uint64_t id)
-{
-	uint64_t unchanged = 0, root[2] = {0, 0};
-
-	wire_get_u64(in, READER_KEY_UNCHANGED, &unchanged);
-	wire_get_u64(in, READER_KEY_DEVICE, &root[0]);
-	wire_get_u64(in, READER_KEY_INODE, &root[1]);
-	source_opened(domain, id, unchanged != 0, root, wire_take_fd(in, 0));
-}
-
-static void on_looked(struct domain *domain, const struct wire_in *in, uint64_t id)
-{
-	uint64_t root[2] = {0, 0}, is_open = 0;
-
-	wire_get_u64(in, READER_KEY_DEVICE, &root[0]);
-	wire_get_u64(in, READER_KEY_INODE, &root[1]);
-	wire_get_u64(in, READER_KEY_OPENNESS, &is_open);
-	source_looked(domain, id, root, is_open != 0);
-}
-
-static void on_progress(struct domain *domain, const struct wire_in *in, uint64_t id)
-{
-	uint64_t folders = 0, files = 0;
-
-	wire_get_u64(in, READER_KEY_FOLDERS, &folders);
-	wire_get_u64(in, READER_KEY_FILES, &files);
-	source_progress(domain, id, folders, files);
-}
-
-static void on_failed(struct domain *domain, const struct wire_in *in, uint32_t lane)
-{
-	uint64_t block = UINT64_MAX, task = UINT64_MAX, sample = UINT64_MAX;
-
-	wire_get_u64(in, READER_KEY_BLOCK, &block);
-	wire_get_u64(in, READER_KEY_TASK, &task);
-	wire_get_u64(in, READER_KEY_SAMPLE, &sample);
-	stream_read_failed(domain, lane, block, task, sample);
-}
-
-static void on_state(struct domain *domain, const struct wire_in *in)
+static void on_state(struct domain *domain, const struct reading_state *said)
 {
 	struct reader_state state;
-	const char *why = "";
-	const void *data;
-	size_t size;
 
-	if (wire_get_bytes(in, READER_KEY_STATE, &data, &size) || size != sizeof(state))
-		return;
-	memcpy(&state, data, sizeof(state));
-	wire_get_string(in, READER_KEY_TEXT, &why);
-	shelf_said(&domain->shelf, &state, why);
-	hoard_said(domain, &state);
+	memcpy(&state, said->state, sizeof(state));
+	disk_cache_said(&domain->disk_cache, &state, said->why);
+	ram_cache_said(domain, &state);
 }
 
-static void on_formed(struct domain *domain, struct wire_in *in, uint32_t lane)
+static void on_formed(struct domain *domain, const struct reading_formed *formed,
+		      struct wire_in *in)
 {
-	struct stream *stream = stream_of_lane(domain, lane);
-	_cleanup_close_ int table_fd = wire_take_fd(in, 0);
-	const char *why = "";
-	uint64_t form = 0;
+	struct stream *stream = stream_of_lane(domain, formed->lane);
+	_cleanup_close_ int fd = formed->has_table ? wire_take_fd(in, formed->table_fd) : -1;
 
-	wire_get_u64(in, READER_KEY_FORM, &form);
-	wire_get_string(in, READER_KEY_TEXT, &why);
 	if (stream)
-		cache_formed(stream, form, table_fd, why);
+		cache_formed(stream, formed->form, fd, formed->why ? formed->why : "");
 }
 
-static void on_chore_progress(struct domain *domain, const struct wire_in *in, uint64_t id)
+static void on_chore_done(struct domain *domain, const struct reading_chore_done *done,
+			  struct wire_in *in)
 {
-	uint64_t done = 0, total = 0;
+	int fd = done->has_list ? wire_take_fd(in, done->list_fd) : -1;
 
-	wire_get_u64(in, READER_KEY_FILES, &done);
-	wire_get_u64(in, READER_KEY_FOLDERS, &total);
-	chores_progress(domain, id, done, total);
+	chores_done(domain, done->id, done->code, done->text, fd);
+	porter_close(domain->node, domain->who.uid, &fd);
 }
 
-static void on_chore_done(struct domain *domain, struct wire_in *in, uint64_t id)
+static void on_failed(struct domain *domain, const struct reading_failed *failed)
 {
-	_cleanup_close_ int fd = wire_take_fd(in, 0);
-	const char *text = "no answer";
-	uint64_t code = 1;
-
-	wire_get_u64(in, READER_KEY_CODE, &code);
-	wire_get_string(in, READER_KEY_TEXT, &text);
-	chores_done(domain, id, code, text, fd);
+	stream_read_failed(domain, failed->lane, failed->block, failed->task, failed->sample);
 }
 
-static void dispatch(struct domain *domain, struct wire_in *in)
+static bool on_message(void *arg, struct wire_in *in)
 {
-	uint64_t id = 0, lane = 0;
+	struct reading *reading = arg;
+	struct domain *domain = reading->domain;
+	union reading_message message;
+	struct diag diag = {""};
 
-	wire_get_u64(in, READER_KEY_ID, &id);
-	wire_get_u64(in, READER_KEY_LANE, &lane);
+	if (items_read(in, items_types, BASE_ARRAY_LEN(items_types), &message, &diag)) {
+		log_line(LOG_LEVEL_WARN, "reader-message", "text=\"%s\"", diag.text);
+		return false;
+	}
+	loop_is_about(domain->node->loop,
+		      items_name(items_types, BASE_ARRAY_LEN(items_types), in->type));
 	switch (in->type) {
 	case READER_PROGRESS:
-		on_progress(domain, in, id);
+		source_progress(domain, message.progress.id, message.progress.folders,
+				message.progress.files);
 		break;
 	case READER_OPENED:
-		on_opened(domain, in, id);
+		on_opened(domain, &message.opened, in);
 		break;
 	case READER_LOOKED:
-		on_looked(domain, in, id);
+		on_looked(domain, &message.looked);
 		break;
 	case READER_REFUSED:
-		on_refused(domain, in, id);
+		on_refused(domain, &message.refused);
 		break;
 	case READER_ATTACHED:
-		stream_lane_attached(domain, (uint32_t)lane);
+		stream_lane_attached(domain, message.attached.lane);
 		break;
 	case READER_DETACHED:
 		break;
 	case READER_STATE:
-		on_state(domain, in);
+		on_state(domain, &message.state);
 		break;
 	case READER_FORMED:
-		on_formed(domain, in, (uint32_t)lane);
+		on_formed(domain, &message.formed, in);
 		break;
 	case READER_CHORE_PROGRESS:
-		on_chore_progress(domain, in, id);
+		chores_progress(domain, message.chore_progress.id, message.chore_progress.done,
+				message.chore_progress.total);
 		break;
 	case READER_CHORE_DONE:
-		on_chore_done(domain, in, id);
+		on_chore_done(domain, &message.chore_done, in);
 		break;
 	case READER_ASK_UNREAD:
-		hoard_asked(domain, id);
+		ram_cache_asked(domain, message.ask_unread.id);
 		break;
 	case READER_FAILED:
-		on_failed(domain, in, (uint32_t)lane);
+		on_failed(domain, &message.failed);
 		break;
-	default:
-		log_line(LOG_LEVEL_WARN, "reader-message", "type=%u unknown", in->type);
+	default: /* of no type in the table */
+		return false;
 	}
-}
-
-static void on_readable(void *arg)
-{
-	struct reading *reading = arg;
-
-	for (;;) {
-		struct wire_in in;
-		int r;
-
-		wire_in_init(&in);
-		r = loop_recv(reading->child.sock, &in);
-		if (r == 0)
-			dispatch(reading->domain, &in);
-		wire_in_fini(&in);
-		if (r == -EAGAIN || r == -EINTR)
-			return;
-		if (r) { /* hang-up or nonsense: its death follows, or is made to follow */
-			loop_unwatch(&reading->watch);
-			kill(reading->child.pid, SIGKILL);
-			return;
-		}
-	}
+	return true;
 }
 
 /* ---- life ---- */
@@ -379,8 +350,10 @@ static int start_process(struct reading *reading, struct diag *diag)
 	}
 	r = child_start(path, argv, &reading->child);
 	if (!r)
-		r = loop_watch_fd(node->loop, reading->child.sock, on_readable, reading,
-				  &reading->watch);
+		r = hearing_begin(&reading->hearing, node->loop, &reading->child, on_message,
+				  reading);
+	if (!r)
+		hearing_fetches(&reading->hearing, node, reading->domain->who.uid);
 	if (r) {
 		diag_set(diag, "cannot start %s: %s", path, strerror(-r));
 		child_end(&reading->child);
@@ -388,7 +361,7 @@ static int start_process(struct reading *reading, struct diag *diag)
 	}
 	child_luck_start(&reading->luck, base_now_ns());
 	send_start(reading);
-	if (reading->domain->shelf.share == SHELF_HAS)
+	if (reading->domain->disk_cache.share == DISK_CACHE_HAS)
 		reading_store(reading);
 	else
 		stores_ask(reading->domain);
@@ -435,14 +408,22 @@ int reading_start(struct reading *reading, struct domain *domain, struct diag *d
 	return r ? r : start_process(reading, diag);
 }
 
+static void hang_up(struct reading *reading)
+{
+	const struct domain *domain = reading->domain;
+
+	hearing_end(&reading->hearing);
+	porter_close(domain->node, domain->who.uid, &reading->child.sock);
+}
+
 void reading_stop(struct reading *reading, bool waits)
 {
-	loop_unwatch(&reading->watch);
 	loop_unwatch(&reading->restart);
+	hang_up(reading);
 	if (waits)
 		child_leave(&reading->child, READING_PATIENCE_MS);
 	else
-		child_abandon(&reading->child);
+		child_abandon(&reading->child, &reading->domain->node->reaper);
 }
 
 void reading_died(struct reading *reading, int status, uint64_t cpu_ns)
@@ -453,13 +434,12 @@ void reading_died(struct reading *reading, int status, uint64_t cpu_ns)
 		 "pid=%ld how=\"%s\" text=\"another one is started\"", (long)reading->child.pid,
 		 child_describe_end(status, how, sizeof(how)));
 	reading->cpu_ns += cpu_ns;
-	loop_unwatch(&reading->watch);
+	hang_up(reading);
 	reading->child.pid = 0;
-	base_close(&reading->child.sock);
 	reading->domain->node->counters.reader_restarts++;
 	reading->domain->reader_restarts++;
-	shelf_reader_died(&reading->domain->shelf, status);
-	hoard_reader_died(reading->domain);
+	disk_cache_reader_died(&reading->domain->disk_cache, status);
+	ram_cache_reader_died(reading->domain);
 	stream_reader_died(reading->domain);
 	chores_fail(reading->domain, "the reader died meanwhile: try again");
 	start_later(reading, how);

@@ -10,15 +10,18 @@
 #include "base/base.h"
 #include "base/hash.h"
 #include "daemon/child.h"
+#include "daemon/hearing.h"
 #include "daemon/loop.h"
 
 struct domain;
+struct errand;
 struct source;
 
 struct reading {
 	struct domain *domain;
 	struct child child;
-	struct loop_watch *watch, *restart;
+	struct hearing hearing;
+	struct loop_watch *restart;
 	uint64_t cpu_ns; /* of readers that ended */
 	struct child_luck luck;
 };

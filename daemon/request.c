@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Requests. Everything in an OPEN is hostile: texts are bounded before they are copied, numbers lie
- * in ranges before they are narrowed, the pipeline is compiled and the token parsed here, so that a
- * request that was accepted can be refused later only for what the node has, never for how it
- * looks.
+ * Requests. Everything in an OPEN is hostile: sizes were checked when it was read (message_tbl.h), here numbers
+ * come to lie in ranges before they are narrowed, and the pipeline is compiled, so that a request that was accepted
+ * can be refused later only for what the node has, never for how it looks. What takes time by what the client
+ * says of the dataset waits until that is known: of the token only the head is looked at (prepare.c).
  */
 #include "daemon/request.h"
 
@@ -18,6 +18,11 @@
 
 #define MOST_BATCH 65536
 #define MOST_RANKS 65536
+
+uint64_t request_budget(const struct request *request, uint64_t n_samples)
+{
+	return request->has_budget ? request->budget : BASE_MAX(UINT64_C(10), n_samples / 100);
+}
 
 void request_fini(struct request *request)
 {
@@ -36,13 +41,9 @@ void request_init(struct request *request)
 	*request = (struct request){.part_fd = -1, .log_fd = -1};
 }
 
-char *request_text(const struct wire_in *in, uint16_t key, size_t most)
+char *request_name(const char *name)
 {
-	const char *text;
-
-	if (wire_get_string(in, key, &text) || strlen(text) > most)
-		return NULL;
-	return strdup(text);
+	return name ? strndup(name, REQUEST_NAME_MAX) : NULL;
 }
 
 /* What only the client can do, must be a client that does it: an older one would give the pipeline's
@@ -51,12 +52,13 @@ static int check_client(const struct request *request, struct diag *diag)
 {
 	unsigned count;
 
-	if (request->mingle.n && request->minor < 1)
+	if (request->batch_mix.n && request->minor < 1)
 		diag_set(diag,
 			 "pipeline: mixup and cutmix are done by the client, and this job's is "
 			 "older: upgrade libaccess");
-	else if (!request->has_sifted && (pipeline_filter_labels(request->pipeline, true, &count) ||
-					  pipeline_filter_labels(request->pipeline, false, &count)))
+	else if (!request->has_filtered &&
+		 (pipeline_filter_labels(request->pipeline, true, &count) ||
+		  pipeline_filter_labels(request->pipeline, false, &count)))
 		diag_set(
 		    diag,
 		    "pipeline: a filter by class is applied by the client, and this job's "
@@ -66,12 +68,11 @@ static int check_client(const struct request *request, struct diag *diag)
 	return OA_E_VERSION;
 }
 
-int request_compile(struct request *request, const struct wire_in *in, struct diag *diag)
+int request_compile(struct request *request, const char *text, struct diag *diag)
 {
-	const char *text = NULL, *named;
-	uint64_t sifted = 0;
+	const char *named;
 
-	if (wire_get_string(in, PROTO_KEY_PIPELINE, &text)) {
+	if (!text) {
 		diag_set(diag, "no pipeline was given");
 		return OA_E_PIPELINE;
 	}
@@ -80,10 +81,17 @@ int request_compile(struct request *request, const struct wire_in *in, struct di
 	if (pipeline_compile(text, strlen(text), &request->pipeline, diag))
 		return OA_E_PIPELINE;
 	pipeline_hash_asked(request->pipeline, &request->asked);
-	request->mingle = *pipeline_batch(request->pipeline);
-	wire_get_u64(in, PROTO_KEY_SIFTED, &sifted);
-	request->has_sifted = sifted != 0;
-	return in->type == PROTO_DESCRIBE ? 0 : check_client(request, diag);
+	request->batch_mix = *pipeline_batch(request->pipeline);
+	return 0;
+}
+
+static int take_pipeline(struct request *request, const struct message_open *open,
+			 struct diag *diag)
+{
+	int r = request_compile(request, open->pipeline, diag);
+
+	request->has_filtered = open->filtered != 0;
+	return r ? r : check_client(request, diag);
 }
 
 /* A plan cannot be left in the middle, nor entered there. Carousel and any are no plans: their tokens
@@ -125,81 +133,77 @@ static int join_orders(struct request *request, bool has_seed, const struct toke
 	return OA_E_TOKEN;
 }
 
-static int take_order(struct request *request, const struct wire_in *in, bool *ret_has_seed,
-		      struct diag *diag)
+static int take_order(struct request *request, const struct message_open *open, struct diag *diag)
 {
-	uint64_t order = 0;
-
-	wire_get_u64(in, PROTO_KEY_ORDER, &order);
-	*ret_has_seed = wire_get_u64(in, PROTO_KEY_SEED, &request->seed) == 0;
-	if (order > PLAN_LIST) {
+	request->seed = open->seed;
+	if (open->order > PLAN_LIST) {
 		diag_set(diag, "order %llu is none that this accessd knows; update accessd",
-			 (unsigned long long)order);
+			 (unsigned long long)open->order);
 		return OA_E_INVALID;
 	}
-	if (order == PLAN_ANY && pipeline_is_random(request->pipeline)) {
+	if (open->order == PLAN_ANY && pipeline_is_random(request->pipeline)) {
 		diag_set(diag, "order \"any\" serves the same pixels again and again, and this "
 			       "pipeline has random ops; use \"carousel\"");
 		return OA_E_INVALID;
 	}
-	request->order = (uint32_t)order;
+	request->order = (uint32_t)open->order;
 	return 0;
 }
 
-static int take_token(struct request *request, const struct wire_in *in, bool has_seed,
-		      struct diag *diag)
+static int take_token(struct request *request, const struct message_open *open, struct diag *diag)
 {
-	__attribute__((cleanup(token_fini))) struct token token = {0};
-	const void *bytes;
-	size_t size;
+	const struct items_bytes *bytes = &open->token;
+	struct token token;
 
-	if (wire_get_bytes(in, PROTO_KEY_TOKEN, &bytes, &size))
+	if (!bytes->data)
 		return 0;
-	if (token_parse(bytes, size, &token, diag) || join_orders(request, has_seed, &token, diag))
+	if (token_look(bytes->data, bytes->size, &token, diag) ||
+	    join_orders(request, open->has_seed, &token, diag))
 		return OA_E_TOKEN;
-	request->token = malloc(size ? size : 1);
+	request->token = malloc(bytes->size ? bytes->size : 1);
 	if (!request->token)
 		return OA_E_MEMORY;
-	memcpy(request->token, bytes, size);
-	request->token_size = size;
+	memcpy(request->token, bytes->data, bytes->size);
+	request->token_size = bytes->size;
 	return 0;
 }
 
-static int check_numbers(struct request *request, const struct wire_in *in, struct diag *diag)
+static int take_numbers(struct request *request, const struct message_open *open, struct diag *diag)
 {
-	uint64_t batch = 0, hand = 0, policy = 0, ranks = 1, rank = 0;
+	const uint64_t ranks = open->has_ranks ? open->ranks : 1;
+	const uint64_t reuse = open->has_reuse ? open->reuse : 1;
 
-	wire_get_u64(in, PROTO_KEY_BATCH, &batch);
-	wire_get_u64(in, PROTO_KEY_HAND, &hand);
-	wire_get_u64(in, PROTO_KEY_POLICY, &policy);
-	wire_get_u64(in, PROTO_KEY_RANKS, &ranks);
-	wire_get_u64(in, PROTO_KEY_RANK, &rank);
-	wire_get_u64(in, PROTO_KEY_EPOCHS, &request->epochs);
-	request->has_budget = wire_get_u64(in, PROTO_KEY_BUDGET, &request->budget) == 0;
-	if (batch < 1 || batch > MOST_BATCH || hand > MOST_BATCH)
-		diag_set(diag, "batch %llu, hand %llu: both must lie in 1 .. %d",
-			 (unsigned long long)batch, (unsigned long long)hand, MOST_BATCH);
-	else if (policy > PROTO_POLICY_SUBSTITUTE)
+	if (open->batch < 1 || open->batch > MOST_BATCH || open->chunk > MOST_BATCH)
+		diag_set(diag, "batch %llu, chunk %llu: both must lie in 1 .. %d",
+			 (unsigned long long)open->batch, (unsigned long long)open->chunk,
+			 MOST_BATCH);
+	else if (open->policy > PROTO_POLICY_SUBSTITUTE)
 		diag_set(diag, "policy for bad samples %llu: 0 error, 1 skip, 2 substitute",
-			 (unsigned long long)policy);
-	else if (ranks < 1 || ranks > MOST_RANKS || rank >= ranks)
+			 (unsigned long long)open->policy);
+	else if (ranks < 1 || ranks > MOST_RANKS || open->rank >= ranks)
 		diag_set(diag, "rank %llu of %llu: there may be 1 to %d ranks, numbered from 0",
-			 (unsigned long long)rank, (unsigned long long)ranks, MOST_RANKS);
+			 (unsigned long long)open->rank, (unsigned long long)ranks, MOST_RANKS);
 	else {
-		request->batch = (uint32_t)batch;
-		request->hand = (uint32_t)hand;
+		request->batch = (uint32_t)open->batch;
+		request->chunk = (uint32_t)open->chunk;
 		request->ranks = (uint32_t)ranks;
-		request->rank = (uint32_t)rank;
-		request->policy = (enum proto_policy)policy;
+		request->rank = (uint32_t)open->rank;
+		request->policy = (enum proto_policy)open->policy;
+		request->epochs = open->epochs;
+		request->budget = open->budget;
+		request->has_budget = open->has_budget;
+		request->reuse = (uint32_t)BASE_MIN(reuse, (uint64_t)REQUEST_MOST_REUSE);
+		request->is_exact = open->exact != 0;
 		return 0;
 	}
 	return OA_E_INVALID;
 }
 
 /* Whoever gives a seed believes that it decides something. */
-static int check_seed(const struct request *request, bool has_seed, struct diag *diag)
+static int check_seed(const struct request *request, const struct message_open *open,
+		      struct diag *diag)
 {
-	if (!has_seed || plan_is_fixed(request->order))
+	if (!open->has_seed || plan_is_fixed(request->order))
 		return 0;
 	diag_set(
 	    diag,
@@ -211,19 +215,21 @@ static int check_seed(const struct request *request, bool has_seed, struct diag 
 }
 
 /* Of ranks that lost their accessd: what is in the descriptor is read when their stream is there. */
-static void take_log(struct request *request, struct wire_in *in)
+static void take_log(struct request *request, const struct message_open *open, struct wire_in *in)
 {
-	uint64_t index;
-
-	if (request->ranks > 1 && !plan_is_fixed(request->order) &&
-	    wire_get_u64(in, PROTO_KEY_LOG, &index) == 0 && index < WIRE_MAX_FDS)
-		request->log_fd = wire_take_fd(in, (unsigned)index);
+	if (open->has_log && request->ranks > 1 && !plan_is_fixed(request->order))
+		request->log_fd = wire_take_fd(in, open->log_fd);
 }
 
-static int check_split(const struct request *request, struct diag *diag)
+static int take_split(struct request *request, const struct message_open *open, struct diag *diag)
 {
-	const struct population_split *split = &request->split;
+	struct population_split *split = &request->split;
 
+	if (!open->has_split)
+		return 0;
+	memcpy(&split->from, open->split, 8);
+	memcpy(&split->to, open->split + 8, 8);
+	memcpy(&split->seed, open->split + 16, 8);
 	if (split->from >= 0 && split->from < split->to && split->to <= 1)
 		return 0;
 	diag_set(diag, "a split from %g to %g: must be 0 <= from < to <= 1", split->from,
@@ -232,86 +238,60 @@ static int check_split(const struct request *request, struct diag *diag)
 }
 
 /* Which samples: what is in the descriptor is read when the dataset is open. */
-static int take_part(struct request *request, struct wire_in *in, struct diag *diag)
+static int take_part(struct request *request, const struct message_open *open, struct wire_in *in,
+		     struct diag *diag)
 {
-	const void *version = NULL, *split = NULL;
-	uint64_t reuse = 1, exact = 0, words[3];
-	size_t size = 0;
-
-	wire_get_u64(in, PROTO_KEY_REUSE, &reuse);
-	request->reuse = (uint32_t)BASE_MIN(reuse, (uint64_t)REQUEST_MOST_REUSE);
-	wire_get_u64(in, PROTO_KEY_EXACT, &exact);
-	request->is_exact = exact != 0;
-	request->part_fd = wire_take_fd(in, 0);
-	wire_get_bytes(in, PROTO_KEY_PART, &version, &size);
-	if ((request->part_fd >= 0) != (version && size == sizeof(request->part_version)) ||
-	    (version && plan_is_fixed(request->order))) {
-		diag_set(diag,
-			 "a part of the dataset is a version, a descriptor and no fixed plan");
+	if (!open->has_part)
+		return 0;
+	if (plan_is_fixed(request->order)) {
+		diag_set(diag, "a part of the dataset and a fixed plan: the plan has the samples");
 		return OA_E_INVALID;
 	}
-	if (!version)
-		return 0;
-	memcpy(request->part_version, version, size);
-	if (wire_get_bytes(in, PROTO_KEY_SPLIT, &split, &size) || size != sizeof(words))
-		return 0;
-	memcpy(words, split, sizeof(words));
-	memcpy(&request->split.from, &words[0], sizeof(words[0]));
-	memcpy(&request->split.to, &words[1], sizeof(words[1]));
-	request->split.seed = words[2];
-	return check_split(request, diag);
-}
-
-static int take_form(struct request *request, const struct wire_in *in, struct diag *diag)
-{
-	const char *text = "";
-
-	wire_get_string(in, PROTO_KEY_FORM, &text);
-	if (strlen(text) < sizeof(request->keep)) {
-		strcpy(request->keep, text);
-		return 0;
+	request->part_fd = wire_take_fd(in, open->part_fd);
+	if (request->part_fd < 0) {
+		diag_set(diag, "the part's bitmap is no memory: update libaccess");
+		return OA_E_INVALID;
 	}
-	diag_set(diag, "keep: no form has a name of %zu bytes", strlen(text));
-	return OA_E_INVALID;
+	memcpy(request->part_version, open->part, sizeof(request->part_version));
+	return take_split(request, open, diag);
 }
 
-int request_parse(struct request *request, struct wire_in *in, const uint8_t nonce[REQUEST_NONCE],
-		  struct diag *diag)
+static int take_texts(struct request *request, const struct message_open *open, struct diag *diag)
 {
-	const void *repeated = NULL;
-	bool has_seed = false;
-	size_t size = 0;
+	if (*open->dataset != '/') {
+		diag_set(diag, REQUEST_PATH_TEXT);
+		return OA_E_INVALID;
+	}
+	request->dataset = strdup(open->dataset);
+	request->job = open->job          ? request_name(open->job)
+		       : request->program ? strdup(request->program)
+					  : strdup("?");
+	if (open->form)
+		strcpy(request->keep, open->form);
+	return request->dataset && request->job ? 0 : OA_E_MEMORY;
+}
+
+int request_parse(struct request *request, const struct message_open *open, struct wire_in *in,
+		  const uint8_t nonce[MESSAGE_NONCE], struct diag *diag)
+{
 	int r;
 
-	wire_get_bytes(in, PROTO_KEY_NONCE, &repeated, &size);
-	if (size != REQUEST_NONCE || memcmp(repeated, nonce, size)) {
+	if (memcmp(open->nonce, nonce, MESSAGE_NONCE) != 0) {
 		diag_set(diag, "OPEN does not repeat the nonce of WELCOME");
 		return OA_E_REFUSED;
 	}
-	request->dataset = request_text(in, PROTO_KEY_DATASET, PARAM_TEXT_MAX);
-	request->job = request_text(in, PROTO_KEY_JOB, REQUEST_NAME_MAX);
-	if (!request->dataset || *request->dataset != '/') {
-		diag_set(diag, REQUEST_PATH_TEXT, PARAM_TEXT_MAX);
-		return OA_E_INVALID;
-	}
-	if (!request->job)
-		request->job = strdup(request->program ? request->program : "?");
-	if (!request->job)
-		return OA_E_MEMORY;
-	r = check_numbers(request, in, diag);
+	r = take_texts(request, open, diag);
 	if (!r)
-		r = request_compile(request, in, diag);
+		r = take_numbers(request, open, diag);
 	if (!r)
-		r = take_order(request, in, &has_seed, diag);
+		r = take_pipeline(request, open, diag);
 	if (!r)
-		r = take_token(request, in, has_seed, diag);
+		r = take_order(request, open, diag);
 	if (!r)
-		take_log(request, in);
+		r = take_token(request, open, diag);
 	if (!r)
-		r = take_part(request, in, diag);
+		take_log(request, open, in);
 	if (!r)
-		r = check_seed(request, has_seed, diag);
-	if (!r)
-		r = take_form(request, in, diag);
-	return r;
+		r = take_part(request, open, in, diag);
+	return r ? r : check_seed(request, open, diag);
 }

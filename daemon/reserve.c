@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reserving beside the loop. The child of a fork() of this single-threaded process knows three kinds
+ * Reserving beside the loop. The child of a fork() of this process, whose other thread only reaps, knows three kinds
  * of system call, fallocate(), madvise() and exit; it ends with the number of slots it reserved (at most
  * 250 a child, a larger growth goes in steps). Whatever it could not reserve is given back to the budget.
  *
@@ -14,7 +14,8 @@
  *
  * The loop does not wait for their end either. To die takes CPU time, too, and so polite a process
  * gets little where jobs want all of it. For the same reason accessd keeps a stream's slots open until
- * they have ended: who is the last to hold that memory frees it, which takes longest of all.
+ * they have ended, and hands them to its porter then: who is the last to hold that memory frees it, which takes
+ * longest of all.
  */
 #include "daemon/reserve.h"
 
@@ -29,6 +30,7 @@
 #include "base/log.h"
 #include "daemon/child.h"
 #include "daemon/node.h"
+#include "daemon/porter.h"
 #include "daemon/stream.h"
 #include "daemon/variant.h"
 
@@ -123,10 +125,10 @@ static void finish(struct variant *variant, int status)
 	stream_reserved(variant, got, got == asked);
 }
 
-static void forget(struct reserve_leaving *leaving)
+static void forget(struct node *node, struct reserve_leaving *leaving)
 {
 	LIST_REMOVE(leaving, link);
-	base_close(&leaving->slots_fd);
+	porter_close(node, PORTER_OWN, &leaving->slots_fd);
 	free(leaving);
 }
 
@@ -136,7 +138,7 @@ static bool has_left(struct node *node, pid_t pid)
 
 	LIST_FOREACH(leaving, &node->leaving, link)
 	if (leaving->pid == pid) {
-		forget(leaving);
+		forget(node, leaving);
 		return true;
 	}
 	return false;
@@ -207,7 +209,7 @@ void reserve_fini(struct node *node)
 		pid_t ended = waitpid(leaving->pid, NULL, WNOHANG);
 
 		if (ended || base_now_ns() > end_ns)
-			forget(leaving);
+			forget(node, leaving);
 		else
 			usleep(1000);
 	}

@@ -7,12 +7,20 @@
  *                  +--(folder listed: index in a memfd)--> STORING --> OPENING with the stored file
  *
  * The second look after STORING is cheap (folders only) and makes both processes map the file
- * instead of memory. It is on the disk before it gets its name (fsync() may take long, so a child does
- * it), and locked until then, so that another accessd with the same cache does not take it for one
- * that was left behind. When the index cannot be stored (full disk, read-only folder), the memfd is
- * used as it is: nothing but the next start gets slower. The index comes from a reader that runs as
- * the user, so dataset_map() and its siblings believe no byte of it before it was checked, and it is sealed, so
- * that it cannot change afterwards. Neither mapping nor checking takes longer for more samples.
+ * instead of memory. All of storing is a child's work, since each part of it may take long: it makes room
+ * (index_prune.h), copies, and waits for the disk (index_file.c). When the index cannot be stored (full disk,
+ * read-only folder, no room), the memfd is used as it is: it stays memory of its user's, and the next start gets
+ * slower. The index comes from a reader that runs as the user, so dataset_map() and its siblings believe no byte
+ * of it before it was checked, and it is sealed, so that it cannot change afterwards.
+ *
+ * A data set that was made anew (removed and copied back) has another root, and is the same version where names, sizes
+ * and times agree. A user's own reader goes on below the path (storage/reader_read.c), so who opens it has the source
+ * that is there. Not so of data that users share, where each has seen that he may open that very root, nor of a file,
+ * which the reader keeps: there another root is another source, and has another stream.
+ *
+ * The loop opens, locks, touches and renames one file in a folder of accessd's own, none of which takes longer for
+ * more samples; mapping looks at one byte in 2,048 of what the reader has just looked at. What takes longer is to free
+ * an index: that of a file is a child's, too (index_file.c), and memory is let go of in steps (index_end.c).
  */
 #include "daemon/source.h"
 
@@ -22,44 +30,26 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
-#include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/hash.h"
 #include "base/log.h"
+#include "daemon/budget.h"
 #include "daemon/child.h"
 #include "daemon/conn.h"
+#include "daemon/index_end.h"
+#include "daemon/index_file.h"
+#include "daemon/index_room.h"
 #include "daemon/node.h"
 #include "daemon/stream.h"
 
-#define STORE_STEP (UINT64_C(8) << 20) /* bytes a turn of the loop */
-
 struct source_store {
-	struct loop_watch *timer;
-	int from, to; /* memfd (owned), file being written (owned) */
-	uint64_t done, size;
-	pid_t syncing; /* a child; 0: none */
-	char temporary[PARAM_TEXT_MAX + 256];
+	int from;  /* memfd (owned) */
+	pid_t pid; /* of the child that stores it; 0: it has ended */
+	char temporary[INDEX_FILE_PATH_MAX];
 };
-
-/* Each domain has its own: an index has names in it, and is believed to come from that domain's
- * reader. */
-static void index_path(const struct source *source, char *ret, size_t size)
-{
-	char name[IDENTITY_TEXT_MAX + PARAM_TEXT_MAX + 8], hex[65];
-	struct hash_id id;
-	size_t key;
-
-	domain_key(source->domain, name);
-	key = strlen(name);
-	key += key ? 1 : 0; /* its NUL parts it from the path */
-	snprintf(name + key, sizeof(name) - key, "%s", source->path);
-	hash_of(name, key + strlen(source->path), &id);
-	snprintf(ret, size, "%s/%s", source->node->place.indexes, hash_hex(&id, hex));
-}
 
 static struct source *find_id(struct domain *domain, uint64_t id)
 {
@@ -77,24 +67,33 @@ static void store_free(struct source *source)
 
 	if (!store)
 		return;
-	loop_unwatch(&store->timer);
+	if (store->pid > 0)
+		kill(store->pid, SIGKILL);
 	base_close(&store->from);
-	base_close(&store->to);
-	unlink(store->temporary);
+	unlink(store->temporary); /* the child has it open until it has ended */
 	free(store);
 	source->store = NULL;
+}
+
+/* Before the reader is told to: who is the last to hold the memory frees it. */
+static void drop_index(struct source *source)
+{
+	index_end(source->node, source->dataset, base_take_fd(&source->index_fd));
+	source->dataset = NULL;
+	index_room_leave(source);
 }
 
 static void source_free(struct source *source)
 {
 	LIST_REMOVE(source, link);
 	loop_unwatch(&source->deadline);
-	reading_close(&source->domain->reading, source->id);
+	loop_unwatch(&source->teller);
 	store_free(source);
-	dataset_unmap(source->dataset);
 	base_close(&source->stored_fd);
-	base_close(&source->index_fd);
+	drop_index(source);
+	reading_close(&source->domain->reading, source->id);
 	free(source->path);
+	free(source->refusal);
 	domain_rest(source->domain);
 	free(source);
 }
@@ -107,12 +106,31 @@ void source_unref(struct source *source)
 
 void source_forget(const struct source *source)
 {
-	char stored[PARAM_TEXT_MAX + 256];
+	int r = index_file_set_aside(source);
 
-	index_path(source, stored, sizeof(stored));
-	if (unlink(stored) < 0 && errno != ENOENT)
-		log_line(LOG_LEVEL_WARN, "index-not-forgotten", "file=\"%s\" error=\"%s\"", stored,
-			 strerror(errno));
+	if (r)
+		log_line(LOG_LEVEL_WARN, "index-not-forgotten", "path=\"%.400s\" error=\"%s\"",
+			 source->path, strerror(-r));
+}
+
+bool source_keeps_root(const struct source *source)
+{
+	return source->how == READER_HOW_OPEN_ONLY || source->root.is_file;
+}
+
+static bool is_same_root(const struct source_root *one, const struct source_root *other)
+{
+	return one->device == other->device && one->inode == other->inode &&
+	       one->is_file == other->is_file && one->stamp == other->stamp;
+}
+
+bool source_is_same(const struct source *one, const struct source *other)
+{
+	return one->how == other->how && strcmp(one->path, other->path) == 0 &&
+	       memcmp(dataset_version(one->dataset), dataset_version(other->dataset),
+		      sizeof(struct hash_id)) == 0 &&
+	       ((!source_keeps_root(one) && !source_keeps_root(other)) ||
+		is_same_root(&one->root, &other->root));
 }
 
 /* ---- opening ---- */
@@ -127,19 +145,46 @@ static void expect_news(struct source *source)
 		loop_timer_stop(source->deadline);
 }
 
-/* Calls fn for every connection that waits for the source; fn may free the connection. */
-static void tell_waiting(struct source *source, void (*fn)(struct conn *conn, const char *text),
-			 const char *text)
+static bool is_waiting(const struct source *source, const struct conn *conn)
 {
+	return conn->source == source && conn->state == CONN_WAITS_SOURCE;
+}
+
+/* The connection may be freed, and the source is, if nobody else has it. */
+static void tell(const struct source *source, struct conn *conn)
+{
+	if (source->state == SOURCE_READY)
+		conn_source_ready(conn);
+	else
+		conn_source_refused(conn, source->refusal ? source->refusal : "out of memory");
+}
+
+/* Those who wait for the source, as many as there is time for: each may have a stream made. */
+static void on_tell(void *arg)
+{
+	struct source *source = arg;
+	const struct budget budget = budget_begin();
 	struct conn *conn, *next;
 
+	if (source->reopening || (source->state != SOURCE_READY && source->state != SOURCE_GONE))
+		return;  /* they are told when it is known */
 	source->users++; /* kept while its waiters come and go */
 	for (conn = LIST_FIRST(&source->node->conns); conn; conn = next) {
 		next = LIST_NEXT(conn, link);
-		if (conn->source == source && conn->state == CONN_WAITS_SOURCE)
-			fn(conn, text);
+		if (!is_waiting(source, conn))
+			continue;
+		if (budget_is_spent(&budget)) {
+			loop_timer_set(source->teller, 0);
+			break;
+		}
+		tell(source, conn);
 	}
 	source_unref(source);
+}
+
+static void tell_waiting(struct source *source)
+{
+	loop_timer_set(source->teller, 0);
 }
 
 /* From now on nobody is given the source; who has it or waits for it is told. */
@@ -149,8 +194,9 @@ static void end_source(struct source *source, const char *text)
 	source->state = SOURCE_GONE;
 	expect_news(source);
 	source->reopening = false;
+	source->refusal = strdup(text);
 	stream_source_failed(source, text);
-	tell_waiting(source, conn_source_refused, text);
+	tell_waiting(source);
 }
 
 /* A file system that hangs holds a thread of the reader for as long as it hangs, but no client. */
@@ -176,12 +222,9 @@ static void on_silence(void *arg)
 
 static void ask_reader(struct source *source)
 {
-	char stored[PARAM_TEXT_MAX + 256];
-
-	index_path(source, stored, sizeof(stored));
 	base_close(&source->stored_fd);
 	if (source->how != READER_HOW_LOOK)
-		source->stored_fd = open(stored, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+		source->stored_fd = index_file_open(source);
 	source->state = SOURCE_OPENING;
 	expect_news(source);
 	reading_open(&source->domain->reading, source, source->stored_fd);
@@ -204,9 +247,12 @@ int source_request(struct domain *domain, const char *path, enum reader_how how,
 	}
 	source = calloc(1, sizeof(*source));
 	if (!source || !(source->path = strdup(path)) ||
-	    loop_timer_new(node->loop, on_silence, source, &source->deadline)) {
-		if (source)
+	    loop_timer_new(node->loop, on_silence, source, &source->deadline) ||
+	    loop_timer_new(node->loop, on_tell, source, &source->teller)) {
+		if (source) {
+			loop_unwatch(&source->deadline);
 			free(source->path);
+		}
 		free(source);
 		return -ENOMEM;
 	}
@@ -222,18 +268,17 @@ int source_request(struct domain *domain, const char *path, enum reader_how how,
 	return 0;
 }
 
-void source_looked(struct domain *domain, uint64_t id, const uint64_t root[2], bool is_open)
+void source_looked(struct domain *domain, uint64_t id, const struct source_root *root, bool is_open)
 {
 	struct source *source = find_id(domain, id);
 
 	if (!source || source->state != SOURCE_OPENING || source->how != READER_HOW_LOOK)
 		return;
-	source->device = root[0];
-	source->inode = root[1];
+	source->root = *root;
 	source->is_open = is_open;
 	source->state = SOURCE_READY;
 	expect_news(source);
-	tell_waiting(source, conn_source_ready, NULL);
+	tell_waiting(source);
 }
 
 void source_refused(struct domain *domain, uint64_t id, const char *text)
@@ -285,123 +330,80 @@ static void source_ready(struct source *source)
 		 (unsigned long long)source->id, (unsigned long long)dataset_count(source->dataset),
 		 (unsigned long long)dataset_bytes(source->dataset),
 		 hash_hex(dataset_version(source->dataset), hex));
-	tell_waiting(source, conn_source_ready, NULL);
+	tell_waiting(source);
 }
 
 /* ---- storing a new index ---- */
 
-static void use_unstored(struct source *source)
+static void use_unstored(struct source *source, int error)
 {
-	log_line(LOG_LEVEL_WARN, "index-not-stored", "folder=\"%s\" error=\"%s\"",
-		 source->node->place.indexes, strerror(errno));
+	log_line(LOG_LEVEL_WARN, "index-not-stored", "folder=\"%s\" error=\"%s\"%s",
+		 source->node->place.indexes, strerror(error),
+		 error == ENOSPC ? " text=\"free the disk, or raise index_size\"" : "");
 	store_free(source);
 	source_ready(source);
 }
 
+/* Its status is an errno: all are below 256. */
+static void store_in_child(const struct source *source, pid_t accessd)
+{
+	child_settle(accessd, source->store->from);
+	_exit(-index_file_store(source, source->store->from, source->store->temporary));
+}
+
 static void store_finish(struct source *source)
 {
-	char path[PARAM_TEXT_MAX + 256];
-
-	index_path(source, path, sizeof(path));
-	if (rename(source->store->temporary, path)) {
-		use_unstored(source);
-		return;
-	}
 	store_free(source);
-	dataset_unmap(source->dataset);
-	source->dataset = NULL;
-	base_close(&source->index_fd);
+	drop_index(source);
 	reading_close(&source->domain->reading, source->id);
 	source->id = ++source->node->next_id;
 	source->was_stored = true;
 	ask_reader(source);
 }
 
-static void sync_in_child(const struct source_store *store, pid_t accessd)
-{
-	child_settle(accessd, store->to);
-	_exit(fsync(store->to) < 0 ? errno : 0);
-}
-
-static void store_sync(struct source *source)
-{
-	pid_t accessd = getpid(), pid = fork();
-
-	if (pid < 0)
-		use_unstored(source);
-	if (pid == 0)
-		sync_in_child(source->store, accessd);
-	if (pid > 0)
-		source->store->syncing = pid;
-}
-
-static struct source *find_syncing(struct node *node, pid_t pid)
+static struct source *find_storing(struct node *node, pid_t pid)
 {
 	struct source *source;
 	struct domain *domain;
 
 	LIST_FOREACH(domain, &node->domains, link)
 	LIST_FOREACH(source, &domain->sources, link)
-	if (source->store && source->store->syncing == pid)
+	if (source->store && source->store->pid == pid)
 		return source;
 	return NULL;
 }
 
-bool source_synced(struct node *node, pid_t pid, int status)
+bool source_stored(struct node *node, pid_t pid, int status)
 {
-	struct source *source = find_syncing(node, pid);
+	struct source *source = find_storing(node, pid);
+	const int error = WIFEXITED(status) ? WEXITSTATUS(status) : EIO;
 
 	if (!source)
 		return false;
-	errno = WIFEXITED(status) ? WEXITSTATUS(status) : EIO;
-	if (errno)
-		use_unstored(source);
+	source->store->pid = 0;
+	if (error)
+		use_unstored(source, error);
 	else
 		store_finish(source);
 	return true;
 }
 
-static void store_step(void *arg)
-{
-	struct source *source = arg;
-	struct source_store *store = source->store;
-	off_t offset = (off_t)store->done;
-	ssize_t moved = sendfile(store->to, store->from, &offset,
-				 BASE_MIN(STORE_STEP, store->size - store->done));
-
-	if (moved <= 0 && store->done < store->size) {
-		use_unstored(source);
-		return;
-	}
-	store->done += (uint64_t)moved;
-	if (store->done < store->size)
-		loop_timer_set(store->timer, 0);
-	else
-		store_sync(source);
-}
-
 static int store_begin(struct source *source, int from)
 {
-	struct node *node = source->node;
 	struct source_store *store = calloc(1, sizeof(*store));
-	struct stat status;
+	pid_t accessd = getpid();
 
 	if (!store)
 		return -ENOMEM;
 	source->store = store;
-	store->to = -1;
+	index_file_temporary(source, store->temporary);
 	store->from = fcntl(from, F_DUPFD_CLOEXEC, 0);
-	snprintf(store->temporary, sizeof(store->temporary), "%s/" PLACE_TEMPORARY "%ld-%llu",
-		 node->place.indexes, (long)getpid(), (unsigned long long)source->id);
-	store->to = open(store->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-	if (store->from < 0 || store->to < 0 || flock(store->to, LOCK_EX | LOCK_NB) ||
-	    fstat(from, &status))
+	store->pid = store->from < 0 ? -1 : fork();
+	if (store->pid < 0)
 		return -errno;
-	store->size = (uint64_t)status.st_size;
+	if (store->pid == 0)
+		store_in_child(source, accessd);
 	source->state = SOURCE_STORING;
-	if (loop_timer_new(node->loop, store_step, source, &store->timer))
-		return -ENOMEM;
-	loop_timer_set(store->timer, 0);
 	return 0;
 }
 
@@ -431,54 +433,78 @@ static bool is_same_version(const struct source *source, int fd)
 }
 
 /* A source that was ready before its reader died. Folders that changed while their pictures did not
- * (a log was written into one) make no new version. */
-static void reopened(struct source *source, bool unchanged, int fd)
+ * (a log was written into one) make no new version. Another root of data that users share is for those who open it
+ * now. */
+static void reopened(struct source *source, bool unchanged, const struct source_root *root, int fd)
 {
+	const bool is_kept =
+	    source->how != READER_HOW_OPEN_ONLY || is_same_root(root, &source->root);
+
 	source->reopening = false;
-	if (unchanged || is_same_version(source, fd))
+	source->root = *root;
+	if (is_kept && (unchanged || is_same_version(source, fd))) {
 		stream_source_reopened(source);
-	else
+		tell_waiting(source);
+	} else {
 		end_source(source,
 			   "dataset changed: it is not what it was when it was opened; open "
 			   "it again for the new version");
-}
-
-static void first_opened(struct source *source, bool unchanged, int *fd)
-{
-	int r;
-
-	loop_timer_stop(source->deadline);
-	source->index_fd = base_take_fd(unchanged ? &source->stored_fd : fd);
-	r = map_index(source->index_fd, !unchanged, &source->dataset);
-	if (r) {
-		log_line(LOG_LEVEL_ERROR, "index-bad", "code=%d", r);
-		source_refused(
-		    source->domain, source->id,
-		    r == -ENOMEM
-			? "accessd has no memory left for the index of the dataset: raise its "
-			  "limit (memory.max of its cgroup, ulimit -v)"
-			: "the reader's index of the dataset is damaged; see the log");
-	} else if (unchanged || source->was_stored) {
-		source_ready(source); /* stored before, and changed since: not stored in a circle */
-	} else if (store_begin(source, source->index_fd)) {
-		use_unstored(source);
 	}
 }
 
-void source_opened(struct domain *domain, uint64_t id, bool unchanged, const uint64_t root[2],
-		   int index_fd)
+/* A file, or memory, which is counted. true: it is mapped. */
+static bool take_index(struct source *source, bool is_file, struct diag *diag)
+{
+	struct stat st;
+	int r;
+
+	if (is_file)
+		index_file_touch(source->index_fd);
+	if (!is_file && fstat(source->index_fd, &st) == 0 &&
+	    !index_room_take(source, (uint64_t)st.st_size, diag))
+		return false;
+	r = map_index(source->index_fd, !is_file, &source->dataset);
+	if (!r)
+		return true;
+	log_line(LOG_LEVEL_ERROR, "index-bad", "code=%d", r);
+	diag_set(diag, r == -ENOMEM ? "accessd has no memory left for the index of the dataset: "
+				      "raise its limit (memory.max of its cgroup, ulimit -v)"
+				    : "the reader's index of the dataset is damaged; see the log");
+	return false;
+}
+
+static void first_opened(struct source *source, bool unchanged, bool is_fleeting, int *fd)
+{
+	struct diag diag = {""};
+
+	loop_timer_stop(source->deadline);
+	source->index_fd = base_take_fd(unchanged ? &source->stored_fd : fd);
+	if (!take_index(source, unchanged, &diag)) {
+		source_refused(source->domain, source->id, diag.text);
+	} else if (unchanged || is_fleeting || source->was_stored) {
+		source_ready(source); /* stored before, and changed since: not stored in a circle */
+	} else {
+		int r = store_begin(source, source->index_fd);
+
+		if (r)
+			use_unstored(source, -r);
+	}
+}
+
+void source_opened(struct domain *domain, uint64_t id, bool unchanged, bool is_fleeting,
+		   const struct source_root *root, int index_fd)
 {
 	struct source *source = find_id(domain, id);
 	_cleanup_close_ int fd = index_fd;
 
 	if (!source || source->state == SOURCE_GONE || source->how == READER_HOW_LOOK)
 		return;
-	source->device = root[0];
-	source->inode = root[1];
-	if (source->reopening)
-		reopened(source, unchanged, fd);
-	else if (source->state == SOURCE_OPENING && !source->dataset)
-		first_opened(source, unchanged, &fd);
+	if (source->reopening) {
+		reopened(source, unchanged, root, fd);
+	} else if (source->state == SOURCE_OPENING && !source->dataset) {
+		source->root = *root;
+		first_opened(source, unchanged, is_fleeting, &fd);
+	}
 }
 
 void source_reader_started(struct domain *domain)

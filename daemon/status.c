@@ -109,6 +109,20 @@ static struct sums sums_of(const struct view *view)
 	return sums;
 }
 
+/* Who asks makes the turn that he is answered in: it is not among them yet. */
+static void put_loop(struct json_out *out, const struct loop_turns *turns)
+{
+	json_out_key(out, "loop");
+	json_out_object_begin(out);
+	json_out_member_u64(out, "longest_turn_us", turns->wall.ns / 1000);
+	json_out_member_string(out, "longest_turn_what", turns->wall.what);
+	json_out_member_u64(out, "longest_turn_cpu_us", turns->cpu.ns / 1000);
+	json_out_member_string(out, "longest_turn_cpu_what", turns->cpu.what);
+	json_out_member_u64(out, "long_turns", turns->n_long);
+	json_out_member_u64(out, "long_turns_cpu", turns->n_long_cpu);
+	json_out_object_end(out);
+}
+
 static void put_node(struct json_out *out, const struct view *view)
 {
 	const struct node *node = view->node;
@@ -121,7 +135,7 @@ static void put_node(struct json_out *out, const struct view *view)
 	json_out_member_u64(out, "bytes_read", c->bytes_read);
 	json_out_member_u64(out, "samples_preprocessed", c->samples_preprocessed);
 	json_out_member_u64(out, "outputs", c->outputs);
-	json_out_member_u64(out, "hands", c->hands);
+	json_out_member_u64(out, "chunks", c->chunks);
 	json_out_member_u64(out, "reference", sums.reference);
 	json_out_member_u64(out, "waits_on_dead", sums.waits_on_dead);
 	json_out_member_u64(out, "bad_samples", c->bad_samples);
@@ -129,11 +143,15 @@ static void put_node(struct json_out *out, const struct view *view)
 	json_out_member_double(out, "worker_cpu_seconds", (double)sums.worker_ns / 1e9);
 	json_out_member_double(out, "reader_cpu_seconds", (double)sums.reader_ns / 1e9);
 	json_out_member_double(out, "loop_cpu_seconds", (double)limits_own_cpu_ns() / 1e9);
+	put_loop(out, loop_turns(node->loop));
 	json_out_member_u64(out, "rss_bytes", limits_own_rss());
 	json_out_member_u64(out, "memory_budget", node->memory_budget);
 	json_out_member_string(out, "memory_source", node->memory_source);
 	json_out_member_u64(out, "memory_used", node->memory_used);
 	json_out_member_u64(out, "memory_kept", node->memory_kept);
+	json_out_member_u64(out, "memory_catalogs", node->memory_catalogs);
+	json_out_member_u64(out, "catalogs", c->catalogs);
+	json_out_member_u64(out, "catalogs_apart", c->catalogs_apart);
 	stores_describe(node, out);
 	json_out_member_u64(out, "workers", sums.workers);
 	json_out_member_u64(out, "workers_alive", sums.alive);
@@ -229,7 +247,7 @@ static void put_stream(struct json_out *out, const struct stream *stream)
 	json_out_member_string(out, "pipeline", pipeline);
 	json_out_member_string(out, "policy", policies[stream->policy]);
 	json_out_member_u64(out, "samples", g->n_samples);
-	json_out_member_u64(out, "hand", g->hand);
+	json_out_member_u64(out, "chunk", g->chunk);
 	json_out_member_u64(out, "grain", g->grain);
 	json_out_member_u64(out, "slots", stream->slots);
 	json_out_member_u64(out, "slots_max", g->max_slots);
@@ -243,7 +261,7 @@ static void put_stream(struct json_out *out, const struct stream *stream)
 	json_out_member_u64(out, "outputs", totals.outputs);
 	json_out_member_u64(out, "reference", totals.reference);
 	json_out_member_u64(out, "samples_read", stream->samples_read);
-	json_out_member_u64(out, "hands_per_epoch", (g->n_samples + g->hand - 1) / g->hand);
+	json_out_member_u64(out, "chunks_per_epoch", (g->n_samples + g->chunk - 1) / g->chunk);
 	json_out_member_u64(out, "bad_samples", stream->bad.count);
 	json_out_member_u64(out, "samples_filtered", stream->samples_filtered);
 	json_out_member_double(out, "median_us", stream->median_us[stream->variants]);
@@ -298,7 +316,7 @@ static void put_job(struct json_out *out, const struct job *job)
 static void put_worker(struct json_out *out, const struct domain *domain, uint32_t index)
 {
 	struct inbox_work work;
-	bool busy = inbox_work_of(domain->bell, index, &work);
+	bool busy = inbox_work_of(domain->doorbell, index, &work);
 
 	json_out_object_begin(out);
 	json_out_member_u64(out, "index", index);
@@ -370,7 +388,7 @@ static void put_caches(struct json_out *out, const struct view *view)
 	json_out_array_begin(out);
 	LIST_FOREACH(domain, &view->node->domains, link)
 	if (shows_domain(view, domain))
-		shelf_describe(domain, out);
+		disk_cache_describe(domain, out);
 	json_out_array_end(out);
 }
 
@@ -438,8 +456,8 @@ static void put_all(struct json_out *out, const struct view *view)
 	json_out_member_bool(out, "draining", node->draining);
 	json_out_member_bool(out, "serves_all", node->tenants.serves_all);
 	json_out_member_bool(out, "sees_all", view->sees_all);
-	json_out_member_bool(out, "share_public",
-			     node->tenants.serves_all && node->param.share_public);
+	json_out_member_bool(out, "share_public", node->tenants.shares);
+	json_out_member_string(out, "share_public_why", node->tenants.why_not);
 	put_node(out, view);
 	put_streams(out, view);
 	put_jobs(out, view);

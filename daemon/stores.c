@@ -4,8 +4,8 @@
  * a domain comes, and cannot be taken back while it is there. That is why not all is given to the first:
  * the last quarter of `cache_size` is divided among all that can be served at once (`tenants`, and data that
  * are open to everybody), and that share nobody else gets. From the rest each takes as much as one may
- * have (`tenant_cache`) while it lasts. A domain that nobody uses is ended, as it soon would be, before
- * somebody gets less than that.
+ * have (`tenant_cache`) while it lasts. Who comes with several groups has a domain for each, and these have one
+ * share. A domain that nobody uses is ended, as it soon would be, before somebody gets less than that.
  *
  * Nobody is waited for: looking at what rests, and deleting some of it, which can take seconds on a slow disk,
  * is done by a child, one at a time; those who came meanwhile get the next. A folder is made only after the look
@@ -40,69 +40,99 @@
 
 uint64_t stores_sure(const struct stores_rule *rule)
 {
-	return BASE_MIN(rule->size / STORES_KEPT_BACK / BASE_MAX(rule->domains, 1u), rule->most);
+	return BASE_MIN(rule->size / STORES_KEPT_BACK / BASE_MAX(rule->users, 1u), rule->most);
 }
 
 uint64_t stores_share(const struct stores_rule *rule, uint64_t given, unsigned n)
 {
 	const uint64_t left = rule->size - BASE_MIN(given, rule->size), sure = stores_sure(rule);
-	const uint64_t later = rule->domains > n + 1 ? sure * (rule->domains - n - 1) : 0;
+	const uint64_t later = rule->users > n + 1 ? sure * (rule->users - n - 1) : 0;
 	uint64_t share = left > later ? left - later : 0;
 
-	share = BASE_MAX(share, BASE_MIN(sure, left));
-	return BASE_MIN(share, rule->most);
+	share = BASE_MAX(share, BASE_MIN(sure - BASE_MIN(sure, rule->his), left));
+	return BASE_MIN(share, rule->most - BASE_MIN(rule->most, rule->his));
+}
+
+static bool has_limit(const struct domain *domain)
+{
+	return domain->disk_cache.share == DISK_CACHE_LOOKS ||
+	       domain->disk_cache.share == DISK_CACHE_HAS;
+}
+
+/* What his other domains have. */
+static uint64_t given_beside(const struct domain *domain)
+{
+	const struct domain *other;
+	uint64_t bytes = 0;
+
+	LIST_FOREACH(other, &domain->node->domains, link)
+	if (other != domain && has_limit(other) && tenant_is_same(domain, other))
+		bytes += other->disk_cache.limit;
+	return bytes;
 }
 
 struct stores_rule stores_rule_of(const struct domain *domain)
 {
 	const struct param *param = &domain->node->param;
 	struct stores_rule rule = {
-	    .size = param->cache_size, .most = param->cache_size, .domains = 1};
+	    .size = param->cache_size, .most = param->cache_size, .users = 1};
 
 	if (domain->kind == DOMAIN_OWN)
 		return rule;
 	rule.most = param->tenant_cache ? BASE_MIN(param->tenant_cache, rule.size) : rule.size / 4;
-	rule.domains = (unsigned)param->tenants + 1;
+	rule.users = (unsigned)param->tenants + 1;
+	rule.his = given_beside(domain);
 	return rule;
 }
 
-static bool has_limit(const struct domain *domain)
-{
-	return domain->shelf.share == SHELF_LOOKS || domain->shelf.share == SHELF_HAS;
-}
-
-static uint64_t given(const struct node *node, unsigned *ret_n)
+static uint64_t given(const struct node *node)
 {
 	const struct domain *domain;
 	uint64_t bytes = 0;
 
-	*ret_n = 0;
 	LIST_FOREACH(domain, &node->domains, link)
-	if (has_limit(domain)) {
-		bytes += domain->shelf.limit;
-		++*ret_n;
-	}
+	bytes += has_limit(domain) ? domain->disk_cache.limit : 0;
 	return bytes;
+}
+
+static bool is_first_of_user(const struct domain *domain)
+{
+	const struct domain *other = LIST_FIRST(&domain->node->domains);
+
+	while (!has_limit(other) || !tenant_is_same(domain, other))
+		other = LIST_NEXT(other, link);
+	return other == domain;
+}
+
+/* Users beside that one who have something; domain has no limit yet. */
+static unsigned others_of(const struct domain *domain)
+{
+	const struct domain *other;
+	unsigned n = 0;
+
+	LIST_FOREACH(other, &domain->node->domains, link)
+	n += has_limit(other) && !tenant_is_same(domain, other) && is_first_of_user(other);
+	return n;
 }
 
 /* ---- asking ---- */
 
 void stores_ask(struct domain *domain)
 {
-	if (domain->shelf.tray_fd < 0 || domain->shelf.share != SHELF_ALONE)
+	if (domain->disk_cache.tray_fd < 0 || domain->disk_cache.share != DISK_CACHE_ALONE)
 		return;
-	domain->shelf.share = SHELF_ASKS;
+	domain->disk_cache.share = DISK_CACHE_ASKS;
 	loop_timer_set(domain->node->stores.soon, 0);
 }
 
 static void refuse(struct domain *domain, const char *why)
 {
-	struct shelf *shelf = &domain->shelf;
+	struct disk_cache *disk_cache = &domain->disk_cache;
 	struct stream *stream;
 
-	shelf->share = SHELF_REFUSED;
-	shelf->limit = 0;
-	snprintf(shelf->why, sizeof(shelf->why), "%s", why);
+	disk_cache->share = DISK_CACHE_REFUSED;
+	disk_cache->limit = 0;
+	snprintf(disk_cache->why, sizeof(disk_cache->why), "%s", why);
 	log_line(LOG_LEVEL_WARN, "store-off", "uid=%u reason=\"%s\"", (unsigned)domain->who.uid,
 		 why);
 	chores_fail(domain, why);
@@ -112,7 +142,7 @@ static void refuse(struct domain *domain, const char *why)
 
 static void refuse_small(struct domain *domain, uint64_t limit)
 {
-	char why[sizeof(domain->shelf.why)];
+	char why[sizeof(domain->disk_cache.why)];
 
 	snprintf(why, sizeof(why),
 		 "cache_size has %llu bytes left for it, and a store has 1 MiB at least: raise "
@@ -126,7 +156,7 @@ static struct domain *next_asking(const struct node *node)
 	struct domain *domain;
 
 	LIST_FOREACH(domain, &node->domains, link)
-	if (domain->shelf.share == SHELF_ASKS)
+	if (domain->disk_cache.share == DISK_CACHE_ASKS)
 		return domain;
 	return NULL;
 }
@@ -139,17 +169,19 @@ static bool give(struct node *node)
 
 	while ((domain = next_asking(node))) {
 		const struct stores_rule rule = stores_rule_of(domain);
-		unsigned n;
-		const uint64_t bytes = given(node, &n), share = stores_share(&rule, bytes, n);
+		const uint64_t share = stores_share(&rule, given(node), others_of(domain));
 
-		if (share < rule.most && domain_end_idle(node))
+		if (rule.his > 0 && domain_end_idle(node, &domain->who))
+			continue;
+		if (share < rule.most - BASE_MIN(rule.most, rule.his) &&
+		    domain_end_idle(node, NULL))
 			continue;
 		if (share < STORE_LIMIT_MIN) {
 			refuse_small(domain, share);
 			continue;
 		}
-		domain->shelf.limit = share;
-		domain->shelf.share = SHELF_LOOKS;
+		domain->disk_cache.limit = share;
+		domain->disk_cache.share = DISK_CACHE_LOOKS;
 		any = true;
 	}
 	return any;
@@ -164,7 +196,7 @@ static bool is_served(void *arg, const char *key)
 	char name[IDENTITY_TEXT_MAX];
 
 	LIST_FOREACH(domain, &node->domains, link)
-	if (has_limit(domain) && strcmp(shelf_key(domain, name), key) == 0)
+	if (has_limit(domain) && strcmp(disk_cache_key(domain, name), key) == 0)
 		return true;
 	return false;
 }
@@ -185,11 +217,10 @@ static void on_soon(void *arg)
 	struct node *node = arg;
 	pid_t accessd = getpid(), pid;
 	uint64_t bytes;
-	unsigned n;
 
 	if (node->stores.pid || node->draining || !give(node))
 		return;
-	bytes = given(node, &n);
+	bytes = given(node);
 	node->stores.most = node->param.cache_size - BASE_MIN(bytes, node->param.cache_size);
 	pid = fork();
 	if (pid == 0)
@@ -203,7 +234,7 @@ static void begin(struct domain *domain)
 {
 	struct stream *stream;
 
-	domain->shelf.share = SHELF_HAS;
+	domain->disk_cache.share = DISK_CACHE_HAS;
 	reading_store(&domain->reading);
 	LIST_FOREACH(stream, &domain->streams, link)
 	cache_settle(stream);
@@ -212,11 +243,12 @@ static void begin(struct domain *domain)
 /* Nobody knows how much of the disk is left. */
 static void begin_unseen(struct domain *domain, int error)
 {
-	struct shelf *shelf = &domain->shelf;
+	struct disk_cache *disk_cache = &domain->disk_cache;
 
-	shelf->limit = 0;
-	snprintf(shelf->why, sizeof(shelf->why), "the folder %.128s cannot be looked at: %s",
-		 domain->node->place.stores, strerror(error));
+	disk_cache->limit = 0;
+	snprintf(disk_cache->why, sizeof(disk_cache->why),
+		 "the folder %.128s cannot be looked at: %s", domain->node->place.stores,
+		 strerror(error));
 	begin(domain);
 }
 
@@ -229,16 +261,16 @@ static void end_look(struct node *node, int error)
 
 	LIST_FOREACH(domain, &node->domains, link)
 	{
-		uint64_t cut = BASE_MIN(over, domain->shelf.limit);
+		uint64_t cut = BASE_MIN(over, domain->disk_cache.limit);
 
-		if (domain->shelf.share != SHELF_LOOKS)
+		if (domain->disk_cache.share != DISK_CACHE_LOOKS)
 			continue;
 		over -= cut;
-		domain->shelf.limit -= cut;
+		domain->disk_cache.limit -= cut;
 		if (error)
 			begin_unseen(domain, error);
-		else if (domain->shelf.limit < STORE_LIMIT_MIN)
-			refuse_small(domain, domain->shelf.limit);
+		else if (domain->disk_cache.limit < STORE_LIMIT_MIN)
+			refuse_small(domain, domain->disk_cache.limit);
 		else
 			begin(domain);
 	}
@@ -307,22 +339,20 @@ void stores_leave(struct domain *domain)
 	struct node *node = domain->node;
 	struct domain *other;
 
-	if (domain->shelf.share == SHELF_HAS)
-		shelf_touch(domain);
-	domain->shelf.share = SHELF_ALONE;
+	if (domain->disk_cache.share == DISK_CACHE_HAS)
+		disk_cache_touch(domain);
+	domain->disk_cache.share = DISK_CACHE_ALONE;
 	LIST_FOREACH(other, &node->domains, link)
-	if (other->shelf.share == SHELF_REFUSED)
-		other->shelf.share = SHELF_ASKS;
+	if (other->disk_cache.share == DISK_CACHE_REFUSED)
+		other->disk_cache.share = DISK_CACHE_ASKS;
 	if (next_asking(node) && !node->draining)
 		loop_timer_set(node->stores.soon, 0);
 }
 
 void stores_describe(const struct node *node, struct json_out *out)
 {
-	unsigned n;
-
 	json_out_member_u64(out, "cache_size", node->param.cache_size);
-	json_out_member_u64(out, "cache_given", given(node, &n));
+	json_out_member_u64(out, "cache_given", given(node));
 	json_out_member_u64(out, "cache_resting", node->stores.resting);
 	json_out_member_u64(out, "cache_pruned", node->stores.pruned);
 	json_out_member_u64(out, "cache_pruned_bytes", node->stores.pruned_bytes);

@@ -7,7 +7,7 @@
  * store when it comes and has it until it ends; stores of who is not served may take what is left, and make
  * room where it is needed. Both together are never more than `cache_size`.
  *
- *   SHELF_ALONE --comes--> ASKS --a look begins--> LOOKS --> HAS (a limit), or REFUSED --somebody ends--> ASKS
+ *   DISK_CACHE_ALONE --comes--> ASKS --a look begins--> LOOKS --> HAS (a limit), or REFUSED --somebody ends--> ASKS
  */
 
 #include <sys/types.h>
@@ -30,12 +30,13 @@ struct stores {
 
 /* What the parameters say of shares. */
 struct stores_rule {
-	uint64_t size, most; /* of all; of one domain */
-	unsigned domains;    /* that there can be at once */
+	uint64_t size, most; /* of all; of one user */
+	uint64_t his;        /* that his domains have already, with other groups */
+	unsigned users;      /* that there can be at once */
 };
 /* Bytes that each of them is sure of. */
 uint64_t stores_sure(const struct stores_rule *rule);
-/* Bytes of the next one, when n have `given` bytes together. */
+/* Bytes of the next domain, when n other users have something, and all have `given` bytes together. */
 uint64_t stores_share(const struct stores_rule *rule, uint64_t given, unsigned n);
 
 int stores_init(struct node *node);

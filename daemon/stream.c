@@ -3,7 +3,7 @@
  * Streams: made for the first job that asks, shared by all who ask for the same, and by those who ask
  * for other pipelines over the same samples, as further variants.
  *
- * The key is the hash of path, dataset version and policy, a variant's also of the pipeline (canonical
+ * The key is the hash of path, dataset version, root where a source keeps it, and policy, a variant's also of the pipeline (canonical
  * text and pixel version): jobs with the same variant read the same bytes. A variant's slots are mapped
  * writable by the worker parent first and sealed only then (FUTURE_WRITE), so the order of steps is
  * fixed: ADD, ADDED, seal, GO. From the seal on nobody can map them writable, not even this process.
@@ -22,6 +22,7 @@
 #include "daemon/conn.h"
 #include "daemon/job.h"
 #include "daemon/node.h"
+#include "daemon/prepare.h"
 #include "daemon/pump.h"
 #include "daemon/source.h"
 #include "libaccess/libaccess.h"
@@ -57,6 +58,11 @@ static void make_keys(const struct request *request, const struct source *source
 		return;
 	hash_add(hash, source->path, strlen(source->path) + 1);
 	hash_add(hash, dataset_version(source->dataset), sizeof(struct hash_id));
+	if (source_keeps_root(source)) {
+		hash_add_u64(hash, source->root.device);
+		hash_add_u64(hash, source->root.inode);
+		hash_add_u64(hash, source->root.stamp);
+	}
 	hash_add_u64(hash, request->policy);
 	if (request->keep[0]) {
 		pipeline_hash(request->pipeline, &both[1]);
@@ -105,7 +111,7 @@ static int plan_memory(const struct conn *conn, struct board_geometry *geometry,
 	uint64_t n = dataset_count(dataset);
 	struct admit_ask ask = {
 	    .batch = request->batch,
-	    .hand = request->hand ? request->hand : (uint32_t)node->param.hand,
+	    .chunk = request->chunk ? request->chunk : (uint32_t)node->param.chunk,
 	    .slots = (uint32_t)node->param.slots,
 	    .producing = (uint32_t)node->param.producing,
 	    .arena = node->param.arena,
@@ -147,7 +153,7 @@ static int make_carousel(struct stream *stream)
 	const struct board_geometry *geometry = &stream->geometry;
 	struct carousel_config config = {
 	    .n = geometry->n_samples,
-	    .hand = geometry->hand,
+	    .chunk = geometry->chunk,
 	    .slots = stream->slots,
 	    .max_slots = geometry->max_slots,
 	    .producing = (uint32_t)stream->node->param.producing,
@@ -175,13 +181,13 @@ static void on_linger(void *arg)
 static int make_memory(struct stream *stream, const struct admit_plan *plan)
 {
 	struct node *node = stream->node;
-	int r =
-	    lane_new(free_lane_number(node), (uint32_t)node->param.producing, stream->geometry.hand,
-		     plan->arena_bytes, &stream->lane, &stream->lane_fd, &stream->arena_fd);
+	int r = lane_new(free_lane_number(node), (uint32_t)node->param.producing,
+			 stream->geometry.chunk, plan->arena_bytes, &stream->lane, &stream->lane_fd,
+			 &stream->arena_fd);
 
 	if (!r)
 		r = arena_init(&stream->arena, plan->arena_bytes,
-			       (uint32_t)node->param.producing * stream->geometry.hand + 1);
+			       (uint32_t)node->param.producing * stream->geometry.chunk + 1);
 	if (r)
 		return r;
 	stream->fixed_bytes = plan->fixed_bytes - stream->geometry.board_bytes;
@@ -271,8 +277,9 @@ static struct stream *stream_new(struct conn *conn, const struct hash_id *key,
 		conn_refuse(conn, OA_E_MEMORY, diag.text);
 		return NULL;
 	}
-	log_line(LOG_LEVEL_INFO, "stream-open", "lane=%u hand=%u slots=%u memory=%llu samples=%llu",
-		 stream->lane.number, geometry.hand, plan.slots, (unsigned long long)stream->memory,
+	log_line(LOG_LEVEL_INFO, "stream-open",
+		 "lane=%u chunk=%u slots=%u memory=%llu samples=%llu", stream->lane.number,
+		 geometry.chunk, plan.slots, (unsigned long long)stream->memory,
 		 (unsigned long long)geometry.n_samples);
 	reading_attach(&stream->domain->reading, stream->source->id, stream->lane.number,
 		       stream->lane_fd, stream->arena_fd);
@@ -407,17 +414,15 @@ void stream_request(struct conn *conn)
 
 /* ---- starting ---- */
 
-/* Lets every connection that waits for the stream try; some may go on waiting. */
+/* Lets every connection that waits for the stream try, in a turn of its own; some may go on waiting. */
 static void tell_waiting(struct stream *stream)
 {
-	struct conn *conn, *next;
+	struct conn *conn;
 
-	for (conn = LIST_FIRST(&stream->node->conns); conn; conn = next) {
-		next = LIST_NEXT(conn, link);
-		if (conn->stream == stream && conn->state == CONN_WAITS_STREAM &&
-		    conn->variant->state == VARIANT_RUNS)
-			conn_stream_ready(conn);
-	}
+	LIST_FOREACH(conn, &stream->node->conns, link)
+	if (conn->stream == stream && conn->state == CONN_WAITS_STREAM &&
+	    conn->variant->state == VARIANT_RUNS)
+		prepare_soon(conn);
 }
 
 void stream_settle(struct stream *stream)
@@ -466,7 +471,7 @@ void stream_lane_attached(struct domain *domain, uint32_t lane)
 		return;
 	stream->reader_ready = true;
 	if (stream->state == STREAM_RUNS)
-		bell_ring_all(domain->bell);
+		doorbell_ring_all(domain->doorbell);
 	stream_settle(stream);
 }
 

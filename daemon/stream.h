@@ -51,12 +51,12 @@ struct stream {
 	    [24]; /* form to be kept of all samples, whatever it is worth, or "auto"; "": none */
 	bool reader_ready;
 
-	struct board_geometry geometry; /* hand, grain, most slots, ... of all its variants */
+	struct board_geometry geometry; /* chunk, grain, most slots, ... of all its variants */
 	struct variant *variant[LAYOUT_MAX_VARIANTS]; /* by number; NULL: none */
 	struct lane lane;
 	int lane_fd, arena_fd;
 	uint32_t slots;               /* that all variants have */
-	uint64_t fixed_bytes, memory; /* lane + arena; all that is accounted to it */
+	uint64_t fixed_bytes, memory; /* lane, arena, bad; all that is accounted to it */
 
 	uint64_t first_lap; /* of the carousel */
 	struct carousel *carousel;
@@ -67,10 +67,11 @@ struct stream {
 	struct arena arena;
 	struct fill fill[LAYOUT_MAX_BLOCKS];
 	uint64_t orders;   /* productions started */
-	uint32_t variants; /* of the hand that was begun last, a bit each */
+	uint32_t variants; /* of the chunk that was begun last, a bit each */
 	double
 	    median_us[1 << LAYOUT_MAX_VARIANTS]; /* of a sample's time in a worker, by variants */
 	struct bad bad;
+	uint64_t bad_bytes; /* of it, of fixed_bytes */
 	struct cache cache;
 	uint64_t samples_read, bytes_read, samples_done, samples_filtered;
 
@@ -106,15 +107,15 @@ void stream_settle(struct stream *stream);
 void stream_fail(struct stream *stream, uint64_t code, const char *text);
 /* More or less memory is the stream's, of payer's share. */
 void stream_account(struct stream *stream, struct domain *payer, int64_t bytes);
-/* Frees the oldest stream that no connection has, or a variant, or has the forms that are kept in memory give
+/* Frees a catalogue that nobody has, or the oldest stream that no connection has, or a variant, or has the forms that are kept in memory give
  * way, if that makes room for the tenant of domain. false: there is none. */
 bool stream_free_idle(struct domain *domain);
 /* The oldest such one that the tenant of domain pays for. */
 bool stream_free_idle_of(struct domain *domain);
 struct stream *stream_of_lane(struct domain *domain,
 			      uint32_t lane); /* NULL: none, or it was let go */
-/* How long a sample of the hand in that block may take. */
-uint64_t stream_patience_ns(struct domain *domain, uint32_t lane, uint32_t block);
+/* How long a sample of the chunk in that block may take; own_ns: that it may take in any case, in one variant. */
+uint64_t stream_patience_ns(struct domain *domain, uint32_t lane, uint32_t block, uint64_t own_ns);
 
 /* from workers.c, reading.c, source.c */
 void stream_workers_added(struct domain *domain, uint32_t lane, uint64_t variant);

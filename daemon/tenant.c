@@ -9,7 +9,13 @@
  *
  * A domain belongs to a (uid, gid): the reader has the gid of the client, which no user database
  * could tell for a number without an entry, and which `newgrp` changes. Limits belong to the uid, so
- * what the domains of a uid use is added up.
+ * what the domains of a uid use is added up; where `subordinate_ids` says so, those of his subordinate uids with
+ * them, who remain themselves in all else.
+ *
+ * What is open to everybody is read by a user of its own (`public_user`), who is no tenant and has nothing. Were it
+ * accessd's own uid, a reader that a hostile file made its own could signal accessd, and enter its cache. Nor
+ * may it have accessd's gid, by which one sees everybody's status. Without such a user nothing is
+ * shared: a uid that nobody has given us may be somebody's.
  *
  * Limits are shares, not reservations: they say how much one tenant can take from the others at
  * most.
@@ -61,11 +67,49 @@ static uid_t overflow_uid(void)
 	return uid;
 }
 
-void tenant_rules_init(struct tenant_rules *rules, bool is_private)
+/* Finds who reads public data. false: there is nobody. */
+static bool find_nobody(struct tenant_rules *rules, const char *user)
+{
+	const char *why = NULL;
+
+	if (identity_of_user(user, &rules->nobody))
+		why = "there is no such user: make it (systemd-sysusers, or useradd --system), or "
+		      "name another one, or a number that is nobody's";
+	else if (rules->nobody.uid == 0 || rules->nobody.uid == geteuid() ||
+		 rules->nobody.gid == getegid())
+		why = "it has to be another user than accessd and root, with another group";
+	if (why)
+		snprintf(rules->why_not, sizeof(rules->why_not), "public_user \"%.64s\": %s", user,
+			 why);
+	return !why;
+}
+
+int tenant_rules_init(struct tenant_rules *rules, const struct param *param, bool is_private,
+		      struct diag *diag)
 {
 	rules->serves_all = !is_private && identity_can_switch();
 	rules->is_mapped = is_all_mapped();
 	rules->overflow = overflow_uid();
+	rules->why_not[0] = '\0';
+	rules->shares =
+	    rules->serves_all && param->share_public && find_nobody(rules, param->public_user);
+	if (rules->why_not[0])
+		log_line(LOG_LEVEL_WARN, "public-off",
+			 "reason=\"%s\" text=\"each user's data are read for him alone\"",
+			 rules->why_not);
+	if (!rules->serves_all || !*param->subordinate_ids)
+		return 0;
+	return subids_read(param->subordinate_ids, &rules->subids, diag);
+}
+
+void tenant_rules_fini(struct tenant_rules *rules)
+{
+	subids_fini(&rules->subids);
+}
+
+uid_t tenant_of(const struct node *node, uid_t uid)
+{
+	return subids_owner(&node->tenants.subids, uid);
 }
 
 /* ---- who is served ---- */
@@ -83,6 +127,11 @@ int tenant_greet(const struct conn *conn, struct diag *diag)
 		diag_set(diag, "your uid has no number in accessd's user namespace, so accessd "
 			       "cannot tell you from others: map it there, or start an accessd "
 			       "of your own (unset ACCESS_SOCKET)");
+	else if (rules->shares && conn->uid == rules->nobody.uid)
+		diag_set(diag,
+			 "user %u is accessd's public_user, who has no jobs: run this one as "
+			 "another user, or name another one there",
+			 (unsigned)conn->uid);
 	else
 		return 0;
 	return OA_E_PERMISSION;
@@ -136,7 +185,7 @@ bool tenant_is_admin(const struct conn *conn)
 
 bool tenant_is_same(const struct domain *a, const struct domain *b)
 {
-	return a->kind == b->kind && a->who.uid == b->who.uid;
+	return a->kind == b->kind && a->tenant == b->tenant;
 }
 
 uint64_t tenant_memory(const struct domain *domain)
@@ -157,7 +206,7 @@ uint64_t tenant_kept(const struct domain *domain)
 
 	LIST_FOREACH(other, &domain->node->domains, link)
 	if (tenant_is_same(domain, other))
-		sum += other->hoard.granted;
+		sum += other->ram_cache.granted;
 	return sum;
 }
 
@@ -198,11 +247,12 @@ uint64_t tenant_streams_most(const struct node *node)
 
 unsigned tenant_conns(const struct node *node, uid_t uid)
 {
+	const uid_t tenant = tenant_of(node, uid);
 	const struct conn *conn;
-	unsigned n = 0;
+	unsigned n = porter_closes(node, uid);
 
 	LIST_FOREACH(conn, &node->conns, link)
-	n += conn->uid == uid;
+	n += tenant_of(node, conn->uid) == tenant;
 	return n;
 }
 

@@ -5,8 +5,8 @@
  * A slot can be used when all variants that run have reserved it, so one that comes reserves as many
  * slots as the stream has before it runs, and the stream's number grows with the last of them.
  *
- * Numbers are used again. A mask with a number in it stands in three places: in resident hands, where
- * carousel_set_variant() takes it out; in hands in production, which are waited for; in workers, which
+ * Numbers are used again. A mask with a number in it stands in three places: in resident chunks, where
+ * carousel_set_variant() takes it out; in chunks in production, which are waited for; in workers, which
  * are replaced (REMOVED). Only then another pipeline gets it.
  */
 #include "daemon/variant.h"
@@ -21,6 +21,7 @@
 #include "daemon/conn.h"
 #include "daemon/job.h"
 #include "daemon/node.h"
+#include "daemon/porter.h"
 #include "daemon/pump.h"
 #include "daemon/stream.h"
 #include "libaccess/libaccess.h"
@@ -130,16 +131,21 @@ int variant_new(struct stream *stream, struct pipeline *pipeline, const struct h
 	return 0;
 }
 
+void variant_let_go(struct variant *variant)
+{
+	reserve_cancel(variant);
+	base_close(&variant->slots_read_fd);
+	porter_close(variant->stream->node, PORTER_OWN, &variant->slots_fd);
+}
+
 /* All but its number. */
 static void give_back(struct variant *variant)
 {
-	reserve_cancel(variant);
+	variant_let_go(variant);
 	loop_unwatch(&variant->linger_timer);
 	if (variant->board.map)
 		board_detach(&variant->board);
-	base_close(&variant->slots_fd);
-	base_close(&variant->slots_read_fd);
-	base_close(&variant->board_fd);
+	porter_close(variant->stream->node, PORTER_OWN, &variant->board_fd);
 	pipeline_free(variant->pipeline);
 	variant->pipeline = NULL;
 	variant_account(variant, -(int64_t)variant->memory);
@@ -205,6 +211,19 @@ static uint32_t common_slots(const struct stream *stream)
 	return least == UINT32_MAX ? 0 : least;
 }
 
+/* Others may have taken meanwhile what the slots were to have when the number grew. */
+static void follow(struct variant *variant, uint32_t slots)
+{
+	const uint64_t bytes = (slots - variant->slots) * variant->board.geometry.slot_stride;
+
+	if (bytes > stream_free_bytes(variant->payer))
+		variant_fail(variant, OA_E_MEMORY,
+			     "others took the memory that was free for this stream's slots: try "
+			     "again later, or raise `memory` or `tenant_memory` of accessd");
+	else if (reserve_begin(variant, slots))
+		variant_fail(variant, OA_E_MEMORY, "accessd cannot start a process");
+}
+
 /* Those that open while the stream's number grows follow it. */
 static void catch_up(struct stream *stream)
 {
@@ -212,8 +231,8 @@ static void catch_up(struct stream *stream)
 		struct variant *variant = stream->variant[i];
 
 		if (variant && variant->state == VARIANT_OPENING && !variant->full &&
-		    variant->slots && reserve_begin(variant, stream->slots))
-			variant_fail(variant, OA_E_MEMORY, "accessd cannot start a process");
+		    variant->slots && variant->slots < stream->slots && !variant->reserve.pid)
+			follow(variant, stream->slots);
 	}
 }
 
@@ -274,7 +293,7 @@ static bool has_group(const struct variant *variant)
 static void leave(struct variant *variant)
 {
 	variant->state = VARIANT_LEAVES;
-	reserve_cancel(variant);
+	variant_let_go(variant);
 	variant_sweep(variant->stream);
 }
 

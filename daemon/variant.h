@@ -4,11 +4,11 @@
 
 /*
  * A variant: one of a stream's pipelines, with slots and a board of its own. All variants of a stream
- * have its hands, grains and slots in common: slot 3 holds the same samples in each that the hand was
+ * have its chunks, grains and slots in common: slot 3 holds the same samples in each that the chunk was
  * made in, and one task writes them all.
  *
  *   OPENING --mapped and sealed, slots reserved, the stream runs--> RUNS --no job for a while--> LEAVES
- *   LEAVES --in no hand in production--> GONE (memory given back) --REMOVED--> freed, its number is free
+ *   LEAVES --in no chunk in production--> GONE (memory given back) --REMOVED--> freed, its number is free
  *
  * A variant that is refused while it opens leaves the others alone: LEAVES.
  */
@@ -24,7 +24,7 @@ struct domain;
 struct fill;
 struct pipeline;
 struct stream;
-struct carousel_hand;
+struct carousel_chunk;
 
 enum variant_state { VARIANT_OPENING, VARIANT_RUNS, VARIANT_LEAVES, VARIANT_GONE };
 
@@ -50,6 +50,9 @@ struct variant {
  * and the worker parent does not know it. 0 or negative errno. */
 int variant_new(struct stream *stream, struct pipeline *pipeline, const struct hash_id *key,
 		const struct board_geometry *geometry, struct domain *payer, struct variant **ret);
+/* Closes its slots: nobody is given them any more. Before others are told to let go, so that the last to hold
+ * that memory, who frees it, is not accessd. */
+void variant_let_go(struct variant *variant);
 /* At once, with its stream or when nobody maps it. */
 void variant_free(struct variant *variant);
 void variant_account(struct variant *variant, int64_t bytes);
@@ -72,7 +75,7 @@ void variant_unref(struct variant *variant);
 void variant_settle(struct stream *stream);
 /* It will never run: who waits for it is refused. */
 void variant_fail(struct variant *variant, uint64_t code, const char *text);
-/* Gives back the memory of those that leave and are in no hand any more. */
+/* Gives back the memory of those that leave and are in no chunk any more. */
 void variant_sweep(struct stream *stream);
 /* From the worker parent: nobody maps it any more. */
 void variant_removed(struct variant *variant);
@@ -80,9 +83,9 @@ void variant_removed(struct variant *variant);
  * none. */
 bool variant_free_idle(struct stream *stream, const struct domain *payer);
 
-/* ---- what ranks see of a hand, on the boards of all its variants ---- */
+/* ---- what ranks see of a chunk, on the boards of all its variants ---- */
 void variant_show_begin(const struct stream *stream, uint32_t variants, uint32_t slot,
-			const struct carousel_hand *hand);
+			const struct carousel_chunk *chunk);
 void variant_show_status(const struct stream *stream, const struct fill *fill, uint32_t i,
 			 uint8_t status);
 void variant_show_watermark(const struct stream *stream, const struct fill *fill);

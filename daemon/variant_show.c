@@ -3,7 +3,7 @@
  * What clients see of variants.
  *
  * A client knows of its own variant alone: its board is a whole one, with the geometry of its slots,
- * and shows the hands that were made in it. What that costs is a second place for a sample's id and
+ * and shows the chunks that were made in it. What that costs is a second place for a sample's id and
  * status; what it saves is a second kind of board, which every client would have to check.
  */
 #include "daemon/variant.h"
@@ -25,15 +25,15 @@ static struct variant *shown(const struct stream *stream, uint32_t variants, uns
 }
 
 void variant_show_begin(const struct stream *stream, uint32_t variants, uint32_t slot,
-			const struct carousel_hand *hand)
+			const struct carousel_chunk *chunk)
 {
 	for (unsigned i = 0; i < LAYOUT_MAX_VARIANTS; i++) {
 		struct variant *variant = shown(stream, variants, i);
 
 		if (variant)
-			board_slot_begin(&variant->board, slot, hand->instance, hand->lap,
-					 hand->ids, hand->count, hand->grains, hand->n_grains,
-					 hand->is_private);
+			board_slot_begin(&variant->board, slot, chunk->instance, chunk->lap,
+					 chunk->ids, chunk->count, chunk->grains, chunk->n_grains,
+					 chunk->is_private);
 	}
 }
 

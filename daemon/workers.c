@@ -2,6 +2,9 @@
 /*
  * The workers, seen from accessd. A worker's death arrives as a message of the parent after it was
  * reaped, so its task can be taken over without a race. (Which one hangs: hang.c.)
+ *
+ * The parent may be captured, so what it says of workers is compared with what it said before and with
+ * what the kernel knows: a pid is looked at later, and shown to people.
  */
 #include "daemon/workers.h"
 
@@ -17,12 +20,31 @@
 #include "base/wire.h"
 #include "daemon/limits.h"
 #include "daemon/node.h"
+#include "daemon/porter.h"
 #include "daemon/stream.h"
 #include "pipeline/pipeline.h"
 #include "worker/parent.h"
 #include "worker/worker.h"
 
-#define GROWN_NS UINT64_C(1000000000) /* a worker that lived so long can work */
+#define ITEMS_TABLE "daemon/workers_tbl.h"
+#define ITEMS_STRUCT(name) workers_##name
+#define ITEMS_KEY(KEY) PARENT_KEY_##KEY
+#define ITEMS_TYPE(NAME) PARENT_##NAME
+#define ITEMS_WHOSE "worker parent's "
+#include "base/items_structs_tbl.h"
+#include "base/items_types_tbl.h"
+
+union workers_message {
+	struct workers_added added;
+	struct workers_refused refused;
+	struct workers_removed removed;
+	struct workers_started started;
+	struct workers_exited exited;
+};
+
+#define OWNER_MOST ((UINT32_C(1) << 24) - 1) /* they have 24 bits in task words */
+#define STATUS_MOST 0xffff                   /* of wait() */
+#define GROWN_NS UINT64_C(1000000000)        /* a worker that lived so long can work */
 
 static void send_message(struct workers *workers, struct wire_out *out)
 {
@@ -100,19 +122,31 @@ void workers_kill(struct workers *workers, unsigned index, bool is_stopped)
 
 /* ---- from the parent ---- */
 
-static void on_started(struct workers *workers, const struct wire_in *in)
+/* A worker is a child of the parent and has a place, a number and a pid that no other has. One that is gone
+ * already will be said to have ended. */
+static bool is_worker(const struct workers *workers, const struct workers_started *said)
 {
-	uint64_t owner = 0, index = LAYOUT_MAX_WORKERS, pid = 0;
+	pid_t parent;
 
-	wire_get_u64(in, PARENT_KEY_WORKER, &owner);
-	wire_get_u64(in, PARENT_KEY_INDEX, &index);
-	wire_get_u64(in, PARENT_KEY_PID, &pid);
-	if (index >= LAYOUT_MAX_WORKERS)
-		return;
-	if (!workers->worker[index].pid)
-		workers->alive++;
-	workers->worker[index] = (struct workers_one){
-	    .pid = (pid_t)pid, .owner = (uint32_t)owner, .started_ns = base_now_ns()};
+	if (said->index >= LAYOUT_MAX_WORKERS || workers->worker[said->index].pid ||
+	    said->owner == 0 || said->owner > OWNER_MOST || said->pid == 0 || said->pid > INT_MAX)
+		return false;
+	for (unsigned i = 0; i < LAYOUT_MAX_WORKERS; i++)
+		if (workers->worker[i].pid && (workers->worker[i].pid == (pid_t)said->pid ||
+					       workers->worker[i].owner == said->owner))
+			return false;
+	parent = limits_parent((pid_t)said->pid);
+	return parent < 0 || parent == workers->child.pid;
+}
+
+static bool on_started(struct workers *workers, const struct workers_started *said)
+{
+	if (!is_worker(workers, said))
+		return false;
+	workers->alive++;
+	workers->worker[said->index] = (struct workers_one){
+	    .pid = (pid_t)said->pid, .owner = said->owner, .started_ns = base_now_ns()};
+	return true;
 }
 
 static bool is_stillborn(int status)
@@ -153,97 +187,81 @@ static void note_birth(struct workers *workers, int status)
 	stream_workers_failed(workers->domain, text);
 }
 
-static void on_exited(struct workers *workers, const struct wire_in *in)
+static void end_worker(struct workers *workers, unsigned index, int status)
 {
-	uint64_t owner = 0, index = LAYOUT_MAX_WORKERS, status = 0, cpu_ns = 0;
-	struct workers_one *worker;
-	enum workers_doom doom;
+	const struct workers_one worker = workers->worker[index];
 
-	wire_get_u64(in, PARENT_KEY_WORKER, &owner);
-	wire_get_u64(in, PARENT_KEY_INDEX, &index);
-	wire_get_u64(in, PARENT_KEY_STATUS, &status);
-	wire_get_u64(in, PARENT_KEY_CPU_NS, &cpu_ns);
-	if (index >= LAYOUT_MAX_WORKERS)
-		return;
-	worker = &workers->worker[index];
-	doom = worker->owner == owner ? worker->doom : WORKERS_LIVES;
-	workers->cpu_ns += cpu_ns;
-	if (worker->owner == owner && worker->pid) {
-		*worker = (struct workers_one){0};
-		workers->alive--;
-	}
+	workers->worker[index] = (struct workers_one){0};
+	workers->alive--;
 	if (status) {
 		workers->domain->node->counters.worker_restarts++;
 		workers->domain->worker_restarts++;
-		log_line(LOG_LEVEL_WARN, "worker-died", "index=%u status=%#x hung=%d",
-			 (unsigned)index, (unsigned)status, doom == WORKERS_HUNG);
+		log_line(LOG_LEVEL_WARN, "worker-died", "index=%u status=%#x hung=%d", index,
+			 (unsigned)status, worker.doom == WORKERS_HUNG);
 	}
-	stream_worker_died(workers->domain, (uint32_t)owner,
-			   doom == WORKERS_HUNG ? LAYOUT_FAIL_HANG : LAYOUT_FAIL_CRASH,
-			   (int)status);
-	note_birth(workers, (int)status);
+	stream_worker_died(workers->domain, worker.owner,
+			   worker.doom == WORKERS_HUNG ? LAYOUT_FAIL_HANG : LAYOUT_FAIL_CRASH,
+			   status);
+	note_birth(workers, status);
 }
 
-/* No worker has that lane any more, where it says no variant. */
-static void on_removed(struct workers *workers, uint64_t variant)
+static bool on_exited(struct workers *workers, const struct workers_exited *said)
 {
-	if (variant != UINT64_MAX || !workers->leaving)
-		return;
-	workers->leaving--;
-	hoard_look(workers->domain);
+	const struct workers_one *worker;
+
+	if (said->index >= LAYOUT_MAX_WORKERS || said->status > STATUS_MOST)
+		return false;
+	worker = &workers->worker[said->index];
+	if (!worker->pid || worker->owner != said->owner)
+		return false;
+	/* It has one thread. */
+	workers->cpu_ns += BASE_MIN(said->cpu_ns, base_now_ns() - worker->started_ns);
+	end_worker(workers, said->index, (int)said->status);
+	return true;
 }
 
-static void dispatch(struct workers *workers, const struct wire_in *in)
+/* Without a variant: no worker has that lane any more. */
+static void on_removed(struct workers *workers, const struct workers_removed *said)
 {
-	uint64_t lane = 0, variant = UINT64_MAX;
-	const char *text = "refused without a reason";
-
-	wire_get_u64(in, PARENT_KEY_LANE, &lane);
-	wire_get_u64(in, PARENT_KEY_VARIANT, &variant);
-	wire_get_string(in, PARENT_KEY_TEXT, &text);
-	switch (in->type) {
-	case PARENT_ADDED:
-		stream_workers_added(workers->domain, (uint32_t)lane, variant);
-		break;
-	case PARENT_REFUSED:
-		stream_variant_refused(workers->domain, (uint32_t)lane, variant, text);
-		break;
-	case PARENT_REMOVED:
-		on_removed(workers, variant);
-		stream_variant_removed(workers->domain, (uint32_t)lane, variant);
-		break;
-	case PARENT_STARTED:
-		on_started(workers, in);
-		break;
-	case PARENT_EXITED:
-		on_exited(workers, in);
-		break;
-	default:
-		log_line(LOG_LEVEL_WARN, "worker-parent-message", "type=%u unknown", in->type);
+	if (said->has_variant) {
+		stream_variant_removed(workers->domain, said->lane, said->variant);
+	} else if (workers->leaving) {
+		workers->leaving--;
+		ram_cache_look(workers->domain);
 	}
 }
 
-static void on_readable(void *arg)
+static bool on_message(void *arg, struct wire_in *in)
 {
 	struct workers *workers = arg;
+	union workers_message message;
+	struct diag diag = {""};
 
-	for (;;) {
-		struct wire_in in;
-		int r;
-
-		wire_in_init(&in);
-		r = loop_recv(workers->child.sock, &in);
-		if (r == 0)
-			dispatch(workers, &in);
-		wire_in_fini(&in);
-		if (r == -EAGAIN || r == -EINTR)
-			return;
-		if (r) {
-			loop_unwatch(&workers->watch);
-			kill(workers->child.pid, SIGKILL);
-			return;
-		}
+	if (items_read(in, items_types, BASE_ARRAY_LEN(items_types), &message, &diag)) {
+		log_line(LOG_LEVEL_WARN, "worker-parent-message", "text=\"%s\"", diag.text);
+		return false;
 	}
+	loop_is_about(workers->domain->node->loop,
+		      items_name(items_types, BASE_ARRAY_LEN(items_types), in->type));
+	switch (in->type) {
+	case PARENT_ADDED:
+		stream_workers_added(workers->domain, message.added.lane, message.added.variant);
+		break;
+	case PARENT_REFUSED:
+		stream_variant_refused(workers->domain, message.refused.lane,
+				       message.refused.variant, message.refused.text);
+		break;
+	case PARENT_REMOVED:
+		on_removed(workers, &message.removed);
+		break;
+	case PARENT_STARTED:
+		return on_started(workers, &message.started);
+	case PARENT_EXITED:
+		return on_exited(workers, &message.exited);
+	default: /* of no type in the table */
+		return false;
+	}
+	return true;
 }
 
 /* ---- life ---- */
@@ -253,12 +271,12 @@ static void send_start(struct workers *workers)
 	struct wire_out out;
 
 	wire_out_init(&out, PARENT_START);
-	wire_put_fd(&out, workers->domain->bell_fd);
+	wire_put_fd(&out, workers->domain->doorbell_fd);
 	wire_put_fd(&out, workers->domain->event_fd);
-	if (workers->domain->shelf.tray_fd >= 0)
-		wire_put_fd(&out, workers->domain->shelf.tray_fd);
-	if (workers->domain->hoard.fd >= 0)
-		wire_put_fd(&out, workers->domain->hoard.fd);
+	if (workers->domain->disk_cache.tray_fd >= 0)
+		wire_put_fd(&out, workers->domain->disk_cache.tray_fd);
+	if (workers->domain->ram_cache.fd >= 0)
+		wire_put_fd(&out, workers->domain->ram_cache.fd);
 	send_message(workers, &out);
 }
 
@@ -289,8 +307,8 @@ static int start_process(struct workers *workers, struct diag *diag)
 	}
 	r = child_start(path, argv, &workers->child);
 	if (!r)
-		r = loop_watch_fd(node->loop, workers->child.sock, on_readable, workers,
-				  &workers->watch);
+		r = hearing_begin(&workers->hearing, node->loop, &workers->child, on_message,
+				  workers);
 	if (r) {
 		diag_set(diag, "cannot start %s: %s", path, strerror(-r));
 		child_end(&workers->child);
@@ -340,14 +358,22 @@ int workers_start(struct workers *workers, struct domain *domain, unsigned size,
 	return r ? r : start_process(workers, diag);
 }
 
+static void hang_up(struct workers *workers)
+{
+	const struct domain *domain = workers->domain;
+
+	hearing_end(&workers->hearing);
+	porter_close(domain->node, domain->who.uid, &workers->child.sock);
+}
+
 void workers_stop(struct workers *workers, bool waits)
 {
-	loop_unwatch(&workers->watch);
 	loop_unwatch(&workers->restart);
+	hang_up(workers);
 	if (waits)
 		child_end(&workers->child);
 	else
-		child_abandon(&workers->child);
+		child_abandon(&workers->child, &workers->domain->node->reaper);
 }
 
 void workers_died(struct workers *workers, int status)
@@ -357,9 +383,8 @@ void workers_died(struct workers *workers, int status)
 	log_line(LOG_LEVEL_ERROR, "worker-parent-died",
 		 "pid=%ld how=\"%s\" text=\"jobs open again with a new one\"",
 		 (long)workers->child.pid, child_describe_end(status, how, sizeof(how)));
-	loop_unwatch(&workers->watch);
+	hang_up(workers);
 	workers->child.pid = 0;
-	base_close(&workers->child.sock);
 	memset(workers->worker, 0, sizeof(workers->worker));
 	workers->alive = 0;
 	workers->domain->node->counters.parent_restarts++;
@@ -367,7 +392,7 @@ void workers_died(struct workers *workers, int status)
 	start_later(workers, how);
 	stream_workers_died(workers->domain);
 	workers->leaving = 0; /* who died has let go of all */
-	hoard_look(workers->domain);
+	ram_cache_look(workers->domain);
 }
 
 uint64_t workers_cpu_ns(const struct workers *workers)

@@ -3,7 +3,7 @@
 #define DAEMON_WORKERS_H
 
 /*
- * accessd's side of the worker parent (worker/parent.h) and its workers: starts the parent, hands
+ * accessd's side of the worker parent (worker/parent.h) and its workers: starts the parent, chunks
  * it streams, passes deaths on. A dead parent loses all streams (their memory
  * cannot be mapped writable again): jobs open again with their tokens, as after a restart of
  * accessd.
@@ -12,6 +12,7 @@
 #include "base/base.h"
 #include "daemon/child.h"
 #include "daemon/hang.h"
+#include "daemon/hearing.h"
 #include "daemon/loop.h"
 #include "shmring/layout.h"
 
@@ -20,7 +21,7 @@ struct variant;
 
 enum workers_doom { WORKERS_LIVES, WORKERS_HUNG, WORKERS_STOPPED }; /* why we asked for its end */
 
-struct workers_one {    /* by index in the bell */
+struct workers_one {    /* by index in the doorbell */
 	pid_t pid;      /* 0: not running */
 	uint32_t owner; /* its number in task words */
 	uint64_t started_ns;
@@ -31,7 +32,8 @@ struct workers_one {    /* by index in the bell */
 struct workers {
 	struct domain *domain;
 	struct child child;
-	struct loop_watch *watch, *restart;
+	struct hearing hearing;
+	struct loop_watch *restart;
 	struct workers_one worker[LAYOUT_MAX_WORKERS];
 	unsigned size, alive;
 	unsigned leaving;     /* lanes that it was told to let go of, and has not yet */

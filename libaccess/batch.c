@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Batches in the caller's hands. A batch is a window into a hand's slot, or a carry buffer of its
+ * Batches in the caller's hands. A batch is a window into a chunk's slot, or a carry buffer of its
  * own, or a buffer of mixup and cutmix. It keeps its stream's memory alive: the stream is freed with its last batch, in whichever
  * order the program closes and releases. Batch objects come from a pool, so that a batch costs no
  * malloc().
@@ -15,6 +15,11 @@
 #include "libaccess/error.h"
 #include "libaccess/stream.h"
 
+static size_t batch_ids_bytes(const struct oa_stream *stream)
+{
+	return stream->flags & OA_KEEP ? stream->batch * sizeof(int64_t) : 0;
+}
+
 BASE_HOT struct oa_batch *batch_new(struct oa_stream *stream)
 {
 	struct oa_batch *batch = stream->batch_pool;
@@ -22,7 +27,7 @@ BASE_HOT struct oa_batch *batch_new(struct oa_stream *stream)
 	if (batch)
 		stream->batch_pool = batch->next;
 	else
-		batch = malloc(sizeof(*batch));
+		batch = malloc(sizeof(*batch) + batch_ids_bytes(stream));
 	if (batch)
 		*batch = (struct oa_batch){.stream = stream};
 	return batch;
@@ -33,11 +38,11 @@ static void batch_check(struct oa_stream *stream, const struct oa_batch *batch)
 {
 	const struct held *held = batch->held;
 
-	if (!held || !(stream->flags & OA_POISON) || stream->failed)
+	if (!held || !held->session || !(stream->flags & OA_POISON) || stream->failed)
 		return;
 	if (board_slot_of(&held->session->board, held->slot_number)->d_instance != held->instance)
 		stream_fail(stream, -EPROTO,
-			    "OA_POISON: a slot was given to another hand while a batch in it was "
+			    "OA_POISON: a slot was given to another chunk while a batch in it was "
 			    "held; this is "
 			    "a bug of accessd, please report it");
 }
@@ -46,7 +51,7 @@ BASE_HOT void batch_let_go(struct oa_stream *stream, struct oa_batch *batch)
 {
 	batch_check(stream, batch);
 	if (batch->held)
-		held_close_window(stream, batch->held);
+		held_close_window(stream, batch->held, batch);
 	carry_free(stream, batch->carry);
 	batch->held = NULL;
 	batch->carry = NULL;
@@ -56,8 +61,8 @@ BASE_HOT void batch_end(struct oa_stream *stream, struct oa_batch *batch)
 {
 	batch->is_live = false;
 	batch_let_go(stream, batch);
-	if (batch->mingled)
-		mingled_free(stream, batch->mingled);
+	if (batch->batch_mixed)
+		batch_mixed_free(stream, batch->batch_mixed);
 	batch->next = stream->batch_pool;
 	stream->batch_pool = batch;
 	stream->stats.outstanding--;
@@ -83,12 +88,12 @@ BASE_HOT void oa_release(struct oa_batch *batch)
 		stream_free(stream);
 }
 
-/* What mixup and cutmix have written is private. */
+/* What mixup and cutmix have written is private, and what is in a view may become so. */
 static void batch_say_slot(const struct oa_batch *batch, struct oa_batch_info *info)
 {
-	const struct held *held = batch->mingled ? NULL : batch->held;
+	const struct held *held = batch->batch_mixed ? NULL : batch->held;
 
-	if (!held)
+	if (!held || held->view)
 		return;
 	info->slot = held->slot;
 	info->slot_bytes = held->session->board.geometry.slot_stride;
@@ -114,6 +119,7 @@ void oa_batch_info(const struct oa_batch *batch, struct oa_batch_info *ret)
 	    .copied = batch->copied,
 	    .is_last = batch->is_last,
 	    .parts = batch->parts,
+	    .kept = batch->kept,
 	};
 	batch_say_slot(batch, &info);
 	memcpy(ret, &info, size);
@@ -126,36 +132,54 @@ const void *batch_data(const struct oa_batch *batch, uint32_t index)
 
 	if (field->where == LAYOUT_IN_BOARD)
 		return batch->ids;
-	if (batch->mingled)
-		return batch->mingled->memory + batch->stream->mingled.field[index].carry_offset;
+	if (batch->batch_mixed)
+		return batch->batch_mixed->memory +
+		       batch->stream->batch_mixed.field[index].carry_offset;
 	if (!held)
 		return batch->carry->memory + field->carry_offset;
+	if (held->view)
+		return view_slot(held->view, held->slot_number) + view_offset(held->view, index) +
+		       batch->first * field->sample_bytes;
 	return held->slot + held->session->board.geometry.field[index].offset +
 	       batch->first * field->sample_bytes;
+}
+
+int oa_make_writable(struct oa_batch *batch)
+{
+	if (!batch)
+		return OA_E_INVALID;
+	if (!batch->held || batch->batch_mixed)
+		return 0; /* it has memory of its own */
+	if (!batch->held->view)
+		return OA_E_INVALID;
+	return view_open(batch->held->view, batch->held->slot_number);
 }
 
 int oa_batch_field(const struct oa_batch *batch, uint32_t index, struct oa_field *ret)
 {
 	const struct stream_field *field;
+	struct oa_field all;
 	int64_t stride;
 
-	if (!batch || !ret || index >= batch->stream->n_fields)
+	if (!batch || !ret || !ret->size || index >= batch->stream->n_fields)
 		return OA_E_INVALID;
 	field = stream_shown(batch->stream, index);
-	*ret = (struct oa_field){
+	all = (struct oa_field){
+	    .size = BASE_MIN(ret->size, sizeof(all)),
 	    .name = field->name,
 	    .dtype = (enum oa_dtype)field->dtype,
 	    .ndim = field->ndim + 1,
 	    .data = batch_data(batch, index),
 	    .bytes = batch->count * field->sample_bytes,
 	};
-	ret->shape[0] = batch->count;
-	ret->strides[0] = (int64_t)field->sample_bytes;
+	all.shape[0] = batch->count;
+	all.strides[0] = (int64_t)field->sample_bytes;
 	stride = (int64_t)layout_dtype_bytes(field->dtype);
 	for (uint32_t i = field->ndim; i > 0; i--) {
-		ret->shape[i] = field->shape[i - 1];
-		ret->strides[i] = stride;
+		all.shape[i] = field->shape[i - 1];
+		all.strides[i] = stride;
 		stride *= (int64_t)field->shape[i - 1];
 	}
+	memcpy(ret, &all, all.size);
 	return 0;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Left-overs. A batch is a window of one hand; where a hand, or a run between holes, ends with
+ * Left-overs. A batch is a window of one chunk; where a chunk, or a run between holes, ends with
  * fewer samples than a batch, they are copied together here and the slot goes back at once. A full
- * buffer waits in stream->full until the windows of the hand that completed it are handed out.
+ * buffer waits in stream->full until the windows of the chunk that completed it are handed out.
  *
  * A buffer holds one batch: the ids, then each field's array at a multiple of 64. It is as large as
  * a batch (37 MiB of 256 uint8 pictures), so it is only made when something is left over, and a few
@@ -45,9 +45,9 @@ struct carry *carry_new(struct oa_stream *stream)
 		return NULL;
 	}
 	carry->ids = (int64_t *)(void *)carry->memory;
-	if (stream->record.path || stream->is_mingled)
+	if (stream->record.path || stream->is_batch_mixed)
 		carry->keys = malloc(stream->batch * sizeof(*carry->keys));
-	if ((stream->record.path || stream->is_mingled) && !carry->keys) {
+	if ((stream->record.path || stream->is_batch_mixed) && !carry->keys) {
 		carry_destroy(carry);
 		return NULL;
 	}
@@ -73,6 +73,7 @@ void carry_copy(const struct oa_stream *stream, struct carry *carry, const struc
 		uint32_t first, uint32_t count)
 {
 	const struct board_geometry *geometry = &held->session->board.geometry;
+	const uint8_t *slot = held_memory(held);
 
 	memcpy(carry->ids + carry->count, held->ids + first, count * sizeof(int64_t));
 	for (uint32_t i = 0; i < stream->n_fields; i++) {
@@ -81,14 +82,11 @@ void carry_copy(const struct oa_stream *stream, struct carry *carry, const struc
 		if (field->where == LAYOUT_IN_SLOT)
 			memcpy(carry->memory + field->carry_offset +
 				   carry->count * field->sample_bytes,
-			       held->slot + geometry->field[i].offset + first * field->sample_bytes,
+			       slot + geometry->field[i].offset + first * field->sample_bytes,
 			       (size_t)(count * field->sample_bytes));
 	}
 	if (carry->keys)
 		record_keys(stream, held, first, count, carry->keys + carry->count);
-	if (held->has_substitutes)
-		for (uint32_t i = first; i < first + count; i++)
-			carry->substituted += held->status[i] == LAYOUT_SAMPLE_SUBSTITUTED;
 	carry->count += count;
 }
 
@@ -113,6 +111,7 @@ int carry_add(struct oa_stream *stream, struct held *held, uint32_t count)
 			return -ENOMEM;
 		part = BASE_MIN(count, stream->batch - stream->carry->count);
 		carry_copy(stream, stream->carry, held, held->at, part);
+		stream->carry->substituted += held_meet_substitutes(stream, held, part);
 		stream->n_carried += part;
 		stream->stats.copied += part;
 		stream->has_copied = true;

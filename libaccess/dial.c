@@ -361,16 +361,16 @@ static int dial_send_open(struct dial *dial, const struct dial_open *open, const
 		wire_put_u64(&out, PROTO_KEY_SEED, open->seed);
 	if (open->token)
 		wire_put_bytes(&out, PROTO_KEY_TOKEN, open->token, open->token_size);
-	if (open->hand)
-		wire_put_u64(&out, PROTO_KEY_HAND, open->hand);
+	if (open->chunk)
+		wire_put_u64(&out, PROTO_KEY_CHUNK, open->chunk);
 	if (open->reuse > 1)
 		wire_put_u64(&out, PROTO_KEY_REUSE, open->reuse);
 	if (open->is_exact)
 		wire_put_u64(&out, PROTO_KEY_EXACT, 1);
 	if (open->keep)
 		wire_put_string(&out, PROTO_KEY_FORM, open->keep);
-	if (open->has_sifted)
-		wire_put_u64(&out, PROTO_KEY_SIFTED, 1);
+	if (open->has_filtered)
+		wire_put_u64(&out, PROTO_KEY_FILTERED, 1);
 	if (open->part)
 		dial_put_part(&out, open->part);
 	if (open->log_fd >= 0) {

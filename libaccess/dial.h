@@ -26,7 +26,7 @@ struct dial_route { /* where the daemon is; a plain value */
 struct dial_open { /* what OPEN asks for; strings and token are the owner's */
 	char *dataset, *pipeline, *job;
 	char *keep; /* NULL: none */
-	uint32_t batch, hand, ranks, rank;
+	uint32_t batch, chunk, ranks, rank;
 	uint32_t order; /* enum oa_order */
 	uint64_t seed;
 	uint64_t epochs;
@@ -36,9 +36,9 @@ struct dial_open { /* what OPEN asks for; strings and token are the owner's */
 	size_t token_size;
 	int log_fd; /* borrowed; of the plan log that the token is of, -1: none */
 	uint32_t reuse;
-	bool is_exact;           /* what it is served is recorded, a lap for each hand */
+	bool is_exact;           /* what it is served is recorded, a lap for each chunk */
 	const struct part *part; /* borrowed; NULL: all samples */
-	bool has_sifted;         /* accessd was asked for the pipeline's filter */
+	bool has_filtered;       /* accessd was asked for the pipeline's filter */
 };
 void dial_open_fini(struct dial_open *open);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Hands that this rank has taken: how they come, how the cursor looks at them, how they go back.
+ * Chunks that this rank has taken: how they come, how the cursor looks at them, how they go back.
  *
  *   grant --take--> held (cursor in it) --spent--> held by its windows --last release--> given back
  *
@@ -10,7 +10,7 @@
  * and not a crash of the training run.
  *
  * Looking at samples' status bytes is the only work per sample on the path of a batch. Nearly all
- * hands are all OK, so the question asked is "is it the same byte throughout": one memcmp() of the
+ * chunks are all OK, so the question asked is "is it the same byte throughout": one memcmp() of the
  * bytes with themselves, shifted by one, which runs at the speed of vector loads.
  */
 
@@ -23,10 +23,10 @@
 
 static struct held *held_new(struct oa_stream *stream)
 {
-	struct held *held = stream->hand_pool;
+	struct held *held = stream->chunk_pool;
 
 	if (held)
-		stream->hand_pool = held->next;
+		stream->chunk_pool = held->next;
 	else
 		held = malloc(sizeof(*held));
 	return held;
@@ -53,7 +53,7 @@ bool held_is_others(const struct held *held, uint32_t offset)
 	return held->part && !part_has(held->part, board_load_id(&held->ids[held->at + offset]));
 }
 
-/* Leaves out what others have at the two ends, so that with the last sample of ours the hand is spent.
+/* Leaves out what others have at the two ends, so that with the last sample of ours the chunk is spent.
  * There is one of ours: held_check() has counted. */
 static void held_trim(const struct oa_stream *stream, struct held *held)
 {
@@ -74,10 +74,10 @@ static void held_trim(const struct oa_stream *stream, struct held *held)
 
 /*
  * The grant must fit the geometry and the board must say the same. -EPROTO with diag if not.
- * *ret_hand is the copy of the board's words that was checked: they are not read again.
+ * *ret_chunk is the copy of the board's words that was checked: they are not read again.
  */
 static BASE_HOT int held_check(const struct oa_stream *stream, const struct grant *grant,
-			       struct board_hand *ret_hand, struct diag *diag)
+			       struct board_chunk *ret_chunk, struct diag *diag)
 {
 	const struct board *board = &stream->session->board;
 	uint64_t end = (uint64_t)grant->first + grant->count;
@@ -86,16 +86,16 @@ static BASE_HOT int held_check(const struct oa_stream *stream, const struct gran
 	if (grant->slot >= board->geometry.max_slots)
 		return error_set(diag, -EPROTO, "a grant names slot %u of %u", grant->slot,
 				 board->geometry.max_slots);
-	board_slot_read(board, grant->slot, ret_hand);
-	if (grant->instance == 0 || ret_hand->instance != grant->instance)
+	board_slot_read(board, grant->slot, ret_chunk);
+	if (grant->instance == 0 || ret_chunk->instance != grant->instance)
 		return error_set(diag, -EPROTO,
 				 "slot %u does not hold the instance that was granted",
 				 grant->slot);
-	if (ret_hand->count > board->geometry.hand || end > ret_hand->count || grant->count == 0 ||
-	    ret_hand->n_grains > ret_hand->count)
+	if (ret_chunk->count > board->geometry.chunk || end > ret_chunk->count ||
+	    grant->count == 0 || ret_chunk->n_grains > ret_chunk->count)
 		return error_set(
-		    diag, -EPROTO, "slot %u: samples %u to %llu of a hand of %u were granted",
-		    grant->slot, grant->first, (unsigned long long)end, ret_hand->count);
+		    diag, -EPROTO, "slot %u: samples %u to %llu of a chunk of %u were granted",
+		    grant->slot, grant->first, (unsigned long long)end, ret_chunk->count);
 	lacking = stream->is_fixed || stream->is_ranked ? stream->places - stream->progress.cursor
 							: stream->progress.left - stream->n_carried;
 	if (stream->part.members)
@@ -104,14 +104,14 @@ static BASE_HOT int held_check(const struct oa_stream *stream, const struct gran
 	if (grant->epoch != stream->progress.epoch || count > lacking || count == 0)
 		return error_set(
 		    diag, -EPROTO,
-		    "a hand of %llu samples of epoch %llu was granted while epoch %llu lacks %llu",
+		    "a chunk of %llu samples of epoch %llu was granted while epoch %llu lacks %llu",
 		    (unsigned long long)count, (unsigned long long)grant->epoch,
 		    (unsigned long long)stream->progress.epoch, (unsigned long long)lacking);
 	return 0;
 }
 
 static BASE_HOT void held_fill(struct held *held, struct session *session,
-			       const struct grant *grant, const struct board_hand *hand)
+			       const struct grant *grant, const struct board_chunk *chunk)
 {
 	const struct board *board = &session->board;
 
@@ -119,25 +119,30 @@ static BASE_HOT void held_fill(struct held *held, struct session *session,
 	    .session = session,
 	    .number = grant->number,
 	    .instance = grant->instance,
-	    .lap = hand->lap,
+	    .lap = chunk->lap,
 	    .epoch = grant->epoch,
+	    .view = session->view,
 	    .slot = session->slots + grant->slot * board->geometry.slot_stride,
 	    .status = board_status_of(board, grant->slot),
 	    .ids = board_ids_of(board, grant->slot),
 	    .grains = board_grains_of(board, grant->slot),
 	    .slot_number = grant->slot,
-	    .n_grains = hand->n_grains,
+	    .n_grains = chunk->n_grains,
 	    .at = grant->first,
 	    .end = grant->first + grant->count,
 	    .clean = grant->first,
 	};
 	session_ref(session);
+	if (held->view) {
+		view_ref(held->view);
+		view_enter(held->view, held->slot_number);
+	}
 }
 
 BASE_HOT int held_take(struct oa_stream *stream, struct diag *diag)
 {
 	struct held *held = held_new(stream);
-	struct board_hand hand;
+	struct board_chunk chunk;
 	struct grant grant;
 	int r;
 
@@ -145,19 +150,19 @@ BASE_HOT int held_take(struct oa_stream *stream, struct diag *diag)
 		return -ENOMEM;
 	r = grant_take(&stream->session->rank, &grant);
 	if (r == 0)
-		r = held_check(stream, &grant, &hand, diag);
+		r = held_check(stream, &grant, &chunk, diag);
 	else
 		r = r == GRANT_E_PINS ? OA_E_PINS : STREAM_NOTHING;
 	if (r) {
-		held->next = stream->hand_pool;
-		stream->hand_pool = held;
+		held->next = stream->chunk_pool;
+		stream->chunk_pool = held;
 		return r;
 	}
-	held_fill(held, stream->session, &grant, &hand);
+	held_fill(held, stream->session, &grant, &chunk);
 	held->place = stream->progress.cursor - grant.first;
 	held_trim(stream, held);
-	held->next = stream->hands;
-	stream->hands = held;
+	held->next = stream->chunks;
+	stream->chunks = held;
 	stream->held = held;
 	if (held->n_grains == 0)
 		progress_take_tail(&stream->progress, held->ids + held->at, held->end - held->at);
@@ -232,6 +237,22 @@ void held_count_hole(struct oa_stream *stream, const struct held *held)
 
 	stream->stats.filtered += is_filtered;
 	stream->stats.skipped += !is_filtered;
+	stream->progress.filtered += is_filtered;
+	stream->progress.skipped += !is_filtered;
+	if (!is_filtered)
+		bad_samples_met(stream, board_load_id(&held->ids[held->at]));
+}
+
+uint32_t held_meet_substitutes(struct oa_stream *stream, const struct held *held, uint32_t count)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = held->at; held->has_substitutes && i < held->at + count; i++)
+		if (held->status[i] == LAYOUT_SAMPLE_SUBSTITUTED) {
+			bad_samples_met(stream, board_load_id(&held->ids[i]));
+			n++;
+		}
+	return n;
 }
 
 /* ---- give back ---- */
@@ -260,9 +281,10 @@ BASE_HOT void held_note_seen(struct oa_stream *stream, struct held *held)
 	progress->laps[progress->n_laps++] = held->lap;
 }
 
-static BASE_HOT void held_give_back(struct oa_stream *stream, struct held *held)
+/* The slot is accessd's again. */
+static BASE_HOT void held_unpin(struct oa_stream *stream, struct held *held)
 {
-	struct held **link = &stream->hands;
+	struct held **link = &stream->chunks;
 
 	progress_fold(stream, held);
 	grant_release(&held->session->rank, held->number);
@@ -272,8 +294,21 @@ static BASE_HOT void held_give_back(struct oa_stream *stream, struct held *held)
 		link = &(*link)->next;
 	*link = held->next;
 	session_unref(held->session);
-	held->next = stream->hand_pool;
-	stream->hand_pool = held;
+	held->session = NULL;
+}
+
+/* What is private in the slot is dropped first: it hides what comes into the slot next. */
+static BASE_HOT void held_give_back(struct oa_stream *stream, struct held *held)
+{
+	struct view *view = held->view;
+
+	if (view && view_leave(view, held->slot_number))
+		stream->copies_left = STREAM_COPIES;
+	if (held->session)
+		held_unpin(stream, held);
+	view_unref(view);
+	held->next = stream->chunk_pool;
+	stream->chunk_pool = held;
 }
 
 BASE_HOT void held_spend(struct oa_stream *stream, struct held *held)
@@ -285,9 +320,82 @@ BASE_HOT void held_spend(struct oa_stream *stream, struct held *held)
 		held_give_back(stream, held);
 }
 
-BASE_HOT void held_close_window(struct oa_stream *stream, struct held *held)
+BASE_HOT void held_open_window(struct held *held, struct oa_batch *batch)
 {
+	held->windows++;
+	if (!held->view)
+		return;
+	batch->next = held->open;
+	held->open = batch;
+}
+
+BASE_HOT void held_close_window(struct oa_stream *stream, struct held *held,
+				const struct oa_batch *batch)
+{
+	struct oa_batch **link = &held->open;
+
+	while (*link && *link != batch)
+		link = &(*link)->next;
+	if (*link)
+		*link = batch->next;
 	held->windows--;
 	if (held->is_spent && held->windows == 0)
 		held_give_back(stream, held);
+}
+
+/* ---- private ---- */
+
+const uint8_t *held_memory(const struct held *held)
+{
+	return held->view && !held_is_private(held) ? view_slot(held->view, held->slot_number)
+						    : held->slot;
+}
+
+BASE_HOT bool held_is_private(const struct held *held)
+{
+	return held->view && view_is_private(held->view, held->slot_number);
+}
+
+static BASE_COLD int held_keep_window(const struct oa_stream *stream, const struct held *held,
+				      const struct oa_batch *batch)
+{
+	int r = 0;
+
+	for (uint32_t i = 0; i < stream->n_fields && !r; i++) {
+		const struct stream_field *field = &stream->field[i];
+
+		if (field->where == LAYOUT_IN_SLOT)
+			r = view_keep(held->view, held->slot_number,
+				      view_offset(held->view, i) +
+					  batch->first * field->sample_bytes,
+				      batch->count * field->sample_bytes);
+	}
+	return r;
+}
+
+/* The newest comes first in the list, and is the likeliest to be released soon. */
+static struct held *held_oldest(const struct oa_stream *stream)
+{
+	struct held *oldest = NULL;
+
+	for (struct held *held = stream->chunks; held; held = held->next)
+		if (held->session == stream->session && held->is_spent)
+			oldest = held;
+	return oldest;
+}
+
+BASE_COLD int held_keep(struct oa_stream *stream)
+{
+	struct held *held = held_oldest(stream);
+
+	if (!held || !held->view || view_open(held->view, held->slot_number))
+		return OA_E_PINS;
+	for (const struct oa_batch *batch = held->open; batch; batch = batch->next)
+		if (held_keep_window(stream, held, batch))
+			return OA_E_PINS;
+	for (const struct oa_batch *batch = held->open; batch; batch = batch->next)
+		stream->stats.kept += batch->count;
+	stream->has_copied = true;
+	held_unpin(stream, held);
+	return 0;
 }

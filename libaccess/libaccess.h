@@ -49,7 +49,7 @@ extern "C" {
 enum oa_error_code {
 	OA_E_END = 1,          /* all epochs that were asked for are delivered */
 	OA_E_TIMEOUT = 2,      /* nothing in the time given; the text names the stage that stalls */
-	OA_E_PINS = 3,         /* two slots are held: release a batch, or open with OA_COPY */
+	OA_E_PINS = 3,         /* two slots are held: release a batch, or open with OA_KEEP */
 	OA_E_REFUSED = 4,      /* accessd refuses; the text says why and how to mend it */
 	OA_E_MEMORY = 5,       /* refused for memory, with the numbers */
 	OA_E_DATASET = 6,      /* the dataset cannot be opened, or changed under the job */
@@ -73,7 +73,7 @@ enum oa_bad { OA_BAD_ERROR = 0, OA_BAD_SKIP = 1, OA_BAD_SUBSTITUTE = 2 };
 enum oa_order {
 	OA_ORDER_USUAL = 0,    /* the token's; without one: CAROUSEL, or ANY without random ops */
 	OA_ORDER_CAROUSEL = 1, /* random, dealt so that one production serves many jobs */
-	OA_ORDER_ANY = 2,      /* the same, and a resident hand may serve several epochs */
+	OA_ORDER_ANY = 2,      /* the same, and a resident chunk may serve several epochs */
 	OA_ORDER_SEEDED = 3, /* random, from (dataset, seed, epoch) alone: bit-identical batches */
 	OA_ORDER_SEQUENTIAL = 4, /* 0, 1, 2, ... */
 	OA_ORDER_REPLAY = 5,     /* a recorded plan: oa_options.replay */
@@ -108,6 +108,9 @@ enum oa_flags {
 	OA_COPY = 1 << 0,      /* batches are private, writable copies; no pins */
 	OA_DROP_LAST = 1 << 1, /* leave out an epoch's last batch if it is short */
 	OA_POISON = 1 << 2,    /* debugging: releases check generations, fill copies with 0xA5 */
+	OA_KEEP =
+	    1 << 3, /* in the place of OA_E_PINS, batches that are held become private copies */
+	OA_WRITABLE = 1 << 4, /* oa_make_writable() works; so it does with OA_KEEP and OA_COPY */
 };
 
 struct oa_error {
@@ -129,7 +132,7 @@ struct oa_options {
 	uint32_t ranks, rank; /* 0 ranks means 1 */
 	const void *token;    /* of oa_state(): goes on from there */
 	size_t token_size;
-	uint32_t hand;  /* samples a hand holds, when this job opens the stream; 0: by rule */
+	uint32_t chunk; /* samples a chunk holds, when this job opens the stream; 0: by rule */
 	int timeout_ms; /* of the open itself; 0: 10 minutes, < 0: without end */
 	/* Called by oa_open() while it waits; NULL: none. */
 	void (*progress)(void *arg, const char *text, uint64_t done, uint64_t total);
@@ -149,6 +152,7 @@ struct oa_options {
 };
 
 struct oa_field {         /* of a batch; C order */
+	size_t size;      /* sizeof(struct oa_field) */
 	const char *name; /* "image", "label", "index"; lives as long as the stream */
 	enum oa_dtype dtype;
 	uint32_t ndim;    /* 1 + dimensions of one sample */
@@ -165,7 +169,7 @@ struct oa_batch_info {
 	uint64_t epoch, step;  /* step counts from 0 in each epoch */
 	const int64_t *ids;    /* count sample ids */
 	uint32_t substituted;  /* samples whose pixels are another sample's */
-	uint32_t copied;       /* samples that the library copied together (left-overs) */
+	uint32_t copied;       /* samples that the library copied (left-overs; see OA_KEEP) */
 	int is_last;           /* of its epoch */
 	const uint32_t *parts; /* of a mix: the part that each sample is of; NULL: of none */
 	/* The shared memory that the fields lie in, whole pages, for whoever registers it with a device;
@@ -173,26 +177,40 @@ struct oa_batch_info {
 	 * stream has a new one when it has connected again. */
 	const void *slot;
 	uint64_t slot_bytes, session;
+	uint64_t kept; /* oa_stats.kept as of this batch */
 };
 
 struct oa_stats {
 	size_t size; /* sizeof(struct oa_stats) */
 	uint64_t samples, batches, epochs, skipped, substituted;
-	uint64_t copied;  /* samples copied because batches do not divide hands */
+	uint64_t copied;  /* samples copied because batches do not divide chunks */
 	uint64_t wait_ns; /* slept in oa_next() */
 	uint64_t ready_count, ready_ns_total; /* calls that neither slept nor copied */
 	uint64_t reconnects;
 	uint32_t pins; /* slots held now */
-	uint32_t hand, grain;
+	uint32_t chunk, grain;
 	uint64_t n_samples, epoch;
-	uint64_t outstanding;         /* batches not yet released */
-	uint64_t filtered;            /* samples that the pipeline's filter left out by size */
-	uint64_t mingled, mingled_ns; /* batches that mixup and cutmix made, and the time of it */
+	uint64_t outstanding; /* batches not yet released */
+	uint64_t filtered;    /* samples that the pipeline's filter left out by size */
+	uint64_t batch_mixed,
+	    batch_mixed_ns; /* batches that mixup and cutmix made, and the time of it */
 	/* What is shared with whom, and what not and why, as accessd said when the stream was opened
 	 * last: for people. */
 	char shares[512];
+	/* With OA_KEEP: samples that were copied because more slots were held than two; samples that were
+	 * copied because a batch beside them was written to. */
+	uint64_t kept, written;
 };
 
+struct oa_bad_sample {
+	size_t size;       /* sizeof(struct oa_bad_sample) */
+	int64_t id;        /* in the dataset, as in oa_batch_info.ids */
+	const char *name;  /* the file, relative to the dataset; any bytes */
+	const char *stage; /* "open", "read", "decode", "pipeline", "worker", "memory", "unknown" */
+	const char *error; /* one line for people */
+};
+
+struct oa_bad_list;
 struct oa_client;
 struct oa_dataset;
 struct oa_stream;
@@ -231,6 +249,10 @@ void oa_close(struct oa_stream *stream);
 int oa_next(struct oa_stream *stream, int timeout_ms, struct oa_batch **ret);
 void oa_release(struct oa_batch *batch); /* NULL is fine */
 void oa_batch_info(const struct oa_batch *batch, struct oa_batch_info *ret);
+/* From now on the program may write to the batch's fields. Nobody else sees it, and it is gone with the
+ * batch. 0; OA_E_INVALID: the stream was opened without OA_WRITABLE, OA_KEEP and OA_COPY; negative errno. Any
+ * thread, while the batch is not released, also in a signal's handler. */
+int oa_make_writable(struct oa_batch *batch);
 /* OA_E_INVALID: there is no such field. */
 int oa_batch_field(const struct oa_batch *batch, uint32_t index, struct oa_field *ret);
 
@@ -244,6 +266,17 @@ int oa_state(struct oa_stream *stream, void *data, size_t *size);
 /* The same of the beginning of an epoch, whatever was delivered: to leave an epoch in the middle. */
 int oa_state_epoch(struct oa_stream *stream, uint64_t epoch, void *data, size_t *size);
 void oa_stream_stats(struct oa_stream *stream, struct oa_stats *ret);
+/* The bad samples that the stream's dataset is known to have, of those that its job's epochs have: each
+ * that the job has come to since oa_open(), whatever became of it and of accessd meanwhile, and those that
+ * accessd has met for it ahead of oa_next() or for others who share the stream; each once, by id. Waits for
+ * at most timeout_ms (0: 10 minutes, < 0: without end). Any thread may call it, also while another one is
+ * in oa_next(), and when the stream has failed. It does not change; any number of threads may read it.
+ * Caller owns *ret, and may keep it longer than the stream: oa_bad_samples_free(). */
+int oa_bad_samples(struct oa_stream *stream, int timeout_ms, struct oa_bad_list **ret);
+uint64_t oa_bad_samples_count(const struct oa_bad_list *list);
+/* at: 0 .. count - 1, else OA_E_INVALID. Texts are the list's. */
+int oa_bad_samples_at(const struct oa_bad_list *list, uint64_t at, struct oa_bad_sample *ret);
+void oa_bad_samples_free(struct oa_bad_list *list);        /* NULL is fine */
 const char *oa_error_text(const struct oa_stream *stream); /* of the last failed call; never NULL */
 const char *oa_error_name(int code);                       /* "OA_E_TIMEOUT", or strerror's text */
 const char *oa_version(void);

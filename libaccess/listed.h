@@ -4,7 +4,7 @@
 
 /*
  * Plans that are lists: own orders, draws by weight, replayed plans. accessd is sent the list of an
- * epoch before it can deal a hand of it, always one epoch ahead.
+ * epoch before it can deal a chunk of it, always one epoch ahead.
  */
 
 #include "base/base.h"

@@ -180,7 +180,7 @@ static void mix_copy(struct oa_mix *mix, const struct oa_batch *one)
 	carry->substituted += one->substituted;
 	for (uint32_t i = 0; i < own->n_fields; i++) {
 		const struct stream_field *field = &own->field[i];
-		struct oa_field from;
+		struct oa_field from = {.size = sizeof(from)};
 
 		if (field->where != LAYOUT_IN_SLOT)
 			continue; /* the ids */

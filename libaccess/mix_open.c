@@ -55,10 +55,10 @@ static int mix_check_options(const struct oa_mix_options *options, struct diag *
 
 	if (options->unit == OA_MIX_BATCHES)
 		flags |= OA_COPY;
-	if (options->batch < 1 || options->batch > LAYOUT_MAX_HAND)
+	if (options->batch < 1 || options->batch > LAYOUT_MAX_CHUNK)
 		return error_set(diag, OA_E_INVALID,
 				 "oa_mix_open(): options.batch is %u, must be 1 to %d",
-				 options->batch, LAYOUT_MAX_HAND);
+				 options->batch, LAYOUT_MAX_CHUNK);
 	if ((unsigned)options->end > OA_MIX_LONGEST || (unsigned)options->unit > OA_MIX_BATCHES)
 		return error_set(diag, OA_E_INVALID,
 				 "oa_mix_open(): options.end is %d, options.unit %d, must be an "
@@ -236,12 +236,12 @@ static int mix_compare(const struct oa_mix *mix, uint32_t number, struct diag *d
 	const struct oa_stream *a = mix->part[0].stream, *b = mix->part[number].stream;
 	char first[128], other[128];
 
-	if (mix->unit == OA_MIX_SAMPLES && (a->is_mingled || b->is_mingled))
+	if (mix->unit == OA_MIX_SAMPLES && (a->is_batch_mixed || b->is_batch_mixed))
 		return error_set(
 		    diag, OA_E_INVALID,
 		    "oa_mix_open(): part %u has mixup or cutmix, which join samples of a "
 		    "part's own batches: give OA_MIX_BATCHES, or leave them out",
-		    a->is_mingled ? 0 : number);
+		    a->is_batch_mixed ? 0 : number);
 	if (mix->unit == OA_MIX_SAMPLES && b->is_ranked && (a->has_holes || b->has_holes))
 		return error_set(
 		    diag, OA_E_INVALID,

@@ -6,24 +6,24 @@
  *
  * The order of batches of an epoch, with B samples each:
  *
- *   in a hand     windows of B samples that follow each other without a hole, from the cursor on, as
+ *   in a chunk     windows of B samples that follow each other without a hole, from the cursor on, as
  *                 soon as they are below the watermark; fewer than B before a hole, or before the
  *                 end: copied to the carry
- *   after a hand  the buffers that it completed
+ *   after a chunk  the buffers that it completed
  *   at the end    what is carried, as a short batch (OA_DROP_LAST: left out); with an empty carry
- *                 the short rest of the last hand is a window
+ *                 the short rest of the last chunk is a window
  *
  * With a fixed plan batches are cut from the plan's order, so what is carried is completed from
- * the head of the next hand and handed out before anything else.
+ * the head of the next chunk and handed out before anything else.
  *
- * So a batch depends on the hands and their holes alone, never on how far a hand was filled when we
+ * So a batch depends on the chunks and their holes alone, never on how far a chunk was filled when we
  * looked. The end of an epoch is known by counting (progress.left), not by believing a flag: when
  * everything is delivered and accessd goes on with the epoch, or the other way round, one of us has
  * lost something, and held_take() or progress_next_epoch() finds it out.
  *
  * is_last needs to know that nothing follows. Where samples may be skipped that is open until the
- * rest of the last hand is finished, so such a batch waits for it (next_is_last() == NEXT_UNKNOWN).
- * The one case that cannot be known is that all of a later hand turns out to be holes.
+ * rest of the last chunk is finished, so such a batch waits for it (next_is_last() == NEXT_UNKNOWN).
+ * The one case that cannot be known is that all of a later chunk turns out to be holes.
  */
 
 #include <errno.h>
@@ -62,10 +62,12 @@ static int next_is_last(const struct oa_stream *stream, const struct held *held,
 int next_epoch(struct oa_stream *stream)
 {
 	if (!progress_next_epoch(stream))
-		stream_lose(stream, "the hands of an epoch did not hold each sample once");
+		stream_lose(stream, "the chunks of an epoch did not hold each sample once");
 	listed_feed(stream);
 	return 0;
 }
+
+static BASE_COLD int next_hole(struct oa_stream *stream, struct held *held, uint32_t run);
 
 /* ---- handing out ---- */
 
@@ -77,8 +79,11 @@ static BASE_HOT void next_finish(struct oa_stream *stream, struct oa_batch *batc
 	batch->step = progress->step++;
 	batch->is_last = is_last;
 	batch->is_live = true;
+	batch->kept = stream->stats.kept;
 	progress->left -= batch->count;
 	progress->delivered += batch->count;
+	if (stream->is_ranked)
+		progress->skipped = progress->filtered = 0;
 	stream->stats.samples += batch->count;
 	stream->stats.batches++;
 	stream->stats.substituted += batch->substituted;
@@ -86,20 +91,84 @@ static BASE_HOT void next_finish(struct oa_stream *stream, struct oa_batch *batc
 	stream->backoff_ns = 0;
 	if (stream->record.path)
 		record_batch(stream, batch);
-	if (stream->is_mingled)
-		mingled_note(stream, batch);
+	if (stream->is_batch_mixed)
+		batch_mixed_note(stream, batch);
 }
 
-static uint32_t next_count_substitutes(const struct held *held, uint32_t first, uint32_t count)
+/*
+ * What follows an epoch's last batch is holes, as far as it is known: they are counted with it, and do not wait
+ * for the next epoch's first. Ranks pass over holes with the batch that they are in.
+ */
+static BASE_COLD void next_holes_behind(struct oa_stream *stream)
 {
-	uint32_t n = 0;
+	uint64_t epoch = stream->progress.epoch;
 
-	for (uint32_t i = first; held->has_substitutes && i < first + count; i++)
-		n += held->status[i] == LAYOUT_SAMPLE_SUBSTITUTED;
-	return n;
+	while (!stream->is_ranked && stream->progress.epoch == epoch && stream->held) {
+		struct held *held = stream->held;
+
+		held_look(held);
+		if (held->at == held->watermark || held_run(held, 1) != 0 ||
+		    next_hole(stream, held, 0) != NEXT_LOOP)
+			return;
+	}
 }
 
-/* The count samples at the cursor: a view, or with OA_COPY a copy. */
+/* A batch is handed out, and the cursor stands behind it. */
+static BASE_HOT int next_behind(struct oa_stream *stream, bool is_last)
+{
+	if (stream->progress.left == 0)
+		return next_epoch(stream);
+	if (is_last && stream->has_holes)
+		next_holes_behind(stream);
+	return 0;
+}
+
+/* Of the count samples at the cursor. 0 or -ENOMEM. */
+static int next_copy(struct oa_stream *stream, struct oa_batch *batch, uint32_t count)
+{
+	const struct held *held = stream->held;
+
+	batch->carry = carry_new(stream);
+	if (!batch->carry)
+		return -ENOMEM;
+	carry_copy(stream, batch->carry, held, held->at, count);
+	batch->ids = batch->carry->ids;
+	if (stream->flags & OA_COPY)
+		return 0;
+	batch->copied = count;
+	stream->has_copied = true;
+	if (held_is_private(held) && view_is_kept(held->view, held->slot_number)) {
+		stream->stats.kept += count;
+		return 0;
+	}
+	stream->stats.written += count;
+	stream->copies_left = held_is_private(held) ? STREAM_COPIES : stream->copies_left - 1;
+	return 0;
+}
+
+/* Is the next window to be a copy? What mixup and cutmix make is one anyway. */
+static BASE_HOT bool next_copies(const struct oa_stream *stream)
+{
+	return ((stream->flags & OA_COPY) || stream->copies_left > 0 ||
+		held_is_private(stream->held)) &&
+	       !stream->is_batch_mixed;
+}
+
+static BASE_HOT void next_view(const struct oa_stream *stream, struct oa_batch *batch,
+			       uint32_t count)
+{
+	struct held *held = stream->held;
+
+	batch->held = held;
+	batch->ids = held->ids + held->at;
+	if (stream->flags & OA_KEEP) {
+		memcpy(batch->own_ids, batch->ids, count * sizeof(int64_t));
+		batch->ids = batch->own_ids;
+	}
+	held_open_window(held, batch);
+}
+
+/* The count samples at the cursor: a view, or with OA_COPY, and where its slot is private, a copy. */
 BASE_HOT int next_window(struct oa_stream *stream, uint32_t count, bool is_last,
 			 struct oa_batch **ret)
 {
@@ -110,20 +179,15 @@ BASE_HOT int next_window(struct oa_stream *stream, uint32_t count, bool is_last,
 		return -ENOMEM;
 	batch->first = held->at;
 	batch->count = count;
-	batch->substituted = next_count_substitutes(held, held->at, count);
-	if ((stream->flags & OA_COPY) && !stream->is_mingled) { /* which copies anyway */
-		batch->carry = carry_new(stream);
-		if (!batch->carry) {
+	batch->substituted = held_meet_substitutes(stream, held, count);
+	if (next_copies(stream)) {
+		if (next_copy(stream, batch, count)) {
 			batch->next = stream->batch_pool;
 			stream->batch_pool = batch;
 			return -ENOMEM;
 		}
-		carry_copy(stream, batch->carry, held, held->at, count);
-		batch->ids = batch->carry->ids;
 	} else {
-		batch->held = held;
-		batch->ids = held->ids + held->at;
-		held->windows++;
+		next_view(stream, batch, count);
 	}
 	held_note_seen(stream, held);
 	held->at += count;
@@ -132,7 +196,7 @@ BASE_HOT int next_window(struct oa_stream *stream, uint32_t count, bool is_last,
 	if (held->at == held->end)
 		held_spend(stream, held);
 	*ret = batch;
-	return stream->progress.left == 0 ? next_epoch(stream) : 0;
+	return next_behind(stream, is_last);
 }
 
 /* Hands out the buffer at *from, which moves on to the one behind it. */
@@ -155,7 +219,7 @@ int next_carried(struct oa_stream *stream, struct carry **from, bool is_last, st
 	progress_settle(stream);
 	next_finish(stream, batch, is_last);
 	*ret = batch;
-	return stream->progress.left == 0 ? next_epoch(stream) : 0;
+	return next_behind(stream, is_last);
 }
 
 /* The carry at *from; nothing is taken after it that belongs before it. */
@@ -182,7 +246,7 @@ static BASE_COLD int next_short(struct oa_stream *stream, struct oa_batch **ret)
 	return NEXT_LOOP;
 }
 
-/* ---- the cursor's hand ---- */
+/* ---- the cursor's chunk ---- */
 
 BASE_COLD int next_contradiction(struct oa_stream *stream)
 {
@@ -225,16 +289,16 @@ static BASE_COLD int next_hole(struct oa_stream *stream, struct held *held, uint
 }
 
 /*
- * Batches larger than a hand are copied together in any case, and so is then the short one at an
+ * Batches larger than a chunk are copied together in any case, and so is then the short one at an
  * epoch's end: were it a window that its caller keeps, its grant would stay open while the next
- * batch takes more hands than an inbox has room for.
+ * batch takes more chunks than an inbox has room for.
  */
 bool next_may_pin(const struct oa_stream *stream)
 {
-	return stream->batch <= stream->hand;
+	return stream->batch <= stream->chunk;
 }
 
-/* The hand ends after a run of less than a batch. */
+/* The chunk ends after a run of less than a batch. */
 static BASE_COLD int next_rest(struct oa_stream *stream, struct held *held, uint32_t run,
 			       struct oa_batch **ret)
 {
@@ -249,7 +313,7 @@ static BASE_COLD int next_rest(struct oa_stream *stream, struct held *held, uint
 	return NEXT_LOOP;
 }
 
-/* A fixed plan's batch that the hands before began: completed from the head of this one, which
+/* A fixed plan's batch that the chunks before began: completed from the head of this one, which
  * has as many as lack. */
 static BASE_COLD int next_complete(struct oa_stream *stream, struct held *held, uint32_t lack)
 {
@@ -260,7 +324,7 @@ static BASE_COLD int next_complete(struct oa_stream *stream, struct held *held, 
 	return r ? r : NEXT_LOOP;
 }
 
-static BASE_HOT int next_in_hand(struct oa_stream *stream, struct oa_batch **ret)
+static BASE_HOT int next_in_chunk(struct oa_stream *stream, struct oa_batch **ret)
 {
 	struct held *held = stream->held;
 	uint32_t lack = stream->batch;
@@ -295,11 +359,11 @@ static BASE_COLD int next_pins(struct oa_stream *stream)
 	return stream_error(
 	    stream, OA_E_PINS,
 	    "you hold %llu batches on %d slots; release one before oa_next(), or open "
-	    "with OA_COPY",
+	    "with OA_KEEP or OA_COPY",
 	    (unsigned long long)stream->stats.outstanding, LAYOUT_MAX_PINS);
 }
 
-BASE_HOT int next_hand(struct oa_stream *stream)
+BASE_HOT int next_chunk(struct oa_stream *stream)
 {
 	struct diag diag; /* set with -EPROTO; not cleared, as that would cost more than the rest */
 	int r;
@@ -307,6 +371,8 @@ BASE_HOT int next_hand(struct oa_stream *stream)
 	if (!stream->session)
 		return STREAM_NOTHING;
 	r = held_take(stream, &diag);
+	if (r == OA_E_PINS && (stream->flags & OA_KEEP))
+		return held_keep(stream) ? next_pins(stream) : NEXT_LOOP;
 	if (r == OA_E_PINS)
 		return next_pins(stream);
 	if (r == -EPROTO)
@@ -329,10 +395,10 @@ static BASE_HOT int next_step(struct oa_stream *stream, struct oa_batch **ret)
 	if (stream->full && (stream->is_fixed || !stream->held))
 		return next_left_over(stream, &stream->full, ret);
 	if (stream->held)
-		return next_in_hand(stream, ret);
+		return next_in_chunk(stream, ret);
 	if (stream->progress.left == carry_count(stream))
 		return next_short(stream, ret);
-	return next_hand(stream);
+	return next_chunk(stream);
 }
 
 BASE_HOT int next_try(struct oa_stream *stream, struct oa_batch **ret)
@@ -353,7 +419,7 @@ bool next_is_ready(const struct oa_stream *stream)
 	if (!stream->is_idle || stream->failed || stream->has_ended)
 		return true;
 	if (stream->is_logged && stream->log.is_short) /* nothing else helps */
-		return planlog_has_grown(&stream->log);
+		return plan_reader_has_grown(&stream->log);
 	if (stream->held)
 		return held_has_moved(stream->held);
 	return stream->session && grant_is_posted(&stream->session->rank);

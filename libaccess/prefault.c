@@ -5,7 +5,7 @@
  * step. A thread of its own maps the pages in beforehand (MADV_POPULATE_READ) and ends by itself
  * when it has seen every slot in use, or after PREFAULT_MAX_S.
  *
- * Only slots that hold a finished hand are touched. Those that never held one may not be reserved,
+ * Only slots that hold a finished chunk are touched. Those that never held one may not be reserved,
  * and to read a hole of a memfd would allocate pages that nobody has accounted for; and in one that
  * is still being filled the first to touch a page has to clear it, while all others of all jobs
  * wait for him. What fails here (an old kernel, no thread to be had) costs time and nothing else,
@@ -78,10 +78,10 @@ static int prefault_slot(struct prefault *prefault, uint32_t slot)
 
 static bool prefault_is_filled(const struct prefault *prefault, uint32_t slot)
 {
-	struct board_hand hand;
+	struct board_chunk chunk;
 
-	board_slot_read(prefault->board, slot, &hand);
-	return hand.instance && board_slot_read_watermark(prefault->board, slot) >= hand.count;
+	board_slot_read(prefault->board, slot, &chunk);
+	return chunk.instance && board_slot_read_watermark(prefault->board, slot) >= chunk.count;
 }
 
 static int prefault_pass(struct prefault *prefault)

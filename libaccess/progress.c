@@ -5,17 +5,17 @@
  * returned. It is kept as
  *
  *   need   a bit for each grain of which nothing was taken
- *   tail   samples of begun grains (after a resume), until their hand is taken
- *   and what lies in our hands: the cursor's hand from the cursor on, and what is carried
+ *   tail   samples of begun grains (after a resume), until their chunk is taken
+ *   and what lies in our hands: the cursor's chunk from the cursor on, and what is carried
  *
- * The cursor's hand and those before it clear their bits only when they go back, or when somebody
+ * The cursor's chunk and those before it clear their bits only when they go back, or when somebody
  * asks (progress_fold()): on the path of a batch nothing is done per grain. progress_token.c makes one
  * set of it all.
  *
  * Skipped samples and those of a dropped last batch count as seen.
  *
  * With a fixed plan a place in the epoch's order is all there is to know (progress.place). Ranks under
- * the carousel have a place, too, in their job's log, and the log says what it leaves (planlog.c).
+ * the carousel have a place, too, in their job's log, and the log says what it leaves (plan_reader.c).
  */
 
 #include <errno.h>
@@ -42,7 +42,7 @@ static uint64_t progress_count(const struct oa_stream *stream)
 void progress_need_all(const struct oa_stream *stream, uint64_t *need)
 {
 	if (stream->part.bits)
-		population_need(&stream->deal, stream->part.bits, need);
+		population_need(&stream->deal, stream->part.bits, 0, stream->deal.grains, need);
 	else
 		bits_fill(need, stream->deal.grains);
 }
@@ -103,7 +103,7 @@ static int progress_init_log(struct oa_stream *stream, const struct token *token
 
 	progress->need = calloc(progress_words(stream), sizeof(*progress->need));
 	progress->tail = calloc(1, sizeof(*progress->tail));
-	if (!progress->need || !progress->tail || planlog_init(&stream->log, &set, token)) {
+	if (!progress->need || !progress->tail || plan_reader_init(&stream->log, &set, token)) {
 		progress_fini(progress);
 		return -ENOMEM;
 	}
@@ -160,7 +160,7 @@ void progress_fini(struct progress *progress)
 	progress->tail = NULL;
 }
 
-/* ---- hands ---- */
+/* ---- chunks ---- */
 
 static int progress_compare_ids(const void *a, const void *b)
 {
@@ -215,8 +215,13 @@ void progress_fold(struct oa_stream *stream, struct held *held)
 
 void progress_settle(struct oa_stream *stream)
 {
-	if (stream->n_carried == 0)
-		stream->progress.place = stream->progress.cursor;
+	struct progress *progress = &stream->progress;
+
+	if (stream->n_carried > 0)
+		return;
+	progress->place = progress->cursor;
+	if (!stream->is_ranked)
+		progress->skipped = progress->filtered = 0;
 }
 
 void progress_pass(struct oa_stream *stream, uint32_t count)
@@ -232,7 +237,7 @@ struct entry_set progress_set(const struct oa_stream *stream)
 
 void progress_fold_spent(struct oa_stream *stream)
 {
-	for (struct held *held = stream->hands; held; held = held->next)
+	for (struct held *held = stream->chunks; held; held = held->next)
 		if (held->is_spent)
 			progress_fold(stream, held);
 }
@@ -247,7 +252,7 @@ bool progress_next_epoch(struct oa_stream *stream)
 	    ((stream->is_fixed || stream->is_ranked) && progress->cursor != stream->places))
 		return false;
 	if (stream->is_logged && (ranked_follow(stream, progress->cursor, false) ||
-				  !planlog_next_epoch(&stream->log, &set)))
+				  !plan_reader_next_epoch(&stream->log, &set)))
 		return false;
 	progress->epoch++;
 	progress_set_places(stream);

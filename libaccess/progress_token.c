@@ -4,7 +4,7 @@
  * The snapshot of where a job stands: one set of samples that were not delivered.
  *
  * It puts what lies in our hands back: a grain that lies there whole is needed again as a whole, so
- * that any hand may bring it; of others the samples go into the tail. The snapshot is the token, and
+ * that any chunk may bring it; of others the samples go into the tail. The snapshot is the token, and
  * after the loss of a session it is also where we go on (progress_rewind()): one way for both, tested
  * at every cut point.
  *
@@ -161,6 +161,18 @@ static int progress_take_back(struct oa_stream *stream)
 	return 0;
 }
 
+/* The holes behind where we go on come again. Under the carousel a hole that was passed does not. */
+static void progress_uncount(struct oa_stream *stream)
+{
+	struct progress *progress = &stream->progress;
+
+	if (stream->is_fixed || stream->is_ranked) {
+		stream->stats.skipped -= progress->skipped;
+		stream->stats.filtered -= progress->filtered;
+	}
+	progress->skipped = progress->filtered = 0;
+}
+
 int progress_rewind(struct oa_stream *stream)
 {
 	struct progress *progress = &stream->progress;
@@ -170,6 +182,7 @@ int progress_rewind(struct oa_stream *stream)
 		r = ranked_follow(stream, ranked_place(stream), false);
 	if (r)
 		return r;
+	progress_uncount(stream);
 	if (stream->is_ranked) {
 		progress->base = progress->place = ranked_place(stream);
 		progress->base_step = progress->step;
@@ -213,17 +226,18 @@ static int progress_log_token(struct oa_stream *stream, struct snapshot *snapsho
 {
 	const struct entry_set set = progress_set(stream);
 	struct entry_rest rest;
-	int r = planlog_rest(&stream->log, &set, ranked_place(stream), &rest);
+	int r = plan_reader_rest(&stream->log, &set, ranked_place(stream), &rest);
 
 	if (r)
 		return r < 0 ? r : -EPROTO;
-	snapshot->need = rest.need;
-	snapshot->tail = rest.tail;
+	token->delivered = stream->n_samples - entry_rest_count(&rest);
 	snapshot->n_tail = rest.n_tail;
-	token->delivered = stream->n_samples - entry_rest_count(&set, &rest);
-	token->has_log = stream->log.scroll.map != NULL;
+	snapshot->need = base_take_ptr(rest.need);
+	snapshot->tail = base_take_ptr(rest.tail);
+	entry_rest_fini(&rest);
+	token->has_log = stream->log.plan_log.map != NULL;
 	token->place = ranked_place(stream);
-	memcpy(token->log, stream->log.scroll.id, sizeof(token->log));
+	memcpy(token->log, stream->log.plan_log.id, sizeof(token->log));
 	return 0;
 }
 

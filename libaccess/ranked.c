@@ -2,9 +2,9 @@
 
 /*
  * One of several ranks of a job: which places of its plan are ours is arithmetic (sched/ranks.h), and
- * the plan is fixed, or the log of what is dealt to the job (planlog.c). All hands pass by, in order. Over places of other ranks the cursor jumps, and a
- * hand without a place of ours goes back as soon as it comes, filled or not; a batch of ours is a
- * window of its hand, or copied together where it straddles two. A hole makes it shorter, so that
+ * the plan is fixed, or the log of what is dealt to the job (plan_reader.c). All chunks pass by, in order. Over places of other ranks the cursor jumps, and a
+ * chunk without a place of ours goes back as soon as it comes, filled or not; a batch of ours is a
+ * window of its chunk, or copied together where it straddles two. A hole makes it shorter, so that
  * all ranks have the same number of batches whatever is bad.
  *
  * The token says where all ranks are when they have done as many steps as we have. With a log that is
@@ -60,8 +60,8 @@ int ranked_adopt(struct oa_stream *stream, struct session *session, struct diag 
 		return error_set(diag, OA_E_VERSION,
 				 "this accessd has no plan log for ranks under the carousel: "
 				 "upgrade accessd");
-	if (planlog_adopt(&stream->log, &set, &session->log, &session->log_fd, session->epoch,
-			  session->place))
+	if (plan_reader_adopt(&stream->log, &set, &session->log, &session->log_fd, session->epoch,
+			      session->place))
 		return error_set(diag, -EPROTO,
 				 "accessd's plan log is no such memory, or contradicts the token");
 	stream->places = stream->log.total;
@@ -73,11 +73,11 @@ int ranked_adopt(struct oa_stream *stream, struct session *session, struct diag 
 int ranked_follow(struct oa_stream *stream, uint64_t place, bool whole)
 {
 	const struct entry_set set = progress_set(stream);
-	int r = planlog_pass(&stream->log, &set, place, whole);
+	int r = plan_reader_pass(&stream->log, &set, place, whole);
 
 	if (r <= 0)
 		return r;
-	if (r == PLANLOG_E_GONE)
+	if (r == PLAN_READER_E_GONE)
 		return stream_fail(stream, OA_E_REFUSED,
 				   "this rank is two epochs behind the job's other ranks: the plan "
 				   "is kept no longer; start it again with rank 0's token");
@@ -91,22 +91,22 @@ static int ranked_gate(struct oa_stream *stream, uint64_t place)
 
 	if (!stream->is_logged)
 		return 0;
-	r = planlog_look(&stream->log, stream->progress.epoch, place);
-	if (r == PLANLOG_E_SHORT)
+	r = plan_reader_look(&stream->log, stream->progress.epoch, place);
+	if (r == PLAN_READER_E_SHORT)
 		return STREAM_NOTHING;
 	if (r < 0)
 		return r;
 	return r ? stream_fail(stream, -EPROTO, "accessd's plan log contradicts itself") : 0;
 }
 
-/* The next hand. What the last one brought is delivered, as far as all ranks' steps go. */
+/* The next chunk. What the last one brought is delivered, as far as all ranks' steps go. */
 static int ranked_take(struct oa_stream *stream)
 {
 	uint64_t done = BASE_MIN(ranked_place(stream), stream->progress.cursor);
 
 	if (stream->is_logged && ranked_follow(stream, done, true))
 		return stream->failed ? stream->failed : -ENOMEM;
-	return next_hand(stream);
+	return next_chunk(stream);
 }
 
 /* ---- the cursor ---- */
@@ -119,7 +119,7 @@ static void ranked_move(struct oa_stream *stream, struct held *held, uint32_t co
 		held_spend(stream, held);
 }
 
-/* Jumps towards a place, as far as the hand at hand reaches. */
+/* Jumps towards a place, as far as the chunk at hand reaches. */
 static int ranked_jump(struct oa_stream *stream, uint64_t place)
 {
 	struct held *held = stream->held;
@@ -169,8 +169,8 @@ static int ranked_copy(struct oa_stream *stream, struct held *held, uint32_t run
 }
 
 /* The cursor is inside our batch, which ends `left` places on; whole: at its first one. */
-static int ranked_in_hand(struct oa_stream *stream, uint64_t left, bool whole, bool is_last,
-			  struct oa_batch **ret)
+static int ranked_in_chunk(struct oa_stream *stream, uint64_t left, bool whole, bool is_last,
+			   struct oa_batch **ret)
 {
 	struct held *held = stream->held;
 	uint32_t want;
@@ -211,6 +211,6 @@ int ranked_step(struct oa_stream *stream, struct oa_batch **ret)
 		return r;
 	if (cursor == end)
 		return ranked_carried(stream, ranked_done(stream) + 1 == steps, ret);
-	return ranked_in_hand(stream, end - cursor, cursor == first,
-			      ranked_done(stream) + 1 == steps, ret);
+	return ranked_in_chunk(stream, end - cursor, cursor == first,
+			       ranked_done(stream) + 1 == steps, ret);
 }

@@ -2,7 +2,7 @@
 
 /*
  * Recording. On the path of a batch it is a copy of its ids into the buffer, and of its keys, of
- * which there is one a hand as a rule: no system call, but for one each 64 KiB, which is each
+ * which there is one a chunk as a rule: no system call, but for one each 64 KiB, which is each
  * 15,000 samples or so.
  *
  * A token that is saved says "all before me is recorded", so saving one writes the buffer out. It is

@@ -30,7 +30,7 @@ void record_init(struct record *record);
  * the token says. 0, OA_E_INVALID, negative errno with diag. */
 int record_open(struct oa_stream *stream, const struct token *token, struct diag *diag);
 void record_batch(struct oa_stream *stream, const struct oa_batch *batch);
-/* The keys of count samples of a hand, from its first on. */
+/* The keys of count samples of a chunk, from its first on. */
 void record_keys(const struct oa_stream *stream, const struct held *held, uint32_t first,
 		 uint32_t count, struct listing_key *ret);
 void record_flush(struct oa_stream *stream);

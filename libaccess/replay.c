@@ -5,7 +5,7 @@
  * says which epochs there are and where, and gives the plan its name, which tokens carry. An
  * epoch is read again when its list is due, and must then be what it was.
  *
- * Keys are those of hands: each is named by many samples that follow each other, and by some that
+ * Keys are those of chunks: each is named by many samples that follow each other, and by some that
  * were carried over a few batches. So a key is looked for among the last ones only; that one may
  * come twice into a list's table does no harm.
  */

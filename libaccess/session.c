@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * A session lives as long as anybody reads its memory: the stream while it is served, each hand
+ * A session lives as long as anybody reads its memory: the stream while it is served, each chunk
  * that was taken from it until its last batch is released. So batches stay readable when the daemon
  * dies, when the stream goes on with another daemon, and after oa_close(). The socket lives as long
  * as the mappings, because to hang up is to give all pins back.
@@ -46,7 +46,7 @@ static int session_map_rings(struct session *session, int inbox_fd, int outbox_f
 	return 0;
 }
 
-static int session_map(struct session *session, const int *fds, struct diag *diag)
+static int session_map(struct session *session, const int *fds, bool has_view, struct diag *diag)
 {
 	char size[32], what[80];
 	int r = board_attach(fds[SESSION_BOARD], &session->board);
@@ -56,6 +56,8 @@ static int session_map(struct session *session, const int *fds, struct diag *dia
 	snprintf(what, sizeof(what), "slots memory (%s)",
 		 base_format_bytes(session->board.geometry.slots_bytes, size, sizeof(size)));
 	r = board_slots_attach(fds[SESSION_SLOTS], &session->board.geometry, &session->slots);
+	if (!r && has_view)
+		r = view_new(fds[SESSION_SLOTS], &session->board.geometry, &session->view);
 	if (r)
 		return session_bad(diag, r, what);
 	return session_map_rings(session, fds[SESSION_INBOX], fds[SESSION_OUTBOX], diag);
@@ -70,16 +72,17 @@ static int session_map_log(struct session *session, struct wire_in *opened, stru
 	if (session->log_fd < 0 || wire_get_u64(opened, PROTO_KEY_PLACE, &session->place) ||
 	    wire_get_u64(opened, PROTO_KEY_EPOCH, &session->epoch))
 		return 0;
-	r = scroll_attach(session->log_fd, &session->log);
+	r = plan_log_attach(session->log_fd, UINT64_MAX, &session->log);
 	session->has_log = !r;
 	return r ? session_bad(diag, r, "plan log") : 0;
 }
 
 static void session_free(struct session *session)
 {
-	scroll_detach(&session->log);
+	plan_log_detach(&session->log);
 	base_close(&session->log_fd);
 	prefault_free(session->prefault);
+	view_unref(session->view);
 	if (session->slots)
 		board_slots_detach(&session->board.geometry, session->slots);
 	if (session->board.map)
@@ -90,8 +93,8 @@ static void session_free(struct session *session)
 	free(session);
 }
 
-int session_new(struct wire_in *opened, int *sock, uint64_t pid, struct session **ret,
-		struct diag *diag)
+int session_new(struct wire_in *opened, int *sock, uint64_t pid, bool has_view,
+		struct session **ret, struct diag *diag)
 {
 	struct session *session = calloc(1, sizeof(*session));
 	const void *pipeline;
@@ -104,6 +107,7 @@ int session_new(struct wire_in *opened, int *sock, uint64_t pid, struct session 
 		return error_of_errno(diag, -ENOMEM, "opening a stream");
 	session->sock = session->log_fd = -1;
 	session->pid = pid;
+	wire_get_u64(opened, PROTO_KEY_JOB_ID, &session->job_id);
 	session->refs = 1;
 	if (wire_get_bytes(opened, PROTO_KEY_PIPELINE_ID, &pipeline, &size) == 0 &&
 	    size == sizeof(session->pipeline))
@@ -116,11 +120,11 @@ int session_new(struct wire_in *opened, int *sock, uint64_t pid, struct session 
 		r = error_set(diag, -EPROTO,
 			      "accessd sent fewer than four descriptors with its answer");
 	else
-		r = session_map(session, fds, diag);
+		r = session_map(session, fds, has_view, diag);
 	if (!r)
 		r = session_map_log(session, opened, diag);
 	if (!r)
-		r = mingled_read(opened, &session->mingled, diag);
+		r = batch_mixed_read(opened, &session->batch_mixed, diag);
 	session->has_holes = wire_get_u64(opened, PROTO_KEY_HOLES, &holes) == 0 && holes != 0;
 	for (unsigned i = 0; i < SESSION_FDS; i++)
 		base_close(&fds[i]);
@@ -129,7 +133,8 @@ int session_new(struct wire_in *opened, int *sock, uint64_t pid, struct session 
 		return r;
 	}
 	session->sock = base_take_fd(sock);
-	session->prefault = prefault_new(&session->board, session->slots);
+	session->prefault = prefault_new(&session->board, session->view ? view_memory(session->view)
+									: session->slots);
 	*ret = session;
 	return 0;
 }
@@ -150,8 +155,8 @@ void session_abandon(struct session *session, bool keep_slots)
 	base_close(&session->sock);
 	base_close(&session->log_fd);
 	/* The outbox is not mapped here: whatever lies at its address is somebody else's. The
-	 * prefault thread exists in the parent alone; its struct is left to the end of the process.
-	 */
+	 * prefault thread exists in the parent alone; its struct is left to the end of the process, and so is
+	 * the view: batches that are kept may be in it. */
 	if (keep_slots)
 		return;
 	board_slots_detach(&session->board.geometry, session->slots);

@@ -6,16 +6,18 @@
 
 #include "base/base.h"
 #include "base/wire.h"
-#include "libaccess/mingled.h"
+#include "libaccess/batch_mixed.h"
 #include "libaccess/prefault.h"
+#include "libaccess/view.h"
 #include "shmring/board.h"
 #include "shmring/grant.h"
-#include "shmring/scroll.h"
+#include "shmring/plan_log.h"
 
 struct session { /* all under the stream's lock but what never changes */
 	/* never changes */
 	int sock;
 	uint64_t pid;         /* of accessd */
+	uint64_t job_id;      /* at that accessd */
 	uint64_t number;      /* of the stream's sessions, from 0 */
 	uint8_t pipeline[32]; /* hash of its canonical text; zeros: accessd did not say */
 	char shares[512];     /* what the job shares with others, in words */
@@ -23,22 +25,24 @@ struct session { /* all under the stream's lock but what never changes */
 	struct layout_outbox *outbox;
 	struct board board;
 	const uint8_t *slots;
+	struct view
+	    *view; /* one reference, which has the stream's lock; NULL: batches are in slots */
 	struct prefault *prefault;
-	struct mingled_ask mingled;
+	struct batch_mixed_ask batch_mixed;
 	bool has_holes;        /* the pipeline may leave samples out */
 	bool has_log;          /* a rank under the carousel */
-	struct scroll log;     /* until the stream takes it, and log_fd */
+	struct plan_log log;   /* until the stream takes it, and log_fd */
 	int log_fd;            /* owned, -1: none */
 	uint64_t epoch, place; /* with has_log: where the rank goes on */
 	/* lock */
 	struct grant_rank rank;
-	uint32_t refs; /* the stream's while it serves, and one for each hand taken from it */
+	uint32_t refs; /* the stream's while it serves, and one for each chunk taken from it */
 };
 
-/* From OPENED: takes its descriptors and maps them. *sock is taken on success. 0, or OA_E_LIMIT,
- * negative errno with diag. */
-int session_new(struct wire_in *opened, int *sock, uint64_t pid, struct session **ret,
-		struct diag *diag);
+/* From OPENED: takes its descriptors and maps them, the slots as a view, too, if has_view. *sock is taken
+ * on success. 0, or OA_E_LIMIT, negative errno with diag. */
+int session_new(struct wire_in *opened, int *sock, uint64_t pid, bool has_view,
+		struct session **ret, struct diag *diag);
 void session_ref(struct session *session);
 /* With the last one it hangs up, which gives everything back, and unmaps. NULL is fine. */
 void session_unref(struct session *session);

@@ -21,11 +21,11 @@ static const char *stall_stage(uint32_t stage)
 	    [LAYOUT_STAGE_SCAN] = "accessd is still listing the dataset's files",
 	    [LAYOUT_STAGE_READ] = "storage is slow: accessd waits for the bytes of samples",
 	    [LAYOUT_STAGE_DECODE] =
-		"workers are busy with the next hand: preprocessing is the bottleneck",
+		"workers are busy with the next chunk: preprocessing is the bottleneck",
 	    [LAYOUT_STAGE_SLOT] =
 		"no slot is free: all are held by jobs; give accessd more memory or slots",
 	    [LAYOUT_STAGE_WORKERS] = "no worker is alive: see accessd's log",
-	    [LAYOUT_STAGE_SCHEDULE] = "the next hand is being composed",
+	    [LAYOUT_STAGE_SCHEDULE] = "the next chunk is being composed",
 	    [LAYOUT_STAGE_DRAIN] = "accessd is shutting down; the job goes on with the next one",
 	};
 
@@ -55,7 +55,7 @@ static void stall_served(const struct oa_stream *stream, char *ret, size_t size)
 	}
 	n = snprintf(ret, size, "%s", stall_stage(inbox_stage(session->inbox)));
 	if (held && n > 0 && (size_t)n < size)
-		snprintf(ret + n, size - (size_t)n, "; %u of %u samples of the hand are finished",
+		snprintf(ret + n, size - (size_t)n, "; %u of %u samples of the chunk are finished",
 			 held->watermark, held->end);
 }
 

@@ -8,7 +8,7 @@
  * stream_options.c checks what is asked for, stream_open.c asks accessd, and in stream_adopt.c sessions
  * come and go. Here is what holds at any time: its memory, its errors, its end, its figures.
  *
- * Closing never invalidates a batch: hands with open windows keep their session, and the stream's
+ * Closing never invalidates a batch: chunks with open windows keep their session, and the stream's
  * memory goes with the last batch. It never pulls memory from under a thread either that is in
  * oa_next(): closing fails the stream, rouses the sleeper, and whoever leaves last frees. In a
  * forked child only the child's copies go.
@@ -108,9 +108,14 @@ void stream_place_fields(struct oa_stream *stream)
 	stream->carry_bytes = stream_lay_out(stream->field, stream->n_fields, stream->batch);
 }
 
+bool stream_has_view(const struct oa_stream *stream)
+{
+	return (stream->flags & (OA_KEEP | OA_WRITABLE)) && !(stream->flags & OA_COPY);
+}
+
 const struct stream_field *stream_shown(const struct oa_stream *stream, uint32_t index)
 {
-	return stream->is_mingled ? &stream->mingled.field[index] : &stream->field[index];
+	return stream->is_batch_mixed ? &stream->batch_mixed.field[index] : &stream->field[index];
 }
 
 int stream_new_like(const struct oa_stream *other, uint32_t batch, uint32_t flags,
@@ -146,10 +151,10 @@ static void stream_free_pools(struct oa_stream *stream)
 		stream->batch_pool = batch->next;
 		free(batch);
 	}
-	while (stream->hand_pool) {
-		struct held *held = stream->hand_pool;
+	while (stream->chunk_pool) {
+		struct held *held = stream->chunk_pool;
 
-		stream->hand_pool = held->next;
+		stream->chunk_pool = held->next;
 		free(held);
 	}
 	while (stream->carry_pool) {
@@ -164,10 +169,11 @@ void stream_free(struct oa_stream *stream)
 {
 	stream_free_pools(stream);
 	free(stream->parts);
-	mingled_fini(&stream->mingled);
+	free(stream->met);
+	batch_mixed_fini(&stream->batch_mixed);
 	progress_fini(&stream->progress);
 	listed_fini(&stream->listed);
-	planlog_fini(&stream->log);
+	plan_reader_fini(&stream->log);
 	sampler_fini(&stream->sampler);
 	part_fini(&stream->part);
 	dial_open_fini(&stream->open);
@@ -191,7 +197,7 @@ static void stream_close_in_child(struct oa_stream *stream)
 	base_close(&stream->replay.fd);
 	base_close(&stream->log.fd);
 	if (stream->session)
-		session_abandon(stream->session, stream->hands != NULL);
+		session_abandon(stream->session, stream->chunks != NULL);
 	stream->session = NULL;
 }
 
@@ -215,7 +221,7 @@ static void stream_rouse(const struct oa_stream *stream)
 {
 	int sock = stream->session ? stream->session->sock : stream->dial.sock;
 
-	if (sock >= 0 && !(stream->session && stream->hands))
+	if (sock >= 0 && !(stream->session && stream->chunks))
 		shutdown(sock, SHUT_RDWR);
 }
 
@@ -274,9 +280,9 @@ void oa_stream_stats(struct oa_stream *stream, struct oa_stats *ret)
 		return;
 	pthread_mutex_lock(&stream->lock);
 	stats = stream->stats;
-	for (const struct held *held = stream->hands; held; held = held->next)
+	for (const struct held *held = stream->chunks; held; held = held->next)
 		stats.pins++;
-	stats.hand = stream->hand;
+	stats.chunk = stream->chunk;
 	stats.grain = stream->deal.grain;
 	stats.n_samples = stream_samples(stream);
 	stats.epoch = stream->progress.epoch;

@@ -14,12 +14,13 @@
 #include <pthread.h>
 #include <semaphore.h>
 #include "base/base.h"
+#include "libaccess/bad_samples.h"
 #include "libaccess/dial.h"
 #include "libaccess/guard.h"
 #include "libaccess/libaccess.h"
 #include "libaccess/listed.h"
-#include "libaccess/mingled.h"
-#include "libaccess/planlog.h"
+#include "libaccess/batch_mixed.h"
+#include "libaccess/plan_reader.h"
 #include "libaccess/part.h"
 #include "libaccess/record.h"
 #include "libaccess/replay.h"
@@ -30,11 +31,16 @@
 #include "sched/token.h"
 
 enum { STREAM_NOTHING = 300 }; /* nothing to hand out now */
+/* A program that wrote to a batch gets so many copies, which it can write to for a quarter of what a page of
+ * its own costs. Then it is looked again whether it still writes. */
+enum { STREAM_COPIES = 64 };
 
-/* A hand that was taken. Its pointers are into its session's mappings. */
+/* A chunk that was taken. Its pointers are into its session's mappings. */
 struct held {
-	struct held *next;       /* in stream->hands or stream->hand_pool */
-	struct session *session; /* one reference */
+	struct held *next;       /* in stream->chunks or stream->chunk_pool */
+	struct session *session; /* one reference; NULL: it is kept */
+	struct view *view;       /* one reference; NULL: batches are in slot */
+	struct oa_batch *open;   /* with a view: the windows, by next */
 	uint64_t number, instance, lap, epoch;
 	const uint8_t *slot, *status;
 	const int64_t *ids;
@@ -62,16 +68,19 @@ struct carry {
 };
 
 struct oa_batch {
-	struct oa_batch *next; /* in stream->batch_pool */
+	struct oa_batch *next; /* in stream->batch_pool or held->open */
 	struct oa_stream *stream;
-	struct held *held;              /* the window's hand, or NULL: in carry */
-	struct carry *carry;            /* owned */
-	struct mingled_buffer *mingled; /* owned: everything is in it, and nothing elsewhere */
+	struct held *held;   /* the window's chunk, or NULL: in carry */
+	struct carry *carry; /* owned */
+	struct batch_mixed_buffer
+	    *batch_mixed; /* owned: everything is in it, and nothing elsewhere */
 	const int64_t *ids;
 	const uint32_t *parts; /* of a mix: the part that each sample is of */
-	uint64_t epoch, step;
+	uint64_t epoch, step, kept;
 	uint32_t first, count, substituted, copied;
 	bool is_last, is_live;
+	int64_t own_ids
+	    []; /* with OA_KEEP: room for ids, which a slot that has gone back does not keep */
 };
 
 /* Where the job stands: what the token says. */
@@ -80,7 +89,7 @@ struct progress {
 	uint64_t step;      /* batches of this epoch */
 	uint64_t delivered; /* samples of this epoch that oa_next() returned */
 	uint64_t left;      /* of this epoch, not delivered, skipped or dropped; carried ones too */
-	uint64_t *need;     /* bitmap of grains not taken, but for hands not yet folded */
+	uint64_t *need;     /* bitmap of grains not taken, but for chunks not yet folded */
 	int64_t *tail;      /* other samples that were not taken: of begun grains */
 	uint32_t n_tail;
 	uint64_t seed, laps[TOKEN_MAX_LAPS];
@@ -89,6 +98,9 @@ struct progress {
 	 * all was delivered (or skipped), and the cursor's; between them lies what is carried. So have
 	 * ranks, in the order of their log. */
 	uint64_t place, cursor;
+	/* Holes that were counted and are passed again after a loss of the session, as they are behind the
+	 * place, or the steps that are done. */
+	uint64_t skipped, filtered;
 	/* With several ranks place is not kept: it follows from where they began in this epoch. */
 	uint64_t base, base_step;
 };
@@ -111,7 +123,7 @@ struct oa_stream {
 	struct session *session; /* NULL: lost, dialling */
 	uint64_t n_sessions;     /* so far */
 	struct held *held;       /* the cursor is in it */
-	struct held *hands, *hand_pool;
+	struct held *chunks, *chunk_pool;
 	struct oa_batch *batch_pool;
 	struct carry *carry; /* being filled: fewer than a batch */
 	struct carry *full, **full_end;
@@ -121,8 +133,9 @@ struct oa_stream {
 	bool is_logged;        /* and its plan is the job's log */
 	bool is_listed;        /* a fixed plan that is a list */
 	bool is_fixed;         /* a fixed plan: batches are cut from its order, none out of turn */
+	uint32_t copies_left;  /* batches that are copied, as the program writes to them */
 	bool has_holes;        /* samples may be left out: bad ones, or by the pipeline's filter */
-	bool is_mingled;       /* by mixup or cutmix: batches are private copies */
+	bool is_batch_mixed;   /* by mixup or cutmix: batches are private copies */
 	int failed;            /* sticky code, 0: none */
 	uint32_t callers;      /* threads in oa_next(), those that wait for their turn, too */
 	uint32_t n_waiting;    /* of them, those that wait for a post of `turn` */
@@ -145,13 +158,13 @@ struct oa_stream {
 	struct sampler sampler;   /* which samples an epoch has */
 	uint32_t *parts; /* owned; of a mix: this part's number, once a sample of a batch */
 	uint64_t carry_bytes;
-	struct mingled mingled; /* but for its pool: that has the lock */
+	struct batch_mixed batch_mixed; /* but for its pool: that has the lock */
 	struct deal deal;
 	uint8_t dataset[32], pipeline[32]; /* pipeline: hash of its canonical text */
 	struct replay replay;
 
 	/* lock: with is_logged, instead of progress.need and tail */
-	struct planlog log;
+	struct plan_reader log;
 
 	/* turn: its wait, and the way to a session */
 	sem_t turn; /* posted to hand the turn over to one who waits for it */
@@ -165,12 +178,13 @@ struct oa_stream {
 	/* lock */
 	struct carry *carry_pool;
 	uint32_t n_carry_pool;
-	uint32_t hand;      /* C */
+	uint32_t chunk;     /* C */
 	struct part part;   /* which samples; bits NULL: all */
 	uint64_t n_samples; /* of an epoch */
 	uint64_t places;    /* of the epoch, with a fixed plan or ranks */
 	struct record record;
 	struct listed listed; /* of a list */
+	uint64_t *met;        /* bitmap over ids: samples that it came to and were bad */
 	uint64_t explain_ns;  /* accessd was asked about a bad sample, until then; 0: was not */
 	struct diag failure, error; /* text of failed; of the last failed call */
 	struct diag notice;         /* what accessd last said by itself */
@@ -184,6 +198,8 @@ int stream_alloc(const struct dial_route *route, struct oa_stream **ret);
 /* Where the fields' arrays lie in a buffer of one batch; its bytes. */
 uint64_t stream_lay_out(struct stream_field *fields, uint32_t n, uint32_t batch);
 void stream_place_fields(struct oa_stream *stream);
+/* May its batches become private? */
+bool stream_has_view(const struct oa_stream *stream);
 /* A field as batches show it. */
 const struct stream_field *stream_shown(const struct oa_stream *stream, uint32_t index);
 /* The order and all that follows from it. */
@@ -229,7 +245,7 @@ int held_take(struct oa_stream *stream, struct diag *diag);
 /* Samples from the cursor on that are finished and no holes, at most want. -EPROTO: a status that
  * cannot be. */
 int held_run(struct held *held, uint32_t want);
-/* Samples of ours from .. to - 1 of the hand. */
+/* Samples of ours from .. to - 1 of the chunk. */
 uint32_t held_count_own(const struct held *held, uint32_t from, uint32_t to);
 /* Is the sample at the cursor + offset another job's? */
 bool held_is_others(const struct held *held, uint32_t offset);
@@ -242,14 +258,24 @@ static inline bool held_is_hole(uint8_t status)
 }
 /* Counts the hole at the cursor. */
 void held_count_hole(struct oa_stream *stream, const struct held *held);
+/* How many of the count samples at the cursor are substituted; notes that they are bad. */
+uint32_t held_meet_substitutes(struct oa_stream *stream, const struct held *held, uint32_t count);
 /* Looks at the watermark again. true: it moved. */
 bool held_look(struct held *held);
 bool held_has_moved(const struct held *held);
 /* Notes the lap, once. */
 void held_note_seen(struct oa_stream *stream, struct held *held);
-/* The cursor has left the hand: it goes back to accessd when no window is open. */
+/* The cursor has left the chunk: it goes back to accessd when no window is open. */
 void held_spend(struct oa_stream *stream, struct held *held);
-void held_close_window(struct oa_stream *stream, struct held *held);
+void held_open_window(struct held *held, struct oa_batch *batch);
+void held_close_window(struct oa_stream *stream, struct held *held, const struct oa_batch *batch);
+/* The slot's memory as the library reads it. */
+const uint8_t *held_memory(const struct held *held);
+/* Are batches of it to be private copies, because pages of its slot's view are? */
+bool held_is_private(const struct held *held);
+/* No pin is free: the batches of the chunk that was taken first are made private, and it goes back. 0, or
+ * OA_E_PINS: it cannot be done. */
+int held_keep(struct oa_stream *stream);
 
 /* ---- carry.c ---- */
 struct carry *carry_new(struct oa_stream *stream); /* from the pool; NULL: no memory */
@@ -266,7 +292,7 @@ uint32_t carry_count(const struct oa_stream *stream); /* in the buffer being fil
 /* ---- progress.c ---- */
 int progress_init(struct oa_stream *stream, const struct token *token); /* token NULL: the start */
 void progress_fini(struct progress *progress);
-/* A tail hand was taken: its samples are not in the tail any more. */
+/* A tail chunk was taken: its samples are not in the tail any more. */
 void progress_take_tail(struct progress *progress, const int64_t *ids, uint32_t count);
 /* An epoch's need, from nothing delivered on. */
 void progress_need_all(const struct oa_stream *stream, uint64_t *need);
@@ -276,11 +302,11 @@ size_t progress_words(const struct oa_stream *stream);
 struct entry_set progress_set(const struct oa_stream *stream);
 /* Samples of the epoch that were not delivered. */
 uint64_t progress_left(const struct oa_stream *stream);
-/* The hand's grains leave need, which may be a copy. */
+/* The chunk's grains leave need, which may be a copy. */
 void progress_clear_grains(const struct deal *deal, uint64_t *need, const struct held *held);
-/* The hand's grains leave the stream's need, if it is of this epoch. */
+/* The chunk's grains leave the stream's need, if it is of this epoch. */
 void progress_fold(struct oa_stream *stream, struct held *held);
-/* So do those of all hands that the cursor has left. */
+/* So do those of all chunks that the cursor has left. */
 void progress_fold_spent(struct oa_stream *stream);
 /* The cursor went over count samples: they are delivered, carried or holes. */
 void progress_pass(struct oa_stream *stream, uint32_t count);
@@ -317,7 +343,7 @@ int ranked_step(struct oa_stream *stream, struct oa_batch **ret);
 
 /* ---- next.c ---- */
 enum { NEXT_LOOP = STREAM_NOTHING + 1 }; /* something was consumed: look again */
-int next_hand(struct oa_stream *stream);
+int next_chunk(struct oa_stream *stream);
 int next_epoch(struct oa_stream *stream);
 int next_window(struct oa_stream *stream, uint32_t count, bool is_last, struct oa_batch **ret);
 int next_carried(struct oa_stream *stream, struct carry **from, bool is_last,
@@ -332,6 +358,13 @@ bool next_is_ready(const struct oa_stream *stream);
 /* ---- wait.c ---- */
 /* Reads what accessd has sent. Returns true if an explanation came (in *ret_text). */
 bool wait_read_news(struct oa_stream *stream, struct diag *ret_text);
+/* A call begins that may wait and is not oa_next(), and ends: it frees a stream that was closed
+ * meanwhile. Without the lock. */
+void wait_enter(struct oa_stream *stream);
+void wait_leave(struct oa_stream *stream);
+/* Finds out whether there still is a session, and connects again if there is none, as oa_next() would,
+ * but for taking a batch. 0: there is one; else what oa_next() would return. */
+int wait_session(struct oa_stream *stream, int timeout_ms, uint64_t deadline);
 
 /* ---- stall.c ---- */
 /* The text of a time-out: which stage stalls. Returns OA_E_TIMEOUT. */

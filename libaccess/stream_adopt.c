@@ -10,6 +10,7 @@
  */
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include "libaccess/error.h"
 #include "libaccess/stream.h"
@@ -42,10 +43,13 @@ static int stream_found(struct oa_stream *stream, const struct session *session,
 	int r;
 
 	deal_init(&stream->deal, geometry->n_samples, geometry->dataset);
+	stream->met = calloc(bits_words(geometry->n_samples) + 1, sizeof(*stream->met));
+	if (!stream->met)
+		return error_of_errno(diag, -ENOMEM, "opening a stream");
 	memcpy(stream->dataset, geometry->dataset, sizeof(stream->dataset));
 	stream->n_samples = stream->part.bits ? stream->part.count : geometry->n_samples;
 	stream_set_fields(stream, geometry);
-	r = mingled_begin(stream, &session->mingled, diag);
+	r = batch_mixed_begin(stream, &session->batch_mixed, diag);
 	if (!r && stream->is_listed)
 		r = listed_check(stream, diag);
 	if (r)
@@ -127,7 +131,7 @@ static int stream_found_again(const struct oa_stream *stream, const struct sessi
 		    "the dataset %s has changed while this job was running: start the job again",
 		    stream->open.dataset);
 	if (geometry->grain != stream->deal.grain || !stream_has_fields(stream, geometry) ||
-	    !mingled_same(&stream->mingled.ask, &session->mingled))
+	    !batch_mixed_same(&stream->batch_mixed.ask, &session->batch_mixed))
 		return error_set(diag, OA_E_PIPELINE,
 				 "accessd came back with other fields or shapes for this pipeline: "
 				 "start the job "
@@ -169,7 +173,7 @@ int stream_adopt(struct oa_stream *stream, struct session *session, struct diag 
 		 geometry->seed) /* noted laps are of another stream's instances */
 		progress->n_laps = 0;
 	progress->seed = geometry->seed;
-	stream->hand = geometry->hand;
+	stream->chunk = geometry->chunk;
 	stream->has_holes = session->has_holes || stream->open.bad == OA_BAD_SKIP;
 	session->number = stream->n_sessions++;
 	stream->session = session;

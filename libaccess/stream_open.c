@@ -106,7 +106,7 @@ static int stream_tell_part(struct oa_stream *stream)
 
 	if (r)
 		return r;
-	if (stream->part.is_random) { /* never a hand with samples of others */
+	if (stream->part.is_random) { /* never a chunk with samples of others */
 		free(stream->part.members);
 		stream->part.members = NULL;
 	}
@@ -128,7 +128,7 @@ static int stream_set_filter(struct oa_stream *stream, const struct oa_options *
 
 	if (!strstr(options->pipeline, "filter"))
 		return 0;
-	stream->open.has_sifted = true;
+	stream->open.has_filtered = true;
 	if (options->replay)
 		return 0;
 	r = inquire(&stream->route, stream->open.dataset, options->pipeline,
@@ -267,7 +267,8 @@ static int stream_connect(struct oa_stream *stream, const struct oa_options *opt
 		stream->open.order = PLAN_LIST;
 	r = stream_dial(stream, options, &opened, diag);
 	if (!r)
-		r = session_new(&opened, &stream->dial.sock, stream->dial.pid, &session, diag);
+		r = session_new(&opened, &stream->dial.sock, stream->dial.pid,
+				stream_has_view(stream), &session, diag);
 	dial_reset(&stream->dial);
 	return r ? r : stream_adopt(stream, session, diag);
 }

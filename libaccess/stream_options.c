@@ -46,11 +46,12 @@ int stream_check_options(const struct oa_options *options, struct diag *diag)
 		return error_set(
 		    diag, OA_E_INVALID,
 		    "oa_open(): options.pipeline must be JSON or a name, as \"imagenet-train\"");
-	if (options->batch < 1 || options->batch > LAYOUT_MAX_HAND)
+	if (options->batch < 1 || options->batch > LAYOUT_MAX_CHUNK)
 		return error_set(diag, OA_E_INVALID,
 				 "oa_open(): options.batch is %u, must be 1 to %d", options->batch,
-				 LAYOUT_MAX_HAND);
-	if (options->flags & ~(uint32_t)(OA_COPY | OA_DROP_LAST | OA_POISON))
+				 LAYOUT_MAX_CHUNK);
+	if (options->flags &
+	    ~(uint32_t)(OA_COPY | OA_DROP_LAST | OA_POISON | OA_KEEP | OA_WRITABLE))
 		return error_set(diag, OA_E_INVALID,
 				 "oa_open(): options.flags has an unknown flag (0x%x)",
 				 options->flags);
@@ -65,10 +66,10 @@ int stream_check_options(const struct oa_options *options, struct diag *diag)
 	if (options->rank >= options->ranks)
 		return error_set(diag, OA_E_INVALID, "oa_open(): options.rank is %u of %u ranks",
 				 options->rank, options->ranks);
-	if (options->hand > LAYOUT_MAX_HAND)
+	if (options->chunk > LAYOUT_MAX_CHUNK)
 		return error_set(diag, OA_E_INVALID,
-				 "oa_open(): options.hand is %u, must be 0 to %d", options->hand,
-				 LAYOUT_MAX_HAND);
+				 "oa_open(): options.chunk is %u, must be 0 to %d", options->chunk,
+				 LAYOUT_MAX_CHUNK);
 	if (!options->token != !options->token_size)
 		return error_set(diag, OA_E_INVALID,
 				 "oa_open(): options.token and options.token_size go together");
@@ -116,7 +117,7 @@ int stream_set_open(struct dial_open *open, const struct oa_options *options)
 	    .job = stream_job_name(options->job),
 	    .keep = options->keep ? strdup(options->keep) : NULL,
 	    .batch = options->batch,
-	    .hand = options->hand,
+	    .chunk = options->chunk,
 	    .ranks = options->ranks,
 	    .rank = options->rank,
 	    .order = options->order,

@@ -167,8 +167,8 @@ static void wait_back_off(struct oa_stream *stream)
 static int wait_opened(struct oa_stream *stream, struct wire_in *opened)
 {
 	struct session *session;
-	int r = session_new(opened, &stream->dial.sock, stream->dial.pid, &session,
-			    &stream->dial_error);
+	int r = session_new(opened, &stream->dial.sock, stream->dial.pid, stream_has_view(stream),
+			    &session, &stream->dial_error);
 
 	dial_reset(&stream->dial);
 	if (!r)
@@ -258,11 +258,12 @@ static BASE_COLD int wait_bad_sample(struct oa_stream *stream, int timeout_ms, u
 {
 	struct session *session = stream->session;
 	const struct held *held = stream->held;
-	long long id = held->ids[held->clean];
+	long long id = board_load_id(&held->ids[held->clean]);
 	struct diag why = {""};
 	bool is_known;
 	int r;
 
+	bad_samples_met(stream, id);
 	if (!stream->explain_ns) {
 		session_ask_explanation(session, held->instance, held->clean);
 		stream->explain_ns = dial_deadline(WAIT_EXPLAIN_MS);
@@ -361,6 +362,16 @@ static void wait_end_turn(struct oa_stream *stream)
 	sem_post(&stream->turn);
 }
 
+/* *ret_wait is to be ended without the lock: handlers run then. */
+static BASE_HOT void wait_pass_turn(struct oa_stream *stream, struct dial_wait *ret_wait)
+{
+	ret_wait->has_begun = stream->wait.has_begun;
+	if (ret_wait->has_begun)
+		ret_wait->before = stream->wait.before;
+	stream->wait.has_begun = false;
+	wait_end_turn(stream);
+}
+
 static BASE_HOT void wait_count(struct oa_stream *stream, uint64_t start, int r)
 {
 	const struct oa_stats *stats = &stream->stats;
@@ -378,7 +389,7 @@ static BASE_HOT void wait_count(struct oa_stream *stream, uint64_t start, int r)
 							   .epochs = stats->epochs});
 }
 
-/* With the turn. *ret_wait is to be ended without the lock: handlers run then. */
+/* With the turn, which it passes on. */
 static BASE_HOT int wait_in_turn(struct oa_stream *stream, int timeout_ms, uint64_t start,
 				 uint64_t deadline, struct oa_batch **ret,
 				 struct dial_wait *ret_wait)
@@ -388,20 +399,24 @@ static BASE_HOT int wait_in_turn(struct oa_stream *stream, int timeout_ms, uint6
 	stream->has_slept = stream->has_copied = false;
 	if (stream->is_armed)
 		pollable_disarm(stream);
-	r = stream->is_mingled ? mingled_reserve(stream) : 0;
+	r = stream->is_batch_mixed ? batch_mixed_reserve(stream) : 0;
 	if (r == 0)
 		r = wait_batch(stream, timeout_ms, deadline, ret);
 	wait_count(stream, start, r);
-	if (r == 0 && stream->is_mingled)
-		r = mingled_batch(stream, *ret);
+	if (r == 0 && stream->is_batch_mixed)
+		r = batch_mixed_batch(stream, *ret);
 	if (r == OA_E_END)
 		stream_error(stream, r, "all epochs are delivered");
-	ret_wait->has_begun = stream->wait.has_begun;
-	if (ret_wait->has_begun)
-		ret_wait->before = stream->wait.before;
-	stream->wait.has_begun = false;
-	wait_end_turn(stream);
+	wait_pass_turn(stream, ret_wait);
 	return r;
+}
+
+/* true: it was the last one of a stream that is closed, and frees it without the lock. */
+static BASE_HOT bool wait_end_call(struct oa_stream *stream)
+{
+	if (--stream->callers == 0 && stream->is_closed)
+		stream_shut(stream);
+	return stream_is_unused(stream);
 }
 
 BASE_HOT int oa_next(struct oa_stream *stream, int timeout_ms, struct oa_batch **ret)
@@ -423,12 +438,66 @@ BASE_HOT int oa_next(struct oa_stream *stream, int timeout_ms, struct oa_batch *
 	r = wait_take_turn(stream, timeout_ms, deadline);
 	if (!r)
 		r = wait_in_turn(stream, timeout_ms, start, deadline, ret, &wait);
-	if (--stream->callers == 0 && stream->is_closed)
-		stream_shut(stream);
-	is_unused = stream_is_unused(stream);
+	is_unused = wait_end_call(stream);
 	pthread_mutex_unlock(&stream->lock);
 	dial_wait_end(&wait);
 	if (is_unused)
 		stream_free(stream);
+	return r;
+}
+
+/* ---- other calls that wait ---- */
+
+void wait_enter(struct oa_stream *stream)
+{
+	pthread_mutex_lock(&stream->lock);
+	stream->callers++;
+	pthread_mutex_unlock(&stream->lock);
+}
+
+void wait_leave(struct oa_stream *stream)
+{
+	bool is_unused;
+
+	pthread_mutex_lock(&stream->lock);
+	is_unused = wait_end_call(stream);
+	pthread_mutex_unlock(&stream->lock);
+	if (is_unused)
+		stream_free(stream);
+}
+
+/* With the turn. An answer that oa_next() has asked for and not waited for is left to it. */
+static int wait_for_session(struct oa_stream *stream, uint64_t deadline)
+{
+	struct diag ignored;
+	int r = WAIT_ON;
+
+	if (stream->session && !stream->explain_ns)
+		wait_read_news(stream, &ignored);
+	dial_wait_begin(&stream->wait);
+	while (r == WAIT_ON && !stream->session && !stream->failed) {
+		if (base_now_ns() >= deadline)
+			return stream_error(stream, OA_E_TIMEOUT, "not connected again in time: %s",
+					    stream->dial_error.text);
+		r = wait_alone(stream, deadline);
+	}
+	if (r == WAIT_ON && !stream->session)
+		stream->error = stream->failure;
+	return r != WAIT_ON ? r : stream->session ? 0 : stream->failed;
+}
+
+int wait_session(struct oa_stream *stream, int timeout_ms, uint64_t deadline)
+{
+	struct dial_wait wait = {.has_begun = false};
+	int r;
+
+	pthread_mutex_lock(&stream->lock);
+	r = wait_take_turn(stream, timeout_ms, deadline);
+	if (!r) {
+		r = wait_for_session(stream, deadline);
+		wait_pass_turn(stream, &wait);
+	}
+	pthread_mutex_unlock(&stream->lock);
+	dial_wait_end(&wait);
 	return r;
 }

@@ -35,7 +35,20 @@
 #include "pipeline/op.h"
 
 static const struct decode_format *const decode_formats[] = {
-    &decode_jpeg, &decode_png, &decode_webp, &decode_gif, &decode_bmp, &decode_pnm, &decode_kept,
+    &decode_jpeg,
+#if HAS_PNG
+    &decode_png,
+#endif
+#if HAS_WEBP
+    &decode_webp,
+#endif
+#if HAS_TIFF
+    &decode_tiff,
+#endif
+#if HAS_GIF
+    &decode_gif,
+#endif
+    &decode_bmp,  &decode_pnm, &decode_kept,
 };
 
 enum decode_way { DECODE_QUICK, DECODE_BY_PLANES, DECODE_BY_ROWS, DECODE_BY_PART };
@@ -46,8 +59,10 @@ struct decode {
 	void *current;       /* the format's state */
 	const uint8_t *data; /* the file's bytes */
 	size_t size;
-	struct form form;  /* that they were in; without an index: none */
-	uint8_t *restored; /* the file that packed coefficients stand for, if one was needed */
+	struct form form;     /* that they were in; without an index: none */
+	uint8_t *restored;    /* the file that packed coefficients stand for, if one was needed */
+	decode_size_fn watch; /* NULL: nobody wants to know */
+	void *watch_arg;
 	/* EXIF */
 	bool by_exif;
 	unsigned orientation;   /* EXIF_UPRIGHT: the picture is as the file has it */
@@ -154,6 +169,12 @@ void decode_by_exif(struct decode *decode)
 	decode->by_exif = true;
 }
 
+void decode_watch(struct decode *decode, decode_size_fn fn, void *arg)
+{
+	decode->watch = fn;
+	decode->watch_arg = arg;
+}
+
 void decode_free(struct decode *decode)
 {
 	if (!decode)
@@ -173,25 +194,31 @@ void decode_free(struct decode *decode)
 
 /* ---- the head ---- */
 
-/* What bytes of no format of ours are. */
+/* What bytes of no format are that this build has. */
 static const char *decode_other(const uint8_t *data, size_t size)
 {
 	static const struct {
-		unsigned size;
+		unsigned at, size;
 		const char *magic, *text;
 	} others[] = {
-	    {4, "II*", "a TIFF picture, which is not supported"},
-	    {4, "MM\0*", "a TIFF picture, which is not supported"},
-	    {4, "\0\0\0\x0c", "a JPEG 2000 picture, which is not supported"},
+	    {0, 4, "\0\0\0\x0c", "a JPEG 2000 picture, which is not supported"},
+	    {0, 4, "\x89PNG", "a PNG picture, which this build cannot decode"},
+	    {8, 4, "WEBP", "a WebP picture, which this build cannot decode"},
+	    {0, 4, "II*", "a TIFF picture, which this build cannot decode"},
+	    {0, 4, "MM\0*", "a TIFF picture, which this build cannot decode"},
+	    {0, 4, "GIF8", "a GIF picture, which this build cannot decode"},
 	};
 
 	if (size == 0)
 		return "the file is empty";
 	for (unsigned i = 0; i < BASE_ARRAY_LEN(others); i++) {
-		if (size >= others[i].size && memcmp(data, others[i].magic, others[i].size) == 0)
+		const unsigned end = others[i].at + others[i].size;
+
+		if (size >= end &&
+		    memcmp(data + others[i].at, others[i].magic, others[i].size) == 0)
 			return others[i].text;
 	}
-	return "not JPEG, PNG, WebP, GIF, BMP or PNM";
+	return "not JPEG, PNG, WebP, TIFF, GIF, BMP or PNM";
 }
 
 /* Number in decode_formats, or their count. */
@@ -308,6 +335,8 @@ int decode_open(struct decode *decode, const void *data, size_t size, uint32_t *
 		r = decode_open_file(decode, &decode->height, &decode->width, ret_error);
 	if (r != 0)
 		return r;
+	if (decode->watch)
+		decode->watch(decode->watch_arg, decode->height, decode->width);
 	decode->orientation =
 	    decode->by_exif ? exif_orientation(decode->data, decode->size) : EXIF_UPRIGHT;
 	exchanges = decode_turn_exchanges(decode->orientation);

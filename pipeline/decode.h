@@ -22,6 +22,10 @@ void decode_by_library(struct decode *decode);
 /* From now on pictures are turned as their EXIF says (exif.h): sizes, boxes and pixels are those of
  * the turned picture. */
 void decode_by_exif(struct decode *decode);
+/* From now on fn is told the size of each picture that is opened, before any of its pixels; arg is the
+ * caller's. */
+typedef void (*decode_size_fn)(void *arg, uint32_t height, uint32_t width);
+void decode_watch(struct decode *decode, decode_size_fn fn, void *arg);
 
 /* Gives back what the decoder holds of the last picture; the handle is used on. */
 void decode_close(struct decode *decode);

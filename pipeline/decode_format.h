@@ -49,6 +49,7 @@ extern const struct decode_format decode_jpeg;
 extern const struct decode_format decode_kept;
 extern const struct decode_format decode_png;
 extern const struct decode_format decode_pnm;
+extern const struct decode_format decode_tiff;
 extern const struct decode_format decode_webp;
 
 #define DECODE_TRUNCATED_TEXT "the file ends before the picture does"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * EXIF's orientation.
+ * EXIF's orientation, and XMP's where EXIF has none.
  *
  * EXIF is a TIFF file within the picture's file: in segments APP1 of a JPEG, which Pillow joins, in
  * the chunk eXIf of a PNG, EXIF of a WebP. Only its first directory is looked at, for one tag. What
@@ -8,8 +8,10 @@
  * a whole number turns the picture, anything else does not. An entry before it whose value would lie
  * behind the end ends the directory; one whose value is longer than the file does not.
  *
- * Where EXIF cannot be read, the picture stays as it is. Other places from which Pillow takes an
- * orientation (XMP, texts of a PNG, BigTIFF, fractions) are not looked at.
+ * Where EXIF cannot be read, the picture stays as it is. Where it can and has no such entry, or is not there,
+ * XMP counts: the last packet of the file (a segment APP1 of a JPEG, a text of a PNG, the chunk XMP of
+ * a WebP), in which a digit is looked for by its name alone, as Pillow does. Other places from which Pillow
+ * takes an orientation (compressed texts of a PNG, BigTIFF, fractions) are not looked at.
  *
  * Each read says where, and is checked against the end; every step goes forward.
  */
@@ -21,6 +23,9 @@
 #define EXIF_ENTRY 12 /* bytes */
 #define EXIF_TAG 0x0112
 #define EXIF_PREFIX "Exif\0" /* and the zero that ends it */
+#define EXIF_XMP_PREFIX "http://ns.adobe.com/xap/1.0/"
+#define EXIF_XMP_TEXT "XML:com.adobe.xmp"
+#define EXIF_XMP_TAG "tiff:Orientation"
 
 struct exif_piece {
 	const uint8_t *data;
@@ -30,6 +35,7 @@ struct exif_piece {
 struct exif { /* pieces that follow each other */
 	unsigned n;
 	struct exif_piece piece[EXIF_MOST_PIECES];
+	struct exif_piece xmp;
 	bool is_big; /* the first of a number's bytes is the highest */
 };
 
@@ -131,6 +137,7 @@ static bool exif_entry(struct exif_directory *directory, const uint8_t *entry)
 	return directory->orientation == 0;
 }
 
+/* 0: it says none. */
 static unsigned exif_read_directory(struct exif_directory *directory, uint64_t at)
 {
 	const struct exif *exif = directory->exif;
@@ -138,17 +145,17 @@ static unsigned exif_read_directory(struct exif_directory *directory, uint64_t a
 	uint32_t count;
 
 	if (!exif_read(exif, at, entry, 2))
-		return EXIF_UPRIGHT;
+		return 0;
 	count = exif_number(exif, entry, 2);
 	at += 2;
 	for (uint32_t i = 0; i < count; i++, at += EXIF_ENTRY) {
 		if (!exif_read(exif, at, entry, EXIF_ENTRY) || !exif_entry(directory, entry))
 			break;
 	}
-	return directory->orientation ? directory->orientation : EXIF_UPRIGHT;
+	return directory->orientation;
 }
 
-/* The TIFF file, behind at most two prefixes. */
+/* The TIFF file, behind at most two prefixes. 0: it says none, or there is none. */
 static unsigned exif_find(struct exif *exif)
 {
 	static const char *const magic[] = {"MM\0*", "II*\0", "MM*\0", "II\0*"};
@@ -161,6 +168,8 @@ static unsigned exif_find(struct exif *exif)
 		    memcmp(head, EXIF_PREFIX, sizeof(EXIF_PREFIX)) == 0)
 			start += sizeof(EXIF_PREFIX);
 	}
+	if (exif_size(exif) == start)
+		return 0;
 	if (!exif_read(exif, start, head, sizeof(head)))
 		return EXIF_UPRIGHT;
 	for (unsigned i = 0; i < BASE_ARRAY_LEN(magic); i++) {
@@ -174,6 +183,27 @@ static unsigned exif_find(struct exif *exif)
 	return EXIF_UPRIGHT;
 }
 
+/* ---- XMP ---- */
+
+unsigned exif_of_xmp(const uint8_t *data, size_t size)
+{
+	const size_t name = sizeof(EXIF_XMP_TAG) - 1;
+	const uint8_t *at = data, *end = data + size;
+
+	while (at < end && (at = memmem(at, (size_t)(end - at), EXIF_XMP_TAG, name))) {
+		at += name;
+		if (end - at >= 3 && at[0] == '=' && at[1] == '"')
+			at += 2;
+		else if (end - at >= 2 && at[0] == '>')
+			at++;
+		else
+			continue;
+		if (*at >= '0' && *at <= '9')
+			return *at >= '1' && *at <= '8' ? *at - (unsigned)'0' : EXIF_UPRIGHT;
+	}
+	return EXIF_UPRIGHT;
+}
+
 /* ---- files ---- */
 
 /* Has the marker a length behind it? */
@@ -181,6 +211,11 @@ static bool exif_has_length(uint8_t marker)
 {
 	return marker >= 0xc0 && marker != 0xc8 && !(marker >= 0xd0 && marker <= 0xd9) &&
 	       !(marker >= 0xf0 && marker <= 0xfd);
+}
+
+static bool exif_begins(const uint8_t *data, size_t size, const char *prefix, size_t length)
+{
+	return size >= length && memcmp(data, prefix, length) == 0;
 }
 
 /* The segments up to the first scan; as Pillow finds them, bytes between them are passed over. */
@@ -201,14 +236,40 @@ static void exif_in_jpeg(struct exif *exif, const uint8_t *data, size_t size)
 		if (marker == 0xda || length < 2 || length > size - at - 2)
 			return;
 		length -= 2;
-		if (marker == 0xe1 && length >= sizeof(EXIF_PREFIX) &&
-		    memcmp(segment, EXIF_PREFIX, sizeof(EXIF_PREFIX)) == 0) {
+		if (marker == 0xe1 &&
+		    exif_begins(segment, length, EXIF_XMP_PREFIX, sizeof(EXIF_XMP_PREFIX)))
+			exif->xmp = (struct exif_piece){segment + sizeof(EXIF_XMP_PREFIX),
+							length - sizeof(EXIF_XMP_PREFIX)};
+		if (marker == 0xe1 &&
+		    exif_begins(segment, length, EXIF_PREFIX, sizeof(EXIF_PREFIX))) {
 			size_t skip = exif->n > 0 ? sizeof(EXIF_PREFIX) : 0;
 
 			exif_add(exif, segment + skip, length - skip);
 		}
 		at += 4 + length;
 	}
+}
+
+/* A text of a PNG that is XMP. international: chunk iTXt, in which a flag, a method, a language and another name of
+ * it come before the text. */
+static void exif_text_in_png(struct exif *exif, const uint8_t *data, size_t size,
+			     bool is_international)
+{
+	const uint8_t *end = data + size;
+
+	if (!exif_begins(data, size, EXIF_XMP_TEXT, sizeof(EXIF_XMP_TEXT)))
+		return;
+	data += sizeof(EXIF_XMP_TEXT);
+	if (is_international && (end - data < 2 || data[0] != 0))
+		return;
+	data += is_international ? 2 : 0;
+	for (unsigned i = 0; i < 2 && is_international; i++) {
+		data = memchr(data, 0, (size_t)(end - data));
+		if (!data)
+			return;
+		data++;
+	}
+	exif->xmp = (struct exif_piece){data, (size_t)(end - data)};
 }
 
 /* The last chunk eXIf; it may stand behind the pixels. */
@@ -227,26 +288,30 @@ static void exif_in_png(struct exif *exif, const uint8_t *data, size_t size)
 			exif->n = 0;
 			exif_add(exif, chunk + 8, length);
 		}
+		if (memcmp(chunk + 4, "iTXt", 4) == 0 || memcmp(chunk + 4, "tEXt", 4) == 0)
+			exif_text_in_png(exif, chunk + 8, length, chunk[4] == 'i');
 		at += 12 + length;
 	}
 }
 
-/* The first chunk EXIF, where the head says that there is one. */
+/* The first chunk EXIF and the first XMP, where the head says that there are any. */
 static void exif_in_webp(struct exif *exif, const uint8_t *data, size_t size)
 {
 	size_t at = 12;
 
-	if (size < 21 || memcmp(data + 12, "VP8X", 4) != 0 || !(data[20] & 0x08))
+	if (size < 21 || memcmp(data + 12, "VP8X", 4) != 0)
 		return;
-	while (size - at >= 8 && exif->n == 0) {
+	while (size - at >= 8) {
 		const uint8_t *chunk = data + at;
 		const size_t length = (size_t)chunk[7] << 24 | (size_t)chunk[6] << 16 |
 				      (size_t)chunk[5] << 8 | chunk[4];
 
 		if (length > size - at - 8)
 			return;
-		if (memcmp(chunk, "EXIF", 4) == 0)
+		if (memcmp(chunk, "EXIF", 4) == 0 && (data[20] & 0x08) && exif->n == 0)
 			exif_add(exif, chunk + 8, length);
+		if (memcmp(chunk, "XMP ", 4) == 0 && (data[20] & 0x04) && !exif->xmp.data)
+			exif->xmp = (struct exif_piece){chunk + 8, length};
 		at += BASE_MIN(8 + length + length % 2, size - at);
 	}
 }
@@ -254,6 +319,7 @@ static void exif_in_webp(struct exif *exif, const uint8_t *data, size_t size)
 unsigned exif_orientation(const uint8_t *data, size_t size)
 {
 	struct exif exif = {.n = 0};
+	unsigned orientation;
 
 	if (size >= 3 && memcmp(data, "\xff\xd8\xff", 3) == 0)
 		exif_in_jpeg(&exif, data, size);
@@ -261,5 +327,6 @@ unsigned exif_orientation(const uint8_t *data, size_t size)
 		exif_in_png(&exif, data, size);
 	else if (size >= 12 && memcmp(data, "RIFF", 4) == 0 && memcmp(data + 8, "WEBP", 4) == 0)
 		exif_in_webp(&exif, data, size);
-	return exif_find(&exif);
+	orientation = exif_find(&exif);
+	return orientation ? orientation : exif_of_xmp(exif.xmp.data, exif.xmp.size);
 }

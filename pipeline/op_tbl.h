@@ -216,7 +216,7 @@ PARAM(CAST, DTYPE, "dtype", OP_TYPE_DTYPE, "\"f32\"", "the type: u8, f16, bf16 o
 OP(LAYOUT, "layout", op_run_finish, "the order of height, width and channels in memory")
 PARAM(LAYOUT, ORDER, "order", OP_TYPE_ORDER, "\"CHW\"", "the order: HWC or CHW")
 
-OP(FILTER, "filter", sift_op, "samples that do not fit are left out")
+OP(FILTER, "filter", label_filter_op, "samples that do not fit are left out")
 PARAM(FILTER, KEEP, "keep", OP_OR_NULL(OP_TYPE_LIST(0, INT32_MAX)), "null",
       "the data set's classes that stay, a list of their numbers")
 PARAM(FILTER, DROP, "drop", OP_OR_NULL(OP_TYPE_LIST(0, INT32_MAX)), "null",

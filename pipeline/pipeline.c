@@ -132,7 +132,7 @@ static int pipeline_compile_picture(struct pipeline *pipeline, struct diag *diag
 
 	if (r == 0)
 		r = tail_infer(&pipeline->ops, &pipeline->shape, &pipeline->tail, diag);
-	if (r == 0 && pipeline->shape.by_record && pipeline->tail.sift.by_label) {
+	if (r == 0 && pipeline->shape.by_record && pipeline->tail.label_filter.by_label) {
 		diag_set(diag, "pipeline: filter: the classes of a wrapped data set are not known "
 			       "before its samples are made; name the samples by number instead");
 		r = PIPELINE_E_BAD;
@@ -208,7 +208,7 @@ void pipeline_hash_outcome(const struct pipeline *pipeline, struct hash_id *ret)
 	memset(ret, 0, sizeof(*ret));
 	if (hash_new(&hash) != 0)
 		return;
-	sift_hash(&pipeline->tail.sift, hash);
+	label_filter_hash(&pipeline->tail.label_filter, hash);
 	label_hash(&pipeline->tail.label, &pipeline->ops, hash);
 	hash_finish(hash, ret);
 	hash_free(hash);
@@ -222,12 +222,12 @@ const struct pipeline_batch *pipeline_batch(const struct pipeline *pipeline)
 const int32_t *pipeline_filter_labels(const struct pipeline *pipeline, bool keep,
 				      unsigned *ret_count)
 {
-	return sift_labels(&pipeline->tail.sift, &pipeline->ops, keep, ret_count);
+	return label_filter_labels(&pipeline->tail.label_filter, &pipeline->ops, keep, ret_count);
 }
 
 bool pipeline_filters(const struct pipeline *pipeline)
 {
-	return pipeline->tail.sift.by_size;
+	return pipeline->tail.label_filter.by_size;
 }
 
 unsigned pipeline_shared(const struct pipeline *a, const struct pipeline *b)

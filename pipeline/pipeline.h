@@ -125,6 +125,9 @@ struct
 int pipeline_run_new(const struct pipeline *const pipelines[], unsigned n,
 		     struct pipeline_run **ret);
 void pipeline_run_free(struct pipeline_run *run);
+/* From now on fn is told the size of each picture before its pixels are decoded; arg is the caller's. */
+void pipeline_run_watch(struct pipeline_run *run,
+			void (*fn)(void *arg, uint32_t height, uint32_t width), void *arg);
 void pipeline_run_work(const struct pipeline_run *run, struct pipeline_work *ret);
 /* One sample: data (hostile bytes: of its file, or of a stored form of it) through each pipeline whose bit is set in variants -> out[number].
  * What pipelines have in common is done once. 0, or PIPELINE_E_BAD with *ret_error: it is bad for

@@ -104,6 +104,12 @@ int pipeline_run_new(const struct pipeline *const pipelines[], unsigned n,
 	return 0;
 }
 
+void pipeline_run_watch(struct pipeline_run *run,
+			void (*fn)(void *arg, uint32_t height, uint32_t width), void *arg)
+{
+	decode_watch(run->decode, fn, arg);
+}
+
 void pipeline_run_work(const struct pipeline_run *run, struct pipeline_work *ret)
 {
 	*ret = (struct pipeline_work){0, 0, 0};
@@ -165,7 +171,8 @@ static bool pipeline_run_fits(struct pipeline_run *run, const struct pipeline *p
 	is_open = input->kept.ops > 0 || decode_open(run->decode, input->data, input->size,
 						     ret_height, ret_width, &error) == 0;
 	decode_close(run->decode);
-	return !is_open || sift_has_size(&pipeline->tail.sift, *ret_height, *ret_width);
+	return !is_open ||
+	       label_filter_has_size(&pipeline->tail.label_filter, *ret_height, *ret_width);
 }
 
 /* What is known without the pixels: is it wanted, and what is its label? */

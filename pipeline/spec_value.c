@@ -364,7 +364,8 @@ static void spec_value_put_numbers(FILE *out, const struct op_value *value)
 void spec_value_put(FILE *out, const struct op_list *ops, const struct op_value *value,
 		    const struct op_type *type)
 {
-	const int32_t *items = ops->pool + (size_t)value->number[0];
+	const bool is_list = type->kind == OP_KIND_LIST || type->kind == OP_KIND_LISTS;
+	const int32_t *items = is_list ? ops->pool + (size_t)value->number[0] : NULL;
 
 	if (value->count == 0)
 		fputs("null", out);

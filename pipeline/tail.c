@@ -88,9 +88,9 @@ static const char *tail_add(struct tail_state *state, const struct op *op)
 {
 	switch (op_impl(op->id)->stage) {
 	case OP_STAGE_FILTER:
-		if (state->tail.sift.is_there)
+		if (state->tail.label_filter.is_there)
 			return "it is there twice; give one filter all of it";
-		return sift_init(&state->tail.sift, op);
+		return label_filter_init(&state->tail.label_filter, op);
 	case OP_STAGE_LABEL:
 		return label_add(&state->tail.label, state->ops, op);
 	default:
@@ -139,9 +139,9 @@ void tail_strip(const struct tail *tail, struct op_list *ops)
 	struct op *filter = &ops->op[tail->first];
 
 	ops->count -= tail->batch.n;
-	if (!tail->sift.by_label)
+	if (!tail->label_filter.by_label)
 		return;
 	filter->value[OP_FILTER_KEEP].count = filter->value[OP_FILTER_DROP].count = 0;
-	if (!tail->sift.by_size)
+	if (!tail->label_filter.by_size)
 		memmove(filter, filter + 1, (--ops->count - tail->first) * sizeof(*filter));
 }

@@ -6,11 +6,11 @@
 
 #include "pipeline/label.h"
 #include "pipeline/shape.h"
-#include "pipeline/sift.h"
+#include "pipeline/label_filter.h"
 
 struct tail {
 	unsigned first; /* number of ops before it */
-	struct sift sift;
+	struct label_filter label_filter;
 	struct label label;
 	struct pipeline_batch batch;
 };

@@ -8,12 +8,15 @@ no part of the system's C library come along, and everything finds its own by it
     ONEACCESS_BUILD=DIR     takes them from that build of this tree
 """
 
+import atexit
 import os
 import pathlib
 import re
 import shutil
 import subprocess
 import sys
+import sysconfig
+import tempfile
 
 from setuptools import Distribution, setup
 from setuptools.command.build_py import build_py
@@ -24,13 +27,16 @@ except ImportError:  # setuptools before 70.1
     from wheel.bdist_wheel import bdist_wheel
 
 TREE = pathlib.Path(__file__).resolve().parent.parent
-PROGRAMS = {"sbin": ["daemon/accessd"], "bin": ["tools/access-ctl"],
+PROGRAMS = {"sbin": ["daemon/accessd"], "bin": ["tools/access-bench", "tools/access-ctl"],
             "libexec": ["storage/access-reader", "worker/access-worker", "convert/access-convert"]}
 SYSTEM = re.compile(r"^(linux-vdso|ld-linux|libc|libm|libdl|librt|libpthread|libgcc_s|libstdc\+\+)[.-]")
-NEEDED = """gcc, make, pkg-config and the headers of libevent, jansson, libseccomp, libjpeg-turbo, libwebp, zlib,
-LMDB, libxxhash, libmd and Python; from git also autoconf, automake and libtool. On Debian:
-    apt install gcc make pkgconf autoconf automake libtool libevent-dev libjansson-dev libseccomp-dev \\
-        libjpeg62-turbo-dev liblmdb-dev libwebp-dev zlib1g-dev libxxhash-dev libmd-dev python3-dev"""
+MANUALS = {"1": "access-*.1", "5": "*.5", "8": "access*.8"}
+TOOLS = {"gcc": "gcc", "make": "make", "pkg-config": "pkgconf"}
+GIT_TOOLS = {"autoconf": "autoconf", "automake": "automake", "libtoolize": "libtool"}
+# pkg-config's name and Debian's package of the headers.
+HEADERS = {"libevent_core": "libevent-dev", "jansson": "libjansson-dev", "libseccomp": "libseccomp-dev",
+           "libjpeg": "libjpeg62-turbo-dev", "spng": "libspng-dev", "libtiff-4": "libtiff-dev", "lmdb": "liblmdb-dev",
+           "libwebpdemux": "libwebp-dev", "libgif": "libgif-dev", "libxxhash": "libxxhash-dev", "libmd": "libmd-dev"}
 
 
 def version():
@@ -42,14 +48,35 @@ def run(command, folder):
     done = subprocess.run([str(word) for word in command], cwd=folder, stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, text=True, check=False)
     if done.returncode != 0:
-        sys.exit(f"{done.stdout[-6000:]}\noneaccess: {' '.join(map(str, command))} failed in {folder}."
-                 f"\nThe build needs {NEEDED}")
+        sys.exit(f"{done.stdout[-6000:]}\noneaccess: {' '.join(map(str, command))} failed in {folder}.")
     return done.stdout
 
 
+def is_release():
+    """A release tarball has its configure; a git tree makes one."""
+    return (TREE / "configure").exists() and not (TREE / ".git").exists()
+
+
+def has_headers(name):
+    return subprocess.run(["pkg-config", "--exists", name], stderr=subprocess.DEVNULL, check=False).returncode == 0
+
+
+def refuse_without_needed():
+    """Says all that is missing before anything is built."""
+    tools = TOOLS if is_release() else {**TOOLS, **GIT_TOOLS}
+    missing = {name: package for name, package in tools.items() if not shutil.which(name)}
+    if "pkg-config" not in missing:
+        missing.update({name: package for name, package in HEADERS.items() if not has_headers(name)})
+    if not pathlib.Path(sysconfig.get_path("include"), "Python.h").exists():
+        missing["Python.h"] = "python3-dev"
+    if missing:
+        sys.exit(f"oneaccess is built of its sources, and that needs {', '.join(missing)}, which this machine has not."
+                 f" On Debian:\n    apt install {' '.join(dict.fromkeys(missing.values()))}")
+
+
 def sources(folder):
-    """Where configure is: the tree, or, of a git tree that has none, a copy that gets one."""
-    if (TREE / "configure").exists() and not (TREE / ".git").exists():
+    """Where configure is: the tree, or, of a git tree, a copy that gets one."""
+    if is_release():
         return TREE
     copy = folder / "tree"
     shutil.rmtree(copy, ignore_errors=True)
@@ -90,12 +117,11 @@ class Build(build_py):
             folder = pathlib.Path(os.environ["ONEACCESS_BUILD"]).resolve()
         else:
             folder = pathlib.Path(self.get_finalized_command("build").build_temp).resolve()
+            refuse_without_needed()
             folder.mkdir(parents=True, exist_ok=True)
             run([sources(folder) / "configure", "-q", f"PYTHON={sys.executable}"], folder)
             run(["make", "-s", f"-j{os.cpu_count()}"], folder)
         core = binary(folder, "python/oneaccess/_core.abi3.so")
-        if not core.exists():
-            sys.exit(f"oneaccess: {sys.executable} has no headers. The build needs {NEEDED}")
         self.install(folder, core, pathlib.Path(self.build_lib).resolve() / "oneaccess")
 
     @staticmethod
@@ -124,4 +150,19 @@ class Native(Distribution):
         return True
 
 
-setup(version=version(), distclass=Native, cmdclass={"build_py": Build, "bdist_wheel": Wheel})
+def scratch():
+    """What setuptools writes: nothing of it goes into the tree, where another install may be under way."""
+    folder = tempfile.mkdtemp(prefix="oneaccess-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
+def manuals():
+    return [(f"share/man/man{section}", [os.path.relpath(page, pathlib.Path(__file__).parent) for page in
+                                         sorted((TREE / "man").glob(pattern))])
+            for section, pattern in MANUALS.items()]
+
+
+place_of_work = scratch()
+setup(version=version(), distclass=Native, cmdclass={"build_py": Build, "bdist_wheel": Wheel}, data_files=manuals(),
+      options={"build": {"build_base": place_of_work}, "egg_info": {"egg_base": place_of_work}})

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The carousel's life, the events of its hands and grants, and its views; how jobs come and go is in
+ * The carousel's life, the events of its chunks and grants, and its views; how jobs come and go is in
  * carousel_join.c. Events only write down what happened; all decisions are made in carousel_step(),
  * from what is written down and the time given.
  *
@@ -25,7 +25,7 @@
 
 static bool is_good(const struct carousel_config *config, uint32_t grain)
 {
-	return config->hand >= grain && config->slots <= config->max_slots && config->max_slots &&
+	return config->chunk >= grain && config->slots <= config->max_slots && config->max_slots &&
 	       config->max_slots < CAROUSEL_NO_SLOT && config->producing >= 1 &&
 	       config->producing <= CAROUSEL_MAX_PRODUCING && config->n <= INT64_MAX &&
 	       (config->n + grain - 1) / grain <= UINT32_MAX;
@@ -52,7 +52,7 @@ int carousel_new(const struct carousel_config *config, struct carousel **ret)
 	carousel_chapter_init(carousel);
 	carousel->room_window =
 	    words_of(BASE_MIN(carousel->deal.grains, carousel->chapter + 64 * CAROUSEL_BLOCK));
-	carousel->max_grains = config->hand / carousel->deal.grain;
+	carousel->max_grains = config->chunk / carousel->deal.grain;
 	carousel->candidates = calloc(carousel->room_window, sizeof(uint64_t));
 	carousel->drawn = calloc(carousel->room_window, sizeof(uint64_t));
 	carousel->words_left =
@@ -82,8 +82,8 @@ void carousel_free(struct carousel *carousel)
 	for (uint32_t i = 0; i < CAROUSEL_MAX_JOBS; i++)
 		carousel_join_free(carousel, &carousel->jobs[i]);
 	for (uint32_t i = 0; carousel->slots && i < carousel->config.max_slots; i++) {
-		if (carousel->slots[i].hand.scope)
-			carousel_population_unref(carousel, carousel->slots[i].hand.scope);
+		if (carousel->slots[i].chunk.scope)
+			carousel_population_unref(carousel, carousel->slots[i].chunk.scope);
 		free(carousel->slots[i].ids);
 		free(carousel->slots[i].grains);
 		free(carousel->slots[i].uses);
@@ -114,13 +114,13 @@ int carousel_add_slots(struct carousel *carousel, uint32_t slots)
 		struct carousel_slot *s = &carousel->slots[carousel->n_slots];
 
 		if (!s->ids)
-			s->ids = malloc(carousel->config.hand * sizeof(*s->ids));
+			s->ids = malloc(carousel->config.chunk * sizeof(*s->ids));
 		if (!s->grains)
-			s->grains = malloc(carousel->config.hand * sizeof(*s->grains));
+			s->grains = malloc(carousel->config.chunk * sizeof(*s->grains));
 		if (!s->uses)
 			s->uses = calloc(CAROUSEL_MAX_JOBS, sizeof(*s->uses));
 		if (!s->keys)
-			s->keys = malloc(carousel->config.hand * sizeof(*s->keys));
+			s->keys = malloc(carousel->config.chunk * sizeof(*s->keys));
 		if (!s->ids || !s->grains || !s->uses || !s->keys)
 			return -ENOMEM;
 		s->owner = CAROUSEL_NOBODY;
@@ -146,7 +146,7 @@ void carousel_end_segment(struct carousel *carousel)
 		carousel->jobs[i].mark = carousel->jobs[i].consumed;
 }
 
-/* what happens to hands and grants */
+/* what happens to chunks and grants */
 
 void carousel_produced(struct carousel *carousel, uint32_t slot)
 {
@@ -155,9 +155,9 @@ void carousel_produced(struct carousel *carousel, uint32_t slot)
 	if (slot >= carousel->n_slots)
 		return;
 	s = &carousel->slots[slot];
-	if (!s->hand.instance || s->hand.ready)
+	if (!s->chunk.instance || s->chunk.ready)
 		return;
-	s->hand.ready = true;
+	s->chunk.ready = true;
 	s->stamped = false;
 	carousel->unfinished--;
 	carousel->unstamped++;
@@ -296,11 +296,11 @@ void carousel_waiting(struct carousel *carousel, uint32_t job, bool waiting)
 
 /* views */
 
-const struct carousel_hand *carousel_hand_of(const struct carousel *carousel, uint32_t slot)
+const struct carousel_chunk *carousel_chunk_of(const struct carousel *carousel, uint32_t slot)
 {
-	if (slot >= carousel->n_slots || !carousel->slots[slot].hand.instance)
+	if (slot >= carousel->n_slots || !carousel->slots[slot].chunk.instance)
 		return NULL;
-	return &carousel->slots[slot].hand;
+	return &carousel->slots[slot].chunk;
 }
 
 void carousel_job(const struct carousel *carousel, uint32_t job, uint64_t now_ns,
@@ -334,7 +334,7 @@ void carousel_totals(const struct carousel *carousel, struct carousel_totals *re
 	*ret = (struct carousel_totals){
 	    .productions = carousel->productions,
 	    .outputs = carousel->outputs,
-	    .hands = carousel->instances,
+	    .chunks = carousel->instances,
 	    .reference = carousel->reference + most_of_segment(carousel),
 	    .waits_on_dead = carousel->waits_on_dead,
 	    .slots = carousel->n_slots,
@@ -342,7 +342,7 @@ void carousel_totals(const struct carousel *carousel, struct carousel_totals *re
 	for (uint32_t i = 0; i < carousel->n_slots; i++) {
 		const struct carousel_slot *s = &carousel->slots[i];
 
-		ret->resident += s->hand.instance != 0;
+		ret->resident += s->chunk.instance != 0;
 		ret->pinned += s->pins || s->ghosts;
 	}
 	for (uint32_t i = 0; i < CAROUSEL_MAX_JOBS; i++)

@@ -3,29 +3,29 @@
 #define SCHED_CAROUSEL_H
 
 /*
- * The carousel of hands (DESIGN.md section 3): decides what to put into the next hand, in which
+ * The carousel of chunks (DESIGN.md section 3): decides what to put into the next chunk, in which
  * slot, and which job is granted what. Pure: time and randomness are arguments; decisions come out
  * as values, one a call of carousel_step(); what happened goes in as events. The daemon and the
  * simulation run this same code.
  *
  * Need. A job's need is the bitmap of grains of its epoch that it has not been granted. A grant
- * moves a hand's grains out of the need; a grant that ends without a take moves them back. When the
+ * moves a chunk's grains out of the need; a grant that ends without a take moves them back. When the
  * need is empty the next epoch's begins (no gap). Grants end in order of grant, so an untaken grant
  * of the epoch before implies that all later ones are untaken too: reclaiming it reclaims them
  * first and un-begins the epoch.
  *
- * A job with a tail (resume) gets it first, as a private hand that nobody else is granted.
+ * A job with a tail (resume) gets it first, as a private chunk that nobody else is granted.
  *
- * Jobs of several pipelines, the *variants*, share the carousel: what goes into a hand does not ask for
- * a job's variant, so one reading and decoding serves all of them. Each hand is made in the variants
+ * Jobs of several pipelines, the *variants*, share the carousel: what goes into a chunk does not ask for
+ * a job's variant, so one reading and decoding serves all of them. Each chunk is made in the variants
  * of those who are to have it (carousel_variant.c), and granted to jobs of these alone.
  *
- * A job with a fixed plan (plan.h) has no need but a place: it is granted the hands of its plan one
+ * A job with a fixed plan (plan.h) has no need but a place: it is granted the chunks of its plan one
  * after the other. It shares them with jobs that have the same plan and come by while they are
  * resident, and the slots with everybody. Where the plan is a list (listing.h), the job gets it epoch
- * by epoch, and waits while it has none; it shares hands that hold what its list says.
+ * by epoch, and waits while it has none; it shares chunks that hold what its list says.
  *
- * A job of several ranks is a group: one need for all, a log of the hands that were dealt to it, and
+ * A job of several ranks is a group: one need for all, a log of the chunks that were dealt to it, and
  * its ranks, each at its place of the log (carousel_log.c). It is numbered like a job, joined by
  * carousel_found(), and granted nothing itself.
  */
@@ -46,11 +46,11 @@ enum { CAROUSEL_E_FULL = 1, CAROUSEL_E_BAD = 2 };
 struct carousel_config {
 	uint64_t n;          /* samples */
 	uint8_t version[32]; /* keys the deal */
-	uint32_t hand;       /* C */
+	uint32_t chunk;      /* C */
 	uint32_t slots;      /* at the start; carousel_add_slots() adds */
 	uint32_t max_slots;
-	uint32_t producing; /* hands in production at once, 1 .. 4 */
-	uint64_t seed;      /* of the stream: keys the draws of hands and orders inside hands */
+	uint32_t producing; /* chunks in production at once, 1 .. 4 */
+	uint64_t seed;      /* of the stream: keys the draws of chunks and orders inside chunks */
 	uint64_t first_lap; /* laps are first_lap, first_lap + 1, ... */
 	/* Variants whose pipeline has no random op, a bit each: a resident instance may serve a job
 	 * again. carousel_set_variant() tells of later ones. */
@@ -71,12 +71,13 @@ struct carousel_join {
 	uint32_t n_tail;
 	/* Bitmap over positions of the deal (copied; sched/population.h): which samples its epochs
 	 * have, NULL: all. need and tail lie within it. is_random: it has nothing to do with what is
-	 * in the samples (a random split). is_narrow: it is granted no hand with other samples. */
+	 * in the samples (a random split). is_narrow: it is granted no chunk with other samples. */
 	const uint64_t *population;
 	bool is_random, is_narrow;
-	uint32_t reuse; /* epochs that may see the same instance; 0: 1 */
+	struct carousel_population *made; /* of the same bits, if it was made beforehand */
+	uint32_t reuse;                   /* epochs that may see the same instance; 0: 1 */
 	bool
-	    is_exact; /* a hand's samples must be those of its lap: none that were made with others */
+	    is_exact; /* a chunk's samples must be those of its lap: none that were made with others */
 	const uint64_t *laps; /* instances (laps) it has seen: not granted again */
 	uint32_t n_laps;
 	enum plan_order order; /* 0: dealt; a fixed one has no need, tail and laps. PLAN_LIST: its
@@ -93,7 +94,7 @@ enum carousel_kind {
 	CAROUSEL_REVOKE,  /* withdraw: job, slot. Answer with carousel_reclaimed() at once if it was
 			     untaken for good; else later carousel_done() / carousel_reclaimed() */
 	CAROUSEL_EMPTY,   /* slot is evicted: nobody holds it or is granted it */
-	CAROUSEL_PRODUCE, /* fill slot with the hand: see carousel_hand_of(slot) */
+	CAROUSEL_PRODUCE, /* fill slot with the chunk: see carousel_chunk_of(slot) */
 	CAROUSEL_LOG,     /* the log of the group `job` has one entry more: carousel_newest() */
 	CAROUSEL_FAIL,    /* job's list names what there is not: end it, by carousel_leave() */
 };
@@ -103,12 +104,12 @@ struct carousel_action {
 	uint32_t job, slot;
 	uint64_t instance, epoch;
 	uint32_t
-	    first; /* GRANT: of the hand's samples, the first that is the job's (fixed plans) */
+	    first; /* GRANT: of the chunk's samples, the first that is the job's (fixed plans) */
 	bool last; /* GRANT: with it the epoch's need is met */
 	uint64_t wake_ns; /* NONE: call again then, 0: events alone matter */
 };
 
-struct carousel_hand {          /* what a slot holds; valid until CAROUSEL_EMPTY of the slot */
+struct carousel_chunk {         /* what a slot holds; valid until CAROUSEL_EMPTY of the slot */
 	uint64_t instance, lap; /* instance: number in this stream, from 1; lap: unique for ever */
 	const int64_t *ids;     /* samples in order */
 	uint32_t count;
@@ -146,9 +147,25 @@ int carousel_add_slots(struct carousel *carousel, uint32_t slots);
 
 /*
  * The number is another pipeline's from now on: what is resident of the one before is no variant of its
- * hand any more. CAROUSEL_E_BAD: there is no such number, or jobs of it are there.
+ * chunk any more. CAROUSEL_E_BAD: there is no such number, or jobs of it are there.
  */
 int carousel_set_variant(struct carousel *carousel, uint32_t variant, bool usable_again);
+
+/*
+ * A population that is made beforehand, in steps that are short however many samples and other populations there are.
+ * bits: from malloc(), taken, and there as long as it is. Its maker ends it by carousel_population_end(), before
+ * the carousel; jobs that joined with it keep it. NULL: no memory, and bits are still the caller's.
+ */
+struct carousel_population;
+struct carousel_population *carousel_population_new(struct carousel *carousel, uint64_t *bits,
+						    bool is_random);
+/* Some of the work. true: nothing is left, as long as no job with another population joins; a join then takes no
+ * longer for it. */
+bool carousel_population_step(const struct carousel *carousel,
+			      struct carousel_population *population);
+bool carousel_population_is_ready(const struct carousel *carousel,
+				  const struct carousel_population *population);
+void carousel_population_end(struct carousel_population *population); /* NULL is fine */
 
 /* events; jobs are numbered 0 .. CAROUSEL_MAX_JOBS-1, numbers are used again after a leave */
 /* CAROUSEL_E_FULL, CAROUSEL_E_BAD (ids, bits out of range), -ENOMEM */
@@ -156,22 +173,37 @@ int carousel_join(struct carousel *carousel, const struct carousel_join *join, u
 		  uint32_t *ret_job);
 /*
  * Founds a group: need, tail, laps, epoch and epochs of join are the job's, batch and ranks, too. Its
- * next hand is at join->place of the epoch. log_bytes: what entries may take before the oldest are
+ * next chunk is at join->place of the epoch. log_bytes: what entries may take before the oldest are
  * forgotten, by carousel_entry_bytes(). It lasts until carousel_leave(), after that of its ranks.
  */
 int carousel_found(struct carousel *carousel, const struct carousel_join *join, uint64_t log_bytes,
 		   uint64_t now_ns, uint32_t *ret_group);
-/* What came before, oldest first, of a log that is gone on with; before any rank joins. 0,
- * CAROUSEL_E_BAD (it is none, or does not follow), -ENOMEM. */
-int carousel_recall(struct carousel *carousel, uint32_t group, const struct entry *entry);
+/*
+ * A log that is gone on with, made beforehand, in whatever steps: what came before is added oldest first,
+ * entries that are good (sched/entry.h), and forgotten as above. carousel_adopt() gives it (consumed) to a
+ * group that was founded behind its end, before any rank joins.
+ */
+struct carousel_log;
+struct carousel_log *carousel_log_new(const struct carousel *carousel, uint64_t log_bytes);
+void carousel_log_free(struct carousel_log *log); /* NULL is fine */
+/* So many bytes of it; then it can only be freed. false: that was all, and *log is NULL. */
+bool carousel_log_free_some(struct carousel_log **log, uint64_t most);
+/* 0, CAROUSEL_E_BAD (it does not follow, or is no chunk of this carousel), -ENOMEM. */
+int carousel_recall(const struct carousel *carousel, struct carousel_log *log,
+		    const struct entry *entry);
+void carousel_adopt(struct carousel *carousel, uint32_t group, struct carousel_log *log);
 uint64_t carousel_entry_bytes(const struct entry *entry);
-/* What two epochs may take, with some short hands. */
+/* What two epochs may take, with some short chunks. */
 uint64_t carousel_log_bytes(const struct carousel *carousel);
+/* The same of a carousel with chunks of any size: no log of these samples is larger. */
+uint64_t carousel_log_most(const struct carousel *carousel);
 /* The newest entry of the group's log: valid until the next call that changes something. */
 void carousel_newest(const struct carousel *carousel, uint32_t group, struct entry *ret);
 /* Is the place one of the log, so that a rank can join there? */
 bool carousel_has_place(const struct carousel *carousel, uint32_t group, uint64_t epoch,
 			uint64_t place);
+/* carousel_leave() of a group. Its log is the caller's, to be freed. NULL: there is no such group. */
+struct carousel_log *carousel_disband(struct carousel *carousel, uint32_t group, uint64_t now_ns);
 /* The rank's next entry was forgotten: it can only leave. */
 bool carousel_is_behind(const struct carousel *carousel, uint32_t job);
 /* The job is gone: untaken grants end at once, slots it has taken are free of it. */
@@ -190,13 +222,13 @@ void carousel_reclaimed(struct carousel *carousel, uint32_t job, uint32_t slot, 
 /* The job sleeps in next, or does no more. */
 void carousel_waiting(struct carousel *carousel, uint32_t job, bool waiting);
 
-/* Hands in which all jobs allow the same instance of a sample, at least 1: more, and samples may be kept behind
- * random ops (sched/instance.h). A job that must have the samples of a hand's own lap allows no more than 1: with a
+/* Chunks in which all jobs allow the same instance of a sample, at least 1: more, and samples may be kept behind
+ * random ops (sched/instance.h). A job that must have the samples of a chunk's own lap allows no more than 1: with a
  * fixed plan, of several ranks, or is_exact. */
 uint32_t carousel_allows(const struct carousel *carousel);
-/* Right after CAROUSEL_PRODUCE: samples of the slot's hand are kept in it, or were brought from what was kept, and it
- * is the number-th hand, from 1, of the one that came in most. From then on each job is granted it once at most, and
- * only if it allows as many. false: it is a hand whose samples cannot be such. */
+/* Right after CAROUSEL_PRODUCE: samples of the slot's chunk are kept in it, or were brought from what was kept, and it
+ * is the number-th chunk, from 1, of the one that came in most. From then on each job is granted it once at most, and
+ * only if it allows as many. false: it is a chunk whose samples cannot be such. */
 bool carousel_number(struct carousel *carousel, uint32_t slot, uint32_t number);
 
 /* The list of an epoch of a job with PLAN_LIST: borrowed until carousel_lists_over() says that it is
@@ -212,13 +244,13 @@ void carousel_step(struct carousel *carousel, uint64_t now_ns, struct carousel_a
 
 /* views, for the daemon's status and the tests */
 /* NULL: the slot is empty. */
-const struct carousel_hand *carousel_hand_of(const struct carousel *carousel, uint32_t slot);
+const struct carousel_chunk *carousel_chunk_of(const struct carousel *carousel, uint32_t slot);
 void carousel_job(const struct carousel *carousel, uint32_t job, uint64_t now_ns,
 		  struct carousel_job_view *ret);
 struct carousel_totals {
-	uint64_t productions, hands; /* samples and hands put into production */
-	uint64_t outputs;            /* samples put into production, once for each variant */
-	uint64_t reference;          /* DESIGN.md section 3, over segments up to now */
+	uint64_t productions, chunks; /* samples and chunks put into production */
+	uint64_t outputs;             /* samples put into production, once for each variant */
+	uint64_t reference;           /* DESIGN.md section 3, over segments up to now */
 	uint64_t waits_on_dead; /* live, starving job found no slot because of one that a job which
 				   does not live pins or was granted: must stay 0 */
 	uint32_t slots, resident, pinned, jobs;

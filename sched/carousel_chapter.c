@@ -4,14 +4,14 @@
  * Chapters: how a large epoch is walked through (doc/decisions/100-chapters.md).
  *
  * Chapter c is the grains from c * size on: a random part of the samples, for the deal is a
- * permutation. A hand is of one chapter, so that dealing one costs the same however large the
+ * permutation. A chunk is of one chapter, so that dealing one costs the same however large the
  * dataset is. A job may have begun a few chapters at a time and not more: those are what its token
- * has to tell grain by grain. So a job is granted hands of chapters that it has begun, and of
+ * has to tell grain by grain. So a job is granted chunks of chapters that it has begun, and of
  * others while there is room to begin one. Nothing else is different: the need is one bitmap over
- * all grains, an epoch ends when it is empty, and a hand that comes back reopens its chapter, room
+ * all grains, an epoch ends when it is empty, and a chunk that comes back reopens its chapter, room
  * or not.
  *
- * The next hand's chapter is chosen for the hungriest job:
+ * The next chunk's chapter is chosen for the hungriest job:
  *	the one from which most others can take that will, being hungry too or as quick as it;
  *	then one that the fewest slow and busy jobs have begun: they would miss part of it, and what a
  *		job misses it must find again with another, so the quick go on where the slow are not;
@@ -128,19 +128,19 @@ void carousel_chapter_clear(const struct carousel *carousel, struct carousel_mem
 	member->begun = 0;
 }
 
-static uint32_t chapter_of(const struct carousel *carousel, const struct carousel_hand *hand)
+static uint32_t chapter_of(const struct carousel *carousel, const struct carousel_chunk *chunk)
 {
-	return (uint32_t)(hand->grains[0] / carousel->chapter);
+	return (uint32_t)(chunk->grains[0] / carousel->chapter);
 }
 
 bool carousel_chapter_took(const struct carousel *carousel, struct carousel_member *member,
-			   const struct carousel_hand *hand, uint32_t grains)
+			   const struct carousel_chunk *chunk, uint32_t grains)
 {
 	uint32_t chapter;
 
 	if (!grains)
 		return false;
-	chapter = chapter_of(carousel, hand);
+	chapter = chapter_of(carousel, chunk);
 	member->begun -= is_begun(member, chapter);
 	member->left[chapter] -= grains;
 	member->begun += is_begun(member, chapter);
@@ -148,13 +148,13 @@ bool carousel_chapter_took(const struct carousel *carousel, struct carousel_memb
 }
 
 void carousel_chapter_returned(const struct carousel *carousel, struct carousel_member *member,
-			       const struct carousel_hand *hand, uint32_t grains)
+			       const struct carousel_chunk *chunk, uint32_t grains)
 {
 	uint32_t chapter;
 
 	if (!grains)
 		return;
-	chapter = chapter_of(carousel, hand);
+	chapter = chapter_of(carousel, chunk);
 	member->begun -= is_begun(member, chapter);
 	member->left[chapter] += grains;
 	member->begun += is_begun(member, chapter);
@@ -170,10 +170,10 @@ static bool is_open(const struct carousel *carousel, const struct carousel_membe
 }
 
 bool carousel_chapter_allows(const struct carousel *carousel, const struct carousel_member *member,
-			     const struct carousel_hand *hand)
+			     const struct carousel_chunk *chunk)
 {
-	return carousel->chapters == 1 || !hand->n_grains ||
-	       is_open(carousel, member, chapter_of(carousel, hand));
+	return carousel->chapters == 1 || !chunk->n_grains ||
+	       is_open(carousel, member, chapter_of(carousel, chunk));
 }
 
 struct merit {              /* of a chapter, compared from the first member to the last */
@@ -204,7 +204,7 @@ static struct merit merit_of(const struct carousel *carousel, const uint32_t *or
 		bool begun = is_begun(member, chapter);
 
 		if (member->scope != hungriest->scope)
-			continue; /* it sees few of these hands, if any */
+			continue; /* it sees few of these chunks, if any */
 		if (i < n_hungry || keeps_up(member, hungriest))
 			merit.takers += is_open(carousel, member, chapter);
 		else

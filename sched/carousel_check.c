@@ -61,7 +61,7 @@ static const char *check_sum(const struct carousel_member *member)
 }
 
 static bool share_grain(const struct carousel *carousel, const struct carousel_member *member,
-			const struct carousel_hand *a, const struct carousel_hand *b)
+			const struct carousel_chunk *a, const struct carousel_chunk *b)
 {
 	uint32_t i = 0, k = 0;
 
@@ -83,17 +83,17 @@ static const char *check_grains(const struct carousel *carousel,
 {
 	for (uint32_t i = 0; i < member->n_grants; i++) {
 		const struct carousel_grant *grant = &member->grants[i];
-		const struct carousel_hand *hand = &carousel->slots[grant->slot].hand;
+		const struct carousel_chunk *chunk = &carousel->slots[grant->slot].chunk;
 
-		for (uint32_t k = 0; k < hand->n_grains && grant->epoch == member->epoch &&
+		for (uint32_t k = 0; k < chunk->n_grains && grant->epoch == member->epoch &&
 				     !carousel_is_placed(member);
 		     k++)
-			if (bits_test(member->need, hand->grains[k]))
+			if (bits_test(member->need, chunk->grains[k]))
 				return "a job needs a grain that it was granted";
 		for (uint32_t k = 0; k < i; k++)
 			if (member->grants[k].epoch == grant->epoch &&
-			    share_grain(carousel, member, hand,
-					&carousel->slots[member->grants[k].slot].hand))
+			    share_grain(carousel, member, chunk,
+					&carousel->slots[member->grants[k].slot].chunk))
 				return "a job was granted a grain twice in an epoch";
 	}
 	return NULL;
@@ -109,9 +109,9 @@ static const char *check_order(const struct carousel_member *member)
 		if (grant->epoch < epoch || grant->epoch > member->epoch)
 			return "a job's grants are not in the order of epochs";
 		if (grant->epoch == epoch && i && member->grants[i - 1].last)
-			return "a job was granted more of an epoch after its last hand";
+			return "a job was granted more of an epoch after its last chunk";
 		if (grant->last && grant->epoch == member->epoch)
-			return "a job was told the last hand of an epoch that goes on";
+			return "a job was told the last chunk of an epoch that goes on";
 		epoch = grant->epoch;
 	}
 	return NULL;
@@ -127,11 +127,12 @@ static const char *check_counts(const struct carousel *carousel, uint32_t job)
 		const struct carousel_grant *grant = &member->grants[i];
 		const struct carousel_slot *s = &carousel->slots[grant->slot];
 
-		if (!s->hand.instance || carousel_population_of_hand(carousel, member, &s->hand) !=
-					     grant->first + grant->samples)
+		if (!s->chunk.instance ||
+		    carousel_population_of_chunk(carousel, member, &s->chunk) !=
+			grant->first + grant->samples)
 			return "a job was granted a slot that holds something else";
-		if (!carousel_population_is_within(carousel, member->scope, s->hand.scope))
-			return "a job was granted a hand that was drawn for others alone";
+		if (!carousel_population_is_within(carousel, member->scope, s->chunk.scope))
+			return "a job was granted a chunk that was drawn for others alone";
 		if (!s->uses[job])
 			return "a slot does not count a grant";
 		if (!carousel_set_has(&s->seen, job))
@@ -170,24 +171,24 @@ static const char *check_job(const struct carousel *carousel, uint32_t job)
 	return broken;
 }
 
-static const char *check_hand(const struct carousel *carousel, const struct carousel_slot *s)
+static const char *check_chunk(const struct carousel *carousel, const struct carousel_slot *s)
 {
-	const struct carousel_hand *hand = &s->hand;
+	const struct carousel_chunk *chunk = &s->chunk;
 	uint32_t samples = 0;
 
-	if (hand->instance > carousel->instances || !hand->count ||
-	    hand->count > carousel->config.hand)
-		return "a slot's hand is none that was dealt";
-	for (uint32_t i = 0; i < hand->n_grains; i++) {
-		if (hand->grains[i] >= carousel->deal.grains ||
-		    (i && hand->grains[i] <= hand->grains[i - 1]))
-			return "a hand's grains are not distinct, ascending grains of the deal";
-		samples += carousel_population_grain(carousel, hand->scope, hand->grains[i]);
-		if (hand->grains[i] / carousel->chapter != hand->grains[0] / carousel->chapter)
-			return "a hand's grains are of two chapters";
+	if (chunk->instance > carousel->instances || !chunk->count ||
+	    chunk->count > carousel->config.chunk)
+		return "a slot's chunk is none that was dealt";
+	for (uint32_t i = 0; i < chunk->n_grains; i++) {
+		if (chunk->grains[i] >= carousel->deal.grains ||
+		    (i && chunk->grains[i] <= chunk->grains[i - 1]))
+			return "a chunk's grains are not distinct, ascending grains of the deal";
+		samples += carousel_population_grain(carousel, chunk->scope, chunk->grains[i]);
+		if (chunk->grains[i] / carousel->chapter != chunk->grains[0] / carousel->chapter)
+			return "a chunk's grains are of two chapters";
 	}
-	if (!hand->is_private && !hand->order && samples != hand->count)
-		return "a hand's samples are not those of its grains";
+	if (!chunk->is_private && !chunk->order && samples != chunk->count)
+		return "a chunk's samples are not those of its grains";
 	return NULL;
 }
 
@@ -203,9 +204,9 @@ static const char *check_holder(const struct carousel *carousel, uint32_t slot, 
 		return "a slot remembers a job that left";
 	if (index < 0)
 		return NULL;
-	if (s->hand.is_private && s->owner != job && s->owner != CAROUSEL_NOBODY &&
+	if (s->chunk.is_private && s->owner != job && s->owner != CAROUSEL_NOBODY &&
 	    !(carousel_is_rank(member) && s->owner == carousel_log_group(member->log)))
-		return "a private hand was granted to somebody else";
+		return "a private chunk was granted to somebody else";
 	*granted += member->grants[index].state == CAROUSEL_GRANTED;
 	*pins += member->grants[index].state != CAROUSEL_GRANTED;
 	return NULL;
@@ -226,9 +227,9 @@ static const char *check_slot(const struct carousel *carousel, uint32_t slot)
 		}
 	if (granted != s->granted || pins != s->pins)
 		return "a slot's grants and pins are not those of the jobs";
-	if (!s->hand.instance)
+	if (!s->chunk.instance)
 		return s->granted || s->pins || s->ghosts ? "an empty slot is held" : NULL;
-	return check_hand(carousel, s);
+	return check_chunk(carousel, s);
 }
 
 const char *carousel_check(const struct carousel *carousel)
@@ -242,17 +243,17 @@ const char *carousel_check(const struct carousel *carousel)
 		const struct carousel_slot *s = &carousel->slots[slot];
 
 		broken = check_slot(carousel, slot);
-		unfinished += s->hand.instance && !s->hand.ready;
-		unstamped += s->hand.instance && s->hand.ready && !s->stamped;
+		unfinished += s->chunk.instance && !s->chunk.ready;
+		unstamped += s->chunk.instance && s->chunk.ready && !s->stamped;
 	}
 	if (!broken)
 		broken = carousel_variant_check(carousel);
 	if (broken)
 		return broken;
 	if (unfinished != carousel->unfinished || unfinished > carousel->config.producing)
-		return "hands in production are not counted right, or too many";
+		return "chunks in production are not counted right, or too many";
 	if (unstamped != carousel->unstamped)
-		return "finished hands are not counted right";
+		return "finished chunks are not counted right";
 	for (size_t i = 0; i < carousel->room_window; i++)
 		if (carousel->drawn[i])
 			return "a draw left its marks";

@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * For whom a hand is made: of which grains, by who needs them, and who of these is granted it.
+ * For whom a chunk is made: of which grains, by who needs them, and who of these is granted it.
  *
- * Think of very many hands an epoch, so that any set of needs has grains enough. Every production
- * that the lead (carousel_lead.c) does not take is a loss; so all hands are made of what the lead
+ * Think of very many chunks an epoch, so that any set of needs has grains enough. Every production
+ * that the lead (carousel_lead.c) does not take is a loss; so all chunks are made of what the lead
  * needs, and a job of speed v is granted v of them and lets 1 - v pass. Two things can go wrong.
  *
- *   A hand passes a job that needs it although the lead will not bring its grains round again
+ *   A chunk passes a job that needs it although the lead will not bring its grains round again
  *   before the job's epoch ends. Then they are made once more, for want of the lead. Such a job
  *   is critical: its epoch ends before the lead's. A job that will not find enough in
  *   what is left of the lead's epoch has no slack, either.
  *
  *   Two critical jobs need too much, or too little, in common: then what the one must take passes
- *   the other. This is decided before, by which hands passed both of them. When x's epoch ends
+ *   the other. This is decided before, by which chunks passed both of them. When x's epoch ends
  *   first, y should need a share of x's need that is as large as y is fast; what the two let pass
  *   together from now on should make that up.
  *
- * So the choice weighs: how little is coming to a job that is granted the hand; for one that lets it
+ * So the choice weighs: how little is coming to a job that is granted the chunk; for one that lets it
  * pass, its lack of slack; for each two that do, whether their needs should have more in common or
- * less; and a hand that passes a critical job. The needs are known from probes: grains drawn
+ * less; and a chunk that passes a critical job. The needs are known from probes: grains drawn
  * at random, and each set of jobs that need one of them is a candidate. What is weighed are sets of
  * positions alone, so a relabelling of the samples changes nothing.
  */
@@ -36,12 +36,12 @@
 #define MIN_PROBES 128
 #define MAX_CANDIDATES 64
 
-/* the weights, in hands that are coming to a job */
+/* the weights, in chunks that are coming to a job */
 #define WEIGHT_HUNGRY 100.0 /* of feeding one that is */
-#define WEIGHT_CRITICAL 6.0 /* of a hand that passes critical jobs */
+#define WEIGHT_CRITICAL 6.0 /* of a chunk that passes critical jobs */
 #define WEIGHT_TIE 40.0     /* of an epoch too much, or too little, in common */
 #define ENOUGH_SLACK 0.2    /* of the lead's epoch */
-#define LEVEL 2.0           /* hands ahead that are neither too few nor too many */
+#define LEVEL 2.0           /* chunks ahead that are neither too few nor too many */
 #define SWEEPS 2
 
 struct player {
@@ -50,7 +50,7 @@ struct player {
 	double need, left; /* epochs: what it needs, what the lead runs through meanwhile */
 	double found;      /* of its need, what the lead needs, too */
 	double passes;     /* share of that which it must let pass */
-	double regret;     /* of letting a hand pass */
+	double regret;     /* of letting a chunk pass */
 	bool is_critical, may_pass;
 };
 
@@ -116,7 +116,7 @@ static void describe(struct table *table, uint32_t index, uint32_t job, bool is_
 	player->left = player->need / player->speed;
 	player->level = carousel_lead_level(carousel, member);
 	if (member->is_group)
-		player->level = is_hungry ? 0 : LEVEL; /* it is its ranks that have hands */
+		player->level = is_hungry ? 0 : LEVEL; /* it is its ranks that have chunks */
 	player->is_critical = index != table->lead && player->left < lead->need;
 	player->may_pass = index != table->lead && index != 0;
 	slack = player->found - player->speed * lead->need;
@@ -126,7 +126,7 @@ static void describe(struct table *table, uint32_t index, uint32_t job, bool is_
 		player->regret = BASE_MAX(1 - BASE_MAX(slack, 0.0) / ENOUGH_SLACK, 0.0);
 }
 
-/* What it is worth that a hand passes both: x is the one whose epoch ends first. */
+/* What it is worth that a chunk passes both: x is the one whose epoch ends first. */
 static double tie_of(const struct table *table, uint32_t a, uint32_t b)
 {
 	double lead = table->player[table->lead].need;
@@ -184,7 +184,7 @@ static bool any_critical(const struct table *table, uint64_t players)
 	return false;
 }
 
-/* Of those who need a hand, whom should it pass? Who had better change sides, does, one by one. */
+/* Of those who need a chunk, whom should it pass? Who had better change sides, does, one by one. */
 static uint64_t choose_passed(const struct table *table, uint64_t needed_by)
 {
 	uint64_t passed = 0;

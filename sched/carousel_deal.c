@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * What goes into a hand.
+ * What goes into a chunk.
  *
- * A pure hand: every active job needs all of it or none of it, so nothing is made that somebody
+ * A pure chunk: every active job needs all of it or none of it, so nothing is made that somebody
  * must skip over. Start from the need of the hungriest job; go through the others in the order in
  * which they have their say (carousel_choose.c); each splits the candidates into those it needs and
- * the rest. Keep the half that was chosen for the job, if that half still fills half a hand; else
+ * the rest. Keep the half that was chosen for the job, if that half still fills half a chunk; else
  * the larger. From what is left, draw uniformly at random.
  *
  * Time: 64 jobs with bitmaps of 2^19 grains are 4 MiB to go through, and a count of bits costs
- * more than the traffic. So a count stops as soon as half a hand is found, which is near the
+ * more than the traffic. So a count stops as soon as half a chunk is found, which is near the
  * beginning unless the half is nearly empty; it adds up bytes over a block of words before it
  * adds the bytes, in loops of constant length that a compiler turns into vectors; when the
  * candidates lie thin they are listed, and the other jobs split the list; and of each word of a need it is
@@ -33,7 +33,7 @@
 /* "draw": apart from every use of (seed, lap) */
 #define CAROUSEL_STREAM_DRAW UINT32_C(0x64726177)
 #define CAROUSEL_STREAM_FILL UINT32_C(0x66696c6c) /* "fill" */
-/* Half a hand found behind this share of the bitmap: few enough to list them, most likely. */
+/* Half a chunk found behind this share of the bitmap: few enough to list them, most likely. */
 #define CAROUSEL_THIN 16
 #define LISTED_NEEDED (UINT32_C(1) << 31) /* above every grain that is listed */
 
@@ -155,21 +155,21 @@ static void keep(struct carousel *carousel, const struct carousel_member *member
 	}
 }
 
-/* Is the other half kept instead of the preferred one? Counts above half a hand say no more. */
+/* Is the other half kept instead of the preferred one? Counts above half a chunk say no more. */
 static bool prefers_other(uint64_t preferred, uint64_t other, uint64_t half)
 {
 	return !preferred || (preferred < half && preferred < other);
 }
 
-static uint64_t half_hand(const struct carousel *carousel)
+static uint64_t half_chunk(const struct carousel *carousel)
 {
 	return BASE_MAX(carousel->max_grains / 2, 1u);
 }
 
-/* One job's split of the candidates. True: they lie thin now, for half a hand was found late. */
+/* One job's split of the candidates. True: they lie thin now, for half a chunk was found late. */
 static bool split(struct carousel *carousel, const struct carousel_member *member, bool is_wanted)
 {
-	uint64_t half = half_hand(carousel), preferred = 0, other = 0;
+	uint64_t half = half_chunk(carousel), preferred = 0, other = 0;
 	bool needed = is_wanted;
 	size_t seen;
 
@@ -213,7 +213,7 @@ static uint32_t split_list(const struct carousel *carousel, const struct carouse
 	if (!needed)
 		return n;
 	if (prefers_other(wanted ? needed : n - needed, wanted ? n - needed : needed,
-			  half_hand(carousel)))
+			  half_chunk(carousel)))
 		wanted = !wanted;
 	for (uint32_t i = 0; i < n; i++)
 		if ((grains[i] >= LISTED_NEEDED) == wanted)
@@ -343,10 +343,10 @@ static uint32_t draw(struct carousel *carousel, uint64_t lap, uint32_t n_list, u
 	return n;
 }
 
-/* Of grains drawn for a scope that has not all samples of a grain, as many as fill the hand: the
+/* Of grains drawn for a scope that has not all samples of a grain, as many as fill the chunk: the
  * first of them in a random order. */
-static uint32_t fill_hand(const struct carousel *carousel, uint64_t lap, uint32_t scope, uint32_t n,
-			  uint32_t *grains)
+static uint32_t fill_chunk(const struct carousel *carousel, uint64_t lap, uint32_t scope,
+			   uint32_t n, uint32_t *grains)
 {
 	uint32_t samples = 0, kept = 0;
 	struct philox_seq seq;
@@ -357,7 +357,7 @@ static uint32_t fill_hand(const struct carousel *carousel, uint64_t lap, uint32_
 		uint32_t grain = grains[chosen];
 
 		samples += carousel_population_grain(carousel, scope, grain);
-		if (samples > carousel->config.hand)
+		if (samples > carousel->config.chunk)
 			break;
 		grains[chosen] = grains[kept];
 		grains[kept] = grain;
@@ -386,8 +386,8 @@ static void begin(struct carousel *carousel, const struct carousel_member *hungr
 }
 
 /* Chooses grains for the hungriest job, order[0], and whoever can share them. A job of a scope within
- * the hand's has no say (carousel_population.c); one of a wider scope, which will not be granted the
- * hand, would rather have it made of what it has had. */
+ * the chunk's has no say (carousel_population.c); one of a wider scope, which will not be granted the
+ * chunk, would rather have it made of what it has had. */
 static uint32_t find_grains(struct carousel *carousel, uint64_t lap, uint32_t chapter,
 			    const struct carousel_choice *choice, uint32_t *grains)
 {
@@ -413,41 +413,41 @@ static uint32_t find_grains(struct carousel *carousel, uint64_t lap, uint32_t ch
 	}
 	if (is_whole)
 		return draw(carousel, lap, n_list, carousel->max_grains, grains);
-	n = draw(carousel, lap, n_list, carousel->config.hand, grains);
-	return fill_hand(carousel, lap, scope, n, grains);
+	n = draw(carousel, lap, n_list, carousel->config.chunk, grains);
+	return fill_chunk(carousel, lap, scope, n, grains);
 }
 
-void carousel_deal_hand(struct carousel *carousel, const uint32_t *order, uint32_t n,
-			uint32_t n_hungry, struct carousel_slot *slot)
+void carousel_deal_chunk(struct carousel *carousel, const uint32_t *order, uint32_t n,
+			 uint32_t n_hungry, struct carousel_slot *slot)
 {
-	struct carousel_hand *hand = &slot->hand;
+	struct carousel_chunk *chunk = &slot->chunk;
 	struct carousel_choice choice;
-	uint32_t chapter = carousel_chapter_choose(carousel, hand->lap, order, n, n_hungry);
+	uint32_t chapter = carousel_chapter_choose(carousel, chunk->lap, order, n, n_hungry);
 
-	carousel_choose(carousel, hand->lap, order, n, n_hungry, &choice);
+	carousel_choose(carousel, chunk->lap, order, n, n_hungry, &choice);
 	slot->meant = choice.meant;
-	hand->scope = carousel->jobs[order[0]].scope;
-	carousel_population_ref(carousel, hand->scope);
-	hand->n_grains = find_grains(carousel, hand->lap, chapter, &choice, slot->grains);
-	hand->count =
-	    deal_members(&carousel->deal, carousel_population_bits(carousel, hand->scope),
-			 carousel->config.seed, hand->lap, slot->grains, hand->n_grains, slot->ids);
-	hand->ids = slot->ids;
-	hand->grains = slot->grains;
+	chunk->scope = carousel->jobs[order[0]].scope;
+	carousel_population_ref(carousel, chunk->scope);
+	chunk->n_grains = find_grains(carousel, chunk->lap, chapter, &choice, slot->grains);
+	chunk->count = deal_members(
+	    &carousel->deal, carousel_population_bits(carousel, chunk->scope),
+	    carousel->config.seed, chunk->lap, slot->grains, chunk->n_grains, slot->ids);
+	chunk->ids = slot->ids;
+	chunk->grains = slot->grains;
 }
 
 void carousel_deal_tail(struct carousel *carousel, uint32_t job, struct carousel_slot *slot)
 {
 	struct carousel_member *member = &carousel->jobs[job];
-	struct carousel_hand *hand = &slot->hand;
+	struct carousel_chunk *chunk = &slot->chunk;
 
-	hand->count = BASE_MIN(member->n_tail, carousel->config.hand);
-	for (uint32_t i = 0; i < hand->count; i++)
+	chunk->count = BASE_MIN(member->n_tail, carousel->config.chunk);
+	for (uint32_t i = 0; i < chunk->count; i++)
 		slot->ids[i] = member->tail[--member->n_tail];
-	deal_permute(carousel->config.seed, hand->lap, slot->ids, hand->count);
-	hand->ids = slot->ids;
-	hand->grains = NULL;
-	hand->n_grains = 0;
-	hand->is_private = true;
+	deal_permute(carousel->config.seed, chunk->lap, slot->ids, chunk->count);
+	chunk->ids = slot->ids;
+	chunk->grains = NULL;
+	chunk->n_grains = 0;
+	chunk->is_private = true;
 	slot->owner = job;
 }

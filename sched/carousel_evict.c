@@ -32,27 +32,27 @@ static bool is_wanted_by(const struct carousel *carousel, uint32_t job, uint32_t
 
 	if (index >= 0)
 		return member->grants[index].state == CAROUSEL_GRANTED;
-	return member->used && carousel_variant_has(&carousel->slots[slot].hand, member) &&
-	       (carousel_fixed_awaits(carousel, member, &carousel->slots[slot].hand) ||
+	return member->used && carousel_variant_has(&carousel->slots[slot].chunk, member) &&
+	       (carousel_fixed_awaits(carousel, member, &carousel->slots[slot].chunk) ||
 		carousel_rank_awaits(carousel, member, slot));
 }
 
 /* Living jobs that were granted the slot and did not take it yet, or come to it soon. Jobs of a scope
- * within the hand's count as one, and only where no other job wants it: whom it suits depends on what
- * is in it, and that must not choose among the hands of the others (carousel_population.c). */
+ * within the chunk's count as one, and only where no other job wants it: whom it suits depends on what
+ * is in it, and that must not choose among the chunks of the others (carousel_population.c). */
 static uint32_t wanted_by(const struct carousel *carousel, uint32_t slot, uint64_t now_ns)
 {
 	const struct carousel_slot *s = &carousel->slots[slot];
 	uint32_t wanted = 0;
 	bool within = false;
 
-	if (!s->granted && !s->hand.order && !s->logged)
+	if (!s->granted && !s->chunk.order && !s->logged)
 		return 0;
 	for (uint32_t job = 0; job < CAROUSEL_MAX_JOBS; job++) {
 		if (!is_wanted_by(carousel, job, slot) ||
 		    !carousel_step_lives(carousel, job, now_ns, NULL))
 			continue;
-		if (!s->hand.order && carousel->jobs[job].scope != s->hand.scope)
+		if (!s->chunk.order && carousel->jobs[job].scope != s->chunk.scope)
 			within = true;
 		else
 			wanted++;
@@ -100,27 +100,28 @@ static bool can_evict(const struct carousel *carousel, uint32_t slot)
 {
 	const struct carousel_slot *s = &carousel->slots[slot];
 
-	if (!s->hand.instance || !s->hand.ready || s->pins || s->ghosts)
+	if (!s->chunk.instance || !s->chunk.ready || s->pins || s->ghosts)
 		return false;
 	return !s->granted || can_withdraw(carousel, slot);
 }
 
-/* Jobs that the hand passed and that need it yet, and could use it, by its first grain: a hand is made so that a job
- * needs all of it or nothing. A hand may come back to them while it is there. */
+/* Jobs that the chunk passed and that need it yet, and could use it, by its first grain: a chunk is made so that a job
+ * needs all of it or nothing. A chunk may come back to them while it is there. */
 static uint32_t passed(const struct carousel *carousel, uint32_t slot)
 {
 	const struct carousel_slot *s = &carousel->slots[slot];
 	uint32_t count = 0;
 
-	if (!s->hand.n_grains || !carousel_variant_any_random(carousel))
+	if (!s->chunk.n_grains || !carousel_variant_any_random(carousel))
 		return 0;
 	for (uint32_t job = 0; job < CAROUSEL_MAX_JOBS; job++) {
 		const struct carousel_member *member = &carousel->jobs[job];
 
 		count += member->used && !carousel_is_placed(member) &&
-			 carousel_variant_has(&s->hand, member) && member->scope == s->hand.scope &&
+			 carousel_variant_has(&s->chunk, member) &&
+			 member->scope == s->chunk.scope &&
 			 carousel_variant_is_fresh(carousel, job, slot) &&
-			 bits_test(member->need, s->hand.grains[0]);
+			 bits_test(member->need, s->chunk.grains[0]);
 	}
 	return count;
 }
@@ -137,7 +138,7 @@ static bool is_worth_less(const struct carousel *carousel, uint32_t a, uint32_t 
 	passed_b = passed(carousel, b);
 	if (passed_a != passed_b)
 		return passed_a < passed_b;
-	return s->hand.instance < v->hand.instance;
+	return s->chunk.instance < v->chunk.instance;
 }
 
 /* Among equals one that nobody at all was granted, then one that fewer need, then the oldest. */
@@ -180,7 +181,7 @@ static void revoke(struct carousel *carousel, uint32_t job, int index, struct ca
 	    .kind = CAROUSEL_REVOKE,
 	    .job = job,
 	    .slot = grant->slot,
-	    .instance = s->hand.instance,
+	    .instance = s->chunk.instance,
 	    .epoch = grant->epoch,
 	    .last = grant->last,
 	};
@@ -193,14 +194,14 @@ static void empty_slot(struct carousel *carousel, uint32_t slot, struct carousel
 	*ret = (struct carousel_action){
 	    .kind = CAROUSEL_EMPTY,
 	    .slot = slot,
-	    .instance = s->hand.instance,
+	    .instance = s->chunk.instance,
 	};
 	if (!s->stamped)
 		carousel->unstamped--;
-	carousel_population_unref(carousel, s->hand.scope);
+	carousel_population_unref(carousel, s->chunk.scope);
 	memset(s->uses, 0, CAROUSEL_MAX_JOBS);
 	carousel_log_forget(carousel, slot);
-	s->hand = (struct carousel_hand){0};
+	s->chunk = (struct carousel_chunk){0};
 	s->again = false;
 	s->seen = s->check = s->meant = (struct carousel_set){0};
 	s->owner = CAROUSEL_NOBODY;

@@ -16,60 +16,60 @@ static uint64_t place_of(const struct carousel *carousel, const struct carousel_
 	return carousel_listed_places(carousel, member) - member->need_samples;
 }
 
-/* Is the hand one of the epoch that the job is in? */
+/* Is the chunk one of the epoch that the job is in? */
 static bool is_of_epoch(const struct carousel *carousel, const struct carousel_member *member,
-			const struct carousel_hand *hand)
+			const struct carousel_chunk *chunk)
 {
 	if (member->plan.order == PLAN_LIST)
-		return carousel_listed_has(carousel, member, hand);
-	if (member->plan.ignores_epoch && hand->order == PLAN_SEQUENTIAL)
+		return carousel_listed_has(carousel, member, chunk);
+	if (member->plan.ignores_epoch && chunk->order == PLAN_SEQUENTIAL)
 		return true; /* also one that random ops of another variant have a seed for */
-	return hand->order && hand->order == member->plan.order &&
-	       hand->seed == member->plan.seed &&
-	       hand->lap == plan_lap(&member->plan, member->epoch);
+	return chunk->order && chunk->order == member->plan.order &&
+	       chunk->seed == member->plan.seed &&
+	       chunk->lap == plan_lap(&member->plan, member->epoch);
 }
 
 bool carousel_fixed_has(const struct carousel *carousel, const struct carousel_member *member,
-			const struct carousel_hand *hand)
+			const struct carousel_chunk *chunk)
 {
 	uint64_t place = place_of(carousel, member);
 
-	return hand->place <= place && place < hand->place + hand->count &&
-	       is_of_epoch(carousel, member, hand);
+	return chunk->place <= place && place < chunk->place + chunk->count &&
+	       is_of_epoch(carousel, member, chunk);
 }
 
 bool carousel_fixed_awaits(const struct carousel *carousel, const struct carousel_member *member,
-			   const struct carousel_hand *hand)
+			   const struct carousel_chunk *chunk)
 {
 	uint64_t place = place_of(carousel, member);
-	uint64_t reach = (uint64_t)carousel->n_slots * carousel->config.hand;
+	uint64_t reach = (uint64_t)carousel->n_slots * carousel->config.chunk;
 
-	return member->plan.order && place < hand->place + hand->count &&
-	       hand->place < place + reach && is_of_epoch(carousel, member, hand);
+	return member->plan.order && place < chunk->place + chunk->count &&
+	       chunk->place < place + reach && is_of_epoch(carousel, member, chunk);
 }
 
 uint32_t carousel_fixed_first(const struct carousel *carousel, const struct carousel_member *member,
-			      const struct carousel_hand *hand)
+			      const struct carousel_chunk *chunk)
 {
-	return (uint32_t)(place_of(carousel, member) - hand->place);
+	return (uint32_t)(place_of(carousel, member) - chunk->place);
 }
 
 void carousel_fixed_deal(const struct carousel *carousel, const struct carousel_member *member,
 			 struct carousel_slot *slot)
 {
-	struct carousel_hand *hand = &slot->hand;
+	struct carousel_chunk *chunk = &slot->chunk;
 	uint64_t place = place_of(carousel, member);
 
-	hand->order = member->plan.order;
-	hand->place = place - place % carousel->config.hand;
-	hand->count = (uint32_t)BASE_MIN(carousel_listed_places(carousel, member) - hand->place,
-					 (uint64_t)carousel->config.hand);
-	hand->ids = slot->ids;
-	if (hand->order == PLAN_LIST) {
+	chunk->order = member->plan.order;
+	chunk->place = place - place % carousel->config.chunk;
+	chunk->count = (uint32_t)BASE_MIN(carousel_listed_places(carousel, member) - chunk->place,
+					  (uint64_t)carousel->config.chunk);
+	chunk->ids = slot->ids;
+	if (chunk->order == PLAN_LIST) {
 		carousel_listed_deal(member, slot);
 		return;
 	}
-	hand->seed = member->plan.seed;
-	hand->lap = plan_lap(&member->plan, member->epoch);
-	plan_samples(&member->plan, member->epoch, hand->place, hand->count, slot->ids);
+	chunk->seed = member->plan.seed;
+	chunk->lap = plan_lap(&member->plan, member->epoch);
+	plan_samples(&member->plan, member->epoch, chunk->place, chunk->count, slot->ids);
 }

@@ -14,6 +14,7 @@
 #include "base/bits.h"
 #include "sched/carousel_log.h"
 #include "sched/carousel_state.h"
+#include "sched/sort.h"
 #include "sched/token.h"
 
 void carousel_join_free(struct carousel *carousel, struct carousel_member *member)
@@ -32,28 +33,26 @@ void carousel_join_free(struct carousel *carousel, struct carousel_member *membe
 
 /* join */
 
-static int compare_ids(const void *a, const void *b)
-{
-	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-
-	return (x > y) - (x < y);
-}
-
 /* The tail is sorted on the way: its order means nothing. */
-static bool is_tail_good(const struct carousel *carousel, const struct carousel_member *member)
+static int check_tail(const struct carousel *carousel, const struct carousel_member *member)
 {
 	const struct deal *deal = &carousel->deal;
+	const uint64_t *bits = carousel_population_bits(carousel, member->population);
+	const uint32_t n = member->n_tail;
+	_cleanup_free_ uint64_t *positions = malloc(((size_t)n + 1) * sizeof(*positions));
 
-	qsort(member->tail, member->n_tail, sizeof(*member->tail), compare_ids);
-	for (uint32_t i = 0; i < member->n_tail; i++) {
-		int64_t id = member->tail[i];
-
-		if (id < 0 || (uint64_t)id >= deal->n || (i && id == member->tail[i - 1]) ||
-		    !carousel_population_has_id(carousel, member, (uint64_t)id) ||
-		    bits_test(member->need, deal_position(deal, (uint64_t)id) / deal->grain))
-			return false;
-	}
-	return true;
+	if (!positions)
+		return -ENOMEM;
+	sort_values((uint64_t *)member->tail, positions, n);
+	if (n && (uint64_t)member->tail[n - 1] >= deal->n)
+		return CAROUSEL_E_BAD;
+	deal_positions(deal, member->tail, n, positions);
+	for (uint32_t i = 0; i < n; i++)
+		if ((i && member->tail[i] == member->tail[i - 1]) ||
+		    (bits && !bits_test(bits, positions[i])) ||
+		    bits_test(member->need, positions[i] / deal->grain))
+			return CAROUSEL_E_BAD;
+	return 0;
 }
 
 static int copy_need(struct carousel *carousel, const uint64_t *need,
@@ -133,7 +132,7 @@ static int fill_member(struct carousel *carousel, const struct carousel_join *jo
 	if (join->n_tail)
 		memcpy(member->tail, join->tail, join->n_tail * sizeof(*join->tail));
 	member->given = member->need_samples + member->n_tail;
-	return is_tail_good(carousel, member) ? 0 : CAROUSEL_E_BAD;
+	return check_tail(carousel, member);
 }
 
 /*
@@ -141,7 +140,7 @@ static int fill_member(struct carousel *carousel, const struct carousel_join *jo
  * carousel, there may be forgotten ones, and a slot may hold one still. Such a one was put into
  * production no later than the newest that is named: else all that are named, seen after it, would
  * have been in slots beside it. With so many slots that this can be, or with laps that were drawn
- * before production, every hand counts as seen.
+ * before production, every chunk counts as seen.
  *
  * Returns how many of the oldest instances may be such.
  */
@@ -171,11 +170,11 @@ static void see_laps(struct carousel *carousel, const struct carousel_join *join
 
 	for (uint32_t i = 0; i < carousel->n_slots; i++) {
 		struct carousel_slot *s = &carousel->slots[i];
-		bool is_seen = s->hand.instance <= n_forgotten || s->again;
+		bool is_seen = s->chunk.instance <= n_forgotten || s->again;
 
 		for (uint32_t k = 0; k < join->n_laps; k++)
-			is_seen |= s->hand.lap == join->laps[k];
-		if (!s->hand.instance || !is_seen)
+			is_seen |= s->chunk.lap == join->laps[k];
+		if (!s->chunk.instance || !is_seen)
 			continue;
 		carousel_set_add(&s->seen, job);
 		s->uses[job] = UINT8_MAX; /* how often is not known */

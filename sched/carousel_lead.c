@@ -4,21 +4,21 @@
  * Who leads, and how far ahead a job is fed.
  *
  * The lead is the fastest living job of a scope. What it needs must be made anyway, so whatever the
- * others are granted should be made of that: the others follow. A follower is granted a hand that
+ * others are granted should be made of that: the others follow. A follower is granted a chunk that
  * was made for it (carousel_choose.c), or when little is coming to it any that is there; it is hungry
- * only then. Else it lets hands pass: which ones is what the choice is about, and a follower that
- * took all it can would leave none. But nobody waits for a hand in production beside a finished one
+ * only then. Else it lets chunks pass: which ones is what the choice is about, and a follower that
+ * took all it can would leave none. But nobody waits for a chunk in production beside a finished one
  * that it can take: so a job that joins catches up when production is slower than all of them.
  *
  * A job whose pace is not known yet, and a group, want as much as the lead. Nobody leads where no op
- * is random (a resident hand may come again), nor where an epoch has chapters.
+ * is random (a resident chunk may come again), nor where an epoch has chapters.
  */
 
 #include "sched/carousel_log.h"
 #include "sched/carousel_state.h"
 
 #define EQUALLY_FAST 1.03 /* paces that differ less do not make another one lead */
-#define MOST_BEHIND 2     /* finished hands granted behind one in production */
+#define MOST_BEHIND 2     /* finished chunks granted behind one in production */
 
 static double pace_of(const struct carousel *carousel, uint32_t job)
 {
@@ -88,7 +88,7 @@ bool carousel_lead_wants(const struct carousel *carousel, const struct carousel_
 	return carousel_lead_level(carousel, member) < 1;
 }
 
-/* Does the job wait for a hand in production, with few finished ones behind it? */
+/* Does the job wait for a chunk in production, with few finished ones behind it? */
 static bool waits_for_production(const struct carousel *carousel,
 				 const struct carousel_member *member)
 {
@@ -96,7 +96,7 @@ static bool waits_for_production(const struct carousel *carousel,
 	bool is_first = true;
 
 	for (uint32_t i = 0; i < member->n_grants && member->waiting; i++) {
-		bool is_ready = carousel->slots[member->grants[i].slot].hand.ready;
+		bool is_ready = carousel->slots[member->grants[i].slot].chunk.ready;
 
 		if (member->grants[i].state != CAROUSEL_GRANTED)
 			continue;
@@ -113,7 +113,7 @@ bool carousel_lead_may_take(const struct carousel *carousel, uint32_t job, uint3
 	const struct carousel_member *member = &carousel->jobs[job];
 	const struct carousel_slot *s = &carousel->slots[slot];
 
-	return !is_led(carousel, member) || member->is_group || member->scope != s->hand.scope ||
+	return !is_led(carousel, member) || member->is_group || member->scope != s->chunk.scope ||
 	       carousel_set_has(&s->meant, job) || carousel_lead_wants(carousel, member) ||
-	       (s->hand.ready && waits_for_production(carousel, member));
+	       (s->chunk.ready && waits_for_production(carousel, member));
 }

@@ -2,12 +2,12 @@
 
 /*
  * Jobs whose plan is a list. Everything about them is as with other fixed plans, but that an epoch's
- * list comes from the client, may be late, and is hostile: an entry is looked at when a hand is made
+ * list comes from the client, may be late, and is hostile: an entry is looked at when a chunk is made
  * of it, or compared with one, and nowhere else.
  *
- * A hand has no name here. Two lists mean the same hand when they have the same samples with the
- * same keys at the same places, so that is what is compared, in as many steps as a hand has samples;
- * a client's word for it is not asked for. A hand made of a list has order PLAN_LIST: so no job
+ * A chunk has no name here. Two lists mean the same chunk when they have the same samples with the
+ * same keys at the same places, so that is what is compared, in as many steps as a chunk has samples;
+ * a client's word for it is not asked for. A chunk made of a list has order PLAN_LIST: so no job
  * with a computed plan can be given what somebody else's list says.
  *
  * Where no op is random keys mean nothing, and are not compared.
@@ -90,37 +90,37 @@ uint64_t carousel_lists_over(struct carousel *carousel, uint32_t job)
 	return member->closed;
 }
 
-/* ---- hands ---- */
+/* ---- chunks ---- */
 
-static struct listing_key key_of(const struct carousel_hand *hand, uint32_t i)
+static struct listing_key key_of(const struct carousel_chunk *chunk, uint32_t i)
 {
-	return hand->keys ? hand->keys[i] : (struct listing_key){hand->seed, hand->lap};
+	return chunk->keys ? chunk->keys[i] : (struct listing_key){chunk->seed, chunk->lap};
 }
 
-static bool is_same(const struct listing *list, const struct carousel_hand *hand, uint32_t i,
+static bool is_same(const struct listing *list, const struct carousel_chunk *chunk, uint32_t i,
 		    bool is_random)
 {
-	uint64_t entry = list->entries[hand->place + i];
+	uint64_t entry = list->entries[chunk->place + i];
 	uint32_t number = listing_key_number(entry);
-	struct listing_key key = key_of(hand, i);
+	struct listing_key key = key_of(chunk, i);
 
-	if (listing_id(entry) != (uint64_t)hand->ids[i] || number >= list->n_keys)
+	if (listing_id(entry) != (uint64_t)chunk->ids[i] || number >= list->n_keys)
 		return false;
 	return !is_random ||
 	       (list->keys[number].seed == key.seed && list->keys[number].lap == key.lap);
 }
 
 bool carousel_listed_has(const struct carousel *carousel, const struct carousel_member *member,
-			 const struct carousel_hand *hand)
+			 const struct carousel_chunk *chunk)
 {
 	const struct listing *list = list_of(member, member->epoch);
 	bool is_random = !carousel_variant_again(carousel, member);
 
-	if (!list || !hand->order || hand->place >= list->places ||
-	    hand->count > list->places - hand->place)
+	if (!list || !chunk->order || chunk->place >= list->places ||
+	    chunk->count > list->places - chunk->place)
 		return false;
-	for (uint32_t i = 0; i < hand->count; i++)
-		if (!is_same(list, hand, i, is_random))
+	for (uint32_t i = 0; i < chunk->count; i++)
+		if (!is_same(list, chunk, i, is_random))
 			return false;
 	return true;
 }
@@ -131,25 +131,25 @@ bool carousel_listed_is_good(const struct carousel *carousel, const struct carou
 	uint64_t place = list->places - member->need_samples;
 	uint64_t count;
 
-	place -= place % carousel->config.hand;
-	count = BASE_MIN(list->places - place, (uint64_t)carousel->config.hand);
+	place -= place % carousel->config.chunk;
+	count = BASE_MIN(list->places - place, (uint64_t)carousel->config.chunk);
 	return listing_is_good(list, place, (uint32_t)count, carousel->deal.n);
 }
 
 void carousel_listed_deal(const struct carousel_member *member, struct carousel_slot *slot)
 {
 	const struct listing *list = list_of(member, member->epoch);
-	struct carousel_hand *hand = &slot->hand;
-	uint32_t first = listing_key_number(list->entries[hand->place]);
+	struct carousel_chunk *chunk = &slot->chunk;
+	uint32_t first = listing_key_number(list->entries[chunk->place]);
 
-	hand->seed = list->keys[first].seed;
-	hand->lap = list->keys[first].lap;
-	for (uint32_t i = 0; i < hand->count; i++) {
-		uint64_t entry = list->entries[hand->place + i];
+	chunk->seed = list->keys[first].seed;
+	chunk->lap = list->keys[first].lap;
+	for (uint32_t i = 0; i < chunk->count; i++) {
+		uint64_t entry = list->entries[chunk->place + i];
 
 		slot->ids[i] = (int64_t)listing_id(entry);
 		slot->keys[i] = list->keys[listing_key_number(entry)];
-		if (slot->keys[i].seed != hand->seed || slot->keys[i].lap != hand->lap)
-			hand->keys = slot->keys;
+		if (slot->keys[i].seed != chunk->seed || slot->keys[i].lap != chunk->lap)
+			chunk->keys = slot->keys;
 	}
 }

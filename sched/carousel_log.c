@@ -3,12 +3,12 @@
 /*
  * Jobs of several ranks. Their group has the job's need; whatever is dealt to it becomes the next
  * entry of its log, for good: the log is the job's plan, and each rank is granted its entries in
- * order, as a job with a fixed plan is. So all ranks see the same hands at the same places whenever
+ * order, as a job with a fixed plan is. So all ranks see the same chunks at the same places whenever
  * they come, and a rank that falls behind, dies, or comes back finds its place in the log.
  *
- *   a resident hand that the group needs whole and has not seen     becomes the next entry
- *   no such hand, and a rank at the log's end wants more            a hand is dealt and produced
- *   ranks must know more of the plan than there are slots for       a hand is dealt, produced later
+ *   a resident chunk that the group needs whole and has not seen     becomes the next entry
+ *   no such chunk, and a rank at the log's end wants more            a chunk is dealt and produced
+ *   ranks must know more of the plan than there are slots for       a chunk is dealt, produced later
  *   a rank's next entry is in no slot (any more)                    the same instance is made (again)
  *
  * The first line is this file's: how logs are founded and grow, and how ranks come to a place of
@@ -86,23 +86,43 @@ static bool does_follow(const struct carousel_log *log, const struct entry *entr
 	return entry->epoch == last->epoch + 1 && entry->place == 0;
 }
 
-int carousel_recall(struct carousel *carousel, uint32_t group, const struct entry *entry)
+struct carousel_log *carousel_log_new(const struct carousel *carousel, uint64_t log_bytes)
 {
-	struct carousel_log *log = (struct carousel_log *)log_of(carousel, group);
-	struct carousel_record *record;
-	struct entry_set set;
+	return carousel_record_new_log(carousel, log_bytes);
+}
 
-	if (!log)
-		return CAROUSEL_E_BAD;
-	set = carousel_log_set(carousel, log);
-	if (log->n_ranks || !entry_is_good(&set, entry) || entry->count > carousel->config.hand ||
-	    !does_follow(log, entry))
+void carousel_log_free(struct carousel_log *log)
+{
+	carousel_record_free_log(log);
+}
+
+bool carousel_log_free_some(struct carousel_log **log, uint64_t most)
+{
+	return carousel_record_free_some(log, most);
+}
+
+int carousel_recall(const struct carousel *carousel, struct carousel_log *log,
+		    const struct entry *entry)
+{
+	struct carousel_record *record;
+
+	if (!entry->count || entry->count > carousel->config.chunk || !does_follow(log, entry))
 		return CAROUSEL_E_BAD;
 	record = carousel_record_push(log, entry);
 	if (!record)
 		return -ENOMEM;
 	record->produced = true;
 	return 0;
+}
+
+void carousel_adopt(struct carousel *carousel, uint32_t group, struct carousel_log *log)
+{
+	struct carousel_member *member = &carousel->jobs[group];
+
+	log->group = group;
+	log->place = member->log->place;
+	carousel_record_free_log(member->log);
+	member->log = log;
 }
 
 void carousel_newest(const struct carousel *carousel, uint32_t group, struct entry *ret)
@@ -195,18 +215,35 @@ static void leave_ranks(struct carousel_log *log, uint32_t job)
 	log->rank[at] = log->rank[--log->n_ranks];
 }
 
+static struct carousel_log *take_log(struct carousel *carousel, uint32_t group)
+{
+	struct carousel_log *log = carousel->jobs[group].log;
+
+	for (uint32_t i = 0; i < carousel->n_slots; i++)
+		carousel->slots[i].logged -= log->at_slot[i] != 0;
+	carousel->jobs[group].log = NULL;
+	carousel->n_groups--;
+	return log;
+}
+
 void carousel_log_leave(struct carousel *carousel, uint32_t job)
 {
 	struct carousel_member *member = &carousel->jobs[job];
 
-	if (!member->is_group) {
+	if (member->is_group)
+		carousel_record_free_log(take_log(carousel, job));
+	else
 		leave_ranks(member->log, job);
-		return;
-	}
-	for (uint32_t i = 0; i < carousel->n_slots; i++)
-		carousel->slots[i].logged -= member->log->at_slot[i] != 0;
-	carousel_record_free_log(member->log);
-	carousel->n_groups--;
+}
+
+struct carousel_log *carousel_disband(struct carousel *carousel, uint32_t group, uint64_t now_ns)
+{
+	struct carousel_log *log = NULL;
+
+	if (log_of(carousel, group))
+		log = take_log(carousel, group);
+	carousel_leave(carousel, group, now_ns);
+	return log;
 }
 
 /* appending */
@@ -228,7 +265,7 @@ bool carousel_log_wants(const struct carousel *carousel, uint32_t group, uint32_
 {
 	const struct carousel_member *member = &carousel->jobs[group];
 	const struct carousel_log *log = member->log;
-	uint64_t half = (uint64_t)carousel->n_slots * carousel->config.hand / 2;
+	uint64_t half = (uint64_t)carousel->n_slots * carousel->config.chunk / 2;
 	uint64_t reach = BASE_MAX(carousel_step_ahead(carousel, member), half);
 	uint64_t least = log->samples;
 
@@ -248,31 +285,32 @@ void carousel_log_hold(struct carousel *carousel, struct carousel_log *log, uint
 }
 
 void carousel_log_add(struct carousel *carousel, struct carousel_log *log,
-		      const struct carousel_hand *hand, bool produced, struct carousel_action *ret)
+		      const struct carousel_chunk *chunk, bool produced,
+		      struct carousel_action *ret)
 {
 	struct carousel_member *member = group_of(carousel, log);
 	struct entry entry = {
 	    .epoch = member->epoch,
 	    .place = log->place,
-	    .seed = hand->seed,
-	    .lap = hand->lap,
-	    .count = hand->count,
-	    .n_grains = hand->n_grains,
-	    .grains = hand->grains,
-	    .ids = hand->ids,
+	    .seed = chunk->seed,
+	    .lap = chunk->lap,
+	    .count = chunk->count,
+	    .n_grains = chunk->n_grains,
+	    .grains = chunk->grains,
+	    .ids = chunk->ids,
 	};
 	struct carousel_record *record = carousel_record_push(log, &entry);
 
 	*ret = (struct carousel_action){.kind = CAROUSEL_NONE};
 	if (!record) { /* no memory: it stays needed, and is dealt again */
-		for (uint32_t i = 0; i < hand->count && hand->is_private; i++)
-			member->tail[member->n_tail++] = hand->ids[i];
+		for (uint32_t i = 0; i < chunk->count && chunk->is_private; i++)
+			member->tail[member->n_tail++] = chunk->ids[i];
 		return;
 	}
 	record->produced = produced;
-	carousel_need_take(carousel, log->group, hand, hand->count);
-	member->taken += hand->count;
-	log->place += hand->count;
+	carousel_need_take(carousel, log->group, chunk, chunk->count);
+	member->taken += chunk->count;
+	log->place += chunk->count;
 	*ret = (struct carousel_action){
 	    .kind = CAROUSEL_LOG,
 	    .job = log->group,
@@ -289,11 +327,11 @@ void carousel_log_append(struct carousel *carousel, uint32_t group, uint32_t slo
 	struct carousel_log *log = carousel->jobs[group].log;
 	struct carousel_slot *s = &carousel->slots[slot];
 
-	carousel_log_add(carousel, log, &s->hand, true, ret);
+	carousel_log_add(carousel, log, &s->chunk, true, ret);
 	if (ret->kind == CAROUSEL_NONE)
 		return;
 	ret->slot = slot;
-	ret->instance = s->hand.instance;
+	ret->instance = s->chunk.instance;
 	carousel_log_hold(carousel, log, slot, carousel_log_end(log) - 1);
 	carousel_set_add(&s->seen, group);
 	s->uses[group] += s->uses[group] < UINT8_MAX;

@@ -14,9 +14,9 @@
 uint32_t carousel_log_group(const struct carousel_log *log);
 int carousel_log_enter(struct carousel *carousel, const struct carousel_join *join, uint32_t job);
 void carousel_log_leave(struct carousel *carousel, uint32_t job); /* a rank, or a group */
-/* May the resident hand, which the group needs, be its next one? */
+/* May the resident chunk, which the group needs, be its next one? */
 bool carousel_log_wants(const struct carousel *carousel, uint32_t group, uint32_t slot);
-/* The slot's hand becomes the group's next one. */
+/* The slot's chunk becomes the group's next one. */
 void carousel_log_append(struct carousel *carousel, uint32_t group, uint32_t slot,
 			 struct carousel_action *ret);
 /* The slot holds nothing any more. */
@@ -42,10 +42,10 @@ uint32_t carousel_rank_neediest(const struct carousel *carousel, uint32_t group,
 double carousel_rank_pace(const struct carousel *carousel, uint32_t group);
 
 /* carousel_plan.c */
-/* Fills the slot's hand with the rank's next entry, variants included. */
+/* Fills the slot's chunk with the rank's next entry, variants included. */
 void carousel_plan_produce(struct carousel *carousel, uint32_t rank, uint32_t slot,
 			   uint64_t now_ns);
-/* Deals a hand without a slot, where a group's ranks must know more of the plan than is made.
+/* Deals a chunk without a slot, where a group's ranks must know more of the plan than is made.
  * order: living jobs that are dealt to, n_hungry of them hungry. */
 bool carousel_plan_ahead(struct carousel *carousel, uint32_t *order, uint32_t n, uint32_t n_hungry,
 			 uint64_t now_ns, struct carousel_action *ret);

@@ -29,18 +29,18 @@ static const char *check_records(const struct carousel_log *log)
 static const char *check_slots(const struct carousel *carousel, const struct carousel_log *log)
 {
 	for (uint32_t i = 0; i < carousel->n_slots; i++) {
-		const struct carousel_hand *hand = &carousel->slots[i].hand;
+		const struct carousel_chunk *chunk = &carousel->slots[i].chunk;
 		uint64_t number = log->at_slot[i] - 1;
 
 		if (!log->at_slot[i])
 			continue;
-		if (!hand->instance || number >= carousel_log_end(log))
+		if (!chunk->instance || number >= carousel_log_end(log))
 			return "a log believes that an entry is in a slot which is empty";
-		if (!carousel_variant_has(hand, &carousel->jobs[log->group]))
+		if (!carousel_variant_has(chunk, &carousel->jobs[log->group]))
 			return "a log believes that an entry is there in its ranks' variant";
 		if (number >= log->first &&
-		    (carousel_record_of(log, number)->entry.lap != hand->lap ||
-		     carousel_record_of(log, number)->entry.seed != hand->seed))
+		    (carousel_record_of(log, number)->entry.lap != chunk->lap ||
+		     carousel_record_of(log, number)->entry.seed != chunk->seed))
 			return "a log believes that an entry is in a slot which holds another one";
 	}
 	return NULL;

@@ -11,7 +11,7 @@
 #include "sched/carousel_log.h"
 
 struct carousel_record {
-	struct entry entry; /* grains and ids are owned */
+	struct entry entry; /* grains and ids lie in the log's pages */
 	uint64_t at;        /* samples of the log before it, over all epochs */
 	bool produced;
 };
@@ -21,7 +21,8 @@ struct carousel_log {
 	uint32_t rank[CAROUSEL_MAX_JOBS]; /* their numbers */
 	struct carousel_record *records;  /* owned; in use from `start` on */
 	uint32_t start, n, room;
-	uint64_t first; /* number of the oldest */
+	struct carousel_page *oldest, *newest; /* owned: carousel_record.c */
+	uint64_t first;                        /* number of the oldest */
 	uint64_t bytes, most_bytes;
 	uint64_t place, samples; /* of the next one: in its epoch, in the log */
 	uint64_t *at_slot;       /* owned; 1 + number of the entry that the slot holds, 0: none */
@@ -42,6 +43,7 @@ static inline uint64_t carousel_log_end(const struct carousel_log *log)
 /* An empty log. NULL: no memory. */
 struct carousel_log *carousel_record_new_log(const struct carousel *carousel, uint64_t most_bytes);
 void carousel_record_free_log(struct carousel_log *log);
+bool carousel_record_free_some(struct carousel_log **log, uint64_t most);
 /* A copy of the entry goes to the end. NULL: no memory. */
 struct carousel_record *carousel_record_push(struct carousel_log *log, const struct entry *entry);
 
@@ -54,9 +56,10 @@ uint64_t carousel_log_left(const struct carousel *carousel, const struct carouse
 /* From now on the slot holds the entry. */
 void carousel_log_hold(struct carousel *carousel, struct carousel_log *log, uint32_t slot,
 		       uint64_t number);
-/* The hand, dealt to the group, leaves its need and becomes the next entry. */
+/* The chunk, dealt to the group, leaves its need and becomes the next entry. */
 void carousel_log_add(struct carousel *carousel, struct carousel_log *log,
-		      const struct carousel_hand *hand, bool produced, struct carousel_action *ret);
+		      const struct carousel_chunk *chunk, bool produced,
+		      struct carousel_action *ret);
 
 /* carousel_rank.c */
 /* Samples of the log before what the rank has not taken. */

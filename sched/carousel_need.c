@@ -3,16 +3,16 @@
 /*
  * Need, grants and epochs of one job.
  *
- * The need is the set of grains of the job's epoch that were not granted; a grant moves a hand's
+ * The need is the set of grains of the job's epoch that were not granted; a grant moves a chunk's
  * grains out of it, a return moves them back. When nothing is left (need and tail), the job's
- * epoch number moves on and the need is full again, so the first hand of an epoch is granted while
+ * epoch number moves on and the need is full again, so the first chunk of an epoch is granted while
  * the last one of the epoch before is still being read.
  *
  * Grants of a job end in the order in which they were made, for a rank takes them in that order.
  * So, seen from the newest grant backwards, there is a run of untaken ones, and a return is always
  * out of that run. It may undo the end of an epoch: then the client has been told "last" for a
- * hand that is no longer the last, and maybe was granted hands of the next epoch. These must come
- * back first, newest first, the hand marked last included; carousel_need_newest() names the next
+ * chunk that is no longer the last, and maybe was granted chunks of the next epoch. These must come
+ * back first, newest first, the chunk marked last included; carousel_need_newest() names the next
  * one to revoke. With them back, the next epoch's need is full, and the return takes the epoch
  * number back.
  *
@@ -43,10 +43,7 @@ void carousel_need_recount(const struct carousel *carousel, struct carousel_memb
 
 static uint64_t hash_of_word(uint64_t word, uint64_t at)
 {
-	word += (at + 1) * UINT64_C(0x9e3779b97f4a7c15);
-	word = (word ^ word >> 32) * UINT64_C(0xe9846af9b1a615d5);
-	word = (word ^ word >> 29) * UINT64_C(0xd6e8feb86659fd93);
-	return word ^ word >> 32;
+	return bits_mix(word + (at + 1) * UINT64_C(0x9e3779b97f4a7c15));
 }
 
 /* Puts the grain in or takes it out, and what is known of its word with it. */
@@ -113,53 +110,53 @@ static void clear_need(struct carousel *carousel, struct carousel_member *member
 	carousel_chapter_clear(carousel, member);
 }
 
-void carousel_need_take(struct carousel *carousel, uint32_t job, const struct carousel_hand *hand,
+void carousel_need_take(struct carousel *carousel, uint32_t job, const struct carousel_chunk *chunk,
 			uint32_t samples)
 {
 	struct carousel_member *member = &carousel->jobs[job];
 	uint32_t taken = 0;
 
-	for (uint32_t i = 0; i < hand->n_grains; i++) {
-		taken += bits_test(member->need, hand->grains[i]);
-		set_grain(member, hand->grains[i], false);
+	for (uint32_t i = 0; i < chunk->n_grains; i++) {
+		taken += bits_test(member->need, chunk->grains[i]);
+		set_grain(member, chunk->grains[i], false);
 	}
 	member->need_grains -= taken;
-	if (carousel_chapter_took(carousel, member, hand, taken))
+	if (carousel_chapter_took(carousel, member, chunk, taken))
 		carousel_need_look(carousel, job); /* it may begin another */
-	if (!hand->is_private)                     /* else they were in the tail */
+	if (!chunk->is_private)                    /* else they were in the tail */
 		member->need_samples -= samples;
 }
 
-/* The job, which has a place, goes on behind the hand. Returns its first sample in it. */
+/* The job, which has a place, goes on behind the chunk. Returns its first sample in it. */
 static uint32_t pass(const struct carousel *carousel, struct carousel_member *member,
-		     const struct carousel_hand *hand)
+		     const struct carousel_chunk *chunk)
 {
 	uint32_t first = member->skip;
 
 	if (member->plan.order)
-		first = carousel_fixed_first(carousel, member, hand);
+		first = carousel_fixed_first(carousel, member, chunk);
 	else
 		member->cursor++;
 	member->skip = 0;
-	member->need_samples -= hand->count - first;
+	member->need_samples -= chunk->count - first;
 	return first;
 }
 
 bool carousel_need_has(const struct carousel *carousel, const struct carousel_member *member,
-		       const struct carousel_hand *hand)
+		       const struct carousel_chunk *chunk)
 {
 	if (member->plan.order)
-		return carousel_fixed_has(carousel, member, hand);
-	if (hand->order)
+		return carousel_fixed_has(carousel, member, chunk);
+	if (chunk->order)
 		return false;
-	if (hand->scope != member->scope)
+	if (chunk->scope != member->scope)
 		return !member->is_narrow &&
-		       carousel_population_is_within(carousel, member->scope, hand->scope) &&
-		       carousel_population_covers(carousel, member, hand);
-	if (member->need_grains < hand->n_grains)
+		       carousel_population_is_within(carousel, member->scope, chunk->scope) &&
+		       carousel_population_covers(carousel, member, chunk);
+	if (member->need_grains < chunk->n_grains)
 		return false;
-	for (uint32_t i = 0; i < hand->n_grains; i++)
-		if (!bits_test(member->need, hand->grains[i]))
+	for (uint32_t i = 0; i < chunk->n_grains; i++)
+		if (!bits_test(member->need, chunk->grains[i]))
 			return false;
 	return true;
 }
@@ -167,7 +164,7 @@ bool carousel_need_has(const struct carousel *carousel, const struct carousel_me
 void carousel_need_look(struct carousel *carousel, uint32_t job)
 {
 	for (uint32_t i = 0; i < carousel->n_slots; i++)
-		if (carousel->slots[i].hand.instance)
+		if (carousel->slots[i].chunk.instance)
 			carousel_set_add(&carousel->slots[i].check, job);
 }
 
@@ -208,10 +205,10 @@ void carousel_need_grant(struct carousel *carousel, uint32_t job, uint32_t slot,
 	uint32_t first = 0, samples;
 
 	if (carousel_is_placed(member))
-		first = pass(carousel, member, &s->hand);
-	samples = carousel_population_of_hand(carousel, member, &s->hand) - first;
+		first = pass(carousel, member, &s->chunk);
+	samples = carousel_population_of_chunk(carousel, member, &s->chunk) - first;
 	if (!carousel_is_placed(member))
-		carousel_need_take(carousel, job, &s->hand, samples);
+		carousel_need_take(carousel, job, &s->chunk, samples);
 	*grant = (struct carousel_grant){
 	    .state = CAROUSEL_GRANTED,
 	    .last = !member->need_samples && !member->n_tail,
@@ -229,14 +226,14 @@ void carousel_need_grant(struct carousel *carousel, uint32_t job, uint32_t slot,
 	    .kind = CAROUSEL_GRANT,
 	    .job = job,
 	    .slot = slot,
-	    .instance = s->hand.instance,
+	    .instance = s->chunk.instance,
 	    .epoch = grant->epoch,
 	    .first = first,
 	    .last = grant->last,
 	};
 	carousel_need_advance(carousel, job);
 	if (carousel_is_placed(member))
-		carousel_need_look(carousel, job); /* its next hand may be there */
+		carousel_need_look(carousel, job); /* its next chunk may be there */
 }
 
 void carousel_need_drop(struct carousel *carousel, uint32_t job, int index)
@@ -261,11 +258,11 @@ void carousel_need_drop(struct carousel *carousel, uint32_t job, int index)
 	member->n_grants--;
 }
 
-/* A tail's samples come back. Its hand serves nobody any more, so that it cannot come twice. */
+/* A tail's samples come back. Its chunk serves nobody any more, so that it cannot come twice. */
 static void return_tail(struct carousel_member *member, struct carousel_slot *s)
 {
-	for (uint32_t i = 0; i < s->hand.count; i++)
-		member->tail[member->n_tail++] = s->hand.ids[i];
+	for (uint32_t i = 0; i < s->chunk.count; i++)
+		member->tail[member->n_tail++] = s->chunk.ids[i];
 	s->owner = CAROUSEL_NOBODY;
 }
 
@@ -279,18 +276,18 @@ static void return_place(struct carousel_member *member, const struct carousel_g
 }
 
 static void return_grains(const struct carousel *carousel, struct carousel_member *member,
-			  const struct carousel_hand *hand, uint32_t samples)
+			  const struct carousel_chunk *chunk, uint32_t samples)
 {
 	uint32_t returned = 0;
 
-	for (uint32_t i = 0; i < hand->n_grains; i++) {
-		if (!carousel_population_has(carousel, member, hand->grains[i]))
+	for (uint32_t i = 0; i < chunk->n_grains; i++) {
+		if (!carousel_population_has(carousel, member, chunk->grains[i]))
 			continue;
-		set_grain(member, hand->grains[i], true);
+		set_grain(member, chunk->grains[i], true);
 		returned++;
 	}
 	member->need_grains += returned;
-	carousel_chapter_returned(carousel, member, hand, returned);
+	carousel_chapter_returned(carousel, member, chunk, returned);
 	member->need_samples += samples;
 }
 
@@ -332,10 +329,10 @@ void carousel_need_return(struct carousel *carousel, uint32_t job, int index)
 		carousel_set_remove(&s->seen, job);
 	if (carousel_is_placed(member))
 		return_place(member, &grant);
-	else if (s->hand.is_private)
+	else if (s->chunk.is_private)
 		return_tail(member, s);
 	else
-		return_grains(carousel, member, &s->hand, grant.samples);
+		return_grains(carousel, member, &s->chunk, grant.samples);
 	carousel_need_look(carousel, job);
 }
 
@@ -348,7 +345,7 @@ int carousel_need_newest(const struct carousel_member *member, int index)
 		return newest; /* its order is fixed */
 	if (member->epoch == epoch || newest <= index)
 		return index;
-	/* The epoch was ended: whatever follows its last hand, and that hand, come back first. */
+	/* The epoch was ended: whatever follows its last chunk, and that chunk, come back first. */
 	for (int i = index; i <= newest; i++)
 		if (member->grants[i].epoch > epoch || member->grants[i].last)
 			return newest;

@@ -2,14 +2,14 @@
 
 /*
  * Where dealing and producing part. Where ranks must know more of their group's plan than there are
- * slots for, a hand is dealt without a slot, and produced when a rank comes to it. And what a rank
+ * slots for, a chunk is dealt without a slot, and produced when a rank comes to it. And what a rank
  * comes to may have left its slot: the same instance is made again.
  *
  * Dealing ahead keeps ranks going where one step of all of them is more than the slots hold: a
  * rank's token after a step names what all ranks have then, so a rank begins a step only when the
  * log reaches to that step's end (libaccess/ranked.c).
  *
- * A hand that is made again has the lap that it had, so nobody else can be granted it: he may have
+ * A chunk that is made again has the lap that it had, so nobody else can be granted it: he may have
  * seen it. Ranks of other groups know by their logs whether they wait for that very lap.
  */
 
@@ -20,16 +20,16 @@
 
 /* producing what was dealt before */
 
-/* A hand that was larger than this stream's is in the log in parts, which have one lap. */
-static bool is_of(const struct entry *entry, const struct carousel_hand *hand)
+/* A chunk that was larger than this stream's is in the log in parts, which have one lap. */
+static bool is_of(const struct entry *entry, const struct carousel_chunk *chunk)
 {
-	return entry->lap == hand->lap && entry->seed == hand->seed &&
-	       entry->count == hand->count && entry->n_grains == hand->n_grains &&
+	return entry->lap == chunk->lap && entry->seed == chunk->seed &&
+	       entry->count == chunk->count && entry->n_grains == chunk->n_grains &&
 	       (entry->n_grains ||
-		memcmp(entry->ids, hand->ids, hand->count * sizeof(*hand->ids)) == 0);
+		memcmp(entry->ids, chunk->ids, chunk->count * sizeof(*chunk->ids)) == 0);
 }
 
-/* The newest entry of the group's log that is the slot's hand. */
+/* The newest entry of the group's log that is the slot's chunk. */
 static bool find_entry(const struct carousel *carousel, uint32_t group, uint32_t slot,
 		       uint64_t *ret_number)
 {
@@ -38,7 +38,7 @@ static bool find_entry(const struct carousel *carousel, uint32_t group, uint32_t
 	for (uint64_t number = carousel_log_end(log); number > log->first; number--) {
 		const struct entry *entry = &carousel_record_of(log, number - 1)->entry;
 
-		if (!is_of(entry, &carousel->slots[slot].hand))
+		if (!is_of(entry, &carousel->slots[slot].chunk))
 			continue;
 		*ret_number = number - 1;
 		return true;
@@ -63,25 +63,25 @@ static bool is_awaited(const struct carousel *carousel, const struct carousel_lo
 	return false;
 }
 
-/* Other groups may have the same hand in their logs, and their ranks may wait for it, in another
+/* Other groups may have the same chunk in their logs, and their ranks may wait for it, in another
  * variant. */
 static void make_for_others(struct carousel *carousel, uint32_t slot, uint64_t now_ns)
 {
-	struct carousel_hand *hand = &carousel->slots[slot].hand;
+	struct carousel_chunk *chunk = &carousel->slots[slot].chunk;
 	uint64_t number;
 
 	for (uint32_t job = 0; job < CAROUSEL_MAX_JOBS; job++) {
 		const struct carousel_member *member = &carousel->jobs[job];
 
-		if (member->is_group && !carousel_variant_has(hand, member) &&
+		if (member->is_group && !carousel_variant_has(chunk, member) &&
 		    find_entry(carousel, job, slot, &number) &&
 		    is_awaited(carousel, member->log, number, now_ns))
-			hand->variants |= UINT32_C(1) << member->variant;
+			chunk->variants |= UINT32_C(1) << member->variant;
 	}
 	for (uint32_t job = 0; job < CAROUSEL_MAX_JOBS; job++) {
 		struct carousel_member *member = &carousel->jobs[job];
 
-		if (member->is_group && carousel_variant_has(hand, member) &&
+		if (member->is_group && carousel_variant_has(chunk, member) &&
 		    !member->log->at_slot[slot] && find_entry(carousel, job, slot, &number))
 			carousel_log_hold(carousel, member->log, slot, number);
 	}
@@ -104,31 +104,31 @@ void carousel_plan_produce(struct carousel *carousel, uint32_t job, uint32_t slo
 	struct carousel_log *log = carousel->jobs[job].log;
 	struct carousel_record *record = carousel_record_of(log, carousel->jobs[job].cursor);
 	struct carousel_slot *s = &carousel->slots[slot];
-	struct carousel_hand *hand = &s->hand;
+	struct carousel_chunk *chunk = &s->chunk;
 	const struct entry_set set = carousel_log_set(carousel, log);
 
-	hand->lap = record->entry.lap;
-	hand->seed = record->entry.seed;
-	hand->count = record->entry.count;
-	hand->n_grains = record->entry.n_grains;
+	chunk->lap = record->entry.lap;
+	chunk->seed = record->entry.seed;
+	chunk->count = record->entry.count;
+	chunk->n_grains = record->entry.n_grains;
 	entry_samples(&set, &record->entry, s->ids);
-	hand->ids = s->ids;
-	hand->grains = NULL;
-	hand->is_private = !hand->n_grains;
-	if (hand->is_private) {
+	chunk->ids = s->ids;
+	chunk->grains = NULL;
+	chunk->is_private = !chunk->n_grains;
+	if (chunk->is_private) {
 		s->owner = log->group;
 	} else {
-		hand->scope = carousel->jobs[log->group].scope;
-		carousel_population_ref(carousel, hand->scope);
-		hand->grains =
-		    memcpy(s->grains, record->entry.grains, hand->n_grains * sizeof(*s->grains));
+		chunk->scope = carousel->jobs[log->group].scope;
+		carousel_population_ref(carousel, chunk->scope);
+		chunk->grains =
+		    memcpy(s->grains, record->entry.grains, chunk->n_grains * sizeof(*s->grains));
 	}
 	carousel_log_hold(carousel, log, slot, carousel->jobs[job].cursor);
 	carousel_set_add(&s->seen, log->group);
 	s->uses[log->group] += s->uses[log->group] < UINT8_MAX;
 	if (record->produced)
 		note_seen_by_all(carousel, s);
-	hand->variants = carousel_variant_of_hand(carousel, job, slot, now_ns);
+	chunk->variants = carousel_variant_of_chunk(carousel, job, slot, now_ns);
 	if (record->produced)
 		make_for_others(carousel, slot, now_ns);
 	record->produced = true;
@@ -151,20 +151,20 @@ static bool make_spare(struct carousel *carousel)
 	struct carousel_slot *spare = &carousel->spare;
 
 	if (!spare->ids)
-		spare->ids = malloc(carousel->config.hand * sizeof(*spare->ids));
+		spare->ids = malloc(carousel->config.chunk * sizeof(*spare->ids));
 	if (!spare->grains)
-		spare->grains = malloc(carousel->config.hand * sizeof(*spare->grains));
+		spare->grains = malloc(carousel->config.chunk * sizeof(*spare->grains));
 	return spare->ids && spare->grains;
 }
 
 /* order: the group first. */
-static void plan_hand(struct carousel *carousel, const uint32_t *order, uint32_t n,
-		      uint32_t n_hungry, struct carousel_action *ret)
+static void plan_chunk(struct carousel *carousel, const uint32_t *order, uint32_t n,
+		       uint32_t n_hungry, struct carousel_action *ret)
 {
 	struct carousel_member *group = &carousel->jobs[order[0]];
 	struct carousel_slot *spare = &carousel->spare;
 
-	spare->hand = (struct carousel_hand){
+	spare->chunk = (struct carousel_chunk){
 	    .lap = carousel->config.first_lap + carousel->instances++,
 	    .seed = carousel->config.seed,
 	};
@@ -172,9 +172,9 @@ static void plan_hand(struct carousel *carousel, const uint32_t *order, uint32_t
 	if (group->n_tail)
 		carousel_deal_tail(carousel, order[0], spare);
 	else
-		carousel_deal_hand(carousel, order, n, n_hungry, spare);
-	carousel_log_add(carousel, group->log, &spare->hand, false, ret);
-	carousel_population_unref(carousel, spare->hand.scope);
+		carousel_deal_chunk(carousel, order, n, n_hungry, spare);
+	carousel_log_add(carousel, group->log, &spare->chunk, false, ret);
+	carousel_population_unref(carousel, spare->chunk.scope);
 }
 
 bool carousel_plan_ahead(struct carousel *carousel, uint32_t *order, uint32_t n, uint32_t n_hungry,
@@ -188,7 +188,7 @@ bool carousel_plan_ahead(struct carousel *carousel, uint32_t *order, uint32_t n,
 			continue;
 		memmove(order + 1, order, i * sizeof(*order));
 		order[0] = group;
-		plan_hand(carousel, order, n, BASE_MAX(n_hungry, 1u), ret);
+		plan_chunk(carousel, order, n, BASE_MAX(n_hungry, 1u), ret);
 		return ret->kind != CAROUSEL_NONE;
 	}
 	return false;

@@ -2,7 +2,7 @@
 
 /*
  * Where a group's ranks are in its log, and what follows from it: which of them has something
- * coming to it, waits for a slot, wants the next hand, is behind. A group has no pace, no hunger
+ * coming to it, waits for a slot, wants the next chunk, is behind. A group has no pace, no hunger
  * and no life of its own: they are those of its ranks.
  *
  * What a rank takes next is not given up, unless for somebody who waits: carousel_rank_protects().

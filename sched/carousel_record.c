@@ -4,7 +4,8 @@
  * What a group's log remembers. Entries are copied to its end and forgotten at its beginning, as
  * many as its bound in bytes asks for; the newest stays whatever it takes. The records that are in
  * use lie together and wander to the end of their memory; when they reach it they are moved back,
- * or get twice as much.
+ * or get twice as much. Their arrays lie one behind the other in pages, each of which is freed with the last entry
+ * that has something in it: with a piece of memory for each array, free() would have millions to do at once.
  */
 
 #include <errno.h>
@@ -15,18 +16,62 @@
 
 #define ENTRY_BYTES 64 /* of an entry without its grains */
 #define LEAST_RECORDS 64
+#define PAGE_BYTES ((size_t)64 << 10)
+
+struct carousel_page {
+	struct carousel_page *older, *newer;
+	uint64_t end;      /* behind the number of the last entry that has something here */
+	size_t used, room; /* bytes */
+	uint64_t data[];
+};
+
+static void free_page(struct carousel_log *log, struct carousel_page *page)
+{
+	*(page->older ? &page->older->newer : &log->oldest) = page->newer;
+	*(page->newer ? &page->newer->older : &log->newest) = page->older;
+	free(page);
+}
+
+/* Gives back some of the records. false: they are so few that free() does it. */
+static bool shrink(struct carousel_log *log, uint64_t bytes)
+{
+	const uint32_t records = (uint32_t)(bytes / sizeof(*log->records));
+	struct carousel_record *fewer;
+
+	if (log->room <= records)
+		return false;
+	fewer = realloc(log->records, (log->room - records) * sizeof(*fewer));
+	if (!fewer)
+		return false;
+	log->records = fewer;
+	log->room -= records;
+	return true;
+}
+
+/* The newest first: so the C library gives back memory as it goes. */
+bool carousel_record_free_some(struct carousel_log **log, uint64_t most)
+{
+	struct carousel_log *l = *log;
+	struct carousel_page *page;
+	uint64_t freed = 0;
+
+	while ((page = l->newest) && freed < most) {
+		freed += page->room;
+		free_page(l, page);
+	}
+	if (page || (most != UINT64_MAX && (freed || shrink(l, most))))
+		return true;
+	free(l->records);
+	free(l->at_slot);
+	free(l);
+	*log = NULL;
+	return false;
+}
 
 void carousel_record_free_log(struct carousel_log *log)
 {
-	if (!log)
-		return;
-	for (uint32_t i = 0; i < log->n; i++) {
-		free((void *)log->records[log->start + i].entry.grains);
-		free((void *)log->records[log->start + i].entry.ids);
-	}
-	free(log->records);
-	free(log->at_slot);
-	free(log);
+	if (log)
+		carousel_record_free_some(&log, UINT64_MAX);
 }
 
 struct carousel_log *carousel_record_new_log(const struct carousel *carousel, uint64_t most_bytes)
@@ -46,20 +91,35 @@ struct carousel_log *carousel_record_new_log(const struct carousel *carousel, ui
 	return log;
 }
 
-uint64_t carousel_entry_bytes(const struct entry *entry)
+static uint64_t array_bytes(const struct entry *entry)
 {
 	uint64_t bytes =
 	    entry->n_grains ? UINT64_C(4) * entry->n_grains : UINT64_C(8) * entry->count;
 
-	return ENTRY_BYTES + base_align_up(bytes, 8);
+	return base_align_up(bytes, 8);
+}
+
+uint64_t carousel_entry_bytes(const struct entry *entry)
+{
+	return ENTRY_BYTES + array_bytes(entry);
+}
+
+static uint64_t log_bytes(const struct carousel *carousel, uint64_t chunk_grains)
+{
+	uint64_t grains = carousel->deal.grains;
+	uint64_t chunks = grains / chunk_grains + 1;
+
+	return 2 * (4 * grains + 2 * ENTRY_BYTES * chunks) + (UINT64_C(64) << 10);
 }
 
 uint64_t carousel_log_bytes(const struct carousel *carousel)
 {
-	uint64_t grains = carousel->deal.grains;
-	uint64_t hands = grains / carousel->max_grains + 1;
+	return log_bytes(carousel, carousel->max_grains);
+}
 
-	return 2 * (4 * grains + 2 * ENTRY_BYTES * hands) + (UINT64_C(64) << 10);
+uint64_t carousel_log_most(const struct carousel *carousel)
+{
+	return log_bytes(carousel, 1);
 }
 
 static int make_room(struct carousel_log *log)
@@ -81,42 +141,53 @@ static int make_room(struct carousel_log *log)
 	return 0;
 }
 
-static void *copy_of(const void *from, size_t bytes)
+/* Memory for the arrays of the next entry. NULL: there is none. */
+static void *room_for(struct carousel_log *log, uint64_t bytes)
 {
-	void *to = malloc(bytes ? bytes : 1);
+	struct carousel_page *page = log->newest;
 
-	if (to && bytes)
-		memcpy(to, from, bytes);
-	return to;
+	if (!page || page->room - page->used < bytes) {
+		const size_t room = BASE_MAX(bytes, PAGE_BYTES);
+
+		page = malloc(sizeof(*page) + room);
+		if (!page)
+			return NULL;
+		*page = (struct carousel_page){.older = log->newest, .room = room};
+		*(log->newest ? &log->newest->newer : &log->oldest) = page;
+		log->newest = page;
+	}
+	page->end = carousel_log_end(log) + 1;
+	page->used += bytes;
+	return (uint8_t *)page->data + page->used - bytes;
 }
 
 static void forget_oldest(struct carousel_log *log)
 {
 	struct carousel_record *oldest = carousel_record_of(log, log->first);
+	struct carousel_page *page;
 
 	log->bytes -= carousel_entry_bytes(&oldest->entry);
-	free((void *)oldest->entry.grains);
-	free((void *)oldest->entry.ids);
 	log->start++;
 	log->first++;
 	log->n--;
+	while ((page = log->oldest) && page->end <= log->first)
+		free_page(log, page);
 }
 
 struct carousel_record *carousel_record_push(struct carousel_log *log, const struct entry *entry)
 {
+	const uint64_t bytes = array_bytes(entry);
 	struct carousel_record record = {.entry = *entry, .at = log->samples};
+	void *arrays;
 
-	record.entry.grains = NULL;
-	record.entry.ids = NULL;
-	if (make_room(log))
+	if (make_room(log) || !(arrays = room_for(log, bytes)))
 		return NULL;
 	if (entry->n_grains)
-		record.entry.grains =
-		    copy_of(entry->grains, entry->n_grains * sizeof(*entry->grains));
+		memcpy(arrays, entry->grains, entry->n_grains * sizeof(*entry->grains));
 	else
-		record.entry.ids = copy_of(entry->ids, entry->count * sizeof(*entry->ids));
-	if (!record.entry.grains && !record.entry.ids)
-		return NULL;
+		memcpy(arrays, entry->ids, entry->count * sizeof(*entry->ids));
+	record.entry.grains = entry->n_grains ? arrays : NULL;
+	record.entry.ids = entry->n_grains ? NULL : arrays;
 	log->records[log->start + log->n++] = record;
 	log->samples += entry->count;
 	log->bytes += carousel_entry_bytes(entry);

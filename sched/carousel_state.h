@@ -6,11 +6,11 @@
  * Inside the carousel: what its files share, no business of anybody else. carousel.c has events and
  * views, carousel_join.c how jobs come and go, carousel_need.c need, grants and epochs,
  * carousel_chapter.c the chapters of a large epoch, carousel_step.c the policy, carousel_evict.c how
- * slots become free, carousel_deal.c what goes into a hand, carousel_fixed.c the same for jobs with a
+ * slots become free, carousel_deal.c what goes into a chunk, carousel_fixed.c the same for jobs with a
  * fixed plan, carousel_listed.c where that is a list, carousel_log.h for jobs of several ranks,
- * carousel_population.c whose samples they are, carousel_variant.c in which variants a hand is made,
+ * carousel_population.c whose samples they are, carousel_variant.c in which variants a chunk is made,
  * carousel_lead.c who leads, carousel_choose.c for whom
- * a hand is made, carousel_check.c the invariants.
+ * a chunk is made, carousel_check.c the invariants.
  */
 
 #include "base/base.h"
@@ -32,12 +32,20 @@ struct carousel_scopes {                        /* a set of them */
 };
 
 struct carousel_population {
-	uint32_t users; /* jobs and hands */
+	uint32_t users; /* jobs and chunks */
+	bool is_held;   /* by who made it */
 	bool is_random;
+	uint64_t serial;        /* from 1, no two have the same */
 	uint64_t *bits;         /* owned; over positions */
 	uint64_t *need;         /* owned; grains with a member */
 	uint64_t count, grains; /* members, bits of need */
+	uint64_t at;            /* words of bits that these are of */
 	struct carousel_scopes within;
+	struct carousel_known {  /* what it has to do with those that are in the table */
+		uint64_t serial; /* of this one; 0: none */
+		uint64_t at;     /* words that were compared */
+		unsigned differ; /* in these: population_differ() of it and that one */
+	} known[CAROUSEL_SCOPES];
 };
 
 /*
@@ -51,7 +59,7 @@ struct carousel_grant {
 	enum carousel_grant_state state;
 	bool last; /* with it the need of its epoch is met */
 	uint32_t slot, samples;
-	uint32_t first; /* of the hand's samples, the first that is the job's */
+	uint32_t first; /* of the chunk's samples, the first that is the job's */
 	uint64_t epoch, since_ns;
 };
 
@@ -67,12 +75,12 @@ struct carousel_member { /* a job, a rank or a group */
 	uint32_t variant;
 	uint32_t batch, ranks;
 	uint64_t epoch, epochs; /* epoch of the next grant; == epochs: everything is granted */
-	uint64_t closed;        /* epochs below it are over: the job took their last hand */
+	uint64_t closed;        /* epochs below it are over: the job took their last chunk */
 	uint32_t population;    /* 0: the whole */
 	uint32_t scope;       /* the same, but 0 if it is a random one: see carousel_population.c */
-	bool is_narrow;       /* granted hands of its own scope alone */
+	bool is_narrow;       /* granted chunks of its own scope alone */
 	uint32_t reuse;       /* epochs that may see the same instance */
-	bool is_exact;        /* of no lap but the hand's */
+	bool is_exact;        /* of no lap but the chunk's */
 	uint64_t *need;       /* owned; grains not granted in `epoch` */
 	uint16_t *words_some; /* owned; for each block a bit a word of need: has it any? */
 	uint16_t *words_full; /* owned; the same: has it all 64? */
@@ -111,13 +119,13 @@ struct carousel_window { /* the words of a bitmap over grains that hold a chapte
 };
 
 struct carousel_slot {
-	struct carousel_hand hand; /* instance 0: empty */
-	int64_t *ids;              /* owned; room for C */
-	uint32_t *grains;          /* owned; room for C */
-	uint8_t *uses;             /* owned; by job: epochs it was granted the instance in */
-	struct listing_key *keys;  /* owned; room for C */
-	uint32_t owner;            /* job or group of a private hand */
-	uint32_t logged;           /* logs that say that it holds their entry */
+	struct carousel_chunk chunk; /* instance 0: empty */
+	int64_t *ids;                /* owned; room for C */
+	uint32_t *grains;            /* owned; room for C */
+	uint8_t *uses;               /* owned; by job: epochs it was granted the instance in */
+	struct listing_key *keys;    /* owned; room for C */
+	uint32_t owner;              /* job or group of a private chunk */
+	uint32_t logged;             /* logs that say that it holds their entry */
 	bool again;   /* made before, by the same lap: for those alone who wait for it */
 	bool stamped; /* ready_ns is known */
 	uint64_t ready_ns;
@@ -125,7 +133,7 @@ struct carousel_slot {
 	    ghosts;                /* grants GRANTED; TAKEN or REVOKED; pins of jobs that left */
 	struct carousel_set seen;  /* jobs that were granted the instance, or name its lap */
 	struct carousel_set check; /* jobs to be looked at: may they be granted it? */
-	struct carousel_set meant; /* jobs that the hand was made for */
+	struct carousel_set meant; /* jobs that the chunk was made for */
 };
 
 #define CAROUSEL_PLAYERS 64
@@ -142,7 +150,7 @@ struct carousel_choice {
 	uint32_t n;
 	uint32_t job[CAROUSEL_MAX_JOBS];   /* in the order in which they have their say */
 	bool is_wanted[CAROUSEL_MAX_JOBS]; /* what it needs, or what it does not need? */
-	struct carousel_set meant;         /* jobs that the hand is made for */
+	struct carousel_set meant;         /* jobs that the chunk is made for */
 };
 
 struct carousel {
@@ -151,15 +159,15 @@ struct carousel {
 	size_t words;     /* of a bitmap over grains, whole blocks */
 	uint64_t chapter; /* grains a chapter */
 	uint32_t chapters, max_begun;
-	struct carousel_window window; /* of the chapter that a hand is dealt from */
+	struct carousel_window window; /* of the chapter that a chunk is dealt from */
 	size_t room_window;            /* words that the widest one has */
-	uint32_t max_grains;           /* of a hand */
+	uint32_t max_grains;           /* of a chunk */
 	uint32_t n_slots, unfinished, unstamped;
 	uint64_t instances;
 	uint64_t planned;  /* entries of logs that were not produced as they were dealt */
 	uint32_t evicting; /* slot, or CAROUSEL_NO_SLOT */
 	bool pending, blocked;
-	struct carousel_action pending_grant; /* of a private hand, granted with its production */
+	struct carousel_action pending_grant; /* of a private chunk, granted with its production */
 	uint64_t *candidates, *drawn; /* owned; scratch bitmaps, drawn is all 0 between calls */
 	uint16_t *words_left;         /* owned; scratch, by block: words that may have candidates */
 	uint32_t *sums;               /* owned; scratch, one a block + 1 */
@@ -168,9 +176,10 @@ struct carousel {
 	struct carousel_probes *probes;          /* owned; scratch */
 	uint32_t members[CAROUSEL_MAX_VARIANTS]; /* jobs, ranks and groups of each */
 	uint64_t productions, outputs, reference, waits_on_dead;
-	struct carousel_population *population[CAROUSEL_SCOPES]; /* owned; 0: always NULL */
+	struct carousel_population *population[CAROUSEL_SCOPES]; /* 0: always NULL */
+	uint64_t populations;                                    /* that were made */
 	struct carousel_slot *slots;                             /* owned; max_slots of them */
-	struct carousel_slot spare; /* scratch: a hand that is dealt without a slot */
+	struct carousel_slot spare; /* scratch: a chunk that is dealt without a slot */
 	uint32_t n_groups;
 	struct carousel_member jobs[CAROUSEL_MAX_JOBS];
 };
@@ -202,8 +211,8 @@ static inline void carousel_scopes_remove(struct carousel_scopes *set, uint32_t 
 }
 
 /* carousel_population.c */
-/* A reference to the join's population, or to one like it. 0, CAROUSEL_E_BAD (nobody in it, bits past
- * the end), CAROUSEL_E_FULL, -ENOMEM; *ret_index is to be unreferenced in any case. */
+/* A reference to the join's population, or to one like it, which is to be unreferenced. 0, CAROUSEL_E_BAD (nobody in
+ * it, bits past the end), CAROUSEL_E_FULL, -ENOMEM: then *ret_index is 0. */
 int carousel_population_join(struct carousel *carousel, const struct carousel_join *join,
 			     uint32_t *ret_index);
 void carousel_population_ref(struct carousel *carousel, uint32_t index);
@@ -219,18 +228,16 @@ bool carousel_population_has_need(const struct carousel *carousel,
 bool carousel_population_is_within(const struct carousel *carousel, uint32_t inner, uint32_t outer);
 /* Samples of the grain that are in the scope. */
 uint32_t carousel_population_grain(const struct carousel *carousel, uint32_t scope, uint64_t grain);
-/* Samples of the hand that are the job's. */
-uint32_t carousel_population_of_hand(const struct carousel *carousel,
-				     const struct carousel_member *member,
-				     const struct carousel_hand *hand);
-/* Of a hand of a wider scope: does the job need all that is its own, and is there any? */
+/* Samples of the chunk that are the job's. */
+uint32_t carousel_population_of_chunk(const struct carousel *carousel,
+				      const struct carousel_member *member,
+				      const struct carousel_chunk *chunk);
+/* Of a chunk of a wider scope: does the job need all that is its own, and is there any? */
 bool carousel_population_covers(const struct carousel *carousel,
 				const struct carousel_member *member,
-				const struct carousel_hand *hand);
+				const struct carousel_chunk *chunk);
 bool carousel_population_has(const struct carousel *carousel, const struct carousel_member *member,
 			     uint32_t grain);
-bool carousel_population_has_id(const struct carousel *carousel,
-				const struct carousel_member *member, uint64_t id);
 
 static inline bool carousel_is_rank(const struct carousel_member *member)
 {
@@ -243,10 +250,10 @@ static inline bool carousel_is_placed(const struct carousel_member *member)
 }
 
 /* carousel_variant.c */
-static inline bool carousel_variant_has(const struct carousel_hand *hand,
+static inline bool carousel_variant_has(const struct carousel_chunk *chunk,
 					const struct carousel_member *member)
 {
-	return hand->variants >> member->variant & 1;
+	return chunk->variants >> member->variant & 1;
 }
 /* May a resident instance serve the job again? */
 static inline bool carousel_variant_again(const struct carousel *carousel,
@@ -254,13 +261,13 @@ static inline bool carousel_variant_again(const struct carousel *carousel,
 {
 	return carousel->config.usable_again >> member->variant & 1;
 }
-/* May the job be granted the hand one time more, by what it saw of it? */
+/* May the job be granted the chunk one time more, by what it saw of it? */
 bool carousel_variant_is_fresh(const struct carousel *carousel, uint32_t job, uint32_t slot);
 /* Has any job's pipeline a random op? */
 bool carousel_variant_any_random(const struct carousel *carousel);
-/* The variants of a hand that was dealt into the slot for the job. */
-uint32_t carousel_variant_of_hand(const struct carousel *carousel, uint32_t job, uint32_t slot,
-				  uint64_t now_ns);
+/* The variants of a chunk that was dealt into the slot for the job. */
+uint32_t carousel_variant_of_chunk(const struct carousel *carousel, uint32_t job, uint32_t slot,
+				   uint64_t now_ns);
 const char *carousel_variant_check(const struct carousel *carousel);
 
 /* carousel_need.c */
@@ -269,9 +276,9 @@ void carousel_need_reset(struct carousel *carousel, struct carousel_member *memb
 void carousel_need_sum(const struct carousel *carousel, struct carousel_member *member);
 void carousel_need_recount(const struct carousel *carousel, struct carousel_member *member);
 bool carousel_need_has(const struct carousel *carousel, const struct carousel_member *member,
-		       const struct carousel_hand *hand);
-/* What the job needs of the hand's grains, so many samples, is granted: it is needed no more. */
-void carousel_need_take(struct carousel *carousel, uint32_t job, const struct carousel_hand *hand,
+		       const struct carousel_chunk *chunk);
+/* What the job needs of the chunk's grains, so many samples, is granted: it is needed no more. */
+void carousel_need_take(struct carousel *carousel, uint32_t job, const struct carousel_chunk *chunk,
 			uint32_t samples);
 /* Begins the epochs that follow while nothing is left to grant in this one. */
 void carousel_need_advance(struct carousel *carousel, uint32_t job);
@@ -285,20 +292,20 @@ void carousel_need_return(struct carousel *carousel, uint32_t job, int index);
 void carousel_need_drop(struct carousel *carousel, uint32_t job, int index);
 /* The grant that must be revoked first so that grant `index` can be returned; itself if none. */
 int carousel_need_newest(const struct carousel_member *member, int index);
-/* Look at every resident hand again for this job. */
+/* Look at every resident chunk again for this job. */
 void carousel_need_look(struct carousel *carousel, uint32_t job);
 
 /* carousel_fixed.c: for jobs whose plan has an order */
-/* Is the hand the next one of the job's plan? */
+/* Is the chunk the next one of the job's plan? */
 bool carousel_fixed_has(const struct carousel *carousel, const struct carousel_member *member,
-			const struct carousel_hand *hand);
-/* Will the job come to the hand soon? (false for jobs without a plan) */
+			const struct carousel_chunk *chunk);
+/* Will the job come to the chunk soon? (false for jobs without a plan) */
 bool carousel_fixed_awaits(const struct carousel *carousel, const struct carousel_member *member,
-			   const struct carousel_hand *hand);
-/* The job's first sample in the hand, which it has. */
+			   const struct carousel_chunk *chunk);
+/* The job's first sample in the chunk, which it has. */
 uint32_t carousel_fixed_first(const struct carousel *carousel, const struct carousel_member *member,
-			      const struct carousel_hand *hand);
-/* Fills the slot's hand, lap included, with the next one of the job's plan. */
+			      const struct carousel_chunk *chunk);
+/* Fills the slot's chunk, lap included, with the next one of the job's plan. */
 void carousel_fixed_deal(const struct carousel *carousel, const struct carousel_member *member,
 			 struct carousel_slot *slot);
 
@@ -311,18 +318,18 @@ void carousel_chapter_leave(struct carousel_member *member);
 void carousel_chapter_recount(const struct carousel *carousel, struct carousel_member *member);
 void carousel_chapter_fill(const struct carousel *carousel, struct carousel_member *member);
 void carousel_chapter_clear(const struct carousel *carousel, struct carousel_member *member);
-/* So many of a hand's grains left the need, or are back in it. True: the chapter is through. */
+/* So many of a chunk's grains left the need, or are back in it. True: the chapter is through. */
 bool carousel_chapter_took(const struct carousel *carousel, struct carousel_member *member,
-			   const struct carousel_hand *hand, uint32_t grains);
+			   const struct carousel_chunk *chunk, uint32_t grains);
 void carousel_chapter_returned(const struct carousel *carousel, struct carousel_member *member,
-			       const struct carousel_hand *hand, uint32_t grains);
-/* Has the job begun the hand's chapter, or may it begin one more? */
+			       const struct carousel_chunk *chunk, uint32_t grains);
+/* Has the job begun the chunk's chapter, or may it begin one more? */
 bool carousel_chapter_allows(const struct carousel *carousel, const struct carousel_member *member,
-			     const struct carousel_hand *hand);
-/* The chapter of the next hand, for order[0]; order[0 .. n_hungry-1] are hungry. */
+			     const struct carousel_chunk *chunk);
+/* The chapter of the next chunk, for order[0]; order[0 .. n_hungry-1] are hungry. */
 uint32_t carousel_chapter_choose(const struct carousel *carousel, uint64_t lap,
 				 const uint32_t *order, uint32_t n, uint32_t n_hungry);
-/* Can the job take hands of the chapter? */
+/* Can the job take chunks of the chapter? */
 bool carousel_chapter_has_say(const struct carousel *carousel, const struct carousel_member *member,
 			      uint32_t chapter);
 void carousel_chapter_window(const struct carousel *carousel, uint32_t chapter,
@@ -335,12 +342,12 @@ const char *carousel_chapter_check(const struct carousel *carousel,
 uint64_t carousel_listed_places(const struct carousel *carousel,
 				const struct carousel_member *member);
 bool carousel_listed_awaits(const struct carousel_member *member);
-/* Does the hand hold what the job's list has at its place? */
+/* Does the chunk hold what the job's list has at its place? */
 bool carousel_listed_has(const struct carousel *carousel, const struct carousel_member *member,
-			 const struct carousel_hand *hand);
-/* Are the entries of its next hand good? */
+			 const struct carousel_chunk *chunk);
+/* Are the entries of its next chunk good? */
 bool carousel_listed_is_good(const struct carousel *carousel, const struct carousel_member *member);
-/* Fills ids and keys of a hand whose place and count are known. */
+/* Fills ids and keys of a chunk whose place and count are known. */
 void carousel_listed_deal(const struct carousel_member *member, struct carousel_slot *slot);
 
 /* carousel.c */
@@ -367,16 +374,16 @@ static inline bool carousel_has_lead(const struct carousel *carousel)
 }
 /* Marks who leads. */
 void carousel_lead_find(struct carousel *carousel, uint64_t now_ns);
-/* Hands ahead of the job; half of them are one step's, at least. */
+/* Chunks ahead of the job; half of them are one step's, at least. */
 double carousel_lead_level(const struct carousel *carousel, const struct carousel_member *member);
 /* The job's speed, 1: as fast as the lead. */
 double carousel_lead_speed(const struct carousel *carousel, uint32_t job, uint32_t lead);
 /* Is so little coming to the job that it is hungry if it lives and needs something? */
 bool carousel_lead_wants(const struct carousel *carousel, const struct carousel_member *member);
-/* Is it time that the job is granted the hand, if it needs it? */
+/* Is it time that the job is granted the chunk, if it needs it? */
 bool carousel_lead_may_take(const struct carousel *carousel, uint32_t job, uint32_t slot);
 
-/* carousel_choose.c: for whom the hand of that lap is made; order as in carousel_deal_hand() */
+/* carousel_choose.c: for whom the chunk of that lap is made; order as in carousel_deal_chunk() */
 void carousel_choose(struct carousel *carousel, uint64_t lap, const uint32_t *order, uint32_t n,
 		     uint32_t n_hungry, struct carousel_choice *ret);
 
@@ -390,9 +397,9 @@ uint32_t carousel_evict_choose(const struct carousel *carousel, bool somebody_st
 bool carousel_evict_step(struct carousel *carousel, struct carousel_action *ret);
 
 /* carousel_deal.c: order[0] is the hungriest job, order[0 .. n_hungry-1] the hungry ones. Fills
- * the slot's hand but for instance and lap, which it is given. */
+ * the slot's chunk but for instance and lap, which it is given. */
 void carousel_deal_tail(struct carousel *carousel, uint32_t job, struct carousel_slot *slot);
-void carousel_deal_hand(struct carousel *carousel, const uint32_t *order, uint32_t n,
-			uint32_t n_hungry, struct carousel_slot *slot);
+void carousel_deal_chunk(struct carousel *carousel, const uint32_t *order, uint32_t n,
+			 uint32_t n_hungry, struct carousel_slot *slot);
 
 #endif

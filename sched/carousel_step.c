@@ -5,18 +5,18 @@
  *
  *   1. An eviction under way goes on. A slot that somebody was granted is withdrawn from each
  *      (REVOKE), one a step. When nobody holds it: EMPTY. When a rank was quicker: it stays.
- *   2. Hands are granted to jobs that need all of them and have not seen them, oldest hand first,
+ *   2. Chunks are granted to jobs that need all of them and have not seen them, oldest chunk first,
  *      also while they are being filled: to those that they were made for, and to any to which
  *      little is coming (carousel_lead.c). What has to be looked at is marked when something changes
  *      (check), so a quiet carousel costs nothing.
- *   3. If some job is hungry and fewer than `producing` hands are unfinished, a hand is dealt
+ *   3. If some job is hungry and fewer than `producing` chunks are unfinished, a chunk is dealt
  *      for the hungriest into a free slot. If there is none, a slot is evicted: the one without
  * pins that the fewest living jobs were granted; one that any were, only if somebody starves.
  *
- *   4. Where the ranks of a job must know more of its plan, a hand is dealt without a slot.
+ *   4. Where the ranks of a job must know more of its plan, a chunk is dealt without a slot.
  *
  * A job that does not live (it leaves a grant untaken for long) makes no demand, is not asked what
- * it needs when a hand is dealt, and its untaken grants do not keep a slot. It is granted what it
+ * it needs when a chunk is dealt, and its untaken grants do not keep a slot. It is granted what it
  * needs of what is there, so it goes on at once when it wakes; waiting for it costs nothing.
  *
  * Grants are made as soon as production starts, not when a job asks: it would take them in this order.
@@ -34,7 +34,7 @@
 /* how a job is */
 
 /* Since when the job could have taken its oldest untaken grant; false: it has none, or it is of a
- * hand that is still being filled. */
+ * chunk that is still being filled. */
 static bool oldest_since(const struct carousel *carousel, const struct carousel_member *member,
 			 uint64_t *ret_since_ns)
 {
@@ -44,7 +44,7 @@ static bool oldest_since(const struct carousel *carousel, const struct carousel_
 
 		if (grant->state != CAROUSEL_GRANTED)
 			continue;
-		if (!s->hand.ready || !s->stamped)
+		if (!s->chunk.ready || !s->stamped)
 			return false;
 		*ret_since_ns = BASE_MAX(BASE_MAX(grant->since_ns, s->ready_ns), member->act_ns);
 		return true;
@@ -71,10 +71,10 @@ bool carousel_step_lives(const struct carousel *carousel, uint32_t job, uint64_t
 
 uint64_t carousel_step_ahead(const struct carousel *carousel, const struct carousel_member *member)
 {
-	uint64_t hand = carousel->config.hand;
+	uint64_t chunk = carousel->config.chunk;
 	uint64_t step = 2 * (uint64_t)member->ranks * member->batch;
 
-	return hand * BASE_MAX((step + hand - 1) / hand, (uint64_t)2);
+	return chunk * BASE_MAX((step + chunk - 1) / chunk, (uint64_t)2);
 }
 
 static bool wants(const struct carousel *carousel, const struct carousel_member *member)
@@ -112,7 +112,7 @@ static bool has_ready(const struct carousel *carousel, const struct carousel_mem
 {
 	for (uint32_t i = 0; i < member->n_grants; i++)
 		if (member->grants[i].state == CAROUSEL_GRANTED &&
-		    carousel->slots[member->grants[i].slot].hand.ready)
+		    carousel->slots[member->grants[i].slot].chunk.ready)
 			return true;
 	return false;
 }
@@ -137,8 +137,8 @@ static bool can_take(const struct carousel *carousel, uint32_t job, uint32_t slo
 	if (carousel_is_rank(member))
 		return member->used && !member->revoked && carousel_rank_has(member, slot) &&
 		       carousel_need_find(member, slot) < 0;
-	if (!member->used || member->revoked || member->n_tail || s->hand.is_private ||
-	    !carousel_variant_has(&s->hand, member))
+	if (!member->used || member->revoked || member->n_tail || s->chunk.is_private ||
+	    !carousel_variant_has(&s->chunk, member))
 		return false;
 	if (!carousel_variant_is_fresh(carousel, job, slot))
 		return false;
@@ -147,8 +147,8 @@ static bool can_take(const struct carousel *carousel, uint32_t job, uint32_t slo
 	if (!carousel_lead_may_take(carousel, job, slot))
 		return false;
 	return member->need_samples && carousel_need_find(member, slot) < 0 &&
-	       carousel_chapter_allows(carousel, member, &s->hand) &&
-	       carousel_need_has(carousel, member, &s->hand);
+	       carousel_chapter_allows(carousel, member, &s->chunk) &&
+	       carousel_need_has(carousel, member, &s->chunk);
 }
 
 /* Takes the lowest job out of the slot's marks. */
@@ -170,7 +170,7 @@ static bool is_marked(const struct carousel_slot *s)
 
 	for (uint32_t i = 0; i < BASE_ARRAY_LEN(s->check.word); i++)
 		any |= s->check.word[i];
-	return s->hand.instance && any;
+	return s->chunk.instance && any;
 }
 
 static uint32_t oldest_marked(const struct carousel *carousel)
@@ -180,7 +180,7 @@ static uint32_t oldest_marked(const struct carousel *carousel)
 	for (uint32_t i = 0; i < carousel->n_slots; i++)
 		if (is_marked(&carousel->slots[i]) &&
 		    (oldest == CAROUSEL_NO_SLOT ||
-		     carousel->slots[i].hand.instance < carousel->slots[oldest].hand.instance))
+		     carousel->slots[i].chunk.instance < carousel->slots[oldest].chunk.instance))
 			oldest = i;
 	return oldest;
 }
@@ -218,7 +218,7 @@ static uint64_t urgency(const struct carousel *carousel, const struct carousel_m
 		return member->coming;
 	if (member->waiting && !has_ready(carousel, member))
 		return 0;
-	return member->coming ? member->coming + carousel->config.hand : 1;
+	return member->coming ? member->coming + carousel->config.chunk : 1;
 }
 
 static bool is_before(const struct carousel *carousel, const struct carousel_member *a,
@@ -263,7 +263,7 @@ static uint32_t sort_jobs(const struct carousel *carousel, uint64_t now_ns, uint
 static uint32_t free_slot(const struct carousel *carousel)
 {
 	for (uint32_t i = 0; i < carousel->n_slots; i++)
-		if (!carousel->slots[i].hand.instance)
+		if (!carousel->slots[i].chunk.instance)
 			return i;
 	return CAROUSEL_NO_SLOT;
 }
@@ -291,9 +291,9 @@ static uint32_t leave_out_placed(const struct carousel *carousel, uint32_t *orde
 	return kept;
 }
 
-/* Fills the slot's hand, for the hungriest job first of all. */
-static void fill_hand(struct carousel *carousel, uint32_t *order, uint32_t n, uint32_t n_hungry,
-		      uint32_t slot, uint64_t now_ns)
+/* Fills the slot's chunk, for the hungriest job first of all. */
+static void fill_chunk(struct carousel *carousel, uint32_t *order, uint32_t n, uint32_t n_hungry,
+		       uint32_t slot, uint64_t now_ns)
 {
 	struct carousel_slot *s = &carousel->slots[slot];
 	const uint32_t job = order[0];
@@ -309,9 +309,9 @@ static void fill_hand(struct carousel *carousel, uint32_t *order, uint32_t n, ui
 		carousel_fixed_deal(carousel, hungriest, s);
 	} else {
 		n = leave_out_placed(carousel, order, n, &n_hungry);
-		carousel_deal_hand(carousel, order, n, n_hungry, s);
+		carousel_deal_chunk(carousel, order, n, n_hungry, s);
 	}
-	s->hand.variants = carousel_variant_of_hand(carousel, job, slot, now_ns);
+	s->chunk.variants = carousel_variant_of_chunk(carousel, job, slot, now_ns);
 }
 
 /* A tail was dealt: it is the job's, with its production. */
@@ -331,25 +331,25 @@ static void produce(struct carousel *carousel, uint32_t *order, uint32_t n, uint
 	struct carousel_slot *s = &carousel->slots[slot];
 	bool has_tail = carousel->jobs[order[0]].n_tail;
 
-	s->hand = (struct carousel_hand){
+	s->chunk = (struct carousel_chunk){
 	    .instance = ++carousel->instances,
 	    .lap = carousel->config.first_lap + carousel->instances - 1,
 	    .seed = carousel->config.seed,
 	};
 	s->stamped = true;
-	fill_hand(carousel, order, n, n_hungry, slot, now_ns);
+	fill_chunk(carousel, order, n, n_hungry, slot, now_ns);
 	if (has_tail)
 		grant_tail(carousel, order[0], slot, now_ns);
 	else
 		mark_living(carousel, s);
-	carousel->productions += s->hand.count;
+	carousel->productions += s->chunk.count;
 	carousel->outputs +=
-	    (uint64_t)s->hand.count * (unsigned)__builtin_popcount(s->hand.variants);
+	    (uint64_t)s->chunk.count * (unsigned)__builtin_popcount(s->chunk.variants);
 	carousel->unfinished++;
 	*ret = (struct carousel_action){
 	    .kind = CAROUSEL_PRODUCE,
 	    .slot = slot,
-	    .instance = s->hand.instance,
+	    .instance = s->chunk.instance,
 	};
 }
 
@@ -370,7 +370,7 @@ static bool is_held_by_dead(const struct carousel *carousel, uint32_t slot, uint
 	return held;
 }
 
-/* Counts, once each time it begins, that a living job with nothing in its hands and nothing coming
+/* Counts, once each time it begins, that a living job with nothing in its chunks and nothing coming
  * gets no slot while one serves the dead alone. Admission keeps this from happening. */
 static void watch_dead(struct carousel *carousel, const struct carousel_member *hungriest,
 		       bool no_slot, uint64_t now_ns)
@@ -384,7 +384,7 @@ static void watch_dead(struct carousel *carousel, const struct carousel_member *
 	carousel->blocked = blocked;
 }
 
-/* Makes the hungriest job's hand. */
+/* Makes the hungriest job's chunk. */
 static void produce_or_fail(struct carousel *carousel, uint32_t *order, uint32_t n,
 			    uint32_t n_hungry, uint32_t slot, uint64_t now_ns,
 			    struct carousel_action *ret)
@@ -445,7 +445,7 @@ static void stamp_ready(struct carousel *carousel, uint64_t now_ns)
 	for (uint32_t i = 0; i < carousel->n_slots && carousel->unstamped; i++) {
 		struct carousel_slot *s = &carousel->slots[i];
 
-		if (!s->hand.instance || !s->hand.ready || s->stamped)
+		if (!s->chunk.instance || !s->chunk.ready || s->stamped)
 			continue;
 		s->stamped = true;
 		s->ready_ns = now_ns;

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * In which variants a hand is made. Jobs with different pipelines, the variants, share the carousel:
- * whom a hand is made for and what goes into it does not ask for their variants (carousel_choose.c,
+ * In which variants a chunk is made. Jobs with different pipelines, the variants, share the carousel:
+ * whom a chunk is made for and what goes into it does not ask for their variants (carousel_choose.c,
  * carousel_deal.c), so a sample is read and decoded as often as if all had one pipeline. A variant of a
- * hand costs what comes after the decoding; who needs a hand in a variant that it lacks has it decoded
+ * chunk costs what comes after the decoding; who needs a chunk in a variant that it lacks has it decoded
  * once more.
  *
- * So a hand is made in the variants of the living jobs that need the whole of it and will be granted it at
- * once, or soon: where jobs follow one that leads (carousel_lead.c), of those to which few hands are
+ * So a chunk is made in the variants of the living jobs that need the whole of it and will be granted it at
+ * once, or soon: where jobs follow one that leads (carousel_lead.c), of those to which few chunks are
  * coming. One that lets it pass for now seldom comes back for it. A job that does not live has no say; when
- * it wakes it has the grants that it left. A hand of a fixed plan is made for those who will come to it
+ * it wakes it has the grants that it left. A chunk of a fixed plan is made for those who will come to it
  * soon, unless another slot has it for them; one of a tail for its job alone; and one that ranks made
  * before for the ranks of others, too, who wait for it (carousel_plan.c).
  *
- * The variants of a hand are decided once, when its production begins, as its memory is written in one
+ * The variants of a chunk are decided once, when its production begins, as its memory is written in one
  * go. Who comes later with another variant finds nothing in what is resident, and shares from the next
- * hand on: hands without his variant are for him as if they were not there, when they are granted, given
+ * chunk on: chunks without his variant are for him as if they were not there, when they are granted, given
  * up, or made a second time.
  *
  * doc/decisions/110-variants.md has the simulation, and what was rejected.
@@ -25,9 +25,9 @@
 #include "sched/carousel_log.h"
 #include "sched/carousel_state.h"
 
-#define FEW_AHEAD 2.0 /* hands: who has fewer will want another one soon */
+#define FEW_AHEAD 2.0 /* chunks: who has fewer will want another one soon */
 
-/* Hands in which the job allows one instance. */
+/* Chunks in which the job allows one instance. */
 static uint32_t allows(const struct carousel_member *member)
 {
 	if (carousel_is_placed(member) || member->is_group || member->is_exact)
@@ -49,10 +49,10 @@ bool carousel_number(struct carousel *carousel, uint32_t slot, uint32_t number)
 {
 	struct carousel_slot *s = &carousel->slots[slot];
 
-	if (slot >= carousel->n_slots || !s->hand.instance || s->hand.is_private || s->hand.order ||
-	    s->again || s->logged || number == 0 || number > UINT8_MAX)
+	if (slot >= carousel->n_slots || !s->chunk.instance || s->chunk.is_private ||
+	    s->chunk.order || s->again || s->logged || number == 0 || number > UINT8_MAX)
 		return false;
-	s->hand.number = (uint8_t)number;
+	s->chunk.number = (uint8_t)number;
 	return true;
 }
 
@@ -63,8 +63,8 @@ bool carousel_variant_is_fresh(const struct carousel *carousel, uint32_t job, ui
 
 	if (carousel_variant_again(carousel, member))
 		return true;
-	if (s->hand.number)
-		return s->uses[job] == 0 && s->hand.number <= allows(member);
+	if (s->chunk.number)
+		return s->uses[job] == 0 && s->chunk.number <= allows(member);
 	return s->uses[job] < member->reuse;
 }
 
@@ -87,26 +87,26 @@ int carousel_set_variant(struct carousel *carousel, uint32_t variant, bool usabl
 	if (usable_again)
 		carousel->config.usable_again |= bit;
 	for (uint32_t i = 0; i < carousel->n_slots; i++)
-		carousel->slots[i].hand.variants &= ~bit;
+		carousel->slots[i].chunk.variants &= ~bit;
 	return 0;
 }
 
-/* Has another slot the hand of the job's plan, in its variant? */
+/* Has another slot the chunk of the job's plan, in its variant? */
 static bool has_elsewhere(const struct carousel *carousel, const struct carousel_member *member,
 			  uint32_t slot)
 {
 	for (uint32_t i = 0; i < carousel->n_slots; i++) {
-		const struct carousel_hand *hand = &carousel->slots[i].hand;
+		const struct carousel_chunk *chunk = &carousel->slots[i].chunk;
 
-		if (i != slot && hand->instance && carousel_variant_has(hand, member) &&
-		    hand->place == carousel->slots[slot].hand.place &&
-		    carousel_fixed_awaits(carousel, member, hand))
+		if (i != slot && chunk->instance && carousel_variant_has(chunk, member) &&
+		    chunk->place == carousel->slots[slot].chunk.place &&
+		    carousel_fixed_awaits(carousel, member, chunk))
 			return true;
 	}
 	return false;
 }
 
-/* Is the job, which is dealt to, near enough to its next hand that this may be it? */
+/* Is the job, which is dealt to, near enough to its next chunk that this may be it? */
 static bool wants_one(const struct carousel *carousel, uint32_t job, uint32_t slot)
 {
 	const struct carousel_member *member = &carousel->jobs[job];
@@ -117,7 +117,7 @@ static bool wants_one(const struct carousel *carousel, uint32_t job, uint32_t sl
 	       carousel_lead_level(carousel, member) < FEW_AHEAD;
 }
 
-/* Will the job take the hand, as far as is known? A rank will if its group does. */
+/* Will the job take the chunk, as far as is known? A rank will if its group does. */
 static bool is_for(const struct carousel *carousel, uint32_t job, uint32_t slot, uint64_t now_ns)
 {
 	const struct carousel_member *member = &carousel->jobs[job];
@@ -127,21 +127,21 @@ static bool is_for(const struct carousel *carousel, uint32_t job, uint32_t slot,
 	    !carousel_step_lives(carousel, job, now_ns, NULL))
 		return false;
 	if (member->plan.order)
-		return carousel_fixed_awaits(carousel, member, &s->hand) &&
+		return carousel_fixed_awaits(carousel, member, &s->chunk) &&
 		       !has_elsewhere(carousel, member, slot);
 	if (!carousel_variant_is_fresh(carousel, job, slot))
 		return false;
 	return member->need_samples && wants_one(carousel, job, slot) &&
-	       carousel_chapter_allows(carousel, member, &s->hand) &&
-	       carousel_need_has(carousel, member, &s->hand);
+	       carousel_chapter_allows(carousel, member, &s->chunk) &&
+	       carousel_need_has(carousel, member, &s->chunk);
 }
 
-uint32_t carousel_variant_of_hand(const struct carousel *carousel, uint32_t job, uint32_t slot,
-				  uint64_t now_ns)
+uint32_t carousel_variant_of_chunk(const struct carousel *carousel, uint32_t job, uint32_t slot,
+				   uint64_t now_ns)
 {
 	uint32_t variants = UINT32_C(1) << carousel->jobs[job].variant;
 
-	if (carousel->slots[slot].hand.is_private)
+	if (carousel->slots[slot].chunk.is_private)
 		return variants;
 	for (uint32_t i = 0; i < CAROUSEL_MAX_JOBS; i++)
 		if (!(variants >> carousel->jobs[i].variant & 1) &&
@@ -163,10 +163,10 @@ const char *carousel_variant_check(const struct carousel *carousel)
 		for (uint32_t i = 0; i < member->n_grants; i++) {
 			const struct carousel_slot *s = &carousel->slots[member->grants[i].slot];
 
-			if (!carousel_variant_has(&s->hand, member))
-				return "a job was granted a hand that is not of its variant";
-			if (s->hand.number && !carousel_variant_again(carousel, member) &&
-			    (s->uses[job] != 1 || s->hand.number > allows(member)))
+			if (!carousel_variant_has(&s->chunk, member))
+				return "a job was granted a chunk that is not of its variant";
+			if (s->chunk.number && !carousel_variant_again(carousel, member) &&
+			    (s->uses[job] != 1 || s->chunk.number > allows(member)))
 				return "a job was granted what is kept once more than it allows";
 		}
 	}
@@ -174,7 +174,7 @@ const char *carousel_variant_check(const struct carousel *carousel)
 		if (members[i] != carousel->members[i])
 			return "a variant's jobs are not counted right";
 	for (uint32_t i = 0; i < carousel->n_slots; i++)
-		if (carousel->slots[i].hand.variants >> CAROUSEL_MAX_VARIANTS)
-			return "a hand is of a variant that cannot be";
+		if (carousel->slots[i].chunk.variants >> CAROUSEL_MAX_VARIANTS)
+			return "a chunk is of a variant that cannot be";
 	return NULL;
 }

@@ -15,7 +15,7 @@
  * cut (grains are consecutive positions), and never change: a token holds a bitmap over grains.
  * tests/sched/deal_test.c freezes its values.
  *
- * The order inside a hand is a Fisher-Yates shuffle by philox, keyed by (seed, lap): frozen too,
+ * The order inside a chunk is a Fisher-Yates shuffle by philox, keyed by (seed, lap): frozen too,
  * since an instance must come out the same whenever and wherever it is produced again.
  */
 
@@ -26,20 +26,10 @@
 #include "sched/deal.h"
 
 #define DEAL_ROUNDS 8
+#define DEAL_LANES 8
 #define DEAL_MAX_GRAIN 32
 #define DEAL_STREAM_ORDER \
-	UINT32_C(0x68616e64) /* "hand": apart from every other use of (seed, lap) */
-
-/* A bijection of 64 bits in which each bit of the argument moves each bit of the result. */
-static uint64_t mix(uint64_t x)
-{
-	x ^= x >> 32;
-	x *= UINT64_C(0xe9846af9b1a615d5);
-	x ^= x >> 29;
-	x *= UINT64_C(0xd6e8feb86659fd93);
-	x ^= x >> 32;
-	return x;
-}
+	UINT32_C(0x68616e64) /* "chunk": apart from every other use of (seed, lap) */
 
 static unsigned bits_of(uint64_t n)
 {
@@ -55,7 +45,7 @@ static uint64_t round_value(const struct deal *deal, unsigned round, uint64_t ha
 {
 	uint64_t tweak = (round + 1) * UINT64_C(0x9e3779b97f4a7c15);
 
-	return mix(mix(half + deal->key[0] + tweak) ^ deal->key[1]);
+	return bits_mix(bits_mix(half + deal->key[0] + tweak) ^ deal->key[1]);
 }
 
 /* One application of the network, forwards or backwards, to a value of the domain. */
@@ -90,8 +80,8 @@ void deal_init(struct deal *deal, uint64_t n, const uint8_t version[32])
 	*deal = (struct deal){.n = n, .grain = deal_grain_of(n), .half_bits = bits_of(n) / 2};
 	deal->grains = n / deal->grain + (n % deal->grain != 0);
 	for (unsigned i = 0; i < 2; i++)
-		deal->key[i] =
-		    mix(little_get(version + 16 * i, 8) + mix(little_get(version + 16 * i + 8, 8)));
+		deal->key[i] = bits_mix(little_get(version + 16 * i, 8) +
+					bits_mix(little_get(version + 16 * i + 8, 8)));
 }
 
 uint64_t deal_sample(const struct deal *deal, uint64_t position)
@@ -108,6 +98,52 @@ uint64_t deal_position(const struct deal *deal, uint64_t sample)
 		sample = permute(deal, sample, true);
 	while (sample >= deal->n);
 	return sample;
+}
+
+/* The network backwards for each value: what one waits for is worked at meanwhile for the others. */
+static void permute_back(const struct deal *deal, uint64_t value[DEAL_LANES])
+{
+	unsigned high_bits = deal->half_bits, low_bits = bits_of(deal->n) - high_bits;
+	uint64_t low[DEAL_LANES], high[DEAL_LANES];
+
+	for (unsigned i = 0; i < DEAL_LANES; i++) {
+		low[i] = value[i] & low_mask(low_bits);
+		high[i] = value[i] >> low_bits;
+	}
+	for (unsigned round = DEAL_ROUNDS; round;) {
+		round--;
+		for (unsigned i = 0; i < DEAL_LANES && round % 2 == 0; i++)
+			high[i] ^= round_value(deal, round, low[i]) & low_mask(high_bits);
+		for (unsigned i = 0; i < DEAL_LANES && round % 2 == 1; i++)
+			low[i] ^= round_value(deal, round, high[i]) & low_mask(low_bits);
+	}
+	for (unsigned i = 0; i < DEAL_LANES; i++)
+		value[i] = high[i] << low_bits | low[i];
+}
+
+void deal_positions(const struct deal *deal, const int64_t *samples, uint32_t count, uint64_t *ret)
+{
+	uint64_t value[DEAL_LANES] = {0};
+	uint32_t of[DEAL_LANES], n = 0, next = 0;
+
+	while (n || next < count) {
+		uint32_t left = 0;
+
+		for (; n < DEAL_LANES && next < count; n++) {
+			value[n] = (uint64_t)samples[next];
+			of[n] = next++;
+		}
+		permute_back(deal, value);
+		for (uint32_t i = 0; i < n; i++) {
+			if (value[i] < deal->n) {
+				ret[of[i]] = value[i];
+				continue;
+			}
+			value[left] = value[i]; /* it walks on */
+			of[left++] = of[i];
+		}
+		n = left;
+	}
 }
 
 uint64_t deal_grain_first(const struct deal *deal, uint64_t grain)
@@ -134,8 +170,8 @@ void deal_permute(uint64_t seed, uint64_t lap, int64_t *ids, uint32_t count)
 	}
 }
 
-uint32_t deal_members(const struct deal *deal, const uint64_t *members, uint64_t seed, uint64_t lap,
-		      const uint32_t *grains, uint32_t n_grains, int64_t *ret_ids)
+uint32_t deal_list(const struct deal *deal, const uint64_t *members, const uint32_t *grains,
+		   uint32_t n_grains, int64_t *ret_ids)
 {
 	uint32_t count = 0;
 
@@ -147,6 +183,14 @@ uint32_t deal_members(const struct deal *deal, const uint64_t *members, uint64_t
 			if (!members || bits_test(members, first + k))
 				ret_ids[count++] = (int64_t)deal_sample(deal, first + k);
 	}
+	return count;
+}
+
+uint32_t deal_members(const struct deal *deal, const uint64_t *members, uint64_t seed, uint64_t lap,
+		      const uint32_t *grains, uint32_t n_grains, int64_t *ret_ids)
+{
+	uint32_t count = deal_list(deal, members, grains, n_grains, ret_ids);
+
 	deal_permute(seed, lap, ret_ids, count);
 	return count;
 }

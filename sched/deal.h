@@ -23,11 +23,17 @@ uint32_t deal_grain_of(uint64_t n);
 void deal_init(struct deal *deal, uint64_t n, const uint8_t version[32]);
 uint64_t deal_sample(const struct deal *deal, uint64_t position); /* position < n */
 uint64_t deal_position(const struct deal *deal, uint64_t sample); /* its inverse; sample < n */
+/* The same of count samples: each of them takes a third of the time. */
+void deal_positions(const struct deal *deal, const int64_t *samples, uint32_t count, uint64_t *ret);
 /* Samples of a grain (the deal's last may be short): first position and number of them. */
 uint64_t deal_grain_first(const struct deal *deal, uint64_t grain);
 uint32_t deal_grain_size(const struct deal *deal, uint64_t grain);
 
-/* Order inside a hand: writes the samples of the grains whose position is in members (NULL: all),
+/* Writes the samples of the grains whose position is in members (NULL: all) to ret_ids (room for n_grains *
+ * g), in the order of their positions. Returns their number. */
+uint32_t deal_list(const struct deal *deal, const uint64_t *members, const uint32_t *grains,
+		   uint32_t n_grains, int64_t *ret_ids);
+/* Order inside a chunk: writes the samples of the grains whose position is in members (NULL: all),
  * permuted by (seed, lap) alone, to ret_ids (room for n_grains * g). Returns their number. */
 uint32_t deal_members(const struct deal *deal, const uint64_t *members, uint64_t seed, uint64_t lap,
 		      const uint32_t *grains, uint32_t n_grains, int64_t *ret_ids);

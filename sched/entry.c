@@ -3,8 +3,9 @@
 /*
  * Entries of a plan log and what they leave. To cut a set inside an entry is: nothing of the entry's
  * samples is in it, then those from the cut on are put back, whole grains as bits, others as single
- * samples. So cuts at growing places of one hand may follow each other. That all samples which were
- * passed had been in the set is found by counting.
+ * samples. So cuts at growing places of one chunk may follow each other. That all samples which were
+ * passed had been in the set is found by counting; the count goes along with the set, as a log has as many
+ * entries as its writer likes and the set as many grains as the dataset.
  */
 
 #include <errno.h>
@@ -73,9 +74,21 @@ bool entry_is_good(const struct entry_set *set, const struct entry *entry)
 static void need_all(const struct entry_set *set, uint64_t *need)
 {
 	if (set->bits)
-		population_need(set->deal, set->bits, need);
+		population_need(set->deal, set->bits, 0, set->deal->grains, need);
 	else
 		bits_fill(need, set->deal->grains);
+}
+
+static int copy_tail(const struct entry_set *set, const int64_t *tail, struct entry_rest *rest)
+{
+	rest->tail = calloc((size_t)rest->n_tail + 1, sizeof(*rest->tail));
+	rest->positions = calloc((size_t)rest->n_tail + 1, sizeof(*rest->positions));
+	if (!rest->tail || !rest->positions)
+		return -ENOMEM;
+	if (rest->n_tail)
+		memcpy(rest->tail, tail, rest->n_tail * sizeof(*tail));
+	deal_positions(set->deal, tail, rest->n_tail, rest->positions);
+	return 0;
 }
 
 int entry_rest_init(const struct entry_set *set, const uint64_t *need, const int64_t *tail,
@@ -83,12 +96,13 @@ int entry_rest_init(const struct entry_set *set, const uint64_t *need, const int
 {
 	size_t words = bits_words(set->deal->grains) + 1;
 	struct entry_rest rest = {
+	    .epoch = ret->epoch,
+	    .place = ret->place,
 	    .need = calloc(words, sizeof(*rest.need)),
-	    .tail = calloc((size_t)n_tail + 1, sizeof(*rest.tail)),
 	    .n_tail = n_tail,
 	};
 
-	if (!rest.need || !rest.tail) {
+	if (!rest.need || copy_tail(set, tail, &rest)) {
 		entry_rest_fini(&rest);
 		return -ENOMEM;
 	}
@@ -96,10 +110,7 @@ int entry_rest_init(const struct entry_set *set, const uint64_t *need, const int
 		memcpy(rest.need, need, (words - 1) * sizeof(*need));
 	else
 		need_all(set, rest.need);
-	if (n_tail)
-		memcpy(rest.tail, tail, n_tail * sizeof(*tail));
-	rest.epoch = ret->epoch;
-	rest.place = ret->place;
+	rest.samples = population_samples(set->deal, set->bits, rest.need);
 	*ret = rest;
 	return 0;
 }
@@ -108,14 +119,42 @@ void entry_rest_fini(struct entry_rest *rest)
 {
 	free(rest->need);
 	free(rest->tail);
+	free(rest->positions);
 	rest->need = NULL;
 	rest->tail = NULL;
+	rest->positions = NULL;
 	rest->n_tail = 0;
 }
 
-uint64_t entry_rest_count(const struct entry_set *set, const struct entry_rest *rest)
+uint64_t entry_rest_count(const struct entry_rest *rest)
 {
-	return population_samples(set->deal, set->bits, rest->need) + rest->n_tail;
+	return rest->samples + rest->n_tail;
+}
+
+static void take_grain(const struct entry_set *set, struct entry_rest *rest, uint64_t grain)
+{
+	bits_clear(rest->need, grain);
+	rest->samples -= grain_size(set, grain);
+}
+
+static void put_grain(const struct entry_set *set, struct entry_rest *rest, uint64_t grain)
+{
+	bits_set(rest->need, grain);
+	rest->samples += grain_size(set, grain);
+}
+
+/* There is room. */
+static void put_one(const struct entry_set *set, struct entry_rest *rest, uint64_t position)
+{
+	rest->positions[rest->n_tail] = position;
+	rest->tail[rest->n_tail++] = (int64_t)deal_sample(set->deal, position);
+}
+
+/* The i-th of the tail stays, as the kept-th. */
+static void keep_one(struct entry_rest *rest, uint32_t i, uint32_t kept)
+{
+	rest->tail[kept] = rest->tail[i];
+	rest->positions[kept] = rest->positions[i];
 }
 
 static int compare(const void *a, const void *b)
@@ -148,12 +187,12 @@ static void break_grain(const struct entry_set *set, struct entry_rest *rest, ui
 
 	if (!bits_test(rest->need, grain))
 		return;
-	bits_clear(rest->need, grain);
+	take_grain(set, rest, grain);
 	for (uint64_t position = first; position < end; position++) {
 		while (at < count && positions[at] < position)
 			at++;
 		if ((at == count || positions[at] != position) && is_member(set, position))
-			rest->tail[rest->n_tail++] = (int64_t)deal_sample(set->deal, position);
+			put_one(set, rest, position);
 	}
 }
 
@@ -162,12 +201,9 @@ static void take_out(const struct entry_set *set, struct entry_rest *rest,
 {
 	uint32_t kept = 0;
 
-	for (uint32_t i = 0; i < rest->n_tail; i++) {
-		uint64_t position = deal_position(set->deal, (uint64_t)rest->tail[i]);
-
-		if (!bsearch(&position, positions, count, sizeof(*positions), compare))
-			rest->tail[kept++] = rest->tail[i];
-	}
+	for (uint32_t i = 0; i < rest->n_tail; i++)
+		if (!bsearch(&rest->positions[i], positions, count, sizeof(*positions), compare))
+			keep_one(rest, i, kept++);
 	rest->n_tail = kept;
 	for (uint32_t first = 0, end; first < count; first = end) {
 		uint64_t grain = positions[first] / set->deal->grain;
@@ -187,22 +223,52 @@ static void put_back(const struct entry_set *set, struct entry_rest *rest,
 		for (end = first; end < count && positions[end] / set->deal->grain == grain;)
 			end++;
 		if (end - first == grain_size(set, grain)) {
-			bits_set(rest->need, grain);
+			put_grain(set, rest, grain);
 			continue;
 		}
 		for (uint32_t i = first; i < end; i++)
-			rest->tail[rest->n_tail++] = (int64_t)deal_sample(set->deal, positions[i]);
+			put_one(set, rest, positions[i]);
 	}
+}
+
+static int compare_grains(const void *a, const void *b)
+{
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* All of an entry that has whole grains, in whatever order. Where all of them are whole in the set, too,
+ * nothing of them is in the tail. */
+static void take_grains(const struct entry_set *set, struct entry_rest *rest,
+			const struct entry *entry)
+{
+	uint64_t before = rest->samples;
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < entry->n_grains; i++)
+		if (bits_test(rest->need, entry->grains[i]))
+			take_grain(set, rest, entry->grains[i]);
+	if (before - rest->samples == entry->count)
+		return;
+	for (uint32_t i = 0; i < rest->n_tail; i++) {
+		uint32_t grain = (uint32_t)(rest->positions[i] / set->deal->grain);
+
+		if (!bsearch(&grain, entry->grains, entry->n_grains, sizeof(grain), compare_grains))
+			keep_one(rest, i, kept++);
+	}
+	rest->n_tail = kept;
 }
 
 static int make_room(struct entry_rest *rest, uint32_t more)
 {
-	int64_t *tail = realloc(rest->tail, ((size_t)rest->n_tail + more + 1) * sizeof(*tail));
+	size_t room = (size_t)rest->n_tail + more + 1;
+	int64_t *tail = realloc(rest->tail, room * sizeof(*tail));
+	uint64_t *positions = realloc(rest->positions, room * sizeof(*positions));
 
-	if (!tail)
-		return -ENOMEM;
-	rest->tail = tail;
-	return 0;
+	rest->tail = tail ? tail : rest->tail;
+	rest->positions = positions ? positions : rest->positions;
+	return tail && positions ? 0 : -ENOMEM;
 }
 
 /* Of the entry's samples those from `from` on are in the rest afterwards, and no others. */
@@ -212,9 +278,8 @@ static int cut(const struct entry_set *set, struct entry_rest *rest, const struc
 	_cleanup_free_ uint64_t *all = NULL, *left = NULL;
 	_cleanup_free_ int64_t *ids = NULL;
 
-	if (entry->n_grains && from == entry->count && !rest->n_tail) {
-		for (uint32_t i = 0; i < entry->n_grains; i++)
-			bits_clear(rest->need, entry->grains[i]);
+	if (entry->n_grains && from == entry->count) {
+		take_grains(set, rest, entry);
 		return 0;
 	}
 	ids = malloc(entry->count * sizeof(*ids));
@@ -233,6 +298,7 @@ static int cut(const struct entry_set *set, struct entry_rest *rest, const struc
 void entry_rest_next_epoch(const struct entry_set *set, struct entry_rest *rest)
 {
 	need_all(set, rest->need);
+	rest->samples = population_samples(set->deal, set->bits, rest->need);
 	rest->epoch++;
 	rest->place = 0;
 }
@@ -240,12 +306,12 @@ void entry_rest_next_epoch(const struct entry_set *set, struct entry_rest *rest)
 int entry_rest_pass(const struct entry_set *set, struct entry_rest *rest, const struct entry *entry,
 		    uint64_t to)
 {
-	uint64_t end = entry->place + entry->count, before = entry_rest_count(set, rest);
+	uint64_t end = entry->place + entry->count, before = entry_rest_count(rest);
 	int r;
 
 	if (!before && entry->epoch == rest->epoch + 1) {
 		entry_rest_next_epoch(set, rest);
-		before = entry_rest_count(set, rest);
+		before = entry_rest_count(rest);
 	}
 	if (entry->epoch < rest->epoch || (entry->epoch == rest->epoch && to <= rest->place))
 		return 0;
@@ -254,7 +320,7 @@ int entry_rest_pass(const struct entry_set *set, struct entry_rest *rest, const 
 	r = cut(set, rest, entry, (uint32_t)(to - entry->place));
 	if (r)
 		return r;
-	if (before - entry_rest_count(set, rest) != to - rest->place)
+	if (before - entry_rest_count(rest) != to - rest->place)
 		return ENTRY_E_BAD;
 	rest->place = to;
 	return 0;

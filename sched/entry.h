@@ -3,7 +3,7 @@
 #define SCHED_ENTRY_H
 
 /*
- * The plan of a job of several ranks, as far as it is known: a log of hands, one entry each, in the
+ * The plan of a job of several ranks, as far as it is known: a log of chunks, one entry each, in the
  * order in which their samples have places in the epochs. An entry says all there is to know: which
  * samples are at these places, and by which seed and lap they are made.
  *
@@ -35,8 +35,10 @@ bool entry_is_good(const struct entry_set *set, const struct entry *entry);
 
 struct entry_rest { /* of an epoch, what is at `place` and above */
 	uint64_t epoch, place;
-	uint64_t *need; /* owned; whole grains */
-	int64_t *tail;  /* owned; samples of others */
+	uint64_t *need;      /* owned; whole grains */
+	uint64_t samples;    /* of the set, in those */
+	int64_t *tail;       /* owned; samples of others */
+	uint64_t *positions; /* owned; of the tail in the deal */
 	uint32_t n_tail;
 };
 
@@ -46,14 +48,15 @@ enum { ENTRY_E_BAD = 1 };
 int entry_rest_init(const struct entry_set *set, const uint64_t *need, const int64_t *tail,
 		    uint32_t n_tail, struct entry_rest *ret);
 void entry_rest_fini(struct entry_rest *rest);
-uint64_t entry_rest_count(const struct entry_set *set, const struct entry_rest *rest);
+uint64_t entry_rest_count(const struct entry_rest *rest);
 /* All samples of the next epoch. */
 void entry_rest_next_epoch(const struct entry_set *set, struct entry_rest *rest);
 /*
  * Goes on to the place `to` inside the entry or at its end: what lies between is no longer in the
  * rest. An empty rest goes on with all samples of the next epoch; an entry below the place changes
  * nothing. 0; ENTRY_E_BAD: it does not follow, or names samples that are not in the rest (which is
- * then of no use any more); -ENOMEM.
+ * then of no use any more); -ENOMEM. Takes time by what is in the entry and in the tail, not by what is in
+ * the set.
  */
 int entry_rest_pass(const struct entry_set *set, struct entry_rest *rest, const struct entry *entry,
 		    uint64_t to);

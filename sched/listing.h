@@ -5,7 +5,7 @@
 /*
  * An epoch as a list of places: which sample is at each, and which key (seed, lap) its random ops
  * have. The client computes it, from its own ids or weights or from a recorded plan, and shows it to
- * accessd as sealed memory; accessd takes the entries from there, hand by hand.
+ * accessd as sealed memory; accessd takes the entries from there, chunk by chunk.
  *
  *     0  8  magic "OA!LIST1"
  *     8  4  format, 1

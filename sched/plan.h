@@ -5,13 +5,13 @@
 /*
  * A fixed plan (DESIGN.md section 3): which sample is at which place of an epoch, computed from the
  * dataset version, the order, the seed and the epoch's number, and from nothing else: not from the
- * size of batches or hands, not from who shares, not from when it is asked. So a job gets the same
+ * size of batches or chunks, not from who shares, not from when it is asked. So a job gets the same
  * batches alone, beside others, after a restart and on another machine.
  *
  *   seeded       a keyed permutation of the samples, another one each epoch
  *   sequential   0, 1, 2, ...
  *
- * Hand h of an epoch is the places hC .. hC + C - 1 in this order. Random ops are functions of
+ * Chunk h of an epoch is the places hC .. hC + C - 1 in this order. Random ops are functions of
  * (seed, lap, sample, op), and the lap is plan_lap(): of the seed and the epoch. Frozen by known
  * answers, as tokens name places of a plan.
  */

@@ -124,11 +124,12 @@ uint32_t population_of_grain(const struct deal *deal, const uint64_t *bits, uint
 	return (uint32_t)__builtin_popcountll(bits[word_of(deal, grain)] & mask_of(deal, grain));
 }
 
-uint64_t population_need(const struct deal *deal, const uint64_t *bits, uint64_t *need)
+uint64_t population_need(const struct deal *deal, const uint64_t *bits, uint64_t from, uint64_t end,
+			 uint64_t *need)
 {
 	uint64_t grains = 0;
 
-	for (uint64_t grain = 0; grain < deal->grains; grain++) {
+	for (uint64_t grain = from; grain < end; grain++) {
 		if (!(bits[word_of(deal, grain)] & mask_of(deal, grain))) {
 			bits_clear(need, grain);
 			continue;
@@ -155,17 +156,28 @@ uint64_t population_samples(const struct deal *deal, const uint64_t *bits, const
 
 	if (!bits || deal->grain == 1)
 		return all_samples(deal, need);
-	for (uint64_t i = 0; i < bits_words(deal->grains); i++)
+	for (uint64_t i = 0; i < bits_words(deal->grains); i++) {
+		const uint64_t first = i * 64 * deal->grain;
+
+		if (need[i] == UINT64_MAX) { /* most are, and 64 grains are whole words */
+			count += bits_count(bits + first / 64,
+					    BASE_MIN(UINT64_C(64) * deal->grain, deal->n - first));
+			continue;
+		}
 		for (uint64_t word = need[i]; word; word &= word - 1)
 			count += population_of_grain(deal, bits,
 						     i * 64 + (unsigned)__builtin_ctzll(word));
+	}
 	return count;
 }
 
-bool population_is_within(const struct deal *deal, const uint64_t *a, const uint64_t *b)
+unsigned population_differ(const uint64_t *a, const uint64_t *b, uint64_t words)
 {
-	for (uint64_t i = 0; i < bits_words(deal->n); i++)
-		if (a[i] & ~b[i])
-			return false;
-	return true;
+	uint64_t more = 0, less = 0;
+
+	for (uint64_t i = 0; i < words; i++) {
+		more |= a[i] & ~b[i];
+		less |= b[i] & ~a[i];
+	}
+	return (more ? POPULATION_A : 0) | (less ? POPULATION_B : 0);
 }

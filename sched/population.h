@@ -47,11 +47,14 @@ void population_list(const struct deal *deal, const uint64_t *bits, int64_t *ret
 
 /* Members that a grain has. */
 uint32_t population_of_grain(const struct deal *deal, const uint64_t *bits, uint64_t grain);
-/* Sets the bits of need, over grains, that have a member; the others are cleared. Number of them. */
-uint64_t population_need(const struct deal *deal, const uint64_t *bits, uint64_t *need);
+/* Of the grains from .. end: sets the bits of need, over grains, that have a member; the others are cleared. Number
+ * of them. */
+uint64_t population_need(const struct deal *deal, const uint64_t *bits, uint64_t from, uint64_t end,
+			 uint64_t *need);
 /* Members of the grains in need. bits NULL: all samples. */
 uint64_t population_samples(const struct deal *deal, const uint64_t *bits, const uint64_t *need);
-/* Is each member of a one of b? */
-bool population_is_within(const struct deal *deal, const uint64_t *a, const uint64_t *b);
+/* Which of so many words of a and b have members that the other one has not: these, ORed. */
+enum { POPULATION_A = 1, POPULATION_B = 2 };
+unsigned population_differ(const uint64_t *a, const uint64_t *b, uint64_t words);
 
 #endif

@@ -44,6 +44,7 @@
 #include "base/little.h"
 #include "sched/deal.h"
 #include "sched/plan.h"
+#include "sched/sort.h"
 #include "sched/token.h"
 #include "sched/token_parts.h"
 
@@ -274,23 +275,23 @@ static int read_need(const uint8_t *at, bool in_parts, struct token *token, stru
 	return 0;
 }
 
-static int compare_ids(const void *a, const void *b)
+/* The ids are below n. */
+static int check_tail(const struct token *token, struct diag *diag)
 {
-	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+	const uint32_t n = token->n_tail;
+	_cleanup_free_ uint64_t *positions = calloc((size_t)n + 1, 2 * sizeof(*positions));
+	struct deal deal;
 
-	return (x > y) - (x < y);
-}
-
-static int check_distinct(const struct token *token, struct diag *diag)
-{
-	_cleanup_free_ int64_t *sorted = malloc(((size_t)token->n_tail + 1) * sizeof(*sorted));
-
-	if (!sorted)
+	if (!positions)
 		return -ENOMEM;
-	memcpy(sorted, token->tail, token->n_tail * sizeof(*sorted));
-	qsort(sorted, token->n_tail, sizeof(*sorted), compare_ids);
-	for (uint32_t i = 1; i < token->n_tail; i++)
-		if (sorted[i] == sorted[i - 1])
+	deal_init(&deal, token->n, token->dataset);
+	deal_positions(&deal, token->tail, n, positions);
+	for (uint32_t i = 0; i < n; i++)
+		if (bits_test(token->need, positions[i] / token->grain))
+			return bad(diag, "its tail names a sample of a grain that it needs whole");
+	sort_values(positions, positions + n, n);
+	for (uint32_t i = 1; i < n; i++)
+		if (positions[i] == positions[i - 1])
 			return bad(diag, "its tail names a sample twice");
 	return 0;
 }
@@ -298,22 +299,18 @@ static int check_distinct(const struct token *token, struct diag *diag)
 static int read_tail(const uint8_t *at, struct token *token, struct diag *diag)
 {
 	unsigned width = id_bytes(token->n);
-	struct deal deal;
 
 	token->tail = calloc((size_t)token->n_tail + 1, sizeof(*token->tail));
 	if (!token->tail)
 		return -ENOMEM;
-	deal_init(&deal, token->n, token->dataset);
 	for (uint32_t i = 0; i < token->n_tail; i++, at += width) {
 		uint64_t id = little_get(at, width);
 
 		if (id >= token->n)
 			return bad(diag, "its tail names a sample that the dataset does not have");
-		if (bits_test(token->need, deal_position(&deal, id) / token->grain))
-			return bad(diag, "its tail names a sample of a grain that it needs whole");
 		token->tail[i] = (int64_t)id;
 	}
-	return check_distinct(token, diag);
+	return check_tail(token, diag);
 }
 
 static int check_sum(const struct token *token, struct diag *diag)
@@ -359,7 +356,7 @@ static int read_body(const uint8_t *data, size_t need_bytes, struct token *token
 	return r;
 }
 
-int token_parse(const void *data, size_t size, struct token *ret, struct diag *diag)
+int token_look(const void *data, size_t size, struct token *ret, struct diag *diag)
 {
 	struct token token = {0};
 	size_t need_bytes;
@@ -370,7 +367,20 @@ int token_parse(const void *data, size_t size, struct token *ret, struct diag *d
 	read_head(data, &token);
 	r = check_head(data, size, &token, &need_bytes, diag);
 	if (!r)
-		r = read_body(data, need_bytes, &token, diag);
+		*ret = token;
+	return r;
+}
+
+int token_parse(const void *data, size_t size, struct token *ret, struct diag *diag)
+{
+	struct token token = {0};
+	size_t need_bytes;
+	int r = token_look(data, size, &token, diag);
+
+	if (r)
+		return r;
+	measure_need(data, size, &token, &need_bytes);
+	r = read_body(data, need_bytes, &token, diag);
 	if (r) {
 		token_fini(&token);
 		return r;

@@ -50,6 +50,9 @@ size_t token_write(const struct token *token, void *ret, size_t size);
 /* Parses hostile bytes: 0, TOKEN_E_BAD, TOKEN_E_VERSION (newer format), -ENOMEM; diag says what.
  * Everything is checked: bits past the end, ids < n, ids distinct, in grains whose bit is 0, ... */
 int token_parse(const void *data, size_t size, struct token *ret, struct diag *diag);
+/* The same of its head alone: need and tail are NULL, and nothing is to be ended. Takes time by the size of
+ * the bytes, where token_parse() takes some by the dataset that they say they are of. */
+int token_look(const void *data, size_t size, struct token *ret, struct diag *diag);
 /* TOKEN_E_FOREIGN with text when the token is of another dataset version, n or g. */
 int token_fits(const struct token *token, uint64_t n, uint32_t grain, const uint8_t dataset[32],
 	       struct diag *diag);

@@ -36,7 +36,7 @@ static void head_fill(const struct board_geometry *geometry, struct layout_board
 	head->slots_bytes = geometry->slots_bytes;
 	head->slot_stride = geometry->slot_stride;
 	head->max_slots = geometry->max_slots;
-	head->hand = geometry->hand;
+	head->chunk = geometry->chunk;
 	head->grain = geometry->grain;
 	head->n_fields = geometry->n_fields;
 	head->n_samples = geometry->n_samples;
@@ -131,19 +131,19 @@ static struct layout_slot *slot_of(const struct board *board, uint32_t slot)
 
 static uint8_t *status_of(const struct board *board, uint32_t slot)
 {
-	return element_of(board, board->geometry.status_offset, board->geometry.hand, slot);
+	return element_of(board, board->geometry.status_offset, board->geometry.chunk, slot);
 }
 
 static int64_t *ids_of(const struct board *board, uint32_t slot)
 {
-	return element_of(board, board->geometry.ids_offset, board->geometry.hand * sizeof(int64_t),
-			  slot);
+	return element_of(board, board->geometry.ids_offset,
+			  board->geometry.chunk * sizeof(int64_t), slot);
 }
 
 static uint32_t *grains_of(const struct board *board, uint32_t slot)
 {
 	return element_of(board, board->geometry.grains_offset,
-			  board->geometry.hand * sizeof(uint32_t), slot);
+			  board->geometry.chunk * sizeof(uint32_t), slot);
 }
 
 static bool is_slot(const struct board *board, uint32_t slot)
@@ -221,10 +221,10 @@ BASE_HOT uint32_t board_slot_read_watermark(const struct board *board, uint32_t 
 	/* B3: acquire, pairs with B2. seq_cst, as it follows the arm (W1 in grant.c): before a sleep
 	 * the rank sees the watermark or accessd sees the arm. */
 	watermark = atomic_load_explicit(&slot_of(board, slot)->d_watermark, memory_order_seq_cst);
-	return BASE_MIN(watermark, board->geometry.hand);
+	return BASE_MIN(watermark, board->geometry.chunk);
 }
 
-BASE_HOT void board_slot_read(const struct board *board, uint32_t slot, struct board_hand *ret)
+BASE_HOT void board_slot_read(const struct board *board, uint32_t slot, struct board_chunk *ret)
 {
 	const struct layout_slot *s = slot_of(board, slot);
 
@@ -241,7 +241,7 @@ static void geometry_of_head(const struct layout_board *head, struct board_geome
 {
 	*ret = (struct board_geometry){
 	    .max_slots = head->max_slots,
-	    .hand = head->hand,
+	    .chunk = head->chunk,
 	    .grain = head->grain,
 	    .n_fields = head->n_fields,
 	    .n_samples = head->n_samples,
@@ -317,6 +317,16 @@ void board_slots_detach(const struct board_geometry *geometry, const uint8_t *sl
 	region_unmap(slots, geometry->slots_bytes);
 }
 
+int board_slots_view(int slots_fd, const struct board_geometry *geometry, uint8_t **ret)
+{
+	void *map;
+	int r = region_map_privately(slots_fd, geometry->slots_bytes, &map);
+
+	if (r == 0)
+		*ret = map;
+	return r;
+}
+
 /* ---- the checker ---- */
 
 static const char *check_samples(const struct board *board, uint32_t slot, uint32_t watermark)
@@ -347,7 +357,7 @@ static const char *check_slot(const struct board *board, uint32_t slot)
 
 	if (instance == 0)
 		return watermark ? "an empty slot has a watermark" : NULL;
-	if (s->d_count == 0 || s->d_count > geometry->hand || s->d_grains > s->d_count)
+	if (s->d_count == 0 || s->d_count > geometry->chunk || s->d_grains > s->d_count)
 		return "a slot's counts are out of bounds";
 	if (s->d_private > 1)
 		return "a slot's private flag is neither 0 nor 1";

@@ -13,7 +13,7 @@
 enum { BOARD_E_BAD = 1 }; /* the memory is no board, or its numbers contradict each other */
 
 struct board_geometry {
-	uint32_t max_slots, hand, grain, n_fields;
+	uint32_t max_slots, chunk, grain, n_fields;
 	uint64_t n_samples, seed;
 	uint8_t dataset[32], stream[32];
 	struct layout_field field[LAYOUT_MAX_FIELDS]; /* offset is set by board_plan() */
@@ -67,13 +67,15 @@ void board_detach(struct board *board);
 /* Maps the slots memory read-only (PROT_READ, MAP_SHARED, no prefault); checks seals and size. */
 int board_slots_attach(int slots_fd, const struct board_geometry *geometry, const uint8_t **ret);
 void board_slots_detach(const struct board_geometry *geometry, const uint8_t *slots);
+/* Maps it a second time, when board_slots_attach() has checked it: see region_map_privately(). */
+int board_slots_view(int slots_fd, const struct board_geometry *geometry, uint8_t **ret);
 uint32_t board_slot_read_watermark(const struct board *board, uint32_t slot); /* acquire */
 /* What a slot says that it holds, each word loaded once. Not checked. slot < max_slots. */
-struct board_hand {
+struct board_chunk {
 	uint64_t instance, lap;
 	uint32_t count, n_grains;
 };
-void board_slot_read(const struct board *board, uint32_t slot, struct board_hand *ret);
+void board_slot_read(const struct board *board, uint32_t slot, struct board_chunk *ret);
 /* One load of a word that another process may change at any moment, for whoever checks and uses. */
 static inline uint32_t board_load_grain(const uint32_t *grain)
 {

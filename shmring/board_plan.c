@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The plan of a stream's memory: a pure function from (slots, hand, fields) to every size and
+ * The plan of a stream's memory: a pure function from (slots, chunk, fields) to every size and
  * offset, and the only place where they are computed. accessd makes the memories from it; ranks run
  * it again on what a board says (board.c). So a change of the plan is a change of LAYOUT_VERSION.
  *
@@ -96,7 +96,7 @@ static int plan_field(struct board_geometry *geometry, uint32_t index, uint64_t 
 		if (!strcmp(geometry->field[other].name, field->name))
 			return BOARD_E_BAD;
 	if (field->where == LAYOUT_IN_SLOT)
-		return plan_array(slot_end, geometry->hand, field->sample_bytes, &field->offset);
+		return plan_array(slot_end, geometry->chunk, field->sample_bytes, &field->offset);
 	if (field->where != LAYOUT_IN_BOARD || field->dtype != LAYOUT_I64 ||
 	    field->sample_bytes != sizeof(int64_t))
 		return BOARD_E_BAD;
@@ -123,7 +123,7 @@ static int plan_slots(struct board_geometry *geometry)
 
 static int plan_arrays(struct board_geometry *geometry)
 {
-	uint64_t samples = (uint64_t)geometry->max_slots * geometry->hand;
+	uint64_t samples = (uint64_t)geometry->max_slots * geometry->chunk;
 	uint64_t end = LAYOUT_BOARD_HEAD;
 	int r = plan_array(&end, geometry->max_slots, sizeof(struct layout_slot),
 			   &geometry->slot_offset);
@@ -145,7 +145,7 @@ int board_plan(struct board_geometry *geometry)
 	int r;
 
 	if (geometry->max_slots == 0 || geometry->max_slots > LAYOUT_MAX_SLOTS ||
-	    geometry->hand == 0 || geometry->hand > LAYOUT_MAX_HAND || grain == 0 ||
+	    geometry->chunk == 0 || geometry->chunk > LAYOUT_MAX_CHUNK || grain == 0 ||
 	    grain > PLAN_MAX_GRAIN || (grain & (grain - 1)) || geometry->n_fields == 0 ||
 	    geometry->n_fields > LAYOUT_MAX_FIELDS || geometry->n_samples > INT64_MAX)
 		return BOARD_E_BAD;

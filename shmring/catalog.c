@@ -4,12 +4,19 @@
  * The catalogue's bytes: written once by accessd, sealed, then read by clients. Places follow from
  * the head's numbers, so there is nothing to forge but contents, and those are checked when a client
  * attaches: after that each accessor is a load.
+ *
+ * Who gives a memory away cannot take it back, so it has to know whether it is still out. The kernel
+ * tells whether a file is open elsewhere to who wants a lease on it. It counts what was opened by open(), which
+ * memfd_create() is not, and counts once what was opened once, however often it was passed on; so
+ * the maker keeps one opening, of its own, and gives away others. What is pinned without being open, by
+ * O_PATH or inotify, it does not count.
  */
 
 #include "shmring/catalog.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -41,19 +48,32 @@ int catalog_new(const struct catalog_head *head, struct catalog_draft *ret)
 {
 	struct catalog_draft draft = {.head = *head, .fd = -1};
 	struct places places;
-	int r;
 
 	draft.head.magic = CATALOG_MAGIC;
 	if (!place(head, &places))
 		return -EOVERFLOW;
 	draft.bytes = places.bytes;
-	r = region_new("access-catalog", draft.bytes, &draft.map, &draft.fd);
+	draft.fd = base_memfd("access-catalog", draft.bytes);
+	if (draft.fd < 0)
+		return draft.fd;
+	*ret = draft;
+	return 0;
+}
+
+int catalog_begin(struct catalog_draft *draft)
+{
+	struct places places;
+	int r = place(&draft->head, &places) ? 0 : -EOVERFLOW;
+
+	if (!r)
+		r = region_reserve(draft->fd, 0, draft->bytes);
+	if (!r)
+		r = region_map(draft->fd, draft->bytes, true, &draft->map);
 	if (r)
 		return r;
-	draft.label = (uint32_t *)(void *)((uint8_t *)draft.map + sizeof(*head));
-	draft.start = (uint64_t *)(void *)((uint8_t *)draft.map + places.start);
-	draft.names = (char *)draft.map + places.names;
-	*ret = draft;
+	draft->label = (uint32_t *)(void *)((uint8_t *)draft->map + sizeof(draft->head));
+	draft->start = (uint64_t *)(void *)((uint8_t *)draft->map + places.start);
+	draft->names = (char *)draft->map + places.names;
 	return 0;
 }
 
@@ -76,21 +96,45 @@ void catalog_drop(struct catalog_draft *draft)
 	draft->map = NULL;
 }
 
-int catalog_seal(struct catalog_draft *draft, int *ret_fd)
+int catalog_seal(struct catalog_draft *draft)
 {
-	int r = 0;
-
 	if (draft->classes != draft->head.n_classes || draft->used != draft->head.names_bytes)
-		r = -EINVAL;
+		return -EINVAL;
 	memcpy(draft->map, &draft->head, sizeof(draft->head));
 	region_unmap(draft->map, draft->bytes); /* F_SEAL_WRITE wants no writable mapping */
 	draft->map = NULL;
-	if (!r && fcntl(draft->fd, F_ADD_SEALS, CATALOG_SEALS | F_SEAL_SEAL) < 0)
-		r = -errno;
-	if (!r)
-		*ret_fd = base_take_fd(&draft->fd);
-	base_close(&draft->fd);
+	return fcntl(draft->fd, F_ADD_SEALS, CATALOG_SEALS | F_SEAL_SEAL) < 0 ? -errno : 0;
+}
+
+int catalog_take(struct catalog_draft *draft, int *ret_fd)
+{
+	int r = catalog_lend(draft->fd, ret_fd);
+
+	catalog_drop(draft);
 	return r;
+}
+
+/* ---- given away ---- */
+
+int catalog_lend(int fd, int *ret_fd)
+{
+	char path[64];
+	int lent;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	lent = open(path, O_RDONLY | O_CLOEXEC);
+	if (lent < 0)
+		return -errno;
+	*ret_fd = lent;
+	return 0;
+}
+
+bool catalog_is_lent(int fd)
+{
+	if (fcntl(fd, F_SETLEASE, F_WRLCK) < 0)
+		return errno == EAGAIN;
+	fcntl(fd, F_SETLEASE, F_UNLCK);
+	return false;
 }
 
 /* ---- attaching ---- */
@@ -136,12 +180,12 @@ static int check(struct catalog *catalog)
 
 int catalog_attach(int fd, struct catalog *ret)
 {
-	int seals = fcntl(fd, F_GET_SEALS), r;
+	int r;
 	struct catalog catalog;
 	struct stat status;
 	void *map;
 
-	if (seals < 0 || (seals & CATALOG_SEALS) != CATALOG_SEALS)
+	if (!base_is_sealed(fd, CATALOG_SEALS))
 		return CATALOG_E_BAD;
 	if (fstat(fd, &status) < 0)
 		return -errno;

@@ -37,7 +37,8 @@ struct catalog { /* attached: checked, read-only, never changes */
 	uint64_t bytes;
 };
 
-/* One that is being written; n labels and n_classes names must be added, in order. */
+/* One that is being written, by whoever has its descriptor; n labels and n_classes names must be
+ * added, in order. */
 struct catalog_draft {
 	struct catalog_head head;
 	uint32_t *label; /* the caller fills them */
@@ -48,12 +49,23 @@ struct catalog_draft {
 	int fd;
 };
 
-/* Reserves all of it. 0 (catalog_seal() or catalog_drop() ends it) or negative errno. */
+/* A memory of the right size, of which nothing is there yet. 0 (catalog_take() or catalog_drop()
+ * ends it) or negative errno. */
 int catalog_new(const struct catalog_head *head, struct catalog_draft *ret);
+/* Reserves all of it, to be filled. 0 or negative errno. */
+int catalog_begin(struct catalog_draft *draft);
 void catalog_add_class(struct catalog_draft *draft, const char *name);
-/* 0 and *ret_fd (caller owns): nobody can change it any more. Negative errno: it is dropped. */
-int catalog_seal(struct catalog_draft *draft, int *ret_fd);
+/* 0: nobody can change it any more. Negative errno: it is none, and for catalog_drop(). */
+int catalog_seal(struct catalog_draft *draft);
+/* Of one that was sealed, also by another process: 0 and *ret_fd (caller owns), which reads, and is
+ * nobody else's. Negative errno: it is dropped. */
+int catalog_take(struct catalog_draft *draft, int *ret_fd);
 void catalog_drop(struct catalog_draft *draft);
+
+/* Another descriptor of it (caller owns), to give away. 0 or negative errno. */
+int catalog_lend(int fd, int *ret_fd);
+/* Does anybody still have one that was given away, or has mapped it? No, where the kernel does not say. */
+bool catalog_is_lent(int fd);
 
 /* fd stays the caller's. Believes nothing: seals, sizes, each label and each name are checked. 0,
  * CATALOG_E_BAD, negative errno. */

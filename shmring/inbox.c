@@ -50,9 +50,9 @@ BASE_HOT void inbox_tell_figures(struct layout_outbox *outbox, const struct inbo
 	STORE(outbox->c_epochs, figures->epochs);
 }
 
-bool inbox_work_of(const struct layout_bell *bell, uint32_t index, struct inbox_work *ret)
+bool inbox_work_of(const struct layout_doorbell *doorbell, uint32_t index, struct inbox_work *ret)
 {
-	const struct layout_worker *worker = &bell->worker[index];
+	const struct layout_worker *worker = &doorbell->worker[index];
 	uint64_t task = LOAD(worker->w_task);
 
 	*ret = (struct inbox_work){
@@ -62,6 +62,7 @@ bool inbox_work_of(const struct layout_bell *bell, uint32_t index, struct inbox_
 	    .started_ns = LOAD(worker->w_started_ns),
 	    .done = LOAD(worker->w_done),
 	    .busy_ns = LOAD(worker->w_busy_ns),
+	    .pixels = LOAD(worker->w_pixels),
 	};
 	return task & 1;
 }

@@ -18,8 +18,8 @@
  * then goes once round, so a wrong hint costs time and never a task. s_ended says when to look (L5,
  * L6); the states say what is. Both may be wrong after a death.
  *
- * A worker that was born before a variant came knows nothing of it. It passes over hands that have
- * it, and where a new hand took the place of an old one between that look and the claim, it puts the
+ * A worker that was born before a variant came knows nothing of it. It passes over chunks that have
+ * it, and where a new chunk took the place of an old one between that look and the claim, it puts the
  * task back and has a worker woken: one may have looked and gone to sleep meanwhile.
  *
  * The lane is writable by workers, which run decoders on hostile bytes: each number is copied once
@@ -32,6 +32,7 @@
  */
 
 #include <errno.h>
+#include <limits.h>
 #include <string.h>
 
 #include "shmring/lane.h"
@@ -42,7 +43,7 @@
 
 static struct layout_task *task_of(const struct lane *lane, uint32_t block, uint32_t index)
 {
-	return &lane->task[(uint64_t)block * lane->hand + index];
+	return &lane->task[(uint64_t)block * lane->chunk + index];
 }
 
 static bool is_end(enum layout_task_state state)
@@ -50,13 +51,13 @@ static bool is_end(enum layout_task_state state)
 	return state == LAYOUT_TASK_DONE || state == LAYOUT_TASK_FAILED;
 }
 
-/* The count may be read by a late scanner while accessd begins a new hand: relaxed, then
+/* The count may be read by a late scanner while accessd begins a new chunk: relaxed, then
  * clamped. */
 static uint32_t count_of(const struct lane *lane, uint32_t block)
 {
 	uint32_t count = __atomic_load_n(&lane->block[block].d_count, __ATOMIC_RELAXED);
 
-	return BASE_MIN(count, lane->hand);
+	return BASE_MIN(count, lane->chunk);
 }
 
 /* The same is true of these; who has claimed a task of the block reads what accessd wrote. */
@@ -112,6 +113,7 @@ void lane_task_keep(struct lane *lane, uint32_t block, uint32_t index, const str
 	task->d_want = keep->want;
 	task->d_make = keep->make;
 	task->d_probe = keep->probe;
+	task->d_timed = keep->timed;
 }
 
 int lane_block_begin(struct lane *lane, uint64_t order, uint64_t lap, uint64_t seed, uint32_t slot,
@@ -120,7 +122,7 @@ int lane_block_begin(struct lane *lane, uint64_t order, uint64_t lap, uint64_t s
 	struct layout_block *block;
 	int r;
 
-	if (order == 0 || count == 0 || count > lane->hand || variants == 0 ||
+	if (order == 0 || count == 0 || count > lane->chunk || variants == 0 ||
 	    variants >> LAYOUT_MAX_VARIANTS)
 		return LANE_E_BAD;
 	r = find_unused(lane, ret_block);
@@ -150,7 +152,7 @@ int lane_block_begin(struct lane *lane, uint64_t order, uint64_t lap, uint64_t s
 void lane_block_end(struct lane *lane, uint32_t block)
 {
 	atomic_store_explicit(&lane->block[block].d_order, 0, memory_order_relaxed);
-	for (uint32_t i = 0; i < lane->hand; i++)
+	for (uint32_t i = 0; i < lane->chunk; i++)
 		atomic_store_explicit(&task_of(lane, block, i)->s_state, WORD(0, LAYOUT_TASK_FREE),
 				      memory_order_release);
 }
@@ -225,9 +227,10 @@ void lane_task_outcome(const struct lane *lane, uint32_t block, uint32_t index,
 	const struct layout_task *task = task_of(lane, block, index);
 	/* One load: what is checked is what is returned, and becomes an index of tables. */
 	uint32_t stage = __atomic_load_n(&task->s_stage, __ATOMIC_RELAXED);
+	int code = __atomic_load_n(&task->s_code, __ATOMIC_RELAXED);
 
 	*ret_stage = BASE_MIN(stage, (uint32_t)LAYOUT_FAIL_FILTERED);
-	*ret_code = task->s_code;
+	*ret_code = BASE_MAX(code, -INT_MAX); /* so that there is its opposite */
 	memcpy(ret_text, task->s_text, sizeof(task->s_text));
 	ret_text[sizeof(task->s_text) - 1] = 0;
 	*ret_work_us = task->s_work_us;
@@ -301,7 +304,7 @@ bool lane_task_take_over(struct lane *lane, uint32_t block, uint32_t index, uint
 
 /* ---- readers and workers: claims ---- */
 
-/* Numbers of the blocks in use, oldest hand first. */
+/* Numbers of the blocks in use, oldest chunk first. */
 static uint32_t blocks_in_order(const struct lane *lane, uint32_t ret[LAYOUT_MAX_BLOCKS])
 {
 	uint64_t order[LAYOUT_MAX_BLOCKS];
@@ -364,7 +367,7 @@ static bool is_in_bounds(const struct lane *lane, const struct lane_task *task)
 	       (task->resident ? task->form != 0 : task->came <= task->room) &&
 	       task->form < LAYOUT_FORMS && task->want < LAYOUT_FORMS &&
 	       task->make < LAYOUT_FORMS && task->probe < LAYOUT_FORMS &&
-	       task->position < lane->hand && task->slot < LAYOUT_MAX_SLOTS;
+	       task->position < lane->chunk && task->slot < LAYOUT_MAX_SLOTS;
 }
 
 /* Private copy of a claimed task. */
@@ -395,6 +398,7 @@ static void copy_task(const struct lane *lane, uint32_t block, uint32_t index, u
 	    .want = task->d_want,
 	    .make = task->d_make,
 	    .probe = task->d_probe,
+	    .timed = task->d_timed != 0,
 	};
 	ret->room = BASE_MAX(task->d_room, ret->bytes);
 }

@@ -6,7 +6,7 @@
  * The way of a stream's tasks: accessd fills a block, reader threads claim QUEUED tasks and read
  * bytes into the arena, workers claim READY tasks and fill the slot. Claims are single
  * compare-and-swaps on a task's own word, so that a process that dies at any instruction leaves at
- * most its one task behind, marked with its number. Sleepers use the armed flags of the bell.
+ * most its one task behind, marked with its number. Sleepers use the armed flags of the doorbell.
  */
 
 #include "base/base.h"
@@ -17,9 +17,9 @@ enum { LANE_E_NONE = 1, LANE_E_BAD = 2, LANE_E_FULL = 3, LANE_E_STRANGE = 4 };
 struct lane { /* a mapped lane; geometry is a private copy, checked */
 	struct layout_lane *head;
 	struct layout_block *block;
-	struct layout_task *task; /* [n_blocks][hand] */
+	struct layout_task *task; /* [n_blocks][chunk] */
 	uint64_t bytes, arena_bytes;
-	uint32_t n_blocks, hand, number;
+	uint32_t n_blocks, chunk, number;
 };
 struct lane_task { /* a claimed task: private copy of what is needed, checked against geometry */
 	uint32_t block, index;
@@ -31,32 +31,34 @@ struct lane_task { /* a claimed task: private copy of what is needed, checked ag
 	uint64_t resident;         /* ... the resident memory: 1 + where; 0: in the arena */
 	uint8_t form;              /* stored form that came, 0: the file */
 	uint8_t want, make, probe; /* stored forms: to bring, to keep, to try out; 0: none */
+	bool timed;                /* CPU time is asked for */
 	uint32_t owner;            /* who claimed it */
 };
 
 /* ---- memory (lane_memory.c) ---- */
 /* arena_bytes is rounded up to pages (ret->arena_bytes). The caller owns both fds. 0, LANE_E_BAD
- * (n_blocks, hand or arena_bytes out of range), negative errno. */
-int lane_new(uint32_t number, uint32_t n_blocks, uint32_t hand, uint64_t arena_bytes,
-	     struct lane *ret, int *ret_lane_fd, int *ret_arena_fd); /* both reserved and sealed */
+ * (n_blocks, chunk or arena_bytes out of range), negative errno. */
+int lane_new(uint32_t number, uint32_t n_blocks, uint32_t chunk, uint64_t arena_bytes,
+	     struct lane *ret, int *ret_lane_fd,
+	     int *ret_arena_fd);           /* both sealed, the lane reserved */
 int lane_attach(int fd, struct lane *ret); /* LANE_E_BAD, negative errno; fd stays the caller's */
 void lane_detach(struct lane *lane);
-/* 0, LANE_E_BAD (seals, size), negative errno. */
+/* Who writes it reserves it. 0, LANE_E_BAD (seals, size), negative errno. */
 int lane_arena_attach(int fd, const struct lane *lane, bool writable, uint8_t **ret);
 void lane_arena_detach(const struct lane *lane, uint8_t *arena);
-int bell_new(struct layout_bell **ret, int *ret_fd);
-int bell_attach(int fd, struct layout_bell **ret); /* LANE_E_BAD, negative errno */
-void bell_detach(struct layout_bell *bell);
+int doorbell_new(struct layout_doorbell **ret, int *ret_fd);
+int doorbell_attach(int fd, struct layout_doorbell **ret); /* LANE_E_BAD, negative errno */
+void doorbell_detach(struct layout_doorbell *doorbell);
 
 /* ---- accessd (lane.c) ---- */
-/* A free block for a hand of count tasks, tasks HELD. LANE_E_FULL if none, LANE_E_BAD if order is 0,
- * count is not 1 .. hand or variants names none. order: lowest is served first. */
+/* A free block for a chunk of count tasks, tasks HELD. LANE_E_FULL if none, LANE_E_BAD if order is 0,
+ * count is not 1 .. chunk or variants names none. order: lowest is served first. */
 int lane_block_begin(struct lane *lane, uint64_t order, uint64_t lap, uint64_t seed, uint32_t slot,
 		     uint32_t variants, uint32_t count, uint32_t *ret_block);
 /* A HELD task's random ops have another key than its block's. */
 void lane_task_key(struct lane *lane, uint32_t block, uint32_t index, uint64_t seed, uint64_t lap);
 /* Fills a HELD task (or one that ended, for a retry) and makes it QUEUED. The caller rings
- * bell_ring_readers() once after a batch of them. */
+ * doorbell_ring_readers() once after a batch of them. */
 void lane_task_queue(struct lane *lane, uint32_t block, uint32_t index, uint64_t sample,
 		     uint64_t random_id, uint32_t position, uint32_t label, uint64_t arena_offset,
 		     uint32_t bytes, uint32_t attempt);
@@ -65,11 +67,12 @@ void lane_task_queue(struct lane *lane, uint32_t block, uint32_t index, uint64_t
 struct lane_keep {
 	uint32_t room;
 	uint8_t want, make, probe; /* as in lane_task */
+	bool timed;
 };
 void lane_task_keep(struct lane *lane, uint32_t block, uint32_t index,
 		    const struct lane_keep *keep);
 /* What reader and worker say of stored forms, of a task that ended. Hostile numbers, but for forms, which
- * are below LAYOUT_FORMS. */
+ * are below LAYOUT_FORMS. CPU times of what was not to be timed mean nothing. */
 struct lane_kept {
 	uint32_t read_us, read_cpu_us, came; /* elapsed, CPU time, bytes */
 	uint8_t form;                        /* that came, 0: the file */
@@ -87,7 +90,7 @@ void lane_task_outcome(const struct lane *lane, uint32_t block, uint32_t index,
 		       uint32_t *ret_work_us);
 /* Takes a task from a dead owner: state READING/RUNNING by owner -> FAILED (stage, code), QUEUED,
  * or READY (its bytes are still in the arena). false if the task was in another state by then.
- * After a death call lane_recount() for every block and bell_ring_all(): the owner may have died
+ * After a death call lane_recount() for every block and doorbell_ring_all(): the owner may have died
  * between ending a task and saying so. */
 bool lane_task_take_over(struct lane *lane, uint32_t block, uint32_t index, uint32_t owner,
 			 enum layout_task_state from, enum layout_task_state to,
@@ -112,15 +115,15 @@ int lane_claim_read(struct lane *lane, uint32_t owner, struct lane_task *ret);
 void lane_read_came(struct lane *lane, const struct lane_task *task, uint8_t form, uint32_t bytes,
 		    uint64_t resident);
 /* READING -> READY, or FAILED when stage != LAYOUT_FAIL_NONE. Returns true when accessd must be
- * rung. The caller then rings workers (READY) with bell_ring_workers(). Changes nothing if the task
+ * rung. The caller then rings workers (READY) with doorbell_ring_workers(). Changes nothing if the task
  * is no more this owner's. text: UTF-8 or not, cut to 47 bytes, NULL: none. */
 bool lane_read_done(struct lane *lane, const struct lane_task *task, enum layout_fail stage,
 		    int code, const char *text, uint64_t read_ns, uint64_t cpu_ns);
 
 /* ---- workers (lane.c) ---- */
-/* As lane_claim_read(), of READY tasks of hands all of whose variants are among `known` (bits): what
+/* As lane_claim_read(), of READY tasks of chunks all of whose variants are among `known` (bits): what
  * somebody does not know is left to others. LANE_E_STRANGE: it had such a task for a moment and gave
- * it back: ring bell_ring_workers(). */
+ * it back: ring doorbell_ring_workers(). */
 int lane_claim_run(struct lane *lane, uint32_t owner, uint32_t known, struct lane_task *ret);
 /* CPU time of the pipelines, and what became of a form that was to be made: before lane_run_done(). */
 struct lane_made {
@@ -133,21 +136,23 @@ void lane_run_made(struct lane *lane, const struct lane_task *task, const struct
 bool lane_run_done(struct lane *lane, const struct lane_task *task, enum layout_fail stage,
 		   int code, const char *text, uint32_t work_us);
 
-/* ---- bell (bell.c) ---- */
-void bell_ring_workers(struct layout_bell *bell); /* one task became READY: wakes one sleeper */
-void bell_ring_readers(struct layout_bell *bell); /* tasks became QUEUED: wakes all sleepers */
+/* ---- doorbell (doorbell.c) ---- */
+void doorbell_ring_workers(
+    struct layout_doorbell *doorbell); /* one task became READY: wakes one sleeper */
+void doorbell_ring_readers(
+    struct layout_doorbell *doorbell); /* tasks became QUEUED: wakes all sleepers */
 /* Wakes everybody, armed or not: after a death, as the dead may have taken a wake along;
  * closing. */
-void bell_ring_all(struct layout_bell *bell);
-uint32_t bell_work_seq(const struct layout_bell *bell); /* before looking for work */
-uint32_t bell_read_seq(const struct layout_bell *bell);
+void doorbell_ring_all(struct layout_doorbell *doorbell);
+uint32_t doorbell_work_seq(const struct layout_doorbell *doorbell); /* before looking for work */
+uint32_t doorbell_read_seq(const struct layout_doorbell *doorbell);
 /* Sleeps until the sequence moved on from seen or timeout_ns went by (UINT64_MAX: no limit). No
  * spurious-wake promise. */
-void bell_sleep_worker(struct layout_bell *bell, uint32_t seen, uint64_t timeout_ns);
-void bell_sleep_reader(struct layout_bell *bell, uint32_t seen, uint64_t timeout_ns);
+void doorbell_sleep_worker(struct layout_doorbell *doorbell, uint32_t seen, uint64_t timeout_ns);
+void doorbell_sleep_reader(struct layout_doorbell *doorbell, uint32_t seen, uint64_t timeout_ns);
 /* Should the eventfd be written? Exchanges the armed flag: true once an arm. */
-bool bell_take_event_arm(struct layout_bell *bell);
-void bell_arm_event(struct layout_bell *bell); /* accessd, before it sleeps */
+bool doorbell_take_event_arm(struct layout_doorbell *doorbell);
+void doorbell_arm_event(struct layout_doorbell *doorbell); /* accessd, before it sleeps */
 
 const char *lane_check(const struct lane *lane); /* first broken rule, or NULL */
 

@@ -15,7 +15,7 @@ static const char *check_task(const struct lane *lane, const struct layout_task 
 	uint32_t state = word & 0xff, owner = word >> 8;
 
 	if (state == LAYOUT_TASK_FREE || state > LAYOUT_TASK_FAILED)
-		return "a task of a hand in production has no state";
+		return "a task of a chunk in production has no state";
 	if (is_claimed(state) != (owner != 0))
 		return "a task is claimed by nobody, or unclaimed by somebody";
 	if (state == LAYOUT_TASK_HELD)
@@ -26,8 +26,8 @@ static const char *check_task(const struct lane *lane, const struct layout_task 
 	if (task->d_room > lane->arena_bytes ||
 	    task->d_arena_offset > lane->arena_bytes - task->d_room)
 		return "a task's room is outside the arena";
-	if (task->d_position >= lane->hand)
-		return "a task's position is outside the hand";
+	if (task->d_position >= lane->chunk)
+		return "a task's position is outside the chunk";
 	return NULL;
 }
 
@@ -35,9 +35,9 @@ static const char *check_block(const struct lane *lane, uint32_t block)
 {
 	const struct layout_block *b = &lane->block[block];
 	uint64_t order = atomic_load_explicit(&b->d_order, memory_order_acquire);
-	const struct layout_task *task = &lane->task[(uint64_t)block * lane->hand];
+	const struct layout_task *task = &lane->task[(uint64_t)block * lane->chunk];
 
-	if (order && (b->d_count == 0 || b->d_count > lane->hand))
+	if (order && (b->d_count == 0 || b->d_count > lane->chunk))
 		return "a block's count is out of bounds";
 	for (uint32_t i = 0; i < (order ? b->d_count : 0); i++) {
 		const char *broken = check_task(lane, &task[i]);
@@ -45,15 +45,15 @@ static const char *check_block(const struct lane *lane, uint32_t block)
 		if (broken)
 			return broken;
 	}
-	for (uint32_t i = order ? b->d_count : 0; i < lane->hand; i++)
+	for (uint32_t i = order ? b->d_count : 0; i < lane->chunk; i++)
 		if (atomic_load_explicit(&task[i].s_state, memory_order_relaxed))
-			return "a task outside the hands in production is not free";
+			return "a task outside the chunks in production is not free";
 	for (uint32_t other = 0; order && other < block; other++)
 		if (atomic_load_explicit(&lane->block[other].d_order, memory_order_relaxed) ==
 		    order)
 			return "two blocks have the same order";
-	if (atomic_load_explicit(&b->s_read_hint, memory_order_relaxed) > lane->hand ||
-	    atomic_load_explicit(&b->s_run_hint, memory_order_relaxed) > lane->hand)
+	if (atomic_load_explicit(&b->s_read_hint, memory_order_relaxed) > lane->chunk ||
+	    atomic_load_explicit(&b->s_run_hint, memory_order_relaxed) > lane->chunk)
 		return "a hint is outside the block";
 	return NULL;
 }

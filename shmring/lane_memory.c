@@ -6,6 +6,9 @@
  * worker runs decoders on untrusted bytes and may be taken over, so nobody believes the lane's
  * geometry after attaching: each process keeps its private copy, checked against the size of the
  * memory.
+ *
+ * To reserve an arena takes 0.3 ms a MiB, and it may have hundreds, so that accessd, whose loop serves
+ * everybody, leaves it to the reader, who writes it before anybody reads it.
  */
 
 #include <string.h>
@@ -20,10 +23,11 @@
 static bool lane_plan(struct lane *lane, void *map)
 {
 	uint64_t task_offset = BLOCK_OFFSET + lane->n_blocks * sizeof(struct layout_block);
-	uint64_t n_tasks = (uint64_t)lane->n_blocks * lane->hand;
+	uint64_t n_tasks = (uint64_t)lane->n_blocks * lane->chunk;
 
-	if (lane->n_blocks == 0 || lane->n_blocks > LAYOUT_MAX_BLOCKS || lane->hand == 0 ||
-	    lane->hand > LAYOUT_MAX_HAND || lane->arena_bytes == 0 || lane->arena_bytes > MAX_ARENA)
+	if (lane->n_blocks == 0 || lane->n_blocks > LAYOUT_MAX_BLOCKS || lane->chunk == 0 ||
+	    lane->chunk > LAYOUT_MAX_CHUNK || lane->arena_bytes == 0 ||
+	    lane->arena_bytes > MAX_ARENA)
 		return false;
 	lane->bytes =
 	    base_align_up(task_offset + n_tasks * sizeof(struct layout_task), base_page_size());
@@ -42,7 +46,7 @@ static void head_fill(const struct lane *lane, struct layout_lane *head)
 	head->n_blocks = lane->n_blocks;
 	head->bytes = lane->bytes;
 	head->arena_bytes = lane->arena_bytes;
-	head->hand = lane->hand;
+	head->chunk = lane->chunk;
 	head->lane = lane->number;
 	head->block_offset = BLOCK_OFFSET;
 	head->task_offset = BLOCK_OFFSET + lane->n_blocks * sizeof(struct layout_block);
@@ -55,19 +59,17 @@ static int arena_new(uint64_t bytes, int *ret_fd)
 
 	if (fd < 0)
 		return fd;
-	r = region_reserve(fd, 0, bytes);
-	if (!r)
-		r = region_seal(fd, REGION_SHARED);
+	r = region_seal(fd, REGION_SHARED);
 	if (!r)
 		*ret_fd = base_take_fd(&fd);
 	return r;
 }
 
-int lane_new(uint32_t number, uint32_t n_blocks, uint32_t hand, uint64_t arena_bytes,
+int lane_new(uint32_t number, uint32_t n_blocks, uint32_t chunk, uint64_t arena_bytes,
 	     struct lane *ret, int *ret_lane_fd, int *ret_arena_fd)
 {
 	_cleanup_close_ int lane_fd = -1;
-	struct lane lane = {.number = number, .n_blocks = n_blocks, .hand = hand};
+	struct lane lane = {.number = number, .n_blocks = n_blocks, .chunk = chunk};
 	void *map;
 	int r;
 
@@ -119,7 +121,7 @@ int lane_attach(int fd, struct lane *ret)
 	lane = (struct lane){
 	    .number = head.lane,
 	    .n_blocks = head.n_blocks,
-	    .hand = head.hand,
+	    .chunk = head.chunk,
 	    .arena_bytes = head.arena_bytes,
 	};
 	if (!lane_plan(&lane, map) || !head_is_good(&lane, &head, bytes)) {
@@ -143,6 +145,11 @@ int lane_arena_attach(int fd, const struct lane *lane, bool writable, uint8_t **
 
 	if (r)
 		return r < 0 ? r : LANE_E_BAD;
+	r = writable ? region_reserve(fd, 0, lane->arena_bytes) : 0;
+	if (r) {
+		region_unmap(map, lane->arena_bytes);
+		return r;
+	}
 	*ret = map;
 	return 0;
 }

@@ -18,7 +18,7 @@
  *   lane     accessd, reader, workers         the same (a domain)    one a stream
  *   arena    reader                           workers, read-only     one a stream
  *   resident reader                           workers, read-only     one a trust domain
- *   bell     accessd, reader, workers         the same               one a trust domain
+ *   doorbell     accessd, reader, workers         the same               one a trust domain
  * All are sealed SHRINK, GROW, SEAL before they leave accessd. The other way goes a list (of the places
  * of an epoch: sched/listing.h), made by a client and sealed WRITE, too: nobody writes it any more.
  */
@@ -27,21 +27,21 @@
 #include <stdint.h>
 
 #define LAYOUT_VERSION 1
-#define LAYOUT_MAGIC_BOARD UINT64_C(0x3144524f4221414f)  /* "OA!BORD1" */
-#define LAYOUT_MAGIC_INBOX UINT64_C(0x3158424e4921414f)  /* "OA!INBX1" */
-#define LAYOUT_MAGIC_OUTBOX UINT64_C(0x3158424f2121414f) /* "OA!!OBX1" */
-#define LAYOUT_MAGIC_LANE UINT64_C(0x31454e414c21414f)   /* "OA!LANE1" */
-#define LAYOUT_MAGIC_BELL UINT64_C(0x314c4c454221414f)   /* "OA!BELL1" */
-#define LAYOUT_MAGIC_TRAY UINT64_C(0x315941525421414f)   /* "OA!TRAY1" */
+#define LAYOUT_MAGIC_BOARD UINT64_C(0x3144524f4221414f)    /* "OA!BORD1" */
+#define LAYOUT_MAGIC_INBOX UINT64_C(0x3158424e4921414f)    /* "OA!INBX1" */
+#define LAYOUT_MAGIC_OUTBOX UINT64_C(0x3158424f2121414f)   /* "OA!!OBX1" */
+#define LAYOUT_MAGIC_LANE UINT64_C(0x31454e414c21414f)     /* "OA!LANE1" */
+#define LAYOUT_MAGIC_DOORBELL UINT64_C(0x314c4c454221414f) /* "OA!DOORBELL1" */
+#define LAYOUT_MAGIC_TRAY UINT64_C(0x315941525421414f)     /* "OA!TRAY1" */
 
 #define LAYOUT_MAX_FIELDS 8
 #define LAYOUT_MAX_DIMS 4
 #define LAYOUT_MAX_SLOTS 1024
 #define LAYOUT_MAX_WORKERS 256
-#define LAYOUT_MAX_BLOCKS 4   /* hands in production at once in one stream */
-#define LAYOUT_MAX_VARIANTS 8 /* pipelines of one stream */
-#define LAYOUT_MAX_HAND 65536 /* samples a hand */
-#define LAYOUT_GRANT_RING 64  /* grants a rank's inbox holds */
+#define LAYOUT_MAX_BLOCKS 4    /* chunks in production at once in one stream */
+#define LAYOUT_MAX_VARIANTS 8  /* pipelines of one stream */
+#define LAYOUT_MAX_CHUNK 65536 /* samples a chunk */
+#define LAYOUT_GRANT_RING 64   /* grants a rank's inbox holds */
 #define LAYOUT_MAX_PINS 2
 
 /* Frozen; the same numbers as enum oa_dtype in libaccess.h. */
@@ -69,7 +69,7 @@ struct layout_field { /* 128 bytes */
 
 /* ---- board ---- */
 
-/* d_status: one byte a sample of a hand. */
+/* d_status: one byte a sample of a chunk. */
 enum layout_sample_status {
 	LAYOUT_SAMPLE_PENDING = 0,
 	LAYOUT_SAMPLE_OK = 1,
@@ -86,8 +86,8 @@ enum layout_sample_status {
 struct layout_slot {                 /* 128 bytes */
 	_Atomic uint64_t d_instance; /* number of the instance in this stream, from 1; 0: empty */
 	uint64_t d_lap;
-	uint32_t d_count;   /* samples in the hand */
-	uint32_t d_grains;  /* grains in the hand; 0: a tail hand (samples of begun grains) */
+	uint32_t d_count;   /* samples in the chunk */
+	uint32_t d_grains;  /* grains in the chunk; 0: a tail chunk (samples of begun grains) */
 	uint32_t d_private; /* 1: made for one job alone */
 	uint32_t reserved0;
 	uint64_t reserved1[4];
@@ -104,7 +104,7 @@ struct layout_board {
 	uint64_t slots_bytes; /* of the whole slots memory */
 	uint64_t slot_stride; /* bytes from slot to slot, a multiple of the page size */
 	uint32_t max_slots;   /* the memory has room for */
-	uint32_t hand;        /* C: samples a full hand holds */
+	uint32_t chunk;       /* C: samples a full chunk holds */
 	uint32_t grain;       /* g */
 	uint32_t n_fields;
 	uint64_t n_samples;     /* n of the dataset */
@@ -112,9 +112,9 @@ struct layout_board {
 	uint8_t dataset[32];    /* dataset version */
 	uint8_t stream[32];     /* hash of version, pipeline, policy */
 	uint64_t slot_offset;   /* struct layout_slot [max_slots] */
-	uint64_t status_offset; /* uint8_t [max_slots][hand] */
-	uint64_t ids_offset;    /* int64_t [max_slots][hand], ids in order of delivery */
-	uint64_t grains_offset; /* uint32_t [max_slots][hand] (d_grains of them used) */
+	uint64_t status_offset; /* uint8_t [max_slots][chunk] */
+	uint64_t ids_offset;    /* int64_t [max_slots][chunk], ids in order of delivery */
+	uint64_t grains_offset; /* uint32_t [max_slots][chunk] (d_grains of them used) */
 	struct layout_field field[LAYOUT_MAX_FIELDS];
 	uint64_t reserved[11];
 };
@@ -158,10 +158,10 @@ enum layout_stage {
 	LAYOUT_STAGE_NONE = 0,
 	LAYOUT_STAGE_SCAN = 1,     /* the dataset's listing */
 	LAYOUT_STAGE_READ = 2,     /* storage: bytes of samples */
-	LAYOUT_STAGE_DECODE = 3,   /* workers are busy with the hand */
+	LAYOUT_STAGE_DECODE = 3,   /* workers are busy with the chunk */
 	LAYOUT_STAGE_SLOT = 4,     /* no slot is free: others hold them */
 	LAYOUT_STAGE_WORKERS = 5,  /* no worker is alive */
-	LAYOUT_STAGE_SCHEDULE = 6, /* a hand is being composed */
+	LAYOUT_STAGE_SCHEDULE = 6, /* a chunk is being composed */
 	LAYOUT_STAGE_DRAIN = 7,    /* accessd is shutting down */
 };
 
@@ -197,7 +197,7 @@ struct layout_outbox { /* 704 bytes; all of it hostile to accessd */
 /* ---- lane: the tasks of a stream ---- */
 
 /*
- * A block holds the tasks of one hand in production. A task's state word, low byte the state, the
+ * A block holds the tasks of one chunk in production. A task's state word, low byte the state, the
  * upper 24 bits who (reader thread or worker number):
  *
  *   FREE --accessd--> HELD --accessd (arena space found)--> QUEUED --reader CAS--> READING
@@ -224,7 +224,7 @@ enum layout_fail {
 	LAYOUT_FAIL_NONE = 0,
 	LAYOUT_FAIL_OPEN = 1,      /* code: errno */
 	LAYOUT_FAIL_READ = 2,      /* code: errno */
-	LAYOUT_FAIL_CHANGED = 3,   /* size or mtime differ from the index: dataset changed */
+	LAYOUT_FAIL_CHANGED = 3,   /* not what the index says; code: LAYOUT_CHANGED_ALL, or any */
 	LAYOUT_FAIL_DECODE = 4,    /* the bytes are no picture */
 	LAYOUT_FAIL_REFUSED = 5,   /* too large, refused before decoding */
 	LAYOUT_FAIL_CRASH = 6,     /* the worker died; code: wait status */
@@ -233,6 +233,7 @@ enum layout_fail {
 	LAYOUT_FAIL_OP = 9,        /* an op failed on the picture */
 	LAYOUT_FAIL_FILTERED = 10, /* no fault: the pipeline leaves the sample out */
 };
+#define LAYOUT_CHANGED_ALL 1000000 /* not the one file but the dataset; no errno is so large */
 
 struct layout_task {          /* 192 bytes */
 	uint64_t d_sample;    /* id whose bytes are read (the substitute's after a substitution) */
@@ -247,7 +248,7 @@ struct layout_task {          /* 192 bytes */
 	uint8_t d_want; /* stored form (LAYOUT_FORM_...) to be brought if it is kept, 0: the file */
 	uint8_t d_make; /* stored form to be made of it and kept, 0: none */
 	uint8_t d_probe; /* stored form to be made of it and tried out, 0: none */
-	uint8_t reserved0;
+	uint8_t d_timed; /* not 0: the CPU time of reading it and of the pipelines is asked for */
 	_Atomic uint32_t s_state __attribute__((aligned(64)));
 	uint32_t s_stage; /* enum layout_fail, valid with FAILED */
 	int32_t s_code;
@@ -256,13 +257,14 @@ struct layout_task {          /* 192 bytes */
 	uint64_t r_read_ns; /* duration of the read */
 	uint32_t r_bytes;   /* that came to the arena; d_bytes of a file */
 	uint32_t r_form;    /* stored form that came, 0: the file */
-	uint32_t r_cpu_us;  /* of the reading thread */
+	uint32_t r_cpu_us;  /* of the reading thread, where d_timed */
 	uint32_t s_made;    /* enum layout_made */
 	uint32_t s_make_us; /* CPU time it took to make the form, ... */
 	uint32_t s_form_us; /* ... and to run the pipelines from it, if it was tried */
 	uint32_t s_form_bytes;
 	uint32_t
-	    s_cpu_us; /* CPU time of the pipelines, from what came or the form that is kept of it */
+	    s_cpu_us; /* CPU time of the pipelines, from what came or the form that is kept of it, where
+		       * it is timed, made or tried */
 	uint64_t r_resident; /* 1 + where in the resident memory it lies; 0: in the arena */
 	uint32_t reserved1[4];
 };
@@ -285,7 +287,7 @@ enum layout_made {
 
 struct layout_block {             /* head of a block, 256 bytes */
 	_Atomic uint64_t d_order; /* order of production, from 1; 0: block unused */
-	uint64_t d_lap;           /* of the hand; a task of a list may have another */
+	uint64_t d_lap;           /* of the chunk; a task of a list may have another */
 	uint64_t d_seed;
 	uint32_t d_slot;
 	uint32_t d_count;    /* tasks */
@@ -306,27 +308,28 @@ struct layout_lane { /* 128 bytes */
 	uint64_t magic;
 	uint32_t version, n_blocks;
 	uint64_t bytes, arena_bytes;
-	uint32_t hand;             /* tasks a block has room for */
+	uint32_t chunk;            /* tasks a block has room for */
 	uint32_t lane;             /* number of the lane in its trust domain */
 	uint64_t block_offset;     /* struct layout_block [n_blocks] */
-	uint64_t task_offset;      /* struct layout_task [n_blocks][hand] */
+	uint64_t task_offset;      /* struct layout_task [n_blocks][chunk] */
 	_Atomic uint32_t d_closed; /* 1: take nothing more from this lane */
 	uint32_t reserved0;
 	_Atomic uint32_t r_reading; /* reads in flight, bounded a lane */
 	uint32_t reserved1[15];
 };
 
-/* ---- bell: who sleeps, who works on what; one a trust domain ---- */
+/* ---- doorbell: who sleeps, who works on what; one a trust domain ---- */
 
 struct layout_worker {                 /* 64 bytes */
 	_Atomic uint64_t w_task;       /* lane << 48 | block << 40 | task << 8 | 1; 0: idle */
 	_Atomic uint64_t w_started_ns; /* of that task */
 	_Atomic uint64_t w_done;       /* tasks ended */
 	_Atomic uint64_t w_busy_ns;
-	uint64_t reserved[4];
+	_Atomic uint64_t w_pixels; /* of the task's picture, as its head says; 0: not known yet */
+	uint64_t reserved[3];
 };
 
-struct layout_bell { /* 256 bytes and the workers */
+struct layout_doorbell { /* 256 bytes and the workers */
 	uint64_t magic;
 	uint32_t version, max_workers;
 	uint64_t bytes;
@@ -344,7 +347,7 @@ struct layout_bell { /* 256 bytes and the workers */
 
 /* ---- tray: stored forms on their way from workers to the reader; one a trust domain ---- */
 
-struct layout_ring {             /* 128 bytes: a worker's, as the bell's entry of the same number */
+struct layout_ring { /* 128 bytes: a worker's, as the doorbell's entry of the same number */
 	_Atomic uint64_t w_head; /* bytes that the worker has filled, since ever */
 	uint64_t reserved0[7];
 	_Atomic uint64_t r_tail; /* bytes that the reader is done with */
@@ -388,7 +391,7 @@ LAYOUT_SIZE(layout_worker, 64);
 LAYOUT_SIZE(layout_ring, 128);
 LAYOUT_SIZE(layout_tray, 128);
 LAYOUT_SIZE(layout_item, 64);
-LAYOUT_SIZE(layout_bell, 256 + 64 * LAYOUT_MAX_WORKERS);
+LAYOUT_SIZE(layout_doorbell, 256 + 64 * LAYOUT_MAX_WORKERS);
 #undef LAYOUT_SIZE
 _Static_assert(sizeof(struct layout_board) <= LAYOUT_BOARD_HEAD, "the head ends before the arrays");
 _Static_assert((LAYOUT_GRANT_RING & (LAYOUT_GRANT_RING - 1)) == 0, "k % RING must survive a wrap");

@@ -11,6 +11,8 @@
  *   <------------------------------ WELCOME | REFUSED
  *   DESCRIBE (any number of times)>
  *   <------------------------------ PROGRESS* , DESCRIBED (1 fd) | REFUSED
+ *   BAD (any number of times) ---->
+ *   <------------------------------ BAD_SAMPLES | REFUSED
  *   OPEN (with WELCOME's nonce) -->
  *   <------------------------------ PROGRESS* , OPENED (4-5 fds) | REFUSED
  *   KICK, EXPLAIN ---------------->
@@ -21,7 +23,8 @@
 #include <stdint.h>
 
 #define PROTO_MAJOR 1
-#define PROTO_MINOR 1 /* 1: the client does mixup, cutmix and filters by class */
+/* 1: the client does mixup, cutmix and filters by class; 2: accessd lists bad samples */
+#define PROTO_MINOR 2
 
 enum proto_message {
 	/* client -> accessd */
@@ -38,12 +41,14 @@ enum proto_message {
 	PROTO_CACHE =
 	    8, /* VERB (enum reader_verb of storage/reader.h), maybe GROUP, maybe WHO: what a
 			  * person asks of what is kept -> PROGRESS*, CACHED | REFUSED; before OPEN */
+	PROTO_BAD = 9, /* JOB_ID; FROM or IDS: which bad samples does its stream have? ->
+			    * BAD_SAMPLES | REFUSED; before OPEN. Its user's, and who may see all's */
 	/* accessd -> client */
 	PROTO_WELCOME = 16,   /* MAJOR, MINOR, PID, NONCE, VERSION */
 	PROTO_REFUSED = 17,   /* CODE (enum oa_error), TEXT */
 	PROTO_PROGRESS = 18,  /* TEXT, DONE, TOTAL (0: unknown) */
 	PROTO_OPENED = 19,    /* JOB_ID, EPOCH, SHARED (jobs already in the stream), TEXT;
-				 PIPELINE_ID, MINGLE, HOLES; fds: slots, board, inbox, outbox; with PLACE:
+				 PIPELINE_ID, BATCH MIX, HOLES; fds: slots, board, inbox, outbox; with PLACE:
 				 the plan log */
 	PROTO_WAKE = 20,      /* answer to an armed flag */
 	PROTO_EXPLAINED = 21, /* TEXT */
@@ -53,6 +58,8 @@ enum proto_message {
 	PROTO_STATUS_REPLY = 25, /* fd 0: memfd with the JSON text, sealed */
 	PROTO_DESCRIBED = 26,    /* KEEP, DROP; fd 0: catalogue (shmring/catalog.h) */
 	PROTO_CACHED = 27,       /* CODE (0 or enum oa_error), TEXT; fd 0: of a list, its JSON */
+	PROTO_BAD_SAMPLES = 28, /* ENTRIES (shmring/bad_page.h), DONE: the next FROM, or how many of
+				    * IDS these are; TOTAL: places that there are, or IDS; LOST */
 };
 
 enum proto_key {
@@ -76,7 +83,7 @@ enum proto_key {
 	PROTO_KEY_RANKS = 18,
 	PROTO_KEY_RANK = 19,
 	PROTO_KEY_TOKEN = 20, /* bytes */
-	PROTO_KEY_HAND = 21,  /* C wished for by the opener of the stream; missing: by rule */
+	PROTO_KEY_CHUNK = 21, /* C wished for by the opener of the stream; missing: by rule */
 	PROTO_KEY_JOB_ID = 22,
 	PROTO_KEY_EPOCH = 23,
 	PROTO_KEY_SHARED = 24,
@@ -93,10 +100,10 @@ enum proto_key {
 	PROTO_KEY_SPLIT =
 	    41, /* u64[3]: the part is a random split: from, to (doubles' bits), seed */
 	PROTO_KEY_REUSE = 42, /* epochs that may see the same instance; missing: 1 */
-	PROTO_KEY_EXACT = 43, /* 1: samples of a hand have its lap, none another's; missing: 0 */
+	PROTO_KEY_EXACT = 43, /* 1: samples of a chunk have its lap, none another's; missing: 0 */
 	PROTO_KEY_PIPELINE_ID = 29, /* bytes[32]: hash of the pipeline's canonical text */
-	PROTO_KEY_MINGLE = 50,      /* OPENED: struct proto_mingle[1 .. 2]; missing: none */
-	PROTO_KEY_SIFTED =
+	PROTO_KEY_BATCH_MIX = 50,   /* OPENED: struct proto_batch_mix[1 .. 2]; missing: none */
+	PROTO_KEY_FILTERED =
 	    51,              /* OPEN: 1: the part is without the classes that the pipeline drops */
 	PROTO_KEY_KEEP = 52, /* DESCRIBED: int32[]: classes that the pipeline keeps; missing: all */
 	PROTO_KEY_DROP = 53, /* DESCRIBED: int32[]: classes that it drops; missing: none */
@@ -106,18 +113,22 @@ enum proto_key {
 	PROTO_KEY_FORM =
 	    63, /* string: OPEN: the form that all of the samples are to be kept in, or "auto";
 		 * missing: what is worth it */
+	PROTO_KEY_FROM = 64, /* place in the order in which the stream met them; missing: 0 */
+	PROTO_KEY_IDS = 65,  /* int64[1 .. BAD_PAGE_IDS]: of these samples, bad or not */
+	PROTO_KEY_ENTRIES = 66,
+	PROTO_KEY_LOST = 67,  /* bad samples that accessd had no memory to keep */
 	PROTO_KEY_HOLES = 54, /* OPENED: 1: samples may be left out by the pipeline's filter */
 };
 
 /* An op on whole batches, which the client does. */
-struct proto_mingle {
-	uint32_t kind;      /* enum mingle_kind (sched/mingle.h) */
+struct proto_batch_mix {
+	uint32_t kind;      /* enum batch_mix_kind (sched/batch_mix.h) */
 	uint32_t is_planar; /* the image: 1: channels, rows, columns; 0: rows, columns, channels */
 	uint32_t classes;   /* 0: the label has a number for each class */
 	uint32_t reserved;
 	double alpha, p;
 };
-_Static_assert(sizeof(struct proto_mingle) == 32, "struct proto_mingle is frozen");
+_Static_assert(sizeof(struct proto_batch_mix) == 32, "struct proto_batch_mix is frozen");
 
 enum proto_policy { PROTO_POLICY_ERROR = 0, PROTO_POLICY_SKIP = 1, PROTO_POLICY_SUBSTITUTE = 2 };
 

@@ -85,7 +85,7 @@ int region_seal(int fd, enum region_seal seal)
 }
 
 /* Finds room for the mapping and what it lacks to a multiple, and gives the rest back. */
-static void *map_aligned(int fd, uint64_t offset, size_t bytes, int protection)
+static void *map_aligned(int fd, uint64_t offset, size_t bytes, int protection, int flags)
 {
 	size_t room_bytes = bytes + REGION_HUGE, used = base_align_up(bytes, base_page_size());
 	uint8_t *room =
@@ -95,7 +95,7 @@ static void *map_aligned(int fd, uint64_t offset, size_t bytes, int protection)
 
 	if (room == MAP_FAILED)
 		return MAP_FAILED;
-	map = mmap(at, bytes, protection, MAP_SHARED | MAP_FIXED, fd, (off_t)offset);
+	map = mmap(at, bytes, protection, flags | MAP_FIXED, fd, (off_t)offset);
 	if (map == MAP_FAILED) {
 		munmap(room, room_bytes);
 		return MAP_FAILED;
@@ -106,21 +106,31 @@ static void *map_aligned(int fd, uint64_t offset, size_t bytes, int protection)
 	return map;
 }
 
-int region_map(int fd, uint64_t bytes, bool writable, void **ret_map)
+static int map_as(int fd, uint64_t bytes, int protection, int flags, void **ret_map)
 {
-	int protection = writable ? PROT_READ | PROT_WRITE : PROT_READ;
 	void *map = MAP_FAILED;
 
 	if (bytes == 0 || bytes > SIZE_MAX - REGION_HUGE)
 		return -EINVAL;
 	if (bytes >= REGION_HUGE)
-		map = map_aligned(fd, 0, (size_t)bytes, protection);
+		map = map_aligned(fd, 0, (size_t)bytes, protection, flags);
 	if (map == MAP_FAILED) /* small, or no room for more than itself */
-		map = mmap(NULL, (size_t)bytes, protection, MAP_SHARED, fd, 0);
+		map = mmap(NULL, (size_t)bytes, protection, flags, fd, 0);
 	if (map == MAP_FAILED)
 		return -errno;
 	*ret_map = map;
 	return 0;
+}
+
+int region_map(int fd, uint64_t bytes, bool writable, void **ret_map)
+{
+	return map_as(fd, bytes, writable ? PROT_READ | PROT_WRITE : PROT_READ, MAP_SHARED,
+		      ret_map);
+}
+
+int region_map_privately(int fd, uint64_t bytes, void **ret_map)
+{
+	return map_as(fd, bytes, PROT_READ, MAP_PRIVATE, ret_map);
 }
 
 static uint64_t clock_ns(clockid_t clock)
@@ -184,7 +194,7 @@ static int map_whole(int fd, uint64_t offset, uint64_t bytes, void **ret_map, ui
 	void *map = NULL;
 
 	if (end > first)
-		map = map_aligned(fd, first, (size_t)(end - first), PROT_READ);
+		map = map_aligned(fd, first, (size_t)(end - first), PROT_READ, MAP_SHARED);
 	if (map == MAP_FAILED)
 		return -errno;
 	*ret_map = map;
@@ -247,18 +257,34 @@ int region_new(const char *name, uint64_t bytes, void **ret_map, int *ret_fd)
 
 int region_size(int fd, enum region_seal seal, uint64_t *ret_bytes)
 {
-	int seals = fcntl(fd, F_GET_SEALS);
 	struct stat st;
 
-	if (seals < 0)
-		return errno == EINVAL ? REGION_E_BAD : -errno;
-	if ((seals & seal_bits(seal)) != seal_bits(seal))
+	if (fcntl(fd, F_GET_SEALS) < 0 && errno != EINVAL)
+		return -errno;
+	if (!base_is_sealed(fd, seal_bits(seal)))
 		return REGION_E_BAD;
 	if (fstat(fd, &st) < 0)
 		return -errno;
 	if (st.st_size <= 0)
 		return REGION_E_BAD;
 	*ret_bytes = (uint64_t)st.st_size;
+	return 0;
+}
+
+int region_check_foreign(int fd, enum region_seal seal, uint64_t least, uint64_t most,
+			 uint64_t *ret_bytes)
+{
+	struct stat st;
+	/* First the seals: only a memfd has any, and whatever is asked of one is answered at once. */
+	int r = region_size(fd, seal, ret_bytes);
+
+	if (r)
+		return r;
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	if (*ret_bytes < least || *ret_bytes > most ||
+	    (uint64_t)st.st_blocks < (*ret_bytes + 511) / 512)
+		return REGION_E_BAD;
 	return 0;
 }
 

@@ -28,6 +28,14 @@ int region_seal(int fd, enum region_seal seal);
 /* Size of a memfd from elsewhere that bears at least these seals. 0, REGION_E_BAD, negative
  * errno. */
 int region_size(int fd, enum region_seal seal, uint64_t *ret_bytes);
+/*
+ * The same for memory that accessd is to read: of least to most bytes, and all of it there. What was never
+ * written would be allocated when it is read, in the name of who reads it, so memory with holes is refused:
+ * its blocks are counted, whether they are in memory, in swap or in huge pages. So is memory of hugetlbfs,
+ * which has other blocks and may be gone when it is touched.
+ */
+int region_check_foreign(int fd, enum region_seal seal, uint64_t least, uint64_t most,
+			 uint64_t *ret_bytes);
 /* A large page of the hardware, as far as we ask for them. */
 #define REGION_HUGE (UINT64_C(2) << 20)
 /* Puts the reserved memory that lies in whole huge pages of the region into such, where the kernel
@@ -39,6 +47,9 @@ int region_gather(int fd, uint64_t offset, uint64_t bytes);
 int region_reserve_huge(int fd, uint64_t offset, uint64_t bytes);
 /* Maps all of it, shared, from 2 MiB on at a multiple of REGION_HUGE if there is room; without writable it can never be made writable by mprotect. */
 int region_map(int fd, uint64_t bytes, bool writable, void **ret_map);
+/* The same for reading, privately: it shows what is in fd, and mprotect() can make it writable, when pages
+ * that are written to become this process' own. */
+int region_map_privately(int fd, uint64_t bytes, void **ret_map);
 /* region_size() must say exactly bytes, then region_map(). */
 int region_attach(int fd, enum region_seal seal, uint64_t bytes, bool writable, void **ret_map);
 void region_unmap(const volatile void *map, uint64_t bytes); /* NULL is fine; errno is kept */

@@ -46,7 +46,7 @@
 
 #define DATASET_ZFS 0x2fc12fc1 /* not in magic.h */
 
-#define DATASET_SMALL (UINT64_C(4) << 20) /* bytes of an index that is checked whole */
+#define DATASET_SMALL (UINT64_C(1) << 20) /* bytes of an index that is checked whole */
 
 enum string_kind { STRING_PATH, STRING_PATH_OR_ROOT, STRING_COMPONENT };
 
@@ -211,8 +211,12 @@ static bool records_are_good(const struct dataset *dataset)
 
 static bool sums_are_good(const struct dataset *dataset)
 {
-	return hash_checksum(dataset->map + dataset->place.sums,
-			     8 * index_blocks(&dataset->place)) == dataset->head.sums_checksum;
+	const uint8_t *sums = dataset->map + dataset->place.sums;
+	const uint64_t bytes = 8 * index_blocks(&dataset->place);
+	const uint64_t in_page = dataset->place.sums % base_page_size();
+
+	want_pages(sums - in_page, bytes + in_page);
+	return hash_checksum(sums, bytes) == dataset->head.sums_checksum;
 }
 
 static bool all_is_good(const struct dataset *dataset)
@@ -362,12 +366,30 @@ void dataset_unmap(struct dataset *dataset)
 	free(dataset);
 }
 
+bool dataset_unmap_some(struct dataset **dataset, uint64_t bytes)
+{
+	struct dataset *d = *dataset;
+	const uint64_t all = base_align_up(d->bytes, base_page_size());
+	const uint64_t part = base_align_up(bytes, base_page_size());
+
+	if (all <= part) {
+		dataset_unmap(d);
+		*dataset = NULL;
+		return false;
+	}
+	d->bytes = all - part;
+	munmap((void *)(uintptr_t)(d->map + d->bytes), part);
+	return true;
+}
+
+uint64_t dataset_index_bytes(const struct dataset *dataset)
+{
+	return dataset->bytes;
+}
+
 bool dataset_is_sealed(int fd)
 {
-	const int needed = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE;
-	const int seals = fcntl(fd, F_GET_SEALS);
-
-	return seals >= 0 && (seals & needed) == needed;
+	return base_is_sealed(fd, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE);
 }
 
 /* ---- accessors ---- */
@@ -380,6 +402,12 @@ uint64_t dataset_count(const struct dataset *dataset)
 const struct hash_id *dataset_version(const struct dataset *dataset)
 {
 	return &dataset->head.dataset;
+}
+
+bool dataset_has(const struct dataset *dataset, uint64_t sample)
+{
+	return record_is_good(dataset, sample, &dataset->record[sample]) &&
+	       *dataset_name_of(dataset, sample);
 }
 
 uint32_t dataset_size_of(const struct dataset *dataset, uint64_t sample)
@@ -412,6 +440,11 @@ const char *dataset_class_name(const struct dataset *dataset, uint32_t label)
 	return string_of(dataset, &dataset->classes, label);
 }
 
+uint64_t dataset_classes_bytes(const struct dataset *dataset)
+{
+	return dataset->head.classes_bytes;
+}
+
 uint64_t dataset_bytes(const struct dataset *dataset)
 {
 	return dataset->head.sum_bytes;
@@ -420,6 +453,11 @@ uint64_t dataset_bytes(const struct dataset *dataset)
 uint64_t dataset_largest(const struct dataset *dataset)
 {
 	return dataset->head.largest_bytes;
+}
+
+int64_t dataset_youngest(const struct dataset *dataset)
+{
+	return dataset->head.youngest_ns;
 }
 
 uint64_t dataset_folders(const struct dataset *dataset)

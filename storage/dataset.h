@@ -23,6 +23,7 @@ enum {
 	DATASET_E_REFUSED = 4, /* cannot be opened or listed; diag names the path and errno */
 	DATASET_E_CANCELLED = 5,
 	DATASET_E_CLOSED = 6, /* not open to everybody, where only that was wanted */
+	DATASET_E_ROOM = 7,   /* more memory than it may take; who set the limit knows how much */
 };
 
 struct dataset; /* a mapped index; immutable, reference counted by its owner alone */
@@ -33,16 +34,22 @@ struct dataset; /* a mapped index; immutable, reference counted by its owner alo
  * errno. */
 int dataset_map(int fd, struct dataset **ret);
 void dataset_unmap(struct dataset *dataset);
+/* A part of it, which nobody asks of any more, of so many bytes. true: more is left; false: *dataset is NULL. */
+bool dataset_unmap_some(struct dataset **dataset, uint64_t bytes);
+uint64_t dataset_index_bytes(const struct dataset *dataset); /* of the index, not the samples */
 uint64_t dataset_count(const struct dataset *dataset);
 const struct hash_id *dataset_version(const struct dataset *dataset);
+/* Is what the index says of it undamaged? */
+bool dataset_has(const struct dataset *dataset, uint64_t sample);
 uint32_t dataset_size_of(const struct dataset *dataset, uint64_t sample); /* bytes of the file */
 int64_t dataset_mtime_of(const struct dataset *dataset, uint64_t sample); /* ns since 1970 */
 uint32_t dataset_label_of(const struct dataset *dataset, uint64_t sample);
 const char *dataset_name_of(const struct dataset *dataset, uint64_t sample); /* relative path */
 uint32_t dataset_classes(const struct dataset *dataset);
 const char *dataset_class_name(const struct dataset *dataset, uint32_t label);
-uint64_t dataset_bytes(const struct dataset *dataset);   /* sum of the files' sizes */
-uint64_t dataset_largest(const struct dataset *dataset); /* no file is larger */
+uint64_t dataset_classes_bytes(const struct dataset *dataset); /* their names, a NUL each */
+uint64_t dataset_bytes(const struct dataset *dataset);         /* sum of the files' sizes */
+uint64_t dataset_largest(const struct dataset *dataset);       /* no file is larger */
 
 /* For fds that came from another process, before dataset_map(): is it sealed against every change,
  * so that what was checked stays so and no access ends in SIGBUS? */
@@ -52,6 +59,8 @@ struct dataset_folder {
 	int64_t mtime_ns; /* INT64_MIN: was changing while it was listed */
 	uint64_t device, inode;
 };
+/* When the last of the folders changed that were listed, by st_ctim; 0: nobody knows. */
+int64_t dataset_youngest(const struct dataset *dataset);
 uint64_t dataset_folders(const struct dataset *dataset);
 void dataset_folder_of(const struct dataset *dataset, uint64_t folder, struct dataset_folder *ret);
 
@@ -60,8 +69,17 @@ struct scan_progress {
 	void (*tell)(void *arg, uint64_t folders, uint64_t files); /* at most 10 times a second */
 	bool (*cancelled)(void *arg);
 	void *arg;
+	/* Once, behind a scan with such: so many files that have pictures' names are left out, since they are FIFOs,
+	 * sockets or devices, which are never opened; names: the first few, quoted. NULL: nobody wants to know */
+	void (*left_out)(void *arg, uint64_t count, const char *names);
 	bool open_only; /* DATASET_E_CLOSED as soon as something is not open to everybody */
+	bool (*takes)(void *arg, uint64_t bytes); /* may it have so much memory in all? else
+						     DATASET_E_ROOM; NULL: any */
 };
+static inline bool scan_takes(const struct scan_progress *progress, uint64_t bytes)
+{
+	return !progress || !progress->takes || progress->takes(progress->arg, bytes);
+}
 /* Lists root (an open directory; stays the caller's) in parallel and writes the index to a sealed
  * memfd. 0 and *ret_fd (caller owns), DATASET_E_..., negative errno. Symbolic links to files and
  * folders are followed; loops are found by (device, inode) and refused with their path. Suffixes as

@@ -63,6 +63,13 @@ bool index_place(const struct index_head *head, struct index_places *ret)
 	return true;
 }
 
+uint64_t index_bytes(const struct index_head *head)
+{
+	struct index_places place;
+
+	return index_place(head, &place) ? place.bytes : UINT64_MAX;
+}
+
 uint64_t index_blocks(const struct index_places *place)
 {
 	return (place->sums + INDEX_BLOCK - 1) / INDEX_BLOCK;

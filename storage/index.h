@@ -45,7 +45,8 @@ struct index_head { /* 192 bytes */
 	uint32_t label_rule, reserved0;
 	struct hash_id dataset; /* the dataset version */
 	uint64_t largest_bytes; /* the largest of the samples' sizes */
-	uint64_t reserved1[6];
+	int64_t youngest_ns;    /* the latest change of status of a folder; 0: nobody knows */
+	uint64_t reserved1[5];
 };
 
 struct index_record { /* 16 bytes a sample: all that training looks at */
@@ -75,6 +76,7 @@ struct index_places {
 };
 /* false: a number is beyond the limits above. */
 bool index_place(const struct index_head *head, struct index_places *ret);
+uint64_t index_bytes(const struct index_head *head); /* of the whole; UINT64_MAX: beyond them */
 
 /* Number of blocks; the bytes of a block that are summed (the head is not). */
 uint64_t index_blocks(const struct index_places *place);
@@ -96,7 +98,7 @@ struct index_writer {
 	uint64_t folder, folder_used;
 	struct hash *hash; /* owned: the dataset version under way */
 };
-/* Takes n_..., ..._bytes and label_rule from head (text with a NUL each); reserves all memory
+/* Takes n_..., ..._bytes, label_rule and youngest_ns from head (text with a NUL each); reserves all memory
  * first. 0 or negative errno; then nothing is left to free. */
 int index_new(struct index_writer *writer, const struct index_head *head);
 void index_drop(struct index_writer *writer); /* frees what index_seal() did not hand over */

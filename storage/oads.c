@@ -10,6 +10,13 @@
  * the same code. So a place is only ever within the samples, whoever wrote the numbers, and whether it is
  * the right one the checksum of the sample says.
  *
+ * A length is a claim, too: a file with holes has any, and takes no disk. So no memory is taken for what was
+ * not read yet, and reading ends at the first piece that nobody stored. Starts are never 0. An index has no
+ * OADS_DENSE zeros in a row: a sample has its checksum and its name in it, starts of names rise, and what
+ * may be 0 lies between. A hole is larger than that on any file system, so memory is taken for bytes that are
+ * there, once each. Rejected: to ask the file system (st_blocks, SEEK_HOLE), which says less than is there where it
+ * compresses, and what it likes on a network; sums of the index, which a forger computes for zeros, too.
+ *
  * A sample's bytes are checked after they were read, against the checksum in the index; then the file's size
  * and time of change against those that it had when it was opened, as a folder's file is. Both have
  * their use: a file that is touched or written to has changed, as a folder would have, and a disk that
@@ -29,14 +36,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "storage/index.h"
 
-#define OADS_STEP (UINT64_C(8) << 20) /* bytes of the index between two looks at progress */
+#define OADS_STEP (UINT64_C(8) << 20) /* bytes that are read between two looks at progress */
+#define OADS_DENSE 512                /* bytes of an index, not all of them 0 */
 #define OADS_TRIES 3
 #define OADS_MOST_BYTES (UINT64_C(1) << 56)
 
@@ -150,36 +157,56 @@ static int head_check(const struct oads_head *head, uint64_t bytes, const char *
 	return head_adds_up(head, bytes) ? 0 : refuse(name, "its numbers do not add up", diag);
 }
 
-static bool starts_are_good(const struct oads *oads)
+/* Do they rise, from that one to the one before `end`? */
+static bool starts_rise(const struct oads *oads, uint64_t from, uint64_t end)
+{
+	uint64_t last = from ? oads->start[from - 1] : OADS_FIRST;
+
+	for (uint64_t i = from; i < end; i++) {
+		if (oads->start[i] < last || oads->start[i] % OADS_ALIGN)
+			return false;
+		last = oads->start[i];
+	}
+	return last <= oads->head.index_at;
+}
+
+static bool starts_are_whole(const struct oads *oads)
 {
 	const uint64_t groups = head_groups(&oads->head);
 
-	if (hash_checksum(oads->start, 8 * (groups + 1)) != oads->head.starts_checksum ||
-	    oads->start[0] != OADS_FIRST || oads->start[groups] != oads->head.index_at)
-		return false;
-	for (uint64_t i = 0; i < groups; i++)
-		if (oads->start[i] > oads->start[i + 1] || oads->start[i] % OADS_ALIGN)
-			return false;
-	return true;
+	return hash_checksum(oads->start, 8 * (groups + 1)) == oads->head.starts_checksum &&
+	       oads->start[0] == OADS_FIRST && oads->start[groups] == oads->head.index_at;
+}
+
+static uint64_t starts_bytes(const struct oads *oads)
+{
+	return 8 * (head_groups(&oads->head) + 1);
 }
 
 static int starts_read(struct oads *oads, const char *name, struct diag *diag)
 {
-	const uint64_t bytes = 8 * (head_groups(&oads->head) + 1);
-	int r;
+	const uint64_t bytes = starts_bytes(oads);
+	bool is_good = true;
 
 	oads->start = malloc(bytes);
 	if (!oads->start)
 		return refuse_errno(name, ENOMEM, diag);
-	r = read_again(oads->fd, oads->start, bytes, head_starts(&oads->head));
-	if (r < 0)
-		return refuse_errno(name, -r, diag);
-	if (r || !starts_are_good(oads))
+	for (uint64_t at = 0, step; is_good && at < bytes; at += step) {
+		int r;
+
+		step = BASE_MIN(bytes - at, OADS_STEP);
+		r = read_again(oads->fd, oads->start + at / 8, step, head_starts(&oads->head) + at);
+		if (r < 0)
+			return refuse_errno(name, -r, diag);
+		is_good = !r && starts_rise(oads, at / 8, (at + step) / 8);
+	}
+	if (!is_good || !starts_are_whole(oads))
 		return refuse(name, "the places of its samples are damaged", diag);
 	return 0;
 }
 
-static int open_all(struct oads *oads, const char *name, struct diag *diag)
+static int open_all(struct oads *oads, const char *name, const struct scan_progress *progress,
+		    struct diag *diag)
 {
 	struct stat st;
 	int r;
@@ -193,10 +220,13 @@ static int open_all(struct oads *oads, const char *name, struct diag *diag)
 	if (r < 0)
 		return refuse_errno(name, -r, diag);
 	r = r ? OADS_E_NONE : head_check(&oads->head, (uint64_t)st.st_size, name, diag);
+	if (!r && !scan_takes(progress, starts_bytes(oads)))
+		return DATASET_E_ROOM;
 	return r ? r : starts_read(oads, name, diag);
 }
 
-int oads_open(int fd, const char *name, struct oads **ret, struct diag *diag)
+int oads_open(int fd, const char *name, const struct scan_progress *progress, struct oads **ret,
+	      struct diag *diag)
 {
 	struct oads *oads = calloc(1, sizeof(*oads));
 	int r;
@@ -204,7 +234,7 @@ int oads_open(int fd, const char *name, struct oads **ret, struct diag *diag)
 	if (!oads)
 		return refuse_errno(name, ENOMEM, diag);
 	oads->fd = fd;
-	r = open_all(oads, name, diag);
+	r = open_all(oads, name, progress, diag);
 	if (r) {
 		oads_close(oads);
 		return r;
@@ -239,17 +269,39 @@ int oads_check(const struct oads *oads)
 
 /* ---- the index ---- */
 
-static int index_read(const struct oads *oads, const struct scan_progress *progress, uint8_t *map)
+/* Is there a hole in these bytes of an index, or what only looks like one? */
+static bool has_hole(const uint8_t *bytes, uint64_t size)
+{
+	for (uint64_t at = 0; at + OADS_DENSE <= size; at += OADS_DENSE)
+		if (bytes[at] == 0 && memcmp(bytes + at, bytes + at + 1, OADS_DENSE - 1) == 0)
+			return true;
+	return false;
+}
+
+/* One piece of it, by way of `piece`. */
+static int index_copy(const struct oads *oads, int to, uint8_t *piece, uint64_t bytes, uint64_t at)
+{
+	int r = read_again(oads->fd, piece, bytes, oads->head.index_at + at);
+
+	if (r)
+		return r;
+	return has_hole(piece, bytes) ? OADS_E_BAD : base_write_at(to, piece, bytes, at);
+}
+
+static int index_read(const struct oads *oads, const struct scan_progress *progress, int to)
 {
 	const uint64_t bytes = oads->head.index_bytes, n = oads->head.n_samples;
+	_cleanup_free_ uint8_t *piece = malloc(BASE_MIN(bytes, OADS_STEP));
 
+	if (!piece)
+		return -ENOMEM;
 	for (uint64_t at = 0, step; at < bytes; at += step) {
 		int r;
 
 		step = BASE_MIN(bytes - at, OADS_STEP);
 		if (progress && progress->cancelled(progress->arg))
 			return DATASET_E_CANCELLED;
-		r = read_again(oads->fd, map + at, step, oads->head.index_at + at);
+		r = index_copy(oads, to, piece, step, at);
 		if (r)
 			return r;
 		if (progress && bytes > OADS_STEP)
@@ -261,20 +313,13 @@ static int index_read(const struct oads *oads, const struct scan_progress *progr
 
 int oads_index(const struct oads *oads, const struct scan_progress *progress, int *ret_fd)
 {
-	const uint64_t bytes = oads->head.index_bytes;
-	_cleanup_close_ int fd = base_memfd("access-index", bytes);
-	void *map;
-	int r;
+	_cleanup_close_ int fd = base_memfd("access-index", 0);
+	int r = fd < 0 ? fd : 0;
 
-	if (fd < 0)
-		return fd;
-	if (fallocate(fd, 0, 0, (off_t)bytes) < 0)
-		return -errno;
-	map = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	if (map == MAP_FAILED)
-		return -errno;
-	r = index_read(oads, progress, map);
-	munmap(map, bytes);
+	if (!scan_takes(progress, starts_bytes(oads) + oads->head.index_bytes))
+		return DATASET_E_ROOM;
+	if (!r)
+		r = index_read(oads, progress, fd);
 	if (r)
 		return r;
 	if (fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL) < 0)

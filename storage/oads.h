@@ -54,13 +54,14 @@ enum {
 
 struct oads; /* an open one; immutable, any thread may ask */
 
-/* Reads the head and what places the samples from fd (borrowed as long as it is open). 0, OADS_E_NONE,
- * OADS_E_BAD, negative errno; diag is set whatever it is but OADS_E_NONE. */
-int oads_open(int fd, const char *name, struct oads **ret, struct diag *diag);
+/* Reads the head and what places the samples from fd (borrowed as long as it is open). progress may be NULL.
+ * 0, OADS_E_NONE, OADS_E_BAD, DATASET_E_ROOM, negative errno; diag is set with OADS_E_BAD and those. */
+int oads_open(int fd, const char *name, const struct scan_progress *progress, struct oads **ret,
+	      struct diag *diag);
 void oads_close(struct oads *oads);
 const struct oads_head *oads_head(const struct oads *oads);
 /* Its index in a sealed memfd (caller owns *ret_fd), not yet checked: that is dataset_map()'s business.
- * progress may be NULL. 0, DATASET_E_CANCELLED, OADS_E_..., negative errno. */
+ * progress may be NULL. 0, DATASET_E_CANCELLED, DATASET_E_ROOM, OADS_E_..., negative errno. */
 int oads_index(const struct oads *oads, const struct scan_progress *progress, int *ret_fd);
 /* Is this the index of these samples? */
 bool oads_is_index(const struct oads *oads, const struct dataset *index);

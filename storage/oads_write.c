@@ -24,28 +24,15 @@ struct oads_stored {
 	uint32_t size;
 };
 
-static int write_at(int fd, const void *bytes, uint64_t size, uint64_t at)
-{
-	for (uint64_t done = 0; done < size;) {
-		const ssize_t r =
-		    pwrite(fd, (const uint8_t *)bytes + done, size - done, (off_t)(at + done));
-
-		if (r < 0 && errno != EINTR)
-			return -errno;
-		done += r > 0 ? (uint64_t)r : 0;
-	}
-	return 0;
-}
-
 /* And zeros behind it up to the next multiple; true to the byte also where the file was longer. */
 static int append(struct oads_writer *writer, const void *bytes, uint64_t size)
 {
 	static const uint8_t zeros[OADS_ALIGN];
 	const uint64_t end = base_align_up(size, OADS_ALIGN);
-	int r = write_at(writer->fd, bytes, size, writer->at);
+	int r = base_write_at(writer->fd, bytes, size, writer->at);
 
 	if (!r)
-		r = write_at(writer->fd, zeros, end - size, writer->at + size);
+		r = base_write_at(writer->fd, zeros, end - size, writer->at + size);
 	if (!r)
 		writer->at += end;
 	return r;
@@ -177,7 +164,7 @@ static int starts_put(struct oads_writer *writer, struct oads_head *head)
 	start[groups] = next;
 	head->starts_checksum = hash_checksum(start, 8 * (groups + 1));
 	head->bytes = at + 8 * (groups + 1);
-	return write_at(writer->fd, start, 8 * (groups + 1), at);
+	return base_write_at(writer->fd, start, 8 * (groups + 1), at);
 }
 
 int oads_finish(struct oads_writer *writer, const struct dataset *source, uint32_t form)
@@ -199,5 +186,5 @@ int oads_finish(struct oads_writer *writer, const struct dataset *source, uint32
 	if (r)
 		return r;
 	head.head_checksum = hash_checksum(&head, sizeof(head));
-	return write_at(writer->fd, &head, sizeof(head), 0);
+	return base_write_at(writer->fd, &head, sizeof(head), 0);
 }

@@ -14,10 +14,10 @@
 
 enum reader_message {
 	/* accessd -> reader */
-	READER_START = 1, /* fd 0: bell, fd 1: eventfd of accessd, [fd 2: tray, [fd 3: resident
+	READER_START = 1, /* fd 0: doorbell, fd 1: eventfd of accessd, [fd 2: tray, [fd 3: resident
 			     memory -> ASK_UNREAD]] */
-	READER_OPEN =
-	    2, /* ID, PATH (absolute), [fd 0: stored index] -> PROGRESS*, OPENED | REFUSED */
+	READER_OPEN = 2,  /* ID, PATH (absolute), HOW, LIMIT: bytes of memory that openings may take
+			    together, [fd 0: stored index] -> PROGRESS*, OPENED | REFUSED */
 	READER_CANCEL = 3, /* ID: end the open under way, or close the dataset */
 	READER_ATTACH = 4, /* ID, LANE; fd 0: lane, fd 1: arena -> ATTACHED | REFUSED */
 	READER_DETACH = 5, /* LANE -> DETACHED once no thread touches it any more */
@@ -41,7 +41,8 @@ enum reader_message {
 	/* reader -> accessd */
 	READER_PROGRESS = 16, /* ID, FOLDERS, FILES */
 	READER_OPENED =
-	    17, /* ID, UNCHANGED 0|1, DEVICE, INODE; fd 0: index (sealed memfd) unless UNCHANGED */
+	    17, /* ID, DEVICE, INODE, [STAMP], FLEETING 0|1: sooner made than stored; [INDEX, fd 0:
+		   sealed memfd]: without it the stored one holds */
 	READER_REFUSED = 18,  /* ID [LANE], CODE (enum of dataset.h or errno as negative in two's
 				 complement), TEXT */
 	READER_ATTACHED = 19, /* LANE */
@@ -50,10 +51,10 @@ enum reader_message {
 	READER_DETACHED = 20, /* LANE */
 	READER_STATE = 23,    /* STATE, TEXT: why it is not on, or not on a disk */
 	READER_FORMED =
-	    24, /* LANE, FORM; fd 0: its table (storage/store.h); without: TEXT says why not */
+	    24, /* LANE, FORM; [TABLE, fd 0: storage/store.h]: without it TEXT says why not */
 	READER_CHORE_PROGRESS = 25, /* ID, FILES (done), FOLDERS (in all) */
-	READER_CHORE_DONE = 26,     /* ID, CODE (0 or negative errno in two's complement), TEXT;
-				       fd 0: of LIST, a sealed memfd with JSON */
+	READER_CHORE_DONE = 26,     /* ID, CODE (0 or negative errno in two's complement), TEXT,
+				       [LIST, fd 0: a sealed memfd with JSON] */
 	READER_ASK_UNREAD = 27,     /* ID -> UNREAD, in its time */
 	READER_FAILED =
 	    21, /* LANE, BLOCK, TASK, SAMPLE: its reader says so itself, before the task's
@@ -66,7 +67,7 @@ enum reader_key {
 	READER_KEY_LANE = 3,    /* u64 */
 	READER_KEY_FOLDERS = 4, /* u64 */
 	READER_KEY_FILES = 5,   /* u64 */
-	READER_KEY_UNCHANGED = 6,
+	READER_KEY_INDEX = 6,   /* u64: says that there is a descriptor, as TABLE and LIST do */
 	READER_KEY_CODE = 7,
 	READER_KEY_TEXT = 8,
 	READER_KEY_DEVICE = 9,
@@ -75,7 +76,7 @@ enum reader_key {
 	READER_KEY_TASK = 12,  /* u64, in the block */
 	READER_KEY_HOW = 14,   /* u64 of an OPEN: enum reader_how, 0 if absent */
 	READER_KEY_OPENNESS = 15,
-	READER_KEY_LIMIT = 16,
+	READER_KEY_LIMIT = 16, /* u64; of an OPEN: none if absent */
 	READER_KEY_FORCE = 17,
 	READER_KEY_SUSPECT = 18,
 	READER_KEY_FORM = 19,  /* u64: LAYOUT_FORM_... */
@@ -86,6 +87,11 @@ enum reader_key {
 	READER_KEY_VERB = 23,  /* u64: enum reader_verb */
 	READER_KEY_MOST = 25,
 	READER_KEY_YIELDS = 26,
+	READER_KEY_FLEETING = 27,
+	READER_KEY_TABLE = 28,
+	READER_KEY_LIST = 29,
+	READER_KEY_STAMP =
+	    30, /* u64, of a file: its time of change, ns since 1970; no folder has one */
 	READER_KEY_SAMPLE = 13, /* u64, whose bytes were asked for */
 };
 

@@ -51,10 +51,8 @@ static void *chores_thread(void *unused);
 
 static bool chores_start(void)
 {
-	if (!chores.is_started && pthread_create(&chores.thread, NULL, chores_thread, NULL) == 0) {
-		pthread_setname_np(chores.thread, "chores");
+	if (!chores.is_started && pthread_create(&chores.thread, NULL, chores_thread, NULL) == 0)
 		chores.is_started = true;
-	}
 	return chores.is_started;
 }
 
@@ -322,6 +320,7 @@ static void *chores_thread(void *unused)
 	struct store *store = NULL;
 	struct chore *chore;
 
+	pthread_setname_np(pthread_self(), "chores");
 	while ((chore = chores_take(&store))) {
 		if (!store)
 			reader_say_chore(chore->id, -ENODEV,

@@ -81,7 +81,6 @@ bool reader_keep_store(int folder_fd, uint64_t limit, bool force, bool suspect, 
 		reader_say_fatal("threads",
 				 "no thread that keeps can be started: raise TasksMax or "
 				 "ulimit -u");
-	pthread_setname_np(keep.thread, "keeper");
 	keep.is_started = true;
 	return true;
 }
@@ -346,6 +345,7 @@ static void *keep_thread(void *unused)
 {
 	uint64_t said_ns = base_now_ns(), moved_ns = said_ns;
 
+	pthread_setname_np(pthread_self(), "keeper");
 	if (keep.folder_fd < 0) {
 		do_without();
 		reader_chores_store(NULL);

@@ -5,7 +5,7 @@
  *
  * Every mount (the device of a dataset's root) that has lanes has its own N threads, so a file
  * system that hangs holds its own threads and nobody else's. The threads of a mount serve its lanes
- * in turn: a lane that gave a task goes to the end of the list. They sleep on the bell while there
+ * in turn: a lane that gave a task goes to the end of the list. They sleep on the doorbell while there
  * is no task, and on the mount's condition while it has no lane.
  *
  * A lane is busy while threads read for it. DETACH takes it from the list, so that no new task is
@@ -82,8 +82,8 @@ struct reader_thread {
 
 static struct {                   /* written by the main thread before any reading thread starts */
 	unsigned threads, owners; /* of a mount; given out so far */
-	struct layout_bell *bell; /* borrowed, for ever */
-	int event_fd;             /* borrowed, for ever */
+	struct layout_doorbell *doorbell; /* borrowed, for ever */
+	int event_fd;                     /* borrowed, for ever */
 	struct reader_mount mount[LANE_MAX_MOUNTS];
 } lanes;
 
@@ -186,7 +186,7 @@ static void ring_accessd(void)
 {
 	const uint64_t one = 1;
 
-	if (bell_take_event_arm(lanes.bell) && write(lanes.event_fd, &one, sizeof(one)) < 0)
+	if (doorbell_take_event_arm(lanes.doorbell) && write(lanes.event_fd, &one, sizeof(one)) < 0)
 		log_line(LOG_LEVEL_ERROR, "event-lost", "error=\"%s\"", strerror(errno));
 }
 
@@ -413,7 +413,7 @@ static void lane_serve(struct reader_thread *thread, struct reader_lane *lane,
 
 	lane_touch(lane, task);
 	begin_ns = base_now_ns();
-	cpu_ns = base_cpu_ns();
+	cpu_ns = task->timed ? base_cpu_ns() : 0;
 	lane_read(thread, lane, task, &came, &outcome);
 	lane_read_came(&lane->lane, task, came.form, came.bytes, came.resident);
 	if (task->make && !came.form && outcome.stage == LAYOUT_FAIL_NONE)
@@ -422,9 +422,9 @@ static void lane_serve(struct reader_thread *thread, struct reader_lane *lane,
 		reader_say_failed(lane->number, task);
 	ring = lane_read_done(&lane->lane, task, outcome.stage, outcome.code,
 			      outcome.stage ? outcome.text : "", base_now_ns() - begin_ns,
-			      base_cpu_ns() - cpu_ns);
+			      task->timed ? base_cpu_ns() - cpu_ns : 0);
 	if (outcome.stage == LAYOUT_FAIL_NONE)
-		bell_ring_workers(lanes.bell);
+		doorbell_ring_workers(lanes.doorbell);
 	if (ring)
 		ring_accessd();
 }
@@ -432,9 +432,12 @@ static void lane_serve(struct reader_thread *thread, struct reader_lane *lane,
 static void *lane_thread(void *arg)
 {
 	struct reader_thread *thread = arg;
+	char name[16];
 
+	snprintf(name, sizeof(name), "reader-%u", thread->owner);
+	pthread_setname_np(pthread_self(), name);
 	for (;;) {
-		const uint32_t seen = bell_read_seq(lanes.bell);
+		const uint32_t seen = doorbell_read_seq(lanes.doorbell);
 		struct lane_task task;
 		struct reader_lane *lane = mount_claim(thread->mount, thread->owner, &task);
 
@@ -442,7 +445,7 @@ static void *lane_thread(void *arg)
 			lane_serve(thread, lane, &task);
 			reader_lane_put(lane);
 		} else {
-			bell_sleep_reader(lanes.bell, seen, LANE_SLEEP_NS);
+			doorbell_sleep_reader(lanes.doorbell, seen, LANE_SLEEP_NS);
 		}
 	}
 	return NULL;
@@ -452,7 +455,6 @@ static int thread_start(struct reader_mount *mount)
 {
 	struct reader_thread *thread = calloc(1, sizeof(*thread)); /* the thread's, for ever */
 	pthread_t handle;
-	char name[16];
 	int r;
 
 	if (!thread)
@@ -464,8 +466,6 @@ static int thread_start(struct reader_mount *mount)
 		free(thread);
 		return -r;
 	}
-	snprintf(name, sizeof(name), "reader-%u", thread->owner);
-	pthread_setname_np(handle, name);
 	pthread_detach(handle);
 	return 0;
 }
@@ -564,10 +564,10 @@ static int lane_refuse(struct reader_lane *lane, int code, const char *what, str
 	return refuse_attach(code, what, diag);
 }
 
-void reader_lane_init(unsigned threads, struct layout_bell *bell, int event_fd)
+void reader_lane_init(unsigned threads, struct layout_doorbell *doorbell, int event_fd)
 {
 	lanes.threads = threads;
-	lanes.bell = bell;
+	lanes.doorbell = doorbell;
 	lanes.event_fd = event_fd;
 }
 
@@ -599,7 +599,7 @@ int reader_lane_attach(uint64_t number, struct reader_dataset *dataset, int lane
 	mount_append_locked(mount, lane);
 	pthread_cond_broadcast(&mount->filled);
 	pthread_mutex_unlock(&mount->lock);
-	bell_ring_readers(lanes.bell); /* there may be tasks in it already */
+	doorbell_ring_readers(lanes.doorbell); /* there may be tasks in it already */
 	return 0;
 }
 

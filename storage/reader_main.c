@@ -58,23 +58,23 @@ static uint64_t message_u64(const struct wire_in *in, uint16_t key, const char *
 static void on_start(struct wire_in *in, unsigned threads)
 {
 	static bool started;
-	_cleanup_close_ int bell_fd = wire_take_fd(in, 0);
+	_cleanup_close_ int doorbell_fd = wire_take_fd(in, 0);
 	const int event_fd = wire_take_fd(in, 1); /* kept for ever */
 	_cleanup_close_ int tray_fd = wire_take_fd(in, 2);
 	_cleanup_close_ int resident_fd = wire_take_fd(in, 3);
-	struct layout_bell *bell;
+	struct layout_doorbell *doorbell;
 
-	if (started || bell_fd < 0 || event_fd < 0)
-		message_bad(in, "needs a bell and an eventfd, once");
-	if (bell_attach(bell_fd, &bell))
-		message_bad(in, "the bell cannot be mapped");
+	if (started || doorbell_fd < 0 || event_fd < 0)
+		message_bad(in, "needs a doorbell and an eventfd, once");
+	if (doorbell_attach(doorbell_fd, &doorbell))
+		message_bad(in, "the doorbell cannot be mapped");
 	if (tray_fd >= 0 && reader_keep_init(tray_fd))
 		message_bad(in, "the tray cannot be mapped");
 	if (resident_fd >= 0 && reader_resident_init(resident_fd))
 		message_bad(in, "the resident memory cannot be mapped");
 	base_take_fd(&resident_fd); /* kept for ever */
 	started = true;
-	reader_lane_init(threads, bell, event_fd);
+	reader_lane_init(threads, doorbell, event_fd);
 }
 
 static void on_store(struct wire_in *in)
@@ -155,15 +155,16 @@ static void on_memory(struct wire_in *in)
 static void on_open(struct wire_in *in)
 {
 	const uint64_t id = message_u64(in, READER_KEY_ID, "needs an ID");
-	uint64_t how = READER_HOW_ALL;
+	uint64_t how = READER_HOW_ALL, most = UINT64_MAX;
 	const char *path;
 
 	if (wire_get_string(in, READER_KEY_PATH, &path))
 		message_bad(in, "needs a PATH");
 	wire_get_u64(in, READER_KEY_HOW, &how);
+	wire_get_u64(in, READER_KEY_LIMIT, &most);
 	if (how > READER_HOW_LOOK)
 		message_bad(in, "HOW is unknown");
-	if (!reader_open_request(id, path, (enum reader_how)how, wire_take_fd(in, 0)))
+	if (!reader_open_request(id, path, (enum reader_how)how, most, wire_take_fd(in, 0)))
 		message_bad(in, "ID is in use");
 }
 
@@ -307,12 +308,10 @@ static void confine(void)
 
 static unsigned parse_threads(const char *text)
 {
-	char *end;
-	unsigned long value;
+	const char *end = text;
+	uint64_t value;
 
-	errno = 0;
-	value = strtoul(text, &end, 10);
-	if (errno || end == text || *end || value < 1 || value > READER_MAX_THREADS) {
+	if (!base_parse_number(&end, READER_MAX_THREADS, &value) || *end || value < 1) {
 		fprintf(stderr, "access-reader: --threads %s: must be 1 to %d\n", text,
 			READER_MAX_THREADS);
 		exit(2);

@@ -16,6 +16,7 @@
  * answered by nothing more.
  */
 
+#include "base/log.h"
 #include "storage/openness.h"
 #include "storage/reader_parts.h"
 
@@ -125,7 +126,8 @@ void reader_open_cancel(uint64_t id)
 		reader_open_unref(closed);
 }
 
-bool reader_open_request(uint64_t id, const char *path, enum reader_how how, int stored_fd)
+bool reader_open_request(uint64_t id, const char *path, enum reader_how how, uint64_t most,
+			 int stored_fd)
 {
 	struct reader_dataset *dataset = calloc(1, sizeof(*dataset));
 	bool fresh;
@@ -134,6 +136,7 @@ bool reader_open_request(uint64_t id, const char *path, enum reader_how how, int
 		reader_say_fatal("memory", "not enough memory to open a dataset");
 	dataset->id = id;
 	dataset->how = how;
+	dataset->room.most = most;
 	dataset->root_fd = -1;
 	dataset->stored_fd = stored_fd;
 	dataset->refs = 2;
@@ -161,6 +164,17 @@ static void open_tell(void *arg, uint64_t folders, uint64_t files)
 	reader_say_progress(dataset->id, folders, files);
 }
 
+static void open_left_out(void *arg, uint64_t count, const char *names)
+{
+	const struct reader_dataset *dataset = arg;
+	char path[512];
+
+	log_line(
+	    LOG_LEVEL_WARN, "left-out",
+	    "path=\"%s\" files=%llu what=\"FIFOs, sockets or devices, no pictures\" names=\"%s\"",
+	    base_quote(dataset->path, path, sizeof(path)), (unsigned long long)count, names);
+}
+
 static bool open_cancelled(void *arg)
 {
 	const struct reader_dataset *dataset = arg;
@@ -170,6 +184,13 @@ static bool open_cancelled(void *arg)
 	cancelled = dataset->cancelled;
 	pthread_mutex_unlock(&table.lock);
 	return cancelled;
+}
+
+static bool open_takes(void *arg, uint64_t bytes)
+{
+	struct reader_dataset *dataset = arg;
+
+	return reader_room_takes(&dataset->room, bytes);
 }
 
 static int refuse_root(const struct reader_dataset *dataset, int error, struct diag *diag)
@@ -218,12 +239,14 @@ static int open_root(struct reader_dataset *dataset, struct diag *diag)
 	dataset->is_folder = S_ISDIR(st.st_mode);
 	dataset->device = st.st_dev;
 	dataset->inode = st.st_ino;
+	dataset->stamp = (uint64_t)st.st_mtim.tv_sec * 1000000000 + (uint64_t)st.st_mtim.tv_nsec;
 	dataset->no_atime = st.st_uid == geteuid();
 	return 0;
 }
 
-/* As open_dataset(); WRAPPED_E_NONE: it is none. */
-static int open_wrapped(struct reader_dataset *dataset, int *ret_fd, struct diag *diag)
+/* As open_dataset(), but that a new index is not in place yet; WRAPPED_E_NONE: it is none. */
+static int open_wrapped(struct reader_dataset *dataset, const struct scan_progress *progress,
+			int *ret_fd, struct diag *diag)
 {
 	int r = wrapped_open(dataset->root_fd, dataset->path, &dataset->note, diag);
 
@@ -236,8 +259,14 @@ static int open_wrapped(struct reader_dataset *dataset, int *ret_fd, struct diag
 		return DATASET_E_CLOSED;
 	}
 	dataset->is_wrapped = true;
-	r = wrapped_index(&dataset->note, ret_fd);
-	if (r)
+	if (dataset->stored_fd >= 0 && !dataset_map(dataset->stored_fd, &dataset->index)) {
+		if (wrapped_is_index(&dataset->note, dataset->index))
+			return 0;
+		dataset_unmap(dataset->index);
+		dataset->index = NULL;
+	}
+	r = wrapped_index(&dataset->note, progress, ret_fd);
+	if (r < 0)
 		diag_set(diag, "cannot make the index of a wrapped data set (%llu samples): %s",
 			 (unsigned long long)dataset->note.count, strerror(-r));
 	return r;
@@ -296,6 +325,8 @@ static int open_converted_index(struct reader_dataset *dataset,
 		dataset->index = NULL;
 	}
 	r = oads_index(dataset->oads, progress, ret_fd);
+	if (r == DATASET_E_ROOM)
+		return r;
 	if (r < 0 || r == DATASET_E_CANCELLED)
 		return refuse_converted(dataset, r < 0 ? strerror(-r) : "cancelled", r, diag);
 	if (r || map_index(dataset, *ret_fd, diag) || !oads_is_index(dataset->oads, dataset->index))
@@ -306,13 +337,13 @@ static int open_converted_index(struct reader_dataset *dataset,
 static int open_converted(struct reader_dataset *dataset, const struct scan_progress *progress,
 			  int *ret_fd, struct diag *diag)
 {
-	int r = oads_open(dataset->root_fd, dataset->path, &dataset->oads, diag);
+	int r = oads_open(dataset->root_fd, dataset->path, progress, &dataset->oads, diag);
 
 	if (r == OADS_E_NONE)
 		return refuse_root(dataset, ENOTDIR, diag);
 	if (!r)
 		r = open_converted_index(dataset, progress, ret_fd, diag);
-	else if (r > 0)
+	else if (r > 0 && r != DATASET_E_ROOM)
 		r = DATASET_E_REFUSED;
 	if (!r && oads_check(dataset->oads))
 		return refuse_converted(dataset, "it is being written to", DATASET_E_REFUSED, diag);
@@ -322,14 +353,14 @@ static int open_converted(struct reader_dataset *dataset, const struct scan_prog
 static int open_folder(struct reader_dataset *dataset, const struct scan_progress *progress,
 		       int *ret_fd, struct diag *diag)
 {
-	int r = open_wrapped(dataset, ret_fd, diag);
+	int r = open_wrapped(dataset, progress, ret_fd, diag);
 
 	if (r == WRAPPED_E_NONE && open_stored(dataset))
 		return 0;
 	if (r == WRAPPED_E_NONE)
 		r = scan_build(dataset->root_fd, dataset->path, table.scan_threads, progress,
 			       ret_fd, diag);
-	return r ? r : map_index(dataset, *ret_fd, diag);
+	return r || dataset->index ? r : map_index(dataset, *ret_fd, diag);
 }
 
 /* 0 and the index in place, *ret_fd the memfd or -1 for the stored one; or as scan_build(). */
@@ -338,8 +369,10 @@ static int open_dataset(struct reader_dataset *dataset, int *ret_fd, struct diag
 	const struct scan_progress progress = {
 	    .tell = open_tell,
 	    .cancelled = open_cancelled,
+	    .left_out = open_left_out,
 	    .arg = dataset,
 	    .open_only = dataset->how == READER_HOW_OPEN_ONLY,
+	    .takes = open_takes,
 	};
 	int r;
 
@@ -350,8 +383,11 @@ static int open_dataset(struct reader_dataset *dataset, int *ret_fd, struct diag
 		diag_set(diag, "the way to the dataset is not open to everybody");
 		return DATASET_E_CLOSED;
 	}
-	return dataset->is_folder ? open_folder(dataset, &progress, ret_fd, diag)
-				  : open_converted(dataset, &progress, ret_fd, diag);
+	r = dataset->is_folder ? open_folder(dataset, &progress, ret_fd, diag)
+			       : open_converted(dataset, &progress, ret_fd, diag);
+	if (r == DATASET_E_ROOM)
+		reader_room_refuse(&dataset->room, dataset->path, diag);
+	return r;
 }
 
 /* true: from now on the dataset is open; false: it was cancelled meanwhile. */
@@ -374,12 +410,13 @@ static bool open_serve(struct reader_dataset *dataset)
 	if (!open_cancelled(dataset))
 		r = open_dataset(dataset, &fd, &diag);
 	base_close(&dataset->stored_fd);
+	reader_room_leave(&dataset->room); /* before accessd counts what came of it */
 	if (!r && dataset->how == READER_HOW_LOOK) {
 		table_drop(dataset);
 		reader_say_looked(dataset->id, dataset->device, dataset->inode,
 				  openness_of_way(dataset->root_fd));
 	} else if (!r && open_settle(dataset)) {
-		reader_say_opened(dataset->id, dataset->device, dataset->inode, fd);
+		reader_say_opened(dataset, fd);
 	} else {
 		if (!r || r == DATASET_E_CANCELLED) {
 			r = DATASET_E_CANCELLED;
@@ -402,6 +439,7 @@ static void *open_thread(void *arg)
 	struct reader_dataset *dataset;
 
 	(void)arg;
+	pthread_setname_np(pthread_self(), "opener");
 	do {
 		pthread_mutex_lock(&table.lock);
 		while (!table.first)
@@ -422,7 +460,6 @@ static bool start_opener(void)
 
 	if (pthread_create(&thread, NULL, open_thread, NULL))
 		return false;
-	pthread_setname_np(thread, "opener");
 	pthread_detach(thread);
 	return true;
 }

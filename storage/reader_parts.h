@@ -23,8 +23,8 @@
 /* ---- reader_say.c: replies, from any thread; a lost connection ends the process ---- */
 
 void reader_say_progress(uint64_t id, uint64_t folders, uint64_t files);
-void reader_say_opened(uint64_t id, uint64_t device, uint64_t inode,
-		       int index_fd); /* -1: unchanged */
+struct reader_dataset;
+void reader_say_opened(const struct reader_dataset *dataset, int index_fd); /* -1: unchanged */
 void reader_say_looked(uint64_t id, uint64_t device, uint64_t inode, bool is_open);
 void reader_say_refused(uint64_t id, const uint64_t *lane, int code, const char *text);
 void reader_say_lane(enum reader_message type, uint64_t lane);
@@ -36,14 +36,27 @@ void reader_say_ask_unread(uint64_t question);
 /* Logs why and exits with 1. */
 _Noreturn void reader_say_fatal(const char *event, const char *text);
 
+/* ---- reader_room.c: memory for data sets that are being opened ---- */
+
+struct reader_room {
+	uint64_t most, taken; /* bytes */
+	uint64_t refused;     /* that were asked for last, and not had */
+};
+/* Has it so many bytes in all, from now on? */
+bool reader_room_takes(struct reader_room *one, uint64_t bytes);
+void reader_room_leave(struct reader_room *one);
+void reader_room_refuse(const struct reader_room *one, const char *path, struct diag *diag);
+
 /* ---- reader_open.c: datasets ---- */
 
 struct reader_dataset { /* open: immutable but for refs */
 	uint64_t id;
-	int root_fd; /* owned; of a converted data set the file */
-	uint64_t device, inode;
-	struct dataset *index; /* owned */
-	bool no_atime;         /* the user owns the root: try O_NOATIME */
+	int root_fd; /* owned; of a converted data set the file; of a folder another one later, if it was
+			made anew: reader_read.c */
+	uint64_t device, inode; /* of what was opened */
+	struct dataset *index;  /* owned */
+	bool no_atime;          /* the user owns the root: try O_NOATIME */
+	uint64_t stamp;         /* of a file: when it was written to last */
 	bool is_folder, is_wrapped;
 	struct wrapped_note note; /* of a wrapped one */
 	struct oads *oads;        /* owned; of a converted one, else NULL */
@@ -57,10 +70,13 @@ struct reader_dataset { /* open: immutable but for refs */
 	/* of the opener */
 	enum reader_how how;
 	int stored_fd; /* owned; -1: no stored index */
+	struct reader_room room;
 };
 void reader_open_init(unsigned scan_threads);
-/* stored_fd is consumed; -1: none. The reply is sent later. false: the id is in use. */
-bool reader_open_request(uint64_t id, const char *path, enum reader_how how, int stored_fd);
+/* stored_fd is consumed; -1: none. most: bytes of memory that openings may take. The reply is sent later.
+ * false: the id is in use. */
+bool reader_open_request(uint64_t id, const char *path, enum reader_how how, uint64_t most,
+			 int stored_fd);
 void reader_open_cancel(uint64_t id);
 /* A reference to an open dataset, or NULL. */
 struct reader_dataset *reader_open_ref(uint64_t id);
@@ -68,7 +84,7 @@ void reader_open_unref(struct reader_dataset *dataset);
 
 /* ---- reader_lane.c: lanes and the threads that serve them ---- */
 
-void reader_lane_init(unsigned threads, struct layout_bell *bell, int event_fd);
+void reader_lane_init(unsigned threads, struct layout_doorbell *doorbell, int event_fd);
 /* Consumes dataset's reference when it succeeds; fds stay the caller's. 0, LANE_E_BAD or negative
  * errno, with text in diag. */
 int reader_lane_attach(uint64_t number, struct reader_dataset *dataset, int lane_fd, int arena_fd,

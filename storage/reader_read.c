@@ -12,9 +12,22 @@
  *
  * Errors that network file systems give once and not again (ESTALE after a server's fail-over, EIO)
  * are tried again twice, from the open, after a short pause. All others are the sample's outcome.
+ *
+ * Names are looked up below the root that was opened. Where a data set was made anew (removed and copied back), that
+ * folder is empty for ever, and who has the path now is another one. So what differs or is gone is
+ * looked for once more below the folder that has the path now. Where the sample there is the one
+ * of the index, that folder takes the root's place, in one step for all threads: dup3() exchanges what the descriptor
+ * means. Names, sizes and times are a data set's version, and each sample is compared with them when it is read, so the
+ * job goes on with what it asked for; what differs there has changed.
+ *
+ * Not so where users share: whoever joined has seen by a reader of his own that he may open the root, that root.
+ * Who opens the path then gets another stream (daemon/source.c). A wrapped data set has no files, a converted one keeps
+ * its file.
  */
 
 #include "storage/reader_parts.h"
+
+#include "base/log.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -32,24 +45,26 @@ static void outcome_set(struct reader_outcome *ret, enum layout_fail stage, int 
 	snprintf(ret->text, sizeof(ret->text), "%s", text);
 }
 
-static int open_once(const struct reader_dataset *dataset, const char *name, int more)
+#define READ_INDEX_DAMAGED "its entry in the index is damaged"
+
+static int open_once(int root_fd, const char *name, int more)
 {
 	int fd;
 
 	do
-		fd = openat(dataset->root_fd, name, O_RDONLY | O_CLOEXEC | O_NOCTTY | more);
+		fd = openat(root_fd, name, O_RDONLY | O_CLOEXEC | O_NOCTTY | more);
 	while (fd < 0 && errno == EINTR);
 	return fd < 0 ? -errno : fd;
 }
 
-static int open_file(const struct reader_dataset *dataset, const char *name)
+static int open_file(int root_fd, const char *name, bool no_atime)
 {
-	int fd = open_once(dataset, name, O_NONBLOCK | (dataset->no_atime ? O_NOATIME : 0));
+	int fd = open_once(root_fd, name, O_NONBLOCK | (no_atime ? O_NOATIME : 0));
 
-	if (fd == -EPERM && dataset->no_atime) /* a file of another owner */
-		fd = open_once(dataset, name, O_NONBLOCK);
+	if (fd == -EPERM && no_atime) /* a file of another owner */
+		fd = open_once(root_fd, name, O_NONBLOCK);
 	if (fd == -EAGAIN) /* a lease is being broken: wait for it */
-		fd = open_once(dataset, name, 0);
+		fd = open_once(root_fd, name, 0);
 	return fd;
 }
 
@@ -102,11 +117,37 @@ static void judge_open(int error, struct reader_outcome *ret)
 		outcome_set(ret, LAYOUT_FAIL_OPEN, error, strerror(error));
 }
 
-static void read_once(const struct reader_dataset *dataset, uint64_t sample, uint8_t *buffer,
-		      struct reader_outcome *ret)
+/* Why it differs from the index: damaged entries read as nothing, and stand for more than one file. */
+static void judge_changed(const struct reader_dataset *dataset, uint64_t sample,
+			  struct reader_outcome *ret)
+{
+	if (ret->stage == LAYOUT_FAIL_CHANGED && !dataset_has(dataset->index, sample))
+		outcome_set(ret, LAYOUT_FAIL_CHANGED, LAYOUT_CHANGED_ALL, READ_INDEX_DAMAGED);
+}
+
+/* The check alone. */
+static void check_below(const struct reader_dataset *dataset, int root_fd, uint64_t sample,
+			struct reader_outcome *ret)
+{
+	struct stat st;
+	int r;
+
+	do
+		r = fstatat(root_fd, dataset_name_of(dataset->index, sample), &st, 0);
+	while (r < 0 && errno == EINTR);
+	if (r < 0)
+		judge_open(errno, ret);
+	else if (file_is_same(&st, dataset_size_of(dataset->index, sample),
+			      dataset_mtime_of(dataset->index, sample), ret))
+		ret->stage = LAYOUT_FAIL_NONE;
+}
+
+static void read_below(const struct reader_dataset *dataset, int root_fd, uint64_t sample,
+		       uint8_t *buffer, struct reader_outcome *ret)
 {
 	const uint32_t size = dataset_size_of(dataset->index, sample);
-	const int fd = open_file(dataset, dataset_name_of(dataset->index, sample));
+	const int fd =
+	    open_file(root_fd, dataset_name_of(dataset->index, sample), dataset->no_atime);
 	struct stat st;
 	int64_t got;
 
@@ -128,6 +169,59 @@ static void read_once(const struct reader_dataset *dataset, uint64_t sample, uin
 	close(fd);
 }
 
+/* ---- a root that was made anew ---- */
+
+/* May what is not below the root be below the path? */
+static bool may_be_anew(const struct reader_dataset *dataset, const struct reader_outcome *outcome)
+{
+	return !dataset->is_wrapped && dataset->how == READER_HOW_ALL &&
+	       (outcome->stage == LAYOUT_FAIL_CHANGED ||
+		(outcome->stage == LAYOUT_FAIL_OPEN && outcome->code == ESTALE));
+}
+
+/* Any thread may be using the root meanwhile: it finds the one or the other. */
+static void take_root(const struct reader_dataset *dataset, int fd)
+{
+	struct stat now, root;
+	char path[512];
+
+	if (fstat(fd, &now) == 0 && fstat(dataset->root_fd, &root) == 0 &&
+	    root.st_dev == now.st_dev && root.st_ino == now.st_ino)
+		return; /* another thread was here */
+	if (dup3(fd, dataset->root_fd, O_CLOEXEC) >= 0)
+		log_line(LOG_LEVEL_INFO, "root-made-anew", "path=\"%s\"",
+			 base_quote(dataset->path, path, sizeof(path)));
+}
+
+/* buffer: NULL for the check alone. */
+static void look_below(const struct reader_dataset *dataset, int root_fd, uint64_t sample,
+		       uint8_t *buffer, struct reader_outcome *ret)
+{
+	if (buffer)
+		read_below(dataset, root_fd, sample, buffer, ret);
+	else
+		check_below(dataset, root_fd, sample, ret);
+}
+
+/* Whether path and root are the same is not asked before the second look: another thread may have exchanged
+ * the root since the first one. */
+static void look_once(const struct reader_dataset *dataset, uint64_t sample, uint8_t *buffer,
+		      struct reader_outcome *ret)
+{
+	_cleanup_close_ int fd = -1;
+
+	look_below(dataset, dataset->root_fd, sample, buffer, ret);
+	if (may_be_anew(dataset, ret))
+		fd = open(dataset->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return;
+	look_below(dataset, fd, sample, buffer, ret);
+	if (ret->stage == LAYOUT_FAIL_NONE)
+		take_root(dataset, fd);
+}
+
+/* ---- samples ---- */
+
 static void judge_stored(int r, struct reader_outcome *ret)
 {
 	if (r < 0)
@@ -136,9 +230,9 @@ static void judge_stored(int r, struct reader_outcome *ret)
 		outcome_set(ret, LAYOUT_FAIL_READ, EBADMSG,
 			    "its checksum is wrong: damaged on the disk");
 	else if (r == OADS_E_INDEX)
-		outcome_set(ret, LAYOUT_FAIL_CHANGED, 0, "its entry in the index is damaged");
+		outcome_set(ret, LAYOUT_FAIL_CHANGED, LAYOUT_CHANGED_ALL, READ_INDEX_DAMAGED);
 	else if (r)
-		outcome_set(ret, LAYOUT_FAIL_CHANGED, 0,
+		outcome_set(ret, LAYOUT_FAIL_CHANGED, LAYOUT_CHANGED_ALL,
 			    "the file was written to since it was opened");
 	else
 		ret->stage = LAYOUT_FAIL_NONE;
@@ -153,7 +247,8 @@ void reader_read_sample(const struct reader_dataset *dataset, uint64_t sample, u
 		if (dataset->oads)
 			judge_stored(oads_read(dataset->oads, dataset->index, sample, buffer), ret);
 		else
-			read_once(dataset, sample, buffer, ret);
+			look_once(dataset, sample, buffer, ret);
+		judge_changed(dataset, sample, ret);
 		if (ret->stage == LAYOUT_FAIL_NONE || (ret->code != EIO && ret->code != ESTALE) ||
 		    i == BASE_ARRAY_LEN(pause_ns))
 			return;
@@ -164,19 +259,10 @@ void reader_read_sample(const struct reader_dataset *dataset, uint64_t sample, u
 void reader_check_sample(const struct reader_dataset *dataset, uint64_t sample,
 			 struct reader_outcome *ret)
 {
-	struct stat st;
-	int r;
-
 	if (dataset->oads) {
 		judge_stored(oads_check(dataset->oads), ret);
 		return;
 	}
-	do
-		r = fstatat(dataset->root_fd, dataset_name_of(dataset->index, sample), &st, 0);
-	while (r < 0 && errno == EINTR);
-	if (r < 0)
-		judge_open(errno, ret);
-	else if (file_is_same(&st, dataset_size_of(dataset->index, sample),
-			      dataset_mtime_of(dataset->index, sample), ret))
-		ret->stage = LAYOUT_FAIL_NONE;
+	look_once(dataset, sample, NULL, ret);
+	judge_changed(dataset, sample, ret);
 }

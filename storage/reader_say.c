@@ -37,6 +37,15 @@ static void say(struct wire_out *out, int flags)
 		reader_say_fatal("reply-lost", strerror(-r));
 }
 
+/* fd: -1 for none. */
+static void put_fd(struct wire_out *out, uint16_t key, int fd)
+{
+	if (fd < 0)
+		return;
+	wire_put_u64(out, key, 1);
+	wire_put_fd(out, fd);
+}
+
 void reader_say_progress(uint64_t id, uint64_t folders, uint64_t files)
 {
 	struct wire_out out;
@@ -48,17 +57,18 @@ void reader_say_progress(uint64_t id, uint64_t folders, uint64_t files)
 	say(&out, MSG_DONTWAIT);
 }
 
-void reader_say_opened(uint64_t id, uint64_t device, uint64_t inode, int index_fd)
+void reader_say_opened(const struct reader_dataset *dataset, int index_fd)
 {
 	struct wire_out out;
 
 	wire_out_init(&out, READER_OPENED);
-	wire_put_u64(&out, READER_KEY_ID, id);
-	wire_put_u64(&out, READER_KEY_UNCHANGED, index_fd < 0);
-	wire_put_u64(&out, READER_KEY_DEVICE, device);
-	wire_put_u64(&out, READER_KEY_INODE, inode);
-	if (index_fd >= 0)
-		wire_put_fd(&out, index_fd);
+	wire_put_u64(&out, READER_KEY_ID, dataset->id);
+	wire_put_u64(&out, READER_KEY_DEVICE, dataset->device);
+	wire_put_u64(&out, READER_KEY_INODE, dataset->inode);
+	if (!dataset->is_folder)
+		wire_put_u64(&out, READER_KEY_STAMP, dataset->stamp);
+	wire_put_u64(&out, READER_KEY_FLEETING, dataset->is_wrapped);
+	put_fd(&out, READER_KEY_INDEX, index_fd);
 	say(&out, 0);
 }
 
@@ -113,9 +123,8 @@ void reader_say_formed(uint64_t lane, unsigned form, int table_fd, const char *w
 	wire_out_init(&out, READER_FORMED);
 	wire_put_u64(&out, READER_KEY_LANE, lane);
 	wire_put_u64(&out, READER_KEY_FORM, form);
-	if (table_fd >= 0)
-		wire_put_fd(&out, table_fd);
-	else
+	put_fd(&out, READER_KEY_TABLE, table_fd);
+	if (table_fd < 0)
 		wire_put_string(&out, READER_KEY_TEXT, why);
 	say(&out, 0);
 }
@@ -148,8 +157,7 @@ void reader_say_chore(uint64_t id, int code, const char *text, int fd)
 	wire_put_u64(&out, READER_KEY_ID, id);
 	wire_put_u64(&out, READER_KEY_CODE, (uint64_t)(int64_t)code);
 	wire_put_string(&out, READER_KEY_TEXT, text);
-	if (fd >= 0)
-		wire_put_fd(&out, fd);
+	put_fd(&out, READER_KEY_LIST, fd);
 	say(&out, 0);
 }
 

@@ -13,7 +13,9 @@
  * pictures in the root are a flat dataset. Nothing found at all is an outcome of its own.
  *
  * Verification stats the folders alone: an entry that came, went or was renamed changes its
- * folder's mtime, a folder that was replaced has another inode. A file rewritten in place is found
+ * folder's mtime, a folder that was replaced has another inode. But cp -a, tar and rsync set mtimes back to those of
+ * their source, and an inode's number is soon used again. So a folder that changed at all (st_ctim, which nobody sets)
+ * after all folders were listed is listed anew, whatever else it has. A file rewritten in place is found
  * when it is read (size and mtime of the file against the index).
  */
 
@@ -23,6 +25,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -32,6 +35,7 @@ struct listing { /* what was found, in the order of the index */
 	size_t n_folders;
 	bool flat;
 	struct index_head head; /* its numbers */
+	uint64_t bytes;         /* of the list */
 };
 
 static bool folder_is_class(const struct walk_folder *folder)
@@ -80,14 +84,17 @@ static int listing_sort(struct listing *listing, struct walk_folder *folders)
 
 /* ---- layout rule ---- */
 
-static int refuse_empty(const char *root_name, struct diag *diag)
+static int refuse_empty(const char *root_name, const struct walk_left *left, struct diag *diag)
 {
-	char root[256];
+	char root[256], also[480] = "";
 
+	if (left->count)
+		snprintf(also, sizeof(also), "; FIFOs, sockets and devices do not: %s",
+			 left->names);
 	diag_set(diag,
 		 "no picture found in dataset \"%s\" and its folders; files count whose names end "
-		 "in " WALK_SUFFIXES " (any case)",
-		 base_quote(root_name, root, sizeof(root)));
+		 "in " WALK_SUFFIXES " (any case)%s",
+		 base_quote(root_name, root, sizeof(root)), also);
 	return DATASET_E_EMPTY;
 }
 
@@ -126,14 +133,15 @@ static int listing_check_classes(const struct listing *listing, const char *root
 	return 0;
 }
 
-static int listing_decide(struct listing *listing, const char *root_name, struct diag *diag)
+static int listing_decide(struct listing *listing, const char *root_name,
+			  const struct walk_left *left, struct diag *diag)
 {
 	size_t in_root = 0, below = 0;
 
 	for (size_t i = 0; i < listing->n_folders; i++)
 		*(listing->folder[i]->parent ? &below : &in_root) += listing->folder[i]->n_files;
 	if (!in_root && !below)
-		return refuse_empty(root_name, diag);
+		return refuse_empty(root_name, left, diag);
 	listing->flat = !below;
 	listing->head.label_rule = listing->flat ? INDEX_LABELS_FLAT : INDEX_LABELS_FOLDERS;
 	return listing->flat ? 0 : listing_check_classes(listing, root_name, diag);
@@ -148,6 +156,8 @@ static void listing_measure(struct listing *listing)
 		const struct walk_folder *f = listing->folder[i];
 		const size_t path = strlen(f->path);
 
+		listing->bytes += walk_bytes_of(f);
+		head->youngest_ns = BASE_MAX(head->youngest_ns, f->ctime_ns);
 		head->folders_bytes += path + 1;
 		if (!listing->flat && folder_is_class(f)) {
 			head->n_classes++;
@@ -199,14 +209,22 @@ static void write_all(struct index_writer *writer, const struct listing *listing
 	}
 }
 
-static int listing_write(struct listing *listing, const char *root_name, int *ret_fd,
-			 struct diag *diag)
+/* The list and the index, for a moment. */
+static bool listing_has_room(const struct listing *listing, const struct scan_progress *progress)
+{
+	return scan_takes(progress, listing->bytes + index_bytes(&listing->head));
+}
+
+static int listing_write(struct listing *listing, const char *root_name,
+			 const struct scan_progress *progress, int *ret_fd, struct diag *diag)
 {
 	struct index_writer writer;
 	char root[256];
 	int r;
 
 	listing_measure(listing);
+	if (!listing_has_room(listing, progress))
+		return DATASET_E_ROOM;
 	r = index_new(&writer, &listing->head);
 	if (r) {
 		diag_set(diag, "cannot make the index of dataset \"%s\" (%llu samples): %s",
@@ -225,16 +243,19 @@ int scan_build(int root_fd, const char *root_name, unsigned threads,
 {
 	struct walk_folder *folders;
 	struct listing listing = {0};
+	struct walk_left left;
 	int r;
 
-	r = walk_tree(root_fd, root_name, threads, progress, &folders, diag);
+	r = walk_tree(root_fd, root_name, threads, progress, &folders, &left, diag);
 	if (r)
 		return r;
 	r = listing_sort(&listing, folders);
 	if (!r)
-		r = listing_decide(&listing, root_name, diag);
+		r = listing_decide(&listing, root_name, &left, diag);
 	if (!r)
-		r = listing_write(&listing, root_name, ret_fd, diag);
+		r = listing_write(&listing, root_name, progress, ret_fd, diag);
+	if (!r && left.count && progress && progress->left_out)
+		progress->left_out(progress->arg, left.count, left.names);
 	free(listing.folder);
 	walk_free(folders);
 	return r;
@@ -242,19 +263,19 @@ int scan_build(int root_fd, const char *root_name, unsigned threads,
 
 /* ---- verification ---- */
 
-static bool folder_is_same(const struct dataset_folder *folder, const struct stat *st)
+static bool folder_is_same(const struct dataset_folder *folder, int64_t youngest_ns,
+			   const struct stat *st)
 {
-	const int64_t mtime_ns = (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec;
-
 	return S_ISDIR(st->st_mode) && folder->mtime_ns != INDEX_UNSETTLED &&
-	       folder->mtime_ns == mtime_ns && folder->device == st->st_dev &&
-	       folder->inode == st->st_ino;
+	       folder->mtime_ns == walk_mtime_ns(st) && walk_ctime_ns(st) <= youngest_ns &&
+	       folder->device == st->st_dev && folder->inode == st->st_ino;
 }
 
 int scan_verify(int root_fd, const char *root_name, const struct dataset *dataset,
 		struct diag *diag)
 {
 	const uint64_t n = dataset_folders(dataset);
+	const int64_t youngest_ns = dataset_youngest(dataset);
 
 	for (uint64_t i = 0; i < n; i++) {
 		struct dataset_folder folder;
@@ -263,7 +284,7 @@ int scan_verify(int root_fd, const char *root_name, const struct dataset *datase
 
 		dataset_folder_of(dataset, i, &folder);
 		if (fstatat(root_fd, *folder.path ? folder.path : ".", &st, 0) == 0 &&
-		    folder_is_same(&folder, &st))
+		    folder_is_same(&folder, youngest_ns, &st))
 			continue;
 		diag_set(diag, "folder \"%s\" of dataset \"%s\" has changed since it was listed",
 			 *folder.path ? base_quote(folder.path, path, sizeof(path)) : ".",

@@ -42,6 +42,14 @@ static unsigned env_back_off(struct store *store)
 	return (unsigned)(store->backoff_ns / 1000000000);
 }
 
+/* LMDB says EIO, too, where the disk takes a part of what is written, as one does that is just full. */
+static const char *env_why(int r)
+{
+	if (r == -EIO)
+		return "the disk did not take all of it: it is full, over a quota, or broken";
+	return strerror(-r);
+}
+
 void store_env_write_failed(struct store *store, int r)
 {
 	unsigned seconds;
@@ -54,7 +62,7 @@ void store_env_write_failed(struct store *store, int r)
 		snprintf(
 		    store->state.why, sizeof(store->state.why),
 		    "writing failed: %s; what is there is used, writing is tried again after %u s",
-		    strerror(-r), seconds);
+		    env_why(r), seconds);
 	}
 	pthread_mutex_unlock(&store->lock);
 }

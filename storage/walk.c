@@ -13,7 +13,7 @@
  *
  * Threads: everything in struct walk is under its lock, except what is written before the threads
  * start. A folder's stream is read by its lister alone, its descriptor is used by all holders. The
- * calling thread only waits, tells the progress and asks whether to go on.
+ * calling thread only waits, tells the progress and asks whether to go on, and whether there is memory for it.
  */
 
 #include "storage/walk_parts.h"
@@ -27,6 +27,7 @@
 #include <time.h>
 
 #define WALK_TELL_NS 100000000
+#define WALK_LEFT_NAMES 3 /* of those left out that are named */
 
 /* ---- failing ---- */
 
@@ -55,6 +56,24 @@ bool walk_stopped(struct walk *walk)
 void walk_stop_memory(struct walk *walk)
 {
 	walk_stop(walk, -ENOMEM, "not enough memory to list the dataset");
+}
+
+void walk_leave_out(struct walk *walk, const char *path, const char *name)
+{
+	char whole[PATH_MAX + NAME_MAX + 2], quoted[112];
+	struct walk_left *left = &walk->left;
+
+	snprintf(whole, sizeof(whole), "%s%s%s", path, *path ? "/" : "", name);
+	base_quote(whole, quoted, sizeof(quoted));
+	pthread_mutex_lock(&walk->lock);
+	if (left->count < WALK_LEFT_NAMES) {
+		const size_t used = strlen(left->names);
+
+		snprintf(left->names + used, sizeof(left->names) - used, "%s%s",
+			 left->count ? ", " : "", quoted);
+	}
+	left->count++;
+	pthread_mutex_unlock(&walk->lock);
 }
 
 void walk_refuse(struct walk *walk, const char *path, const char *name, const char *why)
@@ -156,6 +175,7 @@ static void *walk_thread(void *arg)
 	struct walk_batch *own = malloc(sizeof(*own)), *batch;
 	struct walk_folder *folder;
 
+	pthread_setname_np(pthread_self(), "scan");
 	if (!own)
 		walk_stop_memory(walk);
 	while (walk_take(walk, &batch, &folder)) {
@@ -180,7 +200,7 @@ static void walk_wait(struct walk *walk, const struct scan_progress *progress)
 	pthread_mutex_lock(&walk->lock);
 	while (walk->running) {
 		const uint64_t next_ns = base_now_ns() + WALK_TELL_NS;
-		uint64_t listed, files;
+		uint64_t listed, files, bytes;
 
 		until.tv_sec = (time_t)(next_ns / 1000000000);
 		until.tv_nsec = (long)(next_ns % 1000000000);
@@ -188,11 +208,14 @@ static void walk_wait(struct walk *walk, const struct scan_progress *progress)
 			pthread_cond_timedwait(&walk->done, &walk->lock, &until);
 		listed = walk->n_listed;
 		files = walk->n_files;
+		bytes = walk->bytes;
 		pthread_mutex_unlock(&walk->lock);
 		if (progress && progress->tell)
 			progress->tell(progress->arg, listed, files);
 		if (progress && progress->cancelled && progress->cancelled(progress->arg))
 			walk_stop(walk, DATASET_E_CANCELLED, "the scan was cancelled");
+		if (!scan_takes(progress, bytes))
+			walk_stop(walk, DATASET_E_ROOM, "its list takes too much memory");
 		pthread_mutex_lock(&walk->lock);
 	}
 	pthread_mutex_unlock(&walk->lock);
@@ -209,7 +232,7 @@ static int walk_run(struct walk *walk, const struct scan_progress *progress)
 		r = pthread_create(&thread[started], NULL, walk_thread, walk);
 		if (r)
 			break;
-		pthread_setname_np(thread[started++], "scan");
+		started++;
 	}
 	if (r) {
 		pthread_mutex_lock(&walk->lock);
@@ -247,7 +270,8 @@ static void walk_fini(struct walk *walk)
 }
 
 int walk_tree(int root_fd, const char *root_name, unsigned threads,
-	      const struct scan_progress *progress, struct walk_folder **ret, struct diag *diag)
+	      const struct scan_progress *progress, struct walk_folder **ret,
+	      struct walk_left *ret_left, struct diag *diag)
 {
 	struct walk walk = {
 	    .root_fd = root_fd,
@@ -262,11 +286,13 @@ int walk_tree(int root_fd, const char *root_name, unsigned threads,
 	walk_folder_push(&walk, NULL, "");
 	r = walk_run(&walk, progress);
 	walk_fini(&walk);
-	if (r)
+	if (r) {
 		walk_free(walk.folders);
-	else
-		*ret = walk.folders;
-	return r;
+		return r;
+	}
+	*ret = walk.folders;
+	*ret_left = walk.left;
+	return 0;
 }
 
 void walk_free(struct walk_folder *folders)

@@ -7,6 +7,7 @@
  * what it finds). Inside storage/ only.
  */
 
+#include <sys/stat.h>
 #include "storage/dataset.h"
 
 struct walk_file {
@@ -20,6 +21,7 @@ struct walk_folder {
 	struct walk_folder *next;         /* of all folders, newest first */
 	char *path;                       /* owned; relative, "" for the root */
 	int64_t mtime_ns;                 /* INT64_MIN: was changing meanwhile */
+	int64_t ctime_ns;                 /* of its last change, which nobody can set back */
 	uint64_t device, inode;
 
 	struct walk_file
@@ -36,13 +38,33 @@ struct walk_folder {
 	unsigned holders; /* the lister and the batches of names not yet looked at */
 };
 
+struct walk_left { /* files with pictures' names that are no regular ones */
+	uint64_t count;
+	char names[400]; /* of the first few, quoted, with commas between them */
+};
+
 /*
  * Walks everything under root. 0 and all folders in *ret (a list over next, to be freed with
  * walk_free()), or what scan_build() returns. progress->tell is called from this thread.
  */
 int walk_tree(int root_fd, const char *root_name, unsigned threads,
-	      const struct scan_progress *progress, struct walk_folder **ret, struct diag *diag);
+	      const struct scan_progress *progress, struct walk_folder **ret,
+	      struct walk_left *ret_left, struct diag *diag);
 void walk_free(struct walk_folder *folders);
+/* Memory of the list of its pictures. */
+static inline uint64_t walk_bytes_of(const struct walk_folder *folder)
+{
+	return folder->room_files * sizeof(*folder->file) + folder->room_text;
+}
+
+static inline int64_t walk_mtime_ns(const struct stat *st)
+{
+	return (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec;
+}
+static inline int64_t walk_ctime_ns(const struct stat *st)
+{
+	return (int64_t)st->st_ctim.tv_sec * 1000000000 + st->st_ctim.tv_nsec;
+}
 
 /* The suffixes that make a file a picture, for messages. */
 #define WALK_SUFFIXES ".jpg .jpeg .png .ppm .bmp .pgm .tif .tiff .webp"

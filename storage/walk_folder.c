@@ -7,7 +7,8 @@
  * A folder's mtime is what a later verification compares. It is worth nothing while the folder may
  * still change within the same tick of the clock: such a young folder is waited for before it is
  * listed (once in a walk, usually: the others are old by then). A folder whose mtime moved while it
- * was listed is stored as unsettled, which makes the next verification say "changed".
+ * was listed is stored as unsettled, which makes the next verification say "changed". mtime can be set to what it was, as
+ * tar and rsync do, so ctime is looked at, too, which only ever grows.
  *
  * A folder that is removed before it was listed is no part of the tree; the mtime of the one that
  * held it tells the next verification. (Not so a link whose target is gone: that is refused.)
@@ -45,6 +46,7 @@ void walk_folder_push(struct walk *walk, const struct walk_folder *parent, const
 	}
 	folder->parent = parent;
 	pthread_mutex_lock(&walk->lock);
+	walk->bytes += sizeof(*folder) + strlen(folder->path) + 1;
 	folder->next = walk->folders;
 	walk->folders = folder;
 	folder->next_todo = walk->todo;
@@ -77,15 +79,15 @@ void walk_folder_put(struct walk *walk, struct walk_folder *folder)
 			folder->text);
 }
 
-/* How long until no change can hide behind this mtime. One far in the future is no clock's. */
-static int64_t mtime_youth_ns(int64_t mtime_ns)
+/* How long until no change can hide behind this time. One far in the future is no clock's. */
+static int64_t time_youth_ns(int64_t time_ns)
 {
-	const int64_t margin = mtime_ns % 1000000000 ? WALK_TICK_NS : WALK_COARSE_NS;
+	const int64_t margin = time_ns % 1000000000 ? WALK_TICK_NS : WALK_COARSE_NS;
 	struct timespec now;
 	int64_t youth;
 
 	clock_gettime(CLOCK_REALTIME, &now);
-	youth = mtime_ns + margin - ((int64_t)now.tv_sec * 1000000000 + now.tv_nsec);
+	youth = time_ns + margin - ((int64_t)now.tv_sec * 1000000000 + now.tv_nsec);
 	return youth > 2 * WALK_COARSE_NS ? 0 : BASE_MAX(youth, 0);
 }
 
@@ -102,7 +104,8 @@ static int folder_stat(struct walk *walk, struct walk_folder *folder, int fd)
 
 		if (fstat(fd, &st) < 0)
 			return -errno;
-		youth_ns = mtime_youth_ns(walk_mtime_ns(&st));
+		youth_ns =
+		    BASE_MAX(time_youth_ns(walk_mtime_ns(&st)), time_youth_ns(walk_ctime_ns(&st)));
 		if (!youth_ns || walk_stopped(walk) || base_now_ns() - begin_ns > WALK_PATIENCE_NS)
 			break;
 		step.tv_nsec = (long)BASE_MIN(youth_ns, WALK_TICK_NS);
@@ -113,6 +116,7 @@ static int folder_stat(struct walk *walk, struct walk_folder *folder, int fd)
 	folder->device = st.st_dev;
 	folder->inode = st.st_ino;
 	folder->mtime_ns = youth_ns ? INT64_MIN : walk_mtime_ns(&st);
+	folder->ctime_ns = walk_ctime_ns(&st);
 	return 0;
 }
 
@@ -168,6 +172,6 @@ void walk_folder_settle(struct walk_folder *folder)
 	if (fstat(dirfd(folder->stream), &st) < 0)
 		st = (struct stat){.st_nlink = 1}; /* nobody knows */
 	folder->gone = folder->parent && st.st_nlink == 0;
-	if (walk_mtime_ns(&st) != folder->mtime_ns)
+	if (walk_mtime_ns(&st) != folder->mtime_ns || walk_ctime_ns(&st) != folder->ctime_ns)
 		folder->mtime_ns = INT64_MIN;
 }

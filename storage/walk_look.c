@@ -68,6 +68,7 @@ static void folder_add(struct walk *walk, struct walk_folder *folder, const stru
 	bool good;
 
 	pthread_mutex_lock(&walk->lock);
+	walk->bytes -= walk_bytes_of(folder);
 	good = grow(&folder->file, &folder->room_files, folder->n_files + found->n_files,
 		    sizeof(*folder->file)) &&
 	       grow(&folder->text, &folder->room_text, folder->text_bytes + found->text_bytes, 1);
@@ -80,6 +81,7 @@ static void folder_add(struct walk *walk, struct walk_folder *folder, const stru
 		folder->text_bytes += found->text_bytes;
 		walk->n_files += found->n_files;
 	}
+	walk->bytes += walk_bytes_of(folder);
 	pthread_mutex_unlock(&walk->lock);
 	if (!good)
 		walk_stop_memory(walk);
@@ -140,6 +142,8 @@ static void look_at(struct walk *walk, struct walk_folder *folder, struct found 
 		walk_folder_push(walk, folder, name);
 	else if (S_ISREG(st.st_mode) && walk_is_picture(name))
 		found_add(walk, folder, found, name, &st);
+	else if (!S_ISREG(st.st_mode) && walk_is_picture(name))
+		walk_leave_out(walk, folder->path, name);
 }
 
 void walk_look_batch(struct walk *walk, struct walk_batch *batch)
@@ -198,7 +202,9 @@ static void list_entry(struct walk *walk, struct walk_batch **batch, const struc
 	case DT_UNKNOWN:
 		batch_add(walk, batch, name, entry->d_type);
 		break;
-	default: /* FIFOs, sockets, devices: no samples */
+	default: /* FIFOs, sockets, devices: no samples, never opened */
+		if (walk_is_picture(name))
+			walk_leave_out(walk, (*batch)->folder->path, name);
 		break;
 	}
 }

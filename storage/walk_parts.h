@@ -33,8 +33,9 @@ struct walk {
 	struct walk_folder *todo;
 	struct walk_batch *queue[WALK_MAX_THREADS];
 	unsigned n_queued;
-	unsigned idle, running; /* threads that wait for work; that live */
-	uint64_t n_listed, n_files;
+	unsigned idle, running;            /* threads that wait for work; that live */
+	uint64_t n_listed, n_files, bytes; /* bytes: of what is kept */
+	struct walk_left left;
 	bool stop;
 	int error; /* the first one */
 	struct diag *diag;
@@ -45,6 +46,8 @@ struct walk {
 /* Hands the batch to an idle thread if there is one. true: *batch is a fresh one. */
 bool walk_offer(struct walk *walk, struct walk_batch **batch);
 bool walk_stopped(struct walk *walk);
+/* A file with a picture's name that is no regular one. */
+void walk_leave_out(struct walk *walk, const char *path, const char *name);
 /* The first one counts. */
 void walk_stop(struct walk *walk, int code, const char *text);
 void walk_stop_memory(struct walk *walk);
@@ -71,10 +74,5 @@ void walk_folder_put(struct walk *walk, struct walk_folder *folder);
 void walk_look_folder(struct walk *walk, struct walk_batch **batch, struct walk_folder *folder);
 /* Looks at every name; the batch is empty afterwards. */
 void walk_look_batch(struct walk *walk, struct walk_batch *batch);
-
-static inline int64_t walk_mtime_ns(const struct stat *st)
-{
-	return (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec;
-}
 
 #endif

@@ -10,6 +10,9 @@
  * The index has no file to take sizes and times from. All samples have the size of the room that a
  * record may take, and the time is the first part of the data set's name: so another data set is another
  * version, and the same one is the same version wherever and whenever it is wrapped.
+ *
+ * A note is 64 bytes, and claims as many samples as it likes: how much memory their index takes is computed and
+ * asked for before anything is made.
  */
 
 #include "storage/wrapped.h"
@@ -98,7 +101,16 @@ static uint64_t wrapped_names_bytes(uint64_t count)
 	return bytes;
 }
 
-int wrapped_index(const struct wrapped_note *note, int *ret_fd)
+static int64_t wrapped_time(const struct wrapped_note *note)
+{
+	int64_t time;
+
+	memcpy(&time, &note->id, sizeof(time));
+	return time;
+}
+
+int wrapped_index(const struct wrapped_note *note, const struct scan_progress *progress,
+		  int *ret_fd)
 {
 	const struct index_head head = {.n_samples = note->count,
 					.names_bytes = wrapped_names_bytes(note->count),
@@ -106,14 +118,14 @@ int wrapped_index(const struct wrapped_note *note, int *ret_fd)
 					.folders_bytes = 1,
 					.label_rule = INDEX_LABELS_FLAT};
 	const struct index_folder folder = {.mtime_ns = INDEX_UNSETTLED};
-	struct index_record record = {.size = note->room};
+	const struct index_record record = {.mtime_ns = wrapped_time(note), .size = note->room};
 	struct index_writer writer;
 	char name[WRAPPED_NAME_MAX];
-	int r = index_new(&writer, &head);
+	int r =
+	    scan_takes(progress, index_bytes(&head)) ? index_new(&writer, &head) : DATASET_E_ROOM;
 
 	if (r)
 		return r;
-	memcpy(&record.mtime_ns, &note->id, sizeof(record.mtime_ns));
 	for (uint64_t i = 0; i < note->count; i++) {
 		wrapped_name(i, name);
 		index_add_sample(&writer, "", name, &record);
@@ -122,4 +134,13 @@ int wrapped_index(const struct wrapped_note *note, int *ret_fd)
 	r = index_seal(&writer, ret_fd);
 	index_drop(&writer);
 	return r;
+}
+
+bool wrapped_is_index(const struct wrapped_note *note, const struct dataset *index)
+{
+	const int64_t time = wrapped_time(note);
+
+	return dataset_count(index) == note->count && dataset_classes(index) == 0 &&
+	       dataset_size_of(index, note->count - 1) == note->room &&
+	       dataset_mtime_of(index, note->count - 1) == time;
 }

@@ -15,6 +15,7 @@
 
 #include "base/base.h"
 #include "base/hash.h"
+#include "storage/dataset.h"
 
 #define WRAPPED_NOTE "oneaccess-wrapped"
 #define WRAPPED_SOCKET "socket"
@@ -64,7 +65,10 @@ bool wrapped_note_is_good(const struct wrapped_note *note);
 /* The note in root. WRAPPED_E_NONE: a folder like any other. WRAPPED_E_BAD: damaged, or root or note are not
  * this user's own; diag says which and how to mend it. Negative errno. */
 int wrapped_open(int root_fd, const char *root_name, struct wrapped_note *ret, struct diag *diag);
-/* Its index, as scan_build() makes one. 0 and *ret_fd (caller owns) or negative errno. */
-int wrapped_index(const struct wrapped_note *note, int *ret_fd);
+/* Its index, as scan_build() makes one. 0 and *ret_fd (caller owns), DATASET_E_ROOM or negative errno. */
+int wrapped_index(const struct wrapped_note *note, const struct scan_progress *progress,
+		  int *ret_fd);
+/* Is it that index, which was made before? */
+bool wrapped_is_index(const struct wrapped_note *note, const struct dataset *index);
 
 #endif

@@ -26,7 +26,7 @@
 
 struct bench_config {
 	const char *dataset, *socket, *json, *record, *replay, *cache_dir, *cache_point;
-	uint64_t jobs, epochs, workers, readers, slots, hand, seed, memory, timeout_s, bad_budget;
+	uint64_t jobs, epochs, workers, readers, slots, chunk, seed, memory, timeout_s, bad_budget;
 	struct option_list batch, step_ms, start_s, job_epochs, plan_seed;
 	struct option_texts set, split, classes, pipeline;
 	uint64_t reuse, cache_size; /* UINT64_MAX: not said */
@@ -46,7 +46,7 @@ enum bench_stage {
 /* One a job. Written by the job while it lives, by the parent in between, unless said. */
 struct bench_seat {
 	struct counter stage;
-	struct counter hand;
+	struct counter chunk;
 	struct counter n;          /* samples of its epochs, 0: not known yet */
 	struct counter started_ns; /* first connect */
 	struct counter first_ns;   /* first batch */
@@ -83,6 +83,8 @@ double bench_shared_rate(const struct bench_shared *shared);
 
 /* bench_options.c */
 /* Fills config from the command line. 0 or OPTION_E_BAD with diag. */
+/* Is something to be kept of samples, or what and where, said? */
+bool bench_keeps(const struct bench_config *config);
 int bench_options(int argc, char **argv, struct bench_config *ret, struct diag *diag);
 void bench_options_help(FILE *out);
 uint64_t bench_epochs_of(const struct bench_config *config, unsigned job);
@@ -133,6 +135,7 @@ struct bench_crew {
 	struct bench_shared *shared;
 	struct philox_seq draws;
 	uint64_t last_ns;
+	double cpu_seconds; /* of jobs that have ended */
 	struct bench_member member[BENCH_MAX_JOBS];
 };
 /* Forks all jobs. 0 or negative errno; after a failure bench_crew_end() still must be called. */
@@ -159,16 +162,19 @@ struct bench_job_result {
 };
 struct bench_node_result {
 	bool known; /* accessd answered at the end */
-	uint64_t samples_read, bytes_read, samples_preprocessed, reference, floor, hands_per_epoch;
+	uint64_t samples_read, bytes_read, samples_preprocessed, reference, floor, chunks_per_epoch;
 	uint64_t slots, rss_bytes, waits_on_dead, bad_samples;
 	uint64_t worker_restarts, reader_restarts, parent_restarts;
 	double redundancy, worker_cpu_seconds, reader_cpu_seconds, loop_cpu_seconds, rate_all;
+	double job_cpu_seconds; /* of the jobs' processes */
 	double uptime_s;
 	uint64_t separate; /* samples that the jobs would have read and decoded each for itself */
 };
+#define BENCH_USUAL_CACHE "8G" /* accessd's own */
 struct bench_cache_result {
-	char point
-	    [32]; /* of the stream that looked for the most samples; "": accessd does not say */
+	/* of the stream that looked for the most samples; "": accessd does not say */
+	char point[32];
+	char why[256];                /* nothing is kept for it; "": something is */
 	uint64_t hits, misses, bytes; /* samples that came kept, or not; bytes of the former */
 };
 struct bench_result {

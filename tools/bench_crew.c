@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -62,6 +63,20 @@ int bench_crew_start(struct bench_crew *crew, const struct bench_config *config,
 	return 0;
 }
 
+/* The job's process, if it has ended, or with no options when it has. */
+static bool bench_crew_wait(struct bench_crew *crew, unsigned job, int options, int *ret_status)
+{
+	struct bench_member *member = &crew->member[job];
+	struct rusage used;
+
+	if (wait4(member->pid, ret_status, options, &used) != member->pid)
+		return false;
+	member->pid = 0;
+	crew->cpu_seconds += (double)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) +
+			     (double)(used.ru_utime.tv_usec + used.ru_stime.tv_usec) * 1e-6;
+	return true;
+}
+
 static void bench_crew_give_up(struct bench_crew *crew, unsigned job, const char *what, int number)
 {
 	struct bench_seat *seat = &crew->shared->seat[job];
@@ -80,9 +95,8 @@ static void bench_crew_reap(struct bench_crew *crew, unsigned job)
 	struct bench_member *member = &crew->member[job];
 	int status = 0, r;
 
-	if (member->pid == 0 || waitpid(member->pid, &status, WNOHANG) != member->pid)
+	if (member->pid == 0 || !bench_crew_wait(crew, job, WNOHANG, &status))
 		return;
-	member->pid = 0;
 	if (counter_get(&crew->shared->seat[job].stage) >= BENCH_ENDED) {
 		member->over = true;
 	} else if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL && crew->config->kill > 0) {
@@ -148,12 +162,12 @@ void bench_crew_kill(struct bench_crew *crew)
 	for (unsigned i = 0; i < crew->config->jobs; i++) {
 		struct bench_member *member = &crew->member[i];
 		struct bench_seat *seat = &crew->shared->seat[i];
+		int status;
 
 		if (member->pid <= 0)
 			continue;
 		kill(member->pid, SIGKILL);
-		waitpid(member->pid, NULL, 0);
-		member->pid = 0;
+		bench_crew_wait(crew, i, 0, &status);
 		if (counter_get(&seat->started_ns) > 0 && counter_get(&seat->ended_ns) == 0)
 			counter_set(&seat->ended_ns, now_ns);
 	}

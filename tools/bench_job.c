@@ -94,7 +94,7 @@ static int bench_job_open(struct bench_life *life)
 	    .job = name,
 	    .bad = (enum oa_bad)config->bad,
 	    .bad_budget = bench_budget(config),
-	    .hand = (uint32_t)config->hand,
+	    .chunk = (uint32_t)config->chunk,
 	    .order = (enum oa_order)config->order,
 	    .seed = bench_plan_seed_of(config, life->job),
 	    .reuse = (uint32_t)config->reuse,
@@ -171,7 +171,7 @@ static int bench_job_make_ledger(struct bench_life *life, const struct oa_stats 
 	if (dataset)
 		n = oa_dataset_count(dataset);
 	if (life->config->kill > 0) /* bitmap of grains, tail, and what comes with them */
-		token = 4096 + n / 8 + 32 * ((uint64_t)stats->hand + batch);
+		token = 4096 + n / 8 + 32 * ((uint64_t)stats->chunk + batch);
 	r = ledger_make(life->ledger_fd, n, batch, (uint32_t)token, &life->ledger);
 	if (r == 0)
 		bench_job_mark(&life->part, dataset, &life->ledger);
@@ -191,7 +191,7 @@ static int bench_job_ledger(struct bench_life *life)
 	oa_stream_stats(life->stream, &stats);
 	if (!before)
 		counter_set(&life->seat->n, stats.n_samples);
-	counter_set(&life->seat->hand, stats.hand);
+	counter_set(&life->seat->chunk, stats.chunk);
 	memcpy(life->seat->shares, stats.shares, sizeof(life->seat->shares));
 	if (life->has_ledger && before != stats.n_samples && !bench_part_is_asked(&life->part))
 		return bench_fail(life, "the dataset had %llu samples and now has %llu",
@@ -214,8 +214,8 @@ static void bench_job_stats(struct bench_life *life, const struct oa_stats *stat
 	life->totals.skipped = life->base.skipped + stats->skipped;
 	life->totals.substituted = life->base.substituted + stats->substituted;
 	life->totals.filtered = life->base.filtered + stats->filtered;
-	life->totals.mingled = life->base.mingled + stats->mingled;
-	life->totals.mingled_ns = life->base.mingled_ns + stats->mingled_ns;
+	life->totals.batch_mixed = life->base.batch_mixed + stats->batch_mixed;
+	life->totals.batch_mixed_ns = life->base.batch_mixed_ns + stats->batch_mixed_ns;
 	life->totals.copied = life->base.copied + stats->copied;
 	life->totals.wait_ns = life->base.wait_ns + stats->wait_ns;
 	life->totals.reconnects = life->base.reconnects + stats->reconnects;
@@ -255,7 +255,7 @@ static int bench_job_batch(struct bench_life *life, const struct oa_batch *batch
 	if (life->config->verify) {
 		life->totals.bad_values += bench_verify(batch) ? 0 : 1;
 		for (uint32_t i = 0; i < info.n_fields; i++) {
-			struct oa_field field;
+			struct oa_field field = {.size = sizeof(field)};
 
 			if (oa_batch_field(batch, i, &field) == 0)
 				life->totals.bytes += field.bytes;

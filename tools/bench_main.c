@@ -47,14 +47,16 @@ static void bench_setting(const char **ret, unsigned *n, const char *key, const 
 		ret[(*n)++] = text;
 }
 
+/* Who says where or what is kept wants it kept: then its size is accessd's usual one. */
 static void bench_settings_cache(const struct bench_config *config, const char **ret, unsigned *n)
 {
-	char bytes[24];
+	char bytes[24] = BENCH_USUAL_CACHE;
 
-	snprintf(bytes, sizeof(bytes), "%llu", (unsigned long long)config->cache_size);
+	if (config->cache_size != UINT64_MAX)
+		snprintf(bytes, sizeof(bytes), "%llu", (unsigned long long)config->cache_size);
 	if (config->cache_dir)
 		bench_setting(ret, n, "cache_dir", config->cache_dir);
-	if (config->cache_size != UINT64_MAX)
+	if (bench_keeps(config))
 		bench_setting(ret, n, "cache_size", bytes);
 	if (config->cache_point)
 		bench_setting(ret, n, "cache_point", config->cache_point);
@@ -69,7 +71,7 @@ static unsigned bench_settings(const struct bench_config *config, const char **r
 		uint64_t value;
 	} keys[] = {
 	    {"workers", config->workers}, {"readers", config->readers}, {"memory", config->memory},
-	    {"slots", config->slots},     {"hand", config->hand},       {"seed", config->seed},
+	    {"slots", config->slots},     {"chunk", config->chunk},     {"seed", config->seed},
 	};
 	unsigned n = 0;
 

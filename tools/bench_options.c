@@ -133,11 +133,15 @@ static bool bench_are_whole(const struct option_list *list)
 	return true;
 }
 
+bool bench_keeps(const struct bench_config *config)
+{
+	return config->cache_dir || config->cache_point || config->cache_size != UINT64_MAX;
+}
+
 static bool bench_configures(const struct bench_config *config)
 {
 	return config->workers || config->readers || config->memory || config->slots ||
-	       config->set.n || config->cache_dir || config->cache_point ||
-	       config->cache_size != UINT64_MAX;
+	       config->set.n || bench_keeps(config);
 }
 
 static int bench_options_check(const struct bench_config *config, struct diag *diag)

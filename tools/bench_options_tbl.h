@@ -27,7 +27,7 @@ OPTION("kill", OPTION_REAL, kill, 0, 6000, NULL, "P", "kill -9 each job P times 
 OPTION("stop", OPTION_REAL, stop, 0, 6000, NULL, "P", "stop each job P times a minute on average, for 1 to 3 seconds")
 OPTION("seed", OPTION_COUNT, seed, 0, 9e18, NULL, "S", "seed of --kill and --stop and, with --private, of accessd's orders and random ops")
 OPTION("timeout-s", OPTION_COUNT, timeout_s, 1, 86400, NULL, "T", "a job that waits so long for one batch fails with accessd's diagnosis (120)")
-OPTION("hand", OPTION_COUNT, hand, 1, 65536, NULL, "C", "samples a hand holds (by rule, from the batch)")
+OPTION("chunk", OPTION_COUNT, chunk, 1, 65536, NULL, "C", "samples a chunk holds (by rule, from the batch)")
 OPTION("private", OPTION_FLAG, private, 0, 0, NULL, NULL, "start an accessd of our own for the time of the run")
 OPTION("workers", OPTION_COUNT, workers, 1, 256, NULL, "N", "with --private: worker processes")
 OPTION("readers", OPTION_COUNT, readers, 1, 64, NULL, "N", "with --private: reader threads")

@@ -6,7 +6,6 @@
 
 #include "tools/bench.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,12 +34,10 @@ static bool bench_part_split(const char *text, struct oa_sampler *ret)
 		return false;
 	if (*end == '@') {
 		text = end + 1;
-		errno = 0;
-		ret->split_seed = strtoull(text, &end, 10);
-		if (*text < '0' || *text > '9' || errno)
+		if (!base_parse_number(&text, UINT64_MAX, &ret->split_seed) || *text)
 			return false;
 	}
-	return !*end && ret->from >= 0 && ret->from < ret->to && ret->to <= 1;
+	return ret->from >= 0 && ret->from < ret->to && ret->to <= 1;
 }
 
 bool bench_part_check(const struct bench_config *config, struct diag *diag)

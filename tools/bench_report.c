@@ -173,18 +173,22 @@ static void bench_report_work(const struct bench_result *result, FILE *out)
 	table_fini(&table);
 }
 
-static void bench_report_cache(const struct bench_cache_result *cache, FILE *out)
+static void bench_report_cache(const struct bench_config *config,
+			       const struct bench_cache_result *cache, FILE *out)
 {
 	double looked = (double)(cache->hits + cache->misses);
 	char bytes[32];
 
-	if (looked > 0)
+	if (cache->why[0] && bench_keeps(config))
+		fprintf(out, "kept              nothing: %s\n", cache->why);
+	else if (looked > 0)
 		fprintf(out, "kept              %s; %.1f %% of %.0f samples came kept (%s)\n",
 			cache->point, 100 * (double)cache->hits / looked, looked,
 			base_format_bytes(cache->bytes, bytes, sizeof(bytes)));
 }
 
-static void bench_report_node(const struct bench_result *result, FILE *out)
+static void bench_report_node(const struct bench_config *config, const struct bench_result *result,
+			      FILE *out)
 {
 	const struct bench_node_result *node = &result->node;
 	char bytes[32], rss[32];
@@ -197,15 +201,17 @@ static void bench_report_node(const struct bench_result *result, FILE *out)
 		(unsigned long long)node->reference, node->redundancy);
 	fprintf(out, "floor             %llu pictures, with unlimited memory\n",
 		(unsigned long long)node->floor);
-	fprintf(out, "hands an epoch    %llu, in %llu slots\n",
-		(unsigned long long)node->hands_per_epoch, (unsigned long long)node->slots);
+	fprintf(out, "chunks an epoch    %llu, in %llu slots\n",
+		(unsigned long long)node->chunks_per_epoch, (unsigned long long)node->slots);
 	if (node->rate_all > 0)
 		fprintf(out, "rate of all jobs  %.0f samples/s while all of them ran\n",
 			node->rate_all);
-	fprintf(out, "CPU seconds       %.2f workers, %.2f readers, %.2f event loop; %s RSS\n",
-		node->worker_cpu_seconds, node->reader_cpu_seconds, node->loop_cpu_seconds,
-		base_format_bytes(node->rss_bytes, rss, sizeof(rss)));
-	bench_report_cache(&result->cache, out);
+	fprintf(
+	    out,
+	    "CPU seconds       %.2f workers, %.2f readers, %.2f event loop, %.2f jobs; %s RSS\n",
+	    node->worker_cpu_seconds, node->reader_cpu_seconds, node->loop_cpu_seconds,
+	    node->job_cpu_seconds, base_format_bytes(node->rss_bytes, rss, sizeof(rss)));
+	bench_report_cache(config, &result->cache, out);
 }
 
 static void bench_report_meaning(const struct bench_result *result, FILE *out)
@@ -247,6 +253,6 @@ void bench_report(const struct bench_config *config, const struct bench_result *
 	if (config->quickstart && node->separate > 0)
 		bench_report_meaning(result, out);
 	else if (node->known)
-		bench_report_node(result, out);
+		bench_report_node(config, result, out);
 	fflush(out);
 }

@@ -80,7 +80,7 @@ static void bench_result_jobs(const struct bench_crew *crew, struct bench_result
 {
 	static struct ledger ledgers[BENCH_MAX_JOBS];
 	const struct bench_shared *shared = crew->shared;
-	uint64_t first_ns = UINT64_MAX, last_ns = 0, hand;
+	uint64_t first_ns = UINT64_MAX, last_ns = 0, chunk;
 	unsigned n_ledgers = 0;
 
 	ret->all_exactly_once = true;
@@ -109,9 +109,9 @@ static void bench_result_jobs(const struct bench_crew *crew, struct bench_result
 		if (counter_get(&shared->seat[i].started_ns) > 0)
 			first_ns = BASE_MIN(first_ns, counter_get(&shared->seat[i].started_ns));
 		last_ns = BASE_MAX(last_ns, counter_get(&shared->seat[i].ended_ns));
-		hand = counter_get(&shared->seat[i].hand);
-		if (hand > 0)
-			ret->node.hands_per_epoch = (job->n + hand - 1) / hand;
+		chunk = counter_get(&shared->seat[i].chunk);
+		if (chunk > 0)
+			ret->node.chunks_per_epoch = (job->n + chunk - 1) / chunk;
 	}
 	ret->seconds = bench_seconds(first_ns, last_ns);
 	ret->node.floor = bench_result_floor(ledgers, n_ledgers);
@@ -222,9 +222,14 @@ static void bench_result_cache(const struct json_in *before, const struct json_i
 		uint64_t hits = bench_grown(now, then, "hits");
 		uint64_t misses = bench_grown(now, then, "misses");
 
-		if (now && (!ret->point[0] || hits + misses > most))
+		if (now && (!ret->point[0] || hits + misses > most)) {
 			snprintf(ret->point, sizeof(ret->point), "%s",
 				 json_in_string(json_in_member(now, "point"), ""));
+			snprintf(ret->why, sizeof(ret->why), "%s",
+				 json_in_bool(json_in_member(now, "on"), true)
+				     ? ""
+				     : json_in_string(json_in_member(now, "why"), ""));
+		}
 		most = BASE_MAX(most, hits + misses);
 		ret->hits += hits;
 		ret->misses += misses;
@@ -243,6 +248,7 @@ void bench_result_collect(const struct bench_crew *crew, bool interrupted,
 	    (struct bench_result){.jobs = (uint32_t)crew->config->jobs, .interrupted = interrupted};
 	bench_result_jobs(crew, ret);
 	bench_result_node(before, after, &ret->node);
+	ret->node.job_cpu_seconds = crew->cpu_seconds;
 	bench_result_cache(before, after, &ret->cache);
 	json_in_free(before);
 	json_in_free(after);
@@ -284,8 +290,9 @@ static void bench_json_job(struct json_out *out, const char *order,
 	json_out_member_u64(out, "skipped", job->totals.skipped);
 	json_out_member_u64(out, "substituted", job->totals.substituted);
 	json_out_member_u64(out, "filtered", job->totals.filtered);
-	json_out_member_u64(out, "mingled", job->totals.mingled);
-	json_out_member_double(out, "mingled_seconds", (double)job->totals.mingled_ns * 1e-9);
+	json_out_member_u64(out, "batch_mixed", job->totals.batch_mixed);
+	json_out_member_double(out, "batch_mixed_seconds",
+			       (double)job->totals.batch_mixed_ns * 1e-9);
 	json_out_member_u64(out, "bytes_verified", job->totals.bytes);
 	json_out_member_u64(out, "reconnects", job->totals.reconnects);
 	json_out_member_u64(out, "kills", job->kills);
@@ -303,11 +310,12 @@ static void bench_json_node(struct json_out *out, const struct bench_node_result
 	json_out_member_u64(out, "reference", node->reference);
 	json_out_member_u64(out, "floor", node->floor);
 	json_out_member_double(out, "redundancy", node->redundancy);
-	json_out_member_u64(out, "hands_per_epoch", node->hands_per_epoch);
+	json_out_member_u64(out, "chunks_per_epoch", node->chunks_per_epoch);
 	json_out_member_u64(out, "slots", node->slots);
 	json_out_member_double(out, "worker_cpu_seconds", node->worker_cpu_seconds);
 	json_out_member_double(out, "reader_cpu_seconds", node->reader_cpu_seconds);
 	json_out_member_double(out, "loop_cpu_seconds", node->loop_cpu_seconds);
+	json_out_member_double(out, "job_cpu_seconds", node->job_cpu_seconds);
 	json_out_member_u64(out, "rss_bytes", node->rss_bytes);
 	json_out_member_double(out, "rate_all", node->rate_all);
 	json_out_member_u64(out, "separate", node->separate);
@@ -325,6 +333,7 @@ static void bench_json_cache(struct json_out *out, const struct bench_cache_resu
 {
 	json_out_object_begin(out);
 	json_out_member_string(out, "point", cache->point[0] ? cache->point : NULL);
+	json_out_member_string(out, "why_off", cache->why[0] ? cache->why : NULL);
 	json_out_member_u64(out, "hits", cache->hits);
 	json_out_member_u64(out, "misses", cache->misses);
 	json_out_member_u64(out, "bytes", cache->bytes);

@@ -64,7 +64,7 @@ bool bench_verify(const struct oa_batch *batch)
 
 	oa_batch_info(batch, &info);
 	for (uint32_t i = 0; i < info.n_fields; i++) {
-		struct oa_field field;
+		struct oa_field field = {.size = sizeof(field)};
 
 		if (oa_batch_field(batch, i, &field) || field.shape[0] != info.count)
 			return false;

@@ -23,6 +23,14 @@ void ctl_draw_streams(const struct json_in *status, FILE *out);
 void ctl_draw_workers(const struct json_in *status, FILE *out);
 void ctl_draw_tenants(const struct json_in *status, FILE *out); /* nothing when there are none */
 
+/* ctl_jobs.c: jobs and streams of the status */
+/* Is the job called so, by its number or its name? */
+bool ctl_is_job(const struct json_in *job, const char *who);
+/* The job's stream; NULL: it is not there. */
+const struct json_in *ctl_stream_of(const struct json_in *status, const struct json_in *job);
+/* Sets diag; CTL_E_NONE. */
+int ctl_no_job(const struct json_in *status, const char *who, struct diag *diag);
+
 /* ctl_explain.c */
 /* Why samples of the jobs of that number or name are kept as they are. 0, or CTL_E_NONE: there is no such
  * job. */

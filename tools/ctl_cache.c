@@ -11,17 +11,14 @@
 #include "tools/ctl_cache.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "base/wire.h"
 #include "shmring/proto.h"
+#include "tools/ctl_ask.h"
 #include "tools/table.h"
 
 #define CACHE_MAX_LIST (64u << 20)
@@ -41,8 +38,7 @@ static const struct {
 
 struct cache_ask {
 	const struct ctl_cache *cache;
-	int sock, timeout_ms;
-	bool drew; /* progress, on a terminal */
+	struct ctl_ask ask;
 };
 
 /* ---- the list ---- */
@@ -178,100 +174,6 @@ static int cache_fail(struct diag *diag, const char *what, int error)
 	return 1;
 }
 
-static int cache_connect(const char *path, struct cache_ask *ask, struct diag *diag)
-{
-	struct sockaddr_un address = {.sun_family = AF_UNIX};
-
-	ask->sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-	if (ask->sock < 0 || strlen(path) >= sizeof(address.sun_path))
-		return cache_fail(diag, "socket", ask->sock < 0 ? errno : ENAMETOOLONG);
-	strcpy(address.sun_path, path);
-	if (connect(ask->sock, (struct sockaddr *)&address, sizeof(address)))
-		return cache_fail(diag, path, errno);
-	return 0;
-}
-
-static int cache_send(const struct cache_ask *ask, struct wire_out *out, struct diag *diag)
-{
-	int r = wire_send(ask->sock, out, 0);
-
-	wire_out_fini(out);
-	return r ? cache_fail(diag, "asking accessd", r < 0 ? -r : ECONNRESET) : 0;
-}
-
-static void cache_progress(struct cache_ask *ask, const struct wire_in *in)
-{
-	uint64_t done = 0, total = 0;
-
-	wire_get_u64(in, PROTO_KEY_DONE, &done);
-	wire_get_u64(in, PROTO_KEY_TOTAL, &total);
-	if (!isatty(STDERR_FILENO))
-		return;
-	fprintf(stderr, "\r%llu of %llu values checked\033[K", (unsigned long long)done,
-		(unsigned long long)total);
-	ask->drew = true;
-}
-
-/* The next message that is no progress. 0; else 1 with diag. */
-static int cache_receive(struct cache_ask *ask, struct wire_in *ret, struct diag *diag)
-{
-	for (;;) {
-		struct pollfd pollfd = {.fd = ask->sock, .events = POLLIN};
-		int r = poll(&pollfd, 1, ask->timeout_ms);
-
-		if (r < 0 && errno == EINTR)
-			continue;
-		if (r == 0) {
-			diag_set(diag, "accessd says nothing for %d s", ask->timeout_ms / 1000);
-			return 1;
-		}
-		wire_in_init(ret);
-		r = wire_recv(ask->sock, ret, 0);
-		if (r == 0 && ret->type != PROTO_PROGRESS)
-			return 0;
-		if (r == 0)
-			cache_progress(ask, ret);
-		wire_in_fini(ret);
-		if (r && r != -EINTR)
-			return cache_fail(diag, "accessd hung up", r < 0 ? -r : ECONNRESET);
-	}
-}
-
-/* An answer of that type which says that all is well; text, if wanted, is what it says. */
-static int cache_expect(struct cache_ask *ask, uint16_t type, struct wire_in *ret,
-			struct diag *diag)
-{
-	const char *text = "accessd's answer makes no sense";
-	char quoted[512];
-	uint64_t code = 0;
-
-	if (cache_receive(ask, ret, diag))
-		return 1;
-	wire_get_string(ret, PROTO_KEY_TEXT, &text);
-	if (ret->type == type && type == PROTO_CACHED)
-		wire_get_u64(ret, PROTO_KEY_CODE, &code);
-	if (ret->type == type && code == 0)
-		return 0;
-	diag_set(diag, "%s", base_quote(text, quoted, sizeof(quoted)));
-	wire_in_fini(ret);
-	return 1;
-}
-
-static int cache_greet(struct cache_ask *ask, struct diag *diag)
-{
-	struct wire_out out;
-	struct wire_in in;
-
-	wire_out_init(&out, PROTO_HELLO);
-	wire_put_u64(&out, PROTO_KEY_MAJOR, PROTO_MAJOR);
-	wire_put_u64(&out, PROTO_KEY_MINOR, PROTO_MINOR);
-	wire_put_string(&out, PROTO_KEY_PROGRAM, "access-ctl");
-	if (cache_send(ask, &out, diag) || cache_expect(ask, PROTO_WELCOME, &in, diag))
-		return 1;
-	wire_in_fini(&in);
-	return 0;
-}
-
 static int cache_do(struct cache_ask *ask, enum cache_verb verb, const uint8_t *group,
 		    struct wire_in *ret, struct diag *diag)
 {
@@ -284,10 +186,8 @@ static int cache_do(struct cache_ask *ask, enum cache_verb verb, const uint8_t *
 		wire_put_bytes(&out, PROTO_KEY_GROUP, group, 32);
 	if (ask->cache->user)
 		wire_put_string(&out, PROTO_KEY_WHO, ask->cache->user);
-	r = cache_send(ask, &out, diag);
-	if (!r)
-		r = cache_expect(ask, PROTO_CACHED, ret, diag);
-	if (ask->drew)
+	r = ctl_ask(&ask->ask, &out, PROTO_CACHED, ret, diag);
+	if (ask->ask.drew)
 		fputs("\r\033[K", stderr);
 	return r;
 }
@@ -384,7 +284,7 @@ static int cache_ls(struct cache_ask *ask, struct diag *diag)
 int ctl_cache_run(const struct ctl_cache *cache, const char *socket, int timeout_ms, char **words,
 		  unsigned n, struct diag *diag)
 {
-	struct cache_ask ask = {.cache = cache, .sock = -1, .timeout_ms = timeout_ms};
+	struct cache_ask ask = {.cache = cache, .ask = {.counts = "values checked"}};
 	unsigned verb = 0;
 	int r;
 
@@ -397,14 +297,12 @@ int ctl_cache_run(const struct ctl_cache *cache, const char *socket, int timeout
 			       "warm DATASET");
 		return 2;
 	}
-	r = cache_connect(socket, &ask, diag);
-	if (!r)
-		r = cache_greet(&ask, diag);
+	r = ctl_ask_begin(&ask.ask, socket, timeout_ms, diag);
 	if (!r)
 		r = verb == CACHE_LIST
 			? cache_ls(&ask, diag)
 			: cache_act(&ask, (enum cache_verb)verb,
 				    cache_verbs[verb].has_group ? words[1] : NULL, diag);
-	base_close(&ask.sock);
+	base_close(&ask.ask.sock);
 	return r;
 }

@@ -23,7 +23,7 @@ static const struct {
     {"decode", "the workers: decoding"},
     {"slot", "a free slot"},
     {"workers", "a worker: none is alive"},
-    {"schedule", "the next hand to be composed"},
+    {"schedule", "the next chunk to be composed"},
     {"drain", "accessd to be restarted"},
 };
 
@@ -185,7 +185,7 @@ static void ctl_stream_row(const struct json_in *stream, struct table *table)
 		   (unsigned long long)ctl_u64(stream, "slots_max"));
 	table_cell(table, "%s",
 		   base_format_bytes(ctl_u64(stream, "slot_bytes"), bytes, sizeof(bytes)));
-	table_cell(table, "%llu", (unsigned long long)ctl_u64(stream, "hand"));
+	table_cell(table, "%llu", (unsigned long long)ctl_u64(stream, "chunk"));
 	table_cell(table, "%llu", (unsigned long long)ctl_u64(stream, "resident"));
 	table_cell(table, "%llu", (unsigned long long)ctl_u64(stream, "pinned"));
 	table_cell(table, "%llu", (unsigned long long)ctl_u64(stream, "producing"));
@@ -245,7 +245,7 @@ void ctl_draw_streams(const struct json_in *status, FILE *out)
 
 	table_init(
 	    &table,
-	    "<stream|<dataset|<pipeline|samples|jobs|slots|slot|hand|resident|pinned|producing|"
+	    "<stream|<dataset|<pipeline|samples|jobs|slots|slot|chunk|resident|pinned|producing|"
 	    "produced|reference|<waits for");
 	for (size_t i = 0; i < json_in_count(streams); i++)
 		ctl_stream_row(json_in_item(streams, i), &table);
@@ -327,15 +327,19 @@ void ctl_draw_tenants(const struct json_in *status, FILE *out)
 
 static void ctl_draw_cpu(const struct json_in *node, FILE *out)
 {
+	const struct json_in *loop = json_in_member(node, "loop");
 	char used[32], budget[32], rss[32];
 
 	fprintf(out, "memory   %s of %s in use, resident size %s\n",
 		base_format_bytes(ctl_u64(node, "memory_used"), used, sizeof(used)),
 		base_format_bytes(ctl_u64(node, "memory_budget"), budget, sizeof(budget)),
 		base_format_bytes(ctl_u64(node, "rss_bytes"), rss, sizeof(rss)));
-	fprintf(out, "CPU      workers %.1f s, readers %.1f s, event loop %.1f s\n",
+	fprintf(out,
+		"CPU      workers %.1f s, readers %.1f s, event loop %.1f s, its longest turn %.1f "
+		"ms\n",
 		ctl_real(node, "worker_cpu_seconds"), ctl_real(node, "reader_cpu_seconds"),
-		ctl_real(node, "loop_cpu_seconds"));
+		ctl_real(node, "loop_cpu_seconds"),
+		(double)ctl_u64(loop, "longest_turn_cpu_us") / 1e3);
 	fprintf(out,
 		"workers  %llu of %llu alive; replaced: %llu workers, %llu parents, %llu readers\n",
 		(unsigned long long)ctl_u64(node, "workers_alive"),
@@ -350,15 +354,15 @@ void ctl_draw_node(const struct json_in *status, FILE *out)
 	const struct json_in *node = json_in_member(status, "node");
 	uint64_t decoded = ctl_u64(node, "samples_preprocessed"),
 		 reference = ctl_u64(node, "reference");
-	char bytes[32], version[64];
+	char bytes[32], version[64], why[300];
 
 	fprintf(out, "accessd  %s, pid %llu, up %.0f s\n",
 		base_quote(ctl_string(status, "version"), version, sizeof(version)),
 		(unsigned long long)ctl_u64(status, "pid"), ctl_real(status, "uptime_s"));
-	fprintf(out, "work     %llu files read (%s), %llu pictures decoded in %llu hands",
+	fprintf(out, "work     %llu files read (%s), %llu pictures decoded in %llu chunks",
 		(unsigned long long)ctl_u64(node, "samples_read"),
 		base_format_bytes(ctl_u64(node, "bytes_read"), bytes, sizeof(bytes)),
-		(unsigned long long)decoded, (unsigned long long)ctl_u64(node, "hands"));
+		(unsigned long long)decoded, (unsigned long long)ctl_u64(node, "chunks"));
 	if (reference > 0)
 		fprintf(out, ", redundancy %.3f", (double)decoded / (double)reference);
 	fputc('\n', out);
@@ -366,4 +370,7 @@ void ctl_draw_node(const struct json_in *status, FILE *out)
 	fprintf(out, "trouble  %llu bad samples, %llu waits on a job that does not live\n",
 		(unsigned long long)ctl_u64(node, "bad_samples"),
 		(unsigned long long)ctl_u64(node, "waits_on_dead"));
+	if (*ctl_string(status, "share_public_why"))
+		fprintf(out, "sharing  off for what everybody may read: %s\n",
+			base_quote(ctl_string(status, "share_public_why"), why, sizeof(why)));
 }

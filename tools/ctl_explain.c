@@ -320,20 +320,10 @@ static void explain_cache(const struct json_in *cache, FILE *out)
 	explain_hits(&all);
 }
 
-static const struct json_in *explain_stream(const struct json_in *status, uint64_t id)
-{
-	const struct json_in *streams = json_in_member(status, "streams");
-
-	for (size_t i = 0; i < json_in_count(streams); i++)
-		if (json_in_u64(json_in_member(json_in_item(streams, i), "id"), UINT64_MAX) == id)
-			return json_in_item(streams, i);
-	return NULL;
-}
-
 static void explain_job(const struct json_in *status, const struct json_in *job, FILE *out)
 {
 	uint64_t id = json_in_u64(json_in_member(job, "stream"), 0);
-	const struct json_in *stream = explain_stream(status, id);
+	const struct json_in *stream = ctl_stream_of(status, job);
 	const struct json_in *cache = json_in_member(stream, "cache");
 	char name[128], dataset[1024];
 
@@ -349,23 +339,13 @@ static void explain_job(const struct json_in *status, const struct json_in *job,
 		fputs("This accessd keeps nothing of samples.\n", out);
 }
 
-static bool explain_is(const struct json_in *job, const char *who)
-{
-	char id[24];
-
-	snprintf(id, sizeof(id), "%llu",
-		 (unsigned long long)json_in_u64(json_in_member(job, "id"), 0));
-	return strcmp(who, id) == 0 || strcmp(who, explain_string(job, "name")) == 0;
-}
-
 int ctl_explain(const struct json_in *status, const char *who, FILE *out, struct diag *diag)
 {
 	const struct json_in *jobs = json_in_member(status, "jobs");
 	unsigned found = 0;
-	char quoted[128];
 
 	for (size_t i = 0; i < json_in_count(jobs); i++) {
-		if (!explain_is(json_in_item(jobs, i), who))
+		if (!ctl_is_job(json_in_item(jobs, i), who))
 			continue;
 		if (found++ > 0)
 			fputc('\n', out);
@@ -373,7 +353,5 @@ int ctl_explain(const struct json_in *status, const char *who, FILE *out, struct
 	}
 	if (found > 0)
 		return 0;
-	diag_set(diag, "there is no job %s among %zu; access-ctl jobs lists numbers and names",
-		 base_quote(who, quoted, sizeof(quoted)), json_in_count(jobs));
-	return CTL_E_NONE;
+	return ctl_no_job(status, who, diag);
 }

@@ -8,6 +8,7 @@
  */
 
 #include "tools/ctl.h"
+#include "tools/ctl_bad.h"
 #include "tools/ctl_cache.h"
 #include "tools/ctl_convert.h"
 #include "tools/ctl_plan.h"
@@ -117,6 +118,7 @@ static void ctl_help(void)
 			 operand ? operand : "");
 		printf("  %-24s%s\n", words, ctl_commands[i].help);
 	}
+	printf("  %-24s%s\n", "bad JOB", "the samples of a job's stream that are bad, and why");
 	printf("  %-24s%s\n", "cache ls", "what is kept of which dataset, in groups");
 	printf("  %-24s%s\n", "cache pin|unpin GROUP", "keep a group, whatever else wants room");
 	printf("  %-24s%s\n", "cache drop GROUP", "throw a group away");
@@ -152,6 +154,20 @@ static int ctl_run_cache(const struct ctl_config *config, char **words, unsigned
 	if (ctl_find(config->socket, socket, sizeof(socket), diag))
 		return ctl_fail(diag->text, 1);
 	status = ctl_cache_run(&cache, socket, (int)timeout_ms, words, n, diag);
+	return status ? ctl_fail(diag->text, status) : 0;
+}
+
+static int ctl_run_bad(const struct ctl_config *config, char **words, unsigned n, struct diag *diag)
+{
+	uint64_t timeout_ms = (config->timeout_s > 0 ? config->timeout_s : 10) * 1000;
+	char socket[256];
+	int status;
+
+	if (n != 1)
+		return ctl_fail("bad needs one operand: bad JOB", 2);
+	if (ctl_find(config->socket, socket, sizeof(socket), diag))
+		return ctl_fail(diag->text, 1);
+	status = ctl_bad_run(socket, (int)timeout_ms, words[0], config->json, diag);
 	return status ? ctl_fail(diag->text, status) : 0;
 }
 
@@ -253,6 +269,8 @@ int main(int argc, char **argv)
 	config.convert.form = config.form;
 	if (n_rest > 1 && strcmp(rest[0], "cache") == 0 && strcmp(rest[1], "warm") == 0)
 		return ctl_run_warm(&config, rest + 2, n_rest - 2, &diag);
+	if (n_rest > 0 && strcmp(rest[0], "bad") == 0)
+		return ctl_run_bad(&config, rest + 1, n_rest - 1, &diag);
 	if (n_rest > 0 && strcmp(rest[0], "cache") == 0)
 		return ctl_run_cache(&config, rest + 1, n_rest - 1, &diag);
 	if (n_rest > 0 && strcmp(rest[0], "plan") == 0) {

@@ -83,12 +83,10 @@ static int option_set_list(const struct option *option, const char *value, struc
 static int option_set_count(const struct option *option, const char *value, uint64_t *ret,
 			    struct diag *diag)
 {
-	char *end;
-	unsigned long long count;
+	const char *end = value;
+	uint64_t count;
 
-	errno = 0;
-	count = strtoull(value, &end, 10);
-	if (*value < '0' || *value > '9' || *end != '\0' || errno != 0)
+	if (!base_parse_number(&end, UINT64_MAX, &count) || *end)
 		return option_refuse(option, value, "a whole number", diag);
 	if ((double)count < option->least || (double)count > option->most)
 		return option_refuse_range(option, value, diag);

@@ -18,7 +18,7 @@ struct generation_word {
 
 static inline void generation_move_to(struct generation_word *word, uint64_t generation)
 {
-	/* G1: release, pairs with G2. The parent rings the bell after it, so that a sleeper
+	/* G1: release, pairs with G2. The parent rings the doorbell after it, so that a sleeper
 	 * looks. */
 	atomic_store_explicit(&word->p_current, generation, memory_order_release);
 }

@@ -23,20 +23,14 @@ struct main_option {
 	const char *(*parse)(const char *text, struct pool_settings *settings); /* NULL: fine */
 };
 
-static const char *main_parse_number(const char *text, unsigned long most, unsigned long *ret)
+static const char *main_parse_number(const char *text, uint64_t most, uint64_t *ret)
 {
-	char *end = NULL;
-
-	errno = 0;
-	*ret = strtoul(text, &end, 10);
-	if (*text < '0' || *text > '9' || *end != '\0' || errno != 0 || *ret > most)
-		return "is out of range";
-	return NULL;
+	return base_parse_number(&text, most, ret) && !*text ? NULL : "is out of range";
 }
 
 static const char *main_parse_workers(const char *text, struct pool_settings *settings)
 {
-	unsigned long number;
+	uint64_t number;
 	const char *wrong = main_parse_number(text, LAYOUT_MAX_WORKERS, &number);
 
 	if (wrong == NULL && number == 0)
@@ -60,7 +54,7 @@ static const char *main_parse_memory(const char *text, struct pool_settings *set
 
 static const char *main_parse_nice(const char *text, struct pool_settings *settings)
 {
-	unsigned long number;
+	uint64_t number;
 	const char *wrong = main_parse_number(text, 19, &number);
 
 	if (wrong == NULL)
@@ -78,23 +72,11 @@ static const char *main_parse_identity(const char *text, struct pool_settings *s
 	return NULL;
 }
 
-static const char *main_parse_fault(const char *text, struct pool_settings *settings)
-{
-	const char *allowed = getenv("ACCESS_FAULTS");
-
-	if (allowed == NULL || strcmp(allowed, "1") != 0)
-		return "is for tests: it needs ACCESS_FAULTS=1 in the environment";
-	return fault_parse(text, &settings->fault) < 0 ? "is no fault" : NULL;
-}
-
 static const struct main_option main_options[] = {
     {"--workers", "N", "processes to keep alive", main_parse_workers},
     {"--memory", "BYTES", "heap that a worker may have", main_parse_memory},
     {"--nice", "N", "niceness of the workers, added to the caller's (1)", main_parse_nice},
     {"--as", "UID:GID", "become that user first", main_parse_identity},
-    {"--fault", "NAME",
-     "misbehave: segv:ID loop:ID hog:ID exit:ID stop:ID all-segv all-leave (tests)",
-     main_parse_fault},
 };
 
 static void main_usage(FILE *out)

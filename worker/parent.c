@@ -50,7 +50,7 @@ struct parent {
 	bool is_started, is_over;
 	int failure; /* why it is over: 0, or negative errno */
 	struct pool_settings settings;
-	struct layout_bell *bell;
+	struct layout_doorbell *doorbell;
 	struct tray tray;         /* with a ring for each worker, or none */
 	struct resident resident; /* read-only, or none */
 	struct pool pool;
@@ -163,17 +163,17 @@ static int parent_take_tray(struct parent *parent, int fd)
 
 static void parent_on_start(struct parent *parent, struct wire_in *message)
 {
-	_cleanup_close_ int bell = wire_take_fd(message, 0);
+	_cleanup_close_ int doorbell = wire_take_fd(message, 0);
 	_cleanup_close_ int event = wire_take_fd(message, 1);
 	_cleanup_close_ int tray = wire_take_fd(message, 2);
 	_cleanup_close_ int resident = wire_take_fd(message, 3);
 	int rc;
 
-	if (parent->is_started || bell < 0 || event < 0) {
+	if (parent->is_started || doorbell < 0 || event < 0) {
 		parent_end(parent, -EPROTO);
 		return;
 	}
-	rc = bell_attach(bell, &parent->bell);
+	rc = doorbell_attach(doorbell, &parent->doorbell);
 	if (rc == 0 && dup3(event, WORKER_EVENT_FD, O_CLOEXEC) < 0)
 		rc = -errno;
 	if (rc == 0 && tray >= 0)
@@ -181,7 +181,7 @@ static void parent_on_start(struct parent *parent, struct wire_in *message)
 	if (rc == 0 && resident >= 0)
 		rc = resident_attach(resident, false, &parent->resident);
 	if (rc == 0)
-		rc = pool_init(&parent->pool, &parent->settings, parent->bell,
+		rc = pool_init(&parent->pool, &parent->settings, parent->doorbell,
 			       parent->tray.head ? &parent->tray : NULL, &parent->resident,
 			       &parent->workset);
 	if (rc != 0)
@@ -410,7 +410,7 @@ static void parent_fini(struct parent *parent)
 	if (parent->is_started) {
 		pool_fini(&parent->pool);
 		workset_fini(&parent->workset);
-		bell_detach(parent->bell);
+		doorbell_detach(parent->doorbell);
 		tray_detach(&parent->tray);
 		resident_detach(&parent->resident);
 	}

@@ -8,7 +8,7 @@
  * stream's slots writable before accessd seals them, and forks the workers, which inherit the
  * mappings, drop everything else and enter the sandbox.
  *
- * access-worker --workers N --memory BYTES [--nice N] [--as UID:GID] [--fault NAME]   (descriptor 3; dies with
+ * access-worker --workers N --memory BYTES [--nice N] [--as UID:GID]   (descriptor 3; dies with
  * accessd)
  */
 
@@ -16,7 +16,7 @@
 
 enum parent_message {
 	/* accessd -> parent */
-	PARENT_START = 1, /* fd 0: bell, fd 1: eventfd of accessd, [fd 2: tray, [fd 3: resident
+	PARENT_START = 1, /* fd 0: doorbell, fd 1: eventfd of accessd, [fd 2: tray, [fd 3: resident
 			     memory]] */
 	PARENT_ADD = 2,   /* LANE, VARIANT, SPEC, STRIDE, SLOTS_BYTES, OFFSETS; fd 0: slots
 			     (unsealed); with the lane's first variant fd 1: lane, fd 2: arena
@@ -31,7 +31,7 @@ enum parent_message {
 	PARENT_ADDED = 16,   /* LANE, VARIANT */
 	PARENT_REFUSED = 17, /* LANE, VARIANT, TEXT */
 	PARENT_REMOVED = 18, /* LANE, VARIANT as in REMOVE: no worker maps it any more */
-	PARENT_STARTED = 19, /* WORKER, INDEX (in the bell), PID */
+	PARENT_STARTED = 19, /* WORKER, INDEX (in the doorbell), PID */
 	PARENT_EXITED = 20,  /* WORKER, INDEX, STATUS (wait status), CPU_NS (user + system) */
 };
 
@@ -44,7 +44,7 @@ enum parent_key {
 	    5, /* bytes: u64 [fields of the pipeline][2]: offset in the slot, bytes a sample */
 	PARENT_KEY_WORKER =
 	    6, /* u64: owner number in task words, never used twice by one parent (24 bits) */
-	PARENT_KEY_INDEX = 7, /* u64: its struct layout_worker in the bell */
+	PARENT_KEY_INDEX = 7, /* u64: its struct layout_worker in the doorbell */
 	PARENT_KEY_PID = 8,
 	PARENT_KEY_STATUS = 9,
 	PARENT_KEY_CPU_NS = 10,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * A pool keeps N workers alive while there is a lane to work on. An entry of the bell belongs to
+ * A pool keeps N workers alive while there is a lane to work on. An entry of the doorbell belongs to
  * one worker at a time: it is given again only after its last holder was reaped, so a worker of an
  * old generation that is still busy with its last task keeps its successor waiting, and the pool
  * never has more than N processes. Owner numbers go up and are never given twice: a task's word
@@ -25,9 +25,9 @@
 
 #define POOL_OOM_WORKER 1000
 
-int pool_init(struct pool *pool, const struct pool_settings *settings, struct layout_bell *bell,
-	      const struct tray *tray, const struct resident *resident,
-	      const struct workset *workset)
+int pool_init(struct pool *pool, const struct pool_settings *settings,
+	      struct layout_doorbell *doorbell, const struct tray *tray,
+	      const struct resident *resident, const struct workset *workset)
 {
 	void *page =
 	    mmap(NULL, base_page_size(), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -36,7 +36,7 @@ int pool_init(struct pool *pool, const struct pool_settings *settings, struct la
 		return -errno;
 	*pool = (struct pool){
 	    .settings = *settings,
-	    .bell = bell,
+	    .doorbell = doorbell,
 	    .tray = tray,
 	    .resident = resident,
 	    .workset = workset,
@@ -78,7 +78,7 @@ static bool pool_find_free(const struct pool *pool, unsigned *ret)
 static void pool_clear_entry(struct pool *pool, unsigned index)
 {
 	/* Its last writer is reaped and its next one not born: the fork orders this store. */
-	atomic_store_explicit(&pool->bell->worker[index].w_task, 0, memory_order_relaxed);
+	atomic_store_explicit(&pool->doorbell->worker[index].w_task, 0, memory_order_relaxed);
 }
 
 static pid_t pool_fork(struct pool *pool, uint32_t owner, unsigned index)
@@ -91,11 +91,10 @@ static pid_t pool_fork(struct pool *pool, uint32_t owner, unsigned index)
 	    .nice = pool->settings.nice,
 	    .parent = getpid(),
 	    .current = pool->current,
-	    .bell = pool->bell,
+	    .doorbell = pool->doorbell,
 	    .tray = pool->tray,
 	    .resident = pool->resident,
 	    .workset = pool->workset,
-	    .fault = &pool->settings.fault,
 	};
 	pid_t pid;
 
@@ -178,7 +177,7 @@ int pool_reap(struct pool *pool, uint64_t now_ns, struct pool_event *ret)
 	/* Nobody asked one of the current generation to end, whatever it says of itself. */
 	if (status != 0 || pool->worker[index].generation == pool->generation) {
 		backoff_death(&pool->backoff, now_ns, now_ns - pool->worker[index].started_ns);
-		bell_ring_all(pool->bell); /* it may have taken a wake along */
+		doorbell_ring_all(pool->doorbell); /* it may have taken a wake along */
 	}
 	pool->worker[index] = (struct pool_worker){.pid = 0};
 	return 0;
@@ -188,7 +187,7 @@ void pool_retire(struct pool *pool)
 {
 	pool->generation++;
 	generation_move_to(pool->current, pool->generation);
-	bell_ring_all(pool->bell);
+	doorbell_ring_all(pool->doorbell);
 }
 
 bool pool_kill(struct pool *pool, uint64_t owner)

@@ -26,7 +26,6 @@ struct pool_settings {
 	int oom_fd;         /* /proc/self/oom_score_adj of the parent, for writing; -1: cannot */
 	int oom_parent;     /* its usual value */
 	const struct identity *as; /* whom parent and workers become, NULL: nobody else; borrowed */
-	struct fault fault;
 };
 
 struct pool_worker {
@@ -45,11 +44,11 @@ struct pool_event { /* what PARENT_STARTED and PARENT_EXITED say */
 
 struct pool {
 	struct pool_settings settings;
-	struct layout_bell *bell;        /* borrowed */
-	const struct tray *tray;         /* borrowed; NULL: none */
-	const struct resident *resident; /* borrowed */
-	const struct workset *workset;   /* borrowed */
-	struct generation_word *current; /* owned mapping, one page */
+	struct layout_doorbell *doorbell; /* borrowed */
+	const struct tray *tray;          /* borrowed; NULL: none */
+	const struct resident *resident;  /* borrowed */
+	const struct workset *workset;    /* borrowed */
+	struct generation_word *current;  /* owned mapping, one page */
 	uint64_t generation;
 	uint32_t last_owner;
 	struct backoff backoff;
@@ -57,9 +56,9 @@ struct pool {
 };
 
 /* tray: NULL for none. 0 or negative errno. */
-int pool_init(struct pool *pool, const struct pool_settings *settings, struct layout_bell *bell,
-	      const struct tray *tray, const struct resident *resident,
-	      const struct workset *workset);
+int pool_init(struct pool *pool, const struct pool_settings *settings,
+	      struct layout_doorbell *doorbell, const struct tray *tray,
+	      const struct resident *resident, const struct workset *workset);
 /* Kills every worker and waits for none. */
 void pool_fini(struct pool *pool);
 /* Starts one worker that is missing. 0 and *ret; POOL_E_NONE; POOL_E_SPENT; negative errno: the

@@ -4,12 +4,12 @@
  * A worker: claims READY tasks of the lanes it was born with, runs the pipeline from arena to slot
  * and says how it went, until its generation is over. It is a process of its own so that whatever
  * a picture does to a decoder happens to one task; it never reports its own death, hang or size:
- * accessd sees those from outside (its entry in the bell, PARENT_EXITED).
+ * accessd sees those from outside (its entry in the doorbell, PARENT_EXITED).
  *
- * Sleeping without losing a wake: the bell's sequence is read before the generation and the lanes
+ * Sleeping without losing a wake: the doorbell's sequence is read before the generation and the lanes
  * are looked at, and the sleep returns at once if it has moved since.
  *
- * Its entry in the bell is written started-first, so that whoever reads a task's word reads the
+ * Its entry in the doorbell is written started-first, so that whoever reads a task's word reads the
  * start of that task or of a later one, never of an earlier one: nobody looks hung who is not.
  *
  * Nothing here is trusted with more than the worker's own memory: the generation word and the
@@ -57,7 +57,7 @@ struct worker {
 	unsigned count, next;
 };
 
-/* ---- the entry in the bell ---- */
+/* ---- the entry in the doorbell ---- */
 
 static void worker_entry_begin(struct worker *worker, uint32_t lane_number,
 			       const struct lane_task *task, uint64_t now_ns)
@@ -65,10 +65,19 @@ static void worker_entry_begin(struct worker *worker, uint32_t lane_number,
 	uint64_t word = (uint64_t)lane_number << 48 | (uint64_t)task->block << 40 |
 			(uint64_t)task->index << 8 | 1;
 
+	atomic_store_explicit(&worker->entry->w_pixels, 0, memory_order_relaxed);
 	/* E1: relaxed; E2 publishes it. */
 	atomic_store_explicit(&worker->entry->w_started_ns, now_ns, memory_order_relaxed);
 	/* E2: release, pairs with the acquire of whoever looks for hung workers (accessd). */
 	atomic_store_explicit(&worker->entry->w_task, word, memory_order_release);
+}
+
+/* A picture's patience follows its size. */
+static void worker_entry_size(void *arg, uint32_t height, uint32_t width)
+{
+	struct layout_worker *entry = arg;
+
+	atomic_store_explicit(&entry->w_pixels, (uint64_t)height * width, memory_order_relaxed);
 }
 
 static void worker_entry_end(struct worker *worker, uint64_t work_ns)
@@ -95,17 +104,22 @@ static void worker_fail(struct pipeline_error *ret, enum pipeline_fail stage, in
 	strncpy(ret->text, text, sizeof(ret->text) - 1);
 }
 
-static int worker_need_scratch(struct worker_lane *lane, struct pipeline_error *ret_error)
+static int worker_need_scratch(const struct worker_setup *setup, struct worker_lane *lane,
+			       struct pipeline_error *ret_error)
 {
 	const struct pipeline *pipelines[LAYOUT_MAX_VARIANTS];
 
 	for (unsigned v = 0; v < LAYOUT_MAX_VARIANTS; v++)
 		pipelines[v] = lane->known >> v & 1 ? lane->set->variant[v].pipeline : NULL;
-	if (lane->scratch != NULL ||
-	    pipeline_run_new(pipelines, LAYOUT_MAX_VARIANTS, &lane->scratch) == 0)
+	if (lane->scratch != NULL)
 		return 0;
-	worker_fail(ret_error, PIPELINE_FAIL_MEMORY, 0, "no memory for the pipeline");
-	return PIPELINE_E_BAD;
+	if (pipeline_run_new(pipelines, LAYOUT_MAX_VARIANTS, &lane->scratch) != 0) {
+		worker_fail(ret_error, PIPELINE_FAIL_MEMORY, 0, "no memory for the pipeline");
+		return PIPELINE_E_BAD;
+	}
+	pipeline_run_watch(lane->scratch, worker_entry_size,
+			   &setup->doorbell->worker[setup->index]);
+	return 0;
 }
 
 static struct pipeline_key worker_key(const struct lane_task *task)
@@ -142,30 +156,34 @@ static int worker_prepare(const struct worker_setup *setup, struct worker_lane *
 		worker_fail(ret_error, PIPELINE_FAIL_REFUSED, 0, "no such slot, position or bytes");
 		return PIPELINE_E_BAD;
 	}
-	if (worker_need_scratch(lane, ret_error) != 0)
+	if (worker_need_scratch(setup, lane, ret_error) != 0)
 		return PIPELINE_E_BAD;
 	workset_touch(lane->set, task, out);
-	fault_strike(setup->fault, task->sample);
-	if (fault_is(setup->fault, FAULT_HOG, task->sample)) {
-		worker_fail(ret_error, PIPELINE_FAIL_MEMORY, 0, "no memory for the picture");
-		return PIPELINE_E_BAD;
-	}
 	return 0;
 }
 
 /* ---- stored forms of a sample that came as its file ---- */
+
+/* The pipelines on these bytes, with the CPU time that it took. 0, or PIPELINE_E_BAD and *ret_error. */
+static int worker_run_timed(struct worker_lane *lane, const struct lane_task *task,
+			    const struct pipeline_out *out, const uint8_t *data, size_t size,
+			    uint64_t *ret_ns, struct pipeline_error *ret_error)
+{
+	const uint64_t begin_ns = base_cpu_ns();
+	int rc = worker_run_on(lane, task, out, data, size, ret_error);
+
+	*ret_ns = base_cpu_ns() - begin_ns;
+	return rc;
+}
 
 /* CPU time of the pipelines from these bytes; false: they do not take them. */
 static bool worker_time(struct worker_lane *lane, const struct lane_task *task,
 			const struct pipeline_out *out, const uint8_t *data, size_t size,
 			uint64_t *ret_ns)
 {
-	const uint64_t begin_ns = base_cpu_ns();
 	struct pipeline_error error;
-	int rc = worker_run_on(lane, task, out, data, size, &error);
 
-	*ret_ns = base_cpu_ns() - begin_ns;
-	return rc == 0;
+	return worker_run_timed(lane, task, out, data, size, ret_ns, &error) == 0;
 }
 
 /* Runs the pipelines from the form as it would be if such forms were all that came: behind another one, so
@@ -244,23 +262,36 @@ static int worker_run_made(struct worker *worker, struct worker_lane *lane,
 
 /* ---- a task ---- */
 
+/* From what came. That clock costs a system call a look, so it is not looked at where nobody wants to know. 0, or
+ * PIPELINE_E_BAD and *ret_error. */
+static int worker_run_came(const struct worker *worker, struct worker_lane *lane,
+			   const struct lane_task *task, const struct pipeline_out *out,
+			   struct lane_made *ret_made, struct pipeline_error *ret_error)
+{
+	const uint8_t *data = worker_bytes(worker->setup, lane, task);
+	uint64_t work_ns;
+	int rc;
+
+	if (!task->timed && !task->probe)
+		return worker_run_on(lane, task, out, data, task->came, ret_error);
+	rc = worker_run_timed(lane, task, out, data, task->came, &work_ns, ret_error);
+	ret_made->work_us = (uint32_t)(work_ns / 1000);
+	return rc;
+}
+
 /* 0, or PIPELINE_E_BAD and *ret_error. */
 static int worker_run(struct worker *worker, struct worker_lane *lane, const struct lane_task *task,
 		      struct lane_made *ret_made, struct pipeline_error *ret_error)
 {
 	const bool is_file = !task->form && worker->setup->tray;
 	struct pipeline_out out[LAYOUT_MAX_VARIANTS];
-	uint64_t begin_ns;
 	int rc = worker_prepare(worker->setup, lane, task, out, ret_error);
 
 	if (rc != 0)
 		return rc;
 	if (is_file && task->make && worker_run_made(worker, lane, task, out, ret_made) == 0)
 		return 0;
-	begin_ns = base_cpu_ns();
-	rc = worker_run_on(lane, task, out, worker_bytes(worker->setup, lane, task), task->came,
-			   ret_error);
-	ret_made->work_us = (uint32_t)((base_cpu_ns() - begin_ns) / 1000);
+	rc = worker_run_came(worker, lane, task, out, ret_made, ret_error);
 	if (rc == 0 && is_file && task->probe)
 		rc = worker_probe(worker, lane, task, out, ret_made, ret_error);
 	return rc;
@@ -271,7 +302,7 @@ static void worker_ring_accessd(const struct worker *worker)
 	const uint64_t one = 1;
 
 	/* Fails only when the counter is full: then accessd is awake anyway. */
-	if (bell_take_event_arm(worker->setup->bell) &&
+	if (doorbell_take_event_arm(worker->setup->doorbell) &&
 	    write(WORKER_EVENT_FD, &one, sizeof(one)) < 0)
 		return;
 }
@@ -296,14 +327,10 @@ static void worker_do(struct worker *worker, struct worker_lane *lane, const str
 	enum layout_fail stage = LAYOUT_FAIL_NONE;
 
 	worker_entry_begin(worker, lane->set->number, task, started_ns);
-	if (fault_is(worker->setup->fault, FAULT_HIDE, task->sample))
-		worker_entry_end(worker, 0);
 	if (worker_run(worker, lane, task, &made, &error) != 0)
 		stage = (enum layout_fail)error.stage;
 	if (stage == LAYOUT_FAIL_MEMORY && worker_is_spent(worker->setup))
 		_exit(WORKER_EXIT_SPENT);
-	if (fault_is(worker->setup->fault, FAULT_LIE, task->sample))
-		stage = LAYOUT_FAIL_CHANGED;
 	work_ns = base_now_ns() - started_ns;
 	lane_run_made(&lane->lane, task, &made);
 	if (lane_run_done(&lane->lane, task, stage, error.code,
@@ -330,7 +357,7 @@ static bool worker_turn(struct worker *worker)
 		if (rc == 0)
 			worker_do(worker, lane, &task);
 		else if (rc == LANE_E_STRANGE)
-			bell_ring_workers(worker->setup->bell);
+			doorbell_ring_workers(worker->setup->doorbell);
 		else
 			worker_ring_accessd(worker); /* the claim made the task FAILED */
 		return true;
@@ -343,12 +370,12 @@ static void worker_loop(struct worker *worker)
 	const struct worker_setup *setup = worker->setup;
 
 	for (;;) {
-		uint32_t seen = bell_work_seq(setup->bell);
+		uint32_t seen = doorbell_work_seq(setup->doorbell);
 
 		if (!generation_is_current(setup->current, setup->generation))
 			return;
 		if (!worker_turn(worker))
-			bell_sleep_worker(setup->bell, seen, WORKER_SLEEP_NS);
+			doorbell_sleep_worker(setup->doorbell, seen, WORKER_SLEEP_NS);
 	}
 }
 
@@ -390,7 +417,7 @@ static bool worker_init(struct worker *worker, const struct worker_setup *setup)
 
 	*worker = (struct worker){
 	    .setup = setup,
-	    .entry = &setup->bell->worker[setup->index],
+	    .entry = &setup->doorbell->worker[setup->index],
 	    .lane = calloc(set->count, sizeof(worker->lane[0])),
 	};
 	if (worker->lane == NULL)
@@ -413,7 +440,7 @@ void worker_main(const struct worker_setup *setup)
 
 	if (!worker_become(setup) || !worker_init(&worker, setup))
 		_exit(WORKER_EXIT_SETUP);
-	if (setup->fault->kind == FAULT_ALL_SHUT || sandbox_enter(&limits) < 0)
+	if (sandbox_enter(&limits) < 0)
 		_exit(WORKER_EXIT_SANDBOX);
 	worker_loop(&worker);
 	_exit(WORKER_EXIT_DONE);

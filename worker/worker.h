@@ -8,7 +8,6 @@
 
 #include "shmring/lane.h"
 #include "shmring/resident.h"
-#include "worker/fault.h"
 #include "worker/generation.h"
 #include "worker/workset.h"
 
@@ -23,17 +22,16 @@ enum worker_exit {
 
 struct worker_setup {   /* filled before the fork; everything borrowed, for the worker's life */
 	uint32_t owner; /* its number in task words */
-	unsigned index; /* its entry in the bell */
+	unsigned index; /* its entry in the doorbell */
 	uint64_t generation;
 	uint64_t memory; /* bytes of heap */
 	int nice;
 	pid_t parent;
 	const struct generation_word *current;
-	struct layout_bell *bell;
+	struct layout_doorbell *doorbell;
 	const struct tray *tray;         /* NULL: no stored forms are made */
 	const struct resident *resident; /* read-only; empty where there is none */
 	const struct workset *workset;
-	const struct fault *fault;
 };
 
 /* Runs in the child. Leaves by _exit() only. */

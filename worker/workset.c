@@ -8,7 +8,7 @@
  *
  * An address that a worker writes to is slots + slot * stride + offset + position * sample bytes.
  * workset_check_fields() makes sure, once, that all of it is inside one slot for every position
- * below the lane's hand, and that no two fields overlap; workset_outputs() then compares slot and
+ * below the lane's chunk, and that no two fields overlap; workset_outputs() then compares slot and
  * position.
  *
  * A lane has at least one variant. Others come and go while workers run, who have the lane as it was
@@ -72,33 +72,33 @@ static void workset_lane_freep(struct workset_lane **lane)
 }
 
 static bool workset_overlap(const struct workset_field *a, const struct workset_field *b,
-			    uint64_t hand)
+			    uint64_t chunk)
 {
-	return a->offset < b->offset + hand * b->sample_bytes &&
-	       b->offset < a->offset + hand * a->sample_bytes;
+	return a->offset < b->offset + chunk * b->sample_bytes &&
+	       b->offset < a->offset + chunk * a->sample_bytes;
 }
 
-/* Every product and sum below stays under 2^64: hand <= LAYOUT_MAX_HAND, and sample_bytes is
+/* Every product and sum below stays under 2^64: chunk <= LAYOUT_MAX_CHUNK, and sample_bytes is
  * compared with stride first, which is at most slots_bytes, the size of a mapping. */
-static const char *workset_check_fields(const struct workset_variant *variant, uint64_t hand)
+static const char *workset_check_fields(const struct workset_variant *variant, uint64_t chunk)
 {
 	for (unsigned f = 0; f < variant->n_fields; f++) {
 		const struct workset_field *field = &variant->field[f];
 
 		if (field->offset % BASE_CACHE_LINE != 0)
 			return "a field's array does not start on a cache line";
-		if (field->sample_bytes > variant->stride / hand)
+		if (field->sample_bytes > variant->stride / chunk)
 			return "a field's array is larger than a slot";
-		if (field->offset > variant->stride - hand * field->sample_bytes)
+		if (field->offset > variant->stride - chunk * field->sample_bytes)
 			return "a field's array ends outside its slot";
 		for (unsigned g = 0; g < f; g++)
-			if (workset_overlap(field, &variant->field[g], hand))
+			if (workset_overlap(field, &variant->field[g], chunk))
 				return "two fields overlap";
 	}
 	return NULL;
 }
 
-static int workset_copy_fields(struct workset_variant *variant, uint64_t hand,
+static int workset_copy_fields(struct workset_variant *variant, uint64_t chunk,
 			       const struct workset_request *request, struct diag *diag)
 {
 	const struct pipeline_field *fields;
@@ -119,7 +119,7 @@ static int workset_copy_fields(struct workset_variant *variant, uint64_t hand,
 		variant->field[f].sample_bytes = pairs[f][1];
 	}
 	variant->n_fields = n_fields;
-	wrong = workset_check_fields(variant, hand);
+	wrong = workset_check_fields(variant, chunk);
 	return wrong == NULL ? 0 : workset_refuse(diag, request->number, wrong);
 }
 
@@ -208,7 +208,7 @@ static int workset_add_variant(struct workset_lane *lane, const struct workset_r
 	if (rc == 0)
 		rc = workset_map_slots(variant, request, diag);
 	if (rc == 0)
-		rc = workset_copy_fields(variant, lane->lane.hand, request, diag);
+		rc = workset_copy_fields(variant, lane->lane.chunk, request, diag);
 	if (rc != 0) {
 		workset_variant_fini(variant);
 		return rc;
@@ -337,7 +337,7 @@ bool workset_is_idle(const struct workset *set, uint64_t generation)
 	return true;
 }
 
-/* position is below the lane's hand. */
+/* position is below the lane's chunk. */
 static void workset_point(const struct workset_variant *variant, const struct lane_task *task,
 			  struct pipeline_out *out)
 {
@@ -351,7 +351,7 @@ bool workset_outputs(const struct workset_lane *lane, const struct lane_task *ta
 		     struct pipeline_out out[LAYOUT_MAX_VARIANTS])
 {
 	if (task->variants == 0 || task->variants >> LAYOUT_MAX_VARIANTS ||
-	    task->position >= lane->lane.hand)
+	    task->position >= lane->lane.chunk)
 		return false;
 	for (unsigned v = 0; v < LAYOUT_MAX_VARIANTS; v++) {
 		const struct workset_variant *variant = &lane->variant[v];

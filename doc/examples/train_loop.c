@@ -48,7 +48,7 @@ static void save(struct oa_stream *stream, const char *path)
 static void train(const struct oa_batch *batch)
 {
 	struct oa_batch_info info = {.size = sizeof(info)};
-	struct oa_field image;
+	struct oa_field image = {.size = sizeof(image)};
 
 	oa_batch_info(batch, &info);
 	if (oa_batch_field(batch, 0, &image))

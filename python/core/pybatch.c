@@ -68,7 +68,7 @@ static bool pybatch_lives(const struct pybatch *self)
 
 static PyObject *pybatch_field(const struct pybatch *self, uint32_t index)
 {
-	struct oa_field field;
+	struct oa_field field = {.size = sizeof(field)};
 
 	if (oa_batch_field(pyhold_batch(self->hold), index, &field) == 0)
 		return pyfield_new(self->hold, &field);
@@ -138,6 +138,12 @@ static PyObject *pybatch_get_copied(PyObject *object, void *closure)
 	return PyLong_FromUnsignedLong(((struct pybatch *)object)->info.copied);
 }
 
+static PyObject *pybatch_get_kept(PyObject *object, void *closure)
+{
+	(void)closure;
+	return PyLong_FromUnsignedLongLong(((struct pybatch *)object)->info.kept);
+}
+
 static PyObject *pybatch_get_is_last(PyObject *object, void *closure)
 {
 	(void)closure;
@@ -192,6 +198,8 @@ static PyGetSetDef pybatch_getset[] = {
     {"substituted", pybatch_get_substituted, NULL, "Samples whose pixels are another sample's.",
      NULL},
     {"copied", pybatch_get_copied, NULL, "Samples that were copied together.", NULL},
+    {"kept", pybatch_get_kept, NULL,
+     "Samples of the stream so far that became private copies, as they were held.", NULL},
     {"is_last", pybatch_get_is_last, NULL, "Of its epoch.", NULL},
     {"slot", pybatch_get_slot, NULL,
      "Which memory it lies in, (session, address), for Twin; None: in private memory.", NULL},

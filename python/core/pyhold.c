@@ -13,21 +13,38 @@
 #include <stdlib.h>
 #include "python/core/pyguard.h"
 
+#define PYHOLD_FIELDS 8
+
 struct pyhold {
 	atomic_uint refs;
 	bool is_writable;
-	int guard;
+	uint32_t n_guards;
+	int guard[PYHOLD_FIELDS];
 	struct oa_batch *batch;
 };
 
-/* The image, the field that programs work on. */
-static int pyhold_watch(const struct oa_batch *batch)
+/* One that there is no place to watch for is made writable now, where that can be. */
+static void pyhold_watch(struct pyhold *hold)
 {
-	struct oa_field field;
+	struct oa_field field = {.size = sizeof(field)};
 
-	if (oa_batch_field(batch, 0, &field) != 0 || field.bytes == 0)
-		return -1;
-	return pyguard_watch(field.data, (size_t)field.bytes);
+	while (hold->n_guards < PYHOLD_FIELDS &&
+	       oa_batch_field(hold->batch, hold->n_guards, &field) == 0) {
+		int guard = pyguard_watch(hold->batch, field.data, (size_t)field.bytes);
+
+		hold->guard[hold->n_guards++] = guard;
+		if (guard < 0)
+			oa_make_writable(hold->batch);
+	}
+}
+
+/* In memory that nobody else has? */
+static bool pyhold_is_copied(const struct oa_batch *batch)
+{
+	struct oa_batch_info info = {.size = sizeof(info)};
+
+	oa_batch_info(batch, &info);
+	return info.copied > 0;
 }
 
 struct pyhold *pyhold_new(struct oa_batch *batch, bool is_writable)
@@ -39,7 +56,9 @@ struct pyhold *pyhold_new(struct oa_batch *batch, bool is_writable)
 	atomic_init(&hold->refs, 1);
 	hold->is_writable = is_writable;
 	hold->batch = batch;
-	hold->guard = is_writable ? -1 : pyhold_watch(batch);
+	hold->n_guards = 0;
+	if (!is_writable && !pyhold_is_copied(batch))
+		pyhold_watch(hold);
 	return hold;
 }
 
@@ -53,7 +72,8 @@ void pyhold_unref(struct pyhold *hold)
 {
 	if (hold == NULL || atomic_fetch_sub_explicit(&hold->refs, 1, memory_order_acq_rel) > 1)
 		return;
-	pyguard_forget(hold->guard);
+	for (uint32_t i = 0; i < hold->n_guards; i++)
+		pyguard_forget(hold->guard[i]);
 	oa_release(hold->batch);
 	free(hold);
 }

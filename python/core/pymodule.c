@@ -10,14 +10,30 @@
 #include "python/core/pyclient.h"
 #include "python/core/pydataset.h"
 #include "python/core/pyfield.h"
+#include "python/core/pyguard.h"
 #include "python/core/pystream.h"
 #include "python/core/pytwin.h"
+
+static PyObject *pymodule_guard(PyObject *module, PyObject *unused)
+{
+	(void)module;
+	(void)unused;
+	pyguard_begin();
+	Py_RETURN_NONE;
+}
+
+static PyMethodDef pymodule_methods[] = {
+    {"guard", pymodule_guard, METH_NOARGS,
+     "Lets programs write to batches, also when they handle SIGSEGV themselves since."},
+    {NULL, NULL, 0, NULL},
+};
 
 static PyModuleDef pymodule_def = {
     PyModuleDef_HEAD_INIT,
     .m_name = "oneaccess._core",
     .m_doc = "libaccess as it is; use oneaccess.",
     .m_size = -1,
+    .m_methods = pymodule_methods,
 };
 
 PyMODINIT_FUNC PyInit__core(void);

@@ -53,7 +53,7 @@ static const struct pyrequest_word {
     PYREQUEST_OPTION(ranks, U32),
     PYREQUEST_OPTION(rank, U32),
     PYREQUEST_OPTION(token, TOKEN),
-    PYREQUEST_OPTION(hand, U32),
+    PYREQUEST_OPTION(chunk, U32),
     PYREQUEST_OPTION(timeout_ms, INT),
     PYREQUEST_OPTION(progress, CALL),
     PYREQUEST_OPTION(order, INT),

@@ -311,14 +311,68 @@ static PyObject *pystream_stats(PyObject *object, PyObject *unused)
 	oa_stream_stats(stream, &stats);
 	pystream_leave(object);
 	return Py_BuildValue(
-	    "{sKsKsKsKsKsKsKsKsKsKsIsIsIsKsKsKsKsKsKss}", "samples", stats.samples, "batches",
+	    "{sKsKsKsKsKsKsKsKsKsKsIsIsIsKsKsKsKsKsKsKsKss}", "samples", stats.samples, "batches",
 	    stats.batches, "epochs", stats.epochs, "skipped", stats.skipped, "substituted",
 	    stats.substituted, "copied", stats.copied, "wait_ns", stats.wait_ns, "ready_count",
 	    stats.ready_count, "ready_ns_total", stats.ready_ns_total, "reconnects",
-	    stats.reconnects, "pins", stats.pins, "hand", stats.hand, "grain", stats.grain,
+	    stats.reconnects, "pins", stats.pins, "chunk", stats.chunk, "grain", stats.grain,
 	    "n_samples", stats.n_samples, "epoch", stats.epoch, "outstanding", stats.outstanding,
-	    "filtered", stats.filtered, "mingled", stats.mingled, "mingled_ns", stats.mingled_ns,
-	    "shares", stats.shares);
+	    "filtered", stats.filtered, "batch_mixed", stats.batch_mixed, "batch_mixed_ns",
+	    stats.batch_mixed_ns, "kept", stats.kept, "written", stats.written, "shares",
+	    stats.shares);
+}
+
+/* ---- bad samples ---- */
+
+/* Files' names need not be text: as Python reads them. */
+static PyObject *pystream_bad_tuple(const struct oa_bad_sample *sample)
+{
+	return Py_BuildValue(
+	    "(LNsN)", (long long)sample->id, PyUnicode_DecodeFSDefault(sample->name), sample->stage,
+	    PyUnicode_DecodeUTF8(sample->error, (Py_ssize_t)strlen(sample->error), "replace"));
+}
+
+static PyObject *pystream_bad_list(const struct oa_bad_list *list)
+{
+	uint64_t n = oa_bad_samples_count(list);
+	PyObject *all = PyList_New((Py_ssize_t)n);
+
+	for (uint64_t i = 0; all != NULL && i < n; i++) {
+		struct oa_bad_sample sample = {.size = sizeof(sample)};
+		PyObject *one;
+
+		oa_bad_samples_at(list, i, &sample);
+		one = pystream_bad_tuple(&sample);
+		if (one == NULL || PyList_SetItem(all, (Py_ssize_t)i, one) != 0)
+			Py_CLEAR(all);
+	}
+	return all;
+}
+
+static PyObject *pystream_bad_samples(PyObject *object, PyObject *args)
+{
+	struct oa_bad_list *list = NULL;
+	struct oa_stream *stream;
+	PyObject *all = NULL;
+	int timeout_ms = 0, r;
+
+	if (!PyArg_ParseTuple(args, "|i:bad_samples", &timeout_ms))
+		return NULL;
+	stream = pystream_enter(object);
+	if (stream == NULL)
+		return NULL;
+	do {
+		Py_BEGIN_ALLOW_THREADS
+			r = oa_bad_samples(stream, timeout_ms, &list);
+		Py_END_ALLOW_THREADS
+	} while (r == OA_E_INTERRUPTED && PyErr_CheckSignals() == 0);
+	if (r == 0)
+		all = pystream_bad_list(list);
+	else if (!PyErr_Occurred())
+		pyoutcome_raise(r, oa_error_text(stream));
+	oa_bad_samples_free(list);
+	pystream_leave(object);
+	return all;
 }
 
 static PyMethodDef pystream_methods[] = {
@@ -326,6 +380,8 @@ static PyMethodDef pystream_methods[] = {
      "next(timeout_ms=-1): the next Batch; None at the end of all epochs."},
     {"state", pystream_state, METH_VARARGS,
      "state(): the resume token; state(epoch): the one of that epoch's beginning."},
+    {"bad_samples", pystream_bad_samples, METH_VARARGS,
+     "bad_samples(timeout_ms=0): oa_bad_samples(3) as a list of (id, name, stage, error)."},
     {"stats", pystream_stats, METH_NOARGS, "oa_stream_stats(3) as a dict."},
     {"close", pystream_close, METH_NOARGS,
      "Gives the stream back; batches that are held stay valid."},

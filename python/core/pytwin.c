@@ -105,7 +105,7 @@ static PyObject *pytwin_places(PyObject *object, PyObject *batch)
 	const struct pytwin *self = (struct pytwin *)object;
 	const struct oa_batch *of = pybatch_of(batch);
 	PyObject *places;
-	struct oa_field field;
+	struct oa_field field = {.size = sizeof(field)};
 
 	if (of == NULL)
 		return NULL;

@@ -3,7 +3,8 @@
 """Trains a ResNet-18 on a folder of pictures (CLASS/NAME.jpg), with OneAccess or with PyTorch's own loader.
 
     train.py DATA --loader oneaccess --checkpoint model.pt      # start it again: it goes on where it was
-    train.py DATA --loader torch
+    train.py DATA --loader torch                                # torchvision's transforms on Pillow's pictures
+    train.py DATA --loader torch-io                             # on tensors of torchvision's own decoder
 
 Start several at once, with other learning rates or seeds: with OneAccess they share the decoding. A line an
 epoch says what it cost; --json FILE has the same for programs. Needs torch and torchvision.
@@ -18,6 +19,8 @@ import torch
 import torchvision
 from torch.nn.functional import cross_entropy
 
+MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
+
 
 def loaders_of_oneaccess(options, state):
     """Nine tenths to train on, one to validate with; the node decodes each picture once for all jobs."""
@@ -31,14 +34,17 @@ def loaders_of_oneaccess(options, state):
 
 def loaders_of_torch(options, state):
     """The same of PyTorch and torchvision. Its loader has no state: a run goes on at an epoch's beginning."""
-    from torch.utils.data import DataLoader, Subset
     from torchvision import transforms as t
     from torchvision.datasets import ImageFolder
-    mean, std = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
     train = ImageFolder(options.data, t.Compose([t.RandomResizedCrop(options.size), t.RandomHorizontalFlip(),
-                                                 t.ToTensor(), t.Normalize(mean, std)]))
+                                                 t.ToTensor(), t.Normalize(MEAN, STD)]))
     valid = ImageFolder(options.data, t.Compose([t.Resize(options.size * 256 // 224), t.CenterCrop(options.size),
-                                                 t.ToTensor(), t.Normalize(mean, std)]))
+                                                 t.ToTensor(), t.Normalize(MEAN, STD)]))
+    return split_of_torch(options, train, valid)
+
+
+def split_of_torch(options, train, valid):
+    from torch.utils.data import DataLoader, Subset
     order = torch.randperm(len(train), generator=torch.Generator().manual_seed(options.split_seed)).tolist()
     cut = len(order) * 9 // 10
     common = {"batch_size": options.batch_size, "num_workers": options.workers,
@@ -47,7 +53,42 @@ def loaders_of_torch(options, state):
             DataLoader(Subset(valid, order[cut:]), **common), len(train.classes))
 
 
-LOADERS = {"oneaccess": loaders_of_oneaccess, "torch": loaders_of_torch}
+class Normalized:
+    """Batches of bytes, a quarter of what floats are, which become floats where the model computes."""
+
+    def __init__(self, loader, device):
+        self.loader, self.device = loader, device
+        self.mean, self.std = (torch.tensor(three, device=device).view(3, 1, 1) * 255 for three in (MEAN, STD))
+
+    def __len__(self):
+        return len(self.loader)
+
+    def __iter__(self):
+        for images, labels in self.loader:
+            yield images.to(self.device, non_blocking=True).float().sub_(self.mean).div_(self.std), labels
+
+
+def decoded(path):
+    from torchvision.io import ImageReadMode, decode_image, read_file
+    return decode_image(read_file(path), ImageReadMode.RGB)
+
+
+def loaders_of_torch_io(options, state):
+    """PyTorch's loader at its fastest: libjpeg-turbo decodes into tensors, and they travel as bytes."""
+    from torchvision.datasets import ImageFolder
+    try:
+        from torchvision.transforms import v2 as t
+    except ImportError:  # before torchvision 0.15
+        from torchvision import transforms as t
+    train = ImageFolder(options.data, t.Compose([t.RandomResizedCrop(options.size, antialias=True), t.RandomHorizontalFlip()]),
+                        loader=decoded)
+    valid = ImageFolder(options.data, t.Compose([t.Resize(options.size * 256 // 224, antialias=True), t.CenterCrop(options.size)]),
+                        loader=decoded)
+    train, valid, classes = split_of_torch(options, train, valid)
+    return Normalized(train, options.device), Normalized(valid, options.device), classes
+
+
+LOADERS = {"oneaccess": loaders_of_oneaccess, "torch": loaders_of_torch, "torch-io": loaders_of_torch_io}
 
 
 def save(options, model, optimizer, train, place):

@@ -9,7 +9,7 @@ that the tensors are like any others made there. The host waits for nothing but 
 a pin lives until its batch's copy is done, and at most _FLYING are under way.
 
 Copies are made directly from the slots, which are registered with the device as they are met, through
-mappings of our own (core/pytwin.c). What is no slot's memory (batches put together from two hands, mixup,
+mappings of our own (core/pytwin.c). What is no slot's memory (batches put together from two chunks, mixup,
 cutmix), and all where the driver refuses, goes through a staging buffer, which costs a copy in memory.
 """
 

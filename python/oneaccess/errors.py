@@ -18,7 +18,7 @@ class BatchTimeout(Error, TimeoutError):
 
 
 class HeldError(Error):
-    """More batches are held than two slots have: let go of one, or open with copy=True."""
+    """More batches are held than two slots have, and held="error": let go of one."""
 
 
 class RefusedError(Error):
@@ -92,8 +92,8 @@ _CLASSES = {
 
 # The library's texts name what C programs call.
 _WORDS = (
-    ("release one before oa_next(), or open with OA_COPY",
-     "let go of one before the next (del, or no list of them), or open the loader with copy=True"),
+    ("release one before oa_next(), or open with OA_KEEP or OA_COPY",
+     "let go of one before the next (del, or no list of them), or open the loader with held=\"copy\" or copy=True"),
     ("oa_next(): ", ""),
     ("oa_open(): ", ""),
     ("options.sampler", "the part of the data set"),

@@ -11,6 +11,7 @@ import time
 import warnings
 import weakref
 from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 from . import _core, convert, ending, wrapped
 from .errors import ArgumentError, Error, ForkedError, SampleError, StateError, TransformError
@@ -18,9 +19,16 @@ from .transforms import Op, Pipeline
 
 _ORDERS = {"usual": 0, "carousel": 1, "any": 2, "seeded": 3, "sequential": 4, "replay": 5}
 _BAD = {"error": 0, "skip": 1, "substitute": 2}
-_COPY, _DROP_LAST, _REPLACEMENT = 1, 2, 1
+_COPY, _DROP_LAST, _KEEP, _WRITABLE, _REPLACEMENT = 1, 2, 8, 16, 1
+_HELD = {"copy": _KEEP, "error": _WRITABLE}
 _STATE_VERSION = 1
 _QUIET_SECONDS = 2.0
+_LAST_MS = 5000  # to ask for bad samples before a stream is given back
+
+# Orders that one daemon decides as it goes: the ranks of one node alone can share them.
+_DECIDED = (_ORDERS["usual"], _ORDERS["carousel"], _ORDERS["any"])
+# Ranks on this node, as their launchers say: torchrun, Open MPI, Hydra.
+_LOCAL_SIZES = ("LOCAL_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS")
 
 # What torch.utils.data.DataLoader takes and nobody needs here.
 _IGNORED = {
@@ -44,8 +52,8 @@ _REFUSED = {
 
 
 class Batch(tuple):
-    """What a loop gets: ``images, labels = batch``. Images are a read-only view of shared memory, alive
-    as long as any array of it; labels are the job's own."""
+    """What a loop gets: ``images, labels = batch``. Images are a view of shared memory, alive as long as
+    any array of it, what is written to them is private; labels are the job's own."""
 
     ids: object
     epoch: int
@@ -74,6 +82,15 @@ class DictBatch(dict):
     step: int
     is_last: bool
     substituted: int
+
+
+class BadSample(NamedTuple):
+    """A sample that could not be read, decoded or preprocessed (oa_bad_samples(3))."""
+
+    index: int  # in the data set, as in Batch.ids
+    path: str   # of its file
+    stage: str  # "open", "read", "decode", "pipeline", "worker", "memory", "unknown"
+    error: str  # what was said of it
 
 
 class _Voice:
@@ -106,6 +123,28 @@ def _ranks(rank, world_size):
     if "RANK" in os.environ and "WORLD_SIZE" in os.environ:
         return int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
     return 0, 1
+
+
+def _other_nodes(world_size):
+    """What says that some of the ranks are on other nodes; None: nothing does."""
+    environment = os.environ
+    for name in _LOCAL_SIZES:
+        if name in environment:
+            return f"{name}={environment[name]}" if int(environment[name]) < world_size else None
+    nodes = environment.get("SLURM_STEP_NUM_NODES", "1")
+    if int(nodes) > 1 and environment.get("SLURM_STEP_NUM_TASKS") == str(world_size):
+        return f"SLURM_STEP_NUM_NODES={nodes}"
+    return None
+
+
+def _refuse_nodes(world_size, order):
+    """Each node's daemon would deal an epoch of its own, and samples would be lost and repeated."""
+    why = _other_nodes(world_size) if world_size > 1 and order in _DECIDED else None
+    if why:
+        raise ArgumentError(
+            f"{world_size} ranks, and {why}: some are on other nodes, whose daemons know nothing of this one's"
+            " order; give all ranks order=\"seeded\" and the same seed= (each epoch is another order then,"
+            " too), which every node computes for itself")
 
 
 def _refuse_worker():
@@ -150,9 +189,16 @@ class Loader:
 
     as_: "torch", "numpy", "jax" or "dlpack"; without it torch's tensors where torch is imported, else
     NumPy's arrays; "dlpack" is for any other library, as TensorFlow's
-    tf.experimental.dlpack.from_dlpack(images.__dlpack__()). Images are read-only views of shared memory (a program that writes to one, as
-    images.div_(255) does, is ended with a word about it, since other jobs see it): their slot goes back when the last view has died, and those of two slots can be
-    held at a time. copy=True: private, writable ones, any number.
+    tf.experimental.dlpack.from_dlpack(images.__dlpack__()). Images are views of shared memory: their slot goes
+    back when the last view has died, and a job has two slots. A program that writes to one, as images.div_(255)
+    does, writes to pages of its own, which nobody else sees and which end with the batch; the kernel copies them
+    then, and the other batches of that slot are copied, too. NumPy's arrays are read-only, and say so.
+    copy=True: private, writable ones, any number.
+
+    held: what comes when more batches are held than two slots have, in a list, a queue or a graph. "copy": those
+    that were held longest become private copies, at their place; once, a warning says so and what that costs.
+    "error": errors.HeldError, and the next call goes on when one was let go of. stats()["kept"] counts samples
+    that were copied for it, 0 in a loop that lets go of each batch. With a device nothing is held.
 
     shuffle: True for a random order (the default), False for the files' order; order says more exactly
     "carousel", "any", "seeded", "sequential" or "replay" (oa_open(3)), and seed is that of the latter.
@@ -161,7 +207,8 @@ class Loader:
     augmentation.
 
     rank, world_size: of data-parallel training; torch.distributed's, or RANK and WORLD_SIZE of the
-    environment, when they are not given; several ranks open at the first use. job: name for people, by which ranks find each other.
+    environment, when they are not given; several ranks open at the first use. Ranks on several nodes need order="seeded" or
+    "sequential". job: name for people, by which ranks find each other.
 
     device: "cuda", "cuda:1" or a torch.device: batches arrive there, as tensors of the job's own; pictures
     cross the bus as bytes and become on the device what the pipeline says, bit for bit what the daemon would
@@ -169,7 +216,8 @@ class Loader:
     on the values). The next batch is copied while the loop has this one, on a stream of its own. "cuda" is the
     current device or LOCAL_RANK's; ids stay on the host. None or "cpu": no device.
 
-    bad: "error", "skip" or "substitute" for samples that cannot be decoded, at most bad_budget an epoch.
+    bad: "error", "skip" or "substitute" for samples that cannot be decoded or whose files have changed since the data
+    set was opened, at most bad_budget an epoch; bad_samples lists them.
     timeout: seconds to wait for a batch; None: without end, while stderr says what it waits for.
     epochs: in all, if that is known: nothing is prepared behind the last. state: of state_dict().
 
@@ -179,7 +227,7 @@ class Loader:
 
     def __init__(self, dataset: str | os.PathLike | wrapped.Wrapped,
                  pipeline: Pipeline | Sequence[Op] | str | None = None,
-                 batch_size: int = 1, *, as_: str | None = None, copy: bool = False,
+                 batch_size: int = 1, *, as_: str | None = None, copy: bool = False, held: str = "copy",
                  shuffle: bool | None = None, order: str | None = None, seed: int | None = None,
                  drop_last: bool = False, ids: Iterable[int] | None = None,
                  classes: Sequence[str] | None = None, split: tuple | None = None,
@@ -208,7 +256,8 @@ class Loader:
         self.rank, self.world_size = _ranks(rank, world_size)
         text = self._request(pipeline)
         self.device = self._feed = self._why = None
-        self._has_warned = False
+        self._has_warned = self._has_told = False
+        self._kept = None         # bytes of a sample, once some are private copies as they are held
         if device is not None:
             text = self._feed_device(device, as_, normalize_on, text)
             as_, copy = "torch" if self._feed else as_, copy and not self._feed
@@ -217,17 +266,19 @@ class Loader:
         self.as_, self._convert = convert.way(as_)
         self.copy, self.drop_last, self.timeout, self.epochs = copy, drop_last, timeout, epochs
         self._job = _job_name(job, self.world_size)
+        chosen = self._order(shuffle, order, replay)
+        _refuse_nodes(self.world_size, chosen)
         self._options = {
             "dataset": self.dataset,
             "pipeline": text,
             "batch": batch_size,
-            "flags": (_COPY if copy else 0) | (_DROP_LAST if drop_last else 0),
+            "flags": self._flags(copy, drop_last, self._choose("held", held, _HELD)),
             "epochs": epochs,
             "bad": self._choose("bad", bad, _BAD),
             "bad_budget": bad_budget,
             "ranks": self.world_size,
             "rank": self.rank,
-            "order": self._order(shuffle, order, replay),
+            "order": chosen,
             "seed": seed,
             "record": record,
             "replay": replay,
@@ -247,10 +298,14 @@ class Loader:
         self._dataset = None
         self._lock = threading.RLock()
         self._token = None
+        self._bad = {}            # bad samples that were told so far, by index
+        self._bad_lock = threading.Lock()
+        self._has_met = False     # a bad sample ended a stream
         self._is_closed = False
         self._left = 0            # epochs that were left early: ranks then are a job of another name
         self._epoch = None        # the one that the last batch was of
         self._loop = None
+        self._early = None        # the next epoch's first batch, by which this one's end was known
         self._first = None        # when the first batch was asked for
         if state is not None:
             self._take_state(state)
@@ -273,6 +328,11 @@ class Loader:
         if word not in words:
             raise ArgumentError(f"{what} is {word!r}; there are: {', '.join(words)}")
         return words[word]
+
+    def _flags(self, copy, drop_last, held):
+        if self._feed is not None:  # what a device has registered must stay what it is
+            held = 0
+        return (_COPY if copy else held) | (_DROP_LAST if drop_last else 0)
 
     def _order(self, shuffle, order, replay):
         if order is None:
@@ -386,8 +446,9 @@ class Loader:
         return self._stream
 
     def _drop(self):
-        stream, self._stream = self._stream, None
+        stream, self._stream, self._early = self._stream, None, None
         if stream is not None:
+            self._remember(stream)
             stream.close()
         if self._feed is not None:
             with self._lock:
@@ -425,6 +486,7 @@ class Loader:
             if self._loop is not None and self._loop.is_within():
                 self._leave_epoch()
             self._loop = _Loop(self)
+            _core.guard()
             return self._loop if self._feed is None else _Lease(self._loop, self._settle)
 
     def _take(self, loop):
@@ -433,13 +495,16 @@ class Loader:
             if loop is not self._loop:
                 raise Error("another loop over this Loader has begun since: two at a time need two"
                             " Loaders, which share their work")
+            if self._kept is not None:
+                self._tell_kept()
             if loop.has_ended:
                 return None
             stream = self._open()
             self._first = self._first or time.monotonic()
             try:
-                sent = self._next(stream)
+                sent, self._early = self._early or self._next(stream), None
             except SampleError as error:
+                self._has_met = True
                 if self._pool is None:
                     raise
                 raise self._explained(error) from None
@@ -451,13 +516,29 @@ class Loader:
                 loop.has_ended = True
                 return None
             if loop.count > 0 and batch.epoch != self._epoch:
-                raise Error("the epoch ended without a last batch; this is a bug of OneAccess")
+                # The samples behind the last batch were all bad, which was not known by then.
+                self._early = sent
+                loop.has_ended = True
+                return None
             loop.count += 1
             self._epoch = batch.epoch
             loop.has_ended = batch.is_last
             if self._feed is not None:
                 return self._delivered(stream, sent)
+            if batch.kept and self._kept is None:
+                self._kept = sum(field.nbytes for field in batch.fields) // max(1, batch.count)
         return self._made(batch)
+
+    def _tell_kept(self):
+        """With no batch in hand: where warnings are errors none is lost."""
+        if self._has_told:
+            return
+        self._has_told = True
+        warnings.warn("more batches are held than two slots of shared memory have (in a list, a queue or a"
+                      " graph?): those that were held longest are copies in this process' own memory now,"
+                      f" {self._kept / 2**20:.2g} MiB a sample for as long as they are held. This is said once;"
+                      " stats()[\"kept\"] counts such samples. Let go of batches earlier, or, to find out where they"
+                      " are held, open the Loader with held=\"error\"", RuntimeWarning, stacklevel=4)
 
     def _next(self, stream):
         if self._feed is None:
@@ -518,7 +599,10 @@ class Loader:
         epoch comes first when a Loader gets it back, also with another batch size or number of ranks."""
         with self._lock:
             stream = self._open()
-            token = (self._feed and self._feed.state) or stream.state()
+            if self._early is not None:
+                token = stream.state((self._early if self._feed is None else self._early.batch).epoch)
+            else:
+                token = (self._feed and self._feed.state) or stream.state()
         return {"oneaccess": _STATE_VERSION, "token": base64.b64encode(token).decode("ascii")}
 
     def load_state_dict(self, state: dict) -> None:
@@ -566,12 +650,54 @@ class Loader:
         """The label of each sample of the data set, by id."""
         return memoryview(self._catalog().labels()).cast("q").tolist()
 
+    # ---- bad samples ----
+
+    def _path(self, index, name):
+        if self._pool is not None:
+            return f"dataset[{index}]"
+        return os.path.join(os.path.abspath(self.dataset), name)
+
+    def _learn(self, stream, timeout_ms):
+        told = stream.bad_samples(timeout_ms)
+        with self._bad_lock:
+            for index, name, stage, error in told:
+                if stage != "unknown" or index not in self._bad:
+                    self._bad[index] = BadSample(index, self._path(index, name), stage, error)
+
+    def _remember(self, stream):
+        """Of a stream that goes: a later one does not know what this one has met."""
+        try:
+            stats = stream.stats()
+            if self._has_met or stats["skipped"] or stats["substituted"]:
+                self._learn(stream, _LAST_MS)
+        except (Error, OSError, ValueError):
+            pass  # the stream goes in any case, or has gone
+        self._has_met = False
+
+    @property
+    def bad_samples(self) -> list[BadSample]:
+        """The samples that could not be read, decoded or preprocessed, whatever ``bad`` says: a list of
+        (index, path, stage, error), each sample once, by index; new each time. It has all that this
+        Loader came to since it was made, also before a daemon was restarted, and those that the daemon
+        met ahead of it or for jobs that share its work; of these those of its epochs alone. Works
+        after an error, too, and after close(), which then says what was known. stage "unknown": why is
+        forgotten, as the daemon was restarted since; it is known again when the sample is met again.
+        path of a wrapped data set's: "dataset[index]". Any thread; asks the daemon, and raises what a
+        loop would when it cannot be reached."""
+        stream = self._stream
+        if stream is not None:
+            self._learn(stream, 0)
+        with self._bad_lock:
+            return [self._bad[index] for index in sorted(self._bad)]
+
     # ---- what it says of itself ----
 
     def stats(self) -> dict:
         """Counts since the stream was opened: samples, batches, epochs, skipped, substituted,
         samples_per_second (since the first batch was asked for), waiting (share of that time), shares
         (what is done together with other jobs, and what not and why), and what oa_stream_stats(3) has.
+        skipped is whole at an epoch's end; where the epoch ended with a chunk of nothing but bad samples the
+        first batch of the next one, by which that was known, counts, too.
         With a device a batch that is on its way counts, and there are device_bytes (that crossed the bus),
         registered_bytes (of slots, which the device reads directly) and staged (batches that went
         through a buffer)."""

@@ -51,7 +51,7 @@ def wrap(dataset, *, name: str | None = None, version: str = "", workers: int | 
     Samples are made in a pool of processes (workers of them; as many as this process may use processors) that
     the first job starts and that lives until no job has been there for keep seconds: behind the jobs (nice),
     without a terminal, with the environment of the job that started it. When it dies, a job that is there
-    starts another. One ``__getitem__`` serves all jobs that share the hand, and dataset[0] is asked for once more
+    starts another. One ``__getitem__`` serves all jobs that share the chunk, and dataset[0] is asked for once more
     at the start. What it raises makes a bad sample, with the traceback in the error; a process that ends or needs
     more than timeout seconds for a sample is replaced (one that ends: the sample is tried once more first).
 

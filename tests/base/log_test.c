@@ -198,6 +198,29 @@ START_TEST(repeated_events_are_limited_and_told)
 }
 END_TEST
 
+/* Of the one event that has a hint, whatever else is left out. */
+START_TEST(left_out_lines_have_a_hint)
+{
+	int fd = take_stderr();
+	char text[65536];
+
+	log_init("accessd", LOG_LEVEL_INFO);
+	log_set_hint("flood", "ask for all of them");
+	for (int i = 0; i < 100; i++)
+		log_line(LOG_LEVEL_WARN, "flood", "i=%d", i);
+	for (int i = 0; i < 100; i++)
+		log_line(LOG_LEVEL_WARN, "stream", "i=%d", i);
+	read_all(fd, text, sizeof(text));
+	sleep_past_the_second();
+	log_line(LOG_LEVEL_INFO, "other", "x=2");
+	read_all(fd, text, sizeof(text));
+	assert_matches(text, "^[^\n]* log-left-out by=accessd event=flood lines=[0-9]+ "
+			     "hint=\"ask for all of them\"\n"
+			     "[^\n]* log-left-out by=accessd event=stream lines=[0-9]+\n"
+			     "[^\n]* other by=accessd x=2\n$");
+}
+END_TEST
+
 START_TEST(many_names_do_not_break_the_table)
 {
 	int fd = take_stderr();
@@ -328,6 +351,7 @@ int main(void)
 	tcase_add_test(tests, the_journal_gets_a_priority);
 	tcase_add_test(tests, long_lines_are_cut_in_one_piece);
 	tcase_add_test(tests, repeated_events_are_limited_and_told);
+	tcase_add_test(tests, left_out_lines_have_a_hint);
 	tcase_add_test(tests, many_names_do_not_break_the_table);
 	tcase_add_test(tests, a_blocked_pipe_stops_nobody);
 	tcase_add_test(tests, a_blocked_socket_stops_nobody);

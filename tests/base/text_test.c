@@ -9,11 +9,14 @@
 #include <check.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static const struct {
@@ -79,6 +82,33 @@ START_TEST(sizes_are_read)
 
 	ck_assert_int_eq(base_parse_bytes(sizes[_i].text, &bytes), sizes[_i].result);
 	ck_assert_uint_eq(bytes, sizes[_i].result ? 77 : sizes[_i].bytes);
+}
+END_TEST
+
+static const struct {
+	const char *text;
+	uint64_t most, number;
+	size_t length; /* 0: it is none */
+} numbers[] = {
+    {"0", 0, 0, 1},
+    {"0017x", 17, 17, 4},
+    {"18446744073709551615:", UINT64_MAX, UINT64_MAX, 20},
+    {"18446744073709551616", UINT64_MAX, 0, 0},
+    {"18", 17, 0, 0},
+    {"", 17, 0, 0},
+    {"-1", 17, 0, 0},
+    {"+1", 17, 0, 0},
+    {" 1", 17, 0, 0},
+};
+
+START_TEST(numbers_are_read)
+{
+	const char *text = numbers[_i].text;
+	uint64_t number = 77;
+
+	ck_assert(base_parse_number(&text, numbers[_i].most, &number) == (numbers[_i].length > 0));
+	ck_assert_uint_eq(number, numbers[_i].length ? numbers[_i].number : 77);
+	ck_assert_ptr_eq(text, numbers[_i].text + numbers[_i].length);
 }
 END_TEST
 
@@ -201,11 +231,30 @@ START_TEST(numbers_are_hashed_little_endian)
 }
 END_TEST
 
+/* In a process of its own, which is not root's: root may open any file for writing. */
+static int write_to_memory_as_somebody(void)
+{
+	_cleanup_close_ int fd = -1, again = -1;
+	char path[64];
+
+	if (geteuid() == 0 && (setgroups(0, NULL) || setresgid(65534, 65534, 65534) ||
+			       setresuid(65534, 65534, 65534)))
+		return 1;
+	prctl(PR_SET_DUMPABLE, 1); /* else its own /proc/self is closed to it, too */
+	fd = base_memfd("test", base_page_size());
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	again = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 || again < 0)
+		return 2;
+	return open(path, O_RDWR | O_CLOEXEC) < 0 && errno == EACCES ? 0 : 3;
+}
+
 START_TEST(memory_is_shared_read_only)
 {
 	_cleanup_close_ int fd = base_memfd("test", 3 * base_page_size());
 	struct stat status;
-	char path[64];
+	int ended;
+	pid_t pid;
 
 	ck_assert_int_ge(fd, 0);
 	ck_assert_int_eq(fcntl(fd, F_GETFD), FD_CLOEXEC);
@@ -215,10 +264,12 @@ START_TEST(memory_is_shared_read_only)
 	ck_assert_int_eq(status.st_blocks, 0);
 	ck_assert_int_eq(fcntl(fd, F_ADD_SEALS, F_SEAL_GROW | F_SEAL_SHRINK), 0);
 	ck_assert_int_eq(ftruncate(fd, 0), -1);
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	if (geteuid() != 0)
-		ck_assert_int_eq(open(path, O_RDWR), -1);
 	ck_assert_int_eq(base_memfd("test", UINT64_MAX), -EFBIG);
+	pid = fork();
+	if (pid == 0)
+		_exit(write_to_memory_as_somebody());
+	ck_assert_int_eq(waitpid(pid, &ended, 0), pid);
+	ck_assert_int_eq(ended, 0);
 }
 END_TEST
 
@@ -271,6 +322,7 @@ int main(void)
 	suite_add_tcase(suite, tests);
 	tcase_add_loop_test(tests, sizes_are_written, 0, BASE_ARRAY_LEN(formats));
 	tcase_add_loop_test(tests, sizes_are_read, 0, BASE_ARRAY_LEN(sizes));
+	tcase_add_loop_test(tests, numbers_are_read, 0, BASE_ARRAY_LEN(numbers));
 	tcase_add_loop_test(tests, names_stand_in_one_line, 0, BASE_ARRAY_LEN(quotes));
 	tcase_add_test(tests, diagnoses_are_terminated_and_visible);
 	tcase_add_loop_test(tests, bitmaps_keep_their_tail_clear, 0, BASE_ARRAY_LEN(lengths));

@@ -60,7 +60,7 @@ START_TEST(slots_of_so_many_ranks)
 END_TEST
 
 /* C = B * max(1, floor(256 / B)) when there is memory enough. */
-START_TEST(hands_are_whole_batches)
+START_TEST(chunks_are_whole_batches)
 {
 	static const uint32_t table[][2] = {
 	    {1, 256},   {2, 256},   {3, 255},   {64, 256},    {100, 200},
@@ -74,15 +74,15 @@ START_TEST(hands_are_whole_batches)
 		struct admit_plan plan;
 
 		ck_assert_int_eq(admit_stream(&ask, &geometry, &plan, &diag), 0);
-		ck_assert_uint_eq(geometry.hand, table[i][1]);
+		ck_assert_uint_eq(geometry.chunk, table[i][1]);
 		ck_assert_uint_eq(plan.slots, 4);
 		ck_assert_uint_ge(geometry.max_slots, plan.slots);
 	}
 }
 END_TEST
 
-/* The first hand that fits, from the largest: one batch more would not have. */
-START_TEST(hands_are_lowered_until_they_fit)
+/* The first chunk that fits, from the largest: one batch more would not have. */
+START_TEST(chunks_are_lowered_until_they_fit)
 {
 	uint32_t last = UINT32_MAX;
 
@@ -95,14 +95,14 @@ START_TEST(hands_are_lowered_until_they_fit)
 
 		if (r) {
 			ck_assert_int_eq(r, ADMIT_E_MEMORY);
-			ck_assert_uint_eq(geometry.hand, 32); /* the least was tried last */
+			ck_assert_uint_eq(geometry.chunk, 32); /* the least was tried last */
 			ck_assert_uint_eq(last, 32);
 			return;
 		}
-		ck_assert_uint_eq(geometry.hand % 32, 0);
-		ck_assert_uint_le(geometry.hand, last);
+		ck_assert_uint_eq(geometry.chunk % 32, 0);
+		ck_assert_uint_le(geometry.chunk, last);
 		ck_assert_uint_le(plan.fixed_bytes + plan.slots * geometry.slot_stride, available);
-		last = geometry.hand;
+		last = geometry.chunk;
 	}
 	ck_abort_msg("nothing was ever refused");
 }
@@ -115,11 +115,11 @@ START_TEST(what_was_asked_for_is_kept)
 	struct diag diag = {""};
 	struct admit_plan plan;
 
-	ask.hand = 77;
+	ask.chunk = 77;
 	ask.slots = 5;
 	ask.arena = 3 * MIB;
 	ck_assert_int_eq(admit_stream(&ask, &geometry, &plan, &diag), 0);
-	ck_assert_uint_eq(geometry.hand, 77);
+	ck_assert_uint_eq(geometry.chunk, 77);
 	ck_assert_uint_eq(plan.slots, 5);
 	ck_assert_uint_eq(geometry.max_slots, 5);
 	ck_assert_uint_eq(plan.arena_bytes, 3 * MIB);
@@ -132,7 +132,7 @@ START_TEST(arenas_hold_what_is_read)
 		uint64_t mean, largest, arena;
 	} table[] = {
 	    {0, 0, 16 * MIB},                /* at least */
-	    {100 * KIB, MIB, 100 * MIB},     /* 2 * 2 hands * 256 samples */
+	    {100 * KIB, MIB, 100 * MIB},     /* 2 * 2 chunks * 256 samples */
 	    {10 * MIB, 11 * MIB, 256 * MIB}, /* at most */
 	    {1 * KIB, 50 * MIB, 100 * MIB},  /* twice the largest file */
 	    {1 * KIB, 4 * GIB, 256 * MIB},
@@ -171,7 +171,7 @@ START_TEST(a_refusal_has_the_numbers)
 }
 END_TEST
 
-START_TEST(a_hand_smaller_than_a_grain)
+START_TEST(a_chunk_smaller_than_a_grain)
 {
 	struct board_geometry geometry = geometry_of(3 * KIB, 10000000);
 	struct admit_ask ask = ask_of(GIB, 1);
@@ -179,20 +179,20 @@ START_TEST(a_hand_smaller_than_a_grain)
 	struct admit_plan plan;
 
 	geometry.grain = 32;
-	ask.hand = 31;
+	ask.chunk = 31;
 	ck_assert_int_eq(admit_stream(&ask, &geometry, &plan, &diag), ADMIT_E_BAD);
 	ck_assert_str_eq(diag.text,
-			 "a hand of 31 samples is smaller than a grain of this dataset (32)");
-	ask.hand = 0; /* by rule a hand is never smaller than a grain */
+			 "a chunk of 31 samples is smaller than a grain of this dataset (32)");
+	ask.chunk = 0; /* by rule a chunk is never smaller than a grain */
 	ask.available = 17 * MIB;
 	ask.mean_bytes = 0;
 	geometry = geometry_of(3 * KIB, 10000000);
 	geometry.grain = 32;
 	ck_assert_int_eq(admit_stream(&ask, &geometry, &plan, &diag), 0);
-	ck_assert_uint_ge(geometry.hand, 32);
+	ck_assert_uint_ge(geometry.chunk, 32);
 	ask.available = 16 * MIB + 428 * KIB; /* 4 slots of 32 samples, no more */
 	ck_assert_int_eq(admit_stream(&ask, &geometry, &plan, &diag), 0);
-	ck_assert_uint_eq(geometry.hand, 32);
+	ck_assert_uint_eq(geometry.chunk, 32);
 }
 END_TEST
 
@@ -226,7 +226,7 @@ START_TEST(no_size_overflows)
 		admitted++;
 		ck_assert_uint_ge(plan.slots, 1);
 		ck_assert_uint_le(plan.slots, geometry.max_slots);
-		ck_assert_uint_ge(geometry.slot_stride / bytes, geometry.hand);
+		ck_assert_uint_ge(geometry.slot_stride / bytes, geometry.chunk);
 		ck_assert_uint_le(plan.fixed_bytes, available);
 		ck_assert_uint_le(plan.slots * geometry.slot_stride, available - plan.fixed_bytes);
 		ck_assert_uint_le(geometry.slots_bytes / geometry.max_slots, geometry.slot_stride);
@@ -239,12 +239,12 @@ END_TEST
 static void add(TCase *tcase)
 {
 	tcase_add_test(tcase, slots_of_so_many_ranks);
-	tcase_add_test(tcase, hands_are_whole_batches);
-	tcase_add_test(tcase, hands_are_lowered_until_they_fit);
+	tcase_add_test(tcase, chunks_are_whole_batches);
+	tcase_add_test(tcase, chunks_are_lowered_until_they_fit);
 	tcase_add_test(tcase, what_was_asked_for_is_kept);
 	tcase_add_test(tcase, arenas_hold_what_is_read);
 	tcase_add_test(tcase, a_refusal_has_the_numbers);
-	tcase_add_test(tcase, a_hand_smaller_than_a_grain);
+	tcase_add_test(tcase, a_chunk_smaller_than_a_grain);
 	tcase_add_test(tcase, no_size_overflows);
 }
 

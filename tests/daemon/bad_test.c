@@ -28,12 +28,78 @@ START_TEST(ids_count_once)
 		known[id] = true;
 		ck_assert_uint_eq(bad.count, distinct);
 	}
-	for (uint64_t i = 1; i < bad.count; i++)
-		ck_assert_uint_lt(bad.id[i - 1], bad.id[i]);
-	ck_assert(bad_add(&bad, UINT64_MAX));
-	ck_assert(!bad_add(&bad, UINT64_MAX));
+	ck_assert(bad_add(&bad, UINT64_MAX - 1));
+	ck_assert(!bad_add(&bad, UINT64_MAX - 1));
 	bad_fini(&bad);
 	ck_assert_uint_eq(bad.count, 0);
+}
+END_TEST
+
+/* A dataset whose last samples are met first: what was a move of all others for each. */
+START_TEST(many_cost_no_more_each)
+{
+	const uint64_t n = 1 << 20;
+	struct bad bad = {0};
+
+	for (uint64_t i = 0; i < n; i++)
+		ck_assert(bad_add(&bad, n - i));
+	ck_assert_uint_eq(bad.count, n);
+	for (uint64_t i = 0; i < n; i += 97)
+		ck_assert(!bad_add(&bad, n - i));
+	bad_fini(&bad);
+}
+END_TEST
+
+/* In the order in which they were met, each found by its id; beyond those that are sure, as memory allows. */
+START_TEST(notes_are_kept)
+{
+	const uint64_t n = BAD_SURE + 3 * BAD_CHUNK;
+	struct bad bad = {0};
+	char detail[200];
+
+	ck_assert_ptr_null(bad_note_of(&bad, 7));
+	for (uint64_t i = 0; i < n; i++) {
+		uint64_t before = bad_bytes(&bad);
+
+		snprintf(detail, sizeof(detail), "detail %llu %150s", (unsigned long long)i, "x");
+		ck_assert(bad_add(&bad, 7 * (n - i)));
+		bad_keep(&bad, 7 * (n - i), LAYOUT_FAIL_DECODE, -(int)i, detail,
+			 i < n - BAD_CHUNK ? UINT64_MAX : 0);
+		ck_assert(i < n - BAD_CHUNK || bad_bytes(&bad) == before);
+	}
+	ck_assert_uint_eq(bad.noted, n - BAD_CHUNK);
+	ck_assert_uint_eq(bad.lost, BAD_CHUNK);
+	ck_assert_uint_eq(bad.count, n);
+	ck_assert_uint_ge(bad_bytes(&bad), bad.noted * sizeof(struct bad_note));
+	for (uint64_t i = 0; i < n; i++) {
+		const struct bad_note *note = bad_note_of(&bad, 7 * (n - i));
+
+		ck_assert((note != NULL) == (i < bad.noted));
+		if (!note)
+			continue;
+		ck_assert_ptr_eq(note, bad_note_at(&bad, i));
+		ck_assert_uint_eq(note->id, 7 * (n - i));
+		ck_assert_int_eq(note->code, -(int)i);
+		ck_assert_int_eq(note->stage, LAYOUT_FAIL_DECODE);
+		ck_assert(strncmp(note->detail, "detail ", 7) == 0);
+	}
+	ck_assert_ptr_null(bad_note_of(&bad, 8));
+	bad_fini(&bad);
+}
+END_TEST
+
+/* Little memory costs none of the first ones. */
+START_TEST(some_notes_are_sure)
+{
+	struct bad bad = {0};
+
+	for (uint64_t i = 0; i < BAD_SURE + 5; i++) {
+		ck_assert(bad_add(&bad, i));
+		bad_keep(&bad, i, LAYOUT_FAIL_READ, EIO, "", 0);
+	}
+	ck_assert_uint_eq(bad.noted, BAD_SURE);
+	ck_assert_uint_eq(bad.lost, 5);
+	bad_fini(&bad);
 }
 END_TEST
 
@@ -81,7 +147,9 @@ static const struct {
     {"/data", "b.jpg", LAYOUT_FAIL_CRASH, WORKER_EXIT_SPENT << 8, "",
      "sample 5, /data/b.jpg, stage worker: its worker ran out of memory and was replaced"},
     {"/data", "b.jpg", LAYOUT_FAIL_HANG, SIGKILL, "",
-     "sample 5, /data/b.jpg, stage worker: took too long; its worker was replaced"},
+     "sample 5, /data/b.jpg, stage worker: took longer than sample_timeout_ms (accessd.conf) "
+     "allows "
+     "for its size; its worker was replaced; raise it if the picture is good"},
     {"/data", "b.jpg", LAYOUT_FAIL_MEMORY, 0, "more than 1 GiB",
      "sample 5, /data/b.jpg, stage memory: more than 1 GiB"},
     {"/data", "b.jpg", LAYOUT_FAIL_OP, 2, "crop larger than the picture",
@@ -129,6 +197,9 @@ END_TEST
 static void add(TCase *tcase)
 {
 	tcase_add_test(tcase, ids_count_once);
+	tcase_add_test(tcase, many_cost_no_more_each);
+	tcase_add_test(tcase, notes_are_kept);
+	tcase_add_test(tcase, some_notes_are_sure);
 	tcase_add_test(tcase, reasons_are_kept_for_a_while);
 	tcase_add_loop_test(tcase, sentences, 0, BASE_ARRAY_LEN(texts));
 	tcase_add_test(tcase, long_and_strange_names);

@@ -4,8 +4,11 @@
  * like from our side. */
 
 #include "daemon/child.h"
+#include "daemon/loop.h"
+#include "daemon/reaper.h"
 #include "tests/worker/suite.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -18,8 +21,6 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#define PATIENCE_MS 60000
 
 static char shell[] = "/bin/sh";
 
@@ -123,6 +124,146 @@ START_TEST(hanging_up_is_seen_by_the_child)
 	ck_assert_int_eq(waitpid(child.pid, &status, 0), child.pid);
 	ck_assert(WIFEXITED(status));
 	ck_assert_int_eq(WEXITSTATUS(status), 5);
+}
+END_TEST
+
+/* accessd's wait() for what it forked must not reap it. */
+START_TEST(a_child_is_a_group_of_its_own)
+{
+	struct child child = start("echo up >&3; exec sleep 600");
+
+	await_readable(child.sock);
+	ck_assert_int_eq(getpgid(child.pid), child.pid);
+	ck_assert_int_eq(waitpid(0, NULL, WNOHANG), -1);
+	ck_assert_int_eq(errno, ECHILD);
+	child_end(&child);
+}
+END_TEST
+
+static const struct end {
+	const char *script;
+	int status;
+} ends[] = {{"exit 5", W_EXITCODE(5, 0)},
+	    {"exit 0", W_EXITCODE(0, 0)},
+	    {"ulimit -c 0; kill -9 $$", W_EXITCODE(0, SIGKILL)}};
+
+static struct loop *loop;
+static struct reaper reaper;
+
+static void reaper_up(void)
+{
+	ck_assert_int_eq(loop_new(&loop), 0);
+	ck_assert_int_eq(reaper_begin(&reaper, loop), 0);
+}
+
+static void reaper_down(void)
+{
+	reaper_end(&reaper);
+	reaper_end(&reaper); /* twice is fine */
+	loop_free(loop);
+}
+
+static void await_reaped(pid_t pid)
+{
+	while (kill(pid, 0) == 0) {
+		ck_assert_int_eq(loop_turn(loop), 0);
+		usleep(1000);
+	}
+	ck_assert_int_eq(errno, ESRCH);
+}
+
+/* Who looks whether it has ended does not reap it; the reaper does. */
+START_TEST(an_end_is_looked_at_and_reaped)
+{
+	struct child child = start(ends[_i].script);
+	uint64_t cpu_ns = 0;
+	int status = -1;
+
+	reaper_up();
+	while (!child_has_ended(child.pid, &status, &cpu_ns))
+		usleep(1000);
+	ck_assert_int_eq(status, ends[_i].status);
+	ck_assert_int_eq(kill(child.pid, 0), 0); /* not reaped */
+	ck_assert_uint_gt(cpu_ns, 0);
+	reaper_take(&reaper, child.pid);
+	await_reaped(child.pid);
+	ck_assert(!child_has_ended(child.pid, &status, &cpu_ns));
+	reaper_take(&reaper, 0); /* is fine */
+	reaper_down();
+	child.pid = 0;
+	child_end(&child);
+}
+END_TEST
+
+START_TEST(who_runs_has_not_ended)
+{
+	struct child child = start("exec sleep 600");
+	uint64_t cpu_ns;
+	int status;
+	pid_t pid = child.pid;
+
+	reaper_up();
+	ck_assert(!child_has_ended(pid, &status, &cpu_ns));
+	ck_assert(!child_has_ended(0, &status, &cpu_ns));
+	child_abandon(&child, &reaper); /* killed, and reaped by nobody here */
+	ck_assert_int_eq(child.pid, 0);
+	await_reaped(pid);
+	reaper_down();
+}
+END_TEST
+
+START_TEST(the_reaper_waits_for_nobody_who_runs)
+{
+	struct child running = start("exec sleep 600"), ended = start("exit 0");
+
+	reaper_up();
+	reaper_take(&reaper, running.pid);
+	reaper_take(&reaper, ended.pid);
+	await_reaped(ended.pid);
+	reaper_down();
+	ck_assert_int_eq(kill(running.pid, 0), 0);
+	child_end(&running);
+	ended.pid = 0;
+	child_end(&ended);
+}
+END_TEST
+
+static unsigned threads(void)
+{
+	DIR *tasks = opendir("/proc/self/task");
+	unsigned n = 0;
+
+	ck_assert_ptr_nonnull(tasks);
+	while (readdir(tasks))
+		n++;
+	closedir(tasks);
+	return n;
+}
+
+/* In a child of a fork(), a lock that another thread held stays locked: the allocator's, while a thread begins. */
+START_TEST(accessd_forks_beside_the_reaper)
+{
+	unsigned n;
+
+	reaper_up();
+	n = threads();
+	for (unsigned i = 0; i < 100; i++) {
+		struct child child = start("exit 0");
+		pid_t pid;
+
+		reaper_take(&reaper, child.pid);
+		loop_turn(loop);
+		ck_assert_uint_eq(threads(), n);
+		pid = fork();
+		if (pid == 0) {
+			free(malloc(1 << (i % 20)));
+			_exit(0);
+		}
+		ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
+		await_reaped(child.pid);
+		base_close(&child.sock);
+	}
+	reaper_down();
 }
 END_TEST
 
@@ -260,6 +401,11 @@ static void add(TCase *tcase)
 	tcase_add_test(tcase, a_program_that_is_not_there);
 	tcase_add_test(tcase, an_end_is_an_end);
 	tcase_add_test(tcase, hanging_up_is_seen_by_the_child);
+	tcase_add_test(tcase, a_child_is_a_group_of_its_own);
+	tcase_add_loop_test(tcase, an_end_is_looked_at_and_reaped, 0, BASE_ARRAY_LEN(ends));
+	tcase_add_test(tcase, who_runs_has_not_ended);
+	tcase_add_test(tcase, the_reaper_waits_for_nobody_who_runs);
+	tcase_add_test(tcase, accessd_forks_beside_the_reaper);
 	tcase_add_test(tcase, a_settled_child_keeps_one_descriptor);
 	tcase_add_test(tcase, an_orphan_does_not_settle);
 	tcase_add_test(tcase, no_descriptors_no_child);

@@ -4,6 +4,7 @@
 
 #include "daemon/hang.h"
 #include "daemon/limits.h"
+#include "pipeline/op.h"
 #include "tests/worker/suite.h"
 
 #include <signal.h>
@@ -98,6 +99,19 @@ START_TEST(each_sample_has_its_own_time)
 }
 END_TEST
 
+/* By the picture's own size; what a worker says of it ends at the largest that is decoded. */
+START_TEST(size_is_allowed_for)
+{
+	ck_assert_uint_eq(hang_allowance_ns(0, 0), 0);
+	ck_assert_uint_ge(hang_allowance_ns(UINT64_C(12000) * 9000, 0), 20000 * MS);
+	ck_assert_uint_ge(hang_allowance_ns(0, 100000000), 5000 * MS);
+	ck_assert_uint_le(hang_allowance_ns(64 * 64, 4000), MS * 2);
+	ck_assert_uint_eq(hang_allowance_ns(UINT64_MAX, 0), hang_allowance_ns(OP_MAX_PIXELS, 0));
+	ck_assert_uint_le(hang_allowance_ns(UINT64_MAX, 0), 60000 * MS);
+	ck_assert_uint_eq(hang_allowance_ns(0, UINT64_MAX), hang_allowance_ns(0, UINT32_MAX));
+}
+END_TEST
+
 START_TEST(a_pause_is_forgiven)
 {
 	struct hang hang = {.since_ns = 0};
@@ -124,7 +138,7 @@ START_TEST(states_of_processes)
 	if (pid == 0)
 		for (;;)
 			pause();
-	for (unsigned i = 0; i < 1000 && limits_state(pid) != 'S'; i++)
+	for (unsigned i = 0; i < PATIENCE_MS && limits_state(pid) != 'S'; i++)
 		usleep(1000);
 	ck_assert_int_eq(limits_state(pid), 'S');
 	ck_assert_uint_gt(limits_cpu_ns(pid), 0);
@@ -142,6 +156,7 @@ static void add(TCase *tcase)
 	tcase_add_loop_test(tcase, who_hangs, 0, BASE_ARRAY_LEN(cases));
 	tcase_add_test(tcase, each_sample_has_its_own_time);
 	tcase_add_test(tcase, a_pause_is_forgiven);
+	tcase_add_test(tcase, size_is_allowed_for);
 	tcase_add_test(tcase, states_of_processes);
 }
 

@@ -186,6 +186,38 @@ START_TEST(processes_are_measured)
 }
 END_TEST
 
+/* Of one that is being reaped the kernel says that its parent is 0. */
+START_TEST(a_parent_is_right_or_unknown)
+{
+	_Atomic pid_t *newest =
+	    mmap(NULL, sizeof(*newest), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	pid_t mother;
+	int status;
+
+	ck_assert_ptr_ne((void *)newest, MAP_FAILED);
+	mother = fork();
+	for (unsigned i = 0; mother == 0 && i < 1000; i++) {
+		pid_t pid = fork();
+
+		if (pid == 0)
+			_exit(0);
+		*newest = pid;
+		if (waitpid(pid, NULL, 0) != pid)
+			_exit(1);
+	}
+	if (mother == 0)
+		_exit(0);
+	while (waitpid(mother, &status, WNOHANG) == 0) {
+		pid_t pid = *newest, parent = pid ? limits_parent(pid) : -1;
+
+		ck_assert_msg(parent == mother || parent == -1, "%ld", (long)parent);
+	}
+	ck_assert_int_eq(status, 0);
+	ck_assert_int_eq(limits_parent(1), 0); /* of init it is the truth */
+	munmap((void *)newest, sizeof(*newest));
+}
+END_TEST
+
 START_TEST(descriptors_are_raised)
 {
 	struct rlimit limit;
@@ -204,6 +236,7 @@ static void add(TCase *tcase)
 	tcase_add_loop_test(tcase, groups_limit, 0, BASE_ARRAY_LEN(table));
 	tcase_add_test(tcase, the_mask_limits);
 	tcase_add_test(tcase, processes_are_measured);
+	tcase_add_test(tcase, a_parent_is_right_or_unknown);
 	tcase_add_test(tcase, descriptors_are_raised);
 }
 

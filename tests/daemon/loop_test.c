@@ -8,6 +8,8 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/eventfd.h>
+#include <time.h>
 #include <unistd.h>
 
 struct world {
@@ -32,7 +34,7 @@ static void setup(void)
 	ck_assert_int_eq(loop_new(&world.loop), 0);
 	ck_assert_int_eq(pipe(world.pipe), 0);
 	ck_assert_int_eq(loop_timer_new(world.loop, on_guard, NULL, &world.guard), 0);
-	loop_timer_set(world.guard, UINT64_C(60000000000));
+	loop_timer_set(world.guard, PATIENCE_NS);
 }
 
 static void teardown(void)
@@ -94,6 +96,17 @@ START_TEST(timers_fire_in_their_order)
 	ck_assert_int_eq(loop_run(world.loop), 0);
 	ck_assert_str_eq(world.order, "abcz");
 	ck_assert(!loop_timer_is_set(world.watch[1])); /* once */
+}
+END_TEST
+
+START_TEST(a_turn_calls_what_is_due_and_waits_for_nothing)
+{
+	make_timer(0, "later", UINT64_C(3600000000000));
+	make_timer(1, "due", 0);
+	while (!*world.order)
+		ck_assert_int_eq(loop_turn(world.loop), 0);
+	ck_assert_int_eq(loop_turn(world.loop), 0);
+	ck_assert_str_eq(world.order, "due");
 }
 END_TEST
 
@@ -183,6 +196,37 @@ START_TEST(readable_until_read_then_hung_up)
 }
 END_TEST
 
+static void on_ring(void *arg)
+{
+	const uint64_t one = 1;
+	uint64_t count;
+
+	(void)arg;
+	if (++world.calls == 3)
+		loop_stop(world.loop);
+	else /* somebody else takes it, and rings again */
+		ck_assert(read(world.pipe[0], &count, sizeof(count)) == sizeof(count) &&
+			  write(world.pipe[0], &one, sizeof(one)) == sizeof(one));
+}
+
+/* Each write() is heard once, though nobody reads, and somebody does. */
+START_TEST(rings_are_heard_unread)
+{
+	const uint64_t one = 1;
+
+	close(world.pipe[0]);
+	world.pipe[0] = eventfd(0, EFD_CLOEXEC);
+	ck_assert_int_eq(
+	    loop_watch_rings(world.loop, world.pipe[0], on_ring, NULL, &world.watch[0]), 0);
+	ck_assert_int_eq(write(world.pipe[0], &one, sizeof(one)), sizeof(one));
+	ck_assert_int_eq(loop_run(world.loop), 0);
+	make_timer(1, "z", 1);
+	ck_assert_int_eq(loop_run(world.loop), 0);
+	ck_assert_uint_eq(world.calls, 3);
+	ck_assert_str_eq(world.order, "z");
+}
+END_TEST
+
 static void on_raise(void *arg)
 {
 	(void)arg;
@@ -199,15 +243,81 @@ START_TEST(signals_arrive)
 }
 END_TEST
 
+/* ---- turns ---- */
+
+static void burn(uint64_t cpu_ns)
+{
+	struct timespec begin, now;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &begin);
+	do
+		clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+	while ((uint64_t)(now.tv_sec - begin.tv_sec) * 1000000000 + (uint64_t)now.tv_nsec <
+	       (uint64_t)begin.tv_nsec + cpu_ns);
+}
+
+static void on_hog(void *arg)
+{
+	(void)arg;
+	burn(20000000);
+	if (++world.calls == 3)
+		loop_stop(world.loop);
+	else
+		loop_timer_set(world.watch[0], 0);
+}
+
+static void on_named_hog(void *arg)
+{
+	(void)arg;
+	burn(80000000);
+	loop_is_about(world.loop, "message 6");
+}
+
+static void on_sleeper(void *arg)
+{
+	(void)arg;
+	usleep(500000);
+	loop_stop(world.loop);
+}
+
+/* Whoever holds the loop is found by name, and is told from who was only waited for. */
+START_TEST(the_longest_turn_is_known)
+{
+	const struct loop_turns *turns = loop_turns(world.loop);
+
+	ck_assert_int_eq(loop_timer_new(world.loop, on_hog, NULL, &world.watch[0]), 0);
+	loop_timer_set(world.watch[0], 0);
+	ck_assert_int_eq(loop_run(world.loop), 0);
+	ck_assert_str_eq(turns->cpu.what, "loop_test.c: on_hog");
+	ck_assert_uint_ge(turns->cpu.ns, 20000000);
+	ck_assert_uint_ge(turns->wall.ns, turns->cpu.ns);
+	ck_assert_uint_eq(turns->n_long_cpu, 3);
+	ck_assert_uint_eq(turns->n_long, 3);
+	ck_assert_int_eq(loop_timer_new(world.loop, on_named_hog, NULL, &world.watch[1]), 0);
+	loop_timer_set(world.watch[1], 0);
+	ck_assert_int_eq(loop_timer_new(world.loop, on_sleeper, NULL, &world.watch[2]), 0);
+	loop_timer_set(world.watch[2], 1000000); /* after it */
+	ck_assert_int_eq(loop_run(world.loop), 0);
+	ck_assert_str_eq(turns->cpu.what, "message 6");
+	ck_assert_uint_ge(turns->cpu.ns, 80000000);
+	ck_assert_uint_ge(turns->wall.ns, 500000000);
+	ck_assert_uint_eq(turns->n_long_cpu, 4);
+	ck_assert_uint_eq(turns->n_long, 5);
+}
+END_TEST
+
 static void add(TCase *tcase)
 {
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, timers_fire_in_their_order);
+	tcase_add_test(tcase, a_turn_calls_what_is_due_and_waits_for_nothing);
 	tcase_add_test(tcase, a_busy_timer_starves_nobody);
 	tcase_add_test(tcase, watches_end_themselves_and_others);
 	tcase_add_test(tcase, a_timer_ends_itself);
 	tcase_add_test(tcase, readable_until_read_then_hung_up);
+	tcase_add_test(tcase, rings_are_heard_unread);
 	tcase_add_test(tcase, signals_arrive);
+	tcase_add_test(tcase, the_longest_turn_is_known);
 }
 
 int main(void)

@@ -3,11 +3,14 @@
 /* A whole accessd, spoken to over raw sockets: what it does when jobs fail and its own processes
  * die, or cannot be started, at awkward moments. */
 
+#include "daemon/child.h"
+#include "shmring/lane.h"
 #include "tests/daemon/raw.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -17,6 +20,8 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -52,7 +57,7 @@ START_TEST(a_failed_job_can_take_nothing)
 	int sock;
 
 	damage(open.dataset, 0, 31);
-	open.hand = 8;
+	open.chunk = 8;
 	open.policy = PROTO_POLICY_SKIP;
 	open.has_budget = true;
 	rig_start("workers=1", "linger_s=0", NULL);
@@ -77,7 +82,7 @@ START_TEST(idle_streams_make_room)
 	struct wire_in opened;
 	int sock[3];
 
-	first.hand = idle.hand = 8;
+	first.chunk = idle.chunk = 8;
 	rig_start("workers=1", "linger_s=1000", "memory=42M", NULL);
 	sock[0] = raw_open(&first, &opened);
 	wire_in_fini(&opened);
@@ -89,19 +94,19 @@ START_TEST(idle_streams_make_room)
 		sock[i] = raw_open(&first, &opened);
 		wire_in_fini(&opened);
 	}
-	ck_assert_int_eq((int)rig_status("streams"), 1);
+	ck_assert(rig_wait_status("streams", 1, 1));
 	for (unsigned i = 0; i < 3; i++)
 		close(sock[i]);
 	rig_end();
 }
 END_TEST
 
-/* A rank that goes through its hands in windows of `batch` samples and sleeps when there is none. */
+/* A rank that goes through its chunks in windows of `batch` samples and sleeps when there is none. */
 struct sleeper {
 	struct raw_rank rank;
 	struct board board;
-	struct grant grant; /* number 0: no hand */
-	uint32_t at, batch, hands;
+	struct grant grant; /* number 0: no chunk */
+	uint32_t at, batch, chunks;
 	unsigned wakes, in_vain;
 	int sock;
 };
@@ -123,7 +128,7 @@ static bool sleeper_goes_on(struct sleeper *sleeper)
 		if (mark == sleeper->grant.count) {
 			grant_release(&sleeper->rank.rank, sleeper->grant.number);
 			sleeper->grant.number = 0;
-			sleeper->hands++;
+			sleeper->chunks++;
 			if (grant_wants_kick(&sleeper->rank.rank))
 				raw_say(sleeper->sock, PROTO_KICK);
 		} else if (mark >= sleeper->at + sleeper->batch) {
@@ -150,9 +155,9 @@ static void sleeper_turn(struct sleeper *sleeper)
 	grant_disarm(&sleeper->rank.rank);
 }
 
-/* Hands that the batch does not divide, batches larger than hands, holes: a rank that can go on is
+/* Chunks that the batch does not divide, batches larger than chunks, holes: a rank that can go on is
  * rung, and seldom when it cannot. */
-static void sleep_through(uint64_t batch, uint64_t hand, unsigned bad)
+static void sleep_through(uint64_t batch, uint64_t chunk, unsigned bad)
 {
 	struct raw_open open = usual(rig_pictures("sleep", 200, 1, 32));
 	struct sleeper sleeper = {.batch = (uint32_t)batch};
@@ -161,7 +166,7 @@ static void sleep_through(uint64_t batch, uint64_t hand, unsigned bad)
 	if (bad)
 		damage(open.dataset, 0, bad - 1);
 	open.batch = batch;
-	open.hand = hand;
+	open.chunk = chunk;
 	open.policy = PROTO_POLICY_SKIP;
 	open.has_budget = true;
 	open.budget = 1000;
@@ -169,11 +174,11 @@ static void sleep_through(uint64_t batch, uint64_t hand, unsigned bad)
 	sleeper.sock = raw_open(&open, &opened);
 	raw_attach(&opened, &sleeper.rank);
 	ck_assert_int_eq(board_attach(opened.fds[1], &sleeper.board), 0);
-	while (sleeper.hands < 60)
+	while (sleeper.chunks < 60)
 		sleeper_turn(&sleeper);
-	fprintf(stderr, "batch %u hand %u bad %u: %u wakes, %u in vain\n", (unsigned)batch,
-		(unsigned)hand, bad, sleeper.wakes, sleeper.in_vain);
-	ck_assert_uint_le(sleeper.in_vain, sleeper.hands);
+	fprintf(stderr, "batch %u chunk %u bad %u: %u wakes, %u in vain\n", (unsigned)batch,
+		(unsigned)chunk, bad, sleeper.wakes, sleeper.in_vain);
+	ck_assert_uint_le(sleeper.in_vain, sleeper.chunks);
 	raw_detach(&sleeper.rank);
 	board_detach(&sleeper.board);
 	wire_in_fini(&opened);
@@ -365,7 +370,7 @@ START_TEST(a_stopped_worker_is_replaced)
 	ck_assert(rig_wait_status("workers.0.pid", 2, INT_MAX));
 	rig_kill("workers.0.pid", SIGSTOP);
 	close(first);
-	open.hand = 8;
+	open.chunk = 8;
 	open.dataset = rig_pictures("others", 64, 1, 32);
 	second = raw_open(&open, &again);
 	ck_assert(rig_wait_status("node.worker_restarts", 1, 1e9));
@@ -423,20 +428,28 @@ START_TEST(a_silent_crowd_makes_room)
 }
 END_TEST
 
-static unsigned long ticks_of(int pid)
+static char state_of(int pid)
 {
-	unsigned long user = 0, system = 0;
-	char path[64];
+	char path[64], state = '?';
 	FILE *file;
 
 	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
 	file = fopen(path, "r");
 	ck_assert_ptr_nonnull(file);
-	ck_assert_int_eq(fscanf(file, "%*d %*s %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu",
-				&user, &system),
-			 2);
+	ck_assert_int_eq(fscanf(file, "%*d (%*[^)]) %c", &state), 1);
 	fclose(file);
-	return user + system;
+	return state;
+}
+
+/* accessd is found asleep again and again: who tries something all the time never is. */
+static void must_sleep(void)
+{
+	const uint64_t end_ns = base_now_ns() + PATIENCE_NS;
+
+	for (unsigned asleep = 0; asleep < 20; asleep += state_of(rig_host.pid) == 'S') {
+		ck_assert_uint_lt(base_now_ns(), end_ns);
+		rig_sleep_ms(20);
+	}
 }
 
 /* Without descriptors for one more client accessd waits, instead of trying all the time. */
@@ -444,7 +457,6 @@ START_TEST(no_descriptors_no_spinning)
 {
 	struct rlimit before, few;
 	int sock[100];
-	unsigned long ticks;
 
 	rig_start("workers=1", "max_clients=100", NULL);
 	getrlimit(RLIMIT_NOFILE, &before);
@@ -452,15 +464,75 @@ START_TEST(no_descriptors_no_spinning)
 	ck_assert_int_eq(prlimit(rig_host.pid, RLIMIT_NOFILE, &few, NULL), 0);
 	for (unsigned i = 0; i < BASE_ARRAY_LEN(sock); i++)
 		sock[i] = raw_try_dial();
-	rig_sleep_ms(200);
-	ticks = ticks_of(rig_host.pid);
-	rig_sleep_ms(2000);
-	ticks = ticks_of(rig_host.pid) - ticks;
-	ck_assert_uint_lt(ticks, (unsigned long)sysconf(_SC_CLK_TCK) / 2);
+	/* all but one: a client takes two */
+	for (unsigned i = 0; i < 250 && rig_count_fds(rig_host.pid) < few.rlim_cur + 1; i++)
+		rig_sleep_ms(20);
+	must_sleep();
 	ck_assert_int_eq(prlimit(rig_host.pid, RLIMIT_NOFILE, &before, NULL), 0);
 	for (unsigned i = 0; i < BASE_ARRAY_LEN(sock); i++)
 		base_close(&sock[i]);
 	ck_assert(rig_wait_status("node.clients", 1, 1));
+	rig_end();
+}
+END_TEST
+
+/* The lane of the only stream, as a captured worker has it. false: we may not. */
+static bool attach_lane(struct lane *ret)
+{
+	for (unsigned i = 3; i < 200; i++) {
+		char path[64], target[128] = "";
+		int fd, r;
+
+		snprintf(path, sizeof(path), "/proc/%d/fd/%u", rig_host.pid, i);
+		if (readlink(path, target, sizeof(target) - 1) < 0 ||
+		    !strstr(target, "oneaccess-lane"))
+			continue;
+		fd = open(path, O_RDWR | O_CLOEXEC);
+		r = fd < 0 ? -errno : lane_attach(fd, ret);
+		base_close(&fd);
+		return r == 0;
+	}
+	return false;
+}
+
+/* A chunk whose samples nobody reads, and a worker who says that very many have ended. */
+START_TEST(a_lie_about_ends_is_no_spinning)
+{
+	struct raw_open open = usual(rig_pictures("lied", 64, 1, 32));
+	struct wire_in opened;
+	struct raw_rank rank;
+	struct grant grant;
+	struct lane lane;
+	int sock, reader;
+
+	open.chunk = 8;
+	rig_start("workers=1", NULL);
+	sock = raw_open(&open, &opened);
+	raw_attach(&opened, &rank);
+	if (!attach_lane(&lane)) {
+		puts("skipped: needs root");
+		rig_end();
+		return;
+	}
+	ck_assert(rig_wait_status("streams.0.productions", 1, 1e9));
+	ck_assert(rig_wait_status("streams.0.producing", 0, 0));
+	reader = rig_pid("node.reader_pid");
+	kill(reader, SIGSTOP);
+	for (unsigned tries = 0; rig_status("streams.0.producing") < 1; tries++) {
+		ck_assert_uint_lt(tries, 600); /* as many chunks as it takes until it wants more */
+		if (grant_take(&rank.rank, &grant) == 0)
+			grant_release(&rank.rank, grant.number);
+		raw_say(sock, PROTO_KICK);
+		rig_sleep_ms(100);
+	}
+	for (uint32_t b = 0; b < lane.n_blocks; b++)
+		atomic_store(&lane.block[b].s_ended, UINT32_MAX);
+	must_sleep();
+	kill(reader, SIGCONT);
+	lane_detach(&lane);
+	wire_in_fini(&opened);
+	raw_detach(&rank);
+	close(sock);
 	rig_end();
 }
 END_TEST
@@ -517,6 +589,62 @@ START_TEST(a_flood_is_not_heard)
 }
 END_TEST
 
+/* One question and its answer at a time on each of them, for so long, and until each was answered. Returns how
+ * many answers there were. */
+static unsigned ask_in_turns(const int *sock, unsigned n, uint64_t for_ns)
+{
+	const uint64_t end_ns = base_now_ns() + for_ns;
+	unsigned answers = 0, n_answered = 0;
+	bool is_answered[32] = {false};
+	struct pollfd some[32];
+
+	for (unsigned i = 0; i < n; i++)
+		some[i] = (struct pollfd){.fd = sock[i], .events = POLLIN};
+	for (unsigned i = 0; i < n; i++)
+		raw_say(sock[i], PROTO_STATUS);
+	while (base_now_ns() < end_ns || n_answered < n) {
+		poll(some, n, 1000);
+		for (unsigned i = 0; i < n; i++) {
+			struct wire_in in;
+
+			if (!some[i].revents)
+				continue;
+			ck_assert_int_eq(raw_hear(sock[i], PROTO_STATUS_REPLY, &in), 0);
+			wire_in_fini(&in);
+			raw_say(sock[i], PROTO_STATUS);
+			answers++;
+			n_answered += !is_answered[i];
+			is_answered[i] = true;
+		}
+	}
+	return answers;
+}
+
+/* Many connections are no way around: together a user's are heard as one. */
+START_TEST(a_crowd_of_one_user_is_heard_as_one)
+{
+	uint64_t begin_ns, took_ns;
+	unsigned answers;
+	struct wire_in in;
+	int sock[32];
+
+	rig_start("workers=1", NULL);
+	for (unsigned i = 0; i < BASE_ARRAY_LEN(sock); i++) {
+		sock[i] = raw_greeted(&in);
+		wire_in_fini(&in);
+	}
+	begin_ns = base_now_ns();
+	answers = ask_in_turns(sock, BASE_ARRAY_LEN(sock), UINT64_C(2000000000));
+	took_ns = base_now_ns() - begin_ns;
+	fprintf(stderr, "%u answers in %.1f s\n", answers, (double)took_ns / 1e9);
+	ck_assert_uint_le(answers, (took_ns / 50000000 + 2) * 41);
+	for (unsigned i = 0; i < BASE_ARRAY_LEN(sock); i++)
+		close(sock[i]);
+	ck_assert(rig_wait_status("node.clients", 1, 1));
+	rig_end();
+}
+END_TEST
+
 /* ---- our own processes ---- */
 
 static void kill_our(const char *path)
@@ -525,15 +653,15 @@ static void kill_our(const char *path)
 
 	ck_assert_int_gt(pid, 1);
 	ck_assert_int_eq(kill(pid, SIGKILL), 0);
-	for (unsigned i = 0; i < 12000 && (int)rig_status(path) == pid; i++)
+	for (unsigned i = 0; i < PATIENCE_MS / 5 && (int)rig_status(path) == pid; i++)
 		rig_sleep_ms(5);
 }
 
-/* Until one is not replaced at once. A machine that is so slow that each lived for a while never
- * comes to that. */
+/* Until one is not replaced at once. A machine that is so slow that each lived for a while, or that the pause is
+ * over before we look, never comes to that. */
 static void kill_until_pause(const char *path)
 {
-	for (unsigned i = 0; i < 8; i++) {
+	for (unsigned i = 0; i + 1 < CHILD_HOPELESS; i++) {
 		ck_assert(rig_wait_status(path, 2, INT_MAX));
 		kill_our(path);
 		if (rig_status(path) < 1)
@@ -544,7 +672,7 @@ static void kill_until_pause(const char *path)
 /* The first open that is not refused: whatever is to be mended for it, is a moment later. */
 static int open_in_the_end(const struct raw_open *open)
 {
-	const uint64_t end_ns = base_now_ns() + UINT64_C(60000000000);
+	const uint64_t end_ns = base_now_ns() + PATIENCE_NS;
 	struct wire_in in;
 	uint16_t type;
 	int sock;
@@ -705,6 +833,67 @@ START_TEST(workers_that_cannot_live)
 }
 END_TEST
 
+#ifndef RWF_NOWAIT
+#define RWF_NOWAIT 8
+#endif
+
+/* A copy of the eventfd by which its reader wakes accessd; -1 with errno. */
+static int event_of_reader(void)
+{
+	pid_t reader = rig_pid("node.reader_pid");
+	int process = (int)syscall(SYS_pidfd_open, reader, 0);
+	char path[64], text[64] = "";
+
+	for (int fd = 4; fd < 64 && process >= 0; fd++) {
+		int copy;
+
+		snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)reader, fd);
+		memset(text, 0, sizeof(text));
+		if (readlink(path, text, sizeof(text) - 1) < 0 || !strstr(text, "eventfd"))
+			continue;
+		copy = (int)syscall(SYS_pidfd_getfd, process, fd, 0);
+		base_close(&process);
+		return copy;
+	}
+	base_close(&process);
+	return -1;
+}
+
+/* Whoever got hold of a reader makes the eventfd one that waits, and takes what accessd is about to read. */
+START_TEST(a_stolen_ring)
+{
+	struct raw_open open = usual(rig_pictures("ring", 16, 1, 32));
+	const uint64_t one = 1;
+	struct wire_in opened;
+	uint64_t count;
+	struct iovec part = {.iov_base = &count, .iov_len = sizeof(count)};
+	int event;
+
+	rig_start("workers=1", NULL);
+	close(raw_open(&open, &opened)); /* there is a reader */
+	wire_in_fini(&opened);
+	event = event_of_reader();
+	if (event < 0) {
+		fprintf(stderr, "skipped: may not look into the reader: %s\n", strerror(errno));
+		rig_end();
+		return;
+	}
+	ck_assert_int_eq(fcntl(event, F_SETFL, 0), 0);
+	for (unsigned i = 0; i < 12000; i++) {
+		uint64_t end_ns = base_now_ns() + i % 100 * 1000; /* soon after it was heard */
+
+		ck_assert_int_eq(write(event, &one, sizeof(one)), sizeof(one));
+		while (base_now_ns() < end_ns)
+			continue;
+		if (preadv2(event, &part, 1, -1, RWF_NOWAIT) < 0)
+			ck_assert_int_eq(errno, EAGAIN);
+		ck_assert_int_eq((int)rig_status("pid"), rig_host.pid);
+	}
+	close(event);
+	rig_end();
+}
+END_TEST
+
 static void add(TCase *tcase)
 {
 	tcase_add_test(tcase, a_failed_job_can_take_nothing);
@@ -717,13 +906,16 @@ static void add(TCase *tcase)
 	tcase_add_test(tcase, a_refused_client_is_hung_up_on);
 	tcase_add_test(tcase, a_silent_crowd_makes_room);
 	tcase_add_test(tcase, no_descriptors_no_spinning);
+	tcase_add_test(tcase, a_lie_about_ends_is_no_spinning);
 	tcase_add_test(tcase, unread_answers_are_few);
 	tcase_add_test(tcase, a_flood_is_not_heard);
+	tcase_add_test(tcase, a_crowd_of_one_user_is_heard_as_one);
 	tcase_add_test(tcase, an_open_while_no_parent_lives);
 	tcase_add_test(tcase, an_open_while_no_reader_lives);
 	tcase_add_test(tcase, a_silent_open_ends_with_its_stage);
 	tcase_add_test(tcase, a_reader_that_cannot_live);
 	tcase_add_test(tcase, workers_that_cannot_live);
+	tcase_add_test(tcase, a_stolen_ring);
 }
 
 int main(void)

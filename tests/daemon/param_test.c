@@ -232,7 +232,7 @@ START_TEST(help_lists_them_all)
 		lines++;
 	for (size_t i = 0; i < BASE_ARRAY_LEN(numbers); i++)
 		ck_assert_ptr_nonnull(strstr(text, numbers[i].name));
-	ck_assert_uint_eq(lines, BASE_ARRAY_LEN(numbers) + 5); /* and five texts */
+	ck_assert_uint_eq(lines, BASE_ARRAY_LEN(numbers) + 7); /* and seven texts */
 	ck_assert_ptr_nonnull(strstr(text, "worker_memory      1 GiB"));
 }
 END_TEST

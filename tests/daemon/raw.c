@@ -31,9 +31,9 @@ int raw_dial(void)
 	return sock;
 }
 
-int raw_hear(int sock, uint16_t type, struct wire_in *ret)
+int raw_hear_for(int sock, uint16_t type, unsigned ms, struct wire_in *ret)
 {
-	struct timeval limit = {60, 0};
+	struct timeval limit = {ms / 1000, ms % 1000 * 1000};
 	int r;
 
 	setsockopt(sock, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
@@ -47,17 +47,30 @@ int raw_hear(int sock, uint16_t type, struct wire_in *ret)
 	}
 }
 
-int raw_greeted(struct wire_in *ret_welcome)
+int raw_hear(int sock, uint16_t type, struct wire_in *ret)
+{
+	return raw_hear_for(sock, type, PATIENCE_MS, ret);
+}
+
+int raw_say_hello(int sock, const char *program)
 {
 	struct wire_out out;
-	int sock = raw_dial();
+	int r;
 
 	wire_out_init(&out, PROTO_HELLO);
 	wire_put_u64(&out, PROTO_KEY_MAJOR, PROTO_MAJOR);
 	wire_put_u64(&out, PROTO_KEY_MINOR, PROTO_MINOR);
-	wire_put_string(&out, PROTO_KEY_PROGRAM, "raw");
-	ck_assert_int_eq(wire_send(sock, &out, 0), 0);
+	wire_put_string(&out, PROTO_KEY_PROGRAM, program);
+	r = wire_send(sock, &out, MSG_DONTWAIT);
 	wire_out_fini(&out);
+	return r;
+}
+
+int raw_greeted(struct wire_in *ret_welcome)
+{
+	int sock = raw_dial();
+
+	ck_assert_int_eq(raw_say_hello(sock, "raw"), 0);
 	ck_assert_int_eq(raw_hear(sock, 0, ret_welcome), 0);
 	ck_assert_int_eq(ret_welcome->type, PROTO_WELCOME);
 	return sock;
@@ -80,8 +93,8 @@ void raw_send_open(int sock, const struct wire_in *welcome, const struct raw_ope
 	wire_put_u64(&out, PROTO_KEY_POLICY, open->policy);
 	if (open->has_budget)
 		wire_put_u64(&out, PROTO_KEY_BUDGET, open->budget);
-	if (open->hand)
-		wire_put_u64(&out, PROTO_KEY_HAND, open->hand);
+	if (open->chunk)
+		wire_put_u64(&out, PROTO_KEY_CHUNK, open->chunk);
 	ck_assert_int_eq(wire_send(sock, &out, 0), 0);
 	wire_out_fini(&out);
 }
@@ -115,6 +128,33 @@ void raw_say(int sock, uint16_t type)
 	wire_out_init(&out, type);
 	wire_send(sock, &out, MSG_DONTWAIT);
 	wire_out_fini(&out);
+}
+
+size_t raw_nonsense(unsigned kind, uint64_t *state, uint8_t *data, size_t size)
+{
+	for (size_t i = 0; i < size; i++) {
+		*state ^= *state << 13;
+		*state ^= *state >> 7;
+		*state ^= *state << 17;
+		data[i] = (uint8_t)*state;
+	}
+	switch (kind % 4) {
+	case 0: /* random all over */
+		return 1 + *state % size;
+	case 1: /* a right head, random items */
+		memset(data, 0, 8);
+		data[0] = PROTO_HELLO;
+		return 8 + *state % 200;
+	case 2: /* lengths without end */
+		memset(data, 0xff, size);
+		data[0] = (uint8_t)(1 + *state % 6);
+		data[1] = 0;
+		return 64;
+	default: /* half a head */
+		data[0] = PROTO_OPEN;
+		data[1] = 0;
+		return 1 + *state % 7;
+	}
 }
 
 void raw_attach(struct wire_in *opened, struct raw_rank *ret)

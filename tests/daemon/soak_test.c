@@ -51,15 +51,15 @@ struct state {
 	double streams, memory;
 };
 
-/* accessd's descriptors with that of the question for the status, which may or may not be gone. */
-static struct state look(void)
+/* Waits for accessd's descriptors until they are no more than most_fds. */
+static struct state look(unsigned most_fds)
 {
 	return (struct state){
 	    .streams = rig_status("streams"),
 	    .memory = rig_status("node.memory_used"),
 	    .children = count_children(rig_host.pid),
 	    .maps = rig_count_maps(rig_pid("node.parent_pid")),
-	    .fds = rig_count_fds(rig_host.pid),
+	    .fds = rig_settled_fds(most_fds),
 	};
 }
 
@@ -73,15 +73,15 @@ static bool is_at_most(const struct state *now, const struct state *most)
  * nothing is more than it may be. */
 static void expect_at_most(const char *when, const struct state *most)
 {
-	const uint64_t end_ns = base_now_ns() + UINT64_C(60000000000);
-	struct state now = look();
+	const uint64_t end_ns = base_now_ns() + PATIENCE_NS;
+	struct state now = look(most->fds);
 
 	while (!is_at_most(&now, most) && base_now_ns() < end_ns) {
 		rig_sleep_ms(50);
-		now = look();
+		now = look(most->fds);
 	}
 	ck_assert_msg(is_at_most(&now, most),
-		      "%s, a minute later: streams %g (at most %g), memory_used %g (%g), "
+		      "%s, long after it: streams %g (at most %g), memory_used %g (%g), "
 		      "children %u (%u), maps of the worker parent %u (%u), descriptors %u (%u)",
 		      when, now.streams, most->streams, now.memory, most->memory, now.children,
 		      most->children, now.maps, most->maps, now.fds, most->fds);
@@ -100,7 +100,7 @@ static void hear_and_close(int sock, uint16_t type)
 static void open_somehow(const char *dataset, const char *unseen, unsigned i)
 {
 	struct raw_open open = {
-	    .dataset = dataset, .pipeline = "imagenet-eval-u8", .batch = 8, .hand = 8};
+	    .dataset = dataset, .pipeline = "imagenet-eval-u8", .batch = 8, .chunk = 8};
 
 	switch (i % 5) {
 	case 0:
@@ -119,7 +119,7 @@ static void open_somehow(const char *dataset, const char *unseen, unsigned i)
 		break;
 	case 3: /* a slot that no budget holds; of a dataset that no stream has, for it would join */
 		open.dataset = unseen;
-		open.hand = 65536;
+		open.chunk = 65536;
 		hear_and_close(raw_ask(&open), PROTO_REFUSED);
 		break;
 	default:
@@ -138,7 +138,7 @@ START_TEST(everything_comes_back)
 	for (unsigned i = 0; i < 20; i++)
 		open_somehow(dataset, unseen, i);
 	expect_at_most("after 20 opens", &most);
-	most.maps = look().maps + MAPS_ALLOWED;
+	most.maps = look(UINT32_MAX).maps + MAPS_ALLOWED;
 	most.fds = rig_settled_fds(0);
 	for (unsigned i = 0; i < OPENS; i++)
 		open_somehow(dataset, unseen, i);

@@ -22,7 +22,7 @@
 
 static const struct share_case {
 	uint64_t size, most;
-	unsigned domains, n; /* n have given */
+	unsigned users, n; /* n others have given */
 	uint64_t given, sure, share;
 } share_cases[] = {
     /* our own user has all of it */
@@ -47,10 +47,30 @@ static const struct share_case {
     {0, 0, 4, 0, 0, 0, 0},
 };
 
+/* Who has some with another group. */
+static const struct share_case his_cases[] = {
+    /* most of his share is there, then it is spent, then he has what is left of what is sure */
+    {1200, 300, 3, 0, 200, 100, 100},
+    {1200, 300, 3, 1, 600, 100, 0},
+    {3300, 825, 33, 3, 2575, 25, 0},
+    {3300, 825, 33, 31, 3260, 25, 15},
+};
+
+START_TEST(groups_of_a_user_have_one_share)
+{
+	static const uint64_t his[] = {200, 300, 100, 10};
+	const struct share_case *c = &his_cases[_i];
+	const struct stores_rule rule = {
+	    .size = c->size, .most = c->most, .users = c->users, .his = his[_i]};
+
+	ck_assert_uint_eq(stores_share(&rule, c->given, c->n), c->share);
+}
+END_TEST
+
 START_TEST(shares)
 {
 	const struct share_case *c = &share_cases[_i];
-	const struct stores_rule rule = {.size = c->size, .most = c->most, .domains = c->domains};
+	const struct stores_rule rule = {.size = c->size, .most = c->most, .users = c->users};
 
 	ck_assert_uint_eq(stores_sure(&rule), c->sure);
 	ck_assert_uint_eq(stores_share(&rule, c->given, c->n), c->share);
@@ -60,7 +80,7 @@ END_TEST
 /* Whoever comes and goes, in any order. */
 START_TEST(nobody_gets_less_than_is_sure)
 {
-	struct stores_rule rule = {.domains = 9};
+	struct stores_rule rule = {.users = 9};
 	uint64_t draws = 12345;
 
 	for (unsigned turn = 0; turn < 20000; turn++) {
@@ -292,6 +312,7 @@ static void add(TCase *tcase)
 {
 	tcase_add_checked_fixture(tcase, begin, end);
 	tcase_add_loop_test(tcase, shares, 0, BASE_ARRAY_LEN(share_cases));
+	tcase_add_loop_test(tcase, groups_of_a_user_have_one_share, 0, BASE_ARRAY_LEN(his_cases));
 	tcase_add_test(tcase, nobody_gets_less_than_is_sure);
 	tcase_add_test(tcase, what_fits_stays);
 	tcase_add_test(tcase, those_unused_longest_go_first);

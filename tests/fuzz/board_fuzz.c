@@ -38,9 +38,9 @@ static uint64_t read_all(const struct board *board)
 	uint64_t sum = 0;
 
 	for (uint32_t slot = 0; slot < board->geometry.max_slots; slot++) {
-		uint32_t last = board->geometry.hand - 1;
+		uint32_t last = board->geometry.chunk - 1;
 
-		if (board_slot_read_watermark(board, slot) > board->geometry.hand)
+		if (board_slot_read_watermark(board, slot) > board->geometry.chunk)
 			abort();
 		sum += board_slot_of(board, slot)->d_lap + board_status_of(board, slot)[last] +
 		       (uint64_t)board_ids_of(board, slot)[last] +

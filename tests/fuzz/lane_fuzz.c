@@ -27,8 +27,8 @@ static int memory_of(const uint8_t *data, size_t size)
 
 static void expect_bounds(const struct lane *lane, const struct lane_task *task)
 {
-	if (task->block >= lane->n_blocks || task->index >= lane->hand ||
-	    task->position >= lane->hand || task->room < task->bytes ||
+	if (task->block >= lane->n_blocks || task->index >= lane->chunk ||
+	    task->position >= lane->chunk || task->room < task->bytes ||
 	    (task->resident ? !task->form : task->came > task->room) ||
 	    task->room > lane->arena_bytes || task->arena_offset > lane->arena_bytes - task->room)
 		abort();
@@ -62,7 +62,7 @@ static void look_after(struct lane *lane)
 	int code;
 
 	for (uint32_t block = 0; block < lane->n_blocks; block++) {
-		uint32_t last = lane->hand - 1;
+		uint32_t last = lane->chunk - 1;
 		enum layout_task_state state = lane_task_state(lane, block, last, &owner);
 
 		lane_task_take_over(lane, block, last, owner, state, LAYOUT_TASK_FAILED,

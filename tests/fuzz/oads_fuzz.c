@@ -2,8 +2,9 @@
 
 /*
  * A converted data set from anywhere. Each input is tried as it is and, so that mutations get past the
- * checksums, once more with length and checksums made right. Of what is accepted every sample is asked
- * for: its place is within the samples, and no more is written than its size.
+ * checksums, once more with length and checksums made right, and then with a hole in it, which makes it as
+ * long as it likes to say. Of what is accepted every sample is asked for: its place is within the samples, and
+ * no more is written than its size. An index takes no more memory than the file has bytes, holes not counted.
  */
 
 #include "storage/oads.h"
@@ -11,9 +12,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "storage/index.h"
+
+#define HOLE (UINT64_C(64) << 30)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -41,7 +45,17 @@ static void read_all(const struct oads *oads, const struct dataset *index)
 	free(buffer);
 }
 
-static void try_open(const void *data, size_t size)
+/* The memory that a descriptor holds. */
+static uint64_t bytes_of(int fd)
+{
+	struct stat st;
+
+	demand(fstat(fd, &st) == 0);
+	return (uint64_t)st.st_blocks * 512;
+}
+
+/* The input with a hole of so many bytes at that place. */
+static void try_open(const uint8_t *data, size_t size, uint64_t hole, uint64_t at)
 {
 	const int fd = memfd_create("oads", MFD_CLOEXEC);
 	struct dataset *index;
@@ -49,9 +63,11 @@ static void try_open(const void *data, size_t size)
 	struct diag diag;
 	int index_fd;
 
-	demand(fd >= 0 && write(fd, data, size) == (ssize_t)size);
-	if (oads_open(fd, "input", &oads, &diag) == 0) {
+	demand(fd >= 0 && base_write_at(fd, data, at, 0) == 0 &&
+	       base_write_at(fd, data + at, size - at, at + hole) == 0);
+	if (oads_open(fd, "input", NULL, &oads, &diag) == 0) {
 		if (oads_index(oads, NULL, &index_fd) == 0) {
+			demand(bytes_of(index_fd) <= bytes_of(fd) + 4096);
 			if (dataset_map(index_fd, &index) == 0) {
 				if (oads_is_index(oads, index))
 					read_all(oads, index);
@@ -110,7 +126,13 @@ static void forge(uint8_t *data, size_t size)
 	head.head_checksum = 0;
 	head.head_checksum = hash_checksum(&head, sizeof(head));
 	memcpy(data, &head, sizeof(head));
-	try_open(data, head.bytes);
+	try_open(data, head.bytes, 0, 0);
+	head.index_bytes += HOLE;
+	head.bytes += HOLE;
+	head.head_checksum = 0;
+	head.head_checksum = hash_checksum(&head, sizeof(head));
+	memcpy(data, &head, sizeof(head));
+	try_open(data, head.bytes - HOLE, HOLE, starts_at);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -119,7 +141,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (size > 65536)
 		return 0;
-	try_open(data, size);
+	try_open(data, size, 0, 0);
 	if (size < sizeof(struct oads_head))
 		return 0;
 	copy = malloc(size);

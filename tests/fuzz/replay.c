@@ -8,7 +8,8 @@
  *	NAME_fuzz             the folder $top_srcdir/tests/fuzz/corpus/NAME, with mutations
  *	NAME_fuzz FILE...     these files as they are
  *
- * REPLAY_MUTATIONS (200) is how many mutations an input gets. The target is given a heap block of
+ * REPLAY_MUTATIONS is how many mutations an input gets: 200, or what the target says, if its inputs take
+ * long. The target is given a heap block of
  * exactly the input's size, so that a sanitizer sees each byte read past its end. An input stands
  * in ./NAME_fuzz.crash while it runs: after a crash that is the one.
  */
@@ -26,6 +27,7 @@
 enum { REPLAY_INPUT_MAX = 1 << 20, REPLAY_EDITS = 4 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+extern const unsigned long replay_mutations_wanted __attribute__((weak));
 
 static int replay_crash_fd = -1;
 static uint8_t replay_input[REPLAY_INPUT_MAX], replay_mutant[REPLAY_INPUT_MAX];
@@ -164,9 +166,12 @@ static void replay_name(const char *program, char *ret, size_t size)
 int main(int argc, char **argv)
 {
 	const char *source = getenv("top_srcdir"), *count = getenv("REPLAY_MUTATIONS");
-	unsigned long mutations = count ? strtoul(count, NULL, 10) : 200, files = 0;
+	unsigned long mutations = &replay_mutations_wanted ? replay_mutations_wanted : 200;
+	unsigned long files = 0;
 	char name[256], crash[512], folder[4096];
 
+	if (count)
+		mutations = strtoul(count, NULL, 10);
 	replay_name(argv[0], name, sizeof(name));
 	snprintf(crash, sizeof(crash), "%s_fuzz.crash", name);
 	replay_crash_fd = open(crash, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);

@@ -18,7 +18,7 @@ static void fuzz_join(const struct token *token)
 {
 	struct carousel_config config = {
 	    .n = token->n,
-	    .hand = 64,
+	    .chunk = 64,
 	    .slots = 4,
 	    .max_slots = 4,
 	    .producing = 1,

@@ -2,10 +2,10 @@
 
 /*
  * The thread looks every millisecond, and whenever a message comes: reads outboxes, frees slots,
- * posts hands, moves watermarks, answers sleepers. All state is under one lock, so that a test can
+ * posts chunks, moves watermarks, answers sleepers. All state is under one lock, so that a test can
  * change the configuration or speak between two looks.
  *
- * The grants are composed as the real one does it: a tail first, as a hand without grains; an
+ * The grants are composed as the real one does it: a tail first, as a chunk without grains; an
  * epoch's grants before the next one's; a reclaimed grant's grains are needed again. Revocation is
  * tried on the newest grant only, and nothing is posted until its end is known.
  */
@@ -46,7 +46,7 @@ static void fake_geometry(const struct fake *fake, struct board_geometry *ret)
 {
 	*ret = (struct board_geometry){
 	    .max_slots = fake->config.slots,
-	    .hand = fake->config.hand,
+	    .chunk = fake->config.chunk,
 	    .grain = deal_grain_of(fake->config.n),
 	    .n_fields = 3,
 	    .n_samples = fake->config.n,
@@ -101,13 +101,13 @@ static void fake_drop(struct fake_conn *conn)
 	*conn = (struct fake_conn){.sock = -1};
 }
 
-/* ---- hands ---- */
+/* ---- chunks ---- */
 
 static uint32_t fake_choose_grains(struct fake *fake, struct fake_conn *conn,
 				   const struct deal *deal, uint32_t *ret)
 {
 	uint64_t left = bits_count(conn->need, deal->grains);
-	uint32_t room = fake->config.hand / deal->grain, n = 0;
+	uint32_t room = fake->config.chunk / deal->grain, n = 0;
 
 	if (fake->config.shortens && fake_random(fake) % 3 == 0)
 		room = 1 + (uint32_t)(fake_random(fake) % room);
@@ -157,21 +157,21 @@ static void fake_post(struct fake *fake, struct fake_conn *conn, uint32_t slot, 
 	};
 	uint64_t number;
 
-	if (fake->config.lie && fake->config.lie != 5 && conn->hands == 2) {
+	if (fake->config.lie && fake->config.lie != 5 && conn->chunks == 2) {
 		grant.instance += fake->config.lie == 1;
 		grant.slot += fake->config.lie == 2 ? 1000 : 0;
-		grant.count += fake->config.lie == 3 ? fake->config.hand : 0;
+		grant.count += fake->config.lie == 3 ? fake->config.chunk : 0;
 		grant.epoch += fake->config.lie == 4;
 	}
 	ck_assert_int_eq(grant_post(&conn->grants, &grant, &number), 0);
 	conn->grant_of[slot] = number;
 }
 
-/* Puts one hand into the slot and posts it. false: nothing is needed. */
+/* Puts one chunk into the slot and posts it. false: nothing is needed. */
 static bool fake_produce(struct fake *fake, struct fake_conn *conn, uint32_t slot)
 {
-	static _Thread_local int64_t ids[LAYOUT_MAX_HAND];
-	static _Thread_local uint32_t grains[LAYOUT_MAX_HAND];
+	static _Thread_local int64_t ids[LAYOUT_MAX_CHUNK];
+	static _Thread_local uint32_t grains[LAYOUT_MAX_CHUNK];
 	uint32_t n_grains = 0, count;
 	struct deal deal;
 
@@ -184,7 +184,7 @@ static bool fake_produce(struct fake *fake, struct fake_conn *conn, uint32_t slo
 	}
 	fake->lap++;
 	if (conn->n_tail > 0) {
-		count = BASE_MIN(conn->n_tail, fake->config.hand);
+		count = BASE_MIN(conn->n_tail, fake->config.chunk);
 		conn->n_tail -= count;
 		memcpy(ids, conn->tail + conn->n_tail, count * sizeof(*ids));
 		deal_permute(fake->seed, fake->lap, ids, count);
@@ -195,7 +195,7 @@ static bool fake_produce(struct fake *fake, struct fake_conn *conn, uint32_t slo
 			bits_set(conn->need, grains[i]);
 	}
 	conn->instance++;
-	conn->hands++;
+	conn->chunks++;
 	board_slot_begin(&conn->board, slot, conn->instance, fake->lap, ids, count, grains,
 			 n_grains, n_grains == 0);
 	fake_fill(fake, conn, slot, fake->lap, ids, count);
@@ -276,7 +276,7 @@ static void fake_serve(struct fake *fake, struct fake_conn *conn)
 
 	fake_read_outbox(fake, conn);
 	for (uint32_t slot = 0; slot < fake->config.slots && !conn->pending; slot++) {
-		if (conn->grant_of[slot] || conn->hands >= fake->config.most_hands)
+		if (conn->grant_of[slot] || conn->chunks >= fake->config.most_chunks)
 			continue;
 		if (!fake_produce(fake, conn, slot))
 			break;
@@ -361,9 +361,9 @@ static void fake_opened(struct fake *fake, struct fake_conn *conn)
 	wire_out_init(&out, fake->config.mode == FAKE_WRONG_TYPE ? PROTO_WELCOME : PROTO_OPENED);
 	for (unsigned i = 0; i < (fake->config.mode == FAKE_FEW_FDS ? 2 : 4); i++)
 		wire_put_fd(&out, fds[i]);
-	if (fake->config.mingle)
-		wire_put_bytes(&out, PROTO_KEY_MINGLE, fake->config.mingle,
-			       fake->config.mingle_bytes);
+	if (fake->config.batch_mix)
+		wire_put_bytes(&out, PROTO_KEY_BATCH_MIX, fake->config.batch_mix,
+			       fake->config.batch_mix_bytes);
 	ck_assert_int_eq(wire_send(conn->sock, &out, 0), 0);
 	wire_out_fini(&out);
 	if (fake->config.mode == FAKE_WRONG_FDS)
@@ -380,7 +380,7 @@ static void fake_read_token(struct fake *fake, struct fake_conn *conn, const str
 
 	deal_init(&deal, fake->config.n, fake->dataset);
 	conn->need = calloc(bits_words(deal.grains) + 1, 8);
-	conn->tail = calloc(2 * LAYOUT_MAX_HAND, 8);
+	conn->tail = calloc(2 * LAYOUT_MAX_CHUNK, 8);
 	bits_fill(conn->need, deal.grains);
 	if (wire_get_bytes(in, PROTO_KEY_TOKEN, &data, &size))
 		return;
@@ -447,6 +447,8 @@ static void fake_hear(struct fake *fake, struct fake_conn *conn)
 		fake_open_stream(fake, conn, &in);
 	} else if (r == 0 && in.type == PROTO_STATUS) {
 		fake_status(conn->sock);
+	} else if (r == 0 && in.type == PROTO_BAD && fake->config.bad) {
+		fake->config.bad(conn->sock, &in, fake->config.bad_arg);
 	} else if (r == 0 && in.type == PROTO_KICK) {
 		fake->kicks++;
 	} else if (r == 0 && in.type == PROTO_EXPLAIN && !fake->config.is_mute) {
@@ -531,8 +533,8 @@ static void fake_listen(struct fake *fake)
 void fake_start_at(struct fake *fake, const struct fake_config *config, const char *path)
 {
 	*fake = (struct fake){.config = *config, .seed = 77, .random = 0x9e3779b97f4a7c15};
-	if (!fake->config.most_hands)
-		fake->config.most_hands = UINT64_MAX;
+	if (!fake->config.most_chunks)
+		fake->config.most_chunks = UINT64_MAX;
 	for (unsigned i = 0; i < BASE_ARRAY_LEN(fake->conn); i++)
 		fake->conn[i].sock = -1;
 	for (unsigned i = 0; i < 32; i++)
@@ -612,7 +614,7 @@ void fake_hang_up(struct fake *fake)
 
 bool fake_has_no_pins(struct fake *fake)
 {
-	for (unsigned wait = 0; wait < 12000; wait++) {
+	for (unsigned wait = 0; wait < PATIENCE_MS / 5; wait++) {
 		bool taken = false;
 
 		fake_lock(fake);
@@ -642,7 +644,7 @@ static unsigned fake_count_conns(struct fake *fake)
 
 void fake_wait_alone(struct fake *fake)
 {
-	for (unsigned wait = 0; wait < 12000 && fake_count_conns(fake) > 0; wait++)
+	for (unsigned wait = 0; wait < PATIENCE_MS / 5 && fake_count_conns(fake) > 0; wait++)
 		usleep(5000);
 	ck_assert_uint_eq(fake_count_conns(fake), 0);
 }
@@ -665,14 +667,14 @@ void fake_wait_asleep(const _Atomic pid_t *thread)
 {
 	unsigned wait = 0;
 
-	while (wait++ < 12000 && (*thread == 0 || !is_asleep(*thread)))
+	while (wait++ < PATIENCE_MS / 5 && (*thread == 0 || !is_asleep(*thread)))
 		usleep(5000);
-	ck_assert_uint_le(wait, 12000);
+	ck_assert_uint_le(wait, PATIENCE_MS / 5);
 }
 
 void fake_times_out(struct oa_stream *stream, int timeout_ms, const char *part)
 {
-	const uint64_t end_ns = base_now_ns() + UINT64_C(60000000000);
+	const uint64_t end_ns = base_now_ns() + PATIENCE_NS;
 	struct oa_batch *batch = NULL;
 	int r;
 
@@ -707,7 +709,7 @@ struct oa_options fake_options(uint32_t batch, uint64_t epochs)
 	    .pipeline = "imagenet-train",
 	    .batch = batch,
 	    .epochs = epochs,
-	    .timeout_ms = 60000,
+	    .timeout_ms = PATIENCE_MS,
 	};
 }
 
@@ -726,7 +728,7 @@ struct oa_stream *fake_open(struct fake *fake, const struct oa_options *options)
 void fake_check_batch(const struct oa_batch *batch)
 {
 	struct oa_batch_info info = {.size = sizeof(info)};
-	struct oa_field image, label, index;
+	struct oa_field image = {.size = sizeof(image)}, label = image, index = image;
 
 	oa_batch_info(batch, &info);
 	ck_assert_uint_eq(info.n_fields, 3);

@@ -4,7 +4,7 @@
 
 /*
  * A small accessd for the tests of libaccess: one thread, one stream a connection, samples whose
- * bytes are a function of id and lap. It composes hands at random from what the token says is
+ * bytes are a function of id and lap. It composes chunks at random from what the token says is
  * needed.
  */
 
@@ -18,6 +18,7 @@
 #include "shmring/board.h"
 #include "shmring/grant.h"
 #include "shmring/proto.h"
+#include "tests/patience.h"
 
 /* How it misbehaves at the handshake. */
 enum fake_mode {
@@ -39,19 +40,22 @@ enum fake_mode {
 
 struct fake_config {
 	uint64_t n;
-	uint32_t hand, slots;
+	uint32_t chunk, slots;
 	uint8_t (*status)(uint64_t id); /* NULL: all OK */
 	bool drips;                     /* finishes one sample at a time */
-	bool shortens;                  /* some hands are short */
+	bool shortens;                  /* some chunks are short */
 	unsigned revoke;                /* revokes one grant in so many, 0: none */
-	uint64_t most_hands;            /* per connection; then it only listens */
-	uint64_t stop_at;               /* finishes only so many samples of each hand; 0: all */
+	uint64_t most_chunks;           /* per connection; then it only listens */
+	uint64_t stop_at;               /* finishes only so many samples of each chunk; 0: all */
 	enum fake_mode mode;
-	bool is_mute;       /* never explains */
-	const void *mingle; /* of OPENED, borrowed; NULL: none */
-	size_t mingle_bytes;
+	bool is_mute; /* never explains */
+	/* Answers BAD; arg: of its own. NULL: nobody does. */
+	void (*bad)(int sock, const struct wire_in *in, unsigned arg);
+	unsigned bad_arg;
+	const void *batch_mix; /* of OPENED, borrowed; NULL: none */
+	size_t batch_mix_bytes;
 	uint32_t lie; /* 1: wrong instance, 2: wrong slot, 3: count too large, 4: next epoch early,
-			 5: PENDING below the watermark, 6: the same hand twice */
+			 5: PENDING below the watermark, 6: the same chunk twice */
 	uint32_t stage;
 	bool is_stopped; /* heartbeat of long ago */
 };
@@ -68,7 +72,7 @@ struct fake_conn {
 	uint32_t watermark[64], target[64]; /* per slot */
 	uint64_t grant_of[64];              /* number of the grant that uses it, 0: free */
 	uint64_t pending;                   /* revoked, end unknown */
-	uint64_t instance, hands, epoch, epochs;
+	uint64_t instance, chunks, epoch, epochs;
 	uint64_t *need;
 	int64_t *tail;
 	uint32_t n_tail;

@@ -25,7 +25,7 @@
 #include "tests/libaccess/fake.h"
 #include "tests/libaccess/suite.h"
 
-static const struct fake_config plain = {.n = 1000, .hand = 20, .slots = 4};
+static const struct fake_config plain = {.n = 1000, .chunk = 20, .slots = 4};
 
 /* ---- fork ---- */
 
@@ -66,7 +66,7 @@ START_TEST(children_are_told)
 	fake_start(&fake, &plain);
 	client = fake_connect(&fake);
 	stream = fake_open(&fake, &options);
-	ck_assert_int_eq(oa_next(stream, 60000, &held), 0);
+	ck_assert_int_eq(oa_next(stream, PATIENCE_MS, &held), 0);
 	pid = fork();
 	if (pid == 0)
 		_exit(child_tries(client, stream, held));
@@ -74,7 +74,7 @@ START_TEST(children_are_told)
 	ck_assert_int_eq(status, 0);
 	fake_check_batch(held);
 	oa_release(held);
-	for (; oa_next(stream, 60000, &batch) == 0;
+	for (; oa_next(stream, PATIENCE_MS, &batch) == 0;
 	     batches++) /* the parent's pins and place are its own */
 		oa_release(batch);
 	ck_assert_uint_eq(batches, 100);
@@ -129,7 +129,8 @@ START_TEST(threads_share_a_stream)
 {
 	struct fake_config config = plain;
 	struct oa_options options = fake_options(7, 1);
-	struct crew crew = {.lock = PTHREAD_MUTEX_INITIALIZER, .timeout_ms = _i ? _i - 1 : 60000};
+	struct crew crew = {.lock = PTHREAD_MUTEX_INITIALIZER,
+			    .timeout_ms = _i ? _i - 1 : PATIENCE_MS};
 	pthread_t thread[4];
 	struct fake fake;
 
@@ -169,10 +170,10 @@ START_TEST(turns_have_an_end)
 	void *result;
 	int r;
 
-	config.most_hands = 1;
+	config.most_chunks = 1;
 	fake_start(&fake, &config);
 	stream = fake_open(&fake, &options);
-	ck_assert_int_eq(oa_next(stream, 60000, &batch), 0);
+	ck_assert_int_eq(oa_next(stream, PATIENCE_MS, &batch), 0);
 	ck_assert_int_eq(pthread_create(&thread, NULL, wait_for_ever, stream), 0);
 	fake_wait_asleep(&waiting);
 	r = oa_next(stream, 50, &(struct oa_batch *){NULL});
@@ -255,7 +256,7 @@ static bool take_and_give(struct oa_stream *stream, unsigned n, int timeout_ms)
 
 /* In a child with a daemon in the grandparent: opens, gives batches some time to be ready, takes
  * them. */
-static void take_without_kernel(const char *socket, useconds_t patience_us)
+static void take_without_kernel(const char *socket, uint32_t flags, useconds_t patience_us)
 {
 	struct oa_error error = {.size = sizeof(error)};
 	struct oa_options options = fake_options(10, 0);
@@ -263,20 +264,23 @@ static void take_without_kernel(const char *socket, useconds_t patience_us)
 	struct oa_client *client;
 	unsigned long before;
 
+	options.flags = flags;
 	if (oa_connect(socket, &client, &error) || oa_open(client, &options, &stream, &error))
 		_exit(3);
 	for (unsigned i = 0; i < 12; i++) /* fills the pools */
-		if (!take_and_give(stream, 4, 10000))
+		if (!take_and_give(stream, 4, PATIENCE_MS))
 			_exit(4);
 	if (allocations == 0) /* they are not counted: the test would prove nothing */
 		_exit(7);
-	usleep(patience_us); /* four hands should be ready */
+	usleep(patience_us); /* four chunks should be ready */
 	before = allocations;
 	forbid_system_calls();
 	if (!take_and_give(stream, 4, 0))
 		syscall(SYS_exit, NOT_READY);
 	syscall(SYS_exit, allocations == before ? 0 : 6);
 }
+
+static const uint32_t ready_flags[] = {0, OA_KEEP, OA_WRITABLE};
 
 START_TEST(ready_batches_need_no_kernel)
 {
@@ -292,7 +296,7 @@ START_TEST(ready_batches_need_no_kernel)
 		patience_us *= 2;
 		pid = fork();
 		if (pid == 0)
-			take_without_kernel(fake.socket, patience_us);
+			take_without_kernel(fake.socket, ready_flags[_i], patience_us);
 		ck_assert_int_eq(waitpid(pid, &status, 0), pid);
 	} while (WIFEXITED(status) && WEXITSTATUS(status) == NOT_READY && patience_us < 20000000);
 	ck_assert_msg(WIFEXITED(status), "a system call in oa_next() or oa_release(): signal %d",
@@ -419,7 +423,7 @@ START_TEST(serve)
 	static struct fake fake;
 
 	fake_start_at(&fake, &plain, daemon_socket);
-	alarm(300);
+	alarm(4 * PATIENCE_S);
 	for (;;)
 		pause();
 }
@@ -464,7 +468,7 @@ static int be_daemon(const char *folder)
 		fclose(starts);
 		serve_for_ever();
 	}
-	for (unsigned i = 0; i < 12000 && !can_connect(daemon_socket); i++)
+	for (unsigned i = 0; i < PATIENCE_MS / 5 && !can_connect(daemon_socket); i++)
 		usleep(5000);
 	return 0;
 }
@@ -474,7 +478,7 @@ static void add(TCase *tcase)
 	tcase_add_test(tcase, children_are_told);
 	tcase_add_loop_test(tcase, threads_share_a_stream, 0, 3);
 	tcase_add_test(tcase, turns_have_an_end);
-	tcase_add_test(tcase, ready_batches_need_no_kernel);
+	tcase_add_loop_test(tcase, ready_batches_need_no_kernel, 0, BASE_ARRAY_LEN(ready_flags));
 	tcase_add_test(tcase, the_first_job_starts_a_daemon);
 	tcase_add_test(tcase, a_daemon_that_cannot_start_is_quoted);
 	tcase_add_test(tcase, a_folder_of_others_is_refused);

@@ -21,18 +21,18 @@ static uint8_t status_some(uint64_t id)
 
 static const struct state_case {
 	uint64_t n;
-	uint32_t batch, hand;
+	uint32_t batch, chunk;
 	uint8_t (*status)(uint64_t id);
 	bool drips, shortens;
 	uint32_t flags;
 } cases[] = {
-    {.n = 60, .batch = 8, .hand = 16},
-    {.n = 61, .batch = 7, .hand = 16, .shortens = true},
-    {.n = 61, .batch = 7, .hand = 16, .drips = true},
-    {.n = 60, .batch = 20, .hand = 8},
-    {.n = 60, .batch = 7, .hand = 16, .status = status_some},
-    {.n = 61, .batch = 7, .hand = 16, .flags = OA_COPY},
-    {.n = 61, .batch = 7, .hand = 16, .flags = OA_DROP_LAST},
+    {.n = 60, .batch = 8, .chunk = 16},
+    {.n = 61, .batch = 7, .chunk = 16, .shortens = true},
+    {.n = 61, .batch = 7, .chunk = 16, .drips = true},
+    {.n = 60, .batch = 20, .chunk = 8},
+    {.n = 60, .batch = 7, .chunk = 16, .status = status_some},
+    {.n = 61, .batch = 7, .chunk = 16, .flags = OA_COPY},
+    {.n = 61, .batch = 7, .chunk = 16, .flags = OA_DROP_LAST},
 };
 
 enum { EPOCHS = 2 };
@@ -110,7 +110,7 @@ static int take(struct run *run, unsigned most, uint64_t *delivered, uint64_t *e
 	int r = 0;
 
 	for (unsigned i = 0; i < most && r == 0; i++) {
-		r = oa_next(run->stream, 60000, &batch);
+		r = oa_next(run->stream, PATIENCE_MS, &batch);
 		if (r)
 			break;
 		fake_check_batch(batch);
@@ -134,7 +134,7 @@ static int take(struct run *run, unsigned most, uint64_t *delivered, uint64_t *e
 static void start(struct run *run, const struct state_case *c)
 {
 	struct fake_config config = {.n = c->n,
-				     .hand = c->hand,
+				     .chunk = c->chunk,
 				     .slots = 4,
 				     .status = c->status,
 				     .drips = c->drips,
@@ -223,7 +223,7 @@ START_TEST(jobs_go_on_after_a_loss)
 	int r;
 
 	start(&run, c);
-	while ((r = oa_next(run.stream, 60000, &held[n_held])) == 0) {
+	while ((r = oa_next(run.stream, PATIENCE_MS, &held[n_held])) == 0) {
 		oa_batch_info(held[n_held], &info);
 		if (info.slot) { /* of the daemon that is there, and told apart from earlier ones */
 			ck_assert_uint_ge(info.session, session);
@@ -261,7 +261,7 @@ END_TEST
 /* Grains of two samples: what is left of begun grains is in the tail, and comes again first. */
 START_TEST(begun_grains_are_in_the_tail)
 {
-	static const struct state_case c = {.n = 530000, .batch = 700, .hand = 2048};
+	static const struct state_case c = {.n = 530000, .batch = 700, .chunk = 2048};
 	uint64_t delivered = 0, epoch = 0;
 	unsigned tails = 0;
 	struct run run;
@@ -299,7 +299,7 @@ static uint64_t take_one(struct run *run, uint64_t *seen_epoch)
 	struct oa_batch_info info = {.size = sizeof(info)};
 	struct oa_batch *batch;
 
-	ck_assert_int_eq(oa_next(run->stream, 60000, &batch), 0);
+	ck_assert_int_eq(oa_next(run->stream, PATIENCE_MS, &batch), 0);
 	oa_batch_info(batch, &info);
 	*seen_epoch = info.epoch;
 	for (uint32_t k = 0; k < info.count; k++)

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -14,11 +15,12 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include "tests/libaccess/fake.h"
 #include "tests/libaccess/suite.h"
 
-static const struct fake_config plain = {.n = 100, .hand = 10, .slots = 4};
+static const struct fake_config plain = {.n = 100, .chunk = 10, .slots = 4};
 
 static void has(const char *text, const char *part)
 {
@@ -53,9 +55,9 @@ static unsigned count_fds(void)
 
 /* Ops on batches that make no sense, or do not fit an image without channels. */
 static const struct {
-	struct proto_mingle item[3];
+	struct proto_batch_mix item[3];
 	size_t bytes;
-} mingles[] = {
+} batch_mixes[] = {
     {{{1, 0, 5, 0, 1, 1}}, 32},
     {{{0, 0, 5, 0, 1, 1}}, 32},
     {{{3, 0, 5, 0, 1, 1}}, 32},
@@ -79,8 +81,8 @@ START_TEST(bad_ops_on_batches)
 	struct oa_client *client;
 	struct fake fake;
 
-	config.mingle = mingles[_i].item;
-	config.mingle_bytes = mingles[_i].bytes;
+	config.batch_mix = batch_mixes[_i].item;
+	config.batch_mix_bytes = batch_mixes[_i].bytes;
 	fake_start(&fake, &config);
 	client = fake_connect(&fake);
 	ck_assert_int_eq(oa_open(client, &options, &stream, &error), -EPROTO);
@@ -168,18 +170,34 @@ START_TEST(nobody_there)
 }
 END_TEST
 
-START_TEST(no_permission)
+/* In a process of its own, which is not root's: root may connect to anything. */
+static int connect_as_somebody(const struct fake *fake)
 {
 	struct oa_error error = {.size = sizeof(error)};
 	struct oa_client *client;
-	struct fake fake;
 
-	if (geteuid() == 0) /* root may */
-		return;
+	if (geteuid() == 0 && (setgroups(0, NULL) || setresgid(65534, 65534, 65534) ||
+			       setresuid(65534, 65534, 65534)))
+		return 1;
+	if (oa_connect(fake->socket, &client, &error) != OA_E_PERMISSION)
+		return 2;
+	return strstr(error.text, "may not connect") ? 0 : 3;
+}
+
+START_TEST(no_permission)
+{
+	struct fake fake;
+	int status;
+	pid_t pid;
+
 	fake_start(&fake, &plain);
+	ck_assert_int_eq(chmod(fake.folder, 0711), 0);
 	ck_assert_int_eq(chmod(fake.socket, 0), 0);
-	ck_assert_int_eq(oa_connect(fake.socket, &client, &error), OA_E_PERMISSION);
-	has(error.text, "may not connect");
+	pid = fork();
+	if (pid == 0)
+		_exit(connect_as_somebody(&fake));
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert_int_eq(status, 0);
 	fake_stop(&fake);
 }
 END_TEST
@@ -207,7 +225,7 @@ START_TEST(wrong_options)
 	REFUSED(flags, 1u << 20, "options.flags");
 	REFUSED(bad, (enum oa_bad)9, "options.bad");
 	REFUSED(rank, 1, "options.rank");
-	REFUSED(hand, 100000, "options.hand");
+	REFUSED(chunk, 100000, "options.chunk");
 	REFUSED(token_size, 5, "options.token");
 	REFUSED(size, 8, "options.size");
 #undef REFUSED
@@ -340,11 +358,11 @@ static const struct stage_case {
     {LAYOUT_STAGE_READ, false,
      "no batch within 30 ms: storage is slow: accessd waits for the bytes of samples; "},
     {LAYOUT_STAGE_DECODE, false,
-     "workers are busy with the next hand: preprocessing is the bottleneck; dataset"},
+     "workers are busy with the next chunk: preprocessing is the bottleneck; dataset"},
     {LAYOUT_STAGE_SLOT, false,
      "no slot is free: all are held by jobs; give accessd more memory or slots; data"},
     {LAYOUT_STAGE_WORKERS, false, "no worker is alive: see accessd's log; dataset /data/fake"},
-    {LAYOUT_STAGE_SCHEDULE, false, "the next hand is being composed; dataset /data/fake"},
+    {LAYOUT_STAGE_SCHEDULE, false, "the next chunk is being composed; dataset /data/fake"},
     {LAYOUT_STAGE_DRAIN, false,
      "accessd is shutting down; the job goes on with the next one; dataset"},
     {77, false, "a stage this libaccess does not know"},
@@ -361,13 +379,13 @@ START_TEST(timeouts_name_the_stage)
 	struct oa_batch *batch;
 	struct fake fake;
 
-	config.most_hands = 0;
+	config.most_chunks = 0;
 	fake_start(&fake, &config);
-	fake.config.most_hands = 0;
+	fake.config.most_chunks = 0;
 	fake.config.stage = c->stage;
 	fake.config.is_stopped = c->is_stopped;
 	stream = fake_open(&fake, &options);
-	fake_times_out(stream, 30, c->text); /* hands may have been posted before that was set */
+	fake_times_out(stream, 30, c->text); /* chunks may have been posted before that was set */
 	ck_assert_int_eq(oa_next(stream, 0, &batch), OA_E_TIMEOUT);
 	oa_close(stream);
 	fake_stop(&fake);
@@ -386,11 +404,11 @@ START_TEST(timeouts_name_the_watermark_and_notices)
 	config.stage = LAYOUT_STAGE_DECODE;
 	fake_start(&fake, &config);
 	stream = fake_open(&fake, &options);
-	ck_assert_int_eq(oa_next(stream, 60000, &batch), 0);
+	ck_assert_int_eq(oa_next(stream, PATIENCE_MS, &batch), 0);
 	oa_release(batch);
 	fake_say(&fake, PROTO_NOTICE, 0, "3 samples were skipped");
 	ck_assert_int_eq(oa_next(stream, 50, &batch), OA_E_TIMEOUT);
-	has(oa_error_text(stream), "; 7 of 10 samples of the hand are finished;");
+	has(oa_error_text(stream), "; 7 of 10 samples of the chunk are finished;");
 	has(oa_error_text(stream), "; accessd said: 3 samples were skipped");
 	fake_kill(&fake);
 	fake_times_out(stream, 50, "no daemon at ");
@@ -429,16 +447,15 @@ START_TEST(two_slots_at_most)
 	fake_start(&fake, &plain);
 	stream = fake_open(&fake, &options);
 	for (unsigned i = 0; i < 4; i++)
-		ck_assert_int_eq(oa_next(stream, 60000, &held[i]), 0);
-	ck_assert_int_eq(oa_next(stream, 60000, &batch), OA_E_PINS);
-	ck_assert_str_eq(
-	    oa_error_text(stream),
-	    "you hold 4 batches on 2 slots; release one before oa_next(), or open with OA_COPY");
+		ck_assert_int_eq(oa_next(stream, PATIENCE_MS, &held[i]), 0);
+	ck_assert_int_eq(oa_next(stream, PATIENCE_MS, &batch), OA_E_PINS);
+	ck_assert_str_eq(oa_error_text(stream), "you hold 4 batches on 2 slots; release one before "
+						"oa_next(), or open with OA_KEEP or OA_COPY");
 	oa_release(held[1]);
-	ck_assert_int_eq(oa_next(stream, 60000, &batch),
+	ck_assert_int_eq(oa_next(stream, PATIENCE_MS, &batch),
 			 OA_E_PINS); /* its slot has another window */
 	oa_release(held[0]);
-	ck_assert_int_eq(oa_next(stream, 60000, &batch), 0);
+	ck_assert_int_eq(oa_next(stream, PATIENCE_MS, &batch), 0);
 	for (unsigned i = 2; i < 4; i++)
 		fake_check_batch(held[i]);
 	oa_release(held[2]);
@@ -456,15 +473,15 @@ START_TEST(copies_pin_nothing)
 	struct oa_stats stats = {.size = sizeof(stats)};
 	struct oa_batch *held[20], *batch;
 	struct oa_stream *stream;
-	struct oa_field field;
+	struct oa_field field = {.size = sizeof(field)};
 	struct fake fake;
 
 	options.flags = OA_COPY;
 	fake_start(&fake, &plain);
 	stream = fake_open(&fake, &options);
 	for (unsigned i = 0; i < 20; i++)
-		ck_assert_int_eq(oa_next(stream, 60000, &held[i]), 0);
-	ck_assert_int_eq(oa_next(stream, 60000, &batch), OA_E_END);
+		ck_assert_int_eq(oa_next(stream, PATIENCE_MS, &held[i]), 0);
+	ck_assert_int_eq(oa_next(stream, PATIENCE_MS, &batch), OA_E_END);
 	oa_stream_stats(stream, &stats);
 	ck_assert_uint_eq(stats.pins, 0);
 	ck_assert_uint_eq(stats.copied, 0);
@@ -489,14 +506,14 @@ START_TEST(poison_finds_a_recycled_slot)
 	options.flags = OA_POISON;
 	fake_start(&fake, &plain);
 	stream = fake_open(&fake, &options);
-	ck_assert_int_eq(oa_next(stream, 60000, &batch), 0);
+	ck_assert_int_eq(oa_next(stream, PATIENCE_MS, &batch), 0);
 	fake_lock(&fake);
 	for (unsigned i = 0; i < BASE_ARRAY_LEN(fake.conn); i++)
 		for (unsigned slot = 0; fake.conn[i].has_stream && slot < plain.slots; slot++)
 			board_slot_empty(&fake.conn[i].board, slot); /* a bug of accessd */
 	fake_unlock(&fake);
 	oa_release(batch);
-	ck_assert_int_eq(oa_next(stream, 60000, &next), -EPROTO);
+	ck_assert_int_eq(oa_next(stream, PATIENCE_MS, &next), -EPROTO);
 	has(oa_error_text(stream), "OA_POISON");
 	oa_close(stream);
 	fake_stop(&fake);
@@ -523,13 +540,13 @@ START_TEST(error_samples_are_explained)
 	config.is_mute = _i == 1;
 	fake_start(&fake, &config);
 	stream = fake_open(&fake, &options);
-	while ((r = oa_next(stream, 60000, &batch)) == 0)
+	while ((r = oa_next(stream, PATIENCE_MS, &batch)) == 0)
 		oa_release(batch);
 	ck_assert_int_eq(r, OA_E_SAMPLE);
 	has(oa_error_text(stream), config.is_mute
 				       ? "sample 33 is bad; accessd did not say why within 2000 ms"
 				       : "cat/7.jpg: decode: truncated (position ");
-	ck_assert_int_eq(oa_next(stream, 60000, &batch), OA_E_SAMPLE); /* for good */
+	ck_assert_int_eq(oa_next(stream, PATIENCE_MS, &batch), OA_E_SAMPLE); /* for good */
 	oa_close(stream);
 	fake_stop(&fake);
 }
@@ -544,15 +561,15 @@ START_TEST(failed_streams_stay_failed)
 	struct fake fake;
 	int r;
 
-	config.most_hands = 3;
+	config.most_chunks = 3;
 	fake_start(&fake, &config);
 	stream = fake_open(&fake, &options);
 	fake_say(&fake, PROTO_FAILED, OA_E_DATASET, "a/b.jpg has changed since it was listed");
-	while ((r = oa_next(stream, 60000, &batch)) == 0) /* what is ready comes first */
+	while ((r = oa_next(stream, PATIENCE_MS, &batch)) == 0) /* what is ready comes first */
 		oa_release(batch);
 	ck_assert_int_eq(r, OA_E_DATASET);
 	ck_assert_str_eq(oa_error_text(stream), "a/b.jpg has changed since it was listed");
-	ck_assert_int_eq(oa_next(stream, 60000, &batch), OA_E_DATASET);
+	ck_assert_int_eq(oa_next(stream, PATIENCE_MS, &batch), OA_E_DATASET);
 	oa_close(stream);
 	fake_stop(&fake);
 }
@@ -561,7 +578,7 @@ END_TEST
 /* A daemon that contradicts itself is left and dialled again; the epoch is still exact. */
 START_TEST(lies_cost_a_reconnect)
 {
-	struct fake_config config = {.n = 64, .hand = 8, .slots = 4, .lie = (uint32_t)_i};
+	struct fake_config config = {.n = 64, .chunk = 8, .slots = 4, .lie = (uint32_t)_i};
 	struct oa_batch_info info = {.size = sizeof(info)};
 	struct oa_stats stats = {.size = sizeof(stats)};
 	struct oa_options options = fake_options(4, 1);
@@ -608,7 +625,7 @@ START_TEST(lost_and_found)
 
 	fake_start(&fake, &plain);
 	stream = fake_open(&fake, &options);
-	for (; oa_next(stream, 60000, &batch) == 0; batches++) {
+	for (; oa_next(stream, PATIENCE_MS, &batch) == 0; batches++) {
 		if (batches == 3)
 			fake_say(&fake, PROTO_LOST, 0, "restarting");
 		if (batches == 9)
@@ -639,7 +656,7 @@ START_TEST(changed_dataset_after_a_restart)
 	fake_lock(&fake);
 	fake.config.mode = FAKE_GOOD;
 	fake_unlock(&fake);
-	ck_assert_int_eq(oa_next(stream, 60000, &batch), 0);
+	ck_assert_int_eq(oa_next(stream, PATIENCE_MS, &batch), 0);
 	oa_release(batch);
 	oa_close(stream);
 	fake_stop(&fake);
@@ -668,7 +685,7 @@ START_TEST(signals_interrupt)
 	sigemptyset(&alarms);
 	sigaddset(&alarms, SIGALRM);
 	pthread_sigmask(SIG_BLOCK, &alarms, NULL);
-	config.most_hands = 1;
+	config.most_chunks = 1;
 	fake_start(&fake, &config);
 	pthread_sigmask(SIG_UNBLOCK, &alarms, NULL);
 	stream = fake_open(&fake, &options);
@@ -688,7 +705,7 @@ END_TEST
 
 START_TEST(pollable)
 {
-	struct fake_config config = {.n = 100, .hand = 10, .slots = 4, .drips = true};
+	struct fake_config config = {.n = 100, .chunk = 10, .slots = 4, .drips = true};
 	struct oa_options options = fake_options(7, 2);
 	struct oa_stream *stream;
 	struct oa_batch *batch;
@@ -704,7 +721,7 @@ START_TEST(pollable)
 		ck_assert_int_ge(fd.fd, 0);
 		first = first < 0 ? fd.fd : first;
 		ck_assert_int_eq(fd.fd, first);
-		ck_assert_int_eq(poll(&fd, 1, 60000), 1);
+		ck_assert_int_eq(poll(&fd, 1, PATIENCE_MS), 1);
 		r = oa_next(stream, 0, &batch);
 		if (r == OA_E_TIMEOUT)
 			continue;
@@ -756,7 +773,7 @@ END_TEST
 static void add(TCase *tcase)
 {
 	tcase_add_loop_test(tcase, bad_answers_to_open, 0, BASE_ARRAY_LEN(open_cases));
-	tcase_add_loop_test(tcase, bad_ops_on_batches, 0, BASE_ARRAY_LEN(mingles));
+	tcase_add_loop_test(tcase, bad_ops_on_batches, 0, BASE_ARRAY_LEN(batch_mixes));
 	tcase_add_loop_test(tcase, bad_answers_to_hello, 0, BASE_ARRAY_LEN(hello_cases));
 	tcase_add_test(tcase, nobody_there);
 	tcase_add_test(tcase, no_permission);

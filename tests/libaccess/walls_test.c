@@ -264,7 +264,7 @@ static void await_worker(struct oa_client *client)
 	bool is_there = false;
 	char *text;
 
-	for (unsigned i = 0; i < 6000 && !is_there; i++, usleep(10000)) {
+	for (unsigned i = 0; i < PATIENCE_MS / 10 && !is_there; i++, usleep(10000)) {
 		ck_assert_msg(oa_status(client, &text, &error) == 0, "%s", error.text);
 		ck_assert_ptr_nonnull(strstr(text, "\"workers_alive\":"));
 		is_there = !strstr(text, none);
@@ -310,7 +310,7 @@ START_TEST(our_processes_are_closed)
 	oa_close(stream);
 	oa_disconnect(client);
 	kill(daemon, SIGTERM);
-	for (unsigned i = 0; i < 6000 && kill(daemon, 0) == 0; i++)
+	for (unsigned i = 0; i < PATIENCE_MS / 10 && kill(daemon, 0) == 0; i++)
 		usleep(10000);
 	clean_up(dataset);
 }
@@ -326,7 +326,7 @@ START_TEST(ordinary_processes_are_open)
 	pid = fork();
 
 	if (pid == 0) {
-		alarm(300);
+		alarm(4 * PATIENCE_S);
 		for (;;)
 			pause();
 	}
@@ -341,7 +341,6 @@ static void add(TCase *tcase)
 {
 	tcase_add_test(tcase, our_processes_are_closed);
 	tcase_add_test(tcase, ordinary_processes_are_open);
-	tcase_set_timeout(tcase, 600);
 }
 
 int main(void)

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Batches of all sizes out of hands of all sizes: every sample exactly once an epoch, B at a time,
+ * Batches of all sizes out of chunks of all sizes: every sample exactly once an epoch, B at a time,
  * with the bytes that belong to it, whatever is revoked, short, skipped or slow.
  */
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include "tests/libaccess/fake.h"
@@ -30,45 +31,45 @@ static uint8_t status_all(uint64_t id)
 
 static const struct windows_case {
 	uint64_t n;
-	uint32_t batch, hand, slots, flags;
+	uint32_t batch, chunk, slots, flags;
 	uint8_t (*status)(uint64_t id);
 	bool drips, shortens;
 	unsigned revoke;
 } cases[] = {
-    {.n = 100, .batch = 10, .hand = 20, .slots = 4},
-    {.n = 100, .batch = 10, .hand = 20, .slots = 4, .flags = OA_COPY},
-    {.n = 101, .batch = 10, .hand = 20, .slots = 4},
-    {.n = 101, .batch = 10, .hand = 20, .slots = 4, .flags = OA_DROP_LAST},
-    {.n = 97, .batch = 7, .hand = 16, .slots = 4},
-    {.n = 97, .batch = 7, .hand = 16, .slots = 4, .drips = true},
-    {.n = 97, .batch = 7, .hand = 16, .slots = 4, .revoke = 3},
-    {.n = 97, .batch = 7, .hand = 16, .slots = 4, .flags = OA_DROP_LAST, .shortens = true},
-    {.n = 64, .batch = 64, .hand = 64, .slots = 2},
-    {.n = 64, .batch = 100, .hand = 16, .slots = 3},
-    {.n = 1, .batch = 1, .hand = 1, .slots = 2},
-    {.n = 1, .batch = 8, .hand = 8, .slots = 2},
-    {.n = 50, .batch = 1, .hand = 8, .slots = 3},
-    {.n = 50, .batch = 3, .hand = 2, .slots = 3},
-    {.n = 50, .batch = 11, .hand = 3, .slots = 5, .shortens = true, .revoke = 4},
-    {.n = 200, .batch = 8, .hand = 32, .slots = 4, .status = status_some},
-    {.n = 200, .batch = 8, .hand = 32, .slots = 4, .status = status_some, .drips = true},
+    {.n = 100, .batch = 10, .chunk = 20, .slots = 4},
+    {.n = 100, .batch = 10, .chunk = 20, .slots = 4, .flags = OA_COPY},
+    {.n = 101, .batch = 10, .chunk = 20, .slots = 4},
+    {.n = 101, .batch = 10, .chunk = 20, .slots = 4, .flags = OA_DROP_LAST},
+    {.n = 97, .batch = 7, .chunk = 16, .slots = 4},
+    {.n = 97, .batch = 7, .chunk = 16, .slots = 4, .drips = true},
+    {.n = 97, .batch = 7, .chunk = 16, .slots = 4, .revoke = 3},
+    {.n = 97, .batch = 7, .chunk = 16, .slots = 4, .flags = OA_DROP_LAST, .shortens = true},
+    {.n = 64, .batch = 64, .chunk = 64, .slots = 2},
+    {.n = 64, .batch = 100, .chunk = 16, .slots = 3},
+    {.n = 1, .batch = 1, .chunk = 1, .slots = 2},
+    {.n = 1, .batch = 8, .chunk = 8, .slots = 2},
+    {.n = 50, .batch = 1, .chunk = 8, .slots = 3},
+    {.n = 50, .batch = 3, .chunk = 2, .slots = 3},
+    {.n = 50, .batch = 11, .chunk = 3, .slots = 5, .shortens = true, .revoke = 4},
+    {.n = 200, .batch = 8, .chunk = 32, .slots = 4, .status = status_some},
+    {.n = 200, .batch = 8, .chunk = 32, .slots = 4, .status = status_some, .drips = true},
     {.n = 200,
      .batch = 8,
-     .hand = 32,
+     .chunk = 32,
      .slots = 4,
      .status = status_some,
      .flags = OA_COPY | OA_POISON},
-    {.n = 200, .batch = 8, .hand = 32, .slots = 4, .status = status_some, .flags = OA_DROP_LAST},
-    {.n = 200, .batch = 6, .hand = 64, .slots = 4, .status = status_many, .revoke = 3},
+    {.n = 200, .batch = 8, .chunk = 32, .slots = 4, .status = status_some, .flags = OA_DROP_LAST},
+    {.n = 200, .batch = 6, .chunk = 64, .slots = 4, .status = status_many, .revoke = 3},
     {.n = 200,
      .batch = 6,
-     .hand = 64,
+     .chunk = 64,
      .slots = 4,
      .status = status_many,
      .drips = true,
      .shortens = true},
-    {.n = 40, .batch = 4, .hand = 8, .slots = 4, .status = status_all},
-    {.n = 0, .batch = 4, .hand = 8, .slots = 2},
+    {.n = 40, .batch = 4, .chunk = 8, .slots = 4, .status = status_all},
+    {.n = 0, .batch = 4, .chunk = 8, .slots = 2},
 };
 
 enum { EPOCHS = 3 };
@@ -113,7 +114,7 @@ static void check_slot(const struct windows_case *c, const struct oa_batch *batc
 		       const struct oa_batch_info *info)
 {
 	const uintptr_t start = (uintptr_t)info->slot;
-	struct oa_field field;
+	struct oa_field field = {.size = sizeof(field)};
 
 	ck_assert_int_eq(oa_batch_field(batch, 0, &field), 0);
 	ck_assert_uint_eq(info->session, 0);
@@ -158,16 +159,21 @@ static void count_batch(const struct windows_case *c, struct tally *tally,
 	tally->batches++;
 }
 
+static struct fake_config config_of(const struct windows_case *c)
+{
+	return (struct fake_config){.n = c->n,
+				    .chunk = c->chunk,
+				    .slots = c->slots,
+				    .status = c->status,
+				    .drips = c->drips,
+				    .shortens = c->shortens,
+				    .revoke = c->revoke};
+}
+
 START_TEST(every_sample_once)
 {
 	const struct windows_case *c = &cases[_i];
-	struct fake_config config = {.n = c->n,
-				     .hand = c->hand,
-				     .slots = c->slots,
-				     .status = c->status,
-				     .drips = c->drips,
-				     .shortens = c->shortens,
-				     .revoke = c->revoke};
+	struct fake_config config = config_of(c);
 	struct oa_options options = fake_options(c->batch, EPOCHS);
 	struct tally tally = {.seen = calloc(c->n + 1, 1)};
 	struct oa_stats stats = {.size = sizeof(stats)};
@@ -180,7 +186,7 @@ START_TEST(every_sample_once)
 	options.bad = c->status ? OA_BAD_SKIP : OA_BAD_ERROR;
 	fake_start(&fake, &config);
 	stream = fake_open(&fake, &options);
-	while ((r = oa_next(stream, 60000, &batch)) == 0) {
+	while ((r = oa_next(stream, PATIENCE_MS, &batch)) == 0) {
 		count_batch(c, &tally, batch);
 		oa_release(before); /* as a loop that prefetches does */
 		before = batch;
@@ -192,7 +198,8 @@ START_TEST(every_sample_once)
 	oa_stream_stats(stream, &stats);
 	ck_assert_uint_eq(stats.outstanding, before ? 1 : 0);
 	ck_assert_uint_eq(stats.reconnects, 0);
-	if (c->hand % c->batch == 0 && !c->status && !c->shortens && c->n % c->hand % c->batch == 0)
+	if (c->chunk % c->batch == 0 && !c->status && !c->shortens &&
+	    c->n % c->chunk % c->batch == 0)
 		ck_assert_uint_eq(stats.copied, 0);
 	oa_release(before);
 	oa_stream_stats(stream, &stats);
@@ -205,10 +212,70 @@ START_TEST(every_sample_once)
 }
 END_TEST
 
+/* Nobody sees what a program writes to a batch, not even itself in the batches that follow. */
+static void scribble(struct oa_batch *batch)
+{
+	struct oa_field field = {.size = sizeof(field)};
+
+	ck_assert_int_eq(oa_make_writable(batch), 0);
+	ck_assert_int_eq(oa_batch_field(batch, 0, &field), 0);
+	memset((void *)(uintptr_t)field.data, 0xee, field.bytes);
+}
+
+enum { KEPT = 9 };
+
+/* Batches that are kept, in any number, stay as they are; others are written to. */
+START_TEST(batches_are_kept_and_written_to)
+{
+	const struct windows_case *c = &cases[_i];
+	struct fake_config config = config_of(c);
+	struct oa_options options = fake_options(c->batch, EPOCHS);
+	struct tally tally = {.seen = calloc(c->n + 1, 1)};
+	struct oa_stats stats = {.size = sizeof(stats)};
+	struct oa_batch *batch, *kept[KEPT] = {NULL};
+	struct oa_stream *stream;
+	struct fake fake;
+	unsigned at = 0;
+	int r;
+
+	options.flags = c->flags | OA_KEEP;
+	options.bad = c->status ? OA_BAD_SKIP : OA_BAD_ERROR;
+	fake_start(&fake, &config);
+	stream = fake_open(&fake, &options);
+	for (; (r = oa_next(stream, PATIENCE_MS, &batch)) == 0; at++) {
+		count_batch(c, &tally, batch);
+		if (at % 2) {
+			scribble(batch);
+			oa_release(batch);
+			continue;
+		}
+		if (kept[at / 2 % KEPT])
+			fake_check_batch(kept[at / 2 % KEPT]);
+		oa_release(kept[at / 2 % KEPT]);
+		kept[at / 2 % KEPT] = batch;
+	}
+	ck_assert_msg(r == OA_E_END, "%s: %s", oa_error_name(r), oa_error_text(stream));
+	while (c->n > 0 && tally.epoch < EPOCHS)
+		end_epoch(c, &tally);
+	oa_stream_stats(stream, &stats);
+	ck_assert_uint_le(stats.pins, 2);
+	oa_close(stream);
+	for (unsigned i = 0; i < KEPT; i++) {
+		if (kept[i])
+			fake_check_batch(kept[i]);
+		oa_release(kept[i]);
+	}
+	ck_assert(fake_has_no_pins(&fake));
+	ck_assert_uint_eq(atomic_load(&fake.nonsense), 0);
+	fake_stop(&fake);
+	free(tally.seen);
+}
+END_TEST
+
 /* With an empty carry the epoch's short end is a window: nothing is copied. */
 START_TEST(short_end_is_a_window)
 {
-	struct fake_config config = {.n = 45, .hand = 20, .slots = 4};
+	struct fake_config config = {.n = 45, .chunk = 20, .slots = 4};
 	struct oa_options options = fake_options(10, 2);
 	struct oa_stats stats = {.size = sizeof(stats)};
 	struct oa_batch *batch;
@@ -218,7 +285,7 @@ START_TEST(short_end_is_a_window)
 
 	fake_start(&fake, &config);
 	stream = fake_open(&fake, &options);
-	for (; oa_next(stream, 60000, &batch) == 0; batches++)
+	for (; oa_next(stream, PATIENCE_MS, &batch) == 0; batches++)
 		oa_release(batch);
 	ck_assert_uint_eq(batches, 10);
 	oa_stream_stats(stream, &stats);
@@ -230,13 +297,13 @@ START_TEST(short_end_is_a_window)
 }
 END_TEST
 
-/* Windows first, then the batch that the hand's left-over completed. */
+/* Windows first, then the batch that the chunk's left-over completed. */
 START_TEST(carried_batch_comes_after_windows)
 {
-	struct fake_config config = {.n = 48, .hand = 12, .slots = 6};
+	struct fake_config config = {.n = 48, .chunk = 12, .slots = 6};
 	struct oa_options options = fake_options(8, 1);
 	static const uint32_t copied[] = {0, 0, 8,
-					  0, 0, 8}; /* hands of 12: 8 + 4, 8 + 4 | 8, ... */
+					  0, 0, 8}; /* chunks of 12: 8 + 4, 8 + 4 | 8, ... */
 	struct oa_batch_info info = {.size = sizeof(info)};
 	struct oa_batch *batch;
 	struct oa_stream *stream;
@@ -245,7 +312,7 @@ START_TEST(carried_batch_comes_after_windows)
 	fake_start(&fake, &config);
 	stream = fake_open(&fake, &options);
 	for (unsigned i = 0; i < 6; i++) {
-		ck_assert_int_eq(oa_next(stream, 60000, &batch), 0);
+		ck_assert_int_eq(oa_next(stream, PATIENCE_MS, &batch), 0);
 		oa_batch_info(batch, &info);
 		ck_assert_uint_eq(info.copied, copied[i]);
 		ck_assert_int_eq(info.is_last, i == 5);
@@ -256,11 +323,45 @@ START_TEST(carried_batch_comes_after_windows)
 }
 END_TEST
 
+/* What a program knows of a field, and no byte more, is written: it may be older than the library. */
+START_TEST(a_field_has_the_size_that_its_program_knows)
+{
+	struct fake_config config = {.n = 45, .chunk = 20, .slots = 4};
+	struct oa_options options = fake_options(10, 1);
+	struct {
+		struct oa_field field;
+		uint64_t behind;
+	} older = {.field = {.size = offsetof(struct oa_field, bytes), .bytes = 7}},
+	  newer = {.field = {.size = sizeof(newer)}, .behind = 7};
+	struct oa_field none = {.size = 0};
+	struct oa_batch *batch;
+	struct oa_stream *stream;
+	struct fake fake;
+
+	fake_start(&fake, &config);
+	stream = fake_open(&fake, &options);
+	ck_assert_int_eq(oa_next(stream, PATIENCE_MS, &batch), 0);
+	ck_assert_int_eq(oa_batch_field(batch, 0, &none), OA_E_INVALID);
+	ck_assert_int_eq(oa_batch_field(batch, 0, &older.field), 0);
+	ck_assert_uint_eq(older.field.size, offsetof(struct oa_field, bytes));
+	ck_assert_uint_eq(older.field.shape[0], 10);
+	ck_assert_uint_eq(older.field.bytes, 7);
+	ck_assert_int_eq(oa_batch_field(batch, 0, &newer.field), 0);
+	ck_assert_uint_eq(newer.field.size, sizeof(struct oa_field));
+	ck_assert_uint_eq(newer.behind, 7);
+	oa_release(batch);
+	oa_close(stream);
+	fake_stop(&fake);
+}
+END_TEST
+
 static void add(TCase *tcase)
 {
 	tcase_add_loop_test(tcase, every_sample_once, 0, BASE_ARRAY_LEN(cases));
+	tcase_add_loop_test(tcase, batches_are_kept_and_written_to, 0, BASE_ARRAY_LEN(cases));
 	tcase_add_test(tcase, short_end_is_a_window);
 	tcase_add_test(tcase, carried_batch_comes_after_windows);
+	tcase_add_test(tcase, a_field_has_the_size_that_its_program_knows);
 }
 
 int main(void)

@@ -13,10 +13,11 @@ CC = aarch64-linux-gnu-gcc
 AR = aarch64-linux-gnu-ar
 RUN = qemu-aarch64-static
 CFLAGS = -O2 -g
-flags = -std=gnu11 -pthread -ffp-contract=off -D_GNU_SOURCE -I$(top) -MMD -MP -Wall -Wextra -Wshadow \
+flags = -std=gnu11 -pthread -ffp-contract=off -D_GNU_SOURCE $(without) -I$(top) -MMD -MP -Wall -Wextra -Wshadow \
 	-Wstrict-prototypes -Wmissing-prototypes -Wundef -Wvla -Wimplicit-fallthrough -Werror
 
-foreign = (event2|jansson|seccomp|jpeglib|jerror|webp|zlib|xxhash|sha2|md5)(/.*)?\.h
+without = -DHAS_PNG=0 -DHAS_TIFF=0 -DHAS_WEBP=0 -DHAS_GIF=0
+foreign = (event2|jansson|seccomp|jpeglib|jerror|tiffio|webp|spng|gif_lib|xxhash|sha2|md5)(/.*)?\.h
 sources := $(sort $(shell cd $(top) && grep -LE '^.include <$(foreign)>' base/*.c pipeline/*.c))
 objects := $(sources:.c=.o)
 tests := base/half_test base/philox_test pipeline/baseline_kernel_test pipeline/colour_test \

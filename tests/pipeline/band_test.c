@@ -12,6 +12,7 @@
 #include <string.h>
 #include "base/philox.h"
 #include "pipeline/decode.h"
+#include "tests/patience.h"
 
 #define BAND_MAX_BYTES 65536
 #define BAND_MAX_PIXELS (1 << 20) /* larger pictures are slow and nothing else */
@@ -251,7 +252,7 @@ int main(void)
 	SRunner *runner = srunner_create(suite);
 	int failed;
 
-	tcase_set_timeout(tcase, 300);
+	tcase_set_timeout(tcase, PATIENCE_OF_A_TEST_S);
 	tcase_add_loop_test(tcase, boxes, 0, 2 * BAND_FOLDERS);
 	tcase_add_loop_test(tcase, damage, 0, 2 * BAND_FOLDERS);
 	suite_add_tcase(suite, tcase);

@@ -6,6 +6,7 @@
 #include <string.h>
 #include "base/philox.h"
 #include "pipeline/baseline_inner.h"
+#include "tests/patience.h"
 
 static const struct baseline_kernels *const kernel_plain = &baseline_kernels_plain;
 
@@ -382,7 +383,7 @@ int main(void)
 	SRunner *runner = srunner_create(suite);
 	int failed;
 
-	tcase_set_timeout(tcase, 600);
+	tcase_set_timeout(tcase, PATIENCE_OF_A_TEST_S);
 	tcase_add_test(tcase, bytes);
 	tcase_add_test(tcase, bytes_by_hand);
 	tcase_add_loop_test(tcase, idct, 1, 65);

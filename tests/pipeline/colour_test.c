@@ -9,6 +9,7 @@
 #include "base/philox.h"
 #include "pipeline/colour.h"
 #include "pipeline/colour_kernels.h"
+#include "tests/patience.h"
 
 #define WIDEST 75
 
@@ -227,7 +228,7 @@ int main(void)
 	SRunner *runner = srunner_create(suite);
 	int failed;
 
-	tcase_set_timeout(tcase, 60);
+	tcase_set_timeout(tcase, PATIENCE_OF_A_TEST_S);
 	tcase_add_test(tcase, kernels_agree);
 	tcase_add_test(tcase, counts_agree);
 	tcase_add_loop_test(tcase, every_colour, 0, 8);

@@ -22,10 +22,11 @@
 #include "pipeline/form.h"
 #include "pipeline/packed.h"
 #include "pipeline/spec.h"
+#include "tests/patience.h"
 
 #define CUT_SPECS 80
 #define CUT_AT_ONCE 8
-#define CUT_MAX_FILES 128
+#define CUT_MAX_FILES 256
 #define CUT_LABEL 4711
 
 struct cut_file {
@@ -777,7 +778,7 @@ int main(void)
 	SRunner *runner = srunner_create(suite);
 	int failed;
 
-	tcase_set_timeout(tcase, 600);
+	tcase_set_timeout(tcase, PATIENCE_OF_A_TEST_S);
 	tcase_add_checked_fixture(tcase, cut_setup, cut_teardown);
 	tcase_add_loop_test(tcase, from_cuts, 0, CUT_SPECS / CUT_AT_ONCE);
 	tcase_add_loop_test(tcase, decoded, 0, 2);

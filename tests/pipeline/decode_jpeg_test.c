@@ -10,6 +10,7 @@
 #include <string.h>
 #include "base/philox.h"
 #include "pipeline/decode_trial.h"
+#include "tests/patience.h"
 #include "tests/pipeline/jpeg_oracle.h"
 
 static const int test_sampling[][2] = {{2, 2}, {2, 1}, {1, 1}, {0, 0}, {1, 2},
@@ -289,7 +290,7 @@ int main(void)
 	const int kinds = BASE_ARRAY_LEN(test_sampling);
 	int failed;
 
-	tcase_set_timeout(tcase, 300);
+	tcase_set_timeout(tcase, PATIENCE_OF_A_TEST_S);
 	tcase_add_checked_fixture(tcase, test_setup, test_teardown);
 	tcase_add_loop_test(tcase, every_size, 0, kinds);
 	tcase_add_loop_test(tcase, every_part, 0, kinds);

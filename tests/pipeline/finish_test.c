@@ -11,6 +11,7 @@
 #include "base/philox.h"
 #include "pipeline/finish.h"
 #include "pipeline/fuse_kernels.h"
+#include "tests/patience.h"
 
 static const struct finish_norm {
 	const char *name;
@@ -285,7 +286,7 @@ int main(void)
 	SRunner *runner = srunner_create(suite);
 	int failed;
 
-	tcase_set_timeout(tcase, 60);
+	tcase_set_timeout(tcase, PATIENCE_OF_A_TEST_S);
 	tcase_add_loop_test(tcase, values, 0, BASE_ARRAY_LEN(finish_norms));
 	tcase_add_test(tcase, quick);
 	tcase_add_test(tcase, join);

@@ -9,6 +9,7 @@
 #include "base/little.h"
 #include "pipeline/decode.h"
 #include "pipeline/form.h"
+#include "tests/patience.h"
 #include "tests/pipeline/jpeg_oracle.h"
 
 static struct form_maker *test_maker;
@@ -396,7 +397,7 @@ int main(void)
 	SRunner *runner = srunner_create(suite);
 	int failed;
 
-	tcase_set_timeout(tcase, 600);
+	tcase_set_timeout(tcase, PATIENCE_OF_A_TEST_S);
 	tcase_add_checked_fixture(tcase, test_setup, test_teardown);
 	tcase_add_loop_test(tcase, pixels, 0, 2 * TEST_KINDS);
 	tcase_add_loop_test(tcase, whole, 0, TEST_KINDS);

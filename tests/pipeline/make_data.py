@@ -118,6 +118,7 @@ def png_files():
     yield 'truncated.png', whole[:len(whole) * 2 // 3]
     yield 'no-end.png', whole[:-12]
     yield 'checksum.png', whole[:29] + bytes(4) + whole[33:]
+    yield 'wrong-data.png', whole[:-16] + bytes(4) + whole[-12:]
     yield 'huge.png', png(10, 1, 1, 8, 2).replace(
         chunk(b'IHDR', struct.pack('>IIBBBBB', 1, 1, 8, 2, 0, 0, 0)),
         chunk(b'IHDR', struct.pack('>IIBBBBB', 65500, 65500, 8, 2, 0, 0, 0)))
@@ -201,8 +202,121 @@ def other_files():
     yield 'truncated.ppm', other(small, 'PPM')[:-1]
 
 
+# ---- TIFF, of kinds that Pillow does not write ----
+
+def tiff_packed(rng, w, h, samples, bits):
+    """Rows of one strip, tile or plane."""
+    return bytes(rng.randrange(256) for _ in range((w * samples * bits + 7) // 8 * h))
+
+
+def tiff_file(seed, w, h, photo, bits, samples=1, order='<', extra=(), planar=False, tile=None, compression=1,
+              tags=(), big=False, rows=None):
+    """One picture of random samples; strips of `rows` rows, or tiles of tile x tile."""
+    rng = random.Random(seed)
+    planes, each = (samples, 1) if planar else (1, samples)
+    if tile:
+        parts = [tiff_packed(rng, tile, tile, each, bits)
+                 for _ in range(planes * (-(-w // tile)) * (-(-h // tile)))]
+    else:
+        rows = rows or h
+        parts = [tiff_packed(rng, w, min(rows, h - y), each, bits) for _ in range(planes) for y in range(0, h, rows)]
+    if compression == 8:
+        parts = [zlib.compress(part) for part in parts]
+    word, head = (8, 16) if big else (4, 8)
+    entries = {256: (4, [w]), 257: (4, [h]), 258: (3, [bits] * samples), 259: (3, [compression]), 262: (3, [photo]),
+               277: (3, [samples]), 284: (3, [2 if planar else 1])}
+    if extra:
+        entries[338] = (3, list(extra))
+    if photo == 3:
+        entries[320] = (3, [rng.randrange(65536) for _ in range(3 << bits)])
+    starts, at = [], head
+    for part in parts:
+        starts.append(at)
+        at += len(part)
+    if tile:
+        entries.update({322: (4, [tile]), 323: (4, [tile]), 324: (4, starts), 325: (4, [len(p) for p in parts])})
+    else:
+        entries.update({273: (4, starts), 278: (4, [rows]), 279: (4, [len(p) for p in parts])})
+    entries.update(dict(tags))
+    body = b''.join(parts)
+    body += bytes(-len(body) % 2)
+    fields, more, after = b'', b'', head + len(body) + (8 if big else 2) + len(entries) * (20 if big else 12) + word
+    for tag, (kind, values) in sorted(entries.items()):
+        value = values if kind == 1 else struct.pack(order + '%d%s' % (len(values), 'HI'[kind == 4]), *values)
+        if len(value) > word:
+            value, more = struct.pack(order + ('Q' if big else 'I'), after + len(more)), more + value + bytes(len(value) % 2)
+        fields += struct.pack(order + 'HH' + ('Q' if big else 'I'), tag, kind, len(values)) + value.ljust(word, b'\0')
+    magic = {'<': b'II', '>': b'MM'}[order]
+    first = head + len(body)
+    start = struct.pack(order + 'HHHQ', 43, 8, 0, first) if big else struct.pack(order + 'HI', 42, first)
+    return magic + start + body + struct.pack(order + ('Q' if big else 'H'), len(entries)) + fields + bytes(word) + more
+
+
+def tiff_files():
+    im = picture(31, 23, 30)
+    alpha = im.copy()
+    alpha.putalpha(im.getchannel(0))
+    for name, compression in (('raw', None), ('lzw', 'tiff_lzw'), ('deflate', 'tiff_adobe_deflate'), ('packbits', 'packbits'),
+                              ('lzma', 'lzma'), ('zstd', 'zstd')):
+        yield name + '.tif', other(im, 'TIFF', compression=compression)
+    whole = other(im, 'TIFF', compression='tiff_lzw')
+    yield 'predictor.tif', other(im, 'TIFF', compression='tiff_lzw', tiffinfo={317: 2})
+    yield 'jpeg.tif', other(im, 'TIFF', compression='jpeg', quality=70)
+    yield 'jpeg-ycc.tif', other(im.convert('YCbCr'), 'TIFF', compression='jpeg', quality=70)
+    yield 'jpeg-gray.tif', other(im.convert('L'), 'TIFF', compression='jpeg', quality=70)
+    yield 'ycc.tif', other(im.convert('YCbCr'), 'TIFF')
+    yield 'rgba.tif', other(alpha, 'TIFF')
+    yield 'gray.tif', other(im.convert('L'), 'TIFF')
+    yield 'gray-alpha.tif', other(alpha.convert('LA'), 'TIFF')
+    yield 'bits.tif', other(im.convert('1'), 'TIFF')
+    yield 'fax.tif', other(im.convert('1'), 'TIFF', compression='group4')
+    yield 'fax3.tif', other(im.convert('1'), 'TIFF', compression='group3')
+    yield 'palette.tif', other(im.quantize(100), 'TIFF', compression='tiff_lzw')
+    yield 'cmyk.tif', other(im.convert('CMYK'), 'TIFF')
+    yield 'lab.tif', tiff_file(31, 9, 7, 8, 8, 3)
+    yield 'float.tif', other(im.convert('L').convert('F'), 'TIFF')
+    yield 'pages.tif', other(im, 'TIFF', save_all=True, append_images=[picture(9, 8, 32)])
+    for bits in (1, 2, 4, 8):
+        yield 'white-%d.tif' % bits, tiff_file(40 + bits, 13, 9, 0, bits, order='<>'[bits % 4 == 0])
+        yield 'black-%d.tif' % bits, tiff_file(50 + bits, 13, 9, 1, bits, rows=4)
+        yield 'palette-%d.tif' % bits, tiff_file(60 + bits, 13, 9, 3, bits)
+    yield 'tiles.tif', tiff_file(70, 37, 21, 2, 8, 3, tile=16)
+    yield 'tiles-deflate.tif', tiff_file(71, 37, 21, 1, 8, tile=32, compression=8, order='>')
+    yield 'tiles-bits.tif', tiff_file(72, 37, 21, 1, 1, tile=16)
+    yield 'planes.tif', tiff_file(73, 19, 11, 2, 8, 3, planar=True, rows=5)
+    yield 'planes-tiles.tif', tiff_file(74, 19, 11, 2, 8, 3, planar=True, tile=16, compression=8)
+    yield 'planes-extra.tif', tiff_file(75, 19, 11, 2, 8, 5, planar=True, extra=(0, 0), compression=8)
+    yield 'gray16.tif', tiff_file(76, 19, 11, 1, 16)
+    yield 'gray16-big.tif', other(im.convert('L').convert('I').point(lambda v: v * 2).convert('I;16B'), 'TIFF')
+    yield 'gray16-white.tif', tiff_file(77, 19, 11, 0, 16)
+    yield 'gray16-signed.tif', tiff_file(78, 19, 11, 1, 16, tags=((339, (3, [2])),))
+    yield 'rgb16.tif', tiff_file(79, 19, 11, 2, 16, 3)
+    yield 'rgb16-big.tif', tiff_file(80, 19, 11, 2, 16, 3, order='>', compression=8)
+    yield 'rgba16.tif', tiff_file(81, 19, 11, 2, 16, 4, extra=(2,), order='>')
+    yield 'multiplied.tif', tiff_file(82, 19, 11, 2, 8, 4, extra=(1,))
+    yield 'multiplied16.tif', tiff_file(83, 19, 11, 2, 16, 4, extra=(1,))
+    yield 'more.tif', tiff_file(84, 19, 11, 2, 8, 6, extra=(0, 0, 0))
+    yield 'unnamed.tif', tiff_file(85, 19, 11, 2, 8, 4)
+    yield 'bands.tif', tiff_file(86, 19, 11, 1, 8, 7, extra=(0,) * 6)
+    yield 'gray-extra.tif', tiff_file(87, 19, 11, 1, 8, 2, extra=(0,))
+    yield 'gray-multiplied.tif', tiff_file(88, 19, 11, 1, 8, 2, extra=(1,))
+    yield 'palette-extra.tif', tiff_file(89, 19, 11, 3, 8, 2, extra=(0,))
+    yield 'cmyk16.tif', tiff_file(90, 19, 11, 5, 16, 4)
+    yield 'cmyk-extra.tif', tiff_file(91, 19, 11, 5, 8, 5, extra=(0,))
+    yield 'large.tif', tiff_file(92, 19, 11, 2, 8, 3, big=True)
+    yield 'deep.tif', tiff_file(93, 19, 11, 1, 32)
+    yield 'reversed.tif', tiff_file(94, 19, 11, 1, 1, tags=((266, (3, [2])),))
+    for n in range(2, 9):
+        yield 'turn-%d.tif' % n, tiff_file(100 + n, 19, 11, 2, 8, 3, tile=16 if n % 2 else None, tags=((274, (3, [n])),))
+    yield 'huge.tif', tiff_file(95, 8, 8, 1, 8, tags=((256, (4, [65500])), (257, (4, [65500]))))
+    yield 'tile-bomb.tif', tiff_file(96, 8, 8, 1, 8, tile=16, tags=((257, (4, [10000000])), (322, (4, [65536]))))
+    yield 'truncated.tif', whole[:len(whole) * 2 // 3]
+    yield 'cut.tif', tiff_file(97, 19, 11, 2, 8, 3)[:-20]
+
+
 def format_files():
     yield from png_files()
+    yield from tiff_files()
     yield from bmp_files()
     yield from gif_files()
     yield from other_files()
@@ -263,6 +377,31 @@ def exif_files():
     webp = other(im, 'WEBP', quality=60, exif=b'Exif\0\0' + turn(7, order='<'))
     yield 'lossy.webp', webp
     yield 'lossless.webp', other(im, 'WEBP', lossless=True, exif=turn(6))
+    xmp = b'<x:xmpmeta><rdf:Description tiff:Orientation=oops tiff:Orientation="%d"/></x:xmpmeta>'
+
+    def packet(data):
+        data = b'http://ns.adobe.com/xap/1.0/\0' + data
+        return b'\xff\xe1' + struct.pack('>H', 2 + len(data)) + data
+
+    def with_xmp(data, jpg=jpg):
+        return jpg[:first] + packet(data) + jpg[first:]
+
+    yield 'xmp.jpg', with_xmp(xmp % 6)
+    yield 'xmp-element.jpg', with_xmp(b'<tiff:Orientation>3</tiff:Orientation>')
+    yield 'xmp-nine.jpg', with_xmp(xmp % 9 + xmp % 6)
+    yield 'xmp-last.jpg', with_xmp(xmp % 6, jpg=with_xmp(xmp % 8))
+    yield 'xmp-and-exif.jpg', with_xmp(xmp % 6, jpg=with_exif(turn(3)))
+    yield 'xmp-and-nine.jpg', with_xmp(xmp % 6, jpg=with_exif(turn(9)))
+    yield 'xmp-and-other.jpg', with_xmp(xmp % 6, jpg=with_exif(tiff('<', (0x0128, SHORT, 1, 2))))
+    yield 'xmp-and-empty.jpg', with_xmp(xmp % 5, jpg=with_exif(b''))
+    yield 'xmp-and-no-tiff.jpg', with_xmp(xmp % 6, jpg=with_exif(b'PNG!' + turn(6)[4:]))
+    text = b'XML:com.adobe.xmp\0'
+    yield 'xmp.png', png(24, 17, 9, 8, 2, chunks=chunk(b'iTXt', text + b'\0\0en\0name\0' + xmp % 7))
+    yield 'xmp-late.png', png(25, 17, 9, 8, 2, chunks=chunk(b'iTXt', text + b'\0\0\0\0' + xmp % 7),
+                              after=chunk(b'tEXt', text + xmp % 5))
+    yield 'xmp.webp', other(im, 'WEBP', quality=60, xmp=xmp % 8)
+    yield 'xmp.tif', tiff_file(26, 19, 11, 2, 8, 3, tags=((700, (1, xmp % 6)),))
+    yield 'xmp-and-tag.tif', tiff_file(27, 19, 11, 2, 8, 3, tags=((274, (3, [3])), (700, (1, xmp % 6))))
     yield 'no-flag.webp', webp[:20] + bytes([webp[20] & ~8]) + webp[21:]
 
 

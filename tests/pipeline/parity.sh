@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Every pixel against Pillow 13.0.0, on real photographs and odd files where a make-photos is at
-# hand, else on tests/pipeline/data alone. Pillow is fetched by pip into a virtual environment of
+# chunk, else on tests/pipeline/data alone. Pillow is fetched by pip into a virtual environment of
 # the build tree; without it there is nothing to compare with (golden.tsv stands in): skipped.
 #	PARITY_PHOTOS=N	photographs to make (30)	PARITY_PYTHON=PATH	a Python with that Pillow
 set -u

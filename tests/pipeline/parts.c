@@ -4,6 +4,7 @@
  * says where it is. Places of parts are drawn by number, so that a test that fails does so again.
  */
 
+#include "tests/patience.h"
 #include "tests/pipeline/parts.h"
 
 #include <stdlib.h>
@@ -33,7 +34,7 @@ int parts_main(const char *name, void (*add)(TCase *tcase))
 	SRunner *runner = srunner_create(suite);
 	int failed;
 
-	tcase_set_timeout(tcase, 600);
+	tcase_set_timeout(tcase, PATIENCE_OF_A_TEST_S);
 	tcase_add_checked_fixture(tcase, parts_setup, parts_teardown);
 	add(tcase);
 	suite_add_tcase(suite, tcase);

@@ -10,6 +10,7 @@
 #include "base/philox.h"
 #include "pipeline/decode_planes.h"
 #include "pipeline/plane.h"
+#include "tests/patience.h"
 
 #define PLANE_MOST 1100 /* inputs */
 
@@ -350,7 +351,7 @@ int main(void)
 	SRunner *runner = srunner_create(suite);
 	int failed;
 
-	tcase_set_timeout(tcase, 60);
+	tcase_set_timeout(tcase, PATIENCE_OF_A_TEST_S);
 	tcase_add_checked_fixture(tcase, plane_setup, plane_teardown);
 	tcase_add_loop_test(tcase, across, FILTER_NEAREST, FILTER_LANCZOS + 1);
 	tcase_add_loop_test(tcase, across_reach, FILTER_NEAREST, FILTER_LANCZOS + 1);

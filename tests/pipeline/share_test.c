@@ -16,6 +16,7 @@
 #include "base/philox.h"
 #include "pipeline/fuse_fan.h"
 #include "pipeline/pipeline.h"
+#include "tests/patience.h"
 
 #define SHARE_SETS 72
 #define SHARE_MASKS 6 /* a set and file */
@@ -521,7 +522,7 @@ int main(void)
 	SRunner *runner = srunner_create(suite);
 	int failed;
 
-	tcase_set_timeout(tcase, 60);
+	tcase_set_timeout(tcase, PATIENCE_OF_A_TEST_S);
 	tcase_add_checked_fixture(tcase, share_setup, share_teardown);
 	tcase_add_loop_test(tcase, as_alone, 0, SHARE_SETS);
 	tcase_add_loop_test(tcase, once, 0, BASE_ARRAY_LEN(share_counts));

@@ -201,4 +201,4 @@ class RestartTest(DaemonCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    unittest.main(verbosity=2)

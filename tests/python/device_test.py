@@ -256,7 +256,7 @@ class DeviceTest(FakeCase):
         loader = self.same(oa.imagenet_train(32), 32)
         self.assertEqual(loader.stats()["staged"], 0)
 
-    def test_batches_of_two_hands_are_staged(self):
+    def test_batches_of_two_chunks_are_staged(self):
         loader = self.same(oa.imagenet_train(32), 12)
         self.assertGreater(loader.stats()["staged"], 0)
         self.assertGreater(loader.stats()["registered_bytes"], 0)
@@ -468,7 +468,7 @@ class ArgumentsTest(DaemonCase):
     def test_twins(self):
         """A mapping of a slot of one's own shows what the batch shows, after the stream, too."""
         loader = self.loader(oa.imagenet_train(32), 16)
-        stream = loader._open()
+        stream = _core.Stream(loader._client, **{**loader._options, "flags": 0})  # as with a device: no view
         batch = stream.next(120000)
         image, label, *_ = batch.fields
         twin = _core.Twin(batch)
@@ -512,4 +512,4 @@ class ArgumentsTest(DaemonCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    unittest.main(verbosity=2)

@@ -36,7 +36,7 @@ class ExamplesTest(DaemonCase):
         return run.stdout
 
     def test_training_with_either_loader(self):
-        for loader in ("oneaccess", "torch"):
+        for loader in ("oneaccess", "torch", "torch-io"):
             file = self.work / f"{loader}.json"
             self.run_example("train.py", "--loader", loader, "--steps", "3", "--json", file, *SMALL)
             result = json.loads(file.read_text())
@@ -80,4 +80,4 @@ class ExamplesTest(DaemonCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    unittest.main(verbosity=2)

@@ -5,13 +5,16 @@ import gc
 import importlib.util
 import io
 import os
+import pathlib
 import pickle
+import shutil
 import signal
 import subprocess
 import sys
 import threading
 import time
 import unittest
+import unittest.mock
 import warnings
 
 try:
@@ -89,8 +92,15 @@ class LoaderTest(DaemonCase):
         for dtype in ("uint8", "float16", "float32"):
             images, _ = next(iter(self.loader(oa.imagenet_train(32, dtype=dtype), 4)))
             self.assertEqual(images.dtype, np.dtype(dtype))
-        with self.assertRaisesRegex(oa.errors.ArgumentError, "bfloat16.*ml_dtypes"):
+        with unittest.mock.patch.dict(sys.modules, ml_dtypes=None), \
+                self.assertRaisesRegex(oa.errors.ArgumentError, "bfloat16.*ml_dtypes"):
             next(iter(self.loader(oa.imagenet_train(32, dtype="bfloat16"), 4)))
+
+    @unittest.skipUnless(importlib.util.find_spec("ml_dtypes"), "no ml_dtypes")
+    def test_bfloat16_is_that_of_ml_dtypes(self):
+        images, _ = next(iter(self.loader(oa.imagenet_train(32, dtype="bfloat16"), 4)))
+        self.assertEqual((images.dtype.name, images.shape), ("bfloat16", (4, 3, 32, 32)))
+        self.assertFalse(images.flags.writeable)
 
     def test_early_break_leaves_the_epoch(self):
         loader = self.loader()
@@ -210,8 +220,27 @@ class LoaderTest(DaemonCase):
             del os.environ["RANK"], os.environ["WORLD_SIZE"]
         self.assertEqual((loader.rank, loader.world_size, len(loader)), (1, 2, SAMPLES // 16))
 
+    def test_ranks_on_other_nodes_need_a_plan(self):
+        launchers = (({"LOCAL_WORLD_SIZE": "2"}, True), ({"LOCAL_WORLD_SIZE": "4"}, False),
+                     ({"OMPI_COMM_WORLD_LOCAL_SIZE": "1"}, True), ({"MPI_LOCALNRANKS": "3"}, True),
+                     ({"SLURM_STEP_NUM_NODES": "2", "SLURM_STEP_NUM_TASKS": "4"}, True),
+                     ({"SLURM_STEP_NUM_NODES": "2", "SLURM_STEP_NUM_TASKS": "2"}, False),
+                     ({"SLURM_STEP_NUM_NODES": "1", "SLURM_STEP_NUM_TASKS": "4"}, False), ({}, False))
+        for launcher, are_several in launchers:
+            with unittest.mock.patch.dict(os.environ, RANK="0", WORLD_SIZE="4", **launcher):
+                for order in (None, "carousel", "any"):
+                    if not are_several:
+                        self.loader(oa.imagenet_eval(32), 8, order=order)
+                        continue
+                    with self.assertRaisesRegex(oa.errors.ArgumentError, "other nodes.*order=\"seeded\""):
+                        self.loader(oa.imagenet_eval(32), 8, order=order)
+                for order in ("seeded", "sequential"):
+                    self.assertEqual(self.loader(oa.imagenet_eval(32), 8, order=order).world_size, 4)
+        with unittest.mock.patch.dict(os.environ, LOCAL_WORLD_SIZE="2"):
+            self.loader()  # one rank is on one node
+
     def test_holding_too_much_says_so(self):
-        loader = self.loader()
+        loader = self.loader(held="error")
         held = []
         with self.assertRaisesRegex(oa.errors.HeldError, "you hold [0-9]+ batches.*copy=True"):
             for _ in range(3):
@@ -239,7 +268,7 @@ class LoaderTest(DaemonCase):
         gc.collect()
 
     def test_threads_share_a_loop(self):
-        loader = self.loader(copy=True)  # four batches at once may be of more slots than two
+        loader = self.loader()
         loop, taken = iter(loader), []
 
         def take():
@@ -268,7 +297,7 @@ class LoaderTest(DaemonCase):
         while loader.stats()["batches"] < 3:
             time.sleep(0.01)
         loader.close()
-        thread.join(60)
+        thread.join(600)
         self.assertRegex(words[0], "the (stream|Loader) was closed")
         with self.assertRaisesRegex(ValueError, "Loader was closed"):
             loader.stats()
@@ -341,7 +370,7 @@ class LoaderTest(DaemonCase):
                     epoch_of(loader)
         finally:
             self.daemon.send_signal(signal.SIGCONT)
-        loader.timeout = 120
+        loader.timeout = 600
         epoch_of(loader)
 
     def test_progress_bars_know_the_length(self):
@@ -388,6 +417,110 @@ class LoaderTest(DaemonCase):
             epoch_of(loader)
 
 
+class BadSamplesTest(DaemonCase):
+    BAD = sorted({*range(3, SAMPLES, 7), SAMPLES - 1})
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.paths = sorted(str(path) for path in pathlib.Path(cls.data).rglob("*.jpg"))
+        for number in cls.BAD:
+            pathlib.Path(cls.paths[number]).write_text("no picture")
+
+    def tolerant(self, bad="skip", **kwargs):
+        kwargs.setdefault("bad_budget", 100)
+        return self.loader(oa.imagenet_train(32), 16, bad=bad, **kwargs)
+
+    def check(self, loader, unknown=False):
+        listed = loader.bad_samples
+        self.assertEqual([sample.index for sample in listed], self.BAD)
+        for index, path, stage, error in listed:
+            self.assertEqual(path, self.paths[index])
+            self.assertIn(stage, ("decode", "unknown") if unknown else ("decode",))
+            self.assertTrue(error)
+
+    def test_each_policy_lists_them(self):
+        for bad, come in (("skip", SAMPLES - len(self.BAD)), ("substitute", SAMPLES)):
+            loader = self.tolerant(bad)
+            for epoch in range(1, 4):
+                self.assertEqual(len(epoch_of(loader)), come)
+                stats = loader.stats()
+                self.assertEqual(stats["skipped"] + stats["substituted"], epoch * len(self.BAD))
+                self.check(loader)
+
+    def test_an_epoch_may_end_with_a_chunk_of_bad_samples(self):
+        data = shutil.copytree(self.data, self.work / "last")
+        bad = {*self.BAD, *range(SAMPLES - SAMPLES % 32, SAMPLES)}
+        for number in bad:
+            (data / os.path.relpath(self.paths[number], self.data)).write_text("no picture")
+        good = [number for number in range(SAMPLES) if number not in bad]
+        for batch_size in (16, 7):
+            options = {"bad": "skip", "bad_budget": 100, "order": "sequential", "socket": self.socket, "timeout": 600}
+            loader = oa.Loader(data, oa.imagenet_train(32), batch_size, **options)
+            self.addCleanup(loader.close)
+            self.assertEqual(epoch_of(loader), good)
+            self.assertGreaterEqual(loader.stats()["skipped"], len(bad))
+            self.assertEqual([sample.index for sample in loader.bad_samples], sorted(bad))
+            again = oa.Loader(data, oa.imagenet_train(32), batch_size, state=loader.state_dict(), **options)
+            self.addCleanup(again.close)
+            self.assertEqual(epoch_of(again), good)
+            self.assertEqual(epoch_of(loader), good)
+            iter(loader)
+            self.assertEqual(epoch_of(loader), good)
+
+    def test_in_order_the_counts_are_whole_at_the_end(self):
+        loader = self.tolerant(order="sequential")
+        for epoch in range(1, 4):
+            epoch_of(loader)
+            self.assertEqual(loader.stats()["skipped"], epoch * len(self.BAD))
+
+    def test_they_stay_when_an_epoch_is_left_and_behind_the_end(self):
+        loader = self.tolerant(order="sequential")
+        self.assertIsInstance(loader.bad_samples, list)
+        for batch in loader:
+            if batch.step == 5:
+                break
+        iter(loader)  # another stream
+        self.assertLessEqual({3, 10, 17}, {sample.index for sample in loader.bad_samples})
+        epoch_of(loader)
+        self.check(loader)
+        loader.close()
+        self.check(loader)
+
+    def test_errors_say_how_to_get_them(self):
+        self.stop()  # with what it knows already it would refuse the job
+        self.start()
+        loader = self.tolerant(bad_budget=4)
+        with self.assertRaisesRegex(oa.errors.SampleError, r"more than the budget of 4 .*Loader\.bad_samples"):
+            epoch_of(loader)
+        self.assertGreater(len(loader.bad_samples), 4)
+        self.assertLessEqual({sample.index for sample in loader.bad_samples}, {*self.BAD})
+        loader.close()
+        self.assertGreater(len(loader.bad_samples), 4)
+        with self.assertRaisesRegex(oa.errors.SampleError, r"more than the budget of 2: .*Loader\.bad_samples"):
+            self.tolerant(bad_budget=2)
+        loader = self.tolerant("error", order="sequential")
+        with self.assertRaises(oa.errors.SampleError):
+            epoch_of(loader)
+        self.assertEqual(loader.bad_samples[0][:2], (3, self.paths[3]))
+
+    def test_none_are_an_empty_list(self):
+        loader = self.loader(oa.imagenet_train(32), 16, ids=[0, 1, 2])
+        epoch_of(loader)
+        self.assertEqual(loader.bad_samples, [])
+
+    def test_they_outlive_the_daemon(self):
+        loader = self.tolerant(order="sequential", epochs=2)
+        for batch in loader:
+            if batch.step == 7:
+                self.kill()
+                self.start()
+        self.assertEqual(loader.stats()["skipped"], len(self.BAD))
+        self.check(loader, unknown=True)
+        epoch_of(loader)
+        self.check(loader)
+
+
 class RestartTest(DaemonCase):
     def test_jobs_outlive_the_daemon(self):
         loader = self.loader()
@@ -402,4 +535,4 @@ class RestartTest(DaemonCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    unittest.main(verbosity=2)

@@ -32,7 +32,7 @@ class DaemonCase(unittest.TestCase):
 
     @classmethod
     def start(cls):
-        settings = {"cache_dir": cls.work / "cache", "workers": 2, "memory": "512M", "hand": 32,
+        settings = {"cache_dir": cls.work / "cache", "workers": 2, "memory": "512M", "chunk": 32,
                     "cache_size": 0, "idle_exit_s": 3600}  # on a busy machine, programs import for more than a minute
         command = [os.environ["ACCESS_DAEMON"], "--private", "--dir", cls.work / "node"]
         for name, value in settings.items():

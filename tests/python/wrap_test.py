@@ -259,7 +259,7 @@ class WrapTest(DaemonCase):
         self.assertEqual(sorted(seen), list(range(SAMPLES)))
 
     def test_a_process_that_hangs_is_replaced(self):
-        self.skipped(self.faulty("hang", bad="skip", epochs=1, wrap={"timeout": 4}))
+        self.skipped(self.faulty("hang", bad="skip", epochs=1, wrap={"timeout": 15}))
 
     def test_a_pool_that_dies_is_started_again(self):
         loader = self.counted()
@@ -317,4 +317,4 @@ class PoolTest(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    unittest.main(verbosity=2)

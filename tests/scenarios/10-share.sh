@@ -7,7 +7,7 @@
 . "${top_srcdir:-.}/tests/scenarios/functions.sh"
 
 "$pictures" "$work/data" 1200 7 64
-timeout 300 "$bench" --dataset "$work/data" --pipeline imagenet-train-u8 --private --workers 2 --hand 32 --verify \
+timeout $longest "$bench" --dataset "$work/data" --pipeline imagenet-train-u8 --private --workers 2 --chunk 32 --verify \
 	--jobs 5 --batch 16,16,24,7,16 --job-epochs 4,1,2,2,1 --step-ms 2,20,5,1,2 --start-s 0,0,0.8,1.5,0.4 \
 	--seed 7 --json "$work/result.json" >"$work/bench.log" 2>&1 || fail "access-bench says so"
 exactly_once "$work/result.json"

@@ -15,7 +15,7 @@ hits() { # hits NAME: kills and stops of all jobs
 }
 epochs=3
 while :; do
-	timeout 400 "$bench" --dataset "$work/data" --pipeline imagenet-train-u8 --socket "$socket" --verify \
+	timeout $longest "$bench" --dataset "$work/data" --pipeline imagenet-train-u8 --socket "$socket" --verify \
 		--jobs 4 --batch 16,9,16,32 --epochs $epochs --step-ms 10,15,20,30 --kill 40 --stop 20 --seed 3 \
 		--json "$work/result.json" >"$work/bench.log" 2>&1 || fail "access-bench says so"
 	exactly_once "$work/result.json"
@@ -26,11 +26,11 @@ done
 "$expect" "$work/result.json" "jobs.*.error" == null || fail "a job failed"
 lives=$(hits lives)
 [ "$lives" -gt 4 ] || fail "no killed job began a new life"
-until_true 60 status_is jobs == 0 node.waits_on_dead == 0 || fail "accessd still knows jobs"
-until_true 60 status_is "streams.*.pinned" == 0 || until_true 1 status_is streams == 0 || fail "slots are still pinned"
-until_true 60 status_is streams == 0 || fail "the stream stays"
+until_true $patience status_is jobs == 0 node.waits_on_dead == 0 || fail "accessd still knows jobs"
+until_true $patience nothing_is_pinned || fail "slots are still pinned"
+until_true $patience status_is streams == 0 || fail "the stream stays"
 few_fds() {
 	[ "$(find "/proc/$daemon/fd" | wc -l)" -le $((fds + 2)) ]
 }
-until_true 60 few_fds || fail "$fds descriptors before, more after: $(ls -l "/proc/$daemon/fd")"
+until_true $patience few_fds || fail "$fds descriptors before, more after: $(ls -l "/proc/$daemon/fd")"
 stop_accessd

@@ -7,7 +7,7 @@
 . "${top_srcdir:-.}/tests/scenarios/functions.sh"
 
 "$pictures" "$work/data" 1000 3 200
-start_accessd workers=1 hand=64 sample_timeout_ms=500
+start_accessd workers=1 chunk=64 sample_timeout_ms=500
 
 # Stops the worker when it has a sample. (One that is idle: tests/daemon/node_test.c.)
 stop_busy_worker() {
@@ -24,13 +24,13 @@ stop_all() {
 	ended=no
 	! is_gone "$run" || ended=yes # a little may have been ready for them
 	kill -CONT "$daemon"
-	until_true 60 answers || fail "accessd does not answer again"
+	until_true $patience answers || fail "accessd does not answer again"
 	[ $ended = no ] || return 1
 
 	while_training "the worker is never busy" stop_busy_worker || return 1
 	stopped=$worker
 	while_training "a stopped worker was not replaced" status_is node.worker_restarts ">=" 1 || return 1
-	until_true 60 is_gone "$stopped" || fail "the stopped worker is still there"
+	until_true $patience is_gone "$stopped" || fail "the stopped worker is still there"
 	status_is node.bad_samples == 0 || fail "a sample was called bad because its worker was stopped"
 
 	while_training "the jobs do not go on after a worker was stopped" all_train 2 || return 1

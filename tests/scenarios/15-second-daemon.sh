@@ -9,7 +9,7 @@ start_accessd workers=1
 first=$daemon
 inode=$(stat -c %i "$socket")
 code=0
-timeout 300 "$accessd" --private --dir "$dir" >"$work/second.out" 2>"$work/second.err" || code=$?
+timeout $longest "$accessd" --private --dir "$dir" >"$work/second.out" 2>"$work/second.err" || code=$?
 [ $code != 0 ] || fail "the second accessd started, too"
 [ $code != 124 ] || fail "the second accessd neither started nor refused"
 grep -q "$first" "$work/second.err" || fail "it does not name process $first: $(cat "$work/second.err")"

@@ -25,7 +25,7 @@ data=$work/data
 run_bench() { # run_bench NAME OPTION...
 	result=$work/$1.json
 	shift
-	timeout 200 "$bench" --dataset "$data" --pipeline imagenet-train-u8 --socket "$socket" --batch 16 \
+	timeout $longest "$bench" --dataset "$data" --pipeline imagenet-train-u8 --socket "$socket" --batch 16 \
 		--verify --json "$result" --quiet "$@" 2>>"$work/bench.log"
 }
 start_accessd workers=2

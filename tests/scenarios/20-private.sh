@@ -20,7 +20,7 @@ cleanup_fn kill_private
 # The jobs find their accessd by themselves; otherwise as train_once() of functions.sh.
 epochs=8
 while :; do
-	timeout 400 "$bench" --dataset "$work/data" --pipeline imagenet-train-u8 --verify --jobs 3 --batch 16 \
+	timeout $longest "$bench" --dataset "$work/data" --pipeline imagenet-train-u8 --verify --jobs 3 --batch 16 \
 		--step-ms 10 --epochs $epochs --json "$work/result.json" --quiet 2>"$work/bench.log" &
 	run=$!
 	cleanup_fn "kill -TERM $run"
@@ -32,7 +32,7 @@ while :; do
 		kill -KILL "$first" || fail "no process $first"
 		while_training "no other one was elected" elected || return 1
 		# shellcheck disable=SC2086
-		until_true 60 are_gone "$first" $offspring || fail "a process outlives its accessd"
+		until_true $patience are_gone "$first" $offspring || fail "a process outlives its accessd"
 	}
 	elected() {
 		all_train 3 && status_is pid != "$first"
@@ -51,7 +51,7 @@ last=$(private_pid)
 offspring=$(offspring_of "$last")
 kill -TERM "$last"
 # shellcheck disable=SC2086
-until_true 60 are_gone "$last" $offspring || fail "a process stays"
+until_true $patience are_gone "$last" $offspring || fail "a process stays"
 [ ! -e "$socket" ] || fail "the socket was left behind"
 
 # One that nobody uses ends by itself.
@@ -59,7 +59,7 @@ mkdir -m 0700 "$work/idle"
 "$accessd" --private --dir "$work/idle" --set idle_exit_s=1 --set workers=1 2>>"$work/accessd.log" &
 daemon=$!
 cleanup_fn "kill -KILL $daemon"
-until_true 60 is_gone "$daemon" || fail "an idle private accessd stays"
+until_true $patience is_gone "$daemon" || fail "an idle private accessd stays"
 code=0
 wait "$daemon" || code=$?
 [ $code = 0 ] || fail "the idle exit has status $code"

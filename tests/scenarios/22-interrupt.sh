@@ -9,11 +9,11 @@
 some_samples() {
 	grep -q 'jobs run.*; [1-9][0-9]* samples' "$work/bench.log"
 }
-timeout --foreground 120 "$bench" --quickstart --dataset "$work/data" --epochs 60000 --step-ms 2 --start-s 0,0,0,3600 \
+timeout --foreground $longest "$bench" --quickstart --dataset "$work/data" --epochs 60000 --step-ms 2 --start-s 0,0,0,3600 \
 	--json "$work/result.json" >"$work/table.log" 2>"$work/bench.log" &
 run=$!
 cleanup_fn "kill -TERM $run"
-until_true 60 some_samples || fail "no progress"
+until_true $patience some_samples || fail "no progress"
 all=$(offspring_of "$run")
 kill -INT "$(children_of "$run")"
 code=0
@@ -27,5 +27,5 @@ wait $run || code=$?
 grep -q 'work removed' "$work/table.log" || fail "no table"
 grep -q '^Interrupted: ' "$work/table.log" || fail "the table does not say that it is not the whole"
 # shellcheck disable=SC2086 # a list of numbers
-until_true 60 are_gone $all || fail "a process was left behind: $all"
+until_true $patience are_gone $all || fail "a process was left behind: $all"
 [ -z "$(ls -d "$work"/access-bench-* 2>/dev/null)" ] || fail "a folder was left behind"

@@ -6,7 +6,7 @@
 . "${top_srcdir:-.}/tests/scenarios/functions.sh"
 
 "$pictures" "$work/data" 800 4 200
-start_accessd workers=2 hand=64 sample_timeout_ms=3600000 linger_s=1
+start_accessd workers=2 chunk=64 sample_timeout_ms=3600000 linger_s=1
 plain() { # plain COMMAND: its text is in $work/plain.txt
 	"$ctl" --socket "$socket" "$1" >"$work/plain.txt" || fail "access-ctl $1"
 }
@@ -51,13 +51,15 @@ look() {
 	are count "" pid
 	are number "" uptime_s
 	are bool "" draining
-	are count node. samples_read bytes_read samples_preprocessed hands reference waits_on_dead bad_samples \
+	are count node. samples_read bytes_read samples_preprocessed chunks reference waits_on_dead bad_samples \
 		nonsense rss_bytes memory_budget memory_used workers workers_alive worker_restarts \
 		reader_restarts parent_restarts reader_pid parent_pid clients opens refused
 	are number node. worker_cpu_seconds reader_cpu_seconds loop_cpu_seconds
 	are string node. memory_source
-	are count "streams.*." id samples hand grain slots slots_max slot_bytes memory resident pinned producing \
-		jobs productions reference samples_read hands_per_epoch bad_samples
+	are count node.loop. longest_turn_us longest_turn_cpu_us long_turns long_turns_cpu
+	are string node.loop. longest_turn_what longest_turn_cpu_what
+	are count "streams.*." id samples chunk grain slots slots_max slot_bytes memory resident pinned producing \
+		jobs productions reference samples_read chunks_per_epoch bad_samples
 	are string "streams.*." state dataset pipeline policy waiting_on
 	are number "streams.*." median_us
 	are count "jobs.*." id pid uid stream batch epochs epoch taken need untaken pins delivered
@@ -68,7 +70,7 @@ look() {
 	are bool "workers.*." busy
 	are number "workers.*." busy_seconds
 	"$expect" "$work/status.json" pid == "$daemon" draining == false streams.0.dataset == "$work/data" \
-		streams.0.samples == 800 streams.0.hand == 64 streams.0.hands_per_epoch == 13 \
+		streams.0.samples == 800 streams.0.chunk == 64 streams.0.chunks_per_epoch == 13 \
 		streams.0.jobs == 2 streams.0.state == running streams.0.policy == error jobs.0.batch == 16 \
 		node.bad_samples == 0 node.worker_restarts == 0 node.workers == 2 "jobs.*.pins" "<=" 2 \
 		node.samples_read ">" 0 node.bytes_read ">" 0 || fail "the status is wrong"
@@ -100,7 +102,7 @@ look() {
 	kill -CONT "$reader"
 
 	while_training "the jobs do not go on" all_train 2 || return 1
-	until_true 60 status_is jobs == 2 "jobs.*.rate" ">" 20 || return 1
+	until_true $patience status_is jobs == 2 "jobs.*.rate" ">" 20 || return 1
 	"$ctl" --socket "$socket" --json status >"$work/status.json" || fail "no status"
 	stopped=$("$expect" "$work/status.json" jobs.0.pid) || return 1
 	name=$("$expect" "$work/status.json" jobs.0.name) rate=$("$expect" "$work/status.json" jobs.0.rate)
@@ -108,7 +110,7 @@ look() {
 	# How long that takes depends on its pace: ten usual intervals, 10 s at least. One that had left
 	# already when it was stopped is asked no more.
 	shows=yes
-	until_true 100 shows_stopped || shows=no
+	until_true $patience shows_stopped || shows=no
 	"$ctl" --socket "$socket" --json status >"$work/status.json" || fail "no status"
 	which=$(index_of "$stopped")
 	[ -n "$which" ] || { kill -CONT "$stopped"; return 1; }
@@ -118,13 +120,13 @@ look() {
 	kill -CONT "$stopped"
 }
 training result 8 look --dataset "$work/data" --pipeline imagenet-train-u8 --jobs 2 --batch 16 --step-ms 20
-until_true 60 status_is jobs == 0 streams == 0 || fail "accessd still knows jobs"
+until_true $patience status_is jobs == 0 streams == 0 || fail "accessd still knows jobs"
 plain jobs
 says "^no jobs"
 plain streams
 says "^no streams"
 # The connection that asks is a client itself; nobody else is.
-status_is node.clients == 1 || fail "clients stay"
+until_true $patience status_is node.clients == 1 || fail "clients stay"
 stop_accessd
 "$ctl" --socket "$socket" --json status >"$work/plain.txt" 2>"$work/ctl.err" && fail "nobody answers, and the status is 0"
 [ ! -s "$work/plain.txt" ] || fail "something on standard output: $(cat "$work/plain.txt")"

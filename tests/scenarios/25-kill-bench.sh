@@ -18,7 +18,7 @@ kill_job() {
 }
 epochs=10
 while :; do
-	timeout 400 "$bench" --dataset "$work/data" --pipeline imagenet-train-u8 --socket "$socket" --verify \
+	timeout $longest "$bench" --dataset "$work/data" --pipeline imagenet-train-u8 --socket "$socket" --verify \
 		--jobs 3 --batch 16 --epochs $epochs --json "$work/result.json" --quiet 2>"$work/bench.log" &
 	run=$!
 	cleanup_fn "kill -TERM $run"
@@ -31,7 +31,7 @@ wait $run || code=$?
 [ $code = 1 ] || fail "a job was killed, and access-bench ends with status $code"
 "$expect" "$work/result.json" exactly_once == false jobs.0.exactly_once == true jobs.2.exactly_once == true \
 	jobs.1.exactly_once == false jobs.1.error == "died of signal 9" jobs.0.missing == 0 jobs.2.missing == 0
-until_true 60 status_is jobs == 0 streams == 0 || fail "accessd still knows the job"
+until_true $patience status_is jobs == 0 streams == 0 || fail "accessd still knows the job"
 stop_accessd
 
 # end_bench SIGNAL: of access-bench with an accessd of its own, in mid-epoch
@@ -45,16 +45,16 @@ end_bench() {
 		socket=$(find "$work" -path '*/access-bench-*/socket')
 		[ -n "$socket" ]
 	}
-	until_true 60 found || fail "access-bench starts no accessd"
-	until_true 60 all_train 3 || fail "the jobs do not start"
-	until_true 60 status_is node.workers_alive == 2 || fail "the workers do not start"
+	until_true $patience found || fail "access-bench starts no accessd"
+	until_true $patience all_train 3 || fail "the jobs do not start"
+	until_true $patience status_is node.workers_alive == 2 || fail "the workers do not start"
 	offspring=$(offspring_of $run)
 	[ "$(echo "$offspring" | wc -l)" -ge 8 ] || fail "3 jobs, accessd, its reader, parent and workers: $offspring"
 	kill -"$1" $run
 	code=0
 	wait $run || code=$?
 	# shellcheck disable=SC2086
-	until_true 60 are_gone $offspring || fail "a process outlives access-bench: $offspring"
+	until_true $patience are_gone $offspring || fail "a process outlives access-bench: $offspring"
 	[ ! -e "$socket" ] || fail "the socket was left behind"
 }
 end_bench KILL
@@ -63,6 +63,6 @@ rm -rf "$work"/access-bench-*
 end_bench TERM
 [ $code = 143 ] || fail "status $code"
 [ -z "$(find "$work" -name 'access-bench-*')" ] || fail "the folder was left behind"
-timeout 200 "$bench" --dataset "$work/data" --pipeline imagenet-train-u8 --private --workers 2 --verify \
+timeout $longest "$bench" --dataset "$work/data" --pipeline imagenet-train-u8 --private --workers 2 --verify \
 	--batch 16 --json "$work/result.json" --quiet 2>>"$work/bench.log" || fail "the next one does not work"
 exactly_once "$work/result.json"

@@ -24,7 +24,7 @@ inner() { # inner PID: its number in its container
 	sed -n 's/^NSpid:.*[[:blank:]]//p' "/proc/$1/status"
 }
 
-start_accessd workers=2 hand=16
+start_accessd workers=2 chunk=16
 holds_when_stopped() { # whatever happens, it cannot be at its end then
 	kill -STOP "$stays" || return 1
 	if status_is jobs == 2; then
@@ -37,7 +37,7 @@ holds_when_stopped() { # whatever happens, it cannot be at its end then
 meet() {
 	while_training "the job does not train" all_train 1 || return 1
 	stays=$(status jobs.0.pid)
-	timeout 400 "$bench" --socket "$socket" --dataset "$work/data" --pipeline imagenet-train-u8 --batch 16 \
+	timeout $longest "$bench" --socket "$socket" --dataset "$work/data" --pipeline imagenet-train-u8 --batch 16 \
 		--epochs 60000 --quiet 2>"$work/victim.log" &
 	victim=$!
 	cleanup_fn "kill -TERM $victim"
@@ -49,7 +49,7 @@ kill_neighbour() {
 	meet || {
 		if [ -n "$victim" ]; then # it would be in the way of the next try
 			kill -TERM "$victim" 2>/dev/null || true
-			until_true 60 is_gone "$victim" || fail "the neighbour does not end"
+			until_true $patience is_gone "$victim" || fail "the neighbour does not end"
 		fi
 		return 1
 	}
@@ -58,13 +58,14 @@ kill_neighbour() {
 		fail "they are $(inner "$goes") and $(inner "$stays"): the scenario tests nothing"
 	pins=$(status "streams.0.pinned")
 	kill -KILL "$goes"
-	until_true 60 status_is jobs == 1 || fail "the killed job stays"
+	until_true $patience status_is jobs == 1 || fail "the killed job stays"
 	status_is jobs.0.pid == "$stays" jobs.0.pins ">" 0 || fail "the other one's pins are gone ($pins before)"
 	kill -CONT "$stays"
 }
 training other 20 kill_neighbour --dataset "$work/data" --pipeline imagenet-train-u8 --batch 16 --step-ms 5
 "$expect" "$work/other.json" jobs.0.reconnects == 0 || fail "the other job lost its stream"
-until_true 60 status_is jobs == 0 "streams.*.pinned" == 0 || fail "something stays pinned"
+until_true $patience status_is jobs == 0 || fail "a job stays"
+until_true $patience nothing_is_pinned || fail "something stays pinned"
 
 # The folder. Jobs find the socket inside; access-ctl of the scenario itself, outside.
 outside=$dir
@@ -79,7 +80,7 @@ replace() {
 	while_training "no job through a mounted folder: $(cat "$work/bench.log")" all_train 1 || return 1
 	kill -KILL "$daemon"
 	wait "$daemon" 2>/dev/null || true
-	start_accessd workers=1 hand=16
+	start_accessd workers=1 chunk=16
 	! is_gone "$run" || return 1
 	while_training "the job in the container does not find accessd again" all_train 1
 }
@@ -97,7 +98,7 @@ END
 unshare -rm sh "$work/again" "$socket" "$work/file" "$work/data" >"$work/file.out" 2>&1 &
 run=$!
 cleanup_fn "kill -KILL $run"
-until_true 60 test -e "$work/file.mounted" || fail "the file is not mounted: $(cat "$work/file.out")"
+until_true $patience test -e "$work/file.mounted" || fail "the file is not mounted: $(cat "$work/file.out")"
 kill -KILL "$daemon"
 wait "$daemon" 2>/dev/null || true
 start_accessd workers=1

@@ -14,11 +14,11 @@ full=$(sed -n 's/^\([0-9]*\)+.* records out/\1/p' "$work/dd.txt")
 
 "$pictures" "$work/data" 400 2 64
 mkdir -m 0700 "$dir"
-"$accessd" --private --dir "$dir" --set cache_dir="$work/cache" --set workers=2 --set hand=16 \
+"$accessd" --private --dir "$dir" --set cache_dir="$work/cache" --set workers=2 --set chunk=16 \
 	--set log_level=debug 2>"$work/pipe" &
 daemon=$!
 cleanup_fn "kill -KILL $daemon"
-until_true 60 answers || fail "accessd waits for who reads its messages"
+until_true $patience answers || fail "accessd waits for who reads its messages"
 watch() {
 	while "$ctl" --socket "$socket" --json status; do :; done
 }

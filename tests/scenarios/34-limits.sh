@@ -12,16 +12,16 @@ cpu=$(taskset -cp $$ | sed 's/.*: //; s/[,-].*//')
 train() { # train NAME OPTION...
 	name=$1
 	shift
-	timeout 400 "$bench" --dataset "$work/data" --socket "$socket" --batch 16 --verify --json "$work/$name.json" \
+	timeout $longest "$bench" --dataset "$work/data" --socket "$socket" --batch 16 --verify --json "$work/$name.json" \
 		--quiet "$@" 2>>"$work/bench.log" || fail "$name: $("$expect" "$work/$name.json" "jobs.*.error")"
 	exactly_once "$work/$name.json"
 }
 for workers in 0 4; do
 	taskset -c "$cpu" "$accessd" --private --dir "$dir" --set cache_dir="$work/cache" --set workers=$workers \
-		--set hand=16 2>>"$work/accessd.log" &
+		--set chunk=16 2>>"$work/accessd.log" &
 	daemon=$!
 	cleanup_fn "kill -KILL $daemon"
-	until_true 60 answers || fail "accessd does not answer on one CPU"
+	until_true $patience answers || fail "accessd does not answer on one CPU"
 	status_is node.workers == $((workers ? workers : 1)) || fail "$(status node.workers) workers for one CPU"
 	train "cpu$workers" --jobs 3 --batch 16,8,12 --pipeline imagenet-train-u8 --epochs 1
 	stop_accessd
@@ -33,13 +33,13 @@ fi
 # What is large is mapped anew each time, and so meets the limit, whatever was freed before.
 GLIBC_TUNABLES=glibc.malloc.mmap_threshold=131072
 export GLIBC_TUNABLES
-start_accessd workers=1 hand=16 linger_s=0 memory=4G
+start_accessd workers=1 chunk=16 linger_s=0 memory=4G
 squeeze() {
 	while_training "the job does not start" all_train 1 || return 1
 	used=$(sed -n 's/^VmSize:[[:blank:]]*\([0-9]*\) kB/\1/p' "/proc/$daemon/status")
 	prlimit --pid "$daemon" --as="$((used * 1024)):" || fail "prlimit"
 	code=0
-	timeout 100 "$bench" --dataset "$work/data" --pipeline imagenet-eval --socket "$socket" --batch 64 \
+	timeout $longest "$bench" --dataset "$work/data" --pipeline imagenet-eval --socket "$socket" --batch 64 \
 		--json "$work/refused.json" --quiet 2>>"$work/bench.log" || code=$?
 	status_is pid == "$daemon" || fail "another accessd answers"
 	prlimit --pid "$daemon" --as=unlimited: || fail "prlimit"

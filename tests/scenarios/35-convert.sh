@@ -13,7 +13,7 @@ mkdir "$work/out"
 out=$work/out
 convert() { # convert OPTION...: $code is its status, $work/said what it says
 	code=0
-	timeout 300 "$ctl" convert "$@" >"$work/said" 2>&1 || code=$?
+	timeout $longest "$ctl" convert "$@" >"$work/said" 2>&1 || code=$?
 }
 says() {
 	grep -q -- "$1" "$work/said" || fail "it does not say \"$1\": $(cat "$work/said")"
@@ -90,17 +90,16 @@ says "cannot write"
 is_empty "a full disk"
 
 # Makers that die or hang: the sample stays as it is, all others have their form.
-ACCESS_FAULTS=1
-export ACCESS_FAULTS
-program=$top_builddir/convert/access-convert
-timeout 300 "$program" "$work/data" "$out/good.oads" >"$work/said" 2>&1 || fail "access-convert: $(cat "$work/said")"
+program=$top_builddir/tests/convert/faulty_convert
+export FAULT FAULT_AT="$work/data/class_0000/000007.jpg"
+FAULT=none timeout $longest "$program" "$work/data" "$out/good.oads" >"$work/said" 2>&1 || fail "access-convert: $(cat "$work/said")"
 kept=$(sed -n 's/.*as they are *\([0-9]*\) samples.*/\1/p' "$work/said")
-for fault in crash hang; do
-	timeout 300 "$program" --fault $fault:7 "$work/data" "$out/$fault.oads" >"$work/said" 2>&1 ||
-		fail "a maker that does $fault: $(cat "$work/said")"
+for FAULT in crash hang; do
+	timeout $longest "$program" "$work/data" "$out/$FAULT.oads" >"$work/said" 2>&1 ||
+		fail "a maker that does $FAULT: $(cat "$work/said")"
 	says "000007.jpg.*died or took too long"
 	says "as they are  *$((kept + 1)) samples"
-	timeout 300 "$ctl" convert --check "$out/$fault.oads" >/dev/null || fail "$fault: it is damaged"
+	timeout $longest "$ctl" convert --check "$out/$FAULT.oads" >/dev/null || fail "$FAULT: it is damaged"
 done
 cmp "$out/crash.oads" "$out/hang.oads" || fail "what was kept differs"
 rm -f "$out"/*
@@ -109,17 +108,18 @@ rm -f "$out"/*
 converts() { # a maker of it is there
 	is_gone "$run" || family_of "$run" | grep -q " convert-maker$"
 }
+FAULT_AT="$work/data/class_0002/000200.jpg"
 for how in TERM HUP KILL; do
-	"$program" --fault hang:200 "$work/data" "$out/x.oads" >"$work/said" 2>&1 &
+	"$program" "$work/data" "$out/x.oads" >"$work/said" 2>&1 &
 	run=$!
 	cleanup_fn "kill -KILL $run"
-	until_true 60 converts || fail "no maker comes"
+	until_true $patience converts || fail "no maker comes"
 	processes=$(offspring_of "$run")
 	kill -$how $run 2>/dev/null || true
 	code=0
 	wait $run || code=$?
 	# shellcheck disable=SC2086 # a list of numbers
-	until_true 60 are_gone $processes || fail "$how: a process outlives it"
+	until_true $patience are_gone $processes || fail "$how: a process outlives it"
 	if [ $code = 0 ]; then # it was quicker
 		rm "$out/x.oads"
 	else
@@ -129,10 +129,11 @@ for how in TERM HUP KILL; do
 done
 
 # A file changes while it is converted: as the folder was listed, or not at all.
-"$program" --jobs 1 --fault hang:2 "$work/data" "$out/x.oads" >"$work/said" 2>&1 &
+FAULT_AT="$work/data/class_0000/000002.jpg"
+"$program" --jobs 1 "$work/data" "$out/x.oads" >"$work/said" 2>&1 &
 run=$!
 cleanup_fn "kill -KILL $run"
-until_true 60 converts || fail "no maker comes"
+until_true $patience converts || fail "no maker comes"
 touch -d 2001-02-03 "$work/data/class_0002/000290.jpg"
 code=0
 wait $run || code=$?

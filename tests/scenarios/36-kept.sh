@@ -21,12 +21,12 @@ refused() { # refused PATTERN WORD...
 	says "^access-ctl: .*$pattern"
 }
 
-start_accessd workers=2 hand=16
+start_accessd workers=2 chunk=16
 refused "there is no job 1 among 0" explain 1
 refused "nothing is kept: cache_size is 0" cache ls
 stop_accessd
 
-start_accessd workers=2 hand=16 linger_s=0 cache_size=64M cache_force=1 cache_point=packed
+start_accessd workers=2 chunk=16 linger_s=0 cache_size=64M cache_force=1 cache_point=packed
 all_is_kept() {
 	status_is jobs == 1 "streams.0.cache.points.2.kept_samples" == 400 "streams.0.cache.hits" ">" 0
 }

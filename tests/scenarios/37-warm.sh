@@ -9,7 +9,7 @@
 warm() { # warm STATUS WORD...: what it says is in $work/plain.txt
 	wanted=$1 code=0
 	shift
-	timeout 400 "$ctl" --socket "$socket" cache warm "$work/data" --pipeline imagenet-train-u8 "$@" \
+	timeout $longest "$ctl" --socket "$socket" cache warm "$work/data" --pipeline imagenet-train-u8 "$@" \
 		>"$work/plain.txt" 2>&1 || code=$?
 	[ $code = "$wanted" ] || fail "cache warm $*: status $code: $(cat "$work/plain.txt")"
 }
@@ -31,24 +31,24 @@ job_has_all() {
 		fail "a job after it: $(cat "$work/status.json")"
 }
 
-start_accessd workers=2 hand=16
+start_accessd workers=2 chunk=16
 warm 1
 says "^access-ctl: nothing is kept: cache_size is 0"
 stop_accessd
 
-start_accessd workers=2 hand=16 linger_s=600 cache_size=64M cache_force=1
+start_accessd workers=2 chunk=16 linger_s=600 cache_size=64M cache_force=1
 warm 2 --form file
 warm 1 --form decoded --pipeline '[{"op":"decode"'
 says "^access-ctl: pipeline"
 warm 0 --form packed
 says "^packed: 200 of 200 samples are kept, .*; 0 were before\$"
-until_true 60 is_idle || fail "its stream stays"
+until_true $patience is_idle || fail "its stream stays"
 warm 0 --form packed
 says "^packed: 200 of 200 samples are kept, .*; 200 were before\$"
 stop_accessd
 
 # Another one finds it; a form that is told to accessd is the one that is made.
-start_accessd workers=2 hand=16 linger_s=600 cache_size=64M cache_force=1 cache_point=packed
+start_accessd workers=2 chunk=16 linger_s=600 cache_size=64M cache_force=1 cache_point=packed
 warm 0
 says "^packed: 200 of 200 samples are kept, .*; 200 were before\$"
 job_has_all
@@ -56,7 +56,7 @@ warm 1 --form indexed
 says "^access-ctl: this accessd keeps packed alone"
 stop_accessd
 
-start_accessd workers=2 hand=16 cache_size=1M cache_force=1
+start_accessd workers=2 chunk=16 cache_size=1M cache_force=1
 warm 1 --form decoded
 says "^access-ctl: [0-9]+ samples are not kept: there is no room for them"
 stop_accessd
@@ -67,11 +67,11 @@ is_warming() {
 }
 tries=20
 while :; do
-	start_accessd workers=2 hand=16 cache_dir="$work/cache-$tries" cache_size=64M cache_force=1
+	start_accessd workers=2 chunk=16 cache_dir="$work/cache-$tries" cache_size=64M cache_force=1
 	"$ctl" --socket "$socket" cache warm "$work/data" --form packed >"$work/plain.txt" 2>&1 &
 	warming=$!
 	cleanup_fn "kill -KILL $warming"
-	until_true 60 is_warming || fail "nothing is made"
+	until_true $patience is_warming || fail "nothing is made"
 	kill -STOP "$warming" 2>/dev/null || true
 	code=0
 	if status_is jobs == 1; then
@@ -86,7 +86,7 @@ while :; do
 done
 [ $code = 143 ] || fail "interrupted, it ends with status $code: $(cat "$work/plain.txt")"
 says "^interrupted; packed: [0-9]+ samples are kept and stay"
-until_true 60 status_is jobs == 0 || fail "its job stays"
+until_true $patience status_is jobs == 0 || fail "its job stays"
 warm 0 --form packed
 says "^packed: 200 of 200 samples are kept"
 stop_accessd

@@ -135,8 +135,8 @@ static void assert_same_description(const char *one, const char *two)
 	struct oa_client *client = rig_connect();
 	struct oa_dataset *a, *b;
 
-	ck_assert_int_eq(oa_dataset_open(client, one, 60000, &a, NULL), 0);
-	ck_assert_int_eq(oa_dataset_open(client, two, 60000, &b, NULL), 0);
+	ck_assert_int_eq(oa_dataset_open(client, one, PATIENCE_MS, &a, NULL), 0);
+	ck_assert_int_eq(oa_dataset_open(client, two, PATIENCE_MS, &b, NULL), 0);
 	ck_assert_uint_eq(oa_dataset_count(a), oa_dataset_count(b));
 	ck_assert_uint_eq(oa_dataset_classes(a), oa_dataset_classes(b));
 	for (uint32_t i = 0; i < oa_dataset_classes(a); i++)
@@ -222,7 +222,7 @@ START_TEST(jobs_go_on_after_a_kill)
 	snprintf(target, sizeof(target), "%s", rig_path("kill.oads"));
 	snprintf(copy, sizeof(copy), "%s", rig_path("copy.oads"));
 	ck_assert_int_eq(convert("indexed", folder, target), 0);
-	rig_start("workers=1", "hand=6", NULL);
+	rig_start("workers=1", "chunk=6", NULL);
 	options = runs_options(target, OA_ORDER_SEEDED, 11, 4);
 	whole = runs_digest(&options);
 	client = rig_connect();
@@ -285,7 +285,7 @@ START_TEST(damage_is_one_bad_sample)
 	options = runs_options(target, OA_ORDER_SEQUENTIAL, 1, 8);
 	client = rig_connect();
 	stream = rig_open(client, &options);
-	while ((r = oa_next(stream, 60000, &batch)) == 0)
+	while ((r = oa_next(stream, PATIENCE_MS, &batch)) == 0)
 		oa_release(batch);
 	ck_assert_int_eq(r, OA_E_SAMPLE);
 	ck_assert_msg(strstr(oa_error_text(stream), "checksum") &&
@@ -311,8 +311,10 @@ static void cut_it(const char *path)
 }
 static void (*const changes[])(const char *path) = {touch_it, damage, cut_it};
 
+/* Whatever is done with bad samples: it is the dataset that changed, not one of them. */
 START_TEST(a_change_is_told)
 {
+	const int how = _i % (int)BASE_ARRAY_LEN(changes);
 	const char *folder = runs_photos("photos");
 	struct oa_client *client;
 	struct oa_stream *stream;
@@ -323,15 +325,19 @@ START_TEST(a_change_is_told)
 
 	snprintf(target, sizeof(target), "%s", rig_path("change%d.oads", _i));
 	ck_assert_int_eq(convert("file", folder, target), 0);
-	rig_start("workers=1", "hand=4", "slots=4", NULL);
+	rig_start("workers=1", "chunk=4", "slots=4", NULL);
 	options = runs_options(target, OA_ORDER_SEQUENTIAL, 1, 4);
 	options.epochs = 0;
+	if (_i != how) {
+		options.bad = OA_BAD_SKIP;
+		options.bad_budget = INT32_MAX;
+	}
 	client = rig_connect();
 	stream = rig_open(client, &options);
 	batch = runs_next(stream);
-	changes[_i](target);
+	changes[how](target);
 	oa_release(batch);
-	while ((r = oa_next(stream, 60000, &batch)) == 0)
+	while ((r = oa_next(stream, PATIENCE_MS, &batch)) == 0)
 		oa_release(batch);
 	ck_assert_int_eq(r, OA_E_DATASET);
 	ck_assert_msg(strstr(oa_error_text(stream), "dataset changed") != NULL, "%s",
@@ -359,7 +365,7 @@ START_TEST(a_file_in_its_place_is_another_data_set)
 	snprintf(other, sizeof(other), "%s", rig_path("other.oads"));
 	ck_assert_int_eq(convert("packed", folder, target), 0);
 	ck_assert_int_eq(convert("packed", rig_path("all"), other), 0);
-	rig_start("workers=1", "hand=4", "slots=4", NULL);
+	rig_start("workers=1", "chunk=4", "slots=4", NULL);
 	options = runs_options(target, OA_ORDER_SEQUENTIAL, 1, 4);
 	whole = runs_digest(&options);
 	client = rig_connect();
@@ -373,6 +379,55 @@ START_TEST(a_file_in_its_place_is_another_data_set)
 	oa_close(stream);
 	oa_disconnect(client);
 	assert_same_description(target, rig_path("all"));
+	rig_end();
+}
+END_TEST
+
+static void copy_in_place(const char *path)
+{
+	char command[3 * PATH_MAX];
+
+	snprintf(command, sizeof(command), "cp -p '%s' '%s.new' && cat '%s.new' >'%s'", path, path,
+		 path, path);
+	ck_assert_int_eq(system(command), 0);
+}
+static void copy_and_damage(const char *path)
+{
+	char command[3 * PATH_MAX];
+
+	snprintf(command, sizeof(command), "mv '%s' '%s.old' && cp -p '%s.old' '%s'", path, path,
+		 path, path);
+	ck_assert_int_eq(system(command), 0);
+	snprintf(command, sizeof(command), "%s.old", path);
+	cut_it(command);
+}
+static void (*const remakes[])(const char *path) = {touch_it, copy_in_place, copy_and_damage};
+
+/* The same samples, so the same version; who has it open has another file, or the file as it was. */
+START_TEST(a_file_made_anew_is_served_beside_a_held_one)
+{
+	const char *folder = runs_photos("photos");
+	struct oa_client *client;
+	struct oa_stream *stream;
+	struct oa_options options;
+	struct oa_batch *batch;
+	struct hash_id before, after;
+	char target[PATH_MAX];
+
+	snprintf(target, sizeof(target), "%s", rig_path("anew%d.oads", _i));
+	ck_assert_int_eq(convert("packed", folder, target), 0);
+	rig_start("workers=1", "chunk=4", "slots=4", NULL);
+	options = runs_options(target, OA_ORDER_SEQUENTIAL, 1, 4);
+	before = runs_digest(&options);
+	client = rig_connect();
+	stream = rig_open(client, &options);
+	batch = runs_next(stream);
+	remakes[_i](target);
+	after = runs_digest(&options);
+	runs_assert_same(before, after);
+	oa_release(batch);
+	oa_close(stream);
+	oa_disconnect(client);
 	rig_end();
 }
 END_TEST
@@ -397,8 +452,10 @@ static void add(TCase *tcase)
 	tcase_add_test(tcase, copies_are_one_data_set);
 	tcase_add_test(tcase, jobs_go_on_after_a_kill);
 	tcase_add_test(tcase, damage_is_one_bad_sample);
-	tcase_add_loop_test(tcase, a_change_is_told, 0, BASE_ARRAY_LEN(changes));
+	tcase_add_loop_test(tcase, a_change_is_told, 0, 2 * BASE_ARRAY_LEN(changes));
 	tcase_add_test(tcase, a_file_in_its_place_is_another_data_set);
+	tcase_add_loop_test(tcase, a_file_made_anew_is_served_beside_a_held_one, 0,
+			    BASE_ARRAY_LEN(remakes));
 	tcase_add_test(tcase, what_is_no_data_set_is_refused);
 }
 

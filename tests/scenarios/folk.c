@@ -110,28 +110,62 @@ int folk_warm(const struct town_user *user, const char *dataset, char *ret_text)
 
 /* ---- the status ---- */
 
-/* Number `which` of the line of `list` whose member `key` has that value. */
+/* Number `which` of the line of `list` whose member `key` has that value. All of one answer: lines move. */
 static double number_of(const char *list, const char *key, double value, const char *which)
 {
-	for (unsigned i = 0; rig_status(list) > i; i++) {
+	struct json_in *status = rig_whole_status();
+	double number = -1;
+
+	for (unsigned i = 0; status && rig_number_at(status, list) > i; i++) {
 		char path[64];
 
 		snprintf(path, sizeof(path), "%s.%u.%s", list, i, key);
-		if (rig_status(path) != value)
+		if (rig_number_at(status, path) != value)
 			continue;
 		snprintf(path, sizeof(path), "%s.%u.%s", list, i, which);
-		return rig_status(path);
+		number = rig_number_at(status, path);
+		break;
 	}
-	return -1;
+	json_in_free(status);
+	return number;
+}
+
+static bool wait_for(double (*number)(const struct town_user *user, const char *which),
+		     const struct town_user *user, const char *which, double least, double most)
+{
+	const uint64_t end = base_now_ns() + PATIENCE_NS;
+	double is = number(user, which);
+
+	for (; (is < least || is > most) && base_now_ns() < end; is = number(user, which))
+		rig_sleep_ms(20);
+	if (is >= least && is <= most)
+		return true;
+	fprintf(stderr, "%s is %g, not %g to %g\n", which, is, least, most);
+	return false;
+}
+
+static double of_tenant(const struct town_user *user, const char *which)
+{
+	return number_of("tenants", "uid", user->uid, which);
 }
 
 pid_t folk_tenant(const struct town_user *user, const char *which)
 {
-	return (pid_t)number_of("tenants", "uid", user->uid, which);
+	return (pid_t)of_tenant(user, which);
 }
 
 double folk_kept(const struct town_user *user, const char *which)
 {
 	return user ? number_of("caches", "uid", user->uid, which)
 		    : number_of("caches", "public", true, which);
+}
+
+bool folk_wait_tenant(const struct town_user *user, const char *which, double least, double most)
+{
+	return wait_for(of_tenant, user, which, least, most);
+}
+
+bool folk_wait_kept(const struct town_user *user, const char *which, double least, double most)
+{
+	return wait_for(folk_kept, user, which, least, most);
 }

@@ -28,5 +28,8 @@ int folk_warm(const struct town_user *user, const char *dataset, char *ret_text)
 pid_t folk_tenant(const struct town_user *user, const char *which);
 /* A number of what a user keeps, of data that are open to all with NULL; -1: he has no store. */
 double folk_kept(const struct town_user *user, const char *which);
+/* Wait until that number is between least and most; false: it never was. */
+bool folk_wait_tenant(const struct town_user *user, const char *which, double least, double most);
+bool folk_wait_kept(const struct town_user *user, const char *which, double least, double most);
 
 #endif

@@ -55,7 +55,18 @@ requires() { # requires PROGRAM...
 		command -v "$program" >/dev/null || skip "$program is not here"
 	done
 }
-# until_true SECONDS COMMAND...: tries ten times a second. Limits only end what hangs: be generous.
+# obey_modes: goes on without root's power to read and write whatever the modes of files say. It stays root in its number, as
+# another user may not be able to come to the build tree, or to the programs that libtool's scripts start.
+obey_modes() {
+	[ "$(id -u)" = 0 ] && [ -z "${SCENARIO_OBEYS:-}" ] || return 0
+	code=0
+	SCENARIO_OBEYS=1 TMPDIR="$work" setpriv --bounding-set=-dac_override,-dac_read_search sh "$0" || code=$?
+	exit $code
+}
+# How long a scenario waits for what must come, and for a whole run; as tests/patience.h: they only end what hangs.
+patience=300
+longest=1800
+# until_true SECONDS COMMAND...: tries ten times a second.
 until_true() {
 	tries=$(($1 * 10))
 	shift
@@ -89,7 +100,7 @@ training() {
 	exactly_once "$work/$train_name.json"
 }
 train_once() {
-	timeout 400 "$bench" --socket "$socket" --epochs "$train_epochs" --json "$work/$train_name.json" --quiet --verify \
+	timeout $longest "$bench" --socket "$socket" --epochs "$train_epochs" --json "$work/$train_name.json" --quiet --verify \
 		"$@" 2>>"$work/bench.log" &
 	run=$!
 	cleanup_fn "kill -TERM $run"
@@ -107,9 +118,9 @@ wait_for_bench() {
 		fail "access-bench says so: $("$expect" "$1" "jobs.*.error" 2>&1)"
 }
 # For DISTURB: while_training WHAT COMMAND... waits until COMMAND is true; status 1 when the jobs ended
-# before. It fails, saying WHAT, when a minute passes beside jobs that still train.
+# before. It fails, saying WHAT, when patience is over and jobs still train.
 while_training() {
-	train_what=$1 train_tries=600
+	train_what=$1 train_tries=$((patience * 10))
 	shift
 	while ! "$@"; do
 		! is_gone "$run" || return 1
@@ -138,7 +149,7 @@ start_accessd() {
 		--set cache_size=0 $arguments 2>>"$work/accessd.log" &
 	daemon=$!
 	cleanup_fn "kill -KILL $daemon"
-	until_true 60 answers || fail "accessd does not answer"
+	until_true $patience answers || fail "accessd does not answer"
 }
 answers() {
 	"$ctl" --socket "$socket" ping >/dev/null 2>&1
@@ -147,12 +158,12 @@ answers() {
 stop_accessd() {
 	offspring=$(offspring_of "$daemon")
 	kill -TERM "$daemon"
-	until_true 60 is_gone "$daemon" || fail "accessd does not end on SIGTERM"
+	until_true $patience is_gone "$daemon" || fail "accessd does not end on SIGTERM"
 	code=0
 	wait "$daemon" || code=$?
 	[ $code = 0 ] || fail "accessd ended with status $code"
 	# shellcheck disable=SC2086 # a list of numbers
-	until_true 60 are_gone $offspring || fail "a process outlives accessd: $offspring"
+	until_true $patience are_gone $offspring || fail "a process outlives accessd: $offspring"
 	[ ! -e "$socket" ] || fail "the socket was left behind"
 }
 # status PATH: a value of the status, empty when there is none
@@ -162,6 +173,9 @@ status() {
 status_is() { # status_is PATH OP VALUE
 	"$ctl" --socket "$socket" --json status 2>/dev/null >"$work/status.json" &&
 		"$expect" "$work/status.json" "$@" 2>/dev/null
+}
+nothing_is_pinned() { # in the streams that are still there
+	status_is "streams.*.pinned" == 0 || status_is streams == 0
 }
 index_of() { # index_of PID: of a job in $work/status.json
 	at=0

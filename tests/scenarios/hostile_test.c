@@ -6,11 +6,9 @@
  * accessd has as many descriptors, jobs, pins and as much memory as before, and serves a good job.
  */
 
-#include "tests/scenarios/rig.h"
+#include "tests/daemon/raw.h"
 
-#include "base/wire.h"
 #include "shmring/layout.h"
-#include "shmring/proto.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -68,10 +66,10 @@ static void say(int sock, uint16_t type)
 	wire_out_fini(&out);
 }
 
-/* The next message that is no progress. 0, or wire_recv()'s outcome. Waits at most a minute. */
+/* The next message that is no progress. 0, or wire_recv()'s outcome. Waits as long as it takes. */
 static int hear(int sock, struct wire_in *in)
 {
-	struct timeval limit = {60, 0};
+	struct timeval limit = {PATIENCE_S, 0};
 	int r;
 
 	setsockopt(sock, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
@@ -136,7 +134,7 @@ static void good_job(void)
 	struct oa_batch *batch = NULL;
 
 	for (unsigned i = 0; i < 3; i++) {
-		ck_assert_int_eq(oa_next(stream, 120000, &batch), 0);
+		ck_assert_int_eq(oa_next(stream, PATIENCE_MS, &batch), 0);
 		oa_release(batch);
 	}
 	oa_close(stream);
@@ -146,7 +144,7 @@ static void good_job(void)
 static void setup(void)
 {
 	signal(SIGPIPE, SIG_IGN);
-	rig_start("workers=1", "linger_s=0", "max_clients=200", "hand=8", NULL);
+	rig_start("workers=1", "linger_s=0", "max_clients=200", "chunk=8", NULL);
 	dataset = rig_pictures("data", 80, 2, 32);
 	good_job();
 	ck_assert(rig_wait_status("streams", 0, 0));
@@ -329,40 +327,11 @@ START_TEST(killed_at_any_moment)
 }
 END_TEST
 
-/* A message of size bytes of the given kind of nonsense. */
-static size_t nonsense(unsigned kind, uint8_t *data, size_t size)
-{
-	static uint64_t state = 88172645463325252u;
-
-	for (size_t i = 0; i < size; i++) {
-		state ^= state << 13;
-		state ^= state >> 7;
-		state ^= state << 17;
-		data[i] = (uint8_t)state;
-	}
-	switch (kind % 4) {
-	case 0: /* random all over */
-		return 1 + state % size;
-	case 1: /* a right head, random items */
-		memset(data, 0, 8);
-		data[0] = PROTO_HELLO;
-		return 8 + state % 200;
-	case 2: /* lengths without end */
-		memset(data, 0xff, size);
-		data[0] = (uint8_t)(1 + state % 6);
-		data[1] = 0;
-		return 64;
-	default: /* half a head */
-		data[0] = PROTO_OPEN;
-		data[1] = 0;
-		return 1 + state % 7;
-	}
-}
-
 /* Case 12: random bytes, as first words and after a correct opening. */
 START_TEST(nonsense_costs_the_connection)
 {
-	static uint8_t data[65536];
+	static uint64_t state = 88172645463325252u;
+	static uint8_t data[2000];
 
 	setup();
 	for (unsigned round = 0; round < 120; round++) {
@@ -374,7 +343,8 @@ START_TEST(nonsense_costs_the_connection)
 		else if (round % 2)
 			say_hello(sock);
 		for (unsigned k = 0; k < 3; k++)
-			if (send(sock, data, nonsense(round, data, 2000), MSG_NOSIGNAL) < 0)
+			if (send(sock, data, raw_nonsense(round, &state, data, sizeof(data)),
+				 MSG_NOSIGNAL) < 0)
 				break;
 		close(sock);
 	}
@@ -406,6 +376,117 @@ START_TEST(wrong_orders_and_numbers)
 			wire_out_fini(&out);
 			close(sock);
 		}
+	teardown();
+}
+END_TEST
+
+/* The number of a job that is there; 0: there is none. */
+static uint64_t job_id_of(const struct wire_in *opened)
+{
+	uint64_t id = 0;
+
+	wire_get_u64(opened, PROTO_KEY_JOB_ID, &id);
+	return id;
+}
+
+static const struct {
+	bool has_job, is_own; /* own: on the connection of a job, where nothing is asked */
+	uint16_t key;
+	size_t ids;
+	uint64_t value; /* FROM, or each of the ids */
+	uint16_t answer;
+} bad_asks[] = {
+    {true, false, PROTO_KEY_FROM, 0, 0, PROTO_BAD_SAMPLES},
+    {true, false, PROTO_KEY_FROM, 0, 1000, PROTO_BAD_SAMPLES},
+    {true, false, PROTO_KEY_FROM, 0, UINT64_MAX, PROTO_BAD_SAMPLES},
+    {true, false, PROTO_KEY_IDS, 1, 79, PROTO_BAD_SAMPLES},
+    {true, false, PROTO_KEY_IDS, 256, 0, PROTO_BAD_SAMPLES},
+    {true, false, PROTO_KEY_IDS, 1, 80, PROTO_REFUSED},
+    {true, false, PROTO_KEY_IDS, 256, UINT64_MAX, PROTO_REFUSED},
+    {true, false, PROTO_KEY_IDS, 257, 0, PROTO_REFUSED},
+    {true, false, PROTO_KEY_IDS, 0, 0, PROTO_REFUSED},
+    {true, false, PROTO_KEY_IDS, 20000, 0, PROTO_REFUSED},
+    {false, false, PROTO_KEY_FROM, 0, 0, PROTO_REFUSED},
+    {true, true, PROTO_KEY_FROM, 0, 0, PROTO_REFUSED},
+};
+
+static void put_ask(struct wire_out *out, uint64_t job, int row)
+{
+	static uint64_t ids[20000];
+
+	for (size_t i = 0; i < bad_asks[row].ids; i++)
+		ids[i] = bad_asks[row].value;
+	wire_out_init(out, PROTO_BAD);
+	wire_put_u64(out, PROTO_KEY_JOB_ID, bad_asks[row].has_job ? job : job + 1);
+	if (bad_asks[row].key == PROTO_KEY_IDS)
+		wire_put_bytes(out, PROTO_KEY_IDS, ids, bad_asks[row].ids * sizeof(ids[0]));
+	else
+		wire_put_u64(out, PROTO_KEY_FROM, bad_asks[row].value);
+}
+
+/* Questions for bad samples: of places and samples that are not there, of more than a page, of nobody's job. */
+START_TEST(bad_samples_are_asked_for)
+{
+	struct wire_in in, opened;
+	struct wire_out out;
+	uint16_t type;
+	int job, sock;
+
+	setup();
+	job = open_raw(&opened);
+	sock = bad_asks[_i].is_own ? job : dial();
+	if (sock != job) {
+		say_hello(sock);
+		ck_assert_int_eq(hear(sock, &in), 0);
+		wire_in_fini(&in);
+	}
+	put_ask(&out, job_id_of(&opened), _i);
+	ck_assert_int_eq(wire_send(sock, &out, 0), 0);
+	wire_out_fini(&out);
+	do {
+		ck_assert_int_eq(hear(sock, &in), 0);
+		type = in.type;
+		wire_in_fini(&in);
+	} while (type == PROTO_WAKE);
+	ck_assert_int_eq(type, bad_asks[_i].answer);
+	wire_in_fini(&opened);
+	if (sock != job)
+		close(sock);
+	close(job);
+	teardown();
+}
+END_TEST
+
+/* An item as large as a message can be, where the receiver has room for a hash: with the descriptor that
+ * belongs to it, and without. */
+START_TEST(a_part_of_any_size)
+{
+	static const size_t sizes[] = {0, 1, 31, 33, 64, 4096, 190000};
+	static uint8_t bytes[190000];
+
+	setup();
+	memset(bytes, 0xa5, sizeof(bytes));
+	for (size_t i = 0; i < 2 * BASE_ARRAY_LEN(sizes); i++) {
+		int fd = memfd_create("part", MFD_CLOEXEC), sock = dial();
+		struct wire_in in;
+		struct wire_out out;
+
+		ck_assert_int_ge(fd, 0);
+		ck_assert_int_eq(say_hello(sock), 0);
+		ck_assert_int_eq(hear(sock, &in), 0);
+		put_open(&out, &in);
+		wire_in_fini(&in);
+		wire_put_bytes(&out, PROTO_KEY_PART, bytes, sizes[i / 2]);
+		if (i % 2)
+			wire_put_fd(&out, fd);
+		ck_assert_int_eq(wire_send(sock, &out, 0), 0);
+		wire_out_fini(&out);
+		ck_assert_int_eq(hear(sock, &in), 0);
+		ck_assert_int_eq(in.type, PROTO_REFUSED);
+		wire_in_fini(&in);
+		close(sock);
+		close(fd);
+	}
 	teardown();
 }
 END_TEST
@@ -676,6 +757,8 @@ static void add(TCase *tcase)
 	tcase_add_test(tcase, killed_at_any_moment);
 	tcase_add_test(tcase, nonsense_costs_the_connection);
 	tcase_add_test(tcase, wrong_orders_and_numbers);
+	tcase_add_loop_test(tcase, bad_samples_are_asked_for, 0, BASE_ARRAY_LEN(bad_asks));
+	tcase_add_test(tcase, a_part_of_any_size);
 	tcase_add_test(tcase, uninvited_descriptors_are_closed);
 	tcase_add_test(tcase, a_crowd_is_turned_away);
 	tcase_add_test(tcase, the_silent_are_shut);

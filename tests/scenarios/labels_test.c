@@ -162,7 +162,7 @@ static double check_mixup(const struct oa_batch *batch)
 	return lambda;
 }
 
-/* A batch size that does not divide hands, so that batches are carried, too, and a short last one. */
+/* A batch size that does not divide chunks, so that batches are carried, too, and a short last one. */
 START_TEST(mixup_shares_with_who_has_none)
 {
 	struct oa_options plain = seeded(PICTURE F32 "]", 7, 2),
@@ -174,14 +174,14 @@ START_TEST(mixup_shares_with_who_has_none)
 	double before, least = 1, most = 0;
 	struct oa_stats stats = {.size = sizeof(stats)};
 
-	rig_start("workers=1", "hand=24", "slots=8", NULL);
+	rig_start("workers=1", "chunk=24", "slots=8", NULL);
 	client = rig_connect();
 	learn_colours(client);
 	before = decodes();
 	mixed.flags = _i ? OA_COPY : 0;
 	one = rig_open(client, &plain);
 	two = rig_open(client, &mixed);
-	ck_assert_double_eq(rig_status("streams.0.jobs"), 2); /* it is one stream */
+	ck_assert(rig_wait_status("streams.0.jobs", 2, 2)); /* it is one stream */
 	while ((a = trainee_next(one))) {
 		b = trainee_next(two);
 		ck_assert_ptr_nonnull(b);
@@ -204,7 +204,7 @@ START_TEST(mixup_shares_with_who_has_none)
 	ck_assert_double_eq(decodes() - before, 2 * SAMPLES); /* made once for both */
 	ck_assert(least < 0.3 && most > 0.7);
 	oa_stream_stats(two, &stats);
-	ck_assert_uint_eq(stats.mingled, stats.batches);
+	ck_assert_uint_eq(stats.batch_mixed, stats.batches);
 	ck_assert_uint_eq(stats.pins, 0);
 	oa_close(one);
 	oa_close(two);
@@ -217,7 +217,7 @@ END_TEST
 static void sum_batches(struct oa_stream *stream, unsigned most, struct hash *hash)
 {
 	struct oa_batch *batch;
-	struct oa_field field;
+	struct oa_field field = {.size = sizeof(field)};
 
 	for (unsigned n = 0; (most == 0 || n < most) && (batch = trainee_next(stream)); n++) {
 		for (uint32_t i = 0; oa_batch_field(batch, i, &field) == 0; i++)
@@ -265,7 +265,7 @@ START_TEST(draws_are_the_batchs)
 	struct hash_id first, second;
 	struct oa_client *client;
 
-	rig_start("workers=1", "hand=24", "slots=8", NULL);
+	rig_start("workers=1", "chunk=24", "slots=8", NULL);
 	client = rig_connect();
 	first = sum_of(client, &options, 0);
 	second = sum_of(client, &options, 19);
@@ -358,20 +358,20 @@ START_TEST(as_many_are_held_as_windows_could_be)
 	unsigned n = 0;
 	int r;
 
-	rig_start("workers=1", "hand=24", "slots=8", NULL);
+	rig_start("workers=1", "chunk=24", "slots=8", NULL);
 	client = rig_connect();
 	learn_colours(client);
 	stream = rig_open(client, &options);
-	while ((r = oa_next(stream, 60000, &held[n])) == 0)
+	while ((r = oa_next(stream, PATIENCE_MS, &held[n])) == 0)
 		n++;
 	ck_assert_int_eq(r, OA_E_PINS);
 	ck_assert_msg(strstr(oa_error_text(stream), "OA_COPY") != NULL, "%s",
 		      oa_error_text(stream));
-	ck_assert_uint_eq(n, 6); /* two hands' */
+	ck_assert_uint_eq(n, 6); /* two chunks' */
 	oa_stream_stats(stream, &stats);
 	ck_assert_uint_eq(stats.pins, 0); /* no slot waits for them */
 	oa_release(held[0]);
-	ck_assert_int_eq(oa_next(stream, 60000, &one), 0);
+	ck_assert_int_eq(oa_next(stream, PATIENCE_MS, &one), 0);
 	for (unsigned i = 1; i < n; i++) {
 		check_mixup(held[i]);
 		memset((void *)(uintptr_t)trainee_info(held[i]).ids, 0,
@@ -383,7 +383,7 @@ START_TEST(as_many_are_held_as_windows_could_be)
 	options.flags = OA_COPY;
 	stream = rig_open(client, &options);
 	for (unsigned i = 0; i < BASE_ARRAY_LEN(held); i++)
-		ck_assert_int_eq(oa_next(stream, 60000, &held[i]), 0);
+		ck_assert_int_eq(oa_next(stream, PATIENCE_MS, &held[i]), 0);
 	oa_close(stream); /* they stay */
 	for (unsigned i = 0; i < BASE_ARRAY_LEN(held); i++) {
 		check_mixup(held[i]);
@@ -414,7 +414,7 @@ START_TEST(labels_are_vectors)
 	struct oa_stream *stream;
 	struct oa_batch *batch;
 
-	rig_start("workers=1", "hand=24", NULL);
+	rig_start("workers=1", "chunk=24", NULL);
 	client = rig_connect();
 	snprintf(text, sizeof(text), PICTURE "%s]", vectors[_i].tail);
 	options = options_of(text, 7, 1);
@@ -453,7 +453,7 @@ START_TEST(labels_without_a_place_are_bad_samples)
 	rig_start("workers=1", NULL);
 	client = rig_connect();
 	stream = rig_open(client, &options);
-	while ((r = oa_next(stream, 60000, &batch)) == 0)
+	while ((r = oa_next(stream, PATIENCE_MS, &batch)) == 0)
 		oa_release(batch);
 	ck_assert_int_eq(r, OA_E_SAMPLE);
 	ck_assert_msg(strstr(oa_error_text(stream), "map: no entry for class") != NULL, "%s",
@@ -509,12 +509,12 @@ START_TEST(classes_are_filtered)
 	uint8_t token[8192];
 	size_t size = sizeof(token);
 
-	rig_start("workers=1", "hand=24", "slots=8", NULL);
+	rig_start("workers=1", "chunk=24", "slots=8", NULL);
 	client = rig_connect();
 	some.order = orders[_i];
 	one = rig_open(client, &whole);
 	two = rig_open(client, &some);
-	ck_assert_double_eq(rig_status("streams.0.jobs"), 2); /* it is one stream */
+	ck_assert(rig_wait_status("streams.0.jobs", 2, 2)); /* it is one stream */
 	oa_stream_stats(two, &stats);
 	if (_i == 0)
 		ck_assert_uint_eq(stats.n_samples, SAMPLES / 3);
@@ -626,7 +626,7 @@ START_TEST(sizes_are_filtered)
 	char text[512];
 
 	make_sizes();
-	rig_start("workers=1", "hand=24", "slots=8", NULL);
+	rig_start("workers=1", "chunk=24", "slots=8", NULL);
 	client = rig_connect();
 	snprintf(text, sizeof(text), PICTURE "%s]", sizes[_i].filter);
 	options = options_of(text, 8, 2);
@@ -635,7 +635,7 @@ START_TEST(sizes_are_filtered)
 	options.bad_budget = -1;
 	for (unsigned i = 0; i < 2; i++)
 		stream[i] = rig_open(client, &options);
-	ck_assert_double_eq(rig_status("streams.0.jobs"), 2);
+	ck_assert(rig_wait_status("streams.0.jobs", 2, 2));
 	trainee_train(stream[0], 3, &seen[0]);
 	trainee_train(stream[1], 0, &seen[1]);
 	trainee_train(stream[0], 0, &seen[0]);

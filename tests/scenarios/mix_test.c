@@ -80,7 +80,7 @@ static struct oa_mix *open_mix(struct oa_client *client, const struct setup *set
 static struct oa_batch *next(struct oa_mix *mix)
 {
 	struct oa_batch *batch = NULL;
-	int r = oa_mix_next(mix, 120000, &batch);
+	int r = oa_mix_next(mix, PATIENCE_MS, &batch);
 
 	ck_assert_msg(r == 0 || r == OA_E_END, "oa_mix_next: %s: %s", oa_error_name(r),
 		      oa_mix_error_text(mix));
@@ -211,7 +211,7 @@ START_TEST(batches_take_turns)
 	setup.mix.unit = OA_MIX_BATCHES;
 	setup.mix.end = OA_MIX_ALL;
 	for (unsigned i = 0; i < PARTS; i++)
-		setup.part[i].hand = 16;
+		setup.part[i].chunk = 16;
 	rig_start("workers=2", "log_level=warn", NULL);
 	client = rig_connect();
 	mix = open_mix(client, &setup);
@@ -314,7 +314,7 @@ START_TEST(it_resumes_anywhere)
 	setup.mix.end = OA_MIX_ALL;
 	memset(&ledger, 0, sizeof(ledger));
 	philox_seq_init(&random, 31, (uint64_t)_i, 0);
-	rig_start("workers=2", "hand=7", "log_level=warn", NULL);
+	rig_start("workers=2", "chunk=7", "log_level=warn", NULL);
 	for (bool more = true; more; lives++) {
 		setup.mix.batch = 1 + (uint32_t)philox_below(&random, 40);
 		more = live(&setup, &random, &token, &setup.mix.token_size, &ledger);
@@ -350,7 +350,7 @@ START_TEST(a_seeded_mix_is_the_same_after_a_resume)
 		ck_assert_int_eq(hash_new(&hash), 0);
 		while ((batch = next(mix))) {
 			struct oa_batch_info info = trainee_info(batch);
-			struct oa_field field;
+			struct oa_field field = {.size = sizeof(field)};
 
 			hash_add(hash, info.ids, info.count * sizeof(*info.ids));
 			hash_add(hash, info.parts, info.count * sizeof(*info.parts));

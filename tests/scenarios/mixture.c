@@ -100,7 +100,7 @@ static void draw_job(struct philox_seq *random, unsigned most_ranks, struct mixt
 	    .is_random = philox_below(random, 2) && order->order != OA_ORDER_ANY,
 	    .seed = is_fixed ? 1 + philox_below(random, 3) : 0,
 	    .epochs = 1 + philox_below(random, MIXTURE_EPOCHS),
-	    .hand = philox_below(random, 2) ? 1 + (uint32_t)philox_below(random, 48) : 0,
+	    .chunk = philox_below(random, 2) ? 1 + (uint32_t)philox_below(random, 48) : 0,
 	};
 	for (unsigned i = 0; i < ret->n_lives; i++)
 		draw_life(random, order, mixture_samples[ret->dataset], most_ranks, &ret->life[i]);
@@ -150,10 +150,10 @@ void mixture_print(const struct mixture *mixture, FILE *file)
 
 		fprintf(file,
 			"job %u: %s%u samples, %s, seed %" PRIu64 ", %s, %" PRIu64
-			" epochs, hand %" PRIu32 "\n",
+			" epochs, chunk %" PRIu32 "\n",
 			i, job->is_half ? "half of " : "", mixture_samples[job->dataset],
 			plan_name(job->order), job->seed,
-			job->is_random ? "random ops" : "no random op", job->epochs, job->hand);
+			job->is_random ? "random ops" : "no random op", job->epochs, job->chunk);
 		for (unsigned k = 0; k < job->n_lives; k++) {
 			const struct mixture_life *life = &job->life[k];
 

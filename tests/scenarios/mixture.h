@@ -40,7 +40,7 @@ struct mixture_job {
 	bool is_random; /* its pipeline */
 	bool is_half;   /* it has the first half of a random split */
 	uint64_t seed, epochs;
-	uint32_t hand;
+	uint32_t chunk;
 	struct mixture_life life[MIXTURE_LIVES];
 };
 

@@ -27,7 +27,6 @@
 
 #define SEED 20260
 #define CASES 27 /* with each accessd */
-#define PATIENCE_NS UINT64_C(120000000000)
 #define RANDOM_SPEC                                                                     \
 	"[{\"op\":\"decode\"},{\"op\":\"random_resized_crop\",\"size\":[4,4]},{\"op\":" \
 	"\"hflip\"},"                                                                   \
@@ -45,9 +44,9 @@ static const struct daemon {
     {{"workers=1", "log_level=warn", "slots=16", "linger_s=10"}, 4},
     {{"workers=2", "log_level=warn", "slots=64", "linger_s=10", "producing=4"}, 16},
     {{"workers=1", "log_level=warn", "slots=32", "linger_s=0", "producing=1"}, 8},
-    {{"workers=2", "log_level=warn", "slots=128", "linger_s=10", "hand=5"}, 32},
+    {{"workers=2", "log_level=warn", "slots=128", "linger_s=10", "chunk=5"}, 32},
     {{"workers=1", "log_level=warn", "slots=16", "linger_s=0", "producing=3"}, 4},
-    {{"workers=2", "log_level=warn", "slots=64", "linger_s=0", "hand=64"}, 16},
+    {{"workers=2", "log_level=warn", "slots=64", "linger_s=0", "chunk=64"}, 16},
     {{"workers=1", "log_level=warn", "slots=128", "linger_s=10"}, 32},
 };
 
@@ -111,7 +110,7 @@ static int open_rank(struct rank *rank)
 	    .rank = rank->number,
 	    .token = rank->job->token,
 	    .token_size = rank->job->token_size,
-	    .hand = job->hand,
+	    .chunk = job->chunk,
 	    .order = life->is_brief ? OA_ORDER_USUAL : job->order,
 	    .seed = life->is_brief ? 0 : job->seed,
 	    .sampler = job->is_half ? &mixture_half : NULL,
@@ -135,7 +134,7 @@ static bool shows(const struct oa_field *image, uint32_t at, int64_t id)
 static bool note_batch(struct rank *rank, const struct oa_batch *batch)
 {
 	struct oa_batch_info info = {.size = sizeof(info)};
-	struct oa_field image;
+	struct oa_field image = {.size = sizeof(image)};
 
 	oa_batch_info(batch, &info);
 	if (oa_batch_field(batch, 0, &image) || strcmp(image.name, "image") != 0)
@@ -161,7 +160,7 @@ static void *be_rank(void *arg)
 		return NULL;
 	for (uint32_t step = 0; step < rank->life->steps; step++) {
 		struct oa_batch *batch = NULL;
-		int r = oa_next(rank->stream, (int)(PATIENCE_NS / 1000000), &batch);
+		int r = oa_next(rank->stream, PATIENCE_MS, &batch);
 
 		rank->given.has_ended = r == OA_E_END;
 		if (r && r != OA_E_END)

@@ -18,10 +18,10 @@
 
 static const char *dataset;
 
-/* A hand is a batch, so that two batches are two slots, all that a rank may pin. */
+/* A chunk is a batch, so that two batches are two slots, all that a rank may pin. */
 static void setup(const char *slots)
 {
-	rig_start("workers=2", "hand=8", "linger_s=0", slots, NULL);
+	rig_start("workers=2", "chunk=8", "linger_s=0", slots, NULL);
 	dataset = rig_pictures("neighbours", N, 2, 32);
 }
 
@@ -166,7 +166,7 @@ START_TEST(fast_slow_late_leaving_and_back)
 	stream[LEAVER] = rig_open(client, &options);
 	for (unsigned step = 0; ended < 4; step++) { /* a step: ten batches of the fast one */
 		if (step == 2) {
-			options.batch = BATCH + 3; /* 15 of its 30 hands are behind the fast one */
+			options.batch = BATCH + 3; /* 15 of its 30 chunks are behind the fast one */
 			stream[LATE] = rig_open(client, &options);
 			options.batch = BATCH;
 		}

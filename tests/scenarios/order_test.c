@@ -3,7 +3,7 @@
 /*
  * Orders, against a real accessd. With a fixed plan every byte of a run is a function of (dataset,
  * seed): a digest over ids, pixels and labels, in order of delivery, is the same alone, beside
- * others, with other batches and hands, after a kill -9 of accessd, and resumed at any point.
+ * others, with other batches and chunks, after a kill -9 of accessd, and resumed at any point.
  */
 
 #include "tests/scenarios/rig.h"
@@ -66,7 +66,7 @@ static struct oa_options options_of(enum oa_order order, uint64_t seed, uint32_t
 static struct oa_batch *next(struct oa_stream *stream)
 {
 	struct oa_batch *batch = NULL;
-	int r = oa_next(stream, 60000, &batch);
+	int r = oa_next(stream, PATIENCE_MS, &batch);
 
 	ck_assert_msg(r == 0 || r == OA_E_END, "%s: %s", oa_error_name(r), oa_error_text(stream));
 	return batch;
@@ -76,7 +76,7 @@ static struct oa_batch *next(struct oa_stream *stream)
 static void digest_batch(struct hash *hash, const struct oa_batch *batch)
 {
 	struct oa_batch_info info = {.size = sizeof(info)};
-	struct oa_field field;
+	struct oa_field field = {.size = sizeof(field)};
 
 	oa_batch_info(batch, &info);
 	for (uint32_t i = 0; i < info.count; i++) {
@@ -132,12 +132,13 @@ static void assert_same(struct hash_id a, struct hash_id b)
 	ck_assert_mem_eq(a.bytes, b.bytes, sizeof(a.bytes));
 }
 
-START_TEST(a_plan_is_the_same_with_any_batches_and_hands)
+START_TEST(a_plan_is_the_same_with_any_batches_and_chunks)
 {
 	static const struct {
 		uint32_t batch;
-		const char *hand;
-	} ways[] = {{1, "hand=1"}, {7, "hand=16"}, {16, "hand=7"}, {53, "hand=5"}, {64, "hand=64"}};
+		const char *chunk;
+	} ways[] = {
+	    {1, "chunk=1"}, {7, "chunk=16"}, {16, "chunk=7"}, {53, "chunk=5"}, {64, "chunk=64"}};
 	struct hash_id id, other;
 
 	dataset = photos("plan");
@@ -145,7 +146,7 @@ START_TEST(a_plan_is_the_same_with_any_batches_and_hands)
 	for (size_t i = 0; i < BASE_ARRAY_LEN(ways); i++) {
 		struct oa_options options = options_of(OA_ORDER_SEEDED, 5, ways[i].batch);
 
-		rig_start("workers=1", ways[i].hand, NULL);
+		rig_start("workers=1", ways[i].chunk, NULL);
 		options.flags = i % 2 ? OA_COPY : 0;
 		assert_same(digest_run(&options), id);
 		rig_end();
@@ -180,7 +181,7 @@ START_TEST(a_plan_is_the_same_beside_others)
 
 	dataset = options.dataset = photos("beside");
 	id = reference(5);
-	rig_start("workers=2", "hand=8", NULL);
+	rig_start("workers=2", "chunk=8", NULL);
 	for (unsigned i = 0; i < BASE_ARRAY_LEN(pids); i++)
 		pids[i] = start_sharer(i);
 	assert_same(digest_run(&options), id);
@@ -196,7 +197,7 @@ END_TEST
 /* accessd is killed and comes back in the same place, with other settings. */
 static void kill_and_restart(void)
 {
-	rig_restart("hand=6", "workers=1", NULL);
+	rig_restart("chunk=6", "workers=1", NULL);
 }
 
 START_TEST(a_plan_is_the_same_after_a_kill)
@@ -209,7 +210,7 @@ START_TEST(a_plan_is_the_same_after_a_kill)
 
 	dataset = options.dataset = photos("kill");
 	id = reference(5);
-	rig_start("workers=2", "hand=8", NULL);
+	rig_start("workers=2", "chunk=8", NULL);
 	client = rig_connect();
 	stream = rig_open(client, &options);
 	ck_assert_int_eq(hash_new(&hash), 0);
@@ -268,7 +269,7 @@ START_TEST(a_plan_resumes_at_any_point)
 
 	dataset = options.dataset = photos("resume");
 	id = reference(5);
-	rig_start("workers=2", "hand=8", NULL);
+	rig_start("workers=2", "chunk=8", NULL);
 	for (unsigned step = 1; step < 8; step++) {
 		void *token = NULL;
 		size_t size = 0;
@@ -333,7 +334,7 @@ START_TEST(each_job_is_as_it_is_alone)
 		rig_end();
 		alone[i] = sharers[i].id;
 	}
-	rig_start("workers=2", "hand=8", "slots=40", NULL);
+	rig_start("workers=2", "chunk=8", "slots=40", NULL);
 	for (size_t i = 0; i < BASE_ARRAY_LEN(sharers); i++)
 		ck_assert_int_eq(pthread_create(&threads[i], NULL, be_sharer, &sharers[i]), 0);
 	for (size_t i = 0; i < BASE_ARRAY_LEN(sharers); i++) {
@@ -355,7 +356,7 @@ START_TEST(a_sequence_is_a_sequence)
 	int64_t expected = 0;
 
 	dataset = options.dataset = photos("sequence");
-	rig_start("workers=2", "hand=9", NULL);
+	rig_start("workers=2", "chunk=9", NULL);
 	client = rig_connect();
 	stream = rig_open(client, &options);
 	while ((batch = next(stream))) {
@@ -441,7 +442,7 @@ START_TEST(ranks_share_out_a_plan)
 
 	dataset = options.dataset = photos("ranks");
 	id = reference(5);
-	rig_start("workers=2", "hand=8", "slots=20", NULL);
+	rig_start("workers=2", "chunk=8", "slots=20", NULL);
 	for (unsigned i = 0; i < BASE_ARRAY_LEN(worlds); i++) {
 		struct hash *hash;
 
@@ -468,7 +469,7 @@ START_TEST(ranks_resume_with_other_numbers)
 
 	dataset = options.dataset = photos("world");
 	id = reference(5);
-	rig_start("workers=2", "hand=8", "slots=20", NULL);
+	rig_start("workers=2", "chunk=8", "slots=20", NULL);
 	ck_assert_int_eq(hash_new(&hash), 0);
 	for (unsigned part = 0; more; part++) {
 		struct world world;
@@ -527,7 +528,7 @@ START_TEST(ranks_end_together_whatever_is_bad)
 	}
 	options.bad = OA_BAD_SKIP;
 	options.flags = OA_COPY;
-	rig_start("workers=2", "hand=6", "slots=20", NULL);
+	rig_start("workers=2", "chunk=6", "slots=20", NULL);
 	world_open(&world, &options, 3, NULL, 0);
 	while (more) {
 		struct oa_batch *batch[3];
@@ -566,7 +567,7 @@ static double work_of_two(enum oa_order order, const char *pipeline)
 	double work;
 	bool more = true;
 
-	rig_start("workers=2", "hand=8", "slots=8", NULL);
+	rig_start("workers=2", "chunk=8", "slots=8", NULL);
 	options.pipeline = pipeline;
 	client = rig_connect();
 	stream[0] = rig_open(client, &options);
@@ -670,7 +671,7 @@ END_TEST
 
 static void add(TCase *t)
 {
-	tcase_add_test(t, a_plan_is_the_same_with_any_batches_and_hands);
+	tcase_add_test(t, a_plan_is_the_same_with_any_batches_and_chunks);
 	tcase_add_test(t, a_plan_is_the_same_beside_others);
 	tcase_add_test(t, a_plan_is_the_same_after_a_kill);
 	tcase_add_test(t, a_plan_resumes_at_any_point);

@@ -55,7 +55,7 @@ static int start_sharer(unsigned number)
 	return pid;
 }
 
-/* Dealt beside three others; replayed alone, by another accessd with other hands. */
+/* Dealt beside three others; replayed alone, by another accessd with other chunks. */
 START_TEST(a_dealt_plan_is_replayed)
 {
 	struct oa_options options;
@@ -64,7 +64,7 @@ START_TEST(a_dealt_plan_is_replayed)
 
 	set_up("dealt");
 	options = recording_of(OA_ORDER_USUAL, 0, 8);
-	rig_start("workers=2", "hand=12", NULL);
+	rig_start("workers=2", "chunk=12", NULL);
 	for (unsigned i = 0; i < BASE_ARRAY_LEN(pids); i++)
 		pids[i] = start_sharer(i);
 	id = runs_digest(&options);
@@ -73,7 +73,7 @@ START_TEST(a_dealt_plan_is_replayed)
 		ck_assert_int_eq(status, 0);
 	}
 	rig_end();
-	rig_start("workers=1", "hand=7", NULL);
+	rig_start("workers=1", "chunk=7", NULL);
 	options = replay_of(8);
 	runs_assert_same(runs_digest(&options), id);
 	options.flags = OA_COPY;
@@ -98,7 +98,7 @@ START_TEST(each_plan_is_replayed)
 		     {OA_ORDER_USUAL, 0, false}};
 
 	set_up("each");
-	rig_start("workers=2", "hand=8", NULL);
+	rig_start("workers=2", "chunk=8", NULL);
 	for (size_t i = 0; i < BASE_ARRAY_LEN(plans); i++) {
 		struct oa_options options = recording_of(plans[i].order, plans[i].seed, 6);
 		struct hash_id id;
@@ -179,7 +179,7 @@ static void resume_often(enum oa_order order, uint64_t seed)
 START_TEST(a_recording_goes_on_after_a_resume)
 {
 	set_up("resume");
-	rig_start("workers=2", "hand=8", NULL);
+	rig_start("workers=2", "chunk=8", NULL);
 	resume_often(OA_ORDER_SEEDED, 9);
 	resume_often(OA_ORDER_USUAL, 0);
 	rig_end();
@@ -197,7 +197,7 @@ START_TEST(a_recording_goes_on_after_a_kill)
 
 	set_up("kill");
 	options = recording_of(OA_ORDER_USUAL, 0, 8);
-	rig_start("workers=2", "hand=8", NULL);
+	rig_start("workers=2", "chunk=8", NULL);
 	client = rig_connect();
 	stream = rig_open(client, &options);
 	ck_assert_int_eq(hash_new(&hash), 0);
@@ -231,7 +231,7 @@ START_TEST(a_replay_resumes)
 
 	set_up("again");
 	options = recording_of(OA_ORDER_USUAL, 0, 8);
-	rig_start("workers=2", "hand=8", NULL);
+	rig_start("workers=2", "chunk=8", NULL);
 	id = runs_digest(&options);
 	options = replay_of(8);
 	ck_assert_int_eq(hash_new(&hash), 0);
@@ -279,7 +279,7 @@ START_TEST(a_cut_recording_is_usable)
 	set_up("cut");
 	options = recording_of(OA_ORDER_SEEDED, 5, 8);
 	options.epochs = 1;
-	rig_start("workers=2", "hand=8", NULL);
+	rig_start("workers=2", "chunk=8", NULL);
 	ck_assert_int_eq(hash_new(&hash), 0);
 	while (run_part(options, 1, &token, &token_size, hash))
 		;
@@ -314,7 +314,7 @@ START_TEST(what_does_not_fit_is_refused)
 	set_up("fit");
 	first = dataset;
 	options = recording_of(OA_ORDER_SEEDED, 5, 8);
-	rig_start("workers=2", "hand=8", NULL);
+	rig_start("workers=2", "chunk=8", NULL);
 	runs_digest(&options);
 	options = replay_of(8);
 	options.epochs = RUNS_EPOCHS + 1;
@@ -349,7 +349,7 @@ START_TEST(a_file_is_of_one_recorder)
 	set_up("one");
 	options = recording_of(OA_ORDER_SEEDED, 5, 8);
 	options.ranks = 2;
-	rig_start("workers=2", "hand=8", NULL);
+	rig_start("workers=2", "chunk=8", NULL);
 	client = rig_connect();
 	stream = rig_open(client, &options);
 	options.rank = 1;
@@ -406,7 +406,7 @@ START_TEST(the_parts_of_ranks_are_joined)
 	set_up("parts");
 	options = recording_of(OA_ORDER_SEEDED, 5, 4);
 	options.ranks = 2;
-	rig_start("workers=2", "hand=8", "slots=8", NULL);
+	rig_start("workers=2", "chunk=8", "slots=8", NULL);
 	client = rig_connect();
 	for (options.rank = 0; options.rank < 2; options.rank++) {
 		snprintf(parts[options.rank], sizeof(parts[0]), "%s.%u", file, options.rank);

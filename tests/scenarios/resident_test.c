@@ -16,7 +16,7 @@
 #define EVAL_SPEC                                                                        \
 	"[{\"op\":\"decode\"},{\"op\":\"resize\",\"size\":120},{\"op\":\"center_crop\"," \
 	"\"size\":100},{\"op\":\"cast\",\"dtype\":\"u8\"}]"
-#define KEEPS "cache_size=256M", "cache_force=1", "linger_s=0", "hand=16", "workers=2"
+#define KEEPS "cache_size=256M", "cache_force=1", "linger_s=0", "chunk=16", "workers=2"
 #define MIB 1048576.0
 
 #define EPOCHS 8
@@ -75,7 +75,7 @@ static struct hash_id digest_without(const char *pipeline)
 {
 	struct hash_id id;
 
-	rig_start("cache_size=0", "linger_s=0", "hand=16", "workers=2", NULL);
+	rig_start("cache_size=0", "linger_s=0", "chunk=16", "workers=2", NULL);
 	id = run(pipeline);
 	ck_assert(rig_status("caches.0.memory_limit") <= 0);
 	ck_assert(rig_status("caches.0.memory_used") <= 0);
@@ -213,7 +213,7 @@ START_TEST(readers_die_beside_it)
 
 	dataset = waves("photos");
 	options = options_of(NULL, epochs);
-	rig_start("cache_size=0", "linger_s=0", "hand=16", "workers=2", NULL);
+	rig_start("cache_size=0", "linger_s=0", "chunk=16", "workers=2", NULL);
 	without = runs_digest(&options);
 	rig_end();
 	rig_start("cache_point=packed", "cache_memory=32M", KEEPS, NULL);
@@ -272,7 +272,7 @@ START_TEST(tasks_outlive_their_reader)
 	options = options_of(NULL, EPOCHS);
 	other_options = options_of(EVAL_SPEC, EPOCHS);
 	other_options.seed++;
-	rig_start("cache_size=0", "linger_s=0", "hand=16", "workers=2", NULL);
+	rig_start("cache_size=0", "linger_s=0", "chunk=16", "workers=2", NULL);
 	without = runs_digest(&options);
 	other_without = runs_digest(&other_options);
 	rig_end();
@@ -350,7 +350,6 @@ static void add(TCase *tcase)
 	tcase_add_test(tcase, readers_die_beside_it);
 	tcase_add_test(tcase, tasks_outlive_their_reader);
 	tcase_add_test(tcase, streams_come_first);
-	tcase_set_timeout(tcase, 900);
 }
 
 int main(void)

@@ -248,7 +248,7 @@ void rig_restart(const char *first, ...)
 	ck_assert(rig_wait_status("node.clients", 0, 100000));
 }
 
-static double rig_number_at(const struct json_in *value, const char *path)
+double rig_number_at(const struct json_in *value, const char *path)
 {
 	char part[64];
 
@@ -281,27 +281,31 @@ static int rig_ask_status(char **ret, struct oa_error *error)
 	return r;
 }
 
-double rig_status(const char *path)
+struct json_in *rig_whole_status(void)
 {
 	_cleanup_free_ char *text = NULL;
 	struct oa_error error = {.size = sizeof(error)};
 	struct json_in *status = NULL;
 	struct diag diag = {.text = ""};
-	double number;
 
 	if (rig_ask_status(&text, &error) ||
-	    json_in_parse(text, strlen(text), 1 << 24, &status, &diag)) {
+	    json_in_parse(text, strlen(text), 1 << 24, &status, &diag))
 		fprintf(stderr, "no status: %s%s\n", error.text, diag.text);
-		return -1;
-	}
-	number = rig_number_at(status, path);
+	return status;
+}
+
+double rig_status(const char *path)
+{
+	struct json_in *status = rig_whole_status();
+	double number = status ? rig_number_at(status, path) : -1;
+
 	json_in_free(status);
 	return number;
 }
 
 bool rig_wait_status(const char *path, double least, double most)
 {
-	uint64_t end = base_now_ns() + UINT64_C(60000000000);
+	uint64_t end = base_now_ns() + PATIENCE_NS;
 
 	for (;;) {
 		double number = rig_status(path);
@@ -318,7 +322,7 @@ bool rig_wait_status(const char *path, double least, double most)
 
 pid_t rig_pid(const char *path)
 {
-	const uint64_t end = base_now_ns() + UINT64_C(60000000000);
+	const uint64_t end = base_now_ns() + PATIENCE_NS;
 	double pid = rig_status(path);
 
 	for (; pid < 2 && base_now_ns() < end; pid = rig_status(path))
@@ -393,7 +397,7 @@ unsigned rig_settled_fds(unsigned most)
 {
 	unsigned least = UINT32_MAX;
 
-	for (unsigned i = 0; i < (most ? 3000u : 20u) && least > most; i++) {
+	for (unsigned i = 0; i < (most ? PATIENCE_MS / 20u : 20u) && least > most; i++) {
 		unsigned n = rig_count_fds(rig_host.pid);
 
 		least = BASE_MIN(least, n);
@@ -426,7 +430,7 @@ int rig_main(const char *name, void (*add)(TCase *tcase))
 	}
 	setenv("TMPDIR", rig_root, 1);
 	signal(SIGPIPE, SIG_IGN);
-	tcase_set_timeout(tcase, 600);
+	tcase_set_timeout(tcase, PATIENCE_OF_A_TEST_S);
 	add(tcase);
 	suite_add_tcase(suite, tcase);
 	runner = srunner_create(suite);

@@ -10,7 +10,9 @@
 
 #include <check.h>
 #include "base/base.h"
+#include "base/json.h"
 #include "libaccess/libaccess.h"
+#include "tests/patience.h"
 #include "tools/host.h"
 
 /* Runs the tests that add adds. Returns main()'s status. */
@@ -42,7 +44,10 @@ void rig_restart(const char *first, ...) __attribute__((sentinel));
 
 /* A number of the status: "node.samples_read", "jobs.0.pins"; -1 if it is not there. */
 double rig_status(const char *path);
-/* Waits at most a minute until the number is between least and most; false: it never was. */
+/* All of it, to be ended by json_in_free(), NULL: there is none; and a number of it as above. */
+struct json_in *rig_whole_status(void);
+double rig_number_at(const struct json_in *status, const char *path);
+/* Waits until the number is between least and most; false: it never was. */
 bool rig_wait_status(const char *path, double least, double most);
 /* The process that is there in the status, once there is one: never what kill() takes for several. */
 pid_t rig_pid(const char *path);

@@ -54,7 +54,7 @@ struct oa_options runs_options(const char *dataset, enum oa_order order, uint64_
 struct oa_batch *runs_next(struct oa_stream *stream)
 {
 	struct oa_batch *batch = NULL;
-	int r = oa_next(stream, 60000, &batch);
+	int r = oa_next(stream, PATIENCE_MS, &batch);
 
 	ck_assert_msg(r == 0 || r == OA_E_END, "%s: %s", oa_error_name(r), oa_error_text(stream));
 	return batch;
@@ -63,7 +63,7 @@ struct oa_batch *runs_next(struct oa_stream *stream)
 void runs_digest_batch(struct hash *hash, const struct oa_batch *batch)
 {
 	struct oa_batch_info info = {.size = sizeof(info)};
-	struct oa_field field;
+	struct oa_field field = {.size = sizeof(field)};
 
 	oa_batch_info(batch, &info);
 	for (uint32_t i = 0; i < info.count; i++) {
@@ -124,7 +124,7 @@ void runs_kill_and_restart(void)
 	rig_host.pid = fork();
 	if (rig_host.pid == 0) {
 		execl(program, program, "--private", "--dir", rig_host.dir, "--set", cache, "--set",
-		      "hand=6", "--set", "workers=1", "--set", "cache_size=0", (char *)NULL);
+		      "chunk=6", "--set", "workers=1", "--set", "cache_size=0", (char *)NULL);
 		_exit(127);
 	}
 	ck_assert(rig_wait_status("node.clients", 0, 1000));

@@ -16,7 +16,7 @@ const char *runs_photos(const char *dir);
 /* RUNS_EPOCHS epochs of random crops. */
 struct oa_options runs_options(const char *dataset, enum oa_order order, uint64_t seed,
 			       uint32_t batch);
-/* The next batch, within a minute. NULL at the end. */
+/* The next batch. NULL at the end. */
 struct oa_batch *runs_next(struct oa_stream *stream);
 void runs_digest_batch(struct hash *hash, const struct oa_batch *batch);
 void runs_digest_rest(struct hash *hash, struct oa_stream *stream);

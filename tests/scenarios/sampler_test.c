@@ -112,7 +112,7 @@ START_TEST(a_list_comes_as_it_was_given)
 
 	dataset = runs_photos("given");
 	options = options_of(OA_ORDER_SEQUENTIAL, &own, 3);
-	rig_start("workers=2", "hand=8", NULL);
+	rig_start("workers=2", "chunk=8", NULL);
 	assert_lists(&options, &spec);
 	options.batch = 64;
 	assert_lists(&options, &spec);
@@ -141,7 +141,7 @@ START_TEST(what_is_drawn_is_what_the_seed_says)
 
 	set_weights();
 	dataset = runs_photos("drawn");
-	rig_start("workers=2", "hand=8", NULL);
+	rig_start("workers=2", "chunk=8", NULL);
 	read_version(&spec);
 	spec.weights = weights;
 	spec.samples = 120;
@@ -189,7 +189,7 @@ START_TEST(repeats_are_augmented_anew)
 	struct oa_client *client;
 	struct oa_stream *stream;
 	struct oa_batch *batch;
-	struct oa_field field;
+	struct oa_field field = {.size = sizeof(field)};
 
 	dataset = runs_photos("nines");
 	options = options_of(OA_ORDER_SEQUENTIAL, &sampler, 8);
@@ -262,7 +262,7 @@ START_TEST(a_list_is_the_same_whatever_happens)
 	options = options_of(OA_ORDER_SEEDED, &drawn, 8);
 	id = reference(&options);
 	options.batch = 16;
-	rig_start("workers=2", "hand=8", NULL);
+	rig_start("workers=2", "chunk=8", NULL);
 	for (unsigned i = 0; i < BASE_ARRAY_LEN(pids); i++)
 		pids[i] = start_sharer(i);
 	runs_assert_same(runs_digest(&options), id);
@@ -328,7 +328,7 @@ START_TEST(a_list_resumes_with_other_ranks_and_batches)
 	dataset = runs_photos("ranks");
 	options = options_of(OA_ORDER_SEEDED, &drawn, 8);
 	id = reference(&options);
-	rig_start("workers=2", "hand=8", "slots=20", NULL);
+	rig_start("workers=2", "chunk=8", "slots=20", NULL);
 	ck_assert_int_eq(hash_new(&hash), 0);
 	for (unsigned part = 0;; part++) {
 		options.batch = 1 + part * 5 % 7;
@@ -376,7 +376,7 @@ START_TEST(the_same_list_is_made_once)
 	set_weights();
 	dataset = runs_photos("once");
 	options = options_of(OA_ORDER_SEEDED, &drawn, 8);
-	rig_start("workers=2", "hand=8", NULL);
+	rig_start("workers=2", "chunk=8", NULL);
 	client = rig_connect();
 	streams[0] = rig_open(client, &options);
 	streams[1] = rig_open(client, &options);
@@ -417,12 +417,12 @@ END_TEST
 
 /* ---- a client that is not libaccess ---- */
 
-/* The next message of a type, within a minute. */
+/* The next message of a type. */
 static void hear(int sock, uint16_t type, struct wire_in *ret)
 {
-	struct timeval minute = {.tv_sec = 60};
+	struct timeval limit = {.tv_sec = PATIENCE_S};
 
-	setsockopt(sock, SOL_SOCKET, SO_RCVTIMEO, &minute, sizeof(minute));
+	setsockopt(sock, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
 	for (;;) {
 		wire_in_init(ret);
 		ck_assert_int_eq(wire_recv(sock, ret, 0), 0);
@@ -535,7 +535,7 @@ START_TEST(a_hostile_list_ends_its_own_job)
 	options = options_of(OA_ORDER_SEQUENTIAL, &own, 8);
 	options.pipeline = "imagenet-eval-u8";
 	id = reference(&options);
-	rig_start("workers=1", "hand=8", NULL);
+	rig_start("workers=1", "chunk=8", NULL);
 	for (enum hostile kind = 0; kind < HOSTILE_KINDS; kind++) {
 		int sock = open_raw(), fd = kind == HOSTILE_NOTHING ? -1 : hostile_memory(kind);
 		const char *text = "";

@@ -28,7 +28,7 @@ static struct oa_dataset *described(struct oa_client *client, const char *path)
 {
 	struct oa_error error = {.size = sizeof(error)};
 	struct oa_dataset *ret = NULL;
-	int r = oa_dataset_open(client, path, 60000, &ret, &error);
+	int r = oa_dataset_open(client, path, PATIENCE_MS, &ret, &error);
 
 	ck_assert_msg(r == 0, "oa_dataset_open: %d %s", r, error.text);
 	return ret;
@@ -71,7 +71,7 @@ START_TEST(what_cannot_be_described_says_why)
 	make_dataset();
 	rig_start("workers=1", NULL);
 	client = rig_connect();
-	ck_assert_int_eq(oa_dataset_open(client, rig_path("nowhere"), 60000, &known, &error),
+	ck_assert_int_eq(oa_dataset_open(client, rig_path("nowhere"), PATIENCE_MS, &known, &error),
 			 OA_E_DATASET);
 	ck_assert_msg(strstr(error.text, "nowhere") != NULL, "%s", error.text);
 	ck_assert_int_eq(oa_dataset_open(client, "", 0, &known, &error), OA_E_INVALID);
@@ -172,7 +172,7 @@ START_TEST(folds_share_with_the_whole)
 	struct oa_client *client;
 
 	make_dataset();
-	rig_start("workers=1", "hand=8", "slots=16", NULL);
+	rig_start("workers=1", "chunk=8", "slots=16", NULL);
 	client = rig_connect();
 	for (unsigned i = 0; i < 3; i++) {
 		struct oa_options options = options_of(i ? &sampler[i] : NULL, 8, 2);
@@ -266,13 +266,13 @@ START_TEST(classes_beside_the_whole)
 	struct oa_stats stats = {.size = sizeof(stats)};
 
 	make_dataset();
-	rig_start("workers=1", "hand=32", "slots=8", NULL);
+	rig_start("workers=1", "chunk=32", "slots=8", NULL);
 	client = rig_connect();
 	for (unsigned i = 0; i < 2; i++) {
 		struct oa_options options = options_of(i ? &sampler : NULL, 8, 1);
 
 		stream[i] = rig_open(client, &options);
-		if (i == 0) /* its first hands are there: the other is granted them */
+		if (i == 0) /* its first chunks are there: the other is granted them */
 			ck_assert_uint_eq(trainee_train(stream[0], 1, &seen[0]), 1);
 	}
 	ck_assert_uint_eq(population(stream[1]), SAMPLES / 3);
@@ -334,7 +334,7 @@ START_TEST(parts_resume_anywhere)
 	unsigned life = 0;
 
 	make_dataset();
-	rig_start("workers=1", "hand=16", NULL);
+	rig_start("workers=1", "chunk=16", NULL);
 	client = rig_connect();
 	whole = options_of(NULL, 16, 3);
 	beside = rig_open(client, &whole);
@@ -362,7 +362,7 @@ START_TEST(parts_survive_a_kill)
 	struct oa_client *client;
 
 	make_dataset();
-	rig_start("workers=1", "hand=16", NULL);
+	rig_start("workers=1", "chunk=16", NULL);
 	client = rig_connect();
 	for (unsigned i = 0; i < 2; i++) {
 		struct oa_options options = options_of(i ? &sampler : NULL, 8, 1);
@@ -370,7 +370,7 @@ START_TEST(parts_survive_a_kill)
 		stream[i] = rig_open(client, &options);
 		trainee_train(stream[i], 3, &seen[i]);
 	}
-	rig_restart("workers=1", "hand=24", NULL);
+	rig_restart("workers=1", "chunk=24", NULL);
 	take_turns(stream, seen, 2);
 	ck_assert(trainee_saw_all(&seen[0], SAMPLES, 1));
 	if (_i == 0)
@@ -391,7 +391,7 @@ START_TEST(fixed_orders_have_parts)
 	struct oa_client *client;
 
 	make_dataset();
-	rig_start("workers=1", "hand=16", NULL);
+	rig_start("workers=1", "chunk=16", NULL);
 	client = rig_connect();
 	for (unsigned i = 0; i < 3; i++) {
 		struct oa_options options = options_of(&sampler[i], 16, 2);
@@ -467,7 +467,7 @@ START_TEST(an_augmentation_serves_as_many_epochs_as_it_may)
 	struct oa_stream *stream;
 
 	make_dataset();
-	rig_start("workers=1", "hand=60", "slots=8", NULL);
+	rig_start("workers=1", "chunk=60", "slots=8", NULL);
 	client = rig_connect();
 	options = options_of(NULL, 20, 3);
 	options.pipeline = CROP_SPEC;

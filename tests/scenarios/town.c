@@ -31,12 +31,11 @@
 
 #include "base/identity.h"
 
-#define TOWN_PATIENCE_NS UINT64_C(120000000000)
-
 const struct town_user town_anna = {65201, 65201, 0};
 const struct town_user town_bert = {65202, 65202, 0};
 const struct town_user town_carl = {65203, 65203, TOWN_GROUP};
 const struct town_user town_accessd = {65200, 65200, 0};
+const struct town_user town_public = {65204, 65204, 0};
 
 bool town_is_powerless;
 static int guard_fd = -1; /* the guard waits as long as it is open */
@@ -175,11 +174,12 @@ static bool answers(void)
 
 void town_start(const char *first, ...)
 {
-	char program[512], cache[512], user[32];
-	const char *args[72] = {program, "--dir", rig_host.dir,   "--set", cache,    "--set",
-				user,    "--set", "cache_size=0", "--set", "hand=16"};
-	uint64_t end = base_now_ns() + TOWN_PATIENCE_NS;
-	unsigned n = 11;
+	char program[512], cache[512], user[32], nobody[32];
+	const char *args[72] = {program,        "--dir", rig_host.dir, "--set", cache,
+				"--set",        user,    "--set",      nobody,  "--set",
+				"cache_size=0", "--set", "chunk=16"};
+	uint64_t end = base_now_ns() + PATIENCE_NS;
+	unsigned n = 13;
 	va_list settings;
 
 	copy_programs();
@@ -187,6 +187,7 @@ void town_start(const char *first, ...)
 	snprintf(program, sizeof(program), "%s", rig_path("bin/accessd"));
 	snprintf(cache, sizeof(cache), "cache_dir=%s", rig_path("cache"));
 	snprintf(user, sizeof(user), "user=%u", (unsigned)town_accessd.uid);
+	snprintf(nobody, sizeof(nobody), "public_user=%u", (unsigned)town_public.uid);
 	snprintf(rig_host.dir, sizeof(rig_host.dir), "%s", rig_path("run-%d", (int)getpid()));
 	snprintf(rig_host.socket, sizeof(rig_host.socket), "%s/socket", rig_host.dir);
 	if (town_is_powerless) /* its own folder nobody else could enter */
@@ -234,7 +235,7 @@ static bool is_gone(pid_t pid)
 
 void town_end(void)
 {
-	uint64_t end = base_now_ns() + TOWN_PATIENCE_NS;
+	uint64_t end = base_now_ns() + PATIENCE_NS;
 	pid_t below[256];
 	unsigned n = all_below(rig_host.pid, below, BASE_ARRAY_LEN(below));
 	int status = -1;
@@ -307,6 +308,14 @@ int town_wait(pid_t pid)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
+bool town_has_ended(pid_t pid)
+{
+	siginfo_t info = {.si_pid = 0};
+
+	ck_assert_int_eq(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT), 0);
+	return info.si_pid == pid;
+}
+
 int town_do(const struct town_user *user, int (*fn)(void *arg), void *arg)
 {
 	return town_wait(town_send(user, fn, arg));
@@ -356,7 +365,7 @@ static int take_all(struct town_errand *errand, struct oa_stream *stream, struct
 	struct oa_batch *batch;
 	int r;
 
-	while ((r = oa_next(stream, 120000, &batch)) == 0) {
+	while ((r = oa_next(stream, PATIENCE_MS, &batch)) == 0) {
 		errand->batches++;
 		if (!errand->holds && errand->hold) {
 			kept.batch[kept.n++] = batch;
@@ -366,6 +375,8 @@ static int take_all(struct town_errand *errand, struct oa_stream *stream, struct
 		}
 		errand->wrong += trainee_count_wrong(batch, errand->n, 2);
 		trainee_see(seen, batch);
+		if (errand->step_ms)
+			rig_sleep_ms(errand->step_ms);
 		oa_release(batch);
 	}
 	snprintf(errand->text, sizeof(errand->text), "%s", oa_error_text(stream));
@@ -382,7 +393,8 @@ int town_train(void *arg)
 	struct oa_stream *stream = NULL;
 
 	options.job = errand->job;
-	options.timeout_ms = 120000;
+	options.order = errand->order;
+	options.timeout_ms = PATIENCE_MS;
 	errand->code = oa_connect(rig_host.socket, &client, &error);
 	if (!errand->code)
 		errand->code = oa_open(client, &options, &stream, &error);
@@ -418,7 +430,7 @@ static int write_status(void *arg)
 	struct diag diag = {""};
 	size_t done = 0, size;
 
-	if (host_status(rig_host.socket, 60000, &text, &diag))
+	if (host_status(rig_host.socket, PATIENCE_MS, &text, &diag))
 		return 1;
 	size = strlen(text);
 	while (done < size) {

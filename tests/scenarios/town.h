@@ -17,12 +17,13 @@ struct town_user {
 };
 /* anna and bert are in no user database; carl is, and in the group of `carls` as a second one, where the
  * town could have a user database of its own (town_has_database). */
-extern const struct town_user town_anna, town_bert, town_carl, town_accessd;
+extern const struct town_user town_anna, town_bert, town_carl, town_accessd,
+    town_public;         /* who reads what is open to all */
 #define TOWN_GROUP 65300 /* carl's second group */
 
 /* Can there be a town here? If not, *ret_why says why not. */
 bool town_can(const char **ret_why);
-/* Starts an accessd as root does, with these settings, hands of 16 if they do not say otherwise; its socket in
+/* Starts an accessd as root does, with these settings, chunks of 16 if they do not say otherwise; its socket in
  * rig_host.socket. */
 void town_start(const char *first, ...) __attribute__((sentinel));
 /* Set before town_start(): root without any capability starts it. */
@@ -38,6 +39,8 @@ void town_give(const char *path, const struct town_user *owner, gid_t group, mod
 struct town_errand {
 	char dataset[512], job[64];
 	unsigned n, epochs, hold; /* hold: batches kept until it may go on, at most 2 */
+	unsigned step_ms;         /* that it takes over each batch */
+	enum oa_order order;      /* the pipeline's usual one if it is not set */
 	/* results */
 	int code; /* outcome of the last call */
 	char text[768];
@@ -50,7 +53,8 @@ void town_errand_free(struct town_errand *errand);
 
 /* A child that is the user, with his groups, and runs fn(arg); its result is the exit status. */
 pid_t town_send(const struct town_user *user, int (*fn)(void *arg), void *arg);
-int town_wait(pid_t pid); /* the exit status; 128 + signal */
+int town_wait(pid_t pid);       /* the exit status; 128 + signal */
+bool town_has_ended(pid_t pid); /* town_wait() would not wait */
 /* Both at once. */
 int town_do(const struct town_user *user, int (*fn)(void *arg), void *arg);
 /* Trains as the errand says. 0: the outcome is in the errand. */

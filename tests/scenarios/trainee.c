@@ -19,8 +19,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define TRAINEE_NEXT_MS 120000
-
 struct oa_options trainee_options(const char *dataset, uint32_t batch, uint64_t epochs)
 {
 	return (struct oa_options){
@@ -35,7 +33,7 @@ struct oa_options trainee_options(const char *dataset, uint32_t batch, uint64_t 
 struct oa_batch *trainee_next(struct oa_stream *stream)
 {
 	struct oa_batch *batch = NULL;
-	int r = oa_next(stream, TRAINEE_NEXT_MS, &batch);
+	int r = oa_next(stream, PATIENCE_MS, &batch);
 
 	ck_assert_msg(r == 0 || r == OA_E_END, "oa_next: %s: %s", oa_error_name(r),
 		      oa_error_text(stream));
@@ -54,6 +52,7 @@ void trainee_field(const struct oa_batch *batch, const char *name, struct oa_fie
 {
 	struct oa_batch_info info = trainee_info(batch);
 
+	ret->size = sizeof(*ret);
 	for (uint32_t i = 0; i < info.n_fields; i++)
 		if (oa_batch_field(batch, i, ret) == 0 && strcmp(ret->name, name) == 0)
 			return;
@@ -167,7 +166,7 @@ static void finish(struct life *life)
 		trainee_see(&life->seen, life->held[i]);
 		oa_release(life->held[i]);
 	}
-	while ((r = oa_next(life->stream, TRAINEE_NEXT_MS, &batch)) == 0) {
+	while ((r = oa_next(life->stream, PATIENCE_MS, &batch)) == 0) {
 		trainee_see(&life->seen, batch);
 		oa_release(batch);
 	}
@@ -242,7 +241,7 @@ _Noreturn static void be_trainee(struct life *life, struct oa_options *options,
 		_exit(26);
 	}
 	for (unsigned i = 0; i < 2; i++)
-		if (oa_next(life->stream, TRAINEE_NEXT_MS, &life->held[i]))
+		if (oa_next(life->stream, PATIENCE_MS, &life->held[i]))
 			_exit(27);
 	check_held(life);
 	live(life, then, ready_fd);

@@ -91,6 +91,12 @@ static struct hash_id run_end(struct run *run)
 	return id;
 }
 
+/* A stream that everybody left ends in its own time. */
+static void assert_one_stream(void)
+{
+	ck_assert(rig_wait_status("streams.1.id", -1, -1));
+}
+
 /* Dealt beside each other, decoded once; replayed each alone. */
 START_TEST(a_dealt_plan_is_as_alone)
 {
@@ -99,7 +105,7 @@ START_TEST(a_dealt_plan_is_as_alone)
 	struct oa_client *client;
 
 	dataset = runs_photos("dealt");
-	rig_start("workers=2", "hand=12", "slots=16", NULL);
+	rig_start("workers=2", "chunk=12", "slots=16", NULL);
 	client = rig_connect();
 	for (unsigned i = 0; i < N_SPECS; i++) {
 		struct oa_options options = options_of(i, OA_ORDER_USUAL, 0, 6);
@@ -111,7 +117,7 @@ START_TEST(a_dealt_plan_is_as_alone)
 	}
 	ck_assert_double_eq(rig_status("streams.0.jobs"), N_SPECS);
 	ck_assert_double_eq(rig_status("streams.0.variants.3.jobs"), 1);
-	ck_assert_double_eq(rig_status("streams.1.id"), -1);
+	assert_one_stream();
 	take_turns(runs, N_SPECS);
 	/* Not four times, though it begins with one job alone, and how far that comes depends on the
 	 * machine; and each of them four times. */
@@ -124,7 +130,7 @@ START_TEST(a_dealt_plan_is_as_alone)
 		id[i] = run_end(&runs[i]);
 	oa_disconnect(client);
 	rig_end();
-	rig_start("workers=1", "hand=7", "variants=1", NULL);
+	rig_start("workers=1", "chunk=7", "variants=1", NULL);
 	for (unsigned i = 0; i < N_SPECS; i++) {
 		struct oa_options options = options_of(i, OA_ORDER_REPLAY, 0, 6);
 
@@ -145,7 +151,7 @@ START_TEST(a_seeded_plan_is_as_alone)
 	struct oa_client *client;
 
 	dataset = runs_photos("seeded");
-	rig_start("workers=2", "hand=8", "variants=1", NULL);
+	rig_start("workers=2", "chunk=8", "variants=1", NULL);
 	for (unsigned i = 0; i < 2 * N_SPECS; i++) {
 		struct oa_options options =
 		    options_of(i, OA_ORDER_SEEDED, 5 + i / N_SPECS, 4 + 3 * (i % 3));
@@ -153,7 +159,7 @@ START_TEST(a_seeded_plan_is_as_alone)
 		id[i] = runs_digest(&options);
 	}
 	rig_end();
-	rig_start("workers=2", "hand=12", "slots=24", NULL);
+	rig_start("workers=2", "chunk=12", "slots=24", NULL);
 	client = rig_connect();
 	for (unsigned i = 0; i < 2 * N_SPECS; i++) {
 		struct oa_options options =
@@ -178,7 +184,7 @@ static void assert_alone(double memory)
 {
 	ck_assert(rig_wait_status("streams.0.variants.1.number", -1, -1));
 	ck_assert(rig_wait_status("streams.0.memory", memory, memory));
-	ck_assert_double_eq(rig_status("streams.1.id"), -1);
+	assert_one_stream();
 }
 
 /* More variants one after the other than there are numbers, beside a job that never ends. */
@@ -192,7 +198,7 @@ START_TEST(numbers_are_used_again)
 	double memory;
 
 	dataset = rig_pictures("again", 60, 3, 32);
-	rig_start("workers=2", "hand=8", "slots=8", "linger_s=0", NULL);
+	rig_start("workers=2", "chunk=8", "slots=8", "linger_s=0", NULL);
 	client = rig_connect();
 	options = trainee_options(dataset, 4, 0);
 	lasting = rig_open(client, &options);
@@ -255,7 +261,7 @@ START_TEST(the_open_says_what_is_shared)
 	struct oa_client *client;
 
 	dataset = rig_pictures("told", 20, 2, 32);
-	rig_start("workers=1", "hand=8", NULL);
+	rig_start("workers=1", "chunk=8", NULL);
 	client = rig_connect();
 	for (unsigned i = 0; i < BASE_ARRAY_LEN(order); i++) {
 		struct oa_options options = trainee_options(dataset, 4, 1);
@@ -281,7 +287,7 @@ START_TEST(a_bad_sample_is_bad_for_all)
 
 	dataset = rig_pictures("bad", 40, 2, 32);
 	ck_assert_int_eq(truncate(rig_path("bad/class_0000/000007.jpg"), 200), 0);
-	rig_start("workers=1", "hand=8", "slots=8", NULL);
+	rig_start("workers=1", "chunk=8", "slots=8", NULL);
 	client = rig_connect();
 	for (unsigned i = 0; i < 3; i++) {
 		struct oa_options options = trainee_options(dataset, 4, 2);
@@ -319,7 +325,7 @@ START_TEST(too_large_a_variant_is_refused)
 	struct oa_stream *stream;
 
 	dataset = rig_pictures("refused", 60, 3, 32);
-	rig_start("workers=1", "hand=32", "memory=48M", "arena=1M", NULL);
+	rig_start("workers=1", "chunk=32", "memory=48M", "arena=1M", NULL);
 	client = rig_connect();
 	options = trainee_options(dataset, 4, 2);
 	options.pipeline = specs[0];
@@ -348,7 +354,7 @@ START_TEST(a_variant_without_room_has_its_own_stream)
 
 	dataset = rig_pictures("apart", 60, 3, 32);
 	/* a slot of it is 24 MiB: 4 fit, 12 do not */
-	rig_start("workers=1", "hand=32", "memory=160M", "arena=1M", NULL);
+	rig_start("workers=1", "chunk=32", "memory=160M", "arena=1M", NULL);
 	client = rig_connect();
 	for (unsigned i = 0; i < BASE_ARRAY_LEN(many); i++) {
 		options = trainee_options(dataset, 4, 1);
@@ -428,7 +434,7 @@ _Noreturn static void live(unsigned spec, int stop_fd)
 	if (oa_connect(rig_host.socket, &client, &error) ||
 	    oa_open(client, &options, &stream, &error))
 		_exit(10);
-	while (oa_next(stream, 120000, &batch) == 0) {
+	while (oa_next(stream, PATIENCE_MS, &batch) == 0) {
 		struct oa_batch_info info = trainee_info(batch);
 
 		trainee_see(&seen, batch);
@@ -489,12 +495,12 @@ static void let_run(unsigned n)
 static void all_are_there(unsigned n)
 {
 	ck_assert(rig_wait_status("streams.0.jobs", n, n));
-	ck_assert_double_eq(rig_status("streams.1.id"), -1);
+	assert_one_stream();
 	let_run(4 * SAMPLES);
 }
 
 #define N_LIFERS 5
-#define SETTINGS "workers=2", "hand=8", "linger_s=0"
+#define SETTINGS "workers=2", "chunk=8", "linger_s=0"
 
 static void disturb(unsigned how)
 {

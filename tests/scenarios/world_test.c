@@ -147,7 +147,7 @@ static void *token_of(struct oa_stream *stream, size_t *size)
 static void begin(const char *name)
 {
 	snprintf(dataset, sizeof(dataset), "%s", rig_pictures(name, SAMPLES, CLASSES, 16));
-	rig_start("workers=2", "hand=16", NULL);
+	rig_start("workers=2", "chunk=16", NULL);
 }
 
 /* ---- together ---- */
@@ -281,7 +281,7 @@ static int start_victim(const struct oa_options *usual, unsigned steps, int fd)
 	if (oa_connect(rig_host.socket, &client, &error) ||
 	    oa_open(client, &options, &stream, &error))
 		_exit(8);
-	for (unsigned i = 0; oa_next(stream, 60000, &batch) == 0; i++) {
+	for (unsigned i = 0; oa_next(stream, PATIENCE_MS, &batch) == 0; i++) {
 		if (i == steps)
 			pause();
 		tell(fd, batch);
@@ -401,17 +401,17 @@ START_TEST(a_job_resumes_with_other_ranks_and_batches)
 END_TEST
 
 /* accessd is killed while the ranks are at different steps, some holding a batch. Afterwards its
- * hands are larger or smaller than those of the plan. */
+ * chunks are larger or smaller than those of the plan. */
 START_TEST(ranks_outlive_accessd)
 {
-	static const char *const hands[] = {"hand=16", "hand=5", "hand=24"};
+	static const char *const chunks[] = {"chunk=16", "chunk=5", "chunk=24"};
 	struct oa_options options = options_of(4, 6, true);
 	struct world world = {.client = NULL};
 	struct oa_batch *held;
 
 	begin("outlive");
 	world_open(&world, &options, NULL, 0);
-	for (unsigned life = 0; life < BASE_ARRAY_LEN(hands); life++) {
+	for (unsigned life = 0; life < BASE_ARRAY_LEN(chunks); life++) {
 		drive(&world, 3);
 		step(&world, 1);
 		step(&world, 1);
@@ -419,7 +419,7 @@ START_TEST(ranks_outlive_accessd)
 		held = trainee_next(world.rank[0].stream);
 		ck_assert_ptr_nonnull(held);
 		world.rank[0].steps++;
-		rig_restart("workers=2", hands[life], NULL);
+		rig_restart("workers=2", chunks[life], NULL);
 		see(&world, held);
 		oa_release(held);
 		for (uint32_t rank = 4; rank-- > 0;) /* the last first */
@@ -457,7 +457,7 @@ START_TEST(a_rank_begins_after_a_restart)
 	open_rank(&world, 0, token, size);
 	for (int i = 0; i < 3; i++)
 		step(&world, 0);
-	rig_restart("workers=2", "hand=16", NULL);
+	rig_restart("workers=2", "chunk=16", NULL);
 	if (!comes_first)
 		step(&world, 0);
 	open_rank(&world, 1, token, size);
@@ -540,7 +540,7 @@ START_TEST(ranks_of_some_classes_resume)
 		world_open(&world, &options, token, size);
 		drive(&world, lives[i].steps);
 		if (i % 2) {
-			rig_restart("workers=2", "hand=16", NULL);
+			rig_restart("workers=2", "chunk=16", NULL);
 			drive(&world, 1);
 		}
 		trainee_train(other, 3, &seen);

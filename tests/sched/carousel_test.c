@@ -16,11 +16,11 @@
 static struct carousel *carousel;
 static struct carousel_action action;
 
-static void new_carousel(uint64_t n, uint32_t hand, uint32_t slots, uint32_t usable_again)
+static void new_carousel(uint64_t n, uint32_t chunk, uint32_t slots, uint32_t usable_again)
 {
 	struct carousel_config config = {
 	    .n = n,
-	    .hand = hand,
+	    .chunk = chunk,
 	    .slots = slots,
 	    .max_slots = slots + 2,
 	    .producing = 1,
@@ -59,7 +59,7 @@ static void step(enum carousel_kind kind)
 	step_at(1, kind);
 }
 
-/* Produces a hand and grants it to one job; returns its slot. */
+/* Produces a chunk and grants it to one job; returns its slot. */
 static uint32_t deal_one(void)
 {
 	uint32_t slot;
@@ -72,7 +72,7 @@ static uint32_t deal_one(void)
 	return slot;
 }
 
-static void read_hand(uint32_t job, uint32_t slot)
+static void read_chunk(uint32_t job, uint32_t slot)
 {
 	carousel_taken(carousel, job, slot, 1);
 	carousel_done(carousel, job, slot, 1);
@@ -91,12 +91,12 @@ static uint32_t join_plan(enum plan_order order, uint64_t seed, uint64_t place)
 START_TEST(configurations_that_make_no_sense_are_refused)
 {
 	static const struct carousel_config bad[] = {
-	    {.n = 10, .hand = 0, .slots = 4, .max_slots = 4, .producing = 1},
-	    {.n = 10, .hand = 4, .slots = 5, .max_slots = 4, .producing = 1},
-	    {.n = 10, .hand = 4, .slots = 0, .max_slots = 0, .producing = 1},
-	    {.n = 10, .hand = 4, .slots = 4, .max_slots = 4, .producing = 0},
-	    {.n = 10, .hand = 4, .slots = 4, .max_slots = 4, .producing = 5},
-	    {.n = 1 << 20, .hand = 1, .slots = 4, .max_slots = 4, .producing = 1},
+	    {.n = 10, .chunk = 0, .slots = 4, .max_slots = 4, .producing = 1},
+	    {.n = 10, .chunk = 4, .slots = 5, .max_slots = 4, .producing = 1},
+	    {.n = 10, .chunk = 4, .slots = 0, .max_slots = 0, .producing = 1},
+	    {.n = 10, .chunk = 4, .slots = 4, .max_slots = 4, .producing = 0},
+	    {.n = 10, .chunk = 4, .slots = 4, .max_slots = 4, .producing = 5},
+	    {.n = 1 << 20, .chunk = 1, .slots = 4, .max_slots = 4, .producing = 1},
 	};
 
 	ck_assert_int_eq(carousel_new(&bad[_i], &carousel), CAROUSEL_E_BAD);
@@ -156,16 +156,16 @@ START_TEST(slots_are_added_up_to_the_most)
 }
 END_TEST
 
-START_TEST(a_hand_is_granted_while_it_is_filled)
+START_TEST(a_chunk_is_granted_while_it_is_filled)
 {
 	uint32_t job;
 
 	new_carousel(20, 8, 4, 0);
 	job = join(4, 1);
 	step(CAROUSEL_PRODUCE);
-	ck_assert_uint_eq(carousel_hand_of(carousel, action.slot)->count, 8);
-	ck_assert_uint_eq(carousel_hand_of(carousel, action.slot)->lap, 1000);
-	ck_assert(!carousel_hand_of(carousel, action.slot)->ready);
+	ck_assert_uint_eq(carousel_chunk_of(carousel, action.slot)->count, 8);
+	ck_assert_uint_eq(carousel_chunk_of(carousel, action.slot)->lap, 1000);
+	ck_assert(!carousel_chunk_of(carousel, action.slot)->ready);
 	step(CAROUSEL_GRANT);
 	ck_assert_uint_eq(action.job, job);
 	ck_assert_uint_eq(action.instance, 1);
@@ -174,14 +174,14 @@ START_TEST(a_hand_is_granted_while_it_is_filled)
 }
 END_TEST
 
-START_TEST(the_last_hand_is_marked_and_the_next_epoch_follows_without_a_gap)
+START_TEST(the_last_chunk_is_marked_and_the_next_epoch_follows_without_a_gap)
 {
 	struct carousel_job_view view;
 	uint32_t job;
 
 	new_carousel(10, 8, 4, 0);
 	job = join(8, 2);
-	read_hand(job, deal_one());
+	read_chunk(job, deal_one());
 	ck_assert(!action.last);
 	deal_one();
 	ck_assert(action.last);
@@ -244,7 +244,7 @@ START_TEST(laps_that_a_token_had_no_room_for_are_not_granted_again)
 	new_carousel(TOKEN_MAX_LAPS + 2, 1, TOKEN_MAX_LAPS + 6, 0);
 	job = join(1, 1);
 	for (uint64_t i = 0; i < TOKEN_MAX_LAPS + 2; i++)
-		read_hand(job, deal_one());
+		read_chunk(job, deal_one());
 	carousel_leave(carousel, job, 1);
 	for (uint64_t i = 0; i < TOKEN_MAX_LAPS; i++)
 		laps[i] = 1000 + i;
@@ -254,7 +254,7 @@ START_TEST(laps_that_a_token_had_no_room_for_are_not_granted_again)
 }
 END_TEST
 
-START_TEST(a_resident_hand_serves_the_next_epoch_only_if_it_may)
+START_TEST(a_resident_chunk_serves_the_next_epoch_only_if_it_may)
 {
 	uint32_t job, slot;
 
@@ -270,26 +270,26 @@ START_TEST(a_resident_hand_serves_the_next_epoch_only_if_it_may)
 		free_carousel();
 		return;
 	}
-	read_hand(job, slot);
+	read_chunk(job, slot);
 	step(CAROUSEL_PRODUCE);
 	free_carousel();
 }
 END_TEST
 
-START_TEST(a_hand_read_before_serves_a_later_epoch)
+START_TEST(a_chunk_read_before_serves_a_later_epoch)
 {
 	uint32_t job, slots[2];
 
 	new_carousel(16, 8, 4, 1);
 	job = join(8, 2);
 	slots[0] = deal_one();
-	read_hand(job, slots[0]);
+	read_chunk(job, slots[0]);
 	slots[1] = deal_one();
 	ck_assert(action.last);
 	step(CAROUSEL_GRANT);
 	ck_assert_uint_eq(action.slot, slots[0]);
 	ck_assert_uint_eq(action.epoch, 1);
-	read_hand(job, slots[1]);
+	read_chunk(job, slots[1]);
 	step(CAROUSEL_GRANT);
 	ck_assert_uint_eq(action.slot, slots[1]);
 	step(CAROUSEL_NONE);
@@ -303,17 +303,17 @@ START_TEST(a_tail_comes_first_for_its_job_alone)
 	static const int64_t tail[] = {7, 3, 5};
 	struct carousel_join how = {
 	    .batch = 8, .ranks = 1, .epochs = 1, .need = none, .tail = tail, .n_tail = 3};
-	const struct carousel_hand *hand;
+	const struct carousel_chunk *chunk;
 	uint32_t job;
 
 	new_carousel(16, 8, 4, 0);
 	ck_assert_int_eq(carousel_join(carousel, &how, 1, &job), 0);
 	join(8, 1);
 	step(CAROUSEL_PRODUCE);
-	hand = carousel_hand_of(carousel, action.slot);
-	ck_assert(hand->is_private);
-	ck_assert_uint_eq(hand->count, 3);
-	ck_assert_int_eq(hand->ids[0] + hand->ids[1] + hand->ids[2], 15);
+	chunk = carousel_chunk_of(carousel, action.slot);
+	ck_assert(chunk->is_private);
+	ck_assert_uint_eq(chunk->count, 3);
+	ck_assert_int_eq(chunk->ids[0] + chunk->ids[1] + chunk->ids[2], 15);
 	step(CAROUSEL_GRANT);
 	ck_assert_uint_eq(action.job, job);
 	ck_assert(action.last);
@@ -322,7 +322,7 @@ START_TEST(a_tail_comes_first_for_its_job_alone)
 }
 END_TEST
 
-/* A slow job was granted both hands of the only two slots; one in need gets the room of one. */
+/* A slow job was granted both chunks of the only two slots; one in need gets the room of one. */
 static void starve_one(uint32_t *ret_slow, uint32_t *ret_starved)
 {
 	struct carousel_join how = {.batch = 8, .ranks = 1, .need = (const uint64_t[]){0xff}};
@@ -335,10 +335,10 @@ static void starve_one(uint32_t *ret_slow, uint32_t *ret_starved)
 	ck_assert_int_eq(carousel_join(carousel, &how, 1, ret_starved), 0);
 }
 
-/* Hand after hand in the plan's order, aligned to multiples of C, wherever the job comes in. */
+/* Chunk after chunk in the plan's order, aligned to multiples of C, wherever the job comes in. */
 START_TEST(a_fixed_plan_is_granted_in_its_order)
 {
-	const struct carousel_hand *hand;
+	const struct carousel_chunk *chunk;
 	uint32_t job;
 
 	new_carousel(20, 8, 4, 0);
@@ -350,17 +350,17 @@ START_TEST(a_fixed_plan_is_granted_in_its_order)
 		if (i == 0 || action.kind != CAROUSEL_PRODUCE)
 			step(CAROUSEL_PRODUCE);
 		slot = action.slot;
-		hand = carousel_hand_of(carousel, slot);
-		ck_assert_uint_eq(hand->place, place[i]);
-		ck_assert_uint_eq(hand->seed, 5);
-		ck_assert_int_eq(hand->ids[0], (int64_t)place[i]);
+		chunk = carousel_chunk_of(carousel, slot);
+		ck_assert_uint_eq(chunk->place, place[i]);
+		ck_assert_uint_eq(chunk->seed, 5);
+		ck_assert_int_eq(chunk->ids[0], (int64_t)place[i]);
 		carousel_produced(carousel, slot);
 		step(CAROUSEL_GRANT);
 		ck_assert_uint_eq(action.slot, slot);
 		ck_assert_uint_eq(action.first, first[i]);
 		ck_assert_uint_eq(action.epoch, i / 2);
 		ck_assert_int_eq(action.last, i == 1);
-		read_hand(job, slot);
+		read_chunk(job, slot);
 	}
 	free_carousel();
 }
@@ -384,8 +384,8 @@ START_TEST(jobs_with_the_same_plan_share)
 		step(CAROUSEL_GRANT);
 		step(CAROUSEL_GRANT);
 		ck_assert_uint_eq(action.slot, slot);
-		read_hand(a, slot);
-		read_hand(b, slot);
+		read_chunk(a, slot);
+		read_chunk(b, slot);
 	}
 	carousel_totals(carousel, &totals);
 	ck_assert_uint_eq(totals.productions, 32);
@@ -406,7 +406,7 @@ END_TEST
 
 /* A follower on the same plan is granted what lies before it without a gap; what lies behind a gap
  * is not evicted while there is something that nobody comes to. */
-START_TEST(a_hand_is_kept_for_who_comes_to_it)
+START_TEST(a_chunk_is_kept_for_who_comes_to_it)
 {
 	uint32_t leader, follower, passer, slot[3];
 
@@ -414,7 +414,7 @@ START_TEST(a_hand_is_kept_for_who_comes_to_it)
 	leader = join_plan(PLAN_SEEDED, 5, 16);
 	for (uint32_t i = 0; i < 2; i++) {
 		slot[i] = deal_one();
-		read_hand(leader, slot[i]);
+		read_chunk(leader, slot[i]);
 	}
 	follower = join_plan(PLAN_SEEDED, 5, 24);
 	step(CAROUSEL_GRANT);
@@ -424,7 +424,7 @@ START_TEST(a_hand_is_kept_for_who_comes_to_it)
 	carousel_leave(carousel, leader, 1);
 	passer = join(4, 1);
 	slot[2] = deal_one();
-	read_hand(passer, slot[2]);
+	read_chunk(passer, slot[2]);
 	carousel_leave(carousel, passer, 1);
 	join_plan(PLAN_SEEDED, 5, 8);
 	step(CAROUSEL_EMPTY);
@@ -447,14 +447,14 @@ START_TEST(a_wanted_slot_is_evicted_for_the_starving)
 	ck_assert_uint_eq(view.need, 56);
 	step(CAROUSEL_EMPTY);
 	ck_assert_uint_eq(action.slot, slot);
-	ck_assert_ptr_eq(carousel_hand_of(carousel, slot), NULL);
+	ck_assert_ptr_eq(carousel_chunk_of(carousel, slot), NULL);
 	step(CAROUSEL_PRODUCE);
 	ck_assert_uint_eq(action.slot, slot);
 	free_carousel();
 }
 END_TEST
 
-START_TEST(a_rank_that_was_quicker_keeps_its_hand)
+START_TEST(a_rank_that_was_quicker_keeps_its_chunk)
 {
 	struct carousel_job_view view;
 	uint32_t slow, starved, slot;
@@ -536,7 +536,7 @@ START_TEST(the_end_of_an_epoch_is_taken_back)
 	deal_one();
 	ck_assert_uint_eq(action.epoch, 1);
 	ck_assert_int_eq(carousel_join(carousel, &how, 1, &starved), 0);
-	do { /* newest first, the hand of the next epoch among them */
+	do { /* newest first, the chunk of the next epoch among them */
 		carousel_step(carousel, 1, &action);
 		if (action.kind == CAROUSEL_REVOKE)
 			carousel_reclaimed(carousel, action.job, action.slot, 1);
@@ -643,10 +643,10 @@ START_TEST(the_reference_is_summed_over_segments)
 	new_carousel(32, 8, 4, 0);
 	first = join(8, 1);
 	slot = deal_one();
-	read_hand(first, slot); /* 8 by one alone */
+	read_chunk(first, slot); /* 8 by one alone */
 	second = join(8, 1);
 	step(CAROUSEL_GRANT);
-	read_hand(second, slot);
+	read_chunk(second, slot);
 	carousel_totals(carousel, &totals);
 	ck_assert_uint_eq(totals.reference, 16);
 	ck_assert_uint_eq(totals.productions, 8);
@@ -669,17 +669,17 @@ START_TEST(decisions_are_a_function_of_the_events)
 		join(8, 2);
 		join(4, 1);
 		while (n < 64) {
-			const struct carousel_hand *hand;
+			const struct carousel_chunk *chunk;
 			uint64_t seen;
 
 			carousel_step(carousel, n, &action);
 			if (action.kind == CAROUSEL_PRODUCE)
 				carousel_produced(carousel, action.slot);
 			if (action.kind == CAROUSEL_GRANT)
-				read_hand(action.job, action.slot);
-			hand = carousel_hand_of(carousel, action.slot);
+				read_chunk(action.job, action.slot);
+			chunk = carousel_chunk_of(carousel, action.slot);
 			seen = (uint64_t)action.kind << 48 | (uint64_t)action.job << 40 |
-			       (uint64_t)action.slot << 32 | (hand ? (uint64_t)hand->ids[0] : 99);
+			       (uint64_t)action.slot << 32 | (chunk ? (uint64_t)chunk->ids[0] : 99);
 			if (again)
 				ck_assert_uint_eq(seen, first[n]);
 			first[n++] = seen;
@@ -763,19 +763,19 @@ static Suite *suite(void)
 	tcase_add_loop_test(one, joins_that_make_no_sense_are_refused, 0, 8);
 	tcase_add_test(one, jobs_past_the_most_are_refused_and_numbers_come_again);
 	tcase_add_test(one, slots_are_added_up_to_the_most);
-	tcase_add_test(one, a_hand_is_granted_while_it_is_filled);
-	tcase_add_test(one, the_last_hand_is_marked_and_the_next_epoch_follows_without_a_gap);
+	tcase_add_test(one, a_chunk_is_granted_while_it_is_filled);
+	tcase_add_test(one, the_last_chunk_is_marked_and_the_next_epoch_follows_without_a_gap);
 	tcase_add_test(one, a_joiner_is_granted_what_is_there);
 	tcase_add_test(one, laps_that_a_job_has_seen_are_not_granted_again);
 	tcase_add_loop_test(one, laps_that_a_token_had_no_room_for_are_not_granted_again, 0, 2);
-	tcase_add_loop_test(one, a_resident_hand_serves_the_next_epoch_only_if_it_may, 0, 2);
-	tcase_add_test(one, a_hand_read_before_serves_a_later_epoch);
+	tcase_add_loop_test(one, a_resident_chunk_serves_the_next_epoch_only_if_it_may, 0, 2);
+	tcase_add_test(one, a_chunk_read_before_serves_a_later_epoch);
 	tcase_add_test(one, a_tail_comes_first_for_its_job_alone);
 	tcase_add_test(one, a_fixed_plan_is_granted_in_its_order);
 	tcase_add_test(one, jobs_with_the_same_plan_share);
-	tcase_add_test(one, a_hand_is_kept_for_who_comes_to_it);
+	tcase_add_test(one, a_chunk_is_kept_for_who_comes_to_it);
 	tcase_add_test(one, a_wanted_slot_is_evicted_for_the_starving);
-	tcase_add_loop_test(one, a_rank_that_was_quicker_keeps_its_hand, 0, 2);
+	tcase_add_loop_test(one, a_rank_that_was_quicker_keeps_its_chunk, 0, 2);
 	tcase_add_test(one, a_rank_that_was_quicker_is_granted_more_at_once);
 	tcase_add_test(one, a_rank_that_yields_needs_the_samples_again);
 	tcase_add_test(one, the_end_of_an_epoch_is_taken_back);

@@ -7,17 +7,17 @@
  *
  *   each sample of an epoch exactly once, the epochs one after the other without a gap;
  *   with a fixed plan, exactly the plan's sample at each place;
- *   "last" with the last hand of an epoch and with no other;
+ *   "last" with the last chunk of an epoch and with no other;
  *   never the same instance in more epochs than it may be (reuse), whatever lies between, also where its samples
- *   come from what is kept, hand by hand; and no instance of another lap to who must have the hand's;
- *   of a hand with samples of others, all that are the client's own, in their order; no such hand for
+ *   come from what is kept, chunk by chunk; and no instance of another lap to who must have the chunk's;
+ *   of a chunk with samples of others, all that are the client's own, in their order; no such chunk for
  *   who has a random part, or wants none;
- *   no hand that was not made in the variant that its pipeline is, also where the number was another's
+ *   no chunk that was not made in the variant that its pipeline is, also where the number was another's
  *   pipeline before;
  *   a held slot never changes, a granted one neither until it is revoked;
  *   who can go on does (no deadlock), whoever else stands still.
  *
- * A client killed in the middle of a hand comes back with its token's bytes: the grains of which
+ * A client killed in the middle of a chunk comes back with its token's bytes: the grains of which
  * nothing was delivered, the rest of the begun ones as its tail, the instances it saw last.
  */
 
@@ -118,13 +118,13 @@ static bool claim(struct world *world, bool holds, const char *otherwise)
 	return holds;
 }
 
-static const struct carousel_hand *hand_of(struct world *world, const struct grant *grant)
+static const struct carousel_chunk *chunk_of(struct world *world, const struct grant *grant)
 {
-	const struct carousel_hand *hand = carousel_hand_of(world->carousel, grant->slot);
+	const struct carousel_chunk *chunk = carousel_chunk_of(world->carousel, grant->slot);
 
-	if (!claim(world, hand && hand->instance == grant->instance, "a slot in use changed"))
+	if (!claim(world, chunk && chunk->instance == grant->instance, "a slot in use changed"))
 		return NULL;
-	return hand;
+	return chunk;
 }
 
 static bool may_see_again(const struct world *world, const struct client *client)
@@ -180,12 +180,12 @@ static void deliver(struct world *world, struct client *client, const struct gra
 
 static void leave(struct world *world, struct client *client, bool pinned);
 
-static void end_hand(struct world *world, struct client *client)
+static void end_chunk(struct world *world, struct client *client)
 {
 	struct grant grant = client->held[0];
 
 	claim(world, grant.last == (client->delivered == client->part->count),
-	      "the last hand of an epoch is not the one marked so");
+	      "the last chunk of an epoch is not the one marked so");
 	client->held[0] = client->held[1];
 	client->n_held--;
 	client->cut = 0;
@@ -199,24 +199,24 @@ static void end_hand(struct world *world, struct client *client)
 
 static bool try_deliver(struct world *world, struct client *client)
 {
-	const struct carousel_hand *hand;
+	const struct carousel_chunk *chunk;
 	uint32_t count;
 
 	if (!client->n_held)
 		return false;
-	hand = hand_of(world, &client->held[0]);
-	if (!hand || !hand->ready)
+	chunk = chunk_of(world, &client->held[0]);
+	if (!chunk || !chunk->ready)
 		return false;
 	client->cut = BASE_MAX(client->cut, client->held[0].first);
-	count = 1 + (uint32_t)below(world, hand->count);
+	count = 1 + (uint32_t)below(world, chunk->count);
 	if (chance(world, 40))
-		count = hand->count;
-	for (; count && client->cut < hand->count; count--)
-		deliver(world, client, &client->held[0], hand->ids[client->cut++]);
+		count = chunk->count;
+	for (; count && client->cut < chunk->count; count--)
+		deliver(world, client, &client->held[0], chunk->ids[client->cut++]);
 	if (client->epoch == client->held[0].epoch && client->delivered == client->part->count)
-		client->cut = hand->count; /* what is left is others' */
-	if (client->cut == hand->count)
-		end_hand(world, client);
+		client->cut = chunk->count; /* what is left is others' */
+	if (client->cut == chunk->count)
+		end_chunk(world, client);
 	return true;
 }
 
@@ -263,14 +263,14 @@ static struct seen *find_seen(const struct client *client, uint64_t id, uint64_t
 }
 
 static void see_instances(struct world *world, const struct client *client, uint32_t slot,
-			  const struct carousel_hand *hand)
+			  const struct carousel_chunk *chunk)
 {
-	for (uint32_t i = 0; i < hand->count; i++) {
-		const uint64_t id = (uint64_t)hand->ids[i], lap = world->lap[slot][i];
+	for (uint32_t i = 0; i < chunk->count; i++) {
+		const uint64_t id = (uint64_t)chunk->ids[i], lap = world->lap[slot][i];
 		struct seen *seen = find_seen(client, id, lap);
 
-		claim(world, lap == hand->lap || !client->is_exact,
-		      "an instance of another lap to who must have the hand's");
+		claim(world, lap == chunk->lap || !client->is_exact,
+		      "an instance of another lap to who must have the chunk's");
 		if (!seen || may_see_again(world, client))
 			continue;
 		*seen = (struct seen){id, lap, seen->uses + 1};
@@ -281,18 +281,18 @@ static void see_instances(struct world *world, const struct client *client, uint
 
 static void hold_oldest(struct world *world, struct client *client)
 {
-	const struct carousel_hand *hand = hand_of(world, &client->queue[0]);
+	const struct carousel_chunk *chunk = chunk_of(world, &client->queue[0]);
 
-	if (!hand)
+	if (!chunk)
 		return;
 	claim(world,
 	      world->made[client->queue[0].slot][client->variant] ==
 		  world->pipeline[client->variant],
-	      "a hand without what the job's pipeline makes of it");
+	      "a chunk without what the job's pipeline makes of it");
 	if (!client->plan.order)
-		see_lap(world, client, hand->lap);
+		see_lap(world, client, chunk->lap);
 	if (client->seen && !client->plan.order)
-		see_instances(world, client, client->queue[0].slot, hand);
+		see_instances(world, client, client->queue[0].slot, chunk);
 	client->held[client->n_held++] = client->queue[0];
 	drop_queue(client, 0);
 }
@@ -304,12 +304,12 @@ static bool can_take(const struct client *client)
 
 static bool try_take(struct world *world, struct client *client)
 {
-	const struct carousel_hand *hand;
+	const struct carousel_chunk *chunk;
 
 	if (!can_take(client))
 		return false;
-	hand = hand_of(world, &client->queue[0]);
-	if (!hand || (!hand->ready && chance(world, 70)))
+	chunk = chunk_of(world, &client->queue[0]);
+	if (!chunk || (!chunk->ready && chance(world, 70)))
 		return false; /* it may also take what is still being filled */
 	carousel_waiting(world->carousel, client->number, false);
 	carousel_taken(world->carousel, client->number, client->queue[0].slot, world->now_ns);
@@ -320,11 +320,11 @@ static bool try_take(struct world *world, struct client *client)
 /* A grant ends without a take: a tail's samples are to be granted again, before all else. */
 static bool give_back(struct world *world, struct client *client, const struct grant *grant)
 {
-	const struct carousel_hand *hand = hand_of(world, grant);
+	const struct carousel_chunk *chunk = chunk_of(world, grant);
 
-	if (hand && hand->is_private)
-		client->tail_left += hand->count;
-	return hand != NULL;
+	if (chunk && chunk->is_private)
+		client->tail_left += chunk->count;
+	return chunk != NULL;
 }
 
 static bool try_yield(struct world *world, struct client *client)
@@ -358,20 +358,20 @@ static void grant(struct world *world, const struct carousel_action *action)
 			    .first = action->first,
 			    .last = action->last};
 
-	const struct carousel_hand *hand = hand_of(world, &new);
+	const struct carousel_chunk *chunk = chunk_of(world, &new);
 
-	if (!client || !hand ||
+	if (!client || !chunk ||
 	    !claim(world, client->n_queue < CHAOS_SLOTS, "more grants than slots"))
 		return;
-	claim(world, hand->is_private || !client->tail_left,
+	claim(world, chunk->is_private || !client->tail_left,
 	      "something was granted before the tail");
-	claim(world, hand->order == client->plan.order, "a hand of another order");
-	if (hand->is_private)
-		client->tail_left -= hand->count;
+	claim(world, chunk->order == client->plan.order, "a chunk of another order");
+	if (chunk->is_private)
+		client->tail_left -= chunk->count;
 	client->queue[client->n_queue++] = new;
 }
 
-/* The rank was quicker than the daemon: it keeps the hand, or sees the mark and yields. */
+/* The rank was quicker than the daemon: it keeps the chunk, or sees the mark and yields. */
 static void lose_race(struct world *world, struct client *client)
 {
 	struct grant taken = client->queue[0];
@@ -421,7 +421,7 @@ static void empty(struct world *world, uint32_t slot)
 		claim(world, !client->yields || client->yielding.slot != slot,
 		      "a slot evicted before its return");
 	}
-	claim(world, !carousel_hand_of(world->carousel, slot), "an evicted slot holds something");
+	claim(world, !carousel_chunk_of(world->carousel, slot), "an evicted slot holds something");
 }
 
 static void check(struct world *world)
@@ -434,50 +434,50 @@ static void check(struct world *world)
 
 /* Some samples come from what is kept, others are kept, now or when they are finished. Where nothing random is
  * common to all pipelines, there is nothing of that. */
-static void bring_instances(struct world *world, uint32_t slot, const struct carousel_hand *hand)
+static void bring_instances(struct world *world, uint32_t slot, const struct carousel_chunk *chunk)
 {
 	const unsigned most = carousel_allows(world->carousel);
 	uint32_t number = 1;
 
 	world->is_late[slot] = chance(world, 50);
-	for (uint32_t i = 0; i < hand->count; i++)
-		world->lap[slot][i] = hand->lap;
+	for (uint32_t i = 0; i < chunk->count; i++)
+		world->lap[slot][i] = chunk->lap;
 	if (most < 2 || world->config.usable_again || chance(world, 10) ||
 	    !carousel_number(world->carousel, slot, number))
 		return;
-	for (uint32_t i = 0; i < hand->count; i++) {
-		const uint64_t id = (uint64_t)hand->ids[i];
+	for (uint32_t i = 0; i < chunk->count; i++) {
+		const uint64_t id = (uint64_t)chunk->ids[i];
 		unsigned own = 0;
 
 		if (chance(world, 80)) /* else it is not there any more */
 			own = instance_bring(&world->book, id, most, &world->lap[slot][i]);
 		if (own == 0 && !world->is_late[slot] && chance(world, 60))
-			instance_made(&world->book, id, hand->lap);
+			instance_made(&world->book, id, chunk->lap);
 		world->brought += own > 0;
 		number = BASE_MAX(number, own);
 	}
-	claim(world, carousel_number(world->carousel, slot, number), "a hand has no number");
+	claim(world, carousel_number(world->carousel, slot, number), "a chunk has no number");
 }
 
-static void keep_instances(struct world *world, uint32_t slot, const struct carousel_hand *hand)
+static void keep_instances(struct world *world, uint32_t slot, const struct carousel_chunk *chunk)
 {
-	for (uint32_t i = 0; hand->number && world->is_late[slot] && i < hand->count; i++)
-		if (world->lap[slot][i] == hand->lap && chance(world, 60))
-			instance_made(&world->book, (uint64_t)hand->ids[i], hand->lap);
+	for (uint32_t i = 0; chunk->number && world->is_late[slot] && i < chunk->count; i++)
+		if (world->lap[slot][i] == chunk->lap && chance(world, 60))
+			instance_made(&world->book, (uint64_t)chunk->ids[i], chunk->lap);
 }
 
-/* Fills the slot, as accessd: in the variants that the hand has now. */
-static void begin_hand(struct world *world, uint32_t slot)
+/* Fills the slot, as accessd: in the variants that the chunk has now. */
+static void begin_chunk(struct world *world, uint32_t slot)
 {
-	const struct carousel_hand *hand = carousel_hand_of(world->carousel, slot);
-	uint32_t variants = hand->variants;
+	const struct carousel_chunk *chunk = carousel_chunk_of(world->carousel, slot);
+	uint32_t variants = chunk->variants;
 
-	claim(world, variants && variants >> CAROUSEL_MAX_VARIANTS == 0, "a hand of no variant");
+	claim(world, variants && variants >> CAROUSEL_MAX_VARIANTS == 0, "a chunk of no variant");
 	for (uint32_t i = 0; i < CAROUSEL_MAX_VARIANTS; i++)
 		world->made[slot][i] = variants >> i & 1 ? world->pipeline[i] : 0;
 	world->making[world->n_making++] = slot;
 	if (world->limits->keeps)
-		bring_instances(world, slot, hand);
+		bring_instances(world, slot, chunk);
 }
 
 /* Does all that the carousel decides. Returns its time to wake. */
@@ -495,14 +495,14 @@ static uint64_t settle(struct world *world)
 		else if (action.kind == CAROUSEL_EMPTY)
 			empty(world, action.slot);
 		else if (action.kind == CAROUSEL_PRODUCE)
-			begin_hand(world, action.slot);
+			begin_chunk(world, action.slot);
 		claim(world, world->n_making <= world->config.producing, "too much in production");
 		check(world);
 	} while (action.kind != CAROUSEL_NONE && !world->broken);
 	return action.wake_ns;
 }
 
-static bool try_finish_hand(struct world *world)
+static bool try_finish_chunk(struct world *world)
 {
 	uint32_t at;
 
@@ -511,7 +511,7 @@ static bool try_finish_hand(struct world *world)
 	at = (uint32_t)below(world, world->n_making);
 	if (world->limits->keeps)
 		keep_instances(world, world->making[at],
-			       carousel_hand_of(world->carousel, world->making[at]));
+			       carousel_chunk_of(world->carousel, world->making[at]));
 	carousel_produced(world->carousel, world->making[at]);
 	world->making[at] = world->making[--world->n_making];
 	return true;
@@ -523,7 +523,7 @@ static bool try_unghost(struct world *world)
 {
 	if (!world->n_ghosts)
 		return false;
-	hand_of(world, &world->ghosts[--world->n_ghosts]);
+	chunk_of(world, &world->ghosts[--world->n_ghosts]);
 	carousel_unpin(world->carousel, world->ghosts[world->n_ghosts].slot);
 	return true;
 }
@@ -661,7 +661,7 @@ static void join(struct world *world, struct client *client)
 	client->joined = true;
 	client->tail_left = join.n_tail;
 	client->ranks = 1 + (uint32_t)below(world, 2); /* next time */
-	client->batch = 1 + (uint32_t)below(world, world->config.hand);
+	client->batch = 1 + (uint32_t)below(world, world->config.chunk);
 	token_fini(&token);
 }
 
@@ -720,7 +720,7 @@ static bool set_up_client(struct world *world, struct client *client)
 	client->got = calloc(n + 1, 1);
 	if (!client->got)
 		return false;
-	client->batch = 1 + (uint32_t)below(world, world->config.hand);
+	client->batch = 1 + (uint32_t)below(world, world->config.chunk);
 	client->ranks = 1;
 	client->epochs = 1 + below(world, 4);
 	client->epoch = chance(world, 20) ? below(world, client->epochs) : 0;
@@ -781,7 +781,7 @@ static bool set_up(struct world *world)
 	const struct chaos_limits *limits = world->limits;
 
 	config->n = limits->n ? limits->n : below(world, limits->max_n + 1);
-	config->hand = deal_grain_of(config->n) + (uint32_t)below(world, 40);
+	config->chunk = deal_grain_of(config->n) + (uint32_t)below(world, 40);
 	world->n_clients = 1 + (uint32_t)below(world, CHAOS_CLIENTS);
 	config->slots = BASE_MAX(4u, 2 * world->n_clients) + (uint32_t)below(world, 4);
 	config->max_slots = CHAOS_SLOTS;
@@ -801,7 +801,7 @@ static bool set_up(struct world *world)
 	world->need = calloc(config->n / 64 + 2, sizeof(*world->need));
 	world->tail = calloc(config->n + 1, sizeof(*world->tail));
 	for (unsigned i = 0; i < CHAOS_SLOTS; i++) {
-		world->lap[i] = calloc(config->hand, sizeof(*world->lap[i]));
+		world->lap[i] = calloc(config->chunk, sizeof(*world->lap[i]));
 		if (!world->lap[i])
 			return false;
 	}
@@ -857,7 +857,7 @@ static void run_wild(struct world *world)
 		if (chance(world, 2))
 			world->now_ns += below(world, 30000000000);
 		if (chance(world, 30))
-			try_finish_hand(world);
+			try_finish_chunk(world);
 		else if (chance(world, 4))
 			try_unghost(world);
 		else if (world->limits->variants && chance(world, 4))
@@ -872,7 +872,7 @@ static void run_wild(struct world *world)
 /* Anything that a world with some jobs stopped for good can do. */
 static bool go_on(struct world *world)
 {
-	bool moved = try_finish_hand(world);
+	bool moved = try_finish_chunk(world);
 
 	for (uint32_t i = 0; i < world->n_clients; i++) {
 		struct client *client = &world->clients[i];

@@ -15,6 +15,7 @@
 #include "bench/sim_world.h"
 #include "sched/carousel.h"
 #include "sched/token.h"
+#include "tests/patience.h"
 
 #define JOBS 5
 #define SLOTS 40
@@ -26,7 +27,7 @@ struct world {
 	uint64_t now_ns;
 	uint32_t number[JOBS];
 	uint32_t queue[JOBS][SLOTS], n_queue[JOBS];
-	bool reopened[JOBS]; /* it gave a hand back: its chapter may be one too many */
+	bool reopened[JOBS]; /* it gave a chunk back: its chapter may be one too many */
 	uint32_t making[2], n_making;
 	uint64_t granted;
 	uint32_t max_begun, most_begun;
@@ -96,7 +97,7 @@ static void take(struct world *world, unsigned i)
 
 static void begin(struct world *world, const struct carousel_config *config, uint64_t seed)
 {
-	struct carousel_join join = {.batch = config->hand, .ranks = 1};
+	struct carousel_join join = {.batch = config->chunk, .ranks = 1};
 
 	*world = (struct world){.now_ns = 1,
 				.max_begun = config->max_begun ? config->max_begun : UINT32_MAX};
@@ -126,7 +127,7 @@ START_TEST(few_chapters_are_begun)
 {
 	struct carousel_config config = {
 	    .n = 3000,
-	    .hand = 7,
+	    .chunk = 7,
 	    .slots = SLOTS,
 	    .max_slots = SLOTS,
 	    .producing = 2,
@@ -164,7 +165,7 @@ START_TEST(a_billion_samples)
 {
 	struct carousel_config config = {
 	    .n = BILLION,
-	    .hand = 256,
+	    .chunk = 256,
 	    .slots = 12,
 	    .max_slots = SLOTS,
 	    .producing = 2,
@@ -197,7 +198,7 @@ START_TEST(two_jobs_and_equal_jobs_share)
 	};
 	struct sim_world_run run = {
 	    .n = 12800,
-	    .hand = 8,
+	    .chunk = 8,
 	    .producing = 2,
 	    .rate = 4,
 	    .seed = 1,
@@ -216,7 +217,7 @@ static Suite *suite(void)
 	Suite *all = suite_create("chapter");
 	TCase *t = tcase_create("walk");
 
-	tcase_set_timeout(t, 120);
+	tcase_set_timeout(t, PATIENCE_OF_A_TEST_S);
 	tcase_add_loop_test(t, few_chapters_are_begun, 0, 8);
 	tcase_add_test(t, a_billion_samples);
 	tcase_add_loop_test(t, two_jobs_and_equal_jobs_share, 0, 3);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * For whom hands are made, when who is fast and who is slow is known: the lead and one that
- * follows at half its speed, or a tenth. Paces are taught by a first hand each.
+ * For whom chunks are made, when who is fast and who is slow is known: the lead and one that
+ * follows at half its speed, or a tenth. Paces are taught by a first chunk each.
  */
 
 #include <check.h>
@@ -15,7 +15,7 @@
 #include "sched/carousel.h"
 
 #define CHOOSE_N 128 /* samples; a grain each, so all of them are probes */
-#define CHOOSE_HAND 8
+#define CHOOSE_CHUNK 8
 #define CHOOSE_WORDS (CHOOSE_N / 64)
 #define CHOOSE_JOBS 4
 
@@ -27,7 +27,7 @@ static void set_up(uint32_t slots)
 {
 	struct carousel_config config = {
 	    .n = CHOOSE_N,
-	    .hand = CHOOSE_HAND,
+	    .chunk = CHOOSE_CHUNK,
 	    .slots = slots,
 	    .max_slots = slots,
 	    .producing = 1,
@@ -54,7 +54,7 @@ static uint32_t join(const uint64_t *need, uint64_t epochs)
 	return job;
 }
 
-static void read_hand(uint32_t job, uint32_t slot, uint64_t takes_ns)
+static void read_chunk(uint32_t job, uint32_t slot, uint64_t takes_ns)
 {
 	carousel_taken(carousel, job, slot, now_ns);
 	now_ns += takes_ns;
@@ -63,23 +63,23 @@ static void read_hand(uint32_t job, uint32_t slot, uint64_t takes_ns)
 
 static void follow_grant(const struct carousel_action *action)
 {
-	const struct carousel_hand *hand = carousel_hand_of(carousel, action->slot);
+	const struct carousel_chunk *chunk = carousel_chunk_of(carousel, action->slot);
 
-	for (uint32_t i = 0; i < hand->n_grains && action->job == 1; i++)
-		bits_clear(follower_need, hand->grains[i]);
+	for (uint32_t i = 0; i < chunk->n_grains && action->job == 1; i++)
+		bits_clear(follower_need, chunk->grains[i]);
 }
 
 /* Follows decisions until there is none to make; *ret_dealt: the last slot that was filled. */
 static unsigned settle(uint32_t *ret_dealt)
 {
 	struct carousel_action action;
-	unsigned hands = 0;
+	unsigned chunks = 0;
 
 	for (;;) {
 		carousel_step(carousel, now_ns, &action);
 		ck_assert_ptr_eq(carousel_check(carousel), NULL);
 		if (action.kind == CAROUSEL_NONE)
-			return hands;
+			return chunks;
 		if (action.kind == CAROUSEL_GRANT)
 			follow_grant(&action);
 		ck_assert_int_ne(action.kind, CAROUSEL_EMPTY); /* there are slots enough */
@@ -88,7 +88,7 @@ static unsigned settle(uint32_t *ret_dealt)
 		if (action.kind != CAROUSEL_PRODUCE)
 			continue;
 		carousel_produced(carousel, action.slot);
-		hands++;
+		chunks++;
 		if (ret_dealt)
 			*ret_dealt = action.slot;
 	}
@@ -102,20 +102,20 @@ static struct carousel_job_view view(uint32_t job)
 	return ret;
 }
 
-/* The slot of the oldest hand that the job was granted and did not take, told from the order of
- * instances; CAROUSEL_NO_SLOT: none. A job that has not been granted a hand cannot take it. */
+/* The slot of the oldest chunk that the job was granted and did not take, told from the order of
+ * instances; CAROUSEL_NO_SLOT: none. A job that has not been granted a chunk cannot take it. */
 static uint32_t take_oldest(uint32_t job)
 {
 	uint32_t oldest = CAROUSEL_NO_SLOT;
 	struct carousel_totals totals;
 
 	carousel_totals(carousel, &totals);
-	for (uint64_t instance = 1; instance <= totals.hands; instance++)
+	for (uint64_t instance = 1; instance <= totals.chunks; instance++)
 		for (uint32_t slot = 0; slot < totals.slots; slot++) {
-			const struct carousel_hand *hand = carousel_hand_of(carousel, slot);
+			const struct carousel_chunk *chunk = carousel_chunk_of(carousel, slot);
 			uint64_t taken = view(job).taken;
 
-			if (!hand || hand->instance != instance || oldest != CAROUSEL_NO_SLOT)
+			if (!chunk || chunk->instance != instance || oldest != CAROUSEL_NO_SLOT)
 				continue;
 			carousel_taken(carousel, job, slot, now_ns);
 			if (view(job).taken > taken)
@@ -124,7 +124,7 @@ static uint32_t take_oldest(uint32_t job)
 	return oldest;
 }
 
-/* Two jobs that read one hand each: 10 ns a sample, and `slowness` times that. */
+/* Two jobs that read one chunk each: 10 ns a sample, and `slowness` times that. */
 static void teach(uint32_t lead, uint32_t follower, uint64_t slowness)
 {
 	uint32_t slot;
@@ -132,10 +132,10 @@ static void teach(uint32_t lead, uint32_t follower, uint64_t slowness)
 	settle(NULL);
 	slot = take_oldest(follower);
 	ck_assert_uint_ne(slot, CAROUSEL_NO_SLOT);
-	read_hand(follower, slot, 10 * CHOOSE_HAND * slowness);
+	read_chunk(follower, slot, 10 * CHOOSE_CHUNK * slowness);
 	slot = take_oldest(lead);
 	ck_assert_uint_ne(slot, CAROUSEL_NO_SLOT);
-	read_hand(lead, slot, 10 * CHOOSE_HAND);
+	read_chunk(lead, slot, 10 * CHOOSE_CHUNK);
 	settle(NULL);
 }
 
@@ -148,21 +148,21 @@ START_TEST(a_follower_is_hungry_only_when_nothing_is_coming)
 	lead = join(NULL, 9);
 	follower = join(NULL, 9);
 	teach(lead, follower, 10);
-	ck_assert_uint_ge(view(lead).coming, 2 * CHOOSE_HAND);
+	ck_assert_uint_ge(view(lead).coming, 2 * CHOOSE_CHUNK);
 	coming = view(follower).coming;
-	ck_assert_uint_ge(coming, CHOOSE_HAND);
-	for (unsigned i = 0; i < 4; i++) { /* the lead goes on: hands pass the follower */
+	ck_assert_uint_ge(coming, CHOOSE_CHUNK);
+	for (unsigned i = 0; i < 4; i++) { /* the lead goes on: chunks pass the follower */
 		slot = take_oldest(lead);
-		read_hand(lead, slot, 10 * CHOOSE_HAND);
+		read_chunk(lead, slot, 10 * CHOOSE_CHUNK);
 		settle(NULL);
 		ck_assert(!view(follower).hungry);
 	}
-	ck_assert_uint_le(view(follower).coming, coming + CHOOSE_HAND);
+	ck_assert_uint_le(view(follower).coming, coming + CHOOSE_CHUNK);
 	tear_down();
 }
 END_TEST
 
-START_TEST(a_hand_that_passed_is_granted_before_another_one_is_made)
+START_TEST(a_chunk_that_passed_is_granted_before_another_one_is_made)
 {
 	uint32_t lead, follower, slot;
 	struct carousel_totals before, after;
@@ -172,25 +172,25 @@ START_TEST(a_hand_that_passed_is_granted_before_another_one_is_made)
 	follower = join(NULL, 9);
 	teach(lead, follower, 10);
 	for (unsigned i = 0; i < 4; i++) {
-		read_hand(lead, take_oldest(lead), 10 * CHOOSE_HAND);
+		read_chunk(lead, take_oldest(lead), 10 * CHOOSE_CHUNK);
 		settle(NULL);
 	}
 	carousel_totals(carousel, &before);
 	while ((slot = take_oldest(follower)) != CAROUSEL_NO_SLOT) {
-		read_hand(follower, slot, 100 * CHOOSE_HAND);
-		if (view(follower).taken >= 5 * (uint64_t)CHOOSE_HAND)
+		read_chunk(follower, slot, 100 * CHOOSE_CHUNK);
+		if (view(follower).taken >= 5 * (uint64_t)CHOOSE_CHUNK)
 			break;
 		settle(NULL);
 	}
 	carousel_totals(carousel, &after);
-	ck_assert_uint_eq(after.hands, before.hands);
-	ck_assert_uint_ge(view(follower).taken, 5 * CHOOSE_HAND);
+	ck_assert_uint_eq(after.chunks, before.chunks);
+	ck_assert_uint_ge(view(follower).taken, 5 * CHOOSE_CHUNK);
 	tear_down();
 }
 END_TEST
 
 /* Its epoch ends before the lead's: what is made of its need must be granted to it, or wait. */
-START_TEST(no_hand_passes_a_critical_job)
+START_TEST(no_chunk_passes_a_critical_job)
 {
 	uint32_t lead, follower, dealt = 0;
 	unsigned checked = 0;
@@ -204,14 +204,14 @@ START_TEST(no_hand_passes_a_critical_job)
 	teach(lead, follower, 2);
 	ck_assert_uint_gt(view(follower).need, 0);
 	for (unsigned i = 0; i < 6; i++) {
-		const struct carousel_hand *hand;
+		const struct carousel_chunk *chunk;
 
-		read_hand(lead, take_oldest(lead), 10 * CHOOSE_HAND);
+		read_chunk(lead, take_oldest(lead), 10 * CHOOSE_CHUNK);
 		if (!settle(&dealt))
 			continue;
-		hand = carousel_hand_of(carousel, dealt);
-		for (uint32_t k = 0; k < hand->n_grains; k++)
-			ck_assert(!bits_test(follower_need, hand->grains[k]));
+		chunk = carousel_chunk_of(carousel, dealt);
+		for (uint32_t k = 0; k < chunk->n_grains; k++)
+			ck_assert(!bits_test(follower_need, chunk->grains[k]));
 		checked++;
 	}
 	ck_assert_uint_gt(checked, 3);
@@ -225,7 +225,7 @@ START_TEST(a_follower_is_fed_with_what_the_lead_needs)
 	uint64_t half[CHOOSE_WORDS] = {UINT64_MAX, 0},
 		 more[CHOOSE_WORDS] = {UINT64_C(0xffffff) << 40, UINT64_MAX};
 	uint32_t lead, follower;
-	const struct carousel_hand *hand;
+	const struct carousel_chunk *chunk;
 
 	set_up(16);
 	lead = join(half, 9);
@@ -234,16 +234,16 @@ START_TEST(a_follower_is_fed_with_what_the_lead_needs)
 	for (uint32_t slot = 0; slot < 3; slot++) {
 		unsigned both = 0;
 
-		hand = carousel_hand_of(carousel, slot);
-		if (!hand)
+		chunk = carousel_chunk_of(carousel, slot);
+		if (!chunk)
 			continue;
-		for (uint32_t k = 0; k < hand->n_grains; k++)
+		for (uint32_t k = 0; k < chunk->n_grains; k++)
 			both +=
-			    bits_test(half, hand->grains[k]) && bits_test(more, hand->grains[k]);
-		ck_assert_uint_eq(both, hand->n_grains);
+			    bits_test(half, chunk->grains[k]) && bits_test(more, chunk->grains[k]);
+		ck_assert_uint_eq(both, chunk->n_grains);
 	}
-	ck_assert_uint_ge(view(lead).coming, 2 * CHOOSE_HAND);
-	ck_assert_uint_ge(view(follower).coming, 2 * CHOOSE_HAND);
+	ck_assert_uint_ge(view(lead).coming, 2 * CHOOSE_CHUNK);
+	ck_assert_uint_ge(view(follower).coming, 2 * CHOOSE_CHUNK);
 	tear_down();
 }
 END_TEST
@@ -257,11 +257,11 @@ static void fill_need(uint64_t *need, uint64_t seed)
 		need[i] = philox_u64(&random);
 }
 
-/* Sets of jobs that need a grain have some 16 grains each: enough for whole hands. */
-START_TEST(hands_are_pure)
+/* Sets of jobs that need a grain have some 16 grains each: enough for whole chunks. */
+START_TEST(chunks_are_pure)
 {
 	uint64_t need[CHOOSE_JOBS - 1][CHOOSE_WORDS];
-	const struct carousel_hand *hand;
+	const struct carousel_chunk *chunk;
 	uint32_t slot;
 
 	set_up(8);
@@ -275,14 +275,14 @@ START_TEST(hands_are_pure)
 		carousel_step(carousel, now_ns, &action);
 		slot = action.slot;
 		ck_assert_int_eq(action.kind, CAROUSEL_PRODUCE);
-		hand = carousel_hand_of(carousel, slot);
-	} while (!hand);
+		chunk = carousel_chunk_of(carousel, slot);
+	} while (!chunk);
 	for (uint32_t i = 0; i < CHOOSE_JOBS - 1; i++) {
 		uint32_t needed = 0;
 
-		for (uint32_t k = 0; k < hand->n_grains; k++)
-			needed += bits_test(need[i], hand->grains[k]);
-		ck_assert(needed == 0 || needed == hand->n_grains);
+		for (uint32_t k = 0; k < chunk->n_grains; k++)
+			needed += bits_test(need[i], chunk->grains[k]);
+		ck_assert(needed == 0 || needed == chunk->n_grains);
 	}
 	tear_down();
 }
@@ -296,10 +296,10 @@ int main(void)
 	int failed;
 
 	tcase_add_test(choose, a_follower_is_hungry_only_when_nothing_is_coming);
-	tcase_add_test(choose, a_hand_that_passed_is_granted_before_another_one_is_made);
-	tcase_add_test(choose, no_hand_passes_a_critical_job);
+	tcase_add_test(choose, a_chunk_that_passed_is_granted_before_another_one_is_made);
+	tcase_add_test(choose, no_chunk_passes_a_critical_job);
 	tcase_add_test(choose, a_follower_is_fed_with_what_the_lead_needs);
-	tcase_add_loop_test(choose, hands_are_pure, 0, 50);
+	tcase_add_loop_test(choose, chunks_are_pure, 0, 50);
 	suite_add_tcase(suite, choose);
 	srunner_run_all(runner, CK_ENV);
 	failed = srunner_ntests_failed(runner);

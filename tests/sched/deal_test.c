@@ -41,6 +41,28 @@ START_TEST(every_sample_has_one_position)
 }
 END_TEST
 
+/* As many at once as there are: also fewer than are worked at together. */
+START_TEST(positions_come_many_at_once)
+{
+	static int64_t samples[1000];
+	static uint64_t positions[1000 + 1];
+	struct philox_seq random;
+	struct deal deal;
+
+	deal_init(&deal, sizes[_i], counting);
+	philox_seq_init(&random, sizes[_i], 0, 0);
+	for (uint32_t n = 0; n <= BASE_ARRAY_LEN(samples); n += 1 + n) {
+		for (uint32_t i = 0; i < n; i++)
+			samples[i] = (int64_t)philox_below(&random, sizes[_i]);
+		positions[n] = UINT64_MAX;
+		deal_positions(&deal, samples, n, positions);
+		for (uint32_t i = 0; i < n; i++)
+			ck_assert_uint_eq(positions[i], deal_position(&deal, (uint64_t)samples[i]));
+		ck_assert_uint_eq(positions[n], UINT64_MAX);
+	}
+}
+END_TEST
+
 START_TEST(large_deals_invert)
 {
 	static const uint64_t large[] = {1000000000,
@@ -112,7 +134,7 @@ START_TEST(the_deal_is_frozen)
 }
 END_TEST
 
-START_TEST(the_order_inside_a_hand_is_frozen)
+START_TEST(the_order_inside_a_chunk_is_frozen)
 {
 	static const uint32_t grains[] = {2, 3, 5, 7};
 	static const int64_t known[] = {131148, 290519, 115070, 477056,
@@ -129,7 +151,7 @@ START_TEST(the_order_inside_a_hand_is_frozen)
 }
 END_TEST
 
-START_TEST(a_hand_holds_the_samples_of_its_grains)
+START_TEST(a_chunk_holds_the_samples_of_its_grains)
 {
 	static const uint32_t grains[] = {0, 9, 262144}; /* the last is short */
 	int64_t ids[6];
@@ -173,11 +195,12 @@ static Suite *suite(void)
 	TCase *t = tcase_create("deal");
 
 	tcase_add_loop_test(t, every_sample_has_one_position, 0, BASE_ARRAY_LEN(sizes));
+	tcase_add_loop_test(t, positions_come_many_at_once, 0, BASE_ARRAY_LEN(sizes));
 	tcase_add_loop_test(t, large_deals_invert, 0, 7);
 	tcase_add_test(t, grains_follow_from_n);
 	tcase_add_loop_test(t, the_deal_is_frozen, 0, 5);
-	tcase_add_test(t, the_order_inside_a_hand_is_frozen);
-	tcase_add_test(t, a_hand_holds_the_samples_of_its_grains);
+	tcase_add_test(t, the_order_inside_a_chunk_is_frozen);
+	tcase_add_test(t, a_chunk_holds_the_samples_of_its_grains);
 	tcase_add_test(t, deals_of_other_versions_differ);
 	suite_add_tcase(all, t);
 	return all;

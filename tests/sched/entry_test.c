@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Entries of a plan log that list their samples: a part of a hand may end inside a grain. */
+/* Entries of a plan log that list their samples: a part of a chunk may end inside a grain. */
 
 #include "sched/entry.h"
 
@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/bits.h"
+#include "sched/population.h"
 
 #define N ((UINT64_C(1) << 20) - 1) /* grains of two, the last of one */
 
@@ -25,7 +26,15 @@ static void begin(void)
 	set = (struct entry_set){.deal = &deal};
 	rest = (struct entry_rest){.epoch = 3};
 	ck_assert_int_eq(entry_rest_init(&set, NULL, NULL, 0, &rest), 0);
-	ck_assert_uint_eq(entry_rest_count(&set, &rest), N);
+	ck_assert_uint_eq(entry_rest_count(&rest), N);
+}
+
+/* What goes along with the set says what is in it. */
+static void assert_counted(void)
+{
+	ck_assert_uint_eq(rest.samples, population_samples(&deal, set.bits, rest.need));
+	for (uint32_t i = 0; i < rest.n_tail; i++)
+		ck_assert_uint_eq(rest.positions[i], deal_position(&deal, (uint64_t)rest.tail[i]));
 }
 
 static int64_t at_position(uint64_t position)
@@ -36,9 +45,12 @@ static int64_t at_position(uint64_t position)
 static int pass(uint64_t place, const int64_t *ids, uint32_t count, uint32_t to)
 {
 	const struct entry entry = {.epoch = 3, .place = place, .count = count, .ids = ids};
+	int r;
 
 	ck_assert(entry_is_good(&set, &entry));
-	return entry_rest_pass(&set, &rest, &entry, place + to);
+	r = entry_rest_pass(&set, &rest, &entry, place + to);
+	assert_counted();
+	return r;
 }
 
 static bool is_left(int64_t id)
@@ -49,7 +61,7 @@ static bool is_left(int64_t id)
 	return bits_test(rest.need, deal_position(&deal, (uint64_t)id) / deal.grain);
 }
 
-/* Grains 10 and 50, in a hand's order, in parts of one, two and one. */
+/* Grains 10 and 50, in a chunk's order, in parts of one, two and one. */
 START_TEST(parts_break_grains)
 {
 	int64_t ids[4];
@@ -60,7 +72,7 @@ START_TEST(parts_break_grains)
 	ids[2] = at_position(20);
 	ids[3] = at_position(101);
 	ck_assert_int_eq(pass(0, ids, 1, 1), 0);
-	ck_assert_uint_eq(entry_rest_count(&set, &rest), N - 1);
+	ck_assert_uint_eq(entry_rest_count(&rest), N - 1);
 	ck_assert(!is_left(ids[0]) && is_left(ids[2]) && is_left(ids[1]) && is_left(ids[3]));
 	ck_assert_int_eq(pass(1, ids + 1, 2, 1), 0); /* to its middle */
 	ck_assert(!is_left(ids[1]) && is_left(ids[2]) && is_left(ids[3]));
@@ -69,7 +81,7 @@ START_TEST(parts_break_grains)
 	ck_assert_uint_eq(rest.n_tail, 1);
 	ck_assert_int_eq(pass(3, ids + 3, 1, 1), 0);
 	ck_assert_uint_eq(rest.n_tail, 0);
-	ck_assert_uint_eq(entry_rest_count(&set, &rest), N - 4);
+	ck_assert_uint_eq(entry_rest_count(&rest), N - 4);
 	ck_assert_uint_eq(rest.place, 4);
 	entry_rest_fini(&rest);
 }
@@ -84,7 +96,7 @@ START_TEST(the_short_last_grain_is_whole_with_one)
 	ck_assert_int_eq(pass(0, &id, 1, 1), 0);
 	ck_assert(!is_left(id));
 	ck_assert_uint_eq(rest.n_tail, 0);
-	ck_assert_uint_eq(entry_rest_count(&set, &rest), N - 1);
+	ck_assert_uint_eq(entry_rest_count(&rest), N - 1);
 	entry_rest_fini(&rest);
 }
 END_TEST
@@ -123,21 +135,21 @@ START_TEST(a_population_has_its_own_samples_alone)
 	bits_set(bits, 200);
 	set.bits = bits;
 	ck_assert_int_eq(entry_rest_init(&set, NULL, NULL, 0, &rest), 0);
-	ck_assert_uint_eq(entry_rest_count(&set, &rest), 4);
+	ck_assert_uint_eq(entry_rest_count(&rest), 4);
 	ck_assert(entry_is_good(&set, &entry));
 	entry_samples(&set, &entry, ids);
 	for (int i = 0; i < 3; i++)
 		ck_assert(bits_test(bits, deal_position(&deal, (uint64_t)ids[i])));
 	ck_assert_int_eq(entry_rest_pass(&set, &rest, &entry, 1), 0); /* into it */
-	ck_assert_uint_eq(entry_rest_count(&set, &rest), 3);
+	ck_assert_uint_eq(entry_rest_count(&rest), 3);
 	ck_assert(!is_left(ids[0]) && is_left(ids[1]) && is_left(ids[2]));
 	ck_assert_int_eq(entry_rest_pass(&set, &rest, &entry, 3), 0);
-	ck_assert_uint_eq(entry_rest_count(&set, &rest), 1);
+	ck_assert_uint_eq(entry_rest_count(&rest), 1);
 	ids[0] = at_position(200);
 	ck_assert_int_eq(pass(3, ids, 1, 1), 0);
 	entry_rest_next_epoch(&set, &rest);
 	ck_assert_uint_eq(rest.epoch, 4);
-	ck_assert_uint_eq(entry_rest_count(&set, &rest), 4);
+	ck_assert_uint_eq(entry_rest_count(&rest), 4);
 	entry.count = 4;
 	ck_assert(!entry_is_good(&set, &entry)); /* that many it has not */
 	grains[1] = 60;

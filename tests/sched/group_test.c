@@ -27,6 +27,7 @@
 #include "sched/carousel.h"
 #include "sched/population.h"
 #include "sched/ranks.h"
+#include "tests/patience.h"
 
 #define TESTS 20
 #define VARIED_TESTS 7
@@ -50,7 +51,7 @@ struct rank {
 	bool joined, stopped, ended, is_yielding;
 	uint32_t number, n_queue, n_held;
 	struct grant queue[MAX_SLOTS], held[2], yielding;
-	uint64_t epoch, next; /* place of the next hand that it takes, of that hand's epoch */
+	uint64_t epoch, next; /* place of the next chunk that it takes, of that chunk's epoch */
 	uint64_t next_epoch;
 	struct ranks share; /* of its epoch */
 	uint64_t done;      /* steps of its epoch since share.base */
@@ -182,7 +183,7 @@ static void rest_at(const struct job *job, uint64_t epoch, uint64_t place, struc
 			claim(!entry_rest_pass(&set, ret, entry, end), "the log has a gap");
 		}
 	}
-	if (ret->epoch < epoch && !entry_rest_count(&set, ret))
+	if (ret->epoch < epoch && !entry_rest_count(ret))
 		entry_rest_next_epoch(&set, ret);
 	claim(ret->epoch == epoch && ret->place == place, "the log does not lead to a place");
 }
@@ -271,25 +272,25 @@ static void do_steps(struct job *job, struct rank *rank)
 /* Looks at what it takes: it must be what the log has there. */
 static void look(struct job *job, struct rank *rank, const struct grant *grant)
 {
-	const struct carousel_hand *hand = carousel_hand_of(carousel, grant->slot);
+	const struct carousel_chunk *chunk = carousel_chunk_of(carousel, grant->slot);
 	const struct entry *entry = entry_at(job, rank->epoch, rank->next);
 	const struct entry_set set = set_of(job);
 	int64_t ids[MAX_N];
 
-	if (!claim(hand && hand->instance == grant->instance, "a slot in use changed") ||
-	    !claim(hand->variants >> job->variant & 1, "a hand without the job's variant") ||
-	    !claim(grant->epoch == rank->epoch, "a hand of another epoch") ||
-	    !claim(entry != NULL, "a hand was granted before it was logged") ||
-	    !claim(entry->lap == hand->lap && entry->seed == hand->seed &&
-		       entry->count == hand->count && grant->first == rank->next - entry->place,
-		   "a hand is not the log's at this place"))
+	if (!claim(chunk && chunk->instance == grant->instance, "a slot in use changed") ||
+	    !claim(chunk->variants >> job->variant & 1, "a chunk without the job's variant") ||
+	    !claim(grant->epoch == rank->epoch, "a chunk of another epoch") ||
+	    !claim(entry != NULL, "a chunk was granted before it was logged") ||
+	    !claim(entry->lap == chunk->lap && entry->seed == chunk->seed &&
+		       entry->count == chunk->count && grant->first == rank->next - entry->place,
+		   "a chunk is not the log's at this place"))
 		return;
 	entry_samples(&set, entry, ids);
-	claim(!memcmp(ids, hand->ids, hand->count * sizeof(*ids)), "a hand has other samples");
-	rank->next += hand->count - grant->first;
+	claim(!memcmp(ids, chunk->ids, chunk->count * sizeof(*ids)), "a chunk has other samples");
+	rank->next += chunk->count - grant->first;
 }
 
-/* One hand at a time: what lies in it is delivered as far as may be, then it goes back. */
+/* One chunk at a time: what lies in it is delivered as far as may be, then it goes back. */
 static void advance(struct job *job, struct rank *rank)
 {
 	uint64_t epoch = rank->epoch;
@@ -378,12 +379,11 @@ static void found(struct job *job, const struct entry_rest *rest)
 static void begin_life(struct job *job)
 {
 	static const uint32_t worlds[] = {1, 2, 3, 4, 8};
-	const struct entry_set set = set_of(job);
 
 	job->n_ranks = worlds[below(BASE_ARRAY_LEN(worlds))];
 	job->batch = 1 + (uint32_t)below(below(2) ? 5 : 40);
 	job->base.place = 0;
-	job->first_left = entry_rest_count(&set, &job->base);
+	job->first_left = entry_rest_count(&job->base);
 	job->lives = true;
 	job->variant = draw_variant();
 	n_lives++;
@@ -441,7 +441,7 @@ static void end_life(struct job *job, const struct rank *heir)
 	job->base = rest;
 	job->lives = false;
 	job->finished = heir->ended;
-	if (!job->finished && !entry_rest_count(&set, &rest)) {
+	if (!job->finished && !entry_rest_count(&rest)) {
 		entry_rest_next_epoch(&set, &job->base);
 		job->finished = job->base.epoch == job->epochs;
 	}
@@ -497,16 +497,16 @@ static void take_plain(struct job *job)
 {
 	struct rank *rank = &job->rank[0];
 	struct grant grant = rank->queue[0];
-	const struct carousel_hand *hand = carousel_hand_of(carousel, grant.slot);
+	const struct carousel_chunk *chunk = carousel_chunk_of(carousel, grant.slot);
 
-	if (!claim(hand && hand->instance == grant.instance, "a slot in use changed") ||
-	    !claim(hand->variants >> job->variant & 1, "a hand without the job's variant"))
+	if (!claim(chunk && chunk->instance == grant.instance, "a slot in use changed") ||
+	    !claim(chunk->variants >> job->variant & 1, "a chunk without the job's variant"))
 		return;
 	memmove(rank->queue, rank->queue + 1, --rank->n_queue * sizeof(*rank->queue));
 	carousel_taken(carousel, rank->number, grant.slot, now_ns);
-	for (uint32_t i = 0; i < hand->count; i++)
-		claim(!job->count[grant.epoch][hand->ids[i]]++, "a job alone got a sample twice");
-	job->left[grant.epoch] -= hand->count;
+	for (uint32_t i = 0; i < chunk->count; i++)
+		claim(!job->count[grant.epoch][chunk->ids[i]]++, "a job alone got a sample twice");
+	job->left[grant.epoch] -= chunk->count;
 	delivered++;
 	carousel_done(carousel, rank->number, grant.slot, now_ns);
 	while (rank->epoch < job->epochs && !job->left[rank->epoch])
@@ -623,6 +623,7 @@ static void crash_group(struct job *job)
 {
 	const struct rank *first = &job->rank[below(job->n_ranks)];
 	const struct entry_set set = set_of(job);
+	struct carousel_log *log;
 	struct entry_rest rest;
 
 	if (first->ended)
@@ -633,13 +634,17 @@ static void crash_group(struct job *job)
 		claim(!entry_rest_pass(&set, &rest, &job->log[i],
 				       job->log[i].place + job->log[i].count),
 		      "a log cannot be gone on with");
-	if (!entry_rest_count(&set, &rest) && rest.epoch + 1 == job->epochs) {
+	if (!entry_rest_count(&rest) && rest.epoch + 1 == job->epochs) {
 		rest.epoch++; /* all is dealt */
 		rest.place = 0;
 	}
-	found(job, &rest);
+	log = carousel_log_new(carousel, carousel_log_bytes(carousel));
 	for (uint32_t i = 0; i < job->n_log; i++)
-		claim(!carousel_recall(carousel, job->number, &job->log[i]), "no memory of a log");
+		claim(entry_is_good(&set, &job->log[i]) &&
+			  !carousel_recall(carousel, log, &job->log[i]),
+		      "no memory of a log");
+	found(job, &rest);
+	carousel_adopt(carousel, job->number, log);
 	entry_rest_fini(&rest);
 }
 
@@ -719,7 +724,8 @@ static void set_up_job(struct job *job)
 		if (!job->bits || population_of_grain(the_deal(), job->bits, grain))
 			bits_set(job->base.need, grain);
 	}
-	job->left[0] = entry_rest_count(&set, &job->base);
+	job->base.samples = population_samples(the_deal(), job->bits, job->base.need);
+	job->left[0] = entry_rest_count(&job->base);
 }
 
 static void set_up(uint64_t n)
@@ -731,7 +737,7 @@ static void set_up(uint64_t n)
 	config = (struct carousel_config){
 	    .n = n,
 	    .version = {(uint8_t)below(256)},
-	    .hand = least + (uint32_t)below(below(2) ? 10 : 60),
+	    .chunk = least + (uint32_t)below(below(2) ? 10 : 60),
 	    .slots = 2 * n_jobs * MAX_RANKS + (uint32_t)below(30),
 	    .producing = 1 + (uint32_t)below(4),
 	    .seed = philox_u64(&rng),
@@ -868,7 +874,7 @@ START_TEST(a_group_shares_with_a_job)
 	struct carousel_action action;
 
 	config = (struct carousel_config){.n = 5000,
-					  .hand = 64,
+					  .chunk = 64,
 					  .slots = 12,
 					  .max_slots = 12,
 					  .producing = 2,
@@ -909,7 +915,7 @@ END_TEST
 
 /* ---- in step, as data-parallel ranks are ---- */
 
-/* A rank does as libaccess does: it takes a hand when it has come to the end of the last one. */
+/* A rank does as libaccess does: it takes a chunk when it has come to the end of the last one. */
 struct pacer {
 	struct rank rank;
 	bool holds;
@@ -1062,14 +1068,14 @@ static void run_in_step(void)
 	job->log = NULL;
 }
 
-/* As few slots as admission gives, with the hands of the jobs before in them. */
+/* As few slots as admission gives, with the chunks of the jobs before in them. */
 START_TEST(ranks_in_step_never_wait_for_ever)
 {
 	philox_seq_init(&rng, 4713, 0, 0);
 	for (int world = 0; world < 400 && !broken; world++) {
 		config = (struct carousel_config){
 		    .n = 1 + below(MAX_N),
-		    .hand = 1 + (uint32_t)below(24),
+		    .chunk = 1 + (uint32_t)below(24),
 		    .slots = 2 * MAX_RANKS + (uint32_t)below(4),
 		    .producing = 1 + (uint32_t)below(2),
 		    .seed = (uint64_t)world,
@@ -1105,7 +1111,7 @@ static Suite *suite(void)
 	Suite *all = suite_create("group");
 	TCase *t = tcase_create("group");
 
-	tcase_set_timeout(t, 300);
+	tcase_set_timeout(t, PATIENCE_OF_A_TEST_S);
 	tcase_add_loop_test(t, a_log_is_each_sample_once, 0, TESTS);
 	tcase_add_loop_test(t, a_log_is_each_sample_once_in_any_variant, 0, VARIED_TESTS);
 	tcase_add_loop_test(t, a_group_shares_with_a_job, 0, 2);

@@ -320,7 +320,7 @@ static uint32_t job;
 static void join(uint64_t place, uint64_t epochs)
 {
 	struct carousel_config config = {.n = 20,
-					 .hand = 4,
+					 .chunk = 4,
 					 .slots = 4,
 					 .max_slots = 4,
 					 .producing = 1,
@@ -373,16 +373,16 @@ START_TEST(a_job_waits_for_each_list)
 		ck_assert_int_eq(carousel_list(carousel, job, epoch, &list), CAROUSEL_E_BAD);
 		while (place < 10 + epoch) {
 			struct carousel_action action = next_action();
-			const struct carousel_hand *hand;
+			const struct carousel_chunk *chunk;
 
 			if (action.kind == CAROUSEL_PRODUCE)
 				carousel_produced(carousel, action.slot);
 			if (action.kind != CAROUSEL_GRANT)
 				continue;
 			ck_assert_uint_eq(action.epoch, epoch);
-			hand = carousel_hand_of(carousel, action.slot);
-			for (uint32_t i = action.first; i < hand->count; i++, place++)
-				ck_assert_uint_eq((uint64_t)hand->ids[i],
+			chunk = carousel_chunk_of(carousel, action.slot);
+			for (uint32_t i = action.first; i < chunk->count; i++, place++)
+				ck_assert_uint_eq((uint64_t)chunk->ids[i],
 						  listing_id(list.entries[place]));
 			ck_assert_int_eq(action.last, place == 10 + epoch);
 			carousel_taken(carousel, job, action.slot, 1);
@@ -415,7 +415,7 @@ START_TEST(bad_lists_are_told)
 	ck_assert_int_eq(action.kind, CAROUSEL_PRODUCE);
 	carousel_produced(carousel, action.slot);
 	ck_assert_int_eq(next_action().kind, CAROUSEL_GRANT);
-	action = next_action(); /* the second hand has the bad entry */
+	action = next_action(); /* the second chunk has the bad entry */
 	ck_assert_int_eq(action.kind, CAROUSEL_FAIL);
 	ck_assert_uint_eq(action.job, job);
 	carousel_leave(carousel, job, 1);
@@ -424,9 +424,9 @@ START_TEST(bad_lists_are_told)
 }
 END_TEST
 
-/* A list that says the same is served by the same hand; one that differs in a key is not, nor is a
+/* A list that says the same is served by the same chunk; one that differs in a key is not, nor is a
  * seeded plan by a list that pretends to be it. */
-START_TEST(hands_are_shared_by_what_they_hold)
+START_TEST(chunks_are_shared_by_what_they_hold)
 {
 	struct carousel_join other = {.batch = 2, .ranks = 1, .order = PLAN_LIST};
 	struct listing list = list_of(0, 20), same = list_of(0, 20), third;
@@ -451,7 +451,7 @@ START_TEST(hands_are_shared_by_what_they_hold)
 	ck_assert_uint_eq(action.job, second);
 	ck_assert_int_eq(carousel_join(carousel, &other, 1, &second), 0);
 	ck_assert_int_eq(carousel_list(carousel, second, 0, &third), 0);
-	ck_assert_int_eq(next_action().kind, CAROUSEL_NONE); /* one hand is in production */
+	ck_assert_int_eq(next_action().kind, CAROUSEL_NONE); /* one chunk is in production */
 	other.order = PLAN_SEEDED;
 	other.seed = 3;
 	ck_assert_int_eq(carousel_join(carousel, &other, 1, &second), 0);
@@ -478,7 +478,7 @@ int main(void)
 	tcase_add_test(t, bytes_come_back);
 	tcase_add_test(t, a_job_waits_for_each_list);
 	tcase_add_test(t, bad_lists_are_told);
-	tcase_add_test(t, hands_are_shared_by_what_they_hold);
+	tcase_add_test(t, chunks_are_shared_by_what_they_hold);
 	suite_add_tcase(suite, t);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_ENV);

@@ -6,7 +6,7 @@
  *
  *   each sample is as likely at each place of the epoch (chi-square over samples x sixteenths of
  * it); each two samples that are neighbours in the deal, of different grains, are as often in one
- * hand as chance has it; for a job alone so are all pairs.
+ * chunk as chance has it; for a job alone so are all pairs.
  *
  * Statistics go through the Wilson-Hilferty approximation to a normal one, and both tails fail: too
  * even is as suspicious as too uneven. The bound, 4.9, is passed by an honest order with a
@@ -27,8 +27,8 @@
 #include "bench/sim_world.h"
 
 #define ORDER_N 192
-#define ORDER_HAND 24
-#define ORDER_PARTS 16 /* of an epoch: half a hand */
+#define ORDER_CHUNK 24
+#define ORDER_PARTS 16 /* of an epoch: half a chunk */
 #define ORDER_RUNS 600
 #define ORDER_BOUND 4.9
 
@@ -54,22 +54,22 @@ struct tally { /* of one job in one of its epochs, over all runs */
 
 static struct tally tally;
 
-static void count_pairs(const struct carousel_hand *hand)
+static void count_pairs(const struct carousel_chunk *chunk)
 {
-	for (uint32_t i = 0; i < hand->n_grains; i++)
-		for (uint32_t k = i + 1; k < hand->n_grains; k++)
-			tally.together[hand->grains[i]][hand->grains[k]]++;
-	tally.chance += (double)hand->count * (hand->count - 1);
+	for (uint32_t i = 0; i < chunk->n_grains; i++)
+		for (uint32_t k = i + 1; k < chunk->n_grains; k++)
+			tally.together[chunk->grains[i]][chunk->grains[k]]++;
+	tally.chance += (double)chunk->count * (chunk->count - 1);
 }
 
-static void on_taken(void *arg, unsigned job, uint64_t epoch, const struct carousel_hand *hand)
+static void on_taken(void *arg, unsigned job, uint64_t epoch, const struct carousel_chunk *chunk)
 {
 	(void)arg;
 	if (job != tally.job || epoch != tally.epoch)
 		return;
-	for (uint32_t i = 0; i < hand->count; i++)
-		tally.at[hand->ids[i]][tally.place++ * ORDER_PARTS / ORDER_N]++;
-	count_pairs(hand);
+	for (uint32_t i = 0; i < chunk->count; i++)
+		tally.at[chunk->ids[i]][tally.place++ * ORDER_PARTS / ORDER_N]++;
+	count_pairs(chunk);
 }
 
 static void run_all(const struct sim_world_scenario *scenario, unsigned job, uint64_t epoch)
@@ -80,7 +80,7 @@ static void run_all(const struct sim_world_scenario *scenario, unsigned job, uin
 	for (uint64_t seed = 1; seed <= ORDER_RUNS; seed++) {
 		struct sim_world_run run = {
 		    .n = ORDER_N,
-		    .hand = ORDER_HAND,
+		    .chunk = ORDER_CHUNK,
 		    .producing = 1 + seed % 2,
 		    .rate = seed % 3 ? 4 : 1.5,
 		    .seed = seed * 1000003,

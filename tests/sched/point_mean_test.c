@@ -12,6 +12,7 @@
 #include "base/base.h"
 #include "base/philox.h"
 #include "sched/point.h"
+#include "tests/patience.h"
 
 static struct philox_seq draws;
 
@@ -342,7 +343,7 @@ int main(void)
 	int failed;
 
 	tcase_add_checked_fixture(means, setup, NULL);
-	tcase_set_timeout(means, 120);
+	tcase_set_timeout(means, PATIENCE_OF_A_TEST_S);
 	tcase_add_test(means, straight_line);
 	tcase_add_test(means, line_finds_both_parts);
 	tcase_add_test(means, bringing_is_guessed);

@@ -12,6 +12,7 @@
 #include "base/base.h"
 #include "base/philox.h"
 #include "sched/point.h"
+#include "tests/patience.h"
 
 static struct philox_seq draws;
 
@@ -576,7 +577,7 @@ int main(void)
 	int failed;
 
 	tcase_add_checked_fixture(choice, setup, NULL);
-	tcase_set_timeout(choice, 120);
+	tcase_set_timeout(choice, PATIENCE_OF_A_TEST_S);
 	tcase_add_test(choice, any_values);
 	tcase_add_test(choice, chosen_is_had);
 	tcase_add_test(choice, cheaper_never_loses);

@@ -14,6 +14,7 @@
 #include "base/base.h"
 #include "base/philox.h"
 #include "sched/point.h"
+#include "tests/patience.h"
 
 static struct philox_seq draws;
 
@@ -727,7 +728,7 @@ int main(void)
 	tcase_add_test(machines, not_worth);
 	tcase_add_loop_test(machines, partial, 0, 3);
 	tcase_add_test(machines, restarted);
-	tcase_set_timeout(machines, 120);
+	tcase_set_timeout(machines, PATIENCE_OF_A_TEST_S);
 	suite_add_tcase(suite, machines);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_ENV);

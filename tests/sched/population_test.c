@@ -15,6 +15,7 @@
 #include "base/bits.h"
 #include "base/philox.h"
 #include "sched/carousel.h"
+#include "sched/carousel_state.h"
 
 static const uint8_t version[32] = {7, 1, 4};
 
@@ -75,7 +76,7 @@ START_TEST(splits_are_whole_grains)
 	deal_init(&deal, sizes[_i], version);
 	bits = part_of(&deal, split.from, split.to, split.seed);
 	need = calloc(bits_words(deal.grains) + 1, sizeof(*need));
-	population_need(&deal, bits, need);
+	population_need(&deal, bits, 0, deal.grains, need);
 	for (uint64_t grain = 0; grain < deal.grains; grain++) {
 		bool is_in = population_has_grain(&deal, version, &split, grain);
 
@@ -183,20 +184,157 @@ START_TEST(sets_lie_within_each_other)
 	all = all_of(&deal);
 	part = part_of(&deal, .2, .6, 3);
 	other = part_of(&deal, .5, .9, 3);
-	ck_assert(population_is_within(&deal, part, all));
-	ck_assert(population_is_within(&deal, part, part));
-	ck_assert(!population_is_within(&deal, all, part));
-	ck_assert(!population_is_within(&deal, part, other));
+	ck_assert_uint_eq(population_differ(part, all, bits_words(1000)), POPULATION_B);
+	ck_assert_uint_eq(population_differ(part, part, bits_words(1000)), 0);
+	ck_assert_uint_eq(population_differ(all, part, bits_words(1000)), POPULATION_A);
+	ck_assert_uint_eq(population_differ(part, other, bits_words(1000)),
+			  POPULATION_A | POPULATION_B);
 	free(all);
 	free(part);
 	free(other);
 }
 END_TEST
 
+/* ---- made in steps ---- */
+
+#define LARGE (UINT64_C(3) << 22) /* samples: three steps of a bitmap */
+
+static struct carousel *carousel_of(uint64_t n)
+{
+	struct carousel_config config = {
+	    .n = n, .chunk = 64, .slots = 4, .max_slots = 4, .producing = 1, .seed = 5};
+	struct carousel *carousel;
+
+	memcpy(config.version, version, sizeof(version));
+	ck_assert_int_eq(carousel_new(&config, &carousel), 0);
+	return carousel;
+}
+
+/* The samples at the first places; of what is not a part, many a grain is begun. */
+static uint64_t *first_of(uint64_t n, uint64_t count)
+{
+	uint64_t *bits = calloc(bits_words(n), sizeof(*bits));
+
+	ck_assert_ptr_nonnull(bits);
+	bits_fill(bits, count);
+	return bits;
+}
+
+static struct carousel_population *make(struct carousel *carousel, uint64_t *bits)
+{
+	struct carousel_population *made = carousel_population_new(carousel, bits, false);
+
+	ck_assert_ptr_nonnull(made);
+	return made;
+}
+
+static unsigned steps_of(struct carousel *carousel, struct carousel_population *made)
+{
+	unsigned steps = 1;
+
+	while (!carousel_population_step(carousel, made))
+		steps++;
+	ck_assert(carousel_population_is_ready(carousel, made));
+	return steps;
+}
+
+static uint32_t join_made(struct carousel *carousel, const uint64_t *bits,
+			  struct carousel_population *made)
+{
+	const struct carousel_join join = {
+	    .batch = 1, .ranks = 1, .population = bits, .made = made};
+	uint32_t job;
+
+	ck_assert_int_eq(carousel_join(carousel, &join, 1, &job), 0);
+	return carousel->jobs[job].population;
+}
+
+/* Whose work is as much as it has samples, and as much again for each other one that it is like. */
+START_TEST(one_is_made_in_steps)
+{
+	struct carousel *carousel = carousel_of(LARGE);
+	uint64_t *large = first_of(LARGE, LARGE - 1), *small = first_of(LARGE, LARGE / 2 + 1);
+	uint64_t *same = first_of(LARGE, LARGE / 2 + 1);
+	struct carousel_population *a = make(carousel, large), *b = make(carousel, small);
+	struct carousel_population *c = make(carousel, same);
+	uint32_t outer, inner;
+
+	ck_assert_uint_eq(steps_of(carousel, a), 3 + 1);
+	ck_assert_uint_eq(steps_of(carousel, b), 3 + 1);
+	ck_assert_uint_eq(steps_of(carousel, c), 3 + 1);
+	outer = join_made(carousel, large, a);
+	ck_assert(!carousel_population_is_ready(carousel, b));
+	ck_assert_uint_eq(steps_of(carousel, b), 3 + 1);
+	inner = join_made(carousel, small, b);
+	ck_assert_uint_eq(join_made(carousel, small, b), inner); /* a group, then its rank */
+	ck_assert_uint_eq(steps_of(carousel, c), 3 + 3 + 1);
+	ck_assert_uint_eq(join_made(carousel, same, c), inner);
+	ck_assert(carousel_population_is_within(carousel, inner, outer));
+	ck_assert(!carousel_population_is_within(carousel, outer, inner));
+	carousel_population_end(a); /* its job keeps it */
+	carousel_population_end(c);
+	ck_assert_ptr_null(carousel_check(carousel));
+	carousel_population_end(b);
+	carousel_free(carousel);
+}
+END_TEST
+
+/* Whatever comes and goes while it is made, it is known which lies within which. */
+START_TEST(it_is_known_what_lies_within)
+{
+	enum { SIZE = 200, MOST = 24 };
+	struct carousel *carousel = carousel_of(SIZE);
+	struct {
+		uint64_t count;
+		uint32_t job, index;
+		bool is_there;
+	} jobs[MOST] = {{0}};
+	struct philox_seq random;
+
+	philox_seq_init(&random, 11, 4, 0);
+	for (unsigned i = 0; i < 2000; i++) {
+		unsigned at = (unsigned)philox_below(&random, MOST);
+		uint64_t *bits;
+		struct carousel_join join = {.batch = 1, .ranks = 1};
+
+		if (jobs[at].is_there) {
+			carousel_leave(carousel, jobs[at].job, 1);
+			jobs[at].is_there = false;
+			continue;
+		}
+		jobs[at].count = 1 + philox_below(&random, 12);
+		jobs[at].is_there = true;
+		bits = first_of(SIZE, jobs[at].count);
+		join.population = bits;
+		if (philox_below(&random, 2))
+			join.made = make(carousel, bits);
+		ck_assert_int_eq(carousel_join(carousel, &join, 1, &jobs[at].job), 0);
+		jobs[at].index = carousel->jobs[jobs[at].job].population;
+		if (join.made)
+			carousel_population_end(join.made);
+		else
+			free(bits);
+		for (unsigned k = 0; k < MOST; k++) {
+			if (!jobs[k].is_there)
+				continue;
+			ck_assert(carousel_population_is_within(carousel, jobs[at].index,
+								jobs[k].index) ==
+				  (jobs[at].count <= jobs[k].count));
+			ck_assert(carousel_population_is_within(carousel, jobs[k].index,
+								jobs[at].index) ==
+				  (jobs[k].count <= jobs[at].count));
+			ck_assert((jobs[k].index == jobs[at].index) ==
+				  (jobs[k].count == jobs[at].count));
+		}
+	}
+	carousel_free(carousel);
+}
+END_TEST
+
 /* ---- orders beside a class filter ---- */
 
 /*
- * Two jobs at random speeds, one of everything, one of the first CLASS ids, few slots, so that hands
+ * Two jobs at random speeds, one of everything, one of the first CLASS ids, few slots, so that chunks
  * are given up as well. Counted is what the job of everything gets: how many of the class are in
  * each batch, by the batch's place in the epoch.
  */
@@ -259,12 +397,12 @@ static void read_one(struct carousel *carousel, struct reader *reader, struct ta
 		     uint64_t now_ns)
 {
 	uint32_t slot = reader->slots[0];
-	const struct carousel_hand *hand = carousel_hand_of(carousel, slot);
+	const struct carousel_chunk *chunk = carousel_chunk_of(carousel, slot);
 
 	memmove(reader->slots, reader->slots + 1, --reader->n_slots * sizeof(reader->slots[0]));
 	carousel_taken(carousel, reader->number, slot, now_ns);
-	for (uint32_t i = 0; i < hand->count && tally; i++)
-		tally_add(tally, hand->ids[i]);
+	for (uint32_t i = 0; i < chunk->count && tally; i++)
+		tally_add(tally, chunk->ids[i]);
 	carousel_done(carousel, reader->number, slot, now_ns);
 }
 
@@ -272,7 +410,7 @@ static void read_one(struct carousel *carousel, struct reader *reader, struct ta
 static void run(unsigned speed, bool lies, struct tally *ret)
 {
 	struct carousel_config config = {.n = N,
-					 .hand = 2 * BATCH,
+					 .chunk = 2 * BATCH,
 					 .slots = SLOTS,
 					 .max_slots = SLOTS,
 					 .producing = 1,
@@ -371,6 +509,8 @@ static Suite *suite(void)
 	tcase_add_test(tcase, ids_are_a_set);
 	tcase_add_test(tcase, classes_are_filtered);
 	tcase_add_test(tcase, sets_lie_within_each_other);
+	tcase_add_test(tcase, one_is_made_in_steps);
+	tcase_add_test(tcase, it_is_known_what_lies_within);
 	tcase_add_loop_test(tcase, a_class_beside_leaves_the_order_random, 0,
 			    BASE_ARRAY_LEN(speeds));
 	tcase_add_test(tcase, a_class_that_has_a_say_is_found);

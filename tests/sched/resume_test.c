@@ -24,6 +24,7 @@
 #include "sched/carousel.h"
 #include "sched/ranks.h"
 #include "sched/token.h"
+#include "tests/patience.h"
 
 #define WORLDS 24000
 #define WORLDS_A_TEST 1000
@@ -256,18 +257,18 @@ static void do_steps(struct job *job, struct rank *rank)
 static void take(struct job *job, struct rank *rank)
 {
 	struct grant grant = rank->queue[0];
-	const struct carousel_hand *hand = carousel_hand_of(world.carousel, grant.slot);
+	const struct carousel_chunk *chunk = carousel_chunk_of(world.carousel, grant.slot);
 
-	if (!claim(hand && hand->instance == grant.instance, "a slot in use changed") ||
-	    !claim(grant.epoch == rank->epoch, "a hand of another epoch") ||
-	    !claim(rank->known + hand->count - grant.first <= world.config.n, "too many samples"))
+	if (!claim(chunk && chunk->instance == grant.instance, "a slot in use changed") ||
+	    !claim(grant.epoch == rank->epoch, "a chunk of another epoch") ||
+	    !claim(rank->known + chunk->count - grant.first <= world.config.n, "too many samples"))
 		return;
-	claim(!plan_is_fixed(job->order) || hand->place + grant.first == rank->known,
-	      "a plan's hand in the wrong place");
+	claim(!plan_is_fixed(job->order) || chunk->place + grant.first == rank->known,
+	      "a plan's chunk in the wrong place");
 	carousel_taken(world.carousel, rank->number, grant.slot, world.now_ns);
-	for (uint32_t i = grant.first; i < hand->count; i++) {
-		rank->laps[rank->known] = hand->lap;
-		rank->ids[rank->known++] = hand->ids[i];
+	for (uint32_t i = grant.first; i < chunk->count; i++) {
+		rank->laps[rank->known] = chunk->lap;
+		rank->ids[rank->known++] = chunk->ids[i];
 	}
 	memmove(rank->queue, rank->queue + 1, --rank->n_queue * sizeof(grant));
 	carousel_done(world.carousel, rank->number, grant.slot, world.now_ns);
@@ -446,7 +447,7 @@ static bool set_up(uint64_t seed)
 	memset(&world, 0, sizeof(world));
 	philox_seq_init(&world.random, 79, seed, 0);
 	config->n = 1 + below(below(3) ? 20 : MAX_N);
-	config->hand = 1 + (uint32_t)below(16);
+	config->chunk = 1 + (uint32_t)below(16);
 	config->max_slots = SLOTS;
 	config->producing = 1 + (uint32_t)below(4);
 	config->seed = philox_u64(&world.random);
@@ -535,7 +536,7 @@ static Suite *suite(void)
 	Suite *all = suite_create("resume");
 	TCase *t = tcase_create("lives");
 
-	tcase_set_timeout(t, 600);
+	tcase_set_timeout(t, PATIENCE_OF_A_TEST_S);
 	tcase_add_loop_test(t, lives_add_up_to_epochs, 0, WORLDS / WORLDS_A_TEST);
 	suite_add_tcase(all, t);
 	return all;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * What goes into a hand, against the rule of DESIGN.md section 3 written down the simple way: a set
+ * What goes into a chunk, against the rule of DESIGN.md section 3 written down the simple way: a set
  * of grains, one job's split after the other, every count complete. carousel_deal.c counts no
  * further than it must and lists candidates that lie thin; neither may change what is chosen. The
  * pipeline is one without random ops: there the rule stands as it was written.
@@ -17,7 +17,7 @@
 #include "sched/carousel.h"
 
 #define RULE_N 20000 /* samples; a grain each */
-#define RULE_HAND 64
+#define RULE_CHUNK 64
 #define RULE_SLOTS 24
 #define RULE_JOBS 6
 #define RULE_WORDS ((RULE_N + 63) / 64)
@@ -72,7 +72,7 @@ static void split(const uint64_t *need, bool is_hungry)
 	}
 	n_wanted = bits_count(wanted, RULE_N);
 	n_rest = bits_count(rest, RULE_N);
-	if ((is_hungry ? n_wanted : n_rest) < RULE_HAND / 2)
+	if ((is_hungry ? n_wanted : n_rest) < RULE_CHUNK / 2)
 		prefer_wanted = is_hungry ? n_wanted >= n_rest : n_wanted > n_rest;
 	memcpy(candidates, prefer_wanted ? wanted : rest, sizeof(candidates));
 }
@@ -110,31 +110,31 @@ static void find_candidates(void)
 		split(needs[order[i]], i < n_hungry);
 }
 
-static void check_hand(const struct carousel_hand *hand)
+static void check_chunk(const struct carousel_chunk *chunk)
 {
 	uint64_t left = bits_count(candidates, RULE_N);
 
-	ck_assert_uint_eq(hand->n_grains, BASE_MIN(left, (uint64_t)RULE_HAND));
-	for (uint32_t i = 0; i < hand->n_grains; i++) {
-		ck_assert(bits_test(candidates, hand->grains[i]));
-		ck_assert(i == 0 || hand->grains[i - 1] < hand->grains[i]);
+	ck_assert_uint_eq(chunk->n_grains, BASE_MIN(left, (uint64_t)RULE_CHUNK));
+	for (uint32_t i = 0; i < chunk->n_grains; i++) {
+		ck_assert(bits_test(candidates, chunk->grains[i]));
+		ck_assert(i == 0 || chunk->grains[i - 1] < chunk->grains[i]);
 	}
 }
 
-/* What a granted hand takes out of a need. */
+/* What a granted chunk takes out of a need. */
 static void follow_grant(const struct carousel_action *action)
 {
-	const struct carousel_hand *hand = carousel_hand_of(carousel, action->slot);
+	const struct carousel_chunk *chunk = carousel_chunk_of(carousel, action->slot);
 
-	for (uint32_t i = 0; i < hand->n_grains; i++)
-		bits_clear(needs[action->job], hand->grains[i]);
+	for (uint32_t i = 0; i < chunk->n_grains; i++)
+		bits_clear(needs[action->job], chunk->grains[i]);
 }
 
-START_TEST(hands_follow_the_rule)
+START_TEST(chunks_follow_the_rule)
 {
 	struct carousel_config config = {
 	    .n = RULE_N,
-	    .hand = RULE_HAND,
+	    .chunk = RULE_CHUNK,
 	    .slots = RULE_SLOTS,
 	    .max_slots = RULE_SLOTS,
 	    .producing = 1,
@@ -143,7 +143,7 @@ START_TEST(hands_follow_the_rule)
 	    .usable_again = 1, /* else who is hungry does not decide: carousel_choose.c */
 	};
 	struct carousel_action action;
-	unsigned hands = 0;
+	unsigned chunks = 0;
 
 	ck_assert_int_eq(carousel_new(&config, &carousel), 0);
 	join_all((uint64_t)_i);
@@ -154,14 +154,14 @@ START_TEST(hands_follow_the_rule)
 		    action.kind == CAROUSEL_REVOKE)
 			break; /* enough for everybody, or no slot any more */
 		if (action.kind == CAROUSEL_PRODUCE) {
-			check_hand(carousel_hand_of(carousel, action.slot));
+			check_chunk(carousel_chunk_of(carousel, action.slot));
 			carousel_produced(carousel, action.slot);
-			hands++;
+			chunks++;
 		} else {
 			follow_grant(&action);
 		}
 	}
-	ck_assert_uint_gt(hands, 0);
+	ck_assert_uint_gt(chunks, 0);
 	carousel_free(carousel);
 }
 END_TEST
@@ -173,7 +173,7 @@ int main(void)
 	SRunner *runner = srunner_create(suite);
 	int failed;
 
-	tcase_add_loop_test(rule, hands_follow_the_rule, 0, 300);
+	tcase_add_loop_test(rule, chunks_follow_the_rule, 0, 300);
 	suite_add_tcase(suite, rule);
 	srunner_run_all(runner, CK_ENV);
 	failed = srunner_ntests_failed(runner);

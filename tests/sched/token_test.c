@@ -108,10 +108,14 @@ START_TEST(old_tokens_are_read)
 	    0x00, 0x00, 0x00, 0x00, 0xdd, 0xcc, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0xc4, 0x71,
 	    0x35, 0xb9, 0xfa, 0x58, 0x8a, 0x78};
 	uint8_t bytes[256];
-	struct token now, then;
+	struct token now, then, head;
 	size_t size = write_small(bytes, sizeof(bytes));
 
+	ck_assert_int_eq(token_look(bytes, size, &head, &diag), 0);
+	ck_assert(!head.need && !head.tail);
 	ck_assert_int_eq(token_parse(bytes, size, &now, &diag), 0);
+	ck_assert_uint_eq(head.n, now.n);
+	ck_assert_uint_eq(head.epoch, now.epoch);
 	ck_assert_msg(token_parse(old, sizeof(old), &then, &diag) == 0, "%s", diag.text);
 	ck_assert(token_has_sampler(&now) && !token_has_sampler(&then));
 	assert_same(&now, &then);

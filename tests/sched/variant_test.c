@@ -10,17 +10,18 @@
 #include "base/base.h"
 #include "bench/sim_world.h"
 #include "sched/carousel.h"
+#include "tests/patience.h"
 
 #define SECOND UINT64_C(1000000000)
 
 static struct carousel *carousel;
 static struct carousel_action action;
 
-static void new_carousel(uint64_t n, uint32_t hand, uint32_t usable_again)
+static void new_carousel(uint64_t n, uint32_t chunk, uint32_t usable_again)
 {
 	struct carousel_config config = {
 	    .n = n,
-	    .hand = hand,
+	    .chunk = chunk,
 	    .slots = 6,
 	    .max_slots = 6,
 	    .producing = 1,
@@ -70,11 +71,11 @@ static void step(enum carousel_kind kind)
 	step_at(1, kind);
 }
 
-/* The next hand, in these variants; returns its slot. */
+/* The next chunk, in these variants; returns its slot. */
 static uint32_t produce_at(uint64_t now_ns, uint32_t variants)
 {
 	step_at(now_ns, CAROUSEL_PRODUCE);
-	ck_assert_uint_eq(carousel_hand_of(carousel, action.slot)->variants, variants);
+	ck_assert_uint_eq(carousel_chunk_of(carousel, action.slot)->variants, variants);
 	carousel_produced(carousel, action.slot);
 	return action.slot;
 }
@@ -91,7 +92,7 @@ static void granted(uint32_t job, uint32_t slot)
 	ck_assert_uint_eq(action.slot, slot);
 }
 
-static void read_hand(uint32_t job, uint32_t slot)
+static void read_chunk(uint32_t job, uint32_t slot)
 {
 	carousel_taken(carousel, job, slot, 1);
 	carousel_done(carousel, job, slot, 1);
@@ -129,7 +130,7 @@ START_TEST(one_production_serves_all_variants)
 }
 END_TEST
 
-START_TEST(a_hand_without_its_variant_is_not_there_for_a_job)
+START_TEST(a_chunk_without_its_variant_is_not_there_for_a_job)
 {
 	uint32_t a, b, first, second;
 
@@ -142,15 +143,15 @@ START_TEST(a_hand_without_its_variant_is_not_there_for_a_job)
 	ck_assert_uint_ne(first, second);
 	granted(a, second);
 	granted(b, second);
-	for (uint32_t i = 0; i < carousel_hand_of(carousel, first)->n_grains; i++)
-		for (uint32_t k = 0; k < carousel_hand_of(carousel, second)->n_grains; k++)
-			ck_assert_uint_ne(carousel_hand_of(carousel, first)->grains[i],
-					  carousel_hand_of(carousel, second)->grains[k]);
+	for (uint32_t i = 0; i < carousel_chunk_of(carousel, first)->n_grains; i++)
+		for (uint32_t k = 0; k < carousel_chunk_of(carousel, second)->n_grains; k++)
+			ck_assert_uint_ne(carousel_chunk_of(carousel, first)->grains[i],
+					  carousel_chunk_of(carousel, second)->grains[k]);
 	free_carousel();
 }
 END_TEST
 
-START_TEST(a_hand_serves_again_where_nothing_is_random)
+START_TEST(a_chunk_serves_again_where_nothing_is_random)
 {
 	unsigned served[2] = {0};
 	uint32_t slot, again, once;
@@ -167,10 +168,10 @@ START_TEST(a_hand_serves_again_where_nothing_is_random)
 		if (action.kind != CAROUSEL_GRANT)
 			continue;
 		served[action.job == again] += action.instance == 1;
-		read_hand(action.job, action.slot);
+		read_chunk(action.job, action.slot);
 	}
 	ck_assert_uint_ne(once, again);
-	ck_assert_uint_eq(carousel_hand_of(carousel, slot)->instance, 1);
+	ck_assert_uint_eq(carousel_chunk_of(carousel, slot)->instance, 1);
 	ck_assert_uint_eq(served[0], 1);
 	ck_assert_uint_gt(served[1], 1);
 	free_carousel();
@@ -188,7 +189,7 @@ START_TEST(a_number_may_become_another_pipeline)
 	ck_assert_int_eq(carousel_set_variant(carousel, 1, false), CAROUSEL_E_BAD);
 	carousel_leave(carousel, job, 1);
 	ck_assert_int_eq(carousel_set_variant(carousel, 1, false), 0);
-	ck_assert_uint_eq(carousel_hand_of(carousel, slot)->variants, 0);
+	ck_assert_uint_eq(carousel_chunk_of(carousel, slot)->variants, 0);
 	other = join(1);
 	ck_assert_uint_ne(slot, produce(2)); /* what is there is not what it makes */
 	granted(other, action.slot);
@@ -220,8 +221,8 @@ START_TEST(a_tail_is_made_for_its_job_alone)
 		if (action.kind == CAROUSEL_PRODUCE)
 			carousel_produced(carousel, action.slot);
 	} while (action.kind != CAROUSEL_PRODUCE ||
-		 !carousel_hand_of(carousel, action.slot)->is_private);
-	ck_assert_uint_eq(carousel_hand_of(carousel, action.slot)->variants, 4);
+		 !carousel_chunk_of(carousel, action.slot)->is_private);
+	ck_assert_uint_eq(carousel_chunk_of(carousel, action.slot)->variants, 4);
 	granted(job, action.slot);
 	free_carousel();
 }
@@ -238,16 +239,16 @@ START_TEST(who_does_not_live_is_made_nothing_for)
 		slot = produce(3);
 		granted(a, slot);
 		granted(b, slot);
-		read_hand(a, slot);
+		read_chunk(a, slot);
 	}
 	produce_at(60 * SECOND, 1);
 	free_carousel();
 }
 END_TEST
 
-START_TEST(a_fixed_plans_hand_is_made_again_for_another_variant)
+START_TEST(a_fixed_plans_chunk_is_made_again_for_another_variant)
 {
-	const struct carousel_hand *hand;
+	const struct carousel_chunk *chunk;
 	uint32_t a, b, first, second, third;
 
 	new_carousel(32, 4, 0);
@@ -257,12 +258,12 @@ START_TEST(a_fixed_plans_hand_is_made_again_for_another_variant)
 	b = join_plan(1, PLAN_SEEDED, 9);
 	second = produce(2);
 	ck_assert_uint_ne(first, second);
-	hand = carousel_hand_of(carousel, second);
-	ck_assert_uint_eq(hand->place, 0);
-	ck_assert_uint_eq(hand->lap, carousel_hand_of(carousel, first)->lap);
+	chunk = carousel_chunk_of(carousel, second);
+	ck_assert_uint_eq(chunk->place, 0);
+	ck_assert_uint_eq(chunk->lap, carousel_chunk_of(carousel, first)->lap);
 	granted(b, second);
 	third = produce(3); /* from here on they go together */
-	ck_assert_uint_eq(carousel_hand_of(carousel, third)->place, 4);
+	ck_assert_uint_eq(carousel_chunk_of(carousel, third)->place, 4);
 	granted(a, third);
 	granted(b, third);
 	free_carousel();
@@ -346,7 +347,7 @@ START_TEST(several_pipelines_decode_as_often_as_one)
 			scenario.variant[i] = i % variants;
 		for (uint64_t seed = 1; seed <= 3; seed++) {
 			const struct sim_world_run run = {
-			    .n = 800, .hand = 8, .producing = 2, .rate = 4, .seed = seed};
+			    .n = 800, .chunk = 8, .producing = 2, .rate = 4, .seed = seed};
 
 			scenario.usable_again = seed == 3 ? 2 : 0;
 			ck_assert_int_eq(sim_world(&scenario, &run, &result), 0);
@@ -368,15 +369,15 @@ int main(void)
 	SRunner *runner = srunner_create(suite);
 	int failed;
 
-	tcase_set_timeout(t, 120);
+	tcase_set_timeout(t, PATIENCE_OF_A_TEST_S);
 	tcase_add_test(t, what_is_no_variant_is_refused);
 	tcase_add_test(t, one_production_serves_all_variants);
-	tcase_add_test(t, a_hand_without_its_variant_is_not_there_for_a_job);
-	tcase_add_test(t, a_hand_serves_again_where_nothing_is_random);
+	tcase_add_test(t, a_chunk_without_its_variant_is_not_there_for_a_job);
+	tcase_add_test(t, a_chunk_serves_again_where_nothing_is_random);
 	tcase_add_test(t, a_number_may_become_another_pipeline);
 	tcase_add_test(t, a_tail_is_made_for_its_job_alone);
 	tcase_add_test(t, who_does_not_live_is_made_nothing_for);
-	tcase_add_test(t, a_fixed_plans_hand_is_made_again_for_another_variant);
+	tcase_add_test(t, a_fixed_plans_chunk_is_made_again_for_another_variant);
 	tcase_add_test(t, who_follows_on_a_plan_has_his_variant_made);
 	tcase_add_test(t, a_sequence_is_the_same_with_any_seed_where_nothing_is_random);
 	tcase_add_loop_test(t, several_pipelines_decode_as_often_as_one, 0,

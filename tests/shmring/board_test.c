@@ -16,7 +16,7 @@ static struct board_geometry small(void)
 {
 	struct board_geometry geometry = {
 	    .max_slots = 4,
-	    .hand = 6,
+	    .chunk = 6,
 	    .grain = 2,
 	    .n_fields = 3,
 	    .n_samples = 100,
@@ -77,13 +77,13 @@ static void edit_many_slots(struct board_geometry *g)
 {
 	g->max_slots = LAYOUT_MAX_SLOTS + 1;
 }
-static void edit_no_hand(struct board_geometry *g)
+static void edit_no_chunk(struct board_geometry *g)
 {
-	g->hand = 0;
+	g->chunk = 0;
 }
-static void edit_large_hand(struct board_geometry *g)
+static void edit_large_chunk(struct board_geometry *g)
 {
-	g->hand = LAYOUT_MAX_HAND + 1;
+	g->chunk = LAYOUT_MAX_CHUNK + 1;
 }
 static void edit_no_grain(struct board_geometry *g)
 {
@@ -161,7 +161,7 @@ static void edit_nothing_in_slot(struct board_geometry *g)
 }
 
 static void (*const bad_edits[])(struct board_geometry *) = {
-    edit_no_slots,    edit_many_slots,      edit_no_hand,   edit_large_hand,  edit_no_grain,
+    edit_no_slots,    edit_many_slots,      edit_no_chunk,  edit_large_chunk, edit_no_grain,
     edit_odd_grain,   edit_large_grain,     edit_no_fields, edit_many_fields, edit_samples,
     edit_dtype,       edit_where,           edit_ndim,      edit_shape,       edit_no_name,
     edit_name,        edit_same_name,       edit_stride,    edit_odd_stride,  edit_board_field,
@@ -179,7 +179,7 @@ END_TEST
 
 static const struct {
 	uint64_t shape[4];
-	uint32_t max_slots, hand;
+	uint32_t max_slots, chunk;
 } too_large[] = {
     {{UINT64_MAX, UINT64_MAX, 1, 1}, 1, 1},
     {{UINT64_C(1) << 61, 1, 1, 1}, 1, 1},
@@ -195,7 +195,7 @@ START_TEST(plan_reports_overflow)
 	memcpy(geometry.field[0].shape, too_large[_i].shape, sizeof(geometry.field[0].shape));
 	geometry.field[0].ndim = 4;
 	geometry.max_slots = too_large[_i].max_slots;
-	geometry.hand = too_large[_i].hand;
+	geometry.chunk = too_large[_i].chunk;
 	ck_assert_int_eq(board_plan(&geometry), -EOVERFLOW);
 }
 END_TEST
@@ -289,7 +289,7 @@ static void break_empty(struct board *board)
 }
 static void break_head(struct board *board)
 {
-	((struct layout_board *)board->map)->hand++;
+	((struct layout_board *)board->map)->chunk++;
 }
 
 static void (*const breaks[])(struct board *) = {
@@ -462,7 +462,7 @@ static struct board_geometry large(void)
 {
 	struct board_geometry geometry = small();
 
-	geometry.hand = 1200;
+	geometry.chunk = 1200;
 	geometry.field[0].shape[0] = 100;
 	geometry.field[0].sample_bytes = 0;
 	ck_assert_int_eq(board_plan(&geometry), 0);

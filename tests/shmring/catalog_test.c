@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "shmring/catalog.h"
@@ -22,6 +23,7 @@ static struct catalog_draft draft_of(unsigned n_classes)
 
 	memset(head.version, 0x5a, sizeof(head.version));
 	ck_assert_int_eq(catalog_new(&head, &draft), 0);
+	ck_assert_int_eq(catalog_begin(&draft), 0);
 	for (unsigned i = 0; i < SAMPLES; i++)
 		draft.label[i] = n_classes ? i % n_classes : 0;
 	for (unsigned i = 0; i < n_classes; i++)
@@ -34,7 +36,8 @@ static int sealed(unsigned n_classes)
 	struct catalog_draft draft = draft_of(n_classes);
 	int fd = -1;
 
-	ck_assert_int_eq(catalog_seal(&draft, &fd), 0);
+	ck_assert_int_eq(catalog_seal(&draft), 0);
+	ck_assert_int_eq(catalog_take(&draft, &fd), 0);
 	return fd;
 }
 
@@ -74,15 +77,63 @@ START_TEST(lacking_names_are_noticed)
 {
 	struct catalog_head head = {.n = 1, .n_classes = 2, .names_bytes = 8};
 	struct catalog_draft draft;
-	int fd = -1;
 
 	ck_assert_int_eq(catalog_new(&head, &draft), 0);
+	ck_assert_int_eq(catalog_begin(&draft), 0);
 	catalog_add_class(&draft, "much too long");
 	catalog_add_class(&draft, "ant");
-	ck_assert_int_eq(catalog_seal(&draft, &fd), -EINVAL);
-	ck_assert_int_eq(fd, -1);
+	ck_assert_int_eq(catalog_seal(&draft), -EINVAL);
+	catalog_drop(&draft);
 	head.n = UINT64_MAX;
 	ck_assert_int_eq(catalog_new(&head, &draft), -EOVERFLOW);
+}
+END_TEST
+
+/* Who has it, by whichever way, is seen until he has let go of it. */
+START_TEST(what_is_lent_is_known)
+{
+	int fd = sealed(CLASSES), lent = -1, again;
+	struct catalog catalog;
+
+	ck_assert(!catalog_is_lent(fd));
+	ck_assert_int_eq(catalog_lend(fd, &lent), 0);
+	ck_assert(catalog_is_lent(fd));
+	again = fcntl(lent, F_DUPFD_CLOEXEC, 0);
+	close(lent);
+	ck_assert(catalog_is_lent(fd));
+	ck_assert_int_eq(catalog_lend(again, &lent), 0); /* opened anew, by who was given it */
+	close(again);
+	ck_assert(catalog_is_lent(fd));
+	ck_assert_int_eq(catalog_attach(lent, &catalog), 0);
+	close(lent);
+	ck_assert(catalog_is_lent(fd));
+	catalog_detach(&catalog);
+	ck_assert(!catalog_is_lent(fd));
+	close(fd);
+}
+END_TEST
+
+/* Written beside the one who gives it away. */
+START_TEST(another_process_may_write_it)
+{
+	struct catalog_head head = {.n = 1};
+	struct catalog_draft draft;
+	struct catalog catalog;
+	int fd = -1, status = 0;
+	pid_t pid;
+
+	ck_assert_int_eq(catalog_new(&head, &draft), 0);
+	pid = fork();
+	if (pid == 0)
+		_exit(catalog_begin(&draft) || catalog_seal(&draft));
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert_int_eq(status, 0);
+	ck_assert_int_eq(catalog_take(&draft, &fd), 0);
+	ck_assert_int_eq(catalog_attach(fd, &catalog), 0);
+	ck_assert_uint_eq(catalog.head.n, 1);
+	catalog_detach(&catalog);
+	ck_assert(!catalog_is_lent(fd));
+	close(fd);
 }
 END_TEST
 
@@ -137,6 +188,8 @@ static void add_tests(TCase *tcase)
 	tcase_add_test(tcase, what_was_written_is_read);
 	tcase_add_test(tcase, nobody_changes_it);
 	tcase_add_test(tcase, lacking_names_are_noticed);
+	tcase_add_test(tcase, what_is_lent_is_known);
+	tcase_add_test(tcase, another_process_may_write_it);
 	tcase_add_loop_test(tcase, forged_ones_stay_out, 0, BASE_ARRAY_LEN(damages));
 }
 

@@ -202,7 +202,6 @@ END_TEST
 static void add(TCase *tcase)
 {
 	tcase_add_test(tcase, both_sides_agree_about_each_grant);
-	tcase_set_timeout(tcase, 600);
 }
 
 int main(void)

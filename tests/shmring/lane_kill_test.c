@@ -20,12 +20,12 @@
 #include "shmring/lane.h"
 #include "tests/shmring/suite.h"
 
-enum { HAND = 2048, N_PROCESSES = 3, N_KILLS = 400, SPIN = 300 };
+enum { CHUNK = 2048, N_PROCESSES = 3, N_KILLS = 400, SPIN = 300 };
 
 /* Shared with the children; each word is set by who runs the task, cleared by accessd after
  * death. */
 struct log {
-	_Atomic uint32_t runner[HAND], finished[HAND];
+	_Atomic uint32_t runner[CHUNK], finished[CHUNK];
 	_Atomic uint32_t doubled, runs;
 };
 
@@ -37,7 +37,7 @@ static int spin; /* so that a kill often finds a task in hand */
 
 static void setup(void)
 {
-	ck_assert_int_eq(lane_new(1, 1, HAND, 4096, &lane, &lane_fd, &arena_fd), 0);
+	ck_assert_int_eq(lane_new(1, 1, CHUNK, 4096, &lane, &lane_fd, &arena_fd), 0);
 	log_ = mmap(NULL, sizeof(*log_), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	ck_assert_ptr_ne(log_, MAP_FAILED);
 }
@@ -158,10 +158,10 @@ START_TEST(random_kills_lose_and_double_nothing)
 	pid_t pid[N_PROCESSES];
 	uint32_t owner[N_PROCESSES], next_owner = 1;
 	uint64_t seed = 5;
-	unsigned hands = 0, interrupted = 0;
+	unsigned chunks = 0, interrupted = 0;
 
 	spin = SPIN;
-	begin(HAND);
+	begin(CHUNK);
 	for (int p = 0; p < N_PROCESSES; p++) {
 		owner[p] = next_owner++;
 		pid[p] = spawn(owner[p]);
@@ -172,25 +172,25 @@ START_TEST(random_kills_lose_and_double_nothing)
 		usleep((useconds_t)(suite_random(&seed) % 1000));
 		kill(pid[victim], SIGKILL);
 		ck_assert_int_eq(waitpid(pid[victim], NULL, 0), pid[victim]);
-		interrupted += take_over(owner[victim], HAND) > 0;
+		interrupted += take_over(owner[victim], CHUNK) > 0;
 		owner[victim] = next_owner++;
 		pid[victim] = spawn(owner[victim]);
-		if (all_done(HAND)) {
+		if (all_done(CHUNK)) {
 			ck_assert_uint_eq(atomic_load(&log_->doubled), 0);
-			await_count(HAND);
+			await_count(CHUNK);
 			lane_block_end(&lane, block);
-			begin(HAND);
-			hands++;
+			begin(CHUNK);
+			chunks++;
 		}
 	}
-	while (!all_done(HAND)) /* the last processes bring it to an end */
+	while (!all_done(CHUNK)) /* the last processes bring it to an end */
 		usleep(100);
 	for (int p = 0; p < N_PROCESSES; p++) {
 		kill(pid[p], SIGKILL);
 		waitpid(pid[p], NULL, 0);
 	}
 	ck_assert_uint_eq(atomic_load(&log_->doubled), 0);
-	printf("%d kills, %u with a task in hand, %u hands\n", N_KILLS, interrupted, hands);
+	printf("%d kills, %u with a task in hand, %u chunks\n", N_KILLS, interrupted, chunks);
 }
 END_TEST
 
@@ -276,7 +276,6 @@ static void add(TCase *tcase)
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, random_kills_lose_and_double_nothing);
 	tcase_add_test(tcase, death_after_each_instruction_loses_and_doubles_nothing);
-	tcase_set_timeout(tcase, 600);
 }
 
 int main(void)

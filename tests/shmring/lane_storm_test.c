@@ -3,10 +3,10 @@
 /*
  * One accessd, three reader threads and four workers at full speed through one lane. Arena and
  * slots are plain memory: a task that two claim, or whose bytes are used before they are there,
- * shows as a wrong sum (and as a race under ThreadSanitizer). Everybody sleeps on the bell without
+ * shows as a wrong sum (and as a race under ThreadSanitizer). Everybody sleeps on the doorbell without
  * limit, so a lost wake shows as a test that never ends.
  *
- * Every 16 hands another variant comes, and workers that know it, after the first hand of it.
+ * Every 16 chunks another variant comes, and workers that know it, after the first chunk of it.
  */
 
 #include <errno.h>
@@ -19,18 +19,18 @@
 #include "tests/shmring/suite.h"
 
 #ifdef __SANITIZE_THREAD__
-enum { N_HANDS = 120 };
+enum { N_CHUNKS = 120 };
 #else
-enum { N_HANDS = 1200 };
+enum { N_CHUNKS = 1200 };
 #endif
-enum { HANDS_EACH = 16 }; /* of a variant */
-enum { BLOCKS = 2, HAND = 24, N_READERS = 3, N_WORKERS = 4, SAMPLE_BYTES = 64, FAILS_EACH = 11 };
+enum { CHUNKS_EACH = 16 }; /* of a variant */
+enum { BLOCKS = 2, CHUNK = 24, N_READERS = 3, N_WORKERS = 4, SAMPLE_BYTES = 64, FAILS_EACH = 11 };
 
 static struct {
 	struct lane lane;
-	struct layout_bell *bell;
-	uint8_t arena[BLOCKS * HAND * SAMPLE_BYTES];
-	uint64_t slot[BLOCKS][HAND];
+	struct layout_doorbell *doorbell;
+	uint8_t arena[BLOCKS * CHUNK * SAMPLE_BYTES];
+	uint64_t slot[BLOCKS][CHUNK];
 	sem_t event; /* stands for accessd's eventfd */
 	_Atomic bool closed;
 	_Atomic uint64_t
@@ -40,7 +40,7 @@ static struct {
 
 static void ring_accessd(bool due)
 {
-	if (due && bell_take_event_arm(storm.bell))
+	if (due && doorbell_take_event_arm(storm.doorbell))
 		sem_post(&storm.event);
 }
 
@@ -54,7 +54,7 @@ static void read_task(const struct lane_task *task)
 	ring_accessd(lane_read_done(&storm.lane, task, fails ? LAYOUT_FAIL_READ : LAYOUT_FAIL_NONE,
 				    fails ? EIO : 0, fails ? "fails once" : NULL, 10, 0));
 	if (!fails)
-		bell_ring_workers(storm.bell);
+		doorbell_ring_workers(storm.doorbell);
 }
 
 static void *reader(void *owner)
@@ -62,12 +62,12 @@ static void *reader(void *owner)
 	struct lane_task task;
 
 	while (!atomic_load(&storm.closed)) {
-		uint32_t seen = bell_read_seq(storm.bell);
+		uint32_t seen = doorbell_read_seq(storm.doorbell);
 
 		if (lane_claim_read(&storm.lane, (uint32_t)(uintptr_t)owner, &task) == 0)
 			read_task(&task);
 		else if (!atomic_load(&storm.closed))
-			bell_sleep_reader(storm.bell, seen, UINT64_MAX);
+			doorbell_sleep_reader(storm.doorbell, seen, UINT64_MAX);
 	}
 	return NULL;
 }
@@ -107,7 +107,7 @@ static bool work(uint32_t owner, uint32_t known)
 		run_task(&task);
 		return true;
 	case LANE_E_STRANGE:
-		bell_ring_workers(storm.bell);
+		doorbell_ring_workers(storm.doorbell);
 		return true;
 	default:
 		return false;
@@ -120,91 +120,91 @@ static void *worker(void *owner)
 	uint64_t generation = atomic_load(&storm.generation);
 
 	while (!atomic_load(&storm.closed)) {
-		uint32_t seen = bell_work_seq(storm.bell);
+		uint32_t seen = doorbell_work_seq(storm.doorbell);
 
 		if (generation != atomic_load(&storm.generation))
 			generation = atomic_load(&storm.generation);
 		else if (!work((uint32_t)(uintptr_t)owner, known_to(generation)) &&
 			 !atomic_load(&storm.closed))
-			bell_sleep_worker(storm.bell, seen, UINT64_MAX);
+			doorbell_sleep_worker(storm.doorbell, seen, UINT64_MAX);
 	}
 	return NULL;
 }
 
 /* ---- accessd ---- */
 
-struct hand {
+struct chunk {
 	uint64_t order;
 	uint32_t block;
 	bool in_use;
 };
 
-static void queue(const struct hand *hand, uint32_t i, uint32_t attempt)
+static void queue(const struct chunk *chunk, uint32_t i, uint32_t attempt)
 {
-	lane_task_queue(&storm.lane, hand->block, i, hand->order * HAND + i, i, i, 0,
-			((uint64_t)hand->block * HAND + i) * SAMPLE_BYTES, SAMPLE_BYTES, attempt);
+	lane_task_queue(&storm.lane, chunk->block, i, chunk->order * CHUNK + i, i, i, 0,
+			((uint64_t)chunk->block * CHUNK + i) * SAMPLE_BYTES, SAMPLE_BYTES, attempt);
 }
 
-static void begin(struct hand *hand, uint64_t order, uint32_t slot)
+static void begin(struct chunk *chunk, uint64_t order, uint32_t slot)
 {
-	uint64_t generation = order / HANDS_EACH;
+	uint64_t generation = order / CHUNKS_EACH;
 
-	hand->order = order;
-	hand->in_use = true;
+	chunk->order = order;
+	chunk->in_use = true;
 	ck_assert_int_eq(lane_block_begin(&storm.lane, order, order * 1000, 0, slot,
-					  variant_of(generation), HAND, &hand->block),
+					  variant_of(generation), CHUNK, &chunk->block),
 			 0);
 	memset(storm.slot[slot], 0, sizeof(storm.slot[slot]));
-	for (uint32_t i = 0; i < HAND; i++)
-		queue(hand, HAND - 1 - i, 0);
-	bell_ring_readers(storm.bell);
+	for (uint32_t i = 0; i < CHUNK; i++)
+		queue(chunk, CHUNK - 1 - i, 0);
+	doorbell_ring_readers(storm.doorbell);
 	if (atomic_exchange(&storm.generation, generation) != generation)
-		bell_ring_all(storm.bell);
+		doorbell_ring_all(storm.doorbell);
 }
 
-/* Queues failed tasks again; true when the whole hand is there and right. */
-static bool look_after(struct hand *hand, uint32_t slot)
+/* Queues failed tasks again; true when the whole chunk is there and right. */
+static bool look_after(struct chunk *chunk, uint32_t slot)
 {
 	uint32_t done = 0;
 
-	lane_ring_at(&storm.lane, hand->block, lane_ended(&storm.lane, hand->block) + 1);
-	for (uint32_t i = 0; i < HAND; i++) {
-		switch (lane_task_state(&storm.lane, hand->block, i, NULL)) {
+	lane_ring_at(&storm.lane, chunk->block, lane_ended(&storm.lane, chunk->block) + 1);
+	for (uint32_t i = 0; i < CHUNK; i++) {
+		switch (lane_task_state(&storm.lane, chunk->block, i, NULL)) {
 		case LAYOUT_TASK_DONE:
 			ck_assert_uint_eq(storm.slot[slot][i],
-					  hand->order * HAND + i + hand->order * 1000);
+					  chunk->order * CHUNK + i + chunk->order * 1000);
 			done++;
 			break;
 		case LAYOUT_TASK_FAILED:
-			queue(hand, i, 1);
-			bell_ring_readers(storm.bell);
+			queue(chunk, i, 1);
+			doorbell_ring_readers(storm.doorbell);
 			break;
 		default:
 			break;
 		}
 	}
-	if (done < HAND)
+	if (done < CHUNK)
 		return false;
-	lane_block_end(&storm.lane, hand->block);
-	hand->in_use = false;
+	lane_block_end(&storm.lane, chunk->block);
+	chunk->in_use = false;
 	return true;
 }
 
 static void accessd(void)
 {
-	struct hand hand[BLOCKS] = {{.in_use = false}};
+	struct chunk chunk[BLOCKS] = {{.in_use = false}};
 	uint64_t begun = 0, finished = 0;
 
-	while (finished < N_HANDS) {
+	while (finished < N_CHUNKS) {
 		bool progress = false;
 
-		bell_arm_event(storm.bell);
+		doorbell_arm_event(storm.doorbell);
 		for (uint32_t slot = 0; slot < BLOCKS; slot++) {
-			if (hand[slot].in_use && look_after(&hand[slot], slot))
+			if (chunk[slot].in_use && look_after(&chunk[slot], slot))
 				progress = ++finished;
-			if (hand[slot].in_use || begun == N_HANDS)
+			if (chunk[slot].in_use || begun == N_CHUNKS)
 				continue;
-			begin(&hand[slot], ++begun, slot);
+			begin(&chunk[slot], ++begun, slot);
 			progress = true;
 		}
 		if (!progress)
@@ -215,11 +215,11 @@ static void accessd(void)
 START_TEST(each_task_is_done_once)
 {
 	pthread_t thread[N_READERS + N_WORKERS];
-	int lane_fd, arena_fd, bell_fd;
+	int lane_fd, arena_fd, doorbell_fd;
 
 	ck_assert_int_eq(
-	    lane_new(1, BLOCKS, HAND, sizeof(storm.arena), &storm.lane, &lane_fd, &arena_fd), 0);
-	ck_assert_int_eq(bell_new(&storm.bell, &bell_fd), 0);
+	    lane_new(1, BLOCKS, CHUNK, sizeof(storm.arena), &storm.lane, &lane_fd, &arena_fd), 0);
+	ck_assert_int_eq(doorbell_new(&storm.doorbell, &doorbell_fd), 0);
 	ck_assert_int_eq(sem_init(&storm.event, 0, 0), 0);
 	for (uintptr_t i = 0; i < N_READERS + N_WORKERS; i++)
 		ck_assert_int_eq(pthread_create(&thread[i], NULL, i < N_READERS ? reader : worker,
@@ -227,24 +227,23 @@ START_TEST(each_task_is_done_once)
 				 0);
 	accessd();
 	atomic_store(&storm.closed, true);
-	bell_ring_all(storm.bell);
+	doorbell_ring_all(storm.doorbell);
 	for (int i = 0; i < N_READERS + N_WORKERS; i++)
 		pthread_join(thread[i], NULL);
 	ck_assert_uint_eq(atomic_load(&storm.wrong), 0);
-	ck_assert_uint_eq(atomic_load(&storm.claims), (uint64_t)N_HANDS * HAND);
+	ck_assert_uint_eq(atomic_load(&storm.claims), (uint64_t)N_CHUNKS * CHUNK);
 	assert_fine(lane_check(&storm.lane));
 	lane_detach(&storm.lane);
-	bell_detach(storm.bell);
+	doorbell_detach(storm.doorbell);
 	close(lane_fd);
 	close(arena_fd);
-	close(bell_fd);
+	close(doorbell_fd);
 }
 END_TEST
 
 static void add(TCase *tcase)
 {
 	tcase_add_test(tcase, each_task_is_done_once);
-	tcase_set_timeout(tcase, 600);
 }
 
 int main(void)

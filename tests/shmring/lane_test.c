@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* A task's way step by step, hostile numbers, and the bell. */
+/* A task's way step by step, hostile numbers, and the doorbell. */
 
 #include <errno.h>
+#include <limits.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "shmring/lane.h"
 #include "tests/shmring/suite.h"
 
-enum { BLOCKS = 3, HAND = 8, READER = 7, WORKER = 21 };
+enum { BLOCKS = 3, CHUNK = 8, READER = 7, WORKER = 21 };
 #define ARENA UINT64_C(65536)
 
 static struct lane lane;
@@ -19,7 +21,7 @@ static int lane_fd, arena_fd;
 
 static void setup(void)
 {
-	ck_assert_int_eq(lane_new(5, BLOCKS, HAND, ARENA, &lane, &lane_fd, &arena_fd), 0);
+	ck_assert_int_eq(lane_new(5, BLOCKS, CHUNK, ARENA, &lane, &lane_fd, &arena_fd), 0);
 	assert_fine(lane_check(&lane));
 }
 
@@ -121,6 +123,22 @@ START_TEST(task_goes_its_way)
 }
 END_TEST
 
+START_TEST(every_code_has_an_opposite)
+{
+	uint32_t block = begin(1, 1), work_us;
+	struct lane_task task;
+	enum layout_fail stage;
+	char text[48];
+	int code;
+
+	queue(block, 0);
+	task = claim_read(READER);
+	lane_read_done(&lane, &task, LAYOUT_FAIL_OPEN, INT_MIN, "", 0, 0);
+	lane_task_outcome(&lane, block, 0, &stage, &code, text, &work_us);
+	ck_assert_int_eq(code, -INT_MAX);
+}
+END_TEST
+
 START_TEST(failure_is_told_and_can_be_tried_again)
 {
 	uint32_t block = begin(1, 1), work_us;
@@ -153,7 +171,7 @@ START_TEST(failure_is_told_and_can_be_tried_again)
 }
 END_TEST
 
-START_TEST(oldest_hand_is_served_first)
+START_TEST(oldest_chunk_is_served_first)
 {
 	uint32_t young = begin(9, 2), old = begin(4, 2), middle = begin(6, 2);
 	const uint32_t expected[] = {old, old, middle, middle, young, young};
@@ -179,20 +197,20 @@ END_TEST
 
 START_TEST(wrong_hint_hides_no_task)
 {
-	uint32_t block = begin(1, HAND);
-	bool seen[HAND] = {false};
+	uint32_t block = begin(1, CHUNK);
+	bool seen[CHUNK] = {false};
 
-	for (uint32_t i = 0; i < HAND; i++)
+	for (uint32_t i = 0; i < CHUNK; i++)
 		queue(block, i);
-	for (int i = 0; i < HAND; i++) {
+	for (int i = 0; i < CHUNK; i++) {
 		struct lane_task task;
 
 		atomic_store(&lane.block[block].s_read_hint,
-			     _i == 0 ? UINT32_MAX : (unsigned)i * 5 % HAND);
+			     _i == 0 ? UINT32_MAX : (unsigned)i * 5 % CHUNK);
 		ck_assert_int_eq(lane_claim_read(&lane, READER, &task), 0);
 		ck_assert(!seen[task.index]);
 		seen[task.index] = true;
-		atomic_store(&lane.block[block].s_run_hint, HAND);
+		atomic_store(&lane.block[block].s_run_hint, CHUNK);
 		read_well(&task);
 		ck_assert_uint_eq(claim_run(WORKER).index, task.index);
 	}
@@ -219,8 +237,8 @@ START_TEST(accessd_is_rung_once_an_arm)
 }
 END_TEST
 
-/* Who does not know all of a hand's variants leaves it to others, and takes a later one. */
-START_TEST(strange_hand_is_left_to_others)
+/* Who does not know all of a chunk's variants leaves it to others, and takes a later one. */
+START_TEST(strange_chunk_is_left_to_others)
 {
 	struct lane_task task;
 	uint32_t first, second;
@@ -267,7 +285,7 @@ START_TEST(block_is_not_begun_with_bad_numbers)
 
 	ck_assert_int_eq(lane_block_begin(&lane, 0, 0, 0, 0, 1, 1, &block), LANE_E_BAD);
 	ck_assert_int_eq(lane_block_begin(&lane, 1, 0, 0, 0, 1, 0, &block), LANE_E_BAD);
-	ck_assert_int_eq(lane_block_begin(&lane, 1, 0, 0, 0, 1, HAND + 1, &block), LANE_E_BAD);
+	ck_assert_int_eq(lane_block_begin(&lane, 1, 0, 0, 0, 1, CHUNK + 1, &block), LANE_E_BAD);
 	ck_assert_int_eq(lane_block_begin(&lane, 1, 0, 0, 0, 0, 1, &block), LANE_E_BAD);
 	ck_assert_int_eq(lane_block_begin(&lane, 1, 0, 0, 0, 0x100, 1, &block), LANE_E_BAD);
 }
@@ -340,7 +358,7 @@ static const struct {
 } hostile[] = {
     {ARENA - 511, 512, 0, 0}, {UINT64_MAX, 1, 0, 0},   {UINT64_MAX - 511, 512, 0, 0},
     {ARENA + 1, 0, 0, 0},     {0, UINT32_MAX, 0, 0},   {0, (uint32_t)ARENA + 1, 0, 0},
-    {0, 512, HAND, 0},        {0, 512, UINT32_MAX, 0}, {0, 512, 0, LAYOUT_MAX_SLOTS},
+    {0, 512, CHUNK, 0},       {0, 512, UINT32_MAX, 0}, {0, 512, 0, LAYOUT_MAX_SLOTS},
     {0, 512, 0, UINT32_MAX},
 };
 
@@ -349,7 +367,7 @@ START_TEST(task_out_of_bounds_fails)
 	struct lane_task task;
 	enum layout_fail stage;
 	uint32_t block = begin(1, 2), work_us;
-	struct layout_task *shared = &lane.task[(uint64_t)block * lane.hand];
+	struct layout_task *shared = &lane.task[(uint64_t)block * lane.chunk];
 	char text[48];
 	int code;
 
@@ -374,18 +392,18 @@ END_TEST
 
 START_TEST(hostile_words_stay_in_their_place)
 {
-	uint32_t block = begin(1, HAND), work_us, owner;
-	struct layout_task *shared = &lane.task[(uint64_t)block * lane.hand];
+	uint32_t block = begin(1, CHUNK), work_us, owner;
+	struct layout_task *shared = &lane.task[(uint64_t)block * lane.chunk];
 	struct lane_task task;
 	enum layout_fail stage;
 	char text[48];
 	int code;
 
-	queue(block, HAND - 1);
+	queue(block, CHUNK - 1);
 	lane.block[block].d_count = UINT32_MAX;
 	atomic_store(&lane.block[block].s_read_hint, UINT32_MAX - 1);
 	ck_assert_int_eq(lane_claim_read(&lane, READER, &task), 0);
-	ck_assert_uint_eq(task.index, HAND - 1);
+	ck_assert_uint_eq(task.index, CHUNK - 1);
 	ck_assert_int_eq(lane_claim_read(&lane, READER, &task), LANE_E_NONE);
 	lane_recount(&lane, block);
 	shared->s_stage = 99;
@@ -403,11 +421,11 @@ END_TEST
 /* ---- memory ---- */
 
 static const struct {
-	uint32_t n_blocks, hand;
+	uint32_t n_blocks, chunk;
 	uint64_t arena_bytes;
 } bad_sizes[] = {
     {0, 1, 1}, {LAYOUT_MAX_BLOCKS + 1, 1, 1},
-    {1, 0, 1}, {1, LAYOUT_MAX_HAND + 1, 1},
+    {1, 0, 1}, {1, LAYOUT_MAX_CHUNK + 1, 1},
     {1, 1, 0}, {1, 1, UINT64_MAX},
 };
 
@@ -416,7 +434,7 @@ START_TEST(lane_is_not_made_with_bad_numbers)
 	struct lane other;
 	int a, b;
 
-	ck_assert_int_eq(lane_new(1, bad_sizes[_i].n_blocks, bad_sizes[_i].hand,
+	ck_assert_int_eq(lane_new(1, bad_sizes[_i].n_blocks, bad_sizes[_i].chunk,
 				  bad_sizes[_i].arena_bytes, &other, &a, &b),
 			 LANE_E_BAD);
 }
@@ -432,7 +450,7 @@ START_TEST(attach_gives_the_same_lane)
 	ck_assert_int_eq(lane_attach(lane_fd, &other), 0);
 	ck_assert_uint_eq(other.number, 5);
 	ck_assert_uint_eq(other.arena_bytes, ARENA);
-	ck_assert_uint_eq(other.hand, HAND);
+	ck_assert_uint_eq(other.chunk, CHUNK);
 	ck_assert_int_eq(lane_task_state(&other, block, 0, NULL), LAYOUT_TASK_QUEUED);
 	ck_assert_int_eq(lane_arena_attach(arena_fd, &other, true, &writer), 0);
 	ck_assert_int_eq(lane_arena_attach(arena_fd, &other, false, &reader), 0);
@@ -443,6 +461,23 @@ START_TEST(attach_gives_the_same_lane)
 	ck_assert_int_eq(lane_arena_attach(lane_fd, &other, false, &reader), LANE_E_BAD);
 	ck_assert_int_eq(lane_attach(arena_fd, &other), LANE_E_BAD);
 	lane_detach(&other);
+}
+END_TEST
+
+/* Who makes it serves everybody, and has no time to clear it. */
+START_TEST(an_arena_is_reserved_by_its_writer)
+{
+	uint8_t *arena;
+	struct stat st;
+
+	ck_assert_int_eq(lane_arena_attach(arena_fd, &lane, false, &arena), 0);
+	ck_assert_int_eq(fstat(arena_fd, &st), 0);
+	ck_assert_int_eq(st.st_blocks, 0);
+	lane_arena_detach(&lane, arena);
+	ck_assert_int_eq(lane_arena_attach(arena_fd, &lane, true, &arena), 0);
+	ck_assert_int_eq(fstat(arena_fd, &st), 0);
+	ck_assert_uint_ge((uint64_t)st.st_blocks * 512, ARENA);
+	lane_arena_detach(&lane, arena);
 }
 END_TEST
 
@@ -467,63 +502,63 @@ START_TEST(attach_refuses_each_changed_byte_that_matters)
 }
 END_TEST
 
-/* ---- the bell ---- */
+/* ---- the doorbell ---- */
 
-static struct layout_bell *bell;
-static int bell_fd;
+static struct layout_doorbell *doorbell;
+static int doorbell_fd;
 
-static void bell_setup(void)
+static void doorbell_setup(void)
 {
-	ck_assert_int_eq(bell_new(&bell, &bell_fd), 0);
+	ck_assert_int_eq(doorbell_new(&doorbell, &doorbell_fd), 0);
 }
 
-static void bell_teardown(void)
+static void doorbell_teardown(void)
 {
-	bell_detach(bell);
-	close(bell_fd);
+	doorbell_detach(doorbell);
+	close(doorbell_fd);
 }
 
-START_TEST(bell_is_attached)
+START_TEST(doorbell_is_attached)
 {
-	struct layout_bell *other;
+	struct layout_doorbell *other;
 
-	ck_assert_int_eq(bell_attach(bell_fd, &other), 0);
-	bell_detach(other);
-	bell->version++;
-	ck_assert_int_eq(bell_attach(bell_fd, &other), LANE_E_BAD);
-	ck_assert_int_lt(bell_attach(-1, &other), 0);
+	ck_assert_int_eq(doorbell_attach(doorbell_fd, &other), 0);
+	doorbell_detach(other);
+	doorbell->version++;
+	ck_assert_int_eq(doorbell_attach(doorbell_fd, &other), LANE_E_BAD);
+	ck_assert_int_lt(doorbell_attach(-1, &other), 0);
 }
 END_TEST
 
 START_TEST(moved_sequence_does_not_sleep)
 {
-	uint32_t work = bell_work_seq(bell), reading = bell_read_seq(bell);
+	uint32_t work = doorbell_work_seq(doorbell), reading = doorbell_read_seq(doorbell);
 
-	bell_ring_workers(bell);
-	bell_ring_readers(bell);
-	bell_sleep_worker(bell, work, UINT64_MAX);
-	bell_sleep_reader(bell, reading, UINT64_MAX);
-	ck_assert_uint_ne(bell_work_seq(bell), work);
-	ck_assert_uint_ne(bell_read_seq(bell), reading);
+	doorbell_ring_workers(doorbell);
+	doorbell_ring_readers(doorbell);
+	doorbell_sleep_worker(doorbell, work, UINT64_MAX);
+	doorbell_sleep_reader(doorbell, reading, UINT64_MAX);
+	ck_assert_uint_ne(doorbell_work_seq(doorbell), work);
+	ck_assert_uint_ne(doorbell_read_seq(doorbell), reading);
 }
 END_TEST
 
 START_TEST(sleep_ends_by_its_limit)
 {
-	bell_sleep_worker(bell, bell_work_seq(bell), 1000);
-	bell_sleep_reader(bell, bell_read_seq(bell), 1000000);
-	ck_assert_uint_eq(bell->s_work_armed, 1);
-	bell_ring_workers(bell); /* nobody sleeps: the flag is cleared */
-	ck_assert_uint_eq(bell->s_work_armed, 0);
+	doorbell_sleep_worker(doorbell, doorbell_work_seq(doorbell), 1000);
+	doorbell_sleep_reader(doorbell, doorbell_read_seq(doorbell), 1000000);
+	ck_assert_uint_eq(doorbell->s_work_armed, 1);
+	doorbell_ring_workers(doorbell); /* nobody sleeps: the flag is cleared */
+	ck_assert_uint_eq(doorbell->s_work_armed, 0);
 }
 END_TEST
 
 START_TEST(event_arm_is_taken_once)
 {
-	ck_assert(!bell_take_event_arm(bell));
-	bell_arm_event(bell);
-	ck_assert(bell_take_event_arm(bell));
-	ck_assert(!bell_take_event_arm(bell));
+	ck_assert(!doorbell_take_event_arm(doorbell));
+	doorbell_arm_event(doorbell);
+	ck_assert(doorbell_take_event_arm(doorbell));
+	ck_assert(!doorbell_take_event_arm(doorbell));
 }
 END_TEST
 
@@ -535,20 +570,20 @@ static void *player(void *number)
 	int me = number != NULL;
 
 	for (int turn = 0; turn < TURNS; turn++) {
-		uint32_t seen = me ? bell_work_seq(bell) : bell_read_seq(bell);
+		uint32_t seen = me ? doorbell_work_seq(doorbell) : doorbell_read_seq(doorbell);
 
 		while (atomic_load(&ball) % 2 != me) {
 			if (me)
-				bell_sleep_worker(bell, seen, UINT64_MAX);
+				doorbell_sleep_worker(doorbell, seen, UINT64_MAX);
 			else
-				bell_sleep_reader(bell, seen, UINT64_MAX);
-			seen = me ? bell_work_seq(bell) : bell_read_seq(bell);
+				doorbell_sleep_reader(doorbell, seen, UINT64_MAX);
+			seen = me ? doorbell_work_seq(doorbell) : doorbell_read_seq(doorbell);
 		}
 		atomic_fetch_add(&ball, 1);
 		if (me)
-			bell_ring_readers(bell);
+			doorbell_ring_readers(doorbell);
 		else
-			bell_ring_workers(bell);
+			doorbell_ring_workers(doorbell);
 	}
 	return NULL;
 }
@@ -569,10 +604,10 @@ END_TEST
 
 static void *sleeper(void *unused)
 {
-	uint32_t seen = bell_work_seq(bell);
+	uint32_t seen = doorbell_work_seq(doorbell);
 
 	atomic_fetch_add(&ball, 1);
-	bell_sleep_worker(bell, seen, UINT64_MAX);
+	doorbell_sleep_worker(doorbell, seen, UINT64_MAX);
 	return unused;
 }
 
@@ -586,30 +621,29 @@ START_TEST(ring_all_wakes_without_the_flag)
 	while (atomic_load(&ball) < 4)
 		usleep(100);
 	usleep(2000);
-	atomic_store(&bell->s_work_armed, 0); /* as a ringer that was killed leaves it */
-	bell_ring_all(bell);
+	atomic_store(&doorbell->s_work_armed, 0); /* as a ringer that was killed leaves it */
+	doorbell_ring_all(doorbell);
 	for (int i = 0; i < 4; i++)
 		pthread_join(thread[i], NULL);
 }
 END_TEST
 
-static void add_bell(TCase *tcase)
+static void add_doorbell(TCase *tcase)
 {
-	tcase_add_checked_fixture(tcase, bell_setup, bell_teardown);
-	tcase_add_test(tcase, bell_is_attached);
+	tcase_add_checked_fixture(tcase, doorbell_setup, doorbell_teardown);
+	tcase_add_test(tcase, doorbell_is_attached);
 	tcase_add_test(tcase, moved_sequence_does_not_sleep);
 	tcase_add_test(tcase, sleep_ends_by_its_limit);
 	tcase_add_test(tcase, event_arm_is_taken_once);
 	tcase_add_test(tcase, no_wake_is_lost);
 	tcase_add_test(tcase, ring_all_wakes_without_the_flag);
-	tcase_set_timeout(tcase, 600);
 }
 
-/* What is said of stored forms goes both ways, and holds for one hand. */
+/* What is said of stored forms goes both ways, and holds for one chunk. */
 START_TEST(stored_forms)
 {
 	uint32_t block = begin(1, 2);
-	struct lane_keep keep = {.room = 4096, .want = 2, .make = 3, .probe = 1};
+	struct lane_keep keep = {.room = 4096, .want = 2, .make = 3, .probe = 1, .timed = true};
 	struct lane_made made = {.made = LAYOUT_MADE_YES, .make_us = 5, .form_us = 6, .bytes = 7};
 	struct lane_kept kept;
 	struct lane_task task;
@@ -619,6 +653,7 @@ START_TEST(stored_forms)
 	task = claim_read(READER);
 	ck_assert_uint_eq(task.room, 4096);
 	ck_assert_uint_eq(task.want * 100 + task.make * 10 + task.probe, 231);
+	ck_assert(task.timed);
 	lane_read_came(&lane, &task, 2, 4000, 0);
 	lane_read_done(&lane, &task, LAYOUT_FAIL_NONE, 0, NULL, 9000, 8000);
 	task = claim_run(WORKER);
@@ -638,6 +673,7 @@ START_TEST(stored_forms)
 	ck_assert_uint_eq(task.room, 512);
 	ck_assert_uint_eq(task.came, 512);
 	ck_assert_uint_eq(task.form + task.want + task.make + task.probe, 0);
+	ck_assert(!task.timed);
 	read_well(&task);
 	task = claim_run(WORKER);
 	ck_assert_uint_eq(task.came, 512);
@@ -684,11 +720,12 @@ static void add(TCase *tcase)
 	tcase_add_test(tcase, stored_forms);
 	tcase_add_test(tcase, resident_forms);
 	tcase_add_test(tcase, task_goes_its_way);
+	tcase_add_test(tcase, every_code_has_an_opposite);
 	tcase_add_test(tcase, failure_is_told_and_can_be_tried_again);
-	tcase_add_test(tcase, oldest_hand_is_served_first);
+	tcase_add_test(tcase, oldest_chunk_is_served_first);
 	tcase_add_loop_test(tcase, wrong_hint_hides_no_task, 0, 2);
 	tcase_add_test(tcase, accessd_is_rung_once_an_arm);
-	tcase_add_test(tcase, strange_hand_is_left_to_others);
+	tcase_add_test(tcase, strange_chunk_is_left_to_others);
 	tcase_add_test(tcase, closed_lane_gives_nothing);
 	tcase_add_test(tcase, block_is_not_begun_with_bad_numbers);
 	tcase_add_test(tcase, task_of_the_dead_is_taken_over);
@@ -697,10 +734,11 @@ static void add(TCase *tcase)
 	tcase_add_test(tcase, hostile_words_stay_in_their_place);
 	tcase_add_loop_test(tcase, lane_is_not_made_with_bad_numbers, 0, BASE_ARRAY_LEN(bad_sizes));
 	tcase_add_test(tcase, attach_gives_the_same_lane);
+	tcase_add_test(tcase, an_arena_is_reserved_by_its_writer);
 	tcase_add_test(tcase, attach_refuses_each_changed_byte_that_matters);
 }
 
 int main(void)
 {
-	return suite_run("lane", add) | suite_run("bell", add_bell);
+	return suite_run("lane", add) | suite_run("doorbell", add_doorbell);
 }

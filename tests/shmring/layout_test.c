@@ -41,7 +41,7 @@ static const struct {
     AT(layout_board, slots_bytes, 24),
     AT(layout_board, slot_stride, 32),
     AT(layout_board, max_slots, 40),
-    AT(layout_board, hand, 44),
+    AT(layout_board, chunk, 44),
     AT(layout_board, grain, 48),
     AT(layout_board, n_fields, 52),
     AT(layout_board, n_samples, 56),
@@ -97,6 +97,7 @@ static const struct {
     AT(layout_task, d_want, 60),
     AT(layout_task, d_make, 61),
     AT(layout_task, d_probe, 62),
+    AT(layout_task, d_timed, 63),
     AT(layout_task, s_state, 64),
     AT(layout_task, s_stage, 68),
     AT(layout_task, s_code, 72),
@@ -136,7 +137,7 @@ static const struct {
     AT(layout_lane, n_blocks, 12),
     AT(layout_lane, bytes, 16),
     AT(layout_lane, arena_bytes, 24),
-    AT(layout_lane, hand, 32),
+    AT(layout_lane, chunk, 32),
     AT(layout_lane, lane, 36),
     AT(layout_lane, block_offset, 40),
     AT(layout_lane, task_offset, 48),
@@ -146,16 +147,17 @@ static const struct {
     AT(layout_worker, w_started_ns, 8),
     AT(layout_worker, w_done, 16),
     AT(layout_worker, w_busy_ns, 24),
-    AT(layout_bell, magic, 0),
-    AT(layout_bell, version, 8),
-    AT(layout_bell, max_workers, 12),
-    AT(layout_bell, bytes, 16),
-    AT(layout_bell, s_work_seq, 64),
-    AT(layout_bell, s_work_armed, 68),
-    AT(layout_bell, s_read_seq, 128),
-    AT(layout_bell, s_read_armed, 132),
-    AT(layout_bell, s_event_armed, 192),
-    AT(layout_bell, worker, 256),
+    AT(layout_worker, w_pixels, 32),
+    AT(layout_doorbell, magic, 0),
+    AT(layout_doorbell, version, 8),
+    AT(layout_doorbell, max_workers, 12),
+    AT(layout_doorbell, bytes, 16),
+    AT(layout_doorbell, s_work_seq, 64),
+    AT(layout_doorbell, s_work_armed, 68),
+    AT(layout_doorbell, s_read_seq, 128),
+    AT(layout_doorbell, s_read_armed, 132),
+    AT(layout_doorbell, s_event_armed, 192),
+    AT(layout_doorbell, worker, 256),
 };
 
 static const struct {
@@ -195,9 +197,9 @@ static const struct {
 	uint64_t magic;
 	const char *text;
 } magics[] = {
-    {LAYOUT_MAGIC_BOARD, "OA!BORD1"},  {LAYOUT_MAGIC_INBOX, "OA!INBX1"},
-    {LAYOUT_MAGIC_OUTBOX, "OA!!OBX1"}, {LAYOUT_MAGIC_LANE, "OA!LANE1"},
-    {LAYOUT_MAGIC_BELL, "OA!BELL1"},
+    {LAYOUT_MAGIC_BOARD, "OA!BORD1"},    {LAYOUT_MAGIC_INBOX, "OA!INBX1"},
+    {LAYOUT_MAGIC_OUTBOX, "OA!!OBX1"},   {LAYOUT_MAGIC_LANE, "OA!LANE1"},
+    {LAYOUT_MAGIC_DOORBELL, "OA!BELL1"},
 };
 
 /* Words of different writers that are stored to all the time. */
@@ -210,9 +212,9 @@ static const struct {
     {offsetof(struct layout_block, s_read_hint), offsetof(struct layout_block, s_run_hint)},
     {offsetof(struct layout_block, s_run_hint), offsetof(struct layout_block, s_ended)},
     {offsetof(struct layout_lane, d_closed), offsetof(struct layout_lane, r_reading)},
-    {offsetof(struct layout_bell, s_work_seq), offsetof(struct layout_bell, s_read_seq)},
-    {offsetof(struct layout_bell, s_read_seq), offsetof(struct layout_bell, s_event_armed)},
-    {offsetof(struct layout_bell, s_event_armed), offsetof(struct layout_bell, worker)},
+    {offsetof(struct layout_doorbell, s_work_seq), offsetof(struct layout_doorbell, s_read_seq)},
+    {offsetof(struct layout_doorbell, s_read_seq), offsetof(struct layout_doorbell, s_event_armed)},
+    {offsetof(struct layout_doorbell, s_event_armed), offsetof(struct layout_doorbell, worker)},
     {offsetof(struct layout_outbox, c_take), offsetof(struct layout_outbox, c_samples)},
 };
 

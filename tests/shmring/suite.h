@@ -7,6 +7,7 @@
 #include <check.h>
 #include <stdint.h>
 #include <stdio.h>
+#include "tests/patience.h"
 
 #define assert_fine(broken)                             \
 	do {                                            \
@@ -21,6 +22,7 @@ static inline int suite_run(const char *name, void (*add)(TCase *tcase))
 	SRunner *runner = srunner_create(suite);
 	int failed;
 
+	tcase_set_timeout(tcase, PATIENCE_OF_A_TEST_S);
 	add(tcase);
 	suite_add_tcase(suite, tcase);
 	srunner_run_all(runner, CK_NORMAL);

@@ -211,7 +211,6 @@ static void add(TCase *tcase)
 	tcase_add_test(tcase, a_writer_beside_the_reader);
 	tcase_add_test(tcase, a_ring_that_makes_no_sense_is_emptied);
 	tcase_add_test(tcase, other_memory_is_refused);
-	tcase_set_timeout(tcase, 300);
 }
 
 int main(void)

@@ -86,7 +86,7 @@ static void be_rank(void)
 static void make(void)
 {
 	struct board_geometry g = {
-	    .max_slots = 4, .hand = 8, .grain = 1, .n_fields = 1, .n_samples = 10};
+	    .max_slots = 4, .chunk = 8, .grain = 1, .n_fields = 1, .n_samples = 10};
 	const struct layout_outbox *outbox;
 	const struct layout_inbox *rank_inbox;
 	struct layout_inbox *inbox;
@@ -123,7 +123,6 @@ END_TEST
 static void add(TCase *tcase)
 {
 	tcase_add_test(tcase, no_wake_is_lost);
-	tcase_set_timeout(tcase, 600);
 }
 
 int main(void)

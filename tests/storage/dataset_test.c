@@ -486,6 +486,8 @@ START_TEST(harm_is_found_where_it_is_used)
 
 	ck_assert_uint_eq(dataset_size_of(dataset, 0), 1);
 	ck_assert_str_eq(dataset_name_of(dataset, 0), "c/0000000.jpg");
+	ck_assert(dataset_has(dataset, 0));
+	ck_assert(!dataset_has(dataset, A_PLACE));
 	ck_assert_uint_eq(dataset_size_of(dataset, A_PLACE), harm->of_record ? 0 : 1 + A_PLACE);
 	ck_assert_int_eq(dataset_mtime_of(dataset, A_PLACE), harm->of_record ? 0 : A_PLACE);
 	ck_assert_uint_eq(dataset_label_of(dataset, A_PLACE), 0);
@@ -525,6 +527,21 @@ START_TEST(plain_memfd_is_not_sealed)
 }
 END_TEST
 
+/* Sealed, and all the same a touch may end who maps it. */
+START_TEST(huge_pages_are_not_sealed)
+{
+	const int fd = memfd_create("huge", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_HUGETLB);
+
+	if (fd < 0) {
+		puts("skipped: a kernel without huge pages");
+		return;
+	}
+	ck_assert_int_eq(fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK), 0);
+	ck_assert(!dataset_is_sealed(fd));
+	close(fd);
+}
+END_TEST
+
 START_TEST(absurd_numbers_make_no_index)
 {
 	struct index_writer writer;
@@ -548,6 +565,7 @@ static Suite *dataset_suite(void)
 	tcase_add_loop_test(tcase, harm_is_found_where_it_is_used, 0, BASE_ARRAY_LEN(harms));
 	tcase_add_test(tcase, what_is_no_file_is_refused);
 	tcase_add_test(tcase, plain_memfd_is_not_sealed);
+	tcase_add_test(tcase, huge_pages_are_not_sealed);
 	tcase_add_test(tcase, absurd_numbers_make_no_index);
 	suite_add_tcase(suite, tcase);
 	return suite;

@@ -11,7 +11,8 @@
  *	slow	each takes 20 ms
  *	hang	files of the size HANG_BYTES never answer
  * and to every open():
- *	stuck	of a path with "stuck" in it never answers
+ *	stuck	of a path with "stuck" in it never answers; it makes a folder of that path first, by which
+ *		is seen that somebody hangs
  */
 
 #include <dlfcn.h>
@@ -100,9 +101,11 @@ static int open_badly(const char *path, int flags, unsigned mode)
 {
 	const char *faults = getenv("FAULTS");
 
-	if (faults && strstr(faults, "stuck") && strstr(path, "stuck"))
+	if (faults && strstr(faults, "stuck") && strstr(path, "stuck")) {
+		mkdir(path, 0700);
 		for (;;)
 			pause();
+	}
 	return (int)syscall(SYS_openat, AT_FDCWD, path, flags, mode);
 }
 

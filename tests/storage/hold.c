@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
+#include "tests/patience.h"
 #include "tests/storage/hold.h"
 
 #include <check.h>
@@ -13,8 +14,6 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
-
-#define HOLD_WAIT_NS UINT64_C(60000000000)
 
 void hold_new(struct hold *hold, uint64_t limit)
 {
@@ -157,7 +156,7 @@ struct store_state hold_state(struct hold *hold)
 void hold_until(bool (*is_so)(void *arg), void *arg)
 {
 	const struct timespec step = {.tv_nsec = 2000000};
-	const uint64_t until = base_now_ns() + HOLD_WAIT_NS;
+	const uint64_t until = base_now_ns() + PATIENCE_NS;
 
 	while (!is_so(arg)) {
 		ck_assert_msg(base_now_ns() < until, "what a test waits for did not come");

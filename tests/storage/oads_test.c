@@ -13,9 +13,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "storage/index.h"
 #include "tests/storage/reader_process.h"
 
 #define FILES 150 /* three groups of places */
@@ -86,7 +88,7 @@ static struct opened open_it(void)
 	struct diag diag = {""};
 	int index_fd;
 
-	ck_assert_msg(oads_open(fd, path, &opened.oads, &diag) == 0, "%s", diag.text);
+	ck_assert_msg(oads_open(fd, path, NULL, &opened.oads, &diag) == 0, "%s", diag.text);
 	ck_assert_int_eq(oads_index(opened.oads, NULL, &index_fd), 0);
 	ck_assert(dataset_is_sealed(index_fd));
 	ck_assert_int_eq(dataset_map(index_fd, &opened.index), 0);
@@ -186,24 +188,24 @@ START_TEST(damage_to_what_places_samples_is_found)
 	close_it(&opened);
 	for (uint64_t at = 0; at < sizeof(head); at++) {
 		change_byte(at);
-		ck_assert_int_eq(oads_open(fd, path, &oads, &diag),
+		ck_assert_int_eq(oads_open(fd, path, NULL, &oads, &diag),
 				 at < sizeof(head.magic) ? OADS_E_NONE : OADS_E_BAD);
 		change_byte(at);
 	}
 	for (uint64_t at = starts; at < head.bytes; at++) {
 		change_byte(at);
-		ck_assert_int_eq(oads_open(fd, path, &oads, &diag), OADS_E_BAD);
+		ck_assert_int_eq(oads_open(fd, path, NULL, &oads, &diag), OADS_E_BAD);
 		change_byte(at);
 	}
 	ck_assert_int_eq(ftruncate(fd, (off_t)head.bytes + 1), 0);
-	ck_assert_int_eq(oads_open(fd, path, &oads, &diag), OADS_E_BAD);
+	ck_assert_int_eq(oads_open(fd, path, NULL, &oads, &diag), OADS_E_BAD);
 	ck_assert_ptr_nonnull(strstr(diag.text, "all.oads"));
 	for (uint64_t size = head.bytes; size-- > head.bytes - 200;) {
 		ck_assert_int_eq(ftruncate(fd, (off_t)size), 0);
-		ck_assert_int_eq(oads_open(fd, path, &oads, &diag), OADS_E_BAD);
+		ck_assert_int_eq(oads_open(fd, path, NULL, &oads, &diag), OADS_E_BAD);
 	}
 	ck_assert_int_eq(ftruncate(fd, sizeof(head) - 1), 0);
-	ck_assert_int_eq(oads_open(fd, path, &oads, &diag), OADS_E_NONE);
+	ck_assert_int_eq(oads_open(fd, path, NULL, &oads, &diag), OADS_E_NONE);
 }
 END_TEST
 
@@ -233,6 +235,65 @@ START_TEST(a_cut_file_has_changed)
 	for (uint64_t i = 0; i < FILES; i++)
 		ck_assert_int_eq(oads_read(opened.oads, opened.index, i, bytes), OADS_E_CHANGED);
 	close_it(&opened);
+}
+END_TEST
+
+/* ---- claims: a file of some blocks that says that it is large ---- */
+
+#define CLAIM (UINT64_C(1) << 40)
+
+/* The head says that, and is whole. */
+static void claim(struct oads_head head)
+{
+	ck_assert_int_eq(ftruncate(fd, (off_t)head.bytes), 0);
+	head.head_checksum = 0;
+	head.head_checksum = hash_checksum(&head, sizeof(head));
+	ck_assert_int_eq(base_write_at(fd, &head, sizeof(head), 0), 0);
+}
+
+/* Of the machine's memory only what is there is taken: a whole claim would not fit. */
+START_TEST(an_index_is_no_larger_than_what_is_stored)
+{
+	static uint8_t starts[4096];
+	struct opened opened = open_it();
+	struct oads_head head = *oads_head(opened.oads);
+	const uint64_t at = base_align_up(head.index_at + head.index_bytes, OADS_ALIGN);
+	const uint64_t size = head.bytes - at;
+	struct oads *oads;
+	struct diag diag = {""};
+	int index_fd;
+
+	close_it(&opened);
+	ck_assert_uint_le(size, sizeof(starts));
+	ck_assert_int_eq(pread(fd, starts, size, (off_t)at), (ssize_t)size);
+	head.index_bytes += CLAIM;
+	head.bytes += CLAIM;
+	claim(head);
+	ck_assert_int_eq(base_write_at(fd, starts, size, at + CLAIM), 0);
+	ck_assert_msg(oads_open(fd, path, NULL, &oads, &diag) == 0, "%s", diag.text);
+	ck_assert_int_eq(oads_index(oads, NULL, &index_fd), OADS_E_BAD);
+	oads_close(oads);
+}
+END_TEST
+
+/* As long as 2^32 samples would need, and without any. */
+START_TEST(places_are_no_more_than_what_is_stored)
+{
+	struct opened opened = open_it();
+	struct oads_head head = *oads_head(opened.oads);
+	struct oads *oads;
+	struct rusage usage;
+	struct diag diag;
+
+	close_it(&opened);
+	head.n_samples = INDEX_MAX_SAMPLES;
+	head.bytes = base_align_up(head.index_at + head.index_bytes, OADS_ALIGN) +
+		     8 * (head.n_samples / OADS_GROUP + 1);
+	claim(head);
+	ck_assert_int_eq(oads_open(fd, path, NULL, &oads, &diag), OADS_E_BAD);
+	ck_assert_ptr_nonnull(strstr(diag.text, "places"));
+	ck_assert_int_eq(getrusage(RUSAGE_SELF, &usage), 0);
+	ck_assert_int_lt(usage.ru_maxrss, 256 << 10); /* KiB */
 }
 END_TEST
 
@@ -425,6 +486,22 @@ START_TEST(reader_refuses_what_is_damaged_or_none)
 }
 END_TEST
 
+START_TEST(reader_takes_no_more_memory_than_it_may)
+{
+	char text[768];
+
+	process_start(&process, NULL, true);
+	process_ask_open_within(&process, 1, path, 8); /* not even its places */
+	ck_assert_int_eq(process_refused(&process, 1, text), DATASET_E_ROOM);
+	process_ask_open_within(&process, 2, path, 1000);
+	ck_assert_int_eq(process_refused(&process, 2, text), DATASET_E_ROOM);
+	ck_assert_msg(strstr(text, "1000 B") && strstr(text, "tenant_memory"), "%s", text);
+	process_ask_open_within(&process, 3, path, 100000);
+	close(process_opened(&process, 3));
+	process_stop(&process);
+}
+END_TEST
+
 static Suite *oads_suite(void)
 {
 	Suite *suite = suite_create("oads");
@@ -436,6 +513,8 @@ static Suite *oads_suite(void)
 	tcase_add_test(file, damage_to_what_places_samples_is_found);
 	tcase_add_test(file, damage_to_a_sample_is_found);
 	tcase_add_test(file, a_cut_file_has_changed);
+	tcase_add_test(file, an_index_is_no_larger_than_what_is_stored);
+	tcase_add_test(file, places_are_no_more_than_what_is_stored);
 	suite_add_tcase(suite, file);
 	tcase_add_checked_fixture(reader, setup, teardown);
 	tcase_add_loop_test(reader, reader_reads_every_sample, 0, 3);
@@ -444,6 +523,7 @@ static Suite *oads_suite(void)
 	tcase_add_test(reader, another_file_of_that_name_is_another_data_set);
 	tcase_add_test(reader, stored_index_is_used_if_it_is_the_same);
 	tcase_add_test(reader, reader_refuses_what_is_damaged_or_none);
+	tcase_add_test(reader, reader_takes_no_more_memory_than_it_may);
 	suite_add_tcase(suite, reader);
 	return suite;
 }

@@ -45,7 +45,7 @@ static void setup(void)
 	process_start(&process, NULL, false);
 	ck_assert_int_eq(tray_new(1, 1 << 20, &tray_fd), 0);
 	wire_out_init(&out, READER_START);
-	wire_put_fd(&out, process.bell_fd);
+	wire_put_fd(&out, process.doorbell_fd);
 	wire_put_fd(&out, process.event_fd);
 	wire_put_fd(&out, tray_fd);
 	process_send(&process, &out);

@@ -54,14 +54,14 @@ static void send_start(struct process *process)
 	struct wire_out out;
 
 	wire_out_init(&out, READER_START);
-	wire_put_fd(&out, process->bell_fd);
+	wire_put_fd(&out, process->doorbell_fd);
 	wire_put_fd(&out, process->event_fd);
 	process_send(process, &out);
 }
 
 void process_start(struct process *process, const char *faults, bool start)
 {
-	ck_assert_int_eq(bell_new(&process->bell, &process->bell_fd), 0);
+	ck_assert_int_eq(doorbell_new(&process->doorbell, &process->doorbell_fd), 0);
 	process->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	spawn(process, faults);
 	if (start)
@@ -100,8 +100,8 @@ void process_stop(struct process *process)
 	status = process_wait(process);
 	ck_assert(WIFEXITED(status));
 	ck_assert_int_eq(WEXITSTATUS(status), 0);
-	bell_detach(process->bell);
-	close(process->bell_fd);
+	doorbell_detach(process->doorbell);
+	close(process->doorbell_fd);
 	close(process->event_fd);
 }
 
@@ -130,7 +130,7 @@ static bool receive_within(struct process *process, struct wire_in *ret, int tim
 
 void process_receive(struct process *process, struct wire_in *ret)
 {
-	ck_assert(receive_within(process, ret, 60000));
+	ck_assert(receive_within(process, ret, PATIENCE_MS));
 }
 
 static uint64_t get(const struct wire_in *in, uint16_t key)
@@ -146,7 +146,7 @@ void process_failed(struct process *process, const struct work *work, uint32_t t
 	struct pollfd poll_fd = {.fd = process->sock, .events = POLLIN};
 	struct wire_in in;
 
-	ck_assert_int_eq(poll(&poll_fd, 1, 60000), 1);
+	ck_assert_int_eq(poll(&poll_fd, 1, PATIENCE_MS), 1);
 	wire_in_init(&in);
 	ck_assert_int_eq(wire_recv(process->sock, &in, 0), 0);
 	ck_assert_int_eq(in.type, READER_FAILED);
@@ -179,9 +179,21 @@ void process_ask_open(struct process *process, uint64_t id, const char *path, in
 	process_send(process, &out);
 }
 
+void process_ask_open_within(struct process *process, uint64_t id, const char *path, uint64_t most)
+{
+	struct wire_out out;
+
+	wire_out_init(&out, READER_OPEN);
+	wire_put_u64(&out, READER_KEY_ID, id);
+	wire_put_string(&out, READER_KEY_PATH, path);
+	wire_put_u64(&out, READER_KEY_LIMIT, most);
+	process_send(process, &out);
+}
+
 int process_opened(struct process *process, uint64_t id)
 {
 	struct wire_in in;
+	uint64_t index;
 	int fd;
 
 	process_receive(process, &in);
@@ -189,7 +201,7 @@ int process_opened(struct process *process, uint64_t id)
 	ck_assert_uint_eq(get(&in, READER_KEY_ID), id);
 	ck_assert_uint_ne(get(&in, READER_KEY_INODE), 0);
 	fd = wire_take_fd(&in, 0);
-	ck_assert_uint_eq(get(&in, READER_KEY_UNCHANGED), fd < 0);
+	ck_assert_int_eq(wire_get_u64(&in, READER_KEY_INDEX, &index) == 0, fd >= 0);
 	wire_in_fini(&in);
 	return fd;
 }
@@ -285,7 +297,7 @@ void work_queue(struct process *process, struct work *work)
 		lane_task_queue(&work->lane, work->block, i, i, i, i,
 				dataset_label_of(work->dataset, i), work->offset[i],
 				dataset_size_of(work->dataset, i), 0);
-	bell_ring_readers(process->bell);
+	doorbell_ring_readers(process->doorbell);
 }
 
 uint32_t work_in_state(const struct work *work, enum layout_task_state state)
@@ -299,7 +311,7 @@ uint32_t work_in_state(const struct work *work, enum layout_task_state state)
 
 void work_wait(struct process *process, struct work *work)
 {
-	const uint64_t deadline_ns = base_now_ns() + UINT64_C(60000000000);
+	const uint64_t deadline_ns = base_now_ns() + PATIENCE_NS;
 
 	while (work_in_state(work, LAYOUT_TASK_READY) + work_in_state(work, LAYOUT_TASK_FAILED) <
 	       work->count) {

@@ -7,6 +7,7 @@
 #include "base/wire.h"
 #include "shmring/lane.h"
 #include "storage/reader.h"
+#include "tests/patience.h"
 #include "tests/storage/tree.h"
 
 #include <sys/types.h>
@@ -14,23 +15,26 @@
 struct process {
 	pid_t pid;
 	int sock;
-	struct layout_bell *bell;
-	int bell_fd, event_fd;
+	struct layout_doorbell *doorbell;
+	int doorbell_fd, event_fd;
 };
 /* faults: for tests/storage/faults.c, NULL: without it. start: READER_START is sent, too. */
 void process_start(struct process *process, const char *faults, bool start);
-void process_again(struct process *process, const char *faults); /* after a death: same bell */
+void process_again(struct process *process, const char *faults); /* after a death: same doorbell */
 int process_wait(struct process *process);                       /* its wait status */
 void process_kill(struct process *process);                      /* SIGKILL and wait */
 void process_stop(struct process *process);                      /* hangs up; it must exit with 0 */
 
 void process_send(struct process *process, struct wire_out *out); /* and frees it */
-/* The next message that is no PROGRESS and no FAILED, within 20 s. */
+/* The next message that is no PROGRESS and no FAILED. */
 void process_receive(struct process *process, struct wire_in *ret);
-/* Is nothing but PROGRESS and FAILED there for 100 ms? */
+/* Is nothing but PROGRESS and FAILED there for 100 ms? Where something might come, it may come later: this finds
+ * what must not, and is no way to wait for anything. */
 bool process_is_silent(struct process *process);
 
 void process_ask_open(struct process *process, uint64_t id, const char *path, int stored_fd);
+/* The same, where it may take so many bytes of memory. */
+void process_ask_open_within(struct process *process, uint64_t id, const char *path, uint64_t most);
 /* Receives OPENED: the index descriptor, -1 when unchanged. */
 int process_opened(struct process *process, uint64_t id);
 /* Receives REFUSED: its code; text (768 bytes) filled. */
@@ -54,7 +58,7 @@ void work_ask_attach(struct process *process, const struct work *work, uint64_t 
 void work_attach(struct process *process, const struct work *work, uint64_t id);
 void work_detach(struct process *process, const struct work *work);
 void work_queue(struct process *process, struct work *work); /* every sample, and rings */
-/* Waits on the eventfd until every task has ended, 30 s at most. */
+/* Waits on the eventfd until every task has ended. */
 void work_wait(struct process *process, struct work *work);
 uint32_t work_in_state(const struct work *work, enum layout_task_state state);
 /* All tasks READY and every byte as tree_file() wrote it. */

@@ -14,6 +14,7 @@
 
 #include "base/philox.h"
 #include "storage/reader_parts.h"
+#include "tests/patience.h"
 
 /* 20 values fill a chunk, but for some bytes. */
 enum { CHUNKS = 4, SAMPLES = 256, VALUE = 104832, PER_CHUNK = RESIDENT_CHUNK / VALUE };
@@ -526,7 +527,7 @@ int main(void)
 	tcase_add_test(tcase, what_is_dropped_is_gone);
 	tcase_add_test(tcase, another_process_was_there_before);
 	tcase_add_test(tcase, no_byte_of_a_task_changes);
-	tcase_set_timeout(tcase, 600);
+	tcase_set_timeout(tcase, PATIENCE_OF_A_TEST_S);
 	srunner_run_all(runner, CK_ENV);
 	failed = srunner_ntests_failed(runner);
 	srunner_free(runner);

@@ -112,10 +112,10 @@ static void expect(const struct dataset *dataset, const struct expected *expecte
 START_TEST(samples_are_numbered_as_imagefolder_does)
 {
 	static const char *const files[] = {
-	    "b/2.jpg",        "b/10.jpg",   "a/z/1.png",      "a/0.JPEG",
-	    "a/z y/3.tif",    "a b/1.webp", "root.jpg",       "a/no.txt",
-	    "a/z/2.Bmp",      "B/x.pgm",    "a/jpg",          "a/.jpg",
-	    "\xc3\xa9/q.ppm", "a/z.jpg",    "b/c/d/e/f.jpeg", "b/c/0.tiff",
+	    "b/2.jpg",    "b/10.jpg", "a/z/1.png",      "a/0.JPEG",  "a/z y/3.tif",
+	    "a b/1.webp", "root.jpg", "a/no.txt",       "a/z/2.Bmp", "B/x.pgm",
+	    "a/jpg",      "a/.jpg",   "\xc3\xa9/q.ppm", "a/z.jpg",   "b/c/d/e/f.jpeg",
+	    "b/c/0.tiff", "a/no.dib", "a/no.gif",
 	};
 	static const struct expected expected[] = {
 	    {"B/x.pgm", 0},        {"a/.jpg", 1},    {"a/0.JPEG", 1},    {"a/z.jpg", 1},
@@ -218,7 +218,62 @@ START_TEST(links_are_followed_and_specials_ignored)
 }
 END_TEST
 
+struct left {
+	unsigned calls;
+	uint64_t count;
+	char names[400];
+};
+
+static void left_tell(void *arg, uint64_t count, const char *names)
+{
+	struct left *left = arg;
+
+	left->calls++;
+	left->count = count;
+	snprintf(left->names, sizeof(left->names), "%s", names);
+}
+
+/* Counted, the first three named; what has no picture's name is nobody's loss. */
+START_TEST(what_is_no_file_is_told)
+{
+	static const char *const fifos[] = {"fifo.jpg", "a/fifo\n.png", "a/last.tif", "a/pipe"};
+	struct left left = {0};
+	const struct scan_progress progress = {.left_out = left_tell, .arg = &left};
+	struct diag diag;
+	int fd = -1;
+
+	tree_file(&tree, "a/1.jpg", 3);
+	ck_assert_int_eq(scan_build(tree.fd, "set", 2, &progress, &fd, &diag), 0);
+	ck_assert_uint_eq(left.calls, 0);
+	close(fd);
+	for (size_t i = 0; i < BASE_ARRAY_LEN(fifos); i++)
+		ck_assert_int_eq(mkfifoat(tree.fd, fifos[i], 0600), 0);
+	ck_assert_int_eq(scan_build(tree.fd, "set", 2, &progress, &fd, &diag), 0);
+	ck_assert_uint_eq(left.calls, 1);
+	ck_assert_uint_eq(left.count, 3);
+	ck_assert_ptr_nonnull(strstr(left.names, "fifo.jpg"));
+	ck_assert_ptr_nonnull(strstr(left.names, "a/fifo\\x0a.png"));
+	ck_assert_ptr_nonnull(strstr(left.names, "a/last.tif"));
+	close(fd);
+	tree_link(&tree, "last.tif", "a/to-last.jpg");
+	ck_assert_int_eq(scan_build(tree.fd, "set", 2, &progress, &fd, &diag), 0);
+	ck_assert_uint_eq(left.count, 4);
+	close(fd);
+}
+END_TEST
+
 /* ---- refusals ---- */
+
+START_TEST(a_dataset_of_fifos_names_them)
+{
+	struct diag diag;
+
+	ck_assert_int_eq(mkfifoat(tree.fd, "stream.jpg", 0600), 0);
+	ck_assert_int_eq(tree_scan_fails(&tree, &diag), DATASET_E_EMPTY);
+	ck_assert_msg(strstr(diag.text, "FIFOs, sockets and devices do not: stream.jpg") != NULL,
+		      "%s", diag.text);
+}
+END_TEST
 
 START_TEST(empty_dataset_names_the_suffixes)
 {
@@ -436,6 +491,46 @@ START_TEST(progress_is_told_and_can_cancel)
 }
 END_TEST
 
+struct purse {
+	uint64_t most, asked;
+};
+
+static bool purse_takes(void *arg, uint64_t bytes)
+{
+	struct purse *purse = arg;
+
+	purse->asked = BASE_MAX(purse->asked, bytes);
+	return bytes <= purse->most;
+}
+
+/* Whatever it is given less than it asked for, it asks for all that it has, and takes no more. */
+START_TEST(memory_is_asked_for)
+{
+	struct purse purse = {.most = UINT64_MAX};
+	const struct scan_progress progress = {.takes = purse_takes, .arg = &purse};
+	struct diag diag;
+	struct stat st;
+	int fd = -1;
+
+	for (unsigned i = 0; i < 300; i++) {
+		char name[64];
+
+		snprintf(name, sizeof(name), "c%u/%u.jpg", i % 7, i);
+		tree_file(&tree, name, 1);
+	}
+	ck_assert_int_eq(scan_build(tree.fd, "set", 2, &progress, &fd, &diag), 0);
+	ck_assert_int_eq(fstat(fd, &st), 0);
+	ck_assert_uint_gt(purse.asked, (uint64_t)st.st_size);
+	close(fd);
+	fd = -1;
+	purse.most = purse.asked - 1;
+	ck_assert_int_eq(scan_build(tree.fd, "set", 2, &progress, &fd, &diag), DATASET_E_ROOM);
+	purse.most = 100; /* not even the list */
+	ck_assert_int_eq(scan_build(tree.fd, "set", 2, &progress, &fd, &diag), DATASET_E_ROOM);
+	ck_assert_int_eq(fd, -1);
+}
+END_TEST
+
 START_TEST(large_flat_folder_is_the_same_for_any_threads)
 {
 	enum { FILES = 100000 };
@@ -641,6 +736,25 @@ START_TEST(replaced_folder_is_found)
 }
 END_TEST
 
+/* As cp -a, tar and rsync do it: the folder's inode and mtime are what they were. */
+START_TEST(times_that_were_set_back_hide_nothing)
+{
+	struct dataset *dataset;
+	struct diag diag;
+	struct stat st;
+
+	make_three();
+	dataset = tree_scan(&tree, 2);
+	ck_assert_int_eq(fstatat(tree.fd, "b", &st, 0), 0);
+	tree_file(&tree, "b/new", 30);
+	ck_assert_int_eq(renameat(tree.fd, "b/new", tree.fd, "b/3.jpg"), 0);
+	tree_mtime(&tree, "b", st.st_mtim.tv_sec, st.st_mtim.tv_nsec);
+	ck_assert_int_eq(scan_verify(tree.fd, tree.path, dataset, &diag), DATASET_E_CHANGED);
+	ck_assert_msg(strstr(diag.text, "\"b\"") != NULL, "%s", diag.text);
+	dataset_unmap(dataset);
+}
+END_TEST
+
 static Suite *scan_suite(void)
 {
 	Suite *suite = suite_create("scan");
@@ -652,6 +766,8 @@ static Suite *scan_suite(void)
 	tcase_add_test(tcase, names_are_kept_as_they_are);
 	tcase_add_test(tcase, links_are_followed_and_specials_ignored);
 	tcase_add_test(tcase, empty_dataset_names_the_suffixes);
+	tcase_add_test(tcase, a_dataset_of_fifos_names_them);
+	tcase_add_test(tcase, what_is_no_file_is_told);
 	tcase_add_test(tcase, class_without_picture_is_named);
 	tcase_add_test(tcase, last_class_without_picture_is_named);
 	tcase_add_test(tcase, loop_of_links_is_refused_with_its_path);
@@ -660,6 +776,7 @@ static Suite *scan_suite(void)
 	tcase_add_test(tcase, unreadable_folder_is_refused_with_its_path);
 	tcase_add_loop_test(tcase, folders_removed_meanwhile_are_no_part_of_it, 0, 2);
 	tcase_add_test(tcase, progress_is_told_and_can_cancel);
+	tcase_add_test(tcase, memory_is_asked_for);
 	tcase_add_test(tcase, large_flat_folder_is_the_same_for_any_threads);
 	tcase_add_test(tcase, many_folders_are_the_same_for_any_threads);
 	tcase_add_loop_test(tcase, version_follows_names_sizes_and_times, 0,
@@ -668,6 +785,7 @@ static Suite *scan_suite(void)
 	tcase_add_test(tcase, version_is_frozen);
 	tcase_add_test(tcase, changes_right_after_the_listing_are_found);
 	tcase_add_test(tcase, replaced_folder_is_found);
+	tcase_add_test(tcase, times_that_were_set_back_hide_nothing);
 	suite_add_tcase(suite, tcase);
 	return suite;
 }

@@ -154,7 +154,7 @@ static struct dataset *index_of(const struct wrapped_note *note)
 	struct dataset *dataset;
 	int fd;
 
-	ck_assert_int_eq(wrapped_index(note, &fd), 0);
+	ck_assert_int_eq(wrapped_index(note, NULL, &fd), 0);
 	ck_assert(dataset_is_sealed(fd));
 	ck_assert_int_eq(dataset_map(fd, &dataset), 0);
 	close(fd);
@@ -442,6 +442,49 @@ START_TEST(a_damaged_note_is_no_dataset)
 }
 END_TEST
 
+/* A reader that comes after another one is given its index, and takes no memory for one of its own. */
+START_TEST(an_index_that_was_made_is_used_again)
+{
+	struct wrapped_note note = good_note();
+	int fd, other;
+
+	write_note(&note, sizeof(note));
+	process_start(&process, NULL, true);
+	process_ask_open(&process, 1, tree.path, -1);
+	fd = process_opened(&process, 1);
+	process_ask_open(&process, 2, tree.path, fd);
+	ck_assert_int_eq(process_opened(&process, 2), -1);
+	note.id.bytes[0]++;
+	write_note(&note, sizeof(note));
+	process_ask_open(&process, 3, tree.path, fd);
+	other = process_opened(&process, 3);
+	ck_assert_int_ge(other, 0);
+	close(other);
+	close(fd);
+	process_stop(&process);
+}
+END_TEST
+
+/* 64 bytes that claim an index of some hundred megabytes. */
+START_TEST(a_note_claims_no_more_than_there_is)
+{
+	struct wrapped_note note = good_note();
+	char text[768];
+
+	note.count = 10000000;
+	write_note(&note, sizeof(note));
+	process_start(&process, NULL, true);
+	process_ask_open_within(&process, 1, tree.path, 100 << 20);
+	ck_assert_int_eq(process_refused(&process, 1, text), DATASET_E_ROOM);
+	ck_assert_msg(strstr(text, "100 MiB") && strstr(text, "tenant_memory"), "%s", text);
+	note.count = COUNT; /* and all of it is there again */
+	write_note(&note, sizeof(note));
+	process_ask_open_within(&process, 2, tree.path, 10 << 10);
+	close(process_opened(&process, 2));
+	process_stop(&process);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("wrapped");
@@ -455,11 +498,13 @@ int main(void)
 	tcase_add_loop_test(note, an_index_has_a_place_for_each_sample, 0, BASE_ARRAY_LEN(counts));
 	suite_add_tcase(suite, note);
 	tcase_add_checked_fixture(reader, setup, teardown);
-	tcase_set_timeout(reader, 120);
+	tcase_set_timeout(reader, PATIENCE_OF_A_TEST_S);
 	tcase_add_loop_test(reader, a_pool_makes_the_samples, 0, BASE_ARRAY_LEN(acts));
 	tcase_add_test(reader, a_pool_is_waited_for);
 	tcase_add_test(reader, a_lane_leaves_where_no_pool_is);
 	tcase_add_test(reader, a_damaged_note_is_no_dataset);
+	tcase_add_test(reader, an_index_that_was_made_is_used_again);
+	tcase_add_test(reader, a_note_claims_no_more_than_there_is);
 	suite_add_tcase(suite, reader);
 	srunner_run_all(runner, CK_ENV);
 	failed = srunner_ntests_failed(runner);

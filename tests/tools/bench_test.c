@@ -302,7 +302,7 @@ static struct json_in *collect(unsigned n_jobs, const unsigned *rows, bool inter
 		crew.member[i] = (struct bench_member){
 		    .ledger_fd = fill_ledger(rows[i]), .kills = 1, .stops = 2, .lives = 3};
 		counter_set(&seat->n, N);
-		counter_set(&seat->hand, 5);
+		counter_set(&seat->chunk, 5);
 		counter_set(&seat->started_ns, 1000000000);
 		counter_set(&seat->first_ns, 1250000000);
 		counter_set(&seat->ended_ns, 3000000000);
@@ -380,23 +380,41 @@ static const struct key job_keys[] = {
     {"population", COUNT},     {"batch", COUNT},         {"step_ms", REAL},
     {"start_s", REAL},         {"batches", COUNT},       {"strange", COUNT},
     {"bad_values", COUNT},     {"skipped", COUNT},       {"substituted", COUNT},
-    {"filtered", COUNT},       {"mingled", COUNT},       {"mingled_seconds", REAL},
+    {"filtered", COUNT},       {"batch_mixed", COUNT},   {"batch_mixed_seconds", REAL},
     {"bytes_verified", COUNT}, {"reconnects", COUNT},    {"kills", COUNT},
     {"stops", COUNT},          {"lives", COUNT},         {"order", TEXT},
     {"seed", COUNT},           {"pipeline", TEXT},       {"shares", TEXT},
 };
 static const struct key handover_keys[] = {{"count", COUNT}, {"p50", REAL}, {"p99", REAL}};
 static const struct key node_keys[] = {
-    {"samples_read", COUNT},      {"bytes_read", COUNT},      {"samples_preprocessed", COUNT},
-    {"reference", COUNT},         {"floor", COUNT},           {"redundancy", REAL},
-    {"hands_per_epoch", COUNT},   {"slots", COUNT},           {"worker_cpu_seconds", REAL},
-    {"reader_cpu_seconds", REAL}, {"loop_cpu_seconds", REAL}, {"rss_bytes", COUNT},
-    {"rate_all", REAL},           {"separate", COUNT},        {"waits_on_dead", COUNT},
-    {"bad_samples", COUNT},       {"worker_restarts", COUNT}, {"reader_restarts", COUNT},
-    {"parent_restarts", COUNT},   {"uptime_s", REAL},         {"known", BOOL},
+    {"samples_read", COUNT},
+    {"bytes_read", COUNT},
+    {"samples_preprocessed", COUNT},
+    {"reference", COUNT},
+    {"floor", COUNT},
+    {"redundancy", REAL},
+    {"chunks_per_epoch", COUNT},
+    {"slots", COUNT},
+    {"worker_cpu_seconds", REAL},
+    {"reader_cpu_seconds", REAL},
+    {"loop_cpu_seconds", REAL},
+    {"job_cpu_seconds", REAL},
+    {"rss_bytes", COUNT},
+    {"rate_all", REAL},
+    {"separate", COUNT},
+    {"waits_on_dead", COUNT},
+    {"bad_samples", COUNT},
+    {"worker_restarts", COUNT},
+    {"reader_restarts", COUNT},
+    {"parent_restarts", COUNT},
+    {"uptime_s", REAL},
+    {"known", BOOL},
 };
-static const struct key cache_keys[] = {
-    {"point", TEXT_OR_NULL}, {"hits", COUNT}, {"misses", COUNT}, {"bytes", COUNT}};
+static const struct key cache_keys[] = {{"point", TEXT_OR_NULL},
+					{"why_off", TEXT_OR_NULL},
+					{"hits", COUNT},
+					{"misses", COUNT},
+					{"bytes", COUNT}};
 
 static bool is_kind(const struct json_in *value, enum kind kind)
 {
@@ -479,7 +497,7 @@ START_TEST(the_node_s_figures_are_differences)
 	ck_assert_uint_eq(json_in_u64(json_in_member(node, "slots"), 0), 6);
 	ck_assert_uint_eq(json_in_u64(json_in_member(node, "floor"), 0), 2 * N);
 	ck_assert_uint_eq(json_in_u64(json_in_member(node, "separate"), 0), 4 * N);
-	ck_assert_uint_eq(json_in_u64(json_in_member(node, "hands_per_epoch"), 0), 3); /* 12 / 5 */
+	ck_assert_uint_eq(json_in_u64(json_in_member(node, "chunks_per_epoch"), 0), 3); /* 12 / 5 */
 	json_in_free(json);
 }
 END_TEST

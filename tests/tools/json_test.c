@@ -52,6 +52,7 @@ static void write_report(struct json_out *out)
 	json_out_object_begin(out);
 	json_out_member_string(out, "name", "x");
 	json_out_member_u64(out, "big", INT64_MAX);
+	json_out_member_u64(out, "bigger", UINT64_MAX); /* what no reader takes */
 	json_out_member_double(out, "half", 0.5);
 	json_out_member_double(out, "nan", NAN);
 	json_out_member_bool(out, "yes", true);
@@ -78,6 +79,7 @@ START_TEST(report_comes_back)
 	ck_assert_int_eq(json_in_parse(text, size, 4096, &in, &diag), 0);
 	ck_assert_str_eq(json_in_string(json_in_member(in, "name"), "?"), "x");
 	ck_assert_uint_eq(json_in_u64(json_in_member(in, "big"), 0), INT64_MAX);
+	ck_assert_uint_eq(json_in_u64(json_in_member(in, "bigger"), 0), INT64_MAX);
 	ck_assert_double_eq(json_in_double(json_in_member(in, "half"), 0), 0.5);
 	ck_assert_int_eq(json_in_kind_of(json_in_member(in, "nan")), JSON_IN_NULL);
 	ck_assert(json_in_bool(json_in_member(in, "yes"), false));

@@ -77,7 +77,7 @@ for wrong in .5 .5:.2 0:2 0:.5@ 0:.5@x a:b :; do
 done
 
 # A command with an operand wants it, others want none.
-for wrong in explain "explain a b" "jobs a" nothing; do
+for wrong in explain "explain a b" bad "bad a b" "jobs a" nothing; do
 	status=0
 	# shellcheck disable=SC2086 # words
 	message=$("$build/tools/access-ctl" --socket /nonexistent/socket $wrong 2>&1) || status=$?

@@ -17,6 +17,7 @@
 
 #define RIG_ARENA (UINT64_C(1) << 20)
 #define RIG_READER 1
+#define RIG_WORKER "worker/access-worker"
 #define RIG_SEED 77
 
 static struct rig_photo rig_photo;
@@ -40,32 +41,31 @@ static void rig_load_photo(void)
 
 /* ---- the process ---- */
 
-static const char *rig_program(void)
+static const char *rig_program(const char *name)
 {
 	static char path[1024];
 	const char *top = getenv("top_builddir");
 
-	snprintf(path, sizeof(path), "%s/worker/access-worker", top != NULL ? top : ".");
+	snprintf(path, sizeof(path), "%s/%s", top != NULL ? top : ".", name);
 	return path;
 }
 
 static _Noreturn void rig_exec(int control, unsigned n_workers, const char *memory,
 			       const char *fault)
 {
+	const char *program = rig_program(fault ? "tests/worker/faulty_worker" : RIG_WORKER);
 	char workers[16];
-	const char *argv[] = {"access-worker", "--workers", workers, "--memory",
-			      memory,          "--fault",   fault,   NULL};
+	const char *argv[] = {"access-worker", "--workers", workers, "--memory", memory, NULL};
 
 	snprintf(workers, sizeof(workers), "%u", n_workers);
 	if (control == PARENT_CONTROL_FD)
 		fcntl(control, F_SETFD, 0);
 	else
 		dup2(control, PARENT_CONTROL_FD);
-	setenv("ACCESS_FAULTS", "1", 1);
-	if (fault == NULL)
-		argv[5] = NULL;
-	execv(rig_program(), (char *const *)(uintptr_t)argv);
-	perror(rig_program());
+	if (fault)
+		setenv("FAULT", fault, 1);
+	execv(program, (char *const *)(uintptr_t)argv);
+	perror(program);
 	_exit(127);
 }
 
@@ -87,9 +87,9 @@ struct rig *rig_new(unsigned n_workers, const char *memory, const char *fault)
 	rig->control = pair[0];
 	rig->event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	ck_assert_int_ge(rig->event, 0);
-	ck_assert_int_eq(bell_new(&rig->bell, &rig->bell_fd), 0);
+	ck_assert_int_eq(doorbell_new(&rig->doorbell, &rig->doorbell_fd), 0);
 	wire_out_init(&out, PARENT_START);
-	wire_put_fd(&out, rig->bell_fd);
+	wire_put_fd(&out, rig->doorbell_fd);
 	wire_put_fd(&out, rig->event);
 	ck_assert_int_eq(wire_send(rig->control, &out, 0), 0);
 	wire_out_fini(&out);
@@ -101,8 +101,8 @@ void rig_free(struct rig *rig)
 	close(rig->control);
 	if (rig->pid > 0)
 		rig_reap(rig->pid);
-	bell_detach(rig->bell);
-	close(rig->bell_fd);
+	doorbell_detach(rig->doorbell);
+	close(rig->doorbell_fd);
 	close(rig->event);
 	free(rig);
 }
@@ -131,9 +131,8 @@ int rig_run_program(const char *const argv[8], char *ret, size_t size)
 	ck_assert_int_ge(pid, 0);
 	if (pid == 0) {
 		dup2(pair[1], STDERR_FILENO);
-		unsetenv("ACCESS_FAULTS");
 		close_range(PARENT_CONTROL_FD, ~0U, 0);
-		execv(rig_program(), (char *const *)(uintptr_t)all);
+		execv(rig_program(RIG_WORKER), (char *const *)(uintptr_t)all);
 		_exit(127);
 	}
 	close(pair[1]);
@@ -230,7 +229,7 @@ void rig_pump(struct rig *rig, int timeout_ms)
 
 void rig_await(struct rig *rig, bool (*is_done)(struct rig *rig, void *closure), void *closure)
 {
-	uint64_t until_ns = base_now_ns() + RIG_PATIENCE_MS * UINT64_C(1000000);
+	uint64_t until_ns = base_now_ns() + PATIENCE_NS;
 
 	while (!is_done(rig, closure)) {
 		ck_assert_msg(base_now_ns() < until_ns, "waited in vain");
@@ -276,7 +275,7 @@ static void rig_lane_plan(struct rig_lane *lane)
 	const struct pipeline_field *fields;
 
 	geometry->max_slots = RIG_SLOTS;
-	geometry->hand = RIG_HAND;
+	geometry->chunk = RIG_CHUNK;
 	geometry->grain = 1;
 	geometry->n_samples = 1000;
 	geometry->n_fields = pipeline_fields(lane->pipeline, &fields);
@@ -322,7 +321,7 @@ struct rig_lane *rig_lane_new(uint32_t number)
 	lane->variants = 1;
 	rig_lane_make(lane, RIG_SPEC);
 	ck_assert_int_eq(
-	    lane_new(number, 2, RIG_HAND, RIG_ARENA, &lane->lane, &lane->lane_fd, &lane->arena_fd),
+	    lane_new(number, 2, RIG_CHUNK, RIG_ARENA, &lane->lane, &lane->lane_fd, &lane->arena_fd),
 	    0);
 	ck_assert_int_eq(lane_arena_attach(lane->arena_fd, &lane->lane, true, &lane->arena), 0);
 	return lane;
@@ -409,7 +408,7 @@ void rig_lane_open(struct rig *rig, struct rig_lane *lane)
 	rig_send_lane(rig, PARENT_GO, lane->number);
 }
 
-/* Sample i of a hand has id 100 * lane + i, label 1000 + i. */
+/* Sample i of a chunk has id 100 * lane + i, label 1000 + i. */
 uint32_t rig_lane_fill(struct rig *rig, struct rig_lane *lane, uint32_t slot, uint32_t count)
 {
 	struct lane_task task;
@@ -421,15 +420,18 @@ uint32_t rig_lane_fill(struct rig *rig, struct rig_lane *lane, uint32_t slot, ui
 					  lane->variants, count, &block),
 			 0);
 	lane_ring_at(&lane->lane, block, count);
-	bell_arm_event(rig->bell);
-	for (uint32_t i = 0; i < count; i++)
+	doorbell_arm_event(rig->doorbell);
+	for (uint32_t i = 0; i < count; i++) {
+		lane_task_keep(&lane->lane, block, i,
+			       &(struct lane_keep){.timed = rig_is_timed(i)});
 		lane_task_queue(&lane->lane, block, i, 100 * lane->number + i,
 				100 * lane->number + i, i, 1000 + i, 0, (uint32_t)rig_photo.size,
 				0);
+	}
 	for (uint32_t i = 0; i < count; i++) {
 		ck_assert_int_eq(lane_claim_read(&lane->lane, RIG_READER, &task), 0);
 		lane_read_done(&lane->lane, &task, LAYOUT_FAIL_NONE, 0, "", 1, 0);
-		bell_ring_workers(rig->bell);
+		doorbell_ring_workers(rig->doorbell);
 	}
 	return block;
 }
@@ -438,7 +440,7 @@ unsigned rig_lane_count(const struct rig_lane *lane, uint32_t block, enum layout
 {
 	unsigned count = 0;
 
-	for (uint32_t i = 0; i < RIG_HAND; i++)
+	for (uint32_t i = 0; i < RIG_CHUNK; i++)
 		count += lane_task_state(&lane->lane, block, i, NULL) == state;
 	return count;
 }
@@ -503,7 +505,7 @@ unsigned rig_lane_take_over(struct rig *rig, struct rig_lane *lane, uint32_t blo
 {
 	unsigned taken = 0;
 
-	for (uint32_t i = 0; i < RIG_HAND; i++) {
+	for (uint32_t i = 0; i < RIG_CHUNK; i++) {
 		uint32_t owner;
 
 		if (lane_task_state(&lane->lane, block, i, &owner) != LAYOUT_TASK_RUNNING ||
@@ -515,7 +517,7 @@ unsigned rig_lane_take_over(struct rig *rig, struct rig_lane *lane, uint32_t blo
 	}
 	if (taken > 0) {
 		lane_recount(&lane->lane, block);
-		bell_ring_all(rig->bell);
+		doorbell_ring_all(rig->doorbell);
 	}
 	return taken;
 }

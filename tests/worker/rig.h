@@ -13,12 +13,12 @@
 #include "pipeline/pipeline.h"
 #include "shmring/board.h"
 #include "shmring/lane.h"
+#include "tests/patience.h"
 #include "worker/parent.h"
 
-#define RIG_HAND 32
+#define RIG_CHUNK 32
 #define RIG_SLOTS 4
-#define RIG_MAX_WORKERS 1024  /* that one test ever sees */
-#define RIG_PATIENCE_MS 60000 /* never decides a test that works */
+#define RIG_MAX_WORKERS 1024 /* that one test ever sees */
 #define RIG_SPEC                                                                              \
 	"{\"ops\":[{\"op\":\"decode\"},{\"op\":\"random_resized_crop\",\"size\":24},{\"op\":" \
 	"\"hflip\"},{\"op\":\"layout\",\"order\":\"CHW\"}]}"
@@ -34,8 +34,8 @@ struct rig_worker { /* what STARTED and EXITED said; place in the list: owner */
 struct rig {
 	int control, event;
 	pid_t pid;
-	struct layout_bell *bell;
-	int bell_fd;
+	struct layout_doorbell *doorbell;
+	int doorbell_fd;
 	struct rig_worker worker[RIG_MAX_WORKERS];
 	uint32_t last_owner;
 	unsigned n_alive, most_alive;
@@ -49,7 +49,7 @@ struct rig {
 struct rig_lane { /* with one variant; or a further variant of another one */
 	uint32_t number, variant;
 	const char *spec;
-	uint32_t variants; /* of the hands that are filled, a bit each */
+	uint32_t variants; /* of the chunks that are filled, a bit each */
 	bool is_further;   /* lane, arena and their descriptors are the other one's */
 	struct lane lane;
 	int lane_fd, arena_fd, slots_fd;
@@ -75,9 +75,10 @@ struct rig_photo {
 };
 
 /* ---- the process ---- */
+/* fault: of faulty_worker.c, which then stands in for access-worker; NULL: none. */
 struct rig *rig_new(unsigned n_workers, const char *memory, const char *fault);
 void rig_free(struct rig *rig);
-/* Reads messages until `is_done` says so; fails the test after RIG_PATIENCE_MS. */
+/* Reads messages until `is_done` says so; fails the test after PATIENCE_MS. */
 void rig_await(struct rig *rig, bool (*is_done)(struct rig *rig, void *closure), void *closure);
 void rig_pump(struct rig *rig, int timeout_ms);
 /* Until as many workers of the newest kind live. */
@@ -86,8 +87,8 @@ void rig_send_lane(struct rig *rig, enum parent_message type, uint32_t number);
 void rig_send_kill(struct rig *rig, uint32_t owner);
 /* Until pid, a descendant that this process adopts, is gone. */
 int rig_reap(pid_t pid);
-/* Runs access-worker with these arguments (NULL ends them) and without ACCESS_FAULTS; what it says
- * on stderr goes to ret. Returns its wait status. */
+/* Runs access-worker with these arguments (NULL ends them); what it says on stderr goes to ret. Returns
+ * its wait status. */
 int rig_run_program(const char *const argv[8], char *ret, size_t size);
 
 /* ---- a lane ---- */
@@ -99,11 +100,17 @@ void rig_lane_free(struct rig_lane *lane);
 bool rig_lane_add(struct rig *rig, const struct rig_lane *lane, const struct rig_add *spoilt);
 /* ADD, seal, GO. */
 void rig_lane_open(struct rig *rig, struct rig_lane *lane);
-/* Fills a hand of count tasks, makes all READY and rings. Returns its block. */
+/* The CPU time of these tasks of a chunk is asked for. */
+static inline bool rig_is_timed(uint32_t task)
+{
+	return task % 2 != 0;
+}
+
+/* Fills a chunk of count tasks, makes all READY and rings. Returns its block. */
 uint32_t rig_lane_fill(struct rig *rig, struct rig_lane *lane, uint32_t slot, uint32_t count);
 /* Until no task of the block is READY or RUNNING. */
 void rig_lane_await(struct rig *rig, struct rig_lane *lane, uint32_t block);
-/* Are the fields of the hand's samples what the pipeline makes of the photograph? */
+/* Are the fields of the chunk's samples what the pipeline makes of the photograph? */
 void rig_lane_check(const struct rig_lane *lane, uint32_t block, uint32_t slot, uint32_t count);
 unsigned rig_lane_count(const struct rig_lane *lane, uint32_t block, enum layout_task_state state);
 /* Gives tasks of dead workers to others. Returns how many. */

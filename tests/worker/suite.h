@@ -5,6 +5,7 @@
 /* The main() of a Check program with one case. */
 
 #include <check.h>
+#include "tests/patience.h"
 
 static inline int suite_run(const char *name, void (*add)(TCase *tcase))
 {
@@ -13,6 +14,7 @@ static inline int suite_run(const char *name, void (*add)(TCase *tcase))
 	SRunner *runner = srunner_create(suite);
 	int failed;
 
+	tcase_set_timeout(tcase, PATIENCE_OF_A_TEST_S);
 	add(tcase);
 	suite_add_tcase(suite, tcase);
 	srunner_run_all(runner, CK_NORMAL);

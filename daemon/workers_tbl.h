@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Every item of every message of a worker parent (base/items.h says how, worker/parent.h what it means). */
+MESSAGE(added, ADDED, NOTHING)
+SMALL(added, LANE, lane, MUST, "the lane")
+NUMBER(added, VARIANT, variant, MUST, "the variant")
+END(added, ADDED)
+
+MESSAGE(refused, REFUSED, NOTHING)
+SMALL(refused, LANE, lane, MUST, "the lane")
+NUMBER(refused, VARIANT, variant, MUST, "the variant")
+TEXT(refused, TEXT, text, 0, WIRE_MAX, MUST, "an error's text")
+END(refused, REFUSED)
+
+MESSAGE(removed, REMOVED, NOTHING)
+SMALL(removed, LANE, lane, MUST, "the lane")
+NUMBER(removed, VARIANT, variant, MAY, "the variant")
+END(removed, REMOVED)
+
+MESSAGE(started, STARTED, NOTHING)
+SMALL(started, WORKER, owner, MUST, "the worker's number")
+SMALL(started, INDEX, index, MUST, "the worker's place")
+SMALL(started, PID, pid, MUST, "the worker's pid")
+END(started, STARTED)
+
+MESSAGE(exited, EXITED, NOTHING)
+SMALL(exited, WORKER, owner, MUST, "the worker's number")
+SMALL(exited, INDEX, index, MUST, "the worker's place")
+SMALL(exited, STATUS, status, MUST, "how the worker ended")
+NUMBER(exited, CPU_NS, cpu_ns, MUST, "the worker's CPU time")
+END(exited, EXITED)

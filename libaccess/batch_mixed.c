@@ -1,0 +1,416 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Mixup and cutmix. Each sample of a batch is joined with the one before it, so what comes out is no
+ * view of anything that others may see: it is written into a private buffer, which costs about what a
+ * copy of the batch does. In return the slot goes back as soon as that is done, and jobs that differ in
+ * these ops alone, or have none, share everything.
+ *
+ * A pipeline without them passes one test of a flag on its way. One with them has a buffer reserved before
+ * a batch is taken, so that no batch is lost for want of memory; the sums are done with the turn, but
+ * without the lock. As many batches may be held as windows could be, two slots' worth: a job that collects
+ * them is told so, as it would be told without these ops.
+ *
+ * accessd has parsed the ops and checked them against the pipeline. What it says is checked again here,
+ * against the fields as the board has them, since addresses follow from it.
+ */
+
+#include "libaccess/batch_mixed.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "libaccess/error.h"
+#include "libaccess/stream.h"
+#include "shmring/proto.h"
+
+#define BATCH_MIXED_POOL 4
+#define BATCH_MIXED_POISON 0xa5
+
+/* ---- what accessd says ---- */
+
+static int batch_mixed_nonsense(struct diag *diag)
+{
+	return error_set(diag, -EPROTO,
+			 "accessd's mixup or cutmix makes no sense, or does not fit the fields of "
+			 "the pipeline: is it an accessd?");
+}
+
+int batch_mixed_read(const struct wire_in *opened, struct batch_mixed_ask *ret, struct diag *diag)
+{
+	struct proto_batch_mix item[BATCH_MIX_MAX];
+	struct batch_mixed_ask ask = {.n = 0};
+	const void *bytes;
+	size_t size;
+
+	*ret = ask;
+	if (wire_get_bytes(opened, PROTO_KEY_BATCH_MIX, &bytes, &size))
+		return 0;
+	if (size == 0 || size > sizeof(item) || size % sizeof(item[0]))
+		return batch_mixed_nonsense(diag);
+	memcpy(item, bytes, size);
+	ask.n = (uint32_t)(size / sizeof(item[0]));
+	ask.is_planar = item[0].is_planar;
+	ask.classes = item[0].classes;
+	for (uint32_t i = 0; i < ask.n; i++) {
+		if (item[i].is_planar != ask.is_planar || item[i].classes != ask.classes ||
+		    item[i].kind > BATCH_MIX_CUTMIX)
+			return batch_mixed_nonsense(diag);
+		ask.op[i] = (struct batch_mix_op){(enum batch_mix_kind)item[i].kind, item[i].alpha,
+						  item[i].p};
+	}
+	if (!batch_mix_is_good(ask.op, ask.n) || ask.classes > BATCH_MIX_MAX_CLASSES)
+		return batch_mixed_nonsense(diag);
+	*ret = ask;
+	return 0;
+}
+
+bool batch_mixed_same(const struct batch_mixed_ask *a, const struct batch_mixed_ask *b)
+{
+	if (a->n != b->n || a->is_planar != b->is_planar || a->classes != b->classes)
+		return false;
+	for (uint32_t i = 0; i < a->n; i++)
+		if (a->op[i].kind != b->op[i].kind || a->op[i].alpha != b->op[i].alpha ||
+		    a->op[i].p != b->op[i].p)
+			return false;
+	return true;
+}
+
+/* ---- fields ---- */
+
+/* The number of the field of that name in slots, with so many dimensions; n_fields: none. */
+static uint32_t batch_mixed_find(const struct oa_stream *stream, const char *name)
+{
+	uint32_t i = 0;
+
+	while (i < stream->n_fields && (strcmp(stream->field[i].name, name) != 0 ||
+					stream->field[i].where != LAYOUT_IN_SLOT))
+		i++;
+	return i;
+}
+
+/* Can values of this type be added up? Those of the others are exchanged whole, at most. */
+static bool batch_mixed_is_summed(const struct batch_mixed_ask *ask, uint32_t dtype)
+{
+	if (dtype == LAYOUT_F32 || dtype == LAYOUT_F16 || dtype == LAYOUT_BF16)
+		return true;
+	return dtype == LAYOUT_U8 && ask->n == 1 && ask->op[0].kind == BATCH_MIX_CUTMIX;
+}
+
+static bool batch_mixed_set_image(struct oa_stream *stream, const struct stream_field *image)
+{
+	struct batch_mixed *batch_mixed = &stream->batch_mixed;
+	const uint64_t *side = image->shape + batch_mixed->ask.is_planar;
+	uint64_t bytes = layout_dtype_bytes(image->dtype);
+
+	if (image->ndim != 3 || !batch_mixed_is_summed(&batch_mixed->ask, image->dtype) ||
+	    side[0] < 1 || side[1] < 1 || side[0] > UINT32_MAX || side[1] > UINT32_MAX)
+		return false;
+	for (uint32_t i = 0; i < 3; i++)
+		if (__builtin_mul_overflow(bytes, image->shape[i], &bytes))
+			return false;
+	batch_mixed->height = (uint32_t)side[0];
+	batch_mixed->width = (uint32_t)side[1];
+	return bytes == image->sample_bytes;
+}
+
+/* A class number, or the probability of each class, becomes the latter. */
+static bool batch_mixed_set_label(struct batch_mixed *batch_mixed, struct stream_field *label)
+{
+	uint32_t classes = batch_mixed->ask.classes;
+
+	if (label->dtype == LAYOUT_F32 && label->ndim == 1)
+		return label->shape[0] >= 1 &&
+		       label->sample_bytes == label->shape[0] * sizeof(float) &&
+		       (!classes || label->shape[0] == classes);
+	if (label->dtype != LAYOUT_I64 || label->ndim != 0 || !classes)
+		return false;
+	label->dtype = LAYOUT_F32;
+	label->ndim = 1;
+	label->shape[0] = classes;
+	label->sample_bytes = classes * sizeof(float);
+	return true;
+}
+
+int batch_mixed_begin(struct oa_stream *stream, const struct batch_mixed_ask *ask,
+		      struct diag *diag)
+{
+	struct batch_mixed *batch_mixed = &stream->batch_mixed;
+	uint32_t image = batch_mixed_find(stream, "image"),
+		 label = batch_mixed_find(stream, "label");
+
+	batch_mixed->ask = *ask;
+	if (!ask->n)
+		return 0;
+	if (image == stream->n_fields || label == stream->n_fields)
+		return batch_mixed_nonsense(diag);
+	memcpy(batch_mixed->field, stream->field, sizeof(batch_mixed->field));
+	batch_mixed->image = image;
+	batch_mixed->label = label;
+	if (!batch_mixed_set_image(stream, &stream->field[image]) ||
+	    !batch_mixed_set_label(batch_mixed, &batch_mixed->field[label]))
+		return batch_mixed_nonsense(diag);
+	batch_mixed->bytes = stream_lay_out(batch_mixed->field, stream->n_fields, stream->batch);
+	stream->is_batch_mixed = true;
+	return 0;
+}
+
+/* ---- buffers ---- */
+
+void batch_mixed_fini(struct batch_mixed *batch_mixed)
+{
+	while (batch_mixed->pool) {
+		struct batch_mixed_buffer *buffer = batch_mixed->pool;
+
+		batch_mixed->pool = buffer->next;
+		free(buffer->memory);
+		free(buffer);
+	}
+	batch_mixed->n_pool = 0;
+}
+
+void batch_mixed_free(struct oa_stream *stream, struct batch_mixed_buffer *buffer)
+{
+	struct batch_mixed *batch_mixed = &stream->batch_mixed;
+
+	if (stream->flags & OA_POISON)
+		memset(buffer->memory, BATCH_MIXED_POISON, (size_t)batch_mixed->bytes);
+	if (batch_mixed->n_pool < BATCH_MIXED_POOL && !stream->is_closed) {
+		buffer->next = batch_mixed->pool;
+		batch_mixed->pool = buffer;
+		batch_mixed->n_pool++;
+		return;
+	}
+	free(buffer->memory);
+	free(buffer);
+}
+
+static int batch_mixed_add(struct batch_mixed *batch_mixed)
+{
+	struct batch_mixed_buffer *buffer = calloc(1, sizeof(*buffer));
+
+	if (buffer)
+		buffer->memory = aligned_alloc(64, (size_t)batch_mixed->bytes);
+	if (!buffer || !buffer->memory) {
+		free(buffer);
+		return -ENOMEM;
+	}
+	batch_mixed->pool = buffer;
+	batch_mixed->n_pool++;
+	return 0;
+}
+
+int batch_mixed_reserve(struct oa_stream *stream)
+{
+	uint64_t most =
+	    (uint64_t)LAYOUT_MAX_PINS * BASE_MAX(stream->chunk / stream->batch, (uint32_t)1);
+
+	if (stream->failed || stream->has_ended)
+		return 0; /* there will be no batch */
+	if (stream->stats.outstanding >= most && (stream->flags & OA_KEEP))
+		stream->stats.kept += stream->batch;
+	else if (!(stream->flags & OA_COPY) && stream->stats.outstanding >= most)
+		return stream_error(
+		    stream, OA_E_PINS,
+		    "you hold %llu batches that mixup or cutmix made, as many as two slots would "
+		    "hold; release one before oa_next(), or open with OA_KEEP or OA_COPY",
+		    (unsigned long long)stream->stats.outstanding);
+	if (!stream->batch_mixed.pool && batch_mixed_add(&stream->batch_mixed))
+		return stream_error(stream, -ENOMEM,
+				    "oa_next(): out of memory for a batch of mixup or cutmix");
+	return 0;
+}
+
+/* ---- images ---- */
+
+typedef void batch_mixed_sum_fn(const struct batch_mixed *batch_mixed,
+				const struct batch_mix *batch_mix, const uint8_t *own,
+				const uint8_t *other, uint8_t *out);
+
+static void batch_mixed_mixup(const struct batch_mixed *batch_mixed,
+			      const struct batch_mix *batch_mix, const uint8_t *own,
+			      const uint8_t *other, uint8_t *out)
+{
+	const struct stream_field *image = &batch_mixed->field[batch_mixed->image];
+	size_t n = (size_t)(image->sample_bytes / layout_dtype_bytes(image->dtype));
+
+	if (image->dtype == LAYOUT_F32)
+		batch_mix_f32((float *)(void *)out, (const float *)(const void *)own,
+			      (const float *)(const void *)other, n, batch_mix->lambda);
+	else if (image->dtype == LAYOUT_F16)
+		batch_mix_f16((uint16_t *)(void *)out, (const uint16_t *)(const void *)own,
+			      (const uint16_t *)(const void *)other, n, batch_mix->lambda);
+	else
+		batch_mix_bf16((uint16_t *)(void *)out, (const uint16_t *)(const void *)own,
+			       (const uint16_t *)(const void *)other, n, batch_mix->lambda);
+}
+
+static void batch_mixed_cutmix(const struct batch_mixed *batch_mixed,
+			       const struct batch_mix *batch_mix, const uint8_t *own,
+			       const uint8_t *other, uint8_t *out)
+{
+	const struct stream_field *image = &batch_mixed->field[batch_mixed->image];
+	size_t element = (size_t)layout_dtype_bytes(image->dtype);
+	bool is_planar = batch_mixed->ask.is_planar;
+	size_t planes = is_planar ? (size_t)image->shape[0] : 1;
+	size_t pixel = is_planar ? element : element * (size_t)image->shape[2];
+	size_t row = pixel * batch_mixed->width,
+	       bytes = pixel * (batch_mix->right - batch_mix->left);
+
+	memcpy(out, own, (size_t)image->sample_bytes);
+	for (size_t plane = 0; plane < planes; plane++) {
+		for (size_t y = batch_mix->top; y < batch_mix->bottom; y++) {
+			size_t at =
+			    (plane * batch_mixed->height + y) * row + pixel * batch_mix->left;
+
+			memcpy(out + at, other + at, bytes);
+		}
+	}
+}
+
+static void batch_mixed_copy(const struct batch_mixed *batch_mixed,
+			     const struct batch_mix *batch_mix, const uint8_t *own,
+			     const uint8_t *other, uint8_t *out)
+{
+	(void)batch_mix;
+	(void)other;
+	memcpy(out, own, (size_t)batch_mixed->field[batch_mixed->image].sample_bytes);
+}
+
+static void batch_mixed_images(const struct batch_mixed *batch_mixed,
+			       const struct batch_mix *batch_mix, const uint8_t *from,
+			       uint32_t count, uint8_t *to)
+{
+	static batch_mixed_sum_fn *const sums[] = {
+	    [BATCH_MIX_NONE] = batch_mixed_copy,
+	    [BATCH_MIX_MIXUP] = batch_mixed_mixup,
+	    [BATCH_MIX_CUTMIX] = batch_mixed_cutmix,
+	};
+	uint64_t bytes = batch_mixed->field[batch_mixed->image].sample_bytes;
+
+	for (uint32_t i = 0; i < count; i++)
+		sums[batch_mix->kind](batch_mixed, batch_mix, from + i * bytes,
+				      from + (i ? i - 1 : count - 1) * bytes, to + i * bytes);
+}
+
+/* ---- labels ---- */
+
+/* Each sample's class, checked: count, or the number of the first one that is none. */
+static uint32_t batch_mixed_check_classes(const int64_t *labels, uint32_t count, uint64_t classes)
+{
+	uint32_t i = 0;
+
+	while (i < count && labels[i] >= 0 && (uint64_t)labels[i] < classes)
+		i++;
+	return i;
+}
+
+/* count, or the number of a sample whose label is no class. */
+static uint32_t batch_mixed_labels(const struct oa_stream *stream,
+				   const struct batch_mix *batch_mix, const void *from,
+				   uint32_t count, void *to)
+{
+	const struct batch_mixed *batch_mixed = &stream->batch_mixed;
+	const size_t classes = (size_t)batch_mixed->field[batch_mixed->label].shape[0];
+	const int64_t *label = from;
+	const float *row = from;
+	float *out = to;
+
+	if (stream->field[batch_mixed->label].dtype == LAYOUT_I64) {
+		uint32_t good = batch_mixed_check_classes(label, count, classes);
+
+		for (uint32_t i = 0; good == count && i < count; i++)
+			batch_mix_classes(out + i * classes, (uint64_t)label[i],
+					  (uint64_t)label[i ? i - 1 : count - 1], classes,
+					  batch_mix->lambda);
+		return good;
+	}
+	for (uint32_t i = 0; i < count; i++)
+		batch_mix_f32(out + i * classes, row + i * classes,
+			      row + (i ? i - 1 : count - 1) * classes, classes, batch_mix->lambda);
+	return count;
+}
+
+/* ---- a batch ---- */
+
+void batch_mixed_note(struct oa_stream *stream, const struct oa_batch *batch)
+{
+	struct listing_key first = {0};
+
+	if (batch->held && batch->count)
+		record_keys(stream, batch->held, batch->first, 1, &first);
+	else if (batch->count)
+		first = batch->carry->keys[0];
+	stream->batch_mixed.key = (struct batch_mix_key){first.seed, first.lap, batch->epoch,
+							 batch->count ? batch->ids[0] : 0};
+}
+
+/* Everything into the buffer; as batch_mixed_labels(). Without the lock. */
+static uint32_t batch_mixed_fill(const struct oa_stream *stream, const struct oa_batch *batch,
+				 const struct batch_mix *batch_mix, uint8_t *memory)
+{
+	const struct batch_mixed *batch_mixed = &stream->batch_mixed;
+	uint32_t good = batch->count;
+
+	memcpy(memory, batch->ids, batch->count * sizeof(*batch->ids));
+	for (uint32_t i = 0; i < stream->n_fields; i++) {
+		const struct stream_field *field = &batch_mixed->field[i];
+		uint8_t *to = memory + field->carry_offset;
+
+		if (field->where != LAYOUT_IN_SLOT)
+			continue;
+		if (i == batch_mixed->image)
+			batch_mixed_images(batch_mixed, batch_mix, batch_data(batch, i),
+					   batch->count, to);
+		else if (i == batch_mixed->label)
+			good = batch_mixed_labels(stream, batch_mix, batch_data(batch, i),
+						  batch->count, to);
+		else
+			memcpy(to, batch_data(batch, i),
+			       (size_t)(batch->count * field->sample_bytes));
+	}
+	return good;
+}
+
+/* A label that is no class: nothing can be made of the batch, nor of others with that sample. */
+static int batch_mixed_fail(struct oa_stream *stream, struct oa_batch *batch, uint32_t at)
+{
+	const int64_t *label = batch_data(batch, stream->batch_mixed.label);
+	struct diag diag;
+
+	diag_set(
+	    &diag,
+	    "pipeline: mixup or cutmix: sample %lld has label %lld, and num_classes is %u: give "
+	    "the number of the dataset's classes, or map the labels",
+	    (long long)batch->ids[at], (long long)label[at], stream->batch_mixed.ask.classes);
+	batch_end(stream, batch);
+	return stream_fail(stream, OA_E_PIPELINE, diag.text);
+}
+
+int batch_mixed_batch(struct oa_stream *stream, struct oa_batch *batch)
+{
+	struct batch_mixed *batch_mixed = &stream->batch_mixed;
+	struct batch_mixed_buffer *buffer = batch_mixed->pool;
+	struct batch_mix batch_mix =
+	    batch_mix_draw(batch_mixed->ask.op, batch_mixed->ask.n, &batch_mixed->key,
+			   batch_mixed->height, batch_mixed->width);
+	uint64_t start = base_now_ns();
+	uint32_t good;
+
+	batch_mixed->pool = buffer->next;
+	batch_mixed->n_pool--;
+	pthread_mutex_unlock(&stream->lock);
+	good = batch_mixed_fill(stream, batch, &batch_mix, buffer->memory);
+	pthread_mutex_lock(&stream->lock);
+	if (good < batch->count) {
+		batch_mixed_free(stream, buffer);
+		return batch_mixed_fail(stream, batch, good);
+	}
+	stream->stats.batch_mixed++;
+	stream->stats.batch_mixed_ns += base_now_ns() - start;
+	batch_let_go(stream, batch);
+	batch->batch_mixed = buffer;
+	batch->ids = (const int64_t *)(const void *)buffer->memory;
+	return 0;
+}

@@ -1,0 +1,382 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * A plan log that comes from elsewhere: read in steps whose number its size decides and whose length
+ * does not, into memory that a group's log has.
+ */
+
+#include "daemon/group_brought.h"
+
+#include <check.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "daemon/conn.h"
+#include "daemon/group_end.h"
+#include "daemon/node.h"
+#include "daemon/stream.h"
+#include "sched/carousel_log_state.h"
+#include "tests/patience.h"
+
+#define N (UINT64_C(1) << 17) /* grains of one */
+#define CHUNK 64
+#define MOST_BYTES (UINT64_C(64) << 20)
+
+static const uint8_t id[PLAN_LOG_ID] = {5, 6, 7};
+
+static struct node node;
+static struct stream stream;
+static struct variant variant;
+static struct domain domain; /* whose memory it is; the node has no other */
+static struct conn conn;
+static struct token token;
+static struct entry_set set;
+static struct plan_log writer;
+static int fd;
+
+static void never(void *arg)
+{
+	(void)arg;
+	ck_abort_msg("the domain is in use");
+}
+
+static void begin(uint64_t bytes)
+{
+	struct carousel_config config = {
+	    .n = N, .chunk = CHUNK, .slots = 4, .max_slots = 4, .producing = 1, .seed = 1};
+
+	node = (struct node){.place = {.plans_fd = -1}, .memory_budget = UINT64_MAX / 2};
+	domain = (struct domain){.node = &node, .kind = DOMAIN_OWN, .users = 1};
+	LIST_INSERT_HEAD(&node.domains, &domain, link);
+	ck_assert_int_eq(loop_new(&node.loop), 0);
+	ck_assert_int_eq(loop_timer_new(node.loop, never, NULL, &domain.idle), 0);
+	stream = (struct stream){.node = &node, .geometry = {.n_samples = N, .chunk = CHUNK}};
+	ck_assert_int_eq(carousel_new(&config, &stream.carousel), 0);
+	conn =
+	    (struct conn){.node = &node, .domain = &domain, .stream = &stream, .variant = &variant};
+	conn.request.job = (char *)(uintptr_t) "job";
+	set = (struct entry_set){.deal = carousel_deal(stream.carousel)};
+	ck_assert_uint_eq(set.deal->grain, 1);
+	token = (struct token){.has_log = true};
+	memcpy(token.log, id, sizeof(id));
+	ck_assert_int_eq(plan_log_new(bytes, N, id, &writer, &fd), 0);
+	ck_assert_int_eq(plan_log_reserve(&writer, fd, UINT64_MAX), 0);
+}
+
+static void end(void)
+{
+	ck_assert_uint_eq(stream.memory, 0);
+	ck_assert_uint_eq(node.memory_used, 0);
+	ck_assert_uint_eq(domain.memory, 0);
+	ck_assert_uint_eq(domain.users, 1);
+	group_end_fini(&node);
+	loop_unwatch(&domain.idle);
+	loop_free(node.loop);
+	carousel_free(stream.carousel);
+	plan_log_detach(&writer);
+	close(fd);
+}
+
+/* The grains from `place` on, in the deal's order: as whole grains, or as a list of samples. */
+static void append(uint64_t epoch, uint64_t place, uint32_t count, bool is_listed)
+{
+	static uint32_t grains[65536];
+	static int64_t ids[65536];
+	struct plan_log_entry entry = {.epoch = epoch, .place = place, .seed = 1, .lap = place};
+
+	for (uint32_t i = 0; i < count; i++) {
+		grains[i] = (uint32_t)(place + i);
+		ids[i] = (int64_t)deal_sample(set.deal, place + i);
+	}
+	entry.count = count;
+	entry.n_grains = is_listed ? 0 : count;
+	entry.grains = is_listed ? NULL : grains;
+	entry.ids = is_listed ? ids : NULL;
+	plan_log_append(&writer, &entry);
+	plan_log_publish(&writer);
+}
+
+/* As long as memory is being reserved: 0 when that is all of a new log. */
+static int reserve(struct brought *log)
+{
+	int r = BROUGHT_E_MORE;
+
+	while (r == BROUGHT_E_MORE && log->stage == BROUGHT_RESERVE)
+		r = brought_step(log);
+	return r;
+}
+
+static void start(struct brought *log)
+{
+	ck_assert_int_eq(brought_begin(log, &conn, fd, &token, true, 0, &set), 0);
+	ck_assert_int_eq(reserve(log), BROUGHT_E_MORE);
+}
+
+/* To the end: 0 or BROUGHT_E_BAD. */
+static int run(struct brought *log, unsigned *ret_steps)
+{
+	const uint64_t most = plan_log_bytes(carousel_log_bytes(stream.carousel));
+	int r;
+
+	for (*ret_steps = 0; (r = brought_step(log)) == BROUGHT_E_MORE; ++*ret_steps) {
+		ck_assert_uint_lt(*ret_steps, 1000000);
+		ck_assert_uint_le(stream.memory, most);
+		ck_assert_uint_le(log->rest.n_tail, 65536);
+	}
+	return r;
+}
+
+START_TEST(each_record_is_a_step)
+{
+	struct brought log;
+	unsigned steps;
+
+	begin(MOST_BYTES / 64);
+	for (uint64_t i = 0; i < 1000; i++)
+		append(0, i * CHUNK, CHUNK, false);
+	start(&log);
+	ck_assert_uint_gt(stream.memory, 0);
+	ck_assert_int_eq(run(&log, &steps), 0);
+	ck_assert_uint_eq(steps, 2000); /* read, added */
+	ck_assert_uint_eq(log.rest.place, UINT64_C(1000) * CHUNK);
+	ck_assert_uint_eq(entry_rest_count(&log.rest), N - UINT64_C(1000) * CHUNK);
+	brought_fini(&log);
+	end();
+}
+END_TEST
+
+/* The largest record there is, of samples or of grains; its chunk is larger than ours. */
+START_TEST(a_large_record_has_many_steps)
+{
+	struct brought log;
+	unsigned steps;
+
+	begin(MOST_BYTES / 64);
+	append(0, 0, 65536, _i);
+	append(0, 65536, 65536, !_i);
+	append(1, 0, CHUNK, false);
+	start(&log);
+	ck_assert_int_eq(run(&log, &steps), 0);
+	/* read; 2,048 samples checked; 64 grains listed; as many parts as it takes chunks */
+	ck_assert_uint_eq(steps, 3 + 65536 / 2048 + 65536 / 64 + 2 * 65536 / CHUNK + 1);
+	ck_assert_uint_eq(log.rest.epoch, 1);
+	ck_assert_uint_eq(log.rest.place, CHUNK);
+	brought_fini(&log);
+	end();
+}
+END_TEST
+
+/* A log in chunks of one, two epochs long: what is kept of it is what a group of ours would keep. */
+START_TEST(a_long_log_takes_what_a_log_takes)
+{
+	struct brought log;
+	uint32_t group;
+	struct carousel_join join = {.batch = 8, .ranks = 2};
+	unsigned steps;
+
+	begin(MOST_BYTES / 2);
+	for (uint64_t i = 0; i < 2 * N; i++)
+		append(i / N, i % N, 1, false);
+	start(&log);
+	ck_assert_int_eq(run(&log, &steps), 0);
+	ck_assert_uint_eq(steps, 4 * N);
+	ck_assert_uint_eq(log.rest.place, N);
+	join.need = log.rest.need;
+	join.epoch = 1;
+	join.place = N;
+	ck_assert_int_eq(
+	    carousel_found(stream.carousel, &join, carousel_log_bytes(stream.carousel), 1, &group),
+	    0);
+	carousel_adopt(stream.carousel, group, log.log);
+	log.log = NULL;
+	ck_assert(carousel_has_place(stream.carousel, group, 1, N - 1));
+	ck_assert(!carousel_has_place(stream.carousel, group, 0, 0));
+	brought_fini(&log);
+	end();
+}
+END_TEST
+
+/* Its writer may be alive, and write on while it is read. */
+START_TEST(a_log_ends_where_it_ended)
+{
+	struct brought log;
+	int r;
+
+	begin(MOST_BYTES / 64);
+	for (uint64_t i = 0; i < 10; i++)
+		append(0, i, 1, false);
+	start(&log);
+	for (uint64_t i = 10; (r = brought_step(&log)) == BROUGHT_E_MORE; i++) {
+		ck_assert_uint_lt(i, 100);
+		append(0, i, 1, false);
+	}
+	ck_assert_int_eq(r, 0);
+	ck_assert_uint_eq(log.rest.place, 10);
+	brought_fini(&log);
+	end();
+}
+END_TEST
+
+/* The first entry that does not follow is the last that is read. */
+START_TEST(nonsense_ends_soon)
+{
+	struct brought log;
+	unsigned steps;
+
+	begin(MOST_BYTES / 64);
+	append(0, 0, 10, false);
+	append(0, 11, 10, false); /* not the one behind it */
+	append(0, 21, 10, false);
+	start(&log);
+	ck_assert_int_eq(run(&log, &steps), BROUGHT_E_BAD);
+	ck_assert_uint_eq(steps, 2);
+	brought_fini(&log);
+	end();
+}
+END_TEST
+
+static void refuse_forged(uint64_t bytes, uint64_t there)
+{
+	struct plan_log_head head = {
+	    .magic = PLAN_LOG_MAGIC, .bytes = bytes, .room = bytes - PLAN_LOG_HEAD, .n_samples = N};
+	struct brought log;
+	int forged = base_memfd("forged", bytes);
+
+	memcpy(head.id, id, sizeof(id));
+	ck_assert_int_ge(forged, 0);
+	ck_assert_int_eq(posix_fallocate(forged, 0, (off_t)there), 0);
+	ck_assert_int_eq(pwrite(forged, &head, sizeof(head), 0), sizeof(head));
+	ck_assert_int_eq(
+	    fcntl(forged, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | 0x10 /* FUTURE_WRITE */), 0);
+	ck_assert_int_eq(brought_begin(&log, &conn, forged, &token, true, 0, &set), BROUGHT_E_BAD);
+	ck_assert_uint_eq(stream.memory, 0);
+	brought_fini(&log);
+	close(forged);
+}
+
+START_TEST(no_log_is_so_large_or_has_holes)
+{
+	uint64_t most;
+
+	begin(MOST_BYTES / 64);
+	most = plan_log_bytes(carousel_log_most(stream.carousel));
+	refuse_forged(UINT64_C(40) << 20, 4096);
+	refuse_forged(most, 4096);
+	refuse_forged(most + 4096, most + 4096);
+	end();
+}
+END_TEST
+
+/* The memory of a new one, and of one that is gone on with, is reserved a step a time, before anybody gets it. */
+START_TEST(memory_is_reserved_in_steps)
+{
+	struct brought log;
+	uint64_t before = PLAN_LOG_HEAD;
+	struct stat status;
+	unsigned steps = 0;
+	int r;
+
+	begin(MOST_BYTES / 64);
+	if (_i)
+		r = brought_begin_new(&log, &conn, &token, 77);
+	else
+		r = brought_begin(&log, &conn, fd, &token, true, 0, &set);
+	ck_assert_int_eq(r, 0);
+	ck_assert_uint_eq(log.plan_log.reserved, before);
+	for (r = BROUGHT_E_MORE; r == BROUGHT_E_MORE && log.stage == BROUGHT_RESERVE; steps++) {
+		r = brought_step(&log);
+		ck_assert_uint_le(log.plan_log.reserved - before, BROUGHT_STEP);
+		before = log.plan_log.reserved;
+	}
+	ck_assert_int_eq(r, _i ? 0 : BROUGHT_E_MORE);
+	ck_assert_uint_eq(before, log.plan_log.bytes);
+	ck_assert_int_eq(fstat(log.plan_log_fd, &status), 0);
+	ck_assert_uint_ge(512 * (uint64_t)status.st_blocks, before);
+	ck_assert_uint_eq(steps, (before - PLAN_LOG_HEAD + BROUGHT_STEP - 1) / BROUGHT_STEP);
+	ck_assert_uint_gt(steps, 1);
+	ck_assert_uint_eq(log.plan_log.map->origin, _i ? 77 : 0);
+	ck_assert_uint_eq(log.plan_log.map->n_samples, N);
+	brought_fini(&log);
+	end();
+}
+END_TEST
+
+static struct loop_watch *other;
+static unsigned turns;
+
+static void on_other(void *arg)
+{
+	(void)arg;
+	turns++;
+	if (!LIST_EMPTY(&node.group_endings))
+		loop_timer_set(other, 0);
+}
+
+/* A turn of the loop frees some of it, and others have their turns meanwhile. */
+START_TEST(a_long_log_ends_in_steps)
+{
+	const unsigned entries = 1
+				 << 15; /* of which those are kept that a log of ours would have */
+	struct brought log;
+	uint64_t bytes;
+	unsigned steps;
+
+	begin(MOST_BYTES / 2);
+	for (uint64_t i = 0; i < entries; i++)
+		append(0, i, 1, false);
+	start(&log);
+	ck_assert_int_eq(run(&log, &steps), 0);
+	ck_assert_uint_eq(steps, 2 * entries);
+	bytes = log.log->room * sizeof(*log.log->records);
+	ck_assert_uint_gt(bytes, 3 * GROUP_END_STEP);
+	brought_fini(&log);
+	ck_assert_int_eq(loop_timer_new(node.loop, on_other, NULL, &other), 0);
+	loop_timer_set(other, 0);
+	while (!LIST_EMPTY(&node.group_endings))
+		ck_assert_int_eq(loop_turn(node.loop), 0);
+	ck_assert_uint_ge(turns, bytes / GROUP_END_STEP - 1);
+	loop_unwatch(&other);
+	end();
+}
+END_TEST
+
+/* The log is a part of its user's share. */
+START_TEST(a_log_without_room_is_left_aside)
+{
+	struct brought log;
+
+	begin(64 << 10);
+	node.memory_budget = 4096;
+	ck_assert_int_eq(brought_begin(&log, &conn, fd, &token, true, 0, &set), BROUGHT_E_BAD);
+	brought_fini(&log);
+	end();
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("brought");
+	TCase *tcase = tcase_create("brought");
+	SRunner *runner;
+	int failed;
+
+	tcase_set_timeout(tcase, PATIENCE_OF_A_TEST_S);
+	tcase_add_loop_test(tcase, memory_is_reserved_in_steps, 0, 2);
+	tcase_add_test(tcase, each_record_is_a_step);
+	tcase_add_loop_test(tcase, a_large_record_has_many_steps, 0, 2);
+	tcase_add_test(tcase, a_long_log_takes_what_a_log_takes);
+	tcase_add_test(tcase, a_long_log_ends_in_steps);
+	tcase_add_test(tcase, a_log_ends_where_it_ended);
+	tcase_add_test(tcase, nonsense_ends_soon);
+	tcase_add_test(tcase, no_log_is_so_large_or_has_holes);
+	tcase_add_test(tcase, a_log_without_room_is_left_aside);
+	suite_add_tcase(suite, tcase);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed != 0;
+}

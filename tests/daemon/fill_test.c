@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Tasks of a chunk are queued within a budget: what is left is queued when it is asked again.
+ */
+
+#include "daemon/fill.h"
+
+#include <check.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "daemon/budget.h"
+#include "daemon/domain.h"
+#include "daemon/node.h"
+#include "daemon/source.h"
+#include "daemon/stream.h"
+#include "storage/index.h"
+#include "tests/patience.h"
+
+#define N 1000
+#define CHUNK 64
+#define BYTES 1000 /* of a sample */
+
+static struct node node;
+static struct domain domain;
+static struct source source;
+static struct stream stream;
+static int doorbell_fd;
+
+static struct dataset *make_dataset(void)
+{
+	struct index_head head = {.n_samples = N, .names_bytes = N * 5, .n_folders = 1};
+	const struct index_record record = {.mtime_ns = 1, .size = BYTES};
+	const struct index_folder folder = {.mtime_ns = 1};
+	struct index_writer writer;
+	struct dataset *dataset;
+	char name[8];
+	int fd;
+
+	head.folders_bytes = 1;
+	ck_assert_int_eq(index_new(&writer, &head), 0);
+	for (unsigned i = 0; i < N; i++) {
+		snprintf(name, sizeof(name), "%04u", i);
+		index_add_sample(&writer, "", name, &record);
+	}
+	index_add_folder(&writer, "", &folder);
+	ck_assert_int_eq(index_seal(&writer, &fd), 0);
+	index_drop(&writer);
+	ck_assert_int_eq(dataset_map(fd, &dataset), 0);
+	close(fd);
+	return dataset;
+}
+
+/* A chunk that nothing is queued of yet. */
+static void begin_chunk(void)
+{
+	const struct carousel_join join = {.batch = 8, .ranks = 1};
+	struct carousel_action action;
+	struct fill *fill = &stream.fill[0];
+	const struct carousel_chunk *chunk;
+	uint32_t job;
+
+	ck_assert_int_eq(carousel_join(stream.carousel, &join, 1, &job), 0);
+	carousel_step(stream.carousel, 1, &action);
+	ck_assert_int_eq(action.kind, CAROUSEL_PRODUCE);
+	chunk = carousel_chunk_of(stream.carousel, action.slot);
+	ck_assert_uint_eq(chunk->count, CHUNK);
+	ck_assert_int_eq(lane_block_begin(&stream.lane, 1, chunk->lap, chunk->seed, action.slot, 1,
+					  CHUNK, &fill->block),
+			 0);
+	for (uint32_t i = 0; i < CHUNK; i++)
+		fill->task[i].source = (uint64_t)chunk->ids[i];
+	fill->used = true;
+	fill->slot = action.slot;
+	fill->variants = 1;
+	fill->count = CHUNK;
+	fill->started_ns = 1;
+}
+
+static void begin(uint64_t arena_bytes)
+{
+	const struct carousel_config config = {
+	    .n = N, .chunk = CHUNK, .slots = 2, .max_slots = 2, .producing = 1, .seed = 1};
+
+	domain.node = &node;
+	source.dataset = make_dataset();
+	ck_assert_int_eq(doorbell_new(&domain.doorbell, &doorbell_fd), 0);
+	stream = (struct stream){.node = &node, .domain = &domain, .source = &source};
+	stream.state = STREAM_RUNS;
+	ck_assert_int_eq(carousel_new(&config, &stream.carousel), 0);
+	ck_assert_int_eq(
+	    lane_new(1, 1, CHUNK, arena_bytes, &stream.lane, &stream.lane_fd, &stream.arena_fd), 0);
+	ck_assert_int_eq(arena_init(&stream.arena, arena_bytes, CHUNK + 1), 0);
+	ck_assert_int_eq(fill_init(&stream), 0);
+	begin_chunk();
+}
+
+static void end(void)
+{
+	fill_fini(&stream);
+	arena_fini(&stream.arena);
+	lane_detach(&stream.lane);
+	close(stream.lane_fd);
+	close(stream.arena_fd);
+	carousel_free(stream.carousel);
+	doorbell_detach(domain.doorbell);
+	close(doorbell_fd);
+	dataset_unmap(source.dataset);
+}
+
+static unsigned queued(void)
+{
+	unsigned n = 0;
+
+	for (uint32_t i = 0; i < CHUNK; i++)
+		n += lane_task_state(&stream.lane, stream.fill[0].block, i, NULL) ==
+		     LAYOUT_TASK_QUEUED;
+	return n;
+}
+
+/* One that is spent from the beginning: a task a time, and it is asked again at once. */
+START_TEST(a_budget_ends_feeding)
+{
+	const struct budget spent = {.begun_ns = 1};
+
+	begin(UINT64_C(4) << 20);
+	for (unsigned i = 1; i <= CHUNK; i++) {
+		ck_assert_uint_eq(fill_feed(&stream, &spent), spent.begun_ns);
+		ck_assert_uint_eq(queued(), i);
+	}
+	ck_assert_uint_eq(fill_feed(&stream, &spent), 0);
+	end();
+}
+END_TEST
+
+/* It is not asked again before there is room. */
+START_TEST(a_full_arena_ends_feeding)
+{
+	const struct budget spent = {.begun_ns = 1};
+	unsigned n = 0;
+
+	begin(8 * 4096);
+	while (fill_feed(&stream, &spent))
+		ck_assert_uint_eq(queued(), ++n);
+	ck_assert_uint_gt(n, 0);
+	ck_assert_uint_lt(n, CHUNK);
+	ck_assert_uint_eq(fill_feed(&stream, &spent), 0);
+	ck_assert_uint_eq(queued(), n);
+	end();
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("fill");
+	TCase *tcase = tcase_create("fill");
+	SRunner *runner;
+	int failed;
+
+	tcase_set_timeout(tcase, PATIENCE_OF_A_TEST_S);
+	tcase_add_test(tcase, a_budget_ends_feeding);
+	tcase_add_test(tcase, a_full_arena_ends_feeding);
+	suite_add_tcase(suite, tcase);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed != 0;
+}

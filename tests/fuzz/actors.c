@@ -1,0 +1,554 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+#include "tests/fuzz/actors.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "daemon/child.h"
+#include "daemon/node.h"
+#include "daemon/porter.h"
+#include "daemon/reserve.h"
+#include "daemon/stream.h"
+#include "shmring/lane.h"
+#include "storage/dataset.h"
+#include "storage/index.h"
+#include "storage/reader.h"
+#include "storage/store.h"
+#include "worker/parent.h"
+
+#define MOST_LANES 16
+#define OWNER 7 /* of the one worker, in the words of its tasks */
+
+#define RESERVES (-1) /* "pids" of processes that there are not */
+#define GATHERS (-2)
+
+int __wrap_child_start(const char *path, char *const argv[], struct child *ret);
+int __wrap_reserve_begin(struct variant *variant, uint32_t to);
+
+static struct {
+	struct grammar_world *world;
+	int index_fd;
+	bool has_died;
+	struct actor {
+		int sock; /* our end */
+		pid_t pid;
+	} reader, parent;
+	struct layout_doorbell *doorbell;
+	int event_fd;
+	struct actors_lane {
+		bool is_used;
+		uint64_t number;
+		struct lane lane;
+	} lanes[MOST_LANES];
+} actors = {.index_fd = -1, .event_fd = -1, .reader = {.sock = -1}, .parent = {.sock = -1}};
+
+static void demand(bool truth)
+{
+	if (!truth)
+		abort();
+}
+
+/* ---- starting ---- */
+
+/* Three pictures a folder. */
+static void make_index(void)
+{
+	struct grammar_world *world = actors.world;
+	const uint64_t n = world->samples;
+	struct index_head head = {.n_samples = n,
+				  .names_bytes = n * sizeof("a/00.jpg"),
+				  .n_classes = 2,
+				  .classes_bytes = 2 * sizeof("a"),
+				  .n_folders = 3,
+				  .folders_bytes = 1 + 2 * sizeof("a"),
+				  .label_rule = INDEX_LABELS_FOLDERS};
+	static const char *const folders[] = {"a", "b"};
+	struct index_writer writer;
+	struct dataset *dataset;
+
+	demand(index_new(&writer, &head) == 0);
+	for (uint64_t i = 0; i < n; i++) {
+		struct index_record record = {.mtime_ns = 1, .size = 100, .label = i >= n / 2};
+		char name[] = {(char)('0' + i / 10), (char)('0' + i % 10), '.', 'j', 'p', 'g', 0};
+
+		index_add_sample(&writer, folders[record.label], name, &record);
+	}
+	for (unsigned i = 0; i < 2; i++)
+		index_add_class(&writer, folders[i]);
+	index_add_folder(&writer, "", &(struct index_folder){1, 1, 1});
+	for (unsigned i = 0; i < 2; i++)
+		index_add_folder(&writer, folders[i], &(struct index_folder){1, 1, 2 + i});
+	demand(index_seal(&writer, &actors.index_fd) == 0);
+	index_drop(&writer);
+	demand(dataset_map(actors.index_fd, &dataset) == 0);
+	memcpy(world->version, dataset_version(dataset), sizeof(world->version));
+	dataset_unmap(dataset);
+}
+
+void actors_init(struct grammar_world *world)
+{
+	actors.world = world;
+	make_index();
+}
+
+/* In a child: ends when the other end hangs up, or with us. */
+static void idle(int sock)
+{
+	struct pollfd hangup = {.fd = 3};
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (dup2(sock, 3) != 3)
+		_exit(1);
+	close_range(4, ~0U, 0);
+	while (poll(&hangup, 1, -1) < 0 && errno == EINTR)
+		continue;
+	_exit(0);
+}
+
+/* The real one, but for the exec. */
+static int start_porter(struct child *ret)
+{
+	int pair[2];
+	pid_t pid;
+
+	demand(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) == 0);
+	demand(fcntl(pair[0], F_SETFL, O_NONBLOCK) == 0);
+	pid = fork();
+	demand(pid >= 0);
+	if (pid == 0) {
+		if (dup2(pair[1], 3) != 3)
+			_exit(1);
+		close_range(4, ~0U, 0);
+		_exit(porter_main());
+	}
+	close(pair[1]);
+	*ret = (struct child){.pid = pid, .sock = pair[0]};
+	return 0;
+}
+
+int __wrap_child_start(const char *path, char *const argv[], struct child *ret)
+{
+	struct actor *actor = strstr(path, "reader") ? &actors.reader : &actors.parent;
+	int pair[2];
+
+	if (strcmp(argv[0], PORTER_NAME) == 0)
+		return start_porter(ret);
+	demand(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) == 0);
+	actors.has_died |= actor->pid > 0;
+	base_close(&actor->sock);
+	actor->sock = pair[1];
+	actor->pid = fork();
+	demand(actor->pid >= 0);
+	if (actor->pid == 0)
+		idle(pair[1]);
+	*ret = (struct child){.pid = actor->pid, .sock = pair[0]};
+	return 0;
+}
+
+/* ---- reserving ---- */
+
+int __wrap_reserve_begin(struct variant *variant, uint32_t to)
+{
+	struct reserve *reserve = &variant->reserve;
+
+	if (reserve->pid || to <= variant->slots)
+		return 0;
+	reserve->pid = RESERVES;
+	reserve->gatherer = GATHERS;
+	reserve->from = variant->slots;
+	reserve->to = to;
+	variant_account(variant,
+			(int64_t)((to - variant->slots) * variant->board.geometry.slot_stride));
+	return 0;
+}
+
+static struct variant *find_reserving(const struct node *node)
+{
+	const struct domain *domain;
+	const struct stream *stream;
+
+	LIST_FOREACH(domain, &node->domains, link)
+	LIST_FOREACH(stream, &domain->streams, link)
+	for (unsigned i = 0; i < LAYOUT_MAX_VARIANTS; i++)
+		if (stream->variant[i] && stream->variant[i]->reserve.pid == RESERVES)
+			return stream->variant[i];
+	return NULL;
+}
+
+static void reserve_all(struct node *node)
+{
+	const struct variant *variant;
+
+	while ((variant = find_reserving(node))) {
+		uint32_t n = variant->reserve.to - variant->reserve.from, done = 0;
+
+		while (done < n && board_slots_reserve(variant->slots_fd, &variant->board.geometry,
+						       variant->reserve.from + done) == 0)
+			done++;
+		reserve_ended(node, RESERVES, W_EXITCODE((int)done, 0));
+	}
+}
+
+bool actors_died(void)
+{
+	return actors.has_died;
+}
+
+/* ---- speaking ---- */
+
+static void send_to(const struct actor *actor, struct wire_out *out)
+{
+	if (actor->sock >= 0 && !out->error)
+		wire_send(actor->sock, out, MSG_DONTWAIT);
+	wire_out_fini(out);
+}
+
+static uint64_t number_of(const struct wire_in *in, uint16_t key)
+{
+	uint64_t number = UINT64_MAX;
+
+	wire_get_u64(in, key, &number);
+	return number;
+}
+
+static void begin(struct wire_out *out, uint16_t type, const struct wire_in *in, uint16_t key)
+{
+	wire_out_init(out, type);
+	wire_put_u64(out, key, number_of(in, key));
+}
+
+/* ---- lanes ---- */
+
+static void add_lane(uint64_t number, int fd)
+{
+	for (unsigned i = 0; i < MOST_LANES; i++) {
+		struct actors_lane *lane = &actors.lanes[i];
+
+		if (lane->is_used)
+			continue;
+		lane->is_used = lane_attach(fd, &lane->lane) == 0;
+		lane->number = number;
+		return;
+	}
+}
+
+static void drop_lane(struct actors_lane *lane)
+{
+	if (lane->is_used)
+		lane_detach(&lane->lane);
+	lane->is_used = false;
+}
+
+static void drop_lane_of(uint64_t number)
+{
+	for (unsigned i = 0; i < MOST_LANES; i++)
+		if (actors.lanes[i].number == number)
+			drop_lane(&actors.lanes[i]);
+}
+
+void actors_forget(void)
+{
+	for (unsigned i = 0; i < MOST_LANES; i++)
+		drop_lane(&actors.lanes[i]);
+}
+
+void actors_end(void)
+{
+	actors_forget();
+	if (actors.doorbell)
+		doorbell_detach(actors.doorbell);
+	actors.doorbell = NULL;
+	base_close(&actors.event_fd);
+	base_close(&actors.reader.sock);
+	base_close(&actors.parent.sock);
+	actors.reader.pid = actors.parent.pid = 0;
+	actors.has_died = false;
+}
+
+/* ---- the reader ---- */
+
+static void take_start(struct wire_in *in)
+{
+	if (actors.doorbell)
+		doorbell_detach(actors.doorbell);
+	actors.doorbell = NULL;
+	if (in->n_fds > 0)
+		doorbell_attach(in->fds[0], &actors.doorbell);
+	base_close(&actors.event_fd);
+	actors.event_fd = wire_take_fd(in, 1);
+}
+
+static void say_state(void)
+{
+	struct reader_state state = {
+	    .mode = STORE_ON, .limit = 1 << 24, .used = 4096, .file = 8192};
+	struct wire_out out;
+
+	wire_out_init(&out, READER_STATE);
+	wire_put_bytes(&out, READER_KEY_STATE, &state, sizeof(state));
+	wire_put_string(&out, READER_KEY_TEXT, "");
+	send_to(&actors.reader, &out);
+}
+
+static void put_fd(struct wire_out *out, uint16_t key, int fd)
+{
+	wire_put_u64(out, key, 1);
+	wire_put_fd(out, fd);
+}
+
+static void answer_open(const struct wire_in *in)
+{
+	const char *path = "";
+	struct wire_out out;
+
+	wire_get_string(in, READER_KEY_PATH, &path);
+	if (strcmp(path, actors.world->dataset) != 0) {
+		begin(&out, READER_REFUSED, in, READER_KEY_ID);
+		wire_put_u64(&out, READER_KEY_CODE, 1);
+		wire_put_string(&out, READER_KEY_TEXT, "there is no such folder");
+	} else {
+		begin(&out, READER_OPENED, in, READER_KEY_ID);
+		wire_put_u64(&out, READER_KEY_DEVICE, 1);
+		wire_put_u64(&out, READER_KEY_INODE, 1);
+		wire_put_u64(&out, READER_KEY_FLEETING, 0);
+		if (!in->n_fds)
+			put_fd(&out, READER_KEY_INDEX, actors.index_fd);
+	}
+	send_to(&actors.reader, &out);
+}
+
+/* A table in which some samples are kept. */
+static void answer_form(const struct wire_in *in)
+{
+	_cleanup_close_ int fd = memfd_create("table", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	struct wire_out out;
+	uint32_t sizes[64];
+
+	for (unsigned i = 0; i < BASE_ARRAY_LEN(sizes); i++)
+		sizes[i] = i % 3 ? 0 : 50;
+	demand(fd >= 0 && write(fd, sizes, sizeof(sizes)) == (ssize_t)sizeof(sizes) &&
+	       fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0);
+	begin(&out, READER_FORMED, in, READER_KEY_LANE);
+	wire_put_u64(&out, READER_KEY_FORM, number_of(in, READER_KEY_FORM));
+	put_fd(&out, READER_KEY_TABLE, fd);
+	send_to(&actors.reader, &out);
+}
+
+static void answer_chore(const struct wire_in *in)
+{
+	struct wire_out out;
+
+	begin(&out, READER_CHORE_DONE, in, READER_KEY_ID);
+	wire_put_u64(&out, READER_KEY_CODE, 0);
+	wire_put_string(&out, READER_KEY_TEXT, "done");
+	if (number_of(in, READER_KEY_VERB) == READER_VERB_LIST)
+		put_fd(&out, READER_KEY_LIST, actors.index_fd);
+	send_to(&actors.reader, &out);
+}
+
+static void on_reader(struct wire_in *in)
+{
+	struct wire_out out;
+
+	switch (in->type) {
+	case READER_START:
+		take_start(in);
+		break;
+	case READER_OPEN:
+		answer_open(in);
+		break;
+	case READER_ATTACH:
+		add_lane(number_of(in, READER_KEY_LANE), in->n_fds ? in->fds[0] : -1);
+		begin(&out, READER_ATTACHED, in, READER_KEY_LANE);
+		send_to(&actors.reader, &out);
+		break;
+	case READER_DETACH:
+		drop_lane_of(number_of(in, READER_KEY_LANE));
+		begin(&out, READER_DETACHED, in, READER_KEY_LANE);
+		send_to(&actors.reader, &out);
+		break;
+	case READER_STORE:
+		say_state();
+		break;
+	case READER_FORM:
+		answer_form(in);
+		break;
+	case READER_CHORE:
+		answer_chore(in);
+		break;
+	default:
+		break;
+	}
+}
+
+/* ---- the worker parent ---- */
+
+static void say_worker(uint16_t type, uint16_t key, uint64_t number)
+{
+	struct wire_out out;
+
+	wire_out_init(&out, type);
+	wire_put_u64(&out, PARENT_KEY_WORKER, OWNER);
+	wire_put_u64(&out, PARENT_KEY_INDEX, 0);
+	wire_put_u64(&out, key, number);
+	if (type == PARENT_EXITED)
+		wire_put_u64(&out, PARENT_KEY_CPU_NS, 0);
+	send_to(&actors.parent, &out);
+}
+
+static void answer_lane(uint16_t type, const struct wire_in *in)
+{
+	uint64_t variant = number_of(in, PARENT_KEY_VARIANT);
+	struct wire_out out;
+
+	begin(&out, type, in, PARENT_KEY_LANE);
+	if (variant != UINT64_MAX)
+		wire_put_u64(&out, PARENT_KEY_VARIANT, variant);
+	send_to(&actors.parent, &out);
+}
+
+static void on_parent(struct wire_in *in)
+{
+	switch (in->type) {
+	case PARENT_ADD:
+		answer_lane(PARENT_ADDED, in);
+		break;
+	case PARENT_GO:
+		say_worker(PARENT_STARTED, PARENT_KEY_PID, (uint64_t)actors.parent.pid);
+		break;
+	case PARENT_REMOVE:
+		answer_lane(PARENT_REMOVED, in);
+		break;
+	case PARENT_KILL:
+		say_worker(PARENT_EXITED, PARENT_KEY_STATUS, SIGKILL);
+		break;
+	default:
+		break;
+	}
+}
+
+static void serve(struct actor *actor, void (*fn)(struct wire_in *in))
+{
+	struct wire_in in;
+	int r = 0;
+
+	while (!r && actor->sock >= 0) {
+		wire_in_init(&in);
+		r = wire_recv(actor->sock, &in, MSG_DONTWAIT);
+		if (!r)
+			fn(&in);
+		wire_in_fini(&in);
+	}
+	if (r == WIRE_E_CLOSED) {
+		actors.has_died = true;
+		base_close(&actor->sock);
+	}
+}
+
+void actors_serve(struct node *node)
+{
+	reserve_all(node);
+	serve(&actors.reader, on_reader);
+	serve(&actors.parent, on_parent);
+}
+
+/* ---- work ---- */
+
+static void read_task(struct lane *lane, uint8_t mishap)
+{
+	struct lane_task task;
+	bool fails = mishap & 1;
+
+	if (lane_claim_read(lane, 1, &task) || mishap & 2) /* it stays READING */
+		return;
+	if (task.want && mishap & 4)
+		lane_read_came(lane, &task, task.want, 50, mishap & 8 ? 1 : 0);
+	lane_read_done(lane, &task, fails ? LAYOUT_FAIL_READ : LAYOUT_FAIL_NONE, fails ? -EIO : 0,
+		       fails ? "a read that fails" : NULL, 1000, 1000);
+}
+
+static void run_task(struct lane *lane, uint8_t mishap)
+{
+	const struct lane_made made = {.work_us = 5, .made = mishap & 3, .make_us = 1, .bytes = 40};
+	enum layout_fail fail = mishap & 16 ? LAYOUT_FAIL_DECODE : LAYOUT_FAIL_NONE;
+	struct lane_task task;
+
+	if (lane_claim_run(lane, OWNER, UINT32_MAX, &task) || mishap & 32)
+		return;
+	if (mishap & 64)
+		fail = LAYOUT_FAIL_FILTERED;
+	lane_run_made(lane, &task, &made);
+	lane_run_done(lane, &task, fail, 0, "what workers say", 10);
+}
+
+void actors_work(unsigned tasks, uint8_t mishap)
+{
+	const uint64_t one = 1;
+
+	for (unsigned i = 0; i < MOST_LANES; i++)
+		for (unsigned t = 0; actors.lanes[i].is_used && t < tasks; t++) {
+			/* the last one alone */
+			const uint8_t its = t + 1 == tasks ? mishap : 0;
+
+			read_task(&actors.lanes[i].lane, its);
+			run_task(&actors.lanes[i].lane, its);
+		}
+	if (actors.event_fd >= 0 && write(actors.event_fd, &one, sizeof(one)) < 0)
+		return; /* it is full: accessd looks anyway */
+}
+
+/* ---- captured ---- */
+
+void actors_say(struct grammar *grammar)
+{
+	uint8_t choice = grammar_byte(grammar);
+	const struct actor *actor = choice & 1 ? &actors.parent : &actors.reader;
+	struct wire_out out;
+	int fd = -1;
+
+	grammar_any(grammar, 16 + (choice >> 1) % 13, &out);
+	if (choice & 128)
+		fd = grammar_fd(grammar, actors.world);
+	if (fd >= 0)
+		wire_put_fd(&out, fd);
+	send_to(actor, &out);
+	base_close(&fd);
+}
+
+static void scribble_in(struct grammar *grammar, void *memory, uint64_t size)
+{
+	uint64_t at = (grammar_byte(grammar) | (uint64_t)grammar_byte(grammar) << 8) * 4;
+	uint64_t number = grammar_number(grammar);
+
+	if (memory && at + sizeof(number) <= size)
+		memcpy((uint8_t *)memory + at, &number, sizeof(number));
+}
+
+void actors_scribble(struct grammar *grammar)
+{
+	struct actors_lane *lane = &actors.lanes[grammar_below(grammar, MOST_LANES)];
+
+	if (lane->is_used)
+		scribble_in(grammar, lane->lane.head, lane->lane.bytes);
+	else if (actors.doorbell)
+		scribble_in(grammar, actors.doorbell, sizeof(*actors.doorbell));
+}
+
+void actors_die(bool is_reader)
+{
+	const struct actor *actor = is_reader ? &actors.reader : &actors.parent;
+
+	actors.has_died = true;
+	if (actor->sock >= 0)
+		shutdown(actor->sock, SHUT_RDWR);
+}

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Batches as arrays of TensorFlow and JAX: views of the slot, which live as long as the arrays do, and which
+nothing that is computed of them writes to. Each test needs its library; ./check release has them all."""
+
+import gc
+import importlib.util
+import sys
+import unittest
+
+try:
+    import numpy as np
+except ImportError as missing:
+    print(f"arrays_test: skipped: {missing}")
+    sys.exit(77)
+
+import oneaccess as oa
+from support import SAMPLES, DaemonCase
+
+LIBRARIES = [name for name in ("tensorflow", "jax") if importlib.util.find_spec(name)]
+if not LIBRARIES:
+    print("arrays_test: skipped: no TensorFlow, no JAX")
+    sys.exit(77)
+
+DTYPES = ("uint8", "float16", "float32")
+
+
+class ArraysCase(DaemonCase):
+    def seeded(self, dtype="float32", batch=16, **kwargs):
+        return self.loader(oa.imagenet_train(32, dtype=dtype), batch, order="seeded", seed=5, **kwargs)
+
+    def want(self, dtype, batch=16):
+        return [(images, labels) for images, labels in self.seeded(dtype, batch, as_="numpy", copy=True)]
+
+    def same(self, got, dtype, batch=16):
+        """(images, labels) of an epoch as NumPy arrays are the daemon's."""
+        count = 0
+        for (images, labels), (want_images, want_labels) in zip(got, self.want(dtype, batch), strict=True):
+            self.assertEqual((images.dtype, labels.dtype), (want_images.dtype, want_labels.dtype))
+            np.testing.assert_array_equal(images, want_images)
+            np.testing.assert_array_equal(labels, want_labels)
+            count += len(labels)
+        self.assertEqual(count, SAMPLES)
+
+
+@unittest.skipUnless("tensorflow" in LIBRARIES, "no TensorFlow")
+class TensorFlowTest(ArraysCase):
+    @staticmethod
+    def taken(batch):
+        import tensorflow as tf
+        return tuple(tf.experimental.dlpack.from_dlpack(field.__dlpack__()) for field in batch)
+
+    def test_values_are_the_daemons(self):
+        for dtype, batch in ((dtype, batch) for dtype in DTYPES for batch in (16, 7)):
+            with self.subTest(dtype=dtype, batch=batch):
+                epoch = self.seeded(dtype, batch, as_="dlpack")
+                self.same(((images.numpy(), labels.numpy()) for images, labels in map(self.taken, epoch)), dtype, batch)
+
+    def test_a_tensor_keeps_its_slot(self):
+        loader = self.seeded(as_="dlpack")
+        batch = next(iter(loader))
+        images, _ = self.taken(batch)
+        expected = images.numpy().copy()
+        del batch
+        loader.close()
+        gc.collect()
+        np.testing.assert_array_equal(images.numpy(), expected)
+
+    def test_slots_go_back(self):
+        """More batches than a job may hold, each let go of."""
+        loader = self.seeded(as_="dlpack")
+        for _ in range(3):
+            self.assertEqual(sum(int(labels.shape[0]) for _, labels in map(self.taken, loader)), SAMPLES)
+
+    def test_nothing_writes_to_a_slot(self):
+        """TensorFlow may compute in the memory of an operand that nobody else has; that of a slot would end the program."""
+        import tensorflow as tf
+
+        @tf.function
+        def step(images):
+            return tf.nn.relu(-(images + 1.0) * 2.0)
+        for batch, (want, _) in zip(self.seeded(as_="dlpack"), self.want("float32"), strict=True):
+            one = np.float32(1)
+            np.testing.assert_array_equal(tf.add(self.taken(batch)[0], one).numpy(), want + one)
+            np.testing.assert_array_equal(step(self.taken(batch)[0]).numpy(), np.maximum(-(want + one) * np.float32(2), 0))
+
+    def test_a_dataset_of_a_loader(self):
+        import tensorflow as tf
+        loader = self.seeded(as_="numpy", copy=True)
+        data = tf.data.Dataset.from_generator(lambda: (tuple(batch) for batch in loader), output_signature=(
+            tf.TensorSpec((None, 3, 32, 32), tf.float32), tf.TensorSpec((None,), tf.int64)))
+        self.same(((images.numpy(), labels.numpy()) for images, labels in data), "float32")
+
+
+@unittest.skipUnless("jax" in LIBRARIES, "no JAX")
+class JaxTest(ArraysCase):
+    def test_values_are_the_daemons(self):
+        import jax
+        with jax.enable_x64(True) if hasattr(jax, "enable_x64") else jax.experimental.enable_x64():
+            for dtype, batch in ((dtype, batch) for dtype in DTYPES for batch in (16, 7)):
+                with self.subTest(dtype=dtype, batch=batch):
+                    epoch = self.seeded(dtype, batch, as_="jax")
+                    self.same(((np.array(images), np.array(labels)) for images, labels in epoch), dtype, batch)
+
+    def test_an_array_keeps_its_slot(self):
+        loader = self.seeded(as_="jax")
+        images, _ = next(iter(loader))
+        expected = np.array(images)
+        loader.close()
+        gc.collect()
+        np.testing.assert_array_equal(np.array(images), expected)
+
+    def test_nothing_writes_to_a_slot(self):
+        import jax
+
+        @jax.jit
+        def step(images):
+            return (images + 1.0) * 2.0
+        for (images, _), (want, _) in zip(self.seeded(as_="jax"), self.want("float32"), strict=True):
+            np.testing.assert_array_equal(np.array(step(images)), (want + np.float32(1)) * np.float32(2))
+            np.testing.assert_array_equal(np.array(images.at[0].set(0))[1:], want[1:])
+            np.testing.assert_array_equal(np.array(images), want)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

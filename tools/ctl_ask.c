@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * HELLO, then questions, each with one answer, PROGRESS before it maybe. accessd passes on what other users'
+ * processes say, so no text of it reaches the terminal unquoted.
+ */
+
+#include "tools/ctl_ask.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "shmring/proto.h"
+
+static int ask_fail(struct diag *diag, const char *what, int error)
+{
+	diag_set(diag, "%s: %s", what, strerror(error));
+	return 1;
+}
+
+static int ask_connect(struct ctl_ask *ask, const char *path, struct diag *diag)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+
+	ask->sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	if (ask->sock < 0 || strlen(path) >= sizeof(address.sun_path))
+		return ask_fail(diag, "socket", ask->sock < 0 ? errno : ENAMETOOLONG);
+	strcpy(address.sun_path, path);
+	if (connect(ask->sock, (struct sockaddr *)&address, sizeof(address)))
+		return ask_fail(diag, path, errno);
+	return 0;
+}
+
+static void ask_progress(struct ctl_ask *ask, const struct wire_in *in)
+{
+	uint64_t done = 0, total = 0;
+
+	wire_get_u64(in, PROTO_KEY_DONE, &done);
+	wire_get_u64(in, PROTO_KEY_TOTAL, &total);
+	if (!ask->counts || !isatty(STDERR_FILENO))
+		return;
+	fprintf(stderr, "\r%llu of %llu %s\033[K", (unsigned long long)done,
+		(unsigned long long)total, ask->counts);
+	ask->drew = true;
+}
+
+/* The next message that is no progress. 0; else 1 with diag. */
+static int ask_receive(struct ctl_ask *ask, struct wire_in *ret, struct diag *diag)
+{
+	for (;;) {
+		struct pollfd pollfd = {.fd = ask->sock, .events = POLLIN};
+		int r = poll(&pollfd, 1, ask->timeout_ms);
+
+		if (r < 0 && errno == EINTR)
+			continue;
+		if (r == 0) {
+			diag_set(diag, "accessd says nothing for %d s", ask->timeout_ms / 1000);
+			return 1;
+		}
+		wire_in_init(ret);
+		r = wire_recv(ask->sock, ret, 0);
+		if (r == 0 && ret->type != PROTO_PROGRESS)
+			return 0;
+		if (r == 0)
+			ask_progress(ask, ret);
+		wire_in_fini(ret);
+		if (r && r != -EINTR)
+			return ask_fail(diag, "accessd hung up", r < 0 ? -r : ECONNRESET);
+	}
+}
+
+int ctl_ask(struct ctl_ask *ask, struct wire_out *out, uint16_t type, struct wire_in *ret,
+	    struct diag *diag)
+{
+	const char *text = "accessd's answer makes no sense";
+	int r = wire_send(ask->sock, out, 0);
+	char quoted[512];
+	uint64_t code = 0;
+
+	wire_out_fini(out);
+	if (r)
+		return ask_fail(diag, "asking accessd", r < 0 ? -r : ECONNRESET);
+	if (ask_receive(ask, ret, diag))
+		return 1;
+	wire_get_string(ret, PROTO_KEY_TEXT, &text);
+	wire_get_u64(ret, PROTO_KEY_CODE, &code);
+	if (ret->type == type && code == 0)
+		return 0;
+	diag_set(diag, "%s", base_quote(text, quoted, sizeof(quoted)));
+	wire_in_fini(ret);
+	return 1;
+}
+
+int ctl_ask_begin(struct ctl_ask *ask, const char *socket, int timeout_ms, struct diag *diag)
+{
+	struct wire_out out;
+	struct wire_in in;
+
+	ask->timeout_ms = timeout_ms;
+	if (ask_connect(ask, socket, diag))
+		return 1;
+	wire_out_init(&out, PROTO_HELLO);
+	wire_put_u64(&out, PROTO_KEY_MAJOR, PROTO_MAJOR);
+	wire_put_u64(&out, PROTO_KEY_MINOR, PROTO_MINOR);
+	wire_put_string(&out, PROTO_KEY_PROGRAM, "access-ctl");
+	if (ctl_ask(ask, &out, PROTO_WELCOME, &in, diag))
+		return 1;
+	wire_in_fini(&in);
+	return 0;
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TOOLS_CTL_ASK_H
+#define TOOLS_CTL_ASK_H
+
+/* A conversation with accessd of our own: questions that are not its status. */
+
+#include "base/base.h"
+#include "base/wire.h"
+
+struct ctl_ask {
+	int sock, timeout_ms; /* sock: owned, -1: none */
+	const char *counts;   /* what PROGRESS counts, shown on a terminal; NULL: is not shown */
+	bool drew;            /* it was */
+};
+
+/* Connects and says HELLO. 0; else 1 with diag. The caller closes ask->sock in both cases. */
+int ctl_ask_begin(struct ctl_ask *ask, const char *socket, int timeout_ms, struct diag *diag);
+/* Sends out (finished) and waits for an answer of that type that says that all is well: 0, and ret is
+ * the caller's. Else 1 with diag: accessd's text, quoted. */
+int ctl_ask(struct ctl_ask *ask, struct wire_out *out, uint16_t type, struct wire_in *ret,
+	    struct diag *diag);
+
+#endif
