@@ -5,7 +5,7 @@
  * The unit is libjpeg-turbo by itself: jpeg_crop_scanline to the crop's columns, jpeg_skip_scanlines
  * to its first row, RGB rows of three bytes that do not begin at multiples of 32 (there it stores
  * past the cache), and stop after the last row. Beside it the same crops by the quick decoder
- * (pipeline/baseline.h) to planes. Files are read before; rounds of both take turns, each with crops
+ * (pipeline/jpeg/baseline.h) to planes. Files are read before; rounds of both take turns, each with crops
  * of its own; thread CPU time; the ratio is of sums over all rounds. A file that the quick decoder
  * leaves to libjpeg-turbo is timed for neither and counted.
  *
@@ -20,8 +20,8 @@
 #include <jpeglib.h>
 #include "base/base.h"
 #include "bench/photos.h"
-#include "pipeline/baseline.h"
-#include "pipeline/decode.h"
+#include "pipeline/formats/decode.h"
+#include "pipeline/jpeg/baseline.h"
 
 struct bench_file {
 	const uint8_t *data;

@@ -14,9 +14,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include "bench/photos.h"
+#include "pipeline/engine/reduce.h"
 #include "pipeline/pipeline.h"
-#include "pipeline/reduce.h"
-#include "pipeline/spec.h"
+#include "pipeline/spec/spec.h"
 
 #define FAST_SCALES (DECODE_MAX_SHIFT + 1)
 

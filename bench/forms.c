@@ -20,8 +20,8 @@
 #include <jpeglib.h>
 #include "base/base.h"
 #include "bench/photos.h"
-#include "pipeline/decode.h"
-#include "pipeline/form.h"
+#include "pipeline/formats/decode.h"
+#include "pipeline/forms/form.h"
 #include "pipeline/pipeline.h"
 
 #define FORMS_BYTES ((size_t)3 * 224 * 224 * 4)

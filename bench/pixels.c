@@ -26,10 +26,10 @@
 #include <jpeglib.h>
 #include "base/base.h"
 #include "bench/photos.h"
-#include "pipeline/decode.h"
-#include "pipeline/drive.h"
+#include "pipeline/engine/drive.h"
+#include "pipeline/formats/decode.h"
 #include "pipeline/pipeline.h"
-#include "pipeline/spec.h"
+#include "pipeline/spec/spec.h"
 
 #define PIXELS_BLOCK 50 /* photographs */
 #define PIXELS_SLOTS 64 /* outputs that are written in turn */

@@ -29,7 +29,7 @@
 #include <sys/wait.h>
 
 #include "base/hash.h"
-#include "pipeline/form.h"
+#include "pipeline/forms/form.h"
 
 #define LANE_PIPE (1 << 20)
 #define LANE_KEEPS \

@@ -27,7 +27,7 @@
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
-#include "pipeline/form.h"
+#include "pipeline/forms/form.h"
 #include "worker/sandbox.h"
 
 #define MAKER_MEMORY (UINT64_C(1) << 30)

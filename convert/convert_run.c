@@ -24,7 +24,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "pipeline/form.h"
+#include "pipeline/forms/form.h"
 #include "storage/oads.h"
 #include "storage/wrapped.h"
 

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "convert/convert.h"
-#include "pipeline/form.h"
+#include "pipeline/forms/form.h"
 
 static const char usage[] =
     "Usage: access-convert [--form file|indexed|packed] [--jobs N] [--force] SOURCE TARGET\n"

@@ -18,9 +18,9 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "daemon/cache.h"
+#include "daemon/cache/cache.h"
+#include "daemon/net/porter.h"
 #include "daemon/node.h"
-#include "daemon/porter.h"
 
 #define LOG_MOST (1 << 20) /* bytes of a private daemon's log before it starts anew */
 

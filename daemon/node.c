@@ -14,16 +14,16 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "daemon/conn.h"
-#include "daemon/group_keep.h"
-#include "daemon/hang.h"
-#include "daemon/group_end.h"
-#include "daemon/index_end.h"
-#include "daemon/job.h"
+#include "daemon/net/conn.h"
+#include "daemon/serve/group_keep.h"
+#include "daemon/proc/hang.h"
+#include "daemon/serve/group_end.h"
+#include "daemon/serve/index_end.h"
+#include "daemon/serve/job.h"
 #include "daemon/limits.h"
-#include "daemon/pump.h"
-#include "daemon/source.h"
-#include "daemon/stream.h"
+#include "daemon/serve/pump.h"
+#include "daemon/serve/source.h"
+#include "daemon/serve/stream.h"
 
 #define TICK_NS UINT64_C(250000000)
 #define RETRY_NS UINT64_C(1000000000)

@@ -10,17 +10,17 @@
 
 #include <sys/queue.h>
 #include "base/base.h"
-#include "daemon/accept.h"
-#include "daemon/guest.h"
+#include "daemon/net/accept.h"
+#include "daemon/net/guest.h"
 #include "daemon/loop.h"
 #include "daemon/param.h"
 #include "daemon/place.h"
-#include "daemon/porter.h"
-#include "daemon/prepare.h"
-#include "daemon/reaper.h"
-#include "daemon/domain.h"
-#include "daemon/stores.h"
-#include "daemon/tenant.h"
+#include "daemon/net/porter.h"
+#include "daemon/net/prepare.h"
+#include "daemon/proc/reaper.h"
+#include "daemon/tenant/domain.h"
+#include "daemon/cache/stores.h"
+#include "daemon/tenant/tenant.h"
 
 struct conn;
 

@@ -9,8 +9,8 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include "pipeline/op.h"
 #include "pipeline/picture.h"
+#include "pipeline/spec/op.h"
 
 #define PICTURE_ALIGN 32
 #define PICTURE_OFFSET 16 /* of rows within PICTURE_ALIGN, see picture.h */

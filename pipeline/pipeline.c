@@ -11,10 +11,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "pipeline/op_run.h"
-#include "pipeline/packed.h"
+#include "pipeline/forms/packed.h"
+#include "pipeline/ops/op_run.h"
 #include "pipeline/pipeline_inner.h"
-#include "pipeline/spec.h"
+#include "pipeline/spec/spec.h"
 
 #define PIPELINE_IMAGENET                                                                  \
 	"{\"op\":\"normalize\",\"mean\":[0.485,0.456,0.406],\"std\":[0.229,0.224,0.225]}," \

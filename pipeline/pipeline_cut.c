@@ -5,8 +5,8 @@
 
 #include <errno.h>
 #include <string.h>
-#include "pipeline/form.h"
-#include "pipeline/packed.h"
+#include "pipeline/forms/form.h"
+#include "pipeline/forms/packed.h"
 #include "pipeline/pipeline_inner.h"
 
 unsigned pipeline_cuts(const struct pipeline *pipeline, unsigned ret[PIPELINE_MAX_OPS])

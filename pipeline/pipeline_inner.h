@@ -4,9 +4,9 @@
 
 /* What pipeline.c, pipeline_run.c and pipeline_cut.c know of pipelines and their runs, and nobody else. */
 
-#include "pipeline/cut_maker.h"
-#include "pipeline/engine.h"
-#include "pipeline/tail.h"
+#include "pipeline/engine/engine.h"
+#include "pipeline/forms/cut_maker.h"
+#include "pipeline/spec/tail.h"
 
 struct pipeline {
 	struct op_list ops;

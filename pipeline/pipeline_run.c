@@ -12,10 +12,10 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include "pipeline/decode.h"
-#include "pipeline/drive.h"
-#include "pipeline/form.h"
-#include "pipeline/packed.h"
+#include "pipeline/engine/drive.h"
+#include "pipeline/formats/decode.h"
+#include "pipeline/forms/form.h"
+#include "pipeline/forms/packed.h"
 #include "pipeline/pipeline_inner.h"
 
 void pipeline_run_free(struct pipeline_run *run)

@@ -9,7 +9,7 @@
  *
  * A reader believes nothing: a record's size bounds its arrays, the room bounds the record. What the
  * numbers mean is for the caller to check. A plan log comes back to accessd from clients
- * (daemon/group.c), so that a forged one must cost its forger alone.
+ * (daemon/serve/group.c), so that a forged one must cost its forger alone.
  */
 
 #include <errno.h>

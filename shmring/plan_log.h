@@ -30,7 +30,7 @@ enum {
 struct plan_log_head { /* d_: accessd writes */
 	uint64_t magic, bytes, room, n_samples;
 	uint8_t id[PLAN_LOG_ID];
-	uint64_t origin, first_epoch;                          /* of the group: daemon/group.h */
+	uint64_t origin, first_epoch; /* of the group: daemon/serve/group.h */
 	_Atomic uint64_t d_first __attribute__((aligned(64))); /* offset of the oldest record */
 	_Atomic uint64_t d_end;                                /* behind the newest */
 };

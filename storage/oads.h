@@ -19,7 +19,7 @@
 
 #define OADS_MAGIC UINT64_C(0x314154414421414f) /* "OA!DATA1" */
 #define OADS_VERSION 1
-#define OADS_FORMS 1 /* version of the stored forms in it (pipeline/form.h) */
+#define OADS_FORMS 1 /* version of the stored forms in it (pipeline/forms/form.h) */
 #define OADS_ALIGN UINT64_C(64)
 #define OADS_GROUP UINT64_C(64)
 #define OADS_FIRST UINT64_C(4096) /* where the first sample begins; zeros from the head to there */

@@ -21,7 +21,7 @@
  * job goes on with what it asked for; what differs there has changed.
  *
  * Not so where users share: whoever joined has seen by a reader of his own that he may open the root, that root.
- * Who opens the path then gets another stream (daemon/source.c). A wrapped data set has no files, a converted one keeps
+ * Who opens the path then gets another stream (daemon/serve/source.c). A wrapped data set has no files, a converted one keeps
  * its file.
  */
 

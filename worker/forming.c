@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pipeline/form.h"
+#include "pipeline/forms/form.h"
 
 #define FORMING_EARLIER_MOST ((size_t)1 << 20) /* bytes: a worker has them as long as it lives */
 

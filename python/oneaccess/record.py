@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Samples of a Python data set as records (pipeline/packed.h): what they are made of, and the packing."""
+"""Samples of a Python data set as records (pipeline/forms/packed.h): what they are made of, and the packing."""
 
 import struct
 import sys

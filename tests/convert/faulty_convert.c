@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pipeline/form.h"
+#include "pipeline/forms/form.h"
 
 static uint8_t faulty_bytes[1 << 20];
 static size_t faulty_size;

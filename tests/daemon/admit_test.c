@@ -3,7 +3,7 @@
 /* Admission: what a plan promises holds for every size, and a refusal has all the numbers. */
 
 #include "base/philox.h"
-#include "daemon/admit.h"
+#include "daemon/tenant/admit.h"
 #include "tests/worker/suite.h"
 
 #include <errno.h>

@@ -7,7 +7,7 @@
  */
 
 #include "base/philox.h"
-#include "daemon/arena.h"
+#include "daemon/serve/arena.h"
 #include "tests/worker/suite.h"
 
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 /* Bad samples: distinct ids against a model, the ring of reasons, the sentences for people. */
 
 #include "base/philox.h"
-#include "daemon/bad.h"
+#include "daemon/serve/bad.h"
 #include "tests/worker/suite.h"
 #include "worker/worker.h"
 

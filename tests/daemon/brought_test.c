@@ -5,7 +5,7 @@
  * does not, into memory that a group's log has.
  */
 
-#include "daemon/group_brought.h"
+#include "daemon/serve/group_brought.h"
 
 #include <check.h>
 #include <fcntl.h>
@@ -14,10 +14,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "daemon/conn.h"
-#include "daemon/group_end.h"
+#include "daemon/net/conn.h"
 #include "daemon/node.h"
-#include "daemon/stream.h"
+#include "daemon/serve/group_end.h"
+#include "daemon/serve/stream.h"
 #include "sched/carousel_log_state.h"
 #include "tests/patience.h"
 

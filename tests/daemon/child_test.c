@@ -3,9 +3,9 @@
 /* Children of accessd: where programs are looked for, what a start, a failed exec and an end look
  * like from our side. */
 
-#include "daemon/child.h"
 #include "daemon/loop.h"
-#include "daemon/reaper.h"
+#include "daemon/proc/child.h"
+#include "daemon/proc/reaper.h"
 #include "tests/worker/suite.h"
 
 #include <dirent.h>

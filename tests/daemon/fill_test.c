@@ -4,17 +4,17 @@
  * Tasks of a chunk are queued within a budget: what is left is queued when it is asked again.
  */
 
-#include "daemon/fill.h"
+#include "daemon/serve/fill.h"
 
 #include <check.h>
 #include <stdio.h>
 #include <unistd.h>
 
 #include "daemon/budget.h"
-#include "daemon/domain.h"
 #include "daemon/node.h"
-#include "daemon/source.h"
-#include "daemon/stream.h"
+#include "daemon/serve/source.h"
+#include "daemon/serve/stream.h"
+#include "daemon/tenant/domain.h"
 #include "storage/index.h"
 #include "tests/patience.h"
 

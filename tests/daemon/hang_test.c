@@ -2,9 +2,9 @@
 
 /* Who hangs, by the figures of looks that the test makes up. */
 
-#include "daemon/hang.h"
 #include "daemon/limits.h"
-#include "pipeline/op.h"
+#include "daemon/proc/hang.h"
+#include "pipeline/spec/op.h"
 #include "tests/worker/suite.h"
 
 #include <signal.h>

@@ -3,7 +3,7 @@
 /* Hearing children: one that talks without end takes its turn and its share, and no more; who talks nonsense
  * is ended. */
 
-#include "daemon/hearing.h"
+#include "daemon/proc/hearing.h"
 #include "tests/worker/suite.h"
 
 #include <signal.h>

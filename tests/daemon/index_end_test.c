@@ -2,7 +2,7 @@
 
 /* A large index is let go of in steps, and we are not the last to have its memory; a small one at once. */
 
-#include "daemon/index_end.h"
+#include "daemon/serve/index_end.h"
 
 #include <stdio.h>
 #include <string.h>

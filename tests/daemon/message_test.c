@@ -5,7 +5,7 @@
  * kind, size or number of descriptors gets behind message_read(), whatever else the message has.
  */
 
-#include "daemon/message.h"
+#include "daemon/net/message.h"
 #include "tests/worker/suite.h"
 
 #include <check.h>

@@ -3,7 +3,7 @@
 /* A whole accessd, spoken to over raw sockets: what it does when jobs fail and its own processes
  * die, or cannot be started, at awkward moments. */
 
-#include "daemon/child.h"
+#include "daemon/proc/child.h"
 #include "shmring/lane.h"
 #include "tests/daemon/raw.h"
 

@@ -4,7 +4,7 @@
  * How memory comes to a porter. This program is the porter, too: accessd starts itself as one, and here that is us.
  */
 
-#include "daemon/porter.h"
+#include "daemon/net/porter.h"
 
 #include <fcntl.h>
 #include <string.h>
@@ -13,9 +13,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "daemon/child.h"
 #include "daemon/loop.h"
 #include "daemon/node.h"
+#include "daemon/proc/child.h"
 #include "tests/worker/suite.h"
 
 #define LARGE (4 << 20)

@@ -2,10 +2,10 @@
 
 /* Children that reserve and gather for a variant, when it ends. */
 
-#include "daemon/reserve.h"
-#include "daemon/domain.h"
+#include "daemon/proc/reserve.h"
+#include "daemon/tenant/domain.h"
 #include "daemon/node.h"
-#include "daemon/stream.h"
+#include "daemon/serve/stream.h"
 #include "tests/worker/suite.h"
 
 #include <fcntl.h>

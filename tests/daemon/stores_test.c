@@ -3,8 +3,8 @@
 /* Shares of the disk: never more than there is, never less than what is sure. Stores of users who are gone:
  * which are deleted, and what is never touched. */
 
-#include "daemon/stores.h"
-#include "daemon/prune.h"
+#include "daemon/cache/stores.h"
+#include "daemon/cache/prune.h"
 #include "tests/storage/tree.h"
 #include "tests/worker/suite.h"
 

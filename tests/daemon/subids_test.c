@@ -2,7 +2,7 @@
 
 /* Subordinate uids: files good and bad, and whose a uid is at the ends of ranges. */
 
-#include "daemon/subids.h"
+#include "daemon/tenant/subids.h"
 #include "tests/worker/suite.h"
 
 #include <errno.h>

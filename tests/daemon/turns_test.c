@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "daemon/porter.h"
+#include "daemon/net/porter.h"
 #include "shmring/plan_log.h"
 
 #define PICTURES 5000

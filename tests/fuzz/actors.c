@@ -14,11 +14,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "daemon/child.h"
+#include "daemon/net/porter.h"
 #include "daemon/node.h"
-#include "daemon/porter.h"
-#include "daemon/reserve.h"
-#include "daemon/stream.h"
+#include "daemon/proc/child.h"
+#include "daemon/proc/reserve.h"
+#include "daemon/serve/stream.h"
 #include "shmring/lane.h"
 #include "storage/dataset.h"
 #include "storage/index.h"

@@ -10,8 +10,8 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include "pipeline/baseline.h"
-#include "pipeline/baseline_inner.h"
+#include "pipeline/jpeg/baseline.h"
+#include "pipeline/jpeg/baseline_inner.h"
 #include "tests/pipeline/jpeg_oracle.h"
 
 #define FUZZ_PIXELS (1 << 18)

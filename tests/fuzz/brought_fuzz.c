@@ -5,10 +5,10 @@
  * says is left is what the entries that were good left. */
 
 #include "base/log.h"
-#include "daemon/conn.h"
-#include "daemon/group_brought.h"
+#include "daemon/net/conn.h"
 #include "daemon/node.h"
-#include "daemon/stream.h"
+#include "daemon/serve/group_brought.h"
+#include "daemon/serve/stream.h"
 #include "sched/carousel.h"
 #include "sched/population.h"
 #include "tests/fuzz/forge.h"

@@ -17,10 +17,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/hash.h"
-#include "pipeline/baseline.h"
-#include "pipeline/cut.h"
-#include "pipeline/decode.h"
-#include "pipeline/form.h"
+#include "pipeline/formats/decode.h"
+#include "pipeline/forms/cut.h"
+#include "pipeline/forms/form.h"
+#include "pipeline/jpeg/baseline.h"
 #include "pipeline/pipeline.h"
 
 #define FUZZ_PIXELS (1 << 18)

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "pipeline/pipeline.h"
-#include "pipeline/packed.h"
+#include "pipeline/forms/packed.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -7,8 +7,8 @@
  * request, where a page begins that cannot be touched, nor over its other fields.
  */
 
+#include "daemon/net/request.h"
 #include "daemon/param.h"
-#include "daemon/request.h"
 #include "libaccess/libaccess.h"
 #include "pipeline/pipeline.h"
 #include "sched/token.h"

@@ -24,11 +24,11 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "daemon/conn.h"
-#include "daemon/job.h"
+#include "daemon/net/conn.h"
 #include "daemon/node.h"
-#include "daemon/source.h"
-#include "daemon/stream.h"
+#include "daemon/serve/job.h"
+#include "daemon/serve/source.h"
+#include "daemon/serve/stream.h"
 #include "shmring/grant.h"
 #include "tests/fuzz/actors.h"
 #include "tests/fuzz/grammar.h"

@@ -10,9 +10,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "pipeline/draw.h"
-#include "pipeline/op_run.h"
-#include "pipeline/spec.h"
+#include "pipeline/ops/draw.h"
+#include "pipeline/ops/op_run.h"
+#include "pipeline/spec/spec.h"
 
 #define SAMPLES 42000
 #define KINDS 15 /* AUGMENT_... of augment.c, identity first, invert last */

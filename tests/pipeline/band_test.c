@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/philox.h"
-#include "pipeline/decode.h"
+#include "pipeline/formats/decode.h"
 #include "tests/patience.h"
 
 #define BAND_MAX_BYTES 65536

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/philox.h"
-#include "pipeline/baseline_inner.h"
+#include "pipeline/jpeg/baseline_inner.h"
 #include "tests/patience.h"
 
 static const struct baseline_kernels *const kernel_plain = &baseline_kernels_plain;

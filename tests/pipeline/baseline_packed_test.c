@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include "pipeline/baseline_packed.h"
+#include "pipeline/jpeg/baseline_packed.h"
 #include "tests/pipeline/parts.h"
 
 static uint8_t *test_data, *test_packed;

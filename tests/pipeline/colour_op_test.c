@@ -9,9 +9,9 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include "pipeline/draw.h"
-#include "pipeline/op_run.h"
-#include "pipeline/spec.h"
+#include "pipeline/ops/draw.h"
+#include "pipeline/ops/op_run.h"
+#include "pipeline/spec/spec.h"
 
 #define SAMPLES 48000
 #define D "{\"op\":\"decode\"},{\"op\":\"center_crop\",\"size\":8}"

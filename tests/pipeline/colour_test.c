@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/philox.h"
-#include "pipeline/colour.h"
-#include "pipeline/colour_kernels.h"
+#include "pipeline/ops/colour.h"
+#include "pipeline/ops/colour_kernels.h"
 #include "tests/patience.h"
 
 #define WIDEST 75

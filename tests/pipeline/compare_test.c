@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pipeline/compare.h"
 #include "pipeline/pipeline.h"
+#include "pipeline/spec/compare.h"
 
 #define CROP "{\"op\":\"decode\"},{\"op\":\"random_resized_crop\","
 #define NORM(mean) "{\"op\":\"normalize\",\"mean\":[" mean "],\"std\":[1,1,1]}"

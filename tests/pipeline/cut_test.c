@@ -16,12 +16,12 @@
 #include <string.h>
 #include "base/little.h"
 #include "base/philox.h"
-#include "pipeline/cut.h"
-#include "pipeline/engine.h"
-#include "pipeline/finish.h"
-#include "pipeline/form.h"
-#include "pipeline/packed.h"
-#include "pipeline/spec.h"
+#include "pipeline/engine/engine.h"
+#include "pipeline/engine/finish.h"
+#include "pipeline/forms/cut.h"
+#include "pipeline/forms/form.h"
+#include "pipeline/forms/packed.h"
+#include "pipeline/spec/spec.h"
 #include "tests/patience.h"
 
 #define CUT_SPECS 80

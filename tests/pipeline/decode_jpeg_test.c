@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Rows of JPEGs by libjpeg-turbo with samples upsampled and made colours of here (pipeline/decode_ycc.c),
+ * Rows of JPEGs by libjpeg-turbo with samples upsampled and made colours of here (pipeline/formats/decode_ycc.c),
  * against its own pixels: files of all samplings, of all small sizes, their parts, and damaged ones.
  * That it is done so with this library; and that the trial that decides it notices what is wrong.
  */
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/philox.h"
-#include "pipeline/decode_trial.h"
+#include "pipeline/formats/decode_trial.h"
 #include "tests/patience.h"
 #include "tests/pipeline/jpeg_oracle.h"
 

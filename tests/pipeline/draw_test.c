@@ -7,8 +7,8 @@
 #include <check.h>
 #include <math.h>
 #include <stdlib.h>
-#include "pipeline/draw.h"
-#include "pipeline/op_run.h"
+#include "pipeline/ops/draw.h"
+#include "pipeline/ops/op_run.h"
 
 #define SAMPLES 40000
 

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/philox.h"
-#include "pipeline/exif.h"
+#include "pipeline/formats/exif.h"
 #include "tests/patience.h"
 
 /* A copy of exactly size bytes: the sanitizer sees one too many. */

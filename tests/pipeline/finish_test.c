@@ -9,8 +9,8 @@
 #include <string.h>
 #include "base/half.h"
 #include "base/philox.h"
-#include "pipeline/finish.h"
-#include "pipeline/fuse_kernels.h"
+#include "pipeline/engine/finish.h"
+#include "pipeline/engine/fuse_kernels.h"
 #include "tests/patience.h"
 
 static const struct finish_norm {

@@ -7,8 +7,8 @@
 #include <string.h>
 #include "base/hash.h"
 #include "base/little.h"
-#include "pipeline/decode.h"
-#include "pipeline/form.h"
+#include "pipeline/formats/decode.h"
+#include "pipeline/forms/form.h"
 #include "tests/patience.h"
 #include "tests/pipeline/jpeg_oracle.h"
 

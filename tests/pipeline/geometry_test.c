@@ -11,9 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/half.h"
-#include "pipeline/spec.h"
-#include "pipeline/steps.h"
-#include "pipeline/warp_loops.h"
+#include "pipeline/engine/steps.h"
+#include "pipeline/ops/warp_loops.h"
+#include "pipeline/spec/spec.h"
 
 #define SAMPLES 20000
 #define BINS 16

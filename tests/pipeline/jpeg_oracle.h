@@ -3,7 +3,7 @@
 #define TESTS_PIPELINE_JPEG_ORACLE_H
 
 /*
- * libjpeg-turbo as the quick JPEG decoder's oracle: whole pictures decoded as pipeline/decode_jpeg.c
+ * libjpeg-turbo as the quick JPEG decoder's oracle: whole pictures decoded as pipeline/formats/decode_jpeg.c
  * does, and files to decode made from noise and gradients.
  */
 

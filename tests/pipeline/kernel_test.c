@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/philox.h"
-#include "pipeline/finish.h"
-#include "pipeline/resize.h"
-#include "pipeline/resize_kernels.h"
+#include "pipeline/engine/finish.h"
+#include "pipeline/ops/resize.h"
+#include "pipeline/ops/resize_kernels.h"
 
 static void kernel_fill(const struct picture *picture, uint64_t seed)
 {

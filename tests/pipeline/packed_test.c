@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "pipeline/pipeline.h"
-#include "pipeline/packed.h"
+#include "pipeline/forms/packed.h"
 
 #define ROOM 1024
 

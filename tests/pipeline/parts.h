@@ -9,8 +9,8 @@
 
 #include <check.h>
 #include "base/philox.h"
-#include "pipeline/baseline.h"
-#include "pipeline/baseline_inner.h"
+#include "pipeline/jpeg/baseline.h"
+#include "pipeline/jpeg/baseline_inner.h"
 #include "tests/pipeline/jpeg_oracle.h"
 
 #define PARTS_KERNELS 2

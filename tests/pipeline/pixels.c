@@ -14,9 +14,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "pipeline/engine.h"
-#include "pipeline/spec.h"
-#include "pipeline/steps.h"
+#include "pipeline/engine/engine.h"
+#include "pipeline/engine/steps.h"
+#include "pipeline/spec/spec.h"
 
 struct pixels {
 	const struct engine *engine;

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/philox.h"
-#include "pipeline/decode_planes.h"
-#include "pipeline/plane.h"
+#include "pipeline/engine/plane.h"
+#include "pipeline/formats/decode_planes.h"
 #include "tests/patience.h"
 
 #define PLANE_MOST 1100 /* inputs */

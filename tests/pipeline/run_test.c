@@ -12,10 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/philox.h"
-#include "pipeline/engine.h"
-#include "pipeline/finish.h"
+#include "pipeline/engine/engine.h"
+#include "pipeline/engine/finish.h"
 #include "pipeline/pipeline.h"
-#include "pipeline/spec.h"
+#include "pipeline/spec/spec.h"
 #include "tests/patience.h"
 
 #define RUN_SEED 20261121 /* parity.py's */

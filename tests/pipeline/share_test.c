@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "base/philox.h"
-#include "pipeline/fuse_fan.h"
+#include "pipeline/engine/fuse_fan.h"
 #include "pipeline/pipeline.h"
 #include "tests/patience.h"
 

@@ -4,9 +4,9 @@
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
-#include "pipeline/op.h"
 #include "pipeline/pipeline.h"
-#include "pipeline/spec_value.h"
+#include "pipeline/spec/op.h"
+#include "pipeline/spec/spec_value.h"
 
 #define D "{\"op\":\"decode\"}"
 #define CROP "{\"op\":\"center_crop\",\"size\":8}"
@@ -497,7 +497,7 @@ START_TEST(parameter_numbers)
 	} places[] = {
 #define OP(ident, name, impl, help)
 #define PARAM(op, ident, name, type, fallback, help) {OP_##op, OP_##op##_##ident, name},
-#include "pipeline/op_tbl.h"
+#include "pipeline/spec/op_tbl.h"
 #undef OP
 #undef PARAM
 	};

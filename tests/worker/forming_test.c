@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pipeline/form.h"
+#include "pipeline/forms/form.h"
 #include "tests/worker/suite.h"
 #include "worker/evict.h"
 #include "worker/forming.h"

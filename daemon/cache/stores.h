@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DAEMON_CACHE_STORES_H
+#define DAEMON_CACHE_STORES_H
+
+/*
+ * The node's disk for what is kept, `cache_size`, and how domains share it. A domain gets a limit for its
+ * store when it comes and has it until it ends; stores of who is not served may take what is left, and make
+ * room where it is needed. Both together are never more than `cache_size`.
+ *
+ *   DISK_CACHE_ALONE --comes--> ASKS --a look begins--> LOOKS --> HAS (a limit), or REFUSED --somebody ends--> ASKS
+ */
+
+#include <sys/types.h>
+#include "base/base.h"
+
+struct domain;
+struct json_out;
+struct loop_watch;
+struct node;
+struct prune_report;
+
+struct stores {
+	struct loop_watch *soon;
+	pid_t pid;                     /* of the child that looks; 0: none */
+	struct prune_report *report;   /* mapping that it writes */
+	uint64_t most;                 /* bytes that it is to leave to stores that rest */
+	uint64_t resting;              /* bytes that they took at the last look */
+	uint64_t pruned, pruned_bytes; /* stores that were deleted */
+};
+
+/* What the parameters say of shares. */
+struct stores_rule {
+	uint64_t size, most; /* of all; of one user */
+	uint64_t his;        /* that his domains have already, with other groups */
+	unsigned users;      /* that there can be at once */
+};
+/* Bytes that each of them is sure of. */
+uint64_t stores_sure(const struct stores_rule *rule);
+/* Bytes of the next domain, when n other users have something, and all have `given` bytes together. */
+uint64_t stores_share(const struct stores_rule *rule, uint64_t given, unsigned n);
+
+int stores_init(struct node *node);
+void stores_fini(struct node *node);
+/* The domain came and wants to keep things: reading_store() follows when it has a limit. */
+void stores_ask(struct domain *domain);
+/* It ends. */
+void stores_leave(struct domain *domain);
+/* A child ended. false: it was none of these. */
+bool stores_ended(struct node *node, pid_t pid, int status);
+struct stores_rule stores_rule_of(const struct domain *domain);
+void stores_describe(const struct node *node, struct json_out *out); /* members of the node's */
+
+#endif

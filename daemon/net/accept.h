@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DAEMON_NET_ACCEPT_H
+#define DAEMON_NET_ACCEPT_H
+
+/* Takes in clients, as many as there may be, and makes room when they are too many. */
+
+#include "base/base.h"
+
+struct node;
+struct loop_watch;
+
+struct accept {
+	struct node *node;
+	struct loop_watch *watch, *pause;
+	uint64_t most; /* connections at once */
+	bool is_paused;
+};
+
+/* Accepts from now on; files: descriptors that this process may have. 0 or negative errno. */
+int accept_begin(struct accept *accept, struct node *node, uint64_t files);
+void accept_end(struct accept *accept); /* fine twice, and before accept_begin() */
+
+#endif

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DAEMON_NET_CONN_H
+#define DAEMON_NET_CONN_H
+
+/*
+ * A client's connection: hello, one open at most, then the quiet messages around a job. Everything
+ * that comes in is hostile; a connection that misbehaves is shut, and when its process still holds
+ * slots only our sending side is shut, until it hangs up or its process ends.
+ */
+
+#include <sys/queue.h>
+#include <sys/types.h>
+#include "base/base.h"
+#include "base/wire.h"
+#include "daemon/loop.h"
+#include "daemon/net/request.h"
+
+struct node;
+struct domain;
+struct source;
+struct stream;
+struct variant;
+struct job;
+struct chore;
+struct guest;
+struct describe_entry;
+struct prepare;
+struct errand;
+
+enum conn_state {
+	CONN_NEW,           /* waits for HELLO */
+	CONN_GREETED,       /* may open or ask for the status */
+	CONN_WAITS_SOURCE,  /* the dataset is being opened */
+	CONN_WAITS_CATALOG, /* the dataset's catalogue is being written */
+	CONN_WAITS_STREAM,  /* the stream's memory is being handed to reader and workers */
+	CONN_RUNS,          /* has a job */
+	CONN_SHUT,          /* refused, failed or misbehaved: only its hang-up matters */
+};
+
+struct conn_look { /* what its own user's reader saw of the root of what it opens */
+	uint64_t device, inode;
+	bool is_open;
+};
+
+struct conn {
+	LIST_ENTRY(conn) link;
+	struct node *node;
+	int fd, pid_fd;
+	pid_t pid;
+	uid_t uid;
+	gid_t gid;
+	struct guest *guest; /* its uid's */
+	struct loop_watch *watch, *pid_watch, *deadline;
+	enum conn_state state;
+	bool sending_shut;
+	unsigned heard; /* messages since heard_ns */
+	uint64_t heard_ns;
+	struct errand *errand; /* the porter fetches its next message */
+	uint8_t nonce[MESSAGE_NONCE];
+	struct request request;
+	struct domain *domain; /* its own, from its OPEN on */
+	struct source *source; /* a reference while it waits */
+	struct conn_look looked;
+	bool describes;          /* it waits for DESCRIBED, not for OPENED */
+	struct stream *stream;   /* waited for, or the job's */
+	struct variant *variant; /* of the stream */
+	char apart[240];         /* why it has a stream of its own, for people */
+	struct prepare *prepare; /* what it brings, while it waits for the stream */
+	struct job *job;
+	struct chore *chore;            /* of the store, under way */
+	struct describe_entry *catalog; /* that is waited for */
+};
+
+/* A client on fd (consumed). NULL: it could not be had. */
+struct conn *conn_new(struct node *node, int fd);
+void conn_free(struct conn *conn); /* everything it had is given back */
+/* Has it no job, and does it not wait for one? */
+bool conn_is_spare(const struct conn *conn);
+
+/* Messages to the client. They never block: a client that does not read is shut, or misses what it
+ * can do without (wakes, progress, notices). */
+void conn_send(struct conn *conn, struct wire_out *out); /* finishes out */
+void conn_send_text(struct conn *conn, uint16_t type, uint64_t code, const char *text);
+void conn_refuse(struct conn *conn, uint64_t code, const char *text); /* REFUSED, then shut */
+void conn_progress(struct conn *conn, const char *what, uint64_t done, uint64_t total);
+void conn_wake(struct conn *conn);
+/* Stops talking: our sending side is shut. A client with a job is kept until it hangs up, any other
+ * one is given a moment to do that. */
+void conn_shut(struct conn *conn);
+
+/* Steps of an open. */
+void conn_source_ready(struct conn *conn);
+void conn_source_refused(struct conn *conn, const char *text);
+void conn_stream_ready(struct conn *conn);
+
+#endif

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Openings among tenants.
+ *
+ *   LOOK by the user's own reader --root and the way to it are open to all--> OPEN_ONLY in the public domain
+ *      |                                                                        |  same root: settled
+ *      +--not open--> ALL in the user's own domain <--not open, other root, no room, reader gone--+
+ *
+ * Nobody joins public data whose root his own reader could not open: a user whom a mandatory policy or
+ * a namespace keeps out stays out. What is public is the public domain's reader to say, which
+ * is no user's and looks at every folder and file as nobody in particular; what a user's own reader
+ * says of that only saves asking. A liar there wins a look at what everybody may look at.
+ *
+ * The public domain is an offer: whatever goes wrong there, also for want of memory of the
+ * one who pays for its stream, sends the job to its own user's domain, as if there were no sharing.
+ */
+#include "daemon/net/opening.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/net/conn.h"
+#include "daemon/node.h"
+#include "daemon/serve/source.h"
+#include "daemon/serve/stream.h"
+#include "libaccess/libaccess.h"
+
+/* Lets go of what it waited for and waits for this one. */
+static int wait_for(struct conn *conn, struct domain *domain, const char *path, enum reader_how how)
+{
+	struct source *old = conn->source;
+	int r = source_request(domain, path, how, &conn->source);
+
+	if (r)
+		conn->source = NULL;
+	conn->state = r ? conn->state : CONN_WAITS_SOURCE;
+	source_unref(old);
+	return r;
+}
+
+int opening_begin(struct conn *conn, const char *path)
+{
+	conn->looked = (struct conn_look){.is_open = false};
+	return wait_for(conn, conn->domain, path,
+			conn->node->tenants.shares ? READER_HOW_LOOK : READER_HOW_ALL);
+}
+
+static void ask_own(struct conn *conn, const char *path)
+{
+	if (wait_for(conn, conn->domain, path, READER_HOW_ALL))
+		conn_refuse(conn, OA_E_MEMORY, "out of memory");
+}
+
+static bool ask_public(struct conn *conn, const char *path)
+{
+	const struct identity *nobody = &conn->node->tenants.nobody;
+	struct domain *domain;
+	struct diag diag;
+	int r;
+
+	if (domain_request(conn->node, DOMAIN_PUBLIC, nobody, &domain, &diag))
+		return false;
+	r = wait_for(conn, domain, path, READER_HOW_OPEN_ONLY);
+	domain_unref(domain);
+	return r == 0;
+}
+
+bool opening_is_settled(struct conn *conn)
+{
+	const struct source *source = conn->source;
+	_cleanup_free_ char *path = NULL;
+
+	if (source->how == READER_HOW_ALL ||
+	    (source->how == READER_HOW_OPEN_ONLY && source->root.device == conn->looked.device &&
+	     source->root.inode == conn->looked.inode))
+		return true;
+	path = strdup(source->path);
+	if (!path) {
+		conn_refuse(conn, OA_E_MEMORY, "out of memory");
+		return false;
+	}
+	if (source->how == READER_HOW_LOOK) {
+		conn->looked =
+		    (struct conn_look){source->root.device, source->root.inode, source->is_open};
+		if (source->is_open && ask_public(conn, path))
+			return false;
+	}
+	ask_own(conn, path);
+	return false;
+}
+
+bool opening_falls_back(struct conn *conn)
+{
+	const struct source *source = conn->stream ? conn->stream->source : conn->source;
+	struct stream *stream = conn->stream;
+	_cleanup_free_ char *path = NULL;
+
+	if (!source || source->how != READER_HOW_OPEN_ONLY ||
+	    (stream && !conn->request.pipeline)) /* it went into a stream of its own */
+		return false;
+	path = strdup(source->path);
+	if (!path)
+		return false;
+	if (stream)
+		stream_unref(conn);
+	ask_own(conn, path);
+	return true;
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DAEMON_NET_PREPARE_H
+#define DAEMON_NET_PREPARE_H
+
+/*
+ * What an OPEN brings is read and checked before its job opens, in turns of the loop: its token, the part of the
+ * dataset that it asks for, and the plan log that it goes on with.
+ */
+
+#include <sys/queue.h>
+#include "base/base.h"
+
+struct conn;
+struct loop_watch;
+struct node;
+struct prepare;
+struct carousel_join;
+struct group;
+
+struct prepare_queue { /* of a node */
+	TAILQ_HEAD(prepare_waiting, prepare) waiting;
+	struct loop_watch *timer;
+};
+
+int prepare_init(struct node *node); /* 0 or -ENOMEM */
+void prepare_fini(struct node *node);
+
+/* Is all read that conn brings to its stream, which runs? If not, it is done in later turns; then
+ * conn_stream_ready() follows, or conn is refused. */
+bool prepare_is_ready(struct conn *conn);
+/* Fills join with what was brought, and finds or founds the job's group, if it has one. 0; else *code, diag. */
+int prepare_join(struct conn *conn, struct carousel_join *join, struct group **ret_group,
+		 uint64_t *code, struct diag *diag);
+/* conn_stream_ready() follows in a later turn, when all is read that conn brings, or conn is refused. */
+void prepare_soon(struct conn *conn);
+void prepare_free(struct conn *conn); /* nothing to do is fine */
+
+#endif

@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Requests. Everything in an OPEN is hostile: sizes were checked when it was read (message_tbl.h), here numbers
+ * come to lie in ranges before they are narrowed, and the pipeline is compiled, so that a request that was accepted
+ * can be refused later only for what the node has, never for how it looks. What takes time by what the client
+ * says of the dataset waits until that is known: of the token only the head is looked at (prepare.c).
+ */
+#include "daemon/net/request.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/param.h"
+#include "libaccess/libaccess.h"
+#include "pipeline/pipeline.h"
+#include "sched/plan.h"
+#include "sched/token.h"
+
+#define MOST_BATCH 65536
+#define MOST_RANKS 65536
+
+uint64_t request_budget(const struct request *request, uint64_t n_samples)
+{
+	return request->has_budget ? request->budget : BASE_MAX(UINT64_C(10), n_samples / 100);
+}
+
+void request_fini(struct request *request)
+{
+	free(request->dataset);
+	free(request->job);
+	free(request->program);
+	free(request->token);
+	pipeline_free(request->pipeline);
+	base_close(&request->part_fd);
+	base_close(&request->log_fd);
+	request_init(request);
+}
+
+void request_init(struct request *request)
+{
+	*request = (struct request){.part_fd = -1, .log_fd = -1};
+}
+
+char *request_name(const char *name)
+{
+	return name ? strndup(name, REQUEST_NAME_MAX) : NULL;
+}
+
+/* What only the client can do, must be a client that does it: an older one would give the pipeline's
+ * batches unmingled, and all classes. */
+static int check_client(const struct request *request, struct diag *diag)
+{
+	unsigned count;
+
+	if (request->batch_mix.n && request->minor < 1)
+		diag_set(diag,
+			 "pipeline: mixup and cutmix are done by the client, and this job's is "
+			 "older: upgrade libaccess");
+	else if (!request->has_filtered &&
+		 (pipeline_filter_labels(request->pipeline, true, &count) ||
+		  pipeline_filter_labels(request->pipeline, false, &count)))
+		diag_set(
+		    diag,
+		    "pipeline: a filter by class is applied by the client, and this job's "
+		    "has not asked for it: upgrade libaccess, and write the op's name plainly");
+	else
+		return 0;
+	return OA_E_VERSION;
+}
+
+int request_compile(struct request *request, const char *text, struct diag *diag)
+{
+	const char *named;
+
+	if (!text) {
+		diag_set(diag, "no pipeline was given");
+		return OA_E_PIPELINE;
+	}
+	named = pipeline_named(text);
+	text = named ? named : text;
+	if (pipeline_compile(text, strlen(text), &request->pipeline, diag))
+		return OA_E_PIPELINE;
+	pipeline_hash_asked(request->pipeline, &request->asked);
+	request->batch_mix = *pipeline_batch(request->pipeline);
+	return 0;
+}
+
+static int take_pipeline(struct request *request, const struct message_open *open,
+			 struct diag *diag)
+{
+	int r = request_compile(request, open->pipeline, diag);
+
+	request->has_filtered = open->filtered != 0;
+	return r ? r : check_client(request, diag);
+}
+
+/* A plan cannot be left in the middle, nor entered there. Carousel and any are no plans: their tokens
+ * say the same, a set of samples. */
+static bool orders_fit(uint32_t wanted, uint32_t tokens)
+{
+	return !wanted || wanted == tokens || (!plan_is_fixed(wanted) && !plan_is_fixed(tokens));
+}
+
+static int join_orders(struct request *request, bool has_seed, const struct token *token,
+		       struct diag *diag)
+{
+	bool is_listed = plan_is_fixed(token->order) && token_has_sampler(token);
+
+	if (is_listed != (request->order == PLAN_LIST))
+		diag_set(diag,
+			 "resume token: it is of %s, and this job has %s; resume with the samples "
+			 "and the order it was saved with, or start without a token",
+			 is_listed ? "a list of samples" : "all samples",
+			 is_listed ? "no list" : "one");
+	else if (!is_listed && !orders_fit(request->order, token->order))
+		diag_set(diag,
+			 "resume token: it is of order \"%s\", this job asks for \"%s\"; resume "
+			 "without an order, or start without a token",
+			 plan_name(token->order), plan_name(request->order));
+	else if (has_seed && plan_is_fixed(token->order) && request->seed != token->seed)
+		diag_set(
+		    diag,
+		    "resume token: it is of seed %llu, this job asks for %llu; resume with the "
+		    "token's seed, or start without a token",
+		    (unsigned long long)token->seed, (unsigned long long)request->seed);
+	else {
+		if (!plan_is_fixed(token->order))
+			return 0;
+		request->order = is_listed ? PLAN_LIST : token->order;
+		request->seed = token->seed;
+		return 0;
+	}
+	return OA_E_TOKEN;
+}
+
+static int take_order(struct request *request, const struct message_open *open, struct diag *diag)
+{
+	request->seed = open->seed;
+	if (open->order > PLAN_LIST) {
+		diag_set(diag, "order %llu is none that this accessd knows; update accessd",
+			 (unsigned long long)open->order);
+		return OA_E_INVALID;
+	}
+	if (open->order == PLAN_ANY && pipeline_is_random(request->pipeline)) {
+		diag_set(diag, "order \"any\" serves the same pixels again and again, and this "
+			       "pipeline has random ops; use \"carousel\"");
+		return OA_E_INVALID;
+	}
+	request->order = (uint32_t)open->order;
+	return 0;
+}
+
+static int take_token(struct request *request, const struct message_open *open, struct diag *diag)
+{
+	const struct items_bytes *bytes = &open->token;
+	struct token token;
+
+	if (!bytes->data)
+		return 0;
+	if (token_look(bytes->data, bytes->size, &token, diag) ||
+	    join_orders(request, open->has_seed, &token, diag))
+		return OA_E_TOKEN;
+	request->token = malloc(bytes->size ? bytes->size : 1);
+	if (!request->token)
+		return OA_E_MEMORY;
+	memcpy(request->token, bytes->data, bytes->size);
+	request->token_size = bytes->size;
+	return 0;
+}
+
+static int take_numbers(struct request *request, const struct message_open *open, struct diag *diag)
+{
+	const uint64_t ranks = open->has_ranks ? open->ranks : 1;
+	const uint64_t reuse = open->has_reuse ? open->reuse : 1;
+
+	if (open->batch < 1 || open->batch > MOST_BATCH || open->chunk > MOST_BATCH)
+		diag_set(diag, "batch %llu, chunk %llu: both must lie in 1 .. %d",
+			 (unsigned long long)open->batch, (unsigned long long)open->chunk,
+			 MOST_BATCH);
+	else if (open->policy > PROTO_POLICY_SUBSTITUTE)
+		diag_set(diag, "policy for bad samples %llu: 0 error, 1 skip, 2 substitute",
+			 (unsigned long long)open->policy);
+	else if (ranks < 1 || ranks > MOST_RANKS || open->rank >= ranks)
+		diag_set(diag, "rank %llu of %llu: there may be 1 to %d ranks, numbered from 0",
+			 (unsigned long long)open->rank, (unsigned long long)ranks, MOST_RANKS);
+	else {
+		request->batch = (uint32_t)open->batch;
+		request->chunk = (uint32_t)open->chunk;
+		request->ranks = (uint32_t)ranks;
+		request->rank = (uint32_t)open->rank;
+		request->policy = (enum proto_policy)open->policy;
+		request->epochs = open->epochs;
+		request->budget = open->budget;
+		request->has_budget = open->has_budget;
+		request->reuse = (uint32_t)BASE_MIN(reuse, (uint64_t)REQUEST_MOST_REUSE);
+		request->is_exact = open->exact != 0;
+		return 0;
+	}
+	return OA_E_INVALID;
+}
+
+/* Whoever gives a seed believes that it decides something. */
+static int check_seed(const struct request *request, const struct message_open *open,
+		      struct diag *diag)
+{
+	if (!open->has_seed || plan_is_fixed(request->order))
+		return 0;
+	diag_set(
+	    diag,
+	    "seed %llu: under the usual order jobs share what the stream draws, so they have no "
+	    "seeds of their own and are no independent replicates; ask for order \"seeded\", "
+	    "or leave the seed out",
+	    (unsigned long long)request->seed);
+	return OA_E_INVALID;
+}
+
+/* Of ranks that lost their accessd: what is in the descriptor is read when their stream is there. */
+static void take_log(struct request *request, const struct message_open *open, struct wire_in *in)
+{
+	if (open->has_log && request->ranks > 1 && !plan_is_fixed(request->order))
+		request->log_fd = wire_take_fd(in, open->log_fd);
+}
+
+static int take_split(struct request *request, const struct message_open *open, struct diag *diag)
+{
+	struct population_split *split = &request->split;
+
+	if (!open->has_split)
+		return 0;
+	memcpy(&split->from, open->split, 8);
+	memcpy(&split->to, open->split + 8, 8);
+	memcpy(&split->seed, open->split + 16, 8);
+	if (split->from >= 0 && split->from < split->to && split->to <= 1)
+		return 0;
+	diag_set(diag, "a split from %g to %g: must be 0 <= from < to <= 1", split->from,
+		 split->to);
+	return OA_E_INVALID;
+}
+
+/* Which samples: what is in the descriptor is read when the dataset is open. */
+static int take_part(struct request *request, const struct message_open *open, struct wire_in *in,
+		     struct diag *diag)
+{
+	if (!open->has_part)
+		return 0;
+	if (plan_is_fixed(request->order)) {
+		diag_set(diag, "a part of the dataset and a fixed plan: the plan has the samples");
+		return OA_E_INVALID;
+	}
+	request->part_fd = wire_take_fd(in, open->part_fd);
+	if (request->part_fd < 0) {
+		diag_set(diag, "the part's bitmap is no memory: update libaccess");
+		return OA_E_INVALID;
+	}
+	memcpy(request->part_version, open->part, sizeof(request->part_version));
+	return take_split(request, open, diag);
+}
+
+static int take_texts(struct request *request, const struct message_open *open, struct diag *diag)
+{
+	if (*open->dataset != '/') {
+		diag_set(diag, REQUEST_PATH_TEXT);
+		return OA_E_INVALID;
+	}
+	request->dataset = strdup(open->dataset);
+	request->job = open->job          ? request_name(open->job)
+		       : request->program ? strdup(request->program)
+					  : strdup("?");
+	if (open->form)
+		strcpy(request->keep, open->form);
+	return request->dataset && request->job ? 0 : OA_E_MEMORY;
+}
+
+int request_parse(struct request *request, const struct message_open *open, struct wire_in *in,
+		  const uint8_t nonce[MESSAGE_NONCE], struct diag *diag)
+{
+	int r;
+
+	if (memcmp(open->nonce, nonce, MESSAGE_NONCE) != 0) {
+		diag_set(diag, "OPEN does not repeat the nonce of WELCOME");
+		return OA_E_REFUSED;
+	}
+	r = take_texts(request, open, diag);
+	if (!r)
+		r = take_numbers(request, open, diag);
+	if (!r)
+		r = take_pipeline(request, open, diag);
+	if (!r)
+		r = take_order(request, open, diag);
+	if (!r)
+		r = take_token(request, open, diag);
+	if (!r)
+		take_log(request, open, in);
+	if (!r)
+		r = take_part(request, open, in, diag);
+	return r ? r : check_seed(request, open, diag);
+}

@@ -1,0 +1,485 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The status: everything that access-ctl, access-bench and access-top show, as one JSON text. It
+ * goes to the client in a sealed memfd, so that its size is bounded by memory, not by a message.
+ */
+#include "daemon/net/status.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/json.h"
+#include "daemon/limits.h"
+#include "daemon/net/conn.h"
+#include "daemon/node.h"
+#include "daemon/serve/job.h"
+#include "daemon/serve/pump.h"
+#include "daemon/serve/source.h"
+#include "daemon/serve/stream.h"
+#include "pipeline/pipeline.h"
+#include "pipeline/spec/compare.h"
+#include "shmring/inbox.h"
+
+static const char *const stages[] = {
+    [LAYOUT_STAGE_NONE] = "none",         [LAYOUT_STAGE_SCAN] = "scan",
+    [LAYOUT_STAGE_READ] = "read",         [LAYOUT_STAGE_DECODE] = "decode",
+    [LAYOUT_STAGE_SLOT] = "slot",         [LAYOUT_STAGE_WORKERS] = "workers",
+    [LAYOUT_STAGE_SCHEDULE] = "schedule", [LAYOUT_STAGE_DRAIN] = "drain",
+};
+static const char *const policies[] = {"error", "skip", "substitute"};
+static const char *const states[] = {"opening", "running", "lost", "failed"};
+static const char *const variant_states[] = {"opening", "running", "leaving"};
+
+struct sums {
+	uint64_t reference, waits_on_dead, reader_ns, worker_ns;
+	unsigned workers, alive;
+	pid_t reader, parent; /* of the viewer's domain, 0: none, or several */
+};
+
+struct view {
+	const struct node *node;
+	uid_t uid;
+	bool sees_all;
+};
+
+/* ---- who may see what ---- */
+
+static bool shows_domain(const struct view *view, const struct domain *domain)
+{
+	return view->sees_all || (domain->kind != DOMAIN_PUBLIC && domain->who.uid == view->uid);
+}
+
+static bool shows_conn(const struct view *view, const struct conn *conn)
+{
+	return view->sees_all || conn->uid == view->uid;
+}
+
+/* One that he shares with others is shown to him, too. */
+static bool shows_stream(const struct view *view, const struct stream *stream)
+{
+	const struct conn *conn;
+
+	LIST_FOREACH(conn, &view->node->conns, link)
+	if (conn->stream == stream && conn->job && shows_conn(view, conn))
+		return true;
+	return shows_domain(view, stream->domain);
+}
+
+/* ---- the node ---- */
+
+static void add_stream(const struct stream *stream, struct sums *sums)
+{
+	struct carousel_totals totals;
+
+	carousel_totals(stream->carousel, &totals);
+	sums->reference += totals.reference;
+	sums->waits_on_dead += totals.waits_on_dead;
+}
+
+static void add_domain(const struct view *view, const struct domain *domain, struct sums *sums)
+{
+	const struct stream *stream;
+	bool is_first = !sums->workers;
+
+	LIST_FOREACH(stream, &domain->streams, link)
+	add_stream(stream, sums);
+	sums->reader_ns += reading_cpu_ns(&domain->reading);
+	sums->worker_ns += workers_cpu_ns(&domain->workers);
+	if (!shows_domain(view, domain))
+		return;
+	sums->workers += domain->workers.size;
+	sums->alive += domain->workers.alive;
+	sums->reader = is_first ? domain->reading.child.pid : 0;
+	sums->parent = is_first ? domain->workers.child.pid : 0;
+}
+
+static struct sums sums_of(const struct view *view)
+{
+	const struct node *node = view->node;
+	const struct domain *domain;
+	struct sums sums = {
+	    .reference = node->counters.reference,
+	    .waits_on_dead = node->counters.waits_on_dead,
+	    .reader_ns = node->ended_reader_ns,
+	    .worker_ns = node->ended_worker_ns,
+	};
+
+	LIST_FOREACH(domain, &node->domains, link)
+	add_domain(view, domain, &sums);
+	return sums;
+}
+
+/* Who asks makes the turn that he is answered in: it is not among them yet. */
+static void put_loop(struct json_out *out, const struct loop_turns *turns)
+{
+	json_out_key(out, "loop");
+	json_out_object_begin(out);
+	json_out_member_u64(out, "longest_turn_us", turns->wall.ns / 1000);
+	json_out_member_string(out, "longest_turn_what", turns->wall.what);
+	json_out_member_u64(out, "longest_turn_cpu_us", turns->cpu.ns / 1000);
+	json_out_member_string(out, "longest_turn_cpu_what", turns->cpu.what);
+	json_out_member_u64(out, "long_turns", turns->n_long);
+	json_out_member_u64(out, "long_turns_cpu", turns->n_long_cpu);
+	json_out_object_end(out);
+}
+
+static void put_node(struct json_out *out, const struct view *view)
+{
+	const struct node *node = view->node;
+	const struct node_counters *c = &node->counters;
+	const struct sums sums = sums_of(view);
+
+	json_out_key(out, "node");
+	json_out_object_begin(out);
+	json_out_member_u64(out, "samples_read", c->samples_read);
+	json_out_member_u64(out, "bytes_read", c->bytes_read);
+	json_out_member_u64(out, "samples_preprocessed", c->samples_preprocessed);
+	json_out_member_u64(out, "outputs", c->outputs);
+	json_out_member_u64(out, "chunks", c->chunks);
+	json_out_member_u64(out, "reference", sums.reference);
+	json_out_member_u64(out, "waits_on_dead", sums.waits_on_dead);
+	json_out_member_u64(out, "bad_samples", c->bad_samples);
+	json_out_member_u64(out, "nonsense", c->nonsense);
+	json_out_member_double(out, "worker_cpu_seconds", (double)sums.worker_ns / 1e9);
+	json_out_member_double(out, "reader_cpu_seconds", (double)sums.reader_ns / 1e9);
+	json_out_member_double(out, "loop_cpu_seconds", (double)limits_own_cpu_ns() / 1e9);
+	put_loop(out, loop_turns(node->loop));
+	json_out_member_u64(out, "rss_bytes", limits_own_rss());
+	json_out_member_u64(out, "memory_budget", node->memory_budget);
+	json_out_member_string(out, "memory_source", node->memory_source);
+	json_out_member_u64(out, "memory_used", node->memory_used);
+	json_out_member_u64(out, "memory_kept", node->memory_kept);
+	json_out_member_u64(out, "memory_catalogs", node->memory_catalogs);
+	json_out_member_u64(out, "catalogs", c->catalogs);
+	json_out_member_u64(out, "catalogs_apart", c->catalogs_apart);
+	stores_describe(node, out);
+	json_out_member_u64(out, "workers", sums.workers);
+	json_out_member_u64(out, "workers_alive", sums.alive);
+	json_out_member_u64(out, "worker_restarts", c->worker_restarts);
+	json_out_member_u64(out, "reader_restarts", c->reader_restarts);
+	json_out_member_u64(out, "parent_restarts", c->parent_restarts);
+	json_out_member_u64(out, "reader_pid", (uint64_t)sums.reader);
+	json_out_member_u64(out, "parent_pid", (uint64_t)sums.parent);
+	json_out_member_u64(out, "clients", node->n_conns);
+	json_out_member_u64(out, "opens", c->opens);
+	json_out_member_u64(out, "refused", c->refused);
+	json_out_object_end(out);
+}
+
+static const char *stream_waits_on(const struct stream *stream)
+{
+	for (unsigned i = 0; i < CAROUSEL_MAX_JOBS; i++)
+		if (stream->job[i] && grant_is_waiting(&stream->job[i]->grants))
+			return stages[pump_stage_of(stream, stream->job[i])];
+	return stages[LAYOUT_STAGE_NONE];
+}
+
+/* What a variant shares with the stream's first one, and what it does not. */
+static void put_difference(struct json_out *out, const struct variant *first,
+			   const struct variant *variant)
+{
+	char shared[96] = "", words[160] = "";
+
+	if (variant != first) {
+		compare_shared(variant->pipeline, first->pipeline, shared, sizeof(shared));
+		compare_words(variant->pipeline, first->pipeline, words, sizeof(words));
+	}
+	json_out_member_string(out, "shares", shared);
+	json_out_member_string(out, "differs", words);
+}
+
+static void put_variants(struct json_out *out, const struct stream *stream)
+{
+	const struct variant *first = NULL;
+
+	json_out_key(out, "variants");
+	json_out_array_begin(out);
+	for (unsigned i = 0; i < LAYOUT_MAX_VARIANTS; i++) {
+		const struct variant *variant = stream->variant[i];
+
+		if (!variant || variant->state == VARIANT_GONE)
+			continue;
+		first = first ? first : variant;
+		json_out_object_begin(out);
+		json_out_member_u64(out, "number", i);
+		json_out_member_string(out, "state", variant_states[variant->state]);
+		json_out_member_string(out, "pipeline", pipeline_canonical(variant->pipeline));
+		put_difference(out, first, variant);
+		json_out_member_u64(out, "jobs", variant->n_jobs);
+		json_out_member_u64(out, "slots", variant->slots);
+		json_out_member_u64(out, "slot_bytes", variant->board.geometry.slot_stride);
+		json_out_member_u64(out, "memory", variant->memory);
+		json_out_object_end(out);
+	}
+	json_out_array_end(out);
+}
+
+/* Of the first variant that is there; slot: of all of them. */
+static const char *pipeline_of(const struct stream *stream, uint64_t *ret_slot_bytes)
+{
+	const char *text = "";
+
+	*ret_slot_bytes = 0;
+	for (unsigned i = LAYOUT_MAX_VARIANTS; i-- > 0;) {
+		const struct variant *variant = stream->variant[i];
+
+		if (!variant || variant->state == VARIANT_GONE)
+			continue;
+		text = pipeline_canonical(variant->pipeline);
+		*ret_slot_bytes += variant->board.geometry.slot_stride;
+	}
+	return text;
+}
+
+static void put_stream(struct json_out *out, const struct stream *stream)
+{
+	uint64_t slot_bytes;
+	const char *pipeline = pipeline_of(stream, &slot_bytes);
+	const struct board_geometry *g = &stream->geometry;
+	struct carousel_totals totals;
+
+	carousel_totals(stream->carousel, &totals);
+	json_out_object_begin(out);
+	json_out_member_u64(out, "id", stream->lane.number);
+	json_out_member_string(out, "state", states[stream->state]);
+	json_out_member_string(out, "dataset", stream->source->path);
+	json_out_member_bool(out, "public", stream->domain->kind == DOMAIN_PUBLIC);
+	json_out_member_string(out, "pipeline", pipeline);
+	json_out_member_string(out, "policy", policies[stream->policy]);
+	json_out_member_u64(out, "samples", g->n_samples);
+	json_out_member_u64(out, "chunk", g->chunk);
+	json_out_member_u64(out, "grain", g->grain);
+	json_out_member_u64(out, "slots", stream->slots);
+	json_out_member_u64(out, "slots_max", g->max_slots);
+	json_out_member_u64(out, "slot_bytes", slot_bytes);
+	json_out_member_u64(out, "memory", stream->memory);
+	json_out_member_u64(out, "resident", totals.resident);
+	json_out_member_u64(out, "pinned", totals.pinned);
+	json_out_member_u64(out, "producing", fill_active(stream));
+	json_out_member_u64(out, "jobs", stream->n_jobs);
+	json_out_member_u64(out, "productions", totals.productions);
+	json_out_member_u64(out, "outputs", totals.outputs);
+	json_out_member_u64(out, "reference", totals.reference);
+	json_out_member_u64(out, "samples_read", stream->samples_read);
+	json_out_member_u64(out, "chunks_per_epoch", (g->n_samples + g->chunk - 1) / g->chunk);
+	json_out_member_u64(out, "bad_samples", stream->bad.count);
+	json_out_member_u64(out, "samples_filtered", stream->samples_filtered);
+	json_out_member_double(out, "median_us", stream->median_us[stream->variants]);
+	json_out_member_string(out, "waiting_on", stream_waits_on(stream));
+	put_variants(out, stream);
+	cache_describe(stream, out);
+	json_out_object_end(out);
+}
+
+static void put_place_in_plan(struct json_out *out, const struct job *job)
+{
+	struct carousel_job_view view;
+
+	carousel_job(job->stream->carousel, job->number, base_now_ns(), &view);
+	json_out_member_u64(out, "epoch", view.epoch);
+	json_out_member_u64(out, "population", view.population);
+	json_out_member_u64(out, "taken", view.taken);
+	json_out_member_u64(out, "need", view.need);
+	json_out_member_u64(out, "untaken", view.coming);
+	json_out_member_u64(out, "pins", view.pins);
+	json_out_member_bool(out, "lives", view.lives);
+	json_out_member_bool(out, "hungry", view.hungry);
+}
+
+static void put_job(struct json_out *out, const struct job *job)
+{
+	struct inbox_figures figures;
+
+	inbox_read_figures(job->outbox, &figures);
+	json_out_object_begin(out);
+	json_out_member_u64(out, "id", job->id);
+	json_out_member_string(out, "name", job->name);
+	json_out_member_u64(out, "pid", (uint64_t)job->conn->pid);
+	json_out_member_u64(out, "uid", job->conn->uid);
+	json_out_member_u64(out, "stream", job->stream->lane.number);
+	json_out_member_u64(out, "variant", job->conn->variant->number);
+	json_out_member_u64(out, "batch", job->batch);
+	json_out_member_string(out, "order", plan_name(job->order));
+	json_out_member_u64(out, "epochs", job->epochs);
+	if (job->active)
+		put_place_in_plan(out, job);
+	json_out_member_bool(out, "active", job->active);
+	json_out_member_u64(out, "delivered", figures.samples);
+	json_out_member_bool(out, "waiting", grant_is_waiting(&job->grants));
+	json_out_member_string(out, "stage", stages[pump_stage_of(job->stream, job)]);
+	json_out_member_double(out, "rate", job_rate(job, base_now_ns()));
+	json_out_member_double(out, "idle_seconds", (double)job_idle_ns(job, base_now_ns()) / 1e9);
+	json_out_member_double(out, "wait_seconds", (double)figures.wait_ns / 1e9);
+	json_out_object_end(out);
+}
+
+static void put_worker(struct json_out *out, const struct domain *domain, uint32_t index)
+{
+	struct inbox_work work;
+	bool busy = inbox_work_of(domain->doorbell, index, &work);
+
+	json_out_object_begin(out);
+	json_out_member_u64(out, "index", index);
+	json_out_member_u64(out, "pid", (uint64_t)domain->workers.worker[index].pid);
+	json_out_member_u64(out, "uid", domain->who.uid);
+	json_out_member_bool(out, "busy", busy);
+	json_out_member_u64(out, "stream", busy ? work.lane : 0);
+	json_out_member_u64(out, "done", work.done);
+	json_out_member_double(out, "busy_seconds", (double)work.busy_ns / 1e9);
+	json_out_object_end(out);
+}
+
+/* ---- tenants ---- */
+
+static unsigned jobs_of(const struct domain *domain, bool *ret_any_public)
+{
+	const struct conn *conn;
+	unsigned n = 0;
+
+	LIST_FOREACH(conn, &domain->node->conns, link)
+	if (conn->job && conn->domain == domain) {
+		n++;
+		*ret_any_public |= conn->stream->domain->kind == DOMAIN_PUBLIC;
+	}
+	return n;
+}
+
+/* The domain of public data has no share: the tenants who open its streams pay for them. */
+static void put_share(struct json_out *out, const struct domain *domain)
+{
+	bool is_public = false;
+
+	json_out_member_u64(out, "jobs", jobs_of(domain, &is_public));
+	json_out_member_bool(out, "shares_public", is_public);
+	json_out_member_u64(out, "clients", tenant_conns(domain->node, domain->who.uid));
+	json_out_member_u64(out, "streams", tenant_streams(domain));
+	json_out_member_u64(out, "streams_most", tenant_streams_most(domain->node));
+	json_out_member_u64(out, "memory", tenant_memory(domain));
+	json_out_member_u64(out, "memory_most", tenant_memory_most(domain->node));
+}
+
+static void put_tenant(struct json_out *out, const struct domain *domain)
+{
+	json_out_object_begin(out);
+	json_out_member_u64(out, "uid", domain->who.uid);
+	json_out_member_u64(out, "gid", domain->who.gid);
+	json_out_member_bool(out, "public", domain->kind == DOMAIN_PUBLIC);
+	if (domain->kind != DOMAIN_PUBLIC)
+		put_share(out, domain);
+	json_out_member_double(out, "reader_cpu_seconds",
+			       (double)reading_cpu_ns(&domain->reading) / 1e9);
+	json_out_member_double(out, "worker_cpu_seconds",
+			       (double)workers_cpu_ns(&domain->workers) / 1e9);
+	json_out_member_u64(out, "reader_pid", (uint64_t)domain->reading.child.pid);
+	json_out_member_u64(out, "parent_pid", (uint64_t)domain->workers.child.pid);
+	json_out_member_u64(out, "workers_alive", domain->workers.alive);
+	json_out_member_u64(out, "reader_restarts", domain->reader_restarts);
+	json_out_member_u64(out, "parent_restarts", domain->parent_restarts);
+	json_out_member_u64(out, "worker_restarts", domain->worker_restarts);
+	json_out_object_end(out);
+}
+
+/* What each domain keeps on the disk. */
+static void put_caches(struct json_out *out, const struct view *view)
+{
+	const struct domain *domain;
+
+	json_out_key(out, "caches");
+	json_out_array_begin(out);
+	LIST_FOREACH(domain, &view->node->domains, link)
+	if (shows_domain(view, domain))
+		disk_cache_describe(domain, out);
+	json_out_array_end(out);
+}
+
+/* ---- all of it ---- */
+
+static void put_streams(struct json_out *out, const struct view *view)
+{
+	const struct domain *domain;
+	const struct stream *stream;
+
+	json_out_key(out, "streams");
+	json_out_array_begin(out);
+	LIST_FOREACH(domain, &view->node->domains, link)
+	LIST_FOREACH(stream, &domain->streams, link)
+	if (shows_stream(view, stream))
+		put_stream(out, stream);
+	json_out_array_end(out);
+}
+
+static void put_jobs(struct json_out *out, const struct view *view)
+{
+	const struct conn *conn;
+
+	json_out_key(out, "jobs");
+	json_out_array_begin(out);
+	LIST_FOREACH(conn, &view->node->conns, link)
+	if (conn->job && shows_conn(view, conn))
+		put_job(out, conn->job);
+	json_out_array_end(out);
+}
+
+static void put_workers(struct json_out *out, const struct view *view)
+{
+	const struct domain *domain;
+
+	json_out_key(out, "workers");
+	json_out_array_begin(out);
+	LIST_FOREACH(domain, &view->node->domains, link)
+	for (uint32_t i = 0; i < LAYOUT_MAX_WORKERS; i++)
+		if (domain->workers.worker[i].pid && shows_domain(view, domain))
+			put_worker(out, domain, i);
+	json_out_array_end(out);
+}
+
+static void put_tenants(struct json_out *out, const struct view *view)
+{
+	const struct domain *domain;
+
+	json_out_key(out, "tenants");
+	json_out_array_begin(out);
+	LIST_FOREACH(domain, &view->node->domains, link)
+	if (domain->kind != DOMAIN_OWN && shows_domain(view, domain))
+		put_tenant(out, domain);
+	json_out_array_end(out);
+}
+
+static void put_all(struct json_out *out, const struct view *view)
+{
+	const struct node *node = view->node;
+
+	json_out_object_begin(out);
+	json_out_member_string(out, "version", PACKAGE_VERSION);
+	json_out_member_u64(out, "pid", (uint64_t)getpid());
+	json_out_member_double(out, "uptime_s", (double)(base_now_ns() - node->started_ns) / 1e9);
+	json_out_member_bool(out, "draining", node->draining);
+	json_out_member_bool(out, "serves_all", node->tenants.serves_all);
+	json_out_member_bool(out, "sees_all", view->sees_all);
+	json_out_member_bool(out, "share_public", node->tenants.shares);
+	json_out_member_string(out, "share_public_why", node->tenants.why_not);
+	put_node(out, view);
+	put_streams(out, view);
+	put_jobs(out, view);
+	put_workers(out, view);
+	put_tenants(out, view);
+	put_caches(out, view);
+	json_out_object_end(out);
+}
+
+int status_new(const struct conn *viewer)
+{
+	const struct view view = {
+	    .node = viewer->node, .uid = viewer->uid, .sees_all = tenant_is_admin(viewer)};
+	struct json_out out;
+	_cleanup_free_ char *text = NULL;
+	size_t size = 0;
+	int fd = -1;
+
+	json_out_init(&out, false);
+	put_all(&out, &view);
+	if (json_out_take(&out, &text, &size) == 0)
+		fd = base_memfd_of("access-status", text, size);
+	json_out_fini(&out);
+	return fd;
+}

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Children of accessd. Each gets one end of a SOCK_SEQPACKET pair as descriptor 3 and asks the
+ * kernel by itself to die with us (PR_SET_PDEATHSIG), so that kill -9 of accessd leaves nothing
+ * behind.
+ *
+ * A socket of theirs is closed by porter_close() once they have had it: a captured one may have left
+ * descriptors in its queue.
+ *
+ * The reaper reaps them (reaper.h). Each is a process group of its own, that wait() for those of our own group does
+ * not.
+ */
+#include "daemon/proc/child.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/identity.h"
+#include "daemon/proc/reaper.h"
+
+/* Folder of our own program, without the last '/'. */
+static void own_folder(char *ret, size_t size)
+{
+	ssize_t length = readlink("/proc/self/exe", ret, size - 1);
+	char *slash;
+
+	ret[length > 0 ? length : 0] = '\0';
+	slash = strrchr(ret, '/');
+	if (slash)
+		*slash = '\0';
+}
+
+int child_find(const char *program, bool is_private, char *ret, size_t size, struct diag *diag)
+{
+	static const char *const near[] = {"", "/../worker", "/../storage", "/../libexec"};
+	const char *libexec = is_private ? getenv("ACCESS_LIBEXEC") : NULL;
+	char folder[PATH_MAX];
+
+	if (libexec && *libexec) {
+		snprintf(ret, size, "%s/%s", libexec, program);
+		if (access(ret, X_OK) == 0)
+			return 0;
+	}
+	own_folder(folder, sizeof(folder));
+	for (size_t i = 0; i < BASE_ARRAY_LEN(near); i++) {
+		snprintf(ret, size, "%s%s/%s", folder, near[i], program);
+		if (access(ret, X_OK) == 0)
+			return 0;
+	}
+	snprintf(ret, size, "%s/%s", LIBEXECDIR, program);
+	if (access(ret, X_OK) == 0)
+		return 0;
+	diag_set(diag, "cannot find the program %s: looked in %s%s%s and %s", program,
+		 libexec ? libexec : "", libexec ? ", " : "", folder, LIBEXECDIR);
+	return -ENOENT;
+}
+
+/* In the child: only what must be done before exec. */
+static void exec_child(const char *path, char *const argv[], int sock)
+{
+	sigset_t none;
+
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	setpgid(0, 0);
+	if (sock == CHILD_SOCK)
+		fcntl(sock, F_SETFD, 0);
+	else
+		dup2(sock, CHILD_SOCK);
+	execv(path, argv);
+	_exit(127);
+}
+
+int child_start(const char *path, char *const argv[], struct child *ret)
+{
+	int pair[2];
+	pid_t pid;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
+		return -errno;
+	pid = fork();
+	if (pid == 0)
+		exec_child(path, argv, pair[1]);
+	base_close(&pair[1]);
+	if (pid < 0) {
+		int r = -errno;
+
+		base_close(&pair[0]);
+		return r;
+	}
+	fcntl(pair[0], F_SETFL, O_NONBLOCK);
+	*ret = (struct child){.pid = pid, .sock = pair[0]};
+	return 0;
+}
+
+void child_settle(pid_t accessd, int keep)
+{
+	identity_drop_switching();
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != accessd)
+		_exit(0); /* it died before that */
+	close_range(0, 1, 0);
+	if (keep > 3)
+		close_range(3, (unsigned)keep - 1, 0);
+	close_range((unsigned)BASE_MAX(keep + 1, 3), ~0U, 0);
+}
+
+void child_luck_start(struct child_luck *luck, uint64_t now_ns)
+{
+	luck->started_ns = now_ns;
+}
+
+uint64_t child_luck_failure(struct child_luck *luck, uint64_t now_ns)
+{
+	bool is_quick = now_ns - luck->started_ns < CHILD_QUICK_NS;
+
+	luck->failures = is_quick ? BASE_MIN(luck->failures + 1, (unsigned)CHILD_HOPELESS) : 0;
+	luck->started_ns = now_ns;
+	return luck->failures > CHILD_PATIENCE ? CHILD_PAUSE_NS : 0;
+}
+
+bool child_luck_is_hopeless(const struct child_luck *luck)
+{
+	return luck->failures >= CHILD_HOPELESS;
+}
+
+char *child_describe_end(int status, char *ret, size_t size)
+{
+	if (WIFSIGNALED(status))
+		snprintf(ret, size, "was killed by signal %d (%s)", WTERMSIG(status),
+			 strsignal(WTERMSIG(status)));
+	else
+		snprintf(ret, size, "exited with status %d", WEXITSTATUS(status));
+	return ret;
+}
+
+/* ---- ends ---- */
+
+static uint64_t cpu_ns_of(const struct rusage *usage)
+{
+	return (uint64_t)(usage->ru_utime.tv_sec + usage->ru_stime.tv_sec) * UINT64_C(1000000000) +
+	       (uint64_t)(usage->ru_utime.tv_usec + usage->ru_stime.tv_usec) * 1000;
+}
+
+bool child_has_ended(pid_t pid, int *ret_status, uint64_t *ret_cpu_ns)
+{
+	siginfo_t info = {.si_pid = 0};
+	struct rusage usage;
+
+	if (pid <= 0 ||
+	    syscall(SYS_waitid, P_PID, pid, &info, WEXITED | WNOHANG | WNOWAIT, &usage) < 0 ||
+	    info.si_pid != pid)
+		return false;
+	*ret_status = info.si_code == CLD_EXITED ? W_EXITCODE(info.si_status, 0)
+						 : W_EXITCODE(0, info.si_status) |
+						       (info.si_code == CLD_DUMPED ? WCOREFLAG : 0);
+	*ret_cpu_ns = cpu_ns_of(&usage);
+	return true;
+}
+
+void child_abandon(struct child *child, struct reaper *reaper)
+{
+	if (child->pid > 0)
+		kill(child->pid, SIGKILL);
+	reaper_take(reaper, child->pid);
+	child->pid = 0;
+	base_close(&child->sock);
+}
+
+void child_end(struct child *child)
+{
+	if (child->pid > 0) {
+		kill(child->pid, SIGKILL);
+		while (waitpid(child->pid, NULL, 0) < 0 && errno == EINTR)
+			continue;
+	}
+	child->pid = 0;
+	base_close(&child->sock);
+}
+
+void child_leave(struct child *child, unsigned patience_ms)
+{
+	_cleanup_close_ int pid_fd =
+	    child->pid > 0 ? (int)syscall(SYS_pidfd_open, child->pid, 0) : -1;
+	struct pollfd ended = {.fd = pid_fd, .events = POLLIN};
+
+	if (child->sock >= 0)
+		shutdown(child->sock, SHUT_RDWR);
+	if (pid_fd >= 0)
+		poll(&ended, 1, (int)patience_ms);
+	child_end(child);
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DAEMON_PROC_HANG_H
+#define DAEMON_PROC_HANG_H
+
+/*
+ * Which workers hang. Judged by what a worker does, not by the clock on the wall alone: one that
+ * lacks CPU on a loaded machine works, and waits for nothing but its turn.
+ */
+
+#include "base/base.h"
+
+struct domain;
+
+enum hang_verdict {
+	HANG_NO,
+	HANG_LOOPS,   /* its CPU time on one sample is over the limit */
+	HANG_BLOCKED, /* it sleeps on a sample, and does not come back */
+	HANG_STOPPED, /* somebody stopped it: no sample is to blame */
+};
+
+struct hang_work { /* what a worker is at */
+	bool has_task;
+	bool is_wanted; /* no task, but there are some that nobody has taken */
+	uint32_t lane, block, task;
+	uint64_t instance; /* which use of the block */
+	uint8_t attempt;
+};
+
+struct hang { /* of one worker, over the looks at it; zeroed: not looked at yet */
+	struct hang_work work;
+	uint64_t since_ns;     /* it was at `work` at each look from then on */
+	uint64_t moved_ns;     /* look at which its CPU time had last grown */
+	uint64_t since_cpu_ns; /* its CPU time at since_ns */
+	uint64_t cpu_ns;       /* its CPU time at the last look; 0: cannot be read */
+};
+
+/* A look: what it is at, and the CPU time it has used in its life (0: cannot be read). */
+void hang_note(struct hang *hang, const struct hang_work *work, uint64_t now_ns, uint64_t cpu_ns);
+/* Everything stood still for a while: no time has passed for it. */
+void hang_forgive(struct hang *hang, uint64_t now_ns);
+/* Is it worth while to judge? */
+bool hang_is_late(const struct hang *hang, uint64_t now_ns, uint64_t limit_ns);
+/* state: as in /proc/PID/stat, 0: cannot be read. */
+enum hang_verdict hang_judge(const struct hang *hang, uint64_t now_ns, uint64_t limit_ns,
+			     char state);
+
+/* CPU time that so large a picture may take, whatever its neighbours take. pixels: as its worker says,
+ * unbelieved; bytes: of its file. */
+uint64_t hang_allowance_ns(uint64_t pixels, uint64_t bytes);
+
+/* Every tick: finds workers of the domain that hang and has them killed. true: one has a task. */
+bool hang_find(struct domain *domain, uint64_t now_ns);
+
+#endif

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DAEMON_PROC_READING_H
+#define DAEMON_PROC_READING_H
+
+/*
+ * accessd's side of the reader process (storage/reader.h): starts it, starts it again when it dies,
+ * turns its messages into calls of source_...() and stream_...().
+ */
+
+#include "base/base.h"
+#include "base/hash.h"
+#include "daemon/loop.h"
+#include "daemon/proc/child.h"
+#include "daemon/proc/hearing.h"
+
+struct domain;
+struct errand;
+struct source;
+
+struct reading {
+	struct domain *domain;
+	struct child child;
+	struct hearing hearing;
+	struct loop_watch *restart;
+	uint64_t cpu_ns; /* of readers that ended */
+	struct child_luck luck;
+};
+
+int reading_start(struct reading *reading, struct domain *domain, struct diag *diag);
+/* waits: until it is gone; it may write what it has queued for its store. */
+void reading_stop(struct reading *reading, bool waits);
+/* The process is gone (SIGCHLD): starts another, which gets all sources and lanes again. When it
+ * dies again and again, whoever waits for it is told so. cpu_ns: what it used. */
+void reading_died(struct reading *reading, int status, uint64_t cpu_ns);
+uint64_t reading_cpu_ns(const struct reading *reading);
+
+/* Its domain has a share of the disk (daemon/cache/stores.h): tells it where to keep things, and how much. */
+void reading_store(struct reading *reading);
+/* index_fd: stored index to verify, or -1; stays the caller's. */
+void reading_open(struct reading *reading, const struct source *source, int index_fd);
+void reading_close(struct reading *reading, uint64_t id);
+void reading_attach(struct reading *reading, uint64_t id, uint32_t lane, int lane_fd, int arena_fd);
+/* The lane's samples in that stored form are this group of the store: cache_formed() follows. note: JSON
+ * for people. */
+void reading_form(struct reading *reading, uint32_t lane, unsigned form,
+		  const struct hash_id *group, const char *note);
+/* Something that a person asks of the store: chores_done() follows. */
+void reading_chore(struct reading *reading, uint64_t id, uint64_t verb,
+		   const struct hash_id *group);
+void reading_chore_cancel(struct reading *reading, uint64_t id);
+/* What a form that is kept saves: microseconds of a processor a MiB. */
+void reading_worth(struct reading *reading, uint32_t lane, unsigned form, double us_per_mib);
+/* The lane's stream brings another form now (or this one again): its values make room. */
+void reading_yield(struct reading *reading, uint32_t lane, unsigned form, bool yields);
+/* So much of the resident memory may be in use, and whether more is to be had at present. */
+void reading_memory(struct reading *reading, uint64_t bytes, bool is_most);
+/* The answer to its question. */
+void reading_unread(struct reading *reading, uint64_t question);
+void reading_detach(struct reading *reading, uint32_t lane);
+
+#endif

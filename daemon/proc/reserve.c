@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reserving beside the loop. The child of a fork() of this process, whose other thread only reaps, knows three kinds
+ * of system call, fallocate(), madvise() and exit; it ends with the number of slots it reserved (at most
+ * 250 a child, a larger growth goes in steps). Whatever it could not reserve is given back to the budget.
+ *
+ * It reserves in huge pages as long as the kernel has them ready, which takes less time than small ones.
+ * What stands in small ones goes into huge ones by another child, whom nobody waits for: that takes as
+ * long as to copy it, and many times that where the kernel has to make room, and a job wants to begin.
+ * It runs in time that nobody else wants, and goes from the last slot to the first, as slots are
+ * used from the first to the last: a page that is gathered before its first use is written and
+ * mapped at a five-hundredth of the faults. Where the kernel has no huge page left, or is slow to make
+ * one, the first refusal is the last question.
+ *
+ * The loop does not wait for their end either. To die takes CPU time, too, and so polite a process
+ * gets little where jobs want all of it. For the same reason accessd keeps a stream's slots open until
+ * they have ended, and hands them to its porter then: who is the last to hold that memory frees it, which takes
+ * longest of all.
+ */
+#include "daemon/proc/reserve.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "daemon/net/porter.h"
+#include "daemon/node.h"
+#include "daemon/proc/child.h"
+#include "daemon/serve/stream.h"
+#include "daemon/serve/variant.h"
+
+#define MOST_AT_ONCE 250
+#define POLITE 19                         /* nice value: what nobody else wants */
+#define PATIENCE_NS UINT64_C(10000000000) /* at our own end, with children that were killed */
+
+static void reserve_in_child(const struct variant *variant, pid_t accessd, uint32_t from,
+			     uint32_t to)
+{
+	const struct board_geometry *geometry = &variant->board.geometry;
+	bool huge = true;
+	uint32_t done = 0;
+
+	child_settle(accessd, variant->slots_fd);
+	for (; from + done < to; done++) {
+		huge =
+		    huge && board_slots_reserve_huge(variant->slots_fd, geometry, from + done) == 0;
+		if (board_slots_reserve(variant->slots_fd, geometry, from + done) < 0)
+			break;
+	}
+	_exit((int)done);
+}
+
+static void gather_in_child(const struct variant *variant, pid_t accessd, uint32_t from,
+			    uint32_t to)
+{
+	child_settle(accessd, variant->slots_fd);
+	setpriority(PRIO_PROCESS, 0, POLITE);
+	while (to-- > from)
+		if (board_slots_gather(variant->slots_fd, &variant->board.geometry, to))
+			break;
+	_exit(0);
+}
+
+/* Nothing is lost if it cannot be done. */
+static void gather_begin(struct variant *variant)
+{
+	struct reserve *reserve = &variant->reserve;
+	pid_t accessd = getpid(), pid;
+
+	if (reserve->gatherer || reserve->gathered == reserve->reserved)
+		return;
+	pid = fork();
+	if (pid < 0)
+		return;
+	if (pid == 0)
+		gather_in_child(variant, accessd, reserve->gathered, reserve->reserved);
+	reserve->gatherer = pid;
+	reserve->gathered = reserve->reserved;
+}
+
+static void account(struct variant *variant, int64_t slots)
+{
+	variant_account(variant, slots * (int64_t)variant->board.geometry.slot_stride);
+}
+
+int reserve_begin(struct variant *variant, uint32_t to)
+{
+	struct reserve *reserve = &variant->reserve;
+	pid_t accessd = getpid(), pid;
+
+	to = BASE_MIN(to, variant->slots + MOST_AT_ONCE);
+	if (reserve->pid || to <= variant->slots)
+		return 0;
+	pid = fork();
+	if (pid < 0)
+		return -errno;
+	if (pid == 0)
+		reserve_in_child(variant, accessd, variant->slots, to);
+	reserve->pid = pid;
+	reserve->from = variant->slots;
+	reserve->to = to;
+	account(variant, to - variant->slots);
+	return 0;
+}
+
+static void finish(struct variant *variant, int status)
+{
+	struct reserve done = variant->reserve;
+	uint32_t asked = done.to - done.from;
+	uint32_t got = WIFEXITED(status) ? (uint32_t)WEXITSTATUS(status) : 0;
+
+	got = BASE_MIN(got, asked);
+	variant->reserve.pid = 0;
+	variant->reserve.reserved = done.from + got;
+	account(variant, (int64_t)got - (int64_t)asked);
+	if (got < asked)
+		log_line(LOG_LEVEL_WARN, "slots-not-reserved", "lane=%u asked=%u got=%u",
+			 variant->stream->lane.number, asked, got);
+	gather_begin(variant);
+	stream_reserved(variant, got, got == asked);
+}
+
+static void forget(struct node *node, struct reserve_leaving *leaving)
+{
+	LIST_REMOVE(leaving, link);
+	porter_close(node, PORTER_OWN, &leaving->slots_fd);
+	free(leaving);
+}
+
+static bool has_left(struct node *node, pid_t pid)
+{
+	struct reserve_leaving *leaving;
+
+	LIST_FOREACH(leaving, &node->leaving, link)
+	if (leaving->pid == pid) {
+		forget(node, leaving);
+		return true;
+	}
+	return false;
+}
+
+/* Was it a child of this variant? */
+static bool is_of(struct variant *variant, pid_t pid, int status)
+{
+	if (variant->reserve.gatherer == pid) {
+		variant->reserve.gatherer = 0;
+		gather_begin(variant);
+		return true;
+	}
+	if (variant->reserve.pid != pid)
+		return false;
+	finish(variant, status);
+	return true;
+}
+
+bool reserve_ended(struct node *node, pid_t pid, int status)
+{
+	struct domain *domain;
+	struct stream *stream;
+
+	if (has_left(node, pid))
+		return true;
+	LIST_FOREACH(domain, &node->domains, link)
+	LIST_FOREACH(stream, &domain->streams, link)
+	for (unsigned v = 0; v < LAYOUT_MAX_VARIANTS; v++)
+		if (stream->variant[v] && is_of(stream->variant[v], pid, status))
+			return true;
+	return false;
+}
+
+/* Without memory for this, or descriptors, the child frees what it was the last to hold. */
+static void keep_until_ended(struct node *node, pid_t pid, int slots_fd)
+{
+	struct reserve_leaving *leaving = calloc(1, sizeof(*leaving));
+
+	if (!leaving)
+		return;
+	leaving->pid = pid;
+	leaving->slots_fd = fcntl(slots_fd, F_DUPFD_CLOEXEC, 0);
+	LIST_INSERT_HEAD(&node->leaving, leaving, link);
+}
+
+static void end_child(struct variant *variant, pid_t pid)
+{
+	if (pid <= 0)
+		return;
+	kill(pid, SIGKILL);
+	keep_until_ended(variant->stream->node, pid, variant->slots_fd);
+}
+
+void reserve_cancel(struct variant *variant)
+{
+	end_child(variant, variant->reserve.pid);
+	end_child(variant, variant->reserve.gatherer);
+	variant->reserve = (struct reserve){0};
+}
+
+void reserve_fini(struct node *node)
+{
+	const uint64_t end_ns = base_now_ns() + PATIENCE_NS;
+	struct reserve_leaving *leaving;
+
+	while ((leaving = LIST_FIRST(&node->leaving))) {
+		pid_t ended = waitpid(leaving->pid, NULL, WNOHANG);
+
+		if (ended || base_now_ns() > end_ns)
+			forget(node, leaving);
+		else
+			usleep(1000);
+	}
+}

@@ -1,0 +1,405 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The workers, seen from accessd. A worker's death arrives as a message of the parent after it was
+ * reaped, so its task can be taken over without a race. (Which one hangs: hang.c.)
+ *
+ * The parent may be captured, so what it says of workers is compared with what it said before and with
+ * what the kernel knows: a pid is looked at later, and shown to people.
+ */
+#include "daemon/proc/workers.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+
+#include "base/log.h"
+#include "base/wire.h"
+#include "daemon/limits.h"
+#include "daemon/net/porter.h"
+#include "daemon/node.h"
+#include "daemon/serve/stream.h"
+#include "pipeline/pipeline.h"
+#include "worker/parent.h"
+#include "worker/worker.h"
+
+#define ITEMS_TABLE "daemon/proc/workers_tbl.h"
+#define ITEMS_STRUCT(name) workers_##name
+#define ITEMS_KEY(KEY) PARENT_KEY_##KEY
+#define ITEMS_TYPE(NAME) PARENT_##NAME
+#define ITEMS_WHOSE "worker parent's "
+#include "base/items_structs_tbl.h"
+#include "base/items_types_tbl.h"
+
+union workers_message {
+	struct workers_added added;
+	struct workers_refused refused;
+	struct workers_removed removed;
+	struct workers_started started;
+	struct workers_exited exited;
+};
+
+#define OWNER_MOST ((UINT32_C(1) << 24) - 1) /* they have 24 bits in task words */
+#define STATUS_MOST 0xffff                   /* of wait() */
+#define GROWN_NS UINT64_C(1000000000)        /* a worker that lived so long can work */
+
+static void send_message(struct workers *workers, struct wire_out *out)
+{
+	int r = workers->child.sock >= 0 ? wire_send(workers->child.sock, out, MSG_DONTWAIT) : 0;
+
+	if (r && workers->child.pid > 0) {
+		log_line(LOG_LEVEL_WARN, "worker-parent-unreachable", "error=%d", r);
+		kill(workers->child.pid, SIGKILL);
+	}
+	wire_out_fini(out);
+}
+
+static void send_number(struct workers *workers, uint16_t type, uint16_t key, uint64_t value)
+{
+	struct wire_out out;
+
+	wire_out_init(&out, type);
+	wire_put_u64(&out, key, value);
+	send_message(workers, &out);
+}
+
+void workers_add(struct workers *workers, const struct variant *variant)
+{
+	const struct board_geometry *geometry = &variant->board.geometry;
+	const struct pipeline_field *fields;
+	unsigned n = pipeline_fields(variant->pipeline, &fields);
+	uint64_t offsets[PIPELINE_MAX_FIELDS][2];
+	struct wire_out out;
+
+	for (unsigned i = 0; i < n; i++) {
+		offsets[i][0] = geometry->field[i].offset;
+		offsets[i][1] = geometry->field[i].sample_bytes;
+	}
+	wire_out_init(&out, PARENT_ADD);
+	wire_put_u64(&out, PARENT_KEY_LANE, variant->stream->lane.number);
+	wire_put_u64(&out, PARENT_KEY_VARIANT, variant->number);
+	wire_put_string(&out, PARENT_KEY_SPEC, pipeline_canonical(variant->pipeline));
+	wire_put_u64(&out, PARENT_KEY_STRIDE, geometry->slot_stride);
+	wire_put_u64(&out, PARENT_KEY_SLOTS_BYTES, geometry->slots_bytes);
+	wire_put_bytes(&out, PARENT_KEY_OFFSETS, offsets, n * sizeof(offsets[0]));
+	wire_put_fd(&out, variant->slots_fd);
+	wire_put_fd(&out, variant->stream->lane_fd);
+	wire_put_fd(&out, variant->stream->arena_fd);
+	send_message(workers, &out);
+}
+
+void workers_go(struct workers *workers, uint32_t lane)
+{
+	send_number(workers, PARENT_GO, PARENT_KEY_LANE, lane);
+}
+
+void workers_remove(struct workers *workers, uint32_t lane)
+{
+	workers->leaving += workers->child.sock >= 0;
+	send_number(workers, PARENT_REMOVE, PARENT_KEY_LANE, lane);
+}
+
+void workers_remove_variant(struct workers *workers, uint32_t lane, uint32_t variant)
+{
+	struct wire_out out;
+
+	wire_out_init(&out, PARENT_REMOVE);
+	wire_put_u64(&out, PARENT_KEY_LANE, lane);
+	wire_put_u64(&out, PARENT_KEY_VARIANT, variant);
+	send_message(workers, &out);
+}
+
+void workers_kill(struct workers *workers, unsigned index, bool is_stopped)
+{
+	struct workers_one *worker = &workers->worker[index];
+
+	worker->doom = is_stopped ? WORKERS_STOPPED : WORKERS_HUNG;
+	send_number(workers, PARENT_KILL, PARENT_KEY_WORKER, worker->owner);
+}
+
+/* ---- from the parent ---- */
+
+/* A worker is a child of the parent and has a place, a number and a pid that no other has. One that is gone
+ * already will be said to have ended. */
+static bool is_worker(const struct workers *workers, const struct workers_started *said)
+{
+	pid_t parent;
+
+	if (said->index >= LAYOUT_MAX_WORKERS || workers->worker[said->index].pid ||
+	    said->owner == 0 || said->owner > OWNER_MOST || said->pid == 0 || said->pid > INT_MAX)
+		return false;
+	for (unsigned i = 0; i < LAYOUT_MAX_WORKERS; i++)
+		if (workers->worker[i].pid && (workers->worker[i].pid == (pid_t)said->pid ||
+					       workers->worker[i].owner == said->owner))
+			return false;
+	parent = limits_parent((pid_t)said->pid);
+	return parent < 0 || parent == workers->child.pid;
+}
+
+static bool on_started(struct workers *workers, const struct workers_started *said)
+{
+	if (!is_worker(workers, said))
+		return false;
+	workers->alive++;
+	workers->worker[said->index] = (struct workers_one){
+	    .pid = (pid_t)said->pid, .owner = said->owner, .started_ns = base_now_ns()};
+	return true;
+}
+
+static bool is_stillborn(int status)
+{
+	return WIFEXITED(status) && (WEXITSTATUS(status) == WORKER_EXIT_SETUP ||
+				     WEXITSTATUS(status) == WORKER_EXIT_SANDBOX);
+}
+
+static bool has_grown_worker(const struct workers *workers)
+{
+	uint64_t now_ns = base_now_ns();
+
+	for (unsigned i = 0; i < LAYOUT_MAX_WORKERS; i++)
+		if (workers->worker[i].pid && now_ns - workers->worker[i].started_ns > GROWN_NS)
+			return true;
+	return false;
+}
+
+/* When none can begin to work, nobody decodes: who waits is told why. */
+static void note_birth(struct workers *workers, int status)
+{
+	unsigned least = BASE_MAX(workers->size, (unsigned)CHILD_HOPELESS);
+	char text[512];
+
+	workers->stillborn = is_stillborn(status) ? workers->stillborn + 1 : 0;
+	if (workers->stillborn < least || has_grown_worker(workers))
+		return;
+	snprintf(text, sizeof(text),
+		 "accessd has no workers: %u in a row %s; open again when that is mended",
+		 workers->stillborn,
+		 WEXITSTATUS(status) == WORKER_EXIT_SANDBOX
+		     ? "could not enter their sandbox (the kernel needs CONFIG_SECCOMP_FILTER, and "
+		       "a container must allow seccomp())"
+		     : "could not set themselves up (look for limits on memory, such as the "
+		       "cgroup's or `worker_memory`)");
+	log_line(LOG_LEVEL_ERROR, "workers-hopeless", "text=\"%s\"", text);
+	workers->stillborn = 0;
+	stream_workers_failed(workers->domain, text);
+}
+
+static void end_worker(struct workers *workers, unsigned index, int status)
+{
+	const struct workers_one worker = workers->worker[index];
+
+	workers->worker[index] = (struct workers_one){0};
+	workers->alive--;
+	if (status) {
+		workers->domain->node->counters.worker_restarts++;
+		workers->domain->worker_restarts++;
+		log_line(LOG_LEVEL_WARN, "worker-died", "index=%u status=%#x hung=%d", index,
+			 (unsigned)status, worker.doom == WORKERS_HUNG);
+	}
+	stream_worker_died(workers->domain, worker.owner,
+			   worker.doom == WORKERS_HUNG ? LAYOUT_FAIL_HANG : LAYOUT_FAIL_CRASH,
+			   status);
+	note_birth(workers, status);
+}
+
+static bool on_exited(struct workers *workers, const struct workers_exited *said)
+{
+	const struct workers_one *worker;
+
+	if (said->index >= LAYOUT_MAX_WORKERS || said->status > STATUS_MOST)
+		return false;
+	worker = &workers->worker[said->index];
+	if (!worker->pid || worker->owner != said->owner)
+		return false;
+	/* It has one thread. */
+	workers->cpu_ns += BASE_MIN(said->cpu_ns, base_now_ns() - worker->started_ns);
+	end_worker(workers, said->index, (int)said->status);
+	return true;
+}
+
+/* Without a variant: no worker has that lane any more. */
+static void on_removed(struct workers *workers, const struct workers_removed *said)
+{
+	if (said->has_variant) {
+		stream_variant_removed(workers->domain, said->lane, said->variant);
+	} else if (workers->leaving) {
+		workers->leaving--;
+		ram_cache_look(workers->domain);
+	}
+}
+
+static bool on_message(void *arg, struct wire_in *in)
+{
+	struct workers *workers = arg;
+	union workers_message message;
+	struct diag diag = {""};
+
+	if (items_read(in, items_types, BASE_ARRAY_LEN(items_types), &message, &diag)) {
+		log_line(LOG_LEVEL_WARN, "worker-parent-message", "text=\"%s\"", diag.text);
+		return false;
+	}
+	loop_is_about(workers->domain->node->loop,
+		      items_name(items_types, BASE_ARRAY_LEN(items_types), in->type));
+	switch (in->type) {
+	case PARENT_ADDED:
+		stream_workers_added(workers->domain, message.added.lane, message.added.variant);
+		break;
+	case PARENT_REFUSED:
+		stream_variant_refused(workers->domain, message.refused.lane,
+				       message.refused.variant, message.refused.text);
+		break;
+	case PARENT_REMOVED:
+		on_removed(workers, &message.removed);
+		break;
+	case PARENT_STARTED:
+		return on_started(workers, &message.started);
+	case PARENT_EXITED:
+		return on_exited(workers, &message.exited);
+	default: /* of no type in the table */
+		return false;
+	}
+	return true;
+}
+
+/* ---- life ---- */
+
+static void send_start(struct workers *workers)
+{
+	struct wire_out out;
+
+	wire_out_init(&out, PARENT_START);
+	wire_put_fd(&out, workers->domain->doorbell_fd);
+	wire_put_fd(&out, workers->domain->event_fd);
+	if (workers->domain->disk_cache.tray_fd >= 0)
+		wire_put_fd(&out, workers->domain->disk_cache.tray_fd);
+	if (workers->domain->ram_cache.fd >= 0)
+		wire_put_fd(&out, workers->domain->ram_cache.fd);
+	send_message(workers, &out);
+}
+
+static int start_process(struct workers *workers, struct diag *diag)
+{
+	struct node *node = workers->domain->node;
+	char path[PATH_MAX], count[24], memory[24], nice[24], as[IDENTITY_TEXT_MAX];
+	char *argv[] = {(char *)"access-worker",
+			(char *)"--workers",
+			count,
+			(char *)"--memory",
+			memory,
+			(char *)"--nice",
+			nice,
+			NULL,
+			NULL,
+			NULL};
+	int r = child_find("access-worker", node->place.is_private, path, sizeof(path), diag);
+
+	if (r)
+		return r;
+	snprintf(count, sizeof(count), "%u", workers->size);
+	snprintf(memory, sizeof(memory), "%llu", (unsigned long long)node->param.worker_memory);
+	snprintf(nice, sizeof(nice), "%llu", (unsigned long long)node->param.nice);
+	if (domain_identity(workers->domain, false, as)) {
+		argv[7] = (char *)"--as";
+		argv[8] = as;
+	}
+	r = child_start(path, argv, &workers->child);
+	if (!r)
+		r = hearing_begin(&workers->hearing, node->loop, &workers->child, on_message,
+				  workers);
+	if (r) {
+		diag_set(diag, "cannot start %s: %s", path, strerror(-r));
+		child_end(&workers->child);
+		return r;
+	}
+	child_luck_start(&workers->luck, base_now_ns());
+	send_start(workers);
+	return 0;
+}
+
+/* Plans the next start; when no parent gets on its feet all streams end for good. */
+static void start_later(struct workers *workers, const char *why)
+{
+	uint64_t pause_ns = child_luck_failure(&workers->luck, base_now_ns());
+	char text[1024];
+
+	loop_timer_set(workers->restart, pause_ns);
+	if (!child_luck_is_hopeless(&workers->luck))
+		return;
+	snprintf(text, sizeof(text),
+		 "accessd has no workers: %d worker parents in a row failed at once, the last one "
+		 "%s; accessd's log has more; open again when that is mended",
+		 CHILD_HOPELESS, why);
+	log_line(LOG_LEVEL_ERROR, "worker-parent-hopeless", "text=\"%s\"", text);
+	stream_workers_failed(workers->domain, text);
+}
+
+static void restart(void *arg)
+{
+	struct workers *workers = arg;
+	struct diag diag = {""};
+
+	if (start_process(workers, &diag)) {
+		log_line(LOG_LEVEL_ERROR, "worker-parent-start", "error=\"%s\"", diag.text);
+		start_later(workers, diag.text);
+		return;
+	}
+	stream_workers_started(workers->domain);
+}
+
+int workers_start(struct workers *workers, struct domain *domain, unsigned size, struct diag *diag)
+{
+	int r;
+
+	*workers = (struct workers){.domain = domain, .child = {.sock = -1}, .size = size};
+	r = loop_timer_new(domain->node->loop, restart, workers, &workers->restart);
+	return r ? r : start_process(workers, diag);
+}
+
+static void hang_up(struct workers *workers)
+{
+	const struct domain *domain = workers->domain;
+
+	hearing_end(&workers->hearing);
+	porter_close(domain->node, domain->who.uid, &workers->child.sock);
+}
+
+void workers_stop(struct workers *workers, bool waits)
+{
+	loop_unwatch(&workers->restart);
+	hang_up(workers);
+	if (waits)
+		child_end(&workers->child);
+	else
+		child_abandon(&workers->child, &workers->domain->node->reaper);
+}
+
+void workers_died(struct workers *workers, int status)
+{
+	char how[96];
+
+	log_line(LOG_LEVEL_ERROR, "worker-parent-died",
+		 "pid=%ld how=\"%s\" text=\"jobs open again with a new one\"",
+		 (long)workers->child.pid, child_describe_end(status, how, sizeof(how)));
+	hang_up(workers);
+	workers->child.pid = 0;
+	memset(workers->worker, 0, sizeof(workers->worker));
+	workers->alive = 0;
+	workers->domain->node->counters.parent_restarts++;
+	workers->domain->parent_restarts++;
+	start_later(workers, how);
+	stream_workers_died(workers->domain);
+	workers->leaving = 0; /* who died has let go of all */
+	ram_cache_look(workers->domain);
+}
+
+uint64_t workers_cpu_ns(const struct workers *workers)
+{
+	uint64_t sum = workers->cpu_ns;
+
+	for (unsigned i = 0; i < LAYOUT_MAX_WORKERS; i++)
+		sum += limits_cpu_ns(workers->worker[i].pid);
+	return sum;
+}

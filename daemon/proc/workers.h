@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DAEMON_PROC_WORKERS_H
+#define DAEMON_PROC_WORKERS_H
+
+/*
+ * accessd's side of the worker parent (worker/parent.h) and its workers: starts the parent, chunks
+ * it streams, passes deaths on. A dead parent loses all streams (their memory
+ * cannot be mapped writable again): jobs open again with their tokens, as after a restart of
+ * accessd.
+ */
+
+#include "base/base.h"
+#include "daemon/loop.h"
+#include "daemon/proc/child.h"
+#include "daemon/proc/hang.h"
+#include "daemon/proc/hearing.h"
+#include "shmring/layout.h"
+
+struct domain;
+struct variant;
+
+enum workers_doom { WORKERS_LIVES, WORKERS_HUNG, WORKERS_STOPPED }; /* why we asked for its end */
+
+struct workers_one {    /* by index in the doorbell */
+	pid_t pid;      /* 0: not running */
+	uint32_t owner; /* its number in task words */
+	uint64_t started_ns;
+	enum workers_doom doom;
+	struct hang hang;
+};
+
+struct workers {
+	struct domain *domain;
+	struct child child;
+	struct hearing hearing;
+	struct loop_watch *restart;
+	struct workers_one worker[LAYOUT_MAX_WORKERS];
+	unsigned size, alive;
+	unsigned leaving;     /* lanes that it was told to let go of, and has not yet */
+	unsigned stillborn;   /* that ended before they could work, in a row */
+	uint64_t looked_ns;   /* looked for hung workers last */
+	uint32_t stranger;    /* has a task and is no worker that we know of */
+	uint64_t stranger_ns; /* since when */
+	uint64_t cpu_ns;      /* of workers that ended */
+	struct child_luck luck;
+};
+
+int workers_start(struct workers *workers, struct domain *domain, unsigned size, struct diag *diag);
+/* waits: until it is gone. */
+void workers_stop(struct workers *workers, bool waits);
+void workers_died(struct workers *workers, int status);
+uint64_t workers_cpu_ns(const struct workers *workers);
+/* Gives a variant's slots (unsealed), its stream's lane and arena to the parent:
+ * stream_workers_added() follows. */
+void workers_add(struct workers *workers, const struct variant *variant);
+void workers_go(struct workers *workers, uint32_t lane);
+void workers_remove(struct workers *workers, uint32_t lane);
+/* stream_variant_removed() follows. */
+void workers_remove_variant(struct workers *workers, uint32_t lane, uint32_t variant);
+/* It hangs, or was stopped (then its sample is not to blame): its death follows. */
+void workers_kill(struct workers *workers, unsigned index, bool is_stopped);
+
+#endif

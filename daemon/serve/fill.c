@@ -1,0 +1,498 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Filling a slot.
+ *
+ * A chunk is made in all its variants at once: what ranks are shown goes to the board of each.
+ *
+ * The truth about a task is kept here, not in the lane, which workers can write: a lane's word can
+ * end a task, no more, and each task ends once. A sample's status is written to the board before the
+ * watermark passes it (board_slot_watermark() releases), and the watermark alone tells ranks what they
+ * may read.
+ *
+ * accessd is rung seldom: when the watermark can be at the next place where a job that was granted
+ * the chunk can go on, at a chunk's end, or sooner when tasks wait for room in the arena. A ring needs
+ * two flags, the doorbell's and the block's; the doorbell's is set first, the block's second, and then it is
+ * looked once more whether what the ring would be for has come meanwhile. The node's tick is only
+ * the net under that: a worker may be killed between taking a flag and ringing.
+ */
+#include "daemon/serve/fill.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/budget.h"
+#include "daemon/cache/cache.h"
+#include "daemon/node.h"
+#include "daemon/serve/fill_parts.h"
+#include "daemon/serve/job.h"
+#include "daemon/serve/source.h"
+#include "daemon/serve/stream.h"
+#include "libaccess/libaccess.h"
+
+#define FIRST_MEDIAN_US 1000
+#define RING_STEP 16  /* finished tasks between rings while the arena is full */
+#define TRIAL_STEP 16 /* tasks of a worker under way while forms are tried */
+
+int fill_init(struct stream *stream)
+{
+	for (unsigned i = 0; i < BASE_ARRAY_LEN(stream->median_us); i++)
+		stream->median_us[i] = FIRST_MEDIAN_US;
+	for (unsigned i = 0; i < LAYOUT_MAX_BLOCKS; i++) {
+		stream->fill[i].task = calloc(stream->lane.chunk, sizeof(struct fill_task));
+		if (!stream->fill[i].task)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+void fill_fini(struct stream *stream)
+{
+	for (unsigned i = 0; i < LAYOUT_MAX_BLOCKS; i++)
+		free(stream->fill[i].task);
+}
+
+unsigned fill_active(const struct stream *stream)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < LAYOUT_MAX_BLOCKS; i++)
+		n += stream->fill[i].used;
+	return n;
+}
+
+void fill_watch(struct stream *stream)
+{
+	for (unsigned i = 0; i < LAYOUT_MAX_BLOCKS; i++)
+		stream->fill[i].is_watched = stream->fill[i].used;
+}
+
+bool fill_is_watched(const struct stream *stream)
+{
+	bool any = false;
+
+	for (unsigned i = 0; i < LAYOUT_MAX_BLOCKS; i++)
+		any |= stream->fill[i].used && stream->fill[i].is_watched;
+	return any;
+}
+
+uint32_t fill_variants(const struct stream *stream, uint32_t block)
+{
+	for (unsigned i = 0; i < LAYOUT_MAX_BLOCKS; i++)
+		if (stream->fill[i].used && stream->fill[i].block == block)
+			return stream->fill[i].variants;
+	return 0;
+}
+
+uint64_t fill_bytes_of(const struct stream *stream, uint32_t block, uint32_t task)
+{
+	for (unsigned i = 0; i < LAYOUT_MAX_BLOCKS; i++) {
+		const struct fill *fill = &stream->fill[i];
+
+		if (fill->used && fill->block == block && task < fill->fed)
+			return dataset_size_of(stream->source->dataset, fill->task[task].source);
+	}
+	return 0;
+}
+
+const struct fill *fill_of_slot(const struct stream *stream, uint32_t slot)
+{
+	for (unsigned i = 0; i < LAYOUT_MAX_BLOCKS; i++)
+		if (stream->fill[i].used && stream->fill[i].slot == slot)
+			return &stream->fill[i];
+	return NULL;
+}
+
+/* The chunk in production that was begun before all others not yet visited: order of production. */
+static struct fill *fill_next(struct stream *stream, const struct fill *after)
+{
+	struct fill *best = NULL;
+
+	for (unsigned i = 0; i < LAYOUT_MAX_BLOCKS; i++) {
+		struct fill *fill = &stream->fill[i];
+
+		if (!fill->used || (after && fill->started_ns <= after->started_ns))
+			continue;
+		if (!best || fill->started_ns < best->started_ns)
+			best = fill;
+	}
+	return best;
+}
+
+const struct carousel_chunk *fill_chunk_of(const struct stream *stream, const struct fill *fill)
+{
+	return carousel_chunk_of(stream->carousel, fill->slot);
+}
+
+void fill_begin(struct stream *stream, uint32_t slot, uint64_t now_ns)
+{
+	const struct carousel_chunk *chunk = carousel_chunk_of(stream->carousel, slot);
+	struct fill *fill = NULL;
+	uint64_t latest = 0;
+
+	for (unsigned i = 0; i < LAYOUT_MAX_BLOCKS; i++) {
+		latest = BASE_MAX(latest, stream->fill[i].used ? stream->fill[i].started_ns : 0);
+		if (!stream->fill[i].used && !fill)
+			fill = &stream->fill[i];
+	}
+	if (!fill || lane_block_begin(&stream->lane, ++stream->orders, chunk->lap, chunk->seed,
+				      slot, chunk->variants, chunk->count, &fill->block)) {
+		stream_fail(stream, OA_E_REFUSED, "internal error: no block for a chunk");
+		return;
+	}
+	for (uint32_t i = 0; i < chunk->count && chunk->keys; i++)
+		lane_task_key(&stream->lane, fill->block, i, chunk->keys[i].seed,
+			      chunk->keys[i].lap);
+	variant_show_begin(stream, chunk->variants, slot, chunk);
+	memset(fill->task, 0, chunk->count * sizeof(*fill->task));
+	for (uint32_t i = 0; i < chunk->count; i++)
+		fill->task[i].source = (uint64_t)chunk->ids[i];
+	*fill = (struct fill){.used = true,
+			      .block = fill->block,
+			      .slot = slot,
+			      .variants = chunk->variants,
+			      .count = chunk->count,
+			      .task = fill->task,
+			      .started_ns = BASE_MAX(now_ns, latest + 1)};
+	stream->variants = chunk->variants;
+	stream->node->counters.chunks++;
+	cache_begin(stream, fill, chunk);
+}
+
+/* ---- outcomes ---- */
+
+void fill_finish(struct stream *stream, struct fill *fill, uint32_t i, uint8_t status)
+{
+	fill->task[i].status = status;
+	fill->finished++;
+	variant_show_status(stream, fill, i, status);
+	stream->samples_done++;
+	stream->node->counters.samples_preprocessed++;
+	stream->node->counters.outputs += (uint64_t)__builtin_popcount(fill->variants);
+}
+
+/* Follows the median without keeping values: up or down by a small share of itself. Each set of
+ * variants has one, as it has costs of its own. */
+static void note_time(struct stream *stream, uint32_t variants, uint32_t work_us)
+{
+	double *median_us = &stream->median_us[variants];
+	double step = *median_us / 64 + 1;
+
+	*median_us += work_us > *median_us ? step : -step;
+}
+
+static void count_read(struct stream *stream, uint32_t bytes)
+{
+	struct node_counters *counters = &stream->node->counters;
+
+	stream->samples_read++;
+	stream->bytes_read += bytes;
+	counters->samples_read++;
+	counters->bytes_read += bytes;
+}
+
+static void note_kept(struct stream *stream, const struct fill *fill, uint32_t i)
+{
+	const struct fill_task *task = &fill->task[i];
+	struct lane_kept kept;
+
+	lane_task_kept(&stream->lane, fill->block, i, &kept);
+	cache_note(stream, task, &task->keep, &kept,
+		   dataset_size_of(stream->source->dataset, task->source));
+	if (task->keep.make == LAYOUT_FORM_AUGMENTED && kept.made == LAYOUT_MADE_YES)
+		cache_made(stream, task->source, fill_chunk_of(stream, fill)->lap);
+}
+
+/* Not as its file, nor with it. */
+static bool came_kept(const struct stream *stream, const struct fill *fill, uint32_t i)
+{
+	struct lane_kept kept;
+
+	if (!fill->task[i].keep.want)
+		return false;
+	lane_task_kept(&stream->lane, fill->block, i, &kept);
+	return kept.form && kept.form != LAYOUT_FORM_INDEXED;
+}
+
+static void collect_task(struct stream *stream, struct fill *fill, uint32_t i)
+{
+	struct fill_task *task = &fill->task[i];
+	enum layout_task_state state = lane_task_state(&stream->lane, fill->block, i, NULL);
+	enum layout_fail stage;
+	uint32_t work_us;
+	char text[48];
+	int code;
+
+	if (state != LAYOUT_TASK_DONE && state != LAYOUT_TASK_FAILED)
+		return;
+	lane_task_outcome(&stream->lane, fill->block, i, &stage, &code, text, &work_us);
+	if (state == LAYOUT_TASK_FAILED && !fill_is_settled(stream, fill, i, &stage))
+		return;
+	if (!came_kept(stream, fill, i) && (state == LAYOUT_TASK_DONE || !fill_is_of_reader(stage)))
+		count_read(stream, dataset_size_of(stream->source->dataset, task->source));
+	if (state == LAYOUT_TASK_FAILED && fill_tries_file(stream, fill, i, stage))
+		return;
+	if (state == LAYOUT_TASK_FAILED) {
+		fill_handle_bad(stream, fill, i, stage, code, text);
+		return;
+	}
+	note_time(stream, fill->variants, work_us);
+	note_kept(stream, fill, i);
+	fill_release_extent(stream, task);
+	fill_finish(stream, fill, i, task->attempt ? LAYOUT_SAMPLE_SUBSTITUTED : LAYOUT_SAMPLE_OK);
+}
+
+static void end_fill(struct stream *stream, struct fill *fill)
+{
+	lane_block_end(&stream->lane, fill->block);
+	fill->used = false;
+	carousel_produced(stream->carousel, fill->slot);
+}
+
+/* A rank's windows follow each other from the start of the chunk, and anew after each hole; what is
+ * before a hole is carried. */
+static uint32_t windows_end(const struct fill *fill, uint32_t batch)
+{
+	return fill->after_hole + (fill->watermark - fill->after_hole) / batch * batch;
+}
+
+/* Is an older chunk of the job in production? It cannot use this one before that. */
+static bool has_older(struct stream *stream, const struct job *job, const struct fill *fill)
+{
+	for (unsigned i = 0; i < LAYOUT_MAX_BLOCKS; i++) {
+		const struct fill *other = &stream->fill[i];
+
+		if (other->used && other->started_ns < fill->started_ns &&
+		    job->granted[other->slot])
+			return true;
+	}
+	return false;
+}
+
+/* Jobs for whom the chunk's watermark passed a window's end or a hole find something when they look.
+ */
+static void tell_jobs(struct stream *stream, const struct fill *fill, uint32_t before)
+{
+	for (unsigned i = 0; i < CAROUSEL_MAX_JOBS; i++) {
+		struct job *job = stream->job[i];
+
+		if (!job || !job->granted[fill->slot] || has_older(stream, job, fill))
+			continue;
+		if (fill->watermark == fill->count || fill->after_hole > before ||
+		    windows_end(fill, job->stride) > before)
+			job->news = true;
+	}
+}
+
+bool fill_is_of_use(const struct stream *stream, uint32_t slot, uint32_t batch)
+{
+	const struct fill *fill = fill_of_slot(stream, slot);
+
+	return !fill || fill->after_hole || fill->watermark >= batch;
+}
+
+/* false: nothing ended since the last look. */
+static bool collect_tasks(struct stream *stream, struct fill *fill)
+{
+	uint32_t ended = lane_ended(&stream->lane, fill->block);
+
+	if (ended == fill->seen && !fill->has_doubts)
+		return false;
+	fill->seen = ended;
+	fill->has_doubts = false;
+	for (uint32_t i = fill->watermark; i < fill->fed && stream->state == STREAM_RUNS; i++)
+		if (fill->task[i].queued && fill->task[i].status == LAYOUT_SAMPLE_PENDING)
+			collect_task(stream, fill, i);
+	return true;
+}
+
+static void move_watermark(struct fill *fill)
+{
+	while (fill->watermark < fill->count &&
+	       fill->task[fill->watermark].status != LAYOUT_SAMPLE_PENDING) {
+		uint8_t status = fill->task[fill->watermark++].status;
+
+		if (status == LAYOUT_SAMPLE_SKIPPED || status == LAYOUT_SAMPLE_ERROR ||
+		    status == LAYOUT_SAMPLE_FILTERED)
+			fill->after_hole = fill->watermark;
+	}
+}
+
+static bool collect_one(struct stream *stream, struct fill *fill)
+{
+	uint32_t watermark = fill->watermark;
+	bool moved = collect_tasks(stream, fill);
+
+	move_watermark(fill);
+	if (fill->watermark != watermark) {
+		variant_show_watermark(stream, fill);
+		tell_jobs(stream, fill, watermark);
+	}
+	if (fill->finished == fill->count && stream->state == STREAM_RUNS)
+		end_fill(stream, fill);
+	return moved || fill->watermark != watermark;
+}
+
+bool fill_collect(struct stream *stream)
+{
+	bool moved = false;
+
+	for (unsigned i = 0; i < LAYOUT_MAX_BLOCKS; i++)
+		if (stream->fill[i].used && stream->state == STREAM_RUNS)
+			moved |= collect_one(stream, &stream->fill[i]);
+	return moved;
+}
+
+/* ---- feeding ---- */
+
+/* false: the arena has no room now. */
+static bool feed_task(struct stream *stream, struct fill *fill, uint32_t i)
+{
+	const struct dataset *dataset = stream->source->dataset;
+	struct fill_task *task = &fill->task[i];
+	uint32_t bytes = dataset_size_of(dataset, task->source);
+	uint64_t offset;
+
+	if (bytes > stream->arena.bytes) {
+		char text[48];
+
+		snprintf(text, sizeof(text), "%u bytes, the arena has %llu", bytes,
+			 (unsigned long long)stream->arena.bytes);
+		fill_handle_bad(stream, fill, i, LAYOUT_FAIL_REFUSED, -EFBIG, text);
+		return true;
+	}
+	if (!arena_reserve(&stream->arena, cache_plan(stream, task, bytes, &task->keep), &offset,
+			   &task->extent))
+		return false;
+	cache_fed(stream, task);
+	task->has_extent = task->queued = true;
+	task->told = false;
+	task->doubt = 0;
+	lane_task_keep(&stream->lane, fill->block, i, &task->keep);
+	lane_task_queue(&stream->lane, fill->block, i, task->source,
+			(uint64_t)fill_chunk_of(stream, fill)->ids[i], i,
+			dataset_label_of(dataset, task->source), offset, bytes, task->attempt);
+	return true;
+}
+
+/* Tasks that may be queued now. What is queued while forms are tried comes as files, whatever turns out to be
+ * best: then only as many are under way as keep the workers busy until this is looked at again. */
+static uint32_t room_ahead(const struct stream *stream)
+{
+	const uint32_t most = 2 * RING_STEP + TRIAL_STEP * stream->node->workers;
+	uint32_t n = 0;
+
+	if (!cache_is_learning(stream))
+		return UINT32_MAX;
+	for (unsigned i = 0; i < LAYOUT_MAX_BLOCKS; i++)
+		if (stream->fill[i].used)
+			n += stream->fill[i].fed -
+			     BASE_MIN(stream->fill[i].finished, stream->fill[i].fed);
+	return most - BASE_MIN(most, n);
+}
+
+/* Queues what can be queued of one chunk, at most *room tasks, one at least. false: that was all, the arena is full,
+ * or the budget is spent. */
+static bool feed_one(struct stream *stream, struct fill *fill, uint32_t *room,
+		     const struct budget *budget, bool *queued)
+{
+	for (uint32_t i = fill->watermark; i < fill->count; i++) {
+		struct fill_task *task = &fill->task[i];
+
+		if (task->queued || task->status != LAYOUT_SAMPLE_PENDING)
+			continue;
+		if (*room == 0 || !feed_task(stream, fill, i))
+			return false;
+		if (stream->state != STREAM_RUNS)
+			return false;
+		--*room;
+		*queued = true;
+		fill->fed = BASE_MAX(fill->fed, i + 1);
+		if (budget_is_spent(budget))
+			return false;
+	}
+	return true;
+}
+
+/* What the index has of a sample is looked at for the first time here, which takes some microseconds: a page of a
+ * file, a block that is checked. */
+uint64_t fill_feed(struct stream *stream, const struct budget *budget)
+{
+	uint32_t room = room_ahead(stream);
+	bool queued = false;
+	uint64_t until_ns;
+
+	if (cache_is_awaited(stream, base_now_ns(), &until_ns))
+		return until_ns;
+	for (struct fill *fill = fill_next(stream, NULL); fill; fill = fill_next(stream, fill))
+		if (!feed_one(stream, fill, &room, budget, &queued))
+			break;
+	if (queued)
+		doorbell_ring_readers(stream->domain->doorbell);
+	return queued && budget_is_spent(budget) ? budget->begun_ns : 0;
+}
+
+/* The next watermark at which a job that was granted the chunk can go on. */
+static uint32_t next_boundary(const struct stream *stream, const struct fill *fill)
+{
+	uint32_t next = fill->count;
+
+	for (unsigned i = 0; i < CAROUSEL_MAX_JOBS; i++) {
+		const struct job *job = stream->job[i];
+
+		if (job && job->granted[fill->slot])
+			next = BASE_MIN(next, windows_end(fill, job->batch) + job->batch);
+	}
+	return next;
+}
+
+/* Ends of tasks at which it is worth looking: when the watermark can be at the next boundary. Where
+ * as many have ended already, an older sample is late: then at each end. */
+static uint32_t next_look(const struct stream *stream, const struct fill *fill)
+{
+	uint32_t at = BASE_MAX(next_boundary(stream, fill), fill->seen + 1);
+
+	return fill->fed < fill->count ? BASE_MIN(at, fill->seen + RING_STEP) : at;
+}
+
+bool fill_arm(struct stream *stream)
+{
+	bool is_due = false;
+
+	for (unsigned i = 0; i < LAYOUT_MAX_BLOCKS; i++) {
+		struct fill *fill = &stream->fill[i];
+		uint32_t at, ended;
+
+		if (!fill->used)
+			continue;
+		at = next_look(stream, fill);
+		lane_ring_at(&stream->lane, fill->block, at);
+		ended = lane_ended(&stream->lane, fill->block);
+		is_due |= ended != fill->seen && ended >= at; /* a lie is due once */
+	}
+	return is_due;
+}
+
+/* ---- looking ---- */
+
+enum layout_stage fill_stage(const struct stream *stream, uint32_t slot)
+{
+	const struct fill *fill = fill_of_slot(stream, slot);
+
+	if (!fill)
+		return LAYOUT_STAGE_NONE;
+	switch (lane_task_state(&stream->lane, fill->block,
+				BASE_MIN(fill->watermark, fill->count - 1), NULL)) {
+	case LAYOUT_TASK_HELD:
+	case LAYOUT_TASK_QUEUED:
+	case LAYOUT_TASK_READING:
+		return LAYOUT_STAGE_READ;
+	case LAYOUT_TASK_FREE:
+	case LAYOUT_TASK_READY:
+	case LAYOUT_TASK_RUNNING:
+	case LAYOUT_TASK_DONE:
+	case LAYOUT_TASK_FAILED:
+		break;
+	}
+	return stream->domain->workers.alive ? LAYOUT_STAGE_DECODE : LAYOUT_STAGE_WORKERS;
+}

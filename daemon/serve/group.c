@@ -1,0 +1,384 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Groups. A rank that opens says, by its token, which plan it is a part of:
+ *
+ *   its token names a log that is here            it goes on at its place of that log
+ *   a group began with the very same token        it begins where that one began
+ *   neither, but an accessd before us kept the    the group is founded anew and goes on with the log
+ *   log, or the rank brings it
+ *   neither                                       a group is founded from what the token leaves
+ *
+ * The third is how a job outlives an accessd that was killed. The log is kept in a file
+ * (group_keep.c), and each rank still has it mapped; with its writer dead all of them have the same
+ * one, so whoever comes first brings enough for all, also for ranks that are behind it or ahead of it.
+ *
+ * A group without ranks is kept for a while: rank 0 of a short job may be through before rank 1
+ * has come. A rank that has been here and begins anew, without a token, is another run.
+ *
+ * A log that a client brings is hostile (group_brought.c). What a forger can spoil is the plan of his
+ * own job.
+ */
+#include "daemon/serve/group.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bits.h"
+#include "base/log.h"
+#include "daemon/net/conn.h"
+#include "daemon/net/porter.h"
+#include "daemon/node.h"
+#include "daemon/serve/group_brought.h"
+#include "daemon/serve/group_end.h"
+#include "daemon/serve/job.h"
+#include "daemon/serve/stream.h"
+#include "libaccess/libaccess.h"
+#include "sched/carousel.h"
+#include "sched/population.h"
+#include "sched/token.h"
+
+#define KEPT_NS (UINT64_C(60) * 1000000000) /* a group without ranks */
+
+/* ---- founding ---- */
+
+void group_append(struct plan_log *plan_log, const struct entry *entry)
+{
+	const struct plan_log_entry shown = {
+	    .epoch = entry->epoch,
+	    .place = entry->place,
+	    .seed = entry->seed,
+	    .lap = entry->lap,
+	    .count = entry->count,
+	    .n_grains = entry->n_grains,
+	    .grains = entry->grains,
+	    .ids = entry->ids,
+	};
+
+	plan_log_append(plan_log, &shown);
+}
+
+/* What ranks see is kept. */
+static void show(struct group *group)
+{
+	keep_save(&group->keep, &group->plan_log);
+	plan_log_publish(&group->plan_log);
+}
+
+/* Ranks may come back to it, if they get the chance. */
+static bool is_over(const struct group *group)
+{
+	return !group->present && group->stream->state == STREAM_RUNS &&
+	       !group->stream->node->draining;
+}
+
+bool group_pay(const struct conn *conn, struct domain **ret)
+{
+	struct stream *stream = conn->stream;
+	const uint64_t bytes = plan_log_bytes(carousel_log_bytes(stream->carousel));
+
+	while (stream_free_bytes(conn->domain) < bytes)
+		if (!stream_free_idle(conn->domain))
+			return false;
+	stream_account(stream, conn->domain, (int64_t)bytes);
+	*ret = domain_ref(conn->domain);
+	return true;
+}
+
+void group_pay_back(struct stream *stream, struct domain *payer)
+{
+	const uint64_t bytes = plan_log_bytes(carousel_log_bytes(stream->carousel));
+
+	stream_account(stream, payer, -(int64_t)bytes);
+	domain_unref(payer);
+}
+
+static void group_free(struct group *group)
+{
+	struct stream *stream = group->stream;
+
+	LIST_REMOVE(group, link);
+	if (stream->carousel)
+		group_end(stream->node,
+			  carousel_disband(stream->carousel, group->number, base_now_ns()));
+	keep_end(&group->keep, is_over(group));
+	if (group->payer)
+		group_pay_back(stream, group->payer);
+	plan_log_detach(&group->plan_log);
+	porter_close(stream->node, PORTER_OWN, &group->plan_log_fd);
+	free(group->begun);
+	free(group->job);
+	free(group);
+}
+
+/* In the carousel, with the log (taken). 0, CAROUSEL_E_BAD, ... */
+static int found_in_carousel(struct group *group, const struct carousel_join *join,
+			     struct brought *log)
+{
+	struct carousel *carousel = group->stream->carousel;
+	int r = carousel_found(carousel, join, carousel_log_bytes(carousel), base_now_ns(),
+			       &group->number);
+
+	if (r)
+		return r;
+	carousel_adopt(carousel, group->number, log->log);
+	log->log = NULL;
+	show(group);
+	keep_publish(&group->keep);
+	return 0;
+}
+
+/* What was brought: it is accounted already. */
+static void take_plan_log(struct group *group, struct brought *log)
+{
+	group->plan_log = log->plan_log;
+	group->keep = log->keep;
+	group->payer = base_take_ptr(log->payer);
+	group->plan_log_fd = base_take_fd(&log->plan_log_fd);
+	log->plan_log = (struct plan_log){.map = NULL};
+}
+
+/* Without its log. NULL: no memory. */
+static struct group *group_new(const struct conn *conn)
+{
+	const struct request *request = &conn->request;
+	struct group *group = calloc(1, sizeof(*group));
+
+	if (!group)
+		return NULL;
+	group->plan_log_fd = -1;
+	group->keep.fd = -1;
+	group->number = UINT32_MAX; /* the carousel knows nothing of it yet */
+	group->stream = conn->stream;
+	group->variant = conn->variant;
+	group->uid = conn->uid;
+	group->ranks = request->ranks;
+	group->batch = request->batch;
+	group->epochs = request->epochs;
+	group->part = conn->request.part_sum;
+	group->job = strdup(request->job);
+	group->begun = calloc(bits_words(request->ranks), sizeof(*group->begun));
+	LIST_INSERT_HEAD(&group->stream->groups, group, link);
+	if (group->job && group->begun)
+		return group;
+	group_free(group);
+	return NULL;
+}
+
+static struct entry_set set_of(const struct conn *conn, const struct carousel_join *join)
+{
+	return (struct entry_set){.deal = carousel_deal(conn->stream->carousel),
+				  .bits = join->population};
+}
+
+/* With the log that was prepared (taken; NULL: there was no memory for it), a new one from what the token leaves.
+ * join: where the rank begins. */
+static int group_found(struct conn *conn, struct brought *log, struct carousel_join *join,
+		       struct group **ret)
+{
+	struct carousel_join from = *join;
+	struct group *group = log ? group_new(conn) : NULL;
+	int r;
+
+	if (!group)
+		return -ENOMEM;
+	if (log->is_new) {
+		from.place = join->place = 0;
+	} else {
+		join->epoch = log->epoch;
+		join->place = log->place;
+		from.need = log->rest.need;
+		from.tail = log->rest.tail;
+		from.n_tail = log->rest.n_tail;
+		from.epoch = log->rest.epoch;
+		from.place = log->rest.place;
+	}
+	take_plan_log(group, log);
+	r = found_in_carousel(group, &from, log);
+	if (r)
+		group_free(group);
+	else
+		*ret = group;
+	return r;
+}
+
+/* ---- finding ---- */
+
+static bool is_of_job(const struct group *group, const struct conn *conn)
+{
+	const struct request *request = &conn->request;
+
+	return group->variant == conn->variant && group->uid == conn->uid &&
+	       group->ranks == request->ranks && group->batch == request->batch &&
+	       group->epochs == request->epochs && group->part == request->part_sum &&
+	       strcmp(group->job, request->job) == 0;
+}
+
+uint64_t group_origin(const struct request *request)
+{
+	struct hash_id id;
+	uint64_t origin;
+
+	if (!request->token)
+		return 0;
+	hash_of(request->token, request->token_size, &id);
+	memcpy(&origin, id.bytes, sizeof(origin));
+	return origin;
+}
+
+/* Why the rank cannot be let in beside the others. */
+static int refuse(const struct group *group, const struct conn *conn, bool is_late, uint64_t *code,
+		  struct diag *diag)
+{
+	*code = conn->request.token ? OA_E_TOKEN : OA_E_REFUSED;
+	diag_set(
+	    diag,
+	    is_late ? "rank %u of job \"%s\" comes too late: the other %u ranks that run have gone "
+		      "on by more of the plan than is kept (two epochs); give it rank 0's token"
+		    : "rank %u of job \"%s\": %u ranks of this job run from another token; give "
+		      "all ranks the same one (rank 0's), end those that still run, or give this "
+		      "run another job name",
+	    conn->request.rank, group->job, group->present);
+	return 1;
+}
+
+/* The group that the token, or its lack, means. *ret_place: where in it. */
+static struct group *find(struct conn *conn, const struct token *token, uint64_t origin,
+			  struct carousel_join *join, struct group **ret_other)
+{
+	struct group *group, *next, *found = NULL;
+
+	*ret_other = NULL;
+	for (group = LIST_FIRST(&conn->stream->groups); group && !found; group = next) {
+		next = LIST_NEXT(group, link);
+		if (!is_of_job(group, conn))
+			continue;
+		if (token->has_log && !memcmp(group->plan_log.id, token->log, sizeof(token->log))) {
+			join->place = token->place;
+			found = group;
+		} else if (group->plan_log.origin == origin &&
+			   (conn->request.token || group->present ||
+			    !bits_test(group->begun, conn->request.rank))) {
+			join->epoch = group->plan_log.first_epoch;
+			join->place = 0;
+			found = group;
+		} else if (group->present) {
+			*ret_other = group;
+		} else {
+			group_free(group); /* of a run that is over */
+		}
+	}
+	return found;
+}
+
+/* All of the token's epoch is delivered. */
+static void skip_end_of_epoch(const struct entry_set *set, const struct token *token,
+			      struct carousel_join *join)
+{
+	if (!join->need || token->n_tail || population_samples(set->deal, set->bits, token->need))
+		return;
+	join->epoch++;
+	join->place = 0;
+}
+
+bool group_is_there(struct conn *conn, const struct token *token, uint64_t origin)
+{
+	struct carousel_join unused = {.epoch = 0};
+	struct group *other;
+
+	return find(conn, token, origin, &unused, &other) || other;
+}
+
+int group_enter(struct conn *conn, const struct token *token, uint64_t origin, struct brought *log,
+		struct carousel_join *join, struct group **ret, uint64_t *code, struct diag *diag)
+{
+	struct carousel *carousel = conn->stream->carousel;
+	struct group *other, *group = find(conn, token, origin, join, &other);
+	const struct entry_set set = set_of(conn, join);
+	int r;
+
+	if (!group && other)
+		return refuse(other, conn, false, code, diag);
+	if (!group) {
+		r = group_found(conn, log, join, &group);
+		if (r) {
+			*code = r == CAROUSEL_E_BAD ? OA_E_TOKEN : OA_E_MEMORY;
+			diag_set(diag, "%s",
+				 r == CAROUSEL_E_BAD ? "the token contradicts itself"
+				 : r == CAROUSEL_E_FULL
+				     ? "the stream serves its most jobs already"
+				     : "no memory is left for the job's plan log: close "
+				       "other streams, or raise `memory` or "
+				       "`tenant_memory` of accessd");
+			return r;
+		}
+		log_line(LOG_LEVEL_INFO, "group-open",
+			 "job=\"%s\" ranks=%u batch=%u epoch=%llu place=%llu", group->job,
+			 group->ranks, group->batch, (unsigned long long)join->epoch,
+			 (unsigned long long)join->place);
+	}
+	skip_end_of_epoch(&set, token, join);
+	join->group = group->number + 1;
+	*ret = group;
+	if (carousel_has_place(carousel, group->number, join->epoch, join->place))
+		return 0;
+	return refuse(group, conn, true, code, diag);
+}
+
+/* ---- life ---- */
+
+void group_joined(struct group *group, uint32_t rank)
+{
+	bits_set(group->begun, rank);
+	group->present++;
+}
+
+void group_left(struct group *group)
+{
+	if (--group->present == 0)
+		group->left_ns = base_now_ns();
+}
+
+void group_log(struct stream *stream, const struct carousel_action *action)
+{
+	struct entry entry;
+	struct group *group;
+
+	LIST_FOREACH(group, &stream->groups, link)
+	if (group->number == action->job)
+		break;
+	if (!group)
+		return;
+	carousel_newest(stream->carousel, group->number, &entry);
+	group_append(&group->plan_log, &entry);
+	show(group);
+	for (uint32_t i = 0; i < CAROUSEL_MAX_JOBS; i++) {
+		struct job *job = stream->job[i];
+
+		if (!job || job->group != group)
+			continue;
+		job->news = true;
+		if (carousel_is_behind(stream->carousel, i))
+			job_fail(
+			    job, OA_E_REFUSED,
+			    "this rank is two epochs behind the job's other ranks: the plan is "
+			    "kept no longer; start it again with rank 0's token");
+	}
+}
+
+void group_sweep(struct stream *stream, uint64_t now_ns)
+{
+	struct group *group, *next;
+
+	for (group = LIST_FIRST(&stream->groups); group; group = next) {
+		next = LIST_NEXT(group, link);
+		if (!group->present && now_ns - BASE_MIN(group->left_ns, now_ns) > KEPT_NS)
+			group_free(group);
+	}
+}
+
+void group_free_all(struct stream *stream)
+{
+	while (!LIST_EMPTY(&stream->groups))
+		group_free(LIST_FIRST(&stream->groups));
+}

@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * A log that comes from elsewhere is hostile, whoever brings it: each entry is copied once, checked
+ * against the set of samples and against what the token leaves, and a log that does not fit is left aside.
+ *
+ * Its forger says how much there is to do, so it is done in steps, each of which ends soon:
+ *
+ *   RESERVE  some of the new log's memory, which is as large as the dataset is; for a new group that is all
+ *   READ   the next record; one of whole grains is checked at once, by its grains
+ *   CHECK  some of the samples of one that lists them
+ *   LIST   some of the samples of a chunk that is larger than ours are: its parts list theirs
+ *   ADD    a chunk, or one of its parts, to the group's log: it is the same samples at the same places, made by
+ *          the same seed and lap
+ *
+ * And how much memory: what is added is what a group's log keeps, in memory that counts as the stream's, and
+ * the oldest entries give way as they do there. Samples that are left of begun chunks are those of the token and
+ * of one chunk, no more. The end is where it was in the beginning: the forger may still write.
+ */
+
+#include "daemon/serve/group_brought.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/net/conn.h"
+#include "daemon/net/porter.h"
+#include "daemon/node.h"
+#include "daemon/serve/group.h"
+#include "daemon/serve/group_end.h"
+#include "daemon/serve/stream.h"
+#include "sched/carousel.h"
+
+#define CHECK_STEP 2048 /* samples */
+#define LIST_STEP 64    /* grains */
+#define MOST_CHUNK 65536
+
+/* ---- beginning ---- */
+
+void brought_fini(struct brought *log)
+{
+	plan_log_detach(&log->from);
+	free(log->ids);
+	log->ids = NULL;
+	entry_rest_fini(&log->rest);
+	group_end(log->stream->node, base_take_ptr(log->log));
+	if (log->payer)
+		group_pay_back(log->stream, log->payer);
+	log->payer = NULL;
+	if (!log->plan_log.map)
+		return;
+	keep_end(&log->keep, true);
+	plan_log_detach(&log->plan_log);
+	porter_close(log->stream->node, PORTER_OWN, &log->plan_log_fd);
+}
+
+/* The token's place, or, in a log that began with the same token, where that one began. */
+static int find_place(struct brought *log, bool is_named, uint64_t origin)
+{
+	const struct token *token = log->token;
+
+	if (is_named ? memcmp(log->from.id, token->log, sizeof(token->log)) != 0
+		     : log->from.origin != origin)
+		return BROUGHT_E_BAD;
+	log->epoch = log->rest.epoch = is_named ? token->epoch : log->from.first_epoch;
+	log->place = log->rest.place = is_named ? token->place : 0;
+	return entry_rest_init(&log->set, token->need, token->tail, token->n_tail, &log->rest);
+}
+
+static int make_log(struct brought *log, const struct conn *conn)
+{
+	const struct carousel *carousel = log->stream->carousel;
+	const uint64_t bytes = carousel_log_bytes(carousel);
+
+	if (!group_pay(conn, &log->payer))
+		return BROUGHT_E_BAD;
+	log->log = carousel_log_new(carousel, bytes);
+	if (!log->log || plan_log_new(bytes, log->from.n_samples, log->from.id, &log->plan_log,
+				      &log->plan_log_fd))
+		return BROUGHT_E_BAD;
+	plan_log_set_origin(&log->plan_log, log->from.origin, log->from.first_epoch);
+	keep_begin(&log->keep, conn, &log->plan_log);
+	return 0;
+}
+
+int brought_begin_new(struct brought *log, const struct conn *conn, const struct token *token,
+		      uint64_t origin)
+{
+	struct stream *stream = conn->stream;
+
+	*log = (struct brought){.stream = stream,
+				.is_new = true,
+				.token = token,
+				.plan_log_fd = -1,
+				.keep = {.fd = -1},
+				.from = {.n_samples = stream->geometry.n_samples,
+					 .origin = origin,
+					 .first_epoch = token->epoch}};
+	if (base_random(log->from.id, sizeof(log->from.id)))
+		return BROUGHT_E_BAD;
+	return make_log(log, conn);
+}
+
+int brought_begin(struct brought *log, struct conn *conn, int fd, const struct token *token,
+		  bool is_named, uint64_t origin, const struct entry_set *set)
+{
+	struct stream *stream = conn->stream;
+	/* accessd before us may have had chunks of another size */
+	const uint64_t most = plan_log_bytes(carousel_log_most(stream->carousel));
+
+	*log = (struct brought){
+	    .stream = stream, .token = token, .set = *set, .plan_log_fd = -1, .keep = {.fd = -1}};
+	if (plan_log_attach(fd, most, &log->from))
+		return BROUGHT_E_BAD;
+	log->offset = plan_log_first(&log->from);
+	log->end = plan_log_end(&log->from);
+	if (log->from.n_samples != set->deal->n || find_place(log, is_named, origin) ||
+	    make_log(log, conn))
+		return BROUGHT_E_BAD;
+	return 0;
+}
+
+/* ---- steps ---- */
+
+static struct entry entry_of(const struct plan_log_entry *from)
+{
+	return (struct entry){
+	    .epoch = from->epoch,
+	    .place = from->place,
+	    .seed = from->seed,
+	    .lap = from->lap,
+	    .count = from->count,
+	    .n_grains = from->n_grains,
+	    .grains = from->grains,
+	    .ids = from->ids,
+	};
+}
+
+static void go_on(struct brought *log, enum brought_stage stage)
+{
+	log->stage = stage;
+	log->at = 0;
+}
+
+/* Passes the entry, or a part of it; at the log's end the rest is where it ends. */
+static bool follow(struct brought *log, const struct entry *entry)
+{
+	return entry_is_good(&log->set, entry) &&
+	       entry_rest_pass(&log->set, &log->rest, entry, entry->place + entry->count) == 0 &&
+	       log->rest.n_tail <= (uint64_t)log->token->n_tail + MOST_CHUNK;
+}
+
+static bool ends_where_it_says(const struct brought *log)
+{
+	const struct entry *last = &log->last;
+
+	if (!last->count) /* nothing was dealt yet */
+		return log->epoch == log->from.first_epoch && !log->place;
+	return last->epoch == log->rest.epoch && last->place + last->count == log->rest.place;
+}
+
+static int reserve_some(struct brought *log)
+{
+	struct plan_log *plan_log = &log->plan_log;
+
+	if (plan_log_reserve(plan_log, log->plan_log_fd, BROUGHT_STEP))
+		return BROUGHT_E_BAD;
+	if (plan_log->reserved < plan_log->bytes)
+		return BROUGHT_E_MORE;
+	go_on(log, BROUGHT_READ);
+	return log->is_new ? 0 : BROUGHT_E_MORE;
+}
+
+static int read_one(struct brought *log)
+{
+	struct plan_log_entry read;
+	int r = log->offset < log->end ? plan_log_read(&log->from, &log->offset, &read)
+				       : PLAN_LOG_E_NONE;
+
+	if (r == PLAN_LOG_E_NONE && ends_where_it_says(log))
+		return 0;
+	if (r)
+		return BROUGHT_E_BAD;
+	log->entry = log->last = entry_of(&read);
+	go_on(log, BROUGHT_CHECK);
+	if (!log->entry.n_grains)
+		return BROUGHT_E_MORE;
+	if (!follow(log, &log->entry))
+		return BROUGHT_E_BAD;
+	go_on(log, log->entry.count > log->stream->geometry.chunk ? BROUGHT_LIST : BROUGHT_ADD);
+	return BROUGHT_E_MORE;
+}
+
+/* So many samples of the entry, which lists them, as an entry. */
+static struct entry part_of(const struct brought *log, uint32_t most)
+{
+	struct entry part = log->entry;
+
+	part.place += log->at;
+	part.count = BASE_MIN(part.count - log->at, most);
+	part.ids += log->at;
+	return part;
+}
+
+static int check_some(struct brought *log)
+{
+	const struct entry part = part_of(log, CHECK_STEP);
+
+	if (!follow(log, &part))
+		return BROUGHT_E_BAD;
+	log->at += part.count;
+	if (log->at == log->entry.count)
+		go_on(log, BROUGHT_ADD);
+	return BROUGHT_E_MORE;
+}
+
+/* The entry was checked: its grains have as many samples as it says. `at` counts grains. */
+static int list_some(struct brought *log)
+{
+	struct entry *entry = &log->entry;
+	uint32_t n = BASE_MIN(entry->n_grains - log->at, (uint32_t)LIST_STEP);
+
+	if (!log->at) {
+		log->listed = 0;
+		log->ids = malloc(entry->count * sizeof(*log->ids));
+	}
+	if (!log->ids)
+		return BROUGHT_E_BAD;
+	log->listed += deal_list(log->set.deal, log->set.bits, entry->grains + log->at, n,
+				 log->ids + log->listed);
+	log->at += n;
+	if (log->at < entry->n_grains)
+		return BROUGHT_E_MORE;
+	deal_permute(entry->seed, entry->lap, log->ids, entry->count);
+	entry->n_grains = 0;
+	entry->grains = NULL;
+	entry->ids = log->ids;
+	go_on(log, BROUGHT_ADD);
+	return BROUGHT_E_MORE;
+}
+
+static int add_one(struct brought *log)
+{
+	const uint32_t chunk = log->stream->geometry.chunk;
+	struct entry part = log->entry.n_grains ? log->entry : part_of(log, chunk);
+
+	if (carousel_recall(log->stream->carousel, log->log, &part))
+		return BROUGHT_E_BAD;
+	group_append(&log->plan_log, &part);
+	log->at += part.count;
+	if (log->at < log->entry.count)
+		return BROUGHT_E_MORE;
+	free(log->ids);
+	log->ids = NULL;
+	go_on(log, BROUGHT_READ);
+	return BROUGHT_E_MORE;
+}
+
+int brought_step(struct brought *log)
+{
+	switch (log->stage) {
+	case BROUGHT_RESERVE:
+		return reserve_some(log);
+	case BROUGHT_READ:
+		return read_one(log);
+	case BROUGHT_CHECK:
+		return check_some(log);
+	case BROUGHT_LIST:
+		return list_some(log);
+	case BROUGHT_ADD:
+		return add_one(log);
+	}
+	return BROUGHT_E_BAD;
+}
+
+void brought_save(struct brought *log)
+{
+	keep_save(&log->keep, &log->plan_log);
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DAEMON_SERVE_GROUP_BROUGHT_H
+#define DAEMON_SERVE_GROUP_BROUGHT_H
+
+/*
+ * The log of a group that is to be founded, made step by step: a new one, or the one of a group under another
+ * accessd, which was killed, brought by a rank or kept in a file (group_keep.c), which is read and checked.
+ */
+
+#include "base/base.h"
+#include "daemon/serve/group_keep.h"
+#include "sched/entry.h"
+#include "sched/token.h"
+#include "shmring/plan_log.h"
+
+struct carousel_log;
+struct conn;
+struct stream;
+
+enum brought_stage { BROUGHT_RESERVE, BROUGHT_READ, BROUGHT_CHECK, BROUGHT_LIST, BROUGHT_ADD };
+
+struct brought {
+	struct stream *stream;
+	struct domain *payer; /* whose memory it is: group_pay() */
+	bool is_new;          /* there is nothing to be read */
+	const struct token *token;
+	struct entry_set set;
+
+	struct plan_log from; /* the one that is read */
+	uint64_t offset, end; /* of the next record; behind the last one */
+	enum brought_stage stage;
+	struct entry entry; /* the one that is being added */
+	uint32_t at;        /* so far */
+	int64_t *ids;       /* owned; its samples, if it had whole grains, */
+	uint32_t listed;    /* so many so far */
+	struct entry last;  /* of those that were read; its arrays are gone */
+
+	struct entry_rest rest;   /* what it leaves, and where it ends */
+	uint64_t epoch, place;    /* where the rank that brings it is in it */
+	struct carousel_log *log; /* what the group is founded with */
+	struct plan_log plan_log;
+	int plan_log_fd;
+	struct keep keep;
+};
+
+enum { BROUGHT_E_MORE = 1, BROUGHT_E_BAD = 2 };
+
+/*
+ * Begins to read the plan log behind fd. is_named: it must be the log that the token names; else one that began
+ * with the token, whose hash is origin, or with none if that is 0. set and token are borrowed. 0;
+ * BROUGHT_E_BAD: it is none, or there is no memory. The caller ends it by brought_fini() in any case.
+ */
+int brought_begin(struct brought *log, struct conn *conn, int fd, const struct token *token,
+		  bool is_named, uint64_t origin, const struct entry_set *set);
+/* The same for a new log, of a group that begins with the token, whose hash is origin. */
+int brought_begin_new(struct brought *log, const struct conn *conn, const struct token *token,
+		      uint64_t origin);
+/* One step: BROUGHT_STEP bytes of memory, or a record, at most. 0: that was all of it, and it fits; BROUGHT_E_MORE;
+ * BROUGHT_E_BAD: it does not fit, or there is no memory. */
+#define BROUGHT_STEP (UINT64_C(1) << 20)
+int brought_step(struct brought *log);
+/* What was added so far is kept. */
+void brought_save(struct brought *log);
+/* What the group did not take. */
+void brought_fini(struct brought *log);
+
+#endif

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DAEMON_SERVE_JOB_H
+#define DAEMON_SERVE_JOB_H
+
+/* A job's rank in a stream: its inbox and outbox, its place in the carousel, its figures. */
+
+#include "base/base.h"
+#include "daemon/serve/lists.h"
+#include "shmring/grant.h"
+
+struct carousel_action;
+struct conn;
+struct group;
+struct stream;
+
+struct job {
+	struct conn *conn;
+	struct stream *stream;
+	struct group *group; /* NULL: it is no rank under the carousel */
+	uint64_t id;         /* for people */
+	uint32_t number;     /* in the carousel and in stream->job[] */
+	char *name;
+	uint32_t batch, order; /* order: enum plan_order */
+	uint32_t stride;       /* B, or 1 if its batches begin anywhere in a chunk */
+	uint64_t epochs, budget;
+	bool active; /* in the carousel; false once it failed, left or the stream was lost */
+	struct grant_server grants;
+	struct layout_inbox *inbox;
+	const struct layout_outbox *outbox;
+	uint64_t *granted;       /* by slot: number of its grant under way, 0: none */
+	bool *held;              /* by slot: it has taken it, or may have */
+	struct job_later *later; /* grants that found the ring full, in order */
+	uint32_t n_later;
+	struct lists lists; /* of a plan that is a list */
+	bool news;          /* something became ready for it since it was woken last */
+	uint64_t started_ns, rate_ns, rate_samples;
+	double rate;        /* samples/s lately, when it last gave something back */
+	uint64_t moved_ns;  /* it took, gave back or delivered something last */
+	uint64_t delivered; /* as it said then */
+};
+
+/* Enters conn's request into its running stream and sends OPENED; refuses the connection
+ * otherwise. */
+void job_open(struct conn *conn);
+/* The connection is gone: everything the job had is free. Frees the job. */
+void job_free(struct job *job);
+/* It gets nothing more, what it holds stays pinned until its connection ends. FAILED or LOST is
+ * sent. */
+void job_fail(struct job *job, uint64_t code, const char *text);
+void job_lost(struct job *job, const char *text);
+
+/* For people: samples/s, which falls when it gives nothing back; time without any progress. */
+double job_rate(const struct job *job, uint64_t now_ns);
+uint64_t job_idle_ns(const struct job *job, uint64_t now_ns);
+
+/* For pump.c: reads the outbox and tells the carousel. true when anything had happened. */
+bool job_poll(struct job *job, uint64_t now_ns);
+void job_grant(struct job *job, const struct carousel_action *action);
+void job_revoke(struct job *job, uint32_t slot, uint64_t now_ns);
+void job_post_later(struct job *job);
+/* Sets d_stage, d_heartbeat and d_wants_kick; sends a wake if the rank sleeps unanswered. */
+void job_show(struct job *job, uint32_t stage, bool wants_kick, uint64_t now_ns);
+void job_wake(struct job *job);
+
+#endif

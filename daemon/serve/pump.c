@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The pump. Its order matters: first everything that happened (outboxes, finished tasks), then the
+ * carousel's decisions until it has none, then reading ahead, then what jobs see of it, last the
+ * wakes, so that a job that wakes finds all that was decided in this turn. A turn that has used up its
+ * budget ends all the same in this order, and the next one goes on.
+ */
+#include "daemon/serve/pump.h"
+
+#include "base/log.h"
+#include "daemon/budget.h"
+#include "daemon/node.h"
+#include "daemon/serve/job.h"
+#include "daemon/serve/stream.h"
+#include "libaccess/libaccess.h"
+
+static void poll_jobs(struct stream *stream, uint64_t now_ns)
+{
+	for (unsigned i = 0; i < CAROUSEL_MAX_JOBS; i++)
+		if (stream->job[i] && stream->job[i]->active)
+			job_poll(stream->job[i], now_ns);
+}
+
+static void apply(struct stream *stream, const struct carousel_action *action, uint64_t now_ns)
+{
+	switch (action->kind) {
+	case CAROUSEL_GRANT:
+		job_grant(stream->job[action->job], action);
+		break;
+	case CAROUSEL_REVOKE:
+		job_revoke(stream->job[action->job], action->slot, now_ns);
+		break;
+	case CAROUSEL_EMPTY:
+		variant_show_empty(stream, action->slot);
+		break;
+	case CAROUSEL_PRODUCE:
+		fill_begin(stream, action->slot, now_ns);
+		break;
+	case CAROUSEL_FAIL:
+		job_fail(stream->job[action->job], OA_E_INVALID,
+			 "the list of an epoch: it names a sample or a key that there is not");
+		break;
+	case CAROUSEL_LOG:
+		group_log(stream, action);
+		break;
+	case CAROUSEL_NONE:
+		break;
+	}
+}
+
+/* Returns when the carousel wants to be asked again, 0: after the next event. Its decisions are as many as a
+ * client makes them: ranks that must know an epoch ahead have all of its chunks dealt. So the turn ends with
+ * its budget, and the carousel is asked again in the next one. */
+static uint64_t decide(struct stream *stream, uint64_t now_ns, const struct budget *budget)
+{
+	struct carousel_action action;
+
+	for (;;) {
+		carousel_step(stream->carousel, now_ns, &action);
+		if (action.kind == CAROUSEL_NONE || stream->state != STREAM_RUNS)
+			return action.wake_ns;
+		apply(stream, &action, now_ns);
+		if (budget_is_spent(budget))
+			return now_ns;
+	}
+}
+
+enum layout_stage pump_stage_of(const struct stream *stream, const struct job *job)
+{
+	uint64_t next = 0;
+
+	if (stream->node->draining)
+		return LAYOUT_STAGE_DRAIN;
+	while ((next = grant_next_open(&job->grants, next))) {
+		const struct grant *grant = &job->grants.ledger[next % LAYOUT_GRANT_RING];
+		enum layout_stage stage = fill_stage(stream, grant->slot);
+
+		if (stage != LAYOUT_STAGE_NONE)
+			return stage;
+	}
+	if (!stream->domain->workers.alive)
+		return LAYOUT_STAGE_WORKERS;
+	if (fill_active(stream) < stream->node->param.producing)
+		return LAYOUT_STAGE_SLOT;
+	return LAYOUT_STAGE_SCHEDULE;
+}
+
+/* Shows, then looks once more: what a rank gave back before it could see the wish for a kick must
+ * not wait for the next turn by chance. */
+static void show_jobs(struct stream *stream, uint64_t now_ns)
+{
+	bool wants_kick = fill_active(stream) < stream->node->param.producing;
+	bool again = false;
+
+	for (unsigned i = 0; i < CAROUSEL_MAX_JOBS; i++) {
+		struct job *job = stream->job[i];
+
+		if (!job || !job->active)
+			continue;
+		job_post_later(job);
+		job_show(job, pump_stage_of(stream, job), wants_kick, now_ns);
+		job_wake(job);
+		again |= job_poll(job, now_ns);
+	}
+	if (again)
+		pump_soon(stream);
+}
+
+void pump_turn(struct stream *stream)
+{
+	uint64_t now_ns = base_now_ns(), wake_ns, feed_ns;
+	const struct budget budget = budget_begin();
+	struct budget feeding; /* its own: what was decided is begun in any case */
+
+	if (stream->state != STREAM_RUNS)
+		return;
+	poll_jobs(stream, now_ns);
+	group_sweep(stream, now_ns);
+	fill_collect(stream);
+	cache_tick(stream, now_ns);
+	variant_sweep(stream);
+	wake_ns = decide(stream, now_ns, &budget);
+	feeding = budget_begin();
+	feed_ns = fill_feed(stream, &feeding);
+	if (fill_collect(stream)) {
+		cache_tick(stream, now_ns);
+		wake_ns = decide(stream, now_ns, &budget);
+		feed_ns = fill_feed(stream, &feeding);
+	}
+	if (stream->state != STREAM_RUNS)
+		return;
+	if (feed_ns && (!wake_ns || feed_ns < wake_ns))
+		wake_ns = feed_ns;
+	if (wake_ns)
+		loop_timer_set(stream->pump_timer, wake_ns > now_ns ? wake_ns - now_ns : 0);
+	doorbell_arm_event(stream->domain->doorbell);
+	if (fill_arm(stream))
+		pump_soon(stream);
+	show_jobs(stream, now_ns);
+}
+
+void pump_soon(struct stream *stream)
+{
+	if (stream->state == STREAM_RUNS)
+		loop_timer_set(stream->pump_timer, 0);
+}
+
+bool pump_tick(struct stream *stream)
+{
+	pump_soon(stream);
+	cache_tick(stream, base_now_ns());
+	return stream->state == STREAM_RUNS && (stream->n_jobs || fill_active(stream));
+}

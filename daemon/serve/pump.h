@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DAEMON_SERVE_PUMP_H
+#define DAEMON_SERVE_PUMP_H
+
+/* The pump turns a stream: what happened goes into the carousel, its decisions come out as
+ * deeds. */
+
+#include "base/base.h"
+#include "shmring/layout.h"
+
+struct job;
+struct stream;
+
+void pump_turn(struct stream *stream); /* now */
+void pump_soon(struct stream *stream); /* at the next turn of the loop, once however often asked */
+/* Every heartbeat: shows that accessd lives. false: the stream needs none now. */
+bool pump_tick(struct stream *stream);
+enum layout_stage pump_stage_of(const struct stream *stream, const struct job *job);
+
+#endif

@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The end of streams, and the deaths of others that end them or not.
+ *
+ * A stream that is LOST or FAILED does nothing any more, but its memory is counted as long as a
+ * connection stands whose process may map it.
+ */
+#include "daemon/serve/stream.h"
+
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "daemon/net/conn.h"
+#include "daemon/net/porter.h"
+#include "daemon/net/prepare.h"
+#include "daemon/node.h"
+#include "daemon/serve/job.h"
+#include "daemon/serve/pump.h"
+#include "daemon/serve/source.h"
+#include "libaccess/libaccess.h"
+
+/* ---- ending ---- */
+
+static void add_totals(struct stream *stream)
+{
+	struct carousel_totals totals;
+
+	if (!stream->carousel)
+		return;
+	carousel_totals(stream->carousel, &totals);
+	stream->node->counters.reference += totals.reference;
+	stream->node->counters.waits_on_dead += totals.waits_on_dead;
+}
+
+/* Who is the last to hold memory frees it, which takes 0.2 ms a MiB. That is not us, whatever became of the others:
+ * what we have mapped we keep open, too, until it is unmapped. */
+static void let_go(struct stream *stream)
+{
+	porter_close(stream->node, PORTER_OWN, &stream->arena_fd);
+	for (unsigned i = 0; i < LAYOUT_MAX_VARIANTS; i++)
+		if (stream->variant[i])
+			variant_let_go(stream->variant[i]);
+}
+
+/* Reader and worker parent let go of its memory. */
+static void detach(struct stream *stream)
+{
+	if (stream->removing)
+		return;
+	stream->removing = true;
+	let_go(stream);
+	if (stream->lane.head) {
+		lane_close(&stream->lane);
+		workers_remove(&stream->domain->workers, stream->lane.number);
+		reading_detach(&stream->domain->reading, stream->lane.number);
+	}
+}
+
+void stream_free(struct stream *stream)
+{
+	log_line(LOG_LEVEL_INFO, "stream-end", "lane=%u memory=%llu", stream->lane.number,
+		 (unsigned long long)stream->memory);
+	detach(stream);
+	add_totals(stream);
+	LIST_REMOVE(stream, link);
+	loop_unwatch(&stream->pump_timer);
+	loop_unwatch(&stream->linger_timer);
+	fill_fini(stream);
+	cache_fini(&stream->cache, stream->geometry.n_samples);
+	group_free_all(stream);
+	carousel_free(stream->carousel);
+	arena_fini(&stream->arena);
+	bad_fini(&stream->bad);
+	if (stream->lane.head)
+		lane_detach(&stream->lane);
+	porter_close(stream->node, PORTER_OWN, &stream->lane_fd);
+	for (unsigned i = 0; i < LAYOUT_MAX_VARIANTS; i++)
+		if (stream->variant[i])
+			variant_free(stream->variant[i]);
+	source_unref(stream->source);
+	stream_account(stream, stream->payer, -(int64_t)stream->fixed_bytes);
+	domain_unref(stream->payer);
+	free(stream);
+}
+
+/* Who pays for a part of a public stream may leave it to others; then one of them pays. NULL: it stays
+ * as it is. variant: NULL for what all have in common. */
+static struct domain *heir_of(const struct stream *stream, const struct variant *variant,
+			      const struct domain *payer)
+{
+	const struct conn *conn;
+	struct domain *heir = NULL;
+
+	LIST_FOREACH(conn, &stream->node->conns, link)
+	{
+		if (conn->stream != stream || (variant && conn->variant != variant))
+			continue;
+		if (conn->domain == payer)
+			return NULL;
+		heir = conn->domain;
+	}
+	return heir;
+}
+
+static void pass_on(struct domain **payer, struct domain *heir, uint64_t bytes)
+{
+	if (!heir)
+		return;
+	(*payer)->memory -= bytes;
+	domain_unref(*payer);
+	*payer = domain_ref(heir);
+	heir->memory += bytes;
+}
+
+static void pass_on_payment(struct stream *stream)
+{
+	pass_on(&stream->payer, heir_of(stream, NULL, stream->payer), stream->fixed_bytes);
+	for (unsigned i = 0; i < LAYOUT_MAX_VARIANTS; i++) {
+		struct variant *variant = stream->variant[i];
+
+		if (variant_is_open(variant))
+			pass_on(&variant->payer, heir_of(stream, variant, variant->payer),
+				variant->memory);
+	}
+}
+
+void stream_unref(struct conn *conn)
+{
+	struct stream *stream = conn->stream;
+	struct variant *variant = conn->variant;
+
+	prepare_free(conn);
+	conn->stream = NULL;
+	conn->variant = NULL;
+	if (stream->domain->kind == DOMAIN_PUBLIC)
+		pass_on_payment(stream);
+	variant_unref(variant);
+	if (--stream->n_conns)
+		return;
+	if (stream->state == STREAM_RUNS && !stream->node->draining && !stream->keep[0])
+		loop_timer_set(stream->linger_timer,
+			       stream->node->param.linger_s * UINT64_C(1000000000));
+	else if (stream->state != STREAM_OPENING)
+		loop_timer_set(stream->linger_timer, 0);
+	else
+		loop_timer_set(stream->linger_timer, UINT64_C(1000000000));
+}
+
+/* payer: NULL for anybody's. */
+static bool free_oldest(struct node *node, const struct domain *payer)
+{
+	struct stream *stream, *oldest = NULL;
+	struct domain *domain;
+
+	LIST_FOREACH(domain, &node->domains, link)
+	LIST_FOREACH(stream, &domain->streams, link)
+	if (!stream->n_conns && (!payer || tenant_is_same(payer, stream->payer)) &&
+	    (!oldest || stream->number < oldest->number))
+		oldest = stream;
+	if (oldest)
+		stream_free(oldest);
+	return oldest != NULL;
+}
+
+static bool free_variant(struct node *node, const struct domain *payer)
+{
+	struct stream *stream;
+	struct domain *domain;
+
+	LIST_FOREACH(domain, &node->domains, link)
+	LIST_FOREACH(stream, &domain->streams, link)
+	if (variant_free_idle(stream, payer))
+		return true;
+	return false;
+}
+
+bool stream_free_idle_of(struct domain *domain)
+{
+	return free_oldest(domain->node, domain);
+}
+
+bool stream_free_idle(struct domain *domain)
+{
+	const struct domain *payer = tenant_is_bound(domain) ? domain : NULL;
+
+	return describe_give_way(domain->node, payer) || free_oldest(domain->node, payer) ||
+	       free_variant(domain->node, payer) || ram_cache_give_way(domain->node, payer);
+}
+
+/* Ends the stream in `state`; each job is told by fn. */
+static void end_stream(struct stream *stream, enum stream_state state, uint64_t code,
+		       const char *text)
+{
+	if (stream->state > STREAM_RUNS)
+		return;
+	stream->state = state;
+	loop_timer_stop(stream->pump_timer);
+	for (unsigned i = 0; i < CAROUSEL_MAX_JOBS; i++) {
+		struct job *job = stream->job[i];
+
+		if (job && state == STREAM_LOST)
+			job_lost(job, text);
+		else if (job)
+			job_fail(job, code, text);
+	}
+	detach(stream);
+	if (!stream->n_conns)
+		loop_timer_set(stream->linger_timer, 0);
+}
+
+/* Connections that wait for a stream which will never run. */
+static void refuse_waiting(struct stream *stream, uint64_t code, const char *text)
+{
+	struct conn *conn, *next;
+
+	for (conn = LIST_FIRST(&stream->node->conns); conn; conn = next) {
+		next = LIST_NEXT(conn, link);
+		if (conn->stream == stream && conn->state == CONN_WAITS_STREAM)
+			conn_refuse(conn, code, text);
+	}
+}
+
+void stream_fail(struct stream *stream, uint64_t code, const char *text)
+{
+	if (stream->state > STREAM_RUNS)
+		return;
+	log_line(LOG_LEVEL_ERROR, "stream-failed", "lane=%u reason=\"%.500s\"", stream->lane.number,
+		 text);
+	end_stream(stream, STREAM_FAILED, code, text);
+	refuse_waiting(stream, code, text);
+}
+
+/* ---- deaths of others ---- */
+
+/* Each variant has a right to as much as it would have alone. */
+uint64_t stream_patience_ns(struct domain *domain, uint32_t lane, uint32_t block, uint64_t own_ns)
+{
+	const struct stream *stream = stream_of_lane(domain, lane);
+	uint64_t least =
+	    BASE_MAX(domain->node->param.sample_timeout_ms * UINT64_C(1000000), own_ns);
+	uint32_t variants = stream ? fill_variants(stream, block) : 0;
+
+	if (!variants)
+		return least;
+	least *= (uint64_t)__builtin_popcount(variants);
+	return BASE_MAX(least, (uint64_t)(50e3 * BASE_MAX(stream->median_us[variants], 0.0)));
+}
+
+void stream_worker_died(struct domain *domain, uint32_t owner, enum layout_fail stage, int status)
+{
+	struct stream *stream;
+
+	LIST_FOREACH(stream, &domain->streams, link)
+	{
+		if (stream->state != STREAM_RUNS)
+			continue;
+		fill_worker_died(stream, owner, stage, status);
+		pump_soon(stream);
+	}
+	doorbell_ring_all(domain->doorbell);
+}
+
+void stream_workers_died(struct domain *domain)
+{
+	struct stream *stream, *next;
+
+	for (stream = LIST_FIRST(&domain->streams); stream; stream = next) {
+		next = LIST_NEXT(stream, link);
+		end_stream(stream, STREAM_LOST, 0, "the worker parent died and was replaced");
+		refuse_waiting(stream, OA_E_REFUSED,
+			       "the worker parent died while the stream was opened: open it again");
+	}
+}
+
+void stream_workers_failed(struct domain *domain, const char *text)
+{
+	struct stream *stream;
+
+	LIST_FOREACH(stream, &domain->streams, link)
+	stream_fail(stream, OA_E_REFUSED, text);
+}
+
+void stream_reader_died(struct domain *domain)
+{
+	struct stream *stream;
+
+	LIST_FOREACH(stream, &domain->streams, link)
+	{
+		stream->reader_ready = false;
+		cache_reader_died(stream);
+		if (stream->state == STREAM_RUNS)
+			fill_reader_died(stream);
+	}
+}
+
+void stream_source_failed(struct source *source, const char *text)
+{
+	struct stream *stream, *next;
+
+	for (stream = LIST_FIRST(&source->domain->streams); stream; stream = next) {
+		next = LIST_NEXT(stream, link);
+		if (stream->source == source)
+			stream_fail(stream, OA_E_DATASET, text);
+	}
+}

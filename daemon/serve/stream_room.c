@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Memory for streams. Each job needs slots (admit.c), and a slot is memory of each variant, so that one
+ * job more, or a variant more, is counted over all of them and each is charged to who pays for it. Nothing
+ * is touched before it was counted.
+ */
+#include "daemon/serve/stream.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "daemon/net/conn.h"
+#include "daemon/node.h"
+#include "daemon/serve/pump.h"
+#include "daemon/tenant/admit.h"
+#include "libaccess/libaccess.h"
+
+/* ---- what there is ---- */
+
+static uint64_t left_of(uint64_t budget, uint64_t used)
+{
+	return budget - BASE_MIN(used, budget);
+}
+
+static uint64_t left_of_node(const struct node *node)
+{
+	return left_of(node->memory_budget, node->memory_used + node->memory_kept);
+}
+
+uint64_t stream_free_bytes(const struct domain *payer)
+{
+	const struct node *node = payer->node;
+	uint64_t taken = tenant_memory(payer) + tenant_kept(payer);
+
+	return BASE_MIN(left_of_node(node), left_of(tenant_memory_most(node), taken));
+}
+
+uint64_t stream_limit_of(const struct domain *payer, const char **ret_name)
+{
+	const struct node *node = payer->node;
+	bool is_bound = tenant_is_bound(payer);
+
+	*ret_name = is_bound ? "a user's share, parameter `tenant_memory`" : node->memory_source;
+	return is_bound ? tenant_memory_most(node) : node->memory_budget;
+}
+
+/* ---- what it takes ---- */
+
+/* Slots that are reserved, or about to be. */
+static uint32_t paid_of(const struct variant *variant)
+{
+	return variant->reserve.pid ? variant->reserve.to : variant->slots;
+}
+
+/* Bytes that payer's variants lack to have so many slots; payer NULL: all variants. */
+static uint64_t lack_of(const struct stream *stream, const struct domain *payer, uint32_t slots)
+{
+	uint64_t bytes = 0;
+
+	for (unsigned i = 0; i < LAYOUT_MAX_VARIANTS; i++) {
+		const struct variant *variant = stream->variant[i];
+		uint32_t paid = variant_is_open(variant) ? paid_of(variant) : slots;
+
+		if (paid < slots && (!payer || tenant_is_same(payer, variant->payer)))
+			bytes += (slots - paid) * variant->board.geometry.slot_stride;
+	}
+	return bytes;
+}
+
+/* Can all variants have so many slots, and payer so many bytes more? */
+static bool can_afford(const struct stream *stream, uint32_t slots, const struct domain *payer,
+		       uint64_t more)
+{
+	if (lack_of(stream, NULL, slots) + more > left_of_node(stream->node))
+		return false;
+	for (unsigned i = 0; i < LAYOUT_MAX_VARIANTS; i++) {
+		const struct variant *variant = stream->variant[i];
+
+		if (variant_is_open(variant) && lack_of(stream, variant->payer, slots) &&
+		    lack_of(stream, variant->payer, slots) > stream_free_bytes(variant->payer))
+			return false;
+	}
+	return !payer || lack_of(stream, payer, slots) + more <= stream_free_bytes(payer);
+}
+
+static uint64_t stride_of_all(const struct stream *stream)
+{
+	uint64_t bytes = 0;
+
+	for (unsigned i = 0; i < LAYOUT_MAX_VARIANTS; i++)
+		if (variant_is_open(stream->variant[i]))
+			bytes += stream->variant[i]->board.geometry.slot_stride;
+	return bytes;
+}
+
+/* ---- a job more ---- */
+
+static int refuse_job(const struct stream *stream, unsigned ranks, struct diag *diag)
+{
+	char slot[32], left[32], budget[32];
+	const char *name;
+	uint64_t most = stream_limit_of(stream->payer, &name);
+
+	base_format_bytes(stride_of_all(stream), slot, sizeof(slot));
+	base_format_bytes(stream_free_bytes(stream->payer), left, sizeof(left));
+	base_format_bytes(most, budget, sizeof(budget));
+	diag_set(
+	    diag,
+	    "job number %u of this stream needs %u slots of %s each; it has %u and may have %u, "
+	    "and %s of the budget of %s (%s) is free: raise `memory` or `slots`",
+	    ranks, admit_least_slots(ranks), slot, stream->slots, stream->geometry.max_slots, left,
+	    budget, name);
+	return STREAM_E_MEMORY;
+}
+
+/* false: it cannot be done. */
+static bool reserve_all(struct stream *stream, uint32_t slots)
+{
+	for (unsigned i = 0; i < LAYOUT_MAX_VARIANTS; i++) {
+		struct variant *variant = stream->variant[i];
+
+		if (variant_is_open(variant) && !variant->full && reserve_begin(variant, slots))
+			return false;
+	}
+	return true;
+}
+
+/* Is more under way? The next job may ask the kernel again. */
+static bool is_reserving(struct stream *stream)
+{
+	bool any = false;
+
+	for (unsigned i = 0; i < LAYOUT_MAX_VARIANTS; i++) {
+		struct variant *variant = stream->variant[i];
+
+		if (!variant_is_open(variant))
+			continue;
+		variant->full = false;
+		any |= variant->reserve.pid != 0;
+	}
+	return any;
+}
+
+int stream_make_room(struct stream *stream, struct diag *diag)
+{
+	const uint32_t most = stream->geometry.max_slots;
+	unsigned ranks = stream->n_jobs + 1;
+	uint32_t wanted =
+	    BASE_MIN(admit_wanted_slots(ranks, (uint32_t)stream->node->param.slots), most);
+	uint32_t least = admit_least_slots(ranks);
+
+	while (least <= most && !can_afford(stream, least, NULL, 0) &&
+	       stream_free_idle(stream->payer))
+		continue;
+	while (wanted && !can_afford(stream, wanted, NULL, 0))
+		wanted--;
+	if (!reserve_all(stream, wanted))
+		return refuse_job(stream, ranks, diag);
+	if (stream->slots >= least)
+		return 0;
+	return is_reserving(stream) ? STREAM_E_LATER : refuse_job(stream, ranks, diag);
+}
+
+/* ---- a variant more ---- */
+
+bool stream_make_room_for(struct stream *stream, const struct board_geometry *geometry,
+			  const struct domain *payer, uint32_t *ret_slots, char *ret, size_t size)
+{
+	char need[32], left[32];
+	uint32_t slots = admit_least_slots(stream->n_jobs + 1);
+	uint64_t bytes;
+	bool fits;
+
+	for (unsigned i = 0; i < LAYOUT_MAX_VARIANTS; i++)
+		if (variant_is_open(stream->variant[i]))
+			slots = BASE_MAX(slots, paid_of(stream->variant[i]));
+	slots = BASE_MIN(slots, geometry->max_slots);
+	bytes = geometry->board_bytes + slots * geometry->slot_stride;
+	do
+		fits = can_afford(stream, slots, payer, bytes);
+	while (!fits && stream_free_idle((struct domain *)payer));
+	*ret_slots = slots;
+	if (fits)
+		return true;
+	base_format_bytes(bytes + lack_of(stream, NULL, slots), need, sizeof(need));
+	base_format_bytes(stream_free_bytes(payer), left, sizeof(left));
+	snprintf(ret, size, "with others it would need %u slots, %s, and %s are free", slots, need,
+		 left);
+	return false;
+}
+
+/* ---- reserved ---- */
+
+void stream_reserved(struct variant *variant, uint32_t slots, bool all_of_them)
+{
+	struct stream *stream = variant->stream;
+
+	variant->full = !all_of_them;
+	if (stream->state > STREAM_RUNS || !variant_is_open(variant))
+		return;
+	variant->slots += slots;
+	if (!variant->slots ||
+	    (!all_of_them && variant->state == VARIANT_OPENING && variant->slots < stream->slots))
+		variant_fail(variant, OA_E_MEMORY,
+			     "the kernel has no memory for the stream's slots: "
+			     "lower `memory`, or raise the cgroup's limit");
+	else
+		stream_settle(stream);
+}

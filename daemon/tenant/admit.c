@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Admission. Memory is refused before it is touched: what a stream is given here it can reserve in
+ * full, slot after slot, so that no process ever meets SIGBUS or the OOM killer for a batch. At
+ * least max(4, 2 * ranks) slots: when all other ranks stop with two pins each, a live one still has
+ * two.
+ */
+#include "daemon/tenant/admit.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define MOST_SLOTS 512
+#define LEAST_ARENA (UINT64_C(16) << 20)
+#define MOST_ARENA (UINT64_C(256) << 20)
+
+uint32_t admit_least_slots(unsigned ranks)
+{
+	return BASE_MAX(4u, 2 * ranks);
+}
+
+uint32_t admit_wanted_slots(unsigned ranks, uint32_t configured)
+{
+	return configured ? configured : BASE_MIN(2 * ranks + 2, (unsigned)MOST_SLOTS);
+}
+
+/* Twice what the chunks in production read, and any one file, within bounds. */
+static uint64_t arena_by_rule(const struct admit_ask *ask, uint32_t chunk)
+{
+	uint64_t bytes = 2 * ask->producing * (uint64_t)chunk * ask->mean_bytes;
+
+	bytes = BASE_MIN(BASE_MAX(bytes, LEAST_ARENA), MOST_ARENA);
+	return BASE_MAX(bytes, BASE_MIN(2 * ask->largest_bytes, MOST_ARENA));
+}
+
+/* Tries one size of chunk. true: it fits. */
+static bool fits(const struct admit_ask *ask, uint32_t chunk, struct board_geometry *geometry,
+		 struct admit_plan *plan, int *error)
+{
+	uint32_t least = ask->slots ? ask->slots : admit_least_slots(1);
+	uint64_t lane_bytes = ask->producing * (uint64_t)chunk * sizeof(struct layout_task) + 8192;
+	uint64_t room;
+
+	geometry->chunk = chunk;
+	geometry->max_slots = least;
+	*error = board_plan(geometry);
+	if (*error)
+		return false;
+	plan->arena_bytes = ask->arena ? ask->arena : arena_by_rule(ask, chunk);
+	plan->slots = least;
+	plan->fixed_bytes = lane_bytes + plan->arena_bytes + geometry->board_bytes;
+	if (ask->available <= plan->fixed_bytes)
+		return false;
+	room = (ask->available - plan->fixed_bytes) / geometry->slot_stride;
+	if (room < least)
+		return false;
+	if (!ask->slots) { /* the memory can grow up to what the budget allows */
+		geometry->max_slots = (uint32_t)BASE_MIN(room, (uint64_t)MOST_SLOTS);
+		*error = board_plan(geometry);
+		plan->fixed_bytes = lane_bytes + plan->arena_bytes + geometry->board_bytes;
+	}
+	return !*error && plan->fixed_bytes + least * geometry->slot_stride <= ask->available;
+}
+
+static int refuse(const struct admit_ask *ask, const struct board_geometry *geometry,
+		  const struct admit_plan *plan, struct diag *diag)
+{
+	char need[32], slot[32], fixed[32], available[32], budget[32];
+
+	base_format_bytes(plan->fixed_bytes + plan->slots * geometry->slot_stride, need,
+			  sizeof(need));
+	base_format_bytes(geometry->slot_stride, slot, sizeof(slot));
+	base_format_bytes(plan->fixed_bytes, fixed, sizeof(fixed));
+	base_format_bytes(ask->available, available, sizeof(available));
+	base_format_bytes(ask->budget, budget, sizeof(budget));
+	diag_set(
+	    diag,
+	    "the stream needs %s (%u slots of %u samples, %s each, and %s for tables and reading), "
+	    "but %s of the budget of %s (%s) is free: raise `memory`, use a smaller batch, "
+	    "uint8 output, or close another stream",
+	    need, plan->slots, geometry->chunk, slot, fixed, available, budget, ask->source);
+	return ADMIT_E_MEMORY;
+}
+
+int admit_stream(const struct admit_ask *ask, struct board_geometry *geometry,
+		 struct admit_plan *ret, struct diag *diag)
+{
+	uint32_t batches = ask->batch < 256 ? 256 / ask->batch : 1;
+	int error = 0;
+
+	if (ask->chunk && ask->chunk < geometry->grain) {
+		diag_set(diag, "a chunk of %u samples is smaller than a grain of this dataset (%u)",
+			 ask->chunk, geometry->grain);
+		return ADMIT_E_BAD;
+	}
+	for (; batches >= 1 && !error; batches--) {
+		uint32_t chunk = ask->chunk ? ask->chunk : ask->batch * batches;
+
+		if (fits(ask, BASE_MAX(chunk, geometry->grain), geometry, ret, &error))
+			return 0;
+		if (ask->chunk)
+			break;
+	}
+	if (!error)
+		return refuse(ask, geometry, ret, diag);
+	diag_set(diag, "a slot of %u samples is too large to address", geometry->chunk);
+	return ADMIT_E_BAD;
+}

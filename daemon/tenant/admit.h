@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DAEMON_TENANT_ADMIT_H
+#define DAEMON_TENANT_ADMIT_H
+
+/*
+ * Admission by memory: arithmetic on sizes, refusals with the numbers. Knows no stream and no file.
+ */
+
+#include "base/base.h"
+#include "shmring/board.h"
+
+enum { ADMIT_E_MEMORY = 1, ADMIT_E_BAD = 2 };
+
+struct admit_ask {
+	uint64_t available; /* bytes of the budget that nobody uses */
+	uint64_t budget;    /* for the message */
+	const char *source; /* of the budget, for the message */
+	uint32_t batch;     /* B of the job that opens the stream */
+	uint32_t chunk;     /* C asked for, 0: by rule */
+	uint32_t slots;     /* configured, 0: by rule */
+	uint32_t producing;
+	uint64_t arena;                     /* configured, 0: by rule */
+	uint64_t mean_bytes, largest_bytes; /* of the files */
+};
+
+struct admit_plan {
+	uint32_t slots;                    /* to begin with */
+	uint64_t arena_bytes, fixed_bytes; /* fixed: board, lane, arena */
+};
+
+/* Slots that a stream of so many ranks must have, and would like to have. */
+uint32_t admit_least_slots(unsigned ranks);
+uint32_t admit_wanted_slots(unsigned ranks, uint32_t configured);
+/* Chooses chunk, slots, arena and the memory's size: fields, n_samples, grain, seed and names are
+ * set in geometry. Without a chunk asked for, floor(256 / B) is lowered, not below 1, until it fits.
+ * 0; ADMIT_E_MEMORY, ADMIT_E_BAD with diag. */
+int admit_stream(const struct admit_ask *ask, struct board_geometry *geometry,
+		 struct admit_plan *ret, struct diag *diag);
+
+#endif

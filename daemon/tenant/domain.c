@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Trust domains. Order of ending: streams, sources, and last the processes that worked for them.
+ *
+ * Nothing here waits for a process: one that reads from a file system that hangs does not end when it
+ * is killed. Who was let go of is reaped as any other child when it does (on_child() in node.c).
+ *
+ * Workers run as the user whose pixels they make, and not as accessd. They open nothing, and their
+ * sandbox leaves them no system call that could use a uid; should one break out all the same, it has
+ * what the maker of its pictures gave it, and can signal neither accessd nor another tenant's
+ * processes, as a uid common to all workers would let it.
+ */
+#include "daemon/tenant/domain.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+
+#include "base/log.h"
+#include "daemon/cache/chores.h"
+#include "daemon/cache/stores.h"
+#include "daemon/node.h"
+#include "daemon/serve/pump.h"
+#include "daemon/serve/source.h"
+#include "daemon/serve/stream.h"
+#include "libaccess/libaccess.h"
+#include "shmring/lane.h"
+
+#define LENT_NS UINT64_C(30000000000) /* between looks whether a catalogue is still in use */
+
+/* ---- names ---- */
+
+const char *domain_identity(const struct domain *domain, bool is_reader,
+			    char ret[IDENTITY_TEXT_MAX])
+{
+	struct identity who = domain->who;
+
+	if (domain->kind == DOMAIN_OWN)
+		return NULL;
+	who.has_groups = who.has_groups && is_reader;
+	identity_format(&who, ret);
+	return ret;
+}
+
+void domain_key(const struct domain *domain, char ret[IDENTITY_TEXT_MAX])
+{
+	const struct identity *who = &domain->who;
+
+	*ret = '\0';
+	if (domain->kind == DOMAIN_USER)
+		snprintf(ret, IDENTITY_TEXT_MAX, "user:%u:%u", (unsigned)who->uid,
+			 (unsigned)who->gid);
+	else if (domain->kind == DOMAIN_PUBLIC)
+		snprintf(ret, IDENTITY_TEXT_MAX, "public:%u", (unsigned)who->uid);
+}
+
+/* ---- making ---- */
+
+/* A user's. */
+static unsigned count_of(const struct node *node, uid_t uid)
+{
+	const uid_t tenant = tenant_of(node, uid);
+	const struct domain *domain;
+	unsigned n = 0;
+
+	LIST_FOREACH(domain, &node->domains, link)
+	n += domain->kind == DOMAIN_USER && domain->tenant == tenant;
+	return n;
+}
+
+/* Nobody says whom it is about. The usual one is turned at once, all others each in its own turn. */
+static void on_event(void *arg)
+{
+	struct domain *domain = arg;
+	struct stream *stream;
+
+	LIST_FOREACH(stream, &domain->streams, link)
+	if (stream == LIST_FIRST(&domain->streams))
+		pump_turn(stream);
+	else
+		pump_soon(stream);
+}
+
+static int make_doorbell(struct domain *domain)
+{
+	int r = doorbell_new(&domain->doorbell, &domain->doorbell_fd);
+
+	if (r)
+		return r;
+	domain->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (domain->event_fd < 0)
+		return -errno;
+	return loop_watch_rings(domain->node->loop, domain->event_fd, on_event, domain,
+				&domain->event_watch);
+}
+
+static void on_idle(void *arg);
+
+static int domain_new(struct node *node, enum domain_kind kind, const struct identity *who,
+		      struct domain **ret, struct diag *diag)
+{
+	struct domain *domain = calloc(1, sizeof(*domain));
+	int r;
+
+	diag_set(diag, "cannot set up the memory between accessd and its processes");
+	if (!domain)
+		return -ENOMEM;
+	domain->node = node;
+	domain->kind = kind;
+	domain->who = *who;
+	domain->tenant = tenant_of(node, who->uid);
+	domain->users = 1;
+	domain->doorbell_fd = domain->event_fd = domain->disk_cache.tray_fd = domain->ram_cache.fd =
+	    -1;
+	domain->reading.child.sock = domain->workers.child.sock = -1;
+	describe_catalogs_init(&domain->catalogs);
+	LIST_INSERT_HEAD(&node->domains, domain, link);
+	node->n_tenants += kind == DOMAIN_USER && count_of(node, who->uid) == 1;
+	r = make_doorbell(domain);
+	if (!r)
+		r = disk_cache_init(&domain->disk_cache, domain);
+	if (!r)
+		r = ram_cache_init(&domain->ram_cache, domain);
+	if (!r)
+		r = loop_timer_new(node->loop, on_idle, domain, &domain->idle);
+	if (!r)
+		r = reading_start(&domain->reading, domain, diag);
+	if (!r)
+		r = workers_start(&domain->workers, domain, node->workers, diag);
+	if (r)
+		domain_free(domain);
+	else
+		*ret = domain;
+	return r;
+}
+
+/* ---- finding ---- */
+
+static struct domain *find(struct node *node, enum domain_kind kind, const struct identity *who)
+{
+	struct domain *domain;
+
+	LIST_FOREACH(domain, &node->domains, link)
+	if (domain->kind == kind && domain->who.uid == who->uid && domain->who.gid == who->gid)
+		return domain;
+	return NULL;
+}
+
+static bool is_unused(const struct domain *domain)
+{
+	return !domain->users && LIST_EMPTY(&domain->sources) && LIST_EMPTY(&domain->streams);
+}
+
+/* New ones are at the head. */
+bool domain_end_idle(struct node *node, const struct identity *who)
+{
+	struct domain *domain, *oldest = NULL;
+
+	LIST_FOREACH(domain, &node->domains, link)
+	if (is_unused(domain) && domain->kind == DOMAIN_USER &&
+	    !describe_is_lent(&domain->catalogs) &&
+	    (!who || domain->tenant == tenant_of(node, who->uid)))
+		oldest = domain;
+	if (oldest)
+		domain_free(oldest);
+	return oldest != NULL;
+}
+
+/* A user is counted once, and has as many domains as groups that he comes with: each is a reader and workers. */
+static int check_room(struct node *node, const struct identity *who, struct diag *diag)
+{
+	bool is_new = !count_of(node, who->uid);
+
+	while (is_new && node->n_tenants >= node->param.tenants && domain_end_idle(node, NULL))
+		continue;
+	while (count_of(node, who->uid) >= DOMAIN_MOST_GROUPS && domain_end_idle(node, who))
+		continue;
+	if (is_new && node->n_tenants >= node->param.tenants)
+		diag_set(diag,
+			 "accessd serves %u users already, its most: try again when one of them "
+			 "is gone, or raise `tenants`",
+			 node->n_tenants);
+	else if (count_of(node, who->uid) >= DOMAIN_MOST_GROUPS)
+		diag_set(
+		    diag,
+		    "your jobs run with %d groups already (newgrp, user namespaces), the most for "
+		    "one user: end those of one group, or run this job with one of these",
+		    DOMAIN_MOST_GROUPS);
+	else
+		return 0;
+	return OA_E_REFUSED;
+}
+
+int domain_request(struct node *node, enum domain_kind kind, const struct identity *who,
+		   struct domain **ret, struct diag *diag)
+{
+	struct domain *domain = find(node, kind, who);
+	int r;
+
+	if (domain) {
+		*ret = domain_ref(domain);
+		return 0;
+	}
+	if (kind == DOMAIN_USER && check_room(node, who, diag))
+		return OA_E_REFUSED;
+	r = domain_new(node, kind, who, ret, diag);
+	if (r)
+		return r == -ENOMEM ? OA_E_MEMORY : OA_E_REFUSED;
+	log_line(LOG_LEVEL_INFO, "domain-open", "kind=%d uid=%u gid=%u reader=%ld workers=%ld",
+		 (int)kind, (unsigned)who->uid, (unsigned)who->gid, (long)(*ret)->reading.child.pid,
+		 (long)(*ret)->workers.child.pid);
+	return 0;
+}
+
+struct domain *domain_ref(struct domain *domain)
+{
+	domain->users++;
+	loop_timer_stop(domain->idle);
+	return domain;
+}
+
+void domain_unref(struct domain *domain)
+{
+	if (!domain)
+		return;
+	domain->users--;
+	domain_rest(domain);
+}
+
+/* ---- ending ---- */
+
+static void on_idle(void *arg)
+{
+	struct domain *domain = arg;
+
+	if (!is_unused(domain))
+		return;
+	if (describe_is_lent(&domain->catalogs)) /* its memory is still in use */
+		loop_timer_set(domain->idle, LENT_NS);
+	else
+		domain_free(domain);
+}
+
+void domain_rest(struct domain *domain)
+{
+	if (!domain->ending && is_unused(domain))
+		loop_timer_set(domain->idle,
+			       domain->node->param.tenant_idle_s * UINT64_C(1000000000));
+}
+
+void domain_free(struct domain *domain)
+{
+	struct node *node = domain->node;
+
+	domain->ending = true;
+	describe_catalogs_fini(domain);
+	while (!LIST_EMPTY(&domain->streams))
+		stream_free(LIST_FIRST(&domain->streams));
+	while (!LIST_EMPTY(&domain->sources))
+		source_unref(LIST_FIRST(&domain->sources));
+	chores_end(domain);
+	LIST_REMOVE(domain, link);
+	node->n_tenants -= domain->kind == DOMAIN_USER && !count_of(node, domain->who.uid);
+	node->ended_reader_ns += reading_cpu_ns(&domain->reading);
+	node->ended_worker_ns += workers_cpu_ns(&domain->workers);
+	workers_stop(&domain->workers, node->draining);
+	reading_stop(&domain->reading, node->draining);
+	loop_unwatch(&domain->event_watch);
+	loop_unwatch(&domain->idle);
+	if (domain->doorbell)
+		doorbell_detach(domain->doorbell);
+	base_close(&domain->doorbell_fd);
+	base_close(&domain->event_fd);
+	stores_leave(domain);
+	disk_cache_fini(&domain->disk_cache, node);
+	ram_cache_fini(domain);
+	if (domain->kind != DOMAIN_OWN)
+		log_line(LOG_LEVEL_INFO, "domain-end", "kind=%d uid=%u gid=%u", (int)domain->kind,
+			 (unsigned)domain->who.uid, (unsigned)domain->who.gid);
+	free(domain);
+}
+
+/* ---- deaths of its processes ---- */
+
+pid_t domain_find_ended(const struct node *node, int *ret_status, uint64_t *ret_cpu_ns)
+{
+	const struct domain *domain;
+
+	LIST_FOREACH(domain, &node->domains, link)
+	{
+		if (child_has_ended(domain->reading.child.pid, ret_status, ret_cpu_ns))
+			return domain->reading.child.pid;
+		if (child_has_ended(domain->workers.child.pid, ret_status, ret_cpu_ns))
+			return domain->workers.child.pid;
+	}
+	return 0;
+}
+
+const char *domain_child_ended(struct node *node, pid_t pid, int status, uint64_t cpu_ns)
+{
+	struct domain *domain;
+
+	LIST_FOREACH(domain, &node->domains, link)
+	{
+		if (pid == domain->reading.child.pid) {
+			reading_died(&domain->reading, status, cpu_ns);
+			return "end of a reader";
+		}
+		if (pid == domain->workers.child.pid) {
+			workers_died(&domain->workers, status);
+			return "end of a worker parent";
+		}
+	}
+	return NULL;
+}

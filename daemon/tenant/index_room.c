@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * An index comes from a reader as memory, and stays so until it is stored, or where it cannot be, as long as
+ * it is open. How large it is, a user's files say. So it is part of `memory`, and of the user's share of
+ * it, as his streams are: the reader is told before it makes one how much is left, and what it made is counted
+ * here. One that lies in a file counts for nothing: its pages are the kernel's to take back.
+ *
+ * What gives way to streams gives way to an index: streams without jobs, and forms that are kept in memory.
+ *
+ * Nobody in particular pays for data that are open to all before there is a stream. Their indexes have a part of
+ * a share, so that what one user calls open leaves the others theirs; what does not fit is opened as that user's own.
+ */
+#include "daemon/tenant/index_room.h"
+
+#include "daemon/node.h"
+#include "daemon/serve/source.h"
+#include "daemon/serve/stream.h"
+
+#define PUBLIC_PART 4 /* of a share */
+
+static uint64_t left_of(uint64_t most, uint64_t used, uint64_t idle)
+{
+	used -= BASE_MIN(used, idle);
+	return most - BASE_MIN(used, most);
+}
+
+/* Memory of streams that no connection has, and of catalogues that nobody has; payer: that his tenant pays
+ * for, NULL: anybody. */
+static uint64_t idle_memory(const struct node *node, const struct domain *payer)
+{
+	const struct domain *domain;
+	const struct stream *stream;
+	uint64_t bytes = 0;
+
+	LIST_FOREACH(domain, &node->domains, link)
+	{
+		if (!payer || tenant_is_same(payer, domain))
+			bytes += describe_idle(&domain->catalogs);
+		LIST_FOREACH(stream, &domain->streams, link)
+		if (!stream->n_conns && (!payer || tenant_is_same(payer, stream->payer)))
+			bytes += stream->memory;
+	}
+	return bytes;
+}
+
+static uint64_t share_of(const struct domain *domain)
+{
+	uint64_t most = tenant_memory_most(domain->node);
+
+	return domain->kind == DOMAIN_PUBLIC ? most / PUBLIC_PART : most;
+}
+
+uint64_t index_room_most(const struct domain *domain)
+{
+	const struct node *node = domain->node;
+
+	return BASE_MIN(left_of(share_of(domain), tenant_memory(domain), idle_memory(node, domain)),
+			left_of(node->memory_budget, node->memory_used, idle_memory(node, NULL)));
+}
+
+static void account(struct source *source, int64_t bytes)
+{
+	struct domain *domain = source->domain;
+
+	source->memory = (uint64_t)((int64_t)source->memory + bytes);
+	domain->memory = (uint64_t)((int64_t)domain->memory + bytes);
+	domain->node->memory_used = (uint64_t)((int64_t)domain->node->memory_used + bytes);
+}
+
+bool index_room_take(struct source *source, uint64_t bytes, struct diag *diag)
+{
+	struct domain *domain = source->domain;
+	uint64_t most = index_room_most(domain);
+	char need[32], left[32], budget[32];
+	const char *name;
+
+	if (bytes <= most) {
+		while (stream_free_bytes(domain) < bytes && stream_free_idle(domain))
+			continue;
+		account(source, (int64_t)bytes);
+		return true;
+	}
+	diag_set(diag,
+		 "the list of the dataset's samples takes %s of memory, and %s of the budget of %s "
+		 "(%s) is free: close another dataset, or raise `memory`",
+		 base_format_bytes(bytes, need, sizeof(need)),
+		 base_format_bytes(most, left, sizeof(left)),
+		 base_format_bytes(stream_limit_of(domain, &name), budget, sizeof(budget)), name);
+	return false;
+}
+
+void index_room_leave(struct source *source)
+{
+	account(source, -(int64_t)source->memory);
+}

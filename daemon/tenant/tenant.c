@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Tenants.
+ *
+ * Who a client is, the kernel says: SO_PEERCRED, as its uid and gid were when it connected, in the
+ * numbers of our own user namespace. A container's root is the uid that it is mapped to. A uid that has
+ * no number here looks like the overflow uid, and so do all others of that kind: they are refused, for
+ * they would be one tenant.
+ *
+ * A domain belongs to a (uid, gid): the reader has the gid of the client, which no user database
+ * could tell for a number without an entry, and which `newgrp` changes. Limits belong to the uid, so
+ * what the domains of a uid use is added up; where `subordinate_ids` says so, those of his subordinate uids with
+ * them, who remain themselves in all else.
+ *
+ * What is open to everybody is read by a user of its own (`public_user`), who is no tenant and has nothing. Were it
+ * accessd's own uid, a reader that a hostile file made its own could signal accessd, and enter its cache. Nor
+ * may it have accessd's gid, by which one sees everybody's status. Without such a user nothing is
+ * shared: a uid that nobody has given us may be somebody's.
+ *
+ * Limits are shares, not reservations: they say how much one tenant can take from the others at
+ * most.
+ */
+#include "daemon/tenant/tenant.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/identity.h"
+#include "base/log.h"
+#include "daemon/net/conn.h"
+#include "daemon/node.h"
+#include "daemon/serve/stream.h"
+#include "libaccess/libaccess.h"
+
+#define LEAST_CONNS 8
+#define MOST_GROUPS 65536
+
+/* ---- what the kernel says ---- */
+
+static bool is_all_mapped(void)
+{
+	FILE *file = fopen("/proc/self/uid_map", "re");
+	unsigned long long inside, outside, count;
+	bool is_all = false;
+
+	if (file) {
+		is_all = fscanf(file, "%llu %llu %llu", &inside, &outside, &count) == 3 &&
+			 inside == 0 && count >= UINT32_MAX;
+		fclose(file);
+	}
+	return is_all;
+}
+
+static uid_t overflow_uid(void)
+{
+	FILE *file = fopen("/proc/sys/kernel/overflowuid", "re");
+	unsigned uid = 65534;
+
+	if (file) {
+		if (fscanf(file, "%u", &uid) != 1)
+			uid = 65534;
+		fclose(file);
+	}
+	return uid;
+}
+
+/* Finds who reads public data. false: there is nobody. */
+static bool find_nobody(struct tenant_rules *rules, const char *user)
+{
+	const char *why = NULL;
+
+	if (identity_of_user(user, &rules->nobody))
+		why = "there is no such user: make it (systemd-sysusers, or useradd --system), or "
+		      "name another one, or a number that is nobody's";
+	else if (rules->nobody.uid == 0 || rules->nobody.uid == geteuid() ||
+		 rules->nobody.gid == getegid())
+		why = "it has to be another user than accessd and root, with another group";
+	if (why)
+		snprintf(rules->why_not, sizeof(rules->why_not), "public_user \"%.64s\": %s", user,
+			 why);
+	return !why;
+}
+
+int tenant_rules_init(struct tenant_rules *rules, const struct param *param, bool is_private,
+		      struct diag *diag)
+{
+	rules->serves_all = !is_private && identity_can_switch();
+	rules->is_mapped = is_all_mapped();
+	rules->overflow = overflow_uid();
+	rules->why_not[0] = '\0';
+	rules->shares =
+	    rules->serves_all && param->share_public && find_nobody(rules, param->public_user);
+	if (rules->why_not[0])
+		log_line(LOG_LEVEL_WARN, "public-off",
+			 "reason=\"%s\" text=\"each user's data are read for him alone\"",
+			 rules->why_not);
+	if (!rules->serves_all || !*param->subordinate_ids)
+		return 0;
+	return subids_read(param->subordinate_ids, &rules->subids, diag);
+}
+
+void tenant_rules_fini(struct tenant_rules *rules)
+{
+	subids_fini(&rules->subids);
+}
+
+uid_t tenant_of(const struct node *node, uid_t uid)
+{
+	return subids_owner(&node->tenants.subids, uid);
+}
+
+/* ---- who is served ---- */
+
+int tenant_greet(const struct conn *conn, struct diag *diag)
+{
+	const struct tenant_rules *rules = &conn->node->tenants;
+
+	if (!rules->serves_all && conn->uid != geteuid())
+		diag_set(diag,
+			 "this accessd serves user %u only and you are %u: start one of your own "
+			 "(unset ACCESS_SOCKET), or ask for a system-wide accessd",
+			 (unsigned)geteuid(), (unsigned)conn->uid);
+	else if (rules->serves_all && !rules->is_mapped && conn->uid == rules->overflow)
+		diag_set(diag, "your uid has no number in accessd's user namespace, so accessd "
+			       "cannot tell you from others: map it there, or start an accessd "
+			       "of your own (unset ACCESS_SOCKET)");
+	else if (rules->shares && conn->uid == rules->nobody.uid)
+		diag_set(diag,
+			 "user %u is accessd's public_user, who has no jobs: run this one as "
+			 "another user, or name another one there",
+			 (unsigned)conn->uid);
+	else
+		return 0;
+	return OA_E_PERMISSION;
+}
+
+static int refuse_root(const struct conn *conn, struct diag *diag)
+{
+	if (conn->uid || !conn->node->tenants.serves_all || conn->node->param.serve_root)
+		return 0;
+	diag_set(diag,
+		 "accessd opens no data as root: run the job as another user, start a private "
+		 "accessd (unset ACCESS_SOCKET), or set serve_root of accessd");
+	return OA_E_PERMISSION;
+}
+
+int tenant_enter(struct conn *conn, struct diag *diag)
+{
+	struct identity who = {.uid = conn->uid, .gid = conn->gid, .has_groups = true};
+	struct node *node = conn->node;
+
+	if (conn->domain)
+		return 0;
+	if (refuse_root(conn, diag))
+		return OA_E_PERMISSION;
+	if (!node->own)
+		return domain_request(node, DOMAIN_USER, &who, &conn->domain, diag);
+	conn->domain = domain_ref(node->own);
+	return 0;
+}
+
+static bool is_in_group(int fd, gid_t gid)
+{
+	socklen_t size = MOST_GROUPS * sizeof(gid_t);
+	_cleanup_free_ gid_t *groups = malloc(size);
+
+	if (!groups || getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, groups, &size) < 0)
+		return false;
+	for (size_t i = 0; i < size / sizeof(gid_t); i++)
+		if (groups[i] == gid)
+			return true;
+	return false;
+}
+
+bool tenant_is_admin(const struct conn *conn)
+{
+	return !conn->node->tenants.serves_all || conn->uid == 0 || conn->uid == geteuid() ||
+	       conn->gid == getegid() || is_in_group(conn->fd, getegid());
+}
+
+/* ---- how much one may have ---- */
+
+bool tenant_is_same(const struct domain *a, const struct domain *b)
+{
+	return a->kind == b->kind && a->tenant == b->tenant;
+}
+
+uint64_t tenant_memory(const struct domain *domain)
+{
+	const struct domain *other;
+	uint64_t sum = 0;
+
+	LIST_FOREACH(other, &domain->node->domains, link)
+	if (tenant_is_same(domain, other))
+		sum += other->memory;
+	return sum;
+}
+
+uint64_t tenant_kept(const struct domain *domain)
+{
+	const struct domain *other;
+	uint64_t sum = 0;
+
+	LIST_FOREACH(other, &domain->node->domains, link)
+	if (tenant_is_same(domain, other))
+		sum += other->ram_cache.granted;
+	return sum;
+}
+
+uint64_t tenant_memory_most(const struct node *node)
+{
+	uint64_t most =
+	    node->param.tenant_memory ? node->param.tenant_memory : node->memory_budget / 2;
+
+	return node->tenants.serves_all ? BASE_MIN(most, node->memory_budget) : node->memory_budget;
+}
+
+bool tenant_is_bound(const struct domain *domain)
+{
+	const struct node *node = domain->node;
+	uint64_t used = tenant_memory(domain) + tenant_kept(domain);
+	uint64_t most = tenant_memory_most(node), all = node->memory_used + node->memory_kept;
+
+	return most - BASE_MIN(used, most) <
+	       node->memory_budget - BASE_MIN(all, node->memory_budget);
+}
+
+unsigned tenant_streams(const struct domain *domain)
+{
+	const struct domain *other;
+	const struct stream *stream;
+	unsigned n = 0;
+
+	LIST_FOREACH(other, &domain->node->domains, link)
+	LIST_FOREACH(stream, &other->streams, link)
+	n += tenant_is_same(stream->payer, domain);
+	return n;
+}
+
+uint64_t tenant_streams_most(const struct node *node)
+{
+	return node->tenants.serves_all ? node->param.tenant_streams : UINT64_MAX;
+}
+
+unsigned tenant_conns(const struct node *node, uid_t uid)
+{
+	const uid_t tenant = tenant_of(node, uid);
+	const struct conn *conn;
+	unsigned n = porter_closes(node, uid);
+
+	LIST_FOREACH(conn, &node->conns, link)
+	n += tenant_of(node, conn->uid) == tenant;
+	return n;
+}
+
+uint64_t tenant_conns_most(const struct node *node, uint64_t most)
+{
+	uint64_t share = node->param.tenant_clients ? node->param.tenant_clients
+						    : BASE_MAX(most / 4, (uint64_t)LEAST_CONNS);
+
+	return node->tenants.serves_all ? BASE_MIN(share, most) : most;
+}

@@ -1,0 +1,578 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Decoding, whatever the format: which it is, and the forms in which pixels are wanted.
+ *
+ * The format is told by the file's first bytes; names say nothing. Formats give whole pictures, and
+ * where they can parts and rows without the rest (decode_format.h); here the wanted form is made of
+ * what the format has.
+ *
+ * Bands go one of several ways, the quickest first: our own decoder for plain JPEG files, which has
+ * planes (baseline.h); rows as the format decodes them, taken apart into planes at once; else the part or the whole picture, and rows of that. A way may find out late
+ * that it does not know the outcome (DECODE_E_AGAIN: bytes behind the picture that only a whole
+ * decode can judge, say); the next start goes the next way. The last way never says so. A file that
+ * the quick way takes is not opened by its format until that is needed.
+ *
+ * A smaller picture (decode_reduce) is the format's own, or the quick way's; all else works on it as on any.
+ *
+ * Instead of a file there may be a stored form of it (form.h), which is taken apart at once. Kept
+ * pixels are a format of their own, which has planes already.
+ *
+ * Where EXIF is asked for and turns the picture, the bands of a box are collected into the turned
+ * part (decode_turn.h), and bands of that are given.
+ */
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "pipeline/formats/decode_format.h"
+#include "pipeline/formats/decode_planes.h"
+#include "pipeline/formats/decode_turn.h"
+#include "pipeline/formats/exif.h"
+#include "pipeline/forms/form.h"
+#include "pipeline/jpeg/baseline.h"
+#include "pipeline/spec/op.h"
+
+static const struct decode_format *const decode_formats[] = {
+    &decode_jpeg,
+#if HAS_PNG
+    &decode_png,
+#endif
+#if HAS_WEBP
+    &decode_webp,
+#endif
+#if HAS_TIFF
+    &decode_tiff,
+#endif
+#if HAS_GIF
+    &decode_gif,
+#endif
+    &decode_bmp,  &decode_pnm, &decode_kept,
+};
+
+enum decode_way { DECODE_QUICK, DECODE_BY_PLANES, DECODE_BY_ROWS, DECODE_BY_PART };
+
+struct decode {
+	const struct decode_format *format; /* of the open picture; NULL: none */
+	void *state[BASE_ARRAY_LEN(decode_formats)];
+	void *current;       /* the format's state */
+	const uint8_t *data; /* the file's bytes */
+	size_t size;
+	struct form form;     /* that they were in; without an index: none */
+	uint8_t *restored;    /* the file that packed coefficients stand for, if one was needed */
+	decode_size_fn watch; /* NULL: nobody wants to know */
+	void *watch_arg;
+	/* EXIF */
+	bool by_exif;
+	unsigned orientation;   /* EXIF_UPRIGHT: the picture is as the file has it */
+	uint32_t height, width; /* in the file */
+	unsigned shift;         /* their halves, so often */
+	struct picture_buffer turned;
+	/* bands */
+	enum decode_way way;
+	bool is_fresh;          /* the format's state has read the head, and nothing else */
+	struct baseline *quick; /* NULL: not needed yet */
+	bool by_library;        /* never */
+	struct picture_buffer buffer;
+	struct picture rest;    /* rows that wait to be given */
+	struct picture_box box; /* of planes */
+	struct decode_planes planes;
+};
+
+int decode_fail(struct pipeline_error *ret_error, enum pipeline_fail stage, int code,
+		const char *fmt, ...)
+{
+	va_list args;
+
+	ret_error->stage = stage;
+	ret_error->code = code;
+	va_start(args, fmt);
+	vsnprintf(ret_error->text, sizeof(ret_error->text), fmt, args);
+	va_end(args);
+	return PIPELINE_E_BAD;
+}
+
+int decode_fail_truncated(struct pipeline_error *ret_error)
+{
+	return decode_fail(ret_error, PIPELINE_FAIL_DECODE, 0, DECODE_TRUNCATED_TEXT);
+}
+
+int decode_fail_form(int why, struct pipeline_error *ret_error)
+{
+	return decode_fail(ret_error, PIPELINE_FAIL_DECODE, 0, "%s",
+			   why == FORM_E_VERSION ? "made by another version: convert again"
+						 : "a damaged stored form");
+}
+
+int decode_check_size(uint64_t height, uint64_t width, struct pipeline_error *ret_error)
+{
+	if (height == 0 || width == 0)
+		return decode_fail(ret_error, PIPELINE_FAIL_DECODE, 0, "a picture without pixels");
+	if (height > OP_MAX_PIXELS || width > OP_MAX_PIXELS || height * width > OP_MAX_PIXELS)
+		return decode_fail(ret_error, PIPELINE_FAIL_REFUSED, 0,
+				   "%llu x %llu pixels are more than %llu",
+				   (unsigned long long)width, (unsigned long long)height,
+				   (unsigned long long)OP_MAX_PIXELS);
+	return 0;
+}
+
+int decode_make(struct picture_buffer *buffer, uint32_t height, uint32_t width, struct picture *ret,
+		struct pipeline_error *ret_error)
+{
+	int r = picture_make(buffer, height, width, ret);
+
+	if (r == 0)
+		return 0;
+	return decode_fail(ret_error, (enum pipeline_fail)r, 0, "no room for %u x %u pixels", width,
+			   height);
+}
+
+/* ---- the handle ---- */
+
+int decode_new(struct decode **ret)
+{
+	struct decode *decode = calloc(1, sizeof(*decode));
+
+	if (!decode)
+		return -ENOMEM;
+	*ret = decode;
+	return 0;
+}
+
+static void decode_forget(struct decode *decode)
+{
+	if (decode->format)
+		decode->format->close(decode->current);
+	decode->format = NULL;
+	free(decode->restored);
+	decode->restored = NULL;
+}
+
+void decode_close(struct decode *decode)
+{
+	decode_forget(decode);
+	if (decode->quick)
+		baseline_trim(decode->quick);
+	picture_buffer_trim(&decode->buffer);
+	picture_buffer_trim(&decode->turned);
+	decode_planes_trim(&decode->planes);
+}
+
+void decode_by_library(struct decode *decode)
+{
+	decode->by_library = true;
+}
+
+void decode_by_exif(struct decode *decode)
+{
+	decode->by_exif = true;
+}
+
+void decode_watch(struct decode *decode, decode_size_fn fn, void *arg)
+{
+	decode->watch = fn;
+	decode->watch_arg = arg;
+}
+
+void decode_free(struct decode *decode)
+{
+	if (!decode)
+		return;
+	for (unsigned i = 0; i < BASE_ARRAY_LEN(decode_formats); i++) {
+		if (decode->state[i])
+			decode_formats[i]->fini(decode->state[i]);
+		free(decode->state[i]);
+	}
+	baseline_free(decode->quick);
+	free(decode->restored);
+	picture_buffer_fini(&decode->buffer);
+	picture_buffer_fini(&decode->turned);
+	decode_planes_fini(&decode->planes);
+	free(decode);
+}
+
+/* ---- the head ---- */
+
+/* What bytes of no format are that this build has. */
+static const char *decode_other(const uint8_t *data, size_t size)
+{
+	static const struct {
+		unsigned at, size;
+		const char *magic, *text;
+	} others[] = {
+	    {0, 4, "\0\0\0\x0c", "a JPEG 2000 picture, which is not supported"},
+	    {0, 4, "\x89PNG", "a PNG picture, which this build cannot decode"},
+	    {8, 4, "WEBP", "a WebP picture, which this build cannot decode"},
+	    {0, 4, "II*", "a TIFF picture, which this build cannot decode"},
+	    {0, 4, "MM\0*", "a TIFF picture, which this build cannot decode"},
+	    {0, 4, "GIF8", "a GIF picture, which this build cannot decode"},
+	};
+
+	if (size == 0)
+		return "the file is empty";
+	for (unsigned i = 0; i < BASE_ARRAY_LEN(others); i++) {
+		const unsigned end = others[i].at + others[i].size;
+
+		if (size >= end &&
+		    memcmp(data + others[i].at, others[i].magic, others[i].size) == 0)
+			return others[i].text;
+	}
+	return "not JPEG, PNG, WebP, TIFF, GIF, BMP or PNM";
+}
+
+/* Number in decode_formats, or their count. */
+static unsigned decode_find(const uint8_t *data, size_t size)
+{
+	unsigned i = 0;
+
+	while (i < BASE_ARRAY_LEN(decode_formats) && !decode_formats[i]->probe(data, size))
+		i++;
+	return i;
+}
+
+/* Whether the quick way takes the file; then its size is known. */
+static bool decode_open_quick(struct decode *decode, uint32_t *ret_height, uint32_t *ret_width)
+{
+	uint32_t height, width;
+
+	if (!decode->quick && baseline_new(&decode->quick) != 0)
+		return false;
+	if (baseline_open(decode->quick, decode->data, decode->size, &height, &width) != 0 ||
+	    (uint64_t)height * width > OP_MAX_PIXELS)
+		return false;
+	if (decode->form.kind == FORM_PACKED &&
+	    baseline_packed_use(decode->quick, decode->form.index, decode->form.index_size) != 0)
+		return false;
+	/* One that cannot be of this file changes nothing. */
+	if (decode->form.kind == FORM_INDEXED && decode->form.index)
+		baseline_index_use(decode->quick, decode->form.index, decode->form.index_size);
+	*ret_height = height;
+	*ret_width = width;
+	return true;
+}
+
+/* Packed coefficients are open: the file they stand for, for who knows no others. */
+static int decode_restore(struct decode *decode, struct pipeline_error *ret_error)
+{
+	int r;
+
+	if (decode->form.kind != FORM_PACKED || decode->restored)
+		return 0;
+	r = baseline_restore(decode->quick, &decode->restored, &decode->size);
+	if (r < 0)
+		return decode_fail(ret_error, PIPELINE_FAIL_MEMORY, 0, "no memory to decode");
+	if (r > 0)
+		return decode_fail_form(FORM_E_OTHER, ret_error);
+	decode->data = decode->restored;
+	return 0;
+}
+
+/* The file of a stored form, or the bytes themselves. */
+static int decode_unwrap(struct decode *decode, const void *data, size_t size,
+			 struct pipeline_error *ret_error)
+{
+	int r;
+
+	decode->form = (struct form){.file = data, .file_size = size};
+	r = form_probe(data, size) ? form_read(data, size, &decode->form) : 0;
+	if (r != 0)
+		return decode_fail_form(r, ret_error);
+	if (decode->form.kind == FORM_PIXELS)
+		decode->form = (struct form){.file = data, .file_size = size}; /* decode_kept's */
+	decode->data = decode->form.file;
+	decode->size = decode->form.file_size;
+	return 0;
+}
+
+/* As decode_open, of the picture in the file. */
+static int decode_open_file(struct decode *decode, uint32_t *ret_height, uint32_t *ret_width,
+			    struct pipeline_error *ret_error)
+{
+	const bool is_packed = decode->form.kind == FORM_PACKED;
+	unsigned i = decode_find(decode->data, decode->size);
+	bool is_quick = false;
+	int r;
+
+	if (i == BASE_ARRAY_LEN(decode_formats))
+		return decode_fail(ret_error, PIPELINE_FAIL_DECODE, 0, "%s",
+				   decode_other(decode->data, decode->size));
+	if (!decode->state[i])
+		decode->state[i] = calloc(1, decode_formats[i]->state_size);
+	if (!decode->state[i])
+		return decode_fail(ret_error, PIPELINE_FAIL_MEMORY, 0, "no memory to decode");
+	decode->format = decode_formats[i];
+	decode->current = decode->state[i];
+	if (decode->format->reduce)
+		decode->format->reduce(decode->current, 0);
+	decode->is_fresh = false;
+	decode->way = DECODE_QUICK;
+	if (decode->format == &decode_jpeg && (is_packed || !decode->by_library))
+		is_quick = decode_open_quick(decode, ret_height, ret_width);
+	if (is_quick && !decode->by_library)
+		return 0;
+	if (is_packed && !is_quick)
+		return decode_fail_form(FORM_E_OTHER, ret_error);
+	r = decode_restore(decode, ret_error);
+	if (r != 0)
+		return r;
+	decode->way = DECODE_BY_ROWS;
+	decode->is_fresh = true;
+	return decode->format->open(decode->current, decode->data, decode->size, ret_height,
+				    ret_width, ret_error);
+}
+
+int decode_open(struct decode *decode, const void *data, size_t size, uint32_t *ret_height,
+		uint32_t *ret_width, struct pipeline_error *ret_error)
+{
+	bool exchanges;
+	int r;
+
+	decode_forget(decode);
+	decode->shift = 0;
+	r = decode_unwrap(decode, data, size, ret_error);
+	if (r == 0)
+		r = decode_open_file(decode, &decode->height, &decode->width, ret_error);
+	if (r != 0)
+		return r;
+	if (decode->watch)
+		decode->watch(decode->watch_arg, decode->height, decode->width);
+	decode->orientation =
+	    decode->by_exif ? exif_orientation(decode->data, decode->size) : EXIF_UPRIGHT;
+	exchanges = decode_turn_exchanges(decode->orientation);
+	*ret_height = exchanges ? decode->width : decode->height;
+	*ret_width = exchanges ? decode->height : decode->width;
+	return 0;
+}
+
+void decode_tell(const struct decode *decode, struct decode_about *ret)
+{
+	const bool exchanges = decode_turn_exchanges(decode->orientation);
+
+	ret->height = exchanges ? decode->width : decode->height;
+	ret->width = exchanges ? decode->height : decode->width;
+	ret->done = decode->format->done ? decode->format->done(decode->current) : 1;
+	ret->can_reduce = decode->format->reduce;
+	decode_turn_ends(decode->orientation, &ret->is_upside_down, &ret->is_mirrored);
+}
+
+void decode_reduce(struct decode *decode, unsigned shift)
+{
+	decode->shift = shift;
+	if (decode->format->reduce)
+		decode->format->reduce(decode->current, shift);
+	if (decode->way == DECODE_QUICK && baseline_reduce(decode->quick, shift) != 0)
+		decode->way = DECODE_BY_ROWS;
+}
+
+/* The box of the picture in the file that becomes box. */
+static void decode_box_in_file(const struct decode *decode, const struct picture_box *box,
+			       struct picture_box *ret)
+{
+	const uint32_t round = (1u << decode->shift) - 1;
+
+	decode_turn_box(decode->orientation, (decode->height + round) >> decode->shift,
+			(decode->width + round) >> decode->shift, box, ret);
+}
+
+/* Has the format read the head, if it did not or has read on since. It is about to be used. */
+static int decode_use(struct decode *decode, struct pipeline_error *ret_error)
+{
+	uint32_t height, width;
+	int r;
+
+	if (decode->is_fresh) {
+		decode->is_fresh = false;
+		return 0;
+	}
+	r = decode_restore(decode, ret_error);
+	if (r != 0)
+		return r;
+	return decode->format->open(decode->current, decode->data, decode->size, &height, &width,
+				    ret_error);
+}
+
+/* ---- pictures ---- */
+
+/* picture of the file, turned, in buffer. */
+static int decode_turn(struct decode *decode, const struct picture *picture,
+		       struct picture_buffer *buffer, struct picture *ret,
+		       struct pipeline_error *ret_error)
+{
+	bool exchanges = decode_turn_exchanges(decode->orientation);
+	int r = decode_make(buffer, exchanges ? picture->width : picture->height,
+			    exchanges ? picture->height : picture->width, ret, ret_error);
+
+	if (r == 0)
+		decode_turn_picture(decode->orientation, picture, ret);
+	return r;
+}
+
+int decode_whole(struct decode *decode, struct picture_buffer *buffer, struct picture *ret,
+		 struct pipeline_error *ret_error)
+{
+	bool is_turned = decode->orientation != EXIF_UPRIGHT;
+	struct picture picture;
+	int r = decode_use(decode, ret_error);
+
+	if (r != 0)
+		return r;
+	if (!is_turned)
+		return decode->format->whole(decode->current, buffer, ret, ret_error);
+	r = decode->format->whole(decode->current, &decode->buffer, &picture, ret_error);
+	return r == 0 ? decode_turn(decode, &picture, buffer, ret, ret_error) : r;
+}
+
+/* As decode_part, of the picture in the file. */
+static int decode_part_file(struct decode *decode, const struct picture_box *box,
+			    struct picture_buffer *buffer, struct picture *ret,
+			    struct pipeline_error *ret_error)
+{
+	struct picture picture;
+	int r = decode_use(decode, ret_error);
+
+	if (r != 0)
+		return r;
+	if (decode->format->part)
+		return decode->format->part(decode->current, box, buffer, ret, ret_error);
+	r = decode->format->whole(decode->current, buffer, &picture, ret_error);
+	if (r == 0)
+		*ret = picture_part(&picture, box);
+	return r;
+}
+
+int decode_part(struct decode *decode, const struct picture_box *box, struct picture_buffer *buffer,
+		struct picture *ret, struct pipeline_error *ret_error)
+{
+	struct picture_box in_file;
+	struct picture part;
+	int r;
+
+	if (decode->orientation == EXIF_UPRIGHT)
+		return decode_part_file(decode, box, buffer, ret, ret_error);
+	decode_box_in_file(decode, box, &in_file);
+	r = decode_part_file(decode, &in_file, &decode->buffer, &part, ret_error);
+	return r == 0 ? decode_turn(decode, &part, buffer, ret, ret_error) : r;
+}
+
+/* ---- bands ---- */
+
+/* As decode_band_start, of the picture in the file. */
+static int decode_start_file(struct decode *decode, const struct picture_box *box,
+			     struct pipeline_error *ret_error)
+{
+	int r;
+
+	decode->rest.height = 0;
+	if (decode->way == DECODE_QUICK) {
+		r = baseline_start(decode->quick, box);
+		return r == 0
+			   ? 0
+			   : decode_fail(ret_error, PIPELINE_FAIL_MEMORY, 0, "no memory for rows");
+	}
+	if (decode->format->planes) {
+		decode->way = DECODE_BY_PLANES;
+		decode->box = *box;
+		return 0;
+	}
+	if (decode->way == DECODE_BY_ROWS && decode->format->rows_start) {
+		r = decode_use(decode, ret_error);
+		if (r == 0)
+			r = decode->format->rows_start(decode->current, box, ret_error);
+		if (r != DECODE_E_AGAIN)
+			return r;
+	}
+	decode->way = DECODE_BY_PART;
+	return decode_part_file(decode, box, &decode->buffer, &decode->rest, ret_error);
+}
+
+static int decode_quick_next(struct decode *decode, struct decode_band *ret)
+{
+	if (baseline_next(decode->quick, ret) == 0)
+		return 0;
+	decode->way = DECODE_BY_ROWS;
+	return DECODE_E_AGAIN;
+}
+
+/* The next rows of rest. */
+static int decode_give(struct decode *decode, struct decode_band *ret,
+		       struct pipeline_error *ret_error)
+{
+	struct picture *rest = &decode->rest;
+	int r = decode_planes_fill(&decode->planes, rest, ret);
+
+	if (r != 0)
+		return decode_fail(ret_error, (enum pipeline_fail)r, 0, "no memory for rows");
+	rest->data += ret->rows * rest->stride;
+	rest->height -= ret->rows;
+	return 0;
+}
+
+/* As decode_band_next, of the picture in the file. */
+static int decode_next_file(struct decode *decode, struct decode_band *ret,
+			    struct pipeline_error *ret_error)
+{
+	struct picture *rest = &decode->rest;
+	int r;
+
+	if (decode->way == DECODE_QUICK)
+		return decode_quick_next(decode, ret);
+	if (decode->way == DECODE_BY_PLANES) {
+		decode->format->planes(decode->current, &decode->box, ret);
+		return 0;
+	}
+	if (rest->height == 0) {
+		ret->rows = 0;
+		r = decode->format->rows_next(decode->current, rest, ret, ret_error);
+		if (r == DECODE_E_AGAIN)
+			decode->way = DECODE_BY_PART;
+		if (r != 0 || ret->rows > 0)
+			return r;
+	}
+	return decode_give(decode, ret, ret_error);
+}
+
+/* ---- bands of turned pictures ---- */
+
+/* All of box (in the file) into to: turned. As decode_band_next. */
+static int decode_collect(struct decode *decode, const struct picture_box *box,
+			  const struct picture *to, struct pipeline_error *ret_error)
+{
+	struct decode_band band;
+	int r = decode_start_file(decode, box, ret_error);
+
+	for (uint32_t y = 0; r == 0 && y < box->height; y += band.rows) {
+		r = decode_next_file(decode, &band, ret_error);
+		if (r == 0)
+			decode_turn_band(decode->orientation, &band, y, to);
+	}
+	return r;
+}
+
+int decode_band_start(struct decode *decode, const struct picture_box *box,
+		      struct pipeline_error *ret_error)
+{
+	struct picture_box in_file;
+	struct picture turned;
+	int r;
+
+	if (decode->orientation == EXIF_UPRIGHT)
+		return decode_start_file(decode, box, ret_error);
+	decode_box_in_file(decode, box, &in_file);
+	r = decode_make(&decode->turned, box->height, box->width, &turned, ret_error);
+	if (r != 0)
+		return r;
+	do {
+		r = decode_collect(decode, &in_file, &turned, ret_error);
+	} while (r == DECODE_E_AGAIN);
+	decode->rest = turned;
+	return r;
+}
+
+int decode_band_next(struct decode *decode, struct decode_band *ret,
+		     struct pipeline_error *ret_error)
+{
+	if (decode->orientation == EXIF_UPRIGHT)
+		return decode_next_file(decode, ret, ret_error);
+	return decode_give(decode, ret, ret_error);
+}

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef PIPELINE_FORMATS_DECODE_FORMAT_H
+#define PIPELINE_FORMATS_DECODE_FORMAT_H
+
+/*
+ * The seam between decode.c and the formats. A format is told by what the file begins with, never by
+ * its name. Each has one file, which alone knows its library. All calls are as in decode.h, on a
+ * state of the format's own: one a handle, all zero before the first open.
+ */
+
+#include "pipeline/formats/decode.h"
+
+struct decode_format {
+	const char *name;
+	size_t state_size;
+	bool (*probe)(const uint8_t *data, size_t size);
+	/* Reads the head, data borrowed; may be called again for the same data, to begin again.
+	 * Refuses more than OP_MAX_PIXELS, and no pixels. */
+	int (*open)(void *state, const uint8_t *data, size_t size, uint32_t *ret_height,
+		    uint32_t *ret_width, struct pipeline_error *ret_error);
+	/* As decode_reduce; called before each open and between open and the others. NULL: it
+	 * cannot. */
+	void (*reduce)(void *state, unsigned shift);
+	int (*whole)(void *state, struct picture_buffer *buffer, struct picture *ret,
+		     struct pipeline_error *ret_error);
+	/* As decode_part; NULL: cut from the whole picture. */
+	int (*part)(void *state, const struct picture_box *box, struct picture_buffer *buffer,
+		    struct picture *ret, struct pipeline_error *ret_error);
+	/* As decode_band_start and decode_band_next, but rows may come as pixels: then *ret is them
+	 * and *ret_band has no rows. NULL: cut from what part or whole give. DECODE_E_AGAIN from
+	 * either: not by rows, take part or whole. */
+	int (*rows_start)(void *state, const struct picture_box *box,
+			  struct pipeline_error *ret_error);
+	int (*rows_next)(void *state, struct picture *ret, struct decode_band *ret_band,
+			 struct pipeline_error *ret_error);
+	/* All rows of box as planes, as they stand in memory; NULL: there are none. */
+	void (*planes)(const void *state, const struct picture_box *box, struct decode_band *ret);
+	/* Ops of a pipeline that the picture has behind it; NULL: one, decode. */
+	unsigned (*done)(const void *state);
+	/* Gives back what the last picture needed; also without an open before. */
+	void (*close)(void *state);
+	/* close, and all else that the state holds. */
+	void (*fini)(void *state);
+};
+
+extern const struct decode_format decode_bmp;
+extern const struct decode_format decode_gif;
+extern const struct decode_format decode_jpeg;
+extern const struct decode_format decode_kept;
+extern const struct decode_format decode_png;
+extern const struct decode_format decode_pnm;
+extern const struct decode_format decode_tiff;
+extern const struct decode_format decode_webp;
+
+#define DECODE_TRUNCATED_TEXT "the file ends before the picture does"
+
+/* Fills *ret_error: the file ends too early. Returns PIPELINE_E_BAD. */
+int decode_fail_truncated(struct pipeline_error *ret_error);
+/* Is that a picture's size that may be decoded? 0, or PIPELINE_E_BAD with *ret_error. */
+int decode_check_size(uint64_t height, uint64_t width, struct pipeline_error *ret_error);
+/* picture_make for a format: 0, or PIPELINE_E_BAD with *ret_error. */
+int decode_make(struct picture_buffer *buffer, uint32_t height, uint32_t width, struct picture *ret,
+		struct pipeline_error *ret_error);
+
+static inline uint32_t decode_be16(const uint8_t *from)
+{
+	return (uint32_t)from[0] << 8 | from[1];
+}
+
+static inline uint32_t decode_be32(const uint8_t *from)
+{
+	return decode_be16(from) << 16 | decode_be16(from + 2);
+}
+
+static inline void decode_put(uint8_t *pixel, uint8_t red, uint8_t green, uint8_t blue)
+{
+	pixel[0] = red;
+	pixel[1] = green;
+	pixel[2] = blue;
+	pixel[3] = 255;
+}
+
+#endif

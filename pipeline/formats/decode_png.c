@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * PNG by libspng: all depths, palettes, interlaced or not; of an animated one the first frame.
+ *
+ * Pixels are Pillow's: of 16 bits the upper 8 are taken, but grey without alpha is cut off at 255; alpha,
+ * transparency and colour profiles are passed over; a colour that the palette lacks is black.
+ *
+ * Which damaged files are pictures is libspng's to say: it refuses wrong checksums of critical chunks, image
+ * data that end early and more than 1,000 texts, and passes over damaged ancillary chunks. Behind the image data
+ * only their own checksum counts: the end chunk may be missing.
+ *
+ * Hostile files: libspng reads the file's bytes where they are. It allocates rows of the width that the head says,
+ * which is checked before, and texts and profiles up to a limit for all of them together.
+ *
+ * The only file that includes spng.h.
+ */
+
+#include <spng.h>
+#include <string.h>
+#include "pipeline/formats/decode_format.h"
+
+#define PNG_MOST_ASIDE (64 << 20) /* bytes of all that is no picture, inflated */
+
+struct decode_png {
+	spng_ctx *spng; /* owned until closed */
+	struct spng_ihdr head;
+};
+
+static bool decode_png_probe(const uint8_t *data, size_t size)
+{
+	return size >= 8 && memcmp(data, "\x89PNG\r\n\x1a\n", 8) == 0;
+}
+
+static void decode_png_close(void *state)
+{
+	struct decode_png *png = state;
+
+	spng_ctx_free(png->spng);
+	png->spng = NULL;
+}
+
+static int decode_png_fail(int why, struct pipeline_error *ret_error)
+{
+	if (why == SPNG_IO_EOF || why == SPNG_EIDAT_TOO_SHORT)
+		return decode_fail_truncated(ret_error);
+	return decode_fail(ret_error,
+			   why == SPNG_EMEM ? PIPELINE_FAIL_MEMORY : PIPELINE_FAIL_DECODE, why,
+			   "PNG: %s", spng_strerror(why));
+}
+
+/* Up to the first image data. */
+static int decode_png_open(void *state, const uint8_t *data, size_t size, uint32_t *ret_height,
+			   uint32_t *ret_width, struct pipeline_error *ret_error)
+{
+	struct decode_png *png = state;
+	struct spng_plte palette;
+	int r;
+
+	decode_png_close(png);
+	png->spng = spng_ctx_new(SPNG_CTX_IGNORE_ADLER32); /* checksums of chunks tell as much */
+	if (!png->spng || spng_set_chunk_limits(png->spng, PNG_MOST_ASIDE, PNG_MOST_ASIDE) != 0)
+		return decode_png_fail(SPNG_EMEM, ret_error);
+	r = spng_set_png_buffer(png->spng, data, size);
+	if (r == 0)
+		r = spng_get_ihdr(png->spng, &png->head);
+	if (r != 0)
+		return decode_png_fail(r, ret_error);
+	r = decode_check_size(png->head.height, png->head.width, ret_error);
+	if (r != 0)
+		return r;
+	r = spng_get_plte(png->spng, &palette); /* for what stands before it */
+	if (r != 0 && r != SPNG_ECHUNKAVAIL)
+		return decode_png_fail(r, ret_error);
+	*ret_height = png->head.height;
+	*ret_width = png->head.width;
+	return 0;
+}
+
+/* 16 bits of grey, the machine's, in the first half of each row: to pixels, from the last one on. */
+static void decode_png_cut_off(const struct picture *picture)
+{
+	for (uint32_t y = 0; y < picture->height; y++) {
+		uint8_t *row = picture_row(picture, y);
+
+		for (size_t x = picture->width; x-- > 0;) {
+			uint16_t number;
+			uint8_t grey;
+
+			memcpy(&number, row + 2 * x, sizeof(number));
+			grey = (uint8_t)BASE_MIN(number, 255);
+			decode_put(row + 4 * x, grey, grey, grey);
+		}
+	}
+}
+
+static int decode_png_rows(struct decode_png *png, enum spng_format format,
+			   const struct picture *to)
+{
+	struct spng_row_info row;
+	int r = spng_decode_image(png->spng, NULL, 0, format, SPNG_DECODE_PROGRESSIVE);
+
+	while (r == 0) {
+		r = spng_get_row_info(png->spng, &row);
+		if (r == 0)
+			r = spng_decode_row(png->spng, picture_row(to, row.row_num), to->stride);
+	}
+	if (r != SPNG_EOI)
+		return r;
+	return spng_decode_chunks(png->spng) == SPNG_ECHUNK_CRC ? SPNG_ECHUNK_CRC : 0;
+}
+
+static int decode_png_whole(void *state, struct picture_buffer *buffer, struct picture *ret,
+			    struct pipeline_error *ret_error)
+{
+	struct decode_png *png = state;
+	const bool is_grey16 =
+	    png->head.color_type == SPNG_COLOR_TYPE_GRAYSCALE && png->head.bit_depth == 16;
+	int r = decode_make(buffer, png->head.height, png->head.width, ret, ret_error);
+
+	if (r != 0)
+		return r;
+	r = decode_png_rows(png, is_grey16 ? SPNG_FMT_PNG : SPNG_FMT_RGBA8, ret);
+	if (r != 0)
+		return decode_png_fail(r, ret_error);
+	if (is_grey16)
+		decode_png_cut_off(ret);
+	decode_png_close(png);
+	return 0;
+}
+
+const struct decode_format decode_png = {
+    .name = "PNG",
+    .state_size = sizeof(struct decode_png),
+    .probe = decode_png_probe,
+    .open = decode_png_open,
+    .whole = decode_png_whole,
+    .close = decode_png_close,
+    .fini = decode_png_close,
+};

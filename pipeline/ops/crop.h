@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef PIPELINE_OPS_CROP_H
+#define PIPELINE_OPS_CROP_H
+
+#include "pipeline/picture.h"
+#include "pipeline/spec/op.h"
+
+/* The part of a picture of that size that center_crop takes; black around it where it is smaller
+ * than the op's size. */
+void crop_middle(const struct op *op, uint32_t height, uint32_t width, struct picture_box *ret);
+
+#endif

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Draws of random ops.
+ *
+ * The first Philox block, keyed by the seed and counting (lap, sample), gives key and counter of
+ * this sample; each op then has a sequence of its own, named by its number in the pipeline. So the
+ * draws of an op depend neither on how many numbers another op used nor on the order in which
+ * samples or ops are run. The seed is first mixed with a constant of this file, because shuffles in
+ * sched/ use the plain one with the same lap.
+ *
+ * random_resized_crop is torchvision's RandomResizedCrop.get_params: up to ten tries of (area
+ * uniform, ratio uniform in the logarithm, rounded to pixels, half to even as Python rounds), then
+ * the largest middle part whose ratio is allowed. How numbers are drawn is ours; frozen by
+ * tests/pipeline/test_draw.c, since a recorded instance must come out the same for ever.
+ */
+
+#include <math.h>
+#include "pipeline/ops/draw.h"
+
+#define DRAW_DOMAIN UINT64_C(0x6f612d6472617773)
+#define DRAW_TRIES 10
+
+void draw_init(struct draw *draw, const struct pipeline_key *key)
+{
+	struct philox block = philox_block(key->seed ^ DRAW_DOMAIN, key->lap, key->sample);
+
+	draw->key = (uint64_t)block.word[1] << 32 | block.word[0];
+	draw->counter = (uint64_t)block.word[3] << 32 | block.word[2];
+}
+
+void draw_seq(const struct draw *draw, unsigned index, struct philox_seq *ret)
+{
+	philox_seq_init(ret, draw->key, draw->counter, index);
+}
+
+bool draw_chance(struct philox_seq *seq, double p)
+{
+	return philox_unit(seq) < p;
+}
+
+double draw_between(struct philox_seq *seq, double low, double high)
+{
+	return low + (high - low) * philox_unit(seq);
+}
+
+double draw_log_between(struct philox_seq *seq, double low, double high)
+{
+	return exp(draw_between(seq, log(low), log(high)));
+}
+
+int64_t draw_integer(struct philox_seq *seq, int64_t low, int64_t high)
+{
+	return low + (int64_t)philox_below(seq, (uint64_t)(high - low) + 1);
+}
+
+/* Box and Muller's pair, from two words. */
+void draw_normal(struct philox_seq *seq, double ret[2])
+{
+	double radius = sqrt(-2 * log(1 - philox_u32(seq) * 0x1p-32));
+	double angle = 2 * 3.14159265358979323846 * (philox_u32(seq) * 0x1p-32);
+
+	ret[0] = radius * cos(angle);
+	ret[1] = radius * sin(angle);
+}
+
+/* One try: the size of the part. False where it does not fit. */
+static bool draw_try(struct philox_seq *seq, const struct op *op, uint32_t height, uint32_t width,
+		     struct picture_box *ret)
+{
+	const double *scale = op->value[OP_RANDOM_RESIZED_CROP_SCALE].number;
+	const double *ratio = op->value[OP_RANDOM_RESIZED_CROP_RATIO].number;
+	double area = (double)height * width * draw_between(seq, scale[0], scale[1]);
+	double aspect = draw_log_between(seq, ratio[0], ratio[1]);
+	double w = rint(sqrt(area * aspect)), h = rint(sqrt(area / aspect));
+
+	if (!(w >= 1 && w <= width && h >= 1 && h <= height))
+		return false;
+	ret->width = (uint32_t)w;
+	ret->height = (uint32_t)h;
+	ret->top = (uint32_t)philox_below(seq, height - ret->height + 1);
+	ret->left = (uint32_t)philox_below(seq, width - ret->width + 1);
+	return true;
+}
+
+/* Where no try fits: the middle, as large as the ratio allows. */
+static void draw_middle(const struct op *op, uint32_t height, uint32_t width,
+			struct picture_box *ret)
+{
+	const double *ratio = op->value[OP_RANDOM_RESIZED_CROP_RATIO].number;
+	double w = width, h = height;
+
+	if (w / h < ratio[0])
+		h = rint(w / ratio[0]);
+	else if (w / h > ratio[1])
+		w = rint(h * ratio[1]);
+	ret->width = (uint32_t)BASE_MAX(w, 1);
+	ret->height = (uint32_t)BASE_MAX(h, 1);
+	ret->top = (height - ret->height) / 2;
+	ret->left = (width - ret->width) / 2;
+}
+
+void draw_crop(struct philox_seq *seq, const struct op *op, uint32_t height, uint32_t width,
+	       struct picture_box *ret)
+{
+	for (unsigned i = 0; i < DRAW_TRIES; i++) {
+		if (draw_try(seq, op, height, width, ret))
+			return;
+	}
+	draw_middle(op, height, width, ret);
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef PIPELINE_OPS_DRAW_H
+#define PIPELINE_OPS_DRAW_H
+
+/* What random ops draw: functions of (seed, lap, sample, number of the op) and of nothing else. */
+
+#include "base/philox.h"
+#include "pipeline/picture.h"
+#include "pipeline/spec/op.h"
+
+/* Everything that the ops of one sample draw comes from here. */
+struct draw {
+	uint64_t key, counter;
+};
+void draw_init(struct draw *draw, const struct pipeline_key *key);
+
+/* The numbers of op number index (from 0) of the pipeline, from their beginning. */
+void draw_seq(const struct draw *draw, unsigned index, struct philox_seq *ret);
+
+/* One draw each, from a sequence. */
+bool draw_chance(struct philox_seq *seq, double p);                   /* true in p of all draws */
+double draw_between(struct philox_seq *seq, double low, double high); /* uniform in [low, high) */
+/* Uniform in the logarithm, 0 < low <= high. */
+double draw_log_between(struct philox_seq *seq, double low, double high);
+/* Whole, uniform, both ends among them; low <= high. */
+int64_t draw_integer(struct philox_seq *seq, int64_t low, int64_t high);
+void draw_normal(struct philox_seq *seq, double ret[2]); /* two, of mean 0 and deviation 1 */
+
+/* The part of a picture of height x width that random_resized_crop takes: at least one pixel, within
+ * the picture. */
+void draw_crop(struct philox_seq *seq, const struct op *op, uint32_t height, uint32_t width,
+	       struct picture_box *ret);
+
+#endif

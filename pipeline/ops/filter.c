@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Weights of the resize, as Pillow computes them.
+ *
+ * An output pixel is the weighted mean of the input pixels under a filter centred on it. When the
+ * picture shrinks, the filter is stretched by the same factor (that is the antialiasing); at a
+ * border it is cut off and the rest is weighted up. Weights are computed in double, divided by
+ * their sum, and rounded (half away from zero) to 22 bits of fraction. Each step is done in the
+ * order of Pillow's, since the last bit of a weight decides a pixel now and then. Nearest takes one
+ * pixel with weight 1; its position is added up step by step, as there, so that rounding adds up
+ * alike. A cut moves the centres and shortens the scale, as Pillow's box does; without one nothing but
+ * zeros is added.
+ *
+ * Training crops come in hundreds of sizes, so tables are kept: a hashed slot each, the newer one
+ * wins. A table above FILTER_KEEP bytes (a huge picture) goes to one slot of its own, so that what
+ * all slots hold is bounded. A run has one cache an axis, so that fetching one axis' table never
+ * throws out the other's.
+ */
+
+#include <math.h>
+#include <stdlib.h>
+#include "pipeline/ops/filter.h"
+
+#define FILTER_KEEP ((size_t)64 << 10)
+#define FILTER_LARGE_KEEP ((size_t)4 << 20)
+
+static double filter_box(double x)
+{
+	return x > -0.5 && x <= 0.5 ? 1.0 : 0.0;
+}
+
+static double filter_bilinear(double x)
+{
+	x = fabs(x);
+	return x < 1.0 ? 1.0 - x : 0.0;
+}
+
+static double filter_hamming(double x)
+{
+	x = fabs(x);
+	if (x == 0.0)
+		return 1.0;
+	if (x >= 1.0)
+		return 0.0;
+	x = x * M_PI;
+	return sin(x) / x * ((double)0.54f + (double)0.46f * cos(x)); /* float there, too */
+}
+
+static double filter_bicubic(double x)
+{
+	const double a = -0.5;
+
+	x = fabs(x);
+	if (x < 1.0)
+		return ((a + 2.0) * x - (a + 3.0)) * x * x + 1;
+	if (x < 2.0)
+		return (((x - 5) * x + 8) * x - 4) * a;
+	return 0.0;
+}
+
+static double filter_sinc(double x)
+{
+	if (x == 0.0)
+		return 1.0;
+	x = x * M_PI;
+	return sin(x) / x;
+}
+
+static double filter_lanczos(double x)
+{
+	return x >= -3.0 && x < 3.0 ? filter_sinc(x) * filter_sinc(x / 3) : 0.0;
+}
+
+/* Half the filter's width, in input pixels before stretching. */
+static const double filter_support[] = {
+    [FILTER_NEAREST] = 0.0, [FILTER_BOX] = 0.5,     [FILTER_BILINEAR] = 1.0,
+    [FILTER_HAMMING] = 1.0, [FILTER_BICUBIC] = 2.0, [FILTER_LANCZOS] = 3.0,
+};
+
+/* How far the stretched filter reaches, in input pixels. */
+static double filter_reach(enum filter_id id, double scale)
+{
+	return filter_support[id] * BASE_MAX(scale, 1.0);
+}
+
+/* Input pixels to an output pixel. */
+static double filter_scale(const struct filter_table *table)
+{
+	return (table->in - (table->cut.front + table->cut.back) / 8.0) / table->out;
+}
+
+static void filter_fill_nearest(const struct filter_table *table)
+{
+	double scale = (double)table->in / table->out, at = scale * 0.5;
+
+	for (uint32_t x = 0; x < table->out; x++) {
+		table->first[x] = BASE_MIN((uint32_t)at, table->in - 1);
+		table->count[x] = 1;
+		table->weight[x] = 1 << FILTER_BITS;
+		at += scale;
+	}
+}
+
+static int32_t filter_round(double weight)
+{
+	double scaled = weight * (1 << FILTER_BITS);
+
+	return (int32_t)(weight < 0 ? scaled - 0.5 : scaled + 0.5);
+}
+
+/* One output; `at` is a constant where this is put in, so that nothing is called for a weight. */
+static inline __attribute__((always_inline)) void filter_fill_one(const struct filter_table *table,
+								  uint32_t x, double scale,
+								  double reach,
+								  double (*at)(double))
+{
+	double center = table->cut.front / 8.0 + (x + 0.5) * scale,
+	       shrink = 1.0 / BASE_MAX(scale, 1.0), sum = 0.0;
+	double low = center - reach + 0.5, high = center + reach + 0.5;
+	uint32_t first = low < 0 ? 0 : (uint32_t)low;
+	uint32_t end = high > table->in ? table->in : (uint32_t)high;
+
+	for (uint32_t t = 0; t < end - first; t++) {
+		double weight = at((t + first - center + 0.5) * shrink);
+
+		table->scratch[t] = weight;
+		sum += weight;
+	}
+	for (uint32_t t = 0; t < end - first; t++) {
+		double weight = table->scratch[t];
+
+		if (sum != 0.0)
+			weight /= sum;
+		table->weight[(size_t)x * table->taps + t] = filter_round(weight);
+	}
+	table->first[x] = first;
+	table->count[x] = end - first;
+}
+
+#define FILTER_FILL(name)                                                       \
+	static void filter_fill_##name(const struct filter_table *table)        \
+	{                                                                       \
+		double scale = filter_scale(table);                             \
+		double reach = filter_reach(table->id, scale);                  \
+                                                                                \
+		for (uint32_t x = 0; x < table->out; x++)                       \
+			filter_fill_one(table, x, scale, reach, filter_##name); \
+	}
+FILTER_FILL(box)
+FILTER_FILL(bilinear)
+FILTER_FILL(hamming)
+FILTER_FILL(bicubic)
+FILTER_FILL(lanczos)
+
+/* Room for the arrays of a table of this size; what was in it is gone. */
+static bool filter_reserve(struct filter_table *table)
+{
+	size_t out = table->out, taps = table->taps;
+	size_t size = taps * 8 + out * 8 + out * taps * 4;
+
+	if (size > table->size) {
+		free(table->memory);
+		table->size = 0;
+		table->memory = malloc(size);
+		if (!table->memory)
+			return false;
+		table->size = size;
+	}
+	table->scratch = table->memory;
+	table->first = (uint32_t *)(table->scratch + taps);
+	table->count = table->first + out;
+	table->weight = (int32_t *)(table->count + out);
+	return true;
+}
+
+static bool filter_is(const struct filter_table *table, enum filter_id id, uint32_t in,
+		      uint32_t out, struct filter_cut cut)
+{
+	return table->in == in && table->out == out && table->id == id &&
+	       table->cut.front == cut.front && table->cut.back == cut.back;
+}
+
+uint32_t filter_taps(enum filter_id id, uint32_t in, uint32_t out)
+{
+	if (id == FILTER_NEAREST)
+		return 1;
+	return BASE_MIN((uint32_t)ceil(filter_reach(id, (double)in / out)) * 2 + 1, in);
+}
+
+bool filter_make(struct filter_table *table, enum filter_id id, uint32_t in, uint32_t out)
+{
+	return filter_make_cut(table, id, in, out, (struct filter_cut){0, 0});
+}
+
+bool filter_make_cut(struct filter_table *table, enum filter_id id, uint32_t in, uint32_t out,
+		     struct filter_cut cut)
+{
+	static void (*const fill[])(const struct filter_table *table) = {
+	    [FILTER_NEAREST] = filter_fill_nearest,   [FILTER_BOX] = filter_fill_box,
+	    [FILTER_BILINEAR] = filter_fill_bilinear, [FILTER_HAMMING] = filter_fill_hamming,
+	    [FILTER_BICUBIC] = filter_fill_bicubic,   [FILTER_LANCZOS] = filter_fill_lanczos,
+	};
+
+	table->id = id;
+	table->in = in;
+	table->out = out;
+	table->cut = cut;
+	table->taps = filter_taps(id, in, out);
+	if (!filter_reserve(table)) {
+		table->in = table->out = 0;
+		return false;
+	}
+	fill[id](table);
+	return true;
+}
+
+void filter_fini(struct filter_table *table)
+{
+	free(table->memory);
+	*table = (struct filter_table){0};
+}
+
+const struct filter_table *filter_get(struct filter_cache *cache, enum filter_id id, uint32_t in,
+				      uint32_t out, struct filter_cut cut)
+{
+	uint32_t hash = (in * UINT32_C(2654435761) ^ out * UINT32_C(2246822519)) + (uint32_t)id +
+			cut.front * 8u + cut.back * 64u;
+	struct filter_table *table = &cache->slot[hash % FILTER_SLOTS];
+
+	if ((size_t)out * (filter_taps(id, in, out) * 4 + 8) > FILTER_KEEP)
+		table = &cache->large;
+	if (filter_is(table, id, in, out, cut))
+		return table;
+	return filter_make_cut(table, id, in, out, cut) ? table : NULL;
+}
+
+void filter_cache_trim(struct filter_cache *cache)
+{
+	if (cache->large.size <= FILTER_LARGE_KEEP)
+		return;
+	free(cache->large.memory);
+	cache->large = (struct filter_table){0};
+}
+
+void filter_cache_fini(struct filter_cache *cache)
+{
+	for (unsigned i = 0; i < FILTER_SLOTS; i++)
+		free(cache->slot[i].memory);
+	free(cache->large.memory);
+	*cache = (struct filter_cache){0};
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef PIPELINE_OPS_OP_RUN_H
+#define PIPELINE_OPS_OP_RUN_H
+
+/*
+ * What ops do: one struct op_impl for each, in the file named after the op or its family, found
+ * through op_tbl.h. The rest of the room knows ops only through this table.
+ *
+ * An op works in two steps. `draw` turns the sample's numbers into what the op will do to a picture
+ * of this size: a place, an angle, yes or no. `run` does that, without drawing again. So tests can
+ * tell the draws to another program (tests/pipeline/parity.py) and look at their distribution
+ * without any pixel.
+ */
+
+#include "base/philox.h"
+#include "pipeline/picture.h"
+#include "pipeline/spec/op.h"
+#include "pipeline/spec/shape.h"
+
+struct steps_scratch;
+struct draw;
+
+enum op_stage {
+	OP_STAGE_DECODE,  /* the first op, and only it */
+	OP_STAGE_PICTURE, /* works on 8-bit pictures */
+	OP_STAGE_FINISH,  /* normalize, cast, layout (shape.c, finish.c) */
+	/* behind all of these, in this order (tail.c): */
+	OP_STAGE_FILTER, /* leaves samples out */
+	OP_STAGE_LABEL,  /* works on the label */
+	OP_STAGE_BATCH,  /* works on whole batches, in libaccess */
+};
+
+#define OP_MAX_DRAWN 16
+
+struct op_drawn {
+	double number[OP_MAX_DRAWN]; /* each op's own; zero at the start */
+	struct philox_seq seq;       /* more of the op's numbers, for those who need many */
+};
+
+struct op_impl {
+	enum op_stage stage;
+	/* What comes out of shape's size (0: not known); NULL: the same. Also says what is wrong
+	 * with parameters that are right one by one: a sentence of what and how to mend it, else
+	 * NULL. */
+	const char *(*shape)(const struct op *op, struct shape *shape);
+	/* Draws for a picture of that size from drawn->seq. NULL: nothing is random. */
+	void (*draw)(const struct op *op, uint32_t height, uint32_t width, struct op_drawn *drawn);
+	/* Does the op change from lap to lap with these values? NULL: if it draws. */
+	bool (*is_random)(const struct op *op);
+	/* Changes *picture, which stands in the scratch's buffers, in place or for another one
+	 * (steps_begin, steps_end). 0, PIPELINE_FAIL_REFUSED, _MEMORY; _OP from steps_refuse. */
+	int (*run)(struct steps_scratch *scratch, const struct op *op, const struct op_drawn *drawn,
+		   struct picture *picture);
+	/* Writes over what finish.c has made of a picture, for ops that may stand behind
+	 * normalize; NULL: may not. out has shape's size, type and order. */
+	void (*finished)(const struct shape *shape, const struct op *op,
+			 const struct op_drawn *drawn, void *out);
+};
+
+/* op_run.c */
+const struct op_impl *op_impl(enum op_id id);
+bool op_is_random(const struct op *op);
+/* What op number index (from 0) of the pipeline draws for a picture of that size. */
+void op_draw(const struct op *op, unsigned index, const struct draw *draw, uint32_t height,
+	     uint32_t width, struct op_drawn *ret);
+extern const struct op_impl op_run_decode, op_run_finish;
+
+#endif

@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rotate and affine: torchvision's RandomRotation and RandomAffine on Pillow's pictures.
+ *
+ * Both are one inverse matrix, from a pixel of the result to its place in the picture, computed here
+ * with the same operations in the same order as Pillow's Image.rotate (whose entries are rounded to
+ * 15 decimals) and torchvision's _get_inverse_affine_matrix; warp.c does the rest. Turns by multiples
+ * of 90 degrees around the middle are no transforms in Pillow but exchanges of pixels.
+ */
+
+#include <float.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "pipeline/engine/steps.h"
+#include "pipeline/ops/draw.h"
+#include "pipeline/ops/op_run.h"
+#include "pipeline/ops/turn.h"
+
+#define TURN_PI 3.14159265358979323846
+
+static double turn_radians(double degrees)
+{
+	return degrees * (TURN_PI / 180.0);
+}
+
+/* Python's round(value, 15): the decimal number that is nearest to the exact value. */
+static double turn_rounded(double value)
+{
+	char text[64];
+
+	snprintf(text, sizeof(text), "%.15f", value);
+	return strtod(text, NULL);
+}
+
+static int turn_warp(struct steps_scratch *scratch, const struct turn *turn, const double matrix[6],
+		     uint64_t height, uint64_t width, struct picture *picture)
+{
+	struct picture to;
+	uint32_t *table;
+	int r = steps_begin(scratch, height, width, &to);
+
+	if (r != 0)
+		return r;
+	table = steps_work(scratch, (size_t)width * sizeof(*table));
+	if (!table)
+		return PIPELINE_FAIL_MEMORY;
+	warp_run(picture, &to, matrix, turn->filter, turn->fill, table);
+	steps_end(scratch, &to, picture);
+	return 0;
+}
+
+/* ---- rotate ---- */
+
+/* A quarter turn, counter-clockwise or the other way. */
+static int turn_quarter(struct steps_scratch *scratch, bool clockwise, struct picture *picture)
+{
+	const uint32_t height = picture->width, width = picture->height;
+	struct picture to;
+	int r = steps_begin(scratch, height, width, &to);
+
+	if (r != 0)
+		return r;
+	for (uint32_t y = 0; y < height; y++) {
+		const size_t column = (size_t)(clockwise ? y : height - 1 - y) * 4;
+		uint8_t *out = picture_row(&to, y);
+
+		for (uint32_t x = 0; x < width; x++)
+			memcpy(out + 4 * (size_t)x,
+			       picture_row(picture, clockwise ? width - 1 - x : x) + column, 4);
+	}
+	steps_end(scratch, &to, picture);
+	return 0;
+}
+
+/* Does Pillow turn by this angle (0 <= angle < 360) without a transform? */
+static bool turn_is_exchange(const struct turn *turn, double angle, const struct picture *picture)
+{
+	if (turn->has_center)
+		return false;
+	if (angle == 0 || angle == 180)
+		return true;
+	return (angle == 90 || angle == 270) && (turn->expand || picture->width == picture->height);
+}
+
+static int turn_exchange(struct steps_scratch *scratch, double angle, struct picture *picture)
+{
+	if (angle == 180) {
+		picture_mirror(picture);
+		picture_turn_over(picture);
+	}
+	if (angle == 90 || angle == 270)
+		return turn_quarter(scratch, angle == 270, picture);
+	return 0;
+}
+
+static double turn_at_x(const double m[6], double x, double y)
+{
+	return m[0] * x + m[1] * y + m[2];
+}
+
+static double turn_at_y(const double m[6], double x, double y)
+{
+	return m[3] * x + m[4] * y + m[5];
+}
+
+static void turn_rotate_matrix(const struct turn *turn, double angle, const struct picture *picture,
+			       double m[6])
+{
+	const double radians = -turn_radians(angle);
+	const double x = turn->has_center ? turn->center[0] : picture->width / 2.0;
+	const double y = turn->has_center ? turn->center[1] : picture->height / 2.0;
+	double left, top;
+
+	m[0] = m[4] = turn_rounded(cos(radians));
+	m[1] = turn_rounded(sin(radians));
+	m[3] = turn_rounded(-sin(radians));
+	m[2] = m[5] = 0;
+	left = turn_at_x(m, -x, -y);
+	top = turn_at_y(m, -x, -y);
+	m[2] = left + x;
+	m[5] = top + y;
+}
+
+/* The size that holds the turned picture, and the matrix for it. */
+static void turn_expand(double m[6], const struct picture *picture, uint64_t *ret_height,
+			uint64_t *ret_width)
+{
+	const double width = picture->width, height = picture->height;
+	double least_x = DBL_MAX, most_x = -DBL_MAX, least_y = DBL_MAX, most_y = -DBL_MAX;
+	double left, top;
+
+	for (unsigned i = 0; i < 4; i++) {
+		double x = i & 1 ? width : 0, y = i & 2 ? height : 0;
+
+		least_x = fmin(least_x, turn_at_x(m, x, y));
+		most_x = fmax(most_x, turn_at_x(m, x, y));
+		least_y = fmin(least_y, turn_at_y(m, x, y));
+		most_y = fmax(most_y, turn_at_y(m, x, y));
+	}
+	*ret_width = (uint64_t)(ceil(most_x) - floor(least_x));
+	*ret_height = (uint64_t)(ceil(most_y) - floor(least_y));
+	left = turn_at_x(m, -((double)*ret_width - width) / 2.0,
+			 -((double)*ret_height - height) / 2.0);
+	top = turn_at_y(m, -((double)*ret_width - width) / 2.0,
+			-((double)*ret_height - height) / 2.0);
+	m[2] = left;
+	m[5] = top;
+}
+
+int turn_rotate(struct steps_scratch *scratch, const struct turn *turn, struct picture *picture)
+{
+	uint64_t height = picture->height, width = picture->width;
+	double angle = fmod(turn->angle, 360), matrix[6];
+
+	if (angle < 0)
+		angle += 360;
+	if (turn_is_exchange(turn, angle, picture))
+		return turn_exchange(scratch, angle, picture);
+	turn_rotate_matrix(turn, angle, picture, matrix);
+	if (turn->expand)
+		turn_expand(matrix, picture, &height, &width);
+	return turn_warp(scratch, turn, matrix, height, width, picture);
+}
+
+/* ---- affine ---- */
+
+static void turn_affine_matrix(const struct turn *turn, const struct picture *picture, double m[6])
+{
+	const double angle = turn_radians(turn->angle);
+	const double shear_x = turn_radians(turn->shear[0]), shear_y = turn_radians(turn->shear[1]);
+	const double x = turn->has_center ? turn->center[0] : picture->width * 0.5;
+	const double y = turn->has_center ? turn->center[1] : picture->height * 0.5;
+	const double moved_x = x + turn->shift[0], moved_y = y + turn->shift[1];
+	const double a = cos(angle - shear_y) / cos(shear_y);
+	const double b = -(a * tan(shear_x) + sin(angle));
+	const double c = sin(angle - shear_y) / cos(shear_y);
+	const double d = cos(angle) - c * tan(shear_x);
+
+	m[0] = d / turn->scale;
+	m[1] = -b / turn->scale;
+	m[3] = -c / turn->scale;
+	m[4] = a / turn->scale;
+	m[2] = 0 + (x - m[0] * moved_x - m[1] * moved_y);
+	m[5] = 0 + (y - m[3] * moved_x - m[4] * moved_y);
+}
+
+int turn_affine(struct steps_scratch *scratch, const struct turn *turn, struct picture *picture)
+{
+	double matrix[6];
+
+	turn_affine_matrix(turn, picture, matrix);
+	return turn_warp(scratch, turn, matrix, picture->height, picture->width, picture);
+}
+
+/* ---- the ops ---- */
+
+static void turn_set_fill(struct turn *turn, const struct op *op, unsigned param)
+{
+	for (unsigned c = 0; c < 3; c++)
+		turn->fill[c] = (uint8_t)op_number(op, param, c);
+}
+
+static void turn_set_center(struct turn *turn, const struct op *op, unsigned param)
+{
+	turn->has_center = !op_is_null(op, param);
+	turn->center[0] = op_number(op, param, 0);
+	turn->center[1] = op_number(op, param, 1);
+}
+
+static const char *turn_rotate_shape(const struct op *op, struct shape *shape)
+{
+	if (op_number(op, OP_ROTATE_EXPAND, 0) != 0)
+		shape->height = shape->width = 0;
+	return shape_check_color(shape, op, OP_ROTATE_FILL);
+}
+
+static const char *turn_affine_shape(const struct op *op, struct shape *shape)
+{
+	return shape_check_color(shape, op, OP_AFFINE_FILL);
+}
+
+/* One number: the angle. */
+static void turn_rotate_draw(const struct op *op, uint32_t height, uint32_t width,
+			     struct op_drawn *drawn)
+{
+	(void)height;
+	(void)width;
+	drawn->number[0] = draw_between(&drawn->seq, op_number(op, OP_ROTATE_DEGREES, 0),
+					op_number(op, OP_ROTATE_DEGREES, 1));
+}
+
+static bool turn_is_range(const struct op *op, unsigned param, unsigned index)
+{
+	return op_number(op, param, index) < op_number(op, param, index + 1);
+}
+
+static bool turn_rotate_is_random(const struct op *op)
+{
+	return turn_is_range(op, OP_ROTATE_DEGREES, 0);
+}
+
+static int turn_rotate_run(struct steps_scratch *scratch, const struct op *op,
+			   const struct op_drawn *drawn, struct picture *picture)
+{
+	struct turn turn = {
+	    .angle = drawn->number[0],
+	    .expand = op_number(op, OP_ROTATE_EXPAND, 0) != 0,
+	    .filter = (enum warp_filter)op_number(op, OP_ROTATE_INTERPOLATION, 0),
+	};
+
+	turn_set_center(&turn, op, OP_ROTATE_CENTER);
+	turn_set_fill(&turn, op, OP_ROTATE_FILL);
+	return turn_rotate(scratch, &turn, picture);
+}
+
+/* Six numbers: angle, shift to the right and down, scale, the two shears. */
+static void turn_affine_draw(const struct op *op, uint32_t height, uint32_t width,
+			     struct op_drawn *drawn)
+{
+	struct philox_seq *seq = &drawn->seq;
+	const double *degrees = op->value[OP_AFFINE_DEGREES].number;
+	const double *scale = op->value[OP_AFFINE_SCALE].number;
+	const double *shear = op->value[OP_AFFINE_SHEAR].number;
+
+	drawn->number[0] = draw_between(seq, degrees[0], degrees[1]);
+	if (!op_is_null(op, OP_AFFINE_TRANSLATE)) {
+		double right = op_number(op, OP_AFFINE_TRANSLATE, 0) * width;
+		double down = op_number(op, OP_AFFINE_TRANSLATE, 1) * height;
+
+		drawn->number[1] = rint(draw_between(seq, -right, right));
+		drawn->number[2] = rint(draw_between(seq, -down, down));
+	}
+	drawn->number[3] = 1;
+	if (!op_is_null(op, OP_AFFINE_SCALE))
+		drawn->number[3] = draw_between(seq, scale[0], scale[1]);
+	if (!op_is_null(op, OP_AFFINE_SHEAR)) {
+		drawn->number[4] = draw_between(seq, shear[0], shear[1]);
+		drawn->number[5] = draw_between(seq, shear[2], shear[3]);
+	}
+}
+
+static bool turn_affine_is_random(const struct op *op)
+{
+	return turn_is_range(op, OP_AFFINE_DEGREES, 0) || turn_is_range(op, OP_AFFINE_SCALE, 0) ||
+	       turn_is_range(op, OP_AFFINE_SHEAR, 0) || turn_is_range(op, OP_AFFINE_SHEAR, 2) ||
+	       op_number(op, OP_AFFINE_TRANSLATE, 0) > 0 ||
+	       op_number(op, OP_AFFINE_TRANSLATE, 1) > 0;
+}
+
+static int turn_affine_run(struct steps_scratch *scratch, const struct op *op,
+			   const struct op_drawn *drawn, struct picture *picture)
+{
+	const double *number = drawn->number;
+	struct turn turn = {
+	    .angle = number[0],
+	    .shift = {number[1], number[2]},
+	    .scale = number[3],
+	    .shear = {number[4], number[5]},
+	    .filter = (enum warp_filter)op_number(op, OP_AFFINE_INTERPOLATION, 0),
+	};
+
+	turn_set_center(&turn, op, OP_AFFINE_CENTER);
+	turn_set_fill(&turn, op, OP_AFFINE_FILL);
+	return turn_affine(scratch, &turn, picture);
+}
+
+const struct op_impl turn_rotate_op = {
+    .stage = OP_STAGE_PICTURE,
+    .shape = turn_rotate_shape,
+    .draw = turn_rotate_draw,
+    .is_random = turn_rotate_is_random,
+    .run = turn_rotate_run,
+};
+
+const struct op_impl turn_affine_op = {
+    .stage = OP_STAGE_PICTURE,
+    .shape = turn_affine_shape,
+    .draw = turn_affine_draw,
+    .is_random = turn_affine_is_random,
+    .run = turn_affine_run,
+};

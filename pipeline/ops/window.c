@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Windows of a picture at its own scale: random_crop and five_crop, torchvision's RandomCrop and
+ * FiveCrop. Neither copies a pixel but where the window reaches into padding.
+ *
+ * five_crop makes five pictures of one, which the finishing ops then work on one by one; that is why
+ * it is the last op on pictures.
+ */
+
+#include <math.h>
+#include "pipeline/engine/steps.h"
+#include "pipeline/ops/draw.h"
+#include "pipeline/ops/op_run.h"
+#include "pipeline/ops/pad.h"
+
+static void window_set_shape(const struct op *op, unsigned param, struct shape *shape)
+{
+	shape->height = (uint32_t)op_number(op, param, 0);
+	shape->width = (uint32_t)op_number(op, param, 1);
+}
+
+/* ---- random_crop ---- */
+
+/* One axis of the padded picture. */
+struct window_axis {
+	int64_t before; /* the padding in front of the picture */
+	int64_t size;   /* of all */
+};
+
+static struct window_axis window_axis(const struct op *op, int64_t size, bool down)
+{
+	const double *sides = op->value[OP_RANDOM_CROP_PADDING].number; /* 0 where null */
+	int64_t want = (int64_t)op_number(op, OP_RANDOM_CROP_SIZE, !down);
+	int64_t before = (int64_t)sides[down], after = (int64_t)sides[down + 2];
+	int64_t lack = want - (size + before + after);
+
+	if (lack <= 0 || op_number(op, OP_RANDOM_CROP_PAD_IF_NEEDED, 0) == 0)
+		return (struct window_axis){before, size + before + after};
+	/* what is missing is put on both sides, each time all of it */
+	return (struct window_axis){before + lack, want + lack};
+}
+
+static double window_draw_axis(const struct op *op, int64_t size, bool down, struct op_drawn *drawn)
+{
+	struct window_axis axis = window_axis(op, size, down);
+	int64_t room = axis.size - (int64_t)op_number(op, OP_RANDOM_CROP_SIZE, !down);
+	int64_t at = room > 0 ? draw_integer(&drawn->seq, 0, room) : 0;
+
+	return (double)(at - axis.before);
+}
+
+static const char *window_crop_shape(const struct op *op, struct shape *shape)
+{
+	window_set_shape(op, OP_RANDOM_CROP_SIZE, shape);
+	return shape_check_color(shape, op, OP_RANDOM_CROP_FILL);
+}
+
+/* Two numbers: top and left of the window, from the picture's corner. */
+static void window_crop_draw(const struct op *op, uint32_t height, uint32_t width,
+			     struct op_drawn *drawn)
+{
+	drawn->number[0] = window_draw_axis(op, height, true, drawn);
+	drawn->number[1] = window_draw_axis(op, width, false, drawn);
+}
+
+static int window_crop_run(struct steps_scratch *scratch, const struct op *op,
+			   const struct op_drawn *drawn, struct picture *picture)
+{
+	struct pad pad = {
+	    .top = (int64_t)drawn->number[0],
+	    .left = (int64_t)drawn->number[1],
+	    .height = (uint64_t)op_number(op, OP_RANDOM_CROP_SIZE, 0),
+	    .width = (uint64_t)op_number(op, OP_RANDOM_CROP_SIZE, 1),
+	    .mode = (enum pad_mode)op_number(op, OP_RANDOM_CROP_PADDING_MODE, 0),
+	};
+	struct picture_box box = {(uint32_t)pad.top, (uint32_t)pad.left, (uint32_t)pad.height,
+				  (uint32_t)pad.width};
+
+	if (window_axis(op, picture->height, true).size < (int64_t)pad.height ||
+	    window_axis(op, picture->width, false).size < (int64_t)pad.width)
+		return steps_refuse(scratch, "the picture is too small");
+	for (unsigned c = 0; c < 3; c++)
+		pad.fill[c] = (uint8_t)op_number(op, OP_RANDOM_CROP_FILL, c);
+	if (pad.top < 0 || pad.left < 0 || pad.top + (int64_t)pad.height > picture->height ||
+	    pad.left + (int64_t)pad.width > picture->width)
+		return pad_run(scratch, &pad, picture);
+	*picture = picture_part(picture, &box);
+	return 0;
+}
+
+const struct op_impl window_crop_op = {
+    .stage = OP_STAGE_PICTURE,
+    .shape = window_crop_shape,
+    .draw = window_crop_draw,
+    .run = window_crop_run,
+};
+
+/* ---- five_crop ---- */
+
+static const char *window_five_shape(const struct op *op, struct shape *shape)
+{
+	window_set_shape(op, OP_FIVE_CROP_SIZE, shape);
+	shape->views = 5;
+	return NULL;
+}
+
+/* Upper left, upper right, lower left, lower right, middle. */
+static int window_five_run(struct steps_scratch *scratch, const struct op *op,
+			   const struct op_drawn *drawn, struct picture *picture)
+{
+	const uint32_t height = (uint32_t)op_number(op, OP_FIVE_CROP_SIZE, 0);
+	const uint32_t width = (uint32_t)op_number(op, OP_FIVE_CROP_SIZE, 1);
+	uint32_t bottom, right;
+
+	(void)drawn;
+	if (height > picture->height || width > picture->width)
+		return steps_refuse(scratch, "the picture is too small");
+	bottom = picture->height - height;
+	right = picture->width - width;
+	for (unsigned i = 0; i < 4; i++)
+		scratch->view[i] =
+		    (struct picture_box){i & 2 ? bottom : 0, i & 1 ? right : 0, height, width};
+	scratch->view[4] = (struct picture_box){(uint32_t)rint(bottom / 2.0),
+						(uint32_t)rint(right / 2.0), height, width};
+	return 0;
+}
+
+const struct op_impl window_five_op = {
+    .stage = OP_STAGE_PICTURE,
+    .shape = window_five_shape,
+    .run = window_five_run,
+};

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The tables of ops and parameters, made from op_tbl.h. Parameters of all ops stand in one array in
+ * the order of the table, so that those of one op are neighbours; the constants of op.h that say
+ * where come from the same table.
+ */
+
+#include <string.h>
+#include "pipeline/spec/op.h"
+
+/* Words, in the order of the enum that the kernels use. */
+static const char *const op_filter_words[] = {"nearest", "box",     "bilinear", "hamming",
+					      "bicubic", "lanczos", NULL};
+static const char *const op_policy_words[] = {"imagenet", "cifar10", "svhn", NULL};
+static const char *const op_warp_words[] = {"nearest", "bilinear", "bicubic", NULL};
+static const char *const op_pad_words[] = {"constant", "edge", "reflect", "symmetric", NULL};
+static const char *const op_erase_words[] = {"random", NULL};
+static const char *const op_dtype_words[] = {"u8", "f16", "f32", "bf16", NULL};
+static const char *const op_source_words[] = {"file", "record", "random_record", NULL};
+static const char *const op_order_words[] = {"HWC", "CHW", NULL};
+
+static const struct {
+	const char *name, *help;
+	unsigned first; /* of its parameters */
+} op_table[OP_COUNT] = {
+#define OP(ident, name, impl, help) [OP_##ident] = {name, help, OP_AT_##ident},
+#define PARAM(op, ident, name, type, fallback, help)
+#include "pipeline/spec/op_tbl.h"
+#undef OP
+#undef PARAM
+};
+
+static const struct op_param op_param_table[] = {
+#define OP(ident, name, impl, help)
+#define PARAM(op, ident, name, type, fallback, help) {OP_##op, name, {type}, fallback, help},
+#include "pipeline/spec/op_tbl.h"
+#undef OP
+#undef PARAM
+};
+
+const char *op_name(enum op_id id)
+{
+	return op_table[id].name;
+}
+
+const char *op_help(enum op_id id)
+{
+	return op_table[id].help;
+}
+
+enum op_id op_find(const char *name)
+{
+	enum op_id id = 0;
+
+	while (id < OP_COUNT && strcmp(op_table[id].name, name) != 0)
+		id++;
+	return id;
+}
+
+unsigned op_params(enum op_id id, const struct op_param **ret)
+{
+	unsigned end = id + 1 < OP_COUNT ? op_table[id + 1].first : OP_PARAMS;
+
+	*ret = op_table[id].first < end ? &op_param_table[op_table[id].first] : NULL;
+	return end - op_table[id].first;
+}
+
+/* Both are values of the same parameter. */
+static bool op_same_value(const struct op_type *type, const struct op_list *a,
+			  const struct op_value *x, const struct op_list *b,
+			  const struct op_value *y)
+{
+	const bool pooled = type->kind == OP_KIND_LIST || type->kind == OP_KIND_LISTS;
+
+	if (x->count != y->count)
+		return false;
+	if (pooled && x->count > 0)
+		return memcmp(a->pool + (size_t)x->number[0], b->pool + (size_t)y->number[0],
+			      x->count * sizeof(a->pool[0])) == 0;
+	for (unsigned i = 0; i < x->count && !pooled; i++)
+		if (x->number[i] != y->number[i])
+			return false;
+	return true;
+}
+
+unsigned op_alike(const struct op_list *a, const struct op_list *b, unsigned most)
+{
+	for (unsigned i = 0; i < most; i++) {
+		const struct op *x = &a->op[i], *y = &b->op[i];
+		const struct op_param *param;
+		unsigned n = op_params(x->id, &param);
+
+		if (x->id != y->id)
+			return i;
+		for (unsigned p = 0; p < n; p++)
+			if (!op_same_value(&param[p].type, a, &x->value[p], b, &y->value[p]))
+				return i;
+	}
+	return most;
+}
+
+enum pipeline_dtype op_dtype(const struct op *op)
+{
+	static const enum pipeline_dtype dtypes[] = {PIPELINE_U8, PIPELINE_F16, PIPELINE_F32,
+						     PIPELINE_BF16}; /* as op_dtype_words */
+
+	return dtypes[(unsigned)op_number(op, OP_CAST_DTYPE, 0)];
+}

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The order of ops and the shape of what they give.
+ *
+ * A pipeline has two parts: decode and the ops that change 8-bit pictures, in any order and number;
+ * then at most one each of normalize, cast and layout, which together are one step (finish.c). That
+ * split is what engines are written against. Every sample of a stream has the same place and size
+ * in the slot, so the image's shape must be known before any picture is: a pipeline that leaves it
+ * to the pictures is refused here, and told which op to add.
+ */
+
+#include "pipeline/ops/op_run.h"
+#include "pipeline/spec/shape.h"
+
+struct shape_state {
+	struct shape shape; /* height and width are 0 while they depend on the picture */
+	const struct op_list *ops;
+	unsigned number;         /* of ops looked at */
+	unsigned tail;           /* number of the first op behind the picture's, 0: none */
+	unsigned seen[OP_COUNT]; /* number (from 1) of the last op of that id, 0: none */
+	struct diag *diag;
+};
+
+static int shape_bad(struct shape_state *state, unsigned number, const struct op *op,
+		     const char *what)
+{
+	diag_set(state->diag, "pipeline: op %u (%s): %s", number, op_name(op->id), what);
+	return PIPELINE_E_BAD;
+}
+
+/* The first finishing op that was there already, or NULL. */
+static const struct op *shape_finishing(const struct shape_state *state, unsigned *ret_number)
+{
+	for (unsigned i = 0; i < state->number; i++) {
+		if (op_impl(state->ops->op[i].id)->stage != OP_STAGE_FINISH)
+			continue;
+		*ret_number = i + 1;
+		return &state->ops->op[i];
+	}
+	return NULL;
+}
+
+/* May an op on pictures stand here? Notes what it is then. */
+static int shape_place(struct shape_state *state, unsigned number, const struct op *op)
+{
+	unsigned at;
+	const struct op *before = shape_finishing(state, &at);
+
+	if (before && !op_impl(op->id)->finished) {
+		diag_set(state->diag,
+			 "pipeline: op %u (%s) works on 8-bit pictures; put it before op %u (%s)",
+			 number, op_name(op->id), at, op_name(before->id));
+		return PIPELINE_E_BAD;
+	}
+	if (!before && state->shape.views)
+		return shape_bad(state, number, op,
+				 "there are several pictures already; put it before the op that "
+				 "makes them");
+	if (before)
+		state->shape.finished |= UINT32_C(1) << (number - 1);
+	else
+		state->shape.pixel_ops = number;
+	return 0;
+}
+
+static int shape_pixel_op(struct shape_state *state, unsigned number, const struct op *op)
+{
+	const struct op_impl *impl = op_impl(op->id);
+	int r = shape_place(state, number, op);
+	const char *wrong;
+
+	if (r != 0 || !impl->shape)
+		return r;
+	wrong = impl->shape(op, &state->shape);
+	return wrong ? shape_bad(state, number, op, wrong) : 0;
+}
+
+/* normalize and cast would change what an op behind them has written. */
+static int shape_check_finished(struct shape_state *state, unsigned number, const struct op *op)
+{
+	if (!state->shape.finished || op->id == OP_LAYOUT ||
+	    (op->id == OP_CAST && state->shape.normalize))
+		return 0;
+	diag_set(state->diag,
+		 "pipeline: op %u (%s) would change what op %d (%s) wrote; put it first", number,
+		 op_name(op->id), __builtin_ctz(state->shape.finished) + 1,
+		 op_name(state->ops->op[__builtin_ctz(state->shape.finished)].id));
+	return PIPELINE_E_BAD;
+}
+
+static int shape_finishing_op(struct shape_state *state, unsigned number, const struct op *op)
+{
+	struct shape *shape = &state->shape;
+	int r;
+
+	if (state->seen[op->id])
+		return shape_bad(state, number, op, "it is there twice; leave one out");
+	r = shape_check_finished(state, number, op);
+	if (r != 0)
+		return r;
+	if (op->id == OP_NORMALIZE) {
+		if (shape->channels == 1 && (op->value[OP_NORMALIZE_MEAN].count > 1 ||
+					     op->value[OP_NORMALIZE_STD].count > 1))
+			return shape_bad(state, number, op,
+					 "the picture has one channel; give one number for mean "
+					 "and one for std");
+		if (state->seen[OP_CAST])
+			return shape_bad(state, number, op,
+					 "it works in float32; put it before cast");
+		shape->normalize = op;
+		shape->dtype = PIPELINE_F32;
+	} else if (op->id == OP_CAST) {
+		shape->dtype = op_dtype(op);
+		if (shape->normalize && shape->dtype == PIPELINE_U8)
+			return shape_bad(state, number, op,
+					 "normalized values do not fit u8; give f16, bf16 or "
+					 "f32, or leave normalize out");
+	} else {
+		shape->order = (enum op_order)op_number(op, OP_LAYOUT_ORDER, 0);
+	}
+	return 0;
+}
+
+static void shape_decode(struct shape *shape, const struct op *op)
+{
+	shape->pixel_ops = 1;
+	shape->by_exif = op_number(op, OP_DECODE_EXIF_TRANSPOSE, 0) != 0;
+	shape->by_record = op_number(op, OP_DECODE_SOURCE, 0) != OP_FILE;
+}
+
+static int shape_op(struct shape_state *state, unsigned number, const struct op *op)
+{
+	enum op_stage stage = op_impl(op->id)->stage;
+	int r = 0;
+
+	if (number == 1 && op->id != OP_DECODE)
+		return shape_bad(state, number, op,
+				 "the first op must be decode; put {\"op\": \"decode\"} before it");
+	if (number > 1 && op->id == OP_DECODE)
+		return shape_bad(state, number, op, "the picture is decoded already; leave it out");
+	if (number > 1 && op->id == OP_RECORD)
+		return shape_bad(state, number, op,
+				 "it stands alone; give decode \"source\": \"record\" instead");
+	if (stage < OP_STAGE_FILTER && state->tail) {
+		diag_set(state->diag,
+			 "pipeline: op %u (%s) works on the picture; put it before op %u (%s)",
+			 number, op_name(op->id), state->tail,
+			 op_name(state->ops->op[state->tail - 1].id));
+		return PIPELINE_E_BAD;
+	}
+	if (stage >= OP_STAGE_FILTER)
+		state->tail = state->tail ? state->tail : number;
+	else if (stage == OP_STAGE_FINISH)
+		r = shape_finishing_op(state, number, op);
+	else if (stage == OP_STAGE_PICTURE)
+		r = shape_pixel_op(state, number, op);
+	else
+		shape_decode(&state->shape, op);
+	state->seen[op->id] = number;
+	state->number = number;
+	return r;
+}
+
+int shape_infer(const struct op_list *ops, struct shape *ret, struct diag *diag)
+{
+	struct shape_state state = {.shape = {.channels = 3, .dtype = PIPELINE_U8, .order = OP_HWC},
+				    .ops = ops,
+				    .diag = diag};
+
+	for (unsigned i = 0; i < ops->count; i++) {
+		int r = shape_op(&state, i + 1, &ops->op[i]);
+
+		if (r != 0)
+			return r;
+	}
+	if (!state.shape.height) {
+		diag_set(diag,
+			 "pipeline: the image's size would differ from sample to sample; after op "
+			 "%u (%s) add {\"op\": \"center_crop\", \"size\": 224}, or give resize "
+			 "[height, width]",
+			 state.shape.pixel_ops, op_name(ops->op[state.shape.pixel_ops - 1].id));
+		return PIPELINE_E_BAD;
+	}
+	*ret = state.shape;
+	return 0;
+}
+
+const char *shape_check_color(const struct shape *shape, const struct op *op, unsigned param)
+{
+	const struct op_value *value = &op->value[param];
+
+	if (shape->channels == 3 || value->count < 3 ||
+	    (value->number[0] == value->number[1] && value->number[0] == value->number[2]))
+		return NULL;
+	return "the picture has one channel; give one number instead of three";
+}

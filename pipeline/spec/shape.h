@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef PIPELINE_SPEC_SHAPE_H
+#define PIPELINE_SPEC_SHAPE_H
+
+/* What a list of ops means as a whole: is its order sensible, and what comes out of it. */
+
+#include "pipeline/spec/op.h"
+
+struct shape { /* of the image that comes out */
+	uint32_t height, width;
+	unsigned channels; /* 3, or 1: the first of three that are equal (colour.h) */
+	enum pipeline_dtype dtype;
+	enum op_order order;
+	unsigned views;     /* pictures that are made of one, each of that size; 0: one, and the
+			     * field has no dimension for it */
+	unsigned pixel_ops; /* ops that work on 8-bit pictures: the first so many, decode too */
+	bool by_exif;       /* pictures are turned as their EXIF says */
+	bool by_record;     /* they come in records */
+	const struct op *normalize; /* borrowed from the list, or NULL */
+	uint32_t finished;          /* bit i: op number i (from 0) works on what finish.c made */
+};
+
+/* 0, or PIPELINE_E_BAD with diag. */
+int shape_infer(const struct op_list *ops, struct shape *ret, struct diag *diag);
+
+/* What is wrong with a colour (OP_TYPE_COLOR, OP_TYPE_VALUE) for pictures of shape's channels, as
+ * op_impl.shape says it; NULL: nothing. */
+const char *shape_check_color(const struct shape *shape, const struct op *op, unsigned param);
+
+#endif

@@ -1,0 +1,382 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Values of parameters.
+ *
+ * torchvision lets most of its parameters be written in several ways: one number for a pair, a pair
+ * for four. Each way is read here into one form, which is also the only one that is written, so that
+ * texts which mean the same have the same canonical text. Which ways a kind has stands in a table;
+ * what the numbers of a short way make of the rest is the kind's `complete`. Bounds are looked at
+ * when the form is complete, except where a number alone has a meaning of its own.
+ *
+ * Lists of any length stand in the spec's pool. It cannot overflow: a number takes two bytes of a
+ * text that has at most PIPELINE_MAX_TEXT, and the count in front of a list takes the place of its
+ * brackets.
+ */
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "pipeline/spec/spec_value.h"
+
+/* ---- short ways to write it ---- */
+
+static const char *spec_value_twice(struct op_value *value)
+{
+	if (value->count == 1)
+		value->number[1] = value->number[0];
+	value->count = 2;
+	return NULL;
+}
+
+static const char *spec_value_thrice(struct op_value *value)
+{
+	if (value->count == 1)
+		value->number[1] = value->number[2] = value->number[0];
+	value->count = 3;
+	return NULL;
+}
+
+static const char *spec_value_rising(struct op_value *value)
+{
+	return value->number[0] <= value->number[1] ? NULL : "begins with the larger number";
+}
+
+static const char *spec_value_range(struct op_value *value)
+{
+	if (!(value->number[0] > 0) || !(value->number[0] <= value->number[1]))
+		return "is no range above 0";
+	return NULL;
+}
+
+static const char *spec_value_span(struct op_value *value)
+{
+	spec_value_twice(value);
+	return spec_value_rising(value);
+}
+
+static const char *spec_value_around_0(struct op_value *value)
+{
+	if (value->count == 1) {
+		if (!(value->number[0] >= 0))
+			return "is a number below 0";
+		value->number[1] = value->number[0];
+		value->number[0] = 0 - value->number[0];
+	}
+	value->count = 2;
+	return spec_value_rising(value);
+}
+
+static const char *spec_value_around_1(struct op_value *value)
+{
+	if (value->count == 1) {
+		if (!(value->number[0] >= 0))
+			return "is a number below 0";
+		value->number[1] = 1 + value->number[0];
+		value->number[0] = fmax(0, 1 - value->number[0]);
+	}
+	value->count = 2;
+	return spec_value_rising(value);
+}
+
+static const char *spec_value_odd(struct op_value *value)
+{
+	spec_value_twice(value);
+	for (unsigned i = 0; i < 2; i++) {
+		if (fmod(value->number[i], 2) == 0)
+			return "is not odd";
+	}
+	return NULL;
+}
+
+static const char *spec_value_sides(struct op_value *value)
+{
+	if (value->count < 4) {
+		spec_value_twice(value);
+		value->number[2] = value->number[0];
+		value->number[3] = value->number[1];
+	}
+	value->count = 4;
+	return NULL;
+}
+
+static const char *spec_value_shear(struct op_value *value)
+{
+	const char *wrong;
+
+	if (value->count == 4)
+		return value->number[2] <= value->number[3]
+			   ? spec_value_rising(value)
+			   : "has a larger number before a smaller one";
+	wrong = spec_value_around_0(value);
+	value->number[2] = value->number[3] = 0;
+	value->count = 4;
+	return wrong;
+}
+
+/* ---- what may stand there ---- */
+
+struct spec_value_form {
+	unsigned counts; /* bit n: a list of n numbers */
+	bool alone;      /* or a number without brackets */
+	bool whole;
+	const char *wrong;   /* if it is something else */
+	const char *outside; /* if a number is out of bounds; NULL: the bounds are told */
+	const char *(*complete)(struct op_value *value); /* what is wrong with them, or NULL */
+};
+
+#define COUNT(n) (1u << (n))
+static const struct spec_value_form spec_value_forms[] = {
+    [OP_KIND_SIZE] = {COUNT(1) | COUNT(2), true, true, "is no size", NULL, spec_value_twice},
+    [OP_KIND_SIDE] = {COUNT(1) | COUNT(2), true, true, "is no size", NULL, NULL},
+    [OP_KIND_RANGE] = {COUNT(2), false, false, "is no pair of numbers", "is out of all proportion",
+		       spec_value_range},
+    [OP_KIND_CHANNELS] = {COUNT(1) | COUNT(3), true, false, "is neither one nor three numbers",
+			  "has a number beyond 1000000", NULL},
+    [OP_KIND_SPREAD] = {COUNT(1) | COUNT(3), true, false, "is neither one nor three numbers",
+			"has a number that is not above 0 (or beyond 1000000)", NULL},
+    [OP_KIND_INTEGER] = {0, true, true, "is no whole number", NULL, NULL},
+    [OP_KIND_NUMBER] = {0, true, false, "is no number", NULL, NULL},
+    [OP_KIND_PAIR] = {COUNT(2), false, false, "is no pair of numbers", NULL, spec_value_rising},
+    [OP_KIND_TWO] = {COUNT(2), false, false, "is no pair of numbers", NULL, NULL},
+    [OP_KIND_AROUND_0] = {COUNT(2), true, false, "is neither a number nor a pair", NULL,
+			  spec_value_around_0},
+    [OP_KIND_AROUND_1] = {COUNT(2), true, false, "is neither a number nor a pair", NULL,
+			  spec_value_around_1},
+    [OP_KIND_SPAN] = {COUNT(2), true, false, "is neither a number nor a pair", NULL,
+		      spec_value_span},
+    [OP_KIND_ODD] = {COUNT(1) | COUNT(2), true, true, "is no size", NULL, spec_value_odd},
+    [OP_KIND_SIDES] = {COUNT(1) | COUNT(2) | COUNT(4), true, true,
+		       "is neither one, two nor four whole numbers", NULL, spec_value_sides},
+    [OP_KIND_SHEAR] = {COUNT(2) | COUNT(4), true, false, "is neither one, two nor four numbers",
+		       NULL, spec_value_shear},
+    [OP_KIND_COLOR] = {COUNT(1) | COUNT(3), true, true, "is neither one nor three whole numbers",
+		       NULL, spec_value_thrice},
+    [OP_KIND_VALUE] = {COUNT(1) | COUNT(3), true, false, "is neither one nor three numbers", NULL,
+		       spec_value_thrice},
+};
+
+/* value, or each member of it, as numbers of the form. */
+static bool spec_value_numbers(const struct json_in *value, const struct spec_value_form *form,
+			       struct op_value *ret)
+{
+	bool list = json_in_kind_of(value) == JSON_IN_ARRAY;
+	size_t n = list ? json_in_count(value) : 1;
+
+	if (list ? n > OP_MAX_NUMBERS || !(form->counts & COUNT(n)) : !form->alone)
+		return false;
+	for (size_t i = 0; i < n; i++) {
+		const struct json_in *item = list ? json_in_item(value, i) : value;
+		enum json_in_kind kind = json_in_kind_of(item);
+
+		if (kind != JSON_IN_INTEGER && (form->whole || kind != JSON_IN_REAL))
+			return false;
+		ret->number[i] = json_in_double(item, 0) + 0.0; /* never -0 */
+	}
+	ret->count = (unsigned)n;
+	return true;
+}
+
+static const char *spec_value_bounds(const struct op_value *value, const struct op_type *type,
+				     const char *outside, char why[SPEC_VALUE_WHY])
+{
+	for (unsigned i = 0; i < value->count; i++) {
+		if (value->number[i] >= type->least && value->number[i] <= type->most)
+			continue;
+		if (outside)
+			return outside;
+		snprintf(why, SPEC_VALUE_WHY, "is not from %.10g to %.10g", type->least,
+			 type->most);
+		return why;
+	}
+	return NULL;
+}
+
+static const char *spec_value_read_numbers(const struct json_in *value, const struct op_type *type,
+					   struct op_value *ret, char why[SPEC_VALUE_WHY])
+{
+	const struct spec_value_form *form = &spec_value_forms[type->kind];
+	const char *wrong = NULL;
+
+	if (!spec_value_numbers(value, form, ret))
+		return form->wrong;
+	if (form->complete)
+		wrong = form->complete(ret);
+	return wrong ? wrong : spec_value_bounds(ret, type, form->outside, why);
+}
+
+/* ---- words and lists ---- */
+
+static const char *spec_value_read_word(const struct json_in *value, const struct op_type *type,
+					struct op_value *ret)
+{
+	const char *given = json_in_string(value, NULL);
+
+	if (!given)
+		return "is no string";
+	for (unsigned i = 0; type->words[i]; i++) {
+		if (strcmp(type->words[i], given) == 0) {
+			ret->number[0] = i;
+			ret->count = 1;
+			return NULL;
+		}
+	}
+	return "is none of its words";
+}
+
+static const char *spec_value_read_list(const struct json_in *value, const struct op_type *type,
+					struct op_list *ops, char why[SPEC_VALUE_WHY])
+{
+	struct op_value item = {1, {0}};
+	const char *wrong;
+
+	if (json_in_kind_of(value) != JSON_IN_ARRAY)
+		return "is no list of whole numbers";
+	for (size_t i = 0; i < json_in_count(value); i++) {
+		if (json_in_kind_of(json_in_item(value, i)) != JSON_IN_INTEGER)
+			return "is no list of whole numbers";
+		item.number[0] = json_in_double(json_in_item(value, i), 0);
+		wrong = spec_value_bounds(&item, type, NULL, why);
+		if (wrong)
+			return wrong;
+		if (ops->pooled == OP_MAX_POOL)
+			return "is too long";
+		ops->pool[ops->pooled++] = (int32_t)item.number[0];
+	}
+	return NULL;
+}
+
+static const char *spec_value_read_lists(const struct json_in *value, const struct op_type *type,
+					 struct op_list *ops, char why[SPEC_VALUE_WHY])
+{
+	const char *wrong = NULL;
+
+	if (json_in_kind_of(value) != JSON_IN_ARRAY)
+		return "is no list of lists of whole numbers";
+	for (size_t i = 0; !wrong && i < json_in_count(value); i++) {
+		unsigned at = ops->pooled;
+
+		if (at == OP_MAX_POOL)
+			return "is too long";
+		ops->pooled++;
+		wrong = spec_value_read_list(json_in_item(value, i), type, ops, why);
+		ops->pool[at] = (int32_t)(ops->pooled - at - 1);
+	}
+	return wrong;
+}
+
+static const char *spec_value_read_pooled(const struct json_in *value, const struct op_type *type,
+					  struct op_list *ops, struct op_value *ret,
+					  char why[SPEC_VALUE_WHY])
+{
+	const char *wrong;
+
+	ret->number[0] = ops->pooled;
+	if (type->kind == OP_KIND_LIST)
+		wrong = spec_value_read_list(value, type, ops, why);
+	else
+		wrong = spec_value_read_lists(value, type, ops, why);
+	ret->count = ops->pooled - (unsigned)ret->number[0];
+	if (!wrong && ret->count == 0)
+		wrong = "is an empty list";
+	return wrong;
+}
+
+const char *spec_value_read(const struct json_in *value, const struct op_type *type,
+			    struct op_list *ops, struct op_value *ret, char why[SPEC_VALUE_WHY])
+{
+	enum json_in_kind kind = json_in_kind_of(value);
+
+	*ret = (struct op_value){0};
+	if (type->or_null && kind == JSON_IN_NULL)
+		return NULL;
+	switch (type->kind) {
+	case OP_KIND_WORD:
+		return spec_value_read_word(value, type, ret);
+	case OP_KIND_BOOL:
+		ret->count = 1;
+		ret->number[0] = json_in_bool(value, false);
+		return kind == JSON_IN_BOOL ? NULL : "is neither true nor false";
+	case OP_KIND_LIST:
+	case OP_KIND_LISTS:
+		return spec_value_read_pooled(value, type, ops, ret, why);
+	case OP_KIND_VALUE:
+		if (kind == JSON_IN_STRING)
+			return spec_value_read_word(value, type, ret);
+		return spec_value_read_numbers(value, type, ret, why);
+	default:
+		return spec_value_read_numbers(value, type, ret, why);
+	}
+}
+
+/* ---- back to text ---- */
+
+static void spec_value_put_number(FILE *out, double value)
+{
+	char text[40];
+
+	if (value == 0)
+		value = 0; /* no minus before nothing */
+	if (fabs(value) < 1e15 && value == floor(value)) {
+		fprintf(out, "%.0f", value);
+		return;
+	}
+	for (int digits = 1; digits <= 17; digits++) {
+		snprintf(text, sizeof(text), "%.*g", digits, value);
+		if (strtod(text, NULL) == value)
+			break;
+	}
+	for (char *p = text; *p; p++)
+		fputc(strchr("0123456789+-e", *p) ? *p : '.', out);
+}
+
+static void spec_value_put_items(FILE *out, const int32_t *items, unsigned n)
+{
+	fputc('[', out);
+	for (unsigned i = 0; i < n; i++)
+		fprintf(out, "%s%d", i ? "," : "", items[i]);
+	fputc(']', out);
+}
+
+static void spec_value_put_lists(FILE *out, const int32_t *items, unsigned n)
+{
+	fputc('[', out);
+	for (unsigned i = 0; i < n; i += 1 + (unsigned)items[i]) {
+		if (i > 0)
+			fputc(',', out);
+		spec_value_put_items(out, items + i + 1, (unsigned)items[i]);
+	}
+	fputc(']', out);
+}
+
+static void spec_value_put_numbers(FILE *out, const struct op_value *value)
+{
+	if (value->count > 1)
+		fputc('[', out);
+	for (unsigned i = 0; i < value->count; i++) {
+		if (i > 0)
+			fputc(',', out);
+		spec_value_put_number(out, value->number[i]);
+	}
+	if (value->count > 1)
+		fputc(']', out);
+}
+
+void spec_value_put(FILE *out, const struct op_list *ops, const struct op_value *value,
+		    const struct op_type *type)
+{
+	const bool is_list = type->kind == OP_KIND_LIST || type->kind == OP_KIND_LISTS;
+	const int32_t *items = is_list ? ops->pool + (size_t)value->number[0] : NULL;
+
+	if (value->count == 0)
+		fputs("null", out);
+	else if (type->kind == OP_KIND_WORD || (type->kind == OP_KIND_VALUE && value->count == 1))
+		fprintf(out, "\"%s\"", type->words[(unsigned)value->number[0]]);
+	else if (type->kind == OP_KIND_BOOL)
+		fputs(value->number[0] != 0 ? "true" : "false", out);
+	else if (type->kind == OP_KIND_LIST)
+		spec_value_put_items(out, items, value->count);
+	else if (type->kind == OP_KIND_LISTS)
+		spec_value_put_lists(out, items, value->count);
+	else
+		spec_value_put_numbers(out, value);
+}
