@@ -17,6 +17,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "libaccess/bad_samples.h"
 #include "libaccess/error.h"
 #include "libaccess/stream.h"
 #include "shmring/proto.h"

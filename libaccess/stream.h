@@ -14,7 +14,6 @@
 #include <pthread.h>
 #include <semaphore.h>
 #include "base/base.h"
-#include "libaccess/bad_samples.h"
 #include "libaccess/dial.h"
 #include "libaccess/guard.h"
 #include "libaccess/libaccess.h"

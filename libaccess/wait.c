@@ -29,6 +29,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <time.h>
+#include "libaccess/bad_samples.h"
 #include "libaccess/error.h"
 #include "libaccess/stream.h"
 #include "shmring/inbox.h"

@@ -11,7 +11,7 @@
  */
 
 #include "base/base.h"
-#include "pipeline/pipeline.h"
+#include "pipeline/types.h"
 
 struct picture { /* a view; the buffer owns the bytes */
 	uint8_t *data;

@@ -11,8 +11,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "pipeline/forms/packed.h"
+#include "pipeline/pipeline.h"
 #include "pipeline/ops/op_run.h"
+#include "pipeline/forms/packed.h"
 #include "pipeline/pipeline_inner.h"
 #include "pipeline/spec/spec.h"
 

@@ -14,52 +14,7 @@
 #include <stddef.h>
 #include "base/base.h"
 #include "base/hash.h"
-
-#define PIPELINE_MAX_OPS 32
-#define PIPELINE_MAX_FIELDS 4
-#define PIPELINE_MAX_TEXT 16384 /* bytes of a spec */
-
-enum {
-	PIPELINE_E_BAD = 1,  /* diag names the op and the parameter */
-	PIPELINE_E_ROOM = 3, /* of pipeline_cut_make */
-};
-
-/* numbers as in shmring/layout.h's layout_dtype and layout_fail (asserted where both are seen) */
-enum pipeline_dtype {
-	PIPELINE_U8 = 1,
-	PIPELINE_F16 = 2,
-	PIPELINE_F32 = 3,
-	PIPELINE_I64 = 4,
-	PIPELINE_BF16 = 5
-};
-enum pipeline_fail {
-	PIPELINE_FAIL_DECODE = 4,
-	PIPELINE_FAIL_REFUSED = 5,
-	PIPELINE_FAIL_MEMORY = 8,
-	PIPELINE_FAIL_OP = 9,
-	PIPELINE_FAIL_FILTERED = 10 /* no fault: the pipeline's filter leaves the sample out */
-};
-
-struct pipeline_field { /* of one sample */
-	char name[32];
-	enum pipeline_dtype dtype;
-	uint32_t ndim;
-	uint64_t shape[4];
-	uint64_t bytes;
-};
-
-/* An op on whole batches, which jobs do to their own. */
-enum pipeline_batch_kind { PIPELINE_MIXUP = 1, PIPELINE_CUTMIX = 2 };
-struct pipeline_batch_op {
-	enum pipeline_batch_kind kind;
-	double alpha, p;
-};
-struct pipeline_batch {
-	unsigned n; /* of op; 0: none */
-	struct pipeline_batch_op op[2];
-	bool is_planar;   /* the image is CHW */
-	uint32_t classes; /* of the label, afterwards */
-};
+#include "pipeline/types.h"
 
 struct pipeline; /* compiled, immutable */
 /* The text of a named pipeline ("imagenet-train", "imagenet-eval", with "-u8"), or NULL. */
@@ -100,26 +55,7 @@ unsigned pipeline_fields(const struct pipeline *pipeline, const struct pipeline_
 
 /* Several pipelines on one sample, its *variants*: they have one key, one outcome and one decode, and
  * what their lists of ops begin with in common is done once. */
-#define PIPELINE_MAX_VARIANTS 8
-struct pipeline_run;  /* scratch memory of one worker for one set of pipelines; not shared */
-struct pipeline_key { /* every random op is a function of this and its index */
-	uint64_t seed, lap, sample;
-};
-struct pipeline_error {
-	enum pipeline_fail stage;
-	int code;
-	char text[48];
-};
-struct pipeline_work {   /* that a run has done so far, for all pipelines together */
-	uint64_t passes; /* of rows through the fused ops */
-	uint64_t ops;    /* others, one picture each */
-	uint64_t copies; /* of pictures, for pipelines that go different ways from there */
-};
-struct
-    pipeline_out { /* where one variant's fields go, each fields[f].bytes long, 64-byte aligned at
-		       * field starts only */
-	void *field[PIPELINE_MAX_FIELDS];
-};
+struct pipeline_run; /* scratch memory of one worker for one set of pipelines; not shared */
 /* pipelines: n of them, at most PIPELINE_MAX_VARIANTS, borrowed as long as the run lasts; NULL: there
  * is none of that number. 0, -ENOMEM, -EINVAL: their decode differs. */
 int pipeline_run_new(const struct pipeline *const pipelines[], unsigned n,

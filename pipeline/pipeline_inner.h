@@ -6,6 +6,7 @@
 
 #include "pipeline/engine/engine.h"
 #include "pipeline/forms/cut_maker.h"
+#include "pipeline/pipeline.h"
 #include "pipeline/spec/tail.h"
 
 struct pipeline {

@@ -8,8 +8,9 @@
  * band_start.
  */
 
+#include "pipeline/formats/decode_band.h"
 #include "pipeline/picture.h"
-#include "pipeline/pipeline.h"
+#include "pipeline/types.h"
 
 enum { DECODE_E_AGAIN = 2 }; /* of decode_band_next */
 
@@ -66,12 +67,6 @@ int decode_part(struct decode *decode, const struct picture_box *box, struct pic
 
 /* ---- bands: a part from top to bottom, a few rows at a time, for who works on them while they
  * are in the cache ---- */
-
-struct decode_band {             /* rows of a part; valid until the next call on the handle */
-	const uint8_t *plane[3]; /* red, green, blue: the first pixel of the band's first row */
-	size_t stride;           /* bytes from row to row, the same for all planes */
-	uint32_t rows;           /* 64 bytes before and behind each may be read */
-};
 
 /* Begins with box's rows; the pixels and the outcome are those of decode_part.
  * 0, or PIPELINE_E_BAD with *ret_error. */

@@ -4,7 +4,9 @@
 
 /* Pixels of four bytes taken apart into planes of red, green and blue. */
 
-#include "pipeline/formats/decode.h"
+#include "base/base.h"
+#include "pipeline/formats/decode_band.h"
+#include "pipeline/picture.h"
 
 #define DECODE_PLANES_ROWS 8 /* of a band at most: with its pixels it stays in the first cache */
 

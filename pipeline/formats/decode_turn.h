@@ -4,7 +4,9 @@
 
 /* Pictures as their EXIF wants them: mirrored, turned by quarters, or both. */
 
-#include "pipeline/formats/decode.h"
+#include "base/base.h"
+#include "pipeline/formats/decode_band.h"
+#include "pipeline/picture.h"
 
 /* orientation is EXIF's, 1 to 8. Does it exchange height and width? */
 static inline bool decode_turn_exchanges(unsigned orientation)

@@ -9,7 +9,7 @@
  * outcomes are always its own. One handle a run; no other calls than for memory.
  */
 
-#include "pipeline/formats/decode.h"
+#include "pipeline/formats/decode_band.h"
 #include "pipeline/picture.h"
 
 #define BASELINE_E_OTHER 1   /* not a picture for this decoder */

@@ -16,7 +16,7 @@
  */
 
 #include "base/base.h"
-#include "pipeline/formats/decode.h"
+#include "pipeline/formats/decode_band.h"
 #include "pipeline/picture.h"
 
 #define BASELINE_COMPONENTS 3

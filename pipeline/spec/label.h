@@ -4,6 +4,7 @@
 
 /* The ops on labels, map, one_hot and smooth: what a class number of the data set becomes. */
 
+#include "base/hash.h"
 #include "pipeline/spec/op.h"
 
 struct label { /* immutable once made; zeros: the class number itself */

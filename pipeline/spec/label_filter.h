@@ -4,6 +4,7 @@
 
 /* The op "filter": which samples a job wants, by class and by the size of the file's picture. */
 
+#include "base/hash.h"
 #include "pipeline/spec/op.h"
 
 struct label_filter { /* zeros: all */

@@ -10,7 +10,7 @@
  */
 
 #include "base/base.h"
-#include "pipeline/pipeline.h"
+#include "pipeline/types.h"
 
 enum op_kind {                   /* of a parameter: what is written, and what stands in op_value */
 	       OP_KIND_SIZE,     /* n or [n] or [h, w]: always two numbers, h and w */

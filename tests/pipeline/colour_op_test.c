@@ -11,6 +11,7 @@
 #include <string.h>
 #include "pipeline/ops/draw.h"
 #include "pipeline/ops/op_run.h"
+#include "pipeline/pipeline.h"
 #include "pipeline/spec/spec.h"
 
 #define SAMPLES 48000

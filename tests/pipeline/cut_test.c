@@ -21,6 +21,7 @@
 #include "pipeline/forms/cut.h"
 #include "pipeline/forms/form.h"
 #include "pipeline/forms/packed.h"
+#include "pipeline/pipeline.h"
 #include "pipeline/spec/spec.h"
 #include "tests/patience.h"
 

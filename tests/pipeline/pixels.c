@@ -16,6 +16,7 @@
 #include <string.h>
 #include "pipeline/engine/engine.h"
 #include "pipeline/engine/steps.h"
+#include "pipeline/pipeline.h"
 #include "pipeline/spec/spec.h"
 
 struct pixels {

@@ -3,6 +3,7 @@
 /* The worker parent as accessd sees it: lanes come and go, workers follow, nobody outlives
  * anybody. */
 
+#include "pipeline/pipeline.h"
 #include "tests/worker/rig.h"
 #include "tests/worker/suite.h"
 

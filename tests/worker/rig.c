@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "pipeline/pipeline.h"
 #include "tests/worker/rig.h"
 
 #include <errno.h>
