@@ -54,6 +54,7 @@ static struct {
 	enum log_sink sink;
 	int fd;
 	uint64_t lost, lost_told;
+	char place[LOG_PLACE_MAX]; /* empty: not a file that was told */
 	const char *hinted, *hint; /* of one event; NULL: there is none */
 	struct log_rate rates[LOG_EVENTS];
 } log_state = {.program = "-", .least = LOG_LEVEL_INFO, .fd = STDERR_FILENO};
@@ -67,6 +68,20 @@ static const struct {
     {LOG_LEVEL_INFO, "info"},
     {LOG_LEVEL_DEBUG, "debug"},
 };
+
+void log_set_file(const char *path)
+{
+	pthread_mutex_lock(&log_mutex);
+	snprintf(log_state.place, sizeof(log_state.place), "%s", path);
+	pthread_mutex_unlock(&log_mutex);
+}
+
+const char *log_place(void)
+{
+	if (log_state.place[0])
+		return log_state.place;
+	return log_state.to_journal ? "journalctl -u accessd" : "its stderr";
+}
 
 int log_parse_level(const char *text, enum log_level *ret)
 {

@@ -13,6 +13,8 @@
 
 #include "base/base.h"
 
+#define LOG_PLACE_MAX 512 /* bytes of log_place() */
+
 enum log_level { LOG_LEVEL_ERROR = 3, LOG_LEVEL_WARN = 4, LOG_LEVEL_INFO = 6, LOG_LEVEL_DEBUG = 7 };
 
 void log_init(const char *program, enum log_level least);
@@ -24,6 +26,10 @@ void log_line(enum log_level level, const char *event, const char *fmt, ...) BAS
 /* hint: what the line that counts the left-out lines of this event says besides. One event may have one;
  * both texts must live as long as the program. */
 void log_set_hint(const char *event, const char *hint);
+/* Where these lines are found, for texts to people: the file that stderr is, told by the thread that asks, or the
+ * journal, or "its stderr". */
+void log_set_file(const char *path);
+const char *log_place(void);
 uint64_t log_lost(void);
 
 #endif

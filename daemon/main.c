@@ -176,6 +176,7 @@ static void log_to_file(const char *folder)
 		log_line(LOG_LEVEL_WARN, "log-not-emptied", "path=\"%s\"", path);
 	dup2(fd, 2);
 	close(fd);
+	log_set_file(path);
 }
 
 /* A system accessd that root started goes on as a user of its own, with the three capabilities by

@@ -336,9 +336,11 @@ static void on_explain(struct conn *conn, const struct message_explain *explain)
 {
 	const char *text =
 	    bad_reason_of(&conn->stream->bad, explain->instance, (uint32_t)explain->position);
+	char forgotten[LOG_PLACE_MAX + 64];
 
-	conn_send_text(conn, PROTO_EXPLAINED, OA_E_SAMPLE,
-		       text ? text : "the reason is not known any more; accessd's log has it");
+	snprintf(forgotten, sizeof(forgotten),
+		 "the reason is not known any more; accessd's log (%s) has it", log_place());
+	conn_send_text(conn, PROTO_EXPLAINED, OA_E_SAMPLE, text ? text : forgotten);
 }
 
 static bool is_allowed(const struct conn *conn, uint16_t type)

@@ -7,6 +7,7 @@
  */
 #include "daemon/net/request.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -68,6 +69,24 @@ static int check_client(const struct request *request, struct diag *diag)
 	return OA_E_VERSION;
 }
 
+static void say_names(const char *asked, struct diag *diag)
+{
+	const char *const *names;
+	const unsigned n = pipeline_names(&names);
+	char shown[64], list[256] = "";
+	size_t used = 0;
+
+	base_quote(asked, shown, sizeof(shown));
+	for (unsigned i = 0; i < n && used < sizeof(list); i++)
+		used += (size_t)snprintf(list + used, sizeof(list) - used, "%s%s", i ? ", " : "",
+					 names[i]);
+	diag_set(diag,
+		 "pipeline: none is called \"%s\"; there are %s, and others are written as JSON, "
+		 "as {\"ops\": [...]} "
+		 "(oneaccess-pipeline(5))",
+		 shown, list);
+}
+
 int request_compile(struct request *request, const char *text, struct diag *diag)
 {
 	const char *named;
@@ -77,6 +96,10 @@ int request_compile(struct request *request, const char *text, struct diag *diag
 		return OA_E_PIPELINE;
 	}
 	named = pipeline_named(text);
+	if (!named && !strpbrk(text, "{[")) {
+		say_names(text, diag);
+		return OA_E_PIPELINE;
+	}
 	text = named ? named : text;
 	if (pipeline_compile(text, strlen(text), &request->pipeline, diag))
 		return OA_E_PIPELINE;

@@ -377,11 +377,11 @@ static void start_later(struct reading *reading, const char *why)
 	loop_timer_set(reading->restart, pause_ns);
 	if (!child_luck_is_hopeless(&reading->luck))
 		return;
-	snprintf(
-	    text, sizeof(text),
-	    "accessd has no reader: %d in a row failed at once, the last one %s; accessd's log "
-	    "has more; open again when that is mended",
-	    CHILD_HOPELESS, why);
+	snprintf(text, sizeof(text),
+		 "accessd has no reader: %d in a row failed at once, the last one %s; accessd's "
+		 "log (%s) "
+		 "has more; open again when that is mended",
+		 CHILD_HOPELESS, why, log_place());
 	log_line(LOG_LEVEL_ERROR, "reader-hopeless", "text=\"%s\"", text);
 	source_reader_failed(reading->domain, text);
 }

@@ -330,8 +330,8 @@ static void start_later(struct workers *workers, const char *why)
 		return;
 	snprintf(text, sizeof(text),
 		 "accessd has no workers: %d worker parents in a row failed at once, the last one "
-		 "%s; accessd's log has more; open again when that is mended",
-		 CHILD_HOPELESS, why);
+		 "%s; accessd's log (%s) has more; open again when that is mended",
+		 CHILD_HOPELESS, why, log_place());
 	log_line(LOG_LEVEL_ERROR, "worker-parent-hopeless", "text=\"%s\"", text);
 	stream_workers_failed(workers->domain, text);
 }

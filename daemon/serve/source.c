@@ -467,9 +467,15 @@ static bool take_index(struct source *source, bool is_file, struct diag *diag)
 	if (!r)
 		return true;
 	log_line(LOG_LEVEL_ERROR, "index-bad", "code=%d", r);
-	diag_set(diag, r == -ENOMEM ? "accessd has no memory left for the index of the dataset: "
-				      "raise its limit (memory.max of its cgroup, ulimit -v)"
-				    : "the reader's index of the dataset is damaged; see the log");
+	if (r == -ENOMEM)
+		diag_set(diag, "accessd has no memory left for the index of the dataset: raise its "
+			       "limit (memory.max of its "
+			       "cgroup, ulimit -v)");
+	else
+		diag_set(
+		    diag,
+		    "the reader's index of the dataset is damaged; accessd's log (%s) has more",
+		    log_place());
 	return false;
 }
 

@@ -5,12 +5,19 @@ Every exception of OneAccess is an ``Error`` with ``code`` (of libaccess, 0: of 
 ``name`` ("OA_E_TIMEOUT"); most are one of Python's own, too, so that ``except TimeoutError`` works.
 """
 
+import errno
+import os
+import re
+
 
 class Error(Exception):
     """Any outcome that is no batch."""
 
     code = 0
     name = ""
+
+    def __str__(self):  # OSError's would begin with a number, once filename is there
+        return self.args[0] if len(self.args) == 1 else super().__str__()
 
 
 class BatchTimeout(Error, TimeoutError):
@@ -31,6 +38,18 @@ class NodeMemoryError(Error):
 
 class DatasetError(Error):
     """The data set cannot be opened, or changed under the job."""
+
+
+class MissingError(DatasetError, FileNotFoundError):
+    """There is no such folder or file; filename says which."""
+
+
+class NoFolderError(DatasetError, NotADirectoryError):
+    """The data set's path leads through a file, or to one that is no data set; filename says which."""
+
+
+class ClosedError(DatasetError, PermissionError):
+    """This user may not read the data set; filename says which."""
 
 
 class PipelineError(Error, ValueError):
@@ -90,23 +109,46 @@ _CLASSES = {
     16: LimitError,
 }
 
-# The library's texts name what C programs call.
-_WORDS = (
-    ("release one before oa_next(), or open with OA_KEEP or OA_COPY",
-     "let go of one before the next (del, or no list of them), or open the loader with held=\"copy\" or copy=True"),
-    ("oa_next(): ", ""),
-    ("oa_open(): ", ""),
-    ("options.sampler", "the part of the data set"),
-    ("options.", ""),
-    ("OA_DROP_LAST", "drop_last"),
-    ("OA_COPY", "copy=True"),
-)
+# The library's texts name what C programs call: these words are Python's. A path is no such word.
+_WORDS = tuple((re.compile(r"(?<![/\w.-])" + pattern), words) for pattern, words in (
+    (r"release one before oa_next\(\), or open with OA_KEEP or OA_COPY",
+     'let go of one before the next (del, or no list of them), or open the loader with held="copy" or copy=True'),
+    (r"oa_\w+\(\):? ?", ""),
+    (r"options\.sampler\.from and \.to are", "split is"),
+    (r"options\.sampler\.(?:n_)?(\w+)", r"\1"),
+    (r"options\.sampler\b", "the part of the data set"),
+    (r"options\.flags\b", "a flag"),
+    (r"options\.batch\b", "batch_size"),
+    (r"options\.ranks\b", "world_size"),
+    (r"options\.token_size\b", "its size"),
+    (r"options\.token\b", "state"),
+    (r"options of\b", "arguments of"),
+    (r"options\.size must be sizeof\(struct \w+\)", "this package and libaccess differ"),
+    (r"options\.(\w+)", r"\1"),
+    (r"order OA_ORDER_(\w+)", lambda match: f'order="{match[1].lower()}"'),
+    (r"OA_(ORDER|BAD)_([A-Z]+)", lambda match: f'{match[1].lower()}="{match[2].lower()}"'),
+    (r"an OA_(ORDER|BAD)_\.\.\.", "one of those that there are"),
+    (r"OA_KEEP\b", 'held="copy"'),
+    (r"OA_WRITABLE\b", 'held="copy"'),
+    (r"OA_COPY\b", "copy=True"),
+    (r"OA_DROP_LAST\b", "drop_last=True"),
+    (r"OA_REPLACEMENT\b", "replacement=True"),
+))
+
+
+def in_python(text: str) -> str:
+    """A text of the library with Python's words."""
+    for pattern, words in _WORDS:
+        text = pattern.sub(words, text)
+    return text
 
 
 def of_outcome(code: int, name: str, text: str) -> Error:
     """The exception of an outcome of libaccess."""
-    for c_word, python_word in _WORDS:
-        text = text.replace(c_word, python_word)
+    text = in_python(text)
+    if code == 8 and "bad_samples" not in text:
+        text += ('; bad="skip" goes on without such samples, bad="substitute" puts others in their place, and'
+                 " Loader.bad_samples lists them")
     if code == 13:
         text += (": a Loader belongs to the process that made it; make it in the child,"
                  " or iterate in the parent (OneAccess needs no worker processes)")
@@ -114,3 +156,21 @@ def of_outcome(code: int, name: str, text: str) -> Error:
     error.code = code
     error.name = name
     return error
+
+
+_PATHS = {errno.ENOENT: MissingError, errno.ENOTDIR: NoFolderError, errno.EACCES: ClosedError}
+
+
+def of_path(error: DatasetError, path: str) -> DatasetError:
+    """The error of a data set that could not be opened, as one of Python's own where the path says why."""
+    number = None
+    try:
+        with os.scandir(path):
+            pass
+    except OSError as why:
+        number = why.errno
+    if number not in _PATHS:
+        return error
+    more = _PATHS[number](str(error))
+    more.code, more.name, more.errno, more.filename = error.code, error.name, number, path
+    return more

@@ -13,8 +13,8 @@ import weakref
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from . import _core, convert, ending, wrapped
-from .errors import ArgumentError, Error, ForkedError, SampleError, StateError, TransformError
+from . import _core, convert, ending, errors, wrapped
+from .errors import ArgumentError, DatasetError, Error, ForkedError, SampleError, StateError, TransformError
 from .transforms import Op, Pipeline
 
 _ORDERS = {"usual": 0, "carousel": 1, "any": 2, "seeded": 3, "sequential": 4, "replay": 5}
@@ -169,6 +169,11 @@ def _numbers(values, letter):
     return array.array(letter, tolist() if tolist else values)
 
 
+def _path(path):
+    path = os.fspath(path)
+    return os.path.expanduser(path) if isinstance(path, str) else path
+
+
 def _job_name(name, ranks):
     if name is not None or ranks == 1:
         return name
@@ -201,7 +206,8 @@ class Loader:
     that were copied for it, 0 in a loop that lets go of each batch. With a device nothing is held.
 
     shuffle: True for a random order (the default), False for the files' order; order says more exactly
-    "carousel", "any", "seeded", "sequential" or "replay" (oa_open(3)), and seed is that of the latter.
+    "carousel", "any", "seeded", "sequential" or "replay" (oa_open(3)). seed: of "seeded", which it means without an order,
+    and of the random ops of "sequential"; weights mean "seeded", too.
     ids, classes, split=(from, to, seed), weights, samples, replacement: which samples an epoch has.
     drop_last: without an epoch's last batch where that is short. reuse: epochs that may see the same
     augmentation.
@@ -250,7 +256,7 @@ class Loader:
                 " folder that the data set reads, or give oneaccess.wrap() of it")
         elif pipeline is None:
             pipeline = "imagenet-train"
-        self.dataset = os.fspath(dataset)
+        self.dataset = _path(dataset)
         self.pipeline = pipeline
         self.batch_size = batch_size
         self.rank, self.world_size = _ranks(rank, world_size)
@@ -266,7 +272,7 @@ class Loader:
         self.as_, self._convert = convert.way(as_)
         self.copy, self.drop_last, self.timeout, self.epochs = copy, drop_last, timeout, epochs
         self._job = _job_name(job, self.world_size)
-        chosen = self._order(shuffle, order, replay)
+        chosen = self._order(shuffle, order, replay, seed, weights)
         _refuse_nodes(self.world_size, chosen)
         self._options = {
             "dataset": self.dataset,
@@ -280,8 +286,8 @@ class Loader:
             "rank": self.rank,
             "order": chosen,
             "seed": seed,
-            "record": record,
-            "replay": replay,
+            "record": None if record is None else _path(record),
+            "replay": None if replay is None else _path(replay),
             "reuse": reuse,
             "ids": _numbers(ids, "q"),
             "classes": classes,
@@ -334,10 +340,13 @@ class Loader:
             held = 0
         return (_COPY if copy else held) | (_DROP_LAST if drop_last else 0)
 
-    def _order(self, shuffle, order, replay):
+    def _order(self, shuffle, order, replay, seed, weights):
         if order is None:
             if replay is not None:
                 order = "replay"
+            elif shuffle is not False and (seed is not None or weights is not None):
+                order = "seeded"
+                self._tell_seeded(seed)
             elif shuffle is not None:
                 order = "usual" if shuffle else "sequential"
             else:
@@ -345,6 +354,13 @@ class Loader:
         elif shuffle is not None:
             raise ArgumentError("shuffle and order say the same: give one of them")
         return self._choose("order", order, _ORDERS)
+
+    @staticmethod
+    def _tell_seeded(seed):
+        if seed is not None:
+            warnings.warn(f"seed={seed} without an order means order=\"seeded\": the same batches in each run. Name the"
+                          " order to say so, or leave the seed out: jobs share most in the order that accessd chooses",
+                          UserWarning, stacklevel=4)
 
     @staticmethod
     def _text(pipeline):
@@ -441,8 +457,11 @@ class Loader:
         job = self._job
         if self._left and self.world_size > 1:
             job = f"{job} ({self._left + 1})"
-        self._stream = _core.Stream(self._client, job=job, token=self._token, progress=voice,
-                                    **self._options)
+        try:
+            self._stream = _core.Stream(self._client, job=job, token=self._token, progress=voice,
+                                        **self._options)
+        except DatasetError as error:
+            raise errors.of_path(error, self.dataset) from None
         return self._stream
 
     def _drop(self):

@@ -198,6 +198,15 @@ START_TEST(repeated_events_are_limited_and_told)
 }
 END_TEST
 
+/* Texts to people say where the lines are found. */
+START_TEST(the_place_of_the_lines_is_known)
+{
+	ck_assert_str_eq(log_place(), "its stderr");
+	log_set_file("/run/user/7/oneaccess/accessd.log");
+	ck_assert_str_eq(log_place(), "/run/user/7/oneaccess/accessd.log");
+}
+END_TEST
+
 /* Of the one event that has a hint, whatever else is left out. */
 START_TEST(left_out_lines_have_a_hint)
 {
@@ -351,6 +360,7 @@ int main(void)
 	tcase_add_test(tests, the_journal_gets_a_priority);
 	tcase_add_test(tests, long_lines_are_cut_in_one_piece);
 	tcase_add_test(tests, repeated_events_are_limited_and_told);
+	tcase_add_test(tests, the_place_of_the_lines_is_known);
 	tcase_add_test(tests, left_out_lines_have_a_hint);
 	tcase_add_test(tests, many_names_do_not_break_the_table);
 	tcase_add_test(tests, a_blocked_pipe_stops_nobody);

@@ -361,7 +361,9 @@ static const struct stage_case {
      "workers are busy with the next chunk: preprocessing is the bottleneck; dataset"},
     {LAYOUT_STAGE_SLOT, false,
      "no slot is free: all are held by jobs; give accessd more memory or slots; data"},
-    {LAYOUT_STAGE_WORKERS, false, "no worker is alive: see accessd's log; dataset /data/fake"},
+    {LAYOUT_STAGE_WORKERS, false,
+     "no worker is alive; accessd's log says why: journalctl -u accessd, or the file accessd.log "
+     "beside its socket; dataset /data/fake"},
     {LAYOUT_STAGE_SCHEDULE, false, "the next chunk is being composed; dataset /data/fake"},
     {LAYOUT_STAGE_DRAIN, false,
      "accessd is shutting down; the job goes on with the next one; dataset"},

@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Errors as a Python program expects them: Python's classes, Python's words, and how to mend it."""
+
+import os
+import pathlib
+import re
+import shutil
+import unittest
+import warnings
+
+import oneaccess as oa
+from oneaccess import errors
+from support import DaemonCase
+
+LITERALS = re.compile(r'(?:"(?:[^"\\]|\\.)*"\s*)+')
+C_WORDS = re.compile(r"\bOA_[A-Z]|\boa_[a-z_]+\(|\boptions\.")
+TREE = pathlib.Path(__file__).resolve().parents[2]
+
+
+def texts(source):
+    """The string literals of a C file, those that stand together as one."""
+    for literal in LITERALS.findall(source):
+        yield re.sub(r'"\s*"', "", literal.strip())[1:-1].replace('\\"', '"')
+
+
+class WordsTest(unittest.TestCase):
+    def test_no_text_of_the_library_keeps_words_of_c(self):
+        found = 0
+        for file in sorted((TREE / "libaccess").glob("*.c")):
+            if file.name == "error.c" or file.name.startswith("mix"):  # names of codes; what Python has no call for
+                continue
+            for text in texts(re.sub(r"^#.*$", "", file.read_text(), flags=re.M)):
+                if C_WORDS.search(text) and not text.startswith("OA_POISON"):  # which ends the process
+                    found += 1
+                    self.assertNotRegex(errors.in_python(text), C_WORDS, f"{file.name}: {text}")
+        self.assertGreater(found, 40)
+
+    def test_paths_stay_as_they_are(self):
+        for path in ("/data/options.batch/OA_COPY", "/x/oa_open()", "/d/a.options.seed"):
+            self.assertIn(path, errors.in_python(f'cannot open dataset "{path}": why'))
+
+    def test_words(self):
+        for text, words in (("oa_open(): options.batch is 0, must be 1 to 9", "batch_size is 0, must be 1 to 9"),
+                            ("oa_open(): options.sampler.weights needs options.order OA_ORDER_SEEDED",
+                             'weights needs order="seeded"'),
+                            ("oa_open(): options.sampler.from and .to are 2 and 1", "split is 2 and 1")):
+            self.assertEqual(errors.in_python(text), words)
+
+
+class PathsTest(DaemonCase):
+    def fails(self, kind, path):
+        with self.assertRaises(kind) as caught:
+            oa.Loader(path, oa.imagenet_train(32), 16, socket=self.socket)
+        self.assertIsInstance(caught.exception, errors.DatasetError)
+        return caught.exception
+
+    def test_what_is_not_there(self):
+        path = str(self.work / "nowhere")
+        error = self.fails(FileNotFoundError, path)
+        self.assertEqual(error.filename, path)
+        self.assertIn(path, str(error))
+        self.assertFalse(str(error).startswith("[Errno"))
+
+    def test_what_is_no_folder(self):
+        file = self.work / "notes.txt"
+        file.write_text("no data set")
+        self.fails(NotADirectoryError, str(file))
+        self.fails(NotADirectoryError, str(file / "train"))
+
+    def test_a_folder_that_nobody_opens(self):
+        if os.geteuid() == 0:
+            self.assertIs(errors._PATHS[13], errors.ClosedError)  # root opens all of them
+            return
+        closed = self.work / "closed"
+        closed.mkdir(mode=0)
+        self.addCleanup(closed.chmod, 0o700)
+        self.fails(PermissionError, str(closed))
+
+    def test_a_folder_without_pictures_is_another_error(self):
+        empty = self.work / "empty"
+        empty.mkdir(exist_ok=True)
+        self.assertNotIsInstance(self.fails(errors.DatasetError, str(empty)), OSError)
+
+    def test_home(self):
+        home = os.environ.get("HOME")
+        os.environ["HOME"] = str(self.work)
+        try:
+            with oa.Loader("~/data", oa.imagenet_train(32), 16, socket=self.socket) as loader:
+                self.assertEqual(loader.dataset, self.data)
+        finally:
+            if home is None:
+                del os.environ["HOME"]
+            else:
+                os.environ["HOME"] = home
+
+
+class ArgumentsTest(DaemonCase):
+    def test_a_name_that_no_pipeline_has(self):
+        with self.assertRaises(ValueError) as caught:
+            self.loader("imagenet_train", 16)
+        for name in ("imagenet_train", "imagenet-train", "imagenet-eval-u8"):
+            self.assertIn(name, str(caught.exception))
+
+    def test_a_seed_alone(self):
+        with self.assertWarnsRegex(UserWarning, 'seed=7 .* order="seeded"') as caught:
+            one = self.loader(seed=7)
+        self.assertEqual(pathlib.Path(caught.filename).name, "support.py")  # where the Loader is made
+        two = self.loader(seed=7, order="seeded")
+        self.assertEqual([int(i) for batch in one for i in batch.ids], [int(i) for batch in two for i in batch.ids])
+
+    def test_a_seed_with_an_order_says_nothing(self):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            self.loader(seed=7, order="seeded")
+            self.loader(seed=7, shuffle=False)
+
+    def test_weights_alone(self):
+        weights = [0.0] * 240
+        weights[17] = 1.0
+        loader = self.loader(oa.imagenet_train(32), 8, weights=weights, samples=8, replacement=True)
+        self.assertEqual([int(i) for batch in loader for i in batch.ids], [17] * 8)
+
+
+class BadSampleTest(DaemonCase):
+    def test_the_error_says_how_to_go_on(self):
+        folder = self.work / "bad" / "a"
+        folder.mkdir(parents=True)
+        good = sorted(pathlib.Path(self.data).rglob("*.*"))[:9]
+        for number, file in enumerate(good):
+            shutil.copy(file, folder / f"{number}{file.suffix}")
+        (folder / "zz.jpg").write_bytes(b"no picture")
+        loader = oa.Loader(folder.parent, oa.imagenet_train(32), 5, socket=self.socket, timeout=600)
+        self.addCleanup(loader.close)
+        with self.assertRaises(errors.SampleError) as caught:
+            for _ in range(2):
+                list(loader)
+        for words in ("zz.jpg", 'bad="skip"', "Loader.bad_samples"):
+            self.assertIn(words, str(caught.exception))
+        self.assertEqual([bad.path for bad in loader.bad_samples], [str(folder / "zz.jpg")])
+
+
+if __name__ == "__main__":
+    unittest.main()
