@@ -13,7 +13,7 @@ import weakref
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from . import _core, convert, ending, errors, wrapped
+from . import _core, convert, ending, errors, libraries, wrapped
 from .errors import ArgumentError, DatasetError, Error, ForkedError, SampleError, StateError, TransformError
 from .transforms import Op, Pipeline
 
@@ -227,9 +227,15 @@ class Loader:
     timeout: seconds to wait for a batch; None: without end, while stderr says what it waits for.
     epochs: in all, if that is known: nothing is prepared behind the last. state: of state_dict().
 
+    As with a DataLoader: len(), batch_size, drop_last, dataset, num_workers (0), pin_memory (False); Accelerate is told when
+    an epoch's last batch is out (end_of_dataloader), and of no sample that is there twice (remainder 0).
+
     Each iteration is one epoch, a new one each time; a loop that was left early leaves its epoch. Any
     thread may take batches; the loader belongs to the process that made it.
     """
+
+    num_workers, pin_memory = 0, False
+    end_of_dataloader, remainder = False, 0
 
     def __init__(self, dataset: str | os.PathLike | wrapped.Wrapped,
                  pipeline: Pipeline | Sequence[Op] | str | None = None,
@@ -256,7 +262,7 @@ class Loader:
                 " folder that the data set reads, or give oneaccess.wrap() of it")
         elif pipeline is None:
             pipeline = "imagenet-train"
-        self.dataset = _path(dataset)
+        self._folder = _path(dataset)
         self.pipeline = pipeline
         self.batch_size = batch_size
         self.rank, self.world_size = _ranks(rank, world_size)
@@ -275,7 +281,7 @@ class Loader:
         chosen = self._order(shuffle, order, replay, seed, weights)
         _refuse_nodes(self.world_size, chosen)
         self._options = {
-            "dataset": self.dataset,
+            "dataset": self._folder,
             "pipeline": text,
             "batch": batch_size,
             "flags": self._flags(copy, drop_last, self._choose("held", held, _HELD)),
@@ -451,7 +457,7 @@ class Loader:
             return self._stream
         if self._is_closed:
             raise ValueError("the Loader was closed")
-        voice = _Voice(f"opening {self.dataset}")
+        voice = _Voice(f"opening {self._folder}")
         if self._client is None:
             self._client = _core.Client(self._socket)
         job = self._job
@@ -461,7 +467,7 @@ class Loader:
             self._stream = _core.Stream(self._client, job=job, token=self._token, progress=voice,
                                         **self._options)
         except DatasetError as error:
-            raise errors.of_path(error, self.dataset) from None
+            raise errors.of_path(error, self._folder) from None
         return self._stream
 
     def _drop(self):
@@ -477,6 +483,7 @@ class Loader:
         """Gives the stream back, for good; arrays that are held stay valid, a thread that waits for a
         batch stops waiting."""
         self._is_closed = True
+        libraries.end(self)
         self._drop()
         if self._pool is not None:
             self._pool.close()
@@ -492,6 +499,7 @@ class Loader:
         self._token = self._open().state(self._epoch + 1)
         self._drop()
         self._left += 1
+        libraries.end(self)
 
     # ---- iteration ----
 
@@ -539,9 +547,11 @@ class Loader:
                 self._early = sent
                 loop.has_ended = True
                 return None
+            if loop.count == 0:
+                libraries.begin(self)
             loop.count += 1
             self._epoch = batch.epoch
-            loop.has_ended = batch.is_last
+            loop.has_ended = self.end_of_dataloader = batch.is_last
             if self._feed is not None:
                 return self._delivered(stream, sent)
             if batch.kept and self._kept is None:
@@ -651,7 +661,7 @@ class Loader:
             raise AttributeError("a wrapped data set's classes are its own: ask the data set")
         if self._dataset is None:
             self._open()
-            self._dataset = _core.Dataset(self._client, os.path.abspath(self.dataset))
+            self._dataset = _core.Dataset(self._client, os.path.abspath(self._folder))
         return self._dataset
 
     @property
@@ -674,7 +684,7 @@ class Loader:
     def _path(self, index, name):
         if self._pool is not None:
             return f"dataset[{index}]"
-        return os.path.join(os.path.abspath(self.dataset), name)
+        return os.path.join(os.path.abspath(self._folder), name)
 
     def _learn(self, stream, timeout_ms):
         told = stream.bad_samples(timeout_ms)
@@ -731,7 +741,7 @@ class Loader:
         return stats
 
     def __repr__(self):
-        parts = [repr(self._wrapped or self.dataset), repr(self.pipeline), f"batch_size={self.batch_size}",
+        parts = [repr(self._wrapped or self._folder), repr(self.pipeline), f"batch_size={self.batch_size}",
                  f"as_={self.as_!r}"]
         if self.device is not None:
             parts.append(f"device='{self.device}'" + (f", normalized on the host: {self._why}" if self._why
@@ -745,6 +755,15 @@ class Loader:
                 parts.append(stats["shares"])
         parts += [f"{name} ignored: {why}" for name, why in self.ignored.items()]
         return f"<oneaccess.Loader {', '.join(parts)}>"
+
+    @property
+    def dataset(self) -> object:
+        """What a DataLoader's is asked for: len(), the samples of an epoch; root, classes, class_to_idx and targets,
+        as of ImageFolder; its path as a str. Of wrap() the data set that was wrapped."""
+        return libraries.Dataset(self) if self._wrapped is None else self._wrapped.dataset
+
+    def __getattr__(self, name):
+        raise libraries.lacks(name)
 
     def __getitem__(self, index):
         raise TransformError("a Loader is no Dataset: iterate over it in the place of the DataLoader")
@@ -775,6 +794,7 @@ class _Loop:
     def __next__(self):
         batch = self._loader._take(self)
         if batch is None:
+            libraries.end(self._loader)
             raise StopIteration
         return batch
 

@@ -86,7 +86,7 @@ class PathsTest(DaemonCase):
         os.environ["HOME"] = str(self.work)
         try:
             with oa.Loader("~/data", oa.imagenet_train(32), 16, socket=self.socket) as loader:
-                self.assertEqual(loader.dataset, self.data)
+                self.assertEqual(str(loader.dataset), self.data)
         finally:
             if home is None:
                 del os.environ["HOME"]

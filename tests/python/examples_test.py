@@ -73,6 +73,18 @@ class ExamplesTest(DaemonCase):
         said = self.run_example("lit.py", "--epochs", "3", *arguments)  # from the 16th, 7 of the epoch's 9
         self.assertIn("264 samples, 27 steps", said)
 
+    @unittest.skipUnless(importlib.util.find_spec("accelerate"), "no Accelerate")
+    def test_accelerate_goes_on(self):
+        arguments = ["--cpu", "--epochs", "2", "--checkpoint", self.work / "accelerated", *SMALL]
+        for _ in range(2):  # the second goes on
+            said = self.run_example("accelerated.py", *arguments)
+            self.assertEqual(said.count("240 samples, 4 steps"), 2, said)
+
+    @unittest.skipUnless(importlib.util.find_spec("transformers"), "no transformers")
+    def test_a_trainer(self):
+        said = self.run_example("hf_trainer.py", "--cpu", "--output", self.work / "trainer", *SMALL)
+        self.assertIn("480 samples, 8 steps", said)
+
     def test_the_notebook(self):
         cells = json.loads((EXAMPLES / "look.ipynb").read_text())["cells"]
         code = "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "code")

@@ -298,7 +298,7 @@ class WrapTest(DaemonCase):
         self.assertEqual(loader._pool.pid, pool)
         os.kill(pool, 0)
         loader.close()
-        until(lambda: not os.path.exists(loader.dataset), "the pool's end")
+        until(lambda: not os.path.exists(loader._folder), "the pool's end")
 
 
 class PoolTest(unittest.TestCase):
