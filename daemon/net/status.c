@@ -286,6 +286,20 @@ static void put_place_in_plan(struct json_out *out, const struct job *job)
 	json_out_member_bool(out, "hungry", view.hungry);
 }
 
+static void put_waits(struct json_out *out, const struct job *job)
+{
+	struct waits_view view;
+
+	waits_look(&job->waits, base_now_ns(), &view);
+	json_out_member_double(out, "waiting_seconds", (double)view.waiting_ns / 1e9);
+	json_out_key(out, "waits");
+	json_out_object_begin(out);
+	json_out_member_double(out, "window_seconds", (double)view.window_ns / 1e9);
+	for (unsigned i = LAYOUT_STAGE_SCAN; i < WAITS_STAGES; i++)
+		json_out_member_double(out, stages[i], (double)view.by_stage[i] / 1e9);
+	json_out_object_end(out);
+}
+
 static void put_job(struct json_out *out, const struct job *job)
 {
 	struct inbox_figures figures;
@@ -310,6 +324,7 @@ static void put_job(struct json_out *out, const struct job *job)
 	json_out_member_double(out, "rate", job_rate(job, base_now_ns()));
 	json_out_member_double(out, "idle_seconds", (double)job_idle_ns(job, base_now_ns()) / 1e9);
 	json_out_member_double(out, "wait_seconds", (double)figures.wait_ns / 1e9);
+	put_waits(out, job);
 	json_out_object_end(out);
 }
 
@@ -420,6 +435,33 @@ static void put_jobs(struct json_out *out, const struct view *view)
 	json_out_array_end(out);
 }
 
+/* Who has asked for a job and is not served yet; "scan": the dataset is being listed, "slot": its memory
+ * is being made. */
+static void put_opening(struct json_out *out, const struct view *view)
+{
+	const struct conn *conn;
+
+	json_out_key(out, "opening");
+	json_out_array_begin(out);
+	LIST_FOREACH(conn, &view->node->conns, link)
+	{
+		bool waits_stream = conn->state == CONN_WAITS_STREAM;
+
+		if (conn->job || conn->describes || !conn->request.job || !shows_conn(view, conn) ||
+		    (conn->state != CONN_WAITS_SOURCE && !waits_stream))
+			continue;
+		json_out_object_begin(out);
+		json_out_member_string(out, "name", conn->request.job);
+		json_out_member_u64(out, "pid", (uint64_t)conn->pid);
+		json_out_member_u64(out, "uid", conn->uid);
+		json_out_member_string(out, "dataset", conn->request.dataset);
+		json_out_member_string(
+		    out, "stage", stages[waits_stream ? LAYOUT_STAGE_SLOT : LAYOUT_STAGE_SCAN]);
+		json_out_object_end(out);
+	}
+	json_out_array_end(out);
+}
+
 static void put_workers(struct json_out *out, const struct view *view)
 {
 	const struct domain *domain;
@@ -452,6 +494,7 @@ static void put_all(struct json_out *out, const struct view *view)
 	json_out_object_begin(out);
 	json_out_member_string(out, "version", PACKAGE_VERSION);
 	json_out_member_u64(out, "pid", (uint64_t)getpid());
+	json_out_member_u64(out, "uid", (uint64_t)geteuid());
 	json_out_member_double(out, "uptime_s", (double)(base_now_ns() - node->started_ns) / 1e9);
 	json_out_member_bool(out, "draining", node->draining);
 	json_out_member_bool(out, "serves_all", node->tenants.serves_all);
@@ -461,6 +504,7 @@ static void put_all(struct json_out *out, const struct view *view)
 	put_node(out, view);
 	put_streams(out, view);
 	put_jobs(out, view);
+	put_opening(out, view);
 	put_workers(out, view);
 	put_tenants(out, view);
 	put_caches(out, view);

@@ -170,6 +170,7 @@ static struct job *job_make(struct conn *conn, int *inbox_fd, int *outbox_fd)
 		job_destroy(job);
 		return NULL;
 	}
+	waits_init(&job->waits, job->started_ns);
 	grant_server_init(&job->grants, job->inbox, job->outbox);
 	return job;
 }
@@ -438,16 +439,18 @@ void job_revoke(struct job *job, uint32_t slot, uint64_t now_ns)
 	carousel_reclaimed(job->stream->carousel, job->number, slot, now_ns);
 }
 
-void job_wake(struct job *job)
+void job_wake(struct job *job, uint64_t now_ns)
 {
 	if (job->news && grant_wants_wake(&job->grants)) {
 		job->news = false;
+		waits_note(&job->waits, LAYOUT_STAGE_NONE, now_ns);
 		conn_wake(job->conn);
 	}
 }
 
-void job_show(struct job *job, uint32_t stage, bool wants_kick, uint64_t now_ns)
+void job_show(struct job *job, enum layout_stage stage, bool wants_kick, uint64_t now_ns)
 {
 	note_delivery(job, now_ns);
+	waits_note(&job->waits, grant_is_waiting(&job->grants) ? stage : LAYOUT_STAGE_NONE, now_ns);
 	inbox_show(job->inbox, stage, wants_kick, now_ns);
 }

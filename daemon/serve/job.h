@@ -6,6 +6,7 @@
 
 #include "base/base.h"
 #include "daemon/serve/lists.h"
+#include "daemon/serve/waits.h"
 #include "shmring/grant.h"
 
 struct carousel_action;
@@ -37,6 +38,7 @@ struct job {
 	double rate;        /* samples/s lately, when it last gave something back */
 	uint64_t moved_ns;  /* it took, gave back or delivered something last */
 	uint64_t delivered; /* as it said then */
+	struct waits waits; /* for people: what it waited for lately */
 };
 
 /* Enters conn's request into its running stream and sends OPENED; refuses the connection
@@ -59,7 +61,7 @@ void job_grant(struct job *job, const struct carousel_action *action);
 void job_revoke(struct job *job, uint32_t slot, uint64_t now_ns);
 void job_post_later(struct job *job);
 /* Sets d_stage, d_heartbeat and d_wants_kick; sends a wake if the rank sleeps unanswered. */
-void job_show(struct job *job, uint32_t stage, bool wants_kick, uint64_t now_ns);
-void job_wake(struct job *job);
+void job_show(struct job *job, enum layout_stage stage, bool wants_kick, uint64_t now_ns);
+void job_wake(struct job *job, uint64_t now_ns);
 
 #endif

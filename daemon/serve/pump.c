@@ -99,7 +99,7 @@ static void show_jobs(struct stream *stream, uint64_t now_ns)
 			continue;
 		job_post_later(job);
 		job_show(job, pump_stage_of(stream, job), wants_kick, now_ns);
-		job_wake(job);
+		job_wake(job, now_ns);
 		again |= job_poll(job, now_ns);
 	}
 	if (again)

@@ -48,7 +48,7 @@ look() {
 	"$ctl" --socket "$socket" --json status >"$work/status.json" || fail "no status"
 	status_is jobs == 2 || return 1
 	are string "" version
-	are count "" pid
+	are count "" pid uid
 	are number "" uptime_s
 	are bool "" draining
 	are count node. samples_read bytes_read samples_preprocessed chunks reference waits_on_dead bad_samples \
@@ -64,7 +64,8 @@ look() {
 	are number "streams.*." median_us
 	are count "jobs.*." id pid uid stream batch epochs epoch taken need untaken pins delivered
 	are string "jobs.*." name stage
-	are number "jobs.*." rate wait_seconds idle_seconds
+	are number "jobs.*." rate wait_seconds idle_seconds waiting_seconds
+	are number "jobs.*.waits." window_seconds scan read decode slot workers schedule drain
 	are bool "jobs.*." lives hungry active waiting
 	are count "workers.*." index pid stream "done"
 	are bool "workers.*." busy
