@@ -54,6 +54,17 @@ static bool shows_conn(const struct view *view, const struct conn *conn)
 	return view->sees_all || conn->uid == view->uid;
 }
 
+/* Processes that work for him: his own, and those of public data that a job of his has. */
+static bool shows_processes(const struct view *view, const struct domain *domain)
+{
+	const struct conn *conn;
+
+	LIST_FOREACH(conn, &view->node->conns, link)
+	if (conn->stream && conn->stream->domain == domain && shows_conn(view, conn))
+		return true;
+	return shows_domain(view, domain);
+}
+
 /* One that he shares with others is shown to him, too. */
 static bool shows_stream(const struct view *view, const struct stream *stream)
 {
@@ -85,7 +96,7 @@ static void add_domain(const struct view *view, const struct domain *domain, str
 	add_stream(stream, sums);
 	sums->reader_ns += reading_cpu_ns(&domain->reading);
 	sums->worker_ns += workers_cpu_ns(&domain->workers);
-	if (!shows_domain(view, domain))
+	if (!shows_processes(view, domain))
 		return;
 	sums->workers += domain->workers.size;
 	sums->alive += domain->workers.alive;
@@ -328,17 +339,28 @@ static void put_job(struct json_out *out, const struct job *job)
 	json_out_object_end(out);
 }
 
-static void put_worker(struct json_out *out, const struct domain *domain, uint32_t index)
+/* What a worker of public data does for others is not said. */
+static bool shows_lane(const struct view *view, struct domain *domain, uint32_t lane)
+{
+	const struct stream *stream = stream_of_lane(domain, lane);
+
+	return stream && shows_stream(view, stream);
+}
+
+static void put_worker(struct json_out *out, const struct view *view, struct domain *domain,
+		       uint32_t index)
 {
 	struct inbox_work work;
 	bool busy = inbox_work_of(domain->doorbell, index, &work);
+	bool is_shown = busy && shows_lane(view, domain, work.lane);
 
 	json_out_object_begin(out);
 	json_out_member_u64(out, "index", index);
 	json_out_member_u64(out, "pid", (uint64_t)domain->workers.worker[index].pid);
 	json_out_member_u64(out, "uid", domain->who.uid);
+	json_out_member_bool(out, "public", domain->kind == DOMAIN_PUBLIC);
 	json_out_member_bool(out, "busy", busy);
-	json_out_member_u64(out, "stream", busy ? work.lane : 0);
+	json_out_member_u64(out, "stream", is_shown ? work.lane : 0);
 	json_out_member_u64(out, "done", work.done);
 	json_out_member_double(out, "busy_seconds", (double)work.busy_ns / 1e9);
 	json_out_object_end(out);
@@ -464,14 +486,14 @@ static void put_opening(struct json_out *out, const struct view *view)
 
 static void put_workers(struct json_out *out, const struct view *view)
 {
-	const struct domain *domain;
+	struct domain *domain;
 
 	json_out_key(out, "workers");
 	json_out_array_begin(out);
 	LIST_FOREACH(domain, &view->node->domains, link)
 	for (uint32_t i = 0; i < LAYOUT_MAX_WORKERS; i++)
-		if (domain->workers.worker[i].pid && shows_domain(view, domain))
-			put_worker(out, domain, i);
+		if (domain->workers.worker[i].pid && shows_processes(view, domain))
+			put_worker(out, view, domain, i);
 	json_out_array_end(out);
 }
 
@@ -482,7 +504,7 @@ static void put_tenants(struct json_out *out, const struct view *view)
 	json_out_key(out, "tenants");
 	json_out_array_begin(out);
 	LIST_FOREACH(domain, &view->node->domains, link)
-	if (domain->kind != DOMAIN_OWN && shows_domain(view, domain))
+	if (domain->kind != DOMAIN_OWN && shows_processes(view, domain))
 		put_tenant(out, domain);
 	json_out_array_end(out);
 }

@@ -68,7 +68,7 @@ look() {
 	are number "jobs.*.waits." window_seconds scan read decode slot workers schedule drain
 	are bool "jobs.*." lives hungry active waiting
 	are count "workers.*." index pid stream "done"
-	are bool "workers.*." busy
+	are bool "workers.*." busy public
 	are number "workers.*." busy_seconds
 	"$expect" "$work/status.json" pid == "$daemon" draining == false streams.0.dataset == "$work/data" \
 		streams.0.samples == 800 streams.0.chunk == 64 streams.0.chunks_per_epoch == 13 \

@@ -484,6 +484,39 @@ START_TEST(the_status_shows_what_is_ones_own)
 }
 END_TEST
 
+/* Who has a job on them sees who works for it; nobody else does. */
+START_TEST(workers_of_open_data_are_shown_to_their_users)
+{
+	struct town_errand *annas = town_errand_new(folk_open("all"), N, 1);
+	struct town_errand *berts = town_errand_new(folk_secret("bert", &town_bert), N, 1);
+	char workers[64], tenant[64];
+	const char *seen;
+	pid_t anna, bert;
+
+	town_start("workers=1", NULL);
+	snprintf(workers, sizeof(workers), "\"uid\":%u,\"public\":true,\"busy\"",
+		 (unsigned)town_public.uid);
+	snprintf(tenant, sizeof(tenant), "\"uid\":%u,\"gid\":", (unsigned)town_public.uid);
+	annas->hold = berts->hold = 1;
+	anna = town_send(&town_anna, town_train, annas);
+	bert = town_send(&town_bert, town_train, berts);
+	ck_assert(town_wait_holding(annas, anna) && town_wait_holding(berts, bert));
+	seen = town_status_of(&town_anna);
+	ck_assert_msg(strstr(seen, workers) && strstr(seen, tenant), "%s", seen);
+	ck_assert(!strstr(seen, "\"workers\":0,\"workers_alive\""));
+	seen = town_status_of(&town_bert);
+	ck_assert_msg(!strstr(seen, workers) && !strstr(seen, tenant), "%s", seen);
+	seen = town_status_of(&town_carl);
+	ck_assert_msg(strstr(seen, "\"workers\":[]") && !strstr(seen, tenant), "%s", seen);
+	annas->goes = berts->goes = true;
+	ck_assert_int_eq(town_wait(anna), 0);
+	ck_assert_int_eq(town_wait(bert), 0);
+	town_errand_free(annas);
+	town_errand_free(berts);
+	town_end();
+}
+END_TEST
+
 /* As oa_bad_samples() asks, of a job of this number: PROTO_BAD_SAMPLES or PROTO_REFUSED; 0: nothing is heard. */
 static int ask_for_bad(void *job)
 {
@@ -653,6 +686,7 @@ static void add(TCase *tcase)
 	tcase_add_test(tcase, many_groups_are_one_user);
 	tcase_add_test(tcase, subordinate_users_count_as_their_owner);
 	tcase_add_test(tcase, the_status_shows_what_is_ones_own);
+	tcase_add_test(tcase, workers_of_open_data_are_shown_to_their_users);
 	tcase_add_test(tcase, bad_samples_are_told_to_their_user);
 	tcase_add_test(tcase, each_keeps_his_own);
 	tcase_add_test(tcase, room_on_the_disk_is_made_by_those_who_rest);
