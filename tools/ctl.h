@@ -16,12 +16,21 @@ enum { CTL_E_NONE = 1 };
  * says where was looked. */
 int ctl_find(const char *named, char *ret, size_t size, struct diag *diag);
 
+/* ctl_state.c: jobs and what they wait for */
+void ctl_draw_state(const struct json_in *status,
+		    FILE *out); /* a sentence: the state of the node */
+void ctl_draw_waits(const struct json_in *status,
+		    FILE *out); /* a line for each job, and what helps */
+void ctl_draw_jobs(const struct json_in *status, FILE *out); /* and how far they are */
+/* For explain: how much of its time the job waits, for what, and what helps. */
+void ctl_explain_waits(const struct json_in *status, const struct json_in *job, FILE *out);
+
 /* ctl_draw.c: parts of the status, for people */
 void ctl_draw_node(const struct json_in *status, FILE *out);
-void ctl_draw_jobs(const struct json_in *status, FILE *out);
-void ctl_draw_streams(const struct json_in *status, FILE *out);
+void ctl_draw_stream_list(const struct json_in *status, FILE *out); /* a line for each */
+void ctl_draw_streams(const struct json_in *status, FILE *out);     /* all of them */
 void ctl_draw_workers(const struct json_in *status, FILE *out);
-void ctl_draw_tenants(const struct json_in *status, FILE *out); /* nothing when there are none */
+void ctl_draw_tenants(const struct json_in *status, FILE *out);
 
 /* ctl_jobs.c: jobs and streams of the status */
 /* Is the job called so, by its number or its name? */

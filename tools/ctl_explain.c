@@ -89,14 +89,21 @@ static void explain_percent(struct table *table, double share)
 		table_cell(table, "%.0f %%", 100 * share);
 }
 
-static void explain_row(const struct explain *all, const struct json_in *point, struct table *table)
+static void explain_name(const struct explain *all, const struct json_in *point,
+			 struct table *table)
+{
+	table_cell(table, "%s%s", point == all->chosen ? "* " : "  ",
+		   explain_string(point, "name"));
+}
+
+static void explain_cost(const struct explain *all, const struct json_in *point,
+			 struct table *table)
 {
 	bool is_file = point == all->file;
 	double bytes = explain_real(point, "bytes");
 	char size[32];
 
-	table_cell(table, "%s%s", point == all->chosen ? "* " : "  ",
-		   explain_string(point, "name"));
+	explain_name(all, point, table);
 	table_cell(table, "%llu",
 		   (unsigned long long)json_in_u64(json_in_member(point, "samples"), 0));
 	explain_us(table, explain_real(point, "work_us"));
@@ -107,6 +114,15 @@ static void explain_row(const struct explain *all, const struct json_in *point, 
 		   bytes < 0
 		       ? "-"
 		       : base_format_bytes((uint64_t)BASE_MIN(bytes, 1e18), size, sizeof(size)));
+	table_end_row(table);
+}
+
+static void explain_time(const struct explain *all, const struct json_in *point,
+			 struct table *table)
+{
+	bool is_file = point == all->file;
+
+	explain_name(all, point, table);
 	explain_percent(table, is_file ? -1 : explain_real(point, "cached"));
 	explain_percent(table, is_file ? -1 : explain_real(point, "fits"));
 	explain_us(table, explain_real(point, "whole_us"));
@@ -115,19 +131,25 @@ static void explain_row(const struct explain *all, const struct json_in *point, 
 	table_end_row(table);
 }
 
-static void explain_table(const struct explain *all)
+static void explain_print(const struct explain *all, const char *headers,
+			  void (*row)(const struct explain *all, const struct json_in *point,
+				      struct table *table))
 {
 	struct table table;
 
-	table_init(&table,
-		   "<form|measured|work|read|to make|to write|size|kept|fits|if all is kept|"
-		   "as it fits|with making");
+	table_init(&table, headers);
 	for (size_t i = 0; i < json_in_count(all->points); i++)
-		explain_row(all, json_in_item(all->points, i), &table);
+		row(all, json_in_item(all->points, i), &table);
 	table_print(&table, "  ", all->out);
 	table_fini(&table);
-	fputs("  (means of a sample; the last three are the time expected between two samples)\n",
-	      all->out);
+}
+
+static void explain_table(const struct explain *all)
+{
+	fputs("What each form costs, means of a sample:\n", all->out);
+	explain_print(all, "<form|measured|work|read|to make|to write|size", explain_cost);
+	fputs("The time expected between two samples, by which accessd decides:\n", all->out);
+	explain_print(all, "<form|kept|fits|if all is kept|as it fits|with making", explain_time);
 }
 
 /* ---- the reason ---- */
@@ -333,6 +355,7 @@ static void explain_job(const struct json_in *status, const struct json_in *job,
 		(unsigned long long)json_in_u64(json_in_member(job, "pid"), 0),
 		(unsigned long long)id,
 		base_quote(explain_string(stream, "dataset"), dataset, sizeof(dataset)));
+	ctl_explain_waits(status, job, out);
 	if (cache)
 		explain_cache(cache, out);
 	else

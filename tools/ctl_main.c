@@ -12,6 +12,7 @@
 #include "tools/ctl_cache.h"
 #include "tools/ctl_convert.h"
 #include "tools/ctl_plan.h"
+#include "tools/ctl_waits.h"
 #include "tools/ctl_warm.h"
 
 #include "libaccess/libaccess.h"
@@ -47,13 +48,15 @@ static const struct option ctl_options[] = {
 
 static void ctl_show_status(const struct json_in *status)
 {
+	ctl_draw_state(status, stdout);
+	putchar('\n');
+	ctl_draw_waits(status, stdout);
+	putchar('\n');
+	ctl_draw_stream_list(status, stdout);
+	putchar('\n');
 	ctl_draw_node(status, stdout);
-	putchar('\n');
-	ctl_draw_streams(status, stdout);
-	putchar('\n');
-	ctl_draw_jobs(status, stdout);
-	putchar('\n');
-	ctl_draw_workers(status, stdout);
+	if (!json_in_bool(json_in_member(status, "serves_all"), false))
+		return;
 	putchar('\n');
 	ctl_draw_tenants(status, stdout);
 }
@@ -96,14 +99,13 @@ static const struct ctl_command {
 		    struct diag *diag);
 	const char *operand;
 } ctl_commands[] = {
-    {"status", "everything: the node, its streams, jobs and workers", ctl_show_status, NULL, NULL},
+    {"status", "the state of the node, who waits for what, streams", ctl_show_status, NULL, NULL},
     {"ping", "does accessd answer?", ctl_show_ping, NULL, NULL},
-    {"jobs", "the jobs, their rates, and what each waits for", ctl_show_jobs, NULL, NULL},
+    {"jobs", "the jobs: rates, what each waits for, how far it is", ctl_show_jobs, NULL, NULL},
     {"streams", "the streams and their slots", ctl_show_streams, NULL, NULL},
-    {"tenants", "the users who are served: what each has and may have", ctl_show_tenants, NULL,
-     NULL},
+    {"tenants", "the users who are served: what each has of what", ctl_show_tenants, NULL, NULL},
     {"workers", "the worker processes", ctl_show_workers, NULL, NULL},
-    {"explain", "what is kept of a job's samples, and why", NULL, ctl_explain, "JOB"},
+    {"explain", "what a job waits for; what is kept of its samples, why", NULL, ctl_explain, "JOB"},
 };
 
 static void ctl_help(void)
@@ -129,8 +131,11 @@ static void ctl_help(void)
 	printf("  %-24s%s\n", "plan export FILE...",
 	       "the plan of one file, or of the files of all ranks");
 	printf("  %-24s%s\n", "convert SOURCE TARGET",
-	       "a folder of pictures into one file of a quicker form (asks no accessd)");
+	       "pictures into one quicker file (asks no accessd)");
 	printf("  %-24s%s\n", "convert --check TARGET", "is every byte of it as it was written?");
+	puts(
+	    "\nWhat a job waits for, in status, jobs and explain (\"waits\": of its time lately):");
+	ctl_waits_help(stdout);
 	puts("\nOptions:");
 	option_print(ctl_options, BASE_ARRAY_LEN(ctl_options), stdout);
 }
@@ -192,11 +197,42 @@ static int ctl_run_warm(const struct ctl_config *config, char **words, unsigned 
 	return status && diag->text[0] ? ctl_fail(diag->text, status) : status;
 }
 
+/* Prose in lines of 80 columns; tables, whose lines begin with a blank, as they are. */
+static void ctl_print_wrapped(char *text)
+{
+	for (char *end; *text; text = end + 1) {
+		end = text + strcspn(text, "\n");
+		if (*end == '\0')
+			return;
+		*end = '\0';
+		if (*text == ' ')
+			puts(text);
+		else
+			option_wrap(text, 0, 80, stdout);
+	}
+}
+
+static int ctl_tell(const struct ctl_command *command, const struct json_in *status,
+		    const char *operand, struct diag *diag)
+{
+	_cleanup_free_ char *text = NULL;
+	size_t size = 0;
+	FILE *memory = open_memstream(&text, &size);
+	int r;
+
+	if (!memory)
+		return 1;
+	r = command->tell(status, operand, memory, diag);
+	if (fclose(memory) == 0)
+		ctl_print_wrapped(text);
+	return r;
+}
+
 static int ctl_show(const struct ctl_command *command, const struct json_in *status,
 		    const char *operand, struct diag *diag)
 {
 	if (command->tell)
-		return command->tell(status, operand, stdout, diag);
+		return ctl_tell(command, status, operand, diag);
 	command->show(status);
 	return 0;
 }

@@ -221,8 +221,7 @@ int option_parse(const struct option *table, unsigned n, int argc, char **argv, 
 	return 0;
 }
 
-/* Prints text in lines of at most width columns; the lines after the first begin at column left. */
-static void option_wrap(const char *text, int left, int width, FILE *out)
+void option_wrap(const char *text, int left, int width, FILE *out)
 {
 	int column = 0;
 

@@ -28,7 +28,9 @@ plain ping
 says "^accessd [0-9].*pid $daemon, answers"
 plain status
 says "^accessd .*pid $daemon" "^work .*0 pictures decoded" "^memory " "^CPU " "^workers " "^trouble " \
-	"^no streams" "^no jobs"
+	"^no streams" "^no jobs" "no job is here"
+plain tenants
+says "^This accessd serves one user alone" "^$(id -un | cut -c 1-9)"
 
 stop_workers() {
 	workers=$(status "workers.*.pid")
@@ -37,7 +39,12 @@ stop_workers() {
 }
 shows_stopped() {
 	plain jobs
-	grep -Eq -- " $name .* no .*stopped\? no progress for [0-9]+ s" "$work/plain.txt"
+	grep -Eq -- " $name .* stopped\? for [0-9]+ s" "$work/plain.txt"
+}
+# Once it has waited for a second, whatever it waited for before; nothing goes on meanwhile.
+shows_wait() { # shows_wait WORD: of both jobs
+	plain status
+	grep -Eq -- " bench-0 .* $1" "$work/plain.txt" && grep -Eq -- " bench-1 .* $1" "$work/plain.txt"
 }
 waits_for() { # waits_for STAGE: both jobs
 	status_is jobs == 2 "jobs.*.waiting" == true "jobs.*.stage" == "$1"
@@ -82,12 +89,14 @@ look() {
 		kill -CONT $workers # the next try may find the stream of this one, and its workers
 		return 1
 	}
+	while_training "status does not say that jobs wait for decoding" shows_wait decoding || return 1
+	says "2 jobs get" "^decoding +more workers"
 	plain jobs
-	says "bench-0.* the workers: decoding" "bench-1.* the workers: decoding"
+	says " bench-0 .* decoding" " bench-1 .* decoding" "^job +pid +stream"
 	plain streams
-	says "$work/data.* the workers: decoding"
+	says " decoding$" "^  $work/data|: $work/data"
 	plain workers
-	says "^ *[01] +[0-9]+ +(decodes|idle)"
+	says "^ *[01] +[0-9]+ +[^ ]+ +(decodes|idle)"
 	# shellcheck disable=SC2086
 	kill -CONT $workers
 
@@ -98,8 +107,11 @@ look() {
 		kill -CONT "$reader"
 		return 1
 	}
-	plain status
-	says "bench-0.* storage" "bench-1.* storage" "^workers +2 of 2 alive" "redundancy [0-9.]+"
+	while_training "status does not say that jobs wait for reading" shows_wait reading || {
+		kill -CONT "$reader"
+		return 1
+	}
+	says "^workers +2 of 2 alive" "redundancy [0-9.]+"
 	kill -CONT "$reader"
 
 	while_training "the jobs do not go on" all_train 2 || return 1

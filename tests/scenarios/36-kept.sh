@@ -33,7 +33,7 @@ all_is_kept() {
 explain() {
 	while_training "what is forced is not kept" all_is_kept || return 1
 	ask explain bench-0 || return 1 # it ended just now
-	says "^job [0-9]+, bench-0, process [0-9]+; stream [0-9]+ of $work/data\$" "^Kept is packed: packed coefficients" \
+	says "^job [0-9]+, bench-0, process [0-9]+; stream [0-9]+ of" "$work/data\$" "^Kept is packed: packed coefficients" \
 		"accessd was told to" "^ +file " "^ +\* packed .* 100 %" "^Of [0-9]+ samples that were looked for [1-9]"
 
 	ask cache ls || fail "access-ctl cache ls"

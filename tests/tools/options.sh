@@ -18,7 +18,7 @@ for tool in access-bench access-ctl; do
 	[ -n "$listed" ] || complain "$tool --help lists nothing"
 	[ "$listed" = "$told" ] || complain "$tool --help lists:" "$listed" "its page has:" "$told"
 	"$build/tools/$tool" --help | awk -v tool="$tool" '
-		length > 100 { print tool " --help: a long line: " $0; bad = 1 } END { exit bad }' || bad=1
+		length > (tool == "access-ctl" ? 80 : 100) { print tool " --help: a long line: " $0; bad = 1 } END { exit bad }' || bad=1
 
 	for wrong in --nothing --json= -x; do
 		[ "$wrong" = --json= ] && [ $tool = access-bench ] && continue
@@ -87,6 +87,15 @@ for wrong in explain "explain a b" bad "bad a b" "jobs a" nothing; do
 	*) complain "access-ctl $wrong says: $message" ;;
 	esac
 done
+
+# The words for what a job waits for are explained alike in --help and in the page.
+listed=$("$build/tools/access-ctl" --help |
+	sed -n '/^What a job waits for/,/^$/s/^  \([a-z][a-z ]*[a-z?]\)  .*/\1/p' | sort)
+told=$(sed -n '/^\.Ss What a job waits for/,/^\.S[hs] /s/^\.It Li "*\([^"]*\)"*$/\1/p' "$top/man/access-ctl.1" | sort)
+for word in $(sed -n 's/^WAIT("[a-z]*", "\([a-z]*\)".*/\1/p' "$top/tools/ctl_waits_tbl.h"); do
+	echo "$listed" | grep -qx "$word" || complain "access-ctl --help does not explain $word"
+done
+[ -n "$listed" ] && [ "$listed" = "$told" ] || complain "access-ctl --help explains:" "$listed" "its page:" "$told"
 
 # Nobody is there: said with where it was looked, and no daemon is started for it.
 status=0

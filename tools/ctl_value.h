@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TOOLS_CTL_VALUE_H
+#define TOOLS_CTL_VALUE_H
+
+/* Values of the status for tables. A key that is missing (an older or newer accessd) is 0, "-" or false. */
+
+#include <stdio.h>
+#include "base/base.h"
+#include "base/json.h"
+
+struct table;
+
+uint64_t ctl_u64(const struct json_in *object, const char *key);
+double ctl_real(const struct json_in *object, const char *key);
+const char *ctl_string(const struct json_in *object, const char *key);
+bool ctl_is(const struct json_in *object, const char *key);
+
+/* The array's objects in the order of a number, and of the second one where that is the same. The caller frees; NULL:
+ * there are none, or no memory. */
+const struct json_in **ctl_sorted(const struct json_in *array, const char *by, const char *then);
+
+/* Cells. */
+void ctl_cell_u64(struct table *table, const struct json_in *object, const char *key);
+void ctl_cell_bytes(struct table *table, uint64_t bytes);
+void ctl_cell_rate(struct table *table, const struct json_in *job);
+/* At most `width` characters of it, with "..." for the rest: of its end, or of its beginning. */
+void ctl_cell_cut(struct table *table, const char *text, unsigned width, bool keep_end);
+/* The user's name, or the number where it has none. */
+void ctl_cell_user(struct table *table, uint64_t uid);
+const char *ctl_user(uint64_t uid, char *ret, size_t size);
+/* "up 52 s", "5 min", "3 h 20 min", "12 d 3 h" */
+const char *ctl_duration(double seconds, char *ret, size_t size);
+
+#endif
