@@ -314,12 +314,18 @@ static void note_rate(struct job *job, uint32_t samples, uint64_t now_ns)
 	job->rate_ns = now_ns;
 }
 
-/* Had it given back one more chunk just now, it would be as fast as this: no faster is it. */
+/* Had it given back one more chunk just now, it would be as fast as this: no faster is it. Until it gave back its first
+ * one, which a slow job holds for long, by what it says that it delivered. */
 double job_rate(const struct job *job, uint64_t now_ns)
 {
 	uint64_t most = job->rate_samples + job->stream->geometry.chunk;
 	double elapsed_ns = (double)(now_ns - BASE_MIN(job->rate_ns, now_ns));
+	struct inbox_figures figures;
 
+	if (job->rate == 0 && elapsed_ns > 0) {
+		inbox_read_figures(job->outbox, &figures);
+		return (double)BASE_MIN(figures.samples, most) * 1e9 / elapsed_ns;
+	}
 	return elapsed_ns < 1e9 ? job->rate : BASE_MIN(job->rate, (double)most * 1e9 / elapsed_ns);
 }
 

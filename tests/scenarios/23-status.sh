@@ -51,6 +51,8 @@ waits_for() { # waits_for STAGE: both jobs
 }
 look() {
 	while_training "the jobs do not start" all_train 2 || return 1
+	status_is jobs == 2 "jobs.*.rate" ">" 0 || ! status_is jobs == 2 ||
+		fail "jobs that are served have no rate"
 	while_training "the status lacks workers" status_is workers == 2 || return 1
 	"$ctl" --socket "$socket" --json status >"$work/status.json" || fail "no status"
 	status_is jobs == 2 || return 1
