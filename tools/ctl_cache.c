@@ -62,6 +62,21 @@ static void cache_age(struct table *table, uint64_t last_use_s)
 		table_cell(table, "%.0f days", s / 86400);
 }
 
+static void cache_state(const struct json_in *group, struct table *table)
+{
+	static const struct {
+		const char *key, *words;
+	} states[] = {{"pinned", "pinned"}, {"used", "in use"}, {"superseded", "superseded"}};
+	char text[64] = "";
+	size_t used = 0;
+
+	for (size_t i = 0; i < BASE_ARRAY_LEN(states); i++)
+		if (json_in_bool(json_in_member(group, states[i].key), false))
+			used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s",
+						 used > 0 ? ", " : "", states[i].words);
+	table_cell(table, "%s", text);
+}
+
 static void cache_row(const struct json_in *group, struct table *table)
 {
 	const char *text = json_in_string(json_in_member(group, "note"), "");
@@ -81,10 +96,7 @@ static void cache_row(const struct json_in *group, struct table *table)
 		   base_format_bytes(json_in_u64(json_in_member(group, "bytes"), 0), bytes,
 				     sizeof(bytes)));
 	cache_age(table, json_in_u64(json_in_member(group, "last_use_s"), 0));
-	table_cell(table, "%s%s%s",
-		   json_in_bool(json_in_member(group, "pinned"), false) ? "pinned " : "",
-		   json_in_bool(json_in_member(group, "used"), false) ? "in use " : "",
-		   json_in_bool(json_in_member(group, "superseded"), false) ? "superseded" : "");
+	cache_state(group, table);
 	table_end_row(table);
 	json_in_free(note);
 }

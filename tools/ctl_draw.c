@@ -308,7 +308,7 @@ static void ctl_draw_work(const struct json_in *node, FILE *out)
 	ctl_line("", text, out);
 }
 
-static void ctl_draw_use(const struct json_in *node, FILE *out)
+static void ctl_draw_use(const struct json_in *node, size_t jobs, FILE *out)
 {
 	const struct json_in *loop = json_in_member(node, "loop");
 	char text[300], used[32], budget[32], rss[32];
@@ -327,7 +327,7 @@ static void ctl_draw_use(const struct json_in *node, FILE *out)
 	snprintf(text, sizeof(text), "%llu of %llu alive%s",
 		 (unsigned long long)ctl_u64(node, "workers_alive"),
 		 (unsigned long long)ctl_u64(node, "workers"),
-		 ctl_u64(node, "workers_alive") == 0 ? "; they start with the first job" : "");
+		 ctl_u64(node, "workers_alive") == 0 && jobs == 0 ? "; they start with a job" : "");
 	ctl_line("workers", text, out);
 }
 
@@ -365,7 +365,7 @@ void ctl_draw_node(const struct json_in *status, FILE *out)
 	char text[400], why[300];
 
 	ctl_draw_work(node, out);
-	ctl_draw_use(node, out);
+	ctl_draw_use(node, json_in_count(json_in_member(status, "jobs")), out);
 	ctl_draw_trouble(node, out);
 	if (json_in_string(json_in_member(status, "share_public_why"), "")[0] == '\0')
 		return;

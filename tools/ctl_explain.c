@@ -81,6 +81,12 @@ static void explain_us(struct table *table, double us)
 		table_cell(table, "%.1f ms", us / 1000);
 }
 
+/* No sample takes no time: 0 is what is not known yet. */
+static void explain_expected(struct table *table, double us)
+{
+	explain_us(table, us > 0 ? us : -1);
+}
+
 static void explain_percent(struct table *table, double share)
 {
 	if (share < 0)
@@ -125,9 +131,9 @@ static void explain_time(const struct explain *all, const struct json_in *point,
 	explain_name(all, point, table);
 	explain_percent(table, is_file ? -1 : explain_real(point, "cached"));
 	explain_percent(table, is_file ? -1 : explain_real(point, "fits"));
-	explain_us(table, explain_real(point, "whole_us"));
-	explain_us(table, explain_real(point, "serve_us"));
-	explain_us(table, explain_real(point, "total_us"));
+	explain_expected(table, explain_real(point, "whole_us"));
+	explain_expected(table, explain_real(point, "serve_us"));
+	explain_expected(table, explain_real(point, "total_us"));
 	table_end_row(table);
 }
 

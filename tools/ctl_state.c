@@ -270,12 +270,12 @@ void ctl_explain_waits(const struct json_in *status, const struct json_in *job, 
 	ctl_waits_shares(job, shares, sizeof(shares));
 	ctl_waits_text(status, job, &waits, text, sizeof(text));
 	base_quote(text, quoted, sizeof(quoted));
-	if (waits.share < 0)
-		fprintf(out, "How long it waits is not known; now it waits for %s.\n", quoted);
-	else if (waits.pace == CTL_PACE_STOPPED)
+	if (waits.pace == CTL_PACE_STOPPED)
 		fprintf(out,
 			"It takes nothing of what is ready for it, for %.0f s: is it stopped?\n",
 			ctl_real(job, "idle_seconds"));
+	else if (waits.share < 0)
+		fprintf(out, "How long it waits is not known; now it waits for %s.\n", quoted);
 	else if (waits.pace == CTL_PACE_WAITS)
 		fprintf(out, "It waits %.0f %% of its time (%s; the last %.0f s).\n",
 			100 * waits.share, shares[0] ? shares : quoted, waits.window_s);

@@ -46,7 +46,7 @@ START_TEST(table)
 	    "packed",
 	    "/data/\\x1b[1m",
 	    "25.0 %",
-	    "pinned in use",
+	    "pinned, in use\n",
 	    "superseded"};
 	struct json_in *list = parsed(LIST);
 	char *out = NULL;

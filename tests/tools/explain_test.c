@@ -115,6 +115,34 @@ START_TEST(not_kept)
 }
 END_TEST
 
+/* What is not measured is not told as if it took no time. */
+START_TEST(unmeasured)
+{
+	HAS("{\"jobs\":[{\"id\":3,\"stream\":9}],\"streams\":[{\"id\":9,\"cache\":{\"on\":true,"
+	    "\"point\":\"file\",\"reason\":\"unmeasured\",\"points\":[" FORM("file", "70", "0", "0",
+									     "0", "1", "0") "]}}]}",
+	    "3", 0, "* file     -     -               -           -            -\n");
+}
+END_TEST
+
+/* First of all, why it is slow. */
+START_TEST(what_it_waits_for)
+{
+#define WAITS(read, decode)                                                                     \
+	"{\"jobs\":[{\"id\":3,\"stream\":9,\"waiting\":false,\"waits\":{\"window_seconds\":10," \
+	"\"read\":" read ",\"decode\":" decode "}}],\"streams\":[{\"id\":9}]}"
+	HAS(WAITS("1", "5.2"), "3", 0,
+	    "It waits 62 % of its time (decoding 52 %, reading 10 %; the last 10 s).\n"
+	    "What helps against decoding: more workers");
+	HAS(WAITS("0.1", "0"), "3", 0,
+	    "It waits 1 % of its time (the last 10 s): its own steps are");
+	HAS("{\"jobs\":[{\"id\":3,\"waiting\":true,\"stage\":\"slot\"}]}", "3", 0,
+	    "How long it waits is not known; now it waits for slots: held by no job.\n");
+	HAS("{\"jobs\":[{\"id\":3,\"lives\":false,\"idle_seconds\":13}]}", "3", 0,
+	    "It takes nothing of what is ready for it, for 13 s: is it stopped?\n");
+}
+END_TEST
+
 START_TEST(other_reasons)
 {
 	static const char stays[] = STATUS(CHOICE("packed", "stays", "decoded"));
@@ -175,6 +203,8 @@ int main(void)
 	tcase_add_test(tcase, best);
 	tcase_add_test(tcase, in_memory);
 	tcase_add_test(tcase, not_kept);
+	tcase_add_test(tcase, unmeasured);
+	tcase_add_test(tcase, what_it_waits_for);
 	tcase_add_test(tcase, other_reasons);
 	tcase_add_test(tcase, no_cache);
 	tcase_add_test(tcase, strange);

@@ -267,7 +267,7 @@ START_TEST(node)
 	    "workers  2 of 2 alive\n",
 	    "trouble  1 bad sample (access-ctl bad JOB lists them), 2 jobs refused\n",
 	    "sharing  off for what everybody may read: no user accessd-public\n");
-	HAS("{}", ctl_draw_node, "workers  0 of 0 alive; they start with the first job\n",
+	HAS("{}", ctl_draw_node, "workers  0 of 0 alive; they start with a job\n",
 	    "trouble  none\n");
 }
 END_TEST
