@@ -105,6 +105,20 @@ static int refuse_source(struct run *run, const char *why)
 	return CONVERT_FAILED;
 }
 
+static int refuse_unopened(struct run *run, int error)
+{
+	char why[160];
+
+	if (error == ENOENT)
+		return refuse_source(run, "does not exist: give the folder that holds the pictures "
+					  "or the class folders");
+	if (error == EACCES)
+		return refuse_source(run, "may not be opened by this user: it, or a folder above, "
+					  "lacks the permission (chmod, setfacl)");
+	snprintf(why, sizeof(why), "cannot be opened: %s", strerror(error));
+	return refuse_source(run, why);
+}
+
 static int source_open(struct run *run)
 {
 	struct wrapped_note note;
@@ -118,7 +132,7 @@ static int source_open(struct run *run)
 				     "folder, not from another one)");
 	run->source.root_fd = open(run->options->source, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (run->source.root_fd < 0)
-		return refuse_source(run, strerror(errno));
+		return refuse_unopened(run, errno);
 	r = wrapped_open(run->source.root_fd, run->options->source, &note, &run->diag);
 	if (r != WRAPPED_E_NONE)
 		return refuse_source(run,

@@ -60,6 +60,7 @@ rm -f "$out"/*
 # What cannot be converted.
 convert "$work/nowhere" "$out/x.oads"
 [ $code = 1 ] || fail "a folder that is not there: status $code"
+says "nowhere\" does not exist: give the folder that holds the pictures"
 convert "$work/data/class_0000/000001.jpg" "$out/x.oads"
 [ $code = 1 ] || fail "a file: status $code"
 says "is a file"
