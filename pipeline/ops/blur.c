@@ -123,18 +123,22 @@ static void blur_down(const struct blur *blur, const struct picture *picture,
 	}
 }
 
-/* One number: sigma. */
+/* Two numbers: sigma, and whether it is done. */
 static void blur_draw(const struct op *op, uint32_t height, uint32_t width, struct op_drawn *drawn)
 {
 	(void)height;
 	(void)width;
 	drawn->number[0] = draw_between(&drawn->seq, op_number(op, OP_GAUSSIAN_BLUR_SIGMA, 0),
 					op_number(op, OP_GAUSSIAN_BLUR_SIGMA, 1));
+	drawn->number[1] = draw_chance(&drawn->seq, op_number(op, OP_GAUSSIAN_BLUR_P, 0));
 }
 
 static bool blur_is_random(const struct op *op)
 {
-	return op_number(op, OP_GAUSSIAN_BLUR_SIGMA, 0) < op_number(op, OP_GAUSSIAN_BLUR_SIGMA, 1);
+	const double p = op_number(op, OP_GAUSSIAN_BLUR_P, 0);
+
+	return p > 0 && (p < 1 || op_number(op, OP_GAUSSIAN_BLUR_SIGMA, 0) <
+				      op_number(op, OP_GAUSSIAN_BLUR_SIGMA, 1));
 }
 
 /* The scratch memory of a blur of pictures of that width. */
@@ -164,6 +168,8 @@ static int blur_run(struct steps_scratch *scratch, const struct op *op,
 	struct picture to;
 	int r;
 
+	if (drawn->number[1] == 0)
+		return 0;
 	if (op_number(op, OP_GAUSSIAN_BLUR_KERNEL_SIZE, 0) / 2 >= picture->width ||
 	    op_number(op, OP_GAUSSIAN_BLUR_KERNEL_SIZE, 1) / 2 >= picture->height)
 		return steps_refuse(scratch, "the picture is too small");

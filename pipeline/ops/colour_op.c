@@ -15,10 +15,10 @@
 
 /* ---- color_jitter ---- */
 
-enum { COLOUR_OP_ADJUSTMENTS = 4, COLOUR_OP_FACTORS = 4 };
+enum { COLOUR_OP_ADJUSTMENTS = 4, COLOUR_OP_FACTORS = 4, COLOUR_OP_IS_DONE = 8 };
 
 /* Drawn: the order of the four adjustments as numbers of their parameters, then their factors, in
- * the parameters' order. As torchvision, an adjustment whose range is where it changes nothing is
+ * the parameters' order, then whether it is done at all. As torchvision, an adjustment whose range is where it changes nothing is
  * not made at all, which matters for hue: there and back through HSV loses a little. */
 static bool colour_op_adjusts(const struct op *op, unsigned param)
 {
@@ -49,13 +49,18 @@ static void colour_op_draw_jitter(const struct op *op, uint32_t height, uint32_t
 			drawn->number[COLOUR_OP_FACTORS + i] =
 			    draw_between(&drawn->seq, range[0], range[1]);
 	}
+	drawn->number[COLOUR_OP_IS_DONE] =
+	    draw_chance(&drawn->seq, op_number(op, OP_COLOR_JITTER_P, 0));
 }
 
 /* Fixed factors are random still if the order of several is. */
 static bool colour_op_is_random_jitter(const struct op *op)
 {
+	const double p = op_number(op, OP_COLOR_JITTER_P, 0);
 	unsigned made = 0;
 
+	if (p == 0)
+		return false;
 	for (unsigned i = 0; i < COLOUR_OP_ADJUSTMENTS; i++) {
 		const double *range = op->value[i].number;
 
@@ -65,13 +70,15 @@ static bool colour_op_is_random_jitter(const struct op *op)
 		if (range[0] < range[1])
 			return true;
 	}
-	return made > 1;
+	return made > 1 || (made && p < 1);
 }
 
 static int colour_op_run_jitter(struct steps_scratch *scratch, const struct op *op,
 				const struct op_drawn *drawn, struct picture *picture)
 {
 	(void)scratch;
+	if (drawn->number[COLOUR_OP_IS_DONE] == 0)
+		return 0;
 	for (unsigned i = 0; i < COLOUR_OP_ADJUSTMENTS; i++) {
 		unsigned param = (unsigned)drawn->number[i];
 		double factor = drawn->number[COLOUR_OP_FACTORS + param];

@@ -73,6 +73,7 @@ PARAM(COLOR_JITTER, SATURATION, "saturation", OP_OR_NULL(OP_TYPE_AROUND_1(1e6)),
       "the factor's [least, most] from 0 on, x for [1 - x, 1 + x], or null")
 PARAM(COLOR_JITTER, HUE, "hue", OP_OR_NULL(OP_TYPE_AROUND_0(0.5)), "null",
       "the part of the colour circle, [least, most] within -0.5 and 0.5, x for [-x, x], or null")
+PARAM(COLOR_JITTER, P, "p", OP_LATE(OP_TYPE_CHANCE), "1", "the probability, from 0 to 1")
 
 OP(GRAYSCALE, "grayscale", colour_op_grayscale, "the picture in gray")
 PARAM(GRAYSCALE, NUM_OUTPUT_CHANNELS, "num_output_channels", OP_TYPE_INTEGER(1, 3), "1",
@@ -194,6 +195,7 @@ PARAM(GAUSSIAN_BLUR, KERNEL_SIZE, "kernel_size", OP_TYPE_ODD(255), NULL,
       "an odd number of pixels from 1 to 255, or two: across and down")
 PARAM(GAUSSIAN_BLUR, SIGMA, "sigma", OP_TYPE_SPAN(0.001, 1000), "[0.1, 2]",
       "the deviation in pixels, from 0.001 to 1000, or [least, most]")
+PARAM(GAUSSIAN_BLUR, P, "p", OP_LATE(OP_TYPE_CHANCE), "1", "the probability, from 0 to 1")
 
 OP(RANDOM_ERASING, "random_erasing", erase_op, "a rectangle of one colour or of noise, at random")
 PARAM(RANDOM_ERASING, P, "p", OP_TYPE_CHANCE, "0.5", "the probability, from 0 to 1")

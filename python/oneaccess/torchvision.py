@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A pipeline of torchvision's transforms (v1 or v2), translated; or which of them cannot be, and why.
+"""A pipeline of torchvision's transforms (v1 or v2) or timm's, translated; or which of them cannot be, and why.
 
 The objects are read, not run: what is random in torchvision stays random here, from the daemon's draws.
-torchvision is not imported.
+Neither library is imported.
 """
+
+import difflib
+import math
+import struct
 
 from . import transforms as oa
 from .errors import TransformError
@@ -61,11 +65,21 @@ def _erasing(transform):
     return oa.RandomErasing(transform.p, transform.scale, transform.ratio, value)
 
 
+def _written(value):
+    """A number as people write it: of a float32's the shortest that is the same float32, so that jobs share."""
+    number = float(value)
+    if not isinstance(value, float):
+        for digits in range(1, 9):
+            short = float(f"{number:.{digits}g}")
+            if struct.pack("f", short) == struct.pack("f", number):
+                return short
+    return number
+
+
 def _normalize(transform):
     if getattr(transform, "inplace", False):
         raise TransformError("inplace=True is not there: leave it out")
-    return oa.Normalize([float(value) for value in transform.mean],
-                        [float(value) for value in transform.std])
+    return oa.Normalize([_written(value) for value in transform.mean], [_written(value) for value in transform.std])
 
 
 def _to_dtype(transform):
@@ -75,6 +89,61 @@ def _to_dtype(transform):
     if not getattr(transform, "scale", True):
         raise TransformError("scale=False is not there: floats are value / 255")
     return oa.Cast(dtype)
+
+
+def _classification(transform):
+    """The preset of torchvision's weights for classification."""
+    antialias = getattr(transform, "antialias", None)
+    return [oa.Resize(list(transform.resize_size), transform.interpolation, None,
+                      antialias if isinstance(antialias, bool) else None),  # "warn" of some versions
+            oa.CenterCrop(list(transform.crop_size)), oa.ToTensor(), _normalize(transform)]
+
+
+# What an op does where its p is left out.
+_CHANCES = {"color_jitter": 1, "gaussian_blur": 1, "hflip": 0.5, "vflip": 0.5, "random_grayscale": 0.1,
+            "autocontrast": 0.5, "equalize": 0.5, "invert": 0.5, "posterize": 0.5, "solarize": 0.5, "sharpness": 0.5}
+
+
+def _apply(transform):
+    """RandomApply of one transform: the op with a probability."""
+    inner = list(transform.transforms)
+    if len(inner) != 1:
+        raise TransformError(f"its {len(inner)} transforms are made with one draw together: of one transform it can be")
+    op = _translate("transforms[0]", inner[0])
+    if getattr(op, "op", None) == "grayscale" and op.parameters.get("num_output_channels") == 3:
+        return oa.RandomGrayscale(float(transform.p))
+    if getattr(op, "op", None) not in _CHANCES:
+        raise TransformError(f"{type(inner[0]).__name__} has no probability here; there are {', '.join(_CHANCES)}")
+    chance = op.parameters.get("p", _CHANCES[op.op])
+    return oa.Op(op.op, **{**op.parameters, "p": float(transform.p) * chance})
+
+
+# ---- timm's ----
+
+def _timm_crop(transform):
+    if isinstance(transform.interpolation, (tuple, list)):
+        raise TransformError("it draws one of several filters: give interpolation=\"bicubic\" or \"bilinear\"")
+    return oa.RandomResizedCrop(transform.size, transform.scale, transform.ratio, transform.interpolation, True)
+
+
+def _timm_center(transform):
+    if transform.fill not in (0, (0, 0, 0)) or transform.padding_mode != "constant":
+        raise TransformError("it pads with another colour than black: there is CenterCrop of torchvision behind Pad")
+    return oa.CenterCrop(transform.size)
+
+
+def _timm_erasing(transform):
+    """The rectangle of torchvision's, drawn alike: sides from area and ratio, ten attempts to fit."""
+    if transform.min_count != 1 or transform.max_count != 1:
+        raise TransformError("it erases several rectangles: give re_count=1")
+    if transform.rand_color:
+        raise TransformError("its mode \"rand\" draws a colour for each rectangle: give re_mode=\"pixel\" or"
+                             " \"const\"")
+    if transform.num_splits > 1:
+        raise TransformError("it leaves a part of the batch as it is: give re_num_splits=0")
+    ratio = [math.exp(bound) for bound in transform.log_aspect_ratio]
+    return oa.RandomErasing(transform.probability, [transform.min_area, transform.max_area], ratio,
+                            "random" if transform.per_pixel else 0)
 
 
 _NOTHING = ("ToPILImage", "ToPureTensor", "Identity", "ToImageTensor", "RGB")
@@ -111,13 +180,32 @@ _KNOWN = {
     "TrivialAugmentWide": _filled(oa.TrivialAugmentWide, "num_magnitude_bins", "interpolation"),
     "AutoAugment": _filled(oa.AutoAugment, "policy", "interpolation"),
     "RandomErasing": _erasing,
+    "ImageClassification": _classification,
+    "RandomApply": _apply,
+}
+_TIMM = {
+    "RandomResizedCropAndInterpolation": _timm_crop,
+    "MaybeToTensor": lambda transform: oa.ToTensor(),
+    "MaybePILToTensor": lambda transform: oa.PILToTensor(),
+    "ToNumpy": lambda transform: oa.PILToTensor(),
+    "CenterCropOrPad": _timm_center,
+    "RandomErasing": _timm_erasing,
+}
+_TIMM_WHY = {
+    "RandAugment": "its ops and magnitudes are timm's own: leave auto_augment out and put RandAugment of torchvision in"
+                   " its place",
+    "AutoAugment": "its magnitudes are timm's own: leave auto_augment out and put AutoAugment of torchvision in its"
+                   " place",
+    "AugMixAugment": "there is RandAugment, TrivialAugmentWide and AutoAugment of torchvision",
+    "ResizeKeepRatio": "it rounds the longer side otherwise than Resize: give crop_mode=\"center\" or \"squash\"",
+    "RandomCropOrPad": "there is RandomCrop of torchvision, with pad_if_needed=True",
+    "ToTensor": "it does not scale to [0, 1]: there is ToTensor of torchvision",
 }
 _WHY = {
     "Lambda": "it is a function of Python",
     "LinearTransformation": "it is a matrix over all pixels",
-    "RandomApply": "its transforms are made with one draw together",
-    "RandomChoice": "it draws one of several transforms",
-    "RandomOrder": "it draws an order",
+    "RandomChoice": "it draws one of several transforms: there is TrivialAugmentWide, and RandomApply of one",
+    "RandomOrder": "it draws an order: there is ColorJitter, whose adjustments are in random order",
     "TenCrop": "use FiveCrop",
     "RandomPerspective": "there is rotate and affine",
     "ElasticTransform": "there is rotate and affine",
@@ -140,16 +228,19 @@ def _flatten(transform, place):
 
 def _translate(place, transform):
     name = type(transform).__name__
-    is_theirs = type(transform).__module__.split(".")[0] in ("torchvision", "torch")
+    library = type(transform).__module__.split(".")[0]
+    known, why_not = (_TIMM, _TIMM_WHY) if library == "timm" else (_KNOWN, _WHY)
     try:
-        if not is_theirs or name in _WHY:
-            raise TransformError(_WHY.get(name, "it is no transform of torchvision") if is_theirs
-                                 else "it is Python of your own")
-        if name in _KNOWN:
-            return _KNOWN[name](transform)
-        if name in _NOTHING:
+        if library == "transformers":
+            raise TransformError("transformers resizes tensors, which rounds otherwise: give Resize, CenterCrop,"
+                                 " ToTensor and Normalize of torchvision with its size, image_mean and image_std")
+        if library not in ("torchvision", "torch", "timm"):
+            raise TransformError("it is Python of your own")
+        if name in known:
+            return known[name](transform)
+        if name in _NOTHING and library != "timm":
             return None
-        raise TransformError("there is no op like it")
+        raise TransformError(why_not.get(name, "there is no op like it"))
     except TransformError as why:
         raise TransformError(
             f"{place}, {name}, cannot be translated: {why}. Leave it out here and do it to the"
@@ -157,9 +248,56 @@ def _translate(place, transform):
 
 
 def from_torchvision(transform) -> oa.Pipeline:
-    """torchvision's Compose, or a single transform, as a pipeline for Loader. TransformError names the
+    """torchvision's Compose, a single transform, the transforms() of its weights for classification, or what
+    timm.data.create_transform() makes, as a pipeline for Loader. TransformError names the
     first transform that has no counterpart, and what to do. A pipeline without ToTensor() or its like
     gives uint8 images, [height, width, channels]. Pixels are those of torchvision on Pillow's pictures, wherever
-    the pipeline turns them into tensors: on tensors torchvision rounds otherwise, here and there by one."""
-    translated = [_translate(place, each) for place, each in _flatten(transform, "transforms")]
-    return oa.Compose([each for each in translated if each is not None])
+    the pipeline turns them into tensors: on tensors torchvision rounds otherwise, here and there by one, and its
+    GaussianBlur does so here. Random transforms draw from the daemon's numbers, alike in distribution."""
+    translated = []
+    for place, each in _flatten(transform, "transforms"):
+        made = _translate(place, each)
+        translated += made if isinstance(made, list) else [made] if made is not None else []
+    return oa.Compose(translated)
+
+
+def pipeline_for(model: str, train: bool = False, size: int | None = None) -> oa.Pipeline:
+    """The pipeline that a published model was evaluated with, or (train=True, timm's only) is trained with.
+
+    model: "timm/NAME" or "timm/NAME.TAG" (timm.list_pretrained()), or "torchvision/WEIGHTS" as
+    "torchvision/ResNet50_Weights.IMAGENET1K_V2". The library has to be installed; nothing is fetched. size: of a side,
+    in pixels, in the place of the model's. TransformError: there is no such model, or its transforms have no
+    counterpart."""
+    library, _, name = model.partition("/")
+    if library == "timm":
+        return from_torchvision(_of_timm(name, train, size))
+    if library != "torchvision":
+        raise TransformError(f"{model!r} names no library: \"timm/NAME\" or \"torchvision/WEIGHTS\"")
+    if train:
+        raise TransformError("torchvision publishes what its weights are evaluated with, not how they are trained: see"
+                             " oneaccess.imagenet_train()")
+    try:
+        from torchvision.models import get_weight
+    except ImportError:
+        raise TransformError("torchvision is not installed: pip install torchvision") from None
+    try:
+        weights = get_weight(name)
+    except (KeyError, ValueError, AttributeError) as why:
+        raise TransformError(f"torchvision has no weights {name!r} ({why}): as"
+                             " \"torchvision/ResNet50_Weights.IMAGENET1K_V2\"") from None
+    return from_torchvision(weights.transforms(**({"crop_size": size} if size else {})))
+
+
+def _of_timm(name, train, size):
+    try:
+        import timm
+    except ImportError:
+        raise TransformError("timm is not installed: pip install timm") from None
+    published = timm.get_pretrained_cfg(name, allow_unregistered=False) if timm.is_model(name) else None
+    if published is None:
+        near = difflib.get_close_matches(name, timm.list_models() + timm.list_pretrained(), 3)
+        raise TransformError(f"timm has no model {name!r}; near are {', '.join(near) or 'none'}"
+                             " (timm.list_pretrained())")
+    config = timm.data.resolve_data_config({"input_size": (3, size, size)} if size else {},
+                                           pretrained_cfg=published.to_dict(), use_test_size=not train)
+    return timm.data.create_transform(**config, is_training=train)

@@ -161,9 +161,10 @@ def Pad(padding, fill=None, padding_mode=None) -> Op:
 # ---- colours ----
 
 
-def ColorJitter(brightness=None, contrast=None, saturation=None, hue=None) -> Op:
+def ColorJitter(brightness=None, contrast=None, saturation=None, hue=None, p=None) -> Op:
+    """p: the probability, as of RandomApply([ColorJitter(...)], p)."""
     return Op("color_jitter", brightness=_list(brightness), contrast=_list(contrast),
-              saturation=_list(saturation), hue=_list(hue))
+              saturation=_list(saturation), hue=_list(hue), p=p)
 
 
 def Grayscale(num_output_channels=None) -> Op:
@@ -174,8 +175,10 @@ def RandomGrayscale(p=None) -> Op:
     return Op("random_grayscale", p=p)
 
 
-def GaussianBlur(kernel_size, sigma=None) -> Op:
-    return Op("gaussian_blur", kernel_size=_list(kernel_size), sigma=_list(sigma))
+def GaussianBlur(kernel_size, sigma=None, p=None) -> Op:
+    """Sums are added up in another order than torch's: a value in about 50,000 differs from torchvision's by one. p:
+    the probability, as of RandomApply([GaussianBlur(...)], p)."""
+    return Op("gaussian_blur", kernel_size=_list(kernel_size), sigma=_list(sigma), p=p)
 
 
 def RandomAutocontrast(p=None) -> Op:

@@ -86,6 +86,21 @@ static const struct {
      C "{\"brightness\":null,\"contrast\":[2,2],\"hue\":[0,0],\"op\":\"color_jitter\","
        "\"saturation\":null}]}",
      3, false},
+    /* done or not; never done */
+    {"[" D ",{\"op\":\"color_jitter\",\"contrast\":[2,2],\"p\":0.25}]",
+     C "{\"brightness\":null,\"contrast\":[2,2],\"hue\":null,\"op\":\"color_jitter\",\"p\":0.25,"
+       "\"saturation\":null}]}",
+     3, true},
+    {"[" D ",{\"op\":\"color_jitter\",\"contrast\":2,\"p\":0}]",
+     C "{\"brightness\":null,\"contrast\":[0,3],\"hue\":null,\"op\":\"color_jitter\",\"p\":0,"
+       "\"saturation\":null}]}",
+     3, false},
+    {"[" D ",{\"op\":\"color_jitter\",\"p\":0.5}]",
+     C "{\"brightness\":null,\"contrast\":null,\"hue\":null,\"op\":\"color_jitter\",\"p\":0.5,"
+       "\"saturation\":null}]}",
+     3, false},
+    {"[" D ",{\"op\":\"gaussian_blur\",\"kernel_size\":3,\"p\":0.5,\"sigma\":1}]",
+     C "{\"kernel_size\":[3,3],\"op\":\"gaussian_blur\",\"p\":0.5,\"sigma\":[1,1]}]}", 3, true},
     {"[" D ",{\"op\":\"grayscale\"},{\"op\":\"normalize\",\"mean\":[0.5],\"std\":0.25}]",
      C "{\"num_output_channels\":1,\"op\":\"grayscale\"},{\"mean\":0.5,\"op\":\"normalize\","
        "\"std\":0.25}]}",

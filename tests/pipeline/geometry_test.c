@@ -65,6 +65,8 @@ static const struct {
     {"{\"op\":\"random_crop\",\"size\":[300,85],\"padding\":[4,2,12,0]}", 1, -4, 27, true},
     {"{\"op\":\"random_crop\",\"size\":[300,116],\"pad_if_needed\":true}", 1, -16, 0, true},
     {"{\"op\":\"gaussian_blur\",\"kernel_size\":3}", 0, 0.1, 2, false},
+    {"{\"op\":\"gaussian_blur\",\"kernel_size\":3,\"p\":0.5}", 1, 0, 1, true},
+    {"{\"op\":\"color_jitter\",\"hue\":0.1,\"p\":0.5}", 8, 0, 1, true},
     {"{\"op\":\"random_erasing\",\"p\":1,\"scale\":[0.1,0.1],\"ratio\":[1,1]}", 1, 0, 391,
      true}, /* squares of 68 in 459 x 100 */
     {"{\"op\":\"random_erasing\",\"p\":1,\"scale\":[0.1,0.1],\"ratio\":[1,1]}", 2, 0, 32, true},
@@ -213,7 +215,7 @@ static const struct {
      "9,9]}",
      {28.6377043560578, -9, 52, 1.54819757137154, -1.0096067465553, -7.47486533205432}},
     {"{\"op\":\"random_crop\",\"size\":224}", {55, 270}},
-    {"{\"op\":\"gaussian_blur\",\"kernel_size\":5}", {1.95686063794183}},
+    {"{\"op\":\"gaussian_blur\",\"kernel_size\":5}", {1.95686063794183, 1 /* done */}},
     {"{\"op\":\"random_erasing\",\"p\":1}", {1, 65, 273, 251, 110}},
     {"{\"op\":\"vflip\"}", {0}},
 };

@@ -90,6 +90,8 @@ def erase(im, op, drawn):
 
 def jitter(im, op, drawn):
     """The class itself, with our numbers for its own."""
+    if not drawn[8]:
+        return im
     given = {k: op.get(k) for k in ('brightness', 'contrast', 'saturation', 'hue')}
     transform = v2.ColorJitter(**given)
     params = {k + '_factor': drawn[4 + i] if getattr(transform, k) is not None else None for i, k in enumerate(given)}

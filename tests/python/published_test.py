@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Transforms that libraries publish with their models: timm's, and those of torchvision's weights."""
+
+import importlib.util
+import sys
+import unittest
+
+try:
+    import torch
+    from torchvision import models
+    from torchvision import transforms as tv
+    from torchvision.datasets import ImageFolder
+except ImportError as missing:
+    print(f"published_test: skipped: {missing}")
+    sys.exit(77)
+
+import oneaccess as oa
+from oneaccess.errors import TransformError
+from support import SAMPLES, DaemonCase
+
+HAS_TIMM = unittest.skipUnless(importlib.util.find_spec("timm"), "no timm")
+
+
+class PublishedTest(DaemonCase):
+    def equals(self, theirs, ours):
+        """The very tensors that their transforms make of the files."""
+        folder, at = ImageFolder(self.data, theirs), 0
+        for images, _ in self.loader(ours, 16, shuffle=False):
+            for image in images:
+                self.assertTrue(torch.equal(image, folder[at][0]), at)
+                at += 1
+        self.assertEqual(at, SAMPLES)
+
+    def test_weights_of_torchvision(self):
+        theirs = models.ResNet50_Weights.IMAGENET1K_V2.transforms()
+        ours = oa.pipeline_for("torchvision/ResNet50_Weights.IMAGENET1K_V2")
+        self.assertEqual(oa.from_torchvision(theirs), ours)
+        self.equals(theirs, ours)
+
+    def test_random_apply_of_one(self):
+        known = oa.transforms
+        for theirs, p, ours in ((tv.ColorJitter(0.4), 0.8, known.ColorJitter([0.6, 1.4], p=0.8)),
+                                (tv.GaussianBlur(5), 0.3, known.GaussianBlur([5, 5], [0.1, 2.0], 0.3)),
+                                (tv.RandomHorizontalFlip(0.5), 0.5, known.RandomHorizontalFlip(0.25)),
+                                (tv.Grayscale(3), 0.2, known.RandomGrayscale(0.2))):
+            self.assertEqual(oa.from_torchvision(tv.RandomApply([theirs], p)), oa.Compose([ours]))
+
+    def test_random_apply_is_done_or_not(self):
+        def pictures(p):
+            pipeline = oa.Compose([oa.transforms.CenterCrop(48), oa.transforms.ColorJitter([2, 2], p=p)])
+            return torch.cat([images for images, _ in self.loader(pipeline, 16, order="seeded", seed=2, copy=True)])
+        never, seldom, always = (pictures(p) for p in (0, 0.3, 1))
+        done = [bool(torch.equal(one, two)) for one, two in zip(seldom, always)]
+        for one, two, is_done in zip(seldom, never, done):
+            self.assertTrue(is_done or torch.equal(one, two))
+        self.assertTrue(40 < sum(done) < 110, sum(done))  # of 240; 72 on average
+
+    def test_what_is_not_there_is_named(self):
+        for transform, text in ((tv.RandomApply([tv.ColorJitter(0.4), tv.Grayscale(3)]), "2 transforms"),
+                                (tv.RandomApply([tv.RandomRotation(9)]), "RandomRotation has no probability"),
+                                (tv.RandomChoice([tv.ColorJitter(0.4)]), "one of several")):
+            with self.assertRaisesRegex(TransformError, text):
+                oa.from_torchvision(transform)
+        for name, text in (("resnet50", "names no library"), ("torchvision/nothing", "no weights"),
+                           ("torchvision/ResNet50_Weights.DEFAULT", "trained")):
+            with self.assertRaisesRegex(TransformError, text):
+                oa.pipeline_for(name, train="trained" in text)
+
+    @HAS_TIMM
+    def test_timm_evaluates_alike(self):
+        from timm.data import create_transform
+        for crop_mode, interpolation in (("center", "bicubic"), ("squash", "bilinear")):
+            theirs = create_transform((3, 40, 40), interpolation=interpolation, crop_mode=crop_mode, crop_pct=0.9)
+            self.equals(theirs, oa.from_torchvision(theirs))
+
+    @HAS_TIMM
+    def test_timm_trains(self):
+        from timm.data import create_transform
+        theirs = create_transform((3, 40, 40), is_training=True, interpolation="bicubic", color_jitter_prob=0.8,
+                                  gaussian_blur_prob=0.3, grayscale_prob=0.2, re_prob=0.25, re_mode="pixel")
+        ours = oa.from_torchvision(theirs)
+        self.assertEqual([op.op for op in ours.ops],
+                         ["random_resized_crop", "hflip", "color_jitter", "random_grayscale", "gaussian_blur",
+                          "normalize", "cast", "layout", "random_erasing"])
+        images, _ = next(iter(self.loader(ours, 16)))
+        self.assertEqual(tuple(images.shape), (16, 3, 40, 40))
+
+    @HAS_TIMM
+    def test_timm_shares_with_who_writes_it_down(self):
+        """Means are numbers as people write them, not as float32 has them."""
+        ours = oa.pipeline_for("timm/resnet50.a1_in1k", train=True, size=160).json
+        self.assertIn("[0.485,0.456,0.406]", ours)
+
+    @HAS_TIMM
+    def test_what_timm_has_of_its_own_is_named(self):
+        from timm.data import create_transform
+        for options, text in (({"interpolation": "random"}, 'interpolation="bicubic"'),
+                              ({"interpolation": "bicubic", "auto_augment": "rand-m9"}, "RandAugment.*timm's own"),
+                              ({"interpolation": "bicubic", "re_prob": 1, "re_count": 3}, "re_count=1"),
+                              ({"interpolation": "bicubic", "re_prob": 1, "re_mode": "rand"}, "re_mode")):
+            with self.assertRaisesRegex(TransformError, text):
+                oa.from_torchvision(create_transform((3, 40, 40), is_training=True, **options))
+        with self.assertRaisesRegex(TransformError, "resnet50"):
+            oa.pipeline_for("timm/resnet5")
+
+
+if __name__ == "__main__":
+    unittest.main()
