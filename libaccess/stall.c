@@ -24,8 +24,8 @@ static const char *stall_stage(uint32_t stage)
 		"workers are busy with the next chunk: preprocessing is the bottleneck",
 	    [LAYOUT_STAGE_SLOT] =
 		"no slot is free: all are held by jobs; give accessd more memory or slots",
-	    [LAYOUT_STAGE_WORKERS] = "no worker is alive; accessd's log says why: journalctl -u "
-				     "accessd, or the file accessd.log beside its socket",
+	    [LAYOUT_STAGE_WORKERS] = ("no worker is alive; accessd's log says why: journalctl -u "
+				      "accessd, or the file accessd.log beside its socket"),
 	    [LAYOUT_STAGE_SCHEDULE] = "the next chunk is being composed",
 	    [LAYOUT_STAGE_DRAIN] = "accessd is shutting down; the job goes on with the next one",
 	};

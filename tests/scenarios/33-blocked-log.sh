@@ -6,8 +6,10 @@
 . "${top_srcdir:-.}/tests/scenarios/functions.sh"
 
 mkfifo "$work/pipe"
-sleep 3600 <>"$work/pipe" & # holds both ends open, and reads nothing
+exec 9<>"$work/pipe" # opened here: it is open when dd comes
+sleep 3600 <&9 & # holds both ends open, and reads nothing
 cleanup_fn "kill -KILL $!"
+exec 9>&-
 dd if=/dev/zero of="$work/pipe" bs=512 count=4096 oflag=nonblock conv=notrunc 2>"$work/dd.txt" || true
 full=$(sed -n 's/^\([0-9]*\)+.* records out/\1/p' "$work/dd.txt")
 [ "$full" -gt 0 ] && [ "$full" -lt 4096 ] || fail "the pipe is not full: the scenario tests nothing: $(cat "$work/dd.txt")"
