@@ -13,7 +13,8 @@ _LACKS = {
     "sampler": "which samples an epoch has, and of which rank they are, was said when the Loader was made"
                " (ids=, classes=, split=, weights=, rank=). To go on in the middle of an epoch, in the place of"
                " accelerate's skip_first_batches(): load_state_dict(state), of a state_dict(); it is exact",
-    "batch_sampler": "see sampler",
+    "batch_sampler": "batches come ready from the daemon, those of this rank: hand the Loader on as it is, not to"
+                     " prepare_data_loader()",
     "collate_fn": "batches come ready from the daemon",
     "generator": "order=\"seeded\" with seed= has the same batches in each run",
 }
@@ -43,10 +44,11 @@ class Dataset:
     __str__ = __fspath__
 
 
-def lacks(name: str) -> AttributeError:
-    """For an attribute that a Loader has not."""
-    why = f": {_LACKS[name]}" if name in _LACKS else ""
-    return AttributeError(f"'Loader' object has no attribute '{name}'{why}")
+def lacking(name: str) -> property:
+    """An attribute that is not there, and says what is."""
+    def tell(loader):
+        raise AttributeError(f"'{type(loader).__name__}' object has no attribute '{name}': {_LACKS[name]}")
+    return property(tell)
 
 
 def _gradients():

@@ -236,6 +236,8 @@ class Loader:
 
     num_workers, pin_memory = 0, False
     end_of_dataloader, remainder = False, 0
+    sampler, batch_sampler = libraries.lacking("sampler"), libraries.lacking("batch_sampler")
+    collate_fn, generator = libraries.lacking("collate_fn"), libraries.lacking("generator")
 
     def __init__(self, dataset: str | os.PathLike | wrapped.Wrapped,
                  pipeline: Pipeline | Sequence[Op] | str | None = None,
@@ -761,9 +763,6 @@ class Loader:
         """What a DataLoader's is asked for: len(), the samples of an epoch; root, classes, class_to_idx and targets,
         as of ImageFolder; its path as a str. Of wrap() the data set that was wrapped."""
         return libraries.Dataset(self) if self._wrapped is None else self._wrapped.dataset
-
-    def __getattr__(self, name):
-        raise libraries.lacks(name)
 
     def __getitem__(self, index):
         raise TransformError("a Loader is no Dataset: iterate over it in the place of the DataLoader")

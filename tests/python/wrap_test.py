@@ -110,6 +110,8 @@ class WrapTest(DaemonCase):
             oa.Loader(samples.Odd(self.log(), "one"))
         with self.assertRaisesRegex(oa.errors.TransformError, "ids="):
             self.counted(classes=["a"])
+        with self.assertRaisesRegex(AttributeError, "ask the data set"):
+            self.counted().classes
         with self.assertRaisesRegex(oa.errors.ArgumentError, "workers is 65"):
             oa.wrap([1], workers=65)
 

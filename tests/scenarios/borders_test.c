@@ -379,8 +379,10 @@ int borders_ppoll(struct pollfd *fds, nfds_t n, const struct timespec *timeout,
 
 int borders_connect(int fd, const struct sockaddr *address, socklen_t size)
 {
-	if (is_wound && n_tries < BASE_ARRAY_LEN(tries_ns))
-		tries_ns[n_tries++] = base_now_ns();
+	if (is_wound && n_tries < BASE_ARRAY_LEN(tries_ns)) {
+		tries_ns[n_tries] = base_now_ns();
+		n_tries++; /* it is read by then */
+	}
 	return (int)syscall(SYS_connect, fd, address, size);
 }
 
@@ -429,6 +431,7 @@ START_TEST(an_absence_is_waited_for_in_silence)
 	struct reader reader = {0};
 	struct stat printed;
 	int err = dup(STDERR_FILENO), file;
+	unsigned n;
 
 	rig_start("workers=1", "chunk=8", NULL);
 	options = trainee_options(rig_pictures("absent", 64, 2, 32), 8, 40);
@@ -447,12 +450,13 @@ START_TEST(an_absence_is_waited_for_in_silence)
 	hang_up_on_callers(4);
 	while (wound_ns < ABSENCE_NS)
 		rig_sleep_ms(1);
+	n = n_tries; /* those behind it may be of the other clock */
 	is_wound = false;
 	ck_assert_int_eq(fstat(file, &printed), 0);
 	ck_assert_int_eq(dup2(err, STDERR_FILENO), STDERR_FILENO);
 	ck_assert_int_eq(printed.st_size, 0);
-	ck_assert_uint_ge(n_tries, 60);
-	for (unsigned i = 1; i < n_tries; i++) {
+	ck_assert_uint_ge(n, 60);
+	for (unsigned i = 1; i < n; i++) {
 		uint64_t pause_ns = BASE_MIN(50 * MS << BASE_MIN(i - 1, 10u), 5000 * MS);
 
 		ck_assert_msg(tries_ns[i] - tries_ns[i - 1] == pause_ns, "try %u after %g s", i,
