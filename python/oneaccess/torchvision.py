@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A pipeline of torchvision's transforms (v1 or v2) or timm's, translated; or which of them cannot be, and why.
+"""A pipeline of torchvision's transforms (v1 or v2), timm's or transformers', translated; or which of them cannot be,
+and why.
 
 The objects are read, not run: what is random in torchvision stays random here, from the daemon's draws.
-Neither library is imported.
+None of these libraries is imported.
 """
 
 import difflib
 import math
 import struct
 
+from . import processors
 from . import transforms as oa
 from .errors import TransformError
 
@@ -108,7 +110,8 @@ def _apply(transform):
     """RandomApply of one transform: the op with a probability."""
     inner = list(transform.transforms)
     if len(inner) != 1:
-        raise TransformError(f"its {len(inner)} transforms are made with one draw together: of one transform it can be")
+        raise TransformError(f"its {len(inner)} transforms are made with one draw together: of one transform it can be,"
+                             " or of several with p=1")
     op = _translate("transforms[0]", inner[0])
     if getattr(op, "op", None) == "grayscale" and op.parameters.get("num_output_channels") == 3:
         return oa.RandomGrayscale(float(transform.p))
@@ -216,10 +219,12 @@ _WHY = {
 def _flatten(transform, place):
     """(where, transform) one after another."""
     inner = getattr(transform, "transforms", None)
-    if type(transform).__name__ == "Compose" and inner is not None:
+    name = type(transform).__name__
+    always = name == "Compose" or (name == "RandomApply" and transform.p == 1)
+    if always and inner is not None:
         for number, each in enumerate(inner):
             yield from _flatten(each, f"{place}[{number}]")
-    elif type(transform).__name__ == "Sequential":
+    elif name == "Sequential":
         for number, each in enumerate(transform):
             yield from _flatten(each, f"{place}[{number}]")
     else:
@@ -232,8 +237,7 @@ def _translate(place, transform):
     known, why_not = (_TIMM, _TIMM_WHY) if library == "timm" else (_KNOWN, _WHY)
     try:
         if library == "transformers":
-            raise TransformError("transformers resizes tensors, which rounds otherwise: give Resize, CenterCrop,"
-                                 " ToTensor and Normalize of torchvision with its size, image_mean and image_std")
+            return processors.ops_of(transform)
         if library not in ("torchvision", "torch", "timm"):
             raise TransformError("it is Python of your own")
         if name in known:
@@ -248,12 +252,15 @@ def _translate(place, transform):
 
 
 def from_torchvision(transform) -> oa.Pipeline:
-    """torchvision's Compose, a single transform, the transforms() of its weights for classification, or what
-    timm.data.create_transform() makes, as a pipeline for Loader. TransformError names the
-    first transform that has no counterpart, and what to do. A pipeline without ToTensor() or its like
-    gives uint8 images, [height, width, channels]. Pixels are those of torchvision on Pillow's pictures, wherever
-    the pipeline turns them into tensors: on tensors torchvision rounds otherwise, here and there by one, and its
-    GaussianBlur does so here. Random transforms draw from the daemon's numbers, alike in distribution."""
+    """torchvision's Compose, a single transform, the transforms() of its weights for classification, what
+    timm.data.create_transform() makes, or an image processor of transformers with backend="pil", as a pipeline for
+    Loader. TransformError names the first transform that has no counterpart, and what to do.
+
+    A pipeline without ToTensor() or its like gives uint8 images, [height, width, channels]. Pixels are those of
+    torchvision on Pillow's pictures, wherever the pipeline turns them into tensors: on tensors torchvision rounds
+    otherwise, here and there by one, and its GaussianBlur does so here; v2's ToDtype(scale=True) multiplies by 1 / 255
+    where ToTensor and we divide, which gives another last bit. Random transforms draw from the daemon's numbers, alike
+    in distribution."""
     translated = []
     for place, each in _flatten(transform, "transforms"):
         made = _translate(place, each)

@@ -45,6 +45,12 @@ class PublishedTest(DaemonCase):
                                 (tv.Grayscale(3), 0.2, known.RandomGrayscale(0.2))):
             self.assertEqual(oa.from_torchvision(tv.RandomApply([theirs], p)), oa.Compose([ours]))
 
+    def test_random_apply_that_is_sure_is_its_transforms(self):
+        inner = [tv.CenterCrop(40), tv.RandomApply([tv.ColorJitter(0.4), tv.Grayscale(3)], 1), tv.ToTensor()]
+        self.assertEqual(oa.from_torchvision(tv.RandomApply(inner, 1.0)),
+                         oa.from_torchvision(tv.Compose([tv.CenterCrop(40), tv.ColorJitter(0.4), tv.Grayscale(3),
+                                                         tv.ToTensor()])))
+
     def test_random_apply_is_done_or_not(self):
         def pictures(p):
             pipeline = oa.Compose([oa.transforms.CenterCrop(48), oa.transforms.ColorJitter([2, 2], p=p)])
