@@ -94,10 +94,9 @@ static bool fuse_plan_random_resized_crop(struct fuse_plan *plan, const struct o
 	box.left += (uint32_t)drawn->number[1];
 	box.height = (uint32_t)drawn->number[2];
 	box.width = (uint32_t)drawn->number[3];
-	return fuse_plan_resize(
-	    plan, &box, (enum filter_id)op_number(op, OP_RANDOM_RESIZED_CROP_INTERPOLATION, 0),
-	    (uint64_t)op_number(op, OP_RANDOM_RESIZED_CROP_SIZE, 0),
-	    (uint64_t)op_number(op, OP_RANDOM_RESIZED_CROP_SIZE, 1));
+	return fuse_plan_resize(plan, &box, (enum filter_id)drawn->number[4],
+				(uint64_t)op_number(op, OP_RANDOM_RESIZED_CROP_SIZE, 0),
+				(uint64_t)op_number(op, OP_RANDOM_RESIZED_CROP_SIZE, 1));
 }
 
 static bool fuse_plan_scale(struct fuse_plan *plan, const struct op *op)
@@ -122,6 +121,8 @@ static bool fuse_plan_center_crop(struct fuse_plan *plan, const struct op *op)
 	if (fuse_plan_is_framed(plan) || !fuse_plan_fits(height, width))
 		return false;
 	crop_middle(op, plan->frame.height, plan->frame.width, &box);
+	if ((box.height < height || box.width < width) && !crop_fills_black(op))
+		return false;
 	fuse_plan_crop(plan, &box);
 	plan->top = (height - box.height) / 2;
 	plan->left = (width - box.width) / 2;

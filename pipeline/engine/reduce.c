@@ -39,8 +39,7 @@ static bool reduce_ask(const struct op *op, const struct draw *draw,
 		*ret_box =
 		    (struct picture_box){(uint32_t)drawn.number[0], (uint32_t)drawn.number[1],
 					 (uint32_t)drawn.number[2], (uint32_t)drawn.number[3]};
-		ret->filter =
-		    (enum filter_id)op_number(op, OP_RANDOM_RESIZED_CROP_INTERPOLATION, 0);
+		ret->filter = (enum filter_id)drawn.number[4];
 		height = (uint64_t)op_number(op, OP_RANDOM_RESIZED_CROP_SIZE, 0);
 		width = (uint64_t)op_number(op, OP_RANDOM_RESIZED_CROP_SIZE, 1);
 	} else if (op->id == OP_RESIZE) {

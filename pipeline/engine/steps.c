@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include "pipeline/engine/steps.h"
+#include "pipeline/ops/apply.h"
 
 int steps_new(const struct op_list *ops, const struct shape *shape, struct steps **ret)
 {
@@ -181,6 +182,8 @@ int steps_one(const struct steps *steps, struct steps_scratch *scratch, unsigned
 	const struct op *op = &steps->ops->op[i];
 	struct op_drawn drawn;
 
+	if (apply_skips(steps->ops, i, draw))
+		return 0;
 	op_draw(op, i, draw, picture->height, picture->width, &drawn);
 	return steps_op(scratch, op, &drawn, picture, ret_error);
 }

@@ -14,6 +14,7 @@
 #include "pipeline/engine/fuse_rows.h"
 #include "pipeline/engine/steps.h"
 #include "pipeline/forms/cut_maker.h"
+#include "pipeline/ops/apply.h"
 
 struct cut_maker {
 	struct steps_scratch *scratch; /* owned */
@@ -128,6 +129,8 @@ static int cut_maker_rest(struct cut_maker *maker, const struct op_list *ops, st
 	for (unsigned i = maker->plan.next; r == 0 && i < cut->ops; i++) {
 		struct op_drawn drawn;
 
+		if (apply_skips(ops, i, &maker->draw))
+			continue;
 		op_draw(&ops->op[i], i, &maker->draw, picture->height, picture->width, &drawn);
 		r = steps_op(maker->scratch, &ops->op[i], &drawn, picture, ret_error);
 	}

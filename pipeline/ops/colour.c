@@ -154,6 +154,17 @@ static void colour_same(uint8_t table[256])
 		table[i] = (uint8_t)i;
 }
 
+void colour_solarize_add(const struct picture *picture, unsigned more)
+{
+	uint8_t table[3][256];
+
+	for (unsigned i = 0; i < 256; i++)
+		table[0][i] = (uint8_t)(i < 128 ? BASE_MIN(i + more, 255u) : i);
+	memcpy(table[1], table[0], sizeof(table[0]));
+	memcpy(table[2], table[0], sizeof(table[0]));
+	colour_map(picture, table);
+}
+
 void colour_autocontrast(const struct picture *picture)
 {
 	const struct colour_kernels *kernels = colour_kernels();

@@ -23,10 +23,12 @@ void colour_hue(const struct picture *picture, double factor);
 
 void colour_grayscale(const struct picture *picture);
 void colour_invert(const struct picture *picture);
-/* Keeps the highest bits, 1 .. 8, of each value. */
+/* Keeps the highest bits, 0 .. 8, of each value. */
 void colour_posterize(const struct picture *picture, unsigned bits);
 /* Inverts values from threshold on. */
 void colour_solarize(const struct picture *picture, double threshold);
+/* Adds `more` to values below 128, up to 255. */
+void colour_solarize_add(const struct picture *picture, unsigned more);
 void colour_autocontrast(const struct picture *picture);
 void colour_equalize(const struct picture *picture);
 

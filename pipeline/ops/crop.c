@@ -11,6 +11,7 @@
 #include "pipeline/ops/crop.h"
 #include "pipeline/ops/draw.h"
 #include "pipeline/ops/op_run.h"
+#include "pipeline/ops/pad.h"
 
 _Static_assert(OP_RANDOM_RESIZED_CROP_SIZE == OP_CENTER_CROP_SIZE, "one shape for both");
 
@@ -21,7 +22,13 @@ static const char *crop_shape(const struct op *op, struct shape *shape)
 	return NULL;
 }
 
-/* Four numbers: top, left, height and width. */
+static const char *crop_center_shape(const struct op *op, struct shape *shape)
+{
+	crop_shape(op, shape);
+	return shape_check_color(shape, op, OP_CENTER_CROP_FILL);
+}
+
+/* Five numbers: top, left, height and width; the filter. */
 static void crop_resized_draw(const struct op *op, uint32_t height, uint32_t width,
 			      struct op_drawn *drawn)
 {
@@ -32,6 +39,10 @@ static void crop_resized_draw(const struct op *op, uint32_t height, uint32_t wid
 	drawn->number[1] = box.left;
 	drawn->number[2] = box.height;
 	drawn->number[3] = box.width;
+	drawn->number[4] = op_number(op, OP_RANDOM_RESIZED_CROP_INTERPOLATION, 0);
+	if (!op_is_null(op, OP_RANDOM_RESIZED_CROP_OR_INTERPOLATION) &&
+	    draw_chance(&drawn->seq, 0.5))
+		drawn->number[4] = op_number(op, OP_RANDOM_RESIZED_CROP_OR_INTERPOLATION, 0);
 }
 
 static int crop_resized_run(struct steps_scratch *scratch, const struct op *op,
@@ -41,41 +52,52 @@ static int crop_resized_run(struct steps_scratch *scratch, const struct op *op,
 				  (uint32_t)drawn->number[2], (uint32_t)drawn->number[3]};
 
 	*picture = picture_part(picture, &box);
-	return steps_scale(scratch,
-			   (enum filter_id)op_number(op, OP_RANDOM_RESIZED_CROP_INTERPOLATION, 0),
+	return steps_scale(scratch, (enum filter_id)drawn->number[4],
 			   (uint64_t)op_number(op, OP_RANDOM_RESIZED_CROP_SIZE, 0),
 			   (uint64_t)op_number(op, OP_RANDOM_RESIZED_CROP_SIZE, 1), picture);
 }
 
-/* The middle `want` pixels of `have`, as torchvision's center_crop finds them: half to even. */
-static void crop_middle_of(uint32_t have, uint32_t want, uint32_t *ret_first, uint32_t *ret_count)
+/* The middle `want` pixels of `have`. */
+static void crop_middle_of(enum op_half half, uint32_t have, uint32_t want, uint32_t *ret_first,
+			   uint32_t *ret_count)
 {
-	*ret_first = have > want ? (uint32_t)rint((have - want) / 2.0) : 0;
+	const double first = have > want ? (have - want) / 2.0 : 0;
+
+	*ret_first = (uint32_t)(half == OP_HALF_DOWN ? floor(first) : rint(first));
 	*ret_count = BASE_MIN(have, want);
 }
 
 void crop_middle(const struct op *op, uint32_t height, uint32_t width, struct picture_box *ret)
 {
-	crop_middle_of(height, (uint32_t)op_number(op, OP_CENTER_CROP_SIZE, 0), &ret->top,
+	const enum op_half half = (enum op_half)op_number(op, OP_CENTER_CROP_HALF, 0);
+
+	crop_middle_of(half, height, (uint32_t)op_number(op, OP_CENTER_CROP_SIZE, 0), &ret->top,
 		       &ret->height);
-	crop_middle_of(width, (uint32_t)op_number(op, OP_CENTER_CROP_SIZE, 1), &ret->left,
+	crop_middle_of(half, width, (uint32_t)op_number(op, OP_CENTER_CROP_SIZE, 1), &ret->left,
 		       &ret->width);
 }
 
-static int crop_pad(struct steps_scratch *scratch, uint32_t height, uint32_t width,
-		    struct picture *picture)
+bool crop_fills_black(const struct op *op)
 {
-	struct picture to;
-	int r;
+	const double *fill = op->value[OP_CENTER_CROP_FILL].number;
 
-	if (picture->height == height && picture->width == width)
+	return fill[0] == 0 && fill[1] == 0 && fill[2] == 0;
+}
+
+static int crop_surround(struct steps_scratch *scratch, const struct op *op,
+			 struct picture *picture)
+{
+	struct pad pad = {.height = (uint64_t)op_number(op, OP_CENTER_CROP_SIZE, 0),
+			  .width = (uint64_t)op_number(op, OP_CENTER_CROP_SIZE, 1),
+			  .mode = PAD_CONSTANT};
+
+	if (picture->height == pad.height && picture->width == pad.width)
 		return 0;
-	r = steps_begin(scratch, height, width, &to);
-	if (r != 0)
-		return r;
-	picture_pad(picture, &to, (height - picture->height) / 2, (width - picture->width) / 2);
-	steps_end(scratch, &to, picture);
-	return 0;
+	pad.top = -(int64_t)((pad.height - picture->height) / 2);
+	pad.left = -(int64_t)((pad.width - picture->width) / 2);
+	for (unsigned c = 0; c < 3; c++)
+		pad.fill[c] = (uint8_t)op_number(op, OP_CENTER_CROP_FILL, c);
+	return pad_run(scratch, &pad, picture);
 }
 
 static int crop_center_run(struct steps_scratch *scratch, const struct op *op,
@@ -86,8 +108,7 @@ static int crop_center_run(struct steps_scratch *scratch, const struct op *op,
 	(void)drawn;
 	crop_middle(op, picture->height, picture->width, &box);
 	*picture = picture_part(picture, &box);
-	return crop_pad(scratch, (uint32_t)op_number(op, OP_CENTER_CROP_SIZE, 0),
-			(uint32_t)op_number(op, OP_CENTER_CROP_SIZE, 1), picture);
+	return crop_surround(scratch, op, picture);
 }
 
 const struct op_impl crop_resized_op = {
@@ -99,6 +120,6 @@ const struct op_impl crop_resized_op = {
 
 const struct op_impl crop_center_op = {
     .stage = OP_STAGE_PICTURE,
-    .shape = crop_shape,
+    .shape = crop_center_shape,
     .run = crop_center_run,
 };

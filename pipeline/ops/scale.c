@@ -4,6 +4,8 @@
  *
  * One number is the length of the shorter side; the other one is size * longer / shorter, cut to a
  * whole number, as Python's int() does; max_size bounds the longer one (torchvision.transforms.functional._compute_resized_output_size).
+ * A height and a width that a picture is to cover, or to lie in, are timm's ResizeKeepRatio: both sides
+ * are divided by one ratio, and rounded half to even.
  */
 
 #include <math.h>
@@ -17,6 +19,22 @@ static double scale_other(double size, double one, double other)
 	return trunc(size * other / one);
 }
 
+static enum op_fit scale_fit(const struct op *op)
+{
+	return (enum op_fit)op_number(op, OP_RESIZE_FIT, 0);
+}
+
+static void scale_in_proportion(const struct op *op, uint32_t height, uint32_t width,
+				uint64_t *ret_height, uint64_t *ret_width)
+{
+	const double down = height / op_number(op, OP_RESIZE_SIZE, 0);
+	const double across = width / op_number(op, OP_RESIZE_SIZE, 1);
+	const double ratio = scale_fit(op) == OP_COVER ? fmin(down, across) : fmax(down, across);
+
+	*ret_height = (uint64_t)rint(height / ratio);
+	*ret_width = (uint64_t)rint(width / ratio);
+}
+
 void scale_size(const struct op *op, uint32_t height, uint32_t width, uint64_t *ret_height,
 		uint64_t *ret_width)
 {
@@ -25,6 +43,10 @@ void scale_size(const struct op *op, uint32_t height, uint32_t width, uint64_t *
 	const uint32_t longest = BASE_MAX(height, width), shortest = BASE_MIN(height, width);
 	double one = size[0], other;
 
+	if (scale_fit(op) != OP_EXACT) {
+		scale_in_proportion(op, height, width, ret_height, ret_width);
+		return;
+	}
 	if (op->value[OP_RESIZE_SIZE].count == 2) {
 		*ret_height = (uint64_t)size[0];
 		*ret_width = (uint64_t)size[1];
@@ -51,6 +73,8 @@ static const char *scale_check(const struct op *op)
 		return "Pillow's pictures are always antialiased; leave \"antialias\" out";
 	if (op_is_null(op, OP_RESIZE_SIZE) && op_is_null(op, OP_RESIZE_MAX_SIZE))
 		return "neither \"size\" nor \"max_size\" is given; give one of them";
+	if (scale_fit(op) != OP_EXACT && op->value[OP_RESIZE_SIZE].count < 2)
+		return "\"fit\" needs a height and a width; give \"size\" both, or leave it out";
 	if (op_is_null(op, OP_RESIZE_MAX_SIZE))
 		return NULL;
 	if (op->value[OP_RESIZE_SIZE].count == 2)
@@ -65,7 +89,8 @@ static const char *scale_shape(const struct op *op, struct shape *shape)
 	const char *wrong = scale_check(op);
 	uint64_t height, width;
 
-	if (wrong || (!shape->height && op->value[OP_RESIZE_SIZE].count < 2))
+	if (wrong ||
+	    (!shape->height && (op->value[OP_RESIZE_SIZE].count < 2 || scale_fit(op) != OP_EXACT)))
 		return wrong;
 	scale_size(op, shape->height, shape->width, &height, &width);
 	if (height < 1 || width < 1)

@@ -34,8 +34,8 @@ static double turn_rounded(double value)
 	return strtod(text, NULL);
 }
 
-static int turn_warp(struct steps_scratch *scratch, const struct turn *turn, const double matrix[6],
-		     uint64_t height, uint64_t width, struct picture *picture)
+int turn_warp(struct steps_scratch *scratch, const struct turn *turn, const double matrix[6],
+	      uint64_t height, uint64_t width, struct picture *picture)
 {
 	struct picture to;
 	uint32_t *table;

@@ -22,6 +22,10 @@ struct turn {             /* what to do */
 	uint8_t fill[3];
 };
 
+/* The picture through the inverse matrix (warp.h), with turn's filter and fill, in another size. 0,
+ * PIPELINE_FAIL_REFUSED, PIPELINE_FAIL_MEMORY. */
+int turn_warp(struct steps_scratch *scratch, const struct turn *turn, const double matrix[6],
+	      uint64_t height, uint64_t width, struct picture *picture);
 /* torchvision.transforms.v2.functional.rotate and .affine of a Pillow image. The picture is one of the
  * scratch's, as is the result. 0, PIPELINE_FAIL_REFUSED, PIPELINE_FAIL_MEMORY. */
 int turn_rotate(struct steps_scratch *scratch, const struct turn *turn, struct picture *picture);

@@ -13,6 +13,9 @@ static const char *const op_filter_words[] = {"nearest", "box",     "bilinear", 
 					      "bicubic", "lanczos", NULL};
 static const char *const op_policy_words[] = {"imagenet", "cifar10", "svhn", NULL};
 static const char *const op_warp_words[] = {"nearest", "bilinear", "bicubic", NULL};
+static const char *const op_fit_words[] = {"exact", "cover", "contain", NULL};
+static const char *const op_half_words[] = {"even", "down", NULL};
+static const char *const op_timm_words[] = {"nearest", "bilinear", "bicubic", "random", NULL};
 static const char *const op_pad_words[] = {"constant", "edge", "reflect", "symmetric", NULL};
 static const char *const op_erase_words[] = {"random", NULL};
 static const char *const op_dtype_words[] = {"u8", "f16", "f32", "bf16", NULL};
@@ -63,6 +66,24 @@ unsigned op_params(enum op_id id, const struct op_param **ret)
 
 	*ret = op_table[id].first < end ? &op_param_table[op_table[id].first] : NULL;
 	return end - op_table[id].first;
+}
+
+/* Groups lie within groups (shape.c sees to that): the inner one, which comes later, decides. */
+void op_set_gates(struct op_list *ops)
+{
+	for (unsigned i = 0; i < ops->count; i++) {
+		const struct op *op = &ops->op[i];
+		unsigned first, all;
+
+		if (op->id != OP_RANDOM_APPLY)
+			continue;
+		first = (unsigned)op_number(op, OP_RANDOM_APPLY_OPS, 0);
+		all = first + (unsigned)op_number(op, OP_RANDOM_APPLY_OTHERWISE, 0);
+		for (unsigned k = 0; k < all && i + 1 + k < ops->count; k++) {
+			ops->op[i + 1 + k].gate = i;
+			ops->op[i + 1 + k].is_otherwise = k >= first;
+		}
+	}
 }
 
 /* Both are values of the same parameter. */

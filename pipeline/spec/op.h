@@ -76,6 +76,8 @@ struct op_type {
 #define OP_LATE(type) type, .late = true
 
 enum op_source { OP_FILE = 0, OP_RECORDED = 1, OP_RECORDED_ANEW = 2 };
+enum op_fit { OP_EXACT = 0, OP_COVER = 1, OP_CONTAIN = 2 };
+enum op_half { OP_HALF_EVEN = 0, OP_HALF_DOWN = 1 };
 enum op_order { OP_HWC = 0, OP_CHW = 1 };
 
 enum op_id {
@@ -125,6 +127,9 @@ struct op {
 	enum op_id id;
 	struct op_value value[OP_MAX_PARAMS];
 	unsigned hidden; /* bit i: value[i] is late and its default: not in the canonical text */
+	unsigned gate;   /* the random_apply that decides whether this op is done, its number in the
+			  * list (from 0); 0: it always is */
+	bool is_otherwise; /* it is done where that one's first ops are not */
 };
 
 struct op_list {
@@ -149,6 +154,8 @@ const char *op_help(enum op_id id);
 enum op_id op_find(const char *name);
 /* The parameters of an op in the table's order; index in it = index in struct op.value. */
 unsigned op_params(enum op_id id, const struct op_param **ret);
+/* Sets which random_apply decides on which op. */
+void op_set_gates(struct op_list *ops);
 /* Do the first ops of both mean the same, up to how many, at most `most`? */
 unsigned op_alike(const struct op_list *a, const struct op_list *b, unsigned most);
 /* The type that a cast is to. */

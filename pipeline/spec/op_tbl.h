@@ -41,6 +41,9 @@ PARAM(RANDOM_RESIZED_CROP, RATIO, "ratio", OP_TYPE_RANGE, "[0.75, 1.333333333333
       "[least, most] width over height of the part, 0 < least <= most")
 PARAM(RANDOM_RESIZED_CROP, INTERPOLATION, "interpolation", OP_TYPE_FILTER, "\"bilinear\"",
       "the filter: nearest, box, bilinear, hamming, bicubic or lanczos")
+PARAM(RANDOM_RESIZED_CROP, OR_INTERPOLATION, "or_interpolation",
+      OP_LATE(OP_OR_NULL(OP_TYPE_FILTER)), "null",
+      "another filter, drawn for half of the samples; or null")
 
 OP(RESIZE, "resize", scale_op, "the picture in another size")
 PARAM(RESIZE, SIZE, "size", OP_OR_NULL(OP_TYPE_SIDE), NULL,
@@ -51,11 +54,19 @@ PARAM(RESIZE, MAX_SIZE, "max_size", OP_LATE(OP_OR_NULL(OP_TYPE_INTEGER(1, OP_MAX
       "the most that the longer side gets, in pixels, beside one number as size; or null")
 PARAM(RESIZE, ANTIALIAS, "antialias", OP_LATE(OP_TYPE_BOOL), "true",
       "true: Pillow's pictures are always resized so")
+PARAM(RESIZE, FIT, "fit", OP_LATE(OP_TYPE_WORD(op_fit_words)), "\"exact\"",
+      "what [height, width] means: exact; or, the proportion kept, cover (no side is shorter) or "
+      "contain (no side is longer)")
 
 OP(CENTER_CROP, "center_crop", crop_center_op,
    "the middle of the picture, black around where it is smaller")
 PARAM(CENTER_CROP, SIZE, "size", OP_TYPE_SIZE, NULL,
       "the output's side in pixels, or [height, width]")
+PARAM(CENTER_CROP, FILL, "fill", OP_LATE(OP_TYPE_COLOR), "0",
+      "the colour around a picture that is smaller, 0 to 255: one number or [red, green, blue]")
+PARAM(
+    CENTER_CROP, HALF, "half", OP_LATE(OP_TYPE_WORD(op_half_words)), "\"even\"",
+    "where half a pixel goes: even (to the even number, as torchvision) or down (as Hugging Face)")
 
 OP(HFLIP, "hflip", flip_across_op, "left and right exchanged, at random")
 PARAM(HFLIP, P, "p", OP_TYPE_CHANCE, "0.5", "the probability, from 0 to 1")
@@ -137,6 +148,29 @@ PARAM(AUTO_AUGMENT, FILL, "fill", OP_OR_NULL(OP_TYPE_COLOR), "null",
 PARAM(AUTO_AUGMENT, POLICY, "policy", OP_TYPE_WORD(op_policy_words), "\"imagenet\"",
       "the data set that the policy was found for: imagenet, cifar10 or svhn")
 
+OP(TIMM_RAND_AUGMENT, "timm_rand_augment", augment_timm_op,
+   "changes drawn from fifteen as timm makes them: its RandAugment")
+PARAM(
+    TIMM_RAND_AUGMENT, INTERPOLATION, "interpolation", OP_TYPE_WORD(op_timm_words), "\"random\"",
+    "the filter of geometric changes: nearest, bilinear, bicubic, or random: one of the latter two")
+PARAM(TIMM_RAND_AUGMENT, FILL, "fill", OP_TYPE_COLOR, "128",
+      "the colour of what is outside, 0 to 255: one number or [red, green, blue]")
+PARAM(TIMM_RAND_AUGMENT, NUM_OPS, "num_ops", OP_TYPE_INTEGER(0, 5), "2",
+      "the changes of a picture, one after another, 0 to 5")
+PARAM(TIMM_RAND_AUGMENT, P, "p", OP_TYPE_CHANCE, "0.5", "the probability of each of them")
+PARAM(TIMM_RAND_AUGMENT, MAGNITUDE, "magnitude", OP_TYPE_NUMBER(0, 1000), "10",
+      "the magnitude, from 0; 10 is timm's usual scale")
+PARAM(TIMM_RAND_AUGMENT, MAGNITUDE_STD, "magnitude_std", OP_TYPE_NUMBER(0, 1000), "0",
+      "the standard deviation of what is drawn around magnitude")
+PARAM(TIMM_RAND_AUGMENT, UNIFORM, "uniform", OP_TYPE_BOOL, "false",
+      "true or false: is it drawn from 0 to magnitude instead?")
+PARAM(TIMM_RAND_AUGMENT, MAGNITUDE_MAX, "magnitude_max", OP_TYPE_NUMBER(0, 1000), "10",
+      "the most that is drawn")
+PARAM(TIMM_RAND_AUGMENT, INCREASING, "increasing", OP_TYPE_BOOL, "false",
+      "true or false: do all changes grow with the magnitude?")
+PARAM(TIMM_RAND_AUGMENT, TRANSLATE, "translate", OP_TYPE_NUMBER(0, 1), "0.45",
+      "the share of the side that magnitude 10 moves the picture by")
+
 OP(ROTATE, "rotate", turn_rotate_op, "the picture turned by a random angle")
 PARAM(ROTATE, DEGREES, "degrees", OP_TYPE_AROUND_0(36000.0), NULL,
       "[least, most] degrees counter-clockwise, or x for [-x, x]")
@@ -205,6 +239,13 @@ PARAM(RANDOM_ERASING, RATIO, "ratio", OP_TYPE_RANGE, "[0.3, 3.3]",
       "[least, most] height over width of the rectangle, 0 < least <= most")
 PARAM(RANDOM_ERASING, VALUE, "value", OP_TYPE_VALUE(op_erase_words), "0",
       "one number, three (red, green, blue) or \"random\"")
+
+OP(RANDOM_APPLY, "random_apply", apply_op, "the ops behind it, or others, at random")
+PARAM(RANDOM_APPLY, P, "p", OP_TYPE_CHANCE, "0.5", "the probability, from 0 to 1")
+PARAM(RANDOM_APPLY, OPS, "ops", OP_TYPE_INTEGER(1, PIPELINE_MAX_OPS), "1",
+      "how many ops behind it are done with that probability")
+PARAM(RANDOM_APPLY, OTHERWISE, "otherwise", OP_TYPE_INTEGER(0, PIPELINE_MAX_OPS), "0",
+      "how many ops behind those are done in their place")
 
 OP(NORMALIZE, "normalize", op_run_finish, "(value / 255 - mean) / std, in float32")
 PARAM(NORMALIZE, MEAN, "mean", OP_TYPE_CHANNELS, NULL,

@@ -161,18 +161,107 @@ static int shape_op(struct shape_state *state, unsigned number, const struct op 
 	return r;
 }
 
+/* ---- random_apply ---- */
+
+static int shape_ops(struct shape_state *state, unsigned first, unsigned end);
+
+/* What may differ from one of two groups of ops to the other. */
+struct shape_size {
+	uint32_t height, width;
+	unsigned channels;
+};
+
+static struct shape_size shape_size_of(const struct shape *shape)
+{
+	return (struct shape_size){shape->height, shape->width, shape->channels};
+}
+
+static void shape_size_set(struct shape *shape, const struct shape_size *size)
+{
+	shape->height = size->height;
+	shape->width = size->width;
+	shape->channels = size->channels;
+}
+
+/* The ops from number first (from 0) on up to end, which the random_apply at `gate` decides on. */
+static int shape_group(struct shape_state *state, unsigned gate, unsigned first, unsigned end)
+{
+	for (unsigned i = first; i < end; i++) {
+		const struct op *op = &state->ops->op[i];
+
+		if (op_impl(op->id)->stage != OP_STAGE_PICTURE || op->id == OP_FIVE_CROP) {
+			diag_set(state->diag,
+				 "pipeline: op %u (%s) cannot be done at random; put it behind "
+				 "those of op %u (random_apply), or give that fewer ops",
+				 i + 1, op_name(op->id), gate + 1);
+			return PIPELINE_E_BAD;
+		}
+	}
+	return shape_ops(state, first, end);
+}
+
+/* Both groups of the random_apply at `at`, each from what is there before it. A size that depends on
+ * which of them is done is not known. */
+static int shape_either(struct shape_state *state, unsigned at, unsigned end, unsigned *ret_next)
+{
+	const struct op *op = &state->ops->op[at];
+	const unsigned middle = at + 1 + (unsigned)op_number(op, OP_RANDOM_APPLY_OPS, 0);
+	const unsigned next = middle + (unsigned)op_number(op, OP_RANDOM_APPLY_OTHERWISE, 0);
+	const struct shape_size before = shape_size_of(&state->shape);
+	struct shape_size one, other;
+	int r;
+
+	if (next > end)
+		return shape_bad(state, at + 1, op,
+				 "fewer ops than that are behind it; give less for \"ops\" and "
+				 "\"otherwise\", or add ops");
+	r = shape_group(state, at, at + 1, middle);
+	if (r != 0)
+		return r;
+	one = shape_size_of(&state->shape);
+	shape_size_set(&state->shape, &before);
+	r = shape_group(state, at, middle, next);
+	if (r != 0)
+		return r;
+	other = shape_size_of(&state->shape);
+	if (one.channels != other.channels)
+		return shape_bad(state, at + 1, op,
+				 "the picture would have one channel at random; give grayscale "
+				 "\"num_output_channels\": 3");
+	if (one.height != other.height || one.width != other.width)
+		state->shape.height = state->shape.width = 0;
+	*ret_next = next;
+	return 0;
+}
+
+static int shape_ops(struct shape_state *state, unsigned first, unsigned end)
+{
+	unsigned i = first;
+
+	while (i < end) {
+		const struct op *op = &state->ops->op[i];
+		int r = shape_op(state, i + 1, op);
+
+		if (r == 0 && op->id == OP_RANDOM_APPLY)
+			r = shape_either(state, i, end, &i);
+		else
+			i++;
+		if (r != 0)
+			return r;
+	}
+	return 0;
+}
+
 int shape_infer(const struct op_list *ops, struct shape *ret, struct diag *diag)
 {
 	struct shape_state state = {.shape = {.channels = 3, .dtype = PIPELINE_U8, .order = OP_HWC},
 				    .ops = ops,
 				    .diag = diag};
 
-	for (unsigned i = 0; i < ops->count; i++) {
-		int r = shape_op(&state, i + 1, &ops->op[i]);
+	int r = shape_ops(&state, 0, ops->count);
 
-		if (r != 0)
-			return r;
-	}
+	if (r != 0)
+		return r;
 	if (!state.shape.height) {
 		diag_set(diag,
 			 "pipeline: the image's size would differ from sample to sample; after op "

@@ -64,7 +64,7 @@ static int spec_unknown_param(const struct spec_place *at, const char *key)
 
 static int spec_unknown_op(unsigned number, const char *name, struct diag *diag)
 {
-	char known[640] = "", quoted[64];
+	char known[768] = "", quoted[64];
 	size_t used = 0;
 
 	for (unsigned i = 0; i < OP_COUNT && used < sizeof(known); i++)
@@ -210,6 +210,8 @@ static int spec_parse_list(const struct json_in *list, struct op_list *ops, stru
 	ops->count = (unsigned)json_in_count(list);
 	for (unsigned i = 0; r == 0 && i < ops->count; i++)
 		r = spec_parse_op(i + 1, json_in_item(list, i), ops, diag);
+	if (r == 0)
+		op_set_gates(ops);
 	return r;
 }
 

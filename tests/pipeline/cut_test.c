@@ -250,6 +250,8 @@ static const char *const cut_kept_ops[] = {
     "{\"op\":\"resize\",\"size\":90,\"interpolation\":\"nearest\"}",
     "{\"op\":\"center_crop\",\"size\":[45,33]}",
     "{\"op\":\"center_crop\",\"size\":120}",
+    "{\"op\":\"center_crop\",\"size\":[119,90],\"fill\":9,\"half\":\"down\"}",
+    "{\"op\":\"resize\",\"size\":[29,61],\"fit\":\"cover\"}",
     "{\"op\":\"hflip\",\"p\":1}",
     "{\"op\":\"vflip\",\"p\":1}",
     "{\"op\":\"hflip\",\"p\":0}",
@@ -274,6 +276,9 @@ static const char *const cut_kept_ops[] = {
 static const char *const cut_drawn_ops[] = {
     "{\"op\":\"random_resized_crop\",\"size\":[24,40],\"scale\":[0.05,1]}",
     "{\"op\":\"random_crop\",\"size\":[20,30],\"pad_if_needed\":true}",
+    ("{\"op\":\"random_apply\",\"ops\":2,\"otherwise\":1},{\"op\":\"invert\",\"p\":1},"
+     "{\"op\":\"resize\",\"size\":[33,31]},"
+     "{\"op\":\"random_resized_crop\",\"size\":[33,31],\"or_interpolation\":\"bicubic\"}"),
     "{\"op\":\"hflip\"},{\"op\":\"center_crop\",\"size\":[35,25]}",
     "{\"op\":\"rotate\",\"degrees\":90},{\"op\":\"resize\",\"size\":[31,31]}",
     "{\"op\":\"color_jitter\",\"contrast\":0.5},{\"op\":\"center_crop\",\"size\":32}",

@@ -30,6 +30,7 @@ from PIL import Image, ImageOps
 import parity_augment
 import parity_colour
 import parity_geometry
+import parity_translated
 
 PINNED = '13.0.0'  # the version whose order of passes resize.c follows
 MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
@@ -99,9 +100,10 @@ FAST_SPECS = {
 }
 # What golden files are made of, each from its specs: golden.tsv and golden_NAME.tsv.
 FAMILIES = {'': SPECS, 'formats': FORMAT_SPECS, 'exif': EXIF_SPECS, 'fast': FAST_SPECS, 'augment': parity_augment.SPECS, 'colour': parity_colour.SPECS,
-            'geometry': parity_geometry.SPECS}
+            'geometry': parity_geometry.SPECS, 'translated': parity_translated.SPECS}
 # Ops that are one function of (picture, what the spec says, what was drawn).
-PICTURE_OPS = {**parity_augment.PICTURE_OPS, **parity_colour.PICTURE_OPS, **parity_geometry.PICTURE_OPS}
+PICTURE_OPS = {**parity_augment.PICTURE_OPS, **parity_colour.PICTURE_OPS, **parity_geometry.PICTURE_OPS,
+               **parity_translated.PICTURE_OPS}
 
 
 def f32(x):
@@ -114,24 +116,28 @@ def bf16(x):
     return upper + (lower > 0x8000 or (lower == 0x8000 and upper % 2))
 
 
-def middle(have, want):
-    """(first, count, black before): torchvision's center_crop along one axis."""
+def middle(have, want, half='even'):
+    """(first, count, fill before): torchvision's center_crop along one axis, or with "down" Hugging Face's."""
     if have < want:
         return 0, have, (want - have) // 2
-    return int(round((have - want) / 2.0)), want, 0
+    return (have - want) // 2 if half == 'down' else int(round((have - want) / 2.0)), want, 0
 
 
-def center_crop(im, size):
+def center_crop(im, op):
+    size = op['size']
     h, w = size if isinstance(size, list) else (size, size)
-    top, rows, above = middle(im.size[1], h)
-    left, columns, before = middle(im.size[0], w)
-    out = Image.new('RGB', (w, h))
+    top, rows, above = middle(im.size[1], h, op.get('half'))
+    left, columns, before = middle(im.size[0], w, op.get('half'))
+    out = Image.new(im.mode, (w, h), parity_geometry.color(im, op) if im.mode == 'RGB' else op.get('fill', 0))
     out.paste(im.crop((left, top, left + columns, top + rows)), (before, above))
     return out
 
 
-def resized(w, h, size, most=None):
+def resized(w, h, size, most=None, fit='exact'):
     """(width, height) of a picture behind resize."""
+    if fit != 'exact':  # timm's ResizeKeepRatio
+        ratio = (min if fit == 'cover' else max)(h / size[0], w / size[1])
+        return round(w / ratio), round(h / ratio)
     if isinstance(size, list):
         return size[1], size[0]
     short, long = (w, h) if w <= h else (h, w)
@@ -144,14 +150,19 @@ def resized(w, h, size, most=None):
     return new if w <= h else new[::-1]
 
 
-def resize(im, size, interpolation='bilinear', most=None):
-    new = resized(*im.size, size, most)
+def crop_filter(op, drawn):
+    """Of random_resized_crop, which may draw one of two."""
+    return list(FILTERS)[int(drawn[4])] if op.get('or_interpolation') else op.get('interpolation', 'bilinear')
+
+
+def resize(im, size, interpolation='bilinear', most=None, fit='exact'):
+    new = resized(*im.size, size, most, fit)
     return OP if min(new) < 1 else im.resize(new, FILTERS[interpolation])
 
 
 def pixel_ops(im, spec, draws):
     """The picture behind the ops that work on 8 bits; a list of several; or the stage of the error."""
-    for op, drawn in zip(spec, draws):
+    for op, drawn in parity_translated.done(spec, draws):
         if isinstance(im, int) or op['op'] in ('normalize', 'cast', 'layout'):
             break
         if op['op'] in PICTURE_OPS:
@@ -159,11 +170,11 @@ def pixel_ops(im, spec, draws):
         elif op['op'] == 'random_resized_crop':
             size = op['size'] if isinstance(op['size'], list) else [op['size']] * 2
             top, left, h, w = (int(v) for v in drawn[:4])
-            im = resize(im.crop((left, top, left + w, top + h)), size, op.get('interpolation', 'bilinear'))
+            im = resize(im.crop((left, top, left + w, top + h)), size, crop_filter(op, drawn))
         elif op['op'] == 'resize':
-            im = resize(im, op['size'], op.get('interpolation', 'bilinear'), op.get('max_size'))
+            im = resize(im, op['size'], op.get('interpolation', 'bilinear'), op.get('max_size'), op.get('fit', 'exact'))
         elif op['op'] == 'center_crop':
-            im = center_crop(im, op['size'])
+            im = center_crop(im, op)
         elif op['op'] == 'hflip' and drawn[0]:
             im = im.transpose(Image.Transpose.FLIP_LEFT_RIGHT)
     return im
@@ -256,10 +267,11 @@ def reduced(im, orientation, op, drawn):
         out = resized(bw, bh, op['size'] if isinstance(op['size'], list) else [op['size']] * 2)
     elif op['op'] == 'resize':
         top, left, bh, bw = 0, 0, h, w
-        out = resized(w, h, op['size'], op.get('max_size'))
+        out = resized(w, h, op['size'], op.get('max_size'), op.get('fit', 'exact'))
     else:
         return None
-    if op.get('interpolation') == 'nearest' or min(out) < 1:
+    drawn_filter = crop_filter(op, drawn) if op['op'] == 'random_resized_crop' else op.get('interpolation')
+    if drawn_filter == 'nearest' or min(out) < 1:
         return None
     for scale in (8, 4, 2):
         if bw // scale >= out[0] and bh // scale >= out[1]:
@@ -297,7 +309,8 @@ def fast_of(im, spec, draws):
     around = [int(v) for v in box[:2]] + [math.ceil(v) for v in box[2:]]
     part = im.convert('RGB').crop(around)
     inside = [v - around[i % 2] for i, v in enumerate(box)]
-    return part.resize(out, FILTERS[spec[1].get('interpolation', 'bilinear')], box=inside)
+    drawn_filter = crop_filter(spec[1], draws[1]) if spec[1]['op'] == 'random_resized_crop' else spec[1].get('interpolation', 'bilinear')
+    return part.resize(out, FILTERS[drawn_filter], box=inside)
 
 
 def value_bytes(spec):

@@ -41,7 +41,7 @@ def numbers(value):
 
 def resized_crop(im, op, drawn):
     size = op['size'] if isinstance(op['size'], list) else [op['size']] * 2
-    return F.resized_crop(im, *(int(v) for v in drawn[:4]), size, mode(op, 'bilinear'))
+    return F.resized_crop(im, *(int(v) for v in drawn[:4]), size, InterpolationMode(parity.crop_filter(op, drawn)))
 
 
 def rotate(im, op, drawn):
@@ -72,7 +72,14 @@ def five_crop(im, op, drawn):
         return parity.OP
 
 
+def center_crop(im, op, drawn):
+    """torchvision's; what it has not, timm's fill and Hugging Face's middle, is parity.py's."""
+    return parity.center_crop(im, op) if 'fill' in op or 'half' in op else F.center_crop(im, op['size'])
+
+
 def resize(im, op, drawn):
+    if 'fit' in op:
+        return parity.resize(im, op['size'], op.get('interpolation', 'bilinear'), fit=op['fit'])
     size = None if op['size'] is None else numbers(op['size'])
     try:
         return F.resize(im, size, mode(op, 'bilinear'), op.get('max_size'))
@@ -123,7 +130,7 @@ def augment(transform):
 PICTURE_OPS = {
     'random_resized_crop': resized_crop,
     'resize': resize,
-    'center_crop': lambda im, op, drawn: F.center_crop(im, op['size']),
+    'center_crop': center_crop,
     'hflip': chance(F.horizontal_flip),
     'vflip': chance(F.vertical_flip),
     'rotate': rotate,

@@ -17,6 +17,7 @@
 #include "pipeline/engine/engine.h"
 #include "pipeline/engine/steps.h"
 #include "pipeline/pipeline.h"
+#include "pipeline/ops/apply.h"
 #include "pipeline/spec/spec.h"
 
 struct pixels {
@@ -94,6 +95,10 @@ static void pixels_put_draws(const struct pixels *pixels, struct steps_scratch *
 		struct op_drawn drawn;
 
 		memset(&drawn, 0, sizeof(drawn));
+		if (apply_skips(&pixels->ops, i, &draw)) {
+			pixels_put_drawn(&drawn);
+			continue;
+		}
 		if (r == 0 && i < pixels->shape.pixel_ops)
 			op_draw(op, i, &draw, picture.height, picture.width, &drawn);
 		else if (r == 0)

@@ -201,10 +201,10 @@ static const struct {
 	const char *name;
 	unsigned specs; /* at least */
 	unsigned folder;
-} run_golden[] = {{"golden.tsv", 20, 0},         {"golden_formats.tsv", 3, 1},
-		  {"golden_exif.tsv", 7, 2},     {"golden_augment.tsv", 13, 0},
-		  {"golden_fast.tsv", 9, 0},     {"golden_colour.tsv", 13, 0},
-		  {"golden_geometry.tsv", 15, 0}};
+} run_golden[] = {{"golden.tsv", 20, 0},          {"golden_formats.tsv", 3, 1},
+		  {"golden_exif.tsv", 7, 2},      {"golden_augment.tsv", 13, 0},
+		  {"golden_fast.tsv", 9, 0},      {"golden_colour.tsv", 13, 0},
+		  {"golden_geometry.tsv", 15, 0}, {"golden_translated.tsv", 20, 0}};
 
 START_TEST(golden)
 {

@@ -258,6 +258,10 @@ static const char *const share_picture[] = {
     "{\"op\":\"color_jitter\",\"brightness\":0.4,\"hue\":0.1}",
     "{\"op\":\"grayscale\",\"num_output_channels\":3}",
     "{\"op\":\"rotate\",\"degrees\":30}",
+    ("{\"op\":\"random_apply\",\"otherwise\":2},{\"op\":\"vflip\"},{\"op\":\"random_apply\",\"p\":"
+     "0.3},"
+     "{\"op\":\"invert\",\"p\":1},{\"op\":\"hflip\"}"),
+    "{\"op\":\"timm_rand_augment\",\"p\":1}",
     "{\"op\":\"gaussian_blur\",\"kernel_size\":3}",
     "{\"op\":\"random_erasing\",\"p\":1}",
     "{\"op\":\"posterize\",\"bits\":3,\"p\":1}",
@@ -273,8 +277,8 @@ static const char *const share_picture[] = {
     "{\"op\":\"resize\",\"size\":[44,38]}",
     "{\"op\":\"five_crop\",\"size\":20}",
 };
-#define SHARE_LAST 14
-#define SHARE_RESIZE 18
+#define SHARE_LAST 16
+#define SHARE_RESIZE 20
 
 static const char *const share_finish[] = {
     "",
