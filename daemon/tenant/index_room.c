@@ -73,6 +73,7 @@ bool index_room_take(struct source *source, uint64_t bytes, struct diag *diag)
 	uint64_t most = index_room_most(domain);
 	char need[32], left[32], budget[32];
 	const char *name;
+	uint64_t limit;
 
 	if (bytes <= most) {
 		while (stream_free_bytes(domain) < bytes && stream_free_idle(domain))
@@ -80,12 +81,13 @@ bool index_room_take(struct source *source, uint64_t bytes, struct diag *diag)
 		account(source, (int64_t)bytes);
 		return true;
 	}
+	limit = stream_limit_of(domain, &name);
 	diag_set(diag,
 		 "the list of the dataset's samples takes %s of memory, and %s of the budget of %s "
 		 "(%s) is free: close another dataset, or raise `memory`",
 		 base_format_bytes(bytes, need, sizeof(need)),
 		 base_format_bytes(most, left, sizeof(left)),
-		 base_format_bytes(stream_limit_of(domain, &name), budget, sizeof(budget)), name);
+		 base_format_bytes(limit, budget, sizeof(budget)), name);
 	return false;
 }
 
