@@ -246,6 +246,7 @@ void carousel_taken(struct carousel *carousel, uint32_t job, uint32_t slot, uint
 	if (!find_grant(carousel, job, slot, &index))
 		return;
 	take(carousel, job, index, now_ns);
+	carousel->jobs[job].gave_way = false;
 	look_for_more(carousel, job);
 }
 
@@ -292,6 +293,7 @@ void carousel_waiting(struct carousel *carousel, uint32_t job, bool waiting)
 	if (waiting && !carousel->jobs[job].waiting)
 		carousel_need_look(carousel, job);
 	carousel->jobs[job].waiting = waiting;
+	carousel->jobs[job].gave_way = false;
 }
 
 /* views */

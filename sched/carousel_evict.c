@@ -174,6 +174,7 @@ static void revoke(struct carousel *carousel, uint32_t job, int index, struct ca
 	grant->state = CAROUSEL_REVOKED;
 	member->coming -= grant->samples;
 	member->revoked++;
+	member->gave_way = true;
 	member->pins++;
 	s->granted--;
 	s->pins++;

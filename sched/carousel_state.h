@@ -72,6 +72,8 @@ struct carousel_log; /* of a group: carousel_log.h */
 
 struct carousel_member { /* a job, a rank or a group */
 	bool used, waiting, is_group, leads;
+	bool
+	    gave_way; /* what it was granted was given up for others, and it has asked for nothing since */
 	uint32_t variant;
 	uint32_t batch, ranks;
 	uint64_t epoch, epochs; /* epoch of the next grant; == epochs: everything is granted */

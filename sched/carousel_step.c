@@ -117,6 +117,14 @@ static bool has_ready(const struct carousel *carousel, const struct carousel_mem
 	return false;
 }
 
+/* Jobs may stand while others read: a program keeps loaders that it does not read. What such a job was granted
+ * is given up for one that starves; if it starved for that in its turn, they would take each other's slots
+ * for ever. So it makes do with slots that are free until it takes a chunk or waits for one. */
+static bool has_given_way(const struct carousel_member *member)
+{
+	return member->gave_way && !member->waiting;
+}
+
 bool carousel_step_starving(const struct carousel *carousel, uint32_t job, uint64_t now_ns)
 {
 	const struct carousel_member *member;
@@ -124,6 +132,8 @@ bool carousel_step_starving(const struct carousel *carousel, uint32_t job, uint6
 	if (!carousel_step_hungry(carousel, job, now_ns))
 		return false;
 	member = speaker(carousel, job, now_ns);
+	if (has_given_way(member))
+		return false;
 	return !member->coming || (member->waiting && !has_ready(carousel, member));
 }
 
@@ -228,6 +238,8 @@ static bool is_before(const struct carousel *carousel, const struct carousel_mem
 
 	if (a_hungry != b_hungry)
 		return a_hungry;
+	if (has_given_way(a) != has_given_way(b))
+		return has_given_way(b);
 	if (a_urgency != b_urgency)
 		return a_urgency < b_urgency;
 	return a->pace_ns < b->pace_ns;
@@ -370,14 +382,15 @@ static bool is_held_by_dead(const struct carousel *carousel, uint32_t slot, uint
 	return held;
 }
 
-/* Counts, once each time it begins, that a living job with nothing in its chunks and nothing coming
- * gets no slot while one serves the dead alone. Admission keeps this from happening. */
+/* Counts, once each time it begins, that a living job with nothing in its chunks and nothing coming, which did
+ * not give way, gets no slot while one serves the dead alone. Admission keeps this from happening. */
 static void watch_dead(struct carousel *carousel, const struct carousel_member *hungriest,
 		       bool no_slot, uint64_t now_ns)
 {
 	bool blocked = false;
 
-	if (no_slot && !hungriest->coming && !hungriest->pins && !carousel->unfinished)
+	if (no_slot && !has_given_way(hungriest) && !hungriest->coming && !hungriest->pins &&
+	    !carousel->unfinished)
 		for (uint32_t i = 0; i < carousel->n_slots && !blocked; i++)
 			blocked = is_held_by_dead(carousel, i, now_ns);
 	carousel->waits_on_dead += blocked && !carousel->blocked;
