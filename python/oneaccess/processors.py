@@ -25,12 +25,12 @@ def ops_of(processor) -> list:
     _check_class(processor)
     if getattr(processor, "do_pad", False):
         raise TransformError("do_pad=True pads pictures of a batch: give do_pad=False and a size of height and width")
-    ops, size = _resize(processor) if _get(processor, "do_resize") else ([], (None, None))
+    ops, least, is_known = _resize(processor) if _get(processor, "do_resize") else ([], (1, 1), False)
     if _get(processor, "do_center_crop"):
         crop = _extents(processor.crop_size)
         if crop is None:
             raise TransformError(f"crop_size={_dict(processor.crop_size)} has no height and width")
-        ops.append(_crop(processor, size, crop))
+        ops.append(_crop(crop, least, is_known))
     return ops + _values(processor)
 
 
@@ -74,44 +74,34 @@ def _filter(processor):
 
 
 def _resize(processor):
-    """(its ops, the height and width behind them where these are known)"""
+    """(its ops, the least height and width behind them, whether these are just what it is then)"""
     size, interpolation = _dict(processor.size), _filter(processor)
     exact = _extents(size)
     shortest = size.get("shortest_edge")
     if any(each.__name__ == "ConvNextImageProcessorPil" for each in type(processor).__mro__):
         if not shortest:
             raise TransformError(f"size={size} has no shortest_edge, which it needs")
-        if shortest < _CONVNEXT_WHOLE:
-            _refuse_crop(interpolation, int(shortest / processor.crop_pct), (shortest, shortest), processor)
         exact = (shortest, shortest)
+        if shortest < _CONVNEXT_WHOLE:
+            before = int(shortest / processor.crop_pct)
+            return [oa.Resize(before, interpolation), _crop(exact, (before, before), False)], exact, True
     if exact:
-        return [oa.Resize(exact, interpolation)], exact
+        return [oa.Resize(exact, interpolation)], exact, True
     if set(size) != {"shortest_edge"}:
         raise TransformError(f"size={size} is made otherwise here: give {{\"height\": …, \"width\": …}} or"
                              " {\"shortest_edge\": …}")
-    return [oa.Resize(shortest, interpolation)], (None, None)
+    return [oa.Resize(shortest, interpolation)], (shortest, shortest), False
 
 
-def _crop(processor, size, crop):
-    """Half of what is cut off is rounded down there, to even here: the same but for every fourth difference, and
-    for odd ones where the picture is smaller."""
-    for extent, part in zip(size, crop):
-        over = None if extent is None else extent - part
-        if over is None or (over % 2 and (over < 0 or over % 4 == 3)):
-            shortest = _dict(processor.size).get("shortest_edge") if _get(processor, "do_resize") else None
-            _refuse_crop(_filter(processor), shortest or size, crop, processor)
-    return oa.CenterCrop(crop)
-
-
-def _refuse_crop(interpolation, size, crop, processor):
-    resize = "" if size == (None, None) else f"Resize({size}, InterpolationMode.{interpolation.upper()}), "
-    normalize = ""
-    if _get(processor, "do_normalize"):
-        normalize = f", Normalize({_numbers(processor.image_mean)}, {_numbers(processor.image_std)})"
-    raise TransformError(
-        "its crop out of the middle rounds down, ours as torchvision's to even, so that of some pictures it lies one"
-        f" pixel beside. Where that may be, give torchvision's Compose([{resize}CenterCrop({crop}), ToTensor()"
-        f"{normalize}])")
+def _crop(crop, least, is_known):
+    """Half of what is cut off is rounded down, where torchvision rounds to even. TransformError: the picture may be
+    smaller, and is then padded at other sides than ours."""
+    over = [extent - part for extent, part in zip(least, crop)]
+    if any(each < 0 and (each % 2 or not is_known) for each in over):
+        raise TransformError(f"its crop of {crop} is larger than its pictures may be, which are then padded by half a"
+                             " pixel more on other sides: give a size of no less than crop_size")
+    is_alike = is_known and not any(each % 4 == 3 for each in over)
+    return oa.CenterCrop(crop, half=None if is_alike else "down")
 
 
 def _numbers(value):

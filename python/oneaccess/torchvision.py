@@ -7,10 +7,9 @@ None of these libraries is imported.
 """
 
 import difflib
-import math
 import struct
 
-from . import processors
+from . import processors, timm
 from . import transforms as oa
 from .errors import TransformError
 
@@ -103,50 +102,48 @@ def _classification(transform):
 
 # What an op does where its p is left out.
 _CHANCES = {"color_jitter": 1, "gaussian_blur": 1, "hflip": 0.5, "vflip": 0.5, "random_grayscale": 0.1,
-            "autocontrast": 0.5, "equalize": 0.5, "invert": 0.5, "posterize": 0.5, "solarize": 0.5, "sharpness": 0.5}
+            "autocontrast": 0.5, "equalize": 0.5, "invert": 0.5, "posterize": 0.5, "solarize": 0.5, "sharpness": 0.5,
+            "random_erasing": 0.5}
 
 
 def _apply(transform):
-    """RandomApply of one transform: the op with a probability."""
-    inner = list(transform.transforms)
-    if len(inner) != 1:
-        raise TransformError(f"its {len(inner)} transforms are made with one draw together: of one transform it can be,"
-                             " or of several with p=1")
-    op = _translate("transforms[0]", inner[0])
-    if getattr(op, "op", None) == "grayscale" and op.parameters.get("num_output_channels") == 3:
-        return oa.RandomGrayscale(float(transform.p))
-    if getattr(op, "op", None) not in _CHANCES:
-        raise TransformError(f"{type(inner[0]).__name__} has no probability here; there are {', '.join(_CHANCES)}")
-    chance = op.parameters.get("p", _CHANCES[op.op])
-    return oa.Op(op.op, **{**op.parameters, "p": float(transform.p) * chance})
+    """One op with a probability of its own, so that it is told and shared as such; or a group."""
+    chance = float(transform.p)
+    ops = _held(transform)
+    op = ops[0] if len(ops) == 1 else None
+    if op is not None and op.op == "grayscale" and op.parameters.get("num_output_channels") == 3:
+        return oa.RandomGrayscale(chance)
+    if op is not None and op.op in _CHANCES:
+        return oa.Op(op.op, **{**op.parameters, "p": chance * op.parameters.get("p", _CHANCES[op.op])})
+    return oa.RandomApply(ops, chance)
 
 
-# ---- timm's ----
-
-def _timm_crop(transform):
-    if isinstance(transform.interpolation, (tuple, list)):
-        raise TransformError("it draws one of several filters: give interpolation=\"bicubic\" or \"bilinear\"")
-    return oa.RandomResizedCrop(transform.size, transform.scale, transform.ratio, transform.interpolation, True)
+def _choice(transform):
+    choices = [oa.Pipeline(_ops_of(each, f"transforms[{number}]")) for number, each in enumerate(transform.transforms)]
+    return oa.RandomChoice(choices, None if transform.p is None else [float(weight) for weight in transform.p])
 
 
-def _timm_center(transform):
-    if transform.fill not in (0, (0, 0, 0)) or transform.padding_mode != "constant":
-        raise TransformError("it pads with another colour than black: there is CenterCrop of torchvision behind Pad")
-    return oa.CenterCrop(transform.size)
+def _order(transform):
+    """Of two only: more would be as many groups as there are orders."""
+    if len(transform.transforms) != 2:
+        raise TransformError(f"it draws one of the orders of {len(transform.transforms)} transforms: give RandomChoice"
+                             " of a Compose for each order")
+    first, second = (_ops_of(each, f"transforms[{number}]") for number, each in enumerate(transform.transforms))
+    return oa.RandomChoice([oa.Pipeline(first + second), oa.Pipeline(second + first)])
 
 
-def _timm_erasing(transform):
-    """The rectangle of torchvision's, drawn alike: sides from area and ratio, ten attempts to fit."""
-    if transform.min_count != 1 or transform.max_count != 1:
-        raise TransformError("it erases several rectangles: give re_count=1")
-    if transform.rand_color:
-        raise TransformError("its mode \"rand\" draws a colour for each rectangle: give re_mode=\"pixel\" or"
-                             " \"const\"")
-    if transform.num_splits > 1:
-        raise TransformError("it leaves a part of the batch as it is: give re_num_splits=0")
-    ratio = [math.exp(bound) for bound in transform.log_aspect_ratio]
-    return oa.RandomErasing(transform.probability, [transform.min_area, transform.max_area], ratio,
-                            "random" if transform.per_pixel else 0)
+def _held(transform):
+    """The ops of the transforms that another one holds."""
+    return [op for number, each in enumerate(transform.transforms) for op in _ops_of(each, f"transforms[{number}]")]
+
+
+def _ops_of(transform, place):
+    """The ops of a transform, whatever it holds. TransformError names what has no counterpart."""
+    ops = []
+    for where, each in _flatten(transform, place):
+        made = _translate(where, each)
+        ops += made if isinstance(made, list) else made.ops if isinstance(made, oa.Pipeline) else [made]
+    return ops
 
 
 _NOTHING = ("ToPILImage", "ToPureTensor", "Identity", "ToImageTensor", "RGB")
@@ -185,34 +182,17 @@ _KNOWN = {
     "RandomErasing": _erasing,
     "ImageClassification": _classification,
     "RandomApply": _apply,
-}
-_TIMM = {
-    "RandomResizedCropAndInterpolation": _timm_crop,
-    "MaybeToTensor": lambda transform: oa.ToTensor(),
-    "MaybePILToTensor": lambda transform: oa.PILToTensor(),
-    "ToNumpy": lambda transform: oa.PILToTensor(),
-    "CenterCropOrPad": _timm_center,
-    "RandomErasing": _timm_erasing,
-}
-_TIMM_WHY = {
-    "RandAugment": "its ops and magnitudes are timm's own: leave auto_augment out and put RandAugment of torchvision in"
-                   " its place",
-    "AutoAugment": "its magnitudes are timm's own: leave auto_augment out and put AutoAugment of torchvision in its"
-                   " place",
-    "AugMixAugment": "there is RandAugment, TrivialAugmentWide and AutoAugment of torchvision",
-    "ResizeKeepRatio": "it rounds the longer side otherwise than Resize: give crop_mode=\"center\" or \"squash\"",
-    "RandomCropOrPad": "there is RandomCrop of torchvision, with pad_if_needed=True",
-    "ToTensor": "it does not scale to [0, 1]: there is ToTensor of torchvision",
+    "RandomChoice": _choice,
+    "RandomOrder": _order,
 }
 _WHY = {
     "Lambda": "it is a function of Python",
     "LinearTransformation": "it is a matrix over all pixels",
-    "RandomChoice": "it draws one of several transforms: there is TrivialAugmentWide, and RandomApply of one",
-    "RandomOrder": "it draws an order: there is ColorJitter, whose adjustments are in random order",
     "TenCrop": "use FiveCrop",
-    "RandomPerspective": "there is rotate and affine",
-    "ElasticTransform": "there is rotate and affine",
-    "AugMix": "there is RandAugment, TrivialAugmentWide and AutoAugment",
+    "RandomPerspective": "its matrix is solved for by torch, to other last bits on other machines: there is RandomAffine,"
+                         " with shear, and RandomRotation",
+    "ElasticTransform": "it moves each pixel by noise of torch: there is RandomAffine and RandomRotation",
+    "AugMix": "it blends several chains of changes: there is RandAugment, TrivialAugmentWide and AutoAugment",
 }
 
 
@@ -234,7 +214,7 @@ def _flatten(transform, place):
 def _translate(place, transform):
     name = type(transform).__name__
     library = type(transform).__module__.split(".")[0]
-    known, why_not = (_TIMM, _TIMM_WHY) if library == "timm" else (_KNOWN, _WHY)
+    known, why_not = (timm.KNOWN, timm.WHY) if library == "timm" else (_KNOWN, _WHY)
     try:
         if library == "transformers":
             return processors.ops_of(transform)
@@ -243,7 +223,7 @@ def _translate(place, transform):
         if name in known:
             return known[name](transform)
         if name in _NOTHING and library != "timm":
-            return None
+            return []
         raise TransformError(why_not.get(name, "there is no op like it"))
     except TransformError as why:
         raise TransformError(
@@ -261,11 +241,7 @@ def from_torchvision(transform) -> oa.Pipeline:
     otherwise, here and there by one, and its GaussianBlur does so here; v2's ToDtype(scale=True) multiplies by 1 / 255
     where ToTensor and we divide, which gives another last bit. Random transforms draw from the daemon's numbers, alike
     in distribution."""
-    translated = []
-    for place, each in _flatten(transform, "transforms"):
-        made = _translate(place, each)
-        translated += made if isinstance(made, list) else [made] if made is not None else []
-    return oa.Compose(translated)
+    return oa.Compose(_ops_of(transform, "transforms"))
 
 
 def pipeline_for(model: str, train: bool = False, size: int | None = None) -> oa.Pipeline:

@@ -87,10 +87,7 @@ def _interpolation(value):
 
 def Compose(transforms) -> Pipeline:
     """The transforms one after another."""
-    flat = []
-    for transform in transforms:
-        flat.extend(transform.ops if isinstance(transform, Pipeline) else [transform])
-    return Pipeline(_settle(flat))
+    return Pipeline(_settle(_flat(transforms)))
 
 
 def _settle(ops):
@@ -99,22 +96,33 @@ def _settle(ops):
     last = {op.op: op for op in ops if isinstance(op, Op) and op.op in ("cast", "layout")}
     rest = [op for op in ops if not (isinstance(op, Op) and op.op in ("cast", "layout"))]
     at = len(rest)
-    while at > 0 and isinstance(rest[at - 1], Op) and rest[at - 1].op in _BEHIND:
+    while at > _grouped(rest) and isinstance(rest[at - 1], Op) and rest[at - 1].op in _BEHIND:
         at -= 1
     end = [last[name] for name in ("cast", "layout") if name in last]
     return rest[:at] + end + rest[at:]
 
 
+def _grouped(ops):
+    """Where the last group of a random_apply ends: nothing may be put into it."""
+    ends = (at + 1 + op.parameters.get("ops", 1) + op.parameters.get("otherwise", 0)
+            for at, op in enumerate(ops) if isinstance(op, Op) and op.op == "random_apply")
+    return max(ends, default=0)
+
+
 # ---- geometry ----
 
 
-def Resize(size, interpolation=None, max_size=None, antialias=None) -> Op:
+def Resize(size, interpolation=None, max_size=None, antialias=None, *, fit=None) -> Op:
+    """fit "cover" or "contain" keeps the proportion of a picture that is to cover (height, width), or to lie
+    in it, as timm's ResizeKeepRatio does."""
     return Op("resize", size=_size(size), interpolation=_interpolation(interpolation),
-              max_size=max_size, antialias=antialias)
+              max_size=max_size, antialias=antialias, fit=fit)
 
 
-def CenterCrop(size) -> Op:
-    return Op("center_crop", size=_size(size))
+def CenterCrop(size, *, fill=None, half=None) -> Op:
+    """fill is the colour around a picture that is smaller; half="down" is the middle of Hugging Face's
+    image processors, which begins at the lower pixel where torchvision's begins at the even one."""
+    return Op("center_crop", size=_size(size), fill=_list(fill), half=half)
 
 
 def RandomCrop(size, padding=None, pad_if_needed=None, fill=None, padding_mode=None) -> Op:
@@ -122,12 +130,15 @@ def RandomCrop(size, padding=None, pad_if_needed=None, fill=None, padding_mode=N
               pad_if_needed=pad_if_needed, fill=_list(fill), padding_mode=padding_mode)
 
 
-def RandomResizedCrop(size, scale=None, ratio=None, interpolation=None, antialias=None) -> Op:
+def RandomResizedCrop(size, scale=None, ratio=None, interpolation=None, antialias=None, *,
+                      or_interpolation=None) -> Op:
+    """With or_interpolation each sample takes that filter or interpolation, each half of the time."""
     if antialias is False:
         raise TransformError("RandomResizedCrop: antialias=False is not there: pictures are always"
                              " antialiased, as Pillow's are")
     return Op("random_resized_crop", size=_size(size), scale=_list(scale), ratio=_list(ratio),
-              interpolation=_interpolation(interpolation))
+              interpolation=_interpolation(interpolation),
+              or_interpolation=_interpolation(or_interpolation))
 
 
 def FiveCrop(size) -> Op:
@@ -223,6 +234,15 @@ def AutoAugment(policy=None, interpolation=None, fill=None) -> Op:
               fill=_list(fill))
 
 
+def TimmRandAugment(num_ops=None, p=None, magnitude=None, magnitude_std=None, uniform=None, magnitude_max=None,
+                    increasing=None, interpolation=None, fill=None, translate=None) -> Op:
+    """timm's RandAugment: "rand-m9-mstd0.5-inc1" is TimmRandAugment(magnitude=9, magnitude_std=0.5,
+    increasing=True)."""
+    return Op("timm_rand_augment", num_ops=num_ops, p=p, magnitude=magnitude, magnitude_std=magnitude_std,
+              uniform=uniform, magnitude_max=magnitude_max, increasing=increasing,
+              interpolation=_interpolation(interpolation), fill=_list(fill), translate=translate)
+
+
 def RandomErasing(p=None, scale=None, ratio=None, value=None) -> Op:
     return Op("random_erasing", p=p, scale=_list(scale), ratio=_list(ratio), value=_list(value))
 
@@ -254,6 +274,55 @@ def ToTensor() -> Pipeline:
 def PILToTensor() -> Op:
     """uint8, [channels, height, width]."""
     return Layout("CHW")
+
+
+# ---- at random ----
+
+
+def RandomApply(transforms, p=0.5) -> Pipeline:
+    """All of the transforms with probability p, else none. They work on pictures: what makes tensors of them,
+    and what comes behind that, is not among them."""
+    return _either(p, Pipeline(_flat(transforms)), Pipeline([]))
+
+
+def RandomChoice(transforms, p=None) -> Pipeline:
+    """One of the transforms, each of which may be a Compose. p: a weight for each; None: all alike."""
+    choices = [Pipeline(_flat([each])) for each in transforms]
+    weights = [1] * len(choices) if p is None else list(p)
+    if len(weights) != len(choices) or min(weights, default=0) < 0 or not sum(weights) > 0:
+        raise TransformError(f"RandomChoice: p={p!r} has no weight for each of {len(choices)} transforms; give"
+                             " as many numbers, from 0 on and not all 0")
+    left = [(choice, weight) for choice, weight in zip(choices, weights) if weight > 0]
+    chosen = left.pop()
+    total, made = chosen[1], chosen[0]
+    while left:
+        choice, weight = left.pop()
+        total += weight
+        made = _either(weight / total, choice, made)
+    return made
+
+
+def _flat(transforms):
+    flat = []
+    for transform in transforms:
+        flat.extend(transform.ops if isinstance(transform, Pipeline) else [transform])
+    return flat
+
+
+def _either(p, first, second):
+    """The ops of first with probability p, else those of second."""
+    for op in first.ops + second.ops:
+        if op.op in ("normalize", "cast", "layout", "filter", "map", "one_hot", "smooth", "mixup", "cutmix",
+                     "five_crop"):
+            raise TransformError(f"{op.op} cannot be done at random: leave it out of the group, and put it behind")
+    if not first.ops:
+        p, first, second = 1 - p, second, first
+    if p >= 1 or not first.ops:
+        return first
+    if p <= 0:
+        return second
+    group = Op("random_apply", p=p, ops=len(first.ops), otherwise=len(second.ops) or None)
+    return Pipeline([group, *first.ops, *second.ops])
 
 
 # ---- labels and batches ----

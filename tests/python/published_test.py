@@ -61,10 +61,39 @@ class PublishedTest(DaemonCase):
             self.assertTrue(is_done or torch.equal(one, two))
         self.assertTrue(40 < sum(done) < 110, sum(done))  # of 240; 72 on average
 
+    def test_groups_at_random(self):
+        """Each of the ops of a group is done, or none; one of several is."""
+        jitter, flip, gray = tv.ColorJitter(0.4), tv.RandomVerticalFlip(0.5), tv.Grayscale(3)
+        for theirs, names in (
+                (tv.RandomApply([jitter, gray], 0.3), ["random_apply", "color_jitter", "grayscale"]),
+                (tv.RandomApply([tv.RandomRotation(9)]), ["random_apply", "rotate"]),
+                (tv.RandomApply([tv.Compose([jitter]), tv.RandomApply([flip, gray])]),
+                 ["random_apply", "color_jitter", "random_apply", "vflip", "grayscale"]),
+                (tv.RandomChoice([jitter, flip]), ["random_apply", "color_jitter", "vflip"]),
+                (tv.RandomOrder([gray, flip]), ["random_apply", "grayscale", "vflip", "vflip", "grayscale"])):
+            ours = oa.from_torchvision(tv.Compose([tv.CenterCrop(40), theirs, tv.ToTensor()]))
+            self.assertEqual([op.op for op in ours.ops], ["center_crop", *names, "cast", "layout"])
+            images, _ = next(iter(self.loader(ours, 16)))
+            self.assertEqual(tuple(images.shape), (16, 3, 40, 40))
+
+    def test_one_of_several_is_done(self):
+        """Each picture is one of the three that it can be, and each of them comes about as often as its weight says."""
+        def pictures(transform, **options):
+            pipeline = oa.from_torchvision(tv.Compose([tv.CenterCrop(40), transform, tv.PILToTensor()]))
+            return torch.cat([images for images, _ in self.loader(pipeline, 16, copy=True, **options)])
+        choices = [tv.RandomVerticalFlip(1), tv.RandomInvert(1), tv.Compose([tv.Grayscale(3), tv.RandomInvert(1)])]
+        chosen = pictures(tv.RandomChoice(choices, p=[0.5, 0.25, 0.25]), order="seeded", seed=5)
+        made = [pictures(each, order="seeded", seed=5) for each in choices]
+        which = [[bool(torch.equal(one, two)) for two in others] for one, *others in zip(chosen, *made)]
+        self.assertTrue(all(any(each) for each in which))  # a grey picture may be two of them
+        counts = [sum(each) for each in zip(*which)]
+        self.assertTrue(80 < counts[0] < 160 and all(30 < count < 95 for count in counts[1:]), counts)
+
     def test_what_is_not_there_is_named(self):
-        for transform, text in ((tv.RandomApply([tv.ColorJitter(0.4), tv.Grayscale(3)]), "2 transforms"),
-                                (tv.RandomApply([tv.RandomRotation(9)]), "RandomRotation has no probability"),
-                                (tv.RandomChoice([tv.ColorJitter(0.4)]), "one of several")):
+        for transform, text in ((tv.RandomApply([tv.ColorJitter(0.4), tv.Lambda(abs)]),
+                                 r"transforms\[1\], Lambda, cannot.*function of Python"),
+                                (tv.RandomApply([tv.CenterCrop(9), tv.ToTensor()]), "cast cannot be done at random"),
+                                (tv.RandomOrder([tv.Grayscale(3)] * 3), "RandomChoice")):
             with self.assertRaisesRegex(TransformError, text):
                 oa.from_torchvision(transform)
         for name, text in (("resnet50", "names no library"), ("torchvision/nothing", "no weights"),
@@ -75,8 +104,9 @@ class PublishedTest(DaemonCase):
     @HAS_TIMM
     def test_timm_evaluates_alike(self):
         from timm.data import create_transform
-        for crop_mode, interpolation in (("center", "bicubic"), ("squash", "bilinear")):
-            theirs = create_transform((3, 40, 40), interpolation=interpolation, crop_mode=crop_mode, crop_pct=0.9)
+        for size, crop_mode, interpolation in ((40, "center", "bicubic"), (40, "squash", "bilinear"),
+                                               (40, "border", "bicubic"), (48, "center", "bilinear")):
+            theirs = create_transform((3, 40, size), interpolation=interpolation, crop_mode=crop_mode, crop_pct=0.9)
             self.equals(theirs, oa.from_torchvision(theirs))
 
     @HAS_TIMM
@@ -92,6 +122,25 @@ class PublishedTest(DaemonCase):
         self.assertEqual(tuple(images.shape), (16, 3, 40, 40))
 
     @HAS_TIMM
+    def test_timm_augments(self):
+        from timm.data import create_transform
+        known = oa.transforms
+        for config, interpolation, op in (
+                ("rand-m9-mstd0.5-inc1", "random", known.TimmRandAugment(
+                    2, 0.5, 9.0, 0.5, False, 10.0, True, "random", [124, 116, 104], 0.45)),
+                ("rand-m7-n3-p0.7-mstd101-mmax15", "bicubic", known.TimmRandAugment(
+                    3, 0.7, 7.0, None, True, 15.0, False, "bicubic", [124, 116, 104], 0.45))):
+            ours = oa.from_torchvision(create_transform((3, 40, 40), is_training=True, auto_augment=config,
+                                                        interpolation=interpolation))
+            self.assertEqual(ours.ops[2], op)
+            crop = {"interpolation": "bilinear", "or_interpolation": "bicubic"} if interpolation == "random" else {
+                "interpolation": "bicubic"}
+            self.assertEqual({name: ours.ops[0].parameters.get(name) for name in ("interpolation", "or_interpolation")},
+                             {"or_interpolation": None, **crop})
+            images, _ = next(iter(self.loader(ours, 16)))
+            self.assertEqual(tuple(images.shape), (16, 3, 40, 40))
+
+    @HAS_TIMM
     def test_timm_shares_with_who_writes_it_down(self):
         """Means are numbers as people write them, not as float32 has them."""
         ours = oa.pipeline_for("timm/resnet50.a1_in1k", train=True, size=160).json
@@ -100,8 +149,11 @@ class PublishedTest(DaemonCase):
     @HAS_TIMM
     def test_what_timm_has_of_its_own_is_named(self):
         from timm.data import create_transform
-        for options, text in (({"interpolation": "random"}, 'interpolation="bicubic"'),
-                              ({"interpolation": "bicubic", "auto_augment": "rand-m9"}, "RandAugment.*timm's own"),
+        for options, text in (({"auto_augment": "rand-m9-tweights"}, "RandAugment.*other changes"),
+                              ({"auto_augment": "rand-n6"}, "n5 or less"),
+                              ({"auto_augment": "augmix-m3"}, "AugMixAugment.*rand-m9"),
+                              ({"auto_augment": "original"}, "AutoAugment.*rand-m9"),
+                              ({"train_crop_mode": "rkrc"}, "ResizeKeepRatio.*rrc"),
                               ({"interpolation": "bicubic", "re_prob": 1, "re_count": 3}, "re_count=1"),
                               ({"interpolation": "bicubic", "re_prob": 1, "re_mode": "rand"}, "re_mode")):
             with self.assertRaisesRegex(TransformError, text):

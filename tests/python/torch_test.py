@@ -146,7 +146,7 @@ class TorchTest(DaemonCase):
     def test_what_is_not_there_is_named(self):
         for transform, text in ((tv.Lambda(abs), r"transforms\[1\], Lambda.*function of Python"),
                                 (abs, "Python of your own"),
-                                (tv.RandomPerspective(), "RandomPerspective.*rotate"),
+                                (tv.RandomPerspective(), "RandomPerspective.*RandomRotation"),
                                 (tv.RandomErasing(inplace=True), "inplace")):
             with self.assertRaisesRegex(oa.errors.TransformError, text):
                 oa.from_torchvision(tv.Compose([tv.Resize(32), transform]))
