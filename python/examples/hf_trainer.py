@@ -11,7 +11,8 @@
     +        return super()._prepare_inputs({"pixel_values": images, "labels": labels})
     +trainer = OneAccessTrainer(model, arguments)
 
-With ignore_data_skip=True a resumed run begins with a new epoch's samples; the Loader's state_dict() goes on exactly.
+A resumed run takes the batches of its epoch that were trained on and drops them, as with a DataLoader; the Loader's
+state_dict() goes on exactly.
 """
 import argparse
 

@@ -13,7 +13,7 @@ import weakref
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from . import _core, convert, ending, errors, libraries, wrapped
+from . import _core, convert, ending, errors, samples as samples_of, wrapped
 from .errors import ArgumentError, DatasetError, Error, ForkedError, SampleError, StateError, TransformError
 from .transforms import Op, Pipeline
 
@@ -227,17 +227,18 @@ class Loader:
     timeout: seconds to wait for a batch; None: without end, while stderr says what it waits for.
     epochs: in all, if that is known: nothing is prepared behind the last. state: of state_dict().
 
-    As with a DataLoader: len(), batch_size, drop_last, dataset, num_workers (0), pin_memory (False); Accelerate is told when
-    an epoch's last batch is out (end_of_dataloader), and of no sample that is there twice (remainder 0).
+    Where torch is imported a Loader is a torch.utils.data.DataLoader, of which nothing but the fields is used, so that
+    libraries take it for one (doc/libraries.md); len(loader.dataset) is the number of samples.
 
     Each iteration is one epoch, a new one each time; a loop that was left early leaves its epoch. Any
     thread may take batches; the loader belongs to the process that made it.
     """
 
-    num_workers, pin_memory = 0, False
-    end_of_dataloader, remainder = False, 0
-    sampler, batch_sampler = libraries.lacking("sampler"), libraries.lacking("batch_sampler")
-    collate_fn, generator = libraries.lacking("collate_fn"), libraries.lacking("generator")
+    def __new__(cls, *unused, **also_unused):
+        if hasattr(sys.modules.get("torch.utils.data"), "DataLoader"):
+            from . import torchloader
+            cls = torchloader.class_of(cls)
+        return object.__new__(cls)
 
     def __init__(self, dataset: str | os.PathLike | wrapped.Wrapped,
                  pipeline: Pipeline | Sequence[Op] | str | None = None,
@@ -278,7 +279,7 @@ class Loader:
         elif normalize_on is not None:
             raise ArgumentError("normalize_on is about a device: give device=, too")
         self.as_, self._convert = convert.way(as_)
-        self.copy, self.drop_last, self.timeout, self.epochs = copy, drop_last, timeout, epochs
+        self.copy, self.drop_last, self._timeout, self.epochs = copy, drop_last, timeout, epochs
         self._job = _job_name(job, self.world_size)
         chosen = self._order(shuffle, order, replay, seed, weights)
         _refuse_nodes(self.world_size, chosen)
@@ -485,7 +486,6 @@ class Loader:
         """Gives the stream back, for good; arrays that are held stay valid, a thread that waits for a
         batch stops waiting."""
         self._is_closed = True
-        libraries.end(self)
         self._drop()
         if self._pool is not None:
             self._pool.close()
@@ -501,13 +501,12 @@ class Loader:
         self._token = self._open().state(self._epoch + 1)
         self._drop()
         self._left += 1
-        libraries.end(self)
 
     # ---- iteration ----
 
     def __len__(self) -> int:
         """Batches an epoch, of this rank."""
-        whole, rest = divmod(self._open().stats()["n_samples"], self.batch_size * self.world_size)
+        whole, rest = divmod(self._n_samples(), self.batch_size * self.world_size)
         return whole + (rest > 0 and not self.drop_last)
 
     def __iter__(self) -> Iterator[Batch]:
@@ -549,11 +548,9 @@ class Loader:
                 self._early = sent
                 loop.has_ended = True
                 return None
-            if loop.count == 0:
-                libraries.begin(self)
             loop.count += 1
             self._epoch = batch.epoch
-            loop.has_ended = self.end_of_dataloader = batch.is_last
+            loop.has_ended = batch.is_last
             if self._feed is not None:
                 return self._delivered(stream, sent)
             if batch.kept and self._kept is None:
@@ -587,8 +584,8 @@ class Loader:
         return made
 
     def _await(self, stream):
-        if self.timeout is not None:
-            return stream.next(max(0, int(self.timeout * 1000)))
+        if self._timeout is not None:
+            return stream.next(max(0, int(self._timeout * 1000)))
         voice = None
         while True:
             try:
@@ -759,10 +756,16 @@ class Loader:
         return f"<oneaccess.Loader {', '.join(parts)}>"
 
     @property
-    def dataset(self) -> object:
-        """What a DataLoader's is asked for: len(), the samples of an epoch; root, classes, class_to_idx and targets,
-        as of ImageFolder; its path as a str. Of wrap() the data set that was wrapped."""
-        return libraries.Dataset(self) if self._wrapped is None else self._wrapped.dataset
+    def dataset(self) -> samples_of.Samples:
+        """len() is the number of samples of an epoch of all ranks. Of a folder it has root, classes, class_to_idx and
+        targets, as ImageFolder has, and os.fspath() is its path; of wrap() what the data set that was wrapped has."""
+        return samples_of.of(self, self._wrapped)
+
+    def _n_samples(self):
+        return self._open().stats()["n_samples"]
+
+    def _is_sequential(self):
+        return self._options["order"] == _ORDERS["sequential"]
 
     def __getitem__(self, index):
         raise TransformError("a Loader is no Dataset: iterate over it in the place of the DataLoader")
@@ -793,7 +796,6 @@ class _Loop:
     def __next__(self):
         batch = self._loader._take(self)
         if batch is None:
-            libraries.end(self._loader)
             raise StopIteration
         return batch
 

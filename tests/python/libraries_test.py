@@ -1,231 +1,289 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A Loader in the place of a DataLoader within libraries of training. Those that are not installed are skipped."""
+"""Training libraries count a Loader's steps as a DataLoader's. Each needs its package (doc/libraries.md)."""
 
 import importlib.util
-import itertools
-import os
+import subprocess
 import sys
-import types
 import unittest
-import weakref
-
-import oneaccess as oa
-from support import CLASSES, SAMPLES, DaemonCase
+from unittest import mock
 
 try:
     import torch
-except ImportError:
-    torch = None
+    from torch.utils.data import DataLoader, TensorDataset
+except ImportError as missing:
+    print(f"libraries_test: skipped: {missing}")
+    sys.exit(77)
 
-BATCH = 12
-BATCHES = SAMPLES // BATCH  # 20
+import oneaccess as oa
+from support import SAMPLES, DaemonCase
 
-
-def has(name):
-    return unittest.skipUnless(torch and importlib.util.find_spec(name), f"no {name}")
-
-
-class GradientState:
-    """Accelerate's, as far as a loader knows it: accelerate/state.py of 1.15."""
-
-    _shared_state = {"there is": "an Accelerator"}
-    references = [None]
-
-    def _add_dataloader(self, loader):
-        GradientState.references += [weakref.ref(loader)]
-
-    def _remove_dataloader(self, loader):
-        GradientState.references = [one for one in self.references if one is None or one() is not loader]
-
-    @property
-    def end_of_dataloader(self):
-        active = self.references[-1]
-        return active is not None and active().end_of_dataloader
+BATCH, STEPS = 12, 20
 
 
-class LoaderTest(DaemonCase):
-    def ours(self, **more):
-        return self.loader(oa.imagenet_train(32), BATCH, **more)
+def needs(name):
+    return unittest.skipUnless(importlib.util.find_spec(name), f"no package {name}")
 
-    def test_what_is_asked_of_a_loader(self):
-        loader = self.ours()
-        self.assertEqual((len(loader), loader.batch_size, loader.num_workers), (BATCHES, BATCH, 0))
-        self.assertEqual((loader.drop_last, loader.pin_memory), (False, False))
-        self.assertEqual(len(loader.dataset), SAMPLES)
-        self.assertEqual(len(loader.dataset.classes), CLASSES)
-        self.assertEqual(loader.dataset.root, self.data)
-        self.assertEqual(os.fspath(loader.dataset), str(loader.dataset))
-        self.assertEqual(len(loader.dataset.targets), SAMPLES)
 
-    def test_a_part_is_as_long_as_it_is(self):
-        self.assertEqual(len(self.ours(ids=range(30)).dataset), 30)
+def model():
+    return torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(3 * 32 * 32, 3))
 
-    def test_what_there_is_not_is_named_with_what_there_is(self):
-        loader = self.ours()
-        for name in ("sampler", "batch_sampler", "generator", "collate_fn", "nonsense"):
-            self.assertFalse(hasattr(loader, name))
-        with self.assertRaisesRegex(AttributeError, "load_state_dict"):
-            loader.sampler
 
-    def state(self):
-        """A process that has an Accelerator."""
-        sys.modules.pop("accelerate.state", None)
-        module = types.ModuleType("accelerate.state")
-        module.GradientState = GradientState
-        GradientState.references = [None]
-        before = sys.modules.get("accelerate.state")
-        sys.modules["accelerate.state"] = module
-        self.addCleanup(sys.modules.pop, "accelerate.state")
-        if before is not None:
-            self.addCleanup(sys.modules.__setitem__, "accelerate.state", before)
-        return GradientState()
+class LibraryCase(DaemonCase):
+    def ours(self, batch=BATCH, **kwargs):
+        return self.loader(oa.imagenet_eval(32), batch, **kwargs)
 
-    def test_the_last_batch_of_each_epoch_is_told(self):
-        loader, state = self.ours(), self.state()
-        for _ in range(2):
-            told = [state.end_of_dataloader for _ in loader]
-            self.assertEqual(told, [False] * (BATCHES - 1) + [True])
-            self.assertEqual(len(state.references), 1)
-            self.assertFalse(state.end_of_dataloader)
+    def theirs(self, batch=BATCH, **kwargs):
+        """A DataLoader of as many batches."""
+        return DataLoader(TensorDataset(torch.zeros(SAMPLES, 3, 32, 32), torch.zeros(SAMPLES, dtype=torch.int64)),
+                          batch, **kwargs)
 
-    def test_loops_in_loops_and_loops_that_are_left(self):
-        train, test, state = self.ours(), self.ours(shuffle=False), self.state()
-        for number, _ in enumerate(train):
-            if number == 3:
-                told = [state.end_of_dataloader for _ in test]
-                self.assertEqual(told, [False] * (BATCHES - 1) + [True])
-            self.assertEqual(len(state.references), 2)  # train's again
-            if number == 5:
-                break
-        self.assertEqual([state.end_of_dataloader for _ in train], [False] * (BATCHES - 1) + [True])
-        next(iter(train))
-        train.close()
-        self.assertEqual(len(state.references), 1)
 
-    @has("accelerate")
-    def test_accelerate_steps_as_with_a_data_loader(self):
+@needs("accelerate")
+class AccelerateTest(LibraryCase):
+    def steps(self, loader, epochs=2, prepare=True, **kwargs):
+        """(steps of the optimizer, batches) for each epoch, as a training program counts them."""
         from accelerate import Accelerator
-        from torch.utils.data import DataLoader, TensorDataset
-        theirs = DataLoader(TensorDataset(torch.zeros(SAMPLES + 5, 3), torch.zeros(SAMPLES + 5)), batch_size=BATCH)
-        ours = self.ours(ids=list(range(SAMPLES - 7)))
+        accelerator = Accelerator(cpu=True, **kwargs)
+        net = model()
+        net, optimizer = accelerator.prepare(net, torch.optim.SGD(net.parameters(), lr=1e-3))
+        loader = accelerator.prepare(loader) if prepare else loader
+        counts = []
+        for _ in range(epochs):
+            steps = batches = 0
+            for images, labels in loader:
+                with accelerator.accumulate(net):
+                    accelerator.backward(torch.nn.functional.cross_entropy(net(images), labels))
+                    optimizer.step()
+                    optimizer.zero_grad()
+                steps += accelerator.sync_gradients
+                batches += 1
+            self.assertFalse(accelerator.gradient_state.in_dataloader)
+            counts.append((steps, batches))
+        return counts
 
-        def steps(loader):
-            accelerator = Accelerator(cpu=True, gradient_accumulation_steps=3)
-            model = torch.nn.Linear(1, 1)
-            model, loader = accelerator.prepare(model, loader)
-            synced, gathered = [], []
-            for _ in range(2):
-                count = 0
-                for batch in loader:
-                    with accelerator.accumulate(model):
-                        synced.append(accelerator.sync_gradients)
-                    count += len(accelerator.gather_for_metrics(batch[1]))
-                gathered.append(count)
-            return synced, gathered
+    def test_accumulation_ends_with_the_epoch(self):
+        self.assertEqual(self.steps(self.ours(), gradient_accumulation_steps=3), [(7, STEPS)] * 2)
+        self.assertEqual(self.steps(self.theirs(), gradient_accumulation_steps=3), [(7, STEPS)] * 2)
 
-        shorter = DataLoader(TensorDataset(torch.zeros(SAMPLES - 7, 3), torch.zeros(SAMPLES - 7)), batch_size=BATCH)
-        self.assertEqual(steps(ours), steps(shorter))
-        self.assertEqual(steps(self.ours())[0], steps(theirs)[0][:BATCHES - 1] + [True]
-                         + steps(theirs)[0][:BATCHES - 1] + [True])
+    def test_accumulation_astride_epochs_as_asked(self):
+        from accelerate.utils import GradientAccumulationPlugin
 
-    @has("accelerate")
-    def test_accelerate_leaves_it_as_it_is_and_keeps_its_state(self):
+        def plugin():
+            return GradientAccumulationPlugin(num_steps=3, sync_with_dataloader=False)
+        ours = self.steps(self.ours(), gradient_accumulation_plugin=plugin())
+        self.assertEqual(ours, [(6, STEPS), (7, STEPS)])
+        self.assertEqual(ours, self.steps(self.theirs(), gradient_accumulation_plugin=plugin()))
+
+    def test_the_function_alone(self):
+        from accelerate.data_loader import prepare_data_loader
+        for loader in (self.ours(), self.theirs()):
+            prepared = prepare_data_loader(loader)
+            self.assertEqual(self.steps(prepared, prepare=False, gradient_accumulation_steps=3), [(7, STEPS)] * 2)
+
+    def test_skipped_batches(self):
+        from accelerate import skip_first_batches
+        for loader in (self.ours(), self.theirs()):
+            first = self.steps(skip_first_batches(loader, 13), 1, gradient_accumulation_steps=3)
+            self.assertEqual(first, [(3, 7)])
+            self.assertEqual(self.steps(loader, 1, gradient_accumulation_steps=3), [(7, STEPS)])
+
+    def test_skipped_of_a_prepared_one(self):
         from accelerate import Accelerator, skip_first_batches
-        loader, accelerator = self.ours(order="seeded", seed=3), Accelerator(cpu=True)
-        self.assertIs(accelerator.prepare(loader), loader)
+        for loader in (self.ours(), self.theirs()):
+            prepared = Accelerator(cpu=True).prepare(loader)
+            skipped = skip_first_batches(prepared, 13)
+            self.assertEqual(self.steps(skipped, 1, prepare=False, gradient_accumulation_steps=3), [(3, 7)])
+
+    def test_end_and_remainder(self):
+        from accelerate import Accelerator
+        for drop_last in (False, True):
+            seen = []
+            for loader in (self.ours(25, drop_last=drop_last), self.theirs(25, drop_last=drop_last)):
+                accelerator = Accelerator(cpu=True)
+                prepared = accelerator.prepare(loader)
+                state = accelerator.gradient_state
+                seen.append([(state.end_of_dataloader, state.remainder, len(accelerator.gather_for_metrics(labels)),
+                              prepared.end_of_dataloader, prepared.total_batch_size) for _, labels in prepared])
+            self.assertEqual(seen[0], seen[1])
+            self.assertTrue(seen[0][-1][0])
+            self.assertFalse(any(end for end, *_ in seen[0][:-1]))
+
+    def test_a_loop_that_is_left_is_forgotten(self):
+        from accelerate import Accelerator
+        accelerator = Accelerator(cpu=True)
+        loader = accelerator.prepare(self.ours())
+        for _ in loader:
+            break
+        self.assertFalse(accelerator.gradient_state.in_dataloader)
+        self.assertEqual(len(list(loader)), STEPS)
+
+    def test_one_that_is_not_prepared_counts_for_nothing(self):
+        from accelerate import Accelerator
+        accelerator = Accelerator(cpu=True)
+        for _ in self.ours():
+            self.assertFalse(accelerator.gradient_state.in_dataloader)
+
+    def test_batches_are_on_the_device(self):
+        from accelerate import Accelerator
+        from accelerate.state import PartialState
+        loader = Accelerator(cpu=True).prepare(self.ours())
+        with mock.patch.object(PartialState(), "device", torch.device("meta")):
+            batch = next(iter(loader))
+        self.assertEqual([array.device.type for array in batch.arrays()], ["meta", "meta"])
+        self.assertEqual((len(batch.ids), batch.step), (BATCH, 0))
+
+    def test_the_state_is_exact(self):
+        from accelerate import Accelerator
+        accelerator = Accelerator(cpu=True)
+        loader = accelerator.prepare(self.ours(order="seeded", seed=3))
         accelerator.register_for_checkpointing(loader)
-        taken = [batch.ids.tolist() for batch in itertools.islice(loader, 8)]
-        folder = str(self.work / "checkpoint")
-        accelerator.save_state(folder)
-        rest = [batch.ids.tolist() for batch in loader._loop]
-        accelerator.load_state(folder)
-        self.assertEqual([batch.ids.tolist() for batch in loader], rest)
-        self.assertEqual(len(taken) + len(rest), BATCHES)
-        with self.assertRaisesRegex(AttributeError, "load_state_dict"):
-            skip_first_batches(loader, 3)
+        ids, folder = [], str(self.work / "saved")
+        for number, batch in enumerate(loader):
+            if number < 8:
+                ids += batch.ids
+            if number == 7:
+                accelerator.save_state(folder)
+        again = Accelerator(cpu=True)
+        loader = again.prepare(self.ours(order="seeded", seed=3))
+        again.register_for_checkpointing(loader)
+        again.load_state(folder)
+        for batch in loader:
+            ids += batch.ids
+        self.assertEqual(sorted(ids), [*range(SAMPLES)])
 
-    @has("ignite")
-    def test_ignite(self):
-        from ignite.engine import Engine, Events
-        seen, ends = [], []
-        engine = Engine(lambda engine, batch: seen.append(len(batch.ids)))
-        engine.add_event_handler(Events.EPOCH_COMPLETED, lambda: ends.append(len(seen)))
-        engine.run(self.ours(), max_epochs=2)
-        self.assertEqual(ends, [BATCHES, 2 * BATCHES])
-        self.assertEqual(engine.state.epoch_length, BATCHES)
 
-    @has("transformers")
-    def test_trainer(self):
+RANK = """
+import os, sys
+import torch, accelerate
+import oneaccess as oa
+accelerator = accelerate.Accelerator(cpu=True, gradient_accumulation_steps=3)
+loader = oa.Loader(sys.argv[1], oa.imagenet_eval(32), 25, socket=sys.argv[2], timeout=600)
+net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(3 * 32 * 32, 3))
+net, optimizer, loader = accelerator.prepare(net, torch.optim.SGD(net.parameters(), lr=1e-3), loader)
+ids, steps = [], 0
+for batch in loader:
+    with accelerator.accumulate(net):
+        accelerator.backward(torch.nn.functional.cross_entropy(net(batch[0]), batch[1]))
+        optimizer.step()
+        optimizer.zero_grad()
+    steps += accelerator.sync_gradients
+    ids += accelerator.gather_for_metrics(torch.tensor(list(batch.ids))).tolist()
+assert loader.total_batch_size == 50
+accelerator.print(len(loader), steps, sorted(ids) == list(range(240)))
+loader.close()
+accelerator.end_training()
+"""
+
+
+@needs("accelerate")
+class RanksTest(LibraryCase):
+    def test_two_ranks_are_dealt_once(self):
+        program = self.work / "rank.py"
+        program.write_text(RANK)
+        run = subprocess.run([sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2",
+                              program, self.data, self.socket], timeout=600, stdout=subprocess.PIPE,
+                             stderr=subprocess.STDOUT, text=True, check=False)
+        self.assertEqual(run.returncode, 0, run.stdout)
+        self.assertIn("5 2 True", run.stdout.splitlines())
+
+
+@needs("transformers")
+@needs("accelerate")
+class TrainerTest(LibraryCase):
+    def trained(self, loader, epochs, resume=None):
         from transformers import Trainer, TrainingArguments
-        loader = self.ours()
-        seen = []
 
         class Ours(Trainer):
             def get_train_dataloader(self):
                 return loader
 
-            def compute_loss(self, model, inputs, return_outputs=False, num_items_in_batch=None):
+            def compute_loss(self, net, inputs, return_outputs=False, num_items_in_batch=None):
                 images, labels = inputs
-                seen.append(len(labels))
-                return torch.nn.functional.cross_entropy(model(images.mean((2, 3))), labels)
+                batches.append(len(labels))
+                return torch.nn.functional.cross_entropy(net(images), labels)
+        batches = []
+        arguments = TrainingArguments(
+            output_dir=str(self.work / type(loader).__module__), num_train_epochs=epochs, use_cpu=True, report_to=[],
+            gradient_accumulation_steps=3, save_strategy="steps", save_steps=4, disable_tqdm=True)
+        result = Ours(model(), arguments).train(resume_from_checkpoint=resume)
+        return result.global_step, len(batches)
 
-        arguments = TrainingArguments(output_dir=str(self.work / "trainer"), num_train_epochs=2, use_cpu=True,
-                                      gradient_accumulation_steps=3, report_to=[], save_strategy="no",
-                                      disable_tqdm=True, logging_strategy="no")
-        trainer = Ours(model=torch.nn.Linear(3, CLASSES), args=arguments)
-        self.assertEqual(trainer.num_examples(loader), SAMPLES)
-        result = trainer.train()
-        self.assertEqual(sum(seen), 2 * SAMPLES)
-        self.assertEqual(result.global_step, 2 * -(-BATCHES // 3))
+    def test_steps_and_resuming(self):
+        from transformers.trainer_utils import get_last_checkpoint
+        for loader in (self.ours(held="error", copy=True), self.theirs()):
+            self.assertEqual(self.trained(loader, 1), (7, STEPS))
+            last = get_last_checkpoint(str(self.work / type(loader).__module__))
+            self.assertEqual(self.trained(loader, 2, last), (14, STEPS))
+            self.assertEqual(self.trained(loader, 2, last.rpartition("-")[0] + "-4"), (14, 2 * STEPS - 12))
 
-    @has("fastai")
-    def test_fastai(self):
-        from fastai.data.core import DataLoaders
-        from fastai.learner import Learner
-        seen = []
 
-        class Model(torch.nn.Linear):
-            def forward(self, images):
-                if self.training:
-                    seen.append(len(images))
-                return super().forward(images.mean((2, 3)))
-
-        learner = Learner(DataLoaders(self.ours(), self.ours(shuffle=False)), Model(3, CLASSES),
-                          loss_func=torch.nn.functional.cross_entropy)
-        learner.remove_cbs([callback for callback in learner.cbs if type(callback).__name__ == "ProgressCallback"])
-        learner.fit(2)
-        self.assertEqual(sum(seen), 2 * SAMPLES)
-
-    @has("lightning")
-    def test_lightning(self):
+@needs("lightning")
+class LightningTest(LibraryCase):
+    def fitted(self, loader, val=None, **kwargs):
         import lightning
-        seen, checked = [], []
 
-        class Module(lightning.LightningModule):
+        class Lit(lightning.LightningModule):
             def __init__(self):
                 super().__init__()
-                self.layer = torch.nn.Linear(3, CLASSES)
+                self.net, self.trained, self.validated = model(), 0, 0
 
-            def training_step(self, batch, number):
-                images, labels = batch
-                seen.append(len(labels))
-                return torch.nn.functional.cross_entropy(self.layer(images.mean((2, 3))), labels)
+            def training_step(self, batch, _):
+                self.trained += 1
+                return torch.nn.functional.cross_entropy(self.net(batch[0]), batch[1])
 
-            def validation_step(self, batch, number):
-                checked.append(len(batch[1]))
+            def validation_step(self, batch, _):
+                self.validated += 1
+
+            def train_dataloader(self):
+                return loader
+
+            def val_dataloader(self):
+                return val or []
 
             def configure_optimizers(self):
-                return torch.optim.SGD(self.parameters(), lr=0.1)
+                return torch.optim.SGD(self.parameters(), lr=1e-3)
+        lit = Lit()
+        trainer = lightning.Trainer(accelerator="cpu", logger=False, enable_checkpointing=False, max_epochs=2,
+                                    enable_progress_bar=False, enable_model_summary=False, **kwargs)
+        trainer.fit(lit)
+        return trainer.global_step, lit.trained, lit.validated
 
-        options = {"accelerator": "cpu", "logger": False, "enable_checkpointing": False, "enable_progress_bar": False,
-                   "enable_model_summary": False}
-        trainer = lightning.Trainer(max_epochs=2, accumulate_grad_batches=3, num_sanity_val_steps=0, **options)
-        trainer.fit(Module(), self.ours(), self.ours(shuffle=False))
-        self.assertEqual((sum(seen), sum(checked)), (2 * SAMPLES, 2 * SAMPLES))
-        self.assertEqual(trainer.global_step, 2 * -(-BATCHES // 3))
-        del seen[:]
-        lightning.Trainer(max_epochs=1, limit_train_batches=4, **options).fit(Module(), self.ours())
-        self.assertEqual(len(seen), 4)
+    def test_steps_limits_and_validation(self):
+        for kwargs in ({}, {"accumulate_grad_batches": 3}, {"limit_train_batches": 0.5}, {"limit_train_batches": 7},
+                       {"val_check_interval": 0.25, "num_sanity_val_steps": 0}):
+            ours = self.fitted(self.ours(), self.ours(24, shuffle=False), **kwargs)
+            self.assertEqual(ours, self.fitted(self.theirs(), self.theirs(24), **kwargs), kwargs)
+            self.assertGreater(ours[2], 0)
+
+
+    def test_overfitting_asks_for_the_order_of_the_files(self):
+        """Two epochs of three batches, the same ones as each time."""
+        options = {"overfit_batches": 3, "num_sanity_val_steps": 0}
+        self.assertEqual(self.fitted(self.ours(shuffle=False), **options)[:2], (6, 6))
+        with self.assertRaisesRegex(oa.errors.TransformError, "shuffle=False"):
+            self.fitted(self.ours(), **options)
+
+
+@needs("ignite")
+class IgniteTest(LibraryCase):
+    def test_an_engine(self):
+        from ignite.engine import Engine
+        for loader in (self.ours(), self.theirs()):
+            state = Engine(lambda engine, batch: len(batch[1])).run(loader, max_epochs=2)
+            self.assertEqual((state.epoch_length, state.iteration, state.epoch), (STEPS, 2 * STEPS, 2))
+
+
+@needs("fastai")
+class FastaiTest(LibraryCase):
+    def test_a_learner(self):
+        import fastai.callback.progress  # noqa: F401  (has no_bar)
+        from fastai.data.core import DataLoaders
+        from fastai.learner import Learner
+        for train, valid in ((self.ours(), self.ours(shuffle=False)), (self.theirs(), self.theirs())):
+            learner = Learner(DataLoaders(train, valid), model(), loss_func=torch.nn.functional.cross_entropy)
+            with learner.no_bar(), learner.no_logging():
+                learner.fit(2, 1e-3)
+            self.assertEqual((learner.train_iter, learner.n_iter), (2 * STEPS, STEPS))
 
 
 if __name__ == "__main__":

@@ -370,7 +370,7 @@ class LoaderTest(DaemonCase):
                     epoch_of(loader)
         finally:
             self.daemon.send_signal(signal.SIGCONT)
-        loader.timeout = 600
+        loader._timeout = 600
         epoch_of(loader)
 
     def test_progress_bars_know_the_length(self):
