@@ -106,6 +106,20 @@ static PyObject *pybatch_get_ids(PyObject *object, void *closure)
 					 (Py_ssize_t)(self->info.count * sizeof(int64_t)));
 }
 
+/* Of a mix: which part each sample is of; None: of none. */
+static PyObject *pybatch_get_parts(PyObject *object, void *closure)
+{
+	const struct pybatch *self = (const struct pybatch *)object;
+
+	(void)closure;
+	if (!pybatch_lives(self))
+		return NULL;
+	if (self->info.parts == NULL)
+		Py_RETURN_NONE;
+	return PyBytes_FromStringAndSize((const char *)self->info.parts,
+					 (Py_ssize_t)(self->info.count * sizeof(uint32_t)));
+}
+
 /* ---- what the library says of it ---- */
 
 static PyObject *pybatch_get_count(PyObject *object, void *closure)
@@ -192,6 +206,8 @@ static PyGetSetDef pybatch_getset[] = {
     {"fields", pybatch_get_fields, NULL, "A tuple of Field: the images, the labels, ...", NULL},
     {"ids", pybatch_get_ids, NULL, "The samples' numbers in the data set: count int64 as bytes.",
      NULL},
+    {"parts", pybatch_get_parts, NULL,
+     "Of a mix, the part that each sample is of: count uint32 as bytes; else None.", NULL},
     {"count", pybatch_get_count, NULL, "Samples.", NULL},
     {"epoch", pybatch_get_epoch, NULL, "From 0.", NULL},
     {"step", pybatch_get_step, NULL, "Batches of the epoch before this one.", NULL},

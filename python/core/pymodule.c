@@ -11,6 +11,7 @@
 #include "python/core/pydataset.h"
 #include "python/core/pyfield.h"
 #include "python/core/pyguard.h"
+#include "python/core/pymix.h"
 #include "python/core/pystream.h"
 #include "python/core/pytwin.h"
 
@@ -46,7 +47,8 @@ PyMODINIT_FUNC PyInit__core(void)
 		return NULL;
 	if (pyclient_add_type(module) != 0 || pyfield_add_type(module) != 0 ||
 	    pybatch_add_type(module) != 0 || pystream_add_type(module) != 0 ||
-	    pydataset_add_type(module) != 0 || pytwin_add_type(module) != 0 ||
+	    pymix_add_type(module) != 0 || pydataset_add_type(module) != 0 ||
+	    pytwin_add_type(module) != 0 ||
 	    PyModule_AddStringConstant(module, "version", oa_version()) != 0)
 		Py_CLEAR(module);
 	return module;

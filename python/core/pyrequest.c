@@ -73,6 +73,19 @@ static const struct pyrequest_word {
 
 /* ---- values ---- */
 
+/* What it raises is told and lost: progress is for people. */
+static void pyrequest_progress(void *call, const char *text, uint64_t done, uint64_t total)
+{
+	PyGILState_STATE state = PyGILState_Ensure();
+	PyObject *r = PyObject_CallFunction(call, "sKK", text, (unsigned long long)done,
+					    (unsigned long long)total);
+
+	if (r == NULL)
+		PyErr_WriteUnraisable(call);
+	Py_XDECREF(r);
+	PyGILState_Release(state);
+}
+
 static int pyrequest_text(PyObject *value, const char **ret)
 {
 	Py_ssize_t length;
@@ -231,7 +244,8 @@ static int pyrequest_set(struct pyrequest *request, const struct pyrequest_word 
 	request->has_sampler |= word->is_sampler;
 	switch (word->kind) {
 	case PYREQUEST_CALL:
-		request->progress = value;
+		request->options.progress = pyrequest_progress;
+		request->options.progress_arg = value;
 		return 0;
 	case PYREQUEST_TOKEN:
 	case PYREQUEST_IDS:

@@ -13,7 +13,6 @@ struct pyrequest {
 	struct oa_options options; /* borrows from the keywords, which outlive it */
 	struct oa_sampler sampler;
 	int has_sampler;
-	PyObject *progress; /* borrowed; NULL: none */
 	Py_buffer buffer[PYREQUEST_BUFFERS];
 	int buffers;
 	const char **classes;

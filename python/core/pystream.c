@@ -2,29 +2,21 @@
 
 /*
  * A stream: what oa_open(), oa_next(), oa_state() and their like do, with exceptions for outcomes.
- *
- * The interpreter's lock is given up in every call that may wait or copy. A signal's handler runs at
- * once: the library leaves its wait when one came, and further waits are cut into pieces, as it may be
- * another thread that the kernel has told.
+ * The interpreter's lock is given up in every call that may wait or copy (pycall.h).
  */
 
 #include "python/core/pystream.h"
 
-#include <errno.h>
 #include <limits.h>
 #include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include "python/core/pybatch.h"
+#include "python/core/pycall.h"
 #include "python/core/pyclient.h"
 #include "python/core/pyguard.h"
 #include "python/core/pyoutcome.h"
 #include "python/core/pyrequest.h"
 #include "python/core/pytype.h"
-
-#define PYSTREAM_PIECE_MS 100
 
 struct pystream {
 	PyObject base;
@@ -36,19 +28,6 @@ struct pystream {
 static PyTypeObject *pystream_type;
 
 /* ---- opening ---- */
-
-/* What it raises is told and lost: progress is for people. */
-static void pystream_progress(void *call, const char *text, uint64_t done, uint64_t total)
-{
-	PyGILState_STATE state = PyGILState_Ensure();
-	PyObject *r = PyObject_CallFunction(call, "sKK", text, (unsigned long long)done,
-					    (unsigned long long)total);
-
-	if (r == NULL)
-		PyErr_WriteUnraisable(call);
-	Py_XDECREF(r);
-	PyGILState_Release(state);
-}
 
 /* 0, or -1 with an exception. */
 static int pystream_open(struct oa_client *client, const struct oa_options *options,
@@ -84,10 +63,6 @@ static struct oa_stream *pystream_make(PyObject *args, PyObject *kwargs, bool *r
 		return NULL;
 	if (pyrequest_init(&request, kwargs) == 0)
 		client = pyclient_of(object);
-	if (request.progress != NULL) {
-		request.options.progress = pystream_progress;
-		request.options.progress_arg = request.progress;
-	}
 	if (client != NULL && pystream_open(client, &request.options, &stream) != 0)
 		stream = NULL;
 	*ret_is_writable = request.options.flags & OA_COPY;
@@ -173,57 +148,9 @@ static void pystream_dealloc(PyObject *object)
 
 /* ---- batches ---- */
 
-static int64_t pystream_now_ms(void)
+static int pystream_call(void *stream, int timeout_ms, struct oa_batch **ret)
 {
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
-static int pystream_next_piece(struct oa_stream *stream, int64_t left_ms, struct oa_batch **ret)
-{
-	int ms = (int)(left_ms < PYSTREAM_PIECE_MS ? left_ms : PYSTREAM_PIECE_MS), r;
-
-	Py_BEGIN_ALLOW_THREADS
-		r = oa_next(stream, ms < 0 ? 0 : ms, ret);
-	Py_END_ALLOW_THREADS
-	return r;
-}
-
-/* What oa_next() says within the time; INT_MIN with an exception, of a signal's handler or a close. */
-static int pystream_await(struct pystream *self, int timeout_ms, struct oa_batch **ret)
-{
-	const int64_t end_ms = timeout_ms < 0 ? INT64_MAX : pystream_now_ms() + timeout_ms;
-	int64_t left_ms = timeout_ms < 0 ? PYSTREAM_PIECE_MS : timeout_ms;
-
-	for (;;) {
-		int r = pystream_next_piece(self->stream, left_ms, ret);
-
-		if (r != OA_E_TIMEOUT && r != OA_E_INTERRUPTED)
-			return r;
-		if (PyErr_CheckSignals() != 0)
-			return INT_MIN;
-		if (self->is_closed) {
-			PyErr_SetString(PyExc_ValueError, "the stream was closed");
-			return INT_MIN;
-		}
-		left_ms = end_ms - pystream_now_ms();
-		if (left_ms <= 0)
-			return OA_E_TIMEOUT;
-	}
-}
-
-/* The library says how long its last piece was; people gave the time for all of them. */
-static PyObject *pystream_raise(const struct oa_stream *stream, int code, int timeout_ms)
-{
-	const char *text = oa_error_text(stream), *why = strstr(text, ": ");
-	char late[1024];
-
-	if (code != OA_E_TIMEOUT || why == NULL)
-		return pyoutcome_raise(code, text);
-	snprintf(late, sizeof(late), "no batch within %.3g s%s", timeout_ms / 1e3, why);
-	return pyoutcome_raise(code, late);
+	return oa_next(stream, timeout_ms, ret);
 }
 
 static PyObject *pystream_next(PyObject *object, PyObject *args)
@@ -235,50 +162,41 @@ static PyObject *pystream_next(PyObject *object, PyObject *args)
 
 	if (!PyArg_ParseTuple(args, "|i:next", &timeout_ms) || pystream_enter(object) == NULL)
 		return NULL;
-	r = pystream_await(self, timeout_ms, &batch);
+	r = pycall_next(pystream_call, self->stream, timeout_ms, &self->is_closed, &batch);
 	if (r == 0)
 		made = pybatch_new(batch, self->is_writable);
 	else if (r == OA_E_END)
 		made = Py_NewRef(Py_None);
 	else if (r != INT_MIN)
-		pystream_raise(self->stream, r, timeout_ms);
+		pycall_raise(r, oa_error_text(self->stream), timeout_ms);
 	pystream_leave(object);
 	return made;
 }
 
 /* ---- where it stands ---- */
 
-/* oa_state(), or of an epoch's beginning. */
-static int pystream_token(struct oa_stream *stream, const uint64_t *epoch, void *data, size_t *size)
-{
-	int r;
+/* Whose token: epoch NULL: as it stands, else of that epoch's beginning. */
+struct pystream_place {
+	struct oa_stream *stream;
+	const uint64_t *epoch;
+};
 
-	Py_BEGIN_ALLOW_THREADS
-		r = epoch != NULL ? oa_state_epoch(stream, *epoch, data, size)
-				  : oa_state(stream, data, size);
-	Py_END_ALLOW_THREADS
-	return r;
+static int pystream_token(void *of, void *data, size_t *size)
+{
+	const struct pystream_place *place = of;
+
+	return place->epoch != NULL ? oa_state_epoch(place->stream, *place->epoch, data, size)
+				    : oa_state(place->stream, data, size);
 }
 
 static PyObject *pystream_save(struct oa_stream *stream, const uint64_t *epoch)
 {
-	PyObject *token = NULL;
-	char *data = NULL;
-	size_t size = 0;
-	int r;
+	struct pystream_place place = {stream, epoch};
+	int code;
+	PyObject *token = pycall_state(pystream_token, &place, &code);
 
-	do { /* the room that it needs may have changed meanwhile */
-		free(data);
-		data = size > 0 ? malloc(size) : NULL;
-		if (size > 0 && data == NULL)
-			return PyErr_NoMemory();
-		r = pystream_token(stream, epoch, data, &size);
-	} while (r == -ENOBUFS);
-	if (r == 0)
-		token = PyBytes_FromStringAndSize(data, (Py_ssize_t)size);
-	else
-		pyoutcome_raise(r, oa_error_text(stream));
-	free(data);
+	if (code != 0)
+		pyoutcome_raise(code, oa_error_text(stream));
 	return token;
 }
 

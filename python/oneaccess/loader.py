@@ -586,16 +586,22 @@ class Loader:
     def _await(self, stream):
         if self._timeout is not None:
             return stream.next(max(0, int(self._timeout * 1000)))
+        return self._patiently(stream.next)
+
+    @staticmethod
+    def _patiently(take):
+        """take(milliseconds) until there is a batch; people are told what it waits for."""
         voice = None
         while True:
             try:
-                return stream.next(int(_QUIET_SECONDS * 1000))
+                return take(int(_QUIET_SECONDS * 1000))
             except TimeoutError as late:
                 voice = voice or _Voice("no batch yet")
                 voice(str(late).partition(": ")[2])
 
-    def _made(self, batch):
-        arrays = [self._convert(field, not self.copy and self._is_own(field))
+    def _made(self, batch, is_private=False):
+        """is_private: all of it is the job's own."""
+        arrays = [self._convert(field, not (self.copy or is_private) and self._is_own(field))
                   for field in batch.fields if field.name != "index"]
         return self._named(self._shaped(arrays), batch, batch.ids)
 
