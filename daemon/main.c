@@ -35,8 +35,9 @@ static void usage(FILE *out)
 	fputs("usage: accessd [--config FILE] [--set NAME=VALUE]... [--dir DIR]\n"
 	      "               [--private [--background]]\n"
 	      "  -c, --config FILE     read parameters from FILE (default: " SYSCONFDIR
-	      "/accessd.conf, if it is there\n"
-	      "                        and --private is not given)\n"
+	      "/accessd.conf, if it is there;\n"
+	      "                        with --private ~/.config/oneaccess/accessd.conf and the\n"
+	      "                        environment's ACCESSD_NAME=VALUE)\n"
 	      "  -s, --set NAME=VALUE  set a parameter\n"
 	      "  -p, --private         serve this user alone, exit when idle\n"
 	      "  -d, --dir DIR         folder of the socket and the locks\n"
@@ -55,12 +56,14 @@ static int fail(const struct command *command, const char *text)
 	return 1;
 }
 
-/* A default configuration file that is not there is no error. */
+/* A default configuration file that is not there is no error. A private daemon has its user's. */
 static int read_config(const struct command *command, struct param *param, struct diag *diag)
 {
 	if (command->config)
 		return param_read(param, command->config, diag);
-	if (command->is_private || access(SYSCONFDIR "/accessd.conf", F_OK))
+	if (command->is_private)
+		return param_read_users(param, diag);
+	if (access(SYSCONFDIR "/accessd.conf", F_OK))
 		return 0;
 	return param_read(param, SYSCONFDIR "/accessd.conf", diag);
 }

@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum param_kind { KIND_BYTES, KIND_COUNT, KIND_TEXT };
 
@@ -168,6 +169,84 @@ int param_read(struct param *param, const char *path, struct diag *diag)
 	r = read_lines(param, file, path, diag);
 	fclose(file);
 	return r;
+}
+
+/* ---- what a user says ---- */
+
+#define PARAM_VARIABLE "ACCESSD_"
+
+extern char **environ;
+
+/* The name in small letters, as the table has it. */
+static int set_variable(struct param *param, const char *variable, struct diag *diag)
+{
+	const size_t name = strcspn(variable, "=");
+	struct diag why = {""};
+	_cleanup_free_ char *assignment = strdup(variable + strlen(PARAM_VARIABLE));
+
+	if (!assignment) {
+		diag_set(diag, "no memory for the environment");
+		return -ENOMEM;
+	}
+	for (char *at = assignment; *at && *at != '='; at++)
+		*at = (char)tolower((unsigned char)*at);
+	if (param_set(param, assignment, &why) == 0)
+		return 0;
+	diag_set(diag, "%.*s in the environment: %s", (int)BASE_MIN(name, (size_t)64), variable,
+		 why.text);
+	return PARAM_E_BAD;
+}
+
+static int read_environment(struct param *param, struct diag *diag)
+{
+	for (char **variable = environ; variable && *variable; variable++) {
+		int r = 0;
+
+		if (strncmp(*variable, PARAM_VARIABLE, strlen(PARAM_VARIABLE)) == 0)
+			r = set_variable(param, *variable, diag);
+		if (r)
+			return r;
+	}
+	return 0;
+}
+
+int param_read_users(struct param *param, struct diag *diag)
+{
+	const char *config = secure_getenv("XDG_CONFIG_HOME"), *home = secure_getenv("HOME");
+	_cleanup_free_ char *path = NULL;
+	int r = 0;
+
+	if (config && *config == '/')
+		r = asprintf(&path, "%s/oneaccess/accessd.conf", config);
+	else if (home && *home == '/')
+		r = asprintf(&path, "%s/.config/oneaccess/accessd.conf", home);
+	if (r < 0) {
+		path = NULL;
+		diag_set(diag, "no memory for the configuration");
+		return -ENOMEM;
+	}
+	if (path && access(path, F_OK) == 0) {
+		r = param_read(param, path, diag);
+		if (r)
+			return r;
+	}
+	return read_environment(param, diag);
+}
+
+/* ---- what is said ---- */
+
+void param_show(const struct param *param,
+		void (*fn)(void *arg, const char *name, const char *text, uint64_t number),
+		void *arg)
+{
+	for (size_t i = 0; i < BASE_ARRAY_LEN(rows); i++) {
+		const char *at = (const char *)param + rows[i].offset;
+
+		if (rows[i].kind == KIND_TEXT)
+			fn(arg, rows[i].name, at, 0);
+		else
+			fn(arg, rows[i].name, NULL, *(const uint64_t *)(const void *)at);
+	}
 }
 
 void param_print(FILE *out)

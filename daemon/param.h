@@ -2,8 +2,8 @@
 #ifndef DAEMON_PARAM_H
 #define DAEMON_PARAM_H
 
-/* Parameters of accessd: defaults, the file accessd.conf, --set on the command line (in this
- * order). */
+/* Parameters of accessd: defaults, the file accessd.conf, for a private one the environment, --set on the
+ * command line (in this order). */
 
 #include <stdio.h>
 #include "base/base.h"
@@ -28,6 +28,13 @@ int param_set(struct param *param, const char *assignment, struct diag *diag);
 /* Reads a file: a line is empty, '#...' or name = value. 0, PARAM_E_BAD (diag: file:line), negative
  * errno. */
 int param_read(struct param *param, const char *path, struct diag *diag);
+/* What a user says of his private daemon: $XDG_CONFIG_HOME/oneaccess/accessd.conf, if it is there, and then the
+ * variables ACCESSD_NAME of the environment. As param_read(). */
+int param_read_users(struct param *param, struct diag *diag);
+/* Every parameter with its value, in the table's order; text NULL: number says it. */
+void param_show(const struct param *param,
+		void (*fn)(void *arg, const char *name, const char *text, uint64_t number),
+		void *arg);
 /* One line a parameter: name, default, what. For --help and the man page's lint. */
 void param_print(FILE *out);
 

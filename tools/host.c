@@ -67,9 +67,10 @@ _Noreturn static void host_exec(const char *program, const struct host *host,
 				const char *const *settings, unsigned n, int parent, int errors)
 {
 	char cache[sizeof(host->dir) + 16];
-	const char *argv[2 * HOST_MAX_SETTINGS + 10] = {
-	    program, "--private", "--dir", host->dir, "--set", cache, "--set", "cache_size=0"};
-	unsigned argc = 8;
+	const char *argv[2 * HOST_MAX_SETTINGS + 12] = {
+	    program,   "--private", "--config", "/dev/null", "--dir",
+	    host->dir, "--set",     cache,      "--set",     "cache_size=0"};
+	unsigned argc = 10;
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
 	snprintf(cache, sizeof(cache), "cache_dir=%s", host->dir);

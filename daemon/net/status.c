@@ -509,6 +509,27 @@ static void put_tenants(struct json_out *out, const struct view *view)
 	json_out_array_end(out);
 }
 
+static void put_parameter(void *arg, const char *name, const char *text, uint64_t number)
+{
+	struct json_out *out = arg;
+
+	if (text)
+		json_out_member_string(out, name, text);
+	else
+		json_out_member_u64(out, name, number);
+}
+
+/* A private daemon's, whose user may want others. */
+static void put_parameters(struct json_out *out, const struct node *node)
+{
+	if (!node->place.is_private)
+		return;
+	json_out_key(out, "parameters");
+	json_out_object_begin(out);
+	param_show(&node->param, put_parameter, out);
+	json_out_object_end(out);
+}
+
 static void put_all(struct json_out *out, const struct view *view)
 {
 	const struct node *node = view->node;
@@ -523,6 +544,7 @@ static void put_all(struct json_out *out, const struct view *view)
 	json_out_member_bool(out, "sees_all", view->sees_all);
 	json_out_member_bool(out, "share_public", node->tenants.shares);
 	json_out_member_string(out, "share_public_why", node->tenants.why_not);
+	put_parameters(out, node);
 	put_node(out, view);
 	put_streams(out, view);
 	put_jobs(out, view);

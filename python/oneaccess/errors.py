@@ -149,6 +149,9 @@ def of_outcome(code: int, name: str, text: str) -> Error:
     if code == 8 and "bad_samples" not in text:
         text += ('; bad="skip" goes on without such samples, bad="substitute" puts others in their place, and'
                  " Loader.bad_samples lists them")
+    if code == 5 and "raise `memory`" in text:
+        text += ("; that is oneaccess.configure(memory=\"…\") before the first Loader where a private accessd is"
+                 " started, and accessd.conf(5) for the system's")
     if code == 13:
         text += (": a Loader belongs to the process that made it; make it in the child,"
                  " or iterate in the parent (OneAccess needs no worker processes)")

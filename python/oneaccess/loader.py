@@ -13,7 +13,7 @@ import weakref
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from . import _core, convert, ending, errors, samples as samples_of, wrapped
+from . import _core, convert, ending, errors, samples as samples_of, settings, wrapped
 from .errors import ArgumentError, DatasetError, Error, ForkedError, SampleError, StateError, TransformError
 from .transforms import Op, Pipeline
 
@@ -471,6 +471,7 @@ class Loader:
                                         **self._options)
         except DatasetError as error:
             raise errors.of_path(error, self._folder) from None
+        settings.check(self._client, 4)
         return self._stream
 
     def _drop(self):

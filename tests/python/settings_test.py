@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Parameters of the accessd that a program starts: by configure(), the environment and the user's file."""
+
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+import unittest
+import warnings
+
+try:
+    import numpy  # noqa: F401, the batches'
+except ImportError as missing:
+    print(f"settings_test: skipped: {missing}")
+    sys.exit(77)
+
+import oneaccess as oa
+from oneaccess import settings
+from support import DaemonCase
+
+# Says what the daemon has, and warns as it warns; then waits until it is told to end.
+PROGRAM = """
+import json, sys, warnings
+import oneaccess as oa
+from oneaccess import _core
+arguments = json.loads(sys.argv[2])
+if arguments:
+    oa.configure(**arguments)
+with warnings.catch_warnings(record=True) as told:
+    warnings.simplefilter("always")
+    loader = oa.Loader(sys.argv[1], oa.imagenet_eval(32), 16)
+status = json.loads(_core.Client().status())
+print(json.dumps({"pid": status["pid"], "node": status["node"], "parameters": status["parameters"],
+                  "told": [str(each.message) for each in told]}), flush=True)
+sys.stdin.read()
+"""
+
+
+class SettingsTest(DaemonCase):
+    def setUp(self):
+        home = pathlib.Path(tempfile.mkdtemp(dir=self.work))
+        for name in ("run", "config", "cache"):
+            (home / name).mkdir(mode=0o700)
+        self.file = home / "config/oneaccess/accessd.conf"
+        self.environment = {
+            **{name: value for name, value in os.environ.items() if not name.startswith("ACCESSD_")},
+            "XDG_RUNTIME_DIR": str(home / "run"), "XDG_CONFIG_HOME": str(home / "config"),
+            "XDG_CACHE_HOME": str(home / "cache")}
+
+    def begin(self, variables=None, **arguments):
+        program = subprocess.Popen([sys.executable, "-c", PROGRAM, self.data, json.dumps(arguments)],
+                                   env={**self.environment, **(variables or {})}, stdin=subprocess.PIPE,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(program.communicate)
+        return program
+
+    def told(self, variables=None, **arguments):
+        """What a program says whose accessd is the first; the accessd is ended at the test's end."""
+        program = self.begin(variables, **arguments)
+        said = program.stdout.readline()
+        self.assertTrue(said, said or program.stderr.read())
+        said = json.loads(said)
+        self.addCleanup(self.end, said["pid"])
+        return said
+
+    @staticmethod
+    def end(pid):
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+
+    def test_a_program_configures(self):
+        said = self.told(memory="300M", workers=1, cache_size=0)
+        self.assertEqual((said["node"]["memory_budget"], said["node"]["workers"]), (300 << 20, 1))
+        self.assertEqual((said["parameters"]["cache_size"], said["told"]), (0, []))
+
+    def test_the_environment_counts_more_than_the_file(self):
+        self.file.parent.mkdir()
+        self.file.write_text("# mine\nmemory = 200M\nchunk = 48\n")
+        said = self.told({"ACCESSD_MEMORY": "256M"})
+        self.assertEqual((said["parameters"]["memory"], said["parameters"]["chunk"]), (256 << 20, 48))
+
+    def test_who_comes_too_late_is_told(self):
+        first = self.told(memory="300M")
+        late = self.told(memory="1.5G", workers=first["parameters"]["workers"])
+        self.assertEqual(late["pid"], first["pid"])
+        self.assertEqual(len(late["told"]), 1)
+        self.assertRegex(late["told"][0], rf"pid {first['pid']}\), with memory={300 << 20}\. It ends 60 s after")
+        same = self.told(memory="300M")
+        self.assertEqual(same["told"], [])
+
+    def refused(self, *texts, **how):
+        program = self.begin(**how)
+        _, error = program.communicate()
+        self.assertNotEqual(program.returncode, 0)
+        for text in texts:
+            self.assertIn(text, error)
+
+    def test_what_accessd_does_not_know_is_named(self):
+        self.refused("ACCESSD_MEMROY in the environment: no parameter is called \"memroy\"", memroy="8G")
+        self.refused("ACCESSD_MEMORY in the environment: parameter memory: \"much\" is not a size (write 4096, 64M",
+                     variables={"ACCESSD_MEMORY": "much"})
+        self.file.parent.mkdir()
+        self.file.write_text("memory = 200M\nspeed = high\n")
+        self.refused(f"{self.file}:2: no parameter is called \"speed\"")
+
+    def test_what_is_no_value_is_refused(self):
+        for value in (True, 1.5, ["8G"]):
+            with self.assertRaisesRegex(oa.errors.ArgumentError, "configure\\(memory=.*\"8G\""):
+                oa.configure(memory=value)
+        oa.configure(memory="8G")
+        oa.configure(memory=None)
+        self.assertNotIn("ACCESSD_MEMORY", os.environ)
+
+    def test_an_accessd_of_the_system_is_not_the_programs(self):
+        class Client:
+            def status(self):
+                return json.dumps({"pid": 1})
+        oa.configure(memory="8G")
+        self.addCleanup(oa.configure, memory=None)
+        with self.assertWarnsRegex(RuntimeWarning, "configure\\(memory\\) has no effect.*administrator"):
+            settings.check(Client(), 1)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            settings.check(Client(), 1)  # it is said once
+
+
+if __name__ == "__main__":
+    unittest.main()
