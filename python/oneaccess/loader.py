@@ -10,10 +10,10 @@ import threading
 import time
 import warnings
 import weakref
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from . import _core, convert, ending, errors, samples as samples_of, settings, wrapped
+from . import _core, columns, convert, ending, errors, samples as samples_of, settings, wrapped
 from .errors import ArgumentError, DatasetError, Error, ForkedError, SampleError, StateError, TransformError
 from .transforms import Op, Pipeline
 
@@ -42,8 +42,6 @@ _IGNORED = {
     "multiprocessing_context": "there are no workers in this process",
 }
 _REFUSED = {
-    "collate_fn": "batches come ready from the daemon: give samples of one shape in the __getitem__ of a data set"
-                  " for oneaccess.wrap(), or pad and reshape what the loop gets",
     "batch_sampler": "name the samples by ids=, classes=, split= or weights=",
     "sampler": "name the samples by ids=, classes=, split= or weights=; ranks are found by themselves",
     "generator": "give seed= with order=\"seeded\"",
@@ -183,6 +181,13 @@ def _job_name(name, ranks):
     return f"{os.path.basename(sys.argv[0]) or 'python'} {launch}".strip()
 
 
+def _samples_of(batch, count):
+    """One by one, as a data set has them."""
+    if isinstance(batch, dict):
+        return [{name: array[at] for name, array in batch.items()} for at in range(count)]
+    return [tuple(array[at] for array in batch) for at in range(count)]
+
+
 class Loader:
     """Batches of a data set of pictures, preprocessed by accessd once for all jobs of the node.
 
@@ -226,6 +231,8 @@ class Loader:
     set was opened, at most bad_budget an epoch; bad_samples lists them.
     timeout: seconds to wait for a batch; None: without end, while stderr says what it waits for.
     epochs: in all, if that is known: nothing is prepared behind the last. state: of state_dict().
+    collate_fn: makes what the loop gets of a list of samples, each a tuple or dict of views of the batch, as torch's
+    default_collate; it runs in this process, and copies all that it puts together. Nothing of the Batch is there then.
 
     Where torch is imported a Loader is a torch.utils.data.DataLoader, of which nothing but the fields is used, so that
     libraries take it for one (doc/libraries.md); len(loader.dataset) is the number of samples.
@@ -252,7 +259,7 @@ class Loader:
                  bad_budget: int | None = None, timeout: float | None = None, epochs: int | None = None,
                  device: object = None, normalize_on: str | None = None, state: dict | None = None,
                  record: str | None = None, replay: str | None = None, socket: str | None = None,
-                 **others):
+                 collate_fn: Callable[[list], object] | None = None, **others):
         self._stream = None
         self.ignored = self._sort_out(others)
         _refuse_worker()
@@ -265,6 +272,8 @@ class Loader:
                 " folder that the data set reads, or give oneaccess.wrap() of it")
         elif pipeline is None:
             pipeline = "imagenet-train"
+        if self._pool is not None and bad == "error":
+            self._refuse_different(self._pool.layout["differs"])
         self._folder = _path(dataset)
         self.pipeline = pipeline
         self.batch_size = batch_size
@@ -278,6 +287,10 @@ class Loader:
             as_, copy = "torch" if self._feed else as_, copy and not self._feed
         elif normalize_on is not None:
             raise ArgumentError("normalize_on is about a device: give device=, too")
+        if collate_fn is not None and self._feed is not None:
+            raise ArgumentError("collate_fn makes batches in this process, and device= brings them to a device before:"
+                                " leave one of them out")
+        self._collate = collate_fn
         self.as_, self._convert = convert.way(as_)
         self.copy, self.drop_last, self._timeout, self.epochs = copy, drop_last, timeout, epochs
         self._job = _job_name(job, self.world_size)
@@ -394,6 +407,14 @@ class Loader:
         self._pool = dataset.attach(pipeline is not None, _Voice(f"opening {dataset!r}"))
         weakref.finalize(self, self._pool.close)
         return self._pool.folder
+
+    @staticmethod
+    def _refuse_different(differs):
+        if differs is not None:
+            raise TransformError(
+                f"the samples of the wrapped data set are not alike, {differs}: fields of varied length are padded by"
+                " pad={name: oneaccess.Pad(length)} of wrap(), pictures of varied size resized in the data set or by a"
+                " pipeline; bad=\"skip\" goes on without those that differ from sample 0")
 
     def _request(self, pipeline):
         """The text of the pipeline for the daemon."""
@@ -604,7 +625,8 @@ class Loader:
         """is_private: all of it is the job's own."""
         arrays = [self._convert(field, not (self.copy or is_private) and self._is_own(field))
                   for field in batch.fields if field.name != "index"]
-        return self._named(self._shaped(arrays), batch, batch.ids)
+        made = self._named(self._shaped(arrays), batch, batch.ids)
+        return made if self._collate is None else self._collate(_samples_of(made, batch.count))
 
     def _is_own(self, field):
         """Labels and numbers are the job's own."""
@@ -615,7 +637,9 @@ class Loader:
         if self._pool is None:
             return Batch(arrays)
         layout = self._pool.layout
-        arrays = arrays[:len(layout["fields"])]
+        arrays, dataset = arrays[:len(layout["fields"])], self._wrapped.dataset
+        if isinstance(dataset, columns.Columns) and self.as_ != "dlpack":
+            arrays = columns.cut(arrays, layout["names"], dataset.pads)
         return DictBatch(zip(layout["names"], arrays)) if layout["kind"] == "dict" else Batch(arrays)
 
     @staticmethod

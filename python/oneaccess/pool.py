@@ -177,9 +177,24 @@ class Pool:
         try:
             seed(0, 0, 0, 0)
             layout = record.describe(self.dataset[0], self.order["pictures"])
+            layout["differs"] = self._differs(layout)
             return {**layout, "modules": [name for name in ("numpy", "torch") if name in sys.modules]}
         except (Exception, SystemExit):
             return {"error": traceback.format_exc(limit=-8)}
+
+    def _differs(self, layout):
+        """How the sample in the middle, or the last one, is not as the first one; None: they are alike. What they raise
+        is for who asks for them."""
+        count = self.order["count"]
+        for index in sorted({count // 2, count - 1} - {0}):
+            try:
+                seed(0, 0, 0, index)
+                why = record.differs(self.dataset[index], layout, self.order["pictures"])
+            except (Exception, SystemExit):
+                continue
+            if why is not None:
+                return f"sample {index}: {why}"
+        return None
 
     def _in_child(self, function):
         """What it opens and starts stays out of the process that all workers are forked from."""

@@ -43,9 +43,11 @@ def _array(value, what):
         value = np.asarray(value if value.mode in ("L", "RGB", "RGBA") else value.convert("RGB"))
     elif isinstance(value, float):
         value = np.float32(value)
+    elif isinstance(value, (list, tuple)):
+        value = _list(value, what)
     elif not isinstance(value, (bool, int, np.ndarray, np.generic)):
         raise TransformError(f"{what} is a {type(value).__name__}; a field is a tensor, an array, a picture"
-                             " of Pillow or a number: turn it into one in the data set")
+                             f" of Pillow, a number or a list of numbers: {_instead(value)}")
     array = np.asarray(value)
     name = _WIDER.get(array.dtype.name, array.dtype.name)
     if code is None and name not in _CODES:
@@ -58,6 +60,24 @@ def _array(value, what):
     if code is None:
         code, array = _CODES[name], array.astype(name, copy=False)
     return code, array if array.flags.c_contiguous else array.copy(order="C")
+
+
+def _instead(value):
+    if isinstance(value, str):
+        return ("leave it out, by columns=[...] of the others in wrap(), or have its UTF-8 bytes, by pad={name:"
+                " oneaccess.Pad(length)}")
+    return "turn it into one in the data set, or leave it out, by columns=[...] of the others in wrap()"
+
+
+def _list(value, what):
+    import numpy as np
+    try:
+        array = np.asarray(value)
+    except ValueError:
+        array = None
+    if array is None or array.dtype.kind not in "biuf":
+        raise TransformError(f"{what} is a list, not of numbers alone or not of one shape: {_instead(value)}")
+    return array.astype(np.float32) if array.dtype == np.float64 else array
 
 
 def _pnm(array, what):
@@ -107,10 +127,12 @@ def _parts(sample):
 def _values(sample, pictures):
     kind, names, values = _parts(sample)
     if not 1 <= len(values) <= MOST_FIELDS:
-        raise TransformError(f"the sample has {len(values)} fields; one to {MOST_FIELDS} have a place")
-    if pictures and (kind == "dict" or len(values) > 2):
+        raise TransformError(f"the sample has {len(values)} fields, {', '.join(names)}; one to {MOST_FIELDS} have a"
+                             " place: name those that a batch is to have, by columns=[...] of wrap()")
+    if pictures and len(values) > 2:
         raise TransformError(f"the sample has the fields {', '.join(names)}; with a pipeline it is a picture, or"
-                             " a picture and its label: leave the pipeline out to get fields as they are")
+                             " a picture and its label: name these, by columns=[...] of wrap(), or leave the pipeline"
+                             " out to get fields as they are")
     made = []
     for i, value in enumerate(values):
         what = f"field {names[i]} of the sample" if kind != "one" else "the sample"
@@ -143,9 +165,19 @@ def _check(names, made, layout, pictures):
         if pictures and i == 0:
             continue
         if list(array.shape) != shape:
-            raise Misfit(f"shape {_shape(array.shape)}, sample 0: {_shape(shape)}")
+            raise Misfit(f"field {names[i]}: shape {_shape(array.shape)}, sample 0: {_shape(shape)}")
         if code != want:
-            raise Misfit(f"{_NAMES[code]}, sample 0: {_NAMES[want]}")
+            raise Misfit(f"field {names[i]}: {_NAMES[code]}, sample 0: {_NAMES[want]}")
+
+
+def differs(sample, layout: dict, pictures: bool) -> str | None:
+    """What of the sample is not as it is in sample 0."""
+    try:
+        _, names, made = _values(sample, pictures)
+        _check(names, made, layout, pictures)
+    except Misfit as why:
+        return str(why)
+    return None
 
 
 def _shape(shape):

@@ -151,11 +151,12 @@ class _Fields:
         state._add_dataloader(self)
         try:
             for batch in loop:
-                self.end_of_dataloader = batch.is_last
+                self.end_of_dataloader = loop.has_ended
                 if not is_there:
-                    facts = vars(batch)
+                    facts = getattr(batch, "__dict__", {})
                     batch = send_to_device(batch, device)
-                    vars(batch).update(facts)
+                    for name, fact in facts.items():
+                        setattr(batch, name, fact)
                 yield batch
         finally:
             state._remove_dataloader(self)

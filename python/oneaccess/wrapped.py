@@ -4,6 +4,7 @@
 import contextlib
 import fcntl
 import hashlib
+import importlib
 import inspect
 import json
 import os
@@ -18,7 +19,9 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Sequence
 
+from .columns import Columns, Pad
 from .errors import ArgumentError, DatasetError, DeniedError, TransformError
 from .transforms import Op, Pipeline, imagenet_eval, imagenet_train
 
@@ -34,18 +37,22 @@ _NAMED = {
 
 
 def wrap(dataset, *, name: str | None = None, version: str = "", workers: int | None = None,
-         timeout: int = 60, random: bool = True, room: int | None = None, keep: float = 30.0) -> "Wrapped":
+         timeout: int = 60, random: bool = True, room: int | None = None, keep: float = 30.0,
+         columns: Sequence[str] | None = None, pad: dict[str, Pad] | None = None) -> "Wrapped":
     """A map-style Python data set (``__getitem__`` and ``__len__``) for Loader, run once for all jobs of the
     user:
 
         loader = oa.Loader(oa.wrap(dataset), batch_size=64)
         loader = oa.Loader(oa.wrap(pictures), oa.imagenet_train(224), batch_size=64)
 
-    Without a pipeline a sample is a tensor, an array, a picture of Pillow, a number, or a tuple or dict of at
-    most four of these, and goes to the batch as it is. Types and shapes are those of ``dataset[0]``; a sample
-    that differs is a bad sample (Loader's bad=). uint8, int64, float16, bfloat16 and float32 stay, bool becomes
+    Without a pipeline a sample is a tensor, an array, a picture of Pillow, a number, a list of numbers, or a tuple or dict
+    of at most four of these, and goes to the batch as it is. Hugging Face's datasets are such. Types and shapes are those
+    of ``dataset[0]``; a sample that differs is a bad sample (Loader's bad=), and where the one in the middle or the last
+    one does, the Loader says so at once, unless bad= is "skip" or "substitute". uint8, int64, float16, bfloat16 and float32 stay, bool becomes
     uint8, smaller whole numbers become int64, Python's float becomes float32; arrays of other types are refused.
-    With a pipeline a sample is a picture of any size, or a picture and its label: of Pillow, an array (H, W, C), a
+    columns: the fields that a batch is to have, in this order, where samples are dicts of more; a tuple's are "0", "1", ...
+    pad: Pad(length) for fields of varied length, texts among them.
+    With a pipeline a sample is a picture of any size, or a picture and its label, as a tuple or a dict: of Pillow, an array (H, W, C), a
     tensor (C, H, W), all of 8 bits, or the bytes of a JPEG, PNG ... file, which accessd's workers then decode.
 
     Samples are made in a pool of processes (workers of them; as many as this process may use processors) that
@@ -64,13 +71,15 @@ def wrap(dataset, *, name: str | None = None, version: str = "", workers: int | 
     and room are; workers, timeout and keep are then those of the job that started the pool. That is so for two runs of one script; not if something differs that the samples do not
     depend on, or a set's order, which changes from run to run: then give a name, which stands in the place of
     the data set's content, and a version that you change with it. What pickle cannot do (a lambda, a class in a
-    notebook) needs the package cloudpickle. A script of the main program is imported again in the pool, so its
+    notebook) needs the package cloudpickle, or dill. A script of the main program is imported again in the pool, so its
     work stands below ``if __name__ == "__main__":``. Opened files, such as of h5py, are best opened in the first
     ``__getitem__``: the pool's processes are forked.
 
     room: the most bytes that a sample may need (the default: with a pipeline four times the first one, at least
     1 MiB; else what the first one has). Wrapped data sets are private to their user.
     """
+    if columns is not None or pad:
+        dataset = Columns(dataset.dataset if isinstance(dataset, Wrapped) else dataset, columns, pad)
     return Wrapped(dataset, name, version, workers, timeout, random, room, keep)
 
 
@@ -148,18 +157,21 @@ class Wrapped:
         try:
             return pickle.dumps(self.dataset, 4)
         except Exception as why:
-            try:
-                import cloudpickle
-            except ImportError:
-                raise TransformError(
-                    f"the data set cannot be sent to its pool: {type(why).__name__}: {why}. Define what it needs at"
-                    " the top of a module (no lambda, no class or function inside a function, no open file), or"
-                    " pip install cloudpickle") from None
-            return self._by_cloudpickle(cloudpickle)
+            return self._by_another(
+                f"the data set cannot be sent to its pool: {type(why).__name__}: {why}. Define what it needs at"
+                " the top of a module (no lambda, no class or function inside a function, no open file), or"
+                " pip install cloudpickle")
 
-    def _by_cloudpickle(self, cloudpickle):
-        self._pickler = cloudpickle.Pickler
-        return cloudpickle.dumps(self.dataset, 4)
+    def _by_another(self, otherwise):
+        """By a package that writes functions and classes down; Hugging Face's datasets bring dill."""
+        for name in ("cloudpickle", "dill"):
+            try:
+                package = importlib.import_module(name)
+            except ImportError:
+                continue
+            self._pickler = package.Pickler
+            return package.dumps(self.dataset, 4)
+        raise TransformError(otherwise) from None
 
     def forget(self):
         """A large data set is not kept twice: should another pool be needed, it is packed anew."""
@@ -181,12 +193,8 @@ class Wrapped:
         return self._packed
 
     def _by_value(self):
-        try:
-            import cloudpickle
-        except ImportError:
-            raise TransformError("classes of a notebook or of typed lines have no file that a pool could import: put"
-                                 " the data set into a module, or pip install cloudpickle") from None
-        return self._by_cloudpickle(cloudpickle)
+        return self._by_another("classes of a notebook or of typed lines have no file that a pool could import: put"
+                                " the data set into a module, or pip install cloudpickle")
 
     def identity(self, pictures: bool) -> str:
         """SHA-256 of what samples depend on."""

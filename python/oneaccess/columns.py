@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which fields of a wrapped data set's samples go to a batch, and how those of varied length do."""
+
+from typing import Any
+
+from .errors import ArgumentError, TransformError
+
+_SIDES = ("right", "left")
+
+
+class Pad:
+    """A field of varied length: numbers in a list, an array or a tensor of one dimension or more, or a text, whose UTF-8
+    bytes it becomes. length: the most that a sample has, along the first dimension (a text: in bytes); a longer one is a
+    bad sample. value is put behind it (side="right") or before it ("left") up to there. The sample's own length is a
+    field more, NAME_length, int64. Batches are cut to the longest of theirs, rounded up to a multiple of multiple_of:
+    views, nothing is copied."""
+
+    def __init__(self, length: int, value: float = 0, side: str = "right", multiple_of: int = 1):
+        for what, number in (("length", length), ("multiple_of", multiple_of)):
+            if isinstance(number, bool) or not isinstance(number, int) or not 1 <= number <= 1 << 30:
+                raise ArgumentError(f"Pad({what}={number!r}): a whole number from 1 on")
+        if side not in _SIDES:
+            raise ArgumentError(f"Pad(side={side!r}); there are: {', '.join(_SIDES)}")
+        self.length, self.value, self.side, self.multiple_of = length, value, side, multiple_of
+
+    def __repr__(self):
+        return f"Pad({self.length}, value={self.value}, side={self.side!r}, multiple_of={self.multiple_of})"
+
+    def __eq__(self, other):
+        return isinstance(other, Pad) and vars(self) == vars(other)
+
+    def __hash__(self):
+        return hash(repr(self))
+
+    def filled(self, value: Any, what: str):
+        """The value as an array of that length, and its own."""
+        import numpy as np
+        if isinstance(value, str):
+            value = np.frombuffer(value.encode(), np.uint8)
+        elif hasattr(value, "detach"):
+            value = value.detach().cpu().numpy()
+        array = np.asarray(value)
+        if array.dtype == object or array.ndim < 1:
+            raise TransformError(f"{what} is a {type(value).__name__}, which has no length: pad= is for lists, arrays and"
+                                 " texts")
+        if array.dtype == np.float64:
+            array = array.astype(np.float32)
+        count = len(array)
+        if count > self.length:
+            raise TransformError(f"{what} has length {count}, and pad= has place for {self.length}: cut it off in the data"
+                                 " set, or give Pad a larger length")
+        made = np.full((self.length, *array.shape[1:]), self.value, array.dtype if count else np.int64)
+        made[slice(count) if self.side == "right" else slice(self.length - count, None)] = array
+        return made, count
+
+    def cut(self, array: Any, lengths: Any):
+        """A batch's array without what all its samples lack."""
+        longest = max(1, int(lengths.max()))
+        longest = min(self.length, -(-longest // self.multiple_of) * self.multiple_of)
+        return array[:, :longest] if self.side == "right" else array[:, self.length - longest:]
+
+
+class Columns:
+    """The data set, of whose samples just these fields are there, padded where that was said."""
+
+    def __init__(self, dataset, columns, pads):
+        self.dataset = dataset
+        self.columns = None if columns is None else list(columns)
+        self.pads = dict(pads or {})
+        for name, pad in self.pads.items():
+            if not isinstance(pad, Pad):
+                raise ArgumentError(f"pad={{{name!r}: {pad!r}}}: give oneaccess.Pad(length)")
+            if self.columns is not None and name not in self.columns:
+                raise ArgumentError(f"pad= names {name!r}, which is not among columns={self.columns}")
+
+    def __len__(self):
+        return len(self.dataset)
+
+    def __getattr__(self, name):
+        if name.startswith("__") or name == "dataset":
+            raise AttributeError(name)
+        return getattr(self.dataset, name)
+
+    def __getitem__(self, index):
+        sample = self.dataset[index]
+        is_dict = isinstance(sample, dict)
+        names = list(sample) if is_dict else [str(at) for at in range(len(sample))]
+        values = dict(zip(names, sample.values() if is_dict else sample))
+        for name in self.columns or self.pads:
+            if name not in values:
+                raise TransformError(f"the sample has no field {name!r}; there are: {', '.join(names)}")
+        chosen = {name: values[name] for name in self.columns or names}
+        lengths = {}
+        for name, pad in self.pads.items():
+            chosen[name], lengths[f"{name}_length"] = pad.filled(chosen[name], f"field {name} of the sample")
+        chosen.update(lengths)
+        return chosen if is_dict else tuple(chosen.values())
+
+
+def cut(batch, names, pads):
+    """The fields of a batch by name, padded ones cut to the longest of the batch."""
+    values = dict(zip(names, batch))
+    for name, pad in pads.items():
+        length = f"{name}_length" if f"{name}_length" in values else str(len(names) - len(pads) + list(pads).index(name))
+        values[name] = pad.cut(values[name], values[length])
+    return values.values()
