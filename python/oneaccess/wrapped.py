@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Data sets that are programs: wrap(), and a job's side of the pool that runs them (pool.py)."""
 
+import ast
 import contextlib
 import fcntl
 import hashlib
@@ -71,8 +72,9 @@ def wrap(dataset, *, name: str | None = None, version: str = "", workers: int | 
     and room are; workers, timeout and keep are then those of the job that started the pool. That is so for two runs of one script; not if something differs that the samples do not
     depend on, or a set's order, which changes from run to run: then give a name, which stands in the place of
     the data set's content, and a version that you change with it. What pickle cannot do (a lambda, a class in a
-    notebook) needs the package cloudpickle, or dill. A script of the main program is imported again in the pool, so its
-    work stands below ``if __name__ == "__main__":``. Opened files, such as of h5py, are best opened in the first
+    notebook) needs the package cloudpickle, or dill. Where the data set's classes are those of the script itself, the
+    pool imports that, if its work stands below ``if __name__ == "__main__":``; else they go to the pool by one of these
+    packages. Opened files, such as of h5py, are best opened in the first
     ``__getitem__``: the pool's processes are forked.
 
     room: the most bytes that a sample may need (the default: with a pipeline four times the first one, at least
@@ -114,6 +116,16 @@ def _fingerprint(dataset, pickler, facts):
 
 def _names_main(data):
     return any(value == "__main__" for _, value, _ in pickletools.genops(data))
+
+
+def _has_guard(main):
+    """Does the program's file say what is its work alone, and not for who imports it? Also where that cannot be read."""
+    try:
+        with open(main.__file__, "rb") as file:
+            lines = ast.parse(file.read()).body
+    except (OSError, SyntaxError, ValueError, AttributeError, TypeError):
+        return True
+    return any(isinstance(line, ast.If) and "'__name__'" in ast.dump(line.test) for line in lines)
 
 
 def _count(what, value, most):
@@ -187,14 +199,20 @@ class Wrapped:
             for key in ("authkey", "log_level", "log_to_stderr"):
                 program.pop(key, None)
             data = self._pickled()
-            if not getattr(main, "__file__", None) and not getattr(main, "__spec__", None) and _names_main(data):
-                data = self._by_value()
+            if not _names_main(data):  # the pool has no need of the program
+                for key in ("init_main_from_name", "init_main_from_path"):
+                    program.pop(key, None)
+            elif not getattr(main, "__file__", None) and not getattr(main, "__spec__", None):
+                data = self._by_another("classes of a notebook or of typed lines have no file that a pool could import:"
+                                        " put the data set into a module, or pip install cloudpickle")
+            elif not _has_guard(main):
+                data = self._by_another(
+                    f"{main.__file__} would be imported again in the data set's pool, and do its work there: put that below"
+                    "  if __name__ == \"__main__\":  or the data set into a module, or pip install cloudpickle")
+                for key in ("init_main_from_name", "init_main_from_path"):
+                    program.pop(key, None)
             self._packed = program, data
         return self._packed
-
-    def _by_value(self):
-        return self._by_another("classes of a notebook or of typed lines have no file that a pool could import: put"
-                                " the data set into a module, or pip install cloudpickle")
 
     def identity(self, pictures: bool) -> str:
         """SHA-256 of what samples depend on."""

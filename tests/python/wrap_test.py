@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Python data sets in a pool of their own, shared by jobs, with NumPy, against a real daemon."""
 
+import importlib.util
 import json
 import os
 import signal
@@ -118,21 +119,31 @@ class WrapTest(DaemonCase):
     def test_what_cannot_be_pickled_is_refused(self):
         dataset = samples.Counted(self.log())
         dataset.transform = (lambda x: x)
-        try:
-            import cloudpickle  # noqa: F401
-        except ImportError:
+        if not importlib.util.find_spec("cloudpickle") and not importlib.util.find_spec("dill"):
             with self.assertRaisesRegex(oa.errors.TransformError, "pickle.*cloudpickle"):
                 self.wrapped(dataset)
         else:
             self.assertEqual(len(list(self.wrapped(dataset))), SAMPLES // 16)
 
-    def test_a_program_that_does_not_look_where_it_runs_is_told(self):
+    def run_script(self, *lines):
         script = self.work / "script.py"
-        script.write_text("import oneaccess as oa\n"
-                          "class Mine(list):\n    pass\n"
-                          f"oa.Loader(oa.wrap(Mine([1, 2, 3]), keep=0.2), socket={self.socket!r})\n")
-        run = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=600, check=False)
-        self.assertRegex(run.stderr, "cannot be used in its pool[^$]*if __name__ == \"__main__\"")
+        script.write_text("\n".join(("import oneaccess as oa", *lines)) + "\n")
+        return subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=600, check=False)
+
+    def test_a_script_needs_no_guard(self):
+        """Where its data set is a module's; else its classes go to the pool as they are, by a package that can."""
+        show = (f"for numbers, in oa.Loader(oa.wrap(DATA, keep=0.2), batch_size=3, shuffle=False, socket={self.socket!r}):"
+                " print(numbers.tolist())")
+        run = self.run_script("import collections", show.replace("DATA", "collections.UserList([1, 2, 3])"))
+        self.assertEqual((run.stdout, run.returncode), ("[1, 2, 3]\n", 0), run.stderr)
+        run = self.run_script("class Mine(list):", "    pass", show.replace("DATA", "Mine([4, 5, 6])"))
+        if importlib.util.find_spec("cloudpickle") or importlib.util.find_spec("dill"):
+            self.assertEqual((run.stdout, run.returncode), ("[4, 5, 6]\n", 0), run.stderr)
+        else:
+            self.assertRegex(run.stderr, "script.py would be imported again.*if __name__ == \"__main__\":.*cloudpickle")
+        run = self.run_script("class Mine(list):", "    pass", "if __name__ == '__main__':",
+                              "    " + show.replace("DATA", "Mine([7, 8, 9])"))
+        self.assertEqual((run.stdout, run.returncode), ("[7, 8, 9]\n", 0), run.stderr)
 
     # ---- pictures ----
 
