@@ -85,6 +85,21 @@ class ExamplesTest(DaemonCase):
         said = self.run_example("hf_trainer.py", "--cpu", "--output", self.work / "trainer", *SMALL)
         self.assertIn("480 samples, 8 steps", said)
 
+    @unittest.skipUnless(importlib.util.find_spec("timm"), "no timm")
+    def test_timm(self):
+        said = self.run_example("with_timm.py", *SMALL)
+        self.assertEqual(said.count("240 samples, "), 2, said)
+
+    @unittest.skipUnless(importlib.util.find_spec("jax"), "no JAX")
+    def test_jax(self):
+        said = self.run_example("with_jax.py", *SMALL)
+        self.assertEqual(said.count("240 samples, loss "), 2, said)
+
+    @unittest.skipUnless(importlib.util.find_spec("optuna"), "no Optuna")
+    def test_optuna(self):
+        said = self.run_example("with_optuna.py", "--trials", "3", "--jobs", "2", *SMALL)
+        self.assertIn("3 trials, the best rate is ", said)
+
     def test_the_notebook(self):
         cells = json.loads((EXAMPLES / "look.ipynb").read_text())["cells"]
         code = "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "code")
