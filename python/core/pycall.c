@@ -18,6 +18,28 @@
 
 #define PYCALL_PIECE_MS 100
 
+bool pycall_enter(struct pycall_life *life, const char *what)
+{
+	if (life->is_closed) {
+		PyErr_Format(PyExc_ValueError, "the %s was closed", what);
+		return false;
+	}
+	life->calls++;
+	return true;
+}
+
+bool pycall_leave(struct pycall_life *life)
+{
+	life->calls--;
+	return life->is_closed && life->calls == 0;
+}
+
+bool pycall_close(struct pycall_life *life)
+{
+	life->is_closed = true;
+	return life->calls == 0;
+}
+
 static int64_t pycall_now_ms(void)
 {
 	struct timespec now;
@@ -36,7 +58,7 @@ static int pycall_piece(pycall_next_fn next_fn, void *of, int64_t left_ms, struc
 	return r;
 }
 
-int pycall_next(pycall_next_fn next_fn, void *of, int timeout_ms, const bool *is_closed,
+int pycall_next(pycall_next_fn next_fn, void *of, int timeout_ms, const struct pycall_life *life,
 		struct oa_batch **ret)
 {
 	const int64_t end_ms = timeout_ms < 0 ? INT64_MAX : pycall_now_ms() + timeout_ms;
@@ -49,7 +71,7 @@ int pycall_next(pycall_next_fn next_fn, void *of, int timeout_ms, const bool *is
 			return r;
 		if (PyErr_CheckSignals() != 0)
 			return INT_MIN;
-		if (*is_closed) {
+		if (life->is_closed) {
 			PyErr_SetString(PyExc_ValueError, "the stream was closed");
 			return INT_MIN;
 		}

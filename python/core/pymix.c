@@ -23,8 +23,8 @@
 struct pymix {
 	PyObject base;
 	struct oa_mix *mix;
-	unsigned calls; /* under way, without the interpreter's lock */
-	bool is_closed, is_writable;
+	struct pycall_life life;
+	bool is_writable;
 };
 
 struct pymix_ask {
@@ -154,8 +154,7 @@ static PyObject *pymix_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 	} else {
 		pyguard_begin();
 		self->mix = mix;
-		self->calls = 0;
-		self->is_closed = false;
+		self->life = (struct pycall_life){0};
 		self->is_writable =
 		    ask.options.unit == OA_MIX_SAMPLES || (ask.options.flags & OA_COPY);
 	}
@@ -165,26 +164,17 @@ static PyObject *pymix_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 
 /* ---- calls, and the end ---- */
 
-/* One may close the mix while another waits in it: it goes when that has left. NULL, with ValueError, when it was
- * closed. */
 static struct oa_mix *pymix_enter(PyObject *object)
 {
 	struct pymix *self = (struct pymix *)object;
 
-	if (self->is_closed) {
-		PyErr_SetString(PyExc_ValueError, "the mix was closed");
-		return NULL;
-	}
-	self->calls++;
-	return self->mix;
+	return pycall_enter(&self->life, "mix") ? self->mix : NULL;
 }
 
 static void pymix_end(struct pymix *self)
 {
 	struct oa_mix *mix = self->mix;
 
-	if (!self->is_closed || self->calls > 0)
-		return;
 	self->mix = NULL;
 	Py_BEGIN_ALLOW_THREADS
 		oa_mix_close(mix);
@@ -195,8 +185,8 @@ static void pymix_leave(PyObject *object)
 {
 	struct pymix *self = (struct pymix *)object;
 
-	self->calls--;
-	pymix_end(self);
+	if (pycall_leave(&self->life))
+		pymix_end(self);
 }
 
 static PyObject *pymix_close(PyObject *object, PyObject *unused)
@@ -204,8 +194,8 @@ static PyObject *pymix_close(PyObject *object, PyObject *unused)
 	struct pymix *self = (struct pymix *)object;
 
 	(void)unused;
-	self->is_closed = true;
-	pymix_end(self);
+	if (pycall_close(&self->life))
+		pymix_end(self);
 	Py_RETURN_NONE;
 }
 
@@ -233,7 +223,7 @@ static PyObject *pymix_next(PyObject *object, PyObject *args)
 	mix = pymix_enter(object);
 	if (mix == NULL)
 		return NULL;
-	r = pycall_next(pymix_call, mix, timeout_ms, &self->is_closed, &batch);
+	r = pycall_next(pymix_call, mix, timeout_ms, &self->life, &batch);
 	if (r == 0)
 		made = pybatch_new(batch, self->is_writable);
 	else if (r == OA_E_END)

@@ -21,8 +21,8 @@
 struct pystream {
 	PyObject base;
 	struct oa_stream *stream;
-	unsigned calls; /* under way, some without the interpreter's lock */
-	bool is_closed, is_writable;
+	struct pycall_life life;
+	bool is_writable;
 };
 
 static PyTypeObject *pystream_type;
@@ -85,36 +85,25 @@ static PyObject *pystream_new(PyTypeObject *type, PyObject *args, PyObject *kwar
 	}
 	pyguard_begin();
 	self->stream = stream;
-	self->calls = 0;
-	self->is_closed = false;
+	self->life = (struct pycall_life){0};
 	self->is_writable = is_writable;
 	return (PyObject *)self;
 }
 
 /* ---- calls, and the end ---- */
 
-/*
- * Several threads may be in calls when one closes the stream. It goes when the last of them has left:
- * those that wait do so within a piece. NULL, with ValueError, when it was closed.
- */
+/* NULL, with ValueError, when it was closed. */
 static struct oa_stream *pystream_enter(PyObject *object)
 {
 	struct pystream *self = (struct pystream *)object;
 
-	if (self->is_closed) {
-		PyErr_SetString(PyExc_ValueError, "the stream was closed");
-		return NULL;
-	}
-	self->calls++;
-	return self->stream;
+	return pycall_enter(&self->life, "stream") ? self->stream : NULL;
 }
 
 static void pystream_end(struct pystream *self)
 {
 	struct oa_stream *stream = self->stream;
 
-	if (!self->is_closed || self->calls > 0)
-		return;
 	self->stream = NULL;
 	Py_BEGIN_ALLOW_THREADS
 		oa_close(stream);
@@ -125,8 +114,8 @@ static void pystream_leave(PyObject *object)
 {
 	struct pystream *self = (struct pystream *)object;
 
-	self->calls--;
-	pystream_end(self);
+	if (pycall_leave(&self->life))
+		pystream_end(self);
 }
 
 static PyObject *pystream_close(PyObject *object, PyObject *unused)
@@ -134,8 +123,8 @@ static PyObject *pystream_close(PyObject *object, PyObject *unused)
 	struct pystream *self = (struct pystream *)object;
 
 	(void)unused;
-	self->is_closed = true;
-	pystream_end(self);
+	if (pycall_close(&self->life))
+		pystream_end(self);
 	Py_RETURN_NONE;
 }
 
@@ -162,7 +151,7 @@ static PyObject *pystream_next(PyObject *object, PyObject *args)
 
 	if (!PyArg_ParseTuple(args, "|i:next", &timeout_ms) || pystream_enter(object) == NULL)
 		return NULL;
-	r = pycall_next(pystream_call, self->stream, timeout_ms, &self->is_closed, &batch);
+	r = pycall_next(pystream_call, self->stream, timeout_ms, &self->life, &batch);
 	if (r == 0)
 		made = pybatch_new(batch, self->is_writable);
 	else if (r == OA_E_END)
