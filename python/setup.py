@@ -140,7 +140,8 @@ class Build(build_py):
 
 class Wheel(bdist_wheel):
     def finalize_options(self):
-        self.py_limited_api = "cp311"
+        if sys.version_info >= (3, 11):  # python/core/py.h
+            self.py_limited_api = "cp311"
         super().finalize_options()
         self.root_is_pure = False
 
