@@ -1,13 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Completions of access-ctl for bash and zsh have every command, every option and every word of an option that
-# the program has, and no other. Those of zsh are read, and tried for their grammar where there is a zsh.
+# Completions of access-ctl for bash, zsh and fish have every command, every option and every word of an option that
+# the program has, and no other. Those of zsh and fish are read, and tried where there is that shell.
 set -eu
 top=${top_srcdir:-$(cd "$(dirname "$0")/../.." && pwd)}
 build=${top_builddir:-.}
 ctl=$build/tools/access-ctl
 zsh_file=$top/tools/completion/zsh/_access-ctl
+fish_file=$top/tools/completion/fish/access-ctl.fish
 bad=0
 complain() {
 	echo "$*"
@@ -61,5 +62,24 @@ if command -v zsh >/dev/null; then
 	zsh -n "$zsh_file" || complain "zsh does not read $zsh_file"
 else
 	echo "not tested: whether zsh reads the completion; there is no zsh here"
+fi
+
+of_fish() { # of_fish PATTERN: what of a line of it is completed, a word a line
+	sed -n "s/^complete -c access-ctl $1.*/\\1/p" "$fish_file" | tr ' ' '\n'
+}
+same "fish" "$(of_fish "-n __fish_use_subcommand -a \([a-z]*\) ")" "$commands"
+same "fish: --" "$(of_fish "-l \([a-z-]*\) " | sed 's/^/--/')" "$options"
+same "fish: cache" "$(of_fish "-n '__access_ctl_has_only cache' -f -a '\(.*\)'")" "$(second cache)"
+same "fish: plan" "$(of_fish "-n '__access_ctl_has_only plan' -f -a '\(.*\)'")" "$(second plan)"
+for option in form format; do
+	same "fish: --$option" "$(of_fish "-l $option -x -a '\([^']*\)'")" "$(choices --$option)"
+done
+if command -v fish >/dev/null; then
+	tried=$(HOME=/nonexistent fish --no-config -c "source '$fish_file'; complete -C 'access-ctl '" | cut -f 1)
+	same "fish itself" "$tried" "$commands"
+	tried=$(HOME=/nonexistent fish --no-config -c "source '$fish_file'; complete -C 'access-ctl cache '" | cut -f 1)
+	same "fish itself: cache" "$tried" "$(second cache)"
+else
+	echo "not tested: whether fish completes so; there is no fish here"
 fi
 exit $bad
