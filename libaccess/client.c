@@ -29,6 +29,9 @@
 
 /* ---- the route ---- */
 
+#define CLIENT_PRIVATE \
+	"private" /* in the place of a path: this user's own, whatever the system has */
+
 static int client_set_socket(struct dial_route *route, const char *socket, struct diag *diag)
 {
 	if (strlen(socket) >= sizeof(route->socket))
@@ -70,6 +73,8 @@ static int client_set_route(struct dial_route *route, const char *socket, struct
 {
 	const char *named = socket ? socket : secure_getenv("ACCESS_SOCKET");
 
+	if (named && strcmp(named, CLIENT_PRIVATE) == 0)
+		return client_set_private(route, diag);
 	if (named && *named)
 		return client_set_socket(route, named, diag);
 	if (client_has_system(RUNSTATEDIR "/accessd/socket"))

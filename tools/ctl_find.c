@@ -65,7 +65,7 @@ int ctl_find(const char *named, char *ret, size_t size, struct diag *diag)
 
 	if (!named && variable && *variable)
 		named = variable;
-	if (named)
+	if (named && strcmp(named, "private") != 0)
 		return ctl_find_named(named, ret, size, diag);
 	snprintf(paths[0], sizeof(paths[0]), "%s/accessd/socket", RUNSTATEDIR);
 	if (runtime && *runtime)
@@ -73,6 +73,8 @@ int ctl_find(const char *named, char *ret, size_t size, struct diag *diag)
 	else
 		snprintf(paths[1], sizeof(paths[1]), "/tmp/oneaccess-%u/socket",
 			 (unsigned)geteuid());
+	if (named)
+		return ctl_find_named(paths[1], ret, size, diag);
 	for (size_t i = 0; i < BASE_ARRAY_LEN(paths); i++) {
 		int r = ctl_try(paths[i]);
 

@@ -142,8 +142,8 @@ static int refuse_root(const struct conn *conn, struct diag *diag)
 	if (conn->uid || !conn->node->tenants.serves_all || conn->node->param.serve_root)
 		return 0;
 	diag_set(diag,
-		 "accessd opens no data as root: run the job as another user, start a private "
-		 "accessd (unset ACCESS_SOCKET), or set serve_root of accessd");
+		 "accessd opens no data as root: run the job as another user, have an accessd of "
+		 "its own (ACCESS_SOCKET=private), or set serve_root of accessd");
 	return OA_E_PERMISSION;
 }
 

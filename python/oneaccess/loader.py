@@ -231,6 +231,7 @@ class Loader:
     set was opened, at most bad_budget an epoch; bad_samples lists them.
     timeout: seconds to wait for a batch; None: without end, while stderr says what it waits for.
     epochs: in all, if that is known: nothing is prepared behind the last. state: of state_dict().
+    socket: the path of another accessd's socket than the usual one's (oa_connect(3)), or "private": one of this user alone.
     collate_fn: makes what the loop gets of a list of samples, each a tuple or dict of views of the batch, as torch's
     default_collate; it runs in this process, and copies all that it puts together. Nothing of the Batch is there then.
 

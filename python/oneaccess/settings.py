@@ -50,7 +50,7 @@ def check(client, stacklevel: int) -> None:
     has = status.get("parameters")
     if has is None:
         warnings.warn(f"configure({', '.join(asked)}) has no effect: an accessd of the system serves this program, whose"
-                      " parameters its administrator sets in accessd.conf(5)", RuntimeWarning, stacklevel=stacklevel)
+                      " parameters its administrator sets in accessd.conf(5); Loader(socket=\"private\") has one of its own", RuntimeWarning, stacklevel=stacklevel)
         return
     other = {name: has[name] for name, value in asked.items() if name in has and not _same(value, has[name])}
     if other:

@@ -19,7 +19,7 @@ except ImportError as missing:
 
 import oneaccess as oa
 from oneaccess import settings
-from support import DaemonCase
+from support import BUILD, DaemonCase
 
 # Says what the daemon has, and warns as it warns; then waits until it is told to end.
 PROGRAM = """
@@ -83,6 +83,15 @@ class SettingsTest(DaemonCase):
         self.file.write_text("# mine\nmemory = 200M\nchunk = 48\n")
         said = self.told({"ACCESSD_MEMORY": "256M"})
         self.assertEqual((said["parameters"]["memory"], said["parameters"]["chunk"]), (256 << 20, 48))
+
+    def test_a_private_one_by_name(self):
+        """As root has it, whom the system's accessd refuses."""
+        said = self.told({"ACCESS_SOCKET": "private"}, memory="300M")
+        self.assertEqual(said["parameters"]["memory"], 300 << 20)
+        environment = {**self.environment, "ACCESS_SOCKET": "private"}
+        ctl = subprocess.run([BUILD / "tools/access-ctl", "--json", "status"], env=environment, stdout=subprocess.PIPE,
+                             check=True)
+        self.assertEqual(json.loads(ctl.stdout)["pid"], said["pid"])
 
     def test_who_comes_too_late_is_told(self):
         first = self.told(memory="300M")
