@@ -12,9 +12,11 @@
  *
  * Of L lanes, lane l has the samples l, l + L, l + 2L, ...; the main process takes them from the lanes in
  * turn and writes. So the file does not depend on how many lanes there are or which is quicker, and
- * nothing but pipes is waited for.
+ * nothing but pipes is waited for. What is written is an output: a kind of file is a file here and a line of
+ * convert_output_of().
  */
 
+#include <limits.h>
 #include <sys/types.h>
 #include "convert/baton.h"
 #include "storage/dataset.h"
@@ -25,10 +27,12 @@ enum { CONVERT_OK = 0, CONVERT_FAILED = 1, CONVERT_USAGE = 2 }; /* exit statuses
 
 struct convert_options {
 	const char *source, *target;
-	unsigned form; /* enum form_kind, 0: files as they are */
-	unsigned jobs; /* 0: as many as there are processors */
+	unsigned form;        /* enum form_kind, 0: files as they are; CONVERT_USUAL_FORM */
+	unsigned jobs;        /* 0: as many as there are processors */
+	uint64_t shard_bytes; /* of a tar; 0: one for all */
 	bool force, check;
 };
+#define CONVERT_USUAL_FORM UINT_MAX /* the output's own */
 
 /* ---- convert_run.c: one conversion ---- */
 
@@ -101,6 +105,31 @@ int convert_maker_ask(struct convert_maker *maker, unsigned which, uint32_t size
  * 0 or negative errno. */
 int convert_maker_take(struct convert_maker *maker, uint32_t size, uint8_t **ret_form,
 		       uint64_t *ret_size, bool *ret_is_lost);
+
+/* ---- what is written: convert_oads.c, convert_tar.c ---- */
+
+struct convert_output; /* one that is under way */
+
+/* All but close: 0, or CONVERT_FAILED and diag. */
+struct convert_output_ops {
+	unsigned usual_form;
+	/* Is the target fit? Before the source is listed, which takes longer. options are borrowed. */
+	int (*open)(const struct convert_options *options, struct convert_output **ret,
+		    struct diag *diag);
+	/* These samples will come, in their order; source is borrowed. */
+	int (*begin)(struct convert_output *output, const struct dataset *source,
+		     struct diag *diag);
+	int (*add)(struct convert_output *output, const struct convert_result *result,
+		   const void *bytes, struct diag *diag);
+	/* All came. To the disk, then to its name. */
+	int (*keep)(struct convert_output *output, struct diag *diag);
+	void (*close)(struct convert_output *output); /* what was not kept is gone */
+};
+extern const struct convert_output_ops convert_oads_ops, convert_tar_ops;
+/* By the target's name. */
+const struct convert_output_ops *convert_output_of(const char *target);
+/* What a write to path failed of. CONVERT_FAILED. */
+int convert_output_fail(const char *path, int error, struct diag *diag);
 
 /* ---- convert_target.c: the new file, which has no name until it is whole ---- */
 

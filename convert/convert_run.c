@@ -2,7 +2,7 @@
 
 /*
  * One conversion: list the folder as access-reader does, start the lanes, take their results in turn,
- * write them, and give the file its name when all of it is on the disk.
+ * hand them to the output, and have that name what it made when all of it is on the disk.
  *
  * Signals that mean the end are blocked and read from a descriptor beside the lanes' pipes, so they come where
  * they can be dealt with: everything is taken down, and then the signal does to us what it
@@ -25,7 +25,6 @@
 #include <unistd.h>
 
 #include "pipeline/forms/form.h"
-#include "storage/oads.h"
 #include "storage/wrapped.h"
 
 #define RUN_SCAN_THREADS 8
@@ -35,14 +34,15 @@
 struct run {
 	const struct convert_options *options;
 	struct convert_source source; /* its descriptor and data set are owned */
-	struct convert_target target;
-	struct oads_writer writer;
+	const struct convert_output_ops *ops;
+	struct convert_output *output; /* owned */
 	struct convert_lane lane[CONVERT_MAX_JOBS];
 	unsigned n_lanes;
 	int signals; /* owned: signalfd */
 	int signal;  /* that ends us; 0: none */
 	struct convert_progress progress;
 	uint64_t bytes[CONVERT_ENDED][2], count[CONVERT_ENDED]; /* of the files, of the samples */
+	uint64_t n, source_bytes;                               /* their sums */
 	uint64_t n_lost;
 	uint8_t *buffer; /* owned */
 	uint64_t room;
@@ -172,7 +172,7 @@ static bool lane_wait(struct run *run, const struct convert_lane *lane)
 	for (;;) {
 		const int r = poll(poll_fd, 2, RUN_TICK_MS);
 
-		convert_progress_tell(&run->progress, run->writer.n, run->writer.source_bytes);
+		convert_progress_tell(&run->progress, run->n, run->source_bytes);
 		if (signal_came(run))
 			return false;
 		if (r > 0 && poll_fd[0].revents)
@@ -226,18 +226,15 @@ static void tell_lost(struct run *run, uint64_t sample)
 
 static int result_add(struct run *run, const struct convert_result *result)
 {
-	char path[512];
 	int r;
 
 	if (result->is_lost)
 		tell_lost(run, result->sample);
-	r = oads_add(&run->writer, run->buffer, result->size, result->sum, result->source_size,
-		     result->outcome == CONVERT_FORMED);
-	if (r) {
-		diag_set(&run->diag, "cannot write \"%s\": %s; nothing of it is left",
-			 base_quote(run->options->target, path, sizeof(path)), strerror(-r));
-		return CONVERT_FAILED;
-	}
+	r = run->ops->add(run->output, result, run->buffer, &run->diag);
+	if (r)
+		return r;
+	run->n++;
+	run->source_bytes += result->source_size;
 	run->count[result->outcome]++;
 	run->bytes[result->outcome][0] += result->source_size;
 	run->bytes[result->outcome][1] += result->size;
@@ -292,19 +289,16 @@ static int lanes_start(struct run *run)
 static int run_samples(struct run *run)
 {
 	const uint64_t n = dataset_count(run->source.dataset);
-	int r = oads_writer_init(&run->writer, run->target.fd, n);
+	int r = run->ops->begin(run->output, run->source.dataset, &run->diag);
 
 	if (r)
-		return run_fail(run, "cannot begin the target", -r);
+		return r;
 	r = lanes_start(run);
 	convert_progress_begin(&run->progress, "converting", n);
 	for (uint64_t i = 0; i < n && !r; i++)
 		r = result_take(run, &run->lane[i % run->n_lanes]);
 	convert_progress_end(&run->progress);
-	if (r)
-		return r;
-	r = oads_finish(&run->writer, run->source.dataset, run->options->form);
-	return r ? run_fail(run, "cannot write the index of the target", -r) : 0;
+	return r;
 }
 
 /* ---- the whole ---- */
@@ -318,14 +312,13 @@ static int run_all(struct run *run)
 	convert_progress_begin(&run->progress, "listing", 1);
 	r = source_open(run);
 	if (!r)
-		r = convert_target_open(&run->target, run->options->target, run->options->force,
-					&run->diag);
+		r = run->ops->open(run->options, &run->output, &run->diag);
 	if (!r)
 		r = source_list(run);
 	if (!r)
 		r = run_samples(run);
 	if (!r && !signal_came(run))
-		r = convert_target_keep(&run->target, &run->diag);
+		r = run->ops->keep(run->output, &run->diag);
 	return run->signal ? CONVERT_FAILED : r;
 }
 
@@ -352,9 +345,9 @@ static void print_summary(const struct run *run)
 	char path[512];
 
 	printf("%s: %llu samples in %.1f s (%.0f/s)\n",
-	       base_quote(run->options->target, path, sizeof(path)),
-	       (unsigned long long)run->writer.n, seconds, (double)run->writer.n / seconds);
-	print_part(form_name(run->options->form), run->count[CONVERT_FORMED],
+	       base_quote(run->options->target, path, sizeof(path)), (unsigned long long)run->n,
+	       seconds, (double)run->n / seconds);
+	print_part(form_name(run->source.form), run->count[CONVERT_FORMED],
 		   run->bytes[CONVERT_FORMED]);
 	print_part("as they are", run->count[CONVERT_KEPT], run->bytes[CONVERT_KEPT]);
 }
@@ -363,8 +356,8 @@ static void run_fini(struct run *run)
 {
 	for (unsigned i = 0; i < run->n_lanes; i++)
 		convert_lane_end(&run->lane[i]);
-	convert_target_close(&run->target);
-	oads_writer_fini(&run->writer);
+	if (run->output)
+		run->ops->close(run->output);
 	dataset_unmap((struct dataset *)(uintptr_t)run->source.dataset);
 	base_close(&run->source.root_fd);
 	base_close(&run->signals);
@@ -376,11 +369,14 @@ int convert_run(const struct convert_options *options)
 	struct run run = {
 	    .options = options,
 	    .source = {.root_fd = -1, .form = options->form},
-	    .target = {.fd = -1, .folder_fd = -1},
+	    .ops = convert_output_of(options->target),
 	    .signals = -1,
 	};
-	int r = run_all(&run);
+	int r;
 
+	if (options->form == CONVERT_USUAL_FORM)
+		run.source.form = run.ops->usual_form;
+	r = run_all(&run);
 	if (r && !run.signal)
 		fprintf(stderr, "access-ctl convert: %s\n", run.diag.text);
 	if (!r)

@@ -17,6 +17,7 @@
 
 static const char usage[] =
     "Usage: access-convert [--form file|indexed|packed] [--jobs N] [--force] SOURCE TARGET\n"
+    "       access-convert [--shard-size BYTES] [--jobs N] [--force] SOURCE TARGET.tar\n"
     "       access-convert --check TARGET\n"
     "The program behind access-ctl convert; see access-ctl(1).\n";
 
@@ -51,6 +52,13 @@ static int parse_jobs(const char *text, unsigned *ret)
 	return 0;
 }
 
+static int parse_shard(const char *text, uint64_t *ret)
+{
+	if (base_parse_bytes(text, ret) || !*ret)
+		return refuse("--shard-size must be bytes, as 1G or 300M, not", text);
+	return 0;
+}
+
 static int parse_option(int option, struct convert_options *options)
 {
 	switch (option) {
@@ -58,6 +66,8 @@ static int parse_option(int option, struct convert_options *options)
 		return parse_form(optarg, &options->form);
 	case 'j':
 		return parse_jobs(optarg, &options->jobs);
+	case 's':
+		return parse_shard(optarg, &options->shard_bytes);
 	case 'f':
 		options->force = true;
 		return 0;
@@ -76,9 +86,13 @@ static int parse_option(int option, struct convert_options *options)
 static int parse_options(int argc, char **argv, struct convert_options *ret)
 {
 	static const struct option table[] = {
-	    {"form", required_argument, NULL, 'o'}, {"jobs", required_argument, NULL, 'j'},
-	    {"force", no_argument, NULL, 'f'},      {"check", no_argument, NULL, 'c'},
-	    {"help", no_argument, NULL, 'h'},       {NULL, 0, NULL, 0},
+	    {"form", required_argument, NULL, 'o'},
+	    {"jobs", required_argument, NULL, 'j'},
+	    {"force", no_argument, NULL, 'f'},
+	    {"check", no_argument, NULL, 'c'},
+	    {"help", no_argument, NULL, 'h'},
+	    {"shard-size", required_argument, NULL, 's'},
+	    {NULL, 0, NULL, 0},
 	};
 	int option, r = 0;
 
@@ -110,7 +124,7 @@ static int die_of(int number)
 
 int main(int argc, char **argv)
 {
-	struct convert_options options = {.form = FORM_PACKED};
+	struct convert_options options = {.form = CONVERT_USUAL_FORM};
 	int r = parse_options(argc, argv, &options);
 
 	if (r)

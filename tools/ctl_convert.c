@@ -16,9 +16,10 @@
 #include <unistd.h>
 
 #define CTL_PROGRAM "access-convert"
+#define CTL_DIGITS 24
 
-static const char *const ctl_forms[] = /* by --form, "auto" first */
-    {"packed", "packed", "indexed", "file"};
+static const char *const ctl_forms[] = /* by --form; "auto" is what goes with TARGET */
+    {NULL, "packed", "indexed", "file"};
 
 static bool ctl_is_program(const char *folder, const char *below, char *ret, size_t size)
 {
@@ -53,10 +54,22 @@ static int ctl_find_program(char *ret, size_t size, struct diag *diag)
 	return 1;
 }
 
+/* An option and its number, unless that is 0; text is borrowed. */
+static unsigned ctl_add_number(char **argv, unsigned argc, const char *option, uint64_t value,
+			       char text[CTL_DIGITS])
+{
+	if (!value)
+		return argc;
+	snprintf(text, CTL_DIGITS, "%llu", (unsigned long long)value);
+	argv[argc++] = (char *)(uintptr_t)option;
+	argv[argc++] = text;
+	return argc;
+}
+
 int ctl_convert_run(const struct ctl_convert *config, char **words, unsigned n, struct diag *diag)
 {
-	char path[PATH_MAX], jobs[24];
-	char *argv[10];
+	char path[PATH_MAX], jobs[CTL_DIGITS], shard[CTL_DIGITS];
+	char *argv[12];
 	unsigned argc = 0;
 
 	if (n != (config->check ? 1 : 2)) {
@@ -72,13 +85,12 @@ int ctl_convert_run(const struct ctl_convert *config, char **words, unsigned n, 
 	if (ctl_find_program(path, sizeof(path), diag))
 		return 1;
 	argv[argc++] = (char *)CTL_PROGRAM;
-	argv[argc++] = (char *)"--form";
-	argv[argc++] = (char *)(uintptr_t)ctl_forms[config->form];
-	if (config->jobs) {
-		snprintf(jobs, sizeof(jobs), "%llu", (unsigned long long)config->jobs);
-		argv[argc++] = (char *)"--jobs";
-		argv[argc++] = jobs;
+	if (ctl_forms[config->form]) {
+		argv[argc++] = (char *)"--form";
+		argv[argc++] = (char *)(uintptr_t)ctl_forms[config->form];
 	}
+	argc = ctl_add_number(argv, argc, "--jobs", config->jobs, jobs);
+	argc = ctl_add_number(argv, argc, "--shard-size", config->shard_bytes, shard);
 	if (config->force)
 		argv[argc++] = (char *)"--force";
 	if (config->check)

@@ -7,8 +7,9 @@
 #include "base/base.h"
 
 struct ctl_convert {
-	unsigned form; /* of --form: auto, packed, indexed, file; others are refused */
-	uint64_t jobs; /* 0: as many as there are processors */
+	unsigned form;        /* of --form: auto, packed, indexed, file; others are refused */
+	uint64_t jobs;        /* 0: as many as there are processors */
+	uint64_t shard_bytes; /* 0: one tar for all */
 	bool force, check;
 };
 

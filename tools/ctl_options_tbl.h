@@ -13,6 +13,7 @@ OPTION("output", OPTION_TEXT, plan.output, 0, 0, NULL, "FILE", "where plan expor
 OPTION("form", OPTION_CHOICE, form, 0, 0, "auto|packed|indexed|file|decoded|deepest", "FORM", "of convert and cache warm, which have a usual one: auto")
 OPTION("pipeline", OPTION_TEXT, warm.pipeline, 0, 0, NULL, "NAME|JSON", "of cache warm: that of the jobs to come (imagenet-train)")
 OPTION("jobs", OPTION_COUNT, convert.jobs, 1, 256, NULL, "N", "of convert: pictures at a time (as many as there are processors)")
+OPTION("shard-size", OPTION_BYTES, convert.shard_bytes, 0, 0, NULL, "BYTES", "of convert to TARGET.tar: several, TARGET-000000.tar and so on, of so many bytes at most (256M, 1G, ...)")
 OPTION("force", OPTION_FLAG, convert.force, 0, 0, NULL, NULL, "of convert: replace TARGET if it is there")
 OPTION("check", OPTION_FLAG, convert.check, 0, 0, NULL, NULL, "of convert: verify TARGET instead")
 OPTION("help", OPTION_FLAG, help, 0, 0, NULL, NULL, "this text")

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Which kinds of files are written, and what they have in common. */
+
+#include <stdio.h>
+#include <string.h>
+
+#include "convert/convert.h"
+
+const struct convert_output_ops *convert_output_of(const char *target)
+{
+	const size_t length = strlen(target);
+
+	return length > 4 && strcmp(target + length - 4, ".tar") == 0 ? &convert_tar_ops
+								      : &convert_oads_ops;
+}
+
+int convert_output_fail(const char *path, int error, struct diag *diag)
+{
+	char quoted[512];
+
+	diag_set(diag, "cannot write \"%s\": %s; nothing of it is left",
+		 base_quote(path, quoted, sizeof(quoted)), strerror(error));
+	return CONVERT_FAILED;
+}
