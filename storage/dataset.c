@@ -445,6 +445,11 @@ uint64_t dataset_classes_bytes(const struct dataset *dataset)
 	return dataset->head.classes_bytes;
 }
 
+uint32_t dataset_kind(const struct dataset *dataset)
+{
+	return dataset->head.kind;
+}
+
 uint64_t dataset_bytes(const struct dataset *dataset)
 {
 	return dataset->head.sum_bytes;

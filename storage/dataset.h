@@ -39,6 +39,7 @@ bool dataset_unmap_some(struct dataset **dataset, uint64_t bytes);
 uint64_t dataset_index_bytes(const struct dataset *dataset); /* of the index, not the samples */
 uint64_t dataset_count(const struct dataset *dataset);
 const struct hash_id *dataset_version(const struct dataset *dataset);
+uint32_t dataset_kind(const struct dataset *dataset); /* enum index_kind */
 /* Is what the index says of it undamaged? */
 bool dataset_has(const struct dataset *dataset, uint64_t sample);
 uint32_t dataset_size_of(const struct dataset *dataset, uint64_t sample); /* bytes of the file */

@@ -32,6 +32,11 @@ enum index_label_rule {
 	INDEX_LABELS_FOLDERS = 1, /* number of the top-level folder in the sorted list of them */
 };
 
+/* What the first 8 bytes of a record are. */
+enum index_kind {
+	INDEX_OF_FILES = 0, /* the file's time of change; of a converted data set a checksum */
+};
+
 struct index_head { /* 192 bytes */
 	uint64_t magic;
 	uint32_t version, head_bytes;
@@ -41,11 +46,11 @@ struct index_head { /* 192 bytes */
 	uint64_t n_samples, names_bytes;
 	uint64_t n_classes, classes_bytes;
 	uint64_t n_folders, folders_bytes;
-	uint64_t sum_bytes; /* of all samples' sizes */
-	uint32_t label_rule, reserved0;
-	struct hash_id dataset; /* the dataset version */
-	uint64_t largest_bytes; /* the largest of the samples' sizes */
-	int64_t youngest_ns;    /* the latest change of status of a folder; 0: nobody knows */
+	uint64_t sum_bytes;        /* of all samples' sizes */
+	uint32_t label_rule, kind; /* enum index_label_rule, enum index_kind */
+	struct hash_id dataset;    /* the dataset version */
+	uint64_t largest_bytes;    /* the largest of the samples' sizes */
+	int64_t youngest_ns;       /* the latest change of status of a folder; 0: nobody knows */
 	uint64_t reserved1[5];
 };
 

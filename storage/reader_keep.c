@@ -237,7 +237,7 @@ static void open_group(const struct keep_wish *wish)
 
 	if (!lane) /* let go meanwhile */
 		return;
-	if (reader_lane_is_wrapped(lane)) {
+	if (reader_lane_is_made(lane)) {
 		reader_say_formed(wish->lane, wish->form, -1, "nothing is kept of wrapped data");
 		reader_lane_put(lane);
 		return;

@@ -11,8 +11,8 @@
  * A lane is busy while threads read for it. DETACH takes it from the list, so that no new task is
  * claimed; DETACHED is said, and the memory unmapped, when the last of them has put it back.
  *
- * A wrapped data set is a mount of its own, with as many threads as its pool has processes: what hangs
- * there holds nobody's files.
+ * A data set whose samples processes make is a mount of its own, with as many threads as these are: what
+ * hangs there holds nobody's files.
  *
  * Owner numbers of claims count through all threads of the process from 1. They need no more than
  * that: a task that is READING when this process is gone was one of ours, for a trust domain has
@@ -25,6 +25,7 @@
 #include "storage/reader_parts.h"
 
 #include "base/log.h"
+#include "storage/source/source_kind.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -35,7 +36,7 @@
 
 #define LANE_MAX_MOUNTS 64
 #define LANE_SLEEP_NS UINT64_C(1000000000)
-#define LANE_WRAPPED (UINT64_C(1) << 63) /* beside a root's inode: no device has such a number */
+#define LANE_MADE (UINT64_C(1) << 63) /* beside a root's inode: no device has such a number */
 
 struct reader_lane {
 	uint64_t number;
@@ -234,9 +235,9 @@ static bool task_fits(const struct reader_lane *lane, const struct lane_task *ta
 
 /* ---- kept forms ---- */
 
-bool reader_lane_is_wrapped(const struct reader_lane *lane)
+bool reader_lane_is_made(const struct reader_lane *lane)
 {
-	return lane->dataset->is_wrapped;
+	return lane->dataset->ops->make != NULL;
 }
 
 uint64_t reader_lane_samples(const struct reader_lane *lane)
@@ -377,13 +378,14 @@ static void lane_read(struct reader_thread *thread, struct reader_lane *lane,
 		      const struct lane_task *task, struct reader_came *came,
 		      struct reader_outcome *outcome)
 {
+	const struct source_ops *ops = lane->dataset->ops;
 	uint8_t *buffer = lane->arena + task->arena_offset;
+	const struct source_making making = {&thread->link, task, buffer, lane_is_leaving, lane};
 
 	if (!task_fits(lane, task))
 		snprintf(outcome->text, sizeof(outcome->text), "the task does not fit the index");
-	else if (lane->dataset->is_wrapped)
-		reader_wrapped_read(&thread->link, lane->dataset, task, buffer, lane_is_leaving,
-				    lane, outcome);
+	else if (ops->make)
+		ops->make(lane->dataset, &making, outcome);
 	else
 		lane_bring(lane, task, buffer, came, outcome);
 }
@@ -508,9 +510,9 @@ static unsigned mount_lanes(struct reader_mount *mount)
 /* The mount of the data set, with its threads; one without lanes is used again. */
 static int mount_of(const struct reader_dataset *dataset, struct reader_mount **ret)
 {
-	const uint64_t device =
-	    dataset->is_wrapped ? dataset->inode | LANE_WRAPPED : dataset->device;
-	const unsigned threads = dataset->is_wrapped ? dataset->note.workers : lanes.threads;
+	const struct source_ops *ops = dataset->ops;
+	const uint64_t device = ops->make ? dataset->inode | LANE_MADE : dataset->device;
+	const unsigned threads = ops->make ? ops->threads(dataset) : lanes.threads;
 	struct reader_mount *unused = NULL;
 	int r;
 

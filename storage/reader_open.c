@@ -6,9 +6,8 @@
  * Opening touches the user's file system and may hang there, so it never happens in the main
  * thread. Up to four datasets are opened at once, the others wait in the order they came. An opener
  * whose work is cancelled may hang for ever, so another thread takes its place at once; should it
- * come back, it ends. A stored
- * index that checks out and whose folders are unchanged is used as it is; everything else is a
- * scan, or, of a file that access-ctl convert made, the index in it.
+ * come back, it ends. What kind of data set it is, and how its index comes about, is source/source_kind.h's: a
+ * stored index that still holds is used as it is.
  *
  * A dataset has one reference of the table, one of its opener while it is being opened, and one of
  * each lane. READER_CANCEL takes it out of the table; if it is still being opened, its opener says
@@ -19,6 +18,7 @@
 #include "base/log.h"
 #include "storage/openness.h"
 #include "storage/reader_parts.h"
+#include "storage/source/source_kind.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -56,7 +56,7 @@ static struct reader_dataset **table_find_locked(uint64_t id)
 static void dataset_free(struct reader_dataset *dataset)
 {
 	dataset_unmap(dataset->index);
-	oads_close(dataset->oads);
+	source_close(dataset);
 	base_close(&dataset->root_fd);
 	base_close(&dataset->stored_fd);
 	free(dataset->path);
@@ -244,125 +244,6 @@ static int open_root(struct reader_dataset *dataset, struct diag *diag)
 	return 0;
 }
 
-/* As open_dataset(), but that a new index is not in place yet; WRAPPED_E_NONE: it is none. */
-static int open_wrapped(struct reader_dataset *dataset, const struct scan_progress *progress,
-			int *ret_fd, struct diag *diag)
-{
-	int r = wrapped_open(dataset->root_fd, dataset->path, &dataset->note, diag);
-
-	if (r == WRAPPED_E_BAD)
-		return DATASET_E_REFUSED;
-	if (r)
-		return r;
-	if (dataset->how == READER_HOW_OPEN_ONLY) {
-		diag_set(diag, "a wrapped data set is private to its user");
-		return DATASET_E_CLOSED;
-	}
-	dataset->is_wrapped = true;
-	if (dataset->stored_fd >= 0 && !dataset_map(dataset->stored_fd, &dataset->index)) {
-		if (wrapped_is_index(&dataset->note, dataset->index))
-			return 0;
-		dataset_unmap(dataset->index);
-		dataset->index = NULL;
-	}
-	r = wrapped_index(&dataset->note, progress, ret_fd);
-	if (r < 0)
-		diag_set(diag, "cannot make the index of a wrapped data set (%llu samples): %s",
-			 (unsigned long long)dataset->note.count, strerror(-r));
-	return r;
-}
-
-/* true: the stored index is good and its folders have not changed. */
-static bool open_stored(struct reader_dataset *dataset)
-{
-	struct diag diag;
-
-	if (dataset->stored_fd < 0 || dataset_map(dataset->stored_fd, &dataset->index))
-		return false;
-	if (!scan_verify(dataset->root_fd, dataset->path, dataset->index, &diag) &&
-	    (dataset->how != READER_HOW_OPEN_ONLY ||
-	     openness_of_index(dataset->root_fd, dataset->index)))
-		return true;
-	dataset_unmap(dataset->index);
-	dataset->index = NULL;
-	return false;
-}
-
-static int map_index(struct reader_dataset *dataset, int fd, struct diag *diag)
-{
-	int r = dataset_map(fd, &dataset->index);
-
-	if (r)
-		diag_set(diag, "the new index of the dataset cannot be mapped: %s",
-			 r < 0 ? strerror(-r) : "damaged");
-	return r;
-}
-
-static int refuse_converted(const struct reader_dataset *dataset, const char *what, int code,
-			    struct diag *diag)
-{
-	char path[512];
-
-	diag_set(
-	    diag,
-	    "the converted data set \"%s\" cannot be used: %s; access-ctl convert --check says "
-	    "more, access-ctl convert makes it anew from the folder",
-	    base_quote(dataset->path, path, sizeof(path)), what);
-	return code;
-}
-
-/* The index that is in the file, unless the stored one is the same. */
-static int open_converted_index(struct reader_dataset *dataset,
-				const struct scan_progress *progress, int *ret_fd,
-				struct diag *diag)
-{
-	int r;
-
-	if (dataset->stored_fd >= 0 && !dataset_map(dataset->stored_fd, &dataset->index)) {
-		if (oads_is_index(dataset->oads, dataset->index))
-			return 0;
-		dataset_unmap(dataset->index);
-		dataset->index = NULL;
-	}
-	r = oads_index(dataset->oads, progress, ret_fd);
-	if (r == DATASET_E_ROOM)
-		return r;
-	if (r < 0 || r == DATASET_E_CANCELLED)
-		return refuse_converted(dataset, r < 0 ? strerror(-r) : "cancelled", r, diag);
-	if (r || map_index(dataset, *ret_fd, diag) || !oads_is_index(dataset->oads, dataset->index))
-		return refuse_converted(dataset, "its index is damaged", DATASET_E_REFUSED, diag);
-	return 0;
-}
-
-static int open_converted(struct reader_dataset *dataset, const struct scan_progress *progress,
-			  int *ret_fd, struct diag *diag)
-{
-	int r = oads_open(dataset->root_fd, dataset->path, progress, &dataset->oads, diag);
-
-	if (r == OADS_E_NONE)
-		return refuse_root(dataset, ENOTDIR, diag);
-	if (!r)
-		r = open_converted_index(dataset, progress, ret_fd, diag);
-	else if (r > 0 && r != DATASET_E_ROOM)
-		r = DATASET_E_REFUSED;
-	if (!r && oads_check(dataset->oads))
-		return refuse_converted(dataset, "it is being written to", DATASET_E_REFUSED, diag);
-	return r;
-}
-
-static int open_folder(struct reader_dataset *dataset, const struct scan_progress *progress,
-		       int *ret_fd, struct diag *diag)
-{
-	int r = open_wrapped(dataset, progress, ret_fd, diag);
-
-	if (r == WRAPPED_E_NONE && open_stored(dataset))
-		return 0;
-	if (r == WRAPPED_E_NONE)
-		r = scan_build(dataset->root_fd, dataset->path, table.scan_threads, progress,
-			       ret_fd, diag);
-	return r || dataset->index ? r : map_index(dataset, *ret_fd, diag);
-}
-
 /* 0 and the index in place, *ret_fd the memfd or -1 for the stored one; or as scan_build(). */
 static int open_dataset(struct reader_dataset *dataset, int *ret_fd, struct diag *diag)
 {
@@ -383,8 +264,11 @@ static int open_dataset(struct reader_dataset *dataset, int *ret_fd, struct diag
 		diag_set(diag, "the way to the dataset is not open to everybody");
 		return DATASET_E_CLOSED;
 	}
-	r = dataset->is_folder ? open_folder(dataset, &progress, ret_fd, diag)
-			       : open_converted(dataset, &progress, ret_fd, diag);
+	r = source_probe(dataset, &progress, diag);
+	if (r == SOURCE_E_NONE)
+		return refuse_root(dataset, ENOTDIR, diag);
+	if (!r)
+		r = dataset->ops->index(dataset, table.scan_threads, &progress, ret_fd, diag);
 	if (r == DATASET_E_ROOM)
 		reader_room_refuse(&dataset->room, dataset->path, diag);
 	return r;

@@ -14,11 +14,9 @@
 #include "shmring/resident.h"
 #include "shmring/tray.h"
 #include "storage/dataset.h"
-#include "storage/oads.h"
 #include "storage/reader.h"
 #include "storage/store.h"
 #include "storage/store_table.h"
-#include "storage/wrapped.h"
 
 /* ---- reader_say.c: replies, from any thread; a lost connection ends the process ---- */
 
@@ -49,18 +47,19 @@ void reader_room_refuse(const struct reader_room *one, const char *path, struct 
 
 /* ---- reader_open.c: datasets ---- */
 
+struct source_ops;
 struct reader_dataset { /* open: immutable but for refs */
 	uint64_t id;
-	int root_fd; /* owned; of a converted data set the file; of a folder another one later, if it was
-			made anew: reader_read.c */
+	int root_fd; /* owned; a folder, or a file that is all of it; instead of a folder another one later,
+			if it was made anew: reader_read.c */
 	uint64_t device, inode; /* of what was opened */
 	struct dataset *index;  /* owned */
 	bool no_atime;          /* the user owns the root: try O_NOATIME */
 	uint64_t stamp;         /* of a file: when it was written to last */
-	bool is_folder, is_wrapped;
-	struct wrapped_note note; /* of a wrapped one */
-	struct oads *oads;        /* owned; of a converted one, else NULL */
-	char *path;               /* owned */
+	bool is_folder;
+	const struct source_ops *ops; /* its kind: source/source_kind.h */
+	void *source;                 /* the kind's own, which its close() frees */
+	char *path;                   /* owned */
 
 	/* under the table's lock */
 	unsigned refs;
@@ -96,7 +95,8 @@ bool reader_lane_detach(uint64_t number);
 struct reader_lane;
 struct reader_lane *reader_lane_hold(uint64_t number);
 void reader_lane_put(struct reader_lane *lane);
-bool reader_lane_is_wrapped(const struct reader_lane *lane);
+bool reader_lane_is_made(
+    const struct reader_lane *lane); /* by processes, of which nothing is kept */
 uint64_t reader_lane_samples(const struct reader_lane *lane);
 struct reader_resident;
 struct reader_kept {                      /* a lane's values of one form */
@@ -162,15 +162,18 @@ bool reader_resident_has_grown(uint64_t since);
 void reader_resident_hit(void);                       /* counts one */
 void reader_resident_state(struct reader_state *ret); /* its members of it */
 
-/* ---- reader_read.c: one file ---- */
+/* ---- reader_read.c: one sample ---- */
 
 struct reader_outcome {
 	enum layout_fail stage; /* LAYOUT_FAIL_NONE: good, text is then not set */
 	int code;
 	char text[48];
 };
-/* Reads the whole file of a sample to buffer (as many bytes as the index says) and checks that it
- * is still the file of the index; of a converted data set, the sample's bytes. */
+void reader_outcome_set(struct reader_outcome *ret, enum layout_fail stage, int code,
+			const char *text);
+#define READ_INDEX_DAMAGED "its entry in the index is damaged"
+/* Reads a sample's bytes to buffer (as many as the index says) and checks that they are still those of the
+ * index. */
 void reader_read_sample(const struct reader_dataset *dataset, uint64_t sample, uint8_t *buffer,
 			struct reader_outcome *ret);
 
@@ -187,11 +190,11 @@ struct reader_link { /* a thread's connection to a pool; zeros: none */
 	uint32_t room;     /* of memory */
 	struct hash_id id; /* whose pool */
 };
-/* Has the pool make the sample's record, at most the index' size of it, in buffer. Waits as long as the
- * note allows, or until is_leaving. */
-void reader_wrapped_read(struct reader_link *link, const struct reader_dataset *dataset,
-			 const struct lane_task *task, uint8_t *buffer,
-			 bool (*is_leaving)(void *arg), void *arg, struct reader_outcome *ret);
+struct source_making;
+/* Has the pool make the sample's record, at most the index' size of it. Waits as long as the note allows, or
+ * until its lane leaves. */
+void reader_wrapped_make(const struct reader_dataset *dataset, const struct source_making *making,
+			 struct reader_outcome *ret);
 void reader_wrapped_close(struct reader_link *link);
 
 /* ---- reader_chores.c: what people ask of the store ---- */

@@ -8,6 +8,7 @@
  */
 
 #include "storage/reader_parts.h"
+#include "storage/source/source_kind.h"
 
 #include "base/log.h"
 #include "base/wire.h"
@@ -67,7 +68,7 @@ void reader_say_opened(const struct reader_dataset *dataset, int index_fd)
 	wire_put_u64(&out, READER_KEY_INODE, dataset->inode);
 	if (!dataset->is_folder)
 		wire_put_u64(&out, READER_KEY_STAMP, dataset->stamp);
-	wire_put_u64(&out, READER_KEY_FLEETING, dataset->is_wrapped);
+	wire_put_u64(&out, READER_KEY_FLEETING, dataset->ops->is_fleeting);
 	put_fd(&out, READER_KEY_INDEX, index_fd);
 	say(&out, 0);
 }

@@ -16,6 +16,8 @@
  */
 
 #include "storage/reader_parts.h"
+#include "storage/source/source_kind.h"
+#include "storage/wrapped.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -40,9 +42,8 @@ enum { LINK_E_GONE = 1 }; /* the other end */
 struct link_call { /* one sample */
 	struct reader_link *link;
 	const struct reader_dataset *dataset;
-	bool (*is_leaving)(void *arg);
-	void *arg;
-	uint8_t *buffer;
+	const struct wrapped_note *note;
+	const struct source_making *making;
 	struct wrapped_ask ask;
 	struct reader_outcome *outcome;
 };
@@ -66,10 +67,10 @@ void reader_wrapped_close(struct reader_link *link)
 	*link = (struct reader_link){.is_open = false};
 }
 
-static bool link_is_of(const struct reader_link *link, const struct reader_dataset *dataset)
+static bool link_is_of(const struct reader_link *link, const struct wrapped_note *note)
 {
-	return link->is_open && link->room == dataset->note.room &&
-	       memcmp(&link->id, &dataset->note.id, sizeof(link->id)) == 0;
+	return link->is_open && link->room == note->room &&
+	       memcmp(&link->id, &note->id, sizeof(link->id)) == 0;
 }
 
 static bool link_peer_is_own(int fd)
@@ -145,7 +146,7 @@ static int link_send(int fd, const struct wrapped_ask *ask, int pass)
 static int link_open_once(const struct link_call *call)
 {
 	const struct wrapped_ask hello = {
-	    .magic = WRAPPED_MAGIC, .kind = WRAPPED_HELLO, .room = call->dataset->note.room};
+	    .magic = WRAPPED_MAGIC, .kind = WRAPPED_HELLO, .room = call->note->room};
 	struct reader_link *link = call->link;
 	_cleanup_close_ int memory_fd = -1;
 	int fd = link_connect(call->dataset->path), r;
@@ -154,8 +155,8 @@ static int link_open_once(const struct link_call *call)
 		return fd;
 	link->fd = fd;
 	link->is_open = true;
-	link->id = call->dataset->note.id;
-	r = link_memory(link, call->dataset->note.room, &memory_fd);
+	link->id = call->note->id;
+	r = link_memory(link, call->note->room, &memory_fd);
 	if (!r)
 		r = link_send(fd, &hello, memory_fd);
 	if (r)
@@ -177,11 +178,11 @@ static int link_need(const struct link_call *call)
 	char text[64];
 	int r;
 
-	if (link_is_of(call->link, call->dataset))
+	if (link_is_of(call->link, call->note))
 		return 0;
 	reader_wrapped_close(call->link);
 	while ((r = link_open_once(call)) && link_may_come(r) && base_now_ns() < end_ns &&
-	       !call->is_leaving(call->arg))
+	       !call->making->is_leaving(call->making->arg))
 		poll(NULL, 0, LINK_PAUSE_MS);
 	if (!r)
 		return 0;
@@ -195,7 +196,7 @@ static int link_need(const struct link_call *call)
 /* LINK_E_GONE; -ETIMEDOUT: not even the pool's own limit ended it. */
 static int link_receive(const struct link_call *call, struct wrapped_answer *ret)
 {
-	const int limit_ms = (int)call->dataset->note.seconds * 1000 + LINK_GRACE_MS;
+	const int limit_ms = (int)call->note->seconds * 1000 + LINK_GRACE_MS;
 	struct pollfd ready = {.fd = call->link->fd, .events = POLLIN};
 	ssize_t got;
 	int r;
@@ -217,7 +218,7 @@ static bool link_settle(const struct link_call *call, const struct wrapped_answe
 
 	memcpy(text, answer->text, sizeof(answer->text));
 	if (answer->status == WRAPPED_GOOD && answer->bytes <= call->link->room) {
-		memcpy(call->buffer, call->link->memory, answer->bytes);
+		memcpy(call->making->buffer, call->link->memory, answer->bytes);
 		call->outcome->stage = LAYOUT_FAIL_NONE;
 		return true;
 	}
@@ -239,7 +240,8 @@ static bool link_ask(const struct link_call *call, unsigned *tries, unsigned *lo
 		reader_wrapped_close(call->link);
 		link_fail(call, r == -ETIMEDOUT ? "its pool of processes does not answer"
 						: "its pool of processes is gone");
-		return r == -ETIMEDOUT || ++*lost >= LINK_LOST || call->is_leaving(call->arg);
+		return r == -ETIMEDOUT || ++*lost >= LINK_LOST ||
+		       call->making->is_leaving(call->making->arg);
 	}
 	*tries += answer.status == WRAPPED_DIED;
 	if (!link_settle(call, &answer, *tries)) {
@@ -251,15 +253,14 @@ static bool link_ask(const struct link_call *call, unsigned *tries, unsigned *lo
 	return true;
 }
 
-void reader_wrapped_read(struct reader_link *link, const struct reader_dataset *dataset,
-			 const struct lane_task *task, uint8_t *buffer,
-			 bool (*is_leaving)(void *arg), void *arg, struct reader_outcome *ret)
+void reader_wrapped_make(const struct reader_dataset *dataset, const struct source_making *making,
+			 struct reader_outcome *ret)
 {
-	const struct link_call call = {.link = link,
-				       .dataset = dataset,
-				       .is_leaving = is_leaving,
-				       .arg = arg,
-				       .buffer = buffer,
+	const struct lane_task *task = making->task;
+	const struct link_call call = {.dataset = dataset,
+				       .note = source_wrapped_note(dataset),
+				       .making = making,
+				       .link = making->link,
 				       .ask = {.magic = WRAPPED_MAGIC,
 					       .kind = WRAPPED_READ,
 					       .sample = task->sample,

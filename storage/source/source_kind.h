@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef STORAGE_SOURCE_SOURCE_KIND_H
+#define STORAGE_SOURCE_SOURCE_KIND_H
+
+/*
+ * Kinds of data sets: what their bytes mean. A kind is a file here and a line in source_tbl.h. Inside
+ * access-reader only.
+ *
+ * Openers ask each kind of the table in its order whether the root is one of its data sets, and the first
+ * that says so has it. From then on all that is special about the data set is behind these functions.
+ */
+
+#include "storage/dataset.h"
+#include "storage/source/scan_shard.h"
+
+struct lane_task;
+struct reader_dataset;
+struct reader_link;
+struct reader_outcome;
+struct wrapped_note;
+
+enum { SOURCE_E_NONE = 100 }; /* beside DATASET_E_...: it is of another kind */
+
+struct source_making {            /* one sample that a process of the user's is to make */
+	struct reader_link *link; /* of the thread */
+	const struct lane_task *task;
+	uint8_t *buffer;
+	bool (*is_leaving)(void *arg); /* its lane */
+	void *arg;
+};
+
+struct source_shards { /* a kind whose samples lie in shards: source_shards.c does all the rest */
+	const char *what;     /* "tar shards", for messages */
+	const char *suffixes; /* names of shards end in one of them, any case: ".tar\0" */
+	/* Is it a shard? By its first bytes, 4096 if it has so many. */
+	bool (*is_shard)(const uint8_t *head, size_t size);
+	const struct source_scan *scan;
+	const char *empty; /* what a shard must have, so that there is a sample in it */
+};
+
+struct source_ops {
+	const char *name;
+	uint32_t kind;    /* enum index_kind: what the records of its index mean */
+	bool is_fleeting; /* its index is sooner made than stored */
+	const struct source_shards *shards; /* NULL: it has none */
+
+	/* In an opener's thread. Is the root one of these? What it learns may go to dataset->source. 0,
+	 * SOURCE_E_NONE, or why it is refused: DATASET_E_... or negative errno, with diag. */
+	int (*probe)(struct reader_dataset *dataset, const struct scan_progress *progress,
+		     struct diag *diag);
+	/* In an opener's thread. 0 and the index in place, made in a memfd (*ret_fd, the caller's) or the stored
+	 * one (*ret_fd stays -1); or as scan_build(). */
+	int (*index)(struct reader_dataset *dataset, unsigned threads,
+		     const struct scan_progress *progress, int *ret_fd, struct diag *diag);
+	/* In any reading thread: the sample's bytes, as many as the index says, from what is below root_fd now;
+	 * then, is it still what the index says? buffer NULL: only that. */
+	void (*read)(const struct reader_dataset *dataset, int root_fd, uint64_t sample,
+		     uint8_t *buffer, struct reader_outcome *ret);
+	/* Not NULL: samples are made, not read. They have threads of their own, as many as threads() says, and
+	 * nothing is kept of them. */
+	void (*make)(const struct reader_dataset *dataset, const struct source_making *making,
+		     struct reader_outcome *ret);
+	unsigned (*threads)(const struct reader_dataset *dataset);
+	/* Frees dataset->source; nobody reads any more. NULL: there is none. */
+	void (*close)(struct reader_dataset *dataset);
+};
+
+/* ---- source_kind.c ---- */
+
+/* The kind of the data set whose root is open, in dataset->ops; as probe(). */
+int source_probe(struct reader_dataset *dataset, const struct scan_progress *progress,
+		 struct diag *diag);
+void source_close(struct reader_dataset *dataset);
+/* Puts the stored index in place, if there is one that is whole and of this kind. */
+bool source_map_stored(struct reader_dataset *dataset);
+/* Puts a new index in place. 0, or as dataset_map() with diag. */
+int source_map_new(struct reader_dataset *dataset, int fd, struct diag *diag);
+void source_unmap(struct reader_dataset *dataset);
+
+/* ---- the kinds ---- */
+
+#define SOURCE(name) extern const struct source_ops source_##name;
+#include "storage/source/source_tbl.h"
+#undef SOURCE
+
+/* ---- source_wrapped.c ---- */
+
+const struct wrapped_note *source_wrapped_note(const struct reader_dataset *dataset);
+
+#endif

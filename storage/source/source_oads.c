@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * A converted data set: one file, with its index in it (storage/oads.c).
+ */
+
+#include "storage/oads.h"
+#include "storage/reader_parts.h"
+#include "storage/source/source_kind.h"
+
+#include <errno.h>
+#include <string.h>
+
+static int refuse(const struct reader_dataset *dataset, const char *what, int code,
+		  struct diag *diag)
+{
+	char path[512];
+
+	diag_set(
+	    diag,
+	    "the converted data set \"%s\" cannot be used: %s; access-ctl convert --check says "
+	    "more, access-ctl convert makes it anew from the folder",
+	    base_quote(dataset->path, path, sizeof(path)), what);
+	return code;
+}
+
+static int converted_probe(struct reader_dataset *dataset, const struct scan_progress *progress,
+			   struct diag *diag)
+{
+	struct oads *oads;
+	int r;
+
+	if (dataset->is_folder)
+		return SOURCE_E_NONE;
+	r = oads_open(dataset->root_fd, dataset->path, progress, &oads, diag);
+	if (!r)
+		dataset->source = oads;
+	if (r == OADS_E_NONE)
+		return SOURCE_E_NONE;
+	return r > 0 && r != DATASET_E_ROOM ? DATASET_E_REFUSED : r;
+}
+
+/* The index that is in the file, unless the stored one is the same. */
+static int converted_place(struct reader_dataset *dataset, const struct scan_progress *progress,
+			   int *ret_fd, struct diag *diag)
+{
+	const struct oads *oads = dataset->source;
+	int r;
+
+	if (source_map_stored(dataset)) {
+		if (oads_is_index(oads, dataset->index))
+			return 0;
+		source_unmap(dataset);
+	}
+	r = oads_index(oads, progress, ret_fd);
+	if (r == DATASET_E_ROOM)
+		return r;
+	if (r < 0 || r == DATASET_E_CANCELLED)
+		return refuse(dataset, r < 0 ? strerror(-r) : "cancelled", r, diag);
+	if (r || source_map_new(dataset, *ret_fd, diag) || !oads_is_index(oads, dataset->index))
+		return refuse(dataset, "its index is damaged", DATASET_E_REFUSED, diag);
+	return 0;
+}
+
+static int converted_index(struct reader_dataset *dataset, unsigned threads,
+			   const struct scan_progress *progress, int *ret_fd, struct diag *diag)
+{
+	int r = converted_place(dataset, progress, ret_fd, diag);
+
+	(void)threads;
+	if (!r && oads_check(dataset->source))
+		return refuse(dataset, "it is being written to", DATASET_E_REFUSED, diag);
+	return r;
+}
+
+static void converted_read(const struct reader_dataset *dataset, int root_fd, uint64_t sample,
+			   uint8_t *buffer, struct reader_outcome *ret)
+{
+	const struct oads *oads = dataset->source;
+	const int r = buffer ? oads_read(oads, dataset->index, sample, buffer) : oads_check(oads);
+
+	(void)root_fd;
+	if (r < 0)
+		reader_outcome_set(ret, LAYOUT_FAIL_READ, -r, strerror(-r));
+	else if (r == OADS_E_DAMAGED)
+		reader_outcome_set(ret, LAYOUT_FAIL_READ, EBADMSG,
+				   "its checksum is wrong: damaged on the disk");
+	else if (r == OADS_E_INDEX)
+		reader_outcome_set(ret, LAYOUT_FAIL_CHANGED, LAYOUT_CHANGED_ALL,
+				   READ_INDEX_DAMAGED);
+	else if (r)
+		reader_outcome_set(ret, LAYOUT_FAIL_CHANGED, LAYOUT_CHANGED_ALL,
+				   "the file was written to since it was opened");
+	else
+		ret->stage = LAYOUT_FAIL_NONE;
+}
+
+static void converted_close(struct reader_dataset *dataset)
+{
+	oads_close(dataset->source);
+}
+
+const struct source_ops source_oads = {
+    .name = "converted",
+    .probe = converted_probe,
+    .index = converted_index,
+    .read = converted_read,
+    .close = converted_close,
+};

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * SOURCE(name): the kinds of data sets, in the order in which they are asked; source_name are their functions
+ * (source_kind.h). A folder is what nobody else claims.
+ */
+
+/* clang-format off */
+SOURCE(wrapped)
+SOURCE(oads)
+SOURCE(folder)
+/* clang-format on */
