@@ -2,7 +2,7 @@
 
 /*
  * Makers: the only processes here that look at what is in a file. A file may have been made to break a
- * decoder, so a maker is what a worker is (worker/sandbox.h): it has its heap, files that it can only
+ * decoder, so a maker is what a worker is (base/sandbox.h): it has its heap, files that it can only
  * read, and a pipe that it can only write to. A lane has one, and starts another when it died.
  *
  * The answer comes through the pipe and not through shared memory: so the lane has a copy that nobody
@@ -28,7 +28,7 @@
 #include <sys/wait.h>
 
 #include "pipeline/forms/form.h"
-#include "worker/sandbox.h"
+#include "base/sandbox.h"
 
 #define MAKER_MEMORY (UINT64_C(1) << 30)
 #define MAKER_LIMIT_NS UINT64_C(5000000000)

@@ -29,7 +29,7 @@
 
 #include "worker/evict.h"
 #include "worker/forming.h"
-#include "worker/sandbox.h"
+#include "base/sandbox.h"
 
 #define WORKER_SLEEP_NS UINT64_C(1000000000)
 #define WORKER_HEAP_STEP (8 << 20) /* larger blocks are mapped and given back one by one */
@@ -435,7 +435,7 @@ static bool worker_init(struct worker *worker, const struct worker_setup *setup)
 
 void worker_main(const struct worker_setup *setup)
 {
-	const struct sandbox_limits limits = {setup->memory, WORKER_EVENT_FD};
+	const struct sandbox_limits limits = {.memory = setup->memory, .event_fd = WORKER_EVENT_FD};
 	struct worker worker;
 
 	if (!worker_become(setup) || !worker_init(&worker, setup))

@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 
 #include "worker/backoff.h"
-#include "worker/sandbox.h"
+#include "base/sandbox.h"
 #include "worker/worker.h"
 
 #define MEMORY "64M"

@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #include "pipeline/pipeline.h"
-#include "worker/sandbox.h"
+#include "base/sandbox.h"
 #include "worker/worker.h"
 
 #define FAULTY_HOG_STEP (UINT64_C(1) << 20)

@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "worker/pool.h"
-#include "worker/sandbox.h"
+#include "base/sandbox.h"
 #include "worker/warm.h"
 #include "worker/worker.h"
 

@@ -23,9 +23,10 @@
 #include <unistd.h>
 
 #include "base/base.h"
-#include "worker/sandbox.h"
+#include "base/sandbox.h"
 
 #define EVENT_FD 4
+#define READ_FD 7
 #define MEMORY (UINT64_C(64) << 20)
 
 static void *shared_page; /* MAP_SHARED, read-only: as the arena is */
@@ -192,7 +193,7 @@ static void (*const forbidden[])(void) = {
 /* Runs what() in a sandboxed child and returns its wait status. */
 static int in_sandbox(void (*what)(void))
 {
-	const struct sandbox_limits limits = {MEMORY, EVENT_FD};
+	const struct sandbox_limits limits = {.memory = MEMORY, .event_fd = EVENT_FD};
 	pid_t pid = fork();
 	int status;
 
@@ -281,6 +282,54 @@ static void do_dig(void)
 	use_stack(1024); /* 64 MiB */
 }
 
+/* An indexer's file: any place of it, by pread() alone, and no other file. */
+static int reading(ssize_t (*look)(int fd, void *to, size_t bytes))
+{
+	const struct sandbox_limits limits = {
+	    .memory = MEMORY, .event_fd = EVENT_FD, .reads = true, .read_fd = READ_FD};
+	pid_t pid = fork();
+	int status;
+
+	ck_assert_int_ge(pid, 0);
+	if (pid == 0) {
+		char bytes[4];
+
+		if (dup2(eventfd(0, EFD_NONBLOCK), EVENT_FD) < 0 ||
+		    dup2(open("/proc/self/exe", O_RDONLY), READ_FD) < 0 ||
+		    sandbox_enter(&limits) < 0)
+			_exit(99);
+		_exit(look(READ_FD, bytes, 4) == 4 && memcmp(bytes, "\177ELF", 4) == 0 ? 0 : 1);
+	}
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	return status;
+}
+
+static ssize_t look_by_pread(int fd, void *to, size_t bytes)
+{
+	return pread(fd, to, bytes, 0);
+}
+
+static ssize_t look_elsewhere(int fd, void *to, size_t bytes)
+{
+	return pread(fd + 1, to, bytes, 0);
+}
+
+START_TEST(test_reads_one_file)
+{
+	static ssize_t (*const killed[])(int, void *, size_t) = {read, look_elsewhere};
+
+	if (!sandbox_is_strict())
+		return;
+	ck_assert_int_eq(reading(look_by_pread), 0);
+	for (size_t i = 0; i < BASE_ARRAY_LEN(killed); i++) {
+		const int status = reading(killed[i]);
+
+		ck_assert_msg(WIFSIGNALED(status) && WTERMSIG(status) == SIGSYS, "%zu: 0x%x", i,
+			      (unsigned)status);
+	}
+}
+END_TEST
+
 /* RLIMIT_DATA does not count the stack, and who starts accessd may have unlimited it. */
 START_TEST(test_stack_is_limited)
 {
@@ -302,6 +351,7 @@ static void add_tests(TCase *tcase)
 {
 	tcase_add_loop_test(tcase, test_forbidden, 0, BASE_ARRAY_LEN(forbidden));
 	tcase_add_test(tcase, test_allowed);
+	tcase_add_test(tcase, test_reads_one_file);
 	tcase_add_test(tcase, test_stack_is_limited);
 }
 

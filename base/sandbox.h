@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef WORKER_SANDBOX_H
-#define WORKER_SANDBOX_H
+#ifndef BASE_SANDBOX_H
+#define BASE_SANDBOX_H
 
 /*
- * The last thing a worker does before it looks at a stranger's bytes. sandbox.c is the real one;
+ * The last thing a worker, a maker or an indexer does before it looks at a stranger's bytes. sandbox.c is the real one;
  * sandbox_none.c stands in for it under sanitizers, whose run-time needs what a sandbox forbids.
  */
 
@@ -11,7 +11,9 @@
 
 struct sandbox_limits {
 	uint64_t memory; /* bytes of private memory (heap) */
-	int event_fd;    /* the one descriptor that may be written; all others are closed */
+	int event_fd;    /* the one descriptor that may be written */
+	bool reads;      /* and read_fd may be read at any place; all others are closed */
+	int read_fd;
 };
 
 /* Closes descriptors, drops capabilities, sets limits, loads the filter. There is no way back.

@@ -2,7 +2,7 @@
 
 /*
  * A worker decodes bytes that a stranger may have made to break it. After sandbox_enter() it owns
- * its heap, the mappings it was born with and one eventfd, and a broken decoder can do no more
+ * its heap, the mappings it was born with and one eventfd (an indexer: a pipe, and the file that it reads), and a broken decoder can do no more
  * than scribble on those: DESIGN.md section 5, doc/decisions/020-sandbox.md.
  *
  * The filter is a list of what is allowed; anything else kills the process, which its parent
@@ -15,7 +15,7 @@
  *   mprotect  not at all: the arena and the generation word stay read-only, no page becomes code
  *   madvise   advice that only gives memory back or changes page sizes: MADV_REMOVE would punch
  *             holes into shared memory
- *   write     to the eventfd alone
+ *   write     to the eventfd alone; pread64 of an indexer's file
  *   signals   none are handled, so not even rt_sigreturn; abort() dies of its first system call
  *
  * The stack is limited, for RLIMIT_DATA does not count it and "unlimited" may be inherited.
@@ -24,7 +24,7 @@
  * filter takes setrlimit away.
  */
 
-#include "worker/sandbox.h"
+#include "base/sandbox.h"
 
 #include <errno.h>
 #include <linux/capability.h>
@@ -39,11 +39,20 @@
 
 #define SANDBOX_STACK ((rlim_t)8 << 20)
 
-static int sandbox_close_all_but(int fd)
+/* Those from the first to the one before the end. */
+static int sandbox_close(unsigned first, unsigned end)
 {
-	if (fd > 0 && close_range(0, (unsigned)fd - 1, 0) < 0)
-		return -errno;
-	return close_range((unsigned)fd + 1, ~0U, 0) < 0 ? -errno : 0;
+	return first < end && close_range(first, end - 1, 0) < 0 ? -errno : 0;
+}
+
+static int sandbox_close_all_but(unsigned one, unsigned other)
+{
+	const unsigned low = BASE_MIN(one, other), high = BASE_MAX(one, other);
+	int rc = sandbox_close(0, low);
+
+	if (rc == 0)
+		rc = sandbox_close(low + 1, high);
+	return rc == 0 ? sandbox_close(high + 1, ~0U) : rc;
 }
 
 /* Limits only go down: one that is lower already stays. */
@@ -136,7 +145,18 @@ static int sandbox_allow_futex(scmp_filter_ctx filter)
 	return rc;
 }
 
-static int sandbox_load_filter(int event_fd)
+static int sandbox_allow_files(scmp_filter_ctx filter, const struct sandbox_limits *limits)
+{
+	int rc = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(write), 1,
+				  SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)limits->event_fd, 0));
+
+	if (rc == 0 && limits->reads)
+		rc = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(pread64), 1,
+				      SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)limits->read_fd, 0));
+	return rc;
+}
+
+static int sandbox_load_filter(const struct sandbox_limits *limits)
 {
 	scmp_filter_ctx filter = seccomp_init(SCMP_ACT_KILL_PROCESS);
 	int rc;
@@ -151,8 +171,7 @@ static int sandbox_load_filter(int event_fd)
 	if (rc == 0)
 		rc = sandbox_allow_memory(filter);
 	if (rc == 0)
-		rc = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(write), 1,
-				      SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)event_fd, 0));
+		rc = sandbox_allow_files(filter, limits);
 	if (rc == 0)
 		rc = seccomp_load(filter); /* sets no_new_privs, too */
 	seccomp_release(filter);
@@ -161,13 +180,15 @@ static int sandbox_load_filter(int event_fd)
 
 int sandbox_enter(const struct sandbox_limits *limits)
 {
-	int rc = sandbox_close_all_but(limits->event_fd);
+	const unsigned event_fd = (unsigned)limits->event_fd;
+	int rc =
+	    sandbox_close_all_but(event_fd, limits->reads ? (unsigned)limits->read_fd : event_fd);
 
 	if (rc == 0)
 		rc = sandbox_drop_capabilities();
 	if (rc == 0)
 		rc = sandbox_limit(limits->memory);
-	return rc == 0 ? sandbox_load_filter(limits->event_fd) : rc;
+	return rc == 0 ? sandbox_load_filter(limits) : rc;
 }
 
 bool sandbox_is_strict(void)

@@ -6,7 +6,7 @@
  * What does not hinder it stays: no new privileges, no core files.
  */
 
-#include "worker/sandbox.h"
+#include "base/sandbox.h"
 
 #include <errno.h>
 #include <sys/prctl.h>
