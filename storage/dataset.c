@@ -85,10 +85,12 @@ static bool head_is_good(const struct index_head *head, uint64_t bytes)
 		return false;
 	if (head->n_samples == 0 || head->n_folders == 0)
 		return false;
+	if (head->kind >= INDEX_KINDS || head->label_rule > INDEX_LABELS_OWN)
+		return false;
 	if (head->label_rule == INDEX_LABELS_FLAT)
 		return head->n_classes == 0;
-	return head->label_rule == INDEX_LABELS_FOLDERS && head->n_classes > 0 &&
-	       head->n_classes <= UINT32_MAX;
+	return (head->label_rule == INDEX_LABELS_OWN) == (head->kind != INDEX_OF_FILES) &&
+	       head->n_classes > 0 && head->n_classes <= UINT32_MAX;
 }
 
 /* Is path relative and without empty, "." and ".." components? size is without the NUL. */
@@ -481,4 +483,51 @@ void dataset_folder_of(const struct dataset *dataset, uint64_t folder, struct da
 	    .device = dataset->folder[folder].device,
 	    .inode = dataset->folder[folder].inode,
 	};
+}
+
+/* ---- shards ---- */
+
+uint64_t dataset_at_of(const struct dataset *dataset, uint64_t sample)
+{
+	return (uint64_t)record_of(dataset, sample).mtime_ns;
+}
+
+uint64_t dataset_shards(const struct dataset *dataset)
+{
+	return dataset->head.kind ? dataset->head.n_folders : 0;
+}
+
+static struct index_shard shard_record_of(const struct dataset *dataset, uint64_t shard)
+{
+	struct index_shard record = {.bytes = 0};
+
+	if (range_is_good(dataset, &dataset->folder[shard], sizeof(record)))
+		memcpy(&record, &dataset->folder[shard], sizeof(record));
+	return record;
+}
+
+void dataset_shard_of(const struct dataset *dataset, uint64_t shard, struct dataset_shard *ret)
+{
+	const struct index_shard record = shard_record_of(dataset, shard);
+
+	*ret = (struct dataset_shard){
+	    .name = string_of(dataset, &dataset->folder_paths, shard),
+	    .bytes = record.bytes,
+	    .mtime_ns = record.mtime_ns,
+	};
+}
+
+uint64_t dataset_shard_with(const struct dataset *dataset, uint64_t sample)
+{
+	uint64_t low = 0, high = dataset_shards(dataset);
+
+	while (high - low > 1) {
+		const uint64_t middle = low + (high - low) / 2;
+
+		if (shard_record_of(dataset, middle).first <= sample)
+			low = middle;
+		else
+			high = middle;
+	}
+	return low;
 }

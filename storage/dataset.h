@@ -43,7 +43,8 @@ uint32_t dataset_kind(const struct dataset *dataset); /* enum index_kind */
 /* Is what the index says of it undamaged? */
 bool dataset_has(const struct dataset *dataset, uint64_t sample);
 uint32_t dataset_size_of(const struct dataset *dataset, uint64_t sample); /* bytes of the file */
-int64_t dataset_mtime_of(const struct dataset *dataset, uint64_t sample); /* ns since 1970 */
+int64_t dataset_mtime_of(const struct dataset *dataset,
+			 uint64_t sample); /* of files: ns since 1970 */
 uint32_t dataset_label_of(const struct dataset *dataset, uint64_t sample);
 const char *dataset_name_of(const struct dataset *dataset, uint64_t sample); /* relative path */
 uint32_t dataset_classes(const struct dataset *dataset);
@@ -64,6 +65,17 @@ struct dataset_folder {
 int64_t dataset_youngest(const struct dataset *dataset);
 uint64_t dataset_folders(const struct dataset *dataset);
 void dataset_folder_of(const struct dataset *dataset, uint64_t folder, struct dataset_folder *ret);
+
+/* Of a data set that lies in shards: their list is in the place of that of the folders. */
+struct dataset_shard {
+	const char *name; /* below the root; borrowed from the dataset; "" if it is damaged */
+	uint64_t bytes;
+	int64_t mtime_ns;
+};
+uint64_t dataset_shards(const struct dataset *dataset); /* 0: it does not */
+void dataset_shard_of(const struct dataset *dataset, uint64_t shard, struct dataset_shard *ret);
+uint64_t dataset_shard_with(const struct dataset *dataset, uint64_t sample); /* its number */
+uint64_t dataset_at_of(const struct dataset *dataset, uint64_t sample); /* where it begins there */
 
 /* scan.c: run in the reader process, with its threads. */
 struct scan_progress {

@@ -11,7 +11,10 @@
  * The dataset version is computed while the samples go by: SHA-256 over
  *	u64 label rule, u64 number of samples, then for each sample in order
  *	relative path with its NUL, u64 size, i64 mtime in ns		(all little endian)
- * Folders are not part of it: they only say whether the list may have changed.
+ * Folders are not part of it: they only say whether the list may have changed. Of shards it is SHA-256 over
+ *	u64 kind, u64 number of shards, then for each shard in order
+ *	its name with its NUL, u64 size, i64 mtime in ns
+ * from which all else follows.
  *
  * Rejected: writing through a buffered file (two copies of the names), and offsets in the head
  * (they would only be something to forge).
@@ -133,8 +136,8 @@ int index_new(struct index_writer *writer, const struct index_head *head)
 		index_drop(writer);
 		return r;
 	}
-	hash_add_u64(writer->hash, head->label_rule);
-	hash_add_u64(writer->hash, head->n_samples);
+	hash_add_u64(writer->hash, head->kind ? head->kind : head->label_rule);
+	hash_add_u64(writer->hash, head->kind ? head->n_folders : head->n_samples);
 	return 0;
 }
 
@@ -171,6 +174,8 @@ void index_add_sample(struct index_writer *writer, const char *folder, const cha
 	starts[writer->sample] = writer->name_used;
 	writer->head.sum_bytes += record->size;
 	writer->head.largest_bytes = BASE_MAX(writer->head.largest_bytes, (uint64_t)record->size);
+	if (writer->head.kind)
+		return;
 	hash_add(writer->hash, text, (size_t)(end - text));
 	hash_add(writer->hash, facts, sizeof(facts));
 }
@@ -198,6 +203,19 @@ void index_add_folder(struct index_writer *writer, const char *path,
 	starts[writer->folder++] = writer->folder_used;
 	writer->folder_used += size;
 	starts[writer->folder] = writer->folder_used;
+}
+
+void index_add_shard(struct index_writer *writer, const char *name, uint64_t bytes,
+		     int64_t mtime_ns)
+{
+	const struct index_shard shard = {mtime_ns, bytes, writer->sample};
+	const uint64_t facts[2] = {bytes, (uint64_t)mtime_ns};
+	struct index_folder folder;
+
+	memcpy(&folder, &shard, sizeof(folder));
+	index_add_folder(writer, name, &folder);
+	hash_add(writer->hash, name, strlen(name) + 1);
+	hash_add(writer->hash, facts, sizeof(facts));
 }
 
 static void writer_finish_head(struct index_writer *writer)

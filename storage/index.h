@@ -30,11 +30,15 @@
 enum index_label_rule {
 	INDEX_LABELS_FLAT = 0,    /* files in the root, label 0 */
 	INDEX_LABELS_FOLDERS = 1, /* number of the top-level folder in the sorted list of them */
+	INDEX_LABELS_OWN = 2,     /* samples bring it; class names are the numbers, in decimal */
 };
 
 /* What the first 8 bytes of a record are. */
 enum index_kind {
 	INDEX_OF_FILES = 0, /* the file's time of change; of a converted data set a checksum */
+	/* where the sample begins in its shard; instead of folders there are shards */
+	INDEX_OF_TAR = 1,
+	INDEX_KINDS = 2,
 };
 
 struct index_head { /* 192 bytes */
@@ -54,8 +58,8 @@ struct index_head { /* 192 bytes */
 	uint64_t reserved1[5];
 };
 
-struct index_record { /* 16 bytes a sample: all that training looks at */
-	int64_t mtime_ns;
+struct index_record {     /* 16 bytes a sample: all that training looks at */
+	int64_t mtime_ns; /* or what enum index_kind says */
 	uint32_t size, label;
 };
 
@@ -64,11 +68,16 @@ struct index_folder {     /* 24 bytes */
 	uint64_t device, inode;
 };
 #define INDEX_UNSETTLED INT64_MIN
+struct index_shard { /* 24 bytes, in the place of a folder */
+	int64_t mtime_ns;
+	uint64_t bytes, first; /* first: number of its first sample */
+};
 
 _Static_assert(sizeof(struct index_head) == 192, "the head is frozen");
 _Static_assert(offsetof(struct index_head, dataset) == 104, "the head is frozen");
 _Static_assert(sizeof(struct index_record) == 16, "16 bytes a sample");
 _Static_assert(sizeof(struct index_folder) == 24, "the folder is frozen");
+_Static_assert(sizeof(struct index_shard) == sizeof(struct index_folder), "they have one place");
 
 /* Where the parts are, computed from the head's numbers alone. */
 struct index_places {
@@ -103,7 +112,7 @@ struct index_writer {
 	uint64_t folder, folder_used;
 	struct hash *hash; /* owned: the dataset version under way */
 };
-/* Takes n_..., ..._bytes, label_rule and youngest_ns from head (text with a NUL each); reserves all memory
+/* Takes n_..., ..._bytes, label_rule, kind and youngest_ns from head (text with a NUL each); reserves all memory
  * first. 0 or negative errno; then nothing is left to free. */
 int index_new(struct index_writer *writer, const struct index_head *head);
 void index_drop(struct index_writer *writer); /* frees what index_seal() did not hand over */
@@ -113,6 +122,9 @@ void index_add_sample(struct index_writer *writer, const char *folder, const cha
 void index_add_class(struct index_writer *writer, const char *name);
 void index_add_folder(struct index_writer *writer, const char *path,
 		      const struct index_folder *folder);
+/* The same of shards, whose first sample is the one that is added next: before its samples. */
+void index_add_shard(struct index_writer *writer, const char *name, uint64_t bytes,
+		     int64_t mtime_ns);
 /* Writes the head and seals the memfd. 0 and *ret_fd (caller owns), or negative errno. */
 int index_seal(struct index_writer *writer, int *ret_fd);
 

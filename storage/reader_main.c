@@ -20,6 +20,7 @@
 #include "base/identity.h"
 #include "base/log.h"
 #include "base/wire.h"
+#include "storage/source/source_indexer.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -377,8 +378,12 @@ static unsigned parse_options(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-	const unsigned threads = parse_options(argc, argv);
+	unsigned threads;
 	int status;
+
+	if (argc == 5 && strcmp(argv[1], INDEXER_OPTION) == 0)
+		return source_indexing_main(argv + 2);
+	threads = parse_options(argc, argv);
 
 	confine();
 	log_init("access-reader", LOG_LEVEL_INFO);

@@ -60,6 +60,7 @@ static void dataset_free(struct reader_dataset *dataset)
 	base_close(&dataset->root_fd);
 	base_close(&dataset->stored_fd);
 	free(dataset->path);
+	free(dataset->root_path);
 	free(dataset);
 }
 
@@ -203,7 +204,7 @@ static int refuse_root(const struct reader_dataset *dataset, int error, struct d
 		       "to read the last one";
 	else if (error == ENOTDIR)
 		mend = "give the folder that holds the pictures or the class folders, or a file "
-		       "that access-ctl convert made";
+		       "that access-ctl convert made, or tar shards";
 	diag_set(diag, "cannot open dataset \"%s\": %s; %s",
 		 base_quote(dataset->path, path, sizeof(path)), strerror(error), mend);
 	return -error;
@@ -223,6 +224,21 @@ static int open_path(const char *path, struct stat *ret)
 	return fd;
 }
 
+/* "FOLDER/name-{000..123}.tar", of which nothing has that name: the root is FOLDER. */
+static int open_pattern(struct reader_dataset *dataset, struct stat *ret)
+{
+	const char *brace = strchr(dataset->path, '{'), *slash = brace;
+
+	if (!brace)
+		return -ENOENT;
+	while (*slash != '/') /* the path begins with one */
+		slash--;
+	dataset->pattern = slash + 1;
+	free(dataset->root_path);
+	dataset->root_path = strndup(dataset->path, (size_t)BASE_MAX(slash - dataset->path, 1));
+	return dataset->root_path ? open_path(dataset->root_path, ret) : -ENOMEM;
+}
+
 static int open_root(struct reader_dataset *dataset, struct diag *diag)
 {
 	struct stat st;
@@ -232,7 +248,12 @@ static int open_root(struct reader_dataset *dataset, struct diag *diag)
 		diag_set(diag, "the path of a dataset must be absolute");
 		return -EINVAL;
 	}
-	fd = open_path(dataset->path, &st);
+	dataset->root_path = strdup(dataset->path);
+	if (!dataset->root_path)
+		return refuse_root(dataset, ENOMEM, diag);
+	fd = open_path(dataset->root_path, &st);
+	if (fd == -ENOENT)
+		fd = open_pattern(dataset, &st);
 	if (fd < 0)
 		return refuse_root(dataset, -fd, diag);
 	dataset->root_fd = fd;
@@ -266,7 +287,7 @@ static int open_dataset(struct reader_dataset *dataset, int *ret_fd, struct diag
 	}
 	r = source_probe(dataset, &progress, diag);
 	if (r == SOURCE_E_NONE)
-		return refuse_root(dataset, ENOTDIR, diag);
+		return refuse_root(dataset, dataset->pattern ? ENOENT : ENOTDIR, diag);
 	if (!r)
 		r = dataset->ops->index(dataset, table.scan_threads, &progress, ret_fd, diag);
 	if (r == DATASET_E_ROOM)

@@ -68,7 +68,7 @@ static void take_root(const struct reader_dataset *dataset, int fd)
 		return; /* another thread was here */
 	if (dup3(fd, dataset->root_fd, O_CLOEXEC) >= 0)
 		log_line(LOG_LEVEL_INFO, "root-made-anew", "path=\"%s\"",
-			 base_quote(dataset->path, path, sizeof(path)));
+			 base_quote(dataset->root_path, path, sizeof(path)));
 }
 
 /* Whether path and root are the same is not asked before the second look: another thread may have exchanged
@@ -80,7 +80,7 @@ static void look_once(const struct reader_dataset *dataset, uint64_t sample, uin
 
 	dataset->ops->read(dataset, dataset->root_fd, sample, buffer, ret);
 	if (may_be_anew(dataset, ret))
-		fd = open(dataset->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		fd = open(dataset->root_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0)
 		return;
 	dataset->ops->read(dataset, fd, sample, buffer, ret);

@@ -63,4 +63,15 @@ struct source_scan {
 		    struct scan_sink *sink, struct scan_want *ret);
 };
 
+/* ---- scan_shard.c ---- */
+
+struct scan_reader {
+	/* Exactly these bytes of the shard, which it has. 0 or negative errno. */
+	int (*read)(void *arg, uint64_t at, uint8_t *ret, uint32_t bytes);
+	void *arg;
+};
+/* The whole shard. 0, SCAN_E_BAD, negative errno, or what the sink's record() said. */
+int scan_shard_run(const struct source_scan *scan, const struct scan_shard *shard,
+		   const struct scan_reader *reader, struct scan_sink *sink);
+
 #endif

@@ -28,7 +28,7 @@ static int folder_probe(struct reader_dataset *dataset, const struct scan_progre
 {
 	(void)progress;
 	(void)diag;
-	return dataset->is_folder ? 0 : SOURCE_E_NONE;
+	return dataset->is_folder && !dataset->pattern ? 0 : SOURCE_E_NONE;
 }
 
 /* true: the stored index is good and its folders have not changed. */

@@ -8,5 +8,6 @@
 /* clang-format off */
 SOURCE(wrapped)
 SOURCE(oads)
+SOURCE(tar)
 SOURCE(folder)
 /* clang-format on */

@@ -25,7 +25,7 @@ static int wrapped_probe(struct reader_dataset *dataset, const struct scan_progr
 	int r;
 
 	(void)progress;
-	if (!dataset->is_folder)
+	if (!dataset->is_folder || dataset->pattern)
 		return SOURCE_E_NONE;
 	r = wrapped_open(dataset->root_fd, dataset->path, &note, diag);
 	if (r == WRAPPED_E_NONE)

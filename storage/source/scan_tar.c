@@ -1,0 +1,598 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Samples of a tar shard, as the webdataset package groups them.
+ *
+ * A sample is a run of neighbouring files with one key: the path up to the first dot of its base name; what follows
+ * the dot, in lower case, is the field. The picture is the first field whose name is a suffix that counts in
+ * folders, too, "cls" is the label. Files without a key (no dot, or one in front) and those whose path begins with
+ * "__NAME__" are passed over, as they are there, and so is a sample without a picture. Two fields of one name are an
+ * error there and here.
+ *
+ * Archives: ustar, GNU's long names, pax headers with a path or a size. What tar programs take
+ * for the end is the end: a block of zeros, or the end of the file where a header would be. Of two headers that say a
+ * name the first one holds, as for Python's tarfile.
+ *
+ * Headers are all that is looked at, and the text of a label. A size is believed as far as the shard reaches, so
+ * each step takes it nearer to its end, and none needs more memory than the state.
+ */
+
+#include "storage/source/scan_tar.h"
+
+#include "base/base.h"
+#include "storage/walk.h"
+
+#include <ctype.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#define TAR_BLOCK 512
+#define TAR_MOST_PATH SCAN_MOST_KEY
+#define TAR_MOST_CLS 24
+#define TAR_MOST_FIELDS 8192 /* bytes of a sample's field names, a NUL each */
+
+enum tar_stage { TAR_AT_HEADER, TAR_AT_LONG_NAME, TAR_AT_PAX, TAR_AT_CLS };
+
+struct tar {
+	enum tar_stage stage;
+	uint64_t bytes;  /* of the shard */
+	uint64_t header; /* where the header begins that was looked at last */
+	uint64_t next;   /* where the next one does */
+
+	/* what headers before a file's own say of it */
+	bool has_path, has_size;
+	char path[TAR_MOST_PATH];
+	uint64_t size;
+
+	/* the sample under way */
+	bool has_key, has_picture;
+	char key[SCAN_MOST_KEY];
+	char fields[TAR_MOST_FIELDS];
+	size_t fields_used;
+	struct scan_record picture;
+};
+
+struct tar_header { /* ustar's, 500 of the 512 bytes */
+	char name[100], mode[8], uid[8], gid[8], size[12], mtime[12], checksum[8], type, link[100],
+	    magic[6], version[2], owner[32], group[32], major[8], minor[8], prefix[155];
+};
+_Static_assert(sizeof(struct tar_header) == 500, "the header is POSIX's");
+
+struct tar_member {       /* a file */
+	const char *path; /* borrowed */
+	uint64_t at;      /* its bytes */
+	uint64_t size;
+};
+
+/* ---- what is wrong ---- */
+
+__attribute__((format(printf, 3, 4))) static int bad(struct scan_sink *sink, uint64_t at,
+						     const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(sink->why, sizeof(sink->why), fmt, args);
+	va_end(args);
+	sink->bad_at = at;
+	return SCAN_E_BAD;
+}
+
+/* Of the sample under way. */
+static int bad_sample(const struct tar *tar, struct scan_sink *sink, uint64_t at, const char *what)
+{
+	char key[100];
+
+	return bad(sink, at, "sample \"%s\" %s", base_quote(tar->key, key, sizeof(key)), what);
+}
+
+/* ---- headers ---- */
+
+static bool is_zero(const uint8_t *bytes, size_t size)
+{
+	return bytes[0] == 0 && memcmp(bytes, bytes + 1, size - 1) == 0;
+}
+
+/* Octal digits, with blanks before and a blank or NUL behind them, or GNU's base 256. */
+static bool parse_number(const char *field, size_t size, uint64_t *ret)
+{
+	const uint8_t *digits = (const uint8_t *)field;
+	uint64_t value = 0;
+	size_t i = 0;
+
+	if (digits[0] == 0x80) {
+		for (i = 1; i < size; i++) {
+			if (value >> 55)
+				return false;
+			value = value << 8 | digits[i];
+		}
+		*ret = value;
+		return true;
+	}
+	while (i < size && digits[i] == ' ')
+		i++;
+	for (; i < size && digits[i] >= '0' && digits[i] <= '7'; i++)
+		value = value << 3 | (uint64_t)(digits[i] - '0');
+	if (i < size && digits[i] != ' ' && digits[i] != '\0')
+		return false;
+	*ret = value;
+	return true;
+}
+
+/* Of old, some added signed bytes. */
+static bool checksum_is_right(const uint8_t *block)
+{
+	const size_t from = offsetof(struct tar_header, checksum), end = from + 8;
+	uint64_t said;
+	int32_t plain = 8 * ' ', with_sign = 8 * ' ';
+
+	for (size_t i = 0; i < TAR_BLOCK; i++) {
+		if (i >= from && i < end)
+			continue;
+		plain += block[i];
+		with_sign += (int8_t)block[i];
+	}
+	return parse_number((const char *)block + from, 8, &said) &&
+	       (said == (uint64_t)plain || (with_sign > 0 && said == (uint64_t)with_sign));
+}
+
+bool scan_tar_is_shard(const uint8_t *head, size_t size)
+{
+	return size >= TAR_BLOCK && (is_zero(head, TAR_BLOCK) || checksum_is_right(head));
+}
+
+/* A field of text, which has a NUL only if there is room. */
+static size_t text_length(const char *field, size_t size)
+{
+	return strnlen(field, size);
+}
+
+/* The path of a file in ret. */
+static void path_of_header(const struct tar_header *header, char ret[TAR_MOST_PATH])
+{
+	const size_t name = text_length(header->name, sizeof(header->name));
+	const size_t prefix = memcmp(header->magic, "ustar", sizeof(header->magic)) == 0
+				  ? text_length(header->prefix, sizeof(header->prefix))
+				  : 0;
+	char *end = ret;
+
+	memcpy(end, header->prefix, prefix);
+	end += prefix;
+	if (prefix)
+		*end++ = '/';
+	memcpy(end, header->name, name);
+	end[name] = '\0';
+}
+
+/* ---- steps ---- */
+
+static uint64_t padded(uint64_t size)
+{
+	return base_align_up(size, TAR_BLOCK);
+}
+
+static int flush(struct tar *tar, struct scan_sink *sink)
+{
+	const struct scan_record record = tar->picture;
+	const bool is_sample = tar->has_key && tar->has_picture;
+
+	tar->has_key = false;
+	return is_sample ? sink->record(sink->arg, &record) : 0;
+}
+
+/* The next header, or the end. */
+static int go_on(struct tar *tar, struct scan_sink *sink, struct scan_want *ret)
+{
+	int r;
+
+	tar->stage = TAR_AT_HEADER;
+	if (tar->next >= tar->bytes) {
+		r = flush(tar, sink);
+		return r ? r : SCAN_E_END;
+	}
+	*ret = (struct scan_want){tar->next, TAR_BLOCK};
+	return 0;
+}
+
+/* Behind a file: what was said before it was about it. */
+static int go_on_behind(struct tar *tar, struct scan_sink *sink, struct scan_want *ret)
+{
+	tar->has_path = tar->has_size = false;
+	return go_on(tar, sink, ret);
+}
+
+static int want_payload(struct tar *tar, enum tar_stage stage, uint64_t size, struct scan_want *ret)
+{
+	tar->stage = stage;
+	*ret = (struct scan_want){tar->header + TAR_BLOCK, (uint32_t)size};
+	return 0;
+}
+
+/* ---- samples ---- */
+
+/* Does it begin with __NAME__, whole or as a folder? */
+static bool is_meta(const char *path)
+{
+	const char *end;
+
+	if (strncmp(path, "__", 2) != 0)
+		return false;
+	for (end = path + 2; (end = strstr(end, "__")); end++)
+		if (memchr(path, '/', (size_t)(end - path)))
+			return false;
+		else if (end[2] == '\0' || end[2] == '/')
+			return true;
+	return false;
+}
+
+/* Where the field's name begins, behind the dot; NULL: the file has no key. */
+static const char *field_of(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	const char *base = slash ? slash + 1 : path;
+	const char *dot = strchr(base, '.');
+
+	return dot && dot > base ? dot + 1 : NULL;
+}
+
+/* The path before the dot, without what changes nothing in a path. false: it leads upwards. */
+static bool key_of(const char *path, const char *field, char ret[SCAN_MOST_KEY])
+{
+	char *to = ret;
+
+	for (const char *from = path; from < field;) {
+		const char *slash = memchr(from, '/', (size_t)(field - from));
+		const size_t length = (size_t)((slash ? slash : field - 1) - from);
+		const bool is_dot = length == 1 && from[0] == '.';
+
+		if (slash && length == 2 && memcmp(from, "..", 2) == 0)
+			return false;
+		if (length && !(slash && is_dot)) {
+			memcpy(to, from, length);
+			to += length;
+			if (slash)
+				*to++ = '/';
+		}
+		from = slash ? slash + 1 : field;
+	}
+	*to = '\0';
+	return true;
+}
+
+static bool has_field(const struct tar *tar, const char *field)
+{
+	for (size_t at = 0; at < tar->fields_used; at += strlen(tar->fields + at) + 1)
+		if (strcmp(tar->fields + at, field) == 0)
+			return true;
+	return false;
+}
+
+static bool is_picture(const char *field)
+{
+	char suffix[8];
+
+	if (strlen(field) + 2 > sizeof(suffix) || strchr(field, '.'))
+		return false;
+	snprintf(suffix, sizeof(suffix), ".%s", field);
+	return walk_is_picture(suffix);
+}
+
+/* The sample that the file belongs to is the one under way from now on. */
+static int begin_sample(struct tar *tar, const char *key, struct scan_sink *sink)
+{
+	int r;
+
+	if (tar->has_key && strcmp(tar->key, key) == 0)
+		return 0;
+	r = flush(tar, sink);
+	strcpy(tar->key, key);
+	tar->has_key = true;
+	tar->has_picture = false;
+	tar->fields_used = 0;
+	tar->picture = (struct scan_record){.label = SCAN_NO_LABEL, .key = tar->key};
+	return r;
+}
+
+/* Its name, in lower case, is one of the sample's from now on. */
+static int add_field(struct tar *tar, const char *name, struct scan_sink *sink, const char **ret)
+{
+	const size_t size = strlen(name) + 1;
+	char *field = tar->fields + tar->fields_used, quoted[64], what[96];
+
+	if (size > sizeof(tar->fields) - tar->fields_used)
+		return bad_sample(tar, sink, tar->header, "has too many files");
+	for (size_t i = 0; i < size; i++)
+		field[i] = (char)tolower((unsigned char)name[i]);
+	if (has_field(tar, field)) {
+		snprintf(what, sizeof(what), "has two files \".%s\"",
+			 base_quote(field, quoted, sizeof(quoted)));
+		return bad_sample(tar, sink, tar->header, what);
+	}
+	tar->fields_used += size;
+	*ret = field;
+	return 0;
+}
+
+static int add_picture(struct tar *tar, const struct tar_member *member, struct scan_sink *sink)
+{
+	if (member->size > UINT32_MAX)
+		return bad_sample(tar, sink, tar->header, "has 4 GiB or more; no picture has");
+	tar->has_picture = true;
+	tar->picture.at = member->at;
+	tar->picture.bytes = (uint32_t)member->size;
+	return 0;
+}
+
+static int take_member(struct tar *tar, const struct tar_member *member, struct scan_sink *sink,
+		       struct scan_want *ret)
+{
+	const char *name = is_meta(member->path) ? NULL : field_of(member->path);
+	const char *field = NULL;
+	char key[SCAN_MOST_KEY];
+	int r;
+
+	if (!name)
+		return go_on_behind(tar, sink, ret);
+	if (!key_of(member->path, name, key))
+		return bad(sink, tar->header, "a file's path leads upwards (\"..\")");
+	r = begin_sample(tar, key, sink);
+	if (!r)
+		r = add_field(tar, name, sink, &field);
+	if (r)
+		return r;
+	if (strcmp(field, "cls") == 0) {
+		if (!member->size || member->size > TAR_MOST_CLS)
+			return bad_sample(tar, sink, tar->header, "has a .cls that is no number");
+		return want_payload(tar, TAR_AT_CLS, member->size, ret);
+	}
+	if (!tar->has_picture && is_picture(field))
+		r = add_picture(tar, member, sink);
+	return r ? r : go_on_behind(tar, sink, ret);
+}
+
+static int on_cls(struct tar *tar, const uint8_t *bytes, uint32_t size, struct scan_sink *sink,
+		  struct scan_want *ret)
+{
+	const uint8_t *end = bytes + size;
+	uint64_t label = 0;
+	bool is_number = false;
+
+	while (bytes < end && isspace(*bytes))
+		bytes++;
+	for (; bytes < end && isdigit(*bytes) && label <= SCAN_MOST_LABEL; bytes++) {
+		label = label * 10 + (uint64_t)(*bytes - '0');
+		is_number = true;
+	}
+	while (bytes < end && isspace(*bytes))
+		bytes++;
+	if (!is_number || bytes < end || label > SCAN_MOST_LABEL)
+		return bad_sample(tar, sink, tar->header + TAR_BLOCK,
+				  "has a .cls that is no number from 0 to 16777215");
+	tar->picture.label = (uint32_t)label;
+	return go_on_behind(tar, sink, ret);
+}
+
+/* ---- headers of headers ---- */
+
+static int on_long_name(struct tar *tar, const uint8_t *bytes, uint32_t size,
+			struct scan_sink *sink, struct scan_want *ret)
+{
+	const size_t length = strnlen((const char *)bytes, size);
+
+	if (length >= sizeof(tar->path))
+		return bad(sink, tar->header, "a file's path is longer than 4095 bytes");
+	if (!tar->has_path) {
+		memcpy(tar->path, bytes, length);
+		tar->path[length] = '\0';
+		tar->has_path = true;
+	}
+	return go_on(tar, sink, ret);
+}
+
+struct pax_word { /* "LENGTH key=value\n" */
+	const char *key, *value;
+	size_t key_length, value_length;
+	size_t length; /* of all of it */
+};
+
+static bool pax_parse(const char *text, size_t size, struct pax_word *ret)
+{
+	const char *end, *equals;
+	size_t length = 0, digits = 0;
+
+	while (digits < size && digits < 8 && isdigit((unsigned char)text[digits]))
+		length = length * 10 + (size_t)(text[digits++] - '0');
+	if (!digits || length > size || length < digits + 4 || text[digits] != ' ' ||
+	    text[length - 1] != '\n')
+		return false;
+	end = text + length - 1;
+	ret->key = text + digits + 1;
+	equals = memchr(ret->key, '=', (size_t)(end - ret->key));
+	if (!equals)
+		return false;
+	ret->key_length = (size_t)(equals - ret->key);
+	ret->value = equals + 1;
+	ret->value_length = (size_t)(end - ret->value);
+	ret->length = length;
+	return true;
+}
+
+static bool word_is(const struct pax_word *word, const char *key)
+{
+	return word->key_length == strlen(key) && memcmp(word->key, key, word->key_length) == 0;
+}
+
+static bool pax_size(const struct pax_word *word, uint64_t *ret)
+{
+	char text[24];
+	const char *end = text;
+
+	if (word->value_length >= sizeof(text))
+		return false;
+	memcpy(text, word->value, word->value_length);
+	text[word->value_length] = '\0';
+	return base_parse_number(&end, UINT64_MAX >> 1, ret) && !*end;
+}
+
+static int pax_take(struct tar *tar, const struct pax_word *word, struct scan_sink *sink)
+{
+	if (word->key_length >= 10 && memcmp(word->key, "GNU.sparse", 10) == 0)
+		return bad(sink, tar->header,
+			   "a sparse file: pack the shard anew, without --sparse");
+	if (word_is(word, "path") && !tar->has_path) {
+		if (word->value_length >= sizeof(tar->path))
+			return bad(sink, tar->header, "a file's path is longer than 4095 bytes");
+		if (memchr(word->value, 0, word->value_length))
+			return bad(sink, tar->header, "a file's path has a NUL in it");
+		memcpy(tar->path, word->value, word->value_length);
+		tar->path[word->value_length] = '\0';
+		tar->has_path = true;
+	} else if (word_is(word, "size") && !tar->has_size) {
+		if (!pax_size(word, &tar->size))
+			return bad(sink, tar->header, "its extended header has no size");
+		tar->has_size = true;
+	}
+	return 0;
+}
+
+static int on_pax(struct tar *tar, const uint8_t *bytes, uint32_t size, struct scan_sink *sink,
+		  struct scan_want *ret)
+{
+	const char *text = (const char *)bytes;
+	struct pax_word word;
+	int r = 0;
+
+	/* some writers fill up with zeros */
+	for (size_t at = 0; at < size && text[at] && !r; at += word.length) {
+		if (!pax_parse(text + at, size - at, &word))
+			return bad(sink, tar->header, "its extended header is damaged");
+		r = pax_take(tar, &word, sink);
+	}
+	return r ? r : go_on(tar, sink, ret);
+}
+
+/* ---- a header ---- */
+
+static int on_file(struct tar *tar, const struct tar_header *header, uint64_t size,
+		   struct scan_sink *sink, struct scan_want *ret)
+{
+	struct tar_member member = {.path = tar->path, .at = tar->header + TAR_BLOCK, .size = size};
+	char path[TAR_MOST_PATH];
+
+	if (!tar->has_path) {
+		path_of_header(header, path);
+		member.path = path;
+	}
+	if (header->type == '\0' && *member.path && member.path[strlen(member.path) - 1] == '/')
+		return go_on_behind(tar, sink, ret); /* of old, a folder */
+	return take_member(tar, &member, sink, ret);
+}
+
+static int on_type(struct tar *tar, const struct tar_header *header, uint64_t size,
+		   struct scan_sink *sink, struct scan_want *ret)
+{
+	switch (header->type) {
+	case 'L':
+	case 'x':
+	case 'X':
+		if (size > SCAN_MOST_WANT)
+			return bad(sink, tar->header, "an extended header larger than 1 MiB");
+		if (size == 0)
+			return go_on(tar, sink, ret);
+		return want_payload(tar, header->type == 'L' ? TAR_AT_LONG_NAME : TAR_AT_PAX, size,
+				    ret);
+	case 'K': /* the long name of a link's target */
+	case 'g': /* comments; what it may say of each file, no writer of shards says */
+		return go_on(tar, sink, ret);
+	case 'S':
+		return bad(sink, tar->header,
+			   "a sparse file: pack the shard anew, without --sparse");
+	case '0':
+	case '7':
+	case '\0':
+		return on_file(tar, header, size, sink, ret);
+	default:
+		return go_on_behind(tar, sink, ret);
+	}
+}
+
+/* Links, devices and folders have no bytes, whatever their header says. */
+static bool has_payload(char type)
+{
+	return type < '1' || type > '6';
+}
+
+static bool says_of_next(char type)
+{
+	return type == 'L' || type == 'K' || type == 'x' || type == 'X' || type == 'g';
+}
+
+static int on_header(struct tar *tar, uint64_t at, const uint8_t *bytes, uint32_t size,
+		     struct scan_sink *sink, struct scan_want *ret)
+{
+	struct tar_header header;
+	uint64_t payload;
+
+	tar->header = at;
+	if (size < TAR_BLOCK)
+		return bad(sink, at, "it ends within a header: it is cut");
+	if (is_zero(bytes, TAR_BLOCK)) {
+		const int r = flush(tar, sink);
+
+		return r ? r : SCAN_E_END;
+	}
+	memcpy(&header, bytes, sizeof(header));
+	if (!checksum_is_right(bytes) || !parse_number(header.size, sizeof(header.size), &payload))
+		return bad(sink, at, "no header of a tar archive is here: it is damaged");
+	if (tar->has_size && !says_of_next(header.type))
+		payload = tar->size;
+	if (!has_payload(header.type))
+		payload = 0;
+	if (payload > tar->bytes || at + TAR_BLOCK > tar->bytes - payload)
+		return bad(sink, at, "a file of %llu bytes reaches beyond its end: it is cut",
+			   (unsigned long long)payload);
+	tar->next = at + TAR_BLOCK + padded(payload);
+	return on_type(tar, &header, payload, sink, ret);
+}
+
+/* ---- the scan ---- */
+
+static int tar_begin(void *state, const struct scan_shard *shard, struct scan_sink *sink,
+		     struct scan_want *ret)
+{
+	struct tar *tar = state;
+
+	memset(tar, 0, sizeof(*tar));
+	tar->bytes = shard->bytes;
+	if (shard->bytes == 0)
+		return bad(sink, 0, "it is empty");
+	if (shard->bytes > UINT64_MAX >> 1)
+		return bad(sink, 0, "it is too large");
+	return go_on(tar, sink, ret);
+}
+
+static int tar_feed(void *state, uint64_t at, const uint8_t *bytes, uint32_t size,
+		    struct scan_sink *sink, struct scan_want *ret)
+{
+	struct tar *tar = state;
+
+	switch (tar->stage) {
+	case TAR_AT_LONG_NAME:
+		return on_long_name(tar, bytes, size, sink, ret);
+	case TAR_AT_PAX:
+		return on_pax(tar, bytes, size, sink, ret);
+	case TAR_AT_CLS:
+		return on_cls(tar, bytes, size, sink, ret);
+	default:
+		return on_header(tar, at, bytes, size, sink, ret);
+	}
+}
+
+const struct source_scan scan_tar = {
+    .name = "tar",
+    .state_bytes = sizeof(struct tar),
+    .begin = tar_begin,
+    .feed = tar_feed,
+};

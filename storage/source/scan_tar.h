@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef STORAGE_SOURCE_SCAN_TAR_H
+#define STORAGE_SOURCE_SCAN_TAR_H
+
+/*
+ * The scan of tar shards (WebDataset). Pure, as scan_shard.h says.
+ */
+
+#include "storage/source/scan_shard.h"
+
+#include <stdbool.h>
+
+extern const struct source_scan scan_tar;
+/* Do the first bytes of a file begin a tar archive? */
+bool scan_tar_is_shard(const uint8_t *head, size_t size);
+
+#endif

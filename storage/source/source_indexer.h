@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef STORAGE_SOURCE_SOURCE_INDEXER_H
+#define STORAGE_SOURCE_SOURCE_INDEXER_H
+
+/*
+ * Scans shards, each in a process of its own that can do nothing but read it and tell what it found
+ * (base/sandbox.h): the bytes are a stranger's, and access-reader has the user's rights.
+ */
+
+#include "base/base.h"
+#include "storage/dataset.h"
+#include "storage/source/scan_shard.h"
+
+struct indexer_record { /* its key is the next one of the shard's keys */
+	uint64_t at;
+	uint32_t bytes, label;
+};
+
+struct indexer_shard {
+	const char *name; /* below the root; borrowed */
+	/* what was found */
+	uint64_t bytes;
+	int64_t mtime_ns, ctime_ns;
+	struct indexer_record *record; /* owned */
+	size_t n_records, room_records;
+	char *keys; /* owned; a NUL after each */
+	size_t keys_bytes, room_keys;
+};
+
+struct indexer_job {
+	const struct source_scan *scan;
+	const char *options;   /* of the source; "" */
+	const char *root_name; /* for messages */
+	int root_fd;           /* the folder that the shards are in, or the one shard; borrowed */
+	bool is_folder;
+	unsigned threads; /* shards at a time, at most */
+};
+
+/* ---- source_indexer.c: in access-reader ---- */
+
+/* Scans them all. 0, or as scan_build() with diag. progress->tell is called from this thread. */
+int source_indexer_run(const struct indexer_job *job, struct indexer_shard *shard, size_t n,
+		       const struct scan_progress *progress, struct diag *diag);
+void source_indexer_free(struct indexer_shard *shard, size_t n);
+
+/* ---- source_indexing.c: the other end ---- */
+
+#define INDEXER_OPTION "--index"
+
+enum indexer_said {
+	INDEXER_RECORD = 0, /* text: the key */
+	INDEXER_END = 1,
+	INDEXER_BAD = 2,   /* at: where; text: why */
+	INDEXER_BROKE = 3, /* at: errno */
+};
+
+struct
+    indexer_word { /* what a process tells through its pipe; text_bytes follow, the last one a NUL */
+	uint64_t at;
+	uint32_t bytes, label;
+	uint32_t said, text_bytes; /* enum indexer_said; at most SCAN_MOST_KEY */
+};
+
+/* The process: the shard is descriptor 0, the pipe 1. arguments: the scan's name, the shard's, options. Returns its exit
+ * status. */
+int source_indexing_main(char *const arguments[3]);
+
+#endif

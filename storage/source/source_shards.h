@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef STORAGE_SOURCE_SOURCE_SHARDS_H
+#define STORAGE_SOURCE_SOURCE_SHARDS_H
+
+/*
+ * What all kinds of shards have in common (source_kind.h: struct source_shards); their source_ops have these functions.
+ */
+
+#include "storage/source/source_kind.h"
+
+/* ---- source_shards.c: which shards there are, and the index ---- */
+
+int source_shards_probe(struct reader_dataset *dataset, const struct scan_progress *progress,
+			struct diag *diag);
+int source_shards_index(struct reader_dataset *dataset, unsigned threads,
+			const struct scan_progress *progress, int *ret_fd, struct diag *diag);
+void source_shards_close(struct reader_dataset *dataset);
+
+/* ---- source_shards_list.c: their names ---- */
+
+#define SHARDS_MOST (1u << 20)
+
+struct shard_names { /* sorted, each once */
+	char **name; /* owned, and each of them */
+	size_t n, room;
+};
+void source_shards_names_free(struct shard_names *names);
+/* Those below a folder that has nothing else that would be a data set; SOURCE_E_NONE: it is no folder of these. Or as
+ * probe(). */
+int source_shards_list(const struct reader_dataset *dataset, struct shard_names *ret,
+		       struct diag *diag);
+/* Those that dataset->pattern names, whether they are there or not. */
+int source_shards_expand(const struct reader_dataset *dataset, struct shard_names *ret,
+			 struct diag *diag);
+/* Does the name end in one of a list of suffixes, "one\0other\0"? NULL: it does not. */
+const char *source_shards_suffix(const char *name, const char *suffixes);
+/* Says what is to be done with it. */
+int source_shards_refuse_compressed(const struct reader_dataset *dataset, const char *name,
+				    struct diag *diag);
+
+/* ---- source_shards_read.c: samples ---- */
+
+struct shard_files; /* open shards; any thread may ask */
+struct shard_files *source_shard_files_new(void);
+void source_shard_files_free(struct shard_files *files);
+void source_shards_read(const struct reader_dataset *dataset, int root_fd, uint64_t sample,
+			uint8_t *buffer, struct reader_outcome *ret);
+
+struct shards { /* dataset->source of one of these kinds */
+	struct shard_names names;
+	struct shard_files *files; /* owned; NULL: the root is the one shard */
+};
+
+#endif

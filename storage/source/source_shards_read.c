@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Reading a sample that lies in a shard: pread, then fstat.
+ *
+ * Shards stay open, as many as SHARDS_OPEN of a data set; of more, the one goes that was used longest
+ * ago. The lock covers the table and is held over no system call. A shard that others read is not
+ * closed; where all are read, one more is opened for the sample alone.
+ *
+ * A shard is checked behind each sample, by size and time, as a file is (source_folder.c). One that is open and has
+ * no name any more was replaced or removed: it is opened anew by its name, and what has that name is checked. A
+ * shard that differs is not one bad sample: the data set has changed.
+ */
+
+#include "storage/reader_parts.h"
+#include "storage/source/source_shards.h"
+#include "storage/walk.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define SHARDS_OPEN 128
+
+struct shard_file {
+	uint64_t shard;
+	int fd; /* owned; -1: none */
+	unsigned users;
+	uint64_t used; /* when, by the count of uses */
+};
+
+struct shard_files {
+	pthread_mutex_t lock;
+	struct shard_file file[SHARDS_OPEN];
+	uint64_t uses;
+};
+
+struct shard_files *source_shard_files_new(void)
+{
+	struct shard_files *files = calloc(1, sizeof(*files));
+
+	if (!files)
+		return NULL;
+	pthread_mutex_init(&files->lock, NULL);
+	for (size_t i = 0; i < SHARDS_OPEN; i++)
+		files->file[i].fd = -1;
+	return files;
+}
+
+void source_shard_files_free(struct shard_files *files)
+{
+	if (!files)
+		return;
+	for (size_t i = 0; i < SHARDS_OPEN; i++)
+		base_close(&files->file[i].fd);
+	pthread_mutex_destroy(&files->lock);
+	free(files);
+}
+
+/* ---- the table ---- */
+
+static struct shard_file *use_locked(struct shard_files *files, struct shard_file *file)
+{
+	file->users++;
+	file->used = ++files->uses;
+	return file;
+}
+
+/* An open one, which is in use then; NULL: it is to be opened. */
+static struct shard_file *take_open(struct shard_files *files, uint64_t shard)
+{
+	struct shard_file *file = NULL;
+
+	pthread_mutex_lock(&files->lock);
+	for (size_t i = 0; i < SHARDS_OPEN && !file; i++)
+		if (files->file[i].fd >= 0 && files->file[i].shard == shard)
+			file = use_locked(files, &files->file[i]);
+	pthread_mutex_unlock(&files->lock);
+	return file;
+}
+
+/* The descriptor is the table's from now on, if there is room in it; else it stays the caller's. */
+static struct shard_file *put_open(struct shard_files *files, uint64_t shard, int *fd)
+{
+	struct shard_file *oldest = NULL;
+	int old_fd = -1;
+
+	pthread_mutex_lock(&files->lock);
+	for (size_t i = 0; i < SHARDS_OPEN; i++) {
+		struct shard_file *file = &files->file[i];
+
+		if (!file->users && (!oldest || file->used < oldest->used))
+			oldest = file;
+	}
+	if (oldest) {
+		old_fd = oldest->fd;
+		oldest->fd = base_take_fd(fd);
+		oldest->shard = shard;
+		use_locked(files, oldest);
+	}
+	pthread_mutex_unlock(&files->lock);
+	base_close(&old_fd);
+	return oldest;
+}
+
+/* is_stale: nobody shall find it any more. */
+static void release(struct shard_files *files, struct shard_file *file, bool is_stale)
+{
+	pthread_mutex_lock(&files->lock);
+	file->users--;
+	if (is_stale)
+		file->shard = UINT64_MAX;
+	pthread_mutex_unlock(&files->lock);
+}
+
+/* ---- a sample ---- */
+
+struct shard_read { /* one sample */
+	const struct reader_dataset *dataset;
+	int root_fd;
+	bool has_name; /* below the root: it is not the root itself, which stays what was opened */
+	uint64_t shard;
+	struct dataset_shard is; /* what the index says of the shard */
+	uint64_t at;
+	uint32_t bytes;
+	uint8_t *buffer; /* NULL: the check alone */
+	struct reader_outcome *outcome;
+};
+
+static void say_changed(const struct shard_read *read, const char *text)
+{
+	reader_outcome_set(read->outcome, LAYOUT_FAIL_CHANGED, LAYOUT_CHANGED_ALL, text);
+}
+
+static void say_errno(const struct shard_read *read, enum layout_fail stage, int error)
+{
+	reader_outcome_set(read->outcome, stage, error, strerror(error));
+}
+
+/* As many bytes as there are, or negative errno. */
+static int64_t read_bytes(const struct shard_read *read, int fd)
+{
+	uint32_t got = 0;
+
+	while (read->buffer && got < read->bytes) {
+		const ssize_t r =
+		    pread(fd, read->buffer + got, read->bytes - got, (off_t)(read->at + got));
+
+		if (r < 0 && errno == EINTR)
+			continue;
+		if (r < 0)
+			return -errno;
+		if (r == 0)
+			break;
+		got += (uint32_t)r;
+	}
+	return got;
+}
+
+static bool is_same(const struct shard_read *read, const struct stat *st)
+{
+	return S_ISREG(st->st_mode) && (uint64_t)st->st_size == read->is.bytes &&
+	       walk_mtime_ns(st) == read->is.mtime_ns;
+}
+
+/* false: the shard has no name any more, and another one may have it. */
+static bool read_from(const struct shard_read *read, int fd)
+{
+	const int64_t got = read_bytes(read, fd);
+	struct stat st;
+
+	if (fstat(fd, &st) < 0)
+		say_errno(read, LAYOUT_FAIL_READ, errno);
+	else if (st.st_nlink == 0 && read->has_name)
+		return false;
+	else if (!is_same(read, &st))
+		say_changed(read, "its shard was written to since it was listed");
+	else if (got < 0)
+		say_errno(read, LAYOUT_FAIL_READ, (int)-got);
+	else if (read->buffer && got < read->bytes)
+		reader_outcome_set(read->outcome, LAYOUT_FAIL_READ, EIO,
+				   "its shard gave fewer bytes than its size");
+	else
+		read->outcome->stage = LAYOUT_FAIL_NONE;
+	return true;
+}
+
+static int open_shard(const struct shard_read *read)
+{
+	int fd;
+
+	do
+		fd = openat(read->root_fd, read->is.name,
+			    O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	while (fd < 0 && errno == EINTR);
+	if (fd >= 0)
+		return fd;
+	if (errno == ENOENT || errno == ENOTDIR)
+		say_changed(read, "its shard was removed since it was listed");
+	else
+		say_errno(read, LAYOUT_FAIL_OPEN, errno);
+	return -1;
+}
+
+/* By its name; if it is of the root that is in use, it stays open. */
+static void read_anew(const struct shard_read *read, struct shard_files *files)
+{
+	_cleanup_close_ int fd = open_shard(read);
+	struct shard_file *file = NULL;
+
+	if (fd < 0)
+		return;
+	if (!read_from(read, fd)) {
+		say_changed(read, "its shard was removed since it was listed");
+		return;
+	}
+	if (read->outcome->stage == LAYOUT_FAIL_NONE && read->root_fd == read->dataset->root_fd)
+		file = put_open(files, read->shard, &fd);
+	if (file)
+		release(files, file, false);
+}
+
+static void read_below(const struct shard_read *read, struct shard_files *files)
+{
+	struct shard_file *file =
+	    read->root_fd == read->dataset->root_fd ? take_open(files, read->shard) : NULL;
+	bool is_read = false;
+
+	if (file) {
+		is_read = read_from(read, file->fd);
+		release(files, file, !is_read);
+	}
+	if (!is_read)
+		read_anew(read, files);
+}
+
+void source_shards_read(const struct reader_dataset *dataset, int root_fd, uint64_t sample,
+			uint8_t *buffer, struct reader_outcome *ret)
+{
+	const struct dataset *index = dataset->index;
+	const struct shards *shards = dataset->source;
+	struct shard_read read = {
+	    .dataset = dataset,
+	    .root_fd = root_fd,
+	    .has_name = shards->files != NULL,
+	    .shard = dataset_shard_with(index, sample),
+	    .at = dataset_at_of(index, sample),
+	    .bytes = dataset_size_of(index, sample),
+	    .buffer = buffer,
+	    .outcome = ret,
+	};
+
+	dataset_shard_of(index, read.shard, &read.is);
+	if (!*read.is.name || read.at > read.is.bytes || read.bytes > read.is.bytes - read.at)
+		say_changed(&read, READ_INDEX_DAMAGED);
+	else if (read.has_name)
+		read_below(&read, shards->files);
+	else
+		read_from(&read, root_fd);
+}
