@@ -12,7 +12,7 @@
  *	u64 label rule, u64 number of samples, then for each sample in order
  *	relative path with its NUL, u64 size, i64 mtime in ns		(all little endian)
  * Folders are not part of it: they only say whether the list may have changed. Of shards it is SHA-256 over
- *	u64 kind, u64 number of shards, then for each shard in order
+ *	u64 kind, u64 number of shards, the options with their NUL if there are any, then for each shard in order
  *	its name with its NUL, u64 size, i64 mtime in ns
  * from which all else follows.
  *
@@ -203,6 +203,12 @@ void index_add_folder(struct index_writer *writer, const char *path,
 	starts[writer->folder++] = writer->folder_used;
 	writer->folder_used += size;
 	starts[writer->folder] = writer->folder_used;
+}
+
+void index_add_options(struct index_writer *writer, const char *options)
+{
+	if (*options)
+		hash_add(writer->hash, options, strlen(options) + 1);
 }
 
 void index_add_shard(struct index_writer *writer, const char *name, uint64_t bytes,

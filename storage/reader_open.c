@@ -60,6 +60,7 @@ static void dataset_free(struct reader_dataset *dataset)
 	base_close(&dataset->root_fd);
 	base_close(&dataset->stored_fd);
 	free(dataset->path);
+	free(dataset->name);
 	free(dataset->root_path);
 	free(dataset);
 }
@@ -227,16 +228,41 @@ static int open_path(const char *path, struct stat *ret)
 /* "FOLDER/name-{000..123}.tar", of which nothing has that name: the root is FOLDER. */
 static int open_pattern(struct reader_dataset *dataset, struct stat *ret)
 {
-	const char *brace = strchr(dataset->path, '{'), *slash = brace;
+	const char *brace = strchr(dataset->name, '{'), *slash = brace;
 
 	if (!brace)
 		return -ENOENT;
 	while (*slash != '/') /* the path begins with one */
 		slash--;
 	dataset->pattern = slash + 1;
-	free(dataset->root_path);
-	dataset->root_path = strndup(dataset->path, (size_t)BASE_MAX(slash - dataset->path, 1));
+	dataset->root_path = strndup(dataset->name, (size_t)BASE_MAX(slash - dataset->name, 1));
 	return dataset->root_path ? open_path(dataset->root_path, ret) : -ENOMEM;
+}
+
+/* "PATH?key=value,...", of which nothing has that name: the options are the kind's. */
+static int open_name(struct reader_dataset *dataset, struct stat *ret)
+{
+	char *mark;
+	int fd;
+
+	dataset->name = strdup(dataset->path);
+	dataset->options = "";
+	if (!dataset->name)
+		return -ENOMEM;
+	fd = open_path(dataset->name, ret);
+	mark = strrchr(dataset->name, '?');
+	if ((fd == -ENOENT || fd == -ENOTDIR) && mark) {
+		*mark = '\0';
+		dataset->options = mark + 1;
+		fd = open_path(dataset->name, ret);
+	}
+	if (fd == -ENOENT)
+		fd = open_pattern(dataset, ret);
+	if (fd >= 0 && !dataset->root_path && !(dataset->root_path = strdup(dataset->name))) {
+		base_close(&fd);
+		return -ENOMEM;
+	}
+	return fd;
 }
 
 static int open_root(struct reader_dataset *dataset, struct diag *diag)
@@ -248,12 +274,7 @@ static int open_root(struct reader_dataset *dataset, struct diag *diag)
 		diag_set(diag, "the path of a dataset must be absolute");
 		return -EINVAL;
 	}
-	dataset->root_path = strdup(dataset->path);
-	if (!dataset->root_path)
-		return refuse_root(dataset, ENOMEM, diag);
-	fd = open_path(dataset->root_path, &st);
-	if (fd == -ENOENT)
-		fd = open_pattern(dataset, &st);
+	fd = open_name(dataset, &st);
 	if (fd < 0)
 		return refuse_root(dataset, -fd, diag);
 	dataset->root_fd = fd;

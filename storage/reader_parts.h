@@ -60,8 +60,10 @@ struct reader_dataset { /* open: immutable but for refs */
 	const struct source_ops *ops; /* its kind: source/source_kind.h */
 	void *source;                 /* the kind's own, which its close() frees */
 	char *path;                   /* owned */
-	char *root_path; /* owned; of the root: that path, or of a list of shards their folder */
-	const char *pattern; /* in path: the list below the root; NULL: it is none */
+	char *name;                   /* owned; the path without options */
+	const char *options;          /* in name: behind its end, or "" */
+	char *root_path;     /* owned; the root's: name, or of a list of shards their folder */
+	const char *pattern; /* in name: the list below the root; NULL: it is none */
 
 	/* under the table's lock */
 	unsigned refs;

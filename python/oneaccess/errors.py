@@ -172,7 +172,7 @@ def of_path(error: DatasetError, path: str) -> DatasetError:
             pass
     except OSError as why:
         number = why.errno
-    if number not in _PATHS:
+    if number not in _PATHS or os.strerror(number) not in str(error):  # a file, or a list of shards, is no folder
         return error
     more = _PATHS[number](str(error))
     more.code, more.name, more.errno, more.filename = error.code, error.name, number, path

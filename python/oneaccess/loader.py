@@ -10,7 +10,7 @@ import threading
 import time
 import warnings
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from . import _core, columns, convert, ending, errors, samples as samples_of, settings, wrapped
@@ -172,6 +172,27 @@ def _path(path):
     return os.path.expanduser(path) if isinstance(path, str) else path
 
 
+def _root(path, name):
+    """The folder that a sample's name is below: of shards, that of the shards."""
+    if not os.path.exists(path):
+        path = path.rpartition("?")[0] or path
+    if os.path.isfile(path) and os.path.basename(path) == name.partition(":")[0]:
+        return os.path.dirname(path)
+    return path if os.path.exists(path) else os.path.dirname(path.partition("{")[0])
+
+
+def _source(options):
+    """As they stand behind the path."""
+    words = []
+    for key, value in sorted((options or {}).items()):
+        word = f"{key}={value}"
+        if not re.fullmatch("[a-z][a-z0-9_]*=[^,?]+", word):
+            raise ArgumentError(f"source: {word!r} is no option: names have a-z, 0-9 and _, values are not empty and have"
+                                " neither , nor ?")
+        words.append(word)
+    return "?" + ",".join(words) if words else ""
+
+
 def _job_name(name, ranks):
     if name is not None or ranks == 1:
         return name
@@ -192,7 +213,8 @@ class Loader:
     """Batches of a data set of pictures, preprocessed by accessd once for all jobs of the node.
 
     dataset: a folder with one folder of pictures a class, or of pictures; a file that access-ctl convert
-    made of one; or wrap() of a Python data set.
+    made of one; WebDataset's tar shards: their folder, one of them, or a list "/data/train-{000000..000123}.tar"
+    (oneaccess-sources(7)); or wrap() of a Python data set. source: a dict of options of the kind of data set.
     pipeline: of oneaccess.transforms, JSON, or a name (oneaccess-pipeline(5)); without one, imagenet-train, and
     a wrapped data set's samples as they are (a dict's as a dict). batch_size: samples a batch, of this
     rank.
@@ -260,7 +282,8 @@ class Loader:
                  bad_budget: int | None = None, timeout: float | None = None, epochs: int | None = None,
                  device: object = None, normalize_on: str | None = None, state: dict | None = None,
                  record: str | None = None, replay: str | None = None, socket: str | None = None,
-                 collate_fn: Callable[[list], object] | None = None, **others):
+                 collate_fn: Callable[[list], object] | None = None, source: Mapping[str, object] | None = None,
+                 **others):
         self._stream = None
         self.ignored = self._sort_out(others)
         _refuse_worker()
@@ -276,6 +299,8 @@ class Loader:
         if self._pool is not None and bad == "error":
             self._refuse_different(self._pool.layout["differs"])
         self._folder = _path(dataset)
+        if source:
+            self._folder = os.fsdecode(self._folder) + _source(source)
         self.pipeline = pipeline
         self.batch_size = batch_size
         self.rank, self.world_size = _ranks(rank, world_size)
@@ -715,7 +740,7 @@ class Loader:
     def _path(self, index, name):
         if self._pool is not None:
             return f"dataset[{index}]"
-        return os.path.join(os.path.abspath(self._folder), name)
+        return os.path.join(_root(os.path.abspath(self._folder), name), name)
 
     def _learn(self, stream, timeout_ms):
         told = stream.bad_samples(timeout_ms)

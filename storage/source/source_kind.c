@@ -8,6 +8,7 @@
 
 #include "storage/reader_parts.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static const struct source_ops *const kinds[] = {
@@ -15,6 +16,56 @@ static const struct source_ops *const kinds[] = {
 #include "storage/source/source_tbl.h"
 #undef SOURCE
 };
+
+/* Of a list "one\0other\0". */
+static bool has_word(const char *words, const char *word, size_t length)
+{
+	for (; words && *words; words += strlen(words) + 1)
+		if (strlen(words) == length && memcmp(words, word, length) == 0)
+			return true;
+	return false;
+}
+
+static int refuse_options(const struct reader_dataset *dataset, struct diag *diag)
+{
+	char path[400], list[200] = "none";
+	size_t used = 0;
+
+	for (const char *word = dataset->ops->options; word && *word && used < sizeof(list);
+	     word += strlen(word) + 1)
+		used += (size_t)snprintf(list + used, sizeof(list) - used, "%s%s", used ? ", " : "",
+					 word);
+	diag_set(diag,
+		 "the options of dataset \"%s\" cannot be used: they are written PATH?key=value,"
+		 "key=value, each once, and for a data set of this kind (%s) there are: %s",
+		 base_quote(dataset->path, path, sizeof(path)), dataset->ops->name, list);
+	return DATASET_E_REFUSED;
+}
+
+/* Is there one of that key before it? */
+static bool is_second(const char *options, const char *at, size_t key)
+{
+	for (const char *before = options; before < at; before += strcspn(before, ",") + 1)
+		if (strncmp(before, at, key + 1) == 0)
+			return true;
+	return false;
+}
+
+/* Each is one that the kind takes, once, and has a value; what that is worth, the kind says. */
+static int check_options(const struct reader_dataset *dataset, struct diag *diag)
+{
+	const char *options = dataset->options;
+
+	for (const char *at = options; *at;) {
+		const size_t key = strcspn(at, "=,"), whole = strcspn(at, ",");
+
+		if (key == whole || whole == key + 1 || (at[whole] && !at[whole + 1]) ||
+		    !has_word(dataset->ops->options, at, key) || is_second(options, at, key))
+			return refuse_options(dataset, diag);
+		at += whole + (at[whole] == ',');
+	}
+	return 0;
+}
 
 int source_probe(struct reader_dataset *dataset, const struct scan_progress *progress,
 		 struct diag *diag)
@@ -25,7 +76,7 @@ int source_probe(struct reader_dataset *dataset, const struct scan_progress *pro
 		dataset->ops = kinds[i];
 		r = kinds[i]->probe(dataset, progress, diag);
 	}
-	return r;
+	return r ? r : check_options(dataset, diag);
 }
 
 void source_close(struct reader_dataset *dataset)

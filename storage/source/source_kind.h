@@ -44,6 +44,7 @@ struct source_ops {
 	uint32_t kind;    /* enum index_kind: what the records of its index mean */
 	bool is_fleeting; /* its index is sooner made than stored */
 	const struct source_shards *shards; /* NULL: it has none */
+	const char *options;                /* that may be given: "one\0other\0"; NULL: none may */
 
 	/* In an opener's thread. Is the root one of these? What it learns may go to dataset->source. 0,
 	 * SOURCE_E_NONE, or why it is refused: DATASET_E_... or negative errno, with diag. */
@@ -68,7 +69,7 @@ struct source_ops {
 
 /* ---- source_kind.c ---- */
 
-/* The kind of the data set whose root is open, in dataset->ops; as probe(). */
+/* The kind of the data set whose root is open, in dataset->ops; as probe(). Its options are some that it takes. */
 int source_probe(struct reader_dataset *dataset, const struct scan_progress *progress,
 		 struct diag *diag);
 void source_close(struct reader_dataset *dataset);

@@ -35,7 +35,7 @@ static int list_file(const struct reader_dataset *dataset, struct shard_names *r
 		     struct diag *diag)
 {
 	const struct source_shards *kind = dataset->ops->shards;
-	const char *name = strrchr(dataset->path, '/') + 1;
+	const char *name = strrchr(dataset->name, '/') + 1;
 	uint8_t head[SHARD_HEAD];
 	ssize_t got;
 
@@ -288,6 +288,7 @@ static int write_all(struct found *found, int *ret_fd, struct diag *diag)
 			 (unsigned long long)found->head.n_samples, strerror(-r));
 		return r;
 	}
+	index_add_options(&writer, found->dataset->options);
 	for (size_t i = 0; i < found->n; i++)
 		write_shard(&writer, found, &found->shard[i], name);
 	write_classes(&writer, found->head.n_classes);
@@ -327,7 +328,7 @@ static int build(const struct reader_dataset *dataset, unsigned threads,
 	const struct shards *shards = dataset->source;
 	const struct indexer_job job = {
 	    .scan = dataset->ops->shards->scan,
-	    .options = "",
+	    .options = dataset->options,
 	    .root_name = dataset->path,
 	    .root_fd = dataset->root_fd,
 	    .is_folder = dataset->is_folder,

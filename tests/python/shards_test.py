@@ -293,6 +293,27 @@ class ShardsTest(DaemonCase):
             self.assertEqual(count, SAMPLES)
             epochs += 1
 
+    def test_options_that_no_kind_takes(self):
+        for path, kind in ((self.shards, "tar"), (self.data, "folder"), (self.shards + "/train-{000000..000003}.tar", "tar")):
+            with self.assertRaisesRegex(oa.Error, rf"\?seq_len=8\".*key=value.*this kind \({kind}\) there are: none"):
+                self.all_of(path, source={"seq_len": 8})
+            with self.assertRaisesRegex(oa.Error, "No such file"):
+                self.all_of(path + "nothing", source={"seq_len": 8})
+        for source in ({"Seq": 1}, {"a": ""}, {"a": "1,b=2"}, {"a": "x?y"}):
+            with self.assertRaisesRegex(ValueError, "is no option"):
+                self.all_of(self.shards, source=source)
+        self.assertEqual(len(self.all_of(self.shards, source={})[1]), SAMPLES)
+
+    def test_path_of_a_bad_sample(self):
+        folder = self.copy("paths")
+        with tarfile.open(os.path.join(folder, "3.tar"), "a") as tar:
+            add(tar, "odd.jpg", b"no picture")
+            add(tar, "odd.cls", b"0")
+        for path in (folder, folder + "/3.tar", folder + "/{2..3}.tar"):
+            loader = self.over(path, bad="skip")
+            self.assertGreater(sum(len(batch.ids) for batch in loader), 0)
+            self.assertEqual([bad.path for bad in loader.bad_samples], [folder + "/3.tar:odd"])
+
     def test_bad_picture_has_its_key(self):
         folder = self.copy("bad")
         with tarfile.open(os.path.join(folder, "0.tar"), "a") as tar:
