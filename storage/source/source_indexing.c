@@ -23,6 +23,7 @@
 #define PIPE_FD 1
 #define INDEXER_MEMORY (UINT64_C(64) << 20)
 #define INDEXER_BUFFER 65536
+#define READ_TRIES 3
 
 _Static_assert(INDEXER_BUFFER >= sizeof(struct indexer_word) + SCAN_MOST_KEY, "one word fits");
 
@@ -68,15 +69,18 @@ static int on_record(void *arg, const struct scan_record *record)
 
 static int read_shard(void *arg, uint64_t at, uint8_t *ret, uint32_t bytes)
 {
+	unsigned failures = 0;
+
 	(void)arg;
 	for (uint32_t got = 0; got < bytes;) {
 		const ssize_t r = pread(SHARD_FD, ret + got, bytes - got, (off_t)(at + got));
 
-		if (r < 0)
+		/* some network file systems fail in passing */
+		if (r < 0 && errno != EINTR && (errno != EIO || ++failures == READ_TRIES))
 			return -errno;
 		if (r == 0)
 			return -ENODATA; /* it became shorter */
-		got += (uint32_t)r;
+		got += r > 0 ? (uint32_t)r : 0;
 	}
 	return 0;
 }

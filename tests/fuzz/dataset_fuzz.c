@@ -49,6 +49,23 @@ static void read_all(const struct dataset *dataset)
 	}
 }
 
+static void read_shards(const struct dataset *dataset)
+{
+	const uint64_t n = dataset_shards(dataset);
+
+	demand(n == (dataset_kind(dataset) ? dataset_folders(dataset) : 0));
+	for (uint64_t i = 0; i < n; i++) {
+		struct dataset_shard shard;
+
+		dataset_shard_of(dataset, i, &shard);
+		if (*shard.name)
+			check_name(shard.name);
+	}
+	for (uint64_t i = 0; i < dataset_count(dataset) && n; i++)
+		demand(dataset_shard_with(dataset, i) < n &&
+		       dataset_at_of(dataset, i) == (uint64_t)dataset_mtime_of(dataset, i));
+}
+
 static void try_map(const void *data, size_t size)
 {
 	const int fd = memfd_create("index", MFD_CLOEXEC);
@@ -57,6 +74,7 @@ static void try_map(const void *data, size_t size)
 	demand(fd >= 0 && write(fd, data, size) == (ssize_t)size);
 	if (dataset_map(fd, &dataset) == 0) {
 		read_all(dataset);
+		read_shards(dataset);
 		dataset_unmap(dataset);
 	}
 	close(fd);

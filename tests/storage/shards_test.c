@@ -1,0 +1,400 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Shards, by a real access-reader: its index of them, when a stored one holds, and each sample's bytes.
+ */
+
+#include <check.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "storage/index.h"
+#include "tests/storage/reader_process.h"
+
+#define SHARDS 150 /* more than stay open */
+#define EACH 3
+
+static struct tree tree;
+static struct process process;
+
+static void setup(void)
+{
+	tree_new(&tree);
+}
+
+static void teardown(void)
+{
+	tree_remove(&tree);
+}
+
+/* ---- shards ---- */
+
+static void add(FILE *file, const char *path, const uint8_t *data, size_t size)
+{
+	char block[512] = "";
+	unsigned sum = 0;
+
+	snprintf(block, 100, "%s", path);
+	snprintf(block + 124, 12, "%011o", (unsigned)size & 0777777777);
+	block[156] = '0';
+	memset(block + 148, ' ', 8);
+	for (size_t i = 0; i < sizeof(block); i++)
+		sum += (uint8_t)block[i];
+	snprintf(block + 148, 8, "%06o", sum);
+	ck_assert_uint_eq(fwrite(block, 1, sizeof(block), file), sizeof(block));
+	ck_assert_uint_eq(fwrite(data, 1, size, file), size);
+	memset(block, 0, sizeof(block));
+	size = (size_t)base_align_up(size, 512) - size;
+	ck_assert_uint_eq(fwrite(block, 1, size, file), size);
+}
+
+static uint32_t size_of(unsigned sample)
+{
+	return sample * 37 % 5000; /* the first is empty */
+}
+
+/* Samples that are called KEY have the bytes of tree_byte("SHARD:KEY"). */
+static void write_shard(const char *shard, unsigned number, bool has_labels)
+{
+	FILE *file;
+	int fd = openat(tree.fd, shard, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+
+	ck_assert_int_ge(fd, 0);
+	file = fdopen(fd, "w");
+	ck_assert_ptr_nonnull(file);
+	for (unsigned i = number * EACH; i < (number + 1) * EACH; i++) {
+		char key[32], name[64], path[64];
+		uint8_t bytes[5000];
+
+		snprintf(key, sizeof(key), "%04u", i);
+		snprintf(name, sizeof(name), "%s:%s", shard, key);
+		for (uint32_t k = 0; k < size_of(i); k++)
+			bytes[k] = tree_byte(name, k);
+		snprintf(path, sizeof(path), "%s.jpg", key);
+		add(file, path, bytes, size_of(i));
+		if (has_labels) {
+			snprintf(path, sizeof(path), "%s.cls", key);
+			snprintf(name, sizeof(name), "%u", i % 12);
+			add(file, path, (const uint8_t *)name, strlen(name));
+		}
+	}
+	ck_assert_int_eq(fclose(file), 0);
+}
+
+static void write_shards(unsigned n, bool has_labels)
+{
+	for (unsigned i = 0; i < n; i++) {
+		char shard[32];
+
+		snprintf(shard, sizeof(shard), "%03u.tar", i);
+		write_shard(shard, i, has_labels);
+	}
+}
+
+static struct dataset *map(int fd)
+{
+	struct dataset *index;
+
+	ck_assert_int_ge(fd, 0);
+	ck_assert(dataset_is_sealed(fd));
+	ck_assert_int_eq(dataset_map(fd, &index), 0);
+	close(fd);
+	return index;
+}
+
+static void path_of(const char *below, char ret[4200])
+{
+	snprintf(ret, 4200, "%s%s%s", tree.path, *below ? "/" : "", below);
+}
+
+/* The new index; -1: the stored one holds. */
+static int open_again(const char *below, int stored_fd)
+{
+	char path[4200];
+
+	path_of(below, path);
+	process_ask_open(&process, 1, path, stored_fd);
+	return process_opened(&process, 1);
+}
+
+static void close_it(void)
+{
+	struct wire_out out;
+
+	wire_out_init(&out, READER_CANCEL);
+	wire_put_u64(&out, READER_KEY_ID, 1);
+	process_send(&process, &out);
+}
+
+static struct dataset *open_new(const char *below)
+{
+	struct dataset *index = map(open_again(below, -1));
+
+	close_it();
+	return index;
+}
+
+/* ---- the index ---- */
+
+START_TEST(index_says_where_samples_are)
+{
+	struct dataset *index;
+	struct dataset_shard shard;
+	struct stat st;
+
+	write_shards(3, true);
+	process_start(&process, NULL, true);
+	index = open_new("");
+	ck_assert_uint_eq(dataset_kind(index), INDEX_OF_TAR);
+	ck_assert_uint_eq(dataset_count(index), 3 * EACH);
+	ck_assert_uint_eq(dataset_classes(index), 9); /* 0 to 8 */
+	ck_assert_str_eq(dataset_class_name(index, 8), "8");
+	ck_assert_uint_eq(dataset_shards(index), 3);
+	for (unsigned i = 0; i < 3 * EACH; i++) {
+		char name[32];
+
+		snprintf(name, sizeof(name), "%03u.tar:%04u", i / EACH, i);
+		ck_assert_str_eq(dataset_name_of(index, i), name);
+		ck_assert_uint_eq(dataset_size_of(index, i), size_of(i));
+		ck_assert_uint_eq(dataset_label_of(index, i), i);
+		ck_assert_uint_eq(dataset_shard_with(index, i), i / EACH);
+		if (i % EACH == 0)
+			ck_assert_uint_eq(dataset_at_of(index, i), 512);
+	}
+	dataset_shard_of(index, 2, &shard);
+	ck_assert_str_eq(shard.name, "002.tar");
+	ck_assert_int_eq(fstatat(tree.fd, "002.tar", &st, 0), 0);
+	ck_assert_uint_eq(shard.bytes, (uint64_t)st.st_size);
+	dataset_unmap(index);
+	process_stop(&process);
+}
+END_TEST
+
+START_TEST(version_is_of_names_sizes_and_times)
+{
+	static const char *const same[] = {"", "{000..002}.tar", "{002,000,001,000}.tar"};
+	struct dataset *index, *other;
+
+	write_shards(3, true);
+	for (unsigned i = 0; i < 3; i++)
+		tree_mtime(&tree, (const char *[]){"000.tar", "001.tar", "002.tar"}[i], 1000 + i,
+			   0);
+	process_start(&process, NULL, true);
+	index = open_new("");
+	for (size_t i = 0; i < BASE_ARRAY_LEN(same); i++) {
+		other = open_new(same[i]);
+		ck_assert_mem_eq(dataset_version(index), dataset_version(other),
+				 sizeof(struct hash_id));
+		dataset_unmap(other);
+	}
+	other = open_new("{000..001}.tar");
+	ck_assert_mem_ne(dataset_version(index), dataset_version(other), sizeof(struct hash_id));
+	dataset_unmap(other);
+	tree_mtime(&tree, "001.tar", 1001, 1);
+	other = open_new("");
+	ck_assert_mem_ne(dataset_version(index), dataset_version(other), sizeof(struct hash_id));
+	dataset_unmap(other);
+	dataset_unmap(index);
+	process_stop(&process);
+}
+END_TEST
+
+/* The clock of file systems moves in steps: what changes after this is later than what was scanned before. */
+static void let_clock_go_on(void)
+{
+	const uint64_t deadline_ns = base_now_ns() + PATIENCE_NS;
+	struct stat before, after;
+
+	tree_file(&tree, ".clock", 1);
+	ck_assert_int_eq(fstatat(tree.fd, ".clock", &before, 0), 0);
+	do {
+		ck_assert_uint_lt(base_now_ns(), deadline_ns);
+		ck_assert_int_eq(fchmodat(tree.fd, ".clock", 0600, 0), 0);
+		ck_assert_int_eq(fstatat(tree.fd, ".clock", &after, 0), 0);
+	} while (before.st_ctim.tv_sec == after.st_ctim.tv_sec &&
+		 before.st_ctim.tv_nsec == after.st_ctim.tv_nsec);
+}
+
+static void change_nothing(void)
+{
+}
+static void touch_one(void)
+{
+	tree_mtime(&tree, "001.tar", 5, 0);
+}
+static void add_one(void)
+{
+	write_shard("9.tar", 3, true);
+}
+static void remove_one(void)
+{
+	ck_assert_int_eq(unlinkat(tree.fd, "001.tar", 0), 0);
+}
+/* The same bytes, size and time, by another file. */
+static void replace_one(void)
+{
+	struct stat st;
+
+	ck_assert_int_eq(fstatat(tree.fd, "001.tar", &st, 0), 0);
+	write_shard("new", 1, true);
+	ck_assert_int_eq(renameat(tree.fd, "new", tree.fd, "001.tar"), 0);
+	tree_mtime(&tree, "001.tar", st.st_mtim.tv_sec, st.st_mtim.tv_nsec);
+}
+static void add_a_folder(void)
+{
+	tree_file(&tree, "class/1.jpg", 10);
+}
+static void add_what_does_not_count(void)
+{
+	tree_file(&tree, "list.json", 10);
+	tree_file(&tree, ".hidden.tar", 10);
+}
+
+START_TEST(stored_index_holds_as_long_as_shards_do)
+{
+	static const struct {
+		void (*change)(void);
+		bool holds;
+	} cases[] = {
+	    {change_nothing, true}, {add_what_does_not_count, true},
+	    {touch_one, false},     {add_one, false},
+	    {remove_one, false},    {replace_one, false},
+	    {add_a_folder, false},
+	};
+	int stored, again;
+
+	write_shards(3, true);
+	process_start(&process, NULL, true);
+	stored = open_again("", -1);
+	ck_assert_int_ge(stored, 0);
+	close_it();
+	let_clock_go_on();
+	cases[_i].change();
+	again = open_again("", dup(stored));
+	ck_assert_int_eq(again < 0, cases[_i].holds);
+	if (again >= 0)
+		close(again);
+	close(stored);
+	process_stop(&process);
+}
+END_TEST
+
+START_TEST(no_more_memory_than_it_may_have)
+{
+	char text[768];
+
+	write_shards(20, true);
+	process_start(&process, NULL, true);
+	process_ask_open_within(&process, 1, tree.path, 1000);
+	ck_assert_int_eq(process_refused(&process, 1, text), DATASET_E_ROOM);
+	ck_assert_ptr_nonnull(strstr(text, "memory"));
+	process_stop(&process);
+}
+END_TEST
+
+/* ---- reading ---- */
+
+static void work_on(struct work *work, const char *below)
+{
+	work_new(work, &tree, map(open_again(below, -1)), 1);
+	work_attach(&process, work, 1);
+}
+
+static void read_all(struct work *work)
+{
+	work_queue(&process, work);
+	work_wait(&process, work);
+}
+
+/* Also from a disk that gives few bytes at a time. */
+START_TEST(reader_reads_every_sample)
+{
+	static const char *const faults[] = {NULL, "short eintr"};
+	struct work work;
+
+#ifdef __clang__
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+	if (faults[_i])
+		return; /* reader_test.c says why */
+#endif
+#endif
+	write_shards(SHARDS, false);
+	process_start(&process, faults[_i], true);
+	work_on(&work, "");
+	ck_assert_uint_eq(work.count, SHARDS * EACH);
+	read_all(&work);
+	work_check(&work);
+	work_free(&work);
+	process_stop(&process);
+}
+END_TEST
+
+START_TEST(one_shard_is_a_data_set)
+{
+	struct work work;
+
+	write_shards(2, false);
+	process_start(&process, NULL, true);
+	work_on(&work, "001.tar");
+	read_all(&work);
+	work_check(&work);
+	work_free(&work);
+	process_stop(&process);
+}
+END_TEST
+
+/* All samples of the shard, and no others, are told. */
+START_TEST(reader_tells_a_change)
+{
+	static void (*const changes[])(void) = {touch_one, remove_one};
+	struct work work;
+
+	write_shards(3, true);
+	process_start(&process, NULL, true);
+	work_on(&work, "");
+	changes[_i]();
+	read_all(&work);
+	ck_assert_uint_eq(work_in_state(&work, LAYOUT_TASK_READY), 2 * EACH);
+	for (uint32_t i = EACH; i < 2 * EACH; i++) {
+		enum layout_fail stage;
+		char text[48];
+		uint32_t us;
+		int code;
+
+		lane_task_outcome(&work.lane, work.block, i, &stage, &code, text, &us);
+		ck_assert_int_eq(stage, LAYOUT_FAIL_CHANGED);
+		ck_assert_int_eq(code, LAYOUT_CHANGED_ALL);
+		ck_assert_ptr_nonnull(strstr(text, "since it was listed"));
+	}
+	work_free(&work);
+	process_stop(&process);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("shards");
+	TCase *tcase = tcase_create("shards");
+	SRunner *runner = srunner_create(suite);
+	int failed;
+
+	tcase_add_checked_fixture(tcase, setup, teardown);
+	tcase_set_timeout(tcase, PATIENCE_S);
+	tcase_add_test(tcase, index_says_where_samples_are);
+	tcase_add_test(tcase, version_is_of_names_sizes_and_times);
+	tcase_add_loop_test(tcase, stored_index_holds_as_long_as_shards_do, 0, 7);
+	tcase_add_test(tcase, no_more_memory_than_it_may_have);
+	tcase_add_loop_test(tcase, reader_reads_every_sample, 0, 2);
+	tcase_add_test(tcase, one_shard_is_a_data_set);
+	tcase_add_loop_test(tcase, reader_tells_a_change, 0, 2);
+	suite_add_tcase(suite, tcase);
+	srunner_run_all(runner, CK_NORMAL);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
