@@ -3,7 +3,8 @@
 /*
  * Drives a scan: brings what it wants, and holds it to its own rules.
  *
- * More is read at a time than is wanted: behind a header the next one is often near.
+ * More is read at a time than is wanted, for behind a header the next one is often near: a page where payloads are
+ * passed over, and up to SCAN_WINDOW where they are not.
  */
 
 #include "storage/source/scan_shard.h"
@@ -14,12 +15,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define SCAN_WINDOW 16384
+#define SCAN_PAGE 4096
+#define SCAN_WINDOW 65536
 
 struct window {         /* bytes of the shard that are in memory */
 	uint8_t *bytes; /* owned */
 	uint64_t at;
 	uint32_t size;
+	uint32_t most; /* that is read ahead */
 };
 
 /* Has it what is wanted, or all that there is of it? */
@@ -36,12 +39,13 @@ static bool window_has(const struct window *window, const struct scan_want *want
 static int window_fill(struct window *window, const struct scan_want *want,
 		       const struct scan_shard *shard, const struct scan_reader *reader)
 {
-	const uint64_t there = shard->bytes - want->at;
-	const uint32_t most = BASE_MAX(want->bytes, (uint32_t)SCAN_WINDOW);
+	const uint64_t there = shard->bytes - want->at, end = window->at + window->size;
+	const bool is_near = want->at >= window->at && want->at <= end + window->most;
 	int r;
 
+	window->most = is_near ? BASE_MIN(2 * window->most, (uint32_t)SCAN_WINDOW) : SCAN_PAGE;
 	window->at = want->at;
-	window->size = (uint32_t)BASE_MIN(there, (uint64_t)most);
+	window->size = (uint32_t)BASE_MIN(there, (uint64_t)BASE_MAX(want->bytes, window->most));
 	r = reader->read(reader->arg, window->at, window->bytes, window->size);
 	if (r)
 		window->size = 0;
@@ -81,7 +85,7 @@ static int run(const struct source_scan *scan, void *state, const struct scan_sh
 int scan_shard_run(const struct source_scan *scan, const struct scan_shard *shard,
 		   const struct scan_reader *reader, struct scan_sink *sink)
 {
-	struct window window = {.bytes = malloc(SCAN_MOST_WANT)};
+	struct window window = {.bytes = malloc(SCAN_MOST_WANT), .most = SCAN_PAGE / 2};
 	void *state = malloc(scan->state_bytes);
 	int r = -ENOMEM;
 
