@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "storage/index.h"
+#include "storage/openness.h"
 #include "tests/storage/reader_process.h"
 
 #define SHARDS 150 /* more than stay open */
@@ -297,6 +298,68 @@ START_TEST(no_more_memory_than_it_may_have)
 }
 END_TEST
 
+/* ---- what is open to everybody ---- */
+
+static void close_one(void)
+{
+	ck_assert_int_eq(fchmodat(tree.fd, "001.tar", 0640, 0), 0);
+}
+static void link_one(void)
+{
+	ck_assert_int_eq(renameat(tree.fd, "001.tar", tree.fd, ".real"), 0);
+	tree_link(&tree, ".real", "001.tar");
+}
+
+static void ask_open_only(const char *below)
+{
+	struct wire_out out;
+	char path[4200];
+
+	path_of(below, path);
+	wire_out_init(&out, READER_OPEN);
+	wire_put_u64(&out, READER_KEY_ID, 1);
+	wire_put_string(&out, READER_KEY_PATH, path);
+	wire_put_u64(&out, READER_KEY_HOW, READER_HOW_OPEN_ONLY);
+	process_send(&process, &out);
+}
+
+START_TEST(shards_must_be_open_each)
+{
+	static const struct {
+		void (*change)(void);
+		const char *below;
+		bool is_open;
+	} cases[] = {
+	    {change_nothing, "", true},           {change_nothing, "{000..002}.tar", true},
+	    {change_nothing, "001.tar", true},    {close_one, "", false},
+	    {close_one, "{000..002}.tar", false}, {close_one, "{000,002}.tar", true},
+	    {close_one, "001.tar", false},        {link_one, "", false},
+	};
+	char text[768];
+
+	ck_assert_int_eq(fchmod(tree.fd, 0755), 0);
+	if (!openness_of_way(tree.fd)) {
+		printf("shards that are open to everybody: not tested: the way to %s is not\n",
+		       tree.path);
+		return;
+	}
+	write_shards(3, true);
+	for (unsigned i = 0; i < 3; i++)
+		ck_assert_int_eq(fchmodat(tree.fd,
+					  (const char *[]){"000.tar", "001.tar", "002.tar"}[i],
+					  0644, 0),
+				 0);
+	cases[_i].change();
+	process_start(&process, NULL, true);
+	ask_open_only(cases[_i].below);
+	if (cases[_i].is_open)
+		close(process_opened(&process, 1));
+	else
+		ck_assert_int_eq(process_refused(&process, 1, text), DATASET_E_CLOSED);
+	process_stop(&process);
+}
+END_TEST
+
 /* ---- reading ---- */
 
 static void work_on(struct work *work, const char *below)
@@ -389,6 +452,7 @@ int main(void)
 	tcase_add_test(tcase, version_is_of_names_sizes_and_times);
 	tcase_add_loop_test(tcase, stored_index_holds_as_long_as_shards_do, 0, 7);
 	tcase_add_test(tcase, no_more_memory_than_it_may_have);
+	tcase_add_loop_test(tcase, shards_must_be_open_each, 0, 8);
 	tcase_add_loop_test(tcase, reader_reads_every_sample, 0, 2);
 	tcase_add_test(tcase, one_shard_is_a_data_set);
 	tcase_add_loop_test(tcase, reader_tells_a_change, 0, 2);
