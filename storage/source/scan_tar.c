@@ -1,13 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Samples of a tar shard, as the webdataset package groups them.
- *
- * A sample is a run of neighbouring files with one key: the path up to the first dot of its base name; what follows
- * the dot, in lower case, is the field. The picture is the first field whose name is a suffix that counts in
- * folders, too, "cls" is the label. Files without a key (no dot, or one in front) and those whose path begins with
- * "__NAME__" are passed over, as they are there, and so is a sample without a picture. Two fields of one name are an
- * error there and here.
+ * Samples of a tar shard: its files, which scan_group.c groups.
  *
  * Archives: ustar, GNU's long names, pax headers with a path or a size. What tar programs take
  * for the end is the end: a block of zeros, or the end of the file where a header would be. Of two headers that say a
@@ -20,7 +14,7 @@
 #include "storage/source/scan_tar.h"
 
 #include "base/base.h"
-#include "storage/walk.h"
+#include "storage/source/scan_group.h"
 
 #include <ctype.h>
 #include <stdarg.h>
@@ -30,8 +24,6 @@
 
 #define TAR_BLOCK 512
 #define TAR_MOST_PATH SCAN_MOST_KEY
-#define TAR_MOST_CLS 24
-#define TAR_MOST_FIELDS 8192 /* bytes of a sample's field names, a NUL each */
 
 enum tar_stage { TAR_AT_HEADER, TAR_AT_LONG_NAME, TAR_AT_PAX, TAR_AT_CLS };
 
@@ -46,12 +38,7 @@ struct tar {
 	char path[TAR_MOST_PATH];
 	uint64_t size;
 
-	/* the sample under way */
-	bool has_key, has_picture;
-	char key[SCAN_MOST_KEY];
-	char fields[TAR_MOST_FIELDS];
-	size_t fields_used;
-	struct scan_record picture;
+	struct scan_group group;
 };
 
 struct tar_header { /* ustar's, 500 of the 512 bytes */
@@ -59,12 +46,6 @@ struct tar_header { /* ustar's, 500 of the 512 bytes */
 	    magic[6], version[2], owner[32], group[32], major[8], minor[8], prefix[155];
 };
 _Static_assert(sizeof(struct tar_header) == 500, "the header is POSIX's");
-
-struct tar_member {       /* a file */
-	const char *path; /* borrowed */
-	uint64_t at;      /* its bytes */
-	uint64_t size;
-};
 
 /* ---- what is wrong ---- */
 
@@ -78,14 +59,6 @@ __attribute__((format(printf, 3, 4))) static int bad(struct scan_sink *sink, uin
 	va_end(args);
 	sink->bad_at = at;
 	return SCAN_E_BAD;
-}
-
-/* Of the sample under way. */
-static int bad_sample(const struct tar *tar, struct scan_sink *sink, uint64_t at, const char *what)
-{
-	char key[100];
-
-	return bad(sink, at, "sample \"%s\" %s", base_quote(tar->key, key, sizeof(key)), what);
 }
 
 /* ---- headers ---- */
@@ -173,15 +146,6 @@ static uint64_t padded(uint64_t size)
 	return base_align_up(size, TAR_BLOCK);
 }
 
-static int flush(struct tar *tar, struct scan_sink *sink)
-{
-	const struct scan_record record = tar->picture;
-	const bool is_sample = tar->has_key && tar->has_picture;
-
-	tar->has_key = false;
-	return is_sample ? sink->record(sink->arg, &record) : 0;
-}
-
 /* The next header, or the end. */
 static int go_on(struct tar *tar, struct scan_sink *sink, struct scan_want *ret)
 {
@@ -189,7 +153,7 @@ static int go_on(struct tar *tar, struct scan_sink *sink, struct scan_want *ret)
 
 	tar->stage = TAR_AT_HEADER;
 	if (tar->next >= tar->bytes) {
-		r = flush(tar, sink);
+		r = scan_group_end(&tar->group, sink);
 		return r ? r : SCAN_E_END;
 	}
 	*ret = (struct scan_want){tar->next, TAR_BLOCK};
@@ -208,170 +172,6 @@ static int want_payload(struct tar *tar, enum tar_stage stage, uint64_t size, st
 	tar->stage = stage;
 	*ret = (struct scan_want){tar->header + TAR_BLOCK, (uint32_t)size};
 	return 0;
-}
-
-/* ---- samples ---- */
-
-/* Does it begin with __NAME__, whole or as a folder? */
-static bool is_meta(const char *path)
-{
-	const char *end;
-
-	if (strncmp(path, "__", 2) != 0)
-		return false;
-	for (end = path + 2; (end = strstr(end, "__")); end++)
-		if (memchr(path, '/', (size_t)(end - path)))
-			return false;
-		else if (end[2] == '\0' || end[2] == '/')
-			return true;
-	return false;
-}
-
-/* Where the field's name begins, behind the dot; NULL: the file has no key. */
-static const char *field_of(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-	const char *base = slash ? slash + 1 : path;
-	const char *dot = strchr(base, '.');
-
-	return dot && dot > base ? dot + 1 : NULL;
-}
-
-/* The path before the dot, without what changes nothing in a path. false: it leads upwards. */
-static bool key_of(const char *path, const char *field, char ret[SCAN_MOST_KEY])
-{
-	char *to = ret;
-
-	for (const char *from = path; from < field;) {
-		const char *slash = memchr(from, '/', (size_t)(field - from));
-		const size_t length = (size_t)((slash ? slash : field - 1) - from);
-		const bool is_dot = length == 1 && from[0] == '.';
-
-		if (slash && length == 2 && memcmp(from, "..", 2) == 0)
-			return false;
-		if (length && !(slash && is_dot)) {
-			memcpy(to, from, length);
-			to += length;
-			if (slash)
-				*to++ = '/';
-		}
-		from = slash ? slash + 1 : field;
-	}
-	*to = '\0';
-	return true;
-}
-
-static bool has_field(const struct tar *tar, const char *field)
-{
-	for (size_t at = 0; at < tar->fields_used; at += strlen(tar->fields + at) + 1)
-		if (strcmp(tar->fields + at, field) == 0)
-			return true;
-	return false;
-}
-
-static bool is_picture(const char *field)
-{
-	char suffix[8];
-
-	if (strlen(field) + 2 > sizeof(suffix) || strchr(field, '.'))
-		return false;
-	snprintf(suffix, sizeof(suffix), ".%s", field);
-	return walk_is_picture(suffix);
-}
-
-/* The sample that the file belongs to is the one under way from now on. */
-static int begin_sample(struct tar *tar, const char *key, struct scan_sink *sink)
-{
-	int r;
-
-	if (tar->has_key && strcmp(tar->key, key) == 0)
-		return 0;
-	r = flush(tar, sink);
-	strcpy(tar->key, key);
-	tar->has_key = true;
-	tar->has_picture = false;
-	tar->fields_used = 0;
-	tar->picture = (struct scan_record){.label = SCAN_NO_LABEL, .key = tar->key};
-	return r;
-}
-
-/* Its name, in lower case, is one of the sample's from now on. */
-static int add_field(struct tar *tar, const char *name, struct scan_sink *sink, const char **ret)
-{
-	const size_t size = strlen(name) + 1;
-	char *field = tar->fields + tar->fields_used, quoted[64], what[96];
-
-	if (size > sizeof(tar->fields) - tar->fields_used)
-		return bad_sample(tar, sink, tar->header, "has too many files");
-	for (size_t i = 0; i < size; i++)
-		field[i] = (char)tolower((unsigned char)name[i]);
-	if (has_field(tar, field)) {
-		snprintf(what, sizeof(what), "has two files \".%s\"",
-			 base_quote(field, quoted, sizeof(quoted)));
-		return bad_sample(tar, sink, tar->header, what);
-	}
-	tar->fields_used += size;
-	*ret = field;
-	return 0;
-}
-
-static int add_picture(struct tar *tar, const struct tar_member *member, struct scan_sink *sink)
-{
-	if (member->size > UINT32_MAX)
-		return bad_sample(tar, sink, tar->header, "has 4 GiB or more; no picture has");
-	tar->has_picture = true;
-	tar->picture.at = member->at;
-	tar->picture.bytes = (uint32_t)member->size;
-	return 0;
-}
-
-static int take_member(struct tar *tar, const struct tar_member *member, struct scan_sink *sink,
-		       struct scan_want *ret)
-{
-	const char *name = is_meta(member->path) ? NULL : field_of(member->path);
-	const char *field = NULL;
-	char key[SCAN_MOST_KEY];
-	int r;
-
-	if (!name)
-		return go_on_behind(tar, sink, ret);
-	if (!key_of(member->path, name, key))
-		return bad(sink, tar->header, "a file's path leads upwards (\"..\")");
-	r = begin_sample(tar, key, sink);
-	if (!r)
-		r = add_field(tar, name, sink, &field);
-	if (r)
-		return r;
-	if (strcmp(field, "cls") == 0) {
-		if (!member->size || member->size > TAR_MOST_CLS)
-			return bad_sample(tar, sink, tar->header, "has a .cls that is no number");
-		return want_payload(tar, TAR_AT_CLS, member->size, ret);
-	}
-	if (!tar->has_picture && is_picture(field))
-		r = add_picture(tar, member, sink);
-	return r ? r : go_on_behind(tar, sink, ret);
-}
-
-static int on_cls(struct tar *tar, const uint8_t *bytes, uint32_t size, struct scan_sink *sink,
-		  struct scan_want *ret)
-{
-	const uint8_t *end = bytes + size;
-	uint64_t label = 0;
-	bool is_number = false;
-
-	while (bytes < end && isspace(*bytes))
-		bytes++;
-	for (; bytes < end && isdigit(*bytes) && label <= SCAN_MOST_LABEL; bytes++) {
-		label = label * 10 + (uint64_t)(*bytes - '0');
-		is_number = true;
-	}
-	while (bytes < end && isspace(*bytes))
-		bytes++;
-	if (!is_number || bytes < end || label > SCAN_MOST_LABEL)
-		return bad_sample(tar, sink, tar->header + TAR_BLOCK,
-				  "has a .cls that is no number from 0 to 16777215");
-	tar->picture.label = (uint32_t)label;
-	return go_on_behind(tar, sink, ret);
 }
 
 /* ---- headers of headers ---- */
@@ -478,16 +278,30 @@ static int on_pax(struct tar *tar, const uint8_t *bytes, uint32_t size, struct s
 static int on_file(struct tar *tar, const struct tar_header *header, uint64_t size,
 		   struct scan_sink *sink, struct scan_want *ret)
 {
-	struct tar_member member = {.path = tar->path, .at = tar->header + TAR_BLOCK, .size = size};
 	char path[TAR_MOST_PATH];
+	const struct scan_member member = {
+	    .path = tar->has_path ? tar->path : path,
+	    .header = tar->header,
+	    .at = tar->header + TAR_BLOCK,
+	    .size = size,
+	};
+	int r;
 
-	if (!tar->has_path) {
-		path_of_header(header, path);
-		member.path = path;
-	}
+	path_of_header(header, path);
 	if (header->type == '\0' && *member.path && member.path[strlen(member.path) - 1] == '/')
 		return go_on_behind(tar, sink, ret); /* of old, a folder */
-	return take_member(tar, &member, sink, ret);
+	r = scan_group_add(&tar->group, &member, sink);
+	if (r == GROUP_E_LABEL)
+		return want_payload(tar, TAR_AT_CLS, size, ret);
+	return r ? r : go_on_behind(tar, sink, ret);
+}
+
+static int on_cls(struct tar *tar, uint64_t at, const uint8_t *bytes, uint32_t size,
+		  struct scan_sink *sink, struct scan_want *ret)
+{
+	const int r = scan_group_label(&tar->group, at, bytes, size, sink);
+
+	return r ? r : go_on_behind(tar, sink, ret);
 }
 
 static int on_type(struct tar *tar, const struct tar_header *header, uint64_t size,
@@ -539,7 +353,7 @@ static int on_header(struct tar *tar, uint64_t at, const uint8_t *bytes, uint32_
 	if (size < TAR_BLOCK)
 		return bad(sink, at, "it ends within a header: it is cut");
 	if (is_zero(bytes, TAR_BLOCK)) {
-		const int r = flush(tar, sink);
+		const int r = scan_group_end(&tar->group, sink);
 
 		return r ? r : SCAN_E_END;
 	}
@@ -584,7 +398,7 @@ static int tar_feed(void *state, uint64_t at, const uint8_t *bytes, uint32_t siz
 	case TAR_AT_PAX:
 		return on_pax(tar, bytes, size, sink, ret);
 	case TAR_AT_CLS:
-		return on_cls(tar, bytes, size, sink, ret);
+		return on_cls(tar, at, bytes, size, sink, ret);
 	default:
 		return on_header(tar, at, bytes, size, sink, ret);
 	}
