@@ -163,6 +163,41 @@ START_TEST(open_data_are_read_once_for_all)
 }
 END_TEST
 
+/* Two tar shards of the same pictures; in the folder of its own they are all there is. */
+static void open_shards(char path[PATH_MAX])
+{
+	const char *all = folk_open("all");
+	char command[8 * PATH_MAX];
+
+	snprintf(path, PATH_MAX, "%s", rig_path("shards"));
+	snprintf(command, sizeof(command),
+		 "set -e; mkdir -p '%s'; cp -r '%s' '%s.tree'; cd '%s.tree'; for c in 0 1; do "
+		 "for f in *$c/*.jpg; do printf $c >${f%%.jpg}.cls; done; "
+		 "find . -path \"*$c/*\" | sort | tar -cf '%s'/$c.tar -T -; done; rm -r '%s.tree'",
+		 path, all, path, path, path, path);
+	ck_assert_int_eq(system(command), 0);
+	town_give(path, &town_anna, town_anna.gid, 0755, 0644);
+}
+
+START_TEST(open_shards_are_read_once_for_all)
+{
+	char shards[PATH_MAX], one[PATH_MAX + 8];
+
+	open_shards(shards);
+	snprintf(one, sizeof(one), "%s/1.tar", shards);
+	for (unsigned i = 0; i < 2; i++) { /* the second time from the stored index */
+		town_start("workers=1", "linger_s=0", NULL);
+		train_together(shards, 1, N);
+		town_end();
+	}
+	ck_assert_int_eq(chmod(one, 0640), 0);
+	town_start("workers=1", "linger_s=0", NULL);
+	folk_must_be_refused(&town_bert, shards, OA_E_DATASET, "1.tar");
+	folk_must_train(&town_anna, shards, 1);
+	town_end();
+}
+END_TEST
+
 /* Nobody of accessd's own is to look at what anybody may have made. */
 START_TEST(without_a_reader_of_its_own_nothing_is_shared)
 {
@@ -673,6 +708,7 @@ static void add(TCase *tcase)
 	tcase_add_test(tcase, root_is_refused_unless_asked_for);
 	tcase_add_test(tcase, without_capabilities_it_serves_its_own_user);
 	tcase_add_test(tcase, open_data_are_read_once_for_all);
+	tcase_add_test(tcase, open_shards_are_read_once_for_all);
 	tcase_add_test(tcase, without_a_reader_of_its_own_nothing_is_shared);
 	tcase_add_test(tcase, who_reads_for_all_has_no_jobs);
 	tcase_add_test(tcase, what_is_kept_for_all_is_its_readers);
