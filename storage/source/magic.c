@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* First bytes of the formats that pipeline/formats decodes. */
+
+#include "storage/source/magic.h"
+
+#include <string.h>
+
+#include "base/base.h"
+
+#define MAGIC_LEAST 12 /* no picture is shorter */
+
+static const struct {
+	const char *bytes;
+	size_t n, at;
+} magic_known[] = {
+    {"\xff\xd8\xff", 3, 0}, {"\x89PNG\r\n\x1a\n", 8, 0},
+    {"WEBP", 4, 8},         {"II*\0", 4, 0},
+    {"MM\0*", 4, 0},        {"GIF8", 4, 0},
+    {"BM", 2, 0},           {"P5", 2, 0},
+    {"P6", 2, 0},
+};
+
+bool magic_is_picture(const uint8_t *data, size_t size)
+{
+	if (size < MAGIC_LEAST)
+		return false;
+	for (size_t i = 0; i < BASE_ARRAY_LEN(magic_known); i++)
+		if (memcmp(data + magic_known[i].at, magic_known[i].bytes, magic_known[i].n) == 0)
+			return true;
+	return false;
+}

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Shards from anywhere, by the scans of their kinds. The first byte of an input says which: 't' a TFRecord file as it is; 'e'
+ * an example, in a good frame, so that mutations get past the checksums; 'm' an MDS shard; 'i' an index.json; 'n' a .npy;
+ * 'x' an .idx. What a scan gives lies within the shard (scan_run.c), and what a head says within the file.
+ */
+
+#include "storage/source/mds.h"
+#include "storage/source/npy.h"
+#include "storage/source/scan_tfrecord.h"
+#include "tests/storage/scan_run.h"
+
+#include <stdlib.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void demand(bool truth)
+{
+	if (!truth)
+		abort();
+}
+
+static struct scan_run run;
+
+static void try_example(const uint8_t *data, size_t size)
+{
+	struct shard_bytes file;
+
+	shard_bytes_init(&file, size + 16);
+	shard_put_tfrecord(&file, data, size);
+	scan_run(&scan_tfrecord, file.data, file.size, "", &run);
+	shard_bytes_fini(&file);
+}
+
+static void try_index(const uint8_t *data, size_t size)
+{
+	struct mds_index index;
+	struct diag diag;
+
+	if (mds_index_parse((const char *)data, size, &index, &diag) != 0)
+		return;
+	for (size_t i = 0; i < index.n; i++)
+		demand(index.shard[i].name[0] && index.shard[i].samples > 0 &&
+		       index.shard[i].bytes > 4 * index.shard[i].samples);
+	mds_index_fini(&index);
+}
+
+static void try_npy(const uint8_t *data, size_t size)
+{
+	struct diag diag;
+	struct npy npy;
+
+	if (npy_parse(data, size, size, &npy, &diag) == 0)
+		demand(npy.data_at + npy.shape[0] * npy.row_values * number_bytes(npy.number) ==
+		       size);
+}
+
+static void try_megatron(const uint8_t *data, size_t size)
+{
+	struct megatron megatron;
+	struct diag diag;
+
+	if (size >= MEGATRON_HEAD && megatron_parse(data, size, &megatron, &diag) == 0)
+		demand(number_bytes(megatron.number) > 0 &&
+		       megatron.starts_at + 8 * megatron.sequences <= size);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	if (size < 1 || size > 1 << 20)
+		return 0;
+	switch (data[0]) {
+	case 't':
+		scan_run(&scan_tfrecord, data + 1, size - 1, "", &run);
+		break;
+	case 'e':
+		try_example(data + 1, size - 1);
+		break;
+	case 'm':
+		scan_run(&scan_mds, data + 1, size - 1, "", &run);
+		break;
+	case 'i':
+		try_index(data + 1, size - 1);
+		break;
+	case 'n':
+		try_npy(data + 1, size - 1);
+		break;
+	case 'x':
+		try_megatron(data + 1, size - 1);
+		break;
+	}
+	return 0;
+}
