@@ -65,6 +65,8 @@ enum json_in_kind {
 	JSON_IN_OBJECT,
 };
 
+/* Before a sandbox is entered in which texts are parsed: what the first parsing would ask of the system. */
+void json_in_prepare(void);
 struct json_in; /* a value; all values of a tree are borrowed from its root */
 /* Hostile text of size bytes. JSON_E_BAD when it is not one JSON value, is deeper than
  * JSON_IN_DEPTH, repeats a key, or is longer than limit; diag says where. -ENOMEM. */

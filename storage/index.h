@@ -38,7 +38,9 @@ enum index_kind {
 	INDEX_OF_FILES = 0, /* the file's time of change; of a converted data set a checksum */
 	/* where the sample begins in its shard; instead of folders there are shards */
 	INDEX_OF_TAR = 1,
-	INDEX_KINDS = 2,
+	INDEX_OF_TFRECORD = 2,
+	INDEX_OF_MDS = 3,
+	INDEX_KINDS = 4,
 };
 
 struct index_head { /* 192 bytes */

@@ -8,6 +8,7 @@
 
 #include "storage/source/source_indexer.h"
 
+#include "base/json.h"
 #include "base/sandbox.h"
 #include "storage/source/source_kind.h"
 
@@ -138,6 +139,7 @@ int source_indexing_main(char *const arguments[3])
 	const struct scan_reader reader = {.read = read_shard};
 	struct scan_sink sink = {.record = on_record, .arg = &speech};
 
+	json_in_prepare(); /* scans of some kinds read JSON */
 	if (!scan || settle(&shard.bytes))
 		return 1;
 	conclude(&speech, scan_shard_run(scan, &shard, &reader, &sink), &sink);

@@ -32,6 +32,7 @@ struct source_making {            /* one sample that a process of the user's is 
 struct source_shards { /* a kind whose samples lie in shards: source_shards.c does all the rest */
 	const char *what;       /* "tar shards", for messages */
 	const char *suffixes;   /* names of shards end in one of them, any case: ".tar\0" */
+	bool is_numbered;       /* or in "-00000-of-00128", with or without a suffix before it */
 	const char *compressed; /* those that end so are refused */
 	/* Is it a shard? By its first bytes, 4096 if it has so many. */
 	bool (*is_shard)(const uint8_t *head, size_t size);

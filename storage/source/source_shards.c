@@ -44,8 +44,7 @@ static int list_file(const struct reader_dataset *dataset, struct shard_names *r
 	do
 		got = pread(dataset->root_fd, head, sizeof(head), 0);
 	while (got < 0 && errno == EINTR);
-	if (!source_shards_suffix(name, kind->suffixes) &&
-	    (got < 0 || !kind->is_shard(head, (size_t)got)))
+	if (!source_shards_has_name(kind, name) && (got < 0 || !kind->is_shard(head, (size_t)got)))
 		return SOURCE_E_NONE;
 	ret->name = calloc(1, sizeof(*ret->name));
 	if (!ret->name || !(ret->name[0] = strdup(name)))
@@ -61,7 +60,7 @@ static int list_pattern(const struct reader_dataset *dataset, struct shard_names
 
 	if (source_shards_suffix(dataset->pattern, kind->compressed))
 		return source_shards_refuse_compressed(dataset, dataset->pattern, diag);
-	if (!source_shards_suffix(dataset->pattern, kind->suffixes))
+	if (!source_shards_has_name(kind, dataset->pattern))
 		return SOURCE_E_NONE;
 	return source_shards_expand(dataset, ret, diag);
 }

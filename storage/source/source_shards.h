@@ -34,6 +34,8 @@ int source_shards_expand(const struct reader_dataset *dataset, struct shard_name
 			 struct diag *diag);
 /* Does the name end in one of a list of suffixes, "one\0other\0"? NULL: it does not. */
 const char *source_shards_suffix(const char *name, const char *suffixes);
+/* Do the kind's shards have such names? */
+bool source_shards_has_name(const struct source_shards *kind, const char *name);
 /* Says what is to be done with it. */
 int source_shards_refuse_compressed(const struct reader_dataset *dataset, const char *name,
 				    struct diag *diag);

@@ -45,6 +45,23 @@ const char *source_shards_suffix(const char *name, const char *suffixes)
 	return NULL;
 }
 
+/* "-00000-of-00128"; in a list "-{00000..00127}-of-00128" */
+static bool ends_in_number(const char *name)
+{
+	const char *of = strstr(name, "-of-");
+
+	for (const char *next = of; next; next = strstr(of + 1, "-of-"))
+		of = next;
+	return of && of > name && (of[-1] == '}' || (of[-1] >= '0' && of[-1] <= '9')) && of[4] &&
+	       of[4 + strspn(of + 4, "0123456789")] == '\0';
+}
+
+bool source_shards_has_name(const struct source_shards *kind, const char *name)
+{
+	return source_shards_suffix(name, kind->suffixes) ||
+	       (kind->is_numbered && ends_in_number(name));
+}
+
 int source_shards_refuse_compressed(const struct reader_dataset *dataset, const char *name,
 				    struct diag *diag)
 {
@@ -140,7 +157,7 @@ static int look_at(struct look *look, int fd, const struct dirent *entry)
 	type = type_of(fd, entry);
 	if (type == DT_DIR || walk_is_picture(name))
 		return SOURCE_E_NONE;
-	if (type == DT_REG && source_shards_suffix(name, look->kind->suffixes))
+	if (type == DT_REG && source_shards_has_name(look->kind, name))
 		return add(&look->names, name);
 	if (type == DT_REG && !*look->compressed &&
 	    source_shards_suffix(name, look->kind->compressed))

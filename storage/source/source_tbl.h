@@ -9,5 +9,7 @@
 SOURCE(wrapped)
 SOURCE(oads)
 SOURCE(tar)
+SOURCE(tfrecord)
+SOURCE(mds)
 SOURCE(folder)
 /* clang-format on */

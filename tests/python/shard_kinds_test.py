@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Data sets in TFRecord files and MDS shards: the same pictures and labels as of a folder."""
+
+import os
+import struct
+import unittest
+
+import numpy
+import oneaccess as oa
+import shard_files
+import support
+
+PIPELINE = '[{"op": "decode"}, {"op": "random_resized_crop", "size": 32}]'
+ORDER = {"order": "sequential", "seed": 3, "epochs": 1, "as_": "numpy"}
+
+
+def parts(items, count):
+    """In pieces of about one size."""
+    return [items[len(items) * i // count:len(items) * (i + 1) // count] for i in range(count)]
+
+
+class ShardsCase(support.DaemonCase):
+    """The pictures of a folder in its order, with their labels."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.samples = []
+        for label, name in enumerate(sorted(os.listdir(cls.data))):
+            for file in sorted(os.listdir(os.path.join(cls.data, name))):
+                with open(os.path.join(cls.data, name, file), "rb") as picture:
+                    cls.samples.append((picture.read(), label))
+
+    def batches(self, dataset, **options):
+        with oa.Loader(dataset, PIPELINE, 32, socket=self.socket, **{**ORDER, **options}) as loader:
+            return [(batch[0].copy(), batch[1].copy()) for batch in loader]
+
+    def assert_same(self, dataset):
+        mine, folder = self.batches(dataset), self.batches(self.data)
+        self.assertEqual(len(mine), len(folder))
+        self.assertEqual(sum(len(labels) for _, labels in mine), len(self.samples))
+        for (pictures, labels), (of_folder, labels_of_folder) in zip(mine, folder):
+            numpy.testing.assert_array_equal(pictures, of_folder)
+            numpy.testing.assert_array_equal(labels, labels_of_folder)
+
+    def refused(self, dataset, *words):
+        with self.assertRaises(oa.errors.DatasetError) as caught:
+            oa.Loader(dataset, PIPELINE, 32, socket=self.socket)
+        for word in words:
+            self.assertIn(word, str(caught.exception))
+
+
+class TFRecord(ShardsCase):
+    def write(self, name, count=3, form="train-{0:05}-of-{1:05}"):
+        folder = self.work / name
+        folder.mkdir()
+        for number, part in enumerate(parts(self.samples, count)):
+            shard_files.write_tfrecord(folder / form.format(number, count), [
+                shard_files.example({"image/class/label": [label], "image/encoded": picture,
+                                     "image/class/text": b"a text"}) for picture, label in part])
+        return folder
+
+    def test_the_same_as_a_folder(self):
+        folder = self.write("tfrecord")
+        self.assert_same(str(folder))
+        self.assert_same(f"{folder}/train-{{00000..00002}}-of-00003")
+
+    def test_one_file_by_suffix_or_content(self):
+        folder = self.write("tfrecord-one", 1, "data.tfrecord")
+        self.assert_same(str(folder / "data.tfrecord"))
+        os.rename(folder / "data.tfrecord", folder / "data")
+        self.assert_same(str(folder / "data"))
+
+    def test_each_once_in_any_order(self):
+        folder = self.write("tfrecord-any", 5, "part{0}.tfrecords")
+        labels = numpy.concatenate([labels for _, labels in self.batches(str(folder), order="carousel", seed=None)])
+        self.assertEqual(sorted(labels), sorted(label for _, label in self.samples))
+
+    def test_damaged(self):
+        folder = self.write("tfrecord-damaged", 2)
+        file = folder / "train-00001-of-00002"
+        data = bytearray(file.read_bytes())
+        length, = struct.unpack_from("<Q", data)
+        data[16 + length + 12 + 100] ^= 1
+        file.write_bytes(data)
+        self.refused(str(folder), f"train-00001-of-00002:{16 + length + 12}: record 1: its checksum is wrong")
+
+    def test_cut_off(self):
+        folder = self.write("tfrecord-cut", 1)
+        file = folder / "train-00000-of-00001"
+        os.truncate(file, file.stat().st_size - 1)
+        self.refused(str(folder), "train-00000-of-00001:", "cut off")
+
+    def test_compressed(self):
+        folder = self.work / "tfrecord-gz"
+        folder.mkdir()
+        (folder / "a.tfrecord.gz").write_bytes(b"\x1f\x8b")
+        self.refused(str(folder), "compressed", "gunzip")
+
+    def test_no_picture(self):
+        folder = self.work / "tfrecord-text"
+        folder.mkdir()
+        shard_files.write_tfrecord(folder / "a.tfrecord", [shard_files.example({"text": b"no picture"})])
+        self.refused(str(folder), "a.tfrecord:12: record 0: no feature of bytes is the picture")
+
+    def test_changed(self):
+        folder = self.write("tfrecord-changed")
+        with oa.Loader(str(folder), PIPELINE, 1, socket=self.socket, order="sequential", as_="numpy") as loader:
+            batches = iter(loader)
+            next(batches)
+            for file in folder.iterdir():
+                os.utime(file, (1, 1))
+            with self.assertRaises(oa.Error) as caught:
+                for _ in range(2 * len(self.samples)):
+                    next(batches)
+        self.assertIn("changed", str(caught.exception))
+
+
+class MDS(ShardsCase):
+    def write(self, name, count=3, columns=None):
+        folder = self.work / name
+        columns = columns or {"image": "jpeg", "label": "int"}
+        shard_files.write_mds(folder, columns, [
+            [{"image": picture, "label": struct.pack("<q", label)} for picture, label in part]
+            for part in parts(self.samples, count)])
+        return folder
+
+    def test_the_same_as_a_folder(self):
+        folder = self.write("mds")
+        self.assert_same(str(folder))
+        os.remove(folder / "index.json")
+        self.assert_same(str(folder))
+        self.assert_same(str(self.write("mds-bytes", 1, {"image": "bytes", "label": "int"}) / "shard.00000.mds"))
+
+    def test_shards_that_are_not_as_listed(self):
+        folder = self.write("mds-listed", 2)
+        shard = folder / "shard.00001.mds"
+        data = shard.read_bytes()
+        shard.write_bytes(data + b"x")
+        self.refused(str(folder), "shard.00001.mds", "size", "index.json")
+        os.rename(shard, folder / "shard.00002.mds")
+        self.refused(str(folder), "shard.00001.mds", "is not there")
+        shard.write_bytes(data)
+        self.refused(str(folder), "shard.00002.mds", "does not name it")
+        os.remove(folder / "shard.00002.mds")
+        self.assert_same(str(folder))
+
+    def test_damaged(self):
+        folder = self.write("mds-damaged", 1)
+        shard = folder / "shard.00000.mds"
+        data = bytearray(shard.read_bytes())
+        first, = struct.unpack_from("<I", data, 4)
+        data[first] ^= 1
+        shard.write_bytes(data)
+        self.refused(str(folder), f"shard.00000.mds:{first}: sample 0: its columns do not fill it")
+
+    def test_compressed(self):
+        folder = self.write("mds-zstd", 1)
+        os.rename(folder / "shard.00000.mds", folder / "shard.00000.mds.zstd")
+        self.refused(str(folder), "compressed")
+
+    def test_no_picture(self):
+        folder = self.work / "mds-text"
+        shard_files.write_mds(folder, {"text": "str"}, [[{"text": b"no picture"}]])
+        self.refused(str(folder), "none of its columns is a picture")
+
+
+del ShardsCase  # has no test of its own
+
+if __name__ == "__main__":
+    unittest.main()
