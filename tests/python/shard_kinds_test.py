@@ -35,8 +35,8 @@ class ShardsCase(support.DaemonCase):
         with oa.Loader(dataset, PIPELINE, 32, socket=self.socket, **{**ORDER, **options}) as loader:
             return [(batch[0].copy(), batch[1].copy()) for batch in loader]
 
-    def assert_same(self, dataset):
-        mine, folder = self.batches(dataset), self.batches(self.data)
+    def assert_same(self, dataset, **options):
+        mine, folder = self.batches(dataset, **options), self.batches(self.data)
         self.assertEqual(len(mine), len(folder))
         self.assertEqual(sum(len(labels) for _, labels in mine), len(self.samples))
         for (pictures, labels), (of_folder, labels_of_folder) in zip(mine, folder):
@@ -102,6 +102,20 @@ class TFRecord(ShardsCase):
         folder.mkdir()
         shard_files.write_tfrecord(folder / "a.tfrecord", [shard_files.example({"text": b"no picture"})])
         self.refused(str(folder), "a.tfrecord:12: record 0: no feature of bytes is the picture")
+
+    def test_features_by_name(self):
+        folder = self.work / "tfrecord-names"
+        folder.mkdir()
+        other = b"\xff\xd8\xff another picture"
+        shard_files.write_tfrecord(folder / "a.tfrecord", [
+            shard_files.example({"label": [0], "kind": [label], "image/encoded": other, "photo": picture})
+            for picture, label in self.samples])
+        source = {"image": "photo", "label": "kind"}
+        self.assert_same(str(folder), source=source)
+        plain = self.batches(str(folder), source={"image": "photo"})
+        self.assertEqual({int(label) for _, labels in plain for label in labels}, {0})
+        with self.assertRaisesRegex(oa.errors.DatasetError, "no feature of whole numbers is the label"):
+            self.batches(str(folder), source={**source, "label": "sort"})
 
     def test_changed(self):
         folder = self.write("tfrecord-changed")
