@@ -9,7 +9,7 @@
  * of a reader once and may believe its own check from then on.
  *
  * The dataset version is computed while the samples go by: SHA-256 over
- *	u64 label rule, u64 number of samples, then for each sample in order
+ *	u64 label rule, u64 number of samples, the options with their NUL if there are any, then for each sample in order
  *	relative path with its NUL, u64 size, i64 mtime in ns		(all little endian)
  * Folders are not part of it: they only say whether the list may have changed. Of shards it is SHA-256 over
  *	u64 kind, u64 number of shards, the options with their NUL if there are any, then for each shard in order

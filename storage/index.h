@@ -124,7 +124,7 @@ void index_add_sample(struct index_writer *writer, const char *folder, const cha
 void index_add_class(struct index_writer *writer, const char *name);
 void index_add_folder(struct index_writer *writer, const char *path,
 		      const struct index_folder *folder);
-/* Of a data set in shards, before all else: what samples are said to be; "" is nothing. */
+/* Before all else: what samples are said to be; "" is nothing. */
 void index_add_options(struct index_writer *writer, const char *options);
 /* The same of shards, whose first sample is the one that is added next: before its samples. */
 void index_add_shard(struct index_writer *writer, const char *name, uint64_t bytes,

@@ -19,14 +19,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "storage/index.h"
-
-#define WRAPPED_NAME_MAX 24
+#include "storage/numbered.h"
 
 bool wrapped_note_is_good(const struct wrapped_note *note)
 {
@@ -83,24 +80,6 @@ int wrapped_open(int root_fd, const char *root_name, struct wrapped_note *ret, s
 
 /* ---- the index ---- */
 
-static int wrapped_name(uint64_t sample, char ret[WRAPPED_NAME_MAX])
-{
-	return snprintf(ret, WRAPPED_NAME_MAX, "[%llu]", (unsigned long long)sample);
-}
-
-/* With their NULs. */
-static uint64_t wrapped_names_bytes(uint64_t count)
-{
-	uint64_t bytes = 0;
-
-	for (uint64_t digits = 1, least = 0, next = 10; least < count; digits++) {
-		bytes += (BASE_MIN(count, next) - least) * (digits + 3);
-		least = next;
-		next *= 10;
-	}
-	return bytes;
-}
-
 static int64_t wrapped_time(const struct wrapped_note *note)
 {
 	int64_t time;
@@ -112,28 +91,9 @@ static int64_t wrapped_time(const struct wrapped_note *note)
 int wrapped_index(const struct wrapped_note *note, const struct scan_progress *progress,
 		  int *ret_fd)
 {
-	const struct index_head head = {.n_samples = note->count,
-					.names_bytes = wrapped_names_bytes(note->count),
-					.n_folders = 1,
-					.folders_bytes = 1,
-					.label_rule = INDEX_LABELS_FLAT};
-	const struct index_folder folder = {.mtime_ns = INDEX_UNSETTLED};
 	const struct index_record record = {.mtime_ns = wrapped_time(note), .size = note->room};
-	struct index_writer writer;
-	char name[WRAPPED_NAME_MAX];
-	int r =
-	    scan_takes(progress, index_bytes(&head)) ? index_new(&writer, &head) : DATASET_E_ROOM;
 
-	if (r)
-		return r;
-	for (uint64_t i = 0; i < note->count; i++) {
-		wrapped_name(i, name);
-		index_add_sample(&writer, "", name, &record);
-	}
-	index_add_folder(&writer, "", &folder);
-	r = index_seal(&writer, ret_fd);
-	index_drop(&writer);
-	return r;
+	return numbered_index(note->count, &record, "", progress, ret_fd);
 }
 
 bool wrapped_is_index(const struct wrapped_note *note, const struct dataset *index)

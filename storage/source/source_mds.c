@@ -165,6 +165,7 @@ const struct source_ops source_mds = {
     .name = "mds",
     .kind = INDEX_OF_MDS,
     .shards = &mds_shards,
+    .options = "image\0label\0",
     .probe = mds_probe,
     .index = source_shards_index,
     .read = source_shards_read,

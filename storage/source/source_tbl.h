@@ -11,5 +11,6 @@ SOURCE(oads)
 SOURCE(tar)
 SOURCE(tfrecord)
 SOURCE(mds)
+SOURCE(rows)
 SOURCE(folder)
 /* clang-format on */

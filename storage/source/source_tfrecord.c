@@ -32,6 +32,7 @@ const struct source_ops source_tfrecord = {
     .name = "tfrecord",
     .kind = INDEX_OF_TFRECORD,
     .shards = &tfrecord_shards,
+    .options = "image\0label\0",
     .probe = source_shards_probe,
     .index = source_shards_index,
     .read = source_shards_read,

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Files whose samples are rows of numbers, all of one size: a .npy, fixed-size records, windows over tokens
+ * (source_rows_open.c). Where a sample is follows from its number, so nothing is scanned.
+ *
+ * Workers take such samples as those of a wrapped data set: a record (pipeline/forms/packed.h) with one field,
+ * the row. The reader writes the record's head, and behind it the numbers, widened where batches have no type for
+ * them (number.h). The row is read to the end of the record's place and widened from there to its begin: a number is written
+ * before or where it was read, never past the next one. Nothing is believed of the numbers.
+ *
+ * The file stays open, and is compared with its size and time behind each read.
+ */
+
+#include "base/little.h"
+#include "storage/numbered.h"
+#include "storage/reader_parts.h"
+#include "storage/source/source_kind.h"
+#include "storage/source/source_rows.h"
+#include "storage/walk.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define RECORD_MAGIC UINT64_C(0x3144524352214f41) /* PACKED_MAGIC */
+#define RECORD_HEAD 256
+#define RECORD_FIELD 32 /* where the first field's place is described */
+
+static uint64_t record_bytes(const struct rows *rows)
+{
+	return RECORD_HEAD + rows->values * number_batch_bytes(rows->number);
+}
+
+/* ---- opening ---- */
+
+static int rows_probe(struct reader_dataset *dataset, const struct scan_progress *progress,
+		      struct diag *diag)
+{
+	_cleanup_free_ struct rows *rows = calloc(1, sizeof(*rows));
+	struct stat st;
+	int r;
+
+	(void)progress;
+	if (dataset->is_folder)
+		return SOURCE_E_NONE;
+	if (!rows)
+		return -ENOMEM;
+	if (fstat(dataset->root_fd, &st) < 0)
+		return -errno;
+	rows->file_bytes = (uint64_t)st.st_size;
+	rows->mtime_ns = walk_mtime_ns(&st);
+	r = source_rows_open(dataset, rows, diag);
+	if (!r && (rows->n > INDEX_MAX_SAMPLES || record_bytes(rows) > UINT32_MAX)) {
+		diag_set(diag,
+			 "the dataset has more than 2^32 samples, or samples of more than 4 GiB");
+		r = DATASET_E_REFUSED;
+	}
+	if (!r)
+		dataset->source = base_take_ptr(rows);
+	return r;
+}
+
+static int rows_index(struct reader_dataset *dataset, unsigned threads,
+		      const struct scan_progress *progress, int *ret_fd, struct diag *diag)
+{
+	const struct rows *rows = dataset->source;
+	const struct index_record record = {.mtime_ns = rows->mtime_ns,
+					    .size = (uint32_t)record_bytes(rows)};
+	int r = numbered_index(rows->n, &record, dataset->options, progress, ret_fd);
+
+	(void)threads;
+	if (r < 0)
+		diag_set(diag, "cannot make the index of %llu samples: %s",
+			 (unsigned long long)rows->n, strerror(-r));
+	return r ? r : source_map_new(dataset, *ret_fd, diag);
+}
+
+/* ---- reading ---- */
+
+static void put_head(const struct rows *rows, uint8_t *record)
+{
+	uint8_t *field = record + RECORD_FIELD;
+
+	memset(record, 0, RECORD_HEAD);
+	little_put_64(record, RECORD_MAGIC);
+	little_put_64(record + 8, record_bytes(rows));
+	little_put_32(record + 16, 1);
+	little_put_32(field, number_batch_dtype(rows->number));
+	little_put_32(field + 4, rows->ndim);
+	for (unsigned i = 0; i < rows->ndim; i++)
+		little_put_64(field + 8 + 8 * i, rows->shape[i]);
+	little_put_64(field + 40, RECORD_HEAD);
+	little_put_64(field + 48, record_bytes(rows) - RECORD_HEAD);
+}
+
+/* 0, -ENODATA: the file ends before; negative errno. */
+static int read_row(int fd, uint8_t *to, uint64_t bytes, uint64_t at)
+{
+	while (bytes > 0) {
+		const ssize_t got = pread(fd, to, bytes, (off_t)at);
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0)
+			return got < 0 ? -errno : -ENODATA;
+		to += got;
+		at += (uint64_t)got;
+		bytes -= (uint64_t)got;
+	}
+	return 0;
+}
+
+static bool is_same(const struct reader_dataset *dataset, const struct rows *rows,
+		    struct reader_outcome *ret)
+{
+	struct stat st;
+
+	if (fstat(dataset->root_fd, &st) < 0) {
+		reader_outcome_set(ret, LAYOUT_FAIL_READ, errno, strerror(errno));
+		return false;
+	}
+	if ((uint64_t)st.st_size == rows->file_bytes && walk_mtime_ns(&st) == rows->mtime_ns)
+		return true;
+	reader_outcome_set(ret, LAYOUT_FAIL_CHANGED, LAYOUT_CHANGED_ALL,
+			   "the file was written to since it was opened");
+	return false;
+}
+
+static void rows_read(const struct reader_dataset *dataset, int root_fd, uint64_t sample,
+		      uint8_t *buffer, struct reader_outcome *ret)
+{
+	const struct rows *rows = dataset->source;
+	const uint64_t bytes = rows->values * number_bytes(rows->number);
+	int r = 0;
+
+	(void)root_fd;
+	if (buffer && sample < rows->n) {
+		uint8_t *raw = buffer + record_bytes(rows) - bytes;
+
+		r = read_row(dataset->root_fd, raw, bytes, rows->at + sample * rows->stride);
+		if (!r && raw > buffer + RECORD_HEAD)
+			number_widen(rows->number, raw, rows->values, buffer + RECORD_HEAD);
+		put_head(rows, buffer);
+	}
+	if (!is_same(dataset, rows, ret))
+		return;
+	if (r)
+		reader_outcome_set(ret, LAYOUT_FAIL_READ, -r, strerror(-r));
+	else
+		ret->stage = LAYOUT_FAIL_NONE;
+}
+
+static void rows_close(struct reader_dataset *dataset)
+{
+	free(dataset->source);
+}
+
+const struct source_ops source_rows = {
+    .name = "rows",
+    .is_fleeting = true,
+    .options = "record\0seq_len\0dtype\0",
+    .probe = rows_probe,
+    .index = rows_index,
+    .read = rows_read,
+    .close = rows_close,
+};

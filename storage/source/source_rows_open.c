@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * What rows a file has.
+ *
+ * A .npy says so itself. Of other files the options of the source say it:
+ *
+ *	record=BYTES			records of so many bytes, one behind the other
+ *	seq_len=S,dtype=uint16		a row of tokens: sample i is the tokens from i * S on, S + 1 of them, so that each
+ *					token is once an input and once what is to be predicted
+ *
+ * The dtype of tokens is known where the file is a .npy or has an .idx of Megatron-LM beside it, which is checked
+ * then. Documents that this lists are not heeded: a window may hold parts of several.
+ */
+
+#include "base/little.h"
+#include "storage/reader_parts.h"
+#include "storage/source/npy.h"
+#include "storage/source/scan_option.h"
+#include "storage/source/source_kind.h"
+#include "storage/source/source_rows.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define ROWS_MOST_VALUES (UINT64_C(1) << 27) /* of a row: 1 GiB of int64 */
+#define ROWS_OPTION 32
+
+struct opening {
+	const struct reader_dataset *dataset;
+	struct rows *rows;
+	struct diag *diag;
+	uint8_t *head; /* the file's first bytes */
+	size_t head_bytes;
+	char record[ROWS_OPTION], seq_len[ROWS_OPTION], dtype[ROWS_OPTION];
+};
+
+BASE_PRINTF(2, 3) static int refuse(const struct opening *opening, const char *fmt, ...)
+{
+	char path[300], text[sizeof(opening->diag->text)];
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(text, sizeof(text), fmt, args);
+	va_end(args);
+	diag_set(opening->diag, "dataset \"%s\" is refused: %s",
+		 base_quote(opening->dataset->path, path, sizeof(path)), text);
+	return DATASET_E_REFUSED;
+}
+
+/* As much of a file's begin as there is, or negative errno. */
+static ssize_t read_begin(int fd, uint8_t *buffer, size_t size)
+{
+	ssize_t got;
+
+	do
+		got = pread(fd, buffer, size, 0);
+	while (got < 0 && errno == EINTR);
+	return got < 0 ? -errno : got;
+}
+
+static bool number_option(const char *text, uint64_t *ret)
+{
+	return base_parse_number(&text, ROWS_MOST_VALUES, ret) && *text == '\0' && *ret > 0;
+}
+
+/* ---- records ---- */
+
+static int open_records(struct opening *opening)
+{
+	struct rows *rows = opening->rows;
+	uint64_t bytes;
+
+	if (!number_option(opening->record, &bytes))
+		return refuse(opening, "record=%s is no number of bytes", opening->record);
+	if (rows->file_bytes == 0 || rows->file_bytes % bytes != 0)
+		return refuse(opening, "its %llu bytes are no whole number of records of %llu",
+			      (unsigned long long)rows->file_bytes, (unsigned long long)bytes);
+	rows->number = NUMBER_U8;
+	rows->n = rows->file_bytes / bytes;
+	rows->stride = rows->values = bytes;
+	rows->ndim = 1;
+	rows->shape[0] = bytes;
+	return 0;
+}
+
+/* ---- tokens ---- */
+
+/* The .idx beside a .bin. 0: there is none; 1: read, and good. Or as probe(). */
+static int open_idx(struct opening *opening)
+{
+	const char *path = opening->dataset->name;
+	const size_t stem = strlen(path) - BASE_MIN(strlen(path), strlen(".bin"));
+	uint8_t head[MEGATRON_HEAD], last[8];
+	_cleanup_close_ int fd = -1;
+	struct megatron megatron;
+	struct diag why = {.text = ""};
+	char idx[PATH_MAX];
+	struct stat st;
+	uint64_t size, start;
+
+	if (strcmp(path + stem, ".bin") != 0 ||
+	    snprintf(idx, sizeof(idx), "%.*s.idx", (int)stem, path) >= (int)sizeof(idx))
+		return 0;
+	fd = open(idx, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	if (fd < 0)
+		return errno == ENOENT ? 0 : refuse(opening, "its .idx: %s", strerror(errno));
+	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) ||
+	    read_begin(fd, head, sizeof(head)) != sizeof(head))
+		return refuse(opening, "its .idx is damaged: make both files anew");
+	switch (megatron_parse(head, (uint64_t)st.st_size, &megatron, &why)) {
+	case 0:
+		break;
+	case NPY_E_NONE:
+		return 0; /* somebody else's */
+	default:
+		return refuse(opening, "%s", why.text);
+	}
+	opening->rows->number = megatron.number;
+	if (megatron.sequences == 0)
+		return refuse(opening, "its .idx lists no sequence");
+	if (pread(fd, last, 4, (off_t)(megatron.sizes_at + 4 * (megatron.sequences - 1))) != 4)
+		return refuse(opening, "its .idx is cut off: make both files anew");
+	size = little_32(last) * (uint64_t)number_bytes(megatron.number);
+	if (pread(fd, last, 8, (off_t)(megatron.starts_at + 8 * (megatron.sequences - 1))) != 8)
+		return refuse(opening, "its .idx is cut off: make both files anew");
+	start = little_64(last);
+	if (start > opening->rows->file_bytes || size != opening->rows->file_bytes - start)
+		return refuse(
+		    opening,
+		    "its .idx lists tokens up to byte %llu, and it has %llu bytes: they do "
+		    "not belong together, or one is cut off",
+		    (unsigned long long)(start + size),
+		    (unsigned long long)opening->rows->file_bytes);
+	return 1;
+}
+
+static int token_type(struct opening *opening)
+{
+	const enum number named = number_of_name(opening->dtype);
+	int r = opening->rows->number ? 1 : open_idx(opening);
+
+	if (r > 1 || r < 0)
+		return r;
+	if (r == 0)
+		opening->rows->number = named;
+	if (!opening->rows->number && !opening->dtype[0])
+		return refuse(opening,
+			      "what its tokens are is not known: give the dtype, as dtype=uint16");
+	if (opening->dtype[0] && (!named || opening->rows->number != named))
+		return refuse(
+		    opening,
+		    "its tokens are not of dtype %s; uint16, uint32, int32 and int64 are usual",
+		    opening->dtype);
+	if (number_batch_dtype(opening->rows->number) != number_batch_dtype(NUMBER_I64))
+		return refuse(opening, "tokens are whole numbers of 16 bits or more");
+	return 0;
+}
+
+static int open_tokens(struct opening *opening)
+{
+	struct rows *rows = opening->rows;
+	uint64_t length, tokens, bytes;
+	int r = token_type(opening);
+
+	if (r)
+		return r;
+	if (!number_option(opening->seq_len, &length) || length == ROWS_MOST_VALUES)
+		return refuse(opening, "seq_len=%s is no length of a window", opening->seq_len);
+	bytes = number_bytes(rows->number);
+	if ((rows->file_bytes - rows->at) % bytes != 0)
+		return refuse(opening,
+			      "its bytes are no whole number of tokens of %llu bytes; is its dtype "
+			      "another one?",
+			      (unsigned long long)bytes);
+	tokens = (rows->file_bytes - rows->at) / bytes;
+	if (tokens < length + 1)
+		return refuse(opening,
+			      "it has %llu tokens, and a window of seq_len=%llu takes %llu",
+			      (unsigned long long)tokens, (unsigned long long)length,
+			      (unsigned long long)length + 1);
+	rows->n = (tokens - 1) / length;
+	rows->stride = length * bytes;
+	rows->values = length + 1;
+	rows->ndim = 1;
+	rows->shape[0] = length + 1;
+	return 0;
+}
+
+/* ---- .npy ---- */
+
+static int open_npy(struct opening *opening)
+{
+	struct rows *rows = opening->rows;
+	struct diag why = {.text = ""};
+	struct npy npy;
+	int r = npy_parse(opening->head, opening->head_bytes, rows->file_bytes, &npy, &why);
+
+	if (r)
+		return r == NPY_E_NONE ? SOURCE_E_NONE : refuse(opening, "%s", why.text);
+	rows->number = npy.number;
+	rows->at = npy.data_at;
+	rows->n = npy.shape[0];
+	rows->values = npy.row_values;
+	rows->stride = npy.row_values * number_bytes(npy.number);
+	rows->ndim = npy.ndim - 1;
+	memcpy(rows->shape, npy.shape + 1, rows->ndim * sizeof(rows->shape[0]));
+	if (!opening->seq_len[0])
+		return 0;
+	return rows->ndim == 0 ? open_tokens(opening)
+			       : refuse(opening, "a window of tokens is of one dimension");
+}
+
+/* ---- which it is ---- */
+
+static int open_by_options(struct opening *opening)
+{
+	const char *path = opening->dataset->name;
+	const size_t length = strlen(path);
+	int r = open_npy(opening);
+
+	if (r != SOURCE_E_NONE)
+		return r;
+	if (opening->record[0])
+		return open_records(opening);
+	if (opening->seq_len[0])
+		return open_tokens(opening);
+	if (length > 4 && strcmp(path + length - 4, ".bin") == 0)
+		return refuse(opening,
+			      "a .bin has tokens, or records, and does not say so: seq_len=S of a "
+			      "window's length, or record=BYTES, stands behind its path and a "
+			      "question mark (Python: oneaccess.tokens(), source={...})");
+	return SOURCE_E_NONE;
+}
+
+static bool take_options(struct opening *opening)
+{
+	const char *options = opening->dataset->options;
+
+	return scan_option(options, "record", opening->record, ROWS_OPTION) &&
+	       scan_option(options, "seq_len", opening->seq_len, ROWS_OPTION) &&
+	       scan_option(options, "dtype", opening->dtype, ROWS_OPTION);
+}
+
+int source_rows_open(const struct reader_dataset *dataset, struct rows *ret, struct diag *diag)
+{
+	_cleanup_free_ uint8_t *head = malloc(NPY_MOST_HEAD);
+	struct opening opening = {.dataset = dataset, .rows = ret, .diag = diag, .head = head};
+	ssize_t got;
+
+	if (!head)
+		return -ENOMEM;
+	got = read_begin(dataset->root_fd, head, NPY_MOST_HEAD);
+	if (got < 0)
+		return (int)got;
+	opening.head_bytes = (size_t)got;
+	if (!take_options(&opening))
+		return refuse(&opening, "an option of it is longer than any that there is");
+	return open_by_options(&opening);
+}
