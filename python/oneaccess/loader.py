@@ -13,7 +13,7 @@ import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from . import _core, columns, convert, ending, errors, samples as samples_of, settings, wrapped
+from . import _core, columns, convert, ending, errors, rows, samples as samples_of, settings, wrapped
 from .errors import ArgumentError, DatasetError, Error, ForkedError, SampleError, StateError, TransformError
 from .transforms import Op, Pipeline
 
@@ -270,7 +270,7 @@ class Loader:
             cls = torchloader.class_of(cls)
         return object.__new__(cls)
 
-    def __init__(self, dataset: str | os.PathLike | wrapped.Wrapped,
+    def __init__(self, dataset: str | os.PathLike | wrapped.Wrapped | rows.Rows,
                  pipeline: Pipeline | Sequence[Op] | str | None = None,
                  batch_size: int = 1, *, as_: str | None = None, copy: bool = False, held: str = "copy",
                  shuffle: bool | None = None, order: str | None = None, seed: int | None = None,
@@ -294,11 +294,18 @@ class Loader:
             raise TransformError(
                 f"{type(dataset).__name__} is no folder: a Loader reads the files itself; name the"
                 " folder that the data set reads, or give oneaccess.wrap() of it")
-        elif pipeline is None:
-            pipeline = "imagenet-train"
         if self._pool is not None and bad == "error":
             self._refuse_different(self._pool.layout["differs"])
+        if self._pool is not None and source is not None:
+            raise ArgumentError("source= is about files: a wrapped data set has none")
+        if isinstance(dataset, rows.Rows):
+            source = {**dataset.options, **(source or {})}
         self._folder = _path(dataset)
+        self._layout = rows.layout_of(self._folder, source) if self._pool is None else self._pool.layout
+        if self._pool is None and self._layout is not None:
+            rows.refuse_pipeline(pipeline, self._folder)
+        elif self._layout is None and pipeline is None:
+            pipeline = "imagenet-train"
         if source:
             self._folder = os.fsdecode(self._folder) + _source(source)
         self.pipeline = pipeline
@@ -444,10 +451,10 @@ class Loader:
 
     def _request(self, pipeline):
         """The text of the pipeline for the daemon."""
-        if self._pool is None:
+        if self._layout is None:
             return self._text(pipeline)
         text = None if pipeline is None else self._text(pipeline)
-        return wrapped.pipeline_of(text, self._pool.layout, self._wrapped.random)
+        return wrapped.pipeline_of(text, self._layout, self._wrapped is not None and self._wrapped.random)
 
     def _explained(self, error):
         """With what the sample's own code said."""
@@ -656,14 +663,18 @@ class Loader:
 
     def _is_own(self, field):
         """Labels and numbers are the job's own."""
-        return field.name != "image" if self._pool is None else len(field.shape) == 1
+        return field.name != "image" if self._layout is None else len(field.shape) == 1
 
     def _shaped(self, arrays):
         """A batch of what samples are: tuples, or a wrapped data set's dicts."""
-        if self._pool is None:
+        layout = self._layout
+        if layout is None:
             return Batch(arrays)
-        layout = self._pool.layout
-        arrays, dataset = arrays[:len(layout["fields"])], self._wrapped.dataset
+        arrays = arrays[:len(layout["fields"])]
+        if self._pool is None:
+            views = rows.shaped(arrays, layout, self.as_)
+            return Batch(arrays) if views is None else DictBatch(views)
+        dataset = self._wrapped.dataset
         if isinstance(dataset, columns.Columns) and self.as_ != "dlpack":
             arrays = columns.cut(arrays, layout["names"], dataset.pads)
         return DictBatch(zip(layout["names"], arrays)) if layout["kind"] == "dict" else Batch(arrays)

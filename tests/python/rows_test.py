@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Data sets of rows: .npy files, tokens and fixed-size records, against NumPy on the very same files."""
+
+import os
+import struct
+import unittest
+
+import numpy
+import oneaccess as oa
+import support
+
+
+def read(dataset, socket, **options):
+    """Each sample once, in order."""
+    options = {"order": "sequential", "epochs": 1, "as_": "numpy", **options}
+    with oa.Loader(dataset, batch_size=7, socket=socket, **options) as loader:
+        return [batch.copy() if isinstance(batch, dict) else [array.copy() for array in batch] for batch in loader]
+
+
+def column(batches, name):
+    return numpy.concatenate([batch[name] for batch in batches])
+
+
+class RowsCase(support.DaemonCase):
+    def refused(self, dataset, *words, **options):
+        with self.assertRaises(oa.errors.DatasetError) as caught:
+            oa.Loader(dataset, batch_size=7, socket=self.socket, **options)
+        for word in words:
+            self.assertIn(word, str(caught.exception))
+
+
+class Arrays(RowsCase):
+    def test_dtypes_and_shapes(self):
+        random = numpy.random.default_rng(1)
+        for number, (dtype, shape) in enumerate([("u1", (50, 3, 5)), ("?", (20, 4)), ("i1", (20, 9)), ("<u2", (30, 7)),
+                                                 ("<i2", (30,)), ("<u4", (9, 2, 3, 4)), ("<i4", (33, 65)),
+                                                 ("<i8", (12, 1)), ("<f2", (40, 6)), ("<f4", (100, 17, 2))]):
+            path = self.work / f"array{number}.npy"
+            array = random.integers(0, 256, (*shape, numpy.dtype(dtype).itemsize), "u1")
+            array = (array & 1).view("?")[..., 0] if dtype == "?" else array.view(dtype)[..., 0]
+            numpy.save(path, array)
+            found = numpy.concatenate([batch[0] for batch in read(path, self.socket)])
+            self.assertEqual(found.dtype, numpy.dtype({"?": "u1", "u1": "u1", "<f2": "f2", "<f4": "f4"}.get(dtype, "i8")))
+            numpy.testing.assert_array_equal(found, array)
+
+    def test_any_order_once(self):
+        path = self.work / "order.npy"
+        numpy.save(path, numpy.arange(1000, dtype="i4").reshape(500, 2))
+        found = numpy.concatenate([batch[0] for batch in read(path, self.socket, order="any")])
+        self.assertEqual(sorted(found[:, 0]), list(range(0, 1000, 2)))
+
+    def test_refused(self):
+        def path(name, array):
+            numpy.save(self.work / name, array)
+            return self.work / name
+        self.refused(path("f8.npy", numpy.zeros(3)), "<f8")
+        self.refused(path("fortran.npy", numpy.asfortranarray(numpy.zeros((3, 4), "f4"))), "Fortran's order")
+        cut = path("cut.npy", numpy.zeros((3, 4), "f4"))
+        os.truncate(cut, cut.stat().st_size - 1)
+        self.refused(cut, "cut off")
+        with self.assertRaisesRegex(oa.Error, "leave out the pipeline"):
+            oa.Loader(path("good.npy", numpy.zeros((3, 4), "f4")), oa.imagenet_eval(64), 2, socket=self.socket)
+
+    def test_changed(self):
+        path = self.work / "changed.npy"
+        numpy.save(path, numpy.zeros((100, 4), "f4"))
+        with oa.Loader(path, batch_size=1, socket=self.socket, order="sequential", as_="numpy") as loader:
+            batches = iter(loader)
+            next(batches)
+            os.utime(path, (1, 1))
+            with self.assertRaisesRegex(oa.Error, "changed"):
+                for _ in range(200):
+                    next(batches)
+
+
+class Tokens(RowsCase):
+    def check(self, dataset, tokens, seq_len):
+        batches = read(dataset, self.socket)
+        inputs, labels = column(batches, "input_ids"), column(batches, "labels")
+        count = (len(tokens) - 1) // seq_len
+        tokens = tokens.astype("i8")
+        self.assertEqual(inputs.dtype, numpy.int64)
+        numpy.testing.assert_array_equal(inputs, tokens[:count * seq_len].reshape(count, seq_len))
+        numpy.testing.assert_array_equal(labels, tokens[1:count * seq_len + 1].reshape(count, seq_len))
+
+    def test_bin(self):
+        path = self.work / "train.bin"
+        for dtype, most in (("uint16", 65536), ("uint32", 1 << 32), ("int32", 1 << 31)):
+            for length in (2049, 10000, 4097):
+                tokens = numpy.random.default_rng(2).integers(0, most, length).astype(dtype)
+                tokens.tofile(path)
+                self.check(oa.tokens(path, 64, dtype), tokens, 64)
+
+    def test_by_source(self):
+        path = self.work / "by-source.bin"
+        tokens = numpy.arange(1000, dtype="u2")
+        tokens.tofile(path)
+        batches = read(str(path), self.socket, source={"seq_len": 10, "dtype": "uint16"})
+        numpy.testing.assert_array_equal(column(batches, "labels")[5], range(51, 61))
+
+    def test_npy(self):
+        path = self.work / "tokens.npy"
+        tokens = numpy.arange(5000, dtype="u2")[::-1].copy()
+        numpy.save(path, tokens)
+        self.check(oa.tokens(path, 100), tokens, 100)
+
+    def megatron(self, name, dtype, code, sizes, tokens):
+        tokens.astype(dtype).tofile(self.work / f"{name}.bin")
+        starts = numpy.cumsum([0, *sizes[:-1]]) * numpy.dtype(dtype).itemsize
+        with open(self.work / f"{name}.idx", "wb") as file:
+            file.write(b"MMIDIDX\0\0" + struct.pack("<QBQQ", 1, code, len(sizes), len(sizes) + 1))
+            file.write(numpy.array(sizes, "i4").tobytes() + starts.astype("i8").tobytes()
+                       + numpy.arange(len(sizes) + 1, dtype="i8").tobytes())
+        return self.work / f"{name}.bin"
+
+    def test_megatron(self):
+        tokens = numpy.random.default_rng(3).integers(0, 50000, 3000)
+        path = self.megatron("u2", "u2", 8, [1000, 1, 1999], tokens)
+        self.check(oa.tokens(path, 33), tokens, 33)
+        path = self.megatron("i4", "i4", 4, [1000, 1, 1999], tokens)
+        self.check(oa.tokens(path, 33), tokens, 33)
+        self.refused(oa.tokens(path, 33, "uint16"), "not of dtype uint16")
+        os.truncate(path, path.stat().st_size - 4)
+        self.refused(oa.tokens(path, 33), "do not belong together")
+        os.truncate(self.work / "i4.idx", 60)
+        self.refused(oa.tokens(path, 33), "cut off or damaged")
+
+    def test_refused(self):
+        path = self.work / "refused.bin"
+        numpy.arange(64, dtype="u2").tofile(path)
+        self.refused(path, "seq_len=", "oneaccess.tokens()", source={"x": 1})
+        self.refused(oa.tokens(path, 16), "dtype=uint16")
+        self.refused(oa.tokens(path, 64, "uint16"), "64 tokens", "takes 65")
+        self.refused(oa.tokens(path, 16, "float32"), "whole numbers")
+        self.refused(oa.tokens(path, 16, "words"), "not of dtype words")
+        os.truncate(path, 127)
+        self.refused(oa.tokens(path, 16, "uint16"), "no whole number of tokens")
+        with self.assertRaises(oa.errors.ArgumentError):
+            oa.tokens(path, 0)
+
+    def test_two_windows_at_once(self):
+        """Of one file, with other options, two data sets."""
+        path = self.work / "two.bin"
+        numpy.arange(1001, dtype="u2").tofile(path)
+        with oa.Loader(oa.tokens(path, 10, "uint16"), batch_size=4, socket=self.socket, as_="numpy") as ten, \
+                oa.Loader(oa.tokens(path, 20, "uint16"), batch_size=4, socket=self.socket, as_="numpy") as twenty:
+            self.assertEqual(len(ten.dataset), 100)
+            self.assertEqual(len(twenty.dataset), 50)
+            self.assertEqual(next(iter(ten))["input_ids"].shape, (4, 10))
+            self.assertEqual(next(iter(twenty))["input_ids"].shape, (4, 20))
+
+
+class Records(RowsCase):
+    def test_records(self):
+        path = self.work / "data_batch_1.bin"
+        records = numpy.random.default_rng(4).integers(0, 256, (100, 3073), "u1")
+        records.tofile(path)
+        found = numpy.concatenate([batch[0] for batch in read(str(path), self.socket, source={"record": 3073})])
+        numpy.testing.assert_array_equal(found, records)
+        self.refused(str(path), "no whole number of records", source={"record": 3072})
+
+
+del RowsCase  # has no test of its own
+
+if __name__ == "__main__":
+    unittest.main()
