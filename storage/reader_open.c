@@ -205,7 +205,8 @@ static int refuse_root(const struct reader_dataset *dataset, int error, struct d
 		       "to read the last one";
 	else if (error == ENOTDIR)
 		mend = "give the folder that holds the pictures or the class folders, or a file "
-		       "that access-ctl convert made, or tar shards";
+		       "that access-ctl convert made, or another kind of data set "
+		       "(oneaccess-sources(7))";
 	diag_set(diag, "cannot open dataset \"%s\": %s; %s",
 		 base_quote(dataset->path, path, sizeof(path)), strerror(error), mend);
 	return -error;

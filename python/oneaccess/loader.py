@@ -213,10 +213,11 @@ class Loader:
     """Batches of a data set of pictures, preprocessed by accessd once for all jobs of the node.
 
     dataset: a folder with one folder of pictures a class, or of pictures; a file that access-ctl convert
-    made of one; WebDataset's tar shards: their folder, one of them, or a list "/data/train-{000000..000123}.tar"
-    (oneaccess-sources(7)); or wrap() of a Python data set. source: a dict of options of the kind of data set.
+    made of one; shards (WebDataset's tar, TFRecord, MDS): their folder, one of them, or a list
+    "/data/train-{000000..000123}.tar" (oneaccess-sources(7)); a .npy, of which a sample is a row; tokens();
+    or wrap() of a Python data set. source: a dict of options of the kind of data set.
     pipeline: of oneaccess.transforms, JSON, or a name (oneaccess-pipeline(5)); without one, imagenet-train, and
-    a wrapped data set's samples as they are (a dict's as a dict). batch_size: samples a batch, of this
+    a wrapped data set's samples as they are (a dict's as a dict); rows of numbers have none. batch_size: samples a batch, of this
     rank.
 
     as_: "torch", "numpy", "jax" or "dlpack"; without it torch's tensors where torch is imported, else
