@@ -117,6 +117,28 @@ class TFRecord(ShardsCase):
         with self.assertRaisesRegex(oa.errors.DatasetError, "no feature of whole numbers is the label"):
             self.batches(str(folder), source={**source, "label": "sort"})
 
+    def test_files_of_tensorflow(self):
+        try:
+            import tensorflow as tf
+        except ImportError:
+            self.skipTest("tensorflow is not installed: not tested: its own files")
+        folder = self.work / "tensorflow"
+        folder.mkdir()
+        for number, part in enumerate(parts(self.samples, 2)):
+            with tf.io.TFRecordWriter(str(folder / f"{number}.tfrecord")) as writer:
+                for picture, label in part:
+                    writer.write(tf.train.Example(features=tf.train.Features(feature={
+                        "image/encoded": tf.train.Feature(bytes_list=tf.train.BytesList(value=[picture])),
+                        "image/class/label": tf.train.Feature(int64_list=tf.train.Int64List(value=[label])),
+                        "image/object/bbox/xmin": tf.train.Feature(float_list=tf.train.FloatList(value=[0.5, 1])),
+                    })).SerializeToString())
+        self.assert_same(str(folder))
+        files = sorted(map(str, self.write("of-ours").iterdir()))
+        wanted = {"image/encoded": tf.io.FixedLenFeature([], tf.string),
+                  "image/class/label": tf.io.FixedLenFeature([], tf.int64)}
+        read = [tf.io.parse_single_example(record, wanted) for record in tf.data.TFRecordDataset(files)]
+        self.assertEqual([(one["image/encoded"].numpy(), int(one["image/class/label"])) for one in read], self.samples)
+
     def test_changed(self):
         folder = self.write("tfrecord-changed")
         with oa.Loader(str(folder), PIPELINE, 1, socket=self.socket, order="sequential", as_="numpy") as loader:

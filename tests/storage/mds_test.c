@@ -140,6 +140,30 @@ END_TEST
 
 /* ---- shards ---- */
 
+/* As MDSWriter of mosaicml-streaming 0.13 writes it: image bytes, k uint8, label int, text str. */
+static const uint8_t golden_shard[] =
+    "\x01\x00\x00\x00\xec\x00\x00\x00\x13\x01\x00\x00{\"column_encodings\": [\"bytes\", \"uin"
+    "t8\", \"int\", \"str\"], \"column_names\": [\"image\", \"k\", \"label\", \"text\"], \"co"
+    "lumn_sizes\": [null, 1, 8, null], \"compression\": null, \"format\": \"mds\", \"hashes\""
+    ": [], \"size_limit\": 400, \"version\": 2}\x12\x00\x00\x00\x04\x00\x00\x00\xff\xd8\xff"
+    "\xe0"
+    "EEEEEEEEEEEEEE\x04\x0c\x00\x00\x00\x00\x00\x00\x00tttt";
+#define GOLDEN_SHARD_BYTES (sizeof(golden_shard) - 1)
+
+START_TEST(shard_of_mosaicml)
+{
+	ck_assert_int_eq(scan_run(&scan_mds, golden_shard, GOLDEN_SHARD_BYTES, "label=label", &run),
+			 SCAN_E_END);
+	ck_assert_uint_eq(run.n, 1);
+	ck_assert_uint_eq(run.record[0].at, 244);
+	ck_assert_uint_eq(run.record[0].bytes, 18);
+	ck_assert_uint_eq(run.record[0].label, 12);
+	ck_assert_int_eq(scan_run(&scan_mds, golden_shard, GOLDEN_SHARD_BYTES, "label=k", &run),
+			 SCAN_E_END);
+	ck_assert_uint_eq(run.record[0].label, 4);
+}
+END_TEST
+
 static const char shard_columns[] =
     "{\"column_encodings\": [\"str\", \"jpeg\", \"int\"], \"column_names\": [\"a\", \"image\", "
     "\"label\"], \"column_sizes\": [null, null, 8], \"compression\": null, \"format\": \"mds\", "
@@ -234,6 +258,7 @@ int main(void)
 	tcase_add_loop_test(tcase, bad_index_is_refused, 0, BASE_ARRAY_LEN(bad_indexes));
 	tcase_add_loop_test(tcase, columns_of_shards, 0, BASE_ARRAY_LEN(columns_cases));
 	tcase_add_test(tcase, numbers_of_labels);
+	tcase_add_test(tcase, shard_of_mosaicml);
 	tcase_add_loop_test(tcase, samples_of_a_shard, 0, 7);
 	tcase_add_test(tcase, cut_shards);
 	tcase_add_test(tcase, damaged_shards);

@@ -31,6 +31,17 @@ static const uint8_t golden[] =
 #define GOLDEN_BYTES (sizeof(golden) - 1)
 #define GOLDEN_AT 86
 
+/* As TensorFlow 2.21 writes it: tf.io.TFRecordWriter, tf.train.Example. */
+static const uint8_t golden_file[] =
+    "t\x00\x00\x00\x00\x00\x00\x00_gs\xd2\x0ar\x0aT\x0a\x0dimage/encoded\x12"
+    "C\x0a"
+    "A\x0a"
+    "\x3f\xff\xd8\xff\xe0pic\xff\xd8\xff\xe0pic\xff\xd8\xff\xe0pic\xff\xd8\xff\xe0pic\xff\xd8"
+    "\xff\xe0pic\xff\xd8\xff\xe0pic\xff\xd8\xff\xe0pic\xff\xd8\xff\xe0pic\xff\xd8\xff\xe0pic"
+    "\x0a\x1a\x0a\x11image/class/label\x12\x05\x1a\x03\x0a\x01\x07\xc3-\xba"
+    "F";
+#define GOLDEN_FILE_BYTES (sizeof(golden_file) - 1)
+
 /* ---- CRC-32C ---- */
 
 START_TEST(known_sums)
@@ -231,6 +242,17 @@ static void put_picture(struct shard_bytes *file, size_t bytes, int64_t label, s
 	shard_bytes_fini(&picture);
 }
 
+START_TEST(file_of_tensorflow)
+{
+	ck_assert_int_eq(scan_run(&scan_tfrecord, golden_file, GOLDEN_FILE_BYTES, "", &run),
+			 SCAN_E_END);
+	ck_assert_uint_eq(run.n, 1);
+	ck_assert_uint_eq(run.record[0].at, 37);
+	ck_assert_uint_eq(run.record[0].bytes, 63);
+	ck_assert_uint_eq(run.record[0].label, 7);
+}
+END_TEST
+
 START_TEST(records_of_a_file)
 {
 	struct shard_bytes file;
@@ -359,6 +381,7 @@ int main(void)
 	tcase_add_loop_test(example, names, 0, BASE_ARRAY_LEN(fits));
 	tcase_add_loop_test(example, labels, 0, 4);
 	tcase_add_test(example, damaged_examples);
+	tcase_add_test(file, file_of_tensorflow);
 	tcase_add_test(file, records_of_a_file);
 	tcase_add_test(file, windows);
 	tcase_add_test(file, each_byte_is_checked);
