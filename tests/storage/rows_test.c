@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Rows of numbers, by a real access-reader: the records that it composes are those that workers take
+ * (pipeline/forms/packed.h), with the file's numbers.
+ */
+
+#include <check.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/little.h"
+#include "pipeline/forms/packed.h"
+#include "storage/source/number.h"
+#include "tests/storage/reader_process.h"
+
+#define FILE_BYTES 4096
+
+static struct tree tree;
+static struct process process;
+
+static void setup(void)
+{
+	tree_new(&tree);
+	process_start(&process, NULL, true);
+}
+
+static void teardown(void)
+{
+	tree_remove(&tree);
+}
+
+/* A .bin of whatever bytes. */
+static void write_bin(uint8_t bytes[FILE_BYTES])
+{
+	const int fd = openat(tree.fd, "a.bin", O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+
+	for (unsigned i = 0; i < FILE_BYTES; i++)
+		bytes[i] = tree_byte("a.bin", i);
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(base_write_at(fd, bytes, FILE_BYTES, 0), 0);
+	close(fd);
+}
+
+static struct dataset *open_bin(const char *options)
+{
+	struct dataset *index;
+	char path[4200];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/a.bin?%s", tree.path, options);
+	process_ask_open(&process, 1, path, -1);
+	fd = process_opened(&process, 1);
+	ck_assert_int_ge(fd, 0);
+	ck_assert(dataset_is_sealed(fd));
+	ck_assert_int_eq(dataset_map(fd, &index), 0);
+	close(fd);
+	return index;
+}
+
+START_TEST(types_are_those_of_batches)
+{
+	static const struct {
+		enum number number;
+		enum pipeline_dtype dtype;
+	} types[] = {{NUMBER_U8, PIPELINE_U8},   {NUMBER_BOOL, PIPELINE_U8},
+		     {NUMBER_F16, PIPELINE_F16}, {NUMBER_F32, PIPELINE_F32},
+		     {NUMBER_I8, PIPELINE_I64},  {NUMBER_U16, PIPELINE_I64},
+		     {NUMBER_I16, PIPELINE_I64}, {NUMBER_U32, PIPELINE_I64},
+		     {NUMBER_I32, PIPELINE_I64}, {NUMBER_I64, PIPELINE_I64}};
+
+	for (size_t i = 0; i < BASE_ARRAY_LEN(types); i++) {
+		ck_assert_uint_eq(number_batch_dtype(types[i].number), types[i].dtype);
+		ck_assert_uint_eq(number_batch_bytes(types[i].number),
+				  packed_dtype_bytes(types[i].dtype));
+	}
+	process_stop(&process);
+}
+END_TEST
+
+/* Value k of sample i, as the file has it. */
+static int64_t value_of(const uint8_t *bytes, unsigned each, bool is_signed, unsigned at)
+{
+	const uint64_t value = little_get(bytes + (size_t)at * each, each);
+	const unsigned unused = 64 - 8 * each;
+
+	return is_signed ? (int64_t)(value << unused) >> unused : (int64_t)value;
+}
+
+static const struct rows_case {
+	const char *options;
+	unsigned each; /* bytes of a number */
+	bool is_signed;
+	unsigned rows, values, step; /* numbers from one row to the next */
+} rows_cases[] = {
+    {"record=64", 1, false, 64, 64, 64},
+    {"record=4096", 1, false, 1, 4096, 4096},
+    {"seq_len=1,dtype=uint16", 2, false, 2047, 2, 1},
+    {"seq_len=100,dtype=uint16", 2, false, 20, 101, 100},
+    {"seq_len=100,dtype=int32", 4, true, 10, 101, 100},
+    {"dtype=uint32,seq_len=1023", 4, false, 1, 1024, 1023},
+    {"seq_len=7,dtype=int64", 8, true, 73, 8, 7},
+};
+
+static void check_record(const struct rows_case *is, const uint8_t *bytes, const uint8_t *record,
+			 uint32_t size, unsigned row)
+{
+	struct pipeline_error error;
+	struct packed packed;
+
+	ck_assert_int_eq(packed_parse(record, size, &packed, &error), 0);
+	ck_assert_uint_eq(packed.n, 1);
+	ck_assert_uint_eq(packed.field[0].ndim, 1);
+	ck_assert_uint_eq(packed.field[0].shape[0], is->values);
+	for (unsigned k = 0; k < is->values; k++) {
+		const uint8_t *at = record + packed.field[0].at;
+		const int64_t value =
+		    is->each == 1 ? at[k] : (int64_t)little_64(at + 8 * (size_t)k);
+
+		ck_assert_int_eq(value,
+				 value_of(bytes, is->each, is->is_signed, row * is->step + k));
+	}
+}
+
+START_TEST(records_of_rows)
+{
+	const struct rows_case *is = &rows_cases[_i];
+	static uint8_t bytes[FILE_BYTES];
+	struct dataset *index;
+	struct work work;
+
+	write_bin(bytes);
+	index = open_bin(is->options);
+	ck_assert_uint_eq(dataset_count(index), is->rows);
+	ck_assert_str_eq(dataset_name_of(index, 0), "[0]");
+	work_new(&work, &tree, index, 1);
+	work_attach(&process, &work, 1);
+	work_queue(&process, &work);
+	work_wait(&process, &work);
+	ck_assert_uint_eq(work_in_state(&work, LAYOUT_TASK_READY), is->rows);
+	for (unsigned i = 0; i < is->rows; i++)
+		check_record(is, bytes, work.arena + work.offset[i], dataset_size_of(index, i), i);
+	work_detach(&process, &work);
+	work_free(&work);
+	process_stop(&process);
+}
+END_TEST
+
+/* Whoever writes to the file ends all of it. */
+START_TEST(changed_file)
+{
+	static uint8_t bytes[FILE_BYTES];
+	struct dataset *index;
+	struct work work;
+
+	write_bin(bytes);
+	index = open_bin("record=1024");
+	work_new(&work, &tree, index, 1);
+	work_attach(&process, &work, 1);
+	tree_mtime(&tree, "a.bin", 5, 0);
+	work_queue(&process, &work);
+	work_wait(&process, &work);
+	ck_assert_uint_eq(work_in_state(&work, LAYOUT_TASK_READY), 0);
+	work_detach(&process, &work);
+	work_free(&work);
+	process_stop(&process);
+}
+END_TEST
+
+static const char *const versions[] = {"seq_len=16,dtype=uint16", "seq_len=16,dtype=int16",
+				       "seq_len=17,dtype=uint16", "record=64"};
+
+START_TEST(other_options_are_other_versions)
+{
+	struct hash_id id[BASE_ARRAY_LEN(versions)];
+	static uint8_t bytes[FILE_BYTES];
+
+	write_bin(bytes);
+	for (size_t i = 0; i < BASE_ARRAY_LEN(versions); i++) {
+		struct dataset *index = open_bin(versions[i]);
+		struct wire_out out;
+
+		id[i] = *dataset_version(index);
+		for (size_t k = 0; k < i; k++)
+			ck_assert_mem_ne(&id[i], &id[k], sizeof(id[i]));
+		dataset_unmap(index);
+		wire_out_init(&out, READER_CANCEL);
+		wire_put_u64(&out, READER_KEY_ID, 1);
+		process_send(&process, &out);
+	}
+	process_stop(&process);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("rows");
+	TCase *tcase = tcase_create("rows");
+	SRunner *runner;
+	int failed;
+
+	tcase_set_timeout(tcase, PATIENCE_OF_A_TEST_S);
+	tcase_add_checked_fixture(tcase, setup, teardown);
+	tcase_add_test(tcase, types_are_those_of_batches);
+	tcase_add_loop_test(tcase, records_of_rows, 0, BASE_ARRAY_LEN(rows_cases));
+	tcase_add_test(tcase, changed_file);
+	tcase_add_test(tcase, other_options_are_other_versions);
+	suite_add_tcase(suite, tcase);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed != 0;
+}
