@@ -273,12 +273,24 @@ static void parent_on_kill(struct parent *parent, struct wire_in *message)
 		log_line(LOG_LEVEL_DEBUG, "worker-kill", "worker=%llu", (unsigned long long)owner);
 }
 
+static void parent_on_size(struct parent *parent, struct wire_in *message)
+{
+	const uint64_t most = parent->tray.head ? parent->tray.n_rings : LAYOUT_MAX_WORKERS;
+	uint64_t n_workers;
+
+	if (wire_get_u64(message, PARENT_KEY_WORKERS, &n_workers) != 0 || n_workers == 0 ||
+	    n_workers > BASE_MIN(most, (uint64_t)LAYOUT_MAX_WORKERS))
+		parent_end(parent, -EPROTO);
+	else
+		pool_resize(&parent->pool, (unsigned)n_workers);
+}
+
 static const struct {
 	enum parent_message type;
 	void (*handle)(struct parent *parent, struct wire_in *message);
 } parent_commands[] = {
     {PARENT_START, parent_on_start},   {PARENT_ADD, parent_on_add},   {PARENT_GO, parent_on_go},
-    {PARENT_REMOVE, parent_on_remove}, {PARENT_KILL, parent_on_kill},
+    {PARENT_REMOVE, parent_on_remove}, {PARENT_KILL, parent_on_kill}, {PARENT_SIZE, parent_on_size},
 };
 
 static void parent_obey(struct parent *parent, struct wire_in *message)

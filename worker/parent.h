@@ -27,6 +27,8 @@ enum parent_message {
 	    4, /* LANE, and VARIANT if it is to lose only that one: unmap; workers are replaced by
 		* ones that do not know it -> REMOVED */
 	PARENT_KILL = 5, /* WORKER: SIGKILL it (hung); EXITED follows, a new one is started */
+	PARENT_SIZE = 6, /* WORKERS: so many from now on; those that are too many finish their task
+			    and exit */
 	/* parent -> accessd */
 	PARENT_ADDED = 16,   /* LANE, VARIANT */
 	PARENT_REFUSED = 17, /* LANE, VARIANT, TEXT */
@@ -50,6 +52,7 @@ enum parent_key {
 	PARENT_KEY_CPU_NS = 10,
 	PARENT_KEY_TEXT = 11,
 	PARENT_KEY_VARIANT = 12, /* u64: number of a pipeline in its lane */
+	PARENT_KEY_WORKERS = 13, /* u64: 1 .. LAYOUT_MAX_WORKERS, and of the tray's rings */
 };
 
 #define PARENT_CONTROL_FD 3

@@ -4,7 +4,7 @@
  * A pool keeps N workers alive while there is a lane to work on. An entry of the doorbell belongs to
  * one worker at a time: it is given again only after its last holder was reaped, so a worker of an
  * old generation that is still busy with its last task keeps its successor waiting, and the pool
- * never has more than N processes. Owner numbers go up and are never given twice: a task's word
+ * never has more than N processes. When N falls, those of the last places finish their task and exit. Owner numbers go up and are never given twice: a task's word
  * names one process for ever, and whoever finds a dead owner's number there may act on it.
  *
  * Memory. When the kernel runs out of it, a worker is the right process to die, and the parent the
@@ -34,6 +34,7 @@ int pool_init(struct pool *pool, const struct pool_settings *settings,
 
 	if (page == MAP_FAILED)
 		return -errno;
+	generation_keep_places(page, settings->n_workers);
 	*pool = (struct pool){
 	    .settings = *settings,
 	    .doorbell = doorbell,
@@ -47,7 +48,7 @@ int pool_init(struct pool *pool, const struct pool_settings *settings,
 
 void pool_fini(struct pool *pool)
 {
-	for (unsigned i = 0; i < pool->settings.n_workers; i++)
+	for (unsigned i = 0; i < LAYOUT_MAX_WORKERS; i++)
 		if (pool->worker[i].pid > 0)
 			kill(pool->worker[i].pid, SIGKILL);
 	if (pool->current != NULL)
@@ -125,7 +126,7 @@ int pool_start(struct pool *pool, uint64_t now_ns, struct pool_event *ret)
 		return rc;
 	}
 	pool->worker[index] =
-	    (struct pool_worker){pid, ++pool->last_owner, pool->generation, now_ns};
+	    (struct pool_worker){pid, ++pool->last_owner, pool->generation, now_ns, false};
 	*ret = (struct pool_event){.owner = pool->last_owner, .index = index, .pid = pid};
 	return 0;
 }
@@ -151,7 +152,7 @@ static uint64_t pool_cpu_ns(const struct rusage *usage)
 
 static bool pool_find_pid(const struct pool *pool, pid_t pid, unsigned *ret)
 {
-	for (unsigned i = 0; i < pool->settings.n_workers; i++) {
+	for (unsigned i = 0; i < LAYOUT_MAX_WORKERS; i++) {
 		if (pool->worker[i].pid != pid)
 			continue;
 		*ret = i;
@@ -174,8 +175,9 @@ int pool_reap(struct pool *pool, uint64_t now_ns, struct pool_event *ret)
 				   .pid = pid,
 				   .status = status,
 				   .cpu_ns = pool_cpu_ns(&usage)};
-	/* Nobody asked one of the current generation to end, whatever it says of itself. */
-	if (status != 0 || pool->worker[index].generation == pool->generation) {
+	/* Nobody asked one of the current generation to end that has a place, whatever it says of itself. */
+	if (status != 0 || (pool->worker[index].generation == pool->generation &&
+			    !pool->worker[index].is_surplus)) {
 		backoff_death(&pool->backoff, now_ns, now_ns - pool->worker[index].started_ns);
 		doorbell_ring_all(pool->doorbell); /* it may have taken a wake along */
 	}
@@ -190,9 +192,18 @@ void pool_retire(struct pool *pool)
 	doorbell_ring_all(pool->doorbell);
 }
 
+void pool_resize(struct pool *pool, unsigned n_workers)
+{
+	pool->settings.n_workers = n_workers;
+	for (unsigned i = n_workers; i < LAYOUT_MAX_WORKERS; i++)
+		pool->worker[i].is_surplus = true;
+	generation_keep_places(pool->current, n_workers);
+	doorbell_ring_all(pool->doorbell);
+}
+
 bool pool_kill(struct pool *pool, uint64_t owner)
 {
-	for (unsigned i = 0; i < pool->settings.n_workers; i++)
+	for (unsigned i = 0; i < LAYOUT_MAX_WORKERS; i++)
 		if (pool->worker[i].pid > 0 && pool->worker[i].owner == owner)
 			return kill(pool->worker[i].pid, SIGKILL) == 0;
 	return false;
@@ -202,7 +213,7 @@ uint64_t pool_oldest(const struct pool *pool)
 {
 	uint64_t oldest = pool->generation;
 
-	for (unsigned i = 0; i < pool->settings.n_workers; i++)
+	for (unsigned i = 0; i < LAYOUT_MAX_WORKERS; i++)
 		if (pool->worker[i].pid > 0)
 			oldest = BASE_MIN(oldest, pool->worker[i].generation);
 	return oldest;

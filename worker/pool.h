@@ -32,6 +32,7 @@ struct pool_worker {
 	pid_t pid; /* 0: the entry is free */
 	uint32_t owner;
 	uint64_t generation, started_ns;
+	bool is_surplus; /* there were to be fewer since it was started */
 };
 
 struct pool_event { /* what PARENT_STARTED and PARENT_EXITED say */
@@ -68,6 +69,9 @@ int pool_start(struct pool *pool, uint64_t now_ns, struct pool_event *ret);
 int pool_reap(struct pool *pool, uint64_t now_ns, struct pool_event *ret);
 /* From now on workers that were started before are out of date. */
 void pool_retire(struct pool *pool);
+/* From now on there are so many workers, 1 .. LAYOUT_MAX_WORKERS: those that are too many finish their
+ * task and exit. */
+void pool_resize(struct pool *pool, unsigned n_workers);
 /* SIGKILL to the worker of that number; false if there is none. */
 bool pool_kill(struct pool *pool, uint64_t owner);
 /* The oldest generation that a living worker has; the current one if none lives. */

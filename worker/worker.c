@@ -372,7 +372,8 @@ static void worker_loop(struct worker *worker)
 	for (;;) {
 		uint32_t seen = doorbell_work_seq(setup->doorbell);
 
-		if (!generation_is_current(setup->current, setup->generation))
+		if (!generation_is_current(setup->current, setup->generation) ||
+		    !generation_has_place(setup->current, setup->index))
 			return;
 		if (!worker_turn(worker))
 			doorbell_sleep_worker(setup->doorbell, seen, WORKER_SLEEP_NS);

@@ -14,7 +14,7 @@
 #define WORKER_EVENT_FD 4 /* accessd's eventfd, the one descriptor that a worker keeps */
 
 enum worker_exit {
-	WORKER_EXIT_DONE = 0,     /* its generation is over */
+	WORKER_EXIT_DONE = 0,     /* its generation is over, or its place */
 	WORKER_EXIT_SETUP = 69,   /* could not set itself up (or its parent died meanwhile) */
 	WORKER_EXIT_SANDBOX = 70, /* could not enter the sandbox: it ran nothing */
 	WORKER_EXIT_SPENT = 71,   /* a sample ran out of memory, and its heap stayed full */

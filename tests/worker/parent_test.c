@@ -131,6 +131,51 @@ START_TEST(test_generations)
 }
 END_TEST
 
+static bool has_ended(struct rig *rig, unsigned n)
+{
+	for (uint32_t owner = 1; owner <= rig->last_owner; owner++)
+		n -= rig->worker[owner].has_exited;
+	return n == 0;
+}
+
+static bool two_have_ended(struct rig *rig, void *closure)
+{
+	(void)closure;
+	return has_ended(rig, 2);
+}
+
+/* Fewer finish what they do and leave, more come; each task is done once, whoever did it. */
+START_TEST(test_size_changes)
+{
+	struct rig *rig = rig_new(4, MEMORY, NULL);
+	struct rig_lane *lane = rig_lane_new(1);
+	uint32_t block;
+
+	rig_lane_open(rig, lane);
+	produce(rig, lane, 0, RIG_CHUNK);
+	rig_await_workers(rig, 4);
+	block = rig_lane_fill(rig, lane, 0, RIG_CHUNK);
+	rig_send_size(rig, 2);
+	rig_await(rig, two_have_ended, NULL);
+	rig_lane_await(rig, lane, block);
+	ck_assert_uint_eq(rig_lane_count(lane, block, LAYOUT_TASK_DONE), RIG_CHUNK);
+	rig_lane_check(lane, block, 0, RIG_CHUNK);
+	lane_block_end(&lane->lane, block);
+	for (uint32_t owner = 1; owner <= rig->last_owner; owner++) {
+		if (rig->worker[owner].has_exited)
+			ck_assert_int_eq(rig->worker[owner].status, 0);
+	}
+	rig_await_workers(rig, 2);
+	produce(rig, lane, 1, RIG_CHUNK);
+	rig_send_size(rig, 6);
+	rig_await_workers(rig, 6);
+	produce(rig, lane, 0, RIG_CHUNK);
+	ck_assert(has_ended(rig, 2));
+	rig_free(rig);
+	rig_lane_free(lane);
+}
+END_TEST
+
 static bool is_removed(struct rig *rig, void *closure)
 {
 	return rig->answer.removed == *(uint32_t *)closure;
@@ -372,8 +417,12 @@ START_TEST(test_nonsense)
 
 	if (_i == 0)
 		ck_assert_int_eq(send(rig->control, "nonsense", 8, 0), 8);
-	else
+	else if (_i == 1)
 		rig_send_lane(rig, PARENT_START, 1);
+	else if (_i == 2)
+		rig_send_lane(rig, PARENT_SIZE, 1); /* says not how many */
+	else
+		rig_send_size(rig, _i == 3 ? 0 : LAYOUT_MAX_WORKERS + 1);
 	status = rig_reap(rig->pid);
 	ck_assert(WIFEXITED(status) && WEXITSTATUS(status) == EXIT_FAILURE);
 	rig->pid = 0;
@@ -645,13 +694,14 @@ static void add_tests(TCase *tcase)
 	tcase_add_test(tcase, test_timed);
 	tcase_add_test(tcase, test_accessd_is_rung);
 	tcase_add_test(tcase, test_generations);
+	tcase_add_test(tcase, test_size_changes);
 	tcase_add_test(tcase, test_remove);
 	tcase_add_test(tcase, test_variant_comes);
 	tcase_add_test(tcase, test_variant_goes);
 	tcase_add_test(tcase, test_variant_refused);
 	tcase_add_loop_test(tcase, test_refusal, 0, BASE_ARRAY_LEN(refusal_table));
 	tcase_add_test(tcase, test_lanes_that_are_not);
-	tcase_add_loop_test(tcase, test_nonsense, 0, 2);
+	tcase_add_loop_test(tcase, test_nonsense, 0, 5);
 	tcase_add_test(tcase, test_parent_killed);
 	tcase_add_loop_test(tcase, test_accessd_hangs_up, 0, 2);
 	tcase_add_test(tcase, test_warm_picture);

@@ -268,6 +268,11 @@ void rig_send_kill(struct rig *rig, uint32_t owner)
 	rig_send_u64(rig, PARENT_KILL, PARENT_KEY_WORKER, owner);
 }
 
+void rig_send_size(struct rig *rig, uint64_t n_workers)
+{
+	rig_send_u64(rig, PARENT_SIZE, PARENT_KEY_WORKERS, n_workers);
+}
+
 /* ---- a lane ---- */
 
 static void rig_lane_plan(struct rig_lane *lane)

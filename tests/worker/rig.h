@@ -85,6 +85,7 @@ void rig_pump(struct rig *rig, int timeout_ms);
 void rig_await_workers(struct rig *rig, unsigned n_alive);
 void rig_send_lane(struct rig *rig, enum parent_message type, uint32_t number);
 void rig_send_kill(struct rig *rig, uint32_t owner);
+void rig_send_size(struct rig *rig, uint64_t n_workers);
 /* Until pid, a descendant that this process adopts, is gone. */
 int rig_reap(pid_t pid);
 /* Runs access-worker with these arguments (NULL ends them); what it says on stderr goes to ret. Returns
