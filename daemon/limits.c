@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Limits: read once at the start. A cgroup's limit may stand at any level above us, so every level
+ * Limits: read at the start and every few seconds from then on, for they change while we run: who runs a node
+ * writes into these files, and nothing tells us. A cgroup's limit may stand at any level above us, so every level
  * from our own up to the root is looked at, in both hierarchies; what cannot be read does not
  * limit.
  */
@@ -81,50 +82,63 @@ static void each_level(const char *mount, const char *controller, level_fn fn, v
 	}
 }
 
-static void least_of(const char *folder, const char *name, uint64_t *least)
+/* A longer name is cut: it is for people. */
+static void note_file(char ret[LIMITS_PATH], const char *path)
+{
+	snprintf(ret, LIMITS_PATH, "%.*s", LIMITS_PATH - 1, path);
+}
+
+static void least_of(const char *folder, const char *name, struct limits *limits)
 {
 	char path[4608];
 	int64_t number;
 
 	snprintf(path, sizeof(path), "%s/%s", folder, name);
-	if (read_number(path, &number) && number > 0 && (uint64_t)number < *least)
-		*least = (uint64_t)number;
+	if (!read_number(path, &number) || number <= 0 || (uint64_t)number >= limits->memory ||
+	    (uint64_t)number >= limits->ram)
+		return;
+	limits->memory = (uint64_t)number;
+	note_file(limits->memory_file, path);
 }
 
-static void memory_v1(const char *folder, void *least)
+static void memory_v1(const char *folder, void *limits)
 {
-	least_of(folder, "memory.limit_in_bytes", least);
+	least_of(folder, "memory.limit_in_bytes", limits);
 }
 
-static void memory_v2(const char *folder, void *least)
+/* From memory.high on the kernel slows down who asks for more. */
+static void memory_v2(const char *folder, void *limits)
 {
-	least_of(folder, "memory.max", least);
+	least_of(folder, "memory.max", limits);
+	least_of(folder, "memory.high", limits);
 }
 
-uint64_t limits_memory(const char **ret_source)
+uint64_t limits_budget(const struct limits *limits, uint64_t configured, const char **ret_source)
 {
-	struct sysinfo info;
-	uint64_t ram, limit = UINT64_MAX;
+	const bool is_limited = limits->memory < limits->ram;
+	const uint64_t most = is_limited ? limits->memory - limits->memory / 8 : UINT64_MAX;
 
-	sysinfo(&info);
-	ram = (uint64_t)info.totalram * info.mem_unit;
-	each_level(CGROUP_ROOT, "", memory_v2, &limit);
-	each_level(CGROUP_ROOT "/memory", "memory", memory_v1, &limit);
-	if (limit < ram) {
-		*ret_source = "half of the cgroup's memory limit";
-		return limit / 2;
+	if (configured > most) {
+		*ret_source = "seven eighths of the cgroup's memory limit, less than `memory`";
+		return most;
 	}
-	*ret_source = "a quarter of RAM";
-	return ram / 4;
+	if (configured) {
+		*ret_source = "parameter `memory`";
+		return configured;
+	}
+	*ret_source = is_limited ? "half of the cgroup's memory limit" : "a quarter of RAM";
+	return is_limited ? limits->memory / 2 : limits->ram / 4;
 }
 
-static void lower_to_quota(double quota, double period, unsigned *cpus)
+static void lower_to_quota(double quota, double period, const char *path, struct limits *limits)
 {
-	if (quota > 0 && period > 0 && quota / period < *cpus)
-		*cpus = BASE_MAX((unsigned)((quota + period - 1) / period), 1u);
+	if (!(quota > 0 && period > 0 && quota / period < limits->cpus))
+		return;
+	limits->cpus = BASE_MAX((unsigned)((quota + period - 1) / period), 1u);
+	note_file(limits->cpus_file, path);
 }
 
-static void cpus_v1(const char *folder, void *cpus)
+static void cpus_v1(const char *folder, void *limits)
 {
 	char path[4608];
 	int64_t quota, period;
@@ -133,11 +147,13 @@ static void cpus_v1(const char *folder, void *cpus)
 	if (!read_number(path, &quota))
 		return;
 	snprintf(path, sizeof(path), "%s/cpu.cfs_period_us", folder);
-	if (read_number(path, &period))
-		lower_to_quota((double)quota, (double)period, cpus);
+	if (!read_number(path, &period))
+		return;
+	snprintf(path, sizeof(path), "%s/cpu.cfs_quota_us", folder);
+	lower_to_quota((double)quota, (double)period, path, limits);
 }
 
-static void cpus_v2(const char *folder, void *cpus)
+static void cpus_v2(const char *folder, void *limits)
 {
 	char path[4608];
 	double quota, period;
@@ -148,20 +164,54 @@ static void cpus_v2(const char *folder, void *cpus)
 	if (!file)
 		return;
 	if (fscanf(file, "%lf %lf", &quota, &period) == 2)
-		lower_to_quota(quota, period, cpus);
+		lower_to_quota(quota, period, path, limits);
 	fclose(file);
 }
 
-unsigned limits_cpus(void)
+/* The kernel refuses a set that is smaller than its own. */
+static unsigned cpus_of_mask(void)
 {
-	cpu_set_t set;
 	unsigned cpus = 1;
 
-	if (sched_getaffinity(0, sizeof(set), &set) == 0)
-		cpus = BASE_MAX((unsigned)CPU_COUNT(&set), 1u);
-	each_level(CGROUP_ROOT, "", cpus_v2, &cpus);
-	each_level(CGROUP_ROOT "/cpu", "cpu", cpus_v1, &cpus);
+	for (int most = CPU_SETSIZE; most <= 1 << 20; most *= 2) {
+		cpu_set_t *set = CPU_ALLOC((size_t)most);
+		const size_t size = CPU_ALLOC_SIZE((size_t)most);
+		const bool is_read = set && sched_getaffinity(0, size, set) == 0;
+
+		if (is_read)
+			cpus = BASE_MAX((unsigned)CPU_COUNT_S(size, set), 1u);
+		CPU_FREE(set);
+		if (is_read)
+			break;
+	}
 	return cpus;
+}
+
+void limits_read(struct limits *ret)
+{
+	struct sysinfo info;
+
+	sysinfo(&info);
+	*ret = (struct limits){.ram = (uint64_t)info.totalram * info.mem_unit,
+			       .memory = UINT64_MAX,
+			       .mask = cpus_of_mask()};
+	ret->cpus = ret->mask;
+	each_level(CGROUP_ROOT, "", memory_v2, ret);
+	each_level(CGROUP_ROOT "/memory", "memory", memory_v1, ret);
+	each_level(CGROUP_ROOT, "", cpus_v2, ret);
+	each_level(CGROUP_ROOT "/cpu", "cpu", cpus_v1, ret);
+}
+
+void limits_own_file(const char *name, char ret[LIMITS_PATH])
+{
+	char path[4096], file[4608];
+
+	ret[0] = '\0';
+	if (!cgroup_path("", path, sizeof(path)))
+		return;
+	snprintf(file, sizeof(file), "%s%s/%s", CGROUP_ROOT, strcmp(path, "/") ? path : "", name);
+	if (strlen(file) < LIMITS_PATH && access(file, F_OK) == 0)
+		note_file(ret, file);
 }
 
 uint64_t limits_cpu_ns(pid_t pid)

@@ -3,16 +3,29 @@
 #define DAEMON_LIMITS_H
 
 /* What this process may use: memory and CPUs, from the cgroup (v1 or v2), the cpuset and the
- * machine. */
+ * machine; and what it uses. */
 
 #include <sys/types.h>
 #include "base/base.h"
 
-/* Budget when none is configured: half of the smallest cgroup limit above us, else a quarter of
- * RAM. *ret_source tells which, for messages (static text). */
-uint64_t limits_memory(const char **ret_source);
-/* CPUs: the affinity mask, cut by the cgroup's quota (rounded up); at least 1. */
-unsigned limits_cpus(void);
+#define LIMITS_PATH 512
+
+struct limits {
+	uint64_t ram;
+	uint64_t memory;               /* the least that a cgroup gives us; UINT64_MAX: none does */
+	char memory_file[LIMITS_PATH]; /* the file that says so, "": none */
+	unsigned mask;                 /* CPUs of the affinity mask, which follows the cpuset */
+	unsigned cpus; /* the mask, cut by a cgroup's quota (rounded up); at least 1 */
+	char cpus_file[LIMITS_PATH]; /* of the quota that cuts it, "": none does */
+};
+
+/* As it is now. */
+void limits_read(struct limits *ret);
+/* The budget for memory: what is configured, 0: half of the cgroup's limit, else a quarter of RAM; never more
+ * than seven eighths of the cgroup's limit. *ret_source tells which, for messages (static text). */
+uint64_t limits_budget(const struct limits *limits, uint64_t configured, const char **ret_source);
+/* A file of our own cgroup (v2); where there is none, *ret is "". */
+void limits_own_file(const char *name, char ret[LIMITS_PATH]);
 /* User + system CPU time of a live process, 0 if it is gone. */
 uint64_t limits_cpu_ns(pid_t pid);
 /* Its state as /proc/PID/stat has it: 'R', 'S', 'D', 'T' (stopped) ...; 0: cannot be read. */

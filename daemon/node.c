@@ -162,24 +162,69 @@ static int begin_serving(struct node *node, struct diag *diag)
 	return domain_request(node, DOMAIN_OWN, &self, &node->own, diag) ? -EIO : 0;
 }
 
+/* ---- the machine ---- */
+
+static void set_workers(void *arg, unsigned workers)
+{
+	struct node *node = arg;
+	struct domain *domain;
+
+	node->workers = workers;
+	LIST_FOREACH(domain, &node->domains, link)
+	workers_resize(&domain->workers, workers);
+}
+
+static uint64_t give_back(void *arg, bool caches, bool idle)
+{
+	struct node *node = arg;
+	const uint64_t had = node->memory_used + node->memory_kept;
+
+	while (caches && describe_give_way(node, NULL))
+		continue;
+	if (caches)
+		ram_cache_give_way(node, NULL);
+	while (idle && stream_give_back(node))
+		continue;
+	return had - node->memory_used - node->memory_kept;
+}
+
+/* What is too much goes as far as it may: what jobs have stays. */
+static void set_memory(void *arg, uint64_t budget, const char *source)
+{
+	struct node *node = arg;
+	const bool is_less = budget < node->memory_budget;
+
+	node->memory_budget = budget;
+	node->memory_source = source;
+	if (is_less)
+		give_back(node, true, false);
+	while (node->memory_used > budget && stream_give_back(node))
+		continue;
+}
+
+static int follow_machine(struct node *node)
+{
+	static const struct machine_calls calls = {set_workers, set_memory, give_back};
+	const struct machine_wants wants = {node->param.workers, node->param.memory};
+
+	return machine_begin(&node->machine, node->loop, &wants, &calls, node);
+}
+
 int node_init(struct node *node, struct diag *diag)
 {
-	unsigned workers = node->param.workers ? (unsigned)node->param.workers : limits_cpus();
 	int r;
 
 	LIST_INIT(&node->domains);
 	LIST_INIT(&node->leaving);
-	node->workers = BASE_MIN(workers, (unsigned)LAYOUT_MAX_WORKERS);
 	LIST_INIT(&node->conns);
 	LIST_INIT(&node->guests);
 	keep_load(node);
 	node->started_ns = base_now_ns();
 	node->ticks = 1;
-	node->memory_source = "parameter `memory`";
-	node->memory_budget =
-	    node->param.memory ? node->param.memory : limits_memory(&node->memory_source);
 	diag_set(diag, "cannot set up the event loop and its memory");
 	r = loop_new(&node->loop);
+	if (!r)
+		r = follow_machine(node);
 	if (!r)
 		r = reaper_begin(&node->reaper, node->loop);
 	if (!r)
@@ -247,6 +292,7 @@ void node_fini(struct node *node)
 	porter_fini(node);
 	reaper_end(&node->reaper);
 	accept_end(&node->accept);
+	machine_end(&node->machine);
 	loop_unwatch(&node->tick);
 	loop_unwatch(&node->idle);
 	place_close(&node->place);

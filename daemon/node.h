@@ -13,6 +13,7 @@
 #include "daemon/net/accept.h"
 #include "daemon/net/guest.h"
 #include "daemon/loop.h"
+#include "daemon/machine/machine.h"
 #include "daemon/param.h"
 #include "daemon/place.h"
 #include "daemon/net/porter.h"
@@ -49,6 +50,7 @@ struct node {
 	struct domain *own; /* the only one, of our own user; NULL: tenants have theirs */
 	unsigned n_tenants; /* uids that have a domain */
 	struct tenant_rules tenants;
+	struct machine machine;
 	unsigned workers; /* processes of a domain */
 	LIST_HEAD(node_conns, conn) conns;
 	unsigned n_conns;

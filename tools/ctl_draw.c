@@ -311,11 +311,14 @@ static void ctl_draw_work(const struct json_in *node, FILE *out)
 static void ctl_draw_use(const struct json_in *node, size_t jobs, FILE *out)
 {
 	const struct json_in *loop = json_in_member(node, "loop");
-	char text[300], used[32], budget[32], rss[32];
+	char text[300], used[32], budget[32], rss[32], from[120];
+	const char *source = json_in_string(json_in_member(node, "memory_source"), "");
 
-	snprintf(text, sizeof(text), "%s of %s in use; accessd itself has %s",
+	snprintf(text, sizeof(text), "%s of %s%s%s%s in use; accessd itself has %s",
 		 base_format_bytes(ctl_u64(node, "memory_used"), used, sizeof(used)),
 		 base_format_bytes(ctl_u64(node, "memory_budget"), budget, sizeof(budget)),
+		 source[0] ? " (" : "", base_quote(source, from, sizeof(from)),
+		 source[0] ? ")" : "",
 		 base_format_bytes(ctl_u64(node, "rss_bytes"), rss, sizeof(rss)));
 	ctl_line("memory", text, out);
 	snprintf(text, sizeof(text),
@@ -329,6 +332,44 @@ static void ctl_draw_use(const struct json_in *node, size_t jobs, FILE *out)
 		 (unsigned long long)ctl_u64(node, "workers"),
 		 ctl_u64(node, "workers_alive") == 0 && jobs == 0 ? "; they start with a job" : "");
 	ctl_line("workers", text, out);
+}
+
+/* What limits accessd, and from where; nothing where nothing does. */
+static void ctl_draw_limits(const struct json_in *machine, FILE *out)
+{
+	const char *cpus = json_in_string(json_in_member(machine, "cpus_from"), "");
+	const char *memory = json_in_string(json_in_member(machine, "memory_from"), "");
+	char text[400], limit[32], from[150];
+
+	if (cpus[0]) {
+		snprintf(text, sizeof(text), "%llu of %llu CPUs, by %s",
+			 (unsigned long long)ctl_u64(machine, "cpus"),
+			 (unsigned long long)ctl_u64(machine, "cpus_mask"),
+			 base_quote(cpus, from, sizeof(from)));
+		ctl_line("limits", text, out);
+	}
+	if (memory[0]) {
+		snprintf(text, sizeof(text), "%s of memory, by %s",
+			 base_format_bytes(ctl_u64(machine, "memory_limit"), limit, sizeof(limit)),
+			 base_quote(memory, from, sizeof(from)));
+		ctl_line(cpus[0] ? "" : "limits", text, out);
+	}
+}
+
+/* While memory is short, and until all of it is taken again. */
+static void ctl_draw_pressure(const struct json_in *pressure, FILE *out)
+{
+	const char *level = json_in_string(json_in_member(pressure, "level"), "none");
+	char text[400];
+
+	if (strcmp(level, "none") == 0)
+		return;
+	snprintf(text, sizeof(text),
+		 "memory is short on this node: somebody waited for it in %.0f %% of the last ten "
+		 "seconds; caches in memory have %llu eighths of their share%s",
+		 ctl_real(pressure, "some"), (unsigned long long)ctl_u64(pressure, "cache_eighths"),
+		 strcmp(level, "slots") == 0 ? ", and nothing is reserved ahead of need" : "");
+	ctl_line("pressure", text, out);
 }
 
 static void ctl_draw_trouble(const struct json_in *node, FILE *out)
@@ -366,6 +407,8 @@ void ctl_draw_node(const struct json_in *status, FILE *out)
 
 	ctl_draw_work(node, out);
 	ctl_draw_use(node, json_in_count(json_in_member(status, "jobs")), out);
+	ctl_draw_limits(json_in_member(node, "machine"), out);
+	ctl_draw_pressure(json_in_member(json_in_member(node, "machine"), "pressure"), out);
 	ctl_draw_trouble(node, out);
 	if (json_in_string(json_in_member(status, "share_public_why"), "")[0] == '\0')
 		return;

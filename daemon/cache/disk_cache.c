@@ -48,7 +48,8 @@ int disk_cache_init(struct disk_cache *disk_cache, const struct domain *domain)
 	else if (strcmp(param->cache_point, "none") == 0)
 		snprintf(disk_cache->why, sizeof(disk_cache->why), "cache_point is none");
 	else
-		return tray_new(domain->node->workers, DISK_CACHE_RING, &disk_cache->tray_fd);
+		return tray_new(domain->node->machine.workers_most, DISK_CACHE_RING,
+				&disk_cache->tray_fd);
 	return 0;
 }
 

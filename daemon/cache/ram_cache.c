@@ -6,7 +6,7 @@
  * and a step more: a domain that keeps nothing in memory costs nothing. Streams come first. What they need is
  * taken from the grant at once, so no stream is refused for what could be read from the disk as
  * well; the reader gives the memory back when no worker reads it any more, which takes as long as the chunks in
- * production, and nothing is granted anew before.
+ * production, and nothing is granted anew before. Under memory pressure and for a while after it only a share of it is.
  *
  * The reader does not know which of its tasks are still read: tasks belong to chunks, and the chunks' ends are
  * known here. So it asks, and each chunk that is in production then is marked; the answer goes when all of these
@@ -37,7 +37,7 @@ static uint64_t most_of_all(const struct node *node)
 	return bytes ? BASE_MIN(bytes, node->memory_budget) : node->memory_budget / RAM_CACHE_SHARE;
 }
 
-uint64_t ram_cache_most(const struct domain *domain)
+static uint64_t most_by_rule(const struct domain *domain)
 {
 	uint64_t bytes = most_of_all(domain->node);
 
@@ -46,12 +46,18 @@ uint64_t ram_cache_most(const struct domain *domain)
 	return bytes - bytes % RESIDENT_CHUNK;
 }
 
+/* The budget may grow while we run: the memory was made for what it was. */
+uint64_t ram_cache_most(const struct domain *domain)
+{
+	return BASE_MIN(most_by_rule(domain), domain->ram_cache.made);
+}
+
 int ram_cache_init(struct ram_cache *ram_cache, const struct domain *domain)
 {
-	*ram_cache = (struct ram_cache){.fd = -1};
-	if (domain->disk_cache.tray_fd < 0 || ram_cache_most(domain) == 0)
+	*ram_cache = (struct ram_cache){.fd = -1, .made = most_by_rule(domain)};
+	if (domain->disk_cache.tray_fd < 0 || ram_cache->made == 0)
 		return 0;
-	return resident_new(ram_cache_most(domain), &ram_cache->fd);
+	return resident_new(ram_cache->made, &ram_cache->fd);
 }
 
 static void set_granted(struct domain *domain, uint64_t bytes)
@@ -87,7 +93,8 @@ static void tell(struct domain *domain, bool is_most)
 static uint64_t left_for(const struct domain *domain)
 {
 	const struct node *node = domain->node;
-	uint64_t all = most_of_all(node), his = ram_cache_most(domain);
+	uint64_t all = machine_share(&node->machine, most_of_all(node)),
+		 his = ram_cache_most(domain);
 
 	all -= BASE_MIN(all, node->memory_kept);
 	his -= BASE_MIN(his, tenant_kept(domain));

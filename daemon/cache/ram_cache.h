@@ -15,6 +15,7 @@ struct node;
 
 struct ram_cache {
 	int fd;           /* -1: there is none */
+	uint64_t made;    /* bytes of it */
 	uint64_t granted; /* bytes of the budget */
 	bool gives_way;   /* the reader has not given back yet what it was told to */
 	bool has_told;    /* what the reader that is there was told */

@@ -155,6 +155,7 @@ static void put_node(struct json_out *out, const struct view *view)
 	json_out_member_double(out, "reader_cpu_seconds", (double)sums.reader_ns / 1e9);
 	json_out_member_double(out, "loop_cpu_seconds", (double)limits_own_cpu_ns() / 1e9);
 	put_loop(out, loop_turns(node->loop));
+	machine_describe(&node->machine, out);
 	json_out_member_u64(out, "rss_bytes", limits_own_rss());
 	json_out_member_u64(out, "memory_budget", node->memory_budget);
 	json_out_member_string(out, "memory_source", node->memory_source);

@@ -112,6 +112,12 @@ void workers_remove_variant(struct workers *workers, uint32_t lane, uint32_t var
 	send_message(workers, &out);
 }
 
+void workers_resize(struct workers *workers, unsigned size)
+{
+	workers->size = size;
+	send_number(workers, PARENT_SIZE, PARENT_KEY_WORKERS, size);
+}
+
 void workers_kill(struct workers *workers, unsigned index, bool is_stopped)
 {
 	struct workers_one *worker = &workers->worker[index];

@@ -57,6 +57,8 @@ void workers_go(struct workers *workers, uint32_t lane);
 void workers_remove(struct workers *workers, uint32_t lane);
 /* stream_variant_removed() follows. */
 void workers_remove_variant(struct workers *workers, uint32_t lane, uint32_t variant);
+/* So many from now on: those that are too many finish what they do. */
+void workers_resize(struct workers *workers, unsigned size);
 /* It hangs, or was stopped (then its sample is not to blame): its death follows. */
 void workers_kill(struct workers *workers, unsigned index, bool is_stopped);
 

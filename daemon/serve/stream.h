@@ -110,6 +110,8 @@ void stream_account(struct stream *stream, struct domain *payer, int64_t bytes);
 /* Frees a catalogue that nobody has, or the oldest stream that no connection has, or a variant, or has the forms that are kept in memory give
  * way, if that makes room for the tenant of domain. false: there is none. */
 bool stream_free_idle(struct domain *domain);
+/* The oldest stream or a variant that no connection has, whoever pays. false: there is none. */
+bool stream_give_back(struct node *node);
 /* The oldest such one that the tenant of domain pays for. */
 bool stream_free_idle_of(struct domain *domain);
 struct stream *stream_of_lane(struct domain *domain,

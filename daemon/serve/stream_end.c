@@ -187,6 +187,11 @@ bool stream_free_idle(struct domain *domain)
 	       free_variant(domain->node, payer) || ram_cache_give_way(domain->node, payer);
 }
 
+bool stream_give_back(struct node *node)
+{
+	return free_oldest(node, NULL) || free_variant(node, NULL);
+}
+
 /* Ends the stream in `state`; each job is told by fn. */
 static void end_stream(struct stream *stream, enum stream_state state, uint64_t code,
 		       const char *text)

@@ -152,6 +152,8 @@ int stream_make_room(struct stream *stream, struct diag *diag)
 	while (least <= most && !can_afford(stream, least, NULL, 0) &&
 	       stream_free_idle(stream->payer))
 		continue;
+	if (!machine_has_room_ahead(&stream->node->machine))
+		wanted = BASE_MIN(wanted, least);
 	while (wanted && !can_afford(stream, wanted, NULL, 0))
 		wanted--;
 	if (!reserve_all(stream, wanted))

@@ -1,56 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Limits, read from control groups that the test makes up: it mounts its own files over /proc and
- * /sys in a mount namespace of its own. That takes root; without it only sanity is tested.
+ * Limits, read from control groups that the test makes up (pretend.h).
  */
 
 #include "daemon/limits.h"
+#include "tests/daemon/pretend.h"
 #include "tests/worker/suite.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/mount.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <sys/sysinfo.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #define MIB (UINT64_C(1) << 20)
-#define ROOT "/sys/fs/cgroup"
-
-static void write_file(const char *path, const char *text)
-{
-	char folders[256];
-	FILE *file;
-
-	snprintf(folders, sizeof(folders), "%s", path);
-	for (char *slash = strchr(folders + strlen(ROOT), '/'); slash;
-	     slash = strchr(slash + 1, '/')) {
-		*slash = '\0';
-		ck_assert(mkdir(folders, 0755) == 0 || errno == EEXIST);
-		*slash = '/';
-	}
-	file = fopen(path, "w");
-	ck_assert_ptr_nonnull(file);
-	fputs(text, file);
-	fclose(file);
-}
-
-/* An empty /sys/fs/cgroup, and groups as this process's. false: not allowed here. */
-static bool pretend(const char *groups)
-{
-	if (unshare(CLONE_NEWNS) || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
-	    mount("none", ROOT, "tmpfs", 0, NULL))
-		return false;
-	write_file(ROOT "/self", groups);
-	return mount(ROOT "/self", "/proc/self/cgroup", NULL, MS_BIND, NULL) == 0;
-}
 
 struct file {
 	const char *path, *text;
@@ -59,57 +26,91 @@ struct file {
 static const struct {
 	const char *groups;
 	struct file file[5];
-	uint64_t limit; /* 0: none */
-	unsigned cpus;  /* 0: not cut */
+	uint64_t limit;   /* 0: none */
+	unsigned cpus;    /* 0: not cut */
+	const char *from; /* the file that does */
 } table[] = {
-    {"0::/\n", {{NULL, NULL}}, 0, 0},
-    {"0::/a/b\n", {{ROOT "/a/b/memory.max", "67108864\n"}}, 64 * MIB, 0},
+    {"0::/\n", {{NULL, NULL}}, 0, 0, NULL},
     {"0::/a/b\n",
-     {{ROOT "/a/b/memory.max", "max\n"}, {ROOT "/a/memory.max", "67108864\n"}},
+     {{PRETEND_ROOT "/a/b/memory.max", "67108864\n"}},
      64 * MIB,
-     0},
-    {"0::/a/b\n",
-     {{ROOT "/a/b/memory.max", "134217728\n"},
-      {ROOT "/a/memory.max", "67108864\n"},
-      {ROOT "/memory.max", "268435456\n"}},
-     64 * MIB,
-     0},
-    {"0::/a\n", {{ROOT "/memory.max", "67108864\n"}}, 64 * MIB, 0},       /* of the root itself */
-    {"0::/a\n", {{ROOT "/b/memory.max", "1048576\n"}}, 0, 0},             /* a neighbour's */
-    {"0::/a\n", {{ROOT "/a/memory.max", "9223372036854771712\n"}}, 0, 0}, /* more than RAM */
-    {"0::/a\n", {{ROOT "/a/memory.max", "nonsense\n"}}, 0, 0},
-    {"0::/a\n", {{ROOT "/a/memory.max", "-1\n"}}, 0, 0},
-    {"0::/a\n", {{ROOT "/a/cpu.max", "max 100000\n"}}, 0, 0},
-    {"0::/a\n", {{ROOT "/a/cpu.max", "50000 100000\n"}}, 0, 1},
-    {"0::/a\n", {{ROOT "/a/cpu.max", "100001 100000\n"}}, 0, 2}, /* rounded up */
-    {"0::/a/b\n",
-     {{ROOT "/a/cpu.max", "100000 100000\n"}, {ROOT "/a/b/cpu.max", "max 100000"}},
      0,
-     1},
+     PRETEND_ROOT "/a/b/memory.max"},
+    {"0::/a/b\n",
+     {{PRETEND_ROOT "/a/b/memory.max", "max\n"}, {PRETEND_ROOT "/a/memory.max", "67108864\n"}},
+     64 * MIB,
+     0,
+     PRETEND_ROOT "/a/memory.max"},
+    {"0::/a\n",
+     {{PRETEND_ROOT "/a/memory.max", "max\n"}, {PRETEND_ROOT "/a/memory.high", "67108864\n"}},
+     64 * MIB,
+     0,
+     PRETEND_ROOT "/a/memory.high"},
+    {"0::/a\n",
+     {{PRETEND_ROOT "/a/memory.max", "67108864\n"}, {PRETEND_ROOT "/a/memory.high", "max\n"}},
+     64 * MIB,
+     0,
+     PRETEND_ROOT "/a/memory.max"},
+    {"0::/a/b\n",
+     {{PRETEND_ROOT "/a/b/memory.max", "134217728\n"},
+      {PRETEND_ROOT "/a/memory.max", "67108864\n"},
+      {PRETEND_ROOT "/memory.max", "268435456\n"}},
+     64 * MIB,
+     0,
+     PRETEND_ROOT "/a/memory.max"},
+    {"0::/a\n",
+     {{PRETEND_ROOT "/memory.max", "67108864\n"}},
+     64 * MIB,
+     0,
+     PRETEND_ROOT "/memory.max"},                                           /* of the root itself */
+    {"0::/a\n", {{PRETEND_ROOT "/b/memory.max", "1048576\n"}}, 0, 0, NULL}, /* a neighbour's */
+    {"0::/a\n",
+     {{PRETEND_ROOT "/a/memory.max", "9223372036854771712\n"}},
+     0,
+     0,
+     NULL}, /* more than RAM */
+    {"0::/a\n", {{PRETEND_ROOT "/a/memory.max", "nonsense\n"}}, 0, 0, NULL},
+    {"0::/a\n", {{PRETEND_ROOT "/a/memory.max", "-1\n"}}, 0, 0, NULL},
+    {"0::/a\n", {{PRETEND_ROOT "/a/cpu.max", "max 100000\n"}}, 0, 0, NULL},
+    {"0::/a\n", {{PRETEND_ROOT "/a/cpu.max", "50000 100000\n"}}, 0, 1, PRETEND_ROOT "/a/cpu.max"},
+    {"0::/a\n",
+     {{PRETEND_ROOT "/a/cpu.max", "100001 100000\n"}},
+     0,
+     2,
+     PRETEND_ROOT "/a/cpu.max"}, /* rounded up */
+    {"0::/a/b\n",
+     {{PRETEND_ROOT "/a/cpu.max", "100000 100000\n"}, {PRETEND_ROOT "/a/b/cpu.max", "max 100000"}},
+     0,
+     1,
+     PRETEND_ROOT "/a/cpu.max"},
     {"9:memory:/job\n1:name=systemd:/x\n",
-     {{ROOT "/memory/job/memory.limit_in_bytes", "67108864\n"},
-      {ROOT "/memory/memory.limit_in_bytes", "9223372036854771712\n"}},
+     {{PRETEND_ROOT "/memory/job/memory.limit_in_bytes", "67108864\n"},
+      {PRETEND_ROOT "/memory/memory.limit_in_bytes", "9223372036854771712\n"}},
      64 * MIB,
-     0},
+     0,
+     PRETEND_ROOT "/memory/job/memory.limit_in_bytes"},
     {"4:cpu,cpuacct:/job\n",
-     {{ROOT "/cpu/job/cpu.cfs_quota_us", "100000\n"},
-      {ROOT "/cpu/job/cpu.cfs_period_us", "100000\n"}},
+     {{PRETEND_ROOT "/cpu/job/cpu.cfs_quota_us", "100000\n"},
+      {PRETEND_ROOT "/cpu/job/cpu.cfs_period_us", "100000\n"}},
      0,
-     1},
+     1,
+     PRETEND_ROOT "/cpu/job/cpu.cfs_quota_us"},
     {"4:cpuacct,cpu:/job\n",
-     {{ROOT "/cpu/job/cpu.cfs_quota_us", "-1\n"},
-      {ROOT "/cpu/job/cpu.cfs_period_us", "100000\n"},
-      {ROOT "/cpu/cpu.cfs_quota_us", "50000\n"},
-      {ROOT "/cpu/cpu.cfs_period_us", "100000\n"}},
+     {{PRETEND_ROOT "/cpu/job/cpu.cfs_quota_us", "-1\n"},
+      {PRETEND_ROOT "/cpu/job/cpu.cfs_period_us", "100000\n"},
+      {PRETEND_ROOT "/cpu/cpu.cfs_quota_us", "50000\n"},
+      {PRETEND_ROOT "/cpu/cpu.cfs_period_us", "100000\n"}},
      0,
-     1},
+     1,
+     PRETEND_ROOT "/cpu/cpu.cfs_quota_us"},
     {"4:cpu:/job\n",
-     {{ROOT "/cpu/job/cpu.cfs_quota_us", "50000\n"},
-      {ROOT "/cpu/job/cpu.cfs_period_us", "0\n"}}, /* divides nothing */
+     {{PRETEND_ROOT "/cpu/job/cpu.cfs_quota_us", "50000\n"},
+      {PRETEND_ROOT "/cpu/job/cpu.cfs_period_us", "0\n"}}, /* divides nothing */
      0,
-     0},
-    {"garbage\n:\n::\n0:/a\n", {{ROOT "/a/memory.max", "1\n"}}, 0, 0},
-    {"", {{NULL, NULL}}, 0, 0},
+     0,
+     NULL},
+    {"garbage\n:\n::\n0:/a\n", {{PRETEND_ROOT "/a/memory.max", "1\n"}}, 0, 0, NULL},
+    {"", {{NULL, NULL}}, 0, 0, NULL},
 };
 
 static unsigned cpus_of_mask(void)
@@ -125,17 +126,22 @@ START_TEST(groups_limit)
 	struct sysinfo info;
 	const char *source;
 	uint64_t ram, memory;
+	struct limits limits;
 	unsigned mask = cpus_of_mask();
 
-	if (!pretend(table[_i].groups)) {
-		fprintf(stderr, "not tested: needs a mount namespace\n");
+	if (!pretend_groups(table[_i].groups))
 		return;
-	}
 	for (size_t i = 0; i < 5 && table[_i].file[i].path; i++)
-		write_file(table[_i].file[i].path, table[_i].file[i].text);
+		pretend_file(table[_i].file[i].path, table[_i].file[i].text);
 	ck_assert_int_eq(sysinfo(&info), 0);
 	ram = (uint64_t)info.totalram * info.mem_unit;
-	memory = limits_memory(&source);
+	limits_read(&limits);
+	memory = limits_budget(&limits, 0, &source);
+	ck_assert_uint_eq(limits.ram, ram);
+	ck_assert_uint_eq(limits.memory, table[_i].limit ? table[_i].limit : UINT64_MAX);
+	ck_assert_str_eq(limits.memory_file, table[_i].limit ? table[_i].from : "");
+	if (mask > table[_i].cpus)
+		ck_assert_str_eq(limits.cpus_file, table[_i].cpus ? table[_i].from : "");
 	if (table[_i].limit) {
 		ck_assert_uint_eq(memory, table[_i].limit / 2);
 		ck_assert_str_eq(source, "half of the cgroup's memory limit");
@@ -143,12 +149,14 @@ START_TEST(groups_limit)
 		ck_assert_uint_eq(memory, ram / 4);
 		ck_assert_str_eq(source, "a quarter of RAM");
 	}
-	ck_assert_uint_eq(limits_cpus(), table[_i].cpus ? BASE_MIN(table[_i].cpus, mask) : mask);
+	ck_assert_uint_eq(limits.mask, mask);
+	ck_assert_uint_eq(limits.cpus, table[_i].cpus ? BASE_MIN(table[_i].cpus, mask) : mask);
 }
 END_TEST
 
 START_TEST(the_mask_limits)
 {
+	struct limits limits;
 	cpu_set_t set;
 
 	ck_assert_int_eq(sched_getaffinity(0, sizeof(set), &set), 0);
@@ -156,7 +164,53 @@ START_TEST(the_mask_limits)
 		if (CPU_ISSET(cpu, &set) && seen++)
 			CPU_CLR(cpu, &set);
 	ck_assert_int_eq(sched_setaffinity(0, sizeof(set), &set), 0);
-	ck_assert_uint_eq(limits_cpus(), 1);
+	limits_read(&limits);
+	ck_assert_uint_eq(limits.mask, 1);
+	ck_assert_uint_eq(limits.cpus, 1);
+}
+END_TEST
+
+START_TEST(what_is_configured_has_a_bound)
+{
+	struct limits limits = {.ram = 1024 * MIB, .memory = UINT64_MAX};
+	const char *source;
+
+	ck_assert_uint_eq(limits_budget(&limits, 0, &source), 256 * MIB);
+	ck_assert_uint_eq(limits_budget(&limits, 4096 * MIB, &source), 4096 * MIB);
+	ck_assert_str_eq(source, "parameter `memory`");
+	limits.memory = 64 * MIB;
+	ck_assert_uint_eq(limits_budget(&limits, 0, &source), 32 * MIB);
+	ck_assert_uint_eq(limits_budget(&limits, 56 * MIB, &source), 56 * MIB);
+	ck_assert_str_eq(source, "parameter `memory`");
+	ck_assert_uint_eq(limits_budget(&limits, 56 * MIB + 1, &source), 56 * MIB);
+	ck_assert_ptr_nonnull(strstr(source, "cgroup"));
+}
+END_TEST
+
+/* What was read is of that moment alone. */
+START_TEST(limits_change)
+{
+	struct limits limits;
+	char file[LIMITS_PATH];
+
+	if (!pretend_groups("0::/a\n"))
+		return;
+	limits_read(&limits);
+	ck_assert_uint_eq(limits.memory, UINT64_MAX);
+	pretend_file(PRETEND_ROOT "/a/memory.max", "67108864\n");
+	pretend_file(PRETEND_ROOT "/a/cpu.max", "50000 100000\n");
+	limits_read(&limits);
+	ck_assert_uint_eq(limits.memory, 64 * MIB);
+	ck_assert_uint_eq(limits.cpus, 1);
+	pretend_file(PRETEND_ROOT "/a/memory.max", "max\n");
+	pretend_file(PRETEND_ROOT "/a/cpu.max", "max 100000\n");
+	limits_read(&limits);
+	ck_assert_uint_eq(limits.memory, UINT64_MAX);
+	ck_assert_uint_eq(limits.cpus, limits.mask);
+	limits_own_file("memory.max", file);
+	ck_assert_str_eq(file, PRETEND_ROOT "/a/memory.max");
+	limits_own_file("memory.pressure", file);
+	ck_assert_str_eq(file, "");
 }
 END_TEST
 
@@ -235,6 +289,8 @@ static void add(TCase *tcase)
 {
 	tcase_add_loop_test(tcase, groups_limit, 0, BASE_ARRAY_LEN(table));
 	tcase_add_test(tcase, the_mask_limits);
+	tcase_add_test(tcase, what_is_configured_has_a_bound);
+	tcase_add_test(tcase, limits_change);
 	tcase_add_test(tcase, processes_are_measured);
 	tcase_add_test(tcase, a_parent_is_right_or_unknown);
 	tcase_add_test(tcase, descriptors_are_raised);

@@ -267,6 +267,15 @@ START_TEST(node)
 	    "workers  2 of 2 alive\n",
 	    "trouble  1 bad sample (access-ctl bad JOB lists them), 2 jobs refused\n",
 	    "sharing  off for what everybody may read: no user accessd-public\n");
+	HAS("{\"node\":{\"memory_used\":1024,\"memory_budget\":2048,\"memory_source\":"
+	    "\"a quarter of RAM\",\"machine\":{\"cpus\":1,\"cpus_mask\":4,\"cpus_from\":"
+	    "\"/sys/a/cpu.max\",\"memory_limit\":4096,\"memory_from\":\"/sys/memory.max\","
+	    "\"pressure\":{\"level\":\"slots\",\"some\":30.4,\"cache_eighths\":3}}}}",
+	    ctl_draw_node, "memory   1 KiB of 2 KiB (a quarter of RAM) in use",
+	    "limits   1 of 4 CPUs, by /sys/a/cpu.max\n",
+	    "         4 KiB of memory, by /sys/memory.max\n",
+	    "pressure memory is short on this node: somebody waited for it in 30 %",
+	    "caches in memory", "3 eighths", "nothing is reserved ahead");
 	HAS("{}", ctl_draw_node, "workers  0 of 0 alive; they start with a job\n",
 	    "trouble  none\n");
 }
@@ -301,6 +310,16 @@ START_TEST(eighty_columns)
 							 "\"samples_preprocessed\":"
 							 "123456789012,\"reference\":"
 							 "123456789012,"
+							 "\"memory_source\":\"seven eighths of the "
+							 "cgroup's memory limit, less than "
+							 "`memory`\",\"machine\":{\"cpus\":123,"
+							 "\"cpus_"
+							 "mask\":1234,\"cpus_from\":\"/" LONG
+							 "/" LONG
+							 "\",\"memory_limit\":123456789012,"
+							 "\"memory_from\":\"/" LONG
+							 "\",\"pressure\":{\"level\":\"slots\","
+							 "\"some\":99.9}},"
 							 "\"memory_used\":123456789012,"
 							 "\"memory_budget\":"
 							 "1234567890123,"
@@ -353,6 +372,8 @@ START_TEST(strange)
 	    "\"streams\":[{\"dataset\":\"\\u001b\",\"pipeline\":\"\\u001b\",\"variants\":["
 	    "{\"shares\":\"\\u001b\"},{\"differs\":\"\\u001b\",\"pipeline\":\"\\u001b\"}],"
 	    "\"cache\":{\"point\":\"\\u001b\"},\"waiting_on\":\"\\u001b\"}],"
+	    "\"node\":{\"memory_source\":\"\\u001b\",\"machine\":{\"cpus_from\":\"\\u001b\","
+	    "\"memory_from\":\"\\u001b\",\"pressure\":{\"level\":\"\\u001b\"}}},"
 	    "\"share_public_why\":\"\\u001b\"}",
 	};
 
