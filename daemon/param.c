@@ -13,10 +13,10 @@
 #include <string.h>
 #include <unistd.h>
 
-enum param_kind { KIND_BYTES, KIND_COUNT, KIND_TEXT };
+enum param_kind { KIND_BYTES, KIND_COUNT, KIND_TEXT, KIND_CHOICE };
 
 struct row {
-	const char *name, *what, *text;
+	const char *name, *what, *text; /* text: a text's default, or choices */
 	enum param_kind kind;
 	size_t offset;
 	uint64_t init, least, most;
@@ -26,10 +26,12 @@ static const struct row rows[] = {
 #define PARAM_BYTES(n, i, l, m, w) {#n, w, NULL, KIND_BYTES, offsetof(struct param, n), i, l, m},
 #define PARAM_COUNT(n, i, l, m, w) {#n, w, NULL, KIND_COUNT, offsetof(struct param, n), i, l, m},
 #define PARAM_TEXT(n, i, w) {#n, w, i, KIND_TEXT, offsetof(struct param, n), 0, 0, 0},
+#define PARAM_CHOICE(n, i, c, w) {#n, w, c, KIND_CHOICE, offsetof(struct param, n), i, 0, 0},
 #include "daemon/param_tbl.h"
 #undef PARAM_BYTES
 #undef PARAM_COUNT
 #undef PARAM_TEXT
+#undef PARAM_CHOICE
 };
 
 static uint64_t *number_of(struct param *param, const struct row *row)
@@ -87,6 +89,42 @@ static int set_number(struct param *param, const struct row *row, const char *va
 	return 0;
 }
 
+/* The word at that place; NULL: there are fewer. */
+static const char *choice_at(const struct row *row, uint64_t place, size_t *ret_length)
+{
+	const char *word = row->text;
+
+	for (; place > 0 && word; place--)
+		word = strchr(word, '|') ? strchr(word, '|') + 1 : NULL;
+	if (word)
+		*ret_length = strcspn(word, "|");
+	return word;
+}
+
+static void word_of(const struct row *row, uint64_t place, char *ret, size_t size)
+{
+	size_t length = 0;
+	const char *word = choice_at(row, place, &length);
+
+	snprintf(ret, size, "%.*s", (int)length, word ? word : "");
+}
+
+static int set_choice(struct param *param, const struct row *row, const char *value,
+		      struct diag *diag)
+{
+	size_t length;
+	const char *word;
+
+	for (uint64_t place = 0; (word = choice_at(row, place, &length)); place++) {
+		if (strlen(value) != length || memcmp(value, word, length) != 0)
+			continue;
+		*number_of(param, row) = place;
+		return 0;
+	}
+	diag_set(diag, "parameter %s: \"%s\" is none of %s", row->name, value, row->text);
+	return PARAM_E_BAD;
+}
+
 static int set_text(struct param *param, const struct row *row, const char *value,
 		    struct diag *diag)
 {
@@ -126,6 +164,8 @@ int param_set(struct param *param, const char *assignment, struct diag *diag)
 	strcpy(value, equals);
 	for (size_t n = strlen(value); n > 0 && isspace((unsigned char)value[n - 1]); n--)
 		value[n - 1] = '\0';
+	if (row->kind == KIND_CHOICE)
+		return set_choice(param, row, value, diag);
 	return row->kind == KIND_TEXT ? set_text(param, row, value, diag)
 				      : set_number(param, row, value, diag);
 }
@@ -241,11 +281,16 @@ void param_show(const struct param *param,
 {
 	for (size_t i = 0; i < BASE_ARRAY_LEN(rows); i++) {
 		const char *at = (const char *)param + rows[i].offset;
+		char word[32];
 
-		if (rows[i].kind == KIND_TEXT)
+		if (rows[i].kind == KIND_TEXT) {
 			fn(arg, rows[i].name, at, 0);
-		else
+		} else if (rows[i].kind == KIND_CHOICE) {
+			word_of(&rows[i], *(const uint64_t *)(const void *)at, word, sizeof(word));
+			fn(arg, rows[i].name, word, 0);
+		} else {
 			fn(arg, rows[i].name, NULL, *(const uint64_t *)(const void *)at);
+		}
 	}
 }
 
@@ -260,6 +305,8 @@ void param_print(FILE *out)
 			base_format_bytes(rows[i].init, value, sizeof(value));
 		else if (rows[i].kind == KIND_BYTES)
 			snprintf(value, sizeof(value), "0");
+		else if (rows[i].kind == KIND_CHOICE)
+			word_of(&rows[i], rows[i].init, value, sizeof(value));
 		else if (*rows[i].text)
 			snprintf(value, sizeof(value), "%s", rows[i].text);
 		fprintf(out, "  %-18s %-8s %s\n", rows[i].name, value, rows[i].what);

@@ -11,14 +11,18 @@
 #define PARAM_TEXT_MAX 1024
 enum { PARAM_E_BAD = 1 };
 
+enum huge_pages { HUGE_PAGES_AUTO, HUGE_PAGES_REQUIRE, HUGE_PAGES_OFF };
+
 struct param {
 #define PARAM_BYTES(name, init, least, most, what) uint64_t name;
 #define PARAM_COUNT(name, init, least, most, what) uint64_t name;
 #define PARAM_TEXT(name, init, what) char name[PARAM_TEXT_MAX];
+#define PARAM_CHOICE(name, init, choices, what) uint64_t name;
 #include "daemon/param_tbl.h"
 #undef PARAM_BYTES
 #undef PARAM_COUNT
 #undef PARAM_TEXT
+#undef PARAM_CHOICE
 };
 
 void param_init(struct param *param);

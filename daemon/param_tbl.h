@@ -6,6 +6,7 @@
  * PARAM_BYTES(name, default, least, most, what)   64M, 1.5G, ...
  * PARAM_COUNT(name, default, least, most, what)   a whole number
  * PARAM_TEXT(name, default, what)
+ * PARAM_CHOICE(name, default, "one|another|...", what)   a word; the parameter is its place, from 0 (param.h names them)
  */
 PARAM_TEXT(socket, "",
 	   "path of the control socket; empty: " RUNSTATEDIR
@@ -40,6 +41,10 @@ PARAM_BYTES(arena, 0, 0, UINT64_C(1) << 40,
 	    "bytes of a stream's input arena; 0: from the sizes of its files")
 PARAM_BYTES(worker_memory, UINT64_C(1) << 30, UINT64_C(16) << 20, UINT64_C(1) << 40,
 	    "private memory one worker may use; a sample that needs more gets its policy")
+PARAM_CHOICE(huge_pages, HUGE_PAGES_AUTO, "auto|require|off",
+	     "slots in huge pages: auto (as far as the kernel gives them), require (a stream is "
+	     "refused without), or "
+	     "off")
 PARAM_COUNT(workers, 0, 0, 256, "worker processes; 0: from the cgroup's CPU quota and the cpuset")
 PARAM_COUNT(readers, 4, 1, 64, "reader threads")
 PARAM_COUNT(nice, 1, 0, 19, "nice value added for workers, so that trainers go first")

@@ -219,6 +219,7 @@ static void put_variants(struct json_out *out, const struct stream *stream)
 		put_difference(out, first, variant);
 		json_out_member_u64(out, "jobs", variant->n_jobs);
 		json_out_member_u64(out, "slots", variant->slots);
+		json_out_member_bool(out, "huge_pages", reserve_is_huge(variant));
 		json_out_member_u64(out, "slot_bytes", variant->board.geometry.slot_stride);
 		json_out_member_u64(out, "memory", variant->memory);
 		json_out_object_end(out);

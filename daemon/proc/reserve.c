@@ -2,7 +2,7 @@
 /*
  * Reserving beside the loop. The child of a fork() of this process, whose other thread only reaps, knows three kinds
  * of system call, fallocate(), madvise() and exit; it ends with the number of slots it reserved (at most
- * 250 a child, a larger growth goes in steps). Whatever it could not reserve is given back to the budget.
+ * 120 a child, a larger growth goes in steps) and a bit that says whether some of them are in small pages. Whatever it could not reserve is given back to the budget.
  *
  * It reserves in huge pages as long as the kernel has them ready, which takes less time than small ones.
  * What stands in small ones goes into huge ones by another child, whom nobody waits for: that takes as
@@ -10,7 +10,8 @@
  * It runs in time that nobody else wants, and goes from the last slot to the first, as slots are
  * used from the first to the last: a page that is gathered before its first use is written and
  * mapped at a five-hundredth of the faults. Where the kernel has no huge page left, or is slow to make
- * one, the first refusal is the last question.
+ * one, the first refusal is the last question. Where huge pages are required it asks on as long as the kernel is only
+ * slow, and the first refusal is its end.
  *
  * The loop does not wait for their end either. To die takes CPU time, too, and so polite a process
  * gets little where jobs want all of it. For the same reason accessd keeps a stream's slots open until
@@ -23,6 +24,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -33,26 +35,44 @@
 #include "daemon/proc/child.h"
 #include "daemon/serve/stream.h"
 #include "daemon/serve/variant.h"
+#include "shmring/region.h"
 
-#define MOST_AT_ONCE 250
+#define MOST_AT_ONCE 120 /* an exit status has 8 bits */
+#define SMALL_PAGES 0x80 /* of it */
+#define MOST_TRIES 10
+#define SHMEM_ENABLED "/sys/kernel/mm/transparent_hugepage/shmem_enabled"
 #define POLITE 19                         /* nice value: what nobody else wants */
 #define PATIENCE_NS UINT64_C(10000000000) /* at our own end, with children that were killed */
+
+/* Each call gets further than the one before, until the kernel refuses. */
+static bool reserve_huge(const struct variant *variant, uint32_t slot, bool is_patient)
+{
+	unsigned tries = 0;
+	int r;
+
+	do
+		r = board_slots_reserve_huge(variant->slots_fd, &variant->board.geometry, slot);
+	while (is_patient && (r == -ETIME || (r == -EAGAIN && ++tries < MOST_TRIES)));
+	return r == 0;
+}
 
 static void reserve_in_child(const struct variant *variant, pid_t accessd, uint32_t from,
 			     uint32_t to)
 {
-	const struct board_geometry *geometry = &variant->board.geometry;
-	bool huge = true;
+	const uint64_t choice = variant->stream->node->param.huge_pages;
+	bool huge = choice != HUGE_PAGES_OFF;
 	uint32_t done = 0;
 
 	child_settle(accessd, variant->slots_fd);
 	for (; from + done < to; done++) {
-		huge =
-		    huge && board_slots_reserve_huge(variant->slots_fd, geometry, from + done) == 0;
-		if (board_slots_reserve(variant->slots_fd, geometry, from + done) < 0)
+		huge = huge && reserve_huge(variant, from + done, choice == HUGE_PAGES_REQUIRE);
+		if (!huge && choice == HUGE_PAGES_REQUIRE)
+			break;
+		if (board_slots_reserve(variant->slots_fd, &variant->board.geometry, from + done) <
+		    0)
 			break;
 	}
-	_exit((int)done);
+	_exit((int)done | (huge ? 0 : SMALL_PAGES));
 }
 
 static void gather_in_child(const struct variant *variant, pid_t accessd, uint32_t from,
@@ -62,7 +82,7 @@ static void gather_in_child(const struct variant *variant, pid_t accessd, uint32
 	setpriority(PRIO_PROCESS, 0, POLITE);
 	while (to-- > from)
 		if (board_slots_gather(variant->slots_fd, &variant->board.geometry, to))
-			break;
+			_exit(SMALL_PAGES);
 	_exit(0);
 }
 
@@ -72,7 +92,8 @@ static void gather_begin(struct variant *variant)
 	struct reserve *reserve = &variant->reserve;
 	pid_t accessd = getpid(), pid;
 
-	if (reserve->gatherer || reserve->gathered == reserve->reserved)
+	if (reserve->gatherer || reserve->gathered == reserve->reserved ||
+	    variant->stream->node->param.huge_pages == HUGE_PAGES_OFF)
 		return;
 	pid = fork();
 	if (pid < 0)
@@ -112,17 +133,48 @@ static void finish(struct variant *variant, int status)
 {
 	struct reserve done = variant->reserve;
 	uint32_t asked = done.to - done.from;
-	uint32_t got = WIFEXITED(status) ? (uint32_t)WEXITSTATUS(status) : 0;
+	uint32_t said = WIFEXITED(status) ? (uint32_t)WEXITSTATUS(status) : 0;
+	uint32_t got = BASE_MIN(said & ~(uint32_t)SMALL_PAGES, asked);
+	const uint64_t choice = variant->stream->node->param.huge_pages;
 
-	got = BASE_MIN(got, asked);
 	variant->reserve.pid = 0;
 	variant->reserve.reserved = done.from + got;
+	variant->reserve.is_mixed |= got && (said & SMALL_PAGES) && choice != HUGE_PAGES_REQUIRE;
+	variant->reserve.is_refused = (said & SMALL_PAGES) && choice == HUGE_PAGES_REQUIRE;
 	account(variant, (int64_t)got - (int64_t)asked);
 	if (got < asked)
 		log_line(LOG_LEVEL_WARN, "slots-not-reserved", "lane=%u asked=%u got=%u",
 			 variant->stream->lane.number, asked, got);
 	gather_begin(variant);
 	stream_reserved(variant, got, got == asked);
+}
+
+bool reserve_is_huge(const struct variant *variant)
+{
+	const struct reserve *reserve = &variant->reserve;
+
+	return reserve->reserved && !reserve->is_mixed && !reserve->is_small &&
+	       variant->board.geometry.slot_stride >= REGION_HUGE;
+}
+
+void reserve_refusal(const struct variant *variant, char *ret, size_t size)
+{
+	char setting[128] = "cannot be read", slot[32];
+	_cleanup_close_ int fd = open(SHMEM_ENABLED, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -1 : pread(fd, setting, sizeof(setting) - 1, 0);
+
+	if (n > 0)
+		setting[n] = '\0';
+	setting[strcspn(setting, "\n")] = '\0';
+	snprintf(ret, size,
+		 "huge_pages = require, and the kernel gave %u slots of %s in huge pages and "
+		 "refused one more: "
+		 "echo advise >" SHMEM_ENABLED
+		 " (it is \"%s\"), echo 1 >/proc/sys/vm/compact_memory where free "
+		 "memory is in small pieces, or set huge_pages = auto",
+		 variant->slots,
+		 base_format_bytes(variant->board.geometry.slot_stride, slot, sizeof(slot)),
+		 setting);
 }
 
 static void forget(struct node *node, struct reserve_leaving *leaving)
@@ -149,6 +201,8 @@ static bool is_of(struct variant *variant, pid_t pid, int status)
 {
 	if (variant->reserve.gatherer == pid) {
 		variant->reserve.gatherer = 0;
+		variant->reserve.is_small |= variant->reserve.is_mixed && status != 0;
+		variant->reserve.is_mixed = false;
 		gather_begin(variant);
 		return true;
 	}

@@ -22,6 +22,9 @@ struct reserve {
 	uint32_t reserved; /* slots, by now */
 	pid_t gatherer;    /* 0: none */
 	uint32_t gathered; /* slots below it are, or were seen to */
+	bool is_mixed;     /* some of those that were reserved last are in small pages */
+	bool is_small;     /* and of those that were seen to */
+	bool is_refused;   /* huge pages are required, and the kernel did not give them */
 };
 
 struct reserve_leaving { /* a child that was killed and has not ended */
@@ -35,6 +38,10 @@ struct reserve_leaving { /* a child that was killed and has not ended */
 int reserve_begin(struct variant *variant, uint32_t to);
 /* A child ended. false: it was none of these. */
 bool reserve_ended(struct node *node, pid_t pid, int status);
+/* Does all of its memory that could lie in huge pages? */
+bool reserve_is_huge(const struct variant *variant);
+/* Huge pages are required and were refused: with which numbers, and what helps. */
+void reserve_refusal(const struct variant *variant, char *ret, size_t size);
 /* The variant ends, and so do its children: never waits for that. */
 void reserve_cancel(struct variant *variant);
 /* accessd ends: waits for those that were cancelled. */

@@ -95,12 +95,28 @@ static uint64_t stride_of_all(const struct stream *stream)
 
 /* ---- a job more ---- */
 
+/* Was it not the budget, but pages? */
+static bool refused_huge(const struct stream *stream, struct diag *diag)
+{
+	for (unsigned i = 0; i < LAYOUT_MAX_VARIANTS; i++) {
+		const struct variant *variant = stream->variant[i];
+
+		if (!variant_is_open(variant) || !variant->reserve.is_refused)
+			continue;
+		reserve_refusal(variant, diag->text, sizeof(diag->text));
+		return true;
+	}
+	return false;
+}
+
 static int refuse_job(const struct stream *stream, unsigned ranks, struct diag *diag)
 {
 	char slot[32], left[32], budget[32];
 	const char *name;
 	uint64_t most = stream_limit_of(stream->payer, &name);
 
+	if (refused_huge(stream, diag))
+		return STREAM_E_MEMORY;
 	base_format_bytes(stride_of_all(stream), slot, sizeof(slot));
 	base_format_bytes(stream_free_bytes(stream->payer), left, sizeof(left));
 	base_format_bytes(most, budget, sizeof(budget));
@@ -196,16 +212,23 @@ bool stream_make_room_for(struct stream *stream, const struct board_geometry *ge
 void stream_reserved(struct variant *variant, uint32_t slots, bool all_of_them)
 {
 	struct stream *stream = variant->stream;
+	char refusal[512];
 
 	variant->full = !all_of_them;
 	if (stream->state > STREAM_RUNS || !variant_is_open(variant))
 		return;
 	variant->slots += slots;
-	if (!variant->slots ||
-	    (!all_of_them && variant->state == VARIANT_OPENING && variant->slots < stream->slots))
+	if (variant->slots &&
+	    (all_of_them || variant->state != VARIANT_OPENING || variant->slots >= stream->slots)) {
+		stream_settle(stream);
+		return;
+	}
+	if (variant->reserve.is_refused) {
+		reserve_refusal(variant, refusal, sizeof(refusal));
+		variant_fail(variant, OA_E_MEMORY, refusal);
+	} else {
 		variant_fail(variant, OA_E_MEMORY,
 			     "the kernel has no memory for the stream's slots: "
 			     "lower `memory`, or raise the cgroup's limit");
-	else
-		stream_settle(stream);
+	}
 }

@@ -22,11 +22,25 @@ static const struct limits numbers[] = {
 #define PARAM_BYTES(n, i, l, m, w) {#n, offsetof(struct param, n), i, l, m},
 #define PARAM_COUNT(n, i, l, m, w) {#n, offsetof(struct param, n), i, l, m},
 #define PARAM_TEXT(n, i, w)
+#define PARAM_CHOICE(n, i, c, w)
 #include "daemon/param_tbl.h"
 #undef PARAM_BYTES
 #undef PARAM_COUNT
 #undef PARAM_TEXT
+#undef PARAM_CHOICE
 };
+
+static const size_t words = 0 /* texts and choices */
+#define PARAM_BYTES(n, i, l, m, w)
+#define PARAM_COUNT(n, i, l, m, w)
+#define PARAM_TEXT(n, i, w) +1
+#define PARAM_CHOICE(n, i, c, w) +1
+#include "daemon/param_tbl.h"
+#undef PARAM_BYTES
+#undef PARAM_COUNT
+#undef PARAM_TEXT
+#undef PARAM_CHOICE
+    ;
 
 static uint64_t number_of(const struct param *param, const struct limits *row)
 {
@@ -75,6 +89,9 @@ static const struct {
     {"memory = 1.5G", offsetof(struct param, memory), UINT64_C(3) << 29},
     {"memory=2GiB", offsetof(struct param, memory), UINT64_C(2) << 30},
     {"memory=64M\t ", offsetof(struct param, memory), UINT64_C(64) << 20},
+    {"huge_pages=auto", offsetof(struct param, huge_pages), HUGE_PAGES_AUTO},
+    {"huge_pages=require", offsetof(struct param, huge_pages), HUGE_PAGES_REQUIRE},
+    {"huge_pages = off", offsetof(struct param, huge_pages), HUGE_PAGES_OFF},
     {"workers  =\t7", offsetof(struct param, workers), 7},
     {"seed=18446744073709551615", offsetof(struct param, seed), UINT64_MAX},
 };
@@ -232,7 +249,7 @@ START_TEST(help_lists_them_all)
 		lines++;
 	for (size_t i = 0; i < BASE_ARRAY_LEN(numbers); i++)
 		ck_assert_ptr_nonnull(strstr(text, numbers[i].name));
-	ck_assert_uint_eq(lines, BASE_ARRAY_LEN(numbers) + 7); /* and seven texts */
+	ck_assert_uint_eq(lines, BASE_ARRAY_LEN(numbers) + words);
 	ck_assert_ptr_nonnull(strstr(text, "worker_memory      1 GiB"));
 }
 END_TEST
