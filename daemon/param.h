@@ -11,6 +11,7 @@
 #define PARAM_TEXT_MAX 1024
 enum { PARAM_E_BAD = 1 };
 
+enum cpu_priority { CPU_PRIORITY_NORMAL, CPU_PRIORITY_LOW, CPU_PRIORITY_IDLE };
 enum huge_pages { HUGE_PAGES_AUTO, HUGE_PAGES_REQUIRE, HUGE_PAGES_OFF };
 
 struct param {

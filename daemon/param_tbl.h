@@ -48,6 +48,10 @@ PARAM_CHOICE(huge_pages, HUGE_PAGES_AUTO, "auto|require|off",
 PARAM_COUNT(workers, 0, 0, 256, "worker processes; 0: from the cgroup's CPU quota and the cpuset")
 PARAM_COUNT(readers, 4, 1, 64, "reader threads")
 PARAM_COUNT(nice, 1, 0, 19, "nice value added for workers, so that trainers go first")
+PARAM_CHOICE(cpu_priority, CPU_PRIORITY_NORMAL, "normal|low|idle",
+	     "of workers and readers beside trainers: normal, low (batch, nice 10), or idle (only "
+	     "what nobody else "
+	     "wants)")
 PARAM_COUNT(slots, 0, 0, 512,
 	    "slots of each stream; 0: two a job and two more, at least four, as memory allows")
 PARAM_COUNT(chunk, 0, 0, 65536,

@@ -339,7 +339,7 @@ static int start(struct porter *porter)
 	char *argv[] = {(char *)PORTER_NAME, NULL};
 	struct loop *loop = porter->node->loop;
 	const char *program = porter->node->porters.program;
-	int r = program ? child_start(program, argv, &porter->child) : -ENOENT;
+	int r = program ? child_start(program, argv, CPU_PRIORITY_NORMAL, &porter->child) : -ENOENT;
 
 	if (!r)
 		r = loop_watch_fd(loop, porter->child.sock, on_readable, porter, &porter->watch);

@@ -16,6 +16,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -30,6 +31,8 @@
 
 #include "base/identity.h"
 #include "daemon/proc/reaper.h"
+
+#define LOW_NICE 10
 
 /* Folder of our own program, without the last '/'. */
 static void own_folder(char *ret, size_t size)
@@ -68,14 +71,30 @@ int child_find(const char *program, bool is_private, char *ret, size_t size, str
 	return -ENOENT;
 }
 
+/* In the child, for it and its children. Everybody may lower himself; where a sandbox forbids it, all goes on at what
+ * it is, and /proc/PID/sched says so. */
+static void set_priority(enum cpu_priority priority)
+{
+	static const int policies[] = {
+	    [CPU_PRIORITY_LOW] = SCHED_BATCH, [CPU_PRIORITY_IDLE] = SCHED_IDLE};
+	const struct sched_param param = {.sched_priority = 0};
+
+	if (priority == CPU_PRIORITY_NORMAL)
+		return;
+	sched_setscheduler(0, policies[priority], &param);
+	if (priority == CPU_PRIORITY_LOW)
+		setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) + LOW_NICE);
+}
+
 /* In the child: only what must be done before exec. */
-static void exec_child(const char *path, char *const argv[], int sock)
+static void exec_child(const char *path, char *const argv[], enum cpu_priority priority, int sock)
 {
 	sigset_t none;
 
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	setpgid(0, 0);
+	set_priority(priority);
 	if (sock == CHILD_SOCK)
 		fcntl(sock, F_SETFD, 0);
 	else
@@ -84,7 +103,7 @@ static void exec_child(const char *path, char *const argv[], int sock)
 	_exit(127);
 }
 
-int child_start(const char *path, char *const argv[], struct child *ret)
+int child_start(const char *path, char *const argv[], enum cpu_priority priority, struct child *ret)
 {
 	int pair[2];
 	pid_t pid;
@@ -93,7 +112,7 @@ int child_start(const char *path, char *const argv[], struct child *ret)
 		return -errno;
 	pid = fork();
 	if (pid == 0)
-		exec_child(path, argv, pair[1]);
+		exec_child(path, argv, priority, pair[1]);
 	base_close(&pair[1]);
 	if (pid < 0) {
 		int r = -errno;

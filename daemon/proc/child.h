@@ -6,6 +6,7 @@
 
 #include <sys/types.h>
 #include "base/base.h"
+#include "daemon/param.h"
 
 struct reaper;
 
@@ -19,8 +20,9 @@ struct child {
 /* Where our own helper programs are: $ACCESS_LIBEXEC (private mode only), beside accessd, in the
  * build's folders, LIBEXECDIR. ret: room of PATH_MAX. 0 or -ENOENT with diag naming all places. */
 int child_find(const char *program, bool is_private, char *ret, size_t size, struct diag *diag);
-/* Starts path with argv. 0 or negative errno. */
-int child_start(const char *path, char *const argv[], struct child *ret);
+/* Starts path with argv; it and its children have that priority. 0 or negative errno. */
+int child_start(const char *path, char *const argv[], enum cpu_priority priority,
+		struct child *ret);
 /* In a child that accessd (its pid, taken before the fork) forked for one thing and that executes no
  * program: it dies with accessd, may become nobody else, and keeps no descriptor but `keep` and
  * stderr. Copies of the others would outlive accessd's own: peers would not see that it hung up. */

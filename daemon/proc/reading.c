@@ -348,7 +348,7 @@ static int start_process(struct reading *reading, struct diag *diag)
 		argv[3] = (char *)"--as";
 		argv[4] = as;
 	}
-	r = child_start(path, argv, &reading->child);
+	r = child_start(path, argv, (enum cpu_priority)node->param.cpu_priority, &reading->child);
 	if (!r)
 		r = hearing_begin(&reading->hearing, node->loop, &reading->child, on_message,
 				  reading);

@@ -311,7 +311,7 @@ static int start_process(struct workers *workers, struct diag *diag)
 		argv[7] = (char *)"--as";
 		argv[8] = as;
 	}
-	r = child_start(path, argv, &workers->child);
+	r = child_start(path, argv, (enum cpu_priority)node->param.cpu_priority, &workers->child);
 	if (!r)
 		r = hearing_begin(&workers->hearing, node->loop, &workers->child, on_message,
 				  workers);

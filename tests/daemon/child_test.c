@@ -13,6 +13,8 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
+#include <sched.h>
+#include <sys/resource.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,15 +26,20 @@
 
 static char shell[] = "/bin/sh";
 
-static struct child start(const char *script)
+static struct child start_at(enum cpu_priority priority, const char *script)
 {
 	char *argv[] = {shell, (char *)"-c", (char *)script, NULL};
 	struct child child;
 
-	ck_assert_int_eq(child_start(shell, argv, &child), 0);
+	ck_assert_int_eq(child_start(shell, argv, priority, &child), 0);
 	ck_assert_int_gt(child.pid, 0);
 	ck_assert_int_ge(child.sock, 0);
 	return child;
+}
+
+static struct child start(const char *script)
+{
+	return start_at(CPU_PRIORITY_NORMAL, script);
 }
 
 static void await_readable(int fd)
@@ -41,6 +48,41 @@ static void await_readable(int fd)
 
 	ck_assert_int_eq(poll(&pollfd, 1, PATIENCE_MS), 1);
 }
+
+static const struct {
+	enum cpu_priority priority;
+	int policy, nice; /* nice: added */
+} priorities[] = {
+    {CPU_PRIORITY_NORMAL, SCHED_OTHER, 0},
+    {CPU_PRIORITY_LOW, SCHED_BATCH, 10},
+    {CPU_PRIORITY_IDLE, SCHED_IDLE, 0},
+};
+
+/* Of a child's child, as workers are: nice and policy are fields 19 and 41, of a name without blanks. */
+START_TEST(priorities_are_inherited)
+{
+	struct child child = start_at(priorities[_i].priority, "cat /proc/self/stat >&3");
+	const int own = getpriority(PRIO_PROCESS, 0);
+	char stat[1024], *at = stat;
+	int nice = -99, policy = -99;
+	ssize_t n;
+
+	await_readable(child.sock);
+	n = recv(child.sock, stat, sizeof(stat) - 1, 0);
+	ck_assert_int_gt(n, 0);
+	stat[n] = '\0';
+	for (int field = 1; field <= 41 && at; field++, at = strchr(at, ' ')) {
+		at += *at == ' ';
+		if (field == 19)
+			nice = atoi(at);
+		if (field == 41)
+			policy = atoi(at);
+	}
+	ck_assert_int_eq(policy, priorities[_i].policy);
+	ck_assert_int_eq(nice, BASE_MIN(own + priorities[_i].nice, 19));
+	child_end(&child);
+}
+END_TEST
 
 START_TEST(descriptor_3_is_the_control_socket)
 {
@@ -91,7 +133,7 @@ START_TEST(a_program_that_is_not_there)
 	char byte;
 	int status;
 
-	ck_assert_int_eq(child_start(missing, argv, &child), 0);
+	ck_assert_int_eq(child_start(missing, argv, CPU_PRIORITY_NORMAL, &child), 0);
 	await_readable(child.sock); /* hang-up */
 	ck_assert_int_eq(recv(child.sock, &byte, 1, 0), 0);
 	ck_assert_int_eq(waitpid(child.pid, &status, 0), child.pid);
@@ -328,7 +370,7 @@ START_TEST(no_descriptors_no_child)
 		n++;
 	if (n == 4096)
 		return; /* the limit is larger than we care to fill */
-	ck_assert_int_eq(child_start(shell, argv, &child), -EMFILE);
+	ck_assert_int_eq(child_start(shell, argv, CPU_PRIORITY_NORMAL, &child), -EMFILE);
 	ck_assert_int_eq(child.pid, 7); /* untouched */
 	while (n > 0)
 		close(fds[--n]);
@@ -397,6 +439,7 @@ END_TEST
 static void add(TCase *tcase)
 {
 	tcase_add_test(tcase, descriptor_3_is_the_control_socket);
+	tcase_add_loop_test(tcase, priorities_are_inherited, 0, BASE_ARRAY_LEN(priorities));
 	tcase_add_test(tcase, no_signal_stays_blocked);
 	tcase_add_test(tcase, a_program_that_is_not_there);
 	tcase_add_test(tcase, an_end_is_an_end);

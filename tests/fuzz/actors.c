@@ -32,7 +32,8 @@
 #define RESERVES (-1) /* "pids" of processes that there are not */
 #define GATHERS (-2)
 
-int __wrap_child_start(const char *path, char *const argv[], struct child *ret);
+int __wrap_child_start(const char *path, char *const argv[], enum cpu_priority priority,
+		       struct child *ret);
 int __wrap_reserve_begin(struct variant *variant, uint32_t to);
 
 static struct {
@@ -136,11 +137,13 @@ static int start_porter(struct child *ret)
 	return 0;
 }
 
-int __wrap_child_start(const char *path, char *const argv[], struct child *ret)
+int __wrap_child_start(const char *path, char *const argv[], enum cpu_priority priority,
+		       struct child *ret)
 {
 	struct actor *actor = strstr(path, "reader") ? &actors.reader : &actors.parent;
 	int pair[2];
 
+	(void)priority;
 	if (strcmp(argv[0], PORTER_NAME) == 0)
 		return start_porter(ret);
 	demand(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) == 0);

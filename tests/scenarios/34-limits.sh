@@ -47,7 +47,7 @@ END
 	chmod +x "$work/limited"
 	unlimited
 	accessd=$work/limited
-	start_accessd chunk=16 linger_s=3600 variants=1 cache_size=64M cache_force=1
+	start_accessd chunk=16 linger_s=3600 variants=1 cache_size=64M cache_force=1 cpu_priority=low
 	cpus=$(status node.machine.cpus)
 	training follows 30 change --dataset "$work/data" --pipeline imagenet-train-u8 --batch 16 --step-ms 40
 	"$expect" "$work/follows.json" jobs.0.reconnects == 0 || fail "the job that ran noticed"
@@ -70,6 +70,12 @@ idle_stream() { # one more than the job's own
 	train idle --pipeline imagenet-eval
 	status_is streams == 2 || fail "the stream of a job that has ended did not stay"
 }
+is_low() { # is_low PID: scheduled as SCHED_BATCH
+	[ "$(sed 's/^.*) //' "/proc/$1/stat" 2>/dev/null | cut -d ' ' -f 39)" = 3 ]
+}
+are_low() { # trainers go first
+	is_low "$(status node.reader_pid)" && is_low "$(status node.parent_pid)" && is_low "$(status workers.0.pid)"
+}
 workers_are() {
 	status_is node.workers == "$1" node.workers_alive == "$1" node.machine.workers == "$1"
 }
@@ -78,6 +84,7 @@ change() {
 	while_training "the job does not train" all_train 1 || return 1
 	while_training "no memory is granted to what is kept" status_is node.memory_kept ">" 0 || return 1
 	while_training "not as many workers as CPUs" workers_are "$cpus" || return 1
+	while_training "workers and readers are not of a low priority" are_low || return 1
 	limit cpu.max "50000 100000"
 	while_training "workers do not follow a smaller quota" workers_are 1 || return 1
 	[ "$(status node.machine.cpus_from)" = /sys/fs/cgroup/a/cpu.max ] || fail "the file of the quota is not named"
