@@ -207,6 +207,7 @@ static int follow_machine(struct node *node)
 	static const struct machine_calls calls = {set_workers, set_memory, give_back};
 	const struct machine_wants wants = {node->param.workers, node->param.memory};
 
+	numa_init(&node->numa, node->param.numa == NUMA_AUTO);
 	return machine_begin(&node->machine, node->loop, &wants, &calls, node);
 }
 

@@ -14,6 +14,7 @@
 #include "daemon/net/guest.h"
 #include "daemon/loop.h"
 #include "daemon/machine/machine.h"
+#include "daemon/machine/numa.h"
 #include "daemon/param.h"
 #include "daemon/place.h"
 #include "daemon/net/porter.h"
@@ -51,6 +52,7 @@ struct node {
 	unsigned n_tenants; /* uids that have a domain */
 	struct tenant_rules tenants;
 	struct machine machine;
+	struct numa numa;
 	unsigned workers; /* processes of a domain */
 	LIST_HEAD(node_conns, conn) conns;
 	unsigned n_conns;

@@ -45,6 +45,9 @@ PARAM_CHOICE(huge_pages, HUGE_PAGES_AUTO, "auto|require|off",
 	     "slots in huge pages: auto (as far as the kernel gives them), require (a stream is "
 	     "refused without), or "
 	     "off")
+PARAM_CHOICE(numa, NUMA_AUTO, "auto|off",
+	     "auto: a stream's memory lies on the node that its first job is held on; off: where "
+	     "it is touched first")
 PARAM_COUNT(workers, 0, 0, 256, "worker processes; 0: from the cgroup's CPU quota and the cpuset")
 PARAM_COUNT(readers, 4, 1, 64, "reader threads")
 PARAM_COUNT(nice, 1, 0, 19, "nice value added for workers, so that trainers go first")

@@ -156,6 +156,7 @@ static void put_node(struct json_out *out, const struct view *view)
 	json_out_member_double(out, "loop_cpu_seconds", (double)limits_own_cpu_ns() / 1e9);
 	put_loop(out, loop_turns(node->loop));
 	machine_describe(&node->machine, out);
+	numa_describe(&node->numa, out);
 	json_out_member_u64(out, "rss_bytes", limits_own_rss());
 	json_out_member_u64(out, "memory_budget", node->memory_budget);
 	json_out_member_string(out, "memory_source", node->memory_source);
@@ -259,6 +260,7 @@ static void put_stream(struct json_out *out, const struct stream *stream)
 	json_out_member_bool(out, "public", stream->domain->kind == DOMAIN_PUBLIC);
 	json_out_member_string(out, "pipeline", pipeline);
 	json_out_member_string(out, "policy", policies[stream->policy]);
+	json_out_member_double(out, "numa_node", stream->numa_node);
 	json_out_member_u64(out, "samples", g->n_samples);
 	json_out_member_u64(out, "chunk", g->chunk);
 	json_out_member_u64(out, "grain", g->grain);

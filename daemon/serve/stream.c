@@ -186,6 +186,8 @@ static int make_memory(struct stream *stream, const struct admit_plan *plan)
 			 &stream->arena_fd);
 
 	if (!r)
+		numa_prefer(&node->numa, stream->arena_fd, plan->arena_bytes, stream->numa_node);
+	if (!r)
 		r = arena_init(&stream->arena, plan->arena_bytes,
 			       (uint32_t)node->param.producing * stream->geometry.chunk + 1);
 	if (r)
@@ -243,6 +245,7 @@ static struct stream *stream_make(struct conn *conn, const struct hash_id *key,
 	stream->node = conn->node;
 	stream->number = ++conn->node->next_id;
 	stream->lane_fd = stream->arena_fd = -1;
+	stream->numa_node = numa_node_of(&conn->node->numa, conn->pid);
 	stream->key = *key;
 	stream->geometry = *geometry;
 	stream->policy = conn->request.policy;

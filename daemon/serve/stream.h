@@ -55,6 +55,7 @@ struct stream {
 	struct variant *variant[LAYOUT_MAX_VARIANTS]; /* by number; NULL: none */
 	struct lane lane;
 	int lane_fd, arena_fd;
+	int numa_node;                /* where its memory should lie; -1: anywhere */
 	uint32_t slots;               /* that all variants have */
 	uint64_t fixed_bytes, memory; /* lane, arena, bad; all that is accounted to it */
 

@@ -88,6 +88,9 @@ static int make_memory(struct variant *variant, const struct board_geometry *geo
 	variant_account(variant, (int64_t)geometry->board_bytes);
 	r = board_slots_new(geometry, &variant->slots_fd);
 	if (!r)
+		numa_prefer(&variant->stream->node->numa, variant->slots_fd, geometry->slots_bytes,
+			    variant->stream->numa_node);
+	if (!r)
 		r = reopen_for_reading(variant->slots_fd, &variant->slots_read_fd);
 	if (!r)
 		r = loop_timer_new(variant->stream->node->loop, on_linger, variant,

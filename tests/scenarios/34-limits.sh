@@ -4,7 +4,8 @@
 # Case 35: one CPU alone: one worker, and no deadlock, also with more of them than CPUs. Case 21: the kernel gives
 # accessd less memory than its budget says: what does not fit is refused with a text, and what runs goes on; with
 # the limit lifted the same request is served. Cases 21, 35: the cgroup's limits change under a job, and memory gets short:
-# workers follow, what nobody needs is given back, what does not fit is refused, and the job gets each sample once.
+# workers follow, what nobody needs is given back, what does not fit is refused, and the job gets each sample once. Case 34:
+# its node of memory is not there.
 . "${top_srcdir:-.}/tests/scenarios/functions.sh"
 requires taskset prlimit
 
@@ -41,10 +42,13 @@ limited_part() {
 	echo "0::/a" >"$work/self"
 	cat >"$work/limited" <<'END'
 #!/bin/sh
-exec unshare $flags sh -c 'mount --bind "$groups" /sys/fs/cgroup && mount --bind "${groups%/*}/self" "/proc/$$/cgroup" &&
-	exec "$really" "$@"' sh "$@"
+nodes=/sys/devices/system/node
+exec unshare $flags sh -c '[ ! -d "$0" ] || mount --bind "${groups%/*}/nodes" "$0" || exit 70
+	mount --bind "$groups" /sys/fs/cgroup && mount --bind "${groups%/*}/self" "/proc/$$/cgroup" &&
+	exec "$really" "$@"' "$nodes" "$@"
 END
 	chmod +x "$work/limited"
+	two_nodes
 	unlimited
 	accessd=$work/limited
 	start_accessd chunk=16 linger_s=3600 variants=1 cache_size=64M cache_force=1 cpu_priority=low
@@ -66,6 +70,13 @@ unlimited() {
 	limit memory.max max
 	press 0.00 0.00
 }
+# All CPUs are on a node that the kernel does not know: what should lie there is refused, and all goes on.
+two_nodes() {
+	mkdir -p "$work/nodes/node0" "$work/nodes/node63"
+	echo 0,63 >"$work/nodes/online"
+	echo >"$work/nodes/node0/cpulist"
+	echo 0-1023 >"$work/nodes/node63/cpulist"
+}
 idle_stream() { # one more than the job's own
 	train idle --pipeline imagenet-eval
 	status_is streams == 2 || fail "the stream of a job that has ended did not stay"
@@ -82,6 +93,13 @@ workers_are() {
 change() {
 	unlimited
 	while_training "the job does not train" all_train 1 || return 1
+	if [ -d /sys/devices/system/node ]; then
+		status_is node.numa.on == true node.numa.nodes == 2 node.numa.placed == 0 streams.0.numa_node == 63 ||
+			fail "a stream does not belong to its job's node"
+		[ -n "$(status node.numa.refused)" ] || fail "a node that is not there is not said to be missing"
+	else
+		echo "not tested: nodes of memory, of which this kernel says nothing"
+	fi
 	while_training "no memory is granted to what is kept" status_is node.memory_kept ">" 0 || return 1
 	while_training "not as many workers as CPUs" workers_are "$cpus" || return 1
 	while_training "workers and readers are not of a low priority" are_low || return 1
