@@ -19,7 +19,7 @@
 #include "libaccess/error.h"
 #include "libaccess/mix.h"
 #include "libaccess/mix_token.h"
-#include "sched/ranks.h"
+#include "sched/ranks/ranks.h"
 
 struct mix_request {
 	struct oa_mix_options options;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * One of several ranks of a job: which places of its plan are ours is arithmetic (sched/ranks.h), and
+ * One of several ranks of a job: which places of its plan are ours is arithmetic (sched/ranks/ranks.h), and
  * the plan is fixed, or the log of what is dealt to the job (plan_reader.c). All chunks pass by, in order. Over places of other ranks the cursor jumps, and a
  * chunk without a place of ours goes back as soon as it comes, filled or not; a batch of ours is a
  * window of its chunk, or copied together where it straddles two. A hole makes it shorter, so that
@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include "libaccess/error.h"
 #include "libaccess/stream.h"
-#include "sched/ranks.h"
+#include "sched/ranks/ranks.h"
 
 static struct ranks ranked_ranks(const struct oa_stream *stream)
 {

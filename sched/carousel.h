@@ -23,7 +23,9 @@
  * A job with a fixed plan (plan.h) has no need but a place: it is granted the chunks of its plan one
  * after the other. It shares them with jobs that have the same plan and come by while they are
  * resident, and the slots with everybody. Where the plan is a list (listing.h), the job gets it epoch
- * by epoch, and waits while it has none; it shares chunks that hold what its list says.
+ * by epoch, and waits while it has none; it shares chunks that hold what its list says. A job with ranks
+ * on other nodes, too, reads a slice of its plan (slice.h): its chunks are ones of local places, and of
+ * no others is anything made.
  *
  * A job of several ranks is a group: one need for all, a log of the chunks that were dealt to it, and
  * its ranks, each at its place of the log (carousel_log.c). It is numbered like a job, joined by
@@ -35,6 +37,7 @@
 #include "sched/entry.h"
 #include "sched/listing.h"
 #include "sched/plan.h"
+#include "sched/ranks/slice.h"
 
 #define CAROUSEL_MAX_JOBS 256
 #define CAROUSEL_MAX_VARIANTS 8
@@ -63,7 +66,7 @@ struct carousel_config {
 struct carousel_join {
 	uint32_t variant;     /* < CAROUSEL_MAX_VARIANTS; a rank's is its group's */
 	uint32_t batch;       /* B */
-	uint32_t ranks;       /* R, >= 1 */
+	uint32_t ranks;       /* R, >= 1; of these on this node */
 	uint64_t epoch;       /* number of the epoch it is in */
 	uint64_t epochs;      /* ends after this epoch number - 1 (total); 0: never ends */
 	const uint64_t *need; /* bitmap over grains (copied), NULL: all */
@@ -84,6 +87,9 @@ struct carousel_join {
 				  epochs come by carousel_list() */
 	uint64_t seed;         /* of a fixed plan */
 	uint64_t place; /* in a fixed plan's or a group's epoch: places below it were delivered */
+	/* Of a fixed plan whose job has ranks on other nodes: the node's ranks, the first of them, of how
+	 * many (n and base are of no meaning); slice.count 0: all are here. */
+	struct slice slice;
 	/* 1 + the number of the group that it is a rank of; then epoch, place and batch alone count */
 	uint32_t group;
 };
@@ -117,9 +123,10 @@ struct carousel_chunk {         /* what a slot holds; valid until CAROUSEL_EMPTY
 	uint32_t n_grains;
 	uint64_t seed;         /* of orders and random ops: the stream's, or the plan's */
 	enum plan_order order; /* of a fixed plan, else 0 */
-	uint64_t place;        /* of its first sample in a fixed plan's epoch */
-	uint32_t scope;        /* number of the population its samples are drawn from; 0: all */
-	uint32_t variants;     /* a bit each: in which it is made, the same from PRODUCE on */
+	uint64_t place; /* of its first sample in a fixed plan's epoch, a local one in a slice */
+	struct slice slice; /* of a fixed plan */
+	uint32_t scope;     /* number of the population its samples are drawn from; 0: all */
+	uint32_t variants;  /* a bit each: in which it is made, the same from PRODUCE on */
 	/* Of each sample, instead of (seed, lap), where they are not the same; else NULL. */
 	const struct listing_key *keys;
 	uint8_t number; /* carousel_number() */

@@ -38,8 +38,8 @@ static const char *check_need(const struct carousel *carousel, const struct caro
 		return "a job needs what is not its own";
 	if (is_over && (member->need_samples || member->n_tail))
 		return "a job that is granted everything needs something";
-	if (!is_over && carousel->deal.n && !member->need_samples && !member->n_tail &&
-	    !carousel_listed_awaits(member))
+	if (!is_over && carousel_fixed_places(carousel, member) && !member->need_samples &&
+	    !member->n_tail && !carousel_listed_awaits(member))
 		return "a job's epoch is met and the next one did not begin";
 	if (member->n_tail > member->tail_room)
 		return "a tail has grown";

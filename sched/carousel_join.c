@@ -85,6 +85,29 @@ static int set_population(struct carousel *carousel, const struct carousel_join 
 	return 0;
 }
 
+/* Is its slice one, and of a fixed plan? */
+static bool is_slice(const struct carousel_join *join)
+{
+	const struct slice *slice = &join->slice;
+
+	return slice_is_whole(slice) ||
+	       (join->order && slice->ranks.batch && slice->count < slice->ranks.ranks &&
+		slice->first <= slice->ranks.ranks - slice->count);
+}
+
+/* Where in its epoch a job with a fixed plan is. */
+static void set_place(const struct carousel *carousel, const struct carousel_join *join,
+		      struct carousel_member *member)
+{
+	member->slice = join->slice;
+	member->slice.ranks.base = join->place;
+	member->slice_epoch = join->epoch;
+	if (join->order == PLAN_LIST)
+		member->start = join->place;
+	else
+		member->need_samples = carousel_fixed_left(carousel, member, join->place);
+}
+
 static int fill_member(struct carousel *carousel, const struct carousel_join *join,
 		       struct carousel_member *member)
 {
@@ -92,6 +115,8 @@ static int fill_member(struct carousel *carousel, const struct carousel_join *jo
 
 	if (!join->ranks || !join->batch || (join->epochs && join->epoch > join->epochs) ||
 	    join->variant >= CAROUSEL_MAX_VARIANTS)
+		return CAROUSEL_E_BAD;
+	if (!is_slice(join))
 		return CAROUSEL_E_BAD;
 	if (join->order &&
 	    (!plan_is_fixed(join->order) || join->need || join->n_tail || join->population ||
@@ -124,10 +149,8 @@ static int fill_member(struct carousel *carousel, const struct carousel_join *jo
 			  carousel->config.version, carousel_variant_again(carousel, member));
 	if (copy_need(carousel, join->need, member))
 		return CAROUSEL_E_BAD;
-	if (join->order == PLAN_LIST)
-		member->start = join->place;
-	else
-		member->need_samples -= join->order ? join->place : 0;
+	if (join->order)
+		set_place(carousel, join, member);
 	member->n_tail = member->tail_room = join->n_tail;
 	if (join->n_tail)
 		memcpy(member->tail, join->tail, join->n_tail * sizeof(*join->tail));

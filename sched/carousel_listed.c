@@ -42,11 +42,11 @@ bool carousel_listed_awaits(const struct carousel_member *member)
 
 /* ---- lists come and go ---- */
 
-static void begin_epoch(struct carousel *carousel, uint32_t job, const struct listing *list)
+static void begin_epoch(struct carousel *carousel, uint32_t job)
 {
 	struct carousel_member *member = &carousel->jobs[job];
 
-	member->need_samples = list->places - member->start;
+	member->need_samples = carousel_fixed_left(carousel, member, member->start);
 	member->given += member->need_samples;
 	member->start = 0;
 	carousel_need_look(carousel, job);
@@ -71,7 +71,7 @@ int carousel_list(struct carousel *carousel, uint32_t job, uint64_t epoch,
 		return CAROUSEL_E_FULL;
 	member->lists[member->n_lists++] = (struct carousel_list){epoch, *list};
 	if (is_awaited)
-		begin_epoch(carousel, job, list);
+		begin_epoch(carousel, job);
 	return 0;
 }
 
@@ -97,10 +97,10 @@ static struct listing_key key_of(const struct carousel_chunk *chunk, uint32_t i)
 	return chunk->keys ? chunk->keys[i] : (struct listing_key){chunk->seed, chunk->lap};
 }
 
-static bool is_same(const struct listing *list, const struct carousel_chunk *chunk, uint32_t i,
-		    bool is_random)
+static bool is_same(const struct listing *list, uint64_t place, const struct carousel_chunk *chunk,
+		    uint32_t i, bool is_random)
 {
-	uint64_t entry = list->entries[chunk->place + i];
+	uint64_t entry = list->entries[place];
 	uint32_t number = listing_key_number(entry);
 	struct listing_key key = key_of(chunk, i);
 
@@ -115,41 +115,64 @@ bool carousel_listed_has(const struct carousel *carousel, const struct carousel_
 {
 	const struct listing *list = list_of(member, member->epoch);
 	bool is_random = !carousel_variant_again(carousel, member);
+	struct carousel_chunk ours = *chunk; /* its places by the job's slice */
+	uint64_t places = carousel_fixed_places(carousel, member), place;
 
-	if (!list || !chunk->order || chunk->place >= list->places ||
-	    chunk->count > list->places - chunk->place)
+	if (!list || !chunk->order || chunk->place >= places ||
+	    chunk->count > places - chunk->place)
 		return false;
-	for (uint32_t i = 0; i < chunk->count; i++)
-		if (!is_same(list, chunk, i, is_random))
-			return false;
+	carousel_fixed_slice(carousel, member, &ours.slice);
+	for (uint32_t i = 0, run; i < chunk->count; i += run) {
+		run = carousel_fixed_run(&ours, i, &place);
+		for (uint32_t k = 0; k < run; k++)
+			if (!is_same(list, place + k, chunk, i + k, is_random))
+				return false;
+	}
 	return true;
 }
 
 bool carousel_listed_is_good(const struct carousel *carousel, const struct carousel_member *member)
 {
 	const struct listing *list = list_of(member, member->epoch);
-	uint64_t place = list->places - member->need_samples;
-	uint64_t count;
+	uint64_t places = carousel_fixed_places(carousel, member), place;
+	struct carousel_chunk chunk = {.place = places - member->need_samples};
 
-	place -= place % carousel->config.chunk;
-	count = BASE_MIN(list->places - place, (uint64_t)carousel->config.chunk);
-	return listing_is_good(list, place, (uint32_t)count, carousel->deal.n);
+	carousel_fixed_slice(carousel, member, &chunk.slice);
+	chunk.place -= chunk.place % carousel->config.chunk;
+	chunk.count = (uint32_t)BASE_MIN(places - chunk.place, (uint64_t)carousel->config.chunk);
+	for (uint32_t i = 0, run; i < chunk.count; i += run) {
+		run = carousel_fixed_run(&chunk, i, &place);
+		if (!listing_is_good(list, place, run, carousel->deal.n))
+			return false;
+	}
+	return true;
+}
+
+/* count entries, from place on, into the chunk from at on. */
+static void fill(const struct listing *list, uint64_t place, uint32_t count,
+		 struct carousel_slot *slot, uint32_t at)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		uint64_t entry = list->entries[place + i];
+
+		slot->ids[at + i] = (int64_t)listing_id(entry);
+		slot->keys[at + i] = list->keys[listing_key_number(entry)];
+	}
 }
 
 void carousel_listed_deal(const struct carousel_member *member, struct carousel_slot *slot)
 {
 	const struct listing *list = list_of(member, member->epoch);
 	struct carousel_chunk *chunk = &slot->chunk;
-	uint32_t first = listing_key_number(list->entries[chunk->place]);
+	uint64_t place;
 
-	chunk->seed = list->keys[first].seed;
-	chunk->lap = list->keys[first].lap;
-	for (uint32_t i = 0; i < chunk->count; i++) {
-		uint64_t entry = list->entries[chunk->place + i];
-
-		slot->ids[i] = (int64_t)listing_id(entry);
-		slot->keys[i] = list->keys[listing_key_number(entry)];
+	for (uint32_t i = 0, run; i < chunk->count; i += run) {
+		run = carousel_fixed_run(chunk, i, &place);
+		fill(list, place, run, slot, i);
+	}
+	chunk->seed = slot->keys[0].seed;
+	chunk->lap = slot->keys[0].lap;
+	for (uint32_t i = 1; i < chunk->count; i++)
 		if (slot->keys[i].seed != chunk->seed || slot->keys[i].lap != chunk->lap)
 			chunk->keys = slot->keys;
-	}
 }

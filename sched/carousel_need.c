@@ -86,7 +86,7 @@ void carousel_need_reset(struct carousel *carousel, struct carousel_member *memb
 {
 	const struct carousel_population *population = carousel->population[member->population];
 
-	member->need_samples = carousel_listed_places(carousel, member);
+	member->need_samples = carousel_fixed_places(carousel, member);
 	if (carousel_is_placed(member))
 		return;
 	member->need_grains = population ? population->grains : carousel->deal.grains;
@@ -173,19 +173,38 @@ static bool is_over(const struct carousel_member *member)
 	return member->epochs && member->epoch >= member->epochs;
 }
 
-void carousel_need_advance(struct carousel *carousel, uint32_t job)
+/* Is nothing left of the epoch, and another one known to follow? */
+static bool is_met(const struct carousel *carousel, const struct carousel_member *member)
+{
+	return carousel->deal.n && !member->need_samples && !member->n_tail && !is_over(member) &&
+	       !carousel_listed_awaits(member);
+}
+
+static void next_epoch(struct carousel *carousel, uint32_t job)
 {
 	struct carousel_member *member = &carousel->jobs[job];
 
-	if (carousel->deal.n == 0 || member->need_samples || member->n_tail || is_over(member) ||
-	    carousel_listed_awaits(member))
-		return;
+	if (!member->n_grants) /* no chunk is left whose take would say so */
+		member->closed = BASE_MAX(member->closed, member->epoch + 1);
 	member->epoch++;
 	if (is_over(member))
 		return;
 	carousel_need_reset(carousel, member);
 	member->given += member->need_samples;
 	carousel_need_look(carousel, job);
+}
+
+/* A slice may have nothing of an epoch that is shorter than a step. Then it has nothing of the next one either, unless
+ * that is another list. */
+void carousel_need_advance(struct carousel *carousel, uint32_t job)
+{
+	struct carousel_member *member = &carousel->jobs[job];
+
+	while (is_met(carousel, member)) {
+		next_epoch(carousel, job);
+		if (member->plan.order != PLAN_LIST)
+			return;
+	}
 }
 
 int carousel_need_find(const struct carousel_member *member, uint32_t slot)
@@ -297,7 +316,7 @@ static bool can_return(const struct carousel *carousel, const struct carousel_me
 {
 	const struct carousel_grant *grant = &member->grants[index];
 	bool untouched =
-	    member->need_samples == carousel_listed_places(carousel, member) || is_over(member);
+	    member->need_samples == carousel_fixed_places(carousel, member) || is_over(member);
 
 	if (carousel_is_placed(member) && carousel_need_newest(member, index) != index)
 		return false;

@@ -90,10 +90,12 @@ struct carousel_member { /* a job, a rank or a group */
 	uint64_t need_grains, need_samples;
 	struct carousel_list lists[CAROUSEL_MAX_LISTS]; /* of a plan that is a list */
 	uint32_t n_lists;
-	uint64_t start;   /* place in its list at which it joined, until that has come */
-	uint32_t *left;   /* owned; grains needed, one a chapter */
-	uint32_t *whole;  /* in the same memory; grains of its population */
-	uint32_t begun;   /* chapters needed in part */
+	uint64_t start;       /* place in its list at which it joined, until that has come */
+	struct slice slice;   /* of its plan; base: of the epoch it joined in */
+	uint64_t slice_epoch; /* that one */
+	uint32_t *left;       /* owned; grains needed, one a chapter */
+	uint32_t *whole;      /* in the same memory; grains of its population */
+	uint32_t begun;       /* chapters needed in part */
 	struct plan plan; /* order 0: none, it is dealt to; else need_samples alone says the need */
 	int64_t *tail;    /* owned; samples not granted yet of begun grains */
 	uint32_t n_tail, tail_room;
@@ -298,6 +300,17 @@ int carousel_need_newest(const struct carousel_member *member, int index);
 void carousel_need_look(struct carousel *carousel, uint32_t job);
 
 /* carousel_fixed.c: for jobs whose plan has an order */
+/* What the node's ranks have of the job's epoch; of a plan without a slice, and of no plan, all of it. */
+void carousel_fixed_slice(const struct carousel *carousel, const struct carousel_member *member,
+			  struct slice *ret);
+/* Its places; 0 also where the epoch's list did not come yet. */
+uint64_t carousel_fixed_places(const struct carousel *carousel,
+			       const struct carousel_member *member);
+/* Of these, those behind a place of the plan. */
+uint64_t carousel_fixed_left(const struct carousel *carousel, const struct carousel_member *member,
+			     uint64_t place);
+/* The place in the plan of the chunk's i-th sample; how many samples from there on lie side by side. */
+uint32_t carousel_fixed_run(const struct carousel_chunk *chunk, uint32_t i, uint64_t *ret_place);
 /* Is the chunk the next one of the job's plan? */
 bool carousel_fixed_has(const struct carousel *carousel, const struct carousel_member *member,
 			const struct carousel_chunk *chunk);
@@ -340,7 +353,7 @@ const char *carousel_chapter_check(const struct carousel *carousel,
 				   const struct carousel_member *member);
 
 /* carousel_listed.c: of those, jobs whose plan is a list. Others have the deal's epochs. */
-/* Samples of the epoch that the job is in; 0: its list did not come yet. */
+/* Samples of the epoch that the job is in, on all nodes; 0: its list did not come yet. */
 uint64_t carousel_listed_places(const struct carousel *carousel,
 				const struct carousel_member *member);
 bool carousel_listed_awaits(const struct carousel_member *member);

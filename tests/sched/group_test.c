@@ -26,7 +26,7 @@
 #include "base/philox.h"
 #include "sched/carousel.h"
 #include "sched/population.h"
-#include "sched/ranks.h"
+#include "sched/ranks/ranks.h"
 #include "tests/patience.h"
 
 #define TESTS 20

@@ -13,7 +13,7 @@
 #include "base/base.h"
 #include "base/philox.h"
 #include "sched/plan.h"
-#include "sched/ranks.h"
+#include "sched/ranks/ranks.h"
 
 #define CASES_A_TEST 10000
 #define TESTS 12

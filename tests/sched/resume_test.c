@@ -22,7 +22,7 @@
 #include "base/bits.h"
 #include "base/philox.h"
 #include "sched/carousel.h"
-#include "sched/ranks.h"
+#include "sched/ranks/ranks.h"
 #include "sched/token.h"
 #include "tests/patience.h"
 

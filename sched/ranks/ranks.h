@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef SCHED_RANKS_H
-#define SCHED_RANKS_H
+#ifndef SCHED_RANKS_RANKS_H
+#define SCHED_RANKS_RANKS_H
 
 /*
  * A fixed plan shared out among R ranks (DESIGN.md section 3). Counted from `base`, the place at

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 #include "base/base.h"
-#include "sched/ranks.h"
+#include "sched/ranks/ranks.h"
 
 static uint64_t a_step(const struct ranks *ranks)
 {
