@@ -355,6 +355,11 @@ static int dial_send_open(struct dial *dial, const struct dial_open *open, const
 		wire_put_u64(&out, PROTO_KEY_BUDGET, (uint64_t)BASE_MAX(open->bad_budget, 0));
 	wire_put_u64(&out, PROTO_KEY_RANKS, open->ranks);
 	wire_put_u64(&out, PROTO_KEY_RANK, open->rank);
+	if (open->local_ranks < open->ranks) {
+		wire_put_u64(&out, PROTO_KEY_LOCAL_RANKS, open->local_ranks);
+		wire_put_u64(&out, PROTO_KEY_LOCAL_FIRST, open->local_first);
+		wire_put_u64(&out, PROTO_KEY_DROP_LAST, open->drop_last);
+	}
 	if (open->order)
 		wire_put_u64(&out, PROTO_KEY_ORDER, open->order);
 	if (open->seed)

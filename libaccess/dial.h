@@ -26,7 +26,9 @@ struct dial_route { /* where the daemon is; a plain value */
 struct dial_open { /* what OPEN asks for; strings and token are the owner's */
 	char *dataset, *pipeline, *job;
 	char *keep; /* NULL: none */
-	uint32_t batch, chunk, ranks, rank;
+	uint32_t batch, chunk, ranks, rank, local_ranks,
+	    local_first; /* local_ranks == ranks: one node */
+	bool drop_last;
 	uint32_t order; /* enum oa_order */
 	uint64_t seed;
 	uint64_t epochs;

@@ -97,8 +97,9 @@ static BASE_HOT int held_check(const struct oa_stream *stream, const struct gran
 		return error_set(
 		    diag, -EPROTO, "slot %u: samples %u to %llu of a chunk of %u were granted",
 		    grant->slot, grant->first, (unsigned long long)end, ret_chunk->count);
-	lacking = stream->is_fixed || stream->is_ranked ? stream->places - stream->progress.cursor
-							: stream->progress.left - stream->n_carried;
+	lacking = stream->is_fixed || stream->is_ranked
+		      ? stream->local_places - stream->progress.cursor
+		      : stream->progress.left - stream->n_carried;
 	if (stream->part.members)
 		count =
 		    held_own(&stream->part, board_ids_of(board, grant->slot), grant->first, end);

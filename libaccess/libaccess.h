@@ -149,6 +149,9 @@ struct oa_options {
 	/* For jobs that prepare others: "auto", "indexed", "packed", "decoded", "deepest": what is not kept
 	 * yet of each sample in this form is kept now; NULL: as it is worth it. Shares no slots. */
 	const char *keep;
+	/* Of a job with ranks on several nodes: so many of them are on this node, local_first the first; 0:
+	 * all are. Needs OA_ORDER_SEEDED, with one seed for all, SEQUENTIAL or REPLAY. */
+	uint32_t local_ranks, local_first;
 };
 
 struct oa_field {         /* of a batch; C order */

@@ -78,6 +78,19 @@ static void progress_set_places(struct oa_stream *stream)
 		stream->places = stream->log.total;
 }
 
+void progress_set_slice(struct oa_stream *stream)
+{
+	struct progress *progress = &stream->progress;
+	struct ranks ranks = ranked_ranks(stream);
+
+	stream->slice = (struct slice){.ranks = ranks};
+	if (stream->open.local_ranks < stream->open.ranks)
+		slice_init(&stream->slice, &ranks, stream->open.local_first,
+			   stream->open.local_ranks);
+	stream->local_places = slice_places(&stream->slice);
+	progress->cursor = slice_local(&stream->slice, progress->place);
+}
+
 /* What a token says of a job beside its place. */
 static void progress_take_token(struct oa_stream *stream, const struct token *token)
 {
@@ -115,6 +128,7 @@ static int progress_init_log(struct oa_stream *stream, const struct token *token
 	progress->left = INT64_MAX;
 	stream->n_carried = 0;
 	progress_set_places(stream);
+	progress_set_slice(stream);
 	progress_note_end(stream);
 	return 0;
 }
@@ -134,7 +148,7 @@ int progress_init(struct oa_stream *stream, const struct token *token)
 	}
 	progress_fill_need(stream, progress->need);
 	if (token && stream->is_fixed) {
-		progress->place = progress->cursor = token->delivered;
+		progress->place = token->delivered;
 	} else if (token) {
 		memcpy(progress->need, token->need,
 		       bits_words(stream->deal.grains) * sizeof(*progress->need));
@@ -144,9 +158,10 @@ int progress_init(struct oa_stream *stream, const struct token *token)
 	if (token)
 		progress_take_token(stream, token);
 	progress_set_places(stream);
+	progress_set_slice(stream);
 	progress->left = progress_left(stream);
 	stream->n_carried = 0;
-	if (stream->deal.n > 0 && (progress->left == 0 || progress->cursor == stream->places))
+	if (stream->deal.n > 0 && (progress->left == 0 || progress->place == stream->places))
 		progress_next_epoch(stream);
 	progress_note_end(stream);
 	return 0;
@@ -219,9 +234,10 @@ void progress_settle(struct oa_stream *stream)
 
 	if (stream->n_carried > 0)
 		return;
+	if (stream->is_ranked)
+		return;
 	progress->place = progress->cursor;
-	if (!stream->is_ranked)
-		progress->skipped = progress->filtered = 0;
+	progress->skipped = progress->filtered = 0;
 }
 
 void progress_pass(struct oa_stream *stream, uint32_t count)
@@ -249,7 +265,7 @@ bool progress_next_epoch(struct oa_stream *stream)
 
 	progress_fold_spent(stream);
 	if (progress->n_tail > 0 || bits_count(progress->need, stream->deal.grains) > 0 ||
-	    ((stream->is_fixed || stream->is_ranked) && progress->cursor != stream->places))
+	    ((stream->is_fixed || stream->is_ranked) && progress->cursor != stream->local_places))
 		return false;
 	if (stream->is_logged && (ranked_follow(stream, progress->cursor, false) ||
 				  !plan_reader_next_epoch(&stream->log, &set)))
@@ -258,7 +274,8 @@ bool progress_next_epoch(struct oa_stream *stream)
 	progress_set_places(stream);
 	progress->step = progress->delivered = 0;
 	progress->left = stream->is_ranked ? INT64_MAX : stream->places;
-	progress->place = progress->cursor = progress->base = progress->base_step = 0;
+	progress->place = progress->base = progress->base_step = 0;
+	progress_set_slice(stream);
 	progress_fill_need(stream, progress->need);
 	stream->stats.epochs++;
 	progress_note_end(stream);

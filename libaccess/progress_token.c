@@ -187,14 +187,14 @@ int progress_rewind(struct oa_stream *stream)
 		progress->base = progress->place = ranked_place(stream);
 		progress->base_step = progress->step;
 	}
-	progress->cursor = progress->place;
+	progress_set_slice(stream);
 	if (stream->held) {
 		stream->held->is_folded = true;
 		held_spend(stream, stream->held);
 	}
 	carry_clear(stream);
 	progress->left = progress_left(stream);
-	if (stream->is_ranked && progress->cursor == stream->places)
+	if (stream->is_ranked && progress->place == stream->places)
 		progress_next_epoch(stream);
 	/* Fewer than counted if accessd dealt something twice: the token must not contradict
 	 * itself. */

@@ -5,7 +5,8 @@
  * the plan is fixed, or the log of what is dealt to the job (plan_reader.c). All chunks pass by, in order. Over places of other ranks the cursor jumps, and a
  * chunk without a place of ours goes back as soon as it comes, filled or not; a batch of ours is a
  * window of its chunk, or copied together where it straddles two. A hole makes it shorter, so that
- * all ranks have the same number of batches whatever is bad.
+ * all ranks have the same number of batches whatever is bad. Where ranks are on several nodes the
+ * chunks are this node's slice of the plan, and the cursor counts local places (sched/ranks/slice.h).
  *
  * The token says where all ranks are when they have done as many steps as we have. With a log that is
  * known when the log reaches there, so a batch is handed out no earlier.
@@ -17,7 +18,7 @@
 #include "libaccess/stream.h"
 #include "sched/ranks/ranks.h"
 
-static struct ranks ranked_ranks(const struct oa_stream *stream)
+struct ranks ranked_ranks(const struct oa_stream *stream)
 {
 	return (struct ranks){
 	    .n = stream->places,
@@ -65,8 +66,9 @@ int ranked_adopt(struct oa_stream *stream, struct session *session, struct diag 
 		return error_set(diag, -EPROTO,
 				 "accessd's plan log is no such memory, or contradicts the token");
 	stream->places = stream->log.total;
-	progress->base = progress->place = progress->cursor = session->place;
+	progress->base = progress->place = session->place;
 	progress->base_step = progress->step;
+	progress_set_slice(stream);
 	return 0;
 }
 
@@ -134,8 +136,8 @@ static int ranked_jump(struct oa_stream *stream, uint64_t place)
 /* Nothing more of this epoch is ours. */
 static int ranked_end(struct oa_stream *stream)
 {
-	if (stream->progress.cursor < stream->places)
-		return ranked_jump(stream, stream->places);
+	if (stream->progress.cursor < stream->local_places)
+		return ranked_jump(stream, stream->local_places);
 	next_epoch(stream);
 	return NEXT_LOOP;
 }
@@ -195,13 +197,15 @@ int ranked_step(struct oa_stream *stream, struct oa_batch **ret)
 	struct ranks ranks = ranked_ranks(stream);
 	uint64_t cursor = stream->progress.cursor, steps = ranks_steps(&ranks);
 	uint64_t first, end;
+	uint32_t count;
 	int r;
 
 	stream->log.is_short = false;
 	if (ranked_done(stream) == steps)
 		return ranked_end(stream);
-	end = ranks_part(&ranks, stream->open.rank, ranked_done(stream), &first);
-	end += first;
+	count = ranks_part(&ranks, stream->open.rank, ranked_done(stream), &first);
+	first = slice_local(&stream->slice, first);
+	end = first + count;
 	if (cursor < first)
 		return ranked_jump(stream, first);
 	if (cursor < end && !stream->held)

@@ -94,6 +94,14 @@ int record_report(struct oa_stream *stream)
 
 /* ---- batches ---- */
 
+static uint64_t place_of(const struct oa_stream *stream, uint64_t local)
+{
+	uint64_t place;
+
+	slice_run(&stream->slice, local, &place);
+	return place;
+}
+
 void record_keys(const struct oa_stream *stream, const struct held *held, uint32_t first,
 		 uint32_t count, struct listing_key *ret)
 {
@@ -101,8 +109,11 @@ void record_keys(const struct oa_stream *stream, const struct held *held, uint32
 
 	if (stream->is_fixed)
 		key.seed = stream->seed;
-	for (uint32_t i = 0; i < count; i++)
-		ret[i] = stream->is_listed ? listed_key(stream, held->place + first + i) : key;
+	for (uint32_t i = 0; i < count; i++) {
+		ret[i] = key;
+		if (stream->is_listed)
+			ret[i] = listed_key(stream, place_of(stream, held->place + first + i));
+	}
 }
 
 void record_batch(struct oa_stream *stream, const struct oa_batch *batch)

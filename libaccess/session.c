@@ -125,6 +125,7 @@ int session_new(struct wire_in *opened, int *sock, uint64_t pid, bool has_view,
 		r = session_map_log(session, opened, diag);
 	if (!r)
 		r = batch_mixed_read(opened, &session->batch_mixed, diag);
+	wire_get_u64(opened, PROTO_KEY_LOCAL_RANKS, &session->local_ranks);
 	session->has_holes = wire_get_u64(opened, PROTO_KEY_HOLES, &holes) == 0 && holes != 0;
 	for (unsigned i = 0; i < SESSION_FDS; i++)
 		base_close(&fds[i]);

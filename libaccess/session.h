@@ -30,6 +30,7 @@ struct session { /* all under the stream's lock but what never changes */
 	struct prefault *prefault;
 	struct batch_mixed_ask batch_mixed;
 	bool has_holes;        /* the pipeline may leave samples out */
+	uint64_t local_ranks;  /* whose chunks it is granted; 0: the plan's */
 	bool has_log;          /* a rank under the carousel */
 	struct plan_log log;   /* until the stream takes it, and log_fd */
 	int log_fd;            /* owned, -1: none */

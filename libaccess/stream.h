@@ -27,6 +27,7 @@
 #include "libaccess/session.h"
 #include "sched/deal.h"
 #include "sched/plan.h"
+#include "sched/ranks/slice.h"
 #include "sched/token.h"
 
 enum { STREAM_NOTHING = 300 }; /* nothing to hand out now */
@@ -44,7 +45,7 @@ struct held {
 	const uint8_t *slot, *status;
 	const int64_t *ids;
 	const uint32_t *grains;
-	uint64_t place; /* of its first sample, with a fixed plan */
+	uint64_t place; /* of its first sample, with a fixed plan; a local one */
 	uint32_t slot_number, n_grains;
 	uint32_t at, end;   /* the cursor: [at, end) is not consumed yet */
 	uint32_t clean;     /* [at, clean) has been looked at and has no hole */
@@ -94,8 +95,8 @@ struct progress {
 	uint64_t seed, laps[TOKEN_MAX_LAPS];
 	uint32_t n_laps;
 	/* Fixed plans have these instead of need and tail: in the epoch's order, the place up to which
-	 * all was delivered (or skipped), and the cursor's; between them lies what is carried. So have
-	 * ranks, in the order of their log. */
+	 * all was delivered (or skipped), and the cursor's, a local one; between them lies what is carried.
+	 * So have ranks, in the order of their log. */
 	uint64_t place, cursor;
 	/* Holes that were counted and are passed again after a loss of the session, as they are behind the
 	 * place, or the steps that are done. */
@@ -181,6 +182,10 @@ struct oa_stream {
 	struct part part;   /* which samples; bits NULL: all */
 	uint64_t n_samples; /* of an epoch */
 	uint64_t places;    /* of the epoch, with a fixed plan or ranks */
+	/* Of these, what this node's ranks read: chunks are ones of its local places, and so is the cursor's
+	 * place. On one node they are the plan's. */
+	struct slice slice;
+	uint64_t local_places;
 	struct record record;
 	struct listed listed; /* of a list */
 	uint64_t *met;        /* bitmap over ids: samples that it came to and were bad */
@@ -295,6 +300,8 @@ void progress_fini(struct progress *progress);
 void progress_take_tail(struct progress *progress, const int64_t *ids, uint32_t count);
 /* An epoch's need, from nothing delivered on. */
 void progress_need_all(const struct oa_stream *stream, uint64_t *need);
+/* The slice of the epoch, as of where its ranks begin in it; the cursor goes to the place. */
+void progress_set_slice(struct oa_stream *stream);
 /* Words of need. */
 size_t progress_words(const struct oa_stream *stream);
 /* Which samples an epoch has. */
@@ -329,6 +336,8 @@ int progress_token_as_of(struct oa_stream *stream, const struct progress_mark *m
 int progress_copy_token(const void *token, size_t token_size, void *data, size_t *size);
 
 /* ---- ranked.c: one rank of several ---- */
+/* Of the epoch, from where they began in it. */
+struct ranks ranked_ranks(const struct oa_stream *stream);
 /* The place in the epoch at which all ranks go on when they have done our steps. */
 uint64_t ranked_place(const struct oa_stream *stream);
 /* Goes on where accessd says that the rank is in its job's log. */

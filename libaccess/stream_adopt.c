@@ -161,6 +161,12 @@ int stream_adopt(struct oa_stream *stream, struct session *session, struct diag 
 	r = progress->need ? stream_found_again(stream, session, diag)
 			   : stream_found(stream, session, diag);
 
+	if (!r && stream->open.local_ranks < stream->open.ranks &&
+	    session->local_ranks != stream->open.local_ranks)
+		r = error_set(diag, OA_E_VERSION,
+			      "this accessd does not know which ranks are on its node, and would "
+			      "prepare every "
+			      "node's samples: upgrade accessd");
 	if (!r && stream->is_logged)
 		r = ranked_adopt(stream, session, diag);
 	if (r) {

@@ -34,7 +34,23 @@ int stream_read_options(const struct oa_options *from, struct oa_options *ret, s
 	*ret = (struct oa_options){0};
 	memcpy(ret, from, BASE_MIN(from->size, sizeof(*ret)));
 	ret->ranks = ret->ranks ? ret->ranks : 1;
+	ret->local_ranks = ret->local_ranks ? ret->local_ranks : ret->ranks;
 	return 0;
+}
+
+/* Where ranks are on several nodes: is this one among its node's? */
+static int stream_check_local(const struct oa_options *options, struct diag *diag)
+{
+	uint32_t first = options->local_first, count = options->local_ranks;
+
+	if (count <= options->ranks && first <= options->ranks - count && options->rank >= first &&
+	    options->rank - first < count)
+		return 0;
+	return error_set(
+	    diag, OA_E_INVALID,
+	    "oa_open(): options.local_first, options.local_ranks: the %u ranks from %u on are "
+	    "no node's of rank %u of %u",
+	    count, first, options->rank, options->ranks);
 }
 
 int stream_check_options(const struct oa_options *options, struct diag *diag)
@@ -66,6 +82,8 @@ int stream_check_options(const struct oa_options *options, struct diag *diag)
 	if (options->rank >= options->ranks)
 		return error_set(diag, OA_E_INVALID, "oa_open(): options.rank is %u of %u ranks",
 				 options->rank, options->ranks);
+	if (stream_check_local(options, diag))
+		return OA_E_INVALID;
 	if (options->chunk > LAYOUT_MAX_CHUNK)
 		return error_set(diag, OA_E_INVALID,
 				 "oa_open(): options.chunk is %u, must be 0 to %d", options->chunk,
@@ -120,6 +138,9 @@ int stream_set_open(struct dial_open *open, const struct oa_options *options)
 	    .chunk = options->chunk,
 	    .ranks = options->ranks,
 	    .rank = options->rank,
+	    .local_ranks = options->local_ranks,
+	    .local_first = options->local_first,
+	    .drop_last = options->flags & OA_DROP_LAST,
 	    .order = options->order,
 	    .seed = options->seed,
 	    .epochs = options->epochs,

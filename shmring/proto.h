@@ -23,8 +23,9 @@
 #include <stdint.h>
 
 #define PROTO_MAJOR 1
-/* 1: the client does mixup, cutmix and filters by class; 2: accessd lists bad samples */
-#define PROTO_MINOR 2
+/* 1: the client does mixup, cutmix and filters by class; 2: accessd lists bad samples;
+ * 3: accessd knows slices */
+#define PROTO_MINOR 3
 
 enum proto_message {
 	/* client -> accessd */
@@ -83,6 +84,13 @@ enum proto_key {
 	PROTO_KEY_RANKS = 18,
 	PROTO_KEY_RANK = 19,
 	PROTO_KEY_TOKEN = 20, /* bytes */
+	PROTO_KEY_LOCAL_RANKS =
+	    70, /* OPEN: with a fixed plan, ranks of the job on this node, where these are
+				     * not all; missing: they are. OPENED: the same, from who knows slices
+				     * (sched/ranks/slice.h): granted chunks are ones of local places then */
+	PROTO_KEY_LOCAL_FIRST = 71, /* the first of them; missing: 0 */
+	PROTO_KEY_DROP_LAST =
+	    72,               /* with LOCAL_RANKS: 1: the last step is left out where it is short */
 	PROTO_KEY_CHUNK = 21, /* C wished for by the opener of the stream; missing: by rule */
 	PROTO_KEY_JOB_ID = 22,
 	PROTO_KEY_EPOCH = 23,

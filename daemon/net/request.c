@@ -222,6 +222,38 @@ static int take_numbers(struct request *request, const struct message_open *open
 	return OA_E_INVALID;
 }
 
+/* Which ranks are here, once the order is known: each node of a job deals for itself. */
+static int take_slice(struct request *request, const struct message_open *open, struct diag *diag)
+{
+	const uint64_t first = open->local_first, count = open->local_ranks;
+	const struct ranks ranks = {
+	    .batch = request->batch, .ranks = request->ranks, .drop_last = open->drop_last != 0};
+
+	if (!open->has_local_ranks || (count == request->ranks && !first))
+		return 0;
+	if (count < 1 || count > request->ranks || first > request->ranks - count ||
+	    request->rank < first || request->rank >= first + count) {
+		diag_set(
+		    diag,
+		    "ranks %llu and the %llu from there on are on this node: rank %u of %u is not "
+		    "among them, or they are not the job's",
+		    (unsigned long long)first, (unsigned long long)count, request->rank,
+		    request->ranks);
+		return OA_E_INVALID;
+	}
+	if (!plan_is_fixed(request->order)) {
+		diag_set(
+		    diag,
+		    "%llu of %u ranks are on this node: each node's accessd would deal an epoch of "
+		    "its own, and samples would be lost and repeated; ask for order \"seeded\" "
+		    "with one seed for all ranks, which every node computes for itself",
+		    (unsigned long long)count, request->ranks);
+		return OA_E_INVALID;
+	}
+	slice_init(&request->slice, &ranks, (uint32_t)first, (uint32_t)count);
+	return 0;
+}
+
 /* Whoever gives a seed believes that it decides something. */
 static int check_seed(const struct request *request, const struct message_open *open,
 		      struct diag *diag)
@@ -312,6 +344,8 @@ int request_parse(struct request *request, const struct message_open *open, stru
 		r = take_order(request, open, diag);
 	if (!r)
 		r = take_token(request, open, diag);
+	if (!r)
+		r = take_slice(request, open, diag);
 	if (!r)
 		take_log(request, open, in);
 	if (!r)

@@ -12,6 +12,7 @@
 #include "daemon/net/message.h"
 #include "pipeline/pipeline.h"
 #include "sched/population.h"
+#include "sched/ranks/slice.h"
 
 #define REQUEST_NAME_MAX 256
 #define REQUEST_MOST_REUSE 100
@@ -25,8 +26,9 @@ struct request {
 	struct pipeline_batch batch_mix;
 	bool has_filtered; /* the part is without the classes that the pipeline leaves out */
 	uint32_t batch, chunk, ranks, rank;
-	uint32_t order; /* enum plan_order; 0: none was asked for, and there is no token */
-	uint64_t seed;  /* of a fixed plan */
+	struct slice slice; /* where ranks are on other nodes, too; else whole */
+	uint32_t order;     /* enum plan_order; 0: none was asked for, and there is no token */
+	uint64_t seed;      /* of a fixed plan */
 	uint64_t epochs, budget;
 	bool has_budget;
 	char keep[MESSAGE_FORM_MAX + 1]; /* form to be kept of all samples, or "auto"; "": none */

@@ -66,10 +66,12 @@ static void job_destroy(struct job *job)
 static int enter_carousel(struct job *job, const struct request *request, struct carousel_join *ret,
 			  uint64_t *code, struct diag *diag)
 {
+	const struct slice *slice = &request->slice;
 	struct carousel_join join = {
 	    .variant = job->conn->variant->number,
 	    .batch = request->batch,
-	    .ranks = request->ranks,
+	    .ranks = slice_is_whole(slice) ? request->ranks : slice->count,
+	    .slice = *slice,
 	    .epochs = request->epochs,
 	    .order = plan_is_fixed(request->order) ? request->order : 0,
 	    .seed = request->seed,
@@ -139,6 +141,8 @@ static void send_opened(struct job *job, const struct carousel_join *join, int i
 	wire_put_fd(&out, variant->board_fd);
 	wire_put_fd(&out, inbox_fd);
 	wire_put_fd(&out, outbox_fd);
+	if (!slice_is_whole(&request->slice))
+		wire_put_u64(&out, PROTO_KEY_LOCAL_RANKS, request->slice.count);
 	if (job->group) {
 		wire_put_u64(&out, PROTO_KEY_PLACE, join->place);
 		wire_put_fd(&out, job->group->plan_log_fd);
