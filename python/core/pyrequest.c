@@ -52,6 +52,8 @@ static const struct pyrequest_word {
     PYREQUEST_OPTION(bad_budget, I64),
     PYREQUEST_OPTION(ranks, U32),
     PYREQUEST_OPTION(rank, U32),
+    PYREQUEST_OPTION(local_ranks, U32),
+    PYREQUEST_OPTION(local_first, U32),
     PYREQUEST_OPTION(token, TOKEN),
     PYREQUEST_OPTION(chunk, U32),
     PYREQUEST_OPTION(timeout_ms, INT),

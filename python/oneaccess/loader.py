@@ -13,7 +13,7 @@ import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from . import _core, columns, convert, ending, errors, rows, samples as samples_of, settings, wrapped
+from . import _core, columns, convert, ending, errors, ranks as ranks_of, rows, samples as samples_of, settings, wrapped
 from .errors import ArgumentError, DatasetError, Error, ForkedError, SampleError, StateError, TransformError
 from .transforms import Op, Pipeline
 
@@ -27,8 +27,6 @@ _LAST_MS = 5000  # to ask for bad samples before a stream is given back
 
 # Orders that one daemon decides as it goes: the ranks of one node alone can share them.
 _DECIDED = (_ORDERS["usual"], _ORDERS["carousel"], _ORDERS["any"])
-# Ranks on this node, as their launchers say: torchrun, Open MPI, Hydra.
-_LOCAL_SIZES = ("LOCAL_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS")
 
 # What torch.utils.data.DataLoader takes and nobody needs here.
 _IGNORED = {
@@ -109,40 +107,12 @@ class _Voice:
         print(f"oneaccess: {self._what}: {text}{share}", file=sys.stderr, flush=True)
 
 
-def _ranks(rank, world_size):
-    """As given, else torch.distributed's, else those of torchrun and its like."""
-    if (rank is None) != (world_size is None):
-        raise ArgumentError("rank and world_size go together")
-    if rank is not None:
-        return rank, world_size
-    distributed = sys.modules.get("torch.distributed")
-    if distributed is not None and distributed.is_available() and distributed.is_initialized():
-        return distributed.get_rank(), distributed.get_world_size()
-    if "RANK" in os.environ and "WORLD_SIZE" in os.environ:
-        return int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
-    return 0, 1
-
-
-def _other_nodes(world_size):
-    """What says that some of the ranks are on other nodes; None: nothing does."""
-    environment = os.environ
-    for name in _LOCAL_SIZES:
-        if name in environment:
-            return f"{name}={environment[name]}" if int(environment[name]) < world_size else None
-    nodes = environment.get("SLURM_STEP_NUM_NODES", "1")
-    if int(nodes) > 1 and environment.get("SLURM_STEP_NUM_TASKS") == str(world_size):
-        return f"SLURM_STEP_NUM_NODES={nodes}"
-    return None
-
-
-def _refuse_nodes(world_size, order):
+def _refuse_nodes(ranks):
     """Each node's daemon would deal an epoch of its own, and samples would be lost and repeated."""
-    why = _other_nodes(world_size) if world_size > 1 and order in _DECIDED else None
-    if why:
-        raise ArgumentError(
-            f"{world_size} ranks, and {why}: some are on other nodes, whose daemons know nothing of this one's"
-            " order; give all ranks order=\"seeded\" and the same seed= (each epoch is another order then,"
-            " too), which every node computes for itself")
+    raise ArgumentError(
+        f"{ranks.world_size} ranks, and {ranks.why}: some are on other nodes, whose daemons know nothing of this one's"
+        " order; give all ranks order=\"seeded\" and the same seed= (each epoch is another order then, too), which"
+        " every node computes for itself")
 
 
 def _refuse_worker():
@@ -240,9 +210,11 @@ class Loader:
     drop_last: without an epoch's last batch where that is short. reuse: epochs that may see the same
     augmentation.
 
-    rank, world_size: of data-parallel training; torch.distributed's, or RANK and WORLD_SIZE of the
-    environment, when they are not given; several ranks open at the first use. Ranks on several nodes need order="seeded" or
-    "sequential". job: name for people, by which ranks find each other.
+    rank, world_size: of data-parallel training; torch.distributed's, else what torchrun, Open MPI, Hydra or srun say, when
+    they are not given; several ranks open at the first use. local_rank, local_world_size: which of the node's ranks this is;
+    by the same launchers. A node makes what its ranks read. Over several nodes the order is "seeded", "sequential" or
+    "replay"; without one it is "seeded" with a seed that rank 0 draws, where torch.distributed is initialized, else give
+    seed=. job: name for people, by which ranks find each other.
 
     device: "cuda", "cuda:1" or a torch.device: batches arrive there, as tensors of the job's own; pictures
     cross the bus as bytes and become on the device what the pipeline says, bit for bit what the daemon would
@@ -279,7 +251,8 @@ class Loader:
                  classes: Sequence[str] | None = None, split: tuple | None = None,
                  weights: Iterable[float] | None = None, samples: int | None = None,
                  replacement: bool = False, reuse: int | None = None, rank: int | None = None,
-                 world_size: int | None = None, job: str | None = None, bad: str = "error",
+                 world_size: int | None = None, local_rank: int | None = None,
+                 local_world_size: int | None = None, job: str | None = None, bad: str = "error",
                  bad_budget: int | None = None, timeout: float | None = None, epochs: int | None = None,
                  device: object = None, normalize_on: str | None = None, state: dict | None = None,
                  record: str | None = None, replay: str | None = None, socket: str | None = None,
@@ -311,7 +284,8 @@ class Loader:
             self._folder = os.fsdecode(self._folder) + _source(source)
         self.pipeline = pipeline
         self.batch_size = batch_size
-        self.rank, self.world_size = _ranks(rank, world_size)
+        self._ranks = ranks_of.find(rank, world_size, local_rank, local_world_size)
+        self.rank, self.world_size = self._ranks.rank, self._ranks.world_size
         text = self._request(pipeline)
         self.device = self._feed = self._why = None
         self._has_warned = self._has_told = False
@@ -329,7 +303,7 @@ class Loader:
         self.copy, self.drop_last, self._timeout, self.epochs = copy, drop_last, timeout, epochs
         self._job = _job_name(job, self.world_size)
         chosen = self._order(shuffle, order, replay, seed, weights)
-        _refuse_nodes(self.world_size, chosen)
+        self._check_nodes(chosen, state)
         self._options = {
             "dataset": self._folder,
             "pipeline": text,
@@ -340,6 +314,8 @@ class Loader:
             "bad_budget": bad_budget,
             "ranks": self.world_size,
             "rank": self.rank,
+            "local_ranks": self._ranks.local_world_size,
+            "local_first": self._ranks.first,
             "order": chosen,
             "seed": seed,
             "record": None if record is None else _path(record),
@@ -356,6 +332,7 @@ class Loader:
             self._options.update(split_from=float(first), split_to=float(last),
                                  split_seed=key[0] if key else 0)
         self._socket = socket
+        self._agreed = None       # by ranks on several nodes: the order and its seed
         self._client = None
         self._dataset = None
         self._lock = threading.RLock()
@@ -430,6 +407,35 @@ class Loader:
             raise TransformError("a pipeline of torchvision is translated by"
                                  " oneaccess.from_torchvision()")
         raise TransformError(f"{pipeline!r} is no pipeline: make one with oneaccess.transforms")
+
+    # ---- nodes ----
+
+    def _check_nodes(self, order, state):
+        """What cannot come right is refused at once."""
+        if self._ranks.why is None or order not in _DECIDED:
+            return
+        if order != _ORDERS["usual"] or not (state is not None or ranks_of.can_meet()):
+            _refuse_nodes(self._ranks)
+
+    def _agree(self):
+        """Where several nodes may deal, ranks say where they are, once; then all have rank 0's seed. A token has one."""
+        if self._agreed is None:
+            self._agreed = {}
+            if self.world_size > 1 and self._options["order"] in _DECIDED:
+                self._meet()
+        return {} if self._token is not None else self._agreed
+
+    def _meet(self):
+        is_needed = not self._ranks.is_known or (self._ranks.why is not None and self._token is None)
+        if not is_needed or not ranks_of.can_meet():
+            return
+        self._ranks, seed = ranks_of.meet(self._ranks, self._socket)
+        if self._ranks.why is None:
+            return
+        if self._options["order"] != _ORDERS["usual"]:
+            _refuse_nodes(self._ranks)
+        self._options.update(local_ranks=self._ranks.local_world_size, local_first=self._ranks.first)
+        self._agreed = {"order": _ORDERS["seeded"], "seed": seed}
 
     # ---- a data set that is a program ----
 
@@ -521,9 +527,10 @@ class Loader:
         job = self._job
         if self._left and self.world_size > 1:
             job = f"{job} ({self._left + 1})"
+        agreed = self._agree()
         try:
             self._stream = _core.Stream(self._client, job=job, token=self._token, progress=voice,
-                                        **self._options)
+                                        **{**self._options, **agreed})
         except DatasetError as error:
             raise errors.of_path(error, self._folder) from None
         settings.check(self._client, 4)

@@ -119,7 +119,8 @@ class Mix:
 
     def _part(self, number):
         part = self.parts[number]
-        options = {**part._options, "batch": 0, "epochs": None,
+        agreed = part._agree()
+        options = {**part._options, **(agreed if self._token is None else {}), "batch": 0, "epochs": None,
                    "flags": 0 if self._options["unit"] == _SAMPLES else part._options["flags"] & ~_DROP_LAST}
         if part._job is not None:  # by it ranks find each other, those of each part
             options["job"] = f"{part._job} (part {number} of a mix)"

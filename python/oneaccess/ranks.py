@@ -1,0 +1,271 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which rank of its job a process is, and which of the job's ranks are on its node.
+
+Launchers say it in the environment; the first of them that says which rank this is, is believed, since one that
+was started by another knows more (torchrun under Slurm). What they say of the node is used where they mean the same ranks.
+
+A wrong word about the node costs work, never samples: what a rank reads follows from its number alone.
+"""
+
+import os
+import re
+import secrets
+import socket as sockets
+import sys
+import warnings
+from typing import NamedTuple
+
+from .errors import ArgumentError
+
+# rank, ranks, rank on the node, ranks on the node. Slurm's last is computed: _of_slurm().
+_LAUNCHERS = {
+    "torchrun": ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE"),
+    "Open MPI": ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK",
+                 "OMPI_COMM_WORLD_LOCAL_SIZE"),
+    "Hydra": ("PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS"),
+    "Slurm": ("SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID", None),
+}
+_SLURM_TASKS = ("SLURM_STEP_TASKS_PER_NODE", "SLURM_TASKS_PER_NODE", "SLURM_NTASKS_PER_NODE")
+_EXPLICIT = "give local_rank= and local_world_size="
+_IN_ORDER = ("a node makes what its ranks read, so they must follow each other: start them node by node (srun -m block,"
+             " mpirun --map-by core), or give order=\"seeded\" with rank= and world_size= alone, and every node makes all")
+
+
+class Ranks(NamedTuple):
+    rank: int
+    world_size: int
+    local_rank: int        # on this node
+    local_world_size: int  # of these; the world's where it is not known
+    is_known: bool         # does anything say which ranks are here?
+    why: str | None        # what says that some are on other nodes; None: nothing does
+    source: str            # who says which rank this is
+
+    @property
+    def first(self):
+        """Of the node's ranks."""
+        return self.rank - self.local_rank
+
+
+class _Said(NamedTuple):
+    """By one launcher; None: nothing."""
+    launcher: str
+    rank: int | None
+    world_size: int | None
+    local_rank: int | None
+    local_world_size: int | None
+    names: tuple  # of variables that are there
+    other_nodes: bool  # are there any?
+
+    def __str__(self):
+        return ", ".join(f"{name}={os.environ[name]}" for name in self.names)
+
+
+def _distributed():
+    """torch.distributed, where it is initialized."""
+    module = sys.modules.get("torch.distributed")
+    return module if module is not None and module.is_available() and module.is_initialized() else None
+
+
+# ---- what launchers say ----
+
+def _number(name):
+    text = os.environ.get(name or "")
+    if text is None:
+        return None
+    if not re.fullmatch(r"[0-9]{1,9}", text.strip()):
+        raise ArgumentError(f"{name}={text}: this is no number of ranks; unset it, or give rank=, world_size=,"
+                            " local_rank= and local_world_size=")
+    return int(text)
+
+
+def _tasks_of(name):
+    """"4(x2),3": 4, 4 and 3 on three nodes."""
+    tasks = []
+    for part in os.environ[name].split(","):
+        match = re.fullmatch(r"([0-9]{1,9})(?:\(x([0-9]{1,6})\))?", part.strip())
+        if not match:
+            raise ArgumentError(f"{name}={os.environ[name]}: this is no list of tasks a node, as 4(x2),3; {_EXPLICIT}")
+        tasks += [int(match[1])] * int(match[2] or 1)
+    return tasks
+
+
+def _of_slurm(rank, world_size, local_rank):
+    """Ranks on this node and the variable that says so, of a step with several tasks."""
+    name = next((name for name in _SLURM_TASKS if name in os.environ), None)
+    if name is None or rank is None or local_rank is None:
+        return None, None
+    tasks = _tasks_of(name)
+    if name == "SLURM_NTASKS_PER_NODE":
+        tasks *= -(-world_size // tasks[0]) if tasks[0] else 1
+    if sum(tasks) != world_size:
+        raise ArgumentError(f"{name}={os.environ[name]} and SLURM_STEP_NUM_TASKS={world_size} contradict each other;"
+                            f" {_EXPLICIT}")
+    first = 0
+    for count in tasks:
+        if first == rank - local_rank and local_rank < count:
+            return count, name
+        first += count
+    raise ArgumentError(f"SLURM_PROCID={rank} has SLURM_LOCALID={local_rank}, and {name}={os.environ[name]}: {_IN_ORDER}")
+
+
+def _said_by(launcher):
+    names = _LAUNCHERS[launcher]
+    rank, world_size, local_rank, local_world_size = (_number(name) for name in names)
+    names = [name for name in names if name and name in os.environ]
+    is_elsewhere = False
+    if launcher == "Slurm" and world_size is not None and world_size > 1:
+        nodes = _number("SLURM_STEP_NUM_NODES")
+        local_world_size, tasks = _of_slurm(rank, world_size, local_rank)
+        if nodes == 1 and local_world_size is None:
+            local_rank, local_world_size = rank, world_size
+        is_elsewhere = nodes is not None and nodes > 1
+        names += [tasks] if tasks else ["SLURM_STEP_NUM_NODES"] if nodes is not None else []
+    return _Said(launcher, rank, world_size, local_rank, local_world_size, tuple(names), is_elsewhere)
+
+
+def _all_said():
+    """One after the other: who is not asked cannot be wrong."""
+    return (said for said in map(_said_by, _LAUNCHERS) if said.names)
+
+
+# ---- which of it counts ----
+
+def _which(rank, world_size):
+    """This process's rank, of how many, and who says so."""
+    if rank is not None:
+        return rank, world_size, "rank= and world_size="
+    distributed = _distributed()
+    if distributed is not None:
+        return distributed.get_rank(), distributed.get_world_size(), "torch.distributed"
+    for launcher, (rank, world_size, *_) in _LAUNCHERS.items():
+        if rank in os.environ and world_size in os.environ:
+            return _number(rank), _number(world_size), launcher
+    return 0, 1, "nobody"
+
+
+def _check(rank, world_size, local_rank, local_world_size, words):
+    if not 0 <= local_rank < local_world_size <= world_size:
+        raise ArgumentError(f"{words}: rank {local_rank} of {local_world_size} on this node, of {world_size} in all,"
+                            " cannot be")
+    first = rank - local_rank
+    if first < 0 or first + local_world_size > world_size:
+        raise ArgumentError(f"{words}: rank {rank} of {world_size} is number {local_rank} of {local_world_size} on this"
+                            f" node; {_IN_ORDER}")
+
+
+def _is_uneven(rank, world_size, one):
+    """Of nodes with equally many ranks, which follow each other? Slurm was asked, torchrun does it so."""
+    first = rank - one.local_rank
+    return one.launcher in ("Open MPI", "Hydra") and world_size % one.local_world_size == 0 and \
+        first % one.local_world_size != 0
+
+
+def _is_of(one, rank, world_size, source):
+    """Does the launcher mean these ranks?"""
+    if one.world_size not in (None, world_size):
+        return False
+    if one.rank is None or one.world_size is None:
+        return True
+    if one.rank != rank and source == "torch.distributed":
+        raise ArgumentError(f"torch.distributed says rank {rank} of {world_size}, and {one}: which ranks are on this"
+                            f" node? {_EXPLICIT}")
+    return one.rank == rank
+
+
+def _near(rank, world_size, source):
+    """By launchers that mean the same ranks. Others are about something else, as the processes of a model that is
+    cut; a group of the ranks of one node is all here."""
+    why = None
+    for one in _all_said():
+        count = one.local_world_size
+        if not _is_of(one, rank, world_size, source):
+            if (rank, world_size) == (one.local_rank, count):
+                return Ranks(rank, world_size, rank, world_size, True, None, source)
+            is_spread = count is not None and one.world_size is not None and count < one.world_size
+            why = why or (str(one) if is_spread else None)
+        elif count is not None and one.local_rank is not None:
+            _check(rank, world_size, one.local_rank, count, str(one))
+            if _is_uneven(rank, world_size, one):
+                raise ArgumentError(f"{one}: nodes have different numbers of ranks, or ranks go round the nodes; "
+                                    f"{_IN_ORDER}; else {_EXPLICIT}")
+            return Ranks(rank, world_size, one.local_rank, count, True, str(one) if count < world_size else None, source)
+        elif count == world_size:
+            return Ranks(rank, world_size, rank, world_size, True, None, source)
+        elif one.other_nodes or (count is not None and count < world_size):
+            why = why or str(one)
+    return Ranks(rank, world_size, rank, world_size, False, why, source)
+
+
+def _tell(ranks):
+    """Whoever starts many jobs at once by one srun finds out that they are one."""
+    one = next(one for one in _all_said() if one.launcher == ranks.source)
+    warnings.warn(f"this is rank {ranks.rank} of the {ranks.world_size} of one job, by {one}, and reads its share of each"
+                  " epoch; jobs that have nothing to do with each other give rank=0, world_size=1", UserWarning,
+                  stacklevel=4)
+
+
+def find(rank=None, world_size=None, local_rank=None, local_world_size=None):
+    """As given, else torch.distributed's, else a launcher's."""
+    if (rank is None) != (world_size is None):
+        raise ArgumentError("rank and world_size go together")
+    if (local_rank is None) != (local_world_size is None):
+        raise ArgumentError("local_rank and local_world_size go together")
+    if world_size == 1 and local_rank is None:
+        return Ranks(0 if rank is None else rank, 1, 0, 1, True, None, "rank= and world_size=")
+    rank, world_size, source = _which(rank, world_size)
+    if local_rank is not None:
+        words = f"local_rank={local_rank}, local_world_size={local_world_size}"
+        _check(rank, world_size, local_rank, local_world_size, words)
+        why = words if local_world_size < world_size else None
+        return Ranks(rank, world_size, local_rank, local_world_size, True, why, source)
+    if world_size == 1:
+        return Ranks(rank, 1, 0, 1, True, None, source)
+    ranks = _near(rank, world_size, source)
+    if source in _LAUNCHERS and source != "torchrun":
+        _tell(ranks)
+    return ranks
+
+
+# ---- what ranks say to each other ----
+
+def can_meet():
+    return _distributed() is not None
+
+
+def _node(socket):
+    """The same for all who have one accessd, another for all on another machine."""
+    try:
+        with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as boot:
+            machine = boot.read().strip()
+    except OSError:
+        machine = sockets.gethostname()
+    return machine, os.fspath(socket or os.environ.get("ACCESS_SOCKET") or "")
+
+
+def _gather(mine, world_size):
+    distributed = _distributed()
+    everybody = [None] * world_size
+    try:
+        distributed.all_gather_object(everybody, mine)
+    except Exception as error:  # of whatever backend
+        raise ArgumentError(f"ranks could not agree on a seed by torch.distributed ({error}): give order=\"seeded\" and"
+                            f" the same seed= on all ranks, and {_EXPLICIT}") from error
+    return everybody
+
+
+def meet(ranks, socket):
+    """All ranks say where they are. The ranks as they are then, and a seed for all of them: rank 0's draw."""
+    everybody = _gather((ranks.rank, _node(socket), secrets.randbelow((1 << 63) - 1) + 1), ranks.world_size)
+    by_rank = {rank: (node, seed) for rank, node, seed in everybody}
+    if sorted(by_rank) != list(range(ranks.world_size)):
+        raise ArgumentError(f"the {ranks.world_size} processes of torch.distributed are not the {ranks.world_size} ranks"
+                            f" that rank= and world_size= say: give the same seed= on all ranks, and {_EXPLICIT}")
+    seed = by_rank[0][1]
+    if ranks.is_known:
+        return ranks, seed
+    here = [rank for rank, (node, _) in sorted(by_rank.items()) if node == by_rank[ranks.rank][0]]
+    if here != list(range(here[0], here[0] + len(here))):
+        raise ArgumentError(f"ranks {', '.join(map(str, here))} are on this node: {_IN_ORDER}")
+    why = f"torch.distributed has ranks {here[0]} to {here[-1]} on this node"
+    return ranks._replace(local_rank=ranks.rank - here[0], local_world_size=len(here), is_known=True,
+                          why=why if len(here) < ranks.world_size else None), seed

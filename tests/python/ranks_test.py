@@ -1,0 +1,286 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which rank a process is and which ranks are on its node: what launchers set, and a job over two nodes."""
+
+import importlib.util
+import json
+import os
+import re
+import socket
+import subprocess
+import sys
+import unittest
+import unittest.mock
+import warnings
+
+import oneaccess as oa
+from oneaccess import _core, ranks
+
+from support import SAMPLES, DaemonCase
+
+TORCHRUN = {"RANK": "5", "WORLD_SIZE": "8", "LOCAL_RANK": "1", "LOCAL_WORLD_SIZE": "2"}
+SRUN = {"SLURM_PROCID": "5", "SLURM_STEP_NUM_TASKS": "11", "SLURM_NTASKS": "11", "SLURM_LOCALID": "1",
+        "SLURM_STEP_NUM_NODES": "3", "SLURM_STEP_TASKS_PER_NODE": "4(x2),3"}
+OPEN_MPI = {"OMPI_COMM_WORLD_RANK": "6", "OMPI_COMM_WORLD_SIZE": "8", "OMPI_COMM_WORLD_LOCAL_RANK": "2",
+            "OMPI_COMM_WORLD_LOCAL_SIZE": "4"}
+HYDRA = {"PMI_RANK": "2", "PMI_SIZE": "4", "MPI_LOCALRANKID": "0", "MPI_LOCALNRANKS": "2"}
+ONE_NODE = {"SLURM_STEP_NUM_NODES": "1", "SLURM_STEP_TASKS_PER_NODE": "11", "SLURM_LOCALID": "5"}
+
+# What is set; what is given; rank, of how many, the node's first, of how many on it.
+FOUND = (
+    ({}, {}, (0, 1, 0, 1)),
+    (TORCHRUN, {}, (5, 8, 4, 2)),
+    (SRUN, {}, (5, 11, 4, 4)),
+    ({**SRUN, "SLURM_PROCID": "10", "SLURM_LOCALID": "2"}, {}, (10, 11, 8, 3)),
+    ({**SRUN, **ONE_NODE}, {}, (5, 11, 0, 11)),
+    (OPEN_MPI, {}, (6, 8, 4, 4)),
+    (HYDRA, {}, (2, 4, 2, 2)),
+    # One launcher under another: who says which rank this is knows more.
+    ({**TORCHRUN, "SLURM_PROCID": "2", "SLURM_STEP_NUM_TASKS": "4", "SLURM_LOCALID": "0",
+      "SLURM_STEP_TASKS_PER_NODE": "1(x4)"}, {}, (5, 8, 4, 2)),
+    ({**HYDRA, "SLURM_PROCID": "1", "SLURM_STEP_NUM_TASKS": "2", "SLURM_LOCALID": "0",
+      "SLURM_STEP_TASKS_PER_NODE": "1(x2)"}, {}, (2, 4, 2, 2)),
+    # PMI by srun says nothing of nodes, Slurm does.
+    ({**SRUN, "PMI_RANK": "5", "PMI_SIZE": "11"}, {}, (5, 11, 4, 4)),
+    # A program that takes MPI's numbers for torch.
+    ({**OPEN_MPI, "RANK": "6", "WORLD_SIZE": "8"}, {}, (6, 8, 4, 4)),
+    # A script of sbatch is one process, whatever --ntasks says.
+    ({"SLURM_PROCID": "0", "SLURM_NTASKS": "8", "SLURM_LOCALID": "0", "SLURM_TASKS_PER_NODE": "4(x2)"}, {}, (0, 1, 0, 1)),
+    # Older ways to say how many tasks a node has.
+    ({**{k: v for k, v in SRUN.items() if k != "SLURM_STEP_TASKS_PER_NODE"}, "SLURM_TASKS_PER_NODE": "4(x2), 3"}, {},
+     (5, 11, 4, 4)),
+    ({"SLURM_PROCID": "5", "SLURM_STEP_NUM_TASKS": "8", "SLURM_LOCALID": "1", "SLURM_NTASKS_PER_NODE": "4"}, {},
+     (5, 8, 4, 4)),
+    # What is given counts.
+    (TORCHRUN, {"rank": 0, "world_size": 1}, (0, 1, 0, 1)),
+    (SRUN, {"rank": 0, "world_size": 1}, (0, 1, 0, 1)),
+    (TORCHRUN, {"rank": 5, "world_size": 8}, (5, 8, 4, 2)),
+    (TORCHRUN, {"rank": 1, "world_size": 2}, (1, 2, 0, 2)),  # the ranks of this node are a job
+    (TORCHRUN, {"local_rank": 3, "local_world_size": 4}, (5, 8, 2, 4)),
+    ({}, {"rank": 3, "world_size": 5, "local_rank": 0, "local_world_size": 2}, (3, 5, 3, 2)),
+    ({"RANK": "3", "WORLD_SIZE": "4", "LOCAL_WORLD_SIZE": "4"}, {}, (3, 4, 0, 4)),
+    ({"RANK": "x"}, {"rank": 0, "world_size": 2, "local_rank": 0, "local_world_size": 2}, (0, 2, 0, 2)),
+)
+# What cannot be, and what the error says: the names and values.
+REFUSED = (
+    ({**TORCHRUN, "LOCAL_RANK": "2"}, {}, "LOCAL_RANK=2, LOCAL_WORLD_SIZE=2"),
+    ({**TORCHRUN, "LOCAL_WORLD_SIZE": "9"}, {}, "WORLD_SIZE=8.*LOCAL_WORLD_SIZE=9"),
+    ({**TORCHRUN, "RANK": "0"}, {}, "RANK=0.*LOCAL_RANK=1.*follow each other"),
+    ({**TORCHRUN, "RANK": "two"}, {}, "RANK=two.*no number"),
+    ({**TORCHRUN, "LOCAL_RANK": "-1"}, {}, "LOCAL_RANK=-1.*no number"),
+    ({**SRUN, "SLURM_STEP_TASKS_PER_NODE": "4(x3)"}, {}, r"SLURM_STEP_TASKS_PER_NODE=4\(x3\).*SLURM_STEP_NUM_TASKS=11"),
+    ({**SRUN, "SLURM_STEP_TASKS_PER_NODE": "4(x2,3"}, {}, r"SLURM_STEP_TASKS_PER_NODE=4\(x2,3: this is no list"),
+    ({**SRUN, "SLURM_STEP_TASKS_PER_NODE": "0"}, {}, "SLURM_STEP_TASKS_PER_NODE=0"),
+    # srun -m cyclic
+    ({**SRUN, "SLURM_PROCID": "3", "SLURM_LOCALID": "1"}, {}, "SLURM_PROCID=3.*SLURM_LOCALID=1.*follow each other.*-m block"),
+    # mpirun --map-by node
+    ({**OPEN_MPI, "OMPI_COMM_WORLD_RANK": "3", "OMPI_COMM_WORLD_LOCAL_RANK": "1"}, {},
+     "OMPI_COMM_WORLD_RANK=3.*OMPI_COMM_WORLD_LOCAL_RANK=1.*--map-by"),
+    (TORCHRUN, {"local_rank": 2, "local_world_size": 2}, "local_rank=2, local_world_size=2"),
+    (TORCHRUN, {"local_rank": 2}, "go together"),
+    ({}, {"rank": 2}, "go together"),
+)
+
+
+def environment(**variables):
+    kept = {k: v for k, v in os.environ.items()
+            if not k.startswith(("SLURM_", "OMPI_", "PMI_", "MPI_LOCAL", "LOCAL_")) and k not in ("RANK", "WORLD_SIZE")}
+    return unittest.mock.patch.dict(os.environ, {**kept, **variables}, clear=True)
+
+
+class Distributed:
+    """Of torch.distributed what is asked for."""
+
+    def __init__(self, rank, world_size):
+        self.get_rank, self.get_world_size = lambda: rank, lambda: world_size
+
+    is_available = is_initialized = staticmethod(lambda: True)
+
+
+class FindTest(unittest.TestCase):
+    def setUp(self):
+        # torch may be there and initialized by nobody
+        patch = unittest.mock.patch.dict(sys.modules)
+        patch.start()
+        self.addCleanup(patch.stop)
+        sys.modules.pop("torch.distributed", None)
+
+    def find(self, variables, given):
+        with environment(**variables), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return ranks.find(**given)
+
+    def test_found(self):
+        for variables, given, expected in FOUND:
+            with self.subTest(variables=variables, given=given):
+                found = self.find(variables, given)
+                self.assertEqual((found.rank, found.world_size, found.first, found.local_world_size), expected)
+                self.assertTrue(found.is_known)
+                self.assertEqual(found.why is None, found.local_world_size == found.world_size)
+
+    def test_refused(self):
+        for variables, given, says in REFUSED:
+            with self.subTest(variables=variables, given=given), self.assertRaisesRegex(oa.errors.ArgumentError, says):
+                self.find(variables, given)
+
+    def test_not_known(self):
+        # Processes of models that are cut in parts, 4 ranks of data; and half of what a launcher says.
+        for variables, given in ((TORCHRUN, {"rank": 2, "world_size": 4}), ({**TORCHRUN, "LOCAL_RANK": ""}, {}),
+                                 ({"RANK": "0", "WORLD_SIZE": "4", "LOCAL_WORLD_SIZE": "2"}, {})):
+            variables = {k: v for k, v in variables.items() if v}
+            found = self.find(variables, given)
+            self.assertFalse(found.is_known)
+            self.assertIn("LOCAL_WORLD_SIZE=2", found.why)
+            self.assertEqual((found.first, found.local_world_size), (0, found.world_size))
+        found = self.find({}, {"rank": 2, "world_size": 4})
+        self.assertEqual((found.is_known, found.why), (False, None))
+
+    def test_torch_distributed(self):
+        sys.modules["torch.distributed"] = Distributed(5, 8)
+        self.assertEqual(self.find(TORCHRUN, {})[:4], (5, 8, 1, 2))
+        self.assertEqual(self.find({}, {})[:5], (5, 8, 5, 8, False))
+        self.assertEqual(self.find({**OPEN_MPI, "OMPI_COMM_WORLD_RANK": "5", "OMPI_COMM_WORLD_LOCAL_RANK": "1"}, {})[:4],
+                         (5, 8, 1, 4))
+        with self.assertRaisesRegex(oa.errors.ArgumentError,
+                                    "torch.distributed says rank 5 of 8.*OMPI_COMM_WORLD_RANK=6.*local_rank="):
+            self.find(OPEN_MPI, {})
+        self.assertEqual(self.find(OPEN_MPI, {"local_rank": 0, "local_world_size": 1})[:4], (5, 8, 0, 1))
+
+    def test_who_starts_many_at_once_is_told(self):
+        for variables, is_told in ((SRUN, True), (OPEN_MPI, True), (TORCHRUN, False), ({}, False)):
+            with environment(**variables), warnings.catch_warnings(record=True) as told:
+                warnings.simplefilter("always")
+                ranks.find()
+            self.assertEqual(len(told), is_told)
+            if told:
+                self.assertIn("rank=0, world_size=1", str(told[0].message))
+
+
+RANK = """
+import os, sys
+import oneaccess as oa
+train = lambda: None
+if sys.argv[2] == "gloo":
+    import torch.distributed
+    torch.distributed.init_process_group("gloo")
+    train = torch.distributed.barrier  # as gradients do, it holds ranks together
+options = eval(sys.argv[3])
+loader = oa.Loader(sys.argv[1], oa.imagenet_train(32), 10, timeout=600, epochs=2, as_="numpy", **options)
+ids = []
+for epoch in range(2):
+    for batch in loader:
+        ids.append(list(batch.ids))
+        train()
+print(ids, flush=True)
+loader.close()
+"""
+
+
+HAS_TORCH = importlib.util.find_spec("torch") is not None
+
+
+class NodesTest(DaemonCase):
+    """Two daemons that know nothing of each other, two ranks each."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.sockets, cls.daemons = [cls.socket], [cls.daemon]
+        cls.node_work, cls.socket = cls.work, str(cls.work / "other/node/socket")
+        cls.work = cls.work / "other"
+        (cls.work / "node").mkdir(parents=True)
+        (cls.work / "node").chmod(0o700)
+        cls.start()
+        cls.work = cls.node_work
+        cls.sockets.append(cls.socket)
+        cls.daemons.append(cls.daemon)
+        cls.addClassCleanup(cls.stop_first)
+
+    @classmethod
+    def stop_first(cls):
+        cls.daemons[0].terminate()
+        cls.daemons[0].wait(600)
+
+    def made(self):
+        return sum(json.loads(_core.Client(path).status())["node"]["samples_preprocessed"] for path in self.sockets)
+
+    @staticmethod
+    def free_port():
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            return str(free.getsockname()[1])
+
+    def run_all(self, commands):
+        """Of (which node, words, variables): lists that their programs print."""
+        with environment():
+            runs = [subprocess.Popen([sys.executable, *words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                                     env={**os.environ, "ACCESS_SOCKET": self.sockets[node], **variables})
+                    for node, words, variables in commands]
+        out = [run.communicate(timeout=600)[0] for run in runs]
+        for run, text in zip(runs, out):
+            self.assertEqual(run.returncode, 0, text)
+        return [json.loads(ids) for text in out for ids in re.findall(r"\[\[.*\]\]$", text, re.MULTILINE)]
+
+    def program(self, way, options):
+        program = self.work / "rank.py"
+        program.write_text(RANK)
+        return str(program), self.data, way, options
+
+    def run_ranks(self, way, options="{}", **says):
+        port = self.free_port()
+        return self.run_all([(rank // 2, self.program(way, options),
+                              {"RANK": str(rank), "WORLD_SIZE": "4", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port,
+                               **{name: str(of(rank)) for name, of in says.items()}}) for rank in range(4)])
+
+    def run_torchrun(self):
+        port = self.free_port()
+        # redirects, tee: Debian's torch 1.13 with Python 3.11 has no way to leave the output as it is
+        return self.run_all([(node, ["-m", "torch.distributed.run", "--redirects=1", "--tee=1", "--nnodes=2", "--nproc_per_node=2",
+                                     f"--node_rank={node}", "--master_addr=127.0.0.1", f"--master_port={port}",
+                                     *self.program("gloo", "{}")], {}) for node in range(2)])
+
+    def check(self, taken):
+        for epoch in (slice(0, 6), slice(6, 12)):
+            ids = sorted(id for batches in taken for batch in batches[epoch] for id in batch)
+            self.assertEqual(ids, list(range(SAMPLES)))
+        self.assertEqual([len(batches) for batches in taken], [12] * 4)
+
+    @unittest.skipUnless(HAS_TORCH, "no torch")
+    def test_ranks_agree_on_a_seed(self):
+        taken = []
+        for run in (self.run_torchrun, lambda: self.run_ranks("gloo")):  # the second: by which accessd they have
+            before = self.made()
+            taken.append(run())
+            self.check(taken[-1])
+            self.assertLessEqual(self.made() - before, 1.01 * 2 * SAMPLES)
+        self.assertNotEqual(sorted(taken[0]), sorted(taken[1]))  # another draw
+
+    def test_a_seed_needs_no_meeting(self):
+        self.check(self.run_ranks("none", "{'order': 'seeded', 'seed': 3}", LOCAL_RANK=lambda rank: rank % 2,
+                                  LOCAL_WORLD_SIZE=lambda rank: 2))
+
+    def test_what_nodes_cannot_agree_on_is_refused(self):
+        with environment(RANK="2", WORLD_SIZE="4", LOCAL_RANK="0", LOCAL_WORLD_SIZE="2"):
+            for order in (None, "usual", "carousel", "any"):
+                with self.assertRaisesRegex(oa.errors.ArgumentError,
+                                            "4 ranks, and RANK=2.*LOCAL_WORLD_SIZE=2: some are on other nodes.*seed="):
+                    self.loader(oa.imagenet_eval(32), 8, order=order)
+            loader = self.loader(oa.imagenet_eval(32), 8, shuffle=False)
+            self.assertEqual(list(next(iter(loader)).ids), list(range(16, 24)))
+
+    def test_any_state_goes_on_on_any_node(self):
+        alone = self.loader(oa.imagenet_eval(32), 8, order="seeded", seed=4)
+        seen = []
+        for batch in alone:
+            seen += batch.ids
+            if len(seen) == 80:
+                break
+        state = alone.state_dict()
+        for rank, (local_rank, count) in enumerate(((0, 2), (1, 2), (0, 1))):
+            loader = self.loader(oa.imagenet_eval(32), 9, rank=rank, world_size=3, local_rank=local_rank,
+                                 local_world_size=count, state=state, socket=self.sockets[rank // 2])
+            seen += [id for batch in loader for id in batch.ids]
+        self.assertEqual(sorted(seen), list(range(SAMPLES)))
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
