@@ -251,7 +251,8 @@ class NodesTest(DaemonCase):
             before = self.made()
             taken.append(run())
             self.check(taken[-1])
-            self.assertLessEqual(self.made() - before, 1.01 * 2 * SAMPLES)
+            # Exactly once is for ranks in step (tests/scenarios/nodes_test.c); each node making all would be twice.
+            self.assertLess(self.made() - before, 1.5 * 2 * SAMPLES)
         self.assertNotEqual(sorted(taken[0]), sorted(taken[1]))  # another draw
 
     def test_a_seed_needs_no_meeting(self):
