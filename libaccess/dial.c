@@ -359,6 +359,7 @@ static int dial_send_open(struct dial *dial, const struct dial_open *open, const
 		wire_put_u64(&out, PROTO_KEY_LOCAL_RANKS, open->local_ranks);
 		wire_put_u64(&out, PROTO_KEY_LOCAL_FIRST, open->local_first);
 		wire_put_u64(&out, PROTO_KEY_DROP_LAST, open->drop_last);
+		wire_put_u64(&out, PROTO_KEY_SPREAD, open->is_spread);
 	}
 	if (open->order)
 		wire_put_u64(&out, PROTO_KEY_ORDER, open->order);

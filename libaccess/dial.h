@@ -28,7 +28,7 @@ struct dial_open { /* what OPEN asks for; strings and token are the owner's */
 	char *keep; /* NULL: none */
 	uint32_t batch, chunk, ranks, rank, local_ranks,
 	    local_first; /* local_ranks == ranks: one node */
-	bool drop_last;
+	bool drop_last, is_spread;
 	uint32_t order; /* enum oa_order */
 	uint64_t seed;
 	uint64_t epochs;

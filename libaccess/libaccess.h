@@ -111,6 +111,9 @@ enum oa_flags {
 	OA_KEEP =
 	    1 << 3, /* in the place of OA_E_PINS, batches that are held become private copies */
 	OA_WRITABLE = 1 << 4, /* oa_make_writable() works; so it does with OA_KEEP and OA_COPY */
+	/* Over nodes: which rank of a step gets which sample follows the samples, so that a node gets mostly the
+	 * same ones in each epoch; see local_ranks. */
+	OA_SPREAD = 1 << 5,
 };
 
 struct oa_error {

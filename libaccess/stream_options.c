@@ -67,7 +67,7 @@ int stream_check_options(const struct oa_options *options, struct diag *diag)
 				 "oa_open(): options.batch is %u, must be 1 to %d", options->batch,
 				 LAYOUT_MAX_CHUNK);
 	if (options->flags &
-	    ~(uint32_t)(OA_COPY | OA_DROP_LAST | OA_POISON | OA_KEEP | OA_WRITABLE))
+	    ~(uint32_t)(OA_COPY | OA_DROP_LAST | OA_POISON | OA_KEEP | OA_WRITABLE | OA_SPREAD))
 		return error_set(diag, OA_E_INVALID,
 				 "oa_open(): options.flags has an unknown flag (0x%x)",
 				 options->flags);
@@ -141,6 +141,7 @@ int stream_set_open(struct dial_open *open, const struct oa_options *options)
 	    .local_ranks = options->local_ranks,
 	    .local_first = options->local_first,
 	    .drop_last = options->flags & OA_DROP_LAST,
+	    .is_spread = options->flags & OA_SPREAD,
 	    .order = options->order,
 	    .seed = options->seed,
 	    .epochs = options->epochs,

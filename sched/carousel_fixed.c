@@ -14,6 +14,7 @@
  */
 
 #include "sched/carousel_state.h"
+#include "sched/ranks/spread.h"
 
 void carousel_fixed_slice(const struct carousel *carousel, const struct carousel_member *member,
 			  struct slice *ret)
@@ -28,6 +29,7 @@ void carousel_fixed_slice(const struct carousel *carousel, const struct carousel
 		slice_init(ret, &ranks, member->slice.first, member->slice.count);
 	else
 		*ret = (struct slice){.ranks.n = ranks.n};
+	ret->is_spread = member->slice.is_spread && !slice_is_whole(ret);
 }
 
 uint64_t carousel_fixed_places(const struct carousel *carousel,
@@ -130,6 +132,11 @@ void carousel_fixed_deal(const struct carousel *carousel, const struct carousel_
 	}
 	chunk->seed = member->plan.seed;
 	chunk->lap = plan_lap(&member->plan, member->epoch);
+	if (chunk->slice.is_spread) {
+		spread_samples(&chunk->slice, &member->plan, member->epoch, chunk->place,
+			       chunk->count, slot->ids);
+		return;
+	}
 	for (uint32_t i = 0, run; i < chunk->count; i += run) {
 		run = carousel_fixed_run(chunk, i, &place);
 		plan_samples(&member->plan, member->epoch, place, run, slot->ids + i);

@@ -14,6 +14,7 @@
 #include "base/bits.h"
 #include "sched/carousel_log.h"
 #include "sched/carousel_state.h"
+#include "sched/ranks/spread.h"
 #include "sched/sort.h"
 #include "sched/token.h"
 
@@ -91,7 +92,9 @@ static bool is_slice(const struct carousel_join *join)
 	const struct slice *slice = &join->slice;
 
 	return slice_is_whole(slice) ||
-	       (join->order && slice->ranks.batch && slice->count < slice->ranks.ranks &&
+	       (join->order &&
+		(!slice->is_spread || (join->order != PLAN_LIST && spread_is_even(slice))) &&
+		slice->ranks.batch && slice->count < slice->ranks.ranks &&
 		slice->first <= slice->ranks.ranks - slice->count);
 }
 

@@ -90,7 +90,9 @@ enum proto_key {
 				     * (sched/ranks/slice.h): granted chunks are ones of local places then */
 	PROTO_KEY_LOCAL_FIRST = 71, /* the first of them; missing: 0 */
 	PROTO_KEY_DROP_LAST =
-	    72,               /* with LOCAL_RANKS: 1: the last step is left out where it is short */
+	    72, /* with LOCAL_RANKS: 1: the last step is left out where it is short */
+	PROTO_KEY_SPREAD =
+	    73, /* with LOCAL_RANKS: 1: samples of a step go to nodes by sched/ranks/spread.h */
 	PROTO_KEY_CHUNK = 21, /* C wished for by the opener of the stream; missing: by rule */
 	PROTO_KEY_JOB_ID = 22,
 	PROTO_KEY_EPOCH = 23,

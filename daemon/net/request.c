@@ -222,6 +222,25 @@ static int take_numbers(struct request *request, const struct message_open *open
 	return OA_E_INVALID;
 }
 
+static int check_spread(const struct request *request, struct diag *diag)
+{
+	const struct slice *slice = &request->slice;
+
+	if (request->order != PLAN_LIST && spread_is_even(slice))
+		return 0;
+	if (request->order == PLAN_LIST)
+		diag_set(diag, "a spread over nodes is for orders \"seeded\" and \"sequential\" of "
+			       "a data set, not for "
+			       "lists of samples, weights and recorded plans; leave it out");
+	else
+		diag_set(
+		    diag,
+		    "a spread over nodes needs equally many ranks on each: the %u ranks from %u on "
+		    "are here, of %u",
+		    slice->count, slice->first, slice->ranks.ranks);
+	return OA_E_INVALID;
+}
+
 /* Which ranks are here, once the order is known: each node of a job deals for itself. */
 static int take_slice(struct request *request, const struct message_open *open, struct diag *diag)
 {
@@ -251,7 +270,8 @@ static int take_slice(struct request *request, const struct message_open *open, 
 		return OA_E_INVALID;
 	}
 	slice_init(&request->slice, &ranks, (uint32_t)first, (uint32_t)count);
-	return 0;
+	request->slice.is_spread = open->spread != 0;
+	return open->spread ? check_spread(request, diag) : 0;
 }
 
 /* Whoever gives a seed believes that it decides something. */

@@ -12,7 +12,7 @@
 #include "daemon/net/message.h"
 #include "pipeline/pipeline.h"
 #include "sched/population.h"
-#include "sched/ranks/slice.h"
+#include "sched/ranks/spread.h"
 
 #define REQUEST_NAME_MAX 256
 #define REQUEST_MOST_REUSE 100

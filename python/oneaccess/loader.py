@@ -19,7 +19,8 @@ from .transforms import Op, Pipeline
 
 _ORDERS = {"usual": 0, "carousel": 1, "any": 2, "seeded": 3, "sequential": 4, "replay": 5}
 _BAD = {"error": 0, "skip": 1, "substitute": 2}
-_COPY, _DROP_LAST, _KEEP, _WRITABLE, _REPLACEMENT = 1, 2, 8, 16, 1
+_COPY, _DROP_LAST, _KEEP, _WRITABLE, _SPREAD, _REPLACEMENT = 1, 2, 8, 16, 32, 1
+_SPREADS = {None: 0, "step": _SPREAD}
 _HELD = {"copy": _KEEP, "error": _WRITABLE}
 _STATE_VERSION = 1
 _QUIET_SECONDS = 2.0
@@ -214,7 +215,9 @@ class Loader:
     they are not given; several ranks open at the first use. local_rank, local_world_size: which of the node's ranks this is;
     by the same launchers. A node makes what its ranks read. Over several nodes the order is "seeded", "sequential" or
     "replay"; without one it is "seeded" with a seed that rank 0 draws, where torch.distributed is initialized, else give
-    seed=. job: name for people, by which ranks find each other.
+    seed=. spread="step": which rank of a step gets which sample follows the samples, so that a node gets mostly the same
+    ones in each epoch and keeps them; each step's samples are the same (doc/cluster.md says what it costs).
+    job: name for people, by which ranks find each other.
 
     device: "cuda", "cuda:1" or a torch.device: batches arrive there, as tensors of the job's own; pictures
     cross the bus as bytes and become on the device what the pipeline says, bit for bit what the daemon would
@@ -252,7 +255,7 @@ class Loader:
                  weights: Iterable[float] | None = None, samples: int | None = None,
                  replacement: bool = False, reuse: int | None = None, rank: int | None = None,
                  world_size: int | None = None, local_rank: int | None = None,
-                 local_world_size: int | None = None, job: str | None = None, bad: str = "error",
+                 local_world_size: int | None = None, spread: str | None = None, job: str | None = None, bad: str = "error",
                  bad_budget: int | None = None, timeout: float | None = None, epochs: int | None = None,
                  device: object = None, normalize_on: str | None = None, state: dict | None = None,
                  record: str | None = None, replay: str | None = None, socket: str | None = None,
@@ -308,7 +311,8 @@ class Loader:
             "dataset": self._folder,
             "pipeline": text,
             "batch": batch_size,
-            "flags": self._flags(copy, drop_last, self._choose("held", held, _HELD)),
+            "flags": self._flags(copy, drop_last, self._choose("held", held, _HELD))
+                     | self._choose("spread", spread, _SPREADS),
             "epochs": epochs,
             "bad": self._choose("bad", bad, _BAD),
             "bad_budget": bad_budget,
@@ -365,7 +369,7 @@ class Loader:
     @staticmethod
     def _choose(what, word, words):
         if word not in words:
-            raise ArgumentError(f"{what} is {word!r}; there are: {', '.join(words)}")
+            raise ArgumentError(f"{what} is {word!r}; there are: {', '.join(word or 'None' for word in words)}")
         return words[word]
 
     def _flags(self, copy, drop_last, held):

@@ -26,8 +26,7 @@ static uint64_t a_share(const struct slice *slice)
 	return (uint64_t)slice->ranks.batch * slice->count;
 }
 
-/* The node's places of a step, maybe 0; *ret_place: the first. */
-static uint64_t share_of(const struct slice *slice, uint64_t step, uint64_t *ret_place)
+uint64_t slice_share(const struct slice *slice, uint64_t step, uint64_t *ret_place)
 {
 	uint64_t end = 0;
 
@@ -52,7 +51,7 @@ uint64_t slice_local(const struct slice *slice, uint64_t place)
 	if (slice_is_whole(slice) || place <= ranks->base)
 		return slice_is_whole(slice) ? place : 0;
 	step = (place - ranks->base) / ((uint64_t)ranks->batch * ranks->ranks);
-	share = share_of(slice, step, &first);
+	share = slice_share(slice, step, &first);
 	return step * a_share(slice) + BASE_MIN(share, place - BASE_MIN(place, first));
 }
 
@@ -66,7 +65,7 @@ uint64_t slice_run(const struct slice *slice, uint64_t local, uint64_t *ret_plac
 	}
 	step = BASE_MIN(local / a_share(slice), full_steps(slice));
 	local -= step * a_share(slice);
-	share = share_of(slice, step, ret_place);
+	share = slice_share(slice, step, ret_place);
 	*ret_place += local;
 	return share - local;
 }
@@ -77,5 +76,5 @@ bool slice_is_same(const struct slice *a, const struct slice *b)
 		return slice_is_whole(a) == slice_is_whole(b);
 	return a->first == b->first && a->count == b->count && a->ranks.base == b->ranks.base &&
 	       a->ranks.batch == b->ranks.batch && a->ranks.ranks == b->ranks.ranks &&
-	       a->ranks.drop_last == b->ranks.drop_last;
+	       a->ranks.drop_last == b->ranks.drop_last && a->is_spread == b->is_spread;
 }

@@ -282,6 +282,25 @@ class NodesTest(DaemonCase):
             seen += [id for batch in loader for id in batch.ids]
         self.assertEqual(sorted(seen), list(range(SAMPLES)))
 
+    def test_a_spread_keeps_each_step(self):
+        steps = {}
+        for spread in (None, "step"):
+            taken = [set() for _ in range(5)]
+            for rank in range(4):
+                loader = self.loader(oa.imagenet_eval(32), 12, rank=rank, world_size=4, local_rank=rank % 2,
+                                     local_world_size=2, order="seeded", seed=4, spread=spread,
+                                     socket=self.sockets[rank // 2], copy=True)
+                for step, batch in enumerate(loader):
+                    taken[step] |= {(rank // 2, id) for id in batch.ids}
+                loader.close()
+            steps[spread] = taken
+        self.assertEqual(*([{id for _, id in step} for step in taken] for taken in steps.values()))
+        self.assertEqual(sum(map(len, steps["step"])), SAMPLES)
+        self.assertNotEqual(steps[None], steps["step"])
+        with self.assertRaisesRegex(oa.errors.ArgumentError, "equally many ranks"):
+            self.loader(oa.imagenet_eval(32), 8, rank=0, world_size=3, local_rank=0, local_world_size=2,
+                        order="seeded", seed=4, spread="step").state_dict()
+
 
 if __name__ == "__main__":
     unittest.main(verbosity=2)

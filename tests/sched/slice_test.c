@@ -7,13 +7,14 @@
  */
 
 #include <check.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/base.h"
 #include "base/philox.h"
 #include "sched/carousel.h"
-#include "sched/ranks/slice.h"
+#include "sched/ranks/spread.h"
 
 #define CASES_A_TEST 10000
 #define TESTS 8
@@ -158,6 +159,106 @@ START_TEST(a_slice_by_hand)
 }
 END_TEST
 
+/* ---- with a spread ---- */
+
+static void draw_even(struct philox_seq *random, uint64_t n, uint32_t *ret_nodes, struct slice *ret)
+{
+	struct ranks ranks = {.n = n, .batch = 1 + (uint32_t)philox_below(random, 9)};
+
+	*ret_nodes = 2 + (uint32_t)philox_below(random, 38);
+	*ret = (struct slice){.count = 1 + (uint32_t)philox_below(random, 4), .is_spread = true};
+	ranks.ranks = *ret_nodes * ret->count;
+	ranks.base = philox_below(random, BASE_MIN(n + 1, (uint64_t)ranks.batch * ranks.ranks));
+	ranks.drop_last = philox_below(random, 4) == 0;
+	ret->ranks = ranks;
+}
+
+/* Each step is the set that it is without a spread, whatever n, B, R, L and the place to begin at are; chunks
+ * of any size have the same samples at the same local places. */
+START_TEST(a_spread_keeps_each_step)
+{
+	struct philox_seq random;
+	struct plan plan;
+	int i;
+
+	philox_seq_init(&random, 80, (uint64_t)_i, 0);
+	for (i = 0; i < CASES_A_TEST / 10 && !broken; i++) {
+		uint64_t n = 1 + philox_below(&random, MAX_N), share, place;
+		uint8_t seen[MAX_N] = {0};
+		int64_t ids[MAX_N], all[MAX_N], some[MAX_N];
+		struct slice slice;
+		uint32_t nodes;
+
+		plan_init(&plan, philox_below(&random, 4) ? PLAN_SEEDED : PLAN_SEQUENTIAL, n,
+			  philox_u64(&random), (const uint8_t[32]){(uint8_t)n}, false);
+		draw_even(&random, n, &nodes, &slice);
+		claim(spread_is_even(&slice), "even nodes are not");
+		plan_samples(&plan, 2, 0, (uint32_t)n, all);
+		for (uint32_t node = 0; node < nodes; node++) {
+			uint64_t places, at = 0, first, count;
+
+			slice.first = node * slice.count;
+			places = slice_places(&slice);
+			spread_samples(&slice, &plan, 2, 0, (uint32_t)places, ids);
+			first = philox_below(&random, places + 1);
+			count = philox_below(&random, places - first + 1);
+			spread_samples(&slice, &plan, 2, first, (uint32_t)count, some);
+			claim(memcmp(some, ids + first, count * sizeof(*ids)) == 0,
+			      "a chunk has others at its places");
+			for (uint64_t step = 0; step < ranks_steps(&slice.ranks); step++) {
+				share = slice_share(&slice, step, &place);
+				for (uint64_t k = 0; k < share; k++, at++)
+					seen[ids[at]] +=
+					    seen[ids[at]] == 0 ? (uint8_t)(1 + step % 200) : 255;
+			}
+			claim(at == places, "the steps are not the slice");
+		}
+		for (uint64_t step = 0, at = slice.ranks.base; step < ranks_steps(&slice.ranks);
+		     step++)
+			for (uint64_t k = 0; k < slice.ranks.batch * slice.ranks.ranks && at < n;
+			     k++, at++)
+				claim(seen[all[at]] == 1 + step % 200, "a step is another set");
+	}
+	ck_assert_msg(!broken, "case %d: %s", i, broken);
+}
+END_TEST
+
+/* 16 nodes, 256 samples a node and step: in another epoch 97 % of a node's samples are ones that it owns. */
+START_TEST(most_samples_go_to_their_owner)
+{
+	enum { NODES = 16, BATCH = 256, STEPS = 6, MANY = NODES * BATCH * STEPS };
+	static uint8_t node_of[2][MANY];
+	static int64_t ids[BATCH * STEPS];
+	struct slice slice = {
+	    .ranks = {.n = MANY, .batch = BATCH, .ranks = NODES}, .count = 1, .is_spread = true};
+	unsigned same[2] = {0, 0};
+	struct plan plan;
+
+	plan_init(&plan, PLAN_SEEDED, MANY, 3, (const uint8_t[32]){1}, false);
+	for (int is_spread = 0; is_spread < 2; is_spread++) {
+		for (uint64_t epoch = 0; epoch < 2; epoch++)
+			for (slice.first = 0; slice.first < NODES; slice.first++) {
+				uint64_t place;
+
+				if (is_spread)
+					spread_samples(&slice, &plan, epoch, 0, BATCH * STEPS, ids);
+				for (uint32_t i = 0; i < BATCH * STEPS && !is_spread; i++) {
+					slice_run(&slice, i, &place);
+					plan_samples(&plan, epoch, place, 1, &ids[i]);
+				}
+				for (uint32_t i = 0; i < BATCH * STEPS; i++)
+					node_of[epoch][ids[i]] = (uint8_t)slice.first;
+			}
+		for (unsigned i = 0; i < MANY; i++)
+			same[is_spread] += node_of[0][i] == node_of[1][i];
+	}
+	printf("on the same node in two epochs: %.3f, without a spread %.3f\n",
+	       1.0 * same[1] / MANY, 1.0 * same[0] / MANY);
+	ck_assert_uint_lt(same[0], MANY / 10);
+	ck_assert_uint_gt(same[1], MANY * 95 / 100); /* its own twice: .977 squared */
+}
+END_TEST
+
 /* ---- in the carousel ---- */
 
 #define N 1000
@@ -187,7 +288,7 @@ static struct carousel *node(void)
 }
 
 static void join(struct carousel *carousel, const struct ranks *ranks, uint32_t first,
-		 uint32_t count, uint64_t place, struct reader *reader)
+		 uint32_t count, uint64_t place, bool is_spread, struct reader *reader)
 {
 	struct carousel_join join = {.batch = ranks->batch,
 				     .ranks = count,
@@ -197,6 +298,7 @@ static void join(struct carousel *carousel, const struct ranks *ranks, uint32_t 
 				     .place = place};
 
 	slice_init(&join.slice, ranks, first, count);
+	join.slice.is_spread = is_spread;
 	*reader = (struct reader){.taken = 0};
 	ck_assert_int_eq(carousel_join(carousel, &join, 1, &reader->job), 0);
 }
@@ -243,7 +345,8 @@ static uint64_t productions(const struct carousel *carousel)
 /* Two jobs of the same slice share each chunk, and the nodes together make each sample once an epoch. */
 START_TEST(a_node_makes_its_slice_once)
 {
-	const struct ranks ranks = {.batch = 7, .ranks = 5};
+	const bool is_spread = _i;
+	const struct ranks ranks = {.batch = 7, .ranks = is_spread ? 6 : 5};
 	uint8_t seen[EPOCHS][N] = {{0}};
 	uint64_t made = 0;
 
@@ -252,8 +355,8 @@ START_TEST(a_node_makes_its_slice_once)
 		struct carousel *carousel = node();
 		struct reader reader[2];
 
-		join(carousel, &ranks, first, count, 0, &reader[0]);
-		join(carousel, &ranks, first, count, 0, &reader[1]);
+		join(carousel, &ranks, first, count, 0, is_spread, &reader[0]);
+		join(carousel, &ranks, first, count, 0, is_spread, &reader[1]);
 		drive(carousel, reader, 2);
 		ck_assert_uint_eq(reader[0].taken, reader[1].taken);
 		ck_assert_uint_eq(productions(carousel), reader[0].taken);
@@ -277,21 +380,24 @@ START_TEST(different_slices_do_not_mix)
 		struct ranks ranks;
 		uint32_t first, count;
 		uint64_t place;
+		bool is_spread;
 	} jobs[] = {
-	    {{.batch = 7, .ranks = 5}, 0, 2, 0},
-	    {{.batch = 7, .ranks = 5}, 2, 2, 0},
-	    {{.batch = 7, .ranks = 5, .drop_last = true}, 0, 2, 0},
-	    {{.batch = 7, .ranks = 5}, 0, 2, 13},
-	    {{.batch = 14, .ranks = 5}, 0, 1, 0},
-	    {{.batch = 7, .ranks = 5}, 0, 5, 0},
-	    {{.batch = 7, .ranks = 5}, 4, 1, 999}, /* nothing of this epoch is left to it */
+	    {{.batch = 7, .ranks = 5}, 0, 2, 0, false},
+	    {{.batch = 7, .ranks = 5}, 2, 2, 0, false},
+	    {{.batch = 7, .ranks = 5, .drop_last = true}, 0, 2, 0, false},
+	    {{.batch = 7, .ranks = 5}, 0, 2, 13, false},
+	    {{.batch = 14, .ranks = 5}, 0, 1, 0, false},
+	    {{.batch = 7, .ranks = 5}, 0, 5, 0, false},
+	    {{.batch = 7, .ranks = 6}, 0, 2, 0, false},
+	    {{.batch = 7, .ranks = 6}, 0, 2, 0, true},
+	    {{.batch = 7, .ranks = 5}, 4, 1, 999, false}, /* nothing of this epoch is left to it */
 	};
 	struct reader reader[BASE_ARRAY_LEN(jobs)];
 	struct carousel *carousel = node();
 
 	for (unsigned i = 0; i < BASE_ARRAY_LEN(jobs); i++)
 		join(carousel, &jobs[i].ranks, jobs[i].first, jobs[i].count, jobs[i].place,
-		     &reader[i]);
+		     jobs[i].is_spread, &reader[i]);
 	drive(carousel, reader, BASE_ARRAY_LEN(jobs));
 	for (unsigned i = 0; i < BASE_ARRAY_LEN(jobs); i++)
 		for (unsigned epoch = 0; epoch < EPOCHS; epoch++) {
@@ -325,6 +431,8 @@ START_TEST(a_slice_that_is_none_is_refused)
 	ck_assert_int_eq(carousel_join(carousel, &join, 1, &job), CAROUSEL_E_BAD);
 	join.order = PLAN_SEEDED;
 	ck_assert_int_eq(carousel_join(carousel, &join, 1, &job), 0);
+	join.slice.is_spread = true; /* 2 of 5 ranks */
+	ck_assert_int_eq(carousel_join(carousel, &join, 1, &job), CAROUSEL_E_BAD);
 	carousel_free(carousel);
 }
 END_TEST
@@ -336,7 +444,9 @@ static Suite *suite(void)
 
 	tcase_add_loop_test(t, slices_partition_each_step, 0, TESTS);
 	tcase_add_test(t, a_slice_by_hand);
-	tcase_add_test(t, a_node_makes_its_slice_once);
+	tcase_add_loop_test(t, a_spread_keeps_each_step, 0, TESTS);
+	tcase_add_test(t, most_samples_go_to_their_owner);
+	tcase_add_loop_test(t, a_node_makes_its_slice_once, 0, 2);
 	tcase_add_test(t, different_slices_do_not_mix);
 	tcase_add_test(t, a_slice_that_is_none_is_refused);
 	suite_add_tcase(all, t);

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SCHED_RANKS_SPREAD_H
+#define SCHED_RANKS_SPREAD_H
+
+/*
+ * Which node of a step gets which sample, where that follows the samples instead of their places. A
+ * step is a set: gradients are summed, so which rank has which sample is free. Each sample has an
+ * owner among the nodes, by a hash of the dataset version and its number; in the order of the plan
+ * it goes to its owner, as long as that has room in this step, and what is over goes, in the order of
+ * the plan, where room is left. So nodes read mostly the same samples in each epoch, and find them
+ * in their own stores, while every step is the set of samples that it is without.
+ *
+ * Nodes have equally many ranks. They are taken in cells, of so many that a cell has no more than
+ * SPREAD_MOST places a step: a cell's places are a run of the step. A function of the plan,
+ * the slice and the step, so nodes agree without a word, and no token knows of it.
+ */
+
+#include "sched/plan.h"
+#include "sched/ranks/slice.h"
+
+#define SPREAD_CELL 16   /* nodes at most */
+#define SPREAD_MOST 4096 /* places of a cell in a step */
+
+/* Has each node of the slice's job as many ranks as this one? */
+bool spread_is_even(const struct slice *slice);
+/* The samples at count local places of the slice, which lie within the epoch. */
+void spread_samples(const struct slice *slice, const struct plan *plan, uint64_t epoch,
+		    uint64_t local, uint32_t count, int64_t *ret_ids);
+
+#endif
