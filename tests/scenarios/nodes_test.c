@@ -336,6 +336,63 @@ START_TEST(a_recorded_plan_is_sliced_as_well)
 }
 END_TEST
 
+/* All that a rank gets of a mix of two plans, by an accessd that its node has for itself or not. */
+static struct hash_id digest_mix(enum oa_mix_unit unit, uint32_t rank, uint32_t first,
+				 uint32_t count)
+{
+	struct oa_options part[2] = {options_of(OA_ORDER_SEEDED, 5, 0),
+				     options_of(OA_ORDER_SEEDED, 5, 0)};
+	const struct oa_mix_part parts[] = {{&part[0], 2}, {&part[1], 1}};
+	const struct oa_mix_options options = {
+	    .size = sizeof(options), .batch = 9, .epochs = 1, .seed = 2, .unit = unit};
+	struct oa_error error = {.size = sizeof(error)};
+	struct oa_client *client = rig_connect();
+	struct oa_batch *batch;
+	struct hash_id id;
+	struct oa_mix *mix;
+	struct hash *hash;
+	int r;
+
+	for (unsigned i = 0; i < 2; i++) {
+		part[i].seed += i;
+		part[i].epochs = 0;
+		part[i].rank = rank;
+		part[i].local_first = first;
+		part[i].local_ranks = count;
+	}
+	ck_assert_int_eq(hash_new(&hash), 0);
+	r = oa_mix_open(client, parts, 2, &options, &mix, &error);
+	ck_assert_msg(r == 0, "%s", error.text);
+	while ((r = oa_mix_next(mix, PATIENCE_MS, &batch)) == 0) {
+		if (trainee_info(batch).count)
+			runs_digest_batch(hash, batch);
+		oa_release(batch);
+	}
+	ck_assert_int_eq(r, OA_E_END);
+	hash_finish(hash, &id);
+	hash_free(hash);
+	oa_mix_close(mix);
+	oa_disconnect(client);
+	return id;
+}
+
+START_TEST(mixes_are_sliced_as_well)
+{
+	start(2);
+	for (uint32_t rank = 0; rank < 5; rank++) {
+		uint32_t first = rank < 3 ? 0 : 3;
+		struct hash_id alone, apart;
+
+		rig_host = nodes[0];
+		alone = digest_mix((enum oa_mix_unit)_i, rank, 0, 5);
+		rig_host = nodes[first / 3];
+		apart = digest_mix((enum oa_mix_unit)_i, rank, first, first ? 2 : 3);
+		runs_assert_same(alone, apart);
+	}
+	end(2);
+}
+END_TEST
+
 /* ---- resumes ---- */
 
 /* Any rank's token, with any number of ranks, nodes and samples a batch, also from one node and to one. */
@@ -512,6 +569,7 @@ static void add(TCase *tcase)
 	tcase_add_test(tcase, each_rank_gets_what_it_would_get_on_one_node);
 	tcase_add_test(tcase, lists_are_sliced_as_well);
 	tcase_add_test(tcase, a_recorded_plan_is_sliced_as_well);
+	tcase_add_loop_test(tcase, mixes_are_sliced_as_well, 0, 2);
 	tcase_add_test(tcase, a_job_resumes_with_other_ranks_and_nodes);
 	tcase_add_test(tcase, a_node_loses_its_accessd);
 	tcase_add_test(tcase, with_a_spread_nodes_get_the_same_samples_again);
