@@ -28,6 +28,7 @@
 #include "pipeline/pipeline.h"
 #include "sched/batch_mix.h"
 #include "sched/plan.h"
+#include "sched/ranks/spread.h"
 #include "shmring/inbox.h"
 
 #define GRANT_LATER UINT64_MAX /* granted[]: it waits in job->later */
@@ -62,6 +63,25 @@ static void job_destroy(struct job *job)
 	free(job);
 }
 
+#define MOST_WORK 32768 /* some 4 ms of the loop */
+
+/* A spread is computed step by step, for each chunk anew. */
+static int check_spread(const struct job *job, const struct slice *slice, uint64_t *code,
+			struct diag *diag)
+{
+	uint32_t chunk = job->stream->geometry.chunk;
+
+	if (!slice->is_spread || spread_work(slice, chunk) <= MOST_WORK)
+		return 0;
+	*code = OA_E_INVALID;
+	diag_set(diag,
+		 "chunks of %u samples, as the stream has, are too large for a spread of so many "
+		 "small steps: "
+		 "leave the spread out, or the chunk's size where the stream is opened",
+		 chunk);
+	return OA_E_INVALID;
+}
+
 /* *ret: where the job begins, need and token left out. */
 static int enter_carousel(struct job *job, const struct request *request, struct carousel_join *ret,
 			  uint64_t *code, struct diag *diag)
@@ -78,8 +98,10 @@ static int enter_carousel(struct job *job, const struct request *request, struct
 	    .reuse = request->reuse,
 	    .is_exact = request->is_exact,
 	};
-	int r = prepare_join(job->conn, &join, &job->group, code, diag);
+	int r = check_spread(job, slice, code, diag);
 
+	if (!r)
+		r = prepare_join(job->conn, &join, &job->group, code, diag);
 	if (r)
 		return r;
 	r = carousel_join(job->stream->carousel, &join, base_now_ns(), &job->number);

@@ -826,7 +826,8 @@ class Loader:
             parts.append(f"device='{self.device}'" + (f", normalized on the host: {self._why}" if self._why
                                                       else ""))
         if self.world_size > 1:
-            parts.append(f"rank {self.rank} of {self.world_size}")
+            parts.append(f"rank {self.rank} of {self.world_size}" +
+                         (f", {self._ranks.local_world_size} of them on this node" if self._ranks.is_known else ""))
         if self._stream is not None:
             stats = self._stream.stats()
             parts.append(f"{stats['n_samples']:,} samples")

@@ -32,6 +32,13 @@ static uint32_t cell_size(const struct slice *slice)
 				  UINT64_C(1));
 }
 
+uint64_t spread_work(const struct slice *slice, uint32_t chunk)
+{
+	uint64_t share = (uint64_t)slice->ranks.batch * slice->count;
+
+	return cell_size(slice) == 1 ? chunk : (chunk / share + 2) * share * cell_size(slice);
+}
+
 /* Which nodes, and what of the step each has without a spread: so many it has with it. */
 static void cell_init(struct cell *cell, const struct slice *slice, uint64_t step)
 {

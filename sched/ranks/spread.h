@@ -23,6 +23,8 @@
 
 /* Has each node of the slice's job as many ranks as this one? */
 bool spread_is_even(const struct slice *slice);
+/* How many samples of the plan are computed for a chunk, at most. */
+uint64_t spread_work(const struct slice *slice, uint32_t chunk);
 /* The samples at count local places of the slice, which lie within the epoch. */
 void spread_samples(const struct slice *slice, const struct plan *plan, uint64_t epoch,
 		    uint64_t local, uint32_t count, int64_t *ret_ids);

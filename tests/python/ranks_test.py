@@ -267,6 +267,7 @@ class NodesTest(DaemonCase):
                     self.loader(oa.imagenet_eval(32), 8, order=order)
             loader = self.loader(oa.imagenet_eval(32), 8, shuffle=False)
             self.assertEqual(list(next(iter(loader)).ids), list(range(16, 24)))
+            self.assertIn("rank 2 of 4, 2 of them on this node", repr(loader))
 
     def test_any_state_goes_on_on_any_node(self):
         alone = self.loader(oa.imagenet_eval(32), 8, order="seeded", seed=4)

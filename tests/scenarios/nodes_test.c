@@ -558,6 +558,12 @@ START_TEST(what_nodes_cannot_agree_on_is_refused)
 	options.flags = OA_SPREAD;
 	options.local_ranks = 3;
 	assert_refused(options, "equally many ranks on each");
+	options.local_ranks = 2;
+	options.chunk = 16384;
+	options.pipeline =
+	    "[{\"op\":\"decode\"},{\"op\":\"resize\",\"size\":[16,16]},{\"op\":\"cast\","
+	    "\"dtype\":\"u8\"}]";
+	assert_refused(options, "too large for a spread");
 	end(1);
 }
 END_TEST
