@@ -476,6 +476,18 @@ int lane_claim_read(struct lane *lane, uint32_t owner, struct lane_task *ret)
 	return claim_any(lane, owner, &claim, ret);
 }
 
+uint32_t lane_queued(const struct lane *lane)
+{
+	uint32_t block[LAYOUT_MAX_BLOCKS], n = blocks_in_order(lane, block), queued = 0;
+
+	for (uint32_t i = 0; i < n; i++)
+		for (uint32_t k = 0, count = count_of(lane, block[i]); k < count; k++)
+			queued += atomic_load_explicit(&task_of(lane, block[i], k)->s_state,
+						       memory_order_relaxed) ==
+				  WORD(0, LAYOUT_TASK_QUEUED);
+	return queued;
+}
+
 int lane_claim_run(struct lane *lane, uint32_t owner, uint32_t known, struct lane_task *ret)
 {
 	const struct claim claim = {LAYOUT_TASK_READY, LAYOUT_TASK_RUNNING, known};

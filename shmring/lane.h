@@ -111,6 +111,8 @@ void lane_recount(struct lane *lane, uint32_t block); /* raises the count to the
 /* Claims the oldest QUEUED task: LANE_E_NONE if none, LANE_E_BAD if its numbers are out of bounds
  * (the task is then FAILED: ring accessd). owner: 1 .. 2^24-1. */
 int lane_claim_read(struct lane *lane, uint32_t owner, struct lane_task *ret);
+/* Tasks that are QUEUED just now, about. */
+uint32_t lane_queued(const struct lane *lane);
 /* What came, if it is not the file, and where it lies (as in lane_task): before lane_read_done(). */
 void lane_read_came(struct lane *lane, const struct lane_task *task, uint8_t form, uint32_t bytes,
 		    uint64_t resident);

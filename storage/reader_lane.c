@@ -191,6 +191,13 @@ static void ring_accessd(void)
 		log_line(LOG_LEVEL_ERROR, "event-lost", "error=\"%s\"", strerror(errno));
 }
 
+/* A task is; it is FAILED, accessd must see that. */
+static void lane_is_forged(uint32_t owner)
+{
+	log_line(LOG_LEVEL_ERROR, "task-bad", "owner=%u", owner);
+	ring_accessd();
+}
+
 /* A task of the next lane in turn that has one; the lane is busy then, put it back. Waits while
  * the mount has no lane. */
 static struct reader_lane *mount_claim(struct reader_mount *mount, uint32_t owner,
@@ -213,11 +220,27 @@ static struct reader_lane *mount_claim(struct reader_mount *mount, uint32_t owne
 		mount_append_locked(mount, lane);
 	}
 	pthread_mutex_unlock(&mount->lock);
-	if (r == LANE_E_BAD) { /* a forged task; it is FAILED, accessd must see that */
-		log_line(LOG_LEVEL_ERROR, "task-bad", "owner=%u", owner);
-		ring_accessd();
-	}
+	if (r == LANE_E_BAD)
+		lane_is_forged(owner);
 	return r ? NULL : lane;
+}
+
+/* More of the lane's tasks, for one question about all: no more than the thread's share of those that wait. */
+static unsigned lane_claim_more(const struct reader_thread *thread, struct reader_lane *lane,
+				unsigned most, struct lane_task ret[])
+{
+	const struct reader_dataset *dataset = lane->dataset;
+	const unsigned share = lane_queued(&lane->lane) / dataset->ops->threads(dataset);
+	unsigned n = 0;
+	int r = 0;
+
+	while (n < BASE_MIN(most, share) && !r) {
+		r = lane_claim_read(&lane->lane, thread->owner, &ret[n]);
+		n += !r;
+	}
+	if (r == LANE_E_BAD)
+		lane_is_forged(thread->owner);
+	return n;
 }
 
 /* ---- threads ---- */
@@ -405,30 +428,90 @@ static void lane_touch(struct reader_lane *lane, const struct lane_task *task)
 	atomic_store_explicit(&lane->touched, end, memory_order_relaxed);
 }
 
+/* It was read, or not. */
+static void lane_end(struct reader_lane *lane, const struct lane_task *task,
+		     const struct reader_came *came, const struct reader_outcome *outcome,
+		     uint64_t took_ns, uint64_t cpu_ns)
+{
+	bool ring;
+
+	lane_read_came(&lane->lane, task, came->form, came->bytes, came->resident);
+	if (task->make && !came->form && outcome->stage == LAYOUT_FAIL_NONE)
+		lane_expect(lane, task->sample);
+	if (outcome->stage != LAYOUT_FAIL_NONE)
+		reader_say_failed(lane->number, task);
+	ring = lane_read_done(&lane->lane, task, outcome->stage, outcome->code,
+			      outcome->stage ? outcome->text : "", took_ns, cpu_ns);
+	if (outcome->stage == LAYOUT_FAIL_NONE)
+		doorbell_ring_workers(lanes.doorbell);
+	if (ring)
+		ring_accessd();
+}
+
 static void lane_serve(struct reader_thread *thread, struct reader_lane *lane,
 		       const struct lane_task *task)
 {
 	struct reader_outcome outcome = {.stage = LAYOUT_FAIL_READ, .code = EINVAL};
 	struct reader_came came = {.bytes = task->bytes};
 	uint64_t begin_ns, cpu_ns;
-	bool ring;
 
 	lane_touch(lane, task);
 	begin_ns = base_now_ns();
 	cpu_ns = task->timed ? base_cpu_ns() : 0;
 	lane_read(thread, lane, task, &came, &outcome);
-	lane_read_came(&lane->lane, task, came.form, came.bytes, came.resident);
-	if (task->make && !came.form && outcome.stage == LAYOUT_FAIL_NONE)
-		lane_expect(lane, task->sample);
-	if (outcome.stage != LAYOUT_FAIL_NONE)
-		reader_say_failed(lane->number, task);
-	ring = lane_read_done(&lane->lane, task, outcome.stage, outcome.code,
-			      outcome.stage ? outcome.text : "", base_now_ns() - begin_ns,
-			      task->timed ? base_cpu_ns() - cpu_ns : 0);
-	if (outcome.stage == LAYOUT_FAIL_NONE)
-		doorbell_ring_workers(lanes.doorbell);
-	if (ring)
-		ring_accessd();
+	lane_end(lane, task, &came, &outcome, base_now_ns() - begin_ns,
+		 task->timed ? base_cpu_ns() - cpu_ns : 0);
+}
+
+/* Several in one question; each took its part of the time. */
+static void lane_serve_many(struct reader_thread *thread, struct reader_lane *lane,
+			    const struct lane_task task[], unsigned n)
+{
+	struct reader_wanted wanted[SOURCE_MOST_MADE];
+	unsigned of[SOURCE_MOST_MADE], fit = 0;
+	uint64_t took_ns, cpu_ns;
+
+	for (unsigned i = 0; i < n; i++) {
+		lane_touch(lane, &task[i]);
+		if (!task_fits(lane, &task[i]))
+			lane_serve(thread, lane, &task[i]);
+		else
+			of[fit++] = i;
+	}
+	for (unsigned i = 0; i < fit; i++)
+		wanted[i] = (struct reader_wanted){
+		    .task = &task[of[i]], .buffer = lane->arena + task[of[i]].arena_offset};
+	took_ns = base_now_ns();
+	cpu_ns = base_cpu_ns();
+	lane->dataset->ops->make_many(lane->dataset, &thread->link, wanted, fit);
+	took_ns = base_now_ns() - took_ns;
+	cpu_ns = base_cpu_ns() - cpu_ns;
+	for (unsigned i = 0; i < fit; i++)
+		if (wanted[i].is_settled)
+			lane_end(lane, wanted[i].task,
+				 &(struct reader_came){.bytes = wanted[i].task->bytes},
+				 &wanted[i].outcome, took_ns / fit, cpu_ns / fit);
+	for (unsigned i = 0; i < fit; i++)
+		if (!wanted[i].is_settled)
+			lane_serve(thread, lane, wanted[i].task);
+}
+
+static void lane_serve_claimed(struct reader_thread *thread, struct reader_lane *lane,
+			       const struct lane_task *first)
+{
+	const struct source_ops *ops = lane->dataset->ops;
+	const unsigned most = ops->most ? ops->most(lane->dataset, &thread->link) : 1;
+	struct lane_task task[SOURCE_MOST_MADE];
+	unsigned n = 1;
+
+	if (most > 1)
+		n += lane_claim_more(thread, lane, most - 1, task + 1);
+	if (n == 1) {
+		lane_serve(thread, lane, first);
+		return;
+	}
+	task[0] = *first;
+	lane_serve_many(thread, lane, task, n);
 }
 
 static void *lane_thread(void *arg)
@@ -444,7 +527,7 @@ static void *lane_thread(void *arg)
 		struct reader_lane *lane = mount_claim(thread->mount, thread->owner, &task);
 
 		if (lane) {
-			lane_serve(thread, lane, &task);
+			lane_serve_claimed(thread, lane, &task);
 			reader_lane_put(lane);
 		} else {
 			doorbell_sleep_reader(lanes.doorbell, seen, LANE_SLEEP_NS);

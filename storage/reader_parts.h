@@ -176,6 +176,12 @@ struct reader_outcome {
 void reader_outcome_set(struct reader_outcome *ret, enum layout_fail stage, int code,
 			const char *text);
 #define READ_INDEX_DAMAGED "its entry in the index is damaged"
+struct reader_wanted { /* one of several that are made at once */
+	const struct lane_task *task;
+	uint8_t *buffer;
+	struct reader_outcome outcome;
+	bool is_settled; /* the outcome is known; false from the caller */
+};
 /* Reads a sample's bytes to buffer (as many as the index says) and checks that they are still those of the
  * index. */
 void reader_read_sample(const struct reader_dataset *dataset, uint64_t sample, uint8_t *buffer,
@@ -185,20 +191,28 @@ void reader_read_sample(const struct reader_dataset *dataset, uint64_t sample, u
 void reader_check_sample(const struct reader_dataset *dataset, uint64_t sample,
 			 struct reader_outcome *ret);
 
-/* ---- reader_wrapped.c: one sample of a wrapped data set ---- */
+/* ---- reader_wrapped.c: samples of a wrapped data set ---- */
 
 struct reader_link { /* a thread's connection to a pool; zeros: none */
 	bool is_open;
 	int fd;            /* owned */
 	uint8_t *memory;   /* owned */
-	uint32_t room;     /* of memory */
+	uint64_t bytes;    /* of memory */
+	uint32_t room;     /* of a sample */
 	struct hash_id id; /* whose pool */
+	/* Samples that a question may be about: to that pool, and as long as answers come soon. */
+	unsigned batch, most;
 };
 struct source_making;
+struct reader_wanted;
 /* Has the pool make the sample's record, at most the index' size of it. Waits as long as the note allows, or
  * until its lane leaves. */
 void reader_wrapped_make(const struct reader_dataset *dataset, const struct source_making *making,
 			 struct reader_outcome *ret);
+/* As ops->most() and ops->make_many(): source/source_kind.h. */
+unsigned reader_wrapped_most(const struct reader_dataset *dataset, const struct reader_link *link);
+void reader_wrapped_make_many(const struct reader_dataset *dataset, struct reader_link *link,
+			      struct reader_wanted *wanted, unsigned n);
 void reader_wrapped_close(struct reader_link *link);
 
 /* ---- reader_chores.c: what people ask of the store ---- */

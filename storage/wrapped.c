@@ -78,6 +78,45 @@ int wrapped_open(int root_fd, const char *root_name, struct wrapped_note *ret, s
 	return 0;
 }
 
+unsigned wrapped_batch(int root_fd)
+{
+	_cleanup_close_ int fd =
+	    openat(root_fd, WRAPPED_NOTE, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	struct wrapped_more more;
+	ssize_t got;
+
+	if (fd < 0 || !wrapped_is_own(fd, S_IFREG))
+		return 1;
+	do
+		got = pread(fd, &more, sizeof(more), sizeof(struct wrapped_note));
+	while (got < 0 && errno == EINTR);
+	if (got != sizeof(more) || more.magic != WRAPPED_MORE_MAGIC || more.reserved ||
+	    more.batch < 1 || more.batch > WRAPPED_MAX_BATCH)
+		return 1;
+	return more.batch;
+}
+
+/* ---- several at a time ---- */
+
+uint64_t wrapped_memory(const struct wrapped_note *note, unsigned batch)
+{
+	const uint64_t all = batch * base_align_up(note->room, WRAPPED_ALIGN);
+
+	return batch < 2 ? note->room : BASE_MAX(note->room, BASE_MIN(all, WRAPPED_BATCH_BYTES));
+}
+
+bool wrapped_place(const struct wrapped_answer *answer, const struct wrapped_note *note,
+		   uint64_t memory, uint64_t *at, uint64_t *ret_place)
+{
+	if (*at > memory || answer->bytes > memory - *at || answer->bytes > note->room) {
+		*at = UINT64_MAX;
+		return false;
+	}
+	*ret_place = *at;
+	*at = base_align_up(*at + answer->bytes, WRAPPED_ALIGN);
+	return true;
+}
+
 /* ---- the index ---- */
 
 static int64_t wrapped_time(const struct wrapped_note *note)

@@ -77,12 +77,19 @@ class Columns:
         return len(self.dataset)
 
     def __getattr__(self, name):
+        if name == "__getitems__" and "dataset" in vars(self) and callable(getattr(self.dataset, name, None)):
+            return self._many
         if name.startswith("__") or name == "dataset":
             raise AttributeError(name)
         return getattr(self.dataset, name)
 
+    def _many(self, indices):
+        return [self._chosen(sample) for sample in self.dataset.__getitems__(indices)]
+
     def __getitem__(self, index):
-        sample = self.dataset[index]
+        return self._chosen(self.dataset[index])
+
+    def _chosen(self, sample):
         is_dict = isinstance(sample, dict)
         names = list(sample) if is_dict else [str(at) for at in range(len(sample))]
         values = dict(zip(names, sample.values() if is_dict else sample))

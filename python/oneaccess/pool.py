@@ -33,14 +33,16 @@ import warnings
 from . import record
 
 MAGIC = 0x3150525721214f41
-HELLO, READ = 1, 2
-GOOD, FAILED, DIED, HUNG = 0, 1, 2, 3
+MORE_MAGIC = 0x3250525721214f41
+HELLO, READ, READ_MANY = 1, 2, 3
+GOOD, FAILED, DIED, HUNG, LATER = 0, 1, 2, 3, 4
+BATCH = 64              # samples that one question may be about
 ASK, ANSWER = struct.Struct("<QIIQQQQQQ"), struct.Struct("<IIQ48s")
-NOTE = struct.Struct("<QQIIII32s")
+NOTE, MORE = struct.Struct("<QQIIII32s"), struct.Struct("<QII48x")
 NOTE_NAME, SOCKET_NAME, LOG_NAME = "oneaccess-wrapped", "socket", "log"
 MOST_MESSAGE = 65536
 PATIENCE = 0.25        # seconds between two looks at the workers
-_BUSY = struct.Struct("<QQ")     # when the sample in work began (0: none), how many there were
+_BUSY = struct.Struct("<QQQ")    # when what is in work began (0: nothing), of how many samples it is, how many there were
 _PR_SET_PDEATHSIG, _PR_SET_NAME = 1, 15
 
 
@@ -71,12 +73,26 @@ def seed(*key: int) -> None:
         torch.default_generator.manual_seed(int.from_bytes(digest[:8], "little") >> 1)
 
 
+def drawn():
+    """Where these generators stand."""
+    numpy, torch = sys.modules.get("numpy"), sys.modules.get("torch")
+    state = [random.getstate()]
+    if numpy is not None:
+        _, values, *rest = numpy.random.get_state()
+        state += [values.tobytes(), rest]
+    if torch is not None:
+        state.append(torch.default_generator.get_state().numpy().tobytes())
+    return state
+
+
 class Worker:
     """In a process of its own: one connection after another."""
 
-    def __init__(self, dataset, layout, order, control, busy):
-        self.dataset, self.layout, self.pictures = dataset, layout, order["pictures"]
+    def __init__(self, dataset, layout, order, room, control, busy):
+        self.dataset, self.layout, self.pictures, self.room = dataset, layout, order["pictures"], room
         self.control, self.busy, self.count = control, busy, 0
+        many = getattr(dataset, "__getitems__", None)
+        self.many, self.is_random = many if callable(many) else None, order["random"]
 
     def run(self):
         while True:
@@ -92,34 +108,75 @@ class Worker:
     def serve(self, connection, memory):
         while True:
             try:
-                data = connection.recv(ASK.size)
+                data = connection.recv(BATCH * ASK.size)
             except ConnectionError:
                 return
-            if len(data) != ASK.size:
+            if not data or len(data) % ASK.size:
                 return
-            magic, kind, _, _, sample, random_id, key, lap, _ = ASK.unpack(data)
-            if magic != MAGIC or kind != READ:
+            asked = list(ASK.iter_unpack(data))
+            kind = READ if len(asked) == 1 and asked[0][1] == READ else READ_MANY
+            if any(ask[:2] != (MAGIC, kind) for ask in asked):
                 return
-            self.count += 1
-            _BUSY.pack_into(self.busy, 0, time.monotonic_ns(), self.count)
-            reply = self.make(sample, (key, lap, random_id, sample), memory)
-            _BUSY.pack_into(self.busy, 0, 0, self.count)
+            with memoryview(memory) as view:
+                reply = self.make([(sample, (key, lap, random_id, sample))
+                                   for _, _, _, _, sample, random_id, key, lap, _ in asked], view)
+            _BUSY.pack_into(self.busy, 0, 0, 0, self.count)
             try:
                 connection.send(reply)
             except ConnectionError:
                 return
 
-    def make(self, sample, key, memory):
+    def begin(self, count):
+        """What takes too long from now on is ended (Pool.end_the_slow)."""
+        self.count += count
+        _BUSY.pack_into(self.busy, 0, time.monotonic_ns(), count, self.count)
+
+    def make(self, asked, memory):
+        """The answers to all, with the records in a row in memory as far as that goes."""
+        values = self.values(asked) if self.many and len(asked) > 1 else None
+        answers, at = [], 0
+        for i, (sample, key) in enumerate(asked):
+            try:
+                if values is None:
+                    self.begin(1)
+                    seed(*key)
+                made = record.Record(self.dataset[sample] if values is None else values[i], self.layout, self.pictures)
+                if made.size > self.room:
+                    raise record.Misfit(f"{made.size} bytes, room={self.room} in wrap()")
+                if made.size > len(memory) - at:        # nor is anything behind it
+                    answers += [answer(LATER)] * (len(asked) - i)
+                    break
+                made.write(memory[at:at + made.size])
+                at = -(-(at + made.size) // record.ALIGN) * record.ALIGN
+                answers.append(answer(GOOD, made.size))
+            except record.Misfit as error:
+                answers.append(self.complain(sample, str(error), f"{error} (dataset[{sample}])"))
+            except (Exception, SystemExit) as error:
+                text = f"{type(error).__name__}: {error}".rstrip(": ")
+                answers.append(self.complain(sample, text, traceback.format_exc(limit=-8)))
+        return b"".join(answers)
+
+    def values(self, asked):
+        """What the data set's __getitems__ makes of all at once; None: they are to be made one by one. Each sample's random
+        numbers are its own (seed()), so a data set that draws some is asked for one after another."""
+        self.begin(len(asked))
+        samples = [sample for sample, _ in asked]
         try:
-            seed(*key)
-            value = self.dataset[sample]
-            with memoryview(memory) as view:
-                return answer(GOOD, record.pack(value, self.layout, self.pictures, view))
-        except record.Misfit as error:
-            return self.complain(sample, str(error), f"{error} (dataset[{sample}])")
-        except (Exception, SystemExit) as error:
-            text = f"{type(error).__name__}: {error}".rstrip(": ")
-            return self.complain(sample, text, traceback.format_exc(limit=-8))
+            if self.is_random:
+                seed(*asked[0][1])
+                before = drawn()
+            values = list(self.many(samples))
+            if self.is_random and drawn() != before:
+                self.many = None
+                return None
+        except (Exception, SystemExit):
+            return None             # which of them it is shows when they are made one by one
+        if len(values) != len(samples):
+            print(f"oneaccess: __getitems__ made {len(values)} samples of {len(samples)}: it is not asked any more", file=sys.stderr,
+                  flush=True)
+            self.many = None
+            return None
+        return values
 
     def complain(self, sample, text, whole):
         self.control.send(json.dumps({"sample": sample, "why": whole[-MOST_MESSAGE // 8:]}).encode())
@@ -135,11 +192,12 @@ class Hand:
         self.is_hung = False
 
     def count(self):
-        return _BUSY.unpack_from(self.busy, 0)[1]
+        return _BUSY.unpack_from(self.busy, 0)[2]
 
     def seconds(self):
-        began = _BUSY.unpack_from(self.busy, 0)[0]
-        return (time.monotonic_ns() - began) / 1e9 if began else 0.0
+        """How long a sample takes it; of several that are made at once their part."""
+        began, samples, _ = _BUSY.unpack_from(self.busy, 0)
+        return (time.monotonic_ns() - began) / 1e9 / max(samples, 1) if began else 0.0
 
 
 # ---- the first process ----
@@ -224,7 +282,7 @@ class Pool:
     def _write_note(self):
         order = self.order
         data = NOTE.pack(MAGIC, order["count"], self.room(), order["workers"], order["seconds"], 0,
-                         bytes.fromhex(order["id"]))
+                         bytes.fromhex(order["id"])) + MORE.pack(MORE_MAGIC, BATCH, 0)
         path = os.path.join(self.folder, NOTE_NAME)
         with open(path + ".new", "wb", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
             file.write(data)
@@ -240,7 +298,7 @@ class Pool:
             _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
             self.forget_all(ours)
             _name("oa-pool-worker")
-            run_worker(Worker(self.dataset, self.layout, self.order, theirs, busy))
+            run_worker(Worker(self.dataset, self.layout, self.order, self.room(), theirs, busy))
         theirs.close()
         hand = Hand(pid, ours, busy)
         self.workers[ours] = hand

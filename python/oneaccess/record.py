@@ -184,19 +184,23 @@ def _shape(shape):
     return "x".join(map(str, shape)) or "()"
 
 
-def pack(sample, layout: dict, pictures: bool, memory) -> int:
-    """Writes the record to memory; how many bytes it has."""
-    _, names, made = _values(sample, pictures)
-    _check(names, made, layout, pictures)
-    size = _bytes_of(made)
-    if size > len(memory):
-        raise Misfit(f"{size} bytes, room={len(memory)} in wrap()")
-    at = _HEAD_BYTES
-    for i, (code, array) in enumerate(made):
-        at = -(-at // ALIGN) * ALIGN
-        shape = list(array.shape) + [0] * (MOST_DIMENSIONS - array.ndim)
-        _PLACE.pack_into(memory, _HEAD.size + i * _PLACE.size, code, array.ndim, *shape, at, array.nbytes)
-        memory[at:at + array.nbytes] = array.reshape(-1).view("uint8").data
-        at += array.nbytes
-    _HEAD.pack_into(memory, 0, MAGIC, size, len(made), 0, 0)
-    return size
+class Record:
+    """A sample as it goes to a batch: size bytes."""
+
+    def __init__(self, sample, layout: dict, pictures: bool):
+        _, names, self._made = _values(sample, pictures)
+        _check(names, self._made, layout, pictures)
+        self.size = _bytes_of(self._made)
+
+    def write(self, memory) -> None:
+        """To memory of so many bytes."""
+        at = _HEAD_BYTES
+        memory[:at] = bytes(at)
+        for i, (code, array) in enumerate(self._made):
+            begin = -(-at // ALIGN) * ALIGN
+            memory[at:begin], at = bytes(begin - at), begin
+            shape = list(array.shape) + [0] * (MOST_DIMENSIONS - array.ndim)
+            _PLACE.pack_into(memory, _HEAD.size + i * _PLACE.size, code, array.ndim, *shape, at, array.nbytes)
+            memory[at:at + array.nbytes] = array.reshape(-1).view("uint8").data
+            at += array.nbytes
+        _HEAD.pack_into(memory, 0, MAGIC, self.size, len(self._made), 0, 0)

@@ -68,6 +68,10 @@ def wrap(dataset, *, name: str | None = None, version: str = "", workers: int | 
     share and where a saved plan is made again. A data set with a generator of its own is outside of that.
     random=False says that nothing is random, so that epochs may share.
 
+    Where the data set has ``__getitems__`` (a list of indices; torch's convention), the pool asks for up to 64 samples in one
+    call, as many as come soon. When such a call draws random numbers it asks for one after another from then on, each with
+    its own; when it raises, too, and one sample is bad alone.
+
     Two jobs share if their data sets are the same by pickle (and the text of their classes' files), and random
     and room are; workers, timeout and keep are then those of the job that started the pool. That is so for two runs of one script; not if something differs that the samples do not
     depend on, or a set's order, which changes from run to run: then give a name, which stands in the place of
@@ -382,7 +386,7 @@ class Pool:
         wrapped = self._wrapped
         order = {"program": program, "dataset": data, "count": wrapped.count, "id": self._id,
                  "workers": wrapped.workers, "seconds": wrapped.timeout, "room": wrapped.room,
-                 "keep": wrapped.keep, "pictures": self._pictures}
+                 "keep": wrapped.keep, "pictures": self._pictures, "random": wrapped.random}
         with contextlib.suppress(FileExistsError):
             os.mkdir(self.folder, 0o700)
         descriptor = os.memfd_create("oneaccess-pool")

@@ -17,8 +17,10 @@ struct lane_task;
 struct reader_dataset;
 struct reader_link;
 struct reader_outcome;
+struct reader_wanted;
 struct wrapped_note;
 
+#define SOURCE_MOST_MADE 64
 enum { SOURCE_E_NONE = 100 }; /* beside DATASET_E_...: it is of another kind */
 
 struct source_making {            /* one sample that a process of the user's is to make */
@@ -64,6 +66,12 @@ struct source_ops {
 	void (*make)(const struct reader_dataset *dataset, const struct source_making *making,
 		     struct reader_outcome *ret);
 	unsigned (*threads)(const struct reader_dataset *dataset);
+	/* With make(), or NULL: of how many samples a question over the link may be now, 1 .. SOURCE_MOST_MADE; and
+	 * one about several. Those that it does not settle are to be made one by one: one of them may have ended
+	 * the process that made them. */
+	unsigned (*most)(const struct reader_dataset *dataset, const struct reader_link *link);
+	void (*make_many)(const struct reader_dataset *dataset, struct reader_link *link,
+			  struct reader_wanted *wanted, unsigned n);
 	/* Frees dataset->source; nobody reads any more. NULL: there is none. */
 	void (*close)(struct reader_dataset *dataset);
 };

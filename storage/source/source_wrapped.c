@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+_Static_assert(WRAPPED_MAX_BATCH == SOURCE_MOST_MADE, "a question's samples");
+
 const struct wrapped_note *source_wrapped_note(const struct reader_dataset *dataset)
 {
 	return dataset->source;
@@ -79,5 +81,7 @@ const struct source_ops source_wrapped = {
     .index = wrapped_index_of,
     .make = reader_wrapped_make,
     .threads = wrapped_threads,
+    .most = reader_wrapped_most,
+    .make_many = reader_wrapped_make_many,
     .close = wrapped_close,
 };

@@ -3,7 +3,8 @@
 /*
  * The note of a wrapped data set, with whatever numbers. Each input is tried as it is and once more with a magic
  * number and what is reserved made right. An index of what is accepted takes no more memory than was granted, and says
- * of each sample what the note says of all.
+ * of each sample what the note says of all. What is behind the note is taken for its pool's answers to one question:
+ * their records lie in the memory that the reader has for them, one behind the other.
  */
 
 #include "storage/wrapped.h"
@@ -72,6 +73,22 @@ static void try_note(const struct wrapped_note *note)
 		close(fd);
 }
 
+static void try_answers(const struct wrapped_note *note, const uint8_t *data, size_t size)
+{
+	const uint64_t memory = wrapped_memory(note, WRAPPED_MAX_BATCH);
+	uint64_t at = 0, place, end = 0;
+	struct wrapped_answer answer;
+
+	for (; size >= sizeof(answer); data += sizeof(answer), size -= sizeof(answer)) {
+		memcpy(&answer, data, sizeof(answer));
+		if (!wrapped_place(&answer, note, memory, &at, &place))
+			continue;
+		demand(place >= end && place % WRAPPED_ALIGN == 0 && answer.bytes <= note->room);
+		demand(place <= memory && answer.bytes <= memory - place);
+		end = place + answer.bytes;
+	}
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct wrapped_note note;
@@ -83,5 +100,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	note.magic = WRAPPED_MAGIC;
 	note.reserved = 0;
 	try_note(&note);
+	if (wrapped_note_is_good(&note))
+		try_answers(&note, data + sizeof(note), size - sizeof(note));
 	return 0;
 }

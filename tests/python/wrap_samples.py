@@ -44,6 +44,32 @@ class Tensors(Counted):
         return torch.rand(2), torch.tensor(i)
 
 
+class Many(Counted):
+    """Has __getitems__, too, which does with sample 5 what the word says, and leaves the numbers of samples that it was
+    asked for in the log."""
+
+    def __init__(self, log, word=""):
+        super().__init__(log, 512)
+        self.word = word
+
+    def __getitems__(self, many):
+        with open(self.log, "a") as log:
+            log.write(f"{len(many)}\n")
+        if self.word == "short":
+            return []
+        return [self.one(i, 5 in many) for i in many]
+
+    def __getitem__(self, i):
+        return self.one(i, False)
+
+    def one(self, i, has_five):
+        if has_five and self.word == "exit":
+            os._exit(3)
+        if i == 5 and self.word == "raise":
+            raise ValueError(f"nothing good about {i}")
+        return np.float32([random.random(), np.random.rand()] if self.word == "noise" else [i, i + 1]), i
+
+
 class Faulty(Counted):
     """Sample 5 does what the word says."""
 

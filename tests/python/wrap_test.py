@@ -221,6 +221,61 @@ class WrapTest(DaemonCase):
         self.assertEqual(runs[0].stdout, runs[1].stdout)
         self.assertNotEqual(runs[0].stdout, runs[2].stdout)
 
+    # ---- several at a time ----
+
+    def asked_for(self):
+        """The lengths of the lists that __getitems__ got."""
+        return [int(line) for line in self.log().read_text().split()] if self.log().exists() else []
+
+    def seen_of(self, dataset, epochs=1, **kwargs):
+        loader = self.wrapped(dataset, **kwargs)
+        return np.concatenate([np.c_[values, labels] for _ in range(epochs) for values, labels in loader])
+
+    def until_several(self, dataset, **kwargs):
+        """An epoch's samples, once some were asked for together: on a busy machine answers may be late for a while."""
+        loader = self.wrapped(dataset, **kwargs)
+        for _ in range(200):
+            seen = np.concatenate([np.c_[values, labels] for values, labels in loader])
+            if any(count > 1 for count in self.asked_for()):
+                return seen
+        raise AssertionError("none were asked for together")
+
+    def test_several_are_asked_for_together(self):
+        seen = self.until_several(samples.Many(self.log()))
+        self.assertEqual(sorted(seen[:, 2]), list(range(512)))
+        np.testing.assert_array_equal(seen[:, 0], seen[:, 2])
+        self.assertLessEqual(max(self.asked_for()), pool.BATCH)
+
+    def test_columns_of_several(self):
+        dataset = samples.Many(self.log())
+        loader = self.wrapped(dataset, wrap={"columns": ["1", "0"]})
+        for _ in range(200):
+            for labels, values in loader:
+                np.testing.assert_array_equal(values[:, 0], labels)
+            if any(count > 1 for count in self.asked_for()):
+                break
+        self.assertGreater(max(self.asked_for()), 1)
+
+    def test_random_numbers_of_several_are_each_samples_own(self):
+        first = self.seen_of(samples.Many(self.log(), "noise"), order="seeded", seed=3)
+        again = self.seen_of(samples.Many(self.log(), "noise"), order="seeded", seed=3, wrap={"workers": 1})
+        np.testing.assert_array_equal(first, again)
+        self.assertEqual(len(np.unique(first[:, 0])), 512)
+
+    def test_one_of_several_fails_alone(self):
+        seen = self.seen_of(samples.Many(self.log(), "raise"), bad="skip", epochs=2)
+        self.assertEqual(sorted(seen[:, 2]), sorted(2 * [i for i in range(512) if i != 5]))
+        with self.assertRaisesRegex(oa.errors.SampleError, r"nothing good about 5[^$]*dataset\[5\], in its pool"):
+            self.seen_of(samples.Many(self.log(), "raise"))
+
+    def test_a_death_of_several_is_nobodys_end(self):
+        seen = self.seen_of(samples.Many(self.log(), "exit"), epochs=3)
+        self.assertEqual(sorted(seen[:, 2]), sorted(3 * list(range(512))))
+
+    def test_too_few_of_several_are_made_one_by_one(self):
+        seen = self.until_several(samples.Many(self.log(), "short"))
+        self.assertEqual(sorted(seen[:, 2]), list(range(512)))
+
     def test_a_state_goes_on(self):
         loader = self.counted()
         seen = []

@@ -23,6 +23,8 @@
 
 #define ROOM 4096
 #define COUNT 12
+#define MANY 96
+#define TEXT "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
 
 static struct tree tree;
 static struct process process;
@@ -55,6 +57,19 @@ static void write_note(const void *note, size_t size)
 	ck_assert_int_ge(fd, 0);
 	ck_assert_int_eq(write(fd, note, size), (ssize_t)size);
 	close(fd);
+}
+
+/* Of a pool with one process that may be asked for several samples at a time. */
+static void write_note_of_many(const struct wrapped_more *more, size_t size)
+{
+	struct {
+		struct wrapped_note note;
+		struct wrapped_more more;
+	} both = {good_note(), *more};
+
+	both.note.count = MANY;
+	both.note.workers = 1;
+	write_note(&both, sizeof(both.note) + size);
 }
 
 static int open_note(struct diag *diag)
@@ -149,6 +164,80 @@ START_TEST(a_note_is_the_users_own_or_none)
 }
 END_TEST
 
+static void more_magic(struct wrapped_more *more)
+{
+	more->magic--;
+}
+static void more_reserved(struct wrapped_more *more)
+{
+	more->reserved = 1;
+}
+static void more_none(struct wrapped_more *more)
+{
+	more->batch = 0;
+}
+static void more_many(struct wrapped_more *more)
+{
+	more->batch = WRAPPED_MAX_BATCH + 1;
+}
+static void (*const more_lies[])(struct wrapped_more *more) = {more_magic, more_reserved, more_none,
+							       more_many};
+
+static struct wrapped_more good_more(void)
+{
+	return (struct wrapped_more){.magic = WRAPPED_MORE_MAGIC, .batch = 64};
+}
+
+/* Neither is what a reader of before is told changed by it, nor does what is damaged keep a data set from being read. */
+START_TEST(a_second_part_says_how_many)
+{
+	struct wrapped_more more = good_more();
+	struct diag diag = {.text = ""};
+
+	ck_assert_uint_eq(wrapped_batch(tree.fd), 1);
+	write_note_of_many(&more, sizeof(more));
+	ck_assert_uint_eq(wrapped_batch(tree.fd), 64);
+	ck_assert_int_eq(open_note(&diag), 0);
+	write_note_of_many(&more, sizeof(more) - 1);
+	ck_assert_uint_eq(wrapped_batch(tree.fd), 1);
+	ck_assert_int_eq(open_note(&diag), 0);
+	write_note_of_many(&more, 0);
+	ck_assert_uint_eq(wrapped_batch(tree.fd), 1);
+	more_lies[_i](&more);
+	write_note_of_many(&more, sizeof(more));
+	ck_assert_uint_eq(wrapped_batch(tree.fd), 1);
+	ck_assert_int_eq(open_note(&diag), 0);
+}
+END_TEST
+
+START_TEST(records_lie_in_a_row)
+{
+	struct wrapped_note note = good_note();
+	struct wrapped_answer answer = {.status = WRAPPED_GOOD, .bytes = 100};
+	uint64_t at = 0, place = 0;
+
+	ck_assert_uint_eq(wrapped_memory(&note, 1), ROOM);
+	ck_assert_uint_eq(wrapped_memory(&note, 64), 64 * ROOM);
+	for (unsigned i = 0; i < 3; i++) {
+		ck_assert(wrapped_place(&answer, &note, 384, &at, &place));
+		ck_assert_uint_eq(place, 128 * i);
+	}
+	ck_assert(!wrapped_place(&answer, &note, 384, &at, &place));
+	answer.bytes = 1;
+	ck_assert(!wrapped_place(&answer, &note, 384, &at, &place));
+	at = 0;
+	answer.bytes = ROOM + 1;
+	ck_assert(!wrapped_place(&answer, &note, 64 * ROOM, &at, &place));
+	answer.bytes = UINT64_MAX;
+	at = 64;
+	ck_assert(!wrapped_place(&answer, &note, 64 * ROOM, &at, &place));
+	note.room = WRAPPED_MAX_ROOM;
+	ck_assert_uint_eq(wrapped_memory(&note, 64), WRAPPED_MAX_ROOM);
+	note.room = 1 << 20;
+	ck_assert_uint_eq(wrapped_memory(&note, 64), WRAPPED_BATCH_BYTES);
+}
+END_TEST
+
 static struct dataset *index_of(const struct wrapped_note *note)
 {
 	struct dataset *dataset;
@@ -199,12 +288,14 @@ enum act { /* what becomes of a question for sample 5 */
 	   ACT_LEAVE_ONCE, /* hangs up without a word */
 	   ACT_LARGE,      /* says that the record is larger than its room */
 	   ACT_SHORT,      /* says less than an answer */
+	   ACT_LATER,      /* of several: not now, nor any behind it */
 };
 static struct {
 	pthread_mutex_t lock;
 	int listener;
 	enum act act;
 	unsigned asked, met; /* in all; for sample 5 */
+	unsigned many;       /* questions about several with sample 5 among them */
 } pool;
 
 static uint8_t byte_of(uint64_t sample)
@@ -254,6 +345,65 @@ static bool reply(int fd, uint8_t *memory, const struct wrapped_ask *ask)
 	return answer.status < WRAPPED_DIED;
 }
 
+/* false: hang up. */
+static bool reply_one(int fd, uint32_t status)
+{
+	struct wrapped_answer answer = {.status = status};
+
+	if (pool.act != ACT_LEAVE_ONCE)
+		ck_assert_int_eq(send(fd, &answer, sizeof(answer), MSG_NOSIGNAL), sizeof(answer));
+	return false;
+}
+
+/* One of several; *at is where the next record goes. */
+static struct wrapped_answer answer_of(const struct wrapped_ask *ask, uint8_t *memory, uint64_t *at)
+{
+	const enum act act = ask->sample == 5 ? pool.act : ACT_GOOD;
+	struct wrapped_answer answer = {.status = WRAPPED_GOOD, .bytes = 100};
+
+	ck_assert_uint_eq(ask->magic, WRAPPED_MAGIC);
+	ck_assert_uint_eq(ask->kind, WRAPPED_READ_MANY);
+	if (act == ACT_FAIL) {
+		answer.status = WRAPPED_FAILED;
+		memset(answer.text, 'x', sizeof(answer.text));
+	} else if (act == ACT_LARGE) {
+		answer.bytes = ROOM + 1;
+	} else {
+		memset(memory + *at, byte_of(ask->sample), 100);
+		*at += 128;
+	}
+	return answer;
+}
+
+static bool reply_many(int fd, uint8_t *memory, const struct wrapped_ask ask[], unsigned n)
+{
+	struct wrapped_answer answer[WRAPPED_MAX_BATCH];
+	bool met = false, is_late = false;
+	uint64_t at = 0;
+
+	for (unsigned i = 0; i < n; i++)
+		met |= ask[i].sample == 5;
+	pthread_mutex_lock(&pool.lock);
+	pool.many += met;
+	pthread_mutex_unlock(&pool.lock);
+	if (met && (pool.act == ACT_DIE || pool.act == ACT_DIE_ONCE))
+		return reply_one(fd, WRAPPED_DIED);
+	if (met && pool.act == ACT_HANG)
+		return reply_one(fd, WRAPPED_HUNG);
+	if (met && (pool.act == ACT_LEAVE_ONCE || pool.act == ACT_SHORT))
+		return reply_one(fd, WRAPPED_GOOD);
+	for (unsigned i = 0; i < n; i++) {
+		is_late |= pool.act == ACT_LATER && ask[i].sample == 5 && i > 0;
+		answer[i] = is_late ? (struct wrapped_answer){.status = WRAPPED_LATER}
+				    : answer_of(&ask[i], memory, &at);
+	}
+	ck_assert_int_eq(send(fd, answer, n * sizeof(*answer), MSG_NOSIGNAL),
+			 (ssize_t)(n * sizeof(*answer)));
+	return true;
+}
+
+static uint64_t memory_bytes;
+
 static uint8_t *take_memory(int fd)
 {
 	union {
@@ -272,10 +422,11 @@ static uint8_t *take_memory(int fd)
 	if (recvmsg(fd, &message, 0) <= 0)
 		return NULL;
 	ck_assert_uint_eq(hello.kind, WRAPPED_HELLO);
-	ck_assert_uint_eq(hello.room, ROOM);
+	memory_bytes = hello.room;
+	ck_assert(memory_bytes == ROOM || memory_bytes == (uint64_t)WRAPPED_MAX_BATCH * ROOM);
 	memcpy(&memory_fd, CMSG_DATA(CMSG_FIRSTHDR(&message)), sizeof(int));
 	ck_assert_int_lt(ftruncate(memory_fd, 0), 0); /* or the reader would die of SIGBUS */
-	memory = mmap(NULL, ROOM, PROT_READ | PROT_WRITE, MAP_SHARED, memory_fd, 0);
+	memory = mmap(NULL, memory_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, memory_fd, 0);
 	close(memory_fd);
 	return memory;
 }
@@ -284,12 +435,18 @@ static void *serve(void *arg)
 {
 	const int fd = (int)(intptr_t)arg;
 	uint8_t *memory = take_memory(fd);
-	struct wrapped_ask ask;
+	struct wrapped_ask ask[WRAPPED_MAX_BATCH + 1];
+	bool goes_on = memory != NULL;
+	ssize_t got;
 
-	while (memory && recv(fd, &ask, sizeof(ask), 0) == sizeof(ask) && reply(fd, memory, &ask))
-		continue;
+	while (goes_on && (got = recv(fd, ask, sizeof(ask), 0)) > 0) {
+		ck_assert_int_eq(got % (ssize_t)sizeof(*ask), 0);
+		goes_on = ask->kind == WRAPPED_READ_MANY
+			      ? reply_many(fd, memory, ask, (unsigned)(got / (ssize_t)sizeof(*ask)))
+			      : reply(fd, memory, ask);
+	}
 	if (memory)
-		munmap(memory, ROOM);
+		munmap(memory, memory_bytes);
 	close(fd);
 	return NULL;
 }
@@ -326,13 +483,11 @@ static void pool_start(enum act act)
 
 /* ---- the reader ---- */
 
-static void open_work(struct work *work)
+static void open_work_of(struct work *work)
 {
-	const struct wrapped_note note = good_note();
 	struct dataset *dataset;
 	int fd;
 
-	write_note(&note, sizeof(note));
 	process_start(&process, NULL, true);
 	process_ask_open(&process, 1, tree.path, -1);
 	fd = process_opened(&process, 1);
@@ -342,6 +497,14 @@ static void open_work(struct work *work)
 	work_new(work, &tree, dataset, 7);
 	work_attach(&process, work, 1);
 	work_queue(&process, work);
+}
+
+static void open_work(struct work *work)
+{
+	const struct wrapped_note note = good_note();
+
+	write_note(&note, sizeof(note));
+	open_work_of(work);
 }
 
 static void close_work(struct work *work)
@@ -367,13 +530,28 @@ static const struct {
 	unsigned asked;   /* sample 5 */
 } acts[] = {
     {ACT_GOOD, NULL, 1},
-    {ACT_FAIL, "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx", 1},
-    {ACT_DIE, "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx", 2},
+    {ACT_FAIL, TEXT, 1},
+    {ACT_DIE, TEXT, 2},
     {ACT_DIE_ONCE, NULL, 2},
-    {ACT_HANG, "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx", 1},
+    {ACT_HANG, TEXT, 1},
     {ACT_LEAVE_ONCE, NULL, 2},
     {ACT_LARGE, "a record larger than its room", 1},
     {ACT_SHORT, "its pool of processes is gone", 5},
+};
+
+static const struct {
+	enum act act;
+	const char *says;
+} acts_of_many[] = {
+    {ACT_GOOD, NULL},
+    {ACT_FAIL, TEXT},
+    {ACT_DIE, TEXT},
+    {ACT_DIE_ONCE, NULL},
+    {ACT_HANG, TEXT},
+    {ACT_LEAVE_ONCE, NULL},
+    {ACT_LARGE, "a record larger than its room"},
+    {ACT_SHORT, "its pool of processes is gone"},
+    {ACT_LATER, NULL},
 };
 
 START_TEST(a_pool_makes_the_samples)
@@ -400,6 +578,47 @@ START_TEST(a_pool_makes_the_samples)
 	ck_assert_uint_eq(pool.met, acts[_i].asked);
 	ck_assert_uint_eq(pool.asked, COUNT - 1 + acts[_i].asked);
 	pthread_mutex_unlock(&pool.lock);
+	close_work(&work);
+}
+END_TEST
+
+static unsigned questions_of_many(void)
+{
+	unsigned many;
+
+	pthread_mutex_lock(&pool.lock);
+	many = pool.many;
+	pthread_mutex_unlock(&pool.lock);
+	return many;
+}
+
+/* What goes wrong with one of several is that one's alone, in the end. */
+START_TEST(a_pool_makes_several_at_a_time)
+{
+	const struct wrapped_more more = good_more();
+	struct work work;
+	enum layout_fail stage;
+	char text[48];
+	uint32_t us;
+	int code;
+
+	write_note_of_many(&more, sizeof(more));
+	pool_start(acts_of_many[_i].act);
+	open_work_of(&work);
+	work_wait(&process, &work);
+	for (unsigned rounds = 0; !questions_of_many() && rounds < 1000; rounds++) {
+		work_queue(&process, &work); /* answers came late, as one does on a busy machine */
+		work_wait(&process, &work);
+	}
+	ck_assert_uint_gt(questions_of_many(), 0);
+	for (uint32_t i = 0; i < MANY; i++)
+		if (i != 5 || !acts_of_many[_i].says)
+			check_good(&work, i);
+	if (acts_of_many[_i].says) {
+		lane_task_outcome(&work.lane, work.block, 5, &stage, &code, text, &us);
+		ck_assert_int_eq(stage, LAYOUT_FAIL_READ);
+		ck_assert_str_eq(text, acts_of_many[_i].says);
+	}
 	close_work(&work);
 }
 END_TEST
@@ -496,10 +715,14 @@ int main(void)
 	tcase_add_loop_test(note, a_false_note_is_refused, 0, BASE_ARRAY_LEN(lies));
 	tcase_add_test(note, a_note_is_the_users_own_or_none);
 	tcase_add_loop_test(note, an_index_has_a_place_for_each_sample, 0, BASE_ARRAY_LEN(counts));
+	tcase_add_loop_test(note, a_second_part_says_how_many, 0, BASE_ARRAY_LEN(more_lies));
+	tcase_add_test(note, records_lie_in_a_row);
 	suite_add_tcase(suite, note);
 	tcase_add_checked_fixture(reader, setup, teardown);
 	tcase_set_timeout(reader, PATIENCE_OF_A_TEST_S);
 	tcase_add_loop_test(reader, a_pool_makes_the_samples, 0, BASE_ARRAY_LEN(acts));
+	tcase_add_loop_test(reader, a_pool_makes_several_at_a_time, 0,
+			    BASE_ARRAY_LEN(acts_of_many));
 	tcase_add_test(reader, a_pool_is_waited_for);
 	tcase_add_test(reader, a_lane_leaves_where_no_pool_is);
 	tcase_add_test(reader, a_damaged_note_is_no_dataset);
