@@ -102,6 +102,11 @@ struct oa_sampler {
 	uint64_t n_weights;
 	uint64_t samples; /* drawn an epoch, with weights; 0: as many as there are to draw from */
 	uint32_t flags;   /* enum oa_sampler_flags */
+	/* Samples that are read together, as those of a row group: the first one of each block, from 0 on,
+	 * ascending. OA_ORDER_SEEDED then permutes the blocks, and what is in `window` of them at a time. */
+	const int64_t *blocks;
+	uint64_t n_blocks;
+	uint32_t window; /* at least 1, with blocks */
 };
 
 enum oa_flags {

@@ -33,6 +33,9 @@ static struct listing_spec listed_spec(const struct oa_stream *stream)
 	    .weights = sampler->weights,
 	    .samples = sampler->samples,
 	    .with_replacement = sampler->flags & OA_REPLACEMENT,
+	    .blocks = sampler->blocks,
+	    .n_blocks = sampler->n_blocks,
+	    .window = sampler->window,
 	};
 
 	memcpy(spec.version, stream->dataset, sizeof(spec.version));
@@ -75,6 +78,13 @@ int listed_check(const struct oa_stream *stream, struct diag *diag)
 					 "dataset has %llu samples",
 					 (unsigned long long)i, (long long)sampler->ids[i],
 					 (unsigned long long)stream->deal.n);
+	if (sampler->blocks && (uint64_t)sampler->blocks[sampler->n_blocks - 1] >= stream->deal.n)
+		return error_set(
+		    diag, OA_E_INVALID,
+		    "oa_open(): options.sampler.blocks: the last one begins with %lld, the "
+		    "dataset has %llu samples",
+		    (long long)sampler->blocks[sampler->n_blocks - 1],
+		    (unsigned long long)stream->deal.n);
 	return 0;
 }
 

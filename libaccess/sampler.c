@@ -149,6 +149,29 @@ static int sampler_check_draws(const struct oa_sampler *sampler, uint32_t order,
 	return sampler_check_drawable(sampler, diag);
 }
 
+static int sampler_check_blocks(const struct oa_sampler *sampler, uint32_t order, struct diag *diag)
+{
+	if (!sampler->blocks && (sampler->n_blocks || sampler->window))
+		return sampler_bad(diag, "blocks", "is NULL, and n_blocks or window is not 0");
+	if (!sampler->blocks)
+		return 0;
+	if (order != OA_ORDER_SEEDED)
+		return sampler_bad(diag, "blocks", "needs options.order OA_ORDER_SEEDED");
+	if (!sampler->n_blocks || sampler->n_blocks > SAMPLER_MOST)
+		return sampler_bad(diag, "n_blocks", "must be 1 to 2^31");
+	if (!sampler->window)
+		return sampler_bad(diag, "window", "is 0: that many blocks are mixed, 1 at least");
+	if (sampler->blocks[0] != 0)
+		return sampler_bad(diag, "blocks", "must begin with 0, the first sample");
+	for (uint64_t i = 1; i < sampler->n_blocks; i++)
+		if (sampler->blocks[i] <= sampler->blocks[i - 1])
+			return error_set(diag, OA_E_INVALID,
+					 "oa_open(): options.sampler.blocks[%llu] is %lld, not "
+					 "behind the one before it",
+					 (unsigned long long)i, (long long)sampler->blocks[i]);
+	return 0;
+}
+
 static int sampler_check_members(const struct oa_sampler *from, uint32_t order, struct diag *diag)
 {
 	struct oa_sampler sampler;
@@ -157,7 +180,8 @@ static int sampler_check_members(const struct oa_sampler *from, uint32_t order, 
 	r = r ? r : sampler_check_ids(&sampler, diag);
 	r = r ? r : sampler_check_classes(&sampler, diag);
 	r = r ? r : sampler_check_split(&sampler, diag);
-	return r ? r : sampler_check_draws(&sampler, order, diag);
+	r = r ? r : sampler_check_draws(&sampler, order, diag);
+	return r ? r : sampler_check_blocks(&sampler, order, diag);
 }
 
 static int sampler_check_reuse(const struct oa_options *options, struct diag *diag)
@@ -248,6 +272,17 @@ static void sampler_hash_filter(struct hash *hash, const struct sampler *sampler
 	hash_add(hash, sampler->drop, sampler->n_drop * sizeof(*sampler->drop));
 }
 
+static void sampler_hash_blocks(struct hash *hash, const struct sampler *sampler)
+{
+	if (!sampler->blocks)
+		return;
+	hash_add(hash, "blocks", sizeof("blocks"));
+	hash_add_u64(hash, sampler->window);
+	hash_add_u64(hash, sampler->n_blocks);
+	for (uint64_t i = 0; i < sampler->n_blocks; i++)
+		hash_add_u64(hash, (uint64_t)sampler->blocks[i]);
+}
+
 static int sampler_name(struct sampler *sampler)
 {
 	_cleanup_(hash_freep) struct hash *hash = NULL;
@@ -273,6 +308,7 @@ static int sampler_name(struct sampler *sampler)
 	hash_add_u64(hash, sampler->samples);
 	hash_add_u64(hash, sampler->flags);
 	sampler_hash_filter(hash, sampler);
+	sampler_hash_blocks(hash, sampler);
 	hash_finish(hash, &id);
 	memcpy(sampler->hash, id.bytes, sizeof(sampler->hash));
 	return 0;
@@ -293,9 +329,12 @@ int sampler_init(struct sampler *sampler, const struct oa_sampler *from)
 	sampler->flags = mine.flags;
 	sampler->ids = sampler_copy(mine.ids, mine.n_ids * sizeof(*mine.ids));
 	sampler->weights = sampler_copy(mine.weights, mine.n_weights * sizeof(*mine.weights));
+	sampler->blocks = sampler_copy(mine.blocks, mine.n_blocks * sizeof(*mine.blocks));
 	if ((mine.ids && !sampler->ids) || (mine.weights && !sampler->weights) ||
-	    sampler_copy_classes(sampler, &mine))
+	    (mine.blocks && !sampler->blocks) || sampler_copy_classes(sampler, &mine))
 		return -ENOMEM;
+	sampler->n_blocks = mine.n_blocks;
+	sampler->window = mine.window;
 	sampler->n_ids = mine.n_ids;
 	sampler->n_weights = mine.n_weights;
 	return sampler_name(sampler);
@@ -308,6 +347,7 @@ void sampler_fini(struct sampler *sampler)
 	free(sampler->classes);
 	free(sampler->ids);
 	free(sampler->weights);
+	free(sampler->blocks);
 	free(sampler->keep);
 	free(sampler->drop);
 	*sampler = (struct sampler){0};
@@ -326,5 +366,5 @@ int sampler_set_filter(struct sampler *sampler, int32_t **keep, uint32_t n_keep,
 bool sampler_is_used(const struct sampler *sampler)
 {
 	return sampler->ids || sampler->n_classes || sampler->from < sampler->to ||
-	       sampler->weights || sampler->keep || sampler->drop;
+	       sampler->weights || sampler->blocks || sampler->keep || sampler->drop;
 }

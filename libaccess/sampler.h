@@ -20,7 +20,9 @@ struct sampler { /* owned copies; all zero: all samples, once each */
 	uint64_t split_seed;
 	double *weights;
 	uint64_t n_weights, samples;
-	uint32_t flags;
+	uint32_t flags, window;
+	int64_t *blocks; /* NULL: none */
+	uint64_t n_blocks;
 	int32_t *keep, *drop; /* classes, of the pipeline's filter; NULL: all, none */
 	uint32_t n_keep, n_drop;
 	uint8_t hash[TOKEN_SAMPLER]; /* zeros: it leaves all as it is */

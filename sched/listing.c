@@ -19,7 +19,8 @@
 
 #define LISTING_FORMAT 1
 /* Apart from every other use of a lap. */
-#define LISTING_STREAM_LAP UINT64_C(0x7265700000000000) /* "rep" */
+#define LISTING_STREAM_LAP UINT64_C(0x7265700000000000)    /* "rep" */
+#define LISTING_STREAM_BLOCKS UINT64_C(0x626c6b0000000000) /* "blk", of a seed */
 
 _Static_assert(sizeof(struct listing_key) == 16, "frozen");
 
@@ -187,6 +188,65 @@ static int choose_items(const struct listing_spec *spec, uint64_t epoch,
 	return 0;
 }
 
+/* ---- blocks ---- */
+
+/* For each block the window in which its samples come. */
+static uint32_t *windows_of(const struct listing_spec *spec, uint64_t epoch)
+{
+	struct philox key = philox_block(spec->seed, 0, LISTING_STREAM_BLOCKS);
+	struct listing_spec other = *spec;
+	_cleanup_free_ uint64_t *order = malloc(spec->n_blocks * sizeof(*order));
+	uint32_t *window = malloc(spec->n_blocks * sizeof(*window));
+
+	if (!order || !window) {
+		free(window);
+		return NULL;
+	}
+	other.seed = word64(key.word[0], key.word[1]);
+	permute(&other, epoch, spec->n_blocks, NULL, order);
+	for (uint64_t i = 0; i < spec->n_blocks; i++)
+		window[order[i]] = (uint32_t)(i / spec->window);
+	return window;
+}
+
+static uint64_t block_of(const struct listing_spec *spec, uint64_t id)
+{
+	uint64_t low = 0, high = spec->n_blocks;
+
+	while (high - low > 1) {
+		const uint64_t middle = low + (high - low) / 2;
+
+		if ((uint64_t)spec->blocks[middle] <= id)
+			low = middle;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* Entries, which are ids, window by window; within one they stay in order. */
+static int gather(const struct listing_spec *spec, uint64_t epoch, struct listing_draft *draft)
+{
+	const uint64_t n = (spec->n_blocks - 1) / spec->window + 1;
+	_cleanup_free_ uint32_t *window = windows_of(spec, epoch);
+	_cleanup_free_ uint64_t *at = calloc(n + 1, sizeof(*at));
+	uint64_t *gathered = malloc((draft->places + 1) * sizeof(*gathered));
+
+	if (!window || !at || !gathered) {
+		free(gathered);
+		return -ENOMEM;
+	}
+	for (uint64_t i = 0; i < draft->places; i++)
+		at[window[block_of(spec, draft->entries[i])] + 1]++;
+	for (uint64_t w = 0; w < n; w++)
+		at[w + 1] += at[w];
+	for (uint64_t i = 0; i < draft->places; i++)
+		gathered[at[window[block_of(spec, draft->entries[i])]]++] = draft->entries[i];
+	free(draft->entries);
+	draft->entries = gathered;
+	return 0;
+}
+
 /* ---- repeats ---- */
 
 /* How often the id came before; counts it. table: id + 1 | count << 40, 0: free. */
@@ -254,6 +314,8 @@ int listing_build(const struct listing_spec *spec, uint64_t epoch, struct listin
 		r = choose_items(spec, epoch, &draft);
 	for (uint64_t i = 0; i < draft.places && spec->ids && !r; i++)
 		draft.entries[i] = (uint64_t)spec->ids[draft.entries[i]];
+	if (!r && spec->blocks)
+		r = gather(spec, epoch, &draft);
 	if (!r && (spec->ids || spec->with_replacement))
 		r = count_repeats(&draft);
 	if (!r)

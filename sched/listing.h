@@ -86,6 +86,9 @@ struct listing_spec {
 	const double *weights; /* one for each of ids, or of n; NULL: each comes once */
 	uint64_t samples;      /* drawn by weights; 0: as many as have weight, or as there are */
 	bool with_replacement;
+	const int64_t *blocks; /* the first sample of each, from 0 on, ascending; NULL: none */
+	uint64_t n_blocks;
+	uint32_t window; /* blocks that are mixed, at least 1 */
 };
 
 /* Places of an epoch. */
@@ -100,6 +103,9 @@ uint64_t listing_drawable(const double *weights, uint64_t count);
  *   with replacement   places drawn by weight, each for itself, by an alias table
  *   without            the places' worth of samples with the least draws of an exponential
  *                      distribution of their weight, permuted
+ *
+ * With blocks these are permuted, and samples that are in the same `window` of them in that order come together, in
+ * the order that they have above among each other.
  *
  * The k-th time that a sample comes in an epoch its key's lap is another function of (seed, epoch,
  * k), so that its random ops differ. 0 or -ENOMEM.

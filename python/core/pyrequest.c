@@ -24,6 +24,7 @@ enum pyrequest_kind {
 	PYREQUEST_TOKEN,
 	PYREQUEST_IDS,
 	PYREQUEST_WEIGHTS,
+	PYREQUEST_BLOCKS,
 	PYREQUEST_CLASSES,
 };
 
@@ -71,6 +72,8 @@ static const struct pyrequest_word {
     PYREQUEST_SAMPLER("weights", weights, WEIGHTS),
     PYREQUEST_SAMPLER("samples", samples, U64),
     PYREQUEST_SAMPLER("sampler_flags", flags, U32),
+    PYREQUEST_SAMPLER("blocks", blocks, BLOCKS),
+    PYREQUEST_SAMPLER("window", window, U32),
 };
 
 /* ---- values ---- */
@@ -190,6 +193,9 @@ static int pyrequest_memory(struct pyrequest *request, enum pyrequest_kind kind,
 	} else if (kind == PYREQUEST_IDS) {
 		sampler->ids = data;
 		sampler->n_ids = count;
+	} else if (kind == PYREQUEST_BLOCKS) {
+		sampler->blocks = data;
+		sampler->n_blocks = count;
 	} else {
 		sampler->weights = data;
 		sampler->n_weights = count;
@@ -252,6 +258,7 @@ static int pyrequest_set(struct pyrequest *request, const struct pyrequest_word 
 	case PYREQUEST_TOKEN:
 	case PYREQUEST_IDS:
 	case PYREQUEST_WEIGHTS:
+	case PYREQUEST_BLOCKS:
 		return pyrequest_memory(request, word->kind, value);
 	case PYREQUEST_CLASSES:
 		return pyrequest_classes(request, value);

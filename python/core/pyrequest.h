@@ -7,7 +7,7 @@
 #include "libaccess/libaccess.h"
 #include "python/core/py.h"
 
-#define PYREQUEST_BUFFERS 3
+#define PYREQUEST_BUFFERS 4
 
 struct pyrequest {
 	struct oa_options options; /* borrows from the keywords, which outlive it */

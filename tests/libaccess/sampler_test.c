@@ -13,6 +13,7 @@
 static const int64_t ids[] = {4, 2, 2}, negative[] = {0, -1};
 static const double weights[] = {1, 0, 2.5}, nan_weight[] = {1, NAN}, minus[] = {-1};
 static const double endless[] = {INFINITY};
+static const int64_t blocks[] = {0, 5, 9}, twice[] = {0, 5, 5};
 static const char *const classes[] = {"cat", "dog"}, *const nameless[] = {"cat", ""};
 
 #define SAMPLER(...)                                           \
@@ -52,6 +53,15 @@ START_TEST(each_wrong_member_is_named)
 	    {SAMPLER(.weights = endless, .n_weights = 1), OA_ORDER_SEEDED, "weights[0]"},
 	    {SAMPLER(.ids = ids, .n_ids = 3, .weights = weights, .n_weights = 2), OA_ORDER_SEEDED,
 	     "3 ids and 2 weights"},
+	    {SAMPLER(.n_blocks = 3), OA_ORDER_SEEDED, "sampler.blocks is NULL"},
+	    {SAMPLER(.window = 3), OA_ORDER_SEEDED, "sampler.blocks is NULL"},
+	    {SAMPLER(.blocks = blocks, .n_blocks = 3, .window = 2), 0, "OA_ORDER_SEEDED"},
+	    {SAMPLER(.blocks = blocks, .n_blocks = 3), OA_ORDER_SEEDED, "sampler.window"},
+	    {SAMPLER(.blocks = blocks, .window = 2), OA_ORDER_SEEDED, "sampler.n_blocks"},
+	    {SAMPLER(.blocks = blocks + 1, .n_blocks = 2, .window = 2), OA_ORDER_SEEDED,
+	     "begin with 0"},
+	    {SAMPLER(.blocks = twice, .n_blocks = 3, .window = 2), OA_ORDER_SEEDED,
+	     "blocks[2] is 5"},
 	};
 
 	for (size_t i = 0; i < BASE_ARRAY_LEN(wrong); i++) {
@@ -118,6 +128,9 @@ START_TEST(each_member_is_part_of_the_name)
 	    SAMPLER(.weights = weights, .n_weights = 2),
 	    SAMPLER(.weights = weights, .n_weights = 3, .samples = 7),
 	    SAMPLER(.weights = weights, .n_weights = 3, .flags = OA_REPLACEMENT),
+	    SAMPLER(.blocks = blocks, .n_blocks = 3, .window = 2),
+	    SAMPLER(.blocks = blocks, .n_blocks = 3, .window = 3),
+	    SAMPLER(.blocks = blocks, .n_blocks = 2, .window = 2),
 	};
 	struct sampler made[BASE_ARRAY_LEN(samplers)], again;
 

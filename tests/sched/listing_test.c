@@ -89,6 +89,135 @@ START_TEST(seeded_lists_are_plans)
 }
 END_TEST
 
+/* ---- blocks ---- */
+
+#define BLOCKED 1000
+#define BLOCKS 37
+#define WINDOW 5
+
+static const int64_t *unequal_blocks(void)
+{
+	static int64_t blocks[BLOCKS];
+
+	for (int64_t i = 0; i < BLOCKS; i++)
+		blocks[i] = i * i * (BLOCKED - 1) / (BLOCKS * BLOCKS) + (i > 0 && i < 7 ? i : 0);
+	for (int64_t i = 1; i < BLOCKS; i++)
+		blocks[i] = BASE_MAX(blocks[i], blocks[i - 1] + 1);
+	return blocks;
+}
+
+static unsigned block_of(const int64_t *blocks, uint64_t id)
+{
+	unsigned block = 0;
+
+	while (block + 1 < BLOCKS && (uint64_t)blocks[block + 1] <= id)
+		block++;
+	return block;
+}
+
+/* Each sample once; no more than a window of blocks at a time, and no block in two windows; the windows, and what is in
+ * them, are others in the next epoch. */
+START_TEST(blocks_come_by_windows)
+{
+	const int64_t *blocks = unequal_blocks();
+	struct listing_spec spec = {.n = BLOCKED,
+				    .seed = 4,
+				    .is_seeded = true,
+				    .blocks = blocks,
+				    .n_blocks = BLOCKS,
+				    .window = WINDOW};
+	uint64_t first[2][BLOCKED];
+
+	for (uint64_t epoch = 0; epoch < 2; epoch++) {
+		struct listing_draft draft = build(&spec, epoch);
+		bool met[BLOCKED] = {false}, done[BLOCKS] = {false}, now[BLOCKS] = {false};
+		unsigned open = 0, ascents = 0;
+
+		ck_assert_uint_eq(draft.places, BLOCKED);
+		for (uint64_t i = 0; i < BLOCKED; i++) {
+			const uint64_t id = first[epoch][i] = id_at(&draft, i);
+			const unsigned block = block_of(blocks, id);
+
+			ck_assert(!met[id] && !done[block]);
+			met[id] = true;
+			if (!now[block] && open == WINDOW) { /* a new window */
+				for (unsigned b = 0; b < BLOCKS; b++)
+					done[b] |= now[b];
+				memset(now, 0, sizeof(now));
+				open = 0;
+				ck_assert(!done[block]);
+			}
+			open += !now[block];
+			now[block] = true;
+			ascents += i > 0 && id == first[epoch][i - 1] + 1;
+		}
+		ck_assert_uint_lt(ascents, BLOCKED / 10);
+		listing_fini(&draft);
+	}
+	ck_assert_mem_ne(first[0], first[1], sizeof(first[0]));
+}
+END_TEST
+
+/* With a window of all it is the plan of all; of ids, repeats and draws it is what they are without blocks, otherwise
+ * ordered. */
+START_TEST(blocks_change_the_order_alone)
+{
+	static const int64_t ids[] = {999, 7, 7, 0, 500, 3, 7, 0, 501};
+	static const double weights[] = {1, 2, 3, 0, 4, 0.5, 7, 1e-3, 3};
+	struct listing_spec spec = {.n = BLOCKED, .seed = 4, .is_seeded = true}, with;
+	struct listing_draft plain = build(&spec, 2), blocked;
+	uint64_t sums[2] = {0};
+
+	with = spec;
+	with.blocks = unequal_blocks();
+	with.n_blocks = BLOCKS;
+	with.window = BLOCKS;
+	blocked = build(&with, 2);
+	for (uint64_t i = 0; i < BLOCKED; i++)
+		ck_assert_uint_eq(id_at(&plain, i), id_at(&blocked, i));
+	listing_fini(&plain);
+	listing_fini(&blocked);
+	spec.ids = ids;
+	spec.n_ids = BASE_ARRAY_LEN(ids);
+	for (int drawn = 0; drawn < 2; drawn++) {
+		spec.weights = drawn ? weights : NULL;
+		spec.samples = drawn ? 40 : 0;
+		spec.with_replacement = drawn;
+		with = spec;
+		with.blocks = unequal_blocks();
+		with.n_blocks = BLOCKS;
+		with.window = 1;
+		plain = build(&spec, 2);
+		blocked = build(&with, 2);
+		ck_assert_uint_eq(plain.places, blocked.places);
+		ck_assert_uint_eq(plain.n_keys, blocked.n_keys);
+		sums[0] = sums[1] = 0;
+		for (uint64_t i = 0; i < plain.places; i++) {
+			sums[0] += plain.entries[i] * plain.entries[i];
+			sums[1] += blocked.entries[i] * blocked.entries[i];
+		}
+		ck_assert_uint_eq(sums[0], sums[1]);
+		listing_fini(&plain);
+		listing_fini(&blocked);
+	}
+}
+END_TEST
+
+/* Frozen: tokens name places of these. */
+START_TEST(windows_are_frozen)
+{
+	static const int64_t blocks[] = {0, 3, 6, 9};
+	static const uint64_t want[] = {10, 5, 11, 3, 9, 4, 0, 6, 8, 2, 7, 1};
+	struct listing_spec spec = {
+	    .n = 12, .seed = 42, .is_seeded = true, .blocks = blocks, .n_blocks = 4, .window = 2};
+	struct listing_draft draft = build(&spec, 3);
+
+	for (uint64_t i = 0; i < 12; i++)
+		ck_assert_uint_eq(id_at(&draft, i), want[i]);
+	listing_fini(&draft);
+}
+END_TEST
+
 /* ---- weights ---- */
 
 /* Frozen: tokens name places of these. */
@@ -469,6 +598,9 @@ int main(void)
 
 	tcase_add_test(t, given_orders_stay);
 	tcase_add_test(t, seeded_lists_are_plans);
+	tcase_add_test(t, blocks_come_by_windows);
+	tcase_add_test(t, blocks_change_the_order_alone);
+	tcase_add_test(t, windows_are_frozen);
 	tcase_add_test(t, draws_are_frozen);
 	tcase_add_test(t, draws_with_replacement_follow_the_weights);
 	tcase_add_test(t, extreme_weights_are_drawn);
