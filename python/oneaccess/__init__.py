@@ -13,16 +13,18 @@ native.find()
 
 from . import errors, transforms  # noqa: E402
 from ._core import version as __version__  # noqa: E402
-from .columns import Pad  # noqa: E402
+from .columns import Blocks, Pad  # noqa: E402
 from .errors import Error  # noqa: E402
 from .loader import BadSample, Batch, Loader  # noqa: E402
 from .mix import mix  # noqa: E402
 from .rows import tokens  # noqa: E402
 from .settings import configure  # noqa: E402
+from .stores import from_hdf5, from_lmdb  # noqa: E402
+from .tables import from_hf, from_parquet  # noqa: E402
 from .torchvision import from_torchvision, pipeline_for  # noqa: E402
 from .transforms import Compose, Pipeline, imagenet_eval, imagenet_train  # noqa: E402
 from .wrapped import wrap  # noqa: E402
 
-__all__ = ["BadSample", "Batch", "Compose", "Error", "Loader", "Pad", "Pipeline", "__version__", "configure",
-           "errors", "from_torchvision", "imagenet_eval", "imagenet_train", "mix", "pipeline_for", "tokens", "transforms",
-           "wrap"]
+__all__ = ["BadSample", "Batch", "Blocks", "Compose", "Error", "Loader", "Pad", "Pipeline", "__version__", "configure",
+           "errors", "from_hdf5", "from_hf", "from_lmdb", "from_parquet", "from_torchvision", "imagenet_eval", "imagenet_train",
+           "mix", "pipeline_for", "tokens", "transforms", "wrap"]

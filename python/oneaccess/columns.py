@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which fields of a wrapped data set's samples go to a batch, and how those of varied length do."""
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 from .errors import ArgumentError, TransformError
 
@@ -9,7 +10,7 @@ _SIDES = ("right", "left")
 
 
 class Pad:
-    """A field of varied length: numbers in a list, an array or a tensor of one dimension or more, or a text, whose UTF-8
+    """A field of varied length: numbers in a list, an array or a tensor of one dimension or more, bytes, or a text, whose UTF-8
     bytes it becomes. length: the most that a sample has, along the first dimension (a text: in bytes); a longer one is a
     bad sample. value is put behind it (side="right") or before it ("left") up to there. The sample's own length is a
     field more, NAME_length, int64. Batches are cut to the longest of theirs, rounded up to a multiple of multiple_of:
@@ -35,8 +36,8 @@ class Pad:
     def filled(self, value: Any, what: str):
         """The value as an array of that length, and its own."""
         import numpy as np
-        if isinstance(value, str):
-            value = np.frombuffer(value.encode(), np.uint8)
+        if isinstance(value, (str, bytes)):
+            value = np.frombuffer(value.encode() if isinstance(value, str) else value, np.uint8)
         elif hasattr(value, "detach"):
             value = value.detach().cpu().numpy()
         array = np.asarray(value)
@@ -58,6 +59,21 @@ class Pad:
         longest = max(1, int(lengths.max()))
         longest = min(self.length, -(-longest // self.multiple_of) * self.multiple_of)
         return array[:, :longest] if self.side == "right" else array[:, self.length - longest:]
+
+
+class Blocks(NamedTuple):
+    """What a data set's ``blocks`` says, where samples are read together: the first sample of each block, from 0 on; how many
+    blocks a process of the pool keeps; and bytes of the largest. Its random order is then shuffle="blocks"."""
+
+    starts: Sequence[int]
+    window: int
+    largest: int
+
+
+def blocks_of(dataset) -> Blocks | None:
+    """Those of a data set; None: it has none. Others have attributes of that name, too."""
+    blocks = getattr(dataset, "blocks", None)
+    return blocks if isinstance(blocks, Blocks) else None
 
 
 class Columns:

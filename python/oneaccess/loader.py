@@ -13,7 +13,7 @@ import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from . import _core, columns, convert, ending, errors, ranks as ranks_of, rows, samples as samples_of, settings, wrapped
+from . import _core, columns, convert, ending, errors, ranks as ranks_of, rows, samples as samples_of, settings, tables, wrapped
 from .errors import ArgumentError, DatasetError, Error, ForkedError, SampleError, StateError, TransformError
 from .transforms import Op, Pipeline
 
@@ -186,7 +186,8 @@ class Loader:
     dataset: a folder with one folder of pictures a class, or of pictures; a file that access-ctl convert
     made of one; shards (WebDataset's tar, TFRecord, MDS): their folder, one of them, or a list
     "/data/train-{000000..000123}.tar" (oneaccess-sources(7)); a .npy, of which a sample is a row; tokens();
-    or wrap() of a Python data set. source: a dict of options of the kind of data set.
+    Parquet files (from_parquet()); or wrap() of a Python data set, from_hf(), from_hdf5() or from_lmdb().
+    source: a dict of options of the kind of data set.
     pipeline: of oneaccess.transforms, JSON, or a name (oneaccess-pipeline(5)); without one, imagenet-train, and
     a wrapped data set's samples as they are (a dict's as a dict); rows of numbers have none. batch_size: samples a batch, of this
     rank.
@@ -204,7 +205,8 @@ class Loader:
     "error": errors.HeldError, and the next call goes on when one was let go of. stats()["kept"] counts samples
     that were copied for it, 0 in a loop that lets go of each batch. With a device nothing is held.
 
-    shuffle: True for a random order (the default), False for the files' order; order says more exactly
+    shuffle: True for a random order (the default), False for the files' order, "blocks" for a random order of a data set's blocks,
+    of which some at a time are mixed, as for Parquet files and chunks of HDF5; order says more exactly
     "carousel", "any", "seeded", "sequential" or "replay" (oa_open(3)). seed: of "seeded", which it means without an order,
     and of the random ops of "sequential"; weights mean "seeded", too.
     ids, classes, split=(from, to, seed), weights, samples, replacement: which samples an epoch has.
@@ -246,10 +248,10 @@ class Loader:
             cls = torchloader.class_of(cls)
         return object.__new__(cls)
 
-    def __init__(self, dataset: str | os.PathLike | wrapped.Wrapped | rows.Rows,
+    def __init__(self, dataset: str | os.PathLike | Sequence[str | os.PathLike] | wrapped.Wrapped | rows.Rows,
                  pipeline: Pipeline | Sequence[Op] | str | None = None,
                  batch_size: int = 1, *, as_: str | None = None, copy: bool = False, held: str = "copy",
-                 shuffle: bool | None = None, order: str | None = None, seed: int | None = None,
+                 shuffle: bool | str | None = None, order: str | None = None, seed: int | None = None,
                  drop_last: bool = False, ids: Iterable[int] | None = None,
                  classes: Sequence[str] | None = None, split: tuple | None = None,
                  weights: Iterable[float] | None = None, samples: int | None = None,
@@ -265,12 +267,15 @@ class Loader:
         self.ignored = self._sort_out(others)
         _refuse_worker()
         self._wrapped = self._pool = None
+        if tables.is_meant(dataset):
+            dataset = tables.from_parquet(dataset)
+        blocks = self._blocks(dataset, shuffle, order or ("replay" if replay is not None else None))
         if isinstance(dataset, wrapped.Wrapped):
             self._wrapped, dataset = dataset, self._pool_of(dataset, pipeline, classes)
         elif not isinstance(dataset, (str, os.PathLike)):
             raise TransformError(
                 f"{type(dataset).__name__} is no folder: a Loader reads the files itself; name the"
-                " folder that the data set reads, or give oneaccess.wrap() of it")
+                " folder that the data set reads, or give oneaccess.wrap() of it; of Hugging Face's datasets oneaccess.from_hf()")
         if self._pool is not None and bad == "error":
             self._refuse_different(self._pool.layout["differs"])
         if self._pool is not None and source is not None:
@@ -305,6 +310,8 @@ class Loader:
         self.as_, self._convert = convert.way(as_)
         self.copy, self.drop_last, self._timeout, self.epochs = copy, drop_last, timeout, epochs
         self._job = _job_name(job, self.world_size)
+        if blocks is not None:
+            shuffle, order = None, "seeded"
         chosen = self._order(shuffle, order, replay, seed, weights)
         self._check_nodes(chosen, state)
         self._options = {
@@ -330,6 +337,8 @@ class Loader:
             "weights": _numbers(weights, "d"),
             "samples": samples,
             "sampler_flags": _REPLACEMENT if replacement else None,
+            "blocks": None if blocks is None else _numbers(blocks.starts, "q"),
+            "window": None if blocks is None else blocks.window,
         }
         if split is not None:
             first, last, *key = split
@@ -391,6 +400,26 @@ class Loader:
         elif shuffle is not None:
             raise ArgumentError("shuffle and order say the same: give one of them")
         return self._choose("order", order, _ORDERS)
+
+    @staticmethod
+    def _blocks(dataset, shuffle, order):
+        """Those by which the order is to be."""
+        blocks = columns.blocks_of(dataset.dataset) if isinstance(dataset, wrapped.Wrapped) else None
+        if shuffle == "blocks":
+            if order is not None:
+                raise ArgumentError("shuffle and order say the same: give one of them")
+            if blocks is None:
+                raise ArgumentError("shuffle=\"blocks\" is for data sets that are read by blocks, and this one is not, or all of it is"
+                                    " kept in memory: leave shuffle out for a uniformly random order")
+            return blocks
+        if blocks is None or shuffle is False or order in ("sequential", "replay"):
+            return None
+        if order is not None:
+            raise ArgumentError(
+                f"order=\"{order}\" over {len(blocks.starts):,} row groups or chunks, of which {blocks.window} at a time are kept: each sample would cost one"
+                " of them. shuffle=\"blocks\" is a random order of these (the default), shuffle=False that of the files;"
+                f" cache=\"{-(-blocks.largest * (len(blocks.starts) + 1) >> 20)}M\" keeps all of them, in each process of the pool")
+        return blocks
 
     @staticmethod
     def _tell_seeded(seed):

@@ -139,7 +139,8 @@ class Worker:
             try:
                 if values is None:
                     self.begin(1)
-                    seed(*key)
+                    if self.is_random:
+                        seed(*key)
                 made = record.Record(self.dataset[sample] if values is None else values[i], self.layout, self.pictures)
                 if made.size > self.room:
                     raise record.Misfit(f"{made.size} bytes, room={self.room} in wrap()")

@@ -66,6 +66,9 @@ def _instead(value):
     if isinstance(value, str):
         return ("leave it out, by columns=[...] of the others in wrap(), or have its UTF-8 bytes, by pad={name:"
                 " oneaccess.Pad(length)}")
+    if isinstance(value, bytes):
+        return ("if it is a picture's file, give the Loader a pipeline, which decodes it; else have its bytes, by pad={name:"
+                " oneaccess.Pad(length)}, or leave it out, by columns=[...] of the others")
     return "turn it into one in the data set, or leave it out, by columns=[...] of the others in wrap()"
 
 

@@ -90,6 +90,11 @@ class ExamplesTest(DaemonCase):
         said = self.run_example("with_timm.py", *SMALL)
         self.assertEqual(said.count("240 samples, "), 2, said)
 
+    @unittest.skipUnless(importlib.util.find_spec("datasets"), "no datasets")
+    def test_datasets(self):
+        said = self.run_example("with_datasets.py", *SMALL)
+        self.assertEqual(said.count("240 samples, loss "), 2, said)
+
     @unittest.skipUnless(importlib.util.find_spec("jax"), "no JAX")
     def test_jax(self):
         said = self.run_example("with_jax.py", *SMALL)

@@ -1,0 +1,373 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tables: Parquet files, and Hugging Face's datasets, as data sets for the pool (wrap()).
+
+A row of a Parquet file cannot be read alone, but only its row group. Each process of the pool keeps some that it has
+decoded, and a random order is made of these (shuffle="blocks"): row groups in random order, and the rows of as many as
+are kept permuted together. So each process reads each row group once an epoch; in a uniform order each row would cost
+one (doc/decisions/230-tables.md)."""
+
+import array
+import bisect
+import collections
+import glob
+import importlib
+import json
+import os
+from collections.abc import Sequence
+
+from .columns import Blocks, Pad
+from .errors import ArgumentError, DatasetError, MissingError, TransformError
+from .wrapped import Wrapped, wrap
+
+SUFFIX = ".parquet"
+_CACHE = 256 << 20          # decoded row groups, of a process
+_LARGE = 1 << 30            # a row group beyond this needs a word
+_MOST_PROCESSES = 4         # each decodes for itself
+_MOST_OPEN = 16
+_LABELS = ("label", "labels", "cls", "class", "target", "fine_label")
+
+
+def needs(name: str, of: str, package: str | None = None):
+    """The module, or what to do."""
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        raise ArgumentError(f"{of} needs {name.partition('.')[0]}, which is not installed: pip install"
+                            f" {package or name.partition('.')[0]}") from None
+
+
+def size_of(text: int | str, what: str) -> int:
+    """Bytes: a number, or with K, M or G behind it."""
+    if isinstance(text, str) and text[-1:] in "KMG" and text[:-1].isdigit():
+        return int(text[:-1]) << {"K": 10, "M": 20, "G": 30}[text[-1]]
+    if isinstance(text, bool) or not isinstance(text, int) or text < 1:
+        raise ArgumentError(f"{what} is {text!r}: bytes, as a number or as \"512M\"")
+    return text
+
+
+def stamp_of(path: str) -> tuple[int, int]:
+    """What tells a file from one that was written in its place."""
+    found = os.stat(path)
+    return found.st_size, found.st_mtime_ns
+
+
+def unchanged(path: str, stamp: tuple[int, int]) -> None:
+    if stamp_of(path) != tuple(stamp):
+        raise DatasetError(f"{path} was written to since the data set was opened")
+
+
+class Kept:
+    """What was used last, at most count of them."""
+
+    def __init__(self, count: int, make):
+        self._count, self._make, self._kept = count, make, collections.OrderedDict()
+
+    def get(self, key):
+        if key in self._kept:
+            self._kept.move_to_end(key)
+        else:
+            while len(self._kept) >= self._count:
+                self._kept.popitem(last=False)
+            self._kept[key] = self._make(key)
+        return self._kept[key]
+
+
+# ---- which files ----
+
+
+def files_of(paths: str | os.PathLike | Sequence) -> list[str]:
+    """The Parquet files that are meant: of a file, a folder, a pattern, or a list of these."""
+    if not isinstance(paths, (str, os.PathLike)):
+        return [file for path in paths for file in files_of(path)]
+    path = os.path.abspath(os.path.expanduser(os.fspath(paths)))
+    if os.path.isdir(path):
+        found = sorted(file for file in glob.glob(os.path.join(glob.escape(path), "**", "*" + SUFFIX), recursive=True))
+    elif os.path.exists(path):
+        found = [path]
+    else:
+        found = sorted(glob.glob(path, recursive=True))
+    if not found:
+        error = MissingError(f"no Parquet file is at {path}")
+        error.filename = path
+        raise error
+    return found
+
+
+def is_meant(dataset) -> bool:
+    """Does a Loader's first argument name Parquet files?"""
+    if isinstance(dataset, (list, tuple)):
+        return bool(dataset) and all(isinstance(path, (str, os.PathLike)) and is_meant(path) for path in dataset)
+    if not isinstance(dataset, (str, os.PathLike)):
+        return False
+    path = os.fspath(dataset)
+    if not isinstance(path, str):
+        return False
+    if path.endswith(SUFFIX):
+        return True
+    try:
+        with os.scandir(os.path.expanduser(path)) as entries:
+            return any(entry.name.endswith(SUFFIX) for entry, _ in zip(entries, range(256)))
+    except OSError:
+        return False
+
+
+# ---- columns ----
+
+
+def _kind(type_):
+    """How values of an Arrow type are made: "picture", "bytes", "text", "number", "list"; None: they have no place."""
+    from pyarrow import types
+    if types.is_struct(type_):
+        return "picture" if any(type_.field(i).name == "bytes" for i in range(type_.num_fields)) else None
+    if types.is_binary(type_) or types.is_large_binary(type_) or types.is_fixed_size_binary(type_):
+        return "bytes"
+    if types.is_string(type_) or types.is_large_string(type_):
+        return "text"
+    if types.is_boolean(type_) or types.is_integer(type_) or types.is_floating(type_):
+        return "number"
+    if types.is_list(type_) or types.is_large_list(type_) or types.is_fixed_size_list(type_):
+        return "list" if _kind(type_.value_type) in ("number", "list") else None
+    return None
+
+
+def _features(schema):
+    """The types that Hugging Face's datasets wrote down, by column."""
+    try:
+        told = json.loads((schema.metadata or {})[b"huggingface"])["info"]["features"]
+        return {name: feature.get("_type") for name, feature in told.items()}
+    except (KeyError, ValueError, AttributeError, TypeError):
+        return {}
+
+
+def _chosen(schema, columns, path):
+    """{name: kind} of the columns that a sample is to have, in order."""
+    kinds = {field.name: _kind(field.type) for field in schema}
+    if columns is None:
+        columns = _obvious(schema, kinds) or [name for name in kinds]
+    chosen = {}
+    for name in columns:
+        if name not in kinds:
+            raise ArgumentError(f"{path} has no column {name!r}; there are: {', '.join(kinds)}")
+        if kinds[name] is None:
+            raise TransformError(f"column {name} of {path} is {schema.field(name).type}, which has no place in a batch: name"
+                                 f" others, by columns=[...]; there are: {', '.join(kinds)}")
+        chosen[name] = kinds[name]
+    return chosen
+
+
+def _obvious(schema, kinds):
+    """The picture and its label, where there is one of each and no doubt; else None."""
+    features = _features(schema)
+    pictures = [name for name, kind in kinds.items() if kind == "picture" or features.get(name) == "Image"]
+    pictures = pictures or [name for name, kind in kinds.items() if kind == "bytes"]
+    numbers = [name for name, kind in kinds.items() if kind == "number"]
+    labels = [name for name in numbers if features.get(name) == "ClassLabel"]
+    labels = labels or [name for name in numbers if name in _LABELS]
+    return [pictures[0], labels[0]] if len(pictures) == len(labels) == 1 else None
+
+
+# ---- Parquet ----
+
+
+class ParquetRows:
+    """Rows of Parquet files as dicts. blocks: row groups, where not all of them are kept."""
+
+    def __init__(self, files, columns, cache):
+        parquet = needs("pyarrow.parquet", "a Parquet file")
+        self.files = [(file, stamp_of(file)) for file in files]
+        self.groups, starts, sizes, count = [], array.array("q"), [], 0
+        for at, file in enumerate(files):
+            try:
+                opened = parquet.ParquetFile(file)
+            except (OSError, ValueError) as why:
+                raise DatasetError(f"{file} is no Parquet file that can be read: {why}") from None
+            with opened:
+                chosen = _chosen(opened.schema_arrow, columns, file)
+                if at == 0:
+                    self.columns = chosen
+                elif chosen != self.columns:
+                    raise DatasetError(f"{file} has other columns than {files[0]}: {chosen}, {self.columns}")
+                for number in range(opened.metadata.num_row_groups):
+                    group = opened.metadata.row_group(number)
+                    if group.num_rows == 0:
+                        continue
+                    self.groups.append((at, number))
+                    starts.append(count)
+                    sizes.append(self._bytes(group))
+                    count += group.num_rows
+        largest = max(sizes, default=0)
+        if largest > max(cache, _LARGE):
+            raise DatasetError(
+                f"a row group of {files[0]} has {largest / 2**30:.1f} GiB, which each process of the pool would keep in memory:"
+                " write the file with smaller ones, as by pyarrow.parquet.write_table(table, file, row_group_size=100), or"
+                " say that there is room, by cache=\"...\"")
+        self.count, self.starts, self.window = count, starts, max(1, cache // max(1, largest))
+        self.blocks = Blocks(starts, self.window, largest) if len(starts) > self.window else None
+        self._begin()
+
+    def _bytes(self, group):
+        return sum(group.column(i).total_uncompressed_size for i in range(group.num_columns)
+                   if group.column(i).path_in_schema.partition(".")[0] in self.columns)
+
+    def _begin(self):
+        self._opened, self._decoded = Kept(_MOST_OPEN, self._open), Kept(self.window + 1, self._decode)
+
+    def __getstate__(self):
+        return {name: value for name, value in vars(self).items() if name not in ("_opened", "_decoded")}
+
+    def __setstate__(self, state):
+        vars(self).update(state)
+        needs("pyarrow.parquet", "a Parquet file")      # once for all processes that are forked
+        self._begin()
+
+    def __len__(self):
+        return self.count
+
+    def _open(self, at):
+        import pyarrow.parquet
+        file, stamp = self.files[at]
+        unchanged(file, stamp)
+        return pyarrow.parquet.ParquetFile(file)
+
+    def _decode(self, group):
+        at, number = self.groups[group]
+        leaves = [f"{name}.bytes" if kind == "picture" else name for name, kind in self.columns.items()]
+        table = self._opened.get(at).read_row_group(number, columns=leaves, use_threads=False)
+        unchanged(*self.files[at])
+        return {name: _values(table.column(name), kind) for name, kind in self.columns.items()}
+
+    def __getitem__(self, index):
+        return self.__getitems__([range(self.count)[index]])[0]
+
+    def __getitems__(self, indices):
+        """Row group by row group, in the order that they come in: the last ones are those that are wanted next."""
+        groups = collections.defaultdict(list)
+        for place, index in enumerate(indices):
+            groups[bisect.bisect_right(self.starts, index) - 1].append((place, index))
+        made = [None] * len(indices)
+        for group, rows in groups.items():
+            columns = self._decoded.get(group)
+            for place, index in rows:
+                made[place] = {name: values(index - self.starts[group]) for name, values in columns.items()}
+        return made
+
+
+def _values(column, kind):
+    """row -> value of a column of a row group."""
+    import numpy as np
+    if kind == "number" and column.null_count == 0:
+        numbers = column.to_numpy()
+        return lambda row: numbers[row]
+    if kind == "picture":
+        column = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
+        column = column.field("bytes")
+    if kind != "list":
+        return lambda row: column[row].as_py()
+
+    def values(row):
+        found = column[row].values
+        found = found.to_numpy(zero_copy_only=False) if found is not None else None
+        return found.astype(np.float32) if found is not None and found.dtype == np.float64 else found
+    nested = _kind(column.type.value_type) == "list"
+    return (lambda row: column[row].as_py()) if nested else values
+
+
+def from_parquet(paths: str | os.PathLike | Sequence, columns: Sequence[str] | None = None, *,
+                 pad: dict[str, Pad] | None = None, cache: int | str = _CACHE, workers: int | None = None,
+                 name: str | None = None, version: str = "", timeout: int = 60, room: int | None = None,
+                 keep: float = 30.0) -> Wrapped:
+    """The rows of Parquet files, for Loader: of a file, a folder, a pattern, or a list of these. Needs pyarrow.
+
+        loader = oa.Loader(oa.from_parquet("train.parquet", ["image", "label"]), oa.imagenet_train(224), batch_size=256)
+        loader = oa.Loader("train.parquet", oa.imagenet_train(224), batch_size=256)         # the same
+
+    columns: those that a batch is to have, in this order; no others are read. Without them they are a picture and its label where the files have
+    one of each, by what Hugging Face's datasets wrote down or by their names, else all. Numbers, texts, lists of numbers and bytes are
+    fields as wrap() has them (pad: for texts and lists of varied length); with a pipeline the first one is a picture's file, as bytes or as
+    the struct of Hugging Face's Image.
+
+    cache: bytes of row groups (of these columns, decoded) that each process of the pool keeps, as a number or "1G". Where it holds
+    all of them, any order is to be had. Else a random order is shuffle="blocks": row groups in random order, and the
+    rows of as many as are kept permuted together, from (files, seed, epoch) alone, as order="seeded" has them; uniform orders are
+    refused, since each row would cost its row group. shuffle=False is the files' order.
+
+    workers: processes of the pool, four at most without it, as each decodes for itself. name, version, timeout, room, keep: as wrap() has them."""
+    rows = ParquetRows(files_of(paths), None if columns is None else list(columns), size_of(cache, "cache"))
+    workers = workers or min(len(os.sched_getaffinity(0)), _MOST_PROCESSES)
+    return wrap(rows, name=name, version=version, workers=workers, timeout=timeout, random=False, room=room, keep=keep,
+                columns=list(rows.columns) if pad else None, pad=pad)
+
+
+# ---- Hugging Face's datasets ----
+
+
+class HuggingFaceRows:
+    """A datasets.Dataset, whose pictures are the bytes of their files."""
+
+    def __init__(self, dataset, pictures):
+        self.dataset, self.pictures = dataset, pictures
+
+    def __len__(self):
+        return len(self.dataset)
+
+    def __getattr__(self, name):
+        if name.startswith("__") or name == "dataset":
+            raise AttributeError(name)
+        return getattr(self.dataset, name)
+
+    def _row(self, row):
+        for name in self.pictures:
+            picture = row[name]
+            if picture["bytes"] is None:
+                with open(picture["path"], "rb") as file:
+                    picture["bytes"] = file.read()
+            row[name] = picture["bytes"]
+        return row
+
+    def __getitem__(self, index):
+        return self._row(self.dataset[index])
+
+    def __getitems__(self, indices):
+        return [self._row(row) for row in self.dataset.__getitems__(indices)]
+
+
+def from_hf(dataset, columns: Sequence[str] | None = None, *, pad: dict[str, Pad] | None = None, workers: int | None = None,
+            name: str | None = None, version: str = "", timeout: int = 60, room: int | None = None,
+            keep: float = 30.0) -> Wrapped:
+    """A datasets.Dataset of Hugging Face, for Loader.
+
+        dataset = datasets.load_dataset("food101", split="train")
+        loader = oa.Loader(oa.from_hf(dataset), oa.imagenet_train(224), batch_size=256)
+
+    Pictures (datasets.Image) are not decoded there: their files' bytes go to the pipeline, whose decoder takes their place; without
+    a pipeline leave them to datasets, by oa.wrap(dataset). Labels (ClassLabel) are whole numbers. columns: those that a batch is to have, in
+    this order; no others are read. Without them a data set with one picture and one ClassLabel has these two, else all columns.
+    pad: as wrap() has it, for texts and lists of varied length.
+
+    A data set with set_transform() or with_format() is taken as it is, with that, as by oa.wrap(): its samples are what it says, and what it
+    draws by random, numpy.random or torch is each sample's own. An IterableDataset has no order to share: load_dataset() without streaming=True
+    gives one that has. The other arguments are wrap()'s."""
+    datasets = needs("datasets", "oneaccess.from_hf()")
+    if isinstance(dataset, (datasets.DatasetDict, datasets.IterableDatasetDict)):
+        raise ArgumentError(f"from_hf() takes one split, of these: {', '.join(dataset)}; as dataset[\"{next(iter(dataset))}\"]")
+    if not isinstance(dataset, datasets.Dataset):
+        raise TransformError(f"from_hf() takes a datasets.Dataset, this is a {type(dataset).__name__}: load_dataset() without"
+                             " streaming=True makes one; for other data sets there is oneaccess.wrap()")
+    options = {"name": name, "version": version, "workers": workers, "timeout": timeout, "room": room, "keep": keep,
+               "columns": columns, "pad": pad}
+    if dataset.format["type"] is not None:
+        return wrap(dataset, **options)
+    pictures = [name for name, feature in dataset.features.items() if isinstance(feature, datasets.Image)]
+    labels = [name for name, feature in dataset.features.items() if isinstance(feature, datasets.ClassLabel)]
+    if columns is None and len(pictures) == len(labels) == 1:
+        columns = [*pictures, *labels]
+    if columns is not None:
+        for column in columns:
+            if column not in dataset.features:
+                raise ArgumentError(f"the data set has no column {column!r}; there are: {', '.join(dataset.features)}")
+        dataset = dataset.select_columns(list(columns))
+        options["columns"] = list(columns)
+    pictures = [name for name in pictures if name in dataset.features]
+    for picture in pictures:
+        dataset = dataset.cast_column(picture, datasets.Image(decode=False))
+    return wrap(HuggingFaceRows(dataset, pictures), random=False, **options)

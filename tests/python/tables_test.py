@@ -1,0 +1,404 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tables: row groups and their orders, Parquet, Hugging Face's datasets, HDF5 and LMDB, against a real daemon. What needs a
+package is tried where that is installed."""
+
+import importlib.util
+import os
+import sys
+import unittest
+import warnings
+from pathlib import Path
+from unittest import mock
+
+try:
+    import numpy as np
+    from PIL import Image
+except ImportError as missing:
+    print(f"tables_test: skipped: {missing}")
+    sys.exit(77)
+
+import oneaccess as oa
+import table_samples as samples
+from oneaccess import tables
+from support import CLASSES, SAMPLES, DaemonCase
+
+warnings.simplefilter("error")
+warnings.filterwarnings("ignore", module="^(?!oneaccess)")  # of packages
+
+
+def needs(name):
+    return unittest.skipUnless(importlib.util.find_spec(name), f"no package {name}")
+
+
+class TablesCase(DaemonCase):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        (cls.work / "run").mkdir(mode=0o700)
+        os.environ["XDG_RUNTIME_DIR"] = str(cls.work / "run")
+        os.environ["HF_HOME"] = str(cls.work / "hf")
+        cls.files = sorted(Path(cls.data).glob("*/*"))
+        names = sorted({file.parent.name for file in cls.files})
+        cls.labels = [names.index(file.parent.name) for file in cls.files]
+
+    def log(self):
+        return self.work / self.id()
+
+    def open(self, dataset, *args, **kwargs):
+        loader = oa.Loader(dataset, *args, **{"socket": self.socket, "timeout": 600, "batch_size": 16, **kwargs})
+        self.addCleanup(loader.close)
+        return loader
+
+    def pictures(self):
+        """The folder's as a pipeline makes them, by sample, and that pipeline."""
+        if not hasattr(type(self), "_pictures"):
+            pipeline = oa.imagenet_eval(32, dtype="uint8")
+            type(self)._pictures = np.concatenate([made for made, _ in self.open(self.data, pipeline, shuffle=False, copy=True)])
+        return self._pictures, oa.imagenet_eval(32, dtype="uint8")
+
+    def check_pictures(self, dataset, epochs=1, **kwargs):
+        """Rows of it are the folder's pictures, each once an epoch. Returns their order."""
+        want, pipeline = self.pictures()
+        loader, seen = self.open(dataset, pipeline, **kwargs), []
+        for _ in range(epochs):
+            now = []
+            for batch in loader:
+                pictures, labels = batch.values() if isinstance(batch, dict) else batch
+                np.testing.assert_array_equal(pictures, want[np.array(batch.ids)])
+                np.testing.assert_array_equal(labels, np.array(self.labels)[np.array(batch.ids)])
+                now += list(batch.ids)
+            self.assertEqual(sorted(now), list(range(SAMPLES)))
+            seen += now
+        loader.close()
+        return seen
+
+
+class BlocksTest(TablesCase):
+    """Orders of a data set that is read by blocks."""
+
+    def blocked(self, window=3, **kwargs):
+        return self.open(oa.wrap(samples.Blocks(self.log(), window), workers=1, keep=0.2, random=False), **kwargs)
+
+    def ids(self, loader, epochs=1):
+        return [number for _ in range(epochs) for batch in loader for number in batch.ids]
+
+    def check_order(self, ids, window=3):
+        """Each once, and no more than window blocks at a time, of which none comes again."""
+        self.assertEqual(sorted(ids), list(range(samples.ROWS)))
+        blocks = np.array(ids) // samples.A_BLOCK
+        for at in range(0, samples.ROWS, window * samples.A_BLOCK):
+            here = set(blocks[at:at + window * samples.A_BLOCK])
+            self.assertLessEqual(len(here), window)
+            self.assertFalse(here & set(blocks[at + window * samples.A_BLOCK:]))
+
+    def test_a_random_order_of_blocks(self):
+        ids = self.ids(self.blocked(), 2)
+        first, second = ids[:samples.ROWS], ids[samples.ROWS:]
+        self.check_order(first)
+        self.check_order(second)
+        self.assertNotEqual(first, second)
+        self.assertNotEqual(first[:3 * samples.A_BLOCK], sorted(first[:3 * samples.A_BLOCK]))
+        self.assertEqual(ids, self.ids(self.blocked(shuffle="blocks"), 2))
+        self.assertNotEqual(first, self.ids(self.blocked(shuffle="blocks", seed=4)))
+
+    def test_each_block_is_read_once_an_epoch(self):
+        self.ids(self.blocked(epochs=1))
+        read = [int(line) for line in self.log().read_text().split()]
+        # By its one process, beside those that looked at the first, the middle and the last sample before.
+        self.assertEqual(sorted(read[3:]), list(range(samples.ROWS // samples.A_BLOCK)))
+
+    def test_the_files_order(self):
+        self.assertEqual(self.ids(self.blocked(shuffle=False)), list(range(samples.ROWS)))
+
+    def test_parts_and_states(self):
+        some = [0, 5, 77, 100, 101, 102, 255]
+        self.assertEqual(sorted(self.ids(self.blocked(ids=some))), some)
+        loader = self.blocked()
+        seen = [number for _, batch in zip(range(3), loader) for number in batch.ids]
+        state = loader.state_dict()
+        loader.close()
+        self.check_order(seen + self.ids(self.blocked(state=state)))
+
+    def test_ranks(self):
+        ranks = [self.blocked(rank=rank, world_size=2, job="ranks", epochs=1, copy=True) for rank in range(2)]
+        seen = []
+        for batches in zip(*ranks, strict=True):
+            for batch in batches:
+                seen += batch.ids
+        self.check_order(seen)
+
+    def test_orders_that_cost_a_block_a_sample_are_refused(self):
+        for order in ("carousel", "any", "seeded", "usual"):
+            with self.assertRaisesRegex(oa.errors.ArgumentError, "each sample would cost one.*shuffle=\"blocks\".*cache="):
+                self.blocked(order=order)
+        with self.assertRaisesRegex(oa.errors.ArgumentError, "give one of them"):
+            self.blocked(order="seeded", shuffle="blocks")
+        with self.assertRaisesRegex(oa.errors.ArgumentError, "leave shuffle out"):
+            self.open(self.data, shuffle="blocks")
+
+
+class PackagesTest(TablesCase):
+    def test_what_is_not_installed_is_named(self):
+        for name, call in (("pyarrow", lambda: oa.from_parquet(__file__)), ("datasets", lambda: oa.from_hf([])),
+                           ("h5py", lambda: oa.from_hdf5(__file__, {"a": "b"})),
+                           ("lmdb", lambda: oa.from_lmdb(__file__, samples.decode))):
+            with mock.patch.dict(sys.modules, {name: None, f"{name}.parquet": None}), \
+                    self.assertRaisesRegex(oa.errors.ArgumentError, f"pip install {name}"):
+                call()
+
+    def test_files_are_found(self):
+        folder = self.work / "found"
+        (folder / "deep").mkdir(parents=True)
+        made = [folder / "b.parquet", folder / "deep/a.parquet"]
+        for file in (*made, folder / "README.md"):
+            file.write_bytes(b"")
+        want = [str(file) for file in made]
+        self.assertEqual(tables.files_of(folder), want)
+        self.assertEqual(tables.files_of(str(folder / "**/*.parquet")), want)
+        self.assertEqual(tables.files_of([made[1], str(made[0])]), want[::-1])
+        self.assertTrue(tables.is_meant(folder) and tables.is_meant(made) and tables.is_meant("x.parquet"))
+        self.assertFalse(tables.is_meant(self.data) or tables.is_meant([]) or tables.is_meant(["a"]) or tables.is_meant(7))
+        with self.assertRaisesRegex(FileNotFoundError, "no Parquet file is at .*/gone.parquet"):
+            oa.from_parquet("gone.parquet")
+        self.assertEqual([tables.size_of(text, "cache") for text in (7, "2K", "3M", "1G")], [7, 2048, 3 << 20, 1 << 30])
+        for text in (0, -1, True, "", "1T", "G", 1.5):
+            with self.assertRaisesRegex(oa.errors.ArgumentError, "cache is .*512M"):
+                tables.size_of(text, "cache")
+
+
+@needs("pyarrow")
+class ParquetTest(TablesCase):
+    def table(self):
+        import pyarrow
+        return pyarrow.table({
+            "image": [{"bytes": file.read_bytes(), "path": file.name} for file in self.files], "label": self.labels,
+            "name": [file.name for file in self.files], "box": [[1.5, 2, float(i)] for i in range(SAMPLES)],
+            "flag": [i % 2 == 0 for i in range(SAMPLES)], "raw": [file.read_bytes() for file in self.files],
+            "when": pyarrow.array([0] * SAMPLES, pyarrow.timestamp("ms"))})
+
+    def write(self, name="x.parquet", table=None, **kwargs):
+        from pyarrow import parquet
+        file = self.work / f"{self.id()}.{name}"
+        parquet.write_table(self.table() if table is None else table, file, **{"row_group_size": 20, **kwargs})
+        return file
+
+    def test_pictures(self):
+        file = self.write()
+        for path in (file, [file], str(file)):
+            self.check_pictures(path)
+        self.check_pictures(oa.from_parquet(file, ["raw", "label"], keep=0.2))
+        with self.assertRaisesRegex(oa.errors.DatasetError, "field image of the sample is a bytes.*give the Loader a pipeline"):
+            self.open(file)
+
+    def test_orders(self):
+        file = self.write()
+        kept = oa.from_parquet(file, keep=0.2)
+        self.assertIsNone(kept.dataset.blocks)
+        self.check_pictures(kept, order="carousel")
+        few = oa.from_parquet(file, keep=0.2, cache="50K")
+        self.assertEqual(list(few.dataset.blocks.starts), list(range(0, SAMPLES, 20)))
+        self.assertEqual(self.check_pictures(few, shuffle=False), list(range(SAMPLES)))
+        order = self.check_pictures(few, epochs=2)
+        self.assertNotEqual(order[:SAMPLES], order[SAMPLES:])
+        window = few.dataset.window
+        self.assertLessEqual(len({number // 20 for number in order[:20 * window]}), window)
+        with self.assertRaisesRegex(oa.errors.ArgumentError, "row groups"):
+            self.open(few, order="carousel")
+
+    def test_fields(self):
+        file = self.write()
+        columns = ["label", "box", "name", "flag"]
+        for batch in self.open(oa.from_parquet(file, ["label", "box", "flag"], keep=0.2), shuffle=False):
+            numbers = np.array(batch.ids)
+            self.assertEqual(list(batch), ["label", "box", "flag"])
+            np.testing.assert_array_equal(batch["label"], np.array(self.labels)[numbers])
+            np.testing.assert_array_equal(batch["box"], np.stack([[1.5, 2, i] for i in numbers]).astype(np.float32))
+            np.testing.assert_array_equal(batch["flag"], numbers % 2 == 0)
+        rows = oa.from_parquet(file, ["name"], pad={"name": oa.Pad(64)}, keep=0.2)
+        for batch in self.open(rows, shuffle=False):
+            for text, length, number in zip(batch["name"], batch["name_length"], batch.ids, strict=True):
+                self.assertEqual(bytes(text[:length]).decode(), self.files[number].name)
+        self.assertEqual(oa.from_parquet(file, columns).dataset.columns, dict(zip(columns, ("number", "list", "text", "number"))))
+
+    def test_several_files_are_one(self):
+        table = self.table()
+        files = [self.write("a", table.slice(0, 70)), self.write("b", table.slice(70, 0)), self.write("c", table.slice(70))]
+        self.check_pictures(oa.from_parquet(files, keep=0.2))
+        self.check_pictures(oa.from_parquet(files, keep=0.2, cache="50K"))
+        other = self.write("d", table.select(["label"]))
+        with self.assertRaisesRegex(oa.errors.ArgumentError, "has no column 'image'"):
+            oa.from_parquet([files[0], other], ["image"])
+        with self.assertRaisesRegex(oa.errors.DatasetError, "other columns"):
+            oa.from_parquet([files[0], other])
+
+    def test_what_has_no_place_is_refused(self):
+        file = self.write()
+        with self.assertRaisesRegex(oa.errors.TransformError, r"column when .* timestamp\[ms\].*columns="):
+            oa.from_parquet(file, ["when"])
+        with self.assertRaisesRegex(oa.errors.ArgumentError, "no column 'x'; there are: image, label"):
+            oa.from_parquet(file, ["x"])
+        damaged = self.work / "damaged.parquet"
+        damaged.write_bytes(file.read_bytes()[:-9])
+        with self.assertRaisesRegex(oa.errors.DatasetError, "is no Parquet file that can be read"):
+            oa.from_parquet(damaged)
+        with mock.patch.object(tables, "_LARGE", 1), self.assertRaisesRegex(oa.errors.DatasetError, "row_group_size"):
+            oa.from_parquet(file, cache=1)
+
+    def test_a_file_that_changes_is_told(self):
+        file = self.write()
+        rows = oa.from_parquet(file, keep=0.2)
+        os.utime(file, (1, 1))
+        with self.assertRaisesRegex(oa.errors.DatasetError, "was written to since"):
+            self.open(rows, batch_size=1)
+        again = oa.from_parquet(file, keep=0.2)
+        self.assertNotEqual(rows.identity(False), again.identity(False))
+        self.assertEqual(again.identity(False), oa.from_parquet(file).identity(False))
+
+    def test_a_missing_value_is_a_bad_sample(self):
+        import pyarrow
+        file = self.write(table=pyarrow.table({"x": [1, 2, None, 4, 5, 6, 7, 8, 9]}))
+        loader = self.open(oa.from_parquet(file, keep=0.2), bad="skip", batch_size=4)
+        self.assertEqual(sorted(number for batch in loader for number in batch["x"].tolist()), [1, 2, 4, 5, 6, 7, 8, 9])
+        self.assertEqual([bad.index for bad in loader.bad_samples], [2])
+
+
+@needs("datasets")
+class HuggingFaceTest(TablesCase):
+    def made(self):
+        import datasets
+        datasets.disable_progress_bars()
+        features = datasets.Features({"image": datasets.Image(), "label": datasets.ClassLabel(names=[str(i) for i in range(CLASSES)]),
+                                      "text": datasets.Value("string")})
+        return datasets.Dataset.from_dict({"image": [str(file) for file in self.files], "label": self.labels,
+                                           "text": [file.name for file in self.files]}, features=features)
+
+    def saved(self):
+        import datasets
+        folder = str(self.work / self.id())
+        self.made().save_to_disk(folder)        # with the pictures' bytes in it
+        return datasets.load_from_disk(folder)
+
+    def test_pictures(self):
+        self.check_pictures(oa.from_hf(self.made(), keep=0.2))
+        self.check_pictures(oa.from_hf(self.saved(), keep=0.2), epochs=2)
+        self.check_pictures(oa.from_hf(self.saved(), ["image", "label"], keep=0.2), shuffle=False)
+
+    def test_selections_are_rows(self):
+        data = self.saved().select([7, 3, 5, 3])
+        for batch in self.open(oa.from_hf(data, ["label"], keep=0.2), shuffle=False, batch_size=4):
+            self.assertEqual(batch["label"].tolist(), [self.labels[i] for i in (7, 3, 5, 3)])
+
+    def test_texts(self):
+        for batch in self.open(oa.from_hf(self.saved(), ["text"], pad={"text": oa.Pad(64)}, keep=0.2)):
+            for text, length, number in zip(batch["text"], batch["text_length"], batch.ids, strict=True):
+                self.assertEqual(bytes(text[:length]).decode(), self.files[number].name)
+
+    def test_its_parquet_is_read_the_same(self):
+        file = str(self.work / "hf.parquet")
+        self.saved().to_parquet(file, batch_size=30)
+        self.check_pictures(file)
+
+    def test_transforms_stay(self):
+        def seen():
+            loader = self.open(oa.from_hf(self.saved().with_transform(samples.noise), keep=0.2), order="seeded", seed=1)
+            return np.concatenate([batch["x"].copy() for batch in loader])
+        first = seen()
+        np.testing.assert_array_equal(first, seen())
+        self.assertEqual(len(np.unique(first[:, 0])), SAMPLES)
+        self.assertEqual(sorted(first[:, 1]), sorted(self.labels))
+
+    def test_what_is_none_is_told(self):
+        import datasets
+        with self.assertRaisesRegex(oa.errors.ArgumentError, "one split.*train"):
+            oa.from_hf(datasets.DatasetDict(train=self.made()))
+        with self.assertRaisesRegex(oa.errors.TransformError, "streaming"):
+            oa.from_hf(self.made().to_iterable_dataset())
+        with self.assertRaisesRegex(oa.errors.ArgumentError, "no column 'x'; there are: image, label, text"):
+            oa.from_hf(self.made(), ["x"])
+        with self.assertRaisesRegex(oa.errors.TransformError, "from_hf"):
+            oa.Loader(self.made())
+
+
+@needs("h5py")
+class HDF5Test(TablesCase):
+    def write(self, **kwargs):
+        import h5py
+        file = self.work / f"{self.id()}.h5"
+        pixels = np.stack([np.asarray(Image.open(name).convert("RGB").resize((24, 20))) for name in self.files])
+        with h5py.File(file, "w") as opened:
+            opened.create_dataset("images", data=pixels, **kwargs)
+            opened["of/labels"] = np.array(self.labels, np.int32)
+            opened["short"] = np.zeros(3)
+        return file, pixels
+
+    FIELDS = {"image": "images", "label": "of/labels"}
+
+    def check(self, dataset, pixels, pipeline=None, **kwargs):
+        seen = []
+        for batch in self.open(dataset, pipeline, **kwargs):
+            numbers = np.array(batch.ids)
+            if pipeline is None:
+                np.testing.assert_array_equal(batch["image"], pixels[numbers])
+            np.testing.assert_array_equal(batch["label"], np.array(self.labels)[numbers])
+            seen += list(batch.ids)
+        self.assertEqual(sorted(seen), list(range(SAMPLES)))
+
+    def test_rows(self):
+        file, pixels = self.write()
+        self.check(oa.from_hdf5(file, self.FIELDS, keep=0.2), pixels, order="carousel")
+        self.check(oa.from_hdf5(file, self.FIELDS, keep=0.2), pixels, oa.imagenet_eval(16, dtype="uint8"))
+
+    def test_chunks(self):
+        file, pixels = self.write(chunks=(16, 20, 24, 3), compression="gzip")
+        kept = oa.from_hdf5(file, self.FIELDS, keep=0.2)
+        self.assertIsNone(kept.dataset.blocks)
+        self.check(kept, pixels, order="carousel")
+        few = oa.from_hdf5(file, self.FIELDS, keep=0.2, cache="100K")
+        self.assertEqual(list(few.dataset.blocks.starts), list(range(0, SAMPLES, 16)))
+        self.check(few, pixels)
+        with self.assertRaisesRegex(oa.errors.ArgumentError, "chunks.*cache="):
+            self.open(few, order="carousel")
+
+    def test_what_is_wrong_is_told(self):
+        file, _ = self.write()
+        with self.assertRaisesRegex(oa.errors.ArgumentError, "no array 'imags'; there are: images, of/labels, short"):
+            oa.from_hdf5(file, {"image": "imags"})
+        with self.assertRaisesRegex(oa.errors.DatasetError, "different lengths: .*240.*3"):
+            oa.from_hdf5(file, {"image": "images", "x": "short"})
+        with self.assertRaisesRegex(oa.errors.ArgumentError, "field of a batch: array of the file"):
+            oa.from_hdf5(file, {})
+        with self.assertRaisesRegex(oa.errors.DatasetError, "no HDF5 file"):
+            oa.from_hdf5(__file__, self.FIELDS)
+        with self.assertRaises(FileNotFoundError):
+            oa.from_hdf5("gone.h5", self.FIELDS)
+
+
+@needs("lmdb")
+class LMDBTest(TablesCase):
+    def write(self):
+        import lmdb
+        path = str(self.work / self.id())
+        with lmdb.open(path, map_size=1 << 26) as environment, environment.begin(write=True) as transaction:
+            for number, file in enumerate(self.files):
+                transaction.put(b"%06d" % number, self.labels[number].to_bytes(8, "little") + file.read_bytes())
+        return path
+
+    def test_values(self):
+        path = self.write()
+        self.check_pictures(oa.from_lmdb(path, samples.decode, keep=0.2, random=False))
+        self.check_pictures(oa.from_lmdb(path + "/data.mdb", samples.decode, keep=0.2), epochs=2)
+
+    def test_keys(self):
+        path = self.write()
+        for batch in self.open(oa.from_lmdb(path, samples.number, keys=["000007", b"000003"], keep=0.2), shuffle=False, batch_size=2):
+            self.assertEqual(batch[0].tolist(), [7, 3])
+        with self.assertRaisesRegex(oa.errors.ArgumentError, "no key b'x'"):
+            oa.from_lmdb(path, samples.decode, keys=["x"])
+        with self.assertRaises(FileNotFoundError):
+            oa.from_lmdb("gone.lmdb", samples.decode)
+        with self.assertRaisesRegex(oa.errors.DatasetError, "no LMDB environment"):
+            oa.from_lmdb(__file__, samples.decode)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
