@@ -42,7 +42,7 @@ NOTE, MORE = struct.Struct("<QQIIII32s"), struct.Struct("<QII48x")
 NOTE_NAME, SOCKET_NAME, LOG_NAME = "oneaccess-wrapped", "socket", "log"
 MOST_MESSAGE = 65536
 PATIENCE = 0.25        # seconds between two looks at the workers
-_BUSY = struct.Struct("<QQQ")    # when what is in work began (0: nothing), of how many samples it is, how many there were
+_BUSY = struct.Struct("<QQ")     # when what is in work began (0: nothing), how many samples there were
 _PR_SET_PDEATHSIG, _PR_SET_NAME = 1, 15
 
 
@@ -120,16 +120,17 @@ class Worker:
             with memoryview(memory) as view:
                 reply = self.make([(sample, (key, lap, random_id, sample))
                                    for _, _, _, _, sample, random_id, key, lap, _ in asked], view)
-            _BUSY.pack_into(self.busy, 0, 0, 0, self.count)
+            _BUSY.pack_into(self.busy, 0, 0, self.count)
             try:
                 connection.send(reply)
             except ConnectionError:
                 return
 
     def begin(self, count):
-        """What takes too long from now on is ended (Pool.end_the_slow)."""
+        """What takes too long from now on is ended (Pool.end_the_slow). Several that are made at once have no more time than
+        one: they are only asked for together where they come soon, and one by one after that."""
         self.count += count
-        _BUSY.pack_into(self.busy, 0, time.monotonic_ns(), count, self.count)
+        _BUSY.pack_into(self.busy, 0, time.monotonic_ns(), self.count)
 
     def make(self, asked, memory):
         """The answers to all, with the records in a row in memory as far as that goes."""
@@ -193,12 +194,11 @@ class Hand:
         self.is_hung = False
 
     def count(self):
-        return _BUSY.unpack_from(self.busy, 0)[2]
+        return _BUSY.unpack_from(self.busy, 0)[1]
 
     def seconds(self):
-        """How long a sample takes it; of several that are made at once their part."""
-        began, samples, _ = _BUSY.unpack_from(self.busy, 0)
-        return (time.monotonic_ns() - began) / 1e9 / max(samples, 1) if began else 0.0
+        began = _BUSY.unpack_from(self.busy, 0)[0]
+        return (time.monotonic_ns() - began) / 1e9 if began else 0.0
 
 
 # ---- the first process ----

@@ -271,6 +271,8 @@ class WrapTest(DaemonCase):
     def test_a_death_of_several_is_nobodys_end(self):
         seen = self.seen_of(samples.Many(self.log(), "exit"), epochs=3)
         self.assertEqual(sorted(seen[:, 2]), sorted(3 * list(range(512))))
+        seen = self.seen_of(samples.Many(self.log(), "hang"), wrap={"timeout": 15})
+        self.assertEqual(sorted(seen[:, 2]), list(range(512)))
 
     def test_too_few_of_several_are_made_one_by_one(self):
         seen = self.until_several(samples.Many(self.log(), "short"))
