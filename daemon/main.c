@@ -25,6 +25,8 @@
 #define LOG_MOST (1 << 20) /* bytes of a private daemon's log before it starts anew */
 
 struct command {
+	int argc;
+	char **argv;
 	bool is_private, background;
 	const char *folder, *config;
 	int ready_fd; /* background: where the outcome is told, -1: nowhere */
@@ -113,15 +115,39 @@ static int parse_command(int argc, char **argv, struct command *command)
 	return 2;
 }
 
-static int set_params(int argc, char **argv, struct param *param, struct diag *diag)
+static int set_params(const struct command *command, struct param *param, struct diag *diag)
 {
 	int option;
 
 	optind = 1;
-	while ((option = getopt_long(argc, argv, "c:s:pd:bhV", options, NULL)) >= 0)
+	while ((option = getopt_long(command->argc, command->argv, "c:s:pd:bhV", options, NULL)) >=
+	       0)
 		if (option == 's' && param_set(param, optarg, diag))
 			return PARAM_E_BAD;
 	return 0;
+}
+
+/* Defaults, the file, the environment, the command line. 0, or not, with diag. */
+static int read_params(void *arg, struct param *param, struct diag *diag)
+{
+	const struct command *command = arg;
+	enum log_level level;
+	int r;
+
+	param_init(param);
+	r = read_config(command, param, diag);
+	if (!r)
+		r = set_params(command, param, diag);
+	if (r)
+		return r;
+	if (log_parse_level(param->log_level, &level))
+		diag_set(diag, "parameter log_level: write error, warn, info or debug");
+	else if (!cache_is_choice(param->cache_point))
+		diag_set(diag, "parameter cache_point: write auto, none, indexed, packed, decoded, "
+			       "augmented or deepest");
+	else
+		return 0;
+	return PARAM_E_BAD;
 }
 
 /* The parent's part: waits for the word of the child. Returns the exit status. */
@@ -211,22 +237,41 @@ static int leave_root(const struct command *command, const struct param *param, 
 	return r;
 }
 
+/* One that a job starts is no service of the manager that started the job. */
+static int begin(struct command *command, struct node *node, struct diag *diag)
+{
+	const bool is_service = !command->background;
+	struct notify notify;
+	int given_fd, r;
+
+	notify_open(&notify, is_service);
+	given_fd = notify_take_socket(is_service, diag);
+	if (given_fd < 0 && *diag->text)
+		return -EINVAL;
+	r = place_open(&node->place, &node->param, command->is_private, command->folder, given_fd,
+		       diag);
+	if (r)
+		return r;
+	if (command->background)
+		log_to_file(node->place.folder);
+	node->porters.program = "/proc/self/exe";
+	r = node_init(node, diag);
+	if (!r)
+		r = service_begin(&node->service, node, &notify, read_params, command);
+	if (r)
+		node_fini(node);
+	notify_close(&notify);
+	return r;
+}
+
 static int serve(struct command *command, struct node *node)
 {
 	struct diag diag = {""};
 	char budget[32];
-	int r = place_open(&node->place, &node->param, command->is_private, command->folder, &diag);
+	int r = begin(command, node, &diag);
 
 	if (r)
 		return fail(command, diag.text);
-	if (command->background)
-		log_to_file(node->place.folder);
-	node->porters.program = "/proc/self/exe";
-	r = node_init(node, &diag);
-	if (r) {
-		node_fini(node);
-		return fail(command, diag.text);
-	}
 	log_line(LOG_LEVEL_INFO, "ready",
 		 "version=%s socket=\"%s\" serves=%s workers=%u memory=\"%s\" (%s)",
 		 PACKAGE_VERSION, node->place.socket, node->tenants.serves_all ? "all" : "own-user",
@@ -243,24 +288,20 @@ static int serve(struct command *command, struct node *node)
 int main(int argc, char **argv)
 {
 	static struct node node;
-	struct command command = {.ready_fd = -1};
+	static struct command command;
 	enum log_level level;
 	struct diag diag = {""};
 	int status;
 
 	if (argc == 1 && strcmp(argv[0], PORTER_NAME) == 0)
 		return porter_main();
+	command = (struct command){.argc = argc, .argv = argv, .ready_fd = -1};
 	status = parse_command(argc, argv, &command);
 	if (status >= 0)
 		return status;
-	param_init(&node.param);
-	if (read_config(&command, &node.param, &diag) || set_params(argc, argv, &node.param, &diag))
+	if (read_params(&command, &node.param, &diag) ||
+	    log_parse_level(node.param.log_level, &level))
 		return fail(&command, diag.text);
-	if (log_parse_level(node.param.log_level, &level))
-		return fail(&command, "parameter log_level: write error, warn, info or debug");
-	if (!cache_is_choice(node.param.cache_point))
-		return fail(&command, "parameter cache_point: write auto, none, indexed, packed, "
-				      "decoded, augmented or deepest");
 	if (!command.is_private && command.background)
 		return fail(&command, "--background goes with --private");
 	umask(077);

@@ -40,6 +40,7 @@ static void on_idle(void *arg)
 	}
 	log_line(LOG_LEVEL_INFO, "idle-exit", "seconds=%llu",
 		 (unsigned long long)node->param.idle_exit_s);
+	service_stops(&node->service, "idle");
 	accept_end(&node->accept);
 	loop_stop(node->loop);
 }
@@ -249,6 +250,7 @@ void node_drain(struct node *node, const char *why)
 		return;
 	node->draining = true;
 	log_line(LOG_LEVEL_INFO, "drain", "why=%s clients=%u", why, node->n_conns);
+	service_stops(&node->service, why);
 	accept_end(&node->accept);
 	place_close(&node->place);
 	LIST_FOREACH(conn, &node->conns, link)
@@ -274,6 +276,7 @@ static void free_streams(struct node *node)
 void node_fini(struct node *node)
 {
 	node->draining = true;
+	service_end(&node->service);
 	while (!LIST_EMPTY(&node->conns))
 		conn_free(LIST_FIRST(&node->conns));
 	loop_unwatch(&node->child_watch);

@@ -20,6 +20,7 @@
 #include "daemon/net/porter.h"
 #include "daemon/net/prepare.h"
 #include "daemon/proc/reaper.h"
+#include "daemon/service.h"
 #include "daemon/tenant/domain.h"
 #include "daemon/cache/stores.h"
 #include "daemon/tenant/tenant.h"
@@ -41,6 +42,7 @@ struct node {
 	struct place place;
 	struct loop_watch *tick, *idle, *term_watch, *int_watch, *child_watch, *more_children;
 	struct accept accept;
+	struct service service;
 
 	LIST_HEAD(node_domains, domain) domains;
 	LIST_HEAD(node_leaving, reserve_leaving) leaving;

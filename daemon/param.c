@@ -273,6 +273,49 @@ int param_read_users(struct param *param, struct diag *diag)
 	return read_environment(param, diag);
 }
 
+/* ---- what changes in a running accessd ---- */
+
+static bool is_live(const struct row *row)
+{
+	static const size_t live[] = {
+#define PARAM_LIVE(name) offsetof(struct param, name),
+#include "daemon/live_tbl.h"
+#undef PARAM_LIVE
+	};
+	size_t i = 0;
+
+	while (i < BASE_ARRAY_LEN(live) && live[i] != row->offset)
+		i++;
+	return i < BASE_ARRAY_LEN(live);
+}
+
+static void add_name(char *list, size_t size, const char *name)
+{
+	size_t length = strlen(list);
+
+	snprintf(list + length, size - length, "%s%s", length ? ", " : "", name);
+}
+
+void param_take(struct param *param, const struct param *wanted, struct param_change *ret)
+{
+	*ret = (struct param_change){.taken = ""};
+	for (size_t i = 0; i < BASE_ARRAY_LEN(rows); i++) {
+		const struct row *row = &rows[i];
+		char *now = (char *)param + row->offset;
+		const char *then = (const char *)wanted + row->offset;
+		bool is_text = row->kind == KIND_TEXT;
+
+		if (is_text ? strcmp(now, then) == 0 : memcmp(now, then, sizeof(uint64_t)) == 0)
+			continue;
+		if (!is_live(row)) {
+			add_name(ret->left, sizeof(ret->left), row->name);
+			continue;
+		}
+		memcpy(now, then, is_text ? PARAM_TEXT_MAX : sizeof(uint64_t));
+		add_name(ret->taken, sizeof(ret->taken), row->name);
+	}
+}
+
 /* ---- what is said ---- */
 
 void param_show(const struct param *param,

@@ -37,6 +37,12 @@ int param_read(struct param *param, const char *path, struct diag *diag);
 /* What a user says of his private daemon: $XDG_CONFIG_HOME/oneaccess/accessd.conf, if it is there, and then the
  * variables ACCESSD_NAME of the environment. As param_read(). */
 int param_read_users(struct param *param, struct diag *diag);
+/* What a running accessd takes over of `wanted` (live_tbl.h), and what it leaves as it is, though it differs: their names,
+ * with ", " between them. */
+struct param_change {
+	char taken[512], left[1024];
+};
+void param_take(struct param *param, const struct param *wanted, struct param_change *ret);
 /* Every parameter with its value, in the table's order; text NULL: number says it. */
 void param_show(const struct param *param,
 		void (*fn)(void *arg, const char *name, const char *text, uint64_t number),

@@ -22,6 +22,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -150,6 +151,24 @@ static int take_lock(struct place *place, struct diag *diag)
 	return 0;
 }
 
+/* A service manager listens: jobs that come while there is no accessd wait there. */
+static int take_listening(struct place *place, int *fd, struct diag *diag)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNSPEC};
+	socklen_t size = sizeof(address);
+
+	if (getsockname(*fd, (struct sockaddr *)&address, &size) ||
+	    size <= offsetof(struct sockaddr_un, sun_path) || address.sun_path[0] != '/') {
+		diag_set(diag, "the socket that the service manager opened has no path");
+		return PLACE_E_REFUSED;
+	}
+	snprintf(place->socket, sizeof(place->socket), "%.*s", (int)sizeof(address.sun_path),
+		 address.sun_path);
+	place->listen_fd = base_take_fd(fd);
+	place->is_given = true;
+	return 0;
+}
+
 static int start_listening(struct place *place, struct diag *diag)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -259,8 +278,9 @@ static void open_plans(struct place *place)
 }
 
 int place_open(struct place *place, const struct param *param, bool is_private, const char *folder,
-	       struct diag *diag)
+	       int given_fd, struct diag *diag)
 {
+	_cleanup_close_ int given = given_fd;
 	int r;
 
 	*place =
@@ -275,7 +295,7 @@ int place_open(struct place *place, const struct param *param, bool is_private, 
 		return PLACE_E_REFUSED;
 	r = take_lock(place, diag);
 	if (!r)
-		r = start_listening(place, diag);
+		r = given >= 0 ? take_listening(place, &given, diag) : start_listening(place, diag);
 	if (r)
 		return r;
 	make_folders(place->indexes,
@@ -341,7 +361,7 @@ bool place_try_leave(struct place *place)
 
 void place_close(struct place *place)
 {
-	if (place->listen_fd >= 0)
+	if (place->listen_fd >= 0 && !place->is_given)
 		unlink(place->socket);
 	base_close(&place->listen_fd);
 	base_close(&place->pid_fd);

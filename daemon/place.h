@@ -26,13 +26,15 @@ struct place {
 	int pid_fd;    /* locked for this process's life: the only accessd of this folder */
 	int listen_fd; /* SOCK_SEQPACKET, non-blocking */
 	bool is_private;
+	bool
+	    is_given; /* a service manager made the socket, listens there without us, and removes it */
 };
 
 /* Makes folders, takes the lock, replaces a stale socket, listens, removes what a killed accessd left in
- * `indexes`. folder: NULL for the usual one.
- * 0, PLACE_E_REFUSED (diag: who else, what, how to mend), negative errno (diag too). */
+ * `indexes`. folder: NULL for the usual one. given_fd: a listening socket that is used in place of one's own (taken, also on
+ * failure), or -1. 0, PLACE_E_REFUSED (diag: who else, what, how to mend), negative errno (diag too). */
 int place_open(struct place *place, const struct param *param, bool is_private, const char *folder,
-	       struct diag *diag);
+	       int given_fd, struct diag *diag);
 /* For a system accessd that root started and that will be `owner`: makes its folders, his from then
  * on. 0, or PLACE_E_REFUSED with diag. */
 int place_hand_over(const struct param *param, const char *folder, const struct identity *owner,

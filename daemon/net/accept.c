@@ -126,21 +126,27 @@ static int watch(struct accept *accept)
 			     &accept->watch);
 }
 
-int accept_begin(struct accept *accept, struct node *node, uint64_t files)
+void accept_limit(struct accept *accept, uint64_t files)
 {
 	uint64_t most = files > 2 * OWN_FILES ? (files - OWN_FILES) / 2 : OWN_FILES / 2;
+
+	accept->most = accept->node->param.max_clients;
+	if (most >= accept->most)
+		return;
+	log_line(LOG_LEVEL_WARN, "few-files",
+		 "files=%llu max_clients=%llu lowered to %llu text=\"raise the limit of open "
+		 "files (LimitNOFILE)\"",
+		 (unsigned long long)files, (unsigned long long)accept->most,
+		 (unsigned long long)most);
+	accept->most = most;
+}
+
+int accept_begin(struct accept *accept, struct node *node, uint64_t files)
+{
 	int r;
 
-	*accept = (struct accept){.node = node, .most = node->param.max_clients};
-	if (most < accept->most) {
-		log_line(
-		    LOG_LEVEL_WARN, "few-files",
-		    "files=%llu max_clients=%llu lowered to %llu text=\"raise the limit of open "
-		    "files (LimitNOFILE)\"",
-		    (unsigned long long)files, (unsigned long long)accept->most,
-		    (unsigned long long)most);
-		accept->most = most;
-	}
+	*accept = (struct accept){.node = node};
+	accept_limit(accept, files);
 	r = loop_timer_new(node->loop, on_pause_end, accept, &accept->pause);
 	return r ? r : watch(accept);
 }
@@ -157,7 +163,8 @@ static void turn_away(struct node *node)
 
 void accept_end(struct accept *accept)
 {
-	if (accept->pause)
+	if (accept->pause &&
+	    !accept->node->place.is_given) /* else they wait for the next accessd */
 		turn_away(accept->node);
 	loop_unwatch(&accept->watch);
 	loop_unwatch(&accept->pause);

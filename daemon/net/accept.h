@@ -18,6 +18,8 @@ struct accept {
 
 /* Accepts from now on; files: descriptors that this process may have. 0 or negative errno. */
 int accept_begin(struct accept *accept, struct node *node, uint64_t files);
+/* The parameter max_clients, where files allow as many. */
+void accept_limit(struct accept *accept, uint64_t files);
 void accept_end(struct accept *accept); /* fine twice, and before accept_begin() */
 
 #endif

@@ -13,8 +13,9 @@ struct reaper;
 #define CHILD_SOCK 3 /* its end, in the child */
 
 struct child {
-	pid_t pid; /* 0: none */
-	int sock;  /* our end, non-blocking, CLOEXEC; -1: none */
+	pid_t pid;           /* 0: none */
+	int sock;            /* our end, non-blocking, CLOEXEC; -1: none */
+	uint64_t stopped_ns; /* somebody has stopped it since then, 0: nobody; service.c's */
 };
 
 /* Where our own helper programs are: $ACCESS_LIBEXEC (private mode only), beside accessd, in the

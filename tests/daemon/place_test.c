@@ -52,7 +52,7 @@ static void teardown(void)
 
 static int take(struct place *ret)
 {
-	return place_open(ret, &param, true, folder, &diag);
+	return place_open(ret, &param, true, folder, -1, &diag);
 }
 
 /* Refused, with this text after the folder's name. */

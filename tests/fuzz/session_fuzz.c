@@ -110,7 +110,7 @@ static void node_begin(void)
 	node.param.idle_exit_s = 0;
 	node.param.seed = 1;
 	snprintf(node.param.cache_dir, sizeof(node.param.cache_dir), "%s/cache", root);
-	demand(place_open(&node.place, &node.param, true, root, &diag) == 0, diag.text);
+	demand(place_open(&node.place, &node.param, true, root, -1, &diag) == 0, diag.text);
 	demand(node_init(&node, &diag) == 0, diag.text);
 	signal(SIGTERM, SIG_DFL); /* the fuzzer's */
 	signal(SIGINT, SIG_DFL);

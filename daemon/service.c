@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The beat is a timer of the loop like any other. That it comes says that the loop turns: a callback that never returns, a
+ * stopped process, an endless crowd of events none of which is ever the last, all hold it up, and the manager, which has had no
+ * datagram for WatchdogSec, starts accessd again. Three beats come in that time, so one may be lost.
+ *
+ * A child that does not answer is accessd's own affair. A worker that hangs is replaced (hang.c), one that died is (reading.c,
+ * workers.c); what is left are a reader and a parent of workers that somebody has stopped. One that has been stopped
+ * for half the watchdog's time is killed, so that another takes its place. Rejected: to starve the watchdog then. It would
+ * take all users' processes for one user's. One that a debugger holds, or that waits for a disk, is left alone.
+ *
+ * The status is a sentence for `systemctl status`, sent when it changes.
+ */
+#include "daemon/service.h"
+
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/log.h"
+#include "daemon/limits.h"
+#include "daemon/net/conn.h"
+#include "daemon/node.h"
+#include "daemon/serve/stream.h"
+
+#define BEATS 3                           /* in the watchdog's time */
+#define UNWATCHED_NS UINT64_C(5000000000) /* between beats when nobody waits for them */
+#define RETRY_NS UINT64_C(100000000)      /* until what must be heard is said again */
+
+/* ---- children ---- */
+
+enum service_child service_judge(uint64_t *stopped_ns, char state, uint64_t now_ns,
+				 uint64_t limit_ns)
+{
+	if (state != 'T') {
+		*stopped_ns = 0;
+		return SERVICE_CHILD_WELL;
+	}
+	if (!*stopped_ns)
+		*stopped_ns = now_ns;
+	return now_ns - *stopped_ns >= limit_ns ? SERVICE_CHILD_STUCK : SERVICE_CHILD_STOPPED;
+}
+
+static void look_at_child(struct service *service, struct child *child, const char *what)
+{
+	const uint64_t limit_ns = service->notify.watchdog_ns / 2;
+
+	if (child->pid <= 0 || service_judge(&child->stopped_ns, limits_state(child->pid),
+					     base_now_ns(), limit_ns) != SERVICE_CHILD_STUCK)
+		return;
+	log_line(LOG_LEVEL_WARN, "child-stopped",
+		 "what=%s pid=%ld text=\"somebody has stopped it: it is killed, and another takes "
+		 "its place\"",
+		 what, (long)child->pid);
+	child->stopped_ns = 0;
+	kill(child->pid, SIGKILL);
+}
+
+static void look_at_children(struct service *service)
+{
+	struct domain *domain;
+
+	LIST_FOREACH(domain, &service->node->domains, link)
+	{
+		look_at_child(service, &domain->reading.child, "reader");
+		look_at_child(service, &domain->workers.child, "workers");
+	}
+}
+
+/* ---- what is told ---- */
+
+static unsigned count_jobs(const struct node *node)
+{
+	const struct conn *conn;
+	unsigned n = 0;
+
+	LIST_FOREACH(conn, &node->conns, link)
+	n += conn->job != NULL;
+	return n;
+}
+
+static unsigned count_streams(const struct node *node)
+{
+	const struct domain *domain;
+	const struct stream *stream;
+	unsigned n = 0;
+
+	LIST_FOREACH(domain, &node->domains, link)
+	LIST_FOREACH(stream, &domain->streams, link)
+	n++;
+	return n;
+}
+
+static void describe(const struct service *service, char *ret, size_t size)
+{
+	const struct node *node = service->node;
+	char used[32], budget[32], users[48] = "";
+
+	if (node->tenants.serves_all)
+		snprintf(users, sizeof(users), ", users %u", node->n_tenants);
+	snprintf(ret, size, "Serves: jobs %u, streams %u%s; memory %s of %s%s%s", count_jobs(node),
+		 count_streams(node), users,
+		 base_format_bytes(node->memory_used, used, sizeof(used)),
+		 base_format_bytes(node->memory_budget, budget, sizeof(budget)),
+		 *service->trouble ? "; " : "", service->trouble);
+}
+
+/* before: other lines, each with its end. */
+static bool say(struct service *service, const char *before, const char *status)
+{
+	char lines[sizeof(service->said) + 128];
+
+	snprintf(lines, sizeof(lines), "%sSTATUS=%s\n", before, status);
+	if (!notify_say(&service->notify, lines))
+		return false;
+	snprintf(service->said, sizeof(service->said), "%s", status);
+	return true;
+}
+
+static void say_ready(struct service *service)
+{
+	char status[sizeof(service->said)];
+
+	describe(service, status, sizeof(status));
+	service->is_ready = say(service, "READY=1\n", status);
+}
+
+static void say_news(struct service *service)
+{
+	char status[sizeof(service->said)];
+
+	describe(service, status, sizeof(status));
+	if (strcmp(status, service->said) != 0)
+		say(service, "", status);
+}
+
+static uint64_t pause_of(const struct service *service)
+{
+	const uint64_t pause_ns = service->notify.watchdog_ns / BEATS;
+
+	if (!service->is_ready)
+		return RETRY_NS;
+	return pause_ns ? BASE_MIN(pause_ns, UNWATCHED_NS) : UNWATCHED_NS;
+}
+
+static void on_beat(void *arg)
+{
+	struct service *service = arg;
+
+	loop_is_about(service->node->loop, "watchdog and status of the service");
+	if (!service->is_ready)
+		say_ready(service);
+	else
+		say_news(service);
+	if (service->notify.watchdog_ns) {
+		notify_say(&service->notify, "WATCHDOG=1\n");
+		look_at_children(service);
+	}
+	loop_timer_set(service->beat, pause_of(service));
+}
+
+/* ---- SIGHUP ---- */
+
+static void take(struct service *service, const struct param *wanted)
+{
+	struct node *node = service->node;
+	struct param_change change;
+	enum log_level level;
+
+	param_take(&node->param, wanted, &change);
+	if (log_parse_level(node->param.log_level, &level) == 0)
+		log_init("accessd", level);
+	accept_limit(&node->accept, limits_raise_files());
+	log_line(LOG_LEVEL_INFO, "reloaded", "changed=\"%s\"", change.taken);
+	service->trouble[0] = '\0';
+	if (!*change.left)
+		return;
+	snprintf(service->trouble, sizeof(service->trouble), "needs a restart: %.900s",
+		 change.left);
+	log_line(LOG_LEVEL_WARN, "reload-left",
+		 "parameters=\"%s\" text=\"only a restart changes these: systemctl restart "
+		 "accessd; jobs go on\"",
+		 change.left);
+}
+
+static void refuse(struct service *service, const struct diag *diag)
+{
+	snprintf(service->trouble, sizeof(service->trouble), "configuration not taken: %.900s",
+		 diag->text);
+	log_line(LOG_LEVEL_ERROR, "reload-refused", "error=\"%s\" text=\"nothing was changed\"",
+		 diag->text);
+}
+
+static void on_hup(void *arg)
+{
+	struct service *service = arg;
+	struct param wanted;
+	struct diag diag = {""};
+	struct timespec now = {0};
+	char before[96];
+
+	if (service->node->draining)
+		return;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	snprintf(before, sizeof(before), "RELOADING=1\nMONOTONIC_USEC=%" PRIu64 "\n",
+		 (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000);
+	say(service, before, "Reads its configuration again");
+	if (service->read(service->read_arg, &wanted, &diag) == 0)
+		take(service, &wanted);
+	else
+		refuse(service, &diag);
+	say_ready(service);
+	loop_timer_set(service->beat, pause_of(service));
+}
+
+/* ---- from the start to the end ---- */
+
+int service_begin(struct service *service, struct node *node, struct notify *notify,
+		  service_read_fn read, void *arg)
+{
+	int r;
+
+	*service = (struct service){.node = node, .notify = *notify, .read = read, .read_arg = arg};
+	*notify = (struct notify){.sock = 0};
+	r = loop_timer_new(node->loop, on_beat, service, &service->beat);
+	if (!r)
+		r = loop_watch_signal(node->loop, SIGHUP, on_hup, service, &service->hup);
+	if (r)
+		return r;
+	say_ready(service);
+	if (service->notify.sock)
+		loop_timer_set(service->beat, pause_of(service));
+	return 0;
+}
+
+void service_stops(struct service *service, const char *why)
+{
+	char status[128];
+
+	snprintf(status, sizeof(status), "Ends (%s): jobs wait and go on with the next accessd",
+		 why);
+	if (!service->is_stopping)
+		service->is_stopping = say(service, "STOPPING=1\n", status);
+}
+
+void service_end(struct service *service)
+{
+	loop_unwatch(&service->beat);
+	loop_unwatch(&service->hup);
+	notify_close(&service->notify);
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DAEMON_SERVICE_H
+#define DAEMON_SERVICE_H
+
+/*
+ * accessd as a service: it tells the service manager that it is ready, what it does, that it lives (notify.h), and reads its
+ * configuration again on SIGHUP. Without a manager only the latter.
+ */
+
+#include "daemon/notify.h"
+#include "daemon/param.h"
+
+struct loop_watch;
+struct node;
+
+/* The configuration as a start would read it now. 0, or not, with diag; ret is whatever then. */
+typedef int (*service_read_fn)(void *arg, struct param *ret, struct diag *diag);
+
+struct service { /* zeroed: nobody is told anything */
+	struct node *node;
+	struct notify notify;
+	struct loop_watch *beat, *hup;
+	service_read_fn read;
+	void *read_arg;
+	bool is_ready, is_stopping; /* it was told so */
+	char said[1536];            /* of the status */
+	char trouble[1024];         /* with the configuration, as it was read last */
+};
+
+/* Says that accessd is ready, and goes on until service_end(). notify: taken. 0 or negative errno. */
+int service_begin(struct service *service, struct node *node, struct notify *notify,
+		  service_read_fn read, void *arg);
+void service_stops(struct service *service, const char *why);
+void service_end(struct service *service); /* fine twice, and before service_begin() */
+
+/* Of a reader or a parent of workers. */
+enum service_child { SERVICE_CHILD_WELL, SERVICE_CHILD_STOPPED, SERVICE_CHILD_STUCK };
+/* state: as limits_state() has it. STUCK: it has been stopped for that long. Plain arithmetic. */
+enum service_child service_judge(uint64_t *stopped_ns, char state, uint64_t now_ns,
+				 uint64_t limit_ns);
+
+#endif

@@ -1,0 +1,202 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# Cases 23, 25 with a real systemd: it runs in namespaces of its own, over overlays of this machine, with accessd's units as
+# they are installed. It starts when accessd is ready, starts it again when its loop stands still, reads its
+# configuration again, restarts it under jobs of another user, and holds its socket meanwhile.
+. "${top_srcdir:-.}/tests/scenarios/functions.sh"
+self=$(realpath "$0")
+
+# ---- the machine: a root of overlays, where nothing of this machine's own units is --------------------------------------
+
+cannot() {
+	echo "skipped: this machine does not $*"
+	exit 77
+}
+make_root() { # make_root PLACE BUILD WORK
+	root=$1/root units=$1/root/usr/lib/systemd/system
+	mount -t tmpfs -o mode=0755 machine "$1" || cannot "mount a tmpfs in a namespace"
+	mkdir "$root"
+	mount -t tmpfs -o mode=0755 machine "$root"
+	mkdir -p "$root/proc" "$root/sys" "$root/dev" "$root/run" "$root/tmp" "$root/root" "$1/upper" "$1/aside"
+	for link in /bin /sbin /lib /lib64; do
+		[ ! -L $link ] || cp -d $link "$root/"
+	done
+	for top in etc usr var; do
+		mkdir "$root/$top" "$1/upper/$top" "$1/aside/$top"
+		mount -t overlay machine "$root/$top" -o \
+			"lowerdir=/$top,upperdir=$1/upper/$top,workdir=$1/aside/$top,userxattr" || cannot "mount overlays"
+	done
+	mount -t proc proc "$root/proc"
+	mount --bind "$root/proc/sys" "$root/proc/sys"
+	mount -o remount,bind,ro "$root/proc/sys"
+	mount -t sysfs -o ro sysfs "$root/sys" || cannot "mount sysfs in a namespace"
+	mount -t cgroup2 cgroup2 "$root/sys/fs/cgroup" || cannot "mount cgroups in a namespace"
+	mount -t tmpfs -o mode=0755 machine "$root/run"
+	mount -t tmpfs -o mode=1777 machine "$root/tmp"
+	mount -t tmpfs -o mode=0755 machine "$root/dev"
+	for device in null zero full random urandom tty; do
+		touch "$root/dev/$device"
+		mount --bind "/dev/$device" "$root/dev/$device"
+	done
+	mkdir "$root/dev/shm" "$root/dev/pts"
+	mount -t devpts -o newinstance,ptmxmode=0666 devpts "$root/dev/pts"
+	ln -s pts/ptmx "$root/dev/ptmx"
+	ln -s /proc/self/fd "$root/dev/fd"
+	mount -t tmpfs -o mode=0755 machine "$units"
+	for shared in "$2" "$3"; do
+		mkdir -p "$root$shared"
+		mount --bind "$shared" "$root$shared"
+	done
+}
+make_units() { # make_units BUILD CONFIGURATION SYSUSERS TMPFILES
+	for target in try basic sysinit shutdown sockets multi-user umount; do
+		printf '[Unit]\nDefaultDependencies=no\n' >"$units/$target.target"
+	done
+	cp "$1/units/accessd.service" "${3%/units/*}/units/accessd.socket" "$units/"
+	mkdir "$units/accessd.service.d"
+	# As configured for /usr; and soon.
+	cat >"$units/accessd.service.d/try.conf" <<-END
+		[Service]
+		ExecStart=
+		ExecStart=$1/daemon/accessd --dir /run/accessd --set cache_dir=/var/cache/accessd
+		WatchdogSec=2
+		MemoryMax=infinity
+	END
+	mkdir -p "$root/etc/systemd/system" "$root${2%/*}"
+	[ "$2" = /etc/accessd.conf ] || ln -sf /etc/accessd.conf "$root$2"
+	chroot "$root" systemd-sysusers - <"$3"
+	chroot "$root" systemd-tmpfiles --create - <"$4"
+}
+if [ "${1:-}" = make-machine ]; then
+	trap - EXIT
+	rm -rf "$work"
+	mount --make-rprivate /
+	make_root "$2" "$3" "$4"
+	make_units "$3" "$5" "$6" "$7"
+	cd "$root"
+	pivot_root . .
+	umount -l .
+	exec /usr/bin/env -i container=scenario PATH=/usr/sbin:/usr/bin:/sbin:/bin \
+		/lib/systemd/systemd --system --unit=try.target --log-target=kmsg --log-level=warning
+fi
+
+[ "$(id -u)" = 0 ] || skip "only root makes a machine of namespaces"
+requires unshare nsenter systemctl systemd-sysusers systemd-tmpfiles setpriv
+[ -x /lib/systemd/systemd ] || skip "systemd is not here"
+isolate="unshare --mount --pid --fork --kill-child --cgroup --ipc --uts --net"
+$isolate true 2>/dev/null || skip "this machine makes no namespaces"
+
+# A cgroup of its own, so that the namespace's root is below ours.
+mkdir "$work/cgroup" "$work/machine"
+chmod 1777 "$work"
+mount -t cgroup2 cgroup2 "$work/cgroup" 2>/dev/null || skip "this machine mounts no cgroups"
+cleanup_fn "umount '$work/cgroup'"
+cgroup=$work/cgroup$(sed -n 's/^0:://p' /proc/self/cgroup)/access-scenario-$$
+mkdir "$cgroup" || skip "this machine makes no cgroups"
+cleanup_fn "find '$cgroup' -depth -type d -exec rmdir '{}' +"
+build=$(realpath "$top_builddir")
+source=$(realpath "${top_srcdir:-.}")
+sysconf=$(sed -n 's/^sysconfdir = //p' "$build/Makefile" | sed "s|\${prefix}|$(sed -n 's/^prefix = //p' "$build/Makefile")|")
+sh -c "echo \$\$ >'$cgroup/cgroup.procs' && exec $isolate sh '$self' make-machine '$work/machine' '$build' '$work' \
+	'$sysconf/accessd.conf' '$source/units/sysusers/accessd.conf' '$source/units/tmpfiles/accessd.conf'" \
+	>"$work/machine.log" 2>&1 &
+machine=$!
+cleanup_fn "kill -KILL $machine"
+
+# ---- in it --------------------------------------------------------------------------------------------------------------
+
+has_started() {
+	init=$(children_of "$machine")
+	[ -n "$init" ] && [ "$(cat "/proc/$init/comm")" = systemd ] && inside systemctl list-units >/dev/null 2>&1
+}
+inside() {
+	nsenter -t "$init" -m -p -i -u -n -C -r -w "$@"
+}
+has_started_or_ended() {
+	has_started || is_gone "$machine"
+}
+until_true $patience has_started_or_ended || fail "systemd does not start: $(cat "$work/machine.log")"
+if is_gone "$machine"; then
+	grep '^skipped: ' "$work/machine.log" && exit 77
+	fail "no systemd: $(cat "$work/machine.log")"
+fi
+
+wrap() { # wrap NAME COMMAND...: a program $work/NAME that runs it in the machine
+	name=$1
+	shift
+	printf '#!/bin/sh\nexec nsenter -t %s -m -p -i -u -n -C -r -w %s "$@"\n' "$init" "$*" >"$work/$name"
+	chmod 0755 "$work/$name"
+}
+wrap ctl "$build/tools/access-ctl"
+as_user="setpriv --reuid nobody --regid nogroup --clear-groups env HOME=/tmp LD_LIBRARY_PATH=$build/libaccess/.libs"
+"$bench" --help >/dev/null # libtool makes what it runs
+for program in "$build"/tools/.libs/lt-access-bench "$build"/tools/.libs/access-bench "$build"/tools/access-bench; do
+	[ ! -x "$program" ] || break
+done
+wrap bench "$as_user $program"
+ctl=$work/ctl bench=$work/bench socket=/run/accessd/socket
+property() { # property NAME: of the service
+	inside systemctl show -P "$1" accessd.service
+}
+property_is() {
+	[ "$(property "$1")" = "$2" ]
+}
+set_config() {
+	printf '%s\n' "$@" | inside sh -c 'cat >/etc/accessd.conf'
+}
+trains() { # trains JOBS: they are served
+	status_is jobs == "$1" "jobs.*.active" == true "jobs.*.delivered" ">" 0
+}
+told() { # told TEXT: in the status
+	case $(property StatusText) in *"$1"*) ;; *) return 1 ;; esac
+}
+
+"$pictures" "$work/data" 600 3 200
+chmod -R a+rX "$work/data"
+
+# Its start is over when it serves, not when it runs.
+set_config 'workers = 1' 'chunk = 64' 'cache_size = 0'
+inside systemctl start accessd || fail "$(inside systemctl status accessd 2>&1)"
+answers || fail "systemd calls it started, and it does not answer"
+told "Serves: jobs 0" || fail "the status says: $(property StatusText)"
+
+# One that is stopped is started again, and two jobs go on.
+stand_still() {
+	while_training "the jobs do not start" trains 2 || return 1
+	before=$(property MainPID) restarts=$(property NRestarts)
+	inside kill -STOP "$before"
+	until_true $patience property_is NRestarts $((restarts + 1)) || fail "systemd lets it stand still"
+	while_training "the jobs do not go on" trains 2
+}
+training stopped 15 stand_still --dataset "$work/data" --pipeline imagenet-train-u8 --jobs 2 --batch 16
+"$expect" "$work/stopped.json" "jobs.*.reconnects" ">=" 1 "jobs.*.error" == null
+told "Serves: jobs 0" || until_true $patience told "Serves: jobs 0" || fail "the status says: $(property StatusText)"
+
+# A reload changes what it can, and says what it cannot and what is wrong.
+before=$(property MainPID)
+set_config 'workers = 2' 'chunk = 64' 'cache_size = 0' 'linger_s = 0'
+inside systemctl reload accessd
+until_true $patience told "needs a restart: workers" || fail "the status says: $(property StatusText)"
+set_config 'linger_s = soon'
+inside systemctl reload accessd
+until_true $patience told 'linger_s: "soon" is not a whole number' || fail "the status says: $(property StatusText)"
+property_is MainPID "$before" && property_is ActiveState active || fail "the reload was its end"
+
+# Under its socket, restarts are nothing to jobs, and a job may be there before it.
+set_config 'workers = 2' 'chunk = 64' 'cache_size = 0'
+inside systemctl stop accessd
+property_is Result success || fail "it ended with $(property Result)"
+! answers || fail "somebody answers in its place"
+inside systemctl start accessd.socket || fail "$(inside systemctl status accessd.socket 2>&1)"
+answers || fail "the socket does not start accessd"
+restart() {
+	while_training "the jobs do not start" trains 3 || return 1
+	inside systemctl restart accessd || fail "$(inside systemctl status accessd 2>&1)"
+	inside test -S $socket || fail "the socket went with accessd"
+	while_training "the jobs do not go on" trains 3
+}
+training restarted 15 restart --dataset "$work/data" --pipeline imagenet-train-u8 --jobs 3 --batch 16
+"$expect" "$work/restarted.json" "jobs.*.reconnects" ">=" 1 "jobs.*.error" == null
+inside systemctl stop accessd.socket accessd
+property_is Result success || fail "it ended with $(property Result)"
