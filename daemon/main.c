@@ -21,6 +21,7 @@
 #include "daemon/cache/cache.h"
 #include "daemon/net/porter.h"
 #include "daemon/node.h"
+#include "daemon/operate.h"
 
 #define LOG_MOST (1 << 20) /* bytes of a private daemon's log before it starts anew */
 
@@ -29,6 +30,7 @@ struct command {
 	char **argv;
 	bool is_private, background;
 	const char *folder, *config;
+	struct operate operate;
 	int ready_fd; /* background: where the outcome is told, -1: nowhere */
 };
 
@@ -244,6 +246,7 @@ static int begin(struct command *command, struct node *node, struct diag *diag)
 	struct notify notify;
 	int given_fd, r;
 
+	command->operate = (struct operate){.node = node, .reread = read_params, .arg = command};
 	notify_open(&notify, is_service);
 	given_fd = notify_take_socket(is_service, diag);
 	if (given_fd < 0 && *diag->text)
@@ -257,7 +260,7 @@ static int begin(struct command *command, struct node *node, struct diag *diag)
 	node->porters.program = "/proc/self/exe";
 	r = node_init(node, diag);
 	if (!r)
-		r = service_begin(&node->service, node, &notify, read_params, command);
+		r = operate_begin(&command->operate, &notify);
 	if (r)
 		node_fini(node);
 	notify_close(&notify);

@@ -57,7 +57,7 @@ static void open_socket(struct notify *notify, const char *text)
 	if (fd < 0)
 		log_line(LOG_LEVEL_WARN, "notify-off", "error=\"%s\"", strerror(errno));
 	else
-		notify->sock = fd;
+		notify->fd = fd;
 }
 
 /* Of this process: the variable says its number, or nothing does. */
@@ -73,10 +73,10 @@ void notify_open(struct notify *notify, bool listens)
 	const char *text = getenv("NOTIFY_SOCKET");
 	uint64_t usec = 0;
 
-	*notify = (struct notify){.sock = 0};
+	*notify = (struct notify){.fd = 0};
 	if (listens && text && *text)
 		open_socket(notify, text);
-	if (notify->sock && is_for_us("WATCHDOG_PID") && read_number("WATCHDOG_USEC", &usec) &&
+	if (notify->fd && is_for_us("WATCHDOG_PID") && read_number("WATCHDOG_USEC", &usec) &&
 	    usec <= UINT64_MAX / 1000)
 		notify->watchdog_ns = usec * 1000;
 	unsetenv("NOTIFY_SOCKET");
@@ -88,10 +88,10 @@ bool notify_say(struct notify *notify, const char *lines)
 {
 	ssize_t sent;
 
-	if (!notify->sock)
+	if (!notify->fd)
 		return true;
 	do
-		sent = sendto(notify->sock, lines, strlen(lines), MSG_DONTWAIT | MSG_NOSIGNAL,
+		sent = sendto(notify->fd, lines, strlen(lines), MSG_DONTWAIT | MSG_NOSIGNAL,
 			      (const struct sockaddr *)&notify->address, notify->size);
 	while (sent < 0 && errno == EINTR);
 	return sent >= 0;
@@ -99,9 +99,9 @@ bool notify_say(struct notify *notify, const char *lines)
 
 void notify_close(struct notify *notify)
 {
-	if (notify->sock)
-		close(notify->sock);
-	*notify = (struct notify){.sock = 0};
+	if (notify->fd)
+		close(notify->fd);
+	*notify = (struct notify){.fd = 0};
 }
 
 /* ---- the socket that was opened for us ---- */

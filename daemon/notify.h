@@ -11,8 +11,8 @@
 #include <sys/un.h>
 #include "base/base.h"
 
-struct notify {   /* zeroed: nobody listens */
-	int sock; /* 0: none */
+struct notify { /* zeroed: nobody listens */
+	int fd; /* 0: none; it has no name, so nobody can send anything to it */
 	socklen_t size;
 	struct sockaddr_un address;
 	uint64_t watchdog_ns; /* a datagram must come as often; 0: nobody waits for it */

@@ -4,10 +4,8 @@
  * stopped process, an endless crowd of events none of which is ever the last, all hold it up, and the manager, which has had no
  * datagram for WatchdogSec, starts accessd again. Three beats come in that time, so one may be lost.
  *
- * A child that does not answer is accessd's own affair. A worker that hangs is replaced (hang.c), one that died is (reading.c,
- * workers.c); what is left are a reader and a parent of workers that somebody has stopped. One that has been stopped
- * for half the watchdog's time is killed, so that another takes its place. Rejected: to starve the watchdog then. It would
- * take all users' processes for one user's. One that a debugger holds, or that waits for a disk, is left alone.
+ * A child that does not answer is accessd's own affair (operate.c). Rejected: to starve the watchdog then. It would take all
+ * users' processes for one user's.
  *
  * The status is a sentence for `systemctl status`, sent when it changes.
  */
@@ -20,10 +18,7 @@
 #include <time.h>
 
 #include "base/log.h"
-#include "daemon/limits.h"
-#include "daemon/net/conn.h"
-#include "daemon/node.h"
-#include "daemon/serve/stream.h"
+#include "daemon/loop.h"
 
 #define BEATS 3                           /* in the watchdog's time */
 #define UNWATCHED_NS UINT64_C(5000000000) /* between beats when nobody waits for them */
@@ -43,68 +38,16 @@ enum service_child service_judge(uint64_t *stopped_ns, char state, uint64_t now_
 	return now_ns - *stopped_ns >= limit_ns ? SERVICE_CHILD_STUCK : SERVICE_CHILD_STOPPED;
 }
 
-static void look_at_child(struct service *service, struct child *child, const char *what)
-{
-	const uint64_t limit_ns = service->notify.watchdog_ns / 2;
-
-	if (child->pid <= 0 || service_judge(&child->stopped_ns, limits_state(child->pid),
-					     base_now_ns(), limit_ns) != SERVICE_CHILD_STUCK)
-		return;
-	log_line(LOG_LEVEL_WARN, "child-stopped",
-		 "what=%s pid=%ld text=\"somebody has stopped it: it is killed, and another takes "
-		 "its place\"",
-		 what, (long)child->pid);
-	child->stopped_ns = 0;
-	kill(child->pid, SIGKILL);
-}
-
-static void look_at_children(struct service *service)
-{
-	struct domain *domain;
-
-	LIST_FOREACH(domain, &service->node->domains, link)
-	{
-		look_at_child(service, &domain->reading.child, "reader");
-		look_at_child(service, &domain->workers.child, "workers");
-	}
-}
-
 /* ---- what is told ---- */
-
-static unsigned count_jobs(const struct node *node)
-{
-	const struct conn *conn;
-	unsigned n = 0;
-
-	LIST_FOREACH(conn, &node->conns, link)
-	n += conn->job != NULL;
-	return n;
-}
-
-static unsigned count_streams(const struct node *node)
-{
-	const struct domain *domain;
-	const struct stream *stream;
-	unsigned n = 0;
-
-	LIST_FOREACH(domain, &node->domains, link)
-	LIST_FOREACH(stream, &domain->streams, link)
-	n++;
-	return n;
-}
 
 static void describe(const struct service *service, char *ret, size_t size)
 {
-	const struct node *node = service->node;
-	char used[32], budget[32], users[48] = "";
+	size_t length;
 
-	if (node->tenants.serves_all)
-		snprintf(users, sizeof(users), ", users %u", node->n_tenants);
-	snprintf(ret, size, "Serves: jobs %u, streams %u%s; memory %s of %s%s%s", count_jobs(node),
-		 count_streams(node), users,
-		 base_format_bytes(node->memory_used, used, sizeof(used)),
-		 base_format_bytes(node->memory_budget, budget, sizeof(budget)),
-		 *service->trouble ? "; " : "", service->trouble);
+	service->calls.describe(service->calls.arg, ret, size);
+	length = strlen(ret);
+	snprintf(ret + length, size - length, "%s%s", *service->trouble ? "; " : "",
+		 service->trouble);
 }
 
 /* before: other lines, each with its end. */
@@ -149,14 +92,14 @@ static void on_beat(void *arg)
 {
 	struct service *service = arg;
 
-	loop_is_about(service->node->loop, "watchdog and status of the service");
+	loop_is_about(service->loop, "watchdog and status of the service");
 	if (!service->is_ready)
 		say_ready(service);
 	else
 		say_news(service);
 	if (service->notify.watchdog_ns) {
 		notify_say(&service->notify, "WATCHDOG=1\n");
-		look_at_children(service);
+		service->calls.look(service->calls.arg, service->notify.watchdog_ns / 2);
 	}
 	loop_timer_set(service->beat, pause_of(service));
 }
@@ -165,14 +108,9 @@ static void on_beat(void *arg)
 
 static void take(struct service *service, const struct param *wanted)
 {
-	struct node *node = service->node;
 	struct param_change change;
-	enum log_level level;
 
-	param_take(&node->param, wanted, &change);
-	if (log_parse_level(node->param.log_level, &level) == 0)
-		log_init("accessd", level);
-	accept_limit(&node->accept, limits_raise_files());
+	service->calls.take(service->calls.arg, wanted, &change);
 	log_line(LOG_LEVEL_INFO, "reloaded", "changed=\"%s\"", change.taken);
 	service->trouble[0] = '\0';
 	if (!*change.left)
@@ -201,13 +139,13 @@ static void on_hup(void *arg)
 	struct timespec now = {0};
 	char before[96];
 
-	if (service->node->draining)
+	if (service->is_stopping)
 		return;
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	snprintf(before, sizeof(before), "RELOADING=1\nMONOTONIC_USEC=%" PRIu64 "\n",
 		 (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000);
 	say(service, before, "Reads its configuration again");
-	if (service->read(service->read_arg, &wanted, &diag) == 0)
+	if (service->calls.reread(service->calls.arg, &wanted, &diag) == 0)
 		take(service, &wanted);
 	else
 		refuse(service, &diag);
@@ -217,20 +155,20 @@ static void on_hup(void *arg)
 
 /* ---- from the start to the end ---- */
 
-int service_begin(struct service *service, struct node *node, struct notify *notify,
-		  service_read_fn read, void *arg)
+int service_begin(struct service *service, struct loop *loop, struct notify *notify,
+		  const struct service_calls *calls)
 {
 	int r;
 
-	*service = (struct service){.node = node, .notify = *notify, .read = read, .read_arg = arg};
-	*notify = (struct notify){.sock = 0};
-	r = loop_timer_new(node->loop, on_beat, service, &service->beat);
+	*service = (struct service){.loop = loop, .notify = *notify, .calls = *calls};
+	*notify = (struct notify){.fd = 0};
+	r = loop_timer_new(loop, on_beat, service, &service->beat);
 	if (!r)
-		r = loop_watch_signal(node->loop, SIGHUP, on_hup, service, &service->hup);
+		r = loop_watch_signal(loop, SIGHUP, on_hup, service, &service->hup);
 	if (r)
 		return r;
 	say_ready(service);
-	if (service->notify.sock)
+	if (service->notify.fd)
 		loop_timer_set(service->beat, pause_of(service));
 	return 0;
 }
@@ -242,7 +180,8 @@ void service_stops(struct service *service, const char *why)
 	snprintf(status, sizeof(status), "Ends (%s): jobs wait and go on with the next accessd",
 		 why);
 	if (!service->is_stopping)
-		service->is_stopping = say(service, "STOPPING=1\n", status);
+		say(service, "STOPPING=1\n", status);
+	service->is_stopping = true;
 }
 
 void service_end(struct service *service)

@@ -10,26 +10,34 @@
 #include "daemon/notify.h"
 #include "daemon/param.h"
 
+struct loop;
 struct loop_watch;
-struct node;
 
-/* The configuration as a start would read it now. 0, or not, with diag; ret is whatever then. */
-typedef int (*service_read_fn)(void *arg, struct param *ret, struct diag *diag);
+struct service_calls {
+	void *arg;
+	/* The configuration as a start would read it now. 0, or not, with diag; ret is whatever then. */
+	int (*reread)(void *arg, struct param *ret, struct diag *diag);
+	/* Takes over what can change. */
+	void (*take)(void *arg, const struct param *wanted, struct param_change *ret);
+	/* A sentence of what it does, for people. */
+	void (*describe)(void *arg, char *ret, size_t size);
+	/* Children that have been stopped for that long are to be replaced. */
+	void (*look)(void *arg, uint64_t limit_ns);
+};
 
 struct service { /* zeroed: nobody is told anything */
-	struct node *node;
+	struct loop *loop;
 	struct notify notify;
 	struct loop_watch *beat, *hup;
-	service_read_fn read;
-	void *read_arg;
-	bool is_ready, is_stopping; /* it was told so */
-	char said[1536];            /* of the status */
-	char trouble[1024];         /* with the configuration, as it was read last */
+	struct service_calls calls;
+	bool is_ready, is_stopping;
+	char said[1536];    /* of the status */
+	char trouble[1024]; /* with the configuration, as it was read last */
 };
 
 /* Says that accessd is ready, and goes on until service_end(). notify: taken. 0 or negative errno. */
-int service_begin(struct service *service, struct node *node, struct notify *notify,
-		  service_read_fn read, void *arg);
+int service_begin(struct service *service, struct loop *loop, struct notify *notify,
+		  const struct service_calls *calls);
 void service_stops(struct service *service, const char *why);
 void service_end(struct service *service); /* fine twice, and before service_begin() */
 

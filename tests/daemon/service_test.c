@@ -271,7 +271,7 @@ START_TEST(strange_addresses)
 	setenv("NOTIFY_SOCKET", strange[_i], 1);
 	setenv("WATCHDOG_USEC", "1000", 1);
 	notify_open(&notify, true);
-	ck_assert_int_eq(notify.sock, 0);
+	ck_assert_int_eq(notify.fd, 0);
 	ck_assert_uint_eq(notify.watchdog_ns, 0);
 	ck_assert_ptr_null(getenv("NOTIFY_SOCKET"));
 }
@@ -295,7 +295,7 @@ START_TEST(watchdogs_of_others)
 		setenv("WATCHDOG_PID", not_ours[_i].pid, 1);
 	setenv("WATCHDOG_USEC", not_ours[_i].usec, 1);
 	notify_open(&notify, true);
-	ck_assert_int_gt(notify.sock, 0);
+	ck_assert_int_gt(notify.fd, 0);
 	ck_assert_uint_eq(notify.watchdog_ns, 0);
 	notify_close(&notify);
 }
@@ -312,7 +312,7 @@ START_TEST(the_job_is_the_service)
 	setenv("LISTEN_PID", pid, 1);
 	setenv("LISTEN_FDS", "1", 1);
 	notify_open(&notify, false);
-	ck_assert_int_eq(notify.sock, 0);
+	ck_assert_int_eq(notify.fd, 0);
 	ck_assert_int_eq(notify_take_socket(false, &diag), -1);
 	ck_assert_str_eq(diag.text, "");
 	ck_assert_ptr_null(getenv("NOTIFY_SOCKET"));

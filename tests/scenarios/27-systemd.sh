@@ -173,6 +173,18 @@ training stopped 15 stand_still --dataset "$work/data" --pipeline imagenet-train
 "$expect" "$work/stopped.json" "jobs.*.reconnects" ">=" 1 "jobs.*.error" == null
 told "Serves: jobs 0" || until_true $patience told "Serves: jobs 0" || fail "the status says: $(property StatusText)"
 
+# Readers that somebody has stopped are replaced, and accessd stays.
+stop_readers() {
+	while_training "the jobs do not start" trains 2 || return 1
+	before=$(property MainPID) restarts=$(status node.reader_restarts)
+	# shellcheck disable=SC2046 # numbers
+	inside kill -STOP $(status "tenants.*.reader_pid")
+	while_training "stopped readers are not replaced" status_is node.reader_restarts ">" "$restarts" || return 1
+	while_training "the jobs do not go on" trains 2
+}
+training readers 15 stop_readers --dataset "$work/data" --pipeline imagenet-train-u8 --jobs 2 --batch 16
+property_is MainPID "$before" || fail "accessd was started again for a stopped reader"
+
 # A reload changes what it can, and says what it cannot and what is wrong.
 before=$(property MainPID)
 set_config 'workers = 2' 'chunk = 64' 'cache_size = 0' 'linger_s = 0'

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A worker that hangs is replaced (hang.c), a process that died is (reading.c, workers.c); what is left are a reader and a
+ * parent of workers that somebody has stopped. One that has been stopped for half the watchdog's time is killed, so that another
+ * takes its place. One that a debugger holds, or that waits for a disk, is left alone.
+ */
+#include "daemon/operate.h"
+
+#include <signal.h>
+#include <stdio.h>
+
+#include "base/log.h"
+#include "daemon/limits.h"
+#include "daemon/net/conn.h"
+#include "daemon/node.h"
+#include "daemon/serve/stream.h"
+
+static void look_at_child(struct child *child, const char *what, uint64_t limit_ns)
+{
+	if (child->pid <= 0 || service_judge(&child->stopped_ns, limits_state(child->pid),
+					     base_now_ns(), limit_ns) != SERVICE_CHILD_STUCK)
+		return;
+	log_line(LOG_LEVEL_WARN, "child-stopped",
+		 "what=%s pid=%ld text=\"somebody has stopped it: it is killed, and another takes "
+		 "its place\"",
+		 what, (long)child->pid);
+	child->stopped_ns = 0;
+	kill(child->pid, SIGKILL);
+}
+
+static void look(void *arg, uint64_t limit_ns)
+{
+	const struct operate *operate = arg;
+	struct domain *domain;
+
+	LIST_FOREACH(domain, &operate->node->domains, link)
+	{
+		look_at_child(&domain->reading.child, "reader", limit_ns);
+		look_at_child(&domain->workers.child, "workers", limit_ns);
+	}
+}
+
+static unsigned count_jobs(const struct node *node)
+{
+	const struct conn *conn;
+	unsigned n = 0;
+
+	LIST_FOREACH(conn, &node->conns, link)
+	n += conn->job != NULL;
+	return n;
+}
+
+static unsigned count_streams(const struct node *node)
+{
+	const struct domain *domain;
+	const struct stream *stream;
+	unsigned n = 0;
+
+	LIST_FOREACH(domain, &node->domains, link)
+	LIST_FOREACH(stream, &domain->streams, link)
+	n++;
+	return n;
+}
+
+static void describe(void *arg, char *ret, size_t size)
+{
+	const struct operate *operate = arg;
+	const struct node *node = operate->node;
+	char used[32], budget[32], users[48] = "";
+
+	if (node->tenants.serves_all)
+		snprintf(users, sizeof(users), ", users %u", node->n_tenants);
+	snprintf(ret, size, "Serves: jobs %u, streams %u%s; memory %s of %s", count_jobs(node),
+		 count_streams(node), users,
+		 base_format_bytes(node->memory_used, used, sizeof(used)),
+		 base_format_bytes(node->memory_budget, budget, sizeof(budget)));
+}
+
+static void take(void *arg, const struct param *wanted, struct param_change *ret)
+{
+	struct node *node = ((const struct operate *)arg)->node;
+	enum log_level level;
+
+	param_take(&node->param, wanted, ret);
+	if (log_parse_level(node->param.log_level, &level) == 0)
+		log_init("accessd", level);
+	accept_limit(&node->accept, limits_raise_files());
+}
+
+static int reread(void *arg, struct param *ret, struct diag *diag)
+{
+	const struct operate *operate = arg;
+
+	return operate->reread(operate->arg, ret, diag);
+}
+
+int operate_begin(struct operate *operate, struct notify *notify)
+{
+	const struct service_calls calls = {
+	    .arg = operate, .reread = reread, .take = take, .describe = describe, .look = look};
+	struct node *node = operate->node;
+
+	return service_begin(&node->service, node->loop, notify, &calls);
+}
