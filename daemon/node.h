@@ -29,7 +29,8 @@ struct conn;
 
 struct node_counters { /* since the start, over all streams, also those that ended */
 	uint64_t samples_read, bytes_read, samples_preprocessed, chunks, reference, bad_samples;
-	uint64_t outputs; /* as samples_preprocessed, once for each variant */
+	uint64_t outputs;           /* as samples_preprocessed, once for each variant */
+	uint64_t samples_delivered; /* to jobs that ended */
 	uint64_t waits_on_dead, nonsense;
 	uint64_t reader_restarts, parent_restarts, worker_restarts;
 	uint64_t opens, refused;

@@ -31,7 +31,7 @@ static const char *const states[] = {"opening", "running", "lost", "failed"};
 static const char *const variant_states[] = {"opening", "running", "leaving"};
 
 struct sums {
-	uint64_t reference, waits_on_dead, reader_ns, worker_ns;
+	uint64_t reference, waits_on_dead, reader_ns, worker_ns, delivered;
 	unsigned workers, alive;
 	pid_t reader, parent; /* of the viewer's domain, 0: none, or several */
 };
@@ -104,6 +104,40 @@ static void add_domain(const struct view *view, const struct domain *domain, str
 	sums->parent = is_first ? domain->workers.child.pid : 0;
 }
 
+/* To all jobs, or to those of a domain's user. */
+static uint64_t delivered_to(const struct node *node, const struct domain *domain)
+{
+	uint64_t samples = domain ? domain->samples_delivered : node->counters.samples_delivered;
+	const struct conn *conn;
+
+	LIST_FOREACH(conn, &node->conns, link)
+	if (conn->job && (!domain || conn->domain == domain))
+		samples += job_taken(conn->job);
+	return samples;
+}
+
+/* What jobs had and nobody had to make for them, by what a sample costs here. */
+struct saved {
+	uint64_t samples;
+	double bytes, cpu_s;
+};
+
+static struct saved saved_of(const struct node *node, const struct sums *sums)
+{
+	const struct node_counters *c = &node->counters;
+	struct saved saved = {.samples = 0};
+
+	if (sums->delivered <= c->samples_preprocessed || !c->samples_preprocessed)
+		return saved;
+	saved.samples = sums->delivered - c->samples_preprocessed;
+	saved.cpu_s = (double)saved.samples * (double)(sums->worker_ns + sums->reader_ns) / 1e9 /
+		      (double)c->samples_preprocessed;
+	if (c->samples_read)
+		saved.bytes =
+		    (double)saved.samples * (double)c->bytes_read / (double)c->samples_read;
+	return saved;
+}
+
 static struct sums sums_of(const struct view *view)
 {
 	const struct node *node = view->node;
@@ -117,6 +151,7 @@ static struct sums sums_of(const struct view *view)
 
 	LIST_FOREACH(domain, &node->domains, link)
 	add_domain(view, domain, &sums);
+	sums.delivered = delivered_to(node, NULL);
 	return sums;
 }
 
@@ -139,9 +174,14 @@ static void put_node(struct json_out *out, const struct view *view)
 	const struct node *node = view->node;
 	const struct node_counters *c = &node->counters;
 	const struct sums sums = sums_of(view);
+	const struct saved saved = saved_of(node, &sums);
 
 	json_out_key(out, "node");
 	json_out_object_begin(out);
+	json_out_member_u64(out, "samples_delivered", sums.delivered);
+	json_out_member_u64(out, "samples_saved", saved.samples);
+	json_out_member_u64(out, "bytes_saved", (uint64_t)saved.bytes);
+	json_out_member_double(out, "cpu_seconds_saved", saved.cpu_s);
 	json_out_member_u64(out, "samples_read", c->samples_read);
 	json_out_member_u64(out, "bytes_read", c->bytes_read);
 	json_out_member_u64(out, "samples_preprocessed", c->samples_preprocessed);
@@ -362,6 +402,7 @@ static void put_worker(struct json_out *out, const struct view *view, struct dom
 	json_out_member_u64(out, "index", index);
 	json_out_member_u64(out, "pid", (uint64_t)domain->workers.worker[index].pid);
 	json_out_member_u64(out, "uid", domain->who.uid);
+	json_out_member_u64(out, "gid", domain->who.gid);
 	json_out_member_bool(out, "public", domain->kind == DOMAIN_PUBLIC);
 	json_out_member_bool(out, "busy", busy);
 	json_out_member_u64(out, "stream", is_shown ? work.lane : 0);
@@ -399,14 +440,30 @@ static void put_share(struct json_out *out, const struct domain *domain)
 	json_out_member_u64(out, "memory_most", tenant_memory_most(domain->node));
 }
 
-static void put_tenant(struct json_out *out, const struct domain *domain)
+/* Of what is saved, he has as much as he has of what is delivered. */
+static void put_account(struct json_out *out, const struct view *view, const struct domain *domain)
+{
+	const struct sums sums = sums_of(view);
+	const struct saved saved = saved_of(view->node, &sums);
+	const uint64_t delivered = delivered_to(view->node, domain);
+	const double part = sums.delivered ? (double)delivered / (double)sums.delivered : 0;
+
+	json_out_member_u64(out, "samples_delivered", delivered);
+	json_out_member_u64(out, "samples_saved", (uint64_t)(part * (double)saved.samples));
+	json_out_member_u64(out, "bytes_saved", (uint64_t)(part * saved.bytes));
+	json_out_member_double(out, "cpu_seconds_saved", part * saved.cpu_s);
+}
+
+static void put_tenant(struct json_out *out, const struct view *view, const struct domain *domain)
 {
 	json_out_object_begin(out);
 	json_out_member_u64(out, "uid", domain->who.uid);
 	json_out_member_u64(out, "gid", domain->who.gid);
 	json_out_member_bool(out, "public", domain->kind == DOMAIN_PUBLIC);
-	if (domain->kind != DOMAIN_PUBLIC)
+	if (domain->kind != DOMAIN_PUBLIC) {
 		put_share(out, domain);
+		put_account(out, view, domain);
+	}
 	json_out_member_double(out, "reader_cpu_seconds",
 			       (double)reading_cpu_ns(&domain->reading) / 1e9);
 	json_out_member_double(out, "worker_cpu_seconds",
@@ -509,7 +566,7 @@ static void put_tenants(struct json_out *out, const struct view *view)
 	json_out_array_begin(out);
 	LIST_FOREACH(domain, &view->node->domains, link)
 	if (domain->kind != DOMAIN_OWN && shows_processes(view, domain))
-		put_tenant(out, domain);
+		put_tenant(out, view, domain);
 	json_out_array_end(out);
 }
 

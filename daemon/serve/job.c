@@ -267,6 +267,15 @@ static void withdraw_all(struct job *job, uint64_t now_ns)
 	}
 }
 
+uint64_t job_taken(const struct job *job)
+{
+	struct carousel_job_view view = {.taken = 0};
+
+	if (job->active)
+		carousel_job(job->stream->carousel, job->number, base_now_ns(), &view);
+	return view.taken;
+}
+
 /* Out of the carousel. pinned: its process still holds what it took, until its connection ends. */
 static void leave(struct job *job, bool pinned)
 {
@@ -276,6 +285,9 @@ static void leave(struct job *job, bool pinned)
 	if (!job->active)
 		return;
 	job_poll(job, now_ns);
+	stream->node->counters.samples_delivered += job_taken(job);
+	if (job->conn->domain)
+		job->conn->domain->samples_delivered += job_taken(job);
 	job->active = false;
 	if (pinned) {
 		withdraw_all(job, now_ns);

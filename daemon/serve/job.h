@@ -54,6 +54,8 @@ void job_lost(struct job *job, const char *text);
 /* For people: samples/s, which falls when it gives nothing back; time without any progress. */
 double job_rate(const struct job *job, uint64_t now_ns);
 uint64_t job_idle_ns(const struct job *job, uint64_t now_ns);
+/* Samples that it has taken; 0 once it is out of the carousel, which counts them then. */
+uint64_t job_taken(const struct job *job);
 
 /* For pump.c: reads the outbox and tells the carousel. true when anything had happened. */
 bool job_poll(struct job *job, uint64_t now_ns);

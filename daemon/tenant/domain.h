@@ -58,6 +58,7 @@ struct domain {
 	uint64_t last_chore;
 	struct describe_catalogs catalogs;
 	uint64_t reader_restarts, parent_restarts, worker_restarts;
+	uint64_t samples_delivered; /* to its user's jobs that ended */
 };
 
 /* The domain of that kind and identity, made with its processes if there is none; *ret is a
