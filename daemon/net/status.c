@@ -402,12 +402,12 @@ static void put_worker(struct json_out *out, const struct view *view, struct dom
 	json_out_member_u64(out, "index", index);
 	json_out_member_u64(out, "pid", (uint64_t)domain->workers.worker[index].pid);
 	json_out_member_u64(out, "uid", domain->who.uid);
-	json_out_member_u64(out, "gid", domain->who.gid);
 	json_out_member_bool(out, "public", domain->kind == DOMAIN_PUBLIC);
 	json_out_member_bool(out, "busy", busy);
 	json_out_member_u64(out, "stream", is_shown ? work.lane : 0);
 	json_out_member_u64(out, "done", work.done);
 	json_out_member_double(out, "busy_seconds", (double)work.busy_ns / 1e9);
+	json_out_member_u64(out, "gid", domain->who.gid);
 	json_out_object_end(out);
 }
 

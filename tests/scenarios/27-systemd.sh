@@ -49,11 +49,18 @@ make_root() { # make_root PLACE BUILD WORK
 		mount --bind "$shared" "$root$shared"
 	done
 }
+program_of() { # program_of PATH: what libtool's script runs, when it has made it
+	"$1" --help >/dev/null
+	for program in "${1%/*}/.libs/lt-${1##*/}" "${1%/*}/.libs/${1##*/}" "$1"; do
+		[ ! -x "$program" ] || break
+	done
+	echo "$program"
+}
 make_units() { # make_units BUILD CONFIGURATION SYSUSERS TMPFILES
 	for target in try basic sysinit shutdown sockets multi-user umount; do
 		printf '[Unit]\nDefaultDependencies=no\n' >"$units/$target.target"
 	done
-	cp "$1/units/accessd.service" "${3%/units/*}/units/accessd.socket" "$units/"
+	cp "$1/units/accessd.service" "$1/units/access-exporter.service" "${3%/units/*}/units/accessd.socket" "$units/"
 	mkdir "$units/accessd.service.d"
 	# As configured for /usr; and soon.
 	cat >"$units/accessd.service.d/try.conf" <<-END
@@ -61,6 +68,15 @@ make_units() { # make_units BUILD CONFIGURATION SYSUSERS TMPFILES
 		ExecStart=
 		ExecStart=$1/daemon/accessd --dir /run/accessd --set cache_dir=/var/cache/accessd
 		WatchdogSec=2
+		MemoryMax=infinity
+	END
+	# There is no loopback in this machine.
+	mkdir "$units/access-exporter.service.d"
+	cat >"$units/access-exporter.service.d/try.conf" <<-END
+		[Service]
+		ExecStart=
+		ExecStart=$exporter --socket /run/accessd/socket --listen /run/access-exporter/web
+		Environment=LD_LIBRARY_PATH=$1/libaccess/.libs
 		MemoryMax=infinity
 	END
 	mkdir -p "$root/etc/systemd/system" "$root${2%/*}"
@@ -72,6 +88,7 @@ if [ "${1:-}" = make-machine ]; then
 	trap - EXIT
 	rm -rf "$work"
 	mount --make-rprivate /
+	exporter=$(program_of "$3/exporter/access-exporter")
 	make_root "$2" "$3" "$4"
 	make_units "$3" "$5" "$6" "$7"
 	cd "$root"
@@ -82,7 +99,7 @@ if [ "${1:-}" = make-machine ]; then
 fi
 
 [ "$(id -u)" = 0 ] || skip "only root makes a machine of namespaces"
-requires unshare nsenter systemctl systemd-sysusers systemd-tmpfiles setpriv
+requires unshare nsenter systemctl systemd-sysusers systemd-tmpfiles setpriv "${PYTHON:-python3}"
 [ -x /lib/systemd/systemd ] || skip "systemd is not here"
 isolate="unshare --mount --pid --fork --kill-child --cgroup --ipc --uts --net"
 $isolate true 2>/dev/null || skip "this machine makes no namespaces"
@@ -130,11 +147,7 @@ wrap() { # wrap NAME COMMAND...: a program $work/NAME that runs it in the machin
 }
 wrap ctl "$build/tools/access-ctl"
 as_user="setpriv --reuid nobody --regid nogroup --clear-groups env HOME=/tmp LD_LIBRARY_PATH=$build/libaccess/.libs"
-"$bench" --help >/dev/null # libtool makes what it runs
-for program in "$build"/tools/.libs/lt-access-bench "$build"/tools/.libs/access-bench "$build"/tools/access-bench; do
-	[ ! -x "$program" ] || break
-done
-wrap bench "$as_user $program"
+wrap bench "$as_user $(program_of "$build/tools/access-bench")"
 ctl=$work/ctl bench=$work/bench socket=/run/accessd/socket
 property() { # property NAME: of the service
 	inside systemctl show -P "$1" accessd.service
@@ -194,6 +207,21 @@ set_config 'linger_s = soon'
 inside systemctl reload accessd
 until_true $patience told 'linger_s: "soon" is not a whole number' || fail "the status says: $(property StatusText)"
 property_is MainPID "$before" && property_is ActiveState active || fail "the reload was its end"
+
+# Its metrics, by a service that is nobody else, and sees all.
+scrape() {
+	inside "${PYTHON:-python3}" -c 'import socket
+sock = socket.socket(socket.AF_UNIX)
+sock.connect("/run/access-exporter/web")
+sock.sendall(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n")
+print(sock.makefile().read())' >"$work/metrics" 2>/dev/null
+}
+inside systemctl start access-exporter || fail "$(inside systemctl status access-exporter 2>&1)"
+until_true $patience scrape || fail "$(inside systemctl status access-exporter 2>&1)"
+grep -qx 'oneaccess_up 1' "$work/metrics" && grep -qx 'oneaccess_sees_all 1' "$work/metrics" &&
+	grep -q '^oneaccess_tenant_saved_cpu_seconds{uid="' "$work/metrics" || fail "it says: $(cat "$work/metrics")"
+[ "$(inside systemctl show -P NRestarts access-exporter)" = 0 ] || fail "access-exporter was started again"
+inside systemctl stop access-exporter
 
 # Under its socket, restarts are nothing to jobs, and a job may be there before it.
 set_config 'workers = 2' 'chunk = 64' 'cache_size = 0'
