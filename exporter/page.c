@@ -63,9 +63,9 @@ static const char *bytes(double value, char *ret, size_t size)
 
 static void put_fact(const char *name, const char *value, FILE *out)
 {
-	fprintf(out, "<span><dt>%s</dt><dd>", name);
+	fprintf(out, "<div><dt>%s</dt><dd>", name);
 	put_text(value, out);
-	fputs("</dd></span>\n", out);
+	fputs("</dd></div>\n", out);
 }
 
 static void put_facts(const struct json_in *status, FILE *out)
