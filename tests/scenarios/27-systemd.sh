@@ -99,7 +99,7 @@ if [ "${1:-}" = make-machine ]; then
 fi
 
 [ "$(id -u)" = 0 ] || skip "only root makes a machine of namespaces"
-requires unshare nsenter systemctl systemd-sysusers systemd-tmpfiles setpriv "${PYTHON:-python3}"
+requires unshare nsenter systemctl systemd-sysusers systemd-tmpfiles setpriv python3
 [ -x /lib/systemd/systemd ] || skip "systemd is not here"
 isolate="unshare --mount --pid --fork --kill-child --cgroup --ipc --uts --net"
 $isolate true 2>/dev/null || skip "this machine makes no namespaces"
@@ -210,7 +210,7 @@ property_is MainPID "$before" && property_is ActiveState active || fail "the rel
 
 # Its metrics, by a service that is nobody else, and sees all.
 scrape() {
-	inside "${PYTHON:-python3}" -c 'import socket
+	inside python3 -c 'import socket
 sock = socket.socket(socket.AF_UNIX)
 sock.connect("/run/access-exporter/web")
 sock.sendall(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n")

@@ -7,8 +7,7 @@
 . "${top_srcdir:-.}/tests/scenarios/functions.sh"
 
 exporter=$top_builddir/exporter/access-exporter
-python=${PYTHON:-python3}
-requires "$python"
+requires python3
 PATH=$PATH:${ACCESS_PROMETHEUS:-/nowhere}
 
 "$pictures" "$work/data" 400 3 128
@@ -34,7 +33,7 @@ else
 	[ "${CI:-}" != true ] || fail "prometheus is not here"
 	echo "not tested: queries of the dashboard and of alerts: Debian's prometheus is not here"
 fi
-"$python" "$top_srcdir/tests/exporter/scrape.py" "$port" "$work" "$top_srcdir/doc" $asked &
+python3 "$top_srcdir/tests/exporter/scrape.py" "$port" "$work" "$top_srcdir/doc" $asked &
 scrape=$!
 cleanup_fn "kill -TERM $scrape"
 stop_when_told() {
@@ -66,7 +65,7 @@ wait $killed || true
 served=$!
 cleanup_fn "kill -KILL $served"
 scrape_path() {
-	"$python" -c 'import socket, sys
+	python3 -c 'import socket, sys
 sock = socket.socket(socket.AF_UNIX)
 sock.connect(sys.argv[1])
 sock.sendall(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n")
