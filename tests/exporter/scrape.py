@@ -3,6 +3,7 @@
 its answers to Prometheus, to browsers and to enemies. A real Prometheus, if --prometheus says that it is here, scrapes
 it, and every query of DOCUMENTS, the dashboard and the alerts, is put to that."""
 
+import html.parser
 import http.client
 import json
 import os
@@ -55,6 +56,24 @@ def status_of(port, request):
     return int(words[1]) if words else 0
 
 
+class Page(html.parser.HTMLParser):
+    """Every element ends where it should, and nothing is fetched from anywhere."""
+
+    open_ones, texts = (), ()
+
+    def handle_starttag(self, tag, attrs):
+        assert tag != "script" and "src" not in dict(attrs) and not dict(attrs).get("href", "/").startswith("http"), (tag, attrs)
+        if tag != "meta":
+            self.open_ones += (tag,)
+
+    def handle_endtag(self, tag):
+        assert self.open_ones[-1:] == (tag,), (tag, self.open_ones)
+        self.open_ones = self.open_ones[:-1]
+
+    def handle_data(self, data):
+        self.texts += (data,)
+
+
 # ---- answers -------------------------------------------------------------------------------------
 
 
@@ -70,6 +89,9 @@ def check_answers(port):
     assert len(series) == len(set(series)), "a series twice"
     answer, text = get(port, "/")
     assert answer.status == 200 and "<h2>Jobs</h2>" in text and "default-src 'none'" in answer.headers["Content-Security-Policy"]
+    page = Page()
+    page.feed(text)
+    assert page.open_ones == () and "bench-0" in page.texts and "delivered" in page.texts, page.texts
     assert get(port, "/healthz")[1] == "ok\n"
     assert get(port, "/nothing")[0].status == 404
 
