@@ -341,6 +341,13 @@ static void put_place_in_plan(struct json_out *out, const struct job *job)
 	json_out_member_bool(out, "hungry", view.hungry);
 }
 
+static void put_stages(struct json_out *out, const uint64_t *by_stage_ns)
+{
+	for (unsigned i = LAYOUT_STAGE_SCAN; i < WAITS_STAGES; i++)
+		json_out_member_double(out, stages[i], (double)by_stage_ns[i] / 1e9);
+}
+
+/* Lately, and since it is there. */
 static void put_waits(struct json_out *out, const struct job *job)
 {
 	struct waits_view view;
@@ -350,8 +357,11 @@ static void put_waits(struct json_out *out, const struct job *job)
 	json_out_key(out, "waits");
 	json_out_object_begin(out);
 	json_out_member_double(out, "window_seconds", (double)view.window_ns / 1e9);
-	for (unsigned i = LAYOUT_STAGE_SCAN; i < WAITS_STAGES; i++)
-		json_out_member_double(out, stages[i], (double)view.by_stage[i] / 1e9);
+	put_stages(out, view.by_stage);
+	json_out_object_end(out);
+	json_out_key(out, "waited");
+	json_out_object_begin(out);
+	put_stages(out, view.all_ns);
 	json_out_object_end(out);
 }
 
@@ -367,6 +377,8 @@ static void put_job(struct json_out *out, const struct job *job)
 	json_out_member_u64(out, "uid", job->conn->uid);
 	json_out_member_u64(out, "stream", job->stream->lane.number);
 	json_out_member_u64(out, "variant", job->conn->variant->number);
+	json_out_member_u64(out, "rank", job->conn->request.rank);
+	json_out_member_u64(out, "ranks", job->conn->request.ranks);
 	json_out_member_u64(out, "batch", job->batch);
 	json_out_member_string(out, "order", plan_name(job->order));
 	json_out_member_u64(out, "epochs", job->epochs);

@@ -23,6 +23,7 @@ static void waits_turn_over(struct waits *waits, uint64_t now_ns)
 
 static void waits_account(struct waits *waits, uint64_t now_ns)
 {
+	waits->all_ns[waits->stage] += now_ns - waits->noted_ns;
 	if (now_ns - waits->noted_ns >= WAITS_WINDOW_NS) {
 		memset(waits->now_ns, 0, sizeof(waits->now_ns));
 		waits->began_ns = waits->noted_ns = now_ns - WAITS_WINDOW_NS;
@@ -50,6 +51,8 @@ void waits_look(const struct waits *waits, uint64_t now_ns, struct waits_view *r
 	*ret = (struct waits_view){.window_ns = all.last_window_ns + all.noted_ns - all.began_ns};
 	if (all.stage != LAYOUT_STAGE_NONE)
 		ret->waiting_ns = all.noted_ns - all.since_ns;
-	for (unsigned i = LAYOUT_STAGE_SCAN; i < WAITS_STAGES; i++)
+	for (unsigned i = LAYOUT_STAGE_SCAN; i < WAITS_STAGES; i++) {
 		ret->by_stage[i] = all.now_ns[i] + all.last_ns[i];
+		ret->all_ns[i] = all.all_ns[i];
+	}
 }

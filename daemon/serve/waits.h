@@ -22,12 +22,14 @@ struct waits {
 	uint64_t last_window_ns; /* the length of the one before; 0: there was none */
 	uint64_t now_ns[WAITS_STAGES];  /* by stage, of the current window */
 	uint64_t last_ns[WAITS_STAGES]; /* of the one before */
+	uint64_t all_ns[WAITS_STAGES];  /* of all of its time */
 };
 
 struct waits_view {
 	uint64_t window_ns;  /* what `by_stage` is of; 0: it has only begun */
 	uint64_t waiting_ns; /* it has waited without an end for so long; 0: it does not wait */
 	uint64_t by_stage[WAITS_STAGES];
+	uint64_t all_ns[WAITS_STAGES]; /* since it is there */
 };
 
 void waits_init(struct waits *waits, uint64_t now_ns);

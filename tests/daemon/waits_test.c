@@ -68,6 +68,7 @@ START_TEST(what_was_long_ago_goes)
 	note(10, LAYOUT_STAGE_NONE); /* the end of a window */
 	look(15);
 	ck_assert_uint_eq(view.window_ns, 15 * S);
+	ck_assert_uint_eq(view.all_ns[LAYOUT_STAGE_READ], 9 * S);
 	ck_assert_uint_eq(view.by_stage[LAYOUT_STAGE_READ], 9 * S);
 	note(20, LAYOUT_STAGE_NONE);
 	look(21);

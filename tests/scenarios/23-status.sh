@@ -72,10 +72,11 @@ look() {
 		jobs productions reference samples_read chunks_per_epoch bad_samples
 	are string "streams.*." state dataset pipeline policy waiting_on
 	are number "streams.*." median_us
-	are count "jobs.*." id pid uid stream batch epochs epoch taken need untaken pins delivered
+	are count "jobs.*." id pid uid stream rank ranks batch epochs epoch taken need untaken pins delivered
 	are string "jobs.*." name stage
 	are number "jobs.*." rate wait_seconds idle_seconds waiting_seconds
 	are number "jobs.*.waits." window_seconds scan read decode slot workers schedule drain
+	are number "jobs.*.waited." scan read decode slot workers schedule drain
 	are bool "jobs.*." lives hungry active waiting
 	are count "workers.*." index pid stream "done"
 	are bool "workers.*." busy public
