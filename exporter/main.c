@@ -15,7 +15,7 @@ struct config {
 
 static const struct option options[] = {
 #define OPTION(name, kind, member, least, most, choices, arg, help) \
-	{name, kind, offsetof(struct config, member), least, most, choices, arg, help},
+	{name, kind, offsetof(struct config, member), least, most, choices, arg, help, 0},
 #include "exporter/options_tbl.h"
 #undef OPTION
 };

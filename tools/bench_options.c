@@ -21,7 +21,7 @@
 
 static const struct option bench_table[] = {
 #define OPTION(name, kind, member, least, most, choices, arg, help) \
-	{name, kind, BENCH_AT(member), least, most, choices, arg, help},
+	{name, kind, BENCH_AT(member), least, most, choices, arg, help, 0},
 #include "tools/bench_options_tbl.h"
 #undef OPTION
 };

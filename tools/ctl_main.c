@@ -41,7 +41,7 @@ static const char *const ctl_forms[] = {"auto", "packed", "indexed", "file", "de
 
 static const struct option ctl_options[] = {
 #define OPTION(name, kind, member, least, most, choices, arg, help) \
-	{name, kind, offsetof(struct ctl_config, member), least, most, choices, arg, help},
+	{name, kind, offsetof(struct ctl_config, member), least, most, choices, arg, help, 0},
 #include "tools/ctl_options_tbl.h"
 #undef OPTION
 };

@@ -2,8 +2,9 @@
 
 /*
  * Options as a table. getopt_long() is not used because it knows neither types nor ranges, and its
- * messages do not say how to mend what is wrong; the grammar here is the same, without short
- * options and without abbreviations (an abbreviation in a script breaks when an option is added).
+ * messages do not say how to mend what is wrong; the grammar here is the same, without
+ * abbreviations (an abbreviation in a script breaks when an option is added). Few programs have
+ * options of one letter.
  */
 
 #include "tools/option.h"
@@ -187,6 +188,43 @@ static int option_match(const struct option *table, unsigned n, int argc, char *
 	return 0;
 }
 
+static bool option_has_letters(const struct option *table, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		if (table[i].letter)
+			return true;
+	return false;
+}
+
+/* A word of letters: flags, then maybe one whose value is the rest of the word, or the next one. */
+static int option_letters(const struct option *table, unsigned n, int argc, char **argv, int *i,
+			  void *config, struct diag *diag)
+{
+	for (const char *at = argv[*i] + 1; *at; at++) {
+		const struct option *option = NULL;
+		int r;
+
+		for (unsigned k = 0; k < n; k++)
+			option = table[k].letter == *at ? &table[k] : option;
+		if (!option) {
+			diag_set(diag, "there is no option -%c; --help lists them", *at);
+			return OPTION_E_BAD;
+		}
+		if (option->kind == OPTION_FLAG) {
+			option_set(option, "", config, diag);
+			continue;
+		}
+		if (!at[1] && *i + 1 >= argc) {
+			diag_set(diag, "-%c needs a value: %s", *at, option->arg);
+			return OPTION_E_BAD;
+		}
+		r = option_set(option, at[1] ? at + 1 : argv[*i + 1], config, diag);
+		*i += at[1] ? 0 : 1;
+		return r;
+	}
+	return 0;
+}
+
 int option_parse(const struct option *table, unsigned n, int argc, char **argv, void *config,
 		 char **ret_rest, unsigned *ret_n_rest, struct diag *diag)
 {
@@ -204,6 +242,12 @@ int option_parse(const struct option *table, unsigned n, int argc, char **argv, 
 		}
 		if (strcmp(argv[i], "--") == 0) {
 			options = false;
+			continue;
+		}
+		if (argv[i][1] != '-' && option_has_letters(table, n)) {
+			r = option_letters(table, n, argc, argv, &i, config, diag);
+			if (r)
+				return r;
 			continue;
 		}
 		if (argv[i][1] != '-') {
@@ -244,8 +288,10 @@ void option_print(const struct option *table, unsigned n, FILE *out)
 	enum { OPTION_LEFT = 26, OPTION_WIDTH = 80 };
 
 	for (unsigned i = 0; i < n; i++) {
-		int used = fprintf(out, "  --%s%s%s", table[i].name, table[i].arg ? " " : "",
-				   table[i].arg ? table[i].arg : "");
+		char letter[] = {',', ' ', '-', table[i].letter, '\0'};
+		int used =
+		    fprintf(out, "  --%s%s%s%s", table[i].name, table[i].letter ? letter : "",
+			    table[i].arg ? " " : "", table[i].arg ? table[i].arg : "");
 
 		if (used >= OPTION_LEFT)
 			used = fprintf(out, "\n") - 1;

@@ -42,9 +42,10 @@ struct option {
 	const char *choices;
 	const char *arg; /* what --help calls the value, NULL for a flag */
 	const char *help;
+	char letter; /* "-x" is the same; 0: there is none */
 };
 
-/* Reads "--name value", "--name=value" and flags into config; stops at "--" and puts every other
+/* Reads "--name value", "--name=value", "-x value", "-xvalue", flags and "-xy" of flags into config; stops at "--" and puts every other
  * word at ret_rest (>= argc words), *ret_n_rest of them. 0, or OPTION_E_BAD: diag says which word,
  * what is expected and where help is. */
 int option_parse(const struct option *table, unsigned n, int argc, char **argv, void *config,

@@ -20,14 +20,14 @@ struct config {
 
 #define AT(member) offsetof(struct config, member)
 static const struct option table[] = {
-    {"flag", OPTION_FLAG, AT(flag), 0, 0, NULL, NULL, "a flag"},
-    {"text", OPTION_TEXT, AT(text), 0, 0, NULL, "T", "a text"},
-    {"count", OPTION_COUNT, AT(count), 1, 100, NULL, "N", "a number"},
-    {"bytes", OPTION_BYTES, AT(bytes), 0, 0, NULL, "B", "a size"},
-    {"real", OPTION_REAL, AT(real), 0, 10, NULL, "R", "a real"},
-    {"list", OPTION_LIST, AT(list), 0, 1000, NULL, "L", "a list"},
-    {"many", OPTION_MANY, AT(many), 0, 0, NULL, "M", "again and again"},
-    {"choice", OPTION_CHOICE, AT(choice), 0, 0, "error|skip|substitute", "C", "one of three"},
+    {"flag", OPTION_FLAG, AT(flag), 0, 0, NULL, NULL, "a flag", 0},
+    {"text", OPTION_TEXT, AT(text), 0, 0, NULL, "T", "a text", 0},
+    {"count", OPTION_COUNT, AT(count), 1, 100, NULL, "N", "a number", 0},
+    {"bytes", OPTION_BYTES, AT(bytes), 0, 0, NULL, "B", "a size", 0},
+    {"real", OPTION_REAL, AT(real), 0, 10, NULL, "R", "a real", 0},
+    {"list", OPTION_LIST, AT(list), 0, 1000, NULL, "L", "a list", 0},
+    {"many", OPTION_MANY, AT(many), 0, 0, NULL, "M", "again and again", 0},
+    {"choice", OPTION_CHOICE, AT(choice), 0, 0, "error|skip|substitute", "C", "one of three", 0},
 };
 
 static int parse(const char *line, struct config *config, char **rest, unsigned *n_rest,
@@ -119,11 +119,57 @@ START_TEST(what_is_wrong_is_said)
 }
 END_TEST
 
+/* Of the programs that have letters: together, with their values behind them or apart. */
+START_TEST(letters)
+{
+	static const struct option some[] = {
+	    {"flag", OPTION_FLAG, AT(flag), 0, 0, NULL, NULL, "a flag", 'f'},
+	    {"text", OPTION_TEXT, AT(text), 0, 0, NULL, "T", "a text", 0},
+	    {"count", OPTION_COUNT, AT(count), 1, 100, NULL, "N", "a number", 'n'},
+	};
+	static const struct {
+		const char *words[4];
+		uint64_t count;
+		const char *says; /* NULL: it is taken */
+	} lines[] = {
+	    {{"-n", "7", "-f"}, 7, NULL},
+	    {{"-fn7"}, 7, NULL},
+	    {{"-f", "-n8"}, 8, NULL},
+	    {{"-f", "--count", "9"}, 9, NULL},
+	    {{"-f", "--", "-n7"}, 0, NULL},
+	    {{"-x"}, 0, "there is no option -x"},
+	    {{"-ft"}, 0, "there is no option -t"},
+	    {{"-fn"}, 0, "-n needs a value: N"},
+	    {{"-n101"}, 0, "from 1 to 100"},
+	};
+
+	for (size_t i = 0; i < BASE_ARRAY_LEN(lines); i++) {
+		char words[4][16], *argv[5] = {words[0]}, *rest[5];
+		struct config config = {.count = 0};
+		struct diag diag = {.text = ""};
+		unsigned n_rest;
+		int argc = 1, r;
+
+		for (unsigned k = 0; lines[i].words[k]; k++) {
+			snprintf(words[k], sizeof(words[k]), "%s", lines[i].words[k]);
+			argv[argc++] = words[k];
+		}
+		r = option_parse(some, BASE_ARRAY_LEN(some), argc, argv, &config, rest, &n_rest,
+				 &diag);
+		ck_assert_int_eq(r, lines[i].says ? OPTION_E_BAD : 0);
+		ck_assert_msg(!lines[i].says || strstr(diag.text, lines[i].says), "%s", diag.text);
+		ck_assert(lines[i].says || config.flag);
+		ck_assert_uint_eq(config.count, lines[i].count);
+	}
+}
+END_TEST
+
 START_TEST(help_fits_the_terminal)
 {
 	static const struct option one[] = {
 	    {"an-option", OPTION_TEXT, 0, 0, 0, NULL, "VALUE",
-	     "words and words and words and words and words and words and words and words and end"},
+	     "words and words and words and words and words and words and words and words and end",
+	     0},
 	};
 	char *text = NULL, *save = NULL;
 	size_t size = 0;
@@ -151,6 +197,7 @@ int main(void)
 	tcase_add_test(tcase, every_kind_is_taken);
 	tcase_add_test(tcase, a_list_that_is_not_given_has_the_default);
 	tcase_add_loop_test(tcase, what_is_wrong_is_said, 0, BASE_ARRAY_LEN(refused));
+	tcase_add_test(tcase, letters);
 	tcase_add_test(tcase, help_fits_the_terminal);
 	suite_add_tcase(suite, tcase);
 	runner = srunner_create(suite);
