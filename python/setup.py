@@ -119,7 +119,7 @@ class Build(build_py):
             folder = pathlib.Path(self.get_finalized_command("build").build_temp).resolve()
             refuse_without_needed()
             folder.mkdir(parents=True, exist_ok=True)
-            run([sources(folder) / "configure", "-q", f"PYTHON={sys.executable}"], folder)
+            run([sources(folder) / "configure", "-q", "--without-top", f"PYTHON={sys.executable}"], folder)
             run(["make", "-s", f"-j{os.cpu_count()}"], folder)
         core = binary(folder, "python/oneaccess/_core.abi3.so")
         self.install(folder, core, pathlib.Path(self.build_lib).resolve() / "oneaccess")

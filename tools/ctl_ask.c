@@ -107,9 +107,10 @@ int ctl_ask_begin(struct ctl_ask *ask, const char *socket, int timeout_ms, struc
 	wire_out_init(&out, PROTO_HELLO);
 	wire_put_u64(&out, PROTO_KEY_MAJOR, PROTO_MAJOR);
 	wire_put_u64(&out, PROTO_KEY_MINOR, PROTO_MINOR);
-	wire_put_string(&out, PROTO_KEY_PROGRAM, "access-ctl");
+	wire_put_string(&out, PROTO_KEY_PROGRAM, ask->program ? ask->program : "access-ctl");
 	if (ctl_ask(ask, &out, PROTO_WELCOME, &in, diag))
 		return 1;
+	wire_get_u64(&in, PROTO_KEY_MINOR, &ask->minor);
 	wire_in_fini(&in);
 	return 0;
 }

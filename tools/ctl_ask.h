@@ -11,6 +11,8 @@ struct ctl_ask {
 	int sock, timeout_ms; /* sock: owned, -1: none */
 	const char *counts;   /* what PROGRESS counts, shown on a terminal; NULL: is not shown */
 	bool drew;            /* it was */
+	const char *program;  /* who asks; NULL: access-ctl */
+	uint64_t minor;       /* of the protocol, that accessd speaks */
 };
 
 /* Connects and says HELLO. 0; else 1 with diag. The caller closes ask->sock in both cases. */
