@@ -21,6 +21,7 @@
 #include "daemon/serve/index_end.h"
 #include "daemon/serve/job.h"
 #include "daemon/limits.h"
+#include "daemon/net/status.h"
 #include "daemon/serve/pump.h"
 #include "daemon/serve/source.h"
 #include "daemon/serve/stream.h"
@@ -32,7 +33,7 @@ static void on_idle(void *arg)
 {
 	struct node *node = arg;
 
-	if (node->n_conns || node->draining)
+	if (node->n_conns > node->watching.n || node->draining)
 		return;
 	if (!place_try_leave(&node->place)) { /* a client is about to start one: it finds us */
 		loop_timer_set(node->idle, RETRY_NS);
@@ -236,6 +237,8 @@ int node_init(struct node *node, struct diag *diag)
 	if (!r)
 		r = prepare_init(node);
 	if (!r)
+		r = watch_init(&node->watching, node->loop, status_render, node);
+	if (!r)
 		r = stores_init(node);
 	if (!r)
 		r = begin_serving(node, diag);
@@ -292,6 +295,7 @@ void node_fini(struct node *node)
 	stores_fini(node);
 	keep_unload(node);
 	prepare_fini(node);
+	watch_fini(&node->watching);
 	tenant_rules_fini(&node->tenants);
 	porter_fini(node);
 	reaper_end(&node->reaper);

@@ -19,6 +19,7 @@
 #include "daemon/place.h"
 #include "daemon/net/porter.h"
 #include "daemon/net/prepare.h"
+#include "daemon/net/watch.h"
 #include "daemon/proc/reaper.h"
 #include "daemon/service.h"
 #include "daemon/tenant/domain.h"
@@ -60,6 +61,7 @@ struct node {
 	LIST_HEAD(node_conns, conn) conns;
 	unsigned n_conns;
 	struct guest_list guests;
+	struct watching watching;
 	struct porters porters;
 	struct reaper reaper;
 	uint64_t next_id; /* of sources, jobs */
@@ -84,7 +86,7 @@ int node_init(struct node *node, struct diag *diag);
 void node_fini(struct node *node);
 /* A job came: its heart beats until no stream has work or jobs. */
 void node_need_tick(struct node *node);
-/* Nobody is connected (any more): a private accessd ends if that stays so. */
+/* Nobody is connected (any more), but for watchers: a private accessd ends if that stays so. */
 void node_is_idle(struct node *node);
 /* SIGTERM: hand out nothing new, tell clients to come back, stop the loop. */
 void node_drain(struct node *node, const char *why);

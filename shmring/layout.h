@@ -19,6 +19,7 @@
  *   arena    reader                           workers, read-only     one a stream
  *   resident reader                           workers, read-only     one a trust domain
  *   doorbell     accessd, reader, workers         the same               one a trust domain
+ *   pane     accessd                          watchers, read-only    one a user who watches; FUTURE_WRITE
  * All are sealed SHRINK, GROW, SEAL before they leave accessd. The other way goes a list (of the places
  * of an epoch: sched/listing.h), made by a client and sealed WRITE, too: nobody writes it any more.
  */
@@ -33,6 +34,7 @@
 #define LAYOUT_MAGIC_LANE UINT64_C(0x31454e414c21414f)     /* "OA!LANE1" */
 #define LAYOUT_MAGIC_DOORBELL UINT64_C(0x314c4c454221414f) /* "OA!DOORBELL1" */
 #define LAYOUT_MAGIC_TRAY UINT64_C(0x315941525421414f)     /* "OA!TRAY1" */
+#define LAYOUT_MAGIC_PANE UINT64_C(0x31454e415021414f)     /* "OA!PANE1" */
 
 #define LAYOUT_MAX_FIELDS 8
 #define LAYOUT_MAX_DIMS 4
@@ -397,5 +399,23 @@ _Static_assert(sizeof(struct layout_board) <= LAYOUT_BOARD_HEAD, "the head ends 
 _Static_assert((LAYOUT_GRANT_RING & (LAYOUT_GRANT_RING - 1)) == 0, "k % RING must survive a wrap");
 _Static_assert(ATOMIC_LLONG_LOCK_FREE == 2 && ATOMIC_INT_LOCK_FREE == 2,
 	       "atomics between processes must be lock-free");
+
+/* ---- pane ---- */
+
+/*
+ * A text, which begins behind this head, under a sequence lock (pane.c):
+ *   d_seq: even: the text is whole --write begins--> odd --write ends--> even, 2 more
+ */
+struct layout_pane { /* 128 bytes */
+	uint64_t magic;
+	uint32_t version, head_bytes;
+	uint64_t room; /* bytes for text */
+	uint64_t reserved0[5];
+	_Atomic uint64_t d_seq;   /* from 0: nothing was written yet */
+	_Atomic uint64_t d_size;  /* of the text, in bytes; the rest of its last word is zeros */
+	_Atomic uint64_t d_ended; /* 1: it is written no more, there may be another one */
+	uint64_t reserved1[5];
+};
+_Static_assert(sizeof(struct layout_pane) == 128, "the text is behind two cache lines");
 
 #endif

@@ -24,9 +24,9 @@
 
 #define PROTO_MAJOR 1
 /* 1: the client does mixup, cutmix and filters by class; 2: accessd lists bad samples;
- * 3: accessd knows slices */
+ * 3: accessd knows slices; 4: it may be watched */
 #ifndef PROTO_MINOR /* else: tests/scenarios/29-upgrade.sh builds its neighbours */
-#define PROTO_MINOR 3
+#define PROTO_MINOR 4
 #endif
 
 enum proto_message {
@@ -46,6 +46,8 @@ enum proto_message {
 			  * person asks of what is kept -> PROGRESS*, CACHED | REFUSED; before OPEN */
 	PROTO_BAD = 9, /* JOB_ID; FROM or IDS: which bad samples does its stream have? ->
 			    * BAD_SAMPLES | REFUSED; before OPEN. Its user's, and who may see all's */
+	PROTO_WATCH =
+	    10, /* maybe PERIOD -> WATCHED; before OPEN, and again when the pane has ended */
 	/* accessd -> client */
 	PROTO_WELCOME = 16,   /* MAJOR, MINOR, PID, NONCE, VERSION */
 	PROTO_REFUSED = 17,   /* CODE (enum oa_error), TEXT */
@@ -63,6 +65,8 @@ enum proto_message {
 	PROTO_CACHED = 27,       /* CODE (0 or enum oa_error), TEXT; fd 0: of a list, its JSON */
 	PROTO_BAD_SAMPLES = 28, /* ENTRIES (shmring/bad_page.h), DONE: the next FROM, or how many of
 				    * IDS these are; TOTAL: places that there are, or IDS; LOST */
+	PROTO_WATCHED =
+	    29, /* fd 0: a pane with the status (shmring/pane.h), renewed until hang-up */
 };
 
 enum proto_key {
@@ -128,8 +132,9 @@ enum proto_key {
 	PROTO_KEY_FROM = 64, /* place in the order in which the stream met them; missing: 0 */
 	PROTO_KEY_IDS = 65,  /* int64[1 .. BAD_PAGE_IDS]: of these samples, bad or not */
 	PROTO_KEY_ENTRIES = 66,
-	PROTO_KEY_LOST = 67,  /* bad samples that accessd had no memory to keep */
-	PROTO_KEY_HOLES = 54, /* OPENED: 1: samples may be left out by the pipeline's filter */
+	PROTO_KEY_LOST = 67,   /* bad samples that accessd had no memory to keep */
+	PROTO_KEY_PERIOD = 68, /* ms between renewals, 100 at least; missing: 1000 */
+	PROTO_KEY_HOLES = 54,  /* OPENED: 1: samples may be left out by the pipeline's filter */
 };
 
 /* An op on whole batches, which the client does. */

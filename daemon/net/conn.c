@@ -132,8 +132,9 @@ void conn_free(struct conn *conn)
 {
 	struct node *node = conn->node;
 
+	watch_leave(&node->watching, &conn->watcher);
 	LIST_REMOVE(conn, link);
-	if (--node->n_conns == 0)
+	if (--node->n_conns == node->watching.n)
 		node_is_idle(node);
 	loop_unwatch(&conn->watch);
 	loop_unwatch(&conn->pid_watch);
@@ -352,6 +353,7 @@ static bool is_allowed(const struct conn *conn, uint16_t type)
 	case PROTO_DESCRIBE:
 	case PROTO_CACHE:
 	case PROTO_BAD:
+	case PROTO_WATCH:
 		return conn->state == CONN_GREETED;
 	case PROTO_KICK:
 	case PROTO_EXPLAIN:
@@ -385,6 +387,24 @@ static void on_status(struct conn *conn)
 		return;
 	}
 	wire_out_init(&out, PROTO_STATUS_REPLY);
+	wire_put_fd(&out, fd);
+	conn_send(conn, &out);
+}
+
+static void on_watch(struct conn *conn, const struct message_watch *watch)
+{
+	struct node *node = conn->node;
+	struct wire_out out;
+	int fd;
+
+	if (watch_enter(&node->watching, &conn->watcher, conn->uid, tenant_is_admin(conn),
+			watch->period, &fd)) {
+		conn_refuse(conn, OA_E_MEMORY, "out of memory for watching the status");
+		return;
+	}
+	if (node->n_conns == node->watching.n)
+		node_is_idle(node);
+	wire_out_init(&out, PROTO_WATCHED);
 	wire_put_fd(&out, fd);
 	conn_send(conn, &out);
 }
@@ -453,6 +473,9 @@ static void dispatch(struct conn *conn, struct wire_in *in)
 		break;
 	case PROTO_BAD:
 		bad_answer(conn, &message.bad);
+		break;
+	case PROTO_WATCH:
+		on_watch(conn, &message.watch);
 		break;
 	default:
 		on_status(conn);

@@ -14,6 +14,7 @@
 #include "base/wire.h"
 #include "daemon/loop.h"
 #include "daemon/net/request.h"
+#include "daemon/net/watch.h"
 
 struct node;
 struct domain;
@@ -69,6 +70,7 @@ struct conn {
 	struct job *job;
 	struct chore *chore;            /* of the store, under way */
 	struct describe_entry *catalog; /* that is waited for */
+	struct watcher watcher;         /* of the status */
 };
 
 /* A client on fd (consumed). NULL: it could not be had. */

@@ -33,6 +33,7 @@ union message {
 	struct message_plan plan;
 	struct message_cache cache;
 	struct message_bad bad;
+	struct message_watch watch;
 };
 
 /* A client may send the type. */

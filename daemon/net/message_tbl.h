@@ -68,3 +68,7 @@ NUMBER(bad, JOB_ID, job_id, MUST, "the job's number")
 NUMBER(bad, FROM, from, MAY, "the place in the list")
 BYTES(bad, IDS, ids, 8, 8 * BAD_PAGE_IDS, MAY, "the samples")
 END(bad, BAD)
+
+MESSAGE(watch, WATCH, MEMORY)
+NUMBER(watch, PERIOD, period, MAY, "the time between renewals")
+END(watch, WATCH)

@@ -628,19 +628,25 @@ static void put_all(struct json_out *out, const struct view *view)
 	json_out_object_end(out);
 }
 
-int status_new(const struct conn *viewer)
+int status_render(void *node, uid_t uid, bool sees_all, char **ret, size_t *ret_size)
 {
-	const struct view view = {
-	    .node = viewer->node, .uid = viewer->uid, .sees_all = tenant_is_admin(viewer)};
+	const struct view view = {.node = node, .uid = uid, .sees_all = sees_all};
 	struct json_out out;
-	_cleanup_free_ char *text = NULL;
-	size_t size = 0;
-	int fd = -1;
+	int r;
 
 	json_out_init(&out, false);
 	put_all(&out, &view);
-	if (json_out_take(&out, &text, &size) == 0)
-		fd = base_memfd_of("access-status", text, size);
+	r = json_out_take(&out, ret, ret_size);
 	json_out_fini(&out);
-	return fd;
+	return r;
+}
+
+int status_new(const struct conn *viewer)
+{
+	_cleanup_free_ char *text = NULL;
+	size_t size = 0;
+
+	if (status_render(viewer->node, viewer->uid, tenant_is_admin(viewer), &text, &size))
+		return -1;
+	return base_memfd_of("access-status", text, size);
 }

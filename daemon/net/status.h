@@ -2,10 +2,15 @@
 #ifndef DAEMON_NET_STATUS_H
 #define DAEMON_NET_STATUS_H
 
+#include <sys/types.h>
+#include "base/base.h"
+
 struct conn;
 
 /* The node's status as JSON in a sealed memfd (caller owns), or -1: all of it for who may see all, else
  * the viewer's own jobs, streams and processes, beside sums over everybody. */
 int status_new(const struct conn *viewer);
+/* The same of a struct node, as a text for watchers (watch.h). */
+int status_render(void *node, uid_t uid, bool sees_all, char **ret, size_t *ret_size);
 
 #endif

@@ -30,7 +30,7 @@ static void ask(int sock, uint16_t type, const char *dataset)
 	wire_out_init(&out, type);
 	if (type == PROTO_DESCRIBE)
 		wire_put_string(&out, PROTO_KEY_DATASET, dataset);
-	else
+	else if (type == PROTO_CACHE)
 		wire_put_u64(&out, PROTO_KEY_VERB, READER_VERB_LIST);
 	wire_send(sock, &out, MSG_DONTWAIT);
 	wire_out_fini(&out);
@@ -59,8 +59,9 @@ static uint16_t peek(int sock)
 /* Who asks again as soon as each answer is there, and reads none, is soon shut. */
 START_TEST(unread_answers_are_few)
 {
-	static const uint16_t asked[] = {PROTO_STATUS, PROTO_DESCRIBE, PROTO_CACHE};
-	static const uint16_t answer[] = {PROTO_STATUS_REPLY, PROTO_DESCRIBED, PROTO_CACHED};
+	static const uint16_t asked[] = {PROTO_STATUS, PROTO_DESCRIBE, PROTO_CACHE, PROTO_WATCH};
+	static const uint16_t answer[] = {PROTO_STATUS_REPLY, PROTO_DESCRIBED, PROTO_CACHED,
+					  PROTO_WATCHED};
 	const char *dataset = rig_pictures("unread", 8, 1, 32);
 	const struct timeval limit = {PATIENCE_S, 0};
 	unsigned answers = 0;
@@ -205,7 +206,7 @@ END_TEST
 
 static void add(TCase *tcase)
 {
-	tcase_add_loop_test(tcase, unread_answers_are_few, 0, 3);
+	tcase_add_loop_test(tcase, unread_answers_are_few, 0, 4);
 	tcase_add_test(tcase, a_version_is_written_once);
 	tcase_add_test(tcase, what_is_held_is_accounted);
 }

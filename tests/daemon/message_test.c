@@ -196,6 +196,7 @@ START_TEST(what_must_be_there)
 	    {PROTO_DESCRIBE, "the dataset's path"},
 	    {PROTO_PLAN, "the list of an epoch"},
 	    {PROTO_CACHE, "what is to be done"},
+	    {PROTO_WATCH, NULL},
 	    {PROTO_WELCOME, "no message of type 16"},
 	    {0, "no message of type 0"},
 	    {65535, "no message of type 65535"},

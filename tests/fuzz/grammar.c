@@ -254,6 +254,8 @@ void grammar_message(struct grammar *grammar, const struct grammar_world *world,
 		type = (uint16_t)grammar_number(grammar);
 	else if (choice >= 245)
 		type = PROTO_BAD;
+	else if (choice >= 243)
+		type = PROTO_WATCH;
 	wire_out_init(ret, type);
 	while (n-- > 0)
 		put_item(grammar, world, ret);

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * One connection, which asks for the status each time. When it breaks, or accessd says nothing, it is made anew: the
- * accessd that comes back may listen elsewhere, a private one instead of the system's, so it is looked for again.
+ * One connection. It asks once, to watch; from then on the status is read from the memory that accessd renews, and the connection
+ * only tells whether accessd lives. An accessd of before, which cannot be watched, is asked each time. When the connection breaks, or
+ * nothing new comes, it is made anew: the accessd that comes back may listen elsewhere, a private one instead of the
+ * system's, so it is looked for again.
  */
 
 #include "tools/top/top_feed.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -18,14 +21,19 @@
 #define FEED_PATIENCE_MS 2000
 #define FEED_PAUSE_NS UINT64_C(500000000)
 #define FEED_MAX (16u << 20)
+#define FEED_MINOR_WATCH 3
+#define FEED_SILENT_NS UINT64_C(15000000000) /* more than any period of renewals */
 
-void top_feed_init(struct top_feed *feed, const char *named)
+void top_feed_init(struct top_feed *feed, const char *named, double period_s)
 {
-	*feed = (struct top_feed){.named = named, .ask = {.sock = -1, .program = "access-top"}};
+	*feed = (struct top_feed){.named = named,
+				  .period_ms = (uint64_t)(period_s * 1000),
+				  .ask = {.sock = -1, .program = "access-top"}};
 }
 
 void top_feed_fini(struct top_feed *feed)
 {
+	pane_detach(&feed->pane);
 	base_close(&feed->ask.sock);
 }
 
@@ -83,13 +91,90 @@ static int feed_ask(struct top_feed *feed, struct json_in **ret)
 	return feed_read(feed, fd, ret);
 }
 
-int top_feed_next(struct top_feed *feed, struct json_in **ret)
+/* ---- watching ---- */
+
+static int feed_watch(struct top_feed *feed)
+{
+	_cleanup_close_ int fd = -1;
+	struct wire_out out;
+	struct wire_in in;
+
+	pane_detach(&feed->pane);
+	wire_out_init(&out, PROTO_WATCH);
+	wire_put_u64(&out, PROTO_KEY_PERIOD, feed->period_ms);
+	if (ctl_ask(&feed->ask, &out, PROTO_WATCHED, &in, &feed->diag))
+		return TOP_FEED_E_NONE;
+	fd = wire_take_fd(&in, 0);
+	wire_in_fini(&in);
+	feed->heard_ns = base_now_ns();
+	if (fd >= 0 && pane_attach(fd, &feed->pane) == 0)
+		return 0;
+	diag_set(&feed->diag, "accessd's answer has no memory to watch");
+	return TOP_FEED_E_NONE;
+}
+
+/* accessd says nothing to a watcher, so whatever comes is its end. */
+static bool feed_is_over(const struct top_feed *feed)
+{
+	struct pollfd pollfd = {.fd = feed->ask.sock, .events = POLLIN};
+
+	return poll(&pollfd, 1, 0) > 0;
+}
+
+static int feed_silent(struct top_feed *feed)
+{
+	if (base_now_ns() - feed->heard_ns < FEED_SILENT_NS)
+		return TOP_FEED_E_OLD;
+	diag_set(&feed->diag,
+		 "accessd has shown nothing new for %d s: it is stopped, or has much to do",
+		 (int)(FEED_SILENT_NS / 1000000000));
+	return TOP_FEED_E_NONE;
+}
+
+static int feed_look(struct top_feed *feed, struct json_in **ret)
+{
+	_cleanup_free_ char *text = NULL;
+	size_t size;
+	int r = pane_read(&feed->pane, &text, &size);
+
+	if (feed_is_over(feed)) {
+		diag_set(&feed->diag, "accessd has ended");
+		return TOP_FEED_E_NONE;
+	}
+	if (r == PANE_E_ENDED) {
+		r = feed_watch(feed);
+		if (r)
+			return r;
+		r = pane_read(&feed->pane, &text, &size);
+	}
+	if (r == PANE_E_OLD || r == PANE_E_BUSY)
+		return feed_silent(feed);
+	if (r) {
+		diag_set(&feed->diag, "the status that accessd shows cannot be read");
+		return TOP_FEED_E_NONE;
+	}
+	feed->heard_ns = base_now_ns();
+	return feed_parse(feed, text, size, ret);
+}
+
+static int feed_any(struct top_feed *feed, struct json_in **ret)
 {
 	int r = feed->ask.sock < 0 ? feed_connect(feed) : 0;
 
-	if (r == 0)
-		r = feed_ask(feed, ret);
-	if (r)
+	if (r == 0 && feed->ask.minor < FEED_MINOR_WATCH)
+		return feed_ask(feed, ret);
+	if (r == 0 && !feed->pane.map)
+		r = feed_watch(feed);
+	return r ? r : feed_look(feed, ret);
+}
+
+int top_feed_next(struct top_feed *feed, struct json_in **ret)
+{
+	int r = feed_any(feed, ret);
+
+	if (r == TOP_FEED_E_NONE) {
+		pane_detach(&feed->pane);
 		base_close(&feed->ask.sock);
+	}
 	return r;
 }

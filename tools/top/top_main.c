@@ -70,12 +70,14 @@ static void top_pause(double seconds)
 		;
 }
 
-/* The next status into the model. 0, TOP_FEED_E_NONE, -ENOMEM. */
+/* The next status into the model, which keeps the last one where there is none newer. 0, TOP_FEED_E_NONE, -ENOMEM. */
 static int top_next(struct top *top)
 {
 	struct json_in *status = NULL;
 	int r = top_feed_next(&top->feed, &status);
 
+	if (r == TOP_FEED_E_OLD)
+		return 0;
 	return r ? r : top_model_take(&top->model, status);
 }
 
@@ -267,7 +269,7 @@ int main(int argc, char **argv)
 		printf("access-top %s\n", PACKAGE_VERSION);
 		return 0;
 	}
-	top_feed_init(&top.feed, top.config.socket);
+	top_feed_init(&top.feed, top.config.socket, top.config.delay_s);
 	status = top.config.batch || top.config.json ? top_batch(&top) : top_interact(&top);
 	top_feed_fini(&top.feed);
 	top_model_fini(&top.model);

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Watching the status without asking.
+ *
+ * A view is what a user may see, as the status would show it to him; who may see all have one together. Each view in use has a
+ * pane (shmring/pane.h), which is renewed as often as the quickest of its watchers wishes, PERIOD_LEAST_MS at least apart: once
+ * for all of them, however many there are and however often they look. A renewal is a turn of its own of the loop, and after one
+ * nobody's is renewed before REST times the CPU time that it took, so that watchers together never take more than 1 / REST of a
+ * processor.
+ *
+ * A text that has outgrown its pane ends it; its watchers find that and ask for the next one. A private accessd whose clients
+ * all watch is as idle as one without any.
+ */
+#include "daemon/net/watch.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "daemon/loop.h"
+#include "shmring/pane.h"
+
+#define PERIOD_LEAST_MS UINT64_C(100)
+#define PERIOD_MOST_MS UINT64_C(10000)
+#define PERIOD_USUAL_MS UINT64_C(1000)
+#define REST 100
+
+struct watch_view {
+	LIST_ENTRY(watch_view) link;
+	LIST_HEAD(view_watchers, watcher) watchers;
+	uid_t uid;
+	bool sees_all;
+	struct pane pane;
+	uint64_t renewed_ns;
+};
+
+static uint64_t period_ns(const struct watch_view *view)
+{
+	uint64_t least_ms = PERIOD_MOST_MS;
+	const struct watcher *watcher;
+
+	LIST_FOREACH(watcher, &view->watchers, link)
+	least_ms = BASE_MIN(least_ms, watcher->period_ms);
+	return least_ms * 1000000;
+}
+
+/* A pane of twice the text's size. */
+static int widen(struct watch_view *view, size_t size)
+{
+	struct pane wider;
+	int r = size > PANE_MAX / 2 ? -EFBIG : pane_new(2 * size, &wider);
+
+	if (r)
+		return r;
+	pane_end(&view->pane);
+	view->pane = wider;
+	return 0;
+}
+
+/* 0 or negative errno: the text before stays. */
+static int renew(struct watching *watching, struct watch_view *view)
+{
+	_cleanup_free_ char *text = NULL;
+	size_t size = 0;
+	int r = watching->render(watching->arg, view->uid, view->sees_all, &text, &size);
+
+	view->renewed_ns = base_now_ns();
+	if (r == 0 && (!view->pane.map || size > view->pane.room))
+		r = widen(view, size);
+	if (r == 0)
+		pane_write(&view->pane, text, size); /* it has the room */
+	return r;
+}
+
+/* *ret_ns: in so long it is due. NULL: there is none. */
+static struct watch_view *next_due(const struct watching *watching, uint64_t now_ns,
+				   uint64_t *ret_ns)
+{
+	struct watch_view *view, *next = NULL;
+
+	*ret_ns = UINT64_MAX;
+	LIST_FOREACH(view, &watching->views, link)
+	{
+		uint64_t due_ns = view->renewed_ns + period_ns(view);
+		uint64_t in_ns = due_ns > now_ns ? due_ns - now_ns : 0;
+
+		if (in_ns < *ret_ns) {
+			*ret_ns = in_ns;
+			next = view;
+		}
+	}
+	return next;
+}
+
+static void on_timer(void *arg)
+{
+	struct watching *watching = arg;
+	uint64_t now_ns = base_now_ns(), begun_ns = base_cpu_ns(), in_ns;
+	struct watch_view *view = next_due(watching, now_ns, &in_ns);
+
+	if (!view)
+		return;
+	if (now_ns < watching->rests_until_ns)
+		in_ns = BASE_MAX(in_ns, watching->rests_until_ns - now_ns);
+	if (in_ns == 0) {
+		renew(watching, view);
+		now_ns = base_now_ns();
+		watching->rests_until_ns = now_ns + (base_cpu_ns() - begun_ns) * REST;
+		next_due(watching, now_ns, &in_ns);
+		in_ns = BASE_MAX(in_ns, watching->rests_until_ns - now_ns);
+	}
+	loop_timer_set(watching->timer, in_ns);
+}
+
+/* ---- watchers ---- */
+
+void watch_leave(struct watching *watching, struct watcher *watcher)
+{
+	struct watch_view *view = watcher->view;
+
+	if (!view)
+		return;
+	LIST_REMOVE(watcher, link);
+	watcher->view = NULL;
+	watching->n--;
+	if (!LIST_EMPTY(&view->watchers))
+		return;
+	pane_end(&view->pane);
+	LIST_REMOVE(view, link);
+	free(view);
+}
+
+static struct watch_view *view_of(struct watching *watching, uid_t uid, bool sees_all)
+{
+	struct watch_view *view;
+
+	LIST_FOREACH(view, &watching->views, link)
+	if (view->sees_all == sees_all && (sees_all || view->uid == uid))
+		return view;
+	view = calloc(1, sizeof(*view));
+	if (!view)
+		return NULL;
+	view->uid = uid;
+	view->sees_all = sees_all;
+	view->pane.fd = -1;
+	LIST_INIT(&view->watchers);
+	LIST_INSERT_HEAD(&watching->views, view, link);
+	return view;
+}
+
+int watch_enter(struct watching *watching, struct watcher *watcher, uid_t uid, bool sees_all,
+		uint64_t period_ms, int *ret_fd)
+{
+	struct watch_view *view;
+	int r;
+
+	if (!watcher->view || watcher->view->uid != uid || watcher->view->sees_all != sees_all) {
+		watch_leave(watching, watcher);
+		view = view_of(watching, uid, sees_all);
+		if (!view)
+			return -ENOMEM;
+		LIST_INSERT_HEAD(&view->watchers, watcher, link);
+		watcher->view = view;
+		watching->n++;
+	}
+	view = watcher->view;
+	watcher->period_ms = BASE_MIN(BASE_MAX(period_ms, PERIOD_LEAST_MS), PERIOD_MOST_MS);
+	if (period_ms == 0)
+		watcher->period_ms = PERIOD_USUAL_MS;
+	r = view->pane.map ? 0 : renew(watching, view);
+	if (r)
+		return r;
+	loop_timer_set(watching->timer, 0); /* its period may be shorter than the others' */
+	*ret_fd = view->pane.fd;
+	return 0;
+}
+
+int watch_init(struct watching *watching, struct loop *loop, watch_render_fn render, void *arg)
+{
+	LIST_INIT(&watching->views);
+	watching->render = render;
+	watching->arg = arg;
+	return loop_timer_new(loop, on_timer, watching, &watching->timer);
+}
+
+void watch_fini(struct watching *watching)
+{
+	loop_unwatch(&watching->timer);
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DAEMON_NET_WATCH_H
+#define DAEMON_NET_WATCH_H
+
+/* Watchers of the status: they read it from a memory, which is renewed while somebody has one. */
+
+#include <sys/queue.h>
+#include <sys/types.h>
+#include "base/base.h"
+
+struct loop;
+struct loop_watch;
+struct watch_view;
+
+/* The status as the user may see it: 0 and a text, which the caller frees, or negative errno. */
+typedef int (*watch_render_fn)(void *arg, uid_t uid, bool sees_all, char **ret, size_t *ret_size);
+
+struct watching {
+	LIST_HEAD(watch_views, watch_view) views;
+	struct loop_watch *timer;
+	watch_render_fn render;
+	void *arg;
+	uint64_t rests_until_ns;
+	unsigned n; /* watchers */
+};
+
+struct watcher { /* zeroed: it watches nothing */
+	LIST_ENTRY(watcher) link;
+	struct watch_view *view;
+	uint64_t period_ms;
+};
+
+int watch_init(struct watching *watching, struct loop *loop, watch_render_fn render, void *arg);
+void watch_fini(struct watching *watching);
+/* From now on it watches what the user may see, in the place of what it watched before; *ret_fd, borrowed until the next turn,
+ * is to be given to it. period_ms: as often as it wishes, 0: as usual. 0 or negative errno: watch_leave() is to follow. */
+int watch_enter(struct watching *watching, struct watcher *watcher, uid_t uid, bool sees_all,
+		uint64_t period_ms, int *ret_fd);
+void watch_leave(struct watching *watching, struct watcher *watcher);
+
+#endif
