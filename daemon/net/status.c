@@ -214,6 +214,9 @@ static void put_node(struct json_out *out, const struct view *view)
 	json_out_member_u64(out, "reader_pid", (uint64_t)sums.reader);
 	json_out_member_u64(out, "parent_pid", (uint64_t)sums.parent);
 	json_out_member_u64(out, "clients", node->n_conns);
+	json_out_member_u64(out, "watchers", node->watching.n);
+	json_out_member_u64(out, "watch_renewals", node->watching.renewals);
+	json_out_member_double(out, "watch_cpu_seconds", (double)node->watching.cpu_ns / 1e9);
 	json_out_member_u64(out, "opens", c->opens);
 	json_out_member_u64(out, "refused", c->refused);
 	json_out_object_end(out);

@@ -60,6 +60,7 @@ static int widen(struct watch_view *view, size_t size)
 static int renew(struct watching *watching, struct watch_view *view)
 {
 	_cleanup_free_ char *text = NULL;
+	uint64_t begun_ns = base_cpu_ns();
 	size_t size = 0;
 	int r = watching->render(watching->arg, view->uid, view->sees_all, &text, &size);
 
@@ -68,6 +69,8 @@ static int renew(struct watching *watching, struct watch_view *view)
 		r = widen(view, size);
 	if (r == 0)
 		pane_write(&view->pane, text, size); /* it has the room */
+	watching->renewals++;
+	watching->cpu_ns += base_cpu_ns() - begun_ns;
 	return r;
 }
 

@@ -21,7 +21,8 @@ struct watching {
 	watch_render_fn render;
 	void *arg;
 	uint64_t rests_until_ns;
-	unsigned n; /* watchers */
+	unsigned n;                /* watchers */
+	uint64_t renewals, cpu_ns; /* all that was renewed, and what it took */
 };
 
 struct watcher { /* zeroed: it watches nothing */

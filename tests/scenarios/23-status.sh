@@ -62,9 +62,9 @@ look() {
 	are bool "" draining
 	are count node. samples_read bytes_read samples_preprocessed chunks reference waits_on_dead bad_samples \
 		nonsense rss_bytes memory_budget memory_used workers workers_alive worker_restarts \
-		reader_restarts parent_restarts reader_pid parent_pid clients opens refused
+		reader_restarts parent_restarts reader_pid parent_pid clients watchers watch_renewals opens refused
 	are count node. samples_delivered samples_saved bytes_saved
-	are number node. cpu_seconds_saved worker_cpu_seconds reader_cpu_seconds loop_cpu_seconds
+	are number node. cpu_seconds_saved worker_cpu_seconds reader_cpu_seconds loop_cpu_seconds watch_cpu_seconds
 	are string node. memory_source
 	are count node.loop. longest_turn_us longest_turn_cpu_us long_turns long_turns_cpu
 	are string node.loop. longest_turn_what longest_turn_cpu_what
