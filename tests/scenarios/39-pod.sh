@@ -1,10 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# Case 36: accessd and a job as doc/kubernetes has them. The job is in user, process, mount, network and IPC namespaces of its
-# own, no root, without capabilities, under a seccomp profile as container runtimes have, on a read-only root with 64 MB of
-# /dev/shm, and has one folder of the node. It gets all samples exactly once, puts nothing into /dev/shm, and what is wrong is named: no
-# folder, no accessd, data that accessd does not see. accessd is under the same profile, in a mount namespace of its own.
+# Case 36: accessd and a job as doc/kubernetes has them. The job is in user, process, mount, network and IPC
+# namespaces of its own, no root, without capabilities, under a seccomp profile as container runtimes have, on a
+# read-only root with 64 MB of /dev/shm, and has one folder of the node. It gets all samples exactly once, puts
+# nothing into /dev/shm, and what is wrong is named: no folder, no accessd, data that accessd does not see. accessd is
+# under the same profile, in a mount namespace of its own.
 . "${top_srcdir:-.}/tests/scenarios/functions.sh"
 requires unshare mount pivot_root
 unshare -rmpinu --fork --kill-child unshare -U --map-user=1000 --map-group=1000 true 2>/dev/null ||
