@@ -77,6 +77,18 @@ code=0
 [ $code = 1 ] || fail "a full disk: status $code"
 says "cannot write"
 code=0
-(ulimit -n 12 && exec "$ctl" convert --jobs 1 --shard-size 20K "$work/data" "$out/many.tar") >"$work/said" 2>&1 || code=$?
+timeout $longest prlimit --nofile=12 "$ctl" convert --jobs 1 --shard-size 20K "$work/data" "$out/many.tar" >"$work/said" 2>&1 || code=$?
 [ $code = 1 ] || fail "too few descriptors: status $code: $(cat "$work/said")"
 [ "$(ls -A "$out")" = "$before" ] || fail "left behind: $(ls -A "$out")"
+
+# accessd opens what was written as it opens the folder: as many samples, each once. (Pixels: tests/python/shards_test.py.)
+"$pictures" "$work/good" 60 3 64
+mkdir "$work/shards"
+convert --shard-size 20K "$work/good" "$work/shards/s.tar"
+[ $code = 0 ] || fail "convert: $(cat "$work/said")"
+for data in "$work/good" "$work/shards"; do
+	timeout $longest "$bench" --private --dataset "$data" --order sequential --jobs 1 --epochs 2 --batch 16 --verify --json "$work/json" >"$work/said" 2>&1 ||
+		fail "a job of $data: $(cat "$work/said")"
+	exactly_once "$work/json"
+	"$expect" "$work/json" jobs.0.samples == 120 node.bad_samples == 0 || fail "samples of $data"
+done
