@@ -45,6 +45,10 @@ static inline int base_take_fd(int *fd)
 	return taken;
 }
 
+/* base/cleanup.c: an array of *room items of `each` bytes gets room for `needed`, if it has less: twice as much, or more.
+ * false: there is no memory, and all is as it was. */
+bool base_grow(void *pointer_to_pointer, size_t *room, size_t needed, size_t each);
+
 /* Closes *fd if it is open and sets it to -1; errno is kept. */
 void base_close(int *fd);
 
@@ -90,8 +94,8 @@ int base_memfd_of(const char *name, const void *text, size_t size);
 /* Is it memory with these seals (F_SEAL_...), of pages that the kernel finds when they are touched? Of huge pages
  * there may be none left: that would be SIGBUS. */
 bool base_is_sealed(int fd, int seals);
-/* Reads so many bytes of a file from its beginning. 0; -ENODATA: it has fewer; negative errno. */
-int base_read_all(int fd, void *ret, size_t bytes);
+/* Reads so many bytes at that place of the file. 0; -ENODATA: it has fewer; negative errno. */
+int base_read_at(int fd, void *ret, uint64_t bytes, uint64_t at);
 /* Writes all of it at that place of the file. 0 or negative errno. */
 int base_write_at(int fd, const void *from, uint64_t bytes, uint64_t at);
 

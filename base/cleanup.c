@@ -19,6 +19,23 @@ void base_freep(void *pointer_to_pointer)
 	free(*(void **)pointer_to_pointer);
 }
 
+bool base_grow(void *pointer_to_pointer, size_t *room, size_t needed, size_t each)
+{
+	void **p = pointer_to_pointer, *more;
+	size_t want = BASE_MAX(*room, (size_t)16);
+
+	if (needed <= *room)
+		return true;
+	while (want < needed)
+		want *= 2;
+	more = reallocarray(*p, want, each);
+	if (!more)
+		return false;
+	*p = more;
+	*room = want;
+	return true;
+}
+
 void base_close(int *fd)
 {
 	int saved = errno;

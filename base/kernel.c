@@ -98,16 +98,16 @@ bool base_is_sealed(int fd, int seals)
 	       (uint32_t)system.f_type == TMPFS_MAGIC;
 }
 
-int base_read_all(int fd, void *ret, size_t bytes)
+int base_read_at(int fd, void *ret, uint64_t bytes, uint64_t at)
 {
-	for (size_t at = 0; at < bytes;) {
-		ssize_t n = pread(fd, (uint8_t *)ret + at, bytes - at, (off_t)at);
+	for (uint64_t done = 0; done < bytes;) {
+		ssize_t n = pread(fd, (uint8_t *)ret + done, bytes - done, (off_t)(at + done));
 
 		if (n < 0 && errno != EINTR)
 			return -errno;
 		if (n == 0)
 			return -ENODATA;
-		at += n > 0 ? (size_t)n : 0;
+		done += n > 0 ? (uint64_t)n : 0;
 	}
 	return 0;
 }

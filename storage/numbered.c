@@ -8,13 +8,12 @@
 
 #define NUMBERED_NAME_MAX 24
 
-/* With their NULs. */
-static uint64_t numbered_names_bytes(uint64_t count)
+uint64_t numbered_bytes(uint64_t count, unsigned more)
 {
 	uint64_t bytes = 0;
 
 	for (uint64_t digits = 1, least = 0, next = 10; least < count; digits++) {
-		bytes += (BASE_MIN(count, next) - least) * (digits + 3);
+		bytes += (BASE_MIN(count, next) - least) * (digits + more);
 		least = next;
 		next *= 10;
 	}
@@ -25,7 +24,7 @@ int numbered_index(uint64_t count, const struct index_record *record, const char
 		   const struct scan_progress *progress, int *ret_fd)
 {
 	const struct index_head head = {.n_samples = count,
-					.names_bytes = numbered_names_bytes(count),
+					.names_bytes = numbered_bytes(count, sizeof("[]")),
 					.n_folders = 1,
 					.folders_bytes = 1,
 					.label_rule = INDEX_LABELS_FLAT};

@@ -134,7 +134,7 @@ static int index_put(struct oads_writer *writer, const struct dataset *source,
 	int r = index_make(writer, source, &fd);
 
 	if (!r)
-		r = base_read_all(fd, &numbers, sizeof(numbers));
+		r = base_read_at(fd, &numbers, sizeof(numbers), 0);
 	if (r)
 		return r;
 	head->index_at = writer->at;

@@ -45,23 +45,6 @@ struct found { /* pictures of one batch */
 	size_t text_bytes;
 };
 
-static bool grow(void *pointer_to_pointer, size_t *room, size_t needed, size_t each)
-{
-	void **p = pointer_to_pointer, *more;
-	size_t want = BASE_MAX(*room, 16);
-
-	if (needed <= *room)
-		return true;
-	while (want < needed)
-		want *= 2;
-	more = reallocarray(*p, want, each);
-	if (!more)
-		return false;
-	*p = more;
-	*room = want;
-	return true;
-}
-
 /* Appends what a batch found to its folder. The text of the batch is the scratch it came in. */
 static void folder_add(struct walk *walk, struct walk_folder *folder, const struct found *found)
 {
@@ -69,9 +52,10 @@ static void folder_add(struct walk *walk, struct walk_folder *folder, const stru
 
 	pthread_mutex_lock(&walk->lock);
 	walk->bytes -= walk_bytes_of(folder);
-	good = grow(&folder->file, &folder->room_files, folder->n_files + found->n_files,
-		    sizeof(*folder->file)) &&
-	       grow(&folder->text, &folder->room_text, folder->text_bytes + found->text_bytes, 1);
+	good =
+	    base_grow(&folder->file, &folder->room_files, folder->n_files + found->n_files,
+		      sizeof(*folder->file)) &&
+	    base_grow(&folder->text, &folder->room_text, folder->text_bytes + found->text_bytes, 1);
 	if (good && found->n_files) {
 		for (size_t i = 0; i < found->n_files; i++) {
 			folder->file[folder->n_files] = found->file[i];

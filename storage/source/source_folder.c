@@ -80,25 +80,6 @@ static int open_file(int root_fd, const char *name, bool no_atime)
 	return fd;
 }
 
-/* Bytes read, fewer than size only at the end of the file; or negative errno. */
-static int64_t read_all(int fd, uint8_t *buffer, uint32_t size)
-{
-	uint32_t got = 0;
-
-	while (got < size) {
-		const ssize_t r = pread(fd, buffer + got, size - got, got);
-
-		if (r < 0 && errno == EINTR)
-			continue;
-		if (r < 0)
-			return -errno;
-		if (r == 0)
-			break;
-		got += (uint32_t)r;
-	}
-	return got;
-}
-
 static bool file_is_same(const struct stat *st, uint32_t size, int64_t mtime_ns,
 			 struct reader_outcome *ret)
 {
@@ -155,21 +136,21 @@ static void read_below(const struct reader_dataset *dataset, int root_fd, uint64
 	const int fd =
 	    open_file(root_fd, dataset_name_of(dataset->index, sample), dataset->no_atime);
 	struct stat st;
-	int64_t got;
+	int r;
 
 	if (fd < 0) {
 		judge_open(-fd, ret);
 		return;
 	}
-	got = read_all(fd, buffer, size);
+	r = base_read_at(fd, buffer, size, 0);
 	if (fstat(fd, &st) < 0)
 		reader_outcome_set(ret, LAYOUT_FAIL_READ, errno, strerror(errno));
 	else if (!file_is_same(&st, size, dataset_mtime_of(dataset->index, sample), ret))
 		; /* said there, and why reading failed no longer matters */
-	else if (got < 0)
-		reader_outcome_set(ret, LAYOUT_FAIL_READ, (int)-got, strerror((int)-got));
-	else if (got < size)
+	else if (r == -ENODATA)
 		reader_outcome_set(ret, LAYOUT_FAIL_READ, EIO, "gave fewer bytes than its size");
+	else if (r)
+		reader_outcome_set(ret, LAYOUT_FAIL_READ, -r, strerror(-r));
 	else
 		ret->stage = LAYOUT_FAIL_NONE;
 	close(fd);

@@ -120,23 +120,6 @@ static bool is_stopped(struct indexer *indexer)
 
 /* ---- what a process says ---- */
 
-static bool grow(void *pointer_to_pointer, size_t *room, size_t needed, size_t each)
-{
-	void **p = pointer_to_pointer, *more;
-	size_t want = BASE_MAX(*room, 1024);
-
-	if (needed <= *room)
-		return true;
-	while (want < needed)
-		want *= 2;
-	more = reallocarray(*p, want, each);
-	if (!more)
-		return false;
-	*p = more;
-	*room = want;
-	return true;
-}
-
 static uint64_t memory_of(const struct indexer_shard *shard)
 {
 	return shard->room_records * sizeof(*shard->record) + shard->room_keys;
@@ -151,9 +134,9 @@ static int take_record(struct listener *listener, const struct indexer_word *wor
 	    word->text_bytes < 2 || strlen(key) + 1 != word->text_bytes)
 		return stop_shard(listener->indexer, shard, DATASET_E_REFUSED,
 				  "has a sample that is beyond its end or has no name");
-	if (!grow(&shard->record, &shard->room_records, shard->n_records + 1,
-		  sizeof(*shard->record)) ||
-	    !grow(&shard->keys, &shard->room_keys, shard->keys_bytes + word->text_bytes, 1))
+	if (!base_grow(&shard->record, &shard->room_records, shard->n_records + 1,
+		       sizeof(*shard->record)) ||
+	    !base_grow(&shard->keys, &shard->room_keys, shard->keys_bytes + word->text_bytes, 1))
 		return stop_memory(listener->indexer);
 	shard->record[shard->n_records++] =
 	    (struct indexer_record){word->at, word->bytes, word->label};

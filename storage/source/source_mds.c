@@ -98,7 +98,7 @@ static int read_index(const struct reader_dataset *dataset, char **ret, size_t *
 	text = malloc((size_t)st.st_size);
 	if (!text)
 		return -ENOMEM;
-	r = base_read_all(fd, text, (size_t)st.st_size);
+	r = base_read_at(fd, text, (uint64_t)st.st_size, 0);
 	if (r)
 		return r;
 	*ret = base_take_ptr(text);

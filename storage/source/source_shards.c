@@ -13,6 +13,7 @@
 #include "storage/source/source_shards.h"
 
 #include "storage/index.h"
+#include "storage/numbered.h"
 #include "storage/openness.h"
 #include "storage/reader_parts.h"
 #include "storage/source/source_indexer.h"
@@ -207,18 +208,6 @@ static int check_labels(struct found *found, struct diag *diag)
 	return DATASET_E_REFUSED;
 }
 
-static uint64_t decimal_bytes(uint64_t count)
-{
-	uint64_t bytes = 0;
-
-	for (uint64_t digits = 1, least = 0, next = 10; least < count; digits++) {
-		bytes += (BASE_MIN(count, next) - least) * (digits + 1);
-		least = next;
-		next *= 10;
-	}
-	return bytes;
-}
-
 static void measure(struct found *found)
 {
 	struct index_head *head = &found->head;
@@ -240,7 +229,7 @@ static void measure(struct found *found)
 	}
 	head->label_rule = found->has_labels ? INDEX_LABELS_OWN : INDEX_LABELS_FLAT;
 	head->n_classes = found->has_labels ? (uint64_t)found->largest_label + 1 : 0;
-	head->classes_bytes = decimal_bytes(head->n_classes);
+	head->classes_bytes = numbered_bytes(head->n_classes, 1);
 }
 
 /* name: room for the longest. */

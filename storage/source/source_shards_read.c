@@ -141,26 +141,6 @@ static void say_errno(const struct shard_read *read, enum layout_fail stage, int
 	reader_outcome_set(read->outcome, stage, error, strerror(error));
 }
 
-/* As many bytes as there are, or negative errno. */
-static int64_t read_bytes(const struct shard_read *read, int fd)
-{
-	uint32_t got = 0;
-
-	while (read->buffer && got < read->bytes) {
-		const ssize_t r =
-		    pread(fd, read->buffer + got, read->bytes - got, (off_t)(read->at + got));
-
-		if (r < 0 && errno == EINTR)
-			continue;
-		if (r < 0)
-			return -errno;
-		if (r == 0)
-			break;
-		got += (uint32_t)r;
-	}
-	return got;
-}
-
 static bool is_same(const struct shard_read *read, const struct stat *st)
 {
 	return S_ISREG(st->st_mode) && (uint64_t)st->st_size == read->is.bytes &&
@@ -170,7 +150,7 @@ static bool is_same(const struct shard_read *read, const struct stat *st)
 /* false: the shard has no name any more, and another one may have it. */
 static bool read_from(const struct shard_read *read, int fd)
 {
-	const int64_t got = read_bytes(read, fd);
+	const int r = read->buffer ? base_read_at(fd, read->buffer, read->bytes, read->at) : 0;
 	struct stat st;
 
 	if (fstat(fd, &st) < 0)
@@ -179,11 +159,11 @@ static bool read_from(const struct shard_read *read, int fd)
 		return false;
 	else if (!is_same(read, &st))
 		say_changed(read, "its shard was written to since it was listed");
-	else if (got < 0)
-		say_errno(read, LAYOUT_FAIL_READ, (int)-got);
-	else if (read->buffer && got < read->bytes)
+	else if (r == -ENODATA)
 		reader_outcome_set(read->outcome, LAYOUT_FAIL_READ, EIO,
 				   "its shard gave fewer bytes than its size");
+	else if (r)
+		say_errno(read, LAYOUT_FAIL_READ, -r);
 	else
 		read->outcome->stage = LAYOUT_FAIL_NONE;
 	return true;

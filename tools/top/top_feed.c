@@ -70,7 +70,7 @@ static int feed_read(struct top_feed *feed, int fd, struct json_in **ret)
 		return TOP_FEED_E_NONE;
 	}
 	text = malloc((size_t)status.st_size + 1);
-	if (!text || base_read_all(fd, text, (size_t)status.st_size)) {
+	if (!text || base_read_at(fd, text, (uint64_t)status.st_size, 0)) {
 		diag_set(&feed->diag, "the status cannot be read");
 		return TOP_FEED_E_NONE;
 	}
