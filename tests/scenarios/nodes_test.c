@@ -510,13 +510,15 @@ START_TEST(jobs_with_the_same_slice_share)
 {
 	struct oa_options options = options_of(OA_ORDER_SEEDED, 8, 6);
 	struct world world[2] = {{.n_nodes = 0}, {.n_nodes = 0}};
+	bool is_over[2] = {false, false};
 	double ratio;
 
 	start(4);
 	for (int i = 0; i < 2; i++)
 		world_open(&world[i], &options, &four, NULL, 0);
-	while (!(drive(&world[0], 1) & drive(&world[1], 1)))
-		;
+	while (!is_over[0] || !is_over[1])
+		for (int i = 0; i < 2; i++)
+			is_over[i] = drive(&world[i], 1);
 	for (int i = 0; i < 2; i++) {
 		assert_all_once(&world[i]);
 		world_close(&world[i]);
