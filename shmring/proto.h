@@ -90,15 +90,14 @@ enum proto_key {
 	PROTO_KEY_RANKS = 18,
 	PROTO_KEY_RANK = 19,
 	PROTO_KEY_TOKEN = 20, /* bytes */
-	PROTO_KEY_LOCAL_RANKS =
-	    70, /* OPEN: with a fixed plan, ranks of the job on this node, where these are
-				     * not all; missing: they are. OPENED: the same, from who knows slices
-				     * (sched/ranks/slice.h): granted chunks are ones of local places then */
-	PROTO_KEY_LOCAL_FIRST = 71, /* the first of them; missing: 0 */
-	PROTO_KEY_DROP_LAST =
-	    72, /* with LOCAL_RANKS: 1: the last step is left out where it is short */
-	PROTO_KEY_SPREAD =
-	    73, /* with LOCAL_RANKS: 1: samples of a step go to nodes by sched/ranks/spread.h */
+	/* OPEN: with a fixed plan, ranks of the job on this node, where these are not all; missing: they are.
+	 * OPENED: the same, from who knows slices (sched/ranks/slice.h): granted chunks are ones of local places
+	 * then. Beside it in OPEN: the first of them (missing: 0); 1: the last step is left out where it is
+	 * short; 1: samples of a step go to nodes by sched/ranks/spread.h. */
+	PROTO_KEY_LOCAL_RANKS = 70,
+	PROTO_KEY_LOCAL_FIRST = 71,
+	PROTO_KEY_DROP_LAST = 72,
+	PROTO_KEY_SPREAD = 73,
 	PROTO_KEY_CHUNK = 21, /* C wished for by the opener of the stream; missing: by rule */
 	PROTO_KEY_JOB_ID = 22,
 	PROTO_KEY_EPOCH = 23,
