@@ -113,7 +113,7 @@ def _refuse_nodes(ranks):
     raise ArgumentError(
         f"{ranks.world_size} ranks, and {ranks.why}: some are on other nodes, whose daemons know nothing of this one's"
         " order; give all ranks order=\"seeded\" and the same seed= (each epoch is another order then, too), which"
-        " every node computes for itself")
+        " every node computes for itself; a job of this process alone gives rank=0, world_size=1")
 
 
 def _refuse_worker():
@@ -170,6 +170,7 @@ def _job_name(name, ranks):
     # Ranks find each other by name: of one launch, so that two runs of a script do not meet.
     launch = (os.environ.get("TORCHELASTIC_RUN_ID") or os.environ.get("SLURM_JOB_ID") or "") + \
         os.environ.get("MASTER_ADDR", "") + os.environ.get("MASTER_PORT", "")
+    launch += "".join(f" {os.environ[name]}" for name in ("SLURM_STEP_ID", "PMIX_NAMESPACE") if name in os.environ)
     return f"{os.path.basename(sys.argv[0]) or 'python'} {launch}".strip()
 
 
@@ -214,8 +215,9 @@ class Loader:
     augmentation.
 
     rank, world_size: of data-parallel training; torch.distributed's, else what torchrun, Open MPI, Hydra or srun say, when
-    they are not given; several ranks open at the first use. local_rank, local_world_size: which of the node's ranks this is;
-    by the same launchers. A node makes what its ranks read. Over several nodes the order is "seeded", "sequential" or
+    they are not given; several ranks open at the first use, and where it is not known which are on this node, or some
+    are elsewhere, they meet when they make it. local_rank, local_world_size: which of the node's ranks this is; by the
+    same launchers. A node makes what its ranks read. Over several nodes the order is "seeded", "sequential" or
     "replay"; without one it is "seeded" with a seed that rank 0 draws, where torch.distributed is initialized, else give
     seed=. spread="step": which rank of a step gets which sample follows the samples, so that a node gets mostly the same
     ones in each epoch and keeps them; each step's samples are the same (doc/cluster.md says what it costs).
@@ -363,6 +365,8 @@ class Loader:
             self._take_state(state)
         if self.world_size == 1:  # ranks may get a state first, which all must begin from
             self._open()
+        else:  # here, where all ranks are, and not where one of them asks something
+            self._agree()
 
     # ---- arguments ----
 
@@ -447,7 +451,7 @@ class Loader:
         """What cannot come right is refused at once."""
         if self._ranks.why is None or order not in _DECIDED:
             return
-        if order != _ORDERS["usual"] or not (state is not None or ranks_of.can_meet()):
+        if order != _ORDERS["usual"] or not (state is not None or ranks_of.can_meet(self.world_size)):
             _refuse_nodes(self._ranks)
 
     def _agree(self):
@@ -460,7 +464,7 @@ class Loader:
 
     def _meet(self):
         is_needed = not self._ranks.is_known or (self._ranks.why is not None and self._token is None)
-        if not is_needed or not ranks_of.can_meet():
+        if not is_needed or not ranks_of.can_meet(self.world_size):
             return
         self._ranks, seed = ranks_of.meet(self._ranks, self._socket)
         if self._ranks.why is None:

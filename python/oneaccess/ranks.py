@@ -12,6 +12,7 @@ import re
 import secrets
 import socket as sockets
 import sys
+import threading
 import warnings
 from typing import NamedTuple
 
@@ -26,9 +27,12 @@ _LAUNCHERS = {
     "Slurm": ("SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID", None),
 }
 _SLURM_TASKS = ("SLURM_STEP_TASKS_PER_NODE", "SLURM_TASKS_PER_NODE", "SLURM_NTASKS_PER_NODE")
+_GIVEN = "rank= and world_size="
 _EXPLICIT = "give local_rank= and local_world_size="
 _IN_ORDER = ("a node makes what its ranks read, so they must follow each other: start them node by node (srun -m block,"
              " mpirun --map-by core), or give order=\"seeded\" with rank= and world_size= alone, and every node makes all")
+
+_PATIENCE_S = 10  # until a rank says that it waits for the others
 
 
 class Ranks(NamedTuple):
@@ -133,7 +137,7 @@ def _all_said():
 def _which(rank, world_size):
     """This process's rank, of how many, and who says so."""
     if rank is not None:
-        return rank, world_size, "rank= and world_size="
+        return rank, world_size, _GIVEN
     distributed = _distributed()
     if distributed is not None:
         return distributed.get_rank(), distributed.get_world_size(), "torch.distributed"
@@ -211,7 +215,7 @@ def find(rank=None, world_size=None, local_rank=None, local_world_size=None):
     if (local_rank is None) != (local_world_size is None):
         raise ArgumentError("local_rank and local_world_size go together")
     if world_size == 1 and local_rank is None:
-        return Ranks(0 if rank is None else rank, 1, 0, 1, True, None, "rank= and world_size=")
+        return Ranks(0 if rank is None else rank, 1, 0, 1, True, None, _GIVEN)
     rank, world_size, source = _which(rank, world_size)
     if local_rank is not None:
         words = f"local_rank={local_rank}, local_world_size={local_world_size}"
@@ -220,7 +224,12 @@ def find(rank=None, world_size=None, local_rank=None, local_world_size=None):
         return Ranks(rank, world_size, local_rank, local_world_size, True, why, source)
     if world_size == 1:
         return Ranks(rank, 1, 0, 1, True, None, source)
-    ranks = _near(rank, world_size, source)
+    try:
+        ranks = _near(rank, world_size, source)
+    except ArgumentError as error:
+        if source != _GIVEN:
+            raise
+        ranks = Ranks(rank, world_size, rank, world_size, False, str(error), source)  # what launchers say may be of others
     if source in _LAUNCHERS and source != "torchrun":
         _tell(ranks)
     return ranks
@@ -228,28 +237,45 @@ def find(rank=None, world_size=None, local_rank=None, local_world_size=None):
 
 # ---- what ranks say to each other ----
 
-def can_meet():
-    return _distributed() is not None
+def can_meet(world_size):
+    """Either all processes of torch.distributed are these ranks, or none of them asks the others."""
+    distributed = _distributed()
+    return distributed is not None and distributed.get_world_size() == world_size
 
 
 def _node(socket):
-    """The same for all who have one accessd, another for all on another machine."""
+    """The same for all who surely have one accessd: of one machine, and of one container there."""
     try:
         with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as boot:
             machine = boot.read().strip()
     except OSError:
         machine = sockets.gethostname()
-    return machine, os.fspath(socket or os.environ.get("ACCESS_SOCKET") or "")
+    try:
+        mounts = os.stat("/proc/self/ns/mnt").st_ino
+    except OSError:
+        mounts = 0
+    return (machine, mounts, os.environ.get("XDG_RUNTIME_DIR", ""),
+            os.fspath(socket or os.environ.get("ACCESS_SOCKET") or ""))
+
+
+def _tell_waiting():
+    print("oneaccess: a Loader waits until all ranks have made it; one of this rank alone gives rank=0, world_size=1",
+          file=sys.stderr, flush=True)
 
 
 def _gather(mine, world_size):
     distributed = _distributed()
     everybody = [None] * world_size
+    voice = threading.Timer(_PATIENCE_S, _tell_waiting)
+    voice.daemon = True
+    voice.start()
     try:
         distributed.all_gather_object(everybody, mine)
     except Exception as error:  # of whatever backend
         raise ArgumentError(f"ranks could not agree on a seed by torch.distributed ({error}): give order=\"seeded\" and"
                             f" the same seed= on all ranks, and {_EXPLICIT}") from error
+    finally:
+        voice.cancel()
     return everybody
 
 

@@ -29,7 +29,7 @@ class Rows:
 def tokens(path: str | os.PathLike, seq_len: int, dtype: str | None = None) -> Rows:
     """Windows over the tokens of a file, for a Loader: sample i begins with token i * seq_len. Batches are dicts of two views of
     [batch, seq_len] int64 numbers: ``input_ids``, and ``labels``, which are the next tokens (models of transformers shift by
-    themselves: they take input_ids for both).
+    themselves: they take input_ids for both). The views are of one array and not contiguous: ``reshape(-1)``, not ``view(-1)``.
 
     path: a .bin of plain numbers, whose dtype is "uint16", "uint32", "int32" or "int64"; a .bin of Megatron-LM with its .idx
     beside it, or a one-dimensional .npy, which say it themselves. The tokens are one row: a window may hold

@@ -20,6 +20,9 @@ from .errors import ArgumentError, DatasetError, MissingError, TransformError
 from .wrapped import Wrapped, wrap
 
 SUFFIX = ".parquet"
+# Files of data sets that accessd reads itself: tables beside them are about them.
+_READ = (".tar", ".tfrecord", ".tfrecords", ".mds", ".npy", ".oads", ".jpg", ".jpeg", ".png", ".webp", ".tif", ".tiff", ".gif",
+         ".bmp", ".ppm", ".pgm")
 _CACHE = 256 << 20          # decoded row groups, of a process
 _LARGE = 1 << 30            # a row group beyond this needs a word
 _MOST_PROCESSES = 4         # each decodes for itself
@@ -93,6 +96,19 @@ def files_of(paths: str | os.PathLike | Sequence) -> list[str]:
     return found
 
 
+def _has_tables(folder, depth=4):
+    """Parquet files, there or below, and nothing beside them that accessd reads."""
+    has_some = False
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.name.startswith("."):
+                continue
+            if entry.name.lower().endswith(_READ) or (entry.is_dir() and not (depth and _has_tables(entry.path, depth - 1))):
+                return False
+            has_some = has_some or entry.is_dir() or entry.name.endswith(SUFFIX)
+    return has_some
+
+
 def is_meant(dataset) -> bool:
     """Does a Loader's first argument name Parquet files?"""
     if isinstance(dataset, (list, tuple)):
@@ -105,8 +121,7 @@ def is_meant(dataset) -> bool:
     if path.endswith(SUFFIX):
         return True
     try:
-        with os.scandir(os.path.expanduser(path)) as entries:
-            return any(entry.name.endswith(SUFFIX) for entry, _ in zip(entries, range(256)))
+        return _has_tables(os.path.expanduser(path))
     except OSError:
         return False
 

@@ -133,6 +133,13 @@ class FindTest(unittest.TestCase):
             self.assertEqual((found.first, found.local_world_size), (0, found.world_size))
         found = self.find({}, {"rank": 2, "world_size": 4})
         self.assertEqual((found.is_known, found.why), (False, None))
+        # Given ranks count, whatever a launcher says: round the nodes, or of others.
+        for variables in ({**SRUN, "SLURM_PROCID": "3", "SLURM_LOCALID": "1"}, {**TORCHRUN, "LOCAL_RANK": "-1"},
+                          {**OPEN_MPI, "OMPI_COMM_WORLD_RANK": "3", "OMPI_COMM_WORLD_LOCAL_RANK": "1"}):
+            found = self.find(variables, {"rank": 3, "world_size": 8})
+            self.assertEqual((found.rank, found.world_size, found.first, found.local_world_size), (3, 8, 0, 8))
+            self.assertFalse(found.is_known)
+            self.assertTrue(found.why)
 
     def test_torch_distributed(self):
         sys.modules["torch.distributed"] = Distributed(5, 8)
@@ -144,6 +151,8 @@ class FindTest(unittest.TestCase):
                                     "torch.distributed says rank 5 of 8.*OMPI_COMM_WORLD_RANK=6.*local_rank="):
             self.find(OPEN_MPI, {})
         self.assertEqual(self.find(OPEN_MPI, {"local_rank": 0, "local_world_size": 1})[:4], (5, 8, 0, 1))
+        # Ranks of data that are fewer than processes do not meet: not all processes would come.
+        self.assertEqual([ranks.can_meet(8), ranks.can_meet(4), ranks.can_meet(1)], [True, False, False])
 
     def test_who_starts_many_at_once_is_told(self):
         for variables, is_told in ((SRUN, True), (OPEN_MPI, True), (TORCHRUN, False), ({}, False)):

@@ -158,6 +158,13 @@ class PackagesTest(TablesCase):
         self.assertEqual(tables.files_of([made[1], str(made[0])]), want[::-1])
         self.assertTrue(tables.is_meant(folder) and tables.is_meant(made) and tables.is_meant("x.parquet"))
         self.assertFalse(tables.is_meant(self.data) or tables.is_meant([]) or tables.is_meant(["a"]) or tables.is_meant(7))
+        # What accessd reads itself is not taken from it by tables beside it.
+        for name in ("00000.tar", "cats/1.JPG", "a.tfrecord"):
+            beside = self.work / "beside" / name.replace("/", "-") / name
+            beside.parent.mkdir(parents=True)
+            for file in (beside, self.work / "beside" / name.replace("/", "-") / "labels.parquet"):
+                file.write_bytes(b"")
+            self.assertFalse(tables.is_meant(self.work / "beside" / name.replace("/", "-")), name)
         with self.assertRaisesRegex(FileNotFoundError, "no Parquet file is at .*/gone.parquet"):
             oa.from_parquet("gone.parquet")
         self.assertEqual([tables.size_of(text, "cache") for text in (7, "2K", "3M", "1G")], [7, 2048, 3 << 20, 1 << 30])
