@@ -456,12 +456,11 @@ static void put_share(struct json_out *out, const struct domain *domain)
 }
 
 /* Of what is saved, he has as much as he has of what is delivered. */
-static void put_account(struct json_out *out, const struct view *view, const struct domain *domain)
+static void put_account(struct json_out *out, const struct domain *domain, const struct sums *sums)
 {
-	const struct sums sums = sums_of(view);
-	const struct saved saved = saved_of(view->node, &sums);
-	const uint64_t delivered = delivered_to(view->node, domain);
-	const double part = sums.delivered ? (double)delivered / (double)sums.delivered : 0;
+	const struct saved saved = saved_of(domain->node, sums);
+	const uint64_t delivered = delivered_to(domain->node, domain);
+	const double part = sums->delivered ? (double)delivered / (double)sums->delivered : 0;
 
 	json_out_member_u64(out, "samples_delivered", delivered);
 	json_out_member_u64(out, "samples_saved", (uint64_t)(part * (double)saved.samples));
@@ -469,7 +468,7 @@ static void put_account(struct json_out *out, const struct view *view, const str
 	json_out_member_double(out, "cpu_seconds_saved", part * saved.cpu_s);
 }
 
-static void put_tenant(struct json_out *out, const struct view *view, const struct domain *domain)
+static void put_tenant(struct json_out *out, const struct domain *domain, const struct sums *sums)
 {
 	json_out_object_begin(out);
 	json_out_member_u64(out, "uid", domain->who.uid);
@@ -477,7 +476,7 @@ static void put_tenant(struct json_out *out, const struct view *view, const stru
 	json_out_member_bool(out, "public", domain->kind == DOMAIN_PUBLIC);
 	if (domain->kind != DOMAIN_PUBLIC) {
 		put_share(out, domain);
-		put_account(out, view, domain);
+		put_account(out, domain, sums);
 	}
 	json_out_member_double(out, "reader_cpu_seconds",
 			       (double)reading_cpu_ns(&domain->reading) / 1e9);
@@ -575,13 +574,15 @@ static void put_workers(struct json_out *out, const struct view *view)
 
 static void put_tenants(struct json_out *out, const struct view *view)
 {
+	const struct sums sums =
+	    sums_of(view); /* asks each domain's processes: once for all tenants */
 	const struct domain *domain;
 
 	json_out_key(out, "tenants");
 	json_out_array_begin(out);
 	LIST_FOREACH(domain, &view->node->domains, link)
 	if (domain->kind != DOMAIN_OWN && shows_processes(view, domain))
-		put_tenant(out, view, domain);
+		put_tenant(out, domain, &sums);
 	json_out_array_end(out);
 }
 
