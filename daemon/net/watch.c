@@ -74,23 +74,23 @@ static int renew(struct watching *watching, struct watch_view *view)
 	return r;
 }
 
-/* *ret_ns: in so long it is due. NULL: there is none. */
+/* Of several that are overdue, who waits longest. *ret_ns: in so long it is due. NULL: there is none. */
 static struct watch_view *next_due(const struct watching *watching, uint64_t now_ns,
 				   uint64_t *ret_ns)
 {
 	struct watch_view *view, *next = NULL;
+	uint64_t first_ns = UINT64_MAX;
 
-	*ret_ns = UINT64_MAX;
 	LIST_FOREACH(view, &watching->views, link)
 	{
 		uint64_t due_ns = view->renewed_ns + period_ns(view);
-		uint64_t in_ns = due_ns > now_ns ? due_ns - now_ns : 0;
 
-		if (in_ns < *ret_ns) {
-			*ret_ns = in_ns;
+		if (due_ns < first_ns) {
+			first_ns = due_ns;
 			next = view;
 		}
 	}
+	*ret_ns = !next ? UINT64_MAX : first_ns > now_ns ? first_ns - now_ns : 0;
 	return next;
 }
 

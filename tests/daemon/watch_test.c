@@ -2,9 +2,10 @@
 
 /*
  * Watchers of the status: they see what STATUS says, newer and newer, without a message; many have one memory; one that
- * outgrew it is told; a private accessd ends though somebody watches.
+ * outgrew it is told; of several users each has his turn; a private accessd ends though somebody watches.
  */
 
+#include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +13,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "daemon/loop.h"
+#include "daemon/net/watch.h"
 #include "shmring/pane.h"
 #include "tests/daemon/raw.h"
 
@@ -198,6 +201,47 @@ START_TEST(one_that_is_outgrown_ends)
 }
 END_TEST
 
+/* Takes so long that after the rest which follows everybody's is overdue. */
+static int render_slowly(void *arg, uid_t uid, bool sees_all, char **ret, size_t *ret_size)
+{
+	const uint64_t begun_ns = base_cpu_ns();
+
+	(void)sees_all;
+	while (base_cpu_ns() - begun_ns < 2000000)
+		continue;
+	*(uid_t *)arg = uid;
+	*ret_size = 2;
+	*ret = strdup("{}");
+	return *ret ? 0 : -ENOMEM;
+}
+
+START_TEST(each_has_his_turn)
+{
+	enum { USERS = 3, RENEWALS = 9 };
+	struct watching watching = {.n = 0};
+	struct watcher watcher[USERS] = {{.view = NULL}};
+	struct loop *loop;
+	uid_t last = 0;
+	int fd;
+
+	ck_assert_int_eq(loop_new(&loop), 0);
+	ck_assert_int_eq(watch_init(&watching, loop, render_slowly, &last), 0);
+	for (uid_t uid = 0; uid < USERS; uid++)
+		ck_assert_int_eq(watch_enter(&watching, &watcher[uid], uid, false, 100, &fd), 0);
+	for (uint64_t n = watching.renewals; n < USERS + RENEWALS; n++) {
+		while (watching.renewals == n) {
+			ck_assert_int_eq(loop_turn(loop), 0);
+			usleep(1000);
+		}
+		ck_assert_uint_eq(last, n % USERS); /* who was renewed longest ago */
+	}
+	for (uid_t uid = 0; uid < USERS; uid++)
+		watch_leave(&watching, &watcher[uid]);
+	watch_fini(&watching);
+	loop_free(loop);
+}
+END_TEST
+
 START_TEST(watching_is_no_use)
 {
 	struct pane_view view;
@@ -223,6 +267,7 @@ static void add_tests(TCase *tcase)
 	tcase_add_test(tcase, what_is_seen_is_the_status);
 	tcase_add_test(tcase, many_have_one_memory);
 	tcase_add_test(tcase, one_that_is_outgrown_ends);
+	tcase_add_test(tcase, each_has_his_turn);
 	tcase_add_test(tcase, watching_is_no_use);
 }
 
