@@ -265,6 +265,7 @@ static void on_open(struct conn *conn, const struct message_open *open, struct w
 	}
 	conn->node->counters.opens++;
 	conn->state = CONN_WAITS_SOURCE;
+	watch_leave(&conn->node->watching, &conn->watcher); /* a job keeps accessd running */
 	loop_timer_stop(conn->deadline);
 }
 

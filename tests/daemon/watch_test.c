@@ -262,6 +262,30 @@ START_TEST(watching_is_no_use)
 }
 END_TEST
 
+/* It watched before: now a job is there, which accessd does not leave. */
+START_TEST(a_job_is_no_watcher)
+{
+	const struct raw_open open = {.dataset = rig_pictures("watched", 8, 1, 32),
+				      .pipeline = "imagenet-eval-u8",
+				      .batch = 2};
+	struct wire_in welcome, opened;
+	int sock, fd;
+
+	rig_start("workers=1", "idle_exit_s=1", NULL);
+	sock = raw_greeted(&welcome);
+	fd = watched(sock, 100);
+	ck_assert_double_eq(rig_status("node.watchers"), 1);
+	raw_send_open(sock, &welcome, &open);
+	ck_assert_int_eq(raw_hear(sock, PROTO_OPENED, &opened), 0);
+	ck_assert_double_eq(rig_status("node.watchers"), 0);
+	wire_in_fini(&opened);
+	wire_in_fini(&welcome);
+	close(fd);
+	close(sock);
+	rig_end();
+}
+END_TEST
+
 static void add_tests(TCase *tcase)
 {
 	tcase_add_test(tcase, what_is_seen_is_the_status);
@@ -269,6 +293,7 @@ static void add_tests(TCase *tcase)
 	tcase_add_test(tcase, one_that_is_outgrown_ends);
 	tcase_add_test(tcase, each_has_his_turn);
 	tcase_add_test(tcase, watching_is_no_use);
+	tcase_add_test(tcase, a_job_is_no_watcher);
 }
 
 int main(void)
