@@ -2,11 +2,12 @@
 /*
  * Limits: read at the start and every few seconds from then on, for they change while we run: who runs a node
  * writes into these files, and nothing tells us. A cgroup's limit may stand at any level above us, so every level
- * from our own up to the root is looked at, in both hierarchies; what cannot be read does not
- * limit.
+ * from our own up to the root is looked at, in both hierarchies; what is not there, or not ours to read, does not
+ * limit. What is there and cannot be read just now is noted: a limit that seems to be gone for a moment would cost all caches.
  */
 #include "daemon/limits.h"
 
+#include <errno.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,31 +19,54 @@
 
 #define CGROUP_ROOT "/sys/fs/cgroup"
 
-/* First number of a file; false if there is none ("max", no file). */
-static bool read_number(const char *path, int64_t *ret)
+bool limits_passes(int error)
+{
+	return error == EMFILE || error == ENFILE || error == ENOMEM || error == EINTR ||
+	       error == EAGAIN;
+}
+
+static void note_error(int *error)
+{
+	if (limits_passes(errno))
+		*error = errno;
+}
+
+/* A file's beginning: false if there is none. *error: it could not be read just now. */
+static bool read_line(const char *path, char *ret, size_t size, int *error)
 {
 	FILE *file = fopen(path, "re");
-	long long number;
-	bool found;
+	bool found = file && fgets(ret, (int)size, file);
 
-	if (!file)
-		return false;
-	found = fscanf(file, "%lld", &number) == 1;
-	fclose(file);
-	if (found)
-		*ret = number;
+	if (!file || ferror(file))
+		note_error(error);
+	if (file)
+		fclose(file);
 	return found;
 }
 
+/* First number of a file; false if there is none ("max", no file). */
+static bool read_number(const char *path, int64_t *ret, int *error)
+{
+	char line[64];
+	long long number;
+
+	if (!read_line(path, line, sizeof(line), error) || sscanf(line, "%lld", &number) != 1)
+		return false;
+	*ret = number;
+	return true;
+}
+
 /* Our path in a hierarchy: "memory" and "cpu" name v1 controllers, "" the v2 one. */
-static bool cgroup_path(const char *controller, char *ret, size_t size)
+static bool cgroup_path(const char *controller, char *ret, size_t size, int *error)
 {
 	FILE *file = fopen("/proc/self/cgroup", "re");
 	char line[4096];
 	bool found = false;
 
-	if (!file)
+	if (!file) {
+		note_error(error);
 		return false;
+	}
 	while (!found && fgets(line, sizeof(line), file)) {
 		char *names = strchr(line, ':');
 		char *path = names ? strchr(names + 1, ':') : NULL;
@@ -58,24 +82,27 @@ static bool cgroup_path(const char *controller, char *ret, size_t size)
 		if (found)
 			snprintf(ret, size, "%s", path);
 	}
+	if (ferror(file))
+		note_error(error);
 	fclose(file);
 	return found;
 }
 
-typedef void (*level_fn)(const char *folder, void *arg);
+typedef void (*level_fn)(const char *folder, struct limits *limits);
 
 /* Calls fn for our folder in a hierarchy and for each one above it. */
-static void each_level(const char *mount, const char *controller, level_fn fn, void *arg)
+static void each_level(const char *mount, const char *controller, level_fn fn,
+		       struct limits *limits)
 {
 	char path[4096], folder[4352];
 
-	if (!cgroup_path(controller, path, sizeof(path)))
+	if (!cgroup_path(controller, path, sizeof(path), &limits->error))
 		return;
 	for (;;) {
 		char *slash = strrchr(path, '/');
 
 		snprintf(folder, sizeof(folder), "%s%s", mount, strcmp(path, "/") ? path : "");
-		fn(folder, arg);
+		fn(folder, limits);
 		if (!slash || !path[1])
 			return;
 		slash[slash == path ? 1 : 0] = '\0';
@@ -94,20 +121,20 @@ static void least_of(const char *folder, const char *name, struct limits *limits
 	int64_t number;
 
 	snprintf(path, sizeof(path), "%s/%s", folder, name);
-	if (!read_number(path, &number) || number <= 0 || (uint64_t)number >= limits->memory ||
-	    (uint64_t)number >= limits->ram)
+	if (!read_number(path, &number, &limits->error) || number <= 0 ||
+	    (uint64_t)number >= limits->memory || (uint64_t)number >= limits->ram)
 		return;
 	limits->memory = (uint64_t)number;
 	note_file(limits->memory_file, path);
 }
 
-static void memory_v1(const char *folder, void *limits)
+static void memory_v1(const char *folder, struct limits *limits)
 {
 	least_of(folder, "memory.limit_in_bytes", limits);
 }
 
 /* From memory.high on the kernel slows down who asks for more. */
-static void memory_v2(const char *folder, void *limits)
+static void memory_v2(const char *folder, struct limits *limits)
 {
 	least_of(folder, "memory.max", limits);
 	least_of(folder, "memory.high", limits);
@@ -138,34 +165,30 @@ static void lower_to_quota(double quota, double period, const char *path, struct
 	note_file(limits->cpus_file, path);
 }
 
-static void cpus_v1(const char *folder, void *limits)
+static void cpus_v1(const char *folder, struct limits *limits)
 {
 	char path[4608];
 	int64_t quota, period;
 
 	snprintf(path, sizeof(path), "%s/cpu.cfs_quota_us", folder);
-	if (!read_number(path, &quota))
+	if (!read_number(path, &quota, &limits->error))
 		return;
 	snprintf(path, sizeof(path), "%s/cpu.cfs_period_us", folder);
-	if (!read_number(path, &period))
+	if (!read_number(path, &period, &limits->error))
 		return;
 	snprintf(path, sizeof(path), "%s/cpu.cfs_quota_us", folder);
 	lower_to_quota((double)quota, (double)period, path, limits);
 }
 
-static void cpus_v2(const char *folder, void *limits)
+static void cpus_v2(const char *folder, struct limits *limits)
 {
-	char path[4608];
+	char path[4608], line[64];
 	double quota, period;
-	FILE *file;
 
 	snprintf(path, sizeof(path), "%s/cpu.max", folder);
-	file = fopen(path, "re");
-	if (!file)
-		return;
-	if (fscanf(file, "%lf %lf", &quota, &period) == 2)
+	if (read_line(path, line, sizeof(line), &limits->error) &&
+	    sscanf(line, "%lf %lf", &quota, &period) == 2)
 		lower_to_quota(quota, period, path, limits);
-	fclose(file);
 }
 
 /* The kernel refuses a set that is smaller than its own. */
@@ -205,9 +228,10 @@ void limits_read(struct limits *ret)
 void limits_own_file(const char *name, char ret[LIMITS_PATH])
 {
 	char path[4096], file[4608];
+	int error;
 
 	ret[0] = '\0';
-	if (!cgroup_path("", path, sizeof(path)))
+	if (!cgroup_path("", path, sizeof(path), &error))
 		return;
 	snprintf(file, sizeof(file), "%s%s/%s", CGROUP_ROOT, strcmp(path, "/") ? path : "", name);
 	if (strlen(file) < LIMITS_PATH && access(file, F_OK) == 0)

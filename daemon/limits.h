@@ -17,8 +17,11 @@ struct limits {
 	unsigned mask;                 /* CPUs of the affinity mask, which follows the cpuset */
 	unsigned cpus; /* the mask, cut by a cgroup's quota (rounded up); at least 1 */
 	char cpus_file[LIMITS_PATH]; /* of the quota that cuts it, "": none does */
+	int error; /* 0, or why a file could not be read just now (limits_passes()): its limit may be missing */
 };
 
+/* An errno for want of descriptors or memory, which says nothing of what was asked. */
+bool limits_passes(int error);
 /* As it is now. */
 void limits_read(struct limits *ret);
 /* The budget for memory: what is configured, 0: half of the cgroup's limit, else a quarter of RAM; never more

@@ -97,7 +97,11 @@ static void note_pressure(struct machine *machine, bool is_triggered)
 
 void machine_look(struct machine *machine)
 {
-	limits_read(&machine->limits);
+	struct limits limits;
+
+	limits_read(&limits);
+	if (!limits.error) /* else those of before hold */
+		machine->limits = limits;
 	follow_cpus(machine);
 	follow_memory(machine);
 	psi_read(&machine->psi);

@@ -10,6 +10,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #define MIB (UINT64_C(1) << 20)
 #define GROUP PRETEND_ROOT "/a"
@@ -223,12 +224,43 @@ START_TEST(the_kernels_text_is_read)
 }
 END_TEST
 
+/* What is there and cannot be read for want of a descriptor holds as before: nothing is given back for it. */
+START_TEST(what_cannot_be_read_just_now_holds)
+{
+	struct follower follower;
+	struct machine machine;
+	struct rlimit limit, none;
+	struct loop *loop;
+
+	if (!pretend_groups("0::/a\n"))
+		return;
+	press("5.00", "0.00");
+	pretend_file(GROUP "/cpu.max", "100 100000\n");
+	pretend_file(GROUP "/memory.max", "67108864\n");
+	loop = begin(&machine, &follower, 0, 0);
+	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	none = (struct rlimit){.rlim_cur = 0, .rlim_max = limit.rlim_max};
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
+	machine_look(&machine);
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	ck_assert_uint_eq(follower.n_workers, 1);
+	ck_assert_uint_eq(follower.n_budget, 1);
+	ck_assert_str_eq(machine.limits.memory_file, GROUP "/memory.max");
+	ck_assert_double_eq(machine.psi.some, 5);
+	pretend_file(GROUP "/memory.max", "33554432\n"); /* they are followed again */
+	machine_look(&machine);
+	ck_assert_uint_eq(follower.budget, 16 * MIB);
+	end(&machine, loop);
+}
+END_TEST
+
 static void add(TCase *tcase)
 {
 	tcase_add_test(tcase, limits_are_followed);
 	tcase_add_test(tcase, what_is_configured_stays);
 	tcase_add_test(tcase, pressure_is_acted_upon);
 	tcase_add_test(tcase, it_is_described);
+	tcase_add_test(tcase, what_cannot_be_read_just_now_holds);
 	tcase_add_loop_test(tcase, the_kernels_text_is_read, 0, BASE_ARRAY_LEN(texts));
 }
 
