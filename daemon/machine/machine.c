@@ -119,10 +119,15 @@ static void on_look(void *arg)
 static void on_call(void *arg)
 {
 	struct machine *machine = arg;
+	const bool is_call = psi_take(&machine->psi);
 
-	psi_take(&machine->psi);
+	if (!is_call) { /* the look every two seconds is left */
+		loop_unwatch(&machine->call);
+		psi_close(&machine->psi);
+		log_line(LOG_LEVEL_INFO, "pressure-calls-end", "from=\"%s\"", machine->psi.file);
+	}
 	psi_read(&machine->psi);
-	note_pressure(machine, true);
+	note_pressure(machine, is_call);
 }
 
 /* ---- life ---- */

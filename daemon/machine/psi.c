@@ -9,6 +9,7 @@
  */
 #include "daemon/machine/psi.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
 #include <stdio.h>
@@ -44,6 +45,8 @@ void psi_read(struct psi *psi)
 		return;
 	fd = open(psi->file, O_RDONLY | O_CLOEXEC);
 	size = fd < 0 ? -1 : pread(fd, text, sizeof(text) - 1, 0);
+	if (size < 0 && !limits_passes(errno))
+		psi->some = psi->full = 0;
 	if (size <= 0)
 		return;
 	text[size] = '\0';
@@ -89,10 +92,12 @@ void psi_close(struct psi *psi)
 	base_close(&psi->fd);
 }
 
-void psi_take(struct psi *psi)
+bool psi_take(struct psi *psi)
 {
 	struct epoll_event event;
 
-	while (epoll_wait(psi->poll_fd, &event, 1, 0) > 0 && !(event.events & EPOLLERR))
-		continue;
+	while (epoll_wait(psi->poll_fd, &event, 1, 0) > 0)
+		if (event.events & (EPOLLERR | EPOLLHUP))
+			return false;
+	return true;
 }

@@ -10,7 +10,9 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #define MIB (UINT64_C(1) << 20)
 #define GROUP PRETEND_ROOT "/a"
@@ -224,6 +226,41 @@ START_TEST(the_kernels_text_is_read)
 }
 END_TEST
 
+/* As the kernel says it when cgroup.pressure is switched off, or the cgroup is gone. */
+START_TEST(the_last_call_is_known)
+{
+	struct psi psi = {.fd = -1, .poll_fd = epoll_create1(EPOLL_CLOEXEC)};
+	struct epoll_event event = {.events = EPOLLPRI};
+	int ends[2];
+
+	ck_assert_int_eq(pipe(ends), 0);
+	psi.fd = ends[1];
+	ck_assert_int_eq(epoll_ctl(psi.poll_fd, EPOLL_CTL_ADD, psi.fd, &event), 0);
+	ck_assert(psi_take(&psi));
+	close(ends[0]);
+	ck_assert(!psi_take(&psi));
+	psi_close(&psi);
+	ck_assert_int_eq(psi.poll_fd, -1);
+}
+END_TEST
+
+START_TEST(without_a_file_there_is_no_pressure)
+{
+	struct psi psi;
+
+	if (!pretend_groups("0::/a\n"))
+		return;
+	press("20.00", "1.00");
+	psi_open(&psi);
+	ck_assert_double_eq(psi.some, 20);
+	ck_assert_int_eq(unlink(GROUP "/memory.pressure"), 0);
+	psi_read(&psi);
+	ck_assert_double_eq(psi.some, 0);
+	ck_assert_double_eq(psi.full, 0);
+	psi_close(&psi);
+}
+END_TEST
+
 /* What is there and cannot be read for want of a descriptor holds as before: nothing is given back for it. */
 START_TEST(what_cannot_be_read_just_now_holds)
 {
@@ -260,6 +297,8 @@ static void add(TCase *tcase)
 	tcase_add_test(tcase, what_is_configured_stays);
 	tcase_add_test(tcase, pressure_is_acted_upon);
 	tcase_add_test(tcase, it_is_described);
+	tcase_add_test(tcase, the_last_call_is_known);
+	tcase_add_test(tcase, without_a_file_there_is_no_pressure);
 	tcase_add_test(tcase, what_cannot_be_read_just_now_holds);
 	tcase_add_loop_test(tcase, the_kernels_text_is_read, 0, BASE_ARRAY_LEN(texts));
 }
