@@ -4,8 +4,9 @@
  * them first, so that it does not matter where the child that reserves slots or the reader that fills the arena runs.
  * It is a preference: a node that is full costs speed and refuses nothing.
  *
- * Containers' seccomp filters refuse mbind() (EPERM), kernels without NUMA do not have it (ENOSYS), and a node may
- * be gone (EINVAL). The first refusal is logged and shown, and is the last question.
+ * Containers' seccomp filters refuse mbind() (EPERM), and kernels without NUMA do not have it (ENOSYS): that is the last
+ * question. A node may be gone, or lie outside accessd's own cpuset.mems (EINVAL), which says nothing of the others. What was
+ * refused last is shown; of each node it is logged once.
  *
  * Rejected: libnuma, for one system call; to bind workers, who work for several streams, to nodes.
  */
@@ -62,11 +63,16 @@ static int prefer(int fd, uint64_t bytes, int node)
 	return error;
 }
 
+static bool is_for_all(int error)
+{
+	return error == EPERM || error == ENOSYS;
+}
+
 void numa_prefer(struct numa *numa, int fd, uint64_t bytes, int node)
 {
 	int error;
 
-	if (!numa->is_on || node < 0 || numa->refused)
+	if (!numa->is_on || node < 0 || is_for_all(numa->refused))
 		return;
 	error = prefer(fd, bytes, node);
 	if (!error) {
@@ -74,11 +80,15 @@ void numa_prefer(struct numa *numa, int fd, uint64_t bytes, int node)
 		return;
 	}
 	numa->refused = error;
+	if (numa->told >> node & 1)
+		return;
+	numa->told |= UINT64_C(1) << node;
 	log_line(LOG_LEVEL_WARN, "numa-refused",
-		 "node=%d error=\"%s\" text=\"memory lies where it is touched first; a container's "
-		 "seccomp filter "
-		 "has to allow mbind(), or set numa = off\"",
-		 node, strerror(error));
+		 "node=%d error=\"%s\" text=\"memory lies where it is touched first; %s, or set "
+		 "numa = off\"",
+		 node, strerror(error),
+		 is_for_all(error) ? "a container's seccomp filter has to allow mbind()"
+				   : "the node has to be among accessd's own (cpuset.mems)");
 }
 
 void numa_describe(const struct numa *numa, struct json_out *out)

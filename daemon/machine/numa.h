@@ -13,7 +13,8 @@ struct json_out;
 struct numa {
 	bool is_on; /* parameter, and the machine has several nodes */
 	struct topology topology;
-	int refused; /* errno of the kernel's refusal, 0: none; then nothing is asked any more */
+	int refused;     /* errno of the kernel's last refusal, 0: none */
+	uint64_t told;   /* nodes of which a refusal was logged */
 	uint64_t placed; /* memories that lie where they should */
 };
 
