@@ -109,7 +109,7 @@ START_TEST(as_on_a_terminal)
 {
 	ck_assert_str_eq(
 	    screen(),
-	    "access-top  accessd 9.8 pid 5 up 101 s                3 jobs, 1 streams, 3 ranks\n"
+	    "access-top  accessd 9.8 pid 5 up 101 s                 3 jobs, 1 stream, 3 ranks\n"
 	    "Workers [||||||||||||||||||300% of 400]  Given     4250/s                    #\n"
 	    "Memory  [|||||||||||||||     2.0G/4.0G]  Made      2125/s                    #\n"
 	    "Readers [                    0% of 100]  Saved      50% by sharing, 3.0 CPUs\n"

@@ -101,8 +101,15 @@ static void meters_saved(const struct top_model *model, unsigned x, unsigned y,
 			     100 * hits);
 }
 
+static const char *plural(size_t n)
+{
+	return n == 1 ? "" : "s";
+}
+
 static void meters_title(const struct top_model *model, struct top_grid *grid)
 {
+	size_t jobs = model->rows[TOP_JOBS].n, streams = model->rows[TOP_STREAMS].n,
+	       ranks = model->rows[TOP_RANKS].n;
 	char version[32], up[48], counts[96];
 	unsigned x = top_grid_say(grid, 0, 0, TOP_TITLE, "access-top");
 
@@ -113,8 +120,8 @@ static void meters_title(const struct top_model *model, struct top_grid *grid)
 			 base_quote(ctl_string(model->status, "version"), version, sizeof(version)),
 			 (unsigned long long)model->pid, ctl_duration(model->at_s, up, sizeof(up)),
 			 ctl_is(model->status, "draining") ? ", ending" : "");
-	snprintf(counts, sizeof(counts), "%zu jobs, %zu streams, %zu ranks",
-		 model->rows[TOP_JOBS].n, model->rows[TOP_STREAMS].n, model->rows[TOP_RANKS].n);
+	snprintf(counts, sizeof(counts), "%zu job%s, %zu stream%s, %zu rank%s", jobs, plural(jobs),
+		 streams, plural(streams), ranks, plural(ranks));
 	if (x + 2 + strlen(counts) <= grid->width)
 		top_grid_put(grid, grid->width - (unsigned)strlen(counts), 0, grid->width,
 			     TOP_PLAIN, counts);
