@@ -59,6 +59,12 @@ static uint64_t tar_span(uint64_t bytes)
 	return TAR_BLOCK + base_align_up(bytes, TAR_BLOCK);
 }
 
+/* Bytes of an archive whose last member ends there. */
+static uint64_t tar_whole(uint64_t end)
+{
+	return (end + TAR_END + TAR_RECORD - 1) / TAR_RECORD * TAR_RECORD;
+}
+
 static void tar_set_header(struct tar_header *header, const char *name, uint32_t bytes)
 {
 	unsigned sum = 0;
@@ -158,7 +164,7 @@ static int tar_begin_shard(struct convert_output *output, struct diag *diag)
 static int tar_end_shard(struct convert_output *output, struct diag *diag)
 {
 	static const uint8_t zeros[TAR_RECORD];
-	const uint64_t end = base_align_up(output->at + TAR_END, TAR_RECORD);
+	const uint64_t end = tar_whole(output->at);
 	int r = 0;
 
 	while (!r && output->at < end)
@@ -268,13 +274,13 @@ static int add_tar(struct convert_output *output, const struct convert_result *r
 {
 	_cleanup_free_ char *json = tar_json(output->source, result->sample);
 	const uint64_t limit = output->options->shard_bytes;
-	uint64_t span;
+	uint64_t end;
 	int r = 0;
 
 	if (!json)
 		return convert_output_fail(tar_last(output)->path, ENOMEM, diag);
-	span = tar_span(result->size) + tar_span(1) + tar_span(strlen(json));
-	if (limit && output->at && output->at + span + TAR_END > limit) {
+	end = output->at + tar_span(result->size) + tar_span(1) + tar_span(strlen(json));
+	if (limit && output->at && tar_whole(end) > limit) {
 		r = tar_end_shard(output, diag);
 		if (!r)
 			r = tar_begin_shard(output, diag);
@@ -300,6 +306,15 @@ static int tar_look_beyond(const struct convert_output *output, struct diag *dia
 	return CONVERT_FAILED;
 }
 
+/* A shard that has its name must not be the begin of a data set of which the rest was lost. */
+static int tar_sync(const struct convert_output *output, struct diag *diag)
+{
+	for (unsigned i = 0; i < output->n; i++)
+		if (fsync(output->shard[i].target.fd) < 0)
+			return convert_output_fail(output->shard[i].path, errno, diag);
+	return 0;
+}
+
 static int keep_tar(struct convert_output *output, struct diag *diag)
 {
 	unsigned kept = 0;
@@ -307,11 +322,13 @@ static int keep_tar(struct convert_output *output, struct diag *diag)
 
 	if (!r)
 		r = tar_look_beyond(output, diag);
+	if (!r)
+		r = tar_sync(output, diag);
 	while (!r && kept < output->n) {
 		r = convert_target_keep(&output->shard[kept].target, diag);
 		kept += !r;
 	}
-	while (r && kept)
+	while (r && kept && !output->options->force) /* with it, they took the place of others */
 		unlink(output->shard[--kept].path);
 	return r;
 }

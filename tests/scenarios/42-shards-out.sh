@@ -32,7 +32,7 @@ convert --jobs 1 "$work/data" "$out/one.tar"
 convert --jobs 5 --form file "$work/data" "$out/five.tar"
 [ $code = 0 ] || fail "convert --jobs 5: $(cat "$work/said")"
 cmp "$out/one.tar" "$out/five.tar" || fail "the archive depends on --jobs"
-convert --shard-size 100K "$work/data" "$out/s.tar"
+convert --shard-size 100000 "$work/data" "$out/s.tar"
 [ $code = 0 ] || fail "convert --shard-size: $(cat "$work/said")"
 [ -e "$out/s-000002.tar" ] || fail "no third shard: $(ls "$out")"
 for shard in "$out"/s-*.tar; do
@@ -53,7 +53,7 @@ for path in sorted(glob.glob(out + "/s-*.tar")):
             assert member.isreg() and member.mtime == 0, member
             key, suffix = member.name.split(".", 1)
             samples.setdefault(key, {})[suffix] = shard.extractfile(member).read()
-    assert os.path.getsize(path) <= 102400 or len(samples) == 1, path
+    assert os.path.getsize(path) % 10240 == 0 and (os.path.getsize(path) <= 100000 or len(samples) == 1), path
     for key, sample in samples.items():
         about = json.loads(sample.pop("json"))
         assert int(sample.pop("cls")) == classes.index(about["class"]) and about["name"].startswith(about["class"] + "/")
@@ -67,7 +67,7 @@ END
 
 # Nothing by chance.
 refuses "is there already: --force" "$work/data" "$out/one.tar"
-refuses "is there already: --force" --shard-size 100K "$work/data" "$out/s.tar"
+refuses "is there already: --force" --shard-size 100000 "$work/data" "$out/s.tar"
 before=$(ls "$out")
 refuses "leave out --form" --form packed "$work/data" "$out/x.tar"
 refuses "ends in .tar" --shard-size 1G "$work/data" "$out/x.oads"
