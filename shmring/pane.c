@@ -4,8 +4,8 @@
  * A sequence lock. The text is copied word by word with atomic loads and stores, so that a torn copy is no race but a copy
  * that is thrown away:
  *
- *   writer: d_seq odd; release fence (P1); words, d_size; d_seq even, release (P2)
- *   reader: d_seq, acquire (Q1, pairs with P2); d_size, words; acquire fence (Q2, pairs with P1); d_seq again
+ *   writer: d_seq odd; words, d_size, each release (P1); d_seq even, release (P2)
+ *   reader: d_seq, acquire (Q1, pairs with P2); d_size, words, each acquire (Q2, pairs with P1); d_seq again
  *
  * If a reader's word is of a writing that had begun after Q1, then by P1 and Q2 its second look at d_seq finds that
  * writing's number. A writer never waits for readers, so one that is stopped holds up nobody; readers give up after a few
@@ -62,15 +62,14 @@ int pane_write(struct pane *pane, const char *text, size_t size)
 	if (size > pane->room)
 		return PANE_E_ROOM;
 	atomic_store_explicit(&map->d_seq, seq + 1, memory_order_relaxed);
-	atomic_thread_fence(memory_order_release); /* P1: pairs with Q2 */
 	for (size_t at = 0; at < size; at += sizeof(uint64_t)) {
 		uint64_t word = 0;
 
 		memcpy(&word, text + at, BASE_MIN(size - at, sizeof(word)));
 		atomic_store_explicit(&pane_words(map)[at / sizeof(word)], word,
-				      memory_order_relaxed);
+				      memory_order_release); /* P1: pairs with Q2 */
 	}
-	atomic_store_explicit(&map->d_size, size, memory_order_relaxed);
+	atomic_store_explicit(&map->d_size, size, memory_order_release);   /* P1 */
 	atomic_store_explicit(&map->d_seq, seq + 2, memory_order_release); /* P2: pairs with Q1 */
 	return 0;
 }
@@ -119,19 +118,19 @@ static int pane_copy(struct pane_view *view, char *to, size_t *ret_size)
 	const struct layout_pane *map = view->map;
 	uint64_t seq =
 	    atomic_load_explicit(&map->d_seq, memory_order_acquire); /* Q1: pairs with P2 */
-	uint64_t size = atomic_load_explicit(&map->d_size, memory_order_relaxed);
+	uint64_t size = atomic_load_explicit(&map->d_size, memory_order_acquire); /* Q2 */
 
 	if (seq % 2)
 		return PANE_E_BUSY;
 	if (seq == view->seq)
 		return PANE_E_OLD;
 	for (uint64_t at = 0; size <= view->room && at < size; at += sizeof(uint64_t)) {
-		uint64_t word =
-		    atomic_load_explicit(&pane_words(map)[at / sizeof(word)], memory_order_relaxed);
+		uint64_t word = atomic_load_explicit(&pane_words(map)[at / sizeof(word)],
+						     memory_order_acquire); /* Q2: pairs with P1 */
 
 		memcpy(to + at, &word, sizeof(word));
 	}
-	atomic_thread_fence(memory_order_acquire); /* Q2: pairs with P1 */
+	/* Whoever has a word of a newer text has its odd number, too. */
 	if (atomic_load_explicit(&map->d_seq, memory_order_relaxed) != seq)
 		return PANE_E_BUSY;
 	if (size > view->room)
