@@ -85,7 +85,9 @@ static bool head_is_good(const struct index_head *head, uint64_t bytes)
 		return false;
 	if (head->n_samples == 0 || head->n_folders == 0)
 		return false;
-	if (head->kind >= INDEX_KINDS || head->label_rule > INDEX_LABELS_OWN)
+	if (head->kind >= INDEX_KINDS ||
+	    (head->kind != INDEX_OF_FILES && head->kind < INDEX_OF_TAR) ||
+	    head->label_rule > INDEX_LABELS_OWN)
 		return false;
 	if (head->label_rule == INDEX_LABELS_FLAT)
 		return head->n_classes == 0;

@@ -13,8 +13,10 @@
  *	relative path with its NUL, u64 size, i64 mtime in ns		(all little endian)
  * Folders are not part of it: they only say whether the list may have changed. Of shards it is SHA-256 over
  *	u64 kind, u64 number of shards, the options with their NUL if there are any, then for each shard in order
- *	its name with its NUL, u64 size, i64 mtime in ns
- * from which all else follows.
+ *	a NUL, its name with its NUL, u64 size, i64 mtime in ns, then for each of its samples in order
+ *	its name with its NUL, u64 where it begins, u32 size, u32 label
+ * since shards of one size that a program made with one mtime need not have the same samples. Where even these are the
+ * same, bytes may differ: who keeps something by the version keeps it by the root, too (source_has_shards() of daemon/serve).
  *
  * Rejected: writing through a buffered file (two copies of the names), and offsets in the head
  * (they would only be something to forge).
@@ -174,10 +176,11 @@ void index_add_sample(struct index_writer *writer, const char *folder, const cha
 	starts[writer->sample] = writer->name_used;
 	writer->head.sum_bytes += record->size;
 	writer->head.largest_bytes = BASE_MAX(writer->head.largest_bytes, (uint64_t)record->size);
-	if (writer->head.kind)
-		return;
 	hash_add(writer->hash, text, (size_t)(end - text));
-	hash_add(writer->hash, facts, sizeof(facts));
+	if (writer->head.kind)
+		hash_add(writer->hash, record, sizeof(*record));
+	else
+		hash_add(writer->hash, facts, sizeof(facts));
 }
 
 void index_add_class(struct index_writer *writer, const char *name)
@@ -220,6 +223,7 @@ void index_add_shard(struct index_writer *writer, const char *name, uint64_t byt
 
 	memcpy(&folder, &shard, sizeof(folder));
 	index_add_folder(writer, name, &folder);
+	hash_add(writer->hash, "", 1); /* no sample's name begins so */
 	hash_add(writer->hash, name, strlen(name) + 1);
 	hash_add(writer->hash, facts, sizeof(facts));
 }

@@ -36,11 +36,12 @@ enum index_label_rule {
 /* What the first 8 bytes of a record are. */
 enum index_kind {
 	INDEX_OF_FILES = 0, /* the file's time of change; of a converted data set a checksum */
-	/* where the sample begins in its shard; instead of folders there are shards */
-	INDEX_OF_TAR = 1,
-	INDEX_OF_TFRECORD = 2,
-	INDEX_OF_MDS = 3,
-	INDEX_KINDS = 4,
+	/* where the sample begins in its shard; instead of folders there are shards. 1 to 3 were these kinds with a
+	 * version that said nothing of samples */
+	INDEX_OF_TAR = 4,
+	INDEX_OF_TFRECORD = 5,
+	INDEX_OF_MDS = 6,
+	INDEX_KINDS = 7,
 };
 
 struct index_head { /* 192 bytes */

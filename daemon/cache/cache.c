@@ -188,7 +188,7 @@ static bool is_common(const struct stream *stream, uint32_t variants, unsigned c
 }
 
 /* A form of these samples, made by these ops; pixels by these decoders. Where users share, it is of this very folder or file, too:
- * another's may have been made to look like it. */
+ * another's may have been made to look like it; and where samples lie in shards, of whose bytes the version knows nothing. */
 static void group_of(const struct stream *stream, unsigned form, const struct hash_id *cut,
 		     struct hash_id *ret)
 {
@@ -207,7 +207,7 @@ static void group_of(const struct stream *stream, unsigned form, const struct ha
 	memcpy(all.version, dataset_version(stream->source->dataset), sizeof(all.version));
 	if (form > LAYOUT_FORM_PACKED)
 		decode_libraries(&all.libraries);
-	if (stream->domain->kind == DOMAIN_PUBLIC) {
+	if (stream->domain->kind == DOMAIN_PUBLIC || source_has_shards(stream->source)) {
 		all.device = stream->source->root.device;
 		all.inode = stream->source->root.inode;
 	}

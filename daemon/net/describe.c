@@ -39,10 +39,15 @@
 #define AT_ONCE (UINT64_C(64) << 10) /* bytes: a larger one is written by a child */
 #define MOST 256                     /* each is a descriptor of ours */
 
+struct describe_key { /* what it is the catalogue of */
+	struct hash_id version;
+	uint64_t device, inode; /* of shards: their root; else 0 */
+};
+
 struct describe_entry {
 	TAILQ_ENTRY(describe_entry) link;
 	struct domain *domain;
-	struct hash_id version;
+	struct describe_key key;
 	uint64_t bytes;             /* accounted */
 	int fd;                     /* -1: not written yet */
 	struct catalog_draft draft; /* until it is */
@@ -87,13 +92,24 @@ void describe_catalogs_fini(struct domain *domain)
 		entry_free(TAILQ_FIRST(&domain->catalogs.entries));
 }
 
+static struct describe_key key_of(const struct source *source)
+{
+	struct describe_key key = {.version = *dataset_version(source->dataset)};
+
+	if (source_has_shards(source)) {
+		key.device = source->root.device;
+		key.inode = source->root.inode;
+	}
+	return key;
+}
+
 static struct describe_entry *find(const struct describe_catalogs *disk_cache,
-				   const struct hash_id *version)
+				   const struct describe_key *key)
 {
 	struct describe_entry *entry;
 
 	TAILQ_FOREACH(entry, &disk_cache->entries, link)
-	if (memcmp(&entry->version, version, sizeof(*version)) == 0)
+	if (memcmp(&entry->key, key, sizeof(*key)) == 0)
 		return entry;
 	return NULL;
 }
@@ -210,7 +226,7 @@ static struct describe_entry *entry_new(struct domain *domain, struct source *so
 		return NULL;
 	}
 	entry->domain = domain;
-	entry->version = *dataset_version(source->dataset);
+	entry->key = key_of(source);
 	entry->fd = -1;
 	entry->source = source;
 	source->users++;
@@ -368,7 +384,8 @@ bool describe_ended(struct node *node, pid_t pid, int status)
 void describe_answer(struct conn *conn, struct source *source)
 {
 	struct domain *domain = conn->domain;
-	struct describe_entry *entry = find(&domain->catalogs, dataset_version(source->dataset));
+	const struct describe_key key = key_of(source);
+	struct describe_entry *entry = find(&domain->catalogs, &key);
 	struct diag diag;
 
 	if (!entry)

@@ -118,6 +118,11 @@ bool source_keeps_root(const struct source *source)
 	return source->how == READER_HOW_OPEN_ONLY || source->root.is_file;
 }
 
+bool source_has_shards(const struct source *source)
+{
+	return dataset_shards(source->dataset) > 0;
+}
+
 static bool is_same_root(const struct source_root *one, const struct source_root *other)
 {
 	return one->device == other->device && one->inode == other->inode &&

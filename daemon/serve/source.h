@@ -64,6 +64,8 @@ void source_unref(struct source *source);
 bool source_is_same(const struct source *one, const struct source *other);
 /* Is what it reads that very folder or file, whoever has the path meanwhile? */
 bool source_keeps_root(const struct source *source);
+/* Its version says nothing of bytes, only where in which shard they lie: what is kept of it is kept by the root, too. */
+bool source_has_shards(const struct source *source);
 /* A file was not what the index says, which the folders did not tell: the stored index goes, so
  * that the next open lists the files anew. */
 void source_forget(const struct source *source);

@@ -356,5 +356,36 @@ class ShardsTest(DaemonCase):
         self.assertEqual(len(self.all_of(str(folder))[1]), SAMPLES)
 
 
+class KeptTest(DaemonCase):
+    settings = {"cache_size": "64M", "cache_point": "decoded"}
+
+    def test_shards_that_look_alike(self):
+        """Names, sizes and mtimes are the same, and once all that is listed of samples: nothing that is kept of the one
+        data set, be it pixels or labels, comes with another."""
+        folders = []
+        for number, (order, labels) in enumerate(((1, 1), (-1, 1), (1, -1))):
+            folder = self.work / f"alike-{number}"
+            folder.mkdir()
+            folders.append(folder)
+            shade = [0, 255][::order]
+            label = b"37"[::labels]
+            with tarfile.open(folder / "1.tar", "w") as tar:
+                for index in range(2):
+                    add(tar, f"{index}.ppm", b"P6 64 64 255\n" + bytes([shade[index]]) * (64 * 64 * 3))
+                    add(tar, f"{index}.cls", label[index:index + 1])
+            os.utime(folder / "1.tar", (1e9, 1e9))
+        for folder in folders + folders:
+            loader = oa.Loader(str(folder), PIPELINE, 2, socket=self.socket, timeout=600, as_="numpy", copy=True,
+                               order="sequential", epochs=3)
+            self.addCleanup(loader.close)
+            with tarfile.open(folder / "1.tar") as tar:
+                wanted = [(tar.extractfile(f"{index}.ppm").read()[-1], int(tar.extractfile(f"{index}.cls").read()))
+                          for index in range(2)]
+            for _ in range(3):
+                for pixels, labels in loader:
+                    self.assertEqual([int(label) for label in labels], [label for _, label in wanted])
+                    self.assertEqual([bool(picture.mean() > 0) for picture in pixels], [bool(shade) for shade, _ in wanted])
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -18,6 +18,8 @@ SAMPLES, CLASSES = 240, 3
 class DaemonCase(unittest.TestCase):
     """One daemon and one data set for all tests of the class."""
 
+    settings: dict = {}  # of its own
+
     @classmethod
     def setUpClass(cls):
         cls.work = pathlib.Path(tempfile.mkdtemp(prefix="access-python."))
@@ -33,7 +35,7 @@ class DaemonCase(unittest.TestCase):
     @classmethod
     def start(cls):
         settings = {"cache_dir": cls.work / "cache", "workers": 2, "memory": "512M", "chunk": 32,
-                    "cache_size": 0, "idle_exit_s": 3600}  # on a busy machine, programs import for more than a minute
+                    "cache_size": 0, "idle_exit_s": 3600, **cls.settings}  # on a busy machine, programs import for more than a minute
         command = [os.environ["ACCESS_DAEMON"], "--private", "--dir", cls.work / "node"]
         for name, value in settings.items():
             command += ["--set", f"{name}={value}"]

@@ -176,7 +176,7 @@ START_TEST(index_says_where_samples_are)
 }
 END_TEST
 
-START_TEST(version_is_of_names_sizes_and_times)
+START_TEST(version_is_of_shards_and_samples)
 {
 	static const char *const same[] = {"", "{000..002}.tar", "{002,000,001,000}.tar"};
 	struct dataset *index, *other;
@@ -201,6 +201,57 @@ START_TEST(version_is_of_names_sizes_and_times)
 	ck_assert_mem_ne(dataset_version(index), dataset_version(other), sizeof(struct hash_id));
 	dataset_unmap(other);
 	dataset_unmap(index);
+	process_stop(&process);
+}
+END_TEST
+
+/* One sample, by a program that gives all shards one mtime. */
+static void write_alike(const char *picture, const char *bytes, const char *cls, const char *label)
+{
+	FILE *file;
+	int fd = openat(tree.fd, "alike.tar", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+
+	ck_assert_int_ge(fd, 0);
+	file = fdopen(fd, "w");
+	ck_assert_ptr_nonnull(file);
+	add(file, picture, (const uint8_t *)bytes, strlen(bytes));
+	add(file, cls, (const uint8_t *)label, strlen(label));
+	ck_assert_int_eq(fclose(file), 0);
+}
+
+static void alike_label(unsigned which)
+{
+	write_alike("1.jpg", "x", "1.cls", which ? "7" : "8");
+}
+static void alike_size(unsigned which)
+{
+	write_alike("1.jpg", which ? "x" : "xy", "1.cls", "7");
+}
+static void alike_key(unsigned which)
+{
+	write_alike(which ? "1.jpg" : "2.jpg", "x", which ? "1.cls" : "2.cls", "7");
+}
+
+/* Labels, sizes, keys: all that a sample is but its bytes. */
+START_TEST(shards_that_look_alike_are_not_the_same)
+{
+	static void (*const write[])(unsigned) = {alike_label, alike_size, alike_key};
+	struct hash_id version[2];
+	struct stat st[2];
+
+	process_start(&process, NULL, true);
+	for (unsigned i = 0; i < 2; i++) {
+		struct dataset *index;
+
+		write[_i](i);
+		tree_mtime(&tree, "alike.tar", 1000, 0);
+		ck_assert_int_eq(fstatat(tree.fd, "alike.tar", &st[i], 0), 0);
+		index = open_new("alike.tar");
+		version[i] = *dataset_version(index);
+		dataset_unmap(index);
+	}
+	ck_assert_int_eq(st[0].st_size, st[1].st_size);
+	ck_assert_mem_ne(&version[0], &version[1], sizeof(version[0]));
 	process_stop(&process);
 }
 END_TEST
@@ -449,7 +500,8 @@ int main(void)
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_set_timeout(tcase, PATIENCE_S);
 	tcase_add_test(tcase, index_says_where_samples_are);
-	tcase_add_test(tcase, version_is_of_names_sizes_and_times);
+	tcase_add_test(tcase, version_is_of_shards_and_samples);
+	tcase_add_loop_test(tcase, shards_that_look_alike_are_not_the_same, 0, 3);
 	tcase_add_loop_test(tcase, stored_index_holds_as_long_as_shards_do, 0, 7);
 	tcase_add_test(tcase, no_more_memory_than_it_may_have);
 	tcase_add_loop_test(tcase, shards_must_be_open_each, 0, 8);
