@@ -113,7 +113,7 @@ static bool checksum_is_right(const uint8_t *block)
 
 bool scan_tar_is_shard(const uint8_t *head, size_t size)
 {
-	return size >= TAR_BLOCK && (is_zero(head, TAR_BLOCK) || checksum_is_right(head));
+	return size >= TAR_BLOCK && checksum_is_right(head);
 }
 
 /* A field of text, which has a NUL only if there is room. */

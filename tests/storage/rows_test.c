@@ -82,6 +82,22 @@ START_TEST(types_are_those_of_batches)
 }
 END_TEST
 
+/* Which would be the end of an archive. */
+START_TEST(zeros_are_no_archive)
+{
+	const int fd = openat(tree.fd, "a.bin", O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	struct dataset *index;
+
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(ftruncate(fd, FILE_BYTES), 0);
+	close(fd);
+	index = open_bin(_i ? "record=64" : "seq_len=31,dtype=uint16");
+	ck_assert_uint_eq(dataset_count(index), _i ? FILE_BYTES / 64 : FILE_BYTES / 2 / 31);
+	dataset_unmap(index);
+	process_stop(&process);
+}
+END_TEST
+
 /* Value k of sample i, as the file has it. */
 static int64_t value_of(const uint8_t *bytes, unsigned each, bool is_signed, unsigned at)
 {
@@ -205,6 +221,7 @@ int main(void)
 
 	tcase_set_timeout(tcase, PATIENCE_OF_A_TEST_S);
 	tcase_add_checked_fixture(tcase, setup, teardown);
+	tcase_add_loop_test(tcase, zeros_are_no_archive, 0, 2);
 	tcase_add_test(tcase, types_are_those_of_batches);
 	tcase_add_loop_test(tcase, records_of_rows, 0, BASE_ARRAY_LEN(rows_cases));
 	tcase_add_test(tcase, changed_file);
