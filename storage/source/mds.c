@@ -83,6 +83,22 @@ static int index_shards(const struct json_in *shards, struct mds_index *index, s
 	return n ? 0 : mds_refuse(diag, "its " MDS_INDEX " has no shard", MDS_MEND);
 }
 
+/* Of what jansson makes of it: an object or a list, with its table; a member or an item. */
+#define MDS_NEST_BYTES 240
+#define MDS_MORE_BYTES 64
+
+uint64_t mds_index_weight(const char *text, size_t size)
+{
+	uint64_t weight = size;
+
+	for (size_t i = 0; i < size; i++)
+		if (text[i] == '{' || text[i] == '[')
+			weight += MDS_NEST_BYTES;
+		else if (text[i] == ',')
+			weight += MDS_MORE_BYTES;
+	return weight;
+}
+
 int mds_index_parse(const char *text, size_t size, struct mds_index *ret, struct diag *diag)
 {
 	struct mds_index index = {.n = 0};

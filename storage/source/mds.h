@@ -16,7 +16,7 @@
 
 #define MDS_INDEX "index.json"
 #define MDS_MOST_COLUMNS 64
-#define MDS_MOST_TEXT (UINT64_C(1) << 28) /* of an index.json */
+#define MDS_MOST_TEXT (UINT64_C(1) << 26) /* of an index.json: some 50000 shards */
 #define MDS_HEAD 8                        /* bytes of a shard that mds_head() looks at */
 
 enum {
@@ -34,6 +34,8 @@ struct mds_index {
 	size_t n;
 	struct mds_shard *shard; /* owned, in the order of the index */
 };
+/* The memory that parsing it takes at most, and the text itself. */
+uint64_t mds_index_weight(const char *text, size_t size);
 /* 0, MDS_E_NONE, MDS_E_BAD, -ENOMEM. */
 int mds_index_parse(const char *text, size_t size, struct mds_index *ret, struct diag *diag);
 void mds_index_fini(struct mds_index *index);

@@ -4,6 +4,10 @@
  * MosaicML's MDS. What is in a shard says scan_mds.c; all else is that of any kind of shards, but that a folder has an
  * index.json of theirs. It is checked, not used: that the shards are those which it names, in the sizes which it
  * says, so that a copy that was broken off is told as such. A folder without one is taken as its shards are.
+ *
+ * This text is a stranger's, and is parsed here, not in a sandbox as shards are: it is JSON, which the daemon takes from any
+ * client by the same parser. What it may cost is bounded before it is parsed: its size by MDS_MOST_TEXT, what comes of
+ * it by the room that the data set has (mds_index_weight()). Names in it are only compared, and looked for in the folder.
  */
 
 #include "storage/index.h"
@@ -79,7 +83,8 @@ static int check_shards(const struct reader_dataset *dataset, const struct mds_i
 }
 
 /* Its text; 0 and NULL where there is none. */
-static int read_index(const struct reader_dataset *dataset, char **ret, size_t *ret_size)
+static int read_index(const struct reader_dataset *dataset, const struct scan_progress *progress,
+		      char **ret, size_t *ret_size)
 {
 	_cleanup_close_ int fd =
 	    openat(dataset->root_fd, MDS_INDEX, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
@@ -95,6 +100,8 @@ static int read_index(const struct reader_dataset *dataset, char **ret, size_t *
 		return 0;
 	if ((uint64_t)st.st_size > MDS_MOST_TEXT)
 		return -EFBIG;
+	if (!scan_takes(progress, (uint64_t)st.st_size))
+		return DATASET_E_ROOM;
 	text = malloc((size_t)st.st_size);
 	if (!text)
 		return -ENOMEM;
@@ -107,15 +114,19 @@ static int read_index(const struct reader_dataset *dataset, char **ret, size_t *
 }
 
 /* Of one that is MDS' own; another one has nothing to say. ret->n 0: there is none. */
-static int load_index(const struct reader_dataset *dataset, struct mds_index *ret,
-		      struct diag *diag)
+static int load_index(const struct reader_dataset *dataset, const struct scan_progress *progress,
+		      struct mds_index *ret, struct diag *diag)
 {
 	_cleanup_free_ char *text = NULL;
 	struct diag why = {.text = ""};
 	size_t size = 0;
-	int r = read_index(dataset, &text, &size);
+	int r = read_index(dataset, progress, &text, &size);
 
 	*ret = (struct mds_index){.n = 0};
+	if (r == DATASET_E_ROOM)
+		return r;
+	if (!r && text && !scan_takes(progress, mds_index_weight(text, size)))
+		return DATASET_E_ROOM;
 	if (!r && text)
 		r = mds_index_parse(text, size, ret, &why);
 	if (r == MDS_E_BAD)
@@ -137,7 +148,7 @@ static int mds_probe(struct reader_dataset *dataset, const struct scan_progress 
 
 	if (r || !dataset->is_folder || dataset->pattern)
 		return r;
-	r = load_index(dataset, &index, diag);
+	r = load_index(dataset, progress, &index, diag);
 	if (!r && index.n)
 		r = check_shards(dataset, &index, diag);
 	mds_index_fini(&index);

@@ -349,6 +349,24 @@ START_TEST(no_more_memory_than_it_may_have)
 }
 END_TEST
 
+/* Before it is parsed: each byte of it is a list in a list. */
+START_TEST(no_more_memory_for_an_index_json)
+{
+	char text[768], many[1000];
+	int fd = openat(tree.fd, "index.json", O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+
+	memset(many, '[', sizeof(many));
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(base_write_at(fd, many, sizeof(many), 0), 0);
+	close(fd);
+	tree_file(&tree, "shard.00000.mds", 100);
+	process_start(&process, NULL, true);
+	process_ask_open_within(&process, 1, tree.path, 100000);
+	ck_assert_int_eq(process_refused(&process, 1, text), DATASET_E_ROOM);
+	process_stop(&process);
+}
+END_TEST
+
 /* ---- what is open to everybody ---- */
 
 static void close_one(void)
@@ -504,6 +522,7 @@ int main(void)
 	tcase_add_loop_test(tcase, shards_that_look_alike_are_not_the_same, 0, 3);
 	tcase_add_loop_test(tcase, stored_index_holds_as_long_as_shards_do, 0, 7);
 	tcase_add_test(tcase, no_more_memory_than_it_may_have);
+	tcase_add_test(tcase, no_more_memory_for_an_index_json);
 	tcase_add_loop_test(tcase, shards_must_be_open_each, 0, 8);
 	tcase_add_loop_test(tcase, reader_reads_every_sample, 0, 2);
 	tcase_add_test(tcase, one_shard_is_a_data_set);
