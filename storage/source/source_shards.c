@@ -72,7 +72,6 @@ int source_shards_probe(struct reader_dataset *dataset, const struct scan_progre
 	struct shards *shards = calloc(1, sizeof(*shards));
 	int r;
 
-	(void)progress;
 	if (!shards)
 		return -ENOMEM;
 	if (dataset->pattern)
@@ -80,6 +79,8 @@ int source_shards_probe(struct reader_dataset *dataset, const struct scan_progre
 	else
 		r = dataset->is_folder ? source_shards_list(dataset, &shards->names, diag)
 				       : list_file(dataset, &shards->names, diag);
+	if (!r && !scan_takes(progress, shards->names.bytes))
+		r = DATASET_E_ROOM;
 	if (!r && dataset->is_folder && !(shards->files = source_shard_files_new()))
 		r = -ENOMEM;
 	if (r) {
@@ -214,6 +215,7 @@ static void measure(struct found *found)
 
 	head->kind = found->dataset->ops->kind;
 	head->n_folders = found->n;
+	found->memory = ((const struct shards *)found->dataset->source)->names.bytes;
 	for (size_t i = 0; i < found->n; i++) {
 		const struct indexer_shard *shard = &found->shard[i];
 		const size_t name = strlen(shard->name) + 1;

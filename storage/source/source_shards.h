@@ -19,10 +19,12 @@ void source_shards_close(struct reader_dataset *dataset);
 /* ---- source_shards_list.c: their names ---- */
 
 #define SHARDS_MOST (1u << 20)
+#define SHARDS_MOST_BYTES (UINT64_C(256) << 20) /* of their names, and of what is noted of each */
 
 struct shard_names { /* sorted, each once */
 	char **name; /* owned, and each of them */
 	size_t n, room;
+	uint64_t bytes; /* of memory, with what listing their samples notes of each */
 };
 void source_shards_names_free(struct shard_names *names);
 /* Those below a folder that has nothing else that would be a data set; SOURCE_E_NONE: it is no folder of these. Or as

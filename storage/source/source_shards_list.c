@@ -9,6 +9,7 @@
  */
 
 #include "storage/reader_parts.h"
+#include "storage/source/source_indexer.h"
 #include "storage/source/source_shards.h"
 #include "storage/walk.h"
 
@@ -88,10 +89,14 @@ static int refuse(const struct reader_dataset *dataset, int code, const char *wh
 
 static int add(struct shard_names *names, const char *name)
 {
+	const uint64_t bytes =
+	    strlen(name) + 1 + sizeof(*names->name) + sizeof(struct indexer_shard);
 	char *copy;
 
 	if (names->n == SHARDS_MOST)
 		return -E2BIG;
+	if (names->bytes + bytes > SHARDS_MOST_BYTES)
+		return -EOVERFLOW;
 	if (names->n == names->room) {
 		const size_t room = BASE_MAX(2 * names->room, (size_t)64);
 		char **more = reallocarray(names->name, room, sizeof(*more));
@@ -105,6 +110,7 @@ static int add(struct shard_names *names, const char *name)
 	if (!copy)
 		return -ENOMEM;
 	names->name[names->n++] = copy;
+	names->bytes += bytes;
 	return 0;
 }
 
@@ -330,6 +336,10 @@ int source_shards_expand(const struct reader_dataset *dataset, struct shard_name
 		if (r == -E2BIG)
 			return refuse(dataset, DATASET_E_REFUSED, "it has more than 1048576 names",
 				      diag);
+		if (r == -EOVERFLOW)
+			return refuse(
+			    dataset, DATASET_E_REFUSED,
+			    "its names take more than 256 MiB: give shorter or fewer ones", diag);
 		if (r == -EINVAL)
 			return refuse(
 			    dataset, DATASET_E_REFUSED,

@@ -345,6 +345,7 @@ class ShardsTest(DaemonCase):
                 self.all_of(str(folder))
         for name, text in (("b.tar.gz", "is compressed"), ("{0..3", "No such file"), ("{3..0}.tar", "smaller number first"),
                            ("{a,../b}/x.tar", "no .* as a folder"), ("{0..9999999}.tar", "more than 1048576 names"),
+                           ("{0..1048575}/" + 200 * "x" + ".tar", "names take more than 256 MiB"),
                            ("x-{000..001}.tar", '"x-000.tar" .*cannot be opened: No such file')):
             with self.assertRaisesRegex(oa.Error, text):
                 self.all_of(str(folder / name))
