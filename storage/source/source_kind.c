@@ -7,6 +7,7 @@
 #include "storage/source/source_kind.h"
 
 #include "storage/reader_parts.h"
+#include "storage/source/source_shards.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -77,6 +78,15 @@ int source_probe(struct reader_dataset *dataset, const struct scan_progress *pro
 		r = kinds[i]->probe(dataset, progress, diag);
 	}
 	return r ? r : check_options(dataset, diag);
+}
+
+bool source_is_of_others(const struct source_shards *shards, const char *name)
+{
+	for (size_t i = 0; i < BASE_ARRAY_LEN(kinds); i++)
+		if (kinds[i]->shards && kinds[i]->shards != shards &&
+		    source_shards_has_name(kinds[i]->shards, name))
+			return true;
+	return false;
 }
 
 void source_close(struct reader_dataset *dataset)

@@ -82,6 +82,8 @@ struct source_ops {
 int source_probe(struct reader_dataset *dataset, const struct scan_progress *progress,
 		 struct diag *diag);
 void source_close(struct reader_dataset *dataset);
+/* Is it the name of a shard of another kind than this? */
+bool source_is_of_others(const struct source_shards *shards, const char *name);
 /* Puts the stored index in place, if there is one that is whole and of this kind. */
 bool source_map_stored(struct reader_dataset *dataset);
 /* Puts a new index in place. 0, or as dataset_map() with diag. */

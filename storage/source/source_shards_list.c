@@ -5,7 +5,8 @@
  *
  * A folder is one of shards if some of its files have a shard's suffix, and it has neither a picture nor a
  * folder: with one of these it is a folder of pictures, as it always was, whatever else lies there. Hidden files do
- * not count. A list of shards has braces, as the webdataset package takes them: {000..123}, {train,val}.
+ * not count. Compressed shards are refused, but where only those of another kind are whole: these are the data set, and the
+ * archive beside them is not. A list of shards has braces, as the webdataset package takes them: {000..123}, {train,val}.
  */
 
 #include "storage/reader_parts.h"
@@ -140,6 +141,7 @@ struct look { /* at a folder's names */
 	const struct source_shards *kind;
 	struct shard_names names;
 	char compressed[NAME_MAX + 1]; /* the first such, or "" */
+	bool has_others;               /* shards of another kind */
 };
 
 static unsigned char type_of(int fd, const struct dirent *entry)
@@ -165,6 +167,8 @@ static int look_at(struct look *look, int fd, const struct dirent *entry)
 		return SOURCE_E_NONE;
 	if (type == DT_REG && source_shards_has_name(look->kind, name))
 		return add(&look->names, name);
+	if (type == DT_REG && source_is_of_others(look->kind, name))
+		look->has_others = true;
 	if (type == DT_REG && !*look->compressed &&
 	    source_shards_suffix(name, look->kind->compressed))
 		snprintf(look->compressed, sizeof(look->compressed), "%s", name);
@@ -197,7 +201,7 @@ int source_shards_list(const struct reader_dataset *dataset, struct shard_names 
 	struct look look = {.kind = dataset->ops->shards};
 	int r = look_through(&look, dataset->root_fd);
 
-	if (!r && *look.compressed)
+	if (!r && *look.compressed && (look.names.n || !look.has_others))
 		r = source_shards_refuse_compressed(dataset, look.compressed, diag);
 	else if (!r && !look.names.n)
 		r = SOURCE_E_NONE;

@@ -85,6 +85,11 @@ class TFRecord(ShardsCase):
         file.write_bytes(data)
         self.refused(str(folder), f"train-00001-of-00002:{16 + length + 12}: record 1: its checksum is wrong")
 
+    def test_an_archive_beside_files(self):
+        folder = self.write("tfrecord-beside")
+        (folder / "code.tgz").write_bytes(b"anything")
+        self.assert_same(str(folder))
+
     def test_cut_off(self):
         folder = self.write("tfrecord-cut", 1)
         file = folder / "train-00000-of-00001"
@@ -167,6 +172,14 @@ class MDS(ShardsCase):
         os.remove(folder / "index.json")
         self.assert_same(str(folder))
         self.assert_same(str(self.write("mds-bytes", 1, {"image": "bytes", "label": "int"}) / "shard.00000.mds"))
+
+    def test_an_archive_beside_shards(self):
+        for name in ("code.tar.gz", "more.tgz"):
+            folder = self.write("mds-" + name)
+            (folder / name).write_bytes(b"anything")
+            self.assert_same(str(folder))
+        os.rename(folder / "shard.00000.mds", folder / "shard.00000.mds.zstd")
+        self.refused(str(folder), "shard.00000.mds.zstd", "compressed")
 
     def test_shards_that_are_not_as_listed(self):
         folder = self.write("mds-listed", 2)
