@@ -8,7 +8,7 @@
  * closed; where all are read, one more is opened for the sample alone.
  *
  * A shard is checked behind each sample, by size and time, as a file is (source_folder.c). One that is open and has
- * no name any more was replaced or removed: it is opened anew by its name, and what has that name is checked. A
+ * no name any more, or that its server knows no more (ESTALE), was replaced or removed: it is opened anew by its name, and what has that name is checked. A
  * shard that differs is not one bad sample: the data set has changed.
  */
 
@@ -147,14 +147,17 @@ static bool is_same(const struct shard_read *read, const struct stat *st)
 	       walk_mtime_ns(st) == read->is.mtime_ns;
 }
 
-/* false: the shard has no name any more, and another one may have it. */
+/* false: the shard is not there any more, and another one may have its name. */
 static bool read_from(const struct shard_read *read, int fd)
 {
 	const int r = read->buffer ? base_read_at(fd, read->buffer, read->bytes, read->at) : 0;
 	struct stat st;
+	const int error = fstat(fd, &st) < 0 ? errno : 0;
 
-	if (fstat(fd, &st) < 0)
-		say_errno(read, LAYOUT_FAIL_READ, errno);
+	if ((r == -ESTALE || error == ESTALE) && read->has_name)
+		return false;
+	if (error)
+		say_errno(read, LAYOUT_FAIL_READ, error);
 	else if (st.st_nlink == 0 && read->has_name)
 		return false;
 	else if (!is_same(read, &st))
@@ -179,29 +182,28 @@ static int open_shard(const struct shard_read *read)
 	while (fd < 0 && errno == EINTR);
 	if (fd >= 0)
 		return fd;
-	if (errno == ENOENT || errno == ENOTDIR)
+	if (errno == ENOENT || errno == ENOTDIR || errno == ESTALE)
 		say_changed(read, "its shard was removed since it was listed");
 	else
 		say_errno(read, LAYOUT_FAIL_OPEN, errno);
 	return -1;
 }
 
-/* By its name; if it is of the root that is in use, it stays open. */
-static void read_anew(const struct shard_read *read, struct shard_files *files)
+/* By its name; if it is of the root that is in use, it stays open. false: it went meanwhile. */
+static bool read_anew(const struct shard_read *read, struct shard_files *files)
 {
 	_cleanup_close_ int fd = open_shard(read);
 	struct shard_file *file = NULL;
 
 	if (fd < 0)
-		return;
-	if (!read_from(read, fd)) {
-		say_changed(read, "its shard was removed since it was listed");
-		return;
-	}
+		return true; /* why is said */
+	if (!read_from(read, fd))
+		return false;
 	if (read->outcome->stage == LAYOUT_FAIL_NONE && read->root_fd == read->dataset->root_fd)
 		file = put_open(files, read->shard, &fd);
 	if (file)
 		release(files, file, false);
+	return true;
 }
 
 static void read_below(const struct shard_read *read, struct shard_files *files)
@@ -214,8 +216,10 @@ static void read_below(const struct shard_read *read, struct shard_files *files)
 		is_read = read_from(read, file->fd);
 		release(files, file, !is_read);
 	}
+	for (unsigned i = 0; i < 2 && !is_read; i++)
+		is_read = read_anew(read, files);
 	if (!is_read)
-		read_anew(read, files);
+		say_changed(read, "its shard was removed since it was listed");
 }
 
 void source_shards_read(const struct reader_dataset *dataset, int root_fd, uint64_t sample,

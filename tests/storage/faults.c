@@ -7,6 +7,7 @@
  *	eintr	every second call is interrupted
  *	eio	the first call on each file fails with EIO, later ones work
  *	estale	the same with ESTALE
+ *	server	from the third one on each file on, all do so by the descriptor of that one
  *	dead	all calls fail with EIO
  *	slow	each takes 20 ms
  *	hang	files of the size HANG_BYTES never answer
@@ -57,6 +58,19 @@ static bool first_on(int fd)
 	return fstat(fd, &st) == 0 && !atomic_exchange(&seen[st.st_ino % 65536], true);
 }
 
+/* What was opened keeps it as its offset, which pread() does not heed. */
+static bool is_forgotten(int fd)
+{
+	static atomic_uint calls[65536];
+	const off_t mark = 77777;
+	struct stat st;
+
+	if (lseek(fd, 0, SEEK_CUR) == mark)
+		return true;
+	return fstat(fd, &st) == 0 && atomic_fetch_add(&calls[st.st_ino % 65536], 1) == 2 &&
+	       lseek(fd, mark, SEEK_SET) == mark;
+}
+
 static ssize_t pread_badly(int fd, void *buffer, size_t size, off_t offset)
 {
 	static atomic_uint calls;
@@ -73,6 +87,8 @@ static ssize_t pread_badly(int fd, void *buffer, size_t size, off_t offset)
 	if (strstr(faults, "eio") && first_on(fd))
 		return fail(EIO);
 	if (strstr(faults, "estale") && first_on(fd))
+		return fail(ESTALE);
+	if (strstr(faults, "server") && is_forgotten(fd))
 		return fail(ESTALE);
 	if (strstr(faults, "slow"))
 		nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);

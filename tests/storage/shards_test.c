@@ -466,6 +466,28 @@ START_TEST(reader_reads_every_sample)
 }
 END_TEST
 
+/* When it was opened just now, or is open since. The index is stored, so that no scan meets the fault. */
+START_TEST(a_shard_that_its_server_forgot_is_opened_anew)
+{
+	static const char *const faults[] = {"estale", "server"};
+	struct work work;
+	int stored;
+
+	write_shards(3, false);
+	process_start(&process, NULL, true);
+	stored = open_again("", -1);
+	process_stop(&process);
+	process_start(&process, faults[_i], true);
+	ck_assert_int_eq(open_again("", dup(stored)), -1);
+	work_new(&work, &tree, map(stored), 1);
+	work_attach(&process, &work, 1);
+	read_all(&work);
+	work_check(&work);
+	work_free(&work);
+	process_stop(&process);
+}
+END_TEST
+
 START_TEST(one_shard_is_a_data_set)
 {
 	struct work work;
@@ -525,6 +547,7 @@ int main(void)
 	tcase_add_test(tcase, no_more_memory_for_an_index_json);
 	tcase_add_loop_test(tcase, shards_must_be_open_each, 0, 8);
 	tcase_add_loop_test(tcase, reader_reads_every_sample, 0, 2);
+	tcase_add_loop_test(tcase, a_shard_that_its_server_forgot_is_opened_anew, 0, 2);
 	tcase_add_test(tcase, one_shard_is_a_data_set);
 	tcase_add_loop_test(tcase, reader_tells_a_change, 0, 2);
 	suite_add_tcase(suite, tcase);
