@@ -288,8 +288,9 @@ static int start(struct listener *listener, int shard_fd)
 	return r;
 }
 
-/* Returns its wait status if it ended by itself. */
-static int end(struct listener *listener, bool is_lost)
+/* Returns its wait status: of how it ended itself if it did, for a signal changes nothing behind that; and nothing that it
+ * says keeps it from ending now. */
+static int end(struct listener *listener)
 {
 	int status = 0;
 
@@ -297,8 +298,7 @@ static int end(struct listener *listener, bool is_lost)
 	free(listener->bytes);
 	if (listener->pid <= 0)
 		return 0;
-	if (!listener->has_ended && !is_lost)
-		kill(listener->pid, SIGKILL);
+	kill(listener->pid, SIGKILL); /* it is not reaped, so the number is its own */
 	while (waitpid(listener->pid, &status, 0) < 0 && errno == EINTR)
 		continue;
 	return status;
@@ -364,7 +364,7 @@ static int scan_one(struct indexer *indexer, struct indexer_shard *shard)
 		stop_errno(indexer, shard, "scanned", -r);
 	else
 		r = listen_all(&listener);
-	status = end(&listener, r == LISTENER_E_LOST);
+	status = end(&listener);
 	if (r == LISTENER_E_LOST)
 		return stop_lost(indexer, shard, status);
 	if (!r && !is_same(shard, fd))
