@@ -94,7 +94,11 @@ static bool is_open_folder(int at, const char *path)
 	return fd >= 0 && fstat(fd, &st) == 0 && openness_of_folder(fd, &st);
 }
 
-/* A file of which little is there costs who made it nothing, and us what its numbers say. */
+bool openness_is_there(const struct stat *st)
+{
+	return st->st_blocks >= st->st_size / 512 / SPARSE;
+}
+
 static bool is_open_end(int fd, const char *path)
 {
 	struct stat st;
@@ -104,7 +108,7 @@ static bool is_open_end(int fd, const char *path)
 	if (!S_ISREG(st.st_mode))
 		return is_open_folder(AT_FDCWD, path);
 	return has_bits(&st, READABLE) && is_without_acl(fgetxattr(fd, ACL, NULL, 0)) &&
-	       is_plain_file_system(fd) && st.st_blocks >= st.st_size / 512 / SPARSE;
+	       is_plain_file_system(fd) && openness_is_there(&st);
 }
 
 bool openness_of_way(int fd)

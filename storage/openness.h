@@ -12,6 +12,8 @@
 bool openness_of_folder(int fd, const struct stat *st);
 /* A file in a folder; st: as fstatat() said without following a symbolic link. */
 bool openness_of_file(int folder_fd, const char *name, const struct stat *st);
+/* Of a file with samples in it: one of which little is there costs who made it nothing, and us what its numbers say. */
+bool openness_is_there(const struct stat *st);
 /* Every folder from the root of the file system down to this one, or to this file and the file itself. */
 bool openness_of_way(int fd);
 /* The folders of an index that checked out, below root_fd. Files show it when they are read. */

@@ -113,7 +113,7 @@ static bool shard_is_open(const struct reader_dataset *dataset, const char *name
 	return !dataset->is_folder ||
 	       (!strchr(name, '/') &&
 		fstatat(dataset->root_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-		openness_of_file(dataset->root_fd, name, &st));
+		openness_of_file(dataset->root_fd, name, &st) && openness_is_there(&st));
 }
 
 static bool shards_are_open(const struct reader_dataset *dataset)

@@ -379,6 +379,16 @@ static void link_one(void)
 	tree_link(&tree, ".real", "001.tar");
 }
 
+/* The end of it is there in name only. */
+static void thin_one(void)
+{
+	const int fd = openat(tree.fd, "001.tar", O_WRONLY | O_CLOEXEC);
+
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(ftruncate(fd, 64 << 20), 0);
+	close(fd);
+}
+
 static void ask_open_only(const char *below)
 {
 	struct wire_out out;
@@ -399,10 +409,17 @@ START_TEST(shards_must_be_open_each)
 		const char *below;
 		bool is_open;
 	} cases[] = {
-	    {change_nothing, "", true},           {change_nothing, "{000..002}.tar", true},
-	    {change_nothing, "001.tar", true},    {close_one, "", false},
-	    {close_one, "{000..002}.tar", false}, {close_one, "{000,002}.tar", true},
-	    {close_one, "001.tar", false},        {link_one, "", false},
+	    {change_nothing, "", true},
+	    {change_nothing, "{000..002}.tar", true},
+	    {change_nothing, "001.tar", true},
+	    {close_one, "", false},
+	    {close_one, "{000..002}.tar", false},
+	    {close_one, "{000,002}.tar", true},
+	    {close_one, "001.tar", false},
+	    {link_one, "", false},
+	    {thin_one, "", false},
+	    {thin_one, "{000,002}.tar", true},
+	    {thin_one, "001.tar", false},
 	};
 	char text[768];
 
@@ -545,7 +562,7 @@ int main(void)
 	tcase_add_loop_test(tcase, stored_index_holds_as_long_as_shards_do, 0, 7);
 	tcase_add_test(tcase, no_more_memory_than_it_may_have);
 	tcase_add_test(tcase, no_more_memory_for_an_index_json);
-	tcase_add_loop_test(tcase, shards_must_be_open_each, 0, 8);
+	tcase_add_loop_test(tcase, shards_must_be_open_each, 0, 11);
 	tcase_add_loop_test(tcase, reader_reads_every_sample, 0, 2);
 	tcase_add_loop_test(tcase, a_shard_that_its_server_forgot_is_opened_anew, 0, 2);
 	tcase_add_test(tcase, one_shard_is_a_data_set);
