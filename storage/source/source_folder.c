@@ -6,8 +6,8 @@
  * The file is checked after the bytes were read, not before. Whoever writes to it moves its mtime
  * first, so bytes that are followed by the mtime of the index are bytes of the version that was
  * listed; a check before the read would let a file through that is rewritten in between. Nothing
- * but the announced number of bytes is read meanwhile, and O_NONBLOCK keeps a FIFO that took the
- * file's place from holding the thread.
+ * but the announced number of bytes is read meanwhile, and a FIFO that took the
+ * file's place does not hold the thread (source_open_file()).
  */
 
 #include "storage/openness.h"
@@ -58,27 +58,6 @@ static int folder_index(struct reader_dataset *dataset, unsigned threads,
 }
 
 /* ---- reading ---- */
-
-static int open_once(int root_fd, const char *name, int more)
-{
-	int fd;
-
-	do
-		fd = openat(root_fd, name, O_RDONLY | O_CLOEXEC | O_NOCTTY | more);
-	while (fd < 0 && errno == EINTR);
-	return fd < 0 ? -errno : fd;
-}
-
-static int open_file(int root_fd, const char *name, bool no_atime)
-{
-	int fd = open_once(root_fd, name, O_NONBLOCK | (no_atime ? O_NOATIME : 0));
-
-	if (fd == -EPERM && no_atime) /* a file of another owner */
-		fd = open_once(root_fd, name, O_NONBLOCK);
-	if (fd == -EAGAIN) /* a lease is being broken: wait for it */
-		fd = open_once(root_fd, name, 0);
-	return fd;
-}
 
 static bool file_is_same(const struct stat *st, uint32_t size, int64_t mtime_ns,
 			 struct reader_outcome *ret)
@@ -134,7 +113,7 @@ static void read_below(const struct reader_dataset *dataset, int root_fd, uint64
 {
 	const uint32_t size = dataset_size_of(dataset->index, sample);
 	const int fd =
-	    open_file(root_fd, dataset_name_of(dataset->index, sample), dataset->no_atime);
+	    source_open_file(root_fd, dataset_name_of(dataset->index, sample), dataset->no_atime);
 	struct stat st;
 	int r;
 

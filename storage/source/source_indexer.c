@@ -14,6 +14,7 @@
 
 #include "storage/source/source_indexer.h"
 
+#include "storage/source/source_kind.h"
 #include "storage/walk.h"
 
 #include <errno.h>
@@ -317,13 +318,16 @@ static int stop_lost(struct indexer *indexer, const struct indexer_shard *shard,
 
 /* ---- a shard ---- */
 
+/* Or negative errno. */
 static int open_shard(const struct indexer *indexer, const struct indexer_shard *shard)
 {
 	const struct indexer_job *job = indexer->job;
+	int fd;
 
-	if (!job->is_folder)
-		return fcntl(job->root_fd, F_DUPFD_CLOEXEC, 3);
-	return openat(job->root_fd, shard->name, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	if (job->is_folder)
+		return source_open_file(job->root_fd, shard->name, job->no_atime);
+	fd = fcntl(job->root_fd, F_DUPFD_CLOEXEC, 3);
+	return fd < 0 ? -errno : fd;
 }
 
 static int measure(struct indexer *indexer, struct indexer_shard *shard, int fd)
@@ -355,7 +359,7 @@ static int scan_one(struct indexer *indexer, struct indexer_shard *shard)
 	int r, status;
 
 	if (fd < 0)
-		return stop_errno(indexer, shard, "opened", errno);
+		return stop_errno(indexer, shard, "opened", -fd);
 	r = measure(indexer, shard, fd);
 	if (r)
 		return r;

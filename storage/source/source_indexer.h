@@ -32,7 +32,7 @@ struct indexer_job {
 	const char *options;   /* of the source; "" */
 	const char *root_name; /* for messages */
 	int root_fd;           /* the folder that the shards are in, or the one shard; borrowed */
-	bool is_folder;
+	bool is_folder, no_atime;
 	unsigned threads; /* shards at a time, at most */
 };
 

@@ -9,6 +9,8 @@
 #include "storage/reader_parts.h"
 #include "storage/source/source_shards.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -94,6 +96,27 @@ void source_close(struct reader_dataset *dataset)
 	if (dataset->ops && dataset->ops->close)
 		dataset->ops->close(dataset);
 	dataset->source = NULL;
+}
+
+static int open_once(int root_fd, const char *name, int more)
+{
+	int fd;
+
+	do
+		fd = openat(root_fd, name, O_RDONLY | O_CLOEXEC | O_NOCTTY | more);
+	while (fd < 0 && errno == EINTR);
+	return fd < 0 ? -errno : fd;
+}
+
+int source_open_file(int root_fd, const char *name, bool no_atime)
+{
+	int fd = open_once(root_fd, name, O_NONBLOCK | (no_atime ? O_NOATIME : 0));
+
+	if (fd == -EPERM && no_atime) /* a file of another owner */
+		fd = open_once(root_fd, name, O_NONBLOCK);
+	if (fd == -EAGAIN) /* a lease is being broken: wait for it */
+		fd = open_once(root_fd, name, 0);
+	return fd;
 }
 
 void source_unmap(struct reader_dataset *dataset)

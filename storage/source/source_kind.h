@@ -84,6 +84,9 @@ int source_probe(struct reader_dataset *dataset, const struct scan_progress *pro
 void source_close(struct reader_dataset *dataset);
 /* Is it the name of a shard of another kind than this? */
 bool source_is_of_others(const struct source_shards *shards, const char *name);
+/* To be read, below the root. A FIFO that took its place holds nobody (O_NONBLOCK). no_atime: leave its time of access alone,
+ * if that is allowed. The descriptor, or negative errno. */
+int source_open_file(int root_fd, const char *name, bool no_atime);
 /* Puts the stored index in place, if there is one that is whole and of this kind. */
 bool source_map_stored(struct reader_dataset *dataset);
 /* Puts a new index in place. 0, or as dataset_map() with diag. */

@@ -322,6 +322,7 @@ static int build(const struct reader_dataset *dataset, unsigned threads,
 	    .root_name = dataset->path,
 	    .root_fd = dataset->root_fd,
 	    .is_folder = dataset->is_folder,
+	    .no_atime = dataset->no_atime,
 	    .threads = threads,
 	};
 	struct found found = {.dataset = dataset, .n = shards->names.n};

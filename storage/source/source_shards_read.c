@@ -174,18 +174,14 @@ static bool read_from(const struct shard_read *read, int fd)
 
 static int open_shard(const struct shard_read *read)
 {
-	int fd;
+	const int fd = source_open_file(read->root_fd, read->is.name, read->dataset->no_atime);
 
-	do
-		fd = openat(read->root_fd, read->is.name,
-			    O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-	while (fd < 0 && errno == EINTR);
 	if (fd >= 0)
 		return fd;
-	if (errno == ENOENT || errno == ENOTDIR || errno == ESTALE)
+	if (fd == -ENOENT || fd == -ENOTDIR || fd == -ESTALE)
 		say_changed(read, "its shard was removed since it was listed");
 	else
-		say_errno(read, LAYOUT_FAIL_OPEN, errno);
+		say_errno(read, LAYOUT_FAIL_OPEN, -fd);
 	return -1;
 }
 

@@ -7,6 +7,8 @@
 #include <check.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -367,6 +369,45 @@ START_TEST(no_more_memory_for_an_index_json)
 }
 END_TEST
 
+/* Of a shard that another process may write to: opening it breaks the lease. */
+static void *give_lease_up(void *arg)
+{
+	const int fd = *(const int *)arg;
+	const uint64_t deadline_ns = base_now_ns() + PATIENCE_NS;
+
+	while (fcntl(fd, F_GETLEASE) == F_WRLCK && base_now_ns() < deadline_ns)
+		usleep(1000);
+	fcntl(fd, F_SETLEASE, F_UNLCK);
+	return NULL;
+}
+
+START_TEST(a_lease_is_waited_for)
+{
+	struct dataset *index;
+	pthread_t thread;
+	int fd;
+
+	write_shards(3, true);
+	process_start(&process, NULL, true);
+	fd = openat(tree.fd, "001.tar", O_RDWR | O_CLOEXEC);
+	ck_assert_int_ge(fd, 0);
+	signal(SIGIO, SIG_IGN);
+	if (fcntl(fd, F_SETLEASE, F_WRLCK) < 0) {
+		printf("a shard with a lease: not tested: %s\n", strerror(errno));
+		close(fd);
+		process_stop(&process);
+		return;
+	}
+	ck_assert_int_eq(pthread_create(&thread, NULL, give_lease_up, &fd), 0);
+	index = open_new("");
+	ck_assert_uint_eq(dataset_count(index), 3 * EACH);
+	pthread_join(thread, NULL);
+	close(fd);
+	dataset_unmap(index);
+	process_stop(&process);
+}
+END_TEST
+
 /* ---- what is open to everybody ---- */
 
 static void close_one(void)
@@ -562,6 +603,7 @@ int main(void)
 	tcase_add_loop_test(tcase, stored_index_holds_as_long_as_shards_do, 0, 7);
 	tcase_add_test(tcase, no_more_memory_than_it_may_have);
 	tcase_add_test(tcase, no_more_memory_for_an_index_json);
+	tcase_add_test(tcase, a_lease_is_waited_for);
 	tcase_add_loop_test(tcase, shards_must_be_open_each, 0, 11);
 	tcase_add_loop_test(tcase, reader_reads_every_sample, 0, 2);
 	tcase_add_loop_test(tcase, a_shard_that_its_server_forgot_is_opened_anew, 0, 2);
