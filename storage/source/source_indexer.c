@@ -202,6 +202,29 @@ static int understand(struct listener *listener)
 	return 0;
 }
 
+/* To what is used: arrays grow by doubling. */
+static void shrink(struct indexer *indexer, struct indexer_shard *shard)
+{
+	const uint64_t before = memory_of(shard);
+	struct indexer_record *record;
+	char *keys;
+
+	record = shard->n_records ? reallocarray(shard->record, shard->n_records, sizeof(*record))
+				  : NULL;
+	if (record) {
+		shard->record = record;
+		shard->room_records = shard->n_records;
+	}
+	keys = shard->keys_bytes ? realloc(shard->keys, shard->keys_bytes) : NULL;
+	if (keys) {
+		shard->keys = keys;
+		shard->room_keys = shard->keys_bytes;
+	}
+	pthread_mutex_lock(&indexer->lock);
+	indexer->memory -= before - memory_of(shard);
+	pthread_mutex_unlock(&indexer->lock);
+}
+
 /* Of what was understood since. */
 static void count(struct listener *listener, size_t records_before, uint64_t memory_before)
 {
@@ -375,6 +398,7 @@ static int scan_one(struct indexer *indexer, struct indexer_shard *shard)
 		r = stop_shard(indexer, shard, DATASET_E_REFUSED,
 			       "was written to while it was listed: open the dataset when it is "
 			       "complete");
+	shrink(indexer, shard);
 	return r;
 }
 
