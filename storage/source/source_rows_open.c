@@ -226,6 +226,10 @@ static int open_by_options(struct opening *opening)
 	const size_t length = strlen(path);
 	int r = open_npy(opening);
 
+	if (opening->record[0] && opening->seq_len[0])
+		return refuse(opening, "it has records or tokens: leave record or seq_len out");
+	if (!r && opening->record[0])
+		return refuse(opening, "a .npy says itself what its rows are: leave record out");
 	if (r != SOURCE_E_NONE)
 		return r;
 	if (opening->record[0])

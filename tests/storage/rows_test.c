@@ -82,6 +82,46 @@ START_TEST(types_are_those_of_batches)
 }
 END_TEST
 
+static void write_npy(void)
+{
+	static const char text[] = "{'descr': '|u1', 'fortran_order': False, 'shape': (64, 2), }";
+	uint8_t bytes[128 + 128] = {0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0, 118, 0};
+	const int fd = openat(tree.fd, "a.bin", O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+
+	memset(bytes + 10, ' ', 118);
+	memcpy(bytes + 10, text, strlen(text));
+	bytes[127] = '\n';
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(base_write_at(fd, bytes, sizeof(bytes), 0), 0);
+	close(fd);
+}
+
+/* Of two ways to say what a row is, none is left unheeded. */
+START_TEST(rows_are_said_once)
+{
+	static const struct {
+		bool is_npy;
+		const char *options, *text;
+	} cases[] = {
+	    {false, "record=64,seq_len=7,dtype=uint16", "leave record or seq_len out"},
+	    {true, "record=64,seq_len=7", "leave record or seq_len out"},
+	    {true, "record=2", "leave record out"},
+	};
+	char path[4200], text[768];
+	uint8_t bytes[FILE_BYTES];
+
+	if (cases[_i].is_npy)
+		write_npy();
+	else
+		write_bin(bytes);
+	snprintf(path, sizeof(path), "%s/a.bin?%s", tree.path, cases[_i].options);
+	process_ask_open(&process, 1, path, -1);
+	ck_assert_int_eq(process_refused(&process, 1, text), DATASET_E_REFUSED);
+	ck_assert_msg(strstr(text, cases[_i].text), "%s", text);
+	process_stop(&process);
+}
+END_TEST
+
 /* Which would be the end of an archive. */
 START_TEST(zeros_are_no_archive)
 {
@@ -221,6 +261,7 @@ int main(void)
 
 	tcase_set_timeout(tcase, PATIENCE_OF_A_TEST_S);
 	tcase_add_checked_fixture(tcase, setup, teardown);
+	tcase_add_loop_test(tcase, rows_are_said_once, 0, 3);
 	tcase_add_loop_test(tcase, zeros_are_no_archive, 0, 2);
 	tcase_add_test(tcase, types_are_those_of_batches);
 	tcase_add_loop_test(tcase, records_of_rows, 0, BASE_ARRAY_LEN(rows_cases));
