@@ -83,19 +83,24 @@ static struct shard_file *take_open(struct shard_files *files, uint64_t shard)
 	return file;
 }
 
-/* The descriptor is the table's from now on, if there is room in it; else it stays the caller's. */
+/* The descriptor is the table's from now on, if there is room in it and no other thread
+ * has put the shard there meanwhile; else it stays the caller's. */
 static struct shard_file *put_open(struct shard_files *files, uint64_t shard, int *fd)
 {
 	struct shard_file *oldest = NULL;
+	bool is_there = false;
 	int old_fd = -1;
 
 	pthread_mutex_lock(&files->lock);
 	for (size_t i = 0; i < SHARDS_OPEN; i++) {
 		struct shard_file *file = &files->file[i];
 
+		is_there = is_there || (file->fd >= 0 && file->shard == shard);
 		if (!file->users && (!oldest || file->used < oldest->used))
 			oldest = file;
 	}
+	if (is_there)
+		oldest = NULL;
 	if (oldest) {
 		old_fd = oldest->fd;
 		oldest->fd = base_take_fd(fd);
@@ -107,14 +112,19 @@ static struct shard_file *put_open(struct shard_files *files, uint64_t shard, in
 	return oldest;
 }
 
-/* is_stale: nobody shall find it any more. */
+/* is_stale: nobody shall find it any more; who used it last closes it, so that its bytes on the disk are free. */
 static void release(struct shard_files *files, struct shard_file *file, bool is_stale)
 {
+	int fd = -1;
+
 	pthread_mutex_lock(&files->lock);
 	file->users--;
 	if (is_stale)
 		file->shard = UINT64_MAX;
+	if (!file->users && file->shard == UINT64_MAX)
+		fd = base_take_fd(&file->fd);
 	pthread_mutex_unlock(&files->lock);
+	base_close(&fd);
 }
 
 /* ---- a sample ---- */

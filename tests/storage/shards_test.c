@@ -5,6 +5,7 @@
  */
 
 #include <check.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -588,6 +589,54 @@ START_TEST(reader_tells_a_change)
 }
 END_TEST
 
+/* Descriptors of the reader on files that are gone. */
+static unsigned removed_that_are_open(void)
+{
+	char folder[64], link[64 + 256], target[4200];
+	const struct dirent *entry;
+	unsigned n = 0;
+	DIR *stream;
+
+	snprintf(folder, sizeof(folder), "/proc/%d/fd", (int)process.pid);
+	stream = opendir(folder);
+	ck_assert_ptr_nonnull(stream);
+	while ((entry = readdir(stream))) {
+		ssize_t length;
+
+		snprintf(link, sizeof(link), "%s/%s", folder, entry->d_name);
+		length = readlink(link, target, sizeof(target) - 1);
+		target[BASE_MAX(length, 0)] = '\0';
+		n += strstr(target, ".tar (deleted)") != NULL;
+	}
+	closedir(stream);
+	return n;
+}
+
+START_TEST(a_removed_shard_is_closed)
+{
+	struct work work, again;
+	int fd;
+
+	write_shards(3, true);
+	process_start(&process, NULL, true);
+	fd = open_again("", -1);
+	work_new(&work, &tree, map(dup(fd)), 1);
+	work_new(&again, &tree, map(fd), 2);
+	work_attach(&process, &work, 1);
+	read_all(&work);
+	ck_assert_uint_eq(work_in_state(&work, LAYOUT_TASK_READY), 3 * EACH);
+	remove_one();
+	ck_assert_uint_eq(removed_that_are_open(), 1);
+	work_attach(&process, &again, 1);
+	read_all(&again);
+	ck_assert_uint_eq(work_in_state(&again, LAYOUT_TASK_READY), 2 * EACH);
+	ck_assert_uint_eq(removed_that_are_open(), 0);
+	work_free(&again);
+	work_free(&work);
+	process_stop(&process);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("shards");
@@ -609,6 +658,7 @@ int main(void)
 	tcase_add_loop_test(tcase, a_shard_that_its_server_forgot_is_opened_anew, 0, 2);
 	tcase_add_test(tcase, one_shard_is_a_data_set);
 	tcase_add_loop_test(tcase, reader_tells_a_change, 0, 2);
+	tcase_add_test(tcase, a_removed_shard_is_closed);
 	suite_add_tcase(suite, tcase);
 	srunner_run_all(runner, CK_NORMAL);
 	failed = srunner_ntests_failed(runner);
