@@ -376,6 +376,8 @@ class KeptTest(DaemonCase):
                     add(tar, f"{index}.cls", label[index:index + 1])
             os.utime(folder / "1.tar", (1e9, 1e9))
         for folder in folders + folders:
+            subprocess.run([BUILD / "tools/access-ctl", "--socket", self.socket, "cache", "warm", folder, "--form", "decoded",
+                            "--pipeline", PIPELINE.json], check=True, capture_output=True)
             loader = oa.Loader(str(folder), PIPELINE, 2, socket=self.socket, timeout=600, as_="numpy", copy=True,
                                order="sequential", epochs=3)
             self.addCleanup(loader.close)
