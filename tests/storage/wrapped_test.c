@@ -402,9 +402,7 @@ static bool reply_many(int fd, uint8_t *memory, const struct wrapped_ask ask[], 
 	return true;
 }
 
-static uint64_t memory_bytes;
-
-static uint8_t *take_memory(int fd)
+static uint8_t *take_memory(int fd, uint64_t *ret_bytes)
 {
 	union {
 		char bytes[CMSG_SPACE(sizeof(int))];
@@ -422,11 +420,11 @@ static uint8_t *take_memory(int fd)
 	if (recvmsg(fd, &message, 0) <= 0)
 		return NULL;
 	ck_assert_uint_eq(hello.kind, WRAPPED_HELLO);
-	memory_bytes = hello.room;
-	ck_assert(memory_bytes == ROOM || memory_bytes == (uint64_t)WRAPPED_MAX_BATCH * ROOM);
+	*ret_bytes = hello.room;
+	ck_assert(hello.room == ROOM || hello.room == (uint64_t)WRAPPED_MAX_BATCH * ROOM);
 	memcpy(&memory_fd, CMSG_DATA(CMSG_FIRSTHDR(&message)), sizeof(int));
 	ck_assert_int_lt(ftruncate(memory_fd, 0), 0); /* or the reader would die of SIGBUS */
-	memory = mmap(NULL, memory_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, memory_fd, 0);
+	memory = mmap(NULL, hello.room, PROT_READ | PROT_WRITE, MAP_SHARED, memory_fd, 0);
 	close(memory_fd);
 	return memory;
 }
@@ -434,7 +432,8 @@ static uint8_t *take_memory(int fd)
 static void *serve(void *arg)
 {
 	const int fd = (int)(intptr_t)arg;
-	uint8_t *memory = take_memory(fd);
+	uint64_t bytes = 0;
+	uint8_t *memory = take_memory(fd, &bytes);
 	struct wrapped_ask ask[WRAPPED_MAX_BATCH + 1];
 	bool goes_on = memory != NULL;
 	ssize_t got;
@@ -446,7 +445,7 @@ static void *serve(void *arg)
 			      : reply(fd, memory, ask);
 	}
 	if (memory)
-		munmap(memory, memory_bytes);
+		munmap(memory, bytes);
 	close(fd);
 	return NULL;
 }
