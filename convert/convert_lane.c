@@ -67,18 +67,12 @@ static void file_fail_errno(const struct lane *lane, uint64_t sample, struct lan
 	file_fail(lane, sample, file, what);
 }
 
+/* false: errno says why. A file that ends before is told by fstat(). */
 static bool file_get(int fd, uint8_t *room, uint32_t size)
 {
-	for (uint32_t got = 0; got < size;) {
-		const ssize_t r = pread(fd, room + got, size - got, got);
+	int r = base_read_at(fd, room, size, 0);
 
-		if (r < 0 && errno != EINTR)
-			return false;
-		if (r == 0)
-			return true; /* fstat() tells */
-		got += r > 0 ? (uint32_t)r : 0;
-	}
-	return true;
+	return !r || r == -ENODATA;
 }
 
 static bool file_is_listed(const struct dataset *dataset, uint64_t sample, const struct stat *st)

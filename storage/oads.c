@@ -62,16 +62,9 @@ static int64_t mtime_of(const struct stat *st)
 /* 0, OADS_E_CHANGED at the end of the file, or negative errno. */
 static int read_at(int fd, void *to, uint64_t bytes, uint64_t at)
 {
-	for (uint64_t got = 0; got < bytes;) {
-		const ssize_t r = pread(fd, (uint8_t *)to + got, bytes - got, (off_t)(at + got));
+	int r = base_read_at(fd, to, bytes, at);
 
-		if (r < 0 && errno != EINTR)
-			return -errno;
-		if (r == 0)
-			return OADS_E_CHANGED;
-		got += r > 0 ? (uint64_t)r : 0;
-	}
-	return 0;
+	return r == -ENODATA ? OADS_E_CHANGED : r;
 }
 
 /* As read_at(), and again after a pause where a network file system may have failed in passing. */

@@ -96,23 +96,6 @@ static void put_head(const struct rows *rows, uint8_t *record)
 	little_put_64(field + 48, record_bytes(rows) - RECORD_HEAD);
 }
 
-/* 0, -ENODATA: the file ends before; negative errno. */
-static int read_row(int fd, uint8_t *to, uint64_t bytes, uint64_t at)
-{
-	while (bytes > 0) {
-		const ssize_t got = pread(fd, to, bytes, (off_t)at);
-
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got <= 0)
-			return got < 0 ? -errno : -ENODATA;
-		to += got;
-		at += (uint64_t)got;
-		bytes -= (uint64_t)got;
-	}
-	return 0;
-}
-
 static bool is_same(const struct reader_dataset *dataset, const struct rows *rows,
 		    struct reader_outcome *ret)
 {
@@ -140,7 +123,7 @@ static void rows_read(const struct reader_dataset *dataset, int root_fd, uint64_
 	if (buffer && sample < rows->n) {
 		uint8_t *raw = buffer + record_bytes(rows) - bytes;
 
-		r = read_row(dataset->root_fd, raw, bytes, rows->at + sample * rows->stride);
+		r = base_read_at(dataset->root_fd, raw, bytes, rows->at + sample * rows->stride);
 		if (!r && raw > buffer + RECORD_HEAD)
 			number_widen(rows->number, raw, rows->values, buffer + RECORD_HEAD);
 		put_head(rows, buffer);
