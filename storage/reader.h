@@ -38,6 +38,10 @@ enum reader_message {
 	READER_YIELD =
 	    13, /* LANE, FORM, YIELDS 0|1: the lane's stream brings nothing of that form any
 			       more, so its values make room where all others say so, too */
+	READER_PEERS =
+	    14, /* SELF; fd 0: tray to write, fd 1: tray to read (cluster/value.h): there is a
+				carrier, or a new one */
+	READER_MEMBERS = 15, /* WEIGHT: this node's; MEMBERS: who is connected now, all of them */
 	/* reader -> accessd */
 	READER_PROGRESS = 16, /* ID, FOLDERS, FILES */
 	READER_OPENED =
@@ -92,7 +96,16 @@ enum reader_key {
 	READER_KEY_LIST = 29,
 	READER_KEY_STAMP =
 	    30, /* u64, of a file: its time of change, ns since 1970; no folder has one */
-	READER_KEY_SAMPLE = 13, /* u64, whose bytes were asked for */
+	READER_KEY_SAMPLE = 13,  /* u64, whose bytes were asked for */
+	READER_KEY_SELF = 31,    /* u64: this node's id */
+	READER_KEY_MEMBERS = 32, /* bytes: struct reader_member, each of another node */
+	READER_KEY_WEIGHT = 33,  /* u64 */
+};
+
+struct reader_member { /* a node that is connected, of the same cell */
+	uint64_t id;
+	uint32_t peer;   /* its number in messages (cluster/value.h) */
+	uint32_t weight; /* its room for values, MiB: its part of what the cell keeps */
 };
 
 #define READER_MODE_MEMORY 3 /* beside enum store_mode: there is no store, only memory */
