@@ -226,6 +226,8 @@ int node_init(struct node *node, struct diag *diag)
 	node->ticks = 1;
 	diag_set(diag, "cannot set up the event loop and its memory");
 	r = loop_new(&node->loop);
+	node->porters.loop = node->loop;
+	node->porters.reaper = &node->reaper;
 	if (!r)
 		r = follow_machine(node);
 	if (!r)
@@ -297,7 +299,7 @@ void node_fini(struct node *node)
 	prepare_fini(node);
 	watch_fini(&node->watching);
 	tenant_rules_fini(&node->tenants);
-	porter_fini(node);
+	porter_fini(&node->porters);
 	reaper_end(&node->reaper);
 	accept_end(&node->accept);
 	machine_end(&node->machine);

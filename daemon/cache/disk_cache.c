@@ -55,7 +55,7 @@ int disk_cache_init(struct disk_cache *disk_cache, const struct domain *domain)
 
 void disk_cache_fini(struct disk_cache *disk_cache, struct node *node)
 {
-	porter_close(node, PORTER_OWN, &disk_cache->tray_fd);
+	porter_close(&node->porters, PORTER_OWN, &disk_cache->tray_fd);
 }
 
 /* ---- the folder ---- */

@@ -71,7 +71,7 @@ static void set_granted(struct domain *domain, uint64_t bytes)
 void ram_cache_fini(struct domain *domain)
 {
 	set_granted(domain, 0);
-	porter_close(domain->node, PORTER_OWN, &domain->ram_cache.fd);
+	porter_close(&domain->node->porters, PORTER_OWN, &domain->ram_cache.fd);
 }
 
 /* ---- grants ---- */

@@ -158,7 +158,7 @@ static void turn_away(struct node *node)
 
 	shutdown(node->place.listen_fd, SHUT_RDWR); /* nobody comes any more */
 	while ((fd = accept4(node->place.listen_fd, NULL, NULL, SOCK_CLOEXEC)) >= 0)
-		porter_close(node, geteuid(), &fd);
+		porter_close(&node->porters, geteuid(), &fd);
 }
 
 void accept_end(struct accept *accept)

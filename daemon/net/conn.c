@@ -149,12 +149,12 @@ void conn_free(struct conn *conn)
 	if (conn->source)
 		source_unref(conn->source);
 	domain_unref(conn->domain);
-	porter_close(node, conn->uid, &conn->request.part_fd);
-	porter_close(node, conn->uid, &conn->request.log_fd);
+	porter_close(&node->porters, conn->uid, &conn->request.part_fd);
+	porter_close(&node->porters, conn->uid, &conn->request.log_fd);
 	request_fini(&conn->request);
 	guest_unref(conn->guest);
 	base_close(&conn->pid_fd);
-	porter_close(node, conn->uid, &conn->fd);
+	porter_close(&node->porters, conn->uid, &conn->fd);
 	free(conn);
 }
 
@@ -524,7 +524,8 @@ static void fetch(struct conn *conn)
 	struct diag diag;
 
 	loop_unwatch(&conn->watch);
-	if (!porter_fetch(conn->node, conn->uid, conn->fd, on_fetched, conn, &conn->errand))
+	if (!porter_fetch(&conn->node->porters, conn->uid, conn->fd, on_fetched, conn,
+			  &conn->errand))
 		return;
 	diag_set(&diag, "accessd cannot take more descriptors of user %u now: try again",
 		 (unsigned)conn->uid);
@@ -597,7 +598,7 @@ struct conn *conn_new(struct node *node, int fd)
 	struct conn *conn = calloc(1, sizeof(*conn));
 
 	if (!conn) {
-		porter_close(node, geteuid(), &fd);
+		porter_close(&node->porters, geteuid(), &fd);
 		return NULL;
 	}
 	conn->node = node;

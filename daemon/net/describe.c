@@ -80,9 +80,9 @@ static void entry_free(struct describe_entry *entry)
 	domain->catalogs.n--;
 	account(domain, -(int64_t)entry->bytes);
 	source_unref(entry->source);
-	porter_close(domain->node, PORTER_OWN, &entry->draft.fd);
+	porter_close(&domain->node->porters, PORTER_OWN, &entry->draft.fd);
 	catalog_drop(&entry->draft);
-	porter_close(domain->node, PORTER_OWN, &entry->fd);
+	porter_close(&domain->node->porters, PORTER_OWN, &entry->fd);
 	free(entry);
 }
 

@@ -48,8 +48,9 @@
 #include "base/identity.h"
 #include "base/log.h"
 #include "base/wire.h"
-#include "daemon/node.h"
+#include "daemon/loop.h"
 #include "daemon/proc/child.h"
+#include "daemon/proc/reaper.h"
 
 #define MOST_FDS 253                    /* of a message, by the kernel (SCM_MAX_FD) */
 #define MOST_BYTES (UINT64_C(20) << 30) /* more than any memory that is sent to us */
@@ -81,7 +82,7 @@ union control {
 
 struct porter {
 	LIST_ENTRY(porter) link;
-	struct node *node;
+	struct porters *porters;
 	uid_t uid;
 	struct child child;
 	struct loop_watch *watch, *idle;
@@ -251,11 +252,11 @@ static void porter_free(struct porter *porter)
 	struct errand *errand;
 
 	LIST_REMOVE(porter, link);
-	porter->node->porters.n--;
+	porter->porters->n--;
 	loop_unwatch(&porter->watch);
 	loop_unwatch(&porter->idle);
 	base_close(&porter->child.sock);
-	reaper_take(&porter->node->reaper, porter->child.pid);
+	reaper_take(porter->porters->reaper, porter->child.pid);
 	while ((errand = LIST_FIRST(&porter->errands))) {
 		porter_fn fn = errand->fn;
 		void *arg = errand->arg;
@@ -305,7 +306,7 @@ static void on_message(struct porter *porter, const struct note *note, const uin
 		break;
 	}
 	for (unsigned i = 0; i < in.n_fds; i++) /* nobody took it */
-		porter_close(porter->node, porter->uid, &in.fds[i]);
+		porter_close(porter->porters, porter->uid, &in.fds[i]);
 	wire_in_fini(&in);
 }
 
@@ -337,8 +338,8 @@ static void on_readable(void *arg)
 static int start(struct porter *porter)
 {
 	char *argv[] = {(char *)PORTER_NAME, NULL};
-	struct loop *loop = porter->node->loop;
-	const char *program = porter->node->porters.program;
+	struct loop *loop = porter->porters->loop;
+	const char *program = porter->porters->program;
 	int r = program ? child_start(program, argv, CPU_PRIORITY_NORMAL, &porter->child) : -ENOENT;
 
 	if (!r)
@@ -346,44 +347,44 @@ static int start(struct porter *porter)
 	return r ? r : loop_timer_new(loop, on_idle, porter, &porter->idle);
 }
 
-static void end_idle_one(struct node *node)
+static void end_idle_one(struct porters *porters)
 {
 	struct porter *porter;
 
-	LIST_FOREACH(porter, &node->porters.list, link)
+	LIST_FOREACH(porter, &porters->list, link)
 	if (!porter->owed) {
 		porter_free(porter);
 		return;
 	}
 }
 
-static struct porter *find(const struct node *node, uid_t uid)
+static struct porter *find(const struct porters *porters, uid_t uid)
 {
 	struct porter *porter;
 
-	LIST_FOREACH(porter, &node->porters.list, link)
+	LIST_FOREACH(porter, &porters->list, link)
 	if (porter->uid == uid)
 		return porter;
 	return NULL;
 }
 
-static struct porter *porter_of(struct node *node, uid_t uid)
+static struct porter *porter_of(struct porters *porters, uid_t uid)
 {
 	const unsigned most = MOST_PORTERS + (uid == PORTER_OWN);
-	struct porter *porter = find(node, uid);
+	struct porter *porter = find(porters, uid);
 
 	if (porter)
 		return porter;
-	if (node->porters.n >= most)
-		end_idle_one(node);
-	if (node->porters.n >= most || !(porter = calloc(1, sizeof(*porter))))
+	if (porters->n >= most)
+		end_idle_one(porters);
+	if (porters->n >= most || !(porter = calloc(1, sizeof(*porter))))
 		return NULL;
-	porter->node = node;
+	porter->porters = porters;
 	porter->uid = uid;
 	porter->child.sock = -1;
 	LIST_INIT(&porter->errands);
-	LIST_INSERT_HEAD(&node->porters.list, porter, link);
-	node->porters.n++;
+	LIST_INSERT_HEAD(&porters->list, porter, link);
+	porters->n++;
 	if (start(porter)) {
 		porter_free(porter);
 		return NULL;
@@ -392,11 +393,11 @@ static struct porter *porter_of(struct node *node, uid_t uid)
 }
 
 /* The socket is the caller's, the porter gets a copy. */
-static int give_order(struct node *node, uid_t uid, enum note_kind kind, int sock,
+static int give_order(struct porters *porters, uid_t uid, enum note_kind kind, int sock,
 		      struct porter **ret)
 {
-	const struct note note = {.id = ++node->porters.next_id, .kind = kind};
-	struct porter *porter = porter_of(node, uid);
+	const struct note note = {.id = ++porters->next_id, .kind = kind};
+	struct porter *porter = porter_of(porters, uid);
 	int r = porter ? note_send(porter->child.sock, &note, MSG_DONTWAIT, &sock, 1) : -EAGAIN;
 
 	if (r)
@@ -407,18 +408,18 @@ static int give_order(struct node *node, uid_t uid, enum note_kind kind, int soc
 	return 0;
 }
 
-int porter_fetch(struct node *node, uid_t uid, int sock, porter_fn fn, void *arg,
+int porter_fetch(struct porters *porters, uid_t uid, int sock, porter_fn fn, void *arg,
 		 struct errand **ret)
 {
 	struct errand *errand = calloc(1, sizeof(*errand));
 	struct porter *porter;
-	int r = errand ? give_order(node, uid, NOTE_FETCH, sock, &porter) : -ENOMEM;
+	int r = errand ? give_order(porters, uid, NOTE_FETCH, sock, &porter) : -ENOMEM;
 
 	if (r) {
 		free(errand);
 		return r;
 	}
-	errand->id = node->porters.next_id;
+	errand->id = porters->next_id;
 	errand->fn = fn;
 	errand->arg = arg;
 	LIST_INSERT_HEAD(&porter->errands, errand, link);
@@ -466,13 +467,13 @@ static void wrap(int *fd)
 	base_close(&pair[1]);
 }
 
-static bool try_close(struct node *node, uid_t uid, int *fd)
+static bool try_close(struct porters *porters, uid_t uid, int *fd)
 {
 	struct porter *porter;
 
-	if (node->porters.program && !is_harmless(*fd)) {
+	if (porters->program && !is_harmless(*fd)) {
 		wrap(fd);
-		if (give_order(node, uid, NOTE_CLOSE, *fd, &porter))
+		if (give_order(porters, uid, NOTE_CLOSE, *fd, &porter))
 			return false;
 	}
 	base_close(fd);
@@ -481,28 +482,28 @@ static bool try_close(struct node *node, uid_t uid, int *fd)
 
 static void on_retry(void *arg)
 {
-	struct node *node = arg;
+	struct porters *porters = arg;
 	struct parting *parting, *next;
 
-	for (parting = LIST_FIRST(&node->porters.partings); parting; parting = next) {
+	for (parting = LIST_FIRST(&porters->partings); parting; parting = next) {
 		next = LIST_NEXT(parting, link);
-		if (!try_close(node, parting->uid, &parting->fd))
+		if (!try_close(porters, parting->uid, &parting->fd))
 			continue;
 		LIST_REMOVE(parting, link);
 		free(parting);
 	}
-	if (!LIST_EMPTY(&node->porters.partings))
-		loop_timer_set(node->porters.retry, RETRY_NS);
+	if (!LIST_EMPTY(&porters->partings))
+		loop_timer_set(porters->retry, RETRY_NS);
 }
 
 /* Without memory for this it stays open: to close it might take for ever. */
-static void close_later(struct node *node, uid_t uid, int fd)
+static void close_later(struct porters *porters, uid_t uid, int fd)
 {
 	struct parting *parting = calloc(1, sizeof(*parting));
 	int r = parting ? 0 : -ENOMEM;
 
-	if (!r && !node->porters.retry)
-		r = loop_timer_new(node->loop, on_retry, node, &node->porters.retry);
+	if (!r && !porters->retry)
+		r = loop_timer_new(porters->loop, on_retry, porters, &porters->retry);
 	if (r) {
 		log_line(LOG_LEVEL_WARN, "descriptor-left-open", "uid=%u error=%d", (unsigned)uid,
 			 r);
@@ -510,11 +511,11 @@ static void close_later(struct node *node, uid_t uid, int fd)
 		return;
 	}
 	*parting = (struct parting){.uid = uid, .fd = fd};
-	LIST_INSERT_HEAD(&node->porters.partings, parting, link);
-	loop_timer_set(node->porters.retry, RETRY_NS);
+	LIST_INSERT_HEAD(&porters->partings, parting, link);
+	loop_timer_set(porters->retry, RETRY_NS);
 }
 
-void porter_close(struct node *node, uid_t uid, int *fd)
+void porter_close(struct porters *porters, uid_t uid, int *fd)
 {
 	const int on = 1;
 	int taken = base_take_fd(fd);
@@ -523,30 +524,30 @@ void porter_close(struct node *node, uid_t uid, int *fd)
 		return;
 	shutdown(taken, SHUT_RDWR); /* of a socket: the last message is in its queue */
 	setsockopt(taken, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on));
-	if (!try_close(node, uid, &taken))
-		close_later(node, uid, taken);
+	if (!try_close(porters, uid, &taken))
+		close_later(porters, uid, taken);
 }
 
-unsigned porter_closes(const struct node *node, uid_t uid)
+unsigned porter_closes(const struct porters *porters, uid_t uid)
 {
-	const struct porter *porter = find(node, uid);
+	const struct porter *porter = find(porters, uid);
 	const struct parting *parting;
 	unsigned n = porter ? porter->closing : 0;
 
-	LIST_FOREACH(parting, &node->porters.partings, link)
+	LIST_FOREACH(parting, &porters->partings, link)
 	n += parting->uid == uid;
 	return n;
 }
 
-void porter_fini(struct node *node)
+void porter_fini(struct porters *porters)
 {
 	struct parting *parting;
 
-	while (!LIST_EMPTY(&node->porters.list))
-		porter_free(LIST_FIRST(&node->porters.list));
-	while ((parting = LIST_FIRST(&node->porters.partings))) {
+	while (!LIST_EMPTY(&porters->list))
+		porter_free(LIST_FIRST(&porters->list));
+	while ((parting = LIST_FIRST(&porters->partings))) {
 		LIST_REMOVE(parting, link);
 		free(parting); /* the kernel closes it when we have ended, and lingers for no one */
 	}
-	loop_unwatch(&node->porters.retry);
+	loop_unwatch(&porters->retry);
 }

@@ -76,11 +76,11 @@ static void on_fetched(void *arg, int r, struct wire_in *in)
 /* The message has descriptors. */
 static int fetch(struct hearing *hearing)
 {
-	if (!hearing->node)
+	if (!hearing->porters)
 		return WIRE_E_HAS_FDS;
 	loop_unwatch(&hearing->watch);
-	return porter_fetch(hearing->node, hearing->uid, hearing->child->sock, on_fetched, hearing,
-			    &hearing->errand);
+	return porter_fetch(hearing->porters, hearing->uid, hearing->child->sock, on_fetched,
+			    hearing, &hearing->errand);
 }
 
 static void on_readable(void *arg)
@@ -121,9 +121,9 @@ int hearing_begin(struct hearing *hearing, struct loop *loop, const struct child
 	return r;
 }
 
-void hearing_fetches(struct hearing *hearing, struct node *node, uid_t uid)
+void hearing_fetches(struct hearing *hearing, struct porters *porters, uid_t uid)
 {
-	hearing->node = node;
+	hearing->porters = porters;
 	hearing->uid = uid;
 }
 

@@ -16,7 +16,7 @@
 typedef bool (*hearing_fn)(void *arg, struct wire_in *in);
 
 struct errand;
-struct node;
+struct porters;
 
 struct hearing { /* zeroed: nobody is heard */
 	struct loop *loop;
@@ -25,7 +25,7 @@ struct hearing { /* zeroed: nobody is heard */
 	hearing_fn fn;
 	void *arg;
 	struct loop_watch *watch, *rest;
-	struct node *node; /* whose porters fetch its descriptors; NULL: it has none to give */
+	struct porters *porters; /* who fetch its descriptors; NULL: it has none to give */
 	uid_t uid;
 	struct errand *errand;      /* a porter fetches its next message */
 	uint64_t since_ns, took_ns; /* what its messages took since then */
@@ -36,7 +36,7 @@ struct hearing { /* zeroed: nobody is heard */
 int hearing_begin(struct hearing *hearing, struct loop *loop, const struct child *child,
 		  hearing_fn fn, void *arg);
 /* It may say something with descriptors, which are that uid's. */
-void hearing_fetches(struct hearing *hearing, struct node *node, uid_t uid);
+void hearing_fetches(struct hearing *hearing, struct porters *porters, uid_t uid);
 void hearing_end(struct hearing *hearing);
 
 #endif

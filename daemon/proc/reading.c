@@ -267,7 +267,7 @@ static void on_chore_done(struct domain *domain, const struct reading_chore_done
 	int fd = done->has_list ? wire_take_fd(in, done->list_fd) : -1;
 
 	chores_done(domain, done->id, done->code, done->text, fd);
-	porter_close(domain->node, domain->who.uid, &fd);
+	porter_close(&domain->node->porters, domain->who.uid, &fd);
 }
 
 static void on_failed(struct domain *domain, const struct reading_failed *failed)
@@ -353,7 +353,7 @@ static int start_process(struct reading *reading, struct diag *diag)
 		r = hearing_begin(&reading->hearing, node->loop, &reading->child, on_message,
 				  reading);
 	if (!r)
-		hearing_fetches(&reading->hearing, node, reading->domain->who.uid);
+		hearing_fetches(&reading->hearing, &node->porters, reading->domain->who.uid);
 	if (r) {
 		diag_set(diag, "cannot start %s: %s", path, strerror(-r));
 		child_end(&reading->child);
@@ -413,7 +413,7 @@ static void hang_up(struct reading *reading)
 	const struct domain *domain = reading->domain;
 
 	hearing_end(&reading->hearing);
-	porter_close(domain->node, domain->who.uid, &reading->child.sock);
+	porter_close(&domain->node->porters, domain->who.uid, &reading->child.sock);
 }
 
 void reading_stop(struct reading *reading, bool waits)

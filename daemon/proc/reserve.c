@@ -180,7 +180,7 @@ void reserve_refusal(const struct variant *variant, char *ret, size_t size)
 static void forget(struct node *node, struct reserve_leaving *leaving)
 {
 	LIST_REMOVE(leaving, link);
-	porter_close(node, PORTER_OWN, &leaving->slots_fd);
+	porter_close(&node->porters, PORTER_OWN, &leaving->slots_fd);
 	free(leaving);
 }
 

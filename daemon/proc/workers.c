@@ -369,7 +369,7 @@ static void hang_up(struct workers *workers)
 	const struct domain *domain = workers->domain;
 
 	hearing_end(&workers->hearing);
-	porter_close(domain->node, domain->who.uid, &workers->child.sock);
+	porter_close(&domain->node->porters, domain->who.uid, &workers->child.sock);
 }
 
 void workers_stop(struct workers *workers, bool waits)

@@ -105,7 +105,7 @@ static void group_free(struct group *group)
 	if (group->payer)
 		group_pay_back(stream, group->payer);
 	plan_log_detach(&group->plan_log);
-	porter_close(stream->node, PORTER_OWN, &group->plan_log_fd);
+	porter_close(&stream->node->porters, PORTER_OWN, &group->plan_log_fd);
 	free(group->begun);
 	free(group->job);
 	free(group);

@@ -51,7 +51,7 @@ void brought_fini(struct brought *log)
 		return;
 	keep_end(&log->keep, true);
 	plan_log_detach(&log->plan_log);
-	porter_close(log->stream->node, PORTER_OWN, &log->plan_log_fd);
+	porter_close(&log->stream->node->porters, PORTER_OWN, &log->plan_log_fd);
 }
 
 /* The token's place, or, in a log that began with the same token, where that one began. */

@@ -244,7 +244,7 @@ void job_open(struct conn *conn)
 		 (unsigned long long)job->id, job->name, (long)conn->pid, stream->lane.number,
 		 conn->variant->number, job->batch, plan_name(job->order),
 		 (unsigned long long)begin.epoch);
-	porter_close(stream->node, conn->uid, &conn->request.log_fd);
+	porter_close(&stream->node->porters, conn->uid, &conn->request.log_fd);
 	send_opened(job, &begin, inbox_fd, outbox_fd);
 	node_need_tick(stream->node);
 	pump_soon(stream);

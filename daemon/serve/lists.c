@@ -11,6 +11,7 @@
 
 #include "daemon/net/conn.h"
 #include "daemon/net/porter.h"
+#include "daemon/node.h"
 #include "daemon/serve/job.h"
 #include "daemon/serve/pump.h"
 #include "daemon/serve/stream.h"
@@ -42,7 +43,7 @@ static int attach(int fd, void **map, uint64_t *bytes, struct listing *ret, stru
 /* Also of a list that was not entered: its memory may be the last copy. */
 static void let_go(const struct job *job, int *fd)
 {
-	porter_close(job->stream->node, job->conn->uid, fd);
+	porter_close(&job->stream->node->porters, job->conn->uid, fd);
 }
 
 /* Takes *fd where it is entered. */

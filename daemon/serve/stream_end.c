@@ -36,7 +36,7 @@ static void add_totals(struct stream *stream)
  * what we have mapped we keep open, too, until it is unmapped. */
 static void let_go(struct stream *stream)
 {
-	porter_close(stream->node, PORTER_OWN, &stream->arena_fd);
+	porter_close(&stream->node->porters, PORTER_OWN, &stream->arena_fd);
 	for (unsigned i = 0; i < LAYOUT_MAX_VARIANTS; i++)
 		if (stream->variant[i])
 			variant_let_go(stream->variant[i]);
@@ -73,7 +73,7 @@ void stream_free(struct stream *stream)
 	bad_fini(&stream->bad);
 	if (stream->lane.head)
 		lane_detach(&stream->lane);
-	porter_close(stream->node, PORTER_OWN, &stream->lane_fd);
+	porter_close(&stream->node->porters, PORTER_OWN, &stream->lane_fd);
 	for (unsigned i = 0; i < LAYOUT_MAX_VARIANTS; i++)
 		if (stream->variant[i])
 			variant_free(stream->variant[i]);

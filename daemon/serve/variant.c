@@ -138,7 +138,7 @@ void variant_let_go(struct variant *variant)
 {
 	reserve_cancel(variant);
 	base_close(&variant->slots_read_fd);
-	porter_close(variant->stream->node, PORTER_OWN, &variant->slots_fd);
+	porter_close(&variant->stream->node->porters, PORTER_OWN, &variant->slots_fd);
 }
 
 /* All but its number. */
@@ -148,7 +148,7 @@ static void give_back(struct variant *variant)
 	loop_unwatch(&variant->linger_timer);
 	if (variant->board.map)
 		board_detach(&variant->board);
-	porter_close(variant->stream->node, PORTER_OWN, &variant->board_fd);
+	porter_close(&variant->stream->node->porters, PORTER_OWN, &variant->board_fd);
 	pipeline_free(variant->pipeline);
 	variant->pipeline = NULL;
 	variant_account(variant, -(int64_t)variant->memory);

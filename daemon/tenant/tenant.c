@@ -249,7 +249,7 @@ unsigned tenant_conns(const struct node *node, uid_t uid)
 {
 	const uid_t tenant = tenant_of(node, uid);
 	const struct conn *conn;
-	unsigned n = porter_closes(node, uid);
+	unsigned n = porter_closes(&node->porters, uid);
 
 	LIST_FOREACH(conn, &node->conns, link)
 	n += tenant_of(node, conn->uid) == tenant;

@@ -14,27 +14,27 @@
 #include <unistd.h>
 
 #include "daemon/loop.h"
-#include "daemon/node.h"
 #include "daemon/proc/child.h"
+#include "daemon/proc/reaper.h"
 #include "tests/worker/suite.h"
 
 #define LARGE (4 << 20)
 
 enum { GOT_SOCKET, GOT_OTHER, GOT_NOTHING }; /* exit status of the porter */
 
-static struct node node;
+static struct reaper reaper; /* zeroed: who ends is left as a zombie */
+static struct porters porters;
 
 static void begin(void)
 {
-	memset(&node, 0, sizeof(node));
-	node.porters.program = "/proc/self/exe";
-	ck_assert_int_eq(loop_new(&node.loop), 0);
+	porters = (struct porters){.reaper = &reaper, .program = "/proc/self/exe"};
+	ck_assert_int_eq(loop_new(&porters.loop), 0);
 }
 
 static void end(void)
 {
-	porter_fini(&node);
-	loop_free(node.loop);
+	porter_fini(&porters);
+	loop_free(porters.loop);
 }
 
 /* Takes one order, and says by its end what came with it. */
@@ -70,13 +70,13 @@ START_TEST(large_memory_comes_in_a_queue)
 {
 	int fd = memory_of(LARGE), old = fd, status;
 
-	porter_close(&node, PORTER_OWN, &fd);
+	porter_close(&porters, PORTER_OWN, &fd);
 	ck_assert_int_eq(fd, -1);
 	ck_assert_int_lt(fcntl(old, F_GET_SEALS), 0);
 	ck_assert_int_gt(waitpid(-1, &status, 0), 0);
 	ck_assert(WIFEXITED(status));
 	ck_assert_int_eq(WEXITSTATUS(status), GOT_SOCKET);
-	ck_assert_uint_eq(porter_closes(&node, PORTER_OWN), 1);
+	ck_assert_uint_eq(porter_closes(&porters, PORTER_OWN), 1);
 }
 END_TEST
 
@@ -85,8 +85,8 @@ START_TEST(who_has_no_porter_closes_himself)
 {
 	int fd = memory_of(LARGE);
 
-	node.porters.program = NULL;
-	porter_close(&node, PORTER_OWN, &fd);
+	porters.program = NULL;
+	porter_close(&porters, PORTER_OWN, &fd);
 	ck_assert_int_eq(fd, -1);
 	ck_assert_int_lt(waitpid(-1, NULL, WNOHANG), 0);
 }
@@ -96,7 +96,7 @@ START_TEST(small_memory_needs_no_porter)
 {
 	int fd = memory_of(4096);
 
-	porter_close(&node, PORTER_OWN, &fd);
+	porter_close(&porters, PORTER_OWN, &fd);
 	ck_assert_int_eq(fd, -1);
 	ck_assert_int_lt(waitpid(-1, NULL, WNOHANG), 0);
 }
