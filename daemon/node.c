@@ -17,8 +17,6 @@
 #include "daemon/net/conn.h"
 #include "daemon/serve/group_keep.h"
 #include "daemon/proc/hang.h"
-#include "daemon/serve/group_end.h"
-#include "daemon/serve/index_end.h"
 #include "daemon/serve/job.h"
 #include "daemon/limits.h"
 #include "daemon/net/status.h"
@@ -226,7 +224,7 @@ int node_init(struct node *node, struct diag *diag)
 	node->ticks = 1;
 	diag_set(diag, "cannot set up the event loop and its memory");
 	r = loop_new(&node->loop);
-	node->porters.loop = node->loop;
+	node->porters.loop = node->endings.loop = node->loop;
 	node->porters.reaper = &node->reaper;
 	if (!r)
 		r = follow_machine(node);
@@ -291,8 +289,7 @@ void node_fini(struct node *node)
 	free_streams(node);
 	while (!LIST_EMPTY(&node->domains))
 		domain_free(LIST_FIRST(&node->domains));
-	group_end_fini(node);
-	index_end_fini(node);
+	endings_fini(&node->endings);
 	reserve_fini(node);
 	stores_fini(node);
 	keep_unload(node);

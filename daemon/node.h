@@ -12,6 +12,7 @@
 #include "base/base.h"
 #include "daemon/net/accept.h"
 #include "daemon/net/guest.h"
+#include "daemon/ending.h"
 #include "daemon/loop.h"
 #include "daemon/machine/machine.h"
 #include "daemon/machine/numa.h"
@@ -50,8 +51,7 @@ struct node {
 	LIST_HEAD(node_leaving, reserve_leaving) leaving;
 	LIST_HEAD(node_kept, kept) kept; /* plan logs of groups that are not here: group_keep.c */
 	struct prepare_queue preparing;
-	LIST_HEAD(node_index_endings, index_ending) index_endings;
-	LIST_HEAD(node_group_endings, group_ending) group_endings;
+	struct endings endings;
 	struct domain *own; /* the only one, of our own user; NULL: tenants have theirs */
 	unsigned n_tenants; /* uids that have a domain */
 	struct tenant_rules tenants;

@@ -26,11 +26,11 @@
 
 #include "base/bits.h"
 #include "base/log.h"
+#include "daemon/ending.h"
 #include "daemon/net/conn.h"
 #include "daemon/net/porter.h"
 #include "daemon/node.h"
 #include "daemon/serve/group_brought.h"
-#include "daemon/serve/group_end.h"
 #include "daemon/serve/job.h"
 #include "daemon/serve/stream.h"
 #include "libaccess/libaccess.h"
@@ -93,14 +93,32 @@ void group_pay_back(struct stream *stream, struct domain *payer)
 	domain_unref(payer);
 }
 
+static bool end_some(void *log)
+{
+	struct carousel_log *left = log;
+
+	return carousel_log_free_some(&left, GROUP_END_STEP);
+}
+
+static void end_rest(void *log)
+{
+	carousel_log_free(log);
+}
+
+void group_end_log(struct endings *endings, struct carousel_log *log)
+{
+	if (log && end_some(log))
+		ending_begin(endings, end_some, end_rest, log);
+}
+
 static void group_free(struct group *group)
 {
 	struct stream *stream = group->stream;
 
 	LIST_REMOVE(group, link);
 	if (stream->carousel)
-		group_end(stream->node,
-			  carousel_disband(stream->carousel, group->number, base_now_ns()));
+		group_end_log(&stream->node->endings,
+			      carousel_disband(stream->carousel, group->number, base_now_ns()));
 	keep_end(&group->keep, is_over(group));
 	if (group->payer)
 		group_pay_back(stream, group->payer);

@@ -27,7 +27,6 @@
 #include "daemon/net/porter.h"
 #include "daemon/node.h"
 #include "daemon/serve/group.h"
-#include "daemon/serve/group_end.h"
 #include "daemon/serve/stream.h"
 #include "sched/carousel.h"
 
@@ -43,7 +42,7 @@ void brought_fini(struct brought *log)
 	free(log->ids);
 	log->ids = NULL;
 	entry_rest_fini(&log->rest);
-	group_end(log->stream->node, base_take_ptr(log->log));
+	group_end_log(&log->stream->node->endings, base_take_ptr(log->log));
 	if (log->payer)
 		group_pay_back(log->stream, log->payer);
 	log->payer = NULL;

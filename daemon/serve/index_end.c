@@ -16,17 +16,14 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "daemon/loop.h"
-#include "daemon/node.h"
+#include "daemon/ending.h"
 #include "daemon/proc/child.h"
 #include "storage/dataset.h"
 
 #define STEP (UINT64_C(4) << 20) /* bytes a turn: a thousand pages */
 
 struct index_ending {
-	LIST_ENTRY(index_ending) link;
 	struct dataset *dataset;
-	struct loop_watch *timer;
 	int pipe_fd; /* owned; -1: no child could be had */
 };
 
@@ -57,52 +54,35 @@ static int begin_child(void)
 	return pair[1];
 }
 
-static void ending_free(struct index_ending *ending)
+static void end_all(void *thing)
 {
-	LIST_REMOVE(ending, link);
-	loop_unwatch(&ending->timer);
+	struct index_ending *ending = thing;
+
 	dataset_unmap(ending->dataset);
 	base_close(&ending->pipe_fd);
 	free(ending);
 }
 
-static void on_step(void *arg)
+static bool end_some(void *thing)
 {
-	struct index_ending *ending = arg;
+	struct index_ending *ending = thing;
 
 	if (dataset_unmap_some(&ending->dataset, STEP))
-		loop_timer_set(ending->timer, 0);
-	else
-		ending_free(ending);
+		return true;
+	end_all(ending);
+	return false;
 }
 
-/* false: there is no memory for it. */
-static bool begin(struct node *node, struct dataset *dataset)
+void index_end(struct endings *endings, struct dataset *dataset, int fd)
 {
-	struct index_ending *ending = calloc(1, sizeof(*ending));
+	const bool is_small = !dataset || dataset_index_bytes(dataset) <= STEP;
+	struct index_ending *ending = is_small ? NULL : calloc(1, sizeof(*ending));
 
-	if (!ending || loop_timer_new(node->loop, on_step, ending, &ending->timer)) {
-		free(ending);
-		return false;
-	}
-	ending->dataset = dataset;
-	ending->pipe_fd = begin_child();
-	LIST_INSERT_HEAD(&node->index_endings, ending, link);
-	loop_timer_set(ending->timer, 0);
-	return true;
-}
-
-void index_end(struct node *node, struct dataset *dataset, int fd)
-{
-	bool is_small = !dataset || dataset_index_bytes(dataset) <= STEP;
-
-	if (is_small || !begin(node, dataset))
+	if (ending) {
+		*ending = (struct index_ending){.dataset = dataset, .pipe_fd = begin_child()};
+		ending_begin(endings, end_some, end_all, ending);
+	} else {
 		dataset_unmap(dataset);
+	}
 	base_close(&fd);
-}
-
-void index_end_fini(struct node *node)
-{
-	while (!LIST_EMPTY(&node->index_endings))
-		ending_free(LIST_FIRST(&node->index_endings));
 }

@@ -7,10 +7,9 @@
 #include "base/base.h"
 
 struct dataset;
-struct node;
+struct endings;
 
 /* Owns both from now on; NULL and -1 are fine. */
-void index_end(struct node *node, struct dataset *dataset, int fd);
-void index_end_fini(struct node *node); /* the rest at once */
+void index_end(struct endings *endings, struct dataset *dataset, int fd);
 
 #endif

@@ -78,7 +78,7 @@ static void store_free(struct source *source)
 /* Before the reader is told to: who is the last to hold the memory frees it. */
 static void drop_index(struct source *source)
 {
-	index_end(source->node, source->dataset, base_take_fd(&source->index_fd));
+	index_end(&source->node->endings, source->dataset, base_take_fd(&source->index_fd));
 	source->dataset = NULL;
 	index_room_leave(source);
 }

@@ -5,6 +5,7 @@
  * does not, into memory that a group's log has.
  */
 
+#include "daemon/serve/group.h"
 #include "daemon/serve/group_brought.h"
 
 #include <check.h>
@@ -16,7 +17,6 @@
 
 #include "daemon/net/conn.h"
 #include "daemon/node.h"
-#include "daemon/serve/group_end.h"
 #include "daemon/serve/stream.h"
 #include "sched/carousel_log_state.h"
 #include "tests/patience.h"
@@ -52,6 +52,7 @@ static void begin(uint64_t bytes)
 	domain = (struct domain){.node = &node, .kind = DOMAIN_OWN, .users = 1};
 	LIST_INSERT_HEAD(&node.domains, &domain, link);
 	ck_assert_int_eq(loop_new(&node.loop), 0);
+	node.endings.loop = node.loop;
 	ck_assert_int_eq(loop_timer_new(node.loop, never, NULL, &domain.idle), 0);
 	stream = (struct stream){.node = &node, .geometry = {.n_samples = N, .chunk = CHUNK}};
 	ck_assert_int_eq(carousel_new(&config, &stream.carousel), 0);
@@ -72,7 +73,7 @@ static void end(void)
 	ck_assert_uint_eq(node.memory_used, 0);
 	ck_assert_uint_eq(domain.memory, 0);
 	ck_assert_uint_eq(domain.users, 1);
-	group_end_fini(&node);
+	endings_fini(&node.endings);
 	loop_unwatch(&domain.idle);
 	loop_free(node.loop);
 	carousel_free(stream.carousel);
@@ -311,7 +312,7 @@ static void on_other(void *arg)
 {
 	(void)arg;
 	turns++;
-	if (!LIST_EMPTY(&node.group_endings))
+	if (!LIST_EMPTY(&node.endings.list))
 		loop_timer_set(other, 0);
 }
 
@@ -335,7 +336,7 @@ START_TEST(a_long_log_ends_in_steps)
 	brought_fini(&log);
 	ck_assert_int_eq(loop_timer_new(node.loop, on_other, NULL, &other), 0);
 	loop_timer_set(other, 0);
-	while (!LIST_EMPTY(&node.group_endings))
+	while (!LIST_EMPTY(&node.endings.list))
 		ck_assert_int_eq(loop_turn(node.loop), 0);
 	ck_assert_uint_ge(turns, bytes / GROUP_END_STEP - 1);
 	loop_unwatch(&other);

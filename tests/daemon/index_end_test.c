@@ -9,24 +9,23 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "daemon/ending.h"
 #include "daemon/loop.h"
-#include "daemon/node.h"
 #include "storage/dataset.h"
 #include "storage/wrapped.h"
 #include "tests/worker/suite.h"
 
-static struct node node;
+static struct endings endings;
 
 static void begin(void)
 {
-	memset(&node, 0, sizeof(node));
-	ck_assert_int_eq(loop_new(&node.loop), 0);
+	ck_assert_int_eq(loop_new(&endings.loop), 0);
 }
 
 static void end(void)
 {
-	index_end_fini(&node);
-	loop_free(node.loop);
+	endings_fini(&endings);
+	loop_free(endings.loop);
 }
 
 /* Bytes of indexes that this process has mapped. */
@@ -69,8 +68,8 @@ static void on_turn(void *arg)
 	watch.most_a_turn = BASE_MAX(watch.most_a_turn, watch.last - now);
 	watch.last = now;
 	watch.turns++;
-	if (LIST_EMPTY(&node.index_endings))
-		loop_stop(node.loop);
+	if (LIST_EMPTY(&endings.list))
+		loop_stop(endings.loop);
 	else
 		loop_timer_set(watch.timer, 0);
 }
@@ -84,13 +83,13 @@ START_TEST(a_large_one_goes_in_steps)
 	for (uint64_t i = 0; i < dataset_count(dataset); i++)
 		ck_assert_uint_eq(dataset_size_of(dataset, i), 1);
 	ck_assert_uint_gt(bytes, UINT64_C(32) << 20);
-	index_end(&node, dataset, fd);
+	index_end(&endings, dataset, fd);
 	watch.last = mapped();
 	ck_assert_uint_eq(watch.last, bytes); /* nothing of it at once */
 	ck_assert_int_eq(waitpid(-1, &status, WNOHANG), 0);
-	ck_assert_int_eq(loop_timer_new(node.loop, on_turn, NULL, &watch.timer), 0);
+	ck_assert_int_eq(loop_timer_new(endings.loop, on_turn, NULL, &watch.timer), 0);
 	loop_timer_set(watch.timer, 0);
-	ck_assert_int_eq(loop_run(node.loop), 0);
+	ck_assert_int_eq(loop_run(endings.loop), 0);
 	ck_assert_uint_eq(mapped(), 0);
 	ck_assert_uint_le(watch.most_a_turn, UINT64_C(8) << 20);
 	ck_assert_uint_ge(watch.turns, 4);
@@ -105,10 +104,10 @@ START_TEST(a_small_one_goes_at_once)
 	int fd;
 	struct dataset *dataset = index_of(1000, &fd);
 
-	index_end(&node, dataset, fd);
+	index_end(&endings, dataset, fd);
 	ck_assert_uint_eq(mapped(), 0);
-	ck_assert(LIST_EMPTY(&node.index_endings));
-	index_end(&node, NULL, -1);
+	ck_assert(LIST_EMPTY(&endings.list));
+	index_end(&endings, NULL, -1);
 	ck_assert_int_lt(waitpid(-1, NULL, WNOHANG), 0); /* nobody was needed */
 }
 END_TEST
@@ -118,8 +117,8 @@ START_TEST(the_rest_goes_at_our_end)
 	int fd;
 	struct dataset *dataset = index_of(2000000, &fd);
 
-	index_end(&node, dataset, fd);
-	index_end_fini(&node);
+	index_end(&endings, dataset, fd);
+	endings_fini(&endings);
 	ck_assert_uint_eq(mapped(), 0);
 	ck_assert_int_gt(waitpid(-1, NULL, 0), 0);
 }
