@@ -219,7 +219,7 @@ int node_init(struct node *node, struct diag *diag)
 	LIST_INIT(&node->leaving);
 	LIST_INIT(&node->conns);
 	LIST_INIT(&node->guests);
-	keep_load(node);
+	keep_load(&node->kept, node->place.plans, node->place.plans_fd);
 	node->started_ns = base_now_ns();
 	node->ticks = 1;
 	diag_set(diag, "cannot set up the event loop and its memory");
@@ -292,7 +292,7 @@ void node_fini(struct node *node)
 	endings_fini(&node->endings);
 	reserve_fini(node);
 	stores_fini(node);
-	keep_unload(node);
+	keep_unload(&node->kept);
 	prepare_fini(node);
 	watch_fini(&node->watching);
 	tenant_rules_fini(&node->tenants);

@@ -22,6 +22,7 @@
 #include "daemon/net/prepare.h"
 #include "daemon/net/watch.h"
 #include "daemon/proc/reaper.h"
+#include "daemon/serve/group_keep.h"
 #include "daemon/service.h"
 #include "daemon/tenant/domain.h"
 #include "daemon/cache/stores.h"
@@ -49,7 +50,7 @@ struct node {
 
 	LIST_HEAD(node_domains, domain) domains;
 	LIST_HEAD(node_leaving, reserve_leaving) leaving;
-	LIST_HEAD(node_kept, kept) kept; /* plan logs of groups that are not here: group_keep.c */
+	struct kept_logs kept;
 	struct prepare_queue preparing;
 	struct endings endings;
 	struct domain *own; /* the only one, of our own user; NULL: tenants have theirs */

@@ -17,7 +17,6 @@
 #include "base/bits.h"
 #include "base/hash.h"
 #include "daemon/net/request.h"
-#include "daemon/serve/stream.h"
 #include "libaccess/libaccess.h"
 #include "sched/carousel.h"
 #include "sched/population.h"
@@ -52,16 +51,15 @@ static bool is_split(const struct request *request, const struct deal *deal,
 }
 
 int members_begin(struct members *members, const struct request *request,
-		  const struct stream *stream, struct diag *diag)
+		  const struct carousel *carousel, const uint8_t *version, struct diag *diag)
 {
-	const struct deal *deal = carousel_deal(stream->carousel);
+	const struct deal *deal = carousel_deal(carousel);
 	const uint64_t bytes = bits_words(deal->n) * sizeof(uint64_t);
 
 	*members = (struct members){.bits = NULL};
 	if (request->part_fd < 0)
 		return 0;
-	if (memcmp(request->part_version, stream->geometry.dataset,
-		   sizeof(request->part_version)) != 0) {
+	if (memcmp(request->part_version, version, sizeof(request->part_version)) != 0) {
 		diag_set(diag,
 			 "the dataset changed between the look at it and the open: open again");
 		return OA_E_DATASET;
@@ -100,9 +98,9 @@ bool members_step(struct members *members)
 }
 
 int members_check(const struct members *members, const struct request *request,
-		  const struct stream *stream, struct diag *diag)
+		  const struct carousel *carousel, const uint8_t *version, struct diag *diag)
 {
-	const struct deal *deal = carousel_deal(stream->carousel);
+	const struct deal *deal = carousel_deal(carousel);
 	const uint64_t *bits = members->bits;
 
 	if (!bits)
@@ -111,30 +109,27 @@ int members_check(const struct members *members, const struct request *request,
 		return bad(diag, "its bitmap has bits past the end");
 	if (!members->count)
 		return bad(diag, "nobody is in it");
-	if (population_is_split(&request->split) &&
-	    !is_split(request, deal, stream->geometry.dataset, bits))
+	if (population_is_split(&request->split) && !is_split(request, deal, version, bits))
 		return bad(diag, "it is not the split that it is said to be");
 	return 0;
 }
 
-bool members_are_settled(const struct members *members, const struct stream *stream)
+bool members_are_settled(const struct members *members, const struct carousel *carousel)
 {
 	return !members->bits ||
-	       (members->population &&
-		carousel_population_is_ready(stream->carousel, members->population));
+	       (members->population && carousel_population_is_ready(carousel, members->population));
 }
 
 bool members_settle(struct members *members, const struct request *request,
-		    const struct stream *stream, bool *ret_failed)
+		    struct carousel *carousel, bool *ret_failed)
 {
 	if (!members->bits)
 		return true;
 	if (!members->population)
-		members->population = carousel_population_new(stream->carousel, members->bits,
+		members->population = carousel_population_new(carousel, members->bits,
 							      population_is_split(&request->split));
 	*ret_failed = !members->population;
-	return members->population &&
-	       carousel_population_step(stream->carousel, members->population);
+	return members->population && carousel_population_step(carousel, members->population);
 }
 
 void members_join(const struct members *members, const struct request *request,

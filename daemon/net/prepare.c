@@ -168,7 +168,8 @@ static int read_token(struct prepare *prepare, struct diag *diag)
 			return r == -ENOMEM ? OA_E_MEMORY : OA_E_TOKEN;
 		prepare->origin = group_origin(request);
 	}
-	return members_begin(&prepare->members, request, prepare->conn->stream, diag);
+	return members_begin(&prepare->members, request, prepare->conn->stream->carousel,
+			     geometry->dataset, diag);
 }
 
 static int read_part(struct prepare *prepare, struct diag *diag)
@@ -179,7 +180,8 @@ static int read_part(struct prepare *prepare, struct diag *diag)
 		return 0;
 	conn->request.part_sum = prepare->members.sum;
 	prepare->stage = STAGE_SETTLE;
-	return members_check(&prepare->members, &conn->request, conn->stream, diag);
+	return members_check(&prepare->members, &conn->request, conn->stream->carousel,
+			     conn->stream->geometry.dataset, diag);
 }
 
 static int settle_part(struct prepare *prepare)
@@ -187,7 +189,7 @@ static int settle_part(struct prepare *prepare)
 	const struct conn *conn = prepare->conn;
 	bool is_failed = false;
 
-	if (members_settle(&prepare->members, &conn->request, conn->stream, &is_failed))
+	if (members_settle(&prepare->members, &conn->request, conn->stream->carousel, &is_failed))
 		prepare->stage = STAGE_READY;
 	return is_failed ? OA_E_MEMORY : 0;
 }
@@ -208,12 +210,14 @@ static bool needs_log(const struct prepare *prepare)
 static void find_kept(struct prepare *prepare)
 {
 	const struct token *token = &prepare->token;
+	const struct conn *conn = prepare->conn;
+	const struct keep_job of = {&conn->variant->key, conn->uid, &conn->request};
 
 	prepare->has_looked = prepare->is_looking = true;
 	prepare->place = LOG_KEPT_NAMED;
 	prepare->stage = STAGE_LOG;
-	prepare->file_fd =
-	    keep_find(prepare->conn, token->has_log ? token->log : NULL, prepare->origin);
+	prepare->file_fd = keep_find(&conn->stream->node->kept, &of,
+				     token->has_log ? token->log : NULL, prepare->origin);
 	prepare->kept_fd = prepare->file_fd < 0 ? -1 : base_memfd("oneaccess-kept", 0);
 	if (prepare->kept_fd >= 0)
 		prepare->stage = STAGE_COPY;
@@ -304,7 +308,7 @@ static bool is_ready(struct prepare *prepare)
 		prepare->stage = STAGE_READY;
 		if (needs_log(prepare)) /* another rank may have founded the group meanwhile */
 			prepare->stage = STAGE_FIND;
-		else if (!members_are_settled(&prepare->members, prepare->conn->stream))
+		else if (!members_are_settled(&prepare->members, prepare->conn->stream->carousel))
 			prepare->stage = STAGE_SETTLE;
 	}
 	return prepare->stage == STAGE_READY;

@@ -70,6 +70,7 @@ static int make_log(struct brought *log, const struct conn *conn)
 {
 	const struct carousel *carousel = log->stream->carousel;
 	const uint64_t bytes = carousel_log_bytes(carousel);
+	const struct keep_job of = {&conn->variant->key, conn->uid, &conn->request};
 
 	if (!group_pay(conn, &log->payer))
 		return BROUGHT_E_BAD;
@@ -78,7 +79,7 @@ static int make_log(struct brought *log, const struct conn *conn)
 				      &log->plan_log_fd))
 		return BROUGHT_E_BAD;
 	plan_log_set_origin(&log->plan_log, log->from.origin, log->from.first_epoch);
-	keep_begin(&log->keep, conn, &log->plan_log);
+	keep_begin(&log->keep, &log->stream->node->kept, &of, &log->plan_log);
 	return 0;
 }
 

@@ -37,9 +37,8 @@
 
 #include "base/hash.h"
 #include "base/log.h"
-#include "daemon/net/conn.h"
-#include "daemon/node.h"
-#include "daemon/serve/stream.h"
+#include "daemon/net/request.h"
+#include "daemon/place.h"
 #include "shmring/region.h"
 
 #define KEPT_S 60
@@ -51,16 +50,16 @@
 /* ---- names ---- */
 
 /* Of all logs of one job. */
-static void name_job(const struct conn *conn, char ret[KEY_HEX + 1])
+static void name_job(const struct keep_job *of, char ret[KEY_HEX + 1])
 {
-	const struct request *request = &conn->request;
+	const struct request *request = of->request;
 	char hex[65] = "";
 	struct hash_id id = {0};
 	struct hash *hash;
 
 	if (hash_new(&hash) == 0) {
-		hash_add(hash, conn->variant->key.bytes, sizeof(conn->variant->key.bytes));
-		hash_add_u64(hash, conn->uid);
+		hash_add(hash, of->pipeline->bytes, sizeof(of->pipeline->bytes));
+		hash_add_u64(hash, of->uid);
 		hash_add_u64(hash, request->ranks);
 		hash_add_u64(hash, request->batch);
 		hash_add_u64(hash, request->epochs);
@@ -87,7 +86,7 @@ struct kept { /* a log that no group of ours writes */
 	struct timespec written;
 };
 
-static void remember(struct node *node, const char *name, const struct timespec *written)
+static void remember(struct kept_logs *logs, const char *name, const struct timespec *written)
 {
 	struct kept *kept = strlen(name) < KEEP_NAME ? calloc(1, sizeof(*kept)) : NULL;
 
@@ -95,7 +94,7 @@ static void remember(struct node *node, const char *name, const struct timespec 
 		return;
 	snprintf(kept->name, sizeof(kept->name), "%s", name);
 	kept->written = *written;
-	LIST_INSERT_HEAD(&node->kept, kept, link);
+	LIST_INSERT_HEAD(&logs->list, kept, link);
 }
 
 static void forget(struct kept *kept)
@@ -104,20 +103,20 @@ static void forget(struct kept *kept)
 	free(kept);
 }
 
-static void forget_named(struct node *node, const char *name)
+static void forget_named(struct kept_logs *logs, const char *name)
 {
 	struct kept *kept, *next;
 
-	for (kept = LIST_FIRST(&node->kept); kept; kept = next) {
+	for (kept = LIST_FIRST(&logs->list); kept; kept = next) {
 		next = LIST_NEXT(kept, link);
 		if (strcmp(kept->name, name) == 0)
 			forget(kept);
 	}
 }
 
-static void look_at(struct node *node, const char *name)
+static void look_at(struct kept_logs *logs, const char *name)
 {
-	const int folder = node->place.plans_fd;
+	const int folder = logs->fd;
 	struct stat status;
 
 	if (fstatat(folder, name, &status, AT_SYMLINK_NOFOLLOW) || !S_ISREG(status.st_mode) ||
@@ -126,30 +125,28 @@ static void look_at(struct node *node, const char *name)
 	if (strncmp(name, PLACE_TEMPORARY, strlen(PLACE_TEMPORARY)) == 0)
 		unlinkat(folder, name, 0); /* its writer was killed before anybody saw it */
 	else
-		remember(node, name, &status.st_mtim);
+		remember(logs, name, &status.st_mtim);
 }
 
-void keep_load(struct node *node)
+void keep_load(struct kept_logs *logs, const char *folder, int folder_fd)
 {
 	const struct dirent *entry;
-	DIR *folder = NULL;
-	int fd = node->place.plans_fd < 0
-		     ? -1
-		     : openat(node->place.plans_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = NULL;
+	int fd = folder_fd < 0 ? -1 : openat(folder_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-	LIST_INIT(&node->kept);
-	if (fd >= 0 && !(folder = fdopendir(fd)))
+	*logs = (struct kept_logs){.folder = folder, .fd = folder_fd, .since_ns = base_now_ns()};
+	if (fd >= 0 && !(dir = fdopendir(fd)))
 		base_close(&fd);
-	while (folder && (entry = readdir(folder)))
-		look_at(node, entry->d_name);
-	if (folder)
-		closedir(folder);
+	while (dir && (entry = readdir(dir)))
+		look_at(logs, entry->d_name);
+	if (dir)
+		closedir(dir);
 }
 
-void keep_unload(struct node *node)
+void keep_unload(struct kept_logs *logs)
 {
-	while (!LIST_EMPTY(&node->kept))
-		forget(LIST_FIRST(&node->kept));
+	while (!LIST_EMPTY(&logs->list))
+		forget(LIST_FIRST(&logs->list));
 }
 
 /* ---- writing ---- */
@@ -160,23 +157,23 @@ static void give_up(struct keep *keep, const char *what)
 	    LOG_LEVEL_WARN, "plan-log-not-kept",
 	    "folder=\"%s\" reason=\"%s: %s; if this accessd is killed, a rank that begins before "
 	    "the others are back may get another plan\"",
-	    keep->node->place.plans, what, strerror(errno));
+	    keep->logs->folder, what, strerror(errno));
 	keep_end(keep, true);
 }
 
-void keep_begin(struct keep *keep, const struct conn *conn, const struct plan_log *plan_log)
+void keep_begin(struct keep *keep, struct kept_logs *logs, const struct keep_job *of,
+		const struct plan_log *plan_log)
 {
-	struct node *node = conn->stream->node;
 	char job[KEY_HEX + 1], log[LOG_HEX + 1];
 
-	*keep = (struct keep){.node = node, .fd = -1};
-	name_job(conn, job);
+	*keep = (struct keep){.logs = logs, .fd = -1};
+	name_job(of, job);
 	name_log(plan_log->id, log);
 	snprintf(keep->name, sizeof(keep->name), "%s-%016" PRIx64 "-%s", job, plan_log->origin,
 		 log);
 	snprintf(keep->temporary, sizeof(keep->temporary), PLACE_TEMPORARY "%s", log);
-	if (node->place.plans_fd >= 0)
-		keep->fd = openat(node->place.plans_fd, keep->temporary,
+	if (logs->fd >= 0)
+		keep->fd = openat(logs->fd, keep->temporary,
 				  O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (keep->fd < 0)
 		give_up(keep, "cannot make a file there");
@@ -197,12 +194,11 @@ void keep_publish(struct keep *keep)
 {
 	if (keep->fd < 0)
 		return;
-	if (renameat(keep->node->place.plans_fd, keep->temporary, keep->node->place.plans_fd,
-		     keep->name))
+	if (renameat(keep->logs->fd, keep->temporary, keep->logs->fd, keep->name))
 		give_up(keep, "cannot rename");
 	else
 		*keep->temporary = '\0';
-	forget_named(keep->node, keep->name);
+	forget_named(keep->logs, keep->name);
 }
 
 void keep_end(struct keep *keep, bool over)
@@ -210,11 +206,10 @@ void keep_end(struct keep *keep, bool over)
 	struct timespec now;
 
 	if (keep->fd >= 0 && (over || *keep->temporary)) {
-		unlinkat(keep->node->place.plans_fd,
-			 *keep->temporary ? keep->temporary : keep->name, 0);
+		unlinkat(keep->logs->fd, *keep->temporary ? keep->temporary : keep->name, 0);
 	} else if (keep->fd >= 0) {
 		clock_gettime(CLOCK_REALTIME, &now);
-		remember(keep->node, keep->name, &now);
+		remember(keep->logs, keep->name, &now);
 	}
 	base_close(&keep->fd);
 }
@@ -222,9 +217,9 @@ void keep_end(struct keep *keep, bool over)
 /* ---- finding ---- */
 
 /* Was it left to us, and has nobody come back to it for a minute in which he could? */
-static bool is_old(const struct node *node, const struct kept *kept)
+static bool is_old(const struct kept_logs *logs, const struct kept *kept)
 {
-	int64_t up_s = (int64_t)((base_now_ns() - node->started_ns) / 1000000000);
+	int64_t up_s = (int64_t)((base_now_ns() - logs->since_ns) / 1000000000);
 	struct timespec now;
 
 	clock_gettime(CLOCK_REALTIME, &now);
@@ -232,16 +227,16 @@ static bool is_old(const struct node *node, const struct kept *kept)
 }
 
 /* A few a time: those that come after us remove the rest. */
-static void remove_old(struct node *node)
+static void remove_old(struct kept_logs *logs)
 {
 	struct kept *kept, *next;
 	unsigned removed = 0;
 
-	for (kept = LIST_FIRST(&node->kept); kept && removed < MOST_REMOVED; kept = next) {
+	for (kept = LIST_FIRST(&logs->list); kept && removed < MOST_REMOVED; kept = next) {
 		next = LIST_NEXT(kept, link);
-		if (!is_old(node, kept))
+		if (!is_old(logs, kept))
 			continue;
-		unlinkat(node->place.plans_fd, kept->name, 0);
+		unlinkat(logs->fd, kept->name, 0);
 		forget(kept);
 		removed++;
 	}
@@ -285,30 +280,29 @@ static void consider(struct search *search, const struct kept *kept)
 	search->found = kept;
 }
 
-int keep_find(const struct conn *conn, const uint8_t *log, uint64_t origin)
+int keep_find(struct kept_logs *logs, const struct keep_job *of, const uint8_t *log,
+	      uint64_t origin)
 {
-	struct node *node = conn->stream->node;
 	struct search search = {.found = NULL};
 	const struct kept *kept;
 	_cleanup_close_ int fd = -1;
 	struct stat status;
 
-	remove_old(node);
-	if (LIST_EMPTY(&node->kept))
+	remove_old(logs);
+	if (LIST_EMPTY(&logs->list))
 		return -1;
-	name_job(conn, search.job);
+	name_job(of, search.job);
 	search.job[KEY_HEX] = '-';
 	snprintf(search.origin, sizeof(search.origin), "%016" PRIx64 "-", origin);
 	if (log) {
 		*search.log = '-';
 		name_log(log, search.log + 1);
 	}
-	LIST_FOREACH(kept, &node->kept, link)
+	LIST_FOREACH(kept, &logs->list, link)
 	consider(&search, kept);
 	if (!search.found)
 		return -1;
-	fd = openat(node->place.plans_fd, search.found->name,
-		    O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	fd = openat(logs->fd, search.found->name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	if (fd < 0 || fstat(fd, &status) || !S_ISREG(status.st_mode) || status.st_uid != geteuid())
 		return -1;
 	return base_take_fd(&fd);

@@ -48,7 +48,7 @@ static void begin(uint64_t bytes)
 	struct carousel_config config = {
 	    .n = N, .chunk = CHUNK, .slots = 4, .max_slots = 4, .producing = 1, .seed = 1};
 
-	node = (struct node){.place = {.plans_fd = -1}, .memory_budget = UINT64_MAX / 2};
+	node = (struct node){.kept = {.fd = -1}, .memory_budget = UINT64_MAX / 2};
 	domain = (struct domain){.node = &node, .kind = DOMAIN_OWN, .users = 1};
 	LIST_INSERT_HEAD(&node.domains, &domain, link);
 	ck_assert_int_eq(loop_new(&node.loop), 0);

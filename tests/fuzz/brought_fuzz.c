@@ -22,7 +22,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static struct node node = {.place = {.plans_fd = -1}, .memory_budget = UINT64_MAX / 2};
+static struct node node = {.kept = {.fd = -1}, .memory_budget = UINT64_MAX / 2};
 static struct domain domain = {.node = &node, .kind = DOMAIN_OWN, .users = 1};
 static struct stream stream = {.node = &node, .geometry = {.n_samples = N, .chunk = CHUNK}};
 static struct variant variant;
@@ -48,6 +48,7 @@ static void begin_once(void)
 	if (carousel_new(&config, &stream.carousel) || loop_new(&node.loop) ||
 	    loop_timer_new(node.loop, never, NULL, &domain.idle))
 		abort();
+	node.endings.loop = node.loop;
 }
 
 static void read_all(struct brought *log)
