@@ -55,10 +55,11 @@ struct carrier_state {                       /* of a channel, since it began */
 	uint64_t puts_sent, puts_received;   /* values for an owner to keep */
 	uint64_t bytes_sent, bytes_received; /* on the connection, all of it */
 	uint64_t value_bytes_sent, value_bytes_received;
-	uint64_t late;      /* GETs given up */
-	uint64_t answer_us; /* a GET until its answer: a moving mean */
-	uint64_t is_shut;   /* the breaker is open: nothing is asked there but probes */
-	uint64_t cpu_ns;    /* of the carrier, all channels */
+	uint64_t puts_dropped; /* for want of room to send: the peer takes too slowly */
+	uint64_t late;         /* GETs given up */
+	uint64_t answer_us;    /* a GET until its answer: a moving mean */
+	uint64_t is_shut;      /* the breaker is open: nothing is asked there but probes */
+	uint64_t cpu_ns;       /* of the carrier, all channels */
 };
 
 #define CARRIER_CONTROL_FD 3
