@@ -195,6 +195,30 @@ void reading_detach(struct reading *reading, uint32_t lane)
 	send_message(reading, &out);
 }
 
+void reading_peers(struct reading *reading, uint64_t self, int to_fd, int from_fd)
+{
+	struct wire_out out;
+
+	reading->peers = 0; /* until it is said who is connected to this carrier */
+	wire_out_init(&out, READER_PEERS);
+	wire_put_u64(&out, READER_KEY_SELF, self);
+	wire_put_fd(&out, to_fd);
+	wire_put_fd(&out, from_fd);
+	send_message(reading, &out);
+}
+
+void reading_members(struct reading *reading, uint32_t weight, const struct reader_member *members,
+		     unsigned n)
+{
+	struct wire_out out;
+
+	reading->peers = n;
+	wire_out_init(&out, READER_MEMBERS);
+	wire_put_u64(&out, READER_KEY_WEIGHT, weight);
+	wire_put_bytes(&out, READER_KEY_MEMBERS, members, n * sizeof(*members));
+	send_message(reading, &out);
+}
+
 void reading_chore(struct reading *reading, uint64_t id, uint64_t verb, const struct hash_id *group)
 {
 	struct wire_out out;
@@ -436,6 +460,7 @@ void reading_died(struct reading *reading, int status, uint64_t cpu_ns)
 	reading->cpu_ns += cpu_ns;
 	hang_up(reading);
 	reading->child.pid = 0;
+	reading->peers = 0;
 	reading->domain->node->counters.reader_restarts++;
 	reading->domain->reader_restarts++;
 	disk_cache_reader_died(&reading->domain->disk_cache, status);

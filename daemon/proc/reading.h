@@ -15,6 +15,7 @@
 
 struct domain;
 struct errand;
+struct reader_member;
 struct source;
 
 struct reading {
@@ -24,6 +25,7 @@ struct reading {
 	struct loop_watch *restart;
 	uint64_t cpu_ns; /* of readers that ended */
 	struct child_luck luck;
+	unsigned peers; /* other nodes that the reader was told of: what they have can be brought */
 };
 
 int reading_start(struct reading *reading, struct domain *domain, struct diag *diag);
@@ -57,5 +59,11 @@ void reading_memory(struct reading *reading, uint64_t bytes, bool is_most);
 /* The answer to its question. */
 void reading_unread(struct reading *reading, uint64_t question);
 void reading_detach(struct reading *reading, uint32_t lane);
+/* There is a carrier, or a new one, between this node (self) and others: its trays (cluster/carrier.h), written by the
+ * reader and by the carrier; they stay the caller's. To be said again to each new reader, and then who is there. */
+void reading_peers(struct reading *reading, uint64_t self, int to_fd, int from_fd);
+/* All others that are connected now, n of them, and the weight of this node. */
+void reading_members(struct reading *reading, uint32_t weight, const struct reader_member *members,
+		     unsigned n);
 
 #endif
