@@ -83,6 +83,8 @@ static const char *child_ended(struct node *node, pid_t pid, int status, uint64_
 
 	if (of_domain)
 		return of_domain;
+	if (gating_child_ended(&node->gating, pid, status))
+		return "end of the gate";
 	if (source_stored(node, pid, status))
 		return "end of who stored an index";
 	if (stores_ended(node, pid, status))
@@ -103,6 +105,8 @@ static void on_child(void *arg)
 
 	if (pid <= 0)
 		pid = of_domain = domain_find_ended(node, &status, &cpu_ns);
+	if (pid <= 0 && child_has_ended(node->gating.child.pid, &status, &cpu_ns))
+		pid = of_domain = node->gating.child.pid;
 	if (pid <= 0)
 		return;
 	loop_timer_set(node->more_children, 0);
@@ -211,6 +215,30 @@ static int follow_machine(struct node *node)
 	return machine_begin(&node->machine, node->loop, &wants, &calls, node);
 }
 
+/* ---- other nodes ---- */
+
+static void gate_started(void *arg)
+{
+	struct node *node = arg;
+	struct domain *domain;
+
+	LIST_FOREACH(domain, &node->domains, link)
+	carrying_gate_started(&domain->carrying);
+}
+
+static void gate_close(void *arg, int *fd)
+{
+	porter_close(arg, PORTER_OWN, fd);
+}
+
+static int begin_peers(struct node *node, struct diag *diag)
+{
+	node->gating.calls = (struct gating_calls){gate_started, gate_close, node};
+	node->gating.is_private = node->place.is_private;
+	node->gating.as_nobody = !node->place.is_private && identity_can_switch();
+	return gating_begin(&node->gating, node->loop, &node->param, diag);
+}
+
 int node_init(struct node *node, struct diag *diag)
 {
 	int r;
@@ -240,6 +268,8 @@ int node_init(struct node *node, struct diag *diag)
 		r = watch_init(&node->watching, node->loop, status_render, node);
 	if (!r)
 		r = stores_init(node);
+	if (!r)
+		r = begin_peers(node, diag);
 	if (!r)
 		r = begin_serving(node, diag);
 	return r ? r : accept_begin(&node->accept, node, limits_raise_files());
@@ -289,6 +319,7 @@ void node_fini(struct node *node)
 	free_streams(node);
 	while (!LIST_EMPTY(&node->domains))
 		domain_free(LIST_FIRST(&node->domains));
+	gating_end(&node->gating);
 	endings_fini(&node->endings);
 	reserve_fini(node);
 	stores_fini(node);

@@ -12,6 +12,7 @@
 #include "base/base.h"
 #include "daemon/net/accept.h"
 #include "daemon/net/guest.h"
+#include "daemon/cluster/gating.h"
 #include "daemon/ending.h"
 #include "daemon/loop.h"
 #include "daemon/machine/machine.h"
@@ -68,6 +69,7 @@ struct node {
 	uint64_t next_id; /* of sources, jobs */
 	uint16_t next_lane;
 
+	struct gating gating;
 	struct stores stores;
 	uint64_t memory_budget, memory_used;
 	uint64_t memory_catalogs; /* of what is used */

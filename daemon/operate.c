@@ -33,10 +33,12 @@ static void look(void *arg, uint64_t limit_ns)
 	const struct operate *operate = arg;
 	struct domain *domain;
 
+	look_at_child(&operate->node->gating.child, "gate", limit_ns);
 	LIST_FOREACH(domain, &operate->node->domains, link)
 	{
 		look_at_child(&domain->reading.child, "reader", limit_ns);
 		look_at_child(&domain->workers.child, "workers", limit_ns);
+		look_at_child(&domain->carrying.child, "carrier", limit_ns);
 	}
 }
 

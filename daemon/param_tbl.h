@@ -92,3 +92,16 @@ PARAM_COUNT(tenant_streams, 16, 1, 4096, "streams of one user at once")
 PARAM_COUNT(sample_timeout_ms, 1000, 50, 3600000,
 	    "CPU time that a sample may take, or 50 times the median or 200 ns a pixel if that is "
 	    "longer, before its worker is replaced")
+PARAM_TEXT(peers, "",
+	   "other nodes that share what is kept: static:HOST[:PORT],..., dns:NAME[:PORT], slurm, "
+	   "etcd:URL; empty: there are none (access-cluster(7))")
+PARAM_TEXT(peer_listen, "0.0.0.0:7411", "ADDRESS:PORT on which other nodes are listened to")
+PARAM_TEXT(peer_key, "",
+	   "file with the cluster's secret, the same on all nodes; empty: " SYSCONFDIR
+	   "/accessd/cluster.key, private: ~/.config/oneaccess/cluster.key")
+PARAM_TEXT(peer_certificates, "",
+	   "folder with cert.pem, key.pem and ca.pem, instead of peer_key; empty: none")
+PARAM_CHOICE(peer_crypt, PEER_CRYPT_ON, "on|off",
+	     "on: what goes between nodes is encrypted; off: only checked, for closed networks")
+PARAM_TEXT(cluster_name, "oneaccess", "the cluster's name: nodes of other ones are refused")
+PARAM_TEXT(node_name, "", "this node's name, no other's in the cluster; empty: the host's")

@@ -504,6 +504,25 @@ static void put_caches(struct json_out *out, const struct view *view)
 	json_out_array_end(out);
 }
 
+/* Where there are to be other nodes. */
+static void put_cluster(struct json_out *out, const struct view *view)
+{
+	const struct domain *domain;
+
+	if (!gating_is_on(&view->node->gating))
+		return;
+	json_out_key(out, "cluster");
+	json_out_object_begin(out);
+	gating_describe(&view->node->gating, out);
+	json_out_key(out, "channels");
+	json_out_array_begin(out);
+	LIST_FOREACH(domain, &view->node->domains, link)
+	if (shows_domain(view, domain))
+		carrying_describe(&domain->carrying, out);
+	json_out_array_end(out);
+	json_out_object_end(out);
+}
+
 /* ---- all of it ---- */
 
 static void put_streams(struct json_out *out, const struct view *view)
@@ -629,6 +648,7 @@ static void put_all(struct json_out *out, const struct view *view)
 	put_workers(out, view);
 	put_tenants(out, view);
 	put_caches(out, view);
+	put_cluster(out, view);
 	json_out_object_end(out);
 }
 

@@ -48,7 +48,8 @@ static void own_folder(char *ret, size_t size)
 
 int child_find(const char *program, bool is_private, char *ret, size_t size, struct diag *diag)
 {
-	static const char *const near[] = {"", "/../worker", "/../storage", "/../libexec"};
+	static const char *const near[] = {"", "/../worker", "/../storage", "/../cluster",
+					   "/../libexec"};
 	const char *libexec = is_private ? getenv("ACCESS_LIBEXEC") : NULL;
 	char folder[PATH_MAX];
 

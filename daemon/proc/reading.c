@@ -385,6 +385,7 @@ static int start_process(struct reading *reading, struct diag *diag)
 	}
 	child_luck_start(&reading->luck, base_now_ns());
 	send_start(reading);
+	carrying_reader_started(&reading->domain->carrying);
 	if (reading->domain->disk_cache.share == DISK_CACHE_HAS)
 		reading_store(reading);
 	else
@@ -465,6 +466,7 @@ void reading_died(struct reading *reading, int status, uint64_t cpu_ns)
 	reading->domain->reader_restarts++;
 	disk_cache_reader_died(&reading->domain->disk_cache, status);
 	ram_cache_reader_died(reading->domain);
+	carrying_reader_died(&reading->domain->carrying);
 	stream_reader_died(reading->domain);
 	chores_fail(reading->domain, "the reader died meanwhile: try again");
 	start_later(reading, how);

@@ -98,6 +98,50 @@ static int make_doorbell(struct domain *domain)
 
 static void on_idle(void *arg);
 
+/* ---- peers ---- */
+
+static void peers_trays(void *arg, int to_fd, int from_fd)
+{
+	struct domain *domain = arg;
+
+	reading_peers(&domain->reading, domain->node->gating.id, to_fd, from_fd);
+}
+
+static void peers_members(void *arg, const struct reader_member *members, unsigned n)
+{
+	struct domain *domain = arg;
+
+	reading_members(&domain->reading, (uint32_t)gating_weight(&domain->node->gating), members,
+			n);
+}
+
+static void peers_close(void *arg, int *fd)
+{
+	const struct domain *domain = arg;
+
+	porter_close(domain->node, domain->who.uid, fd);
+}
+
+/* What is open to all belongs to nobody whom other nodes would know. */
+static void begin_peers(struct domain *domain)
+{
+	struct node *node = domain->node;
+	char as[IDENTITY_TEXT_MAX];
+	const struct carrying_wants wants = {
+	    .calls = {peers_trays, peers_members, peers_close, domain},
+	    .loop = node->loop,
+	    .reaper = &node->reaper,
+	    .gating = &node->gating,
+	    .uid = domain->who.uid,
+	    .as = domain_identity(domain, false, as),
+	    .is_private = node->place.is_private,
+	    .priority = (enum cpu_priority)node->param.cpu_priority,
+	};
+
+	if (gating_is_on(&node->gating) && domain->kind != DOMAIN_PUBLIC)
+		carrying_begin(&domain->carrying, &wants);
+}
+
 static int domain_new(struct node *node, enum domain_kind kind, const struct identity *who,
 		      struct domain **ret, struct diag *diag)
 {
@@ -129,10 +173,12 @@ static int domain_new(struct node *node, enum domain_kind kind, const struct ide
 		r = reading_start(&domain->reading, domain, diag);
 	if (!r)
 		r = workers_start(&domain->workers, domain, node->workers, diag);
-	if (r)
+	if (r) {
 		domain_free(domain);
-	else
-		*ret = domain;
+		return r;
+	}
+	begin_peers(domain);
+	*ret = domain;
 	return r;
 }
 
@@ -265,6 +311,7 @@ void domain_free(struct domain *domain)
 	node->n_tenants -= domain->kind == DOMAIN_USER && !count_of(node, domain->who.uid);
 	node->ended_reader_ns += reading_cpu_ns(&domain->reading);
 	node->ended_worker_ns += workers_cpu_ns(&domain->workers);
+	carrying_end(&domain->carrying);
 	workers_stop(&domain->workers, node->draining);
 	reading_stop(&domain->reading, node->draining);
 	loop_unwatch(&domain->event_watch);
@@ -294,6 +341,8 @@ pid_t domain_find_ended(const struct node *node, int *ret_status, uint64_t *ret_
 			return domain->reading.child.pid;
 		if (child_has_ended(domain->workers.child.pid, ret_status, ret_cpu_ns))
 			return domain->workers.child.pid;
+		if (child_has_ended(domain->carrying.child.pid, ret_status, ret_cpu_ns))
+			return domain->carrying.child.pid;
 	}
 	return 0;
 }
@@ -312,6 +361,8 @@ const char *domain_child_ended(struct node *node, pid_t pid, int status, uint64_
 			workers_died(&domain->workers, status);
 			return "end of a worker parent";
 		}
+		if (carrying_child_ended(&domain->carrying, pid, status))
+			return "end of a carrier";
 	}
 	return NULL;
 }

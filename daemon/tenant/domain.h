@@ -15,6 +15,7 @@
 #include "base/identity.h"
 #include "daemon/net/describe.h"
 #include "daemon/cache/ram_cache.h"
+#include "daemon/cluster/carrying.h"
 #include "daemon/loop.h"
 #include "daemon/proc/reading.h"
 #include "daemon/cache/disk_cache.h"
@@ -47,6 +48,7 @@ struct domain {
 	    memory; /* of the streams and catalogues that it pays for, and of indexes: index_room.h */
 	struct reading reading;
 	struct workers workers;
+	struct carrying carrying;
 	struct layout_doorbell *doorbell;
 	int doorbell_fd, event_fd;
 	struct disk_cache disk_cache;

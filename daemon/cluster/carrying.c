@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Carriers, seen from accessd.
+ *
+ *   carrier starts -> trays -> START to it, PEERS to the reader -> DOMAIN to the gate -> MET -> MEMBERS to the reader
+ *
+ * Whatever fails, the domain has no peers for a while, and all else goes on.
+ */
+#include "daemon/cluster/carrying.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/json.h"
+#include "base/log.h"
+#include "base/wire.h"
+#include "daemon/cluster/gating.h"
+#include "shmring/tray.h"
+#include "storage/reader.h"
+
+#define ITEMS_TABLE "daemon/cluster/carrying_tbl.h"
+#define ITEMS_STRUCT(name) said_##name
+#define ITEMS_KEY(KEY) CARRIER_KEY_##KEY
+#define ITEMS_TYPE(NAME) CARRIER_##NAME
+#define ITEMS_WHOSE "carrier's "
+#include "base/items_structs_tbl.h"
+#include "base/items_types_tbl.h"
+
+union said {
+	struct said_met met;
+	struct said_lost lost;
+	struct said_state state;
+};
+
+/* ---- the reader's part ---- */
+
+static void tell_members(struct carrying *carrying)
+{
+	struct reader_member members[VALUE_MOST_PEERS];
+	unsigned n = 0;
+
+	for (uint32_t peer = 0; peer < VALUE_MOST_PEERS; peer++) {
+		const struct carrying_channel *channel = &carrying->channel[peer];
+
+		if (channel->incarnation)
+			members[n++] = (struct reader_member){
+			    .id = channel->id, .peer = peer, .weight = (uint32_t)channel->weight};
+	}
+	carrying->wants.calls.members(carrying->wants.calls.arg, members, n);
+}
+
+static void tell_reader(struct carrying *carrying)
+{
+	carrying->wants.calls.trays(carrying->wants.calls.arg, carrying->to_fd, carrying->from_fd);
+	tell_members(carrying);
+}
+
+/* ---- messages from it ---- */
+
+static bool on_met(struct carrying *carrying, const struct said_met *met)
+{
+	char name[65];
+
+	if (met->peer >= VALUE_MOST_PEERS || !met->incarnation || !met->weight ||
+	    met->weight > UINT32_MAX)
+		return false;
+	carrying->channel[met->peer] = (struct carrying_channel){
+	    .id = met->id, .incarnation = met->incarnation, .weight = met->weight};
+	log_line(LOG_LEVEL_INFO, "peer-met", "node=\"%s\" uid=%u",
+		 gating_name_of(carrying->wants.gating, met->id, name),
+		 (unsigned)carrying->wants.uid);
+	tell_members(carrying);
+	return true;
+}
+
+/* What is said of a channel that is there no more says nothing of the one that took its number. */
+static struct carrying_channel *channel_of(struct carrying *carrying, uint32_t peer, uint64_t id,
+					   uint64_t incarnation)
+{
+	struct carrying_channel *channel;
+
+	if (peer >= VALUE_MOST_PEERS)
+		return NULL;
+	channel = &carrying->channel[peer];
+	return channel->id == id && channel->incarnation == incarnation ? channel : NULL;
+}
+
+static void on_lost(struct carrying *carrying, const struct said_lost *lost)
+{
+	struct carrying_channel *channel =
+	    channel_of(carrying, lost->peer, lost->id, lost->incarnation);
+	char name[65];
+
+	if (!channel)
+		return;
+	*channel = (struct carrying_channel){.id = 0};
+	carrying->lost++;
+	snprintf(carrying->why, sizeof(carrying->why), "%s: %s",
+		 gating_name_of(carrying->wants.gating, lost->id, name), lost->text);
+	log_line(LOG_LEVEL_INFO, "peer-lost", "uid=%u why=\"%s\"", (unsigned)carrying->wants.uid,
+		 carrying->why);
+	tell_members(carrying);
+}
+
+static void on_state(struct carrying *carrying, const struct said_state *said)
+{
+	struct carrying_channel *channel =
+	    channel_of(carrying, said->peer, said->id, said->incarnation);
+
+	if (channel)
+		memcpy(&channel->state, said->state, sizeof(channel->state));
+}
+
+static bool on_message(void *arg, struct wire_in *in)
+{
+	struct carrying *carrying = arg;
+	struct diag diag = {""};
+	union said said;
+
+	if (items_read(in, items_types, BASE_ARRAY_LEN(items_types), &said, &diag)) {
+		log_line(LOG_LEVEL_WARN, "carrier-message", "text=\"%s\"", diag.text);
+		return false;
+	}
+	loop_is_about(carrying->wants.loop,
+		      items_name(items_types, BASE_ARRAY_LEN(items_types), in->type));
+	switch (in->type) {
+	case CARRIER_MET:
+		return on_met(carrying, &said.met);
+	case CARRIER_LOST:
+		on_lost(carrying, &said.lost);
+		break;
+	case CARRIER_STATE:
+		on_state(carrying, &said.state);
+		break;
+	default: /* of no type in the table */
+		return false;
+	}
+	return true;
+}
+
+/* ---- life ---- */
+
+/* trays: it has none yet. */
+static int send_start(struct carrying *carrying, bool trays)
+{
+	struct wire_out out;
+	int pair[2], r;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
+		return -errno;
+	wire_out_init(&out, CARRIER_START);
+	wire_put_u64(&out, CARRIER_KEY_GATE, 1);
+	wire_put_fd(&out, pair[0]);
+	if (trays) {
+		wire_put_u64(&out, CARRIER_KEY_TRAYS, 1);
+		wire_put_fd(&out, carrying->to_fd);
+		wire_put_fd(&out, carrying->from_fd);
+	}
+	r = wire_send(carrying->child.sock, &out, MSG_DONTWAIT);
+	wire_out_fini(&out);
+	base_close(&pair[0]);
+	gating_domain(carrying->wants.gating, carrying->number, carrying->wants.uid, pair[1]);
+	return r ? -ECONNRESET : 0;
+}
+
+static void close_fd(struct carrying *carrying, int *fd)
+{
+	carrying->wants.calls.let_go(carrying->wants.calls.arg, fd);
+}
+
+static void close_trays(struct carrying *carrying)
+{
+	close_fd(carrying, &carrying->to_fd);
+	close_fd(carrying, &carrying->from_fd);
+}
+
+static int make_trays(struct carrying *carrying)
+{
+	int r = tray_new(1, VALUE_TRAY_RING, &carrying->to_fd);
+
+	return r ? r : tray_new(1, VALUE_TRAY_RING, &carrying->from_fd);
+}
+
+static int start_process(struct carrying *carrying, struct diag *diag)
+{
+	const struct carrying_wants *wants = &carrying->wants;
+	char path[PATH_MAX];
+	char *argv[] = {(char *)"access-carrier", NULL, NULL, NULL};
+	int r = child_find("access-carrier", wants->is_private, path, sizeof(path), diag);
+
+	if (r)
+		return r;
+	if (wants->as) {
+		argv[1] = (char *)"--as";
+		argv[2] = carrying->as;
+	}
+	r = make_trays(carrying);
+	if (!r)
+		r = child_start(path, argv, wants->priority, &carrying->child);
+	if (!r)
+		r = hearing_begin(&carrying->hearing, wants->loop, &carrying->child, on_message,
+				  carrying);
+	if (!r)
+		r = send_start(carrying, true);
+	if (r) {
+		diag_set(diag, "cannot start %s: %s", path, strerror(-r));
+		hearing_end(&carrying->hearing);
+		child_abandon(&carrying->child, wants->reaper);
+		close_trays(carrying);
+		return r;
+	}
+	child_luck_start(&carrying->luck, base_now_ns());
+	tell_reader(carrying);
+	return 0;
+}
+
+static void start_later(struct carrying *carrying)
+{
+	loop_timer_set(
+	    carrying->restart,
+	    BASE_MAX(child_luck_failure(&carrying->luck, base_now_ns()), CHILD_PAUSE_NS));
+}
+
+static void restart(void *arg)
+{
+	struct carrying *carrying = arg;
+	struct diag diag = {""};
+
+	if (start_process(carrying, &diag) == 0)
+		return;
+	snprintf(carrying->why, sizeof(carrying->why), "%s", diag.text);
+	log_line(LOG_LEVEL_ERROR, "carrier-start", "error=\"%s\"", diag.text);
+	start_later(carrying);
+}
+
+void carrying_begin(struct carrying *carrying, const struct carrying_wants *wants)
+{
+	*carrying =
+	    (struct carrying){.wants = *wants, .child = {.sock = -1}, .to_fd = -1, .from_fd = -1};
+	if (loop_timer_new(wants->loop, restart, carrying, &carrying->restart))
+		return;
+	if (wants->as)
+		snprintf(carrying->as, sizeof(carrying->as), "%s", wants->as);
+	carrying->number = wants->gating->next_domain++;
+	restart(carrying);
+}
+
+void carrying_end(struct carrying *carrying)
+{
+	if (!carrying->number)
+		return;
+	gating_domain_end(carrying->wants.gating, carrying->number);
+	loop_unwatch(&carrying->restart);
+	hearing_end(&carrying->hearing);
+	child_abandon(&carrying->child, carrying->wants.reaper);
+	close_trays(carrying);
+}
+
+bool carrying_child_ended(struct carrying *carrying, pid_t pid, int status)
+{
+	char how[96];
+
+	if (pid <= 0 || pid != carrying->child.pid)
+		return false;
+	hearing_end(&carrying->hearing);
+	close_fd(carrying, &carrying->child.sock);
+	carrying->child.pid = 0;
+	carrying->restarts++;
+	snprintf(carrying->why, sizeof(carrying->why), "the carrier %s",
+		 child_describe_end(status, how, sizeof(how)));
+	log_line(LOG_LEVEL_ERROR, "carrier-died", "uid=%u how=\"%s\"",
+		 (unsigned)carrying->wants.uid, how);
+	memset(carrying->channel, 0, sizeof(carrying->channel));
+	close_trays(carrying);
+	start_later(carrying);
+	return true;
+}
+
+void carrying_reader_died(struct carrying *carrying)
+{
+	if (carrying->child.pid > 0)
+		kill(carrying->child.pid, SIGKILL);
+}
+
+void carrying_reader_started(struct carrying *carrying)
+{
+	if (carrying->child.pid > 0)
+		tell_reader(carrying);
+}
+
+void carrying_gate_started(struct carrying *carrying)
+{
+	if (carrying->child.pid > 0 && send_start(carrying, false))
+		kill(carrying->child.pid, SIGKILL);
+}
+
+/* ---- for people ---- */
+
+static void put_channel(const struct carrying *carrying, const struct carrying_channel *channel,
+			struct json_out *out)
+{
+	const struct carrier_state *s = &channel->state;
+	char name[65];
+
+	json_out_object_begin(out);
+	json_out_member_string(out, "node",
+			       gating_name_of(carrying->wants.gating, channel->id, name));
+	json_out_member_u64(out, "uid", carrying->wants.uid);
+	json_out_member_string(out, "transport", "tcp");
+	json_out_member_u64(out, "weight", channel->weight);
+	json_out_member_bool(out, "open", !s->is_shut);
+	json_out_member_u64(out, "gets", s->gets);
+	json_out_member_u64(out, "gots", s->gots);
+	json_out_member_u64(out, "misses", s->misses);
+	json_out_member_u64(out, "late", s->late);
+	json_out_member_u64(out, "asked", s->asked);
+	json_out_member_u64(out, "had", s->had);
+	json_out_member_u64(out, "missed", s->missed);
+	json_out_member_u64(out, "puts_sent", s->puts_sent);
+	json_out_member_u64(out, "puts_received", s->puts_received);
+	json_out_member_u64(out, "bytes_sent", s->bytes_sent);
+	json_out_member_u64(out, "bytes_received", s->bytes_received);
+	json_out_member_u64(out, "answer_us", s->answer_us);
+	json_out_object_end(out);
+}
+
+void carrying_describe(const struct carrying *carrying, struct json_out *out)
+{
+	for (unsigned i = 0; i < VALUE_MOST_PEERS; i++)
+		if (carrying->channel[i].incarnation)
+			put_channel(carrying, &carrying->channel[i], out);
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DAEMON_CLUSTER_CARRYING_H
+#define DAEMON_CLUSTER_CARRYING_H
+
+/*
+ * accessd's side of a domain's carrier (cluster/carrier.h): starts it where there are to be peers, introduces it to the
+ * gate and to the reader, and tells the reader who is connected. A carrier and its reader share what is under way, so
+ * when one of them dies the other one of the pair gets new trays: the carrier dies with the reader.
+ */
+
+#include <sys/types.h>
+#include "base/base.h"
+#include "base/identity.h"
+#include "cluster/carrier.h"
+#include "cluster/value.h"
+#include "daemon/loop.h"
+#include "daemon/proc/child.h"
+#include "daemon/param.h"
+#include "daemon/proc/hearing.h"
+
+struct gating;
+struct json_out;
+struct reader_member;
+struct reaper;
+
+struct carrying_calls { /* of who has it */
+	void (*trays)(void *arg, int to_fd,
+		      int from_fd); /* there is a new carrier, with nobody connected */
+	void (*members)(void *arg, const struct reader_member *members, unsigned n);
+	void (*let_go)(void *arg,
+		       int *fd); /* a socket or memory that it writes to; *fd is -1 then */
+	void *arg;
+};
+struct carrying_wants {
+	struct carrying_calls calls;
+	struct loop *loop;
+	struct reaper *reaper;
+	struct gating *gating;
+	uid_t uid;      /* whose domain it is */
+	const char *as; /* the option --as; NULL: as we are */
+	bool is_private;
+	enum cpu_priority priority;
+};
+
+struct carrying_channel {
+	uint64_t id, incarnation; /* 0: there is none of this number */
+	uint64_t weight;
+	struct carrier_state state;
+};
+
+struct carrying { /* zeroed: no carrier, as there are no peers */
+	struct carrying_wants wants;
+	char as[IDENTITY_TEXT_MAX];
+	struct child child;
+	struct hearing hearing;
+	struct loop_watch *restart;
+	struct child_luck luck;
+	uint64_t number;    /* the domain's, for the gate; 0: there is no carrier */
+	int to_fd, from_fd; /* owned: trays that the reader writes and reads */
+	uint64_t restarts, lost;
+	char why[256]; /* the channel that was lost last, or why there is no carrier */
+	struct carrying_channel channel[VALUE_MOST_PEERS];
+};
+
+/* Starts it. A domain without a carrier is one without peers, so no failure is an error: `why` says it. */
+void carrying_begin(struct carrying *carrying, const struct carrying_wants *wants);
+/* Ends it. It waits for nobody. */
+void carrying_end(struct carrying *carrying);
+bool carrying_child_ended(struct carrying *carrying, pid_t pid, int status);
+/* The domain's reader has died, and a new one was started. */
+void carrying_reader_died(struct carrying *carrying);
+void carrying_reader_started(struct carrying *carrying);
+/* The gate is a new one. */
+void carrying_gate_started(struct carrying *carrying);
+/* Its channels, each as a JSON object. */
+void carrying_describe(const struct carrying *carrying, struct json_out *out);
+
+#endif

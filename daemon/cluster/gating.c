@@ -1,0 +1,401 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The gate, seen from accessd. It reads what strangers send, so nothing that it says is more than text and numbers for
+ * people: whom a domain is connected to is between it and the carriers.
+ *
+ * A gate that says FAILED was configured wrongly, and would fail again: it is not started anew, and the status says why.
+ * One that dies is; its channels live on, as they are the carriers'.
+ */
+#include "daemon/cluster/gating.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/hash.h"
+#include "base/identity.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "base/wire.h"
+#include "daemon/param.h"
+
+#define ITEMS_TABLE "daemon/cluster/gating_tbl.h"
+#define ITEMS_STRUCT(name) said_##name
+#define ITEMS_KEY(KEY) GATE_KEY_##KEY
+#define ITEMS_TYPE(NAME) GATE_##NAME
+#define ITEMS_WHOSE "gate's "
+#include "base/items_structs_tbl.h"
+#include "base/items_types_tbl.h"
+
+union said {
+	struct said_ready ready;
+	struct said_failed failed;
+	struct said_member member;
+	struct said_member_gone member_gone;
+};
+
+#define GATING_NOBODY 65534U /* Debian's nobody and nogroup */
+#define KEY_LEAST 32         /* bytes of a key file that can be a secret */
+#define KEY_MOST 65536       /* of anything that is called a key or a certificate */
+#define NAME_CHARS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-"
+
+static const char *const certificate_files[3] = {"cert.pem", "key.pem", "ca.pem"};
+static const char *const states[] = {"known", "waits", "refused", "met"};
+
+/* ---- messages to it ---- */
+
+static void send_message(struct gating *gating, struct wire_out *out)
+{
+	int r = gating->child.sock >= 0 ? wire_send(gating->child.sock, out, MSG_DONTWAIT) : 0;
+
+	if (r && gating->child.pid > 0) {
+		log_line(LOG_LEVEL_WARN, "gate-unreachable", "error=%d", r);
+		kill(gating->child.pid, SIGKILL);
+	}
+	wire_out_fini(out);
+}
+
+static void send_start(struct gating *gating)
+{
+	const struct param *param = gating->param;
+	struct wire_out out;
+
+	wire_out_init(&out, GATE_START);
+	wire_put_string(&out, GATE_KEY_NODE, gating->name);
+	wire_put_string(&out, GATE_KEY_CLUSTER, param->cluster_name);
+	wire_put_string(&out, GATE_KEY_LISTEN, param->peer_listen);
+	wire_put_string(&out, GATE_KEY_PEERS, param->peers);
+	wire_put_u64(&out, GATE_KEY_INCARNATION, gating->incarnation);
+	wire_put_u64(&out, GATE_KEY_SEALED, param->peer_crypt == PEER_CRYPT_ON);
+	if (gating->key_fd[1] >= 0)
+		wire_put_u64(&out, GATE_KEY_CERTIFICATES, 1);
+	for (unsigned i = 0; i < 3 && gating->key_fd[i] >= 0; i++)
+		wire_put_fd(&out, gating->key_fd[i]);
+	send_message(gating, &out);
+}
+
+uint64_t gating_weight(const struct gating *gating)
+{
+	return BASE_MAX(gating->param->cache_size >> 20, UINT64_C(1));
+}
+
+void gating_domain(struct gating *gating, uint64_t number, uid_t uid, int gate_fd)
+{
+	char name[32];
+	struct wire_out out;
+
+	snprintf(name, sizeof(name), "user:%u", (unsigned)uid);
+	wire_out_init(&out, GATE_DOMAIN);
+	wire_put_u64(&out, GATE_KEY_DOMAIN, number);
+	wire_put_string(&out, GATE_KEY_NAME, name);
+	wire_put_u64(&out, GATE_KEY_WEIGHT, gating_weight(gating));
+	wire_put_fd(&out, gate_fd);
+	send_message(gating, &out);
+	base_close(&gate_fd);
+}
+
+void gating_domain_end(struct gating *gating, uint64_t number)
+{
+	struct wire_out out;
+
+	wire_out_init(&out, GATE_DOMAIN_END);
+	wire_put_u64(&out, GATE_KEY_DOMAIN, number);
+	send_message(gating, &out);
+}
+
+/* ---- messages from it ---- */
+
+static struct gating_member *find(struct gating *gating, uint64_t id)
+{
+	for (unsigned i = 0; i < gating->n; i++)
+		if (gating->member[i].id == id)
+			return &gating->member[i];
+	return NULL;
+}
+
+static bool on_member(struct gating *gating, const struct said_member *said)
+{
+	struct gating_member *member = find(gating, said->id);
+
+	if (!member && gating->n == GATE_MOST_MEMBERS)
+		return false;
+	if (said->state >= BASE_ARRAY_LEN(states))
+		return false;
+	if (!member)
+		member = &gating->member[gating->n++];
+	*member = (struct gating_member){
+	    .id = said->id, .incarnation = said->incarnation, .state = said->state};
+	snprintf(member->node, sizeof(member->node), "%s", said->node);
+	snprintf(member->address, sizeof(member->address), "%s", said->address);
+	snprintf(member->why, sizeof(member->why), "%s", said->text ? said->text : "");
+	log_line(said->state == GATE_MEMBER_REFUSED ? LOG_LEVEL_WARN : LOG_LEVEL_INFO, "member",
+		 "node=\"%s\" address=\"%s\" state=%s why=\"%s\"", member->node, member->address,
+		 states[member->state], member->why);
+	return true;
+}
+
+static void on_member_gone(struct gating *gating, uint64_t id)
+{
+	struct gating_member *member = find(gating, id);
+
+	if (!member)
+		return;
+	log_line(LOG_LEVEL_INFO, "member-gone", "node=\"%s\"", member->node);
+	*member = gating->member[--gating->n];
+}
+
+static bool on_message(void *arg, struct wire_in *in)
+{
+	struct gating *gating = arg;
+	struct diag diag = {""};
+	union said said;
+
+	if (items_read(in, items_types, BASE_ARRAY_LEN(items_types), &said, &diag)) {
+		log_line(LOG_LEVEL_WARN, "gate-message", "text=\"%s\"", diag.text);
+		return false;
+	}
+	loop_is_about(gating->loop, items_name(items_types, BASE_ARRAY_LEN(items_types), in->type));
+	switch (in->type) {
+	case GATE_READY:
+		snprintf(gating->address, sizeof(gating->address), "%s", said.ready.address);
+		log_line(LOG_LEVEL_INFO, "gate-ready", "address=\"%s\" node=\"%s\"",
+			 gating->address, gating->name);
+		break;
+	case GATE_FAILED:
+		snprintf(gating->why, sizeof(gating->why), "%s", said.failed.text);
+		log_line(LOG_LEVEL_ERROR, "gate-failed", "text=\"%s\"", gating->why);
+		break;
+	case GATE_MEMBER:
+		return on_member(gating, &said.member);
+	case GATE_MEMBER_GONE:
+		on_member_gone(gating, said.member_gone.id);
+		break;
+	default: /* of no type in the table */
+		return false;
+	}
+	return true;
+}
+
+/* ---- life ---- */
+
+static int start_process(struct gating *gating, struct diag *diag)
+{
+	char path[PATH_MAX], as[IDENTITY_TEXT_MAX];
+	char *argv[] = {(char *)"access-gate", NULL, NULL, NULL};
+	int r = child_find("access-gate", gating->is_private, path, sizeof(path), diag);
+
+	if (r)
+		return r;
+	if (gating->as_nobody) { /* it reads what strangers send: as nobody */
+		snprintf(as, sizeof(as), "%u:%u", GATING_NOBODY, GATING_NOBODY);
+		argv[1] = (char *)"--as";
+		argv[2] = as;
+	}
+	r = child_start(path, argv, CPU_PRIORITY_NORMAL, &gating->child);
+	if (!r)
+		r = hearing_begin(&gating->hearing, gating->loop, &gating->child, on_message,
+				  gating);
+	if (r) {
+		diag_set(diag, "cannot start %s: %s", path, strerror(-r));
+		child_end(&gating->child);
+		return r;
+	}
+	child_luck_start(&gating->luck, base_now_ns());
+	send_start(gating);
+	return 0;
+}
+
+static void restart(void *arg)
+{
+	struct gating *gating = arg;
+	struct diag diag = {""};
+
+	if (start_process(gating, &diag)) {
+		log_line(LOG_LEVEL_ERROR, "gate-start", "error=\"%s\"", diag.text);
+		loop_timer_set(
+		    gating->restart,
+		    BASE_MAX(child_luck_failure(&gating->luck, base_now_ns()), CHILD_PAUSE_NS));
+		return;
+	}
+	gating->calls.started(gating->calls.arg);
+}
+
+bool gating_child_ended(struct gating *gating, pid_t pid, int status)
+{
+	char how[96];
+
+	if (pid <= 0 || pid != gating->child.pid)
+		return false;
+	hearing_end(&gating->hearing);
+	gating->calls.let_go(gating->calls.arg, &gating->child.sock);
+	gating->child.pid = 0;
+	gating->n = 0;
+	*gating->address = '\0';
+	if (*gating->why)
+		return true;
+	gating->restarts++;
+	log_line(LOG_LEVEL_ERROR, "gate-died", "how=\"%s\" text=\"another one is started\"",
+		 child_describe_end(status, how, sizeof(how)));
+	loop_timer_set(gating->restart, child_luck_failure(&gating->luck, base_now_ns()));
+	return true;
+}
+
+/* ---- the configuration ---- */
+
+static int fail_key(struct diag *diag, const char *path, const char *why)
+{
+	diag_set(diag,
+		 "peers: the cluster's key %s %s; one is made by `(umask 077; head -c 48 "
+		 "/dev/urandom | base64 >%s)` and copied to all nodes, for the user that accessd "
+		 "runs as",
+		 path, why, path);
+	return -EINVAL;
+}
+
+/* A secret that others can read is none. */
+static int open_secret(const char *path, bool is_secret, int *ret, struct diag *diag)
+{
+	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	struct stat status;
+	char why[128];
+
+	if (fd < 0 || fstat(fd, &status) < 0) {
+		snprintf(why, sizeof(why), "cannot be opened: %s", strerror(errno));
+		return fail_key(diag, path, why);
+	}
+	if (!S_ISREG(status.st_mode) || status.st_size > KEY_MOST)
+		return fail_key(diag, path, "is no small file");
+	if (is_secret && status.st_size < KEY_LEAST)
+		return fail_key(diag, path, "is shorter than 32 bytes");
+	if (is_secret && (status.st_mode & 077))
+		return fail_key(diag, path, "may be used by others (chmod 0400 it)");
+	if (is_secret && status.st_uid != geteuid() && status.st_uid != 0)
+		return fail_key(diag, path, "is another user's (chown it)");
+	*ret = base_take_fd(&fd);
+	return 0;
+}
+
+static int open_keys(struct gating *gating, struct diag *diag)
+{
+	const struct param *param = gating->param;
+	const char *home = getenv("HOME"), *folder = param->peer_certificates;
+	char path[PATH_MAX];
+	int r = 0;
+
+	for (unsigned i = 0; i < 3 && *folder && !r; i++) {
+		snprintf(path, sizeof(path), "%s/%s", folder, certificate_files[i]);
+		r = open_secret(path, i == 1, &gating->key_fd[i], diag);
+	}
+	if (*folder)
+		return r;
+	if (*param->peer_key)
+		snprintf(path, sizeof(path), "%s", param->peer_key);
+	else if (gating->is_private)
+		snprintf(path, sizeof(path), "%s/.config/oneaccess/cluster.key", home ? home : "");
+	else
+		snprintf(path, sizeof(path), "%s", SYSCONFDIR "/accessd/cluster.key");
+	return open_secret(path, true, &gating->key_fd[0], diag);
+}
+
+static int name_node(struct gating *gating, struct diag *diag)
+{
+	const char *given = gating->param->node_name;
+	struct hash_id hash;
+
+	if (*given)
+		snprintf(gating->name, sizeof(gating->name), "%.64s", given);
+	else if (gethostname(gating->name, sizeof(gating->name) - 1))
+		*gating->name = '\0';
+	if (!*gating->name || strlen(given) >= sizeof(gating->name) ||
+	    strspn(gating->name, NAME_CHARS) != strlen(gating->name)) {
+		diag_set(diag,
+			 "parameter node_name: \"%s\" is no name of a node: at most 64 letters, "
+			 "digits, and . _ -",
+			 *given ? given : gating->name);
+		return -EINVAL;
+	}
+	hash_of(gating->name, strlen(gating->name), &hash);
+	memcpy(&gating->id, hash.bytes, sizeof(gating->id));
+	return 0;
+}
+
+int gating_begin(struct gating *gating, struct loop *loop, const struct param *param,
+		 struct diag *diag)
+{
+	int r;
+
+	gating->loop = loop;
+	gating->param = param;
+	gating->child.sock = -1;
+	gating->key_fd[0] = gating->key_fd[1] = gating->key_fd[2] = -1;
+	if (!*param->peers)
+		return 0;
+	r = name_node(gating, diag);
+	if (!r)
+		r = open_keys(gating, diag);
+	if (!r)
+		r = base_random(&gating->incarnation, sizeof(gating->incarnation));
+	gating->incarnation |= 1;
+	if (!r)
+		r = loop_timer_new(loop, restart, gating, &gating->restart);
+	return r ? r : start_process(gating, diag);
+}
+
+void gating_end(struct gating *gating)
+{
+	if (!gating_is_on(gating))
+		return;
+	hearing_end(&gating->hearing);
+	loop_unwatch(&gating->restart);
+	child_end(&gating->child);
+	for (unsigned i = 0; i < 3; i++)
+		base_close(&gating->key_fd[i]);
+}
+
+bool gating_is_on(const struct gating *gating)
+{
+	return gating->id != 0;
+}
+
+/* ---- for people ---- */
+
+const char *gating_name_of(const struct gating *gating, uint64_t id, char ret[65])
+{
+	snprintf(ret, 65, "%016" PRIx64, id);
+	for (unsigned i = 0; i < gating->n; i++)
+		if (gating->member[i].id == id && *gating->member[i].node)
+			return gating->member[i].node;
+	return ret;
+}
+
+void gating_describe(const struct gating *gating, struct json_out *out)
+{
+	json_out_member_string(out, "node", gating->name);
+	json_out_member_string(out, "address", gating->address);
+	json_out_member_string(out, "peers", gating->param->peers);
+	json_out_member_bool(out, "sealed", gating->param->peer_crypt == PEER_CRYPT_ON);
+	json_out_member_string(out, "failed", gating->why);
+	json_out_member_u64(out, "gate_pid", (uint64_t)gating->child.pid);
+	json_out_member_u64(out, "gate_restarts", gating->restarts);
+	json_out_key(out, "members");
+	json_out_array_begin(out);
+	for (unsigned i = 0; i < gating->n; i++) {
+		const struct gating_member *member = &gating->member[i];
+
+		json_out_object_begin(out);
+		json_out_member_string(out, "node", member->node);
+		json_out_member_string(out, "address", member->address);
+		json_out_member_string(out, "state", states[member->state]);
+		json_out_member_string(out, "why", member->why);
+		json_out_object_end(out);
+	}
+	json_out_array_end(out);
+}

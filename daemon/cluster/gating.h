@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DAEMON_CLUSTER_GATING_H
+#define DAEMON_CLUSTER_GATING_H
+
+/*
+ * accessd's side of the gate (cluster/gate.h), which knows the other nodes: starts it where `peers` says that there may
+ * be some, starts it again when it dies, tells it of each domain, and remembers what it says of members.
+ */
+
+#include "base/base.h"
+#include "cluster/gate.h"
+#include "daemon/loop.h"
+#include "daemon/proc/child.h"
+#include "daemon/proc/hearing.h"
+
+struct json_out;
+struct param;
+
+struct gating_calls {                       /* of who has it */
+	void (*started)(void *arg);         /* a new gate, which knows no domain */
+	void (*let_go)(void *arg, int *fd); /* a socket that it writes to; *fd is -1 then */
+	void *arg;
+};
+
+struct gating_member {
+	uint64_t id, incarnation;
+	uint64_t state; /* enum gate_state */
+	char node[65], address[256], why[256];
+};
+
+struct gating {                    /* zeroed: no peers, and no gate */
+	const struct param *param; /* borrowed */
+	struct gating_calls calls;
+	struct loop *loop;
+	bool is_private, as_nobody;
+	struct child child;
+	struct hearing hearing;
+	struct loop_watch *restart;
+	struct child_luck luck;
+	uint64_t incarnation, id; /* of this node; 0: there are no peers */
+	char name[65], address[256];
+	char why[1024]; /* the gate has failed for good: the configuration is wrong */
+	int key_fd[3];  /* owned; of GATE_START, -1: none */
+	uint64_t next_domain, restarts;
+	struct gating_member member[GATE_MOST_MEMBERS];
+	unsigned n;
+};
+
+/* Reads what the configuration says of peers, and starts the gate if it says anything. calls, is_private and as_nobody
+ * were set before. 0, or not, with diag. */
+int gating_begin(struct gating *gating, struct loop *loop, const struct param *param,
+		 struct diag *diag);
+void gating_end(struct gating *gating);
+/* Are there to be peers? */
+bool gating_is_on(const struct gating *gating);
+/* What the node may keep, MiB: the same measure on every node. */
+uint64_t gating_weight(const struct gating *gating);
+/* The uid's domain has a carrier: gate_fd is the gate's end of their pair (taken). number: the domain's, never 0. */
+void gating_domain(struct gating *gating, uint64_t number, uid_t uid, int gate_fd);
+void gating_domain_end(struct gating *gating, uint64_t number);
+/* The gate has ended: true, if it was that child. */
+bool gating_child_ended(struct gating *gating, pid_t pid, int status);
+/* A member's name; its id in hexadecimal if it is not known by one. */
+const char *gating_name_of(const struct gating *gating, uint64_t id, char ret[65]);
+/* Who is there, as members of a JSON object. */
+void gating_describe(const struct gating *gating, struct json_out *out);
+
+#endif
