@@ -32,6 +32,9 @@ void ctl_draw_streams(const struct json_in *status, FILE *out);     /* all of th
 void ctl_draw_workers(const struct json_in *status, FILE *out);
 void ctl_draw_tenants(const struct json_in *status, FILE *out);
 
+/* ctl_peers.c: the other nodes */
+void ctl_draw_peers(const struct json_in *status, FILE *out);
+
 /* ctl_jobs.c: jobs and streams of the status */
 /* Is the job called so, by its number or its name? */
 bool ctl_is_job(const struct json_in *job, const char *who);

@@ -91,6 +91,11 @@ static void ctl_show_workers(const struct json_in *status)
 	ctl_draw_workers(status, stdout);
 }
 
+static void ctl_show_peers(const struct json_in *status)
+{
+	ctl_draw_peers(status, stdout);
+}
+
 static const struct ctl_command {
 	const char *name, *help;
 	void (*show)(const struct json_in *status);
@@ -105,6 +110,7 @@ static const struct ctl_command {
     {"streams", "the streams and their slots", ctl_show_streams, NULL, NULL},
     {"tenants", "the users who are served: what each has of what", ctl_show_tenants, NULL, NULL},
     {"workers", "the worker processes", ctl_show_workers, NULL, NULL},
+    {"peers", "the other nodes, and what comes from them", ctl_show_peers, NULL, NULL},
     {"explain", "what a job waits for; what is kept of its samples, why", NULL, ctl_explain, "JOB"},
 };
 

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* access-ctl peers: who the other nodes are, and what comes from them. */
+
+#include "tools/ctl.h"
+
+#include <string.h>
+#include "tools/ctl_value.h"
+#include "tools/option.h"
+#include "tools/table.h"
+
+#define CTL_PEERS_LINE 76
+
+/* Of all channels to that node. */
+struct ctl_peer {
+	uint64_t gets, gots, late, had, kept, received, sent, answer_us;
+	unsigned channels, shut;
+};
+
+static struct ctl_peer ctl_peer_of(const struct json_in *channels, const char *node)
+{
+	struct ctl_peer peer = {.channels = 0};
+
+	for (size_t i = 0; i < json_in_count(channels); i++) {
+		const struct json_in *channel = json_in_item(channels, i);
+
+		if (strcmp(ctl_string(channel, "node"), node) != 0)
+			continue;
+		peer.channels++;
+		peer.shut += !ctl_is(channel, "open");
+		peer.gets += ctl_u64(channel, "gets");
+		peer.gots += ctl_u64(channel, "gots");
+		peer.late += ctl_u64(channel, "late");
+		peer.had += ctl_u64(channel, "had");
+		peer.kept += ctl_u64(channel, "puts_received");
+		peer.received += ctl_u64(channel, "bytes_received");
+		peer.sent += ctl_u64(channel, "bytes_sent");
+		peer.answer_us = BASE_MAX(peer.answer_us, ctl_u64(channel, "answer_us"));
+	}
+	return peer;
+}
+
+static const char *ctl_peer_state(const struct json_in *member, const struct ctl_peer *peer)
+{
+	if (peer->shut)
+		return "shut";
+	return peer->channels ? "connected" : ctl_string(member, "state");
+}
+
+static void ctl_peer_row(const struct json_in *member, const struct ctl_peer *peer,
+			 struct table *table)
+{
+	ctl_cell_cut(table, ctl_string(member, "node"), 16, false);
+	table_cell(table, "%s", ctl_peer_state(member, peer));
+	table_cell(table, "%llu", (unsigned long long)peer->gets);
+	table_cell(table, "%llu", (unsigned long long)peer->gots);
+	table_cell(table, "%llu", (unsigned long long)peer->late);
+	table_cell(table, "%llu", (unsigned long long)peer->answer_us);
+	table_cell(table, "%llu", (unsigned long long)peer->had);
+	table_cell(table, "%llu", (unsigned long long)peer->kept);
+	ctl_cell_bytes(table, peer->received);
+	ctl_cell_bytes(table, peer->sent);
+	table_end_row(table);
+}
+
+/* Why those who are not met are not. */
+static void ctl_peer_reasons(const struct json_in *members, FILE *out)
+{
+	for (size_t i = 0; i < json_in_count(members); i++) {
+		const struct json_in *member = json_in_item(members, i);
+		char node[128], why[600], text[800];
+
+		if (!*ctl_string(member, "why") || strcmp(ctl_string(member, "why"), "-") == 0)
+			continue;
+		base_quote(ctl_string(member, "node"), node, sizeof(node));
+		base_quote(ctl_string(member, "why"), why, sizeof(why));
+		snprintf(text, sizeof(text), "%s: %s", node, why);
+		option_wrap(text, 2, CTL_PEERS_LINE, out);
+	}
+}
+
+static void ctl_peer_table(const struct json_in *cluster, FILE *out)
+{
+	const struct json_in *members = json_in_member(cluster, "members");
+	const struct json_in *channels = json_in_member(cluster, "channels");
+	struct table table;
+
+	table_init(&table, "<node|<state|asked|got|late|us|gave|kept|received|sent");
+	for (size_t i = 0; i < json_in_count(members); i++) {
+		const struct json_in *member = json_in_item(members, i);
+		const struct ctl_peer peer = ctl_peer_of(channels, ctl_string(member, "node"));
+
+		ctl_peer_row(member, &peer, &table);
+	}
+	table_print(&table, "", out);
+	table_fini(&table);
+	ctl_peer_reasons(members, out);
+}
+
+void ctl_draw_peers(const struct json_in *status, FILE *out)
+{
+	const struct json_in *cluster = json_in_member(status, "cluster");
+	char node[160], address[300], failed[1100];
+
+	if (!cluster) {
+		fputs("this node has no peers: set `peers` in accessd.conf (access-cluster(7))\n",
+		      out);
+		return;
+	}
+	base_quote(ctl_string(cluster, "node"), node, sizeof(node));
+	base_quote(ctl_string(cluster, "address"), address, sizeof(address));
+	base_quote(ctl_string(cluster, "failed"), failed, sizeof(failed));
+	if (*failed && strcmp(failed, "-") != 0) {
+		fputs("the gate does not run: ", out);
+		option_wrap(failed, 2, CTL_PEERS_LINE, out);
+		return;
+	}
+	fprintf(out, "%s listens on %s, %s\n", node, *address ? address : "nothing yet",
+		ctl_is(cluster, "sealed") ? "encrypted" : "not encrypted");
+	if (json_in_count(json_in_member(cluster, "members")) == 0)
+		fputs("no other node is known\n", out);
+	else
+		ctl_peer_table(cluster, out);
+}
