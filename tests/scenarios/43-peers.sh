@@ -1,0 +1,114 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# Several nodes on one machine: who has no peers has no socket of a network; nodes with one key meet, and what one of them
+# made the others have; nodes that die, lose their carrier or have another key change no batch.
+. "${top_srcdir:-.}/tests/scenarios/functions.sh"
+[ -x "$top_builddir/cluster/access-gate" ] || skip "this build has no cluster"
+requires python3
+
+"$pictures" "$work/data" 600 4 100
+
+# ---- without peers ----
+
+# inet_sockets PID: of it and all below it, sockets of a network
+inet_sockets() {
+	for of in "$1" $(offspring_of "$1"); do
+		for fd in "/proc/$of/fd"/*; do
+			inode=$(readlink "$fd" | sed -n 's/^socket:\[\([0-9]*\)\]$/\1/p')
+			[ -z "$inode" ] ||
+				awk -v inode="$inode" '$10 == inode { print FILENAME }' "/proc/$of"/net/tcp "/proc/$of"/net/tcp6 \
+					"/proc/$of"/net/udp "/proc/$of"/net/udp6
+		done
+	done
+}
+start_accessd workers=1
+"$bench" --socket "$socket" --dataset "$work/data" --pipeline imagenet-train-u8 --quiet --json "$work/alone.json"
+[ -z "$(inet_sockets "$daemon")" ] || fail "a node without peers has a socket of a network"
+"$ctl" --socket "$socket" peers | grep -q "has no peers" || fail "access-ctl peers of a node without"
+stop_accessd
+
+# ---- with them ----
+
+python3 -c '
+import socket
+many = [socket.create_server(("127.0.0.1", 0)) for _ in range(3)]
+print(*(one.getsockname()[1] for one in many))' >"$work/ports"
+read -r port_a port_b port_c <"$work/ports"
+(umask 077 && head -c 48 /dev/urandom | base64 >"$work/cluster.key" && head -c 48 /dev/urandom | base64 >"$work/other.key")
+# node NAME PORT [NAME=VALUE]...: starts it; its socket is in $socket, its pid in $daemon
+node() {
+	dir=$work/$1
+	socket=$dir/socket
+	name=$1 port=$2
+	shift 2
+	start_accessd workers=1 cache_dir="$work/cache-$name" cache_size=64M cache_force=1 cache_point=packed \
+		node_name="$name" peers="static:127.0.0.1:$port_a,127.0.0.1:$port_b,127.0.0.1:$port_c" \
+		peer_listen="127.0.0.1:$port" peer_key="$work/cluster.key" "$@"
+}
+at() { # at NAME COMMAND...: with $socket of that node
+	socket=$work/$1/socket
+	shift
+	"$@"
+}
+connected() { # connected N: this node's user is connected to so many others
+	status_is cluster.channels == "$1"
+}
+job() { # job NAME: once through the data on that node
+	at "$1" "$bench" --socket "$work/$1/socket" --dataset "$work/data" --pipeline imagenet-train-u8 --verify --quiet \
+		--json "$work/$1.json" || fail "the job of node $1"
+	exactly_once "$work/$1.json"
+}
+
+! node_refused=$("$accessd" --private --dir "$work/none" --set peers=static:127.0.0.1 --set peer_key="$work/none.key" 2>&1) ||
+	fail "accessd starts without the cluster's key"
+echo "$node_refused" | grep -q "none.key cannot be opened.*head -c 48" || fail "no word of the key: $node_refused"
+
+node a "$port_a" && a=$daemon
+node b "$port_b" && b=$daemon
+for name in a b; do
+	until_true $patience at "$name" connected 1 || fail "$name does not meet the other one"
+done
+job a
+kept() { # all of it is kept, on one node or the other
+	total=0
+	for name in a b; do
+		kept=$(at "$name" status caches.0.values)
+		total=$((total + ${kept:-0}))
+	done
+	[ $total -ge 600 ]
+}
+until_true $patience kept || fail "what was made is kept nowhere: $total of 600"
+[ "$(at b status caches.0.values)" -gt 0 ] || fail "node b keeps nothing of what it owns"
+job b
+socket=$work/b/socket
+"$ctl" --socket "$socket" peers >"$work/peers.txt"
+grep -Eq "^a +connected +[1-9][0-9]* +[1-9]" "$work/peers.txt" || fail "access-ctl peers: $(cat "$work/peers.txt")"
+status_is streams.0.cache.misses "<=" 6 || fail "b read $(status streams.0.cache.misses) of 600 files that were prepared on a"
+status_is streams.0.cache.peer_hits ">=" 1 || fail "nothing came from a"
+
+# Another key: a node that is refused, in words, and hurts nobody.
+node c "$port_c" peer_key="$work/other.key"
+socket=$work/c/socket
+refused() {
+	status_is cluster.members.0.state == refused || status_is cluster.members.1.state == refused
+}
+until_true $patience refused || fail "a node with another key: $("$ctl" --socket "$socket" peers)"
+job c
+at a connected 1 || fail "a has lost b"
+
+# Whatever of theirs dies, jobs get what they asked for.
+pid_of() { # pid_of DAEMON NAME: of a process below it
+	family_of "$1" | sed -n "s/^\([0-9]*\) [0-9]* $2.*/\1/p" | head -n 1
+}
+disturb() {
+	for name in access-carrier access-gate access-reader access-carrier; do
+		pid=$(pid_of "$b" "$name")
+		[ -z "$pid" ] || kill -KILL "$pid"
+		while_training "b does not find a again" connected 1 || return 1
+	done
+	kill -KILL "$a"
+	while_training "b does not notice that a is gone" connected 0 || return 1
+}
+socket=$work/b/socket
+training result 20 disturb --dataset "$work/data" --pipeline imagenet-train-u8 --jobs 2 --batch 16 --step-ms 2
