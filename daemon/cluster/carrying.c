@@ -326,6 +326,8 @@ static void put_channel(const struct carrying *carrying, const struct carrying_c
 	json_out_member_u64(out, "puts_received", s->puts_received);
 	json_out_member_u64(out, "bytes_sent", s->bytes_sent);
 	json_out_member_u64(out, "bytes_received", s->bytes_received);
+	json_out_member_u64(out, "value_bytes_sent", s->value_bytes_sent);
+	json_out_member_u64(out, "value_bytes_received", s->value_bytes_received);
 	json_out_member_u64(out, "answer_us", s->answer_us);
 	json_out_object_end(out);
 }

@@ -327,6 +327,24 @@ static int name_node(struct gating *gating, struct diag *diag)
 	return 0;
 }
 
+/* They are in a package of their own. */
+static int find_programs(const struct gating *gating, struct diag *diag)
+{
+	static const char *const programs[] = {"access-gate", "access-carrier"};
+	char path[PATH_MAX];
+	struct diag why = {""};
+
+	for (unsigned i = 0; i < BASE_ARRAY_LEN(programs); i++)
+		if (child_find(programs[i], gating->is_private, path, sizeof(path), &why)) {
+			diag_set(diag,
+				 "peers: %s; install the package oneaccess-cluster, or leave "
+				 "`peers` empty",
+				 why.text);
+			return -ENOENT;
+		}
+	return 0;
+}
+
 int gating_begin(struct gating *gating, struct loop *loop, const struct param *param,
 		 struct diag *diag)
 {
@@ -346,6 +364,8 @@ int gating_begin(struct gating *gating, struct loop *loop, const struct param *p
 	gating->incarnation |= 1;
 	if (!r)
 		r = loop_timer_new(loop, restart, gating, &gating->restart);
+	if (!r)
+		r = find_programs(gating, diag);
 	return r ? r : start_process(gating, diag);
 }
 

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Several nodes on one machine, for show-cluster and bench/cluster: each an accessd of its own with its cache, gate and
+carrier, on an address of the loopback."""
+
+import json
+import os
+import secrets
+import signal
+import socket
+import subprocess
+import time
+
+PATIENCE_S = 600
+
+
+class Node:
+    """An accessd, its folder, and what asks it."""
+
+    def __init__(self, build, folder, number, ports, environment=None, **settings):
+        self.build = build
+        self.name = f"node-{number + 1}"
+        self.folder = os.path.join(folder, self.name)
+        self.cache = os.path.join(folder, f"cache-{number + 1}")
+        self.socket = os.path.join(self.folder, "socket")
+        for path in (self.folder, self.cache):
+            os.mkdir(path, 0o700)
+        peers = ",".join(f"127.0.0.1:{port}" for port in ports)
+        settings = {
+            "cache_dir": self.cache, "cache_point": "packed", "cache_force": 1, "idle_exit_s": 0,
+            "node_name": self.name, "peers": f"static:{peers}", "peer_listen": f"127.0.0.1:{ports[number]}",
+            "peer_key": os.path.join(folder, "cluster.key"), **settings,
+        }
+        command = [f"{build}/daemon/accessd", "--private", "--dir", self.folder]
+        for name, value in settings.items():
+            command += ["--set", f"{name}={value}"]
+        with open(os.path.join(folder, f"{self.name}.log"), "wb") as log:
+            self.process = subprocess.Popen(command, stderr=log, env={**os.environ, **(environment or {})})
+
+    def status(self):
+        """What access-ctl says, {} while there is no answer."""
+        said = subprocess.run([f"{self.build}/tools/access-ctl", "--socket", self.socket, "--json", "status"],
+                              capture_output=True, check=False)
+        return json.loads(said.stdout) if said.returncode == 0 else {}
+
+    def start_job(self, dataset, result, *options):
+        """access-bench, whose figures will be in the file `result`."""
+        return subprocess.Popen([f"{self.build}/tools/access-bench", "--socket", self.socket, "--dataset", dataset,
+                                 "--quiet", "--json", result, *options])
+
+    def kill(self):
+        """As a machine that loses its power."""
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait()
+
+
+def free_ports(number):
+    """Ports that nobody listens on at present."""
+    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(number)]
+    ports = [one.getsockname()[1] for one in sockets]
+    for one in sockets:
+        one.close()
+    return ports
+
+
+def wait_until(what, is_so):
+    """TimeoutError where that does not become so."""
+    end = time.monotonic() + PATIENCE_S
+    while not is_so():
+        if time.monotonic() > end:
+            raise TimeoutError(what)
+        time.sleep(0.1)
+
+
+def is_met(nodes):
+    """Is each connected to all others?"""
+    for node in nodes:
+        status = node.status()
+        if not status or ("cluster" in status and len(status["cluster"]["channels"]) < len(nodes) - 1):
+            return False
+    return True
+
+
+def write_key(folder):
+    """The cluster's secret, where Node looks for it."""
+    path = os.path.join(folder, "cluster.key")
+    with open(path, "w", encoding="ascii", opener=lambda name, flags: os.open(name, flags, 0o400)) as key:
+        key.write(secrets.token_hex(32))
+
+
+def start_nodes(build, folder, number, **settings):
+    """So many, which have met."""
+    ports = free_ports(number)
+    nodes = []
+    try:
+        nodes = [Node(build, folder, i, ports, **settings) for i in range(number)]
+        wait_until(f"the nodes of {folder} do not meet", lambda: is_met(nodes))
+    except BaseException:
+        stop_nodes(nodes)
+        raise
+    return nodes
+
+
+def stop_nodes(nodes):
+    """Waits until they are gone."""
+    for node in nodes:
+        node.process.terminate()
+    for node in nodes:
+        node.process.wait()
+
+
+def figures(node):
+    """Of its streams: samples that came as files, from its own cache, and from other nodes."""
+    caches = [stream["cache"] for stream in node.status().get("streams", [])]
+    files, hits, peers = (sum(cache.get(key, 0) for cache in caches) for key in ("misses", "hits", "peer_hits"))
+    return files, hits - peers, peers
