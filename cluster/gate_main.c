@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * access-gate: the one program of ours that other machines can reach.
+ *
+ * accessd starts it with the control socket at descriptor 3 and says who this node is, where to listen, whom to look for,
+ * and which domains there are. It opens no file and sees no sample: of the key it gets a descriptor, and a connection that
+ * has proved itself is handed to the domain's carrier, with keys of its own. It lives as long as accessd, and is not dumpable, for its memory
+ * has the cluster's key. What others say is read with bounds and a deadline (gate_call.c); what accessd says is
+ * trusted, but a message that makes no sense means that the two are not of one version: that is logged, and the process ends.
+ */
+
+#include <errno.h>
+#include <getopt.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/identity.h"
+#include "base/log.h"
+#include "base/wire.h"
+#include "cluster/cell.h"
+#include "cluster/gate_say.h"
+#include "cluster/gate_serve.h"
+
+#define ITEMS_TABLE "cluster/gate_tbl.h"
+#define ITEMS_STRUCT(name) said_##name
+#include "base/items_structs_tbl.h"
+#define ITEMS_KEY(KEY) GATE_KEY_##KEY
+#define ITEMS_TYPE(NAME) GATE_##NAME
+#define ITEMS_WHOSE "accessd's "
+#include "base/items_types_tbl.h"
+
+#define MOST_FILES 1024
+#define MOST_MEMORY ((rlim_t)512 << 20)
+
+union said {
+	struct said_start start;
+	struct said_domain domain;
+	struct said_domain_end domain_end;
+};
+
+/* One a process. */
+static struct {
+	char node[GATE_HELLO_NAME + 1], cluster[GATE_HELLO_NAME + 1];
+	struct peers_self self;
+	struct gate_tls_way *way;
+	struct cell *cell;
+	struct gate_carriers carriers; /* of the cell */
+	struct peers *peers;
+	struct gate_serve *serve;
+} gate;
+
+static _Noreturn void fatal(const char *event, const char *why)
+{
+	log_line(LOG_LEVEL_ERROR, event, "why=\"%s\"", why);
+	exit(1);
+}
+
+/* ---- START ---- */
+
+static char *read_file(int fd, size_t *ret_size)
+{
+	struct stat stat;
+	char *data;
+
+	if (fd < 0 || fstat(fd, &stat) || !S_ISREG(stat.st_mode) ||
+	    stat.st_size > GATE_TLS_MOST_FILE)
+		return NULL;
+	*ret_size = (size_t)stat.st_size;
+	data = malloc(*ret_size + 1);
+	if (data && base_read_at(fd, data, *ret_size, 0)) {
+		free(data);
+		return NULL;
+	}
+	return data;
+}
+
+static void set_way(int fds[3], bool has_certificates)
+{
+	struct gate_tls_file files[3] = {{NULL, 0}};
+	const size_t n = has_certificates ? 3 : 1;
+	struct diag diag = {
+	    "the cluster's key file, or a certificate, cannot be read: it must be a "
+	    "regular file of at most 64 KiB"};
+	int r = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		files[i].data = read_file(fds[i], &files[i].size);
+		base_close(&fds[i]);
+		if (!files[i].data)
+			r = -EIO;
+	}
+	if (!r)
+		r = has_certificates ? gate_tls_way_of_certificates(files[0], files[1], files[2],
+								    &gate.way, &diag)
+				     : gate_tls_way_of_key(files[0], &gate.way, &diag);
+	for (size_t i = 0; i < n; i++) {
+		char *data = (char *)(uintptr_t)files[i].data;
+
+		if (data)
+			explicit_bzero(data, files[i].size);
+		free(data);
+	}
+	if (r)
+		gate_say_failed(&diag);
+}
+
+static void check_name(const char *parameter, const char *name, char ret[GATE_HELLO_NAME + 1])
+{
+	struct diag diag;
+
+	if (!gate_hello_is_name(name)) {
+		diag_set(&diag, "%s %s: must be 1 to %d of letters, digits, '.', '_' and '-'",
+			 parameter, name, GATE_HELLO_NAME);
+		gate_say_failed(&diag);
+	}
+	memcpy(ret, name, strlen(name) + 1);
+}
+
+static void on_start(const union said *said, int fds[3])
+{
+	static const struct cell_sink sink = {NULL, gate_say_member, gate_say_gone};
+	const struct said_start *start = &said->start;
+	struct gate_hello hello = {.incarnation = start->incarnation,
+				   .is_sealed = start->sealed != 0};
+	struct diag diag;
+	int fd;
+
+	if (gate.cell || start->incarnation == 0)
+		fatal("message-bad", "START comes twice, or without an incarnation");
+	check_name("node_name", start->node, gate.node);
+	check_name("cluster_name", start->cluster, gate.cluster);
+	set_way(fds, start->certificates != 0);
+	gate.self = (struct peers_self){
+	    .node = gate.node, .cluster = gate.cluster, .incarnation = start->incarnation};
+	fd = gate_serve_listen(start->listen, &gate.self.listen, &diag);
+	if (fd < 0)
+		gate_say_failed(&diag);
+	memcpy(hello.node, gate.node, sizeof(gate.node));
+	memcpy(hello.cluster, gate.cluster, sizeof(gate.cluster));
+	hello.port = gate_address_port(&gate.self.listen);
+	if (cell_new(&hello, &sink, &gate.cell))
+		fatal("memory", "there is none");
+	gate.carriers.cell = gate.cell;
+	if (gate_serve_new(gate.way, &gate.carriers, fd, &gate.serve))
+		fatal("memory", "there is none");
+	if (peers_start(start->peers, &gate.self, &gate.peers, &diag))
+		gate_say_failed(&diag);
+	gate_say_ready(&gate.self.listen);
+}
+
+/* ---- the others ---- */
+
+static void on_domain(const union said *said, int fds[3])
+{
+	const struct said_domain *domain = &said->domain;
+
+	if (fds[0] < 0)
+		fatal("message-bad", "DOMAIN comes without its carrier");
+	gate_carriers_begin(&gate.carriers, domain->number, domain->name, domain->weight,
+			    base_take_fd(&fds[0]));
+}
+
+static void on_domain_end(const union said *said, int fds[3])
+{
+	(void)fds;
+	gate_carriers_end(&gate.carriers, said->domain_end.number);
+}
+
+static void on_message(struct wire_in *in)
+{
+	static void (*const handlers[])(const union said *said, int fds[3]) = {
+	    [GATE_START] = on_start,
+	    [GATE_DOMAIN] = on_domain,
+	    [GATE_DOMAIN_END] = on_domain_end,
+	};
+	int fds[3] = {-1, -1, -1};
+	struct diag diag;
+	union said said;
+
+	if (in->n_fds > BASE_ARRAY_LEN(fds))
+		fatal("message-bad", "it has more descriptors than any message has");
+	for (unsigned i = 0; i < BASE_ARRAY_LEN(fds); i++)
+		fds[i] = wire_take_fd(in, i);
+	in->n_fds = 0; /* taken: they are no item's */
+	if (items_read(in, items_types, BASE_ARRAY_LEN(items_types), &said, &diag))
+		fatal("message-bad", diag.text);
+	if (!gate.cell && in->type != GATE_START)
+		fatal("message-bad", "START must come first");
+	handlers[in->type](&said, fds);
+}
+
+static void receive(void)
+{
+	struct wire_in in;
+	int r;
+
+	wire_in_init(&in);
+	r = wire_recv(GATE_CONTROL_FD, &in, MSG_DONTWAIT);
+	if (r == WIRE_E_CLOSED) {
+		peers_stop(gate.peers);
+		_exit(0);
+	}
+	if (r == -EINTR || r == -EAGAIN)
+		return;
+	if (r)
+		fatal("receive", r < 0 ? strerror(-r) : "damaged message");
+	on_message(&in);
+	wire_in_fini(&in);
+}
+
+static _Noreturn void run(void)
+{
+	struct peers_list list;
+
+	while (!gate.serve) {
+		struct wire_in in;
+
+		wire_in_init(&in);
+		if (wire_recv(GATE_CONTROL_FD, &in, 0))
+			exit(0);
+		on_message(&in);
+		wire_in_fini(&in);
+	}
+	for (;;) {
+		const int fds[2] = {GATE_CONTROL_FD, peers_fd(gate.peers)};
+		int r = gate_serve_turn(gate.serve, fds);
+
+		if (r < 0)
+			fatal("poll", strerror(-r));
+		if (r & 1)
+			receive();
+		if (!(r & 2))
+			continue;
+		peers_take(gate.peers, &list);
+		cell_list(gate.cell, &list, base_now_ns());
+	}
+}
+
+/* ---- the process ---- */
+
+static void follow_parent(void)
+{
+	struct ucred maker;
+	socklen_t size = sizeof(maker);
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getsockopt(GATE_CONTROL_FD, SOL_SOCKET, SO_PEERCRED, &maker, &size) < 0)
+		fatal("control", "descriptor 3 is no control socket: access-gate is started by "
+				 "accessd, not by hand");
+	if (maker.pid != 0 && maker.pid != getppid())
+		_exit(0);
+}
+
+static void limit(int resource, rlim_t most)
+{
+	struct rlimit now;
+
+	if (getrlimit((__rlimit_resource_t)resource, &now))
+		return;
+	now.rlim_max = BASE_MIN(now.rlim_max, most);
+	now.rlim_cur = now.rlim_max;
+	setrlimit((__rlimit_resource_t)resource, &now);
+}
+
+static void confine(void)
+{
+	prctl(PR_SET_DUMPABLE, 0);
+	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	prctl(PR_SET_NAME, "access-gate");
+	umask(077);
+	close_range(GATE_CONTROL_FD + 1, ~0U, 0);
+	limit(RLIMIT_CORE, 0);
+	limit(RLIMIT_NOFILE, MOST_FILES);
+	limit(RLIMIT_DATA, MOST_MEMORY);
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGINT, SIG_IGN); /* of the terminal; accessd decides when to end */
+	signal(SIGHUP, SIG_IGN);
+}
+
+static void become(const char *text)
+{
+	struct identity identity;
+	int r;
+
+	if (identity_parse(text, &identity)) {
+		fprintf(stderr, "access-gate: --as %s: must be UID:GID\n", text);
+		exit(2);
+	}
+	r = identity_become(&identity);
+	if (!r)
+		return;
+	fprintf(stderr, "access-gate: cannot become %s: %s\n", text, strerror(-r));
+	exit(1);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct option options[] = {
+	    {"as", required_argument, NULL, 'a'},
+	    {"help", no_argument, NULL, 'h'},
+	    {NULL, 0, NULL, 0},
+	};
+	static const char usage[] =
+	    "access-gate [--as UID:GID]: connects this node to others of its cluster for accessd, "
+	    "which starts it with the control socket at descriptor 3\n";
+	int option;
+
+	while ((option = getopt_long(argc, argv, "", options, NULL)) >= 0) {
+		if (option == 'a') {
+			become(optarg);
+		} else {
+			fputs(usage, option == 'h' ? stdout : stderr);
+			return option == 'h' ? 0 : 2;
+		}
+	}
+	confine();
+	log_init("access-gate", LOG_LEVEL_INFO);
+	follow_parent();
+	run();
+}

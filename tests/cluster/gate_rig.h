@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TESTS_CLUSTER_GATE_RIG_H
+#define TESTS_CLUSTER_GATE_RIG_H
+
+/* Real access-gates on loopback, driven as accessd and the carriers do it: by their sockets. Whatever does not come in
+ * PATIENCE_S fails the test. */
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "cluster/carrier.h"
+#include "cluster/gate.h"
+
+struct rig_gate {
+	pid_t pid;
+	int sock;
+	char address[64]; /* READY's */
+	char failed[1024];
+};
+
+struct rig_start {
+	const char *node, *cluster, *listen,
+	    *peers;           /* NULL: "n", "c", "127.0.0.1:0", "static:127.0.0.1:1" */
+	uint64_t incarnation; /* 0: by chance */
+	bool is_plain;
+	const char *key;      /* the file's text; NULL: 48 letters */
+	const char *files[3]; /* paths of certificates */
+};
+
+struct rig_channel {
+	uint64_t id, incarnation, weight, is_sealed;
+	struct carrier_keys keys;
+	int fd;
+};
+
+struct rig_member {
+	uint64_t id, incarnation, state;
+	char node[65], address[64], text[1024];
+};
+
+/* Until it has said READY, or FAILED (then address is ""). */
+struct rig_gate rig_gate_start(const struct rig_start *start);
+void rig_gate_stop(struct rig_gate *gate);
+/* user:UID of this process. The carrier's socket. */
+int rig_gate_domain(const struct rig_gate *gate, uint64_t number, uint64_t weight);
+void rig_gate_domain_end(const struct rig_gate *gate, uint64_t number);
+struct rig_channel rig_gate_channel(int carrier);
+void rig_gate_ended(int carrier, const struct rig_channel *channel);
+/* What it says next of a member whose state and node (NULL: any) these are; what comes before is dropped. */
+struct rig_member rig_gate_member(const struct rig_gate *gate, enum gate_state state,
+				  const char *node);
+/* Waits for a MEMBER_GONE of this id. */
+void rig_gate_gone(const struct rig_gate *gate, uint64_t id);
+/* Is there nothing to read there by now? */
+bool rig_is_silent(int fd);
+/* A port of 127.0.0.1 that nobody has at this moment, as text with the host. */
+void rig_free_address(char ret[64]);
+int rig_connect(const char *address);
+
+#endif
