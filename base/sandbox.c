@@ -29,15 +29,19 @@
 #include <errno.h>
 #include <linux/capability.h>
 #include <linux/futex.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <seccomp.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #define SANDBOX_STACK ((rlim_t)8 << 20)
+#define SANDBOX_TALKING_FILES 64 /* descriptors of one that talks */
 
 /* Those from the first to the one before the end. */
 static int sandbox_close(unsigned first, unsigned end)
@@ -56,14 +60,14 @@ static int sandbox_close_all_but(unsigned one, unsigned other)
 }
 
 /* Limits only go down: one that is lower already stays. */
-static int sandbox_limit(uint64_t memory)
+static int sandbox_limit(uint64_t memory, rlim_t files)
 {
 	const struct {
 		int resource;
 		rlim_t limit;
 	} table[] = {
 	    {RLIMIT_DATA, memory}, {RLIMIT_STACK, SANDBOX_STACK},
-	    {RLIMIT_CORE, 0},      {RLIMIT_NOFILE, 0},
+	    {RLIMIT_CORE, 0},      {RLIMIT_NOFILE, files},
 	    {RLIMIT_NPROC, 0},     {RLIMIT_MEMLOCK, 0},
 	    {RLIMIT_MSGQUEUE, 0},
 	};
@@ -156,6 +160,27 @@ static int sandbox_allow_files(scmp_filter_ctx filter, const struct sandbox_limi
 	return rc;
 }
 
+/* Whatever the descriptor is: all that it has were given to it. */
+static int sandbox_allow_talk(scmp_filter_ctx filter)
+{
+	static const int allowed[] = {
+	    SCMP_SYS(read),   SCMP_SYS(write),      SCMP_SYS(close),       SCMP_SYS(sendmsg),
+	    SCMP_SYS(sendto), SCMP_SYS(recvmsg),    SCMP_SYS(recvfrom),    SCMP_SYS(poll),
+	    SCMP_SYS(ppoll),  SCMP_SYS(epoll_wait), SCMP_SYS(epoll_pwait), SCMP_SYS(epoll_ctl),
+	};
+	int rc = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(getsockopt), 1,
+				  SCMP_A1(SCMP_CMP_EQ, SOL_SOCKET));
+
+	if (rc == 0)
+		rc = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(setsockopt), 2,
+				      SCMP_A1(SCMP_CMP_EQ, IPPROTO_TCP),
+				      SCMP_A2(SCMP_CMP_EQ, TCP_NODELAY));
+	for (size_t i = 0; rc == 0 && i < BASE_ARRAY_LEN(allowed); i++)
+		rc = seccomp_rule_add(filter, SCMP_ACT_ALLOW, allowed[i], 0);
+	return rc;
+}
+
+/* limits NULL: of one that talks. */
 static int sandbox_load_filter(const struct sandbox_limits *limits)
 {
 	scmp_filter_ctx filter = seccomp_init(SCMP_ACT_KILL_PROCESS);
@@ -165,13 +190,15 @@ static int sandbox_load_filter(const struct sandbox_limits *limits)
 		return -ENOMEM;
 	rc = seccomp_attr_set(filter, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS);
 	if (rc == 0)
+		rc = seccomp_attr_set(filter, SCMP_FLTATR_CTL_TSYNC, limits == NULL);
+	if (rc == 0)
 		rc = sandbox_allow_plain(filter);
 	if (rc == 0)
 		rc = sandbox_allow_futex(filter);
 	if (rc == 0)
 		rc = sandbox_allow_memory(filter);
 	if (rc == 0)
-		rc = sandbox_allow_files(filter, limits);
+		rc = limits ? sandbox_allow_files(filter, limits) : sandbox_allow_talk(filter);
 	if (rc == 0)
 		rc = seccomp_load(filter); /* sets no_new_privs, too */
 	seccomp_release(filter);
@@ -187,8 +214,17 @@ int sandbox_enter(const struct sandbox_limits *limits)
 	if (rc == 0)
 		rc = sandbox_drop_capabilities();
 	if (rc == 0)
-		rc = sandbox_limit(limits->memory);
+		rc = sandbox_limit(limits->memory, 0);
 	return rc == 0 ? sandbox_load_filter(limits) : rc;
+}
+
+int sandbox_enter_talking(uint64_t memory)
+{
+	int rc = sandbox_drop_capabilities();
+
+	if (rc == 0)
+		rc = sandbox_limit(memory, SANDBOX_TALKING_FILES);
+	return rc == 0 ? sandbox_load_filter(NULL) : rc;
 }
 
 bool sandbox_is_strict(void)

@@ -3,7 +3,7 @@
 #define BASE_SANDBOX_H
 
 /*
- * The last thing a worker, a maker or an indexer does before it looks at a stranger's bytes. sandbox.c is the real one;
+ * The last thing a worker, a maker, an indexer or a carrier does before it looks at a stranger's bytes. sandbox.c is the real one;
  * sandbox_none.c stands in for it under sanitizers, whose run-time needs what a sandbox forbids.
  */
 
@@ -19,6 +19,10 @@ struct sandbox_limits {
 /* Closes descriptors, drops capabilities, sets limits, loads the filter. There is no way back.
  * 0 or negative errno: the caller must then exit. */
 int sandbox_enter(const struct sandbox_limits *limits);
+/* The same for a process that talks to others for as long as it lives, by the sockets that it has and those that come over
+ * them: it keeps its descriptors, may send and receive, close, and wait; it opens, connects and starts nothing. For all
+ * threads, which must have begun. memory: as above. */
+int sandbox_enter_talking(uint64_t memory);
 /* Does sandbox_enter() of this build filter system calls and limit memory? */
 bool sandbox_is_strict(void);
 

@@ -12,14 +12,25 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 
-int sandbox_enter(const struct sandbox_limits *limits)
+static int sandbox_limit(void)
 {
 	const struct rlimit none = {0, 0};
 
-	(void)limits;
 	if (setrlimit(RLIMIT_CORE, &none) < 0)
 		return -errno;
 	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ? -errno : 0;
+}
+
+int sandbox_enter(const struct sandbox_limits *limits)
+{
+	(void)limits;
+	return sandbox_limit();
+}
+
+int sandbox_enter_talking(uint64_t memory)
+{
+	(void)memory;
+	return sandbox_limit();
 }
 
 bool sandbox_is_strict(void)
