@@ -37,7 +37,7 @@ MANUALS = {"1": "access-*.1", "5": "*.5", "8": "access*.8"}
 TOOLS = {"gcc": "gcc", "make": "make", "pkg-config": "pkgconf"}
 GIT_TOOLS = {"autoconf": "autoconf", "automake": "automake", "libtoolize": "libtool"}
 # pkg-config's name and Debian's package of the headers.
-HEADERS = {"libevent_core": "libevent-dev", "jansson": "libjansson-dev", "libseccomp": "libseccomp-dev",
+HEADERS = {"libevent_core": "libevent-dev", "jansson": "libjansson-dev", "libseccomp": "libseccomp-dev", "libcrypto": "libssl-dev",
            "libjpeg": "libjpeg62-turbo-dev", "spng": "libspng-dev", "libtiff-4": "libtiff-dev", "lmdb": "liblmdb-dev",
            "libwebpdemux": "libwebp-dev", "libgif": "libgif-dev", "libxxhash": "libxxhash-dev", "libmd": "libmd-dev",
            "ncursesw": "libncurses-dev"}

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * A connection to the carrier of the same user on another node: its life, what it sends, its deadlines.
+ *
+ * It ends once, for a reason that people can read: the transport is closed at once, and what was asked there is forgotten,
+ * for the reader learns by GONE that no answer will come. GONE needs room in the reader's tray, so an ended channel keeps
+ * its number until that was said; then accessd and the gate are told.
+ *
+ * A GET has its deadline from cluster/asked.h; a peer who owes answers and says nothing for 2 s is lost. While our own
+ * reader takes nothing we do not listen, so nobody is blamed for silence then.
+ */
+
+#include "cluster/carrier_parts.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#define MOST_PARTS 16 /* of a message to the kernel */
+
+int channel_begin(struct carrier *carrier, struct channel *channel, const struct channel_new *from)
+{
+	const struct carrier_keys *keys = from->keys;
+	_cleanup_(seal_freep) struct seal *sends = NULL;
+	_cleanup_(seal_freep) struct seal *receives = NULL;
+	_cleanup_close_ int fd = from->fd;
+	struct asked asked;
+	int r = seal_new(from->is_sealed, keys->send_key, keys->send_iv, &sends);
+
+	if (r == 0)
+		r = seal_new(from->is_sealed, keys->receive_key, keys->receive_iv, &receives);
+	if (r == 0)
+		r = asked_init(&asked);
+	if (r)
+		return r;
+	*channel = (struct channel){
+	    .peer = channel->peer,
+	    .id = from->id,
+	    .incarnation = from->incarnation,
+	    .heard_ns = carrier->now_ns,
+	    .said_ns = carrier->now_ns,
+	    .sent_ns = carrier->now_ns,
+	};
+	r = transport_tcp_new(base_take_fd(&fd), &channel->transport);
+	if (r) {
+		asked_fini(&asked);
+		return r;
+	}
+	channel->asked = asked;
+	channel->sends = base_take_ptr(sends);
+	channel->receives = base_take_ptr(receives);
+	channel->phase = CHANNEL_LIVES;
+	carrier->has_news = true;
+	channel_wait(carrier, channel);
+	return 0;
+}
+
+void channel_lose(struct carrier *carrier, struct channel *channel, const char *fmt, ...)
+{
+	char text[sizeof(channel->why.text)];
+	va_list args;
+
+	if (channel->phase != CHANNEL_LIVES)
+		return;
+	va_start(args, fmt);
+	vsnprintf(text, sizeof(text), fmt, args);
+	va_end(args);
+	diag_set(&channel->why, "%s", text);
+	channel->transport->ops->close(channel->transport);
+	channel->transport = NULL;
+	seal_free(channel->sends);
+	seal_free(channel->receives);
+	outbox_fini(&channel->outbox);
+	frame_fini(&channel->intake);
+	names_fini(&channel->told);
+	names_fini(&channel->heard);
+	asked_fini(&channel->asked);
+	channel->phase = CHANNEL_ENDS;
+	channel_tick(carrier, channel);
+}
+
+/* The reader, then the others, are told. */
+static void end(struct carrier *carrier, struct channel *channel)
+{
+	const struct value_head gone = {
+	    .magic = VALUE_MAGIC, .type = VALUE_GONE, .peer = channel->peer};
+
+	if (!take_tell(carrier, &gone))
+		return;
+	channel->phase = CHANNEL_FREE;
+	control_lost(carrier, channel);
+}
+
+/* ---- sending ---- */
+
+bool channel_say(struct carrier *carrier, struct channel *channel, const struct frame *frame,
+		 const struct hash_id *hash, const uint8_t *body, uint32_t bytes)
+{
+	const uint32_t hash_bytes = hash ? FRAME_HASH : 0;
+	const size_t size =
+	    FRAME_LENGTH + FRAME_HEAD + hash_bytes + (size_t)bytes + seal_tag(channel->sends);
+	const bool has_value = frame->type == VALUE_HAVE || frame->type == VALUE_PUT;
+	uint8_t head[FRAME_HEAD], *place;
+	int r;
+
+	if (channel->outbox.bytes + size >
+	    CARRIER_MOST_WAITING + (has_value ? 0 : CARRIER_SMALL_WAITING))
+		return false;
+	place = outbox_room(&channel->outbox, size);
+	if (!place)
+		return false;
+	frame_put(frame, head);
+	r = seal_frame(channel->sends, head, hash ? hash->bytes : NULL, hash_bytes, body, bytes,
+		       place);
+	if (r) {
+		channel_lose(carrier, channel, "a frame cannot be sealed: %s", strerror(-r));
+		return false;
+	}
+	if (channel->outbox.bytes == 0)
+		channel->sent_ns = carrier->now_ns;
+	outbox_add(&channel->outbox, size);
+	channel->said_ns = carrier->now_ns;
+	if (!channel->is_full && channel->outbox.bytes >= OUTBOX_CHUNK)
+		channel_flush(carrier, channel);
+	return channel->phase == CHANNEL_LIVES;
+}
+
+void channel_flush(struct carrier *carrier, struct channel *channel)
+{
+	while (channel->outbox.bytes && !channel->is_full) {
+		struct iovec part[MOST_PARTS];
+		const unsigned n = outbox_parts(&channel->outbox, part, MOST_PARTS);
+		const ssize_t sent = channel->transport->ops->send(channel->transport, part, n);
+
+		if (sent == -EAGAIN) {
+			channel->is_full = true;
+			channel_wait(carrier, channel);
+			return;
+		}
+		if (sent < 0) {
+			channel_lose(carrier, channel, "sending: %s", strerror((int)-sent));
+			return;
+		}
+		outbox_sent(&channel->outbox, (size_t)sent);
+		channel->state.bytes_sent += (uint64_t)sent;
+		channel->sent_ns = carrier->now_ns;
+	}
+}
+
+void channel_wait(struct carrier *carrier, struct channel *channel)
+{
+	int r;
+
+	if (channel->phase != CHANNEL_LIVES)
+		return;
+	r = channel->transport->ops->wait(channel->transport, carrier->epoll_fd, channel->peer,
+					  !channel->is_held, channel->is_full);
+	if (r)
+		channel_lose(carrier, channel, "waiting: %s", strerror(-r));
+}
+
+/* ---- deadlines ---- */
+
+static void give_up(struct carrier *carrier, struct channel *channel)
+{
+	const struct asked_get *get;
+
+	while ((get = asked_oldest(&channel->asked)) != NULL &&
+	       asked_until(&channel->asked, channel->heard_ns) <= carrier->now_ns) {
+		if (!take_miss(carrier, channel->peer, get->reader_id, &get->group, get->sample))
+			return;
+		carrier->chance = carrier->chance * 1664525U + 1013904223U;
+		breaker_bad(&channel->breaker, get->is_try, carrier->now_ns, carrier->chance);
+		channel->state.is_shut = channel->breaker.state != BREAKER_ASKS;
+		channel->state.late++;
+		carrier->has_news = true;
+		asked_drop(&channel->asked, get);
+	}
+}
+
+static bool owes(const struct carrier *carrier, struct channel *channel)
+{
+	if (channel->owes_until_ns <= carrier->now_ns)
+		channel->owes = 0;
+	return channel->owes != 0 || channel->is_held;
+}
+
+static void live(struct carrier *carrier, struct channel *channel)
+{
+	if (channel->is_held) {
+		channel->heard_ns = carrier->now_ns;
+		channel->silent_from_ns = 0;
+	}
+	give_up(carrier, channel);
+	if (owes(carrier, channel) && carrier->now_ns - channel->said_ns >= CARRIER_ALIVE_NS) {
+		channel->said_ns = carrier->now_ns; /* also where there is no room for it */
+		channel_say(carrier, channel, &(struct frame){.type = FRAME_ALIVE}, NULL, NULL, 0);
+	}
+	if (channel->phase == CHANNEL_LIVES && channel->silent_from_ns &&
+	    carrier->now_ns - channel->silent_from_ns >= CARRIER_SILENT_NS)
+		channel_lose(carrier, channel, "it was asked, and has said nothing for 2 s");
+	else if (channel->outbox.bytes && carrier->now_ns - channel->sent_ns >= CARRIER_STUCK_NS)
+		channel_lose(carrier, channel, "it has taken nothing of %zu bytes for 30 s",
+			     channel->outbox.bytes);
+	else
+		channel_flush(carrier, channel);
+}
+
+void channel_tick(struct carrier *carrier, struct channel *channel)
+{
+	if (channel->phase == CHANNEL_LIVES)
+		live(carrier, channel);
+	else if (channel->phase == CHANNEL_ENDS)
+		end(carrier, channel);
+}
+
+uint64_t channel_due_ns(const struct channel *channel)
+{
+	uint64_t due = UINT64_MAX;
+
+	if (channel->phase != CHANNEL_LIVES)
+		return due;
+	if (asked_oldest(&channel->asked))
+		due = asked_until(&channel->asked, channel->heard_ns);
+	if (channel->silent_from_ns)
+		due = BASE_MIN(due, channel->silent_from_ns + CARRIER_SILENT_NS);
+	if (channel->owes || channel->is_held)
+		due = BASE_MIN(due, channel->said_ns + CARRIER_ALIVE_NS);
+	if (channel->outbox.bytes)
+		due = BASE_MIN(due, channel->sent_ns + CARRIER_STUCK_NS);
+	return due;
+}

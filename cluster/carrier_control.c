@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * accessd and the gate: what they say is trusted, but a message that makes no sense means that the two are not of one
+ * version, or that one of them is broken. It is logged, and the process ends; accessd starts a new one.
+ *
+ * Trays come once, with the first START, for nothing can be mapped afterwards. A gate that died is replaced by the next
+ * START; connections live on meanwhile.
+ */
+
+#include "cluster/carrier_parts.h"
+
+#include "base/log.h"
+#include "base/wire.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define ITEMS_TABLE "cluster/carrier_tbl.h"
+#define ITEMS_STRUCT(name) carrier_##name
+#define ITEMS_KEY(KEY) CARRIER_KEY_##KEY
+#define ITEMS_TYPE(NAME) CARRIER_##NAME
+#define ITEMS_WHOSE "gate's "
+#include "base/items_structs_tbl.h"
+#include "base/items_types_tbl.h"
+
+_Noreturn void control_fatal(const char *event, const char *text)
+{
+	log_line(LOG_LEVEL_ERROR, event, "text=\"%s\"", text);
+	_exit(1);
+}
+
+int control_watch(const struct carrier *carrier, int fd, uint64_t tag)
+{
+	struct epoll_event event = {.events = EPOLLIN, .data.u64 = tag};
+
+	return epoll_ctl(carrier->epoll_fd, EPOLL_CTL_ADD, fd, &event) < 0 ? -errno : 0;
+}
+
+/* ---- START ---- */
+
+static void take_gate(struct carrier *carrier, int fd)
+{
+	base_close(&carrier->gate_fd);
+	carrier->gate_fd = fd;
+	if (fd < 0 || control_watch(carrier, fd, CONTROL_TAG_GATE))
+		control_fatal("message-bad", "START brings no socket to the gate");
+}
+
+static void take_tray(int fd, struct tray *ret)
+{
+	int r = fd < 0 ? -EBADF : tray_attach(fd, ret);
+
+	base_close(&fd);
+	if (r || tray_most(ret) < sizeof(struct value_head) + VALUE_MOST)
+		control_fatal("message-bad", "START brings a tray that cannot be used");
+}
+
+static void on_start(struct carrier *carrier, struct wire_in *in)
+{
+	uint64_t yes;
+	const bool has_gate = wire_get_u64(in, CARRIER_KEY_GATE, &yes) == 0;
+	const bool has_trays = wire_get_u64(in, CARRIER_KEY_TRAYS, &yes) == 0;
+	const unsigned first = has_gate ? 1 : 0;
+
+	if (has_trays == (carrier->to_reader.head != NULL) ||
+	    in->n_fds != first + (has_trays ? 2U : 0U))
+		control_fatal("message-bad",
+			      "START has trays once, and a descriptor for each item");
+	if (has_gate)
+		take_gate(carrier, wire_take_fd(in, 0));
+	if (has_trays) {
+		take_tray(wire_take_fd(in, first), &carrier->from_reader);
+		take_tray(wire_take_fd(in, first + 1), &carrier->to_reader);
+	}
+}
+
+/* true: a message; false: none now, or there will be none any more (*ret_closed). */
+static bool receive(int fd, int flags, struct wire_in *ret, bool *ret_closed)
+{
+	int r;
+
+	do
+		r = wire_recv(fd, ret, flags);
+	while (r == -EINTR);
+	*ret_closed = r == WIRE_E_CLOSED || r == -ECONNRESET;
+	if (r && r != -EAGAIN && !*ret_closed)
+		control_fatal("receive", r < 0 ? strerror(-r) : "damaged message");
+	return r == 0;
+}
+
+static void receive_start(struct carrier *carrier, int flags)
+{
+	_cleanup_(wire_in_fini) struct wire_in in;
+	bool closed;
+
+	wire_in_init(&in);
+	if (receive(CARRIER_CONTROL_FD, flags, &in, &closed)) {
+		if (in.type != CARRIER_START)
+			control_fatal("message-bad", "accessd says what a carrier does not know");
+		on_start(carrier, &in);
+	} else if (closed) {
+		_exit(0);
+	}
+}
+
+void control_begin(struct carrier *carrier)
+{
+	receive_start(carrier, 0);
+	if (control_watch(carrier, CARRIER_CONTROL_FD, CONTROL_TAG_ACCESSD))
+		control_fatal("control", "the control socket cannot be watched");
+}
+
+void control_receive(struct carrier *carrier)
+{
+	receive_start(carrier, MSG_DONTWAIT);
+}
+
+/* ---- telling ---- */
+
+/* To one who may have gone meanwhile; his end is noticed where it is received. */
+static void send_to(int fd, struct wire_out *out, int flags)
+{
+	if (fd >= 0)
+		wire_send(fd, out, flags);
+	wire_out_fini(out);
+}
+
+static void begin_message(struct wire_out *out, uint16_t type, const struct channel *channel)
+{
+	wire_out_init(out, type);
+	wire_put_u64(out, CARRIER_KEY_PEER, channel->peer);
+	wire_put_u64(out, CARRIER_KEY_ID, channel->id);
+	wire_put_u64(out, CARRIER_KEY_INCARNATION, channel->incarnation);
+}
+
+static void say_ended(const struct carrier *carrier, uint64_t id, uint64_t incarnation)
+{
+	struct wire_out out;
+
+	wire_out_init(&out, CARRIER_ENDED);
+	wire_put_u64(&out, CARRIER_KEY_ID, id);
+	wire_put_u64(&out, CARRIER_KEY_INCARNATION, incarnation);
+	send_to(carrier->gate_fd, &out, 0);
+}
+
+static void say_met(const struct channel *channel, uint32_t weight)
+{
+	struct wire_out out;
+
+	begin_message(&out, CARRIER_MET, channel);
+	wire_put_u64(&out, CARRIER_KEY_WEIGHT, weight);
+	send_to(CARRIER_CONTROL_FD, &out, 0);
+}
+
+void control_lost(struct carrier *carrier, const struct channel *channel)
+{
+	struct wire_out out;
+
+	begin_message(&out, CARRIER_LOST, channel);
+	wire_put_string(&out, CARRIER_KEY_TEXT, channel->why.text);
+	send_to(CARRIER_CONTROL_FD, &out, 0);
+	say_ended(carrier, channel->id, channel->incarnation);
+}
+
+static void say_state(struct channel *channel, uint64_t cpu_ns)
+{
+	struct wire_out out;
+
+	channel->state.cpu_ns = channel->said_state.cpu_ns;
+	if (memcmp(&channel->state, &channel->said_state, sizeof(channel->state)) == 0)
+		return;
+	channel->state.cpu_ns = cpu_ns;
+	channel->said_state = channel->state;
+	begin_message(&out, CARRIER_STATE, channel);
+	wire_put_bytes(&out, CARRIER_KEY_STATE, &channel->state, sizeof(channel->state));
+	send_to(CARRIER_CONTROL_FD, &out, MSG_DONTWAIT); /* the next one says it, too */
+}
+
+void control_states(struct carrier *carrier)
+{
+	const uint64_t cpu_ns = base_cpu_ns();
+
+	for (unsigned i = 0; i < VALUE_MOST_PEERS; i++)
+		if (carrier->channel[i].phase == CHANNEL_LIVES)
+			say_state(&carrier->channel[i], cpu_ns);
+}
+
+/* ---- the gate ---- */
+
+/* NULL: all numbers are in use. */
+static struct channel *free_channel(struct carrier *carrier)
+{
+	for (unsigned i = 0; i < VALUE_MOST_PEERS; i++)
+		if (carrier->channel[i].phase == CHANNEL_FREE)
+			return &carrier->channel[i];
+	return NULL;
+}
+
+static void lose_older(struct carrier *carrier, uint64_t id)
+{
+	for (unsigned i = 0; i < VALUE_MOST_PEERS; i++)
+		if (carrier->channel[i].phase == CHANNEL_LIVES && carrier->channel[i].id == id)
+			channel_lose(carrier, &carrier->channel[i], "the node has connected anew");
+}
+
+static void on_channel(struct carrier *carrier, const struct carrier_channel *message, int fd)
+{
+	struct channel_new from = {
+	    .id = message->id,
+	    .incarnation = message->incarnation,
+	    .fd = fd,
+	    .is_sealed = message->is_sealed != 0,
+	};
+	struct carrier_keys keys;
+	struct channel *channel;
+	int r = -EUSERS;
+
+	memcpy(&keys, message->keys, sizeof(keys));
+	from.keys = &keys;
+	lose_older(carrier, message->id);
+	channel = free_channel(carrier);
+	if (channel)
+		r = channel_begin(carrier, channel, &from);
+	else
+		base_close(&fd);
+	if (r == 0 && channel->phase == CHANNEL_LIVES) {
+		say_met(channel, message->weight);
+		return;
+	}
+	if (r) {
+		log_line(LOG_LEVEL_WARN, "channel-refused", "node=%016llx text=\"%s\"",
+			 (unsigned long long)message->id, strerror(-r));
+		say_ended(carrier, message->id, message->incarnation);
+	}
+}
+
+static void on_gate_message(struct carrier *carrier, struct wire_in *in)
+{
+	struct carrier_channel message;
+	struct diag diag;
+
+	if (items_read(in, items_types, BASE_ARRAY_LEN(items_types), &message, &diag))
+		control_fatal("message-bad", diag.text);
+	on_channel(carrier, &message, wire_take_fd(in, message.keys_fd));
+}
+
+void control_gate(struct carrier *carrier)
+{
+	_cleanup_(wire_in_fini) struct wire_in in;
+	bool closed;
+
+	wire_in_init(&in);
+	if (carrier->gate_fd < 0)
+		return;
+	if (receive(carrier->gate_fd, MSG_DONTWAIT, &in, &closed))
+		on_gate_message(carrier, &in);
+	else if (closed)
+		base_close(&carrier->gate_fd);
+}

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CLUSTER_CARRIER_PARTS_H
+#define CLUSTER_CARRIER_PARTS_H
+
+/*
+ * access-carrier from inside. One thread does all of it (carrier_main.c); another sleeps where the tray's reader rings,
+ * and does nothing else (carrier_sleep.c).
+ *
+ *   carrier_main.c     the process and its loop
+ *   carrier_control.c  what accessd and the gate say, and what they are told
+ *   carrier_take.c     items of the reader's tray: to whom they go
+ *   carrier_channel.c  a connection: its life, what it sends, its deadlines
+ *   carrier_frame.c    what it receives
+ *   carrier_sleep.c    waking up for the tray
+ */
+
+#include "cluster/asked.h"
+#include "cluster/breaker.h"
+#include "cluster/carrier.h"
+#include "cluster/names.h"
+#include "cluster/outbox.h"
+#include "cluster/seal.h"
+#include "cluster/transport.h"
+#include "shmring/tray.h"
+
+#define CARRIER_MOST_WAITING ((size_t)64 << 20) /* bytes that wait for a slow peer */
+#define CARRIER_SMALL_WAITING ((size_t)1 << 20) /* and so many more of messages without a value */
+#define CARRIER_ALIVE_NS UINT64_C(25000000)
+#define CARRIER_OWES_NS UINT64_C(2000000000)   /* a GET that no reader answers is forgotten */
+#define CARRIER_SILENT_NS UINT64_C(2000000000) /* a peer who owes an answer, and is lost */
+#define CARRIER_STUCK_NS UINT64_C(30000000000) /* a peer who takes nothing, and is lost */
+#define CARRIER_RETRY_NS UINT64_C(1000000)     /* a full tray is looked at again */
+#define CARRIER_STATE_NS UINT64_C(1000000000)
+
+enum channel_phase { CHANNEL_FREE, CHANNEL_LIVES, CHANNEL_ENDS /* the reader is not told yet */ };
+
+struct intake { /* what was received and is not a whole frame yet */
+	uint8_t *data;
+	size_t size, begin, end;
+};
+
+struct channel {
+	enum channel_phase phase;
+	uint32_t peer;
+	uint64_t id, incarnation;
+	struct transport *transport;
+	struct seal *sends, *receives;
+	struct outbox outbox;
+	struct intake intake;
+	struct names told, heard;
+	struct asked asked;
+	struct breaker breaker;
+	bool is_full;            /* the kernel took no more: waits for room */
+	bool is_held;            /* the tray took no more: nothing is received */
+	uint64_t owes;           /* GETs of the peer that our reader has */
+	uint64_t owes_until_ns;  /* it is believed that they will be answered */
+	uint64_t heard_ns;       /* something came last */
+	uint64_t said_ns;        /* something went last */
+	uint64_t sent_ns;        /* the kernel took something last, or nothing waited */
+	uint64_t silent_from_ns; /* a GET went out, and nothing came since; 0: no */
+	struct carrier_state state, said_state;
+	struct diag why; /* it ended */
+};
+
+struct carrier {
+	int epoll_fd, gate_fd; /* -1: there is no gate now */
+	int arm_fd, wake_fd;   /* carrier_sleep.c */
+	bool is_armed;         /* the other thread sleeps for us */
+	struct tray from_reader, to_reader;
+	struct channel channel[VALUE_MOST_PEERS];
+	uint64_t now_ns, state_ns; /* states are told then */
+	uint64_t serial;           /* of GETs */
+	uint32_t chance;
+	bool has_news; /* of states */
+	bool is_held;  /* the reader takes nothing: look again */
+};
+
+/* carrier_control.c */
+_Noreturn void control_fatal(const char *event, const char *text);
+/* The first message of accessd: trays, and perhaps a gate. */
+void control_begin(struct carrier *carrier);
+void control_receive(struct carrier *carrier);
+void control_gate(struct carrier *carrier);
+void control_lost(struct carrier *carrier, const struct channel *channel);
+void control_states(struct carrier *carrier);
+/* Tags of what epoll says; channels have their number. */
+enum { CONTROL_TAG_ACCESSD = VALUE_MOST_PEERS, CONTROL_TAG_GATE, CONTROL_TAG_WAKE };
+int control_watch(const struct carrier *carrier, int fd, uint64_t tag);
+
+/* carrier_take.c: one item of the reader's. false: it must wait, as the reader has to be told something. */
+bool take_item(struct carrier *carrier, const struct tray_item *item);
+/* A message without bytes to our reader. false: its tray is full. */
+bool take_tell(struct carrier *carrier, const struct value_head *head);
+/* That this GET is a miss. */
+bool take_miss(struct carrier *carrier, uint32_t peer, uint64_t id, const struct hash_id *group,
+	       uint64_t sample);
+
+/* carrier_channel.c */
+struct channel_new {
+	uint64_t id, incarnation;
+	int fd; /* taken */
+	bool is_sealed;
+	const struct carrier_keys *keys;
+};
+/* A free one begins. 0 or negative errno. */
+int channel_begin(struct carrier *carrier, struct channel *channel, const struct channel_new *from);
+/* It ends, for that reason; the reader, accessd and the gate are told as soon as the reader has room. */
+void channel_lose(struct carrier *carrier, struct channel *channel, const char *fmt, ...)
+    BASE_PRINTF(3, 4);
+/* Puts a message into what it sends. false: it has no room, or has ended of it. */
+bool channel_say(struct carrier *carrier, struct channel *channel, const struct frame *frame,
+		 const struct hash_id *hash, const uint8_t *body, uint32_t bytes);
+void channel_flush(struct carrier *carrier, struct channel *channel);
+/* Has epoll say what it waits for. */
+void channel_wait(struct carrier *carrier, struct channel *channel);
+/* What is due by now. */
+void channel_tick(struct carrier *carrier, struct channel *channel);
+/* When the next is; UINT64_MAX: nothing. */
+uint64_t channel_due_ns(const struct channel *channel);
+
+/* carrier_frame.c: takes what came, some of it; epoll says if there is more. */
+void frame_receive(struct carrier *carrier, struct channel *channel);
+void frame_fini(struct intake *intake);
+
+/* carrier_sleep.c. 0 or negative errno; the thread has begun. */
+int sleep_init(struct carrier *carrier);
+/* Wakes the loop when the tray's sequence is not `seen` any more. */
+void sleep_arm(struct carrier *carrier, uint32_t seen);
+void sleep_woke(struct carrier *carrier);
+
+#endif

@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The items of what the gate says to a carrier (base/items.h says how, cluster/carrier.h what it means). */
+MESSAGE(channel, CHANNEL, NOTHING)
+NUMBER(channel, ID, id, MUST, "the node's id")
+NUMBER(channel, INCARNATION, incarnation, MUST, "the incarnation of its accessd")
+SMALL(channel, WEIGHT, weight, MUST, "its weight")
+NUMBER(channel, SEALED, is_sealed, MUST, "whether messages are sealed")
+FIXED_FD(channel, KEYS, keys, sizeof(struct carrier_keys), MUST, "the connection's keys")
+END(channel, CHANNEL)

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CLUSTER_TRANSPORT_H
+#define CLUSTER_TRANSPORT_H
+
+/*
+ * A way for the bytes of a connection: in order, none lost, nobody waits. A new one is a file with such a table.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+
+struct transport;
+
+struct transport_ops {
+	const char *name;
+	/* Bytes taken; -EAGAIN: none now; another negative errno: it has ended. */
+	ssize_t (*send)(struct transport *transport, const struct iovec *parts, unsigned n);
+	/* Bytes that came; 0: the other side ended it; -EAGAIN; another negative errno. */
+	ssize_t (*receive)(struct transport *transport, void *ret, size_t most);
+	/* Has it wake epoll_fd with `tag` when something came (if it receives), and when there is room to send (if it
+	 * sends). What is so already wakes at once, and again. 0 or negative errno. */
+	int (*wait)(struct transport *transport, int epoll_fd, uint64_t tag, bool receives,
+		    bool sends);
+	void (*close)(struct transport *transport); /* frees it */
+};
+
+struct transport {
+	const struct transport_ops *ops;
+};
+
+/* A connected stream socket, which is the transport's from then on, also where this fails. 0 or negative errno. */
+int transport_tcp_new(int fd, struct transport **ret);
+
+#endif

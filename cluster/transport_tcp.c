@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Connected stream sockets: TCP, and for tests those of a pair. */
+
+#include "cluster/transport.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#include "base/base.h"
+
+struct tcp {
+	struct transport transport; /* first */
+	int fd;
+	uint32_t events; /* that epoll looks for; 0: it does not know the socket */
+};
+
+static struct tcp *tcp_of(struct transport *transport)
+{
+	return (struct tcp *)transport;
+}
+
+static ssize_t tcp_send(struct transport *transport, const struct iovec *parts, unsigned n)
+{
+	const struct msghdr message = {.msg_iov = (struct iovec *)parts, .msg_iovlen = n};
+	ssize_t bytes;
+
+	do
+		bytes = sendmsg(tcp_of(transport)->fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+	while (bytes < 0 && errno == EINTR);
+	return bytes < 0 ? -errno : bytes;
+}
+
+static ssize_t tcp_receive(struct transport *transport, void *ret, size_t most)
+{
+	ssize_t bytes;
+
+	do
+		bytes = recv(tcp_of(transport)->fd, ret, most, MSG_DONTWAIT);
+	while (bytes < 0 && errno == EINTR);
+	return bytes < 0 ? -errno : bytes;
+}
+
+static int tcp_wait(struct transport *transport, int epoll_fd, uint64_t tag, bool receives,
+		    bool sends)
+{
+	struct tcp *tcp = tcp_of(transport);
+	struct epoll_event event = {
+	    .events = (receives ? EPOLLIN : 0U) | (sends ? EPOLLOUT : 0U),
+	    .data.u64 = tag,
+	};
+
+	int op = EPOLL_CTL_MOD;
+
+	if (tcp->events == event.events)
+		return 0;
+	if (tcp->events == 0)
+		op = EPOLL_CTL_ADD;
+	else if (event.events == 0)
+		op = EPOLL_CTL_DEL; /* or a hangup, which is always told, would wake for ever */
+	if (epoll_ctl(epoll_fd, op, tcp->fd, &event) < 0)
+		return -errno;
+	tcp->events = event.events;
+	return 0;
+}
+
+static void tcp_close(struct transport *transport)
+{
+	struct tcp *tcp = tcp_of(transport);
+
+	base_close(&tcp->fd);
+	free(tcp);
+}
+
+static const struct transport_ops tcp_ops = {
+    .name = "tcp",
+    .send = tcp_send,
+    .receive = tcp_receive,
+    .wait = tcp_wait,
+    .close = tcp_close,
+};
+
+int transport_tcp_new(int fd, struct transport **ret)
+{
+	_cleanup_close_ int owned = fd;
+	const int yes = 1;
+	int type = 0;
+	socklen_t size = sizeof(type);
+	struct tcp *tcp;
+
+	if (getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) < 0)
+		return -errno;
+	if (type != SOCK_STREAM)
+		return -EPROTOTYPE;
+	tcp = calloc(1, sizeof(*tcp));
+	if (!tcp)
+		return -ENOMEM;
+	/* No harm where it is another kind of stream. Messages are batched here. */
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));
+	*tcp = (struct tcp){.transport.ops = &tcp_ops, .fd = base_take_fd(&owned)};
+	*ret = &tcp->transport;
+	return 0;
+}
