@@ -27,14 +27,14 @@ void breaker_good(struct breaker *breaker, bool was_try)
 		*breaker = (struct breaker){.state = BREAKER_ASKS};
 }
 
-/* 1, 2, 4 ... s, of which the upper half is left to chance. */
+/* 1, 2, 4 ... 30 s, of which the upper half is left to chance; the first is 1 s and up to half of one more. */
 static uint64_t wait_ns(unsigned opened, uint32_t chance)
 {
 	const uint64_t whole =
 	    BASE_MIN(BREAKER_FIRST_NS << BASE_MIN(opened, 5U), BREAKER_LONGEST_NS);
-	const uint64_t half = whole / 2;
+	const uint64_t part = (whole >> 17) * chance >> 16; /* of a half */
 
-	return opened == 0 ? whole + (half * chance >> 32) : whole - (half * chance >> 32);
+	return opened == 0 ? whole + part : whole - part;
 }
 
 static void open_it(struct breaker *breaker, uint64_t now_ns, uint32_t chance)

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * What comes over a connection, by a peer who has its keys and is no friend: frames of any head and body, well sealed, and
+ * bytes that are no frames. Whatever comes, the reader gets heads that make sense, and each GET that is out at most one
+ * answer.
+ *
+ * The input is a row of: how (1 byte), length of the body (2), head (FRAME_HEAD), body. how: bit 0: the bytes go as they
+ * are, without a seal; the bits above: in how small pieces they come.
+ */
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/little.h"
+#include "cluster/carrier_parts.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+enum { RECORD = 3, GETS = 4 };
+
+static struct carrier carrier;
+static struct {
+	struct transport transport; /* first */
+	const uint8_t *bytes;
+	size_t left, most;
+} stream;
+
+/* ---- the rest of the world ---- */
+
+_Noreturn void control_fatal(const char *event, const char *text)
+{
+	(void)event;
+	(void)text;
+	abort();
+}
+
+void control_lost(struct carrier *of, const struct channel *channel)
+{
+	if (of != &carrier || !channel->why.text[0])
+		abort();
+}
+
+int transport_tcp_new(int fd, struct transport **ret)
+{
+	(void)fd;
+	*ret = &stream.transport;
+	return 0;
+}
+
+static ssize_t stream_send(struct transport *transport, const struct iovec *parts, unsigned n)
+{
+	(void)transport;
+	return n ? (ssize_t)parts[0].iov_len : 0;
+}
+
+static ssize_t stream_receive(struct transport *transport, void *ret, size_t most)
+{
+	const size_t bytes = BASE_MIN(BASE_MIN(most, stream.left), stream.most);
+
+	(void)transport;
+	memcpy(ret, stream.bytes, bytes);
+	stream.bytes += bytes;
+	stream.left -= bytes;
+	return bytes ? (ssize_t)bytes : -EAGAIN;
+}
+
+static int stream_wait(struct transport *transport, int epoll_fd, uint64_t tag, bool receives,
+		       bool sends)
+{
+	(void)transport;
+	(void)epoll_fd;
+	(void)tag;
+	(void)receives;
+	(void)sends;
+	return 0;
+}
+
+static void stream_close(struct transport *transport)
+{
+	(void)transport;
+}
+
+static const struct transport_ops stream_ops = {"stream", stream_send, stream_receive, stream_wait,
+						stream_close};
+
+static void make_tray(struct tray *ret)
+{
+	int fd;
+
+	if (tray_new(1, VALUE_TRAY_RING, &fd) || tray_attach(fd, ret))
+		abort();
+	close(fd);
+}
+
+/* ---- the reader ---- */
+
+static void say(struct value_head head)
+{
+	struct tray_item item = {.bytes = sizeof(head), .data = (const uint8_t *)&head};
+
+	if (!take_item(&carrier, &item))
+		abort();
+}
+
+static void ask(void)
+{
+	struct value_head head = {.magic = VALUE_MAGIC, .type = VALUE_GROUP, .samples = 9};
+
+	say(head);
+	head.type = VALUE_GET;
+	head.samples = 0;
+	head.room = 100;
+	for (head.id = 0; head.id < GETS; head.id++) {
+		head.sample = head.id;
+		say(head);
+	}
+}
+
+static void read_all(unsigned answered[GETS])
+{
+	struct tray_item item;
+	struct value_head head;
+	bool bad;
+
+	while (tray_look(&carrier.to_reader, 0, &item, &bad)) {
+		memcpy(&head, item.data, sizeof(head));
+		if (!value_head_check(&head) || item.bytes != sizeof(head) + head.bytes)
+			abort();
+		if (head.type == VALUE_HAVE || head.type == VALUE_MISS) {
+			if (head.id >= GETS || head.sample != head.id || ++answered[head.id] > 1 ||
+			    head.bytes > 100)
+				abort();
+		}
+		tray_pass(&carrier.to_reader, 0, &item);
+	}
+	if (bad)
+		abort();
+}
+
+/* ---- the peer ---- */
+
+/* One record of the input; its bytes. */
+static size_t play(struct seal *seal, const uint8_t *data, size_t size)
+{
+	static uint8_t frame[FRAME_LENGTH + FRAME_HEAD + UINT16_MAX + SEAL_MOST_TAG];
+	const size_t body = BASE_MIN((size_t)little_16(data + 1), size - RECORD - FRAME_HEAD);
+	const uint8_t *head = data + RECORD;
+
+	if (data[0] & 1) {
+		stream.bytes = head;
+		stream.left = FRAME_HEAD + body;
+	} else {
+		if (seal_frame(seal, head, NULL, 0, head + FRAME_HEAD, (uint32_t)body, frame))
+			abort();
+		stream.bytes = frame;
+		stream.left = FRAME_LENGTH + little_32(frame);
+	}
+	stream.most = 1U << (data[0] >> 1 & 15);
+	while (carrier.channel[0].phase == CHANNEL_LIVES && stream.left)
+		frame_receive(&carrier, &carrier.channel[0]);
+	return RECORD + FRAME_HEAD + body;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	const struct carrier_keys keys = {.send_key = {0}};
+	const struct channel_new from = {.id = 1, .fd = -1, .keys = &keys};
+	unsigned answered[GETS] = {0};
+	struct seal *seal;
+
+	if (!carrier.to_reader.head) {
+		stream.transport.ops = &stream_ops;
+		make_tray(&carrier.to_reader);
+		make_tray(&carrier.from_reader);
+	}
+	carrier.now_ns = UINT64_C(1) << 40;
+	carrier.serial = 0;
+	if (seal_new(false, NULL, NULL, &seal) ||
+	    channel_begin(&carrier, &carrier.channel[0], &from))
+		abort();
+	ask();
+	while (size >= RECORD + FRAME_HEAD && carrier.channel[0].phase == CHANNEL_LIVES) {
+		const size_t bytes = play(seal, data, size);
+
+		data += bytes;
+		size -= bytes;
+		read_all(answered);
+	}
+	channel_lose(&carrier, &carrier.channel[0], "the input has ended");
+	read_all(answered);
+	if (carrier.channel[0].phase != CHANNEL_FREE)
+		abort();
+	seal_free(seal);
+	return 0;
+}
