@@ -8,6 +8,11 @@ static bool has_value(uint32_t type)
 	return type == VALUE_HAVE || type == VALUE_PUT;
 }
 
+static bool has_form(uint32_t type)
+{
+	return has_value(type) || type == VALUE_GROUP;
+}
+
 /* Of a type that is known. */
 static bool is_about_a_sample(uint32_t type)
 {
@@ -25,7 +30,7 @@ static bool numbers_fit(const struct value_head *head)
 		return false;
 	if (head->sample >= VALUE_MOST_SAMPLES || (type == VALUE_PUT && head->id))
 		return false;
-	if (has_value(type) ? head->form == 0 || head->form >= LAYOUT_FORMS : head->form != 0)
+	if (has_form(type) ? head->form == 0 || head->form >= LAYOUT_FORMS : head->form != 0)
 		return false;
 	return type == VALUE_GET || head->room == 0;
 }

@@ -13,7 +13,7 @@
  * The same head lies in trays (shmring/tray.h, as the form's bytes) and goes over connections, where `peer` is 0. Between
  * a reader and its carrier `peer` says to whom, or from whom: the number that accessd gave the connection.
  *
- *   GROUP   group, samples, bytes: a note for people        before the first GET or PUT of a group on a connection
+ *   GROUP   group, samples, form, bytes: a note for people  before the first GET or PUT of a group on a connection
  *   GET     id, group, sample, room                         -> HAVE | MISS, in any order, in the asker's patience or never
  *   HAVE    id, group, sample, form, bytes: the value
  *   MISS    id, group, sample                               nobody has it and nobody makes it: read the source
@@ -53,7 +53,7 @@ struct value_head {
 	uint64_t id;    /* the asker's number of a GET */
 	uint64_t sample;
 	uint64_t samples; /* of a GROUP */
-	uint32_t form;    /* LAYOUT_FORM_... */
+	uint32_t form;    /* LAYOUT_FORM_..., of GROUP, HAVE and PUT */
 	uint32_t room;    /* of a GET: a larger value is a miss */
 	struct hash_id group;
 	uint64_t reserved[2]; /* 0 */
