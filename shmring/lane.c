@@ -201,6 +201,7 @@ void lane_task_queue(struct lane *lane, uint32_t block, uint32_t index, uint64_t
 	task->d_attempt = attempt;
 	task->r_bytes = bytes;
 	task->r_form = 0;
+	task->r_from = LAYOUT_FROM_SOURCE;
 	task->r_resident = 0;
 	task->s_made = LAYOUT_MADE_NONE;
 	/* L2: release of the task, pairs with L1. */
@@ -242,12 +243,14 @@ void lane_task_kept(const struct lane *lane, uint32_t block, uint32_t index, str
 	/* One load each: what is checked is what is returned, and becomes an index of tables. */
 	uint32_t form = __atomic_load_n(&task->r_form, __ATOMIC_RELAXED);
 	uint32_t made = __atomic_load_n(&task->s_made, __ATOMIC_RELAXED);
+	uint32_t from = __atomic_load_n(&task->r_from, __ATOMIC_RELAXED);
 
 	*ret = (struct lane_kept){
 	    .read_us = (uint32_t)BASE_MIN(task->r_read_ns / 1000, UINT32_MAX),
 	    .read_cpu_us = task->r_cpu_us,
 	    .came = task->r_bytes,
 	    .form = form < LAYOUT_FORMS ? (uint8_t)form : 0,
+	    .from = (enum layout_from)BASE_MIN(from, (uint32_t)LAYOUT_FROM_PEER),
 	    .made = (enum layout_made)BASE_MIN(made, (uint32_t)LAYOUT_MADE_FULL),
 	    .work_us = task->s_cpu_us,
 	    .make_us = task->s_make_us,
@@ -495,14 +498,15 @@ int lane_claim_run(struct lane *lane, uint32_t owner, uint32_t known, struct lan
 	return claim_any(lane, owner, &claim, ret);
 }
 
-void lane_read_came(struct lane *lane, const struct lane_task *task, uint8_t form, uint32_t bytes,
-		    uint64_t resident)
+void lane_read_came(struct lane *lane, const struct lane_task *task, uint8_t form,
+		    enum layout_from from, uint32_t bytes, uint64_t resident)
 {
 	struct layout_task *t = task_of(lane, task->block, task->index);
 
 	if (!is_owned(lane, task, LAYOUT_TASK_READING))
 		return;
 	t->r_form = form;
+	t->r_from = from;
 	t->r_bytes = bytes;
 	t->r_resident = resident;
 }

@@ -76,6 +76,7 @@ void lane_task_keep(struct lane *lane, uint32_t block, uint32_t index,
 struct lane_kept {
 	uint32_t read_us, read_cpu_us, came; /* elapsed, CPU time, bytes */
 	uint8_t form;                        /* that came, 0: the file */
+	enum layout_from from;
 	enum layout_made made;
 	/* CPU time: of the pipelines from what came, where d_make was made from that; to make it; from
 	 * the form that was tried; bytes */
@@ -114,8 +115,8 @@ int lane_claim_read(struct lane *lane, uint32_t owner, struct lane_task *ret);
 /* Tasks that are QUEUED just now, about. */
 uint32_t lane_queued(const struct lane *lane);
 /* What came, if it is not the file, and where it lies (as in lane_task): before lane_read_done(). */
-void lane_read_came(struct lane *lane, const struct lane_task *task, uint8_t form, uint32_t bytes,
-		    uint64_t resident);
+void lane_read_came(struct lane *lane, const struct lane_task *task, uint8_t form,
+		    enum layout_from from, uint32_t bytes, uint64_t resident);
 /* READING -> READY, or FAILED when stage != LAYOUT_FAIL_NONE. Returns true when accessd must be
  * rung. The caller then rings workers (READY) with doorbell_ring_workers(). Changes nothing if the task
  * is no more this owner's. text: UTF-8 or not, cut to 47 bytes, NULL: none. */

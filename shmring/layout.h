@@ -268,7 +268,16 @@ struct layout_task {          /* 192 bytes */
 	    s_cpu_us; /* CPU time of the pipelines, from what came or the form that is kept of it, where
 		       * it is timed, made or tried */
 	uint64_t r_resident; /* 1 + where in the resident memory it lies; 0: in the arena */
-	uint32_t reserved1[4];
+	uint32_t r_from;     /* enum layout_from */
+	uint32_t reserved1[3];
+};
+
+/* Where a task's bytes came from, for eyes and for what it is measured by. */
+enum layout_from {
+	LAYOUT_FROM_SOURCE = 0,
+	LAYOUT_FROM_MEMORY = 1, /* the resident memory */
+	LAYOUT_FROM_STORE = 2,
+	LAYOUT_FROM_PEER = 3, /* another node */
 };
 
 /* Numbers of stored forms. LAYOUT_FORM_PIXELS + n: what is there after the first n ops, up to 32. */

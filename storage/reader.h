@@ -26,7 +26,7 @@ enum reader_message {
 			      TEXT: why it has none; once, after a START with a tray -> STATE, now
 			      and when it has changed */
 	READER_FORM =
-	    7, /* LANE, FORM, GROUP, NOTE: that stored form of the lane's samples is brought
+	    7, /* LANE, FORM, GROUP, NOTE, [SHARED]: that stored form of the lane's samples is brought
 			      where it is wanted, and kept where it is made -> FORMED */
 	READER_CHORE = 8,        /* ID, VERB, GROUP: something that a person asks of the store
 				 -> CHORE_PROGRESS*, CHORE_DONE; after a START with a tray */
@@ -100,6 +100,8 @@ enum reader_key {
 	READER_KEY_SELF = 31,    /* u64: this node's id */
 	READER_KEY_MEMBERS = 32, /* bytes: struct reader_member, each of another node */
 	READER_KEY_WEIGHT = 33,  /* u64 */
+	READER_KEY_SHARED =
+	    34, /* u64 0|1: other nodes have the group by the same name; 0 if absent */
 };
 
 struct reader_member { /* a node that is connected, of the same cell */
@@ -108,7 +110,8 @@ struct reader_member { /* a node that is connected, of the same cell */
 	uint32_t weight; /* its room for values, MiB: its part of what the cell keeps */
 };
 
-#define READER_MODE_MEMORY 3 /* beside enum store_mode: there is no store, only memory */
+#define READER_MOST_MEMBERS 15 /* others of a cell */
+#define READER_MODE_MEMORY 3   /* beside enum store_mode: there is no store, only memory */
 
 struct reader_state {               /* of the store, since the reader's start where it counts */
 	uint64_t mode;              /* enum store_mode */

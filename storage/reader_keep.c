@@ -33,6 +33,7 @@ struct keep_wish { /* READER_FORM, on its way to the keeper */
 	struct keep_wish *next;
 	uint64_t lane;
 	unsigned form;
+	bool is_shared;
 	struct hash_id group;
 	char note[];
 };
@@ -85,7 +86,8 @@ bool reader_keep_store(int folder_fd, uint64_t limit, bool force, bool suspect, 
 	return true;
 }
 
-bool reader_keep_form(uint64_t lane, unsigned form, const struct hash_id *group, const char *note)
+bool reader_keep_form(uint64_t lane, unsigned form, const struct hash_id *group, const char *note,
+		      bool is_shared)
 {
 	struct keep_wish *wish;
 
@@ -94,7 +96,8 @@ bool reader_keep_form(uint64_t lane, unsigned form, const struct hash_id *group,
 	wish = malloc(sizeof(*wish) + strlen(note) + 1);
 	if (!wish)
 		reader_say_fatal("memory", "not enough memory to keep anything");
-	*wish = (struct keep_wish){.lane = lane, .form = form, .group = *group};
+	*wish =
+	    (struct keep_wish){.lane = lane, .form = form, .is_shared = is_shared, .group = *group};
 	strcpy(wish->note, note);
 	pthread_mutex_lock(&keep.lock);
 	*keep.last = wish;
@@ -205,6 +208,7 @@ static void open_store(void)
 	else
 		say_state();
 	reader_chores_store(keep.store);
+	reader_peers_store(keep.store);
 }
 
 /* ---- groups of lanes ---- */
@@ -221,6 +225,8 @@ static int open_kept(const struct keep_wish *wish, uint64_t samples, struct read
 		return keep.store ? r : -EOPNOTSUPP;
 	if (!r)
 		ret->resident = reader_resident_open(&wish->group, samples);
+	if (!r && wish->is_shared) /* without memory for it, it is this node's alone */
+		ret->shared = reader_peers_share(&wish->group, samples, wish->form, wish->note);
 	return !r && !ret->group && !ret->resident ? -ENOMEM : r;
 }
 
@@ -246,6 +252,7 @@ static void open_group(const struct keep_wish *wish)
 	if (r == 0 && !reader_lane_take(lane, wish->form, &kept)) {
 		reader_resident_close(kept.resident);
 		store_group_close(kept.group);
+		free(kept.shared);
 		r = -EEXIST;
 	}
 	reader_say_formed(wish->lane, wish->form, r ? -1 : table_of(&kept), r ? strerror(-r) : "");
@@ -311,6 +318,8 @@ static void take_item(const struct tray_item *item)
 
 	if (kept && item->form == LAYOUT_FORM_AUGMENTED)
 		store_replace(kept->group, item->sample, item->data, item->bytes);
+	else if (kept && kept->shared && reader_peers_made(kept->shared, item))
+		reader_resident_keep(kept->resident, item->sample, item->data, item->bytes);
 	else if (kept && !kept->group)
 		put_in_memory(kept, item);
 	else if (kept && store_put(kept->group, item->sample, item->data, item->bytes))
@@ -368,6 +377,7 @@ static void *keep_thread(void *unused)
 		tray_sleep(&keep.tray, seen, look_ns);
 	}
 	reader_chores_end();
+	reader_peers_end();
 	store_close(keep.store);
 	return unused;
 }

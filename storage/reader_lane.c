@@ -14,6 +14,9 @@
  * A data set whose samples processes make is a mount of its own, with as many threads as these are: what
  * hangs there holds nobody's files.
  *
+ * A task that waits for a value of another node (reader_peers.c) keeps its lane busy, and no thread. Where none comes,
+ * it is put before all others of its mount.
+ *
  * Owner numbers of claims count through all threads of the process from 1. They need no more than
  * that: a task that is READING when this process is gone was one of ours, for a trust domain has
  * one reader at a time.
@@ -22,9 +25,10 @@
  * all threads, or a healthy mount never gets more than its share of an idle pool.
  */
 
-#include "storage/reader_parts.h"
+#include "storage/reader_peers.h"
 
 #include "base/log.h"
+#include "storage/promise.h"
 #include "storage/source/source_kind.h"
 
 #include <errno.h>
@@ -66,11 +70,14 @@ struct reader_mount {
 	pthread_cond_t filled;
 	/* under the lock */
 	struct reader_lane *lanes;
-	unsigned n_lanes; /* with those that are leaving */
+	unsigned n_lanes;                      /* with those that are leaving */
+	struct reader_ask *again, **again_end; /* their tasks are read before others */
 };
 
 struct reader_came { /* a kept form, 0: the file */
 	uint8_t form;
+	enum layout_from from;
+	bool is_again; /* peers were asked, and had nothing but what came */
 	uint32_t bytes;
 	uint64_t resident; /* as in lane_task */
 };
@@ -131,6 +138,7 @@ static void lane_finish(struct reader_lane *lane)
 			kept_yield(&lane->kept[form], false);
 		reader_resident_close(lane->kept[form].resident);
 		store_group_close(lane->kept[form].group);
+		free(lane->kept[form].shared);
 	}
 	free(lane->expected);
 	lane_arena_detach(&lane->lane, lane->arena);
@@ -138,6 +146,13 @@ static void lane_finish(struct reader_lane *lane)
 	reader_open_unref(lane->dataset);
 	free(lane);
 	reader_say_lane(READER_DETACHED, number);
+}
+
+void reader_lane_keep(struct reader_lane *lane)
+{
+	pthread_mutex_lock(&lane->mount->lock);
+	lane->busy++;
+	pthread_mutex_unlock(&lane->mount->lock);
 }
 
 /* One busy thread less. */
@@ -198,18 +213,28 @@ static void lane_is_forged(uint32_t owner)
 	ring_accessd();
 }
 
+static struct reader_ask *mount_take_again_locked(struct reader_mount *mount)
+{
+	struct reader_ask *ask = mount->again;
+
+	if (ask)
+		mount->again = ask->next;
+	return ask;
+}
+
 /* A task of the next lane in turn that has one; the lane is busy then, put it back. Waits while
- * the mount has no lane. */
+ * the mount has no lane. *ret_again: instead, one that came back from peers. */
 static struct reader_lane *mount_claim(struct reader_mount *mount, uint32_t owner,
-				       struct lane_task *ret)
+				       struct lane_task *ret, struct reader_ask **ret_again)
 {
 	struct reader_lane *lane;
 	int r = LANE_E_NONE;
 
 	pthread_mutex_lock(&mount->lock);
-	while (!mount->lanes)
+	while (!mount->lanes && !mount->again)
 		pthread_cond_wait(&mount->filled, &mount->lock);
-	for (lane = mount->lanes; lane; lane = lane->next) {
+	*ret_again = mount_take_again_locked(mount);
+	for (lane = *ret_again ? NULL : mount->lanes; lane; lane = lane->next) {
 		r = lane_claim_read(&lane->lane, owner, ret);
 		if (r != LANE_E_NONE)
 			break;
@@ -329,7 +354,10 @@ const struct reader_kept *reader_lane_expect(struct reader_lane *lane, const str
 static bool lane_get_resident(const struct lane_task *task, const struct reader_place *at,
 			      uint8_t *buffer, struct reader_came *ret)
 {
-	*ret = (struct reader_came){.form = task->want, .bytes = at->bytes, .resident = at->place};
+	*ret = (struct reader_came){.form = task->want,
+				    .from = LAYOUT_FROM_MEMORY,
+				    .bytes = at->bytes,
+				    .resident = at->place};
 	if (task->want == LAYOUT_FORM_INDEXED) {
 		if (at->bytes > task->room)
 			return false;
@@ -349,7 +377,8 @@ static bool lane_get_stored(const struct reader_kept *kept, const struct lane_ta
 	if (store_get(kept->group, task->sample, buffer, task->room, &bytes))
 		return false;
 	reader_resident_keep(kept->resident, task->sample, buffer, bytes);
-	*ret = (struct reader_came){.form = task->want, .bytes = (uint32_t)bytes};
+	*ret = (struct reader_came){
+	    .form = task->want, .from = LAYOUT_FROM_STORE, .bytes = (uint32_t)bytes};
 	return true;
 }
 
@@ -384,20 +413,36 @@ static bool lane_is_leaving(void *arg)
 	return leaving;
 }
 
-/* The form that is wanted if it is kept, else the file; behind a crop index both. */
-static void lane_bring(struct reader_lane *lane, const struct lane_task *task, uint8_t *buffer,
-		       struct reader_came *came, struct reader_outcome *outcome)
+/* It has been asked of who may have what is to be made of it: the task is theirs. */
+static bool lane_asks(struct reader_lane *lane, const struct lane_task *task)
 {
-	*came = (struct reader_came){.bytes = 0};
-	if (lane_get(lane, task, buffer, came) && came->form != LAYOUT_FORM_INDEXED) {
-		reader_check_sample(lane->dataset, task->sample, outcome);
-		return;
-	}
-	reader_read_sample(lane->dataset, task->sample, buffer + came->bytes, outcome);
-	came->bytes += task->bytes;
+	const struct reader_kept *kept = task->make ? lane_kept(lane, task->make) : NULL;
+
+	return kept && kept->shared && reader_peers_ask(lane, kept->shared, task);
 }
 
-static void lane_read(struct reader_thread *thread, struct reader_lane *lane,
+/* The form that is wanted if it is kept, else the file; behind a crop index both. false: it waits for peers. */
+static bool lane_bring(struct reader_lane *lane, const struct lane_task *task, uint8_t *buffer,
+		       struct reader_came *came, struct reader_outcome *outcome)
+{
+	const bool is_again = came->is_again;
+
+	if (!came->form)
+		came->bytes = 0;
+	if (!came->form && lane_get(lane, task, buffer, came) &&
+	    came->form != LAYOUT_FORM_INDEXED) {
+		reader_check_sample(lane->dataset, task->sample, outcome);
+		return true;
+	}
+	if (!came->form && !is_again && lane_asks(lane, task))
+		return false;
+	reader_read_sample(lane->dataset, task->sample, buffer + came->bytes, outcome);
+	came->bytes += task->bytes;
+	return true;
+}
+
+/* false: it waits for peers. */
+static bool lane_read(struct reader_thread *thread, struct reader_lane *lane,
 		      const struct lane_task *task, struct reader_came *came,
 		      struct reader_outcome *outcome)
 {
@@ -410,7 +455,8 @@ static void lane_read(struct reader_thread *thread, struct reader_lane *lane,
 	else if (ops->make)
 		ops->make(lane->dataset, &making, outcome);
 	else
-		lane_bring(lane, task, buffer, came, outcome);
+		return lane_bring(lane, task, buffer, came, outcome);
+	return true;
 }
 
 /* The first touch of a page takes longer than all else that is done for it, and the arena is a ring. What bringing a
@@ -435,7 +481,7 @@ static void lane_end(struct reader_lane *lane, const struct lane_task *task,
 {
 	bool ring;
 
-	lane_read_came(&lane->lane, task, came->form, came->bytes, came->resident);
+	lane_read_came(&lane->lane, task, came->form, came->from, came->bytes, came->resident);
 	if (task->make && !came->form && outcome->stage == LAYOUT_FAIL_NONE)
 		lane_expect(lane, task->sample);
 	if (outcome->stage != LAYOUT_FAIL_NONE)
@@ -448,19 +494,99 @@ static void lane_end(struct reader_lane *lane, const struct lane_task *task,
 		ring_accessd();
 }
 
-static void lane_serve(struct reader_thread *thread, struct reader_lane *lane,
-		       const struct lane_task *task)
+/* before: what has come already; zeros: nothing. */
+static void lane_serve_rest(struct reader_thread *thread, struct reader_lane *lane,
+			    const struct lane_task *task, const struct reader_came *before)
 {
 	struct reader_outcome outcome = {.stage = LAYOUT_FAIL_READ, .code = EINVAL};
-	struct reader_came came = {.bytes = task->bytes};
+	struct reader_came came = *before;
 	uint64_t begin_ns, cpu_ns;
 
 	lane_touch(lane, task);
 	begin_ns = base_now_ns();
 	cpu_ns = task->timed ? base_cpu_ns() : 0;
-	lane_read(thread, lane, task, &came, &outcome);
-	lane_end(lane, task, &came, &outcome, base_now_ns() - begin_ns,
+	if (lane_read(thread, lane, task, &came, &outcome))
+		lane_end(lane, task, &came, &outcome, base_now_ns() - begin_ns,
+			 task->timed ? base_cpu_ns() - cpu_ns : 0);
+}
+
+static void lane_serve(struct reader_thread *thread, struct reader_lane *lane,
+		       const struct lane_task *task)
+{
+	lane_serve_rest(thread, lane, task, &(struct reader_came){.bytes = task->bytes});
+}
+
+/* ---- tasks that wait for peers ---- */
+
+void reader_lane_again(struct reader_ask *ask)
+{
+	struct reader_mount *mount = ask->lane->mount;
+	bool leaving;
+
+	pthread_mutex_lock(&mount->lock);
+	leaving = ask->lane->leaving;
+	if (!leaving) {
+		if (!mount->again)
+			mount->again_end = &mount->again;
+		ask->next = NULL;
+		*mount->again_end = ask;
+		mount->again_end = &ask->next;
+		pthread_cond_signal(&mount->filled);
+	}
+	pthread_mutex_unlock(&mount->lock);
+	if (leaving) {
+		reader_lane_put(ask->lane); /* nobody asks for its tasks any more */
+		reader_asks_free(ask);
+	} else {
+		doorbell_ring_readers(lanes.doorbell);
+	}
+}
+
+static void lane_serve_again(struct reader_thread *thread, struct reader_ask *ask)
+{
+	struct reader_lane *lane = ask->lane;
+	const struct lane_task task = ask->task;
+	const struct reader_came before = {.form = ask->came ? task.want : 0,
+					   .from = ask->came ? LAYOUT_FROM_PEER : 0,
+					   .is_again = true,
+					   .bytes = ask->came};
+
+	reader_asks_free(ask);
+	if (!lane_is_leaving(lane))
+		lane_serve_rest(thread, lane, &task, &before);
+	reader_lane_put(lane);
+}
+
+/* The value is in memory from then on, if there is room; where it is, it need not be in the arena, too. */
+void reader_lane_bring(struct reader_ask *ask, enum layout_from from, const uint8_t *value,
+		       uint32_t bytes)
+{
+	struct reader_lane *lane = ask->lane;
+	const struct lane_task *task = &ask->task;
+	const struct reader_kept *kept = lane_kept(lane, task->want);
+	const struct reader_outcome outcome = {.stage = LAYOUT_FAIL_NONE};
+	const uint64_t begin_ns = base_now_ns(), cpu_ns = task->timed ? base_cpu_ns() : 0;
+	struct reader_came came = {.form = task->want, .from = from, .bytes = bytes};
+	struct reader_place at;
+
+	reader_resident_keep(kept->resident, task->sample, value, bytes);
+	if (task->want != LAYOUT_FORM_INDEXED &&
+	    reader_resident_find(kept->resident, task->sample, &at)) {
+		came.resident = at.place;
+		came.bytes = at.bytes;
+	} else {
+		memcpy(lane->arena + task->arena_offset, value, bytes);
+	}
+	if (task->want == LAYOUT_FORM_INDEXED) {
+		ask->came = bytes;
+		reader_lane_again(ask);
+		return;
+	}
+	lane_end(lane, task, &came, &outcome,
+		 base_now_ns() - (ask->peer == PROMISE_SELF ? begin_ns : ask->since_ns),
 		 task->timed ? base_cpu_ns() - cpu_ns : 0);
+	reader_asks_free(ask);
+	reader_lane_put(lane);
 }
 
 /* Several in one question; each took its part of the time. */
@@ -524,9 +650,12 @@ static void *lane_thread(void *arg)
 	for (;;) {
 		const uint32_t seen = doorbell_read_seq(lanes.doorbell);
 		struct lane_task task;
-		struct reader_lane *lane = mount_claim(thread->mount, thread->owner, &task);
+		struct reader_ask *again;
+		struct reader_lane *lane = mount_claim(thread->mount, thread->owner, &task, &again);
 
-		if (lane) {
+		if (again) {
+			lane_serve_again(thread, again);
+		} else if (lane) {
 			lane_serve_claimed(thread, lane, &task);
 			reader_lane_put(lane);
 		} else {

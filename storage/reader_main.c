@@ -97,6 +97,7 @@ static void on_form(struct wire_in *in)
 {
 	const uint64_t lane = message_u64(in, READER_KEY_LANE, "needs a LANE");
 	const uint64_t form = message_u64(in, READER_KEY_FORM, "needs a FORM");
+	uint64_t is_shared = 0;
 	struct hash_id group;
 	const char *note;
 	const void *id;
@@ -106,7 +107,9 @@ static void on_form(struct wire_in *in)
 	    wire_get_string(in, READER_KEY_NOTE, &note))
 		message_bad(in, "needs a GROUP and a NOTE");
 	memcpy(&group, id, sizeof(group));
-	if (form >= LAYOUT_FORMS || !reader_keep_form(lane, (unsigned)form, &group, note))
+	wire_get_u64(in, READER_KEY_SHARED, &is_shared);
+	if (form >= LAYOUT_FORMS ||
+	    !reader_keep_form(lane, (unsigned)form, &group, note, is_shared != 0))
 		message_bad(in, "needs STORE before it, and a form that there is");
 }
 
@@ -203,6 +206,32 @@ static void on_detach(struct wire_in *in)
 		reader_say_lane(READER_DETACHED, number);
 }
 
+static void on_peers(struct wire_in *in)
+{
+	const uint64_t self = message_u64(in, READER_KEY_SELF, "needs SELF");
+	_cleanup_close_ int to_fd = wire_take_fd(in, 0);
+	_cleanup_close_ int from_fd = wire_take_fd(in, 1);
+
+	if (to_fd < 0 || from_fd < 0 || !reader_peers_carrier(self, to_fd, from_fd))
+		message_bad(in, "needs two trays of one ring that can be mapped");
+}
+
+static void on_members(struct wire_in *in)
+{
+	const uint64_t weight = message_u64(in, READER_KEY_WEIGHT, "needs a WEIGHT");
+	struct reader_member members[READER_MOST_MEMBERS];
+	const void *data;
+	size_t size;
+
+	if (wire_get_bytes(in, READER_KEY_MEMBERS, &data, &size) || size % sizeof(*members) ||
+	    size > sizeof(members))
+		message_bad(in, "needs MEMBERS, at most 15");
+	memcpy(members, data, size);
+	if (!reader_peers_members((uint32_t)BASE_MIN(weight, UINT32_MAX), members,
+				  (unsigned)(size / sizeof(*members))))
+		message_bad(in, "needs PEERS before it, and MEMBERS that differ");
+}
+
 static void on_message(struct wire_in *in, unsigned threads)
 {
 	static bool started;
@@ -247,6 +276,12 @@ static void on_message(struct wire_in *in, unsigned threads)
 		break;
 	case READER_YIELD:
 		on_yield(in);
+		break;
+	case READER_PEERS:
+		on_peers(in);
+		break;
+	case READER_MEMBERS:
+		on_members(in);
 		break;
 	default:
 		message_bad(in, "unknown");

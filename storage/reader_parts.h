@@ -6,8 +6,9 @@
  * The parts of access-reader, one section a file. Nothing here is seen outside the program.
  *
  * Threads: the main one receives control messages; openers list datasets; the threads of a mount
- * read files. Locks, in order: the table of datasets (reader_open.c); a mount (reader_lane.c); the
- * resident memory (reader_resident.c). None is held over a system call that touches user data.
+ * read files; the peers' thread, where there are any, takes what other nodes say (reader_peers.c). Locks, in order: the
+ * table of datasets (reader_open.c); a mount (reader_lane.c); the resident memory (reader_resident.c). None is held over
+ * a system call that touches user data, and none of these while one of reader_peers.c is.
  */
 
 #include "shmring/lane.h"
@@ -103,9 +104,11 @@ bool reader_lane_is_made(
     const struct reader_lane *lane); /* by processes, of which nothing is kept */
 uint64_t reader_lane_samples(const struct reader_lane *lane);
 struct reader_resident;
+struct reader_shared;
 struct reader_kept {                      /* a lane's values of one form */
 	struct store_group *group;        /* NULL: in memory alone */
 	struct reader_resident *resident; /* the same in memory; NULL: none */
+	struct reader_shared *shared;     /* NULL: other nodes get none of them */
 };
 /* The lane's values of that form are these from now on, and it closes both. From the keeper alone. false:
  * it has some. */
@@ -117,14 +120,23 @@ void reader_lane_yield(uint64_t number, unsigned form, bool yields);
 /* Where to keep an item of the tray: the lane expects one of that sample; NULL: nowhere. */
 const struct reader_kept *reader_lane_expect(struct reader_lane *lane,
 					     const struct tray_item *item);
+/* For peers: one that is busy is busy once more, until it is put. */
+void reader_lane_keep(struct reader_lane *lane);
+/* The task that waits for a value is read from its source, and the entry is given back. */
+struct reader_ask;
+void reader_lane_again(struct reader_ask *ask);
+/* It has come, from there, no larger than the task's room: ends the task and gives the entry back. */
+void reader_lane_bring(struct reader_ask *ask, enum layout_from from, const uint8_t *value,
+		       uint32_t bytes);
 
 /* ---- reader_keep.c: what is kept ---- */
 
 int reader_keep_init(int tray_fd); /* 0, TRAY_E_BAD or negative errno */
 /* Owns folder_fd if it says true; -1: there is no folder, for that reason. false: there is no tray, or a store. */
 bool reader_keep_store(int folder_fd, uint64_t limit, bool force, bool suspect, const char *why);
-/* The answer is sent later. false: there is no store, or no such form. */
-bool reader_keep_form(uint64_t lane, unsigned form, const struct hash_id *group, const char *note);
+/* The answer is sent later. is_shared: other nodes may have its values. false: there is no store, or no such form. */
+bool reader_keep_form(uint64_t lane, unsigned form, const struct hash_id *group, const char *note,
+		      bool is_shared);
 void reader_keep_end(void); /* what is queued is written, within some seconds */
 
 /* ---- reader_resident.c: what of it lies ready in memory ---- */
@@ -161,6 +173,9 @@ enum reader_resident_answer {
 enum reader_resident_answer reader_resident_keep(struct reader_resident *group, uint64_t sample,
 						 const uint8_t *value, size_t bytes);
 void reader_resident_drop(const struct hash_id *id); /* all of it */
+/* A copy of a value that is there, for who has no task that says so. 0, STORE_E_NONE or STORE_E_ROOM. */
+int reader_resident_copy(const struct reader_resident *group, uint64_t sample, uint8_t *buffer,
+			 size_t room, size_t *ret_bytes);
 /* So much, since that was used, that more should be granted soon. */
 bool reader_resident_has_grown(uint64_t since);
 void reader_resident_hit(void);                       /* counts one */
@@ -225,5 +240,24 @@ void reader_chores_store(struct store *store);
 void reader_chores_end(void); /* waits for the chore under way, which ends soon */
 void reader_say_chore_progress(uint64_t id, uint64_t done, uint64_t total);
 void reader_say_chore(uint64_t id, int code, const char *text, int fd); /* fd -1: none */
+
+/* ---- reader_peers.c: what comes from other nodes, and goes there ---- */
+
+/* From the main thread: READER_PEERS, whose descriptors stay the caller's, and READER_MEMBERS. false: it makes no
+ * sense. */
+bool reader_peers_carrier(uint64_t self, int to_fd, int from_fd);
+bool reader_peers_members(uint32_t weight, const struct reader_member *members, unsigned n);
+/* From the keeper: its store, which is used until the end. */
+void reader_peers_store(struct store *store);
+void reader_peers_end(void); /* of the peers' thread, which uses the store no more */
+/* A group that other nodes know by the same name; NULL: not enough memory. The caller's, to be freed. */
+struct reader_shared *reader_peers_share(const struct hash_id *id, uint64_t samples, unsigned form,
+					 const char *note);
+/* From a reading thread: the task, which is to be made, is asked of who may have what it is to make, and is theirs to
+ * end. false: nobody is asked. */
+bool reader_peers_ask(struct reader_lane *lane, struct reader_shared *shared,
+		      const struct lane_task *task);
+/* From the keeper: a worker made that value. true: it is another node's to keep, which has been given it. */
+bool reader_peers_made(struct reader_shared *shared, const struct tray_item *item);
 
 #endif

@@ -397,6 +397,26 @@ bool reader_resident_find(const struct reader_resident *group, uint64_t sample,
 	return true;
 }
 
+/* No task is told of it, so under the lock: nobody uses the chunk again meanwhile. */
+int reader_resident_copy(const struct reader_resident *group, uint64_t sample, uint8_t *buffer,
+			 size_t room, size_t *ret_bytes)
+{
+	struct reader_place at;
+	int r = STORE_E_NONE;
+
+	if (!group)
+		return r;
+	pthread_mutex_lock(&resident.lock);
+	if (reader_resident_find(group, sample, &at))
+		r = at.bytes > room ? STORE_E_ROOM : 0;
+	if (!r)
+		memcpy(buffer, at.data, at.bytes);
+	pthread_mutex_unlock(&resident.lock);
+	if (!r)
+		*ret_bytes = at.bytes;
+	return r;
+}
+
 /* Under the lock. */
 static bool keep_value(struct reader_resident *group, uint64_t sample, const uint8_t *value,
 		       size_t bytes)

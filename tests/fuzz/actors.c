@@ -475,7 +475,7 @@ static void read_task(struct lane *lane, uint8_t mishap)
 	if (lane_claim_read(lane, 1, &task) || mishap & 2) /* it stays READING */
 		return;
 	if (task.want && mishap & 4)
-		lane_read_came(lane, &task, task.want, 50, mishap & 8 ? 1 : 0);
+		lane_read_came(lane, &task, task.want, mishap & 3, 50, mishap & 8 ? 1 : 0);
 	lane_read_done(lane, &task, fails ? LAYOUT_FAIL_READ : LAYOUT_FAIL_NONE, fails ? -EIO : 0,
 		       fails ? "a read that fails" : NULL, 1000, 1000);
 }

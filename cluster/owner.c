@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Weighted rendezvous hashing (D. G. Thaler, C. V. Ravishankar, "Using name-based mappings to increase hit rates",
+ * IEEE/ACM ToN 6, 1998; by exponential waits for weights, as in sched/weigh.c): each node waits for a sample
+ * -log(u) / weight, u uniform, a function of the node, the group and the sample; who waits least has it. So a node that
+ * comes takes its share from all others alike and moves nothing else, and one that goes gives back no more than that.
+ *
+ * Logarithms are integers and waits are compared as products, so that not even the last bit differs between machines.
+ */
+
+#include "cluster/owner.h"
+
+#include "base/base.h"
+#include "base/little.h"
+#include "base/philox.h"
+
+#define OWNER_BITS 32 /* of a logarithm, behind its point */
+
+/* -log2((random + 1) / 2^64) in units of 2^-OWNER_BITS. One bit of the logarithm a squaring. */
+static uint64_t minus_log2(uint64_t random)
+{
+	uint64_t mantissa, logarithm;
+	unsigned exponent;
+
+	if (random == UINT64_MAX)
+		return 0;
+	exponent = 63 - (unsigned)__builtin_clzll(random + 1);
+	mantissa = (random + 1) << (63 - exponent);
+	logarithm = exponent;
+	for (int i = 0; i < OWNER_BITS; i++) {
+		const unsigned __int128 square = (unsigned __int128)mantissa * mantissa;
+		const unsigned bit = (unsigned)(square >> 127);
+
+		mantissa = (uint64_t)(square >> (63 + bit));
+		logarithm = logarithm << 1 | bit;
+	}
+	return (UINT64_C(64) << OWNER_BITS) - logarithm;
+}
+
+static uint64_t log_of(uint64_t key, uint64_t sample, uint64_t node)
+{
+	const struct philox block = philox_block(key, sample, node);
+
+	return minus_log2((uint64_t)block.word[1] << 32 | block.word[0]);
+}
+
+unsigned owner_of(const struct hash_id *group, uint64_t sample, const struct owner_node *nodes,
+		  unsigned n)
+{
+	const uint64_t key = little_64(group->bytes);
+	unsigned best = 0;
+	uint64_t best_log = 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		const uint64_t log = log_of(key, sample, nodes[i].id);
+		/* log / weight < best_log / best_weight; of 38 and 32 bits */
+		const unsigned __int128 mine =
+		    (unsigned __int128)log * BASE_MAX(nodes[best].weight, 1u);
+		const unsigned __int128 theirs =
+		    (unsigned __int128)best_log * BASE_MAX(nodes[i].weight, 1u);
+
+		if (i > 0 && (mine > theirs || (mine == theirs && nodes[i].id > nodes[best].id)))
+			continue;
+		best = i;
+		best_log = log;
+	}
+	return best;
+}

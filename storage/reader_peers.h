@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef STORAGE_READER_PEERS_H
+#define STORAGE_READER_PEERS_H
+
+/*
+ * The parts of access-reader that have to do with other nodes, among themselves. What the rest of it sees is in
+ * reader_parts.h.
+ */
+
+#include "cluster/value.h"
+#include "storage/reader_parts.h"
+
+/* ---- reader_asks.c: tasks that wait for a value ---- */
+
+#define ASKS_MOST 4096 /* a power of two: its bits of an id are the place */
+
+struct reader_ask {
+	struct reader_ask *next;  /* in whose list it is */
+	uint64_t id;              /* 0: nobody may answer any more */
+	uint32_t peer;            /* who is asked; PROMISE_SELF: it is being made for this node */
+	struct reader_lane *lane; /* busy with it */
+	struct lane_task task;
+	struct hash_id group;
+	uint64_t since_ns, until_ns;
+	uint32_t came; /* bytes of a crop index that lies in the arena; its file is to be read */
+};
+
+int reader_asks_init(void); /* 0 or -ENOMEM */
+/* Waits from now on, and its id; 0: there are as many as can be. From then on whoever takes it ends it. */
+uint64_t reader_asks_add(const struct reader_ask *ask);
+/* Who has one of these has it alone: answers it, and gives it back with reader_asks_free(). */
+/* NULL: it waits no longer, or for somebody else, or something else. */
+struct reader_ask *reader_asks_take(uint64_t id, uint32_t peer, const struct hash_id *group,
+				    uint64_t sample);
+struct reader_ask *reader_asks_take_of(uint32_t peer);     /* all of that peer: a list */
+struct reader_ask *reader_asks_take_late(uint64_t now_ns); /* whose time is over: a list */
+void reader_asks_free(struct reader_ask *ask);
+unsigned reader_asks_count(void);
+
+/* ---- reader_guests.c: groups that are open because peers said them; of the peers' thread alone ---- */
+
+struct reader_guest {
+	struct hash_id id;
+	uint64_t samples;
+	unsigned form;                    /* 0: nothing is here */
+	uint32_t peers;                   /* who said it, a bit each */
+	uint64_t turn;                    /* of the last use */
+	struct store_group *group;        /* owned; NULL: there is no store */
+	struct reader_resident *resident; /* owned; NULL: there is no memory */
+	char *note;                       /* owned */
+};
+
+/* A GROUP, its note not checked yet; store: NULL: there is none (yet). false: it cannot be had. */
+bool reader_guests_say(struct store *store, const struct value_head *head, const uint8_t *note);
+/* The group of a GET or PUT, open; NULL: that peer did not say it, or it has no such sample. */
+struct reader_guest *reader_guests_find(struct store *store, const struct value_head *head);
+void reader_guests_gone(uint32_t peer);
+void reader_guests_end(void);
+
+/* ---- reader_peers.c ---- */
+
+struct reader_shared {
+	struct hash_id id;
+	uint64_t samples;
+	unsigned form;
+	uint32_t told
+	    [VALUE_MOST_PEERS]; /* in which turn of the connection, under the say_lock; 0: never */
+	char note[];
+};
+int reader_peers_init(void); /* its memory: 0 or -ENOMEM */
+/* An item of the carrier's tray, in the peers' thread: hostile. */
+void reader_peers_take(const uint8_t *data, uint32_t bytes);
+/* What was to be answered by now, and was not. */
+void reader_peers_tick(uint64_t now_ns);
+
+#endif
