@@ -36,7 +36,7 @@ static void exec_reader(int sock, const char *faults)
 	_exit(127);
 }
 
-static void spawn(struct process *process, const char *faults)
+void process_spawn(struct process *process, const char *faults)
 {
 	int pair[2];
 
@@ -63,14 +63,14 @@ void process_start(struct process *process, const char *faults, bool start)
 {
 	ck_assert_int_eq(doorbell_new(&process->doorbell, &process->doorbell_fd), 0);
 	process->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	spawn(process, faults);
+	process_spawn(process, faults);
 	if (start)
 		send_start(process);
 }
 
 void process_again(struct process *process, const char *faults)
 {
-	spawn(process, faults);
+	process_spawn(process, faults);
 	send_start(process);
 }
 

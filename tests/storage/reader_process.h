@@ -21,6 +21,7 @@ struct process {
 /* faults: for tests/storage/faults.c, NULL: without it. start: READER_START is sent, too. */
 void process_start(struct process *process, const char *faults, bool start);
 void process_again(struct process *process, const char *faults); /* after a death: same doorbell */
+void process_spawn(struct process *process, const char *faults); /* as that, without START */
 int process_wait(struct process *process);                       /* its wait status */
 void process_kill(struct process *process);                      /* SIGKILL and wait */
 void process_stop(struct process *process);                      /* hangs up; it must exit with 0 */

@@ -1,0 +1,526 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+#include "tests/storage/peers_rig.h"
+
+#include <check.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/philox.h"
+#include "cluster/owner.h"
+
+#define LANE 7
+#define DATASET 1
+#define STORE_LIMIT (64 << 20)
+#define MEMORY (UINT64_C(16) << 20)
+#define ROOM 8192 /* of the arena, each */
+#define POLL_US 200
+
+uint32_t peers_value(uint64_t sample, uint8_t ret[PEERS_VALUE_MOST])
+{
+	const uint32_t bytes = 1 + (uint32_t)(sample * 53 % PEERS_VALUE_MOST);
+
+	for (uint32_t i = 0; i < bytes; i++)
+		ret[i] = (uint8_t)(sample * 31 + i * 7 + (i >> 8));
+	return bytes;
+}
+
+/* ---- the worker ---- */
+
+static bool is_file(const struct peers_node *node, const struct lane_task *task)
+{
+	const char *name = dataset_name_of(node->dataset, task->sample);
+	const uint8_t *data = node->arena + task->arena_offset;
+
+	for (uint32_t k = 0; k < task->bytes; k++)
+		if (data[k] != tree_byte(name, k))
+			return false;
+	return true;
+}
+
+static bool is_value(const struct peers_node *node, const struct lane_task *task)
+{
+	uint8_t value[PEERS_VALUE_MOST];
+	const uint32_t bytes = peers_value(task->sample, value);
+	const uint8_t *data = node->arena + task->arena_offset;
+
+	if (task->resident)
+		data = resident_at(&node->resident, task->resident, task->came);
+	return data && task->came == bytes && task->form == PEERS_FORM &&
+	       memcmp(data, value, bytes) == 0;
+}
+
+static void make_value(struct peers_node *node, const struct lane_task *task)
+{
+	struct lane_made made = {.made = LAYOUT_MADE_FULL};
+	uint8_t value[PEERS_VALUE_MOST];
+	const struct tray_item item = {
+	    .lane = LANE,
+	    .form = task->make,
+	    .bytes = peers_value(task->sample, value),
+	    .sample = task->sample,
+	};
+	uint8_t *at = tray_begin(&node->tray, 0, item.bytes);
+
+	if (at) {
+		memcpy(at, value, item.bytes);
+		tray_end(&node->tray, 0, &item);
+		made.made = LAYOUT_MADE_YES;
+	}
+	lane_run_made(&node->lane, task, &made);
+}
+
+static void run_task(struct peers_node *node, const struct lane_task *task)
+{
+	struct lane_kept kept;
+
+	lane_task_kept(&node->lane, task->block, task->index, &kept);
+	node->from_where[kept.from]++;
+	node->runs[task->sample]++;
+	if (task->form) {
+		node->wrong += !is_value(node, task);
+	} else {
+		node->files[task->sample]++;
+		node->wrong += !is_file(node, task);
+	}
+	if (!task->form && task->make)
+		make_value(node, task);
+	lane_run_done(&node->lane, task, LAYOUT_FAIL_NONE, 0, "", 0);
+}
+
+static void *work_on(void *arg)
+{
+	struct peers_node *node = arg;
+
+	while (!node->stops) {
+		const uint32_t seen = doorbell_work_seq(node->process.doorbell);
+		struct lane_task task;
+
+		if (lane_claim_run(&node->lane, 1, 1, &task) == 0)
+			run_task(node, &task);
+		else
+			doorbell_sleep_worker(node->process.doorbell, seen, 50000000);
+	}
+	return NULL;
+}
+
+/* ---- talking to a reader ---- */
+
+static uint64_t number_of(const struct wire_in *in, uint16_t key)
+{
+	uint64_t value;
+
+	ck_assert_int_eq(wire_get_u64(in, key, &value), 0);
+	return value;
+}
+
+/* What a reader says by itself. false: it is something else. */
+static bool is_aside(struct peers_node *node, const struct wire_in *in)
+{
+	struct wire_out out;
+
+	if (in->type == READER_ASK_UNREAD) {
+		wire_out_init(&out, READER_UNREAD);
+		wire_put_u64(&out, READER_KEY_ID, number_of(in, READER_KEY_ID));
+		process_send(&node->process, &out);
+	}
+	return in->type == READER_ASK_UNREAD || in->type == READER_STATE;
+}
+
+static void expect(struct peers_node *node, uint16_t type, struct wire_in *ret)
+{
+	for (;;) {
+		process_receive(&node->process, ret);
+		if (!is_aside(node, ret))
+			break;
+		wire_in_fini(ret);
+	}
+	ck_assert_int_eq(ret->type, type);
+}
+
+/* Whatever it says while it works. */
+static void listen_for(struct peers_node *node, int timeout_ms)
+{
+	struct pollfd poll_fd = {.fd = node->process.sock, .events = POLLIN};
+
+	while (poll(&poll_fd, 1, timeout_ms) == 1) {
+		struct wire_in in;
+
+		wire_in_init(&in);
+		ck_assert_int_eq(wire_recv(node->process.sock, &in, 0), 0);
+		ck_assert(is_aside(node, &in));
+		wire_in_fini(&in);
+		timeout_ms = 0;
+	}
+}
+
+static void send_start(struct peers_node *node)
+{
+	struct wire_out out;
+
+	wire_out_init(&out, READER_START);
+	wire_put_fd(&out, node->process.doorbell_fd);
+	wire_put_fd(&out, node->process.event_fd);
+	wire_put_fd(&out, node->tray_fd);
+	if (node->has_memory)
+		wire_put_fd(&out, node->resident_fd);
+	process_send(&node->process, &out);
+	if (node->has_memory) {
+		wire_out_init(&out, READER_MEMORY);
+		wire_put_u64(&out, READER_KEY_LIMIT, MEMORY);
+		wire_put_u64(&out, READER_KEY_MOST, 1);
+		process_send(&node->process, &out);
+	}
+	wire_out_init(&out, READER_STORE);
+	wire_put_u64(&out, READER_KEY_LIMIT, STORE_LIMIT);
+	wire_put_u64(&out, READER_KEY_FORCE, 1);
+	wire_put_u64(&out, READER_KEY_SUSPECT, 0);
+	wire_put_fd(&out, node->hold.fd);
+	process_send(&node->process, &out);
+}
+
+static void open_data(struct peers_node *node)
+{
+	struct wire_in in;
+	int fd;
+
+	process_ask_open(&node->process, DATASET, node->tree->path, -1);
+	expect(node, READER_OPENED, &in);
+	fd = wire_take_fd(&in, 0);
+	wire_in_fini(&in);
+	ck_assert_int_ge(fd, 0);
+	if (!node->dataset)
+		ck_assert_int_eq(dataset_map(fd, &node->dataset), 0);
+	close(fd);
+}
+
+static void attach_lane(struct peers_node *node)
+{
+	struct wire_out out;
+	struct wire_in in;
+
+	wire_out_init(&out, READER_ATTACH);
+	wire_put_u64(&out, READER_KEY_ID, DATASET);
+	wire_put_u64(&out, READER_KEY_LANE, LANE);
+	wire_put_fd(&out, node->lane_fd);
+	wire_put_fd(&out, node->arena_fd);
+	process_send(&node->process, &out);
+	expect(node, READER_ATTACHED, &in);
+	wire_in_fini(&in);
+}
+
+static void take_form(struct peers_node *node)
+{
+	struct wire_out out;
+	struct wire_in in;
+	void *map;
+	int fd;
+
+	wire_out_init(&out, READER_FORM);
+	wire_put_u64(&out, READER_KEY_LANE, LANE);
+	wire_put_u64(&out, READER_KEY_FORM, PEERS_FORM);
+	wire_put_bytes(&out, READER_KEY_GROUP, &node->group, sizeof(node->group));
+	wire_put_string(&out, READER_KEY_NOTE, "{\"dataset\":\"/data\"}");
+	wire_put_u64(&out, READER_KEY_SHARED, 1);
+	process_send(&node->process, &out);
+	expect(node, READER_FORMED, &in);
+	fd = wire_take_fd(&in, 0);
+	wire_in_fini(&in);
+	ck_assert_int_ge(fd, 0);
+	if (node->table)
+		munmap((void *)(uintptr_t)node->table, PEERS_SAMPLES * sizeof(*node->table));
+	map = mmap(NULL, PEERS_SAMPLES * sizeof(*node->table), PROT_READ, MAP_SHARED, fd, 0);
+	ck_assert_ptr_ne(map, MAP_FAILED);
+	node->table = map;
+	close(fd);
+}
+
+/* ---- nodes ---- */
+
+static void new_lane(struct peers_node *node)
+{
+	ck_assert_int_eq(lane_new(LANE, 1, PEERS_SAMPLES, (uint64_t)PEERS_SAMPLES * ROOM,
+				  &node->lane, &node->lane_fd, &node->arena_fd),
+			 0);
+	ck_assert_int_eq(lane_arena_attach(node->arena_fd, &node->lane, false, &node->arena), 0);
+}
+
+void peers_node_start(struct peers_node *node, unsigned number, struct tree *tree, bool has_memory)
+{
+	memset(node, 0, sizeof(*node));
+	node->number = number;
+	node->id = 1000 + number;
+	node->tree = tree;
+	node->has_memory = has_memory;
+	node->group = hold_id(77);
+	node->to_fd = node->from_fd = -1;
+	hold_new(&node->hold, STORE_LIMIT);
+	ck_assert_int_eq(tray_new(1, 1 << 20, &node->tray_fd), 0);
+	ck_assert_int_eq(tray_attach(node->tray_fd, &node->tray), 0);
+	ck_assert_int_eq(resident_new(MEMORY, &node->resident_fd), 0);
+	ck_assert_int_eq(resident_attach(node->resident_fd, false, &node->resident), 0);
+	new_lane(node);
+	process_start(&node->process, NULL, false);
+	send_start(node);
+	open_data(node);
+	attach_lane(node);
+	take_form(node);
+	ck_assert_int_eq(pthread_create(&node->worker, NULL, work_on, node), 0);
+}
+
+static void close_trays(struct peers_node *node)
+{
+	tray_detach(&node->to);
+	tray_detach(&node->from);
+	base_close(&node->to_fd);
+	base_close(&node->from_fd);
+}
+
+void peers_node_stop(struct peers_node *node)
+{
+	node->stops = true;
+	pthread_join(node->worker, NULL);
+	listen_for(node, 0);
+	process_stop(&node->process);
+	close_trays(node);
+	tray_detach(&node->tray);
+	close(node->tray_fd);
+	resident_detach(&node->resident);
+	close(node->resident_fd);
+	lane_arena_detach(&node->lane, node->arena);
+	lane_detach(&node->lane);
+	close(node->lane_fd);
+	close(node->arena_fd);
+	munmap((void *)(uintptr_t)node->table, PEERS_SAMPLES * sizeof(*node->table));
+	dataset_unmap(node->dataset);
+	hold_remove(&node->hold);
+}
+
+/* It did what was said before this: it has no such lane. */
+static void wait_until_heard(struct peers_node *node)
+{
+	struct wire_out out;
+	struct wire_in in;
+
+	wire_out_init(&out, READER_DETACH);
+	wire_put_u64(&out, READER_KEY_LANE, LANE + 1);
+	process_send(&node->process, &out);
+	expect(node, READER_DETACHED, &in);
+	wire_in_fini(&in);
+}
+
+void peers_members(struct peers_node *node, const struct peers_node *other)
+{
+	struct reader_member member = {.weight = 10};
+	struct wire_out out;
+
+	if (other)
+		member.id = other->id;
+	wire_out_init(&out, READER_MEMBERS);
+	wire_put_u64(&out, READER_KEY_WEIGHT, 10);
+	wire_put_bytes(&out, READER_KEY_MEMBERS, &member, other ? sizeof(member) : 0);
+	process_send(&node->process, &out);
+	wait_until_heard(node);
+}
+
+void peers_connect(struct peers_node *node, const struct peers_node *other)
+{
+	struct wire_out out;
+
+	close_trays(node);
+	ck_assert_int_eq(tray_new(1, VALUE_TRAY_RING, &node->to_fd), 0);
+	ck_assert_int_eq(tray_attach(node->to_fd, &node->to), 0);
+	ck_assert_int_eq(tray_new(1, VALUE_TRAY_RING, &node->from_fd), 0);
+	ck_assert_int_eq(tray_attach(node->from_fd, &node->from), 0);
+	wire_out_init(&out, READER_PEERS);
+	wire_put_u64(&out, READER_KEY_SELF, node->id);
+	wire_put_fd(&out, node->to_fd);
+	wire_put_fd(&out, node->from_fd);
+	process_send(&node->process, &out);
+	peers_members(node, other);
+}
+
+void peers_node_die(struct peers_node *node)
+{
+	uint32_t owner;
+
+	process_kill(&node->process);
+	for (uint32_t i = 0; i < PEERS_SAMPLES; i++)
+		if (lane_task_state(&node->lane, node->block, i, &owner) == LAYOUT_TASK_READING)
+			lane_task_take_over(&node->lane, node->block, i, owner, LAYOUT_TASK_READING,
+					    LAYOUT_TASK_QUEUED, LAYOUT_FAIL_NONE, 0);
+	process_spawn(&node->process, NULL);
+	send_start(node);
+	open_data(node);
+	attach_lane(node);
+	take_form(node);
+}
+
+/* ---- work ---- */
+
+void peers_queue(struct peers_node *node)
+{
+	const struct lane_keep keep = {.room = ROOM, .want = PEERS_FORM, .make = PEERS_FORM};
+
+	ck_assert_int_eq(lane_block_begin(&node->lane, 1, 1, 1, 0, 1, PEERS_SAMPLES, &node->block),
+			 0);
+	for (uint32_t i = 0; i < PEERS_SAMPLES; i++) {
+		node->files[i] = node->runs[i] = 0;
+		lane_task_keep(&node->lane, node->block, i, &keep);
+		lane_task_queue(&node->lane, node->block, i, i, i, i, 0, (uint64_t)i * ROOM,
+				dataset_size_of(node->dataset, i), 0);
+	}
+	memset(node->from_where, 0, sizeof(node->from_where));
+	doorbell_ring_readers(node->process.doorbell);
+}
+
+static uint32_t ended(const struct peers_node *node)
+{
+	uint32_t n = 0, owner;
+
+	for (uint32_t i = 0; i < PEERS_SAMPLES; i++)
+		n += lane_task_state(&node->lane, node->block, i, &owner) == LAYOUT_TASK_DONE;
+	return n;
+}
+
+void peers_wait(struct peers_node *node, unsigned n)
+{
+	const uint64_t deadline_ns = base_now_ns() + PATIENCE_NS;
+
+	for (unsigned i = 0; i < n; i++)
+		while (ended(&node[i]) < PEERS_SAMPLES) {
+			ck_assert_uint_lt(base_now_ns(), deadline_ns);
+			for (unsigned k = 0; k < n; k++)
+				listen_for(&node[k], 2);
+		}
+}
+
+void peers_end_round(struct peers_node *node)
+{
+	lane_block_end(&node->lane, node->block);
+}
+
+unsigned peers_files(struct peers_node *node)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < PEERS_SAMPLES; i++)
+		n += node->files[i];
+	return n;
+}
+
+void peers_wait_kept(struct peers_node *node, unsigned n, unsigned samples)
+{
+	const uint64_t deadline_ns = base_now_ns() + PATIENCE_NS;
+	unsigned kept;
+
+	do {
+		ck_assert_uint_lt(base_now_ns(), deadline_ns);
+		kept = 0;
+		for (unsigned k = 0; k < n; k++) {
+			listen_for(&node[k], 2);
+			for (unsigned i = 0; i < PEERS_SAMPLES; i++)
+				kept += counter_cell_get(&node[k].table[i]) > 0;
+		}
+	} while (kept < samples);
+	ck_assert_uint_eq(kept, samples);
+}
+
+bool peers_owns(const struct peers_node *node, const struct peers_node *other, uint64_t sample)
+{
+	const struct owner_node nodes[] = {{node->id, 10}, {other->id, 10}};
+
+	return owner_of(&node->group, sample, nodes, 2) == 0;
+}
+
+/* ---- the net ---- */
+
+/* Waits for room: the reader must take what there is. false: the net stops. */
+static bool put(struct peers_net *net, struct peers_node *node, const struct value_head *head,
+		const void *data)
+{
+	const uint32_t bytes = (uint32_t)sizeof(*head) + head->bytes;
+	uint8_t *at;
+
+	while (!(at = tray_begin(&node->from, 0, bytes))) {
+		if (net->stops)
+			return false;
+		usleep(POLL_US);
+	}
+	memcpy(at, head, sizeof(*head));
+	if (data)
+		memcpy(at + sizeof(*head), data, head->bytes);
+	tray_end(&node->from, 0, &(struct tray_item){.bytes = bytes});
+	return true;
+}
+
+static void carry(struct peers_net *net, unsigned from, const struct tray_item *item)
+{
+	struct value_head head;
+	unsigned times = 1;
+
+	ck_assert_uint_ge(item->bytes, sizeof(head));
+	memcpy(&head, item->data, sizeof(head));
+	ck_assert(value_head_check(&head));
+	ck_assert_uint_eq(head.bytes, item->bytes - sizeof(head));
+	if (head.peer != 0) /* to nobody, as what it answers came from nobody */
+		return;
+	net->carried[head.type]++;
+	if (net->fate)
+		times = net->fate(net->arg, from, &head);
+	while (times-- > 0)
+		put(net, &net->node[1 - from], &head, item->data + sizeof(head));
+}
+
+static void *carry_all(void *arg)
+{
+	struct peers_net *net = arg;
+
+	while (!net->stops) {
+		bool any = false;
+
+		pthread_mutex_lock(&net->lock);
+		for (unsigned i = 0; i < PEERS_NODES; i++) {
+			struct peers_node *node = &net->node[i];
+			struct tray_item item;
+			bool bad;
+
+			if (!node->to.head || !net->node[1 - i].from.head ||
+			    !tray_look(&node->to, 0, &item, &bad))
+				continue;
+			carry(net, i, &item);
+			tray_pass(&node->to, 0, &item);
+			any = true;
+		}
+		pthread_mutex_unlock(&net->lock);
+		if (!any)
+			usleep(POLL_US);
+	}
+	return NULL;
+}
+
+void peers_net_start(struct peers_net *net, struct peers_node *node)
+{
+	net->node = node;
+	net->stops = false;
+	pthread_mutex_init(&net->lock, NULL);
+	ck_assert_int_eq(pthread_create(&net->thread, NULL, carry_all, net), 0);
+}
+
+void peers_net_stop(struct peers_net *net)
+{
+	net->stops = true;
+	pthread_join(net->thread, NULL);
+	pthread_mutex_destroy(&net->lock);
+}
+
+void peers_say(struct peers_net *net, struct peers_node *node, const struct value_head *head,
+	       const void *data)
+{
+	pthread_mutex_lock(&net->lock);
+	put(net, node, head, data);
+	pthread_mutex_unlock(&net->lock);
+}

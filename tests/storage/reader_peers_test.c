@@ -1,0 +1,433 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Two readers that are each other's peers: each file is read once and each form made once, whatever the net between them
+ * does nobody gets a wrong byte, and no task is lost.
+ */
+
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/philox.h"
+#include "tests/storage/peers_rig.h"
+
+#define PROMISED_NS UINT64_C(2000000000) /* so long others wait for who makes it */
+
+static struct tree tree;
+static struct peers_node node[PEERS_NODES];
+static struct peers_net net;
+
+static void begin(bool has_memory)
+{
+	tree_new(&tree);
+	for (unsigned i = 0; i < PEERS_SAMPLES; i++) {
+		char name[32];
+
+		snprintf(name, sizeof(name), "%03u.jpg", i);
+		tree_file(&tree, name, 1 + i * i % 7001);
+	}
+	for (unsigned i = 0; i < PEERS_NODES; i++)
+		peers_node_start(&node[i], i, &tree, has_memory);
+	memset(&net, 0, sizeof(net));
+}
+
+static void connect_all(void)
+{
+	for (unsigned i = 0; i < PEERS_NODES; i++)
+		peers_connect(&node[i], &node[1 - i]);
+}
+
+static void end(void)
+{
+	peers_net_stop(&net);
+	for (unsigned i = 0; i < PEERS_NODES; i++)
+		peers_node_stop(&node[i]);
+	tree_remove(&tree);
+}
+
+static void round_of_all(void)
+{
+	for (unsigned i = 0; i < PEERS_NODES; i++)
+		peers_queue(&node[i]);
+	peers_wait(node, PEERS_NODES);
+	for (unsigned i = 0; i < PEERS_NODES; i++)
+		peers_end_round(&node[i]);
+}
+
+/* Nothing wrong came, and each task was run: once, where no reader died. */
+static void check_runs(bool once)
+{
+	for (unsigned i = 0; i < PEERS_NODES; i++) {
+		ck_assert_uint_eq(node[i].wrong, 0);
+		for (unsigned s = 0; s < PEERS_SAMPLES; s++) {
+			ck_assert_uint_ge(node[i].runs[s], 1);
+			if (once)
+				ck_assert_uint_eq(node[i].runs[s], 1);
+		}
+	}
+}
+
+static void check_files_once(void)
+{
+	for (unsigned s = 0; s < PEERS_SAMPLES; s++)
+		ck_assert_msg(node[0].files[s] + node[1].files[s] == 1, "sample %u: %u, %u", s,
+			      node[0].files[s], node[1].files[s]);
+}
+
+/* A machine that stood still for longer than a promise holds shows nothing of that. */
+static bool was_slow(uint64_t since_ns)
+{
+	return base_now_ns() - since_ns > PROMISED_NS / 2;
+}
+
+START_TEST(each_file_is_read_once_and_each_form_made_once)
+{
+	uint64_t since_ns;
+
+	begin(false);
+	peers_net_start(&net, node);
+	connect_all();
+	since_ns = base_now_ns();
+	round_of_all();
+	check_runs(true);
+	if (!was_slow(since_ns))
+		check_files_once();
+	peers_wait_kept(node, PEERS_NODES, PEERS_SAMPLES);
+	for (unsigned s = 0; s < PEERS_SAMPLES; s++)
+		for (unsigned i = 0; i < PEERS_NODES; i++)
+			ck_assert_int_eq(counter_cell_get(&node[i].table[s]) > 0,
+					 peers_owns(&node[i], &node[1 - i], s));
+	round_of_all();
+	check_runs(true);
+	for (unsigned i = 0; i < PEERS_NODES; i++) {
+		unsigned own = 0;
+
+		for (unsigned s = 0; s < PEERS_SAMPLES; s++)
+			own += peers_owns(&node[i], &node[1 - i], s);
+		ck_assert_uint_eq(peers_files(&node[i]), 0);
+		ck_assert_uint_eq(node[i].from_where[LAYOUT_FROM_STORE], own);
+		ck_assert_uint_eq(node[i].from_where[LAYOUT_FROM_PEER], PEERS_SAMPLES - own);
+	}
+	ck_assert_uint_eq(net.carried[VALUE_GROUP], 2);
+	end();
+}
+END_TEST
+
+START_TEST(what_came_stays_in_memory)
+{
+	unsigned gets;
+
+	begin(true);
+	peers_net_start(&net, node);
+	connect_all();
+	round_of_all();
+	check_runs(true);
+	gets = net.carried[VALUE_GET];
+	round_of_all();
+	check_runs(true);
+	for (unsigned i = 0; i < PEERS_NODES; i++)
+		ck_assert_uint_eq(node[i].from_where[LAYOUT_FROM_MEMORY], PEERS_SAMPLES);
+	ck_assert_uint_eq(net.carried[VALUE_GET], gets);
+	end();
+}
+END_TEST
+
+START_TEST(with_nobody_there_all_is_as_ever)
+{
+	begin(true);
+	peers_net_start(&net, node);
+	round_of_all();
+	check_runs(true);
+	for (unsigned i = 0; i < PEERS_NODES; i++) {
+		ck_assert_uint_eq(peers_files(&node[i]), PEERS_SAMPLES);
+		peers_wait_kept(&node[i], 1, PEERS_SAMPLES);
+		peers_connect(&node[i], NULL);
+	}
+	round_of_all();
+	check_runs(true);
+	for (unsigned i = 0; i < PEERS_NODES; i++)
+		ck_assert_uint_eq(peers_files(&node[i]), 0);
+	for (unsigned type = 0; type < BASE_ARRAY_LEN(net.carried); type++)
+		ck_assert_uint_eq(net.carried[type], 0);
+	end();
+}
+END_TEST
+
+/* ---- a net that misbehaves ---- */
+
+struct mischief {
+	struct philox_seq seq;
+	unsigned lost, twice, damaged;
+	bool silent; /* of what is lost nobody is told */
+};
+
+static void miss(unsigned from, const struct value_head *get)
+{
+	const struct value_head head = {.magic = VALUE_MAGIC,
+					.type = VALUE_MISS,
+					.id = get->id,
+					.sample = get->sample,
+					.group = get->group};
+	uint8_t *at = tray_begin(&node[from].from, 0, sizeof(head));
+
+	if (!at)
+		return;
+	memcpy(at, &head, sizeof(head));
+	tray_end(&node[from].from, 0, &(struct tray_item){.bytes = sizeof(head)});
+}
+
+/* A carrier answers each question, itself if it must. */
+static unsigned lose(struct mischief *mischief, unsigned from, const struct value_head *head)
+{
+	mischief->lost++;
+	if (mischief->silent)
+		return 0;
+	if (head->type == VALUE_GET)
+		miss(from, head);
+	else if (head->type == VALUE_HAVE || head->type == VALUE_MISS)
+		miss(1 - from, head);
+	return 0;
+}
+
+/* What a sender could say that means no good: nothing of it may reach a task. */
+static void damage(struct mischief *mischief, struct value_head *head)
+{
+	switch (philox_below(&mischief->seq, 8)) {
+	case 0:
+		head->magic ^= 1;
+		break;
+	case 1:
+		head->type = (uint32_t)philox_below(&mischief->seq, 100) + 7;
+		break;
+	case 2:
+		head->reserved[0] = head->bytes;
+		head->bytes = 0;
+		break;
+	case 3:
+		head->id ^= UINT64_C(1) << philox_below(&mischief->seq, 64);
+		break;
+	case 4:
+		head->group.bytes[philox_below(&mischief->seq, 32)] ^= 4;
+		break;
+	case 5:
+		head->form ^= 1;
+		break;
+	case 6:
+		head->reserved[1] = 1;
+		break;
+	default:
+		head->peer = 3;
+	}
+}
+
+static unsigned misbehave(void *arg, unsigned from, struct value_head *head)
+{
+	struct mischief *mischief = arg;
+	const struct value_head before = *head;
+
+	switch (philox_below(&mischief->seq, 10)) {
+	case 0:
+		return lose(mischief, from, head);
+	case 1:
+		mischief->twice++;
+		return 2;
+	case 2:
+		damage(mischief, head);
+		mischief->damaged++;
+		lose(mischief, from, &before);
+		return 1;
+	default:
+		return 1;
+	}
+}
+
+START_TEST(a_net_that_loses_repeats_and_damages)
+{
+	struct mischief mischief = {.lost = 0};
+
+	begin(_i == 1);
+	philox_seq_init(&mischief.seq, 17, 0, 0);
+	net.fate = misbehave;
+	net.arg = &mischief;
+	peers_net_start(&net, node);
+	connect_all();
+	for (unsigned round = 0; round < 3; round++) {
+		round_of_all();
+		check_runs(true);
+	}
+	ck_assert_uint_gt(mischief.lost, 0);
+	ck_assert_uint_gt(mischief.twice, 0);
+	ck_assert_uint_gt(mischief.damaged, 0);
+	end();
+}
+END_TEST
+
+static unsigned swallow(void *arg, unsigned from, struct value_head *head)
+{
+	(void)arg;
+	(void)from;
+	return head->type == VALUE_GROUP;
+}
+
+/* Even without a word of the carrier: in the readers' own patience. */
+START_TEST(a_net_that_swallows_all)
+{
+	begin(true);
+	net.fate = swallow;
+	peers_net_start(&net, node);
+	connect_all();
+	round_of_all();
+	check_runs(true);
+	for (unsigned i = 0; i < PEERS_NODES; i++)
+		ck_assert_uint_eq(peers_files(&node[i]), PEERS_SAMPLES);
+	end();
+}
+END_TEST
+
+/* ---- deaths ---- */
+
+/* Lets so many answers pass, and then nothing: what is asked waits. */
+struct valve {
+	_Atomic unsigned left;
+	_Atomic bool is_shut;
+};
+
+static unsigned pass_some(void *arg, unsigned from, struct value_head *head)
+{
+	struct valve *valve = arg;
+
+	(void)from;
+	if (head->type != VALUE_HAVE && head->type != VALUE_MISS)
+		return 1;
+	if (valve->left == 0) {
+		valve->is_shut = true;
+		return 0;
+	}
+	valve->left--;
+	return 1;
+}
+
+static void wait_shut(struct valve *valve)
+{
+	const uint64_t deadline_ns = base_now_ns() + PATIENCE_NS;
+
+	while (!valve->is_shut) {
+		ck_assert_uint_lt(base_now_ns(), deadline_ns);
+		usleep(200);
+	}
+}
+
+static void say_gone(struct peers_node *to)
+{
+	const struct value_head gone = {.magic = VALUE_MAGIC, .type = VALUE_GONE};
+
+	peers_say(&net, to, &gone, NULL);
+}
+
+START_TEST(a_reader_that_dies_loses_no_task)
+{
+	struct valve valve = {.left = 40};
+
+	begin(true);
+	net.fate = pass_some;
+	net.arg = &valve;
+	peers_net_start(&net, node);
+	connect_all();
+	for (unsigned i = 0; i < PEERS_NODES; i++)
+		peers_queue(&node[i]);
+	wait_shut(&valve);
+	pthread_mutex_lock(&net.lock);
+	net.fate = NULL;
+	peers_node_die(&node[1]);
+	peers_connect(&node[1], &node[0]);
+	pthread_mutex_unlock(&net.lock);
+	say_gone(&node[0]);
+	peers_wait(node, PEERS_NODES);
+	check_runs(false);
+	for (unsigned i = 0; i < PEERS_NODES; i++)
+		peers_end_round(&node[i]);
+	round_of_all();
+	check_runs(true);
+	end();
+}
+END_TEST
+
+START_TEST(a_carrier_that_dies_loses_no_task)
+{
+	struct valve valve = {.left = 40};
+
+	begin(_i == 1);
+	net.fate = pass_some;
+	net.arg = &valve;
+	peers_net_start(&net, node);
+	connect_all();
+	for (unsigned i = 0; i < PEERS_NODES; i++)
+		peers_queue(&node[i]);
+	wait_shut(&valve);
+	pthread_mutex_lock(&net.lock);
+	net.fate = NULL;
+	connect_all(); /* other trays: what was in the old ones is lost */
+	pthread_mutex_unlock(&net.lock);
+	peers_wait(node, PEERS_NODES);
+	check_runs(true);
+	for (unsigned i = 0; i < PEERS_NODES; i++)
+		peers_end_round(&node[i]);
+	round_of_all();
+	check_runs(true);
+	end();
+}
+END_TEST
+
+/* Members come and go without a word of the carrier. */
+START_TEST(a_member_that_leaves_is_asked_no_more)
+{
+	struct valve valve = {.left = 40};
+	unsigned gets;
+
+	begin(true);
+	net.fate = pass_some;
+	net.arg = &valve;
+	peers_net_start(&net, node);
+	connect_all();
+	for (unsigned i = 0; i < PEERS_NODES; i++)
+		peers_queue(&node[i]);
+	wait_shut(&valve);
+	for (unsigned i = 0; i < PEERS_NODES; i++)
+		peers_members(&node[i], NULL);
+	peers_wait(node, PEERS_NODES);
+	check_runs(true);
+	for (unsigned i = 0; i < PEERS_NODES; i++)
+		peers_end_round(&node[i]);
+	gets = net.carried[VALUE_GET];
+	round_of_all();
+	check_runs(true);
+	ck_assert_uint_eq(net.carried[VALUE_GET], gets);
+	end();
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("reader_peers");
+	TCase *tcase = tcase_create("reader_peers");
+	SRunner *runner = srunner_create(suite);
+	int failed;
+
+	suite_add_tcase(suite, tcase);
+	tcase_add_test(tcase, each_file_is_read_once_and_each_form_made_once);
+	tcase_add_test(tcase, what_came_stays_in_memory);
+	tcase_add_test(tcase, with_nobody_there_all_is_as_ever);
+	tcase_add_loop_test(tcase, a_net_that_loses_repeats_and_damages, 0, 2);
+	tcase_add_test(tcase, a_net_that_swallows_all);
+	tcase_add_test(tcase, a_reader_that_dies_loses_no_task);
+	tcase_add_loop_test(tcase, a_carrier_that_dies_loses_no_task, 0, 2);
+	tcase_add_test(tcase, a_member_that_leaves_is_asked_no_more);
+	tcase_set_timeout(tcase, PATIENCE_OF_A_TEST_S);
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
