@@ -11,6 +11,8 @@
 
 #include "cluster/owner.h"
 
+#include <stdbool.h>
+
 #include "base/base.h"
 #include "base/little.h"
 #include "base/philox.h"
@@ -45,25 +47,43 @@ static uint64_t log_of(uint64_t key, uint64_t sample, uint64_t node)
 	return minus_log2((uint64_t)block.word[1] << 32 | block.word[0]);
 }
 
+struct wait {
+	uint64_t log;
+	uint32_t weight;
+	uint64_t id;
+};
+
+/* Does a come before b? log / weight, as products of 38 and 32 bits; names decide what is even. */
+static bool is_before(const struct wait *a, const struct wait *b)
+{
+	const unsigned __int128 of_a = (unsigned __int128)a->log * b->weight;
+	const unsigned __int128 of_b = (unsigned __int128)b->log * a->weight;
+
+	return of_a != of_b ? of_a < of_b : a->id < b->id;
+}
+
 unsigned owner_of(const struct hash_id *group, uint64_t sample, const struct owner_node *nodes,
-		  unsigned n)
+		  unsigned n, unsigned *ret_next)
 {
 	const uint64_t key = little_64(group->bytes);
-	unsigned best = 0;
-	uint64_t best_log = 0;
+	unsigned best = OWNER_NONE, next = OWNER_NONE;
+	struct wait first = {.log = 0}, second = first;
 
 	for (unsigned i = 0; i < n; i++) {
-		const uint64_t log = log_of(key, sample, nodes[i].id);
-		/* log / weight < best_log / best_weight; of 38 and 32 bits */
-		const unsigned __int128 mine =
-		    (unsigned __int128)log * BASE_MAX(nodes[best].weight, 1u);
-		const unsigned __int128 theirs =
-		    (unsigned __int128)best_log * BASE_MAX(nodes[i].weight, 1u);
+		const struct wait wait = {.log = log_of(key, sample, nodes[i].id),
+					  .weight = BASE_MAX(nodes[i].weight, 1u),
+					  .id = nodes[i].id};
 
-		if (i > 0 && (mine > theirs || (mine == theirs && nodes[i].id > nodes[best].id)))
-			continue;
-		best = i;
-		best_log = log;
+		if (best == OWNER_NONE || is_before(&wait, &first)) {
+			next = best;
+			second = first;
+			best = i;
+			first = wait;
+		} else if (next == OWNER_NONE || is_before(&wait, &second)) {
+			next = i;
+			second = wait;
+		}
 	}
+	*ret_next = next;
 	return best;
 }

@@ -16,8 +16,11 @@ struct owner_node {
 	uint32_t weight; /* its share is this among the sum of all; 0 counts as 1 */
 };
 
-/* Its place in nodes, of which there are n, at least 1; in whatever order. */
+#define OWNER_NONE UINT32_MAX
+
+/* Its place in nodes, of which there are n, at least 1; in whatever order. *ret_next: whose it would be without that
+ * one, and was before that one came; OWNER_NONE: there is no other. */
 unsigned owner_of(const struct hash_id *group, uint64_t sample, const struct owner_node *nodes,
-		  unsigned n);
+		  unsigned n, unsigned *ret_next);
 
 #endif

@@ -557,6 +557,15 @@ static void lane_serve_again(struct reader_thread *thread, struct reader_ask *as
 	reader_lane_put(lane);
 }
 
+void reader_lane_store(struct reader_lane *lane, unsigned form, uint64_t sample,
+		       const uint8_t *value, uint32_t bytes)
+{
+	const struct reader_kept *kept = lane_kept(lane, form);
+
+	if (kept && kept->group)
+		store_put(kept->group, sample, value, bytes);
+}
+
 /* The value is in memory from then on, if there is room; where it is, it need not be in the arena, too. */
 void reader_lane_bring(struct reader_ask *ask, enum layout_from from, const uint8_t *value,
 		       uint32_t bytes)

@@ -125,6 +125,9 @@ void reader_lane_keep(struct reader_lane *lane);
 /* The task that waits for a value is read from its source, and the entry is given back. */
 struct reader_ask;
 void reader_lane_again(struct reader_ask *ask);
+/* A value of that form is this node's to keep on its disk. */
+void reader_lane_store(struct reader_lane *lane, unsigned form, uint64_t sample,
+		       const uint8_t *value, uint32_t bytes);
 /* It has come, from there, no larger than the task's room: ends the task and gives the entry back. */
 void reader_lane_bring(struct reader_ask *ask, enum layout_from from, const uint8_t *value,
 		       uint32_t bytes);

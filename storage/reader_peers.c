@@ -59,7 +59,7 @@ static struct {
 	struct value_head *owed; /* a ring, [PEERS_OWED] */
 	unsigned owed_first, owed_count;
 	struct tray new_to, new_from; /* of a new carrier, until the thread has taken them */
-	bool is_new, is_ending;
+	bool is_new, is_taking, is_ending;
 	uint32_t gone;       /* peers that left without a word of the carrier, a bit each */
 	struct store *store; /* borrowed from the keeper; NULL: there is none, or not yet */
 	struct tray from;    /* written by the thread alone */
@@ -158,22 +158,39 @@ struct reader_shared *reader_peers_share(const struct hash_id *id, uint64_t samp
 
 /* ---- who is there ---- */
 
-/* Under the lock. PROMISE_SELF: this node. */
-static uint32_t owner_locked(const struct hash_id *group, uint64_t sample)
+/* Under the lock. PROMISE_SELF: this node; as *ret_next also: there is no other. */
+static uint32_t owner_locked(const struct hash_id *group, uint64_t sample, uint32_t *ret_next)
 {
-	const unsigned i = peers.n > 1 ? owner_of(group, sample, peers.nodes, peers.n) : 0;
+	unsigned next = OWNER_NONE, first = 0;
 
-	return i ? peers.number[i] : PROMISE_SELF;
+	if (peers.n > 1)
+		first = owner_of(group, sample, peers.nodes, peers.n, &next);
+	*ret_next = next && next != OWNER_NONE ? peers.number[next] : PROMISE_SELF;
+	return first ? peers.number[first] : PROMISE_SELF;
 }
 
-static uint32_t owner(const struct hash_id *group, uint64_t sample)
+static bool is_own_locked(const struct hash_id *group, uint64_t sample)
+{
+	uint32_t next;
+
+	return owner_locked(group, sample, &next) == PROMISE_SELF;
+}
+
+static uint32_t owner(const struct hash_id *group, uint64_t sample, uint32_t *ret_next)
 {
 	uint32_t peer;
 
 	pthread_mutex_lock(&peers.lock);
-	peer = owner_locked(group, sample);
+	peer = owner_locked(group, sample, ret_next);
 	pthread_mutex_unlock(&peers.lock);
 	return peer;
+}
+
+/* Under the lock: what is asked while a carrier is being exchanged would be given up at once. */
+static void settle_locked(void)
+{
+	atomic_store_explicit(&peers.is_on, peers.n > 1 && !peers.is_new && !peers.is_taking,
+			      memory_order_relaxed);
 }
 
 static bool is_on(void)
@@ -312,7 +329,7 @@ static void answer_all(const struct value_head *put, enum layout_from from, cons
 /* ---- asking, from reading threads ---- */
 
 /* This node's own sample: does somebody make it already? Else it is this task that does. */
-static bool wait_here(const struct reader_ask *ask, uint64_t id)
+static bool waits_here(const struct reader_ask *ask, uint64_t id)
 {
 	const struct promise_waiter self = {
 	    .group = ask->group, .sample = ask->task.sample, .id = id, .peer = PROMISE_SELF};
@@ -324,7 +341,7 @@ static bool wait_here(const struct reader_ask *ask, uint64_t id)
 	return waits;
 }
 
-static bool ask_there(struct reader_shared *shared, const struct reader_ask *ask, uint64_t id)
+static bool ask_there(const struct reader_ask *ask, uint64_t id)
 {
 	const struct value_head get = {
 	    .magic = VALUE_MAGIC,
@@ -336,23 +353,41 @@ static bool ask_there(struct reader_shared *shared, const struct reader_ask *ask
 	    .group = ask->group,
 	};
 
-	return say_of(shared, &get, NULL);
+	return say_of(ask->shared, &get, NULL);
 }
 
 /* Others who want it are to wait until it is made here. */
 static void promise_it(const struct reader_shared *shared, uint64_t sample)
 {
 	pthread_mutex_lock(&peers.lock);
-	if (owner_locked(&shared->id, sample) == PROMISE_SELF)
+	if (is_own_locked(&shared->id, sample))
 		promise_note(peers.promises, &shared->id, sample, PROMISE_SELF, base_now_ns());
 	pthread_mutex_unlock(&peers.lock);
+}
+
+/* false: nobody answers it, and it is the caller's again. */
+static bool wait_or_ask(const struct reader_ask *ask)
+{
+	const uint64_t id = reader_asks_add(ask);
+	struct reader_ask *mine;
+
+	if (!id)
+		return false;
+	if (ask->peer == PROMISE_SELF ? waits_here(ask, id) : ask_there(ask, id))
+		return true;
+	mine = reader_asks_take(id, ask->peer, &ask->group, ask->task.sample);
+	if (!mine) /* given up meanwhile, and read by somebody else */
+		return true;
+	reader_asks_free(mine);
+	return false;
 }
 
 bool reader_peers_ask(struct reader_lane *lane, struct reader_shared *shared,
 		      const struct lane_task *task)
 {
-	struct reader_ask ask = {.lane = lane, .task = *task, .group = shared->id};
-	uint64_t id;
+	struct reader_ask ask = {
+	    .lane = lane, .task = *task, .group = shared->id, .shared = shared};
+	uint32_t next;
 
 	if (!is_on() || !task->make)
 		return false;
@@ -360,19 +395,17 @@ bool reader_peers_ask(struct reader_lane *lane, struct reader_shared *shared,
 		promise_it(shared, task->sample);
 		return false;
 	}
-	ask.peer = owner(&shared->id, task->sample);
+	ask.peer = owner(&shared->id, task->sample, &next);
 	ask.since_ns = base_now_ns();
 	ask.until_ns = ask.since_ns + PEERS_PATIENCE_NS;
 	reader_lane_keep(lane);
-	id = reader_asks_add(&ask);
-	if (id && (ask.peer == PROMISE_SELF ? wait_here(&ask, id) : ask_there(shared, &ask, id)))
+	if (wait_or_ask(&ask))
 		return true;
-	if (id) {
-		struct reader_ask *mine = reader_asks_take(id, ask.peer, &ask.group, task->sample);
-
-		if (!mine) /* given up meanwhile, and read by somebody else */
+	if (ask.peer == PROMISE_SELF && next != PROMISE_SELF) {
+		ask.peer = next;
+		ask.is_last = true;
+		if (wait_or_ask(&ask))
 			return true;
-		reader_asks_free(mine);
 	}
 	reader_lane_put(lane);
 	return false;
@@ -390,10 +423,11 @@ bool reader_peers_made(struct reader_shared *shared, const struct tray_item *ite
 	    .form = shared->form,
 	    .group = shared->id,
 	};
+	uint32_t next;
 
 	if (!is_on() || item->bytes == 0 || item->bytes > VALUE_MOST)
 		return false;
-	put.peer = owner(&shared->id, item->sample);
+	put.peer = owner(&shared->id, item->sample, &next);
 	if (put.peer != PROMISE_SELF) {
 		say_of(shared, &put, item->data); /* without room it is made again, sometime */
 		return true;
@@ -434,7 +468,7 @@ static bool must_wait(const struct promise_waiter *asker)
 	bool waits;
 
 	pthread_mutex_lock(&peers.lock);
-	waits = owner_locked(&asker->group, asker->sample) == PROMISE_SELF &&
+	waits = is_own_locked(&asker->group, asker->sample) &&
 		promise_ask(peers.promises, asker, base_now_ns()) == PROMISE_WAITS;
 	pthread_mutex_unlock(&peers.lock);
 	return waits;
@@ -503,8 +537,10 @@ static void on_get(const struct value_head *get)
 static void on_put(const struct value_head *put, const uint8_t *value)
 {
 	const struct reader_guest *guest = reader_guests_find(store_now(), put);
+	uint32_t next;
 
-	if (!guest || guest->form != put->form || owner(&put->group, put->sample) != PROMISE_SELF)
+	if (!guest || guest->form != put->form ||
+	    owner(&put->group, put->sample, &next) != PROMISE_SELF)
 		return;
 	if (guest->group)
 		store_put(guest->group, put->sample, value, put->bytes);
@@ -512,20 +548,53 @@ static void on_put(const struct value_head *put, const uint8_t *value)
 	answer_all(put, LAYOUT_FROM_PEER, value);
 }
 
+/* It came from who had it before its owner did: that one keeps it from now on. */
+static void hand_on(const struct reader_ask *ask, const struct value_head *have,
+		    const uint8_t *value)
+{
+	struct value_head put = *have;
+	uint32_t next;
+
+	put.type = VALUE_PUT;
+	put.id = 0;
+	put.peer = owner(&have->group, have->sample, &next);
+	if (put.peer != PROMISE_SELF) {
+		say_of(ask->shared, &put, value);
+		return;
+	}
+	reader_lane_store(ask->lane, have->form, have->sample, value, have->bytes);
+	answer_all(have, LAYOUT_FROM_PEER, value);
+}
+
 static void on_have(const struct value_head *have, const uint8_t *value)
 {
 	struct reader_ask *ask = reader_asks_take(have->id, have->peer, &have->group, have->sample);
 
-	if (ask)
-		come(ask, LAYOUT_FROM_PEER, have->form, value, have->bytes);
+	if (!ask)
+		return;
+	if (ask->is_last && have->form == ask->shared->form)
+		hand_on(ask, have, value);
+	come(ask, LAYOUT_FROM_PEER, have->form, value, have->bytes);
 }
 
+/* The owner has not got it: who was the owner before him may have. */
 static void on_miss(const struct value_head *miss)
 {
 	struct reader_ask *ask = reader_asks_take(miss->id, miss->peer, &miss->group, miss->sample);
+	struct reader_ask further;
+	uint32_t next = PROMISE_SELF;
 
-	if (ask)
+	if (!ask)
+		return;
+	if (!ask->is_last && owner(&ask->group, ask->task.sample, &next) != miss->peer)
+		next = PROMISE_SELF; /* there are others now */
+	further = *ask;
+	further.peer = next;
+	further.is_last = true;
+	if (next == PROMISE_SELF || !wait_or_ask(&further))
 		read_instead(ask);
+	else
+		reader_asks_free(ask);
 }
 
 /* No answer comes from there, and none goes there. */
@@ -634,6 +703,7 @@ static bool take_carrier(void)
 		peers.from = peers.new_from;
 		to = peers.new_to;
 		peers.is_new = false;
+		peers.is_taking = true;
 	}
 	gone = is_new ? (UINT32_C(1) << VALUE_MOST_PEERS) - 1 : peers.gone;
 	peers.gone = 0;
@@ -649,6 +719,10 @@ static bool take_carrier(void)
 	for (uint32_t peer = 0; gone >> peer; peer++)
 		if (gone >> peer & 1)
 			on_gone(peer);
+	pthread_mutex_lock(&peers.lock);
+	peers.is_taking = false;
+	settle_locked();
+	pthread_mutex_unlock(&peers.lock);
 	return !is_ending;
 }
 
@@ -757,7 +831,6 @@ bool reader_peers_carrier(uint64_t self, int to_fd, int from_fd)
 		tray_detach(&from);
 		return false;
 	}
-	atomic_store_explicit(&peers.is_on, false, memory_order_relaxed);
 	pthread_mutex_lock(&peers.lock);
 	if (peers.is_new) { /* it was not taken yet, and never is */
 		tray_detach(&peers.new_to);
@@ -768,6 +841,7 @@ bool reader_peers_carrier(uint64_t self, int to_fd, int from_fd)
 	peers.new_to = to;
 	peers.new_from = from;
 	peers.is_new = true;
+	settle_locked();
 	wake_thread();
 	pthread_mutex_unlock(&peers.lock);
 	if (!peers.is_started)
@@ -805,9 +879,9 @@ bool reader_peers_members(uint32_t weight, const struct reader_member *members, 
 	}
 	peers.n = n + 1;
 	peers.gone |= before & ~now;
+	settle_locked();
 	wake_thread();
 	pthread_mutex_unlock(&peers.lock);
-	atomic_store_explicit(&peers.is_on, n > 0, memory_order_relaxed);
 	return true;
 }
 
@@ -822,9 +896,10 @@ void reader_peers_end(void)
 {
 	if (!peers.is_started)
 		return;
-	atomic_store_explicit(&peers.is_on, false, memory_order_relaxed);
 	pthread_mutex_lock(&peers.lock);
 	peers.is_ending = true;
+	peers.n = 0; /* so that nobody begins to wait */
+	settle_locked();
 	wake_thread();
 	pthread_mutex_unlock(&peers.lock);
 	pthread_join(peers.thread, NULL);

@@ -19,6 +19,8 @@ struct reader_ask {
 	uint64_t id;              /* 0: nobody may answer any more */
 	uint32_t peer;            /* who is asked; PROMISE_SELF: it is being made for this node */
 	struct reader_lane *lane; /* busy with it */
+	struct reader_shared *shared; /* the lane's */
+	bool is_last;                 /* his answer is the last one: nobody else is asked */
 	struct lane_task task;
 	struct hash_id group;
 	uint64_t since_ns, until_ns;

@@ -18,6 +18,7 @@
 #define MEMORY (UINT64_C(16) << 20)
 #define ROOM 8192 /* of the arena, each */
 #define POLL_US 200
+#define PROBE UINT64_C(0x7072006f6265)
 
 uint32_t peers_value(uint64_t sample, uint8_t ret[PEERS_VALUE_MOST])
 {
@@ -326,15 +327,19 @@ void peers_members(struct peers_node *node, const struct peers_node *other)
 	wait_until_heard(node);
 }
 
-void peers_connect(struct peers_node *node, const struct peers_node *other)
+static void new_trays(struct peers_node *node)
 {
-	struct wire_out out;
-
 	close_trays(node);
 	ck_assert_int_eq(tray_new(1, VALUE_TRAY_RING, &node->to_fd), 0);
 	ck_assert_int_eq(tray_attach(node->to_fd, &node->to), 0);
 	ck_assert_int_eq(tray_new(1, VALUE_TRAY_RING, &node->from_fd), 0);
 	ck_assert_int_eq(tray_attach(node->from_fd, &node->from), 0);
+}
+
+static void say_carrier(struct peers_node *node, const struct peers_node *other)
+{
+	struct wire_out out;
+
 	wire_out_init(&out, READER_PEERS);
 	wire_put_u64(&out, READER_KEY_SELF, node->id);
 	wire_put_fd(&out, node->to_fd);
@@ -433,7 +438,9 @@ bool peers_owns(const struct peers_node *node, const struct peers_node *other, u
 {
 	const struct owner_node nodes[] = {{node->id, 10}, {other->id, 10}};
 
-	return owner_of(&node->group, sample, nodes, 2) == 0;
+	unsigned next;
+
+	return owner_of(&node->group, sample, nodes, 2, &next) == 0;
 }
 
 /* ---- the net ---- */
@@ -500,6 +507,43 @@ static void *carry_all(void *arg)
 			usleep(POLL_US);
 	}
 	return NULL;
+}
+
+/* Asks of a group that nobody knows: whoever answers has taken these trays, and all messages before. */
+static void wait_until_taken(struct peers_net *net, struct peers_node *node)
+{
+	const struct value_head get = {
+	    .magic = VALUE_MAGIC, .type = VALUE_GET, .id = PROBE, .room = 1};
+	const uint64_t deadline_ns = base_now_ns() + PATIENCE_NS;
+	bool is_taken = false;
+
+	put(net, node, &get, NULL);
+	while (!is_taken) {
+		struct tray_item item;
+		struct value_head head;
+		bool bad;
+
+		ck_assert_uint_lt(base_now_ns(), deadline_ns);
+		if (!tray_look(&node->to, 0, &item, &bad)) {
+			usleep(POLL_US);
+			continue;
+		}
+		memcpy(&head, item.data, sizeof(head));
+		is_taken = head.type == VALUE_MISS && head.id == PROBE;
+		if (!is_taken)
+			carry(net, node->number, &item);
+		tray_pass(&node->to, 0, &item);
+	}
+}
+
+void peers_connect(struct peers_net *net, struct peers_node *node, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		new_trays(&node[i]);
+	for (unsigned i = 0; i < n; i++)
+		say_carrier(&node[i], &net->node[1 - node[i].number]);
+	for (unsigned i = 0; i < n; i++)
+		wait_until_taken(net, &node[i]);
 }
 
 void peers_net_start(struct peers_net *net, struct peers_node *node)

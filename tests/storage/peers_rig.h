@@ -60,8 +60,6 @@ struct peers_net {
 /* Starts a reader over the tree, with a store and (has_memory) resident memory; nobody is connected yet. */
 void peers_node_start(struct peers_node *node, unsigned number, struct tree *tree, bool has_memory);
 void peers_node_stop(struct peers_node *node);
-/* Tells the reader of new trays, and that the other one is connected (or nobody). */
-void peers_connect(struct peers_node *node, const struct peers_node *other);
 void peers_members(struct peers_node *node, const struct peers_node *other); /* NULL: nobody */
 /* Its reader is killed; another one gets its tasks. */
 void peers_node_die(struct peers_node *node);
@@ -77,6 +75,8 @@ bool peers_owns(const struct peers_node *node, const struct peers_node *other, u
 
 void peers_net_start(struct peers_net *net, struct peers_node *node);
 void peers_net_stop(struct peers_net *net);
+/* Under net->lock: gives n nodes new trays, and tells them that the other one is connected. */
+void peers_connect(struct peers_net *net, struct peers_node *node, unsigned n);
 /* A message of a carrier of its own to that node's reader. */
 void peers_say(struct peers_net *net, struct peers_node *node, const struct value_head *head,
 	       const void *data);

@@ -36,8 +36,9 @@ static void begin(bool has_memory)
 
 static void connect_all(void)
 {
-	for (unsigned i = 0; i < PEERS_NODES; i++)
-		peers_connect(&node[i], &node[1 - i]);
+	pthread_mutex_lock(&net.lock);
+	peers_connect(&net, node, PEERS_NODES);
+	pthread_mutex_unlock(&net.lock);
 }
 
 static void end(void)
@@ -144,14 +145,40 @@ START_TEST(with_nobody_there_all_is_as_ever)
 	for (unsigned i = 0; i < PEERS_NODES; i++) {
 		ck_assert_uint_eq(peers_files(&node[i]), PEERS_SAMPLES);
 		peers_wait_kept(&node[i], 1, PEERS_SAMPLES);
-		peers_connect(&node[i], NULL);
 	}
+	connect_all();
+	for (unsigned i = 0; i < PEERS_NODES; i++)
+		peers_members(&node[i], NULL);
 	round_of_all();
 	check_runs(true);
 	for (unsigned i = 0; i < PEERS_NODES; i++)
 		ck_assert_uint_eq(peers_files(&node[i]), 0);
 	for (unsigned type = 0; type < BASE_ARRAY_LEN(net.carried); type++)
 		ck_assert_uint_eq(net.carried[type], 0);
+	end();
+}
+END_TEST
+
+/* Whoever was alone has all of it, and who comes then gets it from him, also what he owns from now on. */
+START_TEST(who_comes_later_gets_what_is_there)
+{
+	begin(_i == 1);
+	peers_net_start(&net, node);
+	peers_queue(&node[0]);
+	peers_wait(node, 1);
+	peers_end_round(&node[0]);
+	peers_wait_kept(node, 1, PEERS_SAMPLES);
+	connect_all();
+	round_of_all();
+	check_runs(true);
+	for (unsigned i = 0; i < PEERS_NODES; i++)
+		ck_assert_uint_eq(peers_files(&node[i]), 0);
+	ck_assert_uint_eq(node[1].from_where[LAYOUT_FROM_PEER], PEERS_SAMPLES);
+	for (unsigned s = 0, owned = 0; s < PEERS_SAMPLES; s++) {
+		owned += peers_owns(&node[1], &node[0], s);
+		if (s + 1 == PEERS_SAMPLES)
+			peers_wait_kept(&node[1], 1, owned);
+	}
 	end();
 }
 END_TEST
@@ -342,7 +369,7 @@ START_TEST(a_reader_that_dies_loses_no_task)
 	pthread_mutex_lock(&net.lock);
 	net.fate = NULL;
 	peers_node_die(&node[1]);
-	peers_connect(&node[1], &node[0]);
+	peers_connect(&net, &node[1], 1);
 	pthread_mutex_unlock(&net.lock);
 	say_gone(&node[0]);
 	peers_wait(node, PEERS_NODES);
@@ -369,7 +396,7 @@ START_TEST(a_carrier_that_dies_loses_no_task)
 	wait_shut(&valve);
 	pthread_mutex_lock(&net.lock);
 	net.fate = NULL;
-	connect_all(); /* other trays: what was in the old ones is lost */
+	peers_connect(&net, node, PEERS_NODES); /* what was in the old trays is lost */
 	pthread_mutex_unlock(&net.lock);
 	peers_wait(node, PEERS_NODES);
 	check_runs(true);
@@ -420,6 +447,7 @@ int main(void)
 	tcase_add_test(tcase, each_file_is_read_once_and_each_form_made_once);
 	tcase_add_test(tcase, what_came_stays_in_memory);
 	tcase_add_test(tcase, with_nobody_there_all_is_as_ever);
+	tcase_add_loop_test(tcase, who_comes_later_gets_what_is_there, 0, 2);
 	tcase_add_loop_test(tcase, a_net_that_loses_repeats_and_damages, 0, 2);
 	tcase_add_test(tcase, a_net_that_swallows_all);
 	tcase_add_test(tcase, a_reader_that_dies_loses_no_task);
