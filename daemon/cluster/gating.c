@@ -136,9 +136,6 @@ static bool on_member(struct gating *gating, const struct said_member *said)
 	snprintf(member->node, sizeof(member->node), "%s", said->node);
 	snprintf(member->address, sizeof(member->address), "%s", said->address);
 	snprintf(member->why, sizeof(member->why), "%s", said->text ? said->text : "");
-	log_line(said->state == GATE_MEMBER_REFUSED ? LOG_LEVEL_WARN : LOG_LEVEL_INFO, "member",
-		 "node=\"%s\" address=\"%s\" state=%s why=\"%s\"", member->node, member->address,
-		 states[member->state], member->why);
 	return true;
 }
 
@@ -146,10 +143,8 @@ static void on_member_gone(struct gating *gating, uint64_t id)
 {
 	struct gating_member *member = find(gating, id);
 
-	if (!member)
-		return;
-	log_line(LOG_LEVEL_INFO, "member-gone", "node=\"%s\"", member->node);
-	*member = gating->member[--gating->n];
+	if (member)
+		*member = gating->member[--gating->n];
 }
 
 static bool on_message(void *arg, struct wire_in *in)
