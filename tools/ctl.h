@@ -44,8 +44,10 @@ const struct json_in *ctl_stream_of(const struct json_in *status, const struct j
 int ctl_no_job(const struct json_in *status, const char *who, struct diag *diag);
 
 /* ctl_explain.c */
-/* Why samples of the jobs of that number or name are kept as they are. 0, or CTL_E_NONE: there is no such
- * job. */
+/* Of the jobs of that number, name or data set: what limits each, what would help, and why its samples are kept as they
+ * are. 0, or CTL_E_NONE: there is no such job. */
 int ctl_explain(const struct json_in *status, const char *who, FILE *out, struct diag *diag);
+/* The first two of them as JSON, an array; a line. */
+int ctl_explain_json(const struct json_in *status, const char *who, FILE *out, struct diag *diag);
 
 #endif

@@ -11,6 +11,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include "tools/ctl_whatif.h"
 #include "tools/table.h"
 
 struct explain {
@@ -362,10 +363,26 @@ static void explain_job(const struct json_in *status, const struct json_in *job,
 		(unsigned long long)id,
 		base_quote(explain_string(stream, "dataset"), dataset, sizeof(dataset)));
 	ctl_explain_waits(status, job, out);
+	ctl_whatif_draw(status, job, out);
 	if (cache)
 		explain_cache(cache, out);
 	else
 		fputs("This accessd keeps nothing of samples.\n", out);
+}
+
+/* ---- whom it is asked of ---- */
+
+/* By its number, its name, or the data set of its stream, which accessd names by its whole path. */
+static bool explain_is_asked(const struct json_in *status, const struct json_in *job,
+			     const char *who)
+{
+	const char *dataset = explain_string(ctl_stream_of(status, job), "dataset");
+	_cleanup_free_ char *path = NULL;
+
+	if (ctl_is_job(job, who) || strcmp(dataset, who) == 0)
+		return true;
+	path = realpath(who, NULL);
+	return path && strcmp(dataset, path) == 0;
 }
 
 int ctl_explain(const struct json_in *status, const char *who, FILE *out, struct diag *diag)
@@ -374,7 +391,7 @@ int ctl_explain(const struct json_in *status, const char *who, FILE *out, struct
 	unsigned found = 0;
 
 	for (size_t i = 0; i < json_in_count(jobs); i++) {
-		if (!ctl_is_job(json_in_item(jobs, i), who))
+		if (!explain_is_asked(status, json_in_item(jobs, i), who))
 			continue;
 		if (found++ > 0)
 			fputc('\n', out);
@@ -383,4 +400,33 @@ int ctl_explain(const struct json_in *status, const char *who, FILE *out, struct
 	if (found > 0)
 		return 0;
 	return ctl_no_job(status, who, diag);
+}
+
+int ctl_explain_json(const struct json_in *status, const char *who, FILE *out, struct diag *diag)
+{
+	const struct json_in *jobs = json_in_member(status, "jobs");
+	_cleanup_free_ char *text = NULL;
+	struct json_out json;
+	unsigned found = 0;
+	int r;
+
+	json_out_init(&json, false);
+	json_out_array_begin(&json);
+	for (size_t i = 0; i < json_in_count(jobs); i++) {
+		if (!explain_is_asked(status, json_in_item(jobs, i), who))
+			continue;
+		found++;
+		ctl_whatif_json(status, json_in_item(jobs, i), &json);
+	}
+	json_out_array_end(&json);
+	r = found > 0 ? json_out_take(&json, &text, NULL) : 0;
+	json_out_fini(&json);
+	if (found == 0)
+		return ctl_no_job(status, who, diag);
+	if (r) {
+		diag_set(diag, "out of memory");
+		return CTL_E_NONE;
+	}
+	fprintf(out, "%s\n", text);
+	return 0;
 }

@@ -102,16 +102,23 @@ static const struct ctl_command {
 	/* Or, with an operand: 0, or 1 with diag. */
 	int (*tell)(const struct json_in *status, const char *operand, FILE *out,
 		    struct diag *diag);
+	/* As JSON; NULL: the whole status. */
+	int (*json)(const struct json_in *status, const char *operand, FILE *out,
+		    struct diag *diag);
 	const char *operand;
 } ctl_commands[] = {
-    {"status", "the state of the node, who waits for what, streams", ctl_show_status, NULL, NULL},
-    {"ping", "does accessd answer?", ctl_show_ping, NULL, NULL},
-    {"jobs", "the jobs: rates, what each waits for, how far it is", ctl_show_jobs, NULL, NULL},
-    {"streams", "the streams and their slots", ctl_show_streams, NULL, NULL},
-    {"tenants", "the users who are served: what each has of what", ctl_show_tenants, NULL, NULL},
-    {"workers", "the worker processes", ctl_show_workers, NULL, NULL},
-    {"peers", "the other nodes, and what comes from them", ctl_show_peers, NULL, NULL},
-    {"explain", "what a job waits for; what is kept of its samples, why", NULL, ctl_explain, "JOB"},
+    {"status", "the state of the node, who waits for what, streams", ctl_show_status, NULL, NULL,
+     NULL},
+    {"ping", "does accessd answer?", ctl_show_ping, NULL, NULL, NULL},
+    {"jobs", "the jobs: rates, what each waits for, how far it is", ctl_show_jobs, NULL, NULL,
+     NULL},
+    {"streams", "the streams and their slots", ctl_show_streams, NULL, NULL, NULL},
+    {"tenants", "the users who are served: what each has of what", ctl_show_tenants, NULL, NULL,
+     NULL},
+    {"workers", "the worker processes", ctl_show_workers, NULL, NULL, NULL},
+    {"peers", "the other nodes, and what comes from them", ctl_show_peers, NULL, NULL, NULL},
+    {"explain", "what limits a job, what would help; what is kept and why", NULL, ctl_explain,
+     ctl_explain_json, "JOB|DATASET"},
 };
 
 static void ctl_help(void)
@@ -259,7 +266,9 @@ static int ctl_run(const struct ctl_config *config, const struct ctl_command *co
 		return ctl_fail(diag.text, 1);
 	if (json_in_parse(text, strlen(text), CTL_MAX_STATUS, &status, &diag))
 		return ctl_fail(diag.text, 1);
-	if (config->json)
+	if (config->json && command->json)
+		r = command->json(status, operand, stdout, &diag);
+	else if (config->json)
 		puts(text);
 	else
 		r = ctl_show(command, status, operand, &diag);

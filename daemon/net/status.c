@@ -206,6 +206,7 @@ static void put_node(struct json_out *out, const struct view *view)
 	json_out_member_u64(out, "catalogs", c->catalogs);
 	json_out_member_u64(out, "catalogs_apart", c->catalogs_apart);
 	stores_describe(node, out);
+	json_out_member_u64(out, "readers", node->param.readers);
 	json_out_member_u64(out, "workers", sums.workers);
 	json_out_member_u64(out, "workers_alive", sums.alive);
 	json_out_member_u64(out, "worker_restarts", c->worker_restarts);

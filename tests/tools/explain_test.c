@@ -181,6 +181,71 @@ START_TEST(no_cache)
 }
 END_TEST
 
+/* Two workers, both busy with decoding: what limits, and each change. */
+#define POINT(name, work, read, fits, cached)                                                      \
+	"{\"name\":\"" name "\",\"samples\":40,\"made\":40,\"work_us\":" work ",\"read_us\":" read \
+	",\"read_cpu_us\":20,\"bytes\":116000,\"fits\":" fits ",\"cached\":" cached "}"
+#define BUSY(reason, fits, waits)                                                                  \
+	"{\"node\":{\"readers\":4,\"workers\":2,\"machine\":{\"cpus\":4}},"                        \
+	"\"workers\":[{\"uid\":5,\"public\":false},{\"uid\":5,\"public\":false},{\"uid\":6}],"     \
+	"\"jobs\":[{\"id\":3,\"name\":\"resnet\",\"uid\":5,\"stream\":9,\"active\":true,\"rate\":" \
+	"1000,"                                                                                    \
+	"\"ranks\":1,\"waits\":{\"window_seconds\":10," waits "}}],"                               \
+	"\"streams\":[{\"id\":9,\"dataset\":\"/data/"                                              \
+	"x\",\"samples\":1000,\"slots\":4,\"median_us\":1990,"                                     \
+	"\"cache\":{\"on\":true,\"point\":\"file\",\"reason\":\"" reason                           \
+	"\",\"rival\":\"packed\",\"points\":[" POINT("file", "1980", "100", "1", "0") "," POINT(   \
+	    "packed", "990", "50", fits, "0") "]}}]}"
+
+START_TEST(what_limits)
+{
+	static const char decode[] = BUSY("few_uses", "1", "\"decode\":8");
+	static const char room[] = BUSY("no_room", "0.12", "\"decode\":8");
+	static const char job[] = BUSY("few_uses", "1", "\"decode\":0.2");
+	static const char slots[] = BUSY("few_uses", "1", "\"slot\":3,\"read\":1");
+
+	HAS(decode, "3", 0, "Limit: decoding, the workers' CPU time.\n",
+	    "  * decode          100 %        80 %               1000\n",
+	    "1980   +98 %  workers=4\n", "2000  +100 %  cache warm --form packed (110.6 MiB)\n",
+	    "source twice as fast       1000    +0 %  faster", "1000    +0 %  memory, or slots=8");
+	HAS(room, "/data/x", 0, "job 3, resnet", "Limit: the cache: what would be quicker",
+	    "cache_size over 110.6 MiB (12 % fit)");
+	HAS(job, "3", 0, "Limit: the job itself", "1010  +1 %  the job");
+	HAS(slots, "3", 0, "Limit: slots,");
+}
+END_TEST
+
+START_TEST(as_json)
+{
+	static const char text[] = BUSY("few_uses", "1", "\"decode\":8");
+	struct json_in *status = NULL, *all = NULL;
+	const struct json_in *one, *rows;
+	struct diag diag = {.text = ""};
+	char *out = NULL;
+	size_t size = 0;
+	FILE *file = open_memstream(&out, &size);
+
+	ck_assert_int_eq(json_in_parse(text, strlen(text), 65536, &status, &diag), 0);
+	ck_assert_int_eq(ctl_explain_json(status, "4", file, &diag), CTL_E_NONE);
+	ck_assert_int_eq(ctl_explain_json(status, "resnet", file, &diag), 0);
+	fclose(file);
+	ck_assert_int_eq(json_in_parse(out, strlen(out), 65536, &all, &diag), 0);
+	ck_assert_uint_eq(json_in_count(all), 1);
+	one = json_in_item(all, 0);
+	rows = json_in_member(one, "what_if");
+	ck_assert_str_eq(json_in_string(json_in_member(one, "limit"), ""), "decode");
+	ck_assert_str_eq(json_in_string(json_in_member(json_in_item(rows, 0), "change"), ""),
+			 "workers");
+	ck_assert_double_eq_tol(json_in_double(json_in_member(json_in_item(rows, 0), "gain"), 0),
+				0.98, 1e-6);
+	ck_assert_str_eq(json_in_string(json_in_member(json_in_item(rows, 1), "form"), ""),
+			 "packed");
+	json_in_free(all);
+	json_in_free(status);
+	free(out);
+}
+END_TEST
+
 /* Of another kind than they should be, or not there at all. */
 START_TEST(strange)
 {
@@ -207,6 +272,8 @@ int main(void)
 	tcase_add_test(tcase, what_it_waits_for);
 	tcase_add_test(tcase, other_reasons);
 	tcase_add_test(tcase, no_cache);
+	tcase_add_test(tcase, what_limits);
+	tcase_add_test(tcase, as_json);
 	tcase_add_test(tcase, strange);
 	suite_add_tcase(suite, tcase);
 	runner = srunner_create(suite);

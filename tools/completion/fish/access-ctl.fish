@@ -20,7 +20,7 @@ complete -c access-ctl -n __fish_use_subcommand -a streams -d 'the streams and t
 complete -c access-ctl -n __fish_use_subcommand -a tenants -d 'the users who are served'
 complete -c access-ctl -n __fish_use_subcommand -a workers -d 'the worker processes'
 complete -c access-ctl -n __fish_use_subcommand -a peers -d 'the other nodes, and what comes from them'
-complete -c access-ctl -n __fish_use_subcommand -a explain -d 'why a job is as fast as it is, and what is kept of its samples'
+complete -c access-ctl -n __fish_use_subcommand -a explain -d 'what limits a job, what would help, and what is kept of its samples'
 complete -c access-ctl -n __fish_use_subcommand -a bad -d 'the bad samples of a job'
 complete -c access-ctl -n __fish_use_subcommand -a cache -d 'what is kept'
 complete -c access-ctl -n __fish_use_subcommand -a plan -d 'recorded plans'

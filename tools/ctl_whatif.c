@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * From a status to the model of tools/whatif.c: how samples come now is the mean of the files' costs and of the kept form's, by the
+ * share that is kept; what is made for a job is what the fastest of its stream takes, as all share it. A stream of which
+ * nothing is kept has no costs but the median of a worker's time. What is not known leaves a limit out, so that a change
+ * seems to bring more than it does: "at most" says so.
+ */
+
+#include "tools/ctl_whatif.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tools/ctl.h"
+#include "tools/ctl_value.h"
+#include "tools/ctl_waits.h"
+
+#define WHATIF_MEASURED 8 /* samples; sched/point.h says nothing of fewer */
+#define WHATIF_WORTH 0.03 /* a cache that would bring less does not limit */
+#define WHATIF_ALL 0.995  /* kept, in the words of people */
+
+static const char *const whatif_parts[] = {"read", "decode", "slots", "job"};
+
+/* What is asked about. */
+struct whatif_of {
+	const struct json_in *status, *job, *stream, *cache;
+	const struct json_in *file, *chosen; /* of its points; NULL: there is none */
+	double kept;                         /* share of the samples, in the chosen form */
+	struct ctl_whatif *all;
+};
+
+/* ---- what is measured ---- */
+
+static double whatif_real(const struct json_in *object, const char *key)
+{
+	return json_in_double(json_in_member(object, key), -1);
+}
+
+static bool whatif_is_measured(const struct json_in *point)
+{
+	return ctl_u64(point, "samples") >= WHATIF_MEASURED && whatif_real(point, "work_us") > 0;
+}
+
+static struct whatif_cost whatif_cost_of(const struct json_in *point)
+{
+	return (struct whatif_cost){.work_us = whatif_real(point, "work_us"),
+				    .read_us = whatif_real(point, "read_us"),
+				    .read_cpu_us = whatif_real(point, "read_cpu_us")};
+}
+
+static const struct json_in *whatif_point(const struct json_in *cache, const char *name)
+{
+	const struct json_in *points = json_in_member(cache, "points");
+
+	for (size_t i = 0; i < json_in_count(points); i++) {
+		const struct json_in *point = json_in_item(points, i);
+
+		if (strcmp(ctl_string(point, "name"), name) == 0 && whatif_is_measured(point))
+			return point;
+	}
+	return NULL;
+}
+
+static void whatif_find(struct whatif_of *of)
+{
+	of->stream = ctl_stream_of(of->status, of->job);
+	of->cache = json_in_member(of->stream, "cache");
+	of->file = whatif_point(of->cache, "file");
+	of->chosen = whatif_point(of->cache, ctl_string(of->cache, "point"));
+	of->kept = 0;
+	if (of->chosen == of->file)
+		of->chosen = NULL;
+	if (of->chosen)
+		of->kept = BASE_MIN(BASE_MAX(whatif_real(of->chosen, "cached"), 0.0), 1.0);
+}
+
+/* As samples of the stream come now. */
+static struct whatif_cost whatif_now(const struct whatif_of *of)
+{
+	const double median_us = whatif_real(of->stream, "median_us");
+	struct whatif_cost file, chosen;
+
+	if (!of->file && !of->chosen)
+		return (struct whatif_cost){median_us > 0 ? median_us : -1, -1, -1};
+	file = whatif_cost_of(of->file ? of->file : of->chosen);
+	chosen = whatif_cost_of(of->chosen ? of->chosen : of->file);
+	return whatif_mixed(&file, &chosen, of->kept);
+}
+
+/* Samples a second that are made: all jobs of a stream share them, and ranks have a part each. */
+static double whatif_made(const struct json_in *status, const struct json_in *stream)
+{
+	const struct json_in *jobs = json_in_member(status, "jobs");
+	double most = 0;
+
+	for (size_t i = 0; i < json_in_count(jobs); i++) {
+		const struct json_in *job = json_in_item(jobs, i);
+		const uint64_t ranks = ctl_u64(job, "ranks");
+
+		if (ctl_u64(job, "stream") == ctl_u64(stream, "id"))
+			most = BASE_MAX(most, ctl_real(job, "rate") * (double)BASE_MAX(ranks, 1u));
+	}
+	return most;
+}
+
+/* Of the same workers. */
+static double whatif_others(const struct whatif_of *of)
+{
+	const struct json_in *streams = json_in_member(of->status, "streams");
+	double busy = 0;
+
+	for (size_t i = 0; i < json_in_count(streams); i++) {
+		struct whatif_of other = {.status = of->status, .job = NULL};
+
+		other.stream = json_in_item(streams, i);
+		if (other.stream == of->stream ||
+		    ctl_is(other.stream, "public") != ctl_is(of->stream, "public"))
+			continue;
+		busy += whatif_made(of->status, other.stream) *
+			BASE_MAX(whatif_real(other.stream, "median_us"), 0.0) / 1e6;
+	}
+	return busy;
+}
+
+static double whatif_workers(const struct whatif_of *of)
+{
+	const struct json_in *workers = json_in_member(of->status, "workers");
+	const bool is_public = ctl_is(of->stream, "public");
+	unsigned n = 0;
+
+	for (size_t i = 0; i < json_in_count(workers); i++) {
+		const struct json_in *worker = json_in_item(workers, i);
+
+		n += ctl_is(worker, "public") == is_public &&
+		     (is_public || ctl_u64(worker, "uid") == ctl_u64(of->job, "uid"));
+	}
+	return n > 0 ? n : (double)ctl_u64(json_in_member(of->status, "node"), "workers");
+}
+
+/* Shares of its time lately; what is none of the parts counts as another wait. */
+static void whatif_waits(const struct json_in *job, struct whatif_input *in)
+{
+	static const struct {
+		const char *stage;
+		enum whatif_part part;
+	} stages[] = {{"read", WHATIF_READ}, {"decode", WHATIF_DECODE}, {"slot", WHATIF_SLOTS},
+		      {"scan", WHATIF_JOB},  {"workers", WHATIF_JOB},   {"schedule", WHATIF_JOB},
+		      {"drain", WHATIF_JOB}};
+	const struct json_in *waits = json_in_member(job, "waits");
+	const double window_s = whatif_real(waits, "window_seconds");
+
+	for (size_t i = 0; window_s > 0 && i < BASE_ARRAY_LEN(stages); i++)
+		in->waits[stages[i].part] += ctl_real(waits, stages[i].stage) / window_s;
+}
+
+static void whatif_measure(const struct whatif_of *of)
+{
+	const struct json_in *node = json_in_member(of->status, "node");
+	const double cpus = whatif_real(json_in_member(node, "machine"), "cpus");
+	const double readers = whatif_real(node, "readers");
+	struct whatif_input *in = &of->all->in;
+
+	*in = (struct whatif_input){.rate = ctl_real(of->job, "rate")};
+	in->made = BASE_MAX(whatif_made(of->status, of->stream), in->rate);
+	in->workers = whatif_workers(of);
+	in->cpus = cpus > 0 ? cpus : in->workers;
+	in->readers = readers > 0 ? readers : 1;
+	in->others_busy = whatif_others(of);
+	in->cost = whatif_now(of);
+	if (readers <= 0) /* an accessd that does not say how many there are */
+		in->cost.read_us = -1;
+	whatif_waits(of->job, in);
+	whatif_look(in, &of->all->at);
+}
+
+/* ---- the rows ---- */
+
+static struct ctl_whatif_row *whatif_add(const struct whatif_of *of, const char *key,
+					 const struct whatif_change *change)
+{
+	struct ctl_whatif *all = of->all;
+	struct ctl_whatif_row *row = &all->row[all->n];
+
+	if (all->n == CTL_WHATIF_ROWS)
+		return NULL;
+	all->n++;
+	*row = (struct ctl_whatif_row){.key = key, .rate = whatif_rate(&all->in, &all->at, change)};
+	row->gain = row->rate / all->in.rate - 1;
+	if (!isfinite(row->gain))
+		row->gain = 0;
+	return row;
+}
+
+static void whatif_more_workers(const struct whatif_of *of)
+{
+	const struct whatif_input *in = &of->all->in;
+	const double idle = in->cpus - in->workers;
+	struct whatif_change change = whatif_none;
+	struct ctl_whatif_row *row;
+
+	change.workers = idle >= 1 ? BASE_MIN(in->workers, idle) : in->workers;
+	row = whatif_add(of, "workers", &change);
+	if (!row)
+		return;
+	snprintf(row->change, sizeof(row->change), "%.0f more worker%s", change.workers,
+		 change.workers > 1 ? "s" : "");
+	snprintf(row->how, sizeof(row->how), "workers=%.0f%s", in->workers + change.workers,
+		 idle >= 1 ? "" : ", more than processors");
+}
+
+/* Only where a worker for each processor is there. */
+static void whatif_more_cpus(const struct whatif_of *of)
+{
+	const struct whatif_input *in = &of->all->in;
+	struct whatif_change change = whatif_none;
+	struct ctl_whatif_row *row;
+
+	if (in->cpus > in->workers)
+		return;
+	change.cpus = change.workers = in->cpus;
+	row = whatif_add(of, "processors", &change);
+	if (!row)
+		return;
+	snprintf(row->change, sizeof(row->change), "%.0f more processor%s", change.cpus,
+		 change.cpus > 1 ? "s" : "");
+	snprintf(row->how, sizeof(row->how), "a CPU quota or cpuset of %.0f", 2 * in->cpus);
+}
+
+/* What fits is made by itself where it is worth its making; who wants it sooner asks for it. */
+static void whatif_say_keeping(const struct whatif_of *of, const struct json_in *point,
+			       struct ctl_whatif_row *row)
+{
+	const char *name = row->form;
+	const double whole = whatif_real(point, "bytes") * ctl_real(of->stream, "samples");
+	const char *form = strncmp(name, "decoded+", 8) == 0 ? "deepest" : name;
+	char bytes[32];
+
+	base_format_bytes((uint64_t)BASE_MIN(BASE_MAX(whole, 0.0), 1e18), bytes, sizeof(bytes));
+	if (whatif_real(point, "fits") < WHATIF_ALL)
+		snprintf(row->how, sizeof(row->how), "cache_size over %s (%.0f %% fit)", bytes,
+			 100 * BASE_MAX(whatif_real(point, "fits"), 0.0));
+	else
+		snprintf(row->how, sizeof(row->how), "cache warm --form %s (%s)", form, bytes);
+}
+
+static void whatif_keep(const struct whatif_of *of, const struct json_in *point)
+{
+	const char *name = ctl_string(point, "name");
+	struct whatif_change change = whatif_none;
+	struct ctl_whatif_row *row;
+
+	if (!whatif_is_measured(point) || strcmp(name, "file") == 0 ||
+	    strcmp(name, "augmented") == 0 || (point == of->chosen && of->kept >= WHATIF_ALL))
+		return;
+	change.cost = whatif_cost_of(point);
+	row = whatif_add(of, "kept", &change);
+	if (!row)
+		return;
+	row->form = name;
+	snprintf(row->change, sizeof(row->change), "all kept as %.40s", name);
+	whatif_say_keeping(of, point, row);
+}
+
+static void whatif_forms(const struct whatif_of *of)
+{
+	const struct json_in *points = json_in_member(of->cache, "points");
+
+	for (size_t i = 0; i < json_in_count(points); i++)
+		whatif_keep(of, json_in_item(points, i));
+}
+
+/* What is kept comes as before. */
+static void whatif_source(const struct whatif_of *of)
+{
+	struct whatif_change change = whatif_none;
+	struct ctl_whatif_row *row;
+
+	change.read = 2;
+	if (of->file && of->chosen) {
+		struct whatif_cost file = whatif_cost_of(of->file),
+				   chosen = whatif_cost_of(of->chosen);
+
+		file.read_us /= 2;
+		change.cost.read_us = whatif_mixed(&file, &chosen, of->kept).read_us;
+		change.read = 1;
+	}
+	row = whatif_add(of, "source", &change);
+	if (!row)
+		return;
+	snprintf(row->change, sizeof(row->change), "source twice as fast");
+	snprintf(row->how, sizeof(row->how), "faster storage, or one file (convert)");
+}
+
+static void whatif_slots(const struct whatif_of *of)
+{
+	struct whatif_change change = whatif_none;
+	struct ctl_whatif_row *row;
+
+	change.slots = 2;
+	row = whatif_add(of, "slots", &change);
+	if (!row)
+		return;
+	snprintf(row->change, sizeof(row->change), "2 x slots memory");
+	snprintf(row->how, sizeof(row->how), "memory, or slots=%llu",
+		 (unsigned long long)(2 * ctl_u64(of->stream, "slots")));
+}
+
+static void whatif_step(const struct whatif_of *of)
+{
+	struct whatif_change change = whatif_none;
+	struct ctl_whatif_row *row;
+
+	change.step = 2;
+	row = whatif_add(of, "job", &change);
+	if (!row)
+		return;
+	snprintf(row->change, sizeof(row->change), "a step twice as fast");
+	snprintf(row->how, sizeof(row->how), "the job's own code, or its GPU");
+}
+
+/* ---- the limit ---- */
+
+/* Would what is not kept for want of room make it faster? */
+static bool whatif_is_room(const struct ctl_whatif *all, const struct json_in *cache)
+{
+	if (strcmp(ctl_string(cache, "reason"), "no_room") != 0)
+		return false;
+	for (unsigned i = 0; i < all->n; i++)
+		if (all->row[i].form && all->row[i].gain >= WHATIF_WORTH &&
+		    strcmp(all->row[i].form, ctl_string(cache, "rival")) == 0)
+			return true;
+	return false;
+}
+
+static const char *whatif_limit(const struct whatif_of *of)
+{
+	const enum whatif_part limit = of->all->at.limit;
+	struct ctl_waits waits;
+
+	ctl_waits_of(of->job, &waits);
+	if (waits.pace == CTL_PACE_STOPPED)
+		return "job";
+	if (!of->all->is_known)
+		return "unknown";
+	if (limit == WHATIF_PARTS)
+		return waits.stage && strcmp(waits.stage, "scan") == 0 ? "listing" : "accessd";
+	if ((limit == WHATIF_READ || limit == WHATIF_DECODE) && whatif_is_room(of->all, of->cache))
+		return "cache";
+	return whatif_parts[limit];
+}
+
+void ctl_whatif_of(const struct json_in *status, const struct json_in *job, struct ctl_whatif *ret)
+{
+	struct whatif_of of = {.status = status, .job = job, .all = ret};
+
+	*ret = (struct ctl_whatif){.n = 0};
+	whatif_find(&of);
+	whatif_measure(&of);
+	ret->is_known = ret->in.rate > 0 && ctl_is(job, "active") &&
+			whatif_real(json_in_member(job, "waits"), "window_seconds") > 0;
+	if (ret->is_known) {
+		whatif_more_workers(&of);
+		whatif_more_cpus(&of);
+		whatif_forms(&of);
+		whatif_source(&of);
+		whatif_slots(&of);
+		whatif_step(&of);
+	}
+	ret->limit = whatif_limit(&of);
+}
