@@ -117,7 +117,7 @@ static const struct ctl_command {
      NULL},
     {"workers", "the worker processes", ctl_show_workers, NULL, NULL, NULL},
     {"peers", "the other nodes, and what comes from them", ctl_show_peers, NULL, NULL, NULL},
-    {"explain", "what limits a job, what would help; what is kept and why", NULL, ctl_explain,
+    {"explain", "what limits a job, what would help; what is kept", NULL, ctl_explain,
      ctl_explain_json, "JOB|DATASET"},
 };
 

@@ -238,7 +238,7 @@ static void whatif_say_keeping(const struct whatif_of *of, const struct json_in 
 	char bytes[32];
 
 	base_format_bytes((uint64_t)BASE_MIN(BASE_MAX(whole, 0.0), 1e18), bytes, sizeof(bytes));
-	if (whatif_real(point, "fits") < WHATIF_ALL)
+	if (!row->fits)
 		snprintf(row->how, sizeof(row->how), "cache_size over %s (%.0f %% fit)", bytes,
 			 100 * BASE_MAX(whatif_real(point, "fits"), 0.0));
 	else
@@ -259,6 +259,7 @@ static void whatif_keep(const struct whatif_of *of, const struct json_in *point)
 	if (!row)
 		return;
 	row->form = name;
+	row->fits = whatif_real(point, "fits") >= WHATIF_ALL;
 	snprintf(row->change, sizeof(row->change), "all kept as %.40s", name);
 	whatif_say_keeping(of, point, row);
 }
@@ -322,16 +323,20 @@ static void whatif_step(const struct whatif_of *of)
 
 /* ---- the limit ---- */
 
-/* Would what is not kept for want of room make it faster? */
-static bool whatif_is_room(const struct ctl_whatif *all, const struct json_in *cache)
+/* Is there a form that would make it faster, more than those do that fit, if there were room for it? */
+static bool whatif_is_room(const struct ctl_whatif *all)
 {
-	if (strcmp(ctl_string(cache, "reason"), "no_room") != 0)
-		return false;
-	for (unsigned i = 0; i < all->n; i++)
-		if (all->row[i].form && all->row[i].gain >= WHATIF_WORTH &&
-		    strcmp(all->row[i].form, ctl_string(cache, "rival")) == 0)
-			return true;
-	return false;
+	double fits = 0, best = 0;
+
+	for (unsigned i = 0; i < all->n; i++) {
+		const struct ctl_whatif_row *row = &all->row[i];
+
+		if (row->form && row->fits)
+			fits = BASE_MAX(fits, row->gain);
+		else if (row->form)
+			best = BASE_MAX(best, row->gain);
+	}
+	return best >= fits + WHATIF_WORTH;
 }
 
 static const char *whatif_limit(const struct whatif_of *of)
@@ -346,7 +351,7 @@ static const char *whatif_limit(const struct whatif_of *of)
 		return "unknown";
 	if (limit == WHATIF_PARTS)
 		return waits.stage && strcmp(waits.stage, "scan") == 0 ? "listing" : "accessd";
-	if ((limit == WHATIF_READ || limit == WHATIF_DECODE) && whatif_is_room(of->all, of->cache))
+	if ((limit == WHATIF_READ || limit == WHATIF_DECODE) && whatif_is_room(of->all))
 		return "cache";
 	return whatif_parts[limit];
 }

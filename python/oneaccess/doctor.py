@@ -1,22 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
 """python -m oneaccess.doctor [FOLDER]: what OneAccess finds on this machine, and what to mend.
 
-Each line is a check; the status is 0 when all are good. With a folder, that is opened as a data set.
+Looks at the machine, the configuration, the daemon and this user's running jobs. Each line is a check: "ok", "BAD" (it does not
+work), "slow" (it works, and could be faster) or "note"; below what can be mended is the command. The status is 0 when nothing is
+BAD. With a folder, that is opened as a data set.
 """
 
 import importlib.metadata
 import json
 import os
+import pathlib
 import resource
 import shutil
+import subprocess
 import sys
 import time
 
-from . import _core, __version__, wrapped
+from . import _core, __version__, advice, wrapped
+from .advice import size as _bytes
 from .errors import Error
 
 _DESCRIPTORS = 256  # a stream takes one to three, a program has its own
 _ADDRESSES = 64 << 30
+_SYSTEM = pathlib.Path("/run/accessd/socket")
 _PATIENCE = 20  # a daemon that was only just started opens what is kept first: tenths of a second
 
 
@@ -35,12 +41,19 @@ class _Report:
     def note(self, what, text):
         print(f"note  {what}: {text}")
 
+    def tell(self, findings):
+        for finding in findings:
+            print(f"{finding.kind:5} {finding.what}: {finding.text}")
+            if finding.mend:
+                print(f"      mend: {finding.mend}")
+            self.is_good &= finding.kind != "BAD"
 
-def _bytes(count):
-    for unit in ("bytes", "KiB", "MiB", "GiB", "TiB"):
-        if count < 1024 or unit == "TiB":
-            return f"{count:.0f} {unit}" if unit == "bytes" else f"{count:.1f} {unit}"
-        count /= 1024
+
+def _text(path):
+    try:
+        return pathlib.Path(path).read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
 
 
 def _programs(report):
@@ -82,6 +95,26 @@ def _memory(report):
         report.good("memory", f"{_bytes(free)} of {_bytes(sizes['MemTotal'])} are available")
 
 
+def _no_account(report):
+    """What other loaders need, and people look for first."""
+    shm = os.statvfs("/dev/shm") if os.path.isdir("/dev/shm") else None
+    locked, _ = resource.getrlimit(resource.RLIMIT_MEMLOCK)
+    report.note("of no account", "slots are accessd's memory, in files that have no name: neither /dev/shm"
+                + (f" ({_bytes(shm.f_blocks * shm.f_frsize)})" if shm else "") + " nor the limit on locked memory"
+                + (f" ({_bytes(locked)})" if locked != resource.RLIM_INFINITY else "") + " counts")
+
+
+def _socket(report):
+    """The system's, where it is the one to be asked."""
+    if os.environ.get("ACCESS_SOCKET") or not _SYSTEM.parent.is_dir():
+        return
+    if not _SYSTEM.exists():
+        report.note("socket", f"no {_SYSTEM}: the service does not run; sudo systemctl start accessd starts it")
+    elif not os.access(_SYSTEM, os.R_OK | os.W_OK):
+        report.bad("socket", f"{_SYSTEM} is there, and this user may not connect", f"ls -ld {_SYSTEM.parent} {_SYSTEM}: others need"
+                   " x and rw; sudo systemctl restart accessd makes them anew")
+
+
 def _daemon(report):
     """The client, or None."""
     try:
@@ -93,8 +126,41 @@ def _daemon(report):
     report.good("daemon", f"accessd {status['version']}, pid {status['pid']}, {len(status['jobs'])} jobs,"
                 f" {len(status['workers'])} workers")
     if status["version"] != __version__:
-        report.note("versions", f"this package is {__version__}; the two understand each other")
+        report.note("versions", f"this package is {__version__}; the two understand each other. The same would be"
+                    f" pip install oneaccess=={status['version']}")
+    report.tell(advice.node(status, os.cpu_count(), _text("/sys/kernel/mm/transparent_hugepage/shmem_enabled")))
     return client
+
+
+def _access_ctl():
+    """Beside the daemon that the wheel brought, or in PATH."""
+    beside = pathlib.Path(os.environ.get("ACCESS_DAEMON", "/")).parent.parent / "bin" / "access-ctl"
+    return str(beside) if os.access(beside, os.X_OK) else shutil.which("access-ctl")
+
+
+def _explained(status, program):
+    """What access-ctl says of each of this user's jobs."""
+    for job in status["jobs"]:
+        if job["uid"] != os.geteuid():
+            continue
+        run = subprocess.run([program, "--json", "explain", str(job["id"])], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                             text=True, check=False)
+        if run.returncode == 0:  # else it has ended
+            yield from json.loads(run.stdout)
+
+
+def _jobs(report, client):
+    status, program = json.loads(client.status()), _access_ctl()
+    mounts = _text("/proc/self/mountinfo").splitlines()
+    for path in {stream["dataset"] for stream in status["streams"]}:
+        report.tell(advice.folder(path, mounts))
+    report.tell(advice.bad_samples(status, os.geteuid()))
+    if not status["jobs"]:
+        report.note("jobs", "none runs; beside one that does, the doctor says what limits it")
+    elif program is None:
+        report.note("jobs", "what limits them access-ctl says, which is not in PATH")
+    else:
+        report.tell(advice.job(status, explained) for explained in _explained(status, program))
 
 
 def _kept_of(client):
@@ -120,7 +186,10 @@ def _kept(report, client):
         report.note("kept", f"in memory only, {_bytes(cache['memory_used'])} of {_bytes(cache['memory_limit'])}, and gone"
                     f" with the daemon: {cache['why']}")
     elif cache["mode"] == "off":
-        report.note("kept", f"nothing: {cache['why'] or 'the store is not open yet'}")
+        why = cache["why"] or "the store is not open yet"
+        report.tell([advice.Finding("slow" if cache["why"] else "note", "kept", f"nothing: {why}",
+                                    cache["why"] and advice.setting(json.loads(client.status()), "cache_size = 50G")
+                                    + ", with cache_dir on a local disk")])
     else:
         report.note("kept", f"what is there is used, nothing comes to it: {cache['why']}")
 
@@ -153,6 +222,7 @@ def _dataset(report, client, folder):
         report.bad("data set", str(error), "name a folder of pictures, CLASS/NAME.jpg or flat")
         return
     report.good("data set", f"{folder}: {dataset.count:,} samples of {len(dataset.classes):,} classes")
+    report.tell(advice.folder(os.path.realpath(folder), _text("/proc/self/mountinfo").splitlines()))
 
 
 def main(arguments):
@@ -164,9 +234,12 @@ def main(arguments):
     _programs(report)
     _limits(report)
     _memory(report)
+    _no_account(report)
+    _socket(report)
     client = _daemon(report)
     if client is not None:
         _kept(report, client)
+        _jobs(report, client)
     _pools(report)
     _libraries(report)
     if arguments and client is not None:

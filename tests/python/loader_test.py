@@ -25,7 +25,7 @@ except ImportError as missing:
     sys.exit(77)
 
 import oneaccess as oa
-from support import SAMPLES, DaemonCase
+from support import BUILD, SAMPLES, DaemonCase
 
 warnings.simplefilter("error")
 
@@ -398,6 +398,16 @@ class LoaderTest(DaemonCase):
         self.assertIn(f"pid {self.daemon.pid}", run.stdout)
         self.assertIn("kept: nothing: cache_size is 0", run.stdout)
         self.assertIn("numpy: " + np.__version__.split("+")[0][:4], run.stdout)
+        self.assertEqual(run.returncode, 0, run.stdout)
+
+    def test_the_doctor_looks_at_jobs(self):
+        loader = self.loader(job="patient")
+        next(iter(loader))
+        run = self.doctor(PATH=f"{BUILD / 'tools'}:{os.environ['PATH']}")
+        self.assertRegex(run.stdout, r"(ok   |slow |note ) job patient: \d+ samples a second: ")
+        self.assertIn("slow  kept: nothing: cache_size is 0\n      mend: echo 'cache_size = 50G' >> ~/.config", run.stdout)
+        self.assertIn("note  of no account: slots are accessd's memory", run.stdout)
+        self.assertRegex(run.stdout, "slots: .* MiB for slots")
         self.assertEqual(run.returncode, 0, run.stdout)
 
     def test_the_doctor_says_what_to_mend(self):

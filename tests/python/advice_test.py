@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the doctor says of a daemon and of jobs, from statuses that are written down here."""
+
+import sys
+import unittest
+
+try:
+    import numpy  # noqa: F401, the package's
+except ImportError as missing:
+    print(f"advice_test: skipped: {missing}")
+    sys.exit(77)
+
+from oneaccess import advice
+
+MOUNTS = """21 1 254:0 / / rw - ext4 /dev/vda rw
+40 21 0:40 / /data rw,relatime shared:5 - nfs4 filer:/export rw
+41 40 254:1 / /data/local rw - xfs /dev/vdb rw
+42 21 0:41 / /mnt/two\\040words rw - fuse.sshfs host: rw
+a line that is none""".splitlines()
+
+
+def status(**changes):
+    node = {"machine": {"cpus": 4, "cpus_from": ""}, "workers": 4, "memory_budget": 8 << 30, "memory_used": 1 << 30,
+            "memory_source": "a quarter of RAM", "worker_restarts": 0, "reader_restarts": 0, "parent_restarts": 0, "refused": 0}
+    return {"node": {**node, **changes}, "streams": [], "jobs": [], "draining": False}
+
+
+def kinds(findings):
+    return [finding.kind for finding in findings]
+
+
+class FolderTest(unittest.TestCase):
+    def test_the_deepest_mount_counts(self):
+        self.assertEqual(advice.mount_of("/data/local/x", MOUNTS), ("/data/local", "xfs", "/dev/vdb"))
+        self.assertEqual(advice.mount_of("/data2", MOUNTS)[0], "/")
+        self.assertEqual(advice.mount_of("/data", MOUNTS)[1], "nfs4")
+        self.assertIsNone(advice.mount_of("/data", []))
+
+    def test_files_on_a_network_are_told(self):
+        finding, = advice.folder("/data/it's", MOUNTS)
+        self.assertEqual(finding.kind, "slow")
+        self.assertIn("nfs4 (filer:/export)", finding.text)
+        self.assertIn("""access-ctl convert '/data/it'"'"'s' /LOCAL""", finding.mend)
+        self.assertEqual(kinds(advice.folder("/mnt/two words/x", MOUNTS)), ["slow"])
+        self.assertEqual(advice.folder("/data/local/x", MOUNTS), [])
+        self.assertEqual(advice.folder("/home", MOUNTS), [])
+
+
+class NodeTest(unittest.TestCase):
+    def test_all_is_well(self):
+        self.assertEqual(kinds(advice.node(status(), 4, "never")), ["ok", "ok"])
+
+    def test_fewer_processors_and_workers(self):
+        quota = {"cpus": 2, "cpus_from": "/sys/fs/cgroup/a/cpu.max"}
+        found = advice.node(status(machine=quota, workers=2), 16, "")[0]
+        self.assertEqual((found.kind, found.text), ("slow", "accessd may use 2 of 16, by /sys/fs/cgroup/a/cpu.max"))
+        self.assertIn("CPUQuota=1600%", found.mend)
+        found = advice.node(status(workers=1), 4, "")[0]
+        self.assertEqual((found.kind, found.text[:18]), ("note", "1, of 4 processors"))
+
+    def test_memory_that_is_taken(self):
+        full = status(memory_used=8 << 30)
+        found = advice.node(full, 4, "")[1]
+        self.assertEqual(found.kind, "slow")
+        self.assertEqual(found.mend, "echo 'memory = 16.0G' | sudo tee -a /etc/accessd.conf && sudo systemctl restart accessd")
+        self.assertIn("~/.config/oneaccess/accessd.conf", advice.node({**full, "parameters": {}}, 4, "")[1].mend)
+
+    def test_small_pages_by_the_kernels_setting(self):
+        one = status()
+        one["streams"] = [{"variants": [{"slot_bytes": 64 << 20, "huge_pages": False}]}]
+        self.assertEqual(kinds(advice.node(one, 4, "always [never] deny")), ["ok", "ok"])
+        self.assertIn("64.0 MiB", advice.node(one, 4, "always never [deny]")[2].text)
+
+    def test_what_went_wrong(self):
+        found = advice.node({**status(worker_restarts=2, refused=3), "draining": True}, 4, "")
+        self.assertEqual([finding.what for finding in found[2:]], ["restarts", "refused", "draining"])
+        self.assertIn("2 workers died", found[2].text)
+
+
+class JobTest(unittest.TestCase):
+    ROWS = [("workers", None, "2 more workers", "workers=4", 0.38), ("kept", "packed", "all kept as packed", "cache warm ...", 1.1),
+            ("source", None, "source twice as fast", "faster storage", 0.0), ("job", None, "a step twice as fast", "its code", 3.0)]
+
+    def explained(self, limit, rows):
+        keys = "change", "form", "words", "how", "gain"
+        return {"name": "vit", "rate": 812.4, "limit": limit, "dataset": "/data/a b", "what_if": [dict(zip(keys, row)) for row in rows]}
+
+    def test_its_own_pace_is_well(self):
+        found = advice.job(status(), self.explained("job", self.ROWS))
+        self.assertEqual(found, ("ok", "job vit", "812 samples a second: its own steps, or its GPU, are its pace", None))
+
+    def test_the_change_that_brings_most(self):
+        found = advice.job(status(), self.explained("decode", self.ROWS))
+        self.assertEqual(found.text, "812 samples a second: decoding is its limit. all kept as packed: +110 %")
+        self.assertEqual(found.mend, "access-ctl cache warm '/data/a b' --form packed")
+        found = advice.job(status(), self.explained("decode", self.ROWS[:1]))
+        self.assertIn("'workers=4' | sudo tee -a /etc/accessd.conf", found.mend)
+        room = ("kept", "decoded+2", "all kept as decoded+2", "cache_size over 1.3 GiB (12 % fit)", 0.5)
+        self.assertTrue(advice.job(status(), self.explained("cache", [room])).mend.startswith("cache_size over 1.3 GiB"))
+        deep = ("kept", "decoded+2", "all kept as decoded+2", "cache warm ...", 0.5)
+        self.assertTrue(advice.job(status(), self.explained("read", [deep])).mend.endswith("--form deepest"))
+
+    def test_nothing_helps(self):
+        found = advice.job(status(), self.explained("accessd", self.ROWS[2:]))
+        self.assertEqual(found.kind, "note")
+        self.assertIn("no change that was measured would help", found.text)
+        self.assertIn("a newer word", advice.job(status(), self.explained("a newer word", [])).text)
+
+    def test_bad_samples_of_ones_own_jobs(self):
+        one = status()
+        one["streams"] = [{"id": 1, "bad_samples": 3}, {"id": 2, "bad_samples": 0}]
+        one["jobs"] = [{"id": 7, "name": "a", "uid": 5, "stream": 1}, {"id": 8, "name": "b", "uid": 5, "stream": 1},
+                       {"id": 9, "name": "c", "uid": 5, "stream": 2}]
+        self.assertEqual([found.text for found in advice.bad_samples(one, 5)], ["3 samples are bad: access-ctl bad 7"])
+        self.assertEqual(list(advice.bad_samples(one, 6)), [])
+
+
+if __name__ == "__main__":
+    unittest.main()
