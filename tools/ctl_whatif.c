@@ -3,8 +3,8 @@
 /*
  * From a status to the model of tools/whatif.c: how samples come now is the mean of the files' costs and of the kept form's, by the
  * share that is kept; what is made for a job is what the fastest of its stream takes, as all share it. A stream of which
- * nothing is kept has no costs but the median of a worker's time. What is not known leaves a limit out, so that a change
- * seems to bring more than it does: "at most" says so.
+ * nothing is kept has no costs but the median of a worker's time. What is not known bounds nothing, so a change may seem to bring
+ * more than it does.
  */
 
 #include "tools/ctl_whatif.h"
