@@ -124,19 +124,40 @@ static double whatif_others(const struct whatif_of *of)
 	return busy;
 }
 
+/* A worker, or a tenant. */
+static bool whatif_is_of(const struct whatif_of *of, const struct json_in *one, bool is_public)
+{
+	return ctl_is(one, "public") == is_public &&
+	       (is_public || ctl_u64(one, "uid") == ctl_u64(of->job, "uid"));
+}
+
 static double whatif_workers(const struct whatif_of *of)
 {
 	const struct json_in *workers = json_in_member(of->status, "workers");
 	const bool is_public = ctl_is(of->stream, "public");
 	unsigned n = 0;
 
-	for (size_t i = 0; i < json_in_count(workers); i++) {
-		const struct json_in *worker = json_in_item(workers, i);
-
-		n += ctl_is(worker, "public") == is_public &&
-		     (is_public || ctl_u64(worker, "uid") == ctl_u64(of->job, "uid"));
-	}
+	for (size_t i = 0; i < json_in_count(workers); i++)
+		n += whatif_is_of(of, json_in_item(workers, i), is_public);
 	return n > 0 ? n : (double)ctl_u64(json_in_member(of->status, "node"), "workers");
+}
+
+/* Since they began. Who is not shown all workers of a user cannot know it: 1. */
+static double whatif_granted(const struct whatif_of *of)
+{
+	const struct json_in *workers = json_in_member(of->status, "workers");
+	const struct json_in *tenants = json_in_member(of->status, "tenants");
+	const bool is_public = ctl_is(of->stream, "public");
+	const struct json_in *who = json_in_member(of->status, "node");
+	double busy_s = 0;
+
+	for (size_t i = 0; i < json_in_count(tenants); i++)
+		if (whatif_is_of(of, json_in_item(tenants, i), is_public))
+			who = json_in_item(tenants, i);
+	for (size_t i = 0; i < json_in_count(workers); i++)
+		if (whatif_is_of(of, json_in_item(workers, i), is_public))
+			busy_s += ctl_real(json_in_item(workers, i), "busy_seconds");
+	return busy_s > 0 ? BASE_MIN(ctl_real(who, "worker_cpu_seconds") / busy_s, 1.0) : 1;
 }
 
 /* Shares of its time lately; what is none of the parts counts as another wait. */
@@ -168,6 +189,7 @@ static void whatif_measure(const struct whatif_of *of)
 	in->cpus = cpus > 0 ? cpus : in->workers;
 	in->readers = readers > 0 ? readers : 1;
 	in->others_busy = whatif_others(of);
+	in->granted = whatif_granted(of);
 	in->cost = whatif_now(of);
 	if (readers <= 0) /* an accessd that does not say how many there are */
 		in->cost.read_us = -1;

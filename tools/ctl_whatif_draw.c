@@ -99,6 +99,11 @@ void ctl_whatif_draw(const struct json_in *status, const struct json_in *job, FI
 	    "It gets %.0f samples a second. How busy each part is, and the most it could give:\n",
 	    all.in.rate);
 	whatif_draw_parts(&all, out);
+	if (all.in.granted < WHATIF_GRANTED)
+		fprintf(out,
+			"Workers wait for a processor for %.0f %% of their time: other programs "
+			"want them.\n",
+			100 * (1 - all.in.granted));
 	fputs("What one change would bring, by what was measured:\n", out);
 	whatif_draw_rows(&all, out);
 }
@@ -153,6 +158,7 @@ void ctl_whatif_json(const struct json_in *status, const struct json_in *job, st
 	json_out_member_string(out, "limit", all.limit);
 	json_out_member_double(out, "rate", all.in.rate);
 	json_out_member_double(out, "made", all.in.made);
+	json_out_member_double(out, "granted", all.in.granted);
 	whatif_json_parts(&all, out);
 	whatif_json_rows(&all, out);
 	json_out_object_end(out);

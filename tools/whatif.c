@@ -20,6 +20,11 @@
  * in full, not what costs promise. So a prediction for the limit rests on the job's own rate, and costs say only where the next
  * limit is. A change scales most(part), and the new rate is the least again.
  *
+ * Where other programs want the processors, workers wait for one, which is measured: granted is the share of their busy time that
+ * they have one. A service, as a session, is one group to the kernel, whose weight is spread over the processors that it runs on:
+ * n workers beside groups of the weight g on each processor have 1 / (1 + n * g). g follows from granted, and more workers
+ * bring that much less. Other weights and quotas are not asked for.
+ *
  * What it does not know: a disk that serves many threads no better than one (most(read) is then too high until reading is the limit),
  * and that two parts of nearly the same speed wait for each other now and then, which costs some percent.
  * That twice the slots leave nothing to be waited for them is a promise of the most.
@@ -79,6 +84,19 @@ static double used_decode(const struct whatif_input *in, const struct whatif_cos
 		return -1;
 	return BASE_MAX((work + others) / at_least_one(workers),
 			(work + read + others) / at_least_one(cpus));
+}
+
+/* How much of a processor each of so many workers would have. */
+static double granted_to(const struct whatif_input *in, double workers, double cpus)
+{
+	const double granted = tame(in->granted, 1);
+	const double on = BASE_MIN(at_least_one(in->workers), at_least_one(in->cpus));
+	double others;
+
+	if (!(granted > 0 && granted < WHATIF_GRANTED))
+		return 1;
+	others = (1 / granted - 1) / on * at_least_one(in->cpus) / at_least_one(cpus);
+	return 1 / (1 + BASE_MIN(at_least_one(workers), at_least_one(cpus)) * others);
 }
 
 static double used_read(const struct whatif_input *in, const struct whatif_cost *cost,
@@ -154,12 +172,14 @@ double whatif_rate(const struct whatif_input *in, const struct whatif *whatif,
 	    .read_us = or_else(change->cost.read_us, in->cost.read_us),
 	    .read_cpu_us = or_else(change->cost.read_cpu_us, in->cost.read_cpu_us),
 	};
-	const double decode =
-	    quicker(used_decode(in, &in->cost, in->workers, in->cpus),
-		    used_decode(in, &cost, in->workers + change->workers, in->cpus + change->cpus));
+	const double workers = in->workers + change->workers, cpus = in->cpus + change->cpus;
+	const double decode = quicker(used_decode(in, &in->cost, in->workers, in->cpus),
+				      used_decode(in, &cost, workers, cpus));
+	const double granted =
+	    granted_to(in, workers, cpus) / granted_to(in, in->workers, in->cpus);
 	const double read =
 	    quicker(used_read(in, &in->cost, in->readers), used_read(in, &cost, in->readers));
-	double rate = whatif->most[WHATIF_DECODE] * decode;
+	double rate = whatif->most[WHATIF_DECODE] * decode * granted;
 
 	if (whatif->limit == WHATIF_PARTS)
 		return in->rate;

@@ -17,6 +17,8 @@ enum whatif_part {
 
 /* Of its time: less waiting and the job's own steps are its pace. */
 #define WHATIF_WAITS_LEAST 0.05
+/* Of a worker's busy time: with less of a processor, other programs want them. */
+#define WHATIF_GRANTED 0.9
 
 /* Means of a sample, microseconds; negative: not known. */
 struct whatif_cost {
@@ -30,7 +32,8 @@ struct whatif_input {
 	double made;                /* what is made for it and all who share, once for all */
 	double waits[WHATIF_PARTS]; /* shares of its time lately; of WHATIF_JOB: other waits */
 	double workers, cpus, readers;
-	double others_busy;      /* workers that other streams keep busy, in the mean */
+	double others_busy; /* workers that other streams keep busy, in the mean */
+	double granted;     /* of the time that a worker has a sample it has a processor, too */
 	struct whatif_cost cost; /* as samples come now */
 };
 

@@ -215,6 +215,23 @@ START_TEST(what_limits)
 }
 END_TEST
 
+/* Of a system's accessd a user's workers and their CPU time count, not those of others. */
+START_TEST(busy_processors)
+{
+	static const char text[] =
+	    "{\"node\":{\"worker_cpu_seconds\":90,\"machine\":{\"cpus\":2}},"
+	    "\"tenants\":[{\"uid\":6,\"worker_cpu_seconds\":80},{\"uid\":5,\"worker_cpu_seconds\":"
+	    "10}],"
+	    "\"workers\":[{\"uid\":5,\"busy_seconds\":40},{\"uid\":6,\"busy_seconds\":80}],"
+	    "\"jobs\":[{\"id\":3,\"uid\":5,\"stream\":9,\"active\":true,\"rate\":1000,"
+	    "\"waits\":{\"window_seconds\":10,\"decode\":9}}],"
+	    "\"streams\":[{\"id\":9,\"median_us\":200}]}";
+
+	HAS(text, "3", 0, "Workers wait for a processor for 75 % of their time: other programs",
+	    "1143  +14 %  workers=2");
+}
+END_TEST
+
 START_TEST(as_json)
 {
 	static const char text[] = BUSY("few_uses", "1", "\"decode\":8");
@@ -273,6 +290,7 @@ int main(void)
 	tcase_add_test(tcase, other_reasons);
 	tcase_add_test(tcase, no_cache);
 	tcase_add_test(tcase, what_limits);
+	tcase_add_test(tcase, busy_processors);
 	tcase_add_test(tcase, as_json);
 	tcase_add_test(tcase, strange);
 	suite_add_tcase(suite, tcase);

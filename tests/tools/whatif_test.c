@@ -115,6 +115,31 @@ START_TEST(more_workers)
 }
 END_TEST
 
+/* Others that weigh a quarter on each processor, then twice as much as we do. */
+START_TEST(busy_processors)
+{
+	struct whatif_input in = waiting(WHATIF_DECODE, 0.9);
+	struct whatif_change form = whatif_none;
+
+	in.granted = 4.0 / 6;
+	in.cost.read_cpu_us = 0;
+	check_near(with_workers(&in, 0), 1000);
+	check_near(with_workers(&in, 1), 1500 * 6.0 / 7);
+	check_near(with_workers(&in, 2), 2000 * 6.0 / 8);
+	form.cost.work_us = 900; /* as many threads as before */
+	check_near(rate_of(&in, &form), 2000);
+	in.granted = 0.2;
+	check_near(with_workers(&in, 1), 1500 * 5.0 / 7);
+	form = whatif_none;
+	form.cpus = 4;
+	check_near(rate_of(&in, &form), 1000 * 5.0 / 3);
+	in.granted = 0.95;
+	check_near(with_workers(&in, 1), 1500);
+	in.granted = 0; /* not known */
+	check_near(with_workers(&in, 1), 1500);
+}
+END_TEST
+
 START_TEST(another_form)
 {
 	struct whatif_input in = waiting(WHATIF_DECODE, 0.9);
@@ -184,6 +209,7 @@ START_TEST(nonsense)
 					  .cpus = a,
 					  .readers = b,
 					  .others_busy = c,
+					  .granted = b,
 					  .cost = {c, a, b}};
 		struct whatif_change change = whatif_none;
 		struct whatif whatif;
@@ -206,6 +232,7 @@ int main(void)
 	tcase_add_test(tcase, limits);
 	tcase_add_test(tcase, shares);
 	tcase_add_test(tcase, more_workers);
+	tcase_add_test(tcase, busy_processors);
 	tcase_add_test(tcase, another_form);
 	tcase_add_test(tcase, other_changes);
 	tcase_add_test(tcase, mixed);
