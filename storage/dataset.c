@@ -10,7 +10,8 @@
  *	sums		their checksum, then each block by its sum (damage; a forger computes them, so
  *			nothing rests on them);
  *	strings		starts ascend from 0 to the end, one NUL each, at its end;
- *	paths		relative, no empty, "." or ".." component: the reader opens below its root;
+ *	paths		relative, no empty, "." or ".." component: the reader opens below its root; but of a
+ *			manifest's files, which may lie wherever its user can read, and of no other user's;
  *	records		label below the number of classes, size not above the largest.
  * What stays unchecked is harmless: an index with false mtimes or a false version only says
  * "changed" of every file, or names another dataset of the same user.
@@ -48,7 +49,7 @@
 
 #define DATASET_SMALL (UINT64_C(1) << 20) /* bytes of an index that is checked whole */
 
-enum string_kind { STRING_PATH, STRING_PATH_OR_ROOT, STRING_COMPONENT };
+enum string_kind { STRING_PATH, STRING_PATH_OR_ROOT, STRING_TEXT };
 
 struct strings {
 	const uint64_t *start; /* [count + 1] */
@@ -119,9 +120,7 @@ static bool string_is_good(const char *text, uint64_t size, enum string_kind kin
 		return false;
 	if (size == 1)
 		return kind == STRING_PATH_OR_ROOT;
-	if (kind == STRING_COMPONENT && memchr(text, '/', size - 1))
-		return false;
-	return path_is_below(text, size - 1);
+	return kind == STRING_TEXT || path_is_below(text, size - 1);
 }
 
 /* From the disk in one go, where MADV_RANDOM keeps the kernel from reading more than is touched. */
@@ -256,10 +255,11 @@ static void dataset_lay_out(struct dataset *dataset)
 	index_place(head, &dataset->place); /* head_is_good() has seen it succeed */
 	dataset->record = (const void *)(map + place->records);
 	dataset->folder = (const void *)(map + place->folders);
-	dataset->names = strings_at(map, place->name_starts, place->names, head->n_samples,
-				    head->names_bytes, STRING_PATH);
+	dataset->names =
+	    strings_at(map, place->name_starts, place->names, head->n_samples, head->names_bytes,
+		       head->kind == INDEX_OF_MANIFEST ? STRING_TEXT : STRING_PATH);
 	dataset->classes = strings_at(map, place->class_starts, place->classes, head->n_classes,
-				      head->classes_bytes, STRING_COMPONENT);
+				      head->classes_bytes, STRING_TEXT);
 	dataset->folder_paths =
 	    strings_at(map, place->folder_starts, place->folder_paths, head->n_folders,
 		       head->folders_bytes, STRING_PATH_OR_ROOT);

@@ -30,7 +30,7 @@
 enum index_label_rule {
 	INDEX_LABELS_FLAT = 0,    /* files in the root, label 0 */
 	INDEX_LABELS_FOLDERS = 1, /* number of the top-level folder in the sorted list of them */
-	INDEX_LABELS_OWN = 2,     /* samples bring it; class names are the numbers, in decimal */
+	INDEX_LABELS_OWN = 2, /* samples bring it; class names: the numbers in decimal, or words */
 };
 
 /* What the first 8 bytes of a record are. */
@@ -41,7 +41,8 @@ enum index_kind {
 	INDEX_OF_TAR = 4,
 	INDEX_OF_TFRECORD = 5,
 	INDEX_OF_MDS = 6,
-	INDEX_KINDS = 7,
+	INDEX_OF_MANIFEST = 7, /* the file's time of change; shards are what names the files */
+	INDEX_KINDS = 8,
 };
 
 struct index_head { /* 192 bytes */

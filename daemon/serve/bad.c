@@ -190,6 +190,7 @@ void bad_text(char *ret, size_t size, const char *folder, const char *name, uint
 	bad_why(why, sizeof(why), stage, code, detail);
 	base_quote(folder, quoted_folder, sizeof(quoted_folder));
 	base_quote(name, quoted_name, sizeof(quoted_name));
-	snprintf(ret, size, "sample %llu, %s/%s, stage %s: %s", (unsigned long long)id,
-		 quoted_folder, quoted_name, bad_stage_name(stage), why);
+	snprintf(ret, size, "sample %llu, %s%s%s, stage %s: %s", (unsigned long long)id,
+		 *name == '/' ? "" : quoted_folder, *name == '/' ? "" : "/", quoted_name,
+		 bad_stage_name(stage), why);
 }

@@ -143,11 +143,14 @@ def _path(path):
     return os.path.expanduser(path) if isinstance(path, str) else path
 
 
+_MANIFESTS = (".csv", ".tsv", ".jsonl", ".ndjson")
+
+
 def _root(path, name):
-    """The folder that a sample's name is below: of shards, that of the shards."""
+    """The folder that a sample's name is below: of shards and manifests, that of these."""
     if not os.path.exists(path):
         path = path.rpartition("?")[0] or path
-    if os.path.isfile(path) and os.path.basename(path) == name.partition(":")[0]:
+    if os.path.isfile(path) and (path.lower().endswith(_MANIFESTS) or os.path.basename(path) == name.partition(":")[0]):
         return os.path.dirname(path)
     return path if os.path.exists(path) else os.path.dirname(path.partition("{")[0])
 
@@ -186,7 +189,8 @@ class Loader:
 
     dataset: a folder with one folder of pictures a class, or of pictures; a file that access-ctl convert
     made of one; shards (WebDataset's tar, TFRecord, MDS): their folder, one of them, or a list
-    "/data/train-{000000..000123}.tar" (oneaccess-sources(7)); a .npy, of which a sample is a row; tokens();
+    "/data/train-{000000..000123}.tar" (oneaccess-sources(7)); a table of pictures' paths and labels (.csv, .tsv, .jsonl); a .npy,
+    of which a sample is a row; tokens();
     Parquet files (from_parquet()); or wrap() of a Python data set, from_hf(), from_hdf5() or from_lmdb().
     source: a dict of options of the kind of data set.
     pipeline: of oneaccess.transforms, JSON, or a name (oneaccess-pipeline(5)); without one, imagenet-train, and

@@ -16,6 +16,7 @@
 
 #define SCAN_MOST_WANT (UINT32_C(1) << 20) /* bytes that may be wanted at a time */
 #define SCAN_MOST_KEY 4096                 /* bytes of a key, with its NUL */
+#define SCAN_MOST_WORD 256                 /* bytes of a label that is a word, with its NUL */
 #define SCAN_NO_LABEL UINT32_MAX
 #define SCAN_MOST_LABEL ((UINT32_C(1) << 24) - 1)
 
@@ -38,8 +39,9 @@ struct scan_want { /* the bytes that are needed next: 1 to SCAN_MOST_WANT of the
 struct scan_record { /* a sample's bytes, as they lie in the shard */
 	uint64_t at;
 	uint32_t bytes;
-	uint32_t label;  /* at most SCAN_MOST_LABEL, or SCAN_NO_LABEL: it brings none */
-	const char *key; /* what people call it; borrowed until record() returns */
+	uint32_t label;   /* at most SCAN_MOST_LABEL, or SCAN_NO_LABEL: it brings none */
+	const char *key;  /* what people call it; borrowed until record() returns */
+	const char *word; /* its label, with SCAN_NO_LABEL; NULL: that is none. Borrowed, too */
 };
 
 struct scan_sink {

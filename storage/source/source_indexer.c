@@ -123,26 +123,50 @@ static bool is_stopped(struct indexer *indexer)
 
 static uint64_t memory_of(const struct indexer_shard *shard)
 {
-	return shard->room_records * sizeof(*shard->record) + shard->room_keys;
+	return shard->room_records * sizeof(*shard->record) + shard->room_keys +
+	       words_bytes(&shard->words);
+}
+
+/* Within the shard, with a key, and a label at most: a number, or a word behind the key. */
+static bool is_record(const struct indexer_shard *shard, const struct indexer_word *word,
+		      const char *key)
+{
+	const size_t size = word->text_bytes < 2 ? 0 : strlen(key) + 1;
+
+	if (word->at > shard->bytes || word->bytes > shard->bytes - word->at || size < 2 ||
+	    size > SCAN_MOST_KEY)
+		return false;
+	if (size == word->text_bytes)
+		return word->label <= SCAN_MOST_LABEL || word->label == SCAN_NO_LABEL;
+	return word->label == SCAN_NO_LABEL && key[size] &&
+	       size + strlen(key + size) + 1 == word->text_bytes;
 }
 
 static int take_record(struct listener *listener, const struct indexer_word *word, const char *key)
 {
 	struct indexer_shard *shard = listener->shard;
+	uint32_t label = word->label, number;
+	size_t size;
+	int r = 0;
 
-	if (word->at > shard->bytes || word->bytes > shard->bytes - word->at ||
-	    (word->label > SCAN_MOST_LABEL && word->label != SCAN_NO_LABEL) ||
-	    word->text_bytes < 2 || strlen(key) + 1 != word->text_bytes)
+	if (!is_record(shard, word, key))
 		return stop_shard(listener->indexer, shard, DATASET_E_REFUSED,
 				  "has a sample that is beyond its end or has no name");
-	if (!base_grow(&shard->record, &shard->room_records, shard->n_records + 1,
+	size = strlen(key) + 1;
+	if (size < word->text_bytes) {
+		r = words_add(&shard->words, key + size, &number);
+		label = INDEXER_WORDS + number;
+	}
+	if (r == -E2BIG)
+		return stop_shard(listener->indexer, shard, DATASET_E_REFUSED, WORDS_TOO_MANY);
+	if (r ||
+	    !base_grow(&shard->record, &shard->room_records, shard->n_records + 1,
 		       sizeof(*shard->record)) ||
-	    !base_grow(&shard->keys, &shard->room_keys, shard->keys_bytes + word->text_bytes, 1))
+	    !base_grow(&shard->keys, &shard->room_keys, shard->keys_bytes + size, 1))
 		return stop_memory(listener->indexer);
-	shard->record[shard->n_records++] =
-	    (struct indexer_record){word->at, word->bytes, word->label};
-	memcpy(shard->keys + shard->keys_bytes, key, word->text_bytes);
-	shard->keys_bytes += word->text_bytes;
+	shard->record[shard->n_records++] = (struct indexer_record){word->at, word->bytes, label};
+	memcpy(shard->keys + shard->keys_bytes, key, size);
+	shard->keys_bytes += size;
 	return 0;
 }
 
@@ -184,7 +208,7 @@ static int understand(struct listener *listener)
 		if (listener->used - at < sizeof(word))
 			break;
 		memcpy(&word, listener->bytes + at, sizeof(word));
-		if (word.text_bytes > SCAN_MOST_KEY)
+		if (word.text_bytes > INDEXER_MOST_TEXT)
 			word.said = UINT32_MAX;
 		else if (listener->used - at - sizeof(word) < word.text_bytes)
 			break;
@@ -517,6 +541,7 @@ void source_indexer_free(struct indexer_shard *shard, size_t n)
 	for (size_t i = 0; i < n; i++) {
 		free(shard[i].record);
 		free(shard[i].keys);
+		words_fini(&shard[i].words);
 	}
 	free(shard);
 }

@@ -10,11 +10,13 @@
 #include "base/base.h"
 #include "storage/dataset.h"
 #include "storage/source/scan_shard.h"
+#include "storage/source/words.h"
 
 struct indexer_record { /* its key is the next one of the shard's keys */
 	uint64_t at;
 	uint32_t bytes, label;
 };
+#define INDEXER_WORDS (SCAN_MOST_LABEL + 1) /* labels from here on: numbers of words */
 
 struct indexer_shard {
 	const char *name; /* below the root; borrowed */
@@ -25,6 +27,7 @@ struct indexer_shard {
 	size_t n_records, room_records;
 	char *keys; /* owned; a NUL after each */
 	size_t keys_bytes, room_keys;
+	struct words words; /* owned */
 };
 
 struct indexer_job {
@@ -46,9 +49,10 @@ void source_indexer_free(struct indexer_shard *shard, size_t n);
 /* ---- source_indexing.c: the other end ---- */
 
 #define INDEXER_OPTION "--index"
+#define INDEXER_MOST_TEXT (SCAN_MOST_KEY + SCAN_MOST_WORD)
 
 enum indexer_said {
-	INDEXER_RECORD = 0, /* text: the key */
+	INDEXER_RECORD = 0, /* text: the key; behind it the label, if that is a word */
 	INDEXER_END = 1,
 	INDEXER_BAD = 2,   /* at: where; text: why */
 	INDEXER_BROKE = 3, /* at: errno */
@@ -58,7 +62,7 @@ struct
     indexer_word { /* what a process tells through its pipe; text_bytes follow, the last one a NUL */
 	uint64_t at;
 	uint32_t bytes, label;
-	uint32_t said, text_bytes; /* enum indexer_said; at most SCAN_MOST_KEY */
+	uint32_t said, text_bytes; /* enum indexer_said; at most INDEXER_MOST_TEXT */
 };
 
 /* The process: the shard is descriptor 0, the pipe 1. arguments: the scan's name, the shard's, options. Returns its exit

@@ -26,7 +26,7 @@
 #define INDEXER_BUFFER 65536
 #define READ_TRIES 3
 
-_Static_assert(INDEXER_BUFFER >= sizeof(struct indexer_word) + SCAN_MOST_KEY, "one word fits");
+_Static_assert(INDEXER_BUFFER >= sizeof(struct indexer_word) + INDEXER_MOST_TEXT, "one fits");
 
 struct speech { /* words that were not written yet */
 	uint8_t bytes[INDEXER_BUFFER];
@@ -56,15 +56,21 @@ static void say(struct speech *speech, const struct indexer_word *word, const ch
 
 static int on_record(void *arg, const struct scan_record *record)
 {
+	char text[INDEXER_MOST_TEXT];
+	const size_t key = strnlen(record->key, SCAN_MOST_KEY - 1) + 1;
+	const size_t label = record->word ? strnlen(record->word, SCAN_MOST_WORD - 1) + 1 : 0;
 	const struct indexer_word word = {
 	    .at = record->at,
 	    .bytes = record->bytes,
 	    .label = record->label,
 	    .said = INDEXER_RECORD,
-	    .text_bytes = (uint32_t)strnlen(record->key, SCAN_MOST_KEY - 1) + 1,
+	    .text_bytes = (uint32_t)(key + label),
 	};
 
-	say(arg, &word, record->key);
+	memcpy(text, record->key, key);
+	if (label)
+		memcpy(text + key, record->word, label);
+	say(arg, &word, text);
 	return 0;
 }
 

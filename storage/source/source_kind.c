@@ -85,7 +85,7 @@ int source_probe(struct reader_dataset *dataset, const struct scan_progress *pro
 bool source_is_of_others(const struct source_shards *shards, const char *name)
 {
 	for (size_t i = 0; i < BASE_ARRAY_LEN(kinds); i++)
-		if (kinds[i]->shards && kinds[i]->shards != shards &&
+		if (kinds[i]->shards && kinds[i]->shards != shards && !kinds[i]->shards->resolve &&
 		    source_shards_has_name(kinds[i]->shards, name))
 			return true;
 	return false;

@@ -13,6 +13,7 @@
 #include "storage/dataset.h"
 #include "storage/source/scan_shard.h"
 
+struct indexer_shard;
 struct lane_task;
 struct reader_dataset;
 struct reader_link;
@@ -40,6 +41,10 @@ struct source_shards { /* a kind whose samples lie in shards: source_shards.c do
 	bool (*is_shard)(const uint8_t *head, size_t size);
 	const struct source_scan *scan;
 	const char *empty; /* what a shard must have, so that there is a sample in it */
+	/* Not NULL: a record is a row, whose key is the name of a file. Makes of place and bytes of each record its
+	 * file's time of change and size. 0, or as index(), with diag. */
+	int (*resolve)(const struct reader_dataset *dataset, struct indexer_shard *shard, size_t n,
+		       unsigned threads, const struct scan_progress *progress, struct diag *diag);
 };
 
 struct source_ops {
@@ -92,6 +97,12 @@ bool source_map_stored(struct reader_dataset *dataset);
 /* Puts a new index in place. 0, or as dataset_map() with diag. */
 int source_map_new(struct reader_dataset *dataset, int fd, struct diag *diag);
 void source_unmap(struct reader_dataset *dataset);
+
+/* ---- source_file.c: a sample that is a file ---- */
+
+/* As read(), of the file whose name the index has, below root_fd or a whole path. */
+void source_file_read(const struct reader_dataset *dataset, int root_fd, uint64_t sample,
+		      uint8_t *buffer, struct reader_outcome *ret);
 
 /* ---- the kinds ---- */
 

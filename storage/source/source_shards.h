@@ -16,6 +16,19 @@ int source_shards_index(struct reader_dataset *dataset, unsigned threads,
 			const struct scan_progress *progress, int *ret_fd, struct diag *diag);
 void source_shards_close(struct reader_dataset *dataset);
 
+/* ---- source_shards_write.c: the index of what was found ---- */
+
+struct indexer_shard;
+/* All of them; changes labels to numbers of classes. As index(). */
+int source_shards_write(const struct reader_dataset *dataset, struct indexer_shard *shard, size_t n,
+			unsigned threads, const struct scan_progress *progress, int *ret_fd,
+			struct diag *diag);
+
+/* ---- source_manifest.c ---- */
+
+/* The line in which that byte of a manifest is; 0: it cannot be read. For messages. */
+uint64_t source_manifest_line(const struct reader_dataset *dataset, const char *name, uint64_t at);
+
 /* ---- source_shards_list.c: their names ---- */
 
 #define SHARDS_MOST (1u << 20)
@@ -53,6 +66,7 @@ void source_shards_read(const struct reader_dataset *dataset, int root_fd, uint6
 struct shards { /* dataset->source of one of these kinds */
 	struct shard_names names;
 	struct shard_files *files; /* owned; NULL: the root is the one shard */
+	int base_fd;               /* owned: of a manifest that is the root, its folder; else -1 */
 };
 
 #endif

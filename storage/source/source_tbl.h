@@ -11,6 +11,7 @@ SOURCE(oads)
 SOURCE(tar)
 SOURCE(tfrecord)
 SOURCE(mds)
+SOURCE(manifest)
 SOURCE(rows)
 SOURCE(folder)
 /* clang-format on */

@@ -33,13 +33,16 @@ static void read_all(const struct dataset *dataset)
 	uint64_t bytes = 0;
 
 	for (uint64_t i = 0; i < dataset_count(dataset); i++) {
-		check_name(dataset_name_of(dataset, i));
+		if (dataset_kind(dataset) == INDEX_OF_MANIFEST)
+			demand(*dataset_name_of(dataset, i));
+		else
+			check_name(dataset_name_of(dataset, i));
 		bytes += dataset_size_of(dataset, i) + (uint64_t)dataset_mtime_of(dataset, i) * 0;
 		demand(dataset_label_of(dataset, i) < BASE_MAX(dataset_classes(dataset), 1u));
 	}
 	demand(bytes == dataset_bytes(dataset));
 	for (uint32_t i = 0; i < dataset_classes(dataset); i++)
-		check_name(dataset_class_name(dataset, i));
+		demand(*dataset_class_name(dataset, i));
 	for (uint64_t i = 0; i < dataset_folders(dataset); i++) {
 		struct dataset_folder folder;
 

@@ -289,13 +289,9 @@ static void lie_slash_last(struct image *image)
 {
 	put_name(image, "a/1.jp/");
 }
-static void lie_class_slash(struct image *image)
+static void lie_class_short(struct image *image)
 {
-	image->data[image->place.classes] = '/';
-}
-static void lie_class_dot(struct image *image)
-{
-	image->data[image->place.classes] = '.';
+	image->data[image->place.classes] = '\0';
 }
 static void lie_folder_up(struct image *image)
 {
@@ -345,8 +341,7 @@ static const struct lie {
     {"dot", lie_dot},
     {"//", lie_twice_slash},
     {"/ last", lie_slash_last},
-    {"class /", lie_class_slash},
-    {"class .", lie_class_dot},
+    {"class short", lie_class_short},
     {"folder up", lie_folder_up},
     {"longer", lie_longer},
     {"shorter", lie_shorter},

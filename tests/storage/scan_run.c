@@ -33,13 +33,15 @@ static int take_record(void *arg, const struct scan_record *record)
 	       record->bytes <= sunk->bytes - record->at);
 	demand(record->label <= SCAN_MOST_LABEL || record->label == SCAN_NO_LABEL);
 	demand(record->key && strlen(record->key) < SCAN_MOST_KEY);
+	demand(!record->word || (*record->word && strlen(record->word) < SCAN_MOST_WORD &&
+				 record->label == SCAN_NO_LABEL));
 	demand(run->n == 0 ||
 	       record->at >= run->record[BASE_MIN(run->n, SCAN_RUN_MOST) - 1].at +
 				 run->record[BASE_MIN(run->n, SCAN_RUN_MOST) - 1].bytes ||
 	       run->n > SCAN_RUN_MOST);
 	if (run->n < SCAN_RUN_MOST) {
 		run->record[run->n] = *record;
-		run->record[run->n].key = NULL;
+		run->record[run->n].key = run->record[run->n].word = NULL;
 	}
 	run->n++;
 	return 0;
@@ -64,7 +66,7 @@ static int feed(const struct source_scan *scan, void *state, const uint8_t *byte
 int scan_run(const struct source_scan *scan, const uint8_t *bytes, size_t size, const char *options,
 	     struct scan_run *ret)
 {
-	const struct scan_shard shard = {"shard", size, options};
+	const struct scan_shard shard = {ret->name ? ret->name : "shard", size, options};
 	struct sunk sunk = {ret, size};
 	struct scan_sink sink = {.record = take_record, .arg = &sunk};
 	struct scan_want want = {.bytes = 0};

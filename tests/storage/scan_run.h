@@ -10,6 +10,7 @@
 #define SCAN_RUN_MOST 4096 /* samples that are remembered */
 
 struct scan_run {
+	const char *name; /* of the shard, for scans that tell by it; NULL: any */
 	unsigned n, wants;
 	struct scan_record record[SCAN_RUN_MOST];
 	uint64_t bad_at;

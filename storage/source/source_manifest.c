@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Manifests: CSV, TSV or JSON lines whose rows name files of pictures and their labels. What the rows say is found in a
+ * sandbox (scan_manifest.c); then each file is looked at, several at a time, for its size and time of change, and from there
+ * on a sample is a file as in a folder. A path is below its manifest's folder, or whole: it may lead wherever the user
+ * may read, so a data set of these is his own, never everybody's.
+ *
+ * The lock covers which rows are next, and the first thing that went wrong; under it no file is touched.
+ */
+
+#include "storage/index.h"
+#include "storage/reader_parts.h"
+#include "storage/source/scan_manifest.h"
+#include "storage/source/source_indexer.h"
+#include "storage/source/source_kind.h"
+#include "storage/source/source_shards.h"
+#include "storage/walk.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define MANIFEST_ROWS 256 /* that a thread takes at a time */
+#define MANIFEST_MOST_THREADS 64
+
+/* ---- lines, for messages ---- */
+
+uint64_t source_manifest_line(const struct reader_dataset *dataset, const char *name, uint64_t at)
+{
+	_cleanup_close_ int fd = dataset->is_folder
+				     ? source_open_file(dataset->root_fd, name, dataset->no_atime)
+				     : fcntl(dataset->root_fd, F_DUPFD_CLOEXEC, 3);
+	uint64_t line = 1;
+	char bytes[4096];
+
+	for (uint64_t done = 0; done < at;) {
+		const ssize_t got =
+		    fd < 0 ? -1 : pread(fd, bytes, BASE_MIN(at - done, sizeof(bytes)), (off_t)done);
+
+		if (got <= 0)
+			return 0;
+		for (ssize_t i = 0; i < got; i++)
+			line += bytes[i] == '\n';
+		done += (uint64_t)got;
+	}
+	return line;
+}
+
+/* ---- the files ---- */
+
+struct rows { /* some of one manifest */
+	struct indexer_shard *shard;
+	size_t first, n;
+	const char *key; /* of the first */
+};
+
+struct resolving {
+	const struct reader_dataset *dataset;
+	const struct scan_progress *progress;
+	int base_fd; /* that paths are below */
+
+	pthread_mutex_t lock;
+	/* under the lock */
+	struct indexer_shard *shard;
+	size_t left, row; /* manifests, this one too; its next row */
+	const char *key;  /* of that; NULL: the first one's */
+	uint64_t done;
+	int error;
+	struct diag *diag; /* of the error */
+};
+
+static bool take_rows(struct resolving *all, struct rows *ret)
+{
+	bool is_there;
+
+	pthread_mutex_lock(&all->lock);
+	while (all->left && all->row == all->shard->n_records) {
+		all->left--;
+		all->shard++;
+		all->row = 0;
+		all->key = NULL;
+	}
+	is_there = all->left && !all->error;
+	if (is_there) {
+		*ret = (struct rows){
+		    .shard = all->shard,
+		    .first = all->row,
+		    .n = BASE_MIN((size_t)MANIFEST_ROWS, all->shard->n_records - all->row),
+		    .key = all->key ? all->key : all->shard->keys};
+		all->row += ret->n;
+		all->key = ret->key;
+		for (size_t i = 0; i < ret->n; i++)
+			all->key += strlen(all->key) + 1;
+		all->done += ret->n;
+	}
+	pthread_mutex_unlock(&all->lock);
+	return is_there;
+}
+
+static void stop(struct resolving *all, const struct rows *rows, size_t i, const char *path,
+		 const char *what)
+{
+	const struct reader_dataset *dataset = all->dataset;
+	const struct indexer_shard *shard = rows->shard;
+	const uint64_t line =
+	    source_manifest_line(dataset, shard->name, shard->record[rows->first + i].at);
+	char root[200], name[120], quoted[200];
+
+	pthread_mutex_lock(&all->lock);
+	if (!all->error)
+		diag_set(all->diag, "dataset \"%s\" is refused: %s:%llu: \"%s\" %s",
+			 base_quote(dataset->path, root, sizeof(root)),
+			 base_quote(shard->name, name, sizeof(name)), (unsigned long long)line,
+			 base_quote(path, quoted, sizeof(quoted)), what);
+	all->error = DATASET_E_REFUSED;
+	pthread_mutex_unlock(&all->lock);
+}
+
+static const char *why_not(int error, char *ret, size_t size)
+{
+	if (error == ENOENT || error == ENOTDIR)
+		return "is not there: paths are below the manifest's folder, or whole";
+	snprintf(ret, size, "cannot be looked at: %s", strerror(error));
+	return ret;
+}
+
+/* false: it is no sample, and why is said. */
+static bool look_at(struct resolving *all, const struct rows *rows, size_t i, const char *key)
+{
+	struct indexer_record *record = &rows->shard->record[rows->first + i];
+	const char *slash = strrchr(rows->shard->name, '/');
+	const int folder = slash && *key != '/' ? (int)(slash + 1 - rows->shard->name) : 0;
+	char path[PATH_MAX], text[160];
+	struct stat st;
+	int r = 0;
+
+	if (snprintf(path, sizeof(path), "%.*s%s", folder, rows->shard->name, key) >= PATH_MAX)
+		r = ENAMETOOLONG;
+	else if (fstatat(all->base_fd, path, &st, 0) < 0)
+		r = errno;
+	if (r)
+		stop(all, rows, i, key, why_not(r, text, sizeof(text)));
+	else if (!S_ISREG(st.st_mode))
+		stop(all, rows, i, key, "is no regular file");
+	else if ((uint64_t)st.st_size > UINT32_MAX)
+		stop(all, rows, i, key, "has 4 GiB or more; no picture has");
+	else {
+		record->at = (uint64_t)walk_mtime_ns(&st);
+		record->bytes = (uint32_t)st.st_size;
+		return true;
+	}
+	return false;
+}
+
+static void *resolve_thread(void *arg)
+{
+	struct resolving *all = arg;
+	struct rows rows;
+
+	while (take_rows(all, &rows)) {
+		const char *key = rows.key;
+
+		for (size_t i = 0; i < rows.n && look_at(all, &rows, i, key); i++)
+			key += strlen(key) + 1;
+		if (all->progress && all->progress->cancelled &&
+		    all->progress->cancelled(all->progress->arg)) {
+			pthread_mutex_lock(&all->lock);
+			all->error = all->error ? all->error : DATASET_E_CANCELLED;
+			pthread_mutex_unlock(&all->lock);
+		}
+	}
+	return NULL;
+}
+
+static int manifest_resolve(const struct reader_dataset *dataset, struct indexer_shard *shard,
+			    size_t n, unsigned threads, const struct scan_progress *progress,
+			    struct diag *diag)
+{
+	const struct shards *shards = dataset->source;
+	struct resolving all = {
+	    .dataset = dataset,
+	    .progress = progress,
+	    .base_fd = shards->base_fd >= 0 ? shards->base_fd : dataset->root_fd,
+	    .lock = PTHREAD_MUTEX_INITIALIZER,
+	    .shard = shard,
+	    .left = n,
+	    .diag = diag,
+	};
+	pthread_t thread[MANIFEST_MOST_THREADS];
+	unsigned started = 0;
+
+	threads = BASE_MIN(threads, (unsigned)MANIFEST_MOST_THREADS);
+	while (started + 1 < threads &&
+	       !pthread_create(&thread[started], NULL, resolve_thread, &all))
+		started++;
+	resolve_thread(&all);
+	while (started)
+		pthread_join(thread[--started], NULL);
+	pthread_mutex_destroy(&all.lock);
+	return all.error;
+}
+
+/* ---- the kind ---- */
+
+/* The folder that the root's name says, which a symbolic link does not lead away from. */
+static int open_base(const struct reader_dataset *dataset)
+{
+	const char *slash = strrchr(dataset->root_path, '/');
+	_cleanup_free_ char *folder =
+	    strndup(dataset->root_path, BASE_MAX((size_t)(slash - dataset->root_path), (size_t)1));
+	int fd = folder ? open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
+
+	return fd < 0 ? folder ? -errno : -ENOMEM : fd;
+}
+
+static int manifest_probe(struct reader_dataset *dataset, const struct scan_progress *progress,
+			  struct diag *diag)
+{
+	struct shards *shards;
+	int r = SOURCE_E_NONE;
+
+	if (!dataset->is_folder || dataset->pattern)
+		r = source_shards_probe(dataset, progress, diag);
+	if (r)
+		return r;
+	if (dataset->how == READER_HOW_OPEN_ONLY) {
+		diag_set(diag, "the files that a manifest names may lie anywhere, so each user "
+			       "reads them himself");
+		return DATASET_E_CLOSED;
+	}
+	shards = dataset->source;
+	if (!dataset->is_folder)
+		shards->base_fd = open_base(dataset);
+	if (!dataset->is_folder && shards->base_fd < 0)
+		diag_set(diag, "the manifest's folder cannot be opened: %s",
+			 strerror(-shards->base_fd));
+	return dataset->is_folder || shards->base_fd >= 0 ? 0 : shards->base_fd;
+}
+
+static void manifest_read(const struct reader_dataset *dataset, int root_fd, uint64_t sample,
+			  uint8_t *buffer, struct reader_outcome *ret)
+{
+	const struct shards *shards = dataset->source;
+
+	source_file_read(dataset, shards->base_fd >= 0 ? shards->base_fd : root_fd, sample, buffer,
+			 ret);
+}
+
+/* Its name tells it. */
+static bool manifest_is_shard(const uint8_t *head, size_t size)
+{
+	(void)head;
+	(void)size;
+	return false;
+}
+
+static const struct source_shards manifest_shards = {
+    .what = "manifests",
+    .suffixes = ".csv\0.tsv\0.jsonl\0.ndjson\0",
+    .compressed = ".csv.gz\0.tsv.gz\0.jsonl.gz\0.csv.zst\0.tsv.zst\0.jsonl.zst\0",
+    .is_shard = manifest_is_shard,
+    .scan = &scan_manifest,
+    .empty = "they have no row but the columns' names",
+    .resolve = manifest_resolve,
+};
+
+const struct source_ops source_manifest = {
+    .name = "manifest",
+    .kind = INDEX_OF_MANIFEST,
+    .shards = &manifest_shards,
+    .options = "path\0label\0",
+    .probe = manifest_probe,
+    .index = source_shards_index,
+    .read = manifest_read,
+    .close = source_shards_close,
+};

@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Data sets that lie in shards: the index of what was found in them.
+ *
+ * Labels are numbers, or words. Where one is a word all are, the numbers by their digits: classes are then the words in
+ * their order as bytes, as folders are.
+ */
+
+#include "storage/source/source_shards.h"
+
+#include "storage/index.h"
+#include "storage/numbered.h"
+#include "storage/reader_parts.h"
+#include "storage/source/source_indexer.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct found { /* all shards, scanned */
+	const struct reader_dataset *dataset;
+	struct indexer_shard *shard;
+	size_t n;
+	uint64_t memory; /* of the lists */
+	bool has_labels;
+	uint32_t largest_label;
+	struct words words;     /* labels, if there are words among them */
+	const char **class_;    /* owned; the words in their order */
+	struct index_head head; /* its numbers */
+};
+
+/* ---- labels ---- */
+
+/* Where a sample is told: "shard:byte (key)", or "manifest:line (file)". */
+static void place_text(const struct found *found, const struct indexer_shard *shard, size_t record,
+		       const char *key, char ret[320])
+{
+	const uint64_t at = shard->record[record].at;
+	char name[150], quoted[120];
+
+	snprintf(ret, 320, "%s:%llu (%s)", base_quote(shard->name, name, sizeof(name)),
+		 (unsigned long long)(found->dataset->ops->shards->resolve
+					  ? source_manifest_line(found->dataset, shard->name, at)
+					  : at),
+		 base_quote(key, quoted, sizeof(quoted)));
+}
+
+/* The first sample that has a label, or has none; false: there is no such. */
+static bool find_labelled(const struct found *found, bool has_label, char ret[320])
+{
+	for (size_t i = 0; i < found->n; i++) {
+		const struct indexer_shard *shard = &found->shard[i];
+		const char *key = shard->keys;
+
+		for (size_t k = 0; k < shard->n_records; k++, key += strlen(key) + 1)
+			if ((shard->record[k].label != SCAN_NO_LABEL) == has_label) {
+				place_text(found, shard, k, key, ret);
+				return true;
+			}
+	}
+	return false;
+}
+
+/* All samples have one, or none has. */
+static int check_labels(struct found *found, struct diag *diag)
+{
+	char with[320], without[320], root[200];
+
+	found->has_labels = find_labelled(found, true, with);
+	if (!found->has_labels || !find_labelled(found, false, without))
+		return 0;
+	diag_set(diag,
+		 "dataset \"%s\" is refused: sample %s has no label, and %s has one: give all "
+		 "samples a label, or none",
+		 base_quote(found->dataset->path, root, sizeof(root)), without, with);
+	return DATASET_E_REFUSED;
+}
+
+static int add_word(struct found *found, const char *word, uint32_t *label, struct diag *diag)
+{
+	const int r = words_add(&found->words, word, label);
+
+	if (r != -E2BIG)
+		return r;
+	diag_set(diag, "the data set is refused: it " WORDS_TOO_MANY);
+	return DATASET_E_REFUSED;
+}
+
+/* The number of each label's word among those of all shards, in its place. */
+static int gather_words(struct found *found, struct indexer_shard *shard, struct diag *diag)
+{
+	_cleanup_free_ uint32_t *own = calloc(shard->words.n + 1, sizeof(*own));
+	char number[16];
+	int r = own ? 0 : -ENOMEM;
+
+	for (size_t i = 0; i < shard->words.n && !r; i++)
+		r = add_word(found, words_of(&shard->words, (uint32_t)i), &own[i], diag);
+	for (size_t i = 0; i < shard->n_records && !r; i++) {
+		uint32_t *label = &shard->record[i].label;
+
+		if (*label >= INDEXER_WORDS) {
+			*label = own[*label - INDEXER_WORDS];
+		} else {
+			snprintf(number, sizeof(number), "%u", *label);
+			r = add_word(found, number, label, diag);
+		}
+	}
+	return r;
+}
+
+/* From numbers of words to their places in the order of the classes. */
+static int order_classes(struct found *found)
+{
+	_cleanup_free_ uint32_t *order = words_order(&found->words);
+
+	found->class_ = calloc(found->words.n, sizeof(*found->class_));
+	if (!order || !found->class_)
+		return -ENOMEM;
+	for (size_t i = 0; i < found->words.n; i++)
+		found->class_[order[i]] = words_of(&found->words, (uint32_t)i);
+	for (size_t i = 0; i < found->n; i++)
+		for (size_t k = 0; k < found->shard[i].n_records; k++)
+			found->shard[i].record[k].label = order[found->shard[i].record[k].label];
+	return 0;
+}
+
+/* 0 where there are none. */
+static int name_classes(struct found *found, struct diag *diag)
+{
+	bool has_words = false;
+	int r = 0;
+
+	for (size_t i = 0; i < found->n; i++)
+		has_words = has_words || found->shard[i].words.n > 0;
+	for (size_t i = 0; i < found->n && has_words && !r; i++)
+		r = gather_words(found, &found->shard[i], diag);
+	if (!r && has_words)
+		r = order_classes(found);
+	if (r < 0)
+		diag_set(diag, "not enough memory for the classes of the dataset");
+	return r;
+}
+
+/* ---- names ---- */
+
+/* What stands before a sample's key: "SHARD:"; before a file's, that is not whole, the manifest's folder. ret: room for any.
+ * Returns its bytes. */
+static size_t put_prefix(const struct found *found, const struct indexer_shard *shard,
+			 const char *key, char *ret)
+{
+	const char *slash = strrchr(shard->name, '/');
+
+	if (!found->dataset->ops->shards->resolve)
+		return (size_t)(stpcpy(stpcpy(ret, shard->name), ":") - ret);
+	if (*key == '/' || !slash)
+		return 0;
+	memcpy(ret, shard->name, (size_t)(slash + 1 - shard->name));
+	return (size_t)(slash + 1 - shard->name);
+}
+
+/* ---- the index ---- */
+
+static void measure(struct found *found, char *name)
+{
+	struct index_head *head = &found->head;
+
+	head->kind = found->dataset->ops->kind;
+	head->n_folders = found->n;
+	found->memory = ((const struct shards *)found->dataset->source)->names.bytes;
+	for (size_t i = 0; i < found->n; i++) {
+		const struct indexer_shard *shard = &found->shard[i];
+		const char *key = shard->keys;
+
+		found->memory += shard->room_records * sizeof(*shard->record) + shard->room_keys;
+		head->youngest_ns = BASE_MAX(head->youngest_ns, shard->ctime_ns);
+		head->folders_bytes += strlen(shard->name) + 1;
+		head->n_samples += shard->n_records;
+		head->names_bytes += shard->keys_bytes;
+		for (size_t k = 0; k < shard->n_records; k++, key += strlen(key) + 1) {
+			head->names_bytes += put_prefix(found, shard, key, name);
+			if (found->has_labels)
+				found->largest_label =
+				    BASE_MAX(found->largest_label, shard->record[k].label);
+		}
+	}
+	head->label_rule = found->has_labels ? INDEX_LABELS_OWN : INDEX_LABELS_FLAT;
+	head->n_classes = found->has_labels ? (uint64_t)found->largest_label + 1 : 0;
+	head->classes_bytes =
+	    found->class_ ? found->words.text_bytes : numbered_bytes(head->n_classes, 1);
+}
+
+/* name: room for the longest. */
+static void write_shard(struct index_writer *writer, const struct found *found,
+			const struct indexer_shard *shard, char *name)
+{
+	const char *key = shard->keys;
+
+	index_add_shard(writer, shard->name, shard->bytes, shard->mtime_ns);
+	for (size_t i = 0; i < shard->n_records; i++, key += strlen(key) + 1) {
+		const struct indexer_record *record = &shard->record[i];
+		const struct index_record is = {
+		    .mtime_ns = (int64_t)record->at,
+		    .size = record->bytes,
+		    .label = found->has_labels ? record->label : 0,
+		};
+
+		strcpy(name + put_prefix(found, shard, key, name), key);
+		index_add_sample(writer, "", name, &is);
+	}
+}
+
+static void write_classes(struct index_writer *writer, const struct found *found)
+{
+	char name[24];
+
+	for (uint64_t i = 0; i < found->head.n_classes; i++) {
+		snprintf(name, sizeof(name), "%llu", (unsigned long long)i);
+		index_add_class(writer, found->class_ ? found->class_[i] : name);
+	}
+}
+
+static int write_all(struct found *found, char *name, int *ret_fd, struct diag *diag)
+{
+	struct index_writer writer;
+	char root[256];
+	int r = index_new(&writer, &found->head);
+
+	if (r) {
+		diag_set(diag, "cannot make the index of dataset \"%s\" (%llu samples): %s",
+			 base_quote(found->dataset->path, root, sizeof(root)),
+			 (unsigned long long)found->head.n_samples, strerror(-r));
+		return r;
+	}
+	index_add_options(&writer, found->dataset->options);
+	for (size_t i = 0; i < found->n; i++)
+		write_shard(&writer, found, &found->shard[i], name);
+	write_classes(&writer, found);
+	r = index_seal(&writer, ret_fd);
+	index_drop(&writer);
+	return r;
+}
+
+static int refuse_empty(const struct reader_dataset *dataset, struct diag *diag)
+{
+	char root[256];
+
+	diag_set(diag, "no sample found in the %s of dataset \"%s\": %s",
+		 dataset->ops->shards->what, base_quote(dataset->path, root, sizeof(root)),
+		 dataset->ops->shards->empty);
+	return DATASET_E_EMPTY;
+}
+
+static int write_found(struct found *found, unsigned threads, const struct scan_progress *progress,
+		       int *ret_fd, struct diag *diag)
+{
+	const struct source_shards *kind = found->dataset->ops->shards;
+	_cleanup_free_ char *name = malloc(PATH_MAX + SCAN_MOST_KEY);
+	int r = name ? check_labels(found, diag) : -ENOMEM;
+
+	if (!r)
+		r = name_classes(found, diag);
+	if (!r && kind->resolve)
+		r = kind->resolve(found->dataset, found->shard, found->n, threads, progress, diag);
+	if (r)
+		return r;
+	measure(found, name);
+	if (!found->head.n_samples)
+		return refuse_empty(found->dataset, diag);
+	if (!scan_takes(progress, found->memory + index_bytes(&found->head)))
+		return DATASET_E_ROOM;
+	return write_all(found, name, ret_fd, diag);
+}
+
+int source_shards_write(const struct reader_dataset *dataset, struct indexer_shard *shard, size_t n,
+			unsigned threads, const struct scan_progress *progress, int *ret_fd,
+			struct diag *diag)
+{
+	struct found found = {.dataset = dataset, .shard = shard, .n = n};
+	const int r = write_found(&found, threads, progress, ret_fd, diag);
+
+	words_fini(&found.words);
+	free(found.class_);
+	return r;
+}
