@@ -43,13 +43,60 @@ int convert_run(const struct convert_options *options);
 
 int convert_verify(const struct convert_options *options);
 
+/* ---- convert_source.c: what is converted; of the main process, lanes inherit it ---- */
+
+struct reader_dataset;
+struct convert_source {
+	struct reader_dataset *reader; /* owned */
+	const struct dataset *dataset; /* its index, when it is listed */
+	unsigned form, jobs;
+	bool is_compressed;
+	char *unpacked; /* owned: the folder of plain shards; NULL: there is none */
+};
+enum { CONVERT_E_COMPRESSED = 3 }; /* beside exit statuses */
+/* Is it a data set, and of a kind that can be converted? 0, or CONVERT_FAILED and diag, as the next. */
+int convert_source_open(struct convert_source *source, const char *path,
+			const struct scan_progress *progress, struct diag *diag);
+/* Its samples. What is compressed is unpacked beside the target. */
+int convert_source_list(struct convert_source *source, const char *target, unsigned threads,
+			const struct scan_progress *progress, struct diag *diag);
+/* A sample's bytes, as many as the index says. false: why not. */
+bool convert_source_read(const struct convert_source *source, uint64_t sample, uint8_t *room,
+			 char *ret_why, size_t size);
+void convert_source_close(struct convert_source *source);
+
+/* ---- convert_unpack.c: compressed shards ---- */
+
+/* Makes the shards of one that is compressed plain, in a new folder (caller owns its name, and removes it, also on failure). */
+int convert_unpack(const struct reader_dataset *dataset, const char *target, unsigned jobs,
+		   const struct scan_progress *progress, char **ret_folder, struct diag *diag);
+void convert_unpack_remove(const char *folder); /* NULL is fine */
+
+/* ---- convert_unpacking.c: a sandboxed process that unpacks; unpack_gzip.c, unpack_zstd.c ---- */
+
+#define UNPACK_OPTION "--unpack"
+enum { /* its exit statuses, beside 0 */
+       UNPACK_E_DAMAGED = 2,
+       UNPACK_E_CUT,
+       UNPACK_E_READ, /* or there is no memory */
+       UNPACK_E_WRITE,
+       UNPACK_E_SANDBOX,
+};
+struct unpack_pipe {
+	bool (*read)(struct unpack_pipe *pipe); /* what follows; in_bytes 0: the end */
+	bool (*write)(struct unpack_pipe *pipe, size_t bytes);
+	uint64_t at;
+	size_t in_bytes;
+	uint8_t in[1 << 16], out[1 << 18];
+};
+int convert_unpacking_main(const char *how);
+/* All of it. 0 or UNPACK_E_.... */
+int unpack_gzip(struct unpack_pipe *pipe);
+int unpack_zstd(struct unpack_pipe *pipe);
+
 /* ---- convert_lane.c: a process that reads files ---- */
 
-struct convert_source { /* what is converted; of the main process, lanes inherit it */
-	int root_fd;
-	const struct dataset *dataset;
-	unsigned form;
-};
+struct convert_source;
 
 enum convert_outcome {
 	CONVERT_KEPT = 0,   /* the file's bytes */

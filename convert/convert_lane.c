@@ -8,8 +8,7 @@
  * not wait for a disk. The pipe to the main process holds some pictures more; when it is full, the
  * lane waits until its turn comes.
  *
- * A file is read and checked as access-reader does it: first the bytes, then that size and time of
- * change are those that were listed. A maker's answer is checked before it is used: an index must go
+ * A sample is read and checked as access-reader does it (convert_source.c). A maker's answer is checked before it is used: an index must go
  * with the file's own bytes, which come from here, and coefficients must be a whole form. What does not
  * hold together is a fault of the maker, and the file stays as it is.
  */
@@ -24,7 +23,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/stat.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 
@@ -49,52 +47,17 @@ struct lane {
 
 /* ---- files ---- */
 
-static void file_fail(const struct lane *lane, uint64_t sample, struct lane_file *file,
-		      const char *what)
-{
-	char name[256];
-
-	snprintf(file->error, sizeof(file->error), "\"%s\" %s",
-		 base_quote(dataset_name_of(lane->source->dataset, sample), name, sizeof(name)),
-		 what);
-}
-
-static void file_fail_errno(const struct lane *lane, uint64_t sample, struct lane_file *file)
-{
-	char what[128];
-
-	snprintf(what, sizeof(what), "cannot be read: %s", strerror(errno));
-	file_fail(lane, sample, file, what);
-}
-
-/* false: errno says why. A file that ends before is told by fstat(). */
-static bool file_get(int fd, uint8_t *room, uint32_t size)
-{
-	int r = base_read_at(fd, room, size, 0);
-
-	return !r || r == -ENODATA;
-}
-
-static bool file_is_listed(const struct dataset *dataset, uint64_t sample, const struct stat *st)
-{
-	return S_ISREG(st->st_mode) && st->st_size == (off_t)dataset_size_of(dataset, sample) &&
-	       (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec ==
-		   dataset_mtime_of(dataset, sample);
-}
-
 static void file_read(struct lane *lane, uint64_t sample, unsigned which)
 {
 	const struct dataset *dataset = lane->source->dataset;
 	struct lane_file *file = &lane->file[which];
-	_cleanup_close_ int fd = openat(lane->source->root_fd, dataset_name_of(dataset, sample),
-					O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-	struct stat st;
+	char name[256], why[160];
 
 	*file = (struct lane_file){.size = dataset_size_of(dataset, sample)};
-	if (fd < 0 || !file_get(fd, lane->maker.room[which], file->size) || fstat(fd, &st) < 0)
-		file_fail_errno(lane, sample, file);
-	else if (!file_is_listed(dataset, sample, &st))
-		file_fail(lane, sample, file, "was written to or replaced meanwhile");
+	if (convert_source_read(lane->source, sample, lane->maker.room[which], why, sizeof(why)))
+		return;
+	snprintf(file->error, sizeof(file->error), "\"%s\" %s",
+		 base_quote(dataset_name_of(dataset, sample), name, sizeof(name)), why);
 }
 
 /* ---- results ---- */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * One conversion: list the folder as access-reader does, start the lanes, take their results in turn,
+ * One conversion: list the source as access-reader does, start the lanes, take their results in turn,
  * hand them to the output, and have that name what it made when all of it is on the disk.
  *
  * Signals that mean the end are blocked and read from a descriptor beside the lanes' pipes, so they come where
@@ -25,7 +25,6 @@
 #include <unistd.h>
 
 #include "pipeline/forms/form.h"
-#include "storage/wrapped.h"
 
 #define RUN_SCAN_THREADS 8
 #define RUN_TICK_MS 500
@@ -33,7 +32,7 @@
 
 struct run {
 	const struct convert_options *options;
-	struct convert_source source; /* its descriptor and data set are owned */
+	struct convert_source source;
 	const struct convert_output_ops *ops;
 	struct convert_output *output; /* owned */
 	struct convert_lane lane[CONVERT_MAX_JOBS];
@@ -82,7 +81,7 @@ static bool signal_came(struct run *run)
 	return run->signal != 0;
 }
 
-/* ---- the folder ---- */
+/* ---- the source ---- */
 
 static void scan_tell(void *arg, uint64_t folders, uint64_t files)
 {
@@ -96,69 +95,26 @@ static bool scan_cancelled(void *arg)
 	return signal_came(arg);
 }
 
-static int refuse_source(struct run *run, const char *why)
+static struct scan_progress scan_progress(struct run *run)
 {
-	char path[512];
-
-	diag_set(&run->diag, "\"%s\" %s", base_quote(run->options->source, path, sizeof(path)),
-		 why);
-	return CONVERT_FAILED;
-}
-
-static int refuse_unopened(struct run *run, int error)
-{
-	char why[160];
-
-	if (error == ENOENT)
-		return refuse_source(run, "does not exist: give the folder that holds the pictures "
-					  "or the class folders");
-	if (error == EACCES)
-		return refuse_source(run, "may not be opened by this user: it, or a folder above, "
-					  "lacks the permission (chmod, setfacl)");
-	snprintf(why, sizeof(why), "cannot be opened: %s", strerror(error));
-	return refuse_source(run, why);
-}
-
-static int source_open(struct run *run)
-{
-	struct wrapped_note note;
-	struct stat st;
-	int r;
-
-	if (stat(run->options->source, &st) == 0 && S_ISREG(st.st_mode))
-		return refuse_source(run,
-				     "is a file: give the folder that holds the pictures or the "
-				     "class folders (a converted data set is made from the "
-				     "folder, not from another one)");
-	run->source.root_fd = open(run->options->source, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (run->source.root_fd < 0)
-		return refuse_unopened(run, errno);
-	r = wrapped_open(run->source.root_fd, run->options->source, &note, &run->diag);
-	if (r != WRAPPED_E_NONE)
-		return refuse_source(run,
-				     "is a wrapped data set (oneaccess.wrap): its samples are "
-				     "made by Python code while jobs run, there are no pictures "
-				     "to convert");
-	return 0;
+	return (struct scan_progress){.tell = scan_tell, .cancelled = scan_cancelled, .arg = run};
 }
 
 static int source_list(struct run *run)
 {
-	const struct scan_progress progress = {
-	    .tell = scan_tell, .cancelled = scan_cancelled, .arg = run};
-	_cleanup_close_ int fd = -1;
-	struct dataset *dataset;
-	int r = scan_build(run->source.root_fd, run->options->source, RUN_SCAN_THREADS, &progress,
-			   &fd, &run->diag);
+	const struct scan_progress progress = scan_progress(run);
+	const int r = convert_source_list(&run->source, run->options->target, RUN_SCAN_THREADS,
+					  &progress, &run->diag);
 
 	convert_progress_end(&run->progress);
-	if (r || signal_came(run))
-		return CONVERT_FAILED;
-	r = dataset_map(fd, &dataset);
-	if (r)
-		return run_fail(run, "the list of the folder cannot be mapped", r < 0 ? -r : EIO);
-	run->source.dataset = dataset;
-	return 0;
+	return r || signal_came(run) ? CONVERT_FAILED : 0;
+}
+
+static unsigned count_processors(void)
+{
+	cpu_set_t set;
+
+	return sched_getaffinity(0, sizeof(set), &set) < 0 ? 1 : (unsigned)CPU_COUNT(&set);
 }
 
 /* ---- results ---- */
@@ -262,19 +218,11 @@ static int result_take(struct run *run, const struct convert_lane *lane)
 	return CONVERT_FAILED;
 }
 
-static unsigned count_processors(void)
-{
-	cpu_set_t set;
-
-	return sched_getaffinity(0, sizeof(set), &set) < 0 ? 1 : (unsigned)CPU_COUNT(&set);
-}
-
 static int lanes_start(struct run *run)
 {
-	const unsigned asked = run->options->jobs ? run->options->jobs : count_processors();
 	const uint64_t most =
 	    BASE_MIN(dataset_count(run->source.dataset), (uint64_t)CONVERT_MAX_JOBS);
-	const unsigned n = (unsigned)BASE_MIN((uint64_t)asked, most);
+	const unsigned n = (unsigned)BASE_MIN((uint64_t)run->source.jobs, most);
 
 	while (run->n_lanes < n) {
 		int r = convert_lane_start(&run->lane[run->n_lanes], &run->source, run->n_lanes, n);
@@ -305,12 +253,13 @@ static int run_samples(struct run *run)
 
 static int run_all(struct run *run)
 {
+	const struct scan_progress progress = scan_progress(run);
 	int r = signals_open(run);
 
 	if (r)
 		return run_fail(run, "signals", -r);
 	convert_progress_begin(&run->progress, "listing", 1);
-	r = source_open(run);
+	r = convert_source_open(&run->source, run->options->source, &progress, &run->diag);
 	if (!r)
 		r = run->ops->open(run->options, &run->output, &run->diag);
 	if (!r)
@@ -358,8 +307,7 @@ static void run_fini(struct run *run)
 		convert_lane_end(&run->lane[i]);
 	if (run->output)
 		run->ops->close(run->output);
-	dataset_unmap((struct dataset *)(uintptr_t)run->source.dataset);
-	base_close(&run->source.root_fd);
+	convert_source_close(&run->source);
 	base_close(&run->signals);
 	free(run->buffer);
 }
@@ -368,7 +316,10 @@ int convert_run(const struct convert_options *options)
 {
 	struct run run = {
 	    .options = options,
-	    .source = {.root_fd = -1, .form = options->form},
+	    .source = {.form = options->form,
+		       .jobs = options->jobs
+				   ? options->jobs
+				   : BASE_MIN(count_processors(), (unsigned)CONVERT_MAX_JOBS)},
 	    .ops = convert_output_of(options->target),
 	    .signals = -1,
 	};

@@ -5,7 +5,7 @@
  *
  * Sample i has the key i, in nine digits or more, and up to three members that stand together:
  *
- *   000000012.jpg	the file as it is; the suffix is that of its name, in lower case
+ *   000000012.jpg	the file as it is; the suffix is that of its name, in lower case, or its content's
  *   000000012.cls	its label in decimal digits, where there are classes
  *   000000012.json	{"name": path below the source, "class": name}
  *
@@ -27,17 +27,12 @@
 #include "base/json.h"
 #include "convert/convert.h"
 #include "pipeline/forms/form.h"
+#include "storage/source/magic.h"
+#include "storage/source/tar_header.h"
+#include "storage/walk.h"
 
-#define TAR_BLOCK 512
 #define TAR_RECORD 10240 /* an archive is a multiple of it */
 #define TAR_END (2 * TAR_BLOCK)
-
-struct tar_header { /* POSIX.1-1988, ustar */
-	char name[100], mode[8], uid[8], gid[8], size[12], mtime[12], checksum[8], type;
-	char linkname[100], magic[6], version[2], uname[32], gname[32], major[8], minor[8];
-	char prefix[155], pad[12];
-};
-_Static_assert(sizeof(struct tar_header) == TAR_BLOCK, "a header is a block");
 
 struct tar_shard {
 	struct convert_target target;
@@ -67,8 +62,6 @@ static uint64_t tar_whole(uint64_t end)
 
 static void tar_set_header(struct tar_header *header, const char *name, uint32_t bytes)
 {
-	unsigned sum = 0;
-
 	memset(header, 0, sizeof(*header));
 	snprintf(header->name, sizeof(header->name), "%s", name);
 	memcpy(header->mode, "0000644", 8);
@@ -79,10 +72,7 @@ static void tar_set_header(struct tar_header *header, const char *name, uint32_t
 	header->type = '0';
 	memcpy(header->magic, "ustar", 6);
 	memcpy(header->version, "00", 2);
-	memset(header->checksum, ' ', sizeof(header->checksum));
-	for (size_t i = 0; i < sizeof(*header); i++)
-		sum += ((const uint8_t *)header)[i];
-	snprintf(header->checksum, sizeof(header->checksum) - 1, "%06o", sum);
+	snprintf(header->checksum, sizeof(header->checksum) - 1, "%06o", tar_header_sum(header));
 }
 
 /* 0 or negative errno. */
@@ -226,14 +216,19 @@ static int begin_tar(struct convert_output *output, const struct dataset *source
 	return 0;
 }
 
-/* Of a picture that was listed for it, so there is one. */
-static void tar_suffix(const char *name, char *ret, size_t size)
+/* Of a file that has a picture's name, that; of others what they begin as. Readers look for a picture's
+ * suffix, so one that is damaged has one, too: what it is worth, its content decides there as here. */
+static void tar_suffix(const char *name, const uint8_t *bytes, uint32_t bytes_size, char *ret,
+		       size_t size)
 {
-	const char *dot = strrchr(name, '.');
+	const char *dot =
+	    walk_is_picture(name) ? strrchr(name, '.') + 1 : magic_suffix(bytes, bytes_size);
 	size_t n = 0;
 
-	for (const char *c = dot ? dot + 1 : "bin"; *c && n + 1 < size; c++)
-		ret[n++] = (char)tolower((unsigned char)*c);
+	if (!dot || strcmp(dot, "gif") == 0) /* which no reader of shards takes for a picture's */
+		dot = "jpg";
+	for (; *dot && n + 1 < size; dot++)
+		ret[n++] = (char)tolower((unsigned char)*dot);
 	ret[n] = '\0';
 }
 
@@ -259,7 +254,8 @@ static int tar_add_sample(struct convert_output *output, const struct convert_re
 	char suffix[16], label[16];
 	int r;
 
-	tar_suffix(dataset_name_of(output->source, result->sample), suffix, sizeof(suffix));
+	tar_suffix(dataset_name_of(output->source, result->sample), bytes, result->size, suffix,
+		   sizeof(suffix));
 	snprintf(label, sizeof(label), "%u", dataset_label_of(output->source, result->sample));
 	r = tar_add_member(output, result->sample, suffix, bytes, result->size);
 	if (!r && dataset_classes(output->source))

@@ -14,6 +14,7 @@
 
 #include "convert/convert.h"
 #include "pipeline/forms/form.h"
+#include "storage/source/source_indexer.h"
 
 static const char usage[] =
     "Usage: access-convert [--form file|indexed|packed] [--jobs N] [--force] SOURCE TARGET\n"
@@ -125,8 +126,14 @@ static int die_of(int number)
 int main(int argc, char **argv)
 {
 	struct convert_options options = {.form = CONVERT_USUAL_FORM};
-	int r = parse_options(argc, argv, &options);
+	int r;
 
+	/* what scans a shard, and what unpacks one, are processes of this program */
+	if (argc == 5 && strcmp(argv[1], INDEXER_OPTION) == 0)
+		return source_indexing_main(argv + 2);
+	if (argc == 3 && strcmp(argv[1], UNPACK_OPTION) == 0)
+		return convert_unpacking_main(argv[2]);
+	r = parse_options(argc, argv, &options);
 	if (r)
 		return r;
 	r = options.check ? convert_verify(&options) : convert_run(&options);

@@ -40,7 +40,7 @@ GIT_TOOLS = {"autoconf": "autoconf", "automake": "automake", "libtoolize": "libt
 HEADERS = {"libevent_core": "libevent-dev", "jansson": "libjansson-dev", "libseccomp": "libseccomp-dev", "libcrypto": "libssl-dev",
            "libjpeg": "libjpeg62-turbo-dev", "spng": "libspng-dev", "libtiff-4": "libtiff-dev", "lmdb": "liblmdb-dev",
            "libwebpdemux": "libwebp-dev", "libgif": "libgif-dev", "libxxhash": "libxxhash-dev", "libmd": "libmd-dev",
-           "ncursesw": "libncurses-dev"}
+           "ncursesw": "libncurses-dev", "zlib": "zlib1g-dev", "libzstd": "libzstd-dev"}
 
 
 def version():

@@ -24,6 +24,7 @@ enum {
 	DATASET_E_CANCELLED = 5,
 	DATASET_E_CLOSED = 6, /* not open to everybody, where only that was wanted */
 	DATASET_E_ROOM = 7,   /* more memory than it may take; who set the limit knows how much */
+	DATASET_E_COMPRESSED = 8, /* refused, but access-ctl convert unpacks it */
 };
 
 struct dataset; /* a mapped index; immutable, reference counted by its owner alone */

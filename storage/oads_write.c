@@ -74,6 +74,31 @@ int oads_add(struct oads_writer *writer, const void *bytes, uint32_t size, uint6
 
 /* ---- the end ---- */
 
+#define NAME_MOST 8192 /* bytes of a sample's name, with its NUL */
+
+/* A path below: that of a manifest's file may lead anywhere. */
+static const char *name_below(const struct dataset *source, uint64_t sample, char ret[NAME_MOST])
+{
+	char *to = ret;
+
+	for (const char *from = dataset_name_of(source, sample); *from;) {
+		const size_t length = strcspn(from, "/");
+		const bool is_up = length == 2 && strncmp(from, "..", 2) == 0;
+
+		if (length && !is_up && !(length == 1 && *from == '.') &&
+		    length + 2 < (size_t)(ret + NAME_MOST - to)) {
+			if (to > ret)
+				*to++ = '/';
+			to = mempcpy(to, from, length);
+		}
+		from += length + (from[length] == '/');
+	}
+	if (to == ret)
+		*to++ = '_';
+	*to = '\0';
+	return ret;
+}
+
 static struct index_head index_numbers(const struct dataset *source)
 {
 	struct index_head head = {
@@ -83,9 +108,10 @@ static struct index_head index_numbers(const struct dataset *source)
 	    .folders_bytes = 1,
 	    .label_rule = dataset_classes(source) ? INDEX_LABELS_FOLDERS : INDEX_LABELS_FLAT,
 	};
+	char name[NAME_MOST];
 
 	for (uint64_t i = 0; i < head.n_samples; i++)
-		head.names_bytes += strlen(dataset_name_of(source, i)) + 1;
+		head.names_bytes += strlen(name_below(source, i, name)) + 1;
 	for (uint32_t i = 0; i < head.n_classes; i++)
 		head.classes_bytes += strlen(dataset_class_name(source, i)) + 1;
 	return head;
@@ -95,6 +121,7 @@ static void index_fill(struct index_writer *index, const struct oads_writer *wri
 		       const struct dataset *source)
 {
 	const struct index_folder folder = {.mtime_ns = INDEX_UNSETTLED};
+	char name[NAME_MOST];
 
 	for (uint64_t i = 0; i < writer->n; i++) {
 		const struct index_record record = {
@@ -103,7 +130,7 @@ static void index_fill(struct index_writer *index, const struct oads_writer *wri
 		    .label = dataset_label_of(source, i),
 		};
 
-		index_add_sample(index, "", dataset_name_of(source, i), &record);
+		index_add_sample(index, "", name_below(source, i, name), &record);
 	}
 	for (uint32_t i = 0; i < dataset_classes(source); i++)
 		index_add_class(index, dataset_class_name(source, i));

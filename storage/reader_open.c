@@ -56,12 +56,9 @@ static struct reader_dataset **table_find_locked(uint64_t id)
 static void dataset_free(struct reader_dataset *dataset)
 {
 	dataset_unmap(dataset->index);
-	source_close(dataset);
-	base_close(&dataset->root_fd);
 	base_close(&dataset->stored_fd);
+	source_close(dataset);
 	free(dataset->path);
-	free(dataset->name);
-	free(dataset->root_path);
 	free(dataset);
 }
 
@@ -195,98 +192,6 @@ static bool open_takes(void *arg, uint64_t bytes)
 	return reader_room_takes(&dataset->room, bytes);
 }
 
-static int refuse_root(const struct reader_dataset *dataset, int error, struct diag *diag)
-{
-	char path[512];
-	const char *mend = "is the path right, and does this machine have it mounted?";
-
-	if (error == EACCES)
-		mend = "the user of the job must be able to search every folder on the way and "
-		       "to read the last one";
-	else if (error == ENOTDIR)
-		mend = "give the folder that holds the pictures or the class folders, or a file "
-		       "that access-ctl convert made, or another kind of data set "
-		       "(oneaccess-sources(7))";
-	diag_set(diag, "cannot open dataset \"%s\": %s; %s",
-		 base_quote(dataset->path, path, sizeof(path)), strerror(error), mend);
-	return -error;
-}
-
-/* A folder, or a file: nothing else is opened, which might wait for somebody or do something. */
-static int open_path(const char *path, struct stat *ret)
-{
-	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-
-	if (fd < 0 && errno == ENOTDIR && stat(path, ret) == 0 && S_ISREG(ret->st_mode))
-		fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-	else if (fd < 0 && errno == ENOTDIR)
-		return -ENOTDIR;
-	if (fd < 0 || fstat(fd, ret) < 0)
-		return -errno;
-	return fd;
-}
-
-/* "FOLDER/name-{000..123}.tar", of which nothing has that name: the root is FOLDER. */
-static int open_pattern(struct reader_dataset *dataset, struct stat *ret)
-{
-	const char *brace = strchr(dataset->name, '{'), *slash = brace;
-
-	if (!brace)
-		return -ENOENT;
-	while (*slash != '/') /* the path begins with one */
-		slash--;
-	dataset->pattern = slash + 1;
-	dataset->root_path = strndup(dataset->name, (size_t)BASE_MAX(slash - dataset->name, 1));
-	return dataset->root_path ? open_path(dataset->root_path, ret) : -ENOMEM;
-}
-
-/* "PATH?key=value,...", of which nothing has that name: the options are the kind's. */
-static int open_name(struct reader_dataset *dataset, struct stat *ret)
-{
-	char *mark;
-	int fd;
-
-	dataset->name = strdup(dataset->path);
-	dataset->options = "";
-	if (!dataset->name)
-		return -ENOMEM;
-	fd = open_path(dataset->name, ret);
-	mark = strrchr(dataset->name, '?');
-	if ((fd == -ENOENT || fd == -ENOTDIR) && mark) {
-		*mark = '\0';
-		dataset->options = mark + 1;
-		fd = open_path(dataset->name, ret);
-	}
-	if (fd == -ENOENT)
-		fd = open_pattern(dataset, ret);
-	if (fd >= 0 && !dataset->root_path && !(dataset->root_path = strdup(dataset->name))) {
-		base_close(&fd);
-		return -ENOMEM;
-	}
-	return fd;
-}
-
-static int open_root(struct reader_dataset *dataset, struct diag *diag)
-{
-	struct stat st;
-	int fd;
-
-	if (dataset->path[0] != '/') {
-		diag_set(diag, "the path of a dataset must be absolute");
-		return -EINVAL;
-	}
-	fd = open_name(dataset, &st);
-	if (fd < 0)
-		return refuse_root(dataset, -fd, diag);
-	dataset->root_fd = fd;
-	dataset->is_folder = S_ISDIR(st.st_mode);
-	dataset->device = st.st_dev;
-	dataset->inode = st.st_ino;
-	dataset->stamp = (uint64_t)st.st_mtim.tv_sec * 1000000000 + (uint64_t)st.st_mtim.tv_nsec;
-	dataset->no_atime = st.st_uid == geteuid();
-	return 0;
-}
-
 /* 0 and the index in place, *ret_fd the memfd or -1 for the stored one; or as scan_build(). */
 static int open_dataset(struct reader_dataset *dataset, int *ret_fd, struct diag *diag)
 {
@@ -300,7 +205,7 @@ static int open_dataset(struct reader_dataset *dataset, int *ret_fd, struct diag
 	};
 	int r;
 
-	r = open_root(dataset, diag);
+	r = source_open_root(dataset, diag);
 	if (r || dataset->how == READER_HOW_LOOK)
 		return r;
 	if (progress.open_only && !openness_of_way(dataset->root_fd)) {
@@ -308,8 +213,10 @@ static int open_dataset(struct reader_dataset *dataset, int *ret_fd, struct diag
 		return DATASET_E_CLOSED;
 	}
 	r = source_probe(dataset, &progress, diag);
+	if (r == DATASET_E_COMPRESSED)
+		return DATASET_E_REFUSED;
 	if (r == SOURCE_E_NONE)
-		return refuse_root(dataset, dataset->pattern ? ENOENT : ENOTDIR, diag);
+		return source_refuse_root(dataset, dataset->pattern ? ENOENT : ENOTDIR, diag);
 	if (!r)
 		r = dataset->ops->index(dataset, table.scan_threads, &progress, ret_fd, diag);
 	if (r == DATASET_E_ROOM)

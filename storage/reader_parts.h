@@ -191,6 +191,7 @@ struct reader_outcome {
 	int code;
 	char text[48];
 };
+/* source/source_kind.c */
 void reader_outcome_set(struct reader_outcome *ret, enum layout_fail stage, int code,
 			const char *text);
 #define READ_INDEX_DAMAGED "its entry in the index is damaged"

@@ -24,19 +24,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
-
-void reader_outcome_set(struct reader_outcome *ret, enum layout_fail stage, int code,
-			const char *text)
-{
-	ret->stage = stage;
-	ret->code = code;
-	snprintf(ret->text, sizeof(ret->text), "%s", text);
-}
 
 /* Why it differs from the index: damaged entries read as nothing, and stand for more than one file. */
 static void judge_changed(const struct reader_dataset *dataset, uint64_t sample,

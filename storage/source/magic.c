@@ -13,20 +13,26 @@
 static const struct {
 	const char *bytes;
 	size_t n, at;
+	const char *suffix;
 } magic_known[] = {
-    {"\xff\xd8\xff", 3, 0}, {"\x89PNG\r\n\x1a\n", 8, 0},
-    {"WEBP", 4, 8},         {"II*\0", 4, 0},
-    {"MM\0*", 4, 0},        {"GIF8", 4, 0},
-    {"BM", 2, 0},           {"P5", 2, 0},
-    {"P6", 2, 0},
+    {"\xff\xd8\xff", 3, 0, "jpg"}, {"\x89PNG\r\n\x1a\n", 8, 0, "png"},
+    {"WEBP", 4, 8, "webp"},        {"II*\0", 4, 0, "tif"},
+    {"MM\0*", 4, 0, "tif"},        {"GIF8", 4, 0, "gif"},
+    {"BM", 2, 0, "bmp"},           {"P5", 2, 0, "pgm"},
+    {"P6", 2, 0, "ppm"},
 };
+
+const char *magic_suffix(const uint8_t *data, size_t size)
+{
+	if (size < MAGIC_LEAST)
+		return NULL;
+	for (size_t i = 0; i < BASE_ARRAY_LEN(magic_known); i++)
+		if (memcmp(data + magic_known[i].at, magic_known[i].bytes, magic_known[i].n) == 0)
+			return magic_known[i].suffix;
+	return NULL;
+}
 
 bool magic_is_picture(const uint8_t *data, size_t size)
 {
-	if (size < MAGIC_LEAST)
-		return false;
-	for (size_t i = 0; i < BASE_ARRAY_LEN(magic_known); i++)
-		if (memcmp(data + magic_known[i].at, magic_known[i].bytes, magic_known[i].n) == 0)
-			return true;
-	return false;
+	return magic_suffix(data, size) != NULL;
 }

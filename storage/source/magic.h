@@ -9,5 +9,7 @@
 #include <stdint.h>
 
 bool magic_is_picture(const uint8_t *data, size_t size);
+/* The suffix of such files, without the dot; NULL: it is none. */
+const char *magic_suffix(const uint8_t *data, size_t size);
 
 #endif

@@ -15,6 +15,7 @@
 
 #include "base/base.h"
 #include "storage/source/scan_group.h"
+#include "storage/source/tar_header.h"
 
 #include <ctype.h>
 #include <stdarg.h>
@@ -22,7 +23,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define TAR_BLOCK 512
 #define TAR_MOST_PATH SCAN_MOST_KEY
 
 enum tar_stage { TAR_AT_HEADER, TAR_AT_LONG_NAME, TAR_AT_PAX, TAR_AT_CLS };
@@ -40,12 +40,6 @@ struct tar {
 
 	struct scan_group group;
 };
-
-struct tar_header { /* ustar's, 500 of the 512 bytes */
-	char name[100], mode[8], uid[8], gid[8], size[12], mtime[12], checksum[8], type, link[100],
-	    magic[6], version[2], owner[32], group[32], major[8], minor[8], prefix[155];
-};
-_Static_assert(sizeof(struct tar_header) == 500, "the header is POSIX's");
 
 /* ---- what is wrong ---- */
 
@@ -94,21 +88,21 @@ static bool parse_number(const char *field, size_t size, uint64_t *ret)
 	return true;
 }
 
-/* Of old, some added signed bytes. */
+/* Of old, some added signed bytes: less by 256 for each that is negative. */
 static bool checksum_is_right(const uint8_t *block)
 {
-	const size_t from = offsetof(struct tar_header, checksum), end = from + 8;
+	struct tar_header header;
+	unsigned sum, negative = 0;
 	uint64_t said;
-	int32_t plain = 8 * ' ', with_sign = 8 * ' ';
 
-	for (size_t i = 0; i < TAR_BLOCK; i++) {
-		if (i >= from && i < end)
-			continue;
-		plain += block[i];
-		with_sign += (int8_t)block[i];
-	}
-	return parse_number((const char *)block + from, 8, &said) &&
-	       (said == (uint64_t)plain || (with_sign > 0 && said == (uint64_t)with_sign));
+	memcpy(&header, block, sizeof(header));
+	sum = tar_header_sum(&header);
+	memset(header.checksum, 0, sizeof(header.checksum));
+	for (size_t i = 0; i < sizeof(header); i++)
+		negative += ((const uint8_t *)&header)[i] >> 7;
+	return parse_number((const char *)block + offsetof(struct tar_header, checksum), 8,
+			    &said) &&
+	       (said == sum || (256 * negative < sum && said == sum - 256 * negative));
 }
 
 bool scan_tar_is_shard(const uint8_t *head, size_t size)

@@ -91,11 +91,12 @@ bool source_is_of_others(const struct source_shards *shards, const char *name)
 	return false;
 }
 
-void source_close(struct reader_dataset *dataset)
+void reader_outcome_set(struct reader_outcome *ret, enum layout_fail stage, int code,
+			const char *text)
 {
-	if (dataset->ops && dataset->ops->close)
-		dataset->ops->close(dataset);
-	dataset->source = NULL;
+	ret->stage = stage;
+	ret->code = code;
+	snprintf(ret->text, sizeof(ret->text), "%s", text);
 }
 
 static int open_once(int root_fd, const char *name, int more)

@@ -53,6 +53,8 @@ struct source_ops {
 	bool is_fleeting; /* its index is sooner made than stored */
 	const struct source_shards *shards; /* NULL: it has none */
 	const char *options;                /* that may be given: "one\0other\0"; NULL: none may */
+	/* NULL: access-ctl convert takes it; else what it is, and why not */
+	const char *unconverted;
 
 	/* In an opener's thread. Is the root one of these? What it learns may go to dataset->source. 0,
 	 * SOURCE_E_NONE, or why it is refused: DATASET_E_... or negative errno, with diag. */
@@ -81,12 +83,20 @@ struct source_ops {
 	void (*close)(struct reader_dataset *dataset);
 };
 
+/* ---- source_root.c: one that is being opened; any thread, but of one dataset one at a time ---- */
+
+/* Opens what dataset->path names, whose root_fd is -1; all that is in one is the kind's then. 0 or negative errno with diag. */
+int source_open_root(struct reader_dataset *dataset, struct diag *diag);
+/* Says that it cannot be opened. -error. */
+int source_refuse_root(const struct reader_dataset *dataset, int error, struct diag *diag);
+/* What the two and its kind hold, whatever of it there is. Nobody reads any more. */
+void source_close(struct reader_dataset *dataset);
+
 /* ---- source_kind.c ---- */
 
 /* The kind of the data set whose root is open, in dataset->ops; as probe(). Its options are some that it takes. */
 int source_probe(struct reader_dataset *dataset, const struct scan_progress *progress,
 		 struct diag *diag);
-void source_close(struct reader_dataset *dataset);
 /* Is it the name of a shard of another kind than this? */
 bool source_is_of_others(const struct source_shards *shards, const char *name);
 /* To be read, below the root. A FIFO that took its place holds nobody (O_NONBLOCK). no_atime: leave its time of access alone,

@@ -102,6 +102,7 @@ static void converted_close(struct reader_dataset *dataset)
 
 const struct source_ops source_oads = {
     .name = "converted",
+    .unconverted = "is a converted data set: convert what it was made from",
     .probe = converted_probe,
     .index = converted_index,
     .read = converted_read,

@@ -144,6 +144,8 @@ static void rows_close(struct reader_dataset *dataset)
 const struct source_ops source_rows = {
     .name = "rows",
     .is_fleeting = true,
+    .unconverted = "has rows of numbers, no pictures: each is read where it lies, and there is "
+		   "nothing to convert",
     .options = "record\0seq_len\0dtype\0",
     .probe = rows_probe,
     .index = rows_index,

@@ -67,15 +67,25 @@ bool source_shards_has_name(const struct source_shards *kind, const char *name)
 int source_shards_refuse_compressed(const struct reader_dataset *dataset, const char *name,
 				    struct diag *diag)
 {
-	char path[400], quoted[200];
+	static const char unpacked[] =
+	    ".gz\0.tgz\0.zlib\0.zst\0.zstd\0"; /* by access-ctl convert */
+	const bool is_unpacked =
+	    source_shards_suffix(name, unpacked) && !dataset->ops->shards->resolve;
+	char path[200], quoted[150], mend[300];
 
+	base_quote(dataset->path, path, sizeof(path));
+	if (is_unpacked)
+		snprintf(mend, sizeof(mend),
+			 "write plain shards with access-ctl convert \"%s\" NEW.tar", path);
+	else
+		snprintf(mend, sizeof(mend),
+			 "unpack it (gunzip, bunzip2, unxz) and give the plain %s",
+			 dataset->ops->shards->what);
 	diag_set(diag,
 		 "dataset \"%s\" is refused: \"%s\" is compressed, so that no sample of it can be "
-		 "read alone: unpack it (gunzip, unzstd, bunzip2, unxz) and give the plain %s; "
-		 "pictures are compressed already",
-		 base_quote(dataset->path, path, sizeof(path)),
-		 base_quote(name, quoted, sizeof(quoted)), dataset->ops->shards->what);
-	return DATASET_E_REFUSED;
+		 "read alone: %s; pictures are compressed already",
+		 path, base_quote(name, quoted, sizeof(quoted)), mend);
+	return is_unpacked ? DATASET_E_COMPRESSED : DATASET_E_REFUSED;
 }
 
 static int refuse(const struct reader_dataset *dataset, int code, const char *what,

@@ -77,6 +77,9 @@ static void wrapped_close(struct reader_dataset *dataset)
 const struct source_ops source_wrapped = {
     .name = "wrapped",
     .is_fleeting = true,
+    .unconverted =
+	"is a wrapped data set (oneaccess.wrap): its samples are made by Python code while "
+	"jobs run, there are no pictures to convert",
     .probe = wrapped_probe,
     .index = wrapped_index_of,
     .make = reader_wrapped_make,

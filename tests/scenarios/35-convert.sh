@@ -60,10 +60,10 @@ rm -f "$out"/*
 # What cannot be converted.
 convert "$work/nowhere" "$out/x.oads"
 [ $code = 1 ] || fail "a folder that is not there: status $code"
-says "nowhere\" does not exist: give the folder that holds the pictures"
+says "nowhere\": No such file"
 convert "$work/data/class_0000/000001.jpg" "$out/x.oads"
 [ $code = 1 ] || fail "a file: status $code"
-says "is a file"
+says "Not a directory; give the folder that holds the pictures"
 mkdir -m 0700 "$work/wrapped"
 head -c 64 /dev/zero >"$work/wrapped/oneaccess-wrapped"
 convert "$work/wrapped" "$out/x.oads"
@@ -142,6 +142,6 @@ if [ $code = 0 ]; then
 	echo "it was quicker than the change"
 else
 	[ $code = 1 ] || fail "a change: status $code"
-	says "000290.jpg.*meanwhile"
+	says "000290.jpg.*since it was listed"
 	is_empty "a change"
 fi

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * What is converted: any kind of data set that access-reader has, opened as that opens it, by the kinds' own table. Their
+ * samples are read by lanes, each a process with the descriptors that were open when it was forked; a kind opens its
+ * shards when it reads of them, so no two lanes share one.
+ *
+ * Compressed shards are unpacked first, into a folder beside the target (convert_unpack.c), and are then what any other
+ * shards are.
+ */
+
+#include "convert/convert.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "storage/reader_parts.h"
+#include "storage/source/source_kind.h"
+
+/* Absolute; it need not be there as it is written (lists, options). */
+static char *whole_path(const char *path)
+{
+	_cleanup_free_ char *folder = *path == '/' ? NULL : getcwd(NULL, 0);
+	char *whole = NULL;
+
+	if (*path == '/')
+		return strdup(path);
+	if (!folder || asprintf(&whole, "%s/%s", folder, path) < 0)
+		return NULL;
+	return whole;
+}
+
+static void reader_free(struct reader_dataset *reader)
+{
+	if (!reader)
+		return;
+	dataset_unmap(reader->index);
+	source_close(reader);
+	free(reader->path);
+	free(reader);
+}
+
+/* Consumes path. 0, CONVERT_E_COMPRESSED, or CONVERT_FAILED. */
+static int reader_open(char *path, const struct scan_progress *progress,
+		       struct reader_dataset **ret, struct diag *diag)
+{
+	struct reader_dataset *reader = calloc(1, sizeof(*reader));
+	char quoted[400];
+	int r;
+
+	if (!reader || !path) {
+		free(reader);
+		free(path);
+		diag_set(diag, "there is not enough memory");
+		return CONVERT_FAILED;
+	}
+	reader->path = path;
+	reader->root_fd = reader->stored_fd = -1;
+	reader->how = READER_HOW_ALL;
+	*ret = reader; /* what is open of it is freed by who has it */
+	r = source_open_root(reader, diag);
+	if (!r)
+		r = source_probe(reader, progress, diag);
+	if (r == SOURCE_E_NONE)
+		source_refuse_root(reader, reader->pattern ? ENOENT : ENOTDIR, diag);
+	if (r == DATASET_E_COMPRESSED)
+		return CONVERT_E_COMPRESSED;
+	if (r)
+		return CONVERT_FAILED;
+	if (!reader->ops->unconverted)
+		return 0;
+	diag_set(diag, "\"%s\" %s", base_quote(path, quoted, sizeof(quoted)),
+		 reader->ops->unconverted);
+	return CONVERT_FAILED;
+}
+
+int convert_source_open(struct convert_source *source, const char *path,
+			const struct scan_progress *progress, struct diag *diag)
+{
+	const int r = reader_open(whole_path(path), progress, &source->reader, diag);
+
+	source->is_compressed = r == CONVERT_E_COMPRESSED;
+	return source->is_compressed ? 0 : r;
+}
+
+/* The shards are now plain, and lie in a folder of ours. */
+static int open_unpacked(struct convert_source *source, const char *target,
+			 const struct scan_progress *progress, struct diag *diag)
+{
+	char *path = NULL;
+	int r =
+	    convert_unpack(source->reader, target, source->jobs, progress, &source->unpacked, diag);
+
+	if (r)
+		return r;
+	if (asprintf(&path, "%s%s%s", source->unpacked, *source->reader->options ? "?" : "",
+		     source->reader->options) < 0)
+		path = NULL;
+	reader_free(source->reader);
+	source->reader = NULL;
+	r = reader_open(path, progress, &source->reader, diag);
+	return r ? CONVERT_FAILED : 0;
+}
+
+int convert_source_list(struct convert_source *source, const char *target, unsigned threads,
+			const struct scan_progress *progress, struct diag *diag)
+{
+	_cleanup_close_ int fd = -1;
+	int r = 0;
+
+	if (source->is_compressed)
+		r = open_unpacked(source, target, progress, diag);
+	if (r)
+		return r;
+	r = source->reader->ops->index(source->reader, threads, progress, &fd, diag);
+	if (r)
+		return CONVERT_FAILED;
+	source->dataset = source->reader->index;
+	return 0;
+}
+
+bool convert_source_read(const struct convert_source *source, uint64_t sample, uint8_t *room,
+			 char *ret_why, size_t size)
+{
+	struct reader_outcome outcome;
+
+	source->reader->ops->read(source->reader, source->reader->root_fd, sample, room, &outcome);
+	if (outcome.stage == LAYOUT_FAIL_NONE)
+		return true;
+	snprintf(ret_why, size, "%s%s",
+		 outcome.stage == LAYOUT_FAIL_CHANGED ? "" : "cannot be read: ", outcome.text);
+	return false;
+}
+
+void convert_source_close(struct convert_source *source)
+{
+	reader_free(source->reader);
+	source->reader = NULL;
+	source->dataset = NULL;
+	convert_unpack_remove(source->unpacked);
+	free(source->unpacked);
+	source->unpacked = NULL;
+}

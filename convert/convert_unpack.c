@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Compressed shards, made plain: each by a process of its own, this program executed anew, which can read the shard and write
+ * the new file, and do nothing else (convert_unpacking.c): a stranger's bytes go through two libraries there. Several at a
+ * time. The folder that they are written to is beside the target, hidden, and gone when the conversion has
+ * ended, however it did but by SIGKILL; plain shards beside compressed ones are linked there.
+ */
+
+#include "convert/convert.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "storage/reader_parts.h"
+#include "storage/source/source_shards.h"
+
+#define UNPACK_LOOK_MS 20
+
+extern char **environ;
+
+static const struct {
+	const char *suffix, *plain, *how;
+} known[] = {
+    {".tgz", ".tar", "gzip"}, {".gz", "", "gzip"},   {".zlib", "", "gzip"},
+    {".zst", "", "zstd"},     {".zstd", "", "zstd"},
+};
+
+struct unpack {
+	const struct reader_dataset *dataset;
+	const char *folder;
+	int folder_fd;
+	struct shard_names names;
+	struct {
+		pid_t pid; /* 0: none */
+		size_t name;
+	} child[CONVERT_MAX_JOBS];
+	unsigned jobs;
+	size_t next, done;
+	struct convert_progress progress;
+	struct diag *diag;
+};
+
+static int unpack_fail(struct unpack *unpack, const char *name, const char *what)
+{
+	char quoted[300];
+
+	diag_set(unpack->diag, "shard \"%s\" %s", base_quote(name, quoted, sizeof(quoted)), what);
+	return CONVERT_FAILED;
+}
+
+static int unpack_fail_errno(struct unpack *unpack, const char *name, const char *what, int error)
+{
+	char text[200];
+
+	snprintf(text, sizeof(text), "%s: %s", what, strerror(error));
+	return unpack_fail(unpack, name, text);
+}
+
+/* How it is unpacked, and the plain name; NULL: it is not one that can be. */
+static const char *plain_name(const struct unpack *unpack, size_t number, char ret[NAME_MAX + 1])
+{
+	const char *name = unpack->names.name[number], *slash = strrchr(name, '/');
+	const char *base = slash ? slash + 1 : name;
+	const size_t length = strlen(base);
+	char before[24] = "";
+
+	if (slash) /* of several folders: their order stays */
+		snprintf(before, sizeof(before), "%07zu-", number);
+	for (size_t i = 0; i < BASE_ARRAY_LEN(known); i++) {
+		const size_t size = strlen(known[i].suffix);
+
+		if (length <= size || strcasecmp(base + length - size, known[i].suffix) != 0)
+			continue;
+		if (snprintf(ret, NAME_MAX + 1, "%s%.*s%s", before, (int)(length - size), base,
+			     known[i].plain) > NAME_MAX)
+			return NULL;
+		return known[i].how;
+	}
+	return NULL;
+}
+
+/* ---- which there are ---- */
+
+static int add_name(struct shard_names *names, const char *name)
+{
+	if (!base_grow(&names->name, &names->room, names->n + 1, sizeof(*names->name)))
+		return -ENOMEM;
+	names->name[names->n] = strdup(name);
+	if (!names->name[names->n])
+		return -ENOMEM;
+	names->n++;
+	return 0;
+}
+
+static int list_folder(struct unpack *unpack)
+{
+	const struct source_shards *kind = unpack->dataset->ops->shards;
+	int fd = openat(unpack->dataset->root_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), r = 0;
+	DIR *stream = fd < 0 ? NULL : fdopendir(fd);
+	const struct dirent *entry;
+
+	if (!stream) {
+		r = -errno;
+		base_close(&fd);
+		return r;
+	}
+	while (!r && (entry = readdir(stream)))
+		if (*entry->d_name != '.' &&
+		    (source_shards_suffix(entry->d_name, kind->compressed) ||
+		     source_shards_has_name(kind, entry->d_name)))
+			r = add_name(&unpack->names, entry->d_name);
+	closedir(stream);
+	return r;
+}
+
+static int list_names(struct unpack *unpack)
+{
+	const struct reader_dataset *dataset = unpack->dataset;
+	int r;
+
+	if (dataset->pattern)
+		return source_shards_expand(dataset, &unpack->names, unpack->diag) ? CONVERT_FAILED
+										   : 0;
+	r = dataset->is_folder ? list_folder(unpack)
+			       : add_name(&unpack->names, strrchr(dataset->name, '/') + 1);
+	return r ? unpack_fail_errno(unpack, dataset->path, "cannot be listed", -r) : 0;
+}
+
+/* ---- one of them ---- */
+
+static int open_shard(const struct unpack *unpack, const char *name)
+{
+	if (unpack->dataset->is_folder)
+		return source_open_file(unpack->dataset->root_fd, name, false);
+	return fcntl(unpack->dataset->root_fd, F_DUPFD_CLOEXEC, 3);
+}
+
+static int spawn(const char *how, int from, int to, pid_t *ret)
+{
+	char program[] = "access-convert", option[] = UNPACK_OPTION;
+	char *arguments[] = {program, option, (char *)(uintptr_t)how, NULL};
+	posix_spawn_file_actions_t actions;
+	int r = posix_spawn_file_actions_init(&actions);
+
+	if (r)
+		return r;
+	r = posix_spawn_file_actions_adddup2(&actions, from, 0);
+	if (!r)
+		r = posix_spawn_file_actions_adddup2(&actions, to, 1);
+	if (!r)
+		r = posix_spawn(ret, "/proc/self/exe", &actions, NULL, arguments, environ);
+	posix_spawn_file_actions_destroy(&actions);
+	return r;
+}
+
+/* As it is, by a link to its place. */
+static int link_plain(struct unpack *unpack, const char *name)
+{
+	_cleanup_free_ char *path = NULL;
+
+	if (asprintf(&path, "%s/%s", unpack->dataset->root_path, name) < 0)
+		return unpack_fail(unpack, name, "takes more memory than there is");
+	if (symlinkat(path, unpack->folder_fd, name) < 0)
+		return unpack_fail_errno(unpack, name, "cannot be linked", errno);
+	unpack->done++;
+	return 0;
+}
+
+static int start(struct unpack *unpack, unsigned slot)
+{
+	const size_t number = unpack->next++;
+	const char *name = unpack->names.name[number], *how;
+	_cleanup_close_ int from = -1, to = -1;
+	char plain[NAME_MAX + 1];
+	int r;
+
+	if (!source_shards_suffix(name, unpack->dataset->ops->shards->compressed))
+		return link_plain(unpack, name);
+	how = plain_name(unpack, number, plain);
+	if (!how)
+		return unpack_fail(
+		    unpack, name,
+		    "is compressed in a way that convert does not read (it reads gzip "
+		    "and zstd): unpack it (bunzip2, unxz) and give the plain one");
+	from = open_shard(unpack, name);
+	if (from < 0)
+		return unpack_fail_errno(unpack, name, "cannot be opened",
+					 unpack->dataset->is_folder ? -from : errno);
+	to = openat(unpack->folder_fd, plain, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	if (to < 0)
+		return unpack_fail_errno(unpack, name, "cannot be unpacked", errno);
+	r = spawn(how, from, to, &unpack->child[slot].pid);
+	unpack->child[slot].name = number;
+	if (!r)
+		return 0;
+	unpack->child[slot].pid = 0;
+	return unpack_fail_errno(unpack, name, "cannot be unpacked", r);
+}
+
+static int judge(struct unpack *unpack, const char *name, int status)
+{
+	static const char *const why[] = {
+	    [UNPACK_E_DAMAGED] = "is damaged: it cannot be unpacked; copy it anew",
+	    [UNPACK_E_CUT] = "ends within its compressed data: it is cut; copy it anew",
+	    [UNPACK_E_READ] = "cannot be read",
+	    [UNPACK_E_WRITE] =
+		"cannot be unpacked beside the target: is the disk full? it takes as "
+		"much as all shards unpacked",
+	    [UNPACK_E_SANDBOX] = "cannot be unpacked in a sandbox (seccomp)",
+	};
+
+	if (WIFSIGNALED(status))
+		return unpack_fail(unpack, name,
+				   "ended the process that unpacked it: it is damaged, "
+				   "or made to do harm");
+	if (WEXITSTATUS(status) == 0)
+		return 0;
+	return unpack_fail(unpack, name,
+			   WEXITSTATUS(status) < BASE_ARRAY_LEN(why) && why[WEXITSTATUS(status)]
+			       ? why[WEXITSTATUS(status)]
+			       : "cannot be unpacked");
+}
+
+/* ---- all of them ---- */
+
+/* Whoever has ended, and the next one in his place. *ret_idle: nobody has. */
+static int look_after(struct unpack *unpack, unsigned slot, bool *ret_idle)
+{
+	int status, r = 0;
+
+	if (unpack->child[slot].pid) {
+		if (waitpid(unpack->child[slot].pid, &status, WNOHANG) <= 0)
+			return 0;
+		unpack->child[slot].pid = 0;
+		unpack->done++;
+		r = judge(unpack, unpack->names.name[unpack->child[slot].name], status);
+		*ret_idle = false;
+	}
+	if (!r && unpack->next < unpack->names.n) {
+		r = start(unpack, slot);
+		*ret_idle = false;
+	}
+	return r;
+}
+
+static void end_all(struct unpack *unpack)
+{
+	for (unsigned i = 0; i < unpack->jobs; i++) {
+		if (!unpack->child[i].pid)
+			continue;
+		kill(unpack->child[i].pid, SIGKILL);
+		while (waitpid(unpack->child[i].pid, NULL, 0) < 0 && errno == EINTR)
+			continue;
+	}
+}
+
+static int unpack_all(struct unpack *unpack, const struct scan_progress *progress)
+{
+	int r = 0;
+
+	convert_progress_begin(&unpack->progress, "unpacking", unpack->names.n);
+	while (!r && unpack->done < unpack->names.n) {
+		bool is_idle = true;
+
+		for (unsigned slot = 0; slot < unpack->jobs && !r; slot++)
+			r = look_after(unpack, slot, &is_idle);
+		convert_progress_tell(&unpack->progress, unpack->done, 0);
+		if (!r && progress->cancelled(progress->arg))
+			r = CONVERT_FAILED;
+		if (is_idle)
+			poll(NULL, 0, UNPACK_LOOK_MS);
+	}
+	convert_progress_end(&unpack->progress);
+	end_all(unpack);
+	return r;
+}
+
+static char *make_folder(const char *target)
+{
+	const char *slash = strrchr(target, '/');
+	char *folder = NULL;
+
+	if (asprintf(&folder, "%.*s.access-convert-XXXXXX", slash ? (int)(slash + 1 - target) : 0,
+		     target) < 0)
+		return NULL;
+	if (mkdtemp(folder))
+		return folder;
+	free(folder);
+	return NULL;
+}
+
+int convert_unpack(const struct reader_dataset *dataset, const char *target, unsigned jobs,
+		   const struct scan_progress *progress, char **ret_folder, struct diag *diag)
+{
+	struct unpack unpack = {.dataset = dataset, .folder_fd = -1, .jobs = jobs, .diag = diag};
+	_cleanup_free_ char *folder = make_folder(target);
+	int r;
+
+	if (!folder)
+		return unpack_fail_errno(&unpack, dataset->path,
+					 "needs a folder beside the target to be unpacked", errno);
+	*ret_folder = realpath(folder, NULL);
+	if (!*ret_folder) {
+		rmdir(folder);
+		return unpack_fail(&unpack, dataset->path, "cannot be unpacked");
+	}
+	unpack.folder_fd = open(*ret_folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	r = unpack.folder_fd < 0
+		? unpack_fail_errno(&unpack, dataset->path, "cannot be unpacked", errno)
+		: list_names(&unpack);
+	if (!r)
+		r = unpack_all(&unpack, progress);
+	base_close(&unpack.folder_fd);
+	source_shards_names_free(&unpack.names);
+	return r;
+}
+
+void convert_unpack_remove(const char *folder)
+{
+	DIR *stream = folder ? opendir(folder) : NULL;
+	const struct dirent *entry;
+
+	if (!stream)
+		return;
+	while ((entry = readdir(stream)))
+		if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+			unlinkat(dirfd(stream), entry->d_name, 0);
+	closedir(stream);
+	rmdir(folder);
+}

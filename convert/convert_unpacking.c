@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * A process that unpacks one shard: from descriptor 0, which it can read, to 1, which it can write; in the sandbox of
+ * workers from before its first byte on. Its status says what came of it.
+ */
+
+#include "convert/convert.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "base/sandbox.h"
+
+#define UNPACK_MEMORY (UINT64_C(256) << 20) /* a window of zstd's may have 128 MiB */
+
+static bool unpack_read(struct unpack_pipe *pipe)
+{
+	ssize_t got;
+
+	do
+		got = pread(0, pipe->in, sizeof(pipe->in), (off_t)pipe->at);
+	while (got < 0 && errno == EINTR);
+	pipe->in_bytes = got > 0 ? (size_t)got : 0;
+	pipe->at += pipe->in_bytes;
+	return got >= 0;
+}
+
+static bool unpack_write(struct unpack_pipe *pipe, size_t bytes)
+{
+	for (size_t done = 0; done < bytes;) {
+		const ssize_t r = write(1, pipe->out + done, bytes - done);
+
+		if (r < 0 && errno != EINTR)
+			return false;
+		done += r > 0 ? (size_t)r : 0;
+	}
+	return true;
+}
+
+int convert_unpacking_main(const char *how)
+{
+	static struct unpack_pipe pipe = {.read = unpack_read, .write = unpack_write};
+	const struct sandbox_limits limits = {
+	    .memory = UNPACK_MEMORY, .event_fd = 1, .reads = true, .read_fd = 0};
+
+	signal(SIGXFSZ, SIG_IGN);
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || sandbox_enter(&limits))
+		return UNPACK_E_SANDBOX;
+	return strcmp(how, "zstd") == 0 ? unpack_zstd(&pipe) : unpack_gzip(&pipe);
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* gzip, members one behind the other, and zlib: what it is, the library finds out. */
+
+#include "convert/convert.h"
+
+#include <zlib.h>
+
+#define GZIP_OR_ZLIB (MAX_WBITS + 32)
+
+/* What was read. *is_whole: a member has ended, and none begun. 0 or UNPACK_E_.... */
+static int unpack_some(struct unpack_pipe *pipe, z_stream *stream, bool *is_whole)
+{
+	int r = Z_OK;
+
+	stream->next_in = pipe->in;
+	stream->avail_in = (uInt)pipe->in_bytes;
+	do {
+		if (*is_whole && inflateReset(stream) != Z_OK)
+			return UNPACK_E_DAMAGED;
+		stream->next_out = pipe->out;
+		stream->avail_out = (uInt)sizeof(pipe->out);
+		r = inflate(stream, Z_NO_FLUSH);
+		if (r != Z_OK && r != Z_STREAM_END && r != Z_BUF_ERROR)
+			return UNPACK_E_DAMAGED;
+		*is_whole = r == Z_STREAM_END;
+		if (!pipe->write(pipe, sizeof(pipe->out) - stream->avail_out))
+			return UNPACK_E_WRITE;
+	} while (stream->avail_in || (!*is_whole && stream->avail_out == 0));
+	return 0;
+}
+
+int unpack_gzip(struct unpack_pipe *pipe)
+{
+	z_stream stream = {.zalloc = Z_NULL};
+	bool is_whole = false;
+	int r = 0;
+
+	if (inflateInit2(&stream, GZIP_OR_ZLIB) != Z_OK)
+		return UNPACK_E_READ;
+	while (!r) {
+		if (!pipe->read(pipe))
+			r = UNPACK_E_READ;
+		else if (pipe->in_bytes == 0)
+			break;
+		else
+			r = unpack_some(pipe, &stream, &is_whole);
+	}
+	inflateEnd(&stream);
+	return r || is_whole ? r : UNPACK_E_CUT;
+}
