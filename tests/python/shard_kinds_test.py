@@ -100,7 +100,7 @@ class TFRecord(ShardsCase):
         folder = self.work / "tfrecord-gz"
         folder.mkdir()
         (folder / "a.tfrecord.gz").write_bytes(b"\x1f\x8b")
-        self.refused(str(folder), "compressed", "gunzip")
+        self.refused(str(folder), "compressed", "access-ctl convert")
 
     def test_no_picture(self):
         folder = self.work / "tfrecord-text"

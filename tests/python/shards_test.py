@@ -338,7 +338,7 @@ class ShardsTest(DaemonCase):
                 (r"a.tar:0: it is empty", lambda: shard.write_bytes(b"")),
                 (r"no sample found in the tar shards .*has a picture", lambda: shard.write_bytes(bytes(10240))),
                 (r"a.tar:0: .*reaches beyond its end", lambda: shard.write_bytes(whole[:512])),
-                (r"\"b.tar.gz\" is compressed.*unpack it", lambda: (folder / "b.tar.gz").write_bytes(b"x")),
+                (r"\"b.tar.gz\" is compressed.*access-ctl convert .* NEW.tar", lambda: (folder / "b.tar.gz").write_bytes(b"x")),
         ):
             change()
             with self.assertRaisesRegex(oa.Error, text):
