@@ -171,7 +171,10 @@ int oa_batch_field(const struct oa_batch *batch, uint32_t index, struct oa_field
 	    .ndim = field->ndim + 1,
 	    .data = batch_data(batch, index),
 	    .bytes = batch->count * field->sample_bytes,
+	    .kind = (enum oa_kind)field->kind,
 	};
+	if (field->kind != LAYOUT_DENSE)
+		all.lengths = batch_data(batch, field->lengths);
 	all.shape[0] = batch->count;
 	all.strides[0] = (int64_t)field->sample_bytes;
 	stride = (int64_t)layout_dtype_bytes(field->dtype);
@@ -182,4 +185,18 @@ int oa_batch_field(const struct oa_batch *batch, uint32_t index, struct oa_field
 	}
 	memcpy(ret, &all, all.size);
 	return 0;
+}
+
+uint64_t oa_field_length(const struct oa_field *field, uint32_t sample)
+{
+	uint64_t most, length;
+
+	if (!field || field->size < offsetof(struct oa_field, bytes) || sample >= field->shape[0])
+		return 0;
+	most = field->ndim > 1 ? field->shape[1] : 0;
+	if (field->size < sizeof(*field) || !field->lengths)
+		return most;
+	/* once: a worker that was taken over may write to it at any moment */
+	length = (uint64_t)board_load_length(&field->lengths[sample]);
+	return BASE_MIN(length, most);
 }

@@ -15,6 +15,7 @@ struct stream_field { /* of one sample, and where its array lies in a private bu
 	uint32_t dtype, where, ndim;
 	uint64_t shape[LAYOUT_MAX_DIMS], sample_bytes;
 	uint64_t carry_offset;
+	uint32_t kind, lengths; /* as layout_field has them */
 };
 
 struct batch_mixed_ask { /* what accessd says of the pipeline's last ops */

@@ -65,7 +65,27 @@ enum oa_error_code {
 	OA_E_LIMIT = 16,       /* a limit of this process (descriptors, memory) is too low */
 };
 
-enum oa_dtype { OA_U8 = 1, OA_F16 = 2, OA_F32 = 3, OA_I64 = 4, OA_BF16 = 5 };
+enum oa_dtype {
+	OA_U8 = 1,
+	OA_F16 = 2,
+	OA_F32 = 3,
+	OA_I64 = 4,
+	OA_BF16 = 5,
+	OA_I8 = 6,
+	OA_I16 = 7,
+	OA_I32 = 8,
+	OA_U16 = 9,
+	OA_U32 = 10,
+	OA_U64 = 11,
+	OA_F64 = 12,
+	OA_BOOL = 13, /* a byte, 0 or 1 */
+};
+
+enum oa_kind {
+	OA_DENSE = 0,
+	OA_RAGGED = 1, /* samples differ in length along their first dimension: oa_field_length() */
+	OA_TEXT = 2,   /* so do these, and they are UTF-8 */
+};
 
 enum oa_bad { OA_BAD_ERROR = 0, OA_BAD_SKIP = 1, OA_BAD_SUBSTITUTE = 2 };
 
@@ -171,6 +191,9 @@ struct oa_field {         /* of a batch; C order */
 	uint64_t shape[5];
 	int64_t strides[5]; /* in bytes */
 	uint64_t bytes;
+	/* Not OA_DENSE: shape[1] is the most that a sample has, and zeros stand behind what it has. */
+	enum oa_kind kind;
+	const int64_t *lengths; /* for oa_field_length(), which checks them; NULL: dense */
 };
 
 struct oa_batch_info {
@@ -266,6 +289,9 @@ void oa_batch_info(const struct oa_batch *batch, struct oa_batch_info *ret);
 int oa_make_writable(struct oa_batch *batch);
 /* OA_E_INVALID: there is no such field. */
 int oa_batch_field(const struct oa_batch *batch, uint32_t index, struct oa_field *ret);
+/* How long a sample of a field is along its first dimension, at most shape[1], whatever is written in memory
+ * that others have; of a dense one shape[1]. sample: 0 .. shape[0] - 1. */
+uint64_t oa_field_length(const struct oa_field *field, uint32_t sample);
 
 /* Descriptor that polls readable when oa_next(stream, 0, ...) may find something; stays the
  * stream's, and the same. Arms the wake until the next oa_next(): call it again before each poll. */

@@ -215,12 +215,14 @@ static uint64_t mix_count_units(const struct oa_mix *mix, const struct oa_stream
 
 static void mix_describe_field(const struct stream_field *field, char *ret, size_t size)
 {
-	static const char *const types[] = {[OA_U8] = "u8",
-					    [OA_F16] = "f16",
-					    [OA_F32] = "f32",
-					    [OA_I64] = "i64",
-					    [OA_BF16] = "bf16"};
-	int n = snprintf(ret, size, "\"%s\" %s", field->name,
+	static const char *const types[] = {
+	    [OA_U8] = "u8",     [OA_F16] = "f16", [OA_F32] = "f32", [OA_I64] = "i64",
+	    [OA_BF16] = "bf16", [OA_I8] = "i8",   [OA_I16] = "i16", [OA_I32] = "i32",
+	    [OA_U16] = "u16",   [OA_U32] = "u32", [OA_U64] = "u64", [OA_F64] = "f64",
+	    [OA_BOOL] = "bool"};
+	static const char *const kinds[] = {
+	    [OA_DENSE] = "", [OA_RAGGED] = " ragged", [OA_TEXT] = " text"};
+	int n = snprintf(ret, size, "\"%s\"%s %s", field->name, kinds[field->kind],
 			 field->dtype < BASE_ARRAY_LEN(types) && types[field->dtype]
 			     ? types[field->dtype]
 			     : "of an unknown type");

@@ -30,6 +30,8 @@ static void stream_set_fields(struct oa_stream *stream, const struct board_geome
 		field->ndim = from->ndim;
 		memcpy(field->shape, from->shape, sizeof(field->shape));
 		field->sample_bytes = from->sample_bytes;
+		field->kind = from->kind;
+		field->lengths = from->lengths;
 	}
 	stream_place_fields(stream);
 }
@@ -111,7 +113,8 @@ static bool stream_has_fields(const struct oa_stream *stream, const struct board
 
 		if (memcmp(a->name, b->name, sizeof(b->name)) != 0 || a->dtype != b->dtype ||
 		    a->where != b->where || a->ndim != b->ndim ||
-		    a->sample_bytes != b->sample_bytes ||
+		    a->sample_bytes != b->sample_bytes || a->kind != b->kind ||
+		    a->lengths != b->lengths ||
 		    memcmp(a->shape, b->shape, b->ndim * sizeof(b->shape[0])) != 0)
 			return false;
 	}

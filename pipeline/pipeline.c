@@ -94,6 +94,14 @@ static void pipeline_freep(struct pipeline **pipeline)
 	pipeline_free(*pipeline);
 }
 
+/* Kept pixels would stand for the picture alone: such a pipeline has no cuts. */
+static bool pipeline_has_beside(const struct pipeline *pipeline)
+{
+	const struct op *first = &pipeline->ops.op[0];
+
+	return first->id == OP_DECODE && !op_is_null(first, OP_DECODE_FIELDS);
+}
+
 /* The canonical texts; afterwards engines see the picture's ops alone. */
 static int pipeline_write(struct pipeline *pipeline, struct diag *diag)
 {
@@ -103,9 +111,11 @@ static int pipeline_write(struct pipeline *pipeline, struct diag *diag)
 	pipeline->ops.count = pipeline->tail.first;
 	if (!pipeline->asked || !pipeline->canonical)
 		return -ENOMEM;
-	if (strlen(pipeline->asked) <= PIPELINE_MAX_TEXT)
+	if (strlen(pipeline->asked) <= PIPELINE_MAX_TEXT && !pipeline_has_beside(pipeline))
 		return cut_list_make(&pipeline->ops, &pipeline->shape, pipeline->engine->pixels,
 				     &pipeline->cuts);
+	if (strlen(pipeline->asked) <= PIPELINE_MAX_TEXT)
+		return 0;
 	diag_set(diag,
 		 "pipeline: the spec has %zu bytes when every parameter is written out; give at "
 		 "most %d",
@@ -116,7 +126,8 @@ static int pipeline_write(struct pipeline *pipeline, struct diag *diag)
 /* Records that go to the slot as they are: no picture, no program. */
 static int pipeline_compile_record(struct pipeline *pipeline, struct diag *diag)
 {
-	const char *wrong = packed_fields(&pipeline->ops, pipeline->fields, &pipeline->n_fields);
+	const char *wrong = packed_announce(&pipeline->ops, pipeline->fields, &pipeline->packed,
+					    &pipeline->n_fields);
 
 	if (wrong) {
 		diag_set(diag, "pipeline: op 1 (record): %s", wrong);
@@ -125,6 +136,27 @@ static int pipeline_compile_record(struct pipeline *pipeline, struct diag *diag)
 	pipeline->is_record = true;
 	pipeline->tail.first = 1;
 	return pipeline_write(pipeline, diag);
+}
+
+/* What comes beside the picture, behind image and label. */
+static int pipeline_set_beside(struct pipeline *pipeline, struct diag *diag)
+{
+	const char *wrong = NULL;
+
+	pipeline_set_fields(pipeline);
+	pipeline->packed.first = pipeline->n_fields;
+	if (op_is_null(&pipeline->ops.op[0], OP_DECODE_FIELDS))
+		return 0;
+	if (!pipeline->shape.by_record)
+		wrong =
+		    "fields come in the records of a wrapped data set: give \"source\": \"record\"";
+	if (!wrong)
+		wrong = packed_announce(&pipeline->ops, pipeline->fields, &pipeline->packed,
+					&pipeline->n_fields);
+	if (!wrong)
+		return 0;
+	diag_set(diag, "pipeline: op 1 (decode): %s", wrong);
+	return PIPELINE_E_BAD;
 }
 
 static int pipeline_compile_picture(struct pipeline *pipeline, struct diag *diag)
@@ -142,7 +174,9 @@ static int pipeline_compile_picture(struct pipeline *pipeline, struct diag *diag
 		r = pipeline_write(pipeline, diag);
 	if (r != 0)
 		return r;
-	pipeline_set_fields(pipeline);
+	r = pipeline_set_beside(pipeline, diag);
+	if (r != 0)
+		return r;
 	return pipeline->engine->compile(&pipeline->ops, &pipeline->shape, &pipeline->program);
 }
 

@@ -6,6 +6,7 @@
 
 #include "pipeline/engine/engine.h"
 #include "pipeline/forms/cut_maker.h"
+#include "pipeline/forms/packed.h"
 #include "pipeline/pipeline.h"
 #include "pipeline/spec/tail.h"
 
@@ -18,6 +19,8 @@ struct pipeline {
 	struct pipeline_field fields[PIPELINE_MAX_FIELDS];
 	unsigned n_fields;
 	bool is_record; /* fields as they are, no program */
+	struct packed_fields
+	    packed; /* of them, those that a record has; beside its picture and label */
 	const struct engine *engine;
 	struct engine_program *program; /* owned */
 };
@@ -26,6 +29,7 @@ struct pipeline_run {
 	struct decode *decode;   /* owned */
 	struct cut_maker *maker; /* owned; NULL: not needed yet */
 	bool by_record;          /* pictures come in records */
+	unsigned beside;         /* fields of these, beside picture and label */
 	unsigned n;
 	const struct pipeline *pipeline[PIPELINE_MAX_VARIANTS]; /* borrowed, NULL: none */
 	struct engine_part part[PIPELINE_MAX_VARIANTS];         /* their scratch is owned */
@@ -35,7 +39,8 @@ struct pipeline_input { /* a sample as it comes */
 	const void *data;
 	size_t size;
 	uint32_t label;
-	struct cut kept; /* what the data are, or no ops: a file, or a form of it */
+	struct cut kept;      /* what the data are, or no ops: a file, or a form of it */
+	struct packed record; /* that the picture came in, where n of the fields are not 0 */
 };
 /* Of what is known of a sample, what is in its record, and in the head of kept pixels, which must be from a
  * cut that all those pipelines have, with key's draws. 0, or PIPELINE_E_BAD with *ret_error. */

@@ -45,7 +45,8 @@ static bool pipeline_run_is_alike(const struct pipeline *const pipelines[], unsi
 		if (first && pipelines[v] &&
 		    (pipelines[v]->is_record != first->is_record ||
 		     pipelines[v]->shape.by_exif != first->shape.by_exif ||
-		     pipelines[v]->shape.by_record != first->shape.by_record))
+		     pipelines[v]->shape.by_record != first->shape.by_record ||
+		     pipelines[v]->packed.n != first->packed.n))
 			return false;
 		first = first ? first : pipelines[v];
 	}
@@ -93,6 +94,7 @@ int pipeline_run_new(const struct pipeline *const pipelines[], unsigned n,
 		decode_by_exif(run->decode);
 	run->n = n;
 	run->by_record = first && first->shape.by_record;
+	run->beside = run->by_record ? first->packed.n : 0;
 	for (unsigned v = 0; v < n; v++) {
 		int r = pipeline_run_add(run, v, pipelines[v]);
 
@@ -146,9 +148,14 @@ int pipeline_run_look(const struct pipeline_run *run, uint32_t variants,
 	if (!form_probe(input->data, input->size)) {
 		if (!run->by_record)
 			return 0;
-		return packed_picture(input->data, input->size, &input->data, &input->size,
+		r = packed_parse(input->data, input->size, &input->record, ret_error);
+		if (r != 0)
+			return r;
+		return packed_picture(&input->record, run->beside, &input->data, &input->size,
 				      &input->label, ret_error);
 	}
+	if (run->beside > 0)
+		return decode_fail(ret_error, PIPELINE_FAIL_REFUSED, 0, "no record");
 	r = cut_read(input->data, input->size, &input->kept);
 	if (r != 0)
 		return run->by_record ? decode_fail_form(r, ret_error) : 0;
@@ -177,15 +184,33 @@ static bool pipeline_run_fits(struct pipeline_run *run, const struct pipeline *p
 
 /* What is known without the pixels: is it wanted, and what is its label? */
 static int pipeline_run_tail(struct pipeline_run *run, const struct pipeline *pipeline,
-			     const struct pipeline_input *input, void *out,
+			     const struct pipeline_input *input, const struct pipeline_out *out,
 			     struct pipeline_error *ret_error)
 {
 	uint32_t height, width;
+	int r;
 
 	if (pipeline_filters(pipeline) && !pipeline_run_fits(run, pipeline, input, &height, &width))
 		return decode_fail(ret_error, PIPELINE_FAIL_FILTERED, 0, "%u x %u pixels", width,
 				   height);
-	return label_write(&pipeline->tail.label, &pipeline->ops, input->label, out, ret_error);
+	r = label_write(&pipeline->tail.label, &pipeline->ops, input->label, out->field[1],
+			ret_error);
+	if (r != 0 || pipeline->packed.n == 0)
+		return r;
+	return packed_write(&input->record, input->record.n - pipeline->packed.n, pipeline->fields,
+			    &pipeline->packed, out, ret_error);
+}
+
+/* Fields as they are. */
+static int pipeline_run_record(const struct pipeline *pipeline, const struct pipeline_input *input,
+			       const struct pipeline_out *out, struct pipeline_error *ret_error)
+{
+	struct packed record;
+	int r = packed_parse(input->data, input->size, &record, ret_error);
+
+	if (r != 0)
+		return r;
+	return packed_write(&record, 0, pipeline->fields, &pipeline->packed, out, ret_error);
 }
 
 /* Who needs the picture; or PIPELINE_E_BAD with *ret_error. */
@@ -202,10 +227,9 @@ static int pipeline_run_first(struct pipeline_run *run, uint32_t variants,
 		if (!(variants >> v & 1) || !pipeline)
 			continue;
 		if (pipeline->is_record)
-			r = packed_write(input->data, input->size, pipeline->fields,
-					 pipeline->n_fields, &out[v], ret_error);
+			r = pipeline_run_record(pipeline, input, &out[v], ret_error);
 		else
-			r = pipeline_run_tail(run, pipeline, input, out[v].field[1], ret_error);
+			r = pipeline_run_tail(run, pipeline, input, &out[v], ret_error);
 		if (r != 0)
 			return r;
 		run->part[v].out = out[v].field[0];

@@ -7,7 +7,7 @@
 #include "base/base.h"
 
 #define PIPELINE_MAX_OPS 32
-#define PIPELINE_MAX_FIELDS 4
+#define PIPELINE_MAX_FIELDS 23  /* one less than LAYOUT_MAX_FIELDS: ids are a field, too */
 #define PIPELINE_MAX_VARIANTS 8 /* pipelines on one sample */
 #define PIPELINE_MAX_TEXT 16384 /* bytes of a spec */
 
@@ -22,7 +22,22 @@ enum pipeline_dtype {
 	PIPELINE_F16 = 2,
 	PIPELINE_F32 = 3,
 	PIPELINE_I64 = 4,
-	PIPELINE_BF16 = 5
+	PIPELINE_BF16 = 5,
+	PIPELINE_I8 = 6,
+	PIPELINE_I16 = 7,
+	PIPELINE_I32 = 8,
+	PIPELINE_U16 = 9,
+	PIPELINE_U32 = 10,
+	PIPELINE_U64 = 11,
+	PIPELINE_F64 = 12,
+	PIPELINE_BOOL = 13
+};
+/* numbers as in shmring/layout.h's layout_kind */
+enum pipeline_kind {
+	PIPELINE_DENSE = 0,
+	PIPELINE_RAGGED =
+	    1, /* shape[0] is the most that a sample has; zeros stand behind what it has */
+	PIPELINE_TEXT = 2, /* the same of UTF-8 */
 };
 enum pipeline_fail {
 	PIPELINE_FAIL_DECODE = 4,
@@ -38,6 +53,8 @@ struct pipeline_field { /* of one sample */
 	uint32_t ndim;
 	uint64_t shape[4];
 	uint64_t bytes;
+	enum pipeline_kind kind;
+	uint32_t lengths; /* not dense: the field that says how long the sample is */
 };
 
 /* An op on whole batches, which jobs do to their own. */

@@ -27,11 +27,13 @@
 
 /* ---- accessd makes it ---- */
 
-static void head_fill(const struct board_geometry *geometry, struct layout_board *head)
+static void head_fill(const struct board_geometry *geometry, struct layout_board_wide *wide)
 {
+	struct layout_board *head = &wide->board;
+
 	head->magic = LAYOUT_MAGIC_BOARD;
-	head->version = LAYOUT_VERSION;
-	head->head_bytes = sizeof(*head);
+	head->version = board_is_wide(geometry) ? LAYOUT_VERSION_FIELDS : LAYOUT_VERSION;
+	head->head_bytes = board_is_wide(geometry) ? sizeof(*wide) : sizeof(*head);
 	head->bytes = geometry->board_bytes;
 	head->slots_bytes = geometry->slots_bytes;
 	head->slot_stride = geometry->slot_stride;
@@ -48,6 +50,7 @@ static void head_fill(const struct board_geometry *geometry, struct layout_board
 	head->ids_offset = geometry->ids_offset;
 	head->grains_offset = geometry->grains_offset;
 	memcpy(head->field, geometry->field, sizeof(head->field));
+	memcpy(wide->more, geometry->field + LAYOUT_FIRST_FIELDS, sizeof(wide->more));
 }
 
 int board_new(const struct board_geometry *geometry, struct board *ret, int *ret_fd)
@@ -237,8 +240,10 @@ BASE_HOT void board_slot_read(const struct board *board, uint32_t slot, struct b
 
 /* ---- ranks attach to it ---- */
 
-static void geometry_of_head(const struct layout_board *head, struct board_geometry *ret)
+static void geometry_of_head(const struct layout_board_wide *wide, struct board_geometry *ret)
 {
+	const struct layout_board *head = &wide->board;
+
 	*ret = (struct board_geometry){
 	    .max_slots = head->max_slots,
 	    .chunk = head->chunk,
@@ -249,24 +254,26 @@ static void geometry_of_head(const struct layout_board *head, struct board_geome
 	};
 	memcpy(ret->dataset, head->dataset, sizeof(ret->dataset));
 	memcpy(ret->stream, head->stream, sizeof(ret->stream));
-	memcpy(ret->field, head->field, sizeof(ret->field));
+	memcpy(ret->field, head->field, sizeof(head->field));
+	memcpy(ret->field + LAYOUT_FIRST_FIELDS, wide->more, sizeof(wide->more));
 }
 
 /* Plans again from what the head says and compares: 0 or BOARD_E_BAD. */
-static int head_check(const struct layout_board *head, uint64_t bytes, struct board_geometry *ret)
+static int head_check(const struct layout_board_wide *head, uint64_t bytes,
+		      struct board_geometry *ret)
 {
-	struct layout_board again = *head;
+	struct layout_board_wide again = *head;
 
-	if (head->magic != LAYOUT_MAGIC_BOARD || head->version != LAYOUT_VERSION)
+	if (head->board.magic != LAYOUT_MAGIC_BOARD)
 		return BOARD_E_BAD;
 	geometry_of_head(head, ret);
 	for (uint32_t i = 0; i < LAYOUT_MAX_FIELDS; i++)
-		if (i < head->n_fields && head->field[i].sample_bytes == 0)
+		if (i < ret->n_fields && ret->field[i].sample_bytes == 0)
 			return BOARD_E_BAD;
 	if (board_plan(ret))
 		return BOARD_E_BAD;
 	head_fill(ret, &again);
-	if (memcmp(&again, head, sizeof(again)) || head->bytes != bytes)
+	if (memcmp(&again, head, sizeof(again)) || head->board.bytes != bytes)
 		return BOARD_E_BAD;
 	return 0;
 }
@@ -274,7 +281,7 @@ static int head_check(const struct layout_board *head, uint64_t bytes, struct bo
 int board_attach(int fd, struct board *ret)
 {
 	struct board board = {.writable = false};
-	struct layout_board head;
+	struct layout_board_wide head;
 	uint64_t bytes;
 	int r = region_size(fd, REGION_READ_ONLY, &bytes);
 

@@ -34,6 +34,8 @@ struct board {
  * field). */
 int board_plan(struct board_geometry *geometry);
 uint64_t layout_dtype_bytes(uint32_t dtype); /* 0 for an unknown one */
+/* Has it what LAYOUT_VERSION_FIELDS brought: more fields than eight, other dtypes, ragged ones? */
+bool board_is_wide(const struct board_geometry *geometry);
 
 /* board.c, accessd's side */
 /* New memfd, mapped writable here, then sealed (also FUTURE_WRITE). 0 or negative errno.
@@ -84,6 +86,10 @@ static inline uint32_t board_load_grain(const uint32_t *grain)
 static inline int64_t board_load_id(const int64_t *id)
 {
 	return __atomic_load_n(id, __ATOMIC_RELAXED);
+}
+static inline int64_t board_load_length(const int64_t *length)
+{
+	return __atomic_load_n(length, __ATOMIC_RELAXED);
 }
 const struct layout_slot *board_slot_of(const struct board *board, uint32_t slot);
 const uint8_t *board_status_of(const struct board *board, uint32_t slot);

@@ -6,7 +6,8 @@
  * it again on what a board says (board.c). So a change of the plan is a change of LAYOUT_VERSION.
  *
  * A slot is its fields' arrays one after the other, each 64-byte aligned, the whole rounded up to
- * pages, as slots are reserved one by one; to huge ones where that costs at most an eighth. Ragged fields will need their own kind of array.
+ * pages, as slots are reserved one by one; to huge ones where that costs at most an eighth. A ragged field has the room of its longest sample for each,
+ * and a field beside it says how long they are: doc/decisions/290-fields.md.
  *
  * Rejected: offsets that a board may choose freely inside its memory, with a check of bounds and
  * overlaps on attaching: the check was longer than the plan and allowed what nobody needs.
@@ -23,19 +24,14 @@
 
 uint64_t layout_dtype_bytes(uint32_t dtype)
 {
-	switch (dtype) {
-	case LAYOUT_U8:
-		return 1;
-	case LAYOUT_F16:
-	case LAYOUT_BF16:
-		return 2;
-	case LAYOUT_F32:
-		return 4;
-	case LAYOUT_I64:
-		return 8;
-	default:
-		return 0;
-	}
+	static const uint8_t bytes[] = {
+	    [LAYOUT_U8] = 1,   [LAYOUT_F16] = 2, [LAYOUT_F32] = 4, [LAYOUT_I64] = 8,
+	    [LAYOUT_BF16] = 2, [LAYOUT_I8] = 1,  [LAYOUT_I16] = 2, [LAYOUT_I32] = 4,
+	    [LAYOUT_U16] = 2,  [LAYOUT_U32] = 4, [LAYOUT_U64] = 8, [LAYOUT_F64] = 8,
+	    [LAYOUT_BOOL] = 1,
+	};
+
+	return dtype < BASE_ARRAY_LEN(bytes) ? bytes[dtype] : 0;
 }
 
 static int plan_product(uint64_t a, uint64_t b, uint64_t *ret)
@@ -85,10 +81,25 @@ static int plan_sample(struct layout_field *field)
 	return 0;
 }
 
+/* Is it dense, or does another field say how long its samples are? */
+static bool field_has_kind(const struct board_geometry *geometry, const struct layout_field *field)
+{
+	const struct layout_field *lengths = &geometry->field[field->lengths % LAYOUT_MAX_FIELDS];
+
+	if (field->kind == LAYOUT_DENSE)
+		return field->lengths == 0;
+	if (field->kind == LAYOUT_TEXT && (field->dtype != LAYOUT_U8 || field->ndim != 1))
+		return false;
+	return field->kind <= LAYOUT_TEXT && field->ndim >= 1 && field->where == LAYOUT_IN_SLOT &&
+	       field->lengths < geometry->n_fields && lengths->kind == LAYOUT_DENSE &&
+	       lengths->dtype == LAYOUT_I64 && lengths->ndim == 0 &&
+	       lengths->where == LAYOUT_IN_SLOT;
+}
+
 static int plan_field(struct board_geometry *geometry, uint32_t index, uint64_t *slot_end)
 {
 	struct layout_field *field = &geometry->field[index];
-	int r = plan_sample(field);
+	int r = field_has_kind(geometry, field) ? plan_sample(field) : BOARD_E_BAD;
 
 	if (r)
 		return r;
@@ -137,6 +148,15 @@ static int plan_arrays(struct board_geometry *geometry)
 	if (!r)
 		geometry->board_bytes = base_align_up(end, base_page_size());
 	return r;
+}
+
+bool board_is_wide(const struct board_geometry *geometry)
+{
+	for (uint32_t i = 0; i < geometry->n_fields; i++)
+		if (geometry->field[i].dtype > LAYOUT_BF16 ||
+		    geometry->field[i].kind != LAYOUT_DENSE)
+			return true;
+	return geometry->n_fields > LAYOUT_FIRST_FIELDS;
 }
 
 int board_plan(struct board_geometry *geometry)

@@ -28,6 +28,8 @@
 #include <stdint.h>
 
 #define LAYOUT_VERSION 1
+#define LAYOUT_VERSION_FIELDS \
+	2 /* of a board that only a library knows which knows fields: layout_board_wide */
 #define LAYOUT_MAGIC_BOARD UINT64_C(0x3144524f4221414f)    /* "OA!BORD1" */
 #define LAYOUT_MAGIC_INBOX UINT64_C(0x3158424e4921414f)    /* "OA!INBX1" */
 #define LAYOUT_MAGIC_OUTBOX UINT64_C(0x3158424f2121414f)   /* "OA!!OBX1" */
@@ -36,7 +38,8 @@
 #define LAYOUT_MAGIC_TRAY UINT64_C(0x315941525421414f)     /* "OA!TRAY1" */
 #define LAYOUT_MAGIC_PANE UINT64_C(0x31454e415021414f)     /* "OA!PANE1" */
 
-#define LAYOUT_MAX_FIELDS 8
+#define LAYOUT_MAX_FIELDS 24
+#define LAYOUT_FIRST_FIELDS 8 /* of a board of version 1, all that it has */
 #define LAYOUT_MAX_DIMS 4
 #define LAYOUT_MAX_SLOTS 1024
 #define LAYOUT_MAX_WORKERS 256
@@ -53,11 +56,27 @@ enum layout_dtype {
 	LAYOUT_F32 = 3,
 	LAYOUT_I64 = 4,
 	LAYOUT_BF16 = 5,
+	LAYOUT_I8 = 6, /* from here on: LAYOUT_VERSION_FIELDS */
+	LAYOUT_I16 = 7,
+	LAYOUT_I32 = 8,
+	LAYOUT_U16 = 9,
+	LAYOUT_U32 = 10,
+	LAYOUT_U64 = 11,
+	LAYOUT_F64 = 12,
+	LAYOUT_BOOL = 13, /* a byte, 0 or 1 */
 };
 
 enum layout_where {
 	LAYOUT_IN_SLOT = 1,  /* written by workers: slots memory */
 	LAYOUT_IN_BOARD = 2, /* written by accessd: board memory (the sample ids) */
+};
+
+/* The same numbers as enum oa_kind. */
+enum layout_kind {
+	LAYOUT_DENSE = 0,
+	LAYOUT_RAGGED =
+	    1, /* shape[0] is the most that a sample has; zeros stand behind what it has */
+	LAYOUT_TEXT = 2, /* the same of UTF-8: u8, one dimension */
 };
 
 struct layout_field { /* 128 bytes */
@@ -66,7 +85,11 @@ struct layout_field { /* 128 bytes */
 	uint64_t shape[LAYOUT_MAX_DIMS]; /* of one sample */
 	uint64_t offset;       /* of the field's array from the start of the slot; 64-aligned */
 	uint64_t sample_bytes; /* distance between samples in the array */
-	uint64_t spare[4];
+	uint32_t kind;         /* enum layout_kind; not dense: LAYOUT_VERSION_FIELDS */
+	uint32_t
+	    lengths; /* of one that is not dense: the field, i64 without dimensions, that says how long
+			   * samples are. Workers write it: it is believed up to shape[0] */
+	uint64_t spare[3];
 };
 
 /* ---- board ---- */
@@ -117,8 +140,12 @@ struct layout_board {
 	uint64_t status_offset; /* uint8_t [max_slots][chunk] */
 	uint64_t ids_offset;    /* int64_t [max_slots][chunk], ids in order of delivery */
 	uint64_t grains_offset; /* uint32_t [max_slots][chunk] (d_grains of them used) */
-	struct layout_field field[LAYOUT_MAX_FIELDS];
+	struct layout_field field[LAYOUT_FIRST_FIELDS];
 	uint64_t reserved[11];
+};
+struct layout_board_wide { /* 3328 bytes */
+	struct layout_board board;
+	struct layout_field more[LAYOUT_MAX_FIELDS - LAYOUT_FIRST_FIELDS]; /* version 1: zeros */
 };
 /* The arrays start here; d_ words never share a line with the head. */
 #define LAYOUT_BOARD_HEAD 4096
@@ -392,6 +419,7 @@ struct layout_item {    /* 64 bytes, before the form's bytes, which are padded t
 LAYOUT_SIZE(layout_field, 128);
 LAYOUT_SIZE(layout_slot, 128);
 LAYOUT_SIZE(layout_board, 1280);
+LAYOUT_SIZE(layout_board_wide, 3328);
 LAYOUT_SIZE(layout_grant, 64);
 LAYOUT_SIZE(layout_inbox, 128 + 64 * LAYOUT_GRANT_RING);
 LAYOUT_SIZE(layout_outbox, 192 + 8 * LAYOUT_GRANT_RING);
@@ -404,7 +432,8 @@ LAYOUT_SIZE(layout_tray, 128);
 LAYOUT_SIZE(layout_item, 64);
 LAYOUT_SIZE(layout_doorbell, 256 + 64 * LAYOUT_MAX_WORKERS);
 #undef LAYOUT_SIZE
-_Static_assert(sizeof(struct layout_board) <= LAYOUT_BOARD_HEAD, "the head ends before the arrays");
+_Static_assert(sizeof(struct layout_board_wide) <= LAYOUT_BOARD_HEAD,
+	       "the head ends before the arrays");
 _Static_assert((LAYOUT_GRANT_RING & (LAYOUT_GRANT_RING - 1)) == 0, "k % RING must survive a wrap");
 _Static_assert(ATOMIC_LLONG_LOCK_FREE == 2 && ATOMIC_INT_LOCK_FREE == 2,
 	       "atomics between processes must be lock-free");

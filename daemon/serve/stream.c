@@ -30,8 +30,11 @@
 #include "pipeline/spec/compare.h"
 
 _Static_assert((int)PIPELINE_U8 == (int)LAYOUT_U8 && (int)PIPELINE_I64 == (int)LAYOUT_I64 &&
-		   (int)PIPELINE_BF16 == (int)LAYOUT_BF16,
+		   (int)PIPELINE_BF16 == (int)LAYOUT_BF16 && (int)PIPELINE_BOOL == (int)LAYOUT_BOOL,
 	       "one numbering of dtypes");
+_Static_assert((int)PIPELINE_TEXT == (int)LAYOUT_TEXT &&
+		   PIPELINE_MAX_FIELDS + 1 == LAYOUT_MAX_FIELDS,
+	       "one numbering of kinds, and a field for the ids");
 _Static_assert((int)PIPELINE_FAIL_FILTERED == (int)LAYOUT_FAIL_FILTERED,
 	       "one numbering of failures");
 

@@ -51,6 +51,8 @@ void variant_describe_fields(const struct pipeline *pipeline, struct board_geome
 		field->ndim = from[i].ndim;
 		memcpy(field->shape, from[i].shape, sizeof(field->shape));
 		field->sample_bytes = from[i].bytes;
+		field->kind = from[i].kind;
+		field->lengths = from[i].lengths;
 	}
 	strcpy(index->name, "index");
 	index->dtype = LAYOUT_I64;

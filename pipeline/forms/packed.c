@@ -4,7 +4,11 @@
  *
  * The op "record" stands alone: its fields go to the slot as they are. With decode's source "record" a
  * record holds the bytes of a picture's file, and perhaps its class; the picture then goes through a
- * pipeline as any file does, and whatever the bytes do to a decoder happens to a sandboxed worker.
+ * pipeline as any file does, and whatever the bytes do to a decoder happens to a sandboxed worker. What
+ * else a record holds beside them goes to the slot as it is.
+ *
+ * A ragged field has room for the longest sample that was announced; one that is longer is bad, so that
+ * nothing can overflow. What it does not fill is zeros, whatever was in the slot before.
  *
  * Whoever wrote a record runs with its user's rights and may still be writing to what was copied from, but
  * not to the arena: what was checked here stays so. Bounds are differences, so that no sum of hostile
@@ -31,16 +35,17 @@ const struct op_impl packed_op = {.stage = OP_STAGE_DECODE, .is_random = packed_
 
 uint64_t packed_dtype_bytes(enum pipeline_dtype dtype)
 {
-	static const uint8_t bytes[] = {[PIPELINE_U8] = 1,
-					[PIPELINE_F16] = 2,
-					[PIPELINE_F32] = 4,
-					[PIPELINE_I64] = 8,
-					[PIPELINE_BF16] = 2};
+	static const uint8_t bytes[] = {
+	    [PIPELINE_U8] = 1,   [PIPELINE_F16] = 2, [PIPELINE_F32] = 4, [PIPELINE_I64] = 8,
+	    [PIPELINE_BF16] = 2, [PIPELINE_I8] = 1,  [PIPELINE_I16] = 2, [PIPELINE_I32] = 4,
+	    [PIPELINE_U16] = 2,  [PIPELINE_U32] = 4, [PIPELINE_U64] = 8, [PIPELINE_F64] = 8,
+	    [PIPELINE_BOOL] = 1,
+	};
 
 	return (size_t)dtype < BASE_ARRAY_LEN(bytes) ? bytes[dtype] : 0;
 }
 
-/* dtype, ndim and shape make that many bytes; 0: they are out of range. */
+/* dtype and the dimensions make that many bytes; 0: they are out of range. */
 static uint64_t packed_bytes(uint32_t dtype, uint32_t ndim, const uint64_t *shape)
 {
 	uint64_t bytes = packed_dtype_bytes((enum pipeline_dtype)dtype);
@@ -55,40 +60,74 @@ static uint64_t packed_bytes(uint32_t dtype, uint32_t ndim, const uint64_t *shap
 
 /* ---- the bytes ---- */
 
-static bool packed_place_is_good(const struct packed_place *place, uint64_t bytes)
+/* Nothing along the first dimension, of what is in range otherwise? */
+static bool packed_is_nothing(const struct packed_place *place)
 {
-	return place->ndim <= PACKED_MAX_DIMS && place->bytes > 0 &&
-	       packed_bytes(place->dtype, place->ndim, place->shape) == place->bytes &&
-	       place->at % PACKED_ALIGN == 0 && place->at >= sizeof(struct packed_head) &&
-	       place->at <= bytes && place->bytes <= bytes - place->at;
+	return place->ndim > 0 && place->shape[0] == 0 && place->bytes == 0 &&
+	       packed_bytes(place->dtype, place->ndim - 1, place->shape + 1) > 0;
+}
+
+static bool packed_place_is_good(const struct packed_place *place, bool is_wide, uint64_t head,
+				 uint64_t bytes)
+{
+	return place->ndim <= PACKED_MAX_DIMS && place->at % PACKED_ALIGN == 0 &&
+	       place->at >= head && place->at <= bytes && place->bytes <= bytes - place->at &&
+	       (place->bytes > 0
+		    ? packed_bytes(place->dtype, place->ndim, place->shape) == place->bytes
+		    : is_wide && packed_is_nothing(place));
+}
+
+/* The head that both versions begin with, and the places, of memory that need not be aligned. Bytes of
+ * all that; 0: it is no record. */
+static uint64_t packed_read(const uint8_t *data, size_t size, struct packed_head *head,
+			    struct packed *ret)
+{
+	const size_t begin = offsetof(struct packed_head, field);
+
+	if (size < begin)
+		return 0;
+	memcpy(head, data, begin);
+	if (head->bytes > size || head->n_fields < 1)
+		return 0;
+	if (head->magic == PACKED_MAGIC) {
+		if (size < sizeof(*head) || head->n_fields > PACKED_FIRST_FIELDS)
+			return 0;
+		memcpy(ret->field, data + begin, head->n_fields * sizeof(ret->field[0]));
+		return sizeof(*head);
+	}
+	if (head->magic != PACKED_WIDE_MAGIC || head->n_fields > PIPELINE_MAX_FIELDS ||
+	    size < sizeof(struct packed_wide_head) * (1 + head->n_fields))
+		return 0;
+	for (unsigned f = 0; f < head->n_fields; f++)
+		memcpy(&ret->field[f], data + sizeof(struct packed_wide_head) * (1 + f),
+		       sizeof(ret->field[f]));
+	return sizeof(struct packed_wide_head) * (1 + head->n_fields);
 }
 
 int packed_parse(const void *data, size_t size, struct packed *ret,
 		 struct pipeline_error *ret_error)
 {
 	struct packed_head head;
+	struct packed record;
+	const uint64_t begin = packed_read(data, size, &head, &record);
 
-	if (size < sizeof(head))
+	if (begin == 0)
 		return decode_fail(ret_error, PIPELINE_FAIL_REFUSED, 0, "no record");
-	memcpy(&head, data, sizeof(head));
-	if (head.magic != PACKED_MAGIC || head.bytes > size || head.n_fields < 1 ||
-	    head.n_fields > PIPELINE_MAX_FIELDS)
-		return decode_fail(ret_error, PIPELINE_FAIL_REFUSED, 0, "no record");
-	for (unsigned f = 0; f < head.n_fields; f++)
-		if (!packed_place_is_good(&head.field[f], head.bytes))
+	record.n = head.n_fields;
+	record.data = data;
+	for (unsigned f = 0; f < record.n; f++)
+		if (!packed_place_is_good(&record.field[f], head.magic == PACKED_WIDE_MAGIC, begin,
+					  head.bytes))
 			return decode_fail(ret_error, PIPELINE_FAIL_REFUSED, 0,
 					   "field %u of the record is damaged", f);
-	ret->n = head.n_fields;
-	memcpy(ret->field, head.field, sizeof(ret->field));
-	ret->data = data;
+	*ret = record;
 	return 0;
 }
 
-/* ---- the op's fields ---- */
+/* ---- what is announced ---- */
 
 /* One list of the op: dtype, then the shape. */
-static const char *packed_field(const int32_t *item, unsigned count, unsigned number,
-				struct pipeline_field *ret)
+static const char *packed_field(const int32_t *item, unsigned count, struct pipeline_field *ret)
 {
 	if (count < 1 || count > 1 + PACKED_MAX_DIMS)
 		return "a field is [dtype], followed by up to four dimensions";
@@ -98,33 +137,134 @@ static const char *packed_field(const int32_t *item, unsigned count, unsigned nu
 	ret->bytes = packed_bytes((uint32_t)ret->dtype, ret->ndim, ret->shape);
 	if (ret->bytes == 0)
 		return "a field has an unknown dtype, or more than 1 GiB a sample; dtypes are 1 "
-		       "(uint8), 2 (float16), 3 (float32), 4 (int64), 5 (bfloat16)";
-	if (number < 2)
-		snprintf(ret->name, sizeof(ret->name), "%s", number == 0 ? "image" : "label");
-	else
-		snprintf(ret->name, sizeof(ret->name), "field%u", number);
+		       "(uint8), 2 (float16), 3 (float32), 4 (int64), 5 (bfloat16), 6 to 8 (int8, "
+		       "int16, int32), 9 to 11 (uint16, uint32, uint64), 12 (float64), 13 (bool)";
 	return NULL;
 }
 
-const char *packed_fields(const struct op_list *ops, struct pipeline_field *ret, unsigned *ret_n)
+struct packed_params { /* where the op has them */
+	unsigned fields, kinds, names;
+};
+
+static const char *packed_shapes(const struct op_list *ops, const struct op_value *value,
+				 struct pipeline_field *fields, unsigned most, unsigned *ret_n)
 {
-	const struct op *op = &ops->op[0];
-	const int32_t *item = op_items(ops, op, OP_RECORD_FIELDS);
-	const int32_t *end = item + op->value[OP_RECORD_FIELDS].count;
+	const int32_t *item = ops->pool + (size_t)value->number[0], *end = item + value->count;
 	const char *wrong = NULL;
 	unsigned n = 0;
 
-	if (ops->count > 1)
-		return "what it gives goes to the batch as it is; leave out what stands behind it, "
-		       "or begin with {\"op\": \"decode\", \"source\": \"record\"}";
-	while (!wrong && item < end) {
-		if (n == PIPELINE_MAX_FIELDS)
-			return "there are more than four fields";
-		wrong = packed_field(item + 1, (unsigned)*item, n, &ret[n]);
-		n++;
-		item += 1 + *item;
+	for (; !wrong && item < end; item += 1 + *item) {
+		if (n == most)
+			return "there are more fields than 23, each ragged one counted twice";
+		wrong = packed_field(item + 1, (unsigned)*item, &fields[n++]);
 	}
 	*ret_n = n;
+	return wrong;
+}
+
+static const char *packed_kinds(const struct op_list *ops, const struct op_value *value,
+				struct pipeline_field *fields, unsigned n)
+{
+	const int32_t *kind = ops->pool + (size_t)value->number[0];
+
+	if (value->count == 0)
+		return NULL;
+	if (value->count != n)
+		return "there are not as many kinds as fields";
+	for (unsigned f = 0; f < n; f++) {
+		fields[f].kind = (enum pipeline_kind)kind[f];
+		if (kind[f] != PIPELINE_DENSE && fields[f].ndim == 0)
+			return "a ragged field has no dimension to be ragged along; the first one "
+			       "is "
+			       "the most that a sample has";
+		if (kind[f] == PIPELINE_TEXT &&
+		    (fields[f].dtype != PIPELINE_U8 || fields[f].ndim != 1))
+			return "a text is of uint8 (1) and has one dimension, the most bytes of "
+			       "one";
+	}
+	return NULL;
+}
+
+static void packed_usual_name(struct pipeline_field *field, unsigned number)
+{
+	if (number < 2)
+		snprintf(field->name, sizeof(field->name), "%s", number == 0 ? "image" : "label");
+	else
+		snprintf(field->name, sizeof(field->name), "field%u", number);
+}
+
+/* Those of the op, where it has some; no two fields have one name. */
+static const char *packed_names(const struct op_list *ops, const struct op_value *value,
+				struct pipeline_field *fields, unsigned first, unsigned n)
+{
+	const int32_t *item = ops->pool + (size_t)value->number[0], *end = item + value->count;
+	unsigned f = first;
+
+	for (; value->count > 0 && item < end; item += 1 + *item, f++) {
+		if (f == n)
+			return "there are more names than fields";
+		for (int32_t i = 0; i < *item; i++)
+			fields[f].name[i] = (char)item[1 + i];
+	}
+	if (value->count > 0 && f < n)
+		return "there are fewer names than fields";
+	for (f = first; f < n; f++) {
+		if (value->count == 0)
+			packed_usual_name(&fields[f], f);
+		for (unsigned other = 0; other < f; other++)
+			if (strcmp(fields[other].name, fields[f].name) == 0)
+				return "two fields have one name (with a pipeline \"image\" and "
+				       "\"label\" are there already)";
+		if (strcmp(fields[f].name, "index") == 0)
+			return "\"index\" is the name of the samples' numbers; give another one";
+	}
+	return NULL;
+}
+
+/* A field more behind them for each ragged one. */
+static const char *packed_lengths(struct pipeline_field *fields, unsigned n, unsigned *ret_n)
+{
+	unsigned end = n;
+
+	for (unsigned f = 0; f < n; f++) {
+		if (fields[f].kind == PIPELINE_DENSE)
+			continue;
+		if (end == PIPELINE_MAX_FIELDS)
+			return "there are more fields than 23, each ragged one counted twice";
+		fields[end] =
+		    (struct pipeline_field){.dtype = PIPELINE_I64, .bytes = sizeof(int64_t)};
+		snprintf(fields[end].name, sizeof(fields[end].name), "%.24s.length",
+			 fields[f].name);
+		fields[f].lengths = end++;
+	}
+	*ret_n = end;
+	return NULL;
+}
+
+const char *packed_announce(const struct op_list *ops, struct pipeline_field *fields,
+			    struct packed_fields *ret, unsigned *ret_n)
+{
+	const struct op *op = &ops->op[0];
+	const struct packed_params params =
+	    op->id == OP_RECORD
+		? (struct packed_params){OP_RECORD_FIELDS, OP_RECORD_KINDS, OP_RECORD_NAMES}
+		: (struct packed_params){OP_DECODE_FIELDS, OP_DECODE_KINDS, OP_DECODE_NAMES};
+	const unsigned first = ret->first;
+	const char *wrong;
+	unsigned n = 0;
+
+	if (op->id == OP_RECORD && ops->count > 1)
+		return "what it gives goes to the batch as it is; leave out what stands behind it, "
+		       "or begin with {\"op\": \"decode\", \"source\": \"record\"}";
+	wrong = packed_shapes(ops, &op->value[params.fields], fields + first,
+			      PIPELINE_MAX_FIELDS - first, &n);
+	if (!wrong)
+		wrong = packed_kinds(ops, &op->value[params.kinds], fields + first, n);
+	if (!wrong)
+		wrong = packed_names(ops, &op->value[params.names], fields, first, first + n);
+	if (!wrong)
+		wrong = packed_lengths(fields, first + n, ret_n);
+	ret->n = n;
 	return wrong;
 }
 
@@ -133,37 +273,69 @@ const char *packed_fields(const struct op_list *ops, struct pipeline_field *ret,
 static bool packed_is_as_announced(const struct packed_place *place,
 				   const struct pipeline_field *field)
 {
+	const unsigned ragged = field->kind != PIPELINE_DENSE;
+
 	return place->dtype == (uint32_t)field->dtype && place->ndim == field->ndim &&
-	       memcmp(place->shape, field->shape, field->ndim * sizeof(field->shape[0])) == 0;
+	       memcmp(place->shape + ragged, field->shape + ragged,
+		      (field->ndim - ragged) * sizeof(field->shape[0])) == 0;
 }
 
-int packed_write(const void *data, size_t size, const struct pipeline_field *fields, unsigned n,
-		 const struct pipeline_out *out, struct pipeline_error *ret_error)
+/* A byte of a bool is 0 or 1, whatever it was. */
+static void packed_copy(const uint8_t *from, uint64_t bytes, enum pipeline_dtype dtype, uint8_t *to)
 {
-	struct packed record;
-	int r = packed_parse(data, size, &record, ret_error);
-
-	if (r != 0)
-		return r;
-	if (record.n != n)
-		return decode_fail(ret_error, PIPELINE_FAIL_OP, 0, "%u fields, not %u", record.n,
-				   n);
-	for (unsigned f = 0; f < n; f++) {
-		if (!packed_is_as_announced(&record.field[f], &fields[f]))
-			return decode_fail(ret_error, PIPELINE_FAIL_OP, 0,
-					   "field %u: other type or shape", f);
-		memcpy(out->field[f], record.data + record.field[f].at, fields[f].bytes);
+	if (dtype != PIPELINE_BOOL) {
+		memcpy(to, from, bytes);
+		return;
 	}
+	for (uint64_t i = 0; i < bytes; i++)
+		to[i] = from[i] != 0;
+}
+
+static int packed_put(const struct packed *record, unsigned number,
+		      const struct pipeline_field *field, unsigned to,
+		      const struct pipeline_out *out, struct pipeline_error *ret_error)
+{
+	const struct packed_place *place = &record->field[number];
+	const int64_t length = (int64_t)place->shape[0];
+
+	if (!packed_is_as_announced(place, field))
+		return decode_fail(ret_error, PIPELINE_FAIL_OP, 0, "field %u: other type or shape",
+				   number);
+	if (place->bytes > field->bytes)
+		return decode_fail(ret_error, PIPELINE_FAIL_OP, 0, "field %u: %llu, at most %llu",
+				   number, (unsigned long long)place->shape[0],
+				   (unsigned long long)field->shape[0]);
+	if (field->kind != PIPELINE_DENSE)
+		memcpy(out->field[field->lengths], &length, sizeof(length));
+	else if (place->bytes != field->bytes)
+		return decode_fail(ret_error, PIPELINE_FAIL_OP, 0, "field %u has no value", number);
+	packed_copy(record->data + place->at, place->bytes, field->dtype, out->field[to]);
+	memset((uint8_t *)out->field[to] + place->bytes, 0, field->bytes - place->bytes);
 	return 0;
 }
 
-static int packed_class(const struct packed *record, uint32_t *ret,
+int packed_write(const struct packed *record, unsigned before, const struct pipeline_field *fields,
+		 const struct packed_fields *announced, const struct pipeline_out *out,
+		 struct pipeline_error *ret_error)
+{
+	int r = 0;
+
+	if (record->n != before + announced->n)
+		return decode_fail(ret_error, PIPELINE_FAIL_OP, 0, "%u fields, not %u", record->n,
+				   before + announced->n);
+	for (unsigned f = 0; f < announced->n && r == 0; f++)
+		r = packed_put(record, before + f, &fields[announced->first + f],
+			       announced->first + f, out, ret_error);
+	return r;
+}
+
+static int packed_class(const struct packed *record, bool is_there, uint32_t *ret,
 			struct pipeline_error *ret_error)
 {
 	const struct packed_place *place = &record->field[1];
 	int64_t number = 0;
 
-	if (record->n > 1) {
+	if (is_there) {
 		if (place->dtype != PIPELINE_I64 || place->ndim != 0)
 			return decode_fail(ret_error, PIPELINE_FAIL_OP, 0,
 					   "the label is no whole number");
@@ -176,20 +348,20 @@ static int packed_class(const struct packed *record, uint32_t *ret,
 	return 0;
 }
 
-int packed_picture(const void *data, size_t size, const void **ret_data, size_t *ret_size,
-		   uint32_t *ret_label, struct pipeline_error *ret_error)
+int packed_picture(const struct packed *record, unsigned beside, const void **ret_data,
+		   size_t *ret_size, uint32_t *ret_label, struct pipeline_error *ret_error)
 {
-	struct packed record;
-	int r = packed_parse(data, size, &record, ret_error);
+	const struct packed_place *picture = &record->field[0];
+	int r;
 
+	if (record->n < 1 + beside || record->n > 2 + beside || picture->dtype != PIPELINE_U8 ||
+	    picture->ndim != 1)
+		return decode_fail(ret_error, PIPELINE_FAIL_OP, 0, "it is no picture and label%s",
+				   beside > 0 ? " with others" : "");
+	r = packed_class(record, record->n == 2 + beside, ret_label, ret_error);
 	if (r != 0)
 		return r;
-	if (record.n > 2 || record.field[0].dtype != PIPELINE_U8 || record.field[0].ndim != 1)
-		return decode_fail(ret_error, PIPELINE_FAIL_OP, 0, "it is no picture and label");
-	r = packed_class(&record, ret_label, ret_error);
-	if (r != 0)
-		return r;
-	*ret_data = record.data + record.field[0].at;
-	*ret_size = record.field[0].bytes;
+	*ret_data = record->data + picture->at;
+	*ret_size = picture->bytes;
 	return 0;
 }

@@ -91,7 +91,7 @@ static bool op_same_value(const struct op_type *type, const struct op_list *a,
 			  const struct op_value *x, const struct op_list *b,
 			  const struct op_value *y)
 {
-	const bool pooled = type->kind == OP_KIND_LIST || type->kind == OP_KIND_LISTS;
+	const bool pooled = op_is_pooled(type);
 
 	if (x->count != y->count)
 		return false;

@@ -35,6 +35,7 @@ enum op_kind {                   /* of a parameter: what is written, and what st
 	       OP_KIND_LIST,     /* whole numbers, any count: op_list.pool */
 	       OP_KIND_LISTS,    /* lists of whole numbers: op_list.pool, each with its count before
 	                          */
+	       OP_KIND_NAMES,    /* names of fields, as lists of their characters */
 };
 
 struct op_type {
@@ -72,6 +73,7 @@ struct op_type {
 #define OP_TYPE_VALUE(list) .kind = OP_KIND_VALUE, .least = -1e6, .most = 1e6, .words = (list)
 #define OP_TYPE_LIST(low, high) .kind = OP_KIND_LIST, .least = (low), .most = (high)
 #define OP_TYPE_LISTS(low, high) .kind = OP_KIND_LISTS, .least = (low), .most = (high)
+#define OP_TYPE_NAMES .kind = OP_KIND_NAMES
 #define OP_OR_NULL(type) type, .or_null = true
 #define OP_LATE(type) type, .late = true
 
@@ -115,6 +117,7 @@ enum op_param_number {
 #define OP_MAX_POOL (PIPELINE_MAX_TEXT / 2) /* a number of a list takes two bytes of text */
 #define OP_MAX_SIDE 16384                   /* pixels, of a size in a spec */
 #define OP_MAX_CLASSES 65536
+#define OP_MAX_NAME 23 /* of a field; with ".length" it has place in a board */
 #define OP_MAX_PIXELS \
 	UINT64_C(178956970) /* of any picture on the way; Pillow refuses above it, too */
 
@@ -160,6 +163,13 @@ void op_set_gates(struct op_list *ops);
 unsigned op_alike(const struct op_list *a, const struct op_list *b, unsigned most);
 /* The type that a cast is to. */
 enum pipeline_dtype op_dtype(const struct op *op);
+
+/* Are its values in the pool? */
+static inline bool op_is_pooled(const struct op_type *type)
+{
+	return type->kind == OP_KIND_LIST || type->kind == OP_KIND_LISTS ||
+	       type->kind == OP_KIND_NAMES;
+}
 
 /* One number of a parameter. */
 static inline double op_number(const struct op *op, unsigned param, unsigned index)

@@ -23,11 +23,23 @@ PARAM(DECODE, SOURCE, "source", OP_LATE(OP_TYPE_WORD(op_source_words)), "\"file\
       "file; or record, random_record: the picture of a wrapped data set's sample, which is the "
       "same, "
       "or another, whenever it is asked for")
+PARAM(DECODE, FIELDS, "fields", OP_LATE(OP_OR_NULL(OP_TYPE_LISTS(1, INT32_MAX))), "null",
+      "with source record: a list for each field of the sample beside picture and label, as record "
+      "has them; or null")
+PARAM(DECODE, KINDS, "kinds", OP_LATE(OP_OR_NULL(OP_TYPE_LIST(0, 2))), "null",
+      "of each of fields, as record has them; or null")
+PARAM(DECODE, NAMES, "names", OP_LATE(OP_OR_NULL(OP_TYPE_NAMES)), "null",
+      "of each of fields; or null")
 
 OP(RECORD, "record", packed_op, "a wrapped data set's sample, its fields as they are")
 PARAM(RECORD, FIELDS, "fields", OP_TYPE_LISTS(1, INT32_MAX), NULL,
-      "a list for each field, at most four: its dtype (1 uint8, 2 float16, 3 float32, 4 int64, "
-      "5 bfloat16) and its shape")
+      "a list for each field: its dtype (1 uint8, 2 float16, 3 float32, 4 int64, 5 bfloat16, 6 "
+      "int8, 7 int16, 8 int32, 9 uint16, 10 uint32, 11 uint64, 12 float64, 13 bool) and its shape")
+PARAM(RECORD, KINDS, "kinds", OP_LATE(OP_OR_NULL(OP_TYPE_LIST(0, 2))), "null",
+      "of each field: 0 dense; 1 ragged: the first dimension is the most that a sample has; 2 a "
+      "ragged text; or null, all are dense")
+PARAM(RECORD, NAMES, "names", OP_LATE(OP_OR_NULL(OP_TYPE_NAMES)), "null",
+      "of each field; or null for image, label, field2, ...")
 PARAM(RECORD, RANDOM, "random", OP_TYPE_BOOL, "true",
       "true or false: is a sample another one each time that it is asked for?")
 

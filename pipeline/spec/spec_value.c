@@ -264,6 +264,41 @@ static const char *spec_value_read_lists(const struct json_in *value, const stru
 	return wrong;
 }
 
+/* One that people can write in any language of theirs, and no other character of a text. */
+static bool spec_value_is_name(const char *name, size_t size)
+{
+	if (size < 1 || size > OP_MAX_NAME || (*name >= '0' && *name <= '9'))
+		return false;
+	for (size_t i = 0; i < size; i++) {
+		const char c = name[i];
+
+		if (!(c >= 'a' && c <= 'z') && !(c >= 'A' && c <= 'Z') && !(c >= '0' && c <= '9') &&
+		    c != '_')
+			return false;
+	}
+	return true;
+}
+
+static const char *spec_value_read_names(const struct json_in *value, struct op_list *ops)
+{
+	if (json_in_kind_of(value) != JSON_IN_ARRAY)
+		return "is no list of names";
+	for (size_t i = 0; i < json_in_count(value); i++) {
+		const char *name = json_in_string(json_in_item(value, i), "");
+		const size_t size = strlen(name);
+
+		if (!spec_value_is_name(name, size))
+			return "has what is no name: one has 1 to 23 letters, digits and _, a "
+			       "digit not first";
+		if (OP_MAX_POOL - ops->pooled < size + 1)
+			return "is too long";
+		ops->pool[ops->pooled++] = (int32_t)size;
+		for (size_t k = 0; k < size; k++)
+			ops->pool[ops->pooled++] = name[k];
+	}
+	return NULL;
+}
+
 static const char *spec_value_read_pooled(const struct json_in *value, const struct op_type *type,
 					  struct op_list *ops, struct op_value *ret,
 					  char why[SPEC_VALUE_WHY])
@@ -273,6 +308,8 @@ static const char *spec_value_read_pooled(const struct json_in *value, const str
 	ret->number[0] = ops->pooled;
 	if (type->kind == OP_KIND_LIST)
 		wrong = spec_value_read_list(value, type, ops, why);
+	else if (type->kind == OP_KIND_NAMES)
+		wrong = spec_value_read_names(value, ops);
 	else
 		wrong = spec_value_read_lists(value, type, ops, why);
 	ret->count = ops->pooled - (unsigned)ret->number[0];
@@ -298,6 +335,7 @@ const char *spec_value_read(const struct json_in *value, const struct op_type *t
 		return kind == JSON_IN_BOOL ? NULL : "is neither true nor false";
 	case OP_KIND_LIST:
 	case OP_KIND_LISTS:
+	case OP_KIND_NAMES:
 		return spec_value_read_pooled(value, type, ops, ret, why);
 	case OP_KIND_VALUE:
 		if (kind == JSON_IN_STRING)
@@ -348,6 +386,18 @@ static void spec_value_put_lists(FILE *out, const int32_t *items, unsigned n)
 	fputc(']', out);
 }
 
+static void spec_value_put_names(FILE *out, const int32_t *items, unsigned n)
+{
+	fputc('[', out);
+	for (unsigned i = 0; i < n; i += 1 + (unsigned)items[i]) {
+		fputs(i ? ",\"" : "\"", out);
+		for (int32_t k = 1; k <= items[i]; k++)
+			fputc(items[i + (unsigned)k], out);
+		fputc('"', out);
+	}
+	fputc(']', out);
+}
+
 static void spec_value_put_numbers(FILE *out, const struct op_value *value)
 {
 	if (value->count > 1)
@@ -364,8 +414,8 @@ static void spec_value_put_numbers(FILE *out, const struct op_value *value)
 void spec_value_put(FILE *out, const struct op_list *ops, const struct op_value *value,
 		    const struct op_type *type)
 {
-	const bool is_list = type->kind == OP_KIND_LIST || type->kind == OP_KIND_LISTS;
-	const int32_t *items = is_list ? ops->pool + (size_t)value->number[0] : NULL;
+	const int32_t *items =
+	    op_is_pooled(type) && value->count > 0 ? ops->pool + (size_t)value->number[0] : NULL;
 
 	if (value->count == 0)
 		fputs("null", out);
@@ -375,6 +425,8 @@ void spec_value_put(FILE *out, const struct op_list *ops, const struct op_value 
 		fputs(value->number[0] != 0 ? "true" : "false", out);
 	else if (type->kind == OP_KIND_LIST)
 		spec_value_put_items(out, items, value->count);
+	else if (type->kind == OP_KIND_NAMES)
+		spec_value_put_names(out, items, value->count);
 	else if (type->kind == OP_KIND_LISTS)
 		spec_value_put_lists(out, items, value->count);
 	else

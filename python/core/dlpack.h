@@ -16,7 +16,13 @@
 
 enum dlpack_device_type { DLPACK_CPU = 1 };
 
-enum dlpack_code { DLPACK_INT = 0, DLPACK_UINT = 1, DLPACK_FLOAT = 2, DLPACK_BFLOAT = 4 };
+enum dlpack_code {
+	DLPACK_INT = 0,
+	DLPACK_UINT = 1,
+	DLPACK_FLOAT = 2,
+	DLPACK_BFLOAT = 4,
+	DLPACK_BOOL = 6
+};
 
 struct dlpack_device {
 	int32_t type, id;

@@ -25,7 +25,8 @@ struct pyfield {
 	enum oa_dtype dtype;
 	int ndim;
 	Py_ssize_t shape[PYFIELD_DIMS], strides[PYFIELD_DIMS]; /* in bytes */
-	PyObject *name;
+	enum oa_kind kind;
+	PyObject *name, *lengths;
 };
 
 static PyTypeObject *pyfield_type;
@@ -40,7 +41,11 @@ static const struct pyfield_dtype {
 } pyfield_dtypes[] = {
     [OA_U8] = {"uint8", "B", 1, DLPACK_UINT},         [OA_F16] = {"float16", "e", 2, DLPACK_FLOAT},
     [OA_F32] = {"float32", "f", 4, DLPACK_FLOAT},     [OA_I64] = {"int64", "q", 8, DLPACK_INT},
-    [OA_BF16] = {"bfloat16", NULL, 2, DLPACK_BFLOAT},
+    [OA_BF16] = {"bfloat16", NULL, 2, DLPACK_BFLOAT}, [OA_I8] = {"int8", "b", 1, DLPACK_INT},
+    [OA_I16] = {"int16", "h", 2, DLPACK_INT},         [OA_I32] = {"int32", "i", 4, DLPACK_INT},
+    [OA_U16] = {"uint16", "H", 2, DLPACK_UINT},       [OA_U32] = {"uint32", "I", 4, DLPACK_UINT},
+    [OA_U64] = {"uint64", "Q", 8, DLPACK_UINT},       [OA_F64] = {"float64", "d", 8, DLPACK_FLOAT},
+    [OA_BOOL] = {"bool", "?", 1, DLPACK_BOOL},
 };
 
 /* NULL, with an exception: of a newer library. */
@@ -55,6 +60,23 @@ static const struct pyfield_dtype *pyfield_dtype_of(enum oa_dtype dtype)
 }
 
 /* ---- birth and death ---- */
+
+/* Copies of the samples' lengths, checked, as bytes; None: the field is dense. */
+static PyObject *pyfield_lengths_of(const struct oa_field *field)
+{
+	PyObject *bytes;
+	int64_t *lengths;
+
+	if (field->lengths == NULL)
+		return Py_NewRef(Py_None);
+	bytes = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)(field->shape[0] * sizeof(*lengths)));
+	if (bytes == NULL)
+		return NULL;
+	lengths = (int64_t *)(void *)PyBytes_AsString(bytes);
+	for (uint32_t i = 0; i < field->shape[0]; i++)
+		lengths[i] = (int64_t)oa_field_length(field, i);
+	return bytes;
+}
 
 PyObject *pyfield_new(struct pyhold *hold, const struct oa_field *field)
 {
@@ -76,8 +98,10 @@ PyObject *pyfield_new(struct pyhold *hold, const struct oa_field *field)
 		self->shape[i] = (Py_ssize_t)field->shape[i];
 		self->strides[i] = (Py_ssize_t)field->strides[i];
 	}
+	self->kind = field->kind;
 	self->name = PyUnicode_FromString(field->name);
-	if (self->name == NULL)
+	self->lengths = pyfield_lengths_of(field);
+	if (self->name == NULL || self->lengths == NULL)
 		Py_CLEAR(self);
 	return (PyObject *)self;
 }
@@ -88,6 +112,7 @@ static void pyfield_dealloc(PyObject *object)
 
 	pyhold_unref(self->hold);
 	Py_XDECREF(self->name);
+	Py_XDECREF(self->lengths);
 	pytype_free(object);
 }
 
@@ -275,6 +300,22 @@ static PyObject *pyfield_get_dtype(PyObject *object, void *closure)
 	return PyUnicode_FromString(pyfield_dtypes[((struct pyfield *)object)->dtype].name);
 }
 
+static PyObject *pyfield_get_kind(PyObject *object, void *closure)
+{
+	const struct pyfield *self = (struct pyfield *)object;
+
+	(void)closure;
+	return PyUnicode_FromString(self->kind == OA_TEXT     ? "text"
+				    : self->kind == OA_RAGGED ? "ragged"
+							      : "dense");
+}
+
+static PyObject *pyfield_get_lengths(PyObject *object, void *closure)
+{
+	(void)closure;
+	return Py_NewRef(((struct pyfield *)object)->lengths);
+}
+
 static PyObject *pyfield_get_nbytes(PyObject *object, void *closure)
 {
 	(void)closure;
@@ -299,7 +340,10 @@ static PyObject *pyfield_get_shape(PyObject *object, void *closure)
 static PyGetSetDef pyfield_getset[] = {
     {"name", pyfield_get_name, NULL, "\"image\", \"label\", ...", NULL},
     {"dtype", pyfield_get_dtype, NULL,
-     "\"uint8\", \"float16\", \"bfloat16\", \"float32\" or \"int64\"", NULL},
+     "\"uint8\", \"float16\", \"bfloat16\", \"float32\", \"int64\", ...", NULL},
+    {"kind", pyfield_get_kind, NULL, "\"dense\", \"ragged\" or \"text\"", NULL},
+    {"lengths", pyfield_get_lengths, NULL,
+     "Of a ragged one: how long each sample is, int64 as bytes, checked; else None.", NULL},
     {"shape", pyfield_get_shape, NULL, "Samples first.", NULL},
     {"nbytes", pyfield_get_nbytes, NULL, "Bytes of all of it.", NULL},
     {NULL, NULL, NULL, NULL, NULL},

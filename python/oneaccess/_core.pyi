@@ -21,6 +21,8 @@ class Field:
     dtype: str
     shape: tuple[int, ...]
     nbytes: int
+    kind: str
+    lengths: bytes | None
     def __buffer__(self, flags: int, /) -> memoryview: ...
     def __dlpack__(self, *, stream: Any = None, max_version: tuple[int, int] | None = None,
                    dl_device: tuple[int, int] | None = None, copy: bool | None = None) -> Any: ...

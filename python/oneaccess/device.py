@@ -192,10 +192,11 @@ class _Room:
 class Sent:
     """A batch that is on its way, or there."""
 
-    __slots__ = ("batch", "ids", "room", "fields")
+    __slots__ = ("batch", "ids", "about", "room", "fields")
 
     def __init__(self, batch, room, fields):
         self.batch, self.ids = batch, batch.ids  # which go with the pin
+        self.about = [(field.lengths, field.kind) for field in batch.fields if field.name != "index"]
         self.room, self.fields = room, fields
 
 

@@ -13,7 +13,7 @@ import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from . import _core, columns, convert, ending, errors, ranks as ranks_of, rows, samples as samples_of, settings, tables, wrapped
+from . import _core, columns, convert, ending, errors, ragged as ragged_of, ranks as ranks_of, rows, samples as samples_of, settings, tables, wrapped
 from .errors import ArgumentError, DatasetError, Error, ForkedError, SampleError, StateError, TransformError
 from .transforms import Op, Pipeline
 
@@ -241,6 +241,9 @@ class Loader:
     collate_fn: makes what the loop gets of a list of samples, each a tuple or dict of views of the batch, as torch's
     default_collate; it runs in this process, and copies all that it puts together. Nothing of the Batch is there then.
 
+    ragged: what ragged fields (wrap()) become in a batch, for all of them or {name: ...}: "padded", "list", "nested", "strings", as
+    the methods of Ragged of these names; without it a Ragged.
+
     Where torch is imported a Loader is a torch.utils.data.DataLoader, of which nothing but the fields is used, so that
     libraries take it for one (doc/libraries.md); len(loader.dataset) is the number of samples.
 
@@ -268,7 +271,7 @@ class Loader:
                  device: object = None, normalize_on: str | None = None, state: dict | None = None,
                  record: str | None = None, replay: str | None = None, socket: str | None = None,
                  collate_fn: Callable[[list], object] | None = None, source: Mapping[str, object] | None = None,
-                 **others):
+                 ragged: str | Mapping[str, str] | None = None, **others):
         self._stream = None
         self.ignored = self._sort_out(others)
         _refuse_worker()
@@ -290,6 +293,7 @@ class Loader:
             source = {**dataset.options, **(source or {})}
         self._folder = _path(dataset)
         self._layout = rows.layout_of(self._folder, source) if self._pool is None else self._pool.layout
+        self._ragged = ragged_of.choice(ragged, self._layout)
         if self._pool is None and self._layout is not None:
             rows.refuse_pipeline(pipeline, self._folder)
         elif self._layout is None and pipeline is None:
@@ -679,7 +683,8 @@ class Loader:
 
     def _delivered(self, stream, sent):
         """While it is used, the next one of the epoch is on its way; behind the last no pin is held."""
-        made = self._named(self._shaped(self._feed.deliver(sent)), sent.batch, sent.ids)
+        arrays = [self._as_ragged(array, *about) for array, about in zip(self._feed.deliver(sent), sent.about)]
+        made = self._named(self._shaped(arrays), sent.batch, sent.ids)
         if sent.batch.is_last:
             self._feed.settle()
         else:
@@ -705,10 +710,15 @@ class Loader:
 
     def _made(self, batch, is_private=False):
         """is_private: all of it is the job's own."""
-        arrays = [self._convert(field, not (self.copy or is_private) and self._is_own(field))
+        arrays = [self._as_ragged(self._convert(field, not (self.copy or is_private) and self._is_own(field)),
+                                  field.lengths, field.kind)
                   for field in batch.fields if field.name != "index"]
         made = self._named(self._shaped(arrays), batch, batch.ids)
         return made if self._collate is None else self._collate(_samples_of(made, batch.count))
+
+    @staticmethod
+    def _as_ragged(array, lengths, kind):
+        return array if lengths is None else ragged_of.Ragged(array, lengths, kind == "text")
 
     def _is_own(self, field):
         """Labels and numbers are the job's own."""
@@ -719,10 +729,13 @@ class Loader:
         layout = self._layout
         if layout is None:
             return Batch(arrays)
-        arrays = arrays[:len(layout["fields"])]
+        arrays = [arrays[at] for at in layout.get("places", range(len(layout["fields"])))]
         if self._pool is None:
             views = rows.shaped(arrays, layout, self.as_)
             return Batch(arrays) if views is None else DictBatch(views)
+        for at, name in enumerate(layout["names"]):
+            if name in self._ragged:
+                arrays[at] = getattr(arrays[at], self._ragged[name])()
         dataset = self._wrapped.dataset
         if isinstance(dataset, columns.Columns) and self.as_ != "dlpack":
             arrays = columns.cut(arrays, layout["names"], dataset.pads)

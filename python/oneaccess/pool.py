@@ -41,6 +41,7 @@ ASK, ANSWER = struct.Struct("<QIIQQQQQQ"), struct.Struct("<IIQ48s")
 NOTE, MORE = struct.Struct("<QQIIII32s"), struct.Struct("<QII48x")
 NOTE_NAME, SOCKET_NAME, LOG_NAME = "oneaccess-wrapped", "socket", "log"
 MOST_MESSAGE = 65536
+_MOST_LOOKS = 64        # at samples, to know what lists hold
 PATIENCE = 0.25        # seconds between two looks at the workers
 _BUSY = struct.Struct("<QQ")     # when what is in work began (0: nothing), how many samples there were
 _PR_SET_PDEATHSIG, _PR_SET_NAME = 1, 15
@@ -234,12 +235,21 @@ class Pool:
 
     def _look(self):
         try:
-            seed(0, 0, 0, 0)
-            layout = record.describe(self.dataset[0], self.order["pictures"])
+            layout = self._described()
             layout["differs"] = self._differs(layout)
             return {**layout, "modules": [name for name in ("numpy", "torch") if name in sys.modules]}
         except (Exception, SystemExit):
             return {"error": traceback.format_exc(limit=-8)}
+
+    def _described(self):
+        """By the first sample, or, where a list in that is empty, by the next one."""
+        for index in range(last := min(self.order["count"], _MOST_LOOKS)):
+            seed(0, 0, 0, index)
+            try:
+                return record.describe(self.dataset[index], self.order["pictures"], self.order["ragged"], self.order["exact"])
+            except record.Unknown:
+                if index == last - 1:
+                    raise
 
     def _differs(self, layout):
         """How the sample in the middle, or the last one, is not as the first one; None: they are alike. What they raise

@@ -6,15 +6,18 @@ import sys
 
 from .errors import TransformError
 
-MAGIC = 0x3144524352214f41
+MAGIC, WIDE_MAGIC = 0x3144524352214f41, 0x3244524352214f41
 ALIGN = 64
-MOST_FIELDS, MOST_DIMENSIONS = 4, 4
+FIRST_FIELDS, MOST_FIELDS, MOST_DIMENSIONS = 4, 23, 4
 U8, F16, F32, I64, BF16 = 1, 2, 3, 4, 5
+DENSE, RAGGED, TEXT = 0, 1, 2
 _HEAD, _PLACE = struct.Struct("<QQIIQ"), struct.Struct("<II4QQQ")
-_HEAD_BYTES = 256
-_CODES = {"uint8": U8, "float16": F16, "float32": F32, "int64": I64}
-_NAMES = {U8: "uint8", F16: "float16", F32: "float32", I64: "int64", BF16: "bfloat16"}
-# What has no type of its own in a batch, and the one that holds all its values.
+_HEAD_BYTES = 256           # of at most four fields; else that of a wide one, and as many for each field
+_WIDE_BYTES = 64
+_CODES = {"uint8": U8, "float16": F16, "float32": F32, "int64": I64, "int8": 6, "int16": 7, "int32": 8, "uint16": 9, "uint32": 10,
+          "uint64": 11, "float64": 12, "bool": 13}
+_NAMES = {**{code: name for name, code in _CODES.items()}, BF16: "bfloat16"}
+# What becomes another type in a batch, if its own is not asked for (exact=True), and the one that holds all its values.
 _WIDER = {"bool": "uint8", "int8": "int64", "int16": "int64", "int32": "int64", "uint16": "int64",
           "uint32": "int64"}
 
@@ -23,10 +26,14 @@ class Misfit(Exception):
     """A sample that is not as the first one was."""
 
 
+class Unknown(TransformError):
+    """A sample that does not say what samples are like: a list in it is empty."""
+
+
 # ---- values ----
 
 
-def _array(value, what):
+def _array(value, what, exact=False, may_be_empty=False):
     """A number, array, tensor or picture as (code, array in C order)."""
     import numpy as np
     torch = sys.modules.get("torch")
@@ -49,13 +56,13 @@ def _array(value, what):
         raise TransformError(f"{what} is a {type(value).__name__}; a field is a tensor, an array, a picture"
                              f" of Pillow, a number or a list of numbers: {_instead(value)}")
     array = np.asarray(value)
-    name = _WIDER.get(array.dtype.name, array.dtype.name)
+    name = array.dtype.name if exact else _WIDER.get(array.dtype.name, array.dtype.name)
     if code is None and name not in _CODES:
-        raise TransformError(f"{what} has dtype {array.dtype}; batches have uint8, int64, float16, bfloat16 and"
-                             " float32: convert it in the data set")
+        raise TransformError(f"{what} has dtype {array.dtype}; batches have {', '.join(_NAMES.values())}: convert it in the data"
+                             " set")
     if array.ndim > MOST_DIMENSIONS:
         raise TransformError(f"{what} has {array.ndim} dimensions; at most {MOST_DIMENSIONS} have a place")
-    if array.size == 0:
+    if array.size == 0 and not may_be_empty:
         raise TransformError(f"{what} has no value in it (shape {array.shape})")
     if code is None:
         code, array = _CODES[name], array.astype(name, copy=False)
@@ -64,11 +71,11 @@ def _array(value, what):
 
 def _instead(value):
     if isinstance(value, str):
-        return ("leave it out, by columns=[...] of the others in wrap(), or have its UTF-8 bytes, by pad={name:"
-                " oneaccess.Pad(length)}")
-    if isinstance(value, bytes):
-        return ("if it is a picture's file, give the Loader a pipeline, which decodes it; else have its bytes, by pad={name:"
+        return ("give ragged={name: the most bytes of one} to wrap(), have its UTF-8 bytes, by pad={name:"
                 " oneaccess.Pad(length)}, or leave it out, by columns=[...] of the others")
+    if isinstance(value, bytes):
+        return ("if it is a picture's file, give the Loader a pipeline, which decodes it; else have its bytes, by ragged={name: the most"
+                " of one} of wrap(), or leave it out, by columns=[...] of the others")
     return "turn it into one in the data set, or leave it out, by columns=[...] of the others in wrap()"
 
 
@@ -107,7 +114,8 @@ def _picture(value, what):
         data = _pnm(value, what)
     else:
         raise TransformError(f"{what} is a {type(value).__name__}; a pipeline works on pictures: of Pillow, arrays"
-                             " (H, W, C), tensors (C, H, W), or the bytes of a file")
+                             " (H, W, C), tensors (C, H, W), or the bytes of a file. It is the first field, by columns=[...] of wrap();"
+                             " or leave the pipeline out to get fields as they are")
     return U8, np.frombuffer(data or b"\0", np.uint8)
 
 
@@ -127,46 +135,112 @@ def _parts(sample):
     return "one", ["0"], [sample]
 
 
-def _values(sample, pictures):
+def _ragged(value, what, exact):
+    """The same of one whose length is its own; and its kind."""
+    import numpy as np
+    if isinstance(value, str):
+        return U8, np.frombuffer(value.encode(), np.uint8), TEXT
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        return U8, np.frombuffer(value, np.uint8), RAGGED
+    code, array = _array(value, what, exact, may_be_empty=True)
+    if array.ndim < 1:
+        raise TransformError(f"{what} is one number, and has no length: leave it out of ragged=")
+    if len(array) == 0 and isinstance(value, (list, tuple)):
+        code = None         # of nothing
+    elif 0 in array.shape[1:]:
+        raise TransformError(f"{what} has no value in it (shape {array.shape})")
+    return code, array, RAGGED
+
+
+def _values(sample, pictures, ragged, exact):
+    """kind, names, [(code, array, kind of field)]"""
     kind, names, values = _parts(sample)
-    if not 1 <= len(values) <= MOST_FIELDS:
-        raise TransformError(f"the sample has {len(values)} fields, {', '.join(names)}; one to {MOST_FIELDS} have a"
-                             " place: name those that a batch is to have, by columns=[...] of wrap()")
-    if pictures and len(values) > 2:
-        raise TransformError(f"the sample has the fields {', '.join(names)}; with a pipeline it is a picture, or"
-                             " a picture and its label: name these, by columns=[...] of wrap(), or leave the pipeline"
-                             " out to get fields as they are")
+    count = len(values) + sum(name in ragged for name in names)
+    if not 1 <= count <= MOST_FIELDS - pictures:
+        raise TransformError(f"the sample has {len(values)} fields, {', '.join(names)}; one to {MOST_FIELDS - pictures} have a"
+                             " place, each ragged one counted twice: name those that a batch is to have, by columns=[...] of wrap()")
+    for name in ragged:
+        if name not in names:
+            raise TransformError(f"ragged= names {name!r}; the sample has: {', '.join(names)}")
     made = []
-    for i, value in enumerate(values):
-        what = f"field {names[i]} of the sample" if kind != "one" else "the sample"
-        made.append(_picture(value, what) if pictures and i == 0 else _array(value, what))
-    if pictures and len(made) > 1 and (made[1][0] != I64 or made[1][1].ndim != 0):
-        raise TransformError(f"the sample's label is {_NAMES[made[1][0]]} of shape {made[1][1].shape}; with a"
-                             " pipeline it is a whole number")
+    for i, (name, value) in enumerate(zip(names, values)):
+        what = f"field {name} of the sample" if kind != "one" else "the sample"
+        if pictures and i == 0:
+            made.append((*_picture(value, what), DENSE))
+        elif name in ragged:
+            made.append(_ragged(value, what, exact))
+        else:
+            made.append((*_array(value, what, exact), DENSE))
     return kind, names, made
 
 
-def _bytes_of(made):
-    at = _HEAD_BYTES
-    for _, array in made:
+def _bytes_of(made, is_wide):
+    at = _WIDE_BYTES * (1 + len(made)) if is_wide else _HEAD_BYTES
+    for _, array, _ in made:
         at = -(-at // ALIGN) * ALIGN + array.nbytes
     return at
 
 
-def describe(sample, pictures: bool) -> dict:
-    """What all samples are to be like."""
-    kind, names, made = _values(sample, pictures)
-    return {"kind": kind, "names": names, "bytes": _bytes_of(made),
-            "fields": [[code, *array.shape] for code, array in made]}
+def _has_label(made):
+    """Is the field behind the picture the label that a pipeline's ops work on? One whole number is."""
+    return len(made) > 1 and made[1][0] == I64 and made[1][1].ndim == 0 and made[1][2] == DENSE
+
+
+def describe(sample, pictures: bool, ragged: dict[str, int] | None = None, exact: bool = False) -> dict:
+    """What all samples are to be like. places: which fields of a batch theirs are."""
+    ragged = ragged or {}
+    kind, names, made = _values(sample, pictures, ragged, exact)
+    fields = []
+    for name, (code, array, field) in zip(names, made):
+        if code is None:
+            raise Unknown(f"field {name} is an empty list in each of the first samples, and nobody knows what it would hold: give"
+                          " arrays with a type and a shape, as np.zeros((0, 4), np.float32)")
+        shape = [ragged[name], *array.shape[1:]] if field else list(array.shape)
+        fields.append([code, *shape])
+    has_label = pictures and _has_label(made)
+    beside = len(made) - 1 - has_label if pictures else 0
+    is_wide = len(made) > FIRST_FIELDS or any(field or code > BF16 for code, _, field in made)
+    first = 1 + has_label if pictures else 0
+    return {"kind": kind, "names": names, "bytes": _bytes_of(made, is_wide) + _more(fields, made), "fields": fields,
+            "kinds": [field for _, _, field in made], "wide": is_wide, "beside": beside,
+            "places": [at if at < first or not pictures else 2 + at - first for at in range(len(made))],
+            "ragged": ragged, "exact": exact}
+
+
+def _more(fields, made):
+    """Bytes that the longest sample has more than this one has, each field's place rounded up."""
+    more = 0
+    for (_, *shape), (_, array, field) in zip(fields, made):
+        room = array.itemsize
+        for extent in shape:
+            room *= extent
+        more += max(0, room - array.nbytes) + ALIGN if field else 0
+    return more
+
+
+def _fitted(code, array, field, want, shape, name):
+    """The sample's array, of nothing where that has no type."""
+    import numpy as np
+    if code is None or field and array.size == 0:
+        return want, np.empty((0, *shape[1:]), np.int16 if want == BF16 else _NAMES[want])
+    if field and len(array) > shape[0]:
+        raise Misfit(f"field {name}: length {len(array)}, at most {shape[0]}")
+    return code, array
 
 
 def _check(names, made, layout, pictures):
+    """Also makes that of empty ones which a sample is to have."""
     if len(made) != len(layout["fields"]) or names != layout["names"]:
         raise Misfit(f"fields {names}, sample 0: {layout['names']}")
-    for i, (code, array) in enumerate(made):
+    for i, (code, array, field) in enumerate(made):
         want, *shape = layout["fields"][i]
         if pictures and i == 0:
             continue
+        if field != layout["kinds"][i]:
+            raise Misfit(f"field {names[i]}: no {'text' if field == RAGGED else 'numbers'}, as in sample 0")
+        if field:
+            code, array = _fitted(code, array, field, want, shape, names[i])
+            made[i], shape = (code, array, field), [len(array), *shape[1:]]
         if list(array.shape) != shape:
             raise Misfit(f"field {names[i]}: shape {_shape(array.shape)}, sample 0: {_shape(shape)}")
         if code != want:
@@ -176,7 +250,7 @@ def _check(names, made, layout, pictures):
 def differs(sample, layout: dict, pictures: bool) -> str | None:
     """What of the sample is not as it is in sample 0."""
     try:
-        _, names, made = _values(sample, pictures)
+        _, names, made = _values(sample, pictures, layout["ragged"], layout["exact"])
         _check(names, made, layout, pictures)
     except Misfit as why:
         return str(why)
@@ -191,19 +265,23 @@ class Record:
     """A sample as it goes to a batch: size bytes."""
 
     def __init__(self, sample, layout: dict, pictures: bool):
-        _, names, self._made = _values(sample, pictures)
+        _, names, self._made = _values(sample, pictures, layout["ragged"], layout["exact"])
         _check(names, self._made, layout, pictures)
-        self.size = _bytes_of(self._made)
+        self._is_wide = layout["wide"]
+        self.size = _bytes_of(self._made, self._is_wide)
 
     def write(self, memory) -> None:
         """To memory of so many bytes."""
-        at = _HEAD_BYTES
+        count = len(self._made)
+        at = _WIDE_BYTES * (1 + count) if self._is_wide else _HEAD_BYTES
         memory[:at] = bytes(at)
-        for i, (code, array) in enumerate(self._made):
+        for i, (code, array, _) in enumerate(self._made):
+            place = _WIDE_BYTES * (1 + i) if self._is_wide else _HEAD.size + i * _PLACE.size
             begin = -(-at // ALIGN) * ALIGN
             memory[at:begin], at = bytes(begin - at), begin
             shape = list(array.shape) + [0] * (MOST_DIMENSIONS - array.ndim)
-            _PLACE.pack_into(memory, _HEAD.size + i * _PLACE.size, code, array.ndim, *shape, at, array.nbytes)
-            memory[at:at + array.nbytes] = array.reshape(-1).view("uint8").data
+            _PLACE.pack_into(memory, place, code, array.ndim, *shape, at, array.nbytes)
+            if array.nbytes:
+                memory[at:at + array.nbytes] = array.reshape(-1).view("uint8").data
             at += array.nbytes
-        _HEAD.pack_into(memory, 0, MAGIC, self.size, len(self._made), 0, 0)
+        _HEAD.pack_into(memory, 0, WIDE_MAGIC if self._is_wide else MAGIC, self.size, count, 0, 0)

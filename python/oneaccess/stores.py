@@ -89,7 +89,8 @@ class HDF5Rows(PerProcess):
         return {name: found[index] for name, found in self.opened().items()}
 
 
-def from_hdf5(path: str | os.PathLike, fields: dict[str, str], *, pad: dict[str, Pad] | None = None, cache: int | str = _CACHE,
+def from_hdf5(path: str | os.PathLike, fields: dict[str, str], *, pad: dict[str, Pad] | None = None,
+              ragged: dict[str, int] | None = None, exact: bool = False, cache: int | str = _CACHE,
               workers: int | None = None, name: str | None = None, version: str = "", timeout: int = 60,
               room: int | None = None, keep: float = 30.0) -> Wrapped:
     """Arrays of an HDF5 file as a data set for Loader; sample i is row i of each. Needs h5py.
@@ -105,7 +106,7 @@ def from_hdf5(path: str | os.PathLike, fields: dict[str, str], *, pad: dict[str,
         raise ArgumentError(f"fields is {fields!r}: {{field of a batch: array of the file}}")
     rows = HDF5Rows(_found(path), dict(fields), size_of(cache, "cache"))
     return wrap(rows, name=name, version=version, workers=workers, timeout=timeout, random=False, room=room, keep=keep,
-                columns=list(fields) if pad else None, pad=pad)
+                columns=list(fields) if pad else None, pad=pad, ragged=ragged, exact=exact)
 
 
 # ---- LMDB ----
@@ -148,7 +149,8 @@ class LMDBRows(PerProcess):
 
 
 def from_lmdb(path: str | os.PathLike, decode: Callable[[bytes, bytes], object], *, keys: Sequence | None = None,
-              columns: Sequence[str] | None = None, pad: dict[str, Pad] | None = None, random: bool = True,
+              columns: Sequence[str] | None = None, pad: dict[str, Pad] | None = None,
+              ragged: dict[str, int] | None = None, exact: bool = False, random: bool = True,
               workers: int | None = None, name: str | None = None, version: str = "", timeout: int = 60,
               room: int | None = None, keep: float = 30.0) -> Wrapped:
     """An LMDB environment, of a folder or a file, as a data set for Loader. Needs lmdb.
@@ -161,4 +163,4 @@ def from_lmdb(path: str | os.PathLike, decode: Callable[[bytes, bytes], object],
     all are, in theirs. The other arguments are wrap()'s."""
     rows = LMDBRows(_found(path), decode, keys)
     return wrap(rows, name=name, version=version, workers=workers, timeout=timeout, random=random, room=room, keep=keep,
-                columns=columns, pad=pad)
+                columns=columns, pad=pad, ragged=ragged, exact=exact)

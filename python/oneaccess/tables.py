@@ -288,9 +288,9 @@ def _values(column, kind):
 
 
 def from_parquet(paths: str | os.PathLike | Sequence, columns: Sequence[str] | None = None, *,
-                 pad: dict[str, Pad] | None = None, cache: int | str = _CACHE, workers: int | None = None,
-                 name: str | None = None, version: str = "", timeout: int = 60, room: int | None = None,
-                 keep: float = 30.0) -> Wrapped:
+                 pad: dict[str, Pad] | None = None, ragged: dict[str, int] | None = None, exact: bool = False,
+                 cache: int | str = _CACHE, workers: int | None = None, name: str | None = None, version: str = "",
+                 timeout: int = 60, room: int | None = None, keep: float = 30.0) -> Wrapped:
     """The rows of Parquet files, for Loader: of a file, a folder, a pattern, or a list of these. Needs pyarrow.
 
         loader = oa.Loader(oa.from_parquet("train.parquet", ["image", "label"]), oa.imagenet_train(224), batch_size=256)
@@ -298,7 +298,7 @@ def from_parquet(paths: str | os.PathLike | Sequence, columns: Sequence[str] | N
 
     columns: those that a batch is to have, in this order; no others are read. Without them they are a picture and its label where the files have
     one of each, by what Hugging Face's datasets wrote down or by their names, else all. Numbers, texts, lists of numbers and bytes are
-    fields as wrap() has them (pad: for texts and lists of varied length); with a pipeline the first one is a picture's file, as bytes or as
+    fields as wrap() has them (ragged, pad: for texts and lists of varied length); with a pipeline the first one is a picture's file, as bytes or as
     the struct of Hugging Face's Image.
 
     cache: bytes of row groups (of these columns, decoded) that each process of the pool keeps, as a number or "1G". Where it holds
@@ -306,11 +306,11 @@ def from_parquet(paths: str | os.PathLike | Sequence, columns: Sequence[str] | N
     rows of as many as are kept permuted together, from (files, seed, epoch) alone, as order="seeded" has them; uniform orders are
     refused, since each row would cost its row group. shuffle=False is the files' order.
 
-    workers: processes of the pool, four at most without it, as each decodes for itself. name, version, timeout, room, keep: as wrap() has them."""
+    workers: processes of the pool, four at most without it, as each decodes for itself. name, version, timeout, room, keep, ragged, exact: as wrap() has them."""
     rows = ParquetRows(files_of(paths), None if columns is None else list(columns), size_of(cache, "cache"))
     workers = workers or min(len(os.sched_getaffinity(0)), _MOST_PROCESSES)
     return wrap(rows, name=name, version=version, workers=workers, timeout=timeout, random=False, room=room, keep=keep,
-                columns=list(rows.columns) if pad else None, pad=pad)
+                columns=list(rows.columns) if pad else None, pad=pad, ragged=ragged, exact=exact)
 
 
 # ---- Hugging Face's datasets ----
@@ -346,9 +346,9 @@ class HuggingFaceRows:
         return [self._row(row) for row in self.dataset.__getitems__(indices)]
 
 
-def from_hf(dataset, columns: Sequence[str] | None = None, *, pad: dict[str, Pad] | None = None, workers: int | None = None,
-            name: str | None = None, version: str = "", timeout: int = 60, room: int | None = None,
-            keep: float = 30.0) -> Wrapped:
+def from_hf(dataset, columns: Sequence[str] | None = None, *, pad: dict[str, Pad] | None = None,
+            ragged: dict[str, int] | None = None, exact: bool = False, workers: int | None = None, name: str | None = None,
+            version: str = "", timeout: int = 60, room: int | None = None, keep: float = 30.0) -> Wrapped:
     """A datasets.Dataset of Hugging Face, for Loader.
 
         dataset = datasets.load_dataset("food101", split="train")
@@ -357,7 +357,7 @@ def from_hf(dataset, columns: Sequence[str] | None = None, *, pad: dict[str, Pad
     Pictures (datasets.Image) are not decoded there: their files' bytes go to the pipeline, whose decoder takes their place; without
     a pipeline leave them to datasets, by oa.wrap(dataset). Labels (ClassLabel) are whole numbers. columns: those that a batch is to have, in
     this order; no others are read. Without them a data set with one picture and one ClassLabel has these two, else all columns.
-    pad: as wrap() has it, for texts and lists of varied length.
+    ragged, pad: as wrap() has them, for texts and lists of varied length.
 
     A data set with set_transform() or with_format() is taken as it is, with that, as by oa.wrap(): its samples are what it says, and what it
     draws by random, numpy.random or torch is each sample's own. An IterableDataset has no order to share: load_dataset() without streaming=True
@@ -369,7 +369,7 @@ def from_hf(dataset, columns: Sequence[str] | None = None, *, pad: dict[str, Pad
         raise TransformError(f"from_hf() takes a datasets.Dataset, this is a {type(dataset).__name__}: load_dataset() without"
                              " streaming=True makes one; for other data sets there is oneaccess.wrap()")
     options = {"name": name, "version": version, "workers": workers, "timeout": timeout, "room": room, "keep": keep,
-               "columns": columns, "pad": pad}
+               "columns": columns, "pad": pad, "ragged": ragged, "exact": exact}
     if dataset.format["type"] is not None:
         return wrap(dataset, **options)
     pictures = [name for name, feature in dataset.features.items() if isinstance(feature, datasets.Image)]

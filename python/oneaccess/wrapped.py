@@ -39,7 +39,8 @@ _NAMED = {
 
 def wrap(dataset, *, name: str | None = None, version: str = "", workers: int | None = None,
          timeout: int = 60, random: bool = True, room: int | None = None, keep: float = 30.0,
-         columns: Sequence[str] | None = None, pad: dict[str, Pad] | None = None) -> "Wrapped":
+         columns: Sequence[str] | None = None, pad: dict[str, Pad] | None = None, ragged: dict[str, int] | None = None,
+         exact: bool = False) -> "Wrapped":
     """A map-style Python data set (``__getitem__`` and ``__len__``) for Loader, run once for all jobs of the
     user:
 
@@ -47,14 +48,18 @@ def wrap(dataset, *, name: str | None = None, version: str = "", workers: int | 
         loader = oa.Loader(oa.wrap(pictures), oa.imagenet_train(224), batch_size=64)
 
     Without a pipeline a sample is a tensor, an array, a picture of Pillow, a number, a list of numbers, or a tuple or dict
-    of at most four of these, and goes to the batch as it is. Hugging Face's datasets are such. Types and shapes are those
+    of at most 23 of these, and goes to the batch as it is. Hugging Face's datasets are such. Types and shapes are those
     of ``dataset[0]``; a sample that differs is a bad sample (Loader's bad=), and where the one in the middle or the last
-    one does, the Loader says so at once, unless bad= is "skip" or "substitute". uint8, int64, float16, bfloat16 and float32 stay, bool becomes
-    uint8, smaller whole numbers become int64, Python's float becomes float32; arrays of other types are refused.
+    one does, the Loader says so at once, unless bad= is "skip" or "substitute". uint8, int64, uint64, float16, bfloat16, float32 and
+    float64 stay, bool becomes uint8, smaller whole numbers become int64; exact=True: these stay, too. Python's float becomes float32.
+    ragged: {name: most} of fields whose samples differ in length along their first dimension: texts (str), bytes, lists, arrays
+    [n, ...], n from 0 to most (of a text, its UTF-8 bytes); a longer one is a bad sample. A batch has a Ragged of them
+    (Loader's ragged=). Their room in shared memory is that of the longest sample, for each.
     columns: the fields that a batch is to have, in this order, where samples are dicts of more; a tuple's are "0", "1", ...
     pad: Pad(length) for fields of varied length, texts among them.
     With a pipeline a sample is a picture of any size, or a picture and its label, as a tuple or a dict: of Pillow, an array (H, W, C), a
-    tensor (C, H, W), all of 8 bits, or the bytes of a JPEG, PNG ... file, which accessd's workers then decode.
+    tensor (C, H, W), all of 8 bits, or the bytes of a JPEG, PNG ... file, which accessd's workers then decode. Other fields beside
+    them (a caption, boxes: ragged or not) go to the batch as they are.
 
     Samples are made in a pool of processes (workers of them; as many as this process may use processors) that
     the first job starts and that lives until no job has been there for keep seconds: behind the jobs (nice),
@@ -86,7 +91,7 @@ def wrap(dataset, *, name: str | None = None, version: str = "", workers: int | 
     """
     if columns is not None or pad:
         dataset = Columns(dataset.dataset if isinstance(dataset, Wrapped) else dataset, columns, pad)
-    return Wrapped(dataset, name, version, workers, timeout, random, room, keep)
+    return Wrapped(dataset, name, version, workers, timeout, random, room, keep, ragged, exact)
 
 
 def _tensor(value):
@@ -141,7 +146,7 @@ def _count(what, value, most):
 class Wrapped:
     """Of wrap(), for Loader."""
 
-    def __init__(self, dataset, name, version, workers, timeout, random, room, keep):
+    def __init__(self, dataset, name, version, workers, timeout, random, room, keep, ragged=None, exact=False):
         if isinstance(dataset, Wrapped):
             dataset = dataset.dataset
         if not hasattr(dataset, "__getitem__") or not hasattr(dataset, "__len__"):
@@ -158,7 +163,8 @@ class Wrapped:
         self.workers = _count("workers", workers or min(len(os.sched_getaffinity(0)), _MOST_WORKERS), _MOST_WORKERS)
         self.timeout = _count("timeout", timeout, _MOST_SECONDS)
         self.room = None if room is None else _count("room", room, _MOST_ROOM)
-        self.random, self.keep = bool(random), float(keep)
+        self.random, self.keep, self.exact = bool(random), float(keep), bool(exact)
+        self.ragged = {name: _count(f"ragged[{name!r}]", most, _MOST_ROOM) for name, most in (ragged or {}).items()}
         self._packed, self._identities, self._pickler = None, {}, pickle.Pickler
 
     def __len__(self):
@@ -233,6 +239,8 @@ class Wrapped:
                 with contextlib.suppress(OSError), open(file, "rb") as source:
                     facts.update(hashlib.sha256(source.read()).digest())
         text = [self.name, self.version, self.count, bool(pictures), self.random, self.room, sys.version_info[:2]]
+        if self.ragged or self.exact:
+            text += [sorted(self.ragged.items()), self.exact]
         facts.update(repr(text).encode())
         return facts.hexdigest()
 
@@ -252,10 +260,19 @@ class Wrapped:
 # ---- a pipeline for records ----
 
 
+def _more(layout, first):
+    """What is said of fields beside their types and shapes; nothing, where all are as they ever were."""
+    if not layout.get("wide") and not first:
+        return {}
+    names, taken = layout["names"][first:], {"index", "image", "label"} if first else {"index"}
+    are_good = all(re.fullmatch("[A-Za-z_][A-Za-z0-9_]{0,22}", name) and name not in taken for name in names)
+    return {"kinds": layout["kinds"][first:], **({"names": names} if are_good else {})}
+
+
 def pipeline_of(pipeline, layout: dict, is_random: bool) -> str:
     """The text for accessd: of the job's pipeline, or of none."""
     if pipeline is None:
-        op = Op("record", fields=layout["fields"], random=is_random)
+        op = Op("record", fields=layout["fields"], random=is_random, **_more(layout, 0))
         return json.dumps({"ops": [op.spec()]}, separators=(",", ":"))
     if isinstance(pipeline, str) and pipeline in _NAMED:
         pipeline = _NAMED[pipeline]()
@@ -269,6 +286,9 @@ def pipeline_of(pipeline, layout: dict, is_random: bool) -> str:
         raise TransformError("the pipeline of a wrapped data set begins with decode, or is of"
                              " oneaccess.transforms") from None
     ops[0] = {**ops[0], "source": "random_record" if is_random else "record"}
+    if layout.get("beside"):
+        first = len(layout["fields"]) - layout["beside"]
+        ops[0].update(fields=layout["fields"][first:], **_more(layout, first))
     return json.dumps({"ops": ops}, separators=(",", ":"))
 
 
@@ -386,7 +406,8 @@ class Pool:
         wrapped = self._wrapped
         order = {"program": program, "dataset": data, "count": wrapped.count, "id": self._id,
                  "workers": wrapped.workers, "seconds": wrapped.timeout, "room": wrapped.room,
-                 "keep": wrapped.keep, "pictures": self._pictures, "random": wrapped.random}
+                 "keep": wrapped.keep, "pictures": self._pictures, "random": wrapped.random, "ragged": wrapped.ragged,
+                 "exact": wrapped.exact}
         with contextlib.suppress(FileExistsError):
             os.mkdir(self.folder, 0o700)
         descriptor = os.memfd_create("oneaccess-pool")

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Records from anywhere, in memory that ends where they do: as fields, and as a picture that goes through a
- * pipeline. The first byte of the input is left out of the record, so that its begin is not aligned either.
+ * Records from anywhere, in memory that ends where they do: as fields, ragged ones, too, and as a picture
+ * that goes through a pipeline, alone and with fields beside it. The first byte of the input is left out of the record, so that its begin is not aligned either.
  */
 
 #include <stdlib.h>
@@ -16,6 +16,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static const char *const fuzz_spec[] = {
     "[{\"op\":\"record\",\"fields\":[[3,2,3],[4]]}]",
     "[{\"op\":\"decode\",\"source\":\"record\"},{\"op\":\"center_crop\",\"size\":[4,6]}]",
+    "[{\"op\":\"record\",\"fields\":[[3,3,2],[1,5],[13,2]],\"kinds\":[1,2,0]}]",
+    "[{\"op\":\"decode\",\"source\":\"record\",\"fields\":[[1,5],[6,2]],\"kinds\":[2,1]},"
+    "{\"op\":\"center_crop\",\"size\":[4,6]}]",
 };
 #define FUZZ_SPECS BASE_ARRAY_LEN(fuzz_spec)
 
@@ -51,6 +54,20 @@ static void fuzz_parse(const uint8_t *data, size_t size)
 			abort();
 }
 
+/* None is beyond its field's bound. */
+static void fuzz_lengths(unsigned spec, const struct pipeline_out *out)
+{
+	static const unsigned field[FUZZ_SPECS] = {[2] = 3, [3] = 4};
+	static const int64_t most[FUZZ_SPECS][2] = {[2] = {3, 5}, [3] = {5, 2}};
+	int64_t length;
+
+	for (unsigned i = 0; i < 2 && field[spec]; i++) {
+		memcpy(&length, out->field[field[spec] + i], sizeof(length));
+		if (length < 0 || length > most[spec][i])
+			abort();
+	}
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static _Alignas(64) uint8_t field[PIPELINE_MAX_FIELDS][128];
@@ -70,7 +87,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (unsigned f = 0; f < PIPELINE_MAX_FIELDS; f++)
 		out.field[f] = field[f];
 	for (unsigned i = 0; i < FUZZ_SPECS; i++)
-		pipeline_run_sample(fuzz_run[i], 1, copy + 1, size - 1, 0, &key, &out, &error);
+		if (pipeline_run_sample(fuzz_run[i], 1, copy + 1, size - 1, 0, &key, &out,
+					&error) == 0)
+			fuzz_lengths(i, &out);
 	free(copy);
 	return 0;
 }

@@ -60,6 +60,8 @@ static struct pipeline *compiled(const char *text)
 /* ---- the text ---- */
 
 #define TWO "{\"op\":\"record\",\"fields\":[[3,2,3],[4]]}"
+#define TEN "[1],[1],[1],[1],[1],[1],[1],[1],[1],[1]"
+#define TWENTY TEN "," TEN
 #define CROP "{\"op\":\"center_crop\",\"size\":[1,2]}"
 
 static const struct {
@@ -68,13 +70,27 @@ static const struct {
     {"[{\"op\":\"record\"}]", {"op 1 (record)", "fields is missing"}},
     {"[{\"op\":\"record\",\"fields\":[]}]", {"op 1 (record)", "empty"}},
     {"[{\"op\":\"record\",\"fields\":[[]]}]", {"op 1 (record)", "[dtype]"}},
-    {"[{\"op\":\"record\",\"fields\":[[6,1]]}]", {"unknown dtype", "bfloat16"}},
+    {"[{\"op\":\"record\",\"fields\":[[14,1]]}]", {"unknown dtype", "bfloat16"}},
     {"[{\"op\":\"record\",\"fields\":[[1,0]]}]", {"fields", ""}},
     {"[{\"op\":\"record\",\"fields\":[[1,2,2,2,2,2]]}]", {"four dimensions", ""}},
     {"[{\"op\":\"record\",\"fields\":[[3,65536,65536]]}]", {"1 GiB", ""}},
     {"[{\"op\":\"record\",\"fields\":[[1,2147483647,2147483647,2147483647,2147483647]]}]",
      {"1 GiB", ""}},
-    {"[{\"op\":\"record\",\"fields\":[[1],[1],[1],[1],[1]]}]", {"more than four", ""}},
+    {"[{\"op\":\"record\",\"fields\":[" TWENTY ",[1],[1],[1],[1]]}]", {"more fields than 23", ""}},
+    {"[{\"op\":\"record\",\"fields\":[" TWENTY "],\"kinds\":[1]}]", {"as many kinds", ""}},
+    {"[{\"op\":\"record\",\"fields\":[[1]],\"kinds\":[1]}]", {"ragged along", ""}},
+    {"[{\"op\":\"record\",\"fields\":[[3,4]],\"kinds\":[2]}]", {"a text is of uint8", ""}},
+    {"[{\"op\":\"record\",\"fields\":[[3,4]],\"kinds\":[3]}]", {"kinds", "from 0 to 2"}},
+    {"[{\"op\":\"record\",\"fields\":[[1],[1]],\"names\":[\"a\"]}]", {"fewer names", ""}},
+    {"[{\"op\":\"record\",\"fields\":[[1]],\"names\":[\"a\",\"b\"]}]", {"more names", ""}},
+    {"[{\"op\":\"record\",\"fields\":[[1],[1]],\"names\":[\"a\",\"a\"]}]", {"one name", ""}},
+    {"[{\"op\":\"record\",\"fields\":[[1]],\"names\":[\"index\"]}]", {"another one", ""}},
+    {"[{\"op\":\"record\",\"fields\":[[1]],\"names\":[\"a\\\"b\"]}]", {"names", "letters"}},
+    {"[{\"op\":\"record\",\"fields\":[[1]],\"names\":[\"a23456789b23456789c23456\"]}]",
+     {"names", "1 to 23"}},
+    {"[{\"op\":\"decode\",\"fields\":[[1]]}," CROP "]", {"op 1 (decode)", "source"}},
+    {"[{\"op\":\"decode\",\"source\":\"record\",\"fields\":[[1]],\"names\":[\"label\"]}," CROP "]",
+     {"op 1 (decode)", "one name"}},
     {"[" TWO ",{\"op\":\"hflip\"}]", {"op 1 (record)", "source"}},
     {"[{\"op\":\"decode\"}," TWO "]", {"op 2 (record)", "stands alone"}},
     {"[{\"op\":\"decode\",\"source\":\"pool\"}," CROP "]", {"source", "random_record"}},
@@ -195,6 +211,14 @@ START_TEST(a_record_goes_to_its_fields)
 }
 END_TEST
 
+static void wide_magic(struct packed_head *head)
+{
+	head->magic = PACKED_WIDE_MAGIC;
+}
+static void no_value(struct packed_head *head)
+{
+	head->field[0].shape[0] = head->field[0].bytes = 0;
+}
 static void no_magic(struct packed_head *head)
 {
 	head->magic ^= 1;
@@ -209,7 +233,7 @@ static void no_field(struct packed_head *head)
 }
 static void five_fields(struct packed_head *head)
 {
-	head->n_fields = 5;
+	head->n_fields = PACKED_FIRST_FIELDS + 1;
 }
 static void one_field(struct packed_head *head)
 {
@@ -261,6 +285,8 @@ static const struct {
 	void (*change)(struct packed_head *head);
 	const char *says;
 } damages[] = {
+    {wide_magic, "field 0"},
+    {no_value, "field 0"},
     {no_magic, "no record"},
     {too_long, "no record"},
     {no_field, "no record"},
@@ -305,6 +331,170 @@ START_TEST(a_short_record_is_refused)
 }
 END_TEST
 
+/* ---- ragged fields ---- */
+
+#define RAGGED                                                                               \
+	"{\"op\":\"record\",\"fields\":[[3,3,2],[1,5],[13,2]],\"kinds\":[1,2,0],\"names\":[" \
+	"\"boxes\",\"text\",\"flags\"]}"
+
+static struct packed_place *place_of(uint8_t *data, unsigned number)
+{
+	return &((struct packed_wide_head *)(void *)data)->field[number].place;
+}
+
+/* So many boxes and letters, and two flags of bytes that are not 0 or 1. */
+static size_t make_ragged(uint8_t *data, uint64_t boxes, uint64_t letters)
+{
+	struct packed_wide_head *head = (struct packed_wide_head *)(void *)data;
+
+	memset(data, 0, ROOM);
+	head->magic = PACKED_WIDE_MAGIC;
+	head->bytes = 450;
+	head->n_fields = 3;
+	*place_of(data, 0) = (struct packed_place){PIPELINE_F32, 2, {boxes, 2}, 256, boxes * 8};
+	*place_of(data, 1) = (struct packed_place){PIPELINE_U8, 1, {letters}, 384, letters};
+	*place_of(data, 2) = (struct packed_place){PIPELINE_BOOL, 1, {2}, 448, 2};
+	for (unsigned i = 0; i < 8; i++)
+		((float *)(void *)(data + 256))[i] = (float)(i + 1);
+	memcpy(data + 384, "abcdef", 6);
+	memcpy(data + 448, "\x80\0", 2);
+	return 450;
+}
+
+START_TEST(ragged_fields_are_those_of_the_text)
+{
+	struct pipeline *pipeline = compiled("[" RAGGED "]");
+	const struct pipeline_field *field;
+
+	ck_assert_str_eq(
+	    pipeline_canonical(pipeline),
+	    "{\"ops\":[{\"fields\":[[3,3,2],[1,5],[13,2]],\"kinds\":[1,2,0],\"names\":[\"boxes\","
+	    "\"text\",\"flags\"],\"op\":\"record\",\"random\":true}]}");
+	ck_assert_uint_eq(pipeline_fields(pipeline, &field), 5);
+	ck_assert_str_eq(field[0].name, "boxes");
+	ck_assert_int_eq(field[0].kind, PIPELINE_RAGGED);
+	ck_assert_uint_eq(field[0].lengths, 3);
+	ck_assert_int_eq(field[1].kind, PIPELINE_TEXT);
+	ck_assert_uint_eq(field[1].lengths, 4);
+	ck_assert_int_eq(field[2].kind, PIPELINE_DENSE);
+	ck_assert_str_eq(field[3].name, "boxes.length");
+	ck_assert_str_eq(field[4].name, "text.length");
+	ck_assert_int_eq(field[4].dtype, PIPELINE_I64);
+	ck_assert_uint_eq(field[4].bytes, 8);
+	pipeline_free(pipeline);
+}
+END_TEST
+
+/* boxes, letters, and what is said of it; NULL: it is good. */
+static const struct {
+	uint64_t boxes, letters;
+	const char *says;
+} ragged[] = {
+    {0, 0, NULL},
+    {1, 5, NULL},
+    {3, 0, NULL},
+    {3, 5, NULL},
+    {4, 1, "field 0: 4, at most 3"},
+    {1, 6, "field 1: 6, at most 5"},
+};
+
+START_TEST(a_ragged_sample_is_as_long_as_it_is)
+{
+	static const uint8_t zeros[64];
+	_Alignas(64) uint8_t data[ROOM];
+	const uint64_t boxes = ragged[_i].boxes, letters = ragged[_i].letters;
+	size_t size = make_ragged(data, boxes, letters);
+	struct bench bench;
+	int64_t length[2];
+
+	bench_new(&bench, "[" RAGGED "]");
+	memset(bench.field, 0xa5, sizeof(bench.field)); /* of who was there before */
+	ck_assert_int_eq(bench_run(&bench, data, size), ragged[_i].says ? PIPELINE_E_BAD : 0);
+	if (ragged[_i].says) {
+		ck_assert_str_eq(bench.error.text, ragged[_i].says);
+	} else {
+		memcpy(&length[0], bench.field[3], 8);
+		memcpy(&length[1], bench.field[4], 8);
+		ck_assert_int_eq(length[0], (int64_t)boxes);
+		ck_assert_int_eq(length[1], (int64_t)letters);
+		ck_assert_mem_eq(bench.field[0], data + 256, boxes * 8);
+		ck_assert_mem_eq(bench.field[0] + boxes * 8, zeros, 24 - boxes * 8);
+		ck_assert_int_eq(bench.field[0][24], 0xa5);
+		ck_assert_mem_eq(bench.field[1], data + 384, letters);
+		ck_assert_mem_eq(bench.field[1] + letters, zeros, 5 - letters);
+		ck_assert_int_eq(bench.field[1][5], 0xa5);
+		ck_assert_mem_eq(bench.field[2], "\1\0", 2);
+	}
+	bench_free(&bench);
+}
+END_TEST
+
+static void another_length(uint8_t *data)
+{
+	place_of(data, 0)->shape[0] = 2;
+}
+static void another_width(uint8_t *data)
+{
+	place_of(data, 0)->shape[1] = 1;
+	place_of(data, 0)->bytes = 4;
+}
+static void a_width_of_nothing(uint8_t *data)
+{
+	place_of(data, 0)->shape[1] = place_of(data, 0)->bytes = 0;
+}
+static void nothing_of_a_dense_one(uint8_t *data)
+{
+	place_of(data, 2)->shape[0] = place_of(data, 2)->bytes = 0;
+}
+static void a_long_length(uint8_t *data)
+{
+	place_of(data, 1)->shape[0] = UINT64_MAX;
+}
+static void in_the_places(uint8_t *data)
+{
+	place_of(data, 1)->at = 192;
+}
+static void many_fields(uint8_t *data)
+{
+	((struct packed_wide_head *)(void *)data)->n_fields = UINT32_MAX;
+}
+static void more_fields(uint8_t *data)
+{
+	((struct packed_wide_head *)(void *)data)->n_fields = 4;
+}
+
+static const struct {
+	void (*change)(uint8_t *data);
+	const char *says;
+} ragged_damages[] = {
+    {another_length, "field 0 of the record is damaged"},
+    {another_width, "field 0: other type or shape"},
+    {a_width_of_nothing, "field 0 of the record is damaged"},
+    {nothing_of_a_dense_one, "field 2: other type or shape"},
+    {a_long_length, "field 1 of the record is damaged"},
+    {in_the_places, "field 1 of the record is damaged"},
+    {many_fields, "no record"},
+    {more_fields, "field 0 of the record is damaged"},
+};
+
+START_TEST(a_damaged_ragged_record_is_refused)
+{
+	_Alignas(64) uint8_t data[ROOM];
+	struct bench bench;
+
+	make_ragged(data, 1, 1);
+	ragged_damages[_i].change(data);
+	bench_new(&bench, "[" RAGGED "]");
+	ck_assert_int_eq(bench_run(&bench, data, 450), PIPELINE_E_BAD);
+	ck_assert_str_eq(bench.error.text, ragged_damages[_i].says);
+	for (size_t size = 0; size < 450; size++) {
+		make_ragged(data, 1, 1);
+		ck_assert_int_eq(bench_run(&bench, data, size), PIPELINE_E_BAD);
+	}
+	bench_free(&bench);
+}
+END_TEST
+
 /* ---- pictures ---- */
 
 #define PICTURE "[{\"op\":\"decode\",\"source\":\"record\"}," CROP "]"
@@ -326,6 +516,49 @@ START_TEST(a_picture_goes_through_the_pipeline)
 	ck_assert_int_eq(bench_run(&bench, data, size), 0);
 	memcpy(&number, bench.field[1], sizeof(number));
 	ck_assert_int_eq(number, 0);
+	bench_free(&bench);
+}
+END_TEST
+
+#define BESIDE                                                                                   \
+	"[{\"op\":\"decode\",\"source\":\"record\",\"fields\":[[1,5]],\"kinds\":[2],\"names\":[" \
+	"\"caption\"]}," CROP "]"
+
+/* A picture, its class and a caption; without the class, the caption is the second field. */
+START_TEST(other_fields_stand_beside_a_picture)
+{
+	static const char file[] = "P6\n2 1\n255\n\xff\x00\x00\x80\x80\x80";
+	static const uint8_t pixels[] = {255, 0, 0, 128, 128, 128};
+	_Alignas(64) uint8_t data[ROOM];
+	struct packed_wide_head *head = (struct packed_wide_head *)(void *)data;
+	struct bench bench;
+	unsigned cuts[PIPELINE_MAX_OPS];
+	int64_t number = 41, length;
+
+	bench_new(&bench, BESIDE);
+	ck_assert_uint_eq(pipeline_cuts(bench.pipeline, cuts), 0);
+	for (unsigned has_class = 0; has_class < 2; has_class++) {
+		memset(data, 0, ROOM);
+		*head = (struct packed_wide_head){PACKED_WIDE_MAGIC, 451, 2 + has_class, 0, {0}};
+		*place_of(data, 0) = (struct packed_place){
+		    PIPELINE_U8, 1, {sizeof(file) - 1}, 256, sizeof(file) - 1};
+		memcpy(data + 256, file, sizeof(file) - 1);
+		*place_of(data, 1) = (struct packed_place){PIPELINE_I64, 0, {0}, 384, 8};
+		memcpy(data + 384, &number, sizeof(number));
+		*place_of(data, 1 + has_class) = (struct packed_place){PIPELINE_U8, 1, {3}, 448, 3};
+		memcpy(data + 448, "abc", 3);
+		ck_assert_msg(bench_run(&bench, data, 451) == 0, "%s", bench.error.text);
+		ck_assert_mem_eq(bench.field[0], pixels, sizeof(pixels));
+		ck_assert_mem_eq(bench.field[1], has_class ? "\x29\0\0\0" : "\0\0\0\0", 4);
+		ck_assert_mem_eq(bench.field[2], "abc\0\0", 5);
+		memcpy(&length, bench.field[3], sizeof(length));
+		ck_assert_int_eq(length, 3);
+	}
+	ck_assert_int_eq(bench_run(&bench, data, make_picture(data, 1)), PIPELINE_E_BAD);
+	ck_assert_str_eq(bench.error.text, "field 1: other type or shape");
+	head->n_fields = 1;
+	ck_assert_int_eq(bench_run(&bench, data, 328), PIPELINE_E_BAD);
+	ck_assert_str_eq(bench.error.text, "it is no picture and label with others");
 	bench_free(&bench);
 }
 END_TEST
@@ -367,6 +600,11 @@ int main(void)
 	tcase_add_test(bytes, a_record_goes_to_its_fields);
 	tcase_add_loop_test(bytes, a_damaged_record_is_refused, 0, BASE_ARRAY_LEN(damages));
 	tcase_add_test(bytes, a_short_record_is_refused);
+	tcase_add_test(text, ragged_fields_are_those_of_the_text);
+	tcase_add_loop_test(bytes, a_ragged_sample_is_as_long_as_it_is, 0, BASE_ARRAY_LEN(ragged));
+	tcase_add_loop_test(bytes, a_damaged_ragged_record_is_refused, 0,
+			    BASE_ARRAY_LEN(ragged_damages));
+	tcase_add_test(bytes, other_fields_stand_beside_a_picture);
 	tcase_add_test(bytes, a_picture_goes_through_the_pipeline);
 	tcase_add_test(bytes, what_is_no_picture_is_refused);
 	suite_add_tcase(suite, bytes);

@@ -108,8 +108,8 @@ class Odd(Counted):
             "one": np.float16([[i]]),
             "four": (i, np.uint8(i), Image.new("RGB", (4, 3), (i, 0, 9)), np.float32(i)),
             "text": ("a", i),
-            "double": (np.zeros(3), i),
-            "five": (1, 2, 3, 4, 5),
+            "complex": (np.zeros(3, np.complex128), i),
+            "many": tuple(range(24)),
         }[self.word]
 
 

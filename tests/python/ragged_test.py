@@ -1,0 +1,245 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Fields whose samples differ in length, of all types, alone and beside a picture: ragged= of wrap() and Loader."""
+
+import importlib.util
+import os
+import sys
+import unittest
+
+try:
+    import numpy as np
+    import PIL.Image
+except ImportError as missing:
+    print(f"ragged_test: skipped: {missing}")
+    sys.exit(77)
+
+import oneaccess as oa
+from oneaccess.errors import ArgumentError, DatasetError, SampleError, TransformError
+from support import DaemonCase
+
+COUNT, BATCH = 70, 8        # chunks of 32: some batches are of two
+MOST = {"text": 40, "boxes": 5, "tokens": 12}
+HAS_TORCH = unittest.skipUnless(importlib.util.find_spec("torch"), "no torch")
+TYPES = ("uint8", "float16", "float32", "int64", "int8", "int16", "int32", "uint16", "uint32", "uint64", "float64", "bool")
+
+
+def text_of(index):
+    return "é" * (index % 9) + str(index) if index % 10 else ""
+
+
+def boxes_of(index):
+    return np.arange(index % 6 * 4, dtype=np.float32).reshape(-1, 4) + index
+
+
+class Captions:
+    """Text, boxes and tokens, each of which is nothing for some samples."""
+
+    def __len__(self):
+        return COUNT
+
+    def __getitem__(self, index):
+        return {"label": index, "text": text_of(index), "boxes": boxes_of(index), "tokens": list(range(index, index + (index + 1) % 13))}
+
+
+class Pairs(Captions):
+    def __getitem__(self, index):
+        return boxes_of(index), index
+
+
+class Types(Captions):
+    """Each type of one's own, dense and ragged."""
+
+    def __getitem__(self, index):
+        values = [(np.arange(index % 4) + index % 2).astype(name) for name in TYPES]
+        return {**{f"of_{name}": value for name, value in zip(TYPES[1:], values[1:])}, "one": np.uint64(2**64 - 1 - index)}
+
+
+class Dense(Captions):
+    def __getitem__(self, index):
+        return {name: np.array([index % 2, index % 100]).astype(name) for name in TYPES}
+
+
+class Odd(Captions):
+    """Sample 5 is not as the others are."""
+
+    def __init__(self, value):
+        self.value = value
+
+    def __getitem__(self, index):
+        return {"boxes": self.value if index == 5 else boxes_of(index)}
+
+
+class Detection(Captions):
+    """A picture's bytes or pixels, boxes, a label a box, and a caption."""
+
+    def __getitem__(self, index):
+        picture = PIL.Image.new("RGB", (40 + index, 50), (index, 0, 0))
+        return {"picture": picture, "boxes": boxes_of(index), "classes": list(range(index % 6)), "caption": text_of(index)}
+
+
+class Labelled(Detection):
+    def __getitem__(self, index):
+        sample = super().__getitem__(index)
+        return sample["picture"], index, sample["caption"], np.float64(index / 2)
+
+
+class RaggedTest(DaemonCase):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        (cls.work / "run").mkdir(mode=0o700)
+        os.environ["XDG_RUNTIME_DIR"] = str(cls.work / "run")
+
+    def made(self, dataset, *pipeline, wrap=None, **kwargs):
+        kwargs = {"socket": self.socket, "timeout": 600, "batch_size": BATCH, "as_": "numpy", **kwargs}
+        if "order" not in kwargs:
+            kwargs.setdefault("shuffle", False)
+        loader = oa.Loader(oa.wrap(dataset, keep=0.5, **(wrap or {})), *pipeline, **kwargs)
+        self.addCleanup(loader.close)
+        return loader
+
+    def captions(self, **kwargs):
+        return self.made(Captions(), wrap={"ragged": MOST}, **kwargs)
+
+    def same(self, batch, ids):
+        for at, index in enumerate(ids):
+            want = Captions()[index]
+            self.assertEqual((batch["label"][at], batch["text"][at]), (index, want["text"]))
+            np.testing.assert_array_equal(batch["boxes"][at], want["boxes"])
+            np.testing.assert_array_equal(batch["tokens"][at], np.int64(want["tokens"]))
+
+    def test_samples_are_as_long_as_they_are(self):
+        for kwargs in ({}, {"copy": True}, {"shuffle": True, "batch_size": 7}, {"order": "seeded", "seed": 3}):
+            with self.subTest(**kwargs):
+                seen = []
+                for batch in self.captions(**kwargs):
+                    self.assertEqual(list(batch), ["label", "text", "boxes", "tokens"])
+                    self.assertTrue(isinstance(batch["text"], oa.Ragged) and batch["text"].is_text)
+                    self.assertEqual((batch["boxes"].dtype, batch["boxes"].shape[1:]), (np.float32, (5, 4)))
+                    self.same(batch, batch.ids)
+                    seen += batch.ids.tolist()
+                self.assertEqual(sorted(seen), list(range(COUNT)))
+
+    def test_what_stands_behind_a_sample_is_nothing(self):
+        """A slot is used again; what was there before is not seen."""
+        loader = self.captions(order="seeded", seed=1)
+        for _ in range(3):
+            for batch in loader:
+                for field in (batch["text"], batch["boxes"], batch["tokens"]):
+                    for values, length in zip(field.values, field.lengths):
+                        self.assertFalse(values[length:].any())
+
+    def test_ways(self):
+        for batch in self.captions(batch_size=BATCH):
+            boxes, text = batch["boxes"], batch["text"]
+            longest = max(len(boxes_of(index)) for index in batch.ids)
+            self.assertEqual(boxes.padded().shape, (len(batch.ids), longest, 4))
+            self.assertTrue(np.shares_memory(boxes.padded(), boxes.values))
+            filled = boxes.padded(-1, to=7)
+            self.assertEqual(filled.shape, (len(batch.ids), 7, 4))
+            for at, index in enumerate(batch.ids):
+                np.testing.assert_array_equal(filled[at], np.concatenate([boxes_of(index), np.full((7 - index % 6, 4), -1)]))
+            self.assertEqual(boxes.padded(to=2).shape[1], 2)
+            self.assertEqual([len(each) for each in boxes.list()], boxes.lengths.tolist())
+            self.assertEqual(text.strings(), [text_of(index) for index in batch.ids])
+            self.assertRegex(repr(boxes), "Ragged of 8, float32|Ragged of 6, float32")
+            with self.assertRaisesRegex(ArgumentError, "texts"):
+                boxes.strings()
+            with self.assertRaisesRegex(ArgumentError, "as_=\"torch\""):
+                boxes.nested()
+
+    def test_ways_that_the_loader_is_told(self):
+        ways = {"text": "strings", "boxes": "padded", "tokens": "list"}
+        for batch in self.captions(ragged=ways):
+            self.assertEqual(batch["text"], [text_of(index) for index in batch.ids])
+            self.assertIsInstance(batch["boxes"], np.ndarray)
+            self.assertEqual([len(each) for each in batch["tokens"]], [(index + 1) % 13 for index in batch.ids])
+        for boxes, _ in self.made(Pairs(), wrap={"ragged": {"0": 5}}, ragged="list"):
+            self.assertIsInstance(boxes, list)
+        for why, way in (("there are: padded", "flat"), ("has numbers", "strings"), ("ragged= names 'nobody'", {"nobody": "list"})):
+            with self.assertRaisesRegex(ArgumentError, why):
+                self.captions(ragged=way)
+        with self.assertRaisesRegex(ArgumentError, "has none"):
+            self.made(Dense(), ragged="list")
+
+    def test_samples_for_a_collate_fn(self):
+        batches = list(self.captions(collate_fn=lambda samples: [(s["text"], len(s["boxes"])) for s in samples]))
+        self.assertEqual(sum(batches, []), [(text_of(index), index % 6) for index in range(COUNT)])
+
+    def test_all_types(self):
+        names = [f"of_{name}" for name in TYPES[1:]]
+        loader = self.made(Types(), wrap={"ragged": {name: 4 for name in names[:10]}, "exact": True, "columns": [*names[:10], "one"]})
+        for batch in loader:
+            for at, index in enumerate(batch.ids):
+                for name in names[:10]:
+                    want = Types()[index][name]
+                    self.assertEqual(batch[name][at].dtype, want.dtype)
+                    np.testing.assert_array_equal(batch[name][at], want)
+                self.assertEqual(batch["one"][at], 2**64 - 1 - index)
+        for exact in (True, False):
+            for batch in self.made(Dense(), wrap={"exact": exact}):
+                for name in TYPES:
+                    want = np.stack([Dense()[index][name] for index in batch.ids])
+                    np.testing.assert_array_equal(batch[name], want)
+                    self.assertEqual(batch[name].dtype == want.dtype, exact or name in
+                                     ("uint8", "float16", "float32", "int64", "uint64", "float64"), name)
+
+    def test_what_does_not_fit_is_a_bad_sample(self):
+        for value, why in ((np.zeros((6, 4), np.float32), "length 6, at most 5"), (np.zeros((2, 3), np.float32), "shape 2x3, sample 0: 2x4"),
+                           (np.zeros((2, 4), np.int64), "int64, sample 0: float32"), ("text", "no numbers, as in sample 0")):
+            with self.assertRaisesRegex(SampleError, why):
+                list(self.made(Odd(value), wrap={"ragged": {"boxes": 5}}))
+            loader = self.made(Odd(value), wrap={"ragged": {"boxes": 5}}, bad="skip")
+            self.assertEqual([index for batch in loader for index in batch.ids], [index for index in range(COUNT) if index != 5])
+        for value in ([], np.zeros((0, 9), np.int64)):
+            batches = list(self.made(Odd(value), wrap={"ragged": {"boxes": 5}}, copy=True))
+            self.assertEqual(batches[0]["boxes"][5].shape, (0, 4))
+
+    def test_what_is_refused(self):
+        for ragged, why in (({"nobody": 3}, "ragged= names 'nobody'"), ({"label": 3}, "one number, and has no length"),
+                            ({"text": 40, "boxes": 5}, "tokens")):
+            with self.assertRaisesRegex((DatasetError, TransformError), why):
+                self.made(Captions(), wrap={"ragged": ragged})
+        with self.assertRaisesRegex(ArgumentError, "ragged\\['boxes'\\] is 0"):
+            oa.wrap(Captions(), ragged={"boxes": 0})
+        with self.assertRaisesRegex(DatasetError, "empty list"):
+            self.made([[[]], [[]]], wrap={"ragged": {"0": 3}})
+        for (field,) in self.made([[[]], [[7, 8]]], wrap={"ragged": {"0": 3}}):
+            self.assertEqual([each.tolist() for each in field], [[], [7, 8]])
+
+    def test_beside_a_picture(self):
+        ragged = {"boxes": 5, "classes": 5, "caption": 40}
+        pipeline = oa.imagenet_eval(32, dtype="uint8")
+        for batch in self.made(Detection(), pipeline, wrap={"ragged": ragged}):
+            self.assertEqual(list(batch), ["picture", "boxes", "classes", "caption"])
+            self.assertEqual(batch["picture"].shape[1:], (3, 32, 32))
+            for at, index in enumerate(batch.ids):
+                self.assertTrue((batch["picture"][at, 0] == index).all())
+                np.testing.assert_array_equal(batch["boxes"][at], boxes_of(index))
+                self.assertEqual((batch["classes"][at].tolist(), batch["caption"][at]), (list(range(index % 6)), text_of(index)))
+        for images, labels, captions, halves in self.made(Labelled(), pipeline, wrap={"ragged": {"2": 40}}, ragged="strings"):
+            self.assertEqual((labels.tolist(), halves.tolist()), (images[:, 0, 0, 0].tolist(), (labels / 2).tolist()))
+            self.assertEqual(captions, [text_of(index) for index in labels])
+
+    def test_mixed(self):
+        mix = oa.mix([self.captions(), self.captions(order="seeded", seed=2)], [1, 1], batch_size=6, unit="samples")
+        self.addCleanup(mix.close)
+        for batch in mix:
+            self.same(batch, batch.ids)
+
+    @HAS_TORCH
+    def test_tensors(self):
+        import torch
+        for batch in self.captions(as_="torch"):
+            boxes = batch["boxes"]
+            self.assertTrue(torch.equal(boxes.lengths, torch.tensor([index % 6 for index in batch.ids])))
+            self.assertTrue(torch.equal(boxes.padded(2.0, to=6)[0, -1], torch.full((4,), 2.0)))
+            nested = boxes.nested()
+            self.assertTrue(nested.is_nested)
+            for part, index in zip(nested.unbind(), batch.ids):
+                self.assertTrue(torch.equal(part, torch.from_numpy(boxes_of(index))))
+            self.assertEqual(batch["text"].strings(), [text_of(index) for index in batch.ids])
+
+
+if __name__ == "__main__":
+    unittest.main()
