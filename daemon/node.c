@@ -228,7 +228,9 @@ static void gate_started(void *arg)
 
 static void gate_close(void *arg, int *fd)
 {
-	porter_close(arg, PORTER_OWN, fd);
+	struct node *node = arg;
+
+	porter_close(&node->porters, PORTER_OWN, fd);
 }
 
 static int begin_peers(struct node *node, struct diag *diag)

@@ -119,7 +119,7 @@ static void peers_close(void *arg, int *fd)
 {
 	const struct domain *domain = arg;
 
-	porter_close(domain->node, domain->who.uid, fd);
+	porter_close(&domain->node->porters, domain->who.uid, fd);
 }
 
 /* What is open to all belongs to nobody whom other nodes would know. */
