@@ -33,7 +33,8 @@ struct peers {
 	bool was_cut; /* of the thread: said in the log */
 };
 
-static const struct peers_kind *const kinds[] = {&peers_static, &peers_dns, &peers_slurm};
+static const struct peers_kind *const kinds[] = {&peers_static, &peers_dns, &peers_slurm,
+						 &peers_etcd};
 
 /* ---- what kinds use ---- */
 

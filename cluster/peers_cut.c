@@ -20,7 +20,7 @@ struct ranked {
 	const struct peers_entry *entry; /* NULL: this node */
 };
 
-static bool is_any(const struct gate_address *address)
+bool peers_is_any(const struct gate_address *address)
 {
 	static const struct sockaddr_in6 none;
 	const struct sockaddr_in6 *six = (const void *)&address->sock;
@@ -57,8 +57,8 @@ bool peers_is_self(const struct peers_self *self, const struct gate_address *add
 {
 	if (gate_address_port(address) != gate_address_port(&self->listen))
 		return false;
-	return is_any(&self->listen) ? is_of_this_machine(address)
-				     : gate_address_is_host(address, &self->listen);
+	return peers_is_any(&self->listen) ? is_of_this_machine(address)
+					   : gate_address_is_host(address, &self->listen);
 }
 
 static uint64_t key_of(const char *node, const struct gate_address *address)

@@ -39,6 +39,10 @@ int peers_parse_host(const char *text, size_t size, char ret_host[PEERS_HOST], u
 		     struct diag *diag);
 /* Is it an address of this node, on which it listens? */
 bool peers_is_self(const struct peers_self *self, const struct gate_address *address);
+/* Does it stand for all addresses of this machine? */
+bool peers_is_any(const struct gate_address *address);
+/* ADDRESS:PORT in figures. false: it is none. */
+bool peers_parse_address(const char *text, struct gate_address *ret);
 /* The addresses of a name, `most` at most, those of the family that this node listens with. How many; said in the log
  * if there are none. */
 size_t peers_resolve(const struct peers_self *self, const char *host, unsigned port,

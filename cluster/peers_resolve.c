@@ -71,6 +71,25 @@ int peers_parse_host(const char *text, size_t size, char ret_host[PEERS_HOST], u
 	return 0;
 }
 
+bool peers_parse_address(const char *text, struct gate_address *ret)
+{
+	const struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICHOST};
+	struct addrinfo *info = NULL;
+	char host[PEERS_HOST];
+	struct diag diag;
+	unsigned port;
+
+	if (peers_parse_host(text, strlen(text), host, &port, &diag) || port == 0 ||
+	    getaddrinfo(host, NULL, &hints, &info))
+		return false;
+	memset(ret, 0, sizeof(*ret));
+	memcpy(&ret->sock, info->ai_addr, info->ai_addrlen);
+	ret->size = info->ai_addrlen;
+	gate_address_set_port(ret, port);
+	freeaddrinfo(info);
+	return true;
+}
+
 static size_t ask(const char *host, int family, unsigned port, struct gate_address *ret,
 		  size_t most, int *ret_error)
 {

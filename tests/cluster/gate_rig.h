@@ -56,5 +56,8 @@ bool rig_is_silent(int fd);
 /* A port of 127.0.0.1 that nobody has at this moment, as text with the host. */
 void rig_free_address(char ret[64]);
 int rig_connect(const char *address);
+int rig_try_connect(const char *address); /* -1: nobody listens there */
+/* The type of what the gate says next, which is dropped. */
+unsigned rig_gate_next(const struct rig_gate *gate);
 
 #endif

@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * peers = etcd:URL,...: this node's key under a lease, and all nodes' keys in a table that follows a watch.
+ *
+ * A session with one of the URLs: a lease (the one that there is, if it lives), this node's key, the range of all keys, a
+ * watch from behind it; then a sign of life each 3 s. Anything that goes wrong ends the session, and the next URL is
+ * tried. Meanwhile the table stays.
+ *
+ * A key that goes counts for KEEP_NS more. When an etcd was paused, or came back empty, all keys go at once, and their
+ * nodes, which are well, write them again by their next sign of life. Who is really gone does not answer, which costs
+ * nobody anything.
+ */
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "cluster/peers_etcd_json.h"
+#include "cluster/peers_http.h"
+
+#define LEASE_S 10
+#define LIFE_NS UINT64_C(3000000000) /* between signs of life */
+#define KEEP_NS UINT64_C(6000000000)
+#define PATIENCE_MS 3000
+#define PAUSE_MS 1000
+#define MOST_URL 512
+
+struct node {
+	struct peers_entry entry;
+	uint64_t gone_ns; /* when it is forgotten; 0: its key is there */
+};
+
+struct etcd {
+	struct peers_look *look;
+	struct peers_http *http;
+	char prefix[PEERS_ETCD_PREFIX], url[MOST_URL], lease[24];
+	struct node *nodes;
+	size_t n, room;
+	bool is_changed;
+	bool is_told; /* that there is trouble */
+};
+
+/* ---- the table ---- */
+
+static void on_event(void *arg, const struct peers_etcd_event *event)
+{
+	struct etcd *etcd = arg;
+	size_t i = 0;
+
+	while (i < etcd->n && strcmp(etcd->nodes[i].entry.node, event->node) != 0)
+		i++;
+	if (event->is_gone) {
+		if (i < etcd->n)
+			etcd->nodes[i].gone_ns = base_now_ns() + KEEP_NS;
+		return;
+	}
+	if (i == PEERS_MOST ||
+	    (i == etcd->n && !base_grow(&etcd->nodes, &etcd->room, i + 1, sizeof(*etcd->nodes))))
+		return;
+	etcd->n = BASE_MAX(etcd->n, i + 1);
+	etcd->nodes[i] = (struct node){.entry = event->entry};
+	etcd->is_changed = true;
+}
+
+static void forget(struct etcd *etcd, uint64_t now_ns)
+{
+	for (size_t i = etcd->n; i-- > 0;)
+		if (etcd->nodes[i].gone_ns && etcd->nodes[i].gone_ns <= now_ns) {
+			etcd->nodes[i] = etcd->nodes[--etcd->n];
+			etcd->is_changed = true;
+		}
+}
+
+static void publish(struct etcd *etcd)
+{
+	struct peers_found found = {NULL, 0, 0};
+
+	forget(etcd, base_now_ns());
+	if (!etcd->is_changed)
+		return;
+	etcd->is_changed = false;
+	for (size_t i = 0; i < etcd->n; i++)
+		peers_add(&found, &etcd->nodes[i].entry);
+	etcd->look->publish(etcd->look, &found);
+	free(found.entries);
+}
+
+/* ---- questions ---- */
+
+/* body is freed. */
+static int ask(struct etcd *etcd, const char *path, char *body, char **ret, size_t *ret_size,
+	       struct diag *diag)
+{
+	char url[MOST_URL + 64];
+	int r = -ENOMEM;
+
+	snprintf(url, sizeof(url), "%s/v3/%s", etcd->url, path);
+	if (body)
+		r = peers_http_post(etcd->http, url, body, PATIENCE_MS, PEERS_ETCD_MOST_ANSWER, ret,
+				    ret_size, diag);
+	free(body);
+	return r;
+}
+
+static int nonsense(const char *what, struct diag *diag)
+{
+	diag_set(diag, "its answer to %s makes no sense: is it an etcd of 3.4 or later?", what);
+	return -EBADMSG;
+}
+
+static int sign_of_life(struct etcd *etcd, struct diag *diag)
+{
+	_cleanup_free_ char *answer = NULL;
+	size_t size;
+	int r =
+	    ask(etcd, "lease/keepalive", peers_etcd_ask_lease(etcd->lease), &answer, &size, diag);
+
+	if (r)
+		return r;
+	if (peers_etcd_read_keepalive(answer, size) == 0)
+		return 0;
+	etcd->lease[0] = '\0';
+	diag_set(diag, "the lease has expired: another one is asked for");
+	return -ESTALE;
+}
+
+static int grant(struct etcd *etcd, struct diag *diag)
+{
+	_cleanup_free_ char *answer = NULL;
+	size_t size;
+	int r = ask(etcd, "lease/grant", peers_etcd_ask_grant(LEASE_S), &answer, &size, diag);
+
+	if (!r && peers_etcd_read_grant(answer, size, etcd->lease))
+		r = nonsense("lease/grant", diag);
+	return r;
+}
+
+/* Where others reach this node: as it listens, or from where it reaches etcd. */
+static void own_address(const struct etcd *etcd, char ret[GATE_CALL_ADDRESS])
+{
+	const struct peers_self *self = etcd->look->self;
+	const char *local = peers_http_local(etcd->http);
+
+	if (!peers_is_any(&self->listen) || !*local)
+		gate_address_text(&self->listen, ret);
+	else
+		snprintf(ret, GATE_CALL_ADDRESS, strchr(local, ':') ? "[%.45s]:%u" : "%.45s:%u",
+			 local, gate_address_port(&self->listen));
+}
+
+static int put(struct etcd *etcd, struct diag *diag)
+{
+	const struct peers_self *self = etcd->look->self;
+	_cleanup_free_ char *answer = NULL;
+	char address[GATE_CALL_ADDRESS];
+	size_t size;
+	int r;
+
+	own_address(etcd, address);
+	r = ask(
+	    etcd, "kv/put",
+	    peers_etcd_ask_put(etcd->prefix, self->node, address, self->incarnation, etcd->lease),
+	    &answer, &size, diag);
+	if (!r)
+		log_line(LOG_LEVEL_INFO, "etcd", "url=%s node=%s address=%s", etcd->url, self->node,
+			 address);
+	return r;
+}
+
+/* Keys that are not there are as good as deleted ones. */
+static int range(struct etcd *etcd, uint64_t *ret_revision, struct diag *diag)
+{
+	_cleanup_free_ char *answer = NULL;
+	size_t size;
+	int r = ask(etcd, "kv/range", peers_etcd_ask_range(etcd->prefix), &answer, &size, diag);
+
+	if (r)
+		return r;
+	for (size_t i = 0; i < etcd->n; i++)
+		if (!etcd->nodes[i].gone_ns)
+			etcd->nodes[i].gone_ns = base_now_ns() + KEEP_NS;
+	if (peers_etcd_read_range(answer, size, etcd->prefix, on_event, etcd, ret_revision))
+		return nonsense("kv/range", diag);
+	publish(etcd);
+	return 0;
+}
+
+static bool on_line(void *arg, const char *line, size_t size)
+{
+	struct etcd *etcd = arg;
+
+	return peers_etcd_read_watch(line, size, etcd->prefix, on_event, etcd) == 0;
+}
+
+static int watch(struct etcd *etcd, uint64_t revision)
+{
+	_cleanup_free_ char *body = peers_etcd_ask_watch(etcd->prefix, revision);
+	char url[MOST_URL + 64];
+
+	snprintf(url, sizeof(url), "%s/v3/watch", etcd->url);
+	return body ? peers_http_open(etcd->http, url, body, PEERS_ETCD_MOST_LINE, on_line, etcd)
+		    : -ENOMEM;
+}
+
+/* ---- sessions ---- */
+
+static int begin_session(struct etcd *etcd, struct diag *diag)
+{
+	uint64_t revision;
+	int r = *etcd->lease ? sign_of_life(etcd, diag) : 0;
+
+	if (!r ||
+	    r ==
+		-ESTALE) /* the key is written in any case: etcd may have come back with an old lease alone */
+		r = *etcd->lease ? 0 : grant(etcd, diag);
+	if (!r)
+		r = put(etcd, diag);
+	if (!r)
+		r = range(etcd, &revision, diag);
+	return r ? r : watch(etcd, revision + 1);
+}
+
+/* Until the end (0), or something goes wrong. */
+static int session(struct etcd *etcd, struct diag *diag)
+{
+	uint64_t life_ns = base_now_ns() + LIFE_NS;
+	int r = begin_session(etcd, diag);
+
+	if (!r && etcd->is_told)
+		log_line(LOG_LEVEL_INFO, "etcd", "url=%s text=\"it answers again\"", etcd->url);
+	if (!r)
+		etcd->is_told = false;
+	while (!r && !peers_wait(etcd->look, 0)) {
+		const uint64_t now_ns = base_now_ns();
+
+		if (now_ns >= life_ns) {
+			life_ns = now_ns + LIFE_NS;
+			r = sign_of_life(etcd, diag);
+			continue;
+		}
+		r = peers_http_wait(etcd->http, (int)((life_ns - now_ns) / 1000000) + 1, diag);
+		publish(etcd);
+	}
+	peers_http_close(etcd->http);
+	return r;
+}
+
+static void leave(struct etcd *etcd)
+{
+	_cleanup_free_ char *answer = NULL;
+	struct diag diag;
+	size_t size;
+
+	if (*etcd->lease)
+		ask(etcd, "lease/revoke", peers_etcd_ask_lease(etcd->lease), &answer, &size, &diag);
+}
+
+/* The n-th of the list, from the beginning again behind the last; without a '/' at its end. */
+static void choose_url(struct etcd *etcd, size_t n)
+{
+	const char *at = etcd->look->spec;
+	size_t count = 1, size;
+
+	for (const char *c = at; *c; c++)
+		count += *c == ',';
+	for (n %= count; n > 0; n--)
+		at = strchr(at, ',') + 1;
+	size = strcspn(at, ",");
+	while (size > 0 && at[size - 1] == '/')
+		size--;
+	snprintf(etcd->url, sizeof(etcd->url), "%.*s", (int)size, at);
+}
+
+static void etcd_run(struct peers_look *look)
+{
+	struct etcd etcd = {.look = look};
+	struct diag diag = {"there is no memory"};
+
+	if (peers_http_new(look->stop_fd, &etcd.http)) {
+		log_line(LOG_LEVEL_ERROR, "etcd", "why=\"%s\"", diag.text);
+		return;
+	}
+	peers_etcd_prefix(look->self->cluster, etcd.prefix);
+	for (size_t i = 0; !peers_wait(look, i ? PAUSE_MS : 0); i++) {
+		choose_url(&etcd, i);
+		if (session(&etcd, &diag) && !etcd.is_told) {
+			etcd.is_told = true;
+			log_line(LOG_LEVEL_WARN, "etcd",
+				 "url=%s why=\"%s\" text=\"the members stay as they are\"",
+				 etcd.url, diag.text);
+		}
+	}
+	leave(&etcd);
+	peers_http_free(etcd.http);
+	free(etcd.nodes);
+}
+
+static bool is_url(const char *text, size_t size)
+{
+	const size_t scheme = strncmp(text, "http://", 7) == 0    ? 7
+			      : strncmp(text, "https://", 8) == 0 ? 8
+								  : 0;
+
+	if (!scheme || size <= scheme || size >= MOST_URL)
+		return false;
+	for (size_t i = 0; i < size; i++)
+		if ((unsigned char)text[i] <= ' ' || (unsigned char)text[i] > '~')
+			return false;
+	return true;
+}
+
+static int etcd_check(const char *spec, struct diag *diag)
+{
+	const char *at = spec;
+	bool is_good = *spec != '\0';
+
+	while (is_good && *at) {
+		const size_t size = strcspn(at, ",");
+
+		is_good = is_url(at, size);
+		at += size + (at[size] == ',');
+	}
+	if (is_good)
+		return peers_http_prepare();
+	diag_set(diag,
+		 "peers = etcd:%s: must be URLs of one etcd, as in "
+		 "etcd:http://10.0.0.1:2379,http://10.0.0.2:2379",
+		 spec);
+	return -EINVAL;
+}
+
+const struct peers_kind peers_etcd = {"etcd", etcd_check, etcd_run};

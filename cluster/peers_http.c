@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * libcurl, for etcd's JSON gateway. Answers are a server's, which may be anybody: they are bounded here, and looked at
+ * elsewhere. Redirections are not followed, no proxy is used, and nothing but HTTP is spoken.
+ */
+
+#include "cluster/peers_http.h"
+
+#include <curl/curl.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CONNECT_MS 2000L
+
+struct text { /* grows up to limit */
+	char *data;
+	size_t size, room, limit;
+};
+
+struct peers_http {
+	int stop_fd;
+	struct curl_slist *headers;
+	char local[64];
+	CURLM *multi;
+	CURL *stream; /* NULL: none is open */
+	struct text line;
+	peers_http_fn fn;
+	void *arg;
+};
+
+int peers_http_prepare(void)
+{
+	return curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK ? 0 : -ENOMEM;
+}
+
+int peers_http_new(int stop_fd, struct peers_http **ret)
+{
+	struct peers_http *http = calloc(1, sizeof(*http));
+
+	if (!http)
+		return -ENOMEM;
+	http->stop_fd = stop_fd;
+	http->multi = curl_multi_init();
+	http->headers = curl_slist_append(NULL, "Content-Type: application/json");
+	if (!http->multi || !http->headers) {
+		peers_http_free(http);
+		return -ENOMEM;
+	}
+	*ret = http;
+	return 0;
+}
+
+void peers_http_free(struct peers_http *http)
+{
+	if (!http)
+		return;
+	peers_http_close(http);
+	curl_multi_cleanup(http->multi);
+	curl_slist_free_all(http->headers);
+	free(http);
+}
+
+static bool append(struct text *text, const char *data, size_t size)
+{
+	if (size > text->limit - text->size ||
+	    !base_grow(&text->data, &text->room, text->size + size + 1, 1))
+		return false;
+	memcpy(text->data + text->size, data, size);
+	text->size += size;
+	text->data[text->size] = '\0';
+	return true;
+}
+
+static size_t on_answer(char *data, size_t one, size_t size, void *arg)
+{
+	return append(arg, data, one * size) ? size : 0;
+}
+
+static size_t on_stream(char *data, size_t one, size_t size, void *arg)
+{
+	struct peers_http *http = arg;
+	size_t left = one * size;
+
+	while (left > 0) {
+		const char *end = memchr(data, '\n', left);
+		const size_t n = end ? (size_t)(end - data) : left;
+
+		if (!append(&http->line, data, n))
+			return 0;
+		if (end && !http->fn(http->arg, http->line.data, http->line.size))
+			return 0;
+		if (end)
+			http->line.size = 0;
+		data += n + (end != NULL);
+		left -= n + (end != NULL);
+	}
+	return size;
+}
+
+static CURL *easy_of(const struct peers_http *http, const char *url, const char *body)
+{
+	CURL *easy = curl_easy_init();
+
+	if (!easy)
+		return NULL;
+	curl_easy_setopt(easy, CURLOPT_URL, url);
+	curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
+	curl_easy_setopt(easy, CURLOPT_PROXY, "");
+	curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
+	curl_easy_setopt(easy, CURLOPT_FAILONERROR, 1L);
+	curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, CONNECT_MS);
+	curl_easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);
+	curl_easy_setopt(easy, CURLOPT_HTTPHEADER, http->headers);
+	curl_easy_setopt(easy, CURLOPT_COPYPOSTFIELDS, body);
+	return easy;
+}
+
+/* ---- one answer ---- */
+
+int peers_http_post(struct peers_http *http, const char *url, const char *body, int timeout_ms,
+		    size_t limit, char **ret, size_t *ret_size, struct diag *diag)
+{
+	struct text text = {.limit = limit};
+	CURL *easy = easy_of(http, url, body);
+	const char *local = NULL;
+	CURLcode code = CURLE_OUT_OF_MEMORY;
+
+	if (easy) {
+		curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)timeout_ms);
+		curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_answer);
+		curl_easy_setopt(easy, CURLOPT_WRITEDATA, &text);
+		code = curl_easy_perform(easy);
+	}
+	if (code == CURLE_OK && curl_easy_getinfo(easy, CURLINFO_LOCAL_IP, &local) == CURLE_OK &&
+	    local && strlen(local) < sizeof(http->local))
+		memcpy(http->local, local, strlen(local) + 1);
+	curl_easy_cleanup(easy);
+	if (code == CURLE_OK && !append(&text, "", 0))
+		code = CURLE_OUT_OF_MEMORY;
+	if (code != CURLE_OK) {
+		free(text.data);
+		diag_set(diag, "%s: %s", url,
+			 code == CURLE_WRITE_ERROR ? "its answer is too long"
+						   : curl_easy_strerror(code));
+		return -EIO;
+	}
+	*ret = text.data;
+	*ret_size = text.size;
+	return 0;
+}
+
+const char *peers_http_local(const struct peers_http *http)
+{
+	return http->local;
+}
+
+/* ---- lines ---- */
+
+int peers_http_open(struct peers_http *http, const char *url, const char *body, size_t limit,
+		    peers_http_fn fn, void *arg)
+{
+	peers_http_close(http);
+	http->stream = easy_of(http, url, body);
+	if (!http->stream)
+		return -ENOMEM;
+	http->line.limit = limit;
+	http->fn = fn;
+	http->arg = arg;
+	curl_easy_setopt(http->stream, CURLOPT_WRITEFUNCTION, on_stream);
+	curl_easy_setopt(http->stream, CURLOPT_WRITEDATA, http);
+	if (curl_multi_add_handle(http->multi, http->stream) == CURLM_OK)
+		return 0;
+	curl_easy_cleanup(http->stream);
+	http->stream = NULL;
+	return -ENOMEM;
+}
+
+void peers_http_close(struct peers_http *http)
+{
+	if (http->stream) {
+		curl_multi_remove_handle(http->multi, http->stream);
+		curl_easy_cleanup(http->stream);
+	}
+	http->stream = NULL;
+	free(http->line.data);
+	http->line = (struct text){.data = NULL};
+}
+
+int peers_http_wait(struct peers_http *http, int ms, struct diag *diag)
+{
+	struct curl_waitfd extra = {.fd = http->stop_fd, .events = CURL_WAIT_POLLIN};
+	int running = 0, left;
+	const CURLMsg *message;
+
+	if (curl_multi_perform(http->multi, &running) == CURLM_OK && running > 0 &&
+	    curl_multi_poll(http->multi, &extra, 1, ms, NULL) == CURLM_OK &&
+	    curl_multi_perform(http->multi, &running) == CURLM_OK && running > 0)
+		return 0;
+	message = curl_multi_info_read(http->multi, &left);
+	diag_set(diag, "the watch ended: %s",
+		 message ? curl_easy_strerror(message->data.result) : "its server hung up");
+	return -ECONNRESET;
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CLUSTER_PEERS_HTTP_H
+#define CLUSTER_PEERS_HTTP_H
+
+/*
+ * JSON posted to a server by HTTP, on libcurl (whose header only peers_http.c sees): one answer, or lines without an
+ * end. For one thread.
+ */
+
+#include "base/base.h"
+
+struct peers_http;
+/* A line without its end; false: no more of them are wanted. */
+typedef bool (*peers_http_fn)(void *arg, const char *line, size_t size);
+
+/* Of the main thread, before any other. 0 or -ENOMEM. */
+int peers_http_prepare(void);
+/* stop_fd ends what waits, as soon as it can be read. */
+int peers_http_new(int stop_fd, struct peers_http **ret);
+void peers_http_free(struct peers_http *http);
+
+/* Waits for the answer, `limit` bytes at most; the caller frees *ret. 0, or -EIO with diag. */
+int peers_http_post(struct peers_http *http, const char *url, const char *body, int timeout_ms,
+		    size_t limit, char **ret, size_t *ret_size, struct diag *diag);
+/* The address of this machine by which the last answer came; "" if none did. */
+const char *peers_http_local(const struct peers_http *http);
+
+/* Posts, and hands on each line of the answer, `limit` bytes at most, by peers_http_wait(). One at a time. */
+int peers_http_open(struct peers_http *http, const char *url, const char *body, size_t limit,
+		    peers_http_fn fn, void *arg);
+void peers_http_close(struct peers_http *http);
+/* Up to so many ms. 0; -ECONNRESET with diag: there are no more lines. */
+int peers_http_wait(struct peers_http *http, int ms, struct diag *diag);
+
+#endif
