@@ -278,24 +278,32 @@ static int certificate_refused(long result, struct diag *diag)
 	return GATE_TLS_E_REFUSED;
 }
 
-/* Alerts are the numbers of RFC 8446, 6; OpenSSL adds a thousand. */
+/* What OpenSSL's reasons mean to people; its names have those of RFC 8446's alerts in them. */
+#define BY_KEY 1
+#define BY_CERTIFICATES 2
 static const struct {
-	int reason;
+	int reason, ways;
 	const char *text;
-} alerts[] = {
-    {SSL_R_TLSV1_ALERT_UNKNOWN_CA, "it does not know the authority of this node's certificate: "
-				   "compare the files of peer_certificates there and here"},
-    {SSL_R_SSLV3_ALERT_CERTIFICATE_EXPIRED,
+} reasons[] = {
+    {SSL_R_CERTIFICATE_VERIFY_FAILED, BY_KEY,
+     "it shows a certificate, and this node has a key: set peer_key on both, or peer_certificates "
+     "on both"},
+    {SSL_R_SSLV3_ALERT_HANDSHAKE_FAILURE, BY_CERTIFICATES,
+     "it has no certificate to show: set peer_certificates on both, or peer_key on both"},
+    {SSL_R_TLSV1_ALERT_UNKNOWN_CA, BY_CERTIFICATES,
+     "it does not know the authority of this node's certificate: compare the files of "
+     "peer_certificates there and here"},
+    {SSL_R_SSLV3_ALERT_CERTIFICATE_EXPIRED, BY_CERTIFICATES,
      "this node's certificate has expired, or is not valid yet by its clock: compare the clocks "
      "(`date` there and here), and the dates in the certificate"},
-    {SSL_R_SSLV3_ALERT_BAD_CERTIFICATE,
+    {SSL_R_SSLV3_ALERT_BAD_CERTIFICATE, BY_CERTIFICATES,
      "it does not believe this node's certificate: compare the clocks (`date` there and here) and "
      "the files of peer_certificates"},
-    {SSL_R_TLSV13_ALERT_CERTIFICATE_REQUIRED,
-     "it wants a certificate: set peer_certificates here, or peer_key there"},
-    {SSL_R_WRONG_VERSION_NUMBER,
+    {SSL_R_TLSV13_ALERT_CERTIFICATE_REQUIRED, BY_CERTIFICATES,
+     "it wants another certificate: compare the files of peer_certificates there and here"},
+    {SSL_R_WRONG_VERSION_NUMBER, BY_KEY | BY_CERTIFICATES,
      "what answers there speaks no TLS: is it the port of peer_listen there?"},
-    {SSL_R_TLSV1_ALERT_PROTOCOL_VERSION,
+    {SSL_R_TLSV1_ALERT_PROTOCOL_VERSION, BY_KEY | BY_CERTIFICATES,
      "what answers there speaks no TLS 1.3: is it the port of peer_listen there?"},
 };
 
@@ -303,11 +311,12 @@ static int library_refused(const struct gate_tls *tls, struct diag *diag)
 {
 	const unsigned long error = ERR_peek_error();
 	const char *reason = ERR_reason_error_string(error);
+	const int way = tls->by_key ? BY_KEY : BY_CERTIFICATES;
 
-	for (size_t i = 0; i < BASE_ARRAY_LEN(alerts); i++) {
-		if (ERR_GET_REASON(error) != alerts[i].reason)
+	for (size_t i = 0; i < BASE_ARRAY_LEN(reasons); i++) {
+		if (ERR_GET_REASON(error) != reasons[i].reason || !(reasons[i].ways & way))
 			continue;
-		diag_set(diag, "%s", alerts[i].text);
+		diag_set(diag, "%s", reasons[i].text);
 		return GATE_TLS_E_REFUSED;
 	}
 	if (tls->by_key)

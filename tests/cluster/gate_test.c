@@ -2,6 +2,7 @@
 
 /* Two and three access-gates on loopback, with this test as their accessd and as their carriers. */
 
+#include "tests/cluster/authority.h"
 #include "tests/cluster/gate_rig.h"
 
 #include <check.h>
@@ -385,6 +386,96 @@ START_TEST(itself_is_no_peer)
 }
 END_TEST
 
+/* ---- certificates ---- */
+
+static struct rig_start certified(struct authority *authority, const char *name, const char *node,
+				  long valid_from_s)
+{
+	const struct authority_files files = authority_issue(authority, name, valid_from_s);
+	struct rig_start start = {.node = node};
+
+	memcpy(start.files, files.path, sizeof(start.files));
+	return start;
+}
+
+START_TEST(certificates_connect_two)
+{
+	struct authority *authority = authority_new();
+	struct rig_start a = certified(authority, "a", "a", -60);
+	struct rig_start b = certified(authority, "b", "b", -60);
+	struct two two = connect_two(&a, &b);
+
+	ck_assert_uint_eq(two.at_a.id, gate_id_of("b"));
+	disconnect_two(&two);
+	authority_free(authority);
+}
+END_TEST
+
+/* What `a` is told, and b's and a's own names in their certificates, and since when these are valid. */
+static const struct {
+	const char *name_a, *name_b;
+	long from_a_s, from_b_s;
+	const char *part;
+} certificates[] = {
+    {"a", "x", -60, -60, "says that it is b, which its certificate does not"},
+    {"x", "b", -60, -60, "this node's certificate is not for a"},
+    {"a", "b", -60, 3600, "compare the clocks"},
+    {"a", "b", 3600, -60, "compare the clocks"},
+    {"a", "b", -60, -2 * 86400, "compare the clocks"},
+};
+
+START_TEST(wrong_certificates_are_refused)
+{
+	struct authority *authority = authority_new();
+	struct rig_start a =
+	    certified(authority, certificates[_i].name_a, "a", certificates[_i].from_a_s);
+	struct rig_start b =
+	    certified(authority, certificates[_i].name_b, "b", certificates[_i].from_b_s);
+
+	check_has(refusal(&a, &b, GATE_MEMBER_REFUSED).text, certificates[_i].part);
+	authority_free(authority);
+}
+END_TEST
+
+START_TEST(another_authority_is_refused)
+{
+	struct authority *ours = authority_new(), *theirs = authority_new();
+	struct rig_start a = certified(ours, "a", "a", -60);
+	struct rig_start b = certified(theirs, "b", "b", -60);
+
+	check_has(refusal(&a, &b, GATE_MEMBER_REFUSED).text, "peer_certificates");
+	authority_free(ours);
+	authority_free(theirs);
+}
+END_TEST
+
+/* One has certificates, and the other the key. */
+START_TEST(another_way_is_refused)
+{
+	struct authority *authority = authority_new();
+	struct rig_start a = certified(authority, "a", "a", -60), b = {0};
+	struct rig_start key = {.node = "a"}, certificate = certified(authority, "b", "b", -60);
+
+	check_has(refusal(&a, &b, GATE_MEMBER_REFUSED).text, "no certificate to show");
+	check_has(refusal(&key, &certificate, GATE_MEMBER_REFUSED).text, "shows a certificate");
+	authority_free(authority);
+}
+END_TEST
+
+START_TEST(a_broken_certificate_is_told)
+{
+	struct authority *authority = authority_new();
+	struct rig_start start = certified(authority, "a", "a", -60);
+	struct rig_gate gate;
+
+	start.files[0] = start.files[1];
+	gate = rig_gate_start(&start);
+	check_has(gate.failed, "this node's certificate is not one in PEM");
+	rig_gate_stop(&gate);
+	authority_free(authority);
+}
+END_TEST
+
 /* ---- strangers ---- */
 
 #define STRANGERS 100
@@ -474,6 +565,11 @@ int main(void)
 	tcase_add_test(tcase, a_name_that_comes_twice_is_told);
 	tcase_add_test(tcase, nobody_there_is_tried_again);
 	tcase_add_test(tcase, itself_is_no_peer);
+	tcase_add_test(tcase, certificates_connect_two);
+	tcase_add_loop_test(tcase, wrong_certificates_are_refused, 0, BASE_ARRAY_LEN(certificates));
+	tcase_add_test(tcase, another_authority_is_refused);
+	tcase_add_test(tcase, another_way_is_refused);
+	tcase_add_test(tcase, a_broken_certificate_is_told);
 	tcase_add_test(tcase, strangers_stop_nobody);
 	tcase_add_loop_test(tcase, wrong_configuration_is_told, 0, BASE_ARRAY_LEN(wrong));
 	suite_add_tcase(suite, tcase);
