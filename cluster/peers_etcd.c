@@ -324,7 +324,7 @@ static int etcd_check(const char *spec, struct diag *diag)
 		at += size + (at[size] == ',');
 	}
 	if (is_good)
-		return peers_http_prepare();
+		return peers_http_prepare(diag);
 	diag_set(diag,
 		 "peers = etcd:%s: must be URLs of one etcd, as in "
 		 "etcd:http://10.0.0.1:2379,http://10.0.0.2:2379",

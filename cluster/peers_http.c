@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * libcurl, for etcd's JSON gateway. Answers are a server's, which may be anybody: they are bounded here, and looked at
+ * libcurl, for etcd's JSON gateway. It is found when the program runs, and needed by nobody who has no etcd: it brings
+ * twenty other libraries along. Answers are a server's, which may be anybody: they are bounded here, and looked at
  * elsewhere. Redirections are not followed, no proxy is used, and nothing but HTTP is spoken.
  */
 
 #include "cluster/peers_http.h"
 
+#define CURL_DISABLE_TYPECHECK
 #include <curl/curl.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,9 +33,57 @@ struct peers_http {
 	void *arg;
 };
 
-int peers_http_prepare(void)
+static struct {
+	__typeof__(curl_global_init) *global_init;
+	__typeof__(curl_easy_init) *easy_init;
+	__typeof__(curl_easy_setopt) *easy_setopt;
+	__typeof__(curl_easy_perform) *easy_perform;
+	__typeof__(curl_easy_getinfo) *easy_getinfo;
+	__typeof__(curl_easy_strerror) *easy_strerror;
+	__typeof__(curl_easy_cleanup) *easy_cleanup;
+	__typeof__(curl_slist_append) *slist_append;
+	__typeof__(curl_slist_free_all) *slist_free_all;
+	__typeof__(curl_multi_init) *multi_init;
+	__typeof__(curl_multi_add_handle) *multi_add_handle;
+	__typeof__(curl_multi_remove_handle) *multi_remove_handle;
+	__typeof__(curl_multi_perform) *multi_perform;
+	__typeof__(curl_multi_poll) *multi_poll;
+	__typeof__(curl_multi_info_read) *multi_info_read;
+	__typeof__(curl_multi_cleanup) *multi_cleanup;
+} curl;
+
+#define NAME(name)                                \
+	{                                         \
+		"curl_" #name, (void *)&curl.name \
+	}
+static const struct {
+	const char *name;
+	void *to; /* a pointer of the struct */
+} names[] = {
+    NAME(global_init),    NAME(easy_init),     NAME(easy_setopt),      NAME(easy_perform),
+    NAME(easy_getinfo),   NAME(easy_strerror), NAME(easy_cleanup),     NAME(slist_append),
+    NAME(slist_free_all), NAME(multi_init),    NAME(multi_add_handle), NAME(multi_remove_handle),
+    NAME(multi_perform),  NAME(multi_poll),    NAME(multi_info_read),  NAME(multi_cleanup),
+};
+
+int peers_http_prepare(struct diag *diag)
 {
-	return curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK ? 0 : -ENOMEM;
+	void *library = dlopen("libcurl.so.4", RTLD_NOW | RTLD_LOCAL);
+	bool is_whole = library != NULL;
+
+	for (size_t i = 0; is_whole && i < BASE_ARRAY_LEN(names); i++) {
+		void *function = dlsym(library, names[i].name);
+
+		memcpy(names[i].to, &function, sizeof(function));
+		is_whole = function != NULL;
+	}
+	if (is_whole && curl.global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK)
+		return 0;
+	diag_set(diag,
+		 "peers = etcd needs libcurl (Debian: package libcurl4), which cannot be "
+		 "used: %s",
+		 library ? "it is too old" : dlerror());
+	return -ENOENT;
 }
 
 int peers_http_new(int stop_fd, struct peers_http **ret)
@@ -42,8 +93,8 @@ int peers_http_new(int stop_fd, struct peers_http **ret)
 	if (!http)
 		return -ENOMEM;
 	http->stop_fd = stop_fd;
-	http->multi = curl_multi_init();
-	http->headers = curl_slist_append(NULL, "Content-Type: application/json");
+	http->multi = curl.multi_init();
+	http->headers = curl.slist_append(NULL, "Content-Type: application/json");
 	if (!http->multi || !http->headers) {
 		peers_http_free(http);
 		return -ENOMEM;
@@ -57,8 +108,8 @@ void peers_http_free(struct peers_http *http)
 	if (!http)
 		return;
 	peers_http_close(http);
-	curl_multi_cleanup(http->multi);
-	curl_slist_free_all(http->headers);
+	curl.multi_cleanup(http->multi);
+	curl.slist_free_all(http->headers);
 	free(http);
 }
 
@@ -101,19 +152,19 @@ static size_t on_stream(char *data, size_t one, size_t size, void *arg)
 
 static CURL *easy_of(const struct peers_http *http, const char *url, const char *body)
 {
-	CURL *easy = curl_easy_init();
+	CURL *easy = curl.easy_init();
 
 	if (!easy)
 		return NULL;
-	curl_easy_setopt(easy, CURLOPT_URL, url);
-	curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
-	curl_easy_setopt(easy, CURLOPT_PROXY, "");
-	curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
-	curl_easy_setopt(easy, CURLOPT_FAILONERROR, 1L);
-	curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, CONNECT_MS);
-	curl_easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);
-	curl_easy_setopt(easy, CURLOPT_HTTPHEADER, http->headers);
-	curl_easy_setopt(easy, CURLOPT_COPYPOSTFIELDS, body);
+	curl.easy_setopt(easy, CURLOPT_URL, url);
+	curl.easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
+	curl.easy_setopt(easy, CURLOPT_PROXY, "");
+	curl.easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
+	curl.easy_setopt(easy, CURLOPT_FAILONERROR, 1L);
+	curl.easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, CONNECT_MS);
+	curl.easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);
+	curl.easy_setopt(easy, CURLOPT_HTTPHEADER, http->headers);
+	curl.easy_setopt(easy, CURLOPT_COPYPOSTFIELDS, body);
 	return easy;
 }
 
@@ -128,22 +179,22 @@ int peers_http_post(struct peers_http *http, const char *url, const char *body, 
 	CURLcode code = CURLE_OUT_OF_MEMORY;
 
 	if (easy) {
-		curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)timeout_ms);
-		curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_answer);
-		curl_easy_setopt(easy, CURLOPT_WRITEDATA, &text);
-		code = curl_easy_perform(easy);
+		curl.easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)timeout_ms);
+		curl.easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_answer);
+		curl.easy_setopt(easy, CURLOPT_WRITEDATA, &text);
+		code = curl.easy_perform(easy);
 	}
-	if (code == CURLE_OK && curl_easy_getinfo(easy, CURLINFO_LOCAL_IP, &local) == CURLE_OK &&
+	if (code == CURLE_OK && curl.easy_getinfo(easy, CURLINFO_LOCAL_IP, &local) == CURLE_OK &&
 	    local && strlen(local) < sizeof(http->local))
 		memcpy(http->local, local, strlen(local) + 1);
-	curl_easy_cleanup(easy);
+	curl.easy_cleanup(easy);
 	if (code == CURLE_OK && !append(&text, "", 0))
 		code = CURLE_OUT_OF_MEMORY;
 	if (code != CURLE_OK) {
 		free(text.data);
 		diag_set(diag, "%s: %s", url,
 			 code == CURLE_WRITE_ERROR ? "its answer is too long"
-						   : curl_easy_strerror(code));
+						   : curl.easy_strerror(code));
 		return -EIO;
 	}
 	*ret = text.data;
@@ -168,11 +219,11 @@ int peers_http_open(struct peers_http *http, const char *url, const char *body, 
 	http->line.limit = limit;
 	http->fn = fn;
 	http->arg = arg;
-	curl_easy_setopt(http->stream, CURLOPT_WRITEFUNCTION, on_stream);
-	curl_easy_setopt(http->stream, CURLOPT_WRITEDATA, http);
-	if (curl_multi_add_handle(http->multi, http->stream) == CURLM_OK)
+	curl.easy_setopt(http->stream, CURLOPT_WRITEFUNCTION, on_stream);
+	curl.easy_setopt(http->stream, CURLOPT_WRITEDATA, http);
+	if (curl.multi_add_handle(http->multi, http->stream) == CURLM_OK)
 		return 0;
-	curl_easy_cleanup(http->stream);
+	curl.easy_cleanup(http->stream);
 	http->stream = NULL;
 	return -ENOMEM;
 }
@@ -180,8 +231,8 @@ int peers_http_open(struct peers_http *http, const char *url, const char *body, 
 void peers_http_close(struct peers_http *http)
 {
 	if (http->stream) {
-		curl_multi_remove_handle(http->multi, http->stream);
-		curl_easy_cleanup(http->stream);
+		curl.multi_remove_handle(http->multi, http->stream);
+		curl.easy_cleanup(http->stream);
 	}
 	http->stream = NULL;
 	free(http->line.data);
@@ -194,12 +245,12 @@ int peers_http_wait(struct peers_http *http, int ms, struct diag *diag)
 	int running = 0, left;
 	const CURLMsg *message;
 
-	if (curl_multi_perform(http->multi, &running) == CURLM_OK && running > 0 &&
-	    curl_multi_poll(http->multi, &extra, 1, ms, NULL) == CURLM_OK &&
-	    curl_multi_perform(http->multi, &running) == CURLM_OK && running > 0)
+	if (curl.multi_perform(http->multi, &running) == CURLM_OK && running > 0 &&
+	    curl.multi_poll(http->multi, &extra, 1, ms, NULL) == CURLM_OK &&
+	    curl.multi_perform(http->multi, &running) == CURLM_OK && running > 0)
 		return 0;
-	message = curl_multi_info_read(http->multi, &left);
+	message = curl.multi_info_read(http->multi, &left);
 	diag_set(diag, "the watch ended: %s",
-		 message ? curl_easy_strerror(message->data.result) : "its server hung up");
+		 message ? curl.easy_strerror(message->data.result) : "its server hung up");
 	return -ECONNRESET;
 }

@@ -13,8 +13,8 @@ struct peers_http;
 /* A line without its end; false: no more of them are wanted. */
 typedef bool (*peers_http_fn)(void *arg, const char *line, size_t size);
 
-/* Of the main thread, before any other. 0 or -ENOMEM. */
-int peers_http_prepare(void);
+/* Of the main thread, before any other. 0, or -ENOENT with diag: there is no such library here. */
+int peers_http_prepare(struct diag *diag);
 /* stop_fd ends what waits, as soon as it can be read. */
 int peers_http_new(int stop_fd, struct peers_http **ret);
 void peers_http_free(struct peers_http *http);

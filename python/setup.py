@@ -37,10 +37,11 @@ MANUALS = {"1": "access-*.1", "5": "*.5", "8": "access*.8"}
 TOOLS = {"gcc": "gcc", "make": "make", "pkg-config": "pkgconf"}
 GIT_TOOLS = {"autoconf": "autoconf", "automake": "automake", "libtoolize": "libtool"}
 # pkg-config's name and Debian's package of the headers.
-HEADERS = {"libevent_core": "libevent-dev", "jansson": "libjansson-dev", "libseccomp": "libseccomp-dev", "libcrypto": "libssl-dev",
+HEADERS = {"libevent_core": "libevent-dev", "jansson": "libjansson-dev", "libseccomp": "libseccomp-dev",
            "libjpeg": "libjpeg62-turbo-dev", "spng": "libspng-dev", "libtiff-4": "libtiff-dev", "lmdb": "liblmdb-dev",
            "libwebpdemux": "libwebp-dev", "libgif": "libgif-dev", "libxxhash": "libxxhash-dev", "libmd": "libmd-dev",
-           "ncursesw": "libncurses-dev", "zlib": "zlib1g-dev", "libzstd": "libzstd-dev"}
+           "ncursesw": "libncurses-dev", "openssl": "libssl-dev", "libcurl": "libcurl4-openssl-dev", "zlib": "zlib1g-dev",
+           "libzstd": "libzstd-dev"}
 
 
 def version():
