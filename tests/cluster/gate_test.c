@@ -359,24 +359,28 @@ START_TEST(nobody_there_is_tried_again)
 }
 END_TEST
 
-/* Itself among the peers, by a name that is not seen to be its own before it answers. */
+/* Itself among the peers, by an address that no interface has: it is only seen to be its own when it answers. */
 START_TEST(itself_is_no_peer)
 {
-	char address[64], peers[160];
+	char address[64], peers[160], listen[80];
+	const char *port;
 	struct rig_gate a, b;
 	struct rig_channel at_a, at_b;
 	int carrier_a, carrier_b;
 
 	rig_free_address(address);
+	port = strchr(address, ':');
 	b = rig_gate_start(&(struct rig_start){.node = "b"});
 	carrier_b = rig_gate_domain(&b, 1, 1);
-	snprintf(peers, sizeof(peers), "static:%s,%s", address, b.address);
-	a = rig_gate_start(&(struct rig_start){.node = "a", .listen = address, .peers = peers});
+	snprintf(listen, sizeof(listen), "0.0.0.0%s", port);
+	snprintf(peers, sizeof(peers), "static:127.0.0.2%s,%s", port, b.address);
+	a = rig_gate_start(&(struct rig_start){.node = "a", .listen = listen, .peers = peers});
 	carrier_a = rig_gate_domain(&a, 1, 1);
 	at_a = rig_gate_channel(carrier_a);
 	at_b = rig_gate_channel(carrier_b);
 	check_pair(&at_a, &at_b);
-	ck_assert_str_eq(rig_gate_member(&a, GATE_MEMBER_MET, NULL).node, "b");
+	snprintf(peers, sizeof(peers), "127.0.0.2%s", port);
+	rig_gate_gone(&a, gate_id_of(peers));
 	close(at_a.fd);
 	close(at_b.fd);
 	close(carrier_a);
