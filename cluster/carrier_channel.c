@@ -18,7 +18,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define MOST_PARTS 16 /* of a message to the kernel */
+#define MOST_PARTS 16             /* of a message to the kernel */
+#define ENOUGH ((size_t)64 << 10) /* not to wait for more */
 
 int channel_begin(struct carrier *carrier, struct channel *channel, const struct channel_new *from)
 {
@@ -95,6 +96,43 @@ static void end(struct carrier *carrier, struct channel *channel)
 
 /* ---- sending ---- */
 
+/* Sends a long value out of the tray itself: what the kernel does not take now is copied. */
+static bool say_directly(struct carrier *carrier, struct channel *channel, const uint8_t *head,
+			 const uint8_t *body, uint32_t bytes)
+{
+	uint8_t first[SEAL_FIRST], tag[SEAL_MOST_TAG];
+	struct iovec part[] = {
+	    {first, SEAL_FIRST}, {(void *)body, bytes}, {tag, seal_tag(channel->sends)}};
+	ssize_t sent;
+
+	seal_around(channel->sends, head, body, bytes, first, tag);
+	sent = channel->transport->ops->send(channel->transport, part, 3);
+	if (sent < 0 && sent != -EAGAIN) {
+		channel_lose(carrier, channel, "sending: %s", strerror((int)-sent));
+		return false;
+	}
+	sent = BASE_MAX(sent, 0);
+	channel->state.bytes_sent += (uint64_t)sent;
+	channel->said_ns = channel->sent_ns = carrier->now_ns;
+	for (unsigned i = 0; i < BASE_ARRAY_LEN(part); i++) {
+		const size_t done = BASE_MIN((size_t)sent, part[i].iov_len);
+		const size_t left = part[i].iov_len - done;
+		uint8_t *place = left ? outbox_room(&channel->outbox, left) : NULL;
+
+		sent -= (ssize_t)done;
+		if (left && !place) {
+			channel_lose(carrier, channel, "there is no memory for a value's rest");
+			return false;
+		}
+		if (left) {
+			memcpy(place, (const uint8_t *)part[i].iov_base + done, left);
+			outbox_add(&channel->outbox, left);
+		}
+	}
+	channel_flush(carrier, channel);
+	return channel->phase == CHANNEL_LIVES;
+}
+
 bool channel_say(struct carrier *carrier, struct channel *channel, const struct frame *frame,
 		 const struct hash_id *hash, const uint8_t *body, uint32_t bytes)
 {
@@ -108,10 +146,17 @@ bool channel_say(struct carrier *carrier, struct channel *channel, const struct 
 	if (channel->outbox.bytes + size >
 	    CARRIER_MOST_WAITING + (has_value ? 0 : CARRIER_SMALL_WAITING))
 		return false;
+	frame_put(frame, head);
+	if (bytes >= CARRIER_LONG && !seal_encrypts(channel->sends)) {
+		channel_flush(carrier, channel);
+		if (channel->phase != CHANNEL_LIVES)
+			return false;
+		if (channel->outbox.bytes == 0 && !channel->is_full)
+			return say_directly(carrier, channel, head, body, bytes);
+	}
 	place = outbox_room(&channel->outbox, size);
 	if (!place)
 		return false;
-	frame_put(frame, head);
 	r = seal_frame(channel->sends, head, hash ? hash->bytes : NULL, hash_bytes, body, bytes,
 		       place);
 	if (r) {
@@ -122,7 +167,7 @@ bool channel_say(struct carrier *carrier, struct channel *channel, const struct 
 		channel->sent_ns = carrier->now_ns;
 	outbox_add(&channel->outbox, size);
 	channel->said_ns = carrier->now_ns;
-	if (!channel->is_full && channel->outbox.bytes >= OUTBOX_CHUNK)
+	if (!channel->is_full && channel->outbox.bytes >= ENOUGH)
 		channel_flush(carrier, channel);
 	return channel->phase == CHANNEL_LIVES;
 }

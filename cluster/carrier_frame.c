@@ -6,6 +6,8 @@
  *
  * A buffer begins with a frame or a part of one. What is behind it is received up to where the frame ends if it is a long
  * one, and as it comes if not, so a value is never moved within the buffer. It is as long as the longest frame that came.
+ * Where long values follow each other, only a little is received ahead, and the rest of one that is there as a whole goes
+ * from the kernel to its place in the tray.
  *
  * If the tray is full the connection is not read, and the peer waits in his kernel, then in his queue, then is told.
  */
@@ -19,7 +21,7 @@
 #include <string.h>
 
 #define INTAKE_AHEAD ((size_t)128 << 10) /* received without knowing what it is */
-#define INTAKE_LITTLE ((size_t)16 << 10) /* a rest that is not worth a call of its own */
+#define INTAKE_LITTLE ((size_t)4 << 10)  /* not worth a call of its own, nor a detour */
 #define INTAKE_AT_ONCE ((size_t)1 << 20) /* then it is others' turn */
 
 void frame_fini(struct intake *intake)
@@ -167,40 +169,54 @@ static const char *on_frame(struct carrier *carrier, struct channel *channel,
 
 /* ---- frames ---- */
 
-/* The whole frame at the buffer's begin. false: the tray is full, or the connection has ended. */
-static bool open_frame(struct carrier *carrier, struct channel *channel)
+static uint32_t body_of(const struct channel *channel, const uint8_t first[SEAL_FIRST])
 {
-	const struct intake *intake = &channel->intake;
-	const uint8_t *data = intake->data + intake->begin;
-	const uint32_t body = little_32(data) - FRAME_HEAD - seal_tag(channel->receives);
-	uint8_t head[FRAME_HEAD];
+	return little_32(first) - FRAME_HEAD - seal_tag(channel->receives);
+}
+
+/* Where a frame's body goes. NULL: the tray is full. */
+static uint8_t *place_of(struct carrier *carrier, struct channel *channel, uint32_t body)
+{
 	uint8_t *place =
 	    tray_begin(&carrier->to_reader, 0, sizeof(struct value_head) + (uint64_t)body);
+
+	if (!place)
+		carrier->is_held = channel->is_held = true;
+	return place;
+}
+
+/* A whole frame, whose body goes behind the head that belongs at `place`. false: the connection has ended. */
+static bool open_at(struct carrier *carrier, struct channel *channel, const uint8_t *first,
+		    const uint8_t *body, const uint8_t *tag, uint8_t *place)
+{
+	const uint32_t bytes = body_of(channel, first);
 	const char *wrong = "a frame makes no sense";
+	uint8_t head[FRAME_HEAD];
 	struct frame frame;
 
-	if (!place) {
-		carrier->is_held = channel->is_held = true;
-		return false;
-	}
-	if (seal_open_head(channel->receives, data, head) ||
-	    seal_open_body(channel->receives, data, place + sizeof(struct value_head)))
+	channel->intake.had_long = bytes >= CARRIER_LONG;
+	if (seal_open(channel->receives, first, body, bytes, tag, head,
+		      place + sizeof(struct value_head)))
 		wrong = "a frame is not as it was sent: changed, repeated or left out on the way, "
 			"or of another key";
-	else if (frame_get(head, body, &frame))
-		wrong = on_frame(carrier, channel, &frame, place, body);
+	else if (frame_get(head, bytes, &frame))
+		wrong = on_frame(carrier, channel, &frame, place, bytes);
 	if (wrong)
 		channel_lose(carrier, channel, "%s", wrong);
 	return wrong == NULL;
 }
 
-/* All whole frames that are there. false: as open_frame(). */
+/* All whole frames that are in the buffer. false: the tray is full, or the connection has ended. */
 static bool open_all(struct carrier *carrier, struct channel *channel)
 {
 	struct intake *intake = &channel->intake;
 	size_t bytes;
 
 	while ((bytes = frame_bytes(intake)) != 0) {
+		const uint8_t *first = intake->data + intake->begin;
+		const uint8_t *tag = first + bytes - seal_tag(channel->receives);
+		uint8_t *place;
+
 		if (!frame_length_check((uint32_t)(bytes - FRAME_LENGTH),
 					seal_tag(channel->receives))) {
 			channel_lose(carrier, channel, "a frame of %zu bytes makes no sense",
@@ -209,27 +225,100 @@ static bool open_all(struct carrier *carrier, struct channel *channel)
 		}
 		if (bytes > intake->end - intake->begin)
 			return true;
-		if (!open_frame(carrier, channel))
+		place = place_of(carrier, channel, body_of(channel, first));
+		if (!place || !open_at(carrier, channel, first, first + SEAL_FIRST, tag, place))
 			return false;
 		intake->begin += bytes;
 	}
 	return true;
 }
 
-/* What may be received at once. */
+/* ---- receiving ---- */
+
+/* The frame that the buffer begins with, or a little of it: should its body go to the tray at once? */
+static bool is_direct(const struct intake *intake)
+{
+	const size_t has = intake->end - intake->begin;
+
+	return has >= SEAL_FIRST && has <= SEAL_FIRST + INTAKE_LITTLE &&
+	       frame_bytes(intake) >= has + CARRIER_LONG;
+}
+
+/* Bytes that came, or 0: the connection has ended, or has nothing now. */
+static size_t receive_parts(struct carrier *carrier, struct channel *channel,
+			    const struct iovec *part, unsigned n)
+{
+	const ssize_t bytes = channel->transport->ops->receive(channel->transport, part, n);
+
+	if (bytes == 0)
+		channel_lose(carrier, channel,
+			     channel->intake.end > channel->intake.begin
+				 ? "it ended the connection within a frame"
+				 : "it ended the connection");
+	else if (bytes < 0 && bytes != -EAGAIN)
+		channel_lose(carrier, channel, "receiving: %s", strerror((int)-bytes));
+	if (bytes <= 0)
+		return 0;
+	channel->state.bytes_received += (uint64_t)bytes;
+	channel->heard_ns = carrier->now_ns;
+	channel->silent_from_ns = 0;
+	carrier->has_news = true;
+	return (size_t)bytes;
+}
+
+/*
+ * The rest of a long value into the tray, and a little of what follows into the buffer. Nobody else may write to the tray
+ * before it is whole: if it is not at once, what came goes into the buffer after all.
+ */
+static size_t receive_value(struct carrier *carrier, struct channel *channel)
+{
+	struct intake *intake = &channel->intake;
+	const size_t has = intake->end - intake->begin - SEAL_FIRST, at = intake->begin;
+	const uint32_t body = body_of(channel, intake->data + at);
+	const unsigned tag_bytes = seal_tag(channel->receives);
+	uint8_t tag[SEAL_MOST_TAG], *to, *place = place_of(carrier, channel, body);
+	struct iovec part[3];
+	size_t came, rest;
+
+	if (!place)
+		return 0;
+	to = place + sizeof(struct value_head);
+	part[0] = (struct iovec){to + has, body - has};
+	part[1] = (struct iovec){tag, tag_bytes};
+	part[2] = (struct iovec){intake->data + intake->end, INTAKE_LITTLE};
+	came = receive_parts(carrier, channel, part, 3);
+	rest = BASE_MIN(came, body - has);
+	if (came < body - has + tag_bytes) {
+		if (came == 0)
+			return 0;
+		memcpy(intake->data + intake->end, to + has, rest);
+		memcpy(intake->data + intake->end + rest, tag, came - rest);
+		intake->end += came;
+		return came;
+	}
+	memcpy(to, intake->data + at + SEAL_FIRST, has);
+	intake->begin = intake->end;
+	intake->end += came - rest - tag_bytes;
+	open_at(carrier, channel, intake->data + at, to, tag, place);
+	return came;
+}
+
+/* What may be received into the buffer at once. */
 static size_t wanted(const struct intake *intake)
 {
 	const size_t has = intake->end - intake->begin, bytes = frame_bytes(intake);
 
-	return bytes > has + INTAKE_LITTLE ? bytes - has : INTAKE_AHEAD;
+	if (bytes > has + INTAKE_LITTLE)
+		return bytes - has;
+	return intake->had_long ? INTAKE_LITTLE : INTAKE_AHEAD;
 }
 
-/* Bytes that came; 0: none, for now or for good. */
+/* As receive_parts(). */
 static size_t receive_some(struct carrier *carrier, struct channel *channel)
 {
 	struct intake *intake = &channel->intake;
 	const size_t most = wanted(intake);
-	ssize_t bytes;
+	size_t came;
 
 	if (intake->begin == intake->end)
 		intake->begin = intake->end = 0;
@@ -237,22 +326,13 @@ static size_t receive_some(struct carrier *carrier, struct channel *channel)
 		channel_lose(carrier, channel, "there is no memory to receive a frame");
 		return 0;
 	}
-	bytes =
-	    channel->transport->ops->receive(channel->transport, intake->data + intake->end, most);
-	if (bytes == 0)
-		channel_lose(carrier, channel,
-			     intake->end > intake->begin ? "it ended the connection within a frame"
-							 : "it ended the connection");
-	else if (bytes < 0 && bytes != -EAGAIN)
-		channel_lose(carrier, channel, "receiving: %s", strerror((int)-bytes));
-	if (bytes <= 0)
-		return 0;
-	intake->end += (size_t)bytes;
-	channel->state.bytes_received += (uint64_t)bytes;
-	channel->heard_ns = carrier->now_ns;
-	channel->silent_from_ns = 0;
-	carrier->has_news = true;
-	return (size_t)bytes;
+	if (is_direct(intake))
+		return receive_value(carrier, channel);
+	came =
+	    receive_parts(carrier, channel, &(struct iovec){intake->data + intake->end, most}, 1);
+	if (channel->phase == CHANNEL_LIVES)
+		intake->end += came;
+	return came;
 }
 
 void frame_receive(struct carrier *carrier, struct channel *channel)
@@ -264,7 +344,7 @@ void frame_receive(struct carrier *carrier, struct channel *channel)
 		const size_t bytes = receive_some(carrier, channel);
 
 		sum += bytes;
-		if (bytes == 0)
+		if (bytes == 0 || channel->phase != CHANNEL_LIVES)
 			break;
 	}
 	channel_wait(carrier, channel);

@@ -25,6 +25,8 @@
 
 #define CARRIER_MOST_WAITING ((size_t)64 << 20) /* bytes that wait for a slow peer */
 #define CARRIER_SMALL_WAITING ((size_t)1 << 20) /* and so many more of messages without a value */
+#define CARRIER_LONG \
+	((size_t)32 << 10) /* a value that goes from and to the tray itself, if it can */
 #define CARRIER_ALIVE_NS UINT64_C(25000000)
 #define CARRIER_OWES_NS UINT64_C(2000000000)   /* a GET that no reader answers is forgotten */
 #define CARRIER_SILENT_NS UINT64_C(2000000000) /* a peer who owes an answer, and is lost */
@@ -37,6 +39,7 @@ enum channel_phase { CHANNEL_FREE, CHANNEL_LIVES, CHANNEL_ENDS /* the reader is 
 struct intake { /* what was received and is not a whole frame yet */
 	uint8_t *data;
 	size_t size, begin, end;
+	bool had_long; /* the frame before this one was a long one */
 };
 
 struct channel {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Chunks in a row. One is kept when it is empty, so that a connection that is quick enough writes to the same memory
- * again and again, which then is in the processor's cache.
+ * Chunks in a row. Some are kept when they are empty, the last one first, so that a connection that is quick enough writes
+ * to the same memory again and again, which then is mapped and in the processor's cache.
  */
 
 #include "cluster/outbox.h"
@@ -11,21 +11,28 @@
 
 #include "base/base.h"
 
+#define MOST_SPARES 8
+
 struct outbox_chunk {
 	struct outbox_chunk *next;
 	size_t size, begin, end; /* of data: its bytes, and those that wait */
 	uint8_t data[];
 };
 
+static void free_all(struct outbox_chunk *chunk)
+{
+	while (chunk) {
+		struct outbox_chunk *next = chunk->next;
+
+		free(chunk);
+		chunk = next;
+	}
+}
+
 void outbox_fini(struct outbox *box)
 {
-	free(box->spare);
-	while (box->first) {
-		struct outbox_chunk *next = box->first->next;
-
-		free(box->first);
-		box->first = next;
-	}
+	free_all(box->first);
+	free_all(box->spare);
 	*box = (struct outbox){.bytes = 0};
 }
 
@@ -34,8 +41,9 @@ static struct outbox_chunk *chunk_of(struct outbox *box, size_t bytes)
 	const size_t size = BASE_MAX(bytes, OUTBOX_CHUNK);
 	struct outbox_chunk *chunk = box->spare;
 
-	if (chunk && chunk->size >= size) {
-		box->spare = NULL;
+	if (chunk && size == OUTBOX_CHUNK) {
+		box->spare = chunk->next;
+		box->spares--;
 	} else {
 		chunk = malloc(sizeof(*chunk) + size);
 		if (!chunk)
@@ -89,12 +97,13 @@ static void drop_first(struct outbox *box)
 	box->first = chunk->next;
 	if (!box->first)
 		box->last = NULL;
-	if (box->spare && box->spare->size >= chunk->size) {
+	if (chunk->size != OUTBOX_CHUNK || box->spares == MOST_SPARES) {
 		free(chunk);
-	} else {
-		free(box->spare);
-		box->spare = chunk;
+		return;
 	}
+	chunk->next = box->spare;
+	box->spare = chunk;
+	box->spares++;
 }
 
 void outbox_sent(struct outbox *box, size_t bytes)

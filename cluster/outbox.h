@@ -16,6 +16,7 @@ struct outbox_chunk;
 
 struct outbox { /* all 0: empty */
 	struct outbox_chunk *first, *last, *spare;
+	unsigned spares;
 	size_t bytes;
 };
 

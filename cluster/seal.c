@@ -5,7 +5,7 @@
  *
  * A nonce is the connection's IV with the frame's number XORed into its last 8 bytes, as TLS 1.3 does it; keys are of
  * one connection and one direction, so none is used twice. Reading begins before the tag is looked at, as it must in one
- * pass; what was read is nobody's until seal_open_body() has said so.
+ * pass; what was read is nobody's until seal_open() has said so.
  *
  * libcrypto is asked for all it needs before the sandbox: it would read its configuration later.
  */
@@ -95,74 +95,83 @@ static bool go_on(struct seal *seal, uint8_t *to, const uint8_t *from, uint32_t 
 	       (EVP_CipherUpdate(seal->cipher, to, &n, from, (int)bytes) && (uint32_t)n == bytes);
 }
 
-static uint64_t sum_of(struct seal *seal, const uint8_t *frame, size_t bytes)
+/* The tag of one that does not encrypt. */
+static uint64_t sum_of(struct seal *seal, const uint8_t first[SEAL_FIRST], const uint8_t *body,
+		       uint32_t bytes)
 {
-	return hash_checksum(frame, bytes) ^ seal->number++;
+	uint8_t all[SEAL_FIRST + 8];
+
+	memcpy(all, first, SEAL_FIRST);
+	little_put_64(all + SEAL_FIRST, hash_checksum(body, bytes));
+	return hash_checksum(all, sizeof(all)) ^ seal->number++;
 }
 
-static int seal_plainly(struct seal *seal, const uint8_t *first, uint32_t first_bytes,
-			const uint8_t *body, uint32_t bytes, uint8_t *frame)
+void seal_around(struct seal *seal, const uint8_t head[FRAME_HEAD], const uint8_t *body,
+		 uint32_t bytes, uint8_t ret_first[SEAL_FIRST], uint8_t ret_tag[SEAL_MOST_TAG])
 {
-	uint8_t *at = frame + FRAME_LENGTH + FRAME_HEAD;
+	little_put_32(ret_first, FRAME_HEAD + bytes + seal_tag(seal));
+	memcpy(ret_first + FRAME_LENGTH, head, FRAME_HEAD);
+	little_put_64(ret_tag, sum_of(seal, ret_first, body, bytes));
+}
+
+bool seal_encrypts(const struct seal *seal)
+{
+	return seal->cipher != NULL;
+}
+
+/* All of the frame but its length and its head, which are there in plain. */
+static void seal_plainly(struct seal *seal, const uint8_t *first, uint32_t first_bytes,
+			 const uint8_t *body, uint32_t bytes, uint8_t *frame)
+{
+	uint8_t *at = frame + SEAL_FIRST;
 
 	if (first_bytes)
 		memcpy(at, first, first_bytes);
 	if (bytes)
 		memcpy(at + first_bytes, body, bytes);
-	at += first_bytes + bytes;
-	little_put_64(at, sum_of(seal, frame, (size_t)(at - frame)));
-	return 0;
+	bytes += first_bytes;
+	little_put_64(at + bytes, sum_of(seal, frame, at, bytes));
 }
 
 int seal_frame(struct seal *seal, const uint8_t head[FRAME_HEAD], const uint8_t *first,
 	       uint32_t first_bytes, const uint8_t *body, uint32_t bytes, uint8_t *ret)
 {
-	uint8_t *at = ret + FRAME_LENGTH, end[16];
+	uint8_t *at = ret + SEAL_FIRST, end[16];
 	int n;
 
 	little_put_32(ret, FRAME_HEAD + first_bytes + bytes + seal_tag(seal));
 	if (!seal->cipher) {
-		memcpy(at, head, FRAME_HEAD);
-		return seal_plainly(seal, first, first_bytes, body, bytes, ret);
+		memcpy(ret + FRAME_LENGTH, head, FRAME_HEAD);
+		seal_plainly(seal, first, first_bytes, body, bytes, ret);
+		return 0;
 	}
-	if (!begin(seal, true, ret) || !go_on(seal, at, head, FRAME_HEAD))
-		return -EIO;
-	at += FRAME_HEAD;
-	if (!go_on(seal, at, first, first_bytes) || !go_on(seal, at + first_bytes, body, bytes) ||
+	if (!begin(seal, true, ret) || !go_on(seal, ret + FRAME_LENGTH, head, FRAME_HEAD) ||
+	    !go_on(seal, at, first, first_bytes) || !go_on(seal, at + first_bytes, body, bytes) ||
 	    !EVP_EncryptFinal_ex(seal->cipher, end, &n) ||
 	    !EVP_CIPHER_CTX_ctrl(seal->cipher, EVP_CTRL_AEAD_GET_TAG, 16, at + first_bytes + bytes))
 		return -EIO;
 	return 0;
 }
 
-int seal_open_head(struct seal *seal, const uint8_t *frame, uint8_t ret[FRAME_HEAD])
+int seal_open(struct seal *seal, const uint8_t first[SEAL_FIRST], const uint8_t *body,
+	      uint32_t bytes, const uint8_t *tag, uint8_t ret_head[FRAME_HEAD], uint8_t *ret_body)
 {
-	if (!seal->cipher) {
-		memcpy(ret, frame + FRAME_LENGTH, FRAME_HEAD);
-		return 0;
-	}
-	return begin(seal, false, frame) && go_on(seal, ret, frame + FRAME_LENGTH, FRAME_HEAD)
-		   ? 0
-		   : -EIO;
-}
-
-int seal_open_body(struct seal *seal, const uint8_t *frame, uint8_t *ret)
-{
-	const uint32_t bytes = little_32(frame) - FRAME_HEAD - seal_tag(seal);
-	const uint8_t *body = frame + FRAME_LENGTH + FRAME_HEAD;
-	uint8_t tag[16], end[16];
+	uint8_t wanted[16], end[16];
 	int n;
 
 	if (!seal->cipher) {
-		if (sum_of(seal, frame, (size_t)(body + bytes - frame)) != little_64(body + bytes))
+		if (sum_of(seal, first, body, bytes) != little_64(tag))
 			return -EBADMSG;
-		if (bytes)
-			memcpy(ret, body, bytes);
+		memcpy(ret_head, first + FRAME_LENGTH, FRAME_HEAD);
+		if (bytes && body != ret_body)
+			memcpy(ret_body, body, bytes);
 		return 0;
 	}
-	memcpy(tag, body + bytes, sizeof(tag));
-	if (!go_on(seal, ret, body, bytes) ||
-	    !EVP_CIPHER_CTX_ctrl(seal->cipher, EVP_CTRL_AEAD_SET_TAG, 16, tag))
+	memcpy(wanted, tag, sizeof(wanted));
+	if (!begin(seal, false, first) ||
+	    !go_on(seal, ret_head, first + FRAME_LENGTH, FRAME_HEAD) ||
+	    !go_on(seal, ret_body, body, bytes) ||
+	    !EVP_CIPHER_CTX_ctrl(seal->cipher, EVP_CTRL_AEAD_SET_TAG, 16, wanted))
 		return -EIO;
 	return EVP_DecryptFinal_ex(seal->cipher, end, &n) > 0 ? 0 : -EBADMSG;
 }

@@ -19,7 +19,7 @@ struct transport_ops {
 	/* Bytes taken; -EAGAIN: none now; another negative errno: it has ended. */
 	ssize_t (*send)(struct transport *transport, const struct iovec *parts, unsigned n);
 	/* Bytes that came; 0: the other side ended it; -EAGAIN; another negative errno. */
-	ssize_t (*receive)(struct transport *transport, void *ret, size_t most);
+	ssize_t (*receive)(struct transport *transport, const struct iovec *parts, unsigned n);
 	/* Has it wake epoll_fd with `tag` when something came (if it receives), and when there is room to send (if it
 	 * sends). What is so already wakes at once, and again. 0 or negative errno. */
 	int (*wait)(struct transport *transport, int epoll_fd, uint64_t tag, bool receives,

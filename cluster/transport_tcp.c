@@ -36,12 +36,13 @@ static ssize_t tcp_send(struct transport *transport, const struct iovec *parts, 
 	return bytes < 0 ? -errno : bytes;
 }
 
-static ssize_t tcp_receive(struct transport *transport, void *ret, size_t most)
+static ssize_t tcp_receive(struct transport *transport, const struct iovec *parts, unsigned n)
 {
+	struct msghdr message = {.msg_iov = (struct iovec *)parts, .msg_iovlen = n};
 	ssize_t bytes;
 
 	do
-		bytes = recv(tcp_of(transport)->fd, ret, most, MSG_DONTWAIT);
+		bytes = recvmsg(tcp_of(transport)->fd, &message, MSG_DONTWAIT);
 	while (bytes < 0 && errno == EINTR);
 	return bytes < 0 ? -errno : bytes;
 }

@@ -416,8 +416,9 @@ void peer_hear(struct peer *peer, uint8_t type, struct frame *ret)
 		ck_assert(frame_length_check((uint32_t)peer->bytes, seal_tag(peer->receives)));
 		receive_all(peer->fd, peer->frame + FRAME_LENGTH, peer->bytes);
 		body = (uint32_t)peer->bytes - FRAME_HEAD - seal_tag(peer->receives);
-		ck_assert_int_eq(seal_open_head(peer->receives, peer->frame, head), 0);
-		ck_assert_int_eq(seal_open_body(peer->receives, peer->frame, bytes), 0);
+		ck_assert_int_eq(seal_open(peer->receives, peer->frame, peer->frame + SEAL_FIRST,
+					   body, peer->frame + SEAL_FIRST + body, head, bytes),
+				 0);
 		ck_assert(frame_get(head, body, ret));
 		free(bytes);
 	} while (type != FRAME_ALIVE && ret->type == FRAME_ALIVE);

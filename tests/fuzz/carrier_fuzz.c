@@ -56,15 +56,21 @@ static ssize_t stream_send(struct transport *transport, const struct iovec *part
 	return n ? (ssize_t)parts[0].iov_len : 0;
 }
 
-static ssize_t stream_receive(struct transport *transport, void *ret, size_t most)
+static ssize_t stream_receive(struct transport *transport, const struct iovec *parts, unsigned n)
 {
-	const size_t bytes = BASE_MIN(BASE_MIN(most, stream.left), stream.most);
+	size_t sum = 0;
 
 	(void)transport;
-	memcpy(ret, stream.bytes, bytes);
-	stream.bytes += bytes;
-	stream.left -= bytes;
-	return bytes ? (ssize_t)bytes : -EAGAIN;
+	for (unsigned i = 0; i < n; i++) {
+		const size_t bytes =
+		    BASE_MIN(BASE_MIN(parts[i].iov_len, stream.left), stream.most - sum);
+
+		memcpy(parts[i].iov_base, stream.bytes, bytes);
+		stream.bytes += bytes;
+		stream.left -= bytes;
+		sum += bytes;
+	}
+	return sum ? (ssize_t)sum : -EAGAIN;
 }
 
 static int stream_wait(struct transport *transport, int epoll_fd, uint64_t tag, bool receives,
@@ -158,7 +164,7 @@ static size_t play(struct seal *seal, const uint8_t *data, size_t size)
 		stream.bytes = frame;
 		stream.left = FRAME_LENGTH + little_32(frame);
 	}
-	stream.most = 1U << (data[0] >> 1 & 15);
+	stream.most = 1U << (data[0] >> 1 & 31);
 	while (carrier.channel[0].phase == CHANNEL_LIVES && stream.left)
 		frame_receive(&carrier, &carrier.channel[0]);
 	return RECORD + FRAME_HEAD + body;
