@@ -315,6 +315,59 @@ static void explain_hits(const struct explain *all)
 	fputs(".\n", all->out);
 }
 
+static uint64_t explain_origin(const struct explain *all, const char *where, const char *member)
+{
+	const struct json_in *from = json_in_member(all->cache, "from");
+
+	return json_in_u64(json_in_member(json_in_member(from, where), member), 0);
+}
+
+/* An accessd of before says nothing of it. */
+static void explain_origins(const struct explain *all)
+{
+	static const char *const where[] = {"memory", "store", "peers", "source"};
+	static const char *const words[] = {"this node's memory", "its store", "other nodes",
+					    "the source"};
+	const char *before = "They came from ";
+	char bytes[32];
+
+	for (size_t i = 0; i < BASE_ARRAY_LEN(where); i++) {
+		const uint64_t samples = explain_origin(all, where[i], "samples");
+
+		if (samples == 0)
+			continue;
+		fprintf(all->out, "%s%s: %llu (%s)", before, words[i], (unsigned long long)samples,
+			base_format_bytes(explain_origin(all, where[i], "bytes"), bytes,
+					  sizeof(bytes)));
+		before = ", ";
+	}
+	if (*before == ',')
+		fputs(".\n", all->out);
+}
+
+static void explain_peers(const struct explain *all)
+{
+	const struct json_in *peers = json_in_member(all->cache, "peers");
+	const uint64_t connected = json_in_u64(json_in_member(peers, "connected"), 0);
+	const double make_us = explain_real(peers, "make_us");
+	const double fetch_us = explain_real(peers, "fetch_us");
+
+	if (connected == 0)
+		return;
+	fprintf(all->out, "%llu other node%s asked for what is not here",
+		(unsigned long long)connected, connected == 1 ? " is" : "s are");
+	if (!(make_us >= 0))
+		fputs("; what that takes is not measured yet.\n", all->out);
+	else if (json_in_bool(json_in_member(peers, "worth"), true))
+		fprintf(all->out, ": fetching takes %.0f us a sample, making it here %.0f us.\n",
+			fetch_us, make_us);
+	else
+		fprintf(all->out,
+			" now and then only: fetching takes %.0f us a sample, making it here %.0f "
+			"us.\n",
+			fetch_us, make_us);
+}
+
 static void explain_place(const struct explain *all)
 {
 	const char *why = json_in_string(json_in_member(all->cache, "why"), "");
@@ -347,6 +400,8 @@ static void explain_cache(const struct json_in *cache, FILE *out)
 	explain_place(&all);
 	explain_table(&all);
 	explain_hits(&all);
+	explain_origins(&all);
+	explain_peers(&all);
 }
 
 static void explain_job(const struct json_in *status, const struct json_in *job, FILE *out)

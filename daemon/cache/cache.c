@@ -158,7 +158,8 @@ void cache_dropped(struct stream *stream, const struct hash_id *group)
 
 void cache_init(struct cache *cache)
 {
-	*cache = (struct cache){.forced = -1};
+	*cache = (struct cache){.forced = -1, .peers = {-1, -1, true}};
+	peering_init(&cache->peering);
 }
 
 void cache_fini(struct cache *cache, uint64_t n_samples)
@@ -187,8 +188,16 @@ static bool is_common(const struct stream *stream, uint32_t variants, unsigned c
 	return true;
 }
 
+/* Is the form known by that name on other nodes, to the same user's processes? */
+static bool is_shared(const struct stream *stream, const struct cache_point *point)
+{
+	return stream->domain->kind != DOMAIN_PUBLIC && point->form != LAYOUT_FORM_AUGMENTED;
+}
+
 /* A form of these samples, made by these ops; pixels by these decoders. Where users share, it is of this very folder or file, too:
- * another's may have been made to look like it; and where samples lie in shards, of whose bytes the version knows nothing. */
+ * another's may have been made to look like it. So where samples lie in shards, of whose bytes the version knows
+ * nothing; but among a user's own the inode will do: it is the same on all nodes that mount a file system, where the
+ * device is not, and who has two copies that have names, sizes, times and the inode in common made them so. */
 static void group_of(const struct stream *stream, unsigned form, const struct hash_id *cut,
 		     struct hash_id *ret)
 {
@@ -207,10 +216,10 @@ static void group_of(const struct stream *stream, unsigned form, const struct ha
 	memcpy(all.version, dataset_version(stream->source->dataset), sizeof(all.version));
 	if (form > LAYOUT_FORM_PACKED)
 		decode_libraries(&all.libraries);
-	if (stream->domain->kind == DOMAIN_PUBLIC || source_has_shards(stream->source)) {
+	if (stream->domain->kind == DOMAIN_PUBLIC)
 		all.device = stream->source->root.device;
+	if (stream->domain->kind == DOMAIN_PUBLIC || source_has_shards(stream->source))
 		all.inode = stream->source->root.inode;
-	}
 	hash_of(&all, sizeof(all), ret);
 }
 
@@ -304,6 +313,8 @@ static void take_over(struct cache *from, struct cache *to)
 	to->misses = from->misses;
 	to->bytes_hit = from->bytes_hit;
 	to->wrong = from->wrong;
+	memcpy(to->from, from->from, sizeof(to->from));
+	to->peering = from->peering;
 }
 
 /* The point that the configuration asks for; 0, where the stream has none such. */
@@ -466,7 +477,7 @@ static void ask_for(struct stream *stream, struct cache_point *point)
 	stream->cache.has_taken[point->form] = true;
 	point->state = CACHE_ASKED;
 	reading_form(&stream->domain->reading, stream->lane.number, point->form, &point->group,
-		     note);
+		     note, is_shared(stream, point));
 }
 
 void cache_settle(struct stream *stream)

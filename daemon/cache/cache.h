@@ -15,6 +15,7 @@
 #include "base/counter.h"
 #include "base/hash.h"
 #include "sched/instance.h"
+#include "sched/peering.h"
 #include "sched/point.h"
 #include "shmring/lane.h"
 
@@ -46,6 +47,10 @@ struct cache_point {
 	    kept_bytes; /* as looked at last, the former estimated for large datasets */
 };
 
+struct cache_origin { /* what came from there */
+	uint64_t samples, bytes;
+};
+
 struct cache {
 	bool is_on;
 	char why[256]; /* it is off */
@@ -70,7 +75,10 @@ struct cache {
 	unsigned jobs;           /* that there were then */
 	uint64_t await_until_ns; /* samples wait for tables no longer; 0: none was to be fed yet */
 	uint64_t fed, hits, misses,
-	    bytes_hit;  /* samples given to the reader, that came kept, that did not */
+	    bytes_hit; /* samples given to the reader, that came kept, that did not */
+	struct cache_origin from[LAYOUT_FROM_PEER + 1]; /* by enum layout_from */
+	struct peering peering;
+	struct peering_choice peers; /* is it worth asking them? */
 	uint64_t wrong; /* kept forms that did not serve, and were made from the file again */
 	uint64_t begun; /* samples of the stream that were done before, by other variants */
 };

@@ -147,6 +147,7 @@ static void look(struct stream *stream, uint64_t now_ns)
 	struct cache *cache = &stream->cache;
 	struct point_input *in = &cache->input;
 	const bool is_memory = disk_cache_is_memory(&stream->domain->disk_cache);
+	const double nodes = 1 + stream->domain->reading.peers;
 
 	for (unsigned p = 1; p < cache->n; p++)
 		count_kept(&cache->point[p], n_samples);
@@ -170,8 +171,10 @@ static void look(struct stream *stream, uint64_t now_ns)
 		cache_cost(stream, p);
 		if (is_memory && in->cost[p].bytes > RESIDENT_VALUE_MOST)
 			room = 0;
+		room *= nodes; /* who share, keep a part each */
 		in->room[p] = room > 0 ? (uint64_t)room : 0;
-		in->cached[p] = (double)point->kept_samples / (double)n_samples;
+		in->cached[p] =
+		    BASE_MIN(nodes * (double)point->kept_samples / (double)n_samples, 1.0);
 		if (point->form == LAYOUT_FORM_AUGMENTED) { /* it will be another instance's */
 			in->cached[p] = 0;
 			in->most_uses[p] = cache->allows;
@@ -183,6 +186,15 @@ static void look(struct stream *stream, uint64_t now_ns)
 					     &cache->point[in->current].figures,
 					     &in->cost[in->current], &in->cost[p]);
 	cache_count_trials(cache);
+}
+
+/* Is what others may have sooner fetched than made? */
+static void look_at_peers(struct cache *cache)
+{
+	const struct point_input *in = &cache->input;
+
+	peering_choose(&cache->peering, &in->cost[0], &in->cost[cache->choice.point], in->cores,
+		       in->reader_threads, &cache->peers);
 }
 
 /* ---- deciding ---- */
@@ -289,6 +301,7 @@ void cache_tick(struct stream *stream, uint64_t now_ns)
 	cache->looked_ns = now_ns;
 	cache->jobs = stream->n_jobs;
 	look(stream, now_ns);
+	look_at_peers(cache);
 	if (is_early(cache))
 		return;
 	if (cache->choice.reason == POINT_UNMEASURED || has_moved(cache) ||
@@ -326,6 +339,35 @@ static void describe_point(const struct cache *cache, unsigned p, struct json_ou
 	json_out_object_end(out);
 }
 
+static void describe_origin(const struct cache *cache, struct json_out *out)
+{
+	static const char *const names[] = {"source", "memory", "store", "peers"};
+
+	json_out_key(out, "from");
+	json_out_object_begin(out);
+	for (unsigned i = 0; i < BASE_ARRAY_LEN(names); i++) {
+		json_out_key(out, names[i]);
+		json_out_object_begin(out);
+		json_out_member_u64(out, "samples", cache->from[i].samples);
+		json_out_member_u64(out, "bytes", cache->from[i].bytes);
+		json_out_object_end(out);
+	}
+	json_out_object_end(out);
+}
+
+static void describe_peers(const struct stream *stream, struct json_out *out)
+{
+	const struct cache *cache = &stream->cache;
+
+	json_out_key(out, "peers");
+	json_out_object_begin(out);
+	json_out_member_u64(out, "connected", stream->domain->reading.peers);
+	json_out_member_bool(out, "worth", cache->peers.is_worth);
+	json_out_member_double(out, "make_us", cache->peers.make_us);
+	json_out_member_double(out, "fetch_us", cache->peers.fetch_us);
+	json_out_object_end(out);
+}
+
 void cache_describe(const struct stream *stream, struct json_out *out)
 {
 	const struct cache *cache = &stream->cache;
@@ -353,6 +395,8 @@ void cache_describe(const struct stream *stream, struct json_out *out)
 	json_out_member_u64(out, "misses", cache->misses);
 	json_out_member_u64(out, "bytes", cache->bytes_hit);
 	json_out_member_u64(out, "wrong", cache->wrong);
+	describe_origin(cache, out);
+	describe_peers(stream, out);
 	json_out_key(out, "points");
 	json_out_array_begin(out);
 	for (unsigned p = 0; p < cache->n; p++)

@@ -16,6 +16,8 @@
 #define CACHE_TRIAL_EVERY 2   /* tasks */
 #define CACHE_VAIN_MOST 16    /* trials of samples that have no such form */
 #define CACHE_SERVED_EVERY 16 /* samples, of which none tells much */
+#define CACHE_ROOM_SHARE 8    /* of the arena, so much a value may have of which no size is known */
+#define CACHE_OUT_MOST 4096   /* samples under way, where some of them were bad */
 
 /* Bytes of the sample's value; 0: it is not kept. */
 static uint32_t kept_bytes(const struct cache_point *point, uint64_t sample)
@@ -153,14 +155,42 @@ static bool is_missing(const struct cache_point *point, const struct fill_task *
 	return !kept_bytes(point, task->source);
 }
 
+/* Where there are peers, it is another node's disk that takes most of it, and what is missing here may be there. */
 static bool is_to_be_made(const struct stream *stream, const struct fill_task *task)
 {
 	const struct cache *cache = &stream->cache;
 	const struct cache_point *point = &cache->point[cache->choice.point];
 
-	return cache->choice.point && cache->choice.makes && point->state == CACHE_READY &&
-	       is_missing(point, task) && !is_unfit(point, task->source) &&
-	       disk_cache_takes(&stream->domain->disk_cache, base_now_ns());
+	if (!cache->choice.point || point->state != CACHE_READY || !is_missing(point, task) ||
+	    is_unfit(point, task->source))
+		return false;
+	if (stream->domain->reading.peers > 0 && point->form != LAYOUT_FORM_AUGMENTED)
+		return true;
+	return cache->choice.makes && disk_cache_takes(&stream->domain->disk_cache, base_now_ns());
+}
+
+/* What is to be made may be in this node's memory, or at a peer's: room for that, by what such values have; 0: it is
+ * not to be looked for. */
+static uint64_t room_to_ask(const struct stream *stream, const struct fill_task *task,
+			    uint32_t file_bytes)
+{
+	const struct cache *cache = &stream->cache;
+	const struct cache_point *point = &cache->point[cache->choice.point];
+	const struct point_cost *file = &cache->input.cost[0];
+	const struct point_cost *form = &cache->input.cost[cache->choice.point];
+	uint64_t room;
+
+	if (stream->domain->reading.peers == 0 || task->attempt ||
+	    point->form == LAYOUT_FORM_AUGMENTED || stream->domain->kind == DOMAIN_PUBLIC ||
+	    !peering_asks(&cache->peers, cache->fed))
+		return 0;
+	room =
+	    peering_room(form->made ? form->bytes : 0, file->samples ? file->bytes : 0, file_bytes);
+	if (point->form == LAYOUT_FORM_INDEXED)
+		room += file_bytes;
+	room = BASE_MAX(room, (uint64_t)file_bytes);
+	return room <= BASE_MIN(stream->arena.bytes / CACHE_ROOM_SHARE, (uint64_t)UINT32_MAX) ? room
+											      : 0;
 }
 
 /* What is kept of the task's instance; NULL: nothing any more. Of substitutes nothing ever was. */
@@ -192,6 +222,11 @@ uint64_t cache_plan(struct stream *stream, const struct fill_task *task, uint32_
 	}
 	if (is_to_be_made(stream, task)) {
 		ret->make = cache->point[cache->choice.point].form;
+		bytes = room_to_ask(stream, task, file_bytes);
+		if (!bytes)
+			return file_bytes;
+		ret->want = ret->make;
+		ret->room = (uint32_t)bytes;
 		return bytes;
 	}
 	point = task->is_again ? again(stream, task, file_bytes)
@@ -258,14 +293,25 @@ static void note_made(struct stream *stream, unsigned p, const struct lane_kept 
 	point_form_made(&stream->cache.point[p].figures, &cost);
 }
 
+/* What a peer's value took says nothing of what is kept here. */
+static void note_peer(struct cache *cache, const struct lane_kept *kept)
+{
+	const uint64_t ended = cache->hits + cache->misses;
+	const uint64_t out = cache->fed > ended ? cache->fed - ended : 1;
+
+	peering_came(&cache->peering, kept->read_us, kept->read_cpu_us, kept->came,
+		     BASE_MIN(out, (uint64_t)CACHE_OUT_MOST));
+}
+
 /* Work from a form that was just made is nobody's: it is the form's, with all of it in the processor's caches. */
 static void note_served(struct stream *stream, unsigned p, const struct lane_kept *kept,
 			bool is_made, uint32_t file_bytes)
 {
 	struct cache *cache = &stream->cache;
+	const bool is_peers = kept->from == LAYOUT_FROM_PEER;
 	const struct point_cost cost = {.work_us = is_made ? -1 : (double)kept->work_us,
-					.read_us = kept->read_us,
-					.read_cpu_us = kept->read_cpu_us,
+					.read_us = is_peers ? -1 : (double)kept->read_us,
+					.read_cpu_us = is_peers ? -1 : (double)kept->read_cpu_us,
 					.make_us = -1,
 					.bytes = p == 0 ? (double)file_bytes : -1};
 
@@ -330,6 +376,10 @@ void cache_note(struct stream *stream, const struct fill_task *task,
 	if (!cache->is_on || !planned->timed || p >= cache->n ||
 	    (kept->form && kept->form != planned->want))
 		return; /* or it was planned before there was anything to be chosen */
+	cache->from[kept->from].samples++;
+	cache->from[kept->from].bytes += kept->came;
+	if (kept->from == LAYOUT_FROM_PEER)
+		note_peer(cache, kept);
 	if (kept->form || is_typical(cache, task->source, kept->made))
 		note_served(stream, p, kept, is_made, file_bytes);
 	if (kept->form) {

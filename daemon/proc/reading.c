@@ -98,7 +98,7 @@ void reading_store(struct reading *reading)
 }
 
 void reading_form(struct reading *reading, uint32_t lane, unsigned form,
-		  const struct hash_id *group, const char *note)
+		  const struct hash_id *group, const char *note, bool is_shared)
 {
 	struct wire_out out;
 
@@ -107,6 +107,7 @@ void reading_form(struct reading *reading, uint32_t lane, unsigned form,
 	wire_put_u64(&out, READER_KEY_FORM, form);
 	wire_put_bytes(&out, READER_KEY_GROUP, group, sizeof(*group));
 	wire_put_string(&out, READER_KEY_NOTE, note);
+	wire_put_u64(&out, READER_KEY_SHARED, is_shared);
 	send_message(reading, &out);
 }
 

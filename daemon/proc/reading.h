@@ -43,9 +43,9 @@ void reading_open(struct reading *reading, const struct source *source, int inde
 void reading_close(struct reading *reading, uint64_t id);
 void reading_attach(struct reading *reading, uint64_t id, uint32_t lane, int lane_fd, int arena_fd);
 /* The lane's samples in that stored form are this group of the store: cache_formed() follows. note: JSON
- * for people. */
+ * for people. is_shared: other nodes' processes of the same user know it by that name. */
 void reading_form(struct reading *reading, uint32_t lane, unsigned form,
-		  const struct hash_id *group, const char *note);
+		  const struct hash_id *group, const char *note, bool is_shared);
 /* Something that a person asks of the store: chores_done() follows. */
 void reading_chore(struct reading *reading, uint64_t id, uint64_t verb,
 		   const struct hash_id *group);

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * What a peer's value costs has three parts: the processor, which the readers measure for what they do and which is
+ * known for what the carrier does by its bytes; the work from it, which is the form's; and the wire. A task that waits
+ * for a peer holds no thread, so it is not how long it waits that counts, but how many come in a second: with n of them
+ * under way and each waiting t, one comes each t / n (J. D. C. Little, 1961). Where few are asked for that is less than
+ * the wire could do at most, and then it does not matter.
+ *
+ * Whoever stops asking learns nothing any more; so one sample of PEERING_AGAIN is asked for all the same.
+ */
+
+#include "sched/peering.h"
+
+#include <math.h>
+
+#include "base/base.h"
+
+#define PEERING_AGAIN 64      /* samples */
+#define PEERING_CARRY_US 420. /* of a processor a MiB: TCP and AES-128-GCM of the receiver */
+#define PEERING_MIB 1048576.
+#define PEERING_MARGIN \
+	0.9 /* making must take less than that of fetching, as values that were made go to others */
+#define PEERING_ABOVE 1.5  /* the mean: forms are of various sizes */
+#define PEERING_LEAST 4096 /* bytes over that */
+
+void peering_init(struct peering *peering)
+{
+	point_mean_init(&peering->wire);
+	point_mean_init(&peering->cpu);
+	point_mean_init(&peering->bytes);
+}
+
+void peering_came(struct peering *peering, double elapsed_us, double cpu_us, double bytes,
+		  uint64_t out)
+{
+	point_mean_add(&peering->wire, elapsed_us / (double)BASE_MAX(out, UINT64_C(1)));
+	point_mean_add(&peering->cpu, cpu_us);
+	point_mean_add(&peering->bytes, bytes);
+}
+
+static bool is_measured(const struct peering *peering, const struct point_cost *file,
+			const struct point_cost *form)
+{
+	return peering->wire.n >= POINT_TRIALS_LEAST && file->samples >= POINT_TRIALS_LEAST &&
+	       form->samples >= POINT_TRIALS_LEAST && form->made >= POINT_TRIALS_LEAST;
+}
+
+void peering_choose(const struct peering *peering, const struct point_cost *file,
+		    const struct point_cost *form, double cores, double reader_threads,
+		    struct peering_choice *ret)
+{
+	const double carry_us = PEERING_CARRY_US * peering->bytes.mean / PEERING_MIB;
+	const double make_cpu = file->read_cpu_us + form->make_us + form->work_us;
+	const double fetch_cpu = peering->cpu.mean + carry_us + form->work_us;
+
+	*ret = (struct peering_choice){-1, -1, true};
+	if (!is_measured(peering, file, form) || !(cores > 0) || !(reader_threads > 0))
+		return;
+	ret->make_us = BASE_MAX(make_cpu / cores, file->read_us / reader_threads);
+	ret->fetch_us = BASE_MAX(fetch_cpu / cores, peering->wire.mean);
+	ret->is_worth = !(ret->make_us < PEERING_MARGIN * ret->fetch_us);
+}
+
+bool peering_asks(const struct peering_choice *choice, uint64_t turn)
+{
+	return choice->is_worth || turn % PEERING_AGAIN == 0;
+}
+
+uint64_t peering_room(double mean_value, double mean_file, uint64_t file_bytes)
+{
+	double bytes = (double)file_bytes;
+
+	if (mean_value > 0 && mean_file > 0)
+		bytes = BASE_MAX(mean_value, bytes * (mean_value / mean_file));
+	bytes = PEERING_ABOVE * bytes + PEERING_LEAST;
+	return bytes < 1e15 ? (uint64_t)bytes : 0;
+}
