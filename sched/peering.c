@@ -16,7 +16,7 @@
 
 #include "base/base.h"
 
-#define PEERING_AGAIN 64      /* samples */
+#define PEERING_AGAIN 32      /* samples */
 #define PEERING_CARRY_US 420. /* of a processor a MiB: TCP and AES-128-GCM of the receiver */
 #define PEERING_MIB 1048576.
 #define PEERING_MARGIN \

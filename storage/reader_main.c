@@ -214,6 +214,7 @@ static void on_peers(struct wire_in *in)
 
 	if (to_fd < 0 || from_fd < 0 || !reader_peers_carrier(self, to_fd, from_fd))
 		message_bad(in, "needs two trays of one ring that can be mapped");
+	reader_peers_start();
 }
 
 static void on_members(struct wire_in *in)

@@ -250,6 +250,7 @@ void reader_say_chore(uint64_t id, int code, const char *text, int fd); /* fd -1
 /* From the main thread: READER_PEERS, whose descriptors stay the caller's, and READER_MEMBERS. false: it makes no
  * sense. */
 bool reader_peers_carrier(uint64_t self, int to_fd, int from_fd);
+void reader_peers_start(void); /* the peers' thread, once there is a carrier */
 bool reader_peers_members(uint32_t weight, const struct reader_member *members, unsigned n);
 /* From the keeper: its store, which is used until the end. */
 void reader_peers_store(struct store *store);

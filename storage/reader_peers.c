@@ -46,8 +46,8 @@
 #define PEERS_REST_NS UINT64_C(1000000000)
 
 static struct {
-	bool is_started;    /* main thread */
-	_Atomic bool is_on; /* somebody is connected; for eyes: lock says who */
+	bool is_ready, is_started; /* main thread; is_ready: what is here has memory */
+	_Atomic bool is_on;        /* somebody is connected; for eyes: lock says who */
 	pthread_t thread;
 
 	pthread_mutex_t lock;
@@ -72,6 +72,8 @@ static struct {
 
 	/* the thread's */
 	uint8_t *buffer; /* VALUE_MOST bytes */
+	uint32_t seen;   /* of the tray, before it was looked at last */
+	uint64_t ticked_ns;
 } peers = {.lock = PTHREAD_MUTEX_INITIALIZER, .say_lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* ---- saying ---- */
@@ -621,7 +623,8 @@ static void on_gone(uint32_t peer)
 	reader_guests_gone(peer);
 }
 
-void reader_peers_take(const uint8_t *data, uint32_t bytes)
+/* An item of the carrier's: hostile. */
+static void take(const uint8_t *data, uint32_t bytes)
 {
 	struct value_head head;
 	const uint8_t *behind = data + sizeof(head);
@@ -740,23 +743,32 @@ static uint64_t nap_ns(void)
 	return promised || reader_asks_count() ? PEERS_TICK_NS : PEERS_REST_NS;
 }
 
-static void empty_from(uint64_t *ticked_ns)
+static void tick_if_due(uint64_t now_ns)
+{
+	if (now_ns - peers.ticked_ns < PEERS_TICK_NS)
+		return;
+	peers.ticked_ns = now_ns;
+	reader_peers_tick(now_ns);
+}
+
+bool reader_peers_turn(void)
 {
 	struct tray_item item;
-	uint64_t now_ns;
 	bool is_bad;
 
+	if (!take_carrier())
+		return false;
+	peers.seen = tray_seq(&peers.from);
 	while (tray_look(&peers.from, 0, &item, &is_bad)) {
-		reader_peers_take(item.data, item.bytes);
+		take(item.data, item.bytes);
 		tray_pass(&peers.from, 0, &item);
-		now_ns = base_now_ns();
-		if (now_ns - *ticked_ns < PEERS_TICK_NS)
-			continue;
-		reader_peers_tick(now_ns);
-		*ticked_ns = now_ns;
+		tick_if_due(base_now_ns());
 	}
 	if (is_bad)
 		log_line(LOG_LEVEL_ERROR, "tray-bad", "of=carrier");
+	serve_owed();
+	tick_if_due(base_now_ns());
+	return true;
 }
 
 static bool has_news(void)
@@ -771,18 +783,10 @@ static bool has_news(void)
 
 static void *peers_thread(void *unused)
 {
-	uint64_t ticked_ns = 0;
-
 	pthread_setname_np(pthread_self(), "peers");
-	while (take_carrier()) {
-		const uint32_t seen = tray_seq(&peers.from);
-
-		empty_from(&ticked_ns);
-		ticked_ns = base_now_ns();
-		reader_peers_tick(ticked_ns);
+	while (reader_peers_turn())
 		if (!has_news())
-			tray_sleep(&peers.from, seen, nap_ns());
-	}
+			tray_sleep(&peers.from, peers.seen, nap_ns());
 	reader_guests_end();
 	return unused;
 }
@@ -796,24 +800,27 @@ static void wake_thread(void)
 		tray_ring(&peers.from);
 }
 
-int reader_peers_init(void)
+static bool make_ready(void)
 {
+	if (peers.is_ready)
+		return true;
 	peers.promises = promise_new(PEERS_PROMISES, PEERS_WAITERS, PEERS_PROMISED_NS);
 	peers.owed = calloc(PEERS_OWED, sizeof(*peers.owed));
 	peers.buffer = malloc(VALUE_MOST);
 	for (unsigned i = 0; i < VALUE_MOST_PEERS; i++)
 		peers.turn[i] = 1;
-	return peers.promises && peers.owed && peers.buffer ? reader_asks_init() : -ENOMEM;
+	peers.is_ready = peers.promises && peers.owed && peers.buffer && reader_asks_init() == 0;
+	return peers.is_ready;
 }
 
-static void start(void)
+void reader_peers_start(void)
 {
-	if (reader_peers_init())
-		reader_say_fatal("memory", "not enough memory for values of other nodes");
-	peers.is_started = true;
+	if (peers.is_started)
+		return;
 	if (pthread_create(&peers.thread, NULL, peers_thread, NULL))
 		reader_say_fatal("threads", "no thread for other nodes' values can be started: "
 					    "raise TasksMax or ulimit -u");
+	peers.is_started = true;
 }
 
 static bool is_one_ring(const struct tray *tray)
@@ -831,6 +838,8 @@ bool reader_peers_carrier(uint64_t self, int to_fd, int from_fd)
 		tray_detach(&from);
 		return false;
 	}
+	if (!make_ready())
+		reader_say_fatal("memory", "not enough memory for values of other nodes");
 	pthread_mutex_lock(&peers.lock);
 	if (peers.is_new) { /* it was not taken yet, and never is */
 		tray_detach(&peers.new_to);
@@ -844,8 +853,6 @@ bool reader_peers_carrier(uint64_t self, int to_fd, int from_fd)
 	settle_locked();
 	wake_thread();
 	pthread_mutex_unlock(&peers.lock);
-	if (!peers.is_started)
-		start();
 	return true;
 }
 
@@ -866,7 +873,7 @@ bool reader_peers_members(uint32_t weight, const struct reader_member *members, 
 {
 	uint32_t before = 0, now = 0;
 
-	if (!peers.is_started || !are_members(members, n))
+	if (!peers.is_ready || !are_members(members, n))
 		return false;
 	pthread_mutex_lock(&peers.lock);
 	for (unsigned i = 1; i < peers.n; i++)

@@ -69,9 +69,8 @@ struct reader_shared {
 	    [VALUE_MOST_PEERS]; /* in which turn of the connection, under the say_lock; 0: never */
 	char note[];
 };
-int reader_peers_init(void); /* its memory: 0 or -ENOMEM */
-/* An item of the carrier's tray, in the peers' thread: hostile. */
-void reader_peers_take(const uint8_t *data, uint32_t bytes);
+/* The peers' thread: takes what there is. false: time to end. */
+bool reader_peers_turn(void);
 /* What was to be answered by now, and was not. */
 void reader_peers_tick(uint64_t now_ns);
 
