@@ -251,15 +251,13 @@ static void whatif_more_cpus(const struct whatif_of *of)
 }
 
 /* What fits is made by itself where it is worth its making; who wants it sooner asks for it. */
-static void whatif_say_keeping(const struct whatif_of *of, const struct json_in *point,
-			       struct ctl_whatif_row *row)
+static void whatif_say_keeping(const struct json_in *point, struct ctl_whatif_row *row)
 {
 	const char *name = row->form;
-	const double whole = whatif_real(point, "bytes") * ctl_real(of->stream, "samples");
 	const char *form = strncmp(name, "decoded+", 8) == 0 ? "deepest" : name;
 	char bytes[32];
 
-	base_format_bytes((uint64_t)BASE_MIN(BASE_MAX(whole, 0.0), 1e18), bytes, sizeof(bytes));
+	base_format_bytes((uint64_t)row->bytes, bytes, sizeof(bytes));
 	if (!row->fits)
 		snprintf(row->how, sizeof(row->how), "cache_size over %s (%.0f %% fit)", bytes,
 			 100 * BASE_MAX(whatif_real(point, "fits"), 0.0));
@@ -283,7 +281,9 @@ static void whatif_keep(const struct whatif_of *of, const struct json_in *point)
 	row->form = name;
 	row->fits = whatif_real(point, "fits") >= WHATIF_ALL;
 	snprintf(row->change, sizeof(row->change), "all kept as %.40s", name);
-	whatif_say_keeping(of, point, row);
+	row->bytes = whatif_real(point, "bytes") * ctl_real(of->stream, "samples");
+	row->bytes = BASE_MIN(BASE_MAX(row->bytes, 0.0), 1e18);
+	whatif_say_keeping(point, row);
 }
 
 static void whatif_forms(const struct whatif_of *of)

@@ -14,6 +14,7 @@ struct ctl_whatif_row {
 	const char *key;   /* of the JSON: "workers", "kept", ... */
 	const char *form;  /* that would be kept, as the status has it; NULL: another change */
 	bool fits;         /* all of it, into the cache */
+	double bytes;      /* all of it takes; 0: another change */
 	char change[96];   /* in words, not quoted */
 	char how[160];     /* what makes it so */
 	double rate, gain; /* samples a second; of the rate now, 0: none */

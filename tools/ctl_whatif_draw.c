@@ -136,6 +136,8 @@ static void whatif_json_rows(const struct ctl_whatif *all, struct json_out *out)
 		json_out_object_begin(out);
 		json_out_member_string(out, "change", all->row[i].key);
 		json_out_member_string(out, "form", all->row[i].form);
+		json_out_member_u64(out, "bytes", (uint64_t)all->row[i].bytes);
+		json_out_member_bool(out, "fits", all->row[i].fits);
 		json_out_member_string(out, "words", all->row[i].change);
 		json_out_member_string(out, "how", all->row[i].how);
 		json_out_member_double(out, "rate", all->row[i].rate);

@@ -6,12 +6,15 @@ or "note". What is BAD or slow has a command that mends it.
 """
 
 import collections
+import math
 import shlex
 
 Finding = collections.namedtuple("Finding", "kind what text mend", defaults=(None,))
 
 _GAIN = 0.05  # less is not worth a change
 _REMOTE = ("nfs", "nfs4", "cifs", "smb3", "9p", "afs", "lustre", "ceph", "beegfs", "gpfs", "glusterfs", "virtiofs")
+_HEADROOM = 1.1  # pages of a store are never full
+_TENANTS = 4  # tenant_cache is a quarter of cache_size, if nobody said another
 _LARGE = 16 << 20  # slots that are to stand in huge pages
 
 
@@ -25,7 +28,8 @@ def size(count):
 def setting(status, text):
     """How a parameter becomes another: a private daemon is the user's, the system's has a file."""
     if "parameters" in status:
-        return f"echo '{text}' >> ~/.config/oneaccess/accessd.conf; the next daemon of this user's own reads it"
+        return (f"mkdir -p ~/.config/oneaccess && echo '{text}' >> ~/.config/oneaccess/accessd.conf"
+                "; the next daemon of this user's own reads it")
     return f"echo '{text}' | sudo tee -a /etc/accessd.conf && sudo systemctl restart accessd"
 
 
@@ -115,8 +119,9 @@ def _mend(status, explained, row):
         return setting(status, row["how"].split(",")[0])
     if row["change"] == "processors":
         return f"{row['how']} for accessd: sudo systemctl set-property accessd.service CPUQuota=..."
-    if row["change"] == "kept" and row["how"].startswith("cache_size"):
-        return f"{row['how']}: cache_size in accessd.conf(5)"
+    if row["change"] == "kept" and not row["fits"]:
+        share = 1 if "parameters" in status else _TENANTS  # of a system's accessd, what one user may take
+        return setting(status, f"cache_size = {math.ceil(row['bytes'] * _HEADROOM * share / (1 << 20))}M")
     if row["change"] == "kept":
         form = "deepest" if row["form"].startswith("decoded+") else row["form"]
         return f"access-ctl cache warm {dataset} --form {form}"

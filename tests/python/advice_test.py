@@ -78,11 +78,11 @@ class NodeTest(unittest.TestCase):
 
 
 class JobTest(unittest.TestCase):
-    ROWS = [("workers", None, "2 more workers", "workers=4", 0.38), ("kept", "packed", "all kept as packed", "cache warm ...", 1.1),
+    ROWS = [("workers", None, "2 more workers", "workers=4", 0.38), ("kept", "packed", "all kept as packed", "cache warm ...", 1.1, True, 1 << 20),
             ("source", None, "source twice as fast", "faster storage", 0.0), ("job", None, "a step twice as fast", "its code", 3.0)]
 
     def explained(self, limit, rows):
-        keys = "change", "form", "words", "how", "gain"
+        keys = "change", "form", "words", "how", "gain", "fits", "bytes"
         return {"name": "vit", "rate": 812.4, "limit": limit, "dataset": "/data/a b", "what_if": [dict(zip(keys, row)) for row in rows]}
 
     def test_its_own_pace_is_well(self):
@@ -95,9 +95,11 @@ class JobTest(unittest.TestCase):
         self.assertEqual(found.mend, "access-ctl cache warm '/data/a b' --form packed")
         found = advice.job(status(), self.explained("decode", self.ROWS[:1]))
         self.assertIn("'workers=4' | sudo tee -a /etc/accessd.conf", found.mend)
-        room = ("kept", "decoded+2", "all kept as decoded+2", "cache_size over 1.3 GiB (12 % fit)", 0.5)
-        self.assertTrue(advice.job(status(), self.explained("cache", [room])).mend.startswith("cache_size over 1.3 GiB"))
-        deep = ("kept", "decoded+2", "all kept as decoded+2", "cache warm ...", 0.5)
+        room = ("kept", "decoded+2", "all kept as decoded+2", "cache_size over 1 GiB (12 % fit)", 0.5, False, 1 << 30)
+        self.assertIn("'cache_size = 4506M' | sudo tee", advice.job(status(), self.explained("cache", [room])).mend)
+        found = advice.job({**status(), "parameters": {}}, self.explained("cache", [room]))
+        self.assertIn("'cache_size = 1127M' >> ~/.config", found.mend)
+        deep = ("kept", "decoded+2", "all kept as decoded+2", "cache warm ...", 0.5, True, 1 << 20)
         self.assertTrue(advice.job(status(), self.explained("read", [deep])).mend.endswith("--form deepest"))
 
     def test_nothing_helps(self):

@@ -405,7 +405,7 @@ class LoaderTest(DaemonCase):
         next(iter(loader))
         run = self.doctor(PATH=f"{BUILD / 'tools'}:{os.environ['PATH']}")
         self.assertRegex(run.stdout, r"(ok   |slow |note ) job patient: \d+ samples a second: ")
-        self.assertIn("slow  kept: nothing: cache_size is 0\n      mend: echo 'cache_size = 50G' >> ~/.config", run.stdout)
+        self.assertIn("slow  kept: nothing: cache_size is 0\n      mend: mkdir -p ~/.config/oneaccess && echo 'cache_size = 50G' >> ~/.config", run.stdout)
         self.assertIn("note  of no account: slots are accessd's memory", run.stdout)
         self.assertRegex(run.stdout, "slots: .* MiB for slots")
         self.assertEqual(run.returncode, 0, run.stdout)

@@ -257,6 +257,9 @@ START_TEST(as_json)
 				0.98, 1e-6);
 	ck_assert_str_eq(json_in_string(json_in_member(json_in_item(rows, 1), "form"), ""),
 			 "packed");
+	ck_assert_uint_eq(json_in_u64(json_in_member(json_in_item(rows, 1), "bytes"), 0),
+			  116000000);
+	ck_assert(json_in_bool(json_in_member(json_in_item(rows, 1), "fits"), false));
 	json_in_free(all);
 	json_in_free(status);
 	free(out);
