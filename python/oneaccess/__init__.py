@@ -18,7 +18,7 @@ from .errors import Error  # noqa: E402
 from .loader import BadSample, Batch, Loader  # noqa: E402
 from .mix import mix  # noqa: E402
 from .ragged import Ragged  # noqa: E402
-from .rows import tokens  # noqa: E402
+from .rows import tokens, varlen  # noqa: E402
 from .settings import configure  # noqa: E402
 from .stores import from_hdf5, from_lmdb  # noqa: E402
 from .tables import from_hf, from_parquet  # noqa: E402
@@ -28,4 +28,4 @@ from .wrapped import wrap  # noqa: E402
 
 __all__ = ["BadSample", "Batch", "Blocks", "Compose", "Error", "Loader", "Pad", "Pipeline", "Ragged", "__version__", "configure",
            "errors", "from_hdf5", "from_hf", "from_lmdb", "from_parquet", "from_torchvision", "imagenet_eval", "imagenet_train",
-           "mix", "pipeline_for", "tokens", "transforms", "wrap"]
+           "mix", "pipeline_for", "tokens", "transforms", "varlen", "wrap"]

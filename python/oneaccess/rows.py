@@ -26,17 +26,45 @@ class Rows:
         return f"<rows of {self.path}: {', '.join(f'{key}={value}' for key, value in self.options.items())}>"
 
 
-def tokens(path: str | os.PathLike, seq_len: int, dtype: str | None = None) -> Rows:
+def tokens(path: str | os.PathLike, seq_len: int, dtype: str | None = None, *, pack: bool = False, pad: int = 0) -> Rows:
     """Windows over the tokens of a file, for a Loader: sample i begins with token i * seq_len. Batches are dicts of two views of
     [batch, seq_len] int64 numbers: ``input_ids``, and ``labels``, which are the next tokens (models of transformers shift by
     themselves: they take input_ids for both). The views are of one array and not contiguous: ``reshape(-1)``, not ``view(-1)``.
 
     path: a .bin of plain numbers, whose dtype is "uint16", "uint32", "int32" or "int64"; a .bin of Megatron-LM with its .idx
     beside it, or a one-dimensional .npy, which say it themselves. The tokens are one row: a window may hold
-    parts of several documents, and what is left behind the last window is left out."""
+    parts of several documents, and what is left behind the last window is left out.
+
+    pack=True: a sample is a sequence of seq_len tokens packed from whole documents, those of the .idx of a .bin: pieces of seq_len of long
+    ones, and their rests and the others put together so that little stays unused, which ``pad`` fills. Each token of each document is in
+    one sample. The same files and seq_len give the same samples to every job, and in every epoch. Batches are dicts of [batch, seq_len]
+    int64: ``input_ids``; ``labels``, the next token of the same document, else -100; ``position_ids``, from 0 in each document's part;
+    ``doc_ids``, the document's number, -1 of padding. varlen() of a batch is what attention over documents takes."""
     if isinstance(seq_len, bool) or not isinstance(seq_len, int) or seq_len < 1:
         raise ArgumentError(f"seq_len={seq_len!r}: how many tokens a sample has")
-    return Rows(path, {"seq_len": seq_len} if dtype is None else {"seq_len": seq_len, "dtype": str(dtype)})
+    options = {"seq_len": seq_len} if dtype is None else {"seq_len": seq_len, "dtype": str(dtype)}
+    if pack:
+        options.update(pack=1, pad=int(pad))
+    return Rows(path, options)
+
+
+def varlen(batch: Mapping[str, Any]) -> dict[str, Any]:
+    """A batch of packed tokens() without its padding, one document's part behind the other, as attention with variable lengths takes
+    it: ``input_ids``, ``labels``, ``position_ids`` and ``doc_ids`` of [tokens], ``cu_seqlens``, int32 [parts + 1], where each part
+    begins and the last one ends, and ``max_seqlen``, an int. NumPy arrays, or PyTorch's tensors on any device."""
+    import numpy
+    real = batch["doc_ids"] >= 0
+    flat = {name: batch[name][real] for name in ("input_ids", "labels", "position_ids", "doc_ids")}
+    places = flat["position_ids"]
+    if isinstance(places, numpy.ndarray):
+        ends = numpy.append(numpy.flatnonzero(places == 0), len(places)).astype("i4")
+        lengths = numpy.diff(ends)
+    else:
+        import torch
+        starts = (places == 0).nonzero().flatten()
+        ends = torch.cat([starts, starts.new_tensor([len(places)])]).to(torch.int32)
+        lengths = ends.diff()
+    return {**flat, "cu_seqlens": ends, "max_seqlen": int(lengths.max()) if len(lengths) else 0}
 
 
 # ---- what a batch of them is ----
@@ -47,6 +75,8 @@ def layout_of(path: str, options: Mapping[str, Any] | None) -> dict[str, Any] | 
     options = options or {}
     if not os.path.isfile(path):
         return None                       # accessd says what is wrong
+    if "seq_len" in options and "pack" in options:
+        return {"kind": "packed", "names": ["tokens"], "fields": [[_I64, 4, int(options["seq_len"])]]}
     if "seq_len" in options:
         return {"kind": "tokens", "names": ["tokens"], "fields": [[_I64, int(options["seq_len"]) + 1]]}
     if "record" in options:
@@ -80,9 +110,11 @@ def refuse_pipeline(pipeline: object, path: str) -> None:
 
 def shaped(arrays: list, layout: dict[str, Any], as_: str | None) -> dict[str, Any] | None:
     """The views of a batch of tokens; None: there are none of its arrays."""
-    if layout["kind"] != "tokens":
+    if layout["kind"] not in ("tokens", "packed"):
         return None
     whole = arrays[0]
     if as_ == "dlpack":                   # cannot be cut here
         return {"tokens": whole}
+    if layout["kind"] == "packed":
+        return {name: whole[:, row] for row, name in enumerate(("input_ids", "labels", "position_ids", "doc_ids"))}
     return {"input_ids": whole[:, :-1], "labels": whole[:, 1:]}

@@ -16,10 +16,12 @@
 #include "storage/numbered.h"
 #include "storage/reader_parts.h"
 #include "storage/source/source_kind.h"
+#include "storage/source/source_packed.h"
 #include "storage/source/source_rows.h"
 #include "storage/walk.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -43,7 +45,6 @@ static int rows_probe(struct reader_dataset *dataset, const struct scan_progress
 	struct stat st;
 	int r;
 
-	(void)progress;
 	if (dataset->is_folder)
 		return SOURCE_E_NONE;
 	if (!rows)
@@ -52,7 +53,7 @@ static int rows_probe(struct reader_dataset *dataset, const struct scan_progress
 		return -errno;
 	rows->file_bytes = (uint64_t)st.st_size;
 	rows->mtime_ns = walk_mtime_ns(&st);
-	r = source_rows_open(dataset, rows, diag);
+	r = source_rows_open(dataset, progress, rows, diag);
 	if (!r && (rows->n > INDEX_MAX_SAMPLES || record_bytes(rows) > UINT32_MAX)) {
 		diag_set(diag,
 			 "the dataset has more than 2^32 samples, or samples of more than 4 GiB");
@@ -60,6 +61,8 @@ static int rows_probe(struct reader_dataset *dataset, const struct scan_progress
 	}
 	if (!r)
 		dataset->source = base_take_ptr(rows);
+	else
+		source_packed_free(rows->packed);
 	return r;
 }
 
@@ -69,9 +72,16 @@ static int rows_index(struct reader_dataset *dataset, unsigned threads,
 	const struct rows *rows = dataset->source;
 	const struct index_record record = {.mtime_ns = rows->mtime_ns,
 					    .size = (uint32_t)record_bytes(rows)};
-	int r = numbered_index(rows->n, &record, dataset->options, progress, ret_fd);
+	_cleanup_free_ char *options = NULL;
+	int r;
 
 	(void)threads;
+	/* where documents lie is the .idx' to say, so its time is part of what the data set is */
+	if (rows->packed && asprintf(&options, "%s,idx=%lld", dataset->options,
+				     (long long)source_packed_stamp(rows->packed)) < 0)
+		return -ENOMEM;
+	r = numbered_index(rows->n, &record, rows->packed ? options : dataset->options, progress,
+			   ret_fd);
 	if (r < 0)
 		diag_set(diag, "cannot make the index of %llu samples: %s",
 			 (unsigned long long)rows->n, strerror(-r));
@@ -105,27 +115,37 @@ static bool is_same(const struct reader_dataset *dataset, const struct rows *row
 		reader_outcome_set(ret, LAYOUT_FAIL_READ, errno, strerror(errno));
 		return false;
 	}
-	if ((uint64_t)st.st_size == rows->file_bytes && walk_mtime_ns(&st) == rows->mtime_ns)
+	if ((uint64_t)st.st_size == rows->file_bytes && walk_mtime_ns(&st) == rows->mtime_ns &&
+	    (!rows->packed || source_packed_is_same(rows->packed)))
 		return true;
 	reader_outcome_set(ret, LAYOUT_FAIL_CHANGED, LAYOUT_CHANGED_ALL,
 			   "the file was written to since it was opened");
 	return false;
 }
 
+static int read_row(const struct rows *rows, int fd, uint64_t sample, uint8_t *buffer)
+{
+	const uint64_t bytes = rows->values * number_bytes(rows->number);
+	uint8_t *raw = buffer + record_bytes(rows) - bytes;
+	int r;
+
+	if (rows->packed)
+		return source_packed_read(rows->packed, fd, sample, buffer + RECORD_HEAD);
+	r = base_read_at(fd, raw, bytes, rows->at + sample * rows->stride);
+	if (!r && raw > buffer + RECORD_HEAD)
+		number_widen(rows->number, raw, rows->values, buffer + RECORD_HEAD);
+	return r;
+}
+
 static void rows_read(const struct reader_dataset *dataset, int root_fd, uint64_t sample,
 		      uint8_t *buffer, struct reader_outcome *ret)
 {
 	const struct rows *rows = dataset->source;
-	const uint64_t bytes = rows->values * number_bytes(rows->number);
 	int r = 0;
 
 	(void)root_fd;
 	if (buffer && sample < rows->n) {
-		uint8_t *raw = buffer + record_bytes(rows) - bytes;
-
-		r = base_read_at(dataset->root_fd, raw, bytes, rows->at + sample * rows->stride);
-		if (!r && raw > buffer + RECORD_HEAD)
-			number_widen(rows->number, raw, rows->values, buffer + RECORD_HEAD);
+		r = read_row(rows, dataset->root_fd, sample, buffer);
 		put_head(rows, buffer);
 	}
 	if (!is_same(dataset, rows, ret))
@@ -138,7 +158,11 @@ static void rows_read(const struct reader_dataset *dataset, int root_fd, uint64_
 
 static void rows_close(struct reader_dataset *dataset)
 {
-	free(dataset->source);
+	struct rows *rows = dataset->source;
+
+	if (rows)
+		source_packed_free(rows->packed);
+	free(rows);
 }
 
 const struct source_ops source_rows = {
@@ -146,7 +170,7 @@ const struct source_ops source_rows = {
     .is_fleeting = true,
     .unconverted = "has rows of numbers, no pictures: each is read where it lies, and there is "
 		   "nothing to convert",
-    .options = "record\0seq_len\0dtype\0",
+    .options = "record\0seq_len\0dtype\0pack\0pad\0",
     .probe = rows_probe,
     .index = rows_index,
     .read = rows_read,

@@ -7,7 +7,9 @@
 #include "base/base.h"
 #include "storage/source/number.h"
 
+struct packed;
 struct reader_dataset;
+struct scan_progress;
 
 struct rows { /* dataset->source of one */
 	uint64_t file_bytes;
@@ -18,11 +20,13 @@ struct rows { /* dataset->source of one */
 	uint64_t values;    /* of a row */
 	unsigned ndim;
 	uint64_t shape[4];
+	struct packed *packed; /* owned; NULL: the rows lie one behind the other */
 };
 
 /* ---- source_rows_open.c ---- */
 
 /* ret has file_bytes. 0, or as a kind's probe(). */
-int source_rows_open(const struct reader_dataset *dataset, struct rows *ret, struct diag *diag);
+int source_rows_open(const struct reader_dataset *dataset, const struct scan_progress *progress,
+		     struct rows *ret, struct diag *diag);
 
 #endif

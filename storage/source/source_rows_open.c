@@ -9,15 +9,19 @@
  *	seq_len=S,dtype=uint16		a row of tokens: sample i is the tokens from i * S on, S + 1 of them, so that each
  *					token is once an input and once what is to be predicted
  *
+ *	seq_len=S,pack=1,pad=T		documents of tokens, packed into sequences of S (source_packed.c), filled up with T
+ *
  * The dtype of tokens is known where the file is a .npy or has an .idx of Megatron-LM beside it, which is checked
- * then. Documents that this lists are not heeded: a window may hold parts of several.
+ * then. Documents that this lists are heeded by pack alone: a window may hold parts of several.
  */
 
 #include "base/little.h"
 #include "storage/reader_parts.h"
 #include "storage/source/npy.h"
 #include "storage/source/scan_option.h"
+#include "storage/source/packing.h"
 #include "storage/source/source_kind.h"
+#include "storage/source/source_packed.h"
 #include "storage/source/source_rows.h"
 
 #include <errno.h>
@@ -40,6 +44,10 @@ struct opening {
 	uint8_t *head; /* the file's first bytes */
 	size_t head_bytes;
 	char record[ROWS_OPTION], seq_len[ROWS_OPTION], dtype[ROWS_OPTION];
+	char pack[ROWS_OPTION], pad[ROWS_OPTION];
+	const struct scan_progress *progress;
+	int idx_fd; /* owned: the .idx beside it; -1: there is none */
+	struct megatron megatron;
 };
 
 BASE_PRINTF(2, 3) static int refuse(const struct opening *opening, const char *fmt, ...)
@@ -139,6 +147,8 @@ static int open_idx(struct opening *opening)
 		    "not belong together, or one is cut off",
 		    (unsigned long long)(start + size),
 		    (unsigned long long)opening->rows->file_bytes);
+	opening->megatron = megatron;
+	opening->idx_fd = base_take_fd(&fd);
 	return 1;
 }
 
@@ -164,6 +174,39 @@ static int token_type(struct opening *opening)
 	return 0;
 }
 
+static int open_packed(struct opening *opening, uint64_t length)
+{
+	struct rows *rows = opening->rows;
+	const char *end = opening->pad;
+	uint64_t pad = 0;
+	int r;
+
+	if (strcmp(opening->pack, "1") != 0)
+		return refuse(opening, "pack=%s: it is 1, or left out", opening->pack);
+	if (*end && (!base_parse_number(&end, INT64_MAX, &pad) || *end))
+		return refuse(opening, "pad=%s is no token", opening->pad);
+	if (length > PACKING_MOST_LENGTH)
+		return refuse(opening, "sequences have at most %u tokens", PACKING_MOST_LENGTH);
+	if (opening->idx_fd < 0)
+		return refuse(opening, "documents are packed as the .idx of Megatron-LM beside a "
+				       ".bin lists them, and there is none");
+	r = source_packed_open(base_take_fd(&opening->idx_fd), &opening->megatron, rows->file_bytes,
+			       (uint32_t)length, (int64_t)pad, opening->progress, &rows->packed);
+	if (r == -ECANCELED)
+		return DATASET_E_CANCELLED;
+	if (r)
+		return refuse(opening,
+			      "its .idx does not say where each document lies, one behind "
+			      "the other: %s; make both files anew",
+			      strerror(-r));
+	rows->n = source_packed_count(rows->packed);
+	rows->values = PACKED_ROWS * length;
+	rows->ndim = 2;
+	rows->shape[0] = PACKED_ROWS;
+	rows->shape[1] = length;
+	return rows->n ? 0 : refuse(opening, "its documents have no token");
+}
+
 static int open_tokens(struct opening *opening)
 {
 	struct rows *rows = opening->rows;
@@ -174,6 +217,8 @@ static int open_tokens(struct opening *opening)
 		return r;
 	if (!number_option(opening->seq_len, &length) || length == ROWS_MOST_VALUES)
 		return refuse(opening, "seq_len=%s is no length of a window", opening->seq_len);
+	if (opening->pack[0])
+		return open_packed(opening, length);
 	bytes = number_bytes(rows->number);
 	if ((rows->file_bytes - rows->at) % bytes != 0)
 		return refuse(opening,
@@ -234,6 +279,8 @@ static int open_by_options(struct opening *opening)
 		return r;
 	if (opening->record[0])
 		return open_records(opening);
+	if (!opening->seq_len[0] && opening->pack[0])
+		return refuse(opening, "pack is of tokens: give seq_len, the length of a sequence");
 	if (opening->seq_len[0])
 		return open_tokens(opening);
 	if (length > 4 && strcmp(path + length - 4, ".bin") == 0)
@@ -250,14 +297,23 @@ static bool take_options(struct opening *opening)
 
 	return scan_option(options, "record", opening->record, ROWS_OPTION) &&
 	       scan_option(options, "seq_len", opening->seq_len, ROWS_OPTION) &&
-	       scan_option(options, "dtype", opening->dtype, ROWS_OPTION);
+	       scan_option(options, "dtype", opening->dtype, ROWS_OPTION) &&
+	       scan_option(options, "pack", opening->pack, ROWS_OPTION) &&
+	       scan_option(options, "pad", opening->pad, ROWS_OPTION);
 }
 
-int source_rows_open(const struct reader_dataset *dataset, struct rows *ret, struct diag *diag)
+int source_rows_open(const struct reader_dataset *dataset, const struct scan_progress *progress,
+		     struct rows *ret, struct diag *diag)
 {
 	_cleanup_free_ uint8_t *head = malloc(NPY_MOST_HEAD);
-	struct opening opening = {.dataset = dataset, .rows = ret, .diag = diag, .head = head};
+	struct opening opening = {.dataset = dataset,
+				  .progress = progress,
+				  .rows = ret,
+				  .diag = diag,
+				  .head = head,
+				  .idx_fd = -1};
 	ssize_t got;
+	int r;
 
 	if (!head)
 		return -ENOMEM;
@@ -267,5 +323,7 @@ int source_rows_open(const struct reader_dataset *dataset, struct rows *ret, str
 	opening.head_bytes = (size_t)got;
 	if (!take_options(&opening))
 		return refuse(&opening, "an option of it is longer than any that there is");
-	return open_by_options(&opening);
+	r = open_by_options(&opening);
+	base_close(&opening.idx_fd);
+	return r;
 }

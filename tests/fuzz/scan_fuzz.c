@@ -3,11 +3,13 @@
 /*
  * Shards from anywhere, by the scans of their kinds. The first byte of an input says which: 't' a TFRecord file as it is; 'e'
  * an example, in a good frame, so that mutations get past the checksums; 'm' an MDS shard; 'i' an index.json; 'n' a .npy;
- * 'x' an .idx. What a scan gives lies within the shard (scan_run.c), and what a head says within the file.
+ * 'p' documents to be packed; 'x' an .idx. What a scan gives lies within the shard (scan_run.c), and what a head says within the file.
  */
 
+#include "base/little.h"
 #include "storage/source/mds.h"
 #include "storage/source/npy.h"
+#include "storage/source/packing.h"
 #include "storage/source/scan_tfrecord.h"
 #include "tests/storage/scan_run.h"
 
@@ -66,6 +68,36 @@ static void try_megatron(const uint8_t *data, size_t size)
 		       megatron.starts_at + 8 * megatron.sequences <= size);
 }
 
+/* The length, then sizes of documents: each token is in one sequence, and no sequence is too long. */
+static void try_packing(const uint8_t *data, size_t size)
+{
+	static struct packing packing;
+	static struct packing_part part[PACKING_GROUP];
+	uint32_t sizes[PACKING_GROUP], length;
+	unsigned n = 0;
+	uint64_t tokens = 0, packed = 0;
+
+	if (size < 6)
+		return;
+	length = 1 + (data[0] | (uint32_t)data[1] << 8);
+	for (size_t at = 2; at + 4 <= size && n < PACKING_GROUP; at += 4)
+		tokens += sizes[n++] = little_32(data + at) % 100000;
+	demand(packing_make(sizes, n, length, &packing) == 0);
+	for (uint64_t i = 0; i < packing.sequences; i++) {
+		const unsigned parts = packing_parts(&packing, i, part);
+		uint64_t used = 0;
+
+		for (unsigned k = 0; k < parts; k++) {
+			demand(part[k].document < n && part[k].at <= sizes[part[k].document] &&
+			       part[k].tokens <= sizes[part[k].document] - part[k].at);
+			used += part[k].tokens;
+		}
+		demand(used > 0 && used <= length);
+		packed += used;
+	}
+	demand(packed == tokens);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	if (size < 1 || size > 1 << 20)
@@ -85,6 +117,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		break;
 	case 'n':
 		try_npy(data + 1, size - 1);
+		break;
+	case 'p':
+		try_packing(data + 1, size - 1);
 		break;
 	case 'x':
 		try_megatron(data + 1, size - 1);

@@ -5,6 +5,7 @@ import importlib.util
 import json
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import sys
@@ -84,6 +85,16 @@ class ExamplesTest(DaemonCase):
     def test_a_trainer(self):
         said = self.run_example("hf_trainer.py", "--cpu", "--output", self.work / "trainer", *SMALL)
         self.assertIn("480 samples, 8 steps", said)
+
+    def test_packed_tokens(self):
+        corpus = self.work / "corpus.bin"
+        run = subprocess.run([sys.executable, EXAMPLES / "packed_lm.py", corpus, "--seq-len", "64", "--epochs", "2"], timeout=600,
+                             env=self.environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+        self.assertEqual(run.returncode, 0, run.stdout)
+        said = re.findall(r"epoch \d: (\d+) tokens, (\S+) % padding, loss (\S+)", run.stdout)
+        self.assertEqual(len(said), 2, run.stdout)
+        self.assertEqual({int(tokens) for tokens, _, _ in said}, {corpus.stat().st_size // 2})
+        self.assertLess(float(said[1][2]), float(said[0][2]))
 
     @unittest.skipUnless(importlib.util.find_spec("timm"), "no timm")
     def test_timm(self):

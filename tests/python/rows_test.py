@@ -125,6 +125,93 @@ class Tokens(RowsCase):
         os.truncate(self.work / "i4.idx", 60)
         self.refused(oa.tokens(path, 33), "cut off or damaged")
 
+    def packed(self, name, sizes, length, dtype="u2", code=8, **options):
+        """Each document's tokens say which it is; and all batches of one epoch, column by column."""
+        tokens = numpy.concatenate([(numpy.arange(size) * 31 + number * 7) % 60000 for number, size in enumerate(sizes)])
+        path = self.megatron(name, dtype, code, sizes, tokens)
+        batches = read(oa.tokens(path, length, pack=True, pad=9), self.socket, **options)
+        names = ("input_ids", "labels", "position_ids", "doc_ids")
+        self.assertEqual(tuple(batches[0]), names)
+        return numpy.split(tokens.astype("i8"), numpy.cumsum(sizes)[:-1]), {name: column(batches, name) for name in names}, batches
+
+    def assert_packed(self, documents, found, length):
+        """Of each document each token is there once, with the next one as label, and all else is padding."""
+        seen = [numpy.zeros(len(document), int) for document in documents]
+        for ids, labels, places, numbers in zip(*(found[name] for name in ("input_ids", "labels", "position_ids", "doc_ids"))):
+            self.assertEqual(len(ids), length)
+            real = int((numbers >= 0).sum())
+            self.assertTrue((numbers[real:] == -1).all() and (ids[real:] == 9).all() and (labels[real:] == -100).all())
+            starts = [*numpy.flatnonzero(places[:real] == 0), real]
+            self.assertEqual(len(set(numbers[:real].tolist())), len(starts) - 1)    # no document twice
+            for begin, end in zip(starts, starts[1:]):
+                document, count = documents[numbers[begin]], end - begin
+                self.assertEqual(set(numbers[begin:end].tolist()), {numbers[begin]})
+                numpy.testing.assert_array_equal(places[begin:end], numpy.arange(count))
+                at = 0 if seen[numbers[begin]][0] == 0 and count < length and len(document) < length else None
+                for at in range(0, len(document), length) if at is None else [at]:
+                    if numpy.array_equal(document[at:at + length], ids[begin:end]):
+                        break
+                else:
+                    self.fail(f"document {numbers[begin]} has no such part")
+                seen[numbers[begin]][at:at + count] += 1
+                wanted = numpy.append(document, -100)[at + 1:at + 1 + count]
+                numpy.testing.assert_array_equal(labels[begin:end], wanted)
+        for document in seen:
+            numpy.testing.assert_array_equal(document, 1)
+
+    def test_packed(self):
+        random = numpy.random.default_rng(5)
+        for number, (dtype, code, length) in enumerate((("u2", 8, 64), ("i4", 4, 100), ("i8", 5, 7))):
+            sizes = [int(size) for size in random.integers(0, 3 * length, 300)]     # not as long as numbers repeat
+            documents, found, _ = self.packed(f"packed{number}", sizes, length, dtype, code)
+            self.assert_packed(documents, found, length)
+            documents, found, _ = self.packed(f"packed{number}", sizes, length, dtype, code, order="carousel")
+            self.assert_packed(documents, found, length)
+
+    def test_packed_of_several_groups(self):
+        sizes = [int(size) for size in numpy.random.default_rng(6).integers(1, 40, 10000)]
+        _, found, batches = self.packed("groups", sizes, 64)
+        real = found["doc_ids"] >= 0
+        self.assertEqual(int(real.sum()), sum(sizes))
+        self.assertLess(1 - real.mean(), 0.002)
+        numpy.testing.assert_array_equal(numpy.bincount(found["doc_ids"][real]), sizes)
+        flat = oa.varlen(batches[0])
+        self.assertEqual(flat["cu_seqlens"].dtype, numpy.int32)
+        self.assertEqual(int(flat["cu_seqlens"][-1]), len(flat["input_ids"]))
+        parts = numpy.diff(flat["cu_seqlens"])
+        self.assertEqual(int(parts.max()), flat["max_seqlen"])
+        numpy.testing.assert_array_equal(parts, [sizes[number] for number in flat["doc_ids"][flat["cu_seqlens"][:-1]]])
+
+    def test_packed_is_the_same_for_all(self):
+        sizes = [int(size) for size in numpy.random.default_rng(7).integers(1, 200, 200)]
+        _, found, _ = self.packed("same", sizes, 64)
+        path = self.work / "same.bin"
+        dealt = [row.tobytes() for rank in range(2)
+                 for batch in read(oa.tokens(path, 64, pack=True, pad=9), self.socket, rank=rank, world_size=2)
+                 for row in batch["input_ids"]]
+        self.assertEqual(sorted(dealt), sorted(row.tobytes() for row in found["input_ids"]))
+        with oa.Loader(oa.tokens(path, 64, pack=True, pad=9), batch_size=4, socket=self.socket, as_="numpy",
+                       order="sequential") as loader:
+            batches = iter(loader)
+            next(batches)
+            os.utime(self.work / "same.idx", (1, 1))
+            with self.assertRaisesRegex(oa.Error, "changed"):
+                for _ in range(200):
+                    next(batches)
+                    batches = iter(loader)
+
+    def test_packed_refused(self):
+        sizes, path = [5, 6, 7], self.work / "odd.bin"
+        self.megatron("odd", "u2", 8, sizes, numpy.arange(18))
+        idx = bytearray((self.work / "odd.idx").read_bytes())
+        for at, value in ((34, 4), (34 + 12 + 8, 8), (34 + 12, 2)):     # sizes, starts
+            (self.work / "odd.idx").write_bytes(idx[:at] + bytes([value]) + idx[at + 1:])
+            self.refused(oa.tokens(path, 4, pack=True), "does not say where each document lies")
+        (self.work / "odd.idx").unlink()
+        self.refused(oa.tokens(path, 4, "uint16", pack=True), "and there is none")
+        self.refused(path, "pack=2", source={"seq_len": 4, "dtype": "uint16", "pack": 2})
+        self.refused(path, "pad=x is no token", source={"seq_len": 4, "dtype": "uint16", "pack": 1, "pad": "x"})
+
     def test_refused(self):
         path = self.work / "refused.bin"
         numpy.arange(64, dtype="u2").tofile(path)
