@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "pipeline/pipeline.h"
+#include "pipeline/ops/follow.h"
 #include "pipeline/ops/op_run.h"
 #include "pipeline/forms/packed.h"
 #include "pipeline/pipeline_inner.h"
@@ -142,6 +143,7 @@ static int pipeline_compile_record(struct pipeline *pipeline, struct diag *diag)
 static int pipeline_set_beside(struct pipeline *pipeline, struct diag *diag)
 {
 	const char *wrong = NULL;
+	unsigned stop;
 
 	pipeline_set_fields(pipeline);
 	pipeline->packed.first = pipeline->n_fields;
@@ -153,9 +155,18 @@ static int pipeline_set_beside(struct pipeline *pipeline, struct diag *diag)
 	if (!wrong)
 		wrong = packed_announce(&pipeline->ops, pipeline->fields, &pipeline->packed,
 					&pipeline->n_fields);
-	if (!wrong)
+	if (wrong) {
+		diag_set(diag, "pipeline: op 1 (decode): %s", wrong);
+		return PIPELINE_E_BAD;
+	}
+	stop = pipeline->packed.boxes > 0 ? follow_stop(&pipeline->ops, &pipeline->shape)
+					  : pipeline->ops.count;
+	if (stop == pipeline->ops.count)
 		return 0;
-	diag_set(diag, "pipeline: op 1 (decode): %s", wrong);
+	diag_set(diag,
+		 "pipeline: op %u (%s): boxes cannot follow it; leave it out, or give the boxes as a "
+		 "ragged field that follows nothing",
+		 stop + 1, op_name(pipeline->ops.op[stop].id));
 	return PIPELINE_E_BAD;
 }
 

@@ -16,6 +16,7 @@
 #include "pipeline/formats/decode.h"
 #include "pipeline/forms/form.h"
 #include "pipeline/forms/packed.h"
+#include "pipeline/ops/follow.h"
 #include "pipeline/pipeline_inner.h"
 
 void pipeline_run_free(struct pipeline_run *run)
@@ -182,10 +183,50 @@ static bool pipeline_run_fits(struct pipeline_run *run, const struct pipeline *p
 	       label_filter_has_size(&pipeline->tail.label_filter, *ret_height, *ret_width);
 }
 
+/* The boxes go where the picture's ops will put what is in them; those that are gone then are left out, and
+ * their rows. Of a picture whose head cannot be read they are the engine's to refuse. */
+static int pipeline_run_follow(struct pipeline_run *run, const struct pipeline *pipeline,
+			       const struct pipeline_input *input, const struct pipeline_key *key,
+			       const struct pipeline_out *out, struct pipeline_error *ret_error)
+{
+	const struct packed_fields *packed = &pipeline->packed;
+	struct follow follow = {.box = out->field[packed->boxes]};
+	struct pipeline_error error;
+	uint32_t height, width;
+	struct draw draw;
+	int r = packed_boxes(&input->record, input->record.n - packed->n, pipeline->fields, packed,
+			     &follow.n, ret_error);
+
+	if (r != 0)
+		return r;
+	if (decode_open(run->decode, input->data, input->size, &height, &width, &error) == 0) {
+		follow.height = height;
+		follow.width = width;
+		draw_init(&draw, key);
+		follow_ops(&pipeline->ops, &pipeline->shape, &draw, &follow);
+		packed_keep(pipeline->fields, packed, follow.n, follow_is_gone, out);
+	}
+	decode_close(run->decode);
+	return 0;
+}
+
+/* What comes beside the picture. */
+static int pipeline_run_beside(struct pipeline_run *run, const struct pipeline *pipeline,
+			       const struct pipeline_input *input, const struct pipeline_key *key,
+			       const struct pipeline_out *out, struct pipeline_error *ret_error)
+{
+	int r = packed_write(&input->record, input->record.n - pipeline->packed.n, pipeline->fields,
+			     &pipeline->packed, out, ret_error);
+
+	if (r != 0 || pipeline->packed.boxes == 0)
+		return r;
+	return pipeline_run_follow(run, pipeline, input, key, out, ret_error);
+}
+
 /* What is known without the pixels: is it wanted, and what is its label? */
 static int pipeline_run_tail(struct pipeline_run *run, const struct pipeline *pipeline,
-			     const struct pipeline_input *input, const struct pipeline_out *out,
-			     struct pipeline_error *ret_error)
+			     const struct pipeline_input *input, const struct pipeline_key *key,
+			     const struct pipeline_out *out, struct pipeline_error *ret_error)
 {
 	uint32_t height, width;
 	int r;
@@ -197,8 +238,7 @@ static int pipeline_run_tail(struct pipeline_run *run, const struct pipeline *pi
 			ret_error);
 	if (r != 0 || pipeline->packed.n == 0)
 		return r;
-	return packed_write(&input->record, input->record.n - pipeline->packed.n, pipeline->fields,
-			    &pipeline->packed, out, ret_error);
+	return pipeline_run_beside(run, pipeline, input, key, out, ret_error);
 }
 
 /* Fields as they are. */
@@ -215,8 +255,9 @@ static int pipeline_run_record(const struct pipeline *pipeline, const struct pip
 
 /* Who needs the picture; or PIPELINE_E_BAD with *ret_error. */
 static int pipeline_run_first(struct pipeline_run *run, uint32_t variants,
-			      const struct pipeline_input *input, const struct pipeline_out out[],
-			      uint32_t *ret, struct pipeline_error *ret_error)
+			      const struct pipeline_input *input, const struct pipeline_key *key,
+			      const struct pipeline_out out[], uint32_t *ret,
+			      struct pipeline_error *ret_error)
 {
 	uint32_t who = 0;
 	int r;
@@ -229,7 +270,7 @@ static int pipeline_run_first(struct pipeline_run *run, uint32_t variants,
 		if (pipeline->is_record)
 			r = pipeline_run_record(pipeline, input, &out[v], ret_error);
 		else
-			r = pipeline_run_tail(run, pipeline, input, &out[v], ret_error);
+			r = pipeline_run_tail(run, pipeline, input, key, &out[v], ret_error);
 		if (r != 0)
 			return r;
 		run->part[v].out = out[v].field[0];
@@ -248,7 +289,7 @@ int pipeline_run_sample(struct pipeline_run *run, uint32_t variants, const void 
 	int r = pipeline_run_look(run, variants, key, &input, ret_error);
 
 	if (r == 0)
-		r = pipeline_run_first(run, variants, &input, out, &who, ret_error);
+		r = pipeline_run_first(run, variants, &input, key, out, &who, ret_error);
 	if (r != 0 || who == 0)
 		return r;
 	return drive_sample(&engine_fused, run->decode, run->part, who, input.data, input.size, key,

@@ -39,6 +39,8 @@ enum pipeline_kind {
 	    1, /* shape[0] is the most that a sample has; zeros stand behind what it has */
 	PIPELINE_TEXT = 2, /* the same of UTF-8 */
 };
+/* What a field has to do with the picture beside it. */
+enum pipeline_role { PIPELINE_ALONE, PIPELINE_BOXES, PIPELINE_ROWS /* one for each box */ };
 enum pipeline_fail {
 	PIPELINE_FAIL_DECODE = 4,
 	PIPELINE_FAIL_REFUSED = 5,
@@ -54,6 +56,7 @@ struct pipeline_field { /* of one sample */
 	uint64_t shape[4];
 	uint64_t bytes;
 	enum pipeline_kind kind;
+	enum pipeline_role role;
 	uint32_t lengths; /* not dense: the field that says how long the sample is */
 };
 

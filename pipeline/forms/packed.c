@@ -172,7 +172,11 @@ static const char *packed_kinds(const struct op_list *ops, const struct op_value
 	if (value->count != n)
 		return "there are not as many kinds as fields";
 	for (unsigned f = 0; f < n; f++) {
-		fields[f].kind = (enum pipeline_kind)kind[f];
+		const bool has_role = kind[f] > (int32_t)PIPELINE_TEXT;
+
+		fields[f].kind = has_role ? PIPELINE_RAGGED : (enum pipeline_kind)kind[f];
+		if (has_role)
+			fields[f].role = kind[f] == 3 ? PIPELINE_BOXES : PIPELINE_ROWS;
 		if (kind[f] != PIPELINE_DENSE && fields[f].ndim == 0)
 			return "a ragged field has no dimension to be ragged along; the first one "
 			       "is "
@@ -183,6 +187,30 @@ static const char *packed_kinds(const struct op_list *ops, const struct op_value
 			       "one";
 	}
 	return NULL;
+}
+
+/* Boxes are of one field, and rows of its boxes. */
+static const char *packed_roles(const struct pipeline_field *fields, unsigned first, unsigned end,
+				unsigned *ret_boxes)
+{
+	unsigned boxes = 0, rows = 0;
+
+	for (unsigned f = first; f < end; f++) {
+		const struct pipeline_field *field = &fields[f];
+
+		rows += field->role == PIPELINE_ROWS;
+		if (field->role != PIPELINE_BOXES)
+			continue;
+		if (boxes > 0)
+			return "two fields are boxes; one can be";
+		if (field->dtype != PIPELINE_F32 || field->ndim != 2 || field->shape[1] != 4)
+			return "boxes are float32 (3) of shape [most, 4]: left, top, right, bottom in "
+			       "pixels";
+		boxes = f;
+	}
+	*ret_boxes = boxes;
+	return rows > 0 && boxes == 0 ? "a field has rows for boxes (kind 4), and none is boxes (3)"
+				      : NULL;
 }
 
 static void packed_usual_name(struct pipeline_field *field, unsigned number)
@@ -261,6 +289,8 @@ const char *packed_announce(const struct op_list *ops, struct pipeline_field *fi
 	if (!wrong)
 		wrong = packed_kinds(ops, &op->value[params.kinds], fields + first, n);
 	if (!wrong)
+		wrong = packed_roles(fields, first, first + n, &ret->boxes);
+	if (!wrong)
 		wrong = packed_names(ops, &op->value[params.names], fields, first, first + n);
 	if (!wrong)
 		wrong = packed_lengths(fields, first + n, ret_n);
@@ -327,6 +357,58 @@ int packed_write(const struct packed *record, unsigned before, const struct pipe
 		r = packed_put(record, before + f, &fields[announced->first + f],
 			       announced->first + f, out, ret_error);
 	return r;
+}
+
+int packed_boxes(const struct packed *record, unsigned before, const struct pipeline_field *fields,
+		 const struct packed_fields *announced, uint64_t *ret,
+		 struct pipeline_error *ret_error)
+{
+	const uint64_t n = record->field[before + announced->boxes - announced->first].shape[0];
+
+	for (unsigned f = 0; f < announced->n; f++) {
+		const uint64_t rows = record->field[before + f].shape[0];
+
+		if (fields[announced->first + f].role == PIPELINE_ROWS && rows != n)
+			return decode_fail(ret_error, PIPELINE_FAIL_OP, 0,
+					   "field %u: %llu for %llu boxes", before + f,
+					   (unsigned long long)rows, (unsigned long long)n);
+	}
+	*ret = n;
+	return 0;
+}
+
+/* Row `to` is from now on what `from` is. */
+static void packed_move(const struct pipeline_field *field, void *data, uint64_t from, uint64_t to)
+{
+	const uint64_t bytes = field->bytes / field->shape[0];
+
+	if (from != to)
+		memcpy((uint8_t *)data + to * bytes, (uint8_t *)data + from * bytes, bytes);
+}
+
+void packed_keep(const struct pipeline_field *fields, const struct packed_fields *announced,
+		 uint64_t count, bool (*is_gone)(const float box[4]), const struct pipeline_out *out)
+{
+	const float(*box)[4] = out->field[announced->boxes];
+	const unsigned end = announced->first + announced->n;
+	uint64_t kept = 0;
+
+	for (uint64_t i = 0; i < count; i++) {
+		if (is_gone(box[i]))
+			continue;
+		for (unsigned f = announced->first; f < end; f++)
+			if (fields[f].role != PIPELINE_ALONE)
+				packed_move(&fields[f], out->field[f], i, kept);
+		kept++;
+	}
+	for (unsigned f = announced->first; f < end; f++) {
+		const uint64_t bytes = fields[f].bytes / BASE_MAX(fields[f].shape[0], 1);
+
+		if (fields[f].role == PIPELINE_ALONE)
+			continue;
+		memset((uint8_t *)out->field[f] + kept * bytes, 0, (count - kept) * bytes);
+		memcpy(out->field[fields[f].lengths], &(int64_t){(int64_t)kept}, sizeof(int64_t));
+	}
 }
 
 static int packed_class(const struct packed *record, bool is_there, uint32_t *ret,

@@ -61,11 +61,21 @@ int packed_parse(const void *data, size_t size, struct packed *ret,
 /* What the op "record" announces, or decode of what is beside picture and label: fields of a record. */
 struct packed_fields {
 	unsigned first, n; /* of the pipeline's fields; lengths of ragged ones stand behind them */
+	unsigned boxes;    /* the field of the boxes; 0: there is none */
 };
 /* They become fields[first], ..., *ret_n in all with their lengths. What is wrong with it, how to mend it
  * too, else NULL. */
 const char *packed_announce(const struct op_list *ops, struct pipeline_field *fields,
 			    struct packed_fields *ret, unsigned *ret_n);
+/* The boxes and their rows without those boxes that `is_gone` says. In out; count is what the record had, and
+ * the most that is looked at. */
+void packed_keep(const struct pipeline_field *fields, const struct packed_fields *announced,
+		 uint64_t count, bool (*is_gone)(const float box[4]),
+		 const struct pipeline_out *out);
+/* How many boxes the record has; rows must be as many. 0, or PIPELINE_E_BAD with *ret_error. */
+int packed_boxes(const struct packed *record, unsigned before, const struct pipeline_field *fields,
+		 const struct packed_fields *announced, uint64_t *ret,
+		 struct pipeline_error *ret_error);
 /* The last fields->n of a record, which must be those and have `before` others before them, to out.
  * 0, or PIPELINE_E_BAD with *ret_error. */
 int packed_write(const struct packed *record, unsigned before, const struct pipeline_field *fields,

@@ -46,6 +46,7 @@ bool apply_skips(const struct op_list *ops, unsigned i, const struct draw *draw)
 
 const struct op_impl apply_op = {
     .stage = OP_STAGE_PICTURE,
+    .stays = true,
     .draw = apply_draw,
     .run = apply_run,
 };

@@ -185,6 +185,7 @@ static int blur_run(struct steps_scratch *scratch, const struct op *op,
 
 const struct op_impl blur_op = {
     .stage = OP_STAGE_PICTURE,
+    .stays = true,
     .draw = blur_draw,
     .is_random = blur_is_random,
     .run = blur_run,

@@ -99,6 +99,7 @@ static int colour_op_run_jitter(struct steps_scratch *scratch, const struct op *
 
 const struct op_impl colour_op_jitter = {
     .stage = OP_STAGE_PICTURE,
+    .stays = true,
     .draw = colour_op_draw_jitter,
     .is_random = colour_op_is_random_jitter,
     .run = colour_op_run_jitter,
@@ -124,6 +125,7 @@ static int colour_op_run_grayscale(struct steps_scratch *scratch, const struct o
 
 const struct op_impl colour_op_grayscale = {
     .stage = OP_STAGE_PICTURE,
+    .stays = true,
     .shape = colour_op_shape_grayscale,
     .run = colour_op_run_grayscale,
 };
@@ -195,6 +197,7 @@ static int colour_op_run(struct steps_scratch *scratch, const struct op *op,
 
 const struct op_impl colour_op_chance = {
     .stage = OP_STAGE_PICTURE,
+    .stays = true,
     .draw = colour_op_draw,
     .is_random = colour_op_is_random,
     .run = colour_op_run,

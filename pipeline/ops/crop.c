@@ -10,6 +10,7 @@
 #include "pipeline/engine/steps.h"
 #include "pipeline/ops/crop.h"
 #include "pipeline/ops/draw.h"
+#include "pipeline/ops/follow.h"
 #include "pipeline/ops/op_run.h"
 #include "pipeline/ops/pad.h"
 
@@ -55,6 +56,15 @@ static int crop_resized_run(struct steps_scratch *scratch, const struct op *op,
 	return steps_scale(scratch, (enum filter_id)drawn->number[4],
 			   (uint64_t)op_number(op, OP_RANDOM_RESIZED_CROP_SIZE, 0),
 			   (uint64_t)op_number(op, OP_RANDOM_RESIZED_CROP_SIZE, 1), picture);
+}
+
+static void crop_resized_follow(const struct op *op, const struct op_drawn *drawn,
+				struct follow *follow)
+{
+	follow_window(follow, drawn->number[0], drawn->number[1], drawn->number[2],
+		      drawn->number[3]);
+	follow_scale(follow, op_number(op, OP_RANDOM_RESIZED_CROP_SIZE, 0),
+		     op_number(op, OP_RANDOM_RESIZED_CROP_SIZE, 1));
 }
 
 /* The middle `want` pixels of `have`. */
@@ -111,15 +121,32 @@ static int crop_center_run(struct steps_scratch *scratch, const struct op *op,
 	return crop_surround(scratch, op, picture);
 }
 
+/* As crop_middle(), then crop_surround(). */
+static void crop_center_follow(const struct op *op, const struct op_drawn *drawn,
+			       struct follow *follow)
+{
+	const double height = op_number(op, OP_CENTER_CROP_SIZE, 0);
+	const double width = op_number(op, OP_CENTER_CROP_SIZE, 1);
+	struct picture_box box;
+
+	(void)drawn;
+	crop_middle(op, (uint32_t)follow->height, (uint32_t)follow->width, &box);
+	follow_window(follow, box.top, box.left, box.height, box.width);
+	follow_window(follow, -floor((height - box.height) / 2), -floor((width - box.width) / 2),
+		      height, width);
+}
+
 const struct op_impl crop_resized_op = {
     .stage = OP_STAGE_PICTURE,
     .shape = crop_shape,
     .draw = crop_resized_draw,
     .run = crop_resized_run,
+    .follow = crop_resized_follow,
 };
 
 const struct op_impl crop_center_op = {
     .stage = OP_STAGE_PICTURE,
     .shape = crop_center_shape,
     .run = crop_center_run,
+    .follow = crop_center_follow,
 };

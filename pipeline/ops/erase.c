@@ -158,6 +158,7 @@ static void erase_finished(const struct shape *shape, const struct op *op,
 
 const struct op_impl erase_op = {
     .stage = OP_STAGE_PICTURE,
+    .stays = true,
     .shape = erase_shape,
     .draw = erase_draw,
     .is_random = erase_is_random,

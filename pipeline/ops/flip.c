@@ -5,6 +5,7 @@
 
 #include <string.h>
 #include "pipeline/ops/draw.h"
+#include "pipeline/ops/follow.h"
 #include "pipeline/ops/op_run.h"
 
 /* p is the only parameter of both. */
@@ -44,11 +45,28 @@ static int flip_run_down(struct steps_scratch *scratch, const struct op *op,
 	return 0;
 }
 
+static void flip_follow_across(const struct op *op, const struct op_drawn *drawn,
+			       struct follow *follow)
+{
+	(void)op;
+	if (drawn->number[0] != 0)
+		follow_mirror(follow);
+}
+
+static void flip_follow_down(const struct op *op, const struct op_drawn *drawn,
+			     struct follow *follow)
+{
+	(void)op;
+	if (drawn->number[0] != 0)
+		follow_turn_over(follow);
+}
+
 const struct op_impl flip_across_op = {
     .stage = OP_STAGE_PICTURE,
     .draw = flip_draw,
     .is_random = flip_is_random,
     .run = flip_run_across,
+    .follow = flip_follow_across,
 };
 
 const struct op_impl flip_down_op = {
@@ -56,4 +74,5 @@ const struct op_impl flip_down_op = {
     .draw = flip_draw,
     .is_random = flip_is_random,
     .run = flip_run_down,
+    .follow = flip_follow_down,
 };

@@ -19,6 +19,7 @@
 
 struct steps_scratch;
 struct draw;
+struct follow;
 
 enum op_stage {
 	OP_STAGE_DECODE,  /* the first op, and only it */
@@ -51,6 +52,10 @@ struct op_impl {
 	 * (steps_begin, steps_end). 0, PIPELINE_FAIL_REFUSED, _MEMORY; _OP from steps_refuse. */
 	int (*run)(struct steps_scratch *scratch, const struct op *op, const struct op_drawn *drawn,
 		   struct picture *picture);
+	/* Moves boxes on the picture as run moves what is in them (follow.h). NULL: they cannot follow, but
+	 * where all stays in its place. */
+	void (*follow)(const struct op *op, const struct op_drawn *drawn, struct follow *follow);
+	bool stays;
 	/* Writes over what finish.c has made of a picture, for ops that may stand behind
 	 * normalize; NULL: may not. out has shape's size, type and order. */
 	void (*finished)(const struct shape *shape, const struct op *op,

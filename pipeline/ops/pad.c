@@ -10,6 +10,7 @@
 
 #include <string.h>
 #include "pipeline/engine/steps.h"
+#include "pipeline/ops/follow.h"
 #include "pipeline/ops/op_run.h"
 #include "pipeline/ops/pad.h"
 
@@ -104,8 +105,18 @@ static int pad_op_run(struct steps_scratch *scratch, const struct op *op,
 	return pad_run(scratch, &pad, picture);
 }
 
+static void pad_follow(const struct op *op, const struct op_drawn *drawn, struct follow *follow)
+{
+	const double *sides = op->value[OP_PAD_PADDING].number;
+
+	(void)drawn;
+	follow_window(follow, -sides[1], -sides[0], follow->height + sides[1] + sides[3],
+		      follow->width + sides[0] + sides[2]);
+}
+
 const struct op_impl pad_op = {
     .stage = OP_STAGE_PICTURE,
     .shape = pad_shape,
     .run = pad_op_run,
+    .follow = pad_follow,
 };

@@ -10,6 +10,7 @@
 
 #include <math.h>
 #include "pipeline/engine/steps.h"
+#include "pipeline/ops/follow.h"
 #include "pipeline/ops/op_run.h"
 #include "pipeline/ops/scale.h"
 
@@ -115,8 +116,18 @@ static int scale_run(struct steps_scratch *scratch, const struct op *op,
 			   height, width, picture);
 }
 
+static void scale_follow(const struct op *op, const struct op_drawn *drawn, struct follow *follow)
+{
+	uint64_t height, width;
+
+	(void)drawn;
+	scale_size(op, (uint32_t)follow->height, (uint32_t)follow->width, &height, &width);
+	follow_scale(follow, (double)height, (double)width);
+}
+
 const struct op_impl scale_op = {
     .stage = OP_STAGE_PICTURE,
     .shape = scale_shape,
     .run = scale_run,
+    .follow = scale_follow,
 };

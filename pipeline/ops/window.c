@@ -10,6 +10,7 @@
 #include <math.h>
 #include "pipeline/engine/steps.h"
 #include "pipeline/ops/draw.h"
+#include "pipeline/ops/follow.h"
 #include "pipeline/ops/op_run.h"
 #include "pipeline/ops/pad.h"
 
@@ -88,11 +89,19 @@ static int window_crop_run(struct steps_scratch *scratch, const struct op *op,
 	return 0;
 }
 
+static void window_crop_follow(const struct op *op, const struct op_drawn *drawn,
+			       struct follow *follow)
+{
+	follow_window(follow, drawn->number[0], drawn->number[1],
+		      op_number(op, OP_RANDOM_CROP_SIZE, 0), op_number(op, OP_RANDOM_CROP_SIZE, 1));
+}
+
 const struct op_impl window_crop_op = {
     .stage = OP_STAGE_PICTURE,
     .shape = window_crop_shape,
     .draw = window_crop_draw,
     .run = window_crop_run,
+    .follow = window_crop_follow,
 };
 
 /* ---- five_crop ---- */

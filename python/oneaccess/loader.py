@@ -506,7 +506,8 @@ class Loader:
         if self._layout is None:
             return self._text(pipeline)
         text = None if pipeline is None else self._text(pipeline)
-        return wrapped.pipeline_of(text, self._layout, self._wrapped is not None and self._wrapped.random)
+        return wrapped.pipeline_of(text, self._layout, self._wrapped is not None and self._wrapped.random,
+                                   () if self._wrapped is None else self._wrapped.boxes)
 
     def _explained(self, error):
         """With what the sample's own code said."""

@@ -40,7 +40,7 @@ _NAMED = {
 def wrap(dataset, *, name: str | None = None, version: str = "", workers: int | None = None,
          timeout: int = 60, random: bool = True, room: int | None = None, keep: float = 30.0,
          columns: Sequence[str] | None = None, pad: dict[str, Pad] | None = None, ragged: dict[str, int] | None = None,
-         exact: bool = False) -> "Wrapped":
+         boxes: Sequence[str] | str | None = None, exact: bool = False) -> "Wrapped":
     """A map-style Python data set (``__getitem__`` and ``__len__``) for Loader, run once for all jobs of the
     user:
 
@@ -60,6 +60,10 @@ def wrap(dataset, *, name: str | None = None, version: str = "", workers: int | 
     With a pipeline a sample is a picture of any size, or a picture and its label, as a tuple or a dict: of Pillow, an array (H, W, C), a
     tensor (C, H, W), all of 8 bits, or the bytes of a JPEG, PNG ... file, which accessd's workers then decode. Other fields beside
     them (a caption, boxes: ragged or not) go to the batch as they are.
+    boxes: with a pipeline, the name of a ragged field of boxes, float32 [n, 4], left, top, right, bottom in pixels of the
+    picture, or a list of it and of ragged fields that have a row for each box, as ["boxes", "classes"]. They follow the pipeline's
+    crops, flips, resizes and padding, cut off at the picture's edges, as by torchvision's v2 transforms; boxes with a side of less than a
+    pixel then are left out, with their rows. Ops that boxes cannot follow (rotate, affine, the auto-augment family) are refused.
 
     Samples are made in a pool of processes (workers of them; as many as this process may use processors) that
     the first job starts and that lives until no job has been there for keep seconds: behind the jobs (nice),
@@ -91,7 +95,7 @@ def wrap(dataset, *, name: str | None = None, version: str = "", workers: int | 
     """
     if columns is not None or pad:
         dataset = Columns(dataset.dataset if isinstance(dataset, Wrapped) else dataset, columns, pad)
-    return Wrapped(dataset, name, version, workers, timeout, random, room, keep, ragged, exact)
+    return Wrapped(dataset, name, version, workers, timeout, random, room, keep, ragged, exact, boxes)
 
 
 def _tensor(value):
@@ -146,7 +150,7 @@ def _count(what, value, most):
 class Wrapped:
     """Of wrap(), for Loader."""
 
-    def __init__(self, dataset, name, version, workers, timeout, random, room, keep, ragged=None, exact=False):
+    def __init__(self, dataset, name, version, workers, timeout, random, room, keep, ragged=None, exact=False, boxes=None):
         if isinstance(dataset, Wrapped):
             dataset = dataset.dataset
         if not hasattr(dataset, "__getitem__") or not hasattr(dataset, "__len__"):
@@ -165,6 +169,10 @@ class Wrapped:
         self.room = None if room is None else _count("room", room, _MOST_ROOM)
         self.random, self.keep, self.exact = bool(random), float(keep), bool(exact)
         self.ragged = {name: _count(f"ragged[{name!r}]", most, _MOST_ROOM) for name, most in (ragged or {}).items()}
+        self.boxes = [boxes] if isinstance(boxes, str) else list(boxes or ())
+        for name in self.boxes:
+            if name not in self.ragged:
+                raise ArgumentError(f"boxes= names {name!r}, which is not among ragged={self.ragged}: boxes differ in number")
         self._packed, self._identities, self._pickler = None, {}, pickle.Pickler
 
     def __len__(self):
@@ -260,16 +268,22 @@ class Wrapped:
 # ---- a pipeline for records ----
 
 
-def _more(layout, first):
+def _kinds(layout, boxes):
+    """3: boxes that follow the picture; 4: a row for each box."""
+    roles = {name: 4 if at else 3 for at, name in enumerate(boxes)}
+    return [roles.get(name, kind) for name, kind in zip(layout["names"], layout["kinds"])]
+
+
+def _more(layout, first, boxes=()):
     """What is said of fields beside their types and shapes; nothing, where all are as they ever were."""
     if not layout.get("wide") and not first:
         return {}
     names, taken = layout["names"][first:], {"index", "image", "label"} if first else {"index"}
     are_good = all(re.fullmatch("[A-Za-z_][A-Za-z0-9_]{0,22}", name) and name not in taken for name in names)
-    return {"kinds": layout["kinds"][first:], **({"names": names} if are_good else {})}
+    return {"kinds": _kinds(layout, boxes)[first:], **({"names": names} if are_good else {})}
 
 
-def pipeline_of(pipeline, layout: dict, is_random: bool) -> str:
+def pipeline_of(pipeline, layout: dict, is_random: bool, boxes: Sequence[str] = ()) -> str:
     """The text for accessd: of the job's pipeline, or of none."""
     if pipeline is None:
         op = Op("record", fields=layout["fields"], random=is_random, **_more(layout, 0))
@@ -288,7 +302,7 @@ def pipeline_of(pipeline, layout: dict, is_random: bool) -> str:
     ops[0] = {**ops[0], "source": "random_record" if is_random else "record"}
     if layout.get("beside"):
         first = len(layout["fields"]) - layout["beside"]
-        ops[0].update(fields=layout["fields"][first:], **_more(layout, first))
+        ops[0].update(fields=layout["fields"][first:], **_more(layout, first, boxes))
     return json.dumps({"ops": ops}, separators=(",", ":"))
 
 

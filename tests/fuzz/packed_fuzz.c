@@ -19,6 +19,10 @@ static const char *const fuzz_spec[] = {
     "[{\"op\":\"record\",\"fields\":[[3,3,2],[1,5],[13,2]],\"kinds\":[1,2,0]}]",
     "[{\"op\":\"decode\",\"source\":\"record\",\"fields\":[[1,5],[6,2]],\"kinds\":[2,1]},"
     "{\"op\":\"center_crop\",\"size\":[4,6]}]",
+    "[{\"op\":\"decode\",\"source\":\"record\",\"fields\":[[3,3,4],[1,3]],\"kinds\":[3,4]},"
+    "{\"op\":\"hflip\"},{\"op\":\"random_resized_crop\",\"size\":[4,6]},{\"op\":\"pad\","
+    "\"padding\":1},"
+    "{\"op\":\"center_crop\",\"size\":[4,6]}]",
 };
 #define FUZZ_SPECS BASE_ARRAY_LEN(fuzz_spec)
 
@@ -57,8 +61,8 @@ static void fuzz_parse(const uint8_t *data, size_t size)
 /* None is beyond its field's bound. */
 static void fuzz_lengths(unsigned spec, const struct pipeline_out *out)
 {
-	static const unsigned field[FUZZ_SPECS] = {[2] = 3, [3] = 4};
-	static const int64_t most[FUZZ_SPECS][2] = {[2] = {3, 5}, [3] = {5, 2}};
+	static const unsigned field[FUZZ_SPECS] = {[2] = 3, [3] = 4, [4] = 4};
+	static const int64_t most[FUZZ_SPECS][2] = {[2] = {3, 5}, [3] = {5, 2}, [4] = {3, 3}};
 	int64_t length;
 
 	for (unsigned i = 0; i < 2 && field[spec]; i++) {

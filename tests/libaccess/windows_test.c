@@ -355,6 +355,31 @@ START_TEST(a_field_has_the_size_that_its_program_knows)
 }
 END_TEST
 
+/* What stands in memory that others write is cut off at what the field has room for. */
+START_TEST(lengths_are_checked)
+{
+	const int64_t lengths[] = {0, 3, 5, 6, INT64_MAX, -1};
+	const uint64_t want[] = {0, 3, 5, 5, 5, 5};
+	struct oa_field field = {.size = sizeof(field),
+				 .ndim = 3,
+				 .shape = {BASE_ARRAY_LEN(lengths), 5, 4},
+				 .kind = OA_RAGGED,
+				 .lengths = lengths};
+
+	for (uint32_t i = 0; i < BASE_ARRAY_LEN(lengths); i++)
+		ck_assert_uint_eq(oa_field_length(&field, i), want[i]);
+	ck_assert_uint_eq(oa_field_length(&field, BASE_ARRAY_LEN(lengths)), 0);
+	ck_assert_uint_eq(oa_field_length(NULL, 0), 0);
+	field.lengths = NULL; /* dense */
+	ck_assert_uint_eq(oa_field_length(&field, 0), 5);
+	field.lengths = lengths;
+	field.size = offsetof(struct oa_field, kind); /* of a program that knows of no lengths */
+	ck_assert_uint_eq(oa_field_length(&field, 0), 5);
+	field.ndim = 1;
+	ck_assert_uint_eq(oa_field_length(&field, 0), 0);
+}
+END_TEST
+
 static void add(TCase *tcase)
 {
 	tcase_add_loop_test(tcase, every_sample_once, 0, BASE_ARRAY_LEN(cases));
@@ -362,6 +387,7 @@ static void add(TCase *tcase)
 	tcase_add_test(tcase, short_end_is_a_window);
 	tcase_add_test(tcase, carried_batch_comes_after_windows);
 	tcase_add_test(tcase, a_field_has_the_size_that_its_program_knows);
+	tcase_add_test(tcase, lengths_are_checked);
 }
 
 int main(void)

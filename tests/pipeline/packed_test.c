@@ -4,6 +4,7 @@
 
 #include <check.h>
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -62,6 +63,8 @@ static struct pipeline *compiled(const char *text)
 #define TWO "{\"op\":\"record\",\"fields\":[[3,2,3],[4]]}"
 #define TEN "[1],[1],[1],[1],[1],[1],[1],[1],[1],[1]"
 #define TWENTY TEN "," TEN
+#define BESIDE(fields, kinds) \
+	"{\"op\":\"decode\",\"source\":\"record\",\"fields\":" fields ",\"kinds\":" kinds "},"
 #define CROP "{\"op\":\"center_crop\",\"size\":[1,2]}"
 
 static const struct {
@@ -88,6 +91,11 @@ static const struct {
     {"[{\"op\":\"record\",\"fields\":[[1]],\"names\":[\"a\\\"b\"]}]", {"names", "letters"}},
     {"[{\"op\":\"record\",\"fields\":[[1]],\"names\":[\"a23456789b23456789c23456\"]}]",
      {"names", "1 to 23"}},
+    {"[" BESIDE("[[3,2,3]]", "[3]") CROP "]", {"op 1 (decode)", "shape [most, 4]"}},
+    {"[" BESIDE("[[3,2,4],[3,2,4]]", "[3,3]") CROP "]", {"op 1 (decode)", "one can be"}},
+    {"[" BESIDE("[[3,2,4]]", "[4]") CROP "]", {"op 1 (decode)", "none is boxes"}},
+    {"[" BESIDE("[[3,2,4]]", "[3]") "{\"op\":\"rotate\",\"degrees\":5}," CROP "]",
+     {"op 2 (rotate)", "boxes cannot follow"}},
     {"[{\"op\":\"decode\",\"fields\":[[1]]}," CROP "]", {"op 1 (decode)", "source"}},
     {"[{\"op\":\"decode\",\"source\":\"record\",\"fields\":[[1]],\"names\":[\"label\"]}," CROP "]",
      {"op 1 (decode)", "one name"}},
@@ -520,7 +528,7 @@ START_TEST(a_picture_goes_through_the_pipeline)
 }
 END_TEST
 
-#define BESIDE                                                                                   \
+#define CAPTION                                                                                  \
 	"[{\"op\":\"decode\",\"source\":\"record\",\"fields\":[[1,5]],\"kinds\":[2],\"names\":[" \
 	"\"caption\"]}," CROP "]"
 
@@ -535,7 +543,7 @@ START_TEST(other_fields_stand_beside_a_picture)
 	unsigned cuts[PIPELINE_MAX_OPS];
 	int64_t number = 41, length;
 
-	bench_new(&bench, BESIDE);
+	bench_new(&bench, CAPTION);
 	ck_assert_uint_eq(pipeline_cuts(bench.pipeline, cuts), 0);
 	for (unsigned has_class = 0; has_class < 2; has_class++) {
 		memset(data, 0, ROOM);
@@ -559,6 +567,95 @@ START_TEST(other_fields_stand_beside_a_picture)
 	head->n_fields = 1;
 	ck_assert_int_eq(bench_run(&bench, data, 328), PIPELINE_E_BAD);
 	ck_assert_str_eq(bench.error.text, "it is no picture and label with others");
+	bench_free(&bench);
+}
+END_TEST
+
+#define FOLLOWING(ops)                                                                          \
+	"[{\"op\":\"decode\",\"source\":\"record\",\"fields\":[[3,3,4],[1,3]],\"kinds\":[3,4]," \
+	"\"names\":[\"boxes\",\"classes\"]}," ops "]"
+
+/* A picture of four columns and two rows, two boxes, and so many classes. */
+static size_t make_boxes(uint8_t *data, const float (*box)[4], unsigned classes)
+{
+	static const char file[] = "P5\n4 2\n255\nabcdefgh";
+	struct packed_wide_head *head = (struct packed_wide_head *)(void *)data;
+
+	memset(data, 0, ROOM);
+	*head = (struct packed_wide_head){PACKED_WIDE_MAGIC, 451, 3, 0, {0}};
+	*place_of(data, 0) =
+	    (struct packed_place){PIPELINE_U8, 1, {sizeof(file) - 1}, 256, sizeof(file) - 1};
+	memcpy(data + 256, file, sizeof(file) - 1);
+	*place_of(data, 1) = (struct packed_place){PIPELINE_F32, 2, {2, 4}, 384, 32};
+	memcpy(data + 384, box, 32);
+	*place_of(data, 2) = (struct packed_place){PIPELINE_U8, 1, {classes}, 448, classes};
+	memcpy(data + 448, "\7\10\11", 3);
+	return 451;
+}
+
+static const struct {
+	const char *text;
+	float box[2][4], want[2][4];
+	unsigned n;
+	uint8_t classes[3];
+} following[] = {
+    {FOLLOWING("{\"op\":\"resize\",\"size\":[4,2]}"),
+     {{0, 0, 4, 2}, {1, 0.5f, 3, 1.5f}},
+     {{0, 0, 2, 4}, {0.5f, 1, 1.5f, 3}},
+     2,
+     {7, 8, 0}},
+    {FOLLOWING("{\"op\":\"hflip\",\"p\":1},{\"op\":\"resize\",\"size\":[2,4]}"),
+     {{0, 0, 1, 1}, {1, 0, 4, 2}},
+     {{3, 0, 4, 1}, {0, 0, 3, 2}},
+     2,
+     {7, 8, 0}},
+    {FOLLOWING("{\"op\":\"vflip\",\"p\":1},{\"op\":\"resize\",\"size\":[2,4]}"),
+     {{0, 0, 1, 1}, {1, 0, 4, 2}},
+     {{0, 1, 1, 2}, {1, 0, 4, 2}},
+     2,
+     {7, 8, 0}},
+    /* the first one is outside of the middle, the second one is cut off */
+    {FOLLOWING("{\"op\":\"center_crop\",\"size\":2}"),
+     {{0, 0, 1.5f, 2}, {2, 0, 4, 2}},
+     {{1, 0, 2, 2}},
+     1,
+     {8, 0, 0}},
+    {FOLLOWING("{\"op\":\"center_crop\",\"size\":[2,6]}"),
+     {{-9, -9, 99, 99}, {1, 0, 2, 1}},
+     {{1, 0, 5, 2}, {2, 0, 3, 1}},
+     2,
+     {7, 8, 0}},
+    {FOLLOWING("{\"op\":\"pad\",\"padding\":[1,2,3,4]},{\"op\":\"resize\",\"size\":[4,4]}"),
+     {{0, 0, 4, 2}, {3, 3, 3, 3}},
+     {{0.5f, 1, 2.5f, 2}},
+     1,
+     {7, 0, 0}},
+    {FOLLOWING("{\"op\":\"resize\",\"size\":[2,4]}"),
+     {{NAN, NAN, NAN, NAN}, {INFINITY, -INFINITY, -INFINITY, INFINITY}},
+     {{0}},
+     0,
+     {0, 0, 0}},
+};
+
+START_TEST(boxes_follow_the_picture)
+{
+	_Alignas(64) uint8_t data[ROOM];
+	struct bench bench;
+	int64_t length[2];
+
+	bench_new(&bench, following[_i].text);
+	memset(bench.field, 0xa5, sizeof(bench.field));
+	ck_assert_msg(bench_run(&bench, data, make_boxes(data, following[_i].box, 2)) == 0, "%s",
+		      bench.error.text);
+	memcpy(&length[0], bench.field[4], 8);
+	memcpy(&length[1], bench.field[5], 8);
+	ck_assert_int_eq(length[0], following[_i].n);
+	ck_assert_int_eq(length[1], following[_i].n);
+	ck_assert_mem_eq(bench.field[2], following[_i].want, sizeof(following[_i].want));
+	ck_assert_mem_eq(bench.field[3], following[_i].classes, 3);
+	ck_assert_int_eq(bench_run(&bench, data, make_boxes(data, following[_i].box, 1)),
+			 PIPELINE_E_BAD);
+	ck_assert_str_eq(bench.error.text, "field 2: 1 for 2 boxes");
 	bench_free(&bench);
 }
 END_TEST
@@ -604,6 +701,7 @@ int main(void)
 	tcase_add_loop_test(bytes, a_ragged_sample_is_as_long_as_it_is, 0, BASE_ARRAY_LEN(ragged));
 	tcase_add_loop_test(bytes, a_damaged_ragged_record_is_refused, 0,
 			    BASE_ARRAY_LEN(ragged_damages));
+	tcase_add_loop_test(bytes, boxes_follow_the_picture, 0, BASE_ARRAY_LEN(following));
 	tcase_add_test(bytes, other_fields_stand_beside_a_picture);
 	tcase_add_test(bytes, a_picture_goes_through_the_pipeline);
 	tcase_add_test(bytes, what_is_no_picture_is_refused);

@@ -2,6 +2,7 @@
 """The examples do what they say, on a few small pictures. Needs PyTorch and torchvision."""
 
 import importlib.util
+import io
 import json
 import os
 import pathlib
@@ -9,10 +10,12 @@ import re
 import signal
 import subprocess
 import sys
+import tarfile
 import time
 import unittest
 
 try:
+    import PIL.Image
     import torch  # noqa: F401
     import torchvision  # noqa: F401
 except ImportError as missing:
@@ -95,6 +98,39 @@ class ExamplesTest(DaemonCase):
         self.assertEqual(len(said), 2, run.stdout)
         self.assertEqual({int(tokens) for tokens, _, _ in said}, {corpus.stat().st_size // 2})
         self.assertLess(float(said[1][2]), float(said[0][2]))
+
+    def test_detection(self):
+        """Squares of three colours: their places are learned, and each sample's boxes and caption come."""
+        shard, count = self.work / "squares.tar", 96
+        with tarfile.open(shard, "w") as tar:
+            for index in range(count):
+                picture, boxes, classes = PIL.Image.new("RGB", (120, 110)), [], []
+                for number in range(1 + index % 3):
+                    left, top = 5 + (index * 17 + number * 41) % 90, 5 + (index * 29 + number * 53) % 80
+                    colour = [0, 0, 0]
+                    colour[number] = 255
+                    picture.paste(tuple(colour), (left, top, left + 20, top + 20))
+                    boxes.append([left, top, left + 20, top + 20])
+                    classes.append(number)
+                file = io.BytesIO()
+                picture.save(file, "PNG")
+                for kind, data in (("png", file.getvalue()), ("json", json.dumps({"boxes": boxes, "classes": classes}).encode()),
+                                   ("txt", f"{len(boxes)} squares".encode())):
+                    member = tarfile.TarInfo(f"{index:04}.{kind}")
+                    member.size = len(data)
+                    tar.addfile(member, io.BytesIO(data))
+        (self.work / "run").mkdir(mode=0o700, exist_ok=True)
+        run = subprocess.run([sys.executable, EXAMPLES / "detect.py", shard, "--epochs", "4"], timeout=600, stdout=subprocess.PIPE,
+                             stderr=subprocess.STDOUT, text=True, check=False,
+                             env={**self.environment(), "XDG_RUNTIME_DIR": str(self.work / "run")})
+        self.assertEqual(run.returncode, 0, run.stdout)
+        epochs = re.findall(r"epoch \d: (\d+) samples, (\d+) boxes, captions of (\d+) letters, loss ([0-9.]+)", run.stdout)
+        self.assertEqual(len(epochs), 4, run.stdout)
+        for samples, boxes, letters, _ in epochs:
+            self.assertEqual((int(samples), int(letters)), (count, 9 * count))
+            self.assertGreater(int(boxes), count)
+            self.assertLessEqual(int(boxes), 2 * count)
+        self.assertLess(float(epochs[-1][3]), float(epochs[0][3]), run.stdout)
 
     @unittest.skipUnless(importlib.util.find_spec("timm"), "no timm")
     def test_timm(self):

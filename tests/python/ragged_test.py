@@ -19,6 +19,8 @@ from support import DaemonCase
 
 COUNT, BATCH = 70, 8        # chunks of 32: some batches are of two
 MOST = {"text": 40, "boxes": 5, "tokens": 12}
+HAS_TORCHVISION = unittest.skipUnless(importlib.util.find_spec("torchvision") and
+                                      importlib.util.find_spec("torchvision.tv_tensors"), "not tested: no torchvision of v2")
 HAS_TORCH = unittest.skipUnless(importlib.util.find_spec("torch"), "no torch")
 TYPES = ("uint8", "float16", "float32", "int64", "int8", "int16", "int32", "uint16", "uint32", "uint64", "float64", "bool")
 
@@ -75,6 +77,23 @@ class Detection(Captions):
     def __getitem__(self, index):
         picture = PIL.Image.new("RGB", (40 + index, 50), (index, 0, 0))
         return {"picture": picture, "boxes": boxes_of(index), "classes": list(range(index % 6)), "caption": text_of(index)}
+
+
+class Marked(Captions):
+    """A black picture with white rectangles, each in a channel of its own, their boxes, and their channels."""
+
+    def __getitem__(self, index):
+        picture = np.zeros((60 + index % 7, 90 - index % 5, 3), np.uint8)
+        boxes = [[10 + index % 9, 12, 40 + index % 20, 35], [50, 5 + index % 11, 80, 55], [2, 40, 8, 58]][:index % 4]
+        for channel, (left, top, right, bottom) in enumerate(boxes):
+            picture[top:bottom, left:right, channel] = 255
+        return {"picture": PIL.Image.fromarray(picture), "boxes": np.float32(boxes).reshape(-1, 4), "channels": list(range(len(boxes)))}
+
+
+def seen_in(channel):
+    """Where the white is: left, top, right, bottom; None: there is none."""
+    rows, columns = np.nonzero(channel.max(1) > 127)[0], np.nonzero(channel.max(0) > 127)[0]
+    return [columns[0], rows[0], columns[-1] + 1, rows[-1] + 1] if len(rows) else None
 
 
 class Labelled(Detection):
@@ -220,6 +239,57 @@ class RaggedTest(DaemonCase):
         for images, labels, captions, halves in self.made(Labelled(), pipeline, wrap={"ragged": {"2": 40}}, ragged="strings"):
             self.assertEqual((labels.tolist(), halves.tolist()), (images[:, 0, 0, 0].tolist(), (labels / 2).tolist()))
             self.assertEqual(captions, [text_of(index) for index in labels])
+
+    def test_boxes_follow_the_picture(self):
+        """They are where the pixels say; a wide one that is nowhere has no white left in the picture."""
+        t = oa.transforms
+        marked = {"ragged": {"boxes": 3, "channels": 3}, "boxes": ["boxes", "channels"]}
+        for ops in ([t.Resize((120, 45))], [t.CenterCrop((40, 100))], [t.Resize(40), t.CenterCrop(40)],
+                    [t.RandomResizedCrop((64, 80), scale=(0.3, 1)), t.RandomHorizontalFlip(), t.ColorJitter(0.1)],
+                    [t.RandomCrop((50, 70), padding=(8, 4, 2, 6)), t.RandomVerticalFlip()], [t.RandomHorizontalFlip(1), t.Pad(5), t.Resize((70, 100))],
+                    [t.RandomApply([t.RandomHorizontalFlip(1)], p=0.5), t.Resize((60, 90))]):
+            found = 0
+            for _ in range(2):
+                for batch in self.made(Marked(), t.Compose([*ops, t.PILToTensor()]), wrap=marked, order="seeded", seed=4):
+                    for picture, boxes, channels in zip(*batch.values()):
+                        self.assertEqual(len(boxes), len(channels))
+                        for box, channel in zip(boxes, channels):
+                            seen = seen_in(picture[channel])
+                            if seen is not None:        # else it is thinner than what resizing leaves white
+                                np.testing.assert_allclose(box, seen, atol=1.01)
+                                found += 1
+                        for channel in set(range(3)) - set(channels.tolist()):
+                            seen = seen_in(picture[channel])
+                            self.assertTrue(seen is None or min(seen[2] - seen[0], seen[3] - seen[1]) <= 1)
+            self.assertGreater(found, COUNT)
+
+    def test_boxes_that_cannot_follow(self):
+        t = oa.transforms
+        for op in (t.RandomRotation(30), t.TrivialAugmentWide()):
+            with self.assertRaisesRegex(oa.Error, "boxes cannot follow"):
+                self.made(Marked(), t.Compose([op, t.Resize((60, 90))]), wrap={"ragged": {"boxes": 3, "channels": 3}, "boxes": "boxes"})
+        with self.assertRaisesRegex(ArgumentError, "not among ragged"):
+            oa.wrap(Marked(), boxes="boxes")
+
+    @HAS_TORCHVISION
+    def test_boxes_are_torchvisions(self):
+        import torch
+        from torchvision.transforms import v2
+        from torchvision import tv_tensors
+        t = oa.transforms
+        for ours, theirs in (([t.Resize((120, 45))], [v2.Resize((120, 45))]), ([t.CenterCrop((40, 100))], [v2.CenterCrop((40, 100))]),
+                             ([t.RandomHorizontalFlip(1), t.Pad((3, 4, 5, 6)), t.Resize(48), t.CenterCrop(48)],
+                              [v2.RandomHorizontalFlip(1), v2.Pad((3, 4, 5, 6)), v2.Resize(48), v2.CenterCrop(48)]),
+                             ([t.RandomVerticalFlip(1), t.Resize((33, 77))], [v2.RandomVerticalFlip(1), v2.Resize((33, 77))])):
+            after = v2.Compose([*theirs, v2.SanitizeBoundingBoxes(labels_getter=None)])
+            for batch in self.made(Marked(), t.Compose([*ours, t.PILToTensor()]), as_="torch",
+                                   wrap={"ragged": {"boxes": 3, "channels": 3}, "boxes": ["boxes", "channels"]}):
+                for index, boxes in zip(batch.ids, batch["boxes"]):
+                    sample = Marked()[index]
+                    size = sample["picture"].size[::-1]
+                    want = after({"picture": sample["picture"], "boxes": tv_tensors.BoundingBoxes(
+                        torch.from_numpy(sample["boxes"]), format="XYXY", canvas_size=size)})["boxes"]
+                    self.assertTrue(torch.allclose(boxes, want.as_subclass(torch.Tensor), atol=1e-3), (boxes, want))
 
     def test_mixed(self):
         mix = oa.mix([self.captions(), self.captions(order="seeded", seed=2)], [1, 1], batch_size=6, unit="samples")

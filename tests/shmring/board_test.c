@@ -111,7 +111,7 @@ static void edit_samples(struct board_geometry *g)
 }
 static void edit_dtype(struct board_geometry *g)
 {
-	g->field[0].dtype = 9;
+	g->field[0].dtype = LAYOUT_BOOL + 1;
 }
 static void edit_where(struct board_geometry *g)
 {
@@ -338,6 +338,101 @@ static void good_head(struct layout_board *ret)
 	close(fd);
 }
 
+/* A ragged field with its lengths, and so many others. */
+static struct board_geometry wide(uint32_t others)
+{
+	struct board_geometry geometry = small();
+
+	geometry.field[1] = (struct layout_field){
+	    .name = "boxes.length", .dtype = LAYOUT_I64, .where = LAYOUT_IN_SLOT};
+	geometry.field[0] = (struct layout_field){.name = "boxes",
+						  .dtype = LAYOUT_F32,
+						  .where = LAYOUT_IN_SLOT,
+						  .ndim = 2,
+						  .shape = {5, 4},
+						  .kind = LAYOUT_RAGGED,
+						  .lengths = 1};
+	for (uint32_t i = 0; i < others; i++) {
+		struct layout_field *field = &geometry.field[geometry.n_fields++];
+
+		*field = (struct layout_field){.dtype = LAYOUT_I8 + i % 8, .where = LAYOUT_IN_SLOT};
+		snprintf(field->name, sizeof(field->name), "field%u", i);
+	}
+	return geometry;
+}
+
+START_TEST(a_board_of_many_fields_says_another_version)
+{
+	struct board_geometry geometry = wide(_i), plain = small();
+	struct layout_board head;
+	struct board board, seen;
+	int fd;
+
+	ck_assert_int_eq(board_plan(&geometry), 0);
+	ck_assert(board_is_wide(&geometry));
+	ck_assert(!board_is_wide(&plain));
+	good_head(&head);
+	ck_assert_uint_eq(head.version, LAYOUT_VERSION);
+	ck_assert_uint_eq(head.head_bytes, 1280);
+	ck_assert_int_eq(board_new(&geometry, &board, &fd), 0);
+	memcpy(&head, board.map, sizeof(head));
+	ck_assert_uint_eq(head.version, LAYOUT_VERSION_FIELDS);
+	ck_assert_uint_eq(head.head_bytes, 3328);
+	ck_assert_int_eq(board_attach(fd, &seen), 0);
+	ck_assert_mem_eq(&seen.geometry, &geometry, sizeof(geometry));
+	assert_fine(board_check(&seen));
+	board_detach(&seen);
+	board_detach(&board);
+	close(fd);
+}
+END_TEST
+
+static void lengths_elsewhere(struct layout_field *field)
+{
+	field->lengths = 3;
+}
+static void lengths_far_off(struct layout_field *field)
+{
+	field->lengths = UINT32_MAX;
+}
+static void lengths_in_the_board(struct layout_field *field)
+{
+	field->lengths = 2;
+}
+static void its_own_lengths(struct layout_field *field)
+{
+	field->lengths = 0;
+}
+static void no_dimension(struct layout_field *field)
+{
+	field->ndim = 0;
+}
+static void an_unknown_kind(struct layout_field *field)
+{
+	field->kind = LAYOUT_TEXT + 1;
+}
+static void a_text_of_floats(struct layout_field *field)
+{
+	field->kind = LAYOUT_TEXT;
+}
+static void dense_with_lengths(struct layout_field *field)
+{
+	field->kind = LAYOUT_DENSE;
+}
+static void (*const ragged_edits[])(struct layout_field *) = {
+    lengths_elsewhere, lengths_far_off, lengths_in_the_board, its_own_lengths,
+    no_dimension,      an_unknown_kind, a_text_of_floats,     dense_with_lengths,
+};
+
+START_TEST(plan_refuses_lengths_that_are_none)
+{
+	struct board_geometry geometry = wide(0);
+
+	ragged_edits[_i](&geometry.field[0]);
+	ck_assert_int_eq(board_plan(&geometry), BOARD_E_BAD);
+}
+END_TEST
+
 START_TEST(attach_refuses_each_changed_byte_that_matters)
 {
 	struct layout_board head, changed;
@@ -542,6 +637,10 @@ END_TEST
 static void add(TCase *tcase)
 {
 	tcase_add_test(tcase, plan_lays_fields_out_one_after_the_other);
+	tcase_add_loop_test(tcase, a_board_of_many_fields_says_another_version, 0,
+			    LAYOUT_MAX_FIELDS - 2);
+	tcase_add_loop_test(tcase, plan_refuses_lengths_that_are_none, 0,
+			    BASE_ARRAY_LEN(ragged_edits));
 	tcase_add_loop_test(tcase, plan_refuses_bad_numbers, 0, BASE_ARRAY_LEN(bad_edits));
 	tcase_add_loop_test(tcase, plan_reports_overflow, 0, BASE_ARRAY_LEN(too_large));
 	tcase_add_test(tcase, rank_sees_what_accessd_writes);

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Boxes follow a picture through its ops, one op after the other: what an op cuts off is gone for those
+ * behind it, so a map from the first picture to the last would not do. Draws are those of the pictures'
+ * ops, made again of the same numbers (draw.h): no pixel is needed, and nothing is remembered.
+ *
+ * Boxes are anything that a data set's program wrote, NaN among them: fmax() and fmin() make numbers within
+ * the picture of all of it.
+ */
+
+#include "pipeline/ops/follow.h"
+
+#include <math.h>
+
+#include "pipeline/ops/apply.h"
+#include "pipeline/ops/op_run.h"
+
+static float follow_within(double value, double most)
+{
+	return (float)fmin(fmax(value, 0), most);
+}
+
+void follow_window(struct follow *follow, double top, double left, double height, double width)
+{
+	for (uint64_t i = 0; i < follow->n; i++) {
+		float *box = follow->box[i];
+
+		box[0] = follow_within(box[0] - left, width);
+		box[1] = follow_within(box[1] - top, height);
+		box[2] = follow_within(box[2] - left, width);
+		box[3] = follow_within(box[3] - top, height);
+	}
+	follow->height = height;
+	follow->width = width;
+}
+
+void follow_scale(struct follow *follow, double height, double width)
+{
+	const double across = width / follow->width, down = height / follow->height;
+
+	for (uint64_t i = 0; i < follow->n; i++)
+		for (unsigned k = 0; k < 4; k++)
+			follow->box[i][k] = (float)(follow->box[i][k] * (k & 1 ? down : across));
+	follow->height = height;
+	follow->width = width;
+}
+
+/* Along one axis, 0: across, 1: down. */
+static void follow_exchange(struct follow *follow, unsigned axis, double size)
+{
+	for (uint64_t i = 0; i < follow->n; i++) {
+		const double first = follow->box[i][axis];
+
+		follow->box[i][axis] = (float)(size - follow->box[i][axis + 2]);
+		follow->box[i][axis + 2] = (float)(size - first);
+	}
+}
+
+void follow_mirror(struct follow *follow)
+{
+	follow_exchange(follow, 0, follow->width);
+}
+
+void follow_turn_over(struct follow *follow)
+{
+	follow_exchange(follow, 1, follow->height);
+}
+
+unsigned follow_stop(const struct op_list *ops, const struct shape *shape)
+{
+	for (unsigned i = 1; i < shape->pixel_ops; i++) {
+		const struct op_impl *impl = op_impl(ops->op[i].id);
+
+		if (!impl->follow && !impl->stays)
+			return i;
+	}
+	return ops->count;
+}
+
+void follow_ops(const struct op_list *ops, const struct shape *shape, const struct draw *draw,
+		struct follow *follow)
+{
+	follow_window(follow, 0, 0, follow->height, follow->width);
+	for (unsigned i = 1; i < shape->pixel_ops; i++) {
+		const struct op_impl *impl = op_impl(ops->op[i].id);
+		struct op_drawn drawn;
+
+		if (!impl->follow || apply_skips(ops, i, draw))
+			continue;
+		op_draw(&ops->op[i], i, draw, (uint32_t)follow->height, (uint32_t)follow->width,
+			&drawn);
+		impl->follow(&ops->op[i], &drawn, follow);
+	}
+}
+
+bool follow_is_gone(const float box[4])
+{
+	return !(box[2] - box[0] >= 1 && box[3] - box[1] >= 1);
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef PIPELINE_OPS_FOLLOW_H
+#define PIPELINE_OPS_FOLLOW_H
+
+/*
+ * Boxes that go where the picture's ops put what is in them: [left, top, right, bottom] in pixels, as
+ * torchvision's v2 transforms move them. Each op that changes places has a function in its struct op_impl
+ * that moves them by the same draws; these are its means.
+ */
+
+#include "pipeline/ops/draw.h"
+#include "pipeline/spec/shape.h"
+
+struct follow {               /* boxes on a picture */
+	double height, width; /* of the picture as it is by now */
+	float (*box)[4];      /* borrowed */
+	uint64_t n;
+};
+
+/* The picture is now that window of it, which may reach beyond it; boxes are cut off at its edges. */
+void follow_window(struct follow *follow, double top, double left, double height, double width);
+void follow_scale(struct follow *follow, double height, double width); /* it has now that size */
+void follow_mirror(struct follow *follow);                             /* left and right */
+void follow_turn_over(struct follow *follow);                          /* top and bottom */
+
+/* The first op that boxes cannot follow, from 0; ops->count: they can follow all of them. */
+unsigned follow_stop(const struct op_list *ops, const struct shape *shape);
+/* Through all ops on pictures, with these draws. */
+void follow_ops(const struct op_list *ops, const struct shape *shape, const struct draw *draw,
+		struct follow *follow);
+/* Has the box a side of less than a pixel? */
+bool follow_is_gone(const float box[4]);
+
+#endif
