@@ -16,6 +16,7 @@ from ._core import version as __version__  # noqa: E402
 from .columns import Blocks, Pad  # noqa: E402
 from .errors import Error  # noqa: E402
 from .loader import BadSample, Batch, Loader  # noqa: E402
+from .members import from_mds, from_tar  # noqa: E402
 from .mix import mix  # noqa: E402
 from .ragged import Ragged  # noqa: E402
 from .rows import tokens, varlen  # noqa: E402
@@ -27,5 +28,5 @@ from .transforms import Compose, Pipeline, imagenet_eval, imagenet_train  # noqa
 from .wrapped import wrap  # noqa: E402
 
 __all__ = ["BadSample", "Batch", "Blocks", "Compose", "Error", "Loader", "Pad", "Pipeline", "Ragged", "__version__", "configure",
-           "errors", "from_hdf5", "from_hf", "from_lmdb", "from_parquet", "from_torchvision", "imagenet_eval", "imagenet_train",
+           "errors", "from_hdf5", "from_hf", "from_lmdb", "from_mds", "from_parquet", "from_tar", "from_torchvision", "imagenet_eval", "imagenet_train",
            "mix", "pipeline_for", "tokens", "transforms", "varlen", "wrap"]

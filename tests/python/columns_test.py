@@ -120,7 +120,7 @@ class ColumnsTest(DaemonCase):
     def test_what_has_no_place_is_named_when_opened(self):
         pad = {"pad": {"ids": oa.Pad(30)}}
         for dataset, wrap, text in (
-                (Words(), {}, "6 fields, ids, label, text.*columns="),
+                (Words(), {}, "field text of the sample is a str.*ragged=.*columns="),
                 (Words(), {"columns": ["text", "label"]}, "field text of the sample is a str.*pad="),
                 (Words(), {"columns": ["nothing"]}, "field nothing of the sample is a NoneType.*columns="),
                 (Words(), {"columns": ["ids", "lable"]}, "no field 'lable'; there are: ids, label"),

@@ -2,8 +2,12 @@
 """Fields whose samples differ in length, of all types, alone and beside a picture: ragged= of wrap() and Loader."""
 
 import importlib.util
+import io
+import json
 import os
+import struct
 import sys
+import tarfile
 import unittest
 
 try:
@@ -15,6 +19,7 @@ except ImportError as missing:
 
 import oneaccess as oa
 from oneaccess.errors import ArgumentError, DatasetError, SampleError, TransformError
+from shard_files import write_mds
 from support import DaemonCase
 
 COUNT, BATCH = 70, 8        # chunks of 32: some batches are of two
@@ -290,6 +295,109 @@ class RaggedTest(DaemonCase):
                     want = after({"picture": sample["picture"], "boxes": tv_tensors.BoundingBoxes(
                         torch.from_numpy(sample["boxes"]), format="XYXY", canvas_size=size)})["boxes"]
                     self.assertTrue(torch.allclose(boxes, want.as_subclass(torch.Tensor), atol=1e-3), (boxes, want))
+
+    def shards(self, folder, count=2, **instead):
+        """With members in one row a sample, some of folders of their own; instead: of sample 9, where not None."""
+        (self.work / folder).mkdir()
+        for shard in range(count):
+            with tarfile.open(self.work / folder / f"part-{shard:02}.tar", "w") as tar:
+                for index in range(shard * 20, shard * 20 + 20):
+                    sample, file = Marked()[index], io.BytesIO()
+                    sample["picture"].save(file, "PNG")
+                    about = {"of": {"boxes": sample["boxes"].astype(int).tolist()}, "channels": sample["channels"]}
+                    array = io.BytesIO()
+                    np.save(array, np.full(3, index, np.int16))
+                    parts = {"png": file.getvalue(), "json": json.dumps(about).encode(), "txt": text_of(index).encode(),
+                             "cls": b"%d" % index, "more.npy": array.getvalue()}
+                    for kind, data in {**parts, **(instead if index == 9 else {})}.items():
+                        if data is not None:
+                            member = tarfile.TarInfo(f"of{index % 2}/{index:04}.{kind}")
+                            member.size = len(data)
+                            tar.addfile(member, io.BytesIO(data))
+        return str(self.work / folder)
+
+    def of_tar(self, paths, fields, *pipeline, tar=None, **kwargs):
+        kwargs = {"socket": self.socket, "timeout": 600, "batch_size": BATCH, "as_": "numpy", "shuffle": False, **kwargs}
+        loader = oa.Loader(oa.from_tar(paths, fields, keep=0.5, **(tar or {})), *pipeline, **kwargs)
+        self.addCleanup(loader.close)
+        return loader
+
+    def test_tar_shards(self):
+        folder = self.shards("members")
+        fields = {"image": "jpg;png", "label": "cls", "boxes": "json:of/boxes", "channels": "json:channels", "text": "txt", "more": "more.npy"}
+        ragged = {"ragged": {"boxes": 3, "channels": 3, "text": 40}, "boxes": ["boxes", "channels"], "exact": True}
+        t = oa.transforms
+        pipeline = t.Compose([t.RandomHorizontalFlip(1), t.Resize((60, 90)), t.PILToTensor()])
+        for paths in (folder, folder + "/part-{00..01}.tar", [folder + "/part-00.tar", folder + "/part-01.tar"], folder + "/part*.tar"):
+            seen = []
+            for batch in self.of_tar(paths, fields, pipeline, tar=ragged):
+                self.assertEqual(list(batch), list(fields))
+                for at, index in enumerate(batch.ids):
+                    self.assertEqual((batch["label"][at], batch["text"][at], batch["more"][at].tolist()), (index, text_of(index), [index] * 3))
+                    self.assertEqual(batch["more"].dtype, np.int16)
+                    for box, channel in zip(batch["boxes"][at], batch["channels"][at]):
+                        np.testing.assert_allclose(box, seen_in(batch["image"][at][channel]), atol=1.01)
+                seen += batch.ids.tolist()
+            self.assertEqual(seen, list(range(40)))
+
+    def test_tar_shards_that_are_wrong(self):
+        for number, (instead, why) in enumerate(((({"txt": None}, r"wrong0/part-00.tar:\d+ \(of1/0009\): no file for field text, of txt")),
+                                                 ({"json": b"{"}, r"wrong1/part-00.tar:\d+: field channels cannot be made of this json"),
+                                                 ({"json": b"[]"}, r"field channels cannot be made"),
+                                                 ({"txt": b"\xff"}, r"field text cannot be made of this txt: UnicodeDecodeError"))):
+            folder = self.shards(f"wrong{number}", 1, **instead)
+            with self.assertRaisesRegex((DatasetError, SampleError), why):
+                list(self.of_tar(folder, {"channels": "json:channels", "text": "txt"}, tar={"ragged": {"channels": 3, "text": 40}}))
+        (self.work / "no.tar").write_bytes(b"no tar at all" * 100)
+        with self.assertRaisesRegex(DatasetError, "no tar shard"):
+            oa.from_tar(self.work / "no.tar", {"text": "txt"})
+        with self.assertRaisesRegex(oa.errors.MissingError, "no tar shard is at"):
+            oa.from_tar(self.work / "nowhere-{0..3}.tar", {"text": "txt"})
+        with self.assertRaisesRegex(ArgumentError, "json:key"):
+            oa.from_tar(folder, {"text": "txt:key"})
+
+    def test_mds(self):
+        columns = {"photo": "png", "about": "json", "text": "str", "number": "int", "small": "int32"}
+        shards = []
+        for first in (0, 20):
+            shards.append([])
+            for index in range(first, first + 20):
+                sample, file = Marked()[index], io.BytesIO()
+                sample["picture"].save(file, "PNG")
+                shards[-1].append({"photo": file.getvalue(), "text": text_of(index).encode(), "number": struct.pack("<q", -index), "small":
+                                   struct.pack("<i", index), "about": json.dumps({"boxes": sample["boxes"].astype(int).tolist()}).encode()})
+        write_mds(self.work / "mds", columns, shards)
+        t = oa.transforms
+        fields = {"image": "photo", "boxes": "about:boxes", "caption": "text", "number": "number", "small": "small"}
+        data = oa.from_mds(self.work / "mds", fields, ragged={"boxes": 3, "caption": 40}, boxes="boxes", exact=True, keep=0.5)
+        loader = oa.Loader(data, t.Compose([t.RandomVerticalFlip(1), t.Resize((60, 90)), t.PILToTensor()]), BATCH, shuffle=False, as_="numpy",
+                           socket=self.socket, timeout=600)
+        self.addCleanup(loader.close)
+        seen = []
+        for batch in loader:
+            self.assertEqual((list(batch), batch["small"].dtype), (list(fields), np.int32))
+            for at, index in enumerate(batch.ids):
+                self.assertEqual((batch["number"][at], batch["small"][at], batch["caption"][at]), (-index, index, text_of(index)))
+                for channel, box in enumerate(batch["boxes"][at]):
+                    np.testing.assert_allclose(box, seen_in(batch["image"][at][channel]), atol=1.01)
+            seen += batch.ids.tolist()
+        self.assertEqual(seen, list(range(40)))
+        for fields, why in (({"a": "nobody"}, "there are: about"), ({"a": "text:key"}, "encoding str")):
+            with self.assertRaisesRegex(ArgumentError, why):
+                oa.from_mds(self.work / "mds", fields)
+        rows = data.dataset
+        with open(self.work / "mds/shard.00001.mds", "r+b") as file:
+            file.seek(8)
+            file.write(b"\xff\xff\xff\x7f")
+        os.utime(self.work / "mds/shard.00001.mds", ns=(rows.files[1][1][1],) * 2)
+        with self.assertRaisesRegex(DatasetError, "shard.00001.mds:.*(ends before|cannot be made)"):
+            rows[20]
+        with open(self.work / "mds/shard.00001.mds", "ab") as file:
+            file.write(b"more")
+        with self.assertRaisesRegex(DatasetError, "by index.json"):
+            oa.from_mds(self.work / "mds", {"a": "text"})
+        with self.assertRaisesRegex(oa.errors.MissingError, "index.json is not there"):
+            oa.from_mds(self.work, {"a": "text"})
 
     def test_mixed(self):
         mix = oa.mix([self.captions(), self.captions(order="seeded", seed=2)], [1, 1], batch_size=6, unit="samples")

@@ -1,0 +1,291 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Shards whose samples have several parts, pictures with captions, boxes, numbers: tar shards and MDS."""
+
+import array
+import bisect
+import glob
+import io
+import json
+import os
+import re
+import struct
+import tarfile
+from collections.abc import Sequence
+
+from .errors import ArgumentError, DatasetError, MissingError
+from .tables import Kept, stamp_of, unchanged
+from .wrapped import Wrapped, wrap
+
+_MOST_OPEN = 32
+_TEXTS = ("txt", "text", "caption")
+
+
+def _braced(path):
+    """shard-{000..012}.tar is thirteen of them."""
+    found = re.search(r"\{(\d+)\.\.(\d+)\}", path)
+    if not found:
+        return [path]
+    first, last = found.groups()
+    return [each for number in range(int(first), int(last) + 1)
+            for each in _braced(f"{path[:found.start()]}{number:0{len(first)}}{path[found.end():]}")]
+
+
+def _shards_of(paths):
+    """The files of a path, a folder, a pattern, or a list of these, in order."""
+    if not isinstance(paths, (str, os.PathLike)):
+        return [file for path in paths for file in _shards_of(path)]
+    path = os.path.expanduser(os.fspath(paths))
+    if os.path.isdir(path):
+        found = sorted(glob.glob(os.path.join(glob.escape(path), "*.tar")))
+    else:
+        found = [file for each in _braced(path) for file in ([each] if os.path.exists(each) else sorted(glob.glob(each)))]
+    if not found:
+        error = MissingError(f"no tar shard is at {path}")
+        error.filename = path
+        raise error
+    return found
+
+
+def _within(value, path, is_boxes):
+    """What is there in a JSON value."""
+    import numpy as np
+    for key in path:
+        value = value[int(key) if isinstance(value, list) else key]
+    return np.array(value, np.float32).reshape(-1, 4) if is_boxes else value
+
+
+class _Shards:
+    """Files that are opened as they are needed, by each process for itself."""
+
+    def __init__(self, files, boxes):
+        self.files, self.boxes = [(file, stamp_of(file)) for file in files], boxes
+        self._begin()
+
+    def _begin(self):
+        self._opened = Kept(_MOST_OPEN, self._open)
+
+    def __getstate__(self):
+        return {name: value for name, value in vars(self).items() if name != "_opened"}
+
+    def __setstate__(self, state):
+        vars(self).update(state)
+        self._begin()
+
+    def _open(self, shard):
+        unchanged(*self.files[shard])
+        return open(self.files[shard][0], "rb", 0)
+
+    def _read(self, shard, at, size):
+        file, (whole, _) = self.files[shard]
+        data = os.pread(self._opened.get(shard).fileno(), size, at) if at + size <= whole else b""
+        if len(data) != size:
+            raise DatasetError(f"{file}:{at}: the shard ends before {size} bytes that are to be there")
+        return data
+
+    def _bad(self, shard, at, field, of, why):
+        return DatasetError(f"{self.files[shard][0]}:{at}: field {field} cannot be made of this {of}: {type(why).__name__}: {why}")
+
+
+# ---- tar ----
+
+
+class _Field:
+    """What a field is made of: a member by its suffix, and what is in its JSON."""
+
+    def __init__(self, name, source):
+        suffixes, _, path = source.partition(":")
+        self.name, self.suffixes, self.path = name, suffixes.lower().split(";"), [key for key in path.split("/") if key]
+        if not all(self.suffixes) or self.path and self.suffixes != ["json"]:
+            raise ArgumentError(f"fields={{{name!r}: {source!r}}}: give suffixes, as \"jpg;png\" or \"txt\", or \"json:key\"")
+
+    def value(self, suffix, data, is_boxes):
+        import numpy as np
+        kind = suffix.rpartition(".")[2]
+        if kind == "json":
+            return _within(json.loads(data), self.path, is_boxes)
+        if kind in _TEXTS:
+            return data.decode()
+        if kind == "npy":
+            return np.load(io.BytesIO(data), allow_pickle=False)
+        return int(data) if kind == "cls" else data
+
+
+class TarRows(_Shards):
+    """Samples of tar shards, as webdataset groups them: files in a row whose names are the same up to the first dot."""
+
+    def __init__(self, files, fields, boxes):
+        super().__init__(files, boxes)
+        self.fields = [_Field(name, source) for name, source in fields.items()]
+        self.starts, self.places, self.suffixes = [0], array.array("Q"), []
+        for file in files:
+            self._scan(file)
+            self.starts.append(len(self.places) // (3 * len(self.fields)))
+
+    def _scan(self, file):
+        try:
+            with tarfile.open(file, "r:") as tar:
+                key, members = None, {}
+                for member in tar:
+                    if not member.isreg():
+                        continue
+                    folder, name = os.path.split(member.name)
+                    stem, _, suffix = name.partition(".")
+                    if (folder, stem) != key:
+                        self._add(file, key, members)
+                        key, members = (folder, stem), {}
+                    members[suffix.lower()] = member.offset_data, member.size
+                self._add(file, key, members)
+        except (tarfile.TarError, OSError) as why:
+            raise DatasetError(f"{file} is no tar shard that can be read: {why}; a compressed one is to be unpacked first") from None
+
+    def _add(self, file, key, members):
+        if not members:
+            return
+        for field in self.fields:
+            suffix = next((suffix for suffix in field.suffixes if suffix in members), None)
+            if suffix is None:
+                first = min(at for at, _ in members.values())
+                raise DatasetError(f"{file}:{first} ({'/'.join(filter(None, key))}): no file for field {field.name}, of"
+                                   f" {', '.join(field.suffixes)}; there are: {', '.join(members)}")
+            if suffix not in self.suffixes:
+                self.suffixes.append(suffix)
+            self.places.extend((*members[suffix], self.suffixes.index(suffix)))
+
+    def __len__(self):
+        return self.starts[-1]
+
+    def __getitem__(self, index):
+        index = range(len(self))[index]
+        shard, sample = bisect.bisect_right(self.starts, index) - 1, {}
+        for number, field in enumerate(self.fields):
+            place = 3 * (index * len(self.fields) + number)
+            at, size, suffix = self.places[place:place + 3]
+            data = self._read(shard, at, size)
+            try:
+                sample[field.name] = field.value(self.suffixes[suffix], data, field.name == self.boxes)
+            except (ValueError, KeyError, IndexError, TypeError) as why:
+                raise self._bad(shard, at, field.name, self.suffixes[suffix], why) from None
+        return sample
+
+
+def _first(boxes):
+    return boxes if isinstance(boxes, str) or not boxes else boxes[0]
+
+
+def from_tar(paths: str | os.PathLike | Sequence, fields: dict[str, str], *, ragged: dict[str, int] | None = None,
+             boxes: Sequence[str] | str | None = None, exact: bool = False, workers: int | None = None, name: str | None = None,
+             version: str = "", timeout: int = 60, room: int | None = None, keep: float = 30.0) -> Wrapped:
+    """Samples of several files each out of WebDataset's tar shards, for Loader: a file, a folder, a pattern,
+    "train-{000000..000123}.tar", or a list of these.
+
+        data = oa.from_tar("coco-{000..099}.tar", {"image": "jpg;png", "boxes": "json:boxes", "classes": "json:classes"},
+                           ragged={"boxes": 100, "classes": 100}, boxes=["boxes", "classes"])
+        loader = oa.Loader(data, pipeline, batch_size=64)
+
+    fields: for each field of a batch, in this order, the suffixes of its file ("jpg;jpeg;png": the first that a sample has), or a key
+    of its JSON ("json:objects/boxes"). .txt is text, .cls a whole number, .npy an array, .json what is in it; all others are bytes,
+    which a pipeline decodes where they are the first field. Of boxes JSON's numbers become float32.
+
+    The shards' heads are read once by each job that opens them, and samples by the pool, at their places, in any order. For pictures and
+    labels alone a Loader takes the shards themselves, and reads them faster. The other arguments are wrap()'s."""
+    if not isinstance(fields, dict) or not fields:
+        raise ArgumentError(f"fields is {fields!r}: {{field of a batch: suffix of its file}}")
+    rows = TarRows(_shards_of(paths), fields, _first(boxes))
+    return wrap(rows, name=name, version=version, workers=workers, timeout=timeout, random=False, room=room, keep=keep, ragged=ragged,
+                boxes=boxes, exact=exact)
+
+
+# ---- MDS ----
+
+_NUMBERS = {"int": "<i8", **{f"{kind}{bits}": f"<{kind[0]}{bits // 8}" for kind in ("uint", "int", "float") for bits in (8, 16, 32, 64)
+                             if (kind, bits) != ("float", 8)}}
+_ENCODINGS = ("str", "bytes", "jpeg", "png", "json", *_NUMBERS)
+
+
+class MdsRows(_Shards):
+    """Samples of raw MDS shards, by the index.json of their folder."""
+
+    def __init__(self, folder, fields, boxes):
+        path = os.path.join(folder, "index.json")
+        try:
+            with open(path, "rb") as file:
+                shards = json.load(file)["shards"]
+            super().__init__([os.path.join(folder, os.path.basename(shard["raw_data"]["basename"])) for shard in shards], boxes)
+            self.columns = list(zip(shards[0]["column_names"], shards[0]["column_encodings"]))
+            self.starts = [0]
+            for (file, (size, _)), shard in zip(self.files, shards):
+                if size != shard["raw_data"]["bytes"]:
+                    raise DatasetError(f"{file} has {size} bytes, and {shard['raw_data']['bytes']} by index.json: the copy is not whole")
+                if list(zip(shard["column_names"], shard["column_encodings"])) != self.columns:
+                    raise DatasetError(f"{file} has other columns than the first shard")
+                self.starts.append(self.starts[-1] + shard["samples"])
+        except FileNotFoundError as missing:
+            raise MissingError(f"{missing.filename} is not there: from_mds() takes a folder of raw shards with their index.json; compressed"
+                               " ones are to be unpacked first") from None
+        except (ValueError, KeyError, IndexError, TypeError) as why:
+            raise DatasetError(f"{path} is no index of MDS shards: {type(why).__name__}: {why}") from None
+        self.fields = {name: self._column(name, source) for name, source in fields.items()}
+
+    def _column(self, name, source):
+        column, _, path = source.partition(":")
+        encoding = dict(self.columns).get(column)
+        if encoding is None:
+            raise ArgumentError(f"fields={{{name!r}: {source!r}}}: there is no column {column!r}; there are: {', '.join(dict(self.columns))}")
+        if encoding not in _ENCODINGS or path and encoding != "json":
+            raise ArgumentError(f"column {column} has encoding {encoding}, which has no place in a batch; these have: {', '.join(_ENCODINGS)}"
+                                " (of json, also column:key)")
+        return column, [key for key in path.split("/") if key]
+
+    def __len__(self):
+        return self.starts[-1]
+
+    def _split(self, shard, sample):
+        """{column: bytes}, and where the sample is."""
+        import numpy as np
+        begin, end = struct.unpack("<II", self._read(shard, 4 + 4 * sample, 8))
+        fixed = [np.dtype(_NUMBERS[encoding]).itemsize if encoding in _NUMBERS else None for _, encoding in self.columns]
+        data, at = self._read(shard, begin, max(0, end - begin)), 4 * fixed.count(None)
+        sizes, parts = iter(struct.unpack_from(f"<{fixed.count(None)}I", data)), {}
+        for (column, _), size in zip(self.columns, fixed):
+            size = next(sizes) if size is None else size
+            parts[column], at = data[at:at + size], at + size
+        if at != len(data):
+            raise ValueError(f"its columns have {at} bytes, and it has {len(data)}")
+        return parts, begin
+
+    def __getitem__(self, index):
+        index = range(len(self))[index]
+        shard = bisect.bisect_right(self.starts, index) - 1
+        at, name, encodings, sample = 0, "", dict(self.columns), {}
+        try:
+            parts, at = self._split(shard, index - self.starts[shard])
+            for name, (column, path) in self.fields.items():
+                sample[name] = self._value(encodings[column], parts[column], path, name == self.boxes)
+        except (ValueError, KeyError, IndexError, TypeError, struct.error) as why:
+            raise self._bad(shard, at, name or "of any name", f"sample {index - self.starts[shard]} of it", why) from None
+        return sample
+
+    @staticmethod
+    def _value(encoding, data, path, is_boxes):
+        import numpy as np
+        if encoding in _NUMBERS:
+            return np.frombuffer(data, _NUMBERS[encoding])[0]
+        if encoding == "json":
+            return _within(json.loads(data), path, is_boxes)
+        return data.decode() if encoding == "str" else data
+
+
+def from_mds(folder: str | os.PathLike, fields: dict[str, str], *, ragged: dict[str, int] | None = None,
+             boxes: Sequence[str] | str | None = None, exact: bool = False, workers: int | None = None, name: str | None = None,
+             version: str = "", timeout: int = 60, room: int | None = None, keep: float = 30.0) -> Wrapped:
+    """Samples of several columns of a folder of raw MDS shards (MosaicML's streaming), for Loader.
+
+        data = oa.from_mds("/data/mds", {"image": "photo", "caption": "text", "boxes": "about:boxes"}, ragged={"caption": 300, "boxes": 100})
+
+    fields: for each field of a batch, in this order, its column, or a key of a column's JSON ("about:objects/boxes"). Columns of encodings str,
+    bytes, jpeg, png, json, and numbers have a place. The other arguments are wrap()'s; from_tar() says the rest."""
+    if not isinstance(fields, dict) or not fields:
+        raise ArgumentError(f"fields is {fields!r}: {{field of a batch: column}}")
+    rows = MdsRows(os.path.expanduser(os.fspath(folder)), fields, _first(boxes))
+    return wrap(rows, name=name, version=version, workers=workers, timeout=timeout, random=False, room=room, keep=keep, ragged=ragged,
+                boxes=boxes, exact=exact)
