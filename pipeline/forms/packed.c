@@ -204,7 +204,8 @@ static const char *packed_roles(const struct pipeline_field *fields, unsigned fi
 		if (boxes > 0)
 			return "two fields are boxes; one can be";
 		if (field->dtype != PIPELINE_F32 || field->ndim != 2 || field->shape[1] != 4)
-			return "boxes are float32 (3) of shape [most, 4]: left, top, right, bottom in "
+			return "boxes are float32 (3) of shape [most, 4]: left, top, right, bottom "
+			       "in "
 			       "pixels";
 		boxes = f;
 	}
@@ -387,7 +388,8 @@ static void packed_move(const struct pipeline_field *field, void *data, uint64_t
 }
 
 void packed_keep(const struct pipeline_field *fields, const struct packed_fields *announced,
-		 uint64_t count, bool (*is_gone)(const float box[4]), const struct pipeline_out *out)
+		 uint64_t count, bool (*is_gone)(const float box[4]),
+		 const struct pipeline_out *out)
 {
 	const float(*box)[4] = out->field[announced->boxes];
 	const unsigned end = announced->first + announced->n;
