@@ -18,9 +18,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#include "daemon/node.h"
 #include "daemon/serve/index_prune.h"
-#include "daemon/serve/source.h"
 
 #define DISK_PART 10  /* of a file system for indexes, where index_size does not say */
 #define TENANT_PART 4 /* of that, for one user */
@@ -29,40 +27,37 @@
 
 /* Each domain has its own: an index has names in it, and is believed to come from that domain's
  * reader. */
-static void path_of(const struct source *source, char ret[INDEX_FILE_PATH_MAX])
+static void path_of(const struct index_file *file, char ret[INDEX_FILE_PATH_MAX])
 {
-	char text[IDENTITY_TEXT_MAX + PARAM_TEXT_MAX + 8], key[IDENTITY_TEXT_MAX];
+	char text[IDENTITY_TEXT_MAX + PARAM_TEXT_MAX + 8];
 	char name[INDEX_PRUNE_NAME_MAX];
 	struct hash_id id;
-	size_t at;
+	size_t at = strlen(file->owner);
 
-	domain_key(source->domain, key);
-	at = strlen(key);
-	memcpy(text, key, at + 1);
+	memcpy(text, file->owner, at + 1);
 	at += at ? 1 : 0; /* its NUL parts it from the path */
-	snprintf(text + at, sizeof(text) - at, "%s", source->path);
-	hash_of(text, at + strlen(source->path), &id);
-	index_prune_name(key, &id, name);
-	snprintf(ret, INDEX_FILE_PATH_MAX, "%s/%s", source->node->place.indexes, name);
+	snprintf(text + at, sizeof(text) - at, "%s", file->dataset);
+	hash_of(text, at + strlen(file->dataset), &id);
+	index_prune_name(file->owner, &id, name);
+	snprintf(ret, INDEX_FILE_PATH_MAX, "%s/%s", file->folder, name);
 }
 
-static void temporary_of(const struct source *source, bool is_old, char ret[INDEX_FILE_PATH_MAX])
+static void temporary_of(const struct index_file *file, bool is_old, char ret[INDEX_FILE_PATH_MAX])
 {
-	char key[IDENTITY_TEXT_MAX], name[INDEX_PRUNE_NAME_MAX];
+	char name[INDEX_PRUNE_NAME_MAX];
 
-	domain_key(source->domain, key);
-	index_prune_temporary(key, source->id, is_old, name);
-	snprintf(ret, INDEX_FILE_PATH_MAX, "%s/%s", source->node->place.indexes, name);
+	index_prune_temporary(file->owner, file->id, is_old, name);
+	snprintf(ret, INDEX_FILE_PATH_MAX, "%s/%s", file->folder, name);
 }
 
 /* ---- on the loop ---- */
 
-int index_file_open(const struct source *source)
+int index_file_open(const struct index_file *file)
 {
 	char path[INDEX_FILE_PATH_MAX];
 	_cleanup_close_ int fd = -1;
 
-	path_of(source, path);
+	path_of(file, path);
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 	return fd >= 0 && index_prune_hold(fd) ? base_take_fd(&fd) : -1;
 }
@@ -72,34 +67,34 @@ void index_file_touch(int fd)
 	futimens(fd, NULL);
 }
 
-int index_file_set_aside(const struct source *source)
+int index_file_set_aside(const struct index_file *file)
 {
 	char path[INDEX_FILE_PATH_MAX], old[INDEX_FILE_PATH_MAX];
 
-	path_of(source, path);
-	temporary_of(source, true, old);
+	path_of(file, path);
+	temporary_of(file, true, old);
 	return rename(path, old) < 0 && errno != ENOENT ? -errno : 0;
 }
 
-void index_file_temporary(const struct source *source, char ret[INDEX_FILE_PATH_MAX])
+void index_file_temporary(const struct index_file *file, char ret[INDEX_FILE_PATH_MAX])
 {
-	temporary_of(source, false, ret);
+	temporary_of(file, false, ret);
 }
 
 /* ---- in a child ---- */
 
 /* Our own user may have all of it. */
-static int rule_of(const struct source *source, struct index_prune_rule *ret)
+static int rule_of(const struct index_file *file, struct index_prune_rule *ret)
 {
-	uint64_t size = source->node->param.index_size;
+	uint64_t size = file->size;
 	struct statvfs disk;
 
-	if (!size && statvfs(source->node->place.indexes, &disk) < 0)
+	if (!size && statvfs(file->folder, &disk) < 0)
 		return -errno;
 	if (!size)
 		size = (uint64_t)disk.f_blocks * disk.f_frsize / DISK_PART;
 	ret->size = size;
-	ret->most = source->domain->kind == DOMAIN_OWN ? size : size / TENANT_PART;
+	ret->most = file->is_own ? size : size / TENANT_PART;
 	return 0;
 }
 
@@ -130,19 +125,17 @@ static int write_all(const char *temporary, const char *path, int from, uint64_t
 	return r;
 }
 
-int index_file_store(const struct source *source, int from, const char *temporary)
+int index_file_store(const struct index_file *file, int from, const char *temporary)
 {
 	char path[INDEX_FILE_PATH_MAX];
 	struct index_prune_rule rule;
-	char key[IDENTITY_TEXT_MAX];
 	struct stat status;
-	int r = fstat(from, &status) < 0 ? -errno : rule_of(source, &rule);
+	int r = fstat(from, &status) < 0 ? -errno : rule_of(file, &rule);
 
-	path_of(source, path);
-	domain_key(source->domain, key);
+	path_of(file, path);
 	if (!r)
-		r = index_file_set_aside(source);
+		r = index_file_set_aside(file);
 	if (!r)
-		r = index_prune(source->node->place.indexes, key, &rule, (uint64_t)status.st_size);
+		r = index_prune(file->folder, file->owner, &rule, (uint64_t)status.st_size);
 	return r ? r : write_all(temporary, path, from, (uint64_t)status.st_size);
 }

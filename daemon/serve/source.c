@@ -61,6 +61,18 @@ static struct source *find_id(struct domain *domain, uint64_t id)
 	return NULL;
 }
 
+static struct index_file file_of(const struct source *source)
+{
+	struct index_file file = {.folder = source->node->place.indexes,
+				  .dataset = source->path,
+				  .id = source->id,
+				  .size = source->node->param.index_size,
+				  .is_own = source->domain->kind == DOMAIN_OWN};
+
+	domain_key(source->domain, file.owner);
+	return file;
+}
+
 static void store_free(struct source *source)
 {
 	struct source_store *store = source->store;
@@ -106,7 +118,8 @@ void source_unref(struct source *source)
 
 void source_forget(const struct source *source)
 {
-	int r = index_file_set_aside(source);
+	const struct index_file file = file_of(source);
+	int r = index_file_set_aside(&file);
 
 	if (r)
 		log_line(LOG_LEVEL_WARN, "index-not-forgotten", "path=\"%.400s\" error=\"%s\"",
@@ -227,9 +240,11 @@ static void on_silence(void *arg)
 
 static void ask_reader(struct source *source)
 {
+	const struct index_file file = file_of(source);
+
 	base_close(&source->stored_fd);
 	if (source->how != READER_HOW_LOOK)
-		source->stored_fd = index_file_open(source);
+		source->stored_fd = index_file_open(&file);
 	source->state = SOURCE_OPENING;
 	expect_news(source);
 	reading_open(&source->domain->reading, source, source->stored_fd);
@@ -352,8 +367,10 @@ static void use_unstored(struct source *source, int error)
 /* Its status is an errno: all are below 256. */
 static void store_in_child(const struct source *source, pid_t accessd)
 {
+	const struct index_file file = file_of(source);
+
 	child_settle(accessd, source->store->from);
-	_exit(-index_file_store(source, source->store->from, source->store->temporary));
+	_exit(-index_file_store(&file, source->store->from, source->store->temporary));
 }
 
 static void store_finish(struct source *source)
@@ -396,12 +413,13 @@ bool source_stored(struct node *node, pid_t pid, int status)
 static int store_begin(struct source *source, int from)
 {
 	struct source_store *store = calloc(1, sizeof(*store));
+	const struct index_file file = file_of(source);
 	pid_t accessd = getpid();
 
 	if (!store)
 		return -ENOMEM;
 	source->store = store;
-	index_file_temporary(source, store->temporary);
+	index_file_temporary(&file, store->temporary);
 	store->from = fcntl(from, F_DUPFD_CLOEXEC, 0);
 	store->pid = store->from < 0 ? -1 : fork();
 	if (store->pid < 0)
