@@ -8,6 +8,7 @@
 
 #include "base/philox.h"
 #include "daemon/serve/arena.h"
+#include "tests/histories.h"
 #include "tests/worker/suite.h"
 
 #include <stdlib.h>
@@ -170,7 +171,7 @@ END_TEST
 
 static void add(TCase *tcase)
 {
-	tcase_add_loop_test(tcase, random_histories, 0, 8);
+	tcase_add_loop_test(tcase, random_histories, 0, HISTORIES_OF(8));
 	tcase_add_test(tcase, order_of_release_is_free);
 	tcase_add_test(tcase, limits_are_kept);
 	tcase_add_test(tcase, the_checker_sees_what_is_broken);

@@ -16,6 +16,7 @@
 #include "pipeline/engine/finish.h"
 #include "pipeline/pipeline.h"
 #include "pipeline/spec/spec.h"
+#include "tests/histories.h"
 #include "tests/patience.h"
 
 #define RUN_SEED 20261121 /* parity.py's */
@@ -399,7 +400,8 @@ START_TEST(engines_agree)
 
 	run_engines_init(&both, run_specs[_i]);
 	for (unsigned f = 0; f < run_n_files; f++) {
-		for (uint64_t sample = 0; sample < (uint64_t)(_i < RUN_MANY ? 300 : 20); sample++) {
+		for (uint64_t sample = 0; sample < HISTORIES_OF(_i < RUN_MANY ? 300u : 20u);
+		     sample++) {
 			struct pipeline_key key = {5, 6, sample};
 
 			run_engines_agree(&both, run_files[f].data, run_files[f].size, &key,

@@ -9,6 +9,7 @@
 #include "base/base.h"
 #include "sched/carousel.h"
 #include "sched/token.h"
+#include "tests/histories.h"
 #include "tests/sched/chaos.h"
 
 #define SECOND UINT64_C(1000000000)
@@ -689,7 +690,7 @@ START_TEST(decisions_are_a_function_of_the_events)
 }
 END_TEST
 
-#define HISTORIES 2000
+#define HISTORIES HISTORIES_OF(2000)
 #define HISTORIES_A_TEST 100
 
 START_TEST(random_histories)
@@ -790,7 +791,7 @@ static Suite *suite(void)
 			    HISTORIES / HISTORIES_A_TEST / 2);
 	tcase_add_loop_test(many, random_histories_of_kept_instances, 0,
 			    HISTORIES / HISTORIES_A_TEST / 2);
-	tcase_add_loop_test(many, random_histories_of_larger_grains, 0, 24);
+	tcase_add_loop_test(many, random_histories_of_larger_grains, 0, HISTORIES_OF(24));
 	suite_add_tcase(all, one);
 	suite_add_tcase(all, many);
 	return all;

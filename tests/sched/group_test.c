@@ -27,10 +27,11 @@
 #include "sched/carousel.h"
 #include "sched/population.h"
 #include "sched/ranks/ranks.h"
+#include "tests/histories.h"
 #include "tests/patience.h"
 
-#define TESTS 20
-#define VARIED_TESTS 7
+#define TESTS HISTORIES_OF(20)
+#define VARIED_TESTS HISTORIES_OF(7)
 #define LIVES_A_TEST 1050
 #define BIG_LIVES 60
 #define MAX_JOBS 3
@@ -1072,7 +1073,7 @@ static void run_in_step(void)
 START_TEST(ranks_in_step_never_wait_for_ever)
 {
 	philox_seq_init(&rng, 4713, 0, 0);
-	for (int world = 0; world < 400 && !broken; world++) {
+	for (int world = 0; world < HISTORIES_OF(400) && !broken; world++) {
 		config = (struct carousel_config){
 		    .n = 1 + below(MAX_N),
 		    .chunk = 1 + (uint32_t)below(24),

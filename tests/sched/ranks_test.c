@@ -14,9 +14,10 @@
 #include "base/philox.h"
 #include "sched/plan.h"
 #include "sched/ranks/ranks.h"
+#include "tests/histories.h"
 
 #define CASES_A_TEST 10000
-#define TESTS 12
+#define TESTS HISTORIES_OF(12)
 #define MAX_N 600
 
 /* The first broken promise of a case. ck_assert() for each sample would take minutes. */

@@ -24,9 +24,10 @@
 #include "sched/carousel.h"
 #include "sched/ranks/ranks.h"
 #include "sched/token.h"
+#include "tests/histories.h"
 #include "tests/patience.h"
 
-#define WORLDS 24000
+#define WORLDS HISTORIES_OF(24000)
 #define WORLDS_A_TEST 1000
 #define LIVES_A_TEST 5600 /* 134,400 in all */
 #define MAX_N 72

@@ -15,9 +15,10 @@
 #include "base/philox.h"
 #include "sched/carousel.h"
 #include "sched/ranks/spread.h"
+#include "tests/histories.h"
 
 #define CASES_A_TEST 10000
-#define TESTS 8
+#define TESTS HISTORIES_OF(8)
 #define MAX_N 600
 #define MOST_RANKS 16
 
