@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SCHED_FAIR_H
+#define SCHED_FAIR_H
+
+/*
+ * Who may begin more work when several want the same processors: fair queueing by weight, in the CPU time that their
+ * work takes. Arithmetic on what callers measure; no clock.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define FAIR_ALL UINT32_MAX
+
+struct fair {           /* one who shares; zeroed and with fair_enter(), it begins */
+	double weight;  /* over 0 */
+	double done_ns; /* CPU time given to it, over its weight */
+	double cost_ns; /* CPU time of one sample; 0: not known yet, and guessed */
+};
+
+struct fair_node {
+	double cpus;   /* that all of them together have had lately */
+	double weight; /* of all who have work */
+};
+
+/* How far one may be ahead of another, in units of done_ns. */
+double fair_window_ns(const struct fair_node *node);
+/* What a sample costs, or is taken to cost. */
+double fair_cost_ns(const struct fair *one);
+/* How far it really is, of samples that it began and that are not finished. */
+double fair_reached_ns(const struct fair *one, uint64_t under_way);
+/* It has work, after a time without: it is as far as the one who is least far (fair_reached_ns()) of those who have work too,
+ * and gets nothing for the time that it did not want anything. least_ns < 0: there is nobody else. */
+void fair_enter(struct fair *one, double least_ns);
+/* `other` has work that waits for a processor, and *least_ns is how far the least far of such is; < 0: none was looked at yet. */
+void fair_look(const struct fair *other, double *least_ns);
+/* After all were looked at for `one`: other, if it is far behind without holding it back, loses what it did not want. */
+void fair_pass(struct fair *other, const struct fair *one, const struct fair_node *node,
+	       double least_ns);
+/* Samples that one may begin now, by that (*least_ns < 0: nobody was found); FAIR_ALL: as many as it likes. */
+uint32_t fair_room(const struct fair *one, const struct fair_node *node, double least_ns);
+/* Samples that one should have under way at most beside others. */
+uint32_t fair_depth(const struct fair *one, const struct fair_node *node);
+/* It began so many. */
+void fair_charge(struct fair *one, uint32_t samples);
+/* `samples` that were finished took that CPU time, by the kernel's count. */
+void fair_settle(struct fair *one, uint64_t samples, double cpu_ns);
+
+struct fair_account {                     /* what somebody has had */
+	double cpu_ns, bytes;             /* his part of what was done */
+	double alone_cpu_ns, alone_bytes; /* what all that he took would have been for him alone */
+};
+
+void fair_account_add(struct fair_account *account, const struct fair_account *more);
+/* What others' jobs and what is kept did for him: alone - had; never less than 0. */
+double fair_saved(double alone, double had);
+
+#endif
