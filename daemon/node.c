@@ -66,6 +66,7 @@ static void on_tick(void *arg)
 		LIST_FOREACH(stream, &domain->streams, link)
 		is_needed |= pump_tick(stream);
 	}
+	fill_settle(node, base_now_ns());
 	if (is_needed)
 		loop_timer_set(node->tick, TICK_NS);
 }

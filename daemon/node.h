@@ -80,6 +80,10 @@ struct node {
 	uint32_t ticks; /* since the start, from 1 */
 	struct node_counters counters;
 	uint64_t ended_reader_ns, ended_worker_ns; /* CPU time of domains that ended */
+
+	struct fair_node fair; /* fill_fair.c */
+	unsigned n_busy;       /* streams with chunks in production, at weighed_ns */
+	uint64_t weighed_ns, settled_ns;
 	bool draining;
 };
 

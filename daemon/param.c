@@ -46,6 +46,7 @@ static char *text_of(struct param *param, const struct row *row)
 
 void param_init(struct param *param)
 {
+	memset(&param->quotas, 0, sizeof(param->quotas));
 	for (size_t i = 0; i < BASE_ARRAY_LEN(rows); i++) {
 		if (rows[i].kind == KIND_TEXT)
 			snprintf(text_of(param, &rows[i]), PARAM_TEXT_MAX, "%s", rows[i].text);
@@ -136,6 +137,18 @@ static int set_text(struct param *param, const struct row *row, const char *valu
 	return 0;
 }
 
+static int set_quota(struct param *param, const char *name, size_t length, const char *value,
+		     struct diag *diag)
+{
+	_cleanup_free_ char *copy = strndup(name, length);
+
+	if (!copy) {
+		diag_set(diag, "no memory for a quota");
+		return PARAM_E_BAD;
+	}
+	return quota_set(&param->quotas, copy, value, diag) ? PARAM_E_BAD : 0;
+}
+
 int param_set(struct param *param, const char *assignment, struct diag *diag)
 {
 	const char *equals = strchr(assignment, '=');
@@ -150,7 +163,7 @@ int param_set(struct param *param, const char *assignment, struct diag *diag)
 	while (end > assignment && isspace((unsigned char)end[-1]))
 		end--;
 	row = row_of(assignment, (size_t)(end - assignment));
-	if (!row) {
+	if (!row && !quota_is_name(assignment)) {
 		diag_set(diag, "no parameter is called \"%.*s\": `accessd --help` lists them",
 			 (int)(end - assignment), assignment);
 		return PARAM_E_BAD;
@@ -158,12 +171,16 @@ int param_set(struct param *param, const char *assignment, struct diag *diag)
 	for (equals++; isspace((unsigned char)*equals);)
 		equals++;
 	if (strlen(equals) >= sizeof(value)) {
-		diag_set(diag, "parameter %s: longer than %d bytes", row->name, PARAM_TEXT_MAX);
+		diag_set(diag, "parameter %.*s: longer than %d bytes",
+			 (int)BASE_MIN(end - assignment, (ptrdiff_t)64), assignment,
+			 PARAM_TEXT_MAX);
 		return PARAM_E_BAD;
 	}
 	strcpy(value, equals);
 	for (size_t n = strlen(value); n > 0 && isspace((unsigned char)value[n - 1]); n--)
 		value[n - 1] = '\0';
+	if (!row)
+		return set_quota(param, assignment, (size_t)(end - assignment), value, diag);
 	if (row->kind == KIND_CHOICE)
 		return set_choice(param, row, value, diag);
 	return row->kind == KIND_TEXT ? set_text(param, row, value, diag)
@@ -314,6 +331,10 @@ void param_take(struct param *param, const struct param *wanted, struct param_ch
 		memcpy(now, then, is_text ? PARAM_TEXT_MAX : sizeof(uint64_t));
 		add_name(ret->taken, sizeof(ret->taken), row->name);
 	}
+	if (memcmp(&param->quotas, &wanted->quotas, sizeof(param->quotas)) != 0) {
+		param->quotas = wanted->quotas;
+		add_name(ret->taken, sizeof(ret->taken), QUOTA_PREFIX "*");
+	}
 }
 
 /* ---- what is said ---- */
@@ -354,4 +375,5 @@ void param_print(FILE *out)
 			snprintf(value, sizeof(value), "%s", rows[i].text);
 		fprintf(out, "  %-18s %-8s %s\n", rows[i].name, value, rows[i].what);
 	}
+	quota_print(out);
 }

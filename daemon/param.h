@@ -7,6 +7,7 @@
 
 #include <stdio.h>
 #include "base/base.h"
+#include "daemon/tenant/quota.h"
 
 #define PARAM_TEXT_MAX 1024
 enum { PARAM_E_BAD = 1 };
@@ -26,6 +27,7 @@ struct param {
 #undef PARAM_COUNT
 #undef PARAM_TEXT
 #undef PARAM_CHOICE
+	struct quotas quotas;
 };
 
 void param_init(struct param *param);
@@ -41,7 +43,7 @@ int param_read_users(struct param *param, struct diag *diag);
 /* What a running accessd takes over of `wanted` (live_tbl.h), and what it leaves as it is, though it differs: their names,
  * with ", " between them. */
 struct param_change {
-	char taken[512], left[1024];
+	char taken[1024], left[1024];
 };
 void param_take(struct param *param, const struct param *wanted, struct param_change *ret);
 /* Every parameter with its value, in the table's order; text NULL: number says it. */

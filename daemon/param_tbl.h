@@ -89,6 +89,8 @@ PARAM_BYTES(tenant_memory, 0, 0, UINT64_C(1) << 50,
 PARAM_COUNT(tenant_clients, 0, 0, 65536,
 	    "connections of one user at once; 0: a quarter of max_clients")
 PARAM_COUNT(tenant_streams, 16, 1, 4096, "streams of one user at once")
+PARAM_COUNT(tenant_jobs, 0, 0, 65536,
+	    "jobs of one user at once, each rank counted; 0: as many as he has connections")
 PARAM_COUNT(sample_timeout_ms, 1000, 50, 3600000,
 	    "CPU time that a sample may take, or 50 times the median or 200 ns a pixel if that is "
 	    "longer, before its worker is replaced")

@@ -213,10 +213,11 @@ static void ctl_tenant_row(const struct json_in *tenant, struct table *table)
 
 	if (is_public) {
 		table_cell(table, "everybody");
-		for (unsigned i = 0; i < 4; i++)
+		for (unsigned i = 0; i < 5; i++)
 			table_cell(table, "-");
 	} else {
 		ctl_cell_user(table, ctl_u64(tenant, "uid"));
+		ctl_cell_u64(table, tenant, "share");
 		ctl_cell_u64(table, tenant, "jobs");
 		ctl_cell_u64(table, tenant, "clients");
 		table_cell(table, "%llu of %llu", (unsigned long long)ctl_u64(tenant, "streams"),
@@ -228,6 +229,13 @@ static void ctl_tenant_row(const struct json_in *tenant, struct table *table)
 	ctl_cell_u64(table, tenant, "workers_alive");
 	table_cell(table, "%.1f s",
 		   ctl_real(tenant, "worker_cpu_seconds") + ctl_real(tenant, "reader_cpu_seconds"));
+	if (is_public) {
+		table_cell(table, "-");
+		table_cell(table, "-");
+	} else {
+		table_cell(table, "%.1f s", ctl_real(tenant, "cpu_seconds_used"));
+		table_cell(table, "%.1f s", ctl_real(tenant, "cpu_seconds_saved"));
+	}
 	table_end_row(table);
 }
 
@@ -241,6 +249,7 @@ static void ctl_only_row(const struct json_in *status, struct table *table)
 		ctl_cell_user(table, ctl_u64(status, "uid"));
 	else
 		table_cell(table, "-");
+	table_cell(table, "1");
 	table_cell(table, "%zu", json_in_count(json_in_member(status, "jobs")));
 	ctl_cell_u64(table, node, "clients");
 	table_cell(table, "%zu", json_in_count(json_in_member(status, "streams")));
@@ -250,6 +259,9 @@ static void ctl_only_row(const struct json_in *status, struct table *table)
 	ctl_cell_u64(table, node, "workers_alive");
 	table_cell(table, "%.1f s",
 		   ctl_real(node, "worker_cpu_seconds") + ctl_real(node, "reader_cpu_seconds"));
+	table_cell(table, "%.1f s",
+		   ctl_real(node, "worker_cpu_seconds") + ctl_real(node, "reader_cpu_seconds"));
+	table_cell(table, "%.1f s", ctl_real(node, "cpu_seconds_saved"));
 	table_end_row(table);
 }
 
@@ -270,7 +282,7 @@ void ctl_draw_tenants(const struct json_in *status, FILE *out)
 	if (!serves_all)
 		option_wrap("This accessd serves one user alone, who may have all of it.", 0, 80,
 			    out);
-	table_init(&table, "<user|jobs|clients|streams|memory|workers|CPU");
+	table_init(&table, "<user|share|jobs|clients|streams|memory|workers|CPU|used|saved");
 	if (!serves_all)
 		ctl_only_row(status, &table);
 	for (size_t i = 0; serves_all && sorted && i < json_in_count(tenants); i++)

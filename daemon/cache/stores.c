@@ -79,7 +79,7 @@ struct stores_rule stores_rule_of(const struct domain *domain)
 
 	if (domain->kind == DOMAIN_OWN)
 		return rule;
-	rule.most = param->tenant_cache ? BASE_MIN(param->tenant_cache, rule.size) : rule.size / 4;
+	rule.most = tenant_cache_most(domain);
 	rule.users = (unsigned)param->tenants + 1;
 	rule.his = given_beside(domain);
 	return rule;

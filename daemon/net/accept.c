@@ -44,7 +44,7 @@ static void make_room(struct accept *accept, struct conn *newest, bool of_same_u
 {
 	struct conn *spare = find_spare(accept->node, newest, of_same_user);
 	uint64_t most = accept->most;
-	char text[160];
+	char text[256];
 
 	if (spare) {
 		conn_free(spare);
@@ -53,9 +53,11 @@ static void make_room(struct accept *accept, struct conn *newest, bool of_same_u
 	if (of_same_user)
 		snprintf(text, sizeof(text),
 			 "user %u has %llu clients of accessd already, the most that one may have: "
-			 "raise tenant_clients",
+			 "end some, or ask who runs accessd to raise tenant_clients or "
+			 "tenant.%u.clients",
 			 (unsigned)newest->uid,
-			 (unsigned long long)tenant_conns_most(accept->node, most));
+			 (unsigned long long)tenant_conns_most(accept->node, newest->uid, most),
+			 (unsigned)tenant_of(accept->node, newest->uid));
 	else
 		snprintf(text, sizeof(text),
 			 "accessd serves %llu clients already, its most: raise max_clients or the "
@@ -72,7 +74,7 @@ static void take_in(struct accept *accept, int fd)
 
 	if (!conn)
 		return;
-	if (tenant_conns(node, conn->uid) > tenant_conns_most(node, accept->most))
+	if (tenant_conns(node, conn->uid) > tenant_conns_most(node, conn->uid, accept->most))
 		make_room(accept, conn, true);
 	else if (node->n_conns > accept->most)
 		make_room(accept, conn, false);

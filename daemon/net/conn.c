@@ -257,6 +257,8 @@ static void on_open(struct conn *conn, const struct message_open *open, struct w
 	}
 	if (!code)
 		code = tenant_enter(conn, &diag);
+	if (!code)
+		code = tenant_may_have_job(conn, &diag);
 	if (!code && opening_begin(conn, conn->request.dataset))
 		code = OA_E_MEMORY;
 	if (code) {

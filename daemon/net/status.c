@@ -369,6 +369,17 @@ static void put_waits(struct json_out *out, const struct job *job)
 	json_out_object_end(out);
 }
 
+/* Its part of what was done, and what it would have been alone beyond that. */
+static void put_account(struct json_out *out, const struct fair_account *account)
+{
+	json_out_member_double(out, "cpu_seconds_used", account->cpu_ns / 1e9);
+	json_out_member_u64(out, "bytes_used", (uint64_t)account->bytes);
+	json_out_member_double(out, "cpu_seconds_saved",
+			       fair_saved(account->alone_cpu_ns, account->cpu_ns) / 1e9);
+	json_out_member_u64(out, "bytes_saved",
+			    (uint64_t)fair_saved(account->alone_bytes, account->bytes));
+}
+
 static void put_job(struct json_out *out, const struct job *job)
 {
 	struct inbox_figures figures;
@@ -396,6 +407,7 @@ static void put_job(struct json_out *out, const struct job *job)
 	json_out_member_double(out, "idle_seconds", (double)job_idle_ns(job, base_now_ns()) / 1e9);
 	json_out_member_double(out, "wait_seconds", (double)figures.wait_ns / 1e9);
 	put_waits(out, job);
+	put_account(out, &job->account);
 	json_out_object_end(out);
 }
 
@@ -451,13 +463,17 @@ static void put_share(struct json_out *out, const struct domain *domain)
 	json_out_member_bool(out, "shares_public", is_public);
 	json_out_member_u64(out, "clients", tenant_conns(domain->node, domain->who.uid));
 	json_out_member_u64(out, "streams", tenant_streams(domain));
-	json_out_member_u64(out, "streams_most", tenant_streams_most(domain->node));
+	json_out_member_u64(out, "streams_most", tenant_streams_most(domain));
 	json_out_member_u64(out, "memory", tenant_memory(domain));
-	json_out_member_u64(out, "memory_most", tenant_memory_most(domain->node));
+	json_out_member_u64(out, "memory_most", tenant_memory_most(domain));
+	if (tenant_jobs_most(domain) != UINT64_MAX)
+		json_out_member_u64(out, "jobs_most", tenant_jobs_most(domain));
+	json_out_member_u64(out, "share", tenant_share(domain));
 }
 
-/* Of what is saved, he has as much as he has of what is delivered. */
-static void put_account(struct json_out *out, const struct domain *domain, const struct sums *sums)
+/* Of samples that are saved, he has as much as he has of those that are delivered. */
+static void put_delivered(struct json_out *out, const struct domain *domain,
+			  const struct sums *sums)
 {
 	const struct saved saved = saved_of(domain->node, sums);
 	const uint64_t delivered = delivered_to(domain->node, domain);
@@ -465,8 +481,6 @@ static void put_account(struct json_out *out, const struct domain *domain, const
 
 	json_out_member_u64(out, "samples_delivered", delivered);
 	json_out_member_u64(out, "samples_saved", (uint64_t)(part * (double)saved.samples));
-	json_out_member_u64(out, "bytes_saved", (uint64_t)(part * saved.bytes));
-	json_out_member_double(out, "cpu_seconds_saved", part * saved.cpu_s);
 }
 
 static void put_tenant(struct json_out *out, const struct domain *domain, const struct sums *sums)
@@ -477,7 +491,8 @@ static void put_tenant(struct json_out *out, const struct domain *domain, const 
 	json_out_member_bool(out, "public", domain->kind == DOMAIN_PUBLIC);
 	if (domain->kind != DOMAIN_PUBLIC) {
 		put_share(out, domain);
-		put_account(out, domain, sums);
+		put_delivered(out, domain, sums);
+		put_account(out, &domain->account);
 	}
 	json_out_member_double(out, "reader_cpu_seconds",
 			       (double)reading_cpu_ns(&domain->reading) / 1e9);

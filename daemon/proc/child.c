@@ -72,6 +72,11 @@ int child_find(const char *program, bool is_private, char *ret, size_t size, str
 	return -ENOENT;
 }
 
+int child_nice(enum cpu_priority priority)
+{
+	return priority == CPU_PRIORITY_LOW ? LOW_NICE : 0;
+}
+
 /* In the child, for it and its children. Everybody may lower himself; where a sandbox forbids it, all goes on at what
  * it is, and /proc/PID/sched says so. */
 static void set_priority(enum cpu_priority priority)
@@ -83,8 +88,8 @@ static void set_priority(enum cpu_priority priority)
 	if (priority == CPU_PRIORITY_NORMAL)
 		return;
 	sched_setscheduler(0, policies[priority], &param);
-	if (priority == CPU_PRIORITY_LOW)
-		setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) + LOW_NICE);
+	if (child_nice(priority))
+		setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) + child_nice(priority));
 }
 
 /* In the child: only what must be done before exec. */

@@ -12,7 +12,9 @@
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
+#include <sched.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 
@@ -408,4 +410,33 @@ uint64_t workers_cpu_ns(const struct workers *workers)
 	for (unsigned i = 0; i < LAYOUT_MAX_WORKERS; i++)
 		sum += limits_cpu_ns(workers->worker[i].pid);
 	return sum;
+}
+
+/* ---- do they want a processor? ---- */
+
+/* One that a sandbox does not let us ask about is as we made it. */
+static bool is_as_made(const struct node *node, pid_t pid)
+{
+	const enum cpu_priority priority = (enum cpu_priority)node->param.cpu_priority;
+	const int most =
+	    getpriority(PRIO_PROCESS, 0) + child_nice(priority) + (int)node->param.nice;
+	cpu_set_t set;
+
+	if (priority != CPU_PRIORITY_IDLE && sched_getscheduler(pid) == SCHED_IDLE)
+		return false;
+	if (getpriority(PRIO_PROCESS, (id_t)pid) > BASE_MIN(most, 19))
+		return false;
+	return sched_getaffinity(pid, sizeof(set), &set) < 0 ||
+	       (unsigned)CPU_COUNT(&set) >= node->machine.limits.mask;
+}
+
+bool workers_compete(struct workers *workers)
+{
+	pid_t pid = 0;
+
+	for (unsigned i = 0; i < LAYOUT_MAX_WORKERS && !pid; i++) {
+		workers->asked = (workers->asked + 1) % LAYOUT_MAX_WORKERS;
+		pid = workers->worker[workers->asked].pid;
+	}
+	return pid && limits_state(pid) == 'R' && is_as_made(workers->domain->node, pid);
 }

@@ -42,6 +42,7 @@ struct workers {
 	uint32_t stranger;    /* has a task and is no worker that we know of */
 	uint64_t stranger_ns; /* since when */
 	uint64_t cpu_ns;      /* of workers that ended */
+	unsigned asked;       /* workers_compete(): the one that was looked at last */
 	struct child_luck luck;
 };
 
@@ -50,6 +51,9 @@ int workers_start(struct workers *workers, struct domain *domain, unsigned size,
 void workers_stop(struct workers *workers, bool waits);
 void workers_died(struct workers *workers, int status);
 uint64_t workers_cpu_ns(const struct workers *workers);
+/* Does the next one in turn run, or wait for a processor, on the terms that it was started with? Its user may have
+ * stopped it, slowed it down or bound it to few CPUs. */
+bool workers_compete(struct workers *workers);
 /* Gives a variant's slots (unsealed), its stream's lane and arena to the parent:
  * stream_workers_added() follows. */
 void workers_add(struct workers *workers, const struct variant *variant);

@@ -36,6 +36,7 @@
 
 int fill_init(struct stream *stream)
 {
+	stream->fair.weight = 1;
 	for (unsigned i = 0; i < BASE_ARRAY_LEN(stream->median_us); i++)
 		stream->median_us[i] = FIRST_MEDIAN_US;
 	for (unsigned i = 0; i < LAYOUT_MAX_BLOCKS; i++) {
@@ -157,6 +158,8 @@ void fill_begin(struct stream *stream, uint32_t slot, uint64_t now_ns)
 	stream->variants = chunk->variants;
 	stream->node->counters.chunks++;
 	cache_begin(stream, fill, chunk);
+	if (fill_active(stream) == 1)
+		fill_enter(stream);
 }
 
 /* ---- outcomes ---- */
@@ -226,6 +229,7 @@ static void collect_task(struct stream *stream, struct fill *fill, uint32_t i)
 	if (state != LAYOUT_TASK_DONE && state != LAYOUT_TASK_FAILED)
 		return;
 	lane_task_outcome(&stream->lane, fill->block, i, &stage, &code, text, &work_us);
+	stream->work_us += work_us;
 	if (state == LAYOUT_TASK_FAILED && !fill_is_settled(stream, fill, i, &stage))
 		return;
 	if (!came_kept(stream, fill, i) && (state == LAYOUT_TASK_DONE || !fill_is_of_reader(stage)))
@@ -375,20 +379,26 @@ static bool feed_task(struct stream *stream, struct fill *fill, uint32_t i)
 	return true;
 }
 
+uint32_t fill_under_way(const struct stream *stream)
+{
+	uint32_t n = 0;
+
+	for (unsigned i = 0; i < LAYOUT_MAX_BLOCKS; i++)
+		if (stream->fill[i].used)
+			n += stream->fill[i].fed -
+			     BASE_MIN(stream->fill[i].finished, stream->fill[i].fed);
+	return n;
+}
+
 /* Tasks that may be queued now. What is queued while forms are tried comes as files, whatever turns out to be
  * best: then only as many are under way as keep the workers busy until this is looked at again. */
 static uint32_t room_ahead(const struct stream *stream)
 {
 	const uint32_t most = 2 * RING_STEP + TRIAL_STEP * stream->node->workers;
-	uint32_t n = 0;
 
 	if (!cache_is_learning(stream))
 		return UINT32_MAX;
-	for (unsigned i = 0; i < LAYOUT_MAX_BLOCKS; i++)
-		if (stream->fill[i].used)
-			n += stream->fill[i].fed -
-			     BASE_MIN(stream->fill[i].finished, stream->fill[i].fed);
-	return most - BASE_MIN(most, n);
+	return most - BASE_MIN(most, fill_under_way(stream));
 }
 
 /* Queues what can be queued of one chunk, at most *room tasks, one at least. false: that was all, the arena is full,
@@ -418,18 +428,23 @@ static bool feed_one(struct stream *stream, struct fill *fill, uint32_t *room,
  * file, a block that is checked. */
 uint64_t fill_feed(struct stream *stream, const struct budget *budget)
 {
-	uint32_t room = room_ahead(stream);
+	uint64_t until_ns = 0;
+	uint32_t room, began;
 	bool queued = false;
-	uint64_t until_ns;
 
 	if (cache_is_awaited(stream, base_now_ns(), &until_ns))
 		return until_ns;
+	until_ns = 0;
+	room = began = BASE_MIN(fill_share(stream, &until_ns), room_ahead(stream));
 	for (struct fill *fill = fill_next(stream, NULL); fill; fill = fill_next(stream, fill))
 		if (!feed_one(stream, fill, &room, budget, &queued))
 			break;
+	fair_charge(&stream->fair, began - room);
 	if (queued)
 		doorbell_ring_readers(stream->domain->doorbell);
-	return queued && budget_is_spent(budget) ? budget->begun_ns : 0;
+	if (queued && budget_is_spent(budget))
+		return budget->begun_ns;
+	return room == 0 ? until_ns : 0;
 }
 
 /* The next watermark at which a job that was granted the chunk can go on. */

@@ -11,6 +11,7 @@
 #include "shmring/lane.h"
 
 struct budget;
+struct node;
 struct stream;
 
 struct fill_task {
@@ -72,6 +73,8 @@ const struct fill *fill_of_slot(const struct stream *stream, uint32_t slot);
 enum layout_stage fill_stage(const struct stream *stream, uint32_t slot);
 /* The reader says that it could not read a task's sample. */
 void fill_read_failed(struct stream *stream, uint64_t block, uint64_t task, uint64_t sample);
+/* Once a tick: what the work of all streams took since the last one, to jobs and users, and to who may go on (fill_fair.c). */
+void fill_settle(struct node *node, uint64_t now_ns);
 /* A process is gone: what it had under way. */
 void fill_worker_died(struct stream *stream, uint32_t owner, enum layout_fail stage, int status);
 void fill_reader_died(struct stream *stream);

@@ -10,8 +10,17 @@ struct carousel_chunk;
 
 /* ---- fill.c ---- */
 const struct carousel_chunk *fill_chunk_of(const struct stream *stream, const struct fill *fill);
+/* Tasks that were queued and have not ended. */
+uint32_t fill_under_way(const struct stream *stream);
 /* Sample i of the chunk is done with: on the board, and in the counters. */
 void fill_finish(struct stream *stream, struct fill *fill, uint32_t i, uint8_t status);
+
+/* ---- fill_fair.c ---- */
+/* The stream's first chunk in production after a time without one. */
+void fill_enter(struct stream *stream);
+/* Tasks that the stream may begin now beside others; FAIR_ALL: as many as it likes, else it asks again at *ret_until_ns,
+ * which is untouched otherwise. */
+uint32_t fill_share(struct stream *stream, uint64_t *ret_until_ns);
 
 /* ---- fill_bad.c ---- */
 void fill_release_extent(struct stream *stream, struct fill_task *task);

@@ -7,6 +7,7 @@
 #include "base/base.h"
 #include "daemon/serve/lists.h"
 #include "daemon/serve/waits.h"
+#include "sched/fair.h"
 #include "shmring/grant.h"
 
 struct carousel_action;
@@ -39,6 +40,8 @@ struct job {
 	uint64_t moved_ns;  /* it took, gave back or delivered something last */
 	uint64_t delivered; /* as it said then */
 	struct waits waits; /* for people: what it waited for lately */
+	struct fair_account account;
+	uint64_t accounted; /* samples that it had taken then */
 };
 
 /* Enters conn's request into its running stream and sends OPENED; refuses the connection

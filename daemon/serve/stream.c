@@ -105,6 +105,20 @@ static uint64_t draw_first_lap(void)
 	return (uint64_t)start << 32;
 }
 
+/* What his share is used for, and who can mend that. */
+static void tell_use(const struct conn *conn, struct diag *diag)
+{
+	const struct domain *domain = conn->domain;
+	const size_t length = strlen(diag->text);
+	char used[32], jobs[320];
+
+	base_format_bytes(tenant_memory(domain), used, sizeof(used));
+	snprintf(diag->text + length, sizeof(diag->text) - length,
+		 ". Of your share %s are used, by %s; who runs accessd can raise tenant_memory or "
+		 "tenant.%u.memory",
+		 used, tenant_tell_jobs(domain, jobs, sizeof(jobs)), (unsigned)domain->tenant);
+}
+
 static int plan_memory(const struct conn *conn, struct board_geometry *geometry,
 		       struct admit_plan *plan, struct diag *diag)
 {
@@ -133,6 +147,8 @@ static int plan_memory(const struct conn *conn, struct board_geometry *geometry,
 		ask.budget = stream_limit_of(conn->domain, &ask.source);
 		r = admit_stream(&ask, geometry, plan, diag);
 	} while (r == ADMIT_E_MEMORY && stream_free_idle(conn->domain));
+	if (r == ADMIT_E_MEMORY && tenant_is_bound(conn->domain))
+		tell_use(conn, diag);
 	return r;
 }
 
@@ -295,17 +311,19 @@ static struct stream *stream_new(struct conn *conn, const struct hash_id *key,
 /* He may have lingering streams that nobody would miss. */
 static bool may_have_another(struct conn *conn)
 {
-	uint64_t most = tenant_streams_most(conn->node);
-	char text[160];
+	uint64_t most = tenant_streams_most(conn->domain);
+	char text[640], jobs[320];
 
 	while (tenant_streams(conn->domain) >= most && stream_free_idle_of(conn->domain))
 		continue;
 	if (tenant_streams(conn->domain) < most)
 		return true;
-	snprintf(text, sizeof(text),
-		 "you have %u streams open, the most that a user may have: close one of them, or "
-		 "raise tenant_streams of accessd",
-		 tenant_streams(conn->domain));
+	snprintf(
+	    text, sizeof(text),
+	    "you have %u streams open, the most that you may have (tenant_streams), for %s: close "
+	    "one of them, or ask who runs accessd to raise tenant_streams or tenant.%u.streams",
+	    tenant_streams(conn->domain), tenant_tell_jobs(conn->domain, jobs, sizeof(jobs)),
+	    (unsigned)conn->domain->tenant);
 	conn_refuse(conn, OA_E_REFUSED, text);
 	return false;
 }

@@ -24,6 +24,7 @@
 #include "daemon/loop.h"
 #include "daemon/serve/variant.h"
 #include "sched/carousel.h"
+#include "sched/fair.h"
 #include "shmring/board.h"
 #include "shmring/lane.h"
 #include "shmring/proto.h"
@@ -75,6 +76,14 @@ struct stream {
 	uint64_t bad_bytes; /* of it, of fixed_bytes */
 	struct cache cache;
 	uint64_t samples_read, bytes_read, samples_done, samples_filtered;
+
+	struct fair fair;
+	uint64_t settled_samples,
+	    settled_bytes;  /* of the above, when what they took was accounted for last */
+	uint64_t work_us;   /* since then, as workers say */
+	uint64_t looked_ns; /* whether tasks wait for a processor */
+	bool waits;         /* they did */
+	uint64_t held;      /* times that others went first */
 
 	struct loop_watch *pump_timer, *linger_timer;
 	bool removing; /* parent and reader were told to let go */

@@ -32,7 +32,7 @@ uint64_t stream_free_bytes(const struct domain *payer)
 	const struct node *node = payer->node;
 	uint64_t taken = tenant_memory(payer) + tenant_kept(payer);
 
-	return BASE_MIN(left_of_node(node), left_of(tenant_memory_most(node), taken));
+	return BASE_MIN(left_of_node(node), left_of(tenant_memory_most(payer), taken));
 }
 
 uint64_t stream_limit_of(const struct domain *payer, const char **ret_name)
@@ -41,7 +41,7 @@ uint64_t stream_limit_of(const struct domain *payer, const char **ret_name)
 	bool is_bound = tenant_is_bound(payer);
 
 	*ret_name = is_bound ? "a user's share, parameter `tenant_memory`" : node->memory_source;
-	return is_bound ? tenant_memory_most(node) : node->memory_budget;
+	return is_bound ? tenant_memory_most(payer) : node->memory_budget;
 }
 
 /* ---- what it takes ---- */

@@ -20,6 +20,7 @@
 #include "daemon/proc/reading.h"
 #include "daemon/cache/disk_cache.h"
 #include "daemon/proc/workers.h"
+#include "sched/fair.h"
 #include "shmring/layout.h"
 
 struct chore;
@@ -60,7 +61,12 @@ struct domain {
 	uint64_t last_chore;
 	struct describe_catalogs catalogs;
 	uint64_t reader_restarts, parent_restarts, worker_restarts;
-	uint64_t samples_delivered; /* to its user's jobs that ended */
+	uint64_t samples_delivered;  /* to its user's jobs that ended */
+	struct fair_account account; /* of its user's jobs */
+	uint64_t settled_ns;         /* CPU time of its processes that is accounted for */
+	uint64_t looked_ns;          /* fill_fair.c: whether its workers want a processor */
+	bool competes;               /* they did */
+	unsigned busy;               /* fill_fair.c: streams that its tenant has work in */
 };
 
 /* The domain of that kind and identity, made with its processes if there is none; *ret is a

@@ -45,7 +45,7 @@ static uint64_t idle_memory(const struct node *node, const struct domain *payer)
 
 static uint64_t share_of(const struct domain *domain)
 {
-	uint64_t most = tenant_memory_most(domain->node);
+	uint64_t most = tenant_memory_most(domain);
 
 	return domain->kind == DOMAIN_PUBLIC ? most / PUBLIC_PART : most;
 }

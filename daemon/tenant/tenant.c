@@ -37,6 +37,7 @@
 
 #define LEAST_CONNS 8
 #define MOST_GROUPS 65536
+#define TOLD_JOBS 3 /* by name, in a refusal */
 
 /* ---- what the kernel says ---- */
 
@@ -147,6 +148,23 @@ static int refuse_root(const struct conn *conn, struct diag *diag)
 	return OA_E_PERMISSION;
 }
 
+int tenant_may_have_job(const struct conn *conn, struct diag *diag)
+{
+	const uint64_t most = tenant_jobs_most(conn->domain);
+	const unsigned n = tenant_jobs(conn->domain);
+	char jobs[320];
+
+	if (n < most)
+		return 0;
+	diag_set(diag,
+		 "you have %u jobs here, each rank counted, of %llu that you may have "
+		 "(tenant_jobs): %s; end "
+		 "one of them, or ask who runs accessd to raise tenant_jobs or tenant.%u.jobs",
+		 n, (unsigned long long)most, tenant_tell_jobs(conn->domain, jobs, sizeof(jobs)),
+		 (unsigned)conn->domain->tenant);
+	return OA_E_REFUSED;
+}
+
 int tenant_enter(struct conn *conn, struct diag *diag)
 {
 	struct identity who = {.uid = conn->uid, .gid = conn->gid, .has_groups = true};
@@ -210,19 +228,45 @@ uint64_t tenant_kept(const struct domain *domain)
 	return sum;
 }
 
-uint64_t tenant_memory_most(const struct node *node)
+/* What is set for him, else for everybody. */
+static uint64_t most_of(const struct node *node, uid_t tenant, enum quota_kind kind, uint64_t all)
 {
-	uint64_t most =
-	    node->param.tenant_memory ? node->param.tenant_memory : node->memory_budget / 2;
+	const uint64_t his = quota_of(&node->param.quotas, tenant, kind);
 
-	return node->tenants.serves_all ? BASE_MIN(most, node->memory_budget) : node->memory_budget;
+	return his ? his : all;
+}
+
+uint64_t tenant_memory_most(const struct domain *domain)
+{
+	const struct node *node = domain->node;
+	const uint64_t all = node->param.tenant_memory;
+	uint64_t most = node->memory_budget;
+
+	if (node->tenants.serves_all)
+		most = most_of(node, domain->tenant, QUOTA_memory, all ? all : most / 2);
+	return BASE_MIN(most, node->memory_budget);
+}
+
+uint64_t tenant_cache_most(const struct domain *domain)
+{
+	const struct param *param = &domain->node->param;
+	const uint64_t all = param->tenant_cache ? param->tenant_cache : param->cache_size / 4;
+
+	return BASE_MIN(most_of(domain->node, domain->tenant, QUOTA_cache, all), param->cache_size);
+}
+
+uint64_t tenant_share(const struct domain *domain)
+{
+	return domain->node->tenants.serves_all
+		   ? most_of(domain->node, domain->tenant, QUOTA_share, 1)
+		   : 1;
 }
 
 bool tenant_is_bound(const struct domain *domain)
 {
 	const struct node *node = domain->node;
 	uint64_t used = tenant_memory(domain) + tenant_kept(domain);
-	uint64_t most = tenant_memory_most(node), all = node->memory_used + node->memory_kept;
+	uint64_t most = tenant_memory_most(domain), all = node->memory_used + node->memory_kept;
 
 	return most - BASE_MIN(used, most) <
 	       node->memory_budget - BASE_MIN(all, node->memory_budget);
@@ -240,9 +284,75 @@ unsigned tenant_streams(const struct domain *domain)
 	return n;
 }
 
-uint64_t tenant_streams_most(const struct node *node)
+uint64_t tenant_streams_most(const struct domain *domain)
 {
-	return node->tenants.serves_all ? node->param.tenant_streams : UINT64_MAX;
+	const struct node *node = domain->node;
+
+	return node->tenants.serves_all
+		   ? most_of(node, domain->tenant, QUOTA_streams, node->param.tenant_streams)
+		   : UINT64_MAX;
+}
+
+/* One that has a job, or waits for it. */
+static bool is_job(const struct conn *conn)
+{
+	return conn->job || (!conn->describes && (conn->state == CONN_WAITS_SOURCE ||
+						  conn->state == CONN_WAITS_STREAM));
+}
+
+unsigned tenant_jobs(const struct domain *domain)
+{
+	const struct conn *conn;
+	unsigned n = 0;
+
+	LIST_FOREACH(conn, &domain->node->conns, link)
+	n += is_job(conn) && conn->domain && tenant_is_same(conn->domain, domain);
+	return n;
+}
+
+uint64_t tenant_jobs_most(const struct domain *domain)
+{
+	const struct node *node = domain->node;
+	const uint64_t all = node->param.tenant_jobs ? node->param.tenant_jobs : UINT64_MAX;
+
+	return node->tenants.serves_all ? most_of(node, domain->tenant, QUOTA_jobs, all)
+					: UINT64_MAX;
+}
+
+/* How another one is written, cut where people have enough of it. */
+static size_t add_job(char *ret, size_t size, size_t used, const struct conn *conn)
+{
+	char name[64];
+	int more;
+
+	base_quote(conn->request.job ? conn->request.job : "", name, sizeof(name));
+	more = snprintf(ret + used, size - used, "%s%s (pid %ld)", used ? ", " : "", name,
+			(long)conn->pid);
+	return BASE_MIN(used + (more > 0 ? (size_t)more : 0), size - 1);
+}
+
+const char *tenant_tell_jobs(const struct domain *domain, char *ret, size_t size)
+{
+	const struct conn *conn;
+	unsigned told = 0, n = 0;
+	size_t used = 0;
+
+	*ret = '\0';
+	LIST_FOREACH(conn, &domain->node->conns, link)
+	{
+		if (!is_job(conn) || !conn->domain || !tenant_is_same(conn->domain, domain))
+			continue;
+		n++;
+		if (told < TOLD_JOBS) {
+			used = add_job(ret, size, used, conn);
+			told++;
+		}
+	}
+	if (n > told)
+		snprintf(ret + used, size - used, " and %u more", n - told);
+	if (n == 0)
+		snprintf(ret, size, "what lingers of jobs that ended");
+	return ret;
 }
 
 unsigned tenant_conns(const struct node *node, uid_t uid)
@@ -256,10 +366,12 @@ unsigned tenant_conns(const struct node *node, uid_t uid)
 	return n;
 }
 
-uint64_t tenant_conns_most(const struct node *node, uint64_t most)
+uint64_t tenant_conns_most(const struct node *node, uid_t uid, uint64_t most)
 {
-	uint64_t share = node->param.tenant_clients ? node->param.tenant_clients
-						    : BASE_MAX(most / 4, (uint64_t)LEAST_CONNS);
+	uint64_t all = node->param.tenant_clients ? node->param.tenant_clients
+						  : BASE_MAX(most / 4, (uint64_t)LEAST_CONNS);
 
-	return node->tenants.serves_all ? BASE_MIN(share, most) : most;
+	if (!node->tenants.serves_all)
+		return most;
+	return BASE_MIN(most_of(node, tenant_of(node, uid), QUOTA_clients, all), most);
 }

@@ -41,6 +41,8 @@ uid_t tenant_of(const struct node *node, uid_t uid);
 int tenant_greet(const struct conn *conn, struct diag *diag);
 /* Before it opens anything: conn->domain is its user's, a reference. 0, or an OA_E_... with diag. */
 int tenant_enter(struct conn *conn, struct diag *diag);
+/* Another job of conn's user, who has entered? 0, or an OA_E_... with diag. */
+int tenant_may_have_job(const struct conn *conn, struct diag *diag);
 /* Root, our own user, and who is in our group, see everything. */
 bool tenant_is_admin(const struct conn *conn);
 
@@ -50,14 +52,23 @@ bool tenant_is_same(const struct domain *a, const struct domain *b);
 uint64_t tenant_memory(const struct domain *domain);
 /* Bytes that his domains were granted to keep forms in memory. */
 uint64_t tenant_kept(const struct domain *domain);
-uint64_t tenant_memory_most(const struct node *node);
+uint64_t tenant_memory_most(const struct domain *domain);
+/* Bytes of the disk that he may have. */
+uint64_t tenant_cache_most(const struct domain *domain);
+/* His parts of the CPU time when all want more than there is. */
+uint64_t tenant_share(const struct domain *domain);
 /* Is it his share that leaves him less than the node could? */
 bool tenant_is_bound(const struct domain *domain);
 /* Streams that he pays for, and may. */
 unsigned tenant_streams(const struct domain *domain);
-uint64_t tenant_streams_most(const struct node *node);
+uint64_t tenant_streams_most(const struct domain *domain);
+/* Jobs that he has, or that wait to be served, and may. */
+unsigned tenant_jobs(const struct domain *domain);
+uint64_t tenant_jobs_most(const struct domain *domain);
+/* Who they are, the first few by name, for people. Returns ret. */
+const char *tenant_tell_jobs(const struct domain *domain, char *ret, size_t size);
 /* Connections of a uid, also those that cannot be closed yet, and the most that one may have when the node has `most`. */
 unsigned tenant_conns(const struct node *node, uid_t uid);
-uint64_t tenant_conns_most(const struct node *node, uint64_t most);
+uint64_t tenant_conns_most(const struct node *node, uid_t uid, uint64_t most);
 
 #endif

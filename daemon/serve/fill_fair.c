@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Fairness between streams (sched/fair.h), where their work is begun: in fill_feed(). Each tenant's share
+ * of the CPU time goes in equal parts to the streams in production that he has jobs in, and a stream weighs what its tenants' parts
+ * add up to. So a tenant gets no more by more streams, jobs or groups, and one that several use
+ * is not slowed down by the one of them who has most.
+ *
+ * What work took is what the kernel's clocks say of a domain's processes. How much of it was for which of the domain's
+ * streams, workers say; they can deceive no other domain by that. The same figures, in the same
+ * steps, are what each job and tenant is accounted for: a stream's work in equal parts to its jobs.
+ *
+ * A task that is READY waits for a processor where workers run, or are ready to (one is looked at each time, in turn). A user may
+ * stop or slow down his own, and then as large a part of them holds nobody back. Neither does who waits for a
+ * disk or for a trainer.
+ */
+#include "daemon/serve/fill_parts.h"
+
+#include "daemon/net/conn.h"
+#include "daemon/node.h"
+#include "daemon/serve/job.h"
+#include "daemon/serve/stream.h"
+
+#define WEIGH_NS UINT64_C(50000000) /* shares are reckoned anew after that */
+#define LOOK_NS UINT64_C(5000000)   /* a look at a stream's tasks is good for that long */
+#define LOOK_TASKS 128
+#define LEAST_DEPTH 16 /* tasks, beside those in work */
+#define RETRY_NS UINT64_C(10000000)
+#define LEAST_CPUS 0.1
+#define CPUS_KEPT 0.98 /* of the most that was had, a tick later */
+
+/* ---- shares ---- */
+
+static bool is_busy(const struct stream *stream)
+{
+	return stream->state == STREAM_RUNS && fill_active(stream) > 0;
+}
+
+/* The first of his domains stands for a tenant. */
+static struct domain *tenant_at(struct domain *domain)
+{
+	struct domain *other;
+
+	LIST_FOREACH(other, &domain->node->domains, link)
+	if (tenant_is_same(domain, other))
+		return other;
+	return domain;
+}
+
+/* The n-th job's tenant; NULL: there is no such job. */
+static struct domain *tenant_of_job(const struct stream *stream, unsigned n)
+{
+	const struct job *job = stream->job[n];
+
+	return job && job->active && job->conn->domain ? tenant_at(job->conn->domain) : NULL;
+}
+
+/* The stream's tenants, each once: who has jobs in it, else who pays. */
+static unsigned tenants_of(const struct stream *stream, struct domain *ret[CAROUSEL_MAX_JOBS])
+{
+	unsigned count = 0;
+
+	for (unsigned i = 0; i < CAROUSEL_MAX_JOBS && stream->n_jobs; i++) {
+		struct domain *tenant = tenant_of_job(stream, i);
+		unsigned known = 0;
+
+		while (tenant && known < count && ret[known] != tenant)
+			known++;
+		if (tenant && known == count)
+			ret[count++] = tenant;
+	}
+	if (!count)
+		ret[count++] = tenant_at(stream->payer);
+	return count;
+}
+
+static void count_busy(struct node *node)
+{
+	struct domain *tenants[CAROUSEL_MAX_JOBS], *domain;
+	struct stream *stream;
+
+	LIST_FOREACH(domain, &node->domains, link)
+	domain->busy = 0;
+	node->n_busy = 0;
+	LIST_FOREACH(domain, &node->domains, link)
+	LIST_FOREACH(stream, &domain->streams, link)
+	{
+		if (!is_busy(stream))
+			continue;
+		node->n_busy++;
+		for (unsigned n = tenants_of(stream, tenants); n > 0; n--)
+			tenants[n - 1]->busy++;
+	}
+}
+
+static void weigh(struct node *node, uint64_t now_ns)
+{
+	struct domain *tenants[CAROUSEL_MAX_JOBS], *domain;
+	struct stream *stream;
+
+	count_busy(node);
+	node->weighed_ns = now_ns;
+	node->fair.weight = 0;
+	LIST_FOREACH(domain, &node->domains, link)
+	LIST_FOREACH(stream, &domain->streams, link)
+	{
+		double weight = 0;
+
+		if (!is_busy(stream))
+			continue;
+		for (unsigned n = tenants_of(stream, tenants); n > 0; n--)
+			weight += (double)tenant_share(tenants[n - 1]) / tenants[n - 1]->busy;
+		stream->fair.weight = weight;
+		node->fair.weight += weight;
+	}
+}
+
+void fill_enter(struct stream *stream)
+{
+	struct node *node = stream->node;
+	const struct domain *domain;
+	const struct stream *other;
+	double least_ns = -1;
+
+	weigh(node, base_now_ns());
+	LIST_FOREACH(domain, &node->domains, link)
+	LIST_FOREACH(other, &domain->streams, link)
+	{
+		const double reached_ns = fair_reached_ns(&other->fair, fill_under_way(other));
+
+		if (other != stream && is_busy(other) && (least_ns < 0 || reached_ns < least_ns))
+			least_ns = reached_ns;
+	}
+	fair_enter(&stream->fair, least_ns);
+}
+
+/* ---- what may be begun ---- */
+
+static bool has_ready(const struct stream *stream)
+{
+	unsigned looks = LOOK_TASKS;
+
+	for (unsigned n = 0; n < LAYOUT_MAX_BLOCKS; n++) {
+		const struct fill *fill = &stream->fill[n];
+
+		if (!fill->used)
+			continue;
+		for (uint32_t i = fill->watermark; i < fill->fed && looks > 0; i++, looks--)
+			if (lane_task_state(&stream->lane, fill->block, i, NULL) ==
+			    LAYOUT_TASK_READY)
+				return true;
+	}
+	return false;
+}
+
+static bool competes(struct domain *domain, uint64_t now_ns)
+{
+	if (now_ns - domain->looked_ns >= LOOK_NS) {
+		domain->looked_ns = now_ns;
+		domain->competes = workers_compete(&domain->workers);
+	}
+	return domain->competes;
+}
+
+static bool waits(struct stream *stream, uint64_t now_ns)
+{
+	if (now_ns - stream->looked_ns >= LOOK_NS) {
+		stream->looked_ns = now_ns;
+		stream->waits = has_ready(stream);
+	}
+	return stream->waits && competes(stream->domain, now_ns);
+}
+
+/* Enough for reader and workers to be busy until this is asked again, whatever its share. */
+static uint32_t depth_left(const struct stream *stream)
+{
+	const struct node *node = stream->node;
+	const uint32_t least = LEAST_DEPTH + 2 * node->workers + (uint32_t)node->param.readers;
+	const uint32_t most = BASE_MAX(fair_depth(&stream->fair, &node->fair), least);
+
+	return most - BASE_MIN(most, fill_under_way(stream));
+}
+
+uint32_t fill_share(struct stream *stream, uint64_t *ret_until_ns)
+{
+	struct node *node = stream->node;
+	const uint64_t now_ns = base_now_ns();
+	struct domain *domain;
+	struct stream *other;
+	double least_ns = -1;
+	uint32_t room;
+
+	if (now_ns - node->weighed_ns >= WEIGH_NS)
+		weigh(node, now_ns);
+	if (node->n_busy < 2)
+		return FAIR_ALL;
+	LIST_FOREACH(domain, &node->domains, link)
+	LIST_FOREACH(other, &domain->streams, link)
+	{
+		if (other != stream && is_busy(other) && waits(other, now_ns))
+			fair_look(&other->fair, &least_ns);
+	}
+	LIST_FOREACH(domain, &node->domains, link)
+	LIST_FOREACH(other, &domain->streams, link)
+	if (other != stream && is_busy(other))
+		fair_pass(&other->fair, &stream->fair, &node->fair, least_ns);
+	room = fair_room(&stream->fair, &node->fair, least_ns);
+	stream->held += room == 0;
+	*ret_until_ns = now_ns + RETRY_NS;
+	return BASE_MIN(room, depth_left(stream));
+}
+
+/* ---- what it took ---- */
+
+static unsigned jobs_of(const struct stream *stream)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < CAROUSEL_MAX_JOBS; i++)
+		n += stream->job[i] && stream->job[i]->conn->domain;
+	return n;
+}
+
+/* What a job took since it was accounted for last would have been made for it alone. */
+static void add_taken(struct job *job, struct fair_account *more)
+{
+	const struct stream *stream = job->stream;
+	const uint64_t taken = job_taken(job);
+	const double samples = taken > job->accounted ? (double)(taken - job->accounted) : 0;
+
+	job->accounted = BASE_MAX(job->accounted, taken);
+	more->alone_cpu_ns = samples * stream->fair.cost_ns;
+	if (stream->samples_read)
+		more->alone_bytes =
+		    samples * (double)stream->bytes_read / (double)stream->samples_read;
+}
+
+/* To the stream's jobs, in equal parts, and to their users; who pays has what was made for nobody. */
+static void account(struct stream *stream, double cpu_ns, double bytes)
+{
+	const unsigned n = BASE_MAX(jobs_of(stream), 1u);
+	const struct fair_account part = {.cpu_ns = cpu_ns / n, .bytes = bytes / n};
+	bool is_shared = false;
+
+	for (unsigned i = 0; i < CAROUSEL_MAX_JOBS; i++) {
+		struct job *job = stream->job[i];
+		struct fair_account more = part;
+
+		if (!job || !job->conn->domain)
+			continue;
+		is_shared = true;
+		add_taken(job, &more);
+		fair_account_add(&job->account, &more);
+		fair_account_add(&job->conn->domain->account, &more);
+	}
+	if (!is_shared)
+		fair_account_add(&stream->payer->account, &part);
+}
+
+static void settle_stream(struct stream *stream, double cpu_ns)
+{
+	const uint64_t bytes = stream->bytes_read - stream->settled_bytes;
+
+	fair_settle(&stream->fair, stream->samples_done - stream->settled_samples, cpu_ns);
+	account(stream, cpu_ns, (double)bytes);
+	stream->settled_samples = stream->samples_done;
+	stream->settled_bytes = stream->bytes_read;
+	stream->work_us = 0;
+}
+
+/* CPU time of its processes since it was settled last; where nothing was finished yet, that is left for the next time. */
+static double settle_domain(struct domain *domain)
+{
+	const uint64_t cpu_ns = workers_cpu_ns(&domain->workers) + reading_cpu_ns(&domain->reading);
+	const double more_ns =
+	    cpu_ns > domain->settled_ns ? (double)(cpu_ns - domain->settled_ns) : 0;
+	struct stream *stream;
+	double work_us = 0;
+
+	LIST_FOREACH(stream, &domain->streams, link)
+	work_us += (double)stream->work_us;
+	if (work_us <= 0)
+		return 0;
+	domain->settled_ns = cpu_ns;
+	LIST_FOREACH(stream, &domain->streams, link)
+	if (stream->work_us)
+		settle_stream(stream, more_ns * (double)stream->work_us / work_us);
+	return more_ns;
+}
+
+void fill_settle(struct node *node, uint64_t now_ns)
+{
+	const double passed_ns = (double)(now_ns - node->settled_ns);
+	struct domain *domain;
+	double cpu_ns = 0, cpus;
+
+	LIST_FOREACH(domain, &node->domains, link)
+	cpu_ns += settle_domain(domain);
+	cpus = node->settled_ns && passed_ns > 0 ? cpu_ns / passed_ns : node->workers;
+	cpus = BASE_MAX(BASE_MIN(cpus, (double)node->workers), CPUS_KEPT * node->fair.cpus);
+	node->fair.cpus = BASE_MAX(cpus, LEAST_CPUS);
+	node->settled_ns = now_ns;
+}

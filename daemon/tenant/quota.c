@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Quotas of single users. A name is looked up once, where the line is read, at the start and on SIGHUP, and never while
+ * jobs are served: the user database may be far away. A user who is gone does not keep accessd from
+ * starting, a word that is wrong does.
+ */
+#include "daemon/tenant/quota.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/identity.h"
+#include "base/log.h"
+
+struct row {
+	const char *name, *what;
+	bool is_bytes;
+	uint64_t least, most;
+};
+
+static const struct row rows[QUOTA_KINDS] = {
+#define QUOTA_BYTES(n, l, m, w) [QUOTA_##n] = {#n, w, true, l, m},
+#define QUOTA_COUNT(n, l, m, w) [QUOTA_##n] = {#n, w, false, l, m},
+#include "daemon/tenant/quota_tbl.h"
+#undef QUOTA_BYTES
+#undef QUOTA_COUNT
+};
+
+bool quota_is_name(const char *name)
+{
+	return strncmp(name, QUOTA_PREFIX, strlen(QUOTA_PREFIX)) == 0;
+}
+
+/* QUOTA_KINDS: there is none of that name. */
+static unsigned kind_of(const char *what)
+{
+	unsigned kind = 0;
+
+	while (kind < QUOTA_KINDS && strcmp(rows[kind].name, what) != 0)
+		kind++;
+	return kind;
+}
+
+/* Cuts name into the user's and the kind. */
+static int split(const char *name, char ret_user[QUOTA_NAME_MAX], unsigned *ret_kind,
+		 struct diag *diag)
+{
+	const char *user = name + strlen(QUOTA_PREFIX), *dot = strrchr(user, '.');
+	const size_t length = dot ? (size_t)(dot - user) : 0;
+
+	if (length == 0 || length >= QUOTA_NAME_MAX) {
+		diag_set(diag, "\"%.200s\" is no quota: write tenant.USER.memory = 8G", name);
+		return QUOTA_E_BAD;
+	}
+	*ret_kind = kind_of(dot + 1);
+	if (*ret_kind == QUOTA_KINDS) {
+		diag_set(diag,
+			 "%.200s: users have no \"%.64s\": write share, memory, cache, clients, "
+			 "streams or jobs",
+			 name, dot + 1);
+		return QUOTA_E_BAD;
+	}
+	memcpy(ret_user, user, length);
+	ret_user[length] = '\0';
+	return 0;
+}
+
+static int parse(const char *name, const struct row *row, const char *text, uint64_t *ret,
+		 struct diag *diag)
+{
+	const char *end = text;
+	uint64_t value;
+	bool is_good = row->is_bytes ? base_parse_bytes(text, &value) == 0
+				     : base_parse_number(&end, UINT64_MAX, &value) && !*end;
+
+	if (!is_good) {
+		diag_set(diag, "%.200s: \"%.64s\" is not %s", name, text,
+			 row->is_bytes ? "a size (write 4096, 64M or 1.5G)" : "a whole number");
+		return QUOTA_E_BAD;
+	}
+	if (value < row->least || value > row->most) {
+		diag_set(diag, "%.200s: %.64s is out of its range %" PRIu64 " .. %" PRIu64, name,
+			 text, row->least, row->most);
+		return QUOTA_E_BAD;
+	}
+	*ret = value;
+	return 0;
+}
+
+static struct quota_user *find(struct quotas *quotas, const char *name)
+{
+	for (unsigned i = 0; i < quotas->n; i++)
+		if (strcmp(quotas->user[i].name, name) == 0)
+			return &quotas->user[i];
+	return NULL;
+}
+
+/* NULL: there are too many. */
+static struct quota_user *add(struct quotas *quotas, const char *name)
+{
+	struct quota_user *user;
+	struct identity who;
+
+	if (quotas->n == QUOTA_USERS)
+		return NULL;
+	user = &quotas->user[quotas->n++];
+	memset(user, 0, sizeof(*user)); /* they are compared as bytes */
+	user->is_known = identity_of_user(name, &who) == 0;
+	memcpy(user->name, name, strlen(name) + 1);
+	if (user->is_known)
+		user->uid = who.uid;
+	else
+		log_line(LOG_LEVEL_WARN, "tenant-unknown", "user=\"%s\"", name);
+	return user;
+}
+
+int quota_set(struct quotas *quotas, const char *name, const char *value, struct diag *diag)
+{
+	char user_name[QUOTA_NAME_MAX];
+	struct quota_user *user;
+	uint64_t number;
+	unsigned kind;
+
+	if (split(name, user_name, &kind, diag) || parse(name, &rows[kind], value, &number, diag))
+		return QUOTA_E_BAD;
+	user = find(quotas, user_name);
+	user = user ? user : add(quotas, user_name);
+	if (!user) {
+		diag_set(diag, "%.200s: there are quotas for %d users already, the most", name,
+			 QUOTA_USERS);
+		return QUOTA_E_BAD;
+	}
+	user->value[kind] = number;
+	return 0;
+}
+
+uint64_t quota_of(const struct quotas *quotas, uid_t uid, enum quota_kind kind)
+{
+	for (unsigned i = quotas->n; i > 0; i--) { /* what was said last */
+		const struct quota_user *user = &quotas->user[i - 1];
+
+		if (user->is_known && user->uid == uid && user->value[kind])
+			return user->value[kind];
+	}
+	return 0;
+}
+
+void quota_print(FILE *out)
+{
+	for (unsigned i = 0; i < QUOTA_KINDS; i++)
+		fprintf(out, "  " QUOTA_PREFIX "USER.%-8s %s\n", rows[i].name, rows[i].what);
+}

@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Shares and quotas of tenants, with real uids, against a system accessd that has more to do than it can: who floods takes
+ * nobody's share, apart and in the pool of public data, and what one user may have is said where it is refused. Compared
+ * are counters of the same two looks, never times. Case 51 of the README's table.
+ */
+
+#include "tests/scenarios/folk.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define PICTURES 64
+#define SIDE 640 /* some milliseconds each */
+#define FLOOD 5  /* streams */
+#define WARM_S 1.0
+#define LOOK_S 5.0 /* of CPU time, of both */
+
+/* ---- who works ---- */
+
+/* Trains on a stream of its own (n: the side of its pictures) until it is told to end, as fast as it can. With an op at random, so that
+ * each epoch is made anew. */
+static int greedy(void *arg)
+{
+	struct town_errand *errand = arg;
+	struct oa_options options = trainee_options(errand->dataset, 8, 100000);
+	struct oa_error error = {.size = sizeof(error)};
+	struct oa_client *client = NULL;
+	struct oa_stream *stream = NULL;
+	struct oa_batch *batch;
+	char spec[256];
+
+	snprintf(spec, sizeof(spec),
+		 "{\"ops\":[{\"op\":\"decode\"},{\"op\":\"resize\",\"size\":[%u,%u]},"
+		 "{\"op\":\"hflip\"},{\"op\":\"layout\",\"order\":\"CHW\"}]}",
+		 errand->n, errand->n);
+	options.pipeline = spec;
+	options.job = errand->job;
+	errand->code = oa_connect(rig_host.socket, &client, &error);
+	if (!errand->code)
+		errand->code = oa_open(client, &options, &stream, &error);
+	snprintf(errand->text, sizeof(errand->text), "%s", error.text);
+	errand->holds = true;
+	while (!errand->code && !errand->goes) {
+		errand->code = oa_next(stream, PATIENCE_MS, &batch);
+		if (!errand->code)
+			oa_release(batch);
+		errand->batches += !errand->code;
+	}
+	oa_close(stream);
+	oa_disconnect(client);
+	return 0;
+}
+
+struct worker {
+	struct town_errand *errand;
+	pid_t pid;
+};
+
+static struct worker start(const struct town_user *user, const char *dataset, unsigned side)
+{
+	struct worker worker = {.errand = town_errand_new(dataset, side, 1)};
+
+	snprintf(worker.errand->job, sizeof(worker.errand->job), "greedy-%u", side);
+	worker.pid = town_send(user, greedy, worker.errand);
+	ck_assert(town_wait_holding(worker.errand, worker.pid));
+	return worker;
+}
+
+/* How its last call ended. */
+static int stop(struct worker *worker)
+{
+	int code;
+
+	worker->errand->goes = true;
+	ck_assert_int_eq(town_wait(worker->pid), 0);
+	code = worker->errand->code;
+	town_errand_free(worker->errand);
+	return code;
+}
+
+static const char *waves(const char *name, const struct town_user *user, bool is_open)
+{
+	static char path[2][512];
+	static unsigned next;
+	char *ret = path[next++ % 2];
+
+	snprintf(ret, sizeof(path[0]), "%s", rig_path("%s", name));
+	if (access(ret, F_OK) < 0) {
+		ck_assert_int_eq(mkdir(ret, 0755), 0);
+		ck_assert_int_eq(mkdir(rig_path("%s/class", name), 0755), 0);
+		for (unsigned i = 0; i < PICTURES; i++)
+			ck_assert_int_eq(
+			    rig_write_waves(rig_path("%s/class/%02u.jpg", name, i), i, SIDE), 0);
+	}
+	town_give(ret, user, user->gid, is_open ? 0755 : 0700, is_open ? 0644 : 0600);
+	return ret;
+}
+
+/* ---- what each has ---- */
+
+struct look {
+	double anna, bert; /* CPU seconds */
+};
+
+static double of_tenant(const struct json_in *status, uid_t uid, const char *which)
+{
+	char path[96];
+
+	for (unsigned i = 0; rig_number_at(status, "tenants") > i; i++) {
+		snprintf(path, sizeof(path), "tenants.%u.uid", i);
+		if (rig_number_at(status, path) != uid)
+			continue;
+		snprintf(path, sizeof(path), "tenants.%u.public", i);
+		if (rig_number_at(status, path) != 0)
+			continue;
+		snprintf(path, sizeof(path), "tenants.%u.%s", i, which);
+		return rig_number_at(status, path);
+	}
+	return -1;
+}
+
+/* When each has used so much more than at first, and both together so much. */
+static struct look wait_used(const struct look *first, double each, double both)
+{
+	const uint64_t end_ns = base_now_ns() + PATIENCE_NS;
+	struct look now = {-1, -1};
+
+	while (base_now_ns() < end_ns) {
+		struct json_in *status = rig_whole_status();
+
+		if (status)
+			now = (struct look){
+			    of_tenant(status, town_anna.uid, "cpu_seconds_used") - first->anna,
+			    of_tenant(status, town_bert.uid, "cpu_seconds_used") - first->bert};
+		json_in_free(status);
+		if (now.anna >= each && now.bert >= each && now.anna + now.bert >= both)
+			return now;
+		rig_sleep_ms(20);
+	}
+	ck_abort_msg("anna has %.3f s, bert %.3f s, and they wait for %.3f", now.anna, now.bert,
+		     both);
+}
+
+/* Anna has one stream, and bert a flood of them; her part of what both used from then on. */
+static double annas_part(const char *annas, const char *berts)
+{
+	const struct look none = {0, 0};
+	struct worker anna = start(&town_anna, annas, 200), bert[FLOOD];
+	struct look first, then;
+
+	for (unsigned i = 0; i < FLOOD; i++)
+		bert[i] = start(&town_bert, berts, 201 + i);
+	ck_assert(rig_wait_status("streams", FLOOD + 1, FLOOD + 1));
+	first = wait_used(&none, WARM_S, 2 * WARM_S);
+	then = wait_used(&first, 0, LOOK_S);
+	for (unsigned i = 0; i < FLOOD; i++)
+		ck_assert_int_eq(stop(&bert[i]), 0);
+	ck_assert_int_eq(stop(&anna), 0);
+	printf("anna %.3f s, bert %.3f s: %.3f\n", then.anna, then.bert,
+	       then.anna / (then.anna + then.bert));
+	fflush(stdout);
+	return then.anna / (then.anna + then.bert);
+}
+
+/* ---- shares ---- */
+
+static void must_have(double part, double share)
+{
+	ck_assert_msg(part > 0.9 * share && part < 1.1 * share, "her share is %.2f, she had %.3f",
+		      share, part);
+}
+
+START_TEST(a_flood_takes_nobodys_share)
+{
+	const char *annas = waves("annas", &town_anna, false),
+		   *berts = waves("berts", &town_bert, false);
+
+	town_start("workers=2", "cache_size=0", "variants=1", NULL);
+	must_have(annas_part(annas, berts), 0.5);
+	town_end();
+}
+END_TEST
+
+START_TEST(nor_in_the_pool_of_public_data)
+{
+	const char *all = waves("all", &town_anna, true);
+
+	town_start("workers=2", "cache_size=0", "variants=1", NULL);
+	must_have(annas_part(all, all), 0.5);
+	town_end();
+}
+END_TEST
+
+START_TEST(a_share_is_what_it_is_set_to)
+{
+	const char *annas = waves("annas", &town_anna, false),
+		   *berts = waves("berts", &town_bert, false);
+	char share[64];
+
+	snprintf(share, sizeof(share), "tenant.%u.share=3", (unsigned)town_anna.uid);
+	town_start("workers=2", "cache_size=0", "variants=1", share, NULL);
+	must_have(annas_part(annas, berts), 0.75);
+	town_end();
+}
+END_TEST
+
+/* ---- quotas ---- */
+
+START_TEST(quotas_are_said_where_they_are_met)
+{
+	const char *annas = folk_secret("annas.few", &town_anna),
+		   *berts = folk_secret("berts.few", &town_bert);
+	char jobs[64], streams[64];
+	struct worker first, more;
+
+	snprintf(jobs, sizeof(jobs), "tenant.%u.jobs=1", (unsigned)town_bert.uid);
+	snprintf(streams, sizeof(streams), "tenant.%u.streams=1", (unsigned)town_anna.uid);
+	town_start("workers=1", "variants=1", jobs, streams, NULL);
+	first = start(&town_bert, berts, 40);
+	more = start(&town_bert, berts, 41);
+	ck_assert_msg(strstr(more.errand->text, "1 jobs here") &&
+			  strstr(more.errand->text, "greedy-40") &&
+			  strstr(more.errand->text, ".jobs"),
+		      "%s", more.errand->text);
+	ck_assert_int_eq(stop(&more), OA_E_REFUSED);
+	ck_assert_int_eq(stop(&first), 0);
+	ck_assert(rig_wait_status("jobs", 0, 0));
+	first = start(&town_anna, annas, 40);
+	more = start(&town_anna, annas, 41);
+	ck_assert_msg(strstr(more.errand->text, "1 streams") &&
+			  strstr(more.errand->text, "greedy-40") &&
+			  strstr(more.errand->text, ".streams"),
+		      "%s", more.errand->text);
+	ck_assert_int_eq(stop(&more), OA_E_REFUSED);
+	ck_assert_int_eq(stop(&first), 0);
+	town_end();
+}
+END_TEST
+
+static void add(TCase *tcase)
+{
+	tcase_add_test(tcase, a_flood_takes_nobodys_share);
+	tcase_add_test(tcase, nor_in_the_pool_of_public_data);
+	tcase_add_test(tcase, a_share_is_what_it_is_set_to);
+	tcase_add_test(tcase, quotas_are_said_where_they_are_met);
+}
+
+int main(void)
+{
+	return folk_main("fairness", add);
+}
