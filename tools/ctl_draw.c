@@ -213,11 +213,10 @@ static void ctl_tenant_row(const struct json_in *tenant, struct table *table)
 
 	if (is_public) {
 		table_cell(table, "everybody");
-		for (unsigned i = 0; i < 5; i++)
+		for (unsigned i = 0; i < 4; i++)
 			table_cell(table, "-");
 	} else {
 		ctl_cell_user(table, ctl_u64(tenant, "uid"));
-		ctl_cell_u64(table, tenant, "share");
 		ctl_cell_u64(table, tenant, "jobs");
 		ctl_cell_u64(table, tenant, "clients");
 		table_cell(table, "%llu of %llu", (unsigned long long)ctl_u64(tenant, "streams"),
@@ -229,13 +228,6 @@ static void ctl_tenant_row(const struct json_in *tenant, struct table *table)
 	ctl_cell_u64(table, tenant, "workers_alive");
 	table_cell(table, "%.1f s",
 		   ctl_real(tenant, "worker_cpu_seconds") + ctl_real(tenant, "reader_cpu_seconds"));
-	if (is_public) {
-		table_cell(table, "-");
-		table_cell(table, "-");
-	} else {
-		table_cell(table, "%.1f s", ctl_real(tenant, "cpu_seconds_used"));
-		table_cell(table, "%.1f s", ctl_real(tenant, "cpu_seconds_saved"));
-	}
 	table_end_row(table);
 }
 
@@ -249,7 +241,6 @@ static void ctl_only_row(const struct json_in *status, struct table *table)
 		ctl_cell_user(table, ctl_u64(status, "uid"));
 	else
 		table_cell(table, "-");
-	table_cell(table, "1");
 	table_cell(table, "%zu", json_in_count(json_in_member(status, "jobs")));
 	ctl_cell_u64(table, node, "clients");
 	table_cell(table, "%zu", json_in_count(json_in_member(status, "streams")));
@@ -259,10 +250,39 @@ static void ctl_only_row(const struct json_in *status, struct table *table)
 	ctl_cell_u64(table, node, "workers_alive");
 	table_cell(table, "%.1f s",
 		   ctl_real(node, "worker_cpu_seconds") + ctl_real(node, "reader_cpu_seconds"));
-	table_cell(table, "%.1f s",
-		   ctl_real(node, "worker_cpu_seconds") + ctl_real(node, "reader_cpu_seconds"));
-	table_cell(table, "%.1f s", ctl_real(node, "cpu_seconds_saved"));
 	table_end_row(table);
+}
+
+/* What a user's jobs had, and were spared; of an accessd that keeps accounts. */
+static void ctl_account_row(const struct json_in *tenant, struct table *table)
+{
+	char read[32], saved[32];
+
+	if (ctl_is(tenant, "public") || !json_in_member(tenant, "share"))
+		return;
+	ctl_cell_user(table, ctl_u64(tenant, "uid"));
+	ctl_cell_u64(table, tenant, "share");
+	table_cell(table, "%.1f s", ctl_real(tenant, "cpu_seconds_used"));
+	table_cell(table, "%.1f s", ctl_real(tenant, "cpu_seconds_saved"));
+	table_cell(table, "%s",
+		   base_format_bytes(ctl_u64(tenant, "bytes_used"), read, sizeof(read)));
+	table_cell(table, "%s",
+		   base_format_bytes(ctl_u64(tenant, "bytes_saved"), saved, sizeof(saved)));
+	table_end_row(table);
+}
+
+static void ctl_draw_accounts(const struct json_in *const *tenants, size_t n, FILE *out)
+{
+	struct table table;
+
+	table_init(&table, "<user|share|CPU used|CPU saved|read|reading saved");
+	for (size_t i = 0; i < n; i++)
+		ctl_account_row(tenants[i], &table);
+	if (table_rows(&table) > 0) {
+		fputc('\n', out);
+		table_print(&table, "", out);
+	}
+	table_fini(&table);
 }
 
 void ctl_draw_tenants(const struct json_in *status, FILE *out)
@@ -282,13 +302,15 @@ void ctl_draw_tenants(const struct json_in *status, FILE *out)
 	if (!serves_all)
 		option_wrap("This accessd serves one user alone, who may have all of it.", 0, 80,
 			    out);
-	table_init(&table, "<user|share|jobs|clients|streams|memory|workers|CPU|used|saved");
+	table_init(&table, "<user|jobs|clients|streams|memory|workers|CPU");
 	if (!serves_all)
 		ctl_only_row(status, &table);
 	for (size_t i = 0; serves_all && sorted && i < json_in_count(tenants); i++)
 		ctl_tenant_row(sorted[i], &table);
 	table_print(&table, "", out);
 	table_fini(&table);
+	if (serves_all && sorted)
+		ctl_draw_accounts(sorted, json_in_count(tenants), out);
 }
 
 /* ---- the node ---- */

@@ -249,6 +249,15 @@ START_TEST(tenants)
 		 "user       jobs  clients  streams          memory  workers    CPU\n"
 		 "4123456       1        2   1 of 8  1 KiB of 4 KiB        -  0.0 s\n"
 		 "everybody     -        -        -               -        3  3.0 s\n");
+	check_is("{\"serves_all\":true,\"tenants\":[{\"uid\":4123456,\"jobs\":1,\"share\":3,"
+		 "\"cpu_seconds_used\":1.5,\"cpu_seconds_saved\":4.5,\"bytes_used\":1024,"
+		 "\"bytes_saved\":2048}]}",
+		 ctl_draw_tenants,
+		 "user     jobs  clients  streams      memory  workers    CPU\n"
+		 "4123456     1        -   0 of 0  0 B of 0 B        -  0.0 s\n"
+		 "\n"
+		 "user     share  CPU used  CPU saved   read  reading saved\n"
+		 "4123456      3     1.5 s      4.5 s  1 KiB          2 KiB\n");
 	check_is("{\"serves_all\":true,\"tenants\":[]}", ctl_draw_tenants,
 		 "you are not served now: no job of yours is here\n");
 	check_is("{\"serves_all\":true,\"sees_all\":true}", ctl_draw_tenants,
