@@ -7,7 +7,7 @@
  *
  * A slot is its fields' arrays one after the other, each 64-byte aligned, the whole rounded up to
  * pages, as slots are reserved one by one; to huge ones where that costs at most an eighth. A ragged field has the room of its longest sample for each,
- * and a field beside it says how long they are: doc/decisions/290-fields.md.
+ * and a field beside it says how long they are: doc/decisions/300-fields.md.
  *
  * Rejected: offsets that a board may choose freely inside its memory, with a check of bounds and
  * overlaps on attaching: the check was longer than the plan and allowed what nobody needs.
