@@ -14,7 +14,7 @@
 
 #include "cluster/gate.h"
 #include "cluster/gate_call.h"
-#include "cluster/peers.h"
+#include "cluster/peers/peers.h"
 
 #define CELL_MOST_DOMAINS 256
 #define CELL_REPLACED 4

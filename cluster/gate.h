@@ -4,7 +4,7 @@
 
 /*
  * accessd <-> access-gate: control messages (base/wire.h) over a SOCK_SEQPACKET pair, the gate's end is descriptor 3.
- * One gate a node: it alone has sockets that listen, knows who else is there (cluster/peers.h), and proves to each
+ * One gate a node: it alone has sockets that listen, knows who else is there (cluster/peers/), and proves to each
  * other node's gate, and has it proved, that both have the cluster's key (TLS 1.3). What it hands over is a connected
  * socket with keys, to a domain's carrier itself (CARRIER_CHANNEL of cluster/carrier.h, over the socket that DOMAIN
  * brings; CARRIER_ENDED comes back over it): accessd only introduces the two. The gate sees no sample.

@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "cluster/peers_kind.h"
+#include "cluster/peers/peers_kind.h"
 
 #define MOST_IN 64
 #define MOST_OUT 64

@@ -3,7 +3,7 @@
 /* Links of a cell, without a socket that anybody uses: calls are what is put into them. */
 
 #include "cluster/cell.h"
-#include "cluster/peers_kind.h"
+#include "cluster/peers/peers_kind.h"
 
 #include <check.h>
 #include <errno.h>

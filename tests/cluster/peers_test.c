@@ -2,7 +2,7 @@
 
 /* Lists of nodes: as texts, cut into cells, and what etcd says of them. */
 
-#include "cluster/peers_etcd_json.h"
+#include "cluster/peers/peers_etcd_json.h"
 
 #include <check.h>
 #include <stdio.h>

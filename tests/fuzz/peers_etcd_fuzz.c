@@ -2,7 +2,7 @@
 
 /* What an etcd answers, or somebody in its place: each reader gets each text, and what it makes of it has names. */
 
-#include "cluster/peers_etcd_json.h"
+#include "cluster/peers/peers_etcd_json.h"
 
 #include <stdlib.h>
 #include <string.h>

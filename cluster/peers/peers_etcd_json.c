@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-#include "cluster/peers_etcd_json.h"
+#include "cluster/peers/peers_etcd_json.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cluster/peers_kind.h"
+#include "cluster/peers/peers_kind.h"
 
 #define AGAIN_MS 60000
 #define SOON_MS 5000

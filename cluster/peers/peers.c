@@ -5,7 +5,7 @@
  * is waited for under it. An eventfd says that the list has changed, another one that the thread is to end.
  */
 
-#include "cluster/peers.h"
+#include "cluster/peers/peers.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "cluster/peers_kind.h"
+#include "cluster/peers/peers_kind.h"
 
 #define CELL (GATE_MOST_MEMBERS + 1)
 

@@ -6,7 +6,7 @@
  * elsewhere. Redirections are not followed, no proxy is used, and nothing but HTTP is spoken.
  */
 
-#include "cluster/peers_http.h"
+#include "cluster/peers/peers_http.h"
 
 #define CURL_DISABLE_TYPECHECK
 #include <curl/curl.h>

@@ -18,8 +18,8 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "cluster/peers_etcd_json.h"
-#include "cluster/peers_http.h"
+#include "cluster/peers/peers_etcd_json.h"
+#include "cluster/peers/peers_http.h"
 
 #define LEASE_S 10
 #define LIFE_NS UINT64_C(3000000000) /* between signs of life */

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cluster/peers_kind.h"
+#include "cluster/peers/peers_kind.h"
 
 #define CELL (GATE_MOST_MEMBERS + 1)
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef CLUSTER_PEERS_H
-#define CLUSTER_PEERS_H
+#ifndef CLUSTER_PEERS_PEERS_H
+#define CLUSTER_PEERS_PEERS_H
 
 /*
  * Who is there: what `peers` of accessd.conf says, looked up again and again by a thread of its own, which may wait for

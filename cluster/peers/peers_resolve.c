@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "cluster/peers_kind.h"
+#include "cluster/peers/peers_kind.h"
 
 static int bad_host(const char *text, size_t size, struct diag *diag)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef CLUSTER_PEERS_KIND_H
-#define CLUSTER_PEERS_KIND_H
+#ifndef CLUSTER_PEERS_PEERS_KIND_H
+#define CLUSTER_PEERS_PEERS_KIND_H
 
 /* What a kind of `peers` has, and what it may use of peers.c. All of it is of the peers' thread, but check(). */
 
-#include "cluster/peers.h"
+#include "cluster/peers/peers.h"
 
 #define PEERS_HOST 256 /* bytes of a name */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef CLUSTER_PEERS_HTTP_H
-#define CLUSTER_PEERS_HTTP_H
+#ifndef CLUSTER_PEERS_PEERS_HTTP_H
+#define CLUSTER_PEERS_PEERS_HTTP_H
 
 /*
  * JSON posted to a server by HTTP, on libcurl (whose header only peers_http.c sees): one answer, or lines without an

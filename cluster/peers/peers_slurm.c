@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cluster/peers_kind.h"
+#include "cluster/peers/peers_kind.h"
 
 #define VARIABLE "SLURM_JOB_NODELIST"
 #define AGAIN_MS 60000

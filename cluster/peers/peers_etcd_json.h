@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef CLUSTER_PEERS_ETCD_JSON_H
-#define CLUSTER_PEERS_ETCD_JSON_H
+#ifndef CLUSTER_PEERS_PEERS_ETCD_JSON_H
+#define CLUSTER_PEERS_PEERS_ETCD_JSON_H
 
 /*
  * What etcd's JSON gateway (v3) is asked and what it answers, texts to structs and back. Keys and values are base64
@@ -9,7 +9,7 @@
  *   /oneaccess/CLUSTER/node/NAME   {"address": "10.0.0.2:7411", "incarnation": "1f..."}
  */
 
-#include "cluster/peers_kind.h"
+#include "cluster/peers/peers_kind.h"
 
 #define PEERS_ETCD_MOST_ANSWER ((size_t)8 << 20)
 #define PEERS_ETCD_MOST_LINE ((size_t)1 << 20)
