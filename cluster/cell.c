@@ -280,6 +280,12 @@ void cell_retry(struct cell_link *link, uint64_t now_ns)
 	link->next_ns = now_ns + pause_ns(link->failures++);
 }
 
+void cell_forget_stranger(struct cell *cell, unsigned slot)
+{
+	if (!cell->members[slot].is_listed && !cell_is_connected(cell, slot))
+		cell_forget(cell, slot);
+}
+
 void cell_lost(struct cell *cell, uint64_t number, uint64_t id, uint64_t incarnation,
 	       uint64_t now_ns)
 {
@@ -295,8 +301,6 @@ void cell_lost(struct cell *cell, uint64_t number, uint64_t id, uint64_t incarna
 		if (now_ns - link->since_ns > CELL_MOST_PAUSE_NS)
 			link->failures = 0;
 		cell_retry(link, now_ns);
-		if (!cell->members[i].is_listed && !cell_is_connected(cell, i))
-			cell_forget(cell, i);
 	}
 }
 

@@ -8,6 +8,7 @@
 
 #define CELL_NOBODY GATE_MOST_MEMBERS
 #define CELL_LEAST_PAUSE_NS UINT64_C(1000000000)
+#define CELL_STRANGER_FAILURES 6 /* after a minute or so */
 #define CELL_MOST_PAUSE_NS UINT64_C(30000000000)
 
 struct cell_link {
@@ -44,6 +45,8 @@ void cell_begin(struct cell *cell, unsigned slot, uint64_t now_ns);
 struct cell_domain *cell_domain_of(const struct cell *cell, uint64_t number);
 struct cell_domain *cell_domain_named(const struct cell *cell, const char *name);
 struct cell_link *cell_link_of(const struct cell *cell, const struct cell_ref *ref);
+/* Who called, and is in no list, is forgotten when there is nothing to connect him to. */
+void cell_forget_stranger(struct cell *cell, unsigned slot);
 bool cell_is_connected(const struct cell *cell, unsigned slot);
 void cell_retry(struct cell_link *link, uint64_t now_ns);
 

@@ -156,8 +156,7 @@ static enum gate_answer decide(struct cell *cell, const struct gate_call *call, 
 	domain = cell_domain_named(cell, call->theirs.domain);
 	if (domain)
 		return take(cell, domain, slot, ret);
-	if (!cell->members[slot].is_listed && !cell_is_connected(cell, slot))
-		cell_forget(cell, slot);
+	cell_forget_stranger(cell, slot);
 	return GATE_ANSWER_NO_DOMAIN;
 }
 
@@ -253,6 +252,8 @@ void cell_answered(struct cell *cell, const struct cell_ref *ref, const struct g
 	if (!is_double(cell, slot, theirs->incarnation))
 		set_incarnation(cell, slot, theirs->incarnation, now_ns);
 	cell_set_state(cell, slot, GATE_MEMBER_MET, NULL);
+	if (theirs->answer == GATE_ANSWER_NO_DOMAIN)
+		cell_forget_stranger(cell, slot);
 }
 
 void cell_failed(struct cell *cell, const struct cell_ref *ref, bool is_refused,
@@ -273,6 +274,8 @@ void cell_failed(struct cell *cell, const struct cell_ref *ref, bool is_refused,
 	if (!is_refused && cell_is_connected(cell, ref->slot))
 		return; /* one of several domains */
 	cell_set_state(cell, ref->slot, is_refused ? GATE_MEMBER_REFUSED : GATE_MEMBER_WAITS, diag);
+	if (link->failures >= CELL_STRANGER_FAILURES)
+		cell_forget_stranger(cell, ref->slot);
 }
 
 bool cell_done(struct cell *cell, const struct cell_ref *ref, const struct gate_call *call,

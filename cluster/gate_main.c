@@ -24,6 +24,7 @@
 
 #include "base/identity.h"
 #include "base/log.h"
+#include "base/sandbox.h"
 #include "base/wire.h"
 #include "cluster/cell.h"
 #include "cluster/gate_say.h"
@@ -279,7 +280,8 @@ static void confine(void)
 	close_range(GATE_CONTROL_FD + 1, ~0U, 0);
 	limit(RLIMIT_CORE, 0);
 	limit(RLIMIT_NOFILE, MOST_FILES);
-	limit(RLIMIT_DATA, MOST_MEMORY);
+	if (sandbox_is_strict()) /* the run-time of the sanitizers wants more */
+		limit(RLIMIT_DATA, MOST_MEMORY);
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGINT, SIG_IGN); /* of the terminal; accessd decides when to end */
 	signal(SIGHUP, SIG_IGN);

@@ -7,9 +7,9 @@
  * watch from behind it; then a sign of life each 3 s. Anything that goes wrong ends the session, and the next URL is
  * tried. Meanwhile the table stays.
  *
- * A key that goes counts for KEEP_NS more. When an etcd was paused, or came back empty, all keys go at once, and their
- * nodes, which are well, write them again by their next sign of life. Who is really gone does not answer, which costs
- * nobody anything.
+ * A key that goes counts for KEEP_NS more, and one that is not there when a session begins for KEEP_LONG_NS. When an etcd
+ * was paused, or came back empty, all keys go at once, and their nodes, which are well, write them again by their next
+ * sign of life. Who is really gone does not answer, which costs nobody anything.
  */
 
 #include <errno.h>
@@ -24,6 +24,7 @@
 #define LEASE_S 10
 #define LIFE_NS UINT64_C(3000000000) /* between signs of life */
 #define KEEP_NS UINT64_C(6000000000)
+#define KEEP_LONG_NS UINT64_C(60000000000)
 #define PATIENCE_MS 3000
 #define PAUSE_MS 1000
 #define MOST_URL 512
@@ -181,7 +182,7 @@ static int range(struct etcd *etcd, uint64_t *ret_revision, struct diag *diag)
 		return r;
 	for (size_t i = 0; i < etcd->n; i++)
 		if (!etcd->nodes[i].gone_ns)
-			etcd->nodes[i].gone_ns = base_now_ns() + KEEP_NS;
+			etcd->nodes[i].gone_ns = base_now_ns() + KEEP_LONG_NS;
 	if (peers_etcd_read_range(answer, size, etcd->prefix, on_event, etcd, ret_revision))
 		return nonsense("kv/range", diag);
 	publish(etcd);

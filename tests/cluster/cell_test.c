@@ -260,6 +260,28 @@ START_TEST(domains_come_and_go)
 }
 END_TEST
 
+/* Who is in no list, but called, is called when his channel ends, until that has come to nothing for long. */
+START_TEST(a_stranger_is_kept_for_a_while)
+{
+	struct seen seen;
+	struct cell *cell = make("a", 1, &seen);
+	const struct diag diag = {"nobody there"};
+	struct cell_call call;
+	unsigned n = 0;
+
+	ck_assert_int_eq(connect_from(cell, "b", 5, 0), GATE_ANSWER_YES);
+	cell_lost(cell, 1, gate_id_of("b"), 5, 0);
+	for (; seen.n_gone == 0; n++) {
+		ck_assert(cell_due(cell, cell_next_ns(cell), &call));
+		cell_failed(cell, &call.ref, false, &diag, 0);
+	}
+	ck_assert_uint_eq(seen.gone, gate_id_of("b"));
+	ck_assert_uint_ge(n, 3);
+	ck_assert_uint_eq(cell_next_ns(cell), UINT64_MAX);
+	cell_free(cell);
+}
+END_TEST
+
 /* As many as a cell has: one more who calls is refused; one more who is listed takes the place of one who only called. */
 START_TEST(a_full_cell)
 {
@@ -320,6 +342,7 @@ int main(void)
 	tcase_add_test(tcase, a_new_life_takes_the_place_and_an_old_one_does_not);
 	tcase_add_test(tcase, failures_are_tried_later_and_later);
 	tcase_add_test(tcase, domains_come_and_go);
+	tcase_add_test(tcase, a_stranger_is_kept_for_a_while);
 	tcase_add_test(tcase, a_full_cell);
 	tcase_add_test(tcase, an_address_gets_a_name);
 	suite_add_tcase(suite, tcase);
