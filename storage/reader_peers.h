@@ -59,19 +59,42 @@ struct reader_guest *reader_guests_find(struct store *store, const struct value_
 void reader_guests_gone(uint32_t peer);
 void reader_guests_end(void);
 
-/* ---- reader_peers.c ---- */
+/* ---- reader_tell.c: what is said, from any thread ---- */
 
 struct reader_shared {
 	struct hash_id id;
 	uint64_t samples;
 	unsigned form;
 	uint32_t told
-	    [VALUE_MOST_PEERS]; /* in which turn of the connection, under the say_lock; 0: never */
+	    [VALUE_MOST_PEERS]; /* under the lock of reader_tell.c: in which connection; 0: never */
 	char note[];
 };
+/* false: no room, or no carrier. */
+bool reader_tell(const struct value_head *head, const void *data);
+/* The same behind the group's name, which is said once a connection. */
+bool reader_tell_of(struct reader_shared *shared, const struct value_head *head, const void *data);
+bool reader_tell_has_room(uint32_t bytes);         /* behind a head */
+struct tray reader_tell_by(const struct tray *to); /* from now on; the one before, the caller's */
+void reader_tell_anew(uint32_t peer);              /* it knows no names any more */
+
+#define PEERS_TICK_NS UINT64_C(50000000) /* how exactly time is kept */
+
+/* ---- reader_serve.c: who gets which value; from the peers' thread ---- */
+
+bool reader_serve_init(void); /* its memory; from the main thread. false: not enough */
+void reader_serve_take(const uint8_t *data, uint32_t bytes); /* an item of the carrier's: hostile */
+void reader_serve_owed(void);                                /* what there is room for by now */
+void reader_serve_tick(uint64_t now_ns); /* what was to be answered by now, and was not */
+void reader_serve_gone(uint32_t peer);   /* no answer comes from there, and none goes there */
+uint64_t reader_serve_nap_ns(void);      /* until something may be late */
+
+/* ---- reader_peers.c ---- */
+
+/* PROMISE_SELF: this node; as *ret_next, who it would be without the owner, also: there is no other. */
+uint32_t reader_peers_owner(const struct hash_id *group, uint64_t sample, uint32_t *ret_next);
+bool reader_peers_is_on(void);              /* is somebody connected? */
+struct store *reader_peers_store_now(void); /* NULL: there is none, or not yet */
 /* The peers' thread: takes what there is. false: time to end. */
 bool reader_peers_turn(void);
-/* What was to be answered by now, and was not. */
-void reader_peers_tick(uint64_t now_ns);
 
 #endif

@@ -262,7 +262,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	for (uint32_t peer = 0; peer < VALUE_MOST_PEERS; peer++)
 		say_gone(peer);
-	reader_peers_tick(base_now_ns() + UINT64_C(60000000000));
+	reader_serve_tick(base_now_ns() + UINT64_C(60000000000));
 	listen();
 	check(under_way == 0 && busy == 0 && reader_asks_count() == 0);
 	return 0;

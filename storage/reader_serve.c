@@ -1,0 +1,557 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Values that are asked for, here and there, and who gets them.
+ *
+ * A task of this node that is to make a form is asked of who owns its sample: a reading thread writes the question and goes
+ * on, the task waits in a table (reader_asks.c). An owner that has no such value says so to the first who asks, who makes it then and puts
+ * it here; whoever asks meanwhile waits (storage/promise.h), this node's own tasks among them. Whatever does not come,
+ * or does not come in time, is read from the source.
+ *
+ * What comes from the carrier is hostile: a head is copied once and checked, and a value is looked at by sandboxed
+ * workers alone. What it may do is to answer what was asked, or to give for groups that it named, of samples that
+ * this node owns, what comes to lie under just that name.
+ *
+ * Questions for whose answer there is no room are kept, so that a peer with a slow wire gets all of them in its time.
+ *
+ * Rejected: to let the serving read right into the tray. Who asks would wait for this node's disk.
+ */
+
+#include "storage/reader_peers.h"
+
+#include "storage/promise.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PEERS_PROMISES 16384
+#define PEERS_WAITERS 8192
+#define PEERS_OWED 4096                        /* questions that wait for room in the tray */
+#define PEERS_PROMISED_NS UINT64_C(2000000000) /* somebody makes it: so long others wait */
+#define PEERS_PATIENCE_NS UINT64_C(3000000000) /* then a task is read from its source */
+#define PEERS_SHORT_NS \
+	UINT64_C(1000000) /* a tray that is full has no bell for who waits for room */
+#define PEERS_REST_NS UINT64_C(1000000000)
+
+static struct {
+	pthread_mutex_t lock;
+	/* under the lock */
+	struct promises *promises;
+	struct value_head *owed; /* a ring, [PEERS_OWED] */
+	unsigned owed_first, owed_count;
+
+	uint8_t *buffer; /* the peers' thread's, VALUE_MOST bytes */
+} serve = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+bool reader_serve_init(void)
+{
+	serve.promises = promise_new(PEERS_PROMISES, PEERS_WAITERS, PEERS_PROMISED_NS);
+	serve.owed = calloc(PEERS_OWED, sizeof(*serve.owed));
+	serve.buffer = malloc(VALUE_MOST);
+	return serve.promises && serve.owed && serve.buffer && reader_asks_init() == 0;
+}
+
+static bool is_own(const struct hash_id *group, uint64_t sample)
+{
+	uint32_t next;
+
+	return reader_peers_owner(group, sample, &next) == PROMISE_SELF;
+}
+
+/* ---- answers ---- */
+
+/* Its task is to be read from the source, by a reading thread. */
+static void read_instead(struct reader_ask *ask)
+{
+	reader_lane_again(ask);
+}
+
+static void read_all_instead(struct reader_ask *list)
+{
+	while (list) {
+		struct reader_ask *next = list->next;
+
+		read_instead(list);
+		list = next;
+	}
+}
+
+/* The value that a task waits for: checked to be no larger than its room. */
+static void come(struct reader_ask *ask, enum layout_from from, unsigned form, const uint8_t *value,
+		 uint32_t bytes)
+{
+	const uint32_t behind = form == LAYOUT_FORM_INDEXED ? ask->task.bytes : 0;
+
+	if (ask->task.want != form || bytes > ask->task.room || ask->task.room - bytes < behind)
+		read_instead(ask);
+	else
+		reader_lane_bring(ask, from, value, bytes);
+}
+
+/* Under the lock. */
+static bool owe_locked(const struct value_head *head)
+{
+	if (serve.owed_count == PEERS_OWED)
+		return false;
+	serve.owed[(serve.owed_first + serve.owed_count++) % PEERS_OWED] = *head;
+	return true;
+}
+
+static bool owe(const struct value_head *head)
+{
+	bool is_owed;
+
+	pthread_mutex_lock(&serve.lock);
+	is_owed = owe_locked(head);
+	pthread_mutex_unlock(&serve.lock);
+	return is_owed;
+}
+
+static struct value_head head_for(const struct promise_waiter *waiter, enum value_type type)
+{
+	return (struct value_head){.magic = VALUE_MAGIC,
+				   .type = type,
+				   .peer = waiter->peer,
+				   .id = waiter->id,
+				   .sample = waiter->sample,
+				   .group = waiter->group};
+}
+
+/* He makes it himself. */
+static void answer_miss(const struct promise_waiter *waiter)
+{
+	const struct value_head miss = head_for(waiter, VALUE_MISS);
+	struct reader_ask *ask;
+
+	if (waiter->peer != PROMISE_SELF) {
+		reader_tell(&miss, NULL); /* without room he runs out of patience */
+		return;
+	}
+	ask = reader_asks_take(waiter->id, PROMISE_SELF, &waiter->group, waiter->sample);
+	if (ask)
+		read_instead(ask);
+}
+
+static void answer_value(const struct promise_waiter *waiter, enum layout_from from, unsigned form,
+			 const uint8_t *value, uint32_t bytes)
+{
+	struct value_head head = head_for(waiter, VALUE_HAVE);
+	struct reader_ask *ask;
+
+	if (waiter->peer == PROMISE_SELF) {
+		ask = reader_asks_take(waiter->id, PROMISE_SELF, &waiter->group, waiter->sample);
+		if (ask)
+			come(ask, from, form, value, bytes);
+		return;
+	}
+	head.form = form;
+	head.bytes = bytes;
+	if (bytes > waiter->room || bytes > VALUE_MOST) {
+		answer_miss(waiter);
+	} else if (!reader_tell(&head, value)) {
+		head = head_for(waiter, VALUE_GET); /* when there is room */
+		head.room = waiter->room;
+		owe(&head);
+	}
+}
+
+static void answered(struct promise_waiter *list)
+{
+	pthread_mutex_lock(&serve.lock);
+	promise_answered(serve.promises, list);
+	pthread_mutex_unlock(&serve.lock);
+}
+
+static void answer_misses(struct promise_waiter *list)
+{
+	if (!list)
+		return;
+	for (const struct promise_waiter *waiter = list; waiter; waiter = waiter->next)
+		answer_miss(waiter);
+	answered(list);
+}
+
+/* A value is here: to all who wait for it. */
+static void answer_all(const struct value_head *put, enum layout_from from, const uint8_t *value)
+{
+	struct promise_waiter *list;
+
+	pthread_mutex_lock(&serve.lock);
+	list = promise_made(serve.promises, &put->group, put->sample);
+	pthread_mutex_unlock(&serve.lock);
+	if (!list)
+		return;
+	for (const struct promise_waiter *waiter = list; waiter; waiter = waiter->next)
+		answer_value(waiter, from, put->form, value, put->bytes);
+	answered(list);
+}
+
+/* ---- asking, from reading threads ---- */
+
+/* This node's own sample: does somebody make it already? Else it is this task that does. */
+static bool waits_here(const struct reader_ask *ask, uint64_t id)
+{
+	const struct promise_waiter self = {
+	    .group = ask->group, .sample = ask->task.sample, .id = id, .peer = PROMISE_SELF};
+	bool waits;
+
+	pthread_mutex_lock(&serve.lock);
+	waits = promise_ask(serve.promises, &self, ask->since_ns) == PROMISE_WAITS;
+	pthread_mutex_unlock(&serve.lock);
+	return waits;
+}
+
+static bool ask_there(const struct reader_ask *ask, uint64_t id)
+{
+	const struct value_head get = {
+	    .magic = VALUE_MAGIC,
+	    .type = VALUE_GET,
+	    .peer = ask->peer,
+	    .id = id,
+	    .sample = ask->task.sample,
+	    .room = BASE_MIN(ask->task.room, VALUE_MOST),
+	    .group = ask->group,
+	};
+
+	return reader_tell_of(ask->shared, &get, NULL);
+}
+
+/* Others who want it are to wait until it is made here. */
+static void promise_it(const struct reader_shared *shared, uint64_t sample)
+{
+	if (!is_own(&shared->id, sample))
+		return;
+	pthread_mutex_lock(&serve.lock);
+	promise_note(serve.promises, &shared->id, sample, PROMISE_SELF, base_now_ns());
+	pthread_mutex_unlock(&serve.lock);
+}
+
+/* false: nobody answers it, and it is the caller's again. */
+static bool wait_or_ask(const struct reader_ask *ask)
+{
+	const uint64_t id = reader_asks_add(ask);
+	struct reader_ask *mine;
+
+	if (!id)
+		return false;
+	if (ask->peer == PROMISE_SELF ? waits_here(ask, id) : ask_there(ask, id))
+		return true;
+	mine = reader_asks_take(id, ask->peer, &ask->group, ask->task.sample);
+	if (!mine) /* given up meanwhile, and read by somebody else */
+		return true;
+	reader_asks_free(mine);
+	return false;
+}
+
+bool reader_peers_ask(struct reader_lane *lane, struct reader_shared *shared,
+		      const struct lane_task *task)
+{
+	struct reader_ask ask = {
+	    .lane = lane, .task = *task, .group = shared->id, .shared = shared};
+	uint32_t next;
+
+	if (!reader_peers_is_on() || !task->make)
+		return false;
+	if (task->want != task->make) {
+		promise_it(shared, task->sample);
+		return false;
+	}
+	ask.peer = reader_peers_owner(&shared->id, task->sample, &next);
+	ask.since_ns = base_now_ns();
+	ask.until_ns = ask.since_ns + PEERS_PATIENCE_NS;
+	reader_lane_keep(lane);
+	if (wait_or_ask(&ask))
+		return true;
+	if (ask.peer == PROMISE_SELF && next != PROMISE_SELF) {
+		ask.peer = next;
+		ask.is_last = true;
+		if (wait_or_ask(&ask))
+			return true;
+	}
+	reader_lane_put(lane);
+	return false;
+}
+
+/* ---- what was made here, from the keeper ---- */
+
+bool reader_peers_made(struct reader_shared *shared, const struct tray_item *item)
+{
+	struct value_head put = {
+	    .magic = VALUE_MAGIC,
+	    .type = VALUE_PUT,
+	    .bytes = item->bytes,
+	    .sample = item->sample,
+	    .form = shared->form,
+	    .group = shared->id,
+	};
+	uint32_t next;
+
+	if (!reader_peers_is_on() || item->bytes == 0 || item->bytes > VALUE_MOST)
+		return false;
+	put.peer = reader_peers_owner(&shared->id, item->sample, &next);
+	if (put.peer != PROMISE_SELF) {
+		reader_tell_of(shared, &put,
+			       item->data); /* without room it is made again, sometime */
+		return true;
+	}
+	answer_all(&put, LAYOUT_FROM_MEMORY, item->data);
+	return false;
+}
+
+/* ---- serving, in the peers' thread ---- */
+
+/* 0, STORE_E_NONE or STORE_E_ROOM. */
+static int look_up(const struct reader_guest *guest, uint64_t sample, uint32_t room,
+		   uint32_t *ret_bytes)
+{
+	size_t bytes;
+	int r = reader_resident_copy(guest->resident, sample, serve.buffer, room, &bytes);
+
+	if (r == STORE_E_NONE && guest->group)
+		r = store_get(guest->group, sample, serve.buffer, room, &bytes);
+	if (!r)
+		*ret_bytes = (uint32_t)bytes;
+	return r == 0 || r == STORE_E_ROOM ? r : STORE_E_NONE;
+}
+
+/* It is not here. The owner remembers who makes it; whoever is no owner does not. */
+static bool must_wait(const struct promise_waiter *asker)
+{
+	bool waits;
+
+	if (!is_own(&asker->group, asker->sample))
+		return false;
+	pthread_mutex_lock(&serve.lock);
+	waits = promise_ask(serve.promises, asker, base_now_ns()) == PROMISE_WAITS;
+	pthread_mutex_unlock(&serve.lock);
+	return waits;
+}
+
+/* Who may have as much as this gets it. */
+static void serve_get(const struct value_head *get)
+{
+	const struct reader_guest *guest = reader_guests_find(reader_peers_store_now(), get);
+	const struct promise_waiter asker = {.group = get->group,
+					     .sample = get->sample,
+					     .id = get->id,
+					     .peer = get->peer,
+					     .room = BASE_MIN(get->room, VALUE_MOST)};
+	uint32_t bytes;
+	int r;
+
+	if (!guest) {
+		answer_miss(&asker);
+		return;
+	}
+	r = look_up(guest, get->sample, asker.room, &bytes);
+	if (!r)
+		answer_value(&asker, LAYOUT_FROM_STORE, guest->form, serve.buffer, bytes);
+	else if (r == STORE_E_ROOM || !must_wait(&asker))
+		answer_miss(&asker);
+}
+
+/* The next one, if there is room for its answer. */
+static bool take_owed(struct value_head *ret)
+{
+	bool is_there;
+
+	pthread_mutex_lock(&serve.lock);
+	is_there = serve.owed_count > 0;
+	if (is_there)
+		*ret = serve.owed[serve.owed_first];
+	pthread_mutex_unlock(&serve.lock);
+	if (!is_there || !reader_tell_has_room(BASE_MIN(ret->room, VALUE_MOST)))
+		return false;
+	pthread_mutex_lock(&serve.lock);
+	serve.owed_first = (serve.owed_first + 1) % PEERS_OWED;
+	serve.owed_count--;
+	pthread_mutex_unlock(&serve.lock);
+	return true;
+}
+
+void reader_serve_owed(void)
+{
+	struct value_head get;
+
+	while (take_owed(&get))
+		serve_get(&get);
+}
+
+static void on_get(const struct value_head *get)
+{
+	const struct promise_waiter asker = {
+	    .group = get->group, .sample = get->sample, .id = get->id, .peer = get->peer};
+
+	if (!owe(get))
+		answer_miss(&asker);
+	reader_serve_owed();
+}
+
+static void on_put(const struct value_head *put, const uint8_t *value)
+{
+	const struct reader_guest *guest = reader_guests_find(reader_peers_store_now(), put);
+	uint32_t next;
+
+	if (!guest || guest->form != put->form ||
+	    reader_peers_owner(&put->group, put->sample, &next) != PROMISE_SELF)
+		return;
+	if (guest->group)
+		store_put(guest->group, put->sample, value, put->bytes);
+	reader_resident_keep(guest->resident, put->sample, value, put->bytes);
+	answer_all(put, LAYOUT_FROM_PEER, value);
+}
+
+/* It came from who had it before its owner did: that one keeps it from now on. */
+static void hand_on(const struct reader_ask *ask, const struct value_head *have,
+		    const uint8_t *value)
+{
+	struct value_head put = *have;
+	uint32_t next;
+
+	put.type = VALUE_PUT;
+	put.id = 0;
+	put.peer = reader_peers_owner(&have->group, have->sample, &next);
+	if (put.peer != PROMISE_SELF) {
+		reader_tell_of(ask->shared, &put, value);
+		return;
+	}
+	reader_lane_store(ask->lane, have->form, have->sample, value, have->bytes);
+	answer_all(have, LAYOUT_FROM_PEER, value);
+}
+
+static void on_have(const struct value_head *have, const uint8_t *value)
+{
+	struct reader_ask *ask = reader_asks_take(have->id, have->peer, &have->group, have->sample);
+
+	if (!ask)
+		return;
+	if (ask->is_last && have->form == ask->shared->form)
+		hand_on(ask, have, value);
+	come(ask, LAYOUT_FROM_PEER, have->form, value, have->bytes);
+}
+
+/* The owner has not got it: who was the owner before him may have. */
+static void on_miss(const struct value_head *miss)
+{
+	struct reader_ask *ask = reader_asks_take(miss->id, miss->peer, &miss->group, miss->sample);
+	struct reader_ask further;
+	uint32_t next = PROMISE_SELF;
+
+	if (!ask)
+		return;
+	if (!ask->is_last && reader_peers_owner(&ask->group, ask->task.sample, &next) != miss->peer)
+		next = PROMISE_SELF; /* there are others now */
+	further = *ask;
+	further.peer = next;
+	further.is_last = true;
+	if (next == PROMISE_SELF || !wait_or_ask(&further))
+		read_instead(ask);
+	else
+		reader_asks_free(ask);
+}
+
+/* No answer comes from there, and none goes there. */
+void reader_serve_gone(uint32_t peer)
+{
+	struct promise_waiter *list;
+	unsigned kept = 0;
+
+	reader_tell_anew(peer);
+	read_all_instead(reader_asks_take_of(peer));
+	pthread_mutex_lock(&serve.lock);
+	list = promise_gone(serve.promises, peer);
+	for (unsigned i = 0; i < serve.owed_count; i++) {
+		const struct value_head *owed = &serve.owed[(serve.owed_first + i) % PEERS_OWED];
+
+		if (owed->peer != peer)
+			serve.owed[(serve.owed_first + kept++) % PEERS_OWED] = *owed;
+	}
+	serve.owed_count = kept;
+	pthread_mutex_unlock(&serve.lock);
+	answer_misses(list);
+	reader_guests_gone(peer);
+}
+
+/* An item of the carrier's: hostile. */
+void reader_serve_take(const uint8_t *data, uint32_t bytes)
+{
+	struct value_head head;
+	const uint8_t *behind = data + sizeof(head);
+
+	if (bytes < sizeof(head))
+		return;
+	memcpy(&head, data, sizeof(head));
+	if (!value_head_check(&head) || head.bytes != bytes - sizeof(head))
+		return;
+	switch ((enum value_type)head.type) {
+	case VALUE_GROUP:
+		reader_guests_say(reader_peers_store_now(), &head, behind);
+		break;
+	case VALUE_GET:
+		on_get(&head);
+		break;
+	case VALUE_HAVE:
+		on_have(&head, behind);
+		break;
+	case VALUE_MISS:
+		on_miss(&head);
+		break;
+	case VALUE_PUT:
+		on_put(&head, behind);
+		break;
+	case VALUE_GONE:
+		reader_serve_gone(head.peer);
+		break;
+	}
+}
+
+/* ---- in time ---- */
+
+/* What was made and waits to be found: it is in the store by now, or not yet. */
+static void look_again(void)
+{
+	struct promise_waiter *list;
+
+	pthread_mutex_lock(&serve.lock);
+	list = promise_kept(serve.promises);
+	pthread_mutex_unlock(&serve.lock);
+	if (!list)
+		return;
+	for (const struct promise_waiter *waiter = list; waiter; waiter = waiter->next) {
+		struct value_head get = head_for(waiter, VALUE_GET);
+
+		get.room = waiter->room;
+		if (waiter->peer == PROMISE_SELF || !owe(&get))
+			answer_miss(waiter); /* it is looked for where reading begins */
+	}
+	answered(list);
+}
+
+void reader_serve_tick(uint64_t now_ns)
+{
+	struct promise_waiter *list;
+
+	pthread_mutex_lock(&serve.lock);
+	list = promise_expired(serve.promises, now_ns);
+	pthread_mutex_unlock(&serve.lock);
+	answer_misses(list);
+	read_all_instead(reader_asks_take_late(now_ns));
+	look_again();
+	reader_serve_owed();
+}
+
+/* Does anything wait, whose time may be over? */
+uint64_t reader_serve_nap_ns(void)
+{
+	unsigned promised, waiters, owed;
+
+	pthread_mutex_lock(&serve.lock);
+	promised = promise_count(serve.promises, &waiters);
+	owed = serve.owed_count;
+	pthread_mutex_unlock(&serve.lock);
+	if (owed)
+		return PEERS_SHORT_NS;
+	return promised || reader_asks_count() ? PEERS_TICK_NS : PEERS_REST_NS;
+}

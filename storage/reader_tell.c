@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * What this node says to others: reading threads, the keeper and the peers' thread write to one tray, one after the other.
+ * A group's name is said before the first word of it, once a connection.
+ */
+
+#include "storage/reader_peers.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct {
+	pthread_mutex_t lock;
+	/* under the lock */
+	struct tray to;
+	uint32_t turn
+	    [VALUE_MOST_PEERS]; /* connections so far: whoever was told in another one was not */
+} tell = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+/* Under the lock. false: no room, or no carrier. */
+static bool locked(const struct value_head *head, const void *data)
+{
+	const uint32_t bytes = (uint32_t)sizeof(*head) + head->bytes;
+	uint8_t *at = tell.to.head ? tray_begin(&tell.to, 0, bytes) : NULL;
+
+	if (!at)
+		return false;
+	memcpy(at, head, sizeof(*head));
+	if (head->bytes)
+		memcpy(at + sizeof(*head), data, head->bytes);
+	tray_end(&tell.to, 0, &(struct tray_item){.bytes = bytes});
+	return true;
+}
+
+bool reader_tell(const struct value_head *head, const void *data)
+{
+	bool is_said;
+
+	pthread_mutex_lock(&tell.lock);
+	is_said = locked(head, data);
+	pthread_mutex_unlock(&tell.lock);
+	return is_said;
+}
+
+bool reader_tell_has_room(uint32_t bytes)
+{
+	bool has;
+
+	pthread_mutex_lock(&tell.lock);
+	has = tell.to.head && tray_begin(&tell.to, 0, sizeof(struct value_head) + bytes);
+	pthread_mutex_unlock(&tell.lock);
+	return has;
+}
+
+/* Under the lock: the group's name, once a connection. */
+static bool say_group_locked(struct reader_shared *shared, uint32_t peer)
+{
+	const struct value_head head = {
+	    .magic = VALUE_MAGIC,
+	    .type = VALUE_GROUP,
+	    .peer = peer,
+	    .bytes = (uint32_t)strnlen(shared->note, VALUE_MOST_NOTE),
+	    .samples = shared->samples,
+	    .form = shared->form,
+	    .group = shared->id,
+	};
+
+	if (shared->told[peer] == tell.turn[peer] + 1)
+		return true;
+	if (!locked(&head, shared->note))
+		return false;
+	shared->told[peer] = tell.turn[peer] + 1;
+	return true;
+}
+
+bool reader_tell_of(struct reader_shared *shared, const struct value_head *head, const void *data)
+{
+	bool is_said;
+
+	pthread_mutex_lock(&tell.lock);
+	is_said = say_group_locked(shared, head->peer) && locked(head, data);
+	pthread_mutex_unlock(&tell.lock);
+	return is_said;
+}
+
+struct reader_shared *reader_peers_share(const struct hash_id *id, uint64_t samples, unsigned form,
+					 const char *note)
+{
+	struct reader_shared *shared = calloc(1, sizeof(*shared) + strlen(note) + 1);
+
+	if (!shared)
+		return NULL;
+	shared->id = *id;
+	shared->samples = samples;
+	shared->form = form;
+	strcpy(shared->note, note);
+	return shared;
+}
+
+struct tray reader_tell_by(const struct tray *to)
+{
+	struct tray before;
+
+	pthread_mutex_lock(&tell.lock);
+	before = tell.to;
+	tell.to = *to;
+	pthread_mutex_unlock(&tell.lock);
+	return before;
+}
+
+void reader_tell_anew(uint32_t peer)
+{
+	pthread_mutex_lock(&tell.lock);
+	tell.turn[peer]++;
+	pthread_mutex_unlock(&tell.lock);
+}
