@@ -394,6 +394,7 @@ void cache_describe(const struct stream *stream, struct json_out *out)
 	json_out_member_u64(out, "hits", cache->hits);
 	json_out_member_u64(out, "misses", cache->misses);
 	json_out_member_u64(out, "bytes", cache->bytes_hit);
+	json_out_member_u64(out, "peer_hits", cache->from[LAYOUT_FROM_PEER].samples);
 	json_out_member_u64(out, "wrong", cache->wrong);
 	describe_origin(cache, out);
 	describe_peers(stream, out);
