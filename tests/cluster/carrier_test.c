@@ -3,14 +3,11 @@
 /* access-carrier: two of them joined, and one with a peer who does what no carrier does. */
 
 #include <check.h>
-#include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/sandbox.h"
@@ -176,17 +173,15 @@ START_TEST(test_killed)
 {
 	struct post post[2];
 	uint32_t peer[2];
-	int status;
 
 	for (unsigned i = 0; i < 2; i++)
 		post_start(&post[i], NULL);
 	join(&post[0], &post[1], true, peer);
 	say_group(&post[0], peer[0]);
 	hear_group(&post[1], peer[1]);
-	ck_assert_int_eq(kill(post[1].pid, SIGKILL), 0);
+	post_kill(&post[1]);
 	gone(&post[0], peer[0]);
 	post_lost(&post[0], peer[0], "it ended the connection");
-	ck_assert_int_eq(waitpid(post[1].pid, &status, 0), post[1].pid);
 	post_start(&post[1], NULL);
 	join(&post[0], &post[1], true, peer);
 	say_group(&post[0], peer[0]);

@@ -35,6 +35,7 @@ static struct value_head any_head(void)
 	head.peer = (uint32_t)philox_below(&seq, VALUE_MOST_PEERS);
 	if (type == VALUE_GROUP) {
 		head.samples = 1 + philox_below(&seq, VALUE_MOST_SAMPLES);
+		head.form = 1 + (uint32_t)philox_below(&seq, LAYOUT_FORMS - 1);
 		head.bytes = (uint32_t)philox_below(&seq, VALUE_MOST_NOTE + 1);
 		return head;
 	}
@@ -79,10 +80,13 @@ static const struct {
     {"GONE, which is of no connection", {.type = VALUE_GONE}, 0},
     {"ALIVE with an id", {.type = FRAME_ALIVE, .id = 1}, 0},
     {"ALIVE with a body", {.type = FRAME_ALIVE}, 1},
-    {"a group without its hash", {.type = VALUE_GROUP}, FRAME_HASH - 1},
-    {"a group with too long a note", {.type = VALUE_GROUP}, FRAME_HASH + VALUE_MOST_NOTE + 1},
-    {"a group too many", {.type = VALUE_GROUP, .group = FRAME_MOST_GROUPS}, FRAME_HASH},
-    {"a group with an id", {.type = VALUE_GROUP, .id = 1}, FRAME_HASH},
+    {"a group without its hash", {.type = VALUE_GROUP, .form = 1}, FRAME_HASH - 1},
+    {"a group with too long a note",
+     {.type = VALUE_GROUP, .form = 1},
+     FRAME_HASH + VALUE_MOST_NOTE + 1},
+    {"a group too many", {.type = VALUE_GROUP, .form = 1, .group = FRAME_MOST_GROUPS}, FRAME_HASH},
+    {"a group of no form", {.type = VALUE_GROUP}, FRAME_HASH},
+    {"a group with an id", {.type = VALUE_GROUP, .form = 1, .id = 1}, FRAME_HASH},
     {"a question with a body", {.type = VALUE_GET, .room = 1}, 1},
     {"a question with a form", {.type = VALUE_GET, .room = 1, .form = 1}, 0},
     {"a question of a group too many", {.type = VALUE_GET, .group = FRAME_MOST_GROUPS}, 0},

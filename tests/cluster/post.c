@@ -102,6 +102,15 @@ void post_new_gate(struct post *post)
 	close(gate[1]);
 }
 
+static void fini(struct post *post)
+{
+	close(post->control);
+	close(post->gate);
+	tray_detach(&post->to_carrier);
+	tray_detach(&post->from_carrier);
+	free(post->bytes);
+}
+
 void post_stop(struct post *post)
 {
 	int status;
@@ -110,11 +119,17 @@ void post_stop(struct post *post)
 	ck_assert_int_eq(waitpid(post->pid, &status, 0), post->pid);
 	ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == 0, "it ended by %#x",
 		      (unsigned)status);
-	close(post->control);
-	close(post->gate);
-	tray_detach(&post->to_carrier);
-	tray_detach(&post->from_carrier);
-	free(post->bytes);
+	fini(post);
+}
+
+void post_kill(struct post *post)
+{
+	int status;
+
+	ck_assert_int_eq(kill(post->pid, SIGKILL), 0);
+	ck_assert_int_eq(waitpid(post->pid, &status, 0), post->pid);
+	ck_assert(WIFSIGNALED(status));
+	fini(post);
 }
 
 /* ---- accessd and the gate ---- */
@@ -324,7 +339,7 @@ struct value_head post_head(uint32_t type, uint32_t peer, uint64_t id, unsigned 
 	    .id = id,
 	    .sample = sample,
 	    .samples = type == VALUE_GROUP ? VALUE_MOST_SAMPLES : 0,
-	    .form = type == VALUE_HAVE || type == VALUE_PUT ? LAYOUT_FORM_PACKED : 0,
+	    .form = type == VALUE_GET || type == VALUE_MISS ? 0 : LAYOUT_FORM_PACKED,
 	    .room = type == VALUE_GET ? VALUE_MOST : 0,
 	};
 
@@ -381,8 +396,10 @@ void peer_say(struct peer *peer, const struct frame *frame, const void *body, ui
 
 void peer_group(struct peer *peer, uint32_t number, unsigned group)
 {
-	const struct frame frame = {
-	    .type = VALUE_GROUP, .group = number, .sample = VALUE_MOST_SAMPLES - 1};
+	const struct frame frame = {.type = VALUE_GROUP,
+				    .form = LAYOUT_FORM_PACKED,
+				    .group = number,
+				    .sample = VALUE_MOST_SAMPLES - 1};
 	struct value_head head = post_head(VALUE_GROUP, 0, 0, group, 0, 0);
 
 	peer_say(peer, &frame, head.group.bytes, FRAME_HASH);

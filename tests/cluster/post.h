@@ -24,6 +24,8 @@ struct post {
 /* Starts one with trays and a gate. as: --as, or NULL. */
 void post_start(struct post *post, const char *as);
 void post_stop(struct post *post);
+/* Kills it instead. */
+void post_kill(struct post *post);
 /* A START like the first one, with a new gate and no trays. */
 void post_new_gate(struct post *post);
 
