@@ -11,7 +11,7 @@
 #include <sys/socket.h>
 #include "shmring/bad_page.h"
 #include "tests/libaccess/fake.h"
-#include "tests/libaccess/suite.h"
+#include "tests/worker/suite.h"
 
 #define SAMPLES 100
 

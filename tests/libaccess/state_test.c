@@ -12,7 +12,7 @@
 #include "sched/deal.h"
 #include "sched/token.h"
 #include "tests/libaccess/fake.h"
-#include "tests/libaccess/suite.h"
+#include "tests/worker/suite.h"
 
 static uint8_t status_some(uint64_t id)
 {

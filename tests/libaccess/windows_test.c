@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "tests/libaccess/fake.h"
-#include "tests/libaccess/suite.h"
+#include "tests/worker/suite.h"
 
 static uint8_t status_some(uint64_t id)
 {
