@@ -317,6 +317,7 @@ static void put_stream(struct json_out *out, const struct stream *stream)
 	json_out_member_u64(out, "producing", fill_active(stream));
 	json_out_member_u64(out, "jobs", stream->n_jobs);
 	json_out_member_u64(out, "productions", totals.productions);
+	json_out_member_u64(out, "held", stream->held);
 	json_out_member_u64(out, "outputs", totals.outputs);
 	json_out_member_u64(out, "reference", totals.reference);
 	json_out_member_u64(out, "samples_read", stream->samples_read);

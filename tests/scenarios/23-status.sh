@@ -69,12 +69,13 @@ look() {
 	are count node.loop. longest_turn_us longest_turn_cpu_us long_turns long_turns_cpu
 	are string node.loop. longest_turn_what longest_turn_cpu_what
 	are count "streams.*." id samples chunk grain slots slots_max slot_bytes memory resident pinned producing \
-		jobs productions reference samples_read chunks_per_epoch bad_samples
+		jobs productions held reference samples_read chunks_per_epoch bad_samples
 	are string "streams.*." state dataset pipeline policy waiting_on
 	are number "streams.*." median_us
 	are count "jobs.*." id pid uid stream rank ranks batch epochs epoch taken need untaken pins delivered
 	are string "jobs.*." name stage
-	are number "jobs.*." rate wait_seconds idle_seconds waiting_seconds
+	are number "jobs.*." rate wait_seconds idle_seconds waiting_seconds cpu_seconds_used cpu_seconds_saved
+	are count "jobs.*." bytes_used bytes_saved
 	are number "jobs.*.waits." window_seconds scan read decode slot workers schedule drain
 	are number "jobs.*.waited." scan read decode slot workers schedule drain
 	are bool "jobs.*." lives hungry active waiting
