@@ -66,6 +66,13 @@ static inline int64_t walk_ctime_ns(const struct stat *st)
 	return (int64_t)st->st_ctim.tv_sec * 1000000000 + st->st_ctim.tv_nsec;
 }
 
+/* Is it a file of that size, written to at that time? */
+static inline bool walk_is_same(const struct stat *st, uint64_t bytes, int64_t mtime_ns)
+{
+	return S_ISREG(st->st_mode) && (uint64_t)st->st_size == bytes &&
+	       walk_mtime_ns(st) == mtime_ns;
+}
+
 /* The suffixes that make a file a picture, for messages. */
 #define WALK_SUFFIXES ".jpg .jpeg .png .ppm .bmp .pgm .tif .tiff .webp"
 bool walk_is_picture(const char *name);

@@ -23,10 +23,8 @@ static int bad(const struct scan_group *group, struct scan_sink *sink, uint64_t 
 {
 	char key[100];
 
-	snprintf(sink->why, sizeof(sink->why), "sample \"%s\" %s",
-		 base_quote(group->key, key, sizeof(key)), what);
-	sink->bad_at = at;
-	return SCAN_E_BAD;
+	return scan_bad(sink, at, "sample \"%s\" %s", base_quote(group->key, key, sizeof(key)),
+			what);
 }
 
 /* Does it begin with __NAME__, whole or as a folder? */
@@ -163,11 +161,8 @@ int scan_group_add(struct scan_group *group, const struct scan_member *member,
 
 	if (!name)
 		return 0;
-	if (!key_of(member->path, name, key)) {
-		sink->bad_at = member->header;
-		snprintf(sink->why, sizeof(sink->why), "a file's path leads upwards (\"..\")");
-		return SCAN_E_BAD;
-	}
+	if (!key_of(member->path, name, key))
+		return scan_bad(sink, member->header, "a file's path leads upwards (\"..\")");
 	r = begin_sample(group, key, sink);
 	if (!r)
 		r = add_field(group, member, name, sink, &field);

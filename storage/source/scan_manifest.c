@@ -4,9 +4,7 @@
  * The scan of a manifest: CSV, TSV, or JSON lines. Of each row two columns count, the path of a picture and its label;
  * they are those that the options name, else the first of the usual names that is there.
  *
- * The first row of a CSV names the columns. A label is a number, in decimal digits without a zero in front, or a word;
- * what looks like a number and is no class (3.0, which pandas writes where one of a column is missing) is refused, since
- * as words these would have another order. Where something is wrong is told as a line, not as a byte.
+ * The first row of a CSV names the columns. Where something is wrong is told as a line, not as a byte.
  *
  * Rows are looked at in a window that begins with the first one not yet seen; where that has no end in it, the next
  * window is twice as large.
@@ -14,7 +12,6 @@
 
 #include "storage/source/scan_manifest.h"
 
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -23,6 +20,7 @@
 #include "base/base.h"
 #include "base/json.h"
 #include "storage/source/csv.h"
+#include "storage/source/manifest_label.h"
 #include "storage/source/scan_option.h"
 
 #define MANIFEST_WINDOW 65536
@@ -49,96 +47,33 @@ struct manifest {
 	struct csv_row row;
 };
 
-__attribute__((format(printf, 3, 4))) static int bad(const struct manifest *manifest,
-						     struct scan_sink *sink, const char *fmt, ...)
-{
-	va_list args;
-
-	va_start(args, fmt);
-	vsnprintf(sink->why, sizeof(sink->why), fmt, args);
-	va_end(args);
-	sink->bad_at = manifest->line;
-	return SCAN_E_BAD;
-}
-
 static int bad_column(const struct manifest *manifest, struct scan_sink *sink, enum column column,
 		      const char *what)
 {
 	char name[80];
 
-	return bad(manifest, sink, "(%s) %s",
-		   base_quote(manifest->name[column], name, sizeof(name)), what);
+	return scan_bad(sink, manifest->line, "(%s) %s",
+			base_quote(manifest->name[column], name, sizeof(name)), what);
 }
 
 /* ---- a row's two values ---- */
-
-static bool is_text(const char *text)
-{
-	for (size_t step; *text; text += step)
-		if (!(step =
-			  (unsigned char)*text < 0x80 ? 1 : base_utf8((const unsigned char *)text)))
-			return false;
-	return true;
-}
-
-static bool is_whole(const char *text)
-{
-	return *text && text[strspn(text, "0123456789")] == '\0';
-}
-
-/* Could it be meant as a number: 3.0, -2, 1e5, nan? */
-static bool is_like_number(const char *text)
-{
-	const char *digits = text + (*text == '-' || *text == '+');
-	const size_t whole = strspn(digits, "0123456789");
-
-	return !strcasecmp(digits, "nan") ||
-	       (whole && digits[strspn(digits, "0123456789.eE+-")] == '\0' && !is_whole(text));
-}
-
-/* The record's label, of the text that the row has. */
-static int take_label(const struct manifest *manifest, struct scan_record *record,
-		      struct scan_sink *sink)
-{
-	const char *text = manifest->label, *end = text;
-	uint64_t number;
-
-	record->label = SCAN_NO_LABEL;
-	if (!*text || strcmp(text, "-1") == 0)
-		return 0;
-	if (!is_text(text))
-		return bad_column(manifest, sink, COLUMN_LABEL,
-				  "is no UTF-8: save the file in that encoding");
-	if (is_like_number(text))
-		return bad_column(manifest, sink, COLUMN_LABEL,
-				  "is no class: classes are whole numbers from 0, -1 for none, or "
-				  "words");
-	if (!is_whole(text) || (*text == '0' && text[1])) {
-		record->word = text;
-		return 0;
-	}
-	if (!base_parse_number(&end, SCAN_MOST_LABEL, &number) || *end)
-		return bad_column(manifest, sink, COLUMN_LABEL,
-				  "is beyond 16777215, the last class");
-	record->label = (uint32_t)number;
-	return 0;
-}
 
 /* at, bytes: of the row. */
 static int give_row(const struct manifest *manifest, uint64_t at, size_t bytes,
 		    struct scan_sink *sink)
 {
 	struct scan_record record = {.at = at, .bytes = (uint32_t)bytes, .key = manifest->path};
-	int r;
+	const char *why;
 
 	if (!*manifest->path)
 		return bad_column(manifest, sink, COLUMN_PATH,
 				  "is empty: each row names a picture");
-	if (!is_text(manifest->path))
+	if (!manifest_is_text(manifest->path))
 		return bad_column(manifest, sink, COLUMN_PATH,
 				  "is no UTF-8: save the file in that encoding");
-	r = take_label(manifest, &record, sink);
-	return r ? r : sink->record(sink->arg, &record);
+	why = manifest_label(manifest->label, &record.label, &record.word);
+	return why ? bad_column(manifest, sink, COLUMN_LABEL, why)
+		   : sink->record(sink->arg, &record);
 }
 
 /* ---- CSV ---- */
@@ -188,12 +123,12 @@ static int refuse_columns(struct manifest *manifest, const uint8_t *row, enum co
 					 base_quote(text, quoted, sizeof(quoted)));
 	}
 	if (is_named)
-		return bad(manifest, sink, "no column is called %s; there are: %s",
-			   base_quote(manifest->name[column], name, sizeof(name)), found);
-	return bad(manifest, sink,
-		   "no column is called file_name or path: name the pictures' by "
-		   "?path=COLUMN; there are: %s",
-		   found);
+		return scan_bad(sink, manifest->line, "no column is called %s; there are: %s",
+				base_quote(manifest->name[column], name, sizeof(name)), found);
+	return scan_bad(sink, manifest->line,
+			"no column is called file_name or path: name the pictures' by "
+			"?path=COLUMN; there are: %s",
+			found);
 }
 
 /* The first row. */
@@ -239,12 +174,14 @@ static int take_csv(struct manifest *manifest, const uint8_t *row, uint64_t at,
 	if (manifest->row.n == 0)
 		return 0;
 	if (memchr(row, 0, manifest->row.bytes))
-		return bad(manifest, sink, "there is a zero byte: save the file as UTF-8");
+		return scan_bad(sink, manifest->line,
+				"there is a zero byte: save the file as UTF-8");
 	if (!manifest->has_columns)
 		return take_columns(manifest, row, sink);
 	if (manifest->row.n != manifest->n_columns)
-		return bad(manifest, sink, "it has %u fields, and the first row names %u columns",
-			   manifest->row.n, manifest->n_columns);
+		return scan_bad(sink, manifest->line,
+				"it has %u fields, and the first row names %u columns",
+				manifest->row.n, manifest->n_columns);
 	r = take_field(manifest, row, COLUMN_PATH, manifest->path, sizeof(manifest->path), sink);
 	if (!r)
 		r = take_field(manifest, row, COLUMN_LABEL, manifest->label,
@@ -259,7 +196,8 @@ static int step_csv(struct manifest *manifest, const uint8_t *bytes, size_t size
 
 	if (r == CSV_E_MORE)
 		return MANIFEST_E_MORE;
-	r = r ? bad(manifest, sink, "%s", manifest->row.why) : take_csv(manifest, bytes, at, sink);
+	r = r ? scan_bad(sink, manifest->line, "%s", manifest->row.why)
+	      : take_csv(manifest, bytes, at, sink);
 	manifest->line += manifest->row.lines;
 	*ret = manifest->row.bytes;
 	return r;
@@ -287,9 +225,9 @@ static int take_path(struct manifest *manifest, const struct json_in *value, str
 	const char *text = json_in_string(value, "");
 
 	if (!value && !*manifest->name[COLUMN_PATH])
-		return bad(manifest, sink,
-			   "no member is called file_name or path: name the pictures' by "
-			   "?path=MEMBER");
+		return scan_bad(sink, manifest->line,
+				"no member is called file_name or path: name the pictures' by "
+				"?path=MEMBER");
 	if (strlen(text) >= sizeof(manifest->path))
 		return bad_column(manifest, sink, COLUMN_PATH, "is longer than 4095 bytes");
 	strcpy(manifest->path, text);
@@ -317,9 +255,7 @@ static int take_value(struct manifest *manifest, const struct json_in *value,
 		strcpy(manifest->label, text);
 		return 0;
 	default:
-		return bad_column(manifest, sink, COLUMN_LABEL,
-				  "is no class: classes are whole numbers from 0, -1 for none, or "
-				  "words");
+		return bad_column(manifest, sink, COLUMN_LABEL, MANIFEST_NO_CLASS);
 	}
 }
 
@@ -330,8 +266,8 @@ static int take_object(struct manifest *manifest, const struct json_in *object, 
 	int r;
 
 	if (json_in_kind_of(object) != JSON_IN_OBJECT)
-		return bad(manifest, sink,
-			   "it is no JSON object: a row is {\"file_name\": ..., ...}");
+		return scan_bad(sink, manifest->line,
+				"it is no JSON object: a row is {\"file_name\": ..., ...}");
 	r = take_path(manifest, find_member(manifest, object, COLUMN_PATH, is_named), sink);
 	if (!r)
 		r = take_value(manifest, find_member(manifest, object, COLUMN_LABEL, is_labelled),
@@ -356,8 +292,8 @@ static int step_json(struct manifest *manifest, const uint8_t *bytes, size_t siz
 	if (r) {
 		r = json_in_parse((const char *)bytes, row, SCAN_MOST_WANT, &object, &diag);
 		if (r)
-			return bad(manifest, sink, "%s",
-				   r < 0 ? "there is not enough memory" : diag.text);
+			return scan_bad(sink, manifest->line, "%s",
+					r < 0 ? "there is not enough memory" : diag.text);
 		r = take_object(manifest, object, at, *ret, sink);
 		json_in_free(object);
 	}
@@ -379,8 +315,8 @@ static int want(struct manifest *manifest, uint64_t at, bool is_cut, struct scan
 	if (at == manifest->file_bytes)
 		return SCAN_E_END;
 	if (is_cut && manifest->wanted == SCAN_MOST_WANT)
-		return bad(manifest, sink, "the row has more than 1 MiB%s",
-			   manifest->is_json ? "" : "; is a quote of it never closed?");
+		return scan_bad(sink, manifest->line, "the row has more than 1 MiB%s",
+				manifest->is_json ? "" : "; is a quote of it never closed?");
 	if (is_cut)
 		manifest->wanted *= 2;
 	*ret = (struct scan_want){
@@ -398,9 +334,9 @@ static int manifest_feed(void *state, uint64_t at, const uint8_t *bytes, uint32_
 	int r = 0;
 
 	if (size == 0 || (at == 0 && size >= 2 && bytes[0] >= 0xfe && bytes[1] >= 0xfe))
-		return bad(manifest, sink,
-			   size ? "it is UTF-16: save it as UTF-8"
-				: "the file ends here, and did not before");
+		return scan_bad(sink, manifest->line,
+				size ? "it is UTF-16: save it as UTF-8"
+				     : "the file ends here, and did not before");
 	while (used < size && !r) {
 		r = (manifest->is_json ? step_json : step_csv)(manifest, bytes + used, size - used,
 							       is_last, at + used, sink, &step);
@@ -431,7 +367,8 @@ static int manifest_begin(void *state, const struct scan_shard *shard, struct sc
 	manifest->is_json = has_suffix(shard->name, ".jsonl") || has_suffix(shard->name, ".ndjson");
 	if (!scan_option(shard->options, "path", manifest->name[COLUMN_PATH], MANIFEST_NAME) ||
 	    !scan_option(shard->options, "label", manifest->name[COLUMN_LABEL], MANIFEST_NAME))
-		return bad(manifest, sink, "the name of a column has more than 255 bytes");
+		return scan_bad(sink, manifest->line,
+				"the name of a column has more than 255 bytes");
 	for (unsigned i = 0; i < COLUMNS && manifest->is_json; i++)
 		manifest->has[i] = *manifest->name[i] != '\0';
 	return want(manifest, 0, false, sink, ret);

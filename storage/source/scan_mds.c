@@ -36,13 +36,9 @@ struct mds {
 
 static int mds_bad(const struct mds *shard, struct scan_sink *sink, uint64_t at, const char *why)
 {
-	sink->bad_at = at;
 	if (shard->phase < MDS_IN_SAMPLE)
-		snprintf(sink->why, sizeof(sink->why), "%s", why);
-	else
-		snprintf(sink->why, sizeof(sink->why), "sample %llu: %s",
-			 (unsigned long long)shard->number, why);
-	return SCAN_E_BAD;
+		return scan_bad(sink, at, "%s", why);
+	return scan_bad(sink, at, "sample %llu: %s", (unsigned long long)shard->number, why);
 }
 
 static int wants(uint64_t at, uint64_t bytes, struct scan_want *ret)

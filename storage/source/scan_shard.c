@@ -12,11 +12,23 @@
 #include "base/base.h"
 
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #define SCAN_PAGE 4096
 #define SCAN_WINDOW 65536
+
+int scan_bad(struct scan_sink *sink, uint64_t at, const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(sink->why, sizeof(sink->why), fmt, args);
+	va_end(args);
+	sink->bad_at = at;
+	return SCAN_E_BAD;
+}
 
 struct window {         /* bytes of the shard that are in memory */
 	uint8_t *bytes; /* owned */
@@ -67,11 +79,9 @@ static int run(const struct source_scan *scan, void *state, const struct scan_sh
 		const uint64_t at = want.at;
 		uint64_t left;
 
-		if (!want_is_good(&want, shard)) {
-			sink->bad_at = BASE_MIN(want.at, shard->bytes);
-			snprintf(sink->why, sizeof(sink->why), "what follows lies beyond its end");
-			return SCAN_E_BAD;
-		}
+		if (!want_is_good(&want, shard))
+			return scan_bad(sink, BASE_MIN(want.at, shard->bytes),
+					"what follows lies beyond its end");
 		if (!window_has(window, &want, shard))
 			r = window_fill(window, &want, shard, reader);
 		left = window->at + window->size - at;

@@ -53,6 +53,10 @@ struct scan_sink {
 	char why[256]; /* with the sample's key, quoted, where there is one */
 };
 
+/* What is wrong, and where. SCAN_E_BAD. */
+__attribute__((format(printf, 3, 4))) int scan_bad(struct scan_sink *sink, uint64_t at,
+						   const char *fmt, ...);
+
 struct source_scan {
 	const char *name;
 	size_t state_bytes; /* of memory that begin() may find in any state */

@@ -18,9 +18,7 @@
 #include "storage/source/tar_header.h"
 
 #include <ctype.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <string.h>
 
 #define TAR_MOST_PATH SCAN_MOST_KEY
@@ -40,20 +38,6 @@ struct tar {
 
 	struct scan_group group;
 };
-
-/* ---- what is wrong ---- */
-
-__attribute__((format(printf, 3, 4))) static int bad(struct scan_sink *sink, uint64_t at,
-						     const char *fmt, ...)
-{
-	va_list args;
-
-	va_start(args, fmt);
-	vsnprintf(sink->why, sizeof(sink->why), fmt, args);
-	va_end(args);
-	sink->bad_at = at;
-	return SCAN_E_BAD;
-}
 
 /* ---- headers ---- */
 
@@ -176,7 +160,7 @@ static int on_long_name(struct tar *tar, const uint8_t *bytes, uint32_t size,
 	const size_t length = strnlen((const char *)bytes, size);
 
 	if (length >= sizeof(tar->path))
-		return bad(sink, tar->header, "a file's path is longer than 4095 bytes");
+		return scan_bad(sink, tar->header, "a file's path is longer than 4095 bytes");
 	if (!tar->has_path) {
 		memcpy(tar->path, bytes, length);
 		tar->path[length] = '\0';
@@ -233,19 +217,20 @@ static bool pax_size(const struct pax_word *word, uint64_t *ret)
 static int pax_take(struct tar *tar, const struct pax_word *word, struct scan_sink *sink)
 {
 	if (word->key_length >= 10 && memcmp(word->key, "GNU.sparse", 10) == 0)
-		return bad(sink, tar->header,
-			   "a sparse file: pack the shard anew, without --sparse");
+		return scan_bad(sink, tar->header,
+				"a sparse file: pack the shard anew, without --sparse");
 	if (word_is(word, "path") && !tar->has_path) {
 		if (word->value_length >= sizeof(tar->path))
-			return bad(sink, tar->header, "a file's path is longer than 4095 bytes");
+			return scan_bad(sink, tar->header,
+					"a file's path is longer than 4095 bytes");
 		if (memchr(word->value, 0, word->value_length))
-			return bad(sink, tar->header, "a file's path has a NUL in it");
+			return scan_bad(sink, tar->header, "a file's path has a NUL in it");
 		memcpy(tar->path, word->value, word->value_length);
 		tar->path[word->value_length] = '\0';
 		tar->has_path = true;
 	} else if (word_is(word, "size") && !tar->has_size) {
 		if (!pax_size(word, &tar->size))
-			return bad(sink, tar->header, "its extended header has no size");
+			return scan_bad(sink, tar->header, "its extended header has no size");
 		tar->has_size = true;
 	}
 	return 0;
@@ -261,7 +246,7 @@ static int on_pax(struct tar *tar, const uint8_t *bytes, uint32_t size, struct s
 	/* some writers fill up with zeros */
 	for (size_t at = 0; at < size && text[at] && !r; at += word.length) {
 		if (!pax_parse(text + at, size - at, &word))
-			return bad(sink, tar->header, "its extended header is damaged");
+			return scan_bad(sink, tar->header, "its extended header is damaged");
 		r = pax_take(tar, &word, sink);
 	}
 	return r ? r : go_on(tar, sink, ret);
@@ -306,7 +291,7 @@ static int on_type(struct tar *tar, const struct tar_header *header, uint64_t si
 	case 'x':
 	case 'X':
 		if (size > SCAN_MOST_WANT)
-			return bad(sink, tar->header, "an extended header larger than 1 MiB");
+			return scan_bad(sink, tar->header, "an extended header larger than 1 MiB");
 		if (size == 0)
 			return go_on(tar, sink, ret);
 		return want_payload(tar, header->type == 'L' ? TAR_AT_LONG_NAME : TAR_AT_PAX, size,
@@ -315,8 +300,8 @@ static int on_type(struct tar *tar, const struct tar_header *header, uint64_t si
 	case 'g': /* comments; what it may say of each file, no writer of shards says */
 		return go_on(tar, sink, ret);
 	case 'S':
-		return bad(sink, tar->header,
-			   "a sparse file: pack the shard anew, without --sparse");
+		return scan_bad(sink, tar->header,
+				"a sparse file: pack the shard anew, without --sparse");
 	case '0':
 	case '7':
 	case '\0':
@@ -345,7 +330,7 @@ static int on_header(struct tar *tar, uint64_t at, const uint8_t *bytes, uint32_
 
 	tar->header = at;
 	if (size < TAR_BLOCK)
-		return bad(sink, at, "it ends within a header: it is cut");
+		return scan_bad(sink, at, "it ends within a header: it is cut");
 	if (is_zero(bytes, TAR_BLOCK)) {
 		const int r = scan_group_end(&tar->group, sink);
 
@@ -353,14 +338,14 @@ static int on_header(struct tar *tar, uint64_t at, const uint8_t *bytes, uint32_
 	}
 	memcpy(&header, bytes, sizeof(header));
 	if (!checksum_is_right(bytes) || !parse_number(header.size, sizeof(header.size), &payload))
-		return bad(sink, at, "no header of a tar archive is here: it is damaged");
+		return scan_bad(sink, at, "no header of a tar archive is here: it is damaged");
 	if (tar->has_size && !says_of_next(header.type))
 		payload = tar->size;
 	if (!has_payload(header.type))
 		payload = 0;
 	if (payload > tar->bytes || at + TAR_BLOCK > tar->bytes - payload)
-		return bad(sink, at, "a file of %llu bytes reaches beyond its end: it is cut",
-			   (unsigned long long)payload);
+		return scan_bad(sink, at, "a file of %llu bytes reaches beyond its end: it is cut",
+				(unsigned long long)payload);
 	tar->next = at + TAR_BLOCK + padded(payload);
 	return on_type(tar, &header, payload, sink, ret);
 }
@@ -375,9 +360,9 @@ static int tar_begin(void *state, const struct scan_shard *shard, struct scan_si
 	memset(tar, 0, sizeof(*tar));
 	tar->bytes = shard->bytes;
 	if (shard->bytes == 0)
-		return bad(sink, 0, "it is empty");
+		return scan_bad(sink, 0, "it is empty");
 	if (shard->bytes > UINT64_MAX >> 1)
-		return bad(sink, 0, "it is too large");
+		return scan_bad(sink, 0, "it is too large");
 	return go_on(tar, sink, ret);
 }
 

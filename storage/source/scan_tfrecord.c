@@ -40,10 +40,7 @@ struct window {
 static int tfrecord_bad(const struct tfrecord *file, struct scan_sink *sink, uint64_t at,
 			const char *why)
 {
-	sink->bad_at = at;
-	snprintf(sink->why, sizeof(sink->why), "record %llu: %s", (unsigned long long)file->records,
-		 why);
-	return SCAN_E_BAD;
+	return scan_bad(sink, at, "record %llu: %s", (unsigned long long)file->records, why);
 }
 
 static uint64_t example_at(const struct tfrecord *file)

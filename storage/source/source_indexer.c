@@ -395,8 +395,8 @@ static bool is_same(const struct indexer_shard *shard, int fd)
 {
 	struct stat st;
 
-	return fstat(fd, &st) == 0 && (uint64_t)st.st_size == shard->bytes &&
-	       walk_mtime_ns(&st) == shard->mtime_ns && walk_ctime_ns(&st) == shard->ctime_ns;
+	return fstat(fd, &st) == 0 && walk_is_same(&st, shard->bytes, shard->mtime_ns) &&
+	       walk_ctime_ns(&st) == shard->ctime_ns;
 }
 
 static int scan_one(struct indexer *indexer, struct indexer_shard *shard)

@@ -7,6 +7,7 @@
 #include "storage/source/source_kind.h"
 
 #include "storage/reader_parts.h"
+#include "storage/source/scan_option.h"
 #include "storage/source/source_shards.h"
 
 #include <errno.h>
@@ -46,10 +47,13 @@ static int refuse_options(const struct reader_dataset *dataset, struct diag *dia
 }
 
 /* Is there one of that key before it? */
-static bool is_second(const char *options, const char *at, size_t key)
+static bool is_second(const char *options, const struct scan_option *option)
 {
-	for (const char *before = options; before < at; before += strcspn(before, ",") + 1)
-		if (strncmp(before, at, key + 1) == 0)
+	struct scan_option before;
+
+	while (scan_option_next(&options, &before) && before.key < option->key)
+		if (before.key_bytes == option->key_bytes &&
+		    memcmp(before.key, option->key, before.key_bytes) == 0)
 			return true;
 	return false;
 }
@@ -57,16 +61,17 @@ static bool is_second(const char *options, const char *at, size_t key)
 /* Each is one that the kind takes, once, and has a value; what that is worth, the kind says. */
 static int check_options(const struct reader_dataset *dataset, struct diag *diag)
 {
-	const char *options = dataset->options;
+	const char *at = dataset->options;
+	const size_t length = strlen(at);
+	struct scan_option option;
 
-	for (const char *at = options; *at;) {
-		const size_t key = strcspn(at, "=,"), whole = strcspn(at, ",");
-
-		if (key == whole || whole == key + 1 || (at[whole] && !at[whole + 1]) ||
-		    !has_word(dataset->ops->options, at, key) || is_second(options, at, key))
+	if (length && at[length - 1] == ',')
+		return refuse_options(dataset, diag);
+	while (scan_option_next(&at, &option))
+		if (!option.value_bytes ||
+		    !has_word(dataset->ops->options, option.key, option.key_bytes) ||
+		    is_second(dataset->options, &option))
 			return refuse_options(dataset, diag);
-		at += whole + (at[whole] == ',');
-	}
 	return 0;
 }
 

@@ -345,6 +345,6 @@ bool source_packed_is_same(const struct packed *packed)
 {
 	struct stat st;
 
-	return fstat(packed->fd, &st) == 0 && (uint64_t)st.st_size == packed->idx_bytes &&
-	       walk_mtime_ns(&st) == packed->idx_mtime_ns;
+	return fstat(packed->fd, &st) == 0 &&
+	       walk_is_same(&st, packed->idx_bytes, packed->idx_mtime_ns);
 }

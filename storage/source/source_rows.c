@@ -115,7 +115,7 @@ static bool is_same(const struct reader_dataset *dataset, const struct rows *row
 		reader_outcome_set(ret, LAYOUT_FAIL_READ, errno, strerror(errno));
 		return false;
 	}
-	if ((uint64_t)st.st_size == rows->file_bytes && walk_mtime_ns(&st) == rows->mtime_ns &&
+	if (walk_is_same(&st, rows->file_bytes, rows->mtime_ns) &&
 	    (!rows->packed || source_packed_is_same(rows->packed)))
 		return true;
 	reader_outcome_set(ret, LAYOUT_FAIL_CHANGED, LAYOUT_CHANGED_ALL,

@@ -136,8 +136,7 @@ static bool shard_holds(const struct reader_dataset *dataset, uint64_t i, const 
 	    (dataset->is_folder ? fstatat(dataset->root_fd, name, &st, 0)
 				: fstat(dataset->root_fd, &st)) < 0)
 		return false;
-	return S_ISREG(st.st_mode) && (uint64_t)st.st_size == shard.bytes &&
-	       walk_mtime_ns(&st) == shard.mtime_ns &&
+	return walk_is_same(&st, shard.bytes, shard.mtime_ns) &&
 	       walk_ctime_ns(&st) <= dataset_youngest(dataset->index);
 }
 

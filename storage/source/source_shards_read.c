@@ -151,12 +151,6 @@ static void say_errno(const struct shard_read *read, enum layout_fail stage, int
 	reader_outcome_set(read->outcome, stage, error, strerror(error));
 }
 
-static bool is_same(const struct shard_read *read, const struct stat *st)
-{
-	return S_ISREG(st->st_mode) && (uint64_t)st->st_size == read->is.bytes &&
-	       walk_mtime_ns(st) == read->is.mtime_ns;
-}
-
 /* false: the shard is not there any more, and another one may have its name. */
 static bool read_from(const struct shard_read *read, int fd)
 {
@@ -170,7 +164,7 @@ static bool read_from(const struct shard_read *read, int fd)
 		say_errno(read, LAYOUT_FAIL_READ, error);
 	else if (st.st_nlink == 0 && read->has_name)
 		return false;
-	else if (!is_same(read, &st))
+	else if (!walk_is_same(&st, read->is.bytes, read->is.mtime_ns))
 		say_changed(read, "its shard was written to since it was listed");
 	else if (r == -ENODATA)
 		reader_outcome_set(read->outcome, LAYOUT_FAIL_READ, EIO,

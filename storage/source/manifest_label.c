@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * A number is one of decimal digits without a zero in front. What looks like a number and is no class (3.0, which pandas
+ * writes where one of a column is missing) is refused: taken as words, such labels would have another order.
+ */
+
+#include "storage/source/manifest_label.h"
+
+#include <string.h>
+#include <strings.h>
+
+#include "base/base.h"
+#include "storage/source/scan_shard.h"
+
+bool manifest_is_text(const char *text)
+{
+	for (size_t step; *text; text += step) {
+		step = (unsigned char)*text < 0x80 ? 1 : base_utf8((const unsigned char *)text);
+		if (!step)
+			return false;
+	}
+	return true;
+}
+
+static bool is_whole(const char *text)
+{
+	return *text && text[strspn(text, "0123456789")] == '\0';
+}
+
+/* Could it be meant as a number: 3.0, -2, 1e5, nan? */
+static bool is_like_number(const char *text)
+{
+	const char *digits = text + (*text == '-' || *text == '+');
+	const size_t whole = strspn(digits, "0123456789");
+
+	return !strcasecmp(digits, "nan") ||
+	       (whole && digits[strspn(digits, "0123456789.eE+-")] == '\0' && !is_whole(text));
+}
+
+const char *manifest_label(const char *text, uint32_t *ret_label, const char **ret_word)
+{
+	const char *end = text;
+	uint64_t number;
+
+	*ret_label = SCAN_NO_LABEL;
+	*ret_word = NULL;
+	if (!*text || strcmp(text, "-1") == 0)
+		return NULL;
+	if (!manifest_is_text(text))
+		return "is no UTF-8: save the file in that encoding";
+	if (is_like_number(text))
+		return MANIFEST_NO_CLASS;
+	if (!is_whole(text) || (*text == '0' && text[1])) {
+		*ret_word = text;
+		return NULL;
+	}
+	if (!base_parse_number(&end, SCAN_MOST_LABEL, &number) || *end)
+		return "is beyond 16777215, the last class";
+	*ret_label = (uint32_t)number;
+	return NULL;
+}
