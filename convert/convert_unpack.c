@@ -221,17 +221,18 @@ static int judge(struct unpack *unpack, const char *name, int status)
 		"much as all shards unpacked",
 	    [UNPACK_E_SANDBOX] = "cannot be unpacked in a sandbox (seccomp)",
 	};
+	unsigned code;
 
 	if (WIFSIGNALED(status))
 		return unpack_fail(unpack, name,
 				   "ended the process that unpacked it: it is damaged, "
 				   "or made to do harm");
-	if (WEXITSTATUS(status) == 0)
+	code = (unsigned)WEXITSTATUS(status);
+	if (code == 0)
 		return 0;
 	return unpack_fail(unpack, name,
-			   WEXITSTATUS(status) < BASE_ARRAY_LEN(why) && why[WEXITSTATUS(status)]
-			       ? why[WEXITSTATUS(status)]
-			       : "cannot be unpacked");
+			   code < BASE_ARRAY_LEN(why) && why[code] ? why[code]
+								   : "cannot be unpacked");
 }
 
 /* ---- all of them ---- */
