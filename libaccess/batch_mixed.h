@@ -7,7 +7,7 @@
 #include "base/base.h"
 #include "base/wire.h"
 #include "libaccess/libaccess.h"
-#include "sched/batch_mix.h"
+#include "sched/mix/batch_mix.h"
 #include "shmring/layout.h"
 
 struct stream_field { /* of one sample, and where its array lies in a private buffer */

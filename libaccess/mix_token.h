@@ -8,7 +8,7 @@
  */
 
 #include "base/base.h"
-#include "sched/blend.h"
+#include "sched/mix/blend.h"
 
 enum { MIX_TOKEN_E_BAD = 1, MIX_TOKEN_E_VERSION = 2 };
 

@@ -163,10 +163,11 @@ static int pipeline_set_beside(struct pipeline *pipeline, struct diag *diag)
 					  : pipeline->ops.count;
 	if (stop == pipeline->ops.count)
 		return 0;
-	diag_set(diag,
-		 "pipeline: op %u (%s): boxes cannot follow it; leave it out, or give the boxes as a "
-		 "ragged field that follows nothing",
-		 stop + 1, op_name(pipeline->ops.op[stop].id));
+	diag_set(
+	    diag,
+	    "pipeline: op %u (%s): boxes cannot follow it; leave it out, or give the boxes as a "
+	    "ragged field that follows nothing",
+	    stop + 1, op_name(pipeline->ops.op[stop].id));
 	return PIPELINE_E_BAD;
 }
 

@@ -138,7 +138,7 @@ enum proto_key {
 
 /* An op on whole batches, which the client does. */
 struct proto_batch_mix {
-	uint32_t kind;      /* enum batch_mix_kind (sched/batch_mix.h) */
+	uint32_t kind;      /* enum batch_mix_kind (sched/mix/batch_mix.h) */
 	uint32_t is_planar; /* the image: 1: channels, rows, columns; 0: rows, columns, channels */
 	uint32_t classes;   /* 0: the label has a number for each class */
 	uint32_t reserved;

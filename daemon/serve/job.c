@@ -26,7 +26,7 @@
 #include "daemon/serve/stream.h"
 #include "libaccess/libaccess.h"
 #include "pipeline/pipeline.h"
-#include "sched/batch_mix.h"
+#include "sched/mix/batch_mix.h"
 #include "sched/plan.h"
 #include "sched/ranks/spread.h"
 #include "shmring/inbox.h"

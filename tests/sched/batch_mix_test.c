@@ -13,8 +13,8 @@
 
 #include "base/half.h"
 #include "base/philox.h"
-#include "sched/batch_mix.h"
-#include "sched/batch_mix_sums.h"
+#include "sched/mix/batch_mix.h"
+#include "sched/mix/batch_mix_sums.h"
 #include "tests/patience.h"
 
 #define DRAWS 20000

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/philox.h"
-#include "sched/blend.h"
+#include "sched/mix/blend.h"
 
 #define CASES 400
 

@@ -7,7 +7,7 @@
  */
 
 #include "base/philox.h"
-#include "sched/blend.h"
+#include "sched/mix/blend.h"
 
 #define BLEND_STREAM_KEY UINT64_C(0x626c656e64000000) /* "blend" */
 

@@ -12,8 +12,8 @@
 #include <string.h>
 
 #include "base/half.h"
-#include "sched/batch_mix.h"
-#include "sched/batch_mix_sums.h"
+#include "sched/mix/batch_mix.h"
+#include "sched/mix/batch_mix_sums.h"
 
 #define BATCH_MIX_BLOCK 16
 

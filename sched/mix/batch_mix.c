@@ -12,7 +12,7 @@
  * of the picture's, cut off at its borders, and lambda afterwards what is left of the picture.
  */
 
-#include "sched/batch_mix.h"
+#include "sched/mix/batch_mix.h"
 
 #include <math.h>
 

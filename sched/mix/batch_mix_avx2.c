@@ -5,7 +5,7 @@
  * conversions. Only what is no number may differ, in bits that no number has.
  */
 
-#include "sched/batch_mix_sums.h"
+#include "sched/mix/batch_mix_sums.h"
 
 #ifdef __x86_64__
 
