@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef SCHED_BATCH_MIX_H
-#define SCHED_BATCH_MIX_H
+#ifndef SCHED_MIX_BATCH_MIX_H
+#define SCHED_MIX_BATCH_MIX_H
 
 /*
  * The arithmetic of mixup and cutmix, which join each sample of a batch with the one before it (the

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef SCHED_BATCH_MIX_SUMS_H
-#define SCHED_BATCH_MIX_SUMS_H
+#ifndef SCHED_MIX_BATCH_MIX_SUMS_H
+#define SCHED_MIX_BATCH_MIX_SUMS_H
 
 /* The insides of batch_mix_sums.c: sums of the small floats by vectors. */
 

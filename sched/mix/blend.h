@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef SCHED_BLEND_H
-#define SCHED_BLEND_H
+#ifndef SCHED_MIX_BLEND_H
+#define SCHED_MIX_BLEND_H
 
 /*
  * Several parts mixed in exact ratios: which part the h-th unit (a sample, or a batch) of an epoch is
