@@ -113,11 +113,13 @@ static void say(struct value_head head)
 
 static void ask(void)
 {
-	struct value_head head = {.magic = VALUE_MAGIC, .type = VALUE_GROUP, .samples = 9};
+	struct value_head head = {
+	    .magic = VALUE_MAGIC, .type = VALUE_GROUP, .samples = 9, .form = LAYOUT_FORM_PACKED};
 
 	say(head);
 	head.type = VALUE_GET;
 	head.samples = 0;
+	head.form = 0;
 	head.room = 100;
 	for (head.id = 0; head.id < GETS; head.id++) {
 		head.sample = head.id;

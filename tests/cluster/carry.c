@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Two carriers on loopback, values one way: how many bytes a second, and what that costs both of them.
+ * For bench/carrier: two carriers on loopback, values one way: how many bytes a second, and what that costs both of them.
  *
- *	bench/carry plain|sealed CONNECTIONS BYTES SECONDS
+ *	tests/cluster/carry plain|sealed CONNECTIONS BYTES SECONDS
  *
  * Prints MB/s, and microseconds of both carriers' CPU time a MB. The values' bytes are what lies in the tray: a reader that
  * copies them there, and one that copies them out, are not part of it.
@@ -137,7 +137,7 @@ int main(int argc, char **argv)
 	is_sealed = argc == 5 && strcmp(argv[1], "sealed") == 0;
 	if (carry.connections < 1 || carry.connections > CARRY_MOST || carry.bytes < 1 ||
 	    carry.bytes > VALUE_MOST || seconds <= 0) {
-		fprintf(stderr, "bench/carry plain|sealed CONNECTIONS BYTES SECONDS\n");
+		fprintf(stderr, "tests/cluster/carry plain|sealed CONNECTIONS BYTES SECONDS\n");
 		return 2;
 	}
 	tcase_add_test(tcase, bench_carry);
