@@ -107,7 +107,7 @@ START_TEST(test_tries)
 	bad(5);
 	ck_assert_int_eq(breaker_may(&breaker, at + 60 * S), BREAKER_GO_NOT);
 	breaker_bad(&breaker, true, at, 0);
-	ck_assert_uint_ge(breaker.try_ns, at + S);
+	ck_assert_uint_eq(breaker.try_ns, at + 2 * S);
 	at = breaker.try_ns;
 	ck_assert_int_eq(breaker_may(&breaker, at), BREAKER_GO_TRY);
 	breaker_good(&breaker, true);
