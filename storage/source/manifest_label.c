@@ -5,13 +5,12 @@
  * writes where one of a column is missing) is refused: taken as words, such labels would have another order.
  */
 
-#include "storage/source/manifest_label.h"
+#include "storage/source/scan_manifest.h"
 
 #include <string.h>
 #include <strings.h>
 
 #include "base/base.h"
-#include "storage/source/scan_shard.h"
 
 bool manifest_is_text(const char *text)
 {

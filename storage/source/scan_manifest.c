@@ -20,7 +20,6 @@
 #include "base/base.h"
 #include "base/json.h"
 #include "storage/source/csv.h"
-#include "storage/source/manifest_label.h"
 #include "storage/source/scan_option.h"
 
 #define MANIFEST_WINDOW 65536

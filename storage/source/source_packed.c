@@ -13,12 +13,11 @@
  * computes one does so without it.
  */
 
-#include "storage/source/source_packed.h"
+#include "storage/source/source_rows.h"
 
 #include "base/little.h"
 #include "storage/reader_parts.h"
 #include "storage/source/packing.h"
-#include "storage/source/source_rows.h"
 #include "storage/walk.h"
 
 #include <errno.h>

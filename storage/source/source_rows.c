@@ -16,7 +16,6 @@
 #include "storage/numbered.h"
 #include "storage/reader_parts.h"
 #include "storage/source/source_kind.h"
-#include "storage/source/source_packed.h"
 #include "storage/source/source_rows.h"
 #include "storage/walk.h"
 

@@ -21,7 +21,6 @@
 #include "storage/source/scan_option.h"
 #include "storage/source/packing.h"
 #include "storage/source/source_kind.h"
-#include "storage/source/source_packed.h"
 #include "storage/source/source_rows.h"
 
 #include <errno.h>
