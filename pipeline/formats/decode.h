@@ -60,15 +60,10 @@ void decode_reduce(struct decode *decode, unsigned shift);
 int decode_whole(struct decode *decode, struct picture_buffer *buffer, struct picture *ret,
 		 struct pipeline_error *ret_error);
 
-/* The pixels of box, bit for bit those of the whole picture, and the same outcome, in less time.
- * 0, or PIPELINE_E_BAD with *ret_error. */
-int decode_part(struct decode *decode, const struct picture_box *box, struct picture_buffer *buffer,
-		struct picture *ret, struct pipeline_error *ret_error);
-
 /* ---- bands: a part from top to bottom, a few rows at a time, for who works on them while they
  * are in the cache ---- */
 
-/* Begins with box's rows; the pixels and the outcome are those of decode_part.
+/* Begins with box's rows; the pixels and the outcome are those of the whole picture.
  * 0, or PIPELINE_E_BAD with *ret_error. */
 int decode_band_start(struct decode *decode, const struct picture_box *box,
 		      struct pipeline_error *ret_error);

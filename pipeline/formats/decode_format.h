@@ -23,7 +23,7 @@ struct decode_format {
 	void (*reduce)(void *state, unsigned shift);
 	int (*whole)(void *state, struct picture_buffer *buffer, struct picture *ret,
 		     struct pipeline_error *ret_error);
-	/* As decode_part; NULL: cut from the whole picture. */
+	/* The pixels of box, bit for bit those of the whole picture, and the same outcome; NULL: cut from that. */
 	int (*part)(void *state, const struct picture_box *box, struct picture_buffer *buffer,
 		    struct picture *ret, struct pipeline_error *ret_error);
 	/* As decode_band_start and decode_band_next, but rows may come as pixels: then *ret is them
