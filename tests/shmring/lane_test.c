@@ -654,7 +654,7 @@ START_TEST(stored_forms)
 	ck_assert_uint_eq(task.room, 4096);
 	ck_assert_uint_eq(task.want * 100 + task.make * 10 + task.probe, 231);
 	ck_assert(task.timed);
-	lane_read_came(\& lane, \& task, 2, LAYOUT_FROM_STORE, 4000, 0);
+	lane_read_came(&lane, &task, 2, LAYOUT_FROM_STORE, 4000, 0);
 	lane_read_done(&lane, &task, LAYOUT_FAIL_NONE, 0, NULL, 9000, 8000);
 	task = claim_run(WORKER);
 	ck_assert_uint_eq(task.form, 2);
@@ -693,7 +693,7 @@ START_TEST(resident_forms)
 	queue(block, 0);
 	task = claim_read(READER);
 	ck_assert_uint_eq(task.resident, 0);
-	lane_read_came(\& lane, \& task, 2, LAYOUT_FROM_STORE, 100000, UINT64_C(1) << 40 | 1);
+	lane_read_came(&lane, &task, 2, LAYOUT_FROM_STORE, 100000, UINT64_C(1) << 40 | 1);
 	read_well(&task);
 	task = claim_run(WORKER);
 	ck_assert_uint_eq(task.came, 100000);
@@ -702,12 +702,12 @@ START_TEST(resident_forms)
 	queue(block, 0);
 	task = claim_read(READER);
 	ck_assert_uint_eq(task.resident, 0);
-	lane_read_came(\& lane, \& task, 0, LAYOUT_FROM_STORE, 100000, 1);
+	lane_read_came(&lane, &task, 0, LAYOUT_FROM_STORE, 100000, 1);
 	read_well(&task);
 	ck_assert_int_eq(lane_claim_run(&lane, WORKER, UINT32_MAX, &task), LANE_E_BAD);
 	queue(block, 0);
 	task = claim_read(READER);
-	lane_read_came(\& lane, \& task, 2, LAYOUT_FROM_STORE, 100000, 0);
+	lane_read_came(&lane, &task, 2, LAYOUT_FROM_STORE, 100000, 0);
 	read_well(&task);
 	ck_assert_int_eq(lane_claim_run(&lane, WORKER, UINT32_MAX, &task), LANE_E_BAD);
 	lane_block_end(&lane, block);
