@@ -422,7 +422,8 @@ START_TEST(engines_agree_on_damage)
 	run_engines_init(&both, run_specs[_i]);
 	for (unsigned f = 0; f < run_n_files; f++) {
 		for (uint64_t sample = 0;
-		     run_files[f].size && sample < (uint64_t)(_i < RUN_MANY ? 150 : 10); sample++) {
+		     run_files[f].size && sample < HISTORIES_OF(_i < RUN_MANY ? 150u : 10u);
+		     sample++) {
 			struct pipeline_key key = {5, 6, sample};
 			size_t size = run_files[f].size;
 			uint8_t *data = malloc(size);
