@@ -29,7 +29,7 @@
 #define PEERS_PROMISES 16384
 #define PEERS_WAITERS 8192
 #define PEERS_OWED 4096                        /* questions that wait for room in the tray */
-#define PEERS_PROMISED_NS UINT64_C(2000000000) /* somebody makes it: so long others wait */
+#define PEERS_PROMISED_NS UINT64_C(1000000000) /* somebody makes it: so long others wait */
 #define PEERS_PATIENCE_NS UINT64_C(3000000000) /* then a task is read from its source */
 #define PEERS_SHORT_NS \
 	UINT64_C(1000000) /* a tray that is full has no bell for who waits for room */
