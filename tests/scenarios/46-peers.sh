@@ -82,8 +82,10 @@ until_true $patience kept || fail "what was made is kept nowhere: $total of 600"
 [ "$(at b status caches.0.values)" -gt 0 ] || fail "node b keeps nothing of what it owns"
 job b
 socket=$work/b/socket
-"$ctl" --socket "$socket" peers >"$work/peers.txt"
-grep -Eq "^a +connected +[1-9][0-9]* +[1-9]" "$work/peers.txt" || fail "access-ctl peers: $(cat "$work/peers.txt")"
+shows_what_came() { # a carrier says so once a second
+	"$ctl" --socket "$socket" peers >"$work/peers.txt" && grep -Eq "^a +connected +[1-9][0-9]* +[1-9]" "$work/peers.txt"
+}
+until_true $patience shows_what_came || fail "access-ctl peers: $(cat "$work/peers.txt")"
 status_is streams.0.cache.misses "<=" 6 || fail "b read $(status streams.0.cache.misses) of 600 files that were prepared on a"
 status_is streams.0.cache.peer_hits ">=" 1 || fail "nothing came from a"
 
