@@ -40,7 +40,7 @@ enum gate_key {
 	GATE_KEY_SEALED = 6,       /* u64 */
 	GATE_KEY_CERTIFICATES = 7, /* u64: 1 */
 	GATE_KEY_DOMAIN = 8,       /* u64: accessd's number */
-	/* string: of a domain: "user:UID"; the gate adds ":" and what it calls that uid, as both must agree */
+	/* string: of a domain: "user:UID:GID"; the gate adds ":" and what it calls that uid, as both must agree */
 	GATE_KEY_NAME = 9,
 	GATE_KEY_ID = 10,      /* u64: of a node: the first 8 bytes of the hash of its name */
 	GATE_KEY_ADDRESS = 11, /* string */

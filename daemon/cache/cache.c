@@ -196,7 +196,7 @@ static bool is_shared(const struct stream *stream, const struct cache_point *poi
 
 /* A form of these samples, made by these ops; pixels by these decoders. Where users share, it is of this very folder or file, too:
  * another's may have been made to look like it. So where samples lie in shards, of whose bytes the version knows
- * nothing; but among a user's own the inode will do: it is the same on all nodes that mount a file system, where the
+ * nothing; but where there are peers, among a user's own the inode will do: it is the same on all nodes that mount a file system, where the
  * device is not, and who has two copies that have names, sizes, times and the inode in common made them so. */
 static void group_of(const struct stream *stream, unsigned form, const struct hash_id *cut,
 		     struct hash_id *ret)
@@ -216,7 +216,8 @@ static void group_of(const struct stream *stream, unsigned form, const struct ha
 	memcpy(all.version, dataset_version(stream->source->dataset), sizeof(all.version));
 	if (form > LAYOUT_FORM_PACKED)
 		decode_libraries(&all.libraries);
-	if (stream->domain->kind == DOMAIN_PUBLIC)
+	if (stream->domain->kind == DOMAIN_PUBLIC ||
+	    (source_has_shards(stream->source) && !gating_is_on(&stream->domain->node->gating)))
 		all.device = stream->source->root.device;
 	if (stream->domain->kind == DOMAIN_PUBLIC || source_has_shards(stream->source))
 		all.inode = stream->source->root.inode;

@@ -70,6 +70,10 @@ static bool on_met(struct carrying *carrying, const struct said_met *met)
 	if (met->peer >= VALUE_MOST_PEERS || !met->incarnation || !met->weight ||
 	    met->weight > UINT32_MAX)
 		return false;
+	/* The node may have begun anew, and what is lost of its life before is said later. */
+	for (unsigned i = 0; i < VALUE_MOST_PEERS; i++)
+		if (carrying->channel[i].id == met->id)
+			carrying->channel[i] = (struct carrying_channel){.id = 0};
 	carrying->channel[met->peer] = (struct carrying_channel){
 	    .id = met->id, .incarnation = met->incarnation, .weight = met->weight};
 	log_line(LOG_LEVEL_INFO, "peer-met", "node=\"%s\" uid=%u",
@@ -165,7 +169,8 @@ static int send_start(struct carrying *carrying, bool trays)
 	r = wire_send(carrying->child.sock, &out, MSG_DONTWAIT);
 	wire_out_fini(&out);
 	base_close(&pair[0]);
-	gating_domain(carrying->wants.gating, carrying->number, carrying->wants.uid, pair[1]);
+	gating_domain(carrying->wants.gating, carrying->number, carrying->wants.uid,
+		      carrying->wants.gid, pair[1]);
 	return r ? -ECONNRESET : 0;
 }
 
@@ -247,7 +252,7 @@ void carrying_begin(struct carrying *carrying, const struct carrying_wants *want
 		return;
 	if (wants->as)
 		snprintf(carrying->as, sizeof(carrying->as), "%s", wants->as);
-	carrying->number = wants->gating->next_domain++;
+	carrying->number = ++wants->gating->domains;
 	restart(carrying);
 }
 
@@ -277,6 +282,7 @@ bool carrying_child_ended(struct carrying *carrying, pid_t pid, int status)
 	log_line(LOG_LEVEL_ERROR, "carrier-died", "uid=%u how=\"%s\"",
 		 (unsigned)carrying->wants.uid, how);
 	memset(carrying->channel, 0, sizeof(carrying->channel));
+	tell_members(carrying);
 	close_trays(carrying);
 	start_later(carrying);
 	return true;

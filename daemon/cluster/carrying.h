@@ -36,7 +36,8 @@ struct carrying_wants {
 	struct loop *loop;
 	struct reaper *reaper;
 	struct gating *gating;
-	uid_t uid;      /* whose domain it is */
+	uid_t uid;      /* whose domain it is, ... */
+	gid_t gid;      /* ... with which group */
 	const char *as; /* the option --as; NULL: as we are */
 	bool is_private;
 	enum cpu_priority priority;

@@ -87,12 +87,12 @@ uint64_t gating_weight(const struct gating *gating)
 	return BASE_MAX(gating->param->cache_size >> 20, UINT64_C(1));
 }
 
-void gating_domain(struct gating *gating, uint64_t number, uid_t uid, int gate_fd)
+void gating_domain(struct gating *gating, uint64_t number, uid_t uid, gid_t gid, int gate_fd)
 {
-	char name[32];
+	char name[48];
 	struct wire_out out;
 
-	snprintf(name, sizeof(name), "user:%u", (unsigned)uid);
+	snprintf(name, sizeof(name), "user:%u:%u", (unsigned)uid, (unsigned)gid);
 	wire_out_init(&out, GATE_DOMAIN);
 	wire_put_u64(&out, GATE_KEY_DOMAIN, number);
 	wire_put_string(&out, GATE_KEY_NAME, name);
@@ -309,11 +309,11 @@ static int name_node(struct gating *gating, struct diag *diag)
 		snprintf(gating->name, sizeof(gating->name), "%.64s", given);
 	else if (gethostname(gating->name, sizeof(gating->name) - 1))
 		*gating->name = '\0';
-	if (!*gating->name || strlen(given) >= sizeof(gating->name) ||
+	if (!*gating->name || *gating->name == '.' || strlen(given) >= sizeof(gating->name) ||
 	    strspn(gating->name, NAME_CHARS) != strlen(gating->name)) {
 		diag_set(diag,
 			 "parameter node_name: \"%s\" is no name of a node: at most 64 letters, "
-			 "digits, and . _ -",
+			 "digits, and . _ -, no . in front",
 			 *given ? given : gating->name);
 		return -EINVAL;
 	}

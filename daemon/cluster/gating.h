@@ -39,9 +39,9 @@ struct gating {                    /* zeroed: no peers, and no gate */
 	struct child_luck luck;
 	uint64_t incarnation, id; /* of this node; 0: there are no peers */
 	char name[65], address[256];
-	char why[1024]; /* the gate has failed for good: the configuration is wrong */
-	int key_fd[3];  /* owned; of GATE_START, -1: none */
-	uint64_t next_domain, restarts;
+	char why[1024];             /* the gate has failed for good: the configuration is wrong */
+	int key_fd[3];              /* owned; of GATE_START, -1: none */
+	uint64_t domains, restarts; /* so many were numbered, from 1 */
 	struct gating_member member[GATE_MOST_MEMBERS];
 	unsigned n;
 };
@@ -55,8 +55,8 @@ void gating_end(struct gating *gating);
 bool gating_is_on(const struct gating *gating);
 /* What the node may keep, MiB: the same measure on every node. */
 uint64_t gating_weight(const struct gating *gating);
-/* The uid's domain has a carrier: gate_fd is the gate's end of their pair (taken). number: the domain's, never 0. */
-void gating_domain(struct gating *gating, uint64_t number, uid_t uid, int gate_fd);
+/* A user's domain, with a group, has a carrier: gate_fd is the gate's end of their pair (taken). number: the domain's, never 0. */
+void gating_domain(struct gating *gating, uint64_t number, uid_t uid, gid_t gid, int gate_fd);
 void gating_domain_end(struct gating *gating, uint64_t number);
 /* The gate has ended: true, if it was that child. */
 bool gating_child_ended(struct gating *gating, pid_t pid, int status);

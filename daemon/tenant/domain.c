@@ -133,6 +133,7 @@ static void begin_peers(struct domain *domain)
 	    .reaper = &node->reaper,
 	    .gating = &node->gating,
 	    .uid = domain->who.uid,
+	    .gid = domain->who.gid,
 	    .as = domain_identity(domain, false, as),
 	    .is_private = node->place.is_private,
 	    .priority = (enum cpu_priority)node->param.cpu_priority,
