@@ -42,7 +42,7 @@ node() {
 	socket=$dir/socket
 	name=$1 port=$2
 	shift 2
-	start_accessd workers=1 cache_dir="$work/cache-$name" cache_size=64M cache_force=1 cache_point=packed \
+	start_accessd workers=1 idle_exit_s=0 cache_dir="$work/cache-$name" cache_size=64M cache_force=1 cache_point=packed \
 		node_name="$name" peers="static:127.0.0.1:$port_a,127.0.0.1:$port_b,127.0.0.1:$port_c" \
 		peer_listen="127.0.0.1:$port" peer_key="$work/cluster.key" "$@"
 }
