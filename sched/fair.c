@@ -9,8 +9,8 @@
  * that later (start-time fair queueing): the processors are never idle for the sake of somebody who does not
  * want them.
  *
- * Samples are charged when they are begun, by the mean of what they took so far, which is put right when the kernel's
- * clocks have said what it was.
+ * Samples are charged when they are begun, by the mean of what they took so far. What was charged so is kept
+ * beside (ahead_ns), and given back in the parts in which they end, when the kernel's clocks have said what it was.
  *
  * What was begun is not taken back, so beside others nobody has more under way than some windows are worth
  * (fair_depth()), which is more than processors need to be busy. Who comes while one alone was ahead waits
@@ -38,7 +38,8 @@ double fair_cost_ns(const struct fair *one)
 
 double fair_reached_ns(const struct fair *one, uint64_t under_way)
 {
-	const double left_ns = (double)under_way * fair_cost_ns(one) / one->weight;
+	const double cost_ns = (double)under_way * fair_cost_ns(one);
+	const double left_ns = (cost_ns < one->ahead_ns ? cost_ns : one->ahead_ns) / one->weight;
 
 	return one->done_ns > left_ns ? one->done_ns - left_ns : 0;
 }
@@ -95,20 +96,28 @@ uint32_t fair_depth(const struct fair *one, const struct fair_node *node)
 
 void fair_charge(struct fair *one, uint32_t samples)
 {
-	one->done_ns += (double)samples * fair_cost_ns(one) / one->weight;
+	const double ahead_ns = (double)samples * fair_cost_ns(one);
+
+	one->ahead_ns += ahead_ns;
+	one->done_ns += ahead_ns / one->weight;
 }
 
-void fair_settle(struct fair *one, uint64_t samples, double cpu_ns)
+void fair_settle(struct fair *one, uint64_t samples, uint64_t under_way, double cpu_ns)
 {
+	const double begun = (double)samples + (double)under_way;
+	const double part_ns = begun > 0 ? one->ahead_ns * (double)samples / begun : 0;
 	double cost_ns;
 
-	if (samples == 0)
-		return;
-	cost_ns = cpu_ns / (double)samples;
-	one->done_ns += (cpu_ns - (double)samples * fair_cost_ns(one)) / one->weight;
+	one->ahead_ns -= part_ns;
+	one->done_ns += (cpu_ns - part_ns) / one->weight;
 	if (one->done_ns < 0)
 		one->done_ns = 0;
+	one->open_ns += cpu_ns;
+	if (samples == 0)
+		return;
+	cost_ns = one->open_ns / (double)samples;
 	one->cost_ns = one->cost_ns > 0 ? (3 * one->cost_ns + cost_ns) / 4 : cost_ns;
+	one->open_ns = 0;
 }
 
 void fair_account_add(struct fair_account *account, const struct fair_account *more)

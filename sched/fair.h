@@ -12,10 +12,12 @@
 
 #define FAIR_ALL UINT32_MAX
 
-struct fair {           /* one who shares; zeroed and with fair_enter(), it begins */
-	double weight;  /* over 0 */
-	double done_ns; /* CPU time given to it, over its weight */
-	double cost_ns; /* CPU time of one sample; 0: not known yet, and guessed */
+struct fair {            /* one who shares; zeroed and with fair_enter(), it begins */
+	double weight;   /* over 0 */
+	double done_ns;  /* CPU time given to it, over its weight */
+	double cost_ns;  /* CPU time of one sample; 0: not known yet, and guessed */
+	double ahead_ns; /* charged for samples that are not settled yet */
+	double open_ns;  /* given since a sample ended last: part of what the next cost */
 };
 
 struct fair_node {
@@ -43,8 +45,8 @@ uint32_t fair_room(const struct fair *one, const struct fair_node *node, double 
 uint32_t fair_depth(const struct fair *one, const struct fair_node *node);
 /* It began so many. */
 void fair_charge(struct fair *one, uint32_t samples);
-/* `samples` that were finished took that CPU time, by the kernel's count. */
-void fair_settle(struct fair *one, uint64_t samples, double cpu_ns);
+/* It had that CPU time, by the kernel's count, in which `samples` were finished; so many more are under way. */
+void fair_settle(struct fair *one, uint64_t samples, uint64_t under_way, double cpu_ns);
 
 struct fair_account {                     /* what somebody has had */
 	double cpu_ns, bytes;             /* his part of what was done */

@@ -260,7 +260,8 @@ static void settle_stream(struct stream *stream, double cpu_ns)
 {
 	const uint64_t bytes = stream->bytes_read - stream->settled_bytes;
 
-	fair_settle(&stream->fair, stream->samples_done - stream->settled_samples, cpu_ns);
+	fair_settle(&stream->fair, stream->samples_done - stream->settled_samples,
+		    fill_under_way(stream), cpu_ns);
 	account(stream, cpu_ns, (double)bytes);
 	stream->settled_samples = stream->samples_done;
 	stream->settled_bytes = stream->bytes_read;
