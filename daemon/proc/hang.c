@@ -79,6 +79,13 @@ static uint64_t used_ns(const struct hang *hang)
 	return hang->cpu_ns && hang->since_cpu_ns ? hang->cpu_ns - hang->since_cpu_ns : 0;
 }
 
+uint64_t hang_used_ns(const struct hang *hang, uint64_t life_ns, uint64_t limit_ns)
+{
+	const uint64_t last_ns = BASE_MAX(life_ns, hang->cpu_ns);
+
+	return last_ns > hang->since_cpu_ns ? last_ns - hang->since_cpu_ns : limit_ns;
+}
+
 /* Asleep since ten limits, as far as can be seen. */
 static bool is_blocked(const struct hang *hang, uint64_t now_ns, uint64_t limit_ns, char state)
 {
@@ -238,7 +245,10 @@ static void judge_stranger(struct domain *domain, uint32_t stranger, uint64_t no
 	log_line(LOG_LEVEL_WARN, "task-of-nobody", "owner=%u", stranger);
 	domain->node->counters.nonsense++;
 	workers->stranger = NOBODY;
-	stream_worker_died(domain, stranger, LAYOUT_FAIL_CRASH, 0);
+	stream_worker_died(
+	    domain, &(struct fill_death){.owner = stranger,
+					 .stage = LAYOUT_FAIL_CRASH,
+					 .work_us = domain->node->param.sample_timeout_ms * 1000});
 }
 
 bool hang_find(struct domain *domain, uint64_t now_ns)

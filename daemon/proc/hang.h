@@ -38,6 +38,8 @@ struct hang { /* of one worker, over the looks at it; zeroed: not looked at yet 
 void hang_note(struct hang *hang, const struct hang_work *work, uint64_t now_ns, uint64_t cpu_ns);
 /* Everything stood still for a while: no time has passed for it. */
 void hang_forgive(struct hang *hang, uint64_t now_ns);
+/* CPU time on what it is at, of a life's that is known by now; the longest that it may take where none could be read. */
+uint64_t hang_used_ns(const struct hang *hang, uint64_t life_ns, uint64_t limit_ns);
 /* Is it worth while to judge? */
 bool hang_is_late(const struct hang *hang, uint64_t now_ns, uint64_t limit_ns);
 /* state: as in /proc/PID/stat, 0: cannot be read. */

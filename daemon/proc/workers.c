@@ -195,9 +195,17 @@ static void note_birth(struct workers *workers, int status)
 	stream_workers_failed(workers->domain, text);
 }
 
-static void end_worker(struct workers *workers, unsigned index, int status)
+static void end_worker(struct workers *workers, unsigned index, int status, uint64_t cpu_ns)
 {
 	const struct workers_one worker = workers->worker[index];
+	const uint64_t limit_ns =
+	    workers->domain->node->param.sample_timeout_ms * UINT64_C(1000000);
+	const struct fill_death death = {
+	    .owner = worker.owner,
+	    .stage = worker.doom == WORKERS_HUNG ? LAYOUT_FAIL_HANG : LAYOUT_FAIL_CRASH,
+	    .status = status,
+	    .work_us = hang_used_ns(&worker.hang, cpu_ns, limit_ns) / 1000,
+	};
 
 	workers->worker[index] = (struct workers_one){0};
 	workers->alive--;
@@ -207,15 +215,14 @@ static void end_worker(struct workers *workers, unsigned index, int status)
 		log_line(LOG_LEVEL_WARN, "worker-died", "index=%u status=%#x hung=%d", index,
 			 (unsigned)status, worker.doom == WORKERS_HUNG);
 	}
-	stream_worker_died(workers->domain, worker.owner,
-			   worker.doom == WORKERS_HUNG ? LAYOUT_FAIL_HANG : LAYOUT_FAIL_CRASH,
-			   status);
+	stream_worker_died(workers->domain, &death);
 	note_birth(workers, status);
 }
 
 static bool on_exited(struct workers *workers, const struct workers_exited *said)
 {
 	const struct workers_one *worker;
+	uint64_t cpu_ns;
 
 	if (said->index >= LAYOUT_MAX_WORKERS || said->status > STATUS_MOST)
 		return false;
@@ -223,8 +230,9 @@ static bool on_exited(struct workers *workers, const struct workers_exited *said
 	if (!worker->pid || worker->owner != said->owner)
 		return false;
 	/* It has one thread. */
-	workers->cpu_ns += BASE_MIN(said->cpu_ns, base_now_ns() - worker->started_ns);
-	end_worker(workers, said->index, (int)said->status);
+	cpu_ns = BASE_MIN(said->cpu_ns, base_now_ns() - worker->started_ns);
+	workers->cpu_ns += cpu_ns;
+	end_worker(workers, said->index, (int)said->status, cpu_ns);
 	return true;
 }
 

@@ -45,6 +45,13 @@ struct fill {
 	uint64_t started_ns;
 };
 
+struct fill_death { /* of a worker */
+	uint32_t owner;
+	enum layout_fail stage;
+	int status;
+	uint64_t work_us; /* CPU time that it had used on its sample */
+};
+
 int fill_init(struct stream *stream); /* rooms for tasks; -ENOMEM */
 void fill_fini(struct stream *stream);
 /* Begins the chunk that the carousel put into slot. */
@@ -76,7 +83,7 @@ void fill_read_failed(struct stream *stream, uint64_t block, uint64_t task, uint
 /* Once a tick: what the work of all streams took since the last one, to jobs and users, and to who may go on (fill_fair.c). */
 void fill_settle(struct node *node, uint64_t now_ns);
 /* A process is gone: what it had under way. */
-void fill_worker_died(struct stream *stream, uint32_t owner, enum layout_fail stage, int status);
+void fill_worker_died(struct stream *stream, const struct fill_death *death);
 void fill_reader_died(struct stream *stream);
 
 #endif

@@ -247,26 +247,29 @@ bool fill_is_settled(struct stream *stream, struct fill *fill, uint32_t i, enum 
 /* ---- deaths ---- */
 
 /* A worker that was killed from outside says nothing about its sample: one more try, the bytes are
- * still in the arena. A second death, or a hang, is the sample's. */
-static void take_from_worker(struct stream *stream, struct fill *fill, uint32_t owner,
-			     enum layout_fail stage, int status)
+ * still in the arena. A second death, or a hang, is the sample's. What it used on it is its stream's (fill_fair.c):
+ * who is dead cannot say that. */
+static void take_from_worker(struct stream *stream, struct fill *fill,
+			     const struct fill_death *death)
 {
 	for (uint32_t i = 0; i < fill->fed; i++) {
-		bool again = stage == LAYOUT_FAIL_CRASH && !fill->task[i].died;
+		bool again = death->stage == LAYOUT_FAIL_CRASH && !fill->task[i].died;
 		enum layout_task_state to = again ? LAYOUT_TASK_READY : LAYOUT_TASK_FAILED;
 
-		if (lane_task_take_over(&stream->lane, fill->block, i, owner, LAYOUT_TASK_RUNNING,
-					to, stage, status))
-			fill->task[i].died = true;
+		if (!lane_task_take_over(&stream->lane, fill->block, i, death->owner,
+					 LAYOUT_TASK_RUNNING, to, death->stage, death->status))
+			continue;
+		fill->task[i].died = true;
+		stream->work_us += death->work_us;
 	}
 	lane_recount(&stream->lane, fill->block);
 }
 
-void fill_worker_died(struct stream *stream, uint32_t owner, enum layout_fail stage, int status)
+void fill_worker_died(struct stream *stream, const struct fill_death *death)
 {
 	for (unsigned b = 0; b < LAYOUT_MAX_BLOCKS; b++)
 		if (stream->fill[b].used)
-			take_from_worker(stream, &stream->fill[b], owner, stage, status);
+			take_from_worker(stream, &stream->fill[b], death);
 }
 
 void fill_read_failed(struct stream *stream, uint64_t block, uint64_t task, uint64_t sample)

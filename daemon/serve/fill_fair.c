@@ -256,6 +256,11 @@ static void account(struct stream *stream, double cpu_ns, double bytes)
 		fair_account_add(&stream->payer->account, &part);
 }
 
+static uint64_t cpu_ns_of(struct domain *domain)
+{
+	return workers_cpu_ns(&domain->workers) + reading_cpu_ns(&domain->reading);
+}
+
 static void settle_stream(struct stream *stream, double cpu_ns)
 {
 	const uint64_t bytes = stream->bytes_read - stream->settled_bytes;
@@ -268,23 +273,41 @@ static void settle_stream(struct stream *stream, double cpu_ns)
 	stream->work_us = 0;
 }
 
-/* CPU time of its processes since it was settled last; where nothing was finished yet, that is left for the next time. */
-static double settle_domain(struct domain *domain)
+/* By what its streams' parts of it are told apart: what workers say; where they have finished nothing, the tasks that are under
+ * way. */
+static double part_of(const struct stream *stream, bool has_worked)
 {
-	const uint64_t cpu_ns = workers_cpu_ns(&domain->workers) + reading_cpu_ns(&domain->reading);
-	const double more_ns =
-	    cpu_ns > domain->settled_ns ? (double)(cpu_ns - domain->settled_ns) : 0;
-	struct stream *stream;
-	double work_us = 0;
+	return has_worked ? (double)stream->work_us : fill_under_way(stream);
+}
+
+static double parts_of(const struct domain *domain, bool has_worked)
+{
+	const struct stream *stream;
+	double parts = 0;
 
 	LIST_FOREACH(stream, &domain->streams, link)
-	work_us += (double)stream->work_us;
-	if (work_us <= 0)
+	parts += part_of(stream, has_worked);
+	return parts;
+}
+
+/* CPU time of its processes since it was settled last; where nobody has any work, there is nothing to ask for. */
+static double settle_domain(struct domain *domain)
+{
+	const double work_us = parts_of(domain, true);
+	const bool has_worked = work_us > 0;
+	const double parts = has_worked ? work_us : parts_of(domain, false);
+	struct stream *stream;
+	uint64_t cpu_ns;
+	double more_ns;
+
+	if (parts <= 0)
 		return 0;
+	cpu_ns = cpu_ns_of(domain);
+	more_ns = cpu_ns > domain->settled_ns ? (double)(cpu_ns - domain->settled_ns) : 0;
 	domain->settled_ns = cpu_ns;
 	LIST_FOREACH(stream, &domain->streams, link)
-	if (stream->work_us)
-		settle_stream(stream, more_ns * (double)stream->work_us / work_us);
+	if (part_of(stream, has_worked) > 0)
+		settle_stream(stream, more_ns * part_of(stream, has_worked) / parts);
 	return more_ns;
 }
 

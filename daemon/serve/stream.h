@@ -138,7 +138,7 @@ void stream_read_failed(struct domain *domain, uint32_t lane, uint64_t block, ui
 void stream_lane_refused(struct domain *domain, uint32_t lane, const char *text);
 void stream_variant_refused(struct domain *domain, uint32_t lane, uint64_t variant,
 			    const char *text);
-void stream_worker_died(struct domain *domain, uint32_t owner, enum layout_fail stage, int status);
+void stream_worker_died(struct domain *domain, const struct fill_death *death);
 void stream_workers_died(struct domain *domain);    /* jobs are LOST: they open again */
 void stream_workers_started(struct domain *domain); /* streams asked for meanwhile go on */
 void stream_workers_failed(struct domain *domain, const char *text);

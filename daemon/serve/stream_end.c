@@ -251,7 +251,7 @@ uint64_t stream_patience_ns(struct domain *domain, uint32_t lane, uint32_t block
 	return BASE_MAX(least, (uint64_t)(50e3 * BASE_MAX(stream->median_us[variants], 0.0)));
 }
 
-void stream_worker_died(struct domain *domain, uint32_t owner, enum layout_fail stage, int status)
+void stream_worker_died(struct domain *domain, const struct fill_death *death)
 {
 	struct stream *stream;
 
@@ -259,7 +259,7 @@ void stream_worker_died(struct domain *domain, uint32_t owner, enum layout_fail 
 	{
 		if (stream->state != STREAM_RUNS)
 			continue;
-		fill_worker_died(stream, owner, stage, status);
+		fill_worker_died(stream, death);
 		pump_soon(stream);
 	}
 	doorbell_ring_all(domain->doorbell);

@@ -151,6 +151,46 @@ START_TEST(a_full_arena_ends_feeding)
 }
 END_TEST
 
+/* One task, until a worker has it. */
+static void take(uint32_t owner)
+{
+	struct lane_task task;
+
+	ck_assert_int_eq(lane_claim_read(&stream.lane, 1, &task), 0);
+	lane_read_came(&stream.lane, &task, 0, LAYOUT_FROM_SOURCE, BYTES, 0);
+	lane_read_done(&stream.lane, &task, LAYOUT_FAIL_NONE, 0, NULL, 0, 0);
+	ck_assert_int_eq(lane_claim_run(&stream.lane, owner, UINT32_MAX, &task), 0);
+}
+
+/* The second time it is the sample's fault, a hang is it at once; each time it was the stream's work. */
+START_TEST(what_a_dead_worker_used_is_its_streams)
+{
+	const struct budget spent = {.begun_ns = 1};
+	struct fill_death death = {
+	    .owner = 7, .stage = LAYOUT_FAIL_CRASH, .status = 9, .work_us = 400000};
+
+	begin(UINT64_C(4) << 20);
+	fill_feed(&stream, &spent);
+	take(7);
+	death.owner = 8;
+	fill_worker_died(&stream, &death);
+	ck_assert_uint_eq(stream.work_us, 0); /* it had another's */
+	death.owner = 7;
+	fill_worker_died(&stream, &death);
+	ck_assert_uint_eq(stream.work_us, 400000);
+	ck_assert_int_eq(lane_task_state(&stream.lane, stream.fill[0].block, 0, NULL),
+			 LAYOUT_TASK_READY);
+	fill_worker_died(&stream, &death);
+	ck_assert_uint_eq(stream.work_us, 400000); /* it has none any more */
+	fill_feed(&stream, &spent);
+	take(9);
+	death = (struct fill_death){.owner = 9, .stage = LAYOUT_FAIL_HANG, .work_us = 1000000};
+	fill_worker_died(&stream, &death);
+	ck_assert_uint_eq(stream.work_us, 1400000);
+	end();
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("fill");
@@ -161,6 +201,7 @@ int main(void)
 	tcase_set_timeout(tcase, PATIENCE_OF_A_TEST_S);
 	tcase_add_test(tcase, a_budget_ends_feeding);
 	tcase_add_test(tcase, a_full_arena_ends_feeding);
+	tcase_add_test(tcase, what_a_dead_worker_used_is_its_streams);
 	suite_add_tcase(suite, tcase);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_ENV);

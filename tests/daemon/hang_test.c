@@ -130,6 +130,19 @@ START_TEST(a_pause_is_forgiven)
 END_TEST
 
 /* What the kernel says of a child that sleeps, that is stopped, and that is gone. */
+START_TEST(what_it_used_is_known_when_it_is_dead)
+{
+	struct hang hang = {.since_ns = 0};
+
+	ck_assert_uint_eq(hang_used_ns(&hang, 20 * MS, LIMIT_NS), 20 * MS); /* never looked at */
+	ck_assert_uint_eq(hang_used_ns(&hang, 0, LIMIT_NS), LIMIT_NS);      /* nor measured */
+	hang_note(&hang, &decoding, BEGIN_NS, 300 * MS);
+	hang_note(&hang, &decoding, BEGIN_NS + TICK_NS, 500 * MS);
+	ck_assert_uint_eq(hang_used_ns(&hang, 550 * MS, LIMIT_NS), 250 * MS);
+	ck_assert_uint_eq(hang_used_ns(&hang, 0, LIMIT_NS), 200 * MS); /* its parent lies */
+}
+END_TEST
+
 START_TEST(states_of_processes)
 {
 	pid_t pid = fork();
@@ -157,6 +170,7 @@ static void add(TCase *tcase)
 	tcase_add_test(tcase, each_sample_has_its_own_time);
 	tcase_add_test(tcase, a_pause_is_forgiven);
 	tcase_add_test(tcase, size_is_allowed_for);
+	tcase_add_test(tcase, what_it_used_is_known_when_it_is_dead);
 	tcase_add_test(tcase, states_of_processes);
 }
 
