@@ -261,13 +261,15 @@ bool hang_find(struct domain *domain, uint64_t now_ns)
 	look_at_tasks(&look, domain);
 	for (unsigned i = 0; i < LAYOUT_MAX_WORKERS; i++) {
 		struct workers_one *worker = &workers->worker[i];
+		const uint64_t cpu_ns = limits_cpu_ns(worker->pid);
 
+		worker->cpu_ns = BASE_MAX(worker->cpu_ns, cpu_ns);
 		if (!worker->pid || worker->doom != WORKERS_LIVES)
 			continue;
 		if (!look.work[i].has_task)
 			ask_doorbell(&look, domain, i);
 		any |= look.work[i].has_task;
-		hang_note(&worker->hang, &look.work[i], now_ns, limits_cpu_ns(worker->pid));
+		hang_note(&worker->hang, &look.work[i], now_ns, cpu_ns);
 		if (is_frozen)
 			hang_forgive(&worker->hang, now_ns);
 		judge(domain, i, now_ns);

@@ -230,7 +230,8 @@ static bool on_exited(struct workers *workers, const struct workers_exited *said
 	if (!worker->pid || worker->owner != said->owner)
 		return false;
 	/* It has one thread. */
-	cpu_ns = BASE_MIN(said->cpu_ns, base_now_ns() - worker->started_ns);
+	cpu_ns = BASE_MAX(BASE_MIN(said->cpu_ns, base_now_ns() - worker->started_ns),
+			  worker->cpu_ns); /* which nobody can take back */
 	workers->cpu_ns += cpu_ns;
 	end_worker(workers, said->index, (int)said->status, cpu_ns);
 	return true;
@@ -401,6 +402,8 @@ void workers_died(struct workers *workers, int status)
 		 (long)workers->child.pid, child_describe_end(status, how, sizeof(how)));
 	hang_up(workers);
 	workers->child.pid = 0;
+	for (unsigned i = 0; i < LAYOUT_MAX_WORKERS; i++)
+		workers->cpu_ns += workers->worker[i].cpu_ns;
 	memset(workers->worker, 0, sizeof(workers->worker));
 	workers->alive = 0;
 	workers->domain->node->counters.parent_restarts++;
@@ -416,7 +419,7 @@ uint64_t workers_cpu_ns(const struct workers *workers)
 	uint64_t sum = workers->cpu_ns;
 
 	for (unsigned i = 0; i < LAYOUT_MAX_WORKERS; i++)
-		sum += limits_cpu_ns(workers->worker[i].pid);
+		sum += BASE_MAX(limits_cpu_ns(workers->worker[i].pid), workers->worker[i].cpu_ns);
 	return sum;
 }
 

@@ -21,10 +21,10 @@ struct variant;
 
 enum workers_doom { WORKERS_LIVES, WORKERS_HUNG, WORKERS_STOPPED }; /* why we asked for its end */
 
-struct workers_one {    /* by index in the doorbell */
-	pid_t pid;      /* 0: not running */
-	uint32_t owner; /* its number in task words */
-	uint64_t started_ns;
+struct workers_one {                 /* by index in the doorbell */
+	pid_t pid;                   /* 0: not running */
+	uint32_t owner;              /* its number in task words */
+	uint64_t started_ns, cpu_ns; /* cpu_ns: that it had used at the last look (hang_find()) */
 	enum workers_doom doom;
 	struct hang hang;
 };

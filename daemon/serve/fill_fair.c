@@ -114,14 +114,49 @@ static void weigh(struct node *node, uint64_t now_ns)
 	}
 }
 
+/* ---- what its processes took, and for whom ---- */
+
+static uint64_t cpu_ns_of(const struct domain *domain)
+{
+	return workers_cpu_ns(&domain->workers) + reading_cpu_ns(&domain->reading);
+}
+
+/* By what its streams' parts of it are told apart: what workers say; where they have finished nothing, the tasks that are under
+ * way. */
+static double part_of(const struct stream *stream, bool has_worked)
+{
+	return has_worked ? (double)stream->work_us : fill_under_way(stream);
+}
+
+static double parts_of(const struct domain *domain, bool has_worked)
+{
+	const struct stream *stream;
+	double parts = 0;
+
+	LIST_FOREACH(stream, &domain->streams, link)
+	parts += part_of(stream, has_worked);
+	return parts;
+}
+
+/* What they took when no stream had work (listing, packing) is charged to none. */
+static void forget_idle(struct domain *domain, uint64_t now_ns)
+{
+	if (parts_of(domain, true) > 0 || parts_of(domain, false) > 0)
+		return;
+	domain->settled_ns = BASE_MAX(domain->settled_ns, cpu_ns_of(domain));
+	domain->settled_at_ns = now_ns;
+}
+
 void fill_enter(struct stream *stream)
 {
 	struct node *node = stream->node;
+	const uint64_t now_ns = base_now_ns();
 	const struct domain *domain;
 	const struct stream *other;
 	double least_ns = -1;
 
-	weigh(node, base_now_ns());
+	forget_idle(stream->domain, now_ns);
+	weigh(node, now_ns);
 	LIST_FOREACH(domain, &node->domains, link)
 	LIST_FOREACH(other, &domain->streams, link)
 	{
@@ -256,11 +291,6 @@ static void account(struct stream *stream, double cpu_ns, double bytes)
 		fair_account_add(&stream->payer->account, &part);
 }
 
-static uint64_t cpu_ns_of(struct domain *domain)
-{
-	return workers_cpu_ns(&domain->workers) + reading_cpu_ns(&domain->reading);
-}
-
 static void settle_stream(struct stream *stream, double cpu_ns)
 {
 	const uint64_t bytes = stream->bytes_read - stream->settled_bytes;
@@ -273,25 +303,9 @@ static void settle_stream(struct stream *stream, double cpu_ns)
 	stream->work_us = 0;
 }
 
-/* By what its streams' parts of it are told apart: what workers say; where they have finished nothing, the tasks that are under
- * way. */
-static double part_of(const struct stream *stream, bool has_worked)
-{
-	return has_worked ? (double)stream->work_us : fill_under_way(stream);
-}
-
-static double parts_of(const struct domain *domain, bool has_worked)
-{
-	const struct stream *stream;
-	double parts = 0;
-
-	LIST_FOREACH(stream, &domain->streams, link)
-	parts += part_of(stream, has_worked);
-	return parts;
-}
-
-/* CPU time of its processes since it was settled last; where nobody has any work, there is nothing to ask for. */
-static double settle_domain(struct domain *domain)
+/* CPU time of its processes since it was settled last; where nobody has any work, there is nothing to ask for. It was not more
+ * than the processors had, and is left for the next time where a worker that ended is not counted yet. */
+static double settle_domain(struct domain *domain, uint64_t now_ns)
 {
 	const double work_us = parts_of(domain, true);
 	const bool has_worked = work_us > 0;
@@ -303,8 +317,13 @@ static double settle_domain(struct domain *domain)
 	if (parts <= 0)
 		return 0;
 	cpu_ns = cpu_ns_of(domain);
-	more_ns = cpu_ns > domain->settled_ns ? (double)(cpu_ns - domain->settled_ns) : 0;
+	if (cpu_ns <= domain->settled_ns)
+		return 0;
+	more_ns =
+	    BASE_MIN((double)(cpu_ns - domain->settled_ns),
+		     (double)(now_ns - domain->settled_at_ns) * domain->node->machine.limits.mask);
 	domain->settled_ns = cpu_ns;
+	domain->settled_at_ns = now_ns;
 	LIST_FOREACH(stream, &domain->streams, link)
 	if (part_of(stream, has_worked) > 0)
 		settle_stream(stream, more_ns * part_of(stream, has_worked) / parts);
@@ -318,7 +337,7 @@ void fill_settle(struct node *node, uint64_t now_ns)
 	double cpu_ns = 0, cpus;
 
 	LIST_FOREACH(domain, &node->domains, link)
-	cpu_ns += settle_domain(domain);
+	cpu_ns += settle_domain(domain, now_ns);
 	cpus = node->settled_ns && passed_ns > 0 ? cpu_ns / passed_ns : node->workers;
 	cpus = BASE_MAX(BASE_MIN(cpus, (double)node->workers), CPUS_KEPT * node->fair.cpus);
 	node->fair.cpus = BASE_MAX(cpus, LEAST_CPUS);

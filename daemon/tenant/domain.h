@@ -64,6 +64,7 @@ struct domain {
 	uint64_t samples_delivered;  /* to its user's jobs that ended */
 	struct fair_account account; /* of its user's jobs */
 	uint64_t settled_ns;         /* CPU time of its processes that is accounted for */
+	uint64_t settled_at_ns;      /* when it was */
 	uint64_t looked_ns;          /* fill_fair.c: whether its workers want a processor */
 	bool competes;               /* they did */
 	unsigned busy;               /* fill_fair.c: streams that its tenant has work in */

@@ -191,6 +191,44 @@ START_TEST(what_a_dead_worker_used_is_its_streams)
 }
 END_TEST
 
+/* A domain that settled last at 1 s, with what its processes have used in their lives. */
+static double settled(double cpu_s, uint64_t at_s)
+{
+	domain.reading.cpu_ns = (uint64_t)(cpu_s * 1e9);
+	fill_settle(&node, at_s * UINT64_C(1000000000));
+	return domain.account.cpu_ns / 1e9;
+}
+
+START_TEST(no_more_is_charged_than_processors_had)
+{
+	const struct budget spent = {.begun_ns = 1};
+
+	begin(UINT64_C(4) << 20);
+	node.machine.limits.mask = 2;
+	LIST_INSERT_HEAD(&node.domains, &domain, link);
+	LIST_INSERT_HEAD(&domain.streams, &stream, link);
+	domain.settled_at_ns = 1000000000;
+	stream.payer = &domain;
+	stream.fair.weight = 1;
+	ck_assert_double_eq(settled(100, 2), 0); /* of the listing: there is no work yet */
+	stream.work_us = 1000;
+	ck_assert_double_eq_tol(settled(100, 3), 4, 1e-6);
+	stream.work_us = 1000;
+	ck_assert_double_eq_tol(settled(60, 4), 4, 1e-6); /* one ended, and is not counted yet */
+	ck_assert_uint_eq(stream.work_us, 1000);
+	ck_assert_double_eq_tol(settled(100.5, 5), 4.5, 1e-6);
+	ck_assert_uint_eq(stream.work_us, 0);
+	ck_assert_double_eq_tol(settled(101, 6), 4.5, 1e-6);
+	fill_feed(&stream, &spent);
+	ck_assert_double_eq_tol(settled(102, 7), 6,
+				1e-6); /* nothing is finished: what is under way */
+	ck_assert_double_eq_tol(stream.fair.done_ns, 6e9, 6e6);
+	LIST_REMOVE(&stream, link);
+	LIST_REMOVE(&domain, link);
+	end();
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("fill");
@@ -202,6 +240,7 @@ int main(void)
 	tcase_add_test(tcase, a_budget_ends_feeding);
 	tcase_add_test(tcase, a_full_arena_ends_feeding);
 	tcase_add_test(tcase, what_a_dead_worker_used_is_its_streams);
+	tcase_add_test(tcase, no_more_is_charged_than_processors_had);
 	suite_add_tcase(suite, tcase);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_ENV);
