@@ -137,6 +137,8 @@ static int read_params(void *arg, struct param *param, struct diag *diag)
 	int r;
 
 	param_init(param);
+	if (command->operate.node) /* it serves already */
+		param->known = &command->operate.node->param.quotas;
 	r = read_config(command, param, diag);
 	if (!r)
 		r = set_params(command, param, diag);

@@ -47,6 +47,7 @@ static char *text_of(struct param *param, const struct row *row)
 void param_init(struct param *param)
 {
 	memset(&param->quotas, 0, sizeof(param->quotas));
+	param->known = NULL;
 	for (size_t i = 0; i < BASE_ARRAY_LEN(rows); i++) {
 		if (rows[i].kind == KIND_TEXT)
 			snprintf(text_of(param, &rows[i]), PARAM_TEXT_MAX, "%s", rows[i].text);
@@ -146,7 +147,7 @@ static int set_quota(struct param *param, const char *name, size_t length, const
 		diag_set(diag, "no memory for a quota");
 		return PARAM_E_BAD;
 	}
-	return quota_set(&param->quotas, copy, value, diag) ? PARAM_E_BAD : 0;
+	return quota_set(&param->quotas, param->known, copy, value, diag) ? PARAM_E_BAD : 0;
 }
 
 int param_set(struct param *param, const char *assignment, struct diag *diag)

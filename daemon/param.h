@@ -28,6 +28,7 @@ struct param {
 #undef PARAM_TEXT
 #undef PARAM_CHOICE
 	struct quotas quotas;
+	const struct quotas *known; /* in force, whose users are looked up; NULL: none are yet */
 };
 
 void param_init(struct param *param);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Quotas of single users. A name is looked up once, where the line is read, at the start and on SIGHUP, and never while
- * jobs are served: the user database may be far away. A user who is gone does not keep accessd from
- * starting, a word that is wrong does.
+ * Quotas of single users. A name is looked up once, where its first line is read: the user database may be far away,
+ * and on SIGHUP jobs wait meanwhile. So who is known already is not looked up again then, and numbers never are. A
+ * user who is gone does not keep accessd from starting, a word that is wrong does.
  */
 #include "daemon/tenant/quota.h"
 
@@ -87,44 +87,62 @@ static int parse(const char *name, const struct row *row, const char *text, uint
 	return 0;
 }
 
-static struct quota_user *find(struct quotas *quotas, const char *name)
+/* Its place; quotas->n: it is not there. */
+static unsigned find(const struct quotas *quotas, const char *name)
 {
-	for (unsigned i = 0; i < quotas->n; i++)
-		if (strcmp(quotas->user[i].name, name) == 0)
-			return &quotas->user[i];
-	return NULL;
+	unsigned i = 0;
+
+	while (i < quotas->n && strcmp(quotas->user[i].name, name) != 0)
+		i++;
+	return i;
+}
+
+static bool look_up(const struct quotas *known, const char *name, uid_t *ret)
+{
+	const unsigned i = known ? find(known, name) : 0;
+	const char *end = name;
+	struct identity who;
+	uint64_t number;
+
+	if (known && i < known->n && known->user[i].is_known)
+		*ret = known->user[i].uid;
+	else if (base_parse_number(&end, IDENTITY_MOST, &number) && !*end)
+		*ret = (uid_t)number;
+	else if (identity_of_user(name, &who) == 0)
+		*ret = who.uid;
+	else
+		return false;
+	return true;
 }
 
 /* NULL: there are too many. */
-static struct quota_user *add(struct quotas *quotas, const char *name)
+static struct quota_user *add(struct quotas *quotas, const struct quotas *known, const char *name)
 {
 	struct quota_user *user;
-	struct identity who;
 
 	if (quotas->n == QUOTA_USERS)
 		return NULL;
 	user = &quotas->user[quotas->n++];
 	memset(user, 0, sizeof(*user)); /* they are compared as bytes */
-	user->is_known = identity_of_user(name, &who) == 0;
 	memcpy(user->name, name, strlen(name) + 1);
-	if (user->is_known)
-		user->uid = who.uid;
-	else
+	user->is_known = look_up(known, name, &user->uid);
+	if (!user->is_known)
 		log_line(LOG_LEVEL_WARN, "tenant-unknown", "user=\"%s\"", name);
 	return user;
 }
 
-int quota_set(struct quotas *quotas, const char *name, const char *value, struct diag *diag)
+int quota_set(struct quotas *quotas, const struct quotas *known, const char *name,
+	      const char *value, struct diag *diag)
 {
 	char user_name[QUOTA_NAME_MAX];
 	struct quota_user *user;
 	uint64_t number;
-	unsigned kind;
+	unsigned kind, i;
 
 	if (split(name, user_name, &kind, diag) || parse(name, &rows[kind], value, &number, diag))
 		return QUOTA_E_BAD;
-	user = find(quotas, user_name);
-	user = user ? user : add(quotas, user_name);
+	i = find(quotas, user_name);
+	user = i < quotas->n ? &quotas->user[i] : add(quotas, known, user_name);
 	if (!user) {
 		diag_set(diag, "%.200s: there are quotas for %d users already, the most", name,
 			 QUOTA_USERS);

@@ -38,9 +38,10 @@ struct quotas { /* zeroed: nobody has any */
 
 /* Is this the name of a quota, and not of a parameter? */
 bool quota_is_name(const char *name);
-/* name: "tenant.USER.WHAT", of which USER may have dots. 0, or QUOTA_E_BAD with diag and *quotas as it was. A user whom
+/* name: "tenant.USER.WHAT", of which USER may have dots. Who is in `known` (NULL: nobody) is not looked up again. 0, or QUOTA_E_BAD with diag and *quotas as it was. A user whom
  * the database does not have is logged; what is set for him is kept, for nobody. */
-int quota_set(struct quotas *quotas, const char *name, const char *value, struct diag *diag);
+int quota_set(struct quotas *quotas, const struct quotas *known, const char *name,
+	      const char *value, struct diag *diag);
 /* What is set for that user; 0: nothing is. */
 uint64_t quota_of(const struct quotas *quotas, uid_t uid, enum quota_kind kind);
 /* One line a quota: name and what. For --help. */

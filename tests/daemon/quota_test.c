@@ -18,18 +18,37 @@ START_TEST(each_has_his_own)
 
 	memset(&quotas, 0, sizeof(quotas));
 	ck_assert(quota_is_name("tenant.anna.share") && !quota_is_name("tenant_memory"));
-	ck_assert_int_eq(quota_set(&quotas, "tenant.65201.share", "3", &diag), 0);
-	ck_assert_int_eq(quota_set(&quotas, "tenant.65201.memory", "1.5G", &diag), 0);
-	ck_assert_int_eq(quota_set(&quotas, "tenant.root.jobs", "2", &diag), 0);
-	ck_assert_int_eq(quota_set(&quotas, "tenant.no.such.user.jobs", "7", &diag), 0);
+	ck_assert_int_eq(quota_set(&quotas, NULL, "tenant.65201.share", "3", &diag), 0);
+	ck_assert_int_eq(quota_set(&quotas, NULL, "tenant.65201.memory", "1.5G", &diag), 0);
+	ck_assert_int_eq(quota_set(&quotas, NULL, "tenant.root.jobs", "2", &diag), 0);
+	ck_assert_int_eq(quota_set(&quotas, NULL, "tenant.no.such.user.jobs", "7", &diag), 0);
 	ck_assert_uint_eq(quotas.n, 3);
 	ck_assert_uint_eq(quota_of(&quotas, 65201, QUOTA_share), 3);
 	ck_assert_uint_eq(quota_of(&quotas, 65201, QUOTA_memory), UINT64_C(3) << 29);
 	ck_assert_uint_eq(quota_of(&quotas, 65201, QUOTA_jobs), 0);
 	ck_assert_uint_eq(quota_of(&quotas, 0, QUOTA_jobs), 2); /* and not that of nobody */
 	ck_assert_uint_eq(quota_of(&quotas, 65202, QUOTA_share), 0);
-	ck_assert_int_eq(quota_set(&quotas, "tenant.0.jobs", "5", &diag), 0); /* the same user */
+	ck_assert_int_eq(quota_set(&quotas, NULL, "tenant.0.jobs", "5", &diag),
+			 0); /* the same user */
 	ck_assert_uint_eq(quota_of(&quotas, 0, QUOTA_jobs), 5);
+}
+END_TEST
+
+/* By that a database which is down, or says something else now, changes nothing for who is known. */
+START_TEST(who_is_known_is_not_looked_up_again)
+{
+	static struct quotas known, quotas;
+	struct diag diag;
+
+	memset(&known, 0, sizeof(known));
+	memset(&quotas, 0, sizeof(quotas));
+	ck_assert_int_eq(quota_set(&known, NULL, "tenant.root.share", "2", &diag), 0);
+	ck_assert_int_eq(quota_set(&known, NULL, "tenant.no.such.user.share", "2", &diag), 0);
+	known.user[0].uid = 65203;
+	ck_assert_int_eq(quota_set(&quotas, &known, "tenant.root.share", "3", &diag), 0);
+	ck_assert_int_eq(quota_set(&quotas, &known, "tenant.no.such.user.share", "3", &diag), 0);
+	ck_assert_uint_eq(quota_of(&quotas, 65203, QUOTA_share), 3);
+	ck_assert(quotas.user[0].is_known && !quotas.user[1].is_known);
 }
 END_TEST
 
@@ -56,7 +75,7 @@ START_TEST(what_is_wrong_is_said)
 	struct diag diag = {""};
 
 	memset(&quotas, 0, sizeof(quotas));
-	ck_assert_int_eq(quota_set(&quotas, bad[_i].name, bad[_i].value, &diag), QUOTA_E_BAD);
+	ck_assert_int_eq(quota_set(&quotas, NULL, bad[_i].name, bad[_i].value, &diag), QUOTA_E_BAD);
 	ck_assert_msg(strstr(diag.text, bad[_i].text), "%s", diag.text);
 	ck_assert_uint_eq(quotas.n, 0);
 }
@@ -71,11 +90,11 @@ START_TEST(there_is_a_most)
 	memset(&quotas, 0, sizeof(quotas));
 	for (unsigned i = 0; i < QUOTA_USERS; i++) {
 		snprintf(name, sizeof(name), "tenant.%u.jobs", 70000 + i);
-		ck_assert_int_eq(quota_set(&quotas, name, "1", &diag), 0);
+		ck_assert_int_eq(quota_set(&quotas, NULL, name, "1", &diag), 0);
 	}
-	ck_assert_int_eq(quota_set(&quotas, "tenant.80000.jobs", "1", &diag), QUOTA_E_BAD);
+	ck_assert_int_eq(quota_set(&quotas, NULL, "tenant.80000.jobs", "1", &diag), QUOTA_E_BAD);
 	ck_assert_msg(strstr(diag.text, "256 users"), "%s", diag.text);
-	ck_assert_int_eq(quota_set(&quotas, "tenant.70000.jobs", "2", &diag), 0);
+	ck_assert_int_eq(quota_set(&quotas, NULL, "tenant.70000.jobs", "2", &diag), 0);
 	ck_assert_uint_eq(quota_of(&quotas, 70000, QUOTA_jobs), 2);
 }
 END_TEST
@@ -145,6 +164,7 @@ END_TEST
 static void add(TCase *tcase)
 {
 	tcase_add_test(tcase, each_has_his_own);
+	tcase_add_test(tcase, who_is_known_is_not_looked_up_again);
 	tcase_add_loop_test(tcase, what_is_wrong_is_said, 0, BASE_ARRAY_LEN(bad));
 	tcase_add_test(tcase, there_is_a_most);
 	tcase_add_test(tcase, they_are_parameters);
