@@ -21,9 +21,9 @@ struct child {
 /* Where our own helper programs are: $ACCESS_LIBEXEC (private mode only), beside accessd, in the
  * build's folders, LIBEXECDIR. ret: room of PATH_MAX. 0 or -ENOENT with diag naming all places. */
 int child_find(const char *program, bool is_private, char *ret, size_t size, struct diag *diag);
-/* Starts path with argv; it and its children have that priority. 0 or negative errno. */
-/* What child_start() adds to a child's nice value for that. */
+/* What child_start() adds to a child's nice value for that priority. */
 int child_nice(enum cpu_priority priority);
+/* Starts path with argv; it and its children have that priority. 0 or negative errno. */
 int child_start(const char *path, char *const argv[], enum cpu_priority priority,
 		struct child *ret);
 /* In a child that accessd (its pid, taken before the fork) forked for one thing and that executes no

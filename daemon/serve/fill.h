@@ -11,6 +11,7 @@
 #include "shmring/lane.h"
 
 struct budget;
+struct job;
 struct node;
 struct stream;
 
@@ -82,6 +83,8 @@ enum layout_stage fill_stage(const struct stream *stream, uint32_t slot);
 void fill_read_failed(struct stream *stream, uint64_t block, uint64_t task, uint64_t sample);
 /* Once a tick: what the work of all streams took since the last one, to jobs and users, and to who may go on (fill_fair.c). */
 void fill_settle(struct node *node, uint64_t now_ns);
+/* A job is about to leave: what it took since then is accounted for. */
+void fill_leave(struct job *job);
 /* A process is gone: what it had under way. */
 void fill_worker_died(struct stream *stream, const struct fill_death *death);
 void fill_reader_died(struct stream *stream);

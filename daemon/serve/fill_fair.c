@@ -269,6 +269,19 @@ static void add_taken(struct job *job, struct fair_account *more)
 		    samples * (double)stream->bytes_read / (double)stream->samples_read;
 }
 
+static void add_to_both(struct job *job, struct fair_account more)
+{
+	add_taken(job, &more);
+	fair_account_add(&job->account, &more);
+	fair_account_add(&job->conn->domain->account, &more);
+}
+
+void fill_leave(struct job *job)
+{
+	if (job->conn->domain)
+		add_to_both(job, (struct fair_account){.cpu_ns = 0});
+}
+
 /* To the stream's jobs, in equal parts, and to their users; who pays has what was made for nobody. */
 static void account(struct stream *stream, double cpu_ns, double bytes)
 {
@@ -278,14 +291,11 @@ static void account(struct stream *stream, double cpu_ns, double bytes)
 
 	for (unsigned i = 0; i < CAROUSEL_MAX_JOBS; i++) {
 		struct job *job = stream->job[i];
-		struct fair_account more = part;
 
 		if (!job || !job->conn->domain)
 			continue;
 		is_shared = true;
-		add_taken(job, &more);
-		fair_account_add(&job->account, &more);
-		fair_account_add(&job->conn->domain->account, &more);
+		add_to_both(job, part);
 	}
 	if (!is_shared)
 		fair_account_add(&stream->payer->account, &part);

@@ -285,6 +285,7 @@ static void leave(struct job *job, bool pinned)
 	if (!job->active)
 		return;
 	job_poll(job, now_ns);
+	fill_leave(job);
 	stream->node->counters.samples_delivered += job_taken(job);
 	if (job->conn->domain)
 		job->conn->domain->samples_delivered += job_taken(job);

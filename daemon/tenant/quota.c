@@ -148,14 +148,17 @@ int quota_set(struct quotas *quotas, const struct quotas *known, const char *nam
 			 QUOTA_USERS);
 		return QUOTA_E_BAD;
 	}
+	for (i = 0; user->is_known && i < quotas->n; i++) /* also by another name of his */
+		if (quotas->user[i].is_known && quotas->user[i].uid == user->uid)
+			quotas->user[i].value[kind] = 0;
 	user->value[kind] = number;
 	return 0;
 }
 
 uint64_t quota_of(const struct quotas *quotas, uid_t uid, enum quota_kind kind)
 {
-	for (unsigned i = quotas->n; i > 0; i--) { /* what was said last */
-		const struct quota_user *user = &quotas->user[i - 1];
+	for (unsigned i = 0; i < quotas->n; i++) {
+		const struct quota_user *user = &quotas->user[i];
 
 		if (user->is_known && user->uid == uid && user->value[kind])
 			return user->value[kind];

@@ -31,6 +31,8 @@ START_TEST(each_has_his_own)
 	ck_assert_int_eq(quota_set(&quotas, NULL, "tenant.0.jobs", "5", &diag),
 			 0); /* the same user */
 	ck_assert_uint_eq(quota_of(&quotas, 0, QUOTA_jobs), 5);
+	ck_assert_int_eq(quota_set(&quotas, NULL, "tenant.root.jobs", "4", &diag), 0);
+	ck_assert_uint_eq(quota_of(&quotas, 0, QUOTA_jobs), 4); /* what was said last */
 }
 END_TEST
 
