@@ -20,7 +20,7 @@ enum carrier_message {
 	CARRIER_START = 1,
 	/* gate -> carrier, over their pair */
 	/* ID, INCARNATION, WEIGHT, SEALED 0|1, KEYS; fd 0: a connected stream socket to that node. A channel that was
-	 * there to the same node is lost first. The carrier gives it a free number (peer). */
+	 * there to the same node is lost first, without ENDED. The carrier gives it a free number (peer). */
 	CARRIER_CHANNEL = 2,
 	/* carrier -> gate */
 	CARRIER_ENDED = 8, /* ID, INCARNATION: that channel has ended: connect anew, in time */

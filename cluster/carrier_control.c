@@ -163,7 +163,8 @@ void control_lost(struct carrier *carrier, const struct channel *channel)
 	begin_message(&out, CARRIER_LOST, channel);
 	wire_put_string(&out, CARRIER_KEY_TEXT, channel->why.text);
 	send_to(CARRIER_CONTROL_FD, &out, 0);
-	say_ended(carrier, channel->id, channel->incarnation);
+	if (!channel->is_replaced)
+		say_ended(carrier, channel->id, channel->incarnation);
 }
 
 static void say_state(struct channel *channel, uint64_t cpu_ns)
@@ -200,11 +201,17 @@ static struct channel *free_channel(struct carrier *carrier)
 	return NULL;
 }
 
+/* The gate knows it, and would take ENDED for the new one's end. */
 static void lose_older(struct carrier *carrier, uint64_t id)
 {
-	for (unsigned i = 0; i < VALUE_MOST_PEERS; i++)
-		if (carrier->channel[i].phase == CHANNEL_LIVES && carrier->channel[i].id == id)
-			channel_lose(carrier, &carrier->channel[i], "the node has connected anew");
+	for (unsigned i = 0; i < VALUE_MOST_PEERS; i++) {
+		struct channel *channel = &carrier->channel[i];
+
+		if (channel->phase == CHANNEL_FREE || channel->id != id)
+			continue;
+		channel->is_replaced = true;
+		channel_lose(carrier, channel, "the node has connected anew");
+	}
 }
 
 static void on_channel(struct carrier *carrier, const struct carrier_channel *message, int fd)

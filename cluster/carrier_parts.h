@@ -55,6 +55,7 @@ struct channel {
 	struct breaker breaker;
 	bool is_full;            /* the kernel took no more: waits for room */
 	bool is_held;            /* the tray took no more: nothing is received */
+	bool is_replaced;        /* by a newer one to the same node, which goes by the same name */
 	uint64_t owes;           /* GETs of the peer that our reader has */
 	uint64_t owes_until_ns;  /* it is believed that they will be answered */
 	uint64_t heard_ns;       /* something came last */

@@ -203,8 +203,9 @@ START_TEST(test_anew)
 	number = post_met(&post);
 	peer_connect(&second, &post, NODE_B, true);
 	gone(&post, number);
-	post_lost(&post, number, "connected anew");
+	post_replaced(&post, number);
 	other = post_met(&post);
+	ck_assert(post_is_silent(&post));
 	post_new_gate(&post);
 	peer_group(&second, 0, GROUP);
 	base_close(&second.fd);
@@ -219,6 +220,35 @@ START_TEST(test_anew)
 	post_lost(&post, other, "it ended the connection");
 	peer_fini(&first);
 	peer_fini(&second);
+	post_stop(&post);
+}
+END_TEST
+
+/* Gates that died connect what they do not know to be connected: the new channel goes by the old one's name, and the gate
+ * hears of no end but the last one's. */
+START_TEST(test_new_gates)
+{
+	enum { GATES = 3 };
+	struct peer peers[GATES];
+	uint32_t number = 0;
+	struct post post;
+
+	post_start(&post, NULL);
+	for (unsigned i = 0; i < GATES; i++) {
+		if (i > 0)
+			post_new_gate(&post);
+		peer_connect(&peers[i], &post, NODE_B, true);
+		if (i > 0) {
+			gone(&post, number);
+			post_replaced(&post, number);
+		}
+		number = post_met(&post);
+		ck_assert(post_is_silent(&post));
+	}
+	for (unsigned i = 0; i < GATES; i++)
+		peer_fini(&peers[i]);
+	gone(&post, number);
+	post_lost(&post, number, "it ended the connection");
 	post_stop(&post);
 }
 END_TEST
@@ -613,6 +643,7 @@ int main(void)
 	tcase_add_test(two, test_full_tray);
 	tcase_add_test(two, test_slow);
 	tcase_add_test(one, test_anew);
+	tcase_add_test(one, test_new_gates);
 	tcase_add_loop_test(one, test_wrong, 0, 2);
 	tcase_add_test(one, test_silent);
 	tcase_add_test(one, test_parks);

@@ -191,7 +191,7 @@ uint32_t post_met(struct post *post)
 	return (uint32_t)peer;
 }
 
-void post_lost(struct post *post, uint32_t peer, const char *why)
+static uint64_t hear_lost(struct post *post, uint32_t peer, const char *why)
 {
 	struct wire_in in;
 	const char *text;
@@ -203,11 +203,31 @@ void post_lost(struct post *post, uint32_t peer, const char *why)
 	ck_assert_int_eq(wire_get_string(&in, CARRIER_KEY_TEXT, &text), 0);
 	ck_assert_msg(strstr(text, why) != NULL, "\"%s\", not \"%s\"", text, why);
 	wire_in_fini(&in);
+	return id;
+}
+
+void post_lost(struct post *post, uint32_t peer, const char *why)
+{
+	const uint64_t id = hear_lost(post, peer, why);
+	struct wire_in in;
+
 	wire_in_init(&in);
 	receive(post->gate, &in);
 	ck_assert_uint_eq(in.type, CARRIER_ENDED);
 	ck_assert_uint_eq(number_of(&in, CARRIER_KEY_ID), id);
 	wire_in_fini(&in);
+}
+
+void post_replaced(struct post *post, uint32_t peer)
+{
+	hear_lost(post, peer, "connected anew");
+}
+
+bool post_is_silent(const struct post *post)
+{
+	struct pollfd readable = {.fd = post->gate, .events = POLLIN};
+
+	return poll(&readable, 1, 0) == 0;
 }
 
 void post_state(struct post *post, uint32_t peer, size_t offset, uint64_t least)

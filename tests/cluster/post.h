@@ -38,6 +38,10 @@ void post_hear(struct post *post, uint16_t type, struct wire_in *ret);
 uint32_t post_met(struct post *post);
 /* Waits for LOST of that channel, and ENDED at the gate; the reason has that text in it. */
 void post_lost(struct post *post, uint32_t peer, const char *why);
+/* Waits for LOST alone, as the node has connected anew. */
+void post_replaced(struct post *post, uint32_t peer);
+/* Has it said nothing to its gate by now that was not heard? */
+bool post_is_silent(const struct post *post);
 /* Waits until the state of a channel has `least` at least at that offset of struct carrier_state. */
 void post_state(struct post *post, uint32_t peer, size_t offset, uint64_t least);
 
