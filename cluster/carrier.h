@@ -34,7 +34,7 @@ enum carrier_key {
 	CARRIER_KEY_PEER = 1,        /* u64, below VALUE_MOST_PEERS: in messages of readers */
 	CARRIER_KEY_ID = 2,          /* u64: of a node (cluster/gate.h) */
 	CARRIER_KEY_INCARNATION = 3, /* u64: of that node's accessd */
-	CARRIER_KEY_WEIGHT = 4,      /* u64: its room for the domain's values, MiB, at least 1 */
+	CARRIER_KEY_WEIGHT = 4,      /* u64: its room for the domain's values, MiB, 1 to 2^32 - 1 */
 	CARRIER_KEY_SEALED = 5,      /* u64: 1: messages by AES-128-GCM; 0: XXH3, for accidents */
 	CARRIER_KEY_KEYS = 6,        /* bytes: struct carrier_keys */
 	CARRIER_KEY_TEXT = 7,        /* string */

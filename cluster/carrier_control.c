@@ -222,20 +222,22 @@ static void on_channel(struct carrier *carrier, const struct carrier_channel *me
 	    .fd = fd,
 	    .is_sealed = message->is_sealed != 0,
 	};
+	/* The peer's word: it costs him his channel, and nobody else's. */
+	const bool is_weight = message->weight >= 1 && message->weight <= UINT32_MAX;
 	struct carrier_keys keys;
 	struct channel *channel;
-	int r = -EUSERS;
+	int r = is_weight ? -EUSERS : -ERANGE;
 
 	memcpy(&keys, message->keys, sizeof(keys));
 	from.keys = &keys;
 	lose_older(carrier, message->id);
-	channel = free_channel(carrier);
+	channel = is_weight ? free_channel(carrier) : NULL;
 	if (channel)
 		r = channel_begin(carrier, channel, &from);
 	else
 		base_close(&fd);
 	if (r == 0 && channel->phase == CHANNEL_LIVES) {
-		say_met(channel, message->weight);
+		say_met(channel, (uint32_t)message->weight);
 		return;
 	}
 	if (r) {

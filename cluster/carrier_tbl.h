@@ -3,7 +3,7 @@
 MESSAGE(channel, CHANNEL, NOTHING)
 NUMBER(channel, ID, id, MUST, "the node's id")
 NUMBER(channel, INCARNATION, incarnation, MUST, "the incarnation of its accessd")
-SMALL(channel, WEIGHT, weight, MUST, "its weight")
+NUMBER(channel, WEIGHT, weight, MUST, "its weight")
 NUMBER(channel, SEALED, is_sealed, MUST, "whether messages are sealed")
 FIXED_FD(channel, KEYS, keys, sizeof(struct carrier_keys), MUST, "the connection's keys")
 END(channel, CHANNEL)

@@ -122,7 +122,8 @@ static bool fits(const struct gate_hello *hello, enum gate_hello_type type)
 	if (hello->type != type || hello->answer >= GATE_ANSWERS || hello->incarnation == 0)
 		return false;
 	return (type == GATE_HELLO_CALL) == (hello->answer == GATE_ANSWER_NONE) &&
-	       hello->weight != 0 && hello->port >= 1 && hello->port <= UINT16_MAX;
+	       hello->weight != 0 && hello->weight <= UINT32_MAX && hello->port >= 1 &&
+	       hello->port <= UINT16_MAX;
 }
 
 int gate_hello_read(const uint8_t from[GATE_HELLO_BYTES], enum gate_hello_type type,

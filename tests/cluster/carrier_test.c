@@ -253,6 +253,28 @@ START_TEST(test_new_gates)
 }
 END_TEST
 
+/* A peer says what its weight is: one that cannot be is refused, and the carrier lives on. */
+START_TEST(test_weight)
+{
+	static const uint64_t weights[] = {0, UINT64_C(1) << 32, UINT64_MAX};
+	struct peer peer;
+	struct post post;
+
+	post_start(&post, NULL);
+	for (unsigned i = 0; i < BASE_ARRAY_LEN(weights); i++) {
+		post.weight = weights[i];
+		peer_connect(&peer, &post, NODE_B, true);
+		post_ended(&post, NODE_B);
+		peer_fini(&peer);
+	}
+	post.weight = UINT32_MAX;
+	peer_connect(&peer, &post, NODE_B, true);
+	post_met(&post);
+	peer_fini(&peer);
+	post_stop(&post);
+}
+END_TEST
+
 /* ---- a peer who is none ---- */
 
 static const struct frame a_put = {
@@ -644,6 +666,7 @@ int main(void)
 	tcase_add_test(two, test_slow);
 	tcase_add_test(one, test_anew);
 	tcase_add_test(one, test_new_gates);
+	tcase_add_test(one, test_weight);
 	tcase_add_loop_test(one, test_wrong, 0, 2);
 	tcase_add_test(one, test_silent);
 	tcase_add_test(one, test_parks);

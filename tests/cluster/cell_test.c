@@ -330,6 +330,29 @@ START_TEST(an_address_gets_a_name)
 }
 END_TEST
 
+static int read_again(const struct gate_hello *hello)
+{
+	uint8_t bytes[GATE_HELLO_BYTES];
+	struct gate_hello again;
+
+	gate_hello_write(hello, bytes);
+	return gate_hello_read(bytes, GATE_HELLO_CALL, &again);
+}
+
+/* A peer's weight is one that a carrier can have. */
+START_TEST(a_hello_has_its_limits)
+{
+	struct gate_hello hello = hello_of("b", 5, NAME);
+
+	hello.weight = UINT32_MAX;
+	ck_assert_int_eq(read_again(&hello), 0);
+	hello.weight++;
+	ck_assert_int_eq(read_again(&hello), GATE_HELLO_E_BAD);
+	hello.weight = 0;
+	ck_assert_int_eq(read_again(&hello), GATE_HELLO_E_BAD);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("cell");
@@ -345,6 +368,7 @@ int main(void)
 	tcase_add_test(tcase, a_stranger_is_kept_for_a_while);
 	tcase_add_test(tcase, a_full_cell);
 	tcase_add_test(tcase, an_address_gets_a_name);
+	tcase_add_test(tcase, a_hello_has_its_limits);
 	suite_add_tcase(suite, tcase);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_ENV);

@@ -62,6 +62,7 @@ void post_start(struct post *post, const char *as)
 	int pair[2], gate[2], to, from;
 	struct wire_out out;
 
+	post->weight = 512;
 	pair_of(SOCK_SEQPACKET, pair);
 	post->pid = fork();
 	ck_assert_int_ge(post->pid, 0);
@@ -142,7 +143,7 @@ void post_connect(struct post *post, uint64_t id, int fd, bool is_sealed,
 	wire_out_init(&out, CARRIER_CHANNEL);
 	wire_put_u64(&out, CARRIER_KEY_ID, id);
 	wire_put_u64(&out, CARRIER_KEY_INCARNATION, POST_INCARNATION);
-	wire_put_u64(&out, CARRIER_KEY_WEIGHT, 512);
+	wire_put_u64(&out, CARRIER_KEY_WEIGHT, post->weight);
 	wire_put_u64(&out, CARRIER_KEY_SEALED, is_sealed);
 	wire_put_bytes(&out, CARRIER_KEY_KEYS, keys, sizeof(*keys));
 	wire_put_fd(&out, fd);
@@ -186,7 +187,7 @@ uint32_t post_met(struct post *post)
 	peer = number_of(&in, CARRIER_KEY_PEER);
 	ck_assert_uint_lt(peer, VALUE_MOST_PEERS);
 	ck_assert_uint_eq(number_of(&in, CARRIER_KEY_INCARNATION), POST_INCARNATION);
-	ck_assert_uint_eq(number_of(&in, CARRIER_KEY_WEIGHT), 512);
+	ck_assert_uint_eq(number_of(&in, CARRIER_KEY_WEIGHT), post->weight);
 	wire_in_fini(&in);
 	return (uint32_t)peer;
 }
@@ -206,9 +207,8 @@ static uint64_t hear_lost(struct post *post, uint32_t peer, const char *why)
 	return id;
 }
 
-void post_lost(struct post *post, uint32_t peer, const char *why)
+void post_ended(struct post *post, uint64_t id)
 {
-	const uint64_t id = hear_lost(post, peer, why);
 	struct wire_in in;
 
 	wire_in_init(&in);
@@ -216,6 +216,11 @@ void post_lost(struct post *post, uint32_t peer, const char *why)
 	ck_assert_uint_eq(in.type, CARRIER_ENDED);
 	ck_assert_uint_eq(number_of(&in, CARRIER_KEY_ID), id);
 	wire_in_fini(&in);
+}
+
+void post_lost(struct post *post, uint32_t peer, const char *why)
+{
+	post_ended(post, hear_lost(post, peer, why));
 }
 
 void post_replaced(struct post *post, uint32_t peer)

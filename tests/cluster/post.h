@@ -17,6 +17,7 @@
 struct post {
 	pid_t pid;
 	int control, gate;
+	uint64_t weight; /* that its gate says of who is connected; post_start(): 512 */
 	struct tray to_carrier, from_carrier;
 	uint8_t *bytes; /* VALUE_MOST: of the message that post_next() gave last */
 };
@@ -38,6 +39,8 @@ void post_hear(struct post *post, uint16_t type, struct wire_in *ret);
 uint32_t post_met(struct post *post);
 /* Waits for LOST of that channel, and ENDED at the gate; the reason has that text in it. */
 void post_lost(struct post *post, uint32_t peer, const char *why);
+/* Waits for ENDED at the gate alone. */
+void post_ended(struct post *post, uint64_t id);
 /* Waits for LOST alone, as the node has connected anew. */
 void post_replaced(struct post *post, uint32_t peer);
 /* Has it said nothing to its gate by now that was not heard? */

@@ -19,7 +19,7 @@ static void check(const uint8_t *bytes, enum gate_hello_type type)
 		return;
 	if (hello.type != type || !gate_hello_is_name(hello.node) ||
 	    !gate_hello_is_name(hello.cluster) || strlen(hello.domain) < 1 ||
-	    hello.answer >= GATE_ANSWERS || hello.port > UINT16_MAX)
+	    hello.answer >= GATE_ANSWERS || hello.port > UINT16_MAX || hello.weight > UINT32_MAX)
 		abort();
 	gate_hello_write(&hello, again);
 	if (memcmp(bytes, again, sizeof(again)) != 0)
