@@ -18,11 +18,32 @@
 
 #include "base/hash.h"
 
+#define PROBE_AFTER_S 10
+#define PROBE_EACH_S 5
+#define PROBES 3
+#define UNHEARD_MS 30000
+
+static void set_number(int fd, int level, int name, int number)
+{
+	setsockopt(fd, level, name, &number, sizeof(number));
+}
+
+/* Set here, as a carrier may not. Without it who is cut off while nobody talks would be believed to be connected for good,
+ * and his gate's calls would be answered so. */
+static void set_options(int fd)
+{
+	set_number(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+	set_number(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
+	set_number(fd, IPPROTO_TCP, TCP_KEEPIDLE, PROBE_AFTER_S);
+	set_number(fd, IPPROTO_TCP, TCP_KEEPINTVL, PROBE_EACH_S);
+	set_number(fd, IPPROTO_TCP, TCP_KEEPCNT, PROBES);
+	set_number(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, UNHEARD_MS);
+}
+
 static int call_new(struct gate_tls_way *way, int fd, const struct gate_address *other,
 		    bool is_caller, struct gate_call **ret)
 {
 	struct gate_call *call = calloc(1, sizeof(*call));
-	const int on = 1;
 	int r = call ? 0 : -ENOMEM;
 
 	if (!r)
@@ -32,7 +53,7 @@ static int call_new(struct gate_tls_way *way, int fd, const struct gate_address 
 		free(call);
 		return r;
 	}
-	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+	set_options(fd);
 	call->fd = fd;
 	call->other = *other;
 	call->is_caller = is_caller;

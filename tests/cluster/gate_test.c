@@ -6,6 +6,8 @@
 #include "tests/cluster/gate_rig.h"
 
 #include <check.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -53,6 +55,24 @@ static void check_pair(const struct rig_channel *one, const struct rig_channel *
 	ck_assert_mem_ne(one->keys.send_key, one->keys.receive_key, 16);
 }
 
+static int option_of(int fd, int level, int name)
+{
+	socklen_t size = sizeof(int);
+	int number = -1;
+
+	ck_assert_int_eq(getsockopt(fd, level, name, &number, &size), 0);
+	return number;
+}
+
+/* A peer that is cut off while nobody talks is noticed by the kernel. */
+static void check_notices(int fd)
+{
+	ck_assert_int_eq(option_of(fd, SOL_SOCKET, SO_KEEPALIVE), 1);
+	ck_assert_int_le(option_of(fd, IPPROTO_TCP, TCP_KEEPIDLE), 10);
+	ck_assert_int_le(option_of(fd, IPPROTO_TCP, TCP_USER_TIMEOUT), 30000);
+	ck_assert_int_gt(option_of(fd, IPPROTO_TCP, TCP_USER_TIMEOUT), 0);
+}
+
 /* b is there first, and a, which lists b, calls it. */
 struct two {
 	struct rig_gate a, b;
@@ -98,6 +118,8 @@ START_TEST(a_key_connects_two)
 	struct rig_member at_a = rig_gate_member(&two.a, GATE_MEMBER_MET, "b");
 	struct rig_member at_b = rig_gate_member(&two.b, GATE_MEMBER_MET, "a");
 
+	check_notices(two.at_a.fd);
+	check_notices(two.at_b.fd);
 	ck_assert_uint_eq(two.at_a.id, gate_id_of("b"));
 	ck_assert_uint_eq(two.at_b.id, gate_id_of("a"));
 	ck_assert_uint_eq(two.at_a.incarnation, 22);
