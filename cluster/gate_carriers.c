@@ -24,18 +24,25 @@
 #define ITEMS_WHOSE "carrier's "
 #include "base/items_types_tbl.h"
 
-/* A uid that has no name has none there, either, or is somebody else. false: it is too long, or no user. */
-static bool name_domain(const char *name, char ret[GATE_HELLO_DOMAIN + 1])
+#define AGAIN_NS UINT64_C(10000000000)
+
+/* 0; -EINVAL: it is too long, or no user and group; -ENOENT: this machine knows no name of that user now. */
+static int name_domain(const char *name, char ret[GATE_HELLO_DOMAIN + 1])
 {
 	const char *digits = strncmp(name, "user:", 5) == 0 ? name + 5 : "";
 	const struct passwd *user;
-	uint64_t uid;
+	uint64_t uid, gid;
+	int size;
 
-	if (!base_parse_number(&digits, UINT32_MAX - 1, &uid) || *digits)
-		return false;
+	if (!base_parse_number(&digits, UINT32_MAX - 1, &uid) || *digits++ != ':' ||
+	    !base_parse_number(&digits, UINT32_MAX - 1, &gid) || *digits)
+		return -EINVAL;
 	user = getpwuid((uid_t)uid);
-	return snprintf(ret, GATE_HELLO_DOMAIN + 1, "user:%u:%s", (unsigned)uid,
-			user ? user->pw_name : "") <= GATE_HELLO_DOMAIN;
+	if (!user || !*user->pw_name)
+		return -ENOENT;
+	size = snprintf(ret, GATE_HELLO_DOMAIN + 1, "user:%u:%u:%s", (unsigned)uid, (unsigned)gid,
+			user->pw_name);
+	return size <= GATE_HELLO_DOMAIN ? 0 : -EINVAL;
 }
 
 static void drop(struct gate_carriers *carriers, size_t i)
@@ -52,23 +59,72 @@ void gate_carriers_end(struct gate_carriers *carriers, uint64_t domain)
 			drop(carriers, i);
 }
 
+/* Puts it into the cell, or has it wait: without a name two users of one uid would be taken for one. */
+static int enter(struct gate_carriers *carriers, struct gate_carrier *carrier, uint64_t now_ns)
+{
+	char whole[GATE_HELLO_DOMAIN + 1];
+	const bool is_new = carrier->again_ns == 0;
+	int r = name_domain(carrier->name, whole);
+
+	carrier->again_ns = 0;
+	if (r == 0)
+		return cell_domain(carriers->cell, carrier->domain, whole, carrier->weight, now_ns);
+	if (r != -ENOENT)
+		return r;
+	carrier->again_ns = now_ns + AGAIN_NS;
+	if (is_new)
+		log_line(
+		    LOG_LEVEL_WARN, "domain",
+		    "name=\"%s\" text=\"this machine knows no name of that user (getent passwd "
+		    "UID): he is not connected to other nodes until it does\"",
+		    carrier->name);
+	return 0;
+}
+
+static void log_refused(const char *name, int r)
+{
+	log_line(LOG_LEVEL_WARN, "domain",
+		 "name=\"%s\" why=\"%s\" text=\"it is not connected to other nodes\"", name,
+		 r == -ENOSPC ? "there are as many as a gate connects" : strerror(-r));
+}
+
 void gate_carriers_begin(struct gate_carriers *carriers, uint64_t domain, const char *name,
 			 uint64_t weight, int fd)
 {
-	char whole[GATE_HELLO_DOMAIN + 1];
-	int r = -EINVAL;
+	struct gate_carrier carrier = {.domain = domain, .weight = weight, .fd = fd};
+	int r = strlen(name) < sizeof(carrier.name) ? 0 : -EINVAL;
 
 	gate_carriers_end(carriers, domain);
-	if (name_domain(name, whole))
-		r = cell_domain(carriers->cell, domain, whole, weight, base_now_ns());
+	strncpy(carrier.name, name, sizeof(carrier.name) - 1);
+	if (!r)
+		r = carriers->n < CELL_MOST_DOMAINS ? enter(carriers, &carrier, base_now_ns())
+						    : -ENOSPC;
 	if (r) {
-		log_line(LOG_LEVEL_WARN, "domain",
-			 "name=\"%s\" why=\"%s\" text=\"it is not connected to other nodes\"", name,
-			 r == -ENOSPC ? "there are as many as a gate connects" : strerror(-r));
+		log_refused(name, r);
 		base_close(&fd);
 		return;
 	}
-	carriers->carrier[carriers->n++] = (struct gate_carrier){domain, fd};
+	carriers->carrier[carriers->n++] = carrier;
+}
+
+uint64_t gate_carriers_again(struct gate_carriers *carriers, uint64_t now_ns)
+{
+	uint64_t next_ns = UINT64_MAX;
+
+	for (size_t i = carriers->n; i-- > 0;) {
+		struct gate_carrier *carrier = &carriers->carrier[i];
+		int r = 0;
+
+		if (carrier->again_ns && carrier->again_ns <= now_ns)
+			r = enter(carriers, carrier, now_ns);
+		if (r) {
+			log_refused(carrier->name, r);
+			drop(carriers, i);
+		} else if (carrier->again_ns) {
+			next_ns = BASE_MIN(next_ns, carrier->again_ns);
+		}
+	}
+	return next_ns;
 }
 
 void gate_carriers_poll(const struct gate_carriers *carriers, struct pollfd *ret)

@@ -267,11 +267,12 @@ static void step_all(struct gate_serve *serve, const struct pollfd *pollfds, siz
 
 /* ---- waiting ---- */
 
-static int patience_ms(const struct gate_serve *serve)
+static int patience_ms(const struct gate_serve *serve, uint64_t next_ns)
 {
 	const uint64_t now_ns = base_now_ns();
-	uint64_t next_ns = count(serve, true) < MOST_OUT ? cell_next_ns(serve->cell) : UINT64_MAX;
 
+	if (count(serve, true) < MOST_OUT)
+		next_ns = BASE_MIN(next_ns, cell_next_ns(serve->cell));
 	for (size_t i = 0; i < serve->n; i++)
 		next_ns = BASE_MIN(next_ns, serve->places[i].call->deadline_ns);
 	if (next_ns == UINT64_MAX)
@@ -283,6 +284,7 @@ int gate_serve_turn(struct gate_serve *serve, const int fds[2])
 {
 	struct pollfd pollfds[OTHERS + MOST_CALLS + CELL_MOST_DOMAINS] = {
 	    {fds[0], POLLIN, 0}, {fds[1], POLLIN, 0}, {serve->listen_fd, POLLIN, 0}};
+	const uint64_t again_ns = gate_carriers_again(serve->carriers, base_now_ns());
 	const size_t n_carriers = serve->carriers->n;
 	size_t n;
 
@@ -292,7 +294,7 @@ int gate_serve_turn(struct gate_serve *serve, const int fds[2])
 		pollfds[OTHERS + i] = (struct pollfd){serve->places[i].call->fd,
 						      gate_call_events(serve->places[i].call), 0};
 	gate_carriers_poll(serve->carriers, pollfds + OTHERS + n);
-	if (poll(pollfds, OTHERS + n + n_carriers, patience_ms(serve)) < 0)
+	if (poll(pollfds, OTHERS + n + n_carriers, patience_ms(serve, again_ns)) < 0)
 		return errno == EINTR ? 0 : -errno;
 	gate_carriers_hear(serve->carriers, pollfds + OTHERS + n, n_carriers);
 	step_all(serve, pollfds + OTHERS, n);

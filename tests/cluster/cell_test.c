@@ -3,10 +3,12 @@
 /* Links of a cell, without a socket that anybody uses: calls are what is put into them. */
 
 #include "cluster/cell.h"
+#include "cluster/gate_carriers.h"
 #include "cluster/peers/peers_kind.h"
 
 #include <check.h>
 #include <errno.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -330,6 +332,46 @@ START_TEST(an_address_gets_a_name)
 }
 END_TEST
 
+static bool calls_for(struct cell *cell, const char *domain)
+{
+	struct cell_call call;
+
+	return cell_due(cell, base_now_ns(), &call) && strcmp(call.hello.domain, domain) == 0;
+}
+
+/* A domain is uid, group and name: two groups of a user are two, and who has no name is not connected. */
+START_TEST(a_domain_has_a_name)
+{
+	static struct gate_carriers carriers;
+	struct seen seen;
+	struct cell *cell = make("a", 1, &seen);
+	const struct passwd *user = getpwuid(getuid());
+	char me[64], name[64], whole[160];
+
+	ck_assert_ptr_nonnull(user);
+	snprintf(me, sizeof(me), "%s", user->pw_name);
+	list_one(cell, "b", 2);
+	cell_domain_end(cell, 1);
+	carriers.cell = cell;
+	gate_carriers_begin(&carriers, 9, "user:4000000001:1", 1, -1);
+	ck_assert_uint_le(gate_carriers_again(&carriers, base_now_ns()),
+			  base_now_ns() + 30 * SECOND);
+	gate_carriers_again(&carriers, base_now_ns() + 60 * SECOND);
+	ck_assert_uint_eq(cell_next_ns(cell), UINT64_MAX); /* nobody is called for him */
+	gate_carriers_begin(&carriers, 8, "user:0", 1, -1);
+	ck_assert_uint_eq(cell_next_ns(cell), UINT64_MAX);
+	for (unsigned gid = 5; gid < 7; gid++) {
+		snprintf(name, sizeof(name), "user:%u:%u", (unsigned)getuid(), gid);
+		snprintf(whole, sizeof(whole), "%s:%s", name, me);
+		gate_carriers_begin(&carriers, gid, name, 1, -1);
+		ck_assert(calls_for(cell, whole));
+	}
+	gate_carriers_end(&carriers, 9);
+	ck_assert_uint_eq(gate_carriers_again(&carriers, base_now_ns()), UINT64_MAX);
+	cell_free(cell);
+}
+END_TEST
+
 static int read_again(const struct gate_hello *hello)
 {
 	uint8_t bytes[GATE_HELLO_BYTES];
@@ -368,6 +410,7 @@ int main(void)
 	tcase_add_test(tcase, a_stranger_is_kept_for_a_while);
 	tcase_add_test(tcase, a_full_cell);
 	tcase_add_test(tcase, an_address_gets_a_name);
+	tcase_add_test(tcase, a_domain_has_a_name);
 	tcase_add_test(tcase, a_hello_has_its_limits);
 	suite_add_tcase(suite, tcase);
 	runner = srunner_create(suite);

@@ -123,7 +123,7 @@ int rig_gate_domain(const struct rig_gate *gate, uint64_t number, uint64_t weigh
 	int pair[2];
 
 	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
-	snprintf(name, sizeof(name), "user:%u", (unsigned)getuid());
+	snprintf(name, sizeof(name), "user:%u:%u", (unsigned)getuid(), (unsigned)getgid());
 	wire_out_init(&out, GATE_DOMAIN);
 	wire_put_u64(&out, GATE_KEY_DOMAIN, number);
 	wire_put_string(&out, GATE_KEY_NAME, name);

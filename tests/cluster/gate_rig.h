@@ -41,7 +41,7 @@ struct rig_member {
 /* Until it has said READY, or FAILED (then address is ""). */
 struct rig_gate rig_gate_start(const struct rig_start *start);
 void rig_gate_stop(struct rig_gate *gate);
-/* user:UID of this process. The carrier's socket. */
+/* user:UID:GID of this process. The carrier's socket. */
 int rig_gate_domain(const struct rig_gate *gate, uint64_t number, uint64_t weight);
 void rig_gate_domain_end(const struct rig_gate *gate, uint64_t number);
 struct rig_channel rig_gate_channel(int carrier);
