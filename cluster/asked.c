@@ -3,7 +3,7 @@
 /*
  * A GET is given up when its peer was silent for three times the median of his recent answers since it went out. One that
  * waits for a value that somebody makes is not silent: his carrier says each 25 ms that he is alive; that is believed for
- * as long as an owner may let one wait (1 s), and a little more.
+ * as long as an owner may let one wait (1 s, and as long once more where who was to make the value gave up), and a little more.
  *
  * Those that are out are in a row by time, so the oldest is the first to be given up. An id is the number of its entry and,
  * above it, how many ids there were before.
@@ -127,10 +127,21 @@ const struct asked_get *asked_oldest(const struct asked *asked)
 	return asked->oldest == NOBODY ? NULL : &asked->get[asked->oldest];
 }
 
+static uint64_t silent_ns(const struct asked *asked, const struct asked_get *get, uint64_t heard_ns)
+{
+	return BASE_MAX(get->sent_ns, heard_ns) + asked->patience_ns;
+}
+
 uint64_t asked_until(const struct asked *asked, uint64_t heard_ns)
 {
-	const uint64_t sent_ns = asked->get[asked->oldest].sent_ns;
-	const uint64_t silent = BASE_MAX(sent_ns, heard_ns) + asked->patience_ns;
+	const struct asked_get *get = &asked->get[asked->oldest];
 
-	return BASE_MIN(silent, sent_ns + BASE_MAX(ASKED_ALIVE_NS, asked->patience_ns));
+	return BASE_MIN(silent_ns(asked, get, heard_ns),
+			get->sent_ns + BASE_MAX(ASKED_ALIVE_NS, asked->patience_ns));
+}
+
+bool asked_is_silent(const struct asked *asked, const struct asked_get *get, uint64_t heard_ns,
+		     uint64_t now_ns)
+{
+	return silent_ns(asked, get, heard_ns) <= now_ns;
 }

@@ -13,7 +13,7 @@
 #define ASKED_RECENT 32 /* answers that the median is of */
 #define ASKED_LEAST_NS UINT64_C(50000000)
 #define ASKED_LONGEST_NS UINT64_C(2000000000)
-#define ASKED_ALIVE_NS UINT64_C(1250000000) /* nor longer while the peer says that he is alive */
+#define ASKED_ALIVE_NS UINT64_C(2250000000) /* nor longer while the peer says that he is alive */
 
 struct asked_get {
 	uint64_t id;        /* on the connection; 0: free */
@@ -49,5 +49,8 @@ void asked_note(struct asked *asked, uint64_t took_ns);
 const struct asked_get *asked_oldest(const struct asked *asked);
 /* When the oldest one, which is there, is given up, if nothing comes before; heard_ns: something came last. */
 uint64_t asked_until(const struct asked *asked, uint64_t heard_ns);
+/* Was the peer of that one, which is given up now, silent for too long, and not only slow? */
+bool asked_is_silent(const struct asked *asked, const struct asked_get *get, uint64_t heard_ns,
+		     uint64_t now_ns);
 
 #endif

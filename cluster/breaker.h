@@ -3,7 +3,7 @@
 #define CLUSTER_BREAKER_H
 
 /*
- * A breaker: is a peer worth asking? Three GETs in a row that had no answer, or five of the last twenty, open it.
+ * A breaker: is a peer worth asking? Three GETs in a row at which it was silent, or five of the last twenty, open it.
  * While it is open nobody asks, but one at a time tries: the first a second later, then ever later, up to half a minute,
  * each with jitter, so that nodes do not try together. One that is answered closes it.
  * Arithmetic: time and chance are arguments.

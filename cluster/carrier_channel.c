@@ -208,6 +208,17 @@ void channel_wait(struct carrier *carrier, struct channel *channel)
 
 /* ---- deadlines ---- */
 
+/* Who says that he lives is slow, and not broken. */
+static void judge(const struct carrier *carrier, struct channel *channel,
+		  const struct asked_get *get)
+{
+	if (asked_is_silent(&channel->asked, get, channel->heard_ns, carrier->now_ns))
+		breaker_bad(&channel->breaker, get->is_try, carrier->now_ns, carrier->chance);
+	else
+		breaker_good(&channel->breaker, get->is_try);
+	channel->state.is_shut = channel->breaker.state != BREAKER_ASKS;
+}
+
 static void give_up(struct carrier *carrier, struct channel *channel)
 {
 	const struct asked_get *get;
@@ -217,8 +228,7 @@ static void give_up(struct carrier *carrier, struct channel *channel)
 		if (!take_miss(carrier, channel->peer, get->reader_id, &get->group, get->sample))
 			return;
 		carrier->chance = carrier->chance * 1664525U + 1013904223U;
-		breaker_bad(&channel->breaker, get->is_try, carrier->now_ns, carrier->chance);
-		channel->state.is_shut = channel->breaker.state != BREAKER_ASKS;
+		judge(carrier, channel, get);
 		channel->state.late++;
 		carrier->has_news = true;
 		asked_drop(&channel->asked, get);

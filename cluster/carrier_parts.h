@@ -28,7 +28,7 @@
 #define CARRIER_LONG \
 	((size_t)32 << 10) /* a value that goes from and to the tray itself, if it can */
 #define CARRIER_ALIVE_NS UINT64_C(25000000)
-#define CARRIER_OWES_NS UINT64_C(2000000000)   /* a GET that no reader answers is forgotten */
+#define CARRIER_OWES_NS UINT64_C(2500000000)   /* a GET that no reader answers is forgotten */
 #define CARRIER_SILENT_NS UINT64_C(2000000000) /* a peer who owes an answer, and is lost */
 #define CARRIER_STUCK_NS UINT64_C(30000000000) /* a peer who takes nothing, and is lost */
 #define CARRIER_RETRY_NS UINT64_C(1000000)     /* a full tray is looked at again */

@@ -39,8 +39,22 @@ START_TEST(test_silence)
 	/* What was heard before it went out does not help, what came after does, for a while. */
 	ck_assert_uint_eq(asked_until(&asked, NOW - MS), NOW + 50 * MS);
 	ck_assert_uint_eq(asked_until(&asked, NOW + 30 * MS), NOW + 80 * MS);
-	ck_assert_uint_eq(asked_until(&asked, NOW + 1190 * MS), NOW + 1240 * MS);
-	ck_assert_uint_eq(asked_until(&asked, NOW + 1300 * MS), NOW + 1250 * MS);
+	ck_assert_uint_eq(asked_until(&asked, NOW + 2190 * MS), NOW + 2240 * MS);
+	ck_assert_uint_eq(asked_until(&asked, NOW + 2300 * MS), NOW + 2250 * MS);
+}
+END_TEST
+
+/* One that is given up says that the peer was silent, or only that it is slow. */
+START_TEST(test_slow)
+{
+	const struct asked_get *get;
+
+	add(1, NOW);
+	get = asked_oldest(&asked);
+	ck_assert(asked_is_silent(&asked, get, 0, asked_until(&asked, 0)));
+	ck_assert(!asked_is_silent(&asked, get, 0, asked_until(&asked, 0) - 1));
+	ck_assert_uint_eq(asked_until(&asked, NOW + 2240 * MS), NOW + 2250 * MS);
+	ck_assert(!asked_is_silent(&asked, get, NOW + 2240 * MS, NOW + 2250 * MS));
 }
 END_TEST
 
@@ -139,6 +153,7 @@ int main(void)
 
 	tcase_add_checked_fixture(all, setup, teardown);
 	tcase_add_test(all, test_silence);
+	tcase_add_test(all, test_slow);
 	tcase_add_test(all, test_patience);
 	tcase_add_test(all, test_full);
 	tcase_add_test(all, test_model);
