@@ -35,11 +35,11 @@ static uint64_t add(uint64_t reader_id, uint64_t now_ns)
 START_TEST(test_silence)
 {
 	add(1, NOW);
-	ck_assert_uint_eq(asked_until(&asked, 0), NOW + 50 * MS);
+	ck_assert_uint_eq(asked_until(&asked, 0), NOW + 250 * MS);
 	/* What was heard before it went out does not help, what came after does, for a while. */
-	ck_assert_uint_eq(asked_until(&asked, NOW - MS), NOW + 50 * MS);
-	ck_assert_uint_eq(asked_until(&asked, NOW + 30 * MS), NOW + 80 * MS);
-	ck_assert_uint_eq(asked_until(&asked, NOW + 2190 * MS), NOW + 2240 * MS);
+	ck_assert_uint_eq(asked_until(&asked, NOW - MS), NOW + 250 * MS);
+	ck_assert_uint_eq(asked_until(&asked, NOW + 30 * MS), NOW + 280 * MS);
+	ck_assert_uint_eq(asked_until(&asked, NOW + 1990 * MS), NOW + 2240 * MS);
 	ck_assert_uint_eq(asked_until(&asked, NOW + 2300 * MS), NOW + 2250 * MS);
 }
 END_TEST
@@ -64,7 +64,7 @@ START_TEST(test_patience)
 	static const struct {
 		uint64_t answer, patience;
 	} cases[] = {
-	    {0, 50 * MS},         {10 * MS, 50 * MS},    {20 * MS, 60 * MS},
+	    {0, 250 * MS},        {10 * MS, 250 * MS},   {90 * MS, 270 * MS},
 	    {300 * MS, 900 * MS}, {900 * MS, 2000 * MS},
 	};
 

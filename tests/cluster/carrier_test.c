@@ -128,7 +128,7 @@ static void answer(struct post *owner, const struct value_head *get)
 	post_say(owner, &head, value);
 }
 
-/* What is asked is answered under the asker's own numbers. A carrier that had no time in 50 ms says MISS itself, so a miss
+/* What is asked is answered under the asker's own numbers. A carrier that had no time in 250 ms says MISS itself, so a miss
  * of what is there is asked again. */
 START_TEST(test_asks)
 {
