@@ -74,8 +74,8 @@ static void publish(struct peers_look *look, const struct peers_found *found)
 			peers_add(&copy, &found->entries[i]);
 	if (copy.n >= CELL && !peers->was_cut)
 		log_line(LOG_LEVEL_INFO, "cell",
-			 "nodes=%zu why=\"they are cut into cells of at most %d, by their names' "
-			 "order\"",
+			 "nodes=%zu why=\"they are cut into cells of at most %d, by the "
+			 "order of their names' hashes\"",
 			 copy.n, CELL);
 	peers->was_cut = copy.n >= CELL;
 	memset(&list, 0, sizeof(list));
