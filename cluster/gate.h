@@ -32,7 +32,7 @@ enum gate_message {
 };
 
 enum gate_key {
-	GATE_KEY_NODE = 1,         /* string: a node's name, [A-Za-z0-9._-]{1,64} */
+	GATE_KEY_NODE = 1,         /* string: a node's name, [A-Za-z0-9._-]{1,64}, no dot first */
 	GATE_KEY_CLUSTER = 2,      /* string: the cluster's name */
 	GATE_KEY_LISTEN = 3,       /* string: ADDRESS:PORT, [IPv6]:PORT */
 	GATE_KEY_PEERS = 4,        /* string: static:..., dns:..., slurm, etcd:URL */

@@ -35,7 +35,9 @@ bool gate_hello_is_name(const char *text)
 	    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
 	const size_t length = strlen(text);
 
-	return length >= 1 && length <= GATE_HELLO_NAME && strspn(text, of) == length;
+	/* With a dot before it, a name would be any below it where a certificate is looked at. */
+	return length >= 1 && length <= GATE_HELLO_NAME && *text != '.' &&
+	       strspn(text, of) == length;
 }
 
 static bool is_domain(const char *text)

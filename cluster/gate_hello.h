@@ -49,7 +49,7 @@ struct gate_hello {
 
 enum { GATE_HELLO_E_BAD = 1, GATE_HELLO_E_VERSION = 2 };
 
-/* Is it a node's or a cluster's name: [A-Za-z0-9._-]{1,64}? */
+/* Is it a node's or a cluster's name: [A-Za-z0-9._-]{1,64}, and no dot first? */
 bool gate_hello_is_name(const char *text);
 /* Texts that are too long are cut: check them before. */
 void gate_hello_write(const struct gate_hello *hello, uint8_t ret[GATE_HELLO_BYTES]);

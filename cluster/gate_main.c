@@ -4,7 +4,8 @@
  * access-gate: the one program of ours that other machines can reach.
  *
  * accessd starts it with the control socket at descriptor 3 and says who this node is, where to listen, whom to look for,
- * and which domains there are. It opens no file and sees no sample: of the key it gets a descriptor, and a connection that
+ * and which domains there are. It sees no sample and opens no file but those that the system's libraries do
+ * (names, users, certificates of an etcd); of the key it gets a descriptor, and a connection that
  * has proved itself is handed to the domain's carrier, with keys of its own. It lives as long as accessd, and is not dumpable, for its memory
  * has the cluster's key. What others say is read with bounds and a deadline (gate_call.c); what accessd says is
  * trusted, but a message that makes no sense means that the two are not of one version: that is logged, and the process ends.
@@ -118,7 +119,9 @@ static void check_name(const char *parameter, const char *name, char ret[GATE_HE
 	struct diag diag;
 
 	if (!gate_hello_is_name(name)) {
-		diag_set(&diag, "%s %s: must be 1 to %d of letters, digits, '.', '_' and '-'",
+		diag_set(&diag,
+			 "%s %s: must be 1 to %d of letters, digits, '_', '-' and, but "
+			 "at first, '.'",
 			 parameter, name, GATE_HELLO_NAME);
 		gate_say_failed(&diag);
 	}

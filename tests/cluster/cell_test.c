@@ -381,13 +381,18 @@ static int read_again(const struct gate_hello *hello)
 	return gate_hello_read(bytes, GATE_HELLO_CALL, &again);
 }
 
-/* A peer's weight is one that a carrier can have. */
+/* A peer's weight is one that a carrier can have, and its name no certificate has for a whole domain. */
 START_TEST(a_hello_has_its_limits)
 {
 	struct gate_hello hello = hello_of("b", 5, NAME);
 
 	hello.weight = UINT32_MAX;
 	ck_assert_int_eq(read_again(&hello), 0);
+	snprintf(hello.node, sizeof(hello.node), "b.example.com");
+	ck_assert_int_eq(read_again(&hello), 0);
+	snprintf(hello.node, sizeof(hello.node), ".example.com");
+	ck_assert_int_eq(read_again(&hello), GATE_HELLO_E_BAD);
+	snprintf(hello.node, sizeof(hello.node), "b");
 	hello.weight++;
 	ck_assert_int_eq(read_again(&hello), GATE_HELLO_E_BAD);
 	hello.weight = 0;

@@ -546,6 +546,7 @@ static const struct {
 	const char *part;
 } wrong[] = {
     {{.node = "a b"}, "node_name"},
+    {{.node = ".example.com"}, "node_name"},
     {{.cluster = "/"}, "cluster_name"},
     {{.key = "short"}, "32"},
     {{.listen = "here"}, "peer_listen here"},
