@@ -118,7 +118,7 @@ static bool is_in(const struct peers_list *list, const struct cell_member *membe
 	return false;
 }
 
-/* Who is not listed any more goes, and what was an alias of his is looked at anew. */
+/* Who is not listed any more goes, when he has no channel, and what was an alias of his is looked at anew. */
 static void forget_unlisted(struct cell *cell, const struct peers_list *list)
 {
 	bool is_any = false;
@@ -126,7 +126,10 @@ static void forget_unlisted(struct cell *cell, const struct peers_list *list)
 	for (unsigned i = 0; i < GATE_MOST_MEMBERS; i++) {
 		if (!cell->members[i].is_listed || is_in(list, &cell->members[i]))
 			continue;
-		cell_forget(cell, i);
+		if (cell_is_connected(cell, i))
+			cell->members[i].is_listed = false; /* as one who called */
+		else
+			cell_forget(cell, i);
 		is_any = true;
 	}
 	for (unsigned i = 0; is_any && i < GATE_MOST_MEMBERS; i++)
@@ -136,14 +139,14 @@ static void forget_unlisted(struct cell *cell, const struct peers_list *list)
 		}
 }
 
-/* A place; one who only called, and is in no list, makes room for who is in it. */
+/* A place; one who only called, is in no list and has no channel, makes room for who is in it. */
 unsigned cell_place(struct cell *cell, bool is_listed)
 {
 	for (unsigned i = 0; i < GATE_MOST_MEMBERS; i++)
 		if (!cell->members[i].is_used)
 			return i;
 	for (unsigned i = 0; is_listed && i < GATE_MOST_MEMBERS; i++)
-		if (!cell->members[i].is_listed) {
+		if (!cell->members[i].is_listed && !cell_is_connected(cell, i)) {
 			cell_forget(cell, i);
 			return i;
 		}

@@ -301,11 +301,17 @@ START_TEST(a_full_cell)
 	ck_assert_int_eq(connect_from(cell, "another", 6, 0), GATE_ANSWER_FULL);
 	list.entries[list.n++] = entry_of("last", 99);
 	cell_list(cell, &list, 0);
+	ck_assert_uint_eq(seen.n_gone, 0); /* while he is connected */
+	cell_lost(cell, 1, gate_id_of("caller"), 5, 0);
+	cell_list(cell, &list, 0);
 	ck_assert_uint_eq(seen.gone, gate_id_of("caller"));
 	ck_assert_int_eq(connect_from(cell, "last", 7, 0), GATE_ANSWER_YES);
 	list.n--;
 	cell_list(cell, &list, 0);
-	ck_assert_uint_eq(seen.gone, gate_id_of("last"));
+	ck_assert_uint_eq(seen.n_gone, 1);
+	ck_assert_int_eq(connect_from(cell, "last", 7, 0), GATE_ANSWER_CONNECTED);
+	list.n--;
+	cell_list(cell, &list, 0); /* who has no channel goes */
 	ck_assert_uint_eq(seen.n_gone, 2);
 	cell_free(cell);
 }
