@@ -13,6 +13,7 @@
 
 #include <errno.h>
 #include <getopt.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,6 +41,7 @@
 #include "base/items_types_tbl.h"
 
 #define MOST_FILES 1024
+#define LISTEN_AGAIN_MS 1000
 #define MOST_MEMORY ((rlim_t)512 << 20)
 
 union said {
@@ -128,6 +130,29 @@ static void check_name(const char *parameter, const char *name, char ret[GATE_HE
 	memcpy(ret, name, strlen(name) + 1);
 }
 
+/* An address may come after the start of the machine, and another accessd's port may not be free yet. */
+static int listen_in_time(const char *text)
+{
+	struct diag diag;
+	bool is_told = false;
+
+	for (;;) {
+		struct pollfd control = {GATE_CONTROL_FD, 0, 0}; /* its end alone */
+		int r = gate_serve_listen(text, &gate.self.listen, &diag);
+
+		if (r >= 0)
+			return r;
+		if (r != -EADDRINUSE && r != -EADDRNOTAVAIL)
+			gate_say_failed(&diag);
+		if (!is_told)
+			log_line(LOG_LEVEL_WARN, "listen",
+				 "why=\"%s\" text=\"it is tried again each second\"", diag.text);
+		is_told = true;
+		if (poll(&control, 1, LISTEN_AGAIN_MS) > 0)
+			exit(0);
+	}
+}
+
 static void on_start(const union said *said, int fds[3])
 {
 	static const struct cell_sink sink = {NULL, gate_say_member, gate_say_gone};
@@ -144,9 +169,7 @@ static void on_start(const union said *said, int fds[3])
 	set_way(fds, start->certificates != 0);
 	gate.self = (struct peers_self){
 	    .node = gate.node, .cluster = gate.cluster, .incarnation = start->incarnation};
-	fd = gate_serve_listen(start->listen, &gate.self.listen, &diag);
-	if (fd < 0)
-		gate_say_failed(&diag);
+	fd = listen_in_time(start->listen);
 	memcpy(hello.node, gate.node, sizeof(gate.node));
 	memcpy(hello.cluster, gate.cluster, sizeof(gate.cluster));
 	hello.port = gate_address_port(&gate.self.listen);

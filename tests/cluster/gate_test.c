@@ -9,10 +9,12 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/base.h"
@@ -545,19 +547,12 @@ static const struct {
 	struct rig_start start;
 	const char *part;
 } wrong[] = {
-    {{.node = "a b"}, "node_name"},
-    {{.node = ".example.com"}, "node_name"},
-    {{.cluster = "/"}, "cluster_name"},
-    {{.key = "short"}, "32"},
-    {{.listen = "here"}, "peer_listen here"},
-    {{.listen = "localhost:1"}, "in figures"},
-    {{.listen = "203.0.113.77:7411"}, "cannot listen"},
-    {{.peers = "consul:x"}, "static:HOST"},
-    {{.peers = "static:"}, "static:node1"},
-    {{.peers = "static:a,,b"}, "HOST:PORT"},
-    {{.peers = "static:a:70000"}, "HOST:PORT"},
-    {{.peers = "dns:"}, "HOST:PORT"},
-    {{.peers = "slurm"}, "srun"},
+    {{.node = "a b"}, "node_name"},           {{.node = ".example.com"}, "node_name"},
+    {{.cluster = "/"}, "cluster_name"},       {{.key = "short"}, "32"},
+    {{.listen = "here"}, "peer_listen here"}, {{.listen = "localhost:1"}, "in figures"},
+    {{.peers = "consul:x"}, "static:HOST"},   {{.peers = "static:"}, "static:node1"},
+    {{.peers = "static:a,,b"}, "HOST:PORT"},  {{.peers = "static:a:70000"}, "HOST:PORT"},
+    {{.peers = "dns:"}, "HOST:PORT"},         {{.peers = "slurm"}, "srun"},
 };
 
 START_TEST(wrong_configuration_is_told)
@@ -568,6 +563,30 @@ START_TEST(wrong_configuration_is_told)
 	gate = rig_gate_start(&wrong[_i].start);
 	check_has(gate.failed, wrong[_i].part);
 	rig_gate_stop(&gate);
+}
+END_TEST
+
+/* Somebody has the port, and ends. */
+START_TEST(a_port_that_is_taken_is_tried_again)
+{
+	struct rig_start taken = {.node = "other"}, start = {.node = "a"};
+	struct rig_gate other = rig_gate_start(&taken), gate;
+	pid_t pid;
+
+	start.listen = other.address;
+	pid = fork();
+	ck_assert_int_ge(pid, 0);
+	if (pid == 0) {
+		usleep(300000);
+		_exit(kill(other.pid, SIGKILL) ? 1 : 0);
+	}
+	gate = rig_gate_start(&start);
+	ck_assert_str_eq(gate.failed, "");
+	ck_assert_str_eq(gate.address, other.address);
+	rig_gate_stop(&gate);
+	ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
+	ck_assert_int_eq(waitpid(other.pid, NULL, 0), other.pid);
+	close(other.sock);
 }
 END_TEST
 
@@ -598,6 +617,7 @@ int main(void)
 	tcase_add_test(tcase, another_way_is_refused);
 	tcase_add_test(tcase, a_broken_certificate_is_told);
 	tcase_add_test(tcase, strangers_stop_nobody);
+	tcase_add_test(tcase, a_port_that_is_taken_is_tried_again);
 	tcase_add_loop_test(tcase, wrong_configuration_is_told, 0, BASE_ARRAY_LEN(wrong));
 	suite_add_tcase(suite, tcase);
 	runner = srunner_create(suite);
