@@ -21,6 +21,8 @@
 
 #define MOST_IN 64
 #define MOST_OUT 64
+#define MOST_TOLD 5 /* calls that were refused, a minute */
+#define MINUTE_NS UINT64_C(60000000000)
 #define MOST_CALLS (MOST_IN + MOST_OUT)
 #define OTHERS \
 	3 /* descriptors before those of the calls: two of the caller's, and the one that listens */
@@ -38,6 +40,8 @@ struct gate_serve {
 	int listen_fd;
 	struct place places[MOST_CALLS];
 	size_t n;
+	uint64_t refused_ns; /* the minute began in which so many calls were refused: */
+	uint64_t refused;
 };
 
 /* ---- listening ---- */
@@ -213,16 +217,31 @@ static void hand_over(struct gate_serve *serve, struct place *place)
 	explicit_bzero(&keys, sizeof(keys));
 }
 
-static void fail(struct gate_serve *serve, struct place *place, bool is_refused)
+/* Anybody can connect, so a few a minute are told, and then how many there were. */
+static void log_refused(struct gate_serve *serve, const struct gate_call *call)
 {
+	const uint64_t now_ns = base_now_ns();
 	char from[GATE_CALL_ADDRESS];
 
+	if (now_ns - serve->refused_ns >= MINUTE_NS) {
+		if (serve->refused > MOST_TOLD)
+			log_line(LOG_LEVEL_INFO, "calls-refused", "more=%llu",
+				 (unsigned long long)(serve->refused - MOST_TOLD));
+		serve->refused_ns = now_ns;
+		serve->refused = 0;
+	}
+	if (++serve->refused <= MOST_TOLD)
+		log_line(LOG_LEVEL_INFO, "call-refused", "from=%s why=\"%s\"",
+			 gate_address_text(&call->other, from), call->diag.text);
+}
+
+static void fail(struct gate_serve *serve, struct place *place, bool is_refused)
+{
 	if (place->has_ref)
 		cell_failed(serve->cell, &place->ref, is_refused, &place->call->diag,
 			    base_now_ns());
 	if (!place->call->is_caller)
-		log_line(LOG_LEVEL_INFO, "call-refused", "from=%s why=\"%s\"",
-			 gate_address_text(&place->call->other, from), place->call->diag.text);
+		log_refused(serve, place->call);
 }
 
 /* true: it is over. */
