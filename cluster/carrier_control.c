@@ -241,7 +241,7 @@ static void on_channel(struct carrier *carrier, const struct carrier_channel *me
 		return;
 	}
 	if (r) {
-		log_line(LOG_LEVEL_WARN, "channel-refused", "node=%016llx text=\"%s\"",
+		log_line(LOG_LEVEL_WARN, "channel-refused", "node=%.16llx text=\"%s\"",
 			 (unsigned long long)message->id, strerror(-r));
 		say_ended(carrier, message->id, message->incarnation);
 	}
