@@ -2,8 +2,9 @@
 
 /*
  * Groups that peers ask about, whether a stream of this node has them or not. They are as open as a stream's, so what
- * is kept of them is found and what is made for them is taken; there are few, and their tables are bounded: the one
- * that was used longest ago makes room.
+ * is kept of them is found and what is made for them is taken; few are open at a time, and their tables are bounded: the
+ * one that was used longest ago makes room. Its name stays known, as it is said once a connection, and the next word
+ * about it opens it again.
  *
  * In the resident memory such a group yields where there is a store: it uses what streams have there and keeps nobody
  * from it. Where memory is all there is, it is a user as any other.
@@ -14,24 +15,33 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define GUESTS_MOST 64
-#define GUESTS_TABLES (UINT64_C(64) << 20) /* bytes, of all tables together */
-#define GUESTS_CELL 12                     /* bytes that a sample has in tables */
+#define GUESTS_MOST 512 /* names */
+#define GUESTS_OPEN 64
 
 static struct {
 	struct reader_guest one[GUESTS_MOST];
-	uint64_t turn, cells;
+	unsigned open;
+	uint64_t turn, cells; /* samples of those that are open */
 } guests;
 
 static void close_guest(struct reader_guest *guest)
 {
-	if (!guest->form)
+	if (!guest->is_open)
 		return;
 	if (guest->group)
 		reader_resident_yield(guest->resident, false);
 	reader_resident_close(guest->resident);
 	store_group_close(guest->group);
+	guest->resident = NULL;
+	guest->group = NULL;
+	guest->is_open = false;
 	guests.cells -= guest->samples;
+	guests.open--;
+}
+
+static void forget_guest(struct reader_guest *guest)
+{
+	close_guest(guest);
 	free(guest->note);
 	*guest = (struct reader_guest){.form = 0};
 }
@@ -44,28 +54,38 @@ static struct reader_guest *find(const struct hash_id *id)
 	return NULL;
 }
 
-/* One that is not in use; if it must be, the one that was used longest ago is closed for it. */
-static struct reader_guest *find_room(uint64_t samples)
+/* The one that was used longest ago, of all or of those that are open; NULL: there is none. */
+static struct reader_guest *find_oldest(bool is_open)
 {
-	const uint64_t most = GUESTS_TABLES / GUESTS_CELL;
-	struct reader_guest *room = NULL, *oldest;
+	struct reader_guest *oldest = NULL;
 
-	if (samples > most)
-		return NULL;
-	do {
-		oldest = NULL;
-		for (unsigned i = 0; i < GUESTS_MOST; i++) {
-			struct reader_guest *guest = &guests.one[i];
+	for (unsigned i = 0; i < GUESTS_MOST; i++) {
+		struct reader_guest *guest = &guests.one[i];
 
-			if (!guest->form)
-				room = guest;
-			else if (!oldest || guest->turn < oldest->turn)
-				oldest = guest;
-		}
-		if (!room || guests.cells + samples > most)
-			close_guest(oldest);
-	} while (!room || guests.cells + samples > most);
-	return room;
+		if (guest->form && (guest->is_open || !is_open) &&
+		    (!oldest || guest->turn < oldest->turn))
+			oldest = guest;
+	}
+	return oldest;
+}
+
+/* A place for a name; if it must be, the one that was used longest ago is forgotten for it. */
+static struct reader_guest *find_place(void)
+{
+	struct reader_guest *oldest;
+
+	for (unsigned i = 0; i < GUESTS_MOST; i++)
+		if (!guests.one[i].form)
+			return &guests.one[i];
+	oldest = find_oldest(false);
+	forget_guest(oldest);
+	return oldest;
+}
+
+static void make_room(uint64_t samples)
+{
+	while (guests.open == GUESTS_OPEN || guests.cells + samples > READER_GUEST_SAMPLES)
+		close_guest(find_oldest(true));
 }
 
 /* A note is for people, and a peer's: no more of it than one line of text. */
@@ -92,30 +112,35 @@ static void open_in_store(struct store *store, struct reader_guest *guest)
 	reader_resident_yield(guest->resident, true);
 }
 
-bool reader_guests_say(struct store *store, const struct value_head *head, const uint8_t *note)
+static void open_guest(struct store *store, struct reader_guest *guest)
+{
+	if (!guest->is_open) {
+		make_room(guest->samples);
+		guest->resident = reader_resident_open(&guest->id, guest->samples);
+		guest->is_open = true;
+		guests.cells += guest->samples;
+		guests.open++;
+	}
+	open_in_store(store, guest);
+}
+
+bool reader_guests_say(const struct value_head *head, const uint8_t *note)
 {
 	struct reader_guest *guest = find(&head->group);
 
-	if (head->form == LAYOUT_FORM_AUGMENTED)
+	if (head->form == LAYOUT_FORM_AUGMENTED || head->samples > READER_GUEST_SAMPLES)
 		return false;
 	if (!guest) {
-		guest = find_room(head->samples);
-		if (!guest)
+		char *text = note_of(note, head->bytes);
+
+		if (!text)
 			return false;
-		*guest = (struct reader_guest){.id = head->group,
-					       .samples = head->samples,
-					       .form = head->form,
-					       .note = note_of(note, head->bytes)};
-		if (!guest->note) {
-			guest->form = 0;
-			return false;
-		}
-		guests.cells += guest->samples;
-		guest->resident = reader_resident_open(&guest->id, guest->samples);
+		guest = find_place();
+		*guest = (struct reader_guest){
+		    .id = head->group, .samples = head->samples, .form = head->form, .note = text};
 	}
 	if (guest->samples != head->samples || guest->form != head->form)
 		return false; /* a name says both, so one of the two lies */
-	open_in_store(store, guest);
 	guest->peers |= UINT32_C(1) << head->peer;
 	guest->turn = ++guests.turn;
 	return true;
@@ -127,7 +152,7 @@ struct reader_guest *reader_guests_find(struct store *store, const struct value_
 
 	if (!guest || !(guest->peers >> head->peer & 1) || head->sample >= guest->samples)
 		return NULL;
-	open_in_store(store, guest);
+	open_guest(store, guest);
 	guest->turn = ++guests.turn;
 	return guest;
 }
@@ -139,12 +164,12 @@ void reader_guests_gone(uint32_t peer)
 
 		guest->peers &= ~(UINT32_C(1) << peer);
 		if (!guest->peers)
-			close_guest(guest);
+			forget_guest(guest);
 	}
 }
 
 void reader_guests_end(void)
 {
 	for (unsigned i = 0; i < GUESTS_MOST; i++)
-		close_guest(&guests.one[i]);
+		forget_guest(&guests.one[i]);
 }

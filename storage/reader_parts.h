@@ -255,7 +255,8 @@ bool reader_peers_members(uint32_t weight, const struct reader_member *members, 
 /* From the keeper: its store, which is used until the end. */
 void reader_peers_store(struct store *store);
 void reader_peers_end(void); /* of the peers' thread, which uses the store no more */
-/* A group that other nodes know by the same name; NULL: not enough memory. The caller's, to be freed. */
+/* A group that other nodes know by the same name; NULL: not enough memory, or it is too large for theirs. The caller's,
+ * to be freed. */
 struct reader_shared *reader_peers_share(const struct hash_id *id, uint64_t samples, unsigned form,
 					 const char *note);
 /* From a reading thread: the task, which is to be made, is asked of who may have what it is to make, and is theirs to

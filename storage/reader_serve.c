@@ -487,7 +487,7 @@ void reader_serve_take(const uint8_t *data, uint32_t bytes)
 		return;
 	switch ((enum value_type)head.type) {
 	case VALUE_GROUP:
-		reader_guests_say(reader_peers_store_now(), &head, behind);
+		reader_guests_say(&head, behind);
 		break;
 	case VALUE_GET:
 		on_get(&head);

@@ -88,8 +88,10 @@ bool reader_tell_of(struct reader_shared *shared, const struct value_head *head,
 struct reader_shared *reader_peers_share(const struct hash_id *id, uint64_t samples, unsigned form,
 					 const char *note)
 {
-	struct reader_shared *shared = calloc(1, sizeof(*shared) + strlen(note) + 1);
+	struct reader_shared *shared = NULL;
 
+	if (samples <= READER_GUEST_SAMPLES)
+		shared = calloc(1, sizeof(*shared) + strlen(note) + 1);
 	if (!shared)
 		return NULL;
 	shared->id = *id;

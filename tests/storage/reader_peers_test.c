@@ -436,6 +436,50 @@ START_TEST(a_member_that_leaves_is_asked_no_more)
 }
 END_TEST
 
+/* ---- groups that peers name ---- */
+
+static struct value_head head_of(enum value_type type, unsigned number)
+{
+	struct value_head head = {.magic = VALUE_MAGIC, .type = type};
+
+	memset(&head.group, 0xe0, sizeof(head.group));
+	memcpy(&head.group, &number, sizeof(number));
+	return head;
+}
+
+/* Many others that are asked about, one sample each. */
+static void crowd(struct peers_node *to, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++) {
+		struct value_head group = head_of(VALUE_GROUP, i), get = head_of(VALUE_GET, i);
+
+		group.samples = 1;
+		group.form = PEERS_FORM;
+		get.room = PEERS_VALUE_MOST;
+		peers_say(&net, to, &group, NULL);
+		peers_say(&net, to, &get, NULL);
+	}
+}
+
+/* Its name is said once a connection, so it must not be forgotten when others make it close its tables. */
+START_TEST(a_group_that_others_crowd_out_comes_back)
+{
+	begin(false);
+	peers_net_start(&net, node);
+	connect_all();
+	round_of_all();
+	peers_wait_kept(node, PEERS_NODES, PEERS_SAMPLES);
+	for (unsigned i = 0; i < PEERS_NODES; i++)
+		crowd(&node[i], 100);
+	round_of_all();
+	check_runs(true);
+	for (unsigned i = 0; i < PEERS_NODES; i++)
+		ck_assert_uint_eq(peers_files(&node[i]), 0);
+	ck_assert_uint_eq(net.carried[VALUE_GROUP], 2);
+	end();
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("reader_peers");
@@ -453,6 +497,7 @@ int main(void)
 	tcase_add_test(tcase, a_reader_that_dies_loses_no_task);
 	tcase_add_loop_test(tcase, a_carrier_that_dies_loses_no_task, 0, 2);
 	tcase_add_test(tcase, a_member_that_leaves_is_asked_no_more);
+	tcase_add_test(tcase, a_group_that_others_crowd_out_comes_back);
 	tcase_set_timeout(tcase, PATIENCE_OF_A_TEST_S);
 	srunner_run_all(runner, CK_ENV);
 	failed = srunner_ntests_failed(runner);
