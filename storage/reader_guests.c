@@ -6,12 +6,16 @@
  * one that was used longest ago makes room. Its name stays known, as it is said once a connection, and the next word
  * about it opens it again.
  *
+ * A name is a hash, and how many samples there are and in which form is only said of it: who says it first is believed,
+ * but this node's own streams always.
+ *
  * In the resident memory such a group yields where there is a store: it uses what streams have there and keeps nobody
  * from it. Where memory is all there is, it is a user as any other.
  */
 
 #include "storage/reader_peers.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,10 +23,12 @@
 #define GUESTS_OPEN 64
 
 static struct {
+	pthread_mutex_t lock;
+	/* under the lock */
 	struct reader_guest one[GUESTS_MOST];
 	unsigned open;
 	uint64_t turn, cells; /* samples of those that are open */
-} guests;
+} guests = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static void close_guest(struct reader_guest *guest)
 {
@@ -107,7 +113,7 @@ static char *note_of(const uint8_t *note, uint32_t bytes)
 static void open_in_store(struct store *store, struct reader_guest *guest)
 {
 	if (guest->group || !store ||
-	    store_group_open(store, &guest->id, guest->note, guest->samples, &guest->group))
+	    store_group_open_guest(store, &guest->id, guest->note, guest->samples, &guest->group))
 		return;
 	reader_resident_yield(guest->resident, true);
 }
@@ -124,20 +130,29 @@ static void open_guest(struct store *store, struct reader_guest *guest)
 	open_in_store(store, guest);
 }
 
-bool reader_guests_say(const struct value_head *head, const uint8_t *note)
+/* The one with that name; a new one has no peers. NULL: not enough memory. */
+static struct reader_guest *find_or_add(const struct hash_id *id, const uint8_t *note,
+					uint32_t bytes)
 {
-	struct reader_guest *guest = find(&head->group);
+	struct reader_guest *guest = find(id);
+	char *text = guest ? NULL : note_of(note, bytes);
 
-	if (head->form == LAYOUT_FORM_AUGMENTED || head->samples > READER_GUEST_SAMPLES)
+	if (!text)
+		return guest;
+	guest = find_place();
+	*guest = (struct reader_guest){.id = *id, .note = text};
+	return guest;
+}
+
+static bool say_locked(const struct value_head *head, const uint8_t *note)
+{
+	struct reader_guest *guest = find_or_add(&head->group, note, head->bytes);
+
+	if (!guest)
 		return false;
-	if (!guest) {
-		char *text = note_of(note, head->bytes);
-
-		if (!text)
-			return false;
-		guest = find_place();
-		*guest = (struct reader_guest){
-		    .id = head->group, .samples = head->samples, .form = head->form, .note = text};
+	if (!guest->form) {
+		guest->samples = head->samples;
+		guest->form = head->form;
 	}
 	if (guest->samples != head->samples || guest->form != head->form)
 		return false; /* a name says both, so one of the two lies */
@@ -146,30 +161,77 @@ bool reader_guests_say(const struct value_head *head, const uint8_t *note)
 	return true;
 }
 
+bool reader_guests_say(const struct value_head *head, const uint8_t *note)
+{
+	bool is_had;
+
+	if (head->form == LAYOUT_FORM_AUGMENTED || head->samples > READER_GUEST_SAMPLES)
+		return false;
+	pthread_mutex_lock(&guests.lock);
+	is_had = say_locked(head, note);
+	pthread_mutex_unlock(&guests.lock);
+	return is_had;
+}
+
+void reader_guests_claim(const struct hash_id *id, uint64_t samples, unsigned form,
+			 const char *note)
+{
+	struct reader_guest *guest;
+
+	pthread_mutex_lock(&guests.lock);
+	guest = find_or_add(id, (const uint8_t *)note, (uint32_t)strnlen(note, VALUE_MOST_NOTE));
+	if (guest && (guest->samples != samples || guest->form != form)) {
+		close_guest(guest);
+		guest->samples = samples;
+		guest->form = form;
+		guest->peers = 0; /* they lied */
+	}
+	if (guest) {
+		guest->is_sure = true;
+		guest->turn = ++guests.turn;
+	}
+	pthread_mutex_unlock(&guests.lock);
+}
+
 struct reader_guest *reader_guests_find(struct store *store, const struct value_head *head)
 {
-	struct reader_guest *guest = find(&head->group);
+	struct reader_guest *guest;
 
-	if (!guest || !(guest->peers >> head->peer & 1) || head->sample >= guest->samples)
+	pthread_mutex_lock(&guests.lock);
+	guest = find(&head->group);
+	if (!guest || !(guest->peers >> head->peer & 1) || head->sample >= guest->samples) {
+		pthread_mutex_unlock(&guests.lock);
 		return NULL;
+	}
 	open_guest(store, guest);
 	guest->turn = ++guests.turn;
 	return guest;
 }
 
+void reader_guests_leave(void)
+{
+	pthread_mutex_unlock(&guests.lock);
+}
+
 void reader_guests_gone(uint32_t peer)
 {
+	pthread_mutex_lock(&guests.lock);
 	for (unsigned i = 0; i < GUESTS_MOST; i++) {
 		struct reader_guest *guest = &guests.one[i];
 
 		guest->peers &= ~(UINT32_C(1) << peer);
 		if (!guest->peers)
+			close_guest(guest);
+		if (!guest->peers && !guest->is_sure)
 			forget_guest(guest);
 	}
+	pthread_mutex_unlock(&guests.lock);
 }
 
 void reader_guests_end(void)
 {
+	pthread_mutex_lock(&guests.lock);
 	for (unsigned i = 0; i < GUESTS_MOST; i++)
 		forget_guest(&guests.one[i]);
+	pthread_mutex_unlock(&guests.lock);
 }

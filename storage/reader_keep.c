@@ -218,6 +218,7 @@ static int open_kept(const struct keep_wish *wish, uint64_t samples, struct read
 	int r = 0;
 
 	*ret = (struct reader_kept){.group = NULL};
+	reader_guests_claim(&wish->group, samples, wish->form, wish->note);
 	if (keep.store)
 		r = store_group_open(keep.store, &wish->group, wish->note, samples, &ret->group);
 	if (wish->form ==
@@ -225,6 +226,10 @@ static int open_kept(const struct keep_wish *wish, uint64_t samples, struct read
 		return keep.store ? r : -EOPNOTSUPP;
 	if (!r)
 		ret->resident = reader_resident_open(&wish->group, samples);
+	if (!r && !ret->resident) { /* there may be some of a peer that gave it another size */
+		reader_resident_drop(&wish->group);
+		ret->resident = reader_resident_open(&wish->group, samples);
+	}
 	if (!r && wish->is_shared) /* without memory for it, it is this node's alone */
 		ret->shared = reader_peers_share(&wish->group, samples, wish->form, wish->note);
 	return !r && !ret->group && !ret->resident ? -ENOMEM : r;

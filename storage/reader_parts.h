@@ -245,6 +245,12 @@ void reader_chores_end(void); /* waits for the chore under way, which ends soon 
 void reader_say_chore_progress(uint64_t id, uint64_t done, uint64_t total);
 void reader_say_chore(uint64_t id, int code, const char *text, int fd); /* fd -1: none */
 
+/* ---- reader_guests.c: groups that peers name ---- */
+
+/* From the keeper, before it opens a group: that is what its name says, and what peers said otherwise is closed. */
+void reader_guests_claim(const struct hash_id *id, uint64_t samples, unsigned form,
+			 const char *note);
+
 /* ---- reader_peers.c: what comes from other nodes, and goes there ---- */
 
 /* From the main thread: READER_PEERS, whose descriptors stay the caller's, and READER_MEMBERS. false: it makes no

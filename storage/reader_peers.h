@@ -39,7 +39,7 @@ struct reader_ask *reader_asks_take_late(uint64_t now_ns); /* whose time is over
 void reader_asks_free(struct reader_ask *ask);
 unsigned reader_asks_count(void);
 
-/* ---- reader_guests.c: groups that peers said, open while they are used; of the peers' thread alone ---- */
+/* ---- reader_guests.c: groups that peers said, open while they are used; from the peers' thread ---- */
 
 /* Of all that are open together: 12 bytes of tables each. A larger group is shared with nobody. */
 #define READER_GUEST_SAMPLES (UINT64_C(32) << 20)
@@ -49,6 +49,7 @@ struct reader_guest {
 	uint64_t samples;
 	unsigned form;                    /* 0: nothing is here */
 	uint32_t peers;                   /* who said it, a bit each */
+	bool is_sure;                     /* a stream of this node said so, too */
 	uint64_t turn;                    /* of the last use */
 	bool is_open;                     /* with what follows */
 	struct store_group *group;        /* owned; NULL: there is no store */
@@ -58,9 +59,10 @@ struct reader_guest {
 
 /* A GROUP, its note not checked yet. false: it cannot be had. */
 bool reader_guests_say(const struct value_head *head, const uint8_t *note);
-/* The group of a GET or PUT, open; NULL: that peer did not say it, or it has no such sample. store: NULL: there is
- * none (yet). */
+/* The group of a GET or PUT, open, and nobody else's until reader_guests_leave(); NULL: that peer did not say it, or it
+ * has no such sample. store: NULL: there is none (yet). */
 struct reader_guest *reader_guests_find(struct store *store, const struct value_head *head);
+void reader_guests_leave(void);
 void reader_guests_gone(uint32_t peer);
 void reader_guests_end(void);
 

@@ -339,15 +339,18 @@ static void serve_get(const struct value_head *get)
 					     .peer = get->peer,
 					     .room = BASE_MIN(get->room, VALUE_MOST)};
 	uint32_t bytes;
+	unsigned form;
 	int r;
 
 	if (!guest) {
 		answer_miss(&asker);
 		return;
 	}
+	form = guest->form;
 	r = look_up(guest, get->sample, asker.room, &bytes);
+	reader_guests_leave();
 	if (!r)
-		answer_value(&asker, LAYOUT_FROM_STORE, guest->form, serve.buffer, bytes);
+		answer_value(&asker, LAYOUT_FROM_STORE, form, serve.buffer, bytes);
 	else if (r == STORE_E_ROOM || !must_wait(&asker))
 		answer_miss(&asker);
 }
@@ -389,18 +392,27 @@ static void on_get(const struct value_head *get)
 	reader_serve_owed();
 }
 
-static void on_put(const struct value_head *put, const uint8_t *value)
+/* false: it is not to be kept here. */
+static bool keep_put(const struct value_head *put, const uint8_t *value)
 {
 	const struct reader_guest *guest = reader_guests_find(reader_peers_store_now(), put);
-	uint32_t next;
+	bool is_kept;
 
-	if (!guest || guest->form != put->form ||
-	    reader_peers_owner(&put->group, put->sample, &next) != PROMISE_SELF)
-		return;
-	if (guest->group)
+	if (!guest)
+		return false;
+	is_kept = guest->form == put->form && is_own(&put->group, put->sample);
+	if (is_kept && guest->group)
 		store_put(guest->group, put->sample, value, put->bytes);
-	reader_resident_keep(guest->resident, put->sample, value, put->bytes);
-	answer_all(put, LAYOUT_FROM_PEER, value);
+	if (is_kept)
+		reader_resident_keep(guest->resident, put->sample, value, put->bytes);
+	reader_guests_leave();
+	return is_kept;
+}
+
+static void on_put(const struct value_head *put, const uint8_t *value)
+{
+	if (keep_put(put, value))
+		answer_all(put, LAYOUT_FROM_PEER, value);
 }
 
 /* It came from who had it before its owner did: that one keeps it from now on. */

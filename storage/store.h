@@ -21,6 +21,7 @@ enum { STORE_E_NONE = 1, STORE_E_ROOM = 2, STORE_E_DAMAGED = 3, STORE_E_REFUSED 
 
 #define STORE_NOTE_MAX 4096          /* bytes of a note; more are cut off */
 #define STORE_LIMIT_MIN (1ULL << 20) /* a smaller limit is refused */
+#define STORE_GUESTS_MOST 1024       /* groups that peers named first, as long as a store is open */
 
 struct store;       /* one environment in one folder */
 struct store_group; /* a handle, counted */
@@ -48,6 +49,10 @@ void store_close(struct store *store);
  * absurd. A store that is off opens groups, too: they are empty until it is on. */
 int store_group_open(struct store *store, const struct hash_id *id, const char *note,
 		     uint64_t n_samples, struct store_group **ret);
+/* The same for a group that a peer named, which may lie: one that is there keeps its note, and with another number of
+ * samples is not had (-EINVAL). -ENOSPC: there were STORE_GUESTS_MOST new ones already. */
+int store_group_open_guest(struct store *store, const struct hash_id *id, const char *note,
+			   uint64_t n_samples, struct store_group **ret);
 void store_group_close(struct store_group *group); /* NULL is fine */
 /* memfd of n_samples u32 (struct counter_cell): bytes of each sample's value, 0: none. Kept up with
  * commits, drops, evictions and damage; it may be behind for a moment, never ahead of the disk by a value

@@ -200,23 +200,25 @@ static int group_begin(struct store_group *group, uint64_t n_samples)
 	return 0;
 }
 
+/* NULL: there is none. */
 static struct store_group *group_settle(struct store *store, const struct hash_id *id)
 {
 	struct store_group *group = store_group_find(store, id);
 
-	if (!group)
-		group = store_group_add(store, id);
 	while (group && group->is_busy)
 		pthread_cond_wait(&store->settled, &store->lock);
 	return group;
 }
 
+/* note: NULL: as it is. */
 static int group_open_locked(struct store *store, const struct hash_id *id, const char *note,
 			     uint64_t n_samples, struct store_group **ret)
 {
 	struct store_group *group = group_settle(store, id);
 	int r = 0;
 
+	if (!group)
+		group = store_group_add(store, id);
 	if (!group)
 		return -ENOMEM;
 	if (group->users > 0 && group->table.cells != n_samples)
@@ -228,8 +230,10 @@ static int group_open_locked(struct store *store, const struct hash_id *id, cons
 		group->users--;
 		return r;
 	}
-	memset(group->record.note, 0, sizeof(group->record.note));
-	memcpy(group->record.note, note, strnlen(note, STORE_NOTE_MAX));
+	if (note) {
+		memset(group->record.note, 0, sizeof(group->record.note));
+		memcpy(group->record.note, note, strnlen(note, STORE_NOTE_MAX));
+	}
 	group->record.last_use_s = store_now_s();
 	group->opened = ++store->opened;
 	group->is_dirty = group->is_kept;
@@ -247,6 +251,35 @@ int store_group_open(struct store *store, const struct hash_id *id, const char *
 		return -EINVAL;
 	pthread_mutex_lock(&store->lock);
 	r = group_open_locked(store, id, note, n_samples, ret);
+	pthread_mutex_unlock(&store->lock);
+	return r;
+}
+
+static int group_open_guest_locked(struct store *store, const struct hash_id *id, const char *note,
+				   uint64_t n_samples, struct store_group **ret)
+{
+	const struct store_group *group = group_settle(store, id);
+	const bool is_there = group && group->record.n_samples > 0;
+	int r;
+
+	if (is_there && group->record.n_samples != n_samples)
+		return -EINVAL;
+	if (!group && store->guests == STORE_GUESTS_MOST)
+		return -ENOSPC;
+	r = group_open_locked(store, id, is_there ? NULL : note, n_samples, ret);
+	store->guests += !group && r == 0;
+	return r;
+}
+
+int store_group_open_guest(struct store *store, const struct hash_id *id, const char *note,
+			   uint64_t n_samples, struct store_group **ret)
+{
+	int r;
+
+	if (n_samples < 1 || n_samples > STORE_RECORD_SAMPLES)
+		return -EINVAL;
+	pthread_mutex_lock(&store->lock);
+	r = group_open_guest_locked(store, id, note, n_samples, ret);
 	pthread_mutex_unlock(&store->lock);
 	return r;
 }

@@ -78,6 +78,7 @@ struct store {
 	/* under lock */
 	struct store_group *groups;
 	uint64_t opened; /* turns of openings */
+	unsigned guests; /* groups that peers named first */
 	struct store_item *first, **last;
 	uint64_t queue_items, queue_cost;
 	uint64_t flight_items, flight_cost; /* taken out of the queue, being written */

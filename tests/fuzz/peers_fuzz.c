@@ -44,8 +44,8 @@ struct store_group {
 	uint32_t bytes[SAMPLES]; /* of each value; 0: none */
 };
 
-int store_group_open(struct store *store, const struct hash_id *id, const char *note,
-		     uint64_t n_samples, struct store_group **ret)
+int store_group_open_guest(struct store *store, const struct hash_id *id, const char *note,
+			   uint64_t n_samples, struct store_group **ret)
 {
 	(void)store;
 	(void)id;

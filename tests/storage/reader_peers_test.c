@@ -480,6 +480,32 @@ START_TEST(a_group_that_others_crowd_out_comes_back)
 }
 END_TEST
 
+/* This node's own streams know better, and who tells the truth is not shut out. */
+START_TEST(a_peer_that_lies_about_a_group_is_not_believed)
+{
+	begin(false);
+	peers_net_start(&net, node);
+	connect_all();
+	for (unsigned i = 0; i < PEERS_NODES; i++) {
+		struct value_head group = head_of(VALUE_GROUP, 0), get = head_of(VALUE_GET, 0);
+
+		get.group = group.group = node[i].group;
+		group.samples = 1;
+		group.form = PEERS_FORM;
+		get.room = PEERS_VALUE_MOST;
+		peers_say(&net, &node[i], &group, NULL);
+		peers_say(&net, &node[i], &get, NULL);
+	}
+	round_of_all();
+	peers_wait_kept(node, PEERS_NODES, PEERS_SAMPLES);
+	round_of_all();
+	check_runs(true);
+	for (unsigned i = 0; i < PEERS_NODES; i++)
+		ck_assert_uint_eq(peers_files(&node[i]), 0);
+	end();
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("reader_peers");
@@ -498,6 +524,7 @@ int main(void)
 	tcase_add_loop_test(tcase, a_carrier_that_dies_loses_no_task, 0, 2);
 	tcase_add_test(tcase, a_member_that_leaves_is_asked_no_more);
 	tcase_add_test(tcase, a_group_that_others_crowd_out_comes_back);
+	tcase_add_test(tcase, a_peer_that_lies_about_a_group_is_not_believed);
 	tcase_set_timeout(tcase, PATIENCE_OF_A_TEST_S);
 	srunner_run_all(runner, CK_ENV);
 	failed = srunner_ntests_failed(runner);

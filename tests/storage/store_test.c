@@ -169,6 +169,60 @@ static bool is_id(struct hash_id id, struct hash_id other)
 	return memcmp(&id, &other, sizeof(id)) == 0;
 }
 
+/* What a peer names is not what it says only because it says so. */
+START_TEST(test_guests_change_nothing)
+{
+	struct store_group *group = hold_group(&hold, 1, 10), *guest;
+	const struct hash_id id = hold_id(1);
+	struct seen before, seen;
+
+	ck_assert(hold_put(group, 1, 3, 30));
+	hold_settle(&hold);
+	before = list();
+	for (unsigned i = 0; i < 2; i++) { /* in use, and not */
+		ck_assert_int_eq(store_group_open_guest(hold.store, &id, "no", 1, &guest), -EINVAL);
+		ck_assert_int_eq(store_group_open_guest(hold.store, &id, "no", 10, &guest), 0);
+		ck_assert_int_eq(hold_get(guest, 1, 3, 30), 0);
+		seen = list();
+		ck_assert_str_eq(seen.note, before.note);
+		ck_assert_uint_eq(seen.last.n_samples, 10);
+		store_group_close(guest);
+		if (i == 0)
+			store_group_close(group);
+	}
+	group = hold_group(&hold, 1, 10);
+	ck_assert_int_eq(hold_get(group, 1, 3, 30), 0);
+	store_group_close(group);
+}
+END_TEST
+
+START_TEST(test_guests_are_bounded)
+{
+	struct store_group *group = hold_group(&hold, 0, 10), *guest;
+	struct hash_id id;
+
+	for (unsigned i = 1; i <= STORE_GUESTS_MOST; i++) {
+		id = hold_id(i);
+		ck_assert_int_eq(store_group_open_guest(hold.store, &id, "", 5, &guest), 0);
+		store_group_close(guest);
+	}
+	id = hold_id(STORE_GUESTS_MOST + 1);
+	ck_assert_int_eq(store_group_open_guest(hold.store, &id, "", 5, &guest), -ENOSPC);
+	id = hold_id(1);
+	ck_assert_int_eq(store_group_open_guest(hold.store, &id, "", 5, &guest), 0);
+	store_group_close(guest);
+	id = hold_id(0);
+	ck_assert_int_eq(store_group_open_guest(hold.store, &id, "", 10, &guest), 0);
+	store_group_close(guest);
+	store_group_close(group);
+	group = hold_group(&hold, 2, 7); /* a stream knows better */
+	ck_assert_int_eq(store_group_open_guest(hold.store, &(struct hash_id){{0}}, "", 0, &guest),
+			 -EINVAL);
+	ck_assert(hold_put(group, 2, 6, 60));
+	store_group_close(group);
+}
+END_TEST
+
 START_TEST(test_list_and_pin)
 {
 	struct store_group *group = hold_group(&hold, 7, 50);
@@ -338,6 +392,8 @@ static Suite *store_suite(void)
 	suite_add_tcase(suite, values);
 	tcase_add_checked_fixture(people, setup, teardown);
 	tcase_add_test(people, test_list_and_pin);
+	tcase_add_test(people, test_guests_change_nothing);
+	tcase_add_test(people, test_guests_are_bounded);
 	tcase_add_test(people, test_note_is_cut);
 	tcase_add_test(people, test_drop_of_a_group_in_use);
 	tcase_add_test(people, test_verify);
