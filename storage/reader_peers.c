@@ -11,7 +11,8 @@
  *
  * When a carrier was replaced, or a channel was lost, all that was asked there is given up, and whatever still
  * comes finds no entry. So is what that peer had promised. A peer that is connected anew is told the names of groups
- * anew.
+ * anew. A lost channel is the carrier's GONE alone, which stands in the tray between the old channel's words and those
+ * of the next one with that number; members, which come another way, only say who is asked from now on.
  */
 
 #include "storage/reader_peers.h"
@@ -22,6 +23,8 @@
 
 #include <pthread.h>
 #include <string.h>
+
+#define PEERS_ITEMS 256 /* of the tray, a turn: then it is looked whether it is time to end */
 
 static struct {
 	bool is_ready, is_started; /* main thread; is_ready: there is memory for all of it */
@@ -35,12 +38,12 @@ static struct {
 	unsigned n;
 	struct tray new_to, new_from; /* of a new carrier, until the thread has taken them */
 	bool is_new, is_taking, is_ending;
-	uint32_t gone;       /* peers that left without a word of the carrier, a bit each */
 	struct store *store; /* borrowed from the keeper; NULL: there is none, or not yet */
 	struct tray from;    /* written by the thread alone */
 
 	/* the thread's */
 	uint32_t seen; /* of the tray, before it was looked at last */
+	bool is_more;  /* there is more in it than one turn takes */
 	uint64_t ticked_ns;
 } peers = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -96,7 +99,6 @@ static bool take_carrier(void)
 {
 	struct tray old_to = {.head = NULL}, old_from = old_to, to = old_to;
 	bool is_new, is_ending;
-	uint32_t gone;
 
 	pthread_mutex_lock(&peers.lock);
 	is_new = peers.is_new;
@@ -108,17 +110,14 @@ static bool take_carrier(void)
 		peers.is_new = false;
 		peers.is_taking = true;
 	}
-	gone = is_new ? (UINT32_C(1) << VALUE_MOST_PEERS) - 1 : peers.gone;
-	peers.gone = 0;
 	pthread_mutex_unlock(&peers.lock);
 	if (is_new) {
 		old_to = reader_tell_by(&to);
 		tray_detach(&old_to);
 		tray_detach(&old_from);
 	}
-	for (uint32_t peer = 0; gone >> peer; peer++)
-		if (gone >> peer & 1)
-			reader_serve_gone(peer);
+	for (uint32_t peer = 0; is_new && peer < VALUE_MOST_PEERS; peer++)
+		reader_serve_gone(peer);
 	pthread_mutex_lock(&peers.lock);
 	peers.is_taking = false;
 	settle_locked();
@@ -137,18 +136,20 @@ static void tick_if_due(uint64_t now_ns)
 bool reader_peers_turn(void)
 {
 	struct tray_item item;
-	bool is_bad;
+	bool is_bad = false;
+	unsigned n = 0;
 
 	if (!take_carrier())
 		return false;
 	peers.seen = tray_seq(&peers.from);
-	while (tray_look(&peers.from, 0, &item, &is_bad)) {
+	for (; n < PEERS_ITEMS && tray_look(&peers.from, 0, &item, &is_bad); n++) {
 		reader_serve_take(item.data, item.bytes);
 		tray_pass(&peers.from, 0, &item);
 		tick_if_due(base_now_ns());
 	}
 	if (is_bad)
 		log_line(LOG_LEVEL_ERROR, "tray-bad", "of=carrier");
+	peers.is_more = n == PEERS_ITEMS;
 	reader_serve_owed();
 	tick_if_due(base_now_ns());
 	return true;
@@ -159,7 +160,7 @@ static bool has_news(void)
 	bool has;
 
 	pthread_mutex_lock(&peers.lock);
-	has = peers.is_new || peers.is_ending || peers.gone;
+	has = peers.is_new || peers.is_ending;
 	pthread_mutex_unlock(&peers.lock);
 	return has;
 }
@@ -168,7 +169,7 @@ static void *peers_thread(void *unused)
 {
 	pthread_setname_np(pthread_self(), "peers");
 	while (reader_peers_turn())
-		if (!has_news())
+		if (!peers.is_more && !has_news())
 			tray_sleep(&peers.from, peers.seen, reader_serve_nap_ns());
 	reader_guests_end();
 	return unused;
@@ -247,21 +248,15 @@ static bool are_members(const struct reader_member *members, unsigned n)
 
 bool reader_peers_members(uint32_t weight, const struct reader_member *members, unsigned n)
 {
-	uint32_t before = 0, now = 0;
-
 	if (!peers.is_ready || !are_members(members, n))
 		return false;
 	pthread_mutex_lock(&peers.lock);
-	for (unsigned i = 1; i < peers.n; i++)
-		before |= UINT32_C(1) << peers.number[i];
 	peers.nodes[0].weight = weight;
 	for (unsigned i = 0; i < n; i++) {
 		peers.nodes[i + 1] = (struct owner_node){members[i].id, members[i].weight};
 		peers.number[i + 1] = members[i].peer;
-		now |= UINT32_C(1) << members[i].peer;
 	}
 	peers.n = n + 1;
-	peers.gone |= before & ~now;
 	settle_locked();
 	wake_thread();
 	pthread_mutex_unlock(&peers.lock);

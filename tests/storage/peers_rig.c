@@ -568,3 +568,10 @@ void peers_say(struct peers_net *net, struct peers_node *node, const struct valu
 	put(net, node, head, data);
 	pthread_mutex_unlock(&net->lock);
 }
+
+void peers_wait_taken(struct peers_net *net, struct peers_node *node)
+{
+	pthread_mutex_lock(&net->lock);
+	wait_until_taken(net, node);
+	pthread_mutex_unlock(&net->lock);
+}

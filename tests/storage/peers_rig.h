@@ -80,6 +80,8 @@ void peers_connect(struct peers_net *net, struct peers_node *node, unsigned n);
 /* A message of a carrier of its own to that node's reader. */
 void peers_say(struct peers_net *net, struct peers_node *node, const struct value_head *head,
 	       const void *data);
+/* Until it has taken all that was said to it. */
+void peers_wait_taken(struct peers_net *net, struct peers_node *node);
 
 /* The value that the test's workers make of a sample; its size. */
 uint32_t peers_value(uint64_t sample, uint8_t ret[PEERS_VALUE_MOST]);

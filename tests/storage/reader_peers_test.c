@@ -408,7 +408,7 @@ START_TEST(a_carrier_that_dies_loses_no_task)
 }
 END_TEST
 
-/* Members come and go without a word of the carrier. */
+/* Members go, and the carrier says so, in whichever order. */
 START_TEST(a_member_that_leaves_is_asked_no_more)
 {
 	struct valve valve = {.left = 40};
@@ -422,8 +422,13 @@ START_TEST(a_member_that_leaves_is_asked_no_more)
 	for (unsigned i = 0; i < PEERS_NODES; i++)
 		peers_queue(&node[i]);
 	wait_shut(&valve);
-	for (unsigned i = 0; i < PEERS_NODES; i++)
+	for (unsigned i = 0; i < PEERS_NODES; i++) {
+		if (_i == 1)
+			say_gone(&node[i]);
 		peers_members(&node[i], NULL);
+		if (_i == 0)
+			say_gone(&node[i]);
+	}
 	peers_wait(node, PEERS_NODES);
 	check_runs(true);
 	for (unsigned i = 0; i < PEERS_NODES; i++)
@@ -432,6 +437,30 @@ START_TEST(a_member_that_leaves_is_asked_no_more)
 	round_of_all();
 	check_runs(true);
 	ck_assert_uint_eq(net.carried[VALUE_GET], gets);
+	end();
+}
+END_TEST
+
+/* A channel is lost and there is another one with its number, before members say either. */
+START_TEST(late_members_forget_nothing_of_a_new_channel)
+{
+	begin(false);
+	peers_net_start(&net, node);
+	connect_all();
+	round_of_all();
+	peers_wait_kept(node, PEERS_NODES, PEERS_SAMPLES);
+	for (unsigned i = 0; i < PEERS_NODES; i++)
+		say_gone(&node[i]);
+	for (unsigned i = 0; i < PEERS_NODES; i++)
+		peers_wait_taken(&net, &node[i]);
+	round_of_all();
+	ck_assert_uint_eq(net.carried[VALUE_GROUP], 4);
+	peers_members(&node[0], NULL);
+	peers_members(&node[0], &node[1]);
+	round_of_all();
+	check_runs(true);
+	for (unsigned i = 0; i < PEERS_NODES; i++)
+		ck_assert_uint_eq(peers_files(&node[i]), 0);
 	end();
 }
 END_TEST
@@ -522,7 +551,8 @@ int main(void)
 	tcase_add_test(tcase, a_net_that_swallows_all);
 	tcase_add_test(tcase, a_reader_that_dies_loses_no_task);
 	tcase_add_loop_test(tcase, a_carrier_that_dies_loses_no_task, 0, 2);
-	tcase_add_test(tcase, a_member_that_leaves_is_asked_no_more);
+	tcase_add_loop_test(tcase, a_member_that_leaves_is_asked_no_more, 0, 2);
+	tcase_add_test(tcase, late_members_forget_nothing_of_a_new_channel);
 	tcase_add_test(tcase, a_group_that_others_crowd_out_comes_back);
 	tcase_add_test(tcase, a_peer_that_lies_about_a_group_is_not_believed);
 	tcase_set_timeout(tcase, PATIENCE_OF_A_TEST_S);
