@@ -30,7 +30,9 @@
 #define PEERS_WAITERS 8192
 #define PEERS_OWED 4096                        /* questions that wait for room in the tray */
 #define PEERS_PROMISED_NS UINT64_C(1000000000) /* somebody makes it: so long others wait */
-#define PEERS_PATIENCE_NS UINT64_C(3000000000) /* then a task is read from its source */
+/* Then a task is read from its source: longer than the two times that somebody's making may take (who waits for the
+ * first one may find another promise), and than the carrier waits for an answer. */
+#define PEERS_PATIENCE_NS UINT64_C(5000000000)
 #define PEERS_SHORT_NS \
 	UINT64_C(1000000) /* a tray that is full has no bell for who waits for room */
 #define PEERS_REST_NS UINT64_C(1000000000)
