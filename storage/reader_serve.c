@@ -29,6 +29,7 @@
 #define PEERS_PROMISES 16384
 #define PEERS_WAITERS 8192
 #define PEERS_OWED 4096                        /* questions that wait for room in the tray */
+#define PEERS_OWED_EACH 1024                   /* of one peer: the others have room, too */
 #define PEERS_PROMISED_NS UINT64_C(1000000000) /* somebody makes it: so long others wait */
 /* Then a task is read from its source: longer than the two times that somebody's making may take (who waits for the
  * first one may find another promise), and than the carrier waits for an answer. */
@@ -43,6 +44,7 @@ static struct {
 	struct promises *promises;
 	struct value_head *owed; /* a ring, [PEERS_OWED] */
 	unsigned owed_first, owed_count;
+	unsigned owed_to[VALUE_MOST_PEERS]; /* of those, to each */
 
 	uint8_t *buffer; /* the peers' thread's, VALUE_MOST bytes */
 } serve = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -95,8 +97,9 @@ static void come(struct reader_ask *ask, enum layout_from from, unsigned form, c
 /* Under the lock. */
 static bool owe_locked(const struct value_head *head)
 {
-	if (serve.owed_count == PEERS_OWED)
+	if (serve.owed_count == PEERS_OWED || serve.owed_to[head->peer] == PEERS_OWED_EACH)
 		return false;
+	serve.owed_to[head->peer]++;
 	serve.owed[(serve.owed_first + serve.owed_count++) % PEERS_OWED] = *head;
 	return true;
 }
@@ -372,6 +375,7 @@ static bool take_owed(struct value_head *ret)
 	pthread_mutex_lock(&serve.lock);
 	serve.owed_first = (serve.owed_first + 1) % PEERS_OWED;
 	serve.owed_count--;
+	serve.owed_to[ret->peer]--;
 	pthread_mutex_unlock(&serve.lock);
 	return true;
 }
@@ -483,6 +487,7 @@ void reader_serve_gone(uint32_t peer)
 			serve.owed[(serve.owed_first + kept++) % PEERS_OWED] = *owed;
 	}
 	serve.owed_count = kept;
+	serve.owed_to[peer] = 0;
 	pthread_mutex_unlock(&serve.lock);
 	answer_misses(list);
 	reader_guests_gone(peer);
