@@ -93,7 +93,11 @@ enum take_which { TAKE_OF_PEER, TAKE_LATE };
 
 static bool is_wanted(const struct reader_ask *ask, enum take_which which, uint64_t what)
 {
-	return ask->id && (which == TAKE_OF_PEER ? ask->peer == what : ask->until_ns <= what);
+	if (!ask->id)
+		return false;
+	if (which == TAKE_OF_PEER)
+		return ask->peer == what;
+	return ask->until_ns <= what || reader_lane_is_leaving(ask->lane);
 }
 
 static struct reader_ask *take_list(enum take_which which, uint64_t what)

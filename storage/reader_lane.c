@@ -56,8 +56,8 @@ struct reader_lane {
 
 	/* under the mount's lock */
 	struct reader_lane *next;
-	unsigned busy; /* threads that read for it */
-	bool leaving;
+	unsigned busy;        /* threads that read for it */
+	_Atomic bool leaving; /* for eyes without it, too: reader_lane_is_leaving() */
 };
 
 struct reader_mount {
@@ -402,15 +402,14 @@ static bool lane_get(const struct reader_lane *lane, const struct lane_task *tas
 	return true;
 }
 
+bool reader_lane_is_leaving(const struct reader_lane *lane)
+{
+	return atomic_load_explicit(&lane->leaving, memory_order_relaxed);
+}
+
 static bool lane_is_leaving(void *arg)
 {
-	struct reader_lane *lane = arg;
-	bool leaving;
-
-	pthread_mutex_lock(&lane->mount->lock);
-	leaving = lane->leaving;
-	pthread_mutex_unlock(&lane->mount->lock);
-	return leaving;
+	return reader_lane_is_leaving(arg);
 }
 
 /* It has been asked of who may have what is to be made of it: the task is theirs. */

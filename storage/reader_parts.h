@@ -122,6 +122,8 @@ const struct reader_kept *reader_lane_expect(struct reader_lane *lane,
 					     const struct tray_item *item);
 /* For peers: one that is busy is busy once more, until it is put. */
 void reader_lane_keep(struct reader_lane *lane);
+/* Nobody asks for its tasks any more; of one that is busy. */
+bool reader_lane_is_leaving(const struct reader_lane *lane);
 /* The task that waits for a value is read from its source, and the entry is given back. */
 struct reader_ask;
 void reader_lane_again(struct reader_ask *ask);

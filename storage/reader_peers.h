@@ -34,8 +34,9 @@ uint64_t reader_asks_add(const struct reader_ask *ask);
 /* NULL: it waits no longer, or for somebody else, or something else. */
 struct reader_ask *reader_asks_take(uint64_t id, uint32_t peer, const struct hash_id *group,
 				    uint64_t sample);
-struct reader_ask *reader_asks_take_of(uint32_t peer);     /* all of that peer: a list */
-struct reader_ask *reader_asks_take_late(uint64_t now_ns); /* whose time is over: a list */
+struct reader_ask *reader_asks_take_of(uint32_t peer); /* all of that peer: a list */
+/* Whose time is over, or whose lane leaves: a list. */
+struct reader_ask *reader_asks_take_late(uint64_t now_ns);
 void reader_asks_free(struct reader_ask *ask);
 unsigned reader_asks_count(void);
 
