@@ -81,6 +81,7 @@ enum { /* its exit statuses, beside 0 */
        UNPACK_E_READ, /* or there is no memory */
        UNPACK_E_WRITE,
        UNPACK_E_SANDBOX,
+       UNPACK_E_WINDOW, /* zstd: larger than one may be here */
 };
 struct unpack_pipe {
 	bool (*read)(struct unpack_pipe *pipe); /* what follows; in_bytes 0: the end */

@@ -220,6 +220,8 @@ static int judge(struct unpack *unpack, const char *name, int status)
 		"cannot be unpacked beside the target: is the disk full? it takes as "
 		"much as all shards unpacked",
 	    [UNPACK_E_SANDBOX] = "cannot be unpacked in a sandbox (seccomp)",
+	    [UNPACK_E_WINDOW] =
+		"needs a window over 128 MiB: unpack it by zstd -d --long=31",
 	};
 	unsigned code;
 

@@ -5,6 +5,14 @@
 #include "convert/convert.h"
 
 #include <zstd.h>
+#include <zstd_errors.h>
+
+static int why_not(size_t error)
+{
+	return ZSTD_getErrorCode(error) == ZSTD_error_frameParameter_windowTooLarge
+		   ? UNPACK_E_WINDOW
+		   : UNPACK_E_DAMAGED;
+}
 
 static int unpack_frames(struct unpack_pipe *pipe, ZSTD_DStream *stream)
 {
@@ -23,7 +31,7 @@ static int unpack_frames(struct unpack_pipe *pipe, ZSTD_DStream *stream)
 			out.pos = 0;
 			left = ZSTD_decompressStream(stream, &out, &in);
 			if (ZSTD_isError(left))
-				return UNPACK_E_DAMAGED;
+				return why_not(left);
 			if (!pipe->write(pipe, out.pos))
 				return UNPACK_E_WRITE;
 			if (left == 0 && in.pos == in.size)

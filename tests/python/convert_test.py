@@ -142,6 +142,9 @@ class ConvertTest(support.DaemonCase):
         self.fails('shard "a.tar.zst" is damaged', folder)
         (folder / "a.tar.zst").write_bytes(zstd(self.tars[0])[:-9])
         self.fails('shard "a.tar.zst" ends within its compressed data', folder)
+        raw = b"\x01\0\0"  # a last block without bytes, behind a window of 256 MiB
+        (folder / "a.tar.zst").write_bytes(b"\x28\xb5\x2f\xfd\0" + bytes([18 << 3]) + raw)
+        self.fails('shard "a.tar.zst" needs a window over 128 MiB: unpack it by zstd -d --long=31', folder)
         os.rename(folder / "a.tar.zst", folder / "a.tar.bz2")
         self.fails("unpack it (gunzip, bunzip2, unxz) and give the plain tar shards", folder)
 
