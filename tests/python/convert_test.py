@@ -126,6 +126,9 @@ class ConvertTest(support.DaemonCase):
         nested = self.write("nested", {"b/0.tar.gz": gzip.compress(self.tars[1]), "a/1.tar.gz": gzip.compress(self.tars[0])})
         self.refused(f"{nested}/{{a,b}}/{{0..1}}.tar.gz", "access-ctl convert")
         self.convert(f"{nested}/{{a/1,b/0}}.tar.gz", "nested")
+        filled = self.write("filled", {"0.tar.gz": files["0.tar.gz"] + bytes(1 << 17),  # up to a block's end, as tapes are
+                                       "1.tar.gz": gzip.compress(self.tars[1]) + bytes(3)})
+        self.convert(filled, "filled")
         one = self.work / "one.tar.zst"
         one.write_bytes(zstd(self.tar(self.samples)))
         self.convert(one, "one")
