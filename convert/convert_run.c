@@ -66,6 +66,7 @@ static int signals_open(struct run *run)
 		sigaddset(&set, numbers[i]);
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN); /* the write fails and says so */
+	signal(SIGCHLD, SIG_DFL); /* where it is inherited as ignored nobody's status comes */
 	if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
 		return -errno;
 	run->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);

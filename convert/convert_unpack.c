@@ -220,8 +220,7 @@ static int judge(struct unpack *unpack, const char *name, int status)
 		"cannot be unpacked beside the target: is the disk full? it takes as "
 		"much as all shards unpacked",
 	    [UNPACK_E_SANDBOX] = "cannot be unpacked in a sandbox (seccomp)",
-	    [UNPACK_E_WINDOW] =
-		"needs a window over 128 MiB: unpack it by zstd -d --long=31",
+	    [UNPACK_E_WINDOW] = "needs a window over 128 MiB: unpack it by zstd -d --long=31",
 	};
 	unsigned code;
 
@@ -245,11 +244,15 @@ static int look_after(struct unpack *unpack, unsigned slot, bool *ret_idle)
 	int status, r = 0;
 
 	if (unpack->child[slot].pid) {
-		if (waitpid(unpack->child[slot].pid, &status, WNOHANG) <= 0)
+		const char *name = unpack->names.name[unpack->child[slot].name];
+		const pid_t ended = waitpid(unpack->child[slot].pid, &status, WNOHANG);
+
+		if (ended == 0 || (ended < 0 && errno == EINTR))
 			return 0;
 		unpack->child[slot].pid = 0;
 		unpack->done++;
-		r = judge(unpack, unpack->names.name[unpack->child[slot].name], status);
+		r = ended < 0 ? unpack_fail_errno(unpack, name, "cannot be unpacked", errno)
+			      : judge(unpack, name, status);
 		*ret_idle = false;
 	}
 	if (!r && unpack->next < unpack->names.n) {

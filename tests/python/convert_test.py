@@ -7,6 +7,7 @@ import gzip
 import io
 import json
 import os
+import signal
 import subprocess
 import tarfile
 import unittest
@@ -132,6 +133,14 @@ class ConvertTest(support.DaemonCase):
         one = self.work / "one.tar.zst"
         one.write_bytes(zstd(self.tar(self.samples)))
         self.convert(one, "one")
+
+    def test_an_inherited_signal(self):
+        folder = self.write("signal", {"0.tar.gz": gzip.compress(self.tar(self.samples))})
+        out = self.work / "signal.oads"
+        done = subprocess.run([support.BUILD / "tools/access-ctl", "convert", folder, out], capture_output=True, text=True, timeout=600,
+                              preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assert_same(out)
 
     def test_damaged_archives(self):
         good = gzip.compress(self.tars[0])
