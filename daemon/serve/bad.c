@@ -182,6 +182,24 @@ void bad_why(char *ret, size_t size, enum layout_fail stage, int code, const cha
 		snprintf(ret, size, "code %d", code);
 }
 
+void bad_folder(char *ret, size_t size, const char *path, bool is_manifest)
+{
+	char *mark, *brace, *slash;
+
+	snprintf(ret, size, "%s", path);
+	if (!is_manifest)
+		return;
+	mark = strrchr(ret, '?');
+	if (mark && strchr(mark, '=')) /* options; else of a folder's name */
+		*mark = '\0';
+	brace = strchr(ret, '{');
+	if (brace)
+		*brace = '\0';
+	slash = strrchr(ret, '/');
+	if (slash)
+		*slash = '\0';
+}
+
 void bad_text(char *ret, size_t size, const char *folder, const char *name, uint64_t id,
 	      enum layout_fail stage, int code, const char *detail)
 {

@@ -60,6 +60,8 @@ const char *bad_reason_of(const struct bad *bad, uint64_t instance, uint32_t pos
 /* What a note says: the stage, a word, and why, a line. */
 const char *bad_stage_name(enum layout_fail stage);
 void bad_why(char *ret, size_t size, enum layout_fail stage, int code, const char *detail);
+/* What the samples' names are below: of a manifest, "FOLDER/{a,b}.csv?path=x", the folder; of all else the path itself. */
+void bad_folder(char *ret, size_t size, const char *path, bool is_manifest);
 /* The sentence for a person: what, which file, which stage, why. name: relative path, any bytes. */
 void bad_text(char *ret, size_t size, const char *folder, const char *name, uint64_t id,
 	      enum layout_fail stage, int code, const char *detail);

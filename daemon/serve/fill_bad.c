@@ -14,6 +14,7 @@
 #include "daemon/serve/fill_parts.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -27,6 +28,7 @@
 #include "daemon/serve/variant.h"
 #include "libaccess/libaccess.h"
 #include "pipeline/pipeline.h"
+#include "storage/index.h"
 
 #define MAX_SUBSTITUTES 8
 #define SUBSTITUTE_STREAM 0x5355u /* philox stream of the draw of substitutes */
@@ -175,7 +177,7 @@ void fill_handle_bad(struct stream *stream, struct fill *fill, uint32_t i, enum 
 {
 	const struct source *source = stream->source;
 	uint64_t sample = fill->task[i].source;
-	char text[600];
+	char folder[PATH_MAX], text[600];
 	bool is_new;
 
 	if (stage == LAYOUT_FAIL_FILTERED && filters(stream)) {
@@ -186,7 +188,9 @@ void fill_handle_bad(struct stream *stream, struct fill *fill, uint32_t i, enum 
 		stream->node->counters.nonsense++;
 		stage = LAYOUT_FAIL_DECODE;
 	}
-	bad_text(text, sizeof(text), source->path, dataset_name_of(source->dataset, sample), sample,
+	bad_folder(folder, sizeof(folder), source->path,
+		   dataset_kind(source->dataset) == INDEX_OF_MANIFEST);
+	bad_text(text, sizeof(text), folder, dataset_name_of(source->dataset, sample), sample,
 		 stage, code, detail);
 	if (is_gone(stage, code) ||
 	    (stage == LAYOUT_FAIL_CHANGED && stream->policy == PROTO_POLICY_ERROR)) {

@@ -171,6 +171,30 @@ START_TEST(sentences)
 }
 END_TEST
 
+START_TEST(folders)
+{
+	static const struct {
+		const char *path;
+		bool is_manifest;
+		const char *folder;
+	} paths[] = {
+	    {"/data", false, "/data"},
+	    {"/data?{x=", false, "/data?{x="},
+	    {"/data/train.csv", true, "/data"},
+	    {"/data/train.csv?path=a/b", true, "/data"},
+	    {"/data/{a,b}/list.csv?label=x", true, "/data"},
+	    {"/what?/train.csv", true, "/what?"},
+	    {"/train.csv", true, ""},
+	};
+	char folder[64];
+
+	for (size_t i = 0; i < BASE_ARRAY_LEN(paths); i++) {
+		bad_folder(folder, sizeof(folder), paths[i].path, paths[i].is_manifest);
+		ck_assert_str_eq(folder, paths[i].folder);
+	}
+}
+END_TEST
+
 /* Names of any length in rooms of any size: terminated, no control byte. */
 START_TEST(long_and_strange_names)
 {
@@ -201,6 +225,7 @@ static void add(TCase *tcase)
 	tcase_add_test(tcase, notes_are_kept);
 	tcase_add_test(tcase, some_notes_are_sure);
 	tcase_add_test(tcase, reasons_are_kept_for_a_while);
+	tcase_add_test(tcase, folders);
 	tcase_add_loop_test(tcase, sentences, 0, BASE_ARRAY_LEN(texts));
 	tcase_add_test(tcase, long_and_strange_names);
 }

@@ -163,6 +163,10 @@ class ManifestsTest(support.DaemonCase):
             with oa.Loader(str(path), PIPELINE, 32, socket=self.socket, bad="skip", **ORDER) as loader:
                 self.assertEqual(sum(len(batch[1]) for batch in loader), support.SAMPLES)
                 self.assertEqual([bad.path for bad in loader.bad_samples], [str(odd)])
+            for options in ({}, {"source": {"path": "file_name"}}):
+                with self.assertRaises(oa.errors.SampleError) as caught:
+                    self.batches(str(path), **options)
+                self.assertIn(f"sample 0, {odd}, stage decode", str(caught.exception))
 
     def test_compressed(self):
         path = self.work / "a.csv.gz"
