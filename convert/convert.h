@@ -46,12 +46,16 @@ int convert_verify(const struct convert_options *options);
 /* ---- convert_source.c: what is converted; of the main process, lanes inherit it ---- */
 
 struct reader_dataset;
+struct convert_unpacked {       /* the folder of plain shards */
+	char *path;             /* owned; NULL: there is none */
+	uint64_t device, inode; /* which folder it was when it was made */
+};
 struct convert_source {
 	struct reader_dataset *reader; /* owned */
 	const struct dataset *dataset; /* its index, when it is listed */
 	unsigned form, jobs;
 	bool is_compressed;
-	char *unpacked; /* owned: the folder of plain shards; NULL: there is none */
+	struct convert_unpacked unpacked;
 };
 enum { CONVERT_E_COMPRESSED = 3 }; /* beside exit statuses */
 /* Is it a data set, and of a kind that can be converted? 0, or CONVERT_FAILED and diag, as the next. */
@@ -67,10 +71,12 @@ void convert_source_close(struct convert_source *source);
 
 /* ---- convert_unpack.c: compressed shards ---- */
 
-/* Makes the shards of one that is compressed plain, in a new folder (caller owns its name, and removes it, also on failure). */
+/* Makes the shards of one that is compressed plain, in a new folder, which the caller removes, also on failure. */
 int convert_unpack(const struct reader_dataset *dataset, const char *target, unsigned jobs,
-		   const struct scan_progress *progress, char **ret_folder, struct diag *diag);
-void convert_unpack_remove(const char *folder); /* NULL is fine */
+		   const struct scan_progress *progress, struct convert_unpacked *ret,
+		   struct diag *diag);
+/* Nothing, where another folder or a link has its name now. */
+void convert_unpack_remove(struct convert_unpacked *unpacked);
 
 /* ---- convert_unpacking.c: a sandboxed process that unpacks; unpack_gzip.c, unpack_zstd.c ---- */
 

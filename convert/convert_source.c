@@ -96,7 +96,7 @@ static int open_unpacked(struct convert_source *source, const char *target,
 
 	if (r)
 		return r;
-	if (asprintf(&path, "%s%s%s", source->unpacked, *source->reader->options ? "?" : "",
+	if (asprintf(&path, "%s%s%s", source->unpacked.path, *source->reader->options ? "?" : "",
 		     source->reader->options) < 0)
 		path = NULL;
 	reader_free(source->reader);
@@ -140,7 +140,5 @@ void convert_source_close(struct convert_source *source)
 	reader_free(source->reader);
 	source->reader = NULL;
 	source->dataset = NULL;
-	convert_unpack_remove(source->unpacked);
-	free(source->unpacked);
-	source->unpacked = NULL;
+	convert_unpack_remove(&source->unpacked);
 }

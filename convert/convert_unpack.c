@@ -40,7 +40,6 @@ static const struct {
 
 struct unpack {
 	const struct reader_dataset *dataset;
-	const char *folder;
 	int folder_fd;
 	struct shard_names names;
 	struct {
@@ -294,39 +293,53 @@ static int unpack_all(struct unpack *unpack, const struct scan_progress *progres
 	return r;
 }
 
-static char *make_folder(const char *target)
+/* A descriptor or negative errno. */
+static int open_folder(const char *path, struct stat *ret)
+{
+	_cleanup_close_ int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+	if (fd < 0 || fstat(fd, ret) < 0)
+		return -errno;
+	return base_take_fd(&fd);
+}
+
+static int make_folder(const char *target, struct convert_unpacked *ret)
 {
 	const char *slash = strrchr(target, '/');
-	char *folder = NULL;
+	_cleanup_free_ char *folder = NULL;
+	struct stat st;
+	int fd, error;
 
 	if (asprintf(&folder, "%.*s.access-convert-XXXXXX", slash ? (int)(slash + 1 - target) : 0,
 		     target) < 0)
-		return NULL;
-	if (mkdtemp(folder))
-		return folder;
-	free(folder);
-	return NULL;
+		return -ENOMEM;
+	if (!mkdtemp(folder))
+		return -errno;
+	ret->path = realpath(folder, NULL);
+	error = -errno;
+	fd = ret->path ? open_folder(ret->path, &st) : error;
+	if (fd < 0) {
+		rmdir(folder);
+		return fd;
+	}
+	ret->device = st.st_dev;
+	ret->inode = st.st_ino;
+	return fd;
 }
 
 int convert_unpack(const struct reader_dataset *dataset, const char *target, unsigned jobs,
-		   const struct scan_progress *progress, char **ret_folder, struct diag *diag)
+		   const struct scan_progress *progress, struct convert_unpacked *ret,
+		   struct diag *diag)
 {
-	struct unpack unpack = {.dataset = dataset, .folder_fd = -1, .jobs = jobs, .diag = diag};
-	_cleanup_free_ char *folder = make_folder(target);
+	struct unpack unpack = {.dataset = dataset, .jobs = jobs, .diag = diag};
 	int r;
 
-	if (!folder)
+	unpack.folder_fd = make_folder(target, ret);
+	if (unpack.folder_fd < 0)
 		return unpack_fail_errno(&unpack, dataset->path,
-					 "needs a folder beside the target to be unpacked", errno);
-	*ret_folder = realpath(folder, NULL);
-	if (!*ret_folder) {
-		rmdir(folder);
-		return unpack_fail(&unpack, dataset->path, "cannot be unpacked");
-	}
-	unpack.folder_fd = open(*ret_folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	r = unpack.folder_fd < 0
-		? unpack_fail_errno(&unpack, dataset->path, "cannot be unpacked", errno)
-		: list_names(&unpack);
+					 "needs a folder beside the target to be unpacked",
+					 -unpack.folder_fd);
+	r = list_names(&unpack);
 	if (!r)
 		r = unpack_all(&unpack, progress);
 	base_close(&unpack.folder_fd);
@@ -334,16 +347,31 @@ int convert_unpack(const struct reader_dataset *dataset, const char *target, uns
 	return r;
 }
 
-void convert_unpack_remove(const char *folder)
+static void empty_folder(int fd)
 {
-	DIR *stream = folder ? opendir(folder) : NULL;
+	DIR *stream = fdopendir(fd);
 	const struct dirent *entry;
 
-	if (!stream)
+	if (!stream) {
+		base_close(&fd);
 		return;
+	}
 	while ((entry = readdir(stream)))
 		if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
 			unlinkat(dirfd(stream), entry->d_name, 0);
 	closedir(stream);
-	rmdir(folder);
+}
+
+void convert_unpack_remove(struct convert_unpacked *unpacked)
+{
+	struct stat st;
+	int fd = unpacked->path ? open_folder(unpacked->path, &st) : -1;
+
+	if (fd >= 0 && st.st_dev == unpacked->device && st.st_ino == unpacked->inode) {
+		empty_folder(base_take_fd(&fd));
+		rmdir(unpacked->path);
+	}
+	base_close(&fd);
+	free(unpacked->path);
+	*unpacked = (struct convert_unpacked){.path = NULL};
 }
