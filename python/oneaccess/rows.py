@@ -2,6 +2,7 @@
 """Data sets whose samples are rows of numbers: a .npy, windows over tokens, records of fixed size."""
 
 import ast
+import operator
 import os
 import struct
 from collections.abc import Mapping
@@ -26,7 +27,19 @@ class Rows:
         return f"<rows of {self.path}: {', '.join(f'{key}={value}' for key, value in self.options.items())}>"
 
 
-def tokens(path: str | os.PathLike, seq_len: int, dtype: str | None = None, *, pack: bool = False, pad: int = 0) -> Rows:
+def _token(number: Any) -> int:
+    """Of any type of whole numbers, NumPy's too."""
+    try:
+        token = operator.index(number)
+    except TypeError:
+        token = -1
+    if token < 0:
+        raise ArgumentError(f"pad={number!r}: a token is a whole number from 0")
+    return token
+
+
+def tokens(path: str | os.PathLike, seq_len: int, dtype: str | None = None, *, pack: bool = False,
+           pad: int | None = None) -> Rows:
     """Windows over the tokens of a file, for a Loader: sample i begins with token i * seq_len. Batches are dicts of two views of
     [batch, seq_len] int64 numbers: ``input_ids``, and ``labels``, which are the next tokens (models of transformers shift by
     themselves: they take input_ids for both). The views are of one array and not contiguous: ``reshape(-1)``, not ``view(-1)``.
@@ -36,15 +49,17 @@ def tokens(path: str | os.PathLike, seq_len: int, dtype: str | None = None, *, p
     parts of several documents, and what is left behind the last window is left out.
 
     pack=True: a sample is a sequence of seq_len tokens packed from whole documents, those of the .idx of a .bin: pieces of seq_len of long
-    ones, and their rests and the others put together so that little stays unused, which ``pad`` fills. Each token of each document is in
-    one sample. The same files and seq_len give the same samples to every job, and in every epoch. Batches are dicts of [batch, seq_len]
+    ones, and their rests and the others put together so that little stays unused, which ``pad`` fills, 0 unless it is given. Each token of
+    each document is in one sample. The same files and seq_len give the same samples to every job, and in every epoch. Batches are dicts of [batch, seq_len]
     int64: ``input_ids``; ``labels``, the next token of the same document, else -100; ``position_ids``, from 0 in each document's part;
     ``doc_ids``, the document's number, -1 of padding. varlen() of a batch is what attention over documents takes."""
     if isinstance(seq_len, bool) or not isinstance(seq_len, int) or seq_len < 1:
         raise ArgumentError(f"seq_len={seq_len!r}: how many tokens a sample has")
     options = {"seq_len": seq_len} if dtype is None else {"seq_len": seq_len, "dtype": str(dtype)}
+    if pad is not None and not pack:
+        raise ArgumentError(f"pad={pad!r} fills packed sequences: give pack=True, or leave pad out")
     if pack:
-        options.update(pack=1, pad=int(pad))
+        options.update(pack=1, pad=_token(0 if pad is None else pad))
     return Rows(path, options)
 
 

@@ -270,6 +270,8 @@ static int open_by_options(struct opening *opening)
 	const size_t length = strlen(path);
 	int r = open_npy(opening);
 
+	if (opening->pad[0] && !opening->pack[0])
+		return refuse(opening, "pad is of packed documents: give pack=1, or leave pad out");
 	if (opening->record[0] && opening->seq_len[0])
 		return refuse(opening, "it has records or tokens: leave record or seq_len out");
 	if (!r && opening->record[0])

@@ -211,6 +211,13 @@ class Tokens(RowsCase):
         self.refused(oa.tokens(path, 4, "uint16", pack=True), "and there is none")
         self.refused(path, "pack=2", source={"seq_len": 4, "dtype": "uint16", "pack": 2})
         self.refused(path, "pad=x is no token", source={"seq_len": 4, "dtype": "uint16", "pack": 1, "pad": "x"})
+        self.refused(path, "give pack=1, or leave pad out", source={"seq_len": 4, "dtype": "uint16", "pad": 3})
+        for pad in (-1, "9", 1.5):
+            with self.assertRaisesRegex(oa.errors.ArgumentError, "a token is a whole number from 0"):
+                oa.tokens(path, 4, pack=True, pad=pad)
+        with self.assertRaisesRegex(oa.errors.ArgumentError, "give pack=True, or leave pad out"):
+            oa.tokens(path, 4, "uint16", pad=0)
+        self.assertEqual(oa.tokens(path, 4, pack=True, pad=numpy.int32(9)).options["pad"], 9)
 
     def test_refused(self):
         path = self.work / "refused.bin"
