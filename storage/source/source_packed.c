@@ -63,15 +63,17 @@ static int group_load(const struct packed *packed, uint64_t number, struct group
 	const unsigned n =
 	    (unsigned)BASE_MIN((uint64_t)PACKING_GROUP, packed->megatron.sequences - from);
 	_cleanup_free_ uint8_t *bytes = malloc(12 * (size_t)PACKING_GROUP);
-	uint8_t *starts = bytes + 4 * (size_t)PACKING_GROUP;
 	uint32_t size[PACKING_GROUP];
+	uint8_t *starts;
 	int r = bytes ? base_read_at(packed->fd, bytes, 4 * (uint64_t)n,
 				     packed->megatron.sizes_at + 4 * from)
 		      : -ENOMEM;
 
-	if (!r)
-		r = base_read_at(packed->fd, starts, 8 * (uint64_t)n,
-				 packed->megatron.starts_at + 8 * from);
+	if (r)
+		return r;
+	starts = bytes + 4 * (size_t)PACKING_GROUP;
+	r = base_read_at(packed->fd, starts, 8 * (uint64_t)n,
+			 packed->megatron.starts_at + 8 * from);
 	for (unsigned i = 0; i < n && !r; i++) {
 		size[i] = little_32(bytes + 4 * i);
 		ret->begin[i] = little_64(starts + 8 * i);
