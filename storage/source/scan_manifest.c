@@ -109,6 +109,20 @@ static int take_name(struct manifest *manifest, enum column column, bool is_name
 	return 0;
 }
 
+/* A column's name, without the blanks around one that has no quotes: "file_name, label". false: it is too long. */
+static bool name_of(const uint8_t *row, const struct csv_field *field, char *ret, size_t room)
+{
+	struct csv_field name = *field;
+
+	while (name.bytes && row[name.at + name.bytes - 1] == ' ')
+		name.bytes--;
+	while (name.bytes && row[name.at] == ' ') {
+		name.at++;
+		name.bytes--;
+	}
+	return csv_text(row, name.bytes && row[name.at] == '"' ? field : &name, ret, room);
+}
+
 static int refuse_columns(struct manifest *manifest, const uint8_t *row, enum column column,
 			  bool is_named, struct scan_sink *sink)
 {
@@ -116,7 +130,7 @@ static int refuse_columns(struct manifest *manifest, const uint8_t *row, enum co
 	size_t used = 0;
 
 	for (unsigned i = 0; i < manifest->n_columns && used < sizeof(found) - 1; i++) {
-		if (!csv_text(row, &manifest->row.field[i], text, sizeof(text)))
+		if (!name_of(row, &manifest->row.field[i], text, sizeof(text)))
 			strcpy(text, "...");
 		used += (size_t)snprintf(found + used, sizeof(found) - used, "%s%s", i ? ", " : "",
 					 base_quote(text, quoted, sizeof(quoted)));
@@ -140,7 +154,7 @@ static int take_columns(struct manifest *manifest, const uint8_t *row, struct sc
 
 	manifest->n_columns = manifest->row.n;
 	for (unsigned i = 0; i < manifest->n_columns; i++) {
-		if (!csv_text(row, &manifest->row.field[i], name, sizeof(name)))
+		if (!name_of(row, &manifest->row.field[i], name, sizeof(name)))
 			continue; /* longer than any that is asked for */
 		for (unsigned column = 0; column < COLUMNS && !r; column++)
 			r = take_name(manifest, column, is_named[column], name, i, sink);

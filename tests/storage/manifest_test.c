@@ -140,6 +140,21 @@ START_TEST(rows_are_records)
 }
 END_TEST
 
+START_TEST(blanks_around_names_count_for_nothing)
+{
+	static const char csv[] = " file_name ,text, label \nx.jpg,t,7\n";
+	static const char quoted[] = "file_name,\" label\"\nx.jpg,7\n";
+
+	ck_assert_int_eq(scan("x.csv", csv, sizeof(csv) - 1, ""), SCAN_E_END);
+	ck_assert_uint_eq(run.n, 1);
+	ck_assert_uint_eq(run.record[0].label, 7);
+	ck_assert_int_eq(scan("x.csv", csv, sizeof(csv) - 1, "label=label"), SCAN_E_END);
+	ck_assert_uint_eq(run.record[0].label, 7);
+	ck_assert_int_eq(scan("x.csv", quoted, sizeof(quoted) - 1, ""), SCAN_E_END);
+	ck_assert_uint_eq(run.record[0].label, SCAN_NO_LABEL);
+}
+END_TEST
+
 /* Rows lie across the ends of windows, and one is larger than a window. */
 START_TEST(rows_of_any_length)
 {
@@ -207,6 +222,7 @@ int main(void)
 	tcase_add_test(tcase, too_many_fields);
 	tcase_add_test(tcase, words_have_one_number_each);
 	tcase_add_test(tcase, rows_are_records);
+	tcase_add_test(tcase, blanks_around_names_count_for_nothing);
 	tcase_add_test(tcase, rows_of_any_length);
 	tcase_add_loop_test(tcase, what_is_wrong_is_told_with_its_line, 0, BASE_ARRAY_LEN(wrong));
 	suite_add_tcase(suite, tcase);
