@@ -7,6 +7,7 @@
 
 #include "storage/source/scan_manifest.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -27,14 +28,16 @@ static bool is_whole(const char *text)
 	return *text && text[strspn(text, "0123456789")] == '\0';
 }
 
-/* Could it be meant as a number: 3.0, -2, 1e5, nan? */
+/* Is it a number that is no class: 3.0, -2, 1e5, nan, a 7 with blanks around it? 2024-01-05 and 0x7 are words. */
 static bool is_like_number(const char *text)
 {
 	const char *digits = text + (*text == '-' || *text == '+');
-	const size_t whole = strspn(digits, "0123456789");
+	char *end;
 
-	return !strcasecmp(digits, "nan") ||
-	       (whole && digits[strspn(digits, "0123456789.eE+-")] == '\0' && !is_whole(text));
+	if (is_whole(text) || text[strspn(text, " 0123456789.eE+-")] != '\0')
+		return !strcasecmp(digits, "nan");
+	strtod(text, &end);
+	return end > text && end[strspn(end, " ")] == '\0';
 }
 
 const char *manifest_label(const char *text, uint32_t *ret_label, const char **ret_word)

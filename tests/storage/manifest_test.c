@@ -182,10 +182,28 @@ START_TEST(rows_of_any_length)
 }
 END_TEST
 
+START_TEST(words_that_have_digits)
+{
+	static const char *const words[] = {"2024-01-05", "1-2", "3e", "1.2.3",
+					    "0x7",        "007", "-",  "e5"};
+	char csv[64];
+
+	for (size_t i = 0; i < BASE_ARRAY_LEN(words); i++) {
+		const int size = snprintf(csv, sizeof(csv), "file_name,label\na,%s\n", words[i]);
+
+		ck_assert_int_eq(scan("x.csv", csv, (size_t)size, ""), SCAN_E_END);
+		ck_assert_uint_eq(run.record[0].label, SCAN_NO_LABEL);
+	}
+}
+END_TEST
+
 static const struct {
 	const char *name, *text, *why;
 	uint64_t line;
 } wrong[] = {
+    {"x.csv", "file_name,label\na,1e5\n", "(label) is no class", 2},
+    {"x.csv", "file_name,label\na, 7\n", "(label) is no class", 2},
+    {"x.csv", "file_name,label\na,.5\n", "(label) is no class", 2},
     {"x.csv", "file_name,label\na,0\nb,1.5\n", "(label) is no class", 3},
     {"x.csv", "file_name,label\na,nan\n", "(label) is no class", 2},
     {"x.csv", "file_name,label\na,-3\n", "(label) is no class", 2},
@@ -224,6 +242,7 @@ int main(void)
 	tcase_add_test(tcase, rows_are_records);
 	tcase_add_test(tcase, blanks_around_names_count_for_nothing);
 	tcase_add_test(tcase, rows_of_any_length);
+	tcase_add_test(tcase, words_that_have_digits);
 	tcase_add_loop_test(tcase, what_is_wrong_is_told_with_its_line, 0, BASE_ARRAY_LEN(wrong));
 	suite_add_tcase(suite, tcase);
 	runner = srunner_create(suite);
