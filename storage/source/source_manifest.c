@@ -6,7 +6,7 @@
  * on a sample is a file as in a folder. A path is below its manifest's folder, or whole: it may lead wherever the user
  * may read, so a data set of these is his own, never everybody's.
  *
- * The lock covers which rows are next, and the first thing that went wrong; under it no file is touched.
+ * The lock covers which rows are next, and the first row that is wrong; under it no file is touched.
  */
 
 #include "storage/index.h"
@@ -72,6 +72,8 @@ struct resolving {
 	const char *key;  /* of that; NULL: the first one's */
 	uint64_t done;
 	int error;
+	const struct indexer_shard *bad_shard; /* DATASET_E_REFUSED: the first row that is wrong */
+	size_t bad_row;
 	struct diag *diag; /* of the error */
 };
 
@@ -103,6 +105,15 @@ static bool take_rows(struct resolving *all, struct rows *ret)
 	return is_there;
 }
 
+/* Of the rows that are wrong, as far as is known: several threads look at them, but all that are before it are looked at. */
+static bool is_first(const struct resolving *all, const struct indexer_shard *shard, size_t row)
+{
+	if (!all->error)
+		return true;
+	return all->error == DATASET_E_REFUSED &&
+	       (shard < all->bad_shard || (shard == all->bad_shard && row < all->bad_row));
+}
+
 static void stop(struct resolving *all, const struct rows *rows, size_t i, const char *path,
 		 const char *what)
 {
@@ -113,12 +124,15 @@ static void stop(struct resolving *all, const struct rows *rows, size_t i, const
 	char root[200], name[120], quoted[200];
 
 	pthread_mutex_lock(&all->lock);
-	if (!all->error)
+	if (is_first(all, shard, rows->first + i)) {
+		all->error = DATASET_E_REFUSED;
+		all->bad_shard = shard;
+		all->bad_row = rows->first + i;
 		diag_set(all->diag, "dataset \"%s\" is refused: %s:%llu: \"%s\" %s",
 			 base_quote(dataset->path, root, sizeof(root)),
 			 base_quote(shard->name, name, sizeof(name)), (unsigned long long)line,
 			 base_quote(path, quoted, sizeof(quoted)), what);
-	all->error = DATASET_E_REFUSED;
+	}
 	pthread_mutex_unlock(&all->lock);
 }
 

@@ -139,6 +139,14 @@ class ManifestsTest(support.DaemonCase):
         path.write_bytes(b"file_name,label\na,\xe4\n")
         self.refused(path, "rows.csv:2: (label) is no UTF-8")
 
+    def test_the_first_row_that_is_wrong(self):
+        """Of 20 blocks of rows, which several threads look at: the last row of the first one, the first ones of all others."""
+        rows = [("data/no.jpg" if row % 256 == 0 and row else self.below()[row % 200][0],) for row in range(20 * 256)]
+        rows[255] = ("data/first.jpg",)
+        path = self.write("first.csv", rows, ("file_name",))
+        for _ in range(3):
+            self.refused(path, 'first.csv:257: "data/first.jpg" is not there')
+
     def test_pictures_and_manifests_that_change(self):
         folder = self.work / "changing"
         folder.mkdir()
