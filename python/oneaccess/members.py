@@ -18,6 +18,7 @@ from .wrapped import Wrapped, wrap
 
 _MOST_OPEN = 32
 _TEXTS = ("txt", "text", "caption")
+_META = re.compile(r"__[^/]*__(/|\Z)")     # names of webdataset's own
 
 
 def _braced(path):
@@ -31,14 +32,19 @@ def _braced(path):
 
 
 def _shards_of(paths):
-    """The files of a path, a folder, a pattern, or a list of these, in order."""
+    """The files of a path, a folder, a pattern, or a list of these, in order; absolute, as a job may go elsewhere."""
     if not isinstance(paths, (str, os.PathLike)):
         return [file for path in paths for file in _shards_of(path)]
-    path = os.path.expanduser(os.fspath(paths))
+    path = os.path.abspath(os.path.expanduser(os.fspath(paths)))
+    return [file for each in _braced(path) for file in _found_at(each)]
+
+
+def _found_at(path):
+    """Never none: a shard that is named is to be there."""
     if os.path.isdir(path):
         found = sorted(glob.glob(os.path.join(glob.escape(path), "*.tar")))
     else:
-        found = [file for each in _braced(path) for file in ([each] if os.path.exists(each) else sorted(glob.glob(each)))]
+        found = [path] if os.path.exists(path) else sorted(glob.glob(path))
     if not found:
         error = MissingError(f"no tar shard is at {path}")
         error.filename = path
@@ -51,7 +57,16 @@ def _within(value, path, is_boxes):
     import numpy as np
     for key in path:
         value = value[int(key) if isinstance(value, list) else key]
-    return np.array(value, np.float32).reshape(-1, 4) if is_boxes else value
+    return _boxes(np.array(value, np.float32).reshape(-1, 4)) if is_boxes else value
+
+
+def _boxes(boxes):
+    """Those of COCO have a width and a height where these have the other corner."""
+    for left, top, right, bottom in boxes:
+        if right < left or bottom < top:
+            raise ValueError(f"box {left:g}, {top:g}, {right:g}, {bottom:g} ends before it begins: boxes are left, top, right, bottom,"
+                             " not left, top, width, height")
+    return boxes
 
 
 class _Shards:
@@ -111,7 +126,8 @@ class _Field:
 
 
 class TarRows(_Shards):
-    """Samples of tar shards, as webdataset groups them: files in a row whose names are the same up to the first dot."""
+    """Samples of tar shards, as webdataset groups them: files in a row whose names are the same up to the first dot. Names without
+    a key (no dot, or one in front) and those of __NAME__ are passed over, as the daemon's own scan does."""
 
     def __init__(self, files, fields, boxes):
         super().__init__(files, boxes)
@@ -129,11 +145,17 @@ class TarRows(_Shards):
                     if not member.isreg():
                         continue
                     folder, name = os.path.split(member.name)
-                    stem, _, suffix = name.partition(".")
+                    stem, dot, suffix = name.partition(".")
+                    if not stem or not dot or _META.match(member.name):
+                        continue
                     if (folder, stem) != key:
                         self._add(file, key, members)
                         key, members = (folder, stem), {}
-                    members[suffix.lower()] = member.offset_data, member.size
+                    suffix = suffix.lower()
+                    if suffix in members:
+                        raise DatasetError(f"{file}:{member.offset} ({'/'.join(filter(None, key))}): the sample has two files"
+                                           f" .{suffix}")
+                    members[suffix] = member.offset_data, member.size
                 self._add(file, key, members)
         except (tarfile.TarError, OSError) as why:
             raise DatasetError(f"{file} is no tar shard that can be read: {why}; a compressed one is to be unpacked first") from None
@@ -178,13 +200,15 @@ def from_tar(paths: str | os.PathLike | Sequence, fields: dict[str, str], *, rag
     """Samples of several files each out of WebDataset's tar shards, for Loader: a file, a folder, a pattern,
     "train-{000000..000123}.tar", or a list of these.
 
-        data = oa.from_tar("coco-{000..099}.tar", {"image": "jpg;png", "boxes": "json:boxes", "classes": "json:classes"},
+        data = oa.from_tar("street-{000..099}.tar", {"image": "jpg;png", "boxes": "json:boxes", "classes": "json:classes"},
                            ragged={"boxes": 100, "classes": 100}, boxes=["boxes", "classes"])
         loader = oa.Loader(data, pipeline, batch_size=64)
 
     fields: for each field of a batch, in this order, the suffixes of its file ("jpg;jpeg;png": the first that a sample has), or a key
     of its JSON ("json:objects/boxes"). .txt is text, .cls a whole number, .npy an array, .json what is in it; all others are bytes,
-    which a pipeline decodes where they are the first field. Of boxes JSON's numbers become float32.
+    which a pipeline decodes where they are the first field. Of boxes JSON's numbers become float32: left, top, right and bottom in
+    pixels, not COCO's width and height. Each sample has all fields: one that lacks a file is refused, with its place. Files without
+    a key, as README or ._0001.jpg, and those of __meta__ are passed over. All shards that are named are to be there.
 
     The shards' heads are read once by each job that opens them, and samples by the pool, at their places, in any order. For pictures and
     labels alone a Loader takes the shards themselves, and reads them faster. The other arguments are wrap()'s."""
@@ -212,6 +236,7 @@ class MdsRows(_Shards):
                 shards = json.load(file)["shards"]
             super().__init__([os.path.join(folder, os.path.basename(shard["raw_data"]["basename"])) for shard in shards], boxes)
             self.columns = list(zip(shards[0]["column_names"], shards[0]["column_encodings"]))
+            self._refuse_unknown(path, shards[0].get("column_sizes") or [])
             self.starts = [0]
             for (file, (size, _)), shard in zip(self.files, shards):
                 if size != shard["raw_data"]["bytes"]:
@@ -225,6 +250,13 @@ class MdsRows(_Shards):
         except (ValueError, KeyError, IndexError, TypeError) as why:
             raise DatasetError(f"{path} is no index of MDS shards: {type(why).__name__}: {why}") from None
         self.fields = {name: self._column(name, source) for name, source in fields.items()}
+
+    def _refuse_unknown(self, path, sizes):
+        """A column of a length of its own can be passed over; of another only its encoding says what it takes."""
+        for at, (column, encoding) in enumerate(self.columns):
+            if encoding not in _ENCODINGS and (at >= len(sizes) or sizes[at] is not None):
+                raise DatasetError(f"{path}: column {column} has encoding {encoding}, whose size is not known: write the shards without"
+                                   f" it; known are: {', '.join(_ENCODINGS)}")
 
     def _column(self, name, source):
         column, _, path = source.partition(":")
@@ -283,9 +315,9 @@ def from_mds(folder: str | os.PathLike, fields: dict[str, str], *, ragged: dict[
         data = oa.from_mds("/data/mds", {"image": "photo", "caption": "text", "boxes": "about:boxes"}, ragged={"caption": 300, "boxes": 100})
 
     fields: for each field of a batch, in this order, its column, or a key of a column's JSON ("about:objects/boxes"). Columns of encodings str,
-    bytes, jpeg, png, json, and numbers have a place. The other arguments are wrap()'s; from_tar() says the rest."""
+    bytes, jpeg, png, json, and numbers have a place. Boxes are left, top, right and bottom, not COCO's width and height. The other arguments are wrap()'s; from_tar() says the rest."""
     if not isinstance(fields, dict) or not fields:
         raise ArgumentError(f"fields is {fields!r}: {{field of a batch: column}}")
-    rows = MdsRows(os.path.expanduser(os.fspath(folder)), fields, _first(boxes))
+    rows = MdsRows(os.path.abspath(os.path.expanduser(os.fspath(folder))), fields, _first(boxes))
     return wrap(rows, name=name, version=version, workers=workers, timeout=timeout, random=False, room=room, keep=keep, ragged=ragged,
                 boxes=boxes, exact=exact)

@@ -356,6 +356,53 @@ class RaggedTest(DaemonCase):
         with self.assertRaisesRegex(ArgumentError, "json:key"):
             oa.from_tar(folder, {"text": "txt:key"})
 
+    def rows_of(self, name, *files, fields=None):
+        """Of a shard with these (path, bytes)."""
+        with tarfile.open(self.work / name, "w") as tar:
+            for path, data in files:
+                member = tarfile.TarInfo(path)
+                member.size = len(data)
+                tar.addfile(member, io.BytesIO(data))
+        return oa.from_tar(self.work / name, fields or {"text": "txt"}, ragged={"text": 40}).dataset
+
+    def test_tar_names(self):
+        rows = self.rows_of("names.tar", ("README", b"no key"), ("._1.txt", b"no key"), ("1.cls", b"1"), ("__meta__/a.txt", b"{}"), ("1.txt", b"one"),
+                            ("__x__", b""), ("__2__.txt", b"two"), ("3/__4__/5.txt", b"three"))
+        self.assertEqual([row["text"] for row in rows], ["one", "two", "three"])
+        with self.assertRaisesRegex(DatasetError, r"twice.tar:\d+ \(a/1\): the sample has two files .txt"):
+            self.rows_of("twice.tar", ("a/1.txt", b"one"), ("a/1.TXT", b"again"))
+
+    def test_shards_that_are_named_are_there(self):
+        folder = self.shards("named", 3)
+        was = os.getcwd()
+        self.addCleanup(os.chdir, was)
+        os.chdir(folder)
+        rows = oa.from_tar("part-{00..02}.tar", {"text": "txt"}, ragged={"text": 40}).dataset
+        os.chdir(was)
+        self.assertEqual((len(rows), rows[59]["text"]), (60, text_of(59)))
+        os.unlink(folder + "/part-01.tar")
+        for paths in (folder + "/part-{00..02}.tar", [folder + "/part-00.tar", folder + "/part-01.tar"], folder + "/{0..1}-*.tar"):
+            with self.assertRaisesRegex(oa.errors.MissingError, "no tar shard is at .*(part-01.tar|/0-)"):
+                oa.from_tar(paths, {"text": "txt"})
+        self.assertEqual(len(oa.from_tar(folder + "/part-*.tar", {"text": "txt"}, ragged={"text": 40}).dataset), 40)
+
+    def test_boxes_that_end_before_they_begin(self):
+        rows = oa.from_tar(self.shards("coco", 1, json=b'{"of": {"boxes": [[30, 40, 20, 50]]}}'), {"boxes": "json:of/boxes"}, ragged={"boxes": 3},
+                           boxes="boxes").dataset
+        self.assertEqual(len(rows[8]["boxes"]), 0)
+        with self.assertRaisesRegex(DatasetError, "box 30, 40, 20, 50 ends before it begins: .* not left, top, width, height"):
+            rows[9]
+
+    def test_mds_columns_of_other_encodings(self):
+        write_mds(self.work / "passed", {"text": "str", "other": "pkl"}, [[{"text": b"one", "other": b"any"}]])
+        self.assertEqual(oa.from_mds(self.work / "passed", {"text": "text"}, ragged={"text": 40}).dataset[0]["text"], "one")
+        write_mds(self.work / "unknown", {"text": "str", "more": "complex64"}, [[{"text": b"one", "more": b"12345678"}]])
+        about = json.loads((self.work / "unknown/index.json").read_text())
+        about["shards"][0]["column_sizes"] = [8, None]
+        (self.work / "unknown/index.json").write_text(json.dumps(about))
+        with self.assertRaisesRegex(DatasetError, "index.json: column more has encoding complex64, whose size is not known"):
+            oa.from_mds(self.work / "unknown", {"text": "text"})
+
     def test_mds(self):
         columns = {"photo": "png", "about": "json", "text": "str", "number": "int", "small": "int32"}
         shards = []
