@@ -217,6 +217,8 @@ static PyObject *pyfield_lend(const struct pyfield *self)
 	if (lent == NULL)
 		return PyErr_NoMemory();
 	pyfield_fill_tensor(self, lent, &lent->managed.tensor);
+	if (self->dtype == OA_BOOL) /* who knows this form alone may know no bool: bytes */
+		lent->managed.tensor.dtype.code = DLPACK_UINT;
 	lent->managed.context = pyhold_ref(self->hold);
 	lent->managed.deleter = pyfield_free_managed;
 	capsule = PyCapsule_New(lent, DLPACK_NAME, pyfield_drop_managed);

@@ -12,7 +12,7 @@ _SIDES = ("right", "left")
 class Pad:
     """A field of varied length: numbers in a list, an array or a tensor of one dimension or more, bytes, or a text, whose UTF-8
     bytes it becomes. length: the most that a sample has, along the first dimension (a text: in bytes); a longer one is a
-    bad sample. value is put behind it (side="right") or before it ("left") up to there. The sample's own length is a
+    bad sample; float64 becomes float32. value is put behind it (side="right") or before it ("left") up to there. The sample's own length is a
     field more, NAME_length, int64. Batches are cut to the longest of theirs, rounded up to a multiple of multiple_of:
     views, nothing is copied."""
 

@@ -4,6 +4,7 @@ is to be a copy of the job's own."""
 
 import sys
 
+from . import record
 from .errors import ArgumentError
 
 
@@ -29,11 +30,19 @@ def _bfloat16(np, field, own):
     return array.copy() if own else array
 
 
-def torch():
+def tensor_of(field):
+    """A view of the field as a tensor."""
+    import torch
     from torch.utils.dlpack import from_dlpack
+    tensor = from_dlpack(field.__dlpack__())
+    return tensor.view(torch.bool) if field.dtype == "bool" else tensor
+
+
+def torch():
+    import torch.utils.dlpack  # noqa: F401, that it is there is told at once
 
     def convert(field, own):
-        tensor = from_dlpack(field.__dlpack__())
+        tensor = tensor_of(field)
         return tensor.clone() if own else tensor
 
     return convert
@@ -44,6 +53,8 @@ def jax():
 
     def convert(field, own):
         array = jax.dlpack.from_dlpack(field)
+        if field.dtype == "bool" and array.dtype != bool:   # a library of DLPack before 1.0
+            return array.astype(bool)
         return array.copy() if own else array
 
     return convert
@@ -51,6 +62,17 @@ def jax():
 
 def dlpack():
     return lambda field, own: field
+
+
+def refuse(name, layout):
+    """Fields of types that torch's tensors do not have: before 2.3 it has no whole numbers without a sign but bytes."""
+    if name != "torch" or layout is None:
+        return
+    import torch
+    for field, (code, *_) in zip(layout["names"], layout["fields"]):
+        if not hasattr(torch, record.NAMES[code]):
+            raise ArgumentError(f"field {field} has {record.NAMES[code]}, and torch {torch.__version__} has no tensors of it: convert it"
+                                " in the data set, leave exact=True out where that is given, or take as_=\"numpy\"")
 
 
 WAYS = {"numpy": numpy, "torch": torch, "jax": jax, "dlpack": dlpack}

@@ -18,9 +18,9 @@ import itertools
 import os
 
 import torch
-from torch.utils.dlpack import from_dlpack
 
 from . import _core
+from .convert import tensor_of
 from .ending import Ending
 from .errors import BatchTimeout, Error
 
@@ -168,7 +168,7 @@ class _Stage:
                 self._memory = self._engine.staging(sum(needed))
         made, at = [], 0
         for field, size in zip(fields, needed):
-            tensor = from_dlpack(field.__dlpack__())
+            tensor = tensor_of(field)
             part = self._memory[at:at + field.nbytes].view(tensor.dtype).view(tensor.shape)
             made.append(part.copy_(tensor).data_ptr())
             at += size
@@ -242,7 +242,7 @@ class Feed:
     def _make_rooms(self, batch):
         """The first batch says what batches have."""
         self._is_field = [field.name != "index" for field in batch.fields]
-        tensors = [from_dlpack(field.__dlpack__()) for field in itertools.compress(batch.fields, self._is_field)]
+        tensors = [tensor_of(field) for field in itertools.compress(batch.fields, self._is_field)]
         with torch.inference_mode(False):
             self._rooms = [_Room(self._engine, tensors, self._batch_size) for _ in range(_ROOMS)]
 

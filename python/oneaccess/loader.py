@@ -318,6 +318,7 @@ class Loader:
                                 " leave one of them out")
         self._collate = collate_fn
         self.as_, self._convert = convert.way(as_)
+        convert.refuse(self.as_, self._layout)
         self.copy, self.drop_last, self._timeout, self.epochs = copy, drop_last, timeout, epochs
         self._job = _job_name(job, self.world_size)
         if blocks is not None:

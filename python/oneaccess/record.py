@@ -16,7 +16,7 @@ _HEAD_BYTES = 256           # of at most four fields; else that of a wide one, a
 _WIDE_BYTES = 64
 _CODES = {"uint8": U8, "float16": F16, "float32": F32, "int64": I64, "int8": 6, "int16": 7, "int32": 8, "uint16": 9, "uint32": 10,
           "uint64": 11, "float64": 12, "bool": 13}
-_NAMES = {**{code: name for name, code in _CODES.items()}, BF16: "bfloat16"}
+NAMES = {**{code: name for name, code in _CODES.items()}, BF16: "bfloat16"}
 # What becomes another type in a batch, if its own is not asked for (exact=True), and the one that holds all its values.
 _WIDER = {"bool": "uint8", "int8": "int64", "int16": "int64", "int32": "int64", "uint16": "int64",
           "uint32": "int64"}
@@ -48,7 +48,7 @@ def _array(value, what, exact=False, may_be_empty=False):
         value = value.numpy()
     elif hasattr(value, "getbands") and hasattr(value, "convert"):   # Pillow's
         value = np.asarray(value if value.mode in ("L", "RGB", "RGBA") else value.convert("RGB"))
-    elif isinstance(value, float):
+    elif isinstance(value, float) and not isinstance(value, np.generic):   # np.float64 is both
         value = np.float32(value)
     elif isinstance(value, (list, tuple)):
         value = _list(value, what)
@@ -58,7 +58,7 @@ def _array(value, what, exact=False, may_be_empty=False):
     array = np.asarray(value)
     name = array.dtype.name if exact else _WIDER.get(array.dtype.name, array.dtype.name)
     if code is None and name not in _CODES:
-        raise TransformError(f"{what} has dtype {array.dtype}; batches have {', '.join(_NAMES.values())}: convert it in the data"
+        raise TransformError(f"{what} has dtype {array.dtype}; batches have {', '.join(NAMES.values())}: convert it in the data"
                              " set")
     if array.ndim > MOST_DIMENSIONS:
         raise TransformError(f"{what} has {array.ndim} dimensions; at most {MOST_DIMENSIONS} have a place")
@@ -222,7 +222,7 @@ def _fitted(code, array, field, want, shape, name):
     """The sample's array, of nothing where that has no type."""
     import numpy as np
     if code is None or field and array.size == 0:
-        return want, np.empty((0, *shape[1:]), np.int16 if want == BF16 else _NAMES[want])
+        return want, np.empty((0, *shape[1:]), np.int16 if want == BF16 else NAMES[want])
     if field and len(array) > shape[0]:
         raise Misfit(f"field {name}: length {len(array)}, at most {shape[0]}")
     return code, array
@@ -244,7 +244,7 @@ def _check(names, made, layout, pictures):
         if list(array.shape) != shape:
             raise Misfit(f"field {names[i]}: shape {_shape(array.shape)}, sample 0: {_shape(shape)}")
         if code != want:
-            raise Misfit(f"field {names[i]}: {_NAMES[code]}, sample 0: {_NAMES[want]}")
+            raise Misfit(f"field {names[i]}: {NAMES[code]}, sample 0: {NAMES[want]}")
 
 
 def differs(sample, layout: dict, pictures: bool) -> str | None:

@@ -299,7 +299,7 @@ def from_parquet(paths: str | os.PathLike | Sequence, columns: Sequence[str] | N
 
     columns: those that a batch is to have, in this order; no others are read. Without them they are a picture and its label where the files have
     one of each, by what Hugging Face's datasets wrote down or by their names, else all. Numbers, texts, lists of numbers and bytes are
-    fields as wrap() has them (ragged, pad: for texts and lists of varied length); with a pipeline the first one is a picture's file, as bytes or as
+    fields as wrap() has them (ragged, pad: for texts and lists of varied length; lists of double become float32); with a pipeline the first one is a picture's file, as bytes or as
     the struct of Hugging Face's Image.
 
     cache: bytes of row groups (of these columns, decoded) that each process of the pool keeps, as a number or "1G". Where it holds

@@ -208,6 +208,30 @@ class RaggedTest(DaemonCase):
                     self.assertEqual(batch[name].dtype == want.dtype, exact or name in
                                      ("uint8", "float16", "float32", "int64", "uint64", "float64"), name)
 
+    @HAS_TORCH
+    def test_all_types_as_tensors(self):
+        import torch
+        lacking = [name for name in TYPES if not hasattr(torch, name)]
+        there = [name for name in TYPES if name not in lacking]
+        for copy in (False, True):
+            for batch in self.made(Dense(), wrap={"exact": True, "columns": there}, as_="torch", copy=copy):
+                for name in there:
+                    want = np.stack([Dense()[index][name] for index in batch.ids])
+                    self.assertEqual((batch[name].dtype, batch[name].tolist()), (getattr(torch, name), want.tolist()))
+        names = [f"of_{name}" for name in there[1:]]
+        for batch in self.made(Types(), wrap={"exact": True, "columns": names[:10], "ragged": {name: 4 for name in names[:10]}}, as_="torch"):
+            for name in names[:10]:
+                self.assertEqual([each.tolist() for each in batch[name]], [Types()[index][name].tolist() for index in batch.ids])
+        for name in lacking:
+            with self.assertRaisesRegex(ArgumentError, f"field {name} has {name}, and torch .* has no tensors of it"):
+                self.made(Dense(), wrap={"exact": True, "columns": [name]}, as_="torch")
+
+    def test_numbers_of_numpy_stay(self):
+        for exact in (True, False):
+            batch = next(iter(self.made([(np.float64(0.1), 0.1, 1)] * 8, wrap={"exact": exact})))
+            self.assertEqual([field.dtype for field in batch], [np.float64, np.float32, np.int64])
+            self.assertEqual(batch[0][0], 0.1)
+
     def test_what_does_not_fit_is_a_bad_sample(self):
         for value, why in ((np.zeros((6, 4), np.float32), "length 6, at most 5"), (np.zeros((2, 3), np.float32), "shape 2x3, sample 0: 2x4"),
                            (np.zeros((2, 4), np.int64), "int64, sample 0: float32"), ("text", "no numbers, as in sample 0")):
