@@ -77,11 +77,18 @@ unsigned follow_stop(const struct op_list *ops, const struct shape *shape)
 	return ops->count;
 }
 
+/* Else the picture's op has refused it, or will. */
+static bool follow_is_picture(const struct follow *follow)
+{
+	return follow->height >= 1 && follow->width >= 1 &&
+	       follow->height * follow->width <= (double)OP_MAX_PIXELS;
+}
+
 void follow_ops(const struct op_list *ops, const struct shape *shape, const struct draw *draw,
 		struct follow *follow)
 {
 	follow_window(follow, 0, 0, follow->height, follow->width);
-	for (unsigned i = 1; i < shape->pixel_ops; i++) {
+	for (unsigned i = 1; i < shape->pixel_ops && follow_is_picture(follow); i++) {
 		const struct op_impl *impl = op_impl(ops->op[i].id);
 		struct op_drawn drawn;
 
