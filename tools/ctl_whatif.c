@@ -105,18 +105,34 @@ static double whatif_made(const struct json_in *status, const struct json_in *st
 	return most;
 }
 
-/* Of the same workers. */
+/* Has the stream a job of the user? */
+static bool whatif_serves(const struct json_in *status, const struct json_in *stream, uint64_t uid)
+{
+	const struct json_in *jobs = json_in_member(status, "jobs");
+
+	for (size_t i = 0; i < json_in_count(jobs); i++) {
+		const struct json_in *job = json_in_item(jobs, i);
+
+		if (ctl_u64(job, "stream") == ctl_u64(stream, "id") && ctl_u64(job, "uid") == uid)
+			return true;
+	}
+	return false;
+}
+
+/* Of the same workers: those of what is open to all, or of the user's own. */
 static double whatif_others(const struct whatif_of *of)
 {
 	const struct json_in *streams = json_in_member(of->status, "streams");
+	const bool is_public = ctl_is(of->stream, "public");
 	double busy = 0;
 
 	for (size_t i = 0; i < json_in_count(streams); i++) {
 		struct whatif_of other = {.status = of->status, .job = NULL};
 
 		other.stream = json_in_item(streams, i);
-		if (other.stream == of->stream ||
-		    ctl_is(other.stream, "public") != ctl_is(of->stream, "public"))
+		if (other.stream == of->stream || ctl_is(other.stream, "public") != is_public ||
+		    !(is_public ||
+		      whatif_serves(of->status, other.stream, ctl_u64(of->job, "uid"))))
 			continue;
 		busy += whatif_made(of->status, other.stream) *
 			BASE_MAX(whatif_real(other.stream, "median_us"), 0.0) / 1e6;
@@ -262,7 +278,8 @@ static void whatif_say_keeping(const struct json_in *point, struct ctl_whatif_ro
 		snprintf(row->how, sizeof(row->how), "cache_size over %s (%.0f %% fit)", bytes,
 			 100 * BASE_MAX(whatif_real(point, "fits"), 0.0));
 	else
-		snprintf(row->how, sizeof(row->how), "cache warm --form %s (%s)", form, bytes);
+		snprintf(row->how, sizeof(row->how),
+			 "cache warm --form %s, with its --pipeline (%s)", form, bytes);
 }
 
 static void whatif_keep(const struct whatif_of *of, const struct json_in *point)
@@ -388,8 +405,10 @@ void ctl_whatif_of(const struct json_in *status, const struct json_in *job, stru
 	ret->is_known = ret->in.rate > 0 && ctl_is(job, "active") &&
 			whatif_real(json_in_member(job, "waits"), "window_seconds") > 0;
 	if (ret->is_known) {
-		whatif_more_workers(&of);
-		whatif_more_cpus(&of);
+		if (ret->in.cost.work_us >= 0) { /* else nobody knows what they would bring */
+			whatif_more_workers(&of);
+			whatif_more_cpus(&of);
+		}
 		whatif_forms(&of);
 		whatif_source(&of);
 		whatif_slots(&of);

@@ -7,6 +7,7 @@ or "note". What is BAD or slow has a command that mends it.
 
 import collections
 import math
+import os
 import shlex
 
 Finding = collections.namedtuple("Finding", "kind what text mend", defaults=(None,))
@@ -50,8 +51,8 @@ def mount_of(path, mounts):
 
 
 def folder(path, mounts):
-    """Samples that each are a file on a network's file system."""
-    mount = mount_of(path, mounts)
+    """Samples that each are a file on a network's file system; shards and tables are no such folder."""
+    mount = mount_of(path, mounts) if os.path.isdir(path) else None
     if mount is None or not (mount[1] in _REMOTE or mount[1].startswith("fuse.")):
         return []
     return [Finding("slow", "storage", f"{path} lies on {mount[1]} ({mount[2]}): each file is a journey until it is kept",
@@ -64,7 +65,10 @@ def _processors(status, processors):
     machine = status["node"].get("machine", {})
     cpus, workers = machine.get("cpus", 0), status["node"]["workers"]
     if 0 < cpus < processors:
-        return Finding("slow", "processors", f"accessd may use {cpus} of {processors}, by {machine.get('cpus_from') or 'its cpuset'}",
+        text = f"accessd may use {cpus} of {processors}, by {machine.get('cpus_from') or 'its cpuset'}"
+        if "parameters" in status:
+            return Finding("note", "processors", f"{text}, which it has of the job or shell that started it")
+        return Finding("slow", "processors", text,
                        f"sudo systemctl set-property accessd.service CPUQuota={processors * 100}%, or its cpuset")
     if 0 < workers < cpus:
         return Finding("note", "workers", f"{workers}, of {cpus} processors; a job that waits for decoding gains by more")
@@ -124,24 +128,33 @@ def _mend(status, explained, row):
         return setting(status, f"cache_size = {math.ceil(row['bytes'] * _HEADROOM * share / (1 << 20))}M")
     if row["change"] == "kept":
         form = "deepest" if row["form"].startswith("decoded+") else row["form"]
-        return f"access-ctl cache warm {dataset} --form {form}"
+        pipeline = next((stream["pipeline"] for stream in status["streams"] if stream["id"] == explained["stream"]), "JSON")
+        return f"access-ctl cache warm {dataset} --pipeline {shlex.quote(pipeline)} --form {form}"
     if row["change"] == "source":
         return f"access-ctl convert {dataset} /LOCAL/DISK/NAME.oads, and open that"
     return f"{row['how']} (accessd.conf(5))"
 
 
-def job(status, explained):
-    """Of `access-ctl --json explain`: what limits the job, and the change that brings most."""
+def _is_possible(status, row, processors):
+    """There are no more processors than all; the job itself is nothing that the daemon could change."""
+    return row["change"] != "job" and (row["change"] != "processors" or status["node"].get("machine", {}).get("cpus", 0) < processors)
+
+
+def job(status, explained, processors):
+    """Of `access-ctl --json explain`: what limits the job, and the change that brings most. processors: the machine's."""
     what = f"job {explained['name']}"
     pace = f"{explained['rate']:.0f} samples a second"
     if explained["limit"] == "job":
         return Finding("ok", what, f"{pace}: its own steps, or its GPU, are its pace")
     limit = _LIMITS.get(explained["limit"], explained["limit"])
-    rows = [row for row in explained["what_if"] if row["change"] != "job" and (row["gain"] or 0) >= _GAIN]
+    rows = [row for row in explained["what_if"] if _is_possible(status, row, processors) and (row["gain"] or 0) >= _GAIN]
     if not rows:
         return Finding("note", what, f"{pace}: {limit}; no change that was measured would help")
     best = max(rows, key=lambda row: row["gain"])
-    return Finding("slow", what, f"{pace}: {limit}. {best['words']}: {100 * best['gain']:+.0f} %", _mend(status, explained, best))
+    text = f"{pace}: {limit}. {best['words']}: {100 * best['gain']:+.0f} %"
+    if best["change"] == "processors" and "parameters" in status:
+        return Finding("note", what, f"{text}, by {best['how']} where its daemon is started")
+    return Finding("slow", what, text, _mend(status, explained, best))
 
 
 def bad_samples(status, uid):

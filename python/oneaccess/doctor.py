@@ -160,7 +160,7 @@ def _jobs(report, client):
     elif program is None:
         report.note("jobs", "what limits them access-ctl says, which is not in PATH")
     else:
-        report.tell(advice.job(status, explained) for explained in _explained(status, program))
+        report.tell(advice.job(status, explained, os.cpu_count()) for explained in _explained(status, program))
 
 
 def _kept_of(client):

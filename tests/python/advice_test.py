@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the doctor says of a daemon and of jobs, from statuses that are written down here."""
 
+import os
 import sys
+import tempfile
 import unittest
 
 try:
@@ -37,13 +39,19 @@ class FolderTest(unittest.TestCase):
         self.assertIsNone(advice.mount_of("/data", []))
 
     def test_files_on_a_network_are_told(self):
-        finding, = advice.folder("/data/it's", MOUNTS)
-        self.assertEqual(finding.kind, "slow")
-        self.assertIn("nfs4 (filer:/export)", finding.text)
-        self.assertIn("""access-ctl convert '/data/it'"'"'s' /LOCAL""", finding.mend)
-        self.assertEqual(kinds(advice.folder("/mnt/two words/x", MOUNTS)), ["slow"])
-        self.assertEqual(advice.folder("/data/local/x", MOUNTS), [])
-        self.assertEqual(advice.folder("/home", MOUNTS), [])
+        with tempfile.TemporaryDirectory() as root:
+            mounts = [line.replace("/data", f"{root}/data").replace("/mnt", f"{root}/mnt") for line in MOUNTS]
+            for name in ("data/it's", "mnt/two words/x", "data/local/x", "home"):
+                os.makedirs(os.path.join(root, name))
+            finding, = advice.folder(f"{root}/data/it's", mounts)
+            self.assertEqual(finding.kind, "slow")
+            self.assertIn("nfs4 (filer:/export)", finding.text)
+            self.assertIn(f"""access-ctl convert '{root}/data/it'"'"'s' /LOCAL""", finding.mend)
+            self.assertEqual(kinds(advice.folder(f"{root}/mnt/two words/x", mounts)), ["slow"])
+            self.assertEqual(advice.folder(f"{root}/data/local/x", mounts), [])
+            self.assertEqual(advice.folder(f"{root}/home", mounts), [])
+            open(f"{root}/data/one.oads", "wb").close()
+            self.assertEqual(advice.folder(f"{root}/data/one.oads", mounts), [])    # it is one already
 
 
 class NodeTest(unittest.TestCase):
@@ -55,6 +63,8 @@ class NodeTest(unittest.TestCase):
         found = advice.node(status(machine=quota, workers=2), 16, "")[0]
         self.assertEqual((found.kind, found.text), ("slow", "accessd may use 2 of 16, by /sys/fs/cgroup/a/cpu.max"))
         self.assertIn("CPUQuota=1600%", found.mend)
+        found = advice.node({**status(machine=quota, workers=2), "parameters": {}}, 16, "")[0]
+        self.assertEqual((found.kind, found.mend), ("note", None))
         found = advice.node(status(workers=1), 4, "")[0]
         self.assertEqual((found.kind, found.text[:18]), ("note", "1, of 4 processors"))
 
@@ -83,30 +93,41 @@ class JobTest(unittest.TestCase):
 
     def explained(self, limit, rows):
         keys = "change", "form", "words", "how", "gain", "fits", "bytes"
-        return {"name": "vit", "rate": 812.4, "limit": limit, "dataset": "/data/a b", "what_if": [dict(zip(keys, row)) for row in rows]}
+        return {"name": "vit", "stream": 1, "rate": 812.4, "limit": limit, "dataset": "/data/a b", "what_if": [dict(zip(keys, row)) for row in rows]}
+
+    def job(self, status, explained, processors=16):
+        return advice.job({**status, "streams": [{"id": 1, "pipeline": '[{"op":"decode"}]'}]}, explained, processors)
 
     def test_its_own_pace_is_well(self):
-        found = advice.job(status(), self.explained("job", self.ROWS))
+        found = self.job(status(), self.explained("job", self.ROWS))
         self.assertEqual(found, ("ok", "job vit", "812 samples a second: its own steps, or its GPU, are its pace", None))
 
     def test_the_change_that_brings_most(self):
-        found = advice.job(status(), self.explained("decode", self.ROWS))
+        found = self.job(status(), self.explained("decode", self.ROWS))
         self.assertEqual(found.text, "812 samples a second: decoding is its limit. all kept as packed: +110 %")
-        self.assertEqual(found.mend, "access-ctl cache warm '/data/a b' --form packed")
-        found = advice.job(status(), self.explained("decode", self.ROWS[:1]))
+        self.assertEqual(found.mend, """access-ctl cache warm '/data/a b' --pipeline '[{"op":"decode"}]' --form packed""")
+        found = self.job(status(), self.explained("decode", self.ROWS[:1]))
         self.assertIn("'workers=4' | sudo tee -a /etc/accessd.conf", found.mend)
         room = ("kept", "decoded+2", "all kept as decoded+2", "cache_size over 1 GiB (12 % fit)", 0.5, False, 1 << 30)
-        self.assertIn("'cache_size = 4506M' | sudo tee", advice.job(status(), self.explained("cache", [room])).mend)
-        found = advice.job({**status(), "parameters": {}}, self.explained("cache", [room]))
+        self.assertIn("'cache_size = 4506M' | sudo tee", self.job(status(), self.explained("cache", [room])).mend)
+        found = self.job({**status(), "parameters": {}}, self.explained("cache", [room]))
         self.assertIn("'cache_size = 1127M' >> ~/.config", found.mend)
         deep = ("kept", "decoded+2", "all kept as decoded+2", "cache warm ...", 0.5, True, 1 << 20)
-        self.assertTrue(advice.job(status(), self.explained("read", [deep])).mend.endswith("--form deepest"))
+        self.assertTrue(self.job(status(), self.explained("read", [deep])).mend.endswith("--form deepest"))
+
+    def test_more_processors(self):
+        rows = [("processors", None, "4 more processors", "a CPU quota or cpuset of 8", 0.9), self.ROWS[0]]
+        self.assertIn("CPUQuota=", self.job(status(), self.explained("decode", rows)).mend)
+        found = self.job({**status(), "parameters": {}}, self.explained("decode", rows))
+        self.assertEqual((found.kind, found.mend), ("note", None))
+        self.assertIn("+90 %, by a CPU quota or cpuset of 8 where its daemon is started", found.text)
+        self.assertIn("2 more workers", self.job(status(), self.explained("decode", rows), 4).text)
 
     def test_nothing_helps(self):
-        found = advice.job(status(), self.explained("accessd", self.ROWS[2:]))
+        found = self.job(status(), self.explained("accessd", self.ROWS[2:]))
         self.assertEqual(found.kind, "note")
         self.assertIn("no change that was measured would help", found.text)
-        self.assertIn("a newer word", advice.job(status(), self.explained("a newer word", [])).text)
+        self.assertIn("a newer word", self.job(status(), self.explained("a newer word", [])).text)
 
     def test_bad_samples_of_ones_own_jobs(self):
         one = status()

@@ -65,6 +65,16 @@ static void check_has(const char *text, const char *who, int expected, const cha
 	free(out);
 }
 
+static void check_has_not(const char *text, const char *who, const char *const *parts)
+{
+	char *out = explained(text, who, 0);
+
+	for (; *parts; parts++)
+		ck_assert_msg(!strstr(out, *parts), "\"%s\" is in:\n%s", *parts, out);
+	free(out);
+}
+
+#define HAS_NOT(text, who, ...) check_has_not(text, who, (const char *const[]){__VA_ARGS__, NULL})
 #define HAS(text, who, expected, ...) \
 	check_has(text, who, expected, (const char *const[]){__VA_ARGS__, NULL})
 
@@ -206,7 +216,8 @@ START_TEST(what_limits)
 
 	HAS(decode, "3", 0, "Limit: decoding, the workers' CPU time.\n",
 	    "  * decode          100 %        80 %               1000\n",
-	    "1980   +98 %  workers=4\n", "2000  +100 %  cache warm --form packed (110.6 MiB)\n",
+	    "1980   +98 %  workers=4\n",
+	    "2000  +100 %  cache warm --form packed, with its --pipeline (110.6 MiB)\n",
 	    "source twice as fast       1000    +0 %  faster", "1000    +0 %  memory, or slots=8");
 	HAS(room, "/data/x", 0, "job 3, resnet", "Limit: the cache: what would be quicker",
 	    "cache_size over 110.6 MiB (12 % fit)");
@@ -229,6 +240,35 @@ START_TEST(busy_processors)
 
 	HAS(text, "3", 0, "Workers wait for a processor for 75 % of their time: other programs",
 	    "1143  +14 %  workers=2");
+}
+END_TEST
+
+/* Two streams of as much work; another user's has workers of his own, and takes nothing of these. */
+#define TWO_USERS(uid)                                                                \
+	"{\"node\":{\"machine\":{\"cpus\":8}},\"workers\":[{\"uid\":5},{\"uid\":6}]," \
+	"\"jobs\":[{\"id\":3,\"uid\":5,\"stream\":9,\"active\":true,\"rate\":1000,"   \
+	"\"waits\":{\"window_seconds\":10,\"decode\":9}},"                            \
+	"{\"id\":4,\"uid\":" uid ",\"stream\":8,\"rate\":1000}],"                     \
+	"\"streams\":[{\"id\":9,\"cache\":{\"points\":[" POINT(                       \
+	    "file", "500", "100", "1", "0") "," POINT("packed", "250", "50", "1",     \
+						      "0") "]}},{\"id\":8,\"median_us\":500}]}"
+
+START_TEST(work_of_others)
+{
+	HAS(TWO_USERS("6"), "3", 0, "all kept as packed         2000  +100 %");
+	HAS(TWO_USERS("5"), "3", 0, "all kept as packed         1333   +33 %");
+}
+END_TEST
+
+/* Nothing says what a worker's time is: then nobody knows what more of them would bring. */
+START_TEST(not_measured)
+{
+	static const char text[] =
+	    "{\"jobs\":[{\"id\":3,\"stream\":9,\"active\":true,\"rate\":1000,"
+	    "\"waits\":{\"window_seconds\":10,\"decode\":9}}],\"streams\":[{\"id\":9}]}";
+
+	HAS(text, "3", 0, "source twice as fast");
+	HAS_NOT(text, "3", "workers=", "cpuset of");
 }
 END_TEST
 
@@ -294,6 +334,8 @@ int main(void)
 	tcase_add_test(tcase, no_cache);
 	tcase_add_test(tcase, what_limits);
 	tcase_add_test(tcase, busy_processors);
+	tcase_add_test(tcase, work_of_others);
+	tcase_add_test(tcase, not_measured);
 	tcase_add_test(tcase, as_json);
 	tcase_add_test(tcase, strange);
 	suite_add_tcase(suite, tcase);
