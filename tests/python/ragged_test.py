@@ -475,6 +475,12 @@ class RaggedTest(DaemonCase):
         self.addCleanup(mix.close)
         for batch in mix:
             self.same(batch, batch.ids)
+        with self.assertRaisesRegex(ArgumentError, "of part 0 of the mix are dicts of .*, those of part 1 are .*, text as strings"):
+            oa.mix([self.captions(), self.captions(ragged={"text": "strings"})], [1, 1], batch_size=6)
+        samples = [[(np.zeros((4, 4, 3), np.uint8), label, text) for text in ("a", "b")] for label in (1, np.float32(1))]
+        parts = [self.made(each, oa.imagenet_eval(8), wrap={"ragged": {"2": 4}}) for each in samples]
+        with self.assertRaisesRegex(ArgumentError, "of part 0 of the mix are tuples, those of part 1 are tuples without a label"):
+            oa.mix(parts, [1, 1], batch_size=6)
 
     @HAS_TORCH
     def test_tensors(self):
