@@ -191,7 +191,8 @@ class Loader:
     made of one; shards (WebDataset's tar, TFRecord, MDS): their folder, one of them, or a list
     "/data/train-{000000..000123}.tar" (oneaccess-sources(7)); a table of pictures' paths and labels (.csv, .tsv, .jsonl); a .npy,
     of which a sample is a row; tokens();
-    Parquet files (from_parquet()); or wrap() of a Python data set, from_hf(), from_hdf5() or from_lmdb().
+    Parquet files (from_parquet()); from_tar() or from_mds() of shards whose samples are more than a picture and its label; or wrap()
+    of a Python data set, from_hf(), from_hdf5() or from_lmdb().
     source: a dict of options of the kind of data set.
     pipeline: of oneaccess.transforms, JSON, or a name (oneaccess-pipeline(5)); without one, imagenet-train, and
     a wrapped data set's samples as they are (a dict's as a dict); rows of numbers have none. batch_size: samples a batch, of this

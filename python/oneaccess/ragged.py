@@ -63,7 +63,8 @@ class Ragged:
 
     def padded(self, fill: float = 0, to: int | None = None) -> Any:
         """[samples, length, ...], with fill behind each sample. length: that of the longest one; or `to`, and what is longer is
-        cut off. A view of the batch, unless fill is not 0, or `to` is more than the field's bound."""
+        cut off. A view of the batch, unless fill is not 0, or `to` is more than the field's bound: then a tensor with as_="torch", else an
+        array of NumPy, with as_="jax", too."""
         self._refuse_whole()
         longest = int(self._counts.max()) if to is None and len(self) else to or 0
         view = self.values[:, :longest]
