@@ -315,7 +315,8 @@ def from_mds(folder: str | os.PathLike, fields: dict[str, str], *, ragged: dict[
         data = oa.from_mds("/data/mds", {"image": "photo", "caption": "text", "boxes": "about:boxes"}, ragged={"caption": 300, "boxes": 100})
 
     fields: for each field of a batch, in this order, its column, or a key of a column's JSON ("about:objects/boxes"). Columns of encodings str,
-    bytes, jpeg, png, json, and numbers have a place. Boxes are left, top, right and bottom, not COCO's width and height. The other arguments are wrap()'s; from_tar() says the rest."""
+    bytes, jpeg, png, json, and numbers have a place. Boxes are left, top, right and bottom, not COCO's width and height.
+    The other arguments are wrap()'s; from_tar() says the rest."""
     if not isinstance(fields, dict) or not fields:
         raise ArgumentError(f"fields is {fields!r}: {{field of a batch: column}}")
     rows = MdsRows(os.path.abspath(os.path.expanduser(os.fspath(folder))), fields, _first(boxes))
