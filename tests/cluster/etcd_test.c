@@ -144,8 +144,7 @@ START_TEST(etcd_tells_who_is_there)
 {
 	struct etcd etcd = {.pid = 0};
 	struct node a, b, c;
-	struct rig_channel at_a, at_b;
-	struct rig_channel of_c[2];
+	struct rig_channel at_a, at_b, of_c[2], at_c[2];
 	char peers[128];
 
 	etcd_start(&etcd);
@@ -175,10 +174,14 @@ START_TEST(etcd_tells_who_is_there)
 	of_c[0] = rig_gate_channel(c.carrier);
 	of_c[1] = rig_gate_channel(c.carrier);
 	ck_assert_uint_eq(of_c[0].id ^ of_c[1].id, gate_id_of("a") ^ gate_id_of("b"));
+	at_c[0] = channel_to(&a, "c");
+	at_c[1] = channel_to(&b, "c");
 	check_not_gone(&a);
 
-	/* who leaves is gone */
+	/* who leaves is gone, when his channels have ended, too */
 	node_stop(&c);
+	rig_gate_ended(a.carrier, &at_c[0]);
+	rig_gate_ended(b.carrier, &at_c[1]);
 	rig_gate_gone(&a.gate, gate_id_of("c"));
 	rig_gate_gone(&b.gate, gate_id_of("c"));
 	node_stop(&a);
