@@ -169,12 +169,12 @@ static int sandbox_allow_talk(scmp_filter_ctx filter)
 	    SCMP_SYS(ppoll),  SCMP_SYS(epoll_wait), SCMP_SYS(epoll_pwait), SCMP_SYS(epoll_ctl),
 	};
 	int rc = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(getsockopt), 1,
-				  SCMP_A1(SCMP_CMP_EQ, SOL_SOCKET));
+				  SCMP_A1(SCMP_CMP_EQ, SOL_SOCKET, 0));
 
 	if (rc == 0)
 		rc = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(setsockopt), 2,
-				      SCMP_A1(SCMP_CMP_EQ, IPPROTO_TCP),
-				      SCMP_A2(SCMP_CMP_EQ, TCP_NODELAY));
+				      SCMP_A1(SCMP_CMP_EQ, IPPROTO_TCP, 0),
+				      SCMP_A2(SCMP_CMP_EQ, TCP_NODELAY, 0));
 	for (size_t i = 0; rc == 0 && i < BASE_ARRAY_LEN(allowed); i++)
 		rc = seccomp_rule_add(filter, SCMP_ACT_ALLOW, allowed[i], 0);
 	return rc;
