@@ -182,7 +182,7 @@ static void begin(void)
 	const struct reader_member members[] = {{.id = 22, .peer = 0, .weight = 10},
 						{.id = 33, .peer = 2, .weight = 10}};
 	struct hash_id id;
-	int to_fd, from_fd;
+	int to_fd = -1, from_fd = -1;
 
 	memset(&id, 'g', sizeof(id));
 	shared = reader_peers_share(&id, SAMPLES, LAYOUT_FORM_PACKED, "{}");
