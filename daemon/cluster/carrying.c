@@ -104,11 +104,9 @@ static void on_lost(struct carrying *carrying, const struct said_lost *lost)
 	if (!channel)
 		return;
 	*channel = (struct carrying_channel){.id = 0};
-	carrying->lost++;
-	snprintf(carrying->why, sizeof(carrying->why), "%s: %s",
+	log_line(LOG_LEVEL_INFO, "peer-lost", "uid=%u why=\"%s: %s\"",
+		 (unsigned)carrying->wants.uid,
 		 gating_name_of(carrying->wants.gating, lost->id, name), lost->text);
-	log_line(LOG_LEVEL_INFO, "peer-lost", "uid=%u why=\"%s\"", (unsigned)carrying->wants.uid,
-		 carrying->why);
 	tell_members(carrying);
 }
 
@@ -239,7 +237,6 @@ static void restart(void *arg)
 
 	if (start_process(carrying, &diag) == 0)
 		return;
-	snprintf(carrying->why, sizeof(carrying->why), "%s", diag.text);
 	log_line(LOG_LEVEL_ERROR, "carrier-start", "error=\"%s\"", diag.text);
 	start_later(carrying);
 }
@@ -276,11 +273,8 @@ bool carrying_child_ended(struct carrying *carrying, pid_t pid, int status)
 	hearing_end(&carrying->hearing);
 	close_fd(carrying, &carrying->child.sock);
 	carrying->child.pid = 0;
-	carrying->restarts++;
-	snprintf(carrying->why, sizeof(carrying->why), "the carrier %s",
-		 child_describe_end(status, how, sizeof(how)));
 	log_line(LOG_LEVEL_ERROR, "carrier-died", "uid=%u how=\"%s\"",
-		 (unsigned)carrying->wants.uid, how);
+		 (unsigned)carrying->wants.uid, child_describe_end(status, how, sizeof(how)));
 	memset(carrying->channel, 0, sizeof(carrying->channel));
 	tell_members(carrying);
 	close_trays(carrying);

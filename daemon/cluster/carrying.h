@@ -58,12 +58,10 @@ struct carrying { /* zeroed: no carrier, as there are no peers */
 	struct child_luck luck;
 	uint64_t number;    /* the domain's, for the gate; 0: there is no carrier */
 	int to_fd, from_fd; /* owned: trays that the reader writes and reads */
-	uint64_t restarts, lost;
-	char why[256]; /* the channel that was lost last, or why there is no carrier */
 	struct carrying_channel channel[VALUE_MOST_PEERS];
 };
 
-/* Starts it. A domain without a carrier is one without peers, so no failure is an error: `why` says it. */
+/* Starts it. A domain without a carrier is one without peers, so no failure is an error: the log says it. */
 void carrying_begin(struct carrying *carrying, const struct carrying_wants *wants);
 /* Ends it. It waits for nobody. */
 void carrying_end(struct carrying *carrying);
