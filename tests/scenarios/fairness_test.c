@@ -21,6 +21,7 @@
 #define WARM_S 0.25
 #define LOOK_S 2.5 /* of CPU time, of both: a window of fairness is 0.1 s of all processors */
 #define SLOW_S 1.5 /* the same where her part is far from the bound */
+#define LOOKS 16   /* more, of half as much each, until her part has come */
 
 /* ---- who works ---- */
 
@@ -165,12 +166,34 @@ static void slow_down(uid_t uid)
 	json_in_free(status);
 }
 
-/* Anna has one stream, and bert a flood of them; her part of what both used from then on. */
-static double annas_part(const char *annas, const char *berts, bool is_slow)
+/* What anna may have, as a part of what both used. */
+struct bounds {
+	double least, most;
+};
+
+static const struct bounds half = {0.85 * 0.5, 1.15 * 0.5},
+			   three_quarters = {0.85 * 0.75, 1.15 * 0.75}, most_of_it = {0.65, 1};
+
+static double part_of(const struct look *look)
+{
+	return look->anna / (look->anna + look->bert);
+}
+
+static bool within(const struct bounds *bounds, const struct look *look)
+{
+	return part_of(look) > bounds->least && part_of(look) < bounds->most;
+}
+
+/*
+ * Anna has one stream, and bert a flood of them. Of what both use from then on she must come to have her part: on a
+ * machine that does other things, too, that may take a while, and where shares are not kept it never comes.
+ */
+static void must_have(const char *annas, const char *berts, bool is_slow, struct bounds bounds)
 {
 	const struct look none = {0, 0};
 	struct worker anna = start(&town_anna, annas, 200), bert[FLOOD];
 	struct look first, then;
+	double both = is_slow ? SLOW_S : LOOK_S;
 
 	for (unsigned i = 0; i < FLOOD; i++)
 		bert[i] = start(&town_bert, berts, 201 + i);
@@ -178,30 +201,26 @@ static double annas_part(const char *annas, const char *berts, bool is_slow)
 	first = wait_used(&none, WARM_S, 2 * WARM_S);
 	if (is_slow)
 		slow_down(town_bert.uid);
-	then = wait_used(&first, 0, is_slow ? SLOW_S : LOOK_S);
+	then = wait_used(&first, 0, both);
+	for (unsigned i = 0; i < LOOKS && !within(&bounds, &then); i++)
+		then = wait_used(&first, 0, both += LOOK_S / 2);
 	for (unsigned i = 0; i < FLOOD; i++)
 		ck_assert_int_eq(stop(&bert[i]), 0);
 	ck_assert_int_eq(stop(&anna), 0);
-	printf("anna %.3f s, bert %.3f s: %.3f\n", then.anna, then.bert,
-	       then.anna / (then.anna + then.bert));
+	printf("anna %.3f s, bert %.3f s: %.3f\n", then.anna, then.bert, part_of(&then));
 	fflush(stdout);
-	return then.anna / (then.anna + then.bert);
+	ck_assert_msg(within(&bounds, &then), "she may have from %.3f to %.3f, and had %.3f",
+		      bounds.least, bounds.most, part_of(&then));
 }
 
 /* ---- shares ---- */
-
-static void must_have(double part, double share)
-{
-	ck_assert_msg(part > 0.85 * share && part < 1.15 * share, "her share is %.2f, she had %.3f",
-		      share, part);
-}
 
 START_TEST(a_flood_takes_nobodys_share_of_a_pool)
 {
 	const char *all = waves("all", &town_anna, true);
 
 	town_start("workers=2", "cache_size=0", "variants=1", NULL);
-	must_have(annas_part(all, all, false), 0.5);
+	must_have(all, all, false, half);
 	town_end();
 }
 END_TEST
@@ -215,7 +234,7 @@ START_TEST(nor_apart_and_a_share_is_what_it_is_set_to)
 
 	snprintf(share, sizeof(share), "tenant.%u.share=3", (unsigned)town_anna.uid);
 	town_start("workers=2", "cache_size=0", "variants=1", share, NULL);
-	must_have(annas_part(annas, berts, false), 0.75);
+	must_have(annas, berts, false, three_quarters);
 	town_end();
 }
 END_TEST
@@ -225,11 +244,9 @@ START_TEST(who_slows_down_his_own_holds_nobody_back)
 {
 	const char *annas = waves("annas", &town_anna, false),
 		   *berts = waves("berts", &town_bert, false);
-	double part;
 
 	town_start("workers=2", "cache_size=0", "variants=1", NULL);
-	part = annas_part(annas, berts, true);
-	ck_assert_msg(part > 0.65, "she had %.3f", part);
+	must_have(annas, berts, true, most_of_it);
 	town_end();
 }
 END_TEST

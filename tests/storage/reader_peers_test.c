@@ -187,7 +187,8 @@ END_TEST
 
 struct mischief {
 	struct philox_seq seq;
-	unsigned lost, twice, damaged;
+	_Atomic unsigned lost, twice,
+	    damaged; /* counted by the thread that carries, read by the test */
 	bool silent; /* of what is lost nobody is told */
 };
 
