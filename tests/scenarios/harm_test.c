@@ -53,6 +53,20 @@ static bool opens(pid_t pid, const char *what, int flags)
 	return fd >= 0;
 }
 
+/* Of a process that has ended the kernel opens this for everybody: it is empty then. */
+static bool tells(pid_t pid, const char *what)
+{
+	char path[64], byte;
+	_cleanup_close_ int fd = -1;
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, what);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 || read(fd, &byte, 1) <= 0)
+		return false;
+	fprintf(stderr, "%s can be read\n", path);
+	return true;
+}
+
 /* accessd may start a process and end it meanwhile: one that is gone (ESRCH) is no way in, and none that
  * was tried. Returns whether one got in; *ret_there when the process was there to be tried. */
 static bool gets_in(pid_t pid, bool *ret_there)
@@ -64,7 +78,7 @@ static bool gets_in(pid_t pid, bool *ret_there)
 	bool gets = false;
 
 	gets |= opens(pid, "mem", O_RDONLY) || opens(pid, "mem", O_RDWR);
-	gets |= opens(pid, "fd", O_RDONLY | O_DIRECTORY) || opens(pid, "maps", O_RDONLY);
+	gets |= opens(pid, "fd", O_RDONLY | O_DIRECTORY) || tells(pid, "maps");
 	gets |= opens(pid, "map_files", O_RDONLY | O_DIRECTORY) &&
 		opens(pid, "map_files/0-1", O_RDONLY);
 	gets |= opens(pid, "environ", O_RDONLY);
@@ -117,18 +131,27 @@ static void add_below(struct attack *attack, pid_t pid)
 		add_below(attack, attack->victim[first]);
 }
 
+static int end_at_once(void *arg)
+{
+	(void)arg;
+	return 0;
+}
+
 /* Another user's: accessd, reader, worker parent, workers and the job itself, while it holds slots. His
- * own: those of ours that work for him. */
+ * own: those of ours that work for him. And one that has ended, as any of ours may meanwhile. */
 START_TEST(nobody_gets_at_anothers_pixels)
 {
 	struct town_errand *errand = town_errand_new(folk_secret("anna", &town_anna), N, 1);
 	struct attack attack = {.n = 0};
-	pid_t anna;
+	pid_t anna, ended = town_send(&town_anna, end_at_once, NULL);
 
+	while (!town_has_ended(ended))
+		rig_sleep_ms(5);
 	town_start("workers=2", "linger_s=0", NULL);
 	errand->hold = 2;
 	anna = town_send(&town_anna, town_train, errand);
 	ck_assert(town_wait_holding(errand, anna));
+	attack.victim[attack.n++] = ended;
 	add_below(&attack, rig_host.pid);
 	attack.n_there = 3; /* reader, parent, at least one worker */
 	attack.may_signal = true;
@@ -138,6 +161,7 @@ START_TEST(nobody_gets_at_anothers_pixels)
 	attack.victim[attack.n++] = anna;
 	attack.n_there += 2;
 	ck_assert_int_eq(town_do(&town_bert, attack_all, &attack), 0);
+	ck_assert_int_eq(town_wait(ended), 0);
 	errand->goes = true;
 	ck_assert_int_eq(town_wait(anna), 0);
 	ck_assert_msg(errand->saw_all && !errand->wrong, "%s", errand->text);
