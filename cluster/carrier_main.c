@@ -13,19 +13,15 @@
 
 #include "cluster/carrier_parts.h"
 
-#include "base/identity.h"
 #include "base/log.h"
 #include "base/sandbox.h"
+#include "base/started.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/prctl.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -144,49 +140,6 @@ static _Noreturn void run(struct carrier *carrier)
 
 /* ---- the process ---- */
 
-static void follow_parent(void)
-{
-	struct ucred maker;
-	socklen_t size = sizeof(maker);
-
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getsockopt(CARRIER_CONTROL_FD, SOL_SOCKET, SO_PEERCRED, &maker, &size) < 0)
-		control_fatal("control", "descriptor 3 is no control socket: access-carrier is "
-					 "started by accessd, not by hand");
-	if (maker.pid != 0 && maker.pid != getppid())
-		_exit(0);
-}
-
-static void confine(void)
-{
-	prctl(PR_SET_DUMPABLE, 0);
-	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-	prctl(PR_SET_NAME, "access-carrier");
-	umask(077);
-	close_range(CARRIER_CONTROL_FD + 1, ~0U, 0);
-	signal(SIGPIPE, SIG_IGN);
-	signal(SIGINT, SIG_IGN); /* of the terminal; accessd decides when to end */
-	signal(SIGHUP, SIG_IGN);
-}
-
-/* Of a text that a person or accessd wrote. Nothing of anybody's was touched before. */
-static void become(const char *text)
-{
-	struct identity identity;
-	int r;
-
-	if (identity_parse(text, &identity)) {
-		fprintf(stderr, "access-carrier: --as %s: must be UID:GID\n", text);
-		exit(2);
-	}
-	r = identity_become(&identity);
-	if (!r)
-		return;
-	fprintf(stderr, "access-carrier: cannot become user %u, group %u: %s\n",
-		(unsigned)identity.uid, (unsigned)identity.gid, strerror(-r));
-	exit(1);
-}
-
 static void parse_options(int argc, char **argv)
 {
 	static const char usage[] =
@@ -194,7 +147,7 @@ static void parse_options(int argc, char **argv)
 	    "starts it with the control socket at descriptor 3\n";
 
 	if (argc == 3 && strcmp(argv[1], "--as") == 0) {
-		become(argv[2]);
+		started_become("access-carrier", argv[2]);
 	} else if (argc != 1) {
 		const bool is_help = argc == 2 && strcmp(argv[1], "--help") == 0;
 
@@ -235,10 +188,9 @@ int main(int argc, char **argv)
 	static struct carrier carrier = {.gate_fd = -1};
 
 	parse_options(argc, argv);
-	confine();
-	log_init("access-carrier", LOG_LEVEL_INFO);
+	started_confine("access-carrier");
 	tzset(); /* or the first line of a log opens the time zone's file, which ends a confined process */
-	follow_parent();
+	started_follow("access-carrier");
 	begin(&carrier);
 	carrier.now_ns = base_now_ns();
 	run(&carrier);

@@ -14,19 +14,17 @@
 #include <errno.h>
 #include <getopt.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/identity.h"
 #include "base/log.h"
 #include "base/sandbox.h"
+#include "base/started.h"
 #include "base/wire.h"
 #include "cluster/cell.h"
 #include "cluster/gate_say.h"
@@ -273,19 +271,6 @@ static _Noreturn void run(void)
 
 /* ---- the process ---- */
 
-static void follow_parent(void)
-{
-	struct ucred maker;
-	socklen_t size = sizeof(maker);
-
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getsockopt(GATE_CONTROL_FD, SOL_SOCKET, SO_PEERCRED, &maker, &size) < 0)
-		fatal("control", "descriptor 3 is no control socket: access-gate is started by "
-				 "accessd, not by hand");
-	if (maker.pid != 0 && maker.pid != getppid())
-		_exit(0);
-}
-
 static void limit(int resource, rlim_t most)
 {
 	struct rlimit now;
@@ -297,36 +282,12 @@ static void limit(int resource, rlim_t most)
 	setrlimit((__rlimit_resource_t)resource, &now);
 }
 
-static void confine(void)
+static void limit_all(void)
 {
-	prctl(PR_SET_DUMPABLE, 0);
-	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-	prctl(PR_SET_NAME, "access-gate");
-	umask(077);
-	close_range(GATE_CONTROL_FD + 1, ~0U, 0);
 	limit(RLIMIT_CORE, 0);
 	limit(RLIMIT_NOFILE, MOST_FILES);
 	if (sandbox_is_strict()) /* the run-time of the sanitizers wants more */
 		limit(RLIMIT_DATA, MOST_MEMORY);
-	signal(SIGPIPE, SIG_IGN);
-	signal(SIGINT, SIG_IGN); /* of the terminal; accessd decides when to end */
-	signal(SIGHUP, SIG_IGN);
-}
-
-static void become(const char *text)
-{
-	struct identity identity;
-	int r;
-
-	if (identity_parse(text, &identity)) {
-		fprintf(stderr, "access-gate: --as %s: must be UID:GID\n", text);
-		exit(2);
-	}
-	r = identity_become(&identity);
-	if (!r)
-		return;
-	fprintf(stderr, "access-gate: cannot become %s: %s\n", text, strerror(-r));
-	exit(1);
 }
 
 int main(int argc, char **argv)
@@ -343,14 +304,14 @@ int main(int argc, char **argv)
 
 	while ((option = getopt_long(argc, argv, "", options, NULL)) >= 0) {
 		if (option == 'a') {
-			become(optarg);
+			started_become("access-gate", optarg);
 		} else {
 			fputs(usage, option == 'h' ? stdout : stderr);
 			return option == 'h' ? 0 : 2;
 		}
 	}
-	confine();
-	log_init("access-gate", LOG_LEVEL_INFO);
-	follow_parent();
+	started_confine("access-gate");
+	limit_all();
+	started_follow("access-gate");
 	run();
 }

@@ -4,10 +4,7 @@
  * access-reader: the one program of ours that opens user data, with the user's own uid and groups.
  *
  * accessd starts it with the control socket at descriptor 3. A system accessd says whom it reads for
- * (--as), and to become that user is its first act (base/identity.c). It lives as long as accessd: the kernel kills it with its parent, the control socket ends
- * with the parent, and a parent that was gone before either could notice is found by comparing the
- * socket's maker with getppid(). It is not dumpable, so the user's other processes cannot write to
- * its memory and with that to a shared lane.
+ * (--as), and to become that user is its first act (base/started.h, which says how it ends with accessd).
  *
  * The main thread receives control messages and never touches user data; see reader_parts.h for the
  * other threads. accessd is trusted for what it asks, but a message that makes no sense means that
@@ -17,21 +14,17 @@
 
 #include "storage/reader_parts.h"
 
-#include "base/identity.h"
 #include "base/log.h"
+#include "base/started.h"
 #include "base/wire.h"
 #include "storage/source/source_indexer.h"
 
 #include <errno.h>
 #include <getopt.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define READER_THREADS 4
@@ -312,35 +305,14 @@ static int run(unsigned threads)
 
 /* ---- the process ---- */
 
-static void follow_parent(void)
-{
-	struct ucred maker;
-	socklen_t size = sizeof(maker);
-
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getsockopt(READER_CONTROL_FD, SOL_SOCKET, SO_PEERCRED, &maker, &size) < 0)
-		reader_say_fatal("control", "descriptor 3 is no control socket: access-reader is "
-					    "started by accessd, not by hand");
-	if (maker.pid != 0 && maker.pid != getppid())
-		_exit(0);
-}
-
-static void confine(void)
+static void raise_most_files(void)
 {
 	struct rlimit files;
 
-	prctl(PR_SET_DUMPABLE, 0);
-	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-	prctl(PR_SET_NAME, "access-reader");
-	umask(077);
-	close_range(READER_CONTROL_FD + 1, ~0U, 0);
-	if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
-		files.rlim_cur = files.rlim_max;
-		setrlimit(RLIMIT_NOFILE, &files);
-	}
-	signal(SIGPIPE, SIG_IGN);
-	signal(SIGINT, SIG_IGN); /* of the terminal; accessd decides when to end */
-	signal(SIGHUP, SIG_IGN);
+	if (getrlimit(RLIMIT_NOFILE, &files))
+		return;
+	files.rlim_cur = files.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &files);
 }
 
 static unsigned parse_threads(const char *text)
@@ -356,30 +328,6 @@ static unsigned parse_threads(const char *text)
 	return (unsigned)value;
 }
 
-static struct identity parse_identity(const char *text)
-{
-	struct identity identity;
-
-	if (identity_parse(text, &identity)) {
-		fprintf(stderr, "access-reader: --as %s: must be UID:GID or UID:GID:groups\n",
-			text);
-		exit(2);
-	}
-	return identity;
-}
-
-/* Nothing of anybody's was touched before. */
-static void become(const struct identity *identity)
-{
-	int r = identity_become(identity);
-
-	if (!r)
-		return;
-	fprintf(stderr, "access-reader: cannot become user %u, group %u: %s\n",
-		(unsigned)identity->uid, (unsigned)identity->gid, strerror(-r));
-	exit(1);
-}
-
 static unsigned parse_options(int argc, char **argv)
 {
 	static const struct option options[] = {
@@ -392,23 +340,21 @@ static unsigned parse_options(int argc, char **argv)
 				    "files for accessd, which starts it with the control "
 				    "socket at descriptor 3\n";
 	unsigned threads = READER_THREADS;
-	struct identity identity;
-	bool is_somebody = false;
+	const char *as = NULL;
 	int option;
 
 	while ((option = getopt_long(argc, argv, "", options, NULL)) >= 0) {
 		if (option == 't') {
 			threads = parse_threads(optarg);
 		} else if (option == 'a') {
-			identity = parse_identity(optarg);
-			is_somebody = true;
+			as = optarg;
 		} else {
 			fputs(usage, option == 'h' ? stdout : stderr);
 			exit(option == 'h' ? 0 : 2);
 		}
 	}
-	if (is_somebody)
-		become(&identity);
+	if (as)
+		started_become("access-reader", as);
 	return threads;
 }
 
@@ -421,9 +367,9 @@ int main(int argc, char **argv)
 		return source_indexing_main(argv + 2);
 	threads = parse_options(argc, argv);
 
-	confine();
-	log_init("access-reader", LOG_LEVEL_INFO);
-	follow_parent();
+	started_confine("access-reader");
+	raise_most_files();
+	started_follow("access-reader");
 	reader_open_init(threads);
 	status = run(threads);
 	reader_keep_end();
