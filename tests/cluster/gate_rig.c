@@ -245,15 +245,17 @@ static struct sockaddr_in address_of(const char *text)
 	return address;
 }
 
+/* Its socket stays open as long as this process, and never listens: the kernel gives the port to nobody by itself, and who
+ * asks for it with SO_REUSEADDR, as servers do, has it. */
 void rig_free_address(char ret[64])
 {
 	struct sockaddr_in address = address_of("127.0.0.1:0");
 	socklen_t size = sizeof(address);
-	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), on = 1;
 
+	ck_assert_int_eq(setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)), 0);
 	ck_assert_int_eq(bind(fd, (struct sockaddr *)&address, sizeof(address)), 0);
 	ck_assert_int_eq(getsockname(fd, (struct sockaddr *)&address, &size), 0);
-	close(fd);
 	snprintf(ret, 64, "127.0.0.1:%u", ntohs(address.sin_port));
 }
 
