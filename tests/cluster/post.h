@@ -78,7 +78,7 @@ void peer_connect(struct peer *peer, struct post *post, uint64_t id, bool is_sea
 void peer_fini(struct peer *peer);
 /* Makes a frame; does not send it. */
 void peer_make(struct peer *peer, const struct frame *frame, const void *body, uint32_t bytes);
-/* Sends the last one that was made, or `bytes` of it. */
+/* Sends the last one that was made, or `bytes` of it. A carrier that has ended the connection says so itself. */
 void peer_send(struct peer *peer, size_t bytes);
 void peer_say(struct peer *peer, const struct frame *frame, const void *body, uint32_t bytes);
 /* That there is this group, of number 0 if it is the first. */
