@@ -19,6 +19,7 @@
 static struct tree tree;
 static struct peers_node node[PEERS_NODES];
 static struct peers_net net;
+static uint64_t round_ns; /* how long the last round took */
 
 static void begin(bool has_memory)
 {
@@ -51,9 +52,12 @@ static void end(void)
 
 static void round_of_all(void)
 {
+	const uint64_t since_ns = base_now_ns();
+
 	for (unsigned i = 0; i < PEERS_NODES; i++)
 		peers_queue(&node[i]);
 	peers_wait(node, PEERS_NODES);
+	round_ns = base_now_ns() - since_ns;
 	for (unsigned i = 0; i < PEERS_NODES; i++)
 		peers_end_round(&node[i]);
 }
@@ -78,23 +82,27 @@ static void check_files_once(void)
 			      node[0].files[s], node[1].files[s]);
 }
 
-/* A machine that stood still for longer than a promise holds shows nothing of that. */
-static bool was_slow(uint64_t since_ns)
+/* A machine that stood still for as long as a promise holds, or a peer is waited for, shows nothing of who reads what. */
+static bool was_slow(void)
 {
-	return base_now_ns() - since_ns > PROMISED_NS / 2;
+	return round_ns > PROMISED_NS / 2;
+}
+
+/* In the last round all came from where it is kept. */
+static void check_no_files(void)
+{
+	for (unsigned i = 0; i < PEERS_NODES && !was_slow(); i++)
+		ck_assert_uint_eq(peers_files(&node[i]), 0);
 }
 
 START_TEST(each_file_is_read_once_and_each_form_made_once)
 {
-	uint64_t since_ns;
-
 	begin(false);
 	peers_net_start(&net, node);
 	connect_all();
-	since_ns = base_now_ns();
 	round_of_all();
 	check_runs(true);
-	if (!was_slow(since_ns))
+	if (!was_slow())
 		check_files_once();
 	peers_wait_kept(node, PEERS_NODES, PEERS_SAMPLES);
 	for (unsigned s = 0; s < PEERS_SAMPLES; s++)
@@ -103,12 +111,12 @@ START_TEST(each_file_is_read_once_and_each_form_made_once)
 					 peers_owns(&node[i], &node[1 - i], s));
 	round_of_all();
 	check_runs(true);
-	for (unsigned i = 0; i < PEERS_NODES; i++) {
+	check_no_files();
+	for (unsigned i = 0; i < PEERS_NODES && !was_slow(); i++) {
 		unsigned own = 0;
 
 		for (unsigned s = 0; s < PEERS_SAMPLES; s++)
 			own += peers_owns(&node[i], &node[1 - i], s);
-		ck_assert_uint_eq(peers_files(&node[i]), 0);
 		ck_assert_uint_eq(node[i].from_where[LAYOUT_FROM_STORE], own);
 		ck_assert_uint_eq(node[i].from_where[LAYOUT_FROM_PEER], PEERS_SAMPLES - own);
 	}
@@ -117,20 +125,29 @@ START_TEST(each_file_is_read_once_and_each_form_made_once)
 }
 END_TEST
 
+static unsigned all_from_memory(void)
+{
+	return node[0].from_where[LAYOUT_FROM_MEMORY] + node[1].from_where[LAYOUT_FROM_MEMORY];
+}
+
+/* The keeper takes its time: there may be rounds in which not all is there yet. */
 START_TEST(what_came_stays_in_memory)
 {
+	const uint64_t deadline_ns = base_now_ns() + PATIENCE_NS;
 	unsigned gets;
 
 	begin(true);
 	peers_net_start(&net, node);
 	connect_all();
-	round_of_all();
-	check_runs(true);
+	do {
+		ck_assert_uint_lt(base_now_ns(), deadline_ns);
+		round_of_all();
+		check_runs(true);
+	} while (all_from_memory() < PEERS_NODES * PEERS_SAMPLES);
 	gets = net.carried[VALUE_GET];
 	round_of_all();
 	check_runs(true);
-	for (unsigned i = 0; i < PEERS_NODES; i++)
-		ck_assert_uint_eq(node[i].from_where[LAYOUT_FROM_MEMORY], PEERS_SAMPLES);
+	ck_assert_uint_eq(all_from_memory(), PEERS_NODES * PEERS_SAMPLES);
 	ck_assert_uint_eq(net.carried[VALUE_GET], gets);
 	end();
 }
@@ -162,6 +179,8 @@ END_TEST
 /* Whoever was alone has all of it, and who comes then gets it from him, also what he owns from now on. */
 START_TEST(who_comes_later_gets_what_is_there)
 {
+	unsigned owned = 0;
+
 	begin(_i == 1);
 	peers_net_start(&net, node);
 	peers_queue(&node[0]);
@@ -171,14 +190,12 @@ START_TEST(who_comes_later_gets_what_is_there)
 	connect_all();
 	round_of_all();
 	check_runs(true);
-	for (unsigned i = 0; i < PEERS_NODES; i++)
-		ck_assert_uint_eq(peers_files(&node[i]), 0);
-	ck_assert_uint_eq(node[1].from_where[LAYOUT_FROM_PEER], PEERS_SAMPLES);
-	for (unsigned s = 0, owned = 0; s < PEERS_SAMPLES; s++) {
+	check_no_files();
+	if (!was_slow())
+		ck_assert_uint_eq(node[1].from_where[LAYOUT_FROM_PEER], PEERS_SAMPLES);
+	for (unsigned s = 0; s < PEERS_SAMPLES; s++)
 		owned += peers_owns(&node[1], &node[0], s);
-		if (s + 1 == PEERS_SAMPLES)
-			peers_wait_kept(&node[1], 1, owned);
-	}
+	peers_wait_kept(&node[1], 1, owned);
 	end();
 }
 END_TEST
@@ -460,8 +477,7 @@ START_TEST(late_members_forget_nothing_of_a_new_channel)
 	peers_members(&node[0], &node[1]);
 	round_of_all();
 	check_runs(true);
-	for (unsigned i = 0; i < PEERS_NODES; i++)
-		ck_assert_uint_eq(peers_files(&node[i]), 0);
+	check_no_files();
 	end();
 }
 END_TEST
@@ -503,8 +519,7 @@ START_TEST(a_group_that_others_crowd_out_comes_back)
 		crowd(&node[i], 100);
 	round_of_all();
 	check_runs(true);
-	for (unsigned i = 0; i < PEERS_NODES; i++)
-		ck_assert_uint_eq(peers_files(&node[i]), 0);
+	check_no_files();
 	ck_assert_uint_eq(net.carried[VALUE_GROUP], 2);
 	end();
 }
@@ -530,8 +545,7 @@ START_TEST(a_peer_that_lies_about_a_group_is_not_believed)
 	peers_wait_kept(node, PEERS_NODES, PEERS_SAMPLES);
 	round_of_all();
 	check_runs(true);
-	for (unsigned i = 0; i < PEERS_NODES; i++)
-		ck_assert_uint_eq(peers_files(&node[i]), 0);
+	check_no_files();
 	end();
 }
 END_TEST
