@@ -30,10 +30,19 @@ stop_accessd
 
 # ---- with them ----
 
+# Their sockets stay open, and never listen: nobody else gets these ports, and who listens with SO_REUSEADDR, as nodes do, has them.
 python3 -c '
+import signal
 import socket
-many = [socket.create_server(("127.0.0.1", 0)) for _ in range(3)]
-print(*(one.getsockname()[1] for one in many))' >"$work/ports"
+many = [socket.socket() for _ in range(3)]
+for one in many:
+    one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    one.bind(("127.0.0.1", 0))
+print(*(one.getsockname()[1] for one in many), flush=True)
+signal.pause()' >"$work/ports" &
+ports=$!
+cleanup_fn "kill -KILL $ports"
+until_true $patience test -s "$work/ports" || fail "no three ports"
 read -r port_a port_b port_c <"$work/ports"
 (umask 077 && head -c 48 /dev/urandom | base64 >"$work/cluster.key" && head -c 48 /dev/urandom | base64 >"$work/other.key")
 # node NAME PORT [NAME=VALUE]...: starts it; its socket is in $socket, its pid in $daemon
