@@ -12,5 +12,6 @@
 #endif
 
 #include <Python.h>
+#include <structmember.h>
 
 #endif

@@ -122,42 +122,6 @@ static PyObject *pybatch_get_parts(PyObject *object, void *closure)
 
 /* ---- what the library says of it ---- */
 
-static PyObject *pybatch_get_count(PyObject *object, void *closure)
-{
-	(void)closure;
-	return PyLong_FromUnsignedLong(((struct pybatch *)object)->info.count);
-}
-
-static PyObject *pybatch_get_epoch(PyObject *object, void *closure)
-{
-	(void)closure;
-	return PyLong_FromUnsignedLongLong(((struct pybatch *)object)->info.epoch);
-}
-
-static PyObject *pybatch_get_step(PyObject *object, void *closure)
-{
-	(void)closure;
-	return PyLong_FromUnsignedLongLong(((struct pybatch *)object)->info.step);
-}
-
-static PyObject *pybatch_get_substituted(PyObject *object, void *closure)
-{
-	(void)closure;
-	return PyLong_FromUnsignedLong(((struct pybatch *)object)->info.substituted);
-}
-
-static PyObject *pybatch_get_copied(PyObject *object, void *closure)
-{
-	(void)closure;
-	return PyLong_FromUnsignedLong(((struct pybatch *)object)->info.copied);
-}
-
-static PyObject *pybatch_get_kept(PyObject *object, void *closure)
-{
-	(void)closure;
-	return PyLong_FromUnsignedLongLong(((struct pybatch *)object)->info.kept);
-}
-
 static PyObject *pybatch_get_is_last(PyObject *object, void *closure)
 {
 	(void)closure;
@@ -208,18 +172,25 @@ static PyGetSetDef pybatch_getset[] = {
      NULL},
     {"parts", pybatch_get_parts, NULL,
      "Of a mix, the part that each sample is of: count uint32 as bytes; else None.", NULL},
-    {"count", pybatch_get_count, NULL, "Samples.", NULL},
-    {"epoch", pybatch_get_epoch, NULL, "From 0.", NULL},
-    {"step", pybatch_get_step, NULL, "Batches of the epoch before this one.", NULL},
-    {"substituted", pybatch_get_substituted, NULL, "Samples whose pixels are another sample's.",
-     NULL},
-    {"copied", pybatch_get_copied, NULL, "Samples that were copied together.", NULL},
-    {"kept", pybatch_get_kept, NULL,
-     "Samples of the stream so far that became private copies, as they were held.", NULL},
     {"is_last", pybatch_get_is_last, NULL, "Of its epoch.", NULL},
     {"slot", pybatch_get_slot, NULL,
      "Which memory it lies in, (session, address), for Twin; None: in private memory.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
+};
+
+#define PYBATCH_SAYS(type, name, what)                                           \
+	{                                                                        \
+#name, type, offsetof(struct pybatch, info.name), READONLY, what \
+	}
+static PyMemberDef pybatch_members[] = {
+    PYBATCH_SAYS(T_UINT, count, "Samples."),
+    PYBATCH_SAYS(T_ULONGLONG, epoch, "From 0."),
+    PYBATCH_SAYS(T_ULONGLONG, step, "Batches of the epoch before this one."),
+    PYBATCH_SAYS(T_UINT, substituted, "Samples whose pixels are another sample's."),
+    PYBATCH_SAYS(T_UINT, copied, "Samples that were copied together."),
+    PYBATCH_SAYS(T_ULONGLONG, kept,
+		 "Samples of the stream so far that became private copies, as they were held."),
+    {NULL, 0, 0, 0, NULL},
 };
 
 static PyMethodDef pybatch_methods[] = {
@@ -233,17 +204,12 @@ static PyType_Slot pybatch_slots[] = {
     {Py_tp_dealloc, pybatch_dealloc},
     {Py_tp_methods, pybatch_methods},
     {Py_tp_getset, pybatch_getset},
+    {Py_tp_members, pybatch_members},
     {0, NULL},
-};
-
-static PyType_Spec pybatch_spec = {
-    .name = "oneaccess._core.Batch",
-    .basicsize = sizeof(struct pybatch),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION | Py_TPFLAGS_IMMUTABLETYPE,
-    .slots = pybatch_slots,
 };
 
 int pybatch_add_type(PyObject *module)
 {
-	return pytype_add(module, &pybatch_spec, "Batch", &pybatch_type);
+	return pytype_add(module, "oneaccess._core.Batch", sizeof(struct pybatch), pybatch_slots,
+			  &pybatch_type);
 }

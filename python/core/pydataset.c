@@ -9,78 +9,65 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include "libaccess/libaccess.h"
+#include "python/core/pycall.h"
 #include "python/core/pyclient.h"
-#include "python/core/pyoutcome.h"
 #include "python/core/pytype.h"
-
-struct pydataset {
-	PyObject base;
-	struct oa_dataset *dataset;
-};
 
 static PyTypeObject *pydataset_type;
 
-/* 0, or -1 with an exception. */
-static int pydataset_open(struct oa_client *client, const char *path, struct oa_dataset **ret)
-{
-	struct oa_error error = {.size = sizeof(error)};
-	int r;
+struct pydataset_ask {
+	struct oa_client *client;
+	const char *path;
+};
 
-	do {
-		Py_BEGIN_ALLOW_THREADS
-			r = oa_dataset_open(client, path, 0, ret, &error);
-		Py_END_ALLOW_THREADS
-		if (PyErr_CheckSignals() != 0) {
-			if (r == 0)
-				oa_dataset_close(*ret);
-			return -1;
-		}
-	} while (r == OA_E_INTERRUPTED);
-	if (r == 0)
-		return 0;
-	pyoutcome_raise(r, error.text);
-	return -1;
+static int pydataset_open(void *asked, void **ret, struct oa_error *error)
+{
+	const struct pydataset_ask *ask = asked;
+	struct oa_dataset *dataset = NULL;
+	int r = oa_dataset_open(ask->client, ask->path, 0, &dataset, error);
+
+	*ret = dataset;
+	return r;
 }
+
+static void pydataset_end(void *dataset)
+{
+	oa_dataset_close(dataset);
+}
+
+static const struct pycall_kind pydataset_kind = {.what = "dataset", .end = pydataset_end};
 
 static PyObject *pydataset_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
 	static char *names[] = {"client", "path", NULL};
-	struct oa_dataset *dataset;
-	struct oa_client *client;
-	struct pydataset *self;
+	struct pydataset_ask ask;
 	PyObject *object;
-	const char *path;
+	void *dataset;
 
-	if (!PyArg_ParseTupleAndKeywords(args, kwargs, "Os:Dataset", names, &object, &path))
+	if (!PyArg_ParseTupleAndKeywords(args, kwargs, "Os:Dataset", names, &object, &ask.path))
 		return NULL;
-	client = pyclient_of(object);
-	if (client == NULL || pydataset_open(client, path, &dataset) != 0)
+	ask.client = pyclient_of(object);
+	if (ask.client == NULL)
 		return NULL;
-	self = PyObject_New(struct pydataset, type);
-	if (self == NULL)
-		oa_dataset_close(dataset);
-	else
-		self->dataset = dataset;
-	return (PyObject *)self;
+	dataset = pycall_open(pydataset_open, &ask, pydataset_end);
+	return dataset == NULL ? NULL : pycall_new(type, &pydataset_kind, dataset, false);
 }
 
-static void pydataset_dealloc(PyObject *object)
+static const struct oa_dataset *pydataset_of(PyObject *object)
 {
-
-	oa_dataset_close(((struct pydataset *)object)->dataset);
-	pytype_free(object);
+	return ((struct pycall_object *)object)->of;
 }
 
 static PyObject *pydataset_get_count(PyObject *object, void *closure)
 {
 	(void)closure;
-	return PyLong_FromUnsignedLongLong(oa_dataset_count(((struct pydataset *)object)->dataset));
+	return PyLong_FromUnsignedLongLong(oa_dataset_count(pydataset_of(object)));
 }
 
 /* Names of folders, which need not be text: as Python reads names of files. */
 static PyObject *pydataset_get_classes(PyObject *object, void *closure)
 {
-	const struct oa_dataset *dataset = ((struct pydataset *)object)->dataset;
+	const struct oa_dataset *dataset = pydataset_of(object);
 	uint32_t n = oa_dataset_classes(dataset);
 	PyObject *classes = PyList_New((Py_ssize_t)n);
 
@@ -97,7 +84,7 @@ static PyObject *pydataset_get_classes(PyObject *object, void *closure)
 /* int64 of all samples as bytes. */
 static PyObject *pydataset_labels(PyObject *object, PyObject *unused)
 {
-	const struct oa_dataset *dataset = ((struct pydataset *)object)->dataset;
+	const struct oa_dataset *dataset = pydataset_of(object);
 	uint64_t n = oa_dataset_count(dataset);
 	PyObject *bytes;
 	int64_t *label;
@@ -132,20 +119,14 @@ static PyMethodDef pydataset_methods[] = {
 static PyType_Slot pydataset_slots[] = {
     {Py_tp_doc, "Dataset(client, path): what is in it (oa_dataset_open(3))."},
     {Py_tp_new, pydataset_new},
-    {Py_tp_dealloc, pydataset_dealloc},
+    {Py_tp_dealloc, pycall_dealloc},
     {Py_tp_methods, pydataset_methods},
     {Py_tp_getset, pydataset_getset},
     {0, NULL},
 };
 
-static PyType_Spec pydataset_spec = {
-    .name = "oneaccess._core.Dataset",
-    .basicsize = sizeof(struct pydataset),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE,
-    .slots = pydataset_slots,
-};
-
 int pydataset_add_type(PyObject *module)
 {
-	return pytype_add(module, &pydataset_spec, "Dataset", &pydataset_type);
+	return pytype_add(module, "oneaccess._core.Dataset", sizeof(struct pycall_object),
+			  pydataset_slots, &pydataset_type);
 }

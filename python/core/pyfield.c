@@ -290,12 +290,6 @@ static PyObject *pyfield_dlpack_device(PyObject *object, PyObject *unused)
 
 /* ---- what it says of itself ---- */
 
-static PyObject *pyfield_get_name(PyObject *object, void *closure)
-{
-	(void)closure;
-	return Py_NewRef(((struct pyfield *)object)->name);
-}
-
 static PyObject *pyfield_get_dtype(PyObject *object, void *closure)
 {
 	(void)closure;
@@ -310,18 +304,6 @@ static PyObject *pyfield_get_kind(PyObject *object, void *closure)
 	return PyUnicode_FromString(self->kind == OA_TEXT     ? "text"
 				    : self->kind == OA_RAGGED ? "ragged"
 							      : "dense");
-}
-
-static PyObject *pyfield_get_lengths(PyObject *object, void *closure)
-{
-	(void)closure;
-	return Py_NewRef(((struct pyfield *)object)->lengths);
-}
-
-static PyObject *pyfield_get_nbytes(PyObject *object, void *closure)
-{
-	(void)closure;
-	return PyLong_FromSsize_t(((struct pyfield *)object)->bytes);
 }
 
 static PyObject *pyfield_get_shape(PyObject *object, void *closure)
@@ -340,15 +322,19 @@ static PyObject *pyfield_get_shape(PyObject *object, void *closure)
 }
 
 static PyGetSetDef pyfield_getset[] = {
-    {"name", pyfield_get_name, NULL, "\"image\", \"label\", ...", NULL},
     {"dtype", pyfield_get_dtype, NULL,
      "\"uint8\", \"float16\", \"bfloat16\", \"float32\", \"int64\", ...", NULL},
     {"kind", pyfield_get_kind, NULL, "\"dense\", \"ragged\" or \"text\"", NULL},
-    {"lengths", pyfield_get_lengths, NULL,
-     "Of a ragged one: how long each sample is, int64 as bytes, checked; else None.", NULL},
     {"shape", pyfield_get_shape, NULL, "Samples first.", NULL},
-    {"nbytes", pyfield_get_nbytes, NULL, "Bytes of all of it.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
+};
+
+static PyMemberDef pyfield_members[] = {
+    {"name", T_OBJECT_EX, offsetof(struct pyfield, name), READONLY, "\"image\", \"label\", ..."},
+    {"lengths", T_OBJECT_EX, offsetof(struct pyfield, lengths), READONLY,
+     "Of a ragged one: how long each sample is, int64 as bytes, checked; else None."},
+    {"nbytes", T_PYSSIZET, offsetof(struct pyfield, bytes), READONLY, "Bytes of all of it."},
+    {NULL, 0, 0, 0, NULL},
 };
 
 static PyMethodDef pyfield_methods[] = {
@@ -363,18 +349,13 @@ static PyType_Slot pyfield_slots[] = {
     {Py_tp_dealloc, pyfield_dealloc},
     {Py_tp_methods, pyfield_methods},
     {Py_tp_getset, pyfield_getset},
+    {Py_tp_members, pyfield_members},
     {Py_bf_getbuffer, pyfield_getbuffer},
     {0, NULL},
 };
 
-static PyType_Spec pyfield_spec = {
-    .name = "oneaccess._core.Field",
-    .basicsize = sizeof(struct pyfield),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION | Py_TPFLAGS_IMMUTABLETYPE,
-    .slots = pyfield_slots,
-};
-
 int pyfield_add_type(PyObject *module)
 {
-	return pytype_add(module, &pyfield_spec, "Field", &pyfield_type);
+	return pytype_add(module, "oneaccess._core.Field", sizeof(struct pyfield), pyfield_slots,
+			  &pyfield_type);
 }

@@ -7,159 +7,67 @@
 
 #include "python/core/pystream.h"
 
-#include <limits.h>
 #include <stdbool.h>
 #include <string.h>
-#include "python/core/pybatch.h"
 #include "python/core/pycall.h"
 #include "python/core/pyclient.h"
-#include "python/core/pyguard.h"
 #include "python/core/pyoutcome.h"
 #include "python/core/pyrequest.h"
 #include "python/core/pytype.h"
-
-struct pystream {
-	PyObject base;
-	struct oa_stream *stream;
-	struct pycall_life life;
-	bool is_writable;
-};
 
 static PyTypeObject *pystream_type;
 
 /* ---- opening ---- */
 
-/* 0, or -1 with an exception. */
-static int pystream_open(struct oa_client *client, const struct oa_options *options,
-			 struct oa_stream **ret)
-{
-	struct oa_error error = {.size = sizeof(error)};
-	int r;
-
-	do {
-		Py_BEGIN_ALLOW_THREADS
-			r = oa_open(client, options, ret, &error);
-		Py_END_ALLOW_THREADS
-		if (PyErr_CheckSignals() != 0) {
-			if (r == 0)
-				oa_close(*ret);
-			return -1;
-		}
-	} while (r == OA_E_INTERRUPTED);
-	if (r == 0)
-		return 0;
-	pyoutcome_raise(r, error.text);
-	return -1;
-}
-
-static struct oa_stream *pystream_make(PyObject *args, PyObject *kwargs, bool *ret_is_writable)
-{
-	struct oa_client *client = NULL;
-	struct oa_stream *stream = NULL;
+struct pystream_ask {
+	struct oa_client *client;
 	struct pyrequest request;
-	PyObject *object;
+};
 
-	if (!PyArg_ParseTuple(args, "O:Stream", &object))
-		return NULL;
-	if (pyrequest_init(&request, kwargs) == 0)
-		client = pyclient_of(object);
-	if (client != NULL && pystream_open(client, &request.options, &stream) != 0)
-		stream = NULL;
-	*ret_is_writable = request.options.flags & OA_COPY;
-	pyrequest_fini(&request);
-	return stream;
-}
-
-static PyObject *pystream_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+static int pystream_open(void *asked, void **ret, struct oa_error *error)
 {
-	bool is_writable;
-	struct oa_stream *stream = pystream_make(args, kwargs, &is_writable);
-	struct pystream *self;
+	const struct pystream_ask *ask = asked;
+	struct oa_stream *stream = NULL;
+	int r = oa_open(ask->client, &ask->request.options, &stream, error);
 
-	if (stream == NULL)
-		return NULL;
-	self = PyObject_New(struct pystream, type);
-	if (self == NULL) {
-		oa_close(stream);
-		return NULL;
-	}
-	pyguard_begin();
-	self->stream = stream;
-	self->life = (struct pycall_life){0};
-	self->is_writable = is_writable;
-	return (PyObject *)self;
+	*ret = stream;
+	return r;
 }
 
-/* ---- calls, and the end ---- */
-
-/* NULL, with ValueError, when it was closed. */
-static struct oa_stream *pystream_enter(PyObject *object)
+static void pystream_end(void *stream)
 {
-	struct pystream *self = (struct pystream *)object;
-
-	return pycall_enter(&self->life, "stream") ? self->stream : NULL;
+	oa_close(stream);
 }
 
-static void pystream_end(struct pystream *self)
-{
-	struct oa_stream *stream = self->stream;
-
-	self->stream = NULL;
-	Py_BEGIN_ALLOW_THREADS
-		oa_close(stream);
-	Py_END_ALLOW_THREADS
-}
-
-static void pystream_leave(PyObject *object)
-{
-	struct pystream *self = (struct pystream *)object;
-
-	if (pycall_leave(&self->life))
-		pystream_end(self);
-}
-
-static PyObject *pystream_close(PyObject *object, PyObject *unused)
-{
-	struct pystream *self = (struct pystream *)object;
-
-	(void)unused;
-	if (pycall_close(&self->life))
-		pystream_end(self);
-	Py_RETURN_NONE;
-}
-
-static void pystream_dealloc(PyObject *object)
-{
-
-	oa_close(((struct pystream *)object)->stream);
-	pytype_free(object);
-}
-
-/* ---- batches ---- */
-
-static int pystream_call(void *stream, int timeout_ms, struct oa_batch **ret)
+static int pystream_next(void *stream, int timeout_ms, struct oa_batch **ret)
 {
 	return oa_next(stream, timeout_ms, ret);
 }
 
-static PyObject *pystream_next(PyObject *object, PyObject *args)
+static const char *pystream_text(void *stream)
 {
-	struct pystream *self = (struct pystream *)object;
-	PyObject *made = NULL;
-	struct oa_batch *batch;
-	int timeout_ms = -1, r;
+	return oa_error_text(stream);
+}
 
-	if (!PyArg_ParseTuple(args, "|i:next", &timeout_ms) || pystream_enter(object) == NULL)
+static const struct pycall_kind pystream_kind = {"stream", pystream_end, pystream_next,
+						 pystream_text};
+
+static PyObject *pystream_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+{
+	struct pystream_ask ask = {.client = NULL};
+	void *stream = NULL;
+	bool is_writable;
+	PyObject *object;
+
+	if (!PyArg_ParseTuple(args, "O:Stream", &object))
 		return NULL;
-	r = pycall_next(pystream_call, self->stream, timeout_ms, &self->life, &batch);
-	if (r == 0)
-		made = pybatch_new(batch, self->is_writable);
-	else if (r == OA_E_END)
-		made = Py_NewRef(Py_None);
-	else if (r != INT_MIN)
-		pycall_raise(r, oa_error_text(self->stream), timeout_ms);
-	pystream_leave(object);
-	return made;
+	if (pyrequest_init(&ask.request, kwargs) == 0)
+		ask.client = pyclient_of(object);
+	if (ask.client != NULL)
+		stream = pycall_open(pystream_open, &ask, pystream_end);
+	is_writable = ask.request.options.flags & OA_COPY;
+	pyrequest_fini(&ask.request);
+	return stream == NULL ? NULL : pycall_new(type, &pystream_kind, stream, is_writable);
 }
 
 /* ---- where it stands ---- */
@@ -178,45 +86,36 @@ static int pystream_token(void *of, void *data, size_t *size)
 				    : oa_state(place->stream, data, size);
 }
 
-static PyObject *pystream_save(struct oa_stream *stream, const uint64_t *epoch)
-{
-	struct pystream_place place = {stream, epoch};
-	int code;
-	PyObject *token = pycall_state(pystream_token, &place, &code);
-
-	if (code != 0)
-		pyoutcome_raise(code, oa_error_text(stream));
-	return token;
-}
-
 static PyObject *pystream_state(PyObject *object, PyObject *args)
 {
-	struct oa_stream *stream;
+	struct pystream_place place = {NULL, NULL};
 	unsigned long long number = 0;
 	uint64_t epoch;
 	PyObject *token;
 
 	if (!PyArg_ParseTuple(args, "|K:state", &number))
 		return NULL;
-	stream = pystream_enter(object);
-	if (stream == NULL)
+	place.stream = pycall_enter(object);
+	if (place.stream == NULL)
 		return NULL;
 	epoch = number;
-	token = pystream_save(stream, PyTuple_Size(args) > 0 ? &epoch : NULL);
-	pystream_leave(object);
+	if (PyTuple_Size(args) > 0)
+		place.epoch = &epoch;
+	token = pycall_state(object, pystream_token, &place);
+	pycall_leave(object);
 	return token;
 }
 
 static PyObject *pystream_stats(PyObject *object, PyObject *unused)
 {
-	struct oa_stream *stream = pystream_enter(object);
+	struct oa_stream *stream = pycall_enter(object);
 	struct oa_stats stats = {.size = sizeof(stats)};
 
 	(void)unused;
 	if (stream == NULL)
 		return NULL;
 	oa_stream_stats(stream, &stats);
-	pystream_leave(object);
+	pycall_leave(object);
 	return Py_BuildValue(
 	    "{sKsKsKsKsKsKsKsKsKsKsIsIsIsKsKsKsKsKsKsKsKss}", "samples", stats.samples, "batches",
 	    stats.batches, "epochs", stats.epochs, "skipped", stats.skipped, "substituted",
@@ -265,7 +164,7 @@ static PyObject *pystream_bad_samples(PyObject *object, PyObject *args)
 
 	if (!PyArg_ParseTuple(args, "|i:bad_samples", &timeout_ms))
 		return NULL;
-	stream = pystream_enter(object);
+	stream = pycall_enter(object);
 	if (stream == NULL)
 		return NULL;
 	do {
@@ -278,19 +177,19 @@ static PyObject *pystream_bad_samples(PyObject *object, PyObject *args)
 	else if (!PyErr_Occurred())
 		pyoutcome_raise(r, oa_error_text(stream));
 	oa_bad_samples_free(list);
-	pystream_leave(object);
+	pycall_leave(object);
 	return all;
 }
 
 static PyMethodDef pystream_methods[] = {
-    {"next", pystream_next, METH_VARARGS,
+    {"next", pycall_next, METH_VARARGS,
      "next(timeout_ms=-1): the next Batch; None at the end of all epochs."},
     {"state", pystream_state, METH_VARARGS,
      "state(): the resume token; state(epoch): the one of that epoch's beginning."},
     {"bad_samples", pystream_bad_samples, METH_VARARGS,
      "bad_samples(timeout_ms=0): oa_bad_samples(3) as a list of (id, name, stage, error)."},
     {"stats", pystream_stats, METH_NOARGS, "oa_stream_stats(3) as a dict."},
-    {"close", pystream_close, METH_NOARGS,
+    {"close", pycall_close, METH_NOARGS,
      "Gives the stream back; batches that are held stay valid."},
     {NULL, NULL, 0, NULL},
 };
@@ -298,19 +197,13 @@ static PyMethodDef pystream_methods[] = {
 static PyType_Slot pystream_slots[] = {
     {Py_tp_doc, "Stream(client, *, dataset, pipeline, batch, ...): oa_open(3)."},
     {Py_tp_new, pystream_new},
-    {Py_tp_dealloc, pystream_dealloc},
+    {Py_tp_dealloc, pycall_dealloc},
     {Py_tp_methods, pystream_methods},
     {0, NULL},
 };
 
-static PyType_Spec pystream_spec = {
-    .name = "oneaccess._core.Stream",
-    .basicsize = sizeof(struct pystream),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE,
-    .slots = pystream_slots,
-};
-
 int pystream_add_type(PyObject *module)
 {
-	return pytype_add(module, &pystream_spec, "Stream", &pystream_type);
+	return pytype_add(module, "oneaccess._core.Stream", sizeof(struct pycall_object),
+			  pystream_slots, &pystream_type);
 }

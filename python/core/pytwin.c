@@ -124,22 +124,11 @@ static PyObject *pytwin_places(PyObject *object, PyObject *batch)
 	return places;
 }
 
-static PyObject *pytwin_get_address(PyObject *object, void *closure)
-{
-	(void)closure;
-	return PyLong_FromVoidPtr(((struct pytwin *)object)->map);
-}
-
-static PyObject *pytwin_get_nbytes(PyObject *object, void *closure)
-{
-	(void)closure;
-	return PyLong_FromSize_t(((struct pytwin *)object)->bytes);
-}
-
-static PyGetSetDef pytwin_getset[] = {
-    {"address", pytwin_get_address, NULL, "Of its first byte, a page's; 0: it was closed.", NULL},
-    {"nbytes", pytwin_get_nbytes, NULL, "Whole pages.", NULL},
-    {NULL, NULL, NULL, NULL, NULL},
+static PyMemberDef pytwin_members[] = {
+    {"address", T_ULONGLONG, offsetof(struct pytwin, map), READONLY,
+     "Of its first byte, a page's; 0: it was closed."},
+    {"nbytes", T_PYSSIZET, offsetof(struct pytwin, bytes), READONLY, "Whole pages."},
+    {NULL, 0, 0, 0, NULL},
 };
 
 static PyMethodDef pytwin_methods[] = {
@@ -156,18 +145,12 @@ static PyType_Slot pytwin_slots[] = {
     {Py_tp_new, pytwin_new},
     {Py_tp_dealloc, pytwin_dealloc},
     {Py_tp_methods, pytwin_methods},
-    {Py_tp_getset, pytwin_getset},
+    {Py_tp_members, pytwin_members},
     {0, NULL},
-};
-
-static PyType_Spec pytwin_spec = {
-    .name = "oneaccess._core.Twin",
-    .basicsize = sizeof(struct pytwin),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE,
-    .slots = pytwin_slots,
 };
 
 int pytwin_add_type(PyObject *module)
 {
-	return pytype_add(module, &pytwin_spec, "Twin", &pytwin_type);
+	return pytype_add(module, "oneaccess._core.Twin", sizeof(struct pytwin), pytwin_slots,
+			  &pytwin_type);
 }

@@ -6,10 +6,32 @@
 
 #include "python/core/pytype.h"
 
-int pytype_add(PyObject *module, PyType_Spec *spec, const char *name, PyTypeObject **ret)
+#include <stdbool.h>
+#include <string.h>
+
+static bool pytype_has_new(const PyType_Slot *slot)
 {
-	*ret = (PyTypeObject *)PyType_FromSpec(spec);
-	return *ret == NULL ? -1 : PyModule_AddObjectRef(module, name, (PyObject *)*ret);
+	while (slot->slot != 0 && slot->slot != Py_tp_new)
+		slot++;
+	return slot->slot != 0;
+}
+
+int pytype_add(PyObject *module, const char *name, size_t size, PyType_Slot *slots,
+	       PyTypeObject **ret)
+{
+	PyType_Spec spec = {
+	    .name = name,
+	    .basicsize = (int)size,
+	    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE,
+	    .slots = slots,
+	};
+
+	if (!pytype_has_new(slots))
+		spec.flags |= Py_TPFLAGS_DISALLOW_INSTANTIATION;
+	*ret = (PyTypeObject *)PyType_FromSpec(&spec);
+	return *ret == NULL
+		   ? -1
+		   : PyModule_AddObjectRef(module, strrchr(name, '.') + 1, (PyObject *)*ret);
 }
 
 void pytype_free(PyObject *object)
