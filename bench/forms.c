@@ -5,9 +5,9 @@
  * The same crops of ImageNet training from each file and from each stored form of it: decoded by
  * themselves, and through the whole training pipeline; then the evaluation pipeline, from the file and from
  * what is kept behind its first ops. The unit is libjpeg-turbo's bare decode of those
- * crops, as in bench/crops. All is in memory; in every round each way does every file; thread CPU
- * time; a file's time is the least of all rounds, so that neighbours on the machine count little, and
- * ratios are of sums over files. A file that some form does not suit is counted and timed for none.
+ * crops: jpeg_crop_scanline to the columns, jpeg_skip_scanlines to the first row, stop after the last. All
+ * is in memory; in every round each way does every file; thread CPU time; a file's time is the least of
+ * all rounds, so that neighbours on the machine count little, and ratios are of sums over files. A file that some form does not suit is counted and timed for none.
  *
  * Before, every form's output of its pipeline is compared with the file's, bit for bit.
  */
@@ -109,7 +109,7 @@ static void forms_jpeg(struct forms *f, unsigned i, unsigned form)
 	if (box.top > 0)
 		jpeg_skip_scanlines(&jpeg, box.top);
 	for (uint32_t y = 0; y < box.height;) {
-		JSAMPROW rows[1] = {f->rows + 16}; /* not at a multiple of 32: see bench/crops */
+		JSAMPROW rows[1] = {f->rows + 16}; /* no multiple of 32: there it avoids caches */
 
 		y += jpeg_read_scanlines(&jpeg, rows, 1);
 	}
