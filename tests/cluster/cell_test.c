@@ -354,7 +354,11 @@ START_TEST(a_domain_has_a_name)
 	const struct passwd *user = getpwuid(getuid());
 	char me[64], name[64], whole[160];
 
-	ck_assert_ptr_nonnull(user);
+	if (!user) {
+		puts("not tested: a domain by its user's name: this user has none here");
+		cell_free(cell);
+		return;
+	}
 	snprintf(me, sizeof(me), "%s", user->pw_name);
 	list_one(cell, "b", 2);
 	cell_domain_end(cell, 1);

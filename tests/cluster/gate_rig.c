@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <pwd.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -231,6 +232,11 @@ bool rig_is_silent(int fd)
 	struct pollfd pollfd = {fd, POLLIN, 0};
 
 	return poll(&pollfd, 1, 0) == 0;
+}
+
+bool rig_user_has_name(void)
+{
+	return getpwuid(getuid()) != NULL;
 }
 
 static struct sockaddr_in address_of(const char *text)

@@ -53,6 +53,8 @@ struct rig_member rig_gate_member(const struct rig_gate *gate, enum gate_state s
 void rig_gate_gone(const struct rig_gate *gate, uint64_t id);
 /* Is there nothing to read there by now? */
 bool rig_is_silent(int fd);
+/* Has this process's user a name here? Nodes know each other's users by their names. */
+bool rig_user_has_name(void);
 /* A port of 127.0.0.1 for a server of this test, as text with the host. Until it ends nobody else gets it. */
 void rig_free_address(char ret[64]);
 int rig_connect(const char *address);

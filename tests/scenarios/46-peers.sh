@@ -6,6 +6,7 @@
 . "${top_srcdir:-.}/tests/scenarios/functions.sh"
 [ -x "$top_builddir/cluster/access-gate" ] || skip "this build has no cluster"
 requires python3
+id -un >/dev/null 2>&1 || skip "this user has no name here, by which nodes know him"
 
 "$pictures" "$work/data" 600 4 100
 
