@@ -361,34 +361,25 @@ int dataset_map(int fd, struct dataset **ret)
 	return 0;
 }
 
-void dataset_unmap(struct dataset *dataset)
+void *dataset_take_map(struct dataset *dataset, uint64_t *ret_bytes)
 {
-	if (!dataset)
-		return;
-	munmap((void *)(uintptr_t)dataset->map, dataset->bytes);
+	void *map = (void *)(uintptr_t)dataset->map;
+
+	*ret_bytes = dataset->bytes;
 	free(dataset->is_good);
 	free(dataset);
+	return map;
 }
 
-bool dataset_unmap_some(struct dataset **dataset, uint64_t bytes)
+void dataset_unmap(struct dataset *dataset)
 {
-	struct dataset *d = *dataset;
-	const uint64_t all = base_align_up(d->bytes, base_page_size());
-	const uint64_t part = base_align_up(bytes, base_page_size());
+	uint64_t bytes;
+	void *map;
 
-	if (all <= part) {
-		dataset_unmap(d);
-		*dataset = NULL;
-		return false;
-	}
-	d->bytes = all - part;
-	munmap((void *)(uintptr_t)(d->map + d->bytes), part);
-	return true;
-}
-
-uint64_t dataset_index_bytes(const struct dataset *dataset)
-{
-	return dataset->bytes;
+	if (!dataset)
+		return;
+	map = dataset_take_map(dataset, &bytes);
+	munmap(map, bytes);
 }
 
 bool dataset_is_sealed(int fd)

@@ -35,9 +35,8 @@ struct dataset; /* a mapped index; immutable, reference counted by its owner alo
  * errno. */
 int dataset_map(int fd, struct dataset **ret);
 void dataset_unmap(struct dataset *dataset);
-/* A part of it, which nobody asks of any more, of so many bytes. true: more is left; false: *dataset is NULL. */
-bool dataset_unmap_some(struct dataset **dataset, uint64_t bytes);
-uint64_t dataset_index_bytes(const struct dataset *dataset); /* of the index, not the samples */
+/* As dataset_unmap(), but for the mapping itself, which is the caller's now. */
+void *dataset_take_map(struct dataset *dataset, uint64_t *ret_bytes);
 uint64_t dataset_count(const struct dataset *dataset);
 const struct hash_id *dataset_version(const struct dataset *dataset);
 uint32_t dataset_kind(const struct dataset *dataset); /* enum index_kind */

@@ -20,6 +20,7 @@
 
 #include "base/json.h"
 #include "base/log.h"
+#include "daemon/map_end.h"
 #include "daemon/node.h"
 #include "daemon/serve/pump.h"
 #include "daemon/serve/source.h"
@@ -65,11 +66,11 @@ static uint64_t table_bytes(uint64_t n_samples)
 	return base_align_up(n_samples * sizeof(uint32_t), base_page_size());
 }
 
-static void drop_table(struct cache_point *point, uint64_t n_samples)
+static void drop_table(struct stream *stream, struct cache_point *point)
 {
-	if (point->table)
-		munmap((void *)(uintptr_t)point->table, table_bytes(n_samples));
-	point->table = NULL;
+	void *table = (void *)(uintptr_t)base_take_ptr(point->table);
+
+	map_end(&stream->node->endings, table, table_bytes(stream->geometry.n_samples));
 	point->state = CACHE_UNASKED;
 	point->worth = 0;
 	point->yields = false;
@@ -138,7 +139,7 @@ void cache_reader_died(struct stream *stream)
 	struct cache *cache = &stream->cache;
 
 	for (unsigned p = 1; p < cache->listed; p++)
-		drop_table(&cache->point[p], stream->geometry.n_samples);
+		drop_table(stream, &cache->point[p]);
 	memset(cache->has_taken, 0, sizeof(cache->has_taken));
 }
 
@@ -149,7 +150,7 @@ void cache_dropped(struct stream *stream, const struct hash_id *group)
 	for (unsigned p = 1; p < cache->listed; p++) {
 		if (memcmp(&cache->point[p].group, group, sizeof(*group)) != 0)
 			continue;
-		drop_table(&cache->point[p], stream->geometry.n_samples);
+		drop_table(stream, &cache->point[p]);
 		cache->point[p].state = CACHE_REFUSED; /* a dropped group takes no more */
 	}
 }
@@ -162,10 +163,12 @@ void cache_init(struct cache *cache)
 	peering_init(&cache->peering);
 }
 
-void cache_fini(struct cache *cache, uint64_t n_samples)
+void cache_fini(struct stream *stream)
 {
+	struct cache *cache = &stream->cache;
+
 	for (unsigned p = 0; p < cache->listed; p++) {
-		drop_table(&cache->point[p], n_samples);
+		drop_table(stream, &cache->point[p]);
 		free(cache->point[p].unfit);
 	}
 	cache->n = cache->listed = 0;
@@ -358,7 +361,7 @@ static void list_anew(struct stream *stream, uint32_t variants)
 	else
 		list_points(stream, variants, cache);
 	take_over(&stream->cache, cache);
-	cache_fini(&stream->cache, stream->geometry.n_samples);
+	cache_fini(stream);
 	if (cache->is_on)
 		cache->forced = forced_point(
 		    cache, is_asked(stream) ? stream->keep : stream->node->param.cache_point);

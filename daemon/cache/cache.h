@@ -84,7 +84,7 @@ struct cache {
 };
 
 void cache_init(struct cache *cache);
-void cache_fini(struct cache *cache, uint64_t n_samples);
+void cache_fini(struct stream *stream);
 /* The stream's variants may have changed: which points there are. Asks the reader for their groups. */
 void cache_settle(struct stream *stream);
 /* The reader of the lane is a new one, and knows no groups. */

@@ -20,7 +20,7 @@
  *
  * The loop opens, locks, touches and renames one file in a folder of accessd's own, none of which takes longer for
  * more samples; mapping looks at one byte in 2,048 of what the reader has just looked at. What takes longer is to free
- * an index: that of a file is a child's, too (index_file.c), and memory is let go of in steps (index_end.c).
+ * an index: that of a file is a child's, too (index_file.c), and memory is let go of in steps (map_end.c).
  */
 #include "daemon/serve/source.h"
 
@@ -38,9 +38,9 @@
 #include "base/log.h"
 #include "daemon/budget.h"
 #include "daemon/net/conn.h"
+#include "daemon/map_end.h"
 #include "daemon/node.h"
 #include "daemon/proc/child.h"
-#include "daemon/serve/index_end.h"
 #include "daemon/serve/index_file.h"
 #include "daemon/serve/stream.h"
 #include "daemon/tenant/index_room.h"
@@ -90,8 +90,12 @@ static void store_free(struct source *source)
 /* Before the reader is told to: who is the last to hold the memory frees it. */
 static void drop_index(struct source *source)
 {
-	index_end(&source->node->endings, source->dataset, base_take_fd(&source->index_fd));
-	source->dataset = NULL;
+	struct dataset *dataset = base_take_ptr(source->dataset);
+	uint64_t bytes;
+	void *map = dataset ? dataset_take_map(dataset, &bytes) : NULL;
+
+	map_end(&source->node->endings, map, map ? bytes : 0);
+	base_close(&source->index_fd);
 	index_room_leave(source);
 }
 

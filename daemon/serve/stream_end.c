@@ -66,7 +66,7 @@ void stream_free(struct stream *stream)
 	loop_unwatch(&stream->pump_timer);
 	loop_unwatch(&stream->linger_timer);
 	fill_fini(stream);
-	cache_fini(&stream->cache, stream->geometry.n_samples);
+	cache_fini(stream);
 	group_free_all(stream);
 	carousel_free(stream->carousel);
 	arena_fini(&stream->arena);

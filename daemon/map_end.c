@@ -1,30 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a large index takes to be let go of: each of its pages that was looked at is taken out of our tables, and
- * whoever is the last to have its memory gives all pages back to the kernel, a tenth of a second for a few hundred
+ * What large shared memory takes to be let go of: each of its pages that was looked at is taken out of our tables, and
+ * whoever is the last to have it gives all pages back to the kernel, a tenth of a second for a few hundred
  * megabytes. The first goes in steps, one a turn of the loop; nothing makes steps of the second, since such memory is
  * sealed. So a child has it, too, which waits until we are done with it and then ends. Usually the reader is
  * the last, who is told after us; but he may have died, and his user may have seen to it.
  *
  * The child waits for the end of a pipe, of which we have the other one.
  */
-#include "daemon/serve/index_end.h"
+#include "daemon/map_end.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <unistd.h>
+#include <sys/mman.h>
 
 #include "daemon/ending.h"
 #include "daemon/proc/child.h"
-#include "storage/dataset.h"
 
 #define STEP (UINT64_C(4) << 20) /* bytes a turn: a thousand pages */
 
-struct index_ending {
-	struct dataset *dataset;
-	int pipe_fd; /* owned; -1: no child could be had */
+struct map_ending {
+	uint8_t *map;
+	uint64_t bytes; /* left, from the first on; whole pages but for the last */
+	int pipe_fd;    /* owned; -1: no child could be had */
 };
 
 static void wait_in_child(int fd, pid_t accessd)
@@ -56,33 +57,35 @@ static int begin_child(void)
 
 static void end_all(void *thing)
 {
-	struct index_ending *ending = thing;
+	struct map_ending *ending = thing;
 
-	dataset_unmap(ending->dataset);
+	munmap(ending->map, ending->bytes);
 	base_close(&ending->pipe_fd);
 	free(ending);
 }
 
 static bool end_some(void *thing)
 {
-	struct index_ending *ending = thing;
+	struct map_ending *ending = thing;
+	const uint64_t left = (ending->bytes - 1) / STEP * STEP;
 
-	if (dataset_unmap_some(&ending->dataset, STEP))
-		return true;
-	end_all(ending);
-	return false;
+	if (!left) {
+		end_all(ending);
+		return false;
+	}
+	munmap(ending->map + left, ending->bytes - left);
+	ending->bytes = left;
+	return true;
 }
 
-void index_end(struct endings *endings, struct dataset *dataset, int fd)
+void map_end(struct endings *endings, void *map, uint64_t bytes)
 {
-	const bool is_small = !dataset || dataset_index_bytes(dataset) <= STEP;
-	struct index_ending *ending = is_small ? NULL : calloc(1, sizeof(*ending));
+	struct map_ending *ending = map && bytes > STEP ? calloc(1, sizeof(*ending)) : NULL;
 
 	if (ending) {
-		*ending = (struct index_ending){.dataset = dataset, .pipe_fd = begin_child()};
+		*ending = (struct map_ending){map, bytes, begin_child()};
 		ending_begin(endings, end_some, end_all, ending);
-	} else {
-		dataset_unmap(dataset);
+	} else if (map) {
+		munmap(map, bytes);
 	}
-	base_close(&fd);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* A large index is let go of in steps, and we are not the last to have its memory; a small one at once. */
+/* Large shared memory is let go of in steps, and we are not the last to have it; small one at once. */
 
-#include "daemon/serve/index_end.h"
+#include "daemon/map_end.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -54,6 +54,15 @@ static struct dataset *index_of(uint64_t samples, int *ret_fd)
 	return dataset;
 }
 
+static void let_go(struct dataset *dataset, int fd)
+{
+	uint64_t bytes;
+	void *map = dataset_take_map(dataset, &bytes);
+
+	map_end(&endings, map, bytes);
+	close(fd);
+}
+
 static struct {
 	struct loop_watch *timer;
 	uint64_t last, most_a_turn;
@@ -83,7 +92,7 @@ START_TEST(a_large_one_goes_in_steps)
 	for (uint64_t i = 0; i < dataset_count(dataset); i++)
 		ck_assert_uint_eq(dataset_size_of(dataset, i), 1);
 	ck_assert_uint_gt(bytes, UINT64_C(32) << 20);
-	index_end(&endings, dataset, fd);
+	let_go(dataset, fd);
 	watch.last = mapped();
 	ck_assert_uint_eq(watch.last, bytes); /* nothing of it at once */
 	ck_assert_int_eq(waitpid(-1, &status, WNOHANG), 0);
@@ -104,10 +113,10 @@ START_TEST(a_small_one_goes_at_once)
 	int fd;
 	struct dataset *dataset = index_of(1000, &fd);
 
-	index_end(&endings, dataset, fd);
+	let_go(dataset, fd);
 	ck_assert_uint_eq(mapped(), 0);
 	ck_assert(LIST_EMPTY(&endings.list));
-	index_end(&endings, NULL, -1);
+	map_end(&endings, NULL, 0);
 	ck_assert_int_lt(waitpid(-1, NULL, WNOHANG), 0); /* nobody was needed */
 }
 END_TEST
@@ -117,7 +126,7 @@ START_TEST(the_rest_goes_at_our_end)
 	int fd;
 	struct dataset *dataset = index_of(2000000, &fd);
 
-	index_end(&endings, dataset, fd);
+	let_go(dataset, fd);
 	endings_fini(&endings);
 	ck_assert_uint_eq(mapped(), 0);
 	ck_assert_int_gt(waitpid(-1, NULL, 0), 0);
@@ -134,5 +143,5 @@ static void add(TCase *tcase)
 
 int main(void)
 {
-	return suite_run("index_end", add);
+	return suite_run("map_end", add);
 }
