@@ -1,28 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Lanes, and the threads that read for them.
- *
- * Every mount (the device of a dataset's root) that has lanes has its own N threads, so a file
- * system that hangs holds its own threads and nobody else's. The threads of a mount serve its lanes
- * in turn: a lane that gave a task goes to the end of the list. They sleep on the doorbell while there
- * is no task, and on the mount's condition while it has no lane.
- *
- * A lane is busy while threads read for it. DETACH takes it from the list, so that no new task is
- * claimed; DETACHED is said, and the memory unmapped, when the last of them has put it back.
- *
- * A data set whose samples processes make is a mount of its own, with as many threads as these are: what
- * hangs there holds nobody's files.
- *
- * A task that waits for a value of another node (reader_peers.c) keeps its lane busy, and no thread. Where none comes,
- * it is put before all others of its mount.
- *
- * Owner numbers of claims count through all threads of the process from 1. They need no more than
- * that: a task that is READING when this process is gone was one of ours, for a trust domain has
- * one reader at a time.
- *
- * Rejected: one pool with a limit of reads in flight a lane. Two lanes of one hung mount then take
- * all threads, or a healthy mount never gets more than its share of an idle pool.
+ * Lanes: what a thread of a mount (reader_mount.c) does for a task of theirs. DETACHED is said, and the memory
+ * unmapped, when the last thread has put the lane back.
  */
 
 #include "storage/reader_peers.h"
@@ -38,41 +18,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define LANE_MAX_MOUNTS 64
 #define LANE_SLEEP_NS UINT64_C(1000000000)
-#define LANE_MADE (UINT64_C(1) << 63) /* beside a root's inode: no device has such a number */
-
-struct reader_lane {
-	uint64_t number;
-	struct lane lane;               /* mapping, owned */
-	uint8_t *arena;                 /* mapping, owned */
-	struct reader_dataset *dataset; /* a reference */
-	struct reader_mount *mount;
-	struct reader_kept kept[LAYOUT_FORMS]; /* owned; by the keeper, before has_kept */
-	_Atomic bool has_kept[LAYOUT_FORMS];   /* for ever */
-	bool yields[LAYOUT_FORMS];             /* of the main thread, until the lane is finished */
-	_Atomic uint64_t touched;              /* bytes of the arena that were used so far, about */
-	_Atomic uint8_t *expected; /* owned: a bit a sample whose form is to come from a worker */
-
-	/* under the mount's lock */
-	struct reader_lane *next;
-	unsigned busy;        /* threads that read for it */
-	_Atomic bool leaving; /* for eyes without it, too: reader_lane_is_leaving() */
-};
-
-struct reader_mount {
-	/* of the main thread */
-	uint64_t device;
-	unsigned threads;     /* started */
-	_Atomic bool is_made; /* lock and condition are there, for ever */
-
-	pthread_mutex_t lock;
-	pthread_cond_t filled;
-	/* under the lock */
-	struct reader_lane *lanes;
-	unsigned n_lanes;                      /* with those that are leaving */
-	struct reader_ask *again, **again_end; /* their tasks are read before others */
-};
 
 struct reader_came { /* a kept form, 0: the file */
 	uint8_t form;
@@ -82,42 +28,10 @@ struct reader_came { /* a kept form, 0: the file */
 	uint64_t resident; /* as in lane_task */
 };
 
-struct reader_thread {
-	struct reader_mount *mount;
-	uint32_t owner;
-	struct reader_link link;
-};
-
-static struct {                   /* written by the main thread before any reading thread starts */
-	unsigned threads, owners; /* of a mount; given out so far */
+static struct { /* written by the main thread before any reading thread starts */
 	struct layout_doorbell *doorbell; /* borrowed, for ever */
 	int event_fd;                     /* borrowed, for ever */
-	struct reader_mount mount[LANE_MAX_MOUNTS];
 } lanes;
-
-/* ---- lanes of a mount ---- */
-
-static void mount_append_locked(struct reader_mount *mount, struct reader_lane *lane)
-{
-	struct reader_lane **at = &mount->lanes;
-
-	while (*at)
-		at = &(*at)->next;
-	lane->next = NULL;
-	*at = lane;
-}
-
-static struct reader_lane *mount_unlink_locked(struct reader_mount *mount, uint64_t number)
-{
-	struct reader_lane **at = &mount->lanes, *lane;
-
-	while (*at && (*at)->number != number)
-		at = &(*at)->next;
-	lane = *at;
-	if (lane)
-		*at = lane->next;
-	return lane;
-}
 
 static void kept_yield(const struct reader_kept *kept, bool yields)
 {
@@ -148,54 +62,21 @@ static void lane_finish(struct reader_lane *lane)
 	reader_say_lane(READER_DETACHED, number);
 }
 
+struct reader_lane *reader_lane_hold(uint64_t number)
+{
+	return reader_mount_hold(number);
+}
+
 void reader_lane_keep(struct reader_lane *lane)
 {
-	pthread_mutex_lock(&lane->mount->lock);
-	lane->busy++;
-	pthread_mutex_unlock(&lane->mount->lock);
+	reader_mount_keep(lane);
 }
 
 /* One busy thread less. */
 void reader_lane_put(struct reader_lane *lane)
 {
-	struct reader_mount *mount = lane->mount;
-	bool last;
-
-	pthread_mutex_lock(&mount->lock);
-	lane->busy--;
-	last = lane->leaving && lane->busy == 0;
-	if (last)
-		mount->n_lanes--;
-	pthread_mutex_unlock(&mount->lock);
-	if (last)
+	if (reader_mount_put(lane))
 		lane_finish(lane);
-}
-
-static struct reader_lane *mount_find_locked(struct reader_mount *mount, uint64_t number)
-{
-	struct reader_lane *lane = mount->lanes;
-
-	while (lane && lane->number != number)
-		lane = lane->next;
-	return lane;
-}
-
-struct reader_lane *reader_lane_hold(uint64_t number)
-{
-	struct reader_lane *lane = NULL;
-
-	for (size_t i = 0; i < LANE_MAX_MOUNTS && !lane; i++) {
-		struct reader_mount *mount = &lanes.mount[i];
-
-		if (!atomic_load_explicit(&mount->is_made, memory_order_acquire))
-			continue;
-		pthread_mutex_lock(&mount->lock);
-		lane = mount_find_locked(mount, number);
-		if (lane)
-			lane->busy++;
-		pthread_mutex_unlock(&mount->lock);
-	}
-	return lane;
 }
 
 static void ring_accessd(void)
@@ -211,43 +92,6 @@ static void lane_is_forged(uint32_t owner)
 {
 	log_line(LOG_LEVEL_ERROR, "task-bad", "owner=%u", owner);
 	ring_accessd();
-}
-
-static struct reader_ask *mount_take_again_locked(struct reader_mount *mount)
-{
-	struct reader_ask *ask = mount->again;
-
-	if (ask)
-		mount->again = ask->next;
-	return ask;
-}
-
-/* A task of the next lane in turn that has one; the lane is busy then, put it back. Waits while
- * the mount has no lane. *ret_again: instead, one that came back from peers. */
-static struct reader_lane *mount_claim(struct reader_mount *mount, uint32_t owner,
-				       struct lane_task *ret, struct reader_ask **ret_again)
-{
-	struct reader_lane *lane;
-	int r = LANE_E_NONE;
-
-	pthread_mutex_lock(&mount->lock);
-	while (!mount->lanes && !mount->again)
-		pthread_cond_wait(&mount->filled, &mount->lock);
-	*ret_again = mount_take_again_locked(mount);
-	for (lane = *ret_again ? NULL : mount->lanes; lane; lane = lane->next) {
-		r = lane_claim_read(&lane->lane, owner, ret);
-		if (r != LANE_E_NONE)
-			break;
-	}
-	if (lane && !r) {
-		lane->busy++;
-		mount_unlink_locked(mount, lane->number);
-		mount_append_locked(mount, lane);
-	}
-	pthread_mutex_unlock(&mount->lock);
-	if (r == LANE_E_BAD)
-		lane_is_forged(owner);
-	return r ? NULL : lane;
 }
 
 /* More of the lane's tasks, for one question about all: no more than the thread's share of those that wait. */
@@ -312,7 +156,7 @@ static const struct reader_kept *lane_kept(const struct reader_lane *lane, unsig
 
 void reader_lane_worth(uint64_t number, unsigned form, double us_per_mib)
 {
-	struct reader_lane *lane = reader_lane_hold(number);
+	struct reader_lane *lane = reader_mount_hold(number);
 	const struct reader_kept *kept = lane ? lane_kept(lane, form) : NULL;
 
 	if (kept && kept->group)
@@ -323,7 +167,7 @@ void reader_lane_worth(uint64_t number, unsigned form, double us_per_mib)
 
 void reader_lane_yield(uint64_t number, unsigned form, bool yields)
 {
-	struct reader_lane *lane = reader_lane_hold(number);
+	struct reader_lane *lane = reader_mount_hold(number);
 	const struct reader_kept *kept = lane ? lane_kept(lane, form) : NULL;
 
 	if (kept && lane->yields[form] != yields) {
@@ -519,21 +363,7 @@ static void lane_serve(struct reader_thread *thread, struct reader_lane *lane,
 
 void reader_lane_again(struct reader_ask *ask)
 {
-	struct reader_mount *mount = ask->lane->mount;
-	bool leaving;
-
-	pthread_mutex_lock(&mount->lock);
-	leaving = ask->lane->leaving;
-	if (!leaving) {
-		if (!mount->again)
-			mount->again_end = &mount->again;
-		ask->next = NULL;
-		*mount->again_end = ask;
-		mount->again_end = &ask->next;
-		pthread_cond_signal(&mount->filled);
-	}
-	pthread_mutex_unlock(&mount->lock);
-	if (leaving) {
+	if (!reader_mount_again(ask)) {
 		reader_lane_put(ask->lane); /* nobody asks for its tasks any more */
 		reader_asks_free(ask);
 	} else {
@@ -648,7 +478,7 @@ static void lane_serve_claimed(struct reader_thread *thread, struct reader_lane 
 	lane_serve_many(thread, lane, task, n);
 }
 
-static void *lane_thread(void *arg)
+void *reader_lane_thread(void *arg)
 {
 	struct reader_thread *thread = arg;
 	char name[16];
@@ -659,8 +489,11 @@ static void *lane_thread(void *arg)
 		const uint32_t seen = doorbell_read_seq(lanes.doorbell);
 		struct lane_task task;
 		struct reader_ask *again;
-		struct reader_lane *lane = mount_claim(thread->mount, thread->owner, &task, &again);
+		struct reader_lane *lane;
+		int r = reader_mount_claim(thread, &task, &lane, &again);
 
+		if (r == LANE_E_BAD)
+			lane_is_forged(thread->owner);
 		if (again) {
 			lane_serve_again(thread, again);
 		} else if (lane) {
@@ -673,89 +506,7 @@ static void *lane_thread(void *arg)
 	return NULL;
 }
 
-static int thread_start(struct reader_mount *mount)
-{
-	struct reader_thread *thread = calloc(1, sizeof(*thread)); /* the thread's, for ever */
-	pthread_t handle;
-	int r;
-
-	if (!thread)
-		return -ENOMEM;
-	thread->mount = mount;
-	thread->owner = ++lanes.owners;
-	r = pthread_create(&handle, NULL, lane_thread, thread);
-	if (r) {
-		free(thread);
-		return -r;
-	}
-	pthread_detach(handle);
-	return 0;
-}
-
-/* At least one thread, else negative errno: with fewer than asked for it is only slower. One that had
- * fewer until now gets more. */
-static int mount_start(struct reader_mount *mount, unsigned threads)
-{
-	int r = 0;
-
-	if (!mount->is_made) {
-		pthread_mutex_init(&mount->lock, NULL);
-		pthread_cond_init(&mount->filled, NULL);
-		atomic_store_explicit(&mount->is_made, true, memory_order_release);
-	}
-	while (mount->threads < threads && !r) {
-		r = thread_start(mount);
-		mount->threads += !r;
-	}
-	if (!mount->threads)
-		return r;
-	if (r)
-		log_line(LOG_LEVEL_WARN, "threads-few", "asked=%u started=%u error=\"%s\"", threads,
-			 mount->threads, strerror(-r));
-	return 0;
-}
-
 /* ---- attaching and detaching, in the main thread ---- */
-
-static unsigned mount_lanes(struct reader_mount *mount)
-{
-	unsigned n;
-
-	pthread_mutex_lock(&mount->lock);
-	n = mount->n_lanes;
-	pthread_mutex_unlock(&mount->lock);
-	return n;
-}
-
-/* The mount of the data set, with its threads; one without lanes is used again. */
-static int mount_of(const struct reader_dataset *dataset, struct reader_mount **ret)
-{
-	const struct source_ops *ops = dataset->ops;
-	const uint64_t device = ops->make ? dataset->inode | LANE_MADE : dataset->device;
-	const unsigned threads = ops->make ? ops->threads(dataset) : lanes.threads;
-	struct reader_mount *unused = NULL;
-	int r;
-
-	for (size_t i = 0; i < LANE_MAX_MOUNTS; i++) {
-		struct reader_mount *mount = &lanes.mount[i];
-		const bool in_use = mount->threads && mount_lanes(mount);
-
-		if (in_use && mount->device == device) {
-			*ret = mount;
-			return 0;
-		}
-		if (!in_use && (!unused || (mount->threads && !unused->threads)))
-			unused = mount;
-	}
-	if (!unused)
-		return -EUSERS;
-	r = mount_start(unused, threads);
-	if (r)
-		return r;
-	unused->device = device;
-	*ret = unused;
-	return 0;
-}
 
 static int lane_map(struct reader_lane *lane, int lane_fd, int arena_fd)
 {
@@ -788,7 +539,7 @@ static int lane_refuse(struct reader_lane *lane, int code, const char *what, str
 
 void reader_lane_init(unsigned threads, struct layout_doorbell *doorbell, int event_fd)
 {
-	lanes.threads = threads;
+	reader_mount_init(threads);
 	lanes.doorbell = doorbell;
 	lanes.event_fd = event_fd;
 }
@@ -797,7 +548,6 @@ int reader_lane_attach(uint64_t number, struct reader_dataset *dataset, int lane
 		       struct diag *diag)
 {
 	struct reader_lane *lane = calloc(1, sizeof(*lane));
-	struct reader_mount *mount;
 	int r;
 
 	if (!lane)
@@ -810,42 +560,21 @@ int reader_lane_attach(uint64_t number, struct reader_dataset *dataset, int lane
 	lane->expected = calloc(dataset_count(dataset->index) / 8 + 1, sizeof(*lane->expected));
 	if (!lane->expected)
 		return lane_refuse(lane, -ENOMEM, "attach a lane", diag);
-	r = mount_of(dataset, &mount);
-	if (r)
-		return lane_refuse(lane, r, "start threads for one more file system", diag);
 	lane->number = number;
 	lane->dataset = dataset;
-	lane->mount = mount;
-	pthread_mutex_lock(&mount->lock);
-	mount->n_lanes++;
-	mount_append_locked(mount, lane);
-	pthread_cond_broadcast(&mount->filled);
-	pthread_mutex_unlock(&mount->lock);
+	r = reader_mount_add(lane);
+	if (r)
+		return lane_refuse(lane, r, "start threads for one more file system", diag);
 	doorbell_ring_readers(lanes.doorbell); /* there may be tasks in it already */
 	return 0;
 }
 
 bool reader_lane_detach(uint64_t number)
 {
-	for (size_t i = 0; i < LANE_MAX_MOUNTS; i++) {
-		struct reader_mount *mount = &lanes.mount[i];
-		struct reader_lane *lane;
-		bool idle = false;
+	bool is_idle;
+	struct reader_lane *lane = reader_mount_remove(number, &is_idle);
 
-		if (!mount->threads)
-			continue;
-		pthread_mutex_lock(&mount->lock);
-		lane = mount_unlink_locked(mount, number);
-		if (lane) {
-			lane->leaving = true;
-			idle = lane->busy == 0;
-			mount->n_lanes -= idle;
-		}
-		pthread_mutex_unlock(&mount->lock);
-		if (idle)
-			lane_finish(lane);
-		if (lane)
-			return true;
-	}
-	return false;
+	if (lane && is_idle)
+		lane_finish(lane);
+	return lane != NULL;
 }

@@ -7,9 +7,11 @@
  *
  * Threads: the main one receives control messages; openers list datasets; the threads of a mount
  * read files; the peers' thread, where there are any, takes what other nodes say (reader_peers.c). Locks, in order: the
- * table of datasets (reader_open.c); a mount (reader_lane.c); the resident memory (reader_resident.c). None is held over
+ * table of datasets (reader_open.c); a mount (reader_mount.c); the resident memory (reader_resident.c). None is held over
  * a system call that touches user data, and none of these while one of reader_peers.c is.
  */
+
+#include <pthread.h>
 
 #include "shmring/lane.h"
 #include "shmring/resident.h"
@@ -235,6 +237,68 @@ unsigned reader_wrapped_most(const struct reader_dataset *dataset, const struct 
 void reader_wrapped_make_many(const struct reader_dataset *dataset, struct reader_link *link,
 			      struct reader_wanted *wanted, unsigned n);
 void reader_wrapped_close(struct reader_link *link);
+
+/* ---- reader_mount.c: a lane, and the mount that it is served by; of reader_lane.c and reader_mount.c alone ---- */
+
+struct reader_lane {
+	uint64_t number;
+	struct lane lane;               /* mapping, owned */
+	uint8_t *arena;                 /* mapping, owned */
+	struct reader_dataset *dataset; /* a reference */
+	struct reader_mount *mount;
+	struct reader_kept kept[LAYOUT_FORMS]; /* owned; by the keeper, before has_kept */
+	_Atomic bool has_kept[LAYOUT_FORMS];   /* for ever */
+	bool yields[LAYOUT_FORMS];             /* of the main thread, until the lane is finished */
+	_Atomic uint64_t touched;              /* bytes of the arena that were used so far, about */
+	_Atomic uint8_t *expected; /* owned: a bit a sample whose form is to come from a worker */
+
+	/* under the mount's lock */
+	struct reader_lane *next;
+	unsigned busy;        /* threads that read for it */
+	_Atomic bool leaving; /* for eyes without it, too: reader_lane_is_leaving() */
+};
+
+struct reader_mount {
+	/* of the main thread */
+	uint64_t device;
+	unsigned threads;     /* started */
+	_Atomic bool is_made; /* lock and condition are there, for ever */
+
+	pthread_mutex_t lock;
+	pthread_cond_t filled;
+	/* under the lock */
+	struct reader_lane *lanes;
+	unsigned n_lanes;                      /* with those that are leaving */
+	struct reader_ask *again, **again_end; /* their tasks are read before others */
+};
+
+struct reader_thread {
+	struct reader_mount *mount;
+	uint32_t owner;
+	struct reader_link link;
+};
+
+void reader_mount_init(unsigned threads); /* of a mount that is no source of processes */
+/* The mount of the lane's data set, with its threads, has it from now on. 0 or negative errno. From the main thread, as
+ * the next one. */
+int reader_mount_add(struct reader_lane *lane);
+/* Nobody claims its tasks from now on; idle: nobody is busy with it, it is the caller's. NULL: there is none. */
+struct reader_lane *reader_mount_remove(uint64_t number, bool *ret_idle);
+
+struct reader_lane *reader_mount_hold(uint64_t number); /* NULL: there is none */
+void reader_mount_keep(struct reader_lane *lane);
+/* One busy thread less. true: the last one of a lane that was removed, which is the caller's. */
+bool reader_mount_put(struct reader_lane *lane);
+
+/* A task of the next lane in turn that has one; the lane is busy then, put it back. Waits while the mount has no lane.
+ * *ret_again: instead, one that came back from peers. 0, LANE_E_NONE, LANE_E_BAD: a task is forged; then *ret_lane is
+ * NULL. */
+int reader_mount_claim(const struct reader_thread *thread, struct lane_task *ret,
+		       struct reader_lane **ret_lane, struct reader_ask **ret_again);
+/* The task is read before others of its mount. false: its lane is leaving. */
+bool reader_mount_again(struct reader_ask *ask);
+
+void *reader_lane_thread(void *thread); /* a struct reader_thread's, for ever */
 
 /* ---- reader_chores.c: what people ask of the store ---- */
 

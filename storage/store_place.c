@@ -31,10 +31,12 @@
 #include <unistd.h>
 
 #include "storage/store.h"
+#include "storage/store_record.h"
 
 #define PLACE_WAIT_MS 500
 #define PLACE_LOCK_BYTES (32 << 10)
 #define PLACE_STEP_MS 20
+#define PLACE_NODE 64 /* of a value's entry in the tree: key, head, its share of what is above */
 
 int (*store_place_statfs)(int fd, struct statfs *ret) = fstatfs;
 
@@ -234,4 +236,22 @@ uint64_t store_place_aside_bytes(int dir_fd)
 	return fstatat(dir_fd, STORE_PLACE_ASIDE, &st, AT_SYMLINK_NOFOLLOW) == 0
 		   ? (uint64_t)st.st_size
 		   : 0;
+}
+
+/* ---- what a value takes of the disk ---- */
+
+/* Pages half full, as a tree of random insertions has them, are a half more than what is in them. */
+static uint64_t bytes_in_leaf(uint64_t bytes)
+{
+	return bytes + bytes / 2;
+}
+
+/* A large value has pages of its own behind its entry in the tree, a small one lies in the tree. */
+uint64_t store_bytes_of(uint64_t size)
+{
+	const uint64_t page = base_page_size(), sealed = size + STORE_RECORD_SEAL;
+
+	if (sealed + PLACE_NODE <= page / 2)
+		return bytes_in_leaf(sealed + PLACE_NODE);
+	return base_align_up(sealed + 16, page) + bytes_in_leaf(PLACE_NODE);
 }
