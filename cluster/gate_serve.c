@@ -111,15 +111,6 @@ static void end_call(struct gate_serve *serve, size_t i)
 	serve->places[i] = serve->places[--serve->n];
 }
 
-void gate_serve_free(struct gate_serve *serve)
-{
-	while (serve && serve->n > 0)
-		end_call(serve, 0);
-	if (serve)
-		base_close(&serve->listen_fd);
-	free(serve);
-}
-
 static size_t count(const struct gate_serve *serve, bool is_caller)
 {
 	size_t n = 0;

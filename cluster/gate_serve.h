@@ -18,7 +18,6 @@ int gate_serve_listen(const char *listen, struct gate_address *ret_address, stru
 /* All is borrowed for as long as it lives, but listen_fd. */
 int gate_serve_new(struct gate_tls_way *way, struct gate_carriers *carriers, int listen_fd,
 		   struct gate_serve **ret);
-void gate_serve_free(struct gate_serve *serve);
 /* Waits for what comes next at the calls and at two other descriptors, and does what the calls need. The bits of those of
  * the two that can be read (1, 2), or negative errno. */
 int gate_serve_turn(struct gate_serve *serve, const int fds[2]);

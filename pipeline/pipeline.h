@@ -6,9 +6,7 @@
  * From a spec (JSON text) to a compiled pipeline to finished fields. Parsing and inference run in
  * accessd (and in libaccess's callers through it); running happens in sandboxed workers only.
  *
- * The seam for faster kernels: pipeline_compile() looks at the whole list of ops and picks an
- * *engine* (struct pipeline_engine, engine_*.c); the plain engine runs op after op on
- * libjpeg-turbo's pixels and is the oracle for every later one. Callers see no difference.
+ * What runs it is an engine (engine/engine.h).
  */
 
 #include <stddef.h>

@@ -108,15 +108,6 @@ void population_keep_classes(const struct deal *deal, const uint32_t *labels, co
 			bits_clear(bits, deal_position(deal, id));
 }
 
-void population_list(const struct deal *deal, const uint64_t *bits, int64_t *ret_ids)
-{
-	uint64_t count = 0;
-
-	for (uint64_t id = 0; id < deal->n; id++)
-		if (bits_test(bits, deal_position(deal, id)))
-			ret_ids[count++] = (int64_t)id;
-}
-
 /* ---- members ---- */
 
 uint32_t population_of_grain(const struct deal *deal, const uint64_t *bits, uint64_t grain)

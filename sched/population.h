@@ -42,8 +42,6 @@ uint64_t population_add_ids(const struct deal *deal, const int64_t *ids, uint64_
 /* Takes the samples out of bits whose class is not wanted: label of each id, wanted by label. */
 void population_keep_classes(const struct deal *deal, const uint32_t *labels, const bool *wanted,
 			     uint64_t *bits);
-/* The members' ids, ascending: count of them, room for as many. */
-void population_list(const struct deal *deal, const uint64_t *bits, int64_t *ret_ids);
 
 /* Members that a grain has. */
 uint32_t population_of_grain(const struct deal *deal, const uint64_t *bits, uint64_t grain);

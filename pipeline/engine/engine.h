@@ -9,9 +9,8 @@
  * (one a run, not shared). The fused engine is driven: it is told of a picture's size, says what
  * part of it it needs, is fed the rows of that part as they are decoded, and is done with the last
  * one. So several programs share one decode (drive.h), and what ops they have in common behind it.
- * The plain engine, whole pictures and op
- * after op, is the oracle that tests hold it against: both give the same bytes for every input,
- * errors included.
+ * The tests' plain engine, whole pictures and op after op (tests/pipeline/engine_plain.c), is the oracle
+ * that it is held against: both give the same bytes for every input, errors included.
  */
 
 #include "pipeline/formats/decode.h"
@@ -73,7 +72,6 @@ struct engine {
 		   struct pipeline_error *ret_error);
 };
 
-extern const struct engine engine_plain; /* engine_plain.c: op after op on whole pictures */
 extern const struct engine engine_fused; /* engine_fused.c: one pass over rows in the cache */
 
 #endif

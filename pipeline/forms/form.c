@@ -94,14 +94,6 @@ size_t form_kept(const uint8_t *form, size_t size)
 	return parts.kind == FORM_INDEXED ? size - parts.file_size : size;
 }
 
-bool form_lacks(const uint8_t *kept, size_t size, uint64_t file_size)
-{
-	return size >= FORM_HEAD && form_probe(kept, size) &&
-	       little_get(kept + FORM_AT_KIND, 2) == FORM_INDEXED &&
-	       little_get(kept + FORM_AT_INDEX, 4) == size - FORM_HEAD &&
-	       little_get(kept + FORM_AT_FILE, 8) == file_size;
-}
-
 uint64_t form_bound(enum form_kind kind, uint64_t file_size)
 {
 	return FORM_HEAD + file_size +

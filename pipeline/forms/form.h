@@ -39,9 +39,6 @@ void form_seal(uint8_t *form, enum form_kind kind, size_t index_size, size_t fil
 /* How many of a form's first bytes are to be stored: all, or, if the file itself is stored elsewhere and is
  * put behind them before it is read, those before it. 0: not a form. */
 size_t form_kept(const uint8_t *form, size_t size);
-/* Are these the stored bytes of a form that a file of so many bytes completes? That it is the same file
- * only form_read sees. */
-bool form_lacks(const uint8_t *kept, size_t size, uint64_t file_size);
 /* The most bytes that form_make makes of a file of that size; what would be larger does not pay. */
 uint64_t form_bound(enum form_kind kind, uint64_t file_size);
 

@@ -23,10 +23,10 @@ static const char *const op_source_words[] = {"file", "record", "random_record",
 static const char *const op_order_words[] = {"HWC", "CHW", NULL};
 
 static const struct {
-	const char *name, *help;
+	const char *name;
 	unsigned first; /* of its parameters */
 } op_table[OP_COUNT] = {
-#define OP(ident, name, impl, help) [OP_##ident] = {name, help, OP_AT_##ident},
+#define OP(ident, name, impl, help) [OP_##ident] = {name, OP_AT_##ident},
 #define PARAM(op, ident, name, type, fallback, help)
 #include "pipeline/spec/op_tbl.h"
 #undef OP
@@ -44,11 +44,6 @@ static const struct op_param op_param_table[] = {
 const char *op_name(enum op_id id)
 {
 	return op_table[id].name;
-}
-
-const char *op_help(enum op_id id)
-{
-	return op_table[id].help;
 }
 
 enum op_id op_find(const char *name)

@@ -152,7 +152,6 @@ struct op_param {
 
 /* op.c */
 const char *op_name(enum op_id id);
-const char *op_help(enum op_id id);
 /* The op of that name; OP_COUNT where there is none. */
 enum op_id op_find(const char *name);
 /* The parameters of an op in the table's order; index in it = index in struct op.value. */

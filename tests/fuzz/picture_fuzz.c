@@ -10,9 +10,9 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include "pipeline/engine/engine.h"
 #include "pipeline/formats/decode.h"
 #include "pipeline/spec/spec.h"
+#include "tests/pipeline/engine_plain.h"
 
 #define FUZZ_PIXELS (1 << 20)
 #define FUZZ_BYTES (24 * 40 * 3)

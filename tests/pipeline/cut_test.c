@@ -16,7 +16,6 @@
 #include <string.h>
 #include "base/little.h"
 #include "base/philox.h"
-#include "pipeline/engine/engine.h"
 #include "pipeline/engine/finish.h"
 #include "pipeline/forms/cut.h"
 #include "pipeline/forms/form.h"
@@ -24,6 +23,7 @@
 #include "pipeline/pipeline.h"
 #include "pipeline/spec/spec.h"
 #include "tests/patience.h"
+#include "tests/pipeline/engine_plain.h"
 
 #define CUT_SPECS 80
 #define CUT_AT_ONCE 8

@@ -14,11 +14,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "pipeline/engine/engine.h"
 #include "pipeline/engine/steps.h"
 #include "pipeline/pipeline.h"
 #include "pipeline/ops/apply.h"
 #include "pipeline/spec/spec.h"
+#include "tests/pipeline/engine_plain.h"
 
 struct pixels {
 	const struct engine *engine;

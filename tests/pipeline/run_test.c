@@ -12,12 +12,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/philox.h"
-#include "pipeline/engine/engine.h"
 #include "pipeline/engine/finish.h"
 #include "pipeline/pipeline.h"
 #include "pipeline/spec/spec.h"
 #include "tests/histories.h"
 #include "tests/patience.h"
+#include "tests/pipeline/engine_plain.h"
 
 #define RUN_SEED 20261121 /* parity.py's */
 #define RUN_MAX_FILES 256

@@ -5,8 +5,8 @@
  */
 
 #include <errno.h>
-#include "pipeline/engine/engine.h"
 #include "pipeline/engine/steps.h"
+#include "tests/pipeline/engine_plain.h"
 
 static int engine_plain_compile(const struct op_list *ops, const struct shape *shape,
 				struct engine_program **ret)
