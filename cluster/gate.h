@@ -40,7 +40,8 @@ enum gate_key {
 	GATE_KEY_SEALED = 6,       /* u64 */
 	GATE_KEY_CERTIFICATES = 7, /* u64: 1 */
 	GATE_KEY_DOMAIN = 8,       /* u64: accessd's number */
-	/* string: of a domain: "user:UID:GID"; the gate adds ":" and what it calls that uid, as both must agree */
+	/* string: of a domain: "user:UID:GID", to which the gate adds ":" and what it calls that uid, as both must
+	 * agree; or GATE_PUBLIC */
 	GATE_KEY_NAME = 9,
 	GATE_KEY_ID = 10,      /* u64: of a node: the first 8 bytes of the hash of its name */
 	GATE_KEY_ADDRESS = 11, /* string */
@@ -58,6 +59,7 @@ enum gate_state {
 };
 
 #define GATE_CONTROL_FD 3
+#define GATE_PUBLIC "public" /* the domain of data that are open to everybody */
 #define GATE_MOST_MEMBERS 15 /* others of a cell */
 
 #endif

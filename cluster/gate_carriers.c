@@ -34,6 +34,10 @@ static int name_domain(const char *name, char ret[GATE_HELLO_DOMAIN + 1])
 	uint64_t uid, gid;
 	int size;
 
+	if (strcmp(name, GATE_PUBLIC) == 0) {
+		snprintf(ret, GATE_HELLO_DOMAIN + 1, "%s", name);
+		return 0;
+	}
 	if (!base_parse_number(&digits, UINT32_MAX - 1, &uid) || *digits++ != ':' ||
 	    !base_parse_number(&digits, UINT32_MAX - 1, &gid) || *digits)
 		return -EINVAL;

@@ -24,7 +24,7 @@ struct gate_carriers {
 	} carrier[CELL_MOST_DOMAINS];
 };
 
-/* name: "user:UID:GID", to which is added what this machine calls that uid; as long as it has no name for it, he waits. fd is consumed. What has that number is replaced. */
+/* name: as GATE_KEY_NAME; as long as this machine has no name for the uid in it, it waits. fd is consumed. What has that number is replaced. */
 void gate_carriers_begin(struct gate_carriers *carriers, uint64_t domain, const char *name,
 			 uint64_t weight, int fd);
 void gate_carriers_end(struct gate_carriers *carriers, uint64_t domain);

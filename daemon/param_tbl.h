@@ -105,5 +105,9 @@ PARAM_TEXT(peer_certificates, "",
 	   "folder with cert.pem, key.pem and ca.pem, instead of peer_key; empty: none")
 PARAM_CHOICE(peer_crypt, PEER_CRYPT_ON, "on|off",
 	     "on: what goes between nodes is encrypted; off: only checked, for closed networks")
+PARAM_TEXT(
+    cluster_paths, "",
+    "folders, FOLDER:FOLDER..., that are the same on all nodes: what is open to everybody below "
+    "them is shared with peers; empty: none")
 PARAM_TEXT(cluster_name, "oneaccess", "the cluster's name: nodes of other ones are refused")
 PARAM_TEXT(node_name, "", "this node's name, no other's in the cluster; empty: the host's")

@@ -102,6 +102,8 @@ enum reader_key {
 	READER_KEY_WEIGHT = 33,  /* u64 */
 	READER_KEY_SHARED =
 	    34, /* u64 0|1: other nodes have the group by the same name; 0 if absent */
+	READER_KEY_WAY =
+	    40, /* string, of an OPENED that is open to everybody: where its root is, behind all links */
 };
 
 struct reader_member { /* a node that is connected, of the same cell */

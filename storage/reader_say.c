@@ -14,6 +14,8 @@
 #include "base/wire.h"
 
 #include <errno.h>
+#include <limits.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -58,6 +60,20 @@ void reader_say_progress(uint64_t id, uint64_t folders, uint64_t files)
 	say(&out, MSG_DONTWAIT);
 }
 
+/* As the kernel knows it: no link and no name of a user's leads elsewhere. */
+static void put_way(struct wire_out *out, const struct reader_dataset *dataset)
+{
+	char self[32], way[PATH_MAX];
+	ssize_t n;
+
+	snprintf(self, sizeof(self), "/proc/self/fd/%d", dataset->root_fd);
+	n = readlink(self, way, sizeof(way) - 1);
+	if (n <= 0 || (size_t)n >= sizeof(way) - 1)
+		return;
+	way[n] = '\0';
+	wire_put_string(out, READER_KEY_WAY, way);
+}
+
 void reader_say_opened(const struct reader_dataset *dataset, int index_fd)
 {
 	struct wire_out out;
@@ -69,6 +85,8 @@ void reader_say_opened(const struct reader_dataset *dataset, int index_fd)
 	if (!dataset->is_folder)
 		wire_put_u64(&out, READER_KEY_STAMP, dataset->stamp);
 	wire_put_u64(&out, READER_KEY_FLEETING, dataset->ops->is_fleeting);
+	if (dataset->how == READER_HOW_OPEN_ONLY)
+		put_way(&out, dataset);
 	put_fd(&out, READER_KEY_INDEX, index_fd);
 	say(&out, 0);
 }

@@ -351,7 +351,12 @@ static void explain_peers(const struct explain *all)
 	const uint64_t connected = json_in_u64(json_in_member(peers, "connected"), 0);
 	const double make_us = explain_real(peers, "make_us");
 	const double fetch_us = explain_real(peers, "fetch_us");
+	const char *why_not = json_in_string(json_in_member(peers, "why_not"), "");
+	char quoted[512];
 
+	if (*why_not)
+		fprintf(all->out, "Other nodes do not share it: %s.\n",
+			base_quote(why_not, quoted, sizeof(quoted)));
 	if (connected == 0)
 		return;
 	fprintf(all->out, "%llu other node%s asked for what is not here",

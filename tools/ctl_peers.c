@@ -11,6 +11,22 @@
 
 #define CTL_PEERS_LINE 76
 
+/* Of data that are open to everybody, where accessd says it. */
+static void ctl_peer_paths(const struct json_in *cluster, FILE *out)
+{
+	char paths[600], text[800];
+
+	if (!json_in_member(cluster, "cluster_paths"))
+		return;
+	base_quote(ctl_string(cluster, "cluster_paths"), paths, sizeof(paths));
+	if (strcmp(paths, "-") == 0)
+		paths[0] = '\0';
+	snprintf(text, sizeof(text), "what is open to everybody is shared %s%s",
+		 *paths ? "below " : "with nobody: cluster_paths is empty (accessd.conf(5))",
+		 paths);
+	option_wrap(text, 0, CTL_PEERS_LINE, out);
+}
+
 /* Of all channels to that node. */
 struct ctl_peer {
 	uint64_t gets, gots, late, had, kept, received, sent, answer_us;
@@ -121,4 +137,5 @@ void ctl_draw_peers(const struct json_in *status, FILE *out)
 		fputs("no other node is known\n", out);
 	else
 		ctl_peer_table(cluster, out);
+	ctl_peer_paths(cluster, out);
 }

@@ -191,19 +191,29 @@ static bool is_common(const struct stream *stream, uint32_t variants, unsigned c
 	return true;
 }
 
-/* Is the form known by that name on other nodes, to the same user's processes? */
-static bool is_shared(const struct stream *stream, const struct cache_point *point)
+bool cache_is_shared(const struct stream *stream, const struct cache_point *point)
 {
-	return stream->domain->kind != DOMAIN_PUBLIC && point->form != LAYOUT_FORM_AUGMENTED;
+	return point->form != LAYOUT_FORM_AUGMENTED &&
+	       (stream->domain->kind != DOMAIN_PUBLIC || stream->source->root.is_everywhere);
+}
+
+/* Two folders of different file systems may have an inode in common, but not their place. */
+static void name_by_place(const struct source_root *root, struct hash_id *id)
+{
+	struct hash_id both[2] = {*id, root->way};
+
+	hash_of(both, sizeof(both), id);
 }
 
 /* A form of these samples, made by these ops; pixels by these decoders. Where users share, it is of this very folder or file, too:
- * another's may have been made to look like it. So where samples lie in shards, of whose bytes the version knows
+ * another's may have been made to look like it. What is open to all and lies below cluster_paths is of its place, not its device, and of its inode: other
+ * nodes have it so, too. So where samples lie in shards, of whose bytes the version knows
  * nothing; but where there are peers, among a user's own the inode will do: it is the same on all nodes that mount a file system, where the
  * device is not, and who has two copies that have names, sizes, times and the inode in common made them so. */
 static void group_of(const struct stream *stream, unsigned form, const struct hash_id *cut,
 		     struct hash_id *ret)
 {
+	const struct source_root *root = &stream->source->root;
 	struct {
 		char name[sizeof(CACHE_NAME)];
 		uint8_t form;
@@ -219,12 +229,15 @@ static void group_of(const struct stream *stream, unsigned form, const struct ha
 	memcpy(all.version, dataset_version(stream->source->dataset), sizeof(all.version));
 	if (form > LAYOUT_FORM_PACKED)
 		decode_libraries(&all.libraries);
-	if (stream->domain->kind == DOMAIN_PUBLIC ||
-	    (source_has_shards(stream->source) && !gating_is_on(&stream->domain->node->gating)))
-		all.device = stream->source->root.device;
+	if (!root->is_everywhere &&
+	    (stream->domain->kind == DOMAIN_PUBLIC ||
+	     (source_has_shards(stream->source) && !gating_is_on(&stream->domain->node->gating))))
+		all.device = root->device;
 	if (stream->domain->kind == DOMAIN_PUBLIC || source_has_shards(stream->source))
-		all.inode = stream->source->root.inode;
+		all.inode = root->inode;
 	hash_of(&all, sizeof(all), ret);
+	if (root->is_everywhere)
+		name_by_place(root, ret);
 }
 
 static void add_point(const struct stream *stream, struct cache *cache, unsigned form,
@@ -481,7 +494,7 @@ static void ask_for(struct stream *stream, struct cache_point *point)
 	stream->cache.has_taken[point->form] = true;
 	point->state = CACHE_ASKED;
 	reading_form(&stream->domain->reading, stream->lane.number, point->form, &point->group,
-		     note, is_shared(stream, point));
+		     note, cache_is_shared(stream, point));
 }
 
 void cache_settle(struct stream *stream)

@@ -107,6 +107,8 @@ void cache_made(struct stream *stream, uint64_t sample, uint64_t lap);
 /* Bytes of the arena for what is kept of the sample; 0: it is not, or does not fit. */
 uint64_t cache_room_for(const struct stream *stream, const struct cache_point *point,
 			uint64_t sample, uint32_t file_bytes);
+/* Is the form known by its name on other nodes, to processes of the same domain? */
+bool cache_is_shared(const struct stream *stream, const struct cache_point *point);
 /* What task is to say of forms: *ret, and returned the bytes it needs in the arena. cache_fed() when it
  * was queued so. */
 uint64_t cache_plan(struct stream *stream, const struct fill_task *task, uint32_t file_bytes,

@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "daemon/tenant/domain.h"
 #include "daemon/serve/job.h"
+#include "daemon/serve/source.h"
 #include "daemon/cache/cache.h"
 #include "daemon/node.h"
 #include "daemon/serve/stream.h"
@@ -355,6 +356,21 @@ static void describe_origin(const struct cache *cache, struct json_out *out)
 	json_out_object_end(out);
 }
 
+/* Where there are other nodes, and they will never have it. */
+static const char *why_not_shared(const struct stream *stream)
+{
+	const struct node *node = stream->domain->node;
+
+	if (!gating_is_on(&node->gating) || stream->domain->kind != DOMAIN_PUBLIC ||
+	    stream->source->root.is_everywhere)
+		return "";
+	if (!*node->param.cluster_paths)
+		return "it is open to everybody, and such data are shared below cluster_paths "
+		       "alone, which is empty (accessd.conf)";
+	return "it is open to everybody, and lies, links followed, below none of cluster_paths "
+	       "(accessd.conf)";
+}
+
 static void describe_peers(const struct stream *stream, struct json_out *out)
 {
 	const struct cache *cache = &stream->cache;
@@ -362,6 +378,7 @@ static void describe_peers(const struct stream *stream, struct json_out *out)
 	json_out_key(out, "peers");
 	json_out_object_begin(out);
 	json_out_member_u64(out, "connected", stream->domain->reading.peers);
+	json_out_member_string(out, "why_not", why_not_shared(stream));
 	json_out_member_bool(out, "worth", cache->peers.is_worth);
 	json_out_member_double(out, "make_us", cache->peers.make_us);
 	json_out_member_double(out, "fetch_us", cache->peers.fetch_us);

@@ -164,7 +164,7 @@ static bool is_to_be_made(const struct stream *stream, const struct fill_task *t
 	if (!cache->choice.point || point->state != CACHE_READY || !is_missing(point, task) ||
 	    is_unfit(point, task->source))
 		return false;
-	if (stream->domain->reading.peers > 0 && point->form != LAYOUT_FORM_AUGMENTED)
+	if (stream->domain->reading.peers > 0 && cache_is_shared(stream, point))
 		return true;
 	return cache->choice.makes && disk_cache_takes(&stream->domain->disk_cache, base_now_ns());
 }
@@ -181,8 +181,7 @@ static uint64_t room_to_ask(const struct stream *stream, const struct fill_task 
 	uint64_t room;
 
 	if (stream->domain->reading.peers == 0 || task->attempt ||
-	    point->form == LAYOUT_FORM_AUGMENTED || stream->domain->kind == DOMAIN_PUBLIC ||
-	    !peering_asks(&cache->peers, cache->fed))
+	    !cache_is_shared(stream, point) || !peering_asks(&cache->peers, cache->fed))
 		return 0;
 	room =
 	    peering_room(form->made ? form->bytes : 0, file->samples ? file->bytes : 0, file_bytes);

@@ -167,8 +167,7 @@ static int send_start(struct carrying *carrying, bool trays)
 	r = wire_send(carrying->child.sock, &out, MSG_DONTWAIT);
 	wire_out_fini(&out);
 	base_close(&pair[0]);
-	gating_domain(carrying->wants.gating, carrying->number, carrying->wants.uid,
-		      carrying->wants.gid, pair[1]);
+	gating_domain(carrying->wants.gating, carrying->number, carrying->name, pair[1]);
 	return r ? -ECONNRESET : 0;
 }
 
@@ -249,6 +248,7 @@ void carrying_begin(struct carrying *carrying, const struct carrying_wants *want
 		return;
 	if (wants->as)
 		snprintf(carrying->as, sizeof(carrying->as), "%s", wants->as);
+	snprintf(carrying->name, sizeof(carrying->name), "%s", wants->name);
 	carrying->number = ++wants->gating->domains;
 	restart(carrying);
 }
@@ -312,6 +312,7 @@ static void put_channel(const struct carrying *carrying, const struct carrying_c
 	json_out_member_string(out, "node",
 			       gating_name_of(carrying->wants.gating, channel->id, name));
 	json_out_member_u64(out, "uid", carrying->wants.uid);
+	json_out_member_bool(out, "public", carrying->wants.is_public);
 	json_out_member_string(out, "transport", "tcp");
 	json_out_member_u64(out, "weight", channel->weight);
 	json_out_member_bool(out, "open", !s->is_shut);

@@ -36,9 +36,10 @@ struct carrying_wants {
 	struct loop *loop;
 	struct reaper *reaper;
 	struct gating *gating;
-	uid_t uid;      /* whose domain it is, ... */
-	gid_t gid;      /* ... with which group */
-	const char *as; /* the option --as; NULL: as we are */
+	uid_t uid;        /* whose domain it is */
+	bool is_public;   /* of data that are open to everybody */
+	const char *name; /* by which other nodes know it (cluster/gate.h) */
+	const char *as;   /* the option --as; NULL: as we are */
 	bool is_private;
 	enum cpu_priority priority;
 };
@@ -51,7 +52,7 @@ struct carrying_channel {
 
 struct carrying { /* zeroed: no carrier, as there are no peers */
 	struct carrying_wants wants;
-	char as[IDENTITY_TEXT_MAX];
+	char as[IDENTITY_TEXT_MAX], name[IDENTITY_TEXT_MAX];
 	struct child child;
 	struct hearing hearing;
 	struct loop_watch *restart;

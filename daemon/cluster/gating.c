@@ -25,6 +25,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/wire.h"
+#include "daemon/cluster/everywhere.h"
 #include "daemon/param.h"
 
 #define ITEMS_TABLE "daemon/cluster/gating_tbl.h"
@@ -87,12 +88,10 @@ uint64_t gating_weight(const struct gating *gating)
 	return BASE_MAX(gating->param->cache_size >> 20, UINT64_C(1));
 }
 
-void gating_domain(struct gating *gating, uint64_t number, uid_t uid, gid_t gid, int gate_fd)
+void gating_domain(struct gating *gating, uint64_t number, const char *name, int gate_fd)
 {
-	char name[48];
 	struct wire_out out;
 
-	snprintf(name, sizeof(name), "user:%u:%u", (unsigned)uid, (unsigned)gid);
 	wire_out_init(&out, GATE_DOMAIN);
 	wire_put_u64(&out, GATE_KEY_DOMAIN, number);
 	wire_put_string(&out, GATE_KEY_NAME, name);
@@ -353,6 +352,8 @@ int gating_begin(struct gating *gating, struct loop *loop, const struct param *p
 		return 0;
 	r = name_node(gating, diag);
 	if (!r)
+		r = everywhere_check(param->cluster_paths, diag);
+	if (!r)
 		r = open_keys(gating, diag);
 	if (!r)
 		r = base_random(&gating->incarnation, sizeof(gating->incarnation));
@@ -396,6 +397,7 @@ void gating_describe(const struct gating *gating, struct json_out *out)
 	json_out_member_string(out, "node", gating->name);
 	json_out_member_string(out, "address", gating->address);
 	json_out_member_string(out, "peers", gating->param->peers);
+	json_out_member_string(out, "cluster_paths", gating->param->cluster_paths);
 	json_out_member_bool(out, "sealed", gating->param->peer_crypt == PEER_CRYPT_ON);
 	json_out_member_string(out, "failed", gating->why);
 	json_out_member_u64(out, "gate_pid", (uint64_t)gating->child.pid);

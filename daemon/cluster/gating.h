@@ -55,8 +55,9 @@ void gating_end(struct gating *gating);
 bool gating_is_on(const struct gating *gating);
 /* What the node may keep, MiB: the same measure on every node. */
 uint64_t gating_weight(const struct gating *gating);
-/* A user's domain, with a group, has a carrier: gate_fd is the gate's end of their pair (taken). number: the domain's, never 0. */
-void gating_domain(struct gating *gating, uint64_t number, uid_t uid, gid_t gid, int gate_fd);
+/* A domain has a carrier: gate_fd is the gate's end of their pair (taken). number: the domain's, never 0; name: as
+ * GATE_KEY_NAME has it. */
+void gating_domain(struct gating *gating, uint64_t number, const char *name, int gate_fd);
 void gating_domain_end(struct gating *gating, uint64_t number);
 /* The gate has ended: true, if it was that child. */
 bool gating_child_ended(struct gating *gating, pid_t pid, int status);

@@ -16,10 +16,12 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "base/hash.h"
 #include "base/log.h"
 #include "base/wire.h"
 #include "daemon/cache/chores.h"
 #include "daemon/cache/stores.h"
+#include "daemon/cluster/everywhere.h"
 #include "daemon/limits.h"
 #include "daemon/net/porter.h"
 #include "daemon/node.h"
@@ -245,10 +247,16 @@ void reading_chore_cancel(struct reading *reading, uint64_t id)
 static void on_opened(struct domain *domain, const struct reading_opened *opened,
 		      struct wire_in *in)
 {
-	const struct source_root root = {opened->device, opened->inode, opened->has_stamp,
-					 opened->has_stamp ? opened->stamp : 0};
+	struct source_root root = {.device = opened->device,
+				   .inode = opened->inode,
+				   .is_file = opened->has_stamp,
+				   .stamp = opened->has_stamp ? opened->stamp : 0};
 	int fd = opened->has_index ? wire_take_fd(in, opened->index_fd) : -1;
 
+	root.is_everywhere = domain->kind == DOMAIN_PUBLIC && opened->way &&
+			     everywhere_has(domain->node->param.cluster_paths, opened->way);
+	if (root.is_everywhere)
+		hash_of(opened->way, strlen(opened->way), &root.way);
 	source_opened(domain, opened->id, fd < 0, opened->is_fleeting != 0, &root, fd);
 }
 

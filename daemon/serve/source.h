@@ -27,7 +27,9 @@ enum source_state {
 struct source_root { /* which folder or file it is that has the path */
 	uint64_t device, inode;
 	bool is_file;
-	uint64_t stamp; /* of a file: its time of change */
+	uint64_t stamp;     /* of a file: its time of change */
+	bool is_everywhere; /* open to all, and below cluster_paths: other nodes have it, too ... */
+	struct hash_id way; /* ... in this very place */
 };
 
 struct source {

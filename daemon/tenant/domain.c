@@ -122,24 +122,29 @@ static void peers_close(void *arg, int *fd)
 	porter_close(&domain->node->porters, domain->who.uid, fd);
 }
 
-/* What is open to all belongs to nobody whom other nodes would know. */
+/* What is open to all is known to other nodes by its place: everywhere.h. Who reads it has another uid there. */
 static void begin_peers(struct domain *domain)
 {
 	struct node *node = domain->node;
-	char as[IDENTITY_TEXT_MAX];
+	const bool is_public = domain->kind == DOMAIN_PUBLIC;
+	char as[IDENTITY_TEXT_MAX], name[IDENTITY_TEXT_MAX] = "public";
 	const struct carrying_wants wants = {
 	    .calls = {peers_trays, peers_members, peers_close, domain},
 	    .loop = node->loop,
 	    .reaper = &node->reaper,
 	    .gating = &node->gating,
 	    .uid = domain->who.uid,
-	    .gid = domain->who.gid,
+	    .is_public = is_public,
+	    .name = name,
 	    .as = domain_identity(domain, false, as),
 	    .is_private = node->place.is_private,
 	    .priority = (enum cpu_priority)node->param.cpu_priority,
 	};
 
-	if (gating_is_on(&node->gating) && domain->kind != DOMAIN_PUBLIC)
+	if (!is_public)
+		snprintf(name, sizeof(name), "user:%u:%u", (unsigned)domain->who.uid,
+			 (unsigned)domain->who.gid);
+	if (gating_is_on(&node->gating) && (!is_public || *node->param.cluster_paths))
 		carrying_begin(&domain->carrying, &wants);
 }
 

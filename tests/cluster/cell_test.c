@@ -376,6 +376,9 @@ START_TEST(a_domain_has_a_name)
 		gate_carriers_begin(&carriers, gid, name, 1, -1);
 		ck_assert(calls_for(cell, whole));
 	}
+	gate_carriers_begin(&carriers, 10, "public:65204", 1, -1);
+	gate_carriers_begin(&carriers, 11, GATE_PUBLIC, 1, -1);
+	ck_assert(calls_for(cell, GATE_PUBLIC)); /* whoever reads it on this node */
 	gate_carriers_end(&carriers, 9);
 	ck_assert_uint_eq(gate_carriers_again(&carriers, base_now_ns()), UINT64_MAX);
 	cell_free(cell);

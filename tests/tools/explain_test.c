@@ -307,6 +307,17 @@ START_TEST(as_json)
 END_TEST
 
 /* Of another kind than they should be, or not there at all. */
+#define ELSEWHERE(why)                                                                             \
+	STATUS(CHOICE("packed", "best", "packed") ",\"peers\":{\"connected\":0,\"why_not\":\"" why \
+						  "\"}")
+
+START_TEST(why_other_nodes_have_no_part)
+{
+	HAS(ELSEWHERE("it lies \\u001bthere"), "3", 0, "Other nodes do not share it: it lies ");
+	HAS_NOT(ELSEWHERE(""), "3", "Other nodes");
+}
+END_TEST
+
 START_TEST(strange)
 {
 	HAS("{\"jobs\":[{\"id\":3,\"stream\":1}],\"streams\":[{\"id\":1,\"cache\":{}}]}", "3", 0,
@@ -337,6 +348,7 @@ int main(void)
 	tcase_add_test(tcase, work_of_others);
 	tcase_add_test(tcase, not_measured);
 	tcase_add_test(tcase, as_json);
+	tcase_add_test(tcase, why_other_nodes_have_no_part);
 	tcase_add_test(tcase, strange);
 	suite_add_tcase(suite, tcase);
 	runner = srunner_create(suite);
