@@ -5,6 +5,7 @@
 #include "tools/ctl.h"
 
 #include <string.h>
+#include "tools/ctl_peer.h"
 #include "tools/ctl_value.h"
 #include "tools/option.h"
 #include "tools/table.h"
@@ -25,42 +26,6 @@ static void ctl_peer_paths(const struct json_in *cluster, FILE *out)
 		 *paths ? "below " : "with nobody: cluster_paths is empty (accessd.conf(5))",
 		 paths);
 	option_wrap(text, 0, CTL_PEERS_LINE, out);
-}
-
-/* Of all channels to that node. */
-struct ctl_peer {
-	uint64_t gets, gots, late, had, kept, received, sent, answer_us;
-	unsigned channels, shut;
-};
-
-static struct ctl_peer ctl_peer_of(const struct json_in *channels, const char *node)
-{
-	struct ctl_peer peer = {.channels = 0};
-
-	for (size_t i = 0; i < json_in_count(channels); i++) {
-		const struct json_in *channel = json_in_item(channels, i);
-
-		if (strcmp(ctl_string(channel, "node"), node) != 0)
-			continue;
-		peer.channels++;
-		peer.shut += !ctl_is(channel, "open");
-		peer.gets += ctl_u64(channel, "gets");
-		peer.gots += ctl_u64(channel, "gots");
-		peer.late += ctl_u64(channel, "late");
-		peer.had += ctl_u64(channel, "had");
-		peer.kept += ctl_u64(channel, "puts_received");
-		peer.received += ctl_u64(channel, "bytes_received");
-		peer.sent += ctl_u64(channel, "bytes_sent");
-		peer.answer_us = BASE_MAX(peer.answer_us, ctl_u64(channel, "answer_us"));
-	}
-	return peer;
-}
-
-static const char *ctl_peer_state(const struct json_in *member, const struct ctl_peer *peer)
-{
-	if (peer->shut)
-		return "shut";
-	return peer->channels ? "connected" : ctl_string(member, "state");
 }
 
 static void ctl_peer_row(const struct json_in *member, const struct ctl_peer *peer,
@@ -98,13 +63,12 @@ static void ctl_peer_reasons(const struct json_in *members, FILE *out)
 static void ctl_peer_table(const struct json_in *cluster, FILE *out)
 {
 	const struct json_in *members = json_in_member(cluster, "members");
-	const struct json_in *channels = json_in_member(cluster, "channels");
 	struct table table;
 
 	table_init(&table, "<node|<state|asked|got|late|us|gave|kept|received|sent");
 	for (size_t i = 0; i < json_in_count(members); i++) {
 		const struct json_in *member = json_in_item(members, i);
-		const struct ctl_peer peer = ctl_peer_of(channels, ctl_string(member, "node"));
+		const struct ctl_peer peer = ctl_peer_of(cluster, member);
 
 		ctl_peer_row(member, &peer, &table);
 	}

@@ -312,6 +312,7 @@ static void put_channel(const struct carrying *carrying, const struct carrying_c
 	json_out_member_string(out, "node",
 			       gating_name_of(carrying->wants.gating, channel->id, name));
 	json_out_member_u64(out, "uid", carrying->wants.uid);
+	json_out_member_u64(out, "gid", carrying->wants.gid);
 	json_out_member_bool(out, "public", carrying->wants.is_public);
 	json_out_member_string(out, "transport", "tcp");
 	json_out_member_u64(out, "weight", channel->weight);

@@ -36,7 +36,8 @@ struct carrying_wants {
 	struct loop *loop;
 	struct reaper *reaper;
 	struct gating *gating;
-	uid_t uid;        /* whose domain it is */
+	uid_t uid;        /* whose domain it is, ... */
+	gid_t gid;        /* ... with which group */
 	bool is_public;   /* of data that are open to everybody */
 	const char *name; /* by which other nodes know it (cluster/gate.h) */
 	const char *as;   /* the option --as; NULL: as we are */

@@ -134,6 +134,7 @@ static void begin_peers(struct domain *domain)
 	    .reaper = &node->reaper,
 	    .gating = &node->gating,
 	    .uid = domain->who.uid,
+	    .gid = domain->who.gid,
 	    .is_public = is_public,
 	    .name = name,
 	    .as = domain_identity(domain, false, as),

@@ -16,7 +16,11 @@ static const char some[] =
     "\"any\",\"rate\":1.25,\"waiting\":true,\"waits\":{\"window_seconds\":4,\"read\":1}},"
     "{\"id\":5,\"uid\":1000,\"name\":\"late\",\"waits\":{\"window_seconds\":0,\"read\":0}}],"
     "\"caches\":[{\"uid\":7,\"gid\":8,\"public\":true,\"mode\":\"on\"},"
-    "{\"uid\":9,\"gid\":8,\"public\":false,\"mode\":\"off\"}]}";
+    "{\"uid\":9,\"gid\":8,\"public\":false,\"mode\":\"off\"}],"
+    "\"cluster\":{\"members\":[{\"node\":\"b\",\"address\":\"10.0.0.2:7411\",\"state\":\"met\"},"
+    "{\"node\":\"c\",\"address\":\"10.0.0.3:7411\",\"state\":\"waits\"}],"
+    "\"channels\":[{\"node\":\"b\",\"uid\":7,\"gid\":8,\"public\":false,\"open\":false,\"gets\":9,"
+    "\"answer_us\":250}]}}";
 
 static char *text;
 static size_t size;
@@ -70,6 +74,12 @@ START_TEST(values)
 	has("\noneaccess_job_wait_read_ratio{jobid=\"4\",uid=\"1000\"} 0.25\n");
 	has("\noneaccess_cache_on{uid=\"7\",gid=\"8\",public=\"true\"} 1\n");
 	has("\noneaccess_cache_on{uid=\"9\",gid=\"8\",public=\"false\"} 0\n");
+	has("\noneaccess_peer_met{node=\"b\",address=\"10.0.0.2:7411\"} 1\n");
+	has("\noneaccess_peer_met{node=\"c\",address=\"10.0.0.3:7411\"} 0\n");
+	has("\noneaccess_peer_open{node=\"b\",uid=\"7\",gid=\"8\",public=\"false\"} 0\n");
+	has("\noneaccess_peer_asked_total{node=\"b\",uid=\"7\",gid=\"8\",public=\"false\"} 9\n");
+	has("\noneaccess_peer_answer_seconds{node=\"b\",uid=\"7\",gid=\"8\",public=\"false\"} "
+	    "0.00025\n");
 	has("\noneaccess_exporter_left_out 0\n# EOF\n");
 }
 END_TEST

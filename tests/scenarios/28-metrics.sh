@@ -11,7 +11,23 @@ requires python3
 PATH=$PATH:${ACCESS_PROMETHEUS:-/nowhere}
 
 "$pictures" "$work/data" 400 3 128
-start_accessd workers=1 chunk=64 cache_size=64M linger_s=0
+# Where this build has a cluster: with another node, that has no jobs.
+cluster=
+if [ -x "$top_builddir/cluster/access-gate" ]; then
+	ports=$(python3 -c '
+import socket
+many = [socket.create_server(("127.0.0.1", 0)) for _ in range(2)]
+print(*(one.getsockname()[1] for one in many))')
+	(umask 077 && head -c 48 /dev/urandom | base64 >"$work/cluster.key")
+	cluster="peers=static:127.0.0.1:${ports% *},127.0.0.1:${ports#* } peer_key=$work/cluster.key"
+	# shellcheck disable=SC2086 # settings have no blanks
+	(dir=$work/other socket=$work/other/socket && trap - EXIT && start_accessd workers=1 idle_exit_s=0 node_name=other \
+		peer_listen="127.0.0.1:${ports#* }" $cluster && echo "$daemon" >"$work/other.pid")
+	cleanup_fn "kill -KILL $(cat "$work/other.pid")"
+	cluster="$cluster node_name=this peer_listen=127.0.0.1:${ports% *}"
+fi
+# shellcheck disable=SC2086
+start_accessd workers=1 chunk=64 cache_size=64M linger_s=0 $cluster
 "$exporter" --socket "$socket" --listen 127.0.0.1:0 2>"$work/exporter.log" &
 served=$!
 cleanup_fn "kill -KILL $served"
@@ -33,7 +49,8 @@ else
 	[ "${CI:-}" != true ] || fail "prometheus is not here"
 	echo "not tested: queries of the dashboard and of alerts: Debian's prometheus is not here"
 fi
-python3 "$top_srcdir/tests/exporter/scrape.py" "$port" "$work" "$top_srcdir/doc" $asked &
+# shellcheck disable=SC2086 # words
+python3 "$top_srcdir/tests/exporter/scrape.py" "$port" "$work" "$top_srcdir/doc" $asked ${cluster:+--peers} &
 scrape=$!
 cleanup_fn "kill -TERM $scrape"
 stop_when_told() {

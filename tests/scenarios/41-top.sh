@@ -59,6 +59,8 @@ look() {
 	while_training "no streams" seen "^STREAM JOBS" " $work/data|data$" || return 1
 	press Tab Tab
 	while_training "no workers" seen "^WORKER +PID" || return 1
+	press 7
+	while_training "no view of other nodes" seen "^PEER +STATE" "no other node is known" || return 1
 	press 1
 	terminal resize-window -x 40 -y 10
 	while_training "no small screen" seen "^ JOB  RATE/s WAIT% WAITS FOR NAME" "bench-0$" || return 1

@@ -96,6 +96,13 @@ shows_what_came() { # a carrier says so once a second
 	"$ctl" --socket "$socket" peers >"$work/peers.txt" && grep -Eq "^a +connected +[1-9][0-9]* +[1-9]" "$work/peers.txt"
 }
 until_true $patience shows_what_came || fail "access-ctl peers: $(cat "$work/peers.txt")"
+if [ -x "$top_builddir/tools/access-top" ]; then
+	top=$top_builddir/tools/access-top
+	COLUMNS=160 "$top" -b -n 1 --view peers -s "$socket" >"$work/top.txt" || fail "access-top -b --view peers"
+	grep -Eq "^a +connected +tcp " "$work/top.txt" || fail "access-top: $(cat "$work/top.txt")"
+	"$top" --json -n 1 -s "$socket" >"$work/top.json"
+	grep -q '"peer":"a","state":"connected","transport":"tcp",' "$work/top.json" || fail "access-top --json: $(cat "$work/top.json")"
+fi
 status_is streams.0.cache.misses "<=" 6 || fail "b read $(status streams.0.cache.misses) of 600 files that were prepared on a"
 status_is streams.0.cache.peer_hits ">=" 1 || fail "nothing came from a"
 

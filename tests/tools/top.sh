@@ -28,7 +28,7 @@ same letters "$(sed -n 's/^  --\([a-z]*\), -\(.\).*/\1 \2/p' <<<"$help")" \
 	"$(sed -n 's/^\.It Fl Fl \([a-z]*\) , Fl \(.\).*/\1 \2/p' "$page")"
 same keys "$(sed -n '/^Keys:/,/^$/s/^  \(.\{15\}\) .*/\1/p' <<<"$help" | sed 's/ *$//')" \
 	"$(part '\.Ss Keys' '\.El' | sed -n 's/^\.It Ic "\(.*\)"/\1/p' | sed 's/\\e/\\/')"
-for view in Jobs Streams Ranks Workers Caches Tenants Node; do
+for view in Jobs Streams Ranks Workers Caches Tenants Peers Node; do
 	same "columns of $view" "$(sed -n "/^$view: /,/^\$/s/^  \([A-Z].\{10\}\).*/\1/p" <<<"$help" | sed 's/ *$//')" \
 		"$(part "\\.Ss $view" '\.El' | sed -n 's/^\.It Li "\(.*\)"/\1/p')"
 done

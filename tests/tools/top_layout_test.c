@@ -114,7 +114,7 @@ START_TEST(as_on_a_terminal)
 	    "Memory  [|||||||||||||||     2.0G/4.0G]  Made      2125/s                    #\n"
 	    "Readers [                    0% of 100]  Saved      50% by sharing, 3.0 CPUs\n"
 	    "Loop    [                    0% of 100]  Kept         -\n"
-	    "1Jobs 2Streams 3Ranks 4Workers 5Caches 6Tenants 7Node                  by:RATE/s\n"
+	    "1Jobs 2Streams 3Ranks 4Workers 5Caches 6Tenants 7Peers 8Node           by:RATE/s\n"
 	    " JOB  RATE/s HISTORY  WAIT% WAITS FOR AHEAD WITH SAVED% NAME\n"
 	    "   3    4000        #     0 itself     0.1s    2     50 fast\n"
 	    "   8     200        #    10 decoding   1.0s    2     50 middle\n"
@@ -155,7 +155,7 @@ START_TEST(views)
 	has(screen(),
 	    "STREAM JOBS  RATE/s  MADE/s SAVED% SLOTS HELD    MEM DATASET\n"
 	    "     1    3    4250    2125     50     8    3  1000M /data/imagenet/train\n");
-	keys("7");
+	keys("8");
 	has(screen(), "made               2125");
 	has(screen(), "samples a second that are decoded");
 	keys("4");

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "tools/ctl_waits.h"
 #include "tools/top/top_view.h"
 
@@ -202,6 +203,40 @@ START_TEST(the_past_is_a_ring)
 }
 END_TEST
 
+#define CHANNEL(node, gets, is_open)                                               \
+	"{\"node\":\"" node "\",\"uid\":7,\"transport\":\"tcp\",\"open\":" is_open \
+	",\"gets\":" gets ",\"gots\":" gets ",\"late\":1,\"answer_us\":250}"
+#define MEMBER(node, state) "{\"node\":\"" node "\",\"state\":\"" state "\",\"why\":\"w\"}"
+
+static const struct top_row *peer_row(const char *node)
+{
+	return row_of(TOP_PEERS, hash_checksum(node, strlen(node)));
+}
+
+/* A node is a line, whoever of its users are connected. */
+START_TEST(a_peer_is_all_its_channels)
+{
+	for (int at = 10; at < 12; at++)
+		take(
+		    "{\"pid\":5,\"uptime_s\":%d,\"cluster\":{\"members\":[" MEMBER("b", "met") "," MEMBER("c", "waits") "," MEMBER(
+			"d",
+			"met") "],\"channels\":[" CHANNEL("b", "%d",
+							  "true") "," CHANNEL("b", "%d",
+									      "true") "," CHANNEL("d",
+												  "5",
+												  "false") "]}}",
+		    at, at * 100, at * 100, at * 10, at * 10);
+	ck_assert_str_eq(top_value(peer_row("b"), TOP_PEERS_STATE)->text, "connected");
+	ck_assert_str_eq(top_value(peer_row("c"), TOP_PEERS_STATE)->text, "waits");
+	ck_assert_str_eq(top_value(peer_row("d"), TOP_PEERS_STATE)->text, "shut");
+	ck_assert_str_eq(top_value(peer_row("b"), TOP_PEERS_VIA)->text, "tcp");
+	ck_assert_double_eq(top_value(peer_row("b"), TOP_PEERS_GOT)->number, 110);
+	ck_assert_double_eq(top_value(peer_row("b"), TOP_PEERS_LATE)->number, 2);
+	ck_assert_double_eq(top_value(peer_row("b"), TOP_PEERS_ANSWER)->number, 250);
+	ck_assert_double_eq(top_value(peer_row("d"), TOP_PEERS_GOT)->number, 0);
+}
+END_TEST
+
 /* An older or newer accessd, or one that says nonsense. */
 START_TEST(anything_may_be_missing)
 {
@@ -213,6 +248,8 @@ START_TEST(anything_may_be_missing)
 	    "{\"jobs\":[1,null,{\"id\":-4,\"rate\":\"x\",\"name\":7,\"waited\":[]}]}",
 	    "{\"jobs\":[{\"id\":1,\"ranks\":2},{\"id\":1,\"ranks\":2}],\"streams\":[{\"id\":0}]}",
 	    "{\"workers\":[{}],\"caches\":[{}],\"tenants\":[{},{}],\"node\":[]}",
+	    "{\"cluster\":{\"members\":[{},7,{\"node\":\"\"},{\"node\":1}],\"channels\":[{},8]}}",
+	    "{\"cluster\":{\"members\":{},\"channels\":[]}}",
 	    "{\"uptime_s\":-1e300,\"pid\":1}",
 	};
 	struct top_ui ui;
@@ -288,6 +325,7 @@ int main(void)
 	tcase_add_test(tests, ranks_are_one_job);
 	tcase_add_test(tests, an_accessd_that_begins_anew);
 	tcase_add_test(tests, the_past_is_a_ring);
+	tcase_add_test(tests, a_peer_is_all_its_channels);
 	tcase_add_test(tests, anything_may_be_missing);
 	tcase_add_test(tests, a_line_of_json);
 	srunner_run_all(runner, CK_ENV);

@@ -15,7 +15,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "tools/ctl.h"
+#include "tools/ctl_peer.h"
 #include "tools/ctl_value.h"
 #include "tools/ctl_waits.h"
 
@@ -379,6 +381,56 @@ static int add_tenants(struct top_model *model)
 	return 0;
 }
 
+/* ---- peers ---- */
+
+static double rate_of(const struct top_model *model, struct top_row *row, unsigned column,
+		      uint64_t sum)
+{
+	return top_past_rate(model, row->past, column - TOP_PEERS_FIRST, (double)sum);
+}
+
+static void put_peer(const struct top_model *model, struct top_row *row,
+		     const struct ctl_peer *peer)
+{
+	top_at(row, TOP_PEERS_STATE)->text = ctl_peer_state(row->object, peer);
+	top_at(row, TOP_PEERS_VIA)->text = peer->transport;
+	put_number(row, TOP_PEERS_ASKED, rate_of(model, row, TOP_PEERS_ASKED, peer->gets));
+	put_number(row, TOP_PEERS_GOT, rate_of(model, row, TOP_PEERS_GOT, peer->gots));
+	put_number(row, TOP_PEERS_GAVE, rate_of(model, row, TOP_PEERS_GAVE, peer->had));
+	put_number(row, TOP_PEERS_IN, rate_of(model, row, TOP_PEERS_IN, peer->received));
+	put_number(row, TOP_PEERS_OUT, rate_of(model, row, TOP_PEERS_OUT, peer->sent));
+	put_number(row, TOP_PEERS_LATE, (double)peer->late);
+	put_number(row, TOP_PEERS_ANSWER, (double)peer->answer_us);
+}
+
+/* Before it has said its name it is known by its address. */
+static uint64_t key_of_peer(const struct json_in *member)
+{
+	const char *name = json_in_string(json_in_member(member, "node"), "");
+
+	if (!*name)
+		name = ctl_string(member, "address");
+	return hash_checksum(name, strlen(name));
+}
+
+static int add_peers(struct top_model *model)
+{
+	const struct json_in *cluster = json_in_member(model->status, "cluster");
+	const struct json_in *members = json_in_member(cluster, "members");
+
+	for (size_t i = 0; i < json_in_count(members); i++) {
+		const struct json_in *member = json_in_item(members, i);
+		const struct ctl_peer peer = ctl_peer_of(cluster, member);
+		struct top_row *row = top_add(model, TOP_PEERS, key_of_peer(member), member);
+
+		if (!row)
+			return -ENOMEM;
+		put_peer(model, row, &peer);
+		top_past_push(model, row->past, top_value(row, TOP_PEERS_GOT)->number, NAN);
+	}
+	return 0;
+}
+
 /* ---- the node ---- */
 
 static void put_node(struct top_model *model, enum top_node node, double number)
@@ -448,7 +500,7 @@ static int add_node(struct top_model *model)
 int top_derive(struct top_model *model)
 {
 	if (add_ranks(model) || add_streams(model) || add_jobs(model) || add_workers(model) ||
-	    add_caches(model) || add_tenants(model) || add_node(model))
+	    add_caches(model) || add_tenants(model) || add_peers(model) || add_node(model))
 		return -ENOMEM;
 	return 0;
 }

@@ -6,7 +6,7 @@
 /* clang-format off */
 KEY('h', '?', TOP_KEY_F1, help, "h ? F1", "this help; any key leaves it")
 KEY('q', TOP_KEY_F10, 0, quit, "q F10", "quit; in a page: back")
-KEY('\t', TOP_KEY_RIGHT, 0, next_view, "Tab Right", "the next view; 1 to 7: that view")
+KEY('\t', TOP_KEY_RIGHT, 0, next_view, "Tab Right", "the next view; 1 to 8: that view")
 KEY(TOP_KEY_BACK_TAB, TOP_KEY_LEFT, 0, last_view, "Shift-Tab Left", "the view before")
 KEY(TOP_KEY_UP, 'k', 0, up, "Up k", "up; PgUp and Home: a page, to the first")
 KEY(TOP_KEY_DOWN, 'j', 0, down, "Down j", "down; PgDn and End: a page, to the last")

@@ -179,6 +179,7 @@ static void layout_rows(struct top_ui *ui, const struct top_model *model, unsign
 	    [TOP_JOBS] = "no job is here",
 	    [TOP_RANKS] = "no job is here",
 	    [TOP_STREAMS] = "no stream is here",
+	    [TOP_PEERS] = "no other node is known (access-cluster(7))",
 	};
 	unsigned end = grid->height - 1, room = end > y + 1 ? end - y - 1 : 1;
 	size_t n;

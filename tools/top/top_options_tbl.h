@@ -10,7 +10,7 @@ OPTION('d', "delay", OPTION_REAL, delay_s, .1, 3600, NULL, "SECONDS", "between t
 OPTION(0, "json", OPTION_FLAG, json, 0, 0, NULL, NULL, "print all views, a line of JSON each time")
 OPTION('s', "socket", OPTION_TEXT, socket, 0, 0, NULL, "PATH", "accessd's socket (else $ACCESS_SOCKET, the system's, this user's private one)")
 OPTION('u', "user", OPTION_TEXT, user, 0, 0, NULL, "USER", "only what is this user's, a name or a number")
-OPTION(0, "view", OPTION_CHOICE, view, 0, 0, "jobs|streams|ranks|workers|caches|tenants|node", "VIEW", "begin with it: jobs, streams, ranks, workers, caches, tenants, node")
+OPTION(0, "view", OPTION_CHOICE, view, 0, 0, "jobs|streams|ranks|workers|caches|tenants|peers|node", "VIEW", "begin with it: jobs, streams, ranks, workers, caches, tenants, peers, node")
 OPTION(0, "sort", OPTION_TEXT, sort, 0, 0, NULL, "COLUMN", "sort by this column of the view, as --help names it")
 OPTION(0, "filter", OPTION_TEXT, filter, 0, 0, NULL, "TEXT", "only rows that have the text")
 OPTION('h', "help", OPTION_FLAG, help, 0, 0, NULL, NULL, "this text")

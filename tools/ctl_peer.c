@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tools/ctl_peer.h"
+
+#include <string.h>
+
+#include "tools/ctl_value.h"
+
+struct ctl_peer ctl_peer_of(const struct json_in *cluster, const struct json_in *member)
+{
+	const struct json_in *channels = json_in_member(cluster, "channels");
+	const char *node = ctl_string(member, "node");
+	struct ctl_peer peer = {.transport = "-"};
+
+	for (size_t i = 0; i < json_in_count(channels); i++) {
+		const struct json_in *channel = json_in_item(channels, i);
+
+		if (strcmp(ctl_string(channel, "node"), node) != 0)
+			continue;
+		peer.channels++;
+		peer.shut += !ctl_is(channel, "open");
+		peer.gets += ctl_u64(channel, "gets");
+		peer.gots += ctl_u64(channel, "gots");
+		peer.late += ctl_u64(channel, "late");
+		peer.had += ctl_u64(channel, "had");
+		peer.kept += ctl_u64(channel, "puts_received");
+		peer.received += ctl_u64(channel, "bytes_received");
+		peer.sent += ctl_u64(channel, "bytes_sent");
+		peer.answer_us = BASE_MAX(peer.answer_us, ctl_u64(channel, "answer_us"));
+		peer.transport = ctl_string(channel, "transport");
+	}
+	return peer;
+}
+
+const char *ctl_peer_state(const struct json_in *member, const struct ctl_peer *peer)
+{
+	if (peer->shut)
+		return "shut";
+	return peer->channels ? "connected" : ctl_string(member, "state");
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TOOLS_CTL_PEER_H
+#define TOOLS_CTL_PEER_H
+
+/* What the status says of another node: the sum of all channels to it, one for each user (access-ctl, access-top). */
+
+#include "base/base.h"
+#include "base/json.h"
+
+struct ctl_peer {
+	uint64_t gets, gots, late, had, kept, received, sent, answer_us;
+	unsigned channels, shut;
+	const char *transport; /* of the status; of one of them, "-": there is none */
+};
+
+/* member: of the status' cluster.members. */
+struct ctl_peer ctl_peer_of(const struct json_in *cluster, const struct json_in *member);
+/* A word for a person; of the status, or constant. */
+const char *ctl_peer_state(const struct json_in *member, const struct ctl_peer *peer);
+
+#endif
