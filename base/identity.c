@@ -98,6 +98,31 @@ int identity_of_user(const char *user, struct identity *ret)
 	return 0;
 }
 
+int identity_of_group(const char *group, gid_t *ret)
+{
+	uint64_t number;
+
+	for (size_t size = 4096; size <= MOST_ENTRY; size *= 2) {
+		_cleanup_free_ char *text = malloc(size);
+		struct group entry, *found = NULL;
+		int r;
+
+		if (!text)
+			return -ENOMEM;
+		r = getgrnam_r(group, &entry, text, size, &found);
+		if (r == ERANGE)
+			continue;
+		if (!found)
+			break;
+		*ret = entry.gr_gid;
+		return 0;
+	}
+	if (!base_parse_number(&group, IDENTITY_MOST, &number) || *group)
+		return -ENOENT;
+	*ret = (gid_t)number;
+	return 0;
+}
+
 /* Who is in no database, or in one that does not answer, has the one group that he has. */
 static int take_groups(const struct identity *identity)
 {

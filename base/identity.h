@@ -26,6 +26,8 @@ void identity_format(const struct identity *identity, char ret[IDENTITY_TEXT_MAX
 int identity_parse(const char *text, struct identity *ret);
 /* A user's name or number, with his main group. 0, -ENOENT: there is none, negative errno. */
 int identity_of_user(const char *user, struct identity *ret);
+/* A group's name or number. As identity_of_user(). */
+int identity_of_group(const char *group, gid_t *ret);
 
 /* Becomes it, with no capability, no new privileges and no way back, all of which is verified; is not
  * dumpable afterwards. 0, or negative errno: the process must then end. */

@@ -138,7 +138,7 @@ static int read_params(void *arg, struct param *param, struct diag *diag)
 
 	param_init(param);
 	if (command->operate.node) /* it serves already */
-		param->known = &command->operate.node->param.quotas;
+		param->known = &command->operate.node->param;
 	r = read_config(command, param, diag);
 	if (!r)
 		r = set_params(command, param, diag);
@@ -150,7 +150,7 @@ static int read_params(void *arg, struct param *param, struct diag *diag)
 		diag_set(diag, "parameter cache_point: write auto, none, indexed, packed, decoded, "
 			       "augmented or deepest");
 	else
-		return 0;
+		return named_check(&param->named, diag) ? PARAM_E_BAD : 0;
 	return PARAM_E_BAD;
 }
 

@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "daemon/limits.h"
 #include "daemon/net/conn.h"
+#include "daemon/net/sharing.h"
 #include "daemon/node.h"
 #include "daemon/serve/stream.h"
 
@@ -81,9 +82,11 @@ static void describe(void *arg, char *ret, size_t size)
 static void take(void *arg, const struct param *wanted, struct param_change *ret)
 {
 	struct node *node = ((const struct operate *)arg)->node;
+	const struct named_sets then = node->param.named;
 	enum log_level level;
 
 	param_take(&node->param, wanted, ret);
+	sharing_reload(node, &then);
 	if (log_parse_level(node->param.log_level, &level) == 0)
 		log_init("accessd", level);
 	accept_limit(&node->accept, limits_raise_files());

@@ -47,6 +47,7 @@ static char *text_of(struct param *param, const struct row *row)
 void param_init(struct param *param)
 {
 	memset(&param->quotas, 0, sizeof(param->quotas));
+	memset(&param->named, 0, sizeof(param->named));
 	param->known = NULL;
 	for (size_t i = 0; i < BASE_ARRAY_LEN(rows); i++) {
 		if (rows[i].kind == KIND_TEXT)
@@ -138,16 +139,23 @@ static int set_text(struct param *param, const struct row *row, const char *valu
 	return 0;
 }
 
-static int set_quota(struct param *param, const char *name, size_t length, const char *value,
+/* What is set for a user, or of a named data set. */
+static int set_entry(struct param *param, const char *name, size_t length, const char *value,
 		     struct diag *diag)
 {
+	const struct param *known = param->known;
 	_cleanup_free_ char *copy = strndup(name, length);
+	int r;
 
 	if (!copy) {
-		diag_set(diag, "no memory for a quota");
+		diag_set(diag, "no memory for \"%.64s\"", name);
 		return PARAM_E_BAD;
 	}
-	return quota_set(&param->quotas, param->known, copy, value, diag) ? PARAM_E_BAD : 0;
+	if (quota_is_name(copy))
+		r = quota_set(&param->quotas, known ? &known->quotas : NULL, copy, value, diag);
+	else
+		r = named_set(&param->named, known ? &known->named : NULL, copy, value, diag);
+	return r ? PARAM_E_BAD : 0;
 }
 
 int param_set(struct param *param, const char *assignment, struct diag *diag)
@@ -164,7 +172,7 @@ int param_set(struct param *param, const char *assignment, struct diag *diag)
 	while (end > assignment && isspace((unsigned char)end[-1]))
 		end--;
 	row = row_of(assignment, (size_t)(end - assignment));
-	if (!row && !quota_is_name(assignment)) {
+	if (!row && !quota_is_name(assignment) && !named_is_name(assignment)) {
 		diag_set(diag, "no parameter is called \"%.*s\": `accessd --help` lists them",
 			 (int)(end - assignment), assignment);
 		return PARAM_E_BAD;
@@ -181,7 +189,7 @@ int param_set(struct param *param, const char *assignment, struct diag *diag)
 	for (size_t n = strlen(value); n > 0 && isspace((unsigned char)value[n - 1]); n--)
 		value[n - 1] = '\0';
 	if (!row)
-		return set_quota(param, assignment, (size_t)(end - assignment), value, diag);
+		return set_entry(param, assignment, (size_t)(end - assignment), value, diag);
 	if (row->kind == KIND_CHOICE)
 		return set_choice(param, row, value, diag);
 	return row->kind == KIND_TEXT ? set_text(param, row, value, diag)
@@ -336,6 +344,10 @@ void param_take(struct param *param, const struct param *wanted, struct param_ch
 		param->quotas = wanted->quotas;
 		add_name(ret->taken, sizeof(ret->taken), QUOTA_PREFIX "*");
 	}
+	if (memcmp(&param->named, &wanted->named, sizeof(param->named)) != 0) {
+		param->named = wanted->named;
+		add_name(ret->taken, sizeof(ret->taken), NAMED_PREFIX "*");
+	}
 }
 
 /* ---- what is said ---- */
@@ -377,4 +389,5 @@ void param_print(FILE *out)
 		fprintf(out, "  %-18s %-8s %s\n", rows[i].name, value, rows[i].what);
 	}
 	quota_print(out);
+	named_print(out);
 }

@@ -7,6 +7,7 @@
 
 #include <stdio.h>
 #include "base/base.h"
+#include "daemon/tenant/named.h"
 #include "daemon/tenant/quota.h"
 
 #define PARAM_TEXT_MAX 1024
@@ -28,7 +29,8 @@ struct param {
 #undef PARAM_TEXT
 #undef PARAM_CHOICE
 	struct quotas quotas;
-	const struct quotas *known; /* in force, whose users are looked up; NULL: none are yet */
+	struct named_sets named;
+	const struct param *known; /* in force, whose users are looked up; NULL: none are yet */
 };
 
 void param_init(struct param *param);

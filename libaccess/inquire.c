@@ -30,7 +30,7 @@ char *inquire_absolute(const char *path)
 	_cleanup_free_ char *here = NULL;
 	char *joined;
 
-	if (*path == '/')
+	if (*path == '/' || strncmp(path, PROTO_NAMED, strlen(PROTO_NAMED)) == 0)
 		return strdup(path);
 	here = getcwd(NULL, 0);
 	if (!here || asprintf(&joined, "%s/%s", here, path) < 0)

@@ -23,6 +23,7 @@
 #include <stdint.h>
 
 #define PROTO_MAJOR 1
+#define PROTO_NAMED "name:" /* before a named data set's name, where else a path stands */
 /* 1: the client does mixup, cutmix and filters by class; 2: accessd lists bad samples;
  * 3: accessd knows slices; 4: it may be watched */
 #ifndef PROTO_MINOR /* else: tests/scenarios/29-upgrade.sh builds its neighbours */

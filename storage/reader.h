@@ -130,6 +130,8 @@ enum reader_how {
 	READER_HOW_OPEN_ONLY =
 	    1,               /* if all of it is open to everybody, else REFUSED DATASET_E_CLOSED */
 	READER_HOW_LOOK = 2, /* only the root: LOOKED | REFUSED */
+	READER_HOW_NAMED =
+	    3, /* whatever the user may read, for others: nothing that runs his code */
 };
 
 /* What a person asks of the store; of clients, too (shmring/proto.h). */

@@ -159,7 +159,7 @@ static void on_open(struct wire_in *in)
 		message_bad(in, "needs a PATH");
 	wire_get_u64(in, READER_KEY_HOW, &how);
 	wire_get_u64(in, READER_KEY_LIMIT, &most);
-	if (how > READER_HOW_LOOK)
+	if (how > READER_HOW_NAMED)
 		message_bad(in, "HOW is unknown");
 	if (!reader_open_request(id, path, (enum reader_how)how, most, wire_take_fd(in, 0)))
 		message_bad(in, "ID is in use");

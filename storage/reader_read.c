@@ -42,7 +42,7 @@ static void judge_changed(const struct reader_dataset *dataset, uint64_t sample,
 /* May what is not below the root be below the path? */
 static bool may_be_anew(const struct reader_dataset *dataset, const struct reader_outcome *outcome)
 {
-	return dataset->is_folder && dataset->how == READER_HOW_ALL &&
+	return dataset->is_folder && dataset->how != READER_HOW_OPEN_ONLY &&
 	       (outcome->stage == LAYOUT_FAIL_CHANGED ||
 		(outcome->stage == LAYOUT_FAIL_OPEN && outcome->code == ESTALE));
 }

@@ -32,6 +32,11 @@ void ctl_draw_streams(const struct json_in *status, FILE *out);     /* all of th
 void ctl_draw_workers(const struct json_in *status, FILE *out);
 void ctl_draw_tenants(const struct json_in *status, FILE *out);
 
+/* ctl_datasets.c: named data sets */
+void ctl_draw_datasets(const struct json_in *status, FILE *out);
+int ctl_datasets_json(const struct json_in *status, const char *operand, FILE *out,
+		      struct diag *diag);
+
 /* ctl_peers.c: the other nodes */
 void ctl_draw_peers(const struct json_in *status, FILE *out);
 

@@ -184,10 +184,7 @@ void ctl_draw_workers(const struct json_in *status, FILE *out)
 
 		ctl_cell_u64(&table, worker, "index");
 		ctl_cell_u64(&table, worker, "pid");
-		if (ctl_is(worker, "public"))
-			table_cell(&table, "everybody");
-		else
-			ctl_cell_user(&table, ctl_u64(worker, "uid"));
+		ctl_cell_whose(&table, worker);
 		table_cell(&table, "%s", busy ? "decodes" : "idle");
 		if (busy && ctl_u64(worker, "stream") > 0)
 			ctl_cell_u64(&table, worker, "stream");
@@ -209,14 +206,12 @@ void ctl_draw_workers(const struct json_in *status, FILE *out)
 static void ctl_tenant_row(const struct json_in *tenant, struct table *table)
 {
 	char memory[32], most[32];
-	bool is_public = ctl_is(tenant, "public");
 
-	if (is_public) {
-		table_cell(table, "everybody");
+	ctl_cell_whose(table, tenant);
+	if (ctl_is(tenant, "public") || *ctl_named(tenant)) {
 		for (unsigned i = 0; i < 4; i++)
 			table_cell(table, "-");
 	} else {
-		ctl_cell_user(table, ctl_u64(tenant, "uid"));
 		ctl_cell_u64(table, tenant, "jobs");
 		ctl_cell_u64(table, tenant, "clients");
 		table_cell(table, "%llu of %llu", (unsigned long long)ctl_u64(tenant, "streams"),

@@ -91,6 +91,11 @@ static void ctl_show_workers(const struct json_in *status)
 	ctl_draw_workers(status, stdout);
 }
 
+static void ctl_show_datasets(const struct json_in *status)
+{
+	ctl_draw_datasets(status, stdout);
+}
+
 static void ctl_show_peers(const struct json_in *status)
 {
 	ctl_draw_peers(status, stdout);
@@ -115,6 +120,8 @@ static const struct ctl_command {
     {"streams", "the streams and their slots", ctl_show_streams, NULL, NULL, NULL},
     {"tenants", "the users who are served: what each has of what", ctl_show_tenants, NULL, NULL,
      NULL},
+    {"datasets", "the data sets that have a name here, and who may use them", ctl_show_datasets,
+     NULL, ctl_datasets_json, NULL},
     {"workers", "the worker processes", ctl_show_workers, NULL, NULL, NULL},
     {"peers", "the other nodes, and what comes from them", ctl_show_peers, NULL, NULL, NULL},
     {"explain", "what limits a job, what would help; what is kept", NULL, ctl_explain,

@@ -137,6 +137,24 @@ void ctl_cell_user(struct table *table, uint64_t uid)
 	ctl_cell_cut(table, ctl_user(uid, name, sizeof(name)), 12, false);
 }
 
+const char *ctl_named(const struct json_in *object)
+{
+	return json_in_string(json_in_member(object, "named"), "");
+}
+
+void ctl_cell_whose(struct table *table, const struct json_in *object)
+{
+	char text[64];
+
+	snprintf(text, sizeof(text), "name:%.40s", ctl_named(object));
+	if (*ctl_named(object))
+		ctl_cell_cut(table, text, 20, false);
+	else if (ctl_is(object, "public"))
+		table_cell(table, "everybody");
+	else
+		ctl_cell_user(table, ctl_u64(object, "uid"));
+}
+
 const char *ctl_duration(double seconds, char *ret, size_t size)
 {
 	uint64_t s = seconds > 0 && seconds < 1e12 ? (uint64_t)seconds : 0;

@@ -27,6 +27,10 @@ void ctl_cell_rate(struct table *table, const struct json_in *job);
 void ctl_cell_cut(struct table *table, const char *text, unsigned width, bool keep_end);
 /* The user's name, or the number where it has none. */
 void ctl_cell_user(struct table *table, uint64_t uid);
+/* The named data set that a stream, a worker, a store or a tenant is of; "": of none. */
+const char *ctl_named(const struct json_in *object);
+/* Whose a worker, a store or a share is: the user's, everybody's, or those' who may use a named data set. */
+void ctl_cell_whose(struct table *table, const struct json_in *object);
 const char *ctl_user(uint64_t uid, char *ret, size_t size);
 /* "up 52 s", "5 min", "3 h 20 min", "12 d 3 h" */
 const char *ctl_duration(double seconds, char *ret, size_t size);

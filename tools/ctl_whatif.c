@@ -119,20 +119,30 @@ static bool whatif_serves(const struct json_in *status, const struct json_in *st
 	return false;
 }
 
-/* Of the same workers: those of what is open to all, or of the user's own. */
+/* Is it of the same pool as the job's stream: what is open to all, a named data set, or a user's own? */
+static bool whatif_is_beside(const struct whatif_of *of, const struct json_in *one)
+{
+	return ctl_is(one, "public") == ctl_is(of->stream, "public") &&
+	       strcmp(ctl_named(one), ctl_named(of->stream)) == 0;
+}
+
+static bool whatif_is_users_own(const struct whatif_of *of)
+{
+	return !ctl_is(of->stream, "public") && !*ctl_named(of->stream);
+}
+
 static double whatif_others(const struct whatif_of *of)
 {
 	const struct json_in *streams = json_in_member(of->status, "streams");
-	const bool is_public = ctl_is(of->stream, "public");
 	double busy = 0;
 
 	for (size_t i = 0; i < json_in_count(streams); i++) {
 		struct whatif_of other = {.status = of->status, .job = NULL};
 
 		other.stream = json_in_item(streams, i);
-		if (other.stream == of->stream || ctl_is(other.stream, "public") != is_public ||
-		    !(is_public ||
-		      whatif_serves(of->status, other.stream, ctl_u64(of->job, "uid"))))
+		if (other.stream == of->stream || !whatif_is_beside(of, other.stream) ||
+		    (whatif_is_users_own(of) &&
+		     !whatif_serves(of->status, other.stream, ctl_u64(of->job, "uid"))))
 			continue;
 		busy += whatif_made(of->status, other.stream) *
 			BASE_MAX(whatif_real(other.stream, "median_us"), 0.0) / 1e6;
@@ -141,20 +151,19 @@ static double whatif_others(const struct whatif_of *of)
 }
 
 /* A worker, or a tenant. */
-static bool whatif_is_of(const struct whatif_of *of, const struct json_in *one, bool is_public)
+static bool whatif_is_of(const struct whatif_of *of, const struct json_in *one)
 {
-	return ctl_is(one, "public") == is_public &&
-	       (is_public || ctl_u64(one, "uid") == ctl_u64(of->job, "uid"));
+	return whatif_is_beside(of, one) &&
+	       (!whatif_is_users_own(of) || ctl_u64(one, "uid") == ctl_u64(of->job, "uid"));
 }
 
 static double whatif_workers(const struct whatif_of *of)
 {
 	const struct json_in *workers = json_in_member(of->status, "workers");
-	const bool is_public = ctl_is(of->stream, "public");
 	unsigned n = 0;
 
 	for (size_t i = 0; i < json_in_count(workers); i++)
-		n += whatif_is_of(of, json_in_item(workers, i), is_public);
+		n += whatif_is_of(of, json_in_item(workers, i));
 	return n > 0 ? n : (double)ctl_u64(json_in_member(of->status, "node"), "workers");
 }
 
@@ -163,15 +172,14 @@ static double whatif_granted(const struct whatif_of *of)
 {
 	const struct json_in *workers = json_in_member(of->status, "workers");
 	const struct json_in *tenants = json_in_member(of->status, "tenants");
-	const bool is_public = ctl_is(of->stream, "public");
 	const struct json_in *who = json_in_member(of->status, "node");
 	double busy_s = 0;
 
 	for (size_t i = 0; i < json_in_count(tenants); i++)
-		if (whatif_is_of(of, json_in_item(tenants, i), is_public))
+		if (whatif_is_of(of, json_in_item(tenants, i)))
 			who = json_in_item(tenants, i);
 	for (size_t i = 0; i < json_in_count(workers); i++)
-		if (whatif_is_of(of, json_in_item(workers, i), is_public))
+		if (whatif_is_of(of, json_in_item(workers, i)))
 			busy_s += ctl_real(json_in_item(workers, i), "busy_seconds");
 	return busy_s > 0 ? BASE_MIN(ctl_real(who, "worker_cpu_seconds") / busy_s, 1.0) : 1;
 }

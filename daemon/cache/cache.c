@@ -194,7 +194,7 @@ static bool is_common(const struct stream *stream, uint32_t variants, unsigned c
 bool cache_is_shared(const struct stream *stream, const struct cache_point *point)
 {
 	return point->form != LAYOUT_FORM_AUGMENTED &&
-	       (stream->domain->kind != DOMAIN_PUBLIC || stream->source->root.is_everywhere);
+	       (!domain_is_shared(stream->domain) || stream->source->root.is_everywhere);
 }
 
 /* Two folders of different file systems may have an inode in common, but not their place. */
@@ -230,10 +230,10 @@ static void group_of(const struct stream *stream, unsigned form, const struct ha
 	if (form > LAYOUT_FORM_PACKED)
 		decode_libraries(&all.libraries);
 	if (!root->is_everywhere &&
-	    (stream->domain->kind == DOMAIN_PUBLIC ||
+	    (domain_is_shared(stream->domain) ||
 	     (source_has_shards(stream->source) && !gating_is_on(&stream->domain->node->gating))))
 		all.device = root->device;
-	if (stream->domain->kind == DOMAIN_PUBLIC || source_has_shards(stream->source))
+	if (domain_is_shared(stream->domain) || source_has_shards(stream->source))
 		all.inode = root->inode;
 	hash_of(&all, sizeof(all), ret);
 	if (root->is_everywhere)

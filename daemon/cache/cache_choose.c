@@ -361,9 +361,11 @@ static const char *why_not_shared(const struct stream *stream)
 {
 	const struct node *node = stream->domain->node;
 
-	if (!gating_is_on(&node->gating) || stream->domain->kind != DOMAIN_PUBLIC ||
+	if (!gating_is_on(&node->gating) || !domain_is_shared(stream->domain) ||
 	    stream->source->root.is_everywhere)
 		return "";
+	if (stream->domain->kind == DOMAIN_NAMED)
+		return "it has a name here (accessd.conf), and such data stay on their node";
 	if (!*node->param.cluster_paths)
 		return "it is open to everybody, and such data are shared below cluster_paths "
 		       "alone, which is empty (accessd.conf)";

@@ -48,12 +48,17 @@ static bool may_act_for_all(const struct conn *conn)
 static struct domain *find(const struct node *node, const char *who)
 {
 	struct domain *domain;
-	char uid[24];
+	char key[NAMED_NAME_MAX + 8];
 
 	LIST_FOREACH(domain, &node->domains, link)
 	{
-		snprintf(uid, sizeof(uid), "%u", (unsigned)domain->who.uid);
-		if (strcmp(who, domain->kind == DOMAIN_PUBLIC ? "everybody" : uid) == 0)
+		if (domain->kind == DOMAIN_PUBLIC)
+			snprintf(key, sizeof(key), "everybody");
+		else if (domain->kind == DOMAIN_NAMED)
+			snprintf(key, sizeof(key), PROTO_NAMED "%s", domain->name);
+		else
+			snprintf(key, sizeof(key), "%u", (unsigned)domain->who.uid);
+		if (strcmp(who, key) == 0)
 			return domain;
 	}
 	return NULL;

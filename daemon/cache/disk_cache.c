@@ -268,6 +268,7 @@ void disk_cache_describe(const struct domain *domain, struct json_out *out)
 	json_out_member_u64(out, "uid", domain->who.uid);
 	json_out_member_u64(out, "gid", domain->who.gid);
 	json_out_member_bool(out, "public", domain->kind == DOMAIN_PUBLIC);
+	json_out_member_string(out, "named", domain->name);
 	json_out_member_string(out, "mode", modes[mode]);
 	json_out_member_string(out, "why", disk_cache->why);
 	json_out_member_u64(out, "limit", disk_cache_is_memory(disk_cache) ? 0 : disk_cache->limit);

@@ -26,6 +26,7 @@
 #include <unistd.h>
 
 #include "base/identity.h"
+#include "daemon/tenant/named.h"
 #include "storage/store_place.h"
 
 struct resting { /* a store whose user is not served */
@@ -46,7 +47,7 @@ struct found {
  * accessd's own user. */
 static bool is_key(const char *name)
 {
-	char again[IDENTITY_TEXT_MAX];
+	char again[IDENTITY_TEXT_MAX], set[NAMED_NAME_MAX];
 	unsigned uid, gid;
 
 	if (strcmp(name, "own") == 0 || strcmp(name, "public") == 0)
@@ -55,6 +56,8 @@ static bool is_key(const char *name)
 		snprintf(again, sizeof(again), "user:%u:%u", uid, gid);
 	else if (sscanf(name, "public:%u", &uid) == 1)
 		snprintf(again, sizeof(again), "public:%u", uid);
+	else if (sscanf(name, "name:%31[^:]:%u", set, &uid) == 2)
+		snprintf(again, sizeof(again), "name:%s:%u", set, uid);
 	else
 		return false;
 	return strcmp(name, again) == 0;

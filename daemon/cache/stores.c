@@ -80,7 +80,7 @@ struct stores_rule stores_rule_of(const struct domain *domain)
 	if (domain->kind == DOMAIN_OWN)
 		return rule;
 	rule.most = tenant_cache_most(domain);
-	rule.users = (unsigned)param->tenants + 1;
+	rule.users = (unsigned)param->tenants + 1 + param->named.n;
 	rule.his = given_beside(domain);
 	return rule;
 }

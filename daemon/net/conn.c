@@ -259,8 +259,8 @@ static void on_open(struct conn *conn, const struct message_open *open, struct w
 		code = tenant_enter(conn, &diag);
 	if (!code)
 		code = tenant_may_have_job(conn, &diag);
-	if (!code && opening_begin(conn, conn->request.dataset))
-		code = OA_E_MEMORY;
+	if (!code)
+		code = opening_begin(conn, conn->request.dataset, &diag);
 	if (code) {
 		conn_refuse(conn, (uint64_t)code, diag.text);
 		return;
@@ -276,7 +276,7 @@ static void on_describe(struct conn *conn, const struct message_describe *descri
 	struct diag diag;
 	int code;
 
-	if (*describe->dataset != '/') {
+	if (!request_is_dataset(describe->dataset)) {
 		conn_refuse(conn, OA_E_INVALID, REQUEST_PATH_TEXT);
 	} else if (conn->node->draining) {
 		conn_refuse(conn, OA_E_UNREACHABLE, "accessd is shutting down: try again");
@@ -285,8 +285,8 @@ static void on_describe(struct conn *conn, const struct message_describe *descri
 	} else if (describe->pipeline &&
 		   (code = request_compile(&conn->request, describe->pipeline, &diag))) {
 		conn_refuse(conn, (uint64_t)code, diag.text);
-	} else if (opening_begin(conn, describe->dataset)) {
-		conn_refuse(conn, OA_E_MEMORY, "out of memory");
+	} else if ((code = opening_begin(conn, describe->dataset, &diag))) {
+		conn_refuse(conn, (uint64_t)code, diag.text);
 	} else {
 		conn->describes = true;
 		conn->state = CONN_WAITS_SOURCE;

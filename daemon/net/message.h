@@ -15,7 +15,7 @@
 #define MESSAGE_VERSION 32 /* a hash: of a dataset version, a group's name */
 #define MESSAGE_SPLIT 24   /* from, to (doubles' bits), seed */
 #define MESSAGE_FORM_MAX 23
-#define MESSAGE_WHO_MAX 20 /* digits of a number */
+#define MESSAGE_WHO_MAX 40 /* digits of a number, or a data set's name */
 
 #define ITEMS_TABLE "daemon/net/message_tbl.h"
 #define ITEMS_STRUCT(name) message_##name

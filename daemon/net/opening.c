@@ -11,6 +11,9 @@
  * is no user's and looks at every folder and file as nobody in particular; what a user's own reader
  * says of that only saves asking. A liar there wins a look at what everybody may look at.
  *
+ * A named data set is none of that: an administrator says who reads it for whom (sharing.h), and who may not have
+ * it gets nothing else in its place.
+ *
  * The public domain is an offer: whatever goes wrong there, also for want of memory of the
  * one who pays for its stream, sends the job to its own user's domain, as if there were no sharing.
  */
@@ -21,6 +24,7 @@
 #include <string.h>
 
 #include "daemon/net/conn.h"
+#include "daemon/net/sharing.h"
 #include "daemon/node.h"
 #include "daemon/serve/source.h"
 #include "daemon/serve/stream.h"
@@ -39,11 +43,32 @@ static int wait_for(struct conn *conn, struct domain *domain, const char *path, 
 	return r;
 }
 
-int opening_begin(struct conn *conn, const char *path)
+static int begin_named(struct conn *conn, const char *name, struct diag *diag)
 {
+	struct domain *domain;
+	const char *path;
+	int r = sharing_enter(conn, name, &domain, &path, diag);
+
+	if (r)
+		return r;
+	r = wait_for(conn, domain, path, READER_HOW_NAMED);
+	domain_unref(domain);
+	return r;
+}
+
+int opening_begin(struct conn *conn, const char *dataset, struct diag *diag)
+{
+	const char *name = named_asked(dataset);
+	int r;
+
 	conn->looked = (struct conn_look){.is_open = false};
-	return wait_for(conn, conn->domain, path,
-			conn->node->tenants.shares ? READER_HOW_LOOK : READER_HOW_ALL);
+	diag_set(diag, "out of memory");
+	if (name)
+		r = begin_named(conn, name, diag);
+	else
+		r = wait_for(conn, conn->domain, dataset,
+			     conn->node->tenants.shares ? READER_HOW_LOOK : READER_HOW_ALL);
+	return r < 0 ? OA_E_MEMORY : r;
 }
 
 static void ask_own(struct conn *conn, const char *path)
@@ -71,7 +96,7 @@ bool opening_is_settled(struct conn *conn)
 	const struct source *source = conn->source;
 	_cleanup_free_ char *path = NULL;
 
-	if (source->how == READER_HOW_ALL ||
+	if (source->how == READER_HOW_ALL || source->how == READER_HOW_NAMED ||
 	    (source->how == READER_HOW_OPEN_ONLY && source->root.device == conn->looked.device &&
 	     source->root.inode == conn->looked.inode))
 		return true;

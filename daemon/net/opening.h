@@ -11,9 +11,9 @@
 
 struct conn;
 
-/* Begins to look for the source of path: conn->source, and conn waits for it. conn->domain is its own.
- * 0 or negative errno. */
-int opening_begin(struct conn *conn, const char *path);
+/* Begins to look for the source of dataset, a path or the name of a named one: conn->source, and conn waits for it.
+ * conn->domain is its own. 0, or an OA_E_... with diag. */
+int opening_begin(struct conn *conn, const char *dataset, struct diag *diag);
 /* conn->source is ready. true: that is the one; false: another one is asked for now, or conn was
  * refused. */
 bool opening_is_settled(struct conn *conn);

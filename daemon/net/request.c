@@ -331,9 +331,14 @@ static int take_part(struct request *request, const struct message_open *open, s
 	return take_split(request, open, diag);
 }
 
+bool request_is_dataset(const char *text)
+{
+	return *text == '/' || named_asked(text);
+}
+
 static int take_texts(struct request *request, const struct message_open *open, struct diag *diag)
 {
-	if (*open->dataset != '/') {
+	if (!request_is_dataset(open->dataset)) {
 		diag_set(diag, REQUEST_PATH_TEXT);
 		return OA_E_INVALID;
 	}

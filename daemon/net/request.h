@@ -16,7 +16,7 @@
 
 #define REQUEST_NAME_MAX 256
 #define REQUEST_MOST_REUSE 100
-#define REQUEST_PATH_TEXT "the dataset's path must be absolute"
+#define REQUEST_PATH_TEXT "the dataset's path must be absolute, or name:NAME"
 
 struct request {
 	char *dataset, *job, *program;
@@ -55,6 +55,8 @@ void request_fini(struct request *request);
 uint64_t request_budget(const struct request *request, uint64_t n_samples);
 /* Compiles a DESCRIBE's pipeline. 0, OA_E_PIPELINE with diag. */
 int request_compile(struct request *request, const char *text, struct diag *diag);
+/* Is it an absolute path, or the name of a named data set? */
+bool request_is_dataset(const char *text);
 /* A copy of a name, cut to its most; NULL for NULL. */
 char *request_name(const char *name);
 

@@ -5,12 +5,14 @@
  */
 #include "daemon/net/status.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "base/json.h"
 #include "daemon/limits.h"
 #include "daemon/net/conn.h"
+#include "daemon/net/sharing.h"
 #include "daemon/node.h"
 #include "daemon/serve/job.h"
 #include "daemon/serve/pump.h"
@@ -40,6 +42,7 @@ struct view {
 	const struct node *node;
 	uid_t uid;
 	bool sees_all;
+	const struct conn *conn; /* who asks; NULL: all of that uid, who watch */
 };
 
 /* ---- who may see what ---- */
@@ -54,7 +57,7 @@ static bool shows_conn(const struct view *view, const struct conn *conn)
 	return view->sees_all || conn->uid == view->uid;
 }
 
-/* Processes that work for him: his own, and those of public data that a job of his has. */
+/* Processes that work for him: his own, and those of shared data that a job of his has. */
 static bool shows_processes(const struct view *view, const struct domain *domain)
 {
 	const struct conn *conn;
@@ -289,6 +292,17 @@ static const char *pipeline_of(const struct stream *stream, uint64_t *ret_slot_b
 	return text;
 }
 
+/* As its jobs have opened it: where a named one lies is not what they know it by. */
+static void put_dataset(struct json_out *out, const struct stream *stream)
+{
+	char name[NAMED_NAME_MAX + sizeof(PROTO_NAMED)];
+
+	snprintf(name, sizeof(name), PROTO_NAMED "%s", stream->domain->name);
+	json_out_member_string(out, "dataset",
+			       stream->domain->kind == DOMAIN_NAMED ? name : stream->source->path);
+	json_out_member_string(out, "named", stream->domain->name);
+}
+
 static void put_stream(struct json_out *out, const struct stream *stream)
 {
 	uint64_t slot_bytes;
@@ -300,7 +314,7 @@ static void put_stream(struct json_out *out, const struct stream *stream)
 	json_out_object_begin(out);
 	json_out_member_u64(out, "id", stream->lane.number);
 	json_out_member_string(out, "state", states[stream->state]);
-	json_out_member_string(out, "dataset", stream->source->path);
+	put_dataset(out, stream);
 	json_out_member_bool(out, "public", stream->domain->kind == DOMAIN_PUBLIC);
 	json_out_member_string(out, "pipeline", pipeline);
 	json_out_member_string(out, "policy", policies[stream->policy]);
@@ -412,7 +426,7 @@ static void put_job(struct json_out *out, const struct job *job)
 	json_out_object_end(out);
 }
 
-/* What a worker of public data does for others is not said. */
+/* What a worker of shared data does for others is not said. */
 static bool shows_lane(const struct view *view, struct domain *domain, uint32_t lane)
 {
 	const struct stream *stream = stream_of_lane(domain, lane);
@@ -437,6 +451,7 @@ static void put_worker(struct json_out *out, const struct view *view, struct dom
 	json_out_member_u64(out, "done", work.done);
 	json_out_member_double(out, "busy_seconds", (double)work.busy_ns / 1e9);
 	json_out_member_u64(out, "gid", domain->who.gid);
+	json_out_member_string(out, "named", domain->name);
 	json_out_object_end(out);
 }
 
@@ -455,7 +470,7 @@ static unsigned jobs_of(const struct domain *domain, bool *ret_any_public)
 	return n;
 }
 
-/* The domain of public data has no share: the tenants who open its streams pay for them. */
+/* The domain of shared data has no share: the tenants who open its streams pay for them. */
 static void put_share(struct json_out *out, const struct domain *domain)
 {
 	bool is_public = false;
@@ -490,7 +505,8 @@ static void put_tenant(struct json_out *out, const struct domain *domain, const 
 	json_out_member_u64(out, "uid", domain->who.uid);
 	json_out_member_u64(out, "gid", domain->who.gid);
 	json_out_member_bool(out, "public", domain->kind == DOMAIN_PUBLIC);
-	if (domain->kind != DOMAIN_PUBLIC) {
+	json_out_member_string(out, "named", domain->name);
+	if (!domain_is_shared(domain)) {
 		put_share(out, domain);
 		put_delivered(out, domain, sums);
 		put_account(out, &domain->account);
@@ -622,6 +638,15 @@ static void put_tenants(struct json_out *out, const struct view *view)
 	json_out_array_end(out);
 }
 
+/* Those that he may use. */
+static void put_datasets(struct json_out *out, const struct view *view)
+{
+	if (!view->conn)
+		return;
+	json_out_key(out, "datasets");
+	sharing_describe(view->conn, view->sees_all, out);
+}
+
 static void put_parameter(void *arg, const char *name, const char *text, uint64_t number)
 {
 	struct json_out *out = arg;
@@ -666,28 +691,36 @@ static void put_all(struct json_out *out, const struct view *view)
 	put_tenants(out, view);
 	put_caches(out, view);
 	put_cluster(out, view);
+	put_datasets(out, view);
 	json_out_object_end(out);
 }
 
-int status_render(void *node, uid_t uid, bool sees_all, char **ret, size_t *ret_size)
+static int render(const struct view *view, char **ret, size_t *ret_size)
 {
-	const struct view view = {.node = node, .uid = uid, .sees_all = sees_all};
 	struct json_out out;
 	int r;
 
 	json_out_init(&out, false);
-	put_all(&out, &view);
+	put_all(&out, view);
 	r = json_out_take(&out, ret, ret_size);
 	json_out_fini(&out);
 	return r;
 }
 
+int status_render(void *node, uid_t uid, bool sees_all, char **ret, size_t *ret_size)
+{
+	const struct view view = {.node = node, .uid = uid, .sees_all = sees_all};
+
+	return render(&view, ret, ret_size);
+}
+
 int status_new(const struct conn *viewer)
 {
+	const struct view view = {viewer->node, viewer->uid, tenant_is_admin(viewer), viewer};
 	_cleanup_free_ char *text = NULL;
 	size_t size = 0;
 
-	if (status_render(viewer->node, viewer->uid, tenant_is_admin(viewer), &text, &size))
+	if (render(&view, &text, &size))
 		return -1;
 	return base_memfd_of("access-status", text, size);
 }

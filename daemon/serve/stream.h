@@ -115,6 +115,8 @@ uint64_t stream_limit_of(const struct domain *payer, const char **ret_name);
 void stream_settle(struct stream *stream);
 /* No further work: jobs get FAILED (code, text), or LOST. */
 void stream_fail(struct stream *stream, uint64_t code, const char *text);
+/* The same for all that have it: its jobs open again, as after the death of its workers. */
+void stream_lose(struct stream *stream, const char *text);
 /* More or less memory is the stream's, of payer's share. */
 void stream_account(struct stream *stream, struct domain *payer, int64_t bytes);
 /* Frees a catalogue that nobody has, or the oldest stream that no connection has, or a variant, or has the forms that are kept in memory give

@@ -83,7 +83,7 @@ void stream_free(struct stream *stream)
 	free(stream);
 }
 
-/* Who pays for a part of a public stream may leave it to others; then one of them pays. NULL: it stays
+/* Who pays for a part of a stream that users share may leave it to others; then one of them pays. NULL: it stays
  * as it is. variant: NULL for what all have in common. */
 static struct domain *heir_of(const struct stream *stream, const struct variant *variant,
 			      const struct domain *payer)
@@ -132,7 +132,7 @@ void stream_unref(struct conn *conn)
 	prepare_free(conn);
 	conn->stream = NULL;
 	conn->variant = NULL;
-	if (stream->domain->kind == DOMAIN_PUBLIC)
+	if (domain_is_shared(stream->domain))
 		pass_on_payment(stream);
 	variant_unref(variant);
 	if (--stream->n_conns)
@@ -233,6 +233,12 @@ void stream_fail(struct stream *stream, uint64_t code, const char *text)
 		 text);
 	end_stream(stream, STREAM_FAILED, code, text);
 	refuse_waiting(stream, code, text);
+}
+
+void stream_lose(struct stream *stream, const char *text)
+{
+	end_stream(stream, STREAM_LOST, 0, text);
+	refuse_waiting(stream, OA_E_REFUSED, text);
 }
 
 /* ---- deaths of others ---- */

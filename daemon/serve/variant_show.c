@@ -106,9 +106,14 @@ void variant_tell_shared(const struct conn *conn, char *ret, size_t size)
 	const struct variant *own = conn->variant;
 	const struct stream *stream = own->stream;
 	unsigned others = stream->n_jobs - 1, same = own->n_jobs - 1;
-	const char *open =
-	    stream->domain->kind == DOMAIN_PUBLIC ? ", of data that are open to every user," : "";
+	const struct domain *domain = stream->domain;
+	char open[NAMED_NAME_MAX + 32] = "";
 	int at;
+
+	if (domain->kind == DOMAIN_PUBLIC)
+		snprintf(open, sizeof(open), ", of data that are open to every user,");
+	else if (domain->kind == DOMAIN_NAMED)
+		snprintf(open, sizeof(open), ", of the data set \"%s\",", domain->name);
 
 	if (others)
 		at = snprintf(ret, size, "shares its stream%s with %u other job%s", open, others,

@@ -54,6 +54,13 @@ void domain_key(const struct domain *domain, char ret[IDENTITY_TEXT_MAX])
 			 (unsigned)who->gid);
 	else if (domain->kind == DOMAIN_PUBLIC)
 		snprintf(ret, IDENTITY_TEXT_MAX, "public:%u", (unsigned)who->uid);
+	else if (domain->kind == DOMAIN_NAMED)
+		snprintf(ret, IDENTITY_TEXT_MAX, "name:%s:%u", domain->name, (unsigned)who->uid);
+}
+
+bool domain_is_shared(const struct domain *domain)
+{
+	return domain->kind == DOMAIN_PUBLIC || domain->kind == DOMAIN_NAMED;
 }
 
 /* ---- making ---- */
@@ -122,7 +129,8 @@ static void peers_close(void *arg, int *fd)
 	porter_close(&domain->node->porters, domain->who.uid, fd);
 }
 
-/* What is open to all is known to other nodes by its place: everywhere.h. Who reads it has another uid there. */
+/* What is open to all is known to other nodes by its place: everywhere.h. Who reads it has another uid there. A named data set stays
+ * here: its name, owner and members are this node's. */
 static void begin_peers(struct domain *domain)
 {
 	struct node *node = domain->node;
@@ -145,13 +153,23 @@ static void begin_peers(struct domain *domain)
 	if (!is_public)
 		snprintf(name, sizeof(name), "user:%u:%u", (unsigned)domain->who.uid,
 			 (unsigned)domain->who.gid);
-	if (gating_is_on(&node->gating) && (!is_public || *node->param.cluster_paths))
+	if (gating_is_on(&node->gating) &&
+	    (!domain_is_shared(domain) || (is_public && *node->param.cluster_paths)))
 		carrying_begin(&domain->carrying, &wants);
 }
 
-static int domain_new(struct node *node, enum domain_kind kind, const struct identity *who,
-		      struct domain **ret, struct diag *diag)
+/* Whose domain it is. */
+struct wish {
+	enum domain_kind kind;
+	const struct identity *who;
+	const char *name;
+};
+
+static int domain_new(struct node *node, const struct wish *wish, struct domain **ret,
+		      struct diag *diag)
 {
+	const enum domain_kind kind = wish->kind;
+	const struct identity *who = wish->who;
 	struct domain *domain = calloc(1, sizeof(*domain));
 	int r;
 
@@ -161,6 +179,7 @@ static int domain_new(struct node *node, enum domain_kind kind, const struct ide
 	domain->node = node;
 	domain->kind = kind;
 	domain->who = *who;
+	snprintf(domain->name, sizeof(domain->name), "%s", wish->name);
 	domain->tenant = tenant_of(node, who->uid);
 	domain->users = 1;
 	domain->doorbell_fd = domain->event_fd = domain->disk_cache.tray_fd = domain->ram_cache.fd =
@@ -191,12 +210,14 @@ static int domain_new(struct node *node, enum domain_kind kind, const struct ide
 
 /* ---- finding ---- */
 
-static struct domain *find(struct node *node, enum domain_kind kind, const struct identity *who)
+static struct domain *find(struct node *node, const struct wish *wish)
 {
+	const struct identity *who = wish->who;
 	struct domain *domain;
 
 	LIST_FOREACH(domain, &node->domains, link)
-	if (domain->kind == kind && domain->who.uid == who->uid && domain->who.gid == who->gid)
+	if (domain->kind == wish->kind && domain->who.uid == who->uid &&
+	    domain->who.gid == who->gid && strcmp(domain->name, wish->name) == 0)
 		return domain;
 	return NULL;
 }
@@ -246,25 +267,43 @@ static int check_room(struct node *node, const struct identity *who, struct diag
 	return OA_E_REFUSED;
 }
 
-int domain_request(struct node *node, enum domain_kind kind, const struct identity *who,
-		   struct domain **ret, struct diag *diag)
+static int request(struct node *node, const struct wish *wish, struct domain **ret,
+		   struct diag *diag)
 {
-	struct domain *domain = find(node, kind, who);
+	const struct identity *who = wish->who;
+	struct domain *domain = find(node, wish);
 	int r;
 
 	if (domain) {
 		*ret = domain_ref(domain);
 		return 0;
 	}
-	if (kind == DOMAIN_USER && check_room(node, who, diag))
+	if (wish->kind == DOMAIN_USER && check_room(node, who, diag))
 		return OA_E_REFUSED;
-	r = domain_new(node, kind, who, ret, diag);
+	r = domain_new(node, wish, ret, diag);
 	if (r)
 		return r == -ENOMEM ? OA_E_MEMORY : OA_E_REFUSED;
-	log_line(LOG_LEVEL_INFO, "domain-open", "kind=%d uid=%u gid=%u reader=%ld workers=%ld",
-		 (int)kind, (unsigned)who->uid, (unsigned)who->gid, (long)(*ret)->reading.child.pid,
-		 (long)(*ret)->workers.child.pid);
+	log_line(LOG_LEVEL_INFO, "domain-open",
+		 "kind=%d name=\"%s\" uid=%u gid=%u reader=%ld workers=%ld", (int)wish->kind,
+		 wish->name, (unsigned)who->uid, (unsigned)who->gid,
+		 (long)(*ret)->reading.child.pid, (long)(*ret)->workers.child.pid);
 	return 0;
+}
+
+int domain_request(struct node *node, enum domain_kind kind, const struct identity *who,
+		   struct domain **ret, struct diag *diag)
+{
+	const struct wish wish = {kind, who, ""};
+
+	return request(node, &wish, ret, diag);
+}
+
+int domain_request_named(struct node *node, const struct named *named, struct domain **ret,
+			 struct diag *diag)
+{
+	const struct wish wish = {DOMAIN_NAMED, &named->owner, named->name};
+
+	return request(node, &wish, ret, diag);
 }
 
 struct domain *domain_ref(struct domain *domain)

@@ -20,6 +20,7 @@
 #include "daemon/proc/reading.h"
 #include "daemon/cache/disk_cache.h"
 #include "daemon/proc/workers.h"
+#include "daemon/tenant/named.h"
 #include "sched/fair.h"
 #include "shmring/layout.h"
 
@@ -34,15 +35,17 @@ enum domain_kind {
 	DOMAIN_OWN,    /* of our own user: the one domain of an accessd that serves nobody else */
 	DOMAIN_USER,   /* of a tenant */
 	DOMAIN_PUBLIC, /* of data that are open to all */
+	DOMAIN_NAMED,  /* of one named data set, read as its owner for those who may use it */
 };
 
 struct domain {
 	LIST_ENTRY(domain) link;
 	struct node *node;
 	enum domain_kind kind;
-	struct identity who; /* as whom its processes run; OWN: as we do */
-	uid_t tenant;        /* as whom it counts (tenant_of()) */
-	unsigned users;      /* connections and streams that refer to it, beside its own streams */
+	struct identity who;       /* as whom its processes run; OWN: as we do */
+	char name[NAMED_NAME_MAX]; /* NAMED: of the data set, else "" */
+	uid_t tenant;              /* as whom it counts (tenant_of()) */
+	unsigned users; /* connections and streams that refer to it, beside its own streams */
 	bool ending;
 	struct loop_watch *idle;
 	uint64_t
@@ -74,6 +77,11 @@ struct domain {
  * reference. 0, or an OA_E_... with diag. */
 int domain_request(struct node *node, enum domain_kind kind, const struct identity *who,
 		   struct domain **ret, struct diag *diag);
+/* The same for a named data set, whose owner is known. */
+int domain_request_named(struct node *node, const struct named *named, struct domain **ret,
+			 struct diag *diag);
+/* Do several users' jobs have streams of it? */
+bool domain_is_shared(const struct domain *domain);
 struct domain *domain_ref(struct domain *domain);
 void domain_unref(struct domain *domain); /* NULL is fine */
 /* Something of it ended: with nothing left it ends itself after a while. */

@@ -47,7 +47,7 @@ static uint64_t share_of(const struct domain *domain)
 {
 	uint64_t most = tenant_memory_most(domain);
 
-	return domain->kind == DOMAIN_PUBLIC ? most / PUBLIC_PART : most;
+	return domain_is_shared(domain) ? most / PUBLIC_PART : most;
 }
 
 uint64_t index_room_most(const struct domain *domain)

@@ -41,9 +41,9 @@
 
 /* ---- what the kernel says ---- */
 
-static bool is_all_mapped(void)
+static bool is_all_mapped(const char *map)
 {
-	FILE *file = fopen("/proc/self/uid_map", "re");
+	FILE *file = fopen(map, "re");
 	unsigned long long inside, outside, count;
 	bool is_all = false;
 
@@ -55,17 +55,17 @@ static bool is_all_mapped(void)
 	return is_all;
 }
 
-static uid_t overflow_uid(void)
+static unsigned overflow_of(const char *path)
 {
-	FILE *file = fopen("/proc/sys/kernel/overflowuid", "re");
-	unsigned uid = 65534;
+	FILE *file = fopen(path, "re");
+	unsigned id = 65534;
 
 	if (file) {
-		if (fscanf(file, "%u", &uid) != 1)
-			uid = 65534;
+		if (fscanf(file, "%u", &id) != 1)
+			id = 65534;
 		fclose(file);
 	}
-	return uid;
+	return id;
 }
 
 /* Finds who reads public data. false: there is nobody. */
@@ -89,8 +89,11 @@ int tenant_rules_init(struct tenant_rules *rules, const struct param *param, boo
 		      struct diag *diag)
 {
 	rules->serves_all = !is_private && identity_can_switch();
-	rules->is_mapped = is_all_mapped();
-	rules->overflow = overflow_uid();
+	rules->is_mapped = is_all_mapped("/proc/self/uid_map");
+	rules->overflow = overflow_of("/proc/sys/kernel/overflowuid");
+	rules->nobodys = is_all_mapped("/proc/self/gid_map")
+			     ? (gid_t)-1
+			     : overflow_of("/proc/sys/kernel/overflowgid");
 	rules->why_not[0] = '\0';
 	rules->shares =
 	    rules->serves_all && param->share_public && find_nobody(rules, param->public_user);
@@ -180,14 +183,31 @@ int tenant_enter(struct conn *conn, struct diag *diag)
 	return 0;
 }
 
-static bool is_in_group(int fd, gid_t gid)
+void tenant_groups(const struct conn *conn, gid_t **ret, size_t *ret_n)
 {
 	socklen_t size = MOST_GROUPS * sizeof(gid_t);
 	_cleanup_free_ gid_t *groups = malloc(size);
 
-	if (!groups || getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, groups, &size) < 0)
-		return false;
-	for (size_t i = 0; i < size / sizeof(gid_t); i++)
+	*ret = NULL;
+	*ret_n = 0;
+	if (!groups || getsockopt(conn->fd, SOL_SOCKET, SO_PEERGROUPS, groups, &size) < 0)
+		return;
+	*ret_n = size / sizeof(gid_t);
+	*ret = base_take_ptr(groups);
+}
+
+gid_t tenant_nobodys_group(const struct node *node)
+{
+	return node->tenants.nobodys;
+}
+
+static bool is_in_group(const struct conn *conn, gid_t gid)
+{
+	_cleanup_free_ gid_t *groups = NULL;
+	size_t n;
+
+	tenant_groups(conn, &groups, &n);
+	for (size_t i = 0; i < n; i++)
 		if (groups[i] == gid)
 			return true;
 	return false;
@@ -196,7 +216,7 @@ static bool is_in_group(int fd, gid_t gid)
 bool tenant_is_admin(const struct conn *conn)
 {
 	return !conn->node->tenants.serves_all || conn->uid == 0 || conn->uid == geteuid() ||
-	       conn->gid == getegid() || is_in_group(conn->fd, getegid());
+	       conn->gid == getegid() || is_in_group(conn, getegid());
 }
 
 /* ---- how much one may have ---- */

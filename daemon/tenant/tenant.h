@@ -23,6 +23,7 @@ struct tenant_rules {
 	bool serves_all; /* may start processes as others */
 	bool is_mapped; /* every uid has a number here, so the overflow uid is a user like others */
 	uid_t overflow; /* what uids without a number here look like */
+	gid_t nobodys;  /* the same of gids; (gid_t)-1: all have one */
 	struct subids subids;   /* as whom a uid counts, if not as itself */
 	bool shares;            /* what is open to everybody is read once for all */
 	struct identity nobody; /* by whom, if so */
@@ -43,6 +44,10 @@ int tenant_greet(const struct conn *conn, struct diag *diag);
 int tenant_enter(struct conn *conn, struct diag *diag);
 /* Another job of conn's user, who has entered? 0, or an OA_E_... with diag. */
 int tenant_may_have_job(const struct conn *conn, struct diag *diag);
+/* The supplementary groups that conn's process had when it connected; *ret is the caller's, NULL: none. */
+void tenant_groups(const struct conn *conn, gid_t **ret, size_t *ret_n);
+/* What groups without a number in our user namespace look like; (gid_t)-1: all have one. */
+gid_t tenant_nobodys_group(const struct node *node);
 /* Root, our own user, and who is in our group, see everything. */
 bool tenant_is_admin(const struct conn *conn);
 

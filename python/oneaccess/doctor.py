@@ -166,7 +166,7 @@ def _jobs(report, client):
 def _kept_of(client):
     """What the daemon says of what it keeps for this user, or None: it has served none of his jobs yet."""
     for cache in json.loads(client.status())["caches"]:
-        if cache["uid"] == os.geteuid() and not cache["public"]:
+        if cache["uid"] == os.geteuid() and not cache["public"] and not cache.get("named"):
             return cache
     return None
 
@@ -217,12 +217,13 @@ def _libraries(report):
 
 def _dataset(report, client, folder):
     try:
-        dataset = _core.Dataset(client, os.path.abspath(folder))
+        dataset = _core.Dataset(client, folder if folder.startswith("name:") else os.path.abspath(folder))
     except Error as error:
         report.bad("data set", str(error), "name a folder of pictures, CLASS/NAME.jpg or flat")
         return
     report.good("data set", f"{folder}: {dataset.count:,} samples of {len(dataset.classes):,} classes")
-    report.tell(advice.folder(os.path.realpath(folder), _text("/proc/self/mountinfo").splitlines()))
+    if not folder.startswith("name:"):
+        report.tell(advice.folder(os.path.realpath(folder), _text("/proc/self/mountinfo").splitlines()))
 
 
 def main(arguments):

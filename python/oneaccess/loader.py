@@ -138,9 +138,21 @@ def _numbers(values, letter):
     return array.array(letter, tolist() if tolist else values)
 
 
+_NAMED = "name:"
+
+
+def _is_named(path):
+    """Is it the name of a data set that an administrator shows to others, and no path?"""
+    return isinstance(path, str) and path.startswith(_NAMED)
+
+
 def _path(path):
     path = os.fspath(path)
     return os.path.expanduser(path) if isinstance(path, str) else path
+
+
+def _absolute(folder):
+    return folder if _is_named(folder) else os.path.abspath(folder)
 
 
 _MANIFESTS = (".csv", ".tsv", ".jsonl", ".ndjson")
@@ -277,7 +289,7 @@ class Loader:
         self.ignored = self._sort_out(others)
         _refuse_worker()
         self._wrapped = self._pool = None
-        if tables.is_meant(dataset):
+        if not _is_named(dataset) and tables.is_meant(dataset):
             dataset = tables.from_parquet(dataset)
         blocks = self._blocks(dataset, shuffle, order or ("replay" if replay is not None else None))
         if isinstance(dataset, wrapped.Wrapped):
@@ -293,6 +305,9 @@ class Loader:
         if isinstance(dataset, rows.Rows):
             source = {**dataset.options, **(source or {})}
         self._folder = _path(dataset)
+        if source and _is_named(self._folder):
+            raise ArgumentError(f"source= is about files, and {self._folder!r} is a name: who runs accessd has set what"
+                                " stands behind its path")
         self._layout = rows.layout_of(self._folder, source) if self._pool is None else self._pool.layout
         self._ragged = ragged_of.choice(ragged, self._layout)
         if self._pool is None and self._layout is not None:
@@ -793,7 +808,7 @@ class Loader:
             raise AttributeError("a wrapped data set's classes are its own: ask the data set")
         if self._dataset is None:
             self._open()
-            self._dataset = _core.Dataset(self._client, os.path.abspath(self._folder))
+            self._dataset = _core.Dataset(self._client, _absolute(self._folder))
         return self._dataset
 
     @property
@@ -816,6 +831,8 @@ class Loader:
     def _path(self, index, name):
         if self._pool is not None:
             return f"dataset[{index}]"
+        if _is_named(self._folder):
+            return f"{self._folder}/{name}"   # where it lies is not ours to know
         return os.path.join(_root(os.path.abspath(self._folder), name), name)
 
     def _learn(self, stream, timeout_ms):

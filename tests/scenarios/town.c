@@ -38,6 +38,7 @@ const struct town_user town_accessd = {65200, 65200, 0};
 const struct town_user town_public = {65204, 65204, 0};
 
 bool town_is_powerless;
+const char *town_config;
 static int guard_fd = -1; /* the guard waits as long as it is open */
 static pid_t guard;
 static bool *has_database; /* shared with accessd's process, which finds out */
@@ -198,6 +199,10 @@ void town_start(const char *first, ...)
 		args[n++] = setting;
 	}
 	va_end(settings);
+	if (town_config) {
+		args[n++] = "--config";
+		args[n++] = town_config;
+	}
 	rig_host.pid = fork();
 	if (rig_host.pid == 0)
 		become_accessd(args);

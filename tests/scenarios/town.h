@@ -26,6 +26,8 @@ bool town_can(const char **ret_why);
 /* Starts an accessd as root does, with these settings, chunks of 16 if they do not say otherwise; its socket in
  * rig_host.socket. */
 void town_start(const char *first, ...) __attribute__((sentinel));
+/* Set before town_start(): a file with its configuration, read before these settings; NULL: there is none. */
+extern const char *town_config;
 /* Set before town_start(): root without any capability starts it. */
 extern bool town_is_powerless;
 void town_end(void); /* by SIGTERM; it must leave no process and end with status 0 */

@@ -29,9 +29,22 @@ static const char *const stages[] = {
 
 _Static_assert(BASE_ARRAY_LEN(stages) == TOP_PART_ITSELF, "a part for each stage");
 
+/* In 47 bits: a user has one of each, and one of each named data set that is read as him. */
 static uint64_t key_of_user(const struct json_in *object)
 {
-	return ctl_u64(object, "uid") << 1 | ctl_is(object, "public");
+	uint64_t sum = 0;
+
+	for (const char *at = ctl_named(object); *at; at++)
+		sum = (sum * 31 + (unsigned char)*at) & 0x3fff;
+	return sum << 33 | (ctl_u64(object, "uid") & UINT32_MAX) << 1 | ctl_is(object, "public");
+}
+
+/* NULL: a user's. */
+static const char *shared_by(const struct json_in *object)
+{
+	if (*ctl_named(object))
+		return ctl_named(object);
+	return ctl_is(object, "public") ? "everybody" : NULL;
 }
 
 static void put_number(struct top_row *row, unsigned column, double number)
@@ -339,8 +352,8 @@ static int add_workers(struct top_model *model)
 
 		if (!row)
 			return -ENOMEM;
-		if (ctl_is(worker, "public"))
-			top_at(row, TOP_WORKERS_USER)->text = "everybody";
+		if (shared_by(worker))
+			top_at(row, TOP_WORKERS_USER)->text = shared_by(worker);
 		top_past_push(model, row->past, top_value(row, TOP_WORKERS_BUSY)->number, NAN);
 	}
 	return 0;
@@ -356,8 +369,8 @@ static int add_caches(struct top_model *model)
 
 		if (!row)
 			return -ENOMEM;
-		if (ctl_is(cache, "public"))
-			top_at(row, TOP_CACHES_USER)->text = "everybody";
+		if (shared_by(cache))
+			top_at(row, TOP_CACHES_USER)->text = shared_by(cache);
 		put_number(row, TOP_CACHES_HIT, hits_of(model, row->past, cache));
 		top_past_push(model, row->past, top_value(row, TOP_CACHES_HIT_RATE)->number, NAN);
 	}
@@ -374,8 +387,8 @@ static int add_tenants(struct top_model *model)
 
 		if (!row)
 			return -ENOMEM;
-		if (ctl_is(tenant, "public"))
-			top_at(row, TOP_TENANTS_USER)->text = "everybody";
+		if (shared_by(tenant))
+			top_at(row, TOP_TENANTS_USER)->text = shared_by(tenant);
 		top_past_push(model, row->past, top_value(row, TOP_TENANTS_CPU)->number, NAN);
 	}
 	return 0;
