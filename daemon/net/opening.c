@@ -11,7 +11,7 @@
  * is no user's and looks at every folder and file as nobody in particular; what a user's own reader
  * says of that only saves asking. A liar there wins a look at what everybody may look at.
  *
- * A named data set is none of that: an administrator says who reads it for whom (sharing.h), and who may not have
+ * A named data set is none of that: an administrator says who reads it for whom (named.h), and who may not have
  * it gets nothing else in its place.
  *
  * The public domain is an offer: whatever goes wrong there, also for want of memory of the
@@ -22,9 +22,9 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "daemon/net/conn.h"
-#include "daemon/net/sharing.h"
 #include "daemon/node.h"
 #include "daemon/serve/source.h"
 #include "daemon/serve/stream.h"
@@ -43,11 +43,63 @@ static int wait_for(struct conn *conn, struct domain *domain, const char *path, 
 	return r;
 }
 
+/* ---- named data sets ---- */
+
+static int check_owner(const struct node *node, const struct named *named, struct diag *diag)
+{
+	const uid_t uid = named->owner.uid;
+	const char *why = NULL;
+
+	if (!named->is_known)
+		why = "whom the user database does not have";
+	else if (!node->tenants.serves_all && uid != geteuid())
+		why = "as whom this accessd cannot read, for it serves its own user only";
+	else if (node->tenants.serves_all && uid == geteuid())
+		why = "who is accessd's own user, and reads nothing";
+	else if (node->tenants.serves_all && uid == 0 && !node->param.serve_root)
+		why = "as whom accessd reads nothing without serve_root";
+	if (!why)
+		return 0;
+	diag_set(diag, "data set \"%s\" is to be read as user \"%.64s\", %s: ask %s", named->name,
+		 named->owner_name, why, *named->contact ? named->contact : "who runs accessd");
+	return OA_E_PERMISSION;
+}
+
+static int refuse_unknown(const char *name, struct diag *diag)
+{
+	char quoted[96];
+
+	diag_set(diag,
+		 "no data set is called \"%s\" here: access-ctl datasets lists those that you may "
+		 "use; what stands behind a path, as ?options, is set where the name is",
+		 base_quote(name, quoted, sizeof(quoted)));
+	return OA_E_DATASET;
+}
+
+/* *ret: the domain that reads it, a reference; *ret_path is node->param's. */
+static int enter_named(const struct conn *conn, const char *name, struct domain **ret,
+		       const char **ret_path, struct diag *diag)
+{
+	struct node *node = conn->node;
+	const struct named *named = named_find(&node->param.named, name);
+	int r = named ? tenant_may_use(conn, named, diag) : refuse_unknown(name, diag);
+
+	if (!r)
+		r = check_owner(node, named, diag);
+	if (r)
+		return r;
+	*ret_path = named->path;
+	if (!node->own)
+		return domain_request_named(node, named, ret, diag);
+	*ret = domain_ref(node->own);
+	return 0;
+}
+
 static int begin_named(struct conn *conn, const char *name, struct diag *diag)
 {
 	struct domain *domain;
 	const char *path;
-	int r = sharing_enter(conn, name, &domain, &path, diag);
+	int r = enter_named(conn, name, &domain, &path, diag);
 
 	if (r)
 		return r;
@@ -55,6 +107,8 @@ static int begin_named(struct conn *conn, const char *name, struct diag *diag)
 	domain_unref(domain);
 	return r;
 }
+
+/* ---- opening ---- */
 
 int opening_begin(struct conn *conn, const char *dataset, struct diag *diag)
 {

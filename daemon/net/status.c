@@ -7,12 +7,12 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/json.h"
 #include "daemon/limits.h"
 #include "daemon/net/conn.h"
-#include "daemon/net/sharing.h"
 #include "daemon/node.h"
 #include "daemon/serve/job.h"
 #include "daemon/serve/pump.h"
@@ -638,13 +638,34 @@ static void put_tenants(struct json_out *out, const struct view *view)
 	json_out_array_end(out);
 }
 
+static unsigned jobs_of_named(const struct node *node, const char *name)
+{
+	const struct conn *conn;
+	unsigned n = 0;
+
+	LIST_FOREACH(conn, &node->conns, link)
+	n += conn->job && strcmp(conn->stream->domain->name, name) == 0;
+	return n;
+}
+
 /* Those that he may use. */
 static void put_datasets(struct json_out *out, const struct view *view)
 {
+	const struct named_sets *sets = &view->node->param.named;
+	struct diag diag;
+
 	if (!view->conn)
 		return;
 	json_out_key(out, "datasets");
-	sharing_describe(view->conn, view->sees_all, out);
+	json_out_array_begin(out);
+	for (unsigned i = 0; i < sets->n; i++) {
+		const bool is_allowed = tenant_may_use(view->conn, &sets->set[i], &diag) == 0;
+
+		if (is_allowed || view->sees_all)
+			named_describe(&sets->set[i], is_allowed,
+				       jobs_of_named(view->node, sets->set[i].name), out);
+	}
+	json_out_array_end(out);
 }
 
 static void put_parameter(void *arg, const char *name, const char *text, uint64_t number)

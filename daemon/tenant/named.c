@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/json.h"
 #include "base/log.h"
 
 #define ALLOWED "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
@@ -329,6 +330,20 @@ bool named_is_narrower(const struct named *now, const struct named *then)
 		return true;
 	return !now->users.is_all && (then->users.is_all || !has_all(&now->users, &then->users) ||
 				      !has_all(&now->groups, &then->groups));
+}
+
+void named_describe(const struct named *named, bool is_allowed, unsigned jobs, struct json_out *out)
+{
+	json_out_object_begin(out);
+	json_out_member_string(out, "name", named->name);
+	json_out_member_string(out, "path", named->path);
+	json_out_member_string(out, "owner", named->owner_name);
+	json_out_member_string(out, "users", named->users.text);
+	json_out_member_string(out, "groups", named->groups.text);
+	json_out_member_string(out, "contact", named->contact);
+	json_out_member_bool(out, "allowed", is_allowed);
+	json_out_member_u64(out, "jobs", jobs);
+	json_out_object_end(out);
 }
 
 void named_print(FILE *out)

@@ -13,6 +13,8 @@
 #include "base/identity.h"
 #include "shmring/proto.h"
 
+struct json_out;
+
 #define NAMED_PREFIX "dataset." /* of a line in accessd.conf: dataset.NAME.WHAT */
 #define NAMED_SETS 64
 #define NAMED_NAME_MAX 32 /* with its end: it is part of a domain's key */
@@ -71,6 +73,9 @@ bool named_allows(const struct named *named, const struct named_client *client);
 int named_admit(const struct named *named, const struct named_client *client, struct diag *diag);
 /* Could somebody who had `then` be without it now, or get another? now: NULL if it is gone. */
 bool named_is_narrower(const struct named *now, const struct named *then);
+/* An object of an array, for people. */
+void named_describe(const struct named *named, bool is_allowed, unsigned jobs,
+		    struct json_out *out);
 /* One line a word: name and what. For --help. */
 void named_print(FILE *out);
 

@@ -183,7 +183,8 @@ int tenant_enter(struct conn *conn, struct diag *diag)
 	return 0;
 }
 
-void tenant_groups(const struct conn *conn, gid_t **ret, size_t *ret_n)
+/* The supplementary groups that its process had when it connected; *ret is the caller's, NULL: none. */
+static void groups_of(const struct conn *conn, gid_t **ret, size_t *ret_n)
 {
 	socklen_t size = MOST_GROUPS * sizeof(gid_t);
 	_cleanup_free_ gid_t *groups = malloc(size);
@@ -196,9 +197,15 @@ void tenant_groups(const struct conn *conn, gid_t **ret, size_t *ret_n)
 	*ret = base_take_ptr(groups);
 }
 
-gid_t tenant_nobodys_group(const struct node *node)
+int tenant_may_use(const struct conn *conn, const struct named *named, struct diag *diag)
 {
-	return node->tenants.nobodys;
+	struct named_client client = {.uid = conn->uid, .gid = conn->gid};
+	_cleanup_free_ gid_t *groups = NULL;
+
+	groups_of(conn, &groups, &client.n);
+	client.groups = groups;
+	client.nobodys = conn->node->tenants.nobodys;
+	return named_admit(named, &client, diag) ? OA_E_PERMISSION : 0;
 }
 
 static bool is_in_group(const struct conn *conn, gid_t gid)
@@ -206,7 +213,7 @@ static bool is_in_group(const struct conn *conn, gid_t gid)
 	_cleanup_free_ gid_t *groups = NULL;
 	size_t n;
 
-	tenant_groups(conn, &groups, &n);
+	groups_of(conn, &groups, &n);
 	for (size_t i = 0; i < n; i++)
 		if (groups[i] == gid)
 			return true;

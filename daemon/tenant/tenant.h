@@ -15,6 +15,7 @@
 
 struct conn;
 struct domain;
+struct named;
 struct node;
 struct param;
 
@@ -44,10 +45,8 @@ int tenant_greet(const struct conn *conn, struct diag *diag);
 int tenant_enter(struct conn *conn, struct diag *diag);
 /* Another job of conn's user, who has entered? 0, or an OA_E_... with diag. */
 int tenant_may_have_job(const struct conn *conn, struct diag *diag);
-/* The supplementary groups that conn's process had when it connected; *ret is the caller's, NULL: none. */
-void tenant_groups(const struct conn *conn, gid_t **ret, size_t *ret_n);
-/* What groups without a number in our user namespace look like; (gid_t)-1: all have one. */
-gid_t tenant_nobodys_group(const struct node *node);
+/* May conn's process use that data set? 0, or an OA_E_... with diag. */
+int tenant_may_use(const struct conn *conn, const struct named *named, struct diag *diag);
 /* Root, our own user, and who is in our group, see everything. */
 bool tenant_is_admin(const struct conn *conn);
 

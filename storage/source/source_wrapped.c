@@ -39,10 +39,11 @@ static int wrapped_probe(struct reader_dataset *dataset, const struct scan_progr
 		return DATASET_E_CLOSED;
 	}
 	if (dataset->how == READER_HOW_NAMED) {
-		diag_set(diag,
-			 "a wrapped data set runs its user's Python code, which nobody else may "
-			 "have run as him: a data set that has a name for others is files, so "
-			 "write its samples into some (access-ctl convert, WebDataset, Parquet ...)");
+		diag_set(
+		    diag,
+		    "a wrapped data set runs its user's Python code, which nobody else may "
+		    "have run as him: a data set that has a name for others is files, so "
+		    "write its samples into some (access-ctl convert, WebDataset, Parquet ...)");
 		return DATASET_E_REFUSED;
 	}
 	dataset->source = malloc(sizeof(note));

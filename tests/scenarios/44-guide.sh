@@ -59,6 +59,7 @@ said 1 '^photos.oads has 120 samples$'
 said 1 '^shards has 120 samples$'
 said 1 '^table.npy has 1000 samples$'
 said 1 '^each once: True$'
+said 1 '^name:photos gave 120 pictures$'
 said 1 '^0$' # pictures that came twice
 [ "$(wc -w <"$work/desk/job.ids")" = 120 ] || fail "a resumed job got other pictures than 120"
 grep -q '^Limit: ' "$work/said.txt" || fail "explain names no limit"

@@ -86,7 +86,7 @@ START_TEST(members_share_one_reading)
 	must_see_all(berts, bert);
 	ck_assert_double_eq(rig_status("node.samples_read"), N);
 	ck_assert(folk_wait_tenant(&member, "bytes_saved", 1, 1e12)); /* it was read for anna */
-	folk_must_train(&town_carl, NAME, 1); /* as his own name for it */
+	folk_must_train(&town_carl, NAME, 1);                         /* as his own name for it */
 	town_end();
 }
 END_TEST

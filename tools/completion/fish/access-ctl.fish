@@ -7,6 +7,10 @@ function __access_ctl_jobs
     access-ctl --timeout-s 1 jobs 2>/dev/null | awk '$1 == "" { exit } $1 ~ /^[0-9]+$/ { print $1 }'
 end
 
+function __access_ctl_datasets
+    access-ctl --timeout-s 1 datasets 2>/dev/null | awk '$1 ~ /^name:/ { print $1 }'
+end
+
 function __access_ctl_has_only
     set -l words (commandline -opc)
     test (count $words) -eq 2; and test "$words[2]" = "$argv[1]"
@@ -18,6 +22,7 @@ complete -c access-ctl -n __fish_use_subcommand -a ping -d 'does accessd answer?
 complete -c access-ctl -n __fish_use_subcommand -a jobs -d 'the jobs, their rates, and what each waits for'
 complete -c access-ctl -n __fish_use_subcommand -a streams -d 'the streams and their slots'
 complete -c access-ctl -n __fish_use_subcommand -a tenants -d 'the users who are served'
+complete -c access-ctl -n __fish_use_subcommand -a datasets -d 'the data sets that have a name, and who may use them'
 complete -c access-ctl -n __fish_use_subcommand -a workers -d 'the worker processes'
 complete -c access-ctl -n __fish_use_subcommand -a peers -d 'the other nodes, and what comes from them'
 complete -c access-ctl -n __fish_use_subcommand -a explain -d 'what limits a job, what would help, and what is kept of its samples'
@@ -26,7 +31,7 @@ complete -c access-ctl -n __fish_use_subcommand -a cache -d 'what is kept'
 complete -c access-ctl -n __fish_use_subcommand -a plan -d 'recorded plans'
 complete -c access-ctl -n __fish_use_subcommand -a convert -d 'a folder of pictures into one file'
 
-complete -c access-ctl -n '__access_ctl_has_only explain' -f -a '(__access_ctl_jobs)'
+complete -c access-ctl -n '__access_ctl_has_only explain' -f -a '(__access_ctl_jobs) (__access_ctl_datasets)'
 complete -c access-ctl -n '__access_ctl_has_only bad' -f -a '(__access_ctl_jobs)'
 complete -c access-ctl -n '__access_ctl_has_only cache' -f -a 'ls pin unpin drop verify warm'
 complete -c access-ctl -n '__access_ctl_has_only plan' -f -a 'show export'
