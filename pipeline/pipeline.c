@@ -139,11 +139,35 @@ static int pipeline_compile_record(struct pipeline *pipeline, struct diag *diag)
 	return pipeline_write(pipeline, diag);
 }
 
+/* Boxes and masks. */
+static int pipeline_set_following(struct pipeline *pipeline, struct diag *diag)
+{
+	const unsigned end = pipeline->packed.first + pipeline->packed.n;
+	const unsigned stop = follow_stop(&pipeline->ops, &pipeline->shape);
+	const bool can_follow = stop == pipeline->ops.count;
+	bool are_masks = false;
+	int r = 0;
+
+	for (unsigned f = pipeline->packed.first; r == 0 && can_follow && f < end; f++)
+		if (pipeline->fields[f].role == PIPELINE_MASK)
+			r = mask_new(&pipeline->ops, &pipeline->shape, &pipeline->fields[f],
+				     &pipeline->mask[f]);
+	for (unsigned f = pipeline->packed.first; f < end; f++)
+		are_masks |= pipeline->fields[f].role == PIPELINE_MASK;
+	if (can_follow || (pipeline->packed.boxes == 0 && !are_masks))
+		return r;
+	diag_set(diag,
+		 "pipeline: op %u (%s): %s cannot follow it; leave it out, or give the %s as a "
+		 "ragged field that follows nothing",
+		 stop + 1, op_name(pipeline->ops.op[stop].id), are_masks ? "masks" : "boxes",
+		 are_masks ? "masks' files" : "boxes");
+	return PIPELINE_E_BAD;
+}
+
 /* What comes beside the picture, behind image and label. */
 static int pipeline_set_beside(struct pipeline *pipeline, struct diag *diag)
 {
 	const char *wrong = NULL;
-	unsigned stop;
 
 	pipeline_set_fields(pipeline);
 	pipeline->packed.first = pipeline->n_fields;
@@ -159,16 +183,7 @@ static int pipeline_set_beside(struct pipeline *pipeline, struct diag *diag)
 		diag_set(diag, "pipeline: op 1 (decode): %s", wrong);
 		return PIPELINE_E_BAD;
 	}
-	stop = pipeline->packed.boxes > 0 ? follow_stop(&pipeline->ops, &pipeline->shape)
-					  : pipeline->ops.count;
-	if (stop == pipeline->ops.count)
-		return 0;
-	diag_set(
-	    diag,
-	    "pipeline: op %u (%s): boxes cannot follow it; leave it out, or give the boxes as a "
-	    "ragged field that follows nothing",
-	    stop + 1, op_name(pipeline->ops.op[stop].id));
-	return PIPELINE_E_BAD;
+	return pipeline_set_following(pipeline, diag);
 }
 
 static int pipeline_compile_picture(struct pipeline *pipeline, struct diag *diag)
@@ -217,6 +232,8 @@ void pipeline_free(struct pipeline *pipeline)
 		return;
 	if (pipeline->program)
 		pipeline->engine->program_free(pipeline->program);
+	for (unsigned f = 0; f < PIPELINE_MAX_FIELDS; f++)
+		mask_free(pipeline->mask[f]);
 	free(pipeline->canonical);
 	free(pipeline->asked);
 	free(pipeline);

@@ -5,6 +5,7 @@
 /* What pipeline.c, pipeline_run.c and pipeline_cut.c know of pipelines and their runs, and nobody else. */
 
 #include "pipeline/engine/engine.h"
+#include "pipeline/engine/mask.h"
 #include "pipeline/forms/cut_maker.h"
 #include "pipeline/forms/packed.h"
 #include "pipeline/pipeline.h"
@@ -21,15 +22,17 @@ struct pipeline {
 	bool is_record; /* fields as they are, no program */
 	struct packed_fields
 	    packed; /* of them, those that a record has; beside its picture and label */
+	struct mask *mask[PIPELINE_MAX_FIELDS]; /* owned; of those of the fields that are masks */
 	const struct engine *engine;
 	struct engine_program *program; /* owned */
 };
 
 struct pipeline_run {
-	struct decode *decode;   /* owned */
-	struct cut_maker *maker; /* owned; NULL: not needed yet */
-	bool by_record;          /* pictures come in records */
-	unsigned beside;         /* fields of these, beside picture and label */
+	struct decode *decode;       /* owned */
+	struct cut_maker *maker;     /* owned; NULL: not needed yet */
+	bool by_record;              /* pictures come in records */
+	unsigned beside;             /* fields of these, beside picture and label */
+	struct steps_scratch *masks; /* owned; NULL: there are none */
 	unsigned n;
 	const struct pipeline *pipeline[PIPELINE_MAX_VARIANTS]; /* borrowed, NULL: none */
 	struct engine_part part[PIPELINE_MAX_VARIANTS];         /* their scratch is owned */

@@ -27,6 +27,7 @@ void pipeline_run_free(struct pipeline_run *run)
 		if (run->part[v].scratch)
 			run->pipeline[v]->engine->scratch_free(run->part[v].scratch);
 	decode_free(run->decode);
+	steps_scratch_free(run->masks);
 	cut_maker_free(run->maker);
 	free(run);
 }
@@ -70,12 +71,22 @@ static void pipeline_run_compare(struct pipeline_run *run)
 	}
 }
 
+static bool pipeline_has_masks(const struct pipeline *pipeline)
+{
+	for (unsigned f = 0; f < pipeline->n_fields; f++)
+		if (pipeline->mask[f])
+			return true;
+	return false;
+}
+
 static int pipeline_run_add(struct pipeline_run *run, unsigned v, const struct pipeline *pipeline)
 {
 	run->pipeline[v] = pipeline;
 	if (!pipeline || pipeline->is_record)
 		return 0;
 	run->part[v].program = pipeline->program;
+	if (pipeline_has_masks(pipeline) && !run->masks && steps_scratch_new(&run->masks) != 0)
+		return -ENOMEM;
 	return pipeline->engine->scratch_new(pipeline->program, &run->part[v].scratch);
 }
 
@@ -183,31 +194,65 @@ static bool pipeline_run_fits(struct pipeline_run *run, const struct pipeline *p
 	       label_filter_has_size(&pipeline->tail.label_filter, *ret_height, *ret_width);
 }
 
-/* The boxes go where the picture's ops will put what is in them; those that are gone then are left out, and
- * their rows. Of a picture whose head cannot be read they are the engine's to refuse. */
+/* Masks go through the picture's ops, each for itself. */
+static int pipeline_run_masks(struct pipeline_run *run, const struct pipeline *pipeline,
+			      const struct packed *record, uint32_t height, uint32_t width,
+			      const struct draw *draw, const struct pipeline_out *out,
+			      struct pipeline_error *ret_error)
+{
+	const struct packed_fields *packed = &pipeline->packed;
+	const unsigned before = record->n - packed->n;
+	int r = 0;
+
+	for (unsigned f = 0; r == 0 && f < packed->n; f++) {
+		const struct packed_place *place = &record->field[before + f];
+		const struct mask *mask = pipeline->mask[packed->first + f];
+
+		if (mask)
+			r = mask_run(mask, run->masks, record->data + place->at, place->bytes,
+				     height, width, draw, out->field[packed->first + f], ret_error);
+	}
+	return r;
+}
+
+/* Boxes go where the picture's ops will put what is in them; those that are gone then are left out, and
+ * their rows. */
+static void pipeline_run_boxes(const struct pipeline *pipeline, struct follow *follow,
+			       const struct draw *draw, const struct pipeline_out *out)
+{
+	follow->box = out->field[pipeline->packed.boxes];
+	follow_ops(&pipeline->ops, &pipeline->shape, draw, follow);
+	packed_keep(pipeline->fields, &pipeline->packed, follow->n, follow_is_gone, out);
+}
+
+/* What follows a picture whose head cannot be read is the engine's to refuse. */
 static int pipeline_run_follow(struct pipeline_run *run, const struct pipeline *pipeline,
 			       const struct pipeline_input *input, const struct pipeline_key *key,
 			       const struct pipeline_out *out, struct pipeline_error *ret_error)
 {
 	const struct packed_fields *packed = &pipeline->packed;
-	struct follow follow = {.box = out->field[packed->boxes]};
+	struct follow follow = {.n = 0};
 	struct pipeline_error error;
 	uint32_t height, width;
 	struct draw draw;
-	int r = packed_boxes(&input->record, input->record.n - packed->n, pipeline->fields, packed,
-			     &follow.n, ret_error);
+	int r = 0;
 
+	if (packed->boxes > 0)
+		r = packed_boxes(&input->record, input->record.n - packed->n, pipeline->fields,
+				 packed, &follow.n, ret_error);
 	if (r != 0)
 		return r;
 	if (decode_open(run->decode, input->data, input->size, &height, &width, &error) == 0) {
 		follow.height = height;
 		follow.width = width;
 		draw_init(&draw, key);
-		follow_ops(&pipeline->ops, &pipeline->shape, &draw, &follow);
-		packed_keep(pipeline->fields, packed, follow.n, follow_is_gone, out);
+		if (packed->boxes > 0)
+			pipeline_run_boxes(pipeline, &follow, &draw, out);
+		r = pipeline_run_masks(run, pipeline, &input->record, height, width, &draw, out,
+				       ret_error);
 	}
 	decode_close(run->decode);
-	return 0;
+	return r;
 }
 
 /* What comes beside the picture. */
@@ -218,7 +263,7 @@ static int pipeline_run_beside(struct pipeline_run *run, const struct pipeline *
 	int r = packed_write(&input->record, input->record.n - pipeline->packed.n, pipeline->fields,
 			     &pipeline->packed, out, ret_error);
 
-	if (r != 0 || pipeline->packed.boxes == 0)
+	if (r != 0 || (pipeline->packed.boxes == 0 && !run->masks))
 		return r;
 	return pipeline_run_follow(run, pipeline, input, key, out, ret_error);
 }

@@ -40,7 +40,12 @@ enum pipeline_kind {
 	PIPELINE_TEXT = 2, /* the same of UTF-8 */
 };
 /* What a field has to do with the picture beside it. */
-enum pipeline_role { PIPELINE_ALONE, PIPELINE_BOXES, PIPELINE_ROWS /* one for each box */ };
+enum pipeline_role {
+	PIPELINE_ALONE,
+	PIPELINE_BOXES,
+	PIPELINE_ROWS /* one for each box */,
+	PIPELINE_MASK
+};
 enum pipeline_fail {
 	PIPELINE_FAIL_DECODE = 4,
 	PIPELINE_FAIL_REFUSED = 5,
@@ -58,6 +63,8 @@ struct pipeline_field { /* of one sample */
 	enum pipeline_kind kind;
 	enum pipeline_role role;
 	uint32_t lengths; /* not dense: the field that says how long the sample is */
+	uint32_t fill;    /* of a mask: the label of what is outside of the picture */
+	bool by_middle;   /* of a mask: nearest is Pillow's, else PyTorch's */
 };
 
 /* An op on whole batches, which jobs do to their own. */

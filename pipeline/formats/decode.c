@@ -285,14 +285,10 @@ static int decode_unwrap(struct decode *decode, const void *data, size_t size,
 	return 0;
 }
 
-/* As decode_open, of the picture in the file. */
-static int decode_open_file(struct decode *decode, uint32_t *ret_height, uint32_t *ret_width,
-			    struct pipeline_error *ret_error)
+/* The bytes' format is the one that is open. */
+static int decode_choose(struct decode *decode, struct pipeline_error *ret_error)
 {
-	const bool is_packed = decode->form.kind == FORM_PACKED;
-	unsigned i = decode_find(decode->data, decode->size);
-	bool is_quick = false;
-	int r;
+	const unsigned i = decode_find(decode->data, decode->size);
 
 	if (i == BASE_ARRAY_LEN(decode_formats))
 		return decode_fail(ret_error, PIPELINE_FAIL_DECODE, 0, "%s",
@@ -303,6 +299,19 @@ static int decode_open_file(struct decode *decode, uint32_t *ret_height, uint32_
 		return decode_fail(ret_error, PIPELINE_FAIL_MEMORY, 0, "no memory to decode");
 	decode->format = decode_formats[i];
 	decode->current = decode->state[i];
+	return 0;
+}
+
+/* As decode_open, of the picture in the file. */
+static int decode_open_file(struct decode *decode, uint32_t *ret_height, uint32_t *ret_width,
+			    struct pipeline_error *ret_error)
+{
+	const bool is_packed = decode->form.kind == FORM_PACKED;
+	bool is_quick = false;
+	int r = decode_choose(decode, ret_error);
+
+	if (r != 0)
+		return r;
 	if (decode->format->reduce)
 		decode->format->reduce(decode->current, 0);
 	decode->is_fresh = false;
@@ -421,6 +430,31 @@ int decode_whole(struct decode *decode, struct picture_buffer *buffer, struct pi
 		return decode->format->whole(decode->current, buffer, ret, ret_error);
 	r = decode->format->whole(decode->current, &decode->buffer, &picture, ret_error);
 	return r == 0 ? decode_turn(decode, &picture, buffer, ret, ret_error) : r;
+}
+
+int decode_labels(struct decode *decode, const void *data, size_t size, uint32_t height,
+		  uint32_t width, struct picture_buffer *buffer, struct picture *ret,
+		  struct pipeline_error *ret_error)
+{
+	uint32_t its_height, its_width;
+	int r;
+
+	decode_forget(decode);
+	decode->data = data;
+	decode->size = size;
+	r = decode_choose(decode, ret_error);
+	if (r != 0)
+		return r;
+	if (!decode->format->labels)
+		return decode_fail(ret_error, PIPELINE_FAIL_REFUSED, 0,
+				   "a mask is PNG or PGM, and this one %s", decode->format->name);
+	r = decode->format->open(decode->current, data, size, &its_height, &its_width, ret_error);
+	if (r != 0)
+		return r;
+	if (its_height != height || its_width != width)
+		return decode_fail(ret_error, PIPELINE_FAIL_OP, 0, "mask %u x %u, picture %u x %u",
+				   its_width, its_height, width, height);
+	return decode->format->labels(decode->current, buffer, ret, ret_error);
 }
 
 /* The pixels of box, bit for bit those of the whole picture, and the same outcome, in less time. */

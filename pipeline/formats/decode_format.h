@@ -23,6 +23,9 @@ struct decode_format {
 	void (*reduce)(void *state, unsigned shift);
 	int (*whole)(void *state, struct picture_buffer *buffer, struct picture *ret,
 		     struct pipeline_error *ret_error);
+	/* Of an open picture that is a mask its numbers, as decode_labels() says; NULL: the format has none. */
+	int (*labels)(void *state, struct picture_buffer *buffer, struct picture *ret,
+		      struct pipeline_error *ret_error);
 	/* The pixels of box, bit for bit those of the whole picture, and the same outcome; NULL: cut from that. */
 	int (*part)(void *state, const struct picture_box *box, struct picture_buffer *buffer,
 		    struct picture *ret, struct pipeline_error *ret_error);
@@ -70,6 +73,14 @@ static inline uint32_t decode_be16(const uint8_t *from)
 static inline uint32_t decode_be32(const uint8_t *from)
 {
 	return decode_be16(from) << 16 | decode_be16(from + 2);
+}
+
+/* A pixel of a mask. */
+static inline void decode_put_label(uint8_t *pixel, uint32_t label)
+{
+	pixel[0] = (uint8_t)label;
+	pixel[1] = (uint8_t)(label >> 8);
+	pixel[2] = pixel[3] = 0;
 }
 
 static inline void decode_put(uint8_t *pixel, uint8_t red, uint8_t green, uint8_t blue)

@@ -128,12 +128,59 @@ static int decode_png_whole(void *state, struct picture_buffer *buffer, struct p
 	return 0;
 }
 
+/* What a row of the file's own format says, in its first bytes: to labels, from the last one on. As Pillow
+ * reads it grey of 2 and 4 bits is stretched to 8, of 1 bit is 0 or 1, and indices are as they are. */
+static void decode_png_labels_row(const struct spng_ihdr *head, uint8_t *row)
+{
+	static const uint8_t stretch[9] = {[1] = 1, [2] = 85, [4] = 17, [8] = 1};
+	const unsigned bits = head->bit_depth;
+	const unsigned times = head->color_type == SPNG_COLOR_TYPE_INDEXED ? 1 : stretch[bits & 15];
+
+	for (size_t x = head->width; x-- > 0;) {
+		uint16_t deep;
+
+		if (bits == 16) {
+			memcpy(&deep, row + 2 * x, sizeof(deep));
+			decode_put_label(row + 4 * x, deep);
+		} else {
+			const size_t at = x * bits;
+			const unsigned value =
+			    row[at / 8] >> (8 - bits - at % 8) & ((1u << bits) - 1);
+
+			decode_put_label(row + 4 * x, value * times);
+		}
+	}
+}
+
+static int decode_png_labels(void *state, struct picture_buffer *buffer, struct picture *ret,
+			     struct pipeline_error *ret_error)
+{
+	struct decode_png *png = state;
+	int r;
+
+	if (png->head.color_type != SPNG_COLOR_TYPE_GRAYSCALE &&
+	    png->head.color_type != SPNG_COLOR_TYPE_INDEXED)
+		return decode_fail(ret_error, PIPELINE_FAIL_REFUSED, 0,
+				   "a mask is grey or has a palette, not colours");
+	r = decode_make(buffer, png->head.height, png->head.width, ret, ret_error);
+	if (r != 0)
+		return r;
+	r = decode_png_rows(png, SPNG_FMT_PNG, ret);
+	if (r != 0)
+		return decode_png_fail(r, ret_error);
+	for (uint32_t y = 0; y < ret->height; y++)
+		decode_png_labels_row(&png->head, picture_row(ret, y));
+	decode_png_close(png);
+	return 0;
+}
+
 const struct decode_format decode_png = {
     .name = "PNG",
     .state_size = sizeof(struct decode_png),
     .probe = decode_png_probe,
     .open = decode_png_open,
     .whole = decode_png_whole,
+    .labels = decode_png_labels,
     .close = decode_png_close,
     .fini = decode_png_close,
 };

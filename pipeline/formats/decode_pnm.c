@@ -347,12 +347,34 @@ static int decode_pnm_whole(void *state, struct picture_buffer *buffer, struct p
 	return r;
 }
 
+/* Values as they are, whatever the largest one is said to be. */
+static int decode_pnm_labels(void *state, struct picture_buffer *buffer, struct picture *ret,
+			     struct pipeline_error *ret_error)
+{
+	const struct decode_pnm *pnm = state;
+	const unsigned bytes = pnm->most > 255 ? 2 : 1;
+	const uint8_t *from = pnm->data + pnm->offset;
+	int r;
+
+	if (pnm->channels != 1 || pnm->is_plain)
+		return decode_pnm_bad(ret_error, "a mask is raw PGM (P5)");
+	if ((uint64_t)pnm->width * pnm->height * bytes > pnm->size - pnm->offset)
+		return decode_fail_truncated(ret_error);
+	r = decode_make(buffer, pnm->height, pnm->width, ret, ret_error);
+	for (uint32_t y = 0; r == 0 && y < ret->height; y++)
+		for (uint32_t x = 0; x < ret->width; x++, from += bytes)
+			decode_put_label(picture_row(ret, y) + 4 * (size_t)x,
+					 bytes == 2 ? decode_be16(from) : *from);
+	return r;
+}
+
 const struct decode_format decode_pnm = {
     .name = "PNM",
     .state_size = sizeof(struct decode_pnm),
     .probe = decode_pnm_probe,
     .open = decode_pnm_open,
     .whole = decode_pnm_whole,
+    .labels = decode_pnm_labels,
     .close = decode_pnm_close,
     .fini = decode_pnm_close,
 };

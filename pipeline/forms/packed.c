@@ -5,7 +5,7 @@
  * The op "record" stands alone: its fields go to the slot as they are. With decode's source "record" a
  * record holds the bytes of a picture's file, and perhaps its class; the picture then goes through a
  * pipeline as any file does, and whatever the bytes do to a decoder happens to a sandboxed worker. What
- * else a record holds beside them goes to the slot as it is.
+ * else a record holds beside them goes to the slot as it is, but for masks: files of pictures, too (mask.h).
  *
  * A ragged field has room for the longest sample that was announced; one that is longer is bad, so that
  * nothing can overflow. What it does not fill is zeros, whatever was in the slot before.
@@ -142,6 +142,23 @@ static const char *packed_field(const int32_t *item, unsigned count, struct pipe
 	return NULL;
 }
 
+/* [dtype], or [dtype, fill]: labels of the picture's size, which the pipeline knows. */
+static const char *packed_mask(struct pipeline_field *field, bool by_middle)
+{
+	const uint64_t fill = field->ndim > 0 ? field->shape[0] : 0;
+
+	if (field->ndim > 1 || fill > (field->dtype == PIPELINE_U8 ? UINT8_MAX : UINT16_MAX) ||
+	    (field->dtype != PIPELINE_U8 && field->dtype != PIPELINE_U16 &&
+	     field->dtype != PIPELINE_I32 && field->dtype != PIPELINE_I64))
+		return "a mask is [dtype] or [dtype, label of what is outside], of 1 (uint8), 9 "
+		       "(uint16), 8 (int32) or 4 (int64)";
+	*field = (struct pipeline_field){.dtype = field->dtype,
+					 .role = PIPELINE_MASK,
+					 .fill = (uint32_t)fill,
+					 .by_middle = by_middle};
+	return NULL;
+}
+
 struct packed_params { /* where the op has them */
 	unsigned fields, kinds, names;
 };
@@ -166,14 +183,19 @@ static const char *packed_kinds(const struct op_list *ops, const struct op_value
 				struct pipeline_field *fields, unsigned n)
 {
 	const int32_t *kind = ops->pool + (size_t)value->number[0];
+	const char *wrong = NULL;
 
 	if (value->count == 0)
 		return NULL;
 	if (value->count != n)
 		return "there are not as many kinds as fields";
-	for (unsigned f = 0; f < n; f++) {
+	for (unsigned f = 0; f < n && !wrong; f++) {
 		const bool has_role = kind[f] > (int32_t)PIPELINE_TEXT;
 
+		if (kind[f] > 4) {
+			wrong = packed_mask(&fields[f], kind[f] == 6);
+			continue;
+		}
 		fields[f].kind = has_role ? PIPELINE_RAGGED : (enum pipeline_kind)kind[f];
 		if (has_role)
 			fields[f].role = kind[f] == 3 ? PIPELINE_BOXES : PIPELINE_ROWS;
@@ -186,7 +208,7 @@ static const char *packed_kinds(const struct op_list *ops, const struct op_value
 			return "a text is of uint8 (1) and has one dimension, the most bytes of "
 			       "one";
 	}
-	return NULL;
+	return wrong;
 }
 
 /* Boxes are of one field, and rows of its boxes. */
@@ -306,6 +328,8 @@ static bool packed_is_as_announced(const struct packed_place *place,
 {
 	const unsigned ragged = field->kind != PIPELINE_DENSE;
 
+	if (field->role == PIPELINE_MASK)
+		return place->dtype == PIPELINE_U8 && place->ndim == 1 && place->bytes > 0;
 	return place->dtype == (uint32_t)field->dtype && place->ndim == field->ndim &&
 	       memcmp(place->shape + ragged, field->shape + ragged,
 		      (field->ndim - ragged) * sizeof(field->shape[0])) == 0;
@@ -332,6 +356,8 @@ static int packed_put(const struct packed *record, unsigned number,
 	if (!packed_is_as_announced(place, field))
 		return decode_fail(ret_error, PIPELINE_FAIL_OP, 0, "field %u: other type or shape",
 				   number);
+	if (field->role == PIPELINE_MASK) /* the pipeline's to decode */
+		return 0;
 	if (place->bytes > field->bytes)
 		return decode_fail(ret_error, PIPELINE_FAIL_OP, 0, "field %u: %llu, at most %llu",
 				   number, (unsigned long long)place->shape[0],
@@ -378,6 +404,11 @@ int packed_boxes(const struct packed *record, unsigned before, const struct pipe
 	return 0;
 }
 
+static bool packed_is_of_boxes(const struct pipeline_field *field)
+{
+	return field->role == PIPELINE_BOXES || field->role == PIPELINE_ROWS;
+}
+
 /* Row `to` is from now on what `from` is. */
 static void packed_move(const struct pipeline_field *field, void *data, uint64_t from, uint64_t to)
 {
@@ -399,14 +430,14 @@ void packed_keep(const struct pipeline_field *fields, const struct packed_fields
 		if (is_gone(box[i]))
 			continue;
 		for (unsigned f = announced->first; f < end; f++)
-			if (fields[f].role != PIPELINE_ALONE)
+			if (packed_is_of_boxes(&fields[f]))
 				packed_move(&fields[f], out->field[f], i, kept);
 		kept++;
 	}
 	for (unsigned f = announced->first; f < end; f++) {
 		const uint64_t bytes = fields[f].bytes / BASE_MAX(fields[f].shape[0], 1);
 
-		if (fields[f].role == PIPELINE_ALONE)
+		if (!packed_is_of_boxes(&fields[f]))
 			continue;
 		memset((uint8_t *)out->field[f] + kept * bytes, 0, (count - kept) * bytes);
 		memcpy(out->field[fields[f].lengths], &(int64_t){(int64_t)kept}, sizeof(int64_t));

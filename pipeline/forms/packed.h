@@ -63,7 +63,7 @@ struct packed_fields {
 	unsigned first, n; /* of the pipeline's fields; lengths of ragged ones stand behind them */
 	unsigned boxes;    /* the field of the boxes; 0: there is none */
 };
-/* They become fields[first], ..., *ret_n in all with their lengths. What is wrong with it, how to mend it
+/* The size of masks is left to the pipeline. They become fields[first], ..., *ret_n in all with their lengths. What is wrong with it, how to mend it
  * too, else NULL. */
 const char *packed_announce(const struct op_list *ops, struct pipeline_field *fields,
 			    struct packed_fields *ret, unsigned *ret_n);
@@ -76,7 +76,7 @@ void packed_keep(const struct pipeline_field *fields, const struct packed_fields
 int packed_boxes(const struct packed *record, unsigned before, const struct pipeline_field *fields,
 		 const struct packed_fields *announced, uint64_t *ret,
 		 struct pipeline_error *ret_error);
-/* The last fields->n of a record, which must be those and have `before` others before them, to out.
+/* The last fields->n of a record, which must be those and have `before` others before them, to out; masks are left out.
  * 0, or PIPELINE_E_BAD with *ret_error. */
 int packed_write(const struct packed *record, unsigned before, const struct pipeline_field *fields,
 		 const struct packed_fields *announced, const struct pipeline_out *out,

@@ -8,7 +8,7 @@
  * their sum, and rounded (half away from zero) to 22 bits of fraction. Each step is done in the
  * order of Pillow's, since the last bit of a weight decides a pixel now and then. Nearest takes one
  * pixel with weight 1; its position is added up step by step, as there, so that rounding adds up
- * alike. A cut moves the centres and shortens the scale, as Pillow's box does; without one nothing but
+ * alike. Nearest by corners is PyTorch's, which computes in float. A cut moves the centres and shortens the scale, as Pillow's box does; without one nothing but
  * zeros is added.
  *
  * Training crops come in hundreds of sizes, so tables are kept: a hashed slot each, the newer one
@@ -73,8 +73,8 @@ static double filter_lanczos(double x)
 
 /* Half the filter's width, in input pixels before stretching. */
 static const double filter_support[] = {
-    [FILTER_NEAREST] = 0.0, [FILTER_BOX] = 0.5,     [FILTER_BILINEAR] = 1.0,
-    [FILTER_HAMMING] = 1.0, [FILTER_BICUBIC] = 2.0, [FILTER_LANCZOS] = 3.0,
+    [FILTER_NEAREST] = 0.0, [FILTER_BOX] = 0.5,     [FILTER_BILINEAR] = 1.0, [FILTER_HAMMING] = 1.0,
+    [FILTER_BICUBIC] = 2.0, [FILTER_LANCZOS] = 3.0, [FILTER_CORNER] = 0.0,
 };
 
 /* How far the stretched filter reaches, in input pixels. */
@@ -89,16 +89,27 @@ static double filter_scale(const struct filter_table *table)
 	return (table->in - (table->cut.front + table->cut.back) / 8.0) / table->out;
 }
 
+static void filter_take(const struct filter_table *table, uint32_t x, uint32_t from)
+{
+	table->first[x] = BASE_MIN(from, table->in - 1);
+	table->count[x] = 1;
+	table->weight[x] = 1 << FILTER_BITS;
+}
+
 static void filter_fill_nearest(const struct filter_table *table)
 {
 	double scale = (double)table->in / table->out, at = scale * 0.5;
 
-	for (uint32_t x = 0; x < table->out; x++) {
-		table->first[x] = BASE_MIN((uint32_t)at, table->in - 1);
-		table->count[x] = 1;
-		table->weight[x] = 1 << FILTER_BITS;
-		at += scale;
-	}
+	for (uint32_t x = 0; x < table->out; x++, at += scale)
+		filter_take(table, x, (uint32_t)at);
+}
+
+static void filter_fill_corner(const struct filter_table *table)
+{
+	const float scale = (float)table->in / (float)table->out;
+
+	for (uint32_t x = 0; x < table->out; x++)
+		filter_take(table, x, (uint32_t)((float)x * scale));
 }
 
 static int32_t filter_round(double weight)
@@ -182,7 +193,7 @@ static bool filter_is(const struct filter_table *table, enum filter_id id, uint3
 
 uint32_t filter_taps(enum filter_id id, uint32_t in, uint32_t out)
 {
-	if (id == FILTER_NEAREST)
+	if (filter_support[id] == 0)
 		return 1;
 	return BASE_MIN((uint32_t)ceil(filter_reach(id, (double)in / out)) * 2 + 1, in);
 }
@@ -199,6 +210,7 @@ bool filter_make_cut(struct filter_table *table, enum filter_id id, uint32_t in,
 	    [FILTER_NEAREST] = filter_fill_nearest,   [FILTER_BOX] = filter_fill_box,
 	    [FILTER_BILINEAR] = filter_fill_bilinear, [FILTER_HAMMING] = filter_fill_hamming,
 	    [FILTER_BICUBIC] = filter_fill_bicubic,   [FILTER_LANCZOS] = filter_fill_lanczos,
+	    [FILTER_CORNER] = filter_fill_corner,
 	};
 
 	table->id = id;

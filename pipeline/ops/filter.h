@@ -14,6 +14,8 @@ enum filter_id {
 	FILTER_HAMMING = 3,
 	FILTER_BICUBIC = 4,
 	FILTER_LANCZOS = 5,
+	/* no word: nearest by the pixels' corners, as PyTorch and OpenCV have it; of masks */
+	FILTER_CORNER = 6,
 };
 
 #define FILTER_BITS 22 /* of a weight's fraction */

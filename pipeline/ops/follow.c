@@ -66,6 +66,40 @@ void follow_turn_over(struct follow *follow)
 	follow_exchange(follow, 1, follow->height);
 }
 
+/* The smallest box around where its corners are by n, which is m the other way. */
+static void follow_turn_one(float box[4], const double n[6], double height, double width)
+{
+	double least[2] = {INFINITY, INFINITY}, most[2] = {-INFINITY, -INFINITY};
+
+	for (unsigned corner = 0; corner < 4; corner++) {
+		const double x = box[corner & 1 ? 2 : 0], y = box[corner & 2 ? 3 : 1];
+		const double at[2] = {n[0] * x + n[1] * y + n[2], n[3] * x + n[4] * y + n[5]};
+
+		for (unsigned axis = 0; axis < 2; axis++) {
+			least[axis] = fmin(least[axis], at[axis]);
+			most[axis] = fmax(most[axis], at[axis]);
+		}
+	}
+	box[0] = follow_within(least[0], width);
+	box[1] = follow_within(least[1], height);
+	box[2] = follow_within(most[0], width);
+	box[3] = follow_within(most[1], height);
+}
+
+void follow_turn(struct follow *follow, const double m[6], double height, double width)
+{
+	const double one = m[0] * m[4] - m[1] * m[3];
+	const double n[6] = {
+	    m[4] / one,  -m[1] / one, (m[1] * m[5] - m[4] * m[2]) / one,
+	    -m[3] / one, m[0] / one,  (m[3] * m[2] - m[0] * m[5]) / one,
+	};
+
+	for (uint64_t i = 0; i < follow->n; i++)
+		follow_turn_one(follow->box[i], n, height, width);
+	follow->height = height;
+	follow->width = width;
+}
+
 unsigned follow_stop(const struct op_list *ops, const struct shape *shape)
 {
 	for (unsigned i = 1; i < shape->pixel_ops; i++) {

@@ -15,6 +15,7 @@
 #include <string.h>
 #include "pipeline/engine/steps.h"
 #include "pipeline/ops/draw.h"
+#include "pipeline/ops/follow.h"
 #include "pipeline/ops/op_run.h"
 #include "pipeline/ops/turn.h"
 
@@ -105,12 +106,12 @@ static double turn_at_y(const double m[6], double x, double y)
 	return m[3] * x + m[4] * y + m[5];
 }
 
-static void turn_rotate_matrix(const struct turn *turn, double angle, const struct picture *picture,
+static void turn_rotate_matrix(const struct turn *turn, double angle, double height, double width,
 			       double m[6])
 {
 	const double radians = -turn_radians(angle);
-	const double x = turn->has_center ? turn->center[0] : picture->width / 2.0;
-	const double y = turn->has_center ? turn->center[1] : picture->height / 2.0;
+	const double x = turn->has_center ? turn->center[0] : width / 2.0;
+	const double y = turn->has_center ? turn->center[1] : height / 2.0;
 	double left, top;
 
 	m[0] = m[4] = turn_rounded(cos(radians));
@@ -124,10 +125,9 @@ static void turn_rotate_matrix(const struct turn *turn, double angle, const stru
 }
 
 /* The size that holds the turned picture, and the matrix for it. */
-static void turn_expand(double m[6], const struct picture *picture, uint64_t *ret_height,
+static void turn_expand(double m[6], double height, double width, uint64_t *ret_height,
 			uint64_t *ret_width)
 {
-	const double width = picture->width, height = picture->height;
 	double least_x = DBL_MAX, most_x = -DBL_MAX, least_y = DBL_MAX, most_y = -DBL_MAX;
 	double left, top;
 
@@ -149,29 +149,45 @@ static void turn_expand(double m[6], const struct picture *picture, uint64_t *re
 	m[5] = top;
 }
 
+/* 0 <= angle < 360 */
+static double turn_angle(const struct turn *turn)
+{
+	const double angle = fmod(turn->angle, 360);
+
+	return angle < 0 ? angle + 360 : angle;
+}
+
+/* The matrix, and the size of what comes out. */
+static void turn_rotate_map(const struct turn *turn, uint32_t height, uint32_t width, double m[6],
+			    uint64_t *ret_height, uint64_t *ret_width)
+{
+	turn_rotate_matrix(turn, turn_angle(turn), height, width, m);
+	*ret_height = height;
+	*ret_width = width;
+	if (turn->expand)
+		turn_expand(m, height, width, ret_height, ret_width);
+}
+
 int turn_rotate(struct steps_scratch *scratch, const struct turn *turn, struct picture *picture)
 {
-	uint64_t height = picture->height, width = picture->width;
-	double angle = fmod(turn->angle, 360), matrix[6];
+	const double angle = turn_angle(turn);
+	uint64_t height, width;
+	double matrix[6];
 
-	if (angle < 0)
-		angle += 360;
 	if (turn_is_exchange(turn, angle, picture))
 		return turn_exchange(scratch, angle, picture);
-	turn_rotate_matrix(turn, angle, picture, matrix);
-	if (turn->expand)
-		turn_expand(matrix, picture, &height, &width);
+	turn_rotate_map(turn, picture->height, picture->width, matrix, &height, &width);
 	return turn_warp(scratch, turn, matrix, height, width, picture);
 }
 
 /* ---- affine ---- */
 
-static void turn_affine_matrix(const struct turn *turn, const struct picture *picture, double m[6])
+static void turn_affine_matrix(const struct turn *turn, double height, double width, double m[6])
 {
 	const double angle = turn_radians(turn->angle);
 	const double shear_x = turn_radians(turn->shear[0]), shear_y = turn_radians(turn->shear[1]);
-	const double x = turn->has_center ? turn->center[0] : picture->width * 0.5;
-	const double y = turn->has_center ? turn->center[1] : picture->height * 0.5;
+	const double x = turn->has_center ? turn->center[0] : width * 0.5;
+	const double y = turn->has_center ? turn->center[1] : height * 0.5;
 	const double moved_x = x + turn->shift[0], moved_y = y + turn->shift[1];
 	const double a = cos(angle - shear_y) / cos(shear_y);
 	const double b = -(a * tan(shear_x) + sin(angle));
@@ -190,7 +206,7 @@ int turn_affine(struct steps_scratch *scratch, const struct turn *turn, struct p
 {
 	double matrix[6];
 
-	turn_affine_matrix(turn, picture, matrix);
+	turn_affine_matrix(turn, picture->height, picture->width, matrix);
 	return turn_warp(scratch, turn, matrix, picture->height, picture->width, picture);
 }
 
@@ -241,8 +257,7 @@ static bool turn_rotate_is_random(const struct op *op)
 	return turn_is_range(op, OP_ROTATE_DEGREES, 0);
 }
 
-static int turn_rotate_run(struct steps_scratch *scratch, const struct op *op,
-			   const struct op_drawn *drawn, struct picture *picture)
+static struct turn turn_of_rotate(const struct op *op, const struct op_drawn *drawn)
 {
 	struct turn turn = {
 	    .angle = drawn->number[0],
@@ -252,7 +267,27 @@ static int turn_rotate_run(struct steps_scratch *scratch, const struct op *op,
 
 	turn_set_center(&turn, op, OP_ROTATE_CENTER);
 	turn_set_fill(&turn, op, OP_ROTATE_FILL);
+	return turn;
+}
+
+static int turn_rotate_run(struct steps_scratch *scratch, const struct op *op,
+			   const struct op_drawn *drawn, struct picture *picture)
+{
+	const struct turn turn = turn_of_rotate(op, drawn);
+
 	return turn_rotate(scratch, &turn, picture);
+}
+
+static void turn_rotate_follow(const struct op *op, const struct op_drawn *drawn,
+			       struct follow *follow)
+{
+	const struct turn turn = turn_of_rotate(op, drawn);
+	uint64_t height, width;
+	double matrix[6];
+
+	turn_rotate_map(&turn, (uint32_t)follow->height, (uint32_t)follow->width, matrix, &height,
+			&width);
+	follow_turn(follow, matrix, (double)height, (double)width);
 }
 
 /* Six numbers: angle, shift to the right and down, scale, the two shears. */
@@ -289,8 +324,7 @@ static bool turn_affine_is_random(const struct op *op)
 	       op_number(op, OP_AFFINE_TRANSLATE, 1) > 0;
 }
 
-static int turn_affine_run(struct steps_scratch *scratch, const struct op *op,
-			   const struct op_drawn *drawn, struct picture *picture)
+static struct turn turn_of_affine(const struct op *op, const struct op_drawn *drawn)
 {
 	const double *number = drawn->number;
 	struct turn turn = {
@@ -303,7 +337,25 @@ static int turn_affine_run(struct steps_scratch *scratch, const struct op *op,
 
 	turn_set_center(&turn, op, OP_AFFINE_CENTER);
 	turn_set_fill(&turn, op, OP_AFFINE_FILL);
+	return turn;
+}
+
+static int turn_affine_run(struct steps_scratch *scratch, const struct op *op,
+			   const struct op_drawn *drawn, struct picture *picture)
+{
+	const struct turn turn = turn_of_affine(op, drawn);
+
 	return turn_affine(scratch, &turn, picture);
+}
+
+static void turn_affine_follow(const struct op *op, const struct op_drawn *drawn,
+			       struct follow *follow)
+{
+	const struct turn turn = turn_of_affine(op, drawn);
+	double matrix[6];
+
+	turn_affine_matrix(&turn, follow->height, follow->width, matrix);
+	follow_turn(follow, matrix, follow->height, follow->width);
 }
 
 const struct op_impl turn_rotate_op = {
@@ -312,6 +364,7 @@ const struct op_impl turn_rotate_op = {
     .draw = turn_rotate_draw,
     .is_random = turn_rotate_is_random,
     .run = turn_rotate_run,
+    .follow = turn_rotate_follow,
 };
 
 const struct op_impl turn_affine_op = {
@@ -320,4 +373,5 @@ const struct op_impl turn_affine_op = {
     .draw = turn_affine_draw,
     .is_random = turn_affine_is_random,
     .run = turn_affine_run,
+    .follow = turn_affine_follow,
 };

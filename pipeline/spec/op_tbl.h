@@ -26,9 +26,10 @@ PARAM(DECODE, SOURCE, "source", OP_LATE(OP_TYPE_WORD(op_source_words)), "\"file\
 PARAM(DECODE, FIELDS, "fields", OP_LATE(OP_OR_NULL(OP_TYPE_LISTS(1, INT32_MAX))), "null",
       "with source record: a list for each field of the sample beside picture and label, as record "
       "has them; or null")
-PARAM(DECODE, KINDS, "kinds", OP_LATE(OP_OR_NULL(OP_TYPE_LIST(0, 4))), "null",
+PARAM(DECODE, KINDS, "kinds", OP_LATE(OP_OR_NULL(OP_TYPE_LIST(0, 6))), "null",
       "of each of fields, as record has them; 3: boxes on the picture, which follow its ops; 4: "
-      "ragged, with a row for each box; or null")
+      "ragged, with a row for each box; 5: a mask, a picture of labels, which follows, too; 6: the "
+      "same, with Pillow's nearest; or null")
 PARAM(DECODE, NAMES, "names", OP_LATE(OP_OR_NULL(OP_TYPE_NAMES)), "null",
       "of each of fields; or null")
 

@@ -15,7 +15,9 @@ from . import errors, transforms  # noqa: E402
 from ._core import version as __version__  # noqa: E402
 from .columns import Blocks, Pad  # noqa: E402
 from .errors import Error  # noqa: E402
+from .folders import from_folders  # noqa: E402
 from .loader import BadSample, Batch, Loader  # noqa: E402
+from .masks import Mask  # noqa: E402
 from .members import from_mds, from_tar  # noqa: E402
 from .mix import mix  # noqa: E402
 from .ragged import Ragged  # noqa: E402
@@ -27,6 +29,6 @@ from .torchvision import from_torchvision, pipeline_for  # noqa: E402
 from .transforms import Compose, Pipeline, imagenet_eval, imagenet_train  # noqa: E402
 from .wrapped import wrap  # noqa: E402
 
-__all__ = ["BadSample", "Batch", "Blocks", "Compose", "Error", "Loader", "Pad", "Pipeline", "Ragged", "__version__", "configure",
-           "errors", "from_hdf5", "from_hf", "from_lmdb", "from_mds", "from_parquet", "from_tar", "from_torchvision", "imagenet_eval", "imagenet_train",
+__all__ = ["BadSample", "Batch", "Blocks", "Compose", "Error", "Loader", "Mask", "Pad", "Pipeline", "Ragged", "__version__", "configure",
+           "errors", "from_folders", "from_hdf5", "from_hf", "from_lmdb", "from_mds", "from_parquet", "from_tar", "from_torchvision", "imagenet_eval", "imagenet_train",
            "mix", "pipeline_for", "tokens", "transforms", "varlen", "wrap"]

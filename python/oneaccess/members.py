@@ -10,9 +10,10 @@ import os
 import re
 import struct
 import tarfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from .errors import ArgumentError, DatasetError, MissingError
+from .masks import Mask
 from .tables import Kept, stamp_of, unchanged
 from .wrapped import Wrapped, wrap
 
@@ -104,7 +105,7 @@ class _Shards:
 # ---- tar ----
 
 
-class _Field:
+class Field:
     """What a field is made of: a member by its suffix, and what is in its JSON."""
 
     def __init__(self, name, source):
@@ -131,7 +132,7 @@ class TarRows(_Shards):
 
     def __init__(self, files, fields, boxes):
         super().__init__(files, boxes)
-        self.fields = [_Field(name, source) for name, source in fields.items()]
+        self.fields = [Field(name, source) for name, source in fields.items()]
         self.starts, self.places, self.suffixes = [0], array.array("Q"), []
         for file in files:
             self._scan(file)
@@ -195,8 +196,9 @@ def _first(boxes):
 
 
 def from_tar(paths: str | os.PathLike | Sequence, fields: dict[str, str], *, ragged: dict[str, int] | None = None,
-             boxes: Sequence[str] | str | None = None, exact: bool = False, workers: int | None = None, name: str | None = None,
-             version: str = "", timeout: int = 60, room: int | None = None, keep: float = 30.0) -> Wrapped:
+             boxes: Sequence[str] | str | None = None, masks: str | Sequence[str] | Mapping[str, Mask] | None = None, exact: bool = False,
+             workers: int | None = None, name: str | None = None, version: str = "", timeout: int = 60, room: int | None = None,
+             keep: float = 30.0) -> Wrapped:
     """Samples of several files each out of WebDataset's tar shards, for Loader: a file, a folder, a pattern,
     "train-{000000..000123}.tar", or a list of these.
 
@@ -216,7 +218,7 @@ def from_tar(paths: str | os.PathLike | Sequence, fields: dict[str, str], *, rag
         raise ArgumentError(f"fields is {fields!r}: {{field of a batch: suffix of its file}}")
     rows = TarRows(_shards_of(paths), fields, _first(boxes))
     return wrap(rows, name=name, version=version, workers=workers, timeout=timeout, random=False, room=room, keep=keep, ragged=ragged,
-                boxes=boxes, exact=exact)
+                boxes=boxes, exact=exact, masks=masks)
 
 
 # ---- MDS ----
@@ -308,8 +310,9 @@ class MdsRows(_Shards):
 
 
 def from_mds(folder: str | os.PathLike, fields: dict[str, str], *, ragged: dict[str, int] | None = None,
-             boxes: Sequence[str] | str | None = None, exact: bool = False, workers: int | None = None, name: str | None = None,
-             version: str = "", timeout: int = 60, room: int | None = None, keep: float = 30.0) -> Wrapped:
+             boxes: Sequence[str] | str | None = None, masks: str | Sequence[str] | Mapping[str, Mask] | None = None, exact: bool = False,
+             workers: int | None = None, name: str | None = None, version: str = "", timeout: int = 60, room: int | None = None,
+             keep: float = 30.0) -> Wrapped:
     """Samples of several columns of a folder of raw MDS shards (MosaicML's streaming), for Loader.
 
         data = oa.from_mds("/data/mds", {"image": "photo", "caption": "text", "boxes": "about:boxes"}, ragged={"caption": 300, "boxes": 100})
@@ -321,4 +324,4 @@ def from_mds(folder: str | os.PathLike, fields: dict[str, str], *, ragged: dict[
         raise ArgumentError(f"fields is {fields!r}: {{field of a batch: column}}")
     rows = MdsRows(os.path.abspath(os.path.expanduser(os.fspath(folder))), fields, _first(boxes))
     return wrap(rows, name=name, version=version, workers=workers, timeout=timeout, random=False, room=room, keep=keep, ragged=ragged,
-                boxes=boxes, exact=exact)
+                boxes=boxes, exact=exact, masks=masks)

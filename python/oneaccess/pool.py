@@ -246,7 +246,8 @@ class Pool:
         for index in range(last := min(self.order["count"], _MOST_LOOKS)):
             seed(0, 0, 0, index)
             try:
-                return record.describe(self.dataset[index], self.order["pictures"], self.order["ragged"], self.order["exact"])
+                return record.describe(self.dataset[index], self.order["pictures"], self.order["ragged"], self.order["exact"],
+                                       self.order["masks"])
             except record.Unknown:
                 if index == last - 1:
                     raise

@@ -5,6 +5,7 @@ import struct
 import sys
 
 from .errors import TransformError
+from .masks import file_of
 
 MAGIC, WIDE_MAGIC = 0x3144524352214f41, 0x3244524352214f41
 ALIGN = 64
@@ -152,7 +153,15 @@ def _ragged(value, what, exact):
     return code, array, RAGGED
 
 
-def _values(sample, pictures, ragged, exact):
+def _check_masks(masks, names, pictures):
+    for name in masks:
+        if name not in names[1:]:
+            raise TransformError(f"masks= names {name!r}; behind the picture the sample has: {', '.join(names[1:])}")
+        if not pictures:
+            raise TransformError("masks= is about masks that follow a picture: give the Loader a pipeline, whose first field is the picture")
+
+
+def _values(sample, pictures, ragged, exact, masks=()):
     """kind, names, [(code, array, kind of field)]"""
     kind, names, values = _parts(sample)
     count = len(values) + sum(name in ragged for name in names)
@@ -162,11 +171,14 @@ def _values(sample, pictures, ragged, exact):
     for name in ragged:
         if name not in names:
             raise TransformError(f"ragged= names {name!r}; the sample has: {', '.join(names)}")
+    _check_masks(masks, names, pictures)
     made = []
     for i, (name, value) in enumerate(zip(names, values)):
         what = f"field {name} of the sample" if kind != "one" else "the sample"
         if pictures and i == 0:
             made.append((*_picture(value, what), DENSE))
+        elif name in masks:
+            made.append((*file_of(value, what), DENSE))
         elif name in ragged:
             made.append(_ragged(value, what, exact))
         else:
@@ -186,25 +198,25 @@ def _has_label(made):
     return len(made) > 1 and made[1][0] == I64 and made[1][1].ndim == 0 and made[1][2] == DENSE
 
 
-def describe(sample, pictures: bool, ragged: dict[str, int] | None = None, exact: bool = False) -> dict:
+def describe(sample, pictures: bool, ragged: dict[str, int] | None = None, exact: bool = False, masks: dict | None = None) -> dict:
     """What all samples are to be like. places: which fields of a batch theirs are."""
-    ragged = ragged or {}
-    kind, names, made = _values(sample, pictures, ragged, exact)
+    ragged, masks = ragged or {}, masks or {}
+    kind, names, made = _values(sample, pictures, ragged, exact, masks)
     fields = []
     for name, (code, array, field) in zip(names, made):
         if code is None:
             raise Unknown(f"field {name} is an empty list in each of the first samples, and nobody knows what it would hold: give"
                           " arrays with a type and a shape, as np.zeros((0, 4), np.float32)")
         shape = [ragged[name], *array.shape[1:]] if field else list(array.shape)
-        fields.append([code, *shape])
+        fields.append(masks[name][1] if name in masks else [code, *shape])
     has_label = pictures and _has_label(made)
     beside = len(made) - 1 - has_label if pictures else 0
     is_wide = len(made) > FIRST_FIELDS or any(field or code > BF16 for code, _, field in made)
     first = 1 + has_label if pictures else 0
     return {"kind": kind, "names": names, "bytes": _bytes_of(made, is_wide) + _more(fields, made), "fields": fields,
-            "kinds": [field for _, _, field in made], "wide": is_wide, "beside": beside,
+            "kinds": [masks[name][0] if name in masks else field for name, (_, _, field) in zip(names, made)], "wide": is_wide, "beside": beside,
             "places": [at if at < first or not pictures else 2 + at - first for at in range(len(made))],
-            "ragged": ragged, "exact": exact}
+            "ragged": ragged, "exact": exact, "masks": masks}
 
 
 def _more(fields, made):
@@ -234,7 +246,7 @@ def _check(names, made, layout, pictures):
         raise Misfit(f"fields {names}, sample 0: {layout['names']}")
     for i, (code, array, field) in enumerate(made):
         want, *shape = layout["fields"][i]
-        if pictures and i == 0:
+        if pictures and i == 0 or names[i] in layout["masks"]:
             continue
         if field != layout["kinds"][i]:
             raise Misfit(f"field {names[i]}: no {'text' if field == RAGGED else 'numbers'}, as in sample 0")
@@ -250,7 +262,7 @@ def _check(names, made, layout, pictures):
 def differs(sample, layout: dict, pictures: bool) -> str | None:
     """What of the sample is not as it is in sample 0."""
     try:
-        _, names, made = _values(sample, pictures, layout["ragged"], layout["exact"])
+        _, names, made = _values(sample, pictures, layout["ragged"], layout["exact"], layout["masks"])
         _check(names, made, layout, pictures)
     except Misfit as why:
         return str(why)
@@ -265,7 +277,7 @@ class Record:
     """A sample as it goes to a batch: size bytes."""
 
     def __init__(self, sample, layout: dict, pictures: bool):
-        _, names, self._made = _values(sample, pictures, layout["ragged"], layout["exact"])
+        _, names, self._made = _values(sample, pictures, layout["ragged"], layout["exact"], layout["masks"])
         _check(names, self._made, layout, pictures)
         self._is_wide = layout["wide"]
         self.size = _bytes_of(self._made, self._is_wide)

@@ -13,10 +13,11 @@ import glob
 import importlib
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from .columns import Blocks, Pad
 from .errors import ArgumentError, DatasetError, MissingError, TransformError
+from .masks import Mask
 from .wrapped import Wrapped, wrap
 
 SUFFIX = ".parquet"
@@ -289,7 +290,7 @@ def _values(column, kind):
 
 def from_parquet(paths: str | os.PathLike | Sequence, columns: Sequence[str] | None = None, *,
                  pad: dict[str, Pad] | None = None, ragged: dict[str, int] | None = None,
-                 boxes: Sequence[str] | str | None = None, exact: bool = False,
+                 boxes: Sequence[str] | str | None = None, masks: str | Sequence[str] | Mapping[str, Mask] | None = None, exact: bool = False,
                  cache: int | str = _CACHE, workers: int | None = None, name: str | None = None, version: str = "",
                  timeout: int = 60, room: int | None = None, keep: float = 30.0) -> Wrapped:
     """The rows of Parquet files, for Loader: of a file, a folder, a pattern, or a list of these. Needs pyarrow.
@@ -307,11 +308,11 @@ def from_parquet(paths: str | os.PathLike | Sequence, columns: Sequence[str] | N
     rows of as many as are kept permuted together, from (files, seed, epoch) alone, as order="seeded" has them; uniform orders are
     refused, since each row would cost its row group. shuffle=False is the files' order.
 
-    workers: processes of the pool, four at most without it, as each decodes for itself. name, version, timeout, room, keep, ragged, boxes, exact: as wrap() has them."""
+    workers: processes of the pool, four at most without it, as each decodes for itself. name, version, timeout, room, keep, ragged, boxes, masks, exact: as wrap() has them."""
     rows = ParquetRows(files_of(paths), None if columns is None else list(columns), size_of(cache, "cache"))
     workers = workers or min(len(os.sched_getaffinity(0)), _MOST_PROCESSES)
     return wrap(rows, name=name, version=version, workers=workers, timeout=timeout, random=False, room=room, keep=keep,
-                columns=list(rows.columns) if pad else None, pad=pad, ragged=ragged, boxes=boxes, exact=exact)
+                columns=list(rows.columns) if pad else None, pad=pad, ragged=ragged, boxes=boxes, masks=masks, exact=exact)
 
 
 # ---- Hugging Face's datasets ----
@@ -348,7 +349,8 @@ class HuggingFaceRows:
 
 
 def from_hf(dataset, columns: Sequence[str] | None = None, *, pad: dict[str, Pad] | None = None,
-            ragged: dict[str, int] | None = None, boxes: Sequence[str] | str | None = None, exact: bool = False,
+            ragged: dict[str, int] | None = None, boxes: Sequence[str] | str | None = None,
+            masks: str | Sequence[str] | Mapping[str, Mask] | None = None, exact: bool = False,
             workers: int | None = None, name: str | None = None,
             version: str = "", timeout: int = 60, room: int | None = None, keep: float = 30.0) -> Wrapped:
     """A datasets.Dataset of Hugging Face, for Loader.
@@ -371,7 +373,7 @@ def from_hf(dataset, columns: Sequence[str] | None = None, *, pad: dict[str, Pad
         raise TransformError(f"from_hf() takes a datasets.Dataset, this is a {type(dataset).__name__}: load_dataset() without"
                              " streaming=True makes one; for other data sets there is oneaccess.wrap()")
     options = {"name": name, "version": version, "workers": workers, "timeout": timeout, "room": room, "keep": keep,
-               "columns": columns, "pad": pad, "ragged": ragged, "boxes": boxes, "exact": exact}
+               "columns": columns, "pad": pad, "ragged": ragged, "boxes": boxes, "masks": masks, "exact": exact}
     if dataset.format["type"] is not None:
         return wrap(dataset, **options)
     pictures = [name for name, feature in dataset.features.items() if isinstance(feature, datasets.Image)]

@@ -20,10 +20,11 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from .columns import Columns, Pad
 from .errors import ArgumentError, DatasetError, DeniedError, TransformError
+from .masks import Mask, codes
 from .transforms import Op, Pipeline, imagenet_eval, imagenet_train
 
 _MOST_WORKERS, _MOST_SECONDS, _MOST_ROOM = 64, 86400, 1 << 30
@@ -40,7 +41,8 @@ _NAMED = {
 def wrap(dataset, *, name: str | None = None, version: str = "", workers: int | None = None,
          timeout: int = 60, random: bool = True, room: int | None = None, keep: float = 30.0,
          columns: Sequence[str] | None = None, pad: dict[str, Pad] | None = None, ragged: dict[str, int] | None = None,
-         boxes: Sequence[str] | str | None = None, exact: bool = False) -> "Wrapped":
+         boxes: Sequence[str] | str | None = None, exact: bool = False,
+         masks: str | Sequence[str] | Mapping[str, Mask] | None = None) -> "Wrapped":
     """A map-style Python data set (``__getitem__`` and ``__len__``) for Loader, run once for all jobs of the
     user:
 
@@ -63,7 +65,11 @@ def wrap(dataset, *, name: str | None = None, version: str = "", workers: int | 
     boxes: with a pipeline, the name of a ragged field of boxes, float32 [n, 4], left, top, right, bottom in pixels of the
     picture, or a list of it and of ragged fields that have a row for each box, as ["boxes", "classes"]. They follow the pipeline's
     crops, flips, resizes and padding, cut off at the picture's edges, as by torchvision's v2 transforms; boxes with a side of less than a
-    pixel then are left out, with their rows. Ops that boxes cannot follow (rotate, affine, the auto-augment family) are refused.
+    pixel then are left out, with their rows. Ops that boxes cannot follow (the auto-augment family) are refused.
+    masks: with a pipeline, the names of fields that are masks, pictures of labels as segmentation has them: the bytes of a PNG file (grey of
+    8 or 16 bits, or a palette's indices), a picture of Pillow's, an array or tensor of whole numbers, of the picture's size. Each
+    follows the same ops by the same draws, resized by nearest, and is [H, W] of uint8 in a batch; {name: Mask(fill=255, dtype="int64")}
+    says more. One of another size than its picture makes a bad sample.
 
     Samples are made in a pool of processes (workers of them; as many as this process may use processors) that
     the first job starts and that lives until no job has been there for keep seconds: behind the jobs (nice),
@@ -95,7 +101,7 @@ def wrap(dataset, *, name: str | None = None, version: str = "", workers: int | 
     """
     if columns is not None or pad:
         dataset = Columns(dataset.dataset if isinstance(dataset, Wrapped) else dataset, columns, pad)
-    return Wrapped(dataset, name, version, workers, timeout, random, room, keep, ragged, exact, boxes)
+    return Wrapped(dataset, name, version, workers, timeout, random, room, keep, ragged, exact, boxes, masks)
 
 
 def _tensor(value):
@@ -150,7 +156,7 @@ def _count(what, value, most):
 class Wrapped:
     """Of wrap(), for Loader."""
 
-    def __init__(self, dataset, name, version, workers, timeout, random, room, keep, ragged=None, exact=False, boxes=None):
+    def __init__(self, dataset, name, version, workers, timeout, random, room, keep, ragged=None, exact=False, boxes=None, masks=None):
         if isinstance(dataset, Wrapped):
             dataset = dataset.dataset
         if not hasattr(dataset, "__getitem__") or not hasattr(dataset, "__len__"):
@@ -173,6 +179,7 @@ class Wrapped:
         for name in self.boxes:
             if name not in self.ragged:
                 raise ArgumentError(f"boxes= names {name!r}, which is not among ragged={self.ragged}: boxes differ in number")
+        self.masks = codes(masks)
         self._packed, self._identities, self._pickler = None, {}, pickle.Pickler
 
     def __len__(self):
@@ -249,6 +256,8 @@ class Wrapped:
         text = [self.name, self.version, self.count, bool(pictures), self.random, self.room, sys.version_info[:2]]
         if self.ragged or self.exact:
             text += [sorted(self.ragged.items()), self.exact]
+        if self.masks:
+            text.append(sorted(self.masks.items()))
         facts.update(repr(text).encode())
         return facts.hexdigest()
 
@@ -421,7 +430,7 @@ class Pool:
         order = {"program": program, "dataset": data, "count": wrapped.count, "id": self._id,
                  "workers": wrapped.workers, "seconds": wrapped.timeout, "room": wrapped.room,
                  "keep": wrapped.keep, "pictures": self._pictures, "random": wrapped.random, "ragged": wrapped.ragged,
-                 "exact": wrapped.exact}
+                 "exact": wrapped.exact, "masks": wrapped.masks}
         with contextlib.suppress(FileExistsError):
             os.mkdir(self.folder, 0o700)
         descriptor = os.memfd_create("oneaccess-pool")

@@ -2,7 +2,7 @@
 
 /*
  * Records from anywhere, in memory that ends where they do: as fields, ragged ones, too, and as a picture
- * that goes through a pipeline, alone and with fields beside it. The first byte of the input is left out of the record, so that its begin is not aligned either.
+ * that goes through a pipeline, alone and with fields and masks beside it. The first byte of the input is left out of the record, so that its begin is not aligned either.
  */
 
 #include <stdlib.h>
@@ -22,6 +22,11 @@ static const char *const fuzz_spec[] = {
     "[{\"op\":\"decode\",\"source\":\"record\",\"fields\":[[3,3,4],[1,3]],\"kinds\":[3,4]},"
     "{\"op\":\"hflip\"},{\"op\":\"random_resized_crop\",\"size\":[4,6]},{\"op\":\"pad\","
     "\"padding\":1},"
+    "{\"op\":\"center_crop\",\"size\":[4,6]}]",
+    "[{\"op\":\"decode\",\"source\":\"record\",\"fields\":[[3,3,4],[1,9],[9]],\"kinds\":[3,5,6]},"
+    "{\"op\":\"hflip\"},{\"op\":\"affine\",\"degrees\":30,\"scale\":[0.5,2]},"
+    "{\"op\":\"random_resized_crop\",\"size\":[4,6]},{\"op\":\"rotate\",\"degrees\":9,\"expand\":"
+    "true},"
     "{\"op\":\"center_crop\",\"size\":[4,6]}]",
 };
 #define FUZZ_SPECS BASE_ARRAY_LEN(fuzz_spec)

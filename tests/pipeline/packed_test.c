@@ -94,8 +94,15 @@ static const struct {
     {"[" BESIDE("[[3,2,3]]", "[3]") CROP "]", {"op 1 (decode)", "shape [most, 4]"}},
     {"[" BESIDE("[[3,2,4],[3,2,4]]", "[3,3]") CROP "]", {"op 1 (decode)", "one can be"}},
     {"[" BESIDE("[[3,2,4]]", "[4]") CROP "]", {"op 1 (decode)", "none is boxes"}},
-    {"[" BESIDE("[[3,2,4]]", "[3]") "{\"op\":\"rotate\",\"degrees\":5}," CROP "]",
-     {"op 2 (rotate)", "boxes cannot follow"}},
+    {"[" BESIDE("[[3,2,4]]", "[3]") "{\"op\":\"rand_augment\"}," CROP "]",
+     {"op 2 (rand_augment)", "boxes cannot follow"}},
+    {"[" BESIDE("[[1]]", "[5]") "{\"op\":\"rand_augment\"}," CROP "]",
+     {"op 2 (rand_augment)", "masks cannot follow"}},
+    {"[" BESIDE("[[1]]", "[6]") "{\"op\":\"five_crop\",\"size\":1}]",
+     {"op 2 (five_crop)", "masks cannot follow"}},
+    {"[" BESIDE("[[3]]", "[5]") CROP "]", {"op 1 (decode)", "a mask is [dtype]"}},
+    {"[" BESIDE("[[1,256]]", "[5]") CROP "]", {"op 1 (decode)", "a mask is [dtype]"}},
+    {"[" BESIDE("[[4,1,1]]", "[6]") CROP "]", {"op 1 (decode)", "a mask is [dtype]"}},
     {"[{\"op\":\"decode\",\"fields\":[[1]]}," CROP "]", {"op 1 (decode)", "source"}},
     {"[{\"op\":\"decode\",\"source\":\"record\",\"fields\":[[1]],\"names\":[\"label\"]}," CROP "]",
      {"op 1 (decode)", "one name"}},
@@ -630,6 +637,18 @@ static const struct {
      {{0.5f, 1, 2.5f, 2}},
      1,
      {7, 0, 0}},
+    {FOLLOWING("{\"op\":\"rotate\",\"degrees\":[90,90],\"expand\":true},"
+	       "{\"op\":\"resize\",\"size\":[4,2]}"),
+     {{0, 0, 1, 1}, {1, 0, 4, 2}},
+     {{0, 3, 1, 4}, {0, 0, 2, 3}},
+     2,
+     {7, 8, 0}},
+    {FOLLOWING("{\"op\":\"affine\",\"degrees\":0,\"scale\":[2,2]},"
+	       "{\"op\":\"resize\",\"size\":[2,4]}"),
+     {{1, 0.5f, 3, 1.5f}, {3, 0, 4, 1}},
+     {{0, 0, 4, 2}},
+     1,
+     {7, 0, 0}},
     {FOLLOWING("{\"op\":\"resize\",\"size\":[2,4]}"),
      {{NAN, NAN, NAN, NAN}, {INFINITY, -INFINITY, -INFINITY, INFINITY}},
      {{0}},
@@ -656,6 +675,119 @@ START_TEST(boxes_follow_the_picture)
 	ck_assert_int_eq(bench_run(&bench, data, make_boxes(data, following[_i].box, 1)),
 			 PIPELINE_E_BAD);
 	ck_assert_str_eq(bench.error.text, "field 2: 1 for 2 boxes");
+	bench_free(&bench);
+}
+END_TEST
+
+/* ---- masks ---- */
+
+#define MASKED(fields, kind, ops)                                                                 \
+	"[{\"op\":\"decode\",\"source\":\"record\",\"fields\":[" fields "],\"kinds\":[" kind "]," \
+	"\"names\":[\"mask\"]}," ops "]"
+
+/* A picture of four columns and two rows, and its mask, of so many bytes. */
+static size_t make_mask(uint8_t *data, const void *mask, size_t size)
+{
+	static const char file[] = "P5\n4 2\n255\nabcdefgh";
+	struct packed_head *head = head_of(data);
+
+	memset(data, 0, ROOM);
+	*head = (struct packed_head){
+	    .magic = PACKED_MAGIC,
+	    .bytes = 384 + size,
+	    .n_fields = 2,
+	    .field = {{PIPELINE_U8, 1, {sizeof(file) - 1}, 256, sizeof(file) - 1},
+		      {PIPELINE_U8, 1, {size}, 384, size}},
+	};
+	memcpy(data + 256, file, sizeof(file) - 1);
+	memcpy(data + 384, mask, size);
+	return 384 + size;
+}
+
+#define LABELS "P5\n4 2\n255\n\1\2\3\4\5\6\7\10"
+
+static const struct {
+	const char *text, *mask;
+	uint64_t shape[2];
+	uint8_t want[16];
+} masked[] = {
+    {MASKED("[1]", "5", "{\"op\":\"hflip\",\"p\":1},{\"op\":\"resize\",\"size\":[2,4]}"),
+     LABELS,
+     {2, 4},
+     {4, 3, 2, 1, 8, 7, 6, 5}},
+    /* the same pixels of Pillow's nearest and PyTorch's, but where a side shrinks */
+    {MASKED("[1]", "6", "{\"op\":\"resize\",\"size\":[1,2]}"), LABELS, {1, 2}, {6, 8}},
+    {MASKED("[1]", "5", "{\"op\":\"resize\",\"size\":[1,2]}"), LABELS, {1, 2}, {1, 3}},
+    {MASKED("[1,9]", "5", "{\"op\":\"center_crop\",\"size\":[2,6]}"),
+     LABELS,
+     {2, 6},
+     {9, 1, 2, 3, 4, 9, 9, 5, 6, 7, 8, 9}},
+    {MASKED("[9,258]", "5",
+	    "{\"op\":\"color_jitter\",\"hue\":0.1},{\"op\":\"center_crop\",\"size\":[4,2]}"),
+     "P5\n4 2\n999\n\0\1\1\2\1\3\0\4\0\5\0\6\0\7\0\10",
+     {4, 2},
+     {2, 1, 2, 1, 2, 1, 3, 1, 6, 0, 7, 0, 2, 1, 2, 1}},
+    {MASKED("[1]", "5",
+	    "{\"op\":\"rotate\",\"degrees\":[90,90],\"expand\":true},{\"op\":\"resize\",\"size\":["
+	    "4,2]}"),
+     LABELS,
+     {4, 2},
+     {4, 8, 3, 7, 2, 6, 1, 5}},
+};
+
+static size_t mask_size(const char *mask)
+{
+	return memcmp(mask, "P5\n4 2\n999", 10) == 0 ? 11 + 16 : 11 + 8;
+}
+
+START_TEST(masks_follow_the_picture)
+{
+	_Alignas(64) uint8_t data[ROOM];
+	const struct pipeline_field *fields;
+	struct bench bench;
+	const char *mask = masked[_i].mask;
+
+	bench_new(&bench, masked[_i].text);
+	ck_assert_uint_eq(pipeline_fields(bench.pipeline, &fields), 3);
+	ck_assert_str_eq(fields[2].name, "mask");
+	ck_assert_uint_eq(fields[2].ndim, 2);
+	ck_assert_mem_eq(fields[2].shape, masked[_i].shape, sizeof(masked[_i].shape));
+	memset(bench.field, 0xa5, sizeof(bench.field));
+	ck_assert_msg(bench_run(&bench, data, make_mask(data, mask, mask_size(mask))) == 0, "%s",
+		      bench.error.text);
+	ck_assert_mem_eq(bench.field[2], masked[_i].want, fields[2].bytes);
+	ck_assert_uint_eq(((const uint8_t *)bench.field[2])[fields[2].bytes], 0xa5);
+	bench_free(&bench);
+}
+END_TEST
+
+static const struct {
+	const char *mask;
+	size_t size;
+	const char *says;
+} no_masks[] = {
+    {"P5\n2 4\n255\nabcdefgh", 19, "mask 2 x 4, picture 4 x 2"},
+    {"P5\n4 2\n255\nabcdefgh", 18, "the file ends before the picture does"},
+    {"P5\n4 2\n999\n\0\1\1\2\1\3\0\4\0\5\0\6\0\7\0\10", 27, "label 259 of a uint8 mask"},
+    {"P6\n4 2\n255\nabcdefghabcdefghabcdefgh", 35, "PNM: a mask is raw PGM (P5)"},
+    {"BM\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 18, "a mask is PNG or PGM, and this one BMP"},
+    {"nothing", 7, "not JPEG, PNG, WebP, TIFF, GIF, BMP or PNM"},
+};
+
+START_TEST(what_is_no_mask_is_refused)
+{
+	_Alignas(64) uint8_t data[ROOM];
+	struct bench bench;
+
+	bench_new(&bench, masked[0].text);
+	ck_assert_int_eq(
+	    bench_run(&bench, data, make_mask(data, no_masks[_i].mask, no_masks[_i].size)),
+	    PIPELINE_E_BAD);
+	ck_assert_str_eq(bench.error.text, no_masks[_i].says);
+	make_mask(data, LABELS, 19);
+	head_of(data)->field[1].dtype = PIPELINE_I8;
+	ck_assert_int_eq(bench_run(&bench, data, 403), PIPELINE_E_BAD);
+	ck_assert_str_eq(bench.error.text, "field 1: other type or shape");
 	bench_free(&bench);
 }
 END_TEST
@@ -702,6 +834,8 @@ int main(void)
 	tcase_add_loop_test(bytes, a_damaged_ragged_record_is_refused, 0,
 			    BASE_ARRAY_LEN(ragged_damages));
 	tcase_add_loop_test(bytes, boxes_follow_the_picture, 0, BASE_ARRAY_LEN(following));
+	tcase_add_loop_test(bytes, masks_follow_the_picture, 0, BASE_ARRAY_LEN(masked));
+	tcase_add_loop_test(bytes, what_is_no_mask_is_refused, 0, BASE_ARRAY_LEN(no_masks));
 	tcase_add_test(bytes, other_fields_stand_beside_a_picture);
 	tcase_add_test(bytes, a_picture_goes_through_the_pipeline);
 	tcase_add_test(bytes, what_is_no_picture_is_refused);

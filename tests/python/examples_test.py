@@ -99,6 +99,32 @@ class ExamplesTest(DaemonCase):
         self.assertEqual({int(tokens) for tokens, _, _ in said}, {corpus.stat().st_size // 2})
         self.assertLess(float(said[1][2]), float(said[0][2]))
 
+    def test_segmentation(self):
+        """Squares of three colours: which pixel is of which is learned."""
+        names = []
+        for index in range(96):
+            picture, mask = PIL.Image.new("RGB", (120, 110)), PIL.Image.new("P", (120, 110))
+            mask.putpalette([0, 0, 0, 128, 0, 0, 0, 128, 0, 128, 128, 0])
+            for number in range(1 + index % 3):
+                left, top = 5 + (index * 17 + number * 41) % 80, 5 + (index * 29 + number * 53) % 70
+                colour = [0, 0, 0]
+                colour[number] = 255
+                picture.paste(tuple(colour), (left, top, left + 30, top + 30))
+                mask.paste(number + 1, (left, top, left + 30, top + 30))
+            for folder, of, kind in (("pixels", picture, "jpg"), ("labels", mask, "png")):
+                (self.work / folder).mkdir(exist_ok=True)
+                of.save(self.work / folder / f"{index:04}.{kind}")
+            names.append(f"{index:04}\n")
+        (self.work / "names.txt").write_text("".join(names[:80]))
+        (self.work / "run").mkdir(mode=0o700, exist_ok=True)
+        run = subprocess.run([sys.executable, EXAMPLES / "segment.py", self.work / "pixels", self.work / "labels", "--names", self.work / "names.txt",
+                              "--classes", "4", "--epochs", "2"], timeout=600, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                             check=False, env={**self.environment(), "XDG_RUNTIME_DIR": str(self.work / "run")})
+        self.assertEqual(run.returncode, 0, run.stdout)
+        epochs = re.findall(r"epoch \d: (\d+) samples, ([0-9.]+)% of the pixels are right, loss ([0-9.]+)", run.stdout)
+        self.assertEqual([samples for samples, _, _ in epochs], ["80", "80"], run.stdout)
+        self.assertLess(float(epochs[1][2]), float(epochs[0][2]), run.stdout)
+
     def test_detection(self):
         """Squares of three colours: their places are learned, and each sample's boxes and caption come."""
         shard, count = self.work / "squares.tar", 96

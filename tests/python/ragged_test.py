@@ -276,7 +276,8 @@ class RaggedTest(DaemonCase):
         for ops in ([t.Resize((120, 45))], [t.CenterCrop((40, 100))], [t.Resize(40), t.CenterCrop(40)],
                     [t.RandomResizedCrop((64, 80), scale=(0.3, 1)), t.RandomHorizontalFlip(), t.ColorJitter(0.1)],
                     [t.RandomCrop((50, 70), padding=(8, 4, 2, 6)), t.RandomVerticalFlip()], [t.RandomHorizontalFlip(1), t.Pad(5), t.Resize((70, 100))],
-                    [t.RandomApply([t.RandomHorizontalFlip(1)], p=0.5), t.Resize((60, 90))]):
+                    [t.RandomApply([t.RandomHorizontalFlip(1)], p=0.5), t.Resize((60, 90))],
+                    [t.RandomRotation((90, 90), expand=True), t.Resize((90, 60))], [t.RandomAffine(0, (0.1, 0.2), (0.8, 1.4)), t.Resize((60, 90))]):
             found = 0
             for _ in range(2):
                 for batch in self.made(Marked(), t.Compose([*ops, t.PILToTensor()]), wrap=marked, order="seeded", seed=4):
@@ -294,7 +295,7 @@ class RaggedTest(DaemonCase):
 
     def test_boxes_that_cannot_follow(self):
         t = oa.transforms
-        for op in (t.RandomRotation(30), t.TrivialAugmentWide()):
+        for op in (t.TrivialAugmentWide(), t.RandAugment()):
             with self.assertRaisesRegex(oa.Error, "boxes cannot follow"):
                 self.made(Marked(), t.Compose([op, t.Resize((60, 90))]), wrap={"ragged": {"boxes": 3, "channels": 3}, "boxes": "boxes"})
         with self.assertRaisesRegex(ArgumentError, "not among ragged"):
@@ -309,7 +310,10 @@ class RaggedTest(DaemonCase):
         for ours, theirs in (([t.Resize((120, 45))], [v2.Resize((120, 45))]), ([t.CenterCrop((40, 100))], [v2.CenterCrop((40, 100))]),
                              ([t.RandomHorizontalFlip(1), t.Pad((3, 4, 5, 6)), t.Resize(48), t.CenterCrop(48)],
                               [v2.RandomHorizontalFlip(1), v2.Pad((3, 4, 5, 6)), v2.Resize(48), v2.CenterCrop(48)]),
-                             ([t.RandomVerticalFlip(1), t.Resize((33, 77))], [v2.RandomVerticalFlip(1), v2.Resize((33, 77))])):
+                             ([t.RandomVerticalFlip(1), t.Resize((33, 77))], [v2.RandomVerticalFlip(1), v2.Resize((33, 77))]),
+                             ([t.RandomRotation((25, 25)), t.Resize((60, 90))], [v2.RandomRotation((25, 25)), v2.Resize((60, 90))]),
+                             ([t.RandomAffine((-20, -20), None, (0.7, 0.7), (10, 10, 5, 5)), t.Resize((60, 90))],
+                              [v2.RandomAffine((-20, -20), None, (0.7, 0.7), (10, 10, 5, 5)), v2.Resize((60, 90))])):
             after = v2.Compose([*theirs, v2.SanitizeBoundingBoxes(labels_getter=None)])
             for batch in self.made(Marked(), t.Compose([*ours, t.PILToTensor()]), as_="torch",
                                    wrap={"ragged": {"boxes": 3, "channels": 3}, "boxes": ["boxes", "channels"]}):

@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Samples of several files each, in folders beside each other: pictures and masks, as VOC, ADE20K, Cityscapes have them."""
+
+import array
+import glob
+import os
+import re
+from collections.abc import Mapping, Sequence
+
+from .errors import ArgumentError, DatasetError, MissingError
+from .masks import Mask
+from .members import Field
+from .wrapped import Wrapped, wrap
+
+_SHOWN = 3
+
+
+def _below(folder):
+    """{name without suffix: path} of all files below it."""
+    found = {}
+    for place, folders, files in os.walk(folder):
+        folders.sort()
+        for file in sorted(files):
+            if not file.startswith("."):
+                path = os.path.join(place, file)
+                _add(found, os.path.splitext(os.path.relpath(path, folder))[0], path)
+    return found
+
+
+def _matching(pattern):
+    """{what stands for its stars: path}."""
+    parts = re.compile("([^/]*)".join(map(re.escape, pattern.split("*"))))
+    found = {}
+    for path in sorted(glob.glob(pattern)):
+        _add(found, "/".join(parts.fullmatch(path).groups()), path)
+    return found
+
+
+def _add(found, key, path):
+    if key in found:
+        raise DatasetError(f"{found[key]} and {path} are both of sample {key}: name one of them, by a pattern as \"images/*.jpg\"")
+    found[key] = path
+
+
+def _found(place):
+    place = os.path.abspath(os.path.expanduser(os.fspath(place)))
+    found = _matching(place) if "*" in place else _below(place)
+    if not found:
+        error = MissingError(f"no file is at {place}")
+        error.filename = place
+        raise error
+    return found
+
+
+def _names(names):
+    """Those of a list, or of the lines of a file."""
+    if not isinstance(names, (str, os.PathLike)):
+        return list(names)
+    with open(os.path.expanduser(names), encoding="utf-8") as file:
+        return [line.split()[0] for line in file if line.strip()]
+
+
+class FolderRows:
+    """A sample's files, by their common name."""
+
+    def __init__(self, places, names, boxes):
+        self.boxes, self.fields, found = boxes, [], []
+        for name, place in places.items():
+            place, colon, key = os.fspath(place).partition(".json:")
+            self.fields.append(Field(name, f"json:{key}" if colon else "*"))
+            found.append(_found(place + ".json" if colon else place))
+        self.names = _names(names) if names is not None else list(found[0])
+        self._refuse_missing(places, found)
+        self.paths = [[of[name] for name in self.names] for of in found]
+        self.stamps = array.array("q", (os.stat(path).st_mtime_ns for paths in self.paths for path in paths))
+
+    def _refuse_missing(self, places, found):
+        for place, of in zip(places.values(), found):
+            missing = [name for name in self.names if name not in of]
+            if missing:
+                more = "" if len(missing) <= _SHOWN else f" and {len(missing) - _SHOWN:,} others"
+                raise DatasetError(f"{place} has no file for {', '.join(missing[:_SHOWN])}{more}, of {len(self.names):,} samples: names= is a list of"
+                                   " those that are meant, or a file with one a line")
+        if not self.names:
+            raise DatasetError("names= names no sample")
+
+    def __len__(self):
+        return len(self.names)
+
+    def _read(self, number, index):
+        path = self.paths[number][index]
+        with open(path, "rb", 0) as file:
+            if os.fstat(file.fileno()).st_mtime_ns != self.stamps[number * len(self) + index]:
+                raise DatasetError(f"{path} has changed since the data set was opened")
+            return path, file.read()
+
+    def __getitem__(self, index):
+        index, sample = range(len(self))[index], {}
+        for number, field in enumerate(self.fields):
+            path, data = self._read(number, index)
+            try:
+                sample[field.name] = field.value(os.path.splitext(path)[1][1:].lower(), data, field.name == self.boxes)
+            except (ValueError, KeyError, IndexError, TypeError) as why:
+                raise DatasetError(f"{path}: field {field.name} cannot be made of this: {type(why).__name__}: {why}") from None
+        return sample
+
+
+def from_folders(places: Mapping[str, str | os.PathLike], *, names: str | os.PathLike | Sequence[str] | None = None,
+                 masks: str | Sequence[str] | Mapping[str, Mask] | None = None, ragged: dict[str, int] | None = None,
+                 boxes: Sequence[str] | str | None = None, exact: bool = False, workers: int | None = None, name: str | None = None,
+                 version: str = "", timeout: int = 60, room: int | None = None, keep: float = 30.0) -> Wrapped:
+    """Samples of one file in each of several folders, for Loader: what has the same name, but for its suffix, is one sample.
+
+        data = oa.from_folders({"image": "VOC2012/JPEGImages", "mask": "VOC2012/SegmentationClass"}, masks="mask",
+                               names="VOC2012/ImageSets/Segmentation/train.txt")
+        loader = oa.Loader(data, pipeline, batch_size=16)
+        for batch in loader: batch["image"], batch["mask"]
+
+    places: for each field of a batch, in this order, its folder (with those below it), or a pattern, whose stars then stand for the name:
+    "leftImg8bit/train/*/*_leftImg8bit.png" with "gtFine/train/*/*_gtFine_labelIds.png". .txt is text, .cls a whole number, .npy an array,
+    .json what is in it, or at a key ("labels/*.json:objects/boxes"); all others are bytes, which a pipeline decodes where they
+    are the first field or a mask. names: which samples, and in which order: a list, or a file with one a line (what stands behind a blank is passed
+    over). Without it all of the first field, and each sample has all fields.
+
+    The folders are listed by each job that opens them, and files read by the pool; one that has changed since is a bad sample.
+    The other arguments are wrap()'s."""
+    if not isinstance(places, Mapping) or not places:
+        raise ArgumentError(f"places is {places!r}: {{field of a batch: its folder}}")
+    first = boxes if isinstance(boxes, str) or not boxes else boxes[0]
+    return wrap(FolderRows(places, names, first), name=name, version=version, workers=workers, timeout=timeout, random=False, room=room,
+                keep=keep, ragged=ragged, boxes=boxes, exact=exact, masks=masks)
