@@ -74,16 +74,22 @@ static void pipeline_add_field(struct pipeline *pipeline, const char *name,
 	}
 }
 
-static void pipeline_set_fields(struct pipeline *pipeline)
+static void pipeline_add_image(struct pipeline *pipeline, const char *name,
+			       const struct shape *shape)
 {
-	const struct shape *shape = &pipeline->shape;
 	const uint64_t chw[4] = {shape->views, shape->channels, shape->height, shape->width};
 	const uint64_t hwc[4] = {shape->views, shape->height, shape->width, shape->channels};
-	const uint64_t classes = pipeline->tail.label.classes;
 	const unsigned skip = shape->views == 0; /* a dimension of one that nobody asked for */
 
-	pipeline_add_field(pipeline, "image", shape->dtype, 4 - skip,
+	pipeline_add_field(pipeline, name, shape->dtype, 4 - skip,
 			   (shape->order == OP_CHW ? chw : hwc) + skip);
+}
+
+static void pipeline_set_fields(struct pipeline *pipeline)
+{
+	const uint64_t classes = pipeline->tail.label.classes;
+
+	pipeline_add_image(pipeline, "image", &pipeline->shape);
 	if (classes)
 		pipeline_add_field(pipeline, "label", PIPELINE_F32, 1, &classes);
 	else
@@ -103,18 +109,33 @@ static bool pipeline_has_beside(const struct pipeline *pipeline)
 	return first->id == OP_DECODE && !op_is_null(first, OP_DECODE_FIELDS);
 }
 
-/* The canonical texts; afterwards engines see the picture's ops alone. */
-static int pipeline_write(struct pipeline *pipeline, struct diag *diag)
+/* What is kept serves all pictures of a sample: behind decode they differ. */
+static int pipeline_list_cuts(struct pipeline *pipeline)
 {
-	pipeline->asked = spec_canonical(&pipeline->ops);
-	tail_strip(&pipeline->tail, &pipeline->ops);
-	pipeline->canonical = spec_canonical(&pipeline->ops);
+	int r = cut_list_make(&pipeline->ops, &pipeline->shape, pipeline->engine->pixels,
+			      &pipeline->cuts);
+
+	if (r == 0 && pipeline->n_views > 0) {
+		pipeline->cuts.n = BASE_MIN(pipeline->cuts.n, 2);
+		pipeline->cuts.augmented = 0;
+	}
+	return r;
+}
+
+/* The canonical texts, of the whole list, which is changed; afterwards engines see the picture's ops alone. */
+static int pipeline_write(struct pipeline *pipeline, struct op_list *whole, struct diag *diag)
+{
+	struct tail tail = pipeline->tail;
+
+	tail.first += whole->count - pipeline->ops.count; /* views stand before it */
+	pipeline->asked = spec_canonical(whole);
+	tail_strip(&tail, whole);
+	pipeline->canonical = spec_canonical(whole);
 	pipeline->ops.count = pipeline->tail.first;
 	if (!pipeline->asked || !pipeline->canonical)
 		return -ENOMEM;
 	if (strlen(pipeline->asked) <= PIPELINE_MAX_TEXT && !pipeline_has_beside(pipeline))
-		return cut_list_make(&pipeline->ops, &pipeline->shape, pipeline->engine->pixels,
-				     &pipeline->cuts);
+		return pipeline_list_cuts(pipeline);
 	if (strlen(pipeline->asked) <= PIPELINE_MAX_TEXT)
 		return 0;
 	diag_set(diag,
@@ -125,7 +146,8 @@ static int pipeline_write(struct pipeline *pipeline, struct diag *diag)
 }
 
 /* Records that go to the slot as they are: no picture, no program. */
-static int pipeline_compile_record(struct pipeline *pipeline, struct diag *diag)
+static int pipeline_compile_record(struct pipeline *pipeline, struct op_list *whole,
+				   struct diag *diag)
 {
 	const char *wrong = packed_announce(&pipeline->ops, pipeline->fields, &pipeline->packed,
 					    &pipeline->n_fields);
@@ -136,7 +158,7 @@ static int pipeline_compile_record(struct pipeline *pipeline, struct diag *diag)
 	}
 	pipeline->is_record = true;
 	pipeline->tail.first = 1;
-	return pipeline_write(pipeline, diag);
+	return pipeline_write(pipeline, whole, diag);
 }
 
 /* Boxes and masks. */
@@ -186,9 +208,69 @@ static int pipeline_set_beside(struct pipeline *pipeline, struct diag *diag)
 	return pipeline_set_following(pipeline, diag);
 }
 
-static int pipeline_compile_picture(struct pipeline *pipeline, struct diag *diag)
+/* ---- views ---- */
+
+static const char *pipeline_check_view(const struct pipeline *pipeline, const char *name)
 {
-	int r = shape_infer(&pipeline->ops, &pipeline->shape, diag);
+	if (pipeline->n_fields == PIPELINE_MAX_FIELDS)
+		return "there are more fields than 23";
+	for (unsigned f = 0; f < pipeline->n_fields; f++)
+		if (strcmp(pipeline->fields[f].name, name) == 0)
+			return "another field has that name (\"image\" and \"label\" are there)";
+	return strcmp(name, "index") == 0 ? "\"index\" is the name of the samples' numbers" : NULL;
+}
+
+static int pipeline_add_view(struct pipeline *pipeline, const struct op_list *whole,
+			     const struct views_one *one, struct diag *diag)
+{
+	struct pipeline_view *view = calloc(1, sizeof(*view));
+	const char *wrong = pipeline_check_view(pipeline, one->name);
+	struct diag why;
+
+	if (!view)
+		return -ENOMEM;
+	pipeline->view[pipeline->n_views++] = view;
+	views_take(whole, one, &view->ops);
+	if (!wrong && shape_infer(&view->ops, &view->shape, &why) != 0)
+		wrong = why.text;
+	if (wrong) {
+		diag_set(diag, "pipeline: view \"%s\": %s", one->name, wrong);
+		return PIPELINE_E_BAD;
+	}
+	view->shape.draws = pipeline->n_views * PIPELINE_MAX_OPS;
+	pipeline_add_image(pipeline, one->name, &view->shape);
+	return pipeline->engine->compile(&view->ops, &view->shape, &view->program);
+}
+
+/* Their fields stand behind all others. */
+static int pipeline_set_views(struct pipeline *pipeline, const struct op_list *whole,
+			      const struct views *views, struct diag *diag)
+{
+	int r = 0;
+
+	if (views->n > 0 && pipeline->tail.batch.n > 0) {
+		diag_set(diag,
+			 "pipeline: mixup and cutmix would change the first picture alone, and "
+			 "there are views beside it; leave them out");
+		return PIPELINE_E_BAD;
+	}
+	pipeline->first_view = pipeline->n_fields;
+	for (unsigned i = 0; r == 0 && i < views->n; i++)
+		r = pipeline_add_view(pipeline, whole, &views->one[i], diag);
+	return r;
+}
+
+static int pipeline_compile_picture(struct pipeline *pipeline, struct op_list *whole,
+				    struct diag *diag)
+{
+	struct views views;
+	int r = views_find(whole, &views, diag);
+
+	if (r != 0)
+		return r;
+	if (views.n > 0)
+		views_first(whole, &views, &pipeline->ops);
+	r = shape_infer(&pipeline->ops, &pipeline->shape, diag);
 
 	if (r == 0)
 		r = tail_infer(&pipeline->ops, &pipeline->shape, &pipeline->tail, diag);
@@ -198,10 +280,11 @@ static int pipeline_compile_picture(struct pipeline *pipeline, struct diag *diag
 		r = PIPELINE_E_BAD;
 	}
 	if (r == 0)
-		r = pipeline_write(pipeline, diag);
-	if (r != 0)
-		return r;
-	r = pipeline_set_beside(pipeline, diag);
+		r = pipeline_set_beside(pipeline, diag);
+	if (r == 0)
+		r = pipeline_set_views(pipeline, whole, &views, diag);
+	if (r == 0)
+		r = pipeline_write(pipeline, whole, diag);
 	if (r != 0)
 		return r;
 	return pipeline->engine->compile(&pipeline->ops, &pipeline->shape, &pipeline->program);
@@ -210,16 +293,19 @@ static int pipeline_compile_picture(struct pipeline *pipeline, struct diag *diag
 int pipeline_compile(const char *text, size_t size, struct pipeline **ret, struct diag *diag)
 {
 	_cleanup_(pipeline_freep) struct pipeline *pipeline = calloc(1, sizeof(*pipeline));
+	_cleanup_free_ struct op_list *whole = malloc(sizeof(*whole));
 	int r;
 
-	if (!pipeline)
+	if (!pipeline || !whole)
 		return -ENOMEM;
 	pipeline->engine = &engine_fused;
 	r = spec_parse(text, size, &pipeline->ops, diag);
+	if (r == 0)
+		*whole = pipeline->ops;
 	if (r == 0 && pipeline->ops.op[0].id == OP_RECORD)
-		r = pipeline_compile_record(pipeline, diag);
+		r = pipeline_compile_record(pipeline, whole, diag);
 	else if (r == 0)
-		r = pipeline_compile_picture(pipeline, diag);
+		r = pipeline_compile_picture(pipeline, whole, diag);
 	if (r != 0)
 		return r;
 	*ret = base_take_ptr(pipeline);
@@ -232,6 +318,11 @@ void pipeline_free(struct pipeline *pipeline)
 		return;
 	if (pipeline->program)
 		pipeline->engine->program_free(pipeline->program);
+	for (unsigned i = 0; i < pipeline->n_views; i++) {
+		if (pipeline->view[i]->program)
+			pipeline->engine->program_free(pipeline->view[i]->program);
+		free(pipeline->view[i]);
+	}
 	for (unsigned f = 0; f < PIPELINE_MAX_FIELDS; f++)
 		mask_free(pipeline->mask[f]);
 	free(pipeline->canonical);
@@ -299,13 +390,26 @@ unsigned pipeline_shared(const struct pipeline *a, const struct pipeline *b)
 	return op_alike(&a->ops, &b->ops, BASE_MIN(a->shape.pixel_ops, b->shape.pixel_ops));
 }
 
+static bool pipeline_is_random_list(const struct op_list *ops)
+{
+	for (unsigned i = 0; i < ops->count; i++)
+		if (op_is_random(&ops->op[i]))
+			return true;
+	return false;
+}
+
 bool pipeline_is_random(const struct pipeline *pipeline)
 {
-	for (unsigned i = 0; i < pipeline->ops.count; i++) {
-		if (op_is_random(&pipeline->ops.op[i]))
-			return true;
-	}
-	return false;
+	bool is_random = pipeline_is_random_list(&pipeline->ops);
+
+	for (unsigned i = 0; i < pipeline->n_views; i++)
+		is_random |= pipeline_is_random_list(&pipeline->view[i]->ops);
+	return is_random;
+}
+
+unsigned pipeline_views(const struct pipeline *pipeline)
+{
+	return pipeline->n_views;
 }
 
 unsigned pipeline_fields(const struct pipeline *pipeline, const struct pipeline_field **ret)

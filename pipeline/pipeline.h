@@ -40,6 +40,8 @@ void pipeline_hash_outcome(const struct pipeline *pipeline, struct hash_id *ret)
  * both. */
 unsigned pipeline_shared(const struct pipeline *a, const struct pipeline *b);
 bool pipeline_is_random(const struct pipeline *pipeline);
+/* How many pictures it makes of a sample beside the first one. One that makes some is run with no other. */
+unsigned pipeline_views(const struct pipeline *pipeline);
 /* The cuts of a pipeline, *ret of them: how many ops, from the first on, all deterministic, end in an
  * 8-bit picture that can be kept (1: decoded). Ascending. */
 unsigned pipeline_cuts(const struct pipeline *pipeline, unsigned ret[PIPELINE_MAX_OPS]);

@@ -10,6 +10,13 @@
 #include "pipeline/forms/packed.h"
 #include "pipeline/pipeline.h"
 #include "pipeline/spec/tail.h"
+#include "pipeline/spec/views.h"
+
+struct pipeline_view { /* another picture of the sample */
+	struct op_list ops;
+	struct shape shape;
+	struct engine_program *program; /* owned */
+};
 
 struct pipeline {
 	struct op_list ops;
@@ -23,6 +30,8 @@ struct pipeline {
 	struct packed_fields
 	    packed; /* of them, those that a record has; beside its picture and label */
 	struct mask *mask[PIPELINE_MAX_FIELDS]; /* owned; of those of the fields that are masks */
+	unsigned n_views, first_view;           /* the field of the first one; the others follow */
+	struct pipeline_view *view[VIEWS_MOST]; /* owned */
 	const struct engine *engine;
 	struct engine_program *program; /* owned */
 };
@@ -35,7 +44,9 @@ struct pipeline_run {
 	struct steps_scratch *masks; /* owned; NULL: there are none */
 	unsigned n;
 	const struct pipeline *pipeline[PIPELINE_MAX_VARIANTS]; /* borrowed, NULL: none */
-	struct engine_part part[PIPELINE_MAX_VARIANTS];         /* their scratch is owned */
+	/* of the pipelines, and behind them of the views of the one that has some; their scratch is
+	 * owned, and program is NULL where there is none */
+	struct engine_part part[PIPELINE_MAX_PARTS];
 };
 
 struct pipeline_input { /* a sample as it comes */

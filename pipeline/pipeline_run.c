@@ -23,9 +23,9 @@ void pipeline_run_free(struct pipeline_run *run)
 {
 	if (!run)
 		return;
-	for (unsigned v = 0; v < run->n; v++)
-		if (run->part[v].scratch)
-			run->pipeline[v]->engine->scratch_free(run->part[v].scratch);
+	for (unsigned p = 0; p < PIPELINE_MAX_PARTS; p++)
+		if (run->part[p].scratch)
+			engine_fused.scratch_free(run->part[p].scratch);
 	decode_free(run->decode);
 	steps_scratch_free(run->masks);
 	cut_maker_free(run->maker);
@@ -48,7 +48,8 @@ static bool pipeline_run_is_alike(const struct pipeline *const pipelines[], unsi
 		    (pipelines[v]->is_record != first->is_record ||
 		     pipelines[v]->shape.by_exif != first->shape.by_exif ||
 		     pipelines[v]->shape.by_record != first->shape.by_record ||
-		     pipelines[v]->packed.n != first->packed.n))
+		     pipelines[v]->packed.n != first->packed.n ||
+		     pipelines[v]->n_views + first->n_views > 0))
 			return false;
 		first = first ? first : pipelines[v];
 	}
@@ -81,13 +82,22 @@ static bool pipeline_has_masks(const struct pipeline *pipeline)
 
 static int pipeline_run_add(struct pipeline_run *run, unsigned v, const struct pipeline *pipeline)
 {
+	int r;
+
 	run->pipeline[v] = pipeline;
 	if (!pipeline || pipeline->is_record)
 		return 0;
 	run->part[v].program = pipeline->program;
 	if (pipeline_has_masks(pipeline) && !run->masks && steps_scratch_new(&run->masks) != 0)
 		return -ENOMEM;
-	return pipeline->engine->scratch_new(pipeline->program, &run->part[v].scratch);
+	r = engine_fused.scratch_new(pipeline->program, &run->part[v].scratch);
+	for (unsigned i = 0; r == 0 && i < pipeline->n_views; i++) {
+		struct engine_part *part = &run->part[PIPELINE_MAX_VARIANTS + i];
+
+		part->program = pipeline->view[i]->program;
+		r = engine_fused.scratch_new(part->program, &part->scratch);
+	}
+	return r;
 }
 
 int pipeline_run_new(const struct pipeline *const pipelines[], unsigned n,
@@ -127,10 +137,10 @@ void pipeline_run_watch(struct pipeline_run *run,
 void pipeline_run_work(const struct pipeline_run *run, struct pipeline_work *ret)
 {
 	*ret = (struct pipeline_work){0, 0, 0};
-	for (unsigned v = 0; v < run->n; v++) {
-		ret->passes += run->part[v].work.passes;
-		ret->ops += run->part[v].work.ops;
-		ret->copies += run->part[v].work.copies;
+	for (unsigned p = 0; p < PIPELINE_MAX_PARTS; p++) {
+		ret->passes += run->part[p].work.passes;
+		ret->ops += run->part[p].work.ops;
+		ret->copies += run->part[p].work.copies;
 	}
 }
 
@@ -298,6 +308,21 @@ static int pipeline_run_record(const struct pipeline *pipeline, const struct pip
 	return packed_write(&record, 0, pipeline->fields, &pipeline->packed, out, ret_error);
 }
 
+/* Where pictures of that pipeline go; whose they are. */
+static uint32_t pipeline_run_parts(struct pipeline_run *run, unsigned v,
+				   const struct pipeline_out *out)
+{
+	const struct pipeline *pipeline = run->pipeline[v];
+	uint32_t who = UINT32_C(1) << v;
+
+	run->part[v].out = out->field[0];
+	for (unsigned i = 0; i < pipeline->n_views; i++) {
+		run->part[PIPELINE_MAX_VARIANTS + i].out = out->field[pipeline->first_view + i];
+		who |= UINT32_C(1) << (PIPELINE_MAX_VARIANTS + i);
+	}
+	return who;
+}
+
 /* Who needs the picture; or PIPELINE_E_BAD with *ret_error. */
 static int pipeline_run_first(struct pipeline_run *run, uint32_t variants,
 			      const struct pipeline_input *input, const struct pipeline_key *key,
@@ -318,8 +343,8 @@ static int pipeline_run_first(struct pipeline_run *run, uint32_t variants,
 			r = pipeline_run_tail(run, pipeline, input, key, &out[v], ret_error);
 		if (r != 0)
 			return r;
-		run->part[v].out = out[v].field[0];
-		who |= (uint32_t)!pipeline->is_record << v;
+		if (!pipeline->is_record)
+			who |= pipeline_run_parts(run, v, &out[v]);
 	}
 	*ret = who;
 	return 0;

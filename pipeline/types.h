@@ -9,6 +9,7 @@
 #define PIPELINE_MAX_OPS 32
 #define PIPELINE_MAX_FIELDS 23  /* one less than LAYOUT_MAX_FIELDS: ids are a field, too */
 #define PIPELINE_MAX_VARIANTS 8 /* pipelines on one sample */
+#define PIPELINE_MAX_PARTS 23   /* pictures of one sample: of those, and 15 views of one of them */
 #define PIPELINE_MAX_TEXT 16384 /* bytes of a spec */
 
 enum {

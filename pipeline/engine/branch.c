@@ -20,7 +20,7 @@ struct branch_line { /* that waits to be run */
 struct branch_tree {
 	struct branch *const *branch;
 	const struct draw *draw;
-	struct branch_line line[PIPELINE_MAX_VARIANTS];
+	struct branch_line line[PIPELINE_MAX_PARTS];
 	unsigned n;
 	unsigned *failed;
 	struct pipeline_error *error;

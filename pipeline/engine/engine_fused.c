@@ -87,6 +87,7 @@ static void fused_plan(struct engine_part *part, const struct pipeline_key *key,
 	struct reduce reduce;
 
 	draw_init(&scratch->draw, key);
+	scratch->draw.first = steps->shape.draws;
 	fuse_plan_make(steps->ops, about->done, steps->shape.pixel_ops, &scratch->draw,
 		       about->height, about->width, plan);
 	reduce_choose(steps->ops, &scratch->draw, about, &reduce);
@@ -228,7 +229,7 @@ static void engine_fused_feed(struct engine_part *part, const struct decode_band
 static int engine_fused_end(struct engine_part part[], uint32_t who,
 			    struct pipeline_error *ret_error)
 {
-	struct branch *branch[PIPELINE_MAX_VARIANTS];
+	struct branch *branch[PIPELINE_MAX_PARTS];
 	unsigned failed = UINT_MAX;
 
 	for (uint32_t left = who; left; left &= left - 1)

@@ -18,7 +18,7 @@ struct fuse_sink { /* where what a plan gives goes; all is borrowed */
 struct fuse_fan { /* of one run; all zero at the start */
 	/* of one picture */
 	unsigned n;
-	struct fuse_sink sink[PIPELINE_MAX_VARIANTS];
+	struct fuse_sink sink[PIPELINE_MAX_PARTS];
 	struct fuse_plan plan; /* the pass: the window around those of all, and nothing behind it */
 	bool has_planes;       /* all sinks are fields of planes */
 	const struct plane_kernels *kernels;

@@ -26,11 +26,12 @@ void draw_init(struct draw *draw, const struct pipeline_key *key)
 
 	draw->key = (uint64_t)block.word[1] << 32 | block.word[0];
 	draw->counter = (uint64_t)block.word[3] << 32 | block.word[2];
+	draw->first = 0;
 }
 
 void draw_seq(const struct draw *draw, unsigned index, struct philox_seq *ret)
 {
-	philox_seq_init(ret, draw->key, draw->counter, index);
+	philox_seq_init(ret, draw->key, draw->counter, draw->first + index);
 }
 
 bool draw_chance(struct philox_seq *seq, double p)

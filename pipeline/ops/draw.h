@@ -11,6 +11,7 @@
 /* Everything that the ops of one sample draw comes from here. */
 struct draw {
 	uint64_t key, counter;
+	unsigned first; /* the number of op 0; 0 but for views (shape.draws) */
 };
 void draw_init(struct draw *draw, const struct pipeline_key *key);
 

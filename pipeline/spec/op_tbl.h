@@ -261,6 +261,11 @@ PARAM(RANDOM_APPLY, OPS, "ops", OP_TYPE_INTEGER(1, PIPELINE_MAX_OPS), "1",
 PARAM(RANDOM_APPLY, OTHERWISE, "otherwise", OP_TYPE_INTEGER(0, PIPELINE_MAX_OPS), "0",
       "how many ops behind those are done in their place")
 
+OP(VIEW, "view", views_op, "another picture of the sample, with ops and draws of its own")
+PARAM(VIEW, NAMES, "names", OP_TYPE_NAMES, NULL,
+      "a list of names of fields, each of which gets what the ops behind it make of the decoded "
+      "picture")
+
 OP(NORMALIZE, "normalize", op_run_finish, "(value / 255 - mean) / std, in float32")
 PARAM(NORMALIZE, MEAN, "mean", OP_TYPE_CHANNELS, NULL,
       "three numbers, the mean of red, green and blue, or one for all")

@@ -17,7 +17,8 @@ struct shape { /* of the image that comes out */
 	bool by_exif;       /* pictures are turned as their EXIF says */
 	bool by_record;     /* they come in records */
 	const struct op *normalize; /* borrowed from the list, or NULL */
-	uint32_t finished;          /* bit i: op number i (from 0) works on what finish.c made */
+	unsigned draws; /* the number of the first op, where others of the sample draw before it */
+	uint32_t finished; /* bit i: op number i (from 0) works on what finish.c made */
 };
 
 /* 0, or PIPELINE_E_BAD with diag. */

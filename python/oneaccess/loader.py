@@ -3,6 +3,7 @@
 
 import array
 import base64
+import json
 import os
 import re
 import sys
@@ -179,6 +180,18 @@ def _source(options):
     return "?" + ",".join(words) if words else ""
 
 
+def _views_of(text):
+    """The names of the pictures beside the first one; their fields are the last ones."""
+    if '"view"' not in text:
+        return []
+    try:
+        spec = json.loads(text)
+        ops = spec["ops"] if isinstance(spec, dict) else spec
+        return [name for op in ops if op["op"] == "view" for name in op["names"]]
+    except (ValueError, KeyError, TypeError):
+        return []       # the daemon says what is wrong
+
+
 def _job_name(name, ranks):
     if name is not None or ranks == 1:
         return name
@@ -321,6 +334,7 @@ class Loader:
         self._ranks = ranks_of.find(rank, world_size, local_rank, local_world_size)
         self.rank, self.world_size = self._ranks.rank, self._ranks.world_size
         text = self._request(pipeline)
+        self._views = _views_of(text)
         self.device = self._feed = self._why = None
         self._has_warned = self._has_told = False
         self._kept = None         # bytes of a sample, once some are private copies as they are held
@@ -740,13 +754,13 @@ class Loader:
 
     def _is_own(self, field):
         """Labels and numbers are the job's own."""
-        return field.name != "image" if self._layout is None else len(field.shape) == 1
+        return field.name == "label" if self._layout is None else len(field.shape) == 1
 
     def _shaped(self, arrays):
         """A batch of what samples are: tuples, or a wrapped data set's dicts."""
-        layout = self._layout
+        layout, views = self._layout, list(zip(self._views, arrays[len(arrays) - len(self._views):]))
         if layout is None:
-            return Batch(arrays)
+            return DictBatch([*zip(("image", "label"), arrays), *views]) if views else Batch(arrays)
         arrays = [arrays[at] for at in layout.get("places", range(len(layout["fields"])))]
         if self._pool is None:
             views = rows.shaped(arrays, layout, self.as_)
@@ -757,7 +771,9 @@ class Loader:
         dataset = self._wrapped.dataset
         if isinstance(dataset, columns.Columns) and self.as_ != "dlpack":
             arrays = columns.cut(arrays, layout["names"], dataset.pads)
-        return DictBatch(zip(layout["names"], arrays)) if layout["kind"] == "dict" else Batch(arrays)
+        if layout["kind"] == "dict":
+            return DictBatch([*zip(layout["names"], arrays), *views])
+        return Batch([*arrays, *(view for _, view in views)])
 
     @staticmethod
     def _named(made, batch, ids):

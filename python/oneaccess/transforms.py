@@ -90,6 +90,31 @@ def Compose(transforms) -> Pipeline:
     return Pipeline(_settle(_flat(transforms)))
 
 
+_OF_LABELS = ("filter", "map", "one_hot", "smooth", "mixup", "cutmix")
+
+
+def views(first: Pipeline, *others: Pipeline, **named) -> Pipeline:
+    """Several pictures of each sample, decoded once, each with draws of its own:
+
+        loader = oa.Loader(path, oa.views(augmented, augmented), batch_size=256)     # SimCLR, MoCo
+        for batch in loader: batch["image"], batch["image2"]
+        oa.views(large, large, local=(small, 6))                                      # DINO: image, image2, local1 ... local6
+
+    Each argument is a Pipeline. first makes "image", others "image2" and so on; of named ones the name is that of the field, and
+    (pipeline, n) are n fields, NAME1 to NAMEn. What works on labels stands in the first one. A batch is a dict then."""
+    ops = [op for op in first.ops if op.op not in _OF_LABELS]
+    for name, view in [*((f"image{at}", view) for at, view in enumerate(others, 2)), *named.items()]:
+        view, count = view if isinstance(view, tuple) else (view, None)
+        if not isinstance(view, Pipeline):
+            raise TransformError(f"view {name} is {view!r}: a view is a Pipeline, as Compose() makes them, or (Pipeline, how many)")
+        wrong = [op.op for op in view.ops if op.op in _OF_LABELS]
+        if wrong:
+            raise TransformError(f"view {name} has {wrong[0]}, which works on the sample: put it into the first pipeline")
+        names = [name] if count is None else [f"{name}{number}" for number in range(1, count + 1)]
+        ops += [Op("view", names=names), *(op for op in view.ops if op.op != "decode")]
+    return Pipeline([*ops, *(op for op in first.ops if op.op in _OF_LABELS)])
+
+
 def _settle(ops):
     """ToTensor() and its like stand anywhere in torchvision; the daemon casts and lays out at the end.
     Of several the last one counts, as it does there."""

@@ -71,6 +71,7 @@ static int engine_plain_run(const struct engine_program *program,
 	int r;
 
 	draw_init(&draw, key);
+	draw.first = steps->shape.draws;
 	scratch->at = 0;
 	r = decode_open(scratch->decode, data, size, &height, &width, ret_error);
 	if (r == 0)

@@ -99,6 +99,40 @@ class ExamplesTest(DaemonCase):
         self.assertEqual({int(tokens) for tokens, _, _ in said}, {corpus.stat().st_size // 2})
         self.assertLess(float(said[1][2]), float(said[0][2]))
 
+    def run_pooled(self, name, *arguments):
+        """The same of a data set that has a pool."""
+        (self.work / "run").mkdir(mode=0o700, exist_ok=True)
+        run = subprocess.run([sys.executable, EXAMPLES / name, *arguments], timeout=600, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                             check=False, env={**self.environment(), "XDG_RUNTIME_DIR": str(self.work / "run")})
+        self.assertEqual(run.returncode, 0, run.stdout)
+        return run.stdout
+
+    def losses(self, said, *counts):
+        """Of each epoch, which has these counts; they fall."""
+        epochs = re.findall(r"epoch \d: (\d+) samples.* loss ([0-9.]+)", said)
+        self.assertEqual([int(samples) for samples, _ in epochs], [*counts], said)
+        self.assertLess(float(epochs[-1][1]), float(epochs[0][1]), said)
+
+    def test_two_views(self):
+        self.losses(self.run_example("simclr.py", "--epochs", "3"), 192, 192, 192)
+
+    def test_captions(self):
+        """The colour of each picture, in words."""
+        shard = self.work / "captions.tar"
+        colours = {"red": (220, 20, 20), "dark green": (10, 120, 10), "blue": (20, 20, 220), "white": (250, 250, 250)}
+        with tarfile.open(shard, "w") as tar:
+            for index in range(96):
+                name, file = list(colours)[index % 4], io.BytesIO()
+                PIL.Image.new("RGB", (80 + index % 9, 70), colours[name]).save(file, "JPEG")
+                for kind, data in (("jpg", file.getvalue()), ("txt", f"a {name} wall".encode())):
+                    member = tarfile.TarInfo(f"{index:04}.{kind}")
+                    member.size = len(data)
+                    tar.addfile(member, io.BytesIO(data))
+        said = self.run_pooled("clip.py", shard, "--batch-size", "32")
+        self.losses(said, 96, 96, 96)
+        letters = sum(len(f"a {list(colours)[index % 4]} wall") for index in range(96))
+        self.assertEqual(said.count(f"captions of {letters} letters"), 3, said)
+
     def test_segmentation(self):
         """Squares of three colours: which pixel is of which is learned."""
         names = []
@@ -116,14 +150,10 @@ class ExamplesTest(DaemonCase):
                 of.save(self.work / folder / f"{index:04}.{kind}")
             names.append(f"{index:04}\n")
         (self.work / "names.txt").write_text("".join(names[:80]))
-        (self.work / "run").mkdir(mode=0o700, exist_ok=True)
-        run = subprocess.run([sys.executable, EXAMPLES / "segment.py", self.work / "pixels", self.work / "labels", "--names", self.work / "names.txt",
-                              "--classes", "4", "--epochs", "2"], timeout=600, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                             check=False, env={**self.environment(), "XDG_RUNTIME_DIR": str(self.work / "run")})
-        self.assertEqual(run.returncode, 0, run.stdout)
-        epochs = re.findall(r"epoch \d: (\d+) samples, ([0-9.]+)% of the pixels are right, loss ([0-9.]+)", run.stdout)
-        self.assertEqual([samples for samples, _, _ in epochs], ["80", "80"], run.stdout)
-        self.assertLess(float(epochs[1][2]), float(epochs[0][2]), run.stdout)
+        said = self.run_pooled("segment.py", self.work / "pixels", self.work / "labels", "--names", self.work / "names.txt", "--classes", "4",
+                               "--epochs", "2")
+        self.losses(said, 80, 80)
+        self.assertEqual(said.count("% of the pixels are right"), 2, said)
 
     def test_detection(self):
         """Squares of three colours: their places are learned, and each sample's boxes and caption come."""

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef PIPELINE_SPEC_VIEWS_H
+#define PIPELINE_SPEC_VIEWS_H
+
+/* A spec whose op "view" says that there are several pictures of each sample: one list of ops for each. */
+
+#include "pipeline/spec/op.h"
+
+#define VIEWS_MOST 15 /* beside the first picture */
+
+struct views_one {
+	char name[OP_MAX_NAME + 1];
+	unsigned first, end; /* its ops in the list, behind decode */
+};
+struct views {
+	unsigned n; /* of one; 0: the list is of one picture */
+	struct views_one one[VIEWS_MOST];
+	unsigned begin,
+	    tail; /* the first op "view", and the first one behind the last view's ops */
+};
+
+/* 0, or PIPELINE_E_BAD with diag. */
+int views_find(const struct op_list *ops, struct views *ret, struct diag *diag);
+/* What the first picture is made by, with what stands behind all pictures' ops. */
+void views_first(const struct op_list *ops, const struct views *views, struct op_list *ret);
+/* What another one is made by: decode, and its ops. */
+void views_take(const struct op_list *ops, const struct views_one *one, struct op_list *ret);
+
+#endif
