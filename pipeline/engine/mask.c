@@ -12,7 +12,7 @@
  * torchvision's v2 transforms do to a Mask; Pillow's takes the one at its middle. They differ where an op resizes;
  * turns are Pillow's in both.
  *
- * Whole pictures, op after op: a mask has few bytes where its picture is a JPEG, and is small work beside it.
+ * Whole pictures, op after op: a PNG has no part that could be decoded alone, and most of a mask's time is its PNG's.
  */
 
 #include "pipeline/engine/mask.h"

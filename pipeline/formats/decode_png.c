@@ -132,23 +132,24 @@ static int decode_png_whole(void *state, struct picture_buffer *buffer, struct p
  * reads it grey of 2 and 4 bits is stretched to 8, of 1 bit is 0 or 1, and indices are as they are. */
 static void decode_png_labels_row(const struct spng_ihdr *head, uint8_t *row)
 {
-	static const uint8_t stretch[9] = {[1] = 1, [2] = 85, [4] = 17, [8] = 1};
+	static const uint8_t stretch[5] = {[1] = 1, [2] = 85, [4] = 17};
 	const unsigned bits = head->bit_depth;
-	const unsigned times = head->color_type == SPNG_COLOR_TYPE_INDEXED ? 1 : stretch[bits & 15];
+	const bool is_grey = head->color_type == SPNG_COLOR_TYPE_GRAYSCALE;
+	const unsigned times = is_grey && bits < 8 ? stretch[bits] : 1;
 
-	for (size_t x = head->width; x-- > 0;) {
+	for (size_t x = head->width; x-- > 0 && bits == 8;)
+		decode_put_label(row + 4 * x, row[x]);
+	for (size_t x = head->width; x-- > 0 && bits == 16;) {
 		uint16_t deep;
 
-		if (bits == 16) {
-			memcpy(&deep, row + 2 * x, sizeof(deep));
-			decode_put_label(row + 4 * x, deep);
-		} else {
-			const size_t at = x * bits;
-			const unsigned value =
-			    row[at / 8] >> (8 - bits - at % 8) & ((1u << bits) - 1);
+		memcpy(&deep, row + 2 * x, sizeof(deep));
+		decode_put_label(row + 4 * x, deep);
+	}
+	for (size_t x = head->width; x-- > 0 && bits < 8;) {
+		const unsigned shift = 8 - bits - x * bits % 8;
 
-			decode_put_label(row + 4 * x, value * times);
-		}
+		decode_put_label(row + 4 * x,
+				 (row[x * bits / 8] >> shift & ((1u << bits) - 1)) * times);
 	}
 }
 
