@@ -982,5 +982,7 @@ class _Lease:
     def __next__(self):
         return next(self._loop)
 
-    def __del__(self):
-        self._settle()
+    def __del__(self, _is_finalizing=sys.is_finalizing):
+        """At the interpreter's end the feed is closed already, and modules may be gone."""
+        if not _is_finalizing():
+            self._settle()

@@ -364,7 +364,7 @@ class DeviceTest(FakeCase):
 
     def test_what_is_under_way_at_the_end_is_ended(self):
         """By close(), by the last reference, by the interpreter's end: in order, and silently."""
-        for last in ("loader.close()", "del loader, loop", "pass"):
+        for last in ("loader.close()", "del loader, loop", "pass", "import sys; sys.kept = loop"):  # longer than modules are there
             program = (
                 "import atexit, gc\n"
                 "@atexit.register\n"  # the first: it runs last
