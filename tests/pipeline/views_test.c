@@ -12,6 +12,7 @@
 #include "pipeline/pipeline.h"
 #include "pipeline/pipeline_inner.h"
 #include "pipeline/spec/compare.h"
+#include "tests/pipeline/engine_plain.h"
 
 #define ROOM (3 << 14)
 #define SIDE 96
