@@ -5,10 +5,12 @@ None of DataLoader's machinery runs: its fields are answered, and who makes anot
 Accelerate's skip_first_batches() does, gets this Loader's batches, in order."""
 
 import functools
+import weakref
 
 from torch.utils.data import BatchSampler, DataLoader, Sampler, SequentialSampler
 from torch.utils.data.distributed import DistributedSampler
 
+from . import samples as samples_of
 from .errors import TransformError
 from .samples import Asked, Turn
 
@@ -92,6 +94,10 @@ class _Counted:
         return next(self._steps)
 
 
+_COPIED = ("num_workers", "prefetch_factor", "pin_memory", "timeout", "worker_init_fn", "multiprocessing_context", "generator",
+           "persistent_workers")
+
+
 class _Fields:
     """DataLoader's, as of one without workers."""
 
@@ -102,6 +108,14 @@ class _Fields:
     worker_init_fn = multiprocessing_context = generator = None
     end_of_dataloader, remainder = False, -1  # Accelerate's
     _is_prepared = False
+    _iterator = None  # Composer refuses a DataLoader that is in mid-epoch: a Loader's loops are each their own
+
+    def __init__(self, *args, **kwargs):
+        """Ray's loader copies what a DataLoader has in its __dict__, and keeps the DataLoader beside it."""
+        super().__init__(*args, **kwargs)
+        beside = weakref.proxy(self)
+        vars(self).update({name: getattr(self, name) for name in _COPIED}, dataset=samples_of.of(beside, self._wrapped),
+                          sampler=self._sampler_of(beside))
 
     @staticmethod
     def collate_fn(batch):
@@ -110,9 +124,12 @@ class _Fields:
 
     @property
     def sampler(self) -> Sampler:
+        return self._sampler_of(self)
+
+    def _sampler_of(self, loader):
         if self.world_size > 1:
-            return _Dealt(self)
-        return (_InOrder if self._is_sequential() else _Shuffled)(self)
+            return _Dealt(loader)
+        return (_InOrder if self._is_sequential() else _Shuffled)(loader)
 
     @property
     def batch_sampler(self) -> BatchSampler:

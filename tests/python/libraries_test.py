@@ -2,6 +2,7 @@
 """Training libraries count a Loader's steps as a DataLoader's. Each needs its package (doc/libraries.md)."""
 
 import importlib.util
+import json
 import subprocess
 import sys
 import unittest
@@ -284,6 +285,120 @@ class FastaiTest(LibraryCase):
             with learner.no_bar(), learner.no_logging():
                 learner.fit(2, 1e-3)
             self.assertEqual((learner.train_iter, learner.n_iter), (2 * STEPS, STEPS))
+
+
+@needs("composer")
+class ComposerTest(LibraryCase):
+    def trained(self, loader, valid, **kwargs):
+        """(batches, samples, evaluated) of two epochs, as Composer's own clock has them."""
+        from composer import Trainer
+        from composer.models import ComposerModel
+        from torchmetrics.classification import MulticlassAccuracy
+
+        class Net(ComposerModel):
+            def __init__(self):
+                super().__init__()
+                self.net, self.evaluated = model(), 0
+
+            def forward(self, batch):
+                return self.net(batch[0])
+
+            def loss(self, outputs, batch):
+                return torch.nn.functional.cross_entropy(outputs, batch[1])
+
+            def eval_forward(self, batch, outputs=None):
+                self.evaluated += len(batch[1])
+                return self(batch)
+
+            def get_metrics(self, is_train=False):
+                return {"accuracy": MulticlassAccuracy(3)}
+
+            def update_metric(self, batch, outputs, metric):
+                metric.update(outputs, batch[1])
+        net = Net()
+        trainer = Trainer(model=net, train_dataloader=loader, eval_dataloader=valid, device="cpu", progress_bar=False, seed=1,
+                          optimizers=torch.optim.SGD(net.parameters(), lr=1e-3), **{"max_duration": "2ep", **kwargs})
+        trainer.fit()
+        time = trainer.state.timestamp
+        trainer.close()
+        return time.epoch.value, time.batch.value, time.sample.value, net.evaluated
+
+    def test_its_clock_and_microbatches(self):
+        for kwargs in ({}, {"device_train_microbatch_size": 5}, {"train_subset_num_batches": 7}):
+            ours = self.trained(self.ours(), self.ours(24, shuffle=False), **kwargs)
+            self.assertEqual(ours, self.trained(self.theirs(), self.theirs(24), **kwargs), kwargs)
+            self.assertGreater(ours[3], 0)
+
+    def test_resuming_in_mid_epoch(self):
+        seen = []
+        for name, of in (("ours", self.ours), ("theirs", self.theirs)):
+            folder = str(self.work / f"composer-{name}")
+            first = self.trained(of(), of(24), max_duration="13ba", save_folder=folder, save_interval="13ba")
+            rest = self.trained(of(), of(24), load_path=f"{folder}/latest-rank0.pt")
+            seen.append((first[:3], rest[:3]))
+        self.assertEqual(seen[0], seen[1])
+        self.assertEqual(seen[0], ((0, 13, 13 * BATCH), (2, 2 * STEPS, 2 * SAMPLES)))
+
+
+RAY = """
+import json, os, sys
+data, socket, out = sys.argv[1:]
+
+
+def train(config):
+    import torch
+    import oneaccess as oa
+    import ray.train.torch
+    loader = oa.Loader(data, oa.imagenet_eval(32), 10, socket=socket, timeout=600)
+    loader = ray.train.torch.prepare_data_loader(loader)
+    net = ray.train.torch.prepare_model(torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(3 * 32 * 32, 3)))
+    optimizer = torch.optim.SGD(net.parameters(), lr=1e-3)
+    epochs = []
+    for epoch in range(2):
+        if ray.train.get_context().get_world_size() > 1:
+            loader.sampler.set_epoch(epoch)
+        ids = []
+        for batch in loader:
+            optimizer.zero_grad()
+            torch.nn.functional.cross_entropy(net(batch[0]), batch[1]).backward()
+            optimizer.step()
+            ids.append(len(batch[1]))
+        epochs.append(ids)
+    facts = [len(loader), loader.batch_size, loader.drop_last, len(loader.dataset), epochs]
+    with open(f"{out}.{ray.train.get_context().get_world_rank()}", "w") as file:
+        json.dump(facts, file)
+
+
+import ray
+from ray.train import RunConfig, ScalingConfig
+from ray.train.torch import TorchConfig, TorchTrainer
+ray.init(num_cpus=2, include_dashboard=False, object_store_memory=100 << 20, log_to_driver=True)
+TorchTrainer(train, scaling_config=ScalingConfig(num_workers=2), torch_config=TorchConfig(backend="gloo"),
+             run_config=RunConfig(storage_path=f"{out}.run")).fit()
+ray.shutdown()
+"""
+
+
+@needs("ray")
+class RayTest(LibraryCase):
+    def test_a_prepared_loader_without_a_cluster(self):
+        """What Ray's loader copies of a DataLoader is there, as of a DataLoader; batches are as many."""
+        import ray.train.torch.train_loop_utils as ray_loop
+        for loader in (self.ours(), self.theirs(shuffle=True)):
+            wrapped = ray_loop._WrappedDataLoader(loader, torch.device("cpu"), True)
+            self.assertEqual((len(wrapped), wrapped.batch_size, wrapped.drop_last, len(wrapped.dataset), len(wrapped.sampler)),
+                             (STEPS, BATCH, False, SAMPLES, SAMPLES))
+            self.assertEqual([len(labels) for _ in range(2) for _, labels in wrapped], [BATCH] * 2 * STEPS)
+
+    def test_two_workers_are_dealt_once(self):
+        program, out = self.work / "ray_train.py", self.work / "ray"
+        program.write_text(RAY)
+        run = subprocess.run([sys.executable, program, self.data, self.socket, out], timeout=600, stdout=subprocess.PIPE,
+                             stderr=subprocess.STDOUT, text=True, check=False)
+        self.assertEqual(run.returncode, 0, run.stdout)
+        for rank in (0, 1):
+            facts = json.loads((self.work / f"ray.{rank}").read_text())
+            self.assertEqual(facts, [12, 10, False, SAMPLES, [[10] * 12] * 2])
 
 
 if __name__ == "__main__":
