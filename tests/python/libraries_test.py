@@ -354,7 +354,8 @@ class RayTest(LibraryCase):
     def test_two_workers_are_dealt_once(self):
         """A cluster of Ray's has limits of time of its own, so its workers are threads here, whose session says that they are two."""
         import ray.train.torch.train_loop_utils as ray_loop
-        with (mock.patch.object(ray_loop.session, "get_world_size", lambda: 2),
+        with (mock.patch.object(ray_loop, "get_torch_device_manager_by_context"),  # it would start a cluster
+              mock.patch.object(ray_loop.session, "get_world_size", lambda: 2),
               mock.patch.object(ray_loop.session, "get_world_rank", lambda: 0),
               mock.patch.object(ray_loop, "get_device", lambda: torch.device("cpu"))):
             ours = [ray_loop._TorchAccelerator(False).prepare_data_loader(self.ours(10, rank=rank, world_size=2, job="ray"))
