@@ -125,7 +125,7 @@ static void note_answer(struct carrier *carrier, struct channel *channel,
 	if (head->type == VALUE_HAVE) {
 		state->gots++;
 		state->value_bytes_received += head->bytes;
-	} else {
+	} else if (!head->room) {
 		state->misses++;
 	}
 }

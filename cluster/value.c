@@ -32,7 +32,7 @@ static bool numbers_fit(const struct value_head *head)
 		return false;
 	if (has_form(type) ? head->form == 0 || head->form >= LAYOUT_FORMS : head->form != 0)
 		return false;
-	return type == VALUE_GET || head->room == 0;
+	return type == VALUE_GET || head->room <= (type == VALUE_HAVE || type == VALUE_MISS);
 }
 
 bool value_head_check(const struct value_head *head)
@@ -41,7 +41,9 @@ bool value_head_check(const struct value_head *head)
 		return false;
 	if (head->peer >= VALUE_MOST_PEERS || head->reserved[0] || head->reserved[1])
 		return false;
-	if (has_value(head->type) ? head->bytes == 0 || head->bytes > VALUE_MOST
+	if (head->type == VALUE_HAVE && head->bytes == 0)
+		return false;
+	if (has_value(head->type) ? head->bytes > VALUE_MOST
 				  : head->bytes > (head->type == VALUE_GROUP ? VALUE_MOST_NOTE : 0))
 		return false;
 	return numbers_fit(head);

@@ -15,9 +15,11 @@
  *
  *   GROUP   group, samples, form, bytes: a note for people  before the first GET or PUT of a group on a connection
  *   GET     id, group, sample, room                         -> HAVE | MISS, in any order, in the asker's patience or never
- *   HAVE    id, group, sample, form, bytes: the value
+ *   HAVE    id, group, sample, form, bytes: the value, room: 1 where it was waited for until somebody had made it
  *   MISS    id, group, sample                               nobody has it and nobody makes it: read the source
+ *           ... room: 1                                     somebody makes it: ask again, or read the source
  *   PUT     group, sample, form, bytes: the value           made by who asked in vain, for its owner to keep
+ *           ... bytes: 0                                    it could not be made: nobody is to wait for it
  *   GONE    peer                                            of the carrier to its reader alone: no answer will come
  *
  * Numbers are little endian. A head is the other side's, and hostile, until value_head_check() has passed it.
@@ -54,7 +56,7 @@ struct value_head {
 	uint64_t sample;
 	uint64_t samples; /* of a GROUP */
 	uint32_t form;    /* LAYOUT_FORM_..., of GROUP, HAVE and PUT */
-	uint32_t room;    /* of a GET: a larger value is a miss */
+	uint32_t room;    /* of a GET: a larger value is a miss; of an answer, see above: 0 or 1 */
 	struct hash_id group;
 	uint64_t reserved[2]; /* 0 */
 };

@@ -21,7 +21,8 @@
 #define PEERING_MIB 1048576.
 #define PEERING_MARGIN \
 	0.9 /* making must take less than that of fetching, as values that were made go to others */
-#define PEERING_ABOVE 1.5  /* the mean: forms are of various sizes */
+#define PEERING_ABOVE 2.   /* the mean: forms are of various sizes */
+#define PEERING_LIKELY 1.5 /* times the file, as long as no means are known */
 #define PEERING_LEAST 4096 /* bytes over that */
 
 void peering_init(struct peering *peering)
@@ -73,6 +74,8 @@ uint64_t peering_room(double mean_value, double mean_file, uint64_t file_bytes)
 
 	if (mean_value > 0 && mean_file > 0)
 		bytes = BASE_MAX(mean_value, bytes * (mean_value / mean_file));
+	else
+		bytes *= PEERING_LIKELY;
 	bytes = PEERING_ABOVE * bytes + PEERING_LEAST;
 	return bytes < 1e15 ? (uint64_t)bytes : 0;
 }

@@ -6,19 +6,27 @@
 #include <string.h>
 #include <sys/queue.h>
 
+#include "base/base.h"
 #include "base/little.h"
+
+#define NOBODY (PROMISE_SELF - 1) /* a peer that there is not */
 
 struct promise {
 	TAILQ_ENTRY(promise) by_age; /* the oldest is over first */
 	LIST_ENTRY(promise) link;    /* of its bucket, or of those that are free */
 	struct hash_id group;
-	uint64_t sample, until_ns;
+	uint64_t sample, since_ns; /* since it was given; when is_made: since then */
 	uint32_t maker;
 	bool is_made;
 	struct promise_waiter *waiters;
 };
 
 LIST_HEAD(promise_bucket, promise);
+
+struct promise_maker {
+	uint64_t kept_ns;  /* when he kept one last; 0: never */
+	uint64_t given_ns; /* when he had given the youngest that he has kept */
+};
 
 struct promises {
 	struct promise *all;                /* owned, [most] */
@@ -29,6 +37,7 @@ struct promises {
 	struct promise_bucket free;
 	struct promise_waiter *free_waiters;
 	TAILQ_HEAD(, promise) by_age;
+	struct promise_maker maker[PROMISE_PEERS + 1]; /* the last one: this node */
 };
 
 void promise_free(struct promises *promises)
@@ -66,6 +75,11 @@ struct promises *promise_new(unsigned most, unsigned most_waiters, uint64_t last
 	return promises;
 }
 
+static struct promise_maker *maker_of(struct promises *promises, uint32_t peer)
+{
+	return &promises->maker[BASE_MIN(peer, (uint32_t)PROMISE_PEERS)];
+}
+
 /* ---- promises ---- */
 
 static struct promise_bucket *bucket_of(struct promises *promises, const struct hash_id *group,
@@ -97,7 +111,7 @@ static struct promise *add(struct promises *promises, const struct hash_id *grou
 	LIST_REMOVE(promise, link);
 	promise->group = *group;
 	promise->sample = sample;
-	promise->until_ns = now_ns + promises->lasts_ns;
+	promise->since_ns = now_ns;
 	promise->maker = maker;
 	promise->is_made = false;
 	promise->waiters = NULL;
@@ -129,7 +143,7 @@ static struct promise_waiter *end(struct promises *promises, struct promise *pro
 }
 
 static bool wait_for(struct promises *promises, struct promise *promise,
-		     const struct promise_waiter *asker)
+		     const struct promise_waiter *asker, uint64_t now_ns)
 {
 	struct promise_waiter *waiter = promises->free_waiters;
 
@@ -139,6 +153,7 @@ static bool wait_for(struct promises *promises, struct promise *promise,
 	promises->waiters++;
 	promises->to_look_for += promise->is_made;
 	*waiter = *asker;
+	waiter->since_ns = now_ns;
 	waiter->next = promise->waiters;
 	promise->waiters = waiter;
 	return true;
@@ -162,16 +177,9 @@ enum promise_answer promise_ask(struct promises *promises, const struct promise_
 	struct promise *promise = find(promises, &asker->group, asker->sample);
 
 	if (promise)
-		return wait_for(promises, promise, asker) ? PROMISE_WAITS : PROMISE_FULL;
+		return wait_for(promises, promise, asker, now_ns) ? PROMISE_WAITS : PROMISE_FULL;
 	promise = add(promises, &asker->group, asker->sample, asker->peer, now_ns);
 	return promise ? PROMISE_MAKE : PROMISE_FULL;
-}
-
-bool promise_join(struct promises *promises, const struct promise_waiter *asker)
-{
-	struct promise *promise = find(promises, &asker->group, asker->sample);
-
-	return promise && wait_for(promises, promise, asker);
 }
 
 void promise_note(struct promises *promises, const struct hash_id *group, uint64_t sample,
@@ -183,8 +191,17 @@ void promise_note(struct promises *promises, const struct hash_id *group, uint64
 
 /* ---- what comes of it ---- */
 
+/* Its maker has done what he could. */
+static void note_maker(struct promises *promises, const struct promise *promise, uint64_t now_ns)
+{
+	struct promise_maker *maker = maker_of(promises, promise->maker);
+
+	maker->kept_ns = now_ns;
+	maker->given_ns = BASE_MAX(maker->given_ns, promise->since_ns);
+}
+
 struct promise_waiter *promise_made(struct promises *promises, const struct hash_id *group,
-				    uint64_t sample)
+				    uint64_t sample, uint64_t now_ns)
 {
 	struct promise *promise = find(promises, group, sample);
 	struct promise_waiter *list;
@@ -192,8 +209,23 @@ struct promise_waiter *promise_made(struct promises *promises, const struct hash
 	if (!promise)
 		return NULL;
 	list = take_waiters(promises, promise);
+	if (promise->is_made)
+		return list;
+	note_maker(promises, promise, now_ns);
 	promise->is_made = true;
+	promise->since_ns = now_ns;
 	return list;
+}
+
+struct promise_waiter *promise_unmade(struct promises *promises, const struct hash_id *group,
+				      uint64_t sample, uint64_t now_ns)
+{
+	struct promise *promise = find(promises, group, sample);
+
+	if (!promise || promise->is_made)
+		return NULL;
+	note_maker(promises, promise, now_ns);
+	return end(promises, promise);
 }
 
 struct promise_waiter *promise_kept(struct promises *promises)
@@ -209,48 +241,96 @@ struct promise_waiter *promise_kept(struct promises *promises)
 	return list;
 }
 
+static bool is_over(struct promises *promises, const struct promise *promise, uint64_t now_ns)
+{
+	const struct promise_maker *maker = maker_of(promises, promise->maker);
+	uint64_t heard_ns = promise->since_ns;
+
+	if (!promise->is_made) {
+		if (maker->given_ns >= promise->since_ns + promises->lasts_ns)
+			return true;
+		heard_ns = BASE_MAX(heard_ns, maker->kept_ns);
+	}
+	return now_ns >= heard_ns + promises->lasts_ns;
+}
+
+/* Who has waited longest, alone; he makes it from now on. Without anybody it ends. */
+static struct promise_waiter *pass_on(struct promises *promises, struct promise *promise,
+				      uint64_t now_ns)
+{
+	struct promise_waiter **at = &promise->waiters, *heir;
+
+	if (promise->is_made || !promise->waiters)
+		return end(promises, promise);
+	while ((*at)->next)
+		at = &(*at)->next;
+	heir = *at;
+	*at = NULL;
+	promise->maker = heir->peer;
+	promise->since_ns = now_ns;
+	TAILQ_REMOVE(&promises->by_age, promise, by_age);
+	TAILQ_INSERT_TAIL(&promises->by_age, promise, by_age);
+	return heir;
+}
+
 struct promise_waiter *promise_expired(struct promises *promises, uint64_t now_ns)
 {
 	struct promise_waiter *list = NULL;
-	struct promise *promise;
+	struct promise *promise = TAILQ_FIRST(&promises->by_age), *next;
 
-	while ((promise = TAILQ_FIRST(&promises->by_age)) && promise->until_ns <= now_ns)
-		list = join_lists(end(promises, promise), list);
+	for (; promise; promise = next) {
+		next = TAILQ_NEXT(promise, by_age);
+		if (is_over(promises, promise, now_ns))
+			list = join_lists(pass_on(promises, promise, now_ns), list);
+	}
 	return list;
 }
 
-/* Takes those of a peer out, and back. */
-static void forget_waiter(struct promises *promises, struct promise *promise, uint32_t peer)
+/* Takes out those of that peer; NOBODY: those who have waited since then or longer. */
+static struct promise_waiter *take_some(struct promises *promises, struct promise *promise,
+					uint32_t peer, uint64_t since_ns)
 {
-	struct promise_waiter **at = &promise->waiters, *gone = NULL;
+	struct promise_waiter **at = &promise->waiters, *taken = NULL;
 
 	while (*at) {
 		struct promise_waiter *one = *at;
 
-		if (one->peer != peer) {
+		if (peer == NOBODY ? one->since_ns > since_ns : one->peer != peer) {
 			at = &one->next;
 			continue;
 		}
 		*at = one->next;
-		one->next = gone;
-		gone = one;
+		one->next = taken;
+		taken = one;
 		promises->to_look_for -= promise->is_made;
 	}
-	promise_answered(promises, gone);
+	return taken;
 }
 
-struct promise_waiter *promise_gone(struct promises *promises, uint32_t peer)
+struct promise_waiter *promise_patient(struct promises *promises, uint64_t since_ns)
 {
 	struct promise_waiter *list = NULL;
-	struct promise *promise = TAILQ_FIRST(&promises->by_age);
+	struct promise *promise;
 
-	while (promise) {
-		struct promise *next = TAILQ_NEXT(promise, by_age);
+	if (promises->waiters == 0)
+		return NULL;
+	TAILQ_FOREACH(promise, &promises->by_age, by_age)
+	if (!promise->is_made)
+		list = join_lists(take_some(promises, promise, NOBODY, since_ns), list);
+	return list;
+}
 
-		forget_waiter(promises, promise, peer);
+struct promise_waiter *promise_gone(struct promises *promises, uint32_t peer, uint64_t now_ns)
+{
+	struct promise_waiter *list = NULL;
+	struct promise *promise = TAILQ_FIRST(&promises->by_age), *next;
+
+	*maker_of(promises, peer) = (struct promise_maker){.kept_ns = 0};
+	for (; promise; promise = next) {
+		next = TAILQ_NEXT(promise, by_age);
+		promise_answered(promises, take_some(promises, promise, peer, 0));
 		if (promise->maker == peer && !promise->is_made)
-			list = join_lists(end(promises, promise), list);
-		promise = next;
+			list = join_lists(pass_on(promises, promise, now_ns), list);
 	}
 	return list;
 }

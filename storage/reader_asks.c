@@ -89,7 +89,7 @@ struct reader_ask *reader_asks_take(uint64_t id, uint32_t peer, const struct has
 	return ask;
 }
 
-enum take_which { TAKE_OF_PEER, TAKE_LATE };
+enum take_which { TAKE_OF_PEER, TAKE_LATE, TAKE_OLD };
 
 static bool is_wanted(const struct reader_ask *ask, enum take_which which, uint64_t what)
 {
@@ -97,19 +97,22 @@ static bool is_wanted(const struct reader_ask *ask, enum take_which which, uint6
 		return false;
 	if (which == TAKE_OF_PEER)
 		return ask->peer == what;
+	if (which == TAKE_OLD)
+		return ask->since_ns <= what;
 	return ask->until_ns <= what || reader_lane_is_leaving(ask->lane);
 }
 
-static struct reader_ask *take_list(enum take_which which, uint64_t what)
+static struct reader_ask *take_list(enum take_which which, uint64_t what, unsigned most)
 {
 	struct reader_ask *list = NULL, **end = &list;
 
 	pthread_mutex_lock(&asks.lock);
-	for (unsigned i = 0; i < asks.used && asks.count > 0; i++) {
+	for (unsigned i = 0; i < asks.used && asks.count > 0 && most > 0; i++) {
 		struct reader_ask *ask = &asks.all[i];
 
 		if (!is_wanted(ask, which, what))
 			continue;
+		most--;
 		take_out(ask);
 		*end = ask;
 		end = &ask->next;
@@ -121,12 +124,17 @@ static struct reader_ask *take_list(enum take_which which, uint64_t what)
 
 struct reader_ask *reader_asks_take_of(uint32_t peer)
 {
-	return take_list(TAKE_OF_PEER, peer);
+	return take_list(TAKE_OF_PEER, peer, ASKS_MOST);
 }
 
 struct reader_ask *reader_asks_take_late(uint64_t now_ns)
 {
-	return take_list(TAKE_LATE, now_ns);
+	return take_list(TAKE_LATE, now_ns, ASKS_MOST);
+}
+
+struct reader_ask *reader_asks_take_old(uint64_t since_ns, unsigned most)
+{
+	return take_list(TAKE_OLD, since_ns, most);
 }
 
 void reader_asks_free(struct reader_ask *ask)

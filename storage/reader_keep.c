@@ -316,18 +316,28 @@ static void put_in_memory(const struct reader_kept *kept, const struct tray_item
 	keep.puts_full += answer == RESIDENT_FULL;
 }
 
+/* The sample has no such form, or is bad: whoever waits for it waits in vain. */
+static void take_none(const struct reader_kept *kept, uint64_t sample)
+{
+	if (kept->shared)
+		reader_peers_not_made(kept->shared, sample);
+}
+
 static void take_item(const struct tray_item *item)
 {
 	struct reader_lane *lane = reader_lane_hold(item->lane);
 	const struct reader_kept *kept = lane ? reader_lane_expect(lane, item) : NULL;
 
-	if (kept && item->form == LAYOUT_FORM_AUGMENTED)
+	if (kept && item->bytes == 0)
+		take_none(kept, item->sample);
+	else if (kept && item->form == LAYOUT_FORM_AUGMENTED)
 		store_replace(kept->group, item->sample, item->data, item->bytes);
 	else if (kept && kept->shared && reader_peers_made(kept->shared, item))
 		reader_resident_keep(kept->resident, item->sample, item->data, item->bytes);
 	else if (kept && !kept->group)
 		put_in_memory(kept, item);
-	else if (kept && store_put(kept->group, item->sample, item->data, item->bytes))
+	else if (kept && (store_put(kept->group, item->sample, item->data, item->bytes) ||
+			  reader_peers_is_on())) /* others may ask, while the disk is behind */
 		reader_resident_keep(kept->resident, item->sample, item->data, item->bytes);
 	if (lane)
 		reader_lane_put(lane);

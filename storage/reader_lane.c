@@ -317,6 +317,15 @@ static void lane_touch(struct reader_lane *lane, const struct lane_task *task)
 	atomic_store_explicit(&lane->touched, end, memory_order_relaxed);
 }
 
+/* What is to be made of it is not: others may wait for that. */
+static void lane_gives_up(struct reader_lane *lane, const struct lane_task *task)
+{
+	const struct reader_kept *kept = task->make ? lane_kept(lane, task->make) : NULL;
+
+	if (kept && kept->shared)
+		reader_peers_not_made(kept->shared, task->sample);
+}
+
 /* It was read, or not. */
 static void lane_end(struct reader_lane *lane, const struct lane_task *task,
 		     const struct reader_came *came, const struct reader_outcome *outcome,
@@ -327,8 +336,10 @@ static void lane_end(struct reader_lane *lane, const struct lane_task *task,
 	lane_read_came(&lane->lane, task, came->form, came->from, came->bytes, came->resident);
 	if (task->make && !came->form && outcome->stage == LAYOUT_FAIL_NONE)
 		lane_expect(lane, task->sample);
-	if (outcome->stage != LAYOUT_FAIL_NONE)
+	if (outcome->stage != LAYOUT_FAIL_NONE) {
 		reader_say_failed(lane->number, task);
+		lane_gives_up(lane, task);
+	}
 	ring = lane_read_done(&lane->lane, task, outcome->stage, outcome->code,
 			      outcome->stage ? outcome->text : "", took_ns, cpu_ns);
 	if (outcome->stage == LAYOUT_FAIL_NONE)
@@ -371,6 +382,15 @@ void reader_lane_again(struct reader_ask *ask)
 	}
 }
 
+bool reader_lane_idles(uint32_t *seen)
+{
+	const uint32_t before = *seen;
+
+	*seen = doorbell_work_seq(lanes.doorbell);
+	return *seen == before &&
+	       atomic_load_explicit(&lanes.doorbell->s_work_armed, memory_order_relaxed);
+}
+
 static void lane_serve_again(struct reader_thread *thread, struct reader_ask *ask)
 {
 	struct reader_lane *lane = ask->lane;
@@ -406,6 +426,7 @@ void reader_lane_bring(struct reader_ask *ask, enum layout_from from, const uint
 	const uint64_t begin_ns = base_now_ns(), cpu_ns = task->timed ? base_cpu_ns() : 0;
 	struct reader_came came = {.form = task->want, .from = from, .bytes = bytes};
 	struct reader_place at;
+	uint64_t took_ns;
 
 	reader_resident_keep(kept->resident, task->sample, value, bytes);
 	if (task->want != LAYOUT_FORM_INDEXED &&
@@ -420,9 +441,10 @@ void reader_lane_bring(struct reader_ask *ask, enum layout_from from, const uint
 		reader_lane_again(ask);
 		return;
 	}
-	lane_end(lane, task, &came, &outcome,
-		 base_now_ns() - (ask->peer == PROMISE_SELF ? begin_ns : ask->since_ns),
-		 task->timed ? base_cpu_ns() - cpu_ns : 0);
+	took_ns = base_now_ns() - (ask->peer == PROMISE_SELF ? begin_ns : ask->since_ns);
+	if (ask->peer != PROMISE_SELF && ask->has_waited)
+		took_ns = 0; /* it says nothing of the wire */
+	lane_end(lane, task, &came, &outcome, took_ns, task->timed ? base_cpu_ns() - cpu_ns : 0);
 	reader_asks_free(ask);
 	reader_lane_put(lane);
 }

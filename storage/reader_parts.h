@@ -129,6 +129,8 @@ bool reader_lane_is_leaving(const struct reader_lane *lane);
 /* The task that waits for a value is read from its source, and the entry is given back. */
 struct reader_ask;
 void reader_lane_again(struct reader_ask *ask);
+/* Has a worker nothing to do, and was there nothing new since the last call, which left *seen? */
+bool reader_lane_idles(uint32_t *seen);
 /* A value of that form is this node's to keep on its disk. */
 void reader_lane_store(struct reader_lane *lane, unsigned form, uint64_t sample,
 		       const uint8_t *value, uint32_t bytes);
@@ -337,5 +339,8 @@ bool reader_peers_ask(struct reader_lane *lane, struct reader_shared *shared,
 		      const struct lane_task *task);
 /* From the keeper: a worker made that value. true: it is another node's to keep, which has been given it. */
 bool reader_peers_made(struct reader_shared *shared, const struct tray_item *item);
+bool reader_peers_is_on(void); /* is somebody connected? */
+/* It was to be made, and could not be. */
+void reader_peers_not_made(struct reader_shared *shared, uint64_t sample);
 
 #endif

@@ -21,6 +21,7 @@ struct reader_ask {
 	struct reader_lane *lane; /* busy with it */
 	struct reader_shared *shared; /* the lane's */
 	bool is_last;                 /* his answer is the last one: nobody else is asked */
+	bool has_waited;              /* while somebody made it: how long it took says nothing */
 	struct lane_task task;
 	struct hash_id group;
 	uint64_t since_ns, until_ns;
@@ -37,6 +38,8 @@ struct reader_ask *reader_asks_take(uint64_t id, uint32_t peer, const struct has
 struct reader_ask *reader_asks_take_of(uint32_t peer); /* all of that peer: a list */
 /* Whose time is over, or whose lane leaves: a list. */
 struct reader_ask *reader_asks_take_late(uint64_t now_ns);
+/* Who have waited since then, at most so many: a list. */
+struct reader_ask *reader_asks_take_old(uint64_t since_ns, unsigned most);
 void reader_asks_free(struct reader_ask *ask);
 unsigned reader_asks_count(void);
 
@@ -100,7 +103,6 @@ uint64_t reader_serve_nap_ns(void);      /* until something may be late */
 
 /* PROMISE_SELF: this node; as *ret_next, who it would be without the owner, also: there is no other. */
 uint32_t reader_peers_owner(const struct hash_id *group, uint64_t sample, uint32_t *ret_next);
-bool reader_peers_is_on(void);              /* is somebody connected? */
 struct store *reader_peers_store_now(void); /* NULL: there is none, or not yet */
 /* The peers' thread: takes what there is. false: time to end. */
 bool reader_peers_turn(void);

@@ -30,10 +30,14 @@
 #define PEERS_WAITERS 8192
 #define PEERS_OWED 4096                        /* questions that wait for room in the tray */
 #define PEERS_OWED_EACH 1024                   /* of one peer: the others have room, too */
-#define PEERS_PROMISED_NS UINT64_C(1000000000) /* somebody makes it: so long others wait */
+#define PEERS_PROMISED_NS UINT64_C(4000000000) /* somebody who makes nothing makes this, either */
+#define PEERS_AGAIN_NS UINT64_C(1000000000)    /* so long others wait till they ask again */
+/* Who has nothing to do makes what others make, too: so many a tick of those that he waits for so long. */
+#define PEERS_IDLE_NS UINT64_C(500000000)
+#define PEERS_IDLE_MOST 8
 /* Then a task is read from its source: longer than the two times that somebody's making may take (who waits for the
  * first one may find another promise), and than the carrier waits for an answer. */
-#define PEERS_PATIENCE_NS UINT64_C(5000000000)
+#define PEERS_PATIENCE_NS UINT64_C(20000000000)
 #define PEERS_SHORT_NS \
 	UINT64_C(1000000) /* a tray that is full has no bell for who waits for room */
 #define PEERS_REST_NS UINT64_C(1000000000)
@@ -46,7 +50,9 @@ static struct {
 	unsigned owed_first, owed_count;
 	unsigned owed_to[VALUE_MOST_PEERS]; /* of those, to each */
 
-	uint8_t *buffer; /* the peers' thread's, VALUE_MOST bytes */
+	/* the peers' thread's */
+	uint8_t *buffer; /* VALUE_MOST bytes */
+	uint32_t work_seen;
 } serve = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 bool reader_serve_init(void)
@@ -153,6 +159,7 @@ static void answer_value(const struct promise_waiter *waiter, enum layout_from f
 	}
 	head.form = form;
 	head.bytes = bytes;
+	head.room = waiter->since_ns > 0;
 	if (bytes > waiter->room || bytes > VALUE_MOST) {
 		answer_miss(waiter);
 	} else if (!reader_tell(&head, value)) {
@@ -184,7 +191,7 @@ static void answer_all(const struct value_head *put, enum layout_from from, cons
 	struct promise_waiter *list;
 
 	pthread_mutex_lock(&serve.lock);
-	list = promise_made(serve.promises, &put->group, put->sample);
+	list = promise_made(serve.promises, &put->group, put->sample, base_now_ns());
 	pthread_mutex_unlock(&serve.lock);
 	if (!list)
 		return;
@@ -203,7 +210,7 @@ static bool waits_here(const struct reader_ask *ask, uint64_t id)
 	bool waits;
 
 	pthread_mutex_lock(&serve.lock);
-	waits = promise_ask(serve.promises, &self, ask->since_ns) == PROMISE_WAITS;
+	waits = promise_ask(serve.promises, &self, base_now_ns()) == PROMISE_WAITS;
 	pthread_mutex_unlock(&serve.lock);
 	return waits;
 }
@@ -279,6 +286,18 @@ bool reader_peers_ask(struct reader_lane *lane, struct reader_shared *shared,
 	return false;
 }
 
+/* Somebody makes it, and that takes its time. */
+static void ask_again(struct reader_ask *ask)
+{
+	struct reader_ask further = *ask;
+
+	further.has_waited = true;
+	if (wait_or_ask(&further))
+		reader_asks_free(ask);
+	else
+		read_instead(ask);
+}
+
 /* ---- what was made here, from the keeper ---- */
 
 bool reader_peers_made(struct reader_shared *shared, const struct tray_item *item)
@@ -303,6 +322,35 @@ bool reader_peers_made(struct reader_shared *shared, const struct tray_item *ite
 	}
 	answer_all(&put, LAYOUT_FROM_MEMORY, item->data);
 	return false;
+}
+
+/* Each who waits looks for himself. */
+static void answer_none(const struct hash_id *group, uint64_t sample)
+{
+	struct promise_waiter *list;
+
+	pthread_mutex_lock(&serve.lock);
+	list = promise_unmade(serve.promises, group, sample, base_now_ns());
+	pthread_mutex_unlock(&serve.lock);
+	answer_misses(list);
+}
+
+void reader_peers_not_made(struct reader_shared *shared, uint64_t sample)
+{
+	struct value_head put = {.magic = VALUE_MAGIC,
+				 .type = VALUE_PUT,
+				 .sample = sample,
+				 .form = shared->form,
+				 .group = shared->id};
+	uint32_t next;
+
+	if (!reader_peers_is_on())
+		return;
+	put.peer = reader_peers_owner(&shared->id, sample, &next);
+	if (put.peer == PROMISE_SELF)
+		answer_none(&shared->id, sample);
+	else
+		reader_tell_of(shared, &put, NULL);
 }
 
 /* ---- serving, in the peers' thread ---- */
@@ -417,7 +465,9 @@ static bool keep_put(const struct value_head *put, const uint8_t *value)
 
 static void on_put(const struct value_head *put, const uint8_t *value)
 {
-	if (keep_put(put, value))
+	if (put->bytes == 0)
+		answer_none(&put->group, put->sample);
+	else if (keep_put(put, value))
 		answer_all(put, LAYOUT_FROM_PEER, value);
 }
 
@@ -445,6 +495,7 @@ static void on_have(const struct value_head *have, const uint8_t *value)
 
 	if (!ask)
 		return;
+	ask->has_waited |= have->room > 0;
 	if (ask->is_last && have->form == ask->shared->form)
 		hand_on(ask, have, value);
 	come(ask, LAYOUT_FROM_PEER, have->form, value, have->bytes);
@@ -459,6 +510,10 @@ static void on_miss(const struct value_head *miss)
 
 	if (!ask)
 		return;
+	if (miss->room) {
+		ask_again(ask);
+		return;
+	}
 	if (!ask->is_last && reader_peers_owner(&ask->group, ask->task.sample, &next) != miss->peer)
 		next = PROMISE_SELF; /* there are others now */
 	further = *ask;
@@ -479,7 +534,7 @@ void reader_serve_gone(uint32_t peer)
 	reader_tell_anew(peer);
 	read_all_instead(reader_asks_take_of(peer));
 	pthread_mutex_lock(&serve.lock);
-	list = promise_gone(serve.promises, peer);
+	list = promise_gone(serve.promises, peer, base_now_ns());
 	for (unsigned i = 0; i < serve.owed_count; i++) {
 		const struct value_head *owed = &serve.owed[(serve.owed_first + i) % PEERS_OWED];
 
@@ -548,6 +603,31 @@ static void look_again(void)
 	answered(list);
 }
 
+/* Who waits is told that he still does. */
+static void tell_patient(uint64_t now_ns)
+{
+	struct promise_waiter *list;
+
+	pthread_mutex_lock(&serve.lock);
+	list = promise_patient(serve.promises, now_ns - PEERS_AGAIN_NS);
+	pthread_mutex_unlock(&serve.lock);
+	for (const struct promise_waiter *waiter = list; waiter; waiter = waiter->next) {
+		struct value_head miss = head_for(waiter, VALUE_MISS);
+		struct reader_ask *ask = NULL;
+
+		miss.room = 1;
+		if (waiter->peer != PROMISE_SELF)
+			reader_tell(&miss, NULL);
+		else
+			ask = reader_asks_take(waiter->id, PROMISE_SELF, &waiter->group,
+					       waiter->sample);
+		if (ask)
+			ask_again(ask);
+	}
+	if (list)
+		answered(list);
+}
+
 void reader_serve_tick(uint64_t now_ns)
 {
 	struct promise_waiter *list;
@@ -556,7 +636,11 @@ void reader_serve_tick(uint64_t now_ns)
 	list = promise_expired(serve.promises, now_ns);
 	pthread_mutex_unlock(&serve.lock);
 	answer_misses(list);
+	if (now_ns > PEERS_AGAIN_NS)
+		tell_patient(now_ns);
 	read_all_instead(reader_asks_take_late(now_ns));
+	if (reader_lane_idles(&serve.work_seen) && now_ns > PEERS_IDLE_NS)
+		read_all_instead(reader_asks_take_old(now_ns - PEERS_IDLE_NS, PEERS_IDLE_MOST));
 	look_again();
 	reader_serve_owed();
 }

@@ -118,3 +118,11 @@ bool forming_hand_over(const struct tray *tray, uint32_t ring, uint32_t lane,
 	tray_end(tray, ring, &item);
 	return true;
 }
+
+void forming_hand_over_none(const struct tray *tray, uint32_t ring, uint32_t lane,
+			    const struct lane_task *task)
+{
+	const struct forming_form none = {.data = (const uint8_t *)""};
+
+	forming_hand_over(tray, ring, lane, task, &none);
+}

@@ -43,5 +43,8 @@ struct forming_form forming_earlier_of(const struct forming *forming, unsigned f
 /* Hands it to the reader. false: the tray has no room. */
 bool forming_hand_over(const struct tray *tray, uint32_t ring, uint32_t lane,
 		       const struct lane_task *task, const struct forming_form *form);
+/* Tells it that the form that the task wanted is not to be had. */
+void forming_hand_over_none(const struct tray *tray, uint32_t ring, uint32_t lane,
+			    const struct lane_task *task);
 
 #endif

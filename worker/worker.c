@@ -291,6 +291,9 @@ static int worker_run(struct worker *worker, struct worker_lane *lane, const str
 		return rc;
 	if (is_file && task->make && worker_run_made(worker, lane, task, out, ret_made) == 0)
 		return 0;
+	if (is_file && task->make)
+		forming_hand_over_none(worker->setup->tray, worker->setup->index, lane->set->number,
+				       task);
 	rc = worker_run_came(worker, lane, task, out, ret_made, ret_error);
 	if (rc == 0 && is_file && task->probe)
 		rc = worker_probe(worker, lane, task, out, ret_made, ret_error);

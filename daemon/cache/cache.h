@@ -123,6 +123,8 @@ bool cache_is_trying(const struct cache *cache);
 bool cache_has_trials_out(const struct cache *cache);
 /* Is nothing chosen before they, and those under way, have ended? */
 bool cache_is_learning(const struct stream *stream);
+/* Is what is queued promised to other nodes? */
+bool cache_is_promising(const struct stream *stream);
 /* The task (as planned) ended well. */
 void cache_note(struct stream *stream, const struct fill_task *task,
 		const struct lane_keep *planned, const struct lane_kept *kept, uint32_t file_bytes);

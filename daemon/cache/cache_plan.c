@@ -17,6 +17,7 @@
 #define CACHE_VAIN_MOST 16    /* trials of samples that have no such form */
 #define CACHE_SERVED_EVERY 16 /* samples, of which none tells much */
 #define CACHE_ROOM_SHARE 8    /* of the arena, so much a value may have of which no size is known */
+#define CACHE_CELL_HAS 0.9    /* of the samples: then little is made, so little is promised */
 #define CACHE_OUT_MOST 4096   /* samples under way, where some of them were bad */
 
 /* Bytes of the sample's value; 0: it is not kept. */
@@ -115,6 +116,16 @@ bool cache_is_learning(const struct stream *stream)
 	return cache->is_on && cache->forced < 0 && cache->chosen_ns == 0 &&
 	       disk_cache_gives(&stream->domain->disk_cache) &&
 	       (cache_is_trying(cache) || cache_has_trials_out(cache));
+}
+
+bool cache_is_promising(const struct stream *stream)
+{
+	const struct cache *cache = &stream->cache;
+	const struct cache_point *point = &cache->point[cache->choice.point];
+
+	return cache->is_on && stream->domain->reading.peers > 0 && point->state == CACHE_READY &&
+	       point->form && point->form != LAYOUT_FORM_AUGMENTED &&
+	       cache->input.cached[cache->choice.point] < CACHE_CELL_HAS;
 }
 
 /* ---- plans ---- */
@@ -298,8 +309,9 @@ static void note_peer(struct cache *cache, const struct lane_kept *kept)
 	const uint64_t ended = cache->hits + cache->misses;
 	const uint64_t out = cache->fed > ended ? cache->fed - ended : 1;
 
-	peering_came(&cache->peering, kept->read_us, kept->read_cpu_us, kept->came,
-		     BASE_MIN(out, (uint64_t)CACHE_OUT_MOST));
+	/* without a time it was waited for until it was made, somewhere */
+	peering_came(&cache->peering, kept->read_us ? kept->read_us : -1., kept->read_cpu_us,
+		     kept->came, BASE_MIN(out, (uint64_t)CACHE_OUT_MOST));
 }
 
 /* Work from a form that was just made is nobody's: it is the form's, with all of it in the processor's caches. */

@@ -31,8 +31,9 @@
 #include "libaccess/libaccess.h"
 
 #define FIRST_MEDIAN_US 1000
-#define RING_STEP 16  /* finished tasks between rings while the arena is full */
-#define TRIAL_STEP 16 /* tasks of a worker under way while forms are tried */
+#define RING_STEP 16     /* finished tasks between rings while the arena is full */
+#define TRIAL_STEP 16    /* tasks of a worker under way while forms are tried */
+#define PROMISE_STEP 128 /* ... while other nodes wait for what is made of them */
 
 int fill_init(struct stream *stream)
 {
@@ -391,12 +392,15 @@ uint32_t fill_under_way(const struct stream *stream)
 }
 
 /* Tasks that may be queued now. What is queued while forms are tried comes as files, whatever turns out to be
- * best: then only as many are under way as keep the workers busy until this is looked at again. */
+ * best: then only as many are under way as keep the workers busy until this is looked at again. So where other nodes wait
+ * for what this one has said that it makes: what would be made late, somebody else had better make. */
 static uint32_t room_ahead(const struct stream *stream)
 {
-	const uint32_t most = 2 * RING_STEP + TRIAL_STEP * stream->node->workers;
+	uint32_t most = 2 * RING_STEP + TRIAL_STEP * stream->node->workers;
 
-	if (!cache_is_learning(stream))
+	if (cache_is_promising(stream))
+		most = 2 * RING_STEP + PROMISE_STEP * stream->node->workers;
+	else if (!cache_is_learning(stream))
 		return UINT32_MAX;
 	return most - BASE_MIN(most, fill_under_way(stream));
 }

@@ -44,9 +44,11 @@ static struct value_head any_head(void)
 		head.id = philox_u64(&seq);
 	if (type == VALUE_GET)
 		head.room = philox_u32(&seq);
+	if (type == VALUE_HAVE || type == VALUE_MISS)
+		head.room = (uint32_t)philox_below(&seq, 2);
 	if (has_value) {
 		head.form = 1 + (uint32_t)philox_below(&seq, LAYOUT_FORMS - 1);
-		head.bytes = 1 + (uint32_t)philox_below(&seq, VALUE_MOST);
+		head.bytes = (type == VALUE_HAVE) + (uint32_t)philox_below(&seq, VALUE_MOST);
 	}
 	return head;
 }
@@ -107,6 +109,7 @@ static const struct {
     {"a value with an id that nobody asked", {.type = VALUE_PUT, .form = 1, .id = 1}, 1},
     {"a value with room", {.type = VALUE_PUT, .form = 1, .room = 1}, 1},
     {"a miss with a body", {.type = VALUE_MISS}, 1},
+    {"a miss with more than one room", {.type = VALUE_MISS, .room = 2}, 0},
 };
 
 START_TEST(test_bad)

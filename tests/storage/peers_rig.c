@@ -56,12 +56,13 @@ static bool is_value(const struct peers_node *node, const struct lane_task *task
 
 static void make_value(struct peers_node *node, const struct lane_task *task)
 {
+	const bool is_unfit = node->unfit_every && task->sample % node->unfit_every == 0;
 	struct lane_made made = {.made = LAYOUT_MADE_FULL};
 	uint8_t value[PEERS_VALUE_MOST];
 	const struct tray_item item = {
 	    .lane = LANE,
 	    .form = task->make,
-	    .bytes = peers_value(task->sample, value),
+	    .bytes = is_unfit ? 0 : peers_value(task->sample, value),
 	    .sample = task->sample,
 	};
 	uint8_t *at = tray_begin(&node->tray, 0, item.bytes);
@@ -69,7 +70,7 @@ static void make_value(struct peers_node *node, const struct lane_task *task)
 	if (at) {
 		memcpy(at, value, item.bytes);
 		tray_end(&node->tray, 0, &item);
-		made.made = LAYOUT_MADE_YES;
+		made.made = is_unfit ? LAYOUT_MADE_UNFIT : LAYOUT_MADE_YES;
 	}
 	lane_run_made(&node->lane, task, &made);
 }

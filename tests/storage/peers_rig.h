@@ -34,6 +34,8 @@ struct peers_node {
 	struct lane lane;
 	uint8_t *arena;
 	uint32_t block;
+	unsigned
+	    unfit_every; /* of the samples one has no such form; 0: all have. Before its worker runs */
 	const struct counter_cell *table; /* what is in its store */
 
 	pthread_t worker;

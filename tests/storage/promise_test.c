@@ -47,15 +47,63 @@ START_TEST(the_first_makes_it_and_others_wait)
 	ck_assert_int_eq(promise_ask(promises, &other, 1), PROMISE_WAITS);
 	ck_assert_int_eq(promise_ask(promises, &elsewhere, 1), PROMISE_MAKE);
 	ck_assert_ptr_null(promise_expired(promises, LASTS - 1));
-	list = promise_made(promises, &one.group, 5);
+	list = promise_made(promises, &one.group, 5, 2);
 	ck_assert_uint_eq(list->id, 2);
 	ck_assert_uint_eq(answer(promises, list), 1);
 	/* it may still be on its way to the disk */
 	ck_assert_ptr_null(promise_kept(promises));
-	ck_assert_int_eq(promise_ask(promises, &other, 2), PROMISE_WAITS);
+	ck_assert_int_eq(promise_ask(promises, &other, 3), PROMISE_WAITS);
 	ck_assert_uint_eq(answer(promises, promise_kept(promises)), 1);
-	ck_assert_ptr_null(promise_expired(promises, LASTS));
-	ck_assert_int_eq(promise_ask(promises, &other, LASTS), PROMISE_MAKE);
+	ck_assert_ptr_null(promise_expired(promises, LASTS + 2));
+	ck_assert_int_eq(promise_ask(promises, &other, LASTS + 2), PROMISE_MAKE);
+	promise_free(promises);
+}
+END_TEST
+
+START_TEST(who_keeps_others_keeps_this_one_too)
+{
+	struct promises *promises = promise_new(MOST, MOST_WAITERS, LASTS);
+	struct promise_waiter early = asker(1, 5, 0, 1), waits = asker(1, 5, 1, 2);
+
+	promise_ask(promises, &early, 0);
+	promise_ask(promises, &waits, 0);
+	for (uint64_t s = 0; s < 20; s++) { /* each of which was given before */
+		promise_note(promises, &early.group, 100 + s, 0, s);
+		ck_assert_ptr_null(promise_made(promises, &early.group, 100 + s, s * (LASTS - 1)));
+		ck_assert_ptr_null(promise_expired(promises, s * (LASTS - 1)));
+	}
+	promise_note(promises, &early.group, 7, 0, LASTS);
+	promise_made(promises, &early.group, 7, 19 * (LASTS - 1)); /* which was given far later */
+	ck_assert_uint_eq(answer(promises, promise_expired(promises, 19 * (LASTS - 1))), 1);
+	promise_free(promises);
+}
+END_TEST
+
+START_TEST(what_is_over_passes_to_who_waited_longest)
+{
+	struct promises *promises = promise_new(MOST, MOST_WAITERS, LASTS);
+	struct promise_waiter maker = asker(1, 5, 0, 1), first = asker(1, 5, 1, 2),
+			      second = asker(1, 5, 2, 3), *list;
+
+	promise_ask(promises, &maker, 0);
+	promise_ask(promises, &first, 1);
+	promise_ask(promises, &second, 2);
+	ck_assert_uint_eq(answer(promises, promise_patient(promises, 0)), 0);
+	list = promise_expired(promises, LASTS);
+	ck_assert_uint_eq(list->id, 2);
+	ck_assert_uint_eq(answer(promises, list), 1);
+	ck_assert_ptr_null(promise_expired(promises, 2 * LASTS - 1));
+	list = promise_gone(promises, 1, LASTS + 1); /* the heir */
+	ck_assert_uint_eq(list->id, 3);
+	ck_assert_uint_eq(answer(promises, list), 1);
+	ck_assert_int_eq(promise_ask(promises, &maker, LASTS + 2), PROMISE_WAITS);
+	list = promise_patient(promises, LASTS + 2);
+	ck_assert_uint_eq(list->id, 1);
+	ck_assert_uint_eq(answer(promises, list), 1);
+	ck_assert_int_eq(promise_ask(promises, &maker, LASTS + 3), PROMISE_WAITS);
+	ck_assert_uint_eq(answer(promises, promise_unmade(promises, &maker.group, 5, LASTS + 4)),
+			  1);
+	ck_assert_int_eq(promise_ask(promises, &maker, LASTS + 5), PROMISE_MAKE);
 	promise_free(promises);
 }
 END_TEST
@@ -70,11 +118,11 @@ START_TEST(who_is_gone_makes_nothing_and_waits_for_nothing)
 	promise_ask(promises, &maker, 0);
 	promise_ask(promises, &waits, 0);
 	promise_ask(promises, &self, 0);
-	ck_assert_ptr_null(promise_gone(promises, 1));
+	ck_assert_ptr_null(promise_gone(promises, 1, 1));
 	ck_assert_uint_eq(promise_count(promises, &waiters), 1);
 	ck_assert_uint_eq(waiters, 1);
-	ck_assert_uint_eq(answer(promises, promise_gone(promises, 0)), 1);
-	ck_assert_uint_eq(promise_count(promises, &waiters), 0);
+	ck_assert_uint_eq(answer(promises, promise_gone(promises, 0, 1)), 1);
+	ck_assert_uint_eq(promise_count(promises, &waiters), 1); /* it is this node's now */
 	ck_assert_uint_eq(waiters, 0);
 	promise_free(promises);
 }
@@ -82,22 +130,21 @@ END_TEST
 
 /* ---- the model ---- */
 
+struct model_waiter {
+	uint32_t peer;
+	uint64_t since;
+};
 struct model {
 	bool is_there, is_made;
 	uint32_t maker;
-	uint64_t until;
-	unsigned waiting[PEERS];
+	uint64_t since;
+	unsigned n;
+	struct model_waiter waiter[MOST_WAITERS]; /* the first has waited longest */
 };
+static struct {
+	uint64_t kept, given;
+} makers[PEERS];
 static struct model model[GROUPS][SAMPLES];
-
-static unsigned waiting_of(const struct model *one)
-{
-	unsigned n = 0;
-
-	for (unsigned i = 0; i < PEERS; i++)
-		n += one->waiting[i];
-	return n;
-}
 
 static void count(unsigned *ret_promises, unsigned *ret_waiters)
 {
@@ -105,26 +152,64 @@ static void count(unsigned *ret_promises, unsigned *ret_waiters)
 	for (unsigned g = 0; g < GROUPS; g++)
 		for (unsigned s = 0; s < SAMPLES; s++) {
 			*ret_promises += model[g][s].is_there;
-			*ret_waiters += waiting_of(&model[g][s]);
+			*ret_waiters += model[g][s].n;
 		}
 }
 
-/* Takes those of whom it is so out of the model; how many wait for them. */
+/* Takes out those of a peer, or (PEERS) who have waited since then; how many there were. */
+static unsigned model_take(struct model *one, uint32_t peer, uint64_t since)
+{
+	unsigned kept = 0, n = one->n;
+
+	for (unsigned i = 0; i < n; i++)
+		if (peer == PEERS ? one->waiter[i].since > since : one->waiter[i].peer != peer)
+			one->waiter[kept++] = one->waiter[i];
+	one->n = kept;
+	return n - kept;
+}
+
+/* How many are told that it is over. */
+static unsigned model_pass(struct model *one, uint64_t now)
+{
+	const unsigned n = one->n;
+
+	if (one->is_made || n == 0) {
+		memset(one, 0, sizeof(*one));
+		return n;
+	}
+	one->maker = one->waiter[0].peer;
+	one->since = now;
+	memmove(one->waiter, one->waiter + 1, (n - 1) * sizeof(one->waiter[0]));
+	one->n--;
+	return 1;
+}
+
+static bool model_is_over(const struct model *one, uint64_t now)
+{
+	uint64_t heard = one->since;
+
+	if (!one->is_made && makers[one->maker].given >= one->since + LASTS)
+		return true;
+	if (!one->is_made)
+		heard = BASE_MAX(heard, makers[one->maker].kept);
+	return now >= heard + LASTS;
+}
+
 static unsigned model_end(uint64_t now, uint32_t gone)
 {
 	unsigned n = 0;
 
+	if (gone < PEERS)
+		memset(&makers[gone], 0, sizeof(makers[gone]));
 	for (unsigned g = 0; g < GROUPS; g++)
 		for (unsigned s = 0; s < SAMPLES; s++) {
 			struct model *one = &model[g][s];
 
 			if (gone < PEERS)
-				one->waiting[gone] = 0;
-			if (!one->is_there ||
-			    (gone < PEERS ? one->maker != gone || one->is_made : one->until > now))
-				continue;
-			n += waiting_of(one);
-			memset(one, 0, sizeof(*one));
+				model_take(one, gone, 0);
+			if (one->is_there && (gone < PEERS ? one->maker == gone && !one->is_made
+							   : model_is_over(one, now)))
+				n += model_pass(one, now);
 		}
 	return n;
 }
@@ -143,41 +228,53 @@ static void ask_both(struct promises *promises, unsigned g, unsigned s, uint32_t
 		expected = n < MOST ? PROMISE_MAKE : PROMISE_FULL;
 	ck_assert_int_eq(promise_ask(promises, &who, now), expected);
 	if (expected == PROMISE_WAITS)
-		one->waiting[peer]++;
+		one->waiter[one->n++] = (struct model_waiter){peer, now};
 	if (expected == PROMISE_MAKE)
-		*one = (struct model){.is_there = true, .maker = peer, .until = now + LASTS};
+		*one = (struct model){.is_there = true, .maker = peer, .since = now};
 }
 
-static void make_both(struct promises *promises, unsigned g, unsigned s)
+static void make_both(struct promises *promises, unsigned g, unsigned s, bool is_made, uint64_t now)
 {
 	const struct hash_id group = group_of(g);
 	struct model *one = &model[g][s];
+	struct promise_waiter *list = is_made ? promise_made(promises, &group, s, now)
+					      : promise_unmade(promises, &group, s, now);
+	const bool is_new = one->is_there && !one->is_made;
 
-	ck_assert_uint_eq(answer(promises, promise_made(promises, &group, s)), waiting_of(one));
-	memset(one->waiting, 0, sizeof(one->waiting));
-	one->is_made = one->is_there;
+	ck_assert_uint_eq(answer(promises, list), is_made || is_new ? one->n : 0);
+	if (is_new) {
+		makers[one->maker].kept = now;
+		makers[one->maker].given = BASE_MAX(makers[one->maker].given, one->since);
+	}
+	if (is_new && !is_made) {
+		memset(one, 0, sizeof(*one));
+	} else if (is_made) {
+		one->n = 0;
+		one->is_made = one->is_there;
+		one->since = is_new ? now : one->since;
+	}
 }
 
-static void look_both(struct promises *promises)
+/* Who waits for what was made; or, since then, for what was not. */
+static unsigned model_look(bool is_made, uint64_t since)
 {
 	unsigned n = 0;
 
 	for (unsigned g = 0; g < GROUPS; g++)
 		for (unsigned s = 0; s < SAMPLES; s++)
-			if (model[g][s].is_made) {
-				n += waiting_of(&model[g][s]);
-				memset(model[g][s].waiting, 0, sizeof(model[g][s].waiting));
-			}
-	ck_assert_uint_eq(answer(promises, promise_kept(promises)), n);
+			if (model[g][s].is_made == is_made)
+				n += model_take(&model[g][s], PEERS, since);
+	return n;
 }
 
 START_TEST(as_a_model_says)
 {
 	struct promises *promises = promise_new(MOST, MOST_WAITERS, LASTS);
 	struct philox_seq seq;
-	uint64_t now = 0;
+	uint64_t now = 1;
 
 	memset(model, 0, sizeof(model));
+	memset(makers, 0, sizeof(makers));
 	philox_seq_init(&seq, (uint64_t)_i, 0, 0);
 	for (unsigned step = 0; step < 20000; step++) {
 		const unsigned g = (unsigned)philox_below(&seq, GROUPS);
@@ -186,21 +283,27 @@ START_TEST(as_a_model_says)
 		unsigned n, waiters, real;
 
 		now += philox_below(&seq, 5);
-		switch (philox_below(&seq, 12)) {
+		switch (philox_below(&seq, 14)) {
 		case 0:
-			make_both(promises, g, s);
+			make_both(promises, g, s, philox_below(&seq, 4) > 0, now);
 			break;
 		case 1:
 			ck_assert_uint_eq(answer(promises, promise_expired(promises, now)),
 					  model_end(now, PEERS));
 			break;
 		case 2:
-			look_both(promises);
+			ck_assert_uint_eq(answer(promises, promise_kept(promises)),
+					  model_look(true, UINT64_MAX));
 			break;
 		case 3:
 			if (philox_below(&seq, 10) == 0)
-				ck_assert_uint_eq(answer(promises, promise_gone(promises, peer)),
-						  model_end(now, peer));
+				ck_assert_uint_eq(
+				    answer(promises, promise_gone(promises, peer, now)),
+				    model_end(now, peer));
+			break;
+		case 4:
+			ck_assert_uint_eq(answer(promises, promise_patient(promises, now / 2)),
+					  model_look(false, now / 2));
 			break;
 		default:
 			ask_both(promises, g, s, peer, now);
@@ -222,6 +325,8 @@ int main(void)
 
 	suite_add_tcase(suite, tcase);
 	tcase_add_test(tcase, the_first_makes_it_and_others_wait);
+	tcase_add_test(tcase, who_keeps_others_keeps_this_one_too);
+	tcase_add_test(tcase, what_is_over_passes_to_who_waited_longest);
 	tcase_add_test(tcase, who_is_gone_makes_nothing_and_waits_for_nothing);
 	tcase_add_loop_test(tcase, as_a_model_says, 0, 4);
 	tcase_set_timeout(tcase, PATIENCE_OF_A_TEST_S);
