@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * What a peer's value costs has three parts: the processor, which the readers measure for what they do and which is
- * known for what the carrier does by its bytes; the work from it, which is the form's; and the wire. A task that waits
+ * What a peer's value costs has three parts: the processor, which the readers measure for what they do and the carrier for
+ * what it does, by its bytes; the work from it, which is the form's; and the wire. A task that waits
  * for a peer holds no thread, so it is not how long it waits that counts, but how many come in a second: with n of them
  * under way and each waiting t, one comes each t / n (J. D. C. Little, 1961). Where few are asked for that is less than
  * the wire could do at most, and then it does not matter.
@@ -16,8 +16,11 @@
 
 #include "base/base.h"
 
-#define PEERING_AGAIN 32      /* samples */
-#define PEERING_CARRY_US 420. /* of a processor a MiB: TCP and AES-128-GCM of the receiver */
+#define PEERING_AGAIN 32 /* samples */
+#define PEERING_CARRY_US \
+	420. /* of a processor a MiB: TCP and AES-128-GCM of the receiver, measured once */
+#define PEERING_CARRY_LEAST (UINT64_C(4) << 20) /* bytes: less tells nothing */
+#define PEERING_CARRY_WEIGHT 0.25               /* of what was measured last */
 #define PEERING_MIB 1048576.
 #define PEERING_MARGIN \
 	0.9 /* making must take less than that of fetching, as values that were made go to others */
@@ -47,17 +50,41 @@ static bool is_measured(const struct peering *peering, const struct point_cost *
 	       form->samples >= POINT_TRIALS_LEAST && form->made >= POINT_TRIALS_LEAST;
 }
 
-void peering_choose(const struct peering *peering, const struct point_cost *file,
-		    const struct point_cost *form, double cores, double reader_threads,
-		    struct peering_choice *ret)
+void peering_carried(struct peering_carry *carry, uint64_t cpu_ns, uint64_t bytes)
 {
-	const double carry_us = PEERING_CARRY_US * peering->bytes.mean / PEERING_MIB;
+	double us_per_mib;
+
+	if (cpu_ns >= carry->cpu_ns && bytes >= carry->bytes) {
+		if (bytes - carry->bytes < PEERING_CARRY_LEAST)
+			return;
+		us_per_mib = (double)(cpu_ns - carry->cpu_ns) / 1e3 * PEERING_MIB /
+			     (double)(bytes - carry->bytes);
+		if (!(carry->us_per_mib > 0))
+			carry->us_per_mib = us_per_mib;
+		carry->us_per_mib += PEERING_CARRY_WEIGHT * (us_per_mib - carry->us_per_mib);
+	}
+	carry->cpu_ns = cpu_ns;
+	carry->bytes = bytes;
+}
+
+double peering_carry_us(const struct peering_carry *carry)
+{
+	return carry->us_per_mib > 0 ? carry->us_per_mib : PEERING_CARRY_US;
+}
+
+void peering_choose(const struct peering *peering, const struct peering_carry *carry,
+		    const struct point_cost *file, const struct point_cost *form, double cores,
+		    double reader_threads, struct peering_choice *ret)
+{
+	const double carry_us = peering_carry_us(carry) * peering->bytes.mean / PEERING_MIB;
 	const double make_cpu = file->read_cpu_us + form->make_us + form->work_us;
 	const double fetch_cpu = peering->cpu.mean + carry_us + form->work_us;
 
-	*ret = (struct peering_choice){-1, -1, true};
+	*ret = (struct peering_choice){
+	    .make_us = -1, .fetch_us = -1, .carry_us = -1, .is_worth = true};
 	if (!is_measured(peering, file, form) || !(cores > 0) || !(reader_threads > 0))
 		return;
+	ret->carry_us = carry_us;
 	ret->make_us = BASE_MAX(make_cpu / cores, file->read_us / reader_threads);
 	ret->fetch_us = BASE_MAX(fetch_cpu / cores, peering->wire.mean);
 	ret->is_worth = !(ret->make_us < PEERING_MARGIN * ret->fetch_us);

@@ -371,6 +371,12 @@ static void explain_peers(const struct explain *all)
 			" now and then only: fetching takes %.0f us a sample, making it here %.0f "
 			"us.\n",
 			fetch_us, make_us);
+	if (explain_real(peers, "carry_us") >= 0)
+		fprintf(all->out, "The carrier takes %.0f us of a processor for it, %s.\n",
+			explain_real(peers, "carry_us"),
+			json_in_bool(json_in_member(peers, "carry_measured"), false)
+			    ? "as measured here"
+			    : "as is assumed until it is measured");
 }
 
 static void explain_place(const struct explain *all)

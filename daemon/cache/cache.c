@@ -159,7 +159,7 @@ void cache_dropped(struct stream *stream, const struct hash_id *group)
 
 void cache_init(struct cache *cache)
 {
-	*cache = (struct cache){.forced = -1, .peers = {-1, -1, true}};
+	*cache = (struct cache){.forced = -1, .peers = {-1, -1, -1, true}};
 	peering_init(&cache->peering);
 }
 

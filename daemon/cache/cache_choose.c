@@ -190,12 +190,14 @@ static void look(struct stream *stream, uint64_t now_ns)
 }
 
 /* Is what others may have sooner fetched than made? */
-static void look_at_peers(struct cache *cache)
+static void look_at_peers(struct stream *stream)
 {
+	struct cache *cache = &stream->cache;
 	const struct point_input *in = &cache->input;
 
-	peering_choose(&cache->peering, &in->cost[0], &in->cost[cache->choice.point], in->cores,
-		       in->reader_threads, &cache->peers);
+	peering_choose(&cache->peering, &stream->domain->carrying.carry, &in->cost[0],
+		       &in->cost[cache->choice.point], in->cores, in->reader_threads,
+		       &cache->peers);
 }
 
 /* ---- deciding ---- */
@@ -302,7 +304,7 @@ void cache_tick(struct stream *stream, uint64_t now_ns)
 	cache->looked_ns = now_ns;
 	cache->jobs = stream->n_jobs;
 	look(stream, now_ns);
-	look_at_peers(cache);
+	look_at_peers(stream);
 	if (is_early(cache))
 		return;
 	if (cache->choice.reason == POINT_UNMEASURED || has_moved(cache) ||
@@ -384,6 +386,9 @@ static void describe_peers(const struct stream *stream, struct json_out *out)
 	json_out_member_bool(out, "worth", cache->peers.is_worth);
 	json_out_member_double(out, "make_us", cache->peers.make_us);
 	json_out_member_double(out, "fetch_us", cache->peers.fetch_us);
+	json_out_member_double(out, "carry_us", cache->peers.carry_us);
+	json_out_member_bool(out, "carry_measured",
+			     stream->domain->carrying.carry.us_per_mib > 0);
 	json_out_object_end(out);
 }
 

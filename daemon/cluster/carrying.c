@@ -110,13 +110,26 @@ static void on_lost(struct carrying *carrying, const struct said_lost *lost)
 	tell_members(carrying);
 }
 
+static void measure(struct carrying *carrying, uint64_t cpu_ns)
+{
+	uint64_t bytes = 0;
+
+	for (unsigned i = 0; i < VALUE_MOST_PEERS; i++)
+		if (carrying->channel[i].incarnation)
+			bytes += carrying->channel[i].state.bytes_sent +
+				 carrying->channel[i].state.bytes_received;
+	peering_carried(&carrying->carry, cpu_ns, bytes);
+}
+
 static void on_state(struct carrying *carrying, const struct said_state *said)
 {
 	struct carrying_channel *channel =
 	    channel_of(carrying, said->peer, said->id, said->incarnation);
 
-	if (channel)
-		memcpy(&channel->state, said->state, sizeof(channel->state));
+	if (!channel)
+		return;
+	memcpy(&channel->state, said->state, sizeof(channel->state));
+	measure(carrying, channel->state.cpu_ns);
 }
 
 static bool on_message(void *arg, struct wire_in *in)

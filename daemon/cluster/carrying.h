@@ -17,6 +17,7 @@
 #include "daemon/proc/child.h"
 #include "daemon/param.h"
 #include "daemon/proc/hearing.h"
+#include "sched/peering.h"
 
 struct gating;
 struct json_out;
@@ -61,6 +62,7 @@ struct carrying { /* zeroed: no carrier, as there are no peers */
 	uint64_t number;    /* the domain's, for the gate; 0: there is no carrier */
 	int to_fd, from_fd; /* owned: trays that the reader writes and reads */
 	struct carrying_channel channel[VALUE_MOST_PEERS];
+	struct peering_carry carry; /* what carrying costs here, by whatever transport */
 };
 
 /* Starts it. A domain without a carrier is one without peers, so no failure is an error: the log says it. */

@@ -12,6 +12,7 @@
 #define MANY 1000
 
 static struct peering peering;
+static struct peering_carry carry;
 static struct point_cost file = {
     .samples = MANY, .work_us = 400, .read_us = 50, .read_cpu_us = 40, .bytes = 110e3};
 static struct point_cost form = {
@@ -24,7 +25,7 @@ static struct peering_choice choose(double wire_us, uint64_t out, double cores)
 	peering_init(&peering);
 	for (unsigned i = 0; i < MANY; i++)
 		peering_came(&peering, wire_us, 20, 140e3, out);
-	peering_choose(&peering, &file, &form, cores, 4, &choice);
+	peering_choose(&peering, &carry, &file, &form, cores, 4, &choice);
 	return choice;
 }
 
@@ -64,14 +65,14 @@ START_TEST(what_is_not_measured_is_asked_for)
 	struct peering_choice choice;
 
 	peering_init(&peering);
-	peering_choose(&peering, &file, &form, 2, 4, &choice);
+	peering_choose(&peering, &carry, &file, &form, 2, 4, &choice);
 	ck_assert(choice.is_worth && choice.fetch_us < 0);
 	unknown.made = 0;
 	for (unsigned i = 0; i < MANY; i++)
 		peering_came(&peering, 1e9, 20, 140e3, 1);
-	peering_choose(&peering, &file, &unknown, 2, 4, &choice);
+	peering_choose(&peering, &carry, &file, &unknown, 2, 4, &choice);
 	ck_assert(choice.is_worth);
-	peering_choose(&peering, &file, &form, 0, 4, &choice); /* no number is believed */
+	peering_choose(&peering, &carry, &file, &form, 0, 4, &choice); /* no number is believed */
 	ck_assert(choice.is_worth);
 }
 END_TEST
@@ -88,7 +89,7 @@ START_TEST(it_is_tried_again)
 			continue;
 		asked++;
 		peering_came(&peering, 300, 20, 140e3, 1);
-		peering_choose(&peering, &file, &form, 2, 4, &choice);
+		peering_choose(&peering, &carry, &file, &form, 2, 4, &choice);
 	}
 	ck_assert(choice.is_worth);
 	ck_assert_uint_lt(asked, 400000 / 16);
@@ -105,6 +106,32 @@ START_TEST(room_for_what_is_not_known)
 }
 END_TEST
 
+/* Of what the carrier used and carried in between; one that began anew says nothing of what was before. */
+START_TEST(what_carrying_costs_is_measured)
+{
+	const uint64_t mib = UINT64_C(1) << 20;
+	const double unknown = peering_carry_us(&carry);
+	struct peering_choice dear;
+
+	peering_carried(&carry, 1000, mib);
+	ck_assert_double_eq(peering_carry_us(&carry), unknown);
+	peering_carried(&carry, 1000000, 10 * mib);
+	ck_assert_double_eq_tol(peering_carry_us(&carry), 100, 1);
+	for (uint64_t i = 1; i <= 40; i++)
+		peering_carried(&carry, 1000000 + i * 20000000, (10 + 10 * i) * mib);
+	ck_assert_double_eq_tol(peering_carry_us(&carry), 2000, 1);
+	peering_carried(&carry, 5, 0);
+	ck_assert_double_eq_tol(peering_carry_us(&carry), 2000, 1);
+	for (uint64_t i = 1; i <= 40; i++)
+		peering_carried(&carry, i * 500000000, 10 * i * mib);
+	dear = choose(300, 1, 2);
+	ck_assert_double_eq_tol(dear.carry_us, 50000 * 140e3 / (double)mib, 50);
+	ck_assert(!dear.is_worth);
+	carry = (struct peering_carry){.bytes = 0};
+	ck_assert(choose(300, 1, 2).is_worth);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("peering");
@@ -113,6 +140,7 @@ int main(void)
 	int failed;
 
 	suite_add_tcase(suite, tcase);
+	tcase_add_test(tcase, what_carrying_costs_is_measured);
 	tcase_add_test(tcase, what_is_dear_to_make_is_fetched);
 	tcase_add_test(tcase, what_comes_slower_than_it_is_made_is_made);
 	tcase_add_test(tcase, a_slow_source_is_no_cheap_one);
