@@ -23,3 +23,24 @@ void bits_fill(uint64_t *bits, uint64_t n)
 	if (n % 64)
 		bits[words - 1] = UINT64_MAX >> (64 - n % 64);
 }
+
+/* One bit of the logarithm a squaring. */
+uint64_t bits_minus_log2(uint64_t random, unsigned fraction)
+{
+	uint64_t mantissa, logarithm;
+	unsigned exponent;
+
+	if (random == UINT64_MAX)
+		return 0;
+	exponent = 63 - (unsigned)__builtin_clzll(random + 1);
+	mantissa = (random + 1) << (63 - exponent);
+	logarithm = exponent;
+	for (unsigned i = 0; i < fraction; i++) {
+		const unsigned __int128 square = (unsigned __int128)mantissa * mantissa;
+		const unsigned bit = (unsigned)(square >> 127);
+
+		mantissa = (uint64_t)(square >> (63 + bit));
+		logarithm = logarithm << 1 | bit;
+	}
+	return (UINT64_C(64) << fraction) - logarithm;
+}

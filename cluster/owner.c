@@ -14,37 +14,17 @@
 #include <stdbool.h>
 
 #include "base/base.h"
+#include "base/bits.h"
 #include "base/little.h"
 #include "base/philox.h"
 
 #define OWNER_BITS 32 /* of a logarithm, behind its point */
 
-/* -log2((random + 1) / 2^64) in units of 2^-OWNER_BITS. One bit of the logarithm a squaring. */
-static uint64_t minus_log2(uint64_t random)
-{
-	uint64_t mantissa, logarithm;
-	unsigned exponent;
-
-	if (random == UINT64_MAX)
-		return 0;
-	exponent = 63 - (unsigned)__builtin_clzll(random + 1);
-	mantissa = (random + 1) << (63 - exponent);
-	logarithm = exponent;
-	for (int i = 0; i < OWNER_BITS; i++) {
-		const unsigned __int128 square = (unsigned __int128)mantissa * mantissa;
-		const unsigned bit = (unsigned)(square >> 127);
-
-		mantissa = (uint64_t)(square >> (63 + bit));
-		logarithm = logarithm << 1 | bit;
-	}
-	return (UINT64_C(64) << OWNER_BITS) - logarithm;
-}
-
 static uint64_t log_of(uint64_t key, uint64_t sample, uint64_t node)
 {
 	const struct philox block = philox_block(key, sample, node);
 
-	return minus_log2((uint64_t)block.word[1] << 32 | block.word[0]);
+	return bits_minus_log2((uint64_t)block.word[1] << 32 | block.word[0], OWNER_BITS);
 }
 
 struct wait {

@@ -42,31 +42,15 @@ void plan_reader_fini(struct plan_reader *plan_reader)
 	base_close(&plan_reader->fd);
 }
 
-static struct entry entry_of(const struct plan_log_entry *from)
-{
-	return (struct entry){
-	    .epoch = from->epoch,
-	    .place = from->place,
-	    .seed = from->seed,
-	    .lap = from->lap,
-	    .count = from->count,
-	    .n_grains = from->n_grains,
-	    .grains = from->grains,
-	    .ids = from->ids,
-	};
-}
-
 /* The next record. Outcomes of plan_log_read() as ours. */
 static int read_entry(struct plan_log *plan_log, uint64_t *offset, struct entry *ret)
 {
-	struct plan_log_entry entry;
-	int r = plan_log_read(plan_log, offset, &entry);
+	int r = plan_log_read(plan_log, offset, ret);
 
 	if (r == PLAN_LOG_E_NONE)
 		return PLAN_READER_E_SHORT;
 	if (r)
 		return r == PLAN_LOG_E_GONE ? PLAN_READER_E_GONE : r < 0 ? r : PLAN_READER_E_BAD;
-	*ret = entry_of(&entry);
 	return 0;
 }
 

@@ -12,16 +12,8 @@
  */
 
 #include "base/base.h"
+#include "base/plan_entry.h"
 #include "sched/deal.h"
-
-struct entry {
-	uint64_t epoch, place; /* of its first sample */
-	uint64_t seed, lap;
-	uint32_t count;    /* samples */
-	uint32_t n_grains; /* 0: a tail, whose samples are listed */
-	const uint32_t *grains;
-	const int64_t *ids; /* of a tail, in order */
-};
 
 struct entry_set { /* which samples the epochs of the log have; borrowed */
 	const struct deal *deal;

@@ -27,6 +27,7 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "base/bits.h"
 #include "base/philox.h"
 
 /* Apart from each other and from every other use of (seed, epoch). */
@@ -163,27 +164,6 @@ struct contender {
 	uint64_t item;
 };
 
-/* -log2((random + 1) / 2^64) in units of 2^-44. One bit of the logarithm a squaring. */
-static uint64_t minus_log2(uint64_t random)
-{
-	uint64_t mantissa, logarithm;
-	unsigned exponent;
-
-	if (random == UINT64_MAX)
-		return 0;
-	exponent = 63 - (unsigned)__builtin_clzll(random + 1);
-	mantissa = (random + 1) << (63 - exponent);
-	logarithm = exponent;
-	for (int i = 0; i < 44; i++) {
-		unsigned __int128 square = (unsigned __int128)mantissa * mantissa;
-		unsigned bit = (unsigned)(square >> 127);
-
-		mantissa = (uint64_t)(square >> (63 + bit));
-		logarithm = logarithm << 1 | bit;
-	}
-	return (UINT64_C(64) << 44) - logarithm;
-}
-
 static bool is_before(const struct contender *a, const struct contender *b)
 {
 	return a->wait != b->wait ? a->wait < b->wait : a->item < b->item;
@@ -234,7 +214,7 @@ static struct contender find(struct contender *all, uint64_t n, uint64_t rank)
 static struct contender contender_of(const struct weigh *weigh, uint64_t item)
 {
 	struct philox block = philox_block(weigh->seed, weigh->epoch, WEIGH_STREAM_WAIT + item);
-	uint64_t wait = minus_log2(word64(block.word[0], block.word[1]));
+	uint64_t wait = bits_minus_log2(word64(block.word[0], block.word[1]), 44);
 
 	return (struct contender){(double)wait / weigh->weights[item], item};
 }

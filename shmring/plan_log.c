@@ -150,7 +150,7 @@ static void turn_round(struct plan_log *plan_log, uint32_t bytes)
 	plan_log->end += left;
 }
 
-void plan_log_append(struct plan_log *plan_log, const struct plan_log_entry *entry)
+void plan_log_append(struct plan_log *plan_log, const struct entry *entry)
 {
 	uint32_t bytes = record_bytes(entry->count, entry->n_grains);
 	const void *data = entry->n_grains ? (const void *)entry->grains : entry->ids;
@@ -327,8 +327,8 @@ static int make_room(struct plan_log *plan_log, size_t bytes)
 }
 
 /* The record at the offset, of `left` bytes that are published. */
-static int read_record(struct plan_log *plan_log, uint64_t offset, uint64_t left,
-		       struct plan_log_entry *ret, uint32_t *ret_bytes)
+static int read_record(struct plan_log *plan_log, uint64_t offset, uint64_t left, struct entry *ret,
+		       uint32_t *ret_bytes)
 {
 	const uint8_t *at = room_of(plan_log) + offset % plan_log->room;
 	uint64_t words[sizeof(struct plan_log_record) / 8];
@@ -350,7 +350,7 @@ static int read_record(struct plan_log *plan_log, uint64_t offset, uint64_t left
 	if (r)
 		return r;
 	copy_out(plan_log->copy, at + sizeof(record), record.bytes - sizeof(record));
-	*ret = (struct plan_log_entry){
+	*ret = (struct entry){
 	    .epoch = record.epoch,
 	    .place = record.place,
 	    .seed = record.seed,
@@ -363,7 +363,7 @@ static int read_record(struct plan_log *plan_log, uint64_t offset, uint64_t left
 	return is_whole(plan_log, offset) ? 0 : PLAN_LOG_E_GONE;
 }
 
-int plan_log_read(struct plan_log *plan_log, uint64_t *offset, struct plan_log_entry *ret)
+int plan_log_read(struct plan_log *plan_log, uint64_t *offset, struct entry *ret)
 {
 	uint64_t end = plan_log_end(plan_log), at = *offset, left_in_room;
 	uint32_t bytes;

@@ -15,6 +15,7 @@
 
 #include <stdatomic.h>
 #include "base/base.h"
+#include "base/plan_entry.h"
 
 #define PLAN_LOG_MAGIC UINT64_C(0x314c524353214f01) /* 01 "O!SCRL1" */
 #define PLAN_LOG_ID 16
@@ -45,13 +46,6 @@ struct plan_log_record { /* 64 bytes, then grains, or ids of a tail, to a multip
 _Static_assert(sizeof(struct plan_log_record) == 64, "a record is frozen");
 _Static_assert(sizeof(struct plan_log_head) <= PLAN_LOG_HEAD, "the head ends before the records");
 
-struct plan_log_entry {
-	uint64_t epoch, place, seed, lap;
-	uint32_t count, n_grains;
-	const uint32_t *grains; /* NULL for a tail */
-	const int64_t *ids;     /* of a tail */
-};
-
 struct plan_log { /* a mapped one */
 	struct plan_log_head *map;
 	uint64_t bytes, room;
@@ -76,7 +70,7 @@ int plan_log_reserve(struct plan_log *plan_log, int fd, uint64_t most);
 void plan_log_set_origin(struct plan_log *plan_log, uint64_t origin, uint64_t first_epoch);
 /* The entry must not be larger than PLAN_LOG_MAX_RECORD, nor than half the room. Others see it when it is
  * published. */
-void plan_log_append(struct plan_log *plan_log, const struct plan_log_entry *entry);
+void plan_log_append(struct plan_log *plan_log, const struct entry *entry);
 void plan_log_publish(struct plan_log *plan_log);
 
 /*
@@ -95,6 +89,6 @@ uint64_t plan_log_end(const struct plan_log *plan_log);
 /* The record at *offset, which moves on behind it. Its arrays are copies and live until the next
  * call; numbers are those of the memory, sizes are checked. 0, PLAN_LOG_E_NONE, PLAN_LOG_E_GONE,
  * PLAN_LOG_E_BAD, -ENOMEM. */
-int plan_log_read(struct plan_log *plan_log, uint64_t *offset, struct plan_log_entry *ret);
+int plan_log_read(struct plan_log *plan_log, uint64_t *offset, struct entry *ret);
 
 #endif

@@ -42,22 +42,6 @@
 
 /* ---- founding ---- */
 
-void group_append(struct plan_log *plan_log, const struct entry *entry)
-{
-	const struct plan_log_entry shown = {
-	    .epoch = entry->epoch,
-	    .place = entry->place,
-	    .seed = entry->seed,
-	    .lap = entry->lap,
-	    .count = entry->count,
-	    .n_grains = entry->n_grains,
-	    .grains = entry->grains,
-	    .ids = entry->ids,
-	};
-
-	plan_log_append(plan_log, &shown);
-}
-
 /* What ranks see is kept. */
 static void show(struct group *group)
 {
@@ -368,7 +352,7 @@ void group_log(struct stream *stream, const struct carousel_action *action)
 	if (!group)
 		return;
 	carousel_newest(stream->carousel, group->number, &entry);
-	group_append(&group->plan_log, &entry);
+	plan_log_append(&group->plan_log, &entry);
 	show(group);
 	for (uint32_t i = 0; i < CAROUSEL_MAX_JOBS; i++) {
 		struct job *job = stream->job[i];

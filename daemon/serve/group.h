@@ -64,8 +64,6 @@ void group_pay_back(struct stream *stream, struct domain *payer);
 /* Frees a carousel's log of a group; NULL is fine. That of a dataset of 10^8 samples has a hundred megabytes: what one step does
  * not free, later turns of the loop do. */
 void group_end_log(struct endings *endings, struct carousel_log *log);
-/* One more record of a group's plan log. */
-void group_append(struct plan_log *plan_log, const struct entry *entry);
 /* A rank has joined, or is gone. */
 void group_joined(struct group *group, uint32_t rank);
 void group_left(struct group *group);

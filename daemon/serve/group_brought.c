@@ -122,20 +122,6 @@ int brought_begin(struct brought *log, struct conn *conn, int fd, const struct t
 
 /* ---- steps ---- */
 
-static struct entry entry_of(const struct plan_log_entry *from)
-{
-	return (struct entry){
-	    .epoch = from->epoch,
-	    .place = from->place,
-	    .seed = from->seed,
-	    .lap = from->lap,
-	    .count = from->count,
-	    .n_grains = from->n_grains,
-	    .grains = from->grains,
-	    .ids = from->ids,
-	};
-}
-
 static void go_on(struct brought *log, enum brought_stage stage)
 {
 	log->stage = stage;
@@ -173,7 +159,7 @@ static int reserve_some(struct brought *log)
 
 static int read_one(struct brought *log)
 {
-	struct plan_log_entry read;
+	struct entry read;
 	int r = log->offset < log->end ? plan_log_read(&log->from, &log->offset, &read)
 				       : PLAN_LOG_E_NONE;
 
@@ -181,7 +167,7 @@ static int read_one(struct brought *log)
 		return 0;
 	if (r)
 		return BROUGHT_E_BAD;
-	log->entry = log->last = entry_of(&read);
+	log->entry = log->last = read;
 	go_on(log, BROUGHT_CHECK);
 	if (!log->entry.n_grains)
 		return BROUGHT_E_MORE;
@@ -246,7 +232,7 @@ static int add_one(struct brought *log)
 
 	if (carousel_recall(log->stream->carousel, log->log, &part))
 		return BROUGHT_E_BAD;
-	group_append(&log->plan_log, &part);
+	plan_log_append(&log->plan_log, &part);
 	log->at += part.count;
 	if (log->at < log->entry.count)
 		return BROUGHT_E_MORE;

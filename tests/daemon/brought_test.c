@@ -86,7 +86,7 @@ static void append(uint64_t epoch, uint64_t place, uint32_t count, bool is_liste
 {
 	static uint32_t grains[65536];
 	static int64_t ids[65536];
-	struct plan_log_entry entry = {.epoch = epoch, .place = place, .seed = 1, .lap = place};
+	struct entry entry = {.epoch = epoch, .place = place, .seed = 1, .lap = place};
 
 	for (uint32_t i = 0; i < count; i++) {
 		grains[i] = (uint32_t)(place + i);

@@ -16,7 +16,7 @@ static volatile uint64_t lent; /* so that the reads are not left out */
 static void read_all(struct plan_log *plan_log)
 {
 	uint64_t offset = plan_log_first(plan_log), before;
-	struct plan_log_entry entry;
+	struct entry entry;
 	int r;
 
 	do {

@@ -24,11 +24,11 @@
 static const uint8_t id[PLAN_LOG_ID] = "a log's name";
 
 /* Entry number k: its size and its words follow from k. */
-static void make(uint64_t k, uint32_t *grains, int64_t *ids, struct plan_log_entry *ret)
+static void make(uint64_t k, uint32_t *grains, int64_t *ids, struct entry *ret)
 {
 	uint32_t count = (uint32_t)(k * 37 % MOST_GRAINS) + 1;
 
-	*ret = (struct plan_log_entry){.epoch = k / 50, .place = k, .seed = ~k, .lap = 3 * k};
+	*ret = (struct entry){.epoch = k / 50, .place = k, .seed = ~k, .lap = 3 * k};
 	ret->count = k % 9 ? count : count / 4 + 1;
 	ret->n_grains = k % 9 ? count : 0;
 	for (uint32_t i = 0; i < ret->count; i++) {
@@ -39,7 +39,7 @@ static void make(uint64_t k, uint32_t *grains, int64_t *ids, struct plan_log_ent
 	ret->ids = k % 9 ? NULL : ids;
 }
 
-static bool is_same(const struct plan_log_entry *a, const struct plan_log_entry *b)
+static bool is_same(const struct entry *a, const struct entry *b)
 {
 	if (a->epoch != b->epoch || a->place != b->place || a->seed != b->seed ||
 	    a->lap != b->lap || a->count != b->count || a->n_grains != b->n_grains)
@@ -52,7 +52,7 @@ static void append(struct plan_log *plan_log, uint64_t k)
 {
 	uint32_t grains[MOST_GRAINS];
 	int64_t ids[MOST_GRAINS];
-	struct plan_log_entry entry;
+	struct entry entry;
 
 	make(k, grains, ids, &entry);
 	plan_log_append(plan_log, &entry);
@@ -75,7 +75,7 @@ START_TEST(what_was_appended_is_read)
 	uint32_t grains[MOST_GRAINS];
 	int64_t ids[MOST_GRAINS];
 	struct plan_log writer, reader;
-	struct plan_log_entry expected, got;
+	struct entry expected, got;
 	uint64_t offset, late, k;
 	int fd;
 
@@ -184,7 +184,7 @@ static uint64_t read_file(int file)
 {
 	uint32_t grains[MOST_GRAINS];
 	int64_t ids[MOST_GRAINS];
-	struct plan_log_entry expected, got = {.place = UINT64_MAX};
+	struct entry expected, got = {.place = UINT64_MAX};
 	struct plan_log reader;
 	uint64_t offset, next;
 	int fd = sealed_copy(file), r;
@@ -252,7 +252,7 @@ START_TEST(no_entry_is_torn)
 	uint32_t grains[MOST_GRAINS];
 	int64_t ids[MOST_GRAINS];
 	struct plan_log writer, reader;
-	struct plan_log_entry expected, got = {.place = 0};
+	struct entry expected, got = {.place = 0};
 	uint64_t offset = 0;
 	pthread_t thread;
 	int fd;

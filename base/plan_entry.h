@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef BASE_PLAN_ENTRY_H
+#define BASE_PLAN_ENTRY_H
+
+/* A chunk of a plan, as sched/ reckons with it (sched/entry.h) and as shared memory and files say it (shmring/plan_log.h). */
+
+#include <stdint.h>
+
+struct entry {
+	uint64_t epoch, place; /* of its first sample */
+	uint64_t seed, lap;
+	uint32_t count;    /* samples */
+	uint32_t n_grains; /* 0: a tail, whose samples are listed */
+	const uint32_t *grains;
+	const int64_t *ids; /* of a tail, in order */
+};
+
+#endif
