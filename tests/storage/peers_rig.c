@@ -373,7 +373,8 @@ void peers_queue(struct peers_node *node)
 
 	ck_assert_int_eq(lane_block_begin(&node->lane, 1, 1, 1, 0, 1, PEERS_SAMPLES, &node->block),
 			 0);
-	memset(node->from_where, 0, sizeof(node->from_where)); /* who is awake takes a task at once */
+	memset(node->from_where, 0,
+	       sizeof(node->from_where)); /* who is awake takes a task at once */
 	for (uint32_t i = 0; i < PEERS_SAMPLES; i++) {
 		node->files[i] = node->runs[i] = 0;
 		lane_task_keep(&node->lane, node->block, i, &keep);
