@@ -16,6 +16,7 @@
  *   madvise   advice that only gives memory back or changes page sizes: MADV_REMOVE would punch
  *             holes into shared memory
  *   write     to the eventfd alone; pread64 of an indexer's file
+ *   ioctl     of a carrier with an RDMA device: that device's calls, which a queue pair's connecting is; all was mapped before
  *   signals   none are handled, so not even rt_sigreturn; abort() dies of its first system call
  *
  * The stack is limited, for RLIMIT_DATA does not count it and "unlimited" may be inherited.
@@ -31,6 +32,7 @@
 #include <linux/futex.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <rdma/rdma_user_ioctl_cmds.h>
 #include <seccomp.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -86,7 +88,7 @@ static int sandbox_limit(uint64_t memory, rlim_t files)
 }
 
 /* Only root has anything to lose here; dropping from the bounding set needs CAP_SETPCAP. */
-static int sandbox_drop_capabilities(void)
+int sandbox_drop_capabilities(void)
 {
 	struct __user_cap_header_struct head = {_LINUX_CAPABILITY_VERSION_3, 0};
 	const struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = {{0, 0, 0}, {0, 0, 0}};
@@ -180,8 +182,15 @@ static int sandbox_allow_talk(scmp_filter_ctx filter)
 	return rc;
 }
 
-/* limits NULL: of one that talks. */
-static int sandbox_load_filter(const struct sandbox_limits *limits)
+static int sandbox_allow_verbs(scmp_filter_ctx filter, int fd)
+{
+	return seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(ioctl), 2,
+				SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)fd, 0),
+				SCMP_A1(SCMP_CMP_EQ, RDMA_VERBS_IOCTL, 0));
+}
+
+/* limits NULL: of one that talks; verbs_fd: -1: none. */
+static int sandbox_load_filter(const struct sandbox_limits *limits, int verbs_fd)
 {
 	scmp_filter_ctx filter = seccomp_init(SCMP_ACT_KILL_PROCESS);
 	int rc;
@@ -199,6 +208,8 @@ static int sandbox_load_filter(const struct sandbox_limits *limits)
 		rc = sandbox_allow_memory(filter);
 	if (rc == 0)
 		rc = limits ? sandbox_allow_files(filter, limits) : sandbox_allow_talk(filter);
+	if (rc == 0 && verbs_fd >= 0)
+		rc = sandbox_allow_verbs(filter, verbs_fd);
 	if (rc == 0)
 		rc = seccomp_load(filter); /* sets no_new_privs, too */
 	seccomp_release(filter);
@@ -215,16 +226,14 @@ int sandbox_enter(const struct sandbox_limits *limits)
 		rc = sandbox_drop_capabilities();
 	if (rc == 0)
 		rc = sandbox_limit(limits->memory, 0);
-	return rc == 0 ? sandbox_load_filter(limits) : rc;
+	return rc == 0 ? sandbox_load_filter(limits, -1) : rc;
 }
 
-int sandbox_enter_talking(uint64_t memory)
+int sandbox_enter_talking(uint64_t memory, int verbs_fd)
 {
-	int rc = sandbox_drop_capabilities();
+	int rc = sandbox_limit(memory, SANDBOX_TALKING_FILES);
 
-	if (rc == 0)
-		rc = sandbox_limit(memory, SANDBOX_TALKING_FILES);
-	return rc == 0 ? sandbox_load_filter(NULL) : rc;
+	return rc == 0 ? sandbox_load_filter(NULL, verbs_fd) : rc;
 }
 
 bool sandbox_is_strict(void)

@@ -15,8 +15,8 @@
 
 enum carrier_message {
 	/* accessd -> carrier */
-	/* GATE 1; fd 0: to the gate; TRAYS 1, in the first one alone; fd 1: tray that the reader writes, fd 2: tray
-	 * that the carrier writes, one ring each. A later one: the gate is a new one; channels live on. */
+	/* GATE 1; fd 0: to the gate; TRAYS 1, TRANSPORT, in the first one alone; fd 1: tray that the reader writes, fd 2:
+	 * tray that the carrier writes, one ring each. A later one: the gate is a new one; channels live on. */
 	CARRIER_START = 1,
 	/* gate -> carrier, over their pair */
 	/* ID, INCARNATION, WEIGHT, SEALED 0|1, KEYS; fd 0: a connected stream socket to that node. A channel that was
@@ -25,9 +25,11 @@ enum carrier_message {
 	/* carrier -> gate */
 	CARRIER_ENDED = 8, /* ID, INCARNATION: that channel has ended: connect anew, in time */
 	/* carrier -> accessd */
-	CARRIER_MET = 16,   /* PEER, ID, INCARNATION, WEIGHT: a channel has begun */
-	CARRIER_LOST = 17,  /* PEER, ID, INCARNATION, TEXT: why; the reader was told GONE */
-	CARRIER_STATE = 18, /* PEER, ID, INCARNATION, STATE: once a second while it changes */
+	/* PEER, ID, INCARNATION, WEIGHT, RDMA 0|1, TEXT: a channel has begun; RDMA: values go by verbs; TEXT: why not */
+	CARRIER_MET = 16,
+	CARRIER_LOST = 17,    /* PEER, ID, INCARNATION, TEXT: why; the reader was told GONE */
+	CARRIER_STATE = 18,   /* PEER, ID, INCARNATION, STATE: once a second while it changes */
+	CARRIER_REFUSED = 19, /* ID, TEXT: a channel has ended before it was MET: why */
 };
 
 enum carrier_key {
@@ -41,6 +43,14 @@ enum carrier_key {
 	CARRIER_KEY_STATE = 8,       /* bytes: struct carrier_state */
 	CARRIER_KEY_GATE = 9,        /* u64: says that there is a descriptor */
 	CARRIER_KEY_TRAYS = 10,      /* u64: the same, of two */
+	CARRIER_KEY_TRANSPORT = 11,  /* u64: enum carrier_transport; AUTO if it is not there */
+	CARRIER_KEY_RDMA = 12,       /* u64 */
+};
+
+enum carrier_transport {
+	CARRIER_AUTO, /* RDMA where both ends have a device and it works, else TCP */
+	CARRIER_TCP,
+	CARRIER_RDMA /* or not at all */
 };
 
 struct

@@ -40,6 +40,7 @@ int channel_begin(struct carrier *carrier, struct channel *channel, const struct
 	    .peer = channel->peer,
 	    .id = from->id,
 	    .incarnation = from->incarnation,
+	    .weight = from->weight,
 	    .heard_ns = carrier->now_ns,
 	    .said_ns = carrier->now_ns,
 	    .sent_ns = carrier->now_ns,
@@ -52,9 +53,10 @@ int channel_begin(struct carrier *carrier, struct channel *channel, const struct
 	channel->asked = asked;
 	channel->sends = base_take_ptr(sends);
 	channel->receives = base_take_ptr(receives);
-	channel->phase = CHANNEL_LIVES;
+	channel->phase = CHANNEL_MEETS;
 	carrier->has_news = true;
 	channel_wait(carrier, channel);
+	path_begin(carrier, channel);
 	return 0;
 }
 
@@ -63,12 +65,14 @@ void channel_lose(struct carrier *carrier, struct channel *channel, const char *
 	char text[sizeof(channel->why.text)];
 	va_list args;
 
-	if (channel->phase != CHANNEL_LIVES)
+	if (!channel_is_open(channel))
 		return;
+	channel->was_met = channel->phase == CHANNEL_LIVES;
 	va_start(args, fmt);
 	vsnprintf(text, sizeof(text), fmt, args);
 	va_end(args);
 	diag_set(&channel->why, "%s", text);
+	path_fini(channel);
 	channel->transport->ops->close(channel->transport);
 	channel->transport = NULL;
 	seal_free(channel->sends);
@@ -82,13 +86,24 @@ void channel_lose(struct carrier *carrier, struct channel *channel, const char *
 	channel_tick(carrier, channel);
 }
 
+void channel_fail(struct carrier *carrier, struct channel *channel, const char *doing, int error)
+{
+	const char *why = channel->transport->ops->why(channel->transport);
+	struct diag diag;
+
+	diag_set(&diag, "%s: %s", doing, why ? why : strerror(error));
+	if (transport_is_verbs(channel->transport))
+		path_has_failed(carrier, channel, diag.text);
+	channel_lose(carrier, channel, "%s", diag.text);
+}
+
 /* The reader, then the others, are told. */
 static void end(struct carrier *carrier, struct channel *channel)
 {
 	const struct value_head gone = {
 	    .magic = VALUE_MAGIC, .type = VALUE_GONE, .peer = channel->peer};
 
-	if (!take_tell(carrier, &gone))
+	if (channel->was_met && !take_tell(carrier, &gone))
 		return;
 	channel->phase = CHANNEL_FREE;
 	control_lost(carrier, channel);
@@ -108,7 +123,7 @@ static bool say_directly(struct carrier *carrier, struct channel *channel, const
 	seal_around(channel->sends, head, body, bytes, first, tag);
 	sent = channel->transport->ops->send(channel->transport, part, 3);
 	if (sent < 0 && sent != -EAGAIN) {
-		channel_lose(carrier, channel, "sending: %s", strerror((int)-sent));
+		channel_fail(carrier, channel, "sending", (int)-sent);
 		return false;
 	}
 	sent = BASE_MAX(sent, 0);
@@ -130,7 +145,7 @@ static bool say_directly(struct carrier *carrier, struct channel *channel, const
 		}
 	}
 	channel_flush(carrier, channel);
-	return channel->phase == CHANNEL_LIVES;
+	return channel_is_open(channel);
 }
 
 bool channel_say(struct carrier *carrier, struct channel *channel, const struct frame *frame,
@@ -149,7 +164,7 @@ bool channel_say(struct carrier *carrier, struct channel *channel, const struct 
 	frame_put(frame, head);
 	if (bytes >= CARRIER_LONG && !seal_encrypts(channel->sends)) {
 		channel_flush(carrier, channel);
-		if (channel->phase != CHANNEL_LIVES)
+		if (!channel_is_open(channel))
 			return false;
 		if (channel->outbox.bytes == 0 && !channel->is_full)
 			return say_directly(carrier, channel, head, body, bytes);
@@ -169,7 +184,7 @@ bool channel_say(struct carrier *carrier, struct channel *channel, const struct 
 	channel->said_ns = carrier->now_ns;
 	if (!channel->is_full && channel->outbox.bytes >= ENOUGH)
 		channel_flush(carrier, channel);
-	return channel->phase == CHANNEL_LIVES;
+	return channel_is_open(channel);
 }
 
 void channel_flush(struct carrier *carrier, struct channel *channel)
@@ -185,7 +200,7 @@ void channel_flush(struct carrier *carrier, struct channel *channel)
 			return;
 		}
 		if (sent < 0) {
-			channel_lose(carrier, channel, "sending: %s", strerror((int)-sent));
+			channel_fail(carrier, channel, "sending", (int)-sent);
 			return;
 		}
 		outbox_sent(&channel->outbox, (size_t)sent);
@@ -198,12 +213,13 @@ void channel_wait(struct carrier *carrier, struct channel *channel)
 {
 	int r;
 
-	if (channel->phase != CHANNEL_LIVES)
+	if (!channel_is_open(channel))
 		return;
 	r = channel->transport->ops->wait(channel->transport, carrier->epoll_fd, channel->peer,
 					  !channel->is_held, channel->is_full);
-	if (r)
-		channel_lose(carrier, channel, "waiting: %s", strerror(-r));
+	channel->is_awake = r > 0;
+	if (r < 0)
+		channel_fail(carrier, channel, "waiting", -r);
 }
 
 /* ---- deadlines ---- */
@@ -265,7 +281,9 @@ static void live(struct carrier *carrier, struct channel *channel)
 
 void channel_tick(struct carrier *carrier, struct channel *channel)
 {
-	if (channel->phase == CHANNEL_LIVES)
+	if (channel->phase == CHANNEL_MEETS)
+		path_tick(carrier, channel);
+	else if (channel->phase == CHANNEL_LIVES)
 		live(carrier, channel);
 	else if (channel->phase == CHANNEL_ENDS)
 		end(carrier, channel);
@@ -275,6 +293,8 @@ uint64_t channel_due_ns(const struct channel *channel)
 {
 	uint64_t due = UINT64_MAX;
 
+	if (channel->phase == CHANNEL_MEETS)
+		return path_due_ns(channel);
 	if (channel->phase != CHANNEL_LIVES)
 		return due;
 	if (asked_oldest(&channel->asked))

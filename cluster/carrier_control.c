@@ -61,7 +61,7 @@ static void take_tray(int fd, struct tray *ret)
 
 static void on_start(struct carrier *carrier, struct wire_in *in)
 {
-	uint64_t yes;
+	uint64_t yes, transport;
 	const bool has_gate = wire_get_u64(in, CARRIER_KEY_GATE, &yes) == 0;
 	const bool has_trays = wire_get_u64(in, CARRIER_KEY_TRAYS, &yes) == 0;
 	const unsigned first = has_gate ? 1 : 0;
@@ -72,6 +72,10 @@ static void on_start(struct carrier *carrier, struct wire_in *in)
 			      "START has trays once, and a descriptor for each item");
 	if (has_gate)
 		take_gate(carrier, wire_take_fd(in, 0));
+	if (has_trays && wire_get_u64(in, CARRIER_KEY_TRANSPORT, &transport) == 0)
+		carrier->transport = (enum carrier_transport)transport;
+	if (carrier->transport > CARRIER_RDMA)
+		control_fatal("message-bad", "START names a transport that there is not");
 	if (has_trays) {
 		take_tray(wire_take_fd(in, first), &carrier->from_reader);
 		take_tray(wire_take_fd(in, first + 1), &carrier->to_reader);
@@ -147,12 +151,26 @@ static void say_ended(const struct carrier *carrier, uint64_t id, uint64_t incar
 	send_to(carrier->gate_fd, &out, 0);
 }
 
-static void say_met(const struct channel *channel, uint32_t weight)
+void control_met(struct carrier *carrier, const struct channel *channel)
 {
+	const bool is_rdma = transport_is_verbs(channel->transport);
 	struct wire_out out;
 
 	begin_message(&out, CARRIER_MET, channel);
-	wire_put_u64(&out, CARRIER_KEY_WEIGHT, weight);
+	wire_put_u64(&out, CARRIER_KEY_WEIGHT, channel->weight);
+	wire_put_u64(&out, CARRIER_KEY_RDMA, is_rdma);
+	wire_put_string(&out, CARRIER_KEY_TEXT,
+			is_rdma ? verbs_pool_device(carrier->pool) : channel->path.why.text);
+	send_to(CARRIER_CONTROL_FD, &out, 0);
+}
+
+static void say_refused(const struct channel *channel)
+{
+	struct wire_out out;
+
+	wire_out_init(&out, CARRIER_REFUSED);
+	wire_put_u64(&out, CARRIER_KEY_ID, channel->id);
+	wire_put_string(&out, CARRIER_KEY_TEXT, channel->why.text);
 	send_to(CARRIER_CONTROL_FD, &out, 0);
 }
 
@@ -160,9 +178,13 @@ void control_lost(struct carrier *carrier, const struct channel *channel)
 {
 	struct wire_out out;
 
-	begin_message(&out, CARRIER_LOST, channel);
-	wire_put_string(&out, CARRIER_KEY_TEXT, channel->why.text);
-	send_to(CARRIER_CONTROL_FD, &out, 0);
+	if (channel->was_met) {
+		begin_message(&out, CARRIER_LOST, channel);
+		wire_put_string(&out, CARRIER_KEY_TEXT, channel->why.text);
+		send_to(CARRIER_CONTROL_FD, &out, 0);
+	} else {
+		say_refused(channel);
+	}
 	if (!channel->is_replaced)
 		say_ended(carrier, channel->id, channel->incarnation);
 }
@@ -219,6 +241,7 @@ static void on_channel(struct carrier *carrier, const struct carrier_channel *me
 	struct channel_new from = {
 	    .id = message->id,
 	    .incarnation = message->incarnation,
+	    .weight = (uint32_t)message->weight,
 	    .fd = fd,
 	    .is_sealed = message->is_sealed != 0,
 	};
@@ -236,10 +259,6 @@ static void on_channel(struct carrier *carrier, const struct carrier_channel *me
 		r = channel_begin(carrier, channel, &from);
 	else
 		base_close(&fd);
-	if (r == 0 && channel->phase == CHANNEL_LIVES) {
-		say_met(channel, (uint32_t)message->weight);
-		return;
-	}
 	if (r) {
 		log_line(LOG_LEVEL_WARN, "channel-refused", "node=%.16llx text=\"%s\"",
 			 (unsigned long long)message->id, strerror(-r));

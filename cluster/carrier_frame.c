@@ -153,7 +153,11 @@ static const char *on_answer(struct carrier *carrier, struct channel *channel,
 static const char *on_frame(struct carrier *carrier, struct channel *channel,
 			    const struct frame *frame, uint8_t *place, uint32_t body)
 {
+	if ((frame->type == FRAME_PATH) != (channel->phase == CHANNEL_MEETS))
+		return "it talks of values before, or after, how they go was agreed on";
 	switch (frame->type) {
+	case FRAME_PATH:
+		return path_heard(carrier, channel, place + sizeof(struct value_head));
 	case VALUE_GROUP:
 		return on_group(carrier, channel, frame, place, body);
 	case VALUE_GET:
@@ -203,7 +207,7 @@ static bool open_at(struct carrier *carrier, struct channel *channel, const uint
 		wrong = on_frame(carrier, channel, &frame, place, bytes);
 	if (wrong)
 		channel_lose(carrier, channel, "%s", wrong);
-	return wrong == NULL;
+	return channel_is_open(channel);
 }
 
 /* All whole frames that are in the buffer. false: the tray is full, or the connection has ended. */
@@ -256,7 +260,7 @@ static size_t receive_parts(struct carrier *carrier, struct channel *channel,
 				 ? "it ended the connection within a frame"
 				 : "it ended the connection");
 	else if (bytes < 0 && bytes != -EAGAIN)
-		channel_lose(carrier, channel, "receiving: %s", strerror((int)-bytes));
+		channel_fail(carrier, channel, "receiving", (int)-bytes);
 	if (bytes <= 0)
 		return 0;
 	channel->state.bytes_received += (uint64_t)bytes;
@@ -330,7 +334,7 @@ static size_t receive_some(struct carrier *carrier, struct channel *channel)
 		return receive_value(carrier, channel);
 	came =
 	    receive_parts(carrier, channel, &(struct iovec){intake->data + intake->end, most}, 1);
-	if (channel->phase == CHANNEL_LIVES)
+	if (channel_is_open(channel))
 		intake->end += came;
 	return came;
 }
@@ -344,7 +348,7 @@ void frame_receive(struct carrier *carrier, struct channel *channel)
 		const size_t bytes = receive_some(carrier, channel);
 
 		sum += bytes;
-		if (bytes == 0 || channel->phase != CHANNEL_LIVES)
+		if (bytes == 0 || !channel_is_open(channel))
 			break;
 	}
 	channel_wait(carrier, channel);

@@ -58,7 +58,7 @@ static void tick(struct carrier *carrier)
 	for (unsigned i = 0; i < VALUE_MOST_PEERS; i++) {
 		struct channel *channel = &carrier->channel[i];
 
-		if (channel->phase == CHANNEL_LIVES && channel->is_held)
+		if (channel_is_open(channel) && channel->is_held)
 			frame_receive(carrier, channel);
 		channel_tick(carrier, channel);
 	}
@@ -74,8 +74,11 @@ static int patience_ms(const struct carrier *carrier)
 {
 	uint64_t due = UINT64_MAX;
 
-	for (unsigned i = 0; i < VALUE_MOST_PEERS; i++)
+	for (unsigned i = 0; i < VALUE_MOST_PEERS; i++) {
+		if (carrier->channel[i].is_awake)
+			return 0;
 		due = BASE_MIN(due, channel_due_ns(&carrier->channel[i]));
+	}
 	if (carrier->has_news)
 		due = BASE_MIN(due, carrier->state_ns);
 	if (carrier->is_held)
@@ -93,23 +96,35 @@ static void on_event(struct carrier *carrier, uint64_t tag)
 		control_gate(carrier);
 	else if (tag == CONTROL_TAG_WAKE)
 		sleep_woke(carrier);
+	else if (tag == CONTROL_TAG_DEVICE)
+		path_device(carrier);
 }
 
 static void on_channel_event(struct carrier *carrier, struct channel *channel, uint32_t events)
 {
-	if (channel->phase != CHANNEL_LIVES)
+	bool receives, sends;
+
+	if (!channel_is_open(channel))
 		return;
-	if (events & (EPOLLOUT | EPOLLERR | EPOLLHUP)) {
+	channel->is_awake = false;
+	if (channel->phase == CHANNEL_MEETS)
+		path_woke(carrier, channel);
+	if (!channel_is_open(channel))
+		return;
+	channel->transport->ops->woke(channel->transport, events, &receives, &sends);
+	if (sends)
 		channel->is_full = false;
-		channel_wait(carrier, channel);
-	}
-	if (events & (EPOLLIN | EPOLLERR | EPOLLHUP) && channel->phase == CHANNEL_LIVES)
+	channel_wait(carrier, channel); /* what woke once may have to be told to wake again */
+	if (receives && channel_is_open(channel))
 		frame_receive(carrier, channel);
+	if (channel->phase == CHANNEL_MEETS)
+		path_tick(carrier, channel);
 }
 
 static void wait_and_serve(struct carrier *carrier, int timeout_ms)
 {
-	struct epoll_event event[VALUE_MOST_PEERS + 3];
+	/* A channel has a socket, and perhaps a queue pair. */
+	struct epoll_event event[2 * VALUE_MOST_PEERS + 4];
 	int n = epoll_wait(carrier->epoll_fd, event, BASE_ARRAY_LEN(event), timeout_ms);
 
 	if (n < 0 && errno != EINTR)
@@ -121,6 +136,9 @@ static void wait_and_serve(struct carrier *carrier, int timeout_ms)
 					 event[i].events);
 		else
 			on_event(carrier, event[i].data.u64);
+	for (unsigned i = 0; i < VALUE_MOST_PEERS; i++)
+		if (carrier->channel[i].is_awake)
+			on_channel_event(carrier, &carrier->channel[i], 0);
 }
 
 static _Noreturn void run(struct carrier *carrier)
@@ -169,6 +187,10 @@ static void begin(struct carrier *carrier)
 	if (r)
 		control_fatal("cipher", "libcrypto has no AES-128-GCM");
 	control_begin(carrier);
+	r = sandbox_drop_capabilities();
+	if (r)
+		control_fatal("capabilities", strerror(-r));
+	path_open(carrier);
 	r = base_random(&carrier->chance, sizeof(carrier->chance));
 	if (r)
 		control_fatal("random", strerror(-r));
@@ -178,7 +200,8 @@ static void begin(struct carrier *carrier)
 	if (r == 0)
 		r = control_watch(carrier, carrier->wake_fd, CONTROL_TAG_WAKE);
 	if (r == 0)
-		r = sandbox_enter_talking(MAIN_MEMORY);
+		r = sandbox_enter_talking(MAIN_MEMORY,
+					  carrier->pool ? verbs_pool_device_fd(carrier->pool) : -1);
 	if (r)
 		control_fatal("sandbox", strerror(-r));
 }

@@ -11,6 +11,7 @@
  *   carrier_take.c     items of the reader's tray: to whom they go
  *   carrier_channel.c  a connection: its life, what it sends, its deadlines
  *   carrier_frame.c    what it receives
+ *   carrier_path.c     by socket or by RDMA: what is agreed before all else
  *   carrier_sleep.c    waking up for the tray
  */
 
@@ -19,8 +20,10 @@
 #include "cluster/carrier.h"
 #include "cluster/names.h"
 #include "cluster/outbox.h"
+#include "cluster/path.h"
 #include "cluster/seal.h"
 #include "cluster/transport.h"
+#include "cluster/transport_verbs.h"
 #include "shmring/tray.h"
 
 #define CARRIER_MOST_WAITING ((size_t)64 << 20) /* bytes that wait for a slow peer */
@@ -33,8 +36,31 @@
 #define CARRIER_STUCK_NS UINT64_C(30000000000) /* a peer who takes nothing, and is lost */
 #define CARRIER_RETRY_NS UINT64_C(1000000)     /* a full tray is looked at again */
 #define CARRIER_STATE_NS UINT64_C(1000000000)
+#define CARRIER_TRIES_NS UINT64_C(5000000000) /* a queue pair that must have come up */
+#define CARRIER_MEETS_NS \
+	UINT64_C(20000000000)                 /* a peer with whom nothing was agreed, and is lost */
+#define CARRIER_SHUN_NS UINT64_C(60000000000) /* the socket is used where RDMA failed */
 
-enum channel_phase { CHANNEL_FREE, CHANNEL_LIVES, CHANNEL_ENDS /* the reader is not told yet */ };
+enum channel_phase {
+	CHANNEL_FREE,
+	CHANNEL_MEETS, /* agrees on how values go; nobody is told yet */
+	CHANNEL_LIVES,
+	CHANNEL_ENDS /* the reader is not told yet */
+};
+
+struct path {
+	struct transport *verbs; /* owned: that is offered; NULL: none */
+	bool heard_offer, heard_ready, heard_done, said_done;
+	bool is_tried;   /* both have offered one */
+	bool has_failed; /* why: values go over the socket */
+	uint64_t begun_ns, until_ns;
+	struct diag why;
+};
+
+struct path_failed {
+	uint64_t id, until_ns; /* of a node; 0: nothing is noted */
+	struct diag why;
+};
 
 struct intake { /* what was received and is not a whole frame yet */
 	uint8_t *data;
@@ -44,7 +70,8 @@ struct intake { /* what was received and is not a whole frame yet */
 
 struct channel {
 	enum channel_phase phase;
-	uint32_t peer;
+	uint32_t peer, weight;
+	struct path path;
 	uint64_t id, incarnation;
 	struct transport *transport;
 	struct seal *sends, *receives;
@@ -53,6 +80,8 @@ struct channel {
 	struct names told, heard;
 	struct asked asked;
 	struct breaker breaker;
+	bool is_awake;           /* there is something to do that nothing wakes for */
+	bool was_met;            /* accessd knows it */
 	bool is_full;            /* the kernel took no more: waits for room */
 	bool is_held;            /* the tray took no more: nothing is received */
 	bool is_replaced;        /* by a newer one to the same node, which goes by the same name */
@@ -77,6 +106,10 @@ struct carrier {
 	uint32_t chance;
 	bool has_news; /* of states */
 	bool is_held;  /* the reader takes nothing: look again */
+	enum carrier_transport transport;
+	struct verbs_pool *pool; /* NULL: for this reason */
+	struct diag no_verbs;
+	struct path_failed failed[VALUE_MOST_PEERS];
 };
 
 /* carrier_control.c */
@@ -85,10 +118,16 @@ _Noreturn void control_fatal(const char *event, const char *text);
 void control_begin(struct carrier *carrier);
 void control_receive(struct carrier *carrier);
 void control_gate(struct carrier *carrier);
+void control_met(struct carrier *carrier, const struct channel *channel);
 void control_lost(struct carrier *carrier, const struct channel *channel);
 void control_states(struct carrier *carrier);
 /* Tags of what epoll says; channels have their number. */
-enum { CONTROL_TAG_ACCESSD = VALUE_MOST_PEERS, CONTROL_TAG_GATE, CONTROL_TAG_WAKE };
+enum {
+	CONTROL_TAG_ACCESSD = VALUE_MOST_PEERS,
+	CONTROL_TAG_GATE,
+	CONTROL_TAG_WAKE,
+	CONTROL_TAG_DEVICE
+};
 int control_watch(const struct carrier *carrier, int fd, uint64_t tag);
 
 /* carrier_take.c: one item of the reader's. false: it must wait, as the reader has to be told something. */
@@ -102,6 +141,7 @@ bool take_miss(struct carrier *carrier, uint32_t peer, uint64_t id, const struct
 /* carrier_channel.c */
 struct channel_new {
 	uint64_t id, incarnation;
+	uint32_t weight;
 	int fd; /* taken */
 	bool is_sealed;
 	const struct carrier_keys *keys;
@@ -111,6 +151,8 @@ int channel_begin(struct carrier *carrier, struct channel *channel, const struct
 /* It ends, for that reason; the reader, accessd and the gate are told as soon as the reader has room. */
 void channel_lose(struct carrier *carrier, struct channel *channel, const char *fmt, ...)
     BASE_PRINTF(3, 4);
+/* The same, of its transport: what it was doing, and an errno. */
+void channel_fail(struct carrier *carrier, struct channel *channel, const char *doing, int error);
 /* Puts a message into what it sends. false: it has no room, or has ended of it. */
 bool channel_say(struct carrier *carrier, struct channel *channel, const struct frame *frame,
 		 const struct hash_id *hash, const uint8_t *body, uint32_t bytes);
@@ -121,6 +163,27 @@ void channel_wait(struct carrier *carrier, struct channel *channel);
 void channel_tick(struct carrier *carrier, struct channel *channel);
 /* When the next is; UINT64_MAX: nothing. */
 uint64_t channel_due_ns(const struct channel *channel);
+
+/* It has a transport. */
+static inline bool channel_is_open(const struct channel *channel)
+{
+	return channel->phase == CHANNEL_MEETS || channel->phase == CHANNEL_LIVES;
+}
+
+/* carrier_path.c. Before the sandbox: */
+void path_open(struct carrier *carrier);
+/* The device has said something. */
+void path_device(struct carrier *carrier);
+void path_begin(struct carrier *carrier, struct channel *channel);
+void path_fini(struct channel *channel);
+/* NULL, or what is wrong with the message. */
+const char *path_heard(struct carrier *carrier, struct channel *channel, const uint8_t *body);
+/* Of one that meets: something was done, or is due. */
+void path_woke(struct carrier *carrier, struct channel *channel);
+void path_tick(struct carrier *carrier, struct channel *channel);
+uint64_t path_due_ns(const struct channel *channel);
+/* A way that was taken has failed. */
+void path_has_failed(struct carrier *carrier, const struct channel *channel, const char *why);
 
 /* carrier_frame.c: takes what came, some of it; epoll says if there is more. */
 void frame_receive(struct carrier *carrier, struct channel *channel);

@@ -7,6 +7,7 @@
 #include "cluster/frame.h"
 
 #include "base/little.h"
+#include "cluster/path.h"
 
 /* Where the members lie. */
 enum {
@@ -47,9 +48,10 @@ static bool makes_sense(const struct frame *frame, uint32_t body)
 	static const struct hash_id none;
 	struct value_head head;
 
-	if (frame->type == FRAME_ALIVE)
-		return body == 0 && frame->form == 0 && frame->group == 0 && frame->sample == 0 &&
-		       frame->room == 0 && frame->id == 0;
+	if (frame->type == FRAME_ALIVE || frame->type == FRAME_PATH)
+		return body == (frame->type == FRAME_PATH ? PATH_BYTES : 0) && frame->form == 0 &&
+		       frame->group == 0 && frame->sample == 0 && frame->room == 0 &&
+		       frame->id == 0;
 	if (frame->type == VALUE_GONE || (frame->type == VALUE_GROUP && body < FRAME_HASH))
 		return false;
 	if (!is_answer(frame->type) && frame->group >= FRAME_MOST_GROUPS)

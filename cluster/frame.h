@@ -25,6 +25,7 @@
 enum frame_type { /* those of values, and */
 		  FRAME_ALIVE =
 		      16, /* no body: of a carrier that owes an answer and has said nothing for a while */
+		  FRAME_PATH = 17, /* its body: cluster/path.h; before all others */
 };
 
 struct frame {

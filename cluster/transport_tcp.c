@@ -70,6 +70,20 @@ static int tcp_wait(struct transport *transport, int epoll_fd, uint64_t tag, boo
 	return 0;
 }
 
+static void tcp_woke(struct transport *transport, uint32_t events, bool *ret_receives,
+		     bool *ret_sends)
+{
+	(void)transport;
+	*ret_sends = events & (EPOLLOUT | EPOLLERR | EPOLLHUP);
+	*ret_receives = events & (EPOLLIN | EPOLLERR | EPOLLHUP);
+}
+
+static const char *tcp_why(const struct transport *transport)
+{
+	(void)transport;
+	return NULL;
+}
+
 static void tcp_close(struct transport *transport)
 {
 	struct tcp *tcp = tcp_of(transport);
@@ -83,6 +97,8 @@ static const struct transport_ops tcp_ops = {
     .send = tcp_send,
     .receive = tcp_receive,
     .wait = tcp_wait,
+    .woke = tcp_woke,
+    .why = tcp_why,
     .close = tcp_close,
 };
 
@@ -106,4 +122,13 @@ int transport_tcp_new(int fd, struct transport **ret)
 	*tcp = (struct tcp){.transport.ops = &tcp_ops, .fd = base_take_fd(&owned)};
 	*ret = &tcp->transport;
 	return 0;
+}
+
+int transport_tcp_take(struct transport *transport)
+{
+	struct tcp *tcp = tcp_of(transport);
+	const int fd = tcp->fd;
+
+	free(tcp);
+	return fd;
 }

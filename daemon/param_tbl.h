@@ -109,5 +109,9 @@ PARAM_TEXT(
     cluster_paths, "",
     "folders, FOLDER:FOLDER..., that are the same on all nodes: what is open to everybody below "
     "them is shared with peers; empty: none")
+PARAM_CHOICE(
+    transport, TRANSPORT_AUTO, "auto|tcp|rdma",
+    "how values go between nodes; auto: by RDMA where both ends can, else by TCP; rdma: by RDMA, "
+    "or not at all")
 PARAM_TEXT(cluster_name, "oneaccess", "the cluster's name: nodes of other ones are refused")
 PARAM_TEXT(node_name, "", "this node's name, no other's in the cluster; empty: the host's")

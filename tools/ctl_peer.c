@@ -5,6 +5,12 @@
 
 #include "tools/ctl_value.h"
 
+/* A node's channels are one a user, and may go different ways. */
+static const char *with_way(const char *others, const char *way)
+{
+	return strcmp(others, "-") == 0 || strcmp(others, way) == 0 ? way : "both";
+}
+
 struct ctl_peer ctl_peer_of(const struct json_in *cluster, const struct json_in *member)
 {
 	const struct json_in *channels = json_in_member(cluster, "channels");
@@ -26,7 +32,7 @@ struct ctl_peer ctl_peer_of(const struct json_in *cluster, const struct json_in 
 		peer.received += ctl_u64(channel, "bytes_received");
 		peer.sent += ctl_u64(channel, "bytes_sent");
 		peer.answer_us = BASE_MAX(peer.answer_us, ctl_u64(channel, "answer_us"));
-		peer.transport = ctl_string(channel, "transport");
+		peer.transport = with_way(peer.transport, ctl_string(channel, "transport"));
 	}
 	return peer;
 }

@@ -10,7 +10,7 @@
 struct ctl_peer {
 	uint64_t gets, gots, late, had, kept, received, sent, answer_us;
 	unsigned channels, shut;
-	const char *transport; /* of the status; of one of them, "-": there is none */
+	const char *transport; /* of the status; "both", "-": there is none */
 };
 
 /* member: of the status' cluster.members. */

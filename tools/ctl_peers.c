@@ -33,6 +33,7 @@ static void ctl_peer_row(const struct json_in *member, const struct ctl_peer *pe
 {
 	ctl_cell_cut(table, ctl_string(member, "node"), 16, false);
 	table_cell(table, "%s", ctl_peer_state(member, peer));
+	table_cell(table, "%s", peer->transport);
 	table_cell(table, "%llu", (unsigned long long)peer->gets);
 	table_cell(table, "%llu", (unsigned long long)peer->gots);
 	table_cell(table, "%llu", (unsigned long long)peer->late);
@@ -60,12 +61,31 @@ static void ctl_peer_reasons(const struct json_in *members, FILE *out)
 	}
 }
 
+/* Why values do not go by RDMA: each reason once. */
+static void ctl_peer_ways(const struct json_in *channels, FILE *out)
+{
+	for (size_t i = 0; i < json_in_count(channels); i++) {
+		const struct json_in *channel = json_in_item(channels, i);
+		const char *way = ctl_string(channel, "way");
+		char why[600], text[700];
+		bool is_new = strcmp(ctl_string(channel, "transport"), "tcp") == 0 && *way;
+
+		for (size_t j = 0; is_new && j < i; j++)
+			is_new = strcmp(ctl_string(json_in_item(channels, j), "way"), way) != 0;
+		if (!is_new || strcmp(way, "transport = tcp") == 0)
+			continue;
+		base_quote(way, why, sizeof(why));
+		snprintf(text, sizeof(text), "by TCP: %s", why);
+		option_wrap(text, 2, CTL_PEERS_LINE, out);
+	}
+}
+
 static void ctl_peer_table(const struct json_in *cluster, FILE *out)
 {
 	const struct json_in *members = json_in_member(cluster, "members");
 	struct table table;
 
-	table_init(&table, "<node|<state|asked|got|late|us|gave|kept|received|sent");
+	table_init(&table, "<node|<state|<by|asked|got|late|us|gave|kept|received|sent");
 	for (size_t i = 0; i < json_in_count(members); i++) {
 		const struct json_in *member = json_in_item(members, i);
 		const struct ctl_peer peer = ctl_peer_of(cluster, member);
@@ -75,6 +95,8 @@ static void ctl_peer_table(const struct json_in *cluster, FILE *out)
 	table_print(&table, "", out);
 	table_fini(&table);
 	ctl_peer_reasons(members, out);
+	ctl_peer_reasons(json_in_member(cluster, "refused"), out);
+	ctl_peer_ways(json_in_member(cluster, "channels"), out);
 }
 
 void ctl_draw_peers(const struct json_in *status, FILE *out)

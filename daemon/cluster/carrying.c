@@ -32,8 +32,12 @@
 #include "base/items_structs_tbl.h"
 #include "base/items_types_tbl.h"
 
+_Static_assert((int)TRANSPORT_TCP == (int)CARRIER_TCP && (int)TRANSPORT_RDMA == (int)CARRIER_RDMA,
+	       "a choice of accessd.conf is said as it is");
+
 union said {
 	struct said_met met;
+	struct said_refused refused;
 	struct said_lost lost;
 	struct said_state state;
 };
@@ -63,6 +67,27 @@ static void tell_reader(struct carrying *carrying)
 
 /* ---- messages from it ---- */
 
+static void forget_refused(struct carrying *carrying, uint64_t id)
+{
+	for (unsigned i = 0; i < VALUE_MOST_PEERS; i++)
+		if (carrying->refused[i].id == id)
+			carrying->refused[i].id = 0;
+}
+
+static void on_refused(struct carrying *carrying, const struct said_refused *said)
+{
+	struct carrying_refused *refused;
+	char name[65];
+
+	forget_refused(carrying, said->id);
+	refused = &carrying->refused[carrying->next_refused++ % VALUE_MOST_PEERS];
+	refused->id = said->id;
+	snprintf(refused->why, sizeof(refused->why), "%.511s", said->text);
+	log_line(LOG_LEVEL_WARN, "peer-refused", "node=\"%s\" uid=%u why=\"%s\"",
+		 gating_name_of(carrying->wants.gating, said->id, name),
+		 (unsigned)carrying->wants.uid, said->text);
+}
+
 static bool on_met(struct carrying *carrying, const struct said_met *met)
 {
 	char name[65];
@@ -75,10 +100,17 @@ static bool on_met(struct carrying *carrying, const struct said_met *met)
 		if (carrying->channel[i].id == met->id)
 			carrying->channel[i] = (struct carrying_channel){.id = 0};
 	carrying->channel[met->peer] = (struct carrying_channel){
-	    .id = met->id, .incarnation = met->incarnation, .weight = met->weight};
-	log_line(LOG_LEVEL_INFO, "peer-met", "node=\"%s\" uid=%u",
+	    .id = met->id,
+	    .incarnation = met->incarnation,
+	    .weight = met->weight,
+	    .is_rdma = met->is_rdma != 0,
+	};
+	snprintf(carrying->channel[met->peer].way, sizeof(carrying->channel[met->peer].way),
+		 "%.255s", met->text);
+	forget_refused(carrying, met->id);
+	log_line(LOG_LEVEL_INFO, "peer-met", "node=\"%s\" uid=%u by=%s way=\"%s\"",
 		 gating_name_of(carrying->wants.gating, met->id, name),
-		 (unsigned)carrying->wants.uid);
+		 (unsigned)carrying->wants.uid, met->is_rdma ? "rdma" : "tcp", met->text);
 	tell_members(carrying);
 	return true;
 }
@@ -147,6 +179,9 @@ static bool on_message(void *arg, struct wire_in *in)
 	switch (in->type) {
 	case CARRIER_MET:
 		return on_met(carrying, &said.met);
+	case CARRIER_REFUSED:
+		on_refused(carrying, &said.refused);
+		break;
 	case CARRIER_LOST:
 		on_lost(carrying, &said.lost);
 		break;
@@ -174,6 +209,7 @@ static int send_start(struct carrying *carrying, bool trays)
 	wire_put_fd(&out, pair[0]);
 	if (trays) {
 		wire_put_u64(&out, CARRIER_KEY_TRAYS, 1);
+		wire_put_u64(&out, CARRIER_KEY_TRANSPORT, carrying->wants.transport);
 		wire_put_fd(&out, carrying->to_fd);
 		wire_put_fd(&out, carrying->from_fd);
 	}
@@ -289,6 +325,7 @@ bool carrying_child_ended(struct carrying *carrying, pid_t pid, int status)
 	log_line(LOG_LEVEL_ERROR, "carrier-died", "uid=%u how=\"%s\"",
 		 (unsigned)carrying->wants.uid, child_describe_end(status, how, sizeof(how)));
 	memset(carrying->channel, 0, sizeof(carrying->channel));
+	memset(carrying->refused, 0, sizeof(carrying->refused));
 	tell_members(carrying);
 	close_trays(carrying);
 	start_later(carrying);
@@ -327,7 +364,8 @@ static void put_channel(const struct carrying *carrying, const struct carrying_c
 	json_out_member_u64(out, "uid", carrying->wants.uid);
 	json_out_member_u64(out, "gid", carrying->wants.gid);
 	json_out_member_bool(out, "public", carrying->wants.is_public);
-	json_out_member_string(out, "transport", "tcp");
+	json_out_member_string(out, "transport", channel->is_rdma ? "rdma" : "tcp");
+	json_out_member_string(out, "way", channel->way);
 	json_out_member_u64(out, "weight", channel->weight);
 	json_out_member_bool(out, "open", !s->is_shut);
 	json_out_member_u64(out, "gets", s->gets);
@@ -352,4 +390,21 @@ void carrying_describe(const struct carrying *carrying, struct json_out *out)
 	for (unsigned i = 0; i < VALUE_MOST_PEERS; i++)
 		if (carrying->channel[i].incarnation)
 			put_channel(carrying, &carrying->channel[i], out);
+}
+
+void carrying_describe_refused(const struct carrying *carrying, struct json_out *out)
+{
+	for (unsigned i = 0; i < VALUE_MOST_PEERS; i++) {
+		const struct carrying_refused *refused = &carrying->refused[i];
+		char name[65];
+
+		if (!refused->id)
+			continue;
+		json_out_object_begin(out);
+		json_out_member_string(out, "node",
+				       gating_name_of(carrying->wants.gating, refused->id, name));
+		json_out_member_u64(out, "uid", carrying->wants.uid);
+		json_out_member_string(out, "why", refused->why);
+		json_out_object_end(out);
+	}
 }

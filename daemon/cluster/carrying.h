@@ -43,13 +43,20 @@ struct carrying_wants {
 	const char *name; /* by which other nodes know it (cluster/gate.h) */
 	const char *as;   /* the option --as; NULL: as we are */
 	bool is_private;
+	enum transport_choice transport;
 	enum cpu_priority priority;
 };
 
 struct carrying_channel {
 	uint64_t id, incarnation; /* 0: there is none of this number */
 	uint64_t weight;
+	bool is_rdma;
+	char way[256]; /* the device, or why it is none */
 	struct carrier_state state;
+};
+struct carrying_refused { /* a node to which values cannot go */
+	uint64_t id;      /* 0: there is none */
+	char why[512];
 };
 
 struct carrying { /* zeroed: no carrier, as there are no peers */
@@ -63,6 +70,8 @@ struct carrying { /* zeroed: no carrier, as there are no peers */
 	int to_fd, from_fd; /* owned: trays that the reader writes and reads */
 	struct carrying_channel channel[VALUE_MOST_PEERS];
 	struct peering_carry carry; /* what carrying costs here, by whatever transport */
+	struct carrying_refused refused[VALUE_MOST_PEERS];
+	unsigned next_refused;
 };
 
 /* Starts it. A domain without a carrier is one without peers, so no failure is an error: the log says it. */
@@ -76,6 +85,8 @@ void carrying_reader_started(struct carrying *carrying);
 /* The gate is a new one. */
 void carrying_gate_started(struct carrying *carrying);
 /* Its channels, each as a JSON object. */
+/* What cannot be carried, and why. */
+void carrying_describe_refused(const struct carrying *carrying, struct json_out *out);
 void carrying_describe(const struct carrying *carrying, struct json_out *out);
 
 #endif

@@ -553,6 +553,12 @@ static void put_cluster(struct json_out *out, const struct view *view)
 	if (shows_domain(view, domain))
 		carrying_describe(&domain->carrying, out);
 	json_out_array_end(out);
+	json_out_key(out, "refused");
+	json_out_array_begin(out);
+	LIST_FOREACH(domain, &view->node->domains, link)
+	if (shows_domain(view, domain))
+		carrying_describe_refused(&domain->carrying, out);
+	json_out_array_end(out);
 	json_out_object_end(out);
 }
 

@@ -147,6 +147,7 @@ static void begin_peers(struct domain *domain)
 	    .name = name,
 	    .as = domain_identity(domain, false, as),
 	    .is_private = node->place.is_private,
+	    .transport = (enum transport_choice)node->param.transport,
 	    .priority = (enum cpu_priority)node->param.cpu_priority,
 	};
 

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/little.h"
+#include "cluster/path.h"
 #include "tests/patience.h"
 
 #define POST_INCARNATION 77
@@ -57,6 +58,15 @@ static int make_tray(struct tray *ret)
 	return fd;
 }
 
+enum carrier_transport post_transport(void)
+{
+	const char *name = getenv("OA_TEST_TRANSPORT");
+
+	if (!name || strcmp(name, "tcp") == 0)
+		return CARRIER_TCP;
+	return strcmp(name, "rdma") == 0 ? CARRIER_RDMA : CARRIER_AUTO;
+}
+
 void post_start(struct post *post, const char *as)
 {
 	int pair[2], gate[2], to, from;
@@ -79,6 +89,7 @@ void post_start(struct post *post, const char *as)
 	wire_out_init(&out, CARRIER_START);
 	wire_put_u64(&out, CARRIER_KEY_GATE, 1);
 	wire_put_u64(&out, CARRIER_KEY_TRAYS, 1);
+	wire_put_u64(&out, CARRIER_KEY_TRANSPORT, post_transport());
 	wire_put_fd(&out, gate[1]);
 	wire_put_fd(&out, to);
 	wire_put_fd(&out, from);
@@ -178,18 +189,36 @@ static uint64_t number_of(const struct wire_in *in, uint16_t key)
 	return number;
 }
 
-uint32_t post_met(struct post *post)
+/* rdma: as it must be; NULL: as it is. */
+static uint32_t hear_met(struct post *post, const bool *rdma, const char *why)
 {
 	struct wire_in in;
+	const char *text;
 	uint64_t peer;
 
 	post_hear(post, CARRIER_MET, &in);
+	ck_assert_int_eq(wire_get_string(&in, CARRIER_KEY_TEXT, &text), 0);
+	if (rdma) {
+		ck_assert_msg(number_of(&in, CARRIER_KEY_RDMA) == *rdma, "by RDMA or not: %s",
+			      text);
+		ck_assert_msg(strstr(text, why) != NULL, "\"%s\", not \"%s\"", text, why);
+	}
 	peer = number_of(&in, CARRIER_KEY_PEER);
 	ck_assert_uint_lt(peer, VALUE_MOST_PEERS);
 	ck_assert_uint_eq(number_of(&in, CARRIER_KEY_INCARNATION), POST_INCARNATION);
 	ck_assert_uint_eq(number_of(&in, CARRIER_KEY_WEIGHT), post->weight);
 	wire_in_fini(&in);
 	return (uint32_t)peer;
+}
+
+uint32_t post_met(struct post *post)
+{
+	return hear_met(post, NULL, NULL);
+}
+
+uint32_t post_met_by(struct post *post, bool rdma, const char *why)
+{
+	return hear_met(post, &rdma, why);
 }
 
 static uint64_t hear_lost(struct post *post, uint32_t peer, const char *why)
@@ -216,6 +245,19 @@ void post_ended(struct post *post, uint64_t id)
 	ck_assert_uint_eq(in.type, CARRIER_ENDED);
 	ck_assert_uint_eq(number_of(&in, CARRIER_KEY_ID), id);
 	wire_in_fini(&in);
+}
+
+void post_refused(struct post *post, uint64_t id, const char *why)
+{
+	struct wire_in in;
+	const char *text;
+
+	post_hear(post, CARRIER_REFUSED, &in);
+	ck_assert_uint_eq(number_of(&in, CARRIER_KEY_ID), id);
+	ck_assert_int_eq(wire_get_string(&in, CARRIER_KEY_TEXT, &text), 0);
+	ck_assert_msg(strstr(text, why) != NULL, "\"%s\", not \"%s\"", text, why);
+	wire_in_fini(&in);
+	post_ended(post, id);
 }
 
 void post_lost(struct post *post, uint32_t peer, const char *why)
@@ -374,6 +416,15 @@ struct value_head post_head(uint32_t type, uint32_t peer, uint64_t id, unsigned 
 
 /* ---- a peer who is no carrier ---- */
 
+static void offer_nothing(struct peer *peer)
+{
+	const struct path_message offer = {.step = PATH_OFFER, .text = "a peer of a test"};
+	uint8_t body[PATH_BYTES];
+
+	path_write(&offer, body);
+	peer_say(peer, &(struct frame){.type = FRAME_PATH}, body, PATH_BYTES);
+}
+
 void peer_connect(struct peer *peer, struct post *post, uint64_t id, bool is_sealed)
 {
 	struct carrier_keys ours, keys;
@@ -388,6 +439,7 @@ void peer_connect(struct peer *peer, struct post *post, uint64_t id, bool is_sea
 			 0);
 	peer->frame = malloc(FRAME_LENGTH + FRAME_HEAD + VALUE_MOST + SEAL_MOST_TAG);
 	ck_assert_ptr_nonnull(peer->frame);
+	offer_nothing(peer);
 	post_connect(post, id, pair[1], is_sealed, &keys);
 }
 
@@ -465,6 +517,6 @@ void peer_hear(struct peer *peer, uint8_t type, struct frame *ret)
 				 0);
 		ck_assert(frame_get(head, body, ret));
 		free(bytes);
-	} while (type != FRAME_ALIVE && ret->type == FRAME_ALIVE);
+	} while (ret->type != type && (ret->type == FRAME_ALIVE || ret->type == FRAME_PATH));
 	ck_assert_uint_eq(ret->type, type);
 }

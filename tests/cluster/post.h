@@ -22,6 +22,8 @@ struct post {
 	uint8_t *bytes; /* VALUE_MOST: of the message that post_next() gave last */
 };
 
+/* As the environment's OA_TEST_TRANSPORT says: tcp, auto or rdma; tcp if it says nothing. */
+enum carrier_transport post_transport(void);
 /* Starts one with trays and a gate. as: --as, or NULL. */
 void post_start(struct post *post, const char *as);
 void post_stop(struct post *post);
@@ -37,8 +39,12 @@ void post_connect(struct post *post, uint64_t id, int fd, bool is_sealed,
 void post_hear(struct post *post, uint16_t type, struct wire_in *ret);
 /* Waits for MET; the number of the channel. */
 uint32_t post_met(struct post *post);
+/* The same of one whose values must go by RDMA, or not, for a reason with that text. */
+uint32_t post_met_by(struct post *post, bool rdma, const char *why);
 /* Waits for LOST of that channel, and ENDED at the gate; the reason has that text in it. */
 void post_lost(struct post *post, uint32_t peer, const char *why);
+/* Waits for REFUSED of that node, and ENDED at the gate: its channel ended before it was met, and the reason has that text. */
+void post_refused(struct post *post, uint64_t id, const char *why);
 /* Waits for ENDED at the gate alone. */
 void post_ended(struct post *post, uint64_t id);
 /* Waits for LOST alone, as the node has connected anew. */
@@ -73,7 +79,7 @@ struct peer {
 	size_t bytes;
 };
 
-/* Connected to that carrier as a node of that id. */
+/* Connected to that carrier as a node of that id, without an RDMA device. */
 void peer_connect(struct peer *peer, struct post *post, uint64_t id, bool is_sealed);
 void peer_fini(struct peer *peer);
 /* Makes a frame; does not send it. */
@@ -83,7 +89,7 @@ void peer_send(struct peer *peer, size_t bytes);
 void peer_say(struct peer *peer, const struct frame *frame, const void *body, uint32_t bytes);
 /* That there is this group, of number 0 if it is the first. */
 void peer_group(struct peer *peer, uint32_t number, unsigned group);
-/* Waits for a frame of that type; those that say that it lives are passed over, unless asked for. */
+/* Waits for a frame of that type; those that say that it lives, or how values go, are passed over, unless asked for. */
 void peer_hear(struct peer *peer, uint8_t type, struct frame *ret);
 
 #endif

@@ -6,20 +6,25 @@
  * answer.
  *
  * The input is a row of: how (1 byte), length of the body (2), head (FRAME_HEAD), body. how: bit 0: the bytes go as they
- * are, without a seal; the bits above: in how small pieces they come.
- */
+ * are, without a seal; the bits above: in how small pieces they come; the highest but one, in the first record: also how values
+ * go is agreed on by the input alone, with an RDMA device that the peer may name queue pairs of. */
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/little.h"
 #include "cluster/carrier_parts.h"
+#include "tests/cluster/fake_verbs.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-enum { RECORD = 3, GETS = 4 };
+enum { RECORD = 3, GETS = 4, MEETS = 0x40 };
+
+const struct verbs_ops *const verbs_ib = &fake_verbs;
 
 static struct carrier carrier;
 static struct {
@@ -41,6 +46,26 @@ void control_lost(struct carrier *of, const struct channel *channel)
 {
 	if (of != &carrier || !channel->why.text[0])
 		abort();
+}
+
+void control_met(struct carrier *of, const struct channel *channel)
+{
+	if (of != &carrier || channel->phase != CHANNEL_LIVES)
+		abort();
+}
+
+int control_watch(const struct carrier *of, int fd, uint64_t tag)
+{
+	(void)of;
+	(void)fd;
+	(void)tag;
+	return 0;
+}
+
+int transport_tcp_take(struct transport *transport)
+{
+	(void)transport;
+	return socket(AF_UNIX, SOCK_STREAM, 0);
 }
 
 int transport_tcp_new(int fd, struct transport **ret)
@@ -84,13 +109,27 @@ static int stream_wait(struct transport *transport, int epoll_fd, uint64_t tag, 
 	return 0;
 }
 
+static void stream_woke(struct transport *transport, uint32_t events, bool *ret_receives,
+			bool *ret_sends)
+{
+	(void)transport;
+	(void)events;
+	*ret_receives = *ret_sends = true;
+}
+
+static const char *stream_why(const struct transport *transport)
+{
+	(void)transport;
+	return NULL;
+}
+
 static void stream_close(struct transport *transport)
 {
 	(void)transport;
 }
 
-static const struct transport_ops stream_ops = {"stream", stream_send, stream_receive, stream_wait,
-						stream_close};
+static const struct transport_ops stream_ops = {
+    "stream", stream_send, stream_receive, stream_wait, stream_woke, stream_why, stream_close};
 
 static void make_tray(struct tray *ret)
 {
@@ -150,6 +189,30 @@ static void read_all(unsigned answered[GETS])
 
 /* ---- the peer ---- */
 
+static bool is_streaming(void)
+{
+	return channel_is_open(&carrier.channel[0]) &&
+	       carrier.channel[0].transport == &stream.transport;
+}
+
+static void refuse(struct seal *seal)
+{
+	static uint8_t frame[FRAME_LENGTH + FRAME_HEAD + PATH_BYTES + SEAL_MOST_TAG];
+	const struct path_message offer = {.step = PATH_OFFER, .text = "none here"};
+	uint8_t head[FRAME_HEAD], body[PATH_BYTES];
+
+	frame_put(&(struct frame){.type = FRAME_PATH}, head);
+	path_write(&offer, body);
+	if (seal_frame(seal, head, NULL, 0, body, PATH_BYTES, frame))
+		abort();
+	stream.bytes = frame;
+	stream.left = FRAME_LENGTH + little_32(frame);
+	stream.most = stream.left;
+	frame_receive(&carrier, &carrier.channel[0]);
+	if (carrier.channel[0].phase != CHANNEL_LIVES)
+		abort();
+}
+
 /* One record of the input; its bytes. */
 static size_t play(struct seal *seal, const uint8_t *data, size_t size)
 {
@@ -167,8 +230,10 @@ static size_t play(struct seal *seal, const uint8_t *data, size_t size)
 		stream.left = FRAME_LENGTH + little_32(frame);
 	}
 	stream.most = 1U << (data[0] >> 1 & 31);
-	while (carrier.channel[0].phase == CHANNEL_LIVES && stream.left)
+	while (is_streaming() && stream.left)
 		frame_receive(&carrier, &carrier.channel[0]);
+	carrier.now_ns += CARRIER_TRIES_NS / 4;
+	channel_tick(&carrier, &carrier.channel[0]);
 	return RECORD + FRAME_HEAD + body;
 }
 
@@ -183,14 +248,20 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		stream.transport.ops = &stream_ops;
 		make_tray(&carrier.to_reader);
 		make_tray(&carrier.from_reader);
+		carrier.epoll_fd = epoll_create1(0);
+		path_open(&carrier);
 	}
+	stream.left = 0;
 	carrier.now_ns = UINT64_C(1) << 40;
 	carrier.serial = 0;
 	if (seal_new(false, NULL, NULL, &seal) ||
 	    channel_begin(&carrier, &carrier.channel[0], &from))
 		abort();
-	ask();
-	while (size >= RECORD + FRAME_HEAD && carrier.channel[0].phase == CHANNEL_LIVES) {
+	if (size == 0 || !(data[0] & MEETS)) {
+		refuse(seal);
+		ask();
+	}
+	while (size >= RECORD + FRAME_HEAD && is_streaming()) {
 		const size_t bytes = play(seal, data, size);
 
 		data += bytes;
@@ -199,7 +270,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	channel_lose(&carrier, &carrier.channel[0], "the input has ended");
 	read_all(answered);
-	if (carrier.channel[0].phase != CHANNEL_FREE)
+	if (carrier.channel[0].phase != CHANNEL_FREE || fake_in_use())
 		abort();
 	seal_free(seal);
 	return 0;

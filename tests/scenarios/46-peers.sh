@@ -93,7 +93,7 @@ until_true $patience kept || fail "what was made is kept nowhere: $total of 600"
 job b
 socket=$work/b/socket
 shows_what_came() { # a carrier says so once a second
-	"$ctl" --socket "$socket" peers >"$work/peers.txt" && grep -Eq "^a +connected +[1-9][0-9]* +[1-9]" "$work/peers.txt"
+	"$ctl" --socket "$socket" peers >"$work/peers.txt" && grep -Eq "^a +connected +tcp +[1-9][0-9]* +[1-9]" "$work/peers.txt"
 }
 until_true $patience shows_what_came || fail "access-ctl peers: $(cat "$work/peers.txt")"
 if [ -x "$top_builddir/tools/access-top" ]; then
