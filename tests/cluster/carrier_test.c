@@ -778,7 +778,7 @@ START_TEST(test_cycles)
 END_TEST
 
 /* Of a machine that is not made for it, or spoilt (tests/cluster/verbs.sh): what OA_TEST_REFUSED says is why. */
-START_TEST(test_refused)
+static void refused(void)
 {
 	struct carrier_keys of_a, of_b;
 	struct post post[2];
@@ -798,6 +798,22 @@ START_TEST(test_refused)
 	}
 	for (unsigned i = 0; i < 2; i++)
 		post_stop(&post[i]);
+}
+
+START_TEST(test_refused)
+{
+	refused();
+}
+END_TEST
+
+/* A machine without a device: the same, of what access-carrier says itself. */
+START_TEST(test_no_device)
+{
+	if (access("/dev/infiniband", F_OK) == 0)
+		return;
+	setenv("OA_TEST_TRANSPORT", _i ? "rdma" : "auto", 1);
+	setenv("OA_TEST_REFUSED", _i ? "transport = rdma, but" : "", 1);
+	refused();
 }
 END_TEST
 
@@ -831,6 +847,7 @@ int main(void)
 	tcase_add_test(two, test_full_tray);
 	tcase_add_test(two, test_slow);
 	tcase_add_test(two, test_cycles);
+	tcase_add_loop_test(two, test_no_device, 0, 2);
 	tcase_add_test(one, test_anew);
 	tcase_add_test(one, test_new_gates);
 	tcase_add_test(one, test_weight);

@@ -1,4 +1,4 @@
-#!/bin/sh
+#!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 #
 # The carrier's tests over RDMA: in a small VM whose kernel has a soft-RoCE device, made by rdma-vm where it is at hand
@@ -58,7 +58,7 @@ for vm in "${RDMA_VM:-}" "$top_srcdir/tools/rdma-vm" "$top_srcdir/../shared/tool
 done
 [ -n "$vm" ] || skip "no rdma-vm, which makes a machine with an RDMA device"
 [ "$(id -u)" = 0 ] || skip "rdma-vm installs what it needs, as root"
-RDMA_VM_TIMEOUT=${RDMA_VM_TIMEOUT:-300} top_srcdir=$top_srcdir top_builddir=$top_builddir "$vm" /bin/sh "$0" --within
+RDMA_VM_TIMEOUT=${RDMA_VM_TIMEOUT:-300} top_srcdir=$top_srcdir top_builddir=$top_builddir "$vm" /bin/bash "$0" --within
 status=$?
 [ $status -ne 125 ] || skip "the VM cannot be started"
 exit $status

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Heads of values and of frames by anybody: what is passed makes sense, and says the same as a frame and as a value. */
+/* Heads of values and of frames, and what agrees on their way, by anybody: what is passed makes sense, and says the same as a frame and as a value. */
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "cluster/frame.h"
+#include "cluster/path.h"
 #include "shmring/layout.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -46,10 +47,22 @@ static void fuzz_frame(const uint8_t *bytes, uint32_t body)
 		return;
 	frame_put(&frame, again);
 	fuzz_claim(memcmp(again, bytes, FRAME_HEAD) == 0);
-	if (frame.type == FRAME_ALIVE)
+	if (frame.type == FRAME_ALIVE || frame.type == FRAME_PATH)
 		return;
 	frame_to_value(&frame, body, &group, 0, &head);
 	fuzz_claim(value_head_check(&head));
+}
+
+/* There is one way to say a thing. */
+static void fuzz_path(const uint8_t *bytes)
+{
+	struct path_message message;
+	uint8_t again[PATH_BYTES];
+
+	if (!path_read(bytes, &message))
+		return;
+	path_write(&message, again);
+	fuzz_claim(memcmp(again, bytes, PATH_BYTES) == 0);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -60,6 +73,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (size == sizeof(head)) {
 		memcpy(&head, data, sizeof(head));
 		fuzz_value(&head);
+	} else if (size == PATH_BYTES) {
+		fuzz_path(data);
 	} else if (size >= sizeof(body) + FRAME_HEAD) {
 		memcpy(&body, data, sizeof(body));
 		fuzz_frame(data + sizeof(body), body);
