@@ -113,5 +113,8 @@ PARAM_CHOICE(
     transport, TRANSPORT_AUTO, "auto|tcp|rdma",
     "how values go between nodes; auto: by RDMA where both ends can, else by TCP; rdma: by RDMA, "
     "or not at all")
+PARAM_COUNT(
+    peer_recheck, 30, 0, 86400,
+    "seconds after which a node that gives others a value looks at its source again; 0: never")
 PARAM_TEXT(cluster_name, "oneaccess", "the cluster's name: nodes of other ones are refused")
 PARAM_TEXT(node_name, "", "this node's name, no other's in the cluster; empty: the host's")

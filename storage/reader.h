@@ -39,7 +39,7 @@ enum reader_message {
 	    13, /* LANE, FORM, YIELDS 0|1: the lane's stream brings nothing of that form any
 			       more, so its values make room where all others say so, too */
 	READER_PEERS =
-	    14, /* SELF; fd 0: tray to write, fd 1: tray to read (cluster/value.h): there is a
+	    14, /* SELF, [RECHECK: who gives a value has looked at its source in that time]; fd 0: tray to write, fd 1: tray to read (cluster/value.h): there is a
 				carrier, or a new one */
 	READER_MEMBERS = 15, /* WEIGHT: this node's; MEMBERS: who is connected now, all of them */
 	/* reader -> accessd */
@@ -60,6 +60,7 @@ enum reader_message {
 	READER_CHORE_DONE = 26,     /* ID, CODE (0 or negative errno in two's complement), TEXT,
 				       [LIST, fd 0: a sealed memfd with JSON] */
 	READER_ASK_UNREAD = 27,     /* ID -> UNREAD, in its time */
+	READER_WRONG = 28, /* ID (of a node), SAMPLE: what it gave is not what the source says */
 	READER_FAILED =
 	    21, /* LANE, BLOCK, TASK, SAMPLE: its reader says so itself, before the task's
 				 word does, which workers can write, too */
@@ -100,6 +101,7 @@ enum reader_key {
 	READER_KEY_SELF = 31,    /* u64: this node's id */
 	READER_KEY_MEMBERS = 32, /* bytes: struct reader_member, each of another node */
 	READER_KEY_WEIGHT = 33,  /* u64 */
+	READER_KEY_RECHECK = 42, /* u64, of PEERS: seconds; 0 if absent */
 	READER_KEY_SHARED =
 	    34, /* u64 0|1: other nodes have the group by the same name; 0 if absent */
 	READER_KEY_WAY =
@@ -123,6 +125,7 @@ struct reader_state {               /* of the store, since the reader's start wh
 	uint64_t damaged, evicted, set_aside, write_errors;
 	uint64_t memory_used, memory_values, memory_hits; /* the last: of the hits */
 	uint64_t write_ns, write_cpu_ns, write_bytes;     /* of the writer: storage/store.h */
+	uint64_t peers_compared, peers_wrong;             /* values of peers, with the source */
 };
 
 enum reader_how {

@@ -26,6 +26,7 @@ static struct {
 	pthread_mutex_t lock;
 	/* under the lock */
 	struct reader_guest one[GUESTS_MOST];
+	uint64_t recheck_ns; /* 0: nothing is looked at */
 	unsigned open;
 	uint64_t turn, cells; /* samples of those that are open */
 } guests = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -38,6 +39,8 @@ static void close_guest(struct reader_guest *guest)
 		reader_resident_yield(guest->resident, false);
 	reader_resident_close(guest->resident);
 	store_group_close(guest->group);
+	free(guest->looked);
+	guest->looked = NULL;
 	guest->resident = NULL;
 	guest->group = NULL;
 	guest->is_open = false;
@@ -210,6 +213,39 @@ struct reader_guest *reader_guests_find(struct store *store, const struct value_
 
 void reader_guests_leave(void)
 {
+	pthread_mutex_unlock(&guests.lock);
+}
+
+void reader_guests_recheck(uint64_t every_ns)
+{
+	pthread_mutex_lock(&guests.lock);
+	guests.recheck_ns = every_ns;
+	pthread_mutex_unlock(&guests.lock);
+}
+
+/* So a sample is looked at once in that time, and no look is older. Without memory for that it is each time. */
+bool reader_guests_is_due(struct reader_guest *guest, uint64_t sample)
+{
+	const uint64_t now_ns = base_now_ns();
+
+	if (guests.recheck_ns == 0)
+		return false;
+	if (!guest->looked || now_ns - guest->looked_ns >= guests.recheck_ns) {
+		free(guest->looked);
+		guest->looked = calloc(1, guest->samples / 8 + 1);
+		guest->looked_ns = now_ns;
+	}
+	return !guest->looked || !(guest->looked[sample / 8] >> sample % 8 & 1);
+}
+
+void reader_guests_looked(const struct hash_id *group, uint64_t sample)
+{
+	struct reader_guest *guest;
+
+	pthread_mutex_lock(&guests.lock);
+	guest = find(group);
+	if (guest && guest->looked && sample < guest->samples)
+		guest->looked[sample / 8] |= (uint8_t)(1 << sample % 8);
 	pthread_mutex_unlock(&guests.lock);
 }
 

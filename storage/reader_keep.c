@@ -166,6 +166,7 @@ static bool say_state(void)
 		store_state(keep.store, &store);
 	state = keep.store ? state_of(&store) : state_of_memory();
 	reader_resident_state(&state);
+	reader_checks_state(&state);
 	state.hits += state.memory_hits;
 	if (memcmp(&state, &keep.said, sizeof(state)) == 0)
 		return false;

@@ -406,6 +406,37 @@ static void lane_serve_again(struct reader_thread *thread, struct reader_ask *as
 	reader_lane_put(lane);
 }
 
+bool reader_lane_shares(const struct reader_lane *lane, const struct hash_id *group)
+{
+	for (unsigned form = 0; form < LAYOUT_FORMS; form++) {
+		const struct reader_kept *kept = lane_kept(lane, form);
+
+		if (kept && kept->shared && memcmp(&kept->shared->id, group, sizeof(*group)) == 0)
+			return true;
+	}
+	return false;
+}
+
+int reader_lane_look(const struct value_head *get)
+{
+	const int r = reader_mount_look(get);
+
+	if (r > 0)
+		doorbell_ring_readers(lanes.doorbell);
+	return r;
+}
+
+static void lane_serve_look(struct reader_look *look)
+{
+	struct reader_outcome outcome = {.stage = LAYOUT_FAIL_NONE};
+
+	if (look->get.sample < reader_lane_samples(look->lane))
+		reader_check_sample(look->lane->dataset, look->get.sample, &outcome);
+	reader_serve_looked(&look->get, outcome.stage == LAYOUT_FAIL_NONE);
+	reader_lane_put(look->lane);
+	free(look);
+}
+
 void reader_lane_store(struct reader_lane *lane, unsigned form, uint64_t sample,
 		       const uint8_t *value, uint32_t bytes)
 {
@@ -509,18 +540,18 @@ void *reader_lane_thread(void *arg)
 	pthread_setname_np(pthread_self(), name);
 	for (;;) {
 		const uint32_t seen = doorbell_read_seq(lanes.doorbell);
-		struct lane_task task;
-		struct reader_ask *again;
-		struct reader_lane *lane;
-		int r = reader_mount_claim(thread, &task, &lane, &again);
+		struct reader_claim claim;
+		const int r = reader_mount_claim(thread, &claim);
 
 		if (r == LANE_E_BAD)
 			lane_is_forged(thread->owner);
-		if (again) {
-			lane_serve_again(thread, again);
-		} else if (lane) {
-			lane_serve_claimed(thread, lane, &task);
-			reader_lane_put(lane);
+		if (claim.again) {
+			lane_serve_again(thread, claim.again);
+		} else if (claim.look) {
+			lane_serve_look(claim.look);
+		} else if (claim.lane) {
+			lane_serve_claimed(thread, claim.lane, &claim.task);
+			reader_lane_put(claim.lane);
 		} else {
 			doorbell_sleep_reader(lanes.doorbell, seen, LANE_SLEEP_NS);
 		}

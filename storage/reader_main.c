@@ -205,6 +205,10 @@ static void on_peers(struct wire_in *in)
 	_cleanup_close_ int to_fd = wire_take_fd(in, 0);
 	_cleanup_close_ int from_fd = wire_take_fd(in, 1);
 
+	uint64_t recheck_s = 0;
+
+	wire_get_u64(in, READER_KEY_RECHECK, &recheck_s);
+	reader_guests_recheck(BASE_MIN(recheck_s, UINT64_C(1000000)) * UINT64_C(1000000000));
 	if (to_fd < 0 || from_fd < 0 || !reader_peers_carrier(self, to_fd, from_fd))
 		message_bad(in, "needs two trays of one ring that can be mapped");
 	reader_peers_start();

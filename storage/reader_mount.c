@@ -35,6 +35,7 @@
 #include <string.h>
 
 #define MOUNT_MOST 64
+#define MOUNT_MOST_LOOKS 4096          /* of a mount, that wait */
 #define MOUNT_MADE (UINT64_C(1) << 63) /* beside a root's inode: no device has such a number */
 
 static struct {                   /* written by the main thread before any reading thread starts */
@@ -123,29 +124,52 @@ static struct reader_ask *mount_take_again_locked(struct reader_mount *mount)
 	return ask;
 }
 
-int reader_mount_claim(const struct reader_thread *thread, struct lane_task *ret,
-		       struct reader_lane **ret_lane, struct reader_ask **ret_again)
+static struct reader_look *mount_take_look_locked(struct reader_mount *mount)
 {
-	struct reader_mount *mount = thread->mount;
+	struct reader_look *look = mount->looks;
+
+	if (look) {
+		mount->looks = look->next;
+		mount->n_looks--;
+	}
+	return look;
+}
+
+static int mount_claim_task_locked(struct reader_mount *mount, uint32_t owner,
+				   struct reader_claim *ret)
+{
 	struct reader_lane *lane;
 	int r = LANE_E_NONE;
 
-	pthread_mutex_lock(&mount->lock);
-	while (!mount->lanes && !mount->again)
-		pthread_cond_wait(&mount->filled, &mount->lock);
-	*ret_again = mount_take_again_locked(mount);
-	for (lane = *ret_again ? NULL : mount->lanes; lane; lane = lane->next) {
-		r = lane_claim_read(&lane->lane, thread->owner, ret);
+	for (lane = mount->lanes; lane; lane = lane->next) {
+		r = lane_claim_read(&lane->lane, owner, &ret->task);
 		if (r != LANE_E_NONE)
 			break;
 	}
-	if (lane && !r) {
-		lane->busy++;
-		mount_unlink_locked(mount, lane->number);
-		mount_append_locked(mount, lane);
-	}
+	if (r)
+		return r;
+	lane->busy++;
+	mount_unlink_locked(mount, lane->number);
+	mount_append_locked(mount, lane);
+	ret->lane = lane;
+	return 0;
+}
+
+int reader_mount_claim(const struct reader_thread *thread, struct reader_claim *ret)
+{
+	struct reader_mount *mount = thread->mount;
+	int r = 0;
+
+	*ret = (struct reader_claim){NULL};
+	pthread_mutex_lock(&mount->lock);
+	while (!mount->lanes && !mount->again && !mount->looks)
+		pthread_cond_wait(&mount->filled, &mount->lock);
+	ret->again = mount_take_again_locked(mount);
+	if (!ret->again)
+		ret->look = mount_take_look_locked(mount);
+	if (!ret->again && !ret->look)
+		r = mount_claim_task_locked(mount, thread->owner, ret);
 	pthread_mutex_unlock(&mount->lock);
-	*ret_lane = r ? NULL : lane;
 	return r;
 }
 
@@ -166,6 +190,53 @@ bool reader_mount_again(struct reader_ask *ask)
 	}
 	pthread_mutex_unlock(&mount->lock);
 	return !leaving;
+}
+
+/* A lane that has the values of that group, busy once more; NULL: there is none. */
+static struct reader_lane *mount_sharing_locked(struct reader_mount *mount,
+						const struct hash_id *group)
+{
+	struct reader_lane *lane = mount->lanes;
+
+	while (lane && !reader_lane_shares(lane, group))
+		lane = lane->next;
+	if (lane)
+		lane->busy++;
+	return lane;
+}
+
+static int mount_look(struct reader_mount *mount, const struct value_head *get)
+{
+	struct reader_lane *lane;
+	struct reader_look *look = NULL;
+
+	pthread_mutex_lock(&mount->lock);
+	lane = mount_sharing_locked(mount, &get->group);
+	if (lane && mount->n_looks < MOUNT_MOST_LOOKS)
+		look = malloc(sizeof(*look));
+	if (look) {
+		*look = (struct reader_look){.lane = lane, .get = *get};
+		if (!mount->looks)
+			mount->looks_end = &mount->looks;
+		*mount->looks_end = look;
+		mount->looks_end = &look->next;
+		mount->n_looks++;
+		pthread_cond_signal(&mount->filled);
+	}
+	pthread_mutex_unlock(&mount->lock);
+	if (lane && !look)
+		reader_lane_put(lane);
+	return look ? 1 : lane ? -1 : 0;
+}
+
+int reader_mount_look(const struct value_head *get)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < MOUNT_MOST && r == 0; i++)
+		if (atomic_load_explicit(&mounts.mount[i].is_made, memory_order_acquire))
+			r = mount_look(&mounts.mount[i], get);
+	return r;
 }
 
 /* ---- threads ---- */

@@ -29,6 +29,7 @@ void reader_say_opened(const struct reader_dataset *dataset, int index_fd); /* -
 void reader_say_looked(uint64_t id, uint64_t device, uint64_t inode, bool is_open);
 void reader_say_refused(uint64_t id, const uint64_t *lane, int code, const char *text);
 void reader_say_lane(enum reader_message type, uint64_t lane);
+void reader_say_wrong(uint64_t node, uint64_t sample);
 void reader_say_failed(uint64_t lane, const struct lane_task *task);
 void reader_say_state(const struct reader_state *state, const char *why);
 void reader_say_formed(uint64_t lane, unsigned form, int table_fd,
@@ -131,6 +132,10 @@ struct reader_ask;
 void reader_lane_again(struct reader_ask *ask);
 /* Has a worker nothing to do, and was there nothing new since the last call, which left *seen? */
 bool reader_lane_idles(uint32_t *seen);
+struct value_head;
+/* A reading thread looks at the source for one who asks: 1: reader_serve_looked() follows; 0: no lane has that group;
+ * -1: too many are waiting for that. */
+int reader_lane_look(const struct value_head *get);
 /* A value of that form is this node's to keep on its disk. */
 void reader_lane_store(struct reader_lane *lane, unsigned form, uint64_t sample,
 		       const uint8_t *value, uint32_t bytes);
@@ -270,8 +275,10 @@ struct reader_mount {
 	pthread_cond_t filled;
 	/* under the lock */
 	struct reader_lane *lanes;
-	unsigned n_lanes;                      /* with those that are leaving */
-	struct reader_ask *again, **again_end; /* their tasks are read before others */
+	unsigned n_lanes;                       /* with those that are leaving */
+	struct reader_ask *again, **again_end;  /* their tasks are read before others */
+	struct reader_look *looks, **looks_end; /* and then comes what is to be looked at */
+	unsigned n_looks;
 };
 
 struct reader_thread {
@@ -292,11 +299,20 @@ void reader_mount_keep(struct reader_lane *lane);
 /* One busy thread less. true: the last one of a lane that was removed, which is the caller's. */
 bool reader_mount_put(struct reader_lane *lane);
 
-/* A task of the next lane in turn that has one; the lane is busy then, put it back. Waits while the mount has no lane.
- * *ret_again: instead, one that came back from peers. 0, LANE_E_NONE, LANE_E_BAD: a task is forged; then *ret_lane is
- * NULL. */
-int reader_mount_claim(const struct reader_thread *thread, struct lane_task *ret,
-		       struct reader_lane **ret_lane, struct reader_ask **ret_again);
+struct reader_look;
+struct reader_claim {             /* at most one of the three */
+	struct reader_ask *again; /* came back from peers */
+	struct reader_look *look; /* owned */
+	struct reader_lane *lane; /* busy with the task: put it back */
+	struct lane_task task;
+};
+/* The next of each kind; of lanes the next one in turn that has a task. Waits while the mount has none of all. 0,
+ * LANE_E_NONE: nothing, LANE_E_BAD: a task is forged. */
+int reader_mount_claim(const struct reader_thread *thread, struct reader_claim *ret);
+/* As reader_lane_look(), but for the bell. */
+int reader_mount_look(const struct value_head *get);
+/* Has it values of that group, which other nodes share? */
+bool reader_lane_shares(const struct reader_lane *lane, const struct hash_id *group);
 /* The task is read before others of its mount. false: its lane is leaving. */
 bool reader_mount_again(struct reader_ask *ask);
 
@@ -342,5 +358,8 @@ bool reader_peers_made(struct reader_shared *shared, const struct tray_item *ite
 bool reader_peers_is_on(void); /* is somebody connected? */
 /* It was to be made, and could not be. */
 void reader_peers_not_made(struct reader_shared *shared, uint64_t sample);
+/* An owner looks at the source of what he gives no more often than that. */
+void reader_guests_recheck(uint64_t every_ns);
+void reader_checks_state(struct reader_state *ret);
 
 #endif

@@ -70,6 +70,18 @@ uint32_t reader_peers_owner(const struct hash_id *group, uint64_t sample, uint32
 	return peer;
 }
 
+uint64_t reader_peers_id(uint32_t peer)
+{
+	uint64_t id = 0;
+
+	pthread_mutex_lock(&peers.lock);
+	for (unsigned i = 1; i < peers.n; i++)
+		if (peers.number[i] == peer)
+			id = peers.nodes[i].id;
+	pthread_mutex_unlock(&peers.lock);
+	return id;
+}
+
 /* Under the lock: what is asked while a carrier is being exchanged would be given up at once. */
 static void settle_locked(void)
 {
@@ -182,6 +194,13 @@ static void wake_thread(void)
 {
 	if (peers.from.head)
 		tray_ring(&peers.from);
+}
+
+void reader_peers_wake(void)
+{
+	pthread_mutex_lock(&peers.lock);
+	wake_thread();
+	pthread_mutex_unlock(&peers.lock);
 }
 
 static bool make_ready(void)

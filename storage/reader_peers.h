@@ -59,6 +59,9 @@ struct reader_guest {
 	struct store_group *group;        /* owned; NULL: there is no store */
 	struct reader_resident *resident; /* owned; NULL: there is no memory */
 	char *note;                       /* owned */
+	uint8_t
+	    *looked; /* owned: a bit a sample whose source was looked at since then; NULL: none */
+	uint64_t looked_ns;
 };
 
 /* A GROUP, its note not checked yet. false: it cannot be had. */
@@ -67,6 +70,9 @@ bool reader_guests_say(const struct value_head *head, const uint8_t *note);
  * has no such sample. store: NULL: there is none (yet). */
 struct reader_guest *reader_guests_find(struct store *store, const struct value_head *head);
 void reader_guests_leave(void);
+/* Of the one that reader_guests_find() gave: was the sample's source not looked at for READER_PEERS' while? */
+bool reader_guests_is_due(struct reader_guest *guest, uint64_t sample);
+void reader_guests_looked(const struct hash_id *group, uint64_t sample);
 void reader_guests_gone(uint32_t peer);
 void reader_guests_end(void);
 
@@ -99,7 +105,28 @@ void reader_serve_tick(uint64_t now_ns); /* what was to be answered by now, and 
 void reader_serve_gone(uint32_t peer);   /* no answer comes from there, and none goes there */
 uint64_t reader_serve_nap_ns(void);      /* until something may be late */
 
+/* What he gives is not taken, till he is connected anew; accessd does not name him again. */
+void reader_serve_distrust(uint32_t peer);
+/* A reading thread has looked whether the source still has that sample as it was: then he is answered. */
+void reader_serve_looked(const struct value_head *get, bool is_same);
+
+struct reader_look { /* at a sample's source, for a peer */
+	struct reader_look *next;
+	struct reader_lane *lane; /* busy with it */
+	struct value_head get;
+};
+
+/* ---- reader_checks.c: some of what peers give is compared with the source ---- */
+
+/* It is to be made here, too. */
+bool reader_checks_begin(const struct value_head *have, const uint8_t *value);
+void reader_checks_made(const struct hash_id *group, const struct tray_item *item);
+void reader_checks_not_made(const struct hash_id *group, uint64_t sample);
+
 /* ---- reader_peers.c ---- */
+
+uint64_t reader_peers_id(uint32_t peer); /* of the node; 0: it is no member */
+void reader_peers_wake(void);            /* its thread */
 
 /* PROMISE_SELF: this node; as *ret_next, who it would be without the owner, also: there is no other. */
 uint32_t reader_peers_owner(const struct hash_id *group, uint64_t sample, uint32_t *ret_next);

@@ -180,6 +180,16 @@ void reader_say_chore(uint64_t id, int code, const char *text, int fd)
 	say(&out, 0);
 }
 
+void reader_say_wrong(uint64_t node, uint64_t sample)
+{
+	struct wire_out out;
+
+	wire_out_init(&out, READER_WRONG);
+	wire_put_u64(&out, READER_KEY_ID, node);
+	wire_put_u64(&out, READER_KEY_SAMPLE, sample);
+	say(&out, 0);
+}
+
 void reader_say_failed(uint64_t lane, const struct lane_task *task)
 {
 	struct wire_out out;

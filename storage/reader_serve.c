@@ -50,6 +50,8 @@ static struct {
 	unsigned owed_first, owed_count;
 	unsigned owed_to[VALUE_MOST_PEERS]; /* of those, to each */
 
+	_Atomic uint32_t distrusted; /* peers, a bit each */
+
 	/* the peers' thread's */
 	uint8_t *buffer; /* VALUE_MOST bytes */
 	uint32_t work_seen;
@@ -68,6 +70,16 @@ static bool is_own(const struct hash_id *group, uint64_t sample)
 	uint32_t next;
 
 	return reader_peers_owner(group, sample, &next) == PROMISE_SELF;
+}
+
+static bool is_distrusted(uint32_t peer)
+{
+	return atomic_load_explicit(&serve.distrusted, memory_order_relaxed) >> peer & 1;
+}
+
+void reader_serve_distrust(uint32_t peer)
+{
+	atomic_fetch_or(&serve.distrusted, UINT32_C(1) << peer);
 }
 
 /* ---- answers ---- */
@@ -312,6 +324,7 @@ bool reader_peers_made(struct reader_shared *shared, const struct tray_item *ite
 	};
 	uint32_t next;
 
+	reader_checks_made(&shared->id, item);
 	if (!reader_peers_is_on() || item->bytes == 0 || item->bytes > VALUE_MOST)
 		return false;
 	put.peer = reader_peers_owner(&shared->id, item->sample, &next);
@@ -344,6 +357,7 @@ void reader_peers_not_made(struct reader_shared *shared, uint64_t sample)
 				 .group = shared->id};
 	uint32_t next;
 
+	reader_checks_not_made(&shared->id, sample);
 	if (!reader_peers_is_on())
 		return;
 	put.peer = reader_peers_owner(&shared->id, sample, &next);
@@ -385,15 +399,16 @@ static bool must_wait(const struct promise_waiter *asker)
 /* Who may have as much as this gets it. */
 static void serve_get(const struct value_head *get)
 {
-	const struct reader_guest *guest = reader_guests_find(reader_peers_store_now(), get);
+	struct reader_guest *guest = reader_guests_find(reader_peers_store_now(), get);
 	const struct promise_waiter asker = {.group = get->group,
 					     .sample = get->sample,
 					     .id = get->id,
 					     .peer = get->peer,
 					     .room = BASE_MIN(get->room, VALUE_MOST)};
+	int r, looks = 0;
 	uint32_t bytes;
 	unsigned form;
-	int r;
+	bool is_due;
 
 	if (!guest) {
 		answer_miss(&asker);
@@ -401,10 +416,30 @@ static void serve_get(const struct value_head *get)
 	}
 	form = guest->form;
 	r = look_up(guest, get->sample, asker.room, &bytes);
+	is_due = !r && reader_guests_is_due(guest, get->sample);
 	reader_guests_leave();
-	if (!r)
+	if (is_due)
+		looks = reader_lane_look(get);
+	if (looks > 0)
+		return; /* and then it is served */
+	if (looks < 0)
+		answer_miss(&asker);
+	else if (!r)
 		answer_value(&asker, LAYOUT_FROM_STORE, form, serve.buffer, bytes);
 	else if (r == STORE_E_ROOM || !must_wait(&asker))
+		answer_miss(&asker);
+}
+
+void reader_serve_looked(const struct value_head *get, bool is_same)
+{
+	const struct promise_waiter asker = {
+	    .group = get->group, .sample = get->sample, .id = get->id, .peer = get->peer};
+
+	if (is_same)
+		reader_guests_looked(&get->group, get->sample);
+	if (is_same && owe(get))
+		reader_peers_wake();
+	else
 		answer_miss(&asker);
 }
 
@@ -465,6 +500,8 @@ static bool keep_put(const struct value_head *put, const uint8_t *value)
 
 static void on_put(const struct value_head *put, const uint8_t *value)
 {
+	if (is_distrusted(put->peer))
+		return;
 	if (put->bytes == 0)
 		answer_none(&put->group, put->sample);
 	else if (keep_put(put, value))
@@ -495,6 +532,10 @@ static void on_have(const struct value_head *have, const uint8_t *value)
 
 	if (!ask)
 		return;
+	if (is_distrusted(have->peer) || (!ask->is_last && reader_checks_begin(have, value))) {
+		read_instead(ask);
+		return;
+	}
 	ask->has_waited |= have->room > 0;
 	if (ask->is_last && have->form == ask->shared->form)
 		hand_on(ask, have, value);
@@ -532,6 +573,7 @@ void reader_serve_gone(uint32_t peer)
 	unsigned kept = 0;
 
 	reader_tell_anew(peer);
+	atomic_fetch_and(&serve.distrusted, ~(UINT32_C(1) << peer));
 	read_all_instead(reader_asks_take_of(peer));
 	pthread_mutex_lock(&serve.lock);
 	list = promise_gone(serve.promises, peer, base_now_ns());

@@ -24,6 +24,7 @@ struct ctl_peer ctl_peer_of(const struct json_in *cluster, const struct json_in 
 			continue;
 		peer.channels++;
 		peer.shut += !ctl_is(channel, "open");
+		peer.distrusted += ctl_is(channel, "distrusted");
 		peer.gets += ctl_u64(channel, "gets");
 		peer.gots += ctl_u64(channel, "gots");
 		peer.late += ctl_u64(channel, "late");
@@ -39,6 +40,8 @@ struct ctl_peer ctl_peer_of(const struct json_in *cluster, const struct json_in 
 
 const char *ctl_peer_state(const struct json_in *member, const struct ctl_peer *peer)
 {
+	if (peer->distrusted)
+		return "distrusted";
 	if (peer->shut)
 		return "shut";
 	return peer->channels ? "connected" : ctl_string(member, "state");

@@ -9,7 +9,7 @@
 
 struct ctl_peer {
 	uint64_t gets, gots, late, had, kept, received, sent, answer_us;
-	unsigned channels, shut;
+	unsigned channels, shut, distrusted;
 	const char *transport; /* of the status; "both", "-": there is none */
 };
 

@@ -294,5 +294,7 @@ void disk_cache_describe(const struct domain *domain, struct json_out *out)
 	json_out_member_u64(out, "memory_used", state->memory_used);
 	json_out_member_u64(out, "memory_values", state->memory_values);
 	json_out_member_u64(out, "memory_hits", state->memory_hits);
+	json_out_member_u64(out, "peers_compared", state->peers_compared);
+	json_out_member_u64(out, "peers_wrong", state->peers_wrong);
 	json_out_object_end(out);
 }

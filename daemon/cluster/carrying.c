@@ -44,6 +44,14 @@ union said {
 
 /* ---- the reader's part ---- */
 
+static bool is_distrusted(const struct carrying *carrying, uint64_t id)
+{
+	for (unsigned i = 0; i < VALUE_MOST_PEERS; i++)
+		if (id && carrying->distrusted[i] == id)
+			return true;
+	return false;
+}
+
 static void tell_members(struct carrying *carrying)
 {
 	struct reader_member members[VALUE_MOST_PEERS];
@@ -52,7 +60,7 @@ static void tell_members(struct carrying *carrying)
 	for (uint32_t peer = 0; peer < VALUE_MOST_PEERS; peer++) {
 		const struct carrying_channel *channel = &carrying->channel[peer];
 
-		if (channel->incarnation)
+		if (channel->incarnation && !is_distrusted(carrying, channel->id))
 			members[n++] = (struct reader_member){
 			    .id = channel->id, .peer = peer, .weight = (uint32_t)channel->weight};
 	}
@@ -62,6 +70,24 @@ static void tell_members(struct carrying *carrying)
 static void tell_reader(struct carrying *carrying)
 {
 	carrying->wants.calls.trays(carrying->wants.calls.arg, carrying->to_fd, carrying->from_fd);
+	tell_members(carrying);
+}
+
+/* Of more than there is room for, the last ones are remembered. */
+void carrying_distrust(struct carrying *carrying, uint64_t id, uint64_t sample)
+{
+	char name[65];
+
+	if (!carrying->number || !id || is_distrusted(carrying, id))
+		return;
+	memmove(carrying->distrusted + 1, carrying->distrusted,
+		sizeof(carrying->distrusted) - sizeof(carrying->distrusted[0]));
+	carrying->distrusted[0] = id;
+	log_line(LOG_LEVEL_ERROR, "peer-distrusted",
+		 "node=\"%s\" uid=%u sample=%" PRIu64
+		 " why=\"what it gave is not what the source says; it is asked no more\"",
+		 gating_name_of(carrying->wants.gating, id, name), (unsigned)carrying->wants.uid,
+		 sample);
 	tell_members(carrying);
 }
 
@@ -368,6 +394,7 @@ static void put_channel(const struct carrying *carrying, const struct carrying_c
 	json_out_member_string(out, "way", channel->way);
 	json_out_member_u64(out, "weight", channel->weight);
 	json_out_member_bool(out, "open", !s->is_shut);
+	json_out_member_bool(out, "distrusted", is_distrusted(carrying, channel->id));
 	json_out_member_u64(out, "gets", s->gets);
 	json_out_member_u64(out, "gots", s->gots);
 	json_out_member_u64(out, "misses", s->misses);

@@ -72,6 +72,7 @@ struct carrying { /* zeroed: no carrier, as there are no peers */
 	struct peering_carry carry; /* what carrying costs here, by whatever transport */
 	struct carrying_refused refused[VALUE_MOST_PEERS];
 	unsigned next_refused;
+	uint64_t distrusted[VALUE_MOST_PEERS]; /* nodes whose values were wrong; 0: none */
 };
 
 /* Starts it. A domain without a carrier is one without peers, so no failure is an error: the log says it. */
@@ -79,6 +80,8 @@ void carrying_begin(struct carrying *carrying, const struct carrying_wants *want
 /* Ends it. It waits for nobody. */
 void carrying_end(struct carrying *carrying);
 bool carrying_child_ended(struct carrying *carrying, pid_t pid, int status);
+/* What a node gave is not what the source says: it is asked no more, until accessd begins anew. */
+void carrying_distrust(struct carrying *carrying, uint64_t id, uint64_t sample);
 /* The domain's reader has died, and a new one was started. */
 void carrying_reader_died(struct carrying *carrying);
 void carrying_reader_started(struct carrying *carrying);

@@ -50,6 +50,7 @@ union reading_message {
 	struct reading_chore_progress chore_progress;
 	struct reading_chore_done chore_done;
 	struct reading_ask_unread ask_unread;
+	struct reading_wrong wrong;
 	struct reading_failed failed;
 };
 
@@ -205,6 +206,7 @@ void reading_peers(struct reading *reading, uint64_t self, int to_fd, int from_f
 	reading->peers = 0; /* until it is said who is connected to this carrier */
 	wire_out_init(&out, READER_PEERS);
 	wire_put_u64(&out, READER_KEY_SELF, self);
+	wire_put_u64(&out, READER_KEY_RECHECK, reading->domain->node->param.peer_recheck);
 	wire_put_fd(&out, to_fd);
 	wire_put_fd(&out, from_fd);
 	send_message(reading, &out);
@@ -355,6 +357,9 @@ static bool on_message(void *arg, struct wire_in *in)
 		break;
 	case READER_ASK_UNREAD:
 		ram_cache_asked(domain, message.ask_unread.id);
+		break;
+	case READER_WRONG:
+		carrying_distrust(&domain->carrying, message.wrong.id, message.wrong.sample);
 		break;
 	case READER_FAILED:
 		on_failed(domain, &message.failed);

@@ -67,6 +67,11 @@ MESSAGE(ask_unread, ASK_UNREAD, NOTHING)
 NUMBER(ask_unread, ID, id, MUST, "the question's number")
 END(ask_unread, ASK_UNREAD)
 
+MESSAGE(wrong, WRONG, NOTHING)
+NUMBER(wrong, ID, id, MUST, "a node's id")
+NUMBER(wrong, SAMPLE, sample, MUST, "the sample")
+END(wrong, WRONG)
+
 MESSAGE(failed, FAILED, NOTHING)
 SMALL(failed, LANE, lane, MUST, "the lane")
 NUMBER(failed, BLOCK, block, MUST, "the block")

@@ -69,6 +69,8 @@ static void make_value(struct peers_node *node, const struct lane_task *task)
 
 	if (at) {
 		memcpy(at, value, item.bytes);
+		if (node->lies && node->lies[task->sample])
+			at[0] ^= 1;
 		tray_end(&node->tray, 0, &item);
 		made.made = is_unfit ? LAYOUT_MADE_UNFIT : LAYOUT_MADE_YES;
 	}
@@ -129,7 +131,9 @@ static bool is_aside(struct peers_node *node, const struct wire_in *in)
 		wire_put_u64(&out, READER_KEY_ID, number_of(in, READER_KEY_ID));
 		process_send(&node->process, &out);
 	}
-	return in->type == READER_ASK_UNREAD || in->type == READER_STATE;
+	node->said_wrong += in->type == READER_WRONG;
+	return in->type == READER_ASK_UNREAD || in->type == READER_STATE ||
+	       in->type == READER_WRONG || in->type == READER_FAILED;
 }
 
 static void expect(struct peers_node *node, uint16_t type, struct wire_in *ret)
@@ -156,6 +160,16 @@ static void listen_for(struct peers_node *node, int timeout_ms)
 		ck_assert(is_aside(node, &in));
 		wire_in_fini(&in);
 		timeout_ms = 0;
+	}
+}
+
+void peers_wait_said_wrong(struct peers_node *node)
+{
+	const uint64_t deadline_ns = base_now_ns() + PATIENCE_NS;
+
+	while (!node->said_wrong) {
+		ck_assert_uint_lt(base_now_ns(), deadline_ns);
+		listen_for(node, 50);
 	}
 }
 
@@ -343,6 +357,7 @@ static void say_carrier(struct peers_node *node, const struct peers_node *other)
 
 	wire_out_init(&out, READER_PEERS);
 	wire_put_u64(&out, READER_KEY_SELF, node->id);
+	wire_put_u64(&out, READER_KEY_RECHECK, node->recheck_s);
 	wire_put_fd(&out, node->to_fd);
 	wire_put_fd(&out, node->from_fd);
 	process_send(&node->process, &out);
@@ -388,8 +403,12 @@ static uint32_t ended(const struct peers_node *node)
 {
 	uint32_t n = 0, owner;
 
-	for (uint32_t i = 0; i < PEERS_SAMPLES; i++)
-		n += lane_task_state(&node->lane, node->block, i, &owner) == LAYOUT_TASK_DONE;
+	for (uint32_t i = 0; i < PEERS_SAMPLES; i++) {
+		const enum layout_task_state state =
+		    lane_task_state(&node->lane, node->block, i, &owner);
+
+		n += state == LAYOUT_TASK_DONE || state == LAYOUT_TASK_FAILED;
+	}
 	return n;
 }
 
@@ -569,6 +588,14 @@ void peers_say(struct peers_net *net, struct peers_node *node, const struct valu
 	pthread_mutex_lock(&net->lock);
 	put(net, node, head, data);
 	pthread_mutex_unlock(&net->lock);
+}
+
+void peers_settle(struct peers_net *net, struct peers_node *node)
+{
+	const struct value_head nothing = {.magic = VALUE_MAGIC, .type = VALUE_MISS};
+
+	peers_say(net, node, &nothing, NULL);
+	peers_wait_taken(net, node);
 }
 
 void peers_wait_taken(struct peers_net *net, struct peers_node *node)

@@ -36,6 +36,8 @@ struct peers_node {
 	uint32_t block;
 	unsigned
 	    unfit_every; /* of the samples one has no such form; 0: all have. Before its worker runs */
+	unsigned recheck_s; /* of READER_PEERS */
+	const bool *lies;   /* [PEERS_SAMPLES]: its worker makes another value; NULL: of none */
 	const struct counter_cell *table; /* what is in its store */
 
 	pthread_t worker;
@@ -45,6 +47,7 @@ struct peers_node {
 	_Atomic unsigned runs[PEERS_SAMPLES];
 	_Atomic unsigned from_where[4]; /* enum layout_from */
 	_Atomic unsigned wrong;
+	unsigned said_wrong; /* READER_WRONGs */
 };
 
 /* What becomes of a message from that node: it may be changed, copies of it are sent. */
@@ -70,6 +73,7 @@ void peers_node_die(struct peers_node *node);
 void peers_queue(struct peers_node *node);
 void peers_wait(struct peers_node *node, unsigned n); /* until all tasks of n nodes have ended */
 void peers_end_round(struct peers_node *node);
+void peers_wait_said_wrong(struct peers_node *node);
 unsigned peers_files(struct peers_node *node);
 /* Until so many samples are in their stores, together. */
 void peers_wait_kept(struct peers_node *node, unsigned n, unsigned samples);
@@ -79,6 +83,8 @@ void peers_net_start(struct peers_net *net, struct peers_node *node);
 void peers_net_stop(struct peers_net *net);
 /* Under net->lock: gives n nodes new trays, and tells them that the other one is connected. */
 void peers_connect(struct peers_net *net, struct peers_node *node, unsigned n);
+/* Until its reader has taken the trays, so that what is queued now is asked for. */
+void peers_settle(struct peers_net *net, struct peers_node *node);
 /* A message of a carrier of its own to that node's reader. */
 void peers_say(struct peers_net *net, struct peers_node *node, const struct value_head *head,
 	       const void *data);

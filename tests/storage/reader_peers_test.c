@@ -40,6 +40,8 @@ static void connect_all(void)
 	pthread_mutex_lock(&net.lock);
 	peers_connect(&net, node, PEERS_NODES);
 	pthread_mutex_unlock(&net.lock);
+	for (unsigned i = 0; i < PEERS_NODES; i++)
+		peers_settle(&net, &node[i]);
 }
 
 static void end(void)
@@ -368,6 +370,71 @@ START_TEST(a_net_that_swallows_all)
 }
 END_TEST
 
+static void round_of_one(struct peers_node *one)
+{
+	peers_queue(one);
+	peers_wait(one, 1);
+	peers_end_round(one);
+}
+
+/* One of 1,000 values is made here, too; whoever gave another one is not believed any more. */
+START_TEST(who_gives_what_the_source_does_not_say_is_found_out)
+{
+	bool lies[PEERS_SAMPLES];
+	unsigned of_other = 0, wrong;
+
+	begin(false);
+	for (unsigned s = 0; s < PEERS_SAMPLES; s++) {
+		lies[s] = peers_owns(&node[1], &node[0], s);
+		of_other += lies[s];
+	}
+	node[1].lies = lies;
+	peers_net_start(&net, node);
+	connect_all();
+	round_of_one(&node[1]);
+	peers_wait_kept(node, PEERS_NODES, PEERS_SAMPLES);
+	for (unsigned asked = 0; asked < 1000; asked += of_other)
+		round_of_one(&node[0]);
+	peers_wait_said_wrong(&node[0]);
+	ck_assert_uint_gt(node[0].wrong, 900);
+	wrong = node[0].wrong;
+	round_of_one(&node[0]);
+	ck_assert_uint_eq(node[0].wrong, wrong);
+	ck_assert_uint_eq(node[0].said_wrong, 1);
+	end();
+}
+END_TEST
+
+/* Once in a while; of what has changed it gives nothing. */
+static void look_at_sources(unsigned recheck_s)
+{
+	unsigned at = 0;
+	char name[32];
+
+	begin(false);
+	node[1].recheck_s = recheck_s;
+	peers_net_start(&net, node);
+	connect_all();
+	round_of_all();
+	peers_wait_kept(node, PEERS_NODES, PEERS_SAMPLES);
+	while (!peers_owns(&node[1], &node[0], at))
+		at++;
+	snprintf(name, sizeof(name), "%03u.jpg", at);
+	tree_file(&tree, name, 7001);
+	round_of_one(&node[0]);
+	ck_assert_uint_eq(node[0].wrong, 0);
+	for (unsigned s = 0; s < PEERS_SAMPLES; s++)
+		ck_assert_uint_eq(node[0].runs[s], s != at || recheck_s == 0);
+	end();
+}
+
+START_TEST(an_owner_looks_whether_the_source_is_as_it_was)
+{
+	look_at_sources(1000);
+	look_at_sources(0);
+}
+END_TEST
+
 /* ---- deaths ---- */
 
 /* Lets so many answers pass, and then nothing: what is asked waits. */
@@ -597,6 +664,8 @@ int main(void)
 	tcase_add_test(tcase, each_file_is_read_once_and_each_form_made_once);
 	tcase_add_test(tcase, what_has_no_form_comes_as_its_file);
 	tcase_add_test(tcase, what_came_stays_in_memory);
+	tcase_add_test(tcase, an_owner_looks_whether_the_source_is_as_it_was);
+	tcase_add_test(tcase, who_gives_what_the_source_does_not_say_is_found_out);
 	tcase_add_test(tcase, with_nobody_there_all_is_as_ever);
 	tcase_add_loop_test(tcase, who_comes_later_gets_what_is_there, 0, 2);
 	tcase_add_loop_test(tcase, a_net_that_loses_repeats_and_damages, 0, 2);
