@@ -8,7 +8,7 @@
 #include "storage/reader_peers.h"
 
 #include "base/log.h"
-#include "storage/promise.h"
+#include "cluster/promise.h"
 #include "storage/source/source_kind.h"
 
 #include <errno.h>

@@ -19,7 +19,7 @@
 
 #include "base/log.h"
 #include "cluster/owner.h"
-#include "storage/promise.h"
+#include "cluster/promise.h"
 
 #include <pthread.h>
 #include <string.h>

@@ -5,7 +5,7 @@
  *
  * A task of this node that is to make a form is asked of who owns its sample: a reading thread writes the question and goes
  * on, the task waits in a table (reader_asks.c). An owner that has no such value says so to the first who asks, who makes it then and puts
- * it here; whoever asks meanwhile waits (storage/promise.h), this node's own tasks among them. Whatever does not come,
+ * it here; whoever asks meanwhile waits (cluster/promise.h), this node's own tasks among them. Whatever does not come,
  * or does not come in time, is read from the source.
  *
  * What comes from the carrier is hostile: a head is copied once and checked, and a value is looked at by sandboxed
@@ -19,7 +19,7 @@
 
 #include "storage/reader_peers.h"
 
-#include "storage/promise.h"
+#include "cluster/promise.h"
 
 #include <errno.h>
 #include <pthread.h>

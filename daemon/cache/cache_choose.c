@@ -387,8 +387,7 @@ static void describe_peers(const struct stream *stream, struct json_out *out)
 	json_out_member_double(out, "make_us", cache->peers.make_us);
 	json_out_member_double(out, "fetch_us", cache->peers.fetch_us);
 	json_out_member_double(out, "carry_us", cache->peers.carry_us);
-	json_out_member_bool(out, "carry_measured",
-			     stream->domain->carrying.carry.us_per_mib > 0);
+	json_out_member_bool(out, "carry_measured", stream->domain->carrying.carry.us_per_mib > 0);
 	json_out_object_end(out);
 }
 

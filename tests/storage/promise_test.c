@@ -8,7 +8,7 @@
 
 #include "base/base.h"
 #include "base/philox.h"
-#include "storage/promise.h"
+#include "cluster/promise.h"
 #include "tests/patience.h"
 
 enum { MOST = 24, MOST_WAITERS = 40, SAMPLES = 12, GROUPS = 3, PEERS = 4, LASTS = 100 };

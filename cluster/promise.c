@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-#include "storage/promise.h"
+#include "cluster/promise.h"
 
 #include <stdlib.h>
 #include <string.h>
