@@ -91,6 +91,7 @@ METRIC(STREAM, "stream_slots_pinned", GAUGE, "", "pinned", "", "slots that jobs 
 METRIC(STREAM, "stream_memory_bytes", GAUGE, "bytes", "memory", "", "memory of its slots and arenas")
 METRIC(STREAM, "stream_productions", COUNTER, "", "productions", "", "samples produced")
 METRIC(STREAM, "stream_samples_read", COUNTER, "", "samples_read", "", "samples read")
+METRIC(STREAM, "stream_read_held", COUNTER, "", "read_held", "", "times that it began nothing, for its users had read what they may")
 METRIC(STREAM, "stream_held", COUNTER, "", "held", "", "times that it began nothing, for others had less than their share")
 METRIC(STREAM, "stream_bad_samples", GAUGE, "", "bad_samples", "", "different samples that are bad")
 METRIC(STREAM, "stream_sample_seconds", GAUGE, "seconds", "median_us", "1e6", "a worker's time for a sample, the median")

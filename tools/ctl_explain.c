@@ -415,6 +415,31 @@ static void explain_cache(const struct json_in *cache, FILE *out)
 	explain_peers(&all);
 }
 
+/* Where it held the stream back. */
+static void explain_read_limit(const struct json_in *status, const struct json_in *job,
+			       const struct json_in *stream, FILE *out)
+{
+	const struct json_in *tenants = json_in_member(status, "tenants");
+	const uint64_t uid = json_in_u64(json_in_member(job, "uid"), UINT64_MAX);
+	const uint64_t held = json_in_u64(json_in_member(stream, "read_held"), 0);
+	char rate[32];
+
+	for (size_t i = 0; i < json_in_count(tenants) && held > 0; i++) {
+		const struct json_in *tenant = json_in_item(tenants, i);
+		const uint64_t most = json_in_u64(json_in_member(tenant, "read_bandwidth"), 0);
+
+		if (!most || json_in_u64(json_in_member(tenant, "uid"), 0) != uid)
+			continue;
+		fprintf(out,
+			"Reading is limited to %s a second by tenant.%llu.read_bandwidth of "
+			"accessd, which has held this stream back %llu times: who runs accessd can "
+			"raise it.\n",
+			base_format_bytes(most, rate, sizeof(rate)), (unsigned long long)uid,
+			(unsigned long long)held);
+		return;
+	}
+}
+
 static void explain_job(const struct json_in *status, const struct json_in *job, FILE *out)
 {
 	uint64_t id = json_in_u64(json_in_member(job, "stream"), 0);
@@ -428,6 +453,7 @@ static void explain_job(const struct json_in *status, const struct json_in *job,
 		(unsigned long long)json_in_u64(json_in_member(job, "pid"), 0),
 		(unsigned long long)id,
 		base_quote(explain_string(stream, "dataset"), dataset, sizeof(dataset)));
+	explain_read_limit(status, job, stream, out);
 	ctl_explain_waits(status, job, out);
 	ctl_whatif_draw(status, job, out);
 	if (cache)

@@ -332,6 +332,7 @@ static void put_stream(struct json_out *out, const struct stream *stream)
 	json_out_member_u64(out, "jobs", stream->n_jobs);
 	json_out_member_u64(out, "productions", totals.productions);
 	json_out_member_u64(out, "held", stream->held);
+	json_out_member_u64(out, "read_held", stream->read_held);
 	json_out_member_u64(out, "outputs", totals.outputs);
 	json_out_member_u64(out, "reference", totals.reference);
 	json_out_member_u64(out, "samples_read", stream->samples_read);
@@ -485,6 +486,8 @@ static void put_share(struct json_out *out, const struct domain *domain)
 	if (tenant_jobs_most(domain) != UINT64_MAX)
 		json_out_member_u64(out, "jobs_most", tenant_jobs_most(domain));
 	json_out_member_u64(out, "share", tenant_share(domain));
+	if (tenant_read_most(domain))
+		json_out_member_u64(out, "read_bandwidth", tenant_read_most(domain));
 }
 
 /* Of samples that are saved, he has as much as he has of those that are delivered. */

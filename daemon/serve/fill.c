@@ -439,7 +439,8 @@ uint64_t fill_feed(struct stream *stream, const struct budget *budget)
 	if (cache_is_awaited(stream, base_now_ns(), &until_ns))
 		return until_ns;
 	until_ns = 0;
-	room = began = BASE_MIN(fill_share(stream, &until_ns), room_ahead(stream));
+	room = BASE_MIN(fill_share(stream, &until_ns), room_ahead(stream));
+	room = began = BASE_MIN(room, fill_read_room(stream, &until_ns));
 	for (struct fill *fill = fill_next(stream, NULL); fill; fill = fill_next(stream, fill))
 		if (!feed_one(stream, fill, &room, budget, &queued))
 			break;
@@ -507,6 +508,9 @@ enum layout_stage fill_stage(const struct stream *stream, uint32_t slot)
 	case LAYOUT_TASK_READING:
 		return LAYOUT_STAGE_READ;
 	case LAYOUT_TASK_FREE:
+		if (stream->is_read_limited)
+			return LAYOUT_STAGE_READ;
+		break;
 	case LAYOUT_TASK_READY:
 	case LAYOUT_TASK_RUNNING:
 	case LAYOUT_TASK_DONE:

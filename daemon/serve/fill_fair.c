@@ -54,8 +54,7 @@ static struct domain *tenant_of_job(const struct stream *stream, unsigned n)
 	return job && job->active && job->conn->domain ? tenant_at(job->conn->domain) : NULL;
 }
 
-/* The stream's tenants, each once: who has jobs in it, else who pays. */
-static unsigned tenants_of(const struct stream *stream, struct domain *ret[CAROUSEL_MAX_JOBS])
+unsigned fill_tenants_of(const struct stream *stream, struct domain *ret[])
 {
 	unsigned count = 0;
 
@@ -87,7 +86,7 @@ static void count_busy(struct node *node)
 		if (!is_busy(stream))
 			continue;
 		node->n_busy++;
-		for (unsigned n = tenants_of(stream, tenants); n > 0; n--)
+		for (unsigned n = fill_tenants_of(stream, tenants); n > 0; n--)
 			tenants[n - 1]->busy++;
 	}
 }
@@ -107,7 +106,7 @@ static void weigh(struct node *node, uint64_t now_ns)
 
 		if (!is_busy(stream))
 			continue;
-		for (unsigned n = tenants_of(stream, tenants); n > 0; n--)
+		for (unsigned n = fill_tenants_of(stream, tenants); n > 0; n--)
 			weight += (double)tenant_share(tenants[n - 1]) / tenants[n - 1]->busy;
 		stream->fair.weight = weight;
 		node->fair.weight += weight;

@@ -7,6 +7,7 @@
 #include "daemon/serve/fill.h"
 
 struct carousel_chunk;
+struct domain;
 
 /* ---- fill.c ---- */
 const struct carousel_chunk *fill_chunk_of(const struct stream *stream, const struct fill *fill);
@@ -21,6 +22,13 @@ void fill_enter(struct stream *stream);
 /* Tasks that the stream may begin now beside others; FAIR_ALL: as many as it likes, else it asks again at *ret_until_ns,
  * which is untouched otherwise. */
 uint32_t fill_share(struct stream *stream, uint64_t *ret_until_ns);
+
+/* The stream's tenants, each once: who has jobs in it, else who pays. How many. */
+unsigned fill_tenants_of(const struct stream *stream, struct domain *ret[]);
+
+/* ---- fill_read.c ---- */
+/* The same as fill_share(), by what its tenants may read a second. */
+uint32_t fill_read_room(struct stream *stream, uint64_t *ret_until_ns);
 
 /* ---- fill_bad.c ---- */
 void fill_release_extent(struct stream *stream, struct fill_task *task);

@@ -79,11 +79,14 @@ struct stream {
 
 	struct fair fair;
 	uint64_t settled_samples,
-	    settled_bytes;  /* of the above, when what they took was accounted for last */
-	uint64_t work_us;   /* since then, as workers say */
-	uint64_t looked_ns; /* whether tasks wait for a processor */
-	bool waits;         /* they did */
-	uint64_t held;      /* times that others went first */
+	    settled_bytes;      /* of the above, when what they took was accounted for last */
+	uint64_t work_us;       /* since then, as workers say */
+	uint64_t looked_ns;     /* whether tasks wait for a processor */
+	bool waits;             /* they did */
+	uint64_t held;          /* times that others went first */
+	uint64_t charged_bytes; /* of bytes_read, against limits of reading: fill_read.c */
+	uint64_t read_held;     /* times that these let it begin nothing */
+	bool is_read_limited;   /* they did the last time */
 
 	struct loop_watch *pump_timer, *linger_timer;
 	bool removing; /* parent and reader were told to let go */

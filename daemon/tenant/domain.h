@@ -21,6 +21,7 @@
 #include "daemon/cache/disk_cache.h"
 #include "daemon/proc/workers.h"
 #include "daemon/tenant/named.h"
+#include "sched/bucket.h"
 #include "sched/fair.h"
 #include "shmring/layout.h"
 
@@ -70,6 +71,7 @@ struct domain {
 	uint64_t settled_at_ns;      /* when it was */
 	uint64_t looked_ns;          /* fill_fair.c: whether its workers want a processor */
 	bool competes;               /* they did */
+	struct bucket bucket;        /* fill_read.c: what its tenant may read now */
 	unsigned busy;               /* fill_fair.c: streams that its tenant has work in */
 };
 

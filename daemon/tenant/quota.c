@@ -56,7 +56,7 @@ static int split(const char *name, char ret_user[QUOTA_NAME_MAX], unsigned *ret_
 	if (*ret_kind == QUOTA_KINDS) {
 		diag_set(diag,
 			 "%.200s: users have no \"%.64s\": write share, memory, cache, clients, "
-			 "streams or jobs",
+			 "streams, jobs or read_bandwidth",
 			 name, dot + 1);
 		return QUOTA_E_BAD;
 	}
@@ -164,6 +164,15 @@ uint64_t quota_of(const struct quotas *quotas, uid_t uid, enum quota_kind kind)
 			return user->value[kind];
 	}
 	return 0;
+}
+
+bool quota_is_set(const struct quotas *quotas, enum quota_kind kind)
+{
+	unsigned i = 0;
+
+	while (i < quotas->n && !quotas->user[i].value[kind])
+		i++;
+	return i < quotas->n;
 }
 
 void quota_print(FILE *out)

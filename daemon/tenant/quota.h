@@ -44,6 +44,8 @@ int quota_set(struct quotas *quotas, const struct quotas *known, const char *nam
 	      const char *value, struct diag *diag);
 /* What is set for that user; 0: nothing is. */
 uint64_t quota_of(const struct quotas *quotas, uid_t uid, enum quota_kind kind);
+/* Is that set for anybody? */
+bool quota_is_set(const struct quotas *quotas, enum quota_kind kind);
 /* One line a quota: name and what. For --help. */
 void quota_print(FILE *out);
 

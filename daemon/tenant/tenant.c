@@ -289,6 +289,14 @@ uint64_t tenant_share(const struct domain *domain)
 		   : 1;
 }
 
+uint64_t tenant_read_most(const struct domain *domain)
+{
+	const struct node *node = domain->node;
+
+	return node->tenants.serves_all ? most_of(node, domain->tenant, QUOTA_read_bandwidth, 0)
+					: 0;
+}
+
 bool tenant_is_bound(const struct domain *domain)
 {
 	const struct node *node = domain->node;

@@ -61,6 +61,8 @@ uint64_t tenant_memory_most(const struct domain *domain);
 uint64_t tenant_cache_most(const struct domain *domain);
 /* His parts of the CPU time when all want more than there is. */
 uint64_t tenant_share(const struct domain *domain);
+/* Bytes a second that may be read for him; 0: any number. */
+uint64_t tenant_read_most(const struct domain *domain);
 /* Is it his share that leaves him less than the node could? */
 bool tenant_is_bound(const struct domain *domain);
 /* Streams that he pays for, and may. */

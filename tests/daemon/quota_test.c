@@ -67,6 +67,7 @@ static const struct {
     {"tenant.anna.share", "1.5", "not a whole number"},
     {"tenant.anna.share", "", "not a whole number"},
     {"tenant.anna.memory", "much", "not a size"},
+    {"tenant.anna.read_bandwidth", "1K", "range 65536"},
     {"tenant.anna.streams", "-1", "not a whole number"},
     {"tenant.a123456789b123456789c123456789d123456789e123456789f123456789g123.jobs", "1", "write"},
 };
@@ -135,9 +136,11 @@ START_TEST(what_is_set_for_one_goes_before_what_is_for_all)
 	node.tenants.serves_all = true;
 	node.memory_budget = 1 << 30;
 	node.param.tenant_streams = 7;
-	for (unsigned i = 0; i < 6; i++) {
-		static const char *const set[] = {"share=3",   "memory=768M", "cache=1G",
-						  "clients=5", "streams=2",   "jobs=1"};
+	ck_assert(!quota_is_set(&node.param.quotas, QUOTA_read_bandwidth));
+	for (unsigned i = 0; i < 7; i++) {
+		static const char *const set[] = {
+		    "share=3",   "memory=768M", "cache=1G",           "clients=5",
+		    "streams=2", "jobs=1",      "read_bandwidth=200M"};
 		char line[64];
 
 		snprintf(line, sizeof(line), "tenant.65201.%s", set[i]);
@@ -149,6 +152,9 @@ START_TEST(what_is_set_for_one_goes_before_what_is_for_all)
 	ck_assert_uint_eq(tenant_conns_most(&node, 65201, 100), 5);
 	ck_assert_uint_eq(tenant_streams_most(&anna), 2);
 	ck_assert_uint_eq(tenant_jobs_most(&anna), 1);
+	ck_assert_uint_eq(tenant_read_most(&anna), 200 << 20);
+	ck_assert_uint_eq(tenant_read_most(&bert), 0);
+	ck_assert(quota_is_set(&node.param.quotas, QUOTA_read_bandwidth));
 	ck_assert_uint_eq(tenant_share(&bert), 1);
 	ck_assert_uint_eq(tenant_memory_most(&bert), 512 << 20);
 	ck_assert_uint_eq(tenant_cache_most(&bert), UINT64_C(2) << 30);

@@ -284,8 +284,65 @@ START_TEST(quotas_are_said_where_they_are_met)
 }
 END_TEST
 
+/* ---- a limit of reading ---- */
+
+#define LIMIT_TEXT "tenant.65202.read_bandwidth=2M"
+#define LIMIT (2 << 20)
+#define READ (4 << 20)                     /* that is looked at */
+#define UNDER_WAY (LIMIT / 10 + (1 << 20)) /* what a bucket holds, and what was begun before */
+
+/* Never more than the limit allows in the time that passed from before the first look until after the last one; a slow machine
+ * reads less. */
+START_TEST(a_limit_of_reading_is_kept)
+{
+	const char *berts = waves("limited", &town_bert, false);
+	struct worker bert;
+	uint64_t begun_ns;
+	double first, then, s;
+
+	town_start("workers=1", "linger_s=0", LIMIT_TEXT, NULL);
+	bert = start(&town_bert, berts, 32);
+	begun_ns = base_now_ns();
+	first = rig_status("node.bytes_read");
+	ck_assert(rig_wait_status("node.bytes_read", first + READ, 1e15));
+	then = rig_status("node.bytes_read");
+	s = (double)(base_now_ns() - begun_ns) / 1e9;
+	ck_assert_msg(then - first <= s * LIMIT + UNDER_WAY, "%.0f bytes in %.3f s", then - first,
+		      s);
+	ck_assert(rig_status("streams.0.read_held") > 0);
+	ck_assert_double_eq(rig_status("tenants.0.read_bandwidth"), LIMIT);
+	ck_assert_int_eq(stop(&bert), 0);
+	town_end();
+}
+END_TEST
+
+/* Who has no limit is not held back by one who has and shares his stream, nor by one who reads beside him. */
+START_TEST(a_limit_is_its_users_alone)
+{
+	const char *all = waves("pool", &town_anna, true),
+		   *annas = waves("annas", &town_anna, false);
+	struct worker bert, anna, own;
+
+	town_start("workers=1", "linger_s=0", LIMIT_TEXT, NULL);
+	anna = start(&town_anna, all, 32);
+	bert = start(&town_bert, all, 32);
+	own = start(&town_anna, annas, 32);
+	ck_assert_double_eq(rig_status("streams"), 2);
+	ck_assert(rig_wait_status("node.bytes_read", rig_status("node.bytes_read") + READ, 1e15));
+	ck_assert_double_eq(rig_status("streams.0.read_held"), 0);
+	ck_assert_double_eq(rig_status("streams.1.read_held"), 0);
+	ck_assert_int_eq(stop(&anna), 0);
+	ck_assert_int_eq(stop(&own), 0);
+	ck_assert(rig_wait_status("streams.0.read_held", 1, 1e15)); /* bert alone */
+	ck_assert_int_eq(stop(&bert), 0);
+	town_end();
+}
+END_TEST
+
 static void add(TCase *tcase)
 {
+	tcase_add_test(tcase, a_limit_of_reading_is_kept);
+	tcase_add_test(tcase, a_limit_is_its_users_alone);
 	tcase_add_test(tcase, a_flood_takes_nobodys_share_of_a_pool);
 	tcase_add_test(tcase, nor_apart_and_a_share_is_what_it_is_set_to);
 	tcase_add_test(tcase, who_slows_down_his_own_holds_nobody_back);

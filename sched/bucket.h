@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SCHED_BUCKET_H
+#define SCHED_BUCKET_H
+
+/*
+ * A limit of so much a second: a bucket that fills at that rate, and holds a tenth of a second of it. Arithmetic on a clock
+ * that callers bring.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct bucket {       /* zeroed: full when it is looked at first */
+	double level; /* what may be taken; below 0: what was taken too much */
+	double rate;  /* a second, at the last look */
+	uint64_t at_ns;
+};
+
+/* It is now_ns, and the rate (over 0) is this. */
+void bucket_look(struct bucket *bucket, double rate, uint64_t now_ns);
+/* So much was taken, more than there was, too: later ones wait for that. is_shared: by others, too, who have no such limit; then one
+ * tenth of a second is all that is ever owed. */
+void bucket_take(struct bucket *bucket, double amount, bool is_shared);
+/* Pieces of that size (over 0) that may be begun, beside those under way: one at least if there is anything in it and none is
+ * under way. */
+uint32_t bucket_room(const struct bucket *bucket, double size, uint32_t under_way);
+/* Until there is something in it; 0: there is. */
+uint64_t bucket_wait_ns(const struct bucket *bucket);
+
+#endif

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* The limit of so much a second, by a clock of our own: the mean is the rate, whatever the size of pieces and the steps of time. */
+
+#include "sched/bucket.h"
+
+#include "base/base.h"
+#include "tests/worker/suite.h"
+
+#define S UINT64_C(1000000000)
+
+static const struct {
+	double rate, size;
+	uint64_t step_ns;
+} ways[] = {
+    {1e6, 1e4, S / 100}, {1e6, 1e4, S / 2},      {1e6, 3e6, S / 100}, /* a piece of three seconds */
+    {1e6, 1, S / 1000},  {2e8, 110000, S / 100}, {64e3, 7e5, S / 3},
+};
+
+/* Taken when it is there: never more than the bound, and all of the rate where it holds what a step brings. */
+START_TEST(the_mean_is_the_rate)
+{
+	const double rate = ways[_i].rate, size = ways[_i].size;
+	const double step = rate * (double)ways[_i].step_ns / 1e9;
+	struct bucket bucket = {.level = 0};
+	uint64_t now_ns = 5 * S;
+	const uint64_t end_ns = now_ns + 100 * S;
+	double taken = 0;
+
+	for (; now_ns < end_ns; now_ns += ways[_i].step_ns) {
+		bucket_look(&bucket, rate, now_ns);
+		for (uint32_t n = bucket_room(&bucket, size, 0); n > 0; n--) {
+			bucket_take(&bucket, size, false);
+			taken += size;
+		}
+		ck_assert_double_le(taken,
+				    rate * ((double)(now_ns - 5 * S) / 1e9 + 0.1) + size + 1e-3);
+	}
+	if (step <= rate * 0.1)
+		ck_assert_double_ge(taken, rate * 100 - step - size);
+}
+END_TEST
+
+START_TEST(what_is_under_way_counts)
+{
+	struct bucket bucket = {.level = 0};
+
+	bucket_look(&bucket, 1e6, S);
+	ck_assert_uint_eq(bucket_room(&bucket, 1e4, 0), 10);
+	ck_assert_uint_eq(bucket_room(&bucket, 1e4, 4), 6);
+	ck_assert_uint_eq(bucket_room(&bucket, 1e4, 10), 0);
+	ck_assert_uint_eq(bucket_room(&bucket, 1e7, 0), 1); /* larger than the bucket */
+	ck_assert_uint_eq(bucket_room(&bucket, 1e7, 1), 0);
+	ck_assert_uint_eq(bucket_wait_ns(&bucket), 0);
+}
+END_TEST
+
+START_TEST(debts_are_waited_for)
+{
+	struct bucket bucket = {.level = 0};
+	uint64_t wait_ns;
+
+	bucket_look(&bucket, 1e6, S);
+	bucket_take(&bucket, 2.1e6, false);
+	ck_assert_uint_eq(bucket_room(&bucket, 1, 0), 0);
+	wait_ns = bucket_wait_ns(&bucket);
+	ck_assert(wait_ns >= 2 * S && wait_ns < 2 * S + S / 1000);
+	bucket_look(&bucket, 1e6, S + wait_ns - S / 1000);
+	ck_assert_uint_eq(bucket_room(&bucket, 1, 0), 0);
+	bucket_look(&bucket, 1e6, S + wait_ns + S / 1000);
+	ck_assert_uint_gt(bucket_room(&bucket, 1, 0), 0);
+}
+END_TEST
+
+/* What others wanted too is owed for a moment only; what was owed before stays. */
+START_TEST(debts_of_others_are_bounded)
+{
+	struct bucket bucket = {.level = 0};
+
+	bucket_look(&bucket, 1e6, S);
+	for (unsigned i = 0; i < 100; i++)
+		bucket_take(&bucket, 1e6, true);
+	ck_assert_uint_le(bucket_wait_ns(&bucket), S / 10 + 1);
+	bucket_take(&bucket, 1e6, false);
+	bucket_take(&bucket, 1e6, true);
+	ck_assert_uint_gt(bucket_wait_ns(&bucket), S);
+}
+END_TEST
+
+/* A clock that stands still or goes back, and another rate. */
+START_TEST(it_may_change)
+{
+	struct bucket bucket = {.level = 0};
+
+	bucket_look(&bucket, 1e6, 10 * S);
+	bucket_take(&bucket, 1e5, false);
+	bucket_look(&bucket, 1e6, 10 * S);
+	bucket_look(&bucket, 1e6, 9 * S);
+	ck_assert_uint_eq(bucket_room(&bucket, 1, 0), 0);
+	bucket_look(&bucket, 1e9, 11 * S); /* a second at the old one */
+	ck_assert_double_eq_tol(bucket.level, 1e6, 1);
+	bucket_look(&bucket, 1e3, 20 * S);
+	ck_assert_double_le(bucket.level, 1e2);
+}
+END_TEST
+
+static void add(TCase *tcase)
+{
+	tcase_add_loop_test(tcase, the_mean_is_the_rate, 0, BASE_ARRAY_LEN(ways));
+	tcase_add_test(tcase, what_is_under_way_counts);
+	tcase_add_test(tcase, debts_are_waited_for);
+	tcase_add_test(tcase, debts_of_others_are_bounded);
+	tcase_add_test(tcase, it_may_change);
+}
+
+int main(void)
+{
+	return suite_run("bucket", add);
+}
