@@ -185,6 +185,8 @@ static const struct word {
     {"contact", "whom to ask; empty: who runs accessd", set_contact},
 };
 
+_Static_assert(BASE_ARRAY_LEN(words) == NAMED_WORDS, "as many as are said");
+
 static const struct word *word_of(const char *what)
 {
 	for (size_t i = 0; i < BASE_ARRAY_LEN(words); i++)

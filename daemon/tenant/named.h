@@ -17,6 +17,7 @@ struct json_out;
 
 #define NAMED_PREFIX "dataset." /* of a line in accessd.conf: dataset.NAME.WHAT */
 #define NAMED_SETS 64
+#define NAMED_WORDS 5     /* path, owner, ... */
 #define NAMED_NAME_MAX 32 /* with its end: it is part of a domain's key */
 #define NAMED_PATH_MAX 1024
 #define NAMED_TEXT_MAX 512 /* of a list */

@@ -249,7 +249,7 @@ START_TEST(help_lists_them_all)
 		lines++;
 	for (size_t i = 0; i < BASE_ARRAY_LEN(numbers); i++)
 		ck_assert_ptr_nonnull(strstr(text, numbers[i].name));
-	ck_assert_uint_eq(lines, BASE_ARRAY_LEN(numbers) + words + QUOTA_KINDS);
+	ck_assert_uint_eq(lines, BASE_ARRAY_LEN(numbers) + words + QUOTA_KINDS + NAMED_WORDS);
 	ck_assert_ptr_nonnull(strstr(text, "tenant.USER.share"));
 	ck_assert_ptr_nonnull(strstr(text, "worker_memory      1 GiB"));
 }
