@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Several nodes on one machine, for show-cluster and bench/cluster: each an accessd of its own with its cache, gate and
-carrier, on an address of the loopback."""
+"""Several nodes on one machine, for show-cluster, bench/cluster and tests: each an accessd of its own with its cache, gate
+and carrier, on an address of the loopback, or inside a namespace that a command enters."""
 
 import json
 import os
@@ -16,7 +16,7 @@ PATIENCE_S = 600
 class Node:
     """An accessd, its folder, and what asks it."""
 
-    def __init__(self, build, folder, number, ports, environment=None, **settings):
+    def __init__(self, build, folder, number, ports, environment=None, inside=(), **settings):
         self.build = build
         self.name = f"node-{number + 1}"
         self.folder = os.path.join(folder, self.name)
@@ -24,17 +24,24 @@ class Node:
         self.socket = os.path.join(self.folder, "socket")
         for path in (self.folder, self.cache):
             os.mkdir(path, 0o700)
+        self.process = None
         peers = ",".join(f"127.0.0.1:{port}" for port in ports)
         settings = {
             "cache_dir": self.cache, "cache_point": "packed", "cache_force": 1, "idle_exit_s": 0,
             "node_name": self.name, "peers": f"static:{peers}", "peer_listen": f"127.0.0.1:{ports[number]}",
             "peer_key": os.path.join(folder, "cluster.key"), **settings,
         }
-        command = [f"{build}/daemon/accessd", "--private", "--dir", self.folder]
+        self.command = [*inside, f"{build}/daemon/accessd", "--private", "--dir", self.folder]
         for name, value in settings.items():
-            command += ["--set", f"{name}={value}"]
-        with open(os.path.join(folder, f"{self.name}.log"), "wb") as log:
-            self.process = subprocess.Popen(command, stderr=log, env={**os.environ, **(environment or {})})
+            self.command += ["--set", f"{name}={value}"]
+        self.environment = {**os.environ, **(environment or {})}
+        self.log = os.path.join(folder, f"{self.name}.log")
+        self.start()
+
+    def start(self):
+        """The first time, or again: with the folders that it had."""
+        with open(self.log, "ab") as log:
+            self.process = subprocess.Popen(self.command, stderr=log, env=self.environment)
 
     def status(self):
         """What access-ctl says, {} while there is no answer."""

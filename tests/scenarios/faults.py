@@ -1,0 +1,345 @@
+# SPDX-License-Identifier: Apache-2.0
+"""faults.py BUILD FOLDER KILLS SEED: faults of a cluster, in a network namespace of its own.
+
+Three nodes, a network namespace each, on one bridge. On each a job after the other goes through a data set all the time; each
+must get every sample exactly once, and none may fail. Beside them: a link that is down, a network that swallows all, a link
+that comes and goes, KILLS kills (-9) of any of a node's processes, drawn from SEED, and a name server that dies. 
+Under each fault new data, which nobody has prepared, are gone through
+on all nodes; after it all nodes are connected again. Nothing here decides by time.
+"""
+
+import json
+import os
+import random
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import threading
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "tools"))
+from nodes import Node, wait_until, write_key  # noqa: E402
+
+NET, HOST, PORT = "10.55.0", "10.55.0.254", 7411
+KILLED = ("access-gate", "access-carrier", "access-reader", "access-worker", "accessd")
+SAMPLES = 96
+
+
+def run(*command):
+    """Its output; what fails ends the test."""
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+def exactly_once(path):
+    """What access-bench says of its jobs."""
+    with open(path, encoding="utf-8") as file:
+        said = json.load(file)
+    assert said["exactly_once"] and not any(job["error"] for job in said["jobs"]), f"{path}: {said}"
+
+
+class Place:
+    """A network namespace with one link to the bridge, on which all others are, too."""
+
+    def __init__(self, number):
+        self.name, self.address, self.link = f"n{number}", f"{NET}.{number}", f"to{number}"
+        run("ip", "netns", "add", self.name)
+        run("ip", "link", "add", self.link, "type", "veth", "peer", "name", "net", "netns", self.name)
+        run("ip", "link", "set", self.link, "master", "cell", "up")
+        self.inside = ("ip", "netns", "exec", self.name)
+        run(*self.inside, "ip", "address", "add", f"{self.address}/24", "dev", "net")
+        for device in ("net", "lo"):
+            run(*self.inside, "ip", "link", "set", device, "up")
+
+    def set_link(self, state):
+        run("ip", "link", "set", self.link, state)
+
+    def swallow(self, does):
+        """The link looks well, and nothing comes out at its other end."""
+        run("ip", "link", "set", self.link, *(("nomaster",) if does else ("master", "cell")))
+
+
+class Jobs(threading.Thread):
+    """On a node, one after the other."""
+
+    def __init__(self, node, dataset, folder):
+        super().__init__(daemon=True)
+        self.node, self.dataset, self.result = node, dataset, os.path.join(folder, f"{node.name}-rides.json")
+        self.ends, self.failed, self.done = threading.Event(), None, 0
+        self.beginning = threading.Lock()  # nobody may kill accessd: a job that begins then is refused
+        self.start()
+
+    def has_begun(self, job):
+        """Is it given batches, or at its end?"""
+        return job.poll() is not None or any(one["delivered"] for one in self.node.status().get("jobs", []))
+
+    def one(self):
+        with self.beginning:
+            if os.path.exists(self.result):
+                os.unlink(self.result)
+            job = self.node.start_job(self.dataset, self.result, "--verify", "--epochs", "30", "--batch", "16", "--step-ms", "4")
+            wait_until(f"the job on {self.node.name} does not begin", lambda: self.has_begun(job))
+        job.wait()  # 1, too, where there was no accessd that it could ask for the status at its end
+        exactly_once(self.result)
+
+    def run(self):
+        while not self.ends.is_set() and not self.failed:
+            try:
+                self.one()
+            except (AssertionError, OSError, ValueError, TimeoutError) as error:
+                self.failed = f"{self.node.name}: {error}"
+            self.done += 1
+
+
+class Cluster:
+    """Nodes on places, with one setting of `peers`; jobs ride on them all the time."""
+
+    def __init__(self, build, folder, name, places, peers):
+        self.folder = os.path.join(folder, name)
+        os.mkdir(self.folder)
+        write_key(self.folder)
+        self.pictures = os.path.join(folder, "pictures")
+        self.build, self.peers, self.fresh = build, peers, 0
+        self.nodes, self.places, self.jobs = [], [], []
+        for place in places:
+            self.add(place)
+
+    def add(self, place):
+        self.places.append(place)
+        number = int(place.address.rsplit(".", 1)[1]) - 1
+        self.nodes.append(Node(self.build, self.folder, number, [PORT] * 3, inside=place.inside, workers=1, chunk=16, cache_size="64M",
+                               linger_s=0, peers=self.peers, peer_listen=f"{place.address}:{PORT}"))
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        for jobs in self.jobs:
+            jobs.ends.set()
+        for node in self.nodes:
+            node.process.terminate()
+        for node in self.nodes:
+            node.process.wait()
+
+    def ride(self):
+        self.jobs = [Jobs(node, self.pictures, self.folder) for node in self.nodes]
+
+    def rides_well(self):
+        for jobs in self.jobs:
+            assert not jobs.failed, jobs.failed
+
+    def rides_end(self):
+        for jobs in self.jobs:
+            jobs.ends.set()
+        for jobs in self.jobs:
+            jobs.join()
+        self.rides_well()
+
+    def wait(self, what, is_so):
+        def looks():
+            self.rides_well()
+            return is_so()
+        wait_until(what, looks)
+
+    def channels(self, node):
+        return node.status().get("cluster", {}).get("channels", [])
+
+    def train(self, nodes=None):
+        """New data, that nobody has prepared, on all these nodes at once."""
+        self.fresh += 1
+        dataset = os.path.join(self.folder, f"fresh-{self.fresh}")
+        shutil.copytree(self.pictures, dataset, symlinks=True)
+        jobs = []
+        for node in nodes or self.nodes:
+            result = os.path.join(self.folder, f"{node.name}-{self.fresh}.json")
+            jobs.append((result, node.start_job(dataset, result, "--verify", "--batch", "16")))
+        for result, job in jobs:
+            assert job.wait() == 0, f"a job on new data fails: {result}"
+            exactly_once(result)
+        shutil.rmtree(dataset)
+        self.rides_well()
+
+    def is_whole(self):
+        """Is each node connected to all others, and asks them? Breakers close by questions, so some are asked."""
+        for node in self.nodes:
+            if len(self.channels(node)) < len(self.nodes) - 1:
+                return False
+        if all(channel["open"] for node in self.nodes for channel in self.channels(node)):
+            return True
+        self.train()
+        return False
+
+    def wait_whole(self, after):
+        self.wait(f"after {after} the nodes are not connected again", self.is_whole)
+        self.rides_well()
+
+
+def has_shut(cluster, node):
+    """Has it given up on somebody? It does so by asking."""
+    cluster.train()
+    return any(not channel["open"] for channel in cluster.channels(node)) or \
+        len(cluster.channels(node)) < len(cluster.nodes) - 1
+
+
+# ---- faults of the network ----
+
+
+def links(cluster):
+    """A partition, a black hole, a link that flaps."""
+    first, place = cluster.nodes[0], cluster.places[0]
+    place.set_link("down")
+    cluster.wait("a link is down, and nobody notices", lambda: has_shut(cluster, first))
+    place.set_link("up")
+    cluster.wait_whole("a link was down")
+    place.swallow(True)
+    cluster.wait("a network swallows all, and nobody notices", lambda: has_shut(cluster, cluster.nodes[1]))
+    place.swallow(False)
+    cluster.wait_whole("a network swallowed all")
+    for _ in range(3):
+        place.set_link("down")
+        cluster.train(cluster.nodes[:1])
+        place.set_link("up")
+        cluster.train(cluster.nodes[1:])
+    cluster.wait_whole("a link came and went")
+
+
+# ---- kill -9 ----
+
+def family(pid):
+    """Of each process below pid: its pid and name."""
+    found = {}
+    for entry in os.listdir("/proc"):
+        if entry.isdigit():
+            try:
+                with open(f"/proc/{entry}/stat", encoding="utf-8", errors="replace") as file:
+                    text = file.read()
+            except OSError:
+                continue
+            head, tail = text.rsplit(")", 1)
+            found[int(entry)] = (int(tail.split()[1]), head.split("(", 1)[1], tail.split()[0])
+    below = []
+    for one, (parent, name, state) in found.items():
+        at = parent
+        while at in found and at != pid:
+            at = found[at][0]
+        if at == pid and state != "Z":
+            below.append((one, name))
+    return below
+
+
+def of_name(node, name):
+    return {pid for pid, has in family(node.process.pid) if has == name}
+
+
+def kill_one(cluster, random_, node, name):
+    """And waits until there is another one in its place."""
+    if name == "accessd":
+        with next(jobs.beginning for jobs in cluster.jobs if jobs.node is node):
+            node.kill()
+            node.start()
+            cluster.wait(f"{node.name} does not begin again", node.status)
+        return
+    cluster.wait(f"{node.name} has no {name}", lambda: of_name(node, name))
+    before = of_name(node, name)
+    victim = random_.choice(sorted(before))
+    try:
+        os.kill(victim, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+    cluster.wait(f"{node.name} has no other {name}", lambda: len(of_name(node, name) - {victim}) >= len(before))
+
+
+def kills(cluster, number, seed):
+    random_ = random.Random(seed)
+    for i in range(number):
+        node, name = random_.choice(cluster.nodes), random_.choice(KILLED)
+        print(f"kill {i + 1}: {name} of {node.name}", flush=True)
+        kill_one(cluster, random_, node, name)
+        if i % 5 == 4:
+            cluster.train()
+    cluster.wait_whole("kills")
+
+
+# ---- who is there ----
+
+class Names(threading.Thread):
+    """A name server: every name has these addresses."""
+
+    def __init__(self, addresses):
+        super().__init__(daemon=True)
+        self.addresses = addresses
+        self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self.socket.bind((HOST, 53))
+        self.start()
+
+    def run(self):
+        while True:
+            try:
+                asked, who = self.socket.recvfrom(512)
+            except OSError:
+                return
+            end = asked.index(b"\0", 12) + 5
+            kind = struct.unpack(">H", asked[end - 4:end - 2])[0]
+            answers = self.addresses if kind == 1 else []
+            head = asked[:2] + struct.pack(">HHHHH", 0x8180, 1, len(answers), 0, 0)
+            said = [b"\xc0\x0c" + struct.pack(">HHIH", 1, 1, 1, 4) + socket.inet_aton(address) for address in answers]
+            self.socket.sendto(head + asked[12:end] + b"".join(said), who)
+
+    def end(self):
+        """Its machine is gone: nothing answers."""
+        run("ip", "address", "del", f"{HOST}/24", "dev", "cell")
+
+
+def dead_name_server(build, folder, places):
+    """Who was found stays found."""
+    resolv = os.path.join(folder, "resolv.conf")
+    with open(resolv, "w", encoding="ascii") as file:
+        file.write(f"nameserver {HOST}\noptions timeout:1 attempts:1\n")
+    run("mount", "--bind", resolv, "/etc/resolv.conf")
+    names = Names([place.address for place in places[:2]])
+    with Cluster(build, folder, "by-dns", places[:2], f"dns:cell.test:{PORT}") as cluster:
+        cluster.wait_whole("they began")
+        names.end()
+        cluster.train()
+        kill_one(cluster, random.Random(1), cluster.nodes[1], "access-carrier")
+        cluster.wait_whole("a carrier died while there is no name server")
+    run("umount", "/etc/resolv.conf")
+
+
+def real_programs(build, folder):
+    """A build folder without libtool's scripts, which take longer than what they start."""
+    place = os.path.join(folder, "programs")
+    for name in ("daemon/accessd", "tools/access-ctl", "tools/access-bench"):
+        room, program = name.split("/")
+        os.makedirs(os.path.join(place, room), exist_ok=True)
+        run(f"{build}/{name}", "--help")
+        ways = [f"{build}/{room}/.libs/{prefix}{program}" for prefix in ("lt-", "")] + [f"{build}/{name}"]
+        os.symlink(next(way for way in ways if os.path.exists(way)), os.path.join(place, name))
+    os.environ["LD_LIBRARY_PATH"] = f"{build}/libaccess/.libs"
+    return place
+
+
+def main(build, folder, number, seed):
+    run("mount", "-t", "tmpfs", "names", "/run")
+    os.mkdir("/run/netns")
+    run("ip", "link", "add", "cell", "type", "bridge")
+    run("ip", "address", "add", f"{HOST}/24", "dev", "cell")
+    for device in ("cell", "lo"):
+        run("ip", "link", "set", device, "up")
+    places = [Place(number) for number in range(1, 4)]
+    run(f"{build}/tests/scenarios/pictures", os.path.join(folder, "pictures"), str(SAMPLES), "4", "60")
+    build = real_programs(build, folder)
+    peers = "static:" + ",".join(place.address for place in places)
+    with Cluster(build, folder, "by-list", places, peers) as cluster:
+        cluster.wait_whole("they began")
+        cluster.ride()
+        links(cluster)
+        kills(cluster, number, seed)
+        cluster.rides_end()
+        print(f"{sum(jobs.done for jobs in cluster.jobs)} jobs rode, {cluster.fresh} times new data")
+    dead_name_server(build, folder, places)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4]))
