@@ -3,9 +3,9 @@
 
 Three nodes, a network namespace each, on one bridge. On each a job after the other goes through a data set all the time; each
 must get every sample exactly once, and none may fail. Beside them: a link that is down, a network that swallows all, a link
-that comes and goes, KILLS kills (-9) of any of a node's processes, drawn from SEED, and a name server that dies. 
-Under each fault new data, which nobody has prepared, are gone through
-on all nodes; after it all nodes are connected again. Nothing here decides by time.
+that comes and goes, KILLS kills (-9) of any of a node's processes, drawn from SEED, and a name server that dies. Under each
+fault new data, which nobody has prepared, are gone through on all nodes; after it all nodes are connected again. Nothing here
+decides by time.
 """
 
 import json
