@@ -172,16 +172,15 @@ static void put_loop(struct json_out *out, const struct loop_turns *turns)
 	json_out_object_end(out);
 }
 
-static void put_node(struct json_out *out, const struct view *view)
+static void put_node(struct json_out *out, const struct view *view, const struct sums *sums)
 {
 	const struct node *node = view->node;
 	const struct node_counters *c = &node->counters;
-	const struct sums sums = sums_of(view);
-	const struct saved saved = saved_of(node, &sums);
+	const struct saved saved = saved_of(node, sums);
 
 	json_out_key(out, "node");
 	json_out_object_begin(out);
-	json_out_member_u64(out, "samples_delivered", sums.delivered);
+	json_out_member_u64(out, "samples_delivered", sums->delivered);
 	json_out_member_u64(out, "samples_saved", saved.samples);
 	json_out_member_u64(out, "bytes_saved", (uint64_t)saved.bytes);
 	json_out_member_double(out, "cpu_seconds_saved", saved.cpu_s);
@@ -190,12 +189,12 @@ static void put_node(struct json_out *out, const struct view *view)
 	json_out_member_u64(out, "samples_preprocessed", c->samples_preprocessed);
 	json_out_member_u64(out, "outputs", c->outputs);
 	json_out_member_u64(out, "chunks", c->chunks);
-	json_out_member_u64(out, "reference", sums.reference);
-	json_out_member_u64(out, "waits_on_dead", sums.waits_on_dead);
+	json_out_member_u64(out, "reference", sums->reference);
+	json_out_member_u64(out, "waits_on_dead", sums->waits_on_dead);
 	json_out_member_u64(out, "bad_samples", c->bad_samples);
 	json_out_member_u64(out, "nonsense", c->nonsense);
-	json_out_member_double(out, "worker_cpu_seconds", (double)sums.worker_ns / 1e9);
-	json_out_member_double(out, "reader_cpu_seconds", (double)sums.reader_ns / 1e9);
+	json_out_member_double(out, "worker_cpu_seconds", (double)sums->worker_ns / 1e9);
+	json_out_member_double(out, "reader_cpu_seconds", (double)sums->reader_ns / 1e9);
 	json_out_member_double(out, "loop_cpu_seconds", (double)limits_own_cpu_ns() / 1e9);
 	put_loop(out, loop_turns(node->loop));
 	machine_describe(&node->machine, out);
@@ -210,13 +209,13 @@ static void put_node(struct json_out *out, const struct view *view)
 	json_out_member_u64(out, "catalogs_apart", c->catalogs_apart);
 	stores_describe(node, out);
 	json_out_member_u64(out, "readers", node->param.readers);
-	json_out_member_u64(out, "workers", sums.workers);
-	json_out_member_u64(out, "workers_alive", sums.alive);
+	json_out_member_u64(out, "workers", sums->workers);
+	json_out_member_u64(out, "workers_alive", sums->alive);
 	json_out_member_u64(out, "worker_restarts", c->worker_restarts);
 	json_out_member_u64(out, "reader_restarts", c->reader_restarts);
 	json_out_member_u64(out, "parent_restarts", c->parent_restarts);
-	json_out_member_u64(out, "reader_pid", (uint64_t)sums.reader);
-	json_out_member_u64(out, "parent_pid", (uint64_t)sums.parent);
+	json_out_member_u64(out, "reader_pid", (uint64_t)sums->reader);
+	json_out_member_u64(out, "parent_pid", (uint64_t)sums->parent);
 	json_out_member_u64(out, "clients", node->n_conns);
 	json_out_member_u64(out, "watchers", node->watching.n);
 	json_out_member_u64(out, "watch_renewals", node->watching.renewals);
@@ -633,17 +632,15 @@ static void put_workers(struct json_out *out, const struct view *view)
 	json_out_array_end(out);
 }
 
-static void put_tenants(struct json_out *out, const struct view *view)
+static void put_tenants(struct json_out *out, const struct view *view, const struct sums *sums)
 {
-	const struct sums sums =
-	    sums_of(view); /* asks each domain's processes: once for all tenants */
 	const struct domain *domain;
 
 	json_out_key(out, "tenants");
 	json_out_array_begin(out);
 	LIST_FOREACH(domain, &view->node->domains, link)
 	if (domain->kind != DOMAIN_OWN && shows_processes(view, domain))
-		put_tenant(out, domain, &sums);
+		put_tenant(out, domain, sums);
 	json_out_array_end(out);
 }
 
@@ -701,6 +698,7 @@ static void put_parameters(struct json_out *out, const struct node *node)
 static void put_all(struct json_out *out, const struct view *view)
 {
 	const struct node *node = view->node;
+	const struct sums sums = sums_of(view); /* asks each domain's processes: once */
 
 	json_out_object_begin(out);
 	json_out_member_string(out, "version", PACKAGE_VERSION);
@@ -713,12 +711,12 @@ static void put_all(struct json_out *out, const struct view *view)
 	json_out_member_bool(out, "share_public", node->tenants.shares);
 	json_out_member_string(out, "share_public_why", node->tenants.why_not);
 	put_parameters(out, node);
-	put_node(out, view);
+	put_node(out, view, &sums);
 	put_streams(out, view);
 	put_jobs(out, view);
 	put_opening(out, view);
 	put_workers(out, view);
-	put_tenants(out, view);
+	put_tenants(out, view, &sums);
 	put_caches(out, view);
 	put_cluster(out, view);
 	put_datasets(out, view);
