@@ -160,7 +160,7 @@ int reader_mount_claim(const struct reader_thread *thread, struct reader_claim *
 	struct reader_mount *mount = thread->mount;
 	int r = 0;
 
-	*ret = (struct reader_claim){NULL};
+	*ret = (struct reader_claim){.again = NULL};
 	pthread_mutex_lock(&mount->lock);
 	while (!mount->lanes && !mount->again && !mount->looks)
 		pthread_cond_wait(&mount->filled, &mount->lock);
