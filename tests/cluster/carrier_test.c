@@ -203,7 +203,7 @@ END_TEST
 /* A node that connects anew has one channel; a gate that is new is told what ends. */
 START_TEST(test_anew)
 {
-	struct peer first, second;
+	struct peer first, second, first_refused;
 	struct frame offer;
 	struct post post;
 	uint32_t number, other;
@@ -217,6 +217,10 @@ START_TEST(test_anew)
 	other = post_met(&post);
 	ck_assert(post_is_silent(&post));
 	post_new_gate(&post);
+	post.weight = 0; /* one that it refuses: then the new gate is known */
+	peer_connect(&first_refused, &post, NODE_A, true);
+	post_ended(&post, NODE_A);
+	peer_fini(&first_refused);
 	peer_hear(&second, FRAME_PATH, &offer); /* what was not read would make its end a reset */
 	peer_group(&second, 0, GROUP);
 	{
@@ -226,7 +230,7 @@ START_TEST(test_anew)
 		ck_assert_uint_eq(head.type, VALUE_GROUP);
 		ck_assert_uint_eq(head.peer, other);
 	}
-	base_close(&second.fd); /* now: what it said before has come, and so has the new gate */
+	base_close(&second.fd);
 	gone(&post, other);
 	post_lost(&post, other, "it ended the connection");
 	peer_fini(&first);
