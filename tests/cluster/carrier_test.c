@@ -362,7 +362,7 @@ static void skip_a_group(struct peer *peer)
 
 static void no_value(struct peer *peer)
 {
-	peer_say(peer, &a_put, NULL, 0);
+	peer_say(peer, &(struct frame){.type = VALUE_HAVE, .form = a_put.form, .id = 1}, NULL, 0);
 }
 
 static const struct {
