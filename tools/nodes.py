@@ -12,6 +12,8 @@ import time
 
 PATIENCE_S = 600
 
+held = []  # sockets of ports
+
 
 class Node:
     """An accessd, its folder, and what asks it."""
@@ -61,12 +63,13 @@ class Node:
 
 
 def free_ports(number):
-    """Ports that nobody listens on at present."""
-    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(number)]
-    ports = [one.getsockname()[1] for one in sockets]
-    for one in sockets:
-        one.close()
-    return ports
+    """Ports of 127.0.0.1 that nobody else gets as long as this program lives: who listens with SO_REUSEADDR, as nodes do, has them."""
+    for _ in range(number):
+        one = socket.socket()
+        one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        one.bind(("127.0.0.1", 0))
+        held.append(one)
+    return [one.getsockname()[1] for one in held[-number:]]
 
 
 def wait_until(what, is_so):

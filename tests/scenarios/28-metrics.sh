@@ -14,10 +14,8 @@ PATH=$PATH:${ACCESS_PROMETHEUS:-/nowhere}
 # Where this build has a cluster: with another node, that has no jobs.
 cluster=
 if [ -x "$top_builddir/cluster/access-gate" ]; then
-	ports=$(python3 -c '
-import socket
-many = [socket.create_server(("127.0.0.1", 0)) for _ in range(2)]
-print(*(one.getsockname()[1] for one in many))')
+	free_ports 2
+	ports=$(cat "$work/ports")
 	(umask 077 && head -c 48 /dev/urandom | base64 >"$work/cluster.key")
 	cluster="peers=static:127.0.0.1:${ports% *},127.0.0.1:${ports#* } peer_key=$work/cluster.key"
 	# shellcheck disable=SC2086 # settings have no blanks

@@ -26,6 +26,22 @@ cleanup_fn() { # cleanup_fn COMMAND...: run at the end, the last one first
 	cleanups="$*
 $cleanups"
 }
+# free_ports N: numbers of ports of 127.0.0.1, to $work/ports. Their sockets stay open, and never listen: nobody else gets these
+# ports, and who listens with SO_REUSEADDR, as nodes do, has them.
+free_ports() {
+	python3 -c '
+import signal
+import socket
+import sys
+many = [socket.socket() for _ in range(int(sys.argv[1]))]
+for one in many:
+    one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    one.bind(("127.0.0.1", 0))
+print(*(one.getsockname()[1] for one in many), flush=True)
+signal.pause()' "$1" >"$work/ports" &
+	cleanup_fn "kill -KILL $!"
+	until_true 60 test -s "$work/ports" || fail "no ports"
+}
 finish() {
 	status=$?
 	trap - EXIT INT TERM

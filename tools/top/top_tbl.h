@@ -113,7 +113,7 @@ COLUMN(TENANTS, RESTARTS, "restarts", "RESTARTS", 8, 75, COUNT, "worker_restarts
 
 VIEW(PEERS, "peers", "Peers", GOT, GOT, "other nodes of the cluster, and what comes from them")
 COLUMN(PEERS, NODE, "peer", "PEER", 12, 0, TEXT, "node", "the node's name")
-COLUMN(PEERS, STATE, "state", "STATE", 9, 0, TEXT, NULL, "connected; shut: it failed so often that it is not asked for a while; met, known, waits, refused: access-ctl(1)")
+COLUMN(PEERS, STATE, "state", "STATE", 10, 0, TEXT, NULL, "connected; shut: it failed so often that it is not asked for a while; distrusted: a value of it was wrong; met, known, waits, refused: access-ctl(1)")
 COLUMN(PEERS, VIA, "transport", "VIA", 4, 75, TEXT, NULL, "by what values come and go")
 COLUMN(PEERS, ASKED, "asked", "ASKED/s", 7, 60, RATE, NULL, "values a second that it is asked for")
 COLUMN(PEERS, GOT, "got", "GOT/s", 7, 0, RATE, NULL, "of them those that came")
