@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef STORAGE_PROMISE_H
-#define STORAGE_PROMISE_H
+#ifndef CLUSTER_PROMISE_H
+#define CLUSTER_PROMISE_H
 
 /*
  * What an owner knows of values that he does not have: who said that he makes it, and who waits for that. So each file
