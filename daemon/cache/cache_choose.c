@@ -148,7 +148,6 @@ static void look(struct stream *stream, uint64_t now_ns)
 	struct cache *cache = &stream->cache;
 	struct point_input *in = &cache->input;
 	const bool is_memory = disk_cache_is_memory(&stream->domain->disk_cache);
-	const double nodes = 1 + stream->domain->reading.peers;
 
 	for (unsigned p = 1; p < cache->n; p++)
 		count_kept(&cache->point[p], n_samples);
@@ -167,6 +166,8 @@ static void look(struct stream *stream, uint64_t now_ns)
 	in->is_new = point_form_is_new(&cache->point[in->current].figures);
 	for (unsigned p = 0; p < cache->n; p++) {
 		struct cache_point *point = &cache->point[p];
+		const double nodes =
+		    cache_is_shared(stream, point) ? 1 + stream->domain->reading.peers : 1;
 		double room = limit - (double)bytes_in_use(stream, point);
 
 		cache_cost(stream, p);

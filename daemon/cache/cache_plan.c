@@ -124,7 +124,7 @@ bool cache_is_promising(const struct stream *stream)
 	const struct cache_point *point = &cache->point[cache->choice.point];
 
 	return cache->is_on && stream->domain->reading.peers > 0 && point->state == CACHE_READY &&
-	       point->form && point->form != LAYOUT_FORM_AUGMENTED &&
+	       point->form && cache_is_shared(stream, point) &&
 	       cache->input.cached[cache->choice.point] < CACHE_CELL_HAS;
 }
 
