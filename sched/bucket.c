@@ -6,6 +6,8 @@
  */
 #include "sched/bucket.h"
 
+#include <stdbool.h>
+
 #define HOLDS_S 0.1
 
 static double most_of(const struct bucket *bucket)
@@ -21,19 +23,19 @@ void bucket_look(struct bucket *bucket, double rate, uint64_t now_ns)
 		bucket->level += bucket->rate * (double)(now_ns - bucket->at_ns) / 1e9;
 	if (is_first || now_ns > bucket->at_ns)
 		bucket->at_ns = now_ns;
+	if (rate < bucket->rate && bucket->level < 0)
+		bucket->level *= rate / bucket->rate;
 	bucket->rate = rate;
 	if (is_first || bucket->level > most_of(bucket))
 		bucket->level = most_of(bucket);
 }
 
-void bucket_take(struct bucket *bucket, double amount, bool is_shared)
+void bucket_take(struct bucket *bucket, double amount, double most)
 {
-	const double least = -most_of(bucket);
-
-	if (is_shared && bucket->level - amount < least)
-		bucket->level = bucket->level < least ? bucket->level : least;
-	else
+	if (bucket->level - amount >= -most)
 		bucket->level -= amount;
+	else if (bucket->level > -most)
+		bucket->level = -most;
 }
 
 uint32_t bucket_room(const struct bucket *bucket, double size, uint32_t under_way)

@@ -7,7 +7,6 @@
  * that callers bring.
  */
 
-#include <stdbool.h>
 #include <stdint.h>
 
 struct bucket {       /* zeroed: full when it is looked at first */
@@ -16,11 +15,11 @@ struct bucket {       /* zeroed: full when it is looked at first */
 	uint64_t at_ns;
 };
 
-/* It is now_ns, and the rate (over 0) is this. */
+/* It is now_ns, and the rate (over 0) is this. What was owed at a higher one is waited for no longer for that. */
 void bucket_look(struct bucket *bucket, double rate, uint64_t now_ns);
-/* So much was taken, more than there was, too: later ones wait for that. is_shared: by others, too, who have no such limit; then one
- * tenth of a second is all that is ever owed. */
-void bucket_take(struct bucket *bucket, double amount, bool is_shared);
+/* So much was taken, more than there was, too: later ones wait for that. It adds to what is owed only up to
+ * `most` (INFINITY: any amount), what was owed before stays. */
+void bucket_take(struct bucket *bucket, double amount, double most);
 /* Pieces of that size (over 0) that may be begun, beside those under way: one at least if there is anything in it and none is
  * under way. */
 uint32_t bucket_room(const struct bucket *bucket, double size, uint32_t under_way);

@@ -5,15 +5,21 @@
  * more; what a sample will need is what samples of the stream needed so far, nothing of those that are kept in memory.
  *
  * A stream that several share goes on while one of them may: who has no limit is not held back by one who has. The
- * other owes no more for it than a moment.
+ * other owes no more for it than a moment. Where all have limits, what is read is owed, so that the stream has the
+ * limits' sum; but of two limits far apart the lower one's tenant would owe ever more, so there it is some seconds'
+ * worth, or the piece.
  */
 #include "daemon/serve/fill_parts.h"
+
+#include <math.h>
 
 #include "daemon/node.h"
 #include "daemon/serve/source.h"
 #include "daemon/serve/stream.h"
 
 #define LEAST_RETRY_NS UINT64_C(10000000)
+#define OWED_MOMENT_S 0.1 /* beside somebody without a limit */
+#define OWED_MOST_S 10.0  /* beside others with limits */
 
 /* Of its samples so far; before one is finished, of all of its files. */
 static double mean_bytes(const struct stream *stream)
@@ -26,34 +32,42 @@ static double mean_bytes(const struct stream *stream)
 	return BASE_MAX(mean, 1.0);
 }
 
-/* *wait_ns: until the first of them may go on. */
-static uint32_t room_of(struct domain *tenant, double size, uint32_t under_way, double charge,
-			bool is_shared, uint64_t now_ns, uint64_t *wait_ns)
+static bool have_all_limits(struct domain *const *tenants, unsigned n)
 {
-	const uint64_t rate = tenant_read_most(tenant);
-
-	if (!rate)
-		return FAIR_ALL;
-	bucket_look(&tenant->bucket, (double)rate, now_ns);
-	bucket_take(&tenant->bucket, charge, is_shared);
-	*wait_ns = BASE_MIN(*wait_ns, bucket_wait_ns(&tenant->bucket));
-	return bucket_room(&tenant->bucket, size, under_way);
+	for (unsigned i = 0; i < n; i++)
+		if (!tenant_read_most(tenants[i]))
+			return false;
+	return true;
 }
 
-/* Charges what was read since, and says what may be begun. */
+/* What a tenant may owe of a stream that he shares with others, or does not. */
+static double most_owed(double rate, double charge, unsigned n, bool are_limited)
+{
+	if (n == 1)
+		return INFINITY;
+	return are_limited ? BASE_MAX(rate * OWED_MOST_S, charge) : rate * OWED_MOMENT_S;
+}
+
+/* Charges what was read since, and says what may be begun. *wait_ns: until the first of them may go on. */
 static uint32_t look(struct stream *stream, uint64_t now_ns, uint64_t *wait_ns)
 {
 	struct domain *tenants[CAROUSEL_MAX_JOBS];
 	const unsigned n = fill_tenants_of(stream, tenants);
-	const double read = (double)(stream->bytes_read - stream->charged_bytes);
-	uint32_t room = 0;
+	const bool are_limited = have_all_limits(tenants, n);
+	const double charge = (double)(stream->bytes_read - stream->charged_bytes) / n;
+	uint32_t room = are_limited ? 0 : FAIR_ALL;
 
 	for (unsigned i = 0; i < n; i++) {
-		const uint32_t his =
-		    room_of(tenants[i], mean_bytes(stream) / n, fill_under_way(stream), read / n,
-			    n > 1, now_ns, wait_ns);
+		const double rate = (double)tenant_read_most(tenants[i]);
+		struct bucket *bucket = &tenants[i]->bucket;
 
-		room = BASE_MAX(room, his);
+		if (rate <= 0)
+			continue;
+		bucket_look(bucket, rate, now_ns);
+		bucket_take(bucket, charge, most_owed(rate, charge, n, are_limited));
+		*wait_ns = BASE_MIN(*wait_ns, bucket_wait_ns(bucket));
+		room = BASE_MAX(
+		    room, bucket_room(bucket, mean_bytes(stream) / n, fill_under_way(stream)));
 	}
 	return room;
 }

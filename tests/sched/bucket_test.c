@@ -4,6 +4,8 @@
 
 #include "sched/bucket.h"
 
+#include <math.h>
+
 #include "base/base.h"
 #include "tests/worker/suite.h"
 
@@ -30,7 +32,7 @@ START_TEST(the_mean_is_the_rate)
 	for (; now_ns < end_ns; now_ns += ways[_i].step_ns) {
 		bucket_look(&bucket, rate, now_ns);
 		for (uint32_t n = bucket_room(&bucket, size, 0); n > 0; n--) {
-			bucket_take(&bucket, size, false);
+			bucket_take(&bucket, size, INFINITY);
 			taken += size;
 		}
 		ck_assert_double_le(taken,
@@ -61,7 +63,7 @@ START_TEST(debts_are_waited_for)
 	uint64_t wait_ns;
 
 	bucket_look(&bucket, 1e6, S);
-	bucket_take(&bucket, 2.1e6, false);
+	bucket_take(&bucket, 2.1e6, INFINITY);
 	ck_assert_uint_eq(bucket_room(&bucket, 1, 0), 0);
 	wait_ns = bucket_wait_ns(&bucket);
 	ck_assert(wait_ns >= 2 * S && wait_ns < 2 * S + S / 1000);
@@ -72,18 +74,55 @@ START_TEST(debts_are_waited_for)
 }
 END_TEST
 
-/* What others wanted too is owed for a moment only; what was owed before stays. */
+/* What others wanted too is owed up to a bound only; what was owed before stays. */
 START_TEST(debts_of_others_are_bounded)
 {
 	struct bucket bucket = {.level = 0};
 
 	bucket_look(&bucket, 1e6, S);
 	for (unsigned i = 0; i < 100; i++)
-		bucket_take(&bucket, 1e6, true);
+		bucket_take(&bucket, 1e6, 1e5);
 	ck_assert_uint_le(bucket_wait_ns(&bucket), S / 10 + 1);
-	bucket_take(&bucket, 1e6, false);
-	bucket_take(&bucket, 1e6, true);
+	bucket_take(&bucket, 1e6, INFINITY);
+	bucket_take(&bucket, 1e6, 1e5);
 	ck_assert_uint_gt(bucket_wait_ns(&bucket), S);
+	ck_assert_uint_lt(bucket_wait_ns(&bucket), 2 * S);
+}
+END_TEST
+
+/* Of what is read for both each pays a half, and it goes on while one may: larger pieces than either has in a
+ * second come no faster than the sum of both. */
+START_TEST(two_limits_make_a_sum)
+{
+	const double size = 3e6;
+	struct bucket one = {.level = 0}, other = {.level = 0};
+	double taken = 0;
+
+	for (uint64_t now_ns = S; now_ns < 101 * S; now_ns += S / 100) {
+		bucket_look(&one, 1e6, now_ns);
+		bucket_look(&other, 1e6, now_ns);
+		if (!bucket_room(&one, size / 2, 0) && !bucket_room(&other, size / 2, 0))
+			continue;
+		bucket_take(&one, size / 2, 1e7);
+		bucket_take(&other, size / 2, 1e7);
+		taken += size;
+	}
+	ck_assert_double_le(taken, 2e8 + size + 2e5);
+	ck_assert_double_ge(taken, 2e8 - 2 * size);
+}
+END_TEST
+
+/* A debt is of so many bytes when the rate is raised, and of so long a time when it is lowered. */
+START_TEST(debts_outlive_no_rate)
+{
+	struct bucket bucket = {.level = 0};
+
+	bucket_look(&bucket, 1e6, S);
+	bucket_take(&bucket, 2.1e6, INFINITY);
+	bucket_look(&bucket, 1e3, S);
+	ck_assert_uint_le(bucket_wait_ns(&bucket), 2 * S + S / 1000);
+	bucket_look(&bucket, 1e6, S);
+	ck_assert_uint_le(bucket_wait_ns(&bucket), S / 100);
 }
 END_TEST
 
@@ -93,7 +132,7 @@ START_TEST(it_may_change)
 	struct bucket bucket = {.level = 0};
 
 	bucket_look(&bucket, 1e6, 10 * S);
-	bucket_take(&bucket, 1e5, false);
+	bucket_take(&bucket, 1e5, INFINITY);
 	bucket_look(&bucket, 1e6, 10 * S);
 	bucket_look(&bucket, 1e6, 9 * S);
 	ck_assert_uint_eq(bucket_room(&bucket, 1, 0), 0);
@@ -110,6 +149,8 @@ static void add(TCase *tcase)
 	tcase_add_test(tcase, what_is_under_way_counts);
 	tcase_add_test(tcase, debts_are_waited_for);
 	tcase_add_test(tcase, debts_of_others_are_bounded);
+	tcase_add_test(tcase, two_limits_make_a_sum);
+	tcase_add_test(tcase, debts_outlive_no_rate);
 	tcase_add_test(tcase, it_may_change);
 }
 
