@@ -15,7 +15,8 @@
  * a memory unseen, see catalog.c.)
  *
  * Each trust domain keeps its own, also of public data: a reader may lie about the version of what it
- * listed, and must gain nothing by it.
+ * listed, and must gain nothing by it. In it one reader's answers are no other's: a user asks for his own
+ * data, public ones, and those that have names.
  */
 #include "daemon/net/describe.h"
 
@@ -42,6 +43,8 @@
 struct describe_key { /* what it is the catalogue of */
 	struct hash_id version;
 	uint64_t device, inode; /* of shards: their root; else 0 */
+	uint32_t kind, uid;     /* of the domain whose reader listed it */
+	char name[NAMED_NAME_MAX];
 };
 
 struct describe_entry {
@@ -94,8 +97,12 @@ void describe_catalogs_fini(struct domain *domain)
 
 static struct describe_key key_of(const struct source *source)
 {
-	struct describe_key key = {.version = *dataset_version(source->dataset)};
+	const struct domain *domain = source->domain;
+	struct describe_key key = {.version = *dataset_version(source->dataset),
+				   .kind = (uint32_t)domain->kind,
+				   .uid = (uint32_t)domain->who.uid};
 
+	memcpy(key.name, domain->name, sizeof(key.name));
 	if (source_has_shards(source)) {
 		key.device = source->root.device;
 		key.inode = source->root.inode;
