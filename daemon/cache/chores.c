@@ -83,9 +83,8 @@ static int domain_of(struct conn *conn, const char *who, struct domain **ret, st
 	}
 	domain = find(conn->node, who);
 	if (!domain) {
-		diag_set(diag,
-			 "accessd serves no such user now: a number of access-ctl tenants, or "
-			 "everybody");
+		diag_set(diag, "accessd serves no such user now: a number of access-ctl tenants, "
+			       "name:NAME of a data set, or everybody");
 		return OA_E_INVALID;
 	}
 	*ret = domain_ref(domain);
