@@ -282,6 +282,11 @@ static void send_described(struct conn *conn, int fd)
 	conn_send(conn, &out);
 }
 
+const struct source *describe_source(const struct conn *conn)
+{
+	return conn->catalog ? conn->catalog->source : NULL;
+}
+
 void describe_forget(struct conn *conn)
 {
 	if (conn->catalog)

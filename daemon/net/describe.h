@@ -28,7 +28,9 @@ bool describe_is_lent(const struct describe_catalogs *disk_cache);
 
 /* Sends DESCRIBED, now or when the catalogue of source's dataset is written, or refuses the connection. */
 void describe_answer(struct conn *conn, struct source *source);
-/* The connection ends: it waits for none. */
+/* The source whose catalogue the connection waits for; NULL: it waits for none. */
+const struct source *describe_source(const struct conn *conn);
+/* It waits for none any more. */
 void describe_forget(struct conn *conn);
 /* A child ended. false: it was none of these. */
 bool describe_ended(struct node *node, pid_t pid, int status);

@@ -7,10 +7,12 @@
  */
 #include "daemon/net/sharing.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/log.h"
 #include "daemon/net/conn.h"
+#include "daemon/net/opening.h"
 #include "daemon/node.h"
 #include "daemon/serve/job.h"
 #include "daemon/serve/source.h"
@@ -21,16 +23,36 @@
 
 static bool is_in(const struct conn *conn, const struct domain *domain)
 {
-	return conn->stream ? conn->stream->domain == domain
-			    : conn->source && conn->source->domain == domain;
+	const struct source *source = conn->source ? conn->source : describe_source(conn);
+
+	return conn->stream ? conn->stream->domain == domain : source && source->domain == domain;
 }
 
 static void turn_out(struct conn *conn, const char *text)
 {
 	if (conn->job && conn->job->active)
 		job_fail(conn->job, OA_E_PERMISSION, text);
-	else if (conn->state == CONN_WAITS_SOURCE || conn->state == CONN_WAITS_STREAM)
+	else if (conn->state == CONN_WAITS_SOURCE || conn->state == CONN_WAITS_CATALOG ||
+		 conn->state == CONN_WAITS_STREAM)
 		conn_refuse(conn, OA_E_PERMISSION, text);
+	describe_forget(conn);
+}
+
+/* Perhaps it is another path now, or another owner: what it waited for is asked for once more. */
+static void begin_anew(struct conn *conn, const char *name)
+{
+	char dataset[NAMED_NAME_MAX + sizeof(PROTO_NAMED)];
+	struct diag diag;
+	int code;
+
+	if (conn->state != CONN_WAITS_SOURCE && conn->state != CONN_WAITS_CATALOG)
+		return;
+	conn->describes |= conn->state == CONN_WAITS_CATALOG;
+	describe_forget(conn);
+	snprintf(dataset, sizeof(dataset), PROTO_NAMED "%s", name);
+	code = opening_begin(conn, dataset, &diag);
+	if (code)
+		conn_refuse(conn, (uint64_t)code, diag.text);
 }
 
 static void turn_out_all(const struct domain *domain, const struct named *now)
@@ -49,8 +71,8 @@ static void turn_out_all(const struct domain *domain, const struct named *now)
 				 domain->name);
 		if (!now || tenant_may_use(conn, now, &diag))
 			turn_out(conn, diag.text);
-		else if (conn->state == CONN_WAITS_SOURCE) /* perhaps for another path */
-			conn_refuse(conn, OA_E_REFUSED, CHANGED);
+		else
+			begin_anew(conn, domain->name);
 	}
 }
 

@@ -213,15 +213,21 @@ static void end_stream(struct stream *stream, enum stream_state state, uint64_t 
 		loop_timer_set(stream->linger_timer, 0);
 }
 
-/* Connections that wait for a stream which will never run. */
+/* Connections that wait for a stream which will never run. code 0: they are to open again. */
 static void refuse_waiting(struct stream *stream, uint64_t code, const char *text)
 {
 	struct conn *conn, *next;
 
 	for (conn = LIST_FIRST(&stream->node->conns); conn; conn = next) {
 		next = LIST_NEXT(conn, link);
-		if (conn->stream == stream && conn->state == CONN_WAITS_STREAM)
+		if (conn->stream != stream || conn->state != CONN_WAITS_STREAM)
+			continue;
+		if (code) {
 			conn_refuse(conn, code, text);
+		} else {
+			conn_send_text(conn, PROTO_LOST, 0, text);
+			conn_shut(conn);
+		}
 	}
 }
 
@@ -238,7 +244,7 @@ void stream_fail(struct stream *stream, uint64_t code, const char *text)
 void stream_lose(struct stream *stream, const char *text)
 {
 	end_stream(stream, STREAM_LOST, 0, text);
-	refuse_waiting(stream, OA_E_REFUSED, text);
+	refuse_waiting(stream, 0, text);
 }
 
 /* ---- deaths of others ---- */
