@@ -432,15 +432,20 @@ static bool feed_one(struct stream *stream, struct fill *fill, uint32_t *room,
  * file, a block that is checked. */
 uint64_t fill_feed(struct stream *stream, const struct budget *budget)
 {
-	uint64_t until_ns = 0;
-	uint32_t room, began;
+	uint64_t until_ns = 0, read_until_ns = 0;
+	uint32_t room, began, may_read;
 	bool queued = false;
 
 	if (cache_is_awaited(stream, base_now_ns(), &until_ns))
 		return until_ns;
 	until_ns = 0;
 	room = BASE_MIN(fill_share(stream, &until_ns), room_ahead(stream));
-	room = began = BASE_MIN(room, fill_read_room(stream, &until_ns));
+	may_read = fill_read_room(stream, &read_until_ns);
+	if (may_read != FAIR_ALL && may_read <= room) {
+		room = may_read;
+		until_ns = read_until_ns;
+	}
+	began = room;
 	for (struct fill *fill = fill_next(stream, NULL); fill; fill = fill_next(stream, fill))
 		if (!feed_one(stream, fill, &room, budget, &queued))
 			break;
