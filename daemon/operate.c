@@ -14,6 +14,7 @@
 #include "daemon/net/conn.h"
 #include "daemon/net/sharing.h"
 #include "daemon/node.h"
+#include "daemon/serve/pump.h"
 #include "daemon/serve/stream.h"
 
 static void look_at_child(struct child *child, const char *what, uint64_t limit_ns)
@@ -79,6 +80,17 @@ static void describe(void *arg, char *ret, size_t size)
 		 base_format_bytes(node->memory_budget, budget, sizeof(budget)));
 }
 
+/* What they wait for may be another now: their tenants' quotas are. */
+static void turn_streams(const struct node *node)
+{
+	const struct domain *domain;
+	struct stream *stream;
+
+	LIST_FOREACH(domain, &node->domains, link)
+	LIST_FOREACH(stream, &domain->streams, link)
+	pump_soon(stream);
+}
+
 static void take(void *arg, const struct param *wanted, struct param_change *ret)
 {
 	struct node *node = ((const struct operate *)arg)->node;
@@ -87,6 +99,7 @@ static void take(void *arg, const struct param *wanted, struct param_change *ret
 
 	param_take(&node->param, wanted, ret);
 	sharing_reload(node, &then);
+	turn_streams(node);
 	if (log_parse_level(node->param.log_level, &level) == 0)
 		log_init("accessd", level);
 	accept_limit(&node->accept, limits_raise_files());
