@@ -35,23 +35,12 @@ static bool is_busy(const struct stream *stream)
 	return stream->state == STREAM_RUNS && fill_active(stream) > 0;
 }
 
-/* The first of his domains stands for a tenant. */
-static struct domain *tenant_at(struct domain *domain)
-{
-	struct domain *other;
-
-	LIST_FOREACH(other, &domain->node->domains, link)
-	if (tenant_is_same(domain, other))
-		return other;
-	return domain;
-}
-
 /* The n-th job's tenant; NULL: there is no such job. */
 static struct domain *tenant_of_job(const struct stream *stream, unsigned n)
 {
 	const struct job *job = stream->job[n];
 
-	return job && job->active && job->conn->domain ? tenant_at(job->conn->domain) : NULL;
+	return job && job->active && job->conn->domain ? tenant_first(job->conn->domain) : NULL;
 }
 
 unsigned fill_tenants_of(const struct stream *stream, struct domain *ret[])
@@ -68,7 +57,7 @@ unsigned fill_tenants_of(const struct stream *stream, struct domain *ret[])
 			ret[count++] = tenant;
 	}
 	if (!count)
-		ret[count++] = tenant_at(stream->payer);
+		ret[count++] = tenant_first(stream->payer);
 	return count;
 }
 

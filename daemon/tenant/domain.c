@@ -65,6 +65,13 @@ bool domain_is_shared(const struct domain *domain)
 
 /* ---- making ---- */
 
+/* He who has another group now owes what he owed. */
+static void take_over_bucket(struct domain *domain, const struct domain *from)
+{
+	if (domain && from && from->bucket.at_ns > domain->bucket.at_ns)
+		domain->bucket = from->bucket;
+}
+
 /* A user's. */
 static unsigned count_of(const struct node *node, uid_t uid)
 {
@@ -187,6 +194,7 @@ static int domain_new(struct node *node, const struct wish *wish, struct domain 
 	    -1;
 	domain->reading.child.sock = domain->workers.child.sock = -1;
 	describe_catalogs_init(&domain->catalogs);
+	take_over_bucket(domain, tenant_first(domain));
 	LIST_INSERT_HEAD(&node->domains, domain, link);
 	node->n_tenants += kind == DOMAIN_USER && count_of(node, who->uid) == 1;
 	r = make_doorbell(domain);
@@ -355,6 +363,7 @@ void domain_free(struct domain *domain)
 		source_unref(LIST_FIRST(&domain->sources));
 	chores_end(domain);
 	LIST_REMOVE(domain, link);
+	take_over_bucket(tenant_first(domain), domain);
 	node->n_tenants -= domain->kind == DOMAIN_USER && !count_of(node, domain->who.uid);
 	node->ended_reader_ns += reading_cpu_ns(&domain->reading);
 	node->ended_worker_ns += workers_cpu_ns(&domain->workers);

@@ -233,6 +233,16 @@ bool tenant_is_same(const struct domain *a, const struct domain *b)
 	return a->kind == b->kind && a->tenant == b->tenant;
 }
 
+struct domain *tenant_first(const struct domain *domain)
+{
+	struct domain *other;
+
+	LIST_FOREACH(other, &domain->node->domains, link)
+	if (tenant_is_same(domain, other))
+		return other;
+	return NULL;
+}
+
 uint64_t tenant_memory(const struct domain *domain)
 {
 	const struct domain *other;
