@@ -275,6 +275,39 @@ START_TEST(who_gets_it_disturbs_nobody)
 }
 END_TEST
 
+/* Whom the opening waits for, and stands still meanwhile; where the status says that it is. */
+static const char *const awaited[][2] = {{"reader_pid", "\"stage\":\"scan\""},
+					 {"parent_pid", "\"stage\":\"slot\""}};
+
+START_TEST(who_is_just_opening_gets_what_it_is_then)
+{
+	struct town_errand *annas;
+	const char *other;
+	pid_t anna, stopped;
+
+	begin("dataset.pets.users = 65201\n");
+	other = folk_secret("other", &town_carl);
+	folk_must_train(&town_anna, NAME, 1);
+	stopped = folk_tenant(&town_carl, awaited[_i][0]);
+	ck_assert_int_gt(stopped, 0);
+	ck_assert_int_eq(kill(stopped, SIGSTOP), 0);
+	annas = town_errand_new(NAME, N, 1);
+	annas->goes = true;
+	anna = town_send(&town_anna, town_train, annas);
+	while (!strstr(town_status_of(&town_anna), awaited[_i][1]))
+		rig_sleep_ms(10);
+	write_config(other, "dataset.pets.users = 65201 65202\n");
+	ck_assert_int_eq(kill(rig_host.pid, SIGHUP), 0);
+	while (!strstr(town_status_of(&town_bert), "\"name\":\"pets\""))
+		rig_sleep_ms(10);
+	ck_assert_int_eq(kill(stopped, SIGCONT), 0);
+	ck_assert_int_eq(town_wait(anna), 0);
+	ck_assert_msg(annas->saw_all && !annas->wrong, "%d %s", annas->code, annas->text);
+	town_errand_free(annas);
+	town_end();
+}
+END_TEST
+
 /* A configuration that is wrong changes nothing; one without the name ends it for all. */
 START_TEST(a_name_that_is_gone_is_gone_for_all)
 {
@@ -307,6 +340,8 @@ static void add(TCase *tcase)
 	tcase_add_test(tcase, an_owner_who_may_not_read_is_said);
 	tcase_add_test(tcase, nobodys_programs_are_run_for_others);
 	tcase_add_test(tcase, who_loses_it_is_turned_out_and_others_go_on);
+	tcase_add_loop_test(tcase, who_is_just_opening_gets_what_it_is_then, 0,
+			    BASE_ARRAY_LEN(awaited));
 	tcase_add_test(tcase, who_gets_it_disturbs_nobody);
 	tcase_add_test(tcase, a_name_that_is_gone_is_gone_for_all);
 }
