@@ -153,6 +153,15 @@ static void decode_png_labels_row(const struct spng_ihdr *head, uint8_t *row)
 	}
 }
 
+/* Of an interlaced picture libspng adds the bits of each pass to what stands in the row. */
+static void decode_png_clear(const struct spng_ihdr *head, const struct picture *picture)
+{
+	if (!head->interlace_method || head->bit_depth >= 8)
+		return;
+	for (uint32_t y = 0; y < head->height; y++)
+		memset(picture_row(picture, y), 0, ((size_t)head->width * head->bit_depth + 7) / 8);
+}
+
 static int decode_png_labels(void *state, struct picture_buffer *buffer, struct picture *ret,
 			     struct pipeline_error *ret_error)
 {
@@ -166,6 +175,7 @@ static int decode_png_labels(void *state, struct picture_buffer *buffer, struct 
 	r = decode_make(buffer, png->head.height, png->head.width, ret, ret_error);
 	if (r != 0)
 		return r;
+	decode_png_clear(&png->head, ret);
 	r = decode_png_rows(png, SPNG_FMT_PNG, ret);
 	if (r != 0)
 		return decode_png_fail(r, ret_error);

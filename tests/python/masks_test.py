@@ -40,15 +40,21 @@ def file_of(picture, kind="PNG", **options):
     return file.getvalue()
 
 
-def png(values, bits, colour=0):
+ADAM7 = ((0, 8, 0, 8), (0, 8, 4, 8), (4, 8, 0, 4), (0, 4, 2, 4), (2, 4, 0, 2), (0, 2, 1, 2), (1, 2, 0, 1))     # y from, step; x from, step
+
+
+def png(values, bits, colour=0, adam7=False):
     """Grey (0) or indices (3) of so many bits, as no library writes them."""
     height, width = values.shape
-    if bits == 16:
-        rows = values.astype(">u2").view(np.uint8)
-    else:
-        rows = np.packbits((values[..., None] >> np.arange(bits)[::-1] & 1).astype(np.uint8).reshape(height, -1), axis=1)
-    data = b"".join(b"\0" + row.tobytes() for row in rows)
-    chunks = [(b"IHDR", struct.pack(">IIBBBBB", width, height, bits, colour, 0, 0, 0))]
+    data = b""
+    for top, down, left, across in ADAM7 if adam7 else ((0, 1, 0, 1),):
+        part = values[top::down, left::across]
+        if bits == 16:
+            rows = np.ascontiguousarray(part, ">u2").view(np.uint8)
+        else:
+            rows = np.packbits((part[..., None] >> np.arange(bits)[::-1] & 1).astype(np.uint8).reshape(len(part), -1), axis=1)
+        data += b"".join(b"\0" + row.tobytes() for row in rows)
+    chunks = [(b"IHDR", struct.pack(">IIBBBBB", width, height, bits, colour, 0, 0, adam7))]
     chunks += [(b"PLTE", bytes(range(3)) * 2 ** min(bits, 8))] if colour == 3 else []
     chunks += [(b"IDAT", zlib.compress(data)), (b"IEND", b"")]
     return b"\x89PNG\r\n\x1a\n" + b"".join(struct.pack(">I", len(body)) + name + body + struct.pack(">I", zlib.crc32(name + body))
@@ -191,6 +197,18 @@ class MasksTest(DaemonCase):
                                            {"mask": oa.Mask(dtype="int32")}) for mask in np.array(batch["mask"])]
         for mask, (_, want) in zip(got, masks):
             np.testing.assert_array_equal(mask, want)
+
+    def test_interlaced(self):
+        """Nothing shows of the mask before, whose bits are all set."""
+        labels, masks = labels_of(0), []
+        for bits in (1, 2, 4, 8):
+            for colour, times in ((3, 1), (0, {2: 85, 4: 17}.get(bits, 1))):
+                file, want = png(labels & (1 << bits) - 1, bits, colour, True), (labels & (1 << bits) - 1) * times
+                np.testing.assert_array_equal(np.asarray(PIL.Image.open(io.BytesIO(file))), want)
+                masks += (np.full_like(labels, 255), np.full_like(labels, 255)), (file, want)
+        for batch in self.made(Given([mask for mask, _ in masks]), [oa.transforms.CenterCrop(labels.shape)]):
+            for index, mask in zip(batch.ids, batch["mask"]):
+                np.testing.assert_array_equal(mask, masks[index][1])
 
     def test_wrong_masks(self):
         """Each is a bad sample by its name, and the others come."""
