@@ -109,7 +109,8 @@ static bool pipeline_has_beside(const struct pipeline *pipeline)
 	return first->id == OP_DECODE && !op_is_null(first, OP_DECODE_FIELDS);
 }
 
-/* What is kept serves all pictures of a sample: behind decode they differ. */
+/* What is kept serves all pictures of a sample: behind decode they differ, and each may ask for a
+ * smaller decode. */
 static int pipeline_list_cuts(struct pipeline *pipeline)
 {
 	int r = cut_list_make(&pipeline->ops, &pipeline->shape, pipeline->engine->pixels,
@@ -119,6 +120,9 @@ static int pipeline_list_cuts(struct pipeline *pipeline)
 		pipeline->cuts.n = BASE_MIN(pipeline->cuts.n, 2);
 		pipeline->cuts.augmented = 0;
 	}
+	for (unsigned i = 0; i < pipeline->n_views; i++)
+		if (cut_is_joined(&pipeline->view[i]->ops, pipeline->view[i]->shape.pixel_ops))
+			pipeline->cuts.place[1].is_cut = false;
 	return r;
 }
 

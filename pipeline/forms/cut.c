@@ -66,8 +66,7 @@ static int cut_hash(const struct op_list *ops, const char *pixels, struct hash_i
 	return 0;
 }
 
-/* May decode make the picture smaller for the op behind it? */
-static bool cut_is_joined(const struct op_list *ops, unsigned end)
+bool cut_is_joined(const struct op_list *ops, unsigned end)
 {
 	return op_number(&ops->op[0], OP_DECODE_FAST, 0) != 0 && end > 1 &&
 	       (ops->op[1].id == OP_RESIZE || ops->op[1].id == OP_RANDOM_RESIZED_CROP);

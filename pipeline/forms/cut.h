@@ -31,6 +31,8 @@ struct cut_list { /* of one pipeline, immutable */
  * 0 or -ENOMEM; ops is as before. */
 int cut_list_make(struct op_list *ops, const struct shape *shape, const char *pixels,
 		  struct cut_list *ret);
+/* May decode make the picture smaller for the op behind it? end: behind the ops on the picture. */
+bool cut_is_joined(const struct op_list *ops, unsigned end);
 
 /* ---- one picture ---- */
 

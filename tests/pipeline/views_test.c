@@ -249,7 +249,35 @@ END_TEST
 #define VIEW(names) ",{\"op\":\"view\",\"names\":[" names "]}"
 #define CROP "{\"op\":\"center_crop\",\"size\":8}"
 #define DECODE "{\"op\":\"decode\"}," CROP
+#define FAST "[{\"op\":\"decode\",\"fast\":true},"
+#define RESIZE "{\"op\":\"resize\",\"size\":[8,8]}"
 #define FIVE(a) "\"" a "1\",\"" a "2\",\"" a "3\",\"" a "4\",\"" a "5\""
+
+/* Where any of them may be decoded smaller there is no one picture to keep. */
+START_TEST(decoded_is_kept_for_all_or_none)
+{
+	static const struct {
+		const char *text;
+		unsigned cuts;
+	} one[] = {
+	    {FAST CROP VIEW("\"a\"") "," CROP "]", 1},
+	    {FAST RESIZE VIEW("\"a\"") "," CROP "]", 0},
+	    {FAST CROP VIEW("\"a\"") "," RESIZE "]", 0},
+	    {FAST CROP VIEW("\"a\"") "," RESIZE VIEW("\"b\"") "," CROP "]", 0},
+	    {"[" DECODE VIEW("\"a\"") "," RESIZE "]", 1},
+	};
+
+	for (unsigned i = 0; i < BASE_ARRAY_LEN(one); i++) {
+		unsigned cuts[PIPELINE_MAX_OPS];
+		struct bench bench;
+
+		bench_new(&bench, one[i].text);
+		ck_assert_msg(pipeline_cuts(bench.pipeline, cuts) == one[i].cuts, "%s",
+			      one[i].text);
+		bench_free(&bench);
+	}
+}
+END_TEST
 
 static const struct {
 	const char *text, *says;
@@ -300,6 +328,7 @@ int main(void)
 
 	tcase_add_test(text, fields_are_named);
 	tcase_add_test(text, its_text_is_its_name);
+	tcase_add_test(text, decoded_is_kept_for_all_or_none);
 	tcase_add_loop_test(text, wrong_texts_are_told, 0, BASE_ARRAY_LEN(wrong));
 	suite_add_tcase(suite, text);
 	tcase_add_test(pixels, a_picture_is_decoded_once);
