@@ -31,8 +31,9 @@ def _matching(pattern):
     """{what stands for its stars: path}."""
     parts = re.compile("([^/]*)".join(map(re.escape, pattern.split("*"))))
     found = {}
-    for path in sorted(glob.glob(pattern)):
-        _add(found, "/".join(parts.fullmatch(path).groups()), path)
+    for path in sorted(glob.glob("*".join(map(glob.escape, pattern.split("*"))))):
+        if not os.path.isdir(path):
+            _add(found, "/".join(parts.fullmatch(path).groups()), path)
     return found
 
 

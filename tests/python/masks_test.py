@@ -273,6 +273,13 @@ class MasksTest(DaemonCase):
             for at, index in enumerate(want):
                 np.testing.assert_array_equal(np.asarray(PIL.Image.open(io.BytesIO(data.dataset[at]["mask"]))), labels_of(index))
 
+    def test_a_pattern_has_stars_alone(self):
+        """Other marks of shells are letters of a name; folders that a star matches are none of the samples."""
+        root = self.folders("odd [1] really?")
+        (root / "images/kept.png").mkdir()
+        data = oa.from_folders({"image": root / "images/*.png", "mask": root / "masks/*.png"})
+        self.assertEqual(data.dataset.names, [f"{index:03}" for index in range(COUNT)])
+
     def test_folders_that_are_wrong(self):
         root = self.folders("wrong")
         places = {"image": root / "images", "mask": root / "masks"}
