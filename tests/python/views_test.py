@@ -34,12 +34,19 @@ class Masked:
 
 
 class ViewsTest(DaemonCase):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        (cls.work / "run").mkdir(mode=0o700)
+        os.environ["XDG_RUNTIME_DIR"] = str(cls.work / "run")
+
     def made(self):
+        """Of a loader of one epoch all are made when its last batch has come; of others the next epoch goes on."""
         return json.loads(_core.Client(self.socket).status())["node"]["samples_preprocessed"]
 
     def test_each_is_its_own_and_decoded_once(self):
         alone = {}
-        loader = self.loader(LARGE, 16, **SEEDED)
+        loader = self.loader(LARGE, 16, epochs=1, **SEEDED)
         for batch in loader:
             alone.update(zip(batch.ids.tolist(), np.array(batch[0])))
         loader.close()
@@ -59,11 +66,9 @@ class ViewsTest(DaemonCase):
 
     def test_beside_a_mask(self):
         """The mask follows the first picture; of tuples views stand at the end."""
-        (self.work / "run").mkdir(mode=0o700)
-        os.environ["XDG_RUNTIME_DIR"] = str(self.work / "run")
         nearest = t.Compose([t.RandomResizedCrop(24, interpolation="nearest"), t.PILToTensor()])
         data = oa.wrap(Masked(), masks={"2": oa.Mask(nearest="pillow")}, keep=0.5)
-        loader = oa.Loader(data, oa.views(nearest, again=nearest), 8, socket=self.socket, timeout=600, **SEEDED)
+        loader = oa.Loader(data, oa.views(nearest, again=nearest), 8, socket=self.socket, timeout=600, epochs=1, **SEEDED)
         self.addCleanup(loader.close)
         for image, label, mask, again in loader:
             np.testing.assert_array_equal(image[:, 0], mask)
