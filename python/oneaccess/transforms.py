@@ -103,6 +103,7 @@ def views(first: Pipeline, *others: Pipeline, **named) -> Pipeline:
     Each argument is a Pipeline. first makes "image", others "image2" and so on; of named ones the name is that of the field, and
     (pipeline, n) are n fields, NAME1 to NAMEn. What works on labels stands in the first one. A batch is a dict then."""
     ops = [op for op in first.ops if op.op not in _OF_LABELS]
+    decode = [op for op in ops if op.op == "decode"]
     for name, view in [*((f"image{at}", view) for at, view in enumerate(others, 2)), *named.items()]:
         view, count = view if isinstance(view, tuple) else (view, None)
         if not isinstance(view, Pipeline):
@@ -110,6 +111,9 @@ def views(first: Pipeline, *others: Pipeline, **named) -> Pipeline:
         wrong = [op.op for op in view.ops if op.op in _OF_LABELS]
         if wrong:
             raise TransformError(f"view {name} has {wrong[0]}, which works on the sample: put it into the first pipeline")
+        own = [op for op in view.ops if op.op == "decode"]
+        if own and own != (decode or [Op("decode")]):
+            raise TransformError(f"view {name} has {own[0]}, and each picture is decoded once, as the first pipeline says: put it there")
         names = [name] if count is None else [f"{name}{number}" for number in range(1, count + 1)]
         ops += [Op("view", names=names), *(op for op in view.ops if op.op != "decode")]
     return Pipeline([*ops, *(op for op in first.ops if op.op in _OF_LABELS)])

@@ -21,6 +21,7 @@ from support import SAMPLES, DaemonCase
 t = oa.transforms
 LARGE = t.Compose([t.RandomResizedCrop(32), t.RandomHorizontalFlip(), t.ColorJitter(0.4), t.PILToTensor()])
 SMALL = t.Compose([t.RandomResizedCrop((16, 20), scale=(0.05, 0.3)), t.ColorJitter(0.6), t.ToTensor()])
+PLAIN, FAST = t.Op("decode"), t.Op("decode", fast=True)
 SEEDED = {"as_": "numpy", "order": "seeded", "seed": 3}
 
 
@@ -77,9 +78,14 @@ class ViewsTest(DaemonCase):
 
     def test_wrong_ones(self):
         for views, why in ((lambda: oa.views(LARGE, [t.Resize(3)]), "a view is a Pipeline"),
-                           (lambda: oa.views(LARGE, t.Compose([t.CenterCrop(9), t.OneHot(3)])), "put it into the first pipeline")):
+                           (lambda: oa.views(LARGE, t.Compose([t.CenterCrop(9), t.OneHot(3)])), "put it into the first pipeline"),
+                           (lambda: oa.views(LARGE, fast=oa.Compose([FAST, *SMALL.ops])), r"view fast has decode\(fast=True\)"),
+                           (lambda: oa.views(oa.Compose([FAST, *LARGE.ops]), oa.Compose([PLAIN, *SMALL.ops])), r"view image2 has decode\(\)")):
             with self.assertRaisesRegex(TransformError, why):
                 views()
+        self.assertEqual(oa.views(LARGE, SMALL), oa.views(LARGE, oa.Compose([PLAIN, *SMALL.ops])))
+        fast = oa.Compose([FAST, *LARGE.ops])
+        self.assertEqual(oa.views(fast, fast), oa.views(fast, LARGE))
         with self.assertRaisesRegex(oa.Error, "another field has that name"):
             self.loader(oa.views(LARGE, label=SMALL), 16)
 
