@@ -335,6 +335,10 @@ class Loader:
         self.rank, self.world_size = self._ranks.rank, self._ranks.world_size
         text = self._request(pipeline)
         self._views = _views_of(text)
+        for name in self._views:
+            if self._layout is not None and name in self._layout["names"]:
+                raise TransformError(f"view {name} has the name of a field of the data set's samples: give it another one, as"
+                                     " views(first, other=pipeline) does")
         self.device = self._feed = self._why = None
         self._has_warned = self._has_told = False
         self._kept = None         # bytes of a sample, once some are private copies as they are held

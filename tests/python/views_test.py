@@ -34,6 +34,12 @@ class Masked:
         return PIL.Image.fromarray(labels).convert("RGB"), index, labels
 
 
+class Named(Masked):
+    def __getitem__(self, index):
+        image, label, labels = super().__getitem__(index)
+        return {"image": image, "label": label, "image2": labels}
+
+
 class ViewsTest(DaemonCase):
     @classmethod
     def setUpClass(cls):
@@ -88,6 +94,12 @@ class ViewsTest(DaemonCase):
         self.assertEqual(oa.views(fast, fast), oa.views(fast, LARGE))
         with self.assertRaisesRegex(oa.Error, "another field has that name"):
             self.loader(oa.views(LARGE, label=SMALL), 16)
+
+    def test_a_name_that_samples_have(self):
+        """A batch has room for one of them."""
+        data = oa.wrap(Named(), keep=0.5)
+        with self.assertRaisesRegex(TransformError, "view image2 has the name of a field"):
+            oa.Loader(data, oa.views(LARGE, LARGE), 8, socket=self.socket, timeout=600, epochs=1, **SEEDED)
 
 
 if __name__ == "__main__":
