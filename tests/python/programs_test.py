@@ -76,6 +76,15 @@ class ProgramsTest(DaemonCase):
         right = float(done.stdout.rpartition("accuracy ")[2]) * evaluated / 100
         self.assertAlmostEqual(right, round(right), delta=0.01, msg="not all pictures were evaluated")
 
+    def test_a_daemon_that_has_ended(self):
+        """Of it nothing is left to end, and what the program said is told."""
+        run = self.work / "ended"
+        (run / "oneaccess").mkdir(parents=True)
+        with subprocess.Popen([sys.executable, "-c", ""]) as ended:
+            ended.wait()
+        (run / "oneaccess/accessd.pid").write_text(f"{ended.pid}\n")
+        DROPIN.end_daemon(run)
+
     def runtime(self):
         """Pools of wrapped data sets are there."""
         folder = self.work / "runtime"
