@@ -380,14 +380,19 @@ static bool feed_task(struct stream *stream, struct fill *fill, uint32_t i)
 	return true;
 }
 
+/* What is to be queued once more is not: else, where room is short, it would wait for itself. */
+static uint32_t under_way_of(const struct fill *fill)
+{
+	return fill->fed - BASE_MIN(fill->finished + fill->again, fill->fed);
+}
+
 uint32_t fill_under_way(const struct stream *stream)
 {
 	uint32_t n = 0;
 
 	for (unsigned i = 0; i < LAYOUT_MAX_BLOCKS; i++)
 		if (stream->fill[i].used)
-			n += stream->fill[i].fed -
-			     BASE_MIN(stream->fill[i].finished, stream->fill[i].fed);
+			n += under_way_of(&stream->fill[i]);
 	return n;
 }
 
@@ -421,6 +426,7 @@ static bool feed_one(struct stream *stream, struct fill *fill, uint32_t *room,
 			return false;
 		--*room;
 		*queued = true;
+		fill->again -= i < fill->fed;
 		fill->fed = BASE_MAX(fill->fed, i + 1);
 		if (budget_is_spent(budget))
 			return false;

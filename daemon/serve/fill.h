@@ -39,6 +39,7 @@ struct fill {
 	uint32_t watermark;     /* samples finished, contiguous */
 	uint32_t finished;      /* samples finished at all */
 	uint32_t fed;           /* tasks below it were queued at least once */
+	uint32_t again;         /* of those, that wait to be queued once more */
 	uint32_t seen;          /* ended tasks of the block when it was looked at last */
 	bool has_doubts;        /* some word is not believed yet */
 	uint32_t after_hole;    /* first sample after the last hole below the watermark */

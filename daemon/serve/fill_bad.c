@@ -128,6 +128,7 @@ static bool substitute(struct stream *stream, struct fill *fill, uint32_t i)
 	task->attempt++;
 	task->died = task->is_plain = false;
 	task->source = substitute_of(stream, fill, i);
+	fill->again++;
 	return true;
 }
 
@@ -219,6 +220,7 @@ bool fill_tries_file(struct stream *stream, struct fill *fill, uint32_t i, enum 
 	fill_release_extent(stream, task);
 	task->is_plain = true;
 	task->queued = task->died = false;
+	fill->again++;
 	return true;
 }
 
@@ -303,6 +305,7 @@ static void ask_again(struct stream *stream, struct fill *fill, uint32_t i)
 		return;
 	fill_release_extent(stream, task);
 	task->queued = false;
+	fill->again++;
 }
 
 static void take_from_reader(struct stream *stream, struct fill *fill)

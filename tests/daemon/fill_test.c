@@ -12,6 +12,7 @@
 
 #include "daemon/budget.h"
 #include "daemon/node.h"
+#include "daemon/serve/fill_parts.h"
 #include "daemon/serve/source.h"
 #include "daemon/serve/stream.h"
 #include "daemon/tenant/domain.h"
@@ -191,6 +192,31 @@ START_TEST(what_a_dead_worker_used_is_its_streams)
 }
 END_TEST
 
+/* What is to be read once more is under way only when it is queued again: it takes no room from itself. */
+START_TEST(what_is_queued_again_takes_no_room_from_itself)
+{
+	const struct budget spent = {.begun_ns = 1};
+	struct lane_task task;
+
+	begin(UINT64_C(4) << 20);
+	for (unsigned i = 0; i < 4; i++)
+		fill_feed(&stream, &spent);
+	for (unsigned i = 0; i < 4; i++) {
+		ck_assert_int_eq(lane_claim_read(&stream.lane, 1, &task), 0);
+		lane_read_done(&stream.lane, &task, LAYOUT_FAIL_READ, 5, NULL, 0, 0);
+	}
+	ck_assert_uint_eq(fill_under_way(&stream), 4);
+	fill_reader_died(&stream);
+	ck_assert_uint_eq(fill_under_way(&stream), 0);
+	for (unsigned i = 1; i <= 6; i++) {
+		fill_feed(&stream, &spent);
+		ck_assert_uint_eq(queued(), i);
+		ck_assert_uint_eq(fill_under_way(&stream), i);
+	}
+	end();
+}
+END_TEST
+
 /* A domain that settled last at 1 s, with what its processes have used in their lives. */
 static double settled(double cpu_s, uint64_t at_s)
 {
@@ -240,6 +266,7 @@ int main(void)
 	tcase_add_test(tcase, a_budget_ends_feeding);
 	tcase_add_test(tcase, a_full_arena_ends_feeding);
 	tcase_add_test(tcase, what_a_dead_worker_used_is_its_streams);
+	tcase_add_test(tcase, what_is_queued_again_takes_no_room_from_itself);
 	tcase_add_test(tcase, no_more_is_charged_than_processors_had);
 	suite_add_tcase(suite, tcase);
 	runner = srunner_create(suite);
