@@ -56,7 +56,8 @@ int channel_begin(struct carrier *carrier, struct channel *channel, const struct
 	channel->phase = CHANNEL_MEETS;
 	carrier->has_news = true;
 	channel_wait(carrier, channel);
-	path_begin(carrier, channel);
+	if (channel_is_open(channel))
+		path_begin(carrier, channel);
 	return 0;
 }
 
@@ -77,6 +78,7 @@ void channel_lose(struct carrier *carrier, struct channel *channel, const char *
 	channel->transport = NULL;
 	seal_free(channel->sends);
 	seal_free(channel->receives);
+	channel->sends = channel->receives = NULL;
 	outbox_fini(&channel->outbox);
 	frame_fini(&channel->intake);
 	names_fini(&channel->told);
