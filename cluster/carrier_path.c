@@ -18,6 +18,8 @@
 #include <string.h>
 #include <sys/epoll.h>
 
+#define NO_REASON "no reason is known" /* a "no" without any is nonsense to who hears it */
+
 static void say(struct carrier *carrier, struct channel *channel,
 		const struct path_message *message)
 {
@@ -39,6 +41,7 @@ static void say_done(struct carrier *carrier, struct channel *channel, const cha
 		return;
 	channel->path.said_done = true;
 	if (why) {
+		why = why[0] ? why : NO_REASON;
 		channel->path.has_failed = true;
 		diag_set(&channel->path.why, "%s", why);
 		snprintf(message.text, sizeof(message.text), "%s", why);
@@ -147,6 +150,10 @@ static void try_it(struct carrier *carrier, struct channel *channel)
 
 void path_tick(struct carrier *carrier, struct channel *channel)
 {
+	if (channel->is_held) { /* nobody is blamed for what we do not hear */
+		channel->path.begun_ns = carrier->now_ns;
+		channel->path.until_ns = carrier->now_ns + CARRIER_TRIES_NS;
+	}
 	if (channel->phase == CHANNEL_MEETS && channel->path.is_tried)
 		try_it(carrier, channel);
 	if (channel->phase == CHANNEL_MEETS)
@@ -184,6 +191,8 @@ void path_begin(struct carrier *carrier, struct channel *channel)
 		offer.yes = transport_verbs_new(carrier->pool, &path->verbs, &offer.address,
 						&path->why) == 0;
 	path->has_failed = !offer.yes;
+	if (!offer.yes && !path->why.text[0])
+		diag_set(&path->why, NO_REASON);
 	snprintf(offer.text, sizeof(offer.text), "%s", path->why.text);
 	say(carrier, channel, &offer);
 }
