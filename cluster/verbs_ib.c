@@ -79,6 +79,7 @@ struct verbs {
 	struct ibv_mr *mr;
 	uint8_t port;
 	uint8_t gid_index;
+	union ibv_gid gid; /* as it was when the device was opened */
 	unsigned n;
 	struct pair pair[];
 };
@@ -146,8 +147,9 @@ static int find_gid(struct ibv_context *context, uint8_t port, const struct ibv_
 	return best ? 0 : -EADDRNOTAVAIL;
 }
 
-static int check_port(struct ibv_context *context, uint8_t port, struct ibv_port_attr *attr,
-		      uint8_t *ret_gid, struct diag *why)
+/* Is it up? Of the port itself, no more: what the sandbox lets us ask. */
+static int check_state(struct ibv_context *context, uint8_t port, struct ibv_port_attr *attr,
+		       struct diag *why)
 {
 	const char *name = ib.get_device_name(context->device);
 	int r = query_port(context, port, attr);
@@ -163,6 +165,18 @@ static int check_port(struct ibv_context *context, uint8_t port, struct ibv_port
 			 (unsigned)port, name);
 		return -ENETDOWN;
 	}
+	return 0;
+}
+
+/* Before the sandbox: where the kernel does not say of a GID what it is, libibverbs reads files of sysfs. */
+static int check_port(struct ibv_context *context, uint8_t port, struct ibv_port_attr *attr,
+		      uint8_t *ret_gid, struct diag *why)
+{
+	const char *name = ib.get_device_name(context->device);
+	int r = check_state(context, port, attr, why);
+
+	if (r)
+		return r;
 	r = find_gid(context, port, attr, ret_gid);
 	if (r)
 		diag_set(why, "port %u of %s has no %s: %s; ibv_devinfo -v shows it",
@@ -238,6 +252,11 @@ static struct ibv_context *open_first(uint8_t *ret_port, uint8_t *ret_gid, struc
 }
 
 /* ---- its parts ---- */
+
+static const char *ib_name(const struct verbs *verbs)
+{
+	return ib.get_device_name(verbs->context->device);
+}
 
 static void ib_close(struct verbs *verbs)
 {
@@ -336,13 +355,21 @@ static int ib_open(void *memory, size_t bytes, unsigned n, unsigned sends, unsig
 	if (r)
 		return r;
 	verbs = calloc(1, sizeof(*verbs) + n * sizeof(verbs->pair[0]));
-	if (!verbs)
+	if (!verbs) {
+		diag_set(why, "there is no memory for it");
 		return -ENOMEM;
+	}
 	verbs->n = n;
 	verbs->context = open_first(&verbs->port, &verbs->gid_index, why);
 	if (!verbs->context) {
 		free(verbs);
 		return -ENODEV;
+	}
+	if (ib.query_gid(verbs->context, verbs->port, verbs->gid_index, &verbs->gid)) {
+		diag_set(why, "%s does not say its GID %u", ib_name(verbs),
+			 (unsigned)verbs->gid_index);
+		ib_close(verbs);
+		return -EADDRNOTAVAIL;
 	}
 	r = make_all(verbs, memory, bytes, sends, receives, why);
 	if (r)
@@ -350,11 +377,6 @@ static int ib_open(void *memory, size_t bytes, unsigned n, unsigned sends, unsig
 	else
 		*ret = verbs;
 	return r;
-}
-
-static const char *ib_name(const struct verbs *verbs)
-{
-	return ib.get_device_name(verbs->context->device);
 }
 
 static int ib_device_fd(const struct verbs *verbs)
@@ -391,20 +413,20 @@ static int modify(struct verbs *verbs, unsigned i, struct ibv_qp_attr *attr, int
 static int ib_address(struct verbs *verbs, unsigned i, struct path_address *ret, struct diag *why)
 {
 	struct ibv_port_attr attr;
-	union ibv_gid gid;
-	int r = check_port(verbs->context, verbs->port, &attr, &verbs->gid_index, why);
+	int r = check_state(verbs->context, verbs->port, &attr, why);
 
 	if (r)
 		return r;
-	if (ib.query_gid(verbs->context, verbs->port, verbs->gid_index, &gid)) {
-		diag_set(why, "%s has lost its GID %u", ib_name(verbs), (unsigned)verbs->gid_index);
+	if (attr.link_layer != IBV_LINK_LAYER_ETHERNET && !attr.lid) {
+		diag_set(why, "port %u of %s has lost its LID: is the subnet manager there?",
+			 (unsigned)verbs->port, ib_name(verbs));
 		return -EADDRNOTAVAIL;
 	}
 	ret->number = verbs->pair[i].qp->qp_num;
 	ret->is_ethernet = attr.link_layer == IBV_LINK_LAYER_ETHERNET;
 	ret->lid = ret->is_ethernet ? 0 : attr.lid;
 	ret->mtu = (uint8_t)attr.active_mtu;
-	memcpy(ret->gid, gid.raw, sizeof(ret->gid));
+	memcpy(ret->gid, verbs->gid.raw, sizeof(ret->gid));
 	return 0;
 }
 
