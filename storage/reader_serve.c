@@ -42,11 +42,16 @@
 	UINT64_C(1000000) /* a tray that is full has no bell for who waits for room */
 #define PEERS_REST_NS UINT64_C(1000000000)
 
+struct owed {
+	struct value_head get;
+	bool is_looked; /* its source was looked at for it: it is not done again */
+};
+
 static struct {
 	pthread_mutex_t lock;
 	/* under the lock */
 	struct promises *promises;
-	struct value_head *owed; /* a ring, [PEERS_OWED] */
+	struct owed *owed; /* a ring, [PEERS_OWED] */
 	unsigned owed_first, owed_count;
 	unsigned owed_to[VALUE_MOST_PEERS]; /* of those, to each */
 
@@ -113,21 +118,22 @@ static void come(struct reader_ask *ask, enum layout_from from, unsigned form, c
 }
 
 /* Under the lock. */
-static bool owe_locked(const struct value_head *head)
+static bool owe_locked(const struct value_head *head, bool is_looked)
 {
 	if (serve.owed_count == PEERS_OWED || serve.owed_to[head->peer] == PEERS_OWED_EACH)
 		return false;
 	serve.owed_to[head->peer]++;
-	serve.owed[(serve.owed_first + serve.owed_count++) % PEERS_OWED] = *head;
+	serve.owed[(serve.owed_first + serve.owed_count++) % PEERS_OWED] =
+	    (struct owed){.get = *head, .is_looked = is_looked};
 	return true;
 }
 
-static bool owe(const struct value_head *head)
+static bool owe(const struct value_head *head, bool is_looked)
 {
 	bool is_owed;
 
 	pthread_mutex_lock(&serve.lock);
-	is_owed = owe_locked(head);
+	is_owed = owe_locked(head, is_looked);
 	pthread_mutex_unlock(&serve.lock);
 	return is_owed;
 }
@@ -177,7 +183,7 @@ static void answer_value(const struct promise_waiter *waiter, enum layout_from f
 	} else if (!reader_tell(&head, value)) {
 		head = head_for(waiter, VALUE_GET); /* when there is room */
 		head.room = waiter->room;
-		owe(&head);
+		owe(&head, false);
 	}
 }
 
@@ -397,7 +403,7 @@ static bool must_wait(const struct promise_waiter *asker)
 }
 
 /* Who may have as much as this gets it. */
-static void serve_get(const struct value_head *get)
+static void serve_get(const struct value_head *get, bool is_looked)
 {
 	struct reader_guest *guest = reader_guests_find(reader_peers_store_now(), get);
 	const struct promise_waiter asker = {.group = get->group,
@@ -416,7 +422,7 @@ static void serve_get(const struct value_head *get)
 	}
 	form = guest->form;
 	r = look_up(guest, get->sample, asker.room, &bytes);
-	is_due = !r && reader_guests_is_due(guest, get->sample);
+	is_due = !r && !is_looked && reader_guests_is_due(guest, get->sample);
 	reader_guests_leave();
 	if (is_due)
 		looks = reader_lane_look(get);
@@ -437,14 +443,14 @@ void reader_serve_looked(const struct value_head *get, bool is_same)
 
 	if (is_same)
 		reader_guests_looked(&get->group, get->sample);
-	if (is_same && owe(get))
+	if (is_same && owe(get, true))
 		reader_peers_wake();
 	else
 		answer_miss(&asker);
 }
 
 /* The next one, if there is room for its answer. */
-static bool take_owed(struct value_head *ret)
+static bool take_owed(struct owed *ret)
 {
 	bool is_there;
 
@@ -453,22 +459,22 @@ static bool take_owed(struct value_head *ret)
 	if (is_there)
 		*ret = serve.owed[serve.owed_first];
 	pthread_mutex_unlock(&serve.lock);
-	if (!is_there || !reader_tell_has_room(BASE_MIN(ret->room, VALUE_MOST)))
+	if (!is_there || !reader_tell_has_room(BASE_MIN(ret->get.room, VALUE_MOST)))
 		return false;
 	pthread_mutex_lock(&serve.lock);
 	serve.owed_first = (serve.owed_first + 1) % PEERS_OWED;
 	serve.owed_count--;
-	serve.owed_to[ret->peer]--;
+	serve.owed_to[ret->get.peer]--;
 	pthread_mutex_unlock(&serve.lock);
 	return true;
 }
 
 void reader_serve_owed(void)
 {
-	struct value_head get;
+	struct owed owed;
 
-	while (take_owed(&get))
-		serve_get(&get);
+	while (take_owed(&owed))
+		serve_get(&owed.get, owed.is_looked);
 }
 
 static void on_get(const struct value_head *get)
@@ -476,7 +482,7 @@ static void on_get(const struct value_head *get)
 	const struct promise_waiter asker = {
 	    .group = get->group, .sample = get->sample, .id = get->id, .peer = get->peer};
 
-	if (!owe(get))
+	if (!owe(get, false))
 		answer_miss(&asker);
 	reader_serve_owed();
 }
@@ -578,9 +584,9 @@ void reader_serve_gone(uint32_t peer)
 	pthread_mutex_lock(&serve.lock);
 	list = promise_gone(serve.promises, peer, base_now_ns());
 	for (unsigned i = 0; i < serve.owed_count; i++) {
-		const struct value_head *owed = &serve.owed[(serve.owed_first + i) % PEERS_OWED];
+		const struct owed *owed = &serve.owed[(serve.owed_first + i) % PEERS_OWED];
 
-		if (owed->peer != peer)
+		if (owed->get.peer != peer)
 			serve.owed[(serve.owed_first + kept++) % PEERS_OWED] = *owed;
 	}
 	serve.owed_count = kept;
@@ -639,7 +645,7 @@ static void look_again(void)
 		struct value_head get = head_for(waiter, VALUE_GET);
 
 		get.room = waiter->room;
-		if (waiter->peer == PROMISE_SELF || !owe(&get))
+		if (waiter->peer == PROMISE_SELF || !owe(&get, false))
 			answer_miss(waiter); /* it is looked for where reading begins */
 	}
 	answered(list);
