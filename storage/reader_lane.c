@@ -428,11 +428,12 @@ int reader_lane_look(const struct value_head *get)
 
 static void lane_serve_look(struct reader_look *look)
 {
+	const bool is_leaving = lane_is_leaving(look->lane);
 	struct reader_outcome outcome = {.stage = LAYOUT_FAIL_NONE};
 
-	if (look->get.sample < reader_lane_samples(look->lane))
+	if (!is_leaving && look->get.sample < reader_lane_samples(look->lane))
 		reader_check_sample(look->lane->dataset, look->get.sample, &outcome);
-	reader_serve_looked(&look->get, outcome.stage == LAYOUT_FAIL_NONE);
+	reader_serve_looked(&look->get, !is_leaving && outcome.stage == LAYOUT_FAIL_NONE);
 	reader_lane_put(look->lane);
 	free(look);
 }

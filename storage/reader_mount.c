@@ -17,6 +17,9 @@
  * A task that waits for a value of another node (reader_peers.c) keeps its lane busy, and no thread. Where none comes,
  * it is put before all others of its mount.
  *
+ * What peers want looked at comes in turn with tasks, so that neither keeps the other from the mount's threads. Where the
+ * first look waits for long, the mount hangs or is slow, and no more are taken: who asks is told at once.
+ *
  * Owner numbers of claims count through all threads of the process from 1. They need no more than
  * that: a task that is READING when this process is gone was one of ours, for a trust domain has
  * one reader at a time.
@@ -35,8 +38,9 @@
 #include <string.h>
 
 #define MOUNT_MOST 64
-#define MOUNT_MOST_LOOKS 4096          /* of a mount, that wait */
-#define MOUNT_MADE (UINT64_C(1) << 63) /* beside a root's inode: no device has such a number */
+#define MOUNT_MOST_LOOKS 4096               /* of a mount, that wait */
+#define MOUNT_LOOKS_NS UINT64_C(1000000000) /* then the mount hangs, as far as peers see */
+#define MOUNT_MADE (UINT64_C(1) << 63)      /* beside a root's inode: no device has such a number */
 
 static struct {                   /* written by the main thread before any reading thread starts */
 	unsigned threads, owners; /* of a mount; given out so far */
@@ -155,6 +159,22 @@ static int mount_claim_task_locked(struct reader_mount *mount, uint32_t owner,
 	return 0;
 }
 
+/* A look or a task, by turns, where there are both. */
+static int mount_claim_turn_locked(struct reader_mount *mount, uint32_t owner,
+				   struct reader_claim *ret)
+{
+	int r = LANE_E_NONE;
+
+	if (mount->was_look)
+		r = mount_claim_task_locked(mount, owner, ret);
+	if (r == LANE_E_NONE)
+		ret->look = mount_take_look_locked(mount);
+	if (r == LANE_E_NONE && !ret->look && !mount->was_look)
+		r = mount_claim_task_locked(mount, owner, ret);
+	mount->was_look = ret->look != NULL;
+	return ret->look ? 0 : r;
+}
+
 int reader_mount_claim(const struct reader_thread *thread, struct reader_claim *ret)
 {
 	struct reader_mount *mount = thread->mount;
@@ -166,9 +186,7 @@ int reader_mount_claim(const struct reader_thread *thread, struct reader_claim *
 		pthread_cond_wait(&mount->filled, &mount->lock);
 	ret->again = mount_take_again_locked(mount);
 	if (!ret->again)
-		ret->look = mount_take_look_locked(mount);
-	if (!ret->again && !ret->look)
-		r = mount_claim_task_locked(mount, thread->owner, ret);
+		r = mount_claim_turn_locked(mount, thread->owner, ret);
 	pthread_mutex_unlock(&mount->lock);
 	return r;
 }
@@ -205,17 +223,24 @@ static struct reader_lane *mount_sharing_locked(struct reader_mount *mount,
 	return lane;
 }
 
+static bool mount_takes_looks_locked(const struct reader_mount *mount, uint64_t now_ns)
+{
+	return !mount->looks || (mount->n_looks < MOUNT_MOST_LOOKS &&
+				 now_ns - mount->looks->since_ns <= MOUNT_LOOKS_NS);
+}
+
 static int mount_look(struct reader_mount *mount, const struct value_head *get)
 {
+	const uint64_t now_ns = base_now_ns();
 	struct reader_lane *lane;
 	struct reader_look *look = NULL;
 
 	pthread_mutex_lock(&mount->lock);
 	lane = mount_sharing_locked(mount, &get->group);
-	if (lane && mount->n_looks < MOUNT_MOST_LOOKS)
+	if (lane && mount_takes_looks_locked(mount, now_ns))
 		look = malloc(sizeof(*look));
 	if (look) {
-		*look = (struct reader_look){.lane = lane, .get = *get};
+		*look = (struct reader_look){.lane = lane, .get = *get, .since_ns = now_ns};
 		if (!mount->looks)
 			mount->looks_end = &mount->looks;
 		*mount->looks_end = look;

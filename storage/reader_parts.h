@@ -134,7 +134,7 @@ void reader_lane_again(struct reader_ask *ask);
 bool reader_lane_idles(uint32_t *seen);
 struct value_head;
 /* A reading thread looks at the source for one who asks: 1: reader_serve_looked() follows; 0: no lane has that group;
- * -1: too many are waiting for that. */
+ * -1: too many wait for that, or the first one does for long. */
 int reader_lane_look(const struct value_head *get);
 /* A value of that form is this node's to keep on its disk. */
 void reader_lane_store(struct reader_lane *lane, unsigned form, uint64_t sample,
@@ -277,8 +277,9 @@ struct reader_mount {
 	struct reader_lane *lanes;
 	unsigned n_lanes;                       /* with those that are leaving */
 	struct reader_ask *again, **again_end;  /* their tasks are read before others */
-	struct reader_look *looks, **looks_end; /* and then comes what is to be looked at */
+	struct reader_look *looks, **looks_end; /* in turn with other tasks */
 	unsigned n_looks;
+	bool was_look; /* what was claimed last */
 };
 
 struct reader_thread {

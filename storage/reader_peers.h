@@ -114,6 +114,7 @@ struct reader_look { /* at a sample's source, for a peer */
 	struct reader_look *next;
 	struct reader_lane *lane; /* busy with it */
 	struct value_head get;
+	uint64_t since_ns; /* it waits */
 };
 
 /* ---- reader_checks.c: some of what peers give is compared with the source ---- */
