@@ -39,7 +39,8 @@ enum reader_message {
 	    13, /* LANE, FORM, YIELDS 0|1: the lane's stream brings nothing of that form any
 			       more, so its values make room where all others say so, too */
 	READER_PEERS =
-	    14, /* SELF, [RECHECK: who gives a value has looked at its source in that time]; fd 0: tray to write, fd 1: tray to read (cluster/value.h): there is a
+	    14, /* SELF, [RECHECK: who gives a value has looked at its source in that time], [COMPARE: one of so many values
+		 * that are fetched is made here, too, and compared; 0: none]; fd 0: tray to write, fd 1: tray to read (cluster/value.h): there is a
 				carrier, or a new one */
 	READER_MEMBERS = 15, /* WEIGHT: this node's; MEMBERS: who is connected now, all of them */
 	/* reader -> accessd */
@@ -102,6 +103,7 @@ enum reader_key {
 	READER_KEY_MEMBERS = 32, /* bytes: struct reader_member, each of another node */
 	READER_KEY_WEIGHT = 33,  /* u64 */
 	READER_KEY_RECHECK = 42, /* u64, of PEERS: seconds; 0 if absent */
+	READER_KEY_COMPARE = 43, /* u64, of PEERS: a number of values; 0 if absent */
 	READER_KEY_SHARED =
 	    34, /* u64 0|1: other nodes have the group by the same name; 0 if absent */
 	READER_KEY_WAY =

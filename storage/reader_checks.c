@@ -5,6 +5,9 @@
  * had it, and the two are compared byte for byte. A form is a function of its name, so one who gave another one lies, is
  * broken, or was lied to: he is not asked again. What he gave before is not looked for.
  *
+ * Which one is drawn by chance, so that nobody can count to it. What the owner answers is compared. What others PUT to
+ * him, or give in his place, is not: it is his from then on, and so is the blame for it.
+ *
  * One at a time: the value is copied, and waits for the worker that makes the sample's form. Where that one is not made the
  * source has changed or the worker died, and nothing is said.
  */
@@ -12,19 +15,21 @@
 #include "storage/reader_peers.h"
 
 #include "base/log.h"
+#include "base/philox.h"
 
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define CHECKS_EACH 1000 /* values, of which the last is compared */
 #define CHECKS_PATIENCE_NS UINT64_C(60000000000)
 
 static struct {
 	pthread_mutex_t lock;
 	/* under the lock */
-	uint64_t came, compared, wrong;
+	uint64_t each;            /* of so many values one is compared; 0: none */
+	struct philox_seq chance; /* key 0: not begun */
+	uint64_t compared, wrong;
 	uint8_t *value; /* owned; NULL: none is under way */
 	uint32_t bytes, peer;
 	uint64_t node; /* the peer's id */
@@ -38,11 +43,23 @@ static void end_locked(void)
 	checks.value = NULL;
 }
 
+/* false, too, where the kernel gives no seed: then another time. */
+static bool is_drawn_locked(void)
+{
+	uint64_t seed = 0;
+
+	if (checks.each == 0)
+		return false;
+	if (!checks.chance.key && base_random(&seed, sizeof(seed)) == 0)
+		philox_seq_init(&checks.chance, seed, 0, 0);
+	return checks.chance.key && philox_below(&checks.chance, checks.each) == 0;
+}
+
 static bool begin_locked(const struct value_head *have, const uint8_t *value, uint64_t node)
 {
 	const uint64_t now_ns = base_now_ns();
 
-	if (++checks.came % CHECKS_EACH != 0)
+	if (!is_drawn_locked())
 		return false;
 	if (checks.value && now_ns < checks.until_ns)
 		return false;
@@ -58,6 +75,13 @@ static bool begin_locked(const struct value_head *have, const uint8_t *value, ui
 	checks.sample = have->sample;
 	checks.until_ns = now_ns + CHECKS_PATIENCE_NS;
 	return true;
+}
+
+void reader_checks_each(uint64_t each)
+{
+	pthread_mutex_lock(&checks.lock);
+	checks.each = each;
+	pthread_mutex_unlock(&checks.lock);
 }
 
 bool reader_checks_begin(const struct value_head *have, const uint8_t *value)

@@ -205,8 +205,10 @@ static void on_peers(struct wire_in *in)
 	_cleanup_close_ int to_fd = wire_take_fd(in, 0);
 	_cleanup_close_ int from_fd = wire_take_fd(in, 1);
 
-	uint64_t recheck_s = 0;
+	uint64_t recheck_s = 0, compare_each = 0;
 
+	wire_get_u64(in, READER_KEY_COMPARE, &compare_each);
+	reader_checks_each(compare_each);
 	wire_get_u64(in, READER_KEY_RECHECK, &recheck_s);
 	reader_guests_recheck(BASE_MIN(recheck_s, UINT64_C(1000000)) * UINT64_C(1000000000));
 	if (to_fd < 0 || from_fd < 0 || !reader_peers_carrier(self, to_fd, from_fd))

@@ -361,6 +361,8 @@ bool reader_peers_is_on(void); /* is somebody connected? */
 void reader_peers_not_made(struct reader_shared *shared, uint64_t sample);
 /* An owner looks at the source of what he gives no more often than that. */
 void reader_guests_recheck(uint64_t every_ns);
+/* One of so many values that peers give is compared with the source; 0: none. */
+void reader_checks_each(uint64_t each);
 void reader_checks_state(struct reader_state *ret);
 
 #endif

@@ -55,6 +55,7 @@ union reading_message {
 };
 
 #define READING_PATIENCE_MS 6000 /* a little more than a store takes to close */
+#define COMPARE_EACH 1000 /* of so many values that peers give one is compared with its source */
 
 static void send_message(struct reading *reading, struct wire_out *out)
 {
@@ -207,6 +208,7 @@ void reading_peers(struct reading *reading, uint64_t self, int to_fd, int from_f
 	wire_out_init(&out, READER_PEERS);
 	wire_put_u64(&out, READER_KEY_SELF, self);
 	wire_put_u64(&out, READER_KEY_RECHECK, reading->domain->node->param.peer_recheck);
+	wire_put_u64(&out, READER_KEY_COMPARE, COMPARE_EACH);
 	wire_put_fd(&out, to_fd);
 	wire_put_fd(&out, from_fd);
 	send_message(reading, &out);

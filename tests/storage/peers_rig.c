@@ -163,16 +163,6 @@ static void listen_for(struct peers_node *node, int timeout_ms)
 	}
 }
 
-void peers_wait_said_wrong(struct peers_node *node)
-{
-	const uint64_t deadline_ns = base_now_ns() + PATIENCE_NS;
-
-	while (!node->said_wrong) {
-		ck_assert_uint_lt(base_now_ns(), deadline_ns);
-		listen_for(node, 50);
-	}
-}
-
 static void send_start(struct peers_node *node)
 {
 	struct wire_out out;
@@ -358,6 +348,7 @@ static void say_carrier(struct peers_node *node, const struct peers_node *other)
 	wire_out_init(&out, READER_PEERS);
 	wire_put_u64(&out, READER_KEY_SELF, node->id);
 	wire_put_u64(&out, READER_KEY_RECHECK, node->recheck_s);
+	wire_put_u64(&out, READER_KEY_COMPARE, node->compare_each);
 	wire_put_fd(&out, node->to_fd);
 	wire_put_fd(&out, node->from_fd);
 	process_send(&node->process, &out);

@@ -36,8 +36,8 @@ struct peers_node {
 	uint32_t block;
 	unsigned
 	    unfit_every; /* of the samples one has no such form; 0: all have. Before its worker runs */
-	unsigned recheck_s; /* of READER_PEERS */
-	const bool *lies;   /* [PEERS_SAMPLES]: its worker makes another value; NULL: of none */
+	unsigned recheck_s, compare_each; /* of READER_PEERS */
+	const bool *lies; /* [PEERS_SAMPLES]: its worker makes another value; NULL: of none */
 	const struct counter_cell *table; /* what is in its store */
 
 	pthread_t worker;
@@ -73,7 +73,6 @@ void peers_node_die(struct peers_node *node);
 void peers_queue(struct peers_node *node);
 void peers_wait(struct peers_node *node, unsigned n); /* until all tasks of n nodes have ended */
 void peers_end_round(struct peers_node *node);
-void peers_wait_said_wrong(struct peers_node *node);
 unsigned peers_files(struct peers_node *node);
 /* Until so many samples are in their stores, together. */
 void peers_wait_kept(struct peers_node *node, unsigned n, unsigned samples);
