@@ -45,6 +45,7 @@ def main():
     parser.add_argument("--epochs", type=int, default=3)
     parser.add_argument("--batch-size", type=int, default=64)
     options = parser.parse_args()
+    torch.manual_seed(1)
 
     data = oa.from_tar(options.shards, {"image": "jpg;png", "caption": "txt"}, ragged={"caption": MOST})
     loader = oa.Loader(data, t.Compose([t.RandomResizedCrop(SIZE, scale=(0.5, 1)), t.RandomHorizontalFlip(), t.ToTensor()]), options.batch_size,

@@ -35,6 +35,7 @@ def main():
     parser.add_argument("--epochs", type=int, default=3)
     parser.add_argument("--batch-size", type=int, default=16)
     options = parser.parse_args()
+    torch.manual_seed(1)
 
     data = oa.from_folders({"image": options.images, "mask": options.masks}, masks={"mask": oa.Mask(fill=NO_LABEL)}, names=options.names)
     augmented = t.Compose([t.RandomResizedCrop(SIZE, scale=(0.5, 1)), t.RandomHorizontalFlip(), t.ToTensor()])

@@ -37,6 +37,7 @@ def main():
     parser.add_argument("--epochs", type=int, default=3)
     parser.add_argument("--batch-size", type=int, default=64)
     options = parser.parse_args()
+    torch.manual_seed(1)
 
     augment = t.Compose([t.RandomResizedCrop(SIZE, scale=(0.2, 1)), t.RandomHorizontalFlip(), t.ColorJitter(0.4, 0.4, 0.4, 0.1),
                          t.RandomGrayscale(0.2), t.ToTensor()])

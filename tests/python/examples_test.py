@@ -4,6 +4,7 @@
 import importlib.util
 import io
 import json
+import math
 import os
 import pathlib
 import re
@@ -107,14 +108,15 @@ class ExamplesTest(DaemonCase):
         self.assertEqual(run.returncode, 0, run.stdout)
         return run.stdout
 
-    def losses(self, said, *counts):
-        """Of each epoch, which has these counts; they fall."""
+    def losses(self, said, *counts, below=None):
+        """Of each epoch, which has these counts; they fall, or end below this one."""
         epochs = re.findall(r"epoch \d: (\d+) samples.* loss ([0-9.]+)", said)
         self.assertEqual([int(samples) for samples, _ in epochs], [*counts], said)
-        self.assertLess(float(epochs[-1][1]), float(epochs[0][1]), said)
+        self.assertLess(float(epochs[-1][1]), below or float(epochs[0][1]), said)
 
     def test_two_views(self):
-        self.losses(self.run_example("simclr.py", "--epochs", "3"), 192, 192, 192)
+        """Of the 127 others the right one is found more often than by a guess; of three colours, jittered, not always."""
+        self.losses(self.run_example("simclr.py", "--epochs", "3"), 192, 192, 192, below=math.log(127))
 
     def test_captions(self):
         """The colour of each picture, in words."""
