@@ -84,17 +84,27 @@ static void check_runs(bool once)
 	}
 }
 
-static void check_files_once(void)
-{
-	for (unsigned s = 0; s < PEERS_SAMPLES; s++)
-		ck_assert_msg(node[0].files[s] + node[1].files[s] == 1, "sample %u: %u, %u", s,
-			      node[0].files[s], node[1].files[s]);
-}
-
 /* A machine that stood still for as long as anybody waits shows nothing of who reads what. */
 static bool was_slow(void)
 {
 	return round_ns > IDLE_NS / 2;
+}
+
+/* Each is read at least as often as it must be; where a maker seemed to have passed one over, another has made it, too. */
+static void check_files(unsigned unfit_every)
+{
+	unsigned more = 0;
+
+	for (unsigned s = 0; s < PEERS_SAMPLES; s++) {
+		const unsigned least = unfit_every && s % unfit_every == 0 ? PEERS_NODES : 1;
+		const unsigned n = node[0].files[s] + node[1].files[s];
+
+		ck_assert_msg(n >= least, "sample %u: %u, %u", s, node[0].files[s],
+			      node[1].files[s]);
+		more += n - least;
+	}
+	if (!was_slow())
+		ck_assert_uint_le(more, PEERS_SAMPLES / 10);
 }
 
 /* In the last round all came from where it is kept. */
@@ -111,8 +121,7 @@ START_TEST(each_file_is_read_once_and_each_form_made_once)
 	connect_all();
 	round_of_all();
 	check_runs(true);
-	if (!was_slow())
-		check_files_once();
+	check_files(0);
 	peers_wait_kept(node, PEERS_NODES, PEERS_SAMPLES);
 	for (unsigned s = 0; s < PEERS_SAMPLES; s++)
 		for (unsigned i = 0; i < PEERS_NODES; i++)
@@ -161,13 +170,10 @@ START_TEST(what_has_no_form_comes_as_its_file)
 	connect_all();
 	round_of_all();
 	check_runs(true);
-	for (unsigned s = 0; s < PEERS_SAMPLES; s++) {
-		ck_assert_uint_ge(node[0].files[s] + node[1].files[s], s % 10 ? 1 : 2);
-		if (!was_slow())
-			ck_assert_uint_le(node[0].files[s] + node[1].files[s], s % 10 ? 1 : 2);
+	check_files(10);
+	for (unsigned s = 0; s < PEERS_SAMPLES; s++)
 		for (unsigned i = 0; i < PEERS_NODES; i++)
 			expected += s % 10 == 0 && peers_owns(&node[i], &node[1 - i], s);
-	}
 	ck_assert_uint_eq(expected, PEERS_SAMPLES / 10);
 	ck_assert_uint_ge(said, 1); /* by each that is not the owner, once he has tried */
 	ck_assert_uint_le(said, PEERS_SAMPLES / 10);
