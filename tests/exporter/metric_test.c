@@ -15,8 +15,8 @@ static const char some[] =
     "\"jobs\":[{\"id\":4,\"uid\":1000,\"name\":\"a\\\"b\\\\c\\nd<x>&\",\"stream\":1,\"order\":"
     "\"any\",\"rate\":1.25,\"waiting\":true,\"waits\":{\"window_seconds\":4,\"read\":1}},"
     "{\"id\":5,\"uid\":1000,\"name\":\"late\",\"waits\":{\"window_seconds\":0,\"read\":0}}],"
-    "\"caches\":[{\"uid\":7,\"gid\":8,\"public\":true,\"mode\":\"on\"},"
-    "{\"uid\":9,\"gid\":8,\"public\":false,\"mode\":\"off\"}],"
+    "\"caches\":[{\"uid\":7,\"gid\":8,\"public\":true,\"named\":\"\",\"mode\":\"on\"},"
+    "{\"uid\":9,\"gid\":8,\"public\":false,\"named\":\"wild\",\"mode\":\"off\"}],"
     "\"cluster\":{\"members\":[{\"node\":\"b\",\"address\":\"10.0.0.2:7411\",\"state\":\"met\"},"
     "{\"node\":\"c\",\"address\":\"10.0.0.3:7411\",\"state\":\"waits\"}],"
     "\"channels\":[{\"node\":\"b\",\"uid\":7,\"gid\":8,\"public\":false,\"open\":false,\"gets\":9,"
@@ -72,8 +72,8 @@ START_TEST(values)
 	has("\noneaccess_job_rate{jobid=\"4\",uid=\"1000\"} 1.25\n");
 	has("\noneaccess_job_waiting{jobid=\"4\",uid=\"1000\"} 1\n");
 	has("\noneaccess_job_wait_read_ratio{jobid=\"4\",uid=\"1000\"} 0.25\n");
-	has("\noneaccess_cache_on{uid=\"7\",gid=\"8\",public=\"true\"} 1\n");
-	has("\noneaccess_cache_on{uid=\"9\",gid=\"8\",public=\"false\"} 0\n");
+	has("\noneaccess_cache_on{uid=\"7\",gid=\"8\",public=\"true\",named=\"\"} 1\n");
+	has("\noneaccess_cache_on{uid=\"9\",gid=\"8\",public=\"false\",named=\"wild\"} 0\n");
 	has("\noneaccess_peer_met{node=\"b\",address=\"10.0.0.2:7411\"} 1\n");
 	has("\noneaccess_peer_met{node=\"c\",address=\"10.0.0.3:7411\"} 0\n");
 	has("\noneaccess_peer_open{node=\"b\",uid=\"7\",gid=\"8\",public=\"false\"} 0\n");
