@@ -129,6 +129,7 @@ void pump_turn(struct stream *stream)
 	}
 	if (stream->state != STREAM_RUNS)
 		return;
+	stream_grow(stream);
 	if (feed_ns && (!wake_ns || feed_ns < wake_ns))
 		wake_ns = feed_ns;
 	if (wake_ns)

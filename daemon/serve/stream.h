@@ -104,6 +104,8 @@ void stream_free(struct stream *stream);
  * slots that it would like to have, too. */
 enum { STREAM_E_LATER = 1, STREAM_E_MEMORY = 2 };
 int stream_make_room(struct stream *stream, struct diag *diag);
+/* Has few slots free: reserves more, in which late and slow jobs find what others had, while there is memory to spare. */
+void stream_grow(struct stream *stream);
 /* From reserve.c: so many slots more; all_of_them: as many as were asked for. */
 void stream_reserved(struct variant *variant, uint32_t slots, bool all_of_them);
 /* Makes room for a further variant with this geometry. false: there is none, and why in ret. *ret_slots:
