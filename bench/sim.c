@@ -5,7 +5,7 @@
  * share of separate loaders' work, and the longest share of its time that a job waited.
  *
  *	sim             the table: 100, 400, 1,600, 5,000 chunks an epoch, one and two in production
- *	sim --quick     what "make check" runs: 100 and 400 chunks, means of three seeds, with limits
+ *	sim --quick     what "make check" runs: 100 and 400 chunks, means of three seeds, with limits; and a small set
  *	sim CHUNKS SEEDS the same for so many chunks an epoch, means of so many seeds
  *	sim --compose   times the dealing of a chunk for 64 jobs and 2^19 grains
  *	sim --chapters  what it costs to walk through an epoch in chapters
@@ -145,6 +145,45 @@ static int print_table(uint32_t chunks, uint32_t producing, unsigned seeds)
 	return failed;
 }
 
+/* small data sets: jobs that come late, or are slow, find in the slots what the others had */
+
+#define SIM_SMALL 8 /* chunks an epoch */
+#define SIM_SMALL_SEEDS 20
+
+static int print_small(void)
+{
+	static const struct sim_world_scenario scenario = {
+	    .jobs = 4,
+	    .slots = 2 * SIM_SMALL,
+	    .speed = {1, .69, .52, .35},
+	    .start = {0, .37, .74, 1.11},
+	    .epochs = {2, 2, 2, 2},
+	};
+	int failed = 0;
+
+	for (unsigned seed = 1; seed <= SIM_SMALL_SEEDS; seed++) {
+		struct sim_world_run run = {
+		    .n = SIM_SMALL * SIM_SIZE,
+		    .chunk = SIM_SIZE,
+		    .producing = 2,
+		    .rate = SIM_RATE,
+		    .seed = seed,
+		};
+		struct sim_world_result result;
+
+		if (sim_world(&scenario, &run, &result) || result.work * scenario.jobs > 1) {
+			printf("  seed %u: TOO MUCH\n", seed);
+			failed = 1;
+		}
+	}
+	printf("%u chunks an epoch, slots for two, 4 jobs of different speeds, one after the "
+	       "other, %u "
+	       "seeds: each sample is made %s\n",
+	       SIM_SMALL, SIM_SMALL_SEEDS,
+	       failed ? "more often than once" : "once for all of them");
+	return failed;
+}
+
 static int print_tables(bool quick)
 {
 	static const struct {
@@ -156,7 +195,7 @@ static int print_tables(bool quick)
 	for (uint32_t producing = 1; producing <= 2; producing++)
 		for (size_t i = 0; i < (quick ? 2 : BASE_ARRAY_LEN(sizes)); i++)
 			failed |= print_table(sizes[i].chunks, producing, sizes[i].seeds);
-	return failed;
+	return print_small() | failed;
 }
 
 /* composing: 64 jobs in the middle of their epochs, in the cases that cost most in their ways */

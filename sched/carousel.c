@@ -125,8 +125,17 @@ int carousel_add_slots(struct carousel *carousel, uint32_t slots)
 			return -ENOMEM;
 		s->owner = CAROUSEL_NOBODY;
 		carousel->n_slots++;
+		carousel->n_free++;
 	}
+	for (uint32_t job = 0; job < CAROUSEL_MAX_JOBS; job++)
+		if (carousel->jobs[job].used)
+			carousel_need_look(carousel, job); /* there is room to grant it more */
 	return 0;
+}
+
+uint32_t carousel_free_slots(const struct carousel *carousel)
+{
+	return carousel->n_free;
 }
 
 static uint64_t most_of_segment(const struct carousel *carousel)

@@ -151,6 +151,7 @@ void carousel_free(struct carousel *carousel);
 const struct deal *carousel_deal(const struct carousel *carousel);
 /* CAROUSEL_E_FULL past max_slots */
 int carousel_add_slots(struct carousel *carousel, uint32_t slots);
+uint32_t carousel_free_slots(const struct carousel *carousel); /* that have no chunk */
 
 /*
  * The number is another pipeline's from now on: what is resident of the one before is no variant of its

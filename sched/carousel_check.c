@@ -235,7 +235,7 @@ static const char *check_slot(const struct carousel *carousel, uint32_t slot)
 const char *carousel_check(const struct carousel *carousel)
 {
 	const char *broken = NULL;
-	uint32_t unfinished = 0, unstamped = 0;
+	uint32_t unfinished = 0, unstamped = 0, n_free = 0;
 
 	for (uint32_t job = 0; job < CAROUSEL_MAX_JOBS && !broken; job++)
 		broken = check_job(carousel, job);
@@ -243,6 +243,7 @@ const char *carousel_check(const struct carousel *carousel)
 		const struct carousel_slot *s = &carousel->slots[slot];
 
 		broken = check_slot(carousel, slot);
+		n_free += !s->chunk.instance;
 		unfinished += s->chunk.instance && !s->chunk.ready;
 		unstamped += s->chunk.instance && s->chunk.ready && !s->stamped;
 	}
@@ -252,6 +253,8 @@ const char *carousel_check(const struct carousel *carousel)
 		return broken;
 	if (unfinished != carousel->unfinished || unfinished > carousel->config.producing)
 		return "chunks in production are not counted right, or too many";
+	if (n_free != carousel->n_free)
+		return "free slots are not counted right";
 	if (unstamped != carousel->unstamped)
 		return "finished chunks are not counted right";
 	for (size_t i = 0; i < carousel->room_window; i++)

@@ -203,6 +203,7 @@ static void empty_slot(struct carousel *carousel, uint32_t slot, struct carousel
 	memset(s->uses, 0, CAROUSEL_MAX_JOBS);
 	carousel_log_forget(carousel, slot);
 	s->chunk = (struct carousel_chunk){0};
+	carousel->n_free++;
 	s->again = false;
 	s->seen = s->check = s->meant = (struct carousel_set){0};
 	s->owner = CAROUSEL_NOBODY;

@@ -10,6 +10,10 @@
  * took all it can would leave none. But nobody waits for a chunk in production beside a finished one
  * that it can take: so a job that joins catches up when production is slower than all of them.
  *
+ * While slots are free, beside the one that is filled next, nothing has to go for what is granted. So
+ * everybody is granted all that he needs of what is there. A new chunk is then made of what is in none of these, and those stay
+ * whole: where the slots hold the epochs that jobs are apart by, each sample is made once for all.
+ *
  * A job whose pace is not known yet, and a group, want as much as the lead. Nobody leads where no op
  * is random (a resident chunk may come again), nor where an epoch has chapters.
  */
@@ -113,7 +117,8 @@ bool carousel_lead_may_take(const struct carousel *carousel, uint32_t job, uint3
 	const struct carousel_member *member = &carousel->jobs[job];
 	const struct carousel_slot *s = &carousel->slots[slot];
 
-	return !is_led(carousel, member) || member->is_group || member->scope != s->chunk.scope ||
-	       carousel_set_has(&s->meant, job) || carousel_lead_wants(carousel, member) ||
+	return carousel->n_free > 1 || !is_led(carousel, member) || member->is_group ||
+	       member->scope != s->chunk.scope || carousel_set_has(&s->meant, job) ||
+	       carousel_lead_wants(carousel, member) ||
 	       (s->chunk.ready && waits_for_production(carousel, member));
 }

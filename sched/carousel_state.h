@@ -166,7 +166,7 @@ struct carousel {
 	struct carousel_window window; /* of the chapter that a chunk is dealt from */
 	size_t room_window;            /* words that the widest one has */
 	uint32_t max_grains;           /* of a chunk */
-	uint32_t n_slots, unfinished, unstamped;
+	uint32_t n_slots, n_free, unfinished, unstamped; /* n_free: of the slots, without a chunk */
 	uint64_t instances;
 	uint64_t planned;  /* entries of logs that were not produced as they were dealt */
 	uint32_t evicting; /* slot, or CAROUSEL_NO_SLOT */

@@ -349,6 +349,7 @@ static void produce(struct carousel *carousel, uint32_t *order, uint32_t n, uint
 	    .seed = carousel->config.seed,
 	};
 	s->stamped = true;
+	carousel->n_free--;
 	fill_chunk(carousel, order, n, n_hungry, slot, now_ns);
 	if (has_tail)
 		grant_tail(carousel, order[0], slot, now_ns);

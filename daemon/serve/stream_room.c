@@ -3,6 +3,10 @@
  * Memory for streams. Each job needs slots (admit.c), and a slot is memory of each variant, so that one
  * job more, or a variant more, is counted over all of them and each is charged to who pays for it. Nothing
  * is touched before it was counted.
+ *
+ * Small data sets get more: where the slots hold the epochs that jobs can be apart by, each sample is made once
+ * for all of them, whenever they begin and however fast they are. Such slots are reserved as they are about to be
+ * filled, only if all of them fit into a part of what is free, so that whoever comes later finds the rest.
  */
 #include "daemon/serve/streams.h"
 
@@ -16,6 +20,10 @@
 #include "daemon/tenant/admit.h"
 #include "daemon/tenant/tenant.h"
 #include "libaccess/libaccess.h"
+#include "pipeline/pipeline.h"
+
+#define SPARE 8      /* of what is free, one part in so many may be slots that no job needs */
+#define GROW_AHEAD 2 /* free slots that are left when more are reserved */
 
 /* ---- what it takes ---- */
 
@@ -40,20 +48,29 @@ static uint64_t lack_of(const struct stream *stream, const struct domain *payer,
 	return bytes;
 }
 
+/* Would `times` what all variants lack to have so many slots fit into what is free? */
+static bool fits(const struct stream *stream, uint32_t slots, unsigned times)
+{
+	if (times * lack_of(stream, NULL, slots) > tenant_left_of_node(stream->node))
+		return false;
+	for (unsigned i = 0; i < LAYOUT_MAX_VARIANTS; i++) {
+		const struct variant *variant = stream->variant[i];
+		uint64_t lack =
+		    variant_is_open(variant) ? lack_of(stream, variant->payer, slots) : 0;
+
+		if (lack && times * lack > tenant_free_bytes(variant->payer))
+			return false;
+	}
+	return true;
+}
+
 /* Can all variants have so many slots, and payer so many bytes more? */
 static bool can_afford(const struct stream *stream, uint32_t slots, const struct domain *payer,
 		       uint64_t more)
 {
-	if (lack_of(stream, NULL, slots) + more > tenant_left_of_node(stream->node))
-		return false;
-	for (unsigned i = 0; i < LAYOUT_MAX_VARIANTS; i++) {
-		const struct variant *variant = stream->variant[i];
-
-		if (variant_is_open(variant) && lack_of(stream, variant->payer, slots) &&
-		    lack_of(stream, variant->payer, slots) > tenant_free_bytes(variant->payer))
-			return false;
-	}
-	return !payer || lack_of(stream, payer, slots) + more <= tenant_free_bytes(payer);
+	return fits(stream, slots, 1) &&
+	       lack_of(stream, NULL, slots) + more <= tenant_left_of_node(stream->node) &&
+	       lack_of(stream, payer, slots) + more <= tenant_free_bytes(payer);
 }
 
 static uint64_t stride_of_all(const struct stream *stream)
@@ -138,18 +155,46 @@ int stream_make_room(struct stream *stream, struct diag *diag)
 	    BASE_MIN(admit_wanted_slots(ranks, (uint32_t)stream->node->param.slots), most);
 	uint32_t least = admit_least_slots(ranks);
 
-	while (least <= most && !can_afford(stream, least, NULL, 0) &&
-	       tenant_make_room(stream->payer))
+	while (least <= most && !fits(stream, least, 1) && tenant_make_room(stream->payer))
 		continue;
 	if (!machine_has_room_ahead(&stream->node->machine))
 		wanted = BASE_MIN(wanted, least);
-	while (wanted && !can_afford(stream, wanted, NULL, 0))
+	while (wanted && !fits(stream, wanted, 1))
 		wanted--;
 	if (!reserve_all(stream, wanted))
 		return refuse_job(stream, ranks, diag);
 	if (stream->slots >= least)
 		return 0;
 	return is_reserving(stream) ? STREAM_E_LATER : refuse_job(stream, ranks, diag);
+}
+
+/* ---- more than jobs need ---- */
+
+/* Slots for all that jobs can have in common: with random ops two epochs of each job, without one. */
+static uint32_t slots_of_epochs(const struct stream *stream)
+{
+	const struct board_geometry *geometry = &stream->geometry;
+	uint64_t chunks = (geometry->n_samples + geometry->chunk - 1) / geometry->chunk;
+	unsigned epochs = 1;
+
+	for (unsigned i = 0; i < LAYOUT_MAX_VARIANTS; i++)
+		if (variant_is_open(stream->variant[i]) &&
+		    pipeline_is_random(stream->variant[i]->pipeline))
+			epochs = 2;
+	return (uint32_t)BASE_MIN(epochs * chunks, (uint64_t)geometry->max_slots);
+}
+
+void stream_grow(struct stream *stream)
+{
+	const struct node *node = stream->node;
+	uint32_t to = slots_of_epochs(stream);
+
+	if (node->param.slots || stream->slots >= to ||
+	    carousel_free_slots(stream->carousel) > GROW_AHEAD ||
+	    !machine_has_room_ahead(&node->machine) || !fits(stream, to, SPARE))
+		return;
+	/* Where the kernel refuses, the stream has what it had, and the next job asks again. */
+	(void)reserve_all(stream, BASE_MIN(to, stream->slots + BASE_MAX(stream->slots / 2, 2u)));
 }
 
 /* ---- a variant more ---- */

@@ -175,9 +175,16 @@ static int make_carousel(struct stream *stream)
 	return carousel_new(&config, &stream->carousel);
 }
 
+void stream_turn(struct stream *stream)
+{
+	pump_turn(stream);
+	if (stream->state == STREAM_RUNS)
+		stream_grow(stream);
+}
+
 static void on_pump(void *arg)
 {
-	pump_turn(arg);
+	stream_turn(arg);
 }
 
 static void on_linger(void *arg)

@@ -30,12 +30,16 @@ void stream_free(struct stream *stream);
  * slots that it would like to have, too. */
 enum { STREAM_E_LATER = 1, STREAM_E_MEMORY = 2 };
 int stream_make_room(struct stream *stream, struct diag *diag);
+/* Has few slots free: reserves more, in which late and slow jobs find what others had, while there is memory to spare. */
+void stream_grow(struct stream *stream);
 /* A child ended: was it one that reserved slots? */
 bool stream_child_ended(struct node *node, pid_t pid, int status);
 /* Makes room for a further variant with this geometry. false: there is none, and why in ret. *ret_slots:
  * how many it must have. */
 bool stream_make_room_for(struct stream *stream, const struct board_geometry *geometry,
 			  const struct domain *payer, uint32_t *ret_slots, char *ret, size_t size);
+/* What happened is looked at, and what follows is done, now (pump.h). */
+void stream_turn(struct stream *stream);
 /* Runs what can run, and lets those who wait for it try. */
 void stream_settle(struct stream *stream);
 /* Frees a catalogue that nobody has, or the oldest stream that no connection has, or a variant, or has the forms that are kept in memory give

@@ -26,7 +26,6 @@
 #include "daemon/node.h"
 #include "daemon/serve/from_reader.h"
 #include "daemon/serve/from_workers.h"
-#include "daemon/serve/pump.h"
 #include "daemon/serve/source.h"
 #include "daemon/serve/stream.h"
 #include "daemon/serve/streams.h"
@@ -63,7 +62,7 @@ static void on_event(void *arg)
 
 	LIST_FOREACH(stream, &domain->streams, link)
 	if (stream == LIST_FIRST(&domain->streams))
-		pump_turn(stream);
+		stream_turn(stream);
 	else
 		stream_turn_soon(stream);
 }

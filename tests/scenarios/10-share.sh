@@ -23,3 +23,46 @@ exactly_once "$work/result.json"
 read=$("$expect" "$work/result.json" node.samples_read)
 "$expect" "$work/result.json" node.samples_preprocessed == "$read" || fail "files are not read once for all"
 [ -z "$(ls -d "$work"/access-bench-* 2>/dev/null)" ] || fail "a folder was left behind"
+
+# A small set has slots for two epochs, which come as they are filled: however slow a job is and whenever it begins, it finds what another one had.
+# (Two epochs of 13 chunks. Where they are there at once, nothing hangs on who comes when.)
+"$pictures" "$work/small" 200 3 64
+timeout $longest "$bench" --dataset "$work/small" --pipeline imagenet-train-u8 --private --workers 2 --chunk 16 --slots 28 --verify --quiet \
+	--jobs 3 --batch 16 --epochs 2 --step-ms 1,30,10 --start-s 0,0.2,0.6 --json "$work/small.json" >"$work/bench.log" 2>&1 ||
+	fail "access-bench says so"
+exactly_once "$work/small.json"
+"$expect" "$work/small.json" node.samples_preprocessed == 400 || fail "samples were made more often than once for all"
+
+start_accessd workers=1 chunk=16
+grown() {
+	until_true $patience status_is streams.0.slots == "$1" || return 1
+	! is_gone "$run"
+}
+all_grown() { grown 26; }
+training grows 40 all_grown --dataset "$work/small" --pipeline imagenet-train-u8 --batch 16 --step-ms 1
+stop_accessd
+# One epoch where an instance may serve again.
+start_accessd workers=1 chunk=16
+one_grown() { grown 13; }
+training evaluates 40 one_grown --dataset "$work/small" --pipeline imagenet-eval-u8 --batch 16 --step-ms 1
+stop_accessd
+# The second job is made nothing.
+start_accessd workers=1 chunk=16 slots=14 linger_s=600
+for job in first second; do
+	timeout $longest "$bench" --dataset "$work/small" --pipeline imagenet-eval-u8 --socket "$socket" --batch 16 --epochs 2 --verify \
+		--json "$work/$job.json" --quiet 2>"$work/$job.log" || fail "access-bench says so"
+	exactly_once "$work/$job.json"
+	status_is node.samples_preprocessed == 200 || fail "what lay in the slots was made again for the $job job"
+done
+stop_accessd
+# Without memory to spare there is none of it.
+start_accessd workers=1 chunk=16 memory=96M
+small=0
+not_grown() {
+	until_true $patience status_is node.chunks ">" 40 || return 1
+	small=$(status streams.0.slots)
+	! is_gone "$run"
+}
+training stays 40 not_grown --dataset "$work/small" --pipeline imagenet-train-u8 --batch 16 --step-ms 1
+[ "$small" = 4 ] || fail "$small slots where two epochs are more than an eighth of what is free"
+stop_accessd
