@@ -18,9 +18,10 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "daemon/cache/cache.h"
+#include "daemon/cache/cache_state.h"
 #include "daemon/net/porter.h"
 #include "daemon/node.h"
+#include "daemon/node_life.h"
 #include "daemon/operate.h"
 
 #define LOG_MOST (1 << 20) /* bytes of a private daemon's log before it starts anew */

@@ -5,12 +5,11 @@
 /*
  * The node: what one accessd has. Everything in daemon/ belongs to the loop thread, so nothing here
  * is locked. Owners: the node owns domains and connections, a domain its sources and streams, a
- * stream its jobs.
+ * stream its jobs. This is the state alone, at the bottom: who makes and ends all of it, on top, is node_life.c.
  */
 
 #include <sys/queue.h>
 #include "base/base.h"
-#include "daemon/net/accept.h"
 #include "daemon/net/guest.h"
 #include "daemon/cluster/gating.h"
 #include "daemon/ending.h"
@@ -20,16 +19,20 @@
 #include "daemon/param.h"
 #include "daemon/place.h"
 #include "daemon/net/porter.h"
-#include "daemon/net/prepare.h"
 #include "daemon/net/watch.h"
 #include "daemon/proc/reaper.h"
 #include "daemon/serve/group_keep.h"
 #include "daemon/service.h"
-#include "daemon/tenant/domain.h"
-#include "daemon/cache/stores.h"
-#include "daemon/tenant/tenant.h"
+#include "daemon/tenant/tenant_rules.h"
+#include "sched/fair.h"
 
+struct accept;
 struct conn;
+struct domain;
+struct node;
+struct prepare_queue;
+struct reserve_leaving;
+struct stores;
 
 struct node_counters { /* since the start, over all streams, also those that ended */
 	uint64_t samples_read, bytes_read, samples_preprocessed, chunks, reference, bad_samples;
@@ -41,18 +44,24 @@ struct node_counters { /* since the start, over all streams, also those that end
 	uint64_t catalogs, catalogs_apart; /* written, and of these by children */
 };
 
+struct node_room { /* what gives way where memory is wanted (stream_end.c) */
+	bool (*make)(struct domain *domain); /* for that one's tenant. false: there is nothing */
+	/* Bytes that would give way, of payer's tenant; NULL: anybody's. */
+	uint64_t (*idle)(const struct node *node, const struct domain *payer);
+};
+
 struct node {
 	struct loop *loop;
 	struct param param;
 	struct place place;
 	struct loop_watch *tick, *idle, *term_watch, *int_watch, *child_watch, *more_children;
-	struct accept accept;
+	struct accept *accept; /* NULL: nobody is taken in */
 	struct service service;
 
 	LIST_HEAD(node_domains, domain) domains;
 	LIST_HEAD(node_leaving, reserve_leaving) leaving;
 	struct kept_logs kept;
-	struct prepare_queue preparing;
+	struct prepare_queue *preparing;
 	struct endings endings;
 	struct domain *own; /* the only one, of our own user; NULL: tenants have theirs */
 	unsigned n_tenants; /* uids that have a domain */
@@ -70,12 +79,13 @@ struct node {
 	uint16_t next_lane;
 
 	struct gating gating;
-	struct stores stores;
+	struct stores *stores;
 	uint64_t memory_budget, memory_used;
 	uint64_t memory_catalogs; /* of what is used */
 	uint64_t
 	    memory_kept; /* of the budget, too: granted to memory caches, which give way to streams */
 	const char *memory_source;
+	const struct node_room *room; /* NULL: nothing gives way */
 	uint64_t started_ns;
 	uint32_t ticks; /* since the start, from 1 */
 	struct node_counters counters;
@@ -87,15 +97,9 @@ struct node {
 	bool draining;
 };
 
-/* Builds everything from node->param and node->place (both set, place open). 0 or negative errno
- * with diag. */
-int node_init(struct node *node, struct diag *diag);
-void node_fini(struct node *node);
 /* A job came: its heart beats until no stream has work or jobs. */
 void node_need_tick(struct node *node);
 /* Nobody is connected (any more), but for watchers: a private accessd ends if that stays so. */
 void node_is_idle(struct node *node);
-/* SIGTERM: hand out nothing new, tell clients to come back, stop the loop. */
-void node_drain(struct node *node, const char *why);
 
 #endif

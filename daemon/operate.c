@@ -11,11 +11,12 @@
 
 #include "base/log.h"
 #include "daemon/limits.h"
+#include "daemon/net/accept.h"
 #include "daemon/net/conn.h"
 #include "daemon/net/sharing.h"
 #include "daemon/node.h"
-#include "daemon/serve/pump.h"
 #include "daemon/serve/stream.h"
+#include "daemon/tenant/domain.h"
 
 static void look_at_child(struct child *child, const char *what, uint64_t limit_ns)
 {
@@ -88,7 +89,7 @@ static void turn_streams(const struct node *node)
 
 	LIST_FOREACH(domain, &node->domains, link)
 	LIST_FOREACH(stream, &domain->streams, link)
-	pump_soon(stream);
+	stream_turn_soon(stream);
 }
 
 static void take(void *arg, const struct param *wanted, struct param_change *ret)
@@ -102,7 +103,7 @@ static void take(void *arg, const struct param *wanted, struct param_change *ret
 	turn_streams(node);
 	if (log_parse_level(node->param.log_level, &level) == 0)
 		log_init("accessd", level);
-	accept_limit(&node->accept, limits_raise_files());
+	accept_limit(node, limits_raise_files());
 }
 
 static int reread(void *arg, struct param *ret, struct diag *diag)

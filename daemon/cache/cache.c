@@ -22,9 +22,9 @@
 #include "base/log.h"
 #include "daemon/map_end.h"
 #include "daemon/node.h"
-#include "daemon/serve/pump.h"
 #include "daemon/serve/source.h"
 #include "daemon/serve/stream.h"
+#include "daemon/serve/variant.h"
 #include "daemon/tenant/domain.h"
 #include "libaccess/libaccess.h"
 #include "pipeline/formats/decode_libraries.h"
@@ -34,30 +34,6 @@
 #define CACHE_CUT_DIGITS 16
 #define CACHE_AWAIT_NS UINT64_C(100000000)
 #define CACHE_NAME "oneaccess kept form 2"
-
-const char *cache_name(unsigned form, char ret[24])
-{
-	static const char *const names[] = {"file", "indexed", "packed", "decoded"};
-
-	if (form < BASE_ARRAY_LEN(names))
-		snprintf(ret, 24, "%s", names[form]);
-	else if (form == LAYOUT_FORM_AUGMENTED)
-		snprintf(ret, 24, "augmented");
-	else
-		snprintf(ret, 24, "decoded+%u", form - LAYOUT_FORM_PIXELS - 1);
-	return ret;
-}
-
-bool cache_is_choice(const char *text)
-{
-	static const char *const choices[] = {"auto",    "none",    "indexed",  "packed",
-					      "decoded", "deepest", "augmented"};
-
-	for (size_t i = 0; i < BASE_ARRAY_LEN(choices); i++)
-		if (strcmp(text, choices[i]) == 0)
-			return true;
-	return false;
-}
 
 /* ---- tables ---- */
 
@@ -115,7 +91,7 @@ void cache_formed(struct stream *stream, uint64_t form, int table_fd, const char
 	if (!point || point->state != CACHE_ASKED)
 		return;
 	point->state = CACHE_REFUSED;
-	pump_soon(stream); /* samples may wait for it */
+	stream_turn_soon(stream); /* samples may wait for it */
 	if (table_fd < 0) {
 		refuse_point(stream, form, why);
 		return;
@@ -156,12 +132,6 @@ void cache_dropped(struct stream *stream, const struct hash_id *group)
 }
 
 /* ---- which points there are ---- */
-
-void cache_init(struct cache *cache)
-{
-	*cache = (struct cache){.forced = -1, .peers = {-1, -1, -1, true}};
-	peering_init(&cache->peering);
-}
 
 void cache_fini(struct stream *stream)
 {

@@ -20,22 +20,6 @@
 
 #define CACHE_EPOCHS_IN_SLOTS 2 /* with one, chunks leave before they are needed again */
 
-const struct cache_point *cache_augmented(const struct cache *cache)
-{
-	const struct cache_point *last = &cache->point[BASE_MAX(cache->listed, 1u) - 1];
-
-	return last->form == LAYOUT_FORM_AUGMENTED ? last : NULL;
-}
-
-void cache_open(struct cache *cache)
-{
-	const struct cache_point *augmented = cache_augmented(cache);
-
-	cache->n = cache->listed;
-	if (augmented && (cache->allows < 2 || augmented->state == CACHE_REFUSED))
-		cache->n--;
-}
-
 void cache_own_cut(const struct stream *stream, const struct hash_id *cut, struct hash_id *ret)
 {
 	const struct {
@@ -44,18 +28,6 @@ void cache_own_cut(const struct stream *stream, const struct hash_id *cut, struc
 	} all = {*cut, stream->geometry.seed, stream->first_lap};
 
 	hash_of(&all, sizeof(all), ret);
-}
-
-void cache_take_book(struct cache *from, struct cache *to)
-{
-	const struct cache_point *augmented = cache_augmented(to);
-
-	if (!augmented ||
-	    memcmp(&augmented->group, &from->book_group, sizeof(from->book_group)) != 0)
-		return;
-	to->book = from->book;
-	to->book_group = from->book_group;
-	from->book = (struct instance_book){.n = 0};
 }
 
 /* ---- chunks ---- */

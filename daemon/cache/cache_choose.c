@@ -3,11 +3,11 @@
  * When it is decided what to cache, and from what. The decision itself is arithmetic: sched/point.c.
  */
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/json.h"
 #include "base/log.h"
+#include "daemon/cache/ram_cache.h"
 #include "daemon/tenant/domain.h"
 #include "daemon/serve/job.h"
 #include "daemon/serve/source.h"
@@ -96,7 +96,7 @@ static double uses_of(const struct stream *stream, uint64_t now_ns)
 static bool is_at_hand(const struct stream *stream, const struct cache_point *point, double bytes)
 {
 	const struct domain *domain = stream->domain;
-	const double most = domain->ram_cache.fd < 0 ? 0 : (double)ram_cache_most(domain);
+	const double most = (double)ram_cache_most(domain);
 	const double others =
 	    (double)domain->disk_cache.state.memory_used - (double)point->kept_bytes;
 

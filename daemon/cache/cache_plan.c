@@ -10,8 +10,8 @@
 #include <stdlib.h>
 
 #include "daemon/cache/cache.h"
-#include "daemon/node.h"
 #include "daemon/serve/stream.h"
+#include "daemon/tenant/domain.h"
 
 #define CACHE_TRIAL_EVERY 2   /* tasks */
 #define CACHE_VAIN_MOST 16    /* trials of samples that have no such form */
@@ -55,26 +55,13 @@ uint64_t cache_room_for(const struct stream *stream, const struct cache_point *p
 
 /* ---- trials ---- */
 
-void cache_count_trials(struct cache *cache)
-{
-	for (unsigned p = 0; p < cache->n; p++)
-		cache->point[p].most_trials = point_trials(&cache->input, p);
-}
-
-static bool wants_trials(const struct cache *cache, unsigned p)
-{
-	const struct cache_point *point = &cache->point[p];
-
-	return point->trials < point->most_trials && !point_form_is_sure(&point->figures);
-}
-
 /* Of point 0: is the file worth bringing though the sample is kept? Else it comes as that anyway. */
 static bool may_try(const struct cache *cache, unsigned p, uint64_t sample)
 {
 	if (p == 0 &&
 	    (cache->choice.point == 0 || !kept_bytes(&cache->point[cache->choice.point], sample)))
 		return false;
-	return !is_unfit(&cache->point[p], sample) && wants_trials(cache, p);
+	return !is_unfit(&cache->point[p], sample) && cache_wants_trials(cache, p);
 }
 
 /* The point that is to be tried with this sample, each in its turn that has trials left; -1: none. */
@@ -91,22 +78,6 @@ static int trial_of(const struct cache *cache, const struct fill_task *task)
 			return (int)p;
 	}
 	return -1;
-}
-
-bool cache_is_trying(const struct cache *cache)
-{
-	for (unsigned p = 1; p < cache->n; p++)
-		if (cache->point[p].state == CACHE_READY && wants_trials(cache, p))
-			return true;
-	return false;
-}
-
-bool cache_has_trials_out(const struct cache *cache)
-{
-	for (unsigned p = 1; p < cache->n; p++)
-		if (cache->point[p].tried < cache->point[p].trials)
-			return true;
-	return false;
 }
 
 bool cache_is_learning(const struct stream *stream)

@@ -11,7 +11,6 @@
  */
 #include "daemon/cache/chores.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +23,6 @@
 #include "daemon/proc/reading.h"
 #include "daemon/serve/stream.h"
 #include "daemon/tenant/domain.h"
-#include "daemon/tenant/tenant.h"
 #include "libaccess/libaccess.h"
 #include "shmring/proto.h"
 #include "storage/reader.h"
@@ -65,23 +63,18 @@ static struct domain *find(const struct node *node, const char *who)
 }
 
 /* *ret is a reference. 0 or an OA_E_... with diag. */
-static int domain_of(struct conn *conn, const char *who, struct domain **ret, struct diag *diag)
+static int domain_of(const struct conn *conn, const char *who, struct domain **ret,
+		     struct diag *diag)
 {
-	struct domain *domain;
-	int code;
+	struct domain *domain = who ? NULL : conn->domain;
 
-	if (!who) {
-		code = tenant_enter(conn, diag);
-		if (!code)
-			*ret = domain_ref(conn->domain);
-		return code;
-	}
-	if (!may_act_for_all(conn)) {
+	if (who && !may_act_for_all(conn)) {
 		diag_set(diag, "only root and accessd's own user act on what others have kept: "
 			       "leave out --user");
 		return OA_E_PERMISSION;
 	}
-	domain = find(conn->node, who);
+	if (who)
+		domain = find(conn->node, who);
 	if (!domain) {
 		diag_set(diag, "accessd serves no such user now: a number of access-ctl tenants, "
 			       "name:NAME of a data set, or everybody");
@@ -106,7 +99,7 @@ static int check_store(const struct domain *domain, struct diag *diag)
 	return OA_E_REFUSED;
 }
 
-static int check(struct conn *conn, const struct message_cache *asked, struct domain **ret,
+static int check(const struct conn *conn, const struct message_cache *asked, struct domain **ret,
 		 struct diag *diag)
 {
 	int code;

@@ -13,7 +13,7 @@
 struct conn;
 struct domain;
 
-/* PROTO_CACHE. Answered with REFUSED, or later with PROGRESS and CACHED. */
+/* PROTO_CACHE; without `who` conn has entered (tenant/rights.h). Answered with REFUSED, or later with PROGRESS and CACHED. */
 void chores_ask(struct conn *conn, const struct message_cache *asked);
 /* The connection ends, and with it what it wanted to know; what it wanted changed goes on. */
 void chores_forget(struct conn *conn);

@@ -21,12 +21,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/json.h"
-#include "base/log.h"
-#include "daemon/cache/stores.h"
 #include "daemon/net/porter.h"
-#include "daemon/node.h"
-#include "daemon/tenant/domain.h"
+#include "daemon/param.h"
 #include "shmring/tray.h"
 #include "storage/store.h"
 
@@ -38,24 +34,21 @@
 #define DISK_CACHE_DEATHS 2 /* of readers, then it is given up */
 #define DISK_CACHE_FORGIVES_NS UINT64_C(600000000000)
 
-int disk_cache_init(struct disk_cache *disk_cache, const struct domain *domain)
+int disk_cache_init(struct disk_cache *disk_cache, const struct param *param, unsigned workers)
 {
-	const struct param *param = &domain->node->param;
-
 	*disk_cache = (struct disk_cache){.tray_fd = -1};
 	if (param->cache_size == 0)
 		snprintf(disk_cache->why, sizeof(disk_cache->why), "cache_size is 0");
 	else if (strcmp(param->cache_point, "none") == 0)
 		snprintf(disk_cache->why, sizeof(disk_cache->why), "cache_point is none");
 	else
-		return tray_new(domain->node->machine.workers_most, DISK_CACHE_RING,
-				&disk_cache->tray_fd);
+		return tray_new(workers, DISK_CACHE_RING, &disk_cache->tray_fd);
 	return 0;
 }
 
-void disk_cache_fini(struct disk_cache *disk_cache, struct node *node)
+void disk_cache_fini(struct disk_cache *disk_cache, struct porters *porters)
 {
-	porter_close(&node->porters, PORTER_OWN, &disk_cache->tray_fd);
+	porter_close(porters, PORTER_OWN, &disk_cache->tray_fd);
 }
 
 /* ---- the folder ---- */
@@ -82,42 +75,32 @@ static int set_mode(int fd, mode_t mode)
 	return (status.st_mode & 07777) == mode || fchmod(fd, mode) == 0 ? 0 : -errno;
 }
 
-const char *disk_cache_key(const struct domain *domain, char ret[IDENTITY_TEXT_MAX])
+void disk_cache_touch(const struct disk_cache_at *at)
 {
-	domain_key(domain, ret);
-	if (!*ret)
-		snprintf(ret, IDENTITY_TEXT_MAX, "own");
-	return ret;
-}
-
-void disk_cache_touch(const struct domain *domain)
-{
-	char name[IDENTITY_TEXT_MAX];
 	_cleanup_close_ int stores =
-	    open(domain->node->place.stores, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	    open(at->stores, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 
 	if (stores >= 0)
-		utimensat(stores, disk_cache_key(domain, name), NULL, AT_SYMLINK_NOFOLLOW);
+		utimensat(stores, at->key, NULL, AT_SYMLINK_NOFOLLOW);
 }
 
 /* <stores>/<domain>, and for somebody else's reader a folder in it that he can write to. */
-static int open_folder(const struct domain *domain)
+static int open_folder(const struct disk_cache_at *at)
 {
 	_cleanup_close_ int stores =
-	    open(domain->node->place.stores, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-	char name[IDENTITY_TEXT_MAX];
+	    open(at->stores, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 	_cleanup_close_ int own = -1;
 	int fd, r;
 
 	if (stores < 0)
 		return -errno;
-	own = make_folder(stores, disk_cache_key(domain, name), 0700);
+	own = make_folder(stores, at->key, 0700);
 	if (own < 0)
 		return own;
 	r = set_mode(own, 0700);
 	if (r)
 		return r;
-	if (domain->kind == DOMAIN_OWN)
+	if (at->is_own)
 		return base_take_fd(&own);
 	fd = make_folder(own, "store", 0700);
 	r = fd < 0 ? fd : set_mode(fd, 0777);
@@ -126,7 +109,7 @@ static int open_folder(const struct domain *domain)
 	return r ? r : fd;
 }
 
-int disk_cache_open_folder(struct disk_cache *disk_cache, const struct domain *domain)
+int disk_cache_open_folder(struct disk_cache *disk_cache, const struct disk_cache_at *at)
 {
 	int fd;
 
@@ -143,15 +126,14 @@ int disk_cache_open_folder(struct disk_cache *disk_cache, const struct domain *d
 			 DISK_CACHE_DEATHS);
 		return -1;
 	}
-	fd = open_folder(domain);
+	fd = open_folder(at);
 	disk_cache->has_folder = fd >= 0;
 	if (fd >= 0) {
-		disk_cache_touch(domain);
+		disk_cache_touch(at);
 		return fd;
 	}
 	snprintf(disk_cache->why, sizeof(disk_cache->why),
-		 "its folder in %.128s cannot be made: %s", domain->node->place.stores,
-		 strerror(-fd));
+		 "its folder in %.128s cannot be made: %s", at->stores, strerror(-fd));
 	return -1;
 }
 
@@ -250,51 +232,4 @@ bool disk_cache_takes(const struct disk_cache *disk_cache, uint64_t now_ns)
 	return (disk_cache_is_memory(disk_cache) ||
 		(disk_cache->is_known && disk_cache->state.mode == STORE_ON)) &&
 	       now_ns >= disk_cache->full_until_ns;
-}
-
-/* ---- for people ---- */
-
-void disk_cache_describe(const struct domain *domain, struct json_out *out)
-{
-	static const char *const modes[] = {"on", "read-only", "off", "memory"};
-	const struct disk_cache *disk_cache = &domain->disk_cache;
-	const struct reader_state *state = &disk_cache->state;
-	const struct stores_rule rule = stores_rule_of(domain);
-	uint64_t mode = disk_cache_gives(disk_cache)
-			    ? BASE_MIN(state->mode, (uint64_t)READER_MODE_MEMORY)
-			    : STORE_OFF;
-
-	json_out_object_begin(out);
-	json_out_member_u64(out, "uid", domain->who.uid);
-	json_out_member_u64(out, "gid", domain->who.gid);
-	json_out_member_bool(out, "public", domain->kind == DOMAIN_PUBLIC);
-	json_out_member_string(out, "named", domain->name);
-	json_out_member_string(out, "mode", modes[mode]);
-	json_out_member_string(out, "why", disk_cache->why);
-	json_out_member_u64(out, "limit", disk_cache_is_memory(disk_cache) ? 0 : disk_cache->limit);
-	json_out_member_u64(out, "sure", disk_cache->tray_fd < 0 ? 0 : stores_sure(&rule));
-	json_out_member_u64(out, "most", disk_cache->tray_fd < 0 ? 0 : rule.most);
-	json_out_member_u64(out, "used", state->used);
-	json_out_member_u64(out, "file", state->file);
-	json_out_member_u64(out, "groups", state->groups);
-	json_out_member_u64(out, "values", state->values);
-	json_out_member_u64(out, "hits", state->hits);
-	json_out_member_u64(out, "misses", state->misses);
-	json_out_member_u64(out, "kept", state->kept);
-	json_out_member_u64(out, "not_taken", state->not_taken);
-	json_out_member_u64(out, "full", state->full);
-	json_out_member_u64(out, "damaged", state->damaged);
-	json_out_member_u64(out, "evicted", state->evicted);
-	json_out_member_u64(out, "set_aside", state->set_aside);
-	json_out_member_u64(out, "write_errors", state->write_errors);
-	json_out_member_double(out, "write_us_per_mib", disk_cache->write_ns * 1048.576);
-	json_out_member_double(out, "write_cpu_us_per_mib", disk_cache->write_cpu_ns * 1048.576);
-	json_out_member_u64(out, "memory_limit",
-			    domain->ram_cache.fd < 0 ? 0 : ram_cache_most(domain));
-	json_out_member_u64(out, "memory_used", state->memory_used);
-	json_out_member_u64(out, "memory_values", state->memory_values);
-	json_out_member_u64(out, "memory_hits", state->memory_hits);
-	json_out_member_u64(out, "peers_compared", state->peers_compared);
-	json_out_member_u64(out, "peers_wrong", state->peers_wrong);
-	json_out_object_end(out);
 }

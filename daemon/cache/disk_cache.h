@@ -8,12 +8,10 @@
  */
 
 #include "base/base.h"
-#include "base/identity.h"
 #include "storage/reader.h"
 
-struct domain;
-struct json_out;
-struct node;
+struct param;
+struct porters;
 
 enum disk_cache_share { /* of the node's disk: daemon/cache/stores.h */
 			DISK_CACHE_ALONE,
@@ -40,16 +38,20 @@ struct disk_cache {
 	char why[256]; /* nothing is kept; "" otherwise */
 };
 
-/* Makes the tray, where anything is to be kept. 0 or negative errno. */
-int disk_cache_init(struct disk_cache *disk_cache, const struct domain *domain);
-void disk_cache_fini(struct disk_cache *disk_cache, struct node *node);
-/* The store's folder of the domain, made if need be; the caller owns the descriptor. -1: nothing is
+struct disk_cache_at {
+	const char *stores; /* the folder of all stores */
+	const char *key;    /* the name of this one's folder in it */
+	bool is_own;        /* of accessd's own user */
+};
+
+/* Makes the tray of so many workers, where anything is to be kept. 0 or negative errno. */
+int disk_cache_init(struct disk_cache *disk_cache, const struct param *param, unsigned workers);
+void disk_cache_fini(struct disk_cache *disk_cache, struct porters *porters);
+/* The store's folder, made if need be; the caller owns the descriptor. -1: nothing is
  * kept on a disk, and disk_cache->why says so. */
-int disk_cache_open_folder(struct disk_cache *disk_cache, const struct domain *domain);
-/* The name of its folder below the node's. Returns ret. */
-const char *disk_cache_key(const struct domain *domain, char ret[IDENTITY_TEXT_MAX]);
+int disk_cache_open_folder(struct disk_cache *disk_cache, const struct disk_cache_at *at);
 /* It is used now, not longer ago. */
-void disk_cache_touch(const struct domain *domain);
+void disk_cache_touch(const struct disk_cache_at *at);
 /* From the reader: its store's state; why: it is not on. */
 void disk_cache_said(struct disk_cache *disk_cache, const struct reader_state *state,
 		     const char *why);
@@ -63,7 +65,5 @@ void disk_cache_has_room(struct disk_cache *disk_cache); /* again: it is not wai
  * not written any yet. */
 bool disk_cache_write_us(const struct disk_cache *disk_cache, uint64_t bytes, double *ret_us,
 			 double *ret_cpu_us);
-void disk_cache_describe(const struct domain *domain,
-			 struct json_out *out); /* an object, for people */
 
 #endif

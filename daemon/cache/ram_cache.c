@@ -15,19 +15,31 @@
  */
 #include "daemon/cache/ram_cache.h"
 
-#include <unistd.h>
+#include <errno.h>
+#include <stdlib.h>
 
 #include "base/log.h"
 #include "daemon/net/porter.h"
 #include "daemon/node.h"
 #include "daemon/serve/stream.h"
 #include "daemon/tenant/domain.h"
+#include "daemon/tenant/tenant.h"
 #include "shmring/resident.h"
 #include "storage/store.h"
 
 #define RAM_CACHE_SHARE 8        /* of the budget, where cache_memory does not say */
 #define RAM_CACHE_TENANT_SHARE 4 /* of that, for one user */
 #define RAM_CACHE_STEPS 8        /* in which a share is granted */
+
+struct ram_cache {
+	int fd;         /* -1: there is none */
+	uint64_t made;  /* bytes of it */
+	bool gives_way; /* the reader has not given back yet what it was told to */
+	bool has_told;  /* what the reader that is there was told */
+	uint64_t told_bytes;
+	bool told_most;
+	uint64_t question; /* the reader's, that waits; 0: none */
+};
 
 /* Of all domains together. */
 static uint64_t most_of_all(const struct node *node)
@@ -49,44 +61,58 @@ static uint64_t most_by_rule(const struct domain *domain)
 /* The budget may grow while we run: the memory was made for what it was. */
 uint64_t ram_cache_most(const struct domain *domain)
 {
-	return BASE_MIN(most_by_rule(domain), domain->ram_cache.made);
+	return domain->ram_cache->fd < 0 ? 0
+					 : BASE_MIN(most_by_rule(domain), domain->ram_cache->made);
 }
 
-int ram_cache_init(struct ram_cache *ram_cache, const struct domain *domain)
+int ram_cache_init(struct domain *domain)
 {
-	*ram_cache = (struct ram_cache){.fd = -1, .made = most_by_rule(domain)};
+	struct ram_cache *ram_cache = calloc(1, sizeof(*ram_cache));
+
+	if (!ram_cache)
+		return -ENOMEM;
+	domain->ram_cache = ram_cache;
+	ram_cache->fd = -1;
+	ram_cache->made = most_by_rule(domain);
 	if (domain->disk_cache.tray_fd < 0 || ram_cache->made == 0)
 		return 0;
 	return resident_new(ram_cache->made, &ram_cache->fd);
+}
+
+int ram_cache_fd(const struct domain *domain)
+{
+	return domain->ram_cache->fd;
 }
 
 static void set_granted(struct domain *domain, uint64_t bytes)
 {
 	struct node *node = domain->node;
 
-	node->memory_kept = node->memory_kept - domain->ram_cache.granted + bytes;
-	domain->ram_cache.granted = bytes;
+	node->memory_kept = node->memory_kept - domain->memory_kept + bytes;
+	domain->memory_kept = bytes;
 }
 
 void ram_cache_fini(struct domain *domain)
 {
 	set_granted(domain, 0);
-	porter_close(&domain->node->porters, PORTER_OWN, &domain->ram_cache.fd);
+	if (domain->ram_cache)
+		porter_close(&domain->node->porters, PORTER_OWN, &domain->ram_cache->fd);
+	free(base_take_ptr(domain->ram_cache));
 }
 
 /* ---- grants ---- */
 
 static void tell(struct domain *domain, bool is_most)
 {
-	struct ram_cache *ram_cache = &domain->ram_cache;
+	struct ram_cache *ram_cache = domain->ram_cache;
 
-	if (ram_cache->has_told && ram_cache->told_bytes == ram_cache->granted &&
+	if (ram_cache->has_told && ram_cache->told_bytes == domain->memory_kept &&
 	    ram_cache->told_most == is_most)
 		return;
 	ram_cache->has_told = true;
-	ram_cache->told_bytes = ram_cache->granted;
+	ram_cache->told_bytes = domain->memory_kept;
 	ram_cache->told_most = is_most;
-	reading_memory(&domain->reading, ram_cache->granted, is_most);
+	reading_memory(&domain->reading, domain->memory_kept, is_most);
 }
 
 /* What may be granted in addition. */
@@ -98,32 +124,32 @@ static uint64_t left_for(const struct domain *domain)
 
 	all -= BASE_MIN(all, node->memory_kept);
 	his -= BASE_MIN(his, tenant_kept(domain));
-	return BASE_MIN(stream_free_bytes(domain), BASE_MIN(all, his));
+	return BASE_MIN(tenant_free_bytes(domain), BASE_MIN(all, his));
 }
 
 void ram_cache_said(struct domain *domain, const struct reader_state *state)
 {
-	struct ram_cache *ram_cache = &domain->ram_cache;
+	struct ram_cache *ram_cache = domain->ram_cache;
 	uint64_t most = ram_cache_most(domain), want, more;
 
 	if (ram_cache->fd < 0 || state->mode == STORE_OFF)
 		return;
-	if (ram_cache->gives_way && state->memory_used > ram_cache->granted)
+	if (ram_cache->gives_way && state->memory_used > domain->memory_kept)
 		return;
 	ram_cache->gives_way = false;
 	want = BASE_MIN(state->memory_used, most) +
 	       base_align_up(most / RAM_CACHE_STEPS, RESIDENT_CHUNK);
 	want = BASE_MIN(want, most);
-	more = want - BASE_MIN(want, ram_cache->granted);
+	more = want - BASE_MIN(want, domain->memory_kept);
 	more = BASE_MIN(more, left_for(domain));
-	set_granted(domain, ram_cache->granted + more - more % RESIDENT_CHUNK);
-	tell(domain, ram_cache->granted < want || ram_cache->granted == most);
+	set_granted(domain, domain->memory_kept + more - more % RESIDENT_CHUNK);
+	tell(domain, domain->memory_kept < want || domain->memory_kept == most);
 }
 
 void ram_cache_reader_died(struct domain *domain)
 {
-	domain->ram_cache.has_told = false;
-	domain->ram_cache.question = 0;
+	domain->ram_cache->has_told = false;
+	domain->ram_cache->question = 0;
 }
 
 bool ram_cache_give_way(struct node *node, const struct domain *payer)
@@ -133,12 +159,12 @@ bool ram_cache_give_way(struct node *node, const struct domain *payer)
 
 	LIST_FOREACH(domain, &node->domains, link)
 	{
-		if (!domain->ram_cache.granted || (payer && !tenant_is_same(payer, domain)))
+		if (!domain->memory_kept || (payer && !tenant_is_same(payer, domain)))
 			continue;
 		log_line(LOG_LEVEL_INFO, "memory-gives-way", "uid=%u bytes=%llu",
-			 (unsigned)domain->who.uid, (unsigned long long)domain->ram_cache.granted);
+			 (unsigned)domain->who.uid, (unsigned long long)domain->memory_kept);
 		set_granted(domain, 0);
-		domain->ram_cache.gives_way = true;
+		domain->ram_cache->gives_way = true;
 		tell(domain, true);
 		any = true;
 	}
@@ -151,9 +177,9 @@ void ram_cache_asked(struct domain *domain, uint64_t question)
 {
 	struct stream *stream;
 
-	domain->ram_cache.question = question;
+	domain->ram_cache->question = question;
 	LIST_FOREACH(stream, &domain->streams, link)
-	fill_watch(stream);
+	fill_watch(stream->fill);
 	ram_cache_look(domain);
 }
 
@@ -161,11 +187,11 @@ void ram_cache_look(struct domain *domain)
 {
 	const struct stream *stream;
 
-	if (!domain->ram_cache.question || domain->workers.leaving)
+	if (!domain->ram_cache || !domain->ram_cache->question || domain->workers.leaving)
 		return;
 	LIST_FOREACH(stream, &domain->streams, link)
-	if (stream->state == STREAM_RUNS && fill_is_watched(stream))
+	if (stream->state == STREAM_RUNS && fill_is_watched(stream->fill))
 		return;
-	reading_unread(&domain->reading, domain->ram_cache.question);
-	domain->ram_cache.question = 0;
+	reading_unread(&domain->reading, domain->ram_cache->question);
+	domain->ram_cache->question = 0;
 }

@@ -8,24 +8,14 @@
  */
 
 #include "base/base.h"
-#include "storage/reader.h"
 
 struct domain;
 struct node;
-
-struct ram_cache {
-	int fd;           /* -1: there is none */
-	uint64_t made;    /* bytes of it */
-	uint64_t granted; /* bytes of the budget */
-	bool gives_way;   /* the reader has not given back yet what it was told to */
-	bool has_told;    /* what the reader that is there was told */
-	uint64_t told_bytes;
-	bool told_most;
-	uint64_t question; /* the reader's, that waits; 0: none */
-};
+struct reader_state;
 
 /* Makes the memory, where the domain keeps anything. 0 or negative errno. */
-int ram_cache_init(struct ram_cache *ram_cache, const struct domain *domain);
+int ram_cache_init(struct domain *domain);
+int ram_cache_fd(const struct domain *domain); /* its own; -1: there is none */
 void ram_cache_fini(struct domain *domain);
 /* Bytes that the domain may have at most; 0: none. */
 uint64_t ram_cache_most(const struct domain *domain);

@@ -14,27 +14,36 @@
 #include "daemon/cache/stores.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/json.h"
 #include "base/log.h"
+#include "daemon/cache/cache.h"
 #include "daemon/cache/chores.h"
 #include "daemon/cache/prune.h"
+#include "daemon/cache/ram_cache.h"
 #include "daemon/node.h"
-#include "daemon/serve/pump.h"
 #include "daemon/serve/stream.h"
 #include "daemon/tenant/domain.h"
+#include "daemon/tenant/tenant.h"
 #include "storage/store.h"
 
 #define STORES_KEPT_BACK 4 /* one of so many parts is kept back for those who come later */
 #define STORES_PATIENCE_NS UINT64_C(10000000000) /* at our own end, with a child that was killed */
+
+static const char *key_of(const struct domain *domain, char ret[IDENTITY_TEXT_MAX])
+{
+	domain_key(domain, ret);
+	if (!*ret)
+		snprintf(ret, IDENTITY_TEXT_MAX, "own");
+	return ret;
+}
 
 /* ---- shares ---- */
 
@@ -122,7 +131,7 @@ void stores_ask(struct domain *domain)
 	if (domain->disk_cache.tray_fd < 0 || domain->disk_cache.share != DISK_CACHE_ALONE)
 		return;
 	domain->disk_cache.share = DISK_CACHE_ASKS;
-	loop_timer_set(domain->node->stores.soon, 0);
+	loop_timer_set(domain->node->stores->soon, 0);
 }
 
 static void refuse(struct domain *domain, const char *why)
@@ -137,7 +146,7 @@ static void refuse(struct domain *domain, const char *why)
 		 why);
 	chores_fail(domain, why);
 	LIST_FOREACH(stream, &domain->streams, link)
-	pump_soon(stream);
+	stream_turn_soon(stream);
 }
 
 static void refuse_small(struct domain *domain, uint64_t limit)
@@ -171,10 +180,10 @@ static bool give(struct node *node)
 		const struct stores_rule rule = stores_rule_of(domain);
 		const uint64_t share = stores_share(&rule, given(node), others_of(domain));
 
-		if (rule.his > 0 && domain_end_idle(node, &domain->who))
+		if (rule.his > 0 && node->stores->end_idle(node, &domain->who))
 			continue;
 		if (share < rule.most - BASE_MIN(rule.most, rule.his) &&
-		    domain_end_idle(node, NULL))
+		    node->stores->end_idle(node, NULL))
 			continue;
 		if (share < STORE_LIMIT_MIN) {
 			refuse_small(domain, share);
@@ -196,7 +205,7 @@ static bool is_served(void *arg, const char *key)
 	char name[IDENTITY_TEXT_MAX];
 
 	LIST_FOREACH(domain, &node->domains, link)
-	if (has_limit(domain) && strcmp(disk_cache_key(domain, name), key) == 0)
+	if (has_limit(domain) && strcmp(key_of(domain, name), key) == 0)
 		return true;
 	return false;
 }
@@ -204,10 +213,10 @@ static bool is_served(void *arg, const char *key)
 /* Ends with an errno as its status: all are below 256. */
 static void look_in_child(struct node *node, pid_t accessd)
 {
-	struct prune_report *report = node->stores.report;
+	struct prune_report *report = node->stores->report;
 
 	child_settle(accessd, -1);
-	_exit(-prune_stores(node->place.stores, node->stores.most, is_served, node, report));
+	_exit(-prune_stores(node->place.stores, node->stores->most, is_served, node, report));
 }
 
 static void end_look(struct node *node, int error);
@@ -218,16 +227,32 @@ static void on_soon(void *arg)
 	pid_t accessd = getpid(), pid;
 	uint64_t bytes;
 
-	if (node->stores.pid || node->draining || !give(node))
+	if (node->stores->pid || node->draining || !give(node))
 		return;
 	bytes = given(node);
-	node->stores.most = node->param.cache_size - BASE_MIN(bytes, node->param.cache_size);
+	node->stores->most = node->param.cache_size - BASE_MIN(bytes, node->param.cache_size);
 	pid = fork();
 	if (pid == 0)
 		look_in_child(node, accessd);
-	node->stores.pid = BASE_MAX(pid, 0);
+	node->stores->pid = BASE_MAX(pid, 0);
 	if (pid < 0)
 		end_look(node, errno);
+}
+
+void stores_tell(struct domain *domain)
+{
+	struct disk_cache *disk_cache = &domain->disk_cache;
+	char key[IDENTITY_TEXT_MAX];
+	const struct disk_cache_at at = {domain->node->place.stores, key_of(domain, key),
+					 domain->kind == DOMAIN_OWN};
+	_cleanup_close_ int fd = disk_cache_open_folder(disk_cache, &at);
+	const struct reading_place place = {.folder_fd = fd,
+					    .why = disk_cache->why,
+					    .limit = disk_cache->limit,
+					    .is_suspect = disk_cache->suspect};
+
+	if (disk_cache->tray_fd >= 0)
+		reading_store(&domain->reading, &place);
 }
 
 static void begin(struct domain *domain)
@@ -235,7 +260,7 @@ static void begin(struct domain *domain)
 	struct stream *stream;
 
 	domain->disk_cache.share = DISK_CACHE_HAS;
-	reading_store(&domain->reading);
+	stores_tell(domain);
 	LIST_FOREACH(stream, &domain->streams, link)
 	cache_settle(stream);
 }
@@ -255,7 +280,7 @@ static void begin_unseen(struct domain *domain, int error)
 /* What could not be deleted is taken off the shares of those who came. */
 static void end_look(struct node *node, int error)
 {
-	const uint64_t resting = node->stores.resting, most = node->stores.most;
+	const uint64_t resting = node->stores->resting, most = node->stores->most;
 	uint64_t over = resting > most ? resting - most : 0;
 	struct domain *domain;
 
@@ -275,7 +300,7 @@ static void end_look(struct node *node, int error)
 			begin(domain);
 	}
 	if (next_asking(node))
-		loop_timer_set(node->stores.soon, 0);
+		loop_timer_set(node->stores->soon, 0);
 }
 
 static void take_report(struct stores *stores)
@@ -293,7 +318,7 @@ static void take_report(struct stores *stores)
 
 bool stores_ended(struct node *node, pid_t pid, int status)
 {
-	struct stores *stores = &node->stores;
+	struct stores *stores = node->stores;
 	const int error = WIFEXITED(status) ? WEXITSTATUS(status) : EINTR;
 
 	if (pid != stores->pid)
@@ -307,22 +332,30 @@ bool stores_ended(struct node *node, pid_t pid, int status)
 
 /* ---- life ---- */
 
-int stores_init(struct node *node)
+int stores_init(struct node *node, stores_end_idle_fn end_idle)
 {
-	void *map = mmap(NULL, sizeof(struct prune_report), PROT_READ | PROT_WRITE,
-			 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct stores *stores = calloc(1, sizeof(*stores));
+	void *map;
 
+	if (!stores)
+		return -ENOMEM;
+	node->stores = stores;
+	stores->end_idle = end_idle;
+	map = mmap(NULL, sizeof(*stores->report), PROT_READ | PROT_WRITE,
+		   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (map == MAP_FAILED)
 		return -errno;
-	node->stores.report = map;
-	return loop_timer_new(node->loop, on_soon, node, &node->stores.soon);
+	stores->report = map;
+	return loop_timer_new(node->loop, on_soon, node, &stores->soon);
 }
 
 void stores_fini(struct node *node)
 {
 	const uint64_t end_ns = base_now_ns() + STORES_PATIENCE_NS;
-	struct stores *stores = &node->stores;
+	struct stores *stores = base_take_ptr(node->stores);
 
+	if (!stores)
+		return;
 	loop_unwatch(&stores->soon);
 	if (stores->pid > 0)
 		kill(stores->pid, SIGKILL);
@@ -331,29 +364,77 @@ void stores_fini(struct node *node)
 		usleep(1000);
 	if (stores->report)
 		munmap(stores->report, sizeof(*stores->report));
-	*stores = (struct stores){.pid = 0};
+	free(stores);
 }
 
 void stores_leave(struct domain *domain)
 {
 	struct node *node = domain->node;
 	struct domain *other;
+	char key[IDENTITY_TEXT_MAX];
 
-	if (domain->disk_cache.share == DISK_CACHE_HAS)
-		disk_cache_touch(domain);
+	if (domain->disk_cache.share == DISK_CACHE_HAS) {
+		const struct disk_cache_at at = {node->place.stores, key_of(domain, key), false};
+
+		disk_cache_touch(&at);
+	}
 	domain->disk_cache.share = DISK_CACHE_ALONE;
 	LIST_FOREACH(other, &node->domains, link)
 	if (other->disk_cache.share == DISK_CACHE_REFUSED)
 		other->disk_cache.share = DISK_CACHE_ASKS;
 	if (next_asking(node) && !node->draining)
-		loop_timer_set(node->stores.soon, 0);
+		loop_timer_set(node->stores->soon, 0);
 }
 
 void stores_describe(const struct node *node, struct json_out *out)
 {
 	json_out_member_u64(out, "cache_size", node->param.cache_size);
 	json_out_member_u64(out, "cache_given", given(node));
-	json_out_member_u64(out, "cache_resting", node->stores.resting);
-	json_out_member_u64(out, "cache_pruned", node->stores.pruned);
-	json_out_member_u64(out, "cache_pruned_bytes", node->stores.pruned_bytes);
+	json_out_member_u64(out, "cache_resting", node->stores->resting);
+	json_out_member_u64(out, "cache_pruned", node->stores->pruned);
+	json_out_member_u64(out, "cache_pruned_bytes", node->stores->pruned_bytes);
+}
+
+void stores_describe_one(const struct domain *domain, struct json_out *out)
+{
+	static const char *const modes[] = {"on", "read-only", "off", "memory"};
+	const struct disk_cache *disk_cache = &domain->disk_cache;
+	const struct reader_state *state = &disk_cache->state;
+	const struct stores_rule rule = stores_rule_of(domain);
+	uint64_t mode = disk_cache_gives(disk_cache)
+			    ? BASE_MIN(state->mode, (uint64_t)READER_MODE_MEMORY)
+			    : STORE_OFF;
+
+	json_out_object_begin(out);
+	json_out_member_u64(out, "uid", domain->who.uid);
+	json_out_member_u64(out, "gid", domain->who.gid);
+	json_out_member_bool(out, "public", domain->kind == DOMAIN_PUBLIC);
+	json_out_member_string(out, "named", domain->name);
+	json_out_member_string(out, "mode", modes[mode]);
+	json_out_member_string(out, "why", disk_cache->why);
+	json_out_member_u64(out, "limit", disk_cache_is_memory(disk_cache) ? 0 : disk_cache->limit);
+	json_out_member_u64(out, "sure", disk_cache->tray_fd < 0 ? 0 : stores_sure(&rule));
+	json_out_member_u64(out, "most", disk_cache->tray_fd < 0 ? 0 : rule.most);
+	json_out_member_u64(out, "used", state->used);
+	json_out_member_u64(out, "file", state->file);
+	json_out_member_u64(out, "groups", state->groups);
+	json_out_member_u64(out, "values", state->values);
+	json_out_member_u64(out, "hits", state->hits);
+	json_out_member_u64(out, "misses", state->misses);
+	json_out_member_u64(out, "kept", state->kept);
+	json_out_member_u64(out, "not_taken", state->not_taken);
+	json_out_member_u64(out, "full", state->full);
+	json_out_member_u64(out, "damaged", state->damaged);
+	json_out_member_u64(out, "evicted", state->evicted);
+	json_out_member_u64(out, "set_aside", state->set_aside);
+	json_out_member_u64(out, "write_errors", state->write_errors);
+	json_out_member_double(out, "write_us_per_mib", disk_cache->write_ns * 1048.576);
+	json_out_member_double(out, "write_cpu_us_per_mib", disk_cache->write_cpu_ns * 1048.576);
+	json_out_member_u64(out, "memory_limit", ram_cache_most(domain));
+	json_out_member_u64(out, "memory_used", state->memory_used);
+	json_out_member_u64(out, "memory_values", state->memory_values);
+	json_out_member_u64(out, "memory_hits", state->memory_hits);
+	json_out_member_u64(out, "peers_compared", state->peers_compared);
+	json_out_member_u64(out, "peers_wrong", state->peers_wrong);
+	json_out_object_end(out);
 }

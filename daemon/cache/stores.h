@@ -14,12 +14,17 @@
 #include "base/base.h"
 
 struct domain;
+struct identity;
 struct json_out;
 struct loop_watch;
 struct node;
 struct prune_report;
 
+/* Ends a domain that nobody uses: domains_end_idle(). */
+typedef bool (*stores_end_idle_fn)(struct node *node, const struct identity *who);
+
 struct stores {
+	stores_end_idle_fn end_idle;
 	struct loop_watch *soon;
 	pid_t pid;                     /* of the child that looks; 0: none */
 	struct prune_report *report;   /* mapping that it writes */
@@ -39,15 +44,19 @@ uint64_t stores_sure(const struct stores_rule *rule);
 /* Bytes of the next domain, when n other users have something, and all have `given` bytes together. */
 uint64_t stores_share(const struct stores_rule *rule, uint64_t given, unsigned n);
 
-int stores_init(struct node *node);
+int stores_init(struct node *node, stores_end_idle_fn end_idle);
 void stores_fini(struct node *node);
-/* The domain came and wants to keep things: reading_store() follows when it has a limit. */
+/* The domain came and wants to keep things: stores_tell() follows when it has a limit. */
 void stores_ask(struct domain *domain);
+/* Its reader is told where to keep them, and how much. */
+void stores_tell(struct domain *domain);
 /* It ends. */
 void stores_leave(struct domain *domain);
 /* A child ended. false: it was none of these. */
 bool stores_ended(struct node *node, pid_t pid, int status);
 struct stores_rule stores_rule_of(const struct domain *domain);
 void stores_describe(const struct node *node, struct json_out *out); /* members of the node's */
+void stores_describe_one(const struct domain *domain,
+			 struct json_out *out); /* an object, for people */
 
 #endif

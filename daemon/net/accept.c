@@ -15,19 +15,30 @@
 #include "daemon/net/accept.h"
 
 #include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/log.h"
+#include "daemon/net/client.h"
 #include "daemon/net/conn.h"
 #include "daemon/net/porter.h"
 #include "daemon/node.h"
+#include "daemon/tenant/tenant.h"
 #include "libaccess/libaccess.h"
 
 #define AT_ONCE 16 /* clients a turn of the loop */
 #define PAUSE_NS UINT64_C(200000000)
 #define OWN_FILES 128 /* descriptors for everything that is no client's */
+
+struct accept {
+	struct node *node;
+	struct loop_watch *watch, *pause;
+	uint64_t most; /* connections at once */
+	bool is_paused;
+};
 
 /* The oldest connection that nothing depends on (of the newest's user), or NULL. New ones are at the head of the list. */
 static struct conn *find_spare(struct node *node, const struct conn *newest, bool of_same_user)
@@ -35,7 +46,7 @@ static struct conn *find_spare(struct node *node, const struct conn *newest, boo
 	struct conn *conn, *spare = NULL;
 
 	LIST_FOREACH(conn, &node->conns, link)
-	if (conn != newest && conn_is_spare(conn) && (!of_same_user || conn->uid == newest->uid))
+	if (conn != newest && client_is_spare(conn) && (!of_same_user || conn->uid == newest->uid))
 		spare = conn;
 	return spare;
 }
@@ -47,7 +58,7 @@ static void make_room(struct accept *accept, struct conn *newest, bool of_same_u
 	char text[256];
 
 	if (spare) {
-		conn_free(spare);
+		client_free(spare);
 		return;
 	}
 	if (of_same_user)
@@ -64,13 +75,13 @@ static void make_room(struct accept *accept, struct conn *newest, bool of_same_u
 			 "limit of open files",
 			 (unsigned long long)most);
 	conn_refuse(newest, OA_E_REFUSED, text);
-	conn_free(newest);
+	client_free(newest);
 }
 
 static void take_in(struct accept *accept, int fd)
 {
 	struct node *node = accept->node;
-	struct conn *conn = conn_new(node, fd);
+	struct conn *conn = client_new(node, fd);
 
 	if (!conn)
 		return;
@@ -128,7 +139,7 @@ static int watch(struct accept *accept)
 			     &accept->watch);
 }
 
-void accept_limit(struct accept *accept, uint64_t files)
+static void limit(struct accept *accept, uint64_t files)
 {
 	uint64_t most = files > 2 * OWN_FILES ? (files - OWN_FILES) / 2 : OWN_FILES / 2;
 
@@ -143,12 +154,22 @@ void accept_limit(struct accept *accept, uint64_t files)
 	accept->most = most;
 }
 
-int accept_begin(struct accept *accept, struct node *node, uint64_t files)
+void accept_limit(struct node *node, uint64_t files)
 {
+	if (node->accept)
+		limit(node->accept, files);
+}
+
+int accept_begin(struct node *node, uint64_t files)
+{
+	struct accept *accept = calloc(1, sizeof(*accept));
 	int r;
 
-	*accept = (struct accept){.node = node};
-	accept_limit(accept, files);
+	if (!accept)
+		return -ENOMEM;
+	accept->node = node;
+	node->accept = accept;
+	limit(accept, files);
 	r = loop_timer_new(node->loop, on_pause_end, accept, &accept->pause);
 	return r ? r : watch(accept);
 }
@@ -163,11 +184,15 @@ static void turn_away(struct node *node)
 		porter_close(&node->porters, geteuid(), &fd);
 }
 
-void accept_end(struct accept *accept)
+void accept_end(struct node *node)
 {
-	if (accept->pause &&
-	    !accept->node->place.is_given) /* else they wait for the next accessd */
-		turn_away(accept->node);
+	struct accept *accept = base_take_ptr(node->accept);
+
+	if (!accept)
+		return;
+	if (accept->pause && !node->place.is_given) /* else they wait for the next accessd */
+		turn_away(node);
 	loop_unwatch(&accept->watch);
 	loop_unwatch(&accept->pause);
+	free(accept);
 }

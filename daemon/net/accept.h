@@ -7,19 +7,11 @@
 #include "base/base.h"
 
 struct node;
-struct loop_watch;
-
-struct accept {
-	struct node *node;
-	struct loop_watch *watch, *pause;
-	uint64_t most; /* connections at once */
-	bool is_paused;
-};
 
 /* Accepts from now on; files: descriptors that this process may have. 0 or negative errno. */
-int accept_begin(struct accept *accept, struct node *node, uint64_t files);
+int accept_begin(struct node *node, uint64_t files);
 /* The parameter max_clients, where files allow as many. */
-void accept_limit(struct accept *accept, uint64_t files);
-void accept_end(struct accept *accept); /* fine twice, and before accept_begin() */
+void accept_limit(struct node *node, uint64_t files);
+void accept_end(struct node *node); /* fine twice, and before accept_begin() */
 
 #endif

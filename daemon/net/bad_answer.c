@@ -16,6 +16,7 @@
 #include "daemon/serve/job.h"
 #include "daemon/serve/source.h"
 #include "daemon/serve/stream.h"
+#include "daemon/tenant/rights.h"
 #include "libaccess/libaccess.h"
 #include "shmring/bad_page.h"
 
@@ -24,7 +25,7 @@ static const struct stream *stream_of_job(const struct conn *asks, uint64_t id)
 	const struct conn *conn;
 
 	LIST_FOREACH(conn, &asks->node->conns, link)
-	if (conn->job && conn->job->id == id && (conn->uid == asks->uid || tenant_is_admin(asks)))
+	if (conn->job && conn->job->id == id && (conn->uid == asks->uid || rights_is_admin(asks)))
 		return conn->job->stream;
 	return NULL;
 }

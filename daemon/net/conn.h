@@ -3,9 +3,7 @@
 #define DAEMON_NET_CONN_H
 
 /*
- * A client's connection: hello, one open at most, then the quiet messages around a job. Everything
- * that comes in is hostile; a connection that misbehaves is shut, and when its process still holds
- * slots only our sending side is shut, until it hangs up or its process ends.
+ * A client's connection, and what is said to it. Who hears it is client.c.
  */
 
 #include <sys/queue.h>
@@ -16,6 +14,7 @@
 #include "daemon/net/request.h"
 #include "daemon/net/watch.h"
 
+struct conn;
 struct node;
 struct domain;
 struct source;
@@ -38,6 +37,12 @@ enum conn_state {
 	CONN_SHUT,          /* refused, failed or misbehaved: only its hang-up matters */
 };
 
+struct conn_steps { /* what follows, of an open (client.c) */
+	void (*source_ready)(struct conn *conn);
+	void (*source_refused)(struct conn *conn, const char *text);
+	void (*stream_ready)(struct conn *conn);
+};
+
 struct conn_look { /* what its own user's reader saw of the root of what it opens */
 	uint64_t device, inode;
 	bool is_open;
@@ -46,6 +51,7 @@ struct conn_look { /* what its own user's reader saw of the root of what it open
 struct conn {
 	LIST_ENTRY(conn) link;
 	struct node *node;
+	const struct conn_steps *steps;
 	int fd, pid_fd;
 	pid_t pid;
 	uid_t uid;
@@ -73,12 +79,6 @@ struct conn {
 	struct watcher watcher;         /* of the status */
 };
 
-/* A client on fd (consumed). NULL: it could not be had. */
-struct conn *conn_new(struct node *node, int fd);
-void conn_free(struct conn *conn); /* everything it had is given back */
-/* Has it no job, and does it not wait for one? */
-bool conn_is_spare(const struct conn *conn);
-
 /* Messages to the client. They never block: a client that does not read is shut, or misses what it
  * can do without (wakes, progress, notices). */
 void conn_send(struct conn *conn, struct wire_out *out); /* finishes out */
@@ -90,7 +90,7 @@ void conn_wake(struct conn *conn);
  * one is given a moment to do that. */
 void conn_shut(struct conn *conn);
 
-/* Steps of an open. */
+/* Steps of an open: what it waits for is there, or will not be. It may be freed then. */
 void conn_source_ready(struct conn *conn);
 void conn_source_refused(struct conn *conn, const char *text);
 void conn_stream_ready(struct conn *conn);

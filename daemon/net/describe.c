@@ -32,7 +32,8 @@
 #include "daemon/node.h"
 #include "daemon/proc/child.h"
 #include "daemon/serve/source.h"
-#include "daemon/serve/stream.h"
+#include "daemon/tenant/domain.h"
+#include "daemon/tenant/tenant.h"
 #include "libaccess/libaccess.h"
 #include "shmring/catalog.h"
 #include "shmring/proto.h"
@@ -59,11 +60,20 @@ struct describe_entry {
 	unsigned waiting;           /* connections */
 };
 
-/* ---- the disk cache ---- */
+/* ---- what a domain's connections were told: each version once ---- */
 
-void describe_catalogs_init(struct describe_catalogs *disk_cache)
+struct describe_catalogs {
+	TAILQ_HEAD(describe_entries, describe_entry) entries; /* who was asked for last is last */
+	unsigned n;
+};
+
+int describe_catalogs_init(struct domain *domain)
 {
-	TAILQ_INIT(&disk_cache->entries);
+	domain->catalogs = calloc(1, sizeof(*domain->catalogs));
+	if (!domain->catalogs)
+		return -ENOMEM;
+	TAILQ_INIT(&domain->catalogs->entries);
+	return 0;
 }
 
 static void account(struct domain *domain, int64_t bytes)
@@ -79,8 +89,8 @@ static void entry_free(struct describe_entry *entry)
 
 	if (entry->pid > 0)
 		kill(entry->pid, SIGKILL);
-	TAILQ_REMOVE(&domain->catalogs.entries, entry, link);
-	domain->catalogs.n--;
+	TAILQ_REMOVE(&domain->catalogs->entries, entry, link);
+	domain->catalogs->n--;
 	account(domain, -(int64_t)entry->bytes);
 	source_unref(entry->source);
 	porter_close(&domain->node->porters, PORTER_OWN, &entry->draft.fd);
@@ -89,10 +99,16 @@ static void entry_free(struct describe_entry *entry)
 	free(entry);
 }
 
+void describe_forget_all(struct domain *domain)
+{
+	while (domain->catalogs && !TAILQ_EMPTY(&domain->catalogs->entries))
+		entry_free(TAILQ_FIRST(&domain->catalogs->entries));
+}
+
 void describe_catalogs_fini(struct domain *domain)
 {
-	while (!TAILQ_EMPTY(&domain->catalogs.entries))
-		entry_free(TAILQ_FIRST(&domain->catalogs.entries));
+	describe_forget_all(domain);
+	free(base_take_ptr(domain->catalogs));
 }
 
 static struct describe_key key_of(const struct source *source)
@@ -110,22 +126,22 @@ static struct describe_key key_of(const struct source *source)
 	return key;
 }
 
-static struct describe_entry *find(const struct describe_catalogs *disk_cache,
+static struct describe_entry *find(const struct describe_catalogs *catalogs,
 				   const struct describe_key *key)
 {
 	struct describe_entry *entry;
 
-	TAILQ_FOREACH(entry, &disk_cache->entries, link)
+	TAILQ_FOREACH(entry, &catalogs->entries, link)
 	if (memcmp(&entry->key, key, sizeof(*key)) == 0)
 		return entry;
 	return NULL;
 }
 
-bool describe_is_lent(const struct describe_catalogs *disk_cache)
+bool describe_is_lent(const struct domain *domain)
 {
 	const struct describe_entry *entry;
 
-	TAILQ_FOREACH(entry, &disk_cache->entries, link)
+	TAILQ_FOREACH(entry, &domain->catalogs->entries, link)
 	if (entry->fd >= 0 && catalog_is_lent(entry->fd))
 		return true;
 	return false;
@@ -136,22 +152,22 @@ static bool is_idle(const struct describe_entry *entry)
 	return entry->fd >= 0 && !catalog_is_lent(entry->fd);
 }
 
-uint64_t describe_idle(const struct describe_catalogs *disk_cache)
+uint64_t describe_idle(const struct domain *domain)
 {
 	const struct describe_entry *entry;
 	uint64_t bytes = 0;
 
-	TAILQ_FOREACH(entry, &disk_cache->entries, link)
+	TAILQ_FOREACH(entry, &domain->catalogs->entries, link)
 	bytes += is_idle(entry) ? entry->bytes : 0;
 	return bytes;
 }
 
 /* The one that was asked for least lately of those that nobody has. */
-static bool give_way(struct describe_catalogs *disk_cache)
+static bool give_way(struct describe_catalogs *catalogs)
 {
 	struct describe_entry *entry;
 
-	TAILQ_FOREACH(entry, &disk_cache->entries, link)
+	TAILQ_FOREACH(entry, &catalogs->entries, link)
 	if (is_idle(entry)) {
 		entry_free(entry);
 		return true;
@@ -164,7 +180,7 @@ bool describe_give_way(struct node *node, const struct domain *payer)
 	struct domain *domain;
 
 	LIST_FOREACH(domain, &node->domains, link)
-	if ((!payer || tenant_is_same(payer, domain)) && give_way(&domain->catalogs))
+	if ((!payer || tenant_is_same(payer, domain)) && give_way(domain->catalogs))
 		return true;
 	return false;
 }
@@ -175,10 +191,10 @@ static void refuse_memory(const struct domain *domain, uint64_t bytes, struct di
 {
 	char need[32], left[32], budget[32];
 	const char *name;
-	uint64_t most = stream_limit_of(domain, &name);
+	uint64_t most = tenant_limit_of(domain, &name);
 
 	base_format_bytes(bytes, need, sizeof(need));
-	base_format_bytes(stream_free_bytes(domain), left, sizeof(left));
+	base_format_bytes(tenant_free_bytes(domain), left, sizeof(left));
 	base_format_bytes(most, budget, sizeof(budget));
 	diag_set(diag,
 		 "the list of the dataset's labels needs %s, and %s of the budget of %s (%s) is "
@@ -188,16 +204,16 @@ static void refuse_memory(const struct domain *domain, uint64_t bytes, struct di
 
 static bool make_room(struct domain *domain, uint64_t bytes, struct diag *diag)
 {
-	while (domain->catalogs.n >= MOST)
-		if (!give_way(&domain->catalogs)) {
+	while (domain->catalogs->n >= MOST)
+		if (!give_way(domain->catalogs)) {
 			diag_set(diag,
 				 "your processes have %u datasets open, the most that a user may "
 				 "have: close some of them",
-				 domain->catalogs.n);
+				 domain->catalogs->n);
 			return false;
 		}
-	while (stream_free_bytes(domain) < bytes)
-		if (!stream_free_idle(domain)) {
+	while (tenant_free_bytes(domain) < bytes)
+		if (!tenant_make_room(domain)) {
 			refuse_memory(domain, bytes, diag);
 			return false;
 		}
@@ -237,8 +253,8 @@ static struct describe_entry *entry_new(struct domain *domain, struct source *so
 	entry->fd = -1;
 	entry->source = source;
 	source->users++;
-	TAILQ_INSERT_TAIL(&domain->catalogs.entries, entry, link);
-	domain->catalogs.n++;
+	TAILQ_INSERT_TAIL(&domain->catalogs->entries, entry, link);
+	domain->catalogs->n++;
 	account(domain, (int64_t)entry->bytes);
 	return entry;
 }
@@ -361,10 +377,10 @@ static void write_next(struct domain *domain)
 {
 	struct describe_entry *entry, *next;
 
-	TAILQ_FOREACH(entry, &domain->catalogs.entries, link)
+	TAILQ_FOREACH(entry, &domain->catalogs->entries, link)
 	if (entry->pid)
 		return;
-	for (entry = TAILQ_FIRST(&domain->catalogs.entries); entry; entry = next) {
+	for (entry = TAILQ_FIRST(&domain->catalogs->entries); entry; entry = next) {
 		next = TAILQ_NEXT(entry, link);
 		if (entry->fd >= 0)
 			continue;
@@ -381,7 +397,7 @@ bool describe_ended(struct node *node, pid_t pid, int status)
 	struct domain *domain;
 
 	LIST_FOREACH(domain, &node->domains, link)
-	TAILQ_FOREACH(entry, &domain->catalogs.entries, link)
+	TAILQ_FOREACH(entry, &domain->catalogs->entries, link)
 	if (entry->pid == pid) {
 		node->counters.catalogs_apart++;
 		written(entry, WIFEXITED(status) ? WEXITSTATUS(status) : EIO);
@@ -397,7 +413,7 @@ void describe_answer(struct conn *conn, struct source *source)
 {
 	struct domain *domain = conn->domain;
 	const struct describe_key key = key_of(source);
-	struct describe_entry *entry = find(&domain->catalogs, &key);
+	struct describe_entry *entry = find(domain->catalogs, &key);
 	struct diag diag;
 
 	if (!entry)
@@ -406,8 +422,8 @@ void describe_answer(struct conn *conn, struct source *source)
 		conn_refuse(conn, OA_E_MEMORY, diag.text);
 		return;
 	}
-	TAILQ_REMOVE(&domain->catalogs.entries, entry, link);
-	TAILQ_INSERT_TAIL(&domain->catalogs.entries, entry, link);
+	TAILQ_REMOVE(&domain->catalogs->entries, entry, link);
+	TAILQ_INSERT_TAIL(&domain->catalogs->entries, entry, link);
 	entry->waiting++;
 	conn->catalog = entry;
 	conn->state = CONN_WAITS_CATALOG;

@@ -19,7 +19,6 @@
  */
 #include "daemon/net/opening.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -28,6 +27,10 @@
 #include "daemon/node.h"
 #include "daemon/serve/source.h"
 #include "daemon/serve/stream.h"
+#include "daemon/serve/streams.h"
+#include "daemon/tenant/domain.h"
+#include "daemon/tenant/domains.h"
+#include "daemon/tenant/rights.h"
 #include "libaccess/libaccess.h"
 
 /* Lets go of what it waited for and waits for this one. */
@@ -82,7 +85,7 @@ static int enter_named(const struct conn *conn, const char *name, struct domain 
 {
 	struct node *node = conn->node;
 	const struct named *named = named_find(&node->param.named, name);
-	int r = named ? tenant_may_use(conn, named, diag) : refuse_unknown(name, diag);
+	int r = named ? rights_may_use(conn, named, diag) : refuse_unknown(name, diag);
 
 	if (!r)
 		r = check_owner(node, named, diag);
@@ -90,7 +93,7 @@ static int enter_named(const struct conn *conn, const char *name, struct domain 
 		return r;
 	*ret_path = named->path;
 	if (!node->own)
-		return domain_request_named(node, named, ret, diag);
+		return domains_request_named(node, named, ret, diag);
 	*ret = domain_ref(node->own);
 	return 0;
 }
@@ -138,7 +141,7 @@ static bool ask_public(struct conn *conn, const char *path)
 	struct diag diag;
 	int r;
 
-	if (domain_request(conn->node, DOMAIN_PUBLIC, nobody, &domain, &diag))
+	if (domains_request(conn->node, DOMAIN_PUBLIC, nobody, &domain, &diag))
 		return false;
 	r = wait_for(conn, domain, path, READER_HOW_OPEN_ONLY);
 	domain_unref(domain);

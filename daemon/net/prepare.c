@@ -35,6 +35,7 @@
 #include "daemon/serve/group.h"
 #include "daemon/serve/group_brought.h"
 #include "daemon/serve/stream.h"
+#include "daemon/serve/variant.h"
 #include "libaccess/libaccess.h"
 #include "sched/token.h"
 
@@ -50,6 +51,11 @@ enum stage {
 
 /* Where a log may be, best first: kept it is as long as any that a rank has. Where there is none, a new one is made. */
 enum place_of_log { LOG_KEPT_NAMED, LOG_BROUGHT, LOG_KEPT, LOG_NEW };
+
+struct prepare_queue { /* of a node */
+	TAILQ_HEAD(prepare_waiting, prepare) waiting;
+	struct loop_watch *timer;
+};
 
 struct prepare {
 	TAILQ_ENTRY(prepare) link;
@@ -70,7 +76,7 @@ struct prepare {
 
 static void wait_for_turn(struct prepare *prepare)
 {
-	struct prepare_queue *queue = &prepare->conn->node->preparing;
+	struct prepare_queue *queue = prepare->conn->node->preparing;
 
 	if (!prepare->is_waiting)
 		TAILQ_INSERT_TAIL(&queue->waiting, prepare, link);
@@ -81,7 +87,7 @@ static void wait_for_turn(struct prepare *prepare)
 static void stop_waiting(struct prepare *prepare)
 {
 	if (prepare->is_waiting)
-		TAILQ_REMOVE(&prepare->conn->node->preparing.waiting, prepare, link);
+		TAILQ_REMOVE(&prepare->conn->node->preparing->waiting, prepare, link);
 	prepare->is_waiting = false;
 }
 
@@ -362,7 +368,7 @@ static void take_turn(struct prepare *prepare)
 static void on_turn(void *arg)
 {
 	struct node *node = arg;
-	struct prepare *prepare = TAILQ_FIRST(&node->preparing.waiting);
+	struct prepare *prepare = TAILQ_FIRST(&node->preparing->waiting);
 	struct conn *conn;
 
 	if (!prepare)
@@ -373,19 +379,26 @@ static void on_turn(void *arg)
 		prepare_free(conn);
 	else if (conn->stream->state == STREAM_RUNS && conn->variant->state == VARIANT_RUNS)
 		take_turn(prepare);
-	if (!TAILQ_EMPTY(&node->preparing.waiting))
-		loop_timer_set(node->preparing.timer, 0);
+	if (!TAILQ_EMPTY(&node->preparing->waiting))
+		loop_timer_set(node->preparing->timer, 0);
 }
 
 int prepare_init(struct node *node)
 {
-	TAILQ_INIT(&node->preparing.waiting);
-	return loop_timer_new(node->loop, on_turn, node, &node->preparing.timer);
+	struct prepare_queue *queue = calloc(1, sizeof(*queue));
+
+	if (!queue)
+		return -ENOMEM;
+	node->preparing = queue;
+	TAILQ_INIT(&queue->waiting);
+	return loop_timer_new(node->loop, on_turn, node, &queue->timer);
 }
 
 void prepare_fini(struct node *node)
 {
-	loop_unwatch(&node->preparing.timer);
+	if (node->preparing)
+		loop_unwatch(&node->preparing->timer);
+	free(base_take_ptr(node->preparing));
 }
 
 void prepare_soon(struct conn *conn)

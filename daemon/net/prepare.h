@@ -7,20 +7,12 @@
  * dataset that it asks for, and the plan log that it goes on with.
  */
 
-#include <sys/queue.h>
 #include "base/base.h"
 
 struct conn;
-struct loop_watch;
 struct node;
-struct prepare;
 struct carousel_join;
 struct group;
-
-struct prepare_queue { /* of a node */
-	TAILQ_HEAD(prepare_waiting, prepare) waiting;
-	struct loop_watch *timer;
-};
 
 int prepare_init(struct node *node); /* 0 or -ENOMEM */
 void prepare_fini(struct node *node);

@@ -8,15 +8,18 @@
 #include "daemon/net/sharing.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "base/log.h"
 #include "daemon/net/conn.h"
+#include "daemon/net/describe.h"
 #include "daemon/net/opening.h"
 #include "daemon/node.h"
 #include "daemon/serve/job.h"
 #include "daemon/serve/source.h"
 #include "daemon/serve/stream.h"
+#include "daemon/serve/stream_fail.h"
+#include "daemon/tenant/domain.h"
+#include "daemon/tenant/rights.h"
 #include "libaccess/libaccess.h"
 
 #define CHANGED "what is said of the data set in accessd.conf has changed: open it again"
@@ -69,7 +72,7 @@ static void turn_out_all(const struct domain *domain, const struct named *now)
 				 "data set \"%s\" is no longer among those of this accessd: ask "
 				 "who runs it",
 				 domain->name);
-		if (!now || tenant_may_use(conn, now, &diag))
+		if (!now || rights_may_use(conn, now, &diag))
 			turn_out(conn, diag.text);
 		else
 			begin_anew(conn, domain->name);

@@ -11,13 +11,20 @@
 #include <unistd.h>
 
 #include "base/json.h"
+#include "daemon/cache/cache.h"
+#include "daemon/cache/stores.h"
 #include "daemon/limits.h"
 #include "daemon/net/conn.h"
 #include "daemon/node.h"
+#include "daemon/proc/reserve.h"
 #include "daemon/serve/job.h"
 #include "daemon/serve/pump.h"
 #include "daemon/serve/source.h"
 #include "daemon/serve/stream.h"
+#include "daemon/serve/variant.h"
+#include "daemon/tenant/domain.h"
+#include "daemon/tenant/rights.h"
+#include "daemon/tenant/tenant.h"
 #include "pipeline/pipeline.h"
 #include "pipeline/spec/compare.h"
 #include "shmring/inbox.h"
@@ -327,7 +334,7 @@ static void put_stream(struct json_out *out, const struct stream *stream)
 	json_out_member_u64(out, "memory", stream->memory);
 	json_out_member_u64(out, "resident", totals.resident);
 	json_out_member_u64(out, "pinned", totals.pinned);
-	json_out_member_u64(out, "producing", fill_active(stream));
+	json_out_member_u64(out, "producing", fill_active(stream->fill));
 	json_out_member_u64(out, "jobs", stream->n_jobs);
 	json_out_member_u64(out, "productions", totals.productions);
 	json_out_member_u64(out, "held", stream->held);
@@ -535,7 +542,7 @@ static void put_caches(struct json_out *out, const struct view *view)
 	json_out_array_begin(out);
 	LIST_FOREACH(domain, &view->node->domains, link)
 	if (shows_domain(view, domain))
-		disk_cache_describe(domain, out);
+		stores_describe_one(domain, out);
 	json_out_array_end(out);
 }
 
@@ -665,7 +672,7 @@ static void put_datasets(struct json_out *out, const struct view *view)
 	json_out_key(out, "datasets");
 	json_out_array_begin(out);
 	for (unsigned i = 0; i < sets->n; i++) {
-		const bool is_allowed = tenant_may_use(view->conn, &sets->set[i], &diag) == 0;
+		const bool is_allowed = rights_may_use(view->conn, &sets->set[i], &diag) == 0;
 
 		if (is_allowed || view->sees_all)
 			named_describe(&sets->set[i], is_allowed,
@@ -744,7 +751,7 @@ int status_render(void *node, uid_t uid, bool sees_all, char **ret, size_t *ret_
 
 int status_new(const struct conn *viewer)
 {
-	const struct view view = {viewer->node, viewer->uid, tenant_is_admin(viewer), viewer};
+	const struct view view = {viewer->node, viewer->uid, rights_is_admin(viewer), viewer};
 	_cleanup_free_ char *text = NULL;
 	size_t size = 0;
 

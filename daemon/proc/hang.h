@@ -9,8 +9,6 @@
 
 #include "base/base.h"
 
-struct domain;
-
 enum hang_verdict {
 	HANG_NO,
 	HANG_LOOPS,   /* its CPU time on one sample is over the limit */
@@ -34,11 +32,15 @@ struct hang { /* of one worker, over the looks at it; zeroed: not looked at yet 
 	uint64_t cpu_ns;       /* its CPU time at the last look; 0: cannot be read */
 };
 
+/* Is it at the same thing? */
+bool hang_is_same(const struct hang_work *a, const struct hang_work *b);
 /* A look: what it is at, and the CPU time it has used in its life (0: cannot be read). */
 void hang_note(struct hang *hang, const struct hang_work *work, uint64_t now_ns, uint64_t cpu_ns);
 /* Everything stood still for a while: no time has passed for it. */
 void hang_forgive(struct hang *hang, uint64_t now_ns);
-/* CPU time on what it is at, of a life's that is known by now; the longest that it may take where none could be read. */
+/* CPU time on what it is at, as far as it was looked at; 0: cannot be read. */
+uint64_t hang_spent_ns(const struct hang *hang);
+/* The same of a life's that is known by now; the longest that it may take where none could be read. */
 uint64_t hang_used_ns(const struct hang *hang, uint64_t life_ns, uint64_t limit_ns);
 /* Is it worth while to judge? */
 bool hang_is_late(const struct hang *hang, uint64_t now_ns, uint64_t limit_ns);
@@ -49,8 +51,5 @@ enum hang_verdict hang_judge(const struct hang *hang, uint64_t now_ns, uint64_t 
 /* CPU time that so large a picture may take, whatever its neighbours take. pixels: as its worker says,
  * unbelieved; bytes: of its file. */
 uint64_t hang_allowance_ns(uint64_t pixels, uint64_t bytes);
-
-/* Every tick: finds workers of the domain that hang and has them killed. true: one has a task. */
-bool hang_find(struct domain *domain, uint64_t now_ns);
 
 #endif

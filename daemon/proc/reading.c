@@ -5,11 +5,11 @@
  * Messages to it are few (opens, lanes); a control socket that is full for a moment makes the send
  * fail with EAGAIN, which is treated as the reader's death: it is killed and a new one gets
  * everything again, so there is one path for every fault. When a reader died, the tasks it was
- * reading are QUEUED again by the streams (stream_reader_died) before the new one is attached.
+ * reading are QUEUED again by the streams (stream_reader_died) before the new one is attached. What it says is
+ * from_reader.c's.
  */
 #include "daemon/proc/reading.h"
 
-#include <errno.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
@@ -19,40 +19,9 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/wire.h"
-#include "daemon/cache/chores.h"
-#include "daemon/cache/stores.h"
-#include "daemon/cluster/everywhere.h"
 #include "daemon/limits.h"
 #include "daemon/net/porter.h"
-#include "daemon/node.h"
-#include "daemon/serve/source.h"
-#include "daemon/serve/stream.h"
-#include "daemon/tenant/index_room.h"
 #include "storage/reader.h"
-
-#define ITEMS_TABLE "daemon/proc/reading_tbl.h"
-#define ITEMS_STRUCT(name) reading_##name
-#define ITEMS_KEY(KEY) READER_KEY_##KEY
-#define ITEMS_TYPE(NAME) READER_##NAME
-#define ITEMS_WHOSE "reader's "
-#include "base/items_structs_tbl.h"
-#include "base/items_types_tbl.h"
-
-union reading_message {
-	struct reading_progress progress;
-	struct reading_opened opened;
-	struct reading_looked looked;
-	struct reading_refused refused;
-	struct reading_attached attached;
-	struct reading_detached detached;
-	struct reading_state state;
-	struct reading_formed formed;
-	struct reading_chore_progress chore_progress;
-	struct reading_chore_done chore_done;
-	struct reading_ask_unread ask_unread;
-	struct reading_wrong wrong;
-	struct reading_failed failed;
-};
 
 #define READING_PATIENCE_MS 6000 /* a little more than a store takes to close */
 #define COMPARE_EACH 1000 /* of so many values that peers give one is compared with its source */
@@ -70,34 +39,31 @@ static void send_message(struct reading *reading, struct wire_out *out)
 
 static void send_start(struct reading *reading)
 {
+	const struct reading_wants *wants = &reading->wants;
 	struct wire_out out;
 
 	wire_out_init(&out, READER_START);
-	wire_put_fd(&out, reading->domain->doorbell_fd);
-	wire_put_fd(&out, reading->domain->event_fd);
-	if (reading->domain->disk_cache.tray_fd >= 0)
-		wire_put_fd(&out, reading->domain->disk_cache.tray_fd);
-	if (reading->domain->ram_cache.fd >= 0)
-		wire_put_fd(&out, reading->domain->ram_cache.fd);
+	wire_put_fd(&out, wants->doorbell_fd);
+	wire_put_fd(&out, wants->event_fd);
+	if (wants->tray_fd >= 0)
+		wire_put_fd(&out, wants->tray_fd);
+	if (wants->memory_fd >= 0)
+		wire_put_fd(&out, wants->memory_fd);
 	send_message(reading, &out);
 }
 
-void reading_store(struct reading *reading)
+void reading_store(struct reading *reading, const struct reading_place *place)
 {
-	struct domain *domain = reading->domain;
-	_cleanup_close_ int fd = disk_cache_open_folder(&domain->disk_cache, domain);
 	struct wire_out out;
 
-	if (domain->disk_cache.tray_fd < 0)
-		return;
 	wire_out_init(&out, READER_STORE);
-	wire_put_u64(&out, READER_KEY_LIMIT, domain->disk_cache.limit);
-	wire_put_u64(&out, READER_KEY_FORCE, domain->node->param.cache_force);
-	wire_put_u64(&out, READER_KEY_SUSPECT, domain->disk_cache.suspect);
-	if (fd >= 0)
-		wire_put_fd(&out, fd);
+	wire_put_u64(&out, READER_KEY_LIMIT, place->limit);
+	wire_put_u64(&out, READER_KEY_FORCE, reading->wants.param->cache_force);
+	wire_put_u64(&out, READER_KEY_SUSPECT, place->is_suspect);
+	if (place->folder_fd >= 0)
+		wire_put_fd(&out, place->folder_fd);
 	else
-		wire_put_string(&out, READER_KEY_TEXT, domain->disk_cache.why);
+		wire_put_string(&out, READER_KEY_TEXT, place->why);
 	send_message(reading, &out);
 }
 
@@ -115,15 +81,15 @@ void reading_form(struct reading *reading, uint32_t lane, unsigned form,
 	send_message(reading, &out);
 }
 
-void reading_open(struct reading *reading, const struct source *source, int index_fd)
+void reading_open(struct reading *reading, const struct reading_ask *ask, int index_fd)
 {
 	struct wire_out out;
 
 	wire_out_init(&out, READER_OPEN);
-	wire_put_u64(&out, READER_KEY_ID, source->id);
-	wire_put_string(&out, READER_KEY_PATH, source->path);
-	wire_put_u64(&out, READER_KEY_HOW, source->how);
-	wire_put_u64(&out, READER_KEY_LIMIT, index_room_most(reading->domain));
+	wire_put_u64(&out, READER_KEY_ID, ask->id);
+	wire_put_string(&out, READER_KEY_PATH, ask->path);
+	wire_put_u64(&out, READER_KEY_HOW, ask->how);
+	wire_put_u64(&out, READER_KEY_LIMIT, ask->most);
 	if (index_fd >= 0)
 		wire_put_fd(&out, index_fd);
 	send_message(reading, &out);
@@ -207,7 +173,7 @@ void reading_peers(struct reading *reading, uint64_t self, int to_fd, int from_f
 	reading->peers = 0; /* until it is said who is connected to this carrier */
 	wire_out_init(&out, READER_PEERS);
 	wire_put_u64(&out, READER_KEY_SELF, self);
-	wire_put_u64(&out, READER_KEY_RECHECK, reading->domain->node->param.peer_recheck);
+	wire_put_u64(&out, READER_KEY_RECHECK, reading->wants.param->peer_recheck);
 	wire_put_u64(&out, READER_KEY_COMPARE, COMPARE_EACH);
 	wire_put_fd(&out, to_fd);
 	wire_put_fd(&out, from_fd);
@@ -246,154 +212,28 @@ void reading_chore_cancel(struct reading *reading, uint64_t id)
 	send_message(reading, &out);
 }
 
-/* ---- from the reader ---- */
-
-static void on_opened(struct domain *domain, const struct reading_opened *opened,
-		      struct wire_in *in)
-{
-	struct source_root root = {.device = opened->device,
-				   .inode = opened->inode,
-				   .is_file = opened->has_stamp,
-				   .stamp = opened->has_stamp ? opened->stamp : 0};
-	int fd = opened->has_index ? wire_take_fd(in, opened->index_fd) : -1;
-
-	root.is_everywhere = domain->kind == DOMAIN_PUBLIC && opened->way &&
-			     everywhere_has(domain->node->param.cluster_paths, opened->way);
-	if (root.is_everywhere)
-		hash_of(opened->way, strlen(opened->way), &root.way);
-	source_opened(domain, opened->id, fd < 0, opened->is_fleeting != 0, &root, fd);
-}
-
-static void on_looked(struct domain *domain, const struct reading_looked *looked)
-{
-	const struct source_root root = {.device = looked->device, .inode = looked->inode};
-
-	source_looked(domain, looked->id, &root, looked->is_open != 0);
-}
-
-static void on_refused(struct domain *domain, const struct reading_refused *refused)
-{
-	if (refused->has_lane)
-		stream_lane_refused(domain, refused->lane, refused->text);
-	else
-		source_refused(domain, refused->id, refused->text);
-}
-
-static void on_state(struct domain *domain, const struct reading_state *said)
-{
-	struct reader_state state;
-
-	memcpy(&state, said->state, sizeof(state));
-	disk_cache_said(&domain->disk_cache, &state, said->why);
-	ram_cache_said(domain, &state);
-}
-
-static void on_formed(struct domain *domain, const struct reading_formed *formed,
-		      struct wire_in *in)
-{
-	struct stream *stream = stream_of_lane(domain, formed->lane);
-	_cleanup_close_ int fd = formed->has_table ? wire_take_fd(in, formed->table_fd) : -1;
-
-	if (stream)
-		cache_formed(stream, formed->form, fd, formed->why ? formed->why : "");
-}
-
-static void on_chore_done(struct domain *domain, const struct reading_chore_done *done,
-			  struct wire_in *in)
-{
-	int fd = done->has_list ? wire_take_fd(in, done->list_fd) : -1;
-
-	chores_done(domain, done->id, done->code, done->text, fd);
-	porter_close(&domain->node->porters, domain->who.uid, &fd);
-}
-
-static void on_failed(struct domain *domain, const struct reading_failed *failed)
-{
-	stream_read_failed(domain, failed->lane, failed->block, failed->task, failed->sample);
-}
-
-static bool on_message(void *arg, struct wire_in *in)
-{
-	struct reading *reading = arg;
-	struct domain *domain = reading->domain;
-	union reading_message message;
-	struct diag diag = {""};
-
-	if (items_read(in, items_types, BASE_ARRAY_LEN(items_types), &message, &diag)) {
-		log_line(LOG_LEVEL_WARN, "reader-message", "text=\"%s\"", diag.text);
-		return false;
-	}
-	loop_is_about(domain->node->loop,
-		      items_name(items_types, BASE_ARRAY_LEN(items_types), in->type));
-	switch (in->type) {
-	case READER_PROGRESS:
-		source_progress(domain, message.progress.id, message.progress.folders,
-				message.progress.files);
-		break;
-	case READER_OPENED:
-		on_opened(domain, &message.opened, in);
-		break;
-	case READER_LOOKED:
-		on_looked(domain, &message.looked);
-		break;
-	case READER_REFUSED:
-		on_refused(domain, &message.refused);
-		break;
-	case READER_ATTACHED:
-		stream_lane_attached(domain, message.attached.lane);
-		break;
-	case READER_DETACHED:
-		break;
-	case READER_STATE:
-		on_state(domain, &message.state);
-		break;
-	case READER_FORMED:
-		on_formed(domain, &message.formed, in);
-		break;
-	case READER_CHORE_PROGRESS:
-		chores_progress(domain, message.chore_progress.id, message.chore_progress.done,
-				message.chore_progress.total);
-		break;
-	case READER_CHORE_DONE:
-		on_chore_done(domain, &message.chore_done, in);
-		break;
-	case READER_ASK_UNREAD:
-		ram_cache_asked(domain, message.ask_unread.id);
-		break;
-	case READER_WRONG:
-		carrying_distrust(&domain->carrying, message.wrong.id, message.wrong.sample);
-		break;
-	case READER_FAILED:
-		on_failed(domain, &message.failed);
-		break;
-	default: /* of no type in the table */
-		return false;
-	}
-	return true;
-}
-
 /* ---- life ---- */
 
 static int start_process(struct reading *reading, struct diag *diag)
 {
-	struct node *node = reading->domain->node;
-	char path[PATH_MAX], threads[24], as[IDENTITY_TEXT_MAX];
+	const struct reading_wants *wants = &reading->wants;
+	char path[PATH_MAX], threads[24];
 	char *argv[] = {(char *)"access-reader", (char *)"--threads", threads, NULL, NULL, NULL};
-	int r = child_find("access-reader", node->place.is_private, path, sizeof(path), diag);
+	int r = child_find("access-reader", wants->is_private, path, sizeof(path), diag);
 
 	if (r)
 		return r;
-	snprintf(threads, sizeof(threads), "%llu", (unsigned long long)node->param.readers);
-	if (domain_identity(reading->domain, true, as)) {
+	snprintf(threads, sizeof(threads), "%llu", (unsigned long long)wants->param->readers);
+	if (wants->as) {
 		argv[3] = (char *)"--as";
-		argv[4] = as;
+		argv[4] = reading->as;
 	}
-	r = child_start(path, argv, (enum cpu_priority)node->param.cpu_priority, &reading->child);
+	r = child_start(path, argv, (enum cpu_priority)wants->param->cpu_priority, &reading->child);
 	if (!r)
-		r = hearing_begin(&reading->hearing, node->loop, &reading->child, on_message,
-				  reading);
+		r = hearing_begin(&reading->hearing, wants->loop, &reading->child,
+				  wants->calls->said, wants->arg);
 	if (!r)
-		hearing_fetches(&reading->hearing, &node->porters, reading->domain->who.uid);
+		hearing_fetches(&reading->hearing, wants->porters, wants->uid);
 	if (r) {
 		diag_set(diag, "cannot start %s: %s", path, strerror(-r));
 		child_end(&reading->child);
@@ -401,11 +241,7 @@ static int start_process(struct reading *reading, struct diag *diag)
 	}
 	child_luck_start(&reading->luck, base_now_ns());
 	send_start(reading);
-	carrying_reader_started(&reading->domain->carrying);
-	if (reading->domain->disk_cache.share == DISK_CACHE_HAS)
-		reading_store(reading);
-	else
-		stores_ask(reading->domain);
+	wants->calls->started(wants->arg);
 	return 0;
 }
 
@@ -424,7 +260,7 @@ static void start_later(struct reading *reading, const char *why)
 		 "has more; open again when that is mended",
 		 CHILD_HOPELESS, why, log_place());
 	log_line(LOG_LEVEL_ERROR, "reader-hopeless", "text=\"%s\"", text);
-	source_reader_failed(reading->domain, text);
+	reading->wants.calls->hopeless(reading->wants.arg, text);
 }
 
 static void restart(void *arg)
@@ -437,34 +273,36 @@ static void restart(void *arg)
 		start_later(reading, diag.text);
 		return;
 	}
-	source_reader_started(reading->domain);
+	reading->wants.calls->restarted(reading->wants.arg);
 }
 
-int reading_start(struct reading *reading, struct domain *domain, struct diag *diag)
+int reading_start(struct reading *reading, const struct reading_wants *wants, struct diag *diag)
 {
 	int r;
 
-	*reading = (struct reading){.domain = domain, .child = {.sock = -1}};
-	r = loop_timer_new(domain->node->loop, restart, reading, &reading->restart);
+	*reading = (struct reading){.wants = *wants, .child = {.sock = -1}};
+	if (wants->as)
+		snprintf(reading->as, sizeof(reading->as), "%s", wants->as);
+	r = loop_timer_new(wants->loop, restart, reading, &reading->restart);
 	return r ? r : start_process(reading, diag);
 }
 
 static void hang_up(struct reading *reading)
 {
-	const struct domain *domain = reading->domain;
-
 	hearing_end(&reading->hearing);
-	porter_close(&domain->node->porters, domain->who.uid, &reading->child.sock);
+	porter_close(reading->wants.porters, reading->wants.uid, &reading->child.sock);
 }
 
 void reading_stop(struct reading *reading, bool waits)
 {
+	if (!reading->wants.calls)
+		return; /* it was never started */
 	loop_unwatch(&reading->restart);
 	hang_up(reading);
 	if (waits)
 		child_leave(&reading->child, READING_PATIENCE_MS);
 	else
-		child_abandon(&reading->child, &reading->domain->node->reaper);
+		child_abandon(&reading->child, reading->wants.reaper);
 }
 
 void reading_died(struct reading *reading, int status, uint64_t cpu_ns)
@@ -478,13 +316,7 @@ void reading_died(struct reading *reading, int status, uint64_t cpu_ns)
 	hang_up(reading);
 	reading->child.pid = 0;
 	reading->peers = 0;
-	reading->domain->node->counters.reader_restarts++;
-	reading->domain->reader_restarts++;
-	disk_cache_reader_died(&reading->domain->disk_cache, status);
-	ram_cache_reader_died(reading->domain);
-	carrying_reader_died(&reading->domain->carrying);
-	stream_reader_died(reading->domain);
-	chores_fail(reading->domain, "the reader died meanwhile: try again");
+	reading->wants.calls->died(reading->wants.arg, status);
 	start_later(reading, how);
 }
 

@@ -3,23 +3,47 @@
 #define DAEMON_PROC_READING_H
 
 /*
- * accessd's side of the reader process (storage/reader.h): starts it, starts it again when it dies,
- * turns its messages into calls of source_...() and stream_...().
+ * accessd's side of the reader process (storage/reader.h): starts it, starts it again when it dies, and tells it
+ * what it is to do. Knows nobody: what it says, and what becomes of it, is told by calls.
  */
 
+#include <sys/types.h>
 #include "base/base.h"
 #include "base/hash.h"
+#include "base/identity.h"
 #include "daemon/loop.h"
 #include "daemon/proc/child.h"
 #include "daemon/proc/hearing.h"
 
-struct domain;
-struct errand;
+struct loop;
+struct porters;
 struct reader_member;
-struct source;
+struct reaper;
+
+struct reading_calls {                /* of whose reader it is */
+	void (*started)(void *arg);   /* there is one, which knows nothing yet */
+	void (*restarted)(void *arg); /* ... in the place of one that died */
+	hearing_fn said;
+	void (*died)(void *arg, int status);
+	void (*hopeless)(void *arg, const char *text); /* it dies again and again */
+};
+
+struct reading_wants {
+	const struct reading_calls *calls;
+	void *arg; /* theirs */
+	struct loop *loop;
+	struct porters *porters;
+	struct reaper *reaper;
+	const struct param *param;
+	bool is_private;
+	uid_t uid;      /* whose descriptors come from it */
+	const char *as; /* the option --as, copied; NULL: as we are */
+	int doorbell_fd, event_fd, tray_fd, memory_fd; /* borrowed; the latter two -1: none */
+};
 
 struct reading {
-	struct domain *domain;
+	struct reading_wants wants;
+	char as[IDENTITY_TEXT_MAX];
 	struct child child;
 	struct hearing hearing;
 	struct loop_watch *restart;
@@ -28,18 +52,30 @@ struct reading {
 	unsigned peers; /* other nodes that the reader was told of: what they have can be brought */
 };
 
-int reading_start(struct reading *reading, struct domain *domain, struct diag *diag);
+int reading_start(struct reading *reading, const struct reading_wants *wants, struct diag *diag);
 /* waits: until it is gone; it may write what it has queued for its store. */
 void reading_stop(struct reading *reading, bool waits);
-/* The process is gone (SIGCHLD): starts another, which gets all sources and lanes again. When it
- * dies again and again, whoever waits for it is told so. cpu_ns: what it used. */
+/* The process is gone (SIGCHLD): starts another. cpu_ns: what it used. */
 void reading_died(struct reading *reading, int status, uint64_t cpu_ns);
 uint64_t reading_cpu_ns(const struct reading *reading);
 
-/* Its domain has a share of the disk (daemon/cache/stores.h): tells it where to keep things, and how much. */
-void reading_store(struct reading *reading);
+struct reading_place {   /* of the store */
+	int folder_fd;   /* borrowed; -1: nothing is kept on a disk, ... */
+	const char *why; /* ... for this reason */
+	uint64_t limit;  /* bytes */
+	bool is_suspect; /* the reader before may have died of it */
+};
+/* Where to keep things, and how much. */
+void reading_store(struct reading *reading, const struct reading_place *place);
+
+struct reading_ask {
+	uint64_t id;
+	const char *path;
+	uint64_t how;  /* enum reader_how */
+	uint64_t most; /* bytes that an index in memory may have */
+};
 /* index_fd: stored index to verify, or -1; stays the caller's. */
-void reading_open(struct reading *reading, const struct source *source, int index_fd);
+void reading_open(struct reading *reading, const struct reading_ask *ask, int index_fd);
 void reading_close(struct reading *reading, uint64_t id);
 void reading_attach(struct reading *reading, uint64_t id, uint32_t lane, int lane_fd, int arena_fd);
 /* The lane's samples in that stored form are this group of the store: cache_formed() follows. note: JSON

@@ -35,6 +35,7 @@
 #include "daemon/proc/child.h"
 #include "daemon/serve/stream.h"
 #include "daemon/serve/variant.h"
+#include "daemon/tenant/domain.h"
 #include "shmring/region.h"
 
 #define MOST_AT_ONCE 120 /* an exit status has 8 bits */
@@ -129,7 +130,7 @@ int reserve_begin(struct variant *variant, uint32_t to)
 	return 0;
 }
 
-static void finish(struct variant *variant, int status)
+static void finish(struct variant *variant, int status, struct reserve_done *ret)
 {
 	struct reserve done = variant->reserve;
 	uint32_t asked = done.to - done.from;
@@ -146,7 +147,7 @@ static void finish(struct variant *variant, int status)
 		log_line(LOG_LEVEL_WARN, "slots-not-reserved", "lane=%u asked=%u got=%u",
 			 variant->stream->lane.number, asked, got);
 	gather_begin(variant);
-	stream_reserved(variant, got, got == asked);
+	*ret = (struct reserve_done){variant, got, got == asked};
 }
 
 bool reserve_is_huge(const struct variant *variant)
@@ -197,7 +198,7 @@ static bool has_left(struct node *node, pid_t pid)
 }
 
 /* Was it a child of this variant? */
-static bool is_of(struct variant *variant, pid_t pid, int status)
+static bool is_of(struct variant *variant, pid_t pid, int status, struct reserve_done *ret)
 {
 	if (variant->reserve.gatherer == pid) {
 		variant->reserve.gatherer = 0;
@@ -208,21 +209,22 @@ static bool is_of(struct variant *variant, pid_t pid, int status)
 	}
 	if (variant->reserve.pid != pid)
 		return false;
-	finish(variant, status);
+	finish(variant, status, ret);
 	return true;
 }
 
-bool reserve_ended(struct node *node, pid_t pid, int status)
+bool reserve_ended(struct node *node, pid_t pid, int status, struct reserve_done *ret)
 {
 	struct domain *domain;
 	struct stream *stream;
 
+	ret->variant = NULL;
 	if (has_left(node, pid))
 		return true;
 	LIST_FOREACH(domain, &node->domains, link)
 	LIST_FOREACH(stream, &domain->streams, link)
 	for (unsigned v = 0; v < LAYOUT_MAX_VARIANTS; v++)
-		if (stream->variant[v] && is_of(stream->variant[v], pid, status))
+		if (stream->variant[v] && is_of(stream->variant[v], pid, status, ret))
 			return true;
 	return false;
 }

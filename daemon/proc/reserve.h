@@ -16,17 +16,6 @@
 struct variant;
 struct node;
 
-struct reserve {
-	pid_t pid; /* 0: nothing under way */
-	uint32_t from, to;
-	uint32_t reserved; /* slots, by now */
-	pid_t gatherer;    /* 0: none */
-	uint32_t gathered; /* slots below it are, or were seen to */
-	bool is_mixed;     /* some of those that were reserved last are in small pages */
-	bool is_small;     /* and of those that were seen to */
-	bool is_refused;   /* huge pages are required, and the kernel did not give them */
-};
-
 struct reserve_leaving { /* a child that was killed and has not ended */
 	LIST_ENTRY(reserve_leaving) link;
 	pid_t pid;
@@ -34,10 +23,15 @@ struct reserve_leaving { /* a child that was killed and has not ended */
 };
 
 /* Begins reserving slots variant->slots .. to-1; their bytes are accounted at once. 0 or negative
- * errno. stream_reserved() follows. Nothing happens when a child is under way. */
+ * errno. Nothing happens when a child is under way. */
 int reserve_begin(struct variant *variant, uint32_t to);
+struct reserve_done {
+	struct variant *variant; /* NULL: nothing is reserved that was not before */
+	uint32_t slots;          /* so many more */
+	bool all_of_them;        /* as many as were asked for */
+};
 /* A child ended. false: it was none of these. */
-bool reserve_ended(struct node *node, pid_t pid, int status);
+bool reserve_ended(struct node *node, pid_t pid, int status, struct reserve_done *ret);
 /* Does all of its memory that could lie in huge pages? */
 bool reserve_is_huge(const struct variant *variant);
 /* Huge pages are required and were refused: with which numbers, and what helps. */

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The workers, seen from accessd. A worker's death arrives as a message of the parent after it was
- * reaped, so its task can be taken over without a race. (Which one hangs: hang.c.)
+ * reaped, so its task can be taken over without a race. (Which one hangs: hung.c.)
  *
  * The parent may be captured, so what it says of workers is compared with what it said before and with
  * what the kernel knows: a pid is looked at later, and shown to people.
  */
 #include "daemon/proc/workers.h"
 
-#include <errno.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
@@ -21,10 +20,11 @@
 #include "base/log.h"
 #include "base/wire.h"
 #include "daemon/limits.h"
+#include "daemon/machine/machine.h"
 #include "daemon/net/porter.h"
-#include "daemon/node.h"
-#include "daemon/serve/stream.h"
+#include "daemon/serve/fill_state.h"
 #include "pipeline/pipeline.h"
+#include "shmring/board.h"
 #include "worker/parent.h"
 #include "worker/worker.h"
 
@@ -68,9 +68,9 @@ static void send_number(struct workers *workers, uint16_t type, uint16_t key, ui
 	send_message(workers, &out);
 }
 
-void workers_add(struct workers *workers, const struct variant *variant)
+void workers_add(struct workers *workers, const struct workers_variant *variant)
 {
-	const struct board_geometry *geometry = &variant->board.geometry;
+	const struct board_geometry *geometry = variant->geometry;
 	const struct pipeline_field *fields;
 	unsigned n = pipeline_fields(variant->pipeline, &fields);
 	uint64_t offsets[PIPELINE_MAX_FIELDS][2];
@@ -81,15 +81,15 @@ void workers_add(struct workers *workers, const struct variant *variant)
 		offsets[i][1] = geometry->field[i].sample_bytes;
 	}
 	wire_out_init(&out, PARENT_ADD);
-	wire_put_u64(&out, PARENT_KEY_LANE, variant->stream->lane.number);
+	wire_put_u64(&out, PARENT_KEY_LANE, variant->lane);
 	wire_put_u64(&out, PARENT_KEY_VARIANT, variant->number);
 	wire_put_string(&out, PARENT_KEY_SPEC, pipeline_canonical(variant->pipeline));
 	wire_put_u64(&out, PARENT_KEY_STRIDE, geometry->slot_stride);
 	wire_put_u64(&out, PARENT_KEY_SLOTS_BYTES, geometry->slots_bytes);
 	wire_put_bytes(&out, PARENT_KEY_OFFSETS, offsets, n * sizeof(offsets[0]));
 	wire_put_fd(&out, variant->slots_fd);
-	wire_put_fd(&out, variant->stream->lane_fd);
-	wire_put_fd(&out, variant->stream->arena_fd);
+	wire_put_fd(&out, variant->lane_fd);
+	wire_put_fd(&out, variant->arena_fd);
 	send_message(workers, &out);
 }
 
@@ -192,14 +192,13 @@ static void note_birth(struct workers *workers, int status)
 		       "cgroup's or `worker_memory`)");
 	log_line(LOG_LEVEL_ERROR, "workers-hopeless", "text=\"%s\"", text);
 	workers->stillborn = 0;
-	stream_workers_failed(workers->domain, text);
+	workers->wants.calls->hopeless(workers->wants.arg, text);
 }
 
 static void end_worker(struct workers *workers, unsigned index, int status, uint64_t cpu_ns)
 {
 	const struct workers_one worker = workers->worker[index];
-	const uint64_t limit_ns =
-	    workers->domain->node->param.sample_timeout_ms * UINT64_C(1000000);
+	const uint64_t limit_ns = workers->wants.param->sample_timeout_ms * UINT64_C(1000000);
 	const struct fill_death death = {
 	    .owner = worker.owner,
 	    .stage = worker.doom == WORKERS_HUNG ? LAYOUT_FAIL_HANG : LAYOUT_FAIL_CRASH,
@@ -209,13 +208,10 @@ static void end_worker(struct workers *workers, unsigned index, int status, uint
 
 	workers->worker[index] = (struct workers_one){0};
 	workers->alive--;
-	if (status) {
-		workers->domain->node->counters.worker_restarts++;
-		workers->domain->worker_restarts++;
+	if (status)
 		log_line(LOG_LEVEL_WARN, "worker-died", "index=%u status=%#x hung=%d", index,
 			 (unsigned)status, worker.doom == WORKERS_HUNG);
-	}
-	stream_worker_died(workers->domain, &death);
+	workers->wants.calls->worker_died(workers->wants.arg, &death);
 	note_birth(workers, status);
 }
 
@@ -241,10 +237,10 @@ static bool on_exited(struct workers *workers, const struct workers_exited *said
 static void on_removed(struct workers *workers, const struct workers_removed *said)
 {
 	if (said->has_variant) {
-		stream_variant_removed(workers->domain, said->lane, said->variant);
+		workers->wants.calls->removed(workers->wants.arg, said->lane, said->variant);
 	} else if (workers->leaving) {
 		workers->leaving--;
-		ram_cache_look(workers->domain);
+		workers->wants.calls->let_go(workers->wants.arg);
 	}
 }
 
@@ -258,15 +254,16 @@ static bool on_message(void *arg, struct wire_in *in)
 		log_line(LOG_LEVEL_WARN, "worker-parent-message", "text=\"%s\"", diag.text);
 		return false;
 	}
-	loop_is_about(workers->domain->node->loop,
+	loop_is_about(workers->wants.loop,
 		      items_name(items_types, BASE_ARRAY_LEN(items_types), in->type));
 	switch (in->type) {
 	case PARENT_ADDED:
-		stream_workers_added(workers->domain, message.added.lane, message.added.variant);
+		workers->wants.calls->added(workers->wants.arg, message.added.lane,
+					    message.added.variant);
 		break;
 	case PARENT_REFUSED:
-		stream_variant_refused(workers->domain, message.refused.lane,
-				       message.refused.variant, message.refused.text);
+		workers->wants.calls->refused(workers->wants.arg, message.refused.lane,
+					      message.refused.variant, message.refused.text);
 		break;
 	case PARENT_REMOVED:
 		on_removed(workers, &message.removed);
@@ -285,22 +282,24 @@ static bool on_message(void *arg, struct wire_in *in)
 
 static void send_start(struct workers *workers)
 {
+	const struct workers_wants *wants = &workers->wants;
 	struct wire_out out;
 
 	wire_out_init(&out, PARENT_START);
-	wire_put_fd(&out, workers->domain->doorbell_fd);
-	wire_put_fd(&out, workers->domain->event_fd);
-	if (workers->domain->disk_cache.tray_fd >= 0)
-		wire_put_fd(&out, workers->domain->disk_cache.tray_fd);
-	if (workers->domain->ram_cache.fd >= 0)
-		wire_put_fd(&out, workers->domain->ram_cache.fd);
+	wire_put_fd(&out, wants->doorbell_fd);
+	wire_put_fd(&out, wants->event_fd);
+	if (wants->tray_fd >= 0)
+		wire_put_fd(&out, wants->tray_fd);
+	if (wants->memory_fd >= 0)
+		wire_put_fd(&out, wants->memory_fd);
 	send_message(workers, &out);
 }
 
 static int start_process(struct workers *workers, struct diag *diag)
 {
-	struct node *node = workers->domain->node;
-	char path[PATH_MAX], count[24], memory[24], nice[24], as[IDENTITY_TEXT_MAX];
+	const struct workers_wants *wants = &workers->wants;
+	const struct param *param = wants->param;
+	char path[PATH_MAX], count[24], memory[24], nice[24];
 	char *argv[] = {(char *)"access-worker",
 			(char *)"--workers",
 			count,
@@ -311,20 +310,20 @@ static int start_process(struct workers *workers, struct diag *diag)
 			NULL,
 			NULL,
 			NULL};
-	int r = child_find("access-worker", node->place.is_private, path, sizeof(path), diag);
+	int r = child_find("access-worker", wants->is_private, path, sizeof(path), diag);
 
 	if (r)
 		return r;
 	snprintf(count, sizeof(count), "%u", workers->size);
-	snprintf(memory, sizeof(memory), "%llu", (unsigned long long)node->param.worker_memory);
-	snprintf(nice, sizeof(nice), "%llu", (unsigned long long)node->param.nice);
-	if (domain_identity(workers->domain, false, as)) {
+	snprintf(memory, sizeof(memory), "%llu", (unsigned long long)param->worker_memory);
+	snprintf(nice, sizeof(nice), "%llu", (unsigned long long)param->nice);
+	if (wants->as) {
 		argv[7] = (char *)"--as";
-		argv[8] = as;
+		argv[8] = workers->as;
 	}
-	r = child_start(path, argv, (enum cpu_priority)node->param.cpu_priority, &workers->child);
+	r = child_start(path, argv, (enum cpu_priority)param->cpu_priority, &workers->child);
 	if (!r)
-		r = hearing_begin(&workers->hearing, node->loop, &workers->child, on_message,
+		r = hearing_begin(&workers->hearing, wants->loop, &workers->child, on_message,
 				  workers);
 	if (r) {
 		diag_set(diag, "cannot start %s: %s", path, strerror(-r));
@@ -350,7 +349,7 @@ static void start_later(struct workers *workers, const char *why)
 		 "%s; accessd's log (%s) has more; open again when that is mended",
 		 CHILD_HOPELESS, why, log_place());
 	log_line(LOG_LEVEL_ERROR, "worker-parent-hopeless", "text=\"%s\"", text);
-	stream_workers_failed(workers->domain, text);
+	workers->wants.calls->hopeless(workers->wants.arg, text);
 }
 
 static void restart(void *arg)
@@ -363,34 +362,37 @@ static void restart(void *arg)
 		start_later(workers, diag.text);
 		return;
 	}
-	stream_workers_started(workers->domain);
+	workers->wants.calls->restarted(workers->wants.arg);
 }
 
-int workers_start(struct workers *workers, struct domain *domain, unsigned size, struct diag *diag)
+int workers_start(struct workers *workers, const struct workers_wants *wants, unsigned size,
+		  struct diag *diag)
 {
 	int r;
 
-	*workers = (struct workers){.domain = domain, .child = {.sock = -1}, .size = size};
-	r = loop_timer_new(domain->node->loop, restart, workers, &workers->restart);
+	*workers = (struct workers){.wants = *wants, .child = {.sock = -1}, .size = size};
+	if (wants->as)
+		snprintf(workers->as, sizeof(workers->as), "%s", wants->as);
+	r = loop_timer_new(wants->loop, restart, workers, &workers->restart);
 	return r ? r : start_process(workers, diag);
 }
 
 static void hang_up(struct workers *workers)
 {
-	const struct domain *domain = workers->domain;
-
 	hearing_end(&workers->hearing);
-	porter_close(&domain->node->porters, domain->who.uid, &workers->child.sock);
+	porter_close(workers->wants.porters, workers->wants.uid, &workers->child.sock);
 }
 
 void workers_stop(struct workers *workers, bool waits)
 {
+	if (!workers->wants.calls)
+		return; /* it was never started */
 	loop_unwatch(&workers->restart);
 	hang_up(workers);
 	if (waits)
 		child_end(&workers->child);
 	else
-		child_abandon(&workers->child, &workers->domain->node->reaper);
+		child_abandon(&workers->child, workers->wants.reaper);
 }
 
 void workers_died(struct workers *workers, int status)
@@ -406,12 +408,10 @@ void workers_died(struct workers *workers, int status)
 		workers->cpu_ns += workers->worker[i].cpu_ns;
 	memset(workers->worker, 0, sizeof(workers->worker));
 	workers->alive = 0;
-	workers->domain->node->counters.parent_restarts++;
-	workers->domain->parent_restarts++;
 	start_later(workers, how);
-	stream_workers_died(workers->domain);
+	workers->wants.calls->died(workers->wants.arg);
 	workers->leaving = 0; /* who died has let go of all */
-	ram_cache_look(workers->domain);
+	workers->wants.calls->let_go(workers->wants.arg);
 }
 
 uint64_t workers_cpu_ns(const struct workers *workers)
@@ -426,11 +426,11 @@ uint64_t workers_cpu_ns(const struct workers *workers)
 /* ---- do they want a processor? ---- */
 
 /* One that a sandbox does not let us ask about is as we made it. */
-static bool is_as_made(const struct node *node, pid_t pid)
+static bool is_as_made(const struct workers_wants *wants, pid_t pid)
 {
-	const enum cpu_priority priority = (enum cpu_priority)node->param.cpu_priority;
+	const enum cpu_priority priority = (enum cpu_priority)wants->param->cpu_priority;
 	const int most =
-	    getpriority(PRIO_PROCESS, 0) + child_nice(priority) + (int)node->param.nice;
+	    getpriority(PRIO_PROCESS, 0) + child_nice(priority) + (int)wants->param->nice;
 	cpu_set_t set;
 
 	if (priority != CPU_PRIORITY_IDLE && sched_getscheduler(pid) == SCHED_IDLE)
@@ -438,7 +438,7 @@ static bool is_as_made(const struct node *node, pid_t pid)
 	if (getpriority(PRIO_PROCESS, (id_t)pid) > BASE_MIN(most, 19))
 		return false;
 	return sched_getaffinity(pid, sizeof(set), &set) < 0 ||
-	       (unsigned)CPU_COUNT(&set) >= node->machine.limits.mask;
+	       (unsigned)CPU_COUNT(&set) >= wants->machine->limits.mask;
 }
 
 bool workers_compete(struct workers *workers)
@@ -449,5 +449,5 @@ bool workers_compete(struct workers *workers)
 		workers->asked = (workers->asked + 1) % LAYOUT_MAX_WORKERS;
 		pid = workers->worker[workers->asked].pid;
 	}
-	return pid && limits_state(pid) == 'R' && is_as_made(workers->domain->node, pid);
+	return pid && limits_state(pid) == 'R' && is_as_made(&workers->wants, pid);
 }

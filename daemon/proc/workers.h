@@ -3,34 +3,67 @@
 #define DAEMON_PROC_WORKERS_H
 
 /*
- * accessd's side of the worker parent (worker/parent.h) and its workers: starts the parent, chunks
- * it streams, passes deaths on. A dead parent loses all streams (their memory
+ * accessd's side of the worker parent (worker/parent.h) and its workers: starts the parent, hands
+ * it streams, tells of deaths by calls. Knows nobody. A dead parent loses all streams (their memory
  * cannot be mapped writable again): jobs open again with their tokens, as after a restart of
  * accessd.
  */
 
+#include <sys/types.h>
 #include "base/base.h"
+#include "base/identity.h"
 #include "daemon/loop.h"
 #include "daemon/proc/child.h"
 #include "daemon/proc/hang.h"
 #include "daemon/proc/hearing.h"
 #include "shmring/layout.h"
 
-struct domain;
-struct variant;
+struct board_geometry;
+struct fill_death;
+struct loop;
+struct machine;
+struct pipeline;
+struct porters;
+struct reaper;
+
+struct workers_calls {                /* of whose workers they are */
+	void (*restarted)(void *arg); /* there is a parent in the place of one that died */
+	void (*died)(void *arg);      /* the parent, and all of them */
+	void (*hopeless)(void *arg, const char *text); /* none can be had */
+	void (*added)(void *arg, uint32_t lane, uint64_t variant);
+	void (*refused)(void *arg, uint32_t lane, uint64_t variant, const char *text);
+	void (*removed)(void *arg, uint32_t lane, uint64_t variant);
+	void (*let_go)(void *arg); /* of a lane */
+	void (*worker_died)(void *arg, const struct fill_death *death);
+};
+
+struct workers_wants {
+	const struct workers_calls *calls;
+	void *arg; /* theirs */
+	struct loop *loop;
+	struct porters *porters;
+	struct reaper *reaper;
+	const struct param *param;
+	const struct machine *machine;
+	bool is_private;
+	uid_t uid;      /* as whom they run */
+	const char *as; /* the option --as, copied; NULL: as we are */
+	int doorbell_fd, event_fd, tray_fd, memory_fd; /* borrowed; the latter two -1: none */
+};
 
 enum workers_doom { WORKERS_LIVES, WORKERS_HUNG, WORKERS_STOPPED }; /* why we asked for its end */
 
 struct workers_one {                 /* by index in the doorbell */
 	pid_t pid;                   /* 0: not running */
 	uint32_t owner;              /* its number in task words */
-	uint64_t started_ns, cpu_ns; /* cpu_ns: that it had used at the last look (hang_find()) */
+	uint64_t started_ns, cpu_ns; /* cpu_ns: that it had used at the last look (hung_find()) */
 	enum workers_doom doom;
 	struct hang hang;
 };
 
 struct workers {
-	struct domain *domain;
+	struct workers_wants wants;
+	char as[IDENTITY_TEXT_MAX];
 	struct child child;
 	struct hearing hearing;
 	struct loop_watch *restart;
@@ -46,7 +79,8 @@ struct workers {
 	struct child_luck luck;
 };
 
-int workers_start(struct workers *workers, struct domain *domain, unsigned size, struct diag *diag);
+int workers_start(struct workers *workers, const struct workers_wants *wants, unsigned size,
+		  struct diag *diag);
 /* waits: until it is gone. */
 void workers_stop(struct workers *workers, bool waits);
 void workers_died(struct workers *workers, int status);
@@ -54,12 +88,17 @@ uint64_t workers_cpu_ns(const struct workers *workers);
 /* Does the next one in turn run, or wait for a processor, on the terms that it was started with? Its user may have
  * stopped it, slowed it down or bound it to few CPUs. */
 bool workers_compete(struct workers *workers);
-/* Gives a variant's slots (unsealed), its stream's lane and arena to the parent:
- * stream_workers_added() follows. */
-void workers_add(struct workers *workers, const struct variant *variant);
+struct workers_variant {
+	uint32_t lane, number;
+	const struct pipeline *pipeline;
+	const struct board_geometry *geometry;
+	int slots_fd, lane_fd, arena_fd; /* borrowed */
+};
+/* Gives a variant's slots (unsealed), its stream's lane and arena to the parent: added() follows. */
+void workers_add(struct workers *workers, const struct workers_variant *variant);
 void workers_go(struct workers *workers, uint32_t lane);
 void workers_remove(struct workers *workers, uint32_t lane);
-/* stream_variant_removed() follows. */
+/* removed() follows. */
 void workers_remove_variant(struct workers *workers, uint32_t lane, uint32_t variant);
 /* So many from now on: those that are too many finish what they do. */
 void workers_resize(struct workers *workers, unsigned size);

@@ -28,6 +28,9 @@
 #include "daemon/serve/job.h"
 #include "daemon/serve/source.h"
 #include "daemon/serve/stream.h"
+#include "daemon/serve/stream_fail.h"
+#include "daemon/serve/variant.h"
+#include "daemon/tenant/domain.h"
 #include "libaccess/libaccess.h"
 
 #define FIRST_MEDIAN_US 1000
@@ -54,38 +57,6 @@ void fill_fini(struct stream *stream)
 		free(stream->fill[i].task);
 }
 
-unsigned fill_active(const struct stream *stream)
-{
-	unsigned n = 0;
-
-	for (unsigned i = 0; i < LAYOUT_MAX_BLOCKS; i++)
-		n += stream->fill[i].used;
-	return n;
-}
-
-void fill_watch(struct stream *stream)
-{
-	for (unsigned i = 0; i < LAYOUT_MAX_BLOCKS; i++)
-		stream->fill[i].is_watched = stream->fill[i].used;
-}
-
-bool fill_is_watched(const struct stream *stream)
-{
-	bool any = false;
-
-	for (unsigned i = 0; i < LAYOUT_MAX_BLOCKS; i++)
-		any |= stream->fill[i].used && stream->fill[i].is_watched;
-	return any;
-}
-
-uint32_t fill_variants(const struct stream *stream, uint32_t block)
-{
-	for (unsigned i = 0; i < LAYOUT_MAX_BLOCKS; i++)
-		if (stream->fill[i].used && stream->fill[i].block == block)
-			return stream->fill[i].variants;
-	return 0;
-}
-
 uint64_t fill_bytes_of(const struct stream *stream, uint32_t block, uint32_t task)
 {
 	for (unsigned i = 0; i < LAYOUT_MAX_BLOCKS; i++) {
@@ -95,30 +66,6 @@ uint64_t fill_bytes_of(const struct stream *stream, uint32_t block, uint32_t tas
 			return dataset_size_of(stream->source->dataset, fill->task[task].source);
 	}
 	return 0;
-}
-
-const struct fill *fill_of_slot(const struct stream *stream, uint32_t slot)
-{
-	for (unsigned i = 0; i < LAYOUT_MAX_BLOCKS; i++)
-		if (stream->fill[i].used && stream->fill[i].slot == slot)
-			return &stream->fill[i];
-	return NULL;
-}
-
-/* The chunk in production that was begun before all others not yet visited: order of production. */
-static struct fill *fill_next(struct stream *stream, const struct fill *after)
-{
-	struct fill *best = NULL;
-
-	for (unsigned i = 0; i < LAYOUT_MAX_BLOCKS; i++) {
-		struct fill *fill = &stream->fill[i];
-
-		if (!fill->used || (after && fill->started_ns <= after->started_ns))
-			continue;
-		if (!best || fill->started_ns < best->started_ns)
-			best = fill;
-	}
-	return best;
 }
 
 const struct carousel_chunk *fill_chunk_of(const struct stream *stream, const struct fill *fill)
@@ -159,7 +106,7 @@ void fill_begin(struct stream *stream, uint32_t slot, uint64_t now_ns)
 	stream->variants = chunk->variants;
 	stream->node->counters.chunks++;
 	cache_begin(stream, fill, chunk);
-	if (fill_active(stream) == 1)
+	if (fill_active(stream->fill) == 1)
 		fill_enter(stream);
 }
 
@@ -289,13 +236,6 @@ static void tell_jobs(struct stream *stream, const struct fill *fill, uint32_t b
 	}
 }
 
-bool fill_is_of_use(const struct stream *stream, uint32_t slot, uint32_t batch)
-{
-	const struct fill *fill = fill_of_slot(stream, slot);
-
-	return !fill || fill->after_hole || fill->watermark >= batch;
-}
-
 /* false: nothing ended since the last look. */
 static bool collect_tasks(struct stream *stream, struct fill *fill)
 {
@@ -380,22 +320,6 @@ static bool feed_task(struct stream *stream, struct fill *fill, uint32_t i)
 	return true;
 }
 
-/* What is to be queued once more is not: else, where room is short, it would wait for itself. */
-static uint32_t under_way_of(const struct fill *fill)
-{
-	return fill->fed - BASE_MIN(fill->finished + fill->again, fill->fed);
-}
-
-uint32_t fill_under_way(const struct stream *stream)
-{
-	uint32_t n = 0;
-
-	for (unsigned i = 0; i < LAYOUT_MAX_BLOCKS; i++)
-		if (stream->fill[i].used)
-			n += under_way_of(&stream->fill[i]);
-	return n;
-}
-
 /* Tasks that may be queued now. What is queued while forms are tried comes as files, whatever turns out to be
  * best: then only as many are under way as keep the workers busy until this is looked at again. So where other nodes wait
  * for what this one has said that it makes: what would be made late, somebody else had better make. */
@@ -407,7 +331,7 @@ static uint32_t room_ahead(const struct stream *stream)
 		most = 2 * RING_STEP + PROMISE_STEP * stream->node->workers;
 	else if (!cache_is_learning(stream))
 		return UINT32_MAX;
-	return most - BASE_MIN(most, fill_under_way(stream));
+	return most - BASE_MIN(most, fill_under_way(stream->fill));
 }
 
 /* Queues what can be queued of one chunk, at most *room tasks, one at least. false: that was all, the arena is full,
@@ -452,7 +376,8 @@ uint64_t fill_feed(struct stream *stream, const struct budget *budget)
 		until_ns = read_until_ns;
 	}
 	began = room;
-	for (struct fill *fill = fill_next(stream, NULL); fill; fill = fill_next(stream, fill))
+	for (struct fill *fill = fill_next(stream->fill, NULL); fill;
+	     fill = fill_next(stream->fill, fill))
 		if (!feed_one(stream, fill, &room, budget, &queued))
 			break;
 	fair_charge(&stream->fair, began - room);
@@ -508,7 +433,7 @@ bool fill_arm(struct stream *stream)
 
 enum layout_stage fill_stage(const struct stream *stream, uint32_t slot)
 {
-	const struct fill *fill = fill_of_slot(stream, slot);
+	const struct fill *fill = fill_of_slot(stream->fill, slot);
 
 	if (!fill)
 		return LAYOUT_STAGE_NONE;

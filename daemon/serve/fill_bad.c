@@ -16,16 +16,18 @@
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "base/log.h"
 #include "base/philox.h"
 #include "daemon/net/conn.h"
 #include "daemon/node.h"
+#include "daemon/serve/fill.h"
 #include "daemon/serve/job.h"
 #include "daemon/serve/source.h"
 #include "daemon/serve/stream.h"
+#include "daemon/serve/stream_fail.h"
 #include "daemon/serve/variant.h"
+#include "daemon/tenant/tenant.h"
 #include "libaccess/libaccess.h"
 #include "pipeline/pipeline.h"
 #include "storage/index.h"
@@ -69,7 +71,7 @@ static void keep_bad(struct stream *stream, uint64_t id, enum layout_fail stage,
 {
 	uint64_t bytes;
 
-	bad_keep(&stream->bad, id, stage, code, detail, stream_free_bytes(stream->payer));
+	bad_keep(&stream->bad, id, stage, code, detail, tenant_free_bytes(stream->payer));
 	bytes = bad_bytes(&stream->bad) - stream->bad_bytes;
 	if (!bytes)
 		return;

@@ -17,8 +17,11 @@
 
 #include "daemon/net/conn.h"
 #include "daemon/node.h"
+#include "daemon/serve/fill.h"
 #include "daemon/serve/job.h"
 #include "daemon/serve/stream.h"
+#include "daemon/tenant/domain.h"
+#include "daemon/tenant/tenant.h"
 
 #define WEIGH_NS UINT64_C(50000000) /* shares are reckoned anew after that */
 #define LOOK_NS UINT64_C(5000000)   /* a look at a stream's tasks is good for that long */
@@ -32,7 +35,7 @@
 
 static bool is_busy(const struct stream *stream)
 {
-	return stream->state == STREAM_RUNS && fill_active(stream) > 0;
+	return stream->state == STREAM_RUNS && fill_active(stream->fill) > 0;
 }
 
 /* The n-th job's tenant; NULL: there is no such job. */
@@ -113,7 +116,7 @@ static uint64_t cpu_ns_of(const struct domain *domain)
  * way. */
 static double part_of(const struct stream *stream, bool has_worked)
 {
-	return has_worked ? (double)stream->work_us : fill_under_way(stream);
+	return has_worked ? (double)stream->work_us : fill_under_way(stream->fill);
 }
 
 static double parts_of(const struct domain *domain, bool has_worked)
@@ -148,7 +151,8 @@ void fill_enter(struct stream *stream)
 	LIST_FOREACH(domain, &node->domains, link)
 	LIST_FOREACH(other, &domain->streams, link)
 	{
-		const double reached_ns = fair_reached_ns(&other->fair, fill_under_way(other));
+		const double reached_ns =
+		    fair_reached_ns(&other->fair, fill_under_way(other->fill));
 
 		if (other != stream && is_busy(other) && (least_ns < 0 || reached_ns < least_ns))
 			least_ns = reached_ns;
@@ -200,7 +204,7 @@ static uint32_t depth_left(const struct stream *stream)
 	const uint32_t least = LEAST_DEPTH + 2 * node->workers + (uint32_t)node->param.readers;
 	const uint32_t most = BASE_MAX(fair_depth(&stream->fair, &node->fair), least);
 
-	return most - BASE_MIN(most, fill_under_way(stream));
+	return most - BASE_MIN(most, fill_under_way(stream->fill));
 }
 
 uint32_t fill_share(struct stream *stream, uint64_t *ret_until_ns)
@@ -243,33 +247,6 @@ static unsigned jobs_of(const struct stream *stream)
 	return n;
 }
 
-/* What a job took since it was accounted for last would have been made for it alone. */
-static void add_taken(struct job *job, struct fair_account *more)
-{
-	const struct stream *stream = job->stream;
-	const uint64_t taken = job_taken(job);
-	const double samples = taken > job->accounted ? (double)(taken - job->accounted) : 0;
-
-	job->accounted = BASE_MAX(job->accounted, taken);
-	more->alone_cpu_ns = samples * stream->fair.cost_ns;
-	if (stream->samples_read)
-		more->alone_bytes =
-		    samples * (double)stream->bytes_read / (double)stream->samples_read;
-}
-
-static void add_to_both(struct job *job, struct fair_account more)
-{
-	add_taken(job, &more);
-	fair_account_add(&job->account, &more);
-	fair_account_add(&job->conn->domain->account, &more);
-}
-
-void fill_leave(struct job *job)
-{
-	if (job->conn->domain)
-		add_to_both(job, (struct fair_account){.cpu_ns = 0});
-}
-
 /* To the stream's jobs, in equal parts, and to their users; who pays has what was made for nobody. */
 static void account(struct stream *stream, double cpu_ns, double bytes)
 {
@@ -283,7 +260,7 @@ static void account(struct stream *stream, double cpu_ns, double bytes)
 		if (!job || !job->conn->domain)
 			continue;
 		is_shared = true;
-		add_to_both(job, part);
+		job_account(job, part);
 	}
 	if (!is_shared)
 		fair_account_add(&stream->payer->account, &part);
@@ -294,7 +271,7 @@ static void settle_stream(struct stream *stream, double cpu_ns)
 	const uint64_t bytes = stream->bytes_read - stream->settled_bytes;
 
 	fair_settle(&stream->fair, stream->samples_done - stream->settled_samples,
-		    fill_under_way(stream), cpu_ns);
+		    fill_under_way(stream->fill), cpu_ns);
 	account(stream, cpu_ns, (double)bytes);
 	stream->settled_samples = stream->samples_done;
 	stream->settled_bytes = stream->bytes_read;

@@ -4,15 +4,14 @@
 
 /* What fill.c and fill_bad.c share, and nobody else. */
 
-#include "daemon/serve/fill.h"
+#include "daemon/serve/fill_state.h"
 
 struct carousel_chunk;
 struct domain;
+struct stream;
 
 /* ---- fill.c ---- */
 const struct carousel_chunk *fill_chunk_of(const struct stream *stream, const struct fill *fill);
-/* Tasks that are queued and have not ended. */
-uint32_t fill_under_way(const struct stream *stream);
 /* Sample i of the chunk is done with: on the board, and in the counters. */
 void fill_finish(struct stream *stream, struct fill *fill, uint32_t i, uint8_t status);
 

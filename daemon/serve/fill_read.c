@@ -16,6 +16,8 @@
 #include "daemon/node.h"
 #include "daemon/serve/source.h"
 #include "daemon/serve/stream.h"
+#include "daemon/tenant/domain.h"
+#include "daemon/tenant/tenant.h"
 
 #define LEAST_RETRY_NS UINT64_C(10000000)
 #define OWED_MOMENT_S 0.1 /* beside somebody without a limit */
@@ -66,8 +68,8 @@ static uint32_t look(struct stream *stream, uint64_t now_ns, uint64_t *wait_ns)
 		bucket_look(bucket, rate, now_ns);
 		bucket_take(bucket, charge, most_owed(rate, charge, n, are_limited));
 		*wait_ns = BASE_MIN(*wait_ns, bucket_wait_ns(bucket));
-		room = BASE_MAX(
-		    room, bucket_room(bucket, mean_bytes(stream) / n, fill_under_way(stream)));
+		room = BASE_MAX(room, bucket_room(bucket, mean_bytes(stream) / n,
+						  fill_under_way(stream->fill)));
 	}
 	return room;
 }

@@ -26,12 +26,11 @@
 
 #include "base/bits.h"
 #include "base/log.h"
-#include "daemon/ending.h"
 #include "daemon/net/conn.h"
 #include "daemon/net/porter.h"
 #include "daemon/node.h"
 #include "daemon/serve/group_brought.h"
-#include "daemon/serve/job.h"
+#include "daemon/serve/group_pay.h"
 #include "daemon/serve/stream.h"
 #include "libaccess/libaccess.h"
 #include "sched/carousel.h"
@@ -54,45 +53,6 @@ static bool is_over(const struct group *group)
 {
 	return !group->present && group->stream->state == STREAM_RUNS &&
 	       !group->stream->node->draining;
-}
-
-bool group_pay(const struct conn *conn, struct domain **ret)
-{
-	struct stream *stream = conn->stream;
-	const uint64_t bytes = plan_log_bytes(carousel_log_bytes(stream->carousel));
-
-	while (stream_free_bytes(conn->domain) < bytes)
-		if (!stream_free_idle(conn->domain))
-			return false;
-	stream_account(stream, conn->domain, (int64_t)bytes);
-	*ret = domain_ref(conn->domain);
-	return true;
-}
-
-void group_pay_back(struct stream *stream, struct domain *payer)
-{
-	const uint64_t bytes = plan_log_bytes(carousel_log_bytes(stream->carousel));
-
-	stream_account(stream, payer, -(int64_t)bytes);
-	domain_unref(payer);
-}
-
-static bool end_some(void *log)
-{
-	struct carousel_log *left = log;
-
-	return carousel_log_free_some(&left, GROUP_END_STEP);
-}
-
-static void end_rest(void *log)
-{
-	carousel_log_free(log);
-}
-
-void group_end_log(struct endings *endings, struct carousel_log *log)
-{
-	if (log && end_some(log))
-		ending_begin(endings, end_some, end_rest, log);
 }
 
 static void group_free(struct group *group)
@@ -341,7 +301,7 @@ void group_left(struct group *group)
 		group->left_ns = base_now_ns();
 }
 
-void group_log(struct stream *stream, const struct carousel_action *action)
+struct group *group_log(struct stream *stream, const struct carousel_action *action)
 {
 	struct entry entry;
 	struct group *group;
@@ -350,22 +310,11 @@ void group_log(struct stream *stream, const struct carousel_action *action)
 	if (group->number == action->job)
 		break;
 	if (!group)
-		return;
+		return NULL;
 	carousel_newest(stream->carousel, group->number, &entry);
 	plan_log_append(&group->plan_log, &entry);
 	show(group);
-	for (uint32_t i = 0; i < CAROUSEL_MAX_JOBS; i++) {
-		struct job *job = stream->job[i];
-
-		if (!job || job->group != group)
-			continue;
-		job->news = true;
-		if (carousel_is_behind(stream->carousel, i))
-			job_fail(
-			    job, OA_E_REFUSED,
-			    "this rank is two epochs behind the job's other ranks: the plan is "
-			    "kept no longer; start it again with rank 0's token");
-	}
+	return group;
 }
 
 void group_sweep(struct stream *stream, uint64_t now_ns)

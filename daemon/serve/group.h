@@ -16,18 +16,12 @@
 struct brought;
 struct carousel_action;
 struct carousel_join;
-struct carousel_log;
 struct conn;
 struct domain;
-struct endings;
-struct entry;
-struct job;
 struct request;
 struct stream;
 struct token;
 struct variant;
-
-#define GROUP_END_STEP (UINT64_C(1) << 18) /* bytes of a log that are freed a turn */
 
 struct group {
 	LIST_ENTRY(group) link; /* in stream->groups */
@@ -58,17 +52,11 @@ bool group_is_there(struct conn *conn, const struct token *token, uint64_t origi
  * which the group takes what it needs, or NULL, where there was no memory for it. 0; else *code, diag. */
 int group_enter(struct conn *conn, const struct token *token, uint64_t origin, struct brought *log,
 		struct carousel_join *join, struct group **ret, uint64_t *code, struct diag *diag);
-/* A new plan log's memory is of the share of conn's user: *ret is a reference. false: there is no room for it. */
-bool group_pay(const struct conn *conn, struct domain **ret);
-void group_pay_back(struct stream *stream, struct domain *payer);
-/* Frees a carousel's log of a group; NULL is fine. That of a dataset of 10^8 samples has a hundred megabytes: what one step does
- * not free, later turns of the loop do. */
-void group_end_log(struct endings *endings, struct carousel_log *log);
 /* A rank has joined, or is gone. */
 void group_joined(struct group *group, uint32_t rank);
 void group_left(struct group *group);
-/* CAROUSEL_LOG: shows the newest entry to the group's ranks; fails those that are behind. */
-void group_log(struct stream *stream, const struct carousel_action *action);
+/* CAROUSEL_LOG: shows the newest entry to the ranks of the group, which it returns; NULL: there is none. */
+struct group *group_log(struct stream *stream, const struct carousel_action *action);
 /* Groups that nobody came back to. */
 void group_sweep(struct stream *stream, uint64_t now_ns);
 void group_free_all(struct stream *stream);

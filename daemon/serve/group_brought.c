@@ -26,8 +26,9 @@
 #include "daemon/net/conn.h"
 #include "daemon/net/porter.h"
 #include "daemon/node.h"
-#include "daemon/serve/group.h"
+#include "daemon/serve/group_pay.h"
 #include "daemon/serve/stream.h"
+#include "daemon/serve/variant.h"
 #include "sched/carousel.h"
 
 #define CHECK_STEP 2048 /* samples */

@@ -44,9 +44,9 @@ struct job {
 	uint64_t accounted; /* samples that it had taken then */
 };
 
-/* Enters conn's request into its running stream and sends OPENED; refuses the connection
- * otherwise. */
-void job_open(struct conn *conn);
+/* For conn's request, not in the carousel yet, with the memory that it shares with its process; NULL: none is left. */
+struct job *job_new(struct conn *conn, int *ret_inbox_fd, int *ret_outbox_fd);
+void job_destroy(struct job *job); /* one that never was in the carousel, or is out of it */
 /* The connection is gone: everything the job had is free. Frees the job. */
 void job_free(struct job *job);
 /* It gets nothing more, what it holds stays pinned until its connection ends. FAILED or LOST is
@@ -57,6 +57,8 @@ void job_lost(struct job *job, const char *text);
 /* For people: samples/s, which falls when it gives nothing back; time without any progress. */
 double job_rate(const struct job *job, uint64_t now_ns);
 uint64_t job_idle_ns(const struct job *job, uint64_t now_ns);
+/* More of this was for it: to it and its user, with what it took since then. */
+void job_account(struct job *job, struct fair_account more);
 /* Samples that it has taken; 0 once it is out of the carousel, which counts them then. */
 uint64_t job_taken(const struct job *job);
 

@@ -6,18 +6,8 @@
  */
 #include "daemon/serve/lists.h"
 
-#include <errno.h>
-#include <stdio.h>
-
-#include "daemon/net/conn.h"
 #include "daemon/net/porter.h"
-#include "daemon/node.h"
-#include "daemon/serve/job.h"
-#include "daemon/serve/pump.h"
-#include "daemon/serve/stream.h"
-#include "libaccess/libaccess.h"
 #include "shmring/listing_memory.h"
-#include "shmring/proto.h"
 
 #define LISTS_MOST_BYTES                                        \
 	(LISTING_HEAD + LISTING_MAX_PLACES * sizeof(uint64_t) + \
@@ -41,15 +31,20 @@ static int attach(int fd, void **map, uint64_t *bytes, struct listing *ret, stru
 }
 
 /* Also of a list that was not entered: its memory may be the last copy. */
-static void let_go(const struct job *job, int *fd)
+static void let_go(const struct lists *lists, int *fd)
 {
-	porter_close(&job->stream->node->porters, job->conn->uid, fd);
+	porter_close(lists->porters, lists->uid, fd);
+}
+
+void lists_init(struct lists *lists, struct porters *porters, uid_t uid)
+{
+	*lists = (struct lists){.porters = porters, .uid = uid};
 }
 
 /* Takes *fd where it is entered. */
-static int enter(struct job *job, uint64_t epoch, int *fd, struct diag *diag)
+static int enter(struct lists *lists, const struct lists_job *job, uint64_t epoch, int *fd,
+		 struct diag *diag)
 {
-	struct lists *lists = &job->lists;
 	struct listing listing;
 	uint64_t bytes;
 	void *map;
@@ -63,7 +58,7 @@ static int enter(struct job *job, uint64_t epoch, int *fd, struct diag *diag)
 	r = attach(*fd, &map, &bytes, &listing, diag);
 	if (r)
 		return r;
-	r = carousel_list(job->stream->carousel, job->number, epoch, &listing);
+	r = carousel_list(job->carousel, job->number, epoch, &listing);
 	if (r) {
 		diag_set(diag,
 			 "the list of epoch %llu: the job is not there, has it already, or was "
@@ -79,47 +74,41 @@ static int enter(struct job *job, uint64_t epoch, int *fd, struct diag *diag)
 	return 0;
 }
 
-void lists_take(struct job *job, const struct message_plan *plan, struct wire_in *in)
+int lists_take(struct lists *lists, const struct lists_job *job, uint64_t epoch, int fd,
+	       struct diag *diag)
 {
-	struct diag diag;
-	int fd;
+	int r;
 
-	if (!job->active)
-		return; /* it failed, and does not know it yet */
-	lists_let_go(job);
-	fd = wire_take_fd(in, plan->epoch_fd);
-	if (enter(job, plan->epoch, &fd, &diag))
-		job_fail(job, OA_E_INVALID, diag.text);
-	else
-		pump_soon(job->stream);
-	let_go(job, &fd);
+	lists_let_go(lists, job);
+	r = enter(lists, job, epoch, &fd, diag);
+	let_go(lists, &fd);
+	return r;
 }
 
-static void drop(struct job *job, unsigned i)
+static void drop(struct lists *lists, unsigned i)
 {
-	listing_memory_detach(job->lists.list[i].map, job->lists.list[i].bytes);
-	let_go(job, &job->lists.list[i].fd);
+	listing_memory_detach(lists->list[i].map, lists->list[i].bytes);
+	let_go(lists, &lists->list[i].fd);
 }
 
-void lists_let_go(struct job *job)
+void lists_let_go(struct lists *lists, const struct lists_job *job)
 {
-	struct lists *lists = &job->lists;
 	uint64_t first;
 	unsigned kept = 0;
 
 	if (!lists->n)
 		return;
-	first = carousel_lists_over(job->stream->carousel, job->number);
+	first = carousel_lists_over(job->carousel, job->number);
 	for (unsigned i = 0; i < lists->n; i++)
 		if (lists->list[i].epoch >= first)
 			lists->list[kept++] = lists->list[i];
 		else
-			drop(job, i);
+			drop(lists, i);
 	lists->n = kept;
 }
 
-void lists_fini(struct job *job)
+void lists_fini(struct lists *lists)
 {
-	while (job->lists.n)
-		drop(job, --job->lists.n);
+	while (lists->n)
+		drop(lists, --lists->n);
 }

@@ -5,14 +5,15 @@
 /* The lists of a job whose plan is one (sched/listing.h): taken from the client, shown to the
  * carousel, and let go when their epochs are over. */
 
+#include <sys/types.h>
 #include "base/base.h"
-#include "base/wire.h"
-#include "daemon/net/message.h"
 #include "sched/carousel.h"
 
-struct job;
+struct porters;
 
 struct lists {
+	struct porters *porters; /* who close them, ... */
+	uid_t uid;               /* ... as that user's */
 	struct {
 		uint64_t epoch, bytes;
 		void *map;
@@ -21,9 +22,17 @@ struct lists {
 	unsigned n;
 };
 
-/* A PLAN of the job's client. One that is not as it must be ends the job, and nobody else's. */
-void lists_take(struct job *job, const struct message_plan *plan, struct wire_in *in);
-void lists_let_go(struct job *job); /* those of epochs that are over */
-void lists_fini(struct job *job);   /* the carousel has forgotten the job */
+struct lists_job { /* whose they are */
+	struct carousel *carousel;
+	uint32_t number; /* in it */
+};
+
+void lists_init(struct lists *lists, struct porters *porters, uid_t uid);
+/* The list of an epoch, in the memory behind fd (taken). Not 0: it is not as it must be, and diag says how. */
+int lists_take(struct lists *lists, const struct lists_job *job, uint64_t epoch, int fd,
+	       struct diag *diag);
+void lists_let_go(struct lists *lists,
+		  const struct lists_job *job); /* those of epochs that are over */
+void lists_fini(struct lists *lists);           /* the carousel has forgotten the job */
 
 #endif

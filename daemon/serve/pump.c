@@ -9,9 +9,15 @@
 
 #include "base/log.h"
 #include "daemon/budget.h"
+#include "daemon/cache/cache.h"
 #include "daemon/node.h"
+#include "daemon/serve/fill.h"
+#include "daemon/serve/group.h"
 #include "daemon/serve/job.h"
 #include "daemon/serve/stream.h"
+#include "daemon/serve/variant.h"
+#include "daemon/serve/variant_life.h"
+#include "daemon/tenant/domain.h"
 #include "libaccess/libaccess.h"
 
 static void poll_jobs(struct stream *stream, uint64_t now_ns)
@@ -19,6 +25,23 @@ static void poll_jobs(struct stream *stream, uint64_t now_ns)
 	for (unsigned i = 0; i < CAROUSEL_MAX_JOBS; i++)
 		if (stream->job[i] && stream->job[i]->active)
 			job_poll(stream->job[i], now_ns);
+}
+
+/* Its log has an entry more. */
+static void tell_group(struct stream *stream, const struct group *group)
+{
+	for (uint32_t i = 0; group && i < CAROUSEL_MAX_JOBS; i++) {
+		struct job *job = stream->job[i];
+
+		if (!job || job->group != group)
+			continue;
+		job->news = true;
+		if (carousel_is_behind(stream->carousel, i))
+			job_fail(
+			    job, OA_E_REFUSED,
+			    "this rank is two epochs behind the job's other ranks: the plan is "
+			    "kept no longer; start it again with rank 0's token");
+	}
 }
 
 static void apply(struct stream *stream, const struct carousel_action *action, uint64_t now_ns)
@@ -41,7 +64,7 @@ static void apply(struct stream *stream, const struct carousel_action *action, u
 			 "the list of an epoch: it names a sample or a key that there is not");
 		break;
 	case CAROUSEL_LOG:
-		group_log(stream, action);
+		tell_group(stream, group_log(stream, action));
 		break;
 	case CAROUSEL_NONE:
 		break;
@@ -80,7 +103,7 @@ enum layout_stage pump_stage_of(const struct stream *stream, const struct job *j
 	}
 	if (!stream->domain->workers.alive)
 		return LAYOUT_STAGE_WORKERS;
-	if (fill_active(stream) < stream->node->param.producing)
+	if (fill_active(stream->fill) < stream->node->param.producing)
 		return LAYOUT_STAGE_SLOT;
 	return LAYOUT_STAGE_SCHEDULE;
 }
@@ -89,7 +112,7 @@ enum layout_stage pump_stage_of(const struct stream *stream, const struct job *j
  * not wait for the next turn by chance. */
 static void show_jobs(struct stream *stream, uint64_t now_ns)
 {
-	bool wants_kick = fill_active(stream) < stream->node->param.producing;
+	bool wants_kick = fill_active(stream->fill) < stream->node->param.producing;
 	bool again = false;
 
 	for (unsigned i = 0; i < CAROUSEL_MAX_JOBS; i++) {
@@ -103,7 +126,7 @@ static void show_jobs(struct stream *stream, uint64_t now_ns)
 		again |= job_poll(job, now_ns);
 	}
 	if (again)
-		pump_soon(stream);
+		stream_turn_soon(stream);
 }
 
 void pump_turn(struct stream *stream)
@@ -129,26 +152,19 @@ void pump_turn(struct stream *stream)
 	}
 	if (stream->state != STREAM_RUNS)
 		return;
-	stream_grow(stream);
 	if (feed_ns && (!wake_ns || feed_ns < wake_ns))
 		wake_ns = feed_ns;
 	if (wake_ns)
 		loop_timer_set(stream->pump_timer, wake_ns > now_ns ? wake_ns - now_ns : 0);
 	doorbell_arm_event(stream->domain->doorbell);
 	if (fill_arm(stream))
-		pump_soon(stream);
+		stream_turn_soon(stream);
 	show_jobs(stream, now_ns);
-}
-
-void pump_soon(struct stream *stream)
-{
-	if (stream->state == STREAM_RUNS)
-		loop_timer_set(stream->pump_timer, 0);
 }
 
 bool pump_tick(struct stream *stream)
 {
-	pump_soon(stream);
+	stream_turn_soon(stream);
 	cache_tick(stream, base_now_ns());
-	return stream->state == STREAM_RUNS && (stream->n_jobs || fill_active(stream));
+	return stream->state == STREAM_RUNS && (stream->n_jobs || fill_active(stream->fill));
 }

@@ -12,7 +12,6 @@ struct job;
 struct stream;
 
 void pump_turn(struct stream *stream); /* now */
-void pump_soon(struct stream *stream); /* at the next turn of the loop, once however often asked */
 /* Every heartbeat: shows that accessd lives. false: the stream needs none now. */
 bool pump_tick(struct stream *stream);
 enum layout_stage pump_stage_of(const struct stream *stream, const struct job *job);

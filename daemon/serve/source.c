@@ -42,7 +42,7 @@
 #include "daemon/node.h"
 #include "daemon/proc/child.h"
 #include "daemon/serve/index_file.h"
-#include "daemon/serve/stream.h"
+#include "daemon/tenant/domain.h"
 #include "daemon/tenant/index_room.h"
 
 struct source_store {
@@ -96,7 +96,8 @@ static void drop_index(struct source *source)
 
 	map_end(&source->node->endings, map, map ? bytes : 0);
 	base_close(&source->index_fd);
-	index_room_leave(source);
+	index_room_account(source->domain, -(int64_t)source->memory);
+	source->memory = 0;
 }
 
 static void source_free(struct source *source)
@@ -217,7 +218,7 @@ static void end_source(struct source *source, const char *text)
 	expect_news(source);
 	source->reopening = false;
 	source->refusal = strdup(text);
-	stream_source_failed(source, text);
+	source->domain->source_calls->failed(source, text);
 	tell_waiting(source);
 }
 
@@ -242,6 +243,16 @@ static void on_silence(void *arg)
 	end_source(source, text);
 }
 
+static void open_at_reader(struct source *source, int index_fd)
+{
+	const struct reading_ask ask = {.id = source->id,
+					.path = source->path,
+					.how = source->how,
+					.most = index_room_most(source->domain)};
+
+	reading_open(&source->domain->reading, &ask, index_fd);
+}
+
 static void ask_reader(struct source *source)
 {
 	const struct index_file file = file_of(source);
@@ -251,7 +262,7 @@ static void ask_reader(struct source *source)
 		source->stored_fd = index_file_open(&file);
 	source->state = SOURCE_OPENING;
 	expect_news(source);
-	reading_open(&source->domain->reading, source, source->stored_fd);
+	open_at_reader(source, source->stored_fd);
 }
 
 int source_request(struct domain *domain, const char *path, enum reader_how how,
@@ -470,7 +481,7 @@ static void reopened(struct source *source, bool unchanged, const struct source_
 	source->reopening = false;
 	source->root = *root;
 	if (is_kept && (unchanged || is_same_version(source, fd))) {
-		stream_source_reopened(source);
+		source->domain->source_calls->reopened(source);
 		tell_waiting(source);
 	} else {
 		end_source(source,
@@ -487,9 +498,11 @@ static bool take_index(struct source *source, bool is_file, struct diag *diag)
 
 	if (is_file)
 		index_file_touch(source->index_fd);
-	if (!is_file && fstat(source->index_fd, &st) == 0 &&
-	    !index_room_take(source, (uint64_t)st.st_size, diag))
-		return false;
+	if (!is_file && fstat(source->index_fd, &st) == 0) {
+		if (!index_room_take(source->domain, (uint64_t)st.st_size, diag))
+			return false;
+		source->memory += (uint64_t)st.st_size;
+	}
 	r = map_index(source->index_fd, !is_file, &source->dataset);
 	if (!r)
 		return true;
@@ -552,7 +565,7 @@ void source_reader_started(struct domain *domain)
 			continue; /* all that was asked of it is known */
 		} else if (source->state == SOURCE_READY || source->state == SOURCE_STORING) {
 			source->reopening = source->state == SOURCE_READY;
-			reading_open(&domain->reading, source, source->index_fd);
+			open_at_reader(source, source->index_fd);
 		}
 	}
 }

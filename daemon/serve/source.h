@@ -16,12 +16,18 @@
 
 struct node;
 struct domain;
+struct source;
 
 enum source_state {
 	SOURCE_OPENING, /* the reader verifies the stored index or lists the folder */
 	SOURCE_STORING, /* the new index is being written to our folder */
 	SOURCE_READY,
 	SOURCE_GONE, /* refused: freed when nobody uses it */
+};
+
+struct source_calls { /* of who has streams of it */
+	void (*reopened)(struct source *source);
+	void (*failed)(struct source *source, const char *text); /* it goes */
 };
 
 struct source_root { /* which folder or file it is that has the path */
@@ -72,7 +78,7 @@ bool source_has_shards(const struct source *source);
  * that the next open lists the files anew. */
 void source_forget(const struct source *source);
 
-/* from reading.c; is_fleeting: the index is not worth a file */
+/* from from_reader.c; is_fleeting: the index is not worth a file */
 void source_opened(struct domain *domain, uint64_t id, bool unchanged, bool is_fleeting,
 		   const struct source_root *root, int index_fd); /* owns index_fd */
 void source_looked(struct domain *domain, uint64_t id, const struct source_root *root,

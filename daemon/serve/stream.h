@@ -9,6 +9,8 @@
  *   OPENING --a variant is mapped, sealed, reserved; reader ATTACHED--> RUNS --last job gone, linger--> freed
  *   any --its worker parent died, or the source changed, or a fault--> LOST or FAILED
  *
+ * This is its state alone: streams.h says who makes it, turns it and ends it.
+ *
  * LOST and FAILED: jobs are told, the memory is counted until the last connection that maps it hangs
  * up, then freed.
  */
@@ -18,11 +20,9 @@
 #include "base/hash.h"
 #include "daemon/serve/arena.h"
 #include "daemon/serve/bad.h"
-#include "daemon/serve/fill.h"
-#include "daemon/serve/group.h"
-#include "daemon/cache/cache.h"
+#include "daemon/serve/fill_state.h"
+#include "daemon/cache/cache_state.h"
 #include "daemon/loop.h"
-#include "daemon/serve/variant.h"
 #include "sched/carousel.h"
 #include "sched/fair.h"
 #include "shmring/board.h"
@@ -33,7 +33,9 @@ struct node;
 struct domain;
 struct source;
 struct conn;
+struct group;
 struct job;
+struct variant;
 
 enum stream_state { STREAM_OPENING, STREAM_RUNS, STREAM_LOST, STREAM_FAILED };
 
@@ -92,65 +94,11 @@ struct stream {
 	bool removing; /* parent and reader were told to let go */
 };
 
-/* The variant for conn's request over its (ready) source: an existing one, a new one of a stream that
- * decodes the same, or one of a new stream, as far as memory allows. Sets conn->stream and variant;
- * conn_stream_ready() follows, at once or later. Refuses the connection otherwise. */
-void stream_request(struct conn *conn);
-/* A connection leaves its stream. */
-void stream_unref(struct conn *conn);
-void stream_free(struct stream *stream);
-/* Has the stream slots for one more job? 0; STREAM_E_LATER: they are being reserved, its connection
- * is told by conn_stream_ready(); STREAM_E_MEMORY with diag: refused with the numbers. Asks for the
- * slots that it would like to have, too. */
-enum { STREAM_E_LATER = 1, STREAM_E_MEMORY = 2 };
-int stream_make_room(struct stream *stream, struct diag *diag);
-/* Has few slots free: reserves more, in which late and slow jobs find what others had, while there is memory to spare. */
-void stream_grow(struct stream *stream);
-/* From reserve.c: so many slots more; all_of_them: as many as were asked for. */
-void stream_reserved(struct variant *variant, uint32_t slots, bool all_of_them);
-/* Makes room for a further variant with this geometry. false: there is none, and why in ret. *ret_slots:
- * how many it must have. */
-bool stream_make_room_for(struct stream *stream, const struct board_geometry *geometry,
-			  const struct domain *payer, uint32_t *ret_slots, char *ret, size_t size);
-/* What is left to the tenant: of the node's budget, and of his share of it; the limit that leaves him so
- * little, and its name. */
-uint64_t stream_free_bytes(const struct domain *payer);
-uint64_t stream_limit_of(const struct domain *payer, const char **ret_name);
-/* Runs what can run, and lets those who wait for it try. */
-void stream_settle(struct stream *stream);
-/* No further work: jobs get FAILED (code, text), or LOST. */
-void stream_fail(struct stream *stream, uint64_t code, const char *text);
-/* The same for all that have it: its jobs open again, as after the death of its workers. */
-void stream_lose(struct stream *stream, const char *text);
 /* More or less memory is the stream's, of payer's share. */
 void stream_account(struct stream *stream, struct domain *payer, int64_t bytes);
-/* Frees a catalogue that nobody has, or the oldest stream that no connection has, or a variant, or has the forms that are kept in memory give
- * way, if that makes room for the tenant of domain. false: there is none. */
-bool stream_free_idle(struct domain *domain);
-/* The oldest stream or a variant that no connection has, whoever pays. false: there is none. */
-bool stream_give_back(struct node *node);
-/* The oldest such one that the tenant of domain pays for. */
-bool stream_free_idle_of(struct domain *domain);
 struct stream *stream_of_lane(struct domain *domain,
 			      uint32_t lane); /* NULL: none, or it was let go */
-/* How long a sample of the chunk in that block may take; own_ns: that it may take in any case, in one variant. */
-uint64_t stream_patience_ns(struct domain *domain, uint32_t lane, uint32_t block, uint64_t own_ns);
-
-/* from workers.c, reading.c, source.c */
-void stream_workers_added(struct domain *domain, uint32_t lane, uint64_t variant);
-void stream_variant_removed(struct domain *domain, uint32_t lane, uint64_t variant);
-void stream_lane_attached(struct domain *domain, uint32_t lane);
-void stream_read_failed(struct domain *domain, uint32_t lane, uint64_t block, uint64_t task,
-			uint64_t sample); /* the reader says so */
-void stream_lane_refused(struct domain *domain, uint32_t lane, const char *text);
-void stream_variant_refused(struct domain *domain, uint32_t lane, uint64_t variant,
-			    const char *text);
-void stream_worker_died(struct domain *domain, const struct fill_death *death);
-void stream_workers_died(struct domain *domain);    /* jobs are LOST: they open again */
-void stream_workers_started(struct domain *domain); /* streams asked for meanwhile go on */
-void stream_workers_failed(struct domain *domain, const char *text);
-void stream_reader_died(struct domain *domain);
-void stream_source_reopened(struct source *source);
-void stream_source_failed(struct source *source, const char *text);
+/* It has a turn at the next one of the loop, once however often asked. */
+void stream_turn_soon(struct stream *stream);
 
 #endif

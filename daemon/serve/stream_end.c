@@ -1,22 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The end of streams, and the deaths of others that end them or not.
- *
- * A stream that is LOST or FAILED does nothing any more, but its memory is counted as long as a
- * connection stands whose process may map it.
  */
-#include "daemon/serve/stream.h"
+#include "daemon/serve/streams.h"
 
 #include <stdlib.h>
 
 #include "base/log.h"
+#include "daemon/cache/cache.h"
+#include "daemon/cache/ram_cache.h"
 #include "daemon/net/conn.h"
+#include "daemon/net/describe.h"
 #include "daemon/net/porter.h"
 #include "daemon/net/prepare.h"
 #include "daemon/node.h"
-#include "daemon/serve/job.h"
-#include "daemon/serve/pump.h"
+#include "daemon/serve/fill.h"
+#include "daemon/serve/group.h"
 #include "daemon/serve/source.h"
+#include "daemon/serve/stream.h"
+#include "daemon/serve/stream_fail.h"
+#include "daemon/serve/variant.h"
+#include "daemon/serve/variant_life.h"
+#include "daemon/serve/variant_make.h"
+#include "daemon/tenant/domain.h"
+#include "daemon/tenant/tenant.h"
 #include "libaccess/libaccess.h"
 
 /* ---- ending ---- */
@@ -32,35 +39,11 @@ static void add_totals(struct stream *stream)
 	stream->node->counters.waits_on_dead += totals.waits_on_dead;
 }
 
-/* Who is the last to hold memory frees it, which takes 0.2 ms a MiB. That is not us, whatever became of the others:
- * what we have mapped we keep open, too, until it is unmapped. */
-static void let_go(struct stream *stream)
-{
-	porter_close(&stream->node->porters, PORTER_OWN, &stream->arena_fd);
-	for (unsigned i = 0; i < LAYOUT_MAX_VARIANTS; i++)
-		if (stream->variant[i])
-			variant_let_go(stream->variant[i]);
-}
-
-/* Reader and worker parent let go of its memory. */
-static void detach(struct stream *stream)
-{
-	if (stream->removing)
-		return;
-	stream->removing = true;
-	let_go(stream);
-	if (stream->lane.head) {
-		lane_close(&stream->lane);
-		workers_remove(&stream->domain->workers, stream->lane.number);
-		reading_detach(&stream->domain->reading, stream->lane.number);
-	}
-}
-
 void stream_free(struct stream *stream)
 {
 	log_line(LOG_LEVEL_INFO, "stream-end", "lane=%u memory=%llu", stream->lane.number,
 		 (unsigned long long)stream->memory);
-	detach(stream);
+	stream_detach(stream);
 	add_totals(stream);
 	LIST_REMOVE(stream, link);
 	loop_unwatch(&stream->pump_timer);
@@ -187,64 +170,30 @@ bool stream_free_idle(struct domain *domain)
 	       free_variant(domain->node, payer) || ram_cache_give_way(domain->node, payer);
 }
 
+/* Memory of streams that no connection has, and of catalogues that nobody has; payer: that his tenant pays
+ * for, NULL: anybody. */
+static uint64_t idle_memory(const struct node *node, const struct domain *payer)
+{
+	const struct domain *domain;
+	const struct stream *stream;
+	uint64_t bytes = 0;
+
+	LIST_FOREACH(domain, &node->domains, link)
+	{
+		if (!payer || tenant_is_same(payer, domain))
+			bytes += describe_idle(domain);
+		LIST_FOREACH(stream, &domain->streams, link)
+		if (!stream->n_conns && (!payer || tenant_is_same(payer, stream->payer)))
+			bytes += stream->memory;
+	}
+	return bytes;
+}
+
+const struct node_room streams_room = {.make = stream_free_idle, .idle = idle_memory};
+
 bool stream_give_back(struct node *node)
 {
 	return free_oldest(node, NULL) || free_variant(node, NULL);
-}
-
-/* Ends the stream in `state`; each job is told by fn. */
-static void end_stream(struct stream *stream, enum stream_state state, uint64_t code,
-		       const char *text)
-{
-	if (stream->state > STREAM_RUNS)
-		return;
-	stream->state = state;
-	loop_timer_stop(stream->pump_timer);
-	for (unsigned i = 0; i < CAROUSEL_MAX_JOBS; i++) {
-		struct job *job = stream->job[i];
-
-		if (job && state == STREAM_LOST)
-			job_lost(job, text);
-		else if (job)
-			job_fail(job, code, text);
-	}
-	detach(stream);
-	if (!stream->n_conns)
-		loop_timer_set(stream->linger_timer, 0);
-}
-
-/* Connections that wait for a stream which will never run. code 0: they are to open again. */
-static void refuse_waiting(struct stream *stream, uint64_t code, const char *text)
-{
-	struct conn *conn, *next;
-
-	for (conn = LIST_FIRST(&stream->node->conns); conn; conn = next) {
-		next = LIST_NEXT(conn, link);
-		if (conn->stream != stream || conn->state != CONN_WAITS_STREAM)
-			continue;
-		if (code) {
-			conn_refuse(conn, code, text);
-		} else {
-			conn_send_text(conn, PROTO_LOST, 0, text);
-			conn_shut(conn);
-		}
-	}
-}
-
-void stream_fail(struct stream *stream, uint64_t code, const char *text)
-{
-	if (stream->state > STREAM_RUNS)
-		return;
-	log_line(LOG_LEVEL_ERROR, "stream-failed", "lane=%u reason=\"%.500s\"", stream->lane.number,
-		 text);
-	end_stream(stream, STREAM_FAILED, code, text);
-	refuse_waiting(stream, code, text);
-}
-
-void stream_lose(struct stream *stream, const char *text)
-{
-	end_stream(stream, STREAM_LOST, 0, text);
-	refuse_waiting(stream, 0, text);
 }
 
 /* ---- deaths of others ---- */
@@ -255,7 +204,7 @@ uint64_t stream_patience_ns(struct domain *domain, uint32_t lane, uint32_t block
 	const struct stream *stream = stream_of_lane(domain, lane);
 	uint64_t least =
 	    BASE_MAX(domain->node->param.sample_timeout_ms * UINT64_C(1000000), own_ns);
-	uint32_t variants = stream ? fill_variants(stream, block) : 0;
+	uint32_t variants = stream ? fill_variants(stream->fill, block) : 0;
 
 	if (!variants)
 		return least;
@@ -272,7 +221,7 @@ void stream_worker_died(struct domain *domain, const struct fill_death *death)
 		if (stream->state != STREAM_RUNS)
 			continue;
 		fill_worker_died(stream, death);
-		pump_soon(stream);
+		stream_turn_soon(stream);
 	}
 	doorbell_ring_all(domain->doorbell);
 }
@@ -283,9 +232,7 @@ void stream_workers_died(struct domain *domain)
 
 	for (stream = LIST_FIRST(&domain->streams); stream; stream = next) {
 		next = LIST_NEXT(stream, link);
-		end_stream(stream, STREAM_LOST, 0, "the worker parent died and was replaced");
-		refuse_waiting(stream, OA_E_REFUSED,
-			       "the worker parent died while the stream was opened: open it again");
+		stream_lose_memory(stream);
 	}
 }
 
@@ -307,16 +254,5 @@ void stream_reader_died(struct domain *domain)
 		cache_reader_died(stream);
 		if (stream->state == STREAM_RUNS)
 			fill_reader_died(stream);
-	}
-}
-
-void stream_source_failed(struct source *source, const char *text)
-{
-	struct stream *stream, *next;
-
-	for (stream = LIST_FIRST(&source->domain->streams); stream; stream = next) {
-		next = LIST_NEXT(stream, link);
-		if (stream->source == source)
-			stream_fail(stream, OA_E_DATASET, text);
 	}
 }

@@ -8,48 +8,22 @@
  * for all of them, whenever they begin and however fast they are. Such slots are reserved as they are about to be
  * filled, only if all of them fit into a part of what is free, so that whoever comes later finds the rest.
  */
-#include "daemon/serve/stream.h"
+#include "daemon/serve/streams.h"
 
 #include <stdio.h>
-#include <string.h>
 
-#include "daemon/net/conn.h"
 #include "daemon/node.h"
-#include "daemon/serve/pump.h"
+#include "daemon/proc/reserve.h"
+#include "daemon/serve/stream.h"
+#include "daemon/serve/variant.h"
+#include "daemon/serve/variant_life.h"
 #include "daemon/tenant/admit.h"
+#include "daemon/tenant/tenant.h"
 #include "libaccess/libaccess.h"
+#include "pipeline/pipeline.h"
 
 #define SPARE 8      /* of what is free, one part in so many may be slots that no job needs */
 #define GROW_AHEAD 2 /* free slots that are left when more are reserved */
-
-/* ---- what there is ---- */
-
-static uint64_t left_of(uint64_t budget, uint64_t used)
-{
-	return budget - BASE_MIN(used, budget);
-}
-
-static uint64_t left_of_node(const struct node *node)
-{
-	return left_of(node->memory_budget, node->memory_used + node->memory_kept);
-}
-
-uint64_t stream_free_bytes(const struct domain *payer)
-{
-	const struct node *node = payer->node;
-	uint64_t taken = tenant_memory(payer) + tenant_kept(payer);
-
-	return BASE_MIN(left_of_node(node), left_of(tenant_memory_most(payer), taken));
-}
-
-uint64_t stream_limit_of(const struct domain *payer, const char **ret_name)
-{
-	const struct node *node = payer->node;
-	bool is_bound = tenant_is_bound(payer);
-
-	*ret_name = is_bound ? "a user's share, parameter `tenant_memory`" : node->memory_source;
-	return is_bound ? tenant_memory_most(payer) : node->memory_budget;
-}
 
 /* ---- what it takes ---- */
 
@@ -77,14 +51,14 @@ static uint64_t lack_of(const struct stream *stream, const struct domain *payer,
 /* Would `times` what all variants lack to have so many slots fit into what is free? */
 static bool fits(const struct stream *stream, uint32_t slots, unsigned times)
 {
-	if (times * lack_of(stream, NULL, slots) > left_of_node(stream->node))
+	if (times * lack_of(stream, NULL, slots) > tenant_left_of_node(stream->node))
 		return false;
 	for (unsigned i = 0; i < LAYOUT_MAX_VARIANTS; i++) {
 		const struct variant *variant = stream->variant[i];
 		uint64_t lack =
 		    variant_is_open(variant) ? lack_of(stream, variant->payer, slots) : 0;
 
-		if (lack && times * lack > stream_free_bytes(variant->payer))
+		if (lack && times * lack > tenant_free_bytes(variant->payer))
 			return false;
 	}
 	return true;
@@ -95,8 +69,8 @@ static bool can_afford(const struct stream *stream, uint32_t slots, const struct
 		       uint64_t more)
 {
 	return fits(stream, slots, 1) &&
-	       lack_of(stream, NULL, slots) + more <= left_of_node(stream->node) &&
-	       lack_of(stream, payer, slots) + more <= stream_free_bytes(payer);
+	       lack_of(stream, NULL, slots) + more <= tenant_left_of_node(stream->node) &&
+	       lack_of(stream, payer, slots) + more <= tenant_free_bytes(payer);
 }
 
 static uint64_t stride_of_all(const struct stream *stream)
@@ -129,12 +103,12 @@ static int refuse_job(const struct stream *stream, unsigned ranks, struct diag *
 {
 	char slot[32], left[32], budget[32];
 	const char *name;
-	uint64_t most = stream_limit_of(stream->payer, &name);
+	uint64_t most = tenant_limit_of(stream->payer, &name);
 
 	if (refused_huge(stream, diag))
 		return STREAM_E_MEMORY;
 	base_format_bytes(stride_of_all(stream), slot, sizeof(slot));
-	base_format_bytes(stream_free_bytes(stream->payer), left, sizeof(left));
+	base_format_bytes(tenant_free_bytes(stream->payer), left, sizeof(left));
 	base_format_bytes(most, budget, sizeof(budget));
 	diag_set(
 	    diag,
@@ -181,7 +155,7 @@ int stream_make_room(struct stream *stream, struct diag *diag)
 	    BASE_MIN(admit_wanted_slots(ranks, (uint32_t)stream->node->param.slots), most);
 	uint32_t least = admit_least_slots(ranks);
 
-	while (least <= most && !fits(stream, least, 1) && stream_free_idle(stream->payer))
+	while (least <= most && !fits(stream, least, 1) && tenant_make_room(stream->payer))
 		continue;
 	if (!machine_has_room_ahead(&stream->node->machine))
 		wanted = BASE_MIN(wanted, least);
@@ -240,12 +214,12 @@ bool stream_make_room_for(struct stream *stream, const struct board_geometry *ge
 	bytes = geometry->board_bytes + slots * geometry->slot_stride;
 	do
 		fits = can_afford(stream, slots, payer, bytes);
-	while (!fits && stream_free_idle((struct domain *)payer));
+	while (!fits && tenant_make_room((struct domain *)payer));
 	*ret_slots = slots;
 	if (fits)
 		return true;
 	base_format_bytes(bytes + lack_of(stream, NULL, slots), need, sizeof(need));
-	base_format_bytes(stream_free_bytes(payer), left, sizeof(left));
+	base_format_bytes(tenant_free_bytes(payer), left, sizeof(left));
 	snprintf(ret, size, "with others it would need %u slots, %s, and %s are free", slots, need,
 		 left);
 	return false;
@@ -253,7 +227,7 @@ bool stream_make_room_for(struct stream *stream, const struct board_geometry *ge
 
 /* ---- reserved ---- */
 
-void stream_reserved(struct variant *variant, uint32_t slots, bool all_of_them)
+static void reserved(struct variant *variant, uint32_t slots, bool all_of_them)
 {
 	struct stream *stream = variant->stream;
 	char refusal[512];
@@ -275,4 +249,14 @@ void stream_reserved(struct variant *variant, uint32_t slots, bool all_of_them)
 			     "the kernel has no memory for the stream's slots: "
 			     "lower `memory`, or raise the cgroup's limit");
 	}
+}
+
+bool stream_child_ended(struct node *node, pid_t pid, int status)
+{
+	struct reserve_done done;
+	const bool is_ours = reserve_ended(node, pid, status, &done);
+
+	if (is_ours && done.variant)
+		reserved(done.variant, done.slots, done.all_of_them);
+	return is_ours;
 }

@@ -13,10 +13,10 @@
  * A variant that is refused while it opens leaves the others alone: LEAVES.
  */
 
+#include <sys/types.h>
 #include "base/base.h"
 #include "base/hash.h"
 #include "daemon/loop.h"
-#include "daemon/proc/reserve.h"
 #include "shmring/board.h"
 
 struct conn;
@@ -27,6 +27,18 @@ struct stream;
 struct carousel_chunk;
 
 enum variant_state { VARIANT_OPENING, VARIANT_RUNS, VARIANT_LEAVES, VARIANT_GONE };
+
+/* Its slots' memory on the way (daemon/proc/reserve.h). */
+struct reserve {
+	pid_t pid; /* 0: nothing under way */
+	uint32_t from, to;
+	uint32_t reserved; /* slots, by now */
+	pid_t gatherer;    /* 0: none */
+	uint32_t gathered; /* slots below it are, or were seen to */
+	bool is_mixed;     /* some of those that were reserved last are in small pages */
+	bool is_small;     /* and of those that were seen to */
+	bool is_refused;   /* huge pages are required, and the kernel did not give them */
+};
 
 struct variant {
 	struct stream *stream;
@@ -46,15 +58,6 @@ struct variant {
 	struct loop_watch *linger_timer;
 };
 
-/* Takes pipeline, where it succeeds. geometry is planned; payer pays. Its slots are not reserved yet,
- * and the worker parent does not know it. 0 or negative errno. */
-int variant_new(struct stream *stream, struct pipeline *pipeline, const struct hash_id *key,
-		const struct board_geometry *geometry, struct domain *payer, struct variant **ret);
-/* Closes its slots: nobody is given them any more. Before others are told to let go, so that the last to hold
- * that memory, who frees it, is not accessd. */
-void variant_let_go(struct variant *variant);
-/* At once, with its stream or when nobody maps it. */
-void variant_free(struct variant *variant);
 void variant_account(struct variant *variant, int64_t bytes);
 /* The geometry of a further variant of the stream with these fields. As board_plan(). */
 int variant_plan(const struct stream *stream, const struct pipeline *pipeline,
@@ -67,21 +70,6 @@ struct variant *variant_of(const struct stream *stream, uint64_t number);
 /* Is it there to be opened? */
 bool variant_is_open(const struct variant *variant);
 unsigned variant_numbers(const struct stream *stream); /* that are taken */
-
-/* A connection comes, or is gone. */
-void variant_ref(struct variant *variant);
-void variant_unref(struct variant *variant);
-/* Makes those that can run run, and counts the slots that all of them have. */
-void variant_settle(struct stream *stream);
-/* It will never run: who waits for it is refused. */
-void variant_fail(struct variant *variant, uint64_t code, const char *text);
-/* Gives back the memory of those that leave and are in no chunk any more. */
-void variant_sweep(struct stream *stream);
-/* From the worker parent: nobody maps it any more. */
-void variant_removed(struct variant *variant);
-/* Gives back the memory of one that no connection has; payer: whose, NULL: anybody's. false: there is
- * none. */
-bool variant_free_idle(struct stream *stream, const struct domain *payer);
 
 /* ---- what ranks see of a chunk, on the boards of all its variants ---- */
 void variant_show_begin(const struct stream *stream, uint32_t variants, uint32_t slot,

@@ -13,8 +13,6 @@
 #include <sys/queue.h>
 #include "base/base.h"
 #include "base/identity.h"
-#include "daemon/net/describe.h"
-#include "daemon/cache/ram_cache.h"
 #include "daemon/cluster/carrying.h"
 #include "daemon/loop.h"
 #include "daemon/proc/reading.h"
@@ -26,8 +24,11 @@
 #include "shmring/layout.h"
 
 struct chore;
+struct describe_catalogs;
 struct node;
+struct ram_cache;
 struct source;
+struct source_calls;
 struct stream;
 
 #define DOMAIN_MOST_GROUPS 3 /* domains of one uid, of another gid each, at once */
@@ -51,19 +52,21 @@ struct domain {
 	struct loop_watch *idle;
 	uint64_t
 	    memory; /* of the streams and catalogues that it pays for, and of indexes: index_room.h */
+	uint64_t memory_kept; /* granted to keep forms in memory */
 	struct reading reading;
 	struct workers workers;
 	struct carrying carrying;
 	struct layout_doorbell *doorbell;
 	int doorbell_fd, event_fd;
 	struct disk_cache disk_cache;
-	struct ram_cache ram_cache;
+	struct ram_cache *ram_cache;
 	struct loop_watch *event_watch;
+	const struct source_calls *source_calls; /* of who has streams of these */
 	LIST_HEAD(domain_sources, source) sources;
 	LIST_HEAD(domain_streams, stream) streams;
 	LIST_HEAD(domain_chores, chore) chores;
 	uint64_t last_chore;
-	struct describe_catalogs catalogs;
+	struct describe_catalogs *catalogs;
 	uint64_t reader_restarts, parent_restarts, worker_restarts;
 	uint64_t samples_delivered;  /* to its user's jobs that ended */
 	struct fair_account account; /* of its user's jobs */
@@ -75,28 +78,13 @@ struct domain {
 	unsigned busy;               /* fill_fair.c: streams that its tenant has work in */
 };
 
-/* The domain of that kind and identity, made with its processes if there is none; *ret is a
- * reference. 0, or an OA_E_... with diag. */
-int domain_request(struct node *node, enum domain_kind kind, const struct identity *who,
-		   struct domain **ret, struct diag *diag);
-/* The same for a named data set, whose owner is known. */
-int domain_request_named(struct node *node, const struct named *named, struct domain **ret,
-			 struct diag *diag);
 /* Do several users' jobs have streams of it? */
 bool domain_is_shared(const struct domain *domain);
 struct domain *domain_ref(struct domain *domain);
 void domain_unref(struct domain *domain); /* NULL is fine */
+bool domain_is_unused(const struct domain *domain);
 /* Something of it ended: with nothing left it ends itself after a while. */
 void domain_rest(struct domain *domain);
-/* Ends the user's domain that has been there longest of those that nobody uses, of anybody's (NULL) or of that
- * uid's. false: there is none. */
-bool domain_end_idle(struct node *node, const struct identity *who);
-/* Ends its streams, sources and processes; no connection may refer to it any more. */
-void domain_free(struct domain *domain);
-/* A reader or worker parent that has ended, and is no more than looked at (child_has_ended()); 0: none. */
-pid_t domain_find_ended(const struct node *node, int *ret_status, uint64_t *ret_cpu_ns);
-/* A child ended: was it one of a domain's processes? cpu_ns: what it used. What the turn was about; NULL: no. */
-const char *domain_child_ended(struct node *node, pid_t pid, int status, uint64_t cpu_ns);
 /* The option --as for its processes, without groups for workers; NULL: as we are. */
 const char *domain_identity(const struct domain *domain, bool is_reader,
 			    char ret[IDENTITY_TEXT_MAX]);

@@ -13,8 +13,8 @@
 #include "daemon/tenant/index_room.h"
 
 #include "daemon/node.h"
-#include "daemon/serve/source.h"
-#include "daemon/serve/stream.h"
+#include "daemon/tenant/domain.h"
+#include "daemon/tenant/tenant.h"
 
 #define PUBLIC_PART 4 /* of a share */
 
@@ -24,23 +24,9 @@ static uint64_t left_of(uint64_t most, uint64_t used, uint64_t idle)
 	return most - BASE_MIN(used, most);
 }
 
-/* Memory of streams that no connection has, and of catalogues that nobody has; payer: that his tenant pays
- * for, NULL: anybody. */
 static uint64_t idle_memory(const struct node *node, const struct domain *payer)
 {
-	const struct domain *domain;
-	const struct stream *stream;
-	uint64_t bytes = 0;
-
-	LIST_FOREACH(domain, &node->domains, link)
-	{
-		if (!payer || tenant_is_same(payer, domain))
-			bytes += describe_idle(&domain->catalogs);
-		LIST_FOREACH(stream, &domain->streams, link)
-		if (!stream->n_conns && (!payer || tenant_is_same(payer, stream->payer)))
-			bytes += stream->memory;
-	}
-	return bytes;
+	return node->room ? node->room->idle(node, payer) : 0;
 }
 
 static uint64_t share_of(const struct domain *domain)
@@ -58,30 +44,26 @@ uint64_t index_room_most(const struct domain *domain)
 			left_of(node->memory_budget, node->memory_used, idle_memory(node, NULL)));
 }
 
-static void account(struct source *source, int64_t bytes)
+void index_room_account(struct domain *domain, int64_t bytes)
 {
-	struct domain *domain = source->domain;
-
-	source->memory = (uint64_t)((int64_t)source->memory + bytes);
 	domain->memory = (uint64_t)((int64_t)domain->memory + bytes);
 	domain->node->memory_used = (uint64_t)((int64_t)domain->node->memory_used + bytes);
 }
 
-bool index_room_take(struct source *source, uint64_t bytes, struct diag *diag)
+bool index_room_take(struct domain *domain, uint64_t bytes, struct diag *diag)
 {
-	struct domain *domain = source->domain;
 	uint64_t most = index_room_most(domain);
 	char need[32], left[32], budget[32];
 	const char *name;
 	uint64_t limit;
 
 	if (bytes <= most) {
-		while (stream_free_bytes(domain) < bytes && stream_free_idle(domain))
+		while (tenant_free_bytes(domain) < bytes && tenant_make_room(domain))
 			continue;
-		account(source, (int64_t)bytes);
+		index_room_account(domain, (int64_t)bytes);
 		return true;
 	}
-	limit = stream_limit_of(domain, &name);
+	limit = tenant_limit_of(domain, &name);
 	diag_set(diag,
 		 "the list of the dataset's samples takes %s of memory, and %s of the budget of %s "
 		 "(%s) is free: close another dataset, or raise `memory`",
@@ -89,9 +71,4 @@ bool index_room_take(struct source *source, uint64_t bytes, struct diag *diag)
 		 base_format_bytes(most, left, sizeof(left)),
 		 base_format_bytes(limit, budget, sizeof(budget)), name);
 	return false;
-}
-
-void index_room_leave(struct source *source)
-{
-	account(source, -(int64_t)source->memory);
 }

@@ -7,12 +7,12 @@
 #include "base/base.h"
 
 struct domain;
-struct source;
 
 /* Bytes that the domain's openings may take now. */
 uint64_t index_room_most(const struct domain *domain);
-/* The source has an index of so many bytes. false: they are not to be had; diag says how many are. */
-bool index_room_take(struct source *source, uint64_t bytes, struct diag *diag);
-void index_room_leave(struct source *source);
+/* The domain has an index of so many bytes. false: they are not to be had; diag says how many are. */
+bool index_room_take(struct domain *domain, uint64_t bytes, struct diag *diag);
+/* So many bytes more, or less, without a question. */
+void index_room_account(struct domain *domain, int64_t bytes);
 
 #endif

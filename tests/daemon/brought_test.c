@@ -5,7 +5,7 @@
  * does not, into memory that a group's log has.
  */
 
-#include "daemon/serve/group.h"
+#include "daemon/serve/group_pay.h"
 #include "daemon/serve/group_brought.h"
 
 #include <check.h>
@@ -18,6 +18,8 @@
 #include "daemon/net/conn.h"
 #include "daemon/node.h"
 #include "daemon/serve/stream.h"
+#include "daemon/serve/variant.h"
+#include "daemon/tenant/domain.h"
 #include "sched/carousel_log_state.h"
 #include "tests/patience.h"
 

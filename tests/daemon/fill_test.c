@@ -205,13 +205,13 @@ START_TEST(what_is_queued_again_takes_no_room_from_itself)
 		ck_assert_int_eq(lane_claim_read(&stream.lane, 1, &task), 0);
 		lane_read_done(&stream.lane, &task, LAYOUT_FAIL_READ, 5, NULL, 0, 0);
 	}
-	ck_assert_uint_eq(fill_under_way(&stream), 4);
+	ck_assert_uint_eq(fill_under_way(stream.fill), 4);
 	fill_reader_died(&stream);
-	ck_assert_uint_eq(fill_under_way(&stream), 0);
+	ck_assert_uint_eq(fill_under_way(stream.fill), 0);
 	for (unsigned i = 1; i <= 6; i++) {
 		fill_feed(&stream, &spent);
 		ck_assert_uint_eq(queued(), i);
-		ck_assert_uint_eq(fill_under_way(&stream), i);
+		ck_assert_uint_eq(fill_under_way(stream.fill), i);
 	}
 	end();
 }

@@ -8,27 +8,24 @@
 
 #include "base/base.h"
 #include "daemon/node.h"
-#include "daemon/serve/source.h"
+#include "daemon/tenant/domain.h"
 #include "tests/worker/suite.h"
 
 #define MIB (UINT64_C(1) << 20)
 
 static struct node node;
 static struct domain domain;
-static struct source source;
 
 static void begin(uint64_t tenant_memory)
 {
 	memset(&node, 0, sizeof(node));
 	memset(&domain, 0, sizeof(domain));
-	memset(&source, 0, sizeof(source));
 	node.memory_budget = 64 * MIB;
 	node.memory_source = "parameter `memory`";
 	node.param.tenant_memory = tenant_memory;
 	node.tenants.serves_all = tenant_memory != 0;
 	domain.node = &node;
 	LIST_INSERT_HEAD(&node.domains, &domain, link);
-	source.domain = &domain;
 }
 
 START_TEST(what_does_not_fit_is_told_with_the_budget)
@@ -36,7 +33,7 @@ START_TEST(what_does_not_fit_is_told_with_the_budget)
 	struct diag diag = {""};
 
 	begin(0);
-	ck_assert(!index_room_take(&source, 65 * MIB, &diag));
+	ck_assert(!index_room_take(&domain, 65 * MIB, &diag));
 	ck_assert_msg(strstr(diag.text,
 			     "takes 65 MiB of memory, and 64 MiB of the budget of 64 MiB "
 			     "(parameter `memory`) is free"),
@@ -50,7 +47,7 @@ START_TEST(a_users_share_is_told_as_such)
 	struct diag diag = {""};
 
 	begin(16 * MIB);
-	ck_assert(!index_room_take(&source, 17 * MIB, &diag));
+	ck_assert(!index_room_take(&domain, 17 * MIB, &diag));
 	ck_assert_msg(strstr(diag.text, "of the budget of 16 MiB (a user's share, parameter "
 					"`tenant_memory`)"),
 		      "%s", diag.text);
@@ -62,10 +59,10 @@ START_TEST(what_fits_is_counted_until_it_is_left)
 	struct diag diag = {""};
 
 	begin(0);
-	ck_assert(index_room_take(&source, 40 * MIB, &diag));
+	ck_assert(index_room_take(&domain, 40 * MIB, &diag));
 	ck_assert_uint_eq(node.memory_used, 40 * MIB);
-	ck_assert(!index_room_take(&source, 25 * MIB, &diag));
-	index_room_leave(&source);
+	ck_assert(!index_room_take(&domain, 25 * MIB, &diag));
+	index_room_account(&domain, -(int64_t)(40 * MIB));
 	ck_assert_uint_eq(node.memory_used, 0);
 	ck_assert_uint_eq(domain.memory, 0);
 }

@@ -5,6 +5,8 @@
 
 #include "daemon/tenant/quota.h"
 #include "daemon/node.h"
+#include "daemon/tenant/domain.h"
+#include "daemon/tenant/tenant.h"
 #include "daemon/param.h"
 #include "tests/worker/suite.h"
 

@@ -6,6 +6,7 @@
 #include "daemon/tenant/domain.h"
 #include "daemon/node.h"
 #include "daemon/serve/stream.h"
+#include "daemon/serve/variant.h"
 #include "tests/worker/suite.h"
 
 #include <fcntl.h>
@@ -29,6 +30,7 @@ START_TEST(the_end_waits_for_no_child)
 	static struct node node;
 	struct domain domain = {.node = &node};
 	static struct stream stream;
+	struct reserve_done done;
 	struct variant variant = {.stream = &stream,
 				  .slots_fd = base_memfd("slots", 4096),
 				  .reserve = {.pid = start_idler(), .gatherer = start_idler()}};
@@ -46,12 +48,12 @@ START_TEST(the_end_waits_for_no_child)
 		/* The slots are kept so long. */
 		ck_assert_int_ge(fcntl(LIST_FIRST(&node.leaving)->slots_fd, F_GETFD), 0);
 		ck_assert_int_eq(waitpid(pids[i], &status, 0), pids[i]);
-		ck_assert(reserve_ended(&node, pids[i], status));
+		ck_assert(reserve_ended(&node, pids[i], status, &done));
 		ck_assert(WIFSIGNALED(status));
 		ck_assert_int_eq(WTERMSIG(status), SIGKILL);
 	}
 	ck_assert(LIST_EMPTY(&node.leaving));
-	ck_assert(!reserve_ended(&node, pids[0], 0));
+	ck_assert(!reserve_ended(&node, pids[0], 0, &done));
 	reserve_cancel(&variant); /* twice is fine */
 	reserve_fini(&node);
 }

@@ -19,6 +19,9 @@
 #include "daemon/proc/child.h"
 #include "daemon/proc/reserve.h"
 #include "daemon/serve/stream.h"
+#include "daemon/serve/streams.h"
+#include "daemon/serve/variant.h"
+#include "daemon/tenant/domain.h"
 #include "shmring/lane.h"
 #include "storage/dataset.h"
 #include "storage/index.h"
@@ -198,7 +201,7 @@ static void reserve_all(struct node *node)
 		while (done < n && board_slots_reserve(variant->slots_fd, &variant->board.geometry,
 						       variant->reserve.from + done) == 0)
 			done++;
-		reserve_ended(node, RESERVES, W_EXITCODE((int)done, 0));
+		stream_child_ended(node, RESERVES, W_EXITCODE((int)done, 0));
 	}
 }
 

@@ -9,6 +9,8 @@
 #include "daemon/node.h"
 #include "daemon/serve/group_brought.h"
 #include "daemon/serve/stream.h"
+#include "daemon/serve/variant.h"
+#include "daemon/tenant/domain.h"
 #include "sched/carousel.h"
 #include "sched/population.h"
 #include "tests/fuzz/forge.h"

@@ -24,11 +24,14 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "daemon/cache/stores.h"
 #include "daemon/net/conn.h"
-#include "daemon/node.h"
+#include "daemon/node_life.h"
 #include "daemon/serve/job.h"
 #include "daemon/serve/source.h"
 #include "daemon/serve/stream.h"
+#include "daemon/serve/streams.h"
+#include "daemon/tenant/domain.h"
 #include "shmring/grant.h"
 #include "tests/fuzz/actors.h"
 #include "tests/fuzz/grammar.h"
@@ -184,7 +187,7 @@ static bool is_busy(void)
 	LIST_FOREACH(source, &domain->sources, link)
 	if (source->store)
 		return true;
-	return node.stores.pid != 0;
+	return node.stores->pid != 0;
 }
 
 static void hear_all(void);

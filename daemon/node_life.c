@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The node: made once, ended once. Order of ending: connections first (their jobs leave streams),
+ * then the domains.
+ */
+#include "daemon/node_life.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdint.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "daemon/cache/ram_cache.h"
+#include "daemon/cache/stores.h"
+#include "daemon/net/accept.h"
+#include "daemon/net/client.h"
+#include "daemon/net/conn.h"
+#include "daemon/net/describe.h"
+#include "daemon/net/prepare.h"
+#include "daemon/node.h"
+#include "daemon/proc/reserve.h"
+#include "daemon/serve/fill.h"
+#include "daemon/serve/group_keep.h"
+#include "daemon/serve/hung.h"
+#include "daemon/serve/job.h"
+#include "daemon/limits.h"
+#include "daemon/net/status.h"
+#include "daemon/serve/pump.h"
+#include "daemon/serve/source.h"
+#include "daemon/serve/stream.h"
+#include "daemon/serve/streams.h"
+#include "daemon/tenant/domain.h"
+#include "daemon/tenant/domains.h"
+
+#define TICK_NS UINT64_C(250000000)
+#define RETRY_NS UINT64_C(1000000000)
+
+static void on_idle(void *arg)
+{
+	struct node *node = arg;
+
+	if (node->n_conns > node->watching.n || node->draining)
+		return;
+	if (!place_try_leave(&node->place)) { /* a client is about to start one: it finds us */
+		loop_timer_set(node->idle, RETRY_NS);
+		return;
+	}
+	log_line(LOG_LEVEL_INFO, "idle-exit", "seconds=%llu",
+		 (unsigned long long)node->param.idle_exit_s);
+	service_stops(&node->service, "idle");
+	accept_end(node);
+	loop_stop(node->loop);
+}
+
+static void on_tick(void *arg)
+{
+	struct node *node = arg;
+	struct domain *domain;
+	bool is_needed = false;
+
+	node->ticks++;
+	LIST_FOREACH(domain, &node->domains, link)
+	{
+		struct stream *stream;
+
+		is_needed |= hung_find(domain, base_now_ns());
+		ram_cache_look(domain);
+		LIST_FOREACH(stream, &domain->streams, link)
+		is_needed |= pump_tick(stream);
+	}
+	fill_settle(node, base_now_ns());
+	if (is_needed)
+		loop_timer_set(node->tick, TICK_NS);
+}
+
+/* Whose it was: for who looks for what holds the loop. */
+static const char *child_ended(struct node *node, pid_t pid, int status, uint64_t cpu_ns)
+{
+	const char *of_domain = domains_child_ended(node, pid, status, cpu_ns);
+
+	if (of_domain)
+		return of_domain;
+	if (gating_child_ended(&node->gating, pid, status))
+		return "end of the gate";
+	if (source_stored(node, pid, status))
+		return "end of who stored an index";
+	if (stores_ended(node, pid, status))
+		return "end of who looked through stores";
+	if (describe_ended(node, pid, status))
+		return "end of who wrote a catalogue";
+	return stream_child_ended(node, pid, status) ? "end of who reserved slots"
+						     : "end of a child";
+}
+
+/* One a turn: many may end at once, and each has something to be taken care of. Those that execute a program are in
+ * groups of their own (child.h), and readers and parents are asked one by one. */
+static void on_child(void *arg)
+{
+	struct node *node = arg;
+	int status = 0;
+	pid_t pid = waitpid(0, &status, WNOHANG), of_domain = 0;
+	uint64_t cpu_ns = 0;
+
+	if (pid <= 0)
+		pid = of_domain = domains_find_ended(node, &status, &cpu_ns);
+	if (pid <= 0 && child_has_ended(node->gating.child.pid, &status, &cpu_ns))
+		pid = of_domain = node->gating.child.pid;
+	if (pid <= 0)
+		return;
+	loop_timer_set(node->more_children, 0);
+	loop_is_about(node->loop, child_ended(node, pid, status, cpu_ns));
+	reaper_take(&node->reaper, of_domain);
+}
+
+static void on_term(void *arg)
+{
+	node_drain(arg, "signal");
+}
+
+static int watch_signals(struct node *node)
+{
+	int r = loop_watch_signal(node->loop, SIGTERM, on_term, node, &node->term_watch);
+
+	if (!r)
+		r = loop_watch_signal(node->loop, SIGINT, on_term, node, &node->int_watch);
+	if (!r)
+		r = loop_watch_signal(node->loop, SIGCHLD, on_child, node, &node->child_watch);
+	if (!r)
+		r = loop_timer_new(node->loop, on_child, node, &node->more_children);
+	signal(SIGPIPE, SIG_IGN);
+	return r;
+}
+
+static int start_timers(struct node *node)
+{
+	int r = loop_timer_new(node->loop, on_tick, node, &node->tick);
+
+	if (!r)
+		r = loop_timer_new(node->loop, on_idle, node, &node->idle);
+	if (!r)
+		node_is_idle(node);
+	return r;
+}
+
+static int find_programs(const struct node *node, struct diag *diag)
+{
+	char path[PATH_MAX];
+	int r = child_find("access-reader", node->place.is_private, path, sizeof(path), diag);
+
+	return r ? r
+		 : child_find("access-worker", node->place.is_private, path, sizeof(path), diag);
+}
+
+/* Tenants get their domains when they come; what would hinder all of them is found now. */
+static int begin_serving(struct node *node, struct diag *diag)
+{
+	struct identity self = {.uid = geteuid(), .gid = getegid()};
+	int r = tenant_rules_init(&node->tenants, &node->param, node->place.is_private, diag);
+
+	if (r)
+		return -EINVAL;
+	if (node->tenants.serves_all)
+		return find_programs(node, diag);
+	return domains_request(node, DOMAIN_OWN, &self, &node->own, diag) ? -EIO : 0;
+}
+
+/* ---- the machine ---- */
+
+static void set_workers(void *arg, unsigned workers)
+{
+	struct node *node = arg;
+	struct domain *domain;
+
+	node->workers = workers;
+	LIST_FOREACH(domain, &node->domains, link)
+	workers_resize(&domain->workers, workers);
+}
+
+static uint64_t give_back(void *arg, bool caches, bool idle)
+{
+	struct node *node = arg;
+	const uint64_t had = node->memory_used + node->memory_kept;
+
+	while (caches && describe_give_way(node, NULL))
+		continue;
+	if (caches)
+		ram_cache_give_way(node, NULL);
+	while (idle && stream_give_back(node))
+		continue;
+	return had - node->memory_used - node->memory_kept;
+}
+
+/* What is too much goes as far as it may: what jobs have stays. */
+static void set_memory(void *arg, uint64_t budget, const char *source)
+{
+	struct node *node = arg;
+	const bool is_less = budget < node->memory_budget;
+
+	node->memory_budget = budget;
+	node->memory_source = source;
+	if (is_less)
+		give_back(node, true, false);
+	while (node->memory_used > budget && stream_give_back(node))
+		continue;
+}
+
+static int follow_machine(struct node *node)
+{
+	static const struct machine_calls calls = {set_workers, set_memory, give_back};
+	const struct machine_wants wants = {node->param.workers, node->param.memory};
+
+	numa_init(&node->numa, node->param.numa == NUMA_AUTO);
+	return machine_begin(&node->machine, node->loop, &wants, &calls, node);
+}
+
+/* ---- other nodes ---- */
+
+static void gate_started(void *arg)
+{
+	struct node *node = arg;
+	struct domain *domain;
+
+	LIST_FOREACH(domain, &node->domains, link)
+	carrying_gate_started(&domain->carrying);
+}
+
+static void gate_close(void *arg, int *fd)
+{
+	struct node *node = arg;
+
+	porter_close(&node->porters, PORTER_OWN, fd);
+}
+
+static int begin_peers(struct node *node, struct diag *diag)
+{
+	node->gating.calls = (struct gating_calls){gate_started, gate_close, node};
+	node->gating.is_private = node->place.is_private;
+	node->gating.as_nobody = !node->place.is_private && identity_can_switch();
+	return gating_begin(&node->gating, node->loop, &node->param, diag);
+}
+
+int node_init(struct node *node, struct diag *diag)
+{
+	int r;
+
+	LIST_INIT(&node->domains);
+	LIST_INIT(&node->leaving);
+	LIST_INIT(&node->conns);
+	LIST_INIT(&node->guests);
+	keep_load(&node->kept, node->place.plans, node->place.plans_fd);
+	node->started_ns = base_now_ns();
+	node->ticks = 1;
+	node->room = &streams_room;
+	diag_set(diag, "cannot set up the event loop and its memory");
+	r = loop_new(&node->loop);
+	node->porters.loop = node->endings.loop = node->loop;
+	node->porters.reaper = &node->reaper;
+	if (!r)
+		r = follow_machine(node);
+	if (!r)
+		r = reaper_begin(&node->reaper, node->loop);
+	if (!r)
+		r = watch_signals(node);
+	if (!r)
+		r = start_timers(node);
+	if (!r)
+		r = prepare_init(node);
+	if (!r)
+		r = watch_init(&node->watching, node->loop, status_render, node);
+	if (!r)
+		r = stores_init(node, domains_end_idle);
+	if (!r)
+		r = begin_peers(node, diag);
+	if (!r)
+		r = begin_serving(node, diag);
+	return r ? r : accept_begin(node, limits_raise_files());
+}
+
+void node_drain(struct node *node, const char *why)
+{
+	struct conn *conn;
+
+	if (node->draining)
+		return;
+	node->draining = true;
+	log_line(LOG_LEVEL_INFO, "drain", "why=%s clients=%u", why, node->n_conns);
+	service_stops(&node->service, why);
+	accept_end(node);
+	place_close(&node->place);
+	LIST_FOREACH(conn, &node->conns, link)
+	if (conn->job && conn->job->active)
+		job_lost(conn->job, "accessd is restarting");
+	loop_stop(node->loop);
+}
+
+/* Of all domains before the first domain ends: another one may pay for streams, and write a catalogue
+ * of its sources. */
+static void free_streams(struct node *node)
+{
+	struct domain *domain;
+
+	LIST_FOREACH(domain, &node->domains, link)
+	{
+		describe_forget_all(domain);
+		while (!LIST_EMPTY(&domain->streams))
+			stream_free(LIST_FIRST(&domain->streams));
+	}
+}
+
+void node_fini(struct node *node)
+{
+	node->draining = true;
+	service_end(&node->service);
+	while (!LIST_EMPTY(&node->conns))
+		client_free(LIST_FIRST(&node->conns));
+	loop_unwatch(&node->child_watch);
+	loop_unwatch(&node->more_children);
+	loop_unwatch(&node->term_watch);
+	loop_unwatch(&node->int_watch);
+	free_streams(node);
+	while (!LIST_EMPTY(&node->domains))
+		domains_free(LIST_FIRST(&node->domains));
+	gating_end(&node->gating);
+	endings_fini(&node->endings);
+	reserve_fini(node);
+	stores_fini(node);
+	keep_unload(&node->kept);
+	prepare_fini(node);
+	watch_fini(&node->watching);
+	tenant_rules_fini(&node->tenants);
+	porter_fini(&node->porters);
+	reaper_end(&node->reaper);
+	accept_end(node);
+	machine_end(&node->machine);
+	loop_unwatch(&node->tick);
+	loop_unwatch(&node->idle);
+	place_close(&node->place);
+	loop_free(node->loop);
+}

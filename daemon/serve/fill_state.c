@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/serve/fill_state.h"
+
+unsigned fill_active(const struct fill *fills)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < LAYOUT_MAX_BLOCKS; i++)
+		n += fills[i].used;
+	return n;
+}
+
+void fill_watch(struct fill *fills)
+{
+	for (unsigned i = 0; i < LAYOUT_MAX_BLOCKS; i++)
+		fills[i].is_watched = fills[i].used;
+}
+
+bool fill_is_watched(const struct fill *fills)
+{
+	bool any = false;
+
+	for (unsigned i = 0; i < LAYOUT_MAX_BLOCKS; i++)
+		any |= fills[i].used && fills[i].is_watched;
+	return any;
+}
+
+uint32_t fill_variants(const struct fill *fills, uint32_t block)
+{
+	for (unsigned i = 0; i < LAYOUT_MAX_BLOCKS; i++)
+		if (fills[i].used && fills[i].block == block)
+			return fills[i].variants;
+	return 0;
+}
+
+const struct fill *fill_of_slot(const struct fill *fills, uint32_t slot)
+{
+	for (unsigned i = 0; i < LAYOUT_MAX_BLOCKS; i++)
+		if (fills[i].used && fills[i].slot == slot)
+			return &fills[i];
+	return NULL;
+}
+
+/* The chunk in production that was begun before all others not yet visited: order of production. */
+struct fill *fill_next(struct fill *fills, const struct fill *after)
+{
+	struct fill *best = NULL;
+
+	for (unsigned i = 0; i < LAYOUT_MAX_BLOCKS; i++) {
+		struct fill *fill = &fills[i];
+
+		if (!fill->used || (after && fill->started_ns <= after->started_ns))
+			continue;
+		if (!best || fill->started_ns < best->started_ns)
+			best = fill;
+	}
+	return best;
+}
+
+bool fill_is_of_use(const struct fill *fills, uint32_t slot, uint32_t batch)
+{
+	const struct fill *fill = fill_of_slot(fills, slot);
+
+	return !fill || fill->after_hole || fill->watermark >= batch;
+}
+
+/* What is to be queued once more is not: else, where room is short, it would wait for itself. */
+static uint32_t under_way_of(const struct fill *fill)
+{
+	return fill->fed - BASE_MIN(fill->finished + fill->again, fill->fed);
+}
+
+uint32_t fill_under_way(const struct fill *fills)
+{
+	uint32_t n = 0;
+
+	for (unsigned i = 0; i < LAYOUT_MAX_BLOCKS; i++)
+		if (fills[i].used)
+			n += under_way_of(&fills[i]);
+	return n;
+}

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a domain's reader says, and what becomes of it, are news for sources, streams, stores and chores: each is told here,
+ * and none of them knows where it comes from.
+ */
+#include "daemon/serve/from_reader.h"
+
+#include <string.h>
+
+#include "base/hash.h"
+#include "base/log.h"
+#include "base/wire.h"
+#include "daemon/cache/cache.h"
+#include "daemon/cache/chores.h"
+#include "daemon/cache/ram_cache.h"
+#include "daemon/cache/stores.h"
+#include "daemon/cluster/everywhere.h"
+#include "daemon/net/porter.h"
+#include "daemon/node.h"
+#include "daemon/proc/reading.h"
+#include "daemon/serve/source.h"
+#include "daemon/serve/stream.h"
+#include "daemon/serve/streams.h"
+#include "daemon/tenant/domain.h"
+#include "storage/reader.h"
+
+#define ITEMS_TABLE "daemon/proc/reading_tbl.h"
+#define ITEMS_STRUCT(name) reading_##name
+#define ITEMS_KEY(KEY) READER_KEY_##KEY
+#define ITEMS_TYPE(NAME) READER_##NAME
+#define ITEMS_WHOSE "reader's "
+#include "base/items_structs_tbl.h"
+#include "base/items_types_tbl.h"
+
+union reading_message {
+	struct reading_progress progress;
+	struct reading_opened opened;
+	struct reading_looked looked;
+	struct reading_refused refused;
+	struct reading_attached attached;
+	struct reading_detached detached;
+	struct reading_state state;
+	struct reading_formed formed;
+	struct reading_chore_progress chore_progress;
+	struct reading_chore_done chore_done;
+	struct reading_ask_unread ask_unread;
+	struct reading_wrong wrong;
+	struct reading_failed failed;
+};
+
+static void on_opened(struct domain *domain, const struct reading_opened *opened,
+		      struct wire_in *in)
+{
+	struct source_root root = {.device = opened->device,
+				   .inode = opened->inode,
+				   .is_file = opened->has_stamp,
+				   .stamp = opened->has_stamp ? opened->stamp : 0};
+	int fd = opened->has_index ? wire_take_fd(in, opened->index_fd) : -1;
+
+	root.is_everywhere = domain->kind == DOMAIN_PUBLIC && opened->way &&
+			     everywhere_has(domain->node->param.cluster_paths, opened->way);
+	if (root.is_everywhere)
+		hash_of(opened->way, strlen(opened->way), &root.way);
+	source_opened(domain, opened->id, fd < 0, opened->is_fleeting != 0, &root, fd);
+}
+
+static void on_looked(struct domain *domain, const struct reading_looked *looked)
+{
+	const struct source_root root = {.device = looked->device, .inode = looked->inode};
+
+	source_looked(domain, looked->id, &root, looked->is_open != 0);
+}
+
+static void on_refused(struct domain *domain, const struct reading_refused *refused)
+{
+	if (refused->has_lane)
+		stream_lane_refused(domain, refused->lane, refused->text);
+	else
+		source_refused(domain, refused->id, refused->text);
+}
+
+static void on_state(struct domain *domain, const struct reading_state *said)
+{
+	struct reader_state state;
+
+	memcpy(&state, said->state, sizeof(state));
+	disk_cache_said(&domain->disk_cache, &state, said->why);
+	ram_cache_said(domain, &state);
+}
+
+static void on_formed(struct domain *domain, const struct reading_formed *formed,
+		      struct wire_in *in)
+{
+	struct stream *stream = stream_of_lane(domain, formed->lane);
+	_cleanup_close_ int fd = formed->has_table ? wire_take_fd(in, formed->table_fd) : -1;
+
+	if (stream)
+		cache_formed(stream, formed->form, fd, formed->why ? formed->why : "");
+}
+
+static void on_chore_done(struct domain *domain, const struct reading_chore_done *done,
+			  struct wire_in *in)
+{
+	int fd = done->has_list ? wire_take_fd(in, done->list_fd) : -1;
+
+	chores_done(domain, done->id, done->code, done->text, fd);
+	porter_close(&domain->node->porters, domain->who.uid, &fd);
+}
+
+static void on_failed(struct domain *domain, const struct reading_failed *failed)
+{
+	stream_read_failed(domain, failed->lane, failed->block, failed->task, failed->sample);
+}
+
+static bool on_said(void *arg, struct wire_in *in)
+{
+	struct domain *domain = arg;
+	union reading_message message;
+	struct diag diag = {""};
+
+	if (items_read(in, items_types, BASE_ARRAY_LEN(items_types), &message, &diag)) {
+		log_line(LOG_LEVEL_WARN, "reader-message", "text=\"%s\"", diag.text);
+		return false;
+	}
+	loop_is_about(domain->node->loop,
+		      items_name(items_types, BASE_ARRAY_LEN(items_types), in->type));
+	switch (in->type) {
+	case READER_PROGRESS:
+		source_progress(domain, message.progress.id, message.progress.folders,
+				message.progress.files);
+		break;
+	case READER_OPENED:
+		on_opened(domain, &message.opened, in);
+		break;
+	case READER_LOOKED:
+		on_looked(domain, &message.looked);
+		break;
+	case READER_REFUSED:
+		on_refused(domain, &message.refused);
+		break;
+	case READER_ATTACHED:
+		stream_lane_attached(domain, message.attached.lane);
+		break;
+	case READER_DETACHED:
+		break;
+	case READER_STATE:
+		on_state(domain, &message.state);
+		break;
+	case READER_FORMED:
+		on_formed(domain, &message.formed, in);
+		break;
+	case READER_CHORE_PROGRESS:
+		chores_progress(domain, message.chore_progress.id, message.chore_progress.done,
+				message.chore_progress.total);
+		break;
+	case READER_CHORE_DONE:
+		on_chore_done(domain, &message.chore_done, in);
+		break;
+	case READER_ASK_UNREAD:
+		ram_cache_asked(domain, message.ask_unread.id);
+		break;
+	case READER_WRONG:
+		carrying_distrust(&domain->carrying, message.wrong.id, message.wrong.sample);
+		break;
+	case READER_FAILED:
+		on_failed(domain, &message.failed);
+		break;
+	default: /* of no type in the table */
+		return false;
+	}
+	return true;
+}
+
+/* ---- life ---- */
+
+static void on_started(void *arg)
+{
+	struct domain *domain = arg;
+
+	carrying_reader_started(&domain->carrying);
+	if (domain->disk_cache.share == DISK_CACHE_HAS)
+		stores_tell(domain);
+	else
+		stores_ask(domain);
+}
+
+static void on_restarted(void *arg)
+{
+	source_reader_started(arg);
+}
+
+static void on_died(void *arg, int status)
+{
+	struct domain *domain = arg;
+
+	domain->node->counters.reader_restarts++;
+	domain->reader_restarts++;
+	disk_cache_reader_died(&domain->disk_cache, status);
+	ram_cache_reader_died(domain);
+	carrying_reader_died(&domain->carrying);
+	stream_reader_died(domain);
+	chores_fail(domain, "the reader died meanwhile: try again");
+}
+
+static void on_hopeless(void *arg, const char *text)
+{
+	source_reader_failed(arg, text);
+}
+
+const struct reading_calls from_reader_calls = {.started = on_started,
+						.restarted = on_restarted,
+						.said = on_said,
+						.died = on_died,
+						.hopeless = on_hopeless};

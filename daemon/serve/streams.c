@@ -1,0 +1,579 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Streams: made for the first job that asks, shared by all who ask for the same, and by those who ask
+ * for other pipelines over the same samples, as further variants.
+ *
+ * The key is the hash of path, dataset version, root where a source keeps it, and policy, a variant's also of the pipeline (canonical
+ * text and pixel version): jobs with the same variant read the same bytes. A variant's slots are mapped
+ * writable by the worker parent first and sealed only then (FUTURE_WRITE), so the order of steps is
+ * fixed: ADD, ADDED, seal, GO. From the seal on nobody can map them writable, not even this process.
+ * How a stream ends: stream_end.c; how much memory it may have: stream_room.c.
+ */
+#include "daemon/serve/streams.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "daemon/cache/cache.h"
+#include "daemon/net/conn.h"
+#include "daemon/net/prepare.h"
+#include "daemon/node.h"
+#include "daemon/proc/reserve.h"
+#include "daemon/serve/fill.h"
+#include "daemon/serve/pump.h"
+#include "daemon/serve/source.h"
+#include "daemon/serve/stream.h"
+#include "daemon/serve/stream_fail.h"
+#include "daemon/serve/variant.h"
+#include "daemon/serve/variant_life.h"
+#include "daemon/serve/variant_make.h"
+#include "daemon/tenant/admit.h"
+#include "daemon/tenant/domain.h"
+#include "daemon/tenant/tenant.h"
+#include "libaccess/libaccess.h"
+#include "pipeline/pipeline.h"
+#include "pipeline/spec/compare.h"
+
+_Static_assert((int)PIPELINE_U8 == (int)LAYOUT_U8 && (int)PIPELINE_I64 == (int)LAYOUT_I64 &&
+		   (int)PIPELINE_BF16 == (int)LAYOUT_BF16 && (int)PIPELINE_BOOL == (int)LAYOUT_BOOL,
+	       "one numbering of dtypes");
+_Static_assert((int)PIPELINE_TEXT == (int)LAYOUT_TEXT &&
+		   PIPELINE_MAX_FIELDS + 1 == LAYOUT_MAX_FIELDS,
+	       "one numbering of kinds, and a field for the ids");
+_Static_assert((int)PIPELINE_FAIL_FILTERED == (int)LAYOUT_FAIL_FILTERED,
+	       "one numbering of failures");
+
+/* Of the stream, and of its variant. */
+static void make_keys(const struct request *request, const struct source *source,
+		      struct hash_id *ret_stream, struct hash_id *ret_variant)
+{
+	struct hash_id both[2];
+	struct hash *hash;
+
+	memset(ret_stream, 0, sizeof(*ret_stream));
+	memset(ret_variant, 0, sizeof(*ret_variant));
+	if (hash_new(&hash))
+		return;
+	hash_add(hash, source->path, strlen(source->path) + 1);
+	hash_add(hash, dataset_version(source->dataset), sizeof(struct hash_id));
+	if (source_keeps_root(source)) {
+		hash_add_u64(hash, source->root.device);
+		hash_add_u64(hash, source->root.inode);
+		hash_add_u64(hash, source->root.stamp);
+	}
+	hash_add_u64(hash, request->policy);
+	if (request->keep[0]) {
+		pipeline_hash(request->pipeline, &both[1]);
+		hash_add(hash, &both[1], sizeof(both[1]));
+		hash_add(hash, request->keep, strlen(request->keep) + 1);
+	}
+	hash_finish(hash, ret_stream);
+	hash_free(hash);
+	both[0] = *ret_stream;
+	pipeline_hash(request->pipeline, &both[1]);
+	hash_of(both, sizeof(both), ret_variant);
+}
+
+/* ---- a new stream ---- */
+
+static uint64_t draw_seed(const struct node *node)
+{
+	uint64_t seed = node->param.seed;
+
+	if (!seed)
+		base_random(&seed, sizeof(seed));
+	return seed ? seed : 1;
+}
+
+static uint64_t draw_first_lap(void)
+{
+	uint32_t start = 0;
+
+	base_random(&start, sizeof(start));
+	return (uint64_t)start << 32;
+}
+
+/* What his share is used for, and who can mend that. */
+static void tell_use(const struct conn *conn, struct diag *diag)
+{
+	const struct domain *domain = conn->domain;
+	const size_t length = strlen(diag->text);
+	char used[32], jobs[320];
+
+	base_format_bytes(tenant_memory(domain), used, sizeof(used));
+	snprintf(diag->text + length, sizeof(diag->text) - length,
+		 ". Of your share %s are used, by %s; who runs accessd can raise tenant_memory or "
+		 "tenant.%u.memory",
+		 used, tenant_tell_jobs(domain, jobs, sizeof(jobs)), (unsigned)domain->tenant);
+}
+
+static int plan_memory(const struct conn *conn, struct board_geometry *geometry,
+		       struct admit_plan *plan, struct diag *diag)
+{
+	struct node *node = conn->node;
+	const struct request *request = &conn->request;
+	const struct dataset *dataset = conn->source->dataset;
+	uint64_t n = dataset_count(dataset);
+	struct admit_ask ask = {
+	    .batch = request->batch,
+	    .chunk = request->chunk ? request->chunk : (uint32_t)node->param.chunk,
+	    .slots = (uint32_t)node->param.slots,
+	    .producing = (uint32_t)node->param.producing,
+	    .arena = node->param.arena,
+	    .mean_bytes = dataset_bytes(dataset) / n,
+	    .largest_bytes = dataset_largest(dataset),
+	};
+	int r;
+
+	geometry->n_samples = n;
+	geometry->grain = deal_grain_of(n);
+	geometry->seed = draw_seed(node);
+	memcpy(geometry->dataset, dataset_version(dataset), sizeof(geometry->dataset));
+	variant_describe_fields(request->pipeline, geometry);
+	do {
+		ask.available = tenant_free_bytes(conn->domain);
+		ask.budget = tenant_limit_of(conn->domain, &ask.source);
+		r = admit_stream(&ask, geometry, plan, diag);
+	} while (r == ADMIT_E_MEMORY && tenant_make_room(conn->domain));
+	if (r == ADMIT_E_MEMORY && tenant_is_bound(conn->domain))
+		tell_use(conn, diag);
+	return r;
+}
+
+/* Unique among all domains: people know a stream by it. */
+static uint16_t free_lane_number(struct node *node)
+{
+	struct domain *domain;
+	bool is_used;
+
+	do {
+		node->next_lane++;
+		is_used = false;
+		LIST_FOREACH(domain, &node->domains, link)
+		is_used |= stream_of_lane(domain, node->next_lane) != NULL;
+	} while (is_used);
+	return node->next_lane;
+}
+
+static int make_carousel(struct stream *stream)
+{
+	const struct board_geometry *geometry = &stream->geometry;
+	struct carousel_config config = {
+	    .n = geometry->n_samples,
+	    .chunk = geometry->chunk,
+	    .slots = stream->slots,
+	    .max_slots = geometry->max_slots,
+	    .producing = (uint32_t)stream->node->param.producing,
+	    .seed = geometry->seed,
+	    .first_lap = stream->first_lap = draw_first_lap(),
+	};
+
+	memcpy(config.version, geometry->dataset, sizeof(config.version));
+	return carousel_new(&config, &stream->carousel);
+}
+
+void stream_turn(struct stream *stream)
+{
+	pump_turn(stream);
+	if (stream->state == STREAM_RUNS)
+		stream_grow(stream);
+}
+
+static void on_pump(void *arg)
+{
+	stream_turn(arg);
+}
+
+static void on_linger(void *arg)
+{
+	struct stream *stream = arg;
+
+	if (!stream->n_conns)
+		stream_free(stream);
+}
+
+static int make_memory(struct stream *stream, const struct admit_plan *plan)
+{
+	struct node *node = stream->node;
+	int r = lane_new(free_lane_number(node), (uint32_t)node->param.producing,
+			 stream->geometry.chunk, plan->arena_bytes, &stream->lane, &stream->lane_fd,
+			 &stream->arena_fd);
+
+	if (!r)
+		numa_prefer(&node->numa, stream->arena_fd, plan->arena_bytes, stream->numa_node);
+	if (!r)
+		r = arena_init(&stream->arena, plan->arena_bytes,
+			       (uint32_t)node->param.producing * stream->geometry.chunk + 1);
+	if (r)
+		return r;
+	stream->fixed_bytes = plan->fixed_bytes - stream->geometry.board_bytes;
+	stream_account(stream, stream->payer, (int64_t)stream->fixed_bytes);
+	return 0;
+}
+
+static int stream_build(struct stream *stream, const struct admit_plan *plan)
+{
+	int r = make_memory(stream, plan);
+
+	if (!r)
+		r = fill_init(stream);
+	if (!r)
+		r = make_carousel(stream);
+	if (!r)
+		r = loop_timer_new(stream->node->loop, on_pump, stream, &stream->pump_timer);
+	if (!r)
+		r = loop_timer_new(stream->node->loop, on_linger, stream, &stream->linger_timer);
+	return r;
+}
+
+static void give_to_workers(const struct variant *variant)
+{
+	const struct stream *stream = variant->stream;
+	const struct workers_variant given = {.lane = stream->lane.number,
+					      .number = variant->number,
+					      .pipeline = variant->pipeline,
+					      .geometry = &variant->board.geometry,
+					      .slots_fd = variant->slots_fd,
+					      .lane_fd = stream->lane_fd,
+					      .arena_fd = stream->arena_fd};
+
+	workers_add(&stream->domain->workers, &given);
+}
+
+/* conn's pipeline becomes a variant with so many slots at first. */
+static int add_variant(struct stream *stream, struct conn *conn, const struct hash_id *key,
+		       const struct board_geometry *geometry, uint32_t slots)
+{
+	struct variant *variant;
+	int r = variant_new(stream, conn->request.pipeline, key, geometry, conn->domain, &variant);
+
+	if (r)
+		return r;
+	r = variant_begin(variant);
+	if (!r)
+		r = reserve_begin(variant, slots);
+	if (r) {
+		variant->pipeline = NULL; /* still conn's */
+		variant_free(variant);
+		return r;
+	}
+	conn->request.pipeline = NULL;
+	conn->variant = variant;
+	give_to_workers(variant);
+	return 0;
+}
+
+static struct stream *stream_make(struct conn *conn, const struct hash_id *key,
+				  const struct board_geometry *geometry)
+{
+	struct stream *stream = calloc(1, sizeof(*stream));
+
+	if (!stream)
+		return NULL;
+	stream->domain = conn->source->domain;
+	stream->payer = domain_ref(conn->domain);
+	stream->node = conn->node;
+	stream->number = ++conn->node->next_id;
+	stream->lane_fd = stream->arena_fd = -1;
+	stream->numa_node = numa_node_of(&conn->node->numa, conn->pid);
+	stream->key = *key;
+	stream->geometry = *geometry;
+	stream->policy = conn->request.policy;
+	memcpy(stream->keep, conn->request.keep, sizeof(stream->keep));
+	stream->source = conn->source;
+	stream->source->users++;
+	cache_init(&stream->cache);
+	LIST_INSERT_HEAD(&stream->domain->streams, stream, link);
+	return stream;
+}
+
+static struct stream *stream_new(struct conn *conn, const struct hash_id *key,
+				 const struct hash_id *variant_key)
+{
+	struct board_geometry geometry = {0};
+	struct admit_plan plan;
+	struct diag diag = {"out of memory"};
+	struct stream *stream;
+	int r = plan_memory(conn, &geometry, &plan, &diag);
+
+	if (r || !(stream = stream_make(conn, key, &geometry))) {
+		conn_refuse(conn, r == ADMIT_E_BAD ? OA_E_REFUSED : OA_E_MEMORY, diag.text);
+		return NULL;
+	}
+	r = stream_build(stream, &plan);
+	if (!r)
+		r = add_variant(stream, conn, variant_key, &geometry, plan.slots);
+	if (r) {
+		diag_set(&diag, "cannot make the stream's memory: %s",
+			 strerror(r < 0 ? -r : EINVAL));
+		stream_free(stream);
+		conn_refuse(conn, OA_E_MEMORY, diag.text);
+		return NULL;
+	}
+	log_line(LOG_LEVEL_INFO, "stream-open",
+		 "lane=%u chunk=%u slots=%u memory=%llu samples=%llu", stream->lane.number,
+		 geometry.chunk, plan.slots, (unsigned long long)stream->memory,
+		 (unsigned long long)geometry.n_samples);
+	reading_attach(&stream->domain->reading, stream->source->id, stream->lane.number,
+		       stream->lane_fd, stream->arena_fd);
+	return stream;
+}
+
+/* He may have lingering streams that nobody would miss. */
+static bool may_have_another(struct conn *conn)
+{
+	uint64_t most = tenant_streams_most(conn->domain);
+	char text[640], jobs[320];
+
+	while (tenant_streams(conn->domain) >= most && stream_free_idle_of(conn->domain))
+		continue;
+	if (tenant_streams(conn->domain) < most)
+		return true;
+	snprintf(
+	    text, sizeof(text),
+	    "you have %u streams open, the most that you may have (tenant_streams), for %s: close "
+	    "one of them, or ask who runs accessd to raise tenant_streams or tenant.%u.streams",
+	    tenant_streams(conn->domain), tenant_tell_jobs(conn->domain, jobs, sizeof(jobs)),
+	    (unsigned)conn->domain->tenant);
+	conn_refuse(conn, OA_E_REFUSED, text);
+	return false;
+}
+
+/* ---- an existing one ---- */
+
+static bool is_open(const struct stream *stream, const struct hash_id *key)
+{
+	return stream->state <= STREAM_RUNS && !stream->removing &&
+	       memcmp(&stream->key, key, sizeof(*key)) == 0;
+}
+
+static struct variant *find_variant(const struct conn *conn, const struct hash_id *stream_key,
+				    const struct hash_id *key)
+{
+	const struct stream *stream;
+
+	LIST_FOREACH(stream, &conn->source->domain->streams, link)
+	for (unsigned i = 0; i < LAYOUT_MAX_VARIANTS && is_open(stream, stream_key); i++) {
+		struct variant *variant = stream->variant[i];
+
+		if (variant_is_open(variant) && memcmp(&variant->key, key, sizeof(*key)) == 0)
+			return variant;
+	}
+	return NULL;
+}
+
+/* Any variant will do for the comparison: those of a stream decode alike. */
+static bool decodes_alike(const struct stream *stream, const struct pipeline *pipeline)
+{
+	for (unsigned i = 0; i < LAYOUT_MAX_VARIANTS; i++)
+		if (variant_is_open(stream->variant[i]))
+			return compare_can_meet(stream->variant[i]->pipeline, pipeline);
+	return false;
+}
+
+/* A stream that decodes the same and may have another variant. */
+static struct stream *find_kin(struct conn *conn, const struct hash_id *key)
+{
+	const unsigned most = (unsigned)conn->node->param.variants;
+	struct stream *stream;
+
+	LIST_FOREACH(stream, &conn->source->domain->streams, link)
+	{
+		if (most == 1 || !is_open(stream, key) ||
+		    !decodes_alike(stream, conn->request.pipeline))
+			continue;
+		if (variant_numbers(stream) < most)
+			return stream;
+		snprintf(conn->apart, sizeof(conn->apart),
+			 ": the one that decodes the same has its most pipelines, %u", most);
+	}
+	return NULL;
+}
+
+/* A variant more of the stream. false: there is no room, and why in conn->apart. */
+static bool join_kin(struct conn *conn, struct stream *stream, const struct hash_id *key)
+{
+	struct board_geometry geometry;
+	char why[160] = "is not possible";
+	uint32_t slots = 0;
+	bool fits;
+
+	stream->n_conns++; /* kept while others are freed to make room */
+	fits = variant_plan(stream, conn->request.pipeline, &geometry) == 0 &&
+	       stream_make_room_for(stream, &geometry, conn->domain, &slots, why, sizeof(why)) &&
+	       add_variant(stream, conn, key, &geometry, slots) == 0;
+	stream->n_conns--;
+	if (!fits) {
+		snprintf(conn->apart, sizeof(conn->apart), ": to share decode %s", why);
+		return false;
+	}
+	conn->apart[0] = '\0';
+	log_line(LOG_LEVEL_INFO, "variant-open", "lane=%u variant=%u slots=%u memory=%llu",
+		 stream->lane.number, conn->variant->number, slots,
+		 (unsigned long long)stream->memory);
+	return true;
+}
+
+/* Sets conn->variant; false: refused. */
+static bool find_or_make(struct conn *conn)
+{
+	struct hash_id key, variant_key;
+	struct stream *kin;
+
+	make_keys(&conn->request, conn->source, &key, &variant_key);
+	conn->variant = find_variant(conn, &key, &variant_key);
+	if (conn->variant)
+		return true;
+	kin = find_kin(conn, &key);
+	if (kin && join_kin(conn, kin, &variant_key))
+		return true;
+	return may_have_another(conn) && stream_new(conn, &key, &variant_key);
+}
+
+void stream_request(struct conn *conn)
+{
+	struct stream *stream;
+
+	conn->apart[0] = '\0';
+	if (!find_or_make(conn))
+		return;
+	stream = conn->variant->stream;
+	loop_timer_stop(stream->linger_timer);
+	variant_ref(conn->variant);
+	stream->n_conns++;
+	conn->stream = stream;
+	conn->state = CONN_WAITS_STREAM;
+	if (stream->state == STREAM_RUNS && conn->variant->state == VARIANT_RUNS)
+		conn_stream_ready(conn);
+}
+
+/* ---- starting ---- */
+
+/* Lets every connection that waits for the stream try, in a turn of its own; some may go on waiting. */
+static void tell_waiting(struct stream *stream)
+{
+	struct conn *conn;
+
+	LIST_FOREACH(conn, &stream->node->conns, link)
+	if (conn->stream == stream && conn->state == CONN_WAITS_STREAM &&
+	    conn->variant->state == VARIANT_RUNS)
+		prepare_soon(conn);
+}
+
+void stream_settle(struct stream *stream)
+{
+	variant_settle(stream);
+	cache_settle(stream);
+	if (stream->state == STREAM_OPENING && stream->reader_ready && stream->slots)
+		stream->state = STREAM_RUNS;
+	if (stream->state != STREAM_RUNS)
+		return;
+	tell_waiting(stream);
+	stream_turn_soon(stream);
+}
+
+void stream_workers_added(struct domain *domain, uint32_t lane, uint64_t number)
+{
+	struct stream *stream = stream_of_lane(domain, lane);
+	struct variant *variant = stream ? variant_of(stream, number) : NULL;
+
+	if (!variant || variant->is_mapped || variant->state != VARIANT_OPENING ||
+	    stream->state > STREAM_RUNS)
+		return;
+	if (board_slots_seal(variant->slots_fd)) {
+		variant_fail(variant, OA_E_REFUSED, "the kernel refuses to seal the slots' memory");
+		return;
+	}
+	variant->is_mapped = true;
+	workers_go(&domain->workers, lane);
+	stream_settle(stream);
+}
+
+void stream_variant_removed(struct domain *domain, uint32_t lane, uint64_t number)
+{
+	struct stream *stream = stream_of_lane(domain, lane);
+	struct variant *variant = stream ? variant_of(stream, number) : NULL;
+
+	if (variant)
+		variant_removed(variant);
+}
+
+void stream_lane_attached(struct domain *domain, uint32_t lane)
+{
+	struct stream *stream = stream_of_lane(domain, lane);
+
+	if (!stream)
+		return;
+	stream->reader_ready = true;
+	if (stream->state == STREAM_RUNS)
+		doorbell_ring_all(domain->doorbell);
+	stream_settle(stream);
+}
+
+void stream_read_failed(struct domain *domain, uint32_t lane, uint64_t block, uint64_t task,
+			uint64_t sample)
+{
+	struct stream *stream = stream_of_lane(domain, lane);
+
+	if (!stream || stream->state != STREAM_RUNS)
+		return;
+	fill_read_failed(stream, block, task, sample);
+	stream_turn_soon(stream);
+}
+
+void stream_lane_refused(struct domain *domain, uint32_t lane, const char *text)
+{
+	struct stream *stream = stream_of_lane(domain, lane);
+
+	if (stream)
+		stream_fail(stream, OA_E_REFUSED, text);
+}
+
+void stream_variant_refused(struct domain *domain, uint32_t lane, uint64_t number, const char *text)
+{
+	struct stream *stream = stream_of_lane(domain, lane);
+	struct variant *variant = stream ? variant_of(stream, number) : NULL;
+
+	if (variant_is_open(variant))
+		variant_fail(variant, OA_E_REFUSED, text);
+}
+
+/* ---- its processes begin again ---- */
+
+/* What was asked for while there was no parent. */
+void stream_workers_started(struct domain *domain)
+{
+	struct stream *stream;
+
+	LIST_FOREACH(stream, &domain->streams, link)
+	for (unsigned i = 0; i < LAYOUT_MAX_VARIANTS && stream->state == STREAM_OPENING; i++)
+		if (variant_is_open(stream->variant[i]) && !stream->variant[i]->is_mapped)
+			give_to_workers(stream->variant[i]);
+}
+
+static void source_reopened(struct source *source)
+{
+	struct stream *stream;
+
+	LIST_FOREACH(stream, &source->domain->streams, link)
+	if (stream->source == source && stream->state <= STREAM_RUNS && !stream->removing)
+		reading_attach(&source->domain->reading, source->id, stream->lane.number,
+			       stream->lane_fd, stream->arena_fd);
+}
+
+static void source_failed(struct source *source, const char *text)
+{
+	struct stream *stream, *next;
+
+	for (stream = LIST_FIRST(&source->domain->streams); stream; stream = next) {
+		next = LIST_NEXT(stream, link);
+		if (stream->source == source)
+			stream_fail(stream, OA_E_DATASET, text);
+	}
+}
+
+const struct source_calls streams_source_calls = {.reopened = source_reopened,
+						  .failed = source_failed};

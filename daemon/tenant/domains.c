@@ -1,0 +1,419 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Trust domains. Order of ending: streams, sources, and last the processes that worked for them.
+ *
+ * Nothing here waits for a process: one that reads from a file system that hangs does not end when it
+ * is killed. Who was let go of is reaped as any other child when it does (on_child() in node_life.c).
+ *
+ * Workers run as the user whose pixels they make, and not as accessd. They open nothing, and their
+ * sandbox leaves them no system call that could use a uid; should one break out all the same, it has
+ * what the maker of its pictures gave it, and can signal neither accessd nor another tenant's
+ * processes, as a uid common to all workers would let it.
+ */
+#include "daemon/tenant/domains.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+
+#include "base/log.h"
+#include "daemon/cache/chores.h"
+#include "daemon/cache/ram_cache.h"
+#include "daemon/cache/stores.h"
+#include "daemon/net/describe.h"
+#include "daemon/node.h"
+#include "daemon/serve/from_reader.h"
+#include "daemon/serve/from_workers.h"
+#include "daemon/serve/source.h"
+#include "daemon/serve/stream.h"
+#include "daemon/serve/streams.h"
+#include "daemon/tenant/tenant.h"
+#include "libaccess/libaccess.h"
+#include "shmring/lane.h"
+
+#define LENT_NS UINT64_C(30000000000) /* between looks whether a catalogue is still in use */
+
+/* He who has another group now owes what he owed. */
+static void take_over_bucket(struct domain *domain, const struct domain *from)
+{
+	if (domain && from && from->bucket.at_ns > domain->bucket.at_ns)
+		domain->bucket = from->bucket;
+}
+
+/* A user's. */
+static unsigned count_of(const struct node *node, uid_t uid)
+{
+	const uid_t tenant = tenant_of(node, uid);
+	const struct domain *domain;
+	unsigned n = 0;
+
+	LIST_FOREACH(domain, &node->domains, link)
+	n += domain->kind == DOMAIN_USER && domain->tenant == tenant;
+	return n;
+}
+
+/* Nobody says whom it is about. The usual one is turned at once, all others each in its own turn. */
+static void on_event(void *arg)
+{
+	struct domain *domain = arg;
+	struct stream *stream;
+
+	LIST_FOREACH(stream, &domain->streams, link)
+	if (stream == LIST_FIRST(&domain->streams))
+		stream_turn(stream);
+	else
+		stream_turn_soon(stream);
+}
+
+static int make_doorbell(struct domain *domain)
+{
+	int r = doorbell_new(&domain->doorbell, &domain->doorbell_fd);
+
+	if (r)
+		return r;
+	domain->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (domain->event_fd < 0)
+		return -errno;
+	return loop_watch_rings(domain->node->loop, domain->event_fd, on_event, domain,
+				&domain->event_watch);
+}
+
+static void on_idle(void *arg);
+
+/* ---- peers ---- */
+
+static void peers_trays(void *arg, int to_fd, int from_fd)
+{
+	struct domain *domain = arg;
+
+	reading_peers(&domain->reading, domain->node->gating.id, to_fd, from_fd);
+}
+
+static void peers_members(void *arg, const struct reader_member *members, unsigned n)
+{
+	struct domain *domain = arg;
+
+	reading_members(&domain->reading, (uint32_t)gating_weight(&domain->node->gating), members,
+			n);
+}
+
+static void peers_close(void *arg, int *fd)
+{
+	const struct domain *domain = arg;
+
+	porter_close(&domain->node->porters, domain->who.uid, fd);
+}
+
+/* What is open to all is known to other nodes by its place: everywhere.h. Who reads it has another uid there. A named data set stays
+ * here: its name, owner and members are this node's. */
+static void begin_peers(struct domain *domain)
+{
+	struct node *node = domain->node;
+	const bool is_public = domain->kind == DOMAIN_PUBLIC;
+	char as[IDENTITY_TEXT_MAX], name[IDENTITY_TEXT_MAX] = "public";
+	const struct carrying_wants wants = {
+	    .calls = {peers_trays, peers_members, peers_close, domain},
+	    .loop = node->loop,
+	    .reaper = &node->reaper,
+	    .gating = &node->gating,
+	    .uid = domain->who.uid,
+	    .gid = domain->who.gid,
+	    .is_public = is_public,
+	    .name = name,
+	    .as = domain_identity(domain, false, as),
+	    .is_private = node->place.is_private,
+	    .transport = (enum transport_choice)node->param.transport,
+	    .priority = (enum cpu_priority)node->param.cpu_priority,
+	};
+
+	if (!is_public)
+		snprintf(name, sizeof(name), "user:%u:%u", (unsigned)domain->who.uid,
+			 (unsigned)domain->who.gid);
+	if (gating_is_on(&node->gating) &&
+	    (!domain_is_shared(domain) || (is_public && *node->param.cluster_paths)))
+		carrying_begin(&domain->carrying, &wants);
+}
+
+/* ---- processes ---- */
+
+static int start_reader(struct domain *domain, struct diag *diag)
+{
+	struct node *node = domain->node;
+	char as[IDENTITY_TEXT_MAX];
+	const struct reading_wants wants = {
+	    .calls = &from_reader_calls,
+	    .arg = domain,
+	    .loop = node->loop,
+	    .porters = &node->porters,
+	    .reaper = &node->reaper,
+	    .param = &node->param,
+	    .is_private = node->place.is_private,
+	    .uid = domain->who.uid,
+	    .as = domain_identity(domain, true, as),
+	    .doorbell_fd = domain->doorbell_fd,
+	    .event_fd = domain->event_fd,
+	    .tray_fd = domain->disk_cache.tray_fd,
+	    .memory_fd = ram_cache_fd(domain),
+	};
+
+	return reading_start(&domain->reading, &wants, diag);
+}
+
+static int start_workers(struct domain *domain, struct diag *diag)
+{
+	struct node *node = domain->node;
+	char as[IDENTITY_TEXT_MAX];
+	const struct workers_wants wants = {
+	    .calls = &from_workers_calls,
+	    .arg = domain,
+	    .loop = node->loop,
+	    .porters = &node->porters,
+	    .reaper = &node->reaper,
+	    .param = &node->param,
+	    .machine = &node->machine,
+	    .is_private = node->place.is_private,
+	    .uid = domain->who.uid,
+	    .as = domain_identity(domain, false, as),
+	    .doorbell_fd = domain->doorbell_fd,
+	    .event_fd = domain->event_fd,
+	    .tray_fd = domain->disk_cache.tray_fd,
+	    .memory_fd = ram_cache_fd(domain),
+	};
+
+	return workers_start(&domain->workers, &wants, node->workers, diag);
+}
+
+/* ---- making ---- */
+
+/* Whose domain it is. */
+struct wish {
+	enum domain_kind kind;
+	const struct identity *who;
+	const char *name;
+};
+
+static int domain_new(struct node *node, const struct wish *wish, struct domain **ret,
+		      struct diag *diag)
+{
+	const enum domain_kind kind = wish->kind;
+	const struct identity *who = wish->who;
+	struct domain *domain = calloc(1, sizeof(*domain));
+	int r;
+
+	diag_set(diag, "cannot set up the memory between accessd and its processes");
+	if (!domain)
+		return -ENOMEM;
+	domain->node = node;
+	domain->kind = kind;
+	domain->who = *who;
+	snprintf(domain->name, sizeof(domain->name), "%s", wish->name);
+	domain->tenant = tenant_of(node, who->uid);
+	domain->users = 1;
+	domain->doorbell_fd = domain->event_fd = domain->disk_cache.tray_fd = -1;
+	domain->reading.child.sock = domain->workers.child.sock = -1;
+	take_over_bucket(domain, tenant_first(domain));
+	LIST_INSERT_HEAD(&node->domains, domain, link);
+	node->n_tenants += kind == DOMAIN_USER && count_of(node, who->uid) == 1;
+	domain->source_calls = &streams_source_calls;
+	r = make_doorbell(domain);
+	if (!r)
+		r = describe_catalogs_init(domain);
+	if (!r)
+		r = disk_cache_init(&domain->disk_cache, &node->param, node->machine.workers_most);
+	if (!r)
+		r = ram_cache_init(domain);
+	if (!r)
+		r = loop_timer_new(node->loop, on_idle, domain, &domain->idle);
+	if (!r)
+		r = start_reader(domain, diag);
+	if (!r)
+		r = start_workers(domain, diag);
+	if (r) {
+		domains_free(domain);
+		return r;
+	}
+	begin_peers(domain);
+	*ret = domain;
+	return r;
+}
+
+/* ---- finding ---- */
+
+static struct domain *find(struct node *node, const struct wish *wish)
+{
+	const struct identity *who = wish->who;
+	struct domain *domain;
+
+	LIST_FOREACH(domain, &node->domains, link)
+	if (domain->kind == wish->kind && domain->who.uid == who->uid &&
+	    domain->who.gid == who->gid && strcmp(domain->name, wish->name) == 0)
+		return domain;
+	return NULL;
+}
+
+/* New ones are at the head. */
+bool domains_end_idle(struct node *node, const struct identity *who)
+{
+	struct domain *domain, *oldest = NULL;
+
+	LIST_FOREACH(domain, &node->domains, link)
+	if (domain_is_unused(domain) && domain->kind == DOMAIN_USER && !describe_is_lent(domain) &&
+	    (!who || domain->tenant == tenant_of(node, who->uid)))
+		oldest = domain;
+	if (oldest)
+		domains_free(oldest);
+	return oldest != NULL;
+}
+
+/* A user is counted once, and has as many domains as groups that he comes with: each is a reader and workers. */
+static int check_room(struct node *node, const struct identity *who, struct diag *diag)
+{
+	bool is_new = !count_of(node, who->uid);
+
+	while (is_new && node->n_tenants >= node->param.tenants && domains_end_idle(node, NULL))
+		continue;
+	while (count_of(node, who->uid) >= DOMAIN_MOST_GROUPS && domains_end_idle(node, who))
+		continue;
+	if (is_new && node->n_tenants >= node->param.tenants)
+		diag_set(diag,
+			 "accessd serves %u users already, its most: try again when one of them "
+			 "is gone, or raise `tenants`",
+			 node->n_tenants);
+	else if (count_of(node, who->uid) >= DOMAIN_MOST_GROUPS)
+		diag_set(
+		    diag,
+		    "your jobs run with %d groups already (newgrp, user namespaces), the most for "
+		    "one user: end those of one group, or run this job with one of these",
+		    DOMAIN_MOST_GROUPS);
+	else
+		return 0;
+	return OA_E_REFUSED;
+}
+
+static int request(struct node *node, const struct wish *wish, struct domain **ret,
+		   struct diag *diag)
+{
+	const struct identity *who = wish->who;
+	struct domain *domain = find(node, wish);
+	int r;
+
+	if (domain) {
+		*ret = domain_ref(domain);
+		return 0;
+	}
+	if (wish->kind == DOMAIN_USER && check_room(node, who, diag))
+		return OA_E_REFUSED;
+	r = domain_new(node, wish, ret, diag);
+	if (r)
+		return r == -ENOMEM ? OA_E_MEMORY : OA_E_REFUSED;
+	log_line(LOG_LEVEL_INFO, "domain-open",
+		 "kind=%d name=\"%s\" uid=%u gid=%u reader=%ld workers=%ld", (int)wish->kind,
+		 wish->name, (unsigned)who->uid, (unsigned)who->gid,
+		 (long)(*ret)->reading.child.pid, (long)(*ret)->workers.child.pid);
+	return 0;
+}
+
+int domains_request(struct node *node, enum domain_kind kind, const struct identity *who,
+		    struct domain **ret, struct diag *diag)
+{
+	const struct wish wish = {kind, who, ""};
+
+	return request(node, &wish, ret, diag);
+}
+
+int domains_request_named(struct node *node, const struct named *named, struct domain **ret,
+			  struct diag *diag)
+{
+	const struct wish wish = {DOMAIN_NAMED, &named->owner, named->name};
+
+	return request(node, &wish, ret, diag);
+}
+
+/* ---- ending ---- */
+
+static void on_idle(void *arg)
+{
+	struct domain *domain = arg;
+
+	if (!domain_is_unused(domain))
+		return;
+	if (describe_is_lent(domain)) /* its memory is still in use */
+		loop_timer_set(domain->idle, LENT_NS);
+	else
+		domains_free(domain);
+}
+
+void domains_free(struct domain *domain)
+{
+	struct node *node = domain->node;
+
+	domain->ending = true;
+	describe_forget_all(domain);
+	while (!LIST_EMPTY(&domain->streams))
+		stream_free(LIST_FIRST(&domain->streams));
+	while (!LIST_EMPTY(&domain->sources))
+		source_unref(LIST_FIRST(&domain->sources));
+	chores_end(domain);
+	LIST_REMOVE(domain, link);
+	take_over_bucket(tenant_first(domain), domain);
+	node->n_tenants -= domain->kind == DOMAIN_USER && !count_of(node, domain->who.uid);
+	node->ended_reader_ns += reading_cpu_ns(&domain->reading);
+	node->ended_worker_ns += workers_cpu_ns(&domain->workers);
+	carrying_end(&domain->carrying);
+	workers_stop(&domain->workers, node->draining);
+	reading_stop(&domain->reading, node->draining);
+	loop_unwatch(&domain->event_watch);
+	loop_unwatch(&domain->idle);
+	if (domain->doorbell)
+		doorbell_detach(domain->doorbell);
+	base_close(&domain->doorbell_fd);
+	base_close(&domain->event_fd);
+	stores_leave(domain);
+	disk_cache_fini(&domain->disk_cache, &node->porters);
+	ram_cache_fini(domain);
+	describe_catalogs_fini(domain);
+	if (domain->kind != DOMAIN_OWN)
+		log_line(LOG_LEVEL_INFO, "domain-end", "kind=%d uid=%u gid=%u", (int)domain->kind,
+			 (unsigned)domain->who.uid, (unsigned)domain->who.gid);
+	free(domain);
+}
+
+/* ---- deaths of its processes ---- */
+
+pid_t domains_find_ended(const struct node *node, int *ret_status, uint64_t *ret_cpu_ns)
+{
+	const struct domain *domain;
+
+	LIST_FOREACH(domain, &node->domains, link)
+	{
+		if (child_has_ended(domain->reading.child.pid, ret_status, ret_cpu_ns))
+			return domain->reading.child.pid;
+		if (child_has_ended(domain->workers.child.pid, ret_status, ret_cpu_ns))
+			return domain->workers.child.pid;
+		if (child_has_ended(domain->carrying.child.pid, ret_status, ret_cpu_ns))
+			return domain->carrying.child.pid;
+	}
+	return 0;
+}
+
+const char *domains_child_ended(struct node *node, pid_t pid, int status, uint64_t cpu_ns)
+{
+	struct domain *domain;
+
+	LIST_FOREACH(domain, &node->domains, link)
+	{
+		if (pid == domain->reading.child.pid) {
+			reading_died(&domain->reading, status, cpu_ns);
+			return "end of a reader";
+		}
+		if (pid == domain->workers.child.pid) {
+			workers_died(&domain->workers, status);
+			return "end of a worker parent";
+		}
+		if (carrying_child_ended(&domain->carrying, pid, status))
+			return "end of a carrier";
+	}
+	return NULL;
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DAEMON_TENANT_DOMAINS_H
+#define DAEMON_TENANT_DOMAINS_H
+
+/* All domains of a node: made with their processes, found, and ended. */
+
+#include <sys/types.h>
+#include "base/base.h"
+#include "daemon/tenant/domain.h"
+
+/* The domain of that kind and identity, made with its processes if there is none; *ret is a
+ * reference. 0, or an OA_E_... with diag. */
+int domains_request(struct node *node, enum domain_kind kind, const struct identity *who,
+		    struct domain **ret, struct diag *diag);
+/* The same for a named data set, whose owner is known. */
+int domains_request_named(struct node *node, const struct named *named, struct domain **ret,
+			  struct diag *diag);
+/* Ends the user's domain that has been there longest of those that nobody uses, of anybody's (NULL) or of that
+ * uid's. false: there is none. */
+bool domains_end_idle(struct node *node, const struct identity *who);
+/* Ends its streams, sources and processes; no connection may refer to it any more. */
+void domains_free(struct domain *domain);
+/* A reader or worker parent that has ended, and is no more than looked at (child_has_ended()); 0: none. */
+pid_t domains_find_ended(const struct node *node, int *ret_status, uint64_t *ret_cpu_ns);
+/* A child ended: was it one of a domain's processes? cpu_ns: what it used. What the turn was about; NULL: no. */
+const char *domains_child_ended(struct node *node, pid_t pid, int status, uint64_t cpu_ns);
+
+#endif

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Who a client is, the kernel says: SO_PEERCRED, as its uid and gid were when it connected, in the
+ * numbers of our own user namespace. A container's root is the uid that it is mapped to. A uid that has
+ * no number here looks like the overflow uid, and so do all others of that kind: they are refused, for
+ * they would be one tenant.
+ *
+ * A domain belongs to a (uid, gid): the reader has the gid of the client, which no user database
+ * could tell for a number without an entry, and which `newgrp` changes.
+ */
+#include "daemon/tenant/rights.h"
+
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/identity.h"
+#include "daemon/net/conn.h"
+#include "daemon/node.h"
+#include "daemon/tenant/domains.h"
+#include "daemon/tenant/tenant.h"
+#include "libaccess/libaccess.h"
+
+#define MOST_GROUPS 65536
+
+int rights_greet(const struct conn *conn, struct diag *diag)
+{
+	const struct tenant_rules *rules = &conn->node->tenants;
+
+	if (!rules->serves_all && conn->uid != geteuid())
+		diag_set(diag,
+			 "this accessd serves user %u only and you are %u: start one of your own "
+			 "(unset ACCESS_SOCKET), or ask for a system-wide accessd",
+			 (unsigned)geteuid(), (unsigned)conn->uid);
+	else if (rules->serves_all && !rules->is_mapped && conn->uid == rules->overflow)
+		diag_set(diag, "your uid has no number in accessd's user namespace, so accessd "
+			       "cannot tell you from others: map it there, or start an accessd "
+			       "of your own (unset ACCESS_SOCKET)");
+	else if (rules->shares && conn->uid == rules->nobody.uid)
+		diag_set(diag,
+			 "user %u is accessd's public_user, who has no jobs: run this one as "
+			 "another user, or name another one there",
+			 (unsigned)conn->uid);
+	else
+		return 0;
+	return OA_E_PERMISSION;
+}
+
+static int refuse_root(const struct conn *conn, struct diag *diag)
+{
+	if (conn->uid || !conn->node->tenants.serves_all || conn->node->param.serve_root)
+		return 0;
+	diag_set(diag,
+		 "accessd opens no data as root: run the job as another user, have an accessd of "
+		 "its own (ACCESS_SOCKET=private), or set serve_root of accessd");
+	return OA_E_PERMISSION;
+}
+
+int rights_may_have_job(const struct conn *conn, struct diag *diag)
+{
+	const uint64_t most = tenant_jobs_most(conn->domain);
+	const unsigned n = tenant_jobs(conn->domain);
+	char jobs[320];
+
+	if (n < most)
+		return 0;
+	diag_set(diag,
+		 "you have %u jobs here, each rank counted, of %llu that you may have "
+		 "(tenant_jobs): %s; end "
+		 "one of them, or ask who runs accessd to raise tenant_jobs or tenant.%u.jobs",
+		 n, (unsigned long long)most, tenant_tell_jobs(conn->domain, jobs, sizeof(jobs)),
+		 (unsigned)conn->domain->tenant);
+	return OA_E_REFUSED;
+}
+
+int rights_enter(struct conn *conn, struct diag *diag)
+{
+	struct identity who = {.uid = conn->uid, .gid = conn->gid, .has_groups = true};
+	struct node *node = conn->node;
+
+	if (conn->domain)
+		return 0;
+	if (refuse_root(conn, diag))
+		return OA_E_PERMISSION;
+	if (!node->own)
+		return domains_request(node, DOMAIN_USER, &who, &conn->domain, diag);
+	conn->domain = domain_ref(node->own);
+	return 0;
+}
+
+/* The supplementary groups that its process had when it connected; *ret is the caller's, NULL: none. */
+static void groups_of(const struct conn *conn, gid_t **ret, size_t *ret_n)
+{
+	socklen_t size = MOST_GROUPS * sizeof(gid_t);
+	_cleanup_free_ gid_t *groups = malloc(size);
+
+	*ret = NULL;
+	*ret_n = 0;
+	if (!groups || getsockopt(conn->fd, SOL_SOCKET, SO_PEERGROUPS, groups, &size) < 0)
+		return;
+	*ret_n = size / sizeof(gid_t);
+	*ret = base_take_ptr(groups);
+}
+
+int rights_may_use(const struct conn *conn, const struct named *named, struct diag *diag)
+{
+	struct named_client client = {.uid = conn->uid, .gid = conn->gid};
+	_cleanup_free_ gid_t *groups = NULL;
+
+	groups_of(conn, &groups, &client.n);
+	client.groups = groups;
+	client.nobodys = conn->node->tenants.nobodys;
+	return named_admit(named, &client, diag) ? OA_E_PERMISSION : 0;
+}
+
+static bool is_in_group(const struct conn *conn, gid_t gid)
+{
+	_cleanup_free_ gid_t *groups = NULL;
+	size_t n;
+
+	groups_of(conn, &groups, &n);
+	for (size_t i = 0; i < n; i++)
+		if (groups[i] == gid)
+			return true;
+	return false;
+}
+
+bool rights_is_admin(const struct conn *conn)
+{
+	return !conn->node->tenants.serves_all || conn->uid == 0 || conn->uid == geteuid() ||
+	       conn->gid == getegid() || is_in_group(conn, getegid());
+}
