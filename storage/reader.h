@@ -40,7 +40,7 @@ enum reader_message {
 			       more, so its values make room where all others say so, too */
 	READER_PEERS =
 	    14, /* SELF, [RECHECK: who gives a value has looked at its source in that time], [COMPARE: one of so many values
-		 * that are fetched is made here, too, and compared; 0: none]; fd 0: tray to write, fd 1: tray to read (cluster/value.h): there is a
+		 * that peers give is made here, too, and compared; 0: none]; fd 0: tray to write, fd 1: tray to read (cluster/value.h): there is a
 				carrier, or a new one */
 	READER_MEMBERS = 15, /* WEIGHT: this node's; MEMBERS: who is connected now, all of them */
 	/* reader -> accessd */
