@@ -147,6 +147,14 @@ def _is_named(path):
     return isinstance(path, str) and path.startswith(_NAMED)
 
 
+def _usual_pipeline(dataset, socket):
+    """What an administrator has set for jobs of a named data set that bring none; "" or None: nothing."""
+    if not _is_named(dataset):
+        return None
+    sets = json.loads(_core.Client(socket).status()).get("datasets", [])
+    return next((one.get("pipeline") for one in sets if _NAMED + one["name"] == dataset), None)
+
+
 def _path(path):
     path = os.fspath(path)
     return os.path.expanduser(path) if isinstance(path, str) else path
@@ -219,8 +227,8 @@ class Loader:
     Parquet files (from_parquet()); from_tar() or from_mds() of shards whose samples are more than a picture and its label; or wrap()
     of a Python data set, from_hf(), from_hdf5() or from_lmdb().
     source: a dict of options of the kind of data set.
-    pipeline: of oneaccess.transforms, JSON, or a name (oneaccess-pipeline(5)); without one, imagenet-train, and
-    a wrapped data set's samples as they are (a dict's as a dict); rows of numbers have none. batch_size: samples a batch, of this
+    pipeline: of oneaccess.transforms, JSON, or a name (oneaccess-pipeline(5)); without one, a named data set's usual one, else
+    imagenet-train, and a wrapped data set's samples as they are (a dict's as a dict); rows of numbers have none. batch_size: samples a batch, of this
     rank.
 
     as_: "torch", "numpy", "jax" or "dlpack"; without it torch's tensors where torch is imported, else
@@ -326,7 +334,7 @@ class Loader:
         if self._pool is None and self._layout is not None:
             rows.refuse_pipeline(pipeline, self._folder)
         elif self._layout is None and pipeline is None:
-            pipeline = "imagenet-train"
+            pipeline = _usual_pipeline(self._folder, socket) or "imagenet-train"
         if source:
             self._folder = os.fsdecode(self._folder) + _source(source)
         self.pipeline = pipeline
