@@ -31,6 +31,7 @@
 #include "daemon/budget.h"
 #include "daemon/net/conn.h"
 #include "daemon/net/members.h"
+#include "daemon/net/porter.h"
 #include "daemon/node.h"
 #include "daemon/serve/group.h"
 #include "daemon/serve/group_brought.h"
@@ -148,7 +149,7 @@ void prepare_free(struct conn *conn)
 	members_fini(&prepare->members);
 	token_fini(&prepare->token);
 	base_close(&prepare->file_fd);
-	base_close(&prepare->kept_fd);
+	porter_close(&conn->node->porters, PORTER_OWN, &prepare->kept_fd);
 	free(prepare);
 	conn->prepare = NULL;
 }
@@ -234,7 +235,7 @@ static void copy_kept(struct prepare *prepare)
 	bool is_whole = false;
 
 	if (!keep_copy(prepare->file_fd, prepare->kept_fd, &is_whole)) {
-		base_close(&prepare->kept_fd);
+		porter_close(&prepare->conn->node->porters, PORTER_OWN, &prepare->kept_fd);
 		prepare->stage = STAGE_LOG;
 	} else if (is_whole) {
 		prepare->stage = STAGE_LOG;

@@ -66,7 +66,7 @@ static void group_free(struct group *group)
 	keep_end(&group->keep, is_over(group));
 	if (group->payer)
 		group_pay_back(stream, group->payer);
-	plan_log_detach(&group->plan_log);
+	group_end_plan_log(&stream->node->endings, &group->plan_log);
 	porter_close(&stream->node->porters, PORTER_OWN, &group->plan_log_fd);
 	free(group->begun);
 	free(group->job);

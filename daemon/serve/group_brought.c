@@ -39,7 +39,7 @@
 
 void brought_fini(struct brought *log)
 {
-	plan_log_detach(&log->from);
+	group_end_plan_log(&log->stream->node->endings, &log->from);
 	free(log->ids);
 	log->ids = NULL;
 	entry_rest_fini(&log->rest);
@@ -50,7 +50,7 @@ void brought_fini(struct brought *log)
 	if (!log->plan_log.map)
 		return;
 	keep_end(&log->keep, true);
-	plan_log_detach(&log->plan_log);
+	group_end_plan_log(&log->stream->node->endings, &log->plan_log);
 	porter_close(&log->stream->node->porters, PORTER_OWN, &log->plan_log_fd);
 }
 

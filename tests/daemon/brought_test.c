@@ -346,6 +346,24 @@ START_TEST(a_long_log_ends_in_steps)
 }
 END_TEST
 
+/* So is the mapping of what was brought, which is as large as who brings it likes, though little is in it. */
+START_TEST(a_large_log_is_let_go_of_in_steps)
+{
+	struct brought log;
+	unsigned steps, turns_taken = 0;
+
+	begin(MOST_BYTES / 2);
+	append(0, 0, 1, false);
+	start(&log);
+	ck_assert_int_eq(run(&log, &steps), 0);
+	brought_fini(&log);
+	for (; !LIST_EMPTY(&node.endings.list); turns_taken++)
+		ck_assert_int_eq(loop_turn(node.loop), 0);
+	ck_assert_uint_ge(turns_taken, (MOST_BYTES >> 22) / 2 - 1); /* of 4 MiB */
+	end();
+}
+END_TEST
+
 /* The log is a part of its user's share. */
 START_TEST(a_log_without_room_is_left_aside)
 {
@@ -372,6 +390,7 @@ int main(void)
 	tcase_add_loop_test(tcase, a_large_record_has_many_steps, 0, 2);
 	tcase_add_test(tcase, a_long_log_takes_what_a_log_takes);
 	tcase_add_test(tcase, a_long_log_ends_in_steps);
+	tcase_add_test(tcase, a_large_log_is_let_go_of_in_steps);
 	tcase_add_test(tcase, a_log_ends_where_it_ended);
 	tcase_add_test(tcase, nonsense_ends_soon);
 	tcase_add_test(tcase, no_log_is_so_large_or_has_holes);
