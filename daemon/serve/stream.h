@@ -61,6 +61,7 @@ struct stream {
 	int numa_node;                /* where its memory should lie; -1: anywhere */
 	uint32_t slots;               /* that all variants have */
 	uint64_t fixed_bytes, memory; /* lane, arena, bad; all that is accounted to it */
+	uint64_t mark;                /* of the view that was told last whose it is: status.c */
 
 	uint64_t first_lap; /* of the carousel */
 	struct carousel *carousel;
