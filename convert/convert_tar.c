@@ -28,7 +28,7 @@
 #include "convert/convert.h"
 #include "pipeline/forms/form.h"
 #include "storage/source/magic.h"
-#include "storage/source/tar_header.h"
+#include "base/tar.h"
 #include "storage/walk.h"
 
 #define TAR_RECORD 10240 /* an archive is a multiple of it */

@@ -8,7 +8,8 @@
 
 #include "base/little.h"
 #include "storage/source/mds.h"
-#include "storage/source/npy.h"
+#include "base/npy.h"
+#include "storage/source/megatron.h"
 #include "storage/source/packing.h"
 #include "storage/source/scan_tfrecord.h"
 #include "tests/storage/scan_run.h"

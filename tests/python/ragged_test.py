@@ -5,7 +5,9 @@ import importlib.util
 import io
 import json
 import os
+import re
 import struct
+import subprocess
 import sys
 import tarfile
 import unittest
@@ -20,7 +22,7 @@ except ImportError as missing:
 import oneaccess as oa
 from oneaccess.errors import ArgumentError, DatasetError, SampleError, TransformError
 from shard_files import write_mds
-from support import DaemonCase
+from support import BUILD, DaemonCase
 
 COUNT, BATCH = 70, 8        # chunks of 32: some batches are of two
 MOST = {"text": 40, "boxes": 5, "tokens": 12}
@@ -372,6 +374,62 @@ class RaggedTest(DaemonCase):
                         np.testing.assert_allclose(box, seen_in(batch["image"][at][channel]), atol=1.01)
                 seen += batch.ids.tolist()
             self.assertEqual(seen, list(range(40)))
+
+    def test_tar_shards_without_a_pool(self):
+        """What a pipeline's members are is what from_tar() gives."""
+        folder = self.shards("whole")
+        fields = {"image": "png", "boxes": "json:of/boxes", "channels": "json:channels", "text": "txt", "more": "more.npy"}
+        tail = [{"op": "hflip", "p": 1}, {"op": "resize", "size": [60, 90]}]
+        ours = [{"op": "decode", "members": ["jpg;png", *list(fields.values())[1:]], "fields": [[3, 3, 4], [4, 3], [1, 40], [4, 3]], "kinds": [3, 4, 2, 0],
+                 "names": list(fields)[1:]}, *tail]
+        ragged = {"ragged": {"boxes": 3, "channels": 3, "text": 40}, "boxes": ["boxes", "channels"]}
+        loader = oa.Loader(folder, json.dumps(ours), BATCH, socket=self.socket, timeout=600, as_="numpy", shuffle=False, source={"members": "all"})
+        self.addCleanup(loader.close)
+        count = 0
+        for batch, want in zip(loader, self.of_tar(folder, fields, json.dumps([{"op": "decode"}, *tail]), tar=ragged), strict=True):
+            image, label, *others = batch[:6]
+            np.testing.assert_array_equal(image, want["image"])
+            self.assertEqual(label.tolist(), want.ids.tolist())
+            for name, field in zip(list(fields)[1:], others, strict=True):
+                if name == "more":
+                    np.testing.assert_array_equal(field, want[name])
+                    continue
+                self.assertEqual(field.lengths.tolist(), want[name].lengths.tolist())
+                np.testing.assert_array_equal(field.values, want[name].values)
+            count += len(image)
+        self.assertEqual(count, 40)
+        with self.assertRaisesRegex(SampleError, 'decode needs .*members'):
+            next(iter(self.plain(folder, json.dumps([{"op": "decode"}, *tail]), source={"members": "all"})))
+        with self.assertRaisesRegex(SampleError, "members=all"):
+            next(iter(self.plain(folder, json.dumps(ours))))
+        with self.assertRaisesRegex(DatasetError, r"part-0\d.tar:0: the option members is all"):
+            self.plain(folder, json.dumps(ours), source={"members": "some"})
+
+    def plain(self, folder, text, **kwargs):
+        loader = oa.Loader(folder, text, BATCH, socket=self.socket, timeout=600, as_="numpy", shuffle=False, **kwargs)
+        self.addCleanup(loader.close)
+        return loader
+
+    def test_the_example_in_c(self):
+        """Boxes that are the whole picture stay so, wherever the crop is."""
+        with tarfile.open(self.work / "street-000.tar", "w") as tar:
+            for index in range(12):
+                size = 40 + index, 50
+                about = {"boxes": [[0, 0, *size]] * (index % 3), "classes": [index] * (index % 3)}
+                for kind, data in (("jpg", PIL.Image.new("RGB", size)), ("mask.png", PIL.Image.new("L", size, 7)), ("json", json.dumps(about).encode()),
+                                   ("txt", text_of(index).encode()), ("cls", b"%d" % index)):
+                    file = io.BytesIO() if isinstance(data, PIL.Image.Image) else io.BytesIO(data)
+                    if isinstance(data, PIL.Image.Image):
+                        data.save(file, "JPEG" if kind == "jpg" else "PNG")
+                    member = tarfile.TarInfo(f"{index:04}.{kind}")
+                    member.size = len(file.getvalue())
+                    tar.addfile(member, io.BytesIO(file.getvalue()))
+        run = subprocess.run([BUILD / "doc/examples/detect", self.work / "street-{000..000}.tar"], timeout=600, stdout=subprocess.PIPE,
+                             stderr=subprocess.STDOUT, text=True, check=False, env={**os.environ, "ACCESS_SOCKET": self.socket})
+        self.assertEqual(run.returncode, 0, run.stdout)
+        want = {f'{index}: label {index}, "{text_of(index)}", 9216 pixels of mask\n' + f"  class {index}: 0.0 0.0 96.0 96.0\n" * (index % 3)
+                for index in range(12)}
+        self.assertEqual(set(re.findall(r"\d+: .*\n(?:  .*\n)*", run.stdout)), want)
 
     def test_tar_shards_that_are_wrong(self):
         for number, (instead, why) in enumerate(((({"txt": None}, r"wrong0/part-00.tar:\d+ \(of1/0009\): no file for field text, of txt")),

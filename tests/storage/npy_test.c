@@ -2,7 +2,8 @@
 
 /* Heads of .npy and .idx files, and numbers that are widened. */
 
-#include "storage/source/npy.h"
+#include "base/npy.h"
+#include "storage/source/megatron.h"
 #include "tests/storage/scan_run.h"
 
 #include <check.h>

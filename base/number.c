@@ -2,7 +2,7 @@
 
 /* Types of numbers: a table, and the loops that widen them. */
 
-#include "storage/source/number.h"
+#include "base/number.h"
 
 #include <string.h>
 
