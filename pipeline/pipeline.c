@@ -209,6 +209,8 @@ static int pipeline_set_beside(struct pipeline *pipeline, struct diag *diag)
 		wrong = packed_announce(&pipeline->ops, pipeline->fields, &pipeline->packed,
 					&pipeline->n_fields);
 	if (!wrong)
+		wrong = mask_check_colors(&pipeline->ops);
+	if (!wrong)
 		wrong = members_new(&pipeline->ops, true, pipeline->fields, &pipeline->packed,
 				    &pipeline->members);
 	if (wrong) {

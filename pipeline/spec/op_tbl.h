@@ -36,6 +36,9 @@ PARAM(DECODE, MEMBERS, "members", OP_LATE(OP_OR_NULL(OP_TYPE_TEXTS)), "null",
       "of a sample of tar shards that were opened with ?members=all: the suffixes of the picture's "
       "file (\"jpg;png\"), then of the file of each of fields, or a key of its JSON "
       "(\"json:boxes\"); or null")
+PARAM(DECODE, COLORS, "colors", OP_LATE(OP_OR_NULL(OP_TYPE_LISTS(0, UINT16_MAX))), "null",
+      "of masks in colours: [red, green, blue] of each label from 0 on, or [red, green, blue, "
+      "label]; or null: masks are grey or have a palette")
 
 OP(RECORD, "record", packed_op, "a wrapped data set's sample, its fields as they are")
 PARAM(RECORD, FIELDS, "fields", OP_TYPE_LISTS(1, INT32_MAX), NULL,

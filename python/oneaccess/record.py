@@ -178,7 +178,7 @@ def _values(sample, pictures, ragged, exact, masks=()):
         if pictures and i == 0:
             made.append((*_picture(value, what), DENSE))
         elif name in masks:
-            made.append((*file_of(value, what), DENSE))
+            made.append((*file_of(value, what, masks[name][2] is not None), DENSE))
         elif name in ragged:
             made.append(_ragged(value, what, exact))
         else:

@@ -289,7 +289,8 @@ def _more(layout, first, boxes=()):
         return {}
     names, taken = layout["names"][first:], {"index", "image", "label"} if first else {"index"}
     are_good = all(re.fullmatch("[A-Za-z_][A-Za-z0-9_]{0,22}", name) and name not in taken for name in names)
-    return {"kinds": _kinds(layout, boxes)[first:], **({"names": names} if are_good else {})}
+    colors = next((mask[2] for mask in layout["masks"].values()), None)
+    return {"kinds": _kinds(layout, boxes)[first:], **({"names": names} if are_good else {}), **({"colors": colors} if colors else {})}
 
 
 def pipeline_of(pipeline, layout: dict, is_random: bool, boxes: Sequence[str] = ()) -> str:
