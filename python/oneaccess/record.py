@@ -87,7 +87,8 @@ def _list(value, what):
     except ValueError:
         array = None
     if array is None or array.dtype.kind not in "biuf":
-        raise TransformError(f"{what} is a list, not of numbers alone or not of one shape: {_instead(value)}")
+        raise TransformError(f"{what} is a list, not of numbers alone or not of one shape: of lists or texts give ragged={{name: (most, most in one)}} to"
+                             f" wrap(), else {_instead(value)}")
     return array.astype(np.float32) if array.dtype == np.float64 else array
 
 

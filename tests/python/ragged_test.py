@@ -109,6 +109,26 @@ class Labelled(Detection):
         return sample["picture"], index, sample["caption"], np.float64(index / 2)
 
 
+class Lists(Captions):
+    """Lists of lists of each kind, and of nothing."""
+
+    def __getitem__(self, index):
+        count = index % 4
+        return {"texts": [text_of(index + at) for at in range(count)], "ids": [list(range(at, at + (index + at) % 6)) for at in range(count)],
+                "points": [np.float32(np.arange(at * 2)).reshape(-1, 2) + index for at in range(count)], "label": index}
+
+
+LISTS = {"texts": (3, 20), "ids": (3, 5), "points": (3, 2)}
+
+
+class Told(Marked):
+    """A text for each box: its channel's."""
+
+    def __getitem__(self, index):
+        sample = super().__getitem__(index)
+        return {**sample, "texts": [["red", "green", "ü"][channel] for channel in sample["channels"]]}
+
+
 class RaggedTest(DaemonCase):
     @classmethod
     def setUpClass(cls):
@@ -187,6 +207,62 @@ class RaggedTest(DaemonCase):
                 self.captions(ragged=way)
         with self.assertRaisesRegex(ArgumentError, "has none"):
             self.made(Dense(), ragged="list")
+
+    def lists(self, batch):
+        for at, index in enumerate(batch.ids):
+            want = Lists()[index]
+            self.assertEqual(batch["texts"][at], want["texts"])
+            self.assertEqual([row.tolist() for row in batch["ids"][at]], want["ids"])
+            self.assertEqual([row.tolist() for row in batch["points"][at]], [row.tolist() for row in want["points"]])
+
+    def test_lists_of_lists(self):
+        for batch in self.made(Lists(), wrap={"ragged": LISTS}):
+            self.assertEqual(list(batch), ["texts", "ids", "points", "label"])
+            self.lists(batch)
+            rows = [row for index in batch.ids for row in Lists()[index]["ids"]]
+            values, lists, samples = batch["ids"].csr()
+            self.assertEqual(values.tolist(), sum(rows, []))
+            self.assertEqual([values[begin:end].tolist() for begin, end in zip(lists, lists[1:])], rows)
+            self.assertEqual(np.diff(samples).tolist(), [index % 4 for index in batch.ids])
+            self.assertEqual((batch["ids"].padded().shape[1], batch["points"].values.shape[1:]), (max(index % 4 for index in batch.ids), (3, 2, 2)))
+            self.assertEqual(batch["points"].csr()[0].shape[1:], (2,))
+        for batch in self.made(Lists(), wrap={"ragged": LISTS}, ragged={"texts": "strings", "ids": "list"}):
+            self.assertEqual(batch["texts"], [Lists()[index]["texts"] for index in batch.ids])
+            self.assertEqual([len(each) for each in batch["ids"]], [index % 4 for index in batch.ids])
+
+    @HAS_TORCH
+    def test_lists_of_lists_as_tensors(self):
+        for batch in self.made(Lists(), wrap={"ragged": LISTS}, as_="torch"):
+            self.lists(batch)
+            self.assertEqual(batch["ids"].csr()[0].tolist(), [number for index in batch.ids for row in Lists()[index]["ids"] for number in row])
+
+    def test_lists_of_lists_that_do_not_fit(self):
+        for ragged, why in (({"ids": (3, 2)}, "a list of length 3, at most 2"), ({"ids": (2, 5)}, "length 3, at most 2"), ({"label": (2, 5)}, "is a int"),
+                            ({"ids": 3}, r"lists of lists by ragged={name: \(most lists, most in one\)}"), ({"texts": 3}, r"not of one shape: of lists or texts give ragged=")):
+            with self.assertRaisesRegex((DatasetError, SampleError, TransformError), why):
+                list(self.made(Lists(), wrap={"ragged": {**LISTS, **ragged}}))
+        with self.assertRaisesRegex(ArgumentError, r"ragged\['ids'\] is 0"):
+            oa.wrap(Lists(), ragged={"ids": (0, 4)})
+
+    def test_a_text_for_each_box(self):
+        """Boxes that a crop leaves out take their texts along."""
+        t = oa.transforms
+        marked = {"ragged": {"boxes": 3, "channels": 3, "texts": (3, 8)}, "boxes": ["boxes", "channels", "texts"]}
+        kept = 0
+        for batch in self.made(Told(), t.Compose([t.RandomResizedCrop(40, scale=(0.1, 0.3)), t.PILToTensor()]), wrap=marked, order="seeded", seed=4):
+            for channels, texts in zip(batch["channels"], batch["texts"]):
+                self.assertEqual(texts, [["red", "green", "ü"][channel] for channel in channels])
+                kept += len(texts)
+        self.assertTrue(0 < kept < sum(index % 4 for index in range(COUNT)))
+
+    def test_csr(self):
+        for batch in self.captions():
+            values, offsets = batch["boxes"].csr()
+            np.testing.assert_array_equal(values, np.concatenate([boxes_of(index) for index in batch.ids]))
+            self.assertEqual(np.diff(offsets).tolist(), batch["boxes"].lengths.tolist())
+            whole = batch["boxes"].values.reshape(-1, 4)
+            for start, length, index in zip(batch["boxes"].starts, batch["boxes"].lengths, batch.ids):
+                np.testing.assert_array_equal(whole[start:start + length], boxes_of(index))
 
     def test_samples_for_a_collate_fn(self):
         batches = list(self.captions(collate_fn=lambda samples: [(s["text"], len(s["boxes"])) for s in samples]))
