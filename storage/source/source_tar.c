@@ -7,6 +7,7 @@
 
 #include "base/tar.h"
 #include "storage/index.h"
+#include "storage/source/dali.h"
 #include "storage/source/scan_tar.h"
 #include "storage/source/source_kind.h"
 #include "storage/source/source_shards.h"
@@ -18,6 +19,7 @@ static const struct source_shards tar_shards = {
     .compressed = ".tar.gz\0.tgz\0.tar.zst\0.tar.bz2\0.tar.xz\0",
     .is_shard = tar_is_archive,
     .scan = &scan_tar,
+    .dali = dali_check_files,
     .empty = "a sample is a run of neighbouring files KEY.SUFFIX with one KEY, and has a picture: "
 	     "a suffix of " WALK_SUFFIXES " (any case) behind the first dot of the name",
 };
